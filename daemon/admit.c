@@ -7,7 +7,7 @@
 
 #define RETRY_MIN_MS 1000
 #define RETRY_MAX_MS 60000
-#define STALL_US UINT64_C(250000)       /* well over the longest that the loop waits */
+#define STALL_US UINT64_C(250000) /* well over the longest that the loop waits */
 
 /* ---- load ---- */
 
@@ -50,8 +50,7 @@ struct load admit_budget(const struct daemon *d)
     unsigned threads = d->n_live + 1;
     return (struct load) { .compute = share * d->n_live,
                            .loop = share,
-                           .all = share *
-                               (threads < d->n_processors ? threads : d->n_processors) };
+                           .all = share * (threads < d->n_processors ? threads : d->n_processors) };
 }
 
 bool admit_over(const struct daemon *d)
@@ -69,7 +68,7 @@ static bool takes_live(struct worker *w, uint64_t now_us)
 static bool load_fits(struct load load, struct claim more, struct load budget)
 {
     return load.compute + more.compute <= budget.compute && load.loop + more.loop <= budget.loop &&
-           load.all + claim_all(more) <= budget.all;
+        load.all + claim_all(more) <= budget.all;
 }
 
 bool admit_full(struct daemon *d)
@@ -143,7 +142,10 @@ uint32_t admit_retry_ms(struct daemon *d)
 
 static rill_overload policy_of(const struct daemon *d, const struct model *m, bool *ret_off)
 {
-    static const struct { const char *name; rill_overload policy; } names[] = {
+    static const struct {
+        const char *name;
+        rill_overload policy;
+    } names[] = {
         { "bypass", RILL_OVERLOAD_BYPASS },
         { "skip", RILL_OVERLOAD_SKIP },
         { "shed", RILL_OVERLOAD_SHED },

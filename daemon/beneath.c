@@ -46,8 +46,8 @@ bool model_is_link(const char *dir, const char *name)
 {
     struct stat st;
     int at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    bool is_link = at >= 0 && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-        S_ISLNK(st.st_mode);
+    bool is_link =
+        at >= 0 && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
     if (at >= 0)
         close(at);
     return is_link;

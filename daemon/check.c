@@ -66,8 +66,8 @@ static char **environment(void)
 static bool files_plan(posix_spawn_file_actions_t *a, int model, int result)
 {
     return posix_spawn_file_actions_addopen(a, 0, "/dev/null", O_RDONLY, 0) == 0 &&
-           posix_spawn_file_actions_adddup2(a, model, MODEL_FD) == 0 &&
-           posix_spawn_file_actions_adddup2(a, result, RESULT_FD) == 0;
+        posix_spawn_file_actions_adddup2(a, model, MODEL_FD) == 0 &&
+        posix_spawn_file_actions_adddup2(a, result, RESULT_FD) == 0;
 }
 
 static bool attributes_set(posix_spawnattr_t *a)

@@ -13,14 +13,14 @@
 #include <stdbool.h>
 
 struct check {
-    int fd;                         /* the folder or file */
-    const char *name;               /* for messages */
-    uint64_t max_model_bytes;       /* as rill_plan_opts */
-    uint64_t memory_bytes;          /* address space */
+    int fd;                   /* the folder or file */
+    const char *name;         /* for messages */
+    uint64_t max_model_bytes; /* as rill_plan_opts */
+    uint64_t memory_bytes;    /* address space */
     uint32_t cpu_s, timeout_s;
-    const atomic_bool *stop;        /* gives up; read ten times a second */
-    uint64_t kept_bytes;            /* set: what it takes when it is loaded */
-    bool passes;                    /* set: no process could be had, which may pass */
+    const atomic_bool *stop; /* gives up; read ten times a second */
+    uint64_t kept_bytes;     /* set: what it takes when it is loaded */
+    bool passes;             /* set: no process could be had, which may pass */
 };
 
 /* OK and the digest of what was checked, or why not: what the library said, or what became of the

@@ -23,7 +23,7 @@ struct conf_key {
 };
 
 static const struct conf_key keys[] = {
-#define X(section, key, type, def, lo, hi, help)                                                \
+#define X(section, key, type, def, lo, hi, help)                                                   \
     { #section, #key, type, offsetof(struct conf, section##_##key), def, help, lo, hi },
     CONF_EACH(X)
 #undef X
@@ -67,7 +67,9 @@ static bool number_in_range(const struct conf_key *k, double v, char *why, size_
 
 static bool choice_valid(const struct conf_key *k, const char *v, char *why, size_t n)
 {
-    static const struct { const char *section, *key, *choices; } choices[] = {
+    static const struct {
+        const char *section, *key, *choices;
+    } choices[] = {
         { "models", "check", " yes no " },
         { "log", "level", " error warning info debug " },
         { "log", "format", " auto journal plain prefix " },
@@ -179,7 +181,7 @@ struct reading {
     struct conf *conf;
     FILE *file;
     const char *path;
-    unsigned line;              /* of what the handler is being told */
+    unsigned line; /* of what the handler is being told */
     bool failed;
     char *err;
 };
@@ -220,7 +222,7 @@ static const char *line_fault(const char *line, int n)
     line += strncmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     line += strspn(line, BLANKS);
     const char *end = *line == '[' ? strchr(line, ']') : NULL;
-    if (end && !strchr(";#", end[1 + strspn(end + 1, BLANKS)]))     /* which finds the zero too */
+    if (end && !strchr(";#", end[1 + strspn(end + 1, BLANKS)])) /* which finds the zero too */
         return "after ] only a comment may stand";
     return NULL;
 }
@@ -361,8 +363,7 @@ static bool conf_agrees(const struct conf *c, const char *path, char *err)
 {
     const char *why = strcmp(c->daemon_socket, c->daemon_control_socket) == 0
         ? "socket and control_socket must not be the same path"
-        : http_is_taken(c)
-        ? "two settings of [daemon] and [http] are one socket"
+        : http_is_taken(c) ? "two settings of [daemon] and [http] are one socket"
         : c->limits_output_soft_ms > c->limits_output_hard_ms
         ? "output_soft_ms must not be over output_hard_ms"
         : c->limits_memory_max && c->limits_memory_max / 4 < c->limits_max_frame_bytes
@@ -404,7 +405,8 @@ static void help_print(FILE *f, const struct conf_key *k)
 void conf_print_template(FILE *f)
 {
     fputs("# rilld.conf - settings of the streaming audio daemon. Each line shows the default.\n"
-          "# Files conf.d/*.conf beside this one are read after it, in order of their names.\n", f);
+          "# Files conf.d/*.conf beside this one are read after it, in order of their names.\n",
+          f);
     for (size_t i = 0; i < N_KEYS; i++) {
         if (i == 0 || strcmp(keys[i].section, keys[i - 1].section) != 0)
             fprintf(f, "\n[%s]\n", keys[i].section);

@@ -11,6 +11,7 @@
 
 /* X(section, key, type, default, smallest, largest, help). STR: limits of the length; MODE:
  * octal; SIZE: bytes. */
+/* clang-format off */
 #define CONF_EACH(X)                                                                               \
     X(daemon, socket, STR, "/run/rilld/rilld.sock", 1, 107,                                        \
       "Socket for audio. Sockets passed by the service manager (name data) go before it.")         \
@@ -123,10 +124,11 @@
       "Lines a second that one user's clients may cause; more are counted and left out. 0 = all.") \
     X(log, interval_s, INT, "10", 1, 3600,                                                         \
       "Seconds between the lines that sum up each model in use.")
+/* clang-format on */
 
-#define CONF_TYPE_STR  char
-#define CONF_DIM_STR   [CONF_STR_BYTES]
-#define CONF_TYPE_INT  uint32_t
+#define CONF_TYPE_STR char
+#define CONF_DIM_STR [CONF_STR_BYTES]
+#define CONF_TYPE_INT uint32_t
 #define CONF_DIM_INT
 #define CONF_TYPE_SIZE uint64_t
 #define CONF_DIM_SIZE

@@ -12,7 +12,7 @@
 
 struct checking {
     const struct conf *conf;
-    const char *key;                /* that the name is of */
+    const char *key; /* that the name is of */
     void (*tell)(char *words);
     bool good;
 };

@@ -18,7 +18,7 @@ static const uint8_t preface[PREFACE_BYTES] = { 'R', 'I', 'L', 'L', 1, 0, 0, 0 }
 
 struct write_job {
     uv_write_t req;
-    size_t n;                       /* of the whole job */
+    size_t n; /* of the whole job */
     uint8_t bytes[];
 };
 
@@ -98,7 +98,7 @@ void conn_close(struct conn *c)
     uv_read_stop((uv_stream_t *) &c->pipe);
     c->deadline_us = lane_now_us() + CLOSE_LINGER_US;
     c->daemon->ending = true;
-    uv_async_send(&c->daemon->progress);    /* the caller may still use it */
+    uv_async_send(&c->daemon->progress); /* the caller may still use it */
 }
 
 void conns_sweep(struct daemon *d)
@@ -120,7 +120,6 @@ void conns_end(struct daemon *d)
     while (d->conns)
         conn_end(d->conns);
 }
-
 
 /* ---- writing ---- */
 
@@ -267,8 +266,8 @@ static bool is_choked(struct conn *c)
 static bool is_output(const Rill__ServerFrame *f)
 {
 #define M(name) (UINT32_C(1) << RILL__SERVER_FRAME__M_##name)
-    const uint32_t outputs = M(CREDIT) | M(AUDIO) | M(VAD) | M(TEXT) | M(GAP) | M(FINISHED) |
-        M(KEYWORD) | M(ENDPOINT);
+    const uint32_t outputs =
+        M(CREDIT) | M(AUDIO) | M(VAD) | M(TEXT) | M(GAP) | M(FINISHED) | M(KEYWORD) | M(ENDPOINT);
 #undef M
     return (unsigned) f->m_case < 32 && outputs & UINT32_C(1) << f->m_case;
 }
@@ -427,8 +426,8 @@ static size_t frame_account(struct conn *c, const uint8_t *p, size_t have)
     return used;
 }
 
-/* What was read, until it is another client's turn; the rest waits for the next turn of the loop, or
- * for the next tick. */
+/* What was read, until it is another client's turn; the rest waits for the next turn of the loop,
+ * or for the next tick. */
 static void frames_take(struct conn *c)
 {
     uint64_t until_us = lane_now_us() + TURN_US;
@@ -643,12 +642,12 @@ static void slow_check(struct conn *c, uint64_t now_us)
     else if (!c->over_soft_us)
         c->over_soft_us = now_us;
     bool soft = c->over_soft_us && (any_live(c) || behind) &&
-                now_us - c->over_soft_us > conf->limits_output_soft_grace_ms * UINT64_C(1000);
+        now_us - c->over_soft_us > conf->limits_output_soft_grace_ms * UINT64_C(1000);
     bool stalled =
         queue && now_us > c->last_write_us + conf->limits_output_stall_ms * UINT64_C(1000);
     hard = hard > QUEUE_FLOOR_BYTES ? hard : QUEUE_FLOOR_BYTES;
     bool overdue = queue && subs_overdue(c, now_us);
-    if (stalled)        /* a few bytes that are read make no room in it yet */
+    if (stalled) /* a few bytes that are read make no room in it yet */
         conn_error(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true,
                    "%zu bytes wait, and your socket had no room for any of them for %u ms; read "
                    "faster",

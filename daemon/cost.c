@@ -4,13 +4,13 @@
 #include <stddef.h>
 #include <string.h>
 
-#define FEW 3                           /* figures: of so few the largest counts, or what was tried */
+#define FEW 3 /* figures: of so few the largest counts, or what was tried */
 #define LATE_FIGURES 5
-#define HELD_UP 1.5f                    /* wall clock over processor time: others computed */
-#define FORGET_A_SECOND 1.4             /* of what was seen of contention: a fifth is left of it */
-#define LEFT_US UINT64_C(2000000)       /* work that was left then is no part of a later figure */
-#define EVIDENCE_NS 4e8                 /* so much running weighs as much as no contention */
-#define CONTENTION_NONE 0.9             /* a share that is as good as all */
+#define HELD_UP 1.5f              /* wall clock over processor time: others computed */
+#define FORGET_A_SECOND 1.4       /* of what was seen of contention: a fifth is left of it */
+#define LEFT_US UINT64_C(2000000) /* work that was left then is no part of a later figure */
+#define EVIDENCE_NS 4e8           /* so much running weighs as much as no contention */
+#define CONTENTION_NONE 0.9       /* a share that is as good as all */
 
 static void sort(float *x, size_t n)
 {

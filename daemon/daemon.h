@@ -23,7 +23,7 @@
 #define TICK_MS 100
 #define MAX_LISTENERS 8
 #define DEAD_IDS 16
-#define WORKERS_MAX 128             /* twice the most of the settings */
+#define WORKERS_MAX 128 /* twice the most of the settings */
 #define AUDIO_CHUNK_FRAMES 1024
 #define AUDIO_OVERHEAD_BYTES 96
 
@@ -38,75 +38,75 @@ struct load {
 
 /* One stream, as the loop sees it. Outlives its connection until the worker let its lane go. */
 struct session {
-    struct stream_link link;        /* of its connection, while that is there */
+    struct stream_link link; /* of its connection, while that is there */
     struct daemon *daemon;
-    struct conn *conn;              /* NULL once the client is gone */
-    struct session *next;           /* of the daemon */
+    struct conn *conn;    /* NULL once the client is gone */
+    struct session *next; /* of the daemon */
     uint32_t id, req, serial;
-    uint32_t end_req;               /* of the message that ends it; Finished carries it */
+    uint32_t end_req; /* of the message that ends it; Finished carries it */
     struct model *model;
-    struct lane *lane;              /* NULL while the model loads */
+    struct lane *lane; /* NULL while the model loads */
     struct worker *worker;
     struct pcm in, out;
     bool live, align, want_audio, want_vad, want_text, want_keyword, want_endpoint, finishing, gone;
     uint32_t want_mask, max_latency_ms;
-    uint64_t audio_us;              /* of the newest audio */
+    uint64_t audio_us; /* of the newest audio */
     struct stream_options options;
     unsigned char *partial,
         *event; /* the newest one that was not sent; room to read one; NULL: no words are wanted */
-    size_t partial_bytes;           /* 0 = none waits */
-    struct lane_rec vad;            /* the newest probability that was not sent */
+    size_t partial_bytes; /* 0 = none waits */
+    struct lane_rec vad;  /* the newest probability that was not sent */
     bool vad_waits;
-    struct topic *topic;            /* NULL: not published */
-    bool mute, complete;            /* the topic alone gets the outputs; it ended as it should */
-    uint64_t told;                  /* how far in the input rate what it said goes */
-    uint64_t bypassed;              /* samples that went past the model */
+    struct topic *topic; /* NULL: not published */
+    bool mute, complete; /* the topic alone gets the outputs; it ended as it should */
+    uint64_t told;       /* how far in the input rate what it said goes */
+    uint64_t bypassed;   /* samples that went past the model */
     uint32_t uid;
     struct owner *owner;
-    size_t counted_bytes;           /* of memory, for the owner */
+    size_t counted_bytes; /* of memory, for the owner */
     uint32_t seq_in, seq_out;
-    uint64_t pos_in, window;        /* next position; samples that may wait */
-    uint64_t received, granted;     /* counts of samples, without jumps */
-    uint64_t marked, marked_pos;    /* where it began afresh: counts of samples, position */
+    uint64_t pos_in, window;     /* next position; samples that may wait */
+    uint64_t received, granted;  /* counts of samples, without jumps */
+    uint64_t marked, marked_pos; /* where it began afresh: counts of samples, position */
     bool any_audio;
     uint64_t sent, dropped, not_finite, vad_frames, skipped, late;
     uint64_t compute_us, counted_us, misses, opened_us;
-    uint64_t audio_noted;           /* samples already in the model's sums */
+    uint64_t audio_noted; /* samples already in the model's sums */
     uint32_t max_chunk_us;
-    struct claim used;              /* of late, as shares of a processor */
-    double loop_ns;                 /* the loop's work for it since the last tick */
-    uint32_t n_said;                /* messages since then */
-    uint64_t told_spent_ns, told_ran_ns, told_ran;  /* up to here its lane's were read */
+    struct claim used;                             /* of late, as shares of a processor */
+    double loop_ns;                                /* the loop's work for it since the last tick */
+    uint32_t n_said;                               /* messages since then */
+    uint64_t told_spent_ns, told_ran_ns, told_ran; /* up to here its lane's were read */
     struct hist compute, queue;
-    struct figures *figures;        /* of its model; NULL until it runs */
-    uint64_t gap_samples;           /* of the input rate, whatever the reason */
+    struct figures *figures; /* of its model; NULL until it runs */
+    uint64_t gap_samples;    /* of the input rate, whatever the reason */
 };
 
 struct conn {
-    uv_pipe_t pipe;                 /* first: the handle is the connection */
+    uv_pipe_t pipe; /* first: the handle is the connection */
     struct daemon *daemon;
     struct conn *next;
     uint32_t id, uid, pid;
-    bool has_place;                 /* one of max_connections; not an operator's, not a refused one */
+    bool has_place; /* one of max_connections; not an operator's, not a refused one */
     bool is_control, preface_done, hello_done, closing, paused;
-    bool broken;                    /* a write failed: it ends with this turn of the loop */
-    bool last_words;                /* it is told why it ends, whatever waits already */
+    bool broken;     /* a write failed: it ends with this turn of the loop */
+    bool last_words; /* it is told why it ends, whatever waits already */
     struct owner *owner;
-    size_t counted_bytes;           /* of its buffers, for the owner */
-    bool waits; /* whole messages of it wait in `in`; nothing is read meanwhile */
+    size_t counted_bytes; /* of its buffers, for the owner */
+    bool waits;           /* whole messages of it wait in `in`; nothing is read meanwhile */
     char client[64];
     uint8_t *in;
     size_t in_fill, in_cap;
     uint32_t max_frame_bytes;
     uint8_t *arena;
     size_t arena_used, arena_bytes;
-    uint64_t accepted_us, deadline_us;      /* deadline of closing or of Hello */
-    uint64_t over_soft_us, last_write_us;   /* 0 = not over */
-    uint64_t heard_us;              /* of the newest bytes or the last end of a stream */
-    size_t unsent_bytes;            /* memory of what waits to be written, counted as it comes */
+    uint64_t accepted_us, deadline_us;    /* deadline of closing or of Hello */
+    uint64_t over_soft_us, last_write_us; /* 0 = not over */
+    uint64_t heard_us;                    /* of the newest bytes or the last end of a stream */
+    size_t unsent_bytes; /* memory of what waits to be written, counted as it comes */
     size_t last_queue_bytes;
     struct streams streams;
-    struct session *speaker;        /* whose audio the last message was; NULL: none */
+    struct session *speaker; /* whose audio the last message was; NULL: none */
     uint32_t dead_ids[DEAD_IDS], dead_at;
 };
 
@@ -115,8 +115,8 @@ struct listener {
     struct daemon *daemon;
     int fd;
     bool is_control, open;
-    bool paused, failing;           /* until the next tick; since accept failed */
-    char name[SOCKET_NAME_BYTES];   /* for the log */
+    bool paused, failing;         /* until the next tick; since accept failed */
+    char name[SOCKET_NAME_BYTES]; /* for the log */
     struct own_socket own;
 };
 
@@ -129,10 +129,10 @@ struct http_listener {
     struct daemon *daemon;
     int fd;
     struct own_socket own;
-    bool health_alone;              /* it does not give the figures */
-    bool paused;                    /* until the next tick */
-    struct http_conn *conns;        /* who gives way first stands first */
-    unsigned n_conns, n_accepted;   /* accepted: since the last tick */
+    bool health_alone;            /* it does not give the figures */
+    bool paused;                  /* until the next tick */
+    struct http_conn *conns;      /* who gives way first stands first */
+    unsigned n_conns, n_accepted; /* accepted: since the last tick */
 };
 
 struct daemon {
@@ -141,7 +141,7 @@ struct daemon {
     uv_timer_t tick;
     uv_prepare_t before_poll;
     uv_check_t after_poll;
-    uint64_t polled_us;             /* when the loop last went to wait */
+    uint64_t polled_us;  /* when the loop last went to wait */
     uint64_t stalled_us; /* when it had before, if it stood still since then; 0: it did not */
     uv_signal_t sig_term, sig_int, sig_hup;
     struct conf conf;
@@ -153,63 +153,66 @@ struct daemon {
     struct registry registry;
     struct figures_all figures;
     struct worst worst;
-    bool profiling;                 /* a model's steps are being timed */
+    bool profiling; /* a model's steps are being timed */
     struct worker *workers;
-    unsigned n_workers, n_live;     /* all; the first of them, which live streams run in */
+    unsigned n_workers, n_live; /* all; the first of them, which live streams run in */
     unsigned n_processors;
-    struct meter meter;             /* of the loop */
-    struct cost loop_cost;          /* of a pulse's messages, in nanoseconds of the loop */
+    struct meter meter;    /* of the loop */
+    struct cost loop_cost; /* of a pulse's messages, in nanoseconds of the loop */
     uint64_t metered_us;
-    bool trying;                    /* a model is tried out again */
+    bool trying; /* a model is tried out again */
     struct listener listeners[MAX_LISTENERS];
     unsigned n_listeners;
-    int spare_fd;                   /* to turn clients away where there is no other; -1 = none */
+    int spare_fd; /* to turn clients away where there is no other; -1 = none */
     struct http_listener http[HTTP_LISTENERS];
     unsigned n_http;
-    struct owner *http_owner;       /* of all that HTTP takes */
-    size_t http_answer_bytes;       /* of answers that are not sent yet */
-    struct { char *s; size_t n; } http_figures[2];      /* of this tick, by `open` */
-    uint64_t http_evicted;          /* connections that gave way */
+    struct owner *http_owner; /* of all that HTTP takes */
+    size_t http_answer_bytes; /* of answers that are not sent yet */
+    struct {
+        char *s;
+        size_t n;
+    } http_figures[2];     /* of this tick, by `open` */
+    uint64_t http_evicted; /* connections that gave way */
     struct conn *conns;
     struct session *sessions;
     struct topic *topics;
     uint32_t n_conns, n_sessions, next_conn, next_serial;
-    uint32_t streams_secret;        /* of connections to come */
+    uint32_t streams_secret; /* of connections to come */
     uint64_t conns_accepted, streams_opened, streams_refused, protocol_errors;
-    struct load load;               /* of the live streams that were let in */
+    struct load load; /* of the live streams that were let in */
     uint64_t started_us, started_wall_us, tick_us, drain_until_us, next_summary_us;
-    uint64_t next_memory_us;        /* when what is in memory is looked at again */
-    bool memory_full;               /* without clients; that has been said */
+    uint64_t next_memory_us; /* when what is in memory is looked at again */
+    bool memory_full;        /* without clients; that has been said */
     uint64_t watchdog_us, next_pet_us;
     struct health health;
-    bool ending;                    /* a connection is closing */
-    bool frames_wait;               /* a connection `waits` */
-    bool tick_wakes;                /* something waits for the next tick */
-    uint32_t last_turn, last_pump;  /* connection and stream that had the last ones */
+    bool ending;                   /* a connection is closing */
+    bool frames_wait;              /* a connection `waits` */
+    bool tick_wakes;               /* something waits for the next tick */
+    uint32_t last_turn, last_pump; /* connection and stream that had the last ones */
     struct turns turns;
     bool ready, draining, stopping;
     int preloads_left, exit_code;
-    struct reload *reload, *next_reload;        /* that runs; that is asked for */
-    uint64_t reload_from_us;        /* the next one may run */
+    struct reload *reload, *next_reload; /* that runs; that is asked for */
+    uint64_t reload_from_us;             /* the next one may run */
 };
 
 /* --- conn.c: bytes in, frames out --- */
-void conn_accept(struct daemon *d, struct listener *l, int fd);       /* takes fd, in every case */
+void conn_accept(struct daemon *d, struct listener *l, int fd); /* takes fd, in every case */
 /* one Error, and closes */
 void conn_refuse(struct daemon *d, int fd, Rill__Code code, const char *text);
 /* f->m_case and member are set */
 void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f);
 void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal,
                 const char *format, ...) __attribute__((format(printf, 6, 7)));
-void conn_close(struct conn *c);            /* after what is queued was written, within a second */
-void conns_end(struct daemon *d);           /* all of them, at once */
+void conn_close(struct conn *c);    /* after what is queued was written, within a second */
+void conns_end(struct daemon *d);   /* all of them, at once */
 void conns_go_on(struct daemon *d); /* messages that were read and had no time in their turn */
 void conns_sweep(struct daemon *d); /* those that are closing and have nothing left to say */
 size_t conn_queue_bytes(const struct conn *c);
 void conn_tick(struct conn *c, uint64_t now_us);
-void conn_id_bury(struct conn *c, uint32_t stream);         /* late messages for it are no error */
+void conn_id_bury(struct conn *c, uint32_t stream); /* late messages for it are no error */
 bool conn_id_buried(const struct conn *c, uint32_t stream);
-void conn_id_revive(struct conn *c, uint32_t stream);       /* a new stream has that number */
+void conn_id_revive(struct conn *c, uint32_t stream); /* a new stream has that number */
 bool conn_reads_slowly(const struct conn *c);
 /* Whether more may wait to be read than what any connection may have. */
 bool conn_has_room(const struct conn *c);
@@ -217,10 +220,10 @@ ProtobufCAllocator conn_allocator(struct conn *c);
 
 /* --- proto.c: what a message does --- */
 void proto_frame(struct conn *c, const uint8_t *bytes, size_t n);
-bool text_valid(const char *s);             /* UTF-8 of less than 256 bytes */
+bool text_valid(const char *s); /* UTF-8 of less than 256 bytes */
 /* what is no printable UTF-8, or would end a quoted word of the log, is replaced */
 void text_clean(char *s);
-Rill__Code model_error_code(int error);     /* of registry_get's errno */
+Rill__Code model_error_code(int error); /* of registry_get's errno */
 Rill__Code model_failed_code(const struct model *m);
 
 /* --- session.c --- */
@@ -232,16 +235,16 @@ void session_audio(struct session *s, const Rill__Audio *m);
 void session_finish(struct session *s, uint32_t req);
 void session_reset(struct session *s, uint32_t req);
 void session_cancel(struct session *s, uint32_t req, bool tell);
-void session_pump(struct session *s);       /* sends what the lane has; may end the session */
+void session_pump(struct session *s); /* sends what the lane has; may end the session */
 /* It is a live stream, and no more messages of it came in this tick than a microphone sends. */
 bool session_pays(const struct session *s);
 void sessions_pump(struct daemon *d);
-void sessions_drop(struct conn *c);         /* the connection is going */
+void sessions_drop(struct conn *c);                    /* the connection is going */
 void sessions_idle(struct daemon *d, uint64_t now_us); /* ends live streams that get no audio */
 uint64_t session_output_bytes_per_s(const struct session *s);
 
 /* --- events.c: what streams say, as messages --- */
-bool events_make(struct session *s);        /* false without memory */
+bool events_make(struct session *s); /* false without memory */
 void events_take(struct session *s, const struct lane_rec *r);
 void events_vad(struct session *s, const struct lane_rec *r);
 /* the newest partial and probability, if the client reads or it is the end */
@@ -254,26 +257,26 @@ void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill_
 /* piece: HEARD_EVENT_BYTES of room */
 void event_send(struct conn *c, uint32_t id, const rill_event *e, char *piece);
 
-size_t outputs_list(const struct lane_model *m, Rill__Output list[5]);      /* what it has */
+size_t outputs_list(const struct lane_model *m, Rill__Output list[5]); /* what it has */
 
 /* --- limits.c: who may have how much, and for how long without using it --- */
 size_t session_bytes(const struct session *s);
 /* Asks for firm memory; models that nobody streams with give way to it. */
 enum memory_answer memory_claim(struct daemon *d, struct owner *o, enum memory_kind k,
                                 size_t bytes);
-Rill__Code memory_code(enum memory_answer a);       /* of a refusal */
+Rill__Code memory_code(enum memory_answer a); /* of a refusal */
 const char *memory_words(enum memory_answer a);
-void memory_conf(struct daemon *d);                 /* the limits, as the settings say */
+void memory_conf(struct daemon *d); /* the limits, as the settings say */
 void memory_tick(struct daemon *d, uint64_t now_us);
-/* Whether a user who has of_uid of the `held` places may have one more of `most`: of the last eighth
- * nobody gets more than stay free, so that there is one for who comes later. */
+/* Whether a user who has of_uid of the `held` places may have one more of `most`: of the last
+ * eighth nobody gets more than stay free, so that there is one for who comes later. */
 bool place_free(uint32_t most, uint32_t held, uint32_t of_uid);
 /* NULL: one more stream may be opened */
 const char *quota_open(const struct conn *c, const struct daemon *d);
 /* NULL: it may run at that share of a thread */
 const char *quota_run(const struct session *s, double cost);
-void socket_fit(struct conn *c);                    /* when its streams change */
-bool idle_check(struct conn *c, uint64_t now_us);   /* true: it is closed */
+void socket_fit(struct conn *c);                  /* when its streams change */
+bool idle_check(struct conn *c, uint64_t now_us); /* true: it is closed */
 bool idle_stream(const struct session *s, uint64_t now_us);
 
 /* --- topic.c: what a published stream gives, for many subscribers --- */
@@ -281,7 +284,7 @@ void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m);
 void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m);
 /* false: there is no such subscription */
 bool sub_cancel(struct conn *c, uint32_t req, uint32_t id);
-bool stream_taken(const struct conn *c, uint32_t id);       /* by a session or a subscription */
+bool stream_taken(const struct conn *c, uint32_t id); /* by a session or a subscription */
 void topic_audio(struct topic *t, const struct lane_rec *r, uint64_t pos, const float *x, size_t n);
 void topic_rec(struct topic *t, const struct lane_rec *r, const unsigned char *event);
 void topic_pump(struct topic *t);
@@ -289,24 +292,24 @@ void topic_pump(struct topic *t);
 void topic_fail(struct topic *t, Rill__Code code, const char *text);
 /* takes NULL; subscribers still get what is kept for them */
 void topic_end(struct topic *t, bool cancelled);
-void topics_sweep(struct daemon *d);                        /* what nobody needs any more */
+void topics_sweep(struct daemon *d); /* what nobody needs any more */
 void subs_pump(struct conn *c);
 void subs_drop(struct conn *c);
-uint32_t subs_lag_ms(const struct conn *c);                 /* of live sources, the longest */
+uint32_t subs_lag_ms(const struct conn *c); /* of live sources, the longest */
 /* true: a source of it ended so long ago that whoever reads has read the rest */
 bool subs_overdue(const struct conn *c, uint64_t now_us);
-void topics_stood_still(struct daemon *d, uint64_t us);     /* that long, and nobody could read */
+void topics_stood_still(struct daemon *d, uint64_t us); /* that long, and nobody could read */
 /* in order of names, those past `after`; *ret_more: there are more than cap */
 size_t topics_list(const struct conn *c, const char *after, Rill__TopicInfo *infos, Rill__Pcm *pcms,
                    Rill__Output (*outputs)[5], size_t cap, bool *ret_more);
-const char *topic_name(const struct topic *t);              /* "" for NULL */
+const char *topic_name(const struct topic *t); /* "" for NULL */
 struct sub_look {
     struct conn *conn;
     uint32_t id, in_rate, lag_ms;
     const char *topic, *model;
     struct pcm out;
     bool live;
-    uint64_t given, sent, lost, opened_us;                  /* given and lost: at in_rate */
+    uint64_t given, sent, lost, opened_us; /* given and lost: at in_rate */
     size_t bytes;
 };
 /* the first subscription in (conn, stream) order after those numbers; false: there is none */
@@ -320,17 +323,18 @@ bool admit_full(struct daemon *d); /* no live stream could be let in, whatever i
 struct worker *admit_worker(struct daemon *d, bool live, const struct model *m);
 /* Up to what live streams are let in, while as much of the machine is had as of late. */
 struct load admit_budget(const struct daemon *d);
-double admit_contention(const struct daemon *d);    /* share of the time asked for that was had */
-/* Live streams that were let in claim more than the processors have, as far as they were had of late. */
+double admit_contention(const struct daemon *d); /* share of the time asked for that was had */
+/* Live streams that were let in claim more than the processors have, as far as they were had of
+ * late. */
 bool admit_over(const struct daemon *d);
-const char *admit_words(struct daemon *d);          /* why admit_worker gave none for a live stream */
+const char *admit_words(struct daemon *d); /* why admit_worker gave none for a live stream */
 uint32_t admit_retry_ms(struct daemon *d);
 const char *admit_policy_name(const struct daemon *d, const struct model *m);
 void admit_relief(const struct session *s, struct lane_opts *o);
 void admit_conf(struct daemon *d); /* settings of overload, to the workers */
 void admit_tick(struct daemon *d);
 void admit_stats(const struct daemon *d, Rill__StatsReply *a);
-void admit_polls(struct daemon *d);                         /* the loop goes to wait */
+void admit_polls(struct daemon *d); /* the loop goes to wait */
 /* since when the loop stood still before this; 0: it did not */
 uint64_t admit_stalled_us(const struct daemon *d);
 
@@ -364,27 +368,27 @@ void worst_reply(struct conn *c, uint32_t req, const char *model, bool profile);
 /* --- http_serve.c --- */
 /* takes fd */
 bool http_passed(struct daemon *d, int fd, bool health_alone, char *err, size_t n);
-bool http_start(struct daemon *d, char *err, size_t n);     /* where the settings say */
+bool http_start(struct daemon *d, char *err, size_t n); /* where the settings say */
 void http_tick(struct daemon *d, uint64_t now_us);
 void http_stood_still(struct daemon *d, uint64_t us);
-bool http_give_way(struct daemon *d);       /* closes a connection for its descriptor, if any */
-void http_close(struct daemon *d); /* last of all: a daemon that drains says so */
+bool http_give_way(struct daemon *d); /* closes a connection for its descriptor, if any */
+void http_close(struct daemon *d);    /* last of all: a daemon that drains says so */
 
 /* --- listen.c --- */
 bool listen_all(struct daemon *d, char *err, size_t n);
-void listen_tick(struct daemon *d);        /* accepts again after a failure */
-void listen_names(const struct daemon *d, char *ret, size_t n);    /* of the clients' sockets */
+void listen_tick(struct daemon *d);                             /* accepts again after a failure */
+void listen_names(const struct daemon *d, char *ret, size_t n); /* of the clients' sockets */
 void listen_close(struct daemon *d);
 
 /* --- loop.c --- */
-void loop_again(struct daemon *d, enum turn when);          /* goes on then with what waits */
-int daemon_run(struct daemon *d);           /* exit code */
+void loop_again(struct daemon *d, enum turn when); /* goes on then with what waits */
+int daemon_run(struct daemon *d);                  /* exit code */
 void daemon_drain(struct daemon *d, uint32_t grace_ms);
 
 /* --- reload.c --- */
-void reload_start(struct daemon *d, struct conn *c, uint32_t req);          /* c may be NULL */
-void reload_tick(struct daemon *d, uint64_t now_us);        /* runs what is asked for, if it is time */
-void reload_drop(struct daemon *d);                         /* what did not run */
+void reload_start(struct daemon *d, struct conn *c, uint32_t req); /* c may be NULL */
+void reload_tick(struct daemon *d, uint64_t now_us); /* runs what is asked for, if it is time */
+void reload_drop(struct daemon *d);                  /* what did not run */
 void reload_forget(struct daemon *d, const struct conn *c);
 bool daemon_preload(struct daemon *d);
 

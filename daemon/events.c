@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PARTIAL_QUEUE_BYTES 4096        /* more waits to be read: a partial waits, too */
+#define PARTIAL_QUEUE_BYTES 4096 /* more waits to be read: a partial waits, too */
 
 bool events_make(struct session *s)
 {
@@ -80,7 +80,7 @@ static void transcript_send(struct conn *c, uint32_t id, const rill_event *e, ch
     struct heard_told told = { .begun = false };
     struct heard_part part;
     if (e->kind == RILL_EVENT_PARTIAL) {
-        heard_newest(e, &room, &part);      /* to the end of its text */
+        heard_newest(e, &room, &part); /* to the end of its text */
         part_send(c, id, e, &part, part.text);
         return;
     }
@@ -206,7 +206,7 @@ void events_take(struct session *s, const struct lane_rec *r)
         return;
     }
     if (e.kind == RILL_EVENT_FINAL)
-        s->partial_bytes = 0;       /* it says all that the partial did */
+        s->partial_bytes = 0; /* it says all that the partial did */
     event_send(s->conn, s->id, &e, (char *) s->partial);
 }
 
@@ -227,7 +227,7 @@ void events_flush(struct session *s, bool last)
     if (!s->partial_bytes && !s->vad_waits)
         return;
     if (!last && conn_reads_slowly(s->conn)) {
-        s->conn->paused = true;     /* so that this is tried again once the client has read */
+        s->conn->paused = true; /* so that this is tried again once the client has read */
         return;
     }
     if (s->vad_waits)

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define FIGURES_MODELS_MAX 128          /* names beyond these are counted together as "other" */
+#define FIGURES_MODELS_MAX 128 /* names beyond these are counted together as "other" */
 #define FIGURES_CODES 32
 #define FIGURES_REASONS 16
 #define FIGURES_BATCHES 33
@@ -26,7 +26,7 @@ struct figures {
     char model[65];
     uint64_t streams_opened, pulses, audio_us, misses;
     struct time_hist compute, queue;
-    uint64_t batch[FIGURES_BATCHES];    /* [n]: stream pulses that ran in batches of n */
+    uint64_t batch[FIGURES_BATCHES]; /* [n]: stream pulses that ran in batches of n */
     uint64_t gap_us, gap_samples;
 };
 
@@ -34,7 +34,7 @@ struct figures_all {
     struct figures *models;
     unsigned n_models;
     struct figures other;
-    uint64_t errors[FIGURES_CODES], refused[FIGURES_CODES];            /* by Code */
+    uint64_t errors[FIGURES_CODES], refused[FIGURES_CODES]; /* by Code */
     uint64_t gap_us[FIGURES_REASONS],
         gap_samples[FIGURES_REASONS]; /* by Gap.Reason, at the client's rates */
 };

@@ -2,7 +2,7 @@
 #include "daemon/health.h"
 #include "daemon/daemon.h"
 
-#define LOOP_SLACK_US 150000            /* from a tick to the next, and a little */
+#define LOOP_SLACK_US 150000 /* from a tick to the next, and a little */
 
 bool health_start(struct daemon *d, uint64_t watchdog_us)
 {
@@ -31,7 +31,7 @@ static bool lane_is_due(const struct session *s)
     uint64_t pulse = pcm_rescale(m->pulse_samples, l->opts.in_rate, m->rate) + 1;
     uint64_t most = l->in.mask < pulse ? l->in.mask : pulse;
     return !atomic_load_explicit(&l->detached, memory_order_acquire) && ring_used(&l->in) >= most &&
-           !ring_used(&l->recs) && !ring_used(&l->out);
+        !ring_used(&l->recs) && !ring_used(&l->out);
 }
 
 static void busy_find(struct daemon *d)
@@ -102,7 +102,8 @@ const char *health_state_name(enum health_state s)
 const char *health_reason(const struct daemon *d)
 {
     static const char *const reasons[] = {
-        [HEALTH_OK] = "", [HEALTH_DRAINING] = "the daemon is stopping and opens no new streams",
+        [HEALTH_OK] = "",
+        [HEALTH_DRAINING] = "the daemon is stopping and opens no new streams",
         [HEALTH_STARTING] = "models are being loaded",
     };
     enum health_state s = health_state(d);

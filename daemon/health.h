@@ -12,18 +12,18 @@
 #define HEALTH_LIMIT_US 2000000
 
 struct health_thread {
-    uint64_t beat;                  /* when last looked at */
-    uint64_t moved_us;              /* when it was last seen to be well */
-    bool busy;                      /* it has work */
+    uint64_t beat;     /* when last looked at */
+    uint64_t moved_us; /* when it was last seen to be well */
+    bool busy;         /* it has work */
 };
 
 struct health {
     struct health_thread *threads;
-    uint64_t limit_us;              /* a thread may stand still for so long */
+    uint64_t limit_us; /* a thread may stand still for so long */
     uint64_t looked_us;
-    uint64_t loop_late_us;          /* the longest time between two looks */
+    uint64_t loop_late_us; /* the longest time between two looks */
     bool stuck;
-    char reason[200];               /* why; "" while it is not */
+    char reason[200]; /* why; "" while it is not */
 };
 
 struct daemon;
@@ -41,7 +41,7 @@ enum health_state health_state(const struct daemon *d);
 /* Whether keeping the process makes sense: it may be starting or draining. */
 bool health_is_live(const struct daemon *d);
 const char *health_state_name(enum health_state s);
-const char *health_reason(const struct daemon *d);      /* "" while it is well */
+const char *health_reason(const struct daemon *d); /* "" while it is well */
 /* since it was last well; 0: now */
 uint64_t health_silent_us(const struct daemon *d, unsigned thread);
 

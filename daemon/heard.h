@@ -10,7 +10,7 @@
 #include <rill.h>
 
 #define HEARD_PORTS_MAX 8
-#define HEARD_EVENT_BYTES ((size_t) 65536)      /* of one event, or of a part of a long final */
+#define HEARD_EVENT_BYTES ((size_t) 65536) /* of one event, or of a part of a long final */
 #define HEARD_RING_BYTES (2 * HEARD_EVENT_BYTES)
 #define HEARD_WORDS_MAX 1024
 
@@ -31,7 +31,7 @@ struct heard_head {
     rill_rule rule;
     uint64_t pos, end_pos;
     float score, stability;
-    uint32_t segment, n_words, text_bytes;      /* the zero counted */
+    uint32_t segment, n_words, text_bytes; /* the zero counted */
 };
 
 struct heard_word {
@@ -51,7 +51,7 @@ struct heard_room {
 struct heard_told {
     uint32_t words;
     size_t bytes;
-    size_t bare_end;                /* until there the text is told without its word */
+    size_t bare_end; /* until there the text is told without its word */
     bool begun;
 };
 
@@ -71,36 +71,36 @@ _Static_assert(sizeof(struct heard_head) < HEARD_TEXT_BYTES &&
 
 struct heard_source {
     struct heard_port port;
-    rill_sink *sink;                /* NULL: nobody wants it; its frames are dropped */
+    rill_sink *sink; /* NULL: nobody wants it; its frames are dropped */
     bool tells_endpoints;
 };
 
 struct heard {
     struct heard_source list[HEARD_PORTS_MAX + 2];
     unsigned n;
-    rill_sink *edges; /* of the detector: one edge for each frame; NULL: there is none */
-    rill_sink *listener;            /* one of the list, which needs the audio; NULL: none */
+    rill_sink *edges;    /* of the detector: one edge for each frame; NULL: there is none */
+    rill_sink *listener; /* one of the list, which needs the audio; NULL: none */
     struct ring bytes;
-    unsigned char *buf;             /* HEARD_EVENT_BYTES of the worker */
-    rill_event event;               /* a final that is being told: */
+    unsigned char *buf; /* HEARD_EVENT_BYTES of the worker */
+    rill_event event;   /* a final that is being told: */
     struct heard_told told;
-    bool tells;                     /* there is more of it */
+    bool tells; /* there is more of it */
     bool finished;
 };
 
 /* What is made of it for a stream. */
 struct heard_wants {
     bool text, keyword, endpoint;
-    struct stream_options options;         /* of the others */
-    rill_sink_opts vad;             /* of the detector */
+    struct stream_options options; /* of the others */
+    rill_sink_opts vad;            /* of the detector */
 };
 
 struct lane_model;
 bool heard_make(struct heard *h, const struct lane_model *m, const struct heard_wants *w);
 void heard_drop(struct heard *h);
-size_t heard_bytes(const struct heard *h);          /* of memory, besides *h */
-void heard_reset(struct heard *h, uint64_t pos);     /* pos: of the next frame, model's rate */
-void heard_end(struct heard *h, uint64_t pos);       /* the input ends before pos, model's rate */
+size_t heard_bytes(const struct heard *h);       /* of memory, besides *h */
+void heard_reset(struct heard *h, uint64_t pos); /* pos: of the next frame, model's rate */
+void heard_end(struct heard *h, uint64_t pos);   /* the input ends before pos, model's rate */
 
 /* All sinks of the model are made once, so that a bad one fails when it is loaded. */
 rill_status heard_check(const struct lane_model *m, rill_error *reterr);

@@ -58,7 +58,10 @@ static struct piece word_next(struct piece *p)
 /* 200 or an error, from the first line alone. */
 static int line_decide(struct piece line, enum http_page *ret_page)
 {
-    static const struct { const char *path; enum http_page page; } pages[] = {
+    static const struct {
+        const char *path;
+        enum http_page page;
+    } pages[] = {
         { "/metrics", HTTP_METRICS },
         { "/health", HTTP_READY },
         { "/health/ready", HTTP_READY },
@@ -128,7 +131,10 @@ struct http_decision http_decide(const char *bytes, size_t n)
 
 const char *http_reason(int status)
 {
-    static const struct { int status; const char *reason; } all[] = {
+    static const struct {
+        int status;
+        const char *reason;
+    } all[] = {
         { 200, "OK" },
         { 400, "Bad Request" },
         { 404, "Not Found" },

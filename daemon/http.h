@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define HTTP_REQUEST_BYTES 1024         /* request line and headers; more is answered with 431 */
+#define HTTP_REQUEST_BYTES 1024 /* request line and headers; more is answered with 431 */
 
 /* READY: whether new streams should come here. LIVE: whether the process is worth keeping. */
 enum http_page { HTTP_NONE, HTTP_METRICS, HTTP_READY, HTTP_LIVE };
@@ -16,7 +16,7 @@ struct http_decision {
     int status; /* 0: more bytes are needed; 200: give the page; otherwise an error of that number
                  */
     enum http_page page;
-    bool open;                      /* METRICS: the client takes OpenMetrics */
+    bool open; /* METRICS: the client takes OpenMetrics */
 };
 
 /* n bytes from the beginning of the request. The answer never changes once its status is not 0. */

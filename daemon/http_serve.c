@@ -12,24 +12,24 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PLACES 512                      /* of each listener */
+#define PLACES 512 /* of each listener */
 #define ACCEPTS_A_TICK (PLACES / 2)
-#define ACCEPTS_A_TURN 16               /* audio goes on between */
-#define BACKLOG 1024                    /* those who come together wait here, not outside */
-#define ANSWERS_BYTES 4194304           /* that wait to be read, of all connections */
-#define ANSWERS_BYTES_MIN 65536         /* that may wait however short memory is */
-#define REQUEST_US 2000000              /* for the whole request */
-#define ANSWER_US 5000000               /* for the client to read the answer */
-#define LINGER_US 1000000               /* until it closes, then we do */
+#define ACCEPTS_A_TURN 16       /* audio goes on between */
+#define BACKLOG 1024            /* those who come together wait here, not outside */
+#define ANSWERS_BYTES 4194304   /* that wait to be read, of all connections */
+#define ANSWERS_BYTES_MIN 65536 /* that may wait however short memory is */
+#define REQUEST_US 2000000      /* for the whole request */
+#define ANSWER_US 5000000       /* for the client to read the answer */
+#define LINGER_US 1000000       /* until it closes, then we do */
 
 enum http_state { HTTP_READS, HTTP_ANSWERS, HTTP_LINGERS };
 
 struct http_conn {
-    uv_poll_t poll;                 /* first: the handle is the connection */
+    uv_poll_t poll; /* first: the handle is the connection */
     struct http_listener *listener;
     struct http_conn *next;
     enum http_state state;
-    int fd;                         /* -1: it is closing */
+    int fd; /* -1: it is closing */
     char in[HTTP_REQUEST_BYTES + 1];
     size_t n_in;
     char *out;
@@ -247,7 +247,7 @@ static void request_read(struct http_conn *c)
         return;
     }
     if (!reads)
-        return;                     /* behind the request; nobody wants it */
+        return; /* behind the request; nobody wants it */
     c->n_in += (size_t) n;
     struct http_decision x = http_decide(c->in, c->n_in);
     if (x.status)

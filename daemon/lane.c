@@ -6,7 +6,7 @@
 #define MARK_RING 16
 #define ARRIVAL_RING 64
 #define FLUSH_CHUNK 256
-#define PACE_SLACK 256                  /* a clock may be fast by one part in so many */
+#define PACE_SLACK 256 /* a clock may be fast by one part in so many */
 
 uint64_t lane_now_us(void)
 {
@@ -67,8 +67,7 @@ static bool stream_make(struct lane *l)
     if (!l->mem)
         return false;
     memset(l->mem, 0, bytes);
-    l->stream =
-        rill_stream_init_for(l->mem, l->model->plan, l->model->wanted, l->model->n_wanted);
+    l->stream = rill_stream_init_for(l->mem, l->model->plan, l->model->wanted, l->model->n_wanted);
     l->to_model = resample_new(l->opts.in_rate, l->model->rate);
     l->from_model = resample_new(l->model->rate, l->opts.out_rate);
     return l->to_model && l->from_model;
@@ -78,8 +77,8 @@ static size_t bytes_count(const struct lane *l)
 {
     const struct ring *rings[] = { &l->in, &l->marks, &l->arrivals, &l->out, &l->recs };
     size_t n = sizeof *l + heard_bytes(&l->heard) + relief_bytes(l) +
-        rill_plan_stream_size(l->model->plan) +
-        resample_bytes(l->to_model) + resample_bytes(l->from_model) +
+        rill_plan_stream_size(l->model->plan) + resample_bytes(l->to_model) +
+        resample_bytes(l->from_model) +
         (l->chunk_cap + l->feed_cap + l->pulled_cap + l->resampled_cap) * sizeof(float);
     for (size_t i = 0; i < sizeof rings / sizeof *rings; i++)
         n += ring_bytes(rings[i]);
@@ -266,7 +265,7 @@ static bool waited_too_long(const struct lane *l)
     uint64_t now_us = lane_now_us();
     a.us = a.since_us ? a.since_us : a.us;
     return a.count > atomic_load_explicit(&l->consumed, memory_order_relaxed) && now_us > a.us &&
-           now_us - a.us > l->opts.max_wait_us;
+        now_us - a.us > l->opts.max_wait_us;
 }
 
 /* Takes n samples out of the ring; NULL = drops them. */
@@ -520,8 +519,8 @@ static void lead_emit(struct lane *l, size_t n)
 struct turn {
     struct lane *lane;
     enum lane_result *ret;
-    uint64_t ns;                    /* its own work in this turn */
-    bool fed;                       /* samples were taken in this turn */
+    uint64_t ns; /* its own work in this turn */
+    bool fed;    /* samples were taken in this turn */
 };
 
 /* What was fed goes past the model; true if that is as much as a pulse. */
@@ -580,7 +579,7 @@ static bool turn_begin(struct turn *t)
     if (!feed_push(l) && l->phase == FEED) {
         t->fed = feed_more(l) == LANE_WORKED;
         if (lead_due(l))
-            return false;           /* it goes before what the model will say */
+            return false; /* it goes before what the model will say */
         feed_push(l);
     }
     t->ns = now_ns() - began;
@@ -641,7 +640,7 @@ void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret)
     rill_stream *streams[LANE_BATCH_MAX];
     rill_status status[LANE_BATCH_MAX];
     unsigned n_due = 0, n_ran = 0;
-    rill_thread_prepare();          /* anything called since may have set it back */
+    rill_thread_prepare(); /* anything called since may have set it back */
     for (size_t i = 0; i < n; i++) {
         struct turn *t = &turns[n_due];
         *t = (struct turn) { .lane = lanes[i], .ret = &ret[i] };

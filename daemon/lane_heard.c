@@ -58,8 +58,7 @@ static bool event_wanted(const struct lane *l, const struct heard_source *from,
 /* Where a frame of the detector begins, at the model's rate. */
 static uint64_t vad_pos(const struct lane *l, uint64_t frame)
 {
-    int64_t pos =
-        (int64_t) (frame * l->model->vad_hop_samples) + l->model->vad_offset_samples;
+    int64_t pos = (int64_t) (frame * l->model->vad_hop_samples) + l->model->vad_offset_samples;
     return pos > 0 ? (uint64_t) pos : 0;
 }
 

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #define VAD_PER_STEP_MAX 128
-#define RECS_SPARE 8                    /* that no frame of a sink takes */
+#define RECS_SPARE 8 /* that no frame of a sink takes */
 
 enum phase { FEED, TAIL_RATE, TAIL_MODEL, DRAIN, TAIL_OUT };
 

@@ -3,7 +3,7 @@
 #include "daemon/lane_in.h"
 #include "daemon/pcm.h"
 
-#define PAST_MAX (1u << 19)             /* a model that is later than that has silence go past */
+#define PAST_MAX (1u << 19) /* a model that is later than that has silence go past */
 
 bool relief_make(struct lane *l)
 {
@@ -217,8 +217,7 @@ bool relief_rest(struct lane *l, struct lane_rec *rec)
     const struct relief *r = &l->relief;
     /* A model that came back and heard nothing more gives nothing: what it would answer late is
      * owed as well. */
-    uint64_t until =
-        r->base && l->seg_fed == r->base ? r->base + l->model->cut_samples : r->base;
+    uint64_t until = r->base && l->seg_fed == r->base ? r->base + l->model->cut_samples : r->base;
     if (r->away ? l->seg_emitted >= l->model_limit : r->answered >= until)
         return false;
     uint64_t left = r->away ? 256 : until - r->answered;

@@ -20,28 +20,28 @@ struct lane_rec;
 /* Counts are samples at the model's rate since the segment began: `answered` of the port for audio,
  * as if the model had run all the time. */
 struct relief {
-    bool on;                        /* wanted */
-    bool away;                      /* the model does not run */
-    float *past;                    /* what was fed of late; NULL: silence goes past, or nothing */
+    bool on;     /* wanted */
+    bool away;   /* the model does not run */
+    float *past; /* what was fed of late; NULL: silence goes past, or nothing */
     size_t mask;
-    uint64_t kept, answered, base;  /* base: where the model began to run */
-    uint64_t given;                 /* of the port since then */
-    uint32_t mix, fade_samples;     /* the model's share: mix / fade_samples */
-    uint32_t fill;                  /* of the pulse that is not run */
-    bool is_gap, is_told;           /* a gap is open; some of it was told */
-    uint64_t gap_from, gap_to;      /* input positions; from: not told yet */
+    uint64_t kept, answered, base; /* base: where the model began to run */
+    uint64_t given;                /* of the port since then */
+    uint32_t mix, fade_samples;    /* the model's share: mix / fade_samples */
+    uint32_t fill;                 /* of the pulse that is not run */
+    bool is_gap, is_told;          /* a gap is open; some of it was told */
+    uint64_t gap_from, gap_to;     /* input positions; from: not told yet */
 };
 
-bool relief_make(struct lane *l);   /* false without memory */
+bool relief_make(struct lane *l); /* false without memory */
 void relief_drop(struct lane *l);
-size_t relief_bytes(const struct lane *l);      /* of memory, besides the lane's */
-void relief_segment(struct lane *l);            /* a segment begins */
+size_t relief_bytes(const struct lane *l); /* of memory, besides the lane's */
+void relief_segment(struct lane *l);       /* a segment begins */
 
 /* Whether the lane goes past the model, now that the pulse before is over; changes over if it is
  * time. */
 bool relief_away(struct lane *l);
 
-void relief_keep(struct lane *l, const float *x, size_t n);     /* what is fed */
+void relief_keep(struct lane *l, const float *x, size_t n); /* what is fed */
 
 /* n samples that the model gave; then what is owed for the time before it began. x is written
  * to. */

@@ -7,7 +7,7 @@
 
 #define HOPS_IN_SOCKET 4
 #define FILE_SOCKET_BYTES 32768
-#define SOCKET_BYTES_MIN 2304           /* the kernel takes no less: half of its 4608 */
+#define SOCKET_BYTES_MIN 2304 /* the kernel takes no less: half of its 4608 */
 #define SOCKET_BYTES_MAX 262144
 #define ENDED_PART 8 /* of a user's streams: so many more may have ended and not be gone */
 #define KEPT_PART 8  /* of all places: of the last of them nobody gets more than stay free */
@@ -44,9 +44,9 @@ Rill__Code memory_code(enum memory_answer a)
 
 const char *memory_words(enum memory_answer a)
 {
-    return a == MEMORY_QUOTA
-        ? "it would take more memory than one user may (max_bytes_per_uid)"
-        : "memory is short: what is free of memory_max is needed or kept for others; try again later";
+    return a == MEMORY_QUOTA ? "it would take more memory than one user may (max_bytes_per_uid)"
+                             : "memory is short: what is free of memory_max is needed or kept for "
+                               "others; try again later";
 }
 
 void memory_conf(struct daemon *d)
@@ -145,7 +145,8 @@ void socket_fit(struct conn *c)
         if (s->lane)
             bytes += s->live ? HOPS_IN_SOCKET * hop_bytes(s) : FILE_SOCKET_BYTES;
     bytes = !bytes || bytes > SOCKET_BYTES_MAX ? bytes ? SOCKET_BYTES_MAX : FILE_SOCKET_BYTES
-        : bytes < SOCKET_BYTES_MIN ? SOCKET_BYTES_MIN : bytes;
+        : bytes < SOCKET_BYTES_MIN             ? SOCKET_BYTES_MIN
+                                               : bytes;
     int n = (int) bytes;
     if (uv_fileno((uv_handle_t *) &c->pipe, &fd) == 0)
         setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &n, sizeof n);

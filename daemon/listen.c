@@ -6,8 +6,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BACKLOG 1024                    /* those who come together wait here, not outside */
-#define ACCEPTS_A_TURN 16          /* the streams that run are looked at between */
+#define BACKLOG 1024      /* those who come together wait here, not outside */
+#define ACCEPTS_A_TURN 16 /* the streams that run are looked at between */
 
 /* ---- accepting ---- */
 
@@ -125,7 +125,9 @@ enum passed_kind { PASSED_DATA, PASSED_CONTROL, PASSED_METRICS, PASSED_HEALTH };
 static enum passed_kind passed_kind(const char *name)
 {
     static const char *const names[] = {
-        [PASSED_CONTROL] = "control", [PASSED_METRICS] = "metrics", [PASSED_HEALTH] = "health",
+        [PASSED_CONTROL] = "control",
+        [PASSED_METRICS] = "metrics",
+        [PASSED_HEALTH] = "health",
     };
     for (size_t i = PASSED_CONTROL; i < sizeof names / sizeof *names; i++)
         if (strcmp(name, names[i]) == 0)

@@ -17,7 +17,7 @@ static void info_copy(struct model *to, const rill_model *from)
         snprintf(to->sha256 + 2 * i, 3, "%02x", to->info.sha256[i]);
 }
 
-#define MAPPED_FROM_BYTES 131072        /* blocks of that size and larger are mapped one by one */
+#define MAPPED_FROM_BYTES 131072 /* blocks of that size and larger are mapped one by one */
 
 /* Without it the C library maps fewer of them with every one that is freed. */
 void memory_setup(void)

@@ -7,17 +7,17 @@
 #include "daemon/registry.h"
 
 struct model_found {
-    int fd;                         /* folder or compiled plan; -1: built in. The caller's */
+    int fd; /* folder or compiled plan; -1: built in. The caller's */
     /* what it is called in messages; the name of what is built in */
     char path[CONF_STR_BYTES + 80];
-    uint64_t max_bytes;             /* weights and one stream */
+    uint64_t max_bytes; /* weights and one stream */
     bool wants; /* anything but these bytes is refused, with these words for what they are */
     uint8_t want_sha256[32];
     const char *want_words;
     char opened[80];
     /* what it takes from now on, if nobody else allocated meanwhile; 0: unknown */
     size_t kept_bytes;
-    struct model model;             /* found: lane, plan_info, info with its texts, error, rtf */
+    struct model model; /* found: lane, plan_info, info with its texts, error, rtf */
 };
 
 /* Opens, plans and runs it: weights, code and state have been touched when it returns. */

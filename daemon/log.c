@@ -13,13 +13,19 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINE_BYTES 1200                 /* less than PIPE_BUF: a pipe takes all of it or nothing */
+#define LINE_BYTES 1200 /* less than PIPE_BUF: a pipe takes all of it or nothing */
 #define DATAGRAM_BYTES 4096
-#define BUCKETS 16                      /* of users, by the rest of uid */
+#define BUCKETS 16 /* of users, by the rest of uid */
 #define BURST_S 4
 
-static const struct { const char *name; enum log_level level; } levels[] = {
-    { "error", LOG_ERROR }, { "warning", LOG_WARN }, { "info", LOG_INFO }, { "debug", LOG_DEBUG },
+static const struct {
+    const char *name;
+    enum log_level level;
+} levels[] = {
+    { "error", LOG_ERROR },
+    { "warning", LOG_WARN },
+    { "info", LOG_INFO },
+    { "debug", LOG_DEBUG },
 };
 
 static const char *const message_ids[EVENT_COUNT] = {
@@ -37,15 +43,15 @@ static const char *const message_ids[EVENT_COUNT] = {
 };
 
 struct bucket {
-    uint64_t us;                    /* when it was last filled */
+    uint64_t us; /* when it was last filled */
     double tokens;
-    uint64_t held;                  /* lines left out since one was written */
+    uint64_t held; /* lines left out since one was written */
 };
 
 struct log_state {
-    int journal_fd;                 /* -1: stderr */
+    int journal_fd; /* -1: stderr */
     struct sockaddr_un journal;
-    uint32_t lines_per_s;           /* 0: no bound */
+    uint32_t lines_per_s; /* 0: no bound */
     struct bucket buckets[BUCKETS];
     uint64_t lost;
 };
@@ -59,7 +65,7 @@ static bool stderr_is_journal(void)
     unsigned long long dev, ino;
     struct stat st;
     return e && sscanf(e, "%llu:%llu", &dev, &ino) == 2 && fstat(STDERR_FILENO, &st) == 0 &&
-           st.st_dev == dev && st.st_ino == ino;
+        st.st_dev == dev && st.st_ino == ino;
 }
 
 bool log_set_level(struct log *l, const char *level)
@@ -205,7 +211,7 @@ static void stderr_write(const struct log *l, enum log_level level, const char *
     int n = snprintf(b, sizeof b, l->prefix ? "<%d>%s\n" : "%.0d%s\n", l->prefix ? (int) level : 0,
                      line);
     if (l->state && poll(&p, 1, 0) == 0) {
-        l->state->lost++;           /* a pipe that nobody empties */
+        l->state->lost++; /* a pipe that nobody empties */
         return;
     }
     ssize_t w = write(STDERR_FILENO, b, n > 0 && (size_t) n < sizeof b ? (size_t) n : sizeof b - 1);

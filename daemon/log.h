@@ -20,10 +20,10 @@ enum log_event {
     EVENT_MODEL_LOADED,
     EVENT_MODEL_FAILED,
     EVENT_RELOADED,
-    EVENT_MODEL, /* the line that sums up a model */
+    EVENT_MODEL,  /* the line that sums up a model */
     EVENT_STREAM, /* a stream's end; from here on clients cause them */
-    EVENT_ERROR, /* an error was sent */
-    EVENT_PEER, /* connections and topics come and go */
+    EVENT_ERROR,  /* an error was sent */
+    EVENT_PEER,   /* connections and topics come and go */
     EVENT_COUNT
 };
 
@@ -32,7 +32,7 @@ struct log_state;
 struct log {
     enum log_level level;
     bool prefix;
-    struct log_state *state;        /* NULL: plain lines without bounds, as before log_init */
+    struct log_state *state; /* NULL: plain lines without bounds, as before log_init */
 };
 
 /* format: "plain", "prefix" (<N>, a syslog priority, before each line), "journal" or "auto"
@@ -41,15 +41,15 @@ struct log {
 void log_init(struct log *l, const char *level, const char *format, const char *journal,
               uint32_t client_lines_per_s);
 void log_end(struct log *l);
-bool log_set_level(struct log *l, const char *level);   /* false if there is no such level */
-uint64_t log_lost(const struct log *l);                 /* lines that were left out */
+bool log_set_level(struct log *l, const char *level); /* false if there is no such level */
+uint64_t log_lost(const struct log *l);               /* lines that were left out */
 
 void log_line(const struct log *l, enum log_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 void log_event(const struct log *l, enum log_level level, enum log_event event, const char *format,
                ...) __attribute__((format(printf, 4, 5)));
 
-void log_clean(char *line);             /* control bytes become blanks; every line is so written */
+void log_clean(char *line); /* control bytes become blanks; every line is so written */
 
 /* The fields of a line for the journal, as one datagram; the bytes, at most cap. Words before the
  * first that is no key=value pair and all after it are in MESSAGE only. */

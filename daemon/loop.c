@@ -9,8 +9,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define LONG_TURN_US UINT64_C(1000)     /* of the loop: no pulse is shorter */
-#define STILL_US UINT64_C(250000)       /* between ticks: the loop did not wait, it stood still */
+#define LONG_TURN_US UINT64_C(1000) /* of the loop: no pulse is shorter */
+#define STILL_US UINT64_C(250000)   /* between ticks: the loop did not wait, it stood still */
 
 void loop_again(struct daemon *d, enum turn when)
 {
@@ -210,7 +210,7 @@ static bool workers_start(struct daemon *d)
     unsigned most = WORKERS_MAX / 2, some = d->n_processors < most ? d->n_processors : most,
              n = d->conf.daemon_workers ? d->conf.daemon_workers : some;
     d->n_live = n;
-    n *= 2;                         /* files have threads of their own, which give way */
+    n *= 2; /* files have threads of their own, which give way */
     d->workers = aligned_alloc(64, n * ((sizeof *d->workers + 63) & ~(size_t) 63));
     if (!d->workers)
         return false;

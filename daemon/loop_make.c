@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define FDS_AT_START 24             /* of libuv, of two compute threads, of the sockets */
+#define FDS_AT_START 24 /* of libuv, of two compute threads, of the sockets */
 #define FDS_MOST 16384
 
 /* libuv aborts where its table of watchers cannot grow. It only grows at start. */

@@ -10,7 +10,7 @@
 #include <getopt.h>
 #include <unistd.h>
 
-#define DEFAULT_CONFIG RILLD_CONFIG      /* from the build: where the settings are installed */
+#define DEFAULT_CONFIG RILLD_CONFIG /* from the build: where the settings are installed */
 
 static const char help[] =
     "Usage: rilld [OPTION]...\n"

@@ -236,12 +236,14 @@ size_t memory_largest(const struct memory *m, const struct owner *ret[MEMORY_OWN
 
 const char *memory_kind_name(enum memory_kind k)
 {
+    /* clang-format off */
     static const char *const names[] = {
         [MEMORY_CONNECTIONS] = "connections", [MEMORY_QUEUES] = "queues",
         [MEMORY_STREAMS] = "streams",         [MEMORY_TOPICS] = "topics",
         [MEMORY_MODELS] = "models",           [MEMORY_LOADS] = "loads",
         [MEMORY_HTTP] = "http",               [MEMORY_HISTORIES] = "histories",
     };
+    /* clang-format on */
     return names[k];
 }
 

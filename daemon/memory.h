@@ -33,7 +33,7 @@ enum principal_kind { PRINCIPAL_DAEMON, PRINCIPAL_UID, PRINCIPAL_HTTP };
 
 struct principal {
     enum principal_kind kind;
-    uint32_t number;                /* of the uid; 0 of others */
+    uint32_t number; /* of the uid; 0 of others */
 };
 
 /* An account: there while somebody refers to it or memory is held for it. */
@@ -45,13 +45,13 @@ struct owner {
 };
 
 struct memory {
-    size_t max_bytes;               /* of all */
-    size_t owner_max_bytes;         /* of one principal, models apart; 0: any */
-    size_t rest_bytes;              /* that the process has beside what is counted */
+    size_t max_bytes;       /* of all */
+    size_t owner_max_bytes; /* of one principal, models apart; 0: any */
+    size_t rest_bytes;      /* that the process has beside what is counted */
     size_t bytes[MEMORY_KINDS], firm_bytes;
-    size_t given_bytes;             /* back, since the system last got what is free */
+    size_t given_bytes; /* back, since the system last got what is free */
     uint64_t refused, shortened_bytes;
-    struct owner own;               /* the daemon itself */
+    struct owner own; /* the daemon itself */
     struct owner *owners;
     /* Makes the longest history of o shorter by a piece, if it is longer than that; how many bytes
      * that gave back. */
@@ -62,12 +62,12 @@ struct memory {
 enum memory_answer { MEMORY_OK, MEMORY_QUOTA, MEMORY_SHORT };
 
 void memory_init(struct memory *m, size_t max_bytes);
-void memory_clear(struct memory *m);            /* nobody holds anything any more */
+void memory_clear(struct memory *m); /* nobody holds anything any more */
 
 /* The account of who, with one more reference; NULL without memory. */
 struct owner *memory_owner(struct memory *m, struct principal who);
 struct owner *memory_ref(struct owner *o);
-struct owner *memory_unref(struct memory *m, struct owner *o);  /* takes NULL; returns NULL */
+struct owner *memory_unref(struct memory *m, struct owner *o); /* takes NULL; returns NULL */
 
 /* Counts firm memory before it is allocated, or says why not. */
 enum memory_answer memory_ask(struct memory *m, struct owner *o, enum memory_kind k, size_t bytes);
@@ -91,7 +91,7 @@ bool memory_history(struct memory *m, struct owner *o, size_t has_bytes, size_t 
  * Shrinks histories where a total or a limit became smaller. */
 void memory_look(struct memory *m, size_t resident_bytes);
 
-size_t memory_used(const struct memory *m);     /* counted, of all */
+size_t memory_used(const struct memory *m); /* counted, of all */
 size_t owner_used(const struct owner *o);
 const char *memory_kind_name(enum memory_kind k);
 

@@ -17,16 +17,16 @@
 #define PASS_ROUNDS 16
 #define PASS_BYTES 600
 
-#define SPENT_HALF_NS 2e6               /* of a tick: the less was spent, the less that says */
+#define SPENT_HALF_NS 2e6 /* of a tick: the less was spent, the less that says */
 #define FACTOR_STEP 0.3
-#define FACTOR_MOST 2.5                 /* the rest was for something else */
-#define SHARE_STEP 0.05                 /* a tick: two seconds */
-#define AUDIO_LEAST_NS 0.25e9           /* for a figure */
+#define FACTOR_MOST 2.5       /* the rest was for something else */
+#define SHARE_STEP 0.05       /* a tick: two seconds */
+#define AUDIO_LEAST_NS 0.25e9 /* for a figure */
 #define PULSES_LEAST 16
 /* Whoever is at the other end of a Unix socket is on this machine, and computes as much for a
  * message as the loop does. */
 #define PEER_SHARE 1
-#define WEIGHT_FULL 0.25               /* of the budget: figures from less weigh less */
+#define WEIGHT_FULL 0.25 /* of the budget: figures from less weigh less */
 
 /* ---- at start ---- */
 
@@ -174,7 +174,7 @@ void meter_tick(struct daemon *d, uint64_t now_us)
     for (struct session *s = d->sessions; s && took_ns > 0; s = s->next)
         if (s->lane && s->worker && !s->gone) {
             session_tick(s, took_ns);
-            model_tick(s->model, weight, now_us);       /* an old version is not in the registry */
+            model_tick(s->model, weight, now_us); /* an old version is not in the registry */
         }
     for (struct model *m = d->registry.models; m; m = m->next)
         model_tick(m, weight, now_us);

@@ -12,7 +12,7 @@
 struct text {
     char *s;
     size_t n, cap;
-    bool failed, open;              /* open: OpenMetrics */
+    bool failed, open; /* open: OpenMetrics */
 };
 
 static void put(struct text *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -303,25 +303,25 @@ static struct figures *figures_next(struct daemon *d, struct figures *f)
 static void put_model_opened(struct text *t, struct daemon *d, const struct family *f)
 {
     EACH_FIGURES(x)
-        count_put(t, f, "model", x->model, x->streams_opened);
+    count_put(t, f, "model", x->model, x->streams_opened);
 }
 
 static void put_audio(struct text *t, struct daemon *d, const struct family *f)
 {
     EACH_FIGURES(x)
-        us_put(t, f, "model", x->model, x->audio_us);
+    us_put(t, f, "model", x->model, x->audio_us);
 }
 
 static void put_compute(struct text *t, struct daemon *d, const struct family *f)
 {
     EACH_FIGURES(x)
-        us_put(t, f, "model", x->model, x->compute.sum_us);
+    us_put(t, f, "model", x->model, x->compute.sum_us);
 }
 
 static void put_misses(struct text *t, struct daemon *d, const struct family *f)
 {
     EACH_FIGURES(x)
-        count_put(t, f, "model", x->model, x->misses);
+    count_put(t, f, "model", x->model, x->misses);
 }
 
 static void times_put(struct text *t, const struct family *f, const char *model,
@@ -345,13 +345,13 @@ static void times_put(struct text *t, const struct family *f, const char *model,
 static void put_compute_times(struct text *t, struct daemon *d, const struct family *f)
 {
     EACH_FIGURES(x)
-        times_put(t, f, x->model, &x->compute);
+    times_put(t, f, x->model, &x->compute);
 }
 
 static void put_queue_times(struct text *t, struct daemon *d, const struct family *f)
 {
     EACH_FIGURES(x)
-        times_put(t, f, x->model, &x->queue);
+    times_put(t, f, x->model, &x->queue);
 }
 
 static void batches_put(struct text *t, const struct family *f, const struct figures *x)
@@ -372,7 +372,7 @@ static void batches_put(struct text *t, const struct family *f, const struct fig
 static void put_batches(struct text *t, struct daemon *d, const struct family *f)
 {
     EACH_FIGURES(x)
-        batches_put(t, f, x);
+    batches_put(t, f, x);
 }
 
 /* ---- the process ---- */

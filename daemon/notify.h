@@ -15,7 +15,7 @@ uint64_t notify_watchdog_us(void);
 struct notify_fds {
     int n;
     int fd[NOTIFY_MAX_FDS];
-    char name[NOTIFY_MAX_FDS][32];  /* "" where none was given */
+    char name[NOTIFY_MAX_FDS][32]; /* "" where none was given */
 };
 
 /* Listening sockets passed to this process; close-on-exec is set and the variables are unset. */

@@ -14,9 +14,9 @@
 static const struct option {
     const char *name;
     double min, max;
-    bool is_real;                   /* else a whole number */
-    uint32_t kinds;                 /* 0: the caller's */
-    size_t offset;                  /* in rill_sink_opts */
+    bool is_real;   /* else a whole number */
+    uint32_t kinds; /* 0: the caller's */
+    size_t offset;  /* in rill_sink_opts */
 } table[] = {
     { "vad_threshold", 0, 1, true, 0, 0 },
     { "vad_release", 0, 1, true, 0, 0 },

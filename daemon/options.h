@@ -13,7 +13,7 @@
 
 /* Zero: nothing is changed. */
 struct stream_options {
-    uint32_t given;                 /* a bit an option */
+    uint32_t given; /* a bit an option */
     double value[OPTIONS_MAX];
 };
 

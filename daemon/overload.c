@@ -2,14 +2,14 @@
 #include "daemon/overload.h"
 #include "daemon/lane.h"
 
-#define ACTIVE_US UINT64_C(1000000)     /* a lane that had no pulse for so long costs nothing */
-#define STEP_LANES_MAX 256              /* of one step, so that it takes little time */
-/* Of what runs, one in so many goes at least, since what is short may be no thread's; more of it where
- * the step before did not help. */
+#define ACTIVE_US UINT64_C(1000000) /* a lane that had no pulse for so long costs nothing */
+#define STEP_LANES_MAX 256          /* of one step, so that it takes little time */
+/* Of what runs, one in so many goes at least, since what is short may be no thread's; more of it
+ * where the step before did not help. */
 #define STEP_PART 3
 #define AGAIN_PART 2
 #define AGAIN_US UINT64_C(1000000)
-#define HOLD_MOST 8                     /* times calm_ms */
+#define HOLD_MOST 8 /* times calm_ms */
 
 static uint32_t get(const _Atomic uint32_t *x)
 {
@@ -115,7 +115,8 @@ void overload_step(struct overload *o, struct lane *const *lanes, size_t n, uint
     uint32_t level = get(&o->level);
     bool relapse = o->back_us && now_us - o->back_us < o->hold_us;
     bool helps = false, again = o->step_us > o->back_us && now_us - o->step_us < AGAIN_US;
-    uint64_t load = load_of(lanes, n, now_us), part = load - load / (again ? AGAIN_PART : STEP_PART);
+    uint64_t load = load_of(lanes, n, now_us),
+             part = load - load / (again ? AGAIN_PART : STEP_PART);
     most = most < part ? most : part;
     for (unsigned k = 0; k < STEP_LANES_MAX && (k == 0 || load > most); k++) {
         struct lane *l = victim_find(lanes, n, level > 0, now_us);

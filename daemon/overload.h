@@ -28,16 +28,16 @@ struct overload {
     /* The loop writes these and reads those of the second line. */
     _Atomic uint32_t misses, window_ms, calm_ms, share_permille;
     _Atomic uint32_t level, n_relieved;
-    _Atomic uint64_t refuse_until_us;           /* new live streams */
+    _Atomic uint64_t refuse_until_us; /* new live streams */
     /* The worker's. */
-    uint64_t miss_us[OVERLOAD_MISSES_MAX];      /* the last ones, in turn */
+    uint64_t miss_us[OVERLOAD_MISSES_MAX]; /* the last ones, in turn */
     uint32_t n_misses;
-    uint64_t last_us, counted_us;               /* the last miss, the last one that counted */
-    uint64_t step_us, back_us;                  /* step up or down, step down */
-    uint64_t hold_us;                           /* time without a miss until a step back */
+    uint64_t last_us, counted_us; /* the last miss, the last one that counted */
+    uint64_t step_us, back_us;    /* step up or down, step down */
+    uint64_t hold_us;             /* time without a miss until a step back */
 };
 
-void overload_set(struct overload *o, const struct overload_conf *conf);    /* any thread */
+void overload_set(struct overload *o, const struct overload_conf *conf); /* any thread */
 
 /* A pulse that arrived at arrival_us came out late. Pulses that came while the last miss that
  * counted was on its way are of the same stall, unless that lasts; those from before the last step

@@ -41,7 +41,7 @@ static const struct {
     const char *name;
     size_t bytes;
     float (*get)(const uint8_t *p);
-    bool whole;                     /* whole numbers, not floats */
+    bool whole; /* whole numbers, not floats */
 } encodings[] = {
     [RILL__ENC__ENC_S16LE] = { "s16", 2, get_s16, true },
     [RILL__ENC__ENC_S24LE3] = { "s24", 3, get_s24, true },
@@ -109,8 +109,11 @@ void pcm_encode(const struct pcm *p, const float *from, size_t n_frames, uint8_t
 
 const char *pcm_container_name(const uint8_t *bytes, size_t n)
 {
-    static const struct { char magic[5]; const char *name; } containers[] = {
-        { "RIFF", "a WAV file" }, { "RF64", "a WAV file" }, { "OggS", "an Ogg file" },
+    static const struct {
+        char magic[5];
+        const char *name;
+    } containers[] = {
+        { "RIFF", "a WAV file" },  { "RF64", "a WAV file" },   { "OggS", "an Ogg file" },
         { "fLaC", "a FLAC file" }, { "FORM", "an AIFF file" }, { ".snd", "an AU file" },
     };
     for (size_t i = 0; n >= 4 && i < sizeof containers / sizeof *containers; i++)

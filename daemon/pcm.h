@@ -13,7 +13,7 @@
 
 struct pcm {
     uint32_t rate, channels;
-    int enc;                        /* Rill__Enc */
+    int enc; /* Rill__Enc */
 };
 
 bool pcm_valid(const struct pcm *p);

@@ -21,7 +21,7 @@ struct pin {
 
 struct pins {
     const char *path;
-    char *text;                     /* of the whole file, with room for a zero after it */
+    char *text; /* of the whole file, with room for a zero after it */
     size_t bytes;
     struct pin *list;
     size_t n;

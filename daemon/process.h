@@ -11,6 +11,6 @@ uint64_t process_private_bytes(void);
 void process_memory(uint64_t *ret_virtual_bytes, uint64_t *ret_resident_bytes);
 uint64_t process_fds(void);
 uint64_t process_max_fds(void);
-uint64_t process_wall_us(void);         /* since the epoch */
+uint64_t process_wall_us(void); /* since the epoch */
 
 #endif

@@ -8,9 +8,9 @@
 #include <time.h>
 
 #define PROFILE_PULSES 64
-#define PROFILE_STEPS 24                /* that are told */
+#define PROFILE_STEPS 24 /* that are told */
 #define PROFILE_STEPS_MAX 8192
-#define PROFILE_PAUSE_NS 2000000        /* between pulses: streams go first */
+#define PROFILE_PAUSE_NS 2000000 /* between pulses: streams go first */
 
 struct profile_job {
     uv_work_t work;

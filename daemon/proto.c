@@ -12,20 +12,20 @@ enum proto_minor {
     MINOR_METRICS,
     MINOR_SWAP, /* swapping and reloading a model */
     MINOR_OVERLOAD,
-    MINOR_HEALTH, /* reasons of Health */
-    MINOR_TOPICS, /* publish and subscribe */
+    MINOR_HEALTH,  /* reasons of Health */
+    MINOR_TOPICS,  /* publish and subscribe */
     MINOR_FIGURES, /* histograms, gaps, errors by code and memory in Stats, the worst pulses, top */
-    MINOR_MEMORY, /* memory of connections, streams and histories */
-    MINOR_PAGES, /* Info, Stats and CtlStatus in pages, subscriptions among the sessions */
+    MINOR_MEMORY,  /* memory of connections, streams and histories */
+    MINOR_PAGES,   /* Info, Stats and CtlStatus in pages, subscriptions among the sessions */
     MINOR_ACCOUNTS, /* memory by user and by what it is for */
-    MINOR_PRICES, /* of models; loads of the loop and the machine */
+    MINOR_PRICES,   /* of models; loads of the loop and the machine */
     MINOR_END
 };
 #define PROTO_MINOR (MINOR_END - 1)
 #define MAX_TEXT_BYTES 256
 
 struct verb {
-    bool control, before_hello;     /* control: only on that socket */
+    bool control, before_hello; /* control: only on that socket */
     void (*run)(struct conn *c, const Rill__ClientFrame *f);
 };
 
@@ -328,8 +328,8 @@ static void on_unloaded(void *arg, struct model *m)
 
 Rill__Code model_error_code(int error)
 {
-    return error == ENOENT  ? RILL__CODE__NO_MODEL
-        : error == ENOSPC   ? RILL__CODE__QUOTA
+    return error == ENOENT    ? RILL__CODE__NO_MODEL
+        : error == ENOSPC     ? RILL__CODE__QUOTA
         : error_passes(error) ? RILL__CODE__OVERLOADED
                               : RILL__CODE__MODEL_FAILED;
 }

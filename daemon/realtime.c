@@ -74,5 +74,5 @@ uint64_t realtime_demotions(void)
 
 void thread_yields(void)
 {
-    setpriority(PRIO_PROCESS, 0, NICE_YIELDING);        /* Linux: of the thread */
+    setpriority(PRIO_PROCESS, 0, NICE_YIELDING); /* Linux: of the thread */
 }

@@ -11,8 +11,8 @@
 enum realtime_state { REALTIME_NONE, REALTIME_ON, REALTIME_FAILED, REALTIME_DEMOTED };
 
 struct realtime {
-    _Atomic int state;              /* any thread may read it */
-    _Atomic int error;              /* errno of FAILED */
+    _Atomic int state; /* any thread may read it */
+    _Atomic int error; /* errno of FAILED */
 };
 
 /* Once, before any thread is started: takes SIGXCPU, and blocks it here and so in all threads to

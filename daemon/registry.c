@@ -18,26 +18,26 @@
 #define RETRY_DOUBLINGS 6
 #define LOADS_AT_ONCE 4
 #define LOOK_US 500000
-#define OPEN_FILES_MOST 4           /* that a model takes while it is opened */
+#define OPEN_FILES_MOST 4              /* that a model takes while it is opened */
 #define LOAD_BYTES ((size_t) 32 << 20) /* that loading may take, at first; then twice as much */
-#define LOAD_LEAST_BYTES ((size_t) 16 << 20)    /* with less of it no process starts */
-#define BUILTIN_BYTES ((size_t) 8 << 20)        /* that a built-in one takes at most */
+#define LOAD_LEAST_BYTES ((size_t) 16 << 20) /* with less of it no process starts */
+#define BUILTIN_BYTES ((size_t) 8 << 20)     /* that a built-in one takes at most */
 
 struct load_job {
     uv_work_t work;
-    struct load_job *next;          /* in the root registry's queue */
-    struct registry *registry;      /* outlives its jobs */
+    struct load_job *next;     /* in the root registry's queue */
+    struct registry *registry; /* outlives its jobs */
     struct model *model;
-    struct owner *owner;            /* for whom it is loaded */
-    size_t claimed_bytes;           /* for him, until it is loaded */
+    struct owner *owner;  /* for whom it is loaded */
+    size_t claimed_bytes; /* for him, until it is loaded */
     rill_status status;
     struct model_look look;
-    bool passes;                    /* what failed may be good in a moment */
+    bool passes; /* what failed may be good in a moment */
     bool checks;
-    bool refused;                   /* there is no memory for it */
+    bool refused; /* there is no memory for it */
     struct check check;
     char pins[CONF_STR_BYTES];
-    struct model_found found;       /* copied into the model on the loop thread */
+    struct model_found found; /* copied into the model on the loop thread */
 };
 
 const char *model_state_name(enum model_state s)
@@ -289,13 +289,13 @@ struct model *registry_get(struct registry *r, const char *name, char why[FOLDER
 
 struct scan {
     struct registry *registry;
-    bool whole, cut;                /* all folders could be read; not all found a place */
+    bool whole, cut; /* all folders could be read; not all found a place */
 };
 
 static void scan_take(struct scan *s, const char *name)
 {
     struct model *m = model_find(s->registry, name);
-    if (!m && !s->cut)              /* where one found no place no other does */
+    if (!m && !s->cut) /* where one found no place no other does */
         m = model_add(s->registry, name, true);
     if (m)
         m->seen = true;
@@ -466,7 +466,7 @@ static void found_copy(struct model *m, const struct model *f)
 void registry_price(const struct registry *r, struct model *m, float rtf, float wall)
 {
     float around = (float) (r->root->pulse_ns * m->lane.rate / (1e9 * m->lane.pulse_samples));
-    m->cost.tried_stays = m->lane.words_plan;       /* silence is no reason to charge less */
+    m->cost.tried_stays = m->lane.words_plan; /* silence is no reason to charge less */
     m->cost.quantile = 0.9f;
     cost_try(&m->cost, rtf + around, wall + around, lane_now_us());
     m->rtf = m->cost.price;

@@ -20,7 +20,7 @@ enum model_state { MODEL_KNOWN, MODEL_LOADING, MODEL_READY, MODEL_FAILED };
 /* What streams of the model did; `period` starts again with every summary line. */
 struct model_stats {
     uint64_t streams_opened, audio_us, compute_us, pulses, misses;
-    uint64_t runs_batch;            /* streams that ran together, summed over runs of each stream */
+    uint64_t runs_batch; /* streams that ran together, summed over runs of each stream */
     uint64_t runs;
     uint32_t streams;
     double rtf_max;
@@ -35,7 +35,7 @@ struct model_tally {
 };
 
 struct model;
-typedef void model_loaded(void *arg, struct model *m);      /* READY or FAILED */
+typedef void model_loaded(void *arg, struct model *m); /* READY or FAILED */
 
 struct model_wait {
     model_loaded *done;
@@ -47,32 +47,32 @@ struct model {
     char name[65];
     enum model_state state;
     unsigned refs;
-    struct model *next;             /* in the registry */
+    struct model *next; /* in the registry */
     struct model_wait *waits;
     struct lane_model lane;
     rill_plan_info plan_info;
-    rill_model_info info;           /* texts are copied */
+    rill_model_info info; /* texts are copied */
     char task[32], licence[64], summary[256], sha256[65];
     rill_error error;
-    float rtf;                      /* the price of its live streams' compute: cost.price */
-    float rtf_wall;                 /* the same as it was tried out, contention included */
+    float rtf;      /* the price of its live streams' compute: cost.price */
+    float rtf_wall; /* the same as it was tried out, contention included */
     struct cost cost;
     struct model_tally *tally;
-    struct model_stats *stats, *period;     /* of tally */
+    struct model_stats *stats, *period; /* of tally */
     uint64_t begun_us,
         load_us; /* when its loading began: of two versions the later one stays; how long it took */
-    uint64_t used_us;               /* when it was last asked for or seen to be held */
+    uint64_t used_us; /* when it was last asked for or seen to be held */
     uint64_t failed_us;
-    uint32_t failures;              /* since it was last changed or loaded by hand */
-    bool passes;                    /* it failed for want of what may be there again in a moment */
-    bool missing;                   /* it failed because there was none of that name */
-    bool seen;                      /* by the scan that runs, or by the last one */
-    bool follows; /* it takes the place of the version in the registry once it is ready */
-    struct model_wait *gone;        /* told when the last one lets go of it */
+    uint32_t failures; /* since it was last changed or loaded by hand */
+    bool passes;       /* it failed for want of what may be there again in a moment */
+    bool missing;      /* it failed because there was none of that name */
+    bool seen;         /* by the scan that runs, or by the last one */
+    bool follows;      /* it takes the place of the version in the registry once it is ready */
+    struct model_wait *gone; /* told when the last one lets go of it */
     struct registry *root;
-    struct owner *owner;            /* who had it loaded; NULL: nobody */
-    size_t counted_bytes;           /* of its plans, for the owner */
-    size_t load_bytes;              /* what loading it wants, if it was too little; 0: not seen */
+    struct owner *owner;  /* who had it loaded; NULL: nobody */
+    size_t counted_bytes; /* of its plans, for the owner */
+    size_t load_bytes;    /* what loading it wants, if it was too little; 0: not seen */
 };
 
 struct log;
@@ -80,24 +80,24 @@ struct log;
 struct registry {
     uv_loop_t *loop;
     const struct conf *conf;
-    const struct log *log;          /* NULL: none */
-    bool cut;                       /* the last scan found more than there are places for */
+    const struct log *log; /* NULL: none */
+    bool cut;              /* the last scan found more than there are places for */
     struct model *models;
     struct registry
         *root; /* the daemon's, which outlives all models; itself if not said otherwise */
-    struct memory *memory;          /* root only */
-    bool freed;                     /* root only: enough that the system should get it */
-    double pulse_ns;                /* root only: what a pulse costs around its model, at least */
-    unsigned n_loads; /* root only, with queue: those that wait until others are done */
+    struct memory *memory; /* root only */
+    bool freed;            /* root only: enough that the system should get it */
+    double pulse_ns;       /* root only: what a pulse costs around its model, at least */
+    unsigned n_loads;      /* root only, with queue: those that wait until others are done */
     struct load_job *queue;
-    atomic_bool stop;               /* root only: whoever checks a model gives up */
+    atomic_bool stop; /* root only: whoever checks a model gives up */
     uint64_t next_look_us;
     uv_work_t trim_work;
     bool trimming;
 };
 
 void registry_init(struct registry *r, uv_loop_t *loop, const struct conf *conf);
-void registry_clear(struct registry *r);            /* streams keep the models that they hold */
+void registry_clear(struct registry *r); /* streams keep the models that they hold */
 
 /* The model with one more reference, or NULL and words: errno is ENOENT if there is none of that
  * name, ENOSPC if as many as there can be are in use, ENOMEM, or why a folder cannot be searched.
@@ -147,9 +147,9 @@ void registry_tick(struct registry *r, uint64_t now_us);
 /* Forgets a callback that was not called yet. */
 void registry_forget(struct model *m, model_loaded *done, void *arg);
 struct model *registry_ref(struct model *m);
-struct model *registry_unref(struct model *m);         /* takes NULL too; returns NULL */
+struct model *registry_unref(struct model *m); /* takes NULL too; returns NULL */
 
-bool model_is_listed(const char *names, const char *name);      /* in a list with spaces between */
+bool model_is_listed(const char *names, const char *name); /* in a list with spaces between */
 /* Calls each for each name of such a list; false at the first that fails. */
 bool model_names_each(const char *names, bool (*each)(void *arg, const char *name), void *arg);
 
@@ -167,8 +167,7 @@ void registry_pass_on(struct model *m, struct owner *to);
 
 /* Memory of models that nobody streams with, that a client had loaded and that are not in preload;
  * *ret_own_bytes: of it, what is counted for o. */
-size_t registry_spare_bytes(const struct registry *r, const struct owner *o,
-                            size_t *ret_own_bytes);
+size_t registry_spare_bytes(const struct registry *r, const struct owner *o, size_t *ret_own_bytes);
 
 /* Lets go of one such model: one of o if there is any, the one that was used the longest time ago.
  * False: there is none. */

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#define PLAN_BYTES 65536            /* of a plan besides its weights, at least */
+#define PLAN_BYTES 65536 /* of a plan besides its weights, at least */
 
 void registry_count(struct model *m, struct owner *o, size_t kept_bytes)
 {
@@ -33,8 +33,7 @@ void registry_pass_on(struct model *m, struct owner *to)
     m->owner = memory_ref(to);
 }
 
-size_t registry_spare_bytes(const struct registry *r, const struct owner *o,
-                            size_t *ret_own_bytes)
+size_t registry_spare_bytes(const struct registry *r, const struct owner *o, size_t *ret_own_bytes)
 {
     size_t bytes = *ret_own_bytes = 0;
     for (const struct model *m = r->models; m; m = m->next) {

@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 #define MAX_ASKERS 8
-#define REST_TIMES 2                    /* as long as one took, so that many take a third of the time */
+#define REST_TIMES 2 /* as long as one took, so that many take a third of the time */
 #define REST_MAX_US UINT64_C(2000000)
 
 /* A reload in progress: the new settings and their models stand beside the old ones until
@@ -17,7 +17,10 @@ struct reload {
     int left;
     bool starting;
     char err[CONF_ERROR_BYTES];
-    struct { struct conn *conn; uint32_t req; } askers[MAX_ASKERS];
+    struct {
+        struct conn *conn;
+        uint32_t req;
+    } askers[MAX_ASKERS];
     unsigned n_askers;
     uint64_t began_us;
 };
@@ -205,7 +208,7 @@ static void reload_loaded(struct reload *r)
         if (m->state != MODEL_READY || model_is_listed(r->conf.models_preload, m->name))
             continue;
         struct model *new = registry_get(&r->registry, m->name, why);
-        if (!new && errno != ENOENT)
+        if (!new &&errno != ENOENT)
             snprintf(r->err, sizeof r->err, "%s: %s", m->name, why);
         if (!new)
             continue;

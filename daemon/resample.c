@@ -8,7 +8,7 @@
 #define QUALITY 7
 
 struct resample {
-    SpeexResamplerState *state;     /* NULL where the rates are equal */
+    SpeexResamplerState *state; /* NULL where the rates are equal */
     uint32_t from_rate, to_rate;
 };
 

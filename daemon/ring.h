@@ -14,8 +14,8 @@
 struct ring {
     unsigned char *mem;
     size_t item_bytes, mask;
-    _Alignas(64) _Atomic uint64_t head;     /* written by the writer */
-    _Alignas(64) _Atomic uint64_t tail;     /* written by the reader */
+    _Alignas(64) _Atomic uint64_t head; /* written by the writer */
+    _Alignas(64) _Atomic uint64_t tail; /* written by the reader */
 };
 
 /* Room for at least n items; pages are touched here, not later. False without memory. */

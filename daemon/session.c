@@ -6,7 +6,7 @@
 #define WINDOW_HOPS 4
 #define CHUNK_FRAMES AUDIO_CHUNK_FRAMES
 #define MAX_REPEATED 64
-#define PAID_MESSAGES 10            /* of a live stream in a tick, or as many as pulses */
+#define PAID_MESSAGES 10 /* of a live stream in a tick, or as many as pulses */
 
 struct session *session_find(const struct conn *c, uint32_t id)
 {
@@ -55,8 +55,7 @@ static enum memory_answer model_enter(struct session *s)
     if (!m->owner || m->owner == s->owner || m->owner->who.kind == PRINCIPAL_DAEMON ||
         other_of(s, m->owner))
         return MEMORY_OK;
-    enum memory_answer a =
-        memory_claim(s->daemon, s->owner, MEMORY_MODELS, m->counted_bytes);
+    enum memory_answer a = memory_claim(s->daemon, s->owner, MEMORY_MODELS, m->counted_bytes);
     if (a == MEMORY_OK)
         registry_pass_on(m, s->owner);
     return a;
@@ -350,10 +349,13 @@ static bool vad_setup(const struct session *s, rill_sink_opts *o)
           off = (float) option_or(&s->options, "vad_release", 0);
     if (rill_sink_defaults(o, m->plan, (unsigned) m->vad_out, NULL) != RILL_OK)
         return false;
-    o->threshold = own > 0 ? own
-        : conf->vad_threshold > 0 ? (float) conf->vad_threshold : o->threshold;
-    o->release = off > 0 ? off
-        : conf->vad_release > 0 ? (float) conf->vad_release : own > 0 ? own : o->release;
+    o->threshold = own > 0        ? own
+        : conf->vad_threshold > 0 ? (float) conf->vad_threshold
+                                  : o->threshold;
+    o->release = off > 0        ? off
+        : conf->vad_release > 0 ? (float) conf->vad_release
+        : own > 0               ? own
+                                : o->release;
     o->hangover_ms = (uint32_t) option_or(&s->options, "vad_hangover_ms", o->hangover_ms);
     if (o->hangover_ms < conf->vad_min_silence_ms)
         o->hangover_ms = conf->vad_min_silence_ms;
@@ -471,7 +473,7 @@ static void on_loaded(void *arg, struct model *m)
         opened_send(s);
         s->req = 0;
         worker_add(s->worker, s->lane);
-        if (s->conn)                /* what was said may have failed */
+        if (s->conn) /* what was said may have failed */
             socket_fit(s->conn);
     }
 }
@@ -501,7 +503,7 @@ static const char *audio_check(struct session *s, const Rill__Audio *m, Rill__Co
     *code = RILL__CODE__SEQ;
     if (m->discont ? m->pos < s->pos_in : m->pos != s->pos_in || m->seq != s->seq_in)
         return m->discont ? "pos went back; it may only jump forward"
-            : "seq or pos is not the next one; set discont where samples are missing";
+                          : "seq or pos is not the next one; set discont where samples are missing";
     *code = RILL__CODE__BAD_ARG;
     if (m->pos > UINT64_MAX / 4 - m->pcm.len)
         return "pos is out of range";
@@ -540,8 +542,11 @@ void session_audio(struct session *s, const Rill__Audio *m)
     const char *why = audio_check(s, m, &code);
     if (why) {
         char text[160];
-        snprintf(text, sizeof text, code == RILL__CODE__BAD_FORMAT && !s->any_audio && why[0] == 'a'
-                 ? "this is %s; send its samples without the header" : "%s", why);
+        snprintf(text, sizeof text,
+                 code == RILL__CODE__BAD_FORMAT && !s->any_audio && why[0] == 'a'
+                     ? "this is %s; send its samples without the header"
+                     : "%s",
+                 why);
         session_fail(s, code, text);
         return;
     }
@@ -591,7 +596,7 @@ void session_reset(struct session *s, uint32_t req)
         return;
     }
     if (s->received == s->marked && s->pos_in == s->marked_pos)
-        return;                     /* nothing came since it began afresh */
+        return; /* nothing came since it began afresh */
     if (!mark_put(s, s->pos_in)) {
         conn_error(s->conn, req, s->id, RILL__CODE__OVERLOADED, false,
                    "too many resets ahead of the work");
@@ -684,7 +689,7 @@ static bool length_fits(const struct session *s, rill_error *reterr)
     const struct lane *l = s->lane;
     return s->live || !l->seg_fed ||
         rill_plan_check_length(l->model->plan, (unsigned) l->model->audio_in, l->seg_fed, reterr) ==
-            RILL_OK;
+        RILL_OK;
 }
 
 static void done_take(struct session *s)

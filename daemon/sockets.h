@@ -12,15 +12,15 @@
 
 /* What the end of a socket that we made undoes. */
 struct own_socket {
-    char path[108];                 /* to unlink; "": it was passed to us, or is no file's */
-    int lock_fd;                    /* -1: none */
+    char path[108]; /* to unlink; "": it was passed to us, or is no file's */
+    int lock_fd;    /* -1: none */
 };
 #define OWN_SOCKET_NONE ((struct own_socket) { .lock_fd = -1 })
 
 /* Who may connect to a socket at a path. */
 struct socket_rights {
     uint32_t mode;
-    const char *group;              /* "": the daemon's own */
+    const char *group; /* "": the daemon's own */
 };
 
 /* A bound socket; -1 with words in err. What it leaves in *own is to be ended in both cases. */

@@ -558,7 +558,7 @@ void top_reply(struct conn *c, uint32_t req)
 struct model_message {
     Rill__ModelInfo info;
     Rill__Output outputs[5];
-    char error[400];                /* less than FOLDERS_WHY_BYTES: lists are long */
+    char error[400]; /* less than FOLDERS_WHY_BYTES: lists are long */
     Rill__Price price;
 };
 

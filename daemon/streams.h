@@ -8,25 +8,25 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define STREAMS_PLACES 128          /* a power of two; a connection has at most 64 streams */
+#define STREAMS_PLACES 128 /* a power of two; a connection has at most 64 streams */
 
 enum stream_kind { STREAM_SESSION, STREAM_SUB };
 
 /* The first member of a session and of a subscription. */
 struct stream_link {
-    struct stream_link *next;       /* in its place */
+    struct stream_link *next; /* in its place */
     uint32_t id;
     enum stream_kind kind;
 };
 
 struct streams {
     struct stream_link *places[STREAMS_PLACES];
-    uint32_t n, secret;             /* secret: odd */
+    uint32_t n, secret; /* secret: odd */
 };
 
-void streams_add(struct streams *t, struct stream_link *l);     /* its number is not there yet */
+void streams_add(struct streams *t, struct stream_link *l); /* its number is not there yet */
 void streams_remove(struct streams *t, const struct stream_link *l);
-struct stream_link *streams_find(const struct streams *t, uint32_t id);    /* NULL: there is none */
+struct stream_link *streams_find(const struct streams *t, uint32_t id); /* NULL: there is none */
 
 /* Those of a kind, in any order, after one (NULL: the first). What was given may be removed before
  * the next is asked for, as long as its memory is there. */

@@ -5,9 +5,9 @@
 #include <string.h>
 
 #define PIECE_BYTES_MIN 4096
-#define PIECE_BYTES_MAX 131072          /* the C library maps those: they go back to the system */
+#define PIECE_BYTES_MAX 131072 /* the C library maps those: they go back to the system */
 #define PIECES_WANTED 64
-#define MAPPED_BYTES 4096               /* what such a one takes besides */
+#define MAPPED_BYTES 4096 /* what such a one takes besides */
 
 /* ---- making ---- */
 

@@ -5,39 +5,39 @@
 #include "daemon/daemon.h"
 #include "daemon/tape.h"
 
-#define SLACK_MS 1000               /* of the tape, for subscribers that are a little late */
-#define SUB_QUEUE_BYTES 32768       /* more waits for the socket: entries wait on the tape */
+#define SLACK_MS 1000         /* of the tape, for subscribers that are a little late */
+#define SUB_QUEUE_BYTES 32768 /* more waits for the socket: entries wait on the tape */
 #define ALL_OUTPUTS 5
 
 struct sub {
-    struct stream_link link;        /* of its connection, while that is there */
+    struct stream_link link; /* of its connection, while that is there */
     struct sub *next;
     struct topic *topic;
-    struct conn *conn;              /* NULL: gone, to be freed */
+    struct conn *conn; /* NULL: gone, to be freed */
     struct owner *owner;
     uint32_t id, seq, want;
     struct pcm out;
-    uint64_t cursor;                /* on the tape */
+    uint64_t cursor; /* on the tape */
     uint64_t began, at,
         start; /* progress: of the first and of the newest that was given; nothing before `start` */
     uint64_t sent, lost, vad_frames, opened_us;
 };
 
 struct topic {
-    struct topic *next;             /* of the daemon */
+    struct topic *next; /* of the daemon */
     struct daemon *daemon;
     bool ended, cancelled, live;
-    Rill__Code failed;              /* why the source ended; CODE_NONE: by no error */
+    Rill__Code failed; /* why the source ended; CODE_NONE: by no error */
     char *failed_text;
     uint64_t ended_us;
     char name[65], model[65];
     uint32_t uid, keep_ms, want, in_rate;
     struct owner *owner;
-    size_t firm_bytes;              /* counted for it, without what its tape can do without */
+    size_t firm_bytes; /* counted for it, without what its tape can do without */
     Rill__Access access;
     struct pcm out;
     struct tape tape;
-    uint64_t progress, last_text, last_vad;     /* places on the tape of the newest ones */
+    uint64_t progress, last_text, last_vad; /* places on the tape of the newest ones */
     unsigned char *event; /* two of HEARD_EVENT_BYTES: one read, and its pieces; NULL: no words */
     struct sub *subs;
 };
@@ -170,8 +170,8 @@ static struct topic *topic_new(struct session *s, const Rill__Publish *m, uint32
         t->access = RILL__ACCESS__ACCESS_SAME_UID;
     if (s->event)
         t->event = malloc(2 * HEARD_EVENT_BYTES);
-    bool good = (!s->event || t->event) &&
-        tape_make(&t->tape, z.least_bytes, z.most_bytes, z.entry_bytes);
+    bool good =
+        (!s->event || t->event) && tape_make(&t->tape, z.least_bytes, z.most_bytes, z.entry_bytes);
     return good ? t : topic_free(t);
 }
 
@@ -216,8 +216,8 @@ void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m)
     }
     uint32_t keep_ms = m->keep_ms < most_ms ? m->keep_ms : most_ms;
     struct tape_size z = tape_size(s, keep_ms);
-    enum memory_answer a = memory_claim(c->daemon, s->owner, MEMORY_TOPICS,
-                                        topic_firm_bytes(s, &z));
+    enum memory_answer a =
+        memory_claim(c->daemon, s->owner, MEMORY_TOPICS, topic_firm_bytes(s, &z));
     if (a != MEMORY_OK) {
         conn_error(c, req, s->id, memory_code(a), false, "the history: %s", memory_words(a));
         return;
@@ -409,7 +409,7 @@ static void sub_pump(const struct topic *t, struct sub *s)
     struct entry e;
     while (c && s->conn && !c->closing) {
         if (conn_queue_bytes(c) > SUB_QUEUE_BYTES || !conn_has_room(c)) {
-            c->paused = true;       /* so that this goes on once the client has read */
+            c->paused = true; /* so that this goes on once the client has read */
             return;
         }
         if (s->cursor < t->tape.tail)
@@ -498,8 +498,7 @@ bool subs_overdue(const struct conn *c, uint64_t now_us)
     uint64_t stall_ms = c->daemon->conf.limits_output_stall_ms;
     for (const struct sub *s = NULL; (s = sub_next(c, s));) {
         const struct topic *t = s->topic;
-        if (t->ended &&
-            now_us > t->ended_us + (stall_ms + t->keep_ms + SLACK_MS) * UINT64_C(1000))
+        if (t->ended && now_us > t->ended_us + (stall_ms + t->keep_ms + SLACK_MS) * UINT64_C(1000))
             return true;
     }
     return false;

@@ -10,11 +10,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TURN_US 500                 /* of one user in a turn of the loop */
-#define TURN_ALL_US 1000            /* of all users */
-#define TICK_USER_US 20000          /* of one user in a tick, while live streams run */
+#define TURN_US 500        /* of one user in a turn of the loop */
+#define TURN_ALL_US 1000   /* of all users */
+#define TICK_USER_US 20000 /* of one user in a tick, while live streams run */
 #define TICK_ALL_US 40000
-#define TURN_USERS 64               /* that are told apart in a tick; all later ones are one */
+#define TURN_USERS 64 /* that are told apart in a tick; all later ones are one */
 
 struct turn_user {
     uint32_t uid;
@@ -24,7 +24,7 @@ struct turn_user {
 struct turns {
     struct turn_user users[TURN_USERS];
     unsigned n_users;
-    uint32_t turn_us, tick_us;      /* of all */
+    uint32_t turn_us, tick_us; /* of all */
     bool any_live;
 };
 

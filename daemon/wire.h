@@ -10,8 +10,8 @@
  * its rest be unseen. Recurses as deep as the messages of d are nested. */
 bool wire_strings_whole(const ProtobufCMessageDescriptor *d, const uint8_t *bytes, size_t n);
 
-/* The stream of a ClientFrame that holds Audio, where its number comes first, as encoders write it; 0:
- * it is something else. */
+/* The stream of a ClientFrame that holds Audio, where its number comes first, as encoders write it;
+ * 0: it is something else. */
 uint32_t wire_audio_stream(const uint8_t *bytes, size_t n);
 
 #endif

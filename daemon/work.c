@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 struct work {
-    uv_async_t ended;               /* first: the handle is the work */
+    uv_async_t ended; /* first: the handle is the work */
     pthread_t thread;
     uv_work_t *req;
     uv_work_cb run;

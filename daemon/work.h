@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* work.h - work beside the loop, a thread for each piece, which takes the time that streams leave. Like uv_queue_work, but a thread that
- * cannot be had is an error and not the end of the process. */
+/* work.h - work beside the loop, a thread for each piece, which takes the time that streams leave.
+ * Like uv_queue_work, but a thread that cannot be had is an error and not the end of the process.
+ */
 #ifndef RILLD_WORK_H
 #define RILLD_WORK_H
 

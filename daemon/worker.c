@@ -218,7 +218,7 @@ static bool batch_run(struct worker *w, size_t n)
     for (size_t i = 0; i < n; i++) {
         worked |= r[i] != LANE_IDLE;
         step |= lanes[i]->was_late && lanes[i]->opts.relief != RELIEF_NONE &&
-                overload_miss(&w->overload, lanes[i]->paced_us, now_us);
+            overload_miss(&w->overload, lanes[i]->paced_us, now_us);
         w->ended[w->batch[i]] = r[i] == LANE_ENDED;
         w->idle[w->batch[i]] = r[i] == LANE_IDLE;
     }
@@ -239,7 +239,7 @@ static bool live_run(struct worker *w)
     while ((n_due = due_find(w)) > 0) {
         if (batch_run(w, batch_pick(w, n_due))) {
             worked = true;
-            w->progress(w->arg);        /* what is ready does not wait for the others */
+            w->progress(w->arg); /* what is ready does not wait for the others */
         }
         atomic_fetch_add_explicit(&w->beat, 1, memory_order_release);
         if (lane_now_us() > until_us)
@@ -260,7 +260,7 @@ static bool others_run(struct worker *w)
     size_t i = w->turn < w->n_lanes ? w->turn : 0, n;
     for (size_t seen = 0; seen < w->n_lanes && !(worked && lane_now_us() > until_us); seen += n) {
         n = group_size(w, i);
-        n = n < w->n_lanes - seen ? n : w->n_lanes - seen;      /* nobody twice */
+        n = n < w->n_lanes - seen ? n : w->n_lanes - seen; /* nobody twice */
         if (!w->lanes[i]->live)
             worked |= group_step(w, i, n, until_us);
         i = i + n < w->n_lanes ? i + n : 0;

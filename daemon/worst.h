@@ -18,10 +18,10 @@ struct worst_pulse {
 };
 
 struct worst {
-    struct worst_pulse list[WORST_KEPT];        /* in no order */
+    struct worst_pulse list[WORST_KEPT]; /* in no order */
     unsigned n;
-    double bar; /* what a pulse must exceed to come in, where the list is full */
-    uint64_t look_us;               /* when entries are looked through for old ones again */
+    double bar;       /* what a pulse must exceed to come in, where the list is full */
+    uint64_t look_us; /* when entries are looked through for old ones again */
 };
 
 /* Share of its length that it took from the arrival of its last sample. */

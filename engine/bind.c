@@ -48,7 +48,7 @@ static rill_status axis_solve(struct binding *b, const struct wire *w, int axis,
     rill_error why = { RILL_OK, "" };
     rill_status s = dim_solve(d, symbol[0], size, &value, &why);
     if (s == RILL_UNSUPPORTED)
-        return RILL_OK;         /* of another form: checked later, if it can be */
+        return RILL_OK; /* of another form: checked later, if it can be */
     if (s != RILL_OK)
         return err_set(err, RILL_INVALID, "input '%.80s', axis %d: %.300s", w->name, axis,
                        why.text);
@@ -105,8 +105,8 @@ static rill_status claims_check(const struct binding *b, rill_error *err)
     return RILL_OK;
 }
 
-#define EACH_AXIS(g, inputs, i, axis)                                                                       \
-    for (uint32_t i = 0; i < (g)->n_inputs; i++)                                                            \
+#define EACH_AXIS(g, inputs, i, axis)                                                              \
+    for (uint32_t i = 0; i < (g)->n_inputs; i++)                                                   \
         for (int axis = 0; (inputs)[i] && axis < (g)->wires[(g)->inputs[i]].fact.rank; axis++)
 
 rill_status binding_from_inputs(struct binding *ret, const struct graph *g,
@@ -122,10 +122,10 @@ rill_status binding_from_inputs(struct binding *ret, const struct graph *g,
     for (bool found = true; found && ret->n < BOUND_MAX;) { /* one axis may need another's symbol */
         found = false;
         EACH_AXIS(g, inputs, i, k)
-            TRY(axis_solve(ret, &g->wires[g->inputs[i]], k, inputs[i]->dim[k], &found, reterr));
+        TRY(axis_solve(ret, &g->wires[g->inputs[i]], k, inputs[i]->dim[k], &found, reterr));
     }
     EACH_AXIS(g, inputs, i, k)
-        TRY(axis_check(ret, &g->wires[g->inputs[i]], k, inputs[i]->dim[k], reterr));
+    TRY(axis_check(ret, &g->wires[g->inputs[i]], k, inputs[i]->dim[k], reterr));
     TRY(claims_check(ret, reterr));
     return dims_status(g->dims, reterr);
 }

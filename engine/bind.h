@@ -4,12 +4,12 @@
 #define ENGINE_BIND_H
 #include "engine/graph.h"
 
-#define BOUND_MAX 32        /* symbols beyond are left as they are */
+#define BOUND_MAX 32 /* symbols beyond are left as they are */
 
 struct bound {
     const struct dim *symbol;
     int64_t value;
-    const char *input;      /* which said so */
+    const char *input; /* which said so */
     int axis;
 };
 
@@ -26,8 +26,8 @@ struct binding {
 rill_status binding_from_inputs(struct binding *ret, const struct graph *g,
                                 const struct tensor *const *inputs, rill_error *reterr);
 
-const struct dim    *binding_dim(const struct binding *b, const struct dim *d);
-void                 binding_fact(const struct binding *b, struct fact *f);
+const struct dim *binding_dim(const struct binding *b, const struct dim *d);
+void binding_fact(const struct binding *b, struct fact *f);
 /* t, or where it holds symbolic sizes a copy in a with those known; NULL: out of memory. */
 const struct tensor *binding_tensor(const struct binding *b, struct arena *a,
                                     const struct tensor *t);

@@ -6,13 +6,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define FACT_TEXT  160
-#define SHOWN_MAX  6
+#define FACT_TEXT 160
+#define SHOWN_MAX 6
 
 struct checker {
     const struct dim *fixed;
     struct body_reports *to;
-    struct arena scratch;           /* what inferring again makes */
+    struct arena scratch; /* what inferring again makes */
     unsigned depth;
     rill_error *err;
 };
@@ -20,17 +20,16 @@ struct checker {
 /* One node with bodies being checked. */
 struct visit {
     struct checker *c;
-    const struct graph *g;          /* that the node stands in */
+    const struct graph *g; /* that the node stands in */
     const struct node *n;
     const struct graph *body;
-    const char *where;              /* which body, for texts; "" where there is one */
+    const char *where; /* which body, for texts; "" where there is one */
     struct body_report r;
     char text[1600];
-    int first_len;                  /* of the first drift's text */
+    int first_len; /* of the first drift's text */
 };
 
-__attribute__((format(printf, 2, 3)))
-static void drift(struct visit *v, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static void drift(struct visit *v, const char *fmt, ...)
 {
     char text[512];
     va_list ap;

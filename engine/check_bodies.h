@@ -13,19 +13,20 @@
 /* One node with bodies. */
 struct body_report {
     const struct node *node;
-    unsigned depth;                 /* bodies around it */
-    unsigned n_states, n_scanned, n_captures;       /* inputs by kind */
-    const struct dim *iterations;   /* NULL: not known, or an If */
+    unsigned depth;                           /* bodies around it */
+    unsigned n_states, n_scanned, n_captures; /* inputs by kind */
+    const struct dim *iterations;             /* NULL: not known, or an If */
     unsigned n_drifts;
-    unsigned n_shown;               /* of them, in the text */
+    unsigned n_shown;  /* of them, in the text */
     const char *drift; /* slot and both facts of each, "; " between; lives as long as the call */
 };
 
 /* once for each node, before those in its bodies */
-struct body_reports { void (*each)(void *self, const struct body_report *r);
+struct body_reports {
+    void (*each)(void *self, const struct body_report *r);
     void *self;
-    unsigned n_scans, n_others;     /* added to: Scans; Loops and Ifs */
-    unsigned n_drifting;            /* nodes among them that drift */
+    unsigned n_scans, n_others; /* added to: Scans; Loops and Ifs */
+    unsigned n_drifting;        /* nodes among them that drift */
 };
 
 /* Checks every body at every depth. Facts that are not known yet are skipped. fixed: a symbol that

@@ -16,7 +16,9 @@
 #define ENGINE_CONTROL_H
 #include "engine/op.h"
 
-struct loop_attr { int64_t n_states; };
+struct loop_attr {
+    int64_t n_states;
+};
 
 struct scan_attr {
     int64_t n_states, n_scans;              /* leading inputs; the rest are captures */
@@ -28,6 +30,6 @@ struct scan_attr {
 extern const struct op op_if, op_loop, op_scan;
 
 /* Axis of the k-th scanned input or output (of rank `rank` with the axis), -1 if out of range. */
-int  scan_axis(struct attr_ints axes, unsigned k, int rank);
+int scan_axis(struct attr_ints axes, unsigned k, int rank);
 bool scan_is_reverse(struct attr_ints reverse, unsigned k);
 #endif

@@ -5,10 +5,12 @@
 
 #define DEPTH_MAX 16
 #define ELEMENTS_MAX 16
-#define NUMBER_MAX ((int64_t) 1 << 40)      /* beyond, sums might not fit */
+#define NUMBER_MAX ((int64_t) 1 << 40) /* beyond, sums might not fit */
 
 /* Every element of a wire lies in lo..hi; an empty wire has any span. */
-struct span { const struct dim *lo, *hi; };
+struct span {
+    const struct dim *lo, *hi;
+};
 
 static bool span_of(const struct graph *g, uint32_t w, int depth, struct span *ret);
 
@@ -99,7 +101,10 @@ static int less(struct dims *ds, struct span a, struct span b)
 bool compare_decided(const struct graph *g, const struct node *n, const uint32_t *in,
                      bool *ret_truth)
 {
-    static const struct { const char *op; bool swap, negate; } ops[] = {
+    static const struct {
+        const char *op;
+        bool swap, negate;
+    } ops[] = {
         { "Less", false, false },
         { "Greater", true, false },
         { "LessOrEqual", true, true },

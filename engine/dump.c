@@ -36,13 +36,9 @@ static void attr_dump(const struct attr_spec *s, const void *attr, FILE *to)
             fprintf(to, "%s%s%s%lld", i ? "," : " ", i ? "" : s->name, i ? "" : "=",
                     (long long) ints->v[i]);
         break;
-    case ATTR_FLOATS:
-        fprintf(to, " %s[%u]", s->name, floats->n);
-        break;
+    case ATTR_FLOATS: fprintf(to, " %s[%u]", s->name, floats->n); break;
     case ATTR_STRINGS:
-    case ATTR_TENSOR:
-        fprintf(to, " %s=..", s->name);
-        break;
+    case ATTR_TENSOR: fprintf(to, " %s=..", s->name); break;
     }
 }
 

@@ -218,8 +218,11 @@ int fact_print(const struct fact *f, char *buf, size_t cap)
 {
     char d[256];
     size_t at = 0;
-#define PUT(...) do { int n_ = snprintf(buf + (at < cap ? at : cap), at < cap ? cap - at : 0, __VA_ARGS__); \
-                      at += n_ > 0 ? (size_t) n_ : 0; } while (0)
+#define PUT(...)                                                                                   \
+    do {                                                                                           \
+        int n_ = snprintf(buf + (at < cap ? at : cap), at < cap ? cap - at : 0, __VA_ARGS__);      \
+        at += n_ > 0 ? (size_t) n_ : 0;                                                            \
+    } while (0)
     PUT("%s", f->type ? dtype_name(f->type) : "?");
     if (f->rank < 0) {
         PUT("[?]");

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-#define LOOP_ITERATIONS_MAX 100000      /* of one Loop in the growable mode */
+#define LOOP_ITERATIONS_MAX 100000 /* of one Loop in the growable mode */
 
 struct interp {
     struct dims *dims;

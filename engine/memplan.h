@@ -10,8 +10,8 @@
 
 struct span {
     size_t bytes;
-    uint32_t first, last;   /* needed in steps first..last, both included */
-    size_t offset;          /* set by memplan_place */
+    uint32_t first, last; /* needed in steps first..last, both included */
+    size_t offset;        /* set by memplan_place */
 };
 
 /* Gives every span an offset, aligned, so that no two spans that are needed in one step share a
@@ -19,5 +19,5 @@ struct span {
 size_t memplan_place(struct span *spans, uint32_t *order, uint32_t n);
 
 /* True when no two spans that are needed in one step share a byte. Quadratic: for tests. */
-bool   memplan_is_sound(const struct span *spans, uint32_t n);
+bool memplan_is_sound(const struct span *spans, uint32_t n);
 #endif

@@ -21,7 +21,7 @@ rill_model *model_new(void)
 
 rill_model *model_ref(const rill_model *m)
 {
-    rill_model *mine = (rill_model *) (uintptr_t) m;    /* only the count changes */
+    rill_model *mine = (rill_model *) (uintptr_t) m; /* only the count changes */
     atomic_fetch_add(&mine->refs, 1);
     return mine;
 }

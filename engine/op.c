@@ -45,26 +45,17 @@ static bool attr_is_one_string(const struct attr *a)
 static bool attr_store(const struct attr_spec *s, const struct attr *a, unsigned char *p)
 {
     switch (s->kind) {
-    case ATTR_INT:
-        *(int64_t *) p = a->i;
-        return a->kind == ATTR_INT;
+    case ATTR_INT: *(int64_t *) p = a->i; return a->kind == ATTR_INT;
     case ATTR_FLOAT:
         *(float *) p = a->kind == ATTR_INT ? (float) a->i : a->f;
         return a->kind == ATTR_FLOAT || a->kind == ATTR_INT;
     case ATTR_INTS:
         *(struct attr_ints *) p = a->kind == ATTR_INT ? (struct attr_ints) { 1, &a->i } : a->ints;
         return a->kind == ATTR_INT || a->kind == ATTR_INTS;
-    case ATTR_FLOATS:
-        *(struct attr_floats *) p = a->floats;
-        return a->kind == ATTR_FLOATS;
-    case ATTR_STRINGS:
-        *(struct attr_strings *) p = a->strings;
-        return a->kind == ATTR_STRINGS;
-    case ATTR_TENSOR:
-        *(const struct tensor **) p = a->tensor;
-        return a->kind == ATTR_TENSOR;
-    case ATTR_CHOICE:
-        break;
+    case ATTR_FLOATS: *(struct attr_floats *) p = a->floats; return a->kind == ATTR_FLOATS;
+    case ATTR_STRINGS: *(struct attr_strings *) p = a->strings; return a->kind == ATTR_STRINGS;
+    case ATTR_TENSOR: *(const struct tensor **) p = a->tensor; return a->kind == ATTR_TENSOR;
+    case ATTR_CHOICE: break;
     }
     return false;
 }
@@ -135,7 +126,7 @@ rill_status attrs_parse(const struct op *op, const char *node_name, const struct
 }
 
 rill_status attrs_parse_file(const struct op *op, const char *node_name, const struct attr *attrs,
-                       unsigned n, void *ret, rill_error *reterr)
+                             unsigned n, void *ret, rill_error *reterr)
 {
     for (unsigned i = 0; i < n; i++) {
         const struct attr_spec *s = spec_find(op, attrs[i].name);
@@ -384,7 +375,7 @@ rill_status infer_indices(struct infer *c, unsigned k, int first, int64_t n)
     const struct tensor *v = c->in[k]->value;
     enum dtype t = fact_number(c->in[k]);
     int64_t at;
-    if (v && v->type == DTYPE_DIM)      /* known when the size is */
+    if (v && v->type == DTYPE_DIM) /* known when the size is */
         return RILL_OK;
     if (t != DTYPE_I64 && t != DTYPE_I32)
         return infer_fail(c, "indices are %s; wants i32 or i64", dtype_name(t));

@@ -26,14 +26,23 @@ enum attr_kind {
     ATTR_TENSOR
 };
 
-struct attr_ints    { uint32_t n; const int64_t *v; };
-struct attr_floats  { uint32_t n; const float *v; };
-struct attr_strings { uint32_t n; const char *const *v; };
+struct attr_ints {
+    uint32_t n;
+    const int64_t *v;
+};
+struct attr_floats {
+    uint32_t n;
+    const float *v;
+};
+struct attr_strings {
+    uint32_t n;
+    const char *const *v;
+};
 
 /* One attribute as a reader found it. CHOICE is found as a string (STRINGS with n = 1). */
 struct attr {
     const char *name;
-    enum attr_kind kind;        /* as found: INT, FLOAT, INTS, FLOATS, STRINGS, TENSOR */
+    enum attr_kind kind; /* as found: INT, FLOAT, INTS, FLOATS, STRINGS, TENSOR */
     int64_t i;
     float f;
     struct attr_ints ints;
@@ -46,7 +55,7 @@ struct attr {
  * attr_ints, FLOATS struct attr_floats, STRINGS struct attr_strings, TENSOR const struct tensor *.
  * An INT is accepted where a FLOAT is wanted, a single INT where INTS are. */
 struct attr_spec {
-    const char *name;           /* NULL ends the table */
+    const char *name; /* NULL ends the table */
     enum attr_kind kind;
     size_t offset;
     bool required;
@@ -63,12 +72,12 @@ rill_status attrs_parse(const struct op *op, const char *node_name, const struct
                         unsigned n, void *ret, rill_error *reterr);
 /* The same of what a model file says: an attribute that only passes set is unknown there. */
 rill_status attrs_parse_file(const struct op *op, const char *node_name, const struct attr *attrs,
-                       unsigned n, void *ret, rill_error *reterr);
+                             unsigned n, void *ret, rill_error *reterr);
 
 /* Reads an attribute of any op by name, through its table. The op must have it, of that kind. */
-int64_t           attr_get_int(const struct node *n, const char *name);     /* INT and CHOICE */
-float             attr_get_float(const struct node *n, const char *name);   /* FLOAT */
-struct attr_ints  attr_get_ints(const struct node *n, const char *name);
+int64_t attr_get_int(const struct node *n, const char *name); /* INT and CHOICE */
+float attr_get_float(const struct node *n, const char *name); /* FLOAT */
+struct attr_ints attr_get_ints(const struct node *n, const char *name);
 /* INTS, in a copy */
 void attr_put_ints(const struct node *n, void *attr, const char *name, struct attr_ints v);
 
@@ -78,10 +87,10 @@ struct infer {
     const struct node *node;
     const void *attr;
     struct dims *dims;
-    struct arena *arena;                /* lives as long as the graph */
+    struct arena *arena; /* lives as long as the graph */
     unsigned n_in, n_out;
-    const struct fact *const *in;       /* NULL where an optional input is absent */
-    struct fact *out; /* to fill: type, rank, shape (value: only shape-like ops) */
+    const struct fact *const *in; /* NULL where an optional input is absent */
+    struct fact *out;             /* to fill: type, rank, shape (value: only shape-like ops) */
     rill_error *err;
 };
 
@@ -89,25 +98,25 @@ struct prep {
     const struct node *node;
     const void *attr;
     const struct kern *kern;
-    struct arena *arena;                /* lives as long as the plan (or the one evaluation) */
+    struct arena *arena; /* lives as long as the plan (or the one evaluation) */
     unsigned n_in, n_out;
-    const struct tensor *const *in;     /* shapes; ->data only of constants; NULL where absent */
-    const struct tensor *const *out;    /* shapes */
-    const void *args;                   /* to set: handed to eval */
-    size_t scratch_bytes;               /* to set: eval gets that much at e->scratch, 64-aligned */
-    const char *kernel;                 /* to set: name of the chosen kernel, static storage */
-    struct packs *packs;                /* of the plan; NULL: of no plan */
+    const struct tensor *const *in;  /* shapes; ->data only of constants; NULL where absent */
+    const struct tensor *const *out; /* shapes */
+    const void *args;                /* to set: handed to eval */
+    size_t scratch_bytes;            /* to set: eval gets that much at e->scratch, 64-aligned */
+    const char *kernel;              /* to set: name of the chosen kernel, static storage */
+    struct packs *packs;             /* of the plan; NULL: of no plan */
     /* to set: bit i: eval does not read constant input i, prep_pack's blocks hold it */
     uint64_t packed;
-    bool many;                          /* to set: eval_many pays for this node */
-    size_t spared_bytes;            /* to set: what those blocks are smaller than the constants */
+    bool many;           /* to set: eval_many pays for this node */
+    size_t spared_bytes; /* to set: what those blocks are smaller than the constants */
     rill_error *err;
 };
 
 enum fault_kind {
     FAULT_NONE,
-    FAULT_INDEX,        /* an index outside an axis of `limit` */
-    FAULT_LENGTH        /* a length that is not one of 0..limit */
+    FAULT_INDEX, /* an index outside an axis of `limit` */
+    FAULT_LENGTH /* a length that is not one of 0..limit */
 };
 
 /* The first that a run found. */
@@ -117,18 +126,18 @@ struct fault {
     int64_t value, limit;
 };
 
-#define OP_MANY_MAX 32                  /* evaluations that eval_many gets at once */
+#define OP_MANY_MAX 32 /* evaluations that eval_many gets at once */
 
 struct eval {
     const struct node *node;
     const void *attr;
     const struct kern *kern;
     unsigned n_in, n_out;
-    const struct tensor *const *in;     /* shapes; do not read ->data, use x */
+    const struct tensor *const *in; /* shapes; do not read ->data, use x */
     const struct tensor *const *out;
-    const void *const *x;               /* input data; NULL where absent */
-    void *const *y;                     /* output data; NULL where nobody wants that output */
-    void *scratch;                      /* uninitialised */
+    const void *const *x; /* input data; NULL where absent */
+    void *const *y;       /* output data; NULL where nobody wants that output */
+    void *scratch;        /* uninitialised */
     const void *args;
     struct fault *fault; /* zeroed before the first run; see eval_fault */
 };
@@ -137,36 +146,36 @@ enum op_flags {
     OP_VIEW = 1 << 0, /* output 0 is input 0's bytes under another shape: the plan aliases it */
     OP_CONTROL =
         1 << 1, /* has bodies: run by the interpreter and planner themselves, eval is NULL */
-    OP_RANDOM = 1 << 2, /* never folded */
+    OP_RANDOM = 1 << 2,   /* never folded */
     OP_POINTWISE = 1 << 3 /* elementwise with broadcasting: output i,j,k from inputs i,j,k */
 
 };
 
 struct op {
-    const char *name;                   /* standard name, e.g. "ConvTranspose" */
-    const struct attr_spec *attrs;      /* NULL: none */
+    const char *name;              /* standard name, e.g. "ConvTranspose" */
+    const struct attr_spec *attrs; /* NULL: none */
     size_t attr_bytes;
-    int min_in, max_in;                 /* -1: any number */
-    int own_in; /* further ones after them, which no reader accepts and only passes make */
+    int min_in, max_in; /* -1: any number */
+    int own_in;         /* further ones after them, which no reader accepts and only passes make */
     int min_out, max_out;
     unsigned flags;
     rill_status (*infer)(struct infer *c);
-    rill_status (*prepare)(struct prep *c);         /* optional */
-    void        (*eval)(const struct eval *e);
+    rill_status (*prepare)(struct prep *c); /* optional */
+    void (*eval)(const struct eval *e);
     /* Optional, called where prepare set `many`: n evaluations of one node, 1 <= n <= OP_MANY_MAX,
      * that differ in x, y and scratch only; constant inputs are the same. Weights are read once for
      * all; each gets the bits of its eval. */
-    void        (*eval_many)(const struct eval *e, unsigned n);
+    void (*eval_many)(const struct eval *e, unsigned n);
     /* Optional: the same on symbolic integers. Inputs are I64 or DIM tensors (x read accordingly),
      * the output is DIM. Only called while folding. */
-    void        (*eval_dim)(const struct eval *e, struct dims *ds);
+    void (*eval_dim)(const struct eval *e, struct dims *ds);
     /* Optional: the input over which output o may be written, where nobody else reads that; -1:
      * none. eval must work both ways. */
-    int         (*base)(const struct node *n, unsigned o);
+    int (*base)(const struct node *n, unsigned o);
     /* The input whose numbers eval checks, which notes a fault where one is out of range; 0: none.
      * The number 0 is in range wherever there is anything to read. */
     unsigned checked;
-    const char *help;                   /* one line: what the op computes */
+    const char *help; /* one line: what the op computes */
 };
 
 /* The table of all ops; NULL if there is none of that name. op_at(i) walks it, NULL past the
@@ -208,9 +217,10 @@ static inline int64_t index_read(const struct eval *e, unsigned k, int64_t i, in
 
 /* Refusals that name node and op: "node 'x' (Conv): ...". */
 #define infer_fail(c, ...) op_fail((c)->err, RILL_UNSUPPORTED, (c)->node, __VA_ARGS__)
-#define prep_fail(c, ...)  op_fail((c)->err, RILL_UNSUPPORTED, (c)->node, __VA_ARGS__)
-__attribute__((format(printf, 4, 5)))
-rill_status op_fail(rill_error *err, rill_status s, const struct node *n, const char *fmt, ...);
+#define prep_fail(c, ...) op_fail((c)->err, RILL_UNSUPPORTED, (c)->node, __VA_ARGS__)
+__attribute__((format(printf, 4, 5))) rill_status op_fail(rill_error *err, rill_status s,
+                                                          const struct node *n, const char *fmt,
+                                                          ...);
 
 /* Refuses a node whose number of inputs or outputs the op does not have, or that lacks a required
  * input. */
@@ -225,10 +235,10 @@ rill_status op_infer(const struct node *n, const struct fact *const *in, struct 
 /* For prepare: n * bytes for what it lays out of constants alone. *ret_there: it was laid out
  * before and must not be written, nor the data of inputs read that `packed` says; else it is
  * zeroed. NULL: out of memory. */
-void       *prep_pack(struct prep *c, size_t n, size_t bytes, bool *ret_there);
+void *prep_pack(struct prep *c, size_t n, size_t bytes, bool *ret_there);
 
 /* Output o has the type and shape of input i (not its value). */
-void        infer_same(struct infer *c, unsigned o, unsigned i);
+void infer_same(struct infer *c, unsigned o, unsigned i);
 void infer_shape(struct infer *c, unsigned o, enum dtype type, int rank,
                  const struct dim *const *shape);
 /* Broadcast of all present inputs first..last into out[0]'s shape. */
@@ -239,7 +249,7 @@ rill_status infer_broadcast(struct infer *c, unsigned o, enum dtype type, unsign
 rill_status infer_ints(struct infer *c, unsigned i, int64_t *ret, unsigned cap, unsigned *ret_n);
 rill_status infer_dims(struct infer *c, unsigned i, const struct dim **ret, unsigned cap,
                        unsigned *ret_n);
-bool        infer_has(const struct infer *c, unsigned i);      /* input i is present */
+bool infer_has(const struct infer *c, unsigned i); /* input i is present */
 /* Refuses indices that are known (input k) and lie outside of the data: index i is one into axis
  * first + i % n of input 0. */
 rill_status infer_indices(struct infer *c, unsigned k, int first, int64_t n);

@@ -14,12 +14,12 @@ struct pack {
 };
 
 struct packs {
-    struct arena *arena;            /* of the list and of new blocks */
-    struct pack *list;              /* made or taken so far */
+    struct arena *arena; /* of the list and of new blocks */
+    struct pack *list;   /* made or taken so far */
     uint32_t n, cap;
-    const struct pack *ready;       /* to take; NULL: none, all are made */
+    const struct pack *ready; /* to take; NULL: none, all are made */
     uint32_t n_ready;
-    bool misfit;                    /* one was asked for that ready has not */
+    bool misfit; /* one was asked for that ready has not */
 };
 
 /* The next block of that many bytes, 64-byte aligned. *ret_there: it is filled and must not be

@@ -173,7 +173,8 @@ static void frame_last_uses(struct frame *f)
 
 rill_status frame_init(struct lower *l, struct frame *f, const struct graph *g)
 {
-    *f = (struct frame) { .g = g, .slot = arena_array(&l->work, uint32_t, g->n_wires + 1),
+    *f = (struct frame) { .g = g,
+                          .slot = arena_array(&l->work, uint32_t, g->n_wires + 1),
                           .last = arena_array(&l->work, uint32_t, g->n_wires + 1) };
     if (!f->slot || !f->last)
         return lower_no_memory(l);

@@ -14,11 +14,10 @@ struct node_step;
 /* NULL: block after block */
 struct step {
     void (*run)(const struct step *s, unsigned char *mem);
-    void (*run_many)(const struct step *s, unsigned char *const *mem,
-                     unsigned n);
-    const void *args;           /* of that kind of step, owned by the plan */
-    const char *name;           /* node name, for people */
-    const char *kernel;         /* op or kernel name, for people */
+    void (*run_many)(const struct step *s, unsigned char *const *mem, unsigned n);
+    const void *args;   /* of that kind of step, owned by the plan */
+    const char *name;   /* node name, for people */
+    const char *kernel; /* op or kernel name, for people */
 };
 
 /* Where an operand lies: a constant, or an offset into the block. */
@@ -29,7 +28,7 @@ struct place {
 
 struct plan_port {
     const char *name;
-    struct tensor shape;        /* description of one run's worth */
+    struct tensor shape; /* description of one run's worth */
     struct place at;
 };
 
@@ -37,31 +36,31 @@ struct plan_state {
     const char *name;
     struct tensor shape;
     size_t offset;
-    const struct tensor *init;  /* NULL: zeros */
+    const struct tensor *init; /* NULL: zeros */
 };
 
 /* A constant as steps need it: those of one address count together. */
 struct plan_constant {
     const void *data;
-    bool is_read, is_packed;    /* a step reads it; a step has its packed form */
+    bool is_read, is_packed; /* a step reads it; a step has its packed form */
 };
 
 struct plan {
     struct arena arena;
     struct kern kern;
     struct step *steps;
-    uint32_t n_steps;           /* top level */
-    uint32_t n_steps_all;       /* with those of bodies */
+    uint32_t n_steps;     /* top level */
+    uint32_t n_steps_all; /* with those of bodies */
     struct plan_port *inputs, *outputs;
     struct plan_state *states;
     uint32_t n_inputs, n_outputs, n_states;
-    size_t state_bytes;         /* the head of the block, which lives from run to run */
-    struct node_step *node_steps;   /* a list of all, those of bodies too */
-    size_t bound_offset; /* where the block notes the address that its pointers were made for */
-    size_t fault_offset;        /* where it notes what was wrong with the data: a struct fault */
-    size_t mem_bytes;           /* the whole block, 64-byte aligned: states, arena, pointers */
-    size_t weights_bytes;       /* constants the steps read, less what steps keep smaller */
-    struct span *spans;         /* the layout behind state_bytes, for dumps and tests */
+    size_t state_bytes;           /* the head of the block, which lives from run to run */
+    struct node_step *node_steps; /* a list of all, those of bodies too */
+    size_t bound_offset;  /* where the block notes the address that its pointers were made for */
+    size_t fault_offset;  /* where it notes what was wrong with the data: a struct fault */
+    size_t mem_bytes;     /* the whole block, 64-byte aligned: states, arena, pointers */
+    size_t weights_bytes; /* constants the steps read, less what steps keep smaller */
+    struct span *spans;   /* the layout behind state_bytes, for dumps and tests */
     uint32_t n_spans;
     struct packs packs;
     struct plan_constant *constants;
@@ -69,21 +68,21 @@ struct plan {
 };
 
 struct plan_opts {
-    unsigned cpu;               /* enum kern_cpu bits to use */
-    size_t mem_bytes_max;       /* 0: 1 GiB */
+    unsigned cpu;         /* enum kern_cpu bits to use */
+    size_t mem_bytes_max; /* 0: 1 GiB */
     const struct pack
         *packs; /* of the same graph, planned before by this very code for this cpu; NULL: none */
     uint32_t n_packs;
     bool slow_scans; /* sizes, slices and operands are looked up in every iteration: to compare with
                       */
-    size_t own_bytes_max;       /* of the plan itself, without streams; 0: no limit */
+    size_t own_bytes_max; /* of the plan itself, without streams; 0: no limit */
 };
 
 /* Every wire of g must be static. g and its constants must outlive the plan. Refuses by name what
  * it cannot run without allocating. */
-rill_status  plan_from_graph(struct plan **ret, const struct graph *g, const struct plan_opts *opts,
-                             rill_error *reterr);
-struct plan *plan_free(struct plan *p);                     /* takes and returns NULL */
+rill_status plan_from_graph(struct plan **ret, const struct graph *g, const struct plan_opts *opts,
+                            rill_error *reterr);
+struct plan *plan_free(struct plan *p); /* takes and returns NULL */
 
 /* Puts all states to their initial values. mem: p->mem_bytes, 64-byte aligned. Real-time safe. */
 void plan_reset(const struct plan *p, unsigned char *mem);

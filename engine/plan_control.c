@@ -51,13 +51,13 @@ struct loop_lower {
     uint32_t n_states,
         first_state; /* states are body inputs first_state.. and body outputs out_state.. */
     uint32_t out_state;
-    uint32_t *body_in, *body_out;       /* slots */
+    uint32_t *body_in, *body_out; /* slots */
     size_t *state_bytes;
-    uint32_t *init;                     /* slots of the states' first values */
-    bool *moved;                        /* states that need no copy from iteration to iteration */
-    uint32_t *last;                     /* slots of their last values */
-    uint32_t begin;                     /* time */
-    uint32_t first_slot;                /* of the body */
+    uint32_t *init;      /* slots of the states' first values */
+    bool *moved;         /* states that need no copy from iteration to iteration */
+    uint32_t *last;      /* slots of their last values */
+    uint32_t begin;      /* time */
+    uint32_t first_slot; /* of the body */
 };
 
 static rill_status states_start(struct lower *l, struct loop_lower *w, unsigned first_in)

@@ -8,28 +8,28 @@
 struct slot {
     const void *constant;
     size_t bytes, offset;
-    uint32_t first, last;       /* times of use; only roots' are kept */
-    uint32_t root;              /* itself, or the slot whose bytes it shares */
-    size_t shift_bytes;         /* from where root starts */
-    bool part;                  /* a view: reads what root holds */
-    bool persistent;            /* lives from run to run */
-    bool is_read, is_packed;    /* of constants: see struct plan_constant */
-    struct scan_step *loop; /* iteration i of it sees the place (i & mask) * stride_bytes further;
-                               NULL: it stays */
+    uint32_t first, last;    /* times of use; only roots' are kept */
+    uint32_t root;           /* itself, or the slot whose bytes it shares */
+    size_t shift_bytes;      /* from where root starts */
+    bool part;               /* a view: reads what root holds */
+    bool persistent;         /* lives from run to run */
+    bool is_read, is_packed; /* of constants: see struct plan_constant */
+    struct scan_step *loop;  /* iteration i of it sees the place (i & mask) * stride_bytes further;
+                                NULL: it stays */
     ptrdiff_t stride_bytes;
     uint64_t mask;
-    uint32_t before;            /* slot that the first iteration sees instead; WIRE_NONE: none */
+    uint32_t before; /* slot that the first iteration sees instead; WIRE_NONE: none */
 };
 
 struct lower {
     struct plan *p;
-    struct arena work;          /* dropped when the plan is made */
+    struct arena work; /* dropped when the plan is made */
     struct slot *slots;
-    union operand **operands;   /* to resolve at the end */
+    union operand **operands; /* to resolve at the end */
     uint32_t n_slots, cap_slots, n_operands, cap_operands;
-    uint32_t time;              /* grows by one from step to step, through bodies too */
+    uint32_t time; /* grows by one from step to step, through bodies too */
     bool slow_scans;
-    size_t spared_bytes;        /* of weights_bytes, where steps keep them smaller */
+    size_t spared_bytes; /* of weights_bytes, where steps keep them smaller */
     rill_error *err;
 };
 
@@ -44,9 +44,9 @@ struct frame {
 rill_status lower_no_memory(const struct lower *l);
 rill_status slot_new(struct lower *l, size_t bytes, uint32_t *ret);
 rill_status slot_constant(struct lower *l, const void *data, size_t bytes, uint32_t *ret);
-uint32_t    slot_root(const struct lower *l, uint32_t slot);
+uint32_t slot_root(const struct lower *l, uint32_t slot);
 size_t slot_shift(const struct lower *l, uint32_t slot); /* bytes from where its root starts */
-void        slot_use(struct lower *l, uint32_t slot, uint32_t time);
+void slot_use(struct lower *l, uint32_t slot, uint32_t time);
 /* stays registered until resolved */
 rill_status operand_set(struct lower *l, union operand *o, uint32_t slot);
 rill_status copy_add(struct lower *l, struct copies *list, uint32_t from, uint32_t to,
@@ -72,12 +72,12 @@ rill_status states_update(struct lower *l, const uint32_t *to, const uint32_t *f
  * is copied. */
 struct loop_slots {
     const struct frame *body;
-    uint32_t first_slot;                /* slots from here on were made for the body */
-    uint32_t *in, *out;                 /* of the body's inputs and outputs */
-    uint32_t *init, *state_in, *state_out;      /* of each state */
+    uint32_t first_slot;                   /* slots from here on were made for the body */
+    uint32_t *in, *out;                    /* of the body's inputs and outputs */
+    uint32_t *init, *state_in, *state_out; /* of each state */
     const size_t *state_bytes;
-    bool *moved; /* to set: the state needs no copy from iteration to iteration */
-    uint32_t *last;                     /* to set: where a moved state's last value lies */
+    bool *moved;    /* to set: the state needs no copy from iteration to iteration */
+    uint32_t *last; /* to set: where a moved state's last value lies */
     uint32_t n_states;
 };
 rill_status loop_slots_move(struct lower *l, const struct loop_slots *s, struct scan_step *step);

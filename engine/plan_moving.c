@@ -94,7 +94,7 @@ static uint32_t next_alone(const struct lower *l, const struct loop_slots *s, ui
     bool ours = root >= s->first_slot && !r->constant && !r->persistent && !slot_moves(l, from) &&
         !slot_shift(l, from);
     bool fits = ours && r->bytes == s->state_bytes[k] && r->bytes && !read_by_control(l, s, root) &&
-                outputs_in(l, s, root) == 1 + others;
+        outputs_in(l, s, root) == 1 + others;
     return fits && !read_by_control(l, s, mine) && !outputs_in(l, s, mine) ? root : WIRE_NONE;
 }
 

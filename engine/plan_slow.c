@@ -6,14 +6,17 @@
 
 #include <string.h>
 
-struct slow_place { uint32_t wire; union operand at; };
+struct slow_place {
+    uint32_t wire;
+    union operand at;
+};
 
 struct slow_step {
     const struct node_step *node;
     const struct graph *g;
-    const struct slow_place *places;    /* of all wires of the body that have one */
+    const struct slow_place *places; /* of all wires of the body that have one */
     uint32_t n_places;
-    union operand room;                 /* shapes and pointers */
+    union operand room; /* shapes and pointers */
 };
 
 static void *slow_find(const struct slow_step *s, uint32_t wire, unsigned char *mem)

@@ -5,26 +5,26 @@
 #include "engine/plan.h"
 
 union operand {
-    uint32_t slot;              /* while lowering */
-    struct place at;            /* in the finished plan */
+    uint32_t slot;   /* while lowering */
+    struct place at; /* in the finished plan */
 };
 
 /* An ordinary op. Where its operands lie in a block is noted in that block when it is first run. */
 struct node_step {
-    struct eval eval;           /* all but x, y and scratch */
-    union operand *in, *out;    /* slot WIRE_NONE / constant and offset SIZE_MAX: absent */
+    struct eval eval;        /* all but x, y and scratch */
+    union operand *in, *out; /* slot WIRE_NONE / constant and offset SIZE_MAX: absent */
     union operand scratch;
-    size_t lists_offset;        /* of the pointers in the block: n_in of inputs, n_out of outputs */
-    size_t fault_offset;        /* of the block's fault */
-    struct node_step *next;     /* of all in the plan */
+    size_t lists_offset;    /* of the pointers in the block: n_in of inputs, n_out of outputs */
+    size_t fault_offset;    /* of the block's fault */
+    struct node_step *next; /* of all in the plan */
 };
 
 /* Moves `outer` pieces of `inner` bytes between a whole tensor and one slice of an axis. */
 struct slice_copy {
     union operand whole, slice;
-    size_t outer, inner, stride;    /* bytes; stride from piece to piece in the whole */
-    bool reverse;                   /* iteration i takes slice length-1-i */
-    const struct fact *fact;        /* of the whole */
+    size_t outer, inner, stride; /* bytes; stride from piece to piece in the whole */
+    bool reverse;                /* iteration i takes slice length-1-i */
+    const struct fact *fact;     /* of the whole */
     int axis;
 };
 
@@ -45,10 +45,10 @@ struct steps {
 
 /* A pointer of a step that goes from iteration to iteration. */
 struct scan_move {
-    size_t pointer_offset;          /* where it lies in the block */
-    union operand at, first;        /* first: what iteration 0 sees instead, where has_first */
+    size_t pointer_offset;   /* where it lies in the block */
+    union operand at, first; /* first: what iteration 0 sees instead, where has_first */
     ptrdiff_t stride_bytes;
-    uint64_t mask;                  /* iteration i is (i & mask) strides on */
+    uint64_t mask; /* iteration i is (i & mask) strides on */
     bool has_first;
 };
 
@@ -56,7 +56,7 @@ struct scan_move {
 struct scan_step {
     struct scan_move *moves;
     uint32_t n_moves;
-    bool slow;                      /* slices are worked out anew each time */
+    bool slow; /* slices are worked out anew each time */
     int64_t length;
     struct slice_copy **in, **out;
     uint32_t n_in, n_out;
@@ -72,7 +72,9 @@ struct if_step {
     struct copies out[2];
 };
 
-struct copy_step { struct copies copies; };
+struct copy_step {
+    struct copies copies;
+};
 
 /* What the op's eval gets for this block. */
 struct eval node_step_eval(const struct node_step *n, unsigned char *mem);

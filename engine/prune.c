@@ -6,8 +6,8 @@
 
 struct pruner {
     const struct graph *g;
-    bool *wire, *node, *state;      /* needed */
-    uint32_t *in, *out;             /* of the node that is copied: the longest lists of the graph */
+    bool *wire, *node, *state; /* needed */
+    uint32_t *in, *out;        /* of the node that is copied: the longest lists of the graph */
 };
 
 static void need(struct pruner *p, uint32_t w)
@@ -101,8 +101,9 @@ static bool stacked_drop(struct graph *ret, struct node *n, struct graph *body)
     uint32_t *list = arena_copy(ret->arena, body->outputs, body->n_outputs * sizeof *list);
     if (!list || (n->op == &op_scan && !scan))
         return false;
-    if (scan && (!ints_keep(ret->arena, &scan->out_axes, n->out + first, n->n_out - first) ||
-                 !ints_keep(ret->arena, &scan->out_reverse, n->out + first, n->n_out - first)))
+    if (scan &&
+        (!ints_keep(ret->arena, &scan->out_axes, n->out + first, n->n_out - first) ||
+         !ints_keep(ret->arena, &scan->out_reverse, n->out + first, n->n_out - first)))
         return false;
     for (unsigned k = first; k < n->n_out; k++)
         if (n->out[k] != WIRE_NONE) {
@@ -193,7 +194,8 @@ static bool copy_begin(struct pruner *p, struct graph *ret)
 
 rill_status graph_pruned(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
-    struct pruner p = { .g = g, .wire = arena_array(g->arena, bool, g->n_wires + 1),
+    struct pruner p = { .g = g,
+                        .wire = arena_array(g->arena, bool, g->n_wires + 1),
                         .node = arena_array(g->arena, bool, g->n_nodes + 1),
                         .state = arena_array(g->arena, bool, g->n_states + 1) };
     uint32_t *map = arena_array(g->arena, uint32_t, g->n_wires + 1);

@@ -5,10 +5,12 @@
 #include <math.h>
 #include <string.h>
 
-static const struct { const char *name; size_t bytes; } dtypes[] = {
-    [DTYPE_NONE] = { "none", 0 },
+static const struct {
+    const char *name;
+    size_t bytes;
+} dtypes[] = { [DTYPE_NONE] = { "none", 0 },
 #define X(name, text, bytes) [DTYPE_##name] = { text, bytes },
-    DTYPE_LIST(X)
+               DTYPE_LIST(X)
 #undef X
 };
 
@@ -102,12 +104,12 @@ struct tensor *tensor_clone(struct arena *a, const struct tensor *t)
 double tensor_get_f64(const struct tensor *t, const void *data, int64_t i)
 {
     switch (t->type) {
-    case DTYPE_F32:  return ((const float *) data)[i];
-    case DTYPE_F64:  return ((const double *) data)[i];
-    case DTYPE_F16:  return f16_to_f32(((const uint16_t *) data)[i]);
+    case DTYPE_F32: return ((const float *) data)[i];
+    case DTYPE_F64: return ((const double *) data)[i];
+    case DTYPE_F16: return f16_to_f32(((const uint16_t *) data)[i]);
     case DTYPE_BF16: return bf16_to_f32(((const uint16_t *) data)[i]);
-    case DTYPE_U64:  return (double) ((const uint64_t *) data)[i];
-    default:         return (double) tensor_get_i64(t, data, i);
+    case DTYPE_U64: return (double) ((const uint64_t *) data)[i];
+    default: return (double) tensor_get_i64(t, data, i);
     }
 }
 
@@ -130,39 +132,39 @@ static uint64_t u64_of_f64(double v)
 int64_t tensor_get_i64(const struct tensor *t, const void *data, int64_t i)
 {
     switch (t->type) {
-    case DTYPE_I8:   return ((const int8_t *) data)[i];
-    case DTYPE_I16:  return ((const int16_t *) data)[i];
-    case DTYPE_I32:  return ((const int32_t *) data)[i];
-    case DTYPE_I64:  return ((const int64_t *) data)[i];
-    case DTYPE_U8:   return ((const uint8_t *) data)[i];
-    case DTYPE_U16:  return ((const uint16_t *) data)[i];
-    case DTYPE_U32:  return ((const uint32_t *) data)[i];
-    case DTYPE_U64:  return (int64_t) ((const uint64_t *) data)[i];
+    case DTYPE_I8: return ((const int8_t *) data)[i];
+    case DTYPE_I16: return ((const int16_t *) data)[i];
+    case DTYPE_I32: return ((const int32_t *) data)[i];
+    case DTYPE_I64: return ((const int64_t *) data)[i];
+    case DTYPE_U8: return ((const uint8_t *) data)[i];
+    case DTYPE_U16: return ((const uint16_t *) data)[i];
+    case DTYPE_U32: return ((const uint32_t *) data)[i];
+    case DTYPE_U64: return (int64_t) ((const uint64_t *) data)[i];
     case DTYPE_BOOL: return ((const uint8_t *) data)[i] != 0;
     case DTYPE_NONE:
-    case DTYPE_DIM:  assert(!"not a number"); return 0;
-    default:         return i64_of_f64(tensor_get_f64(t, data, i));
+    case DTYPE_DIM: assert(!"not a number"); return 0;
+    default: return i64_of_f64(tensor_get_f64(t, data, i));
     }
 }
 
 void tensor_set_f64(const struct tensor *t, void *data, int64_t i, double v)
 {
     switch (t->type) {
-    case DTYPE_F32:  ((float *) data)[i] = (float) v; return;
-    case DTYPE_F64:  ((double *) data)[i] = v; return;
-    case DTYPE_F16:  ((uint16_t *) data)[i] = f32_to_f16((float) v); return;
+    case DTYPE_F32: ((float *) data)[i] = (float) v; return;
+    case DTYPE_F64: ((double *) data)[i] = v; return;
+    case DTYPE_F16: ((uint16_t *) data)[i] = f32_to_f16((float) v); return;
     case DTYPE_BF16: ((uint16_t *) data)[i] = f32_to_bf16((float) v); return;
-    case DTYPE_I8:   ((int8_t *) data)[i] = (int8_t) i64_of_f64(v); return;
-    case DTYPE_I16:  ((int16_t *) data)[i] = (int16_t) i64_of_f64(v); return;
-    case DTYPE_I32:  ((int32_t *) data)[i] = (int32_t) i64_of_f64(v); return;
-    case DTYPE_I64:  ((int64_t *) data)[i] = i64_of_f64(v); return;
-    case DTYPE_U8:   ((uint8_t *) data)[i] = (uint8_t) i64_of_f64(v); return;
-    case DTYPE_U16:  ((uint16_t *) data)[i] = (uint16_t) i64_of_f64(v); return;
-    case DTYPE_U32:  ((uint32_t *) data)[i] = (uint32_t) i64_of_f64(v); return;
-    case DTYPE_U64:  ((uint64_t *) data)[i] = u64_of_f64(v); return;
+    case DTYPE_I8: ((int8_t *) data)[i] = (int8_t) i64_of_f64(v); return;
+    case DTYPE_I16: ((int16_t *) data)[i] = (int16_t) i64_of_f64(v); return;
+    case DTYPE_I32: ((int32_t *) data)[i] = (int32_t) i64_of_f64(v); return;
+    case DTYPE_I64: ((int64_t *) data)[i] = i64_of_f64(v); return;
+    case DTYPE_U8: ((uint8_t *) data)[i] = (uint8_t) i64_of_f64(v); return;
+    case DTYPE_U16: ((uint16_t *) data)[i] = (uint16_t) i64_of_f64(v); return;
+    case DTYPE_U32: ((uint32_t *) data)[i] = (uint32_t) i64_of_f64(v); return;
+    case DTYPE_U64: ((uint64_t *) data)[i] = u64_of_f64(v); return;
     case DTYPE_BOOL: ((uint8_t *) data)[i] = v != 0; return;
     case DTYPE_NONE:
-    case DTYPE_DIM:  assert(!"not a number"); return;
+    case DTYPE_DIM: assert(!"not a number"); return;
     }
 }
 
@@ -198,7 +200,7 @@ uint16_t f32_to_f16(float f)
         return (uint16_t) (sign | 0x7e00);
     if (a >= 0x477ff000)
         return (uint16_t) (sign | 0x7c00);
-    if (a < 0x38800000) {       /* subnormal half: the adder rounds to even at bit 2^-24 */
+    if (a < 0x38800000) { /* subnormal half: the adder rounds to even at bit 2^-24 */
         float v = f32_of_bits(a) + 0.5f;
         return (uint16_t) (sign | (bits_of_f32(v) - bits_of_f32(0.5f)));
     }

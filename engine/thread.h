@@ -7,7 +7,7 @@
 
 #if defined(__x86_64__)
 #include <xmmintrin.h>
-#define FLOATS_FLUSH 0x8040u            /* FTZ, bit 15; DAZ, bit 6 */
+#define FLOATS_FLUSH 0x8040u /* FTZ, bit 15; DAZ, bit 6 */
 #elif defined(__aarch64__)
 #define FLOATS_FLUSH ((uint64_t) 1 << 24)
 #else

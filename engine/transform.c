@@ -268,7 +268,7 @@ rill_status graph_with_inputs(struct graph *ret, const struct graph *g, const st
     for (unsigned i = 0; i < n; i++)
         TRY(wire_free(&c, c.inputs[i], &facts[c.inputs[i]], reterr));
     TRY(inputs_suffice(&c, g, reterr));
-    return graph_trimmed(ret, &c, false, reterr);       /* what was named stays, read or not */
+    return graph_trimmed(ret, &c, false, reterr); /* what was named stays, read or not */
 }
 
 /* ---- states ---- */
@@ -349,7 +349,8 @@ static rill_status node_place(struct sorter *s, uint32_t node, rill_error *err)
 
 rill_status graph_sort(struct graph *g, rill_error *reterr)
 {
-    struct sorter s = { .g = g, .mark = arena_array(g->arena, enum mark, g->n_nodes + 1),
+    struct sorter s = { .g = g,
+                        .mark = arena_array(g->arena, enum mark, g->n_nodes + 1),
                         .stack = arena_array(g->arena, uint32_t, g->n_nodes + 1),
                         .order = arena_array(g->arena, uint32_t, g->n_nodes + 1) };
     struct node *nodes = arena_array(g->arena, struct node, g->n_nodes + 1);

@@ -26,7 +26,7 @@ struct typer {
 struct scope {
     const struct graph *src;
     struct graph *dst;
-    uint32_t *map;              /* src wire -> dst wire */
+    uint32_t *map; /* src wire -> dst wire */
 };
 
 static rill_status no_memory(const struct typer *t)
@@ -153,8 +153,7 @@ static bool waits_for_size(const struct scope *s, const struct node *n, const ui
 static bool folds(const struct typer *t, const struct scope *s, const struct node *n,
                   const uint32_t *in, const struct fact *out)
 {
-    if ((n->op->flags & OP_RANDOM) || !all_known(s, in, n->n_in) ||
-        waits_for_size(s, n, in, out))
+    if ((n->op->flags & OP_RANDOM) || !all_known(s, in, n->n_in) || waits_for_size(s, n, in, out))
         return false;
     uint64_t bytes = 0;
     for (unsigned i = 0; i < n->n_out; i++) {
@@ -217,7 +216,7 @@ static bool size_for_range(const struct scope *s, const struct node *n, const ui
     const struct fact *f =
         n->n_in == 1 && !strcmp(n->op->name, "Cast") ? wire_fact(s, in[0]) : NULL;
     return f && f->type == DTYPE_DIM && dtype_is_float((enum dtype) attr_get_int(n, "to")) &&
-           only_range_reads(s->src, n->out[0]);
+        only_range_reads(s->src, n->out[0]);
 }
 
 static const struct node *writer(const struct graph *g, uint32_t w, const char *op)
@@ -390,7 +389,7 @@ static rill_status if_type(struct typer *t, struct scope *s, const struct node *
         return no_memory(t);
     for (unsigned i = 1; i < n->n_in; i++) {
         facts[i] = *wire_fact(s, in[i]);
-        facts[i].value = NULL;      /* both branches take the same list: constants stay inputs */
+        facts[i].value = NULL; /* both branches take the same list: constants stay inputs */
     }
     for (int b = 0; b < 2; b++)
         TRY(body_type(t, n->body[b], facts + 1, keep, &body[b]));
@@ -684,7 +683,7 @@ rill_status tgraph_from_mgraph(struct tgraph *ret, const struct mgraph *m,
                                const struct typed_opts *opts, rill_error *reterr)
 {
     struct kern kern;
-    kern_init(&kern, 0);        /* folding gives the same bits on every machine */
+    kern_init(&kern, 0); /* folding gives the same bits on every machine */
     struct typer t = { .opts = opts,
                        .kern = &kern,
                        .arena = m->g.arena,

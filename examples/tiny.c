@@ -18,7 +18,10 @@ static int fail(const rill_error *err)
 }
 
 /* What is still to be cut off the front or to be filled there, and what was written. */
-struct output { unsigned port; uint64_t skip, fill, written; };
+struct output {
+    unsigned port;
+    uint64_t skip, fill, written;
+};
 
 static void silence(struct output *o, uint64_t until)
 {
@@ -39,7 +42,6 @@ static void drain(rill_stream *s, struct output *o, uint64_t most)
         o->written += fwrite(y + skip, sizeof *y, n, stdout);
     }
 }
-
 
 static unsigned audio_output(const rill_port *ports, unsigned n)
 {

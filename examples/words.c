@@ -11,7 +11,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-struct output { rill_port port; rill_sink *sink; float *frame; };
+struct output {
+    rill_port port;
+    rill_sink *sink;
+    float *frame;
+};
 
 static int fail(const rill_error *err)
 {

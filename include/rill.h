@@ -28,10 +28,11 @@ extern "C" {
 #define RILL_API
 #endif
 
-typedef struct rill_model  rill_model;
-typedef struct rill_plan   rill_plan;
+typedef struct rill_model rill_model;
+typedef struct rill_plan rill_plan;
 typedef struct rill_stream rill_stream;
 
+/* clang-format off */
 #define RILL_STATUS_LIST(X)                                                   \
     X(OK,          "ok")                                                      \
     X(AGAIN,       "needs more input, or has no output yet")                  \
@@ -43,6 +44,7 @@ typedef struct rill_stream rill_stream;
     X(NOMEM,       "out of memory")                                           \
     X(IO,          "file or socket error")                                    \
     X(INTERNAL,    "a mistake in rill itself")
+/* clang-format on */
 
 typedef enum rill_status {
 #define X(name, text) RILL_##name,
@@ -59,61 +61,61 @@ typedef struct rill_error {
 
 /* What a port carries, from model.conf; decides what a client does with it. */
 typedef enum rill_port_kind {
-    RILL_PORT_TENSOR,       /* numbers of no declared meaning */
-    RILL_PORT_AUDIO,        /* samples, full scale is +-1.0 */
-    RILL_PORT_VAD,          /* one speech probability (0..1) a frame */
-    RILL_PORT_KEYWORD,      /* one probability (0..1) per word a frame */
-    RILL_PORT_CTC,          /* one score per token a frame, one of them for the blank */
-    RILL_PORT_TRANSDUCER    /* what the encoder of a transducer gives */
+    RILL_PORT_TENSOR,    /* numbers of no declared meaning */
+    RILL_PORT_AUDIO,     /* samples, full scale is +-1.0 */
+    RILL_PORT_VAD,       /* one speech probability (0..1) a frame */
+    RILL_PORT_KEYWORD,   /* one probability (0..1) per word a frame */
+    RILL_PORT_CTC,       /* one score per token a frame, one of them for the blank */
+    RILL_PORT_TRANSDUCER /* what the encoder of a transducer gives */
 } rill_port_kind;
 
 typedef struct rill_port {
-    const char *name;       /* owned by the plan */
+    const char *name; /* owned by the plan */
     rill_port_kind kind;
-    uint32_t is_input;      /* 1: push to it, 0: pull from it */
-    uint32_t rate_num;      /* frames per second = rate_num / rate_den; 0 if not declared */
+    uint32_t is_input; /* 1: push to it, 0: pull from it */
+    uint32_t rate_num; /* frames per second = rate_num / rate_den; 0 if not declared */
     uint32_t rate_den;
-    uint32_t width;         /* floats per frame */
-    uint32_t pulse_frames;  /* frames per run() */
-    uint32_t delay_frames;  /* output frames that end at or before input sample 0: cut_frames of
-                               rill_port_align */
+    uint32_t width;        /* floats per frame */
+    uint32_t pulse_frames; /* frames per run() */
+    uint32_t delay_frames; /* output frames that end at or before input sample 0: cut_frames of
+                              rill_port_align */
     /* What follows is counted in samples of the input's time axis. Frame k, as it is pulled, stands
      * for sample offset_num / offset_den + k * hop_num / hop_den. rill_port_align says what is to
      * be cut or filled for that; nothing else is to be worked out from these. */
-    uint32_t hop_num;       /* samples per frame = hop_num / hop_den; 0: it does not run along time */
+    uint32_t hop_num; /* samples per frame = hop_num / hop_den; 0: it does not run along time */
     uint32_t hop_den;
     uint32_t latency_samples; /* so much later than what it stands for a frame comes, rounded up;
                                  not counted is that samples wait for their pulse to fill */
-    int32_t  offset_num;    /* sample that frame 0 stands for; negative: before the input */
+    int32_t offset_num;       /* sample that frame 0 stands for; negative: before the input */
     uint32_t offset_den;
 } rill_port;
 
 /* How an output's frames are laid beside its input. */
 typedef struct rill_alignment {
-    uint64_t cut_frames;    /* the first so many end at or before sample 0 */
-    uint64_t fill_frames;   /* so many are missing in front: silence stands there */
-    uint64_t frames;        /* in all, then: what is more is cut off the end, what is less filled */
-    uint64_t late_frames;   /* instead of all that, for who wants it as late as it is: silence in
-                               front, after which frame k stands for k hops less the latency */
+    uint64_t cut_frames;  /* the first so many end at or before sample 0 */
+    uint64_t fill_frames; /* so many are missing in front: silence stands there */
+    uint64_t frames;      /* in all, then: what is more is cut off the end, what is less filled */
+    uint64_t late_frames; /* instead of all that, for who wants it as late as it is: silence in
+                             front, after which frame k stands for k hops less the latency */
 } rill_alignment;
 
 /* What becomes of a live stream's audio while there is too little compute for it. */
 typedef enum rill_overload {
-    RILL_OVERLOAD_AUTO,     /* bypass where there is an output of audio, skip otherwise */
-    RILL_OVERLOAD_BYPASS,   /* goes past the model, equally late */
-    RILL_OVERLOAD_SKIP,     /* is dropped; the model starts afresh after it */
-    RILL_OVERLOAD_SHED      /* new streams are refused first; then as skip */
+    RILL_OVERLOAD_AUTO,   /* bypass where there is an output of audio, skip otherwise */
+    RILL_OVERLOAD_BYPASS, /* goes past the model, equally late */
+    RILL_OVERLOAD_SKIP,   /* is dropped; the model starts afresh after it */
+    RILL_OVERLOAD_SHED    /* new streams are refused first; then as skip */
 } rill_overload;
 
 /* What model.conf says about a model; strings are owned by the model, "" where absent. */
 typedef struct rill_model_info {
     const char *name, *task, *licence, *summary;
-    uint32_t sample_rate;           /* Hz of the audio input, 0 if not declared */
-    float vad_threshold;            /* more than 0, at most 1 */
-    float vad_release;              /* so, too; below it speech may end */
-    uint32_t vad_hangover_ms;       /* silence before an end event */
-    uint8_t sha256[32];             /* over the weights and graph, in the order they were read */
-    rill_overload overload;         /* what a live stream does when there is too little compute */
+    uint32_t sample_rate;     /* Hz of the audio input, 0 if not declared */
+    float vad_threshold;      /* more than 0, at most 1 */
+    float vad_release;        /* so, too; below it speech may end */
+    uint32_t vad_hangover_ms; /* silence before an end event */
+    uint8_t sha256[32];       /* over the weights and graph, in the order they were read */
+    rill_overload overload;   /* what a live stream does when there is too little compute */
 } rill_model_info;
 
 typedef struct rill_plan_opts {
@@ -121,8 +123,8 @@ typedef struct rill_plan_opts {
                               by what it costs a frame, from sizes alone, that lasts at most
                               budget_ms: the smallest the model allows if no longer one is much
                               cheaper, and where the input states no rate */
-    uint32_t budget_ms;     /* 0 = what model.conf says, or 20 */
-    uint64_t max_bytes;     /* weights + one stream's state; 0 = no limit */
+    uint32_t budget_ms;    /* 0 = what model.conf says, or 20 */
+    uint64_t max_bytes;    /* weights + one stream's state; 0 = no limit */
     /* instruction sets allowed (RILL_CPU_*); 0 = all detected, RILL_CPU obeyed */
     uint32_t cpu_mask;
     uint32_t profile;       /* 1: streams keep the time of each step */
@@ -154,24 +156,24 @@ typedef struct rill_model_opts {
     const char *const *set;
     const char *const *transforms;
     const char *stream;
-    uint32_t builtin;           /* 1: path is the name of a model that is built in */
-    uint32_t copy; /* 1: path is a folder or a compiled plan, and nothing that happens to a file
-                      later matters: a plan is read into memory instead of mapped, and sha256 is
-                      that of its bytes */
+    uint32_t builtin; /* 1: path is the name of a model that is built in */
+    uint32_t copy;    /* 1: path is a folder or a compiled plan, and nothing that happens to a file
+                         later matters: a plan is read into memory instead of mapped, and sha256 is
+                         that of its bytes */
 } rill_model_opts;
 
-#define RILL_CPU_C       (1u << 31)   /* plain C only */
-#define RILL_CPU_AVX2    (1u << 0)    /* AVX2 and FMA */
-#define RILL_CPU_AVX512  (1u << 1)    /* F, BW, DQ, VL */
-#define RILL_CPU_NEON    (1u << 2)
+#define RILL_CPU_C (1u << 31)     /* plain C only */
+#define RILL_CPU_AVX2 (1u << 0)   /* AVX2 and FMA */
+#define RILL_CPU_AVX512 (1u << 1) /* F, BW, DQ, VL */
+#define RILL_CPU_NEON (1u << 2)
 
 typedef struct rill_plan_info {
-    uint64_t weights_bytes;     /* packed weights, shared by all streams of the plan */
-    uint64_t stream_bytes;      /* rill_plan_stream_size() */
-    uint64_t state_bytes;       /* the part of a stream that lives from pulse to pulse */
-    uint32_t steps;             /* what one run() executes */
-    uint32_t pulse_samples;     /* input frames per run() */
-    const char *cpu;            /* instruction set the kernels were chosen for */
+    uint64_t weights_bytes; /* packed weights, shared by all streams of the plan */
+    uint64_t stream_bytes;  /* rill_plan_stream_size() */
+    uint64_t state_bytes;   /* the part of a stream that lives from pulse to pulse */
+    uint32_t steps;         /* what one run() executes */
+    uint32_t pulse_samples; /* input frames per run() */
+    const char *cpu;        /* instruction set the kernels were chosen for */
 } rill_plan_info;
 
 typedef struct rill_step_time {
@@ -203,7 +205,7 @@ RILL_API rill_status rill_model_builtin(rill_model **ret, const char *name, rill
 /* Name of the n-th built-in model, NULL past the last. The 0th is the default. */
 RILL_API const char *rill_model_builtin_name(unsigned n);
 
-RILL_API void        rill_model_get_info(const rill_model *m, rill_model_info *ret);
+RILL_API void rill_model_get_info(const rill_model *m, rill_model_info *ret);
 RILL_API rill_model *rill_model_free(rill_model *m); /* takes and returns NULL; plans stay valid */
 
 /* --- plans -------------------------------------------------------------------------------- */
@@ -211,7 +213,7 @@ RILL_API rill_model *rill_model_free(rill_model *m); /* takes and returns NULL; 
 /* opts may be NULL. The plan keeps what it needs of the model. */
 RILL_API rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts,
                                    rill_error *reterr);
-RILL_API rill_plan  *rill_plan_ref(rill_plan *p);           /* thread-safe */
+RILL_API rill_plan *rill_plan_ref(rill_plan *p);   /* thread-safe */
 RILL_API rill_plan *rill_plan_unref(rill_plan *p); /* thread-safe; takes and returns NULL */
 
 /* Writes the plan to a file that rill_model_open opens in a few milliseconds and rill_plan_new
@@ -222,8 +224,8 @@ RILL_API rill_status rill_plan_save(const rill_plan *p, const char *path, rill_e
 
 /* Fills at most cap ports, inputs first; returns how many there are. The index is the port
  * number. */
-RILL_API unsigned    rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap);
-RILL_API void        rill_plan_get_info(const rill_plan *p, rill_plan_info *ret);
+RILL_API unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap);
+RILL_API void rill_plan_get_info(const rill_plan *p, rill_plan_info *ret);
 
 /* Lays the frames of a port beside input_samples of input, the first frame beside sample 0: the one
  * place where latency and offset become numbers of frames. INVALID: it does not run along time.
@@ -243,7 +245,7 @@ RILL_API const rill_model *rill_plan_model(const rill_plan *p);
 /* --- streams ------------------------------------------------------------------------------ */
 
 /* Bytes of one stream; the block must be aligned to 64 bytes. */
-RILL_API size_t       rill_plan_stream_size(const rill_plan *p);
+RILL_API size_t rill_plan_stream_size(const rill_plan *p);
 
 /* Makes a stream in the caller's memory. The stream is this one flat block and holds no other
  * resource: copying it is a snapshot, dropping it is free(mem). The plan must outlive it. */
@@ -255,7 +257,7 @@ RILL_API rill_stream *rill_stream_init_for(void *mem, const rill_plan *p, const 
                                            unsigned n);
 
 /* Back to the state after rill_stream_init. Real-time safe. */
-RILL_API void         rill_stream_reset(rill_stream *s);
+RILL_API void rill_stream_reset(rill_stream *s);
 
 /* Takes up to n frames (n * width floats) into the stream's input carry-over; *ret_taken may be
  * less when a pulse is waiting for run(), and is 0 while an output that was not pulled yet lies
@@ -271,11 +273,11 @@ RILL_API rill_status rill_stream_push(rill_stream *s, unsigned port, const float
  * not there (a position past the end of a table, an index that data made); this pulse gives
  * nothing, and so it stays until the stream is reset. rill_stream_fault says what it was. Real-time
  * safe. */
-RILL_API rill_status  rill_stream_run(rill_stream *s);
+RILL_API rill_status rill_stream_run(rill_stream *s);
 
 /* OK, or why run() says INVALID: the text names node, op, number and the input frames of that
  * pulse. reterr may be NULL. */
-RILL_API rill_status  rill_stream_fault(const rill_stream *s, rill_error *reterr);
+RILL_API rill_status rill_stream_fault(const rill_stream *s, rill_error *reterr);
 
 /* One pulse of each of n streams of one plan, step by step together: in products of a vector with a
  * matrix the weights are read once for all of them. ret: n places for what rill_stream_run would
@@ -284,27 +286,27 @@ RILL_API rill_status  rill_stream_fault(const rill_stream *s, rill_error *reterr
  * give alone, whatever its neighbours are. Any n, also 0; a stream may be there twice. With a plan
  * made with profile they run one after the other. INVALID: not all of one plan; nothing ran and ret
  * is not written. Real-time safe; the calling thread uses all n streams at once. */
-RILL_API rill_status  rill_run_many(rill_stream *const *streams, unsigned n, rill_status *ret);
+RILL_API rill_status rill_run_many(rill_stream *const *streams, unsigned n, rill_status *ret);
 
 /* Gives up to cap frames of a port. OK with *ret_given 0 when there is none now. Real-time safe. */
-RILL_API rill_status  rill_stream_pull(rill_stream *s, unsigned port, float *y, size_t cap_frames,
-                                       size_t *ret_given);
+RILL_API rill_status rill_stream_pull(rill_stream *s, unsigned port, float *y, size_t cap_frames,
+                                      size_t *ret_given);
 
 /* No more input: from now on run() gives what was held back, and every output ends exactly where
  * the whole-sequence run would end. Real-time safe. */
-RILL_API void         rill_stream_finish(rill_stream *s);
+RILL_API void rill_stream_finish(rill_stream *s);
 
 /* Sets the calling thread to flush denormals to zero (FTZ and DAZ). run() and run_many() do so
  * themselves, and set it back: what they give does not depend on it. Once per compute thread it
  * spares them that, and keeps what is done with the frames outside of them as fast. */
-RILL_API void         rill_thread_prepare(void);
+RILL_API void rill_thread_prepare(void);
 
 /* Step times since init, in plan order, if the plan was made with profile; returns how many. */
-RILL_API unsigned     rill_stream_profile(const rill_stream *s, rill_step_time *ret, unsigned cap);
+RILL_API unsigned rill_stream_profile(const rill_stream *s, rill_step_time *ret, unsigned cap);
 
 /* n samples as whole numbers of `bits` (2 to 32): +-1 is full scale, what is beyond it is limited,
  * NaN is 0, and halves go to the even neighbour. As rilld and the tools do it. Real-time safe. */
-RILL_API void         rill_samples_round(const float *x, size_t n, unsigned bits, int32_t *ret);
+RILL_API void rill_samples_round(const float *x, size_t n, unsigned bits, int32_t *ret);
 
 /* --- sinks -------------------------------------------------------------------------------- */
 
@@ -318,17 +320,17 @@ typedef struct rill_sink rill_sink;
 /* What the numbers of a CTC or keyword output are. */
 typedef enum rill_scores {
     RILL_SCORES_AUTO, /* ctc: logarithms; keyword: probabilities; transducer: before the softmax */
-    RILL_SCORES_LOG, /* logarithms of probabilities */
+    RILL_SCORES_LOG,  /* logarithms of probabilities */
     RILL_SCORES_LOGITS, /* before the softmax; a keyword of one column: before the sigmoid */
-    RILL_SCORES_PROBS /* probabilities */
+    RILL_SCORES_PROBS   /* probabilities */
 } rill_scores;
 
 /* How tokens become words. */
 typedef enum rill_units {
-    RILL_UNITS_AUTO,        /* marks where there is any, words otherwise */
-    RILL_UNITS_MARKS,       /* U+2581 begins a word; "|", "<space>" and a blank stand between two */
-    RILL_UNITS_WORDS,       /* every token is a word */
-    RILL_UNITS_CHARS        /* every token is a word, written without a space between them */
+    RILL_UNITS_AUTO,  /* marks where there is any, words otherwise */
+    RILL_UNITS_MARKS, /* U+2581 begins a word; "|", "<space>" and a blank stand between two */
+    RILL_UNITS_WORDS, /* every token is a word */
+    RILL_UNITS_CHARS  /* every token is a word, written without a space between them */
 } rill_units;
 
 /* How a port is read: what model.conf says, or what it would say. Strings are only read while a
@@ -338,33 +340,33 @@ typedef struct rill_sink_opts {
     /* names of the columns */
     /* text of a tokens file: "TOKEN ID" a line, or a label a line; NULL: see words */
     const char *tokens;
-    const char *words;          /* "a,b,c": names of the columns, where there is no file */
-    const char *ignore;         /* "a,b": tokens that are not written, words that do not count */
+    const char *words;  /* "a,b,c": names of the columns, where there is no file */
+    const char *ignore; /* "a,b": tokens that are not written, words that do not count */
     rill_scores scores;
     rill_units units;
     /* endpoints; 0: that rule is off */
-    uint32_t rule1_ms;          /* so much silence, said something or not */
-    uint32_t rule2_ms;          /* so much silence after something was said */
-    uint32_t rule3_ms;          /* the utterance is as long as that */
+    uint32_t rule1_ms; /* so much silence, said something or not */
+    uint32_t rule2_ms; /* so much silence after something was said */
+    uint32_t rule3_ms; /* the utterance is as long as that */
     /* ctc, transducer */
-    int32_t blank;              /* token of the blank; -1: the one called <blk> or <blank>, or 0 */
-    uint32_t beam; /* hypotheses kept, at most RILL_BEAM_MAX; 1: greedy; 0: 8, transducer: 4 */
-    float stability;            /* partials less stable than that (0..1) are held back */
-    uint32_t max_tokens;        /* of one text; more force a final. 0: 192 */
+    int32_t blank;   /* token of the blank; -1: the one called <blk> or <blank>, or 0 */
+    uint32_t beam;   /* hypotheses kept, at most RILL_BEAM_MAX; 1: greedy; 0: 8, transducer: 4 */
+    float stability; /* partials less stable than that (0..1) are held back */
+    uint32_t max_tokens; /* of one text; more force a final. 0: 192 */
     /* transducer: the other two networks; rill_sink_defaults has them, from the model's files. The
      * sink keeps them */
-    const rill_plan *decoder;   /* the last tokens -> what goes into the joiner */
-    const rill_plan *joiner;    /* a frame and the decoder's answer -> a score per token */
-    uint32_t max_symbols;       /* greedy: tokens that one frame may make, at most 16; 0: 1 */
+    const rill_plan *decoder; /* the last tokens -> what goes into the joiner */
+    const rill_plan *joiner;  /* a frame and the decoder's answer -> a score per token */
+    uint32_t max_symbols;     /* greedy: tokens that one frame may make, at most 16; 0: 1 */
     /* keyword, vad */
-    float threshold;            /* 0..1; 0: 0.5 */
-    uint32_t smooth_frames;     /* keyword: the mean over so many frames counts; 0: 1 */
+    float threshold;          /* 0..1; 0: 0.5 */
+    uint32_t smooth_frames;   /* keyword: the mean over so many frames counts; 0: 1 */
     uint32_t patience_frames; /* keyword: so many frames in a row over the threshold make an event;
                                  0: 1 */
-    uint32_t debounce_ms;       /* keyword: after an event none that begins for so long */
-    float release;              /* vad: below it speech may end, 0..1; 0: threshold */
-    uint32_t hangover_ms;       /* vad: silence before the end of speech */
-    uint32_t preroll_ms;        /* vad: what goes to a recogniser of what was before speech */
+    uint32_t debounce_ms;     /* keyword: after an event none that begins for so long */
+    float release;            /* vad: below it speech may end, 0..1; 0: threshold */
+    uint32_t hangover_ms;     /* vad: silence before the end of speech */
+    uint32_t preroll_ms;      /* vad: what goes to a recogniser of what was before speech */
     /* ctc, transducer: texts less probable than that a word (0..1) are not told; 0: all are */
     float confidence;
 } rill_sink_opts;
@@ -375,23 +377,23 @@ typedef enum rill_event_kind {
     RILL_EVENT_SPEECH_START, /* pos, end_pos: the frame that says so */
     RILL_EVENT_SPEECH_END, /* pos: where the silence after it began; end_pos: what was heard to say
                               so */
-    RILL_EVENT_KEYWORD, /* text, score; pos, end_pos: the frames that counted */
-    RILL_EVENT_PARTIAL, /* text, words: as it stands now; each replaces the one before */
-    RILL_EVENT_FINAL, /* text, words: will not change; the next text has nothing of it */
+    RILL_EVENT_KEYWORD,    /* text, score; pos, end_pos: the frames that counted */
+    RILL_EVENT_PARTIAL,    /* text, words: as it stands now; each replaces the one before */
+    RILL_EVENT_FINAL,      /* text, words: will not change; the next text has nothing of it */
     RILL_EVENT_ENDPOINT /* rule; pos: end of the utterance. After the final of it, if it has one */
 } rill_event_kind;
 
 typedef enum rill_rule {
     RILL_RULE_NONE,
-    RILL_RULE_SILENCE,          /* rule1 */
-    RILL_RULE_TRAILING,         /* rule2 */
-    RILL_RULE_LENGTH            /* rule3 */
+    RILL_RULE_SILENCE,  /* rule1 */
+    RILL_RULE_TRAILING, /* rule2 */
+    RILL_RULE_LENGTH    /* rule3 */
 } rill_rule;
 
 typedef struct rill_word {
-    const char *text;           /* UTF-8 */
+    const char *text;      /* UTF-8 */
     uint64_t pos, end_pos; /* samples: frame of its first token to the end of that of its last */
-    float confidence;           /* 0..1 */
+    float confidence;      /* 0..1 */
 } rill_word;
 
 /* Fields that a kind does not have are 0, NULL for words and "" for text. */
@@ -418,8 +420,8 @@ RILL_API rill_status rill_sink_defaults(rill_sink_opts *ret, const rill_plan *p,
  * takes milliseconds and the model states no sample rate. */
 RILL_API rill_status rill_sink_new(rill_sink **ret, const rill_plan *p, unsigned port,
                                    const rill_sink_opts *opts, rill_error *reterr);
-RILL_API rill_sink  *rill_sink_free(rill_sink *s);          /* takes and returns NULL */
-RILL_API size_t      rill_sink_bytes(const rill_sink *s);   /* all that it will ever take */
+RILL_API rill_sink *rill_sink_free(rill_sink *s);    /* takes and returns NULL */
+RILL_API size_t rill_sink_bytes(const rill_sink *s); /* all that it will ever take */
 
 /* Puts a recogniser behind a sink of kind vad, before its first frame: `plan` has one input, of
  * audio of the same rate, and one output, `port`, that a sink reads; opts as in rill_sink_new, its
@@ -431,8 +433,8 @@ RILL_API rill_status rill_sink_listen(rill_sink *s, const rill_plan *plan, unsig
                                       const rill_sink_opts *opts, rill_error *reterr);
 
 /* For a sink that listens: the samples that went into the detector's stream, in order, before the
- * frames that they lead to. LIMIT: further ahead of the frames than the detector's pulse and latency.
- * INVALID: it does not listen. Real-time safe. */
+ * frames that they lead to. LIMIT: further ahead of the frames than the detector's pulse and
+ * latency. INVALID: it does not listen. Real-time safe. */
 RILL_API rill_status rill_sink_audio(rill_sink *s, const float *x, size_t n_samples);
 
 /* Reads frames (n * width floats), up to and including the first that makes an event; none while
@@ -447,21 +449,21 @@ RILL_API rill_status rill_sink_next(rill_sink *s, rill_event *ret);
 
 /* The utterance ends here: what was heard becomes final, but for a word that may go on. Only while
  * no events wait. Real-time safe. */
-RILL_API void        rill_sink_cut(rill_sink *s);
+RILL_API void rill_sink_cut(rill_sink *s);
 
 /* The input ends before sample `pos`; called once the stream was finished (rill_stream_finish), or
  * at any time before, and counts until reset. Where a graph pads, frames stand for samples behind
  * that: they are read as ever, but no event and no word ends behind pos, and what lies behind it
  * altogether is put into the last frame that begins before it, or behind what was told there.
  * Without this call positions may lie behind the input. Real-time safe. */
-RILL_API void        rill_sink_end(rill_sink *s, uint64_t pos);
+RILL_API void rill_sink_end(rill_sink *s, uint64_t pos);
 
 /* No more frames: what was heard becomes final. Only while no events wait. Real-time safe. */
-RILL_API void        rill_sink_finish(rill_sink *s);
+RILL_API void rill_sink_finish(rill_sink *s);
 
 /* As after rill_sink_new, but that the next frame stands for samples from pos on and segments count
  * on. Real-time safe. */
-RILL_API void        rill_sink_reset(rill_sink *s, uint64_t pos);
+RILL_API void rill_sink_reset(rill_sink *s, uint64_t pos);
 
 #ifdef __cplusplus
 }

@@ -88,7 +88,7 @@ static float column_most(const float *w, size_t terms, float most)
     return most;
 }
 
-#define SCALE_LEAST -32     /* weights below 2^(SCALE_LEAST - 16) are zero */
+#define SCALE_LEAST -32 /* weights below 2^(SCALE_LEAST - 16) are zero */
 
 void kern_cell_seq_scale(const struct kern_cell_seq *c, float *ret_scale, const float *w,
                          const float *r, size_t inputs)
@@ -98,8 +98,7 @@ void kern_cell_seq_scale(const struct kern_cell_seq *c, float *ret_scale, const 
         ret_scale[i] = 1;
     for (size_t i = 0; i < rows; i++) {
         int most;
-        float a = column_most(r + i * c->hidden, c->hidden,
-                              column_most(w + i * inputs, inputs, 0));
+        float a = column_most(r + i * c->hidden, c->hidden, column_most(w + i * inputs, inputs, 0));
         most = frexpf(a, &most) * 32768 > 32767 ? most + 1 : most;
         most = a > 0 && most > SCALE_LEAST ? most : SCALE_LEAST;
         ret_scale[column_of(c, i / c->hidden, i % c->hidden)] = ldexpf(1, most - 31);
@@ -149,8 +148,7 @@ static float *terms_pack(const struct kern_cell_seq *c, float *ret, const float 
                 size_t u = kern_cell_group(n, c->groups, q + i / n) * KERN_LANES + lane,
                        g = first + i % n;
                 const float *from = w + (g * c->hidden + u) * terms + k;
-                *ret++ =
-                    u < c->hidden ? term_of(c, from, terms - k, column_of(c, g, u)) : 0;
+                *ret++ = u < c->hidden ? term_of(c, from, terms - k, column_of(c, g, u)) : 0;
             }
     return ret;
 }
@@ -195,8 +193,7 @@ void kern_cell_seq_inputs_pack_f32(const struct kern_cell_seq *c, float *ret_w, 
         }
 }
 
-void kern_cell_seq_bias_rn_pack_f32(const struct kern_cell_seq *c, float *ret,
-                                    const float *bias_rn)
+void kern_cell_seq_bias_rn_pack_f32(const struct kern_cell_seq *c, float *ret, const float *bias_rn)
 {
     for (size_t u = 0; u < c->groups * KERN_LANES; u++) {
         float scale = c->scale && c->kind == KERN_CELL_GRU ? c->scale[column_of(c, 2, u)] : 1;

@@ -14,26 +14,26 @@
  * where a is one chain per gate and unit: bias, inputs in order, states in order. */
 enum kern_cell_kind { KERN_CELL_RNN, KERN_CELL_GRU, KERN_CELL_GRU_LATE, KERN_CELL_LSTM };
 
-#define KERN_CELL_SMALL 16      /* units of the largest small cell */
+#define KERN_CELL_SMALL 16 /* units of the largest small cell */
 
 /* A small cell: hidden <= KERN_CELL_SMALL. Set by kern_cell_set, packed by kern_cell_pack_f32. */
 struct kern_cell {
     enum kern_cell_kind kind;
     size_t inputs, hidden,
-        dirs; /* dirs: 1, 2: rows in turn are of the first and the second set of weights */
-    size_t width;                   /* lanes of a row: 4, 8, 16 */
-    const float *weights;           /* 64-byte aligned */
+        dirs;     /* dirs: 1, 2: rows in turn are of the first and the second set of weights */
+    size_t width; /* lanes of a row: 4, 8, 16 */
+    const float *weights; /* 64-byte aligned */
 };
 
 /* One sequence of one cell. Where x and y point is advanced by x_step and y_step floats after each
  * step. */
 struct kern_cell_row {
     const float *x;
-    float *y;                       /* the states after each step; NULL: not wanted */
+    float *y; /* the states after each step; NULL: not wanted */
     ptrdiff_t x_step, y_step;
-    const float *h_from, *c_from;   /* first states; NULL: zero */
-    float *h, *c;                   /* last states; NULL: not wanted. May be h_from, c_from. */
-    float *work;                    /* kern_cell_seq_work_floats, of cells of any size */
+    const float *h_from, *c_from; /* first states; NULL: zero */
+    float *h, *c;                 /* last states; NULL: not wanted. May be h_from, c_from. */
+    float *work;                  /* kern_cell_seq_work_floats, of cells of any size */
 };
 
 /* A cell of any size. The projection of a step is its biases and inputs, summed by a product whose
@@ -41,12 +41,12 @@ struct kern_cell_row {
  * each 16 lanes. */
 struct kern_cell_seq {
     enum kern_cell_kind kind;
-    size_t hidden, groups;          /* groups of 16 units */
-    size_t inputs; /* > 0: x of a row are inputs, summed together with the states; 0: x are
-                      projections */
-    const float *r, *bias_rn;       /* packed; bias_rn[16 * groups] of a KERN_CELL_GRU */
-    const float *bias;              /* where there are inputs: in the order of the projection */
-    const float *scale;             /* NULL, or of weights of 16 bits: in that order too */
+    size_t hidden, groups; /* groups of 16 units */
+    size_t inputs;         /* > 0: x of a row are inputs, summed together with the states; 0: x are
+                              projections */
+    const float *r, *bias_rn; /* packed; bias_rn[16 * groups] of a KERN_CELL_GRU */
+    const float *bias;        /* where there are inputs: in the order of the projection */
+    const float *scale;       /* NULL, or of weights of 16 bits: in that order too */
 };
 
 /* Weights of 16 bits: a word of r holds those of two terms in a row, as whole numbers: the first
@@ -57,16 +57,16 @@ struct kern_cell_seq {
 
 /* Sets width from kind, inputs, hidden and dirs. Floats of the weights of one set, and how many
  * sets there are. */
-void     kern_cell_set(struct kern_cell *c);
-size_t   kern_cell_floats(const struct kern_cell *c);
-size_t   kern_cell_sets(const struct kern_cell *c);
+void kern_cell_set(struct kern_cell *c);
+size_t kern_cell_floats(const struct kern_cell *c);
+size_t kern_cell_sets(const struct kern_cell *c);
 /* Packs direction d of the cell into ret, which has room for all sets. w[gate * hidden +
  * unit][inputs], r likewise; bias[gates * hidden] starts the chains, bias_rn[hidden] the
  * candidate's own one (KERN_CELL_GRU). */
 void kern_cell_pack_f32(const struct kern_cell *c, float *ret, size_t d, const float *w,
                         const float *r, const float *bias, const float *bias_rn);
 
-size_t   kern_cell_gates(enum kern_cell_kind kind);
+size_t kern_cell_gates(enum kern_cell_kind kind);
 /* Groups whose weights lie side by side, for so many gates that are summed together. */
 static inline size_t kern_cell_block(size_t gates)
 {
@@ -77,9 +77,9 @@ static inline size_t kern_cell_group(size_t gates, size_t n, size_t i)
 {
     return kern_cell_block(gates) != 2 ? i : i % 2 ? n - 1 - i / 2 : i / 2;
 }
-size_t   kern_cell_seq_columns(const struct kern_cell_seq *c);      /* of the projection */
-size_t   kern_cell_seq_floats(const struct kern_cell_seq *c);       /* of r; or words */
-size_t   kern_cell_seq_work_floats(const struct kern_cell_seq *c);     /* of each row */
+size_t kern_cell_seq_columns(const struct kern_cell_seq *c);     /* of the projection */
+size_t kern_cell_seq_floats(const struct kern_cell_seq *c);      /* of r; or words */
+size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c); /* of each row */
 /* Words of so many terms of a column. */
 static inline size_t kern_cell_seq_terms(const struct kern_cell_seq *c, size_t terms)
 {

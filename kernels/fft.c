@@ -27,7 +27,7 @@ void kern_turn(uint64_t k, uint64_t n, double *ret_cos, double *ret_sin)
         part = n - part;
     double a = (double) part / (double) n * 0.78539816339744830962;
     double c = cos_series(a), s = sin_series(a);
-    if (((octant + 1) >> 1) & 1) {      /* octants 1, 2, 5, 6: mirrored at the diagonal */
+    if (((octant + 1) >> 1) & 1) { /* octants 1, 2, 5, 6: mirrored at the diagonal */
         double t = c;
         c = s;
         s = t;
@@ -98,7 +98,7 @@ static void chirp_init(struct kern_fft *f, float *chirp, float *fft)
     struct kern k;
     kern_init(&k, 0);
     size_t n = f->n, m = f->m;
-    struct kern_fft passes = *f;        /* f->chirp is not set yet: passes only */
+    struct kern_fft passes = *f; /* f->chirp is not set yet: passes only */
     passes.n = m;
     for (size_t i = 0; i < 2 * m; i++)
         fft[i] = 0;

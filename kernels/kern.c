@@ -9,7 +9,7 @@ void kern_fill_avx2(struct kern *k);
 void kern_fill_avx512(struct kern *k);
 void kern_fill_neon(struct kern *k);
 
-#define K(name) + 1
+#define K(name) +1
 _Static_assert(offsetof(struct kern, l2_bytes) == (1 KERN_EACH(K)) * sizeof(void (*)(void)),
                "KERN_EACH must name every function of struct kern");
 #undef K
@@ -38,9 +38,9 @@ void kern_init(struct kern *k, unsigned cpu)
     (void) cpu;
 }
 
-#define BLOCK_PANELS 4      /* that pass over all rows together, in the tiles of many rows */
-#define BLOCK_ROWS   24     /* a multiple of the rows of every tile */
-#define BLOCK_K      16
+#define BLOCK_PANELS 4 /* that pass over all rows together, in the tiles of many rows */
+#define BLOCK_ROWS 24  /* a multiple of the rows of every tile */
+#define BLOCK_K 16
 
 static size_t down_to(size_t v, size_t multiple)
 {

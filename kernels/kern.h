@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KERN_LANES 16       /* outputs per packed panel */
-#define KERN_CONV_OUTS 8    /* outputs per panel of weights of conv_f32 */
+#define KERN_LANES 16    /* outputs per packed panel */
+#define KERN_CONV_OUTS 8 /* outputs per panel of weights of conv_f32 */
 
 struct kern_fft;
 struct kern_rfft;
@@ -29,11 +29,11 @@ enum kern_act { KERN_ACT_NONE, KERN_ACT_RELU, KERN_ACT_SIGMOID, KERN_ACT_TANH, K
  * 0 ? y * slope : y. */
 struct kern_epilogue {
     const float *add; /* add[i * ld_add + o]; NULL: none. It must not overlap y unless it is y. */
-    size_t ld_add;          /* 0: the same row for all */
-    float scale;            /* 1: none */
+    size_t ld_add;    /* 0: the same row for all */
+    float scale;      /* 1: none */
     enum kern_act act;
-    const float *slope;     /* leaky only: slope[o * slope_step] */
-    size_t slope_step;      /* 1: one per output; 0: one for all */
+    const float *slope; /* leaky only: slope[o * slope_step] */
+    size_t slope_step;  /* 1: one per output; 0: one for all */
 };
 
 /* Where each output place of a row finds its inputs: place first + tap * step + output * stride of
@@ -41,11 +41,11 @@ struct kern_epilogue {
 struct kern_conv {
     ptrdiff_t first, step;
     size_t stride;
-    size_t n_taps, n_in, n;         /* n: output places */
+    size_t n_taps, n_in, n; /* n: output places */
     size_t n_groups,
         x_group; /* groups have outputs of their own; floats of x from one to the next */
-    size_t full_from, full_to;      /* vectors of 16 output places that lie inside for every tap */
-    const uint32_t *mask;           /* [n_taps][vectors]: the places of a load that are inside */
+    size_t full_from, full_to; /* vectors of 16 output places that lie inside for every tap */
+    const uint32_t *mask;      /* [n_taps][vectors]: the places of a load that are inside */
 };
 
 /* The lines that a row of outputs reads, in the order of the sum. n_weights: taps of all lines that
@@ -72,8 +72,8 @@ struct kern_move {
 struct kern_block {
     const float *w;
     size_t step_panel, step_k;
-    const float *bias;      /* NULL: zero */
-    bool more;              /* the sums go on from y, not from bias */
+    const float *bias; /* NULL: zero */
+    bool more;         /* the sums go on from y, not from bias */
     size_t n, k;
 };
 
@@ -96,10 +96,12 @@ enum kern_chain_op {
     KERN_CHAIN_SQRT,
     KERN_CHAIN_OPS
 };
-struct kern_chain_step { uint8_t op, to, a, b; };
+struct kern_chain_step {
+    uint8_t op, to, a, b;
+};
 struct kern_chain {
     const struct kern_chain_step *step;
-    const bool *dense;      /* of each slot; only inputs may be one element */
+    const bool *dense; /* of each slot; only inputs may be one element */
     unsigned n_steps, n_in, n_out, n_tmp;
 };
 
@@ -202,57 +204,57 @@ struct kern {
     /* Runs a program over a few frames whose operands lie in those rooms. See kernels/stack.h. */
     void (*stack_f32)(const struct kern_stack *s, float *const *room);
 
-    size_t l2_bytes, l3_bytes;  /* caches that one core may fill */
+    size_t l2_bytes, l3_bytes; /* caches that one core may fill */
 };
 
-#define KERN_EACH(K)     \
-    K(gemm_f32)          \
-    K(gemm_rows_f32)     \
-    K(gemm_block_f32)    \
-    K(gemm_each_f32)     \
-    K(gemm_act_f32)      \
-    K(epilogue_f32)      \
-    K(exp_f32)           \
-    K(log_f32)           \
-    K(sigmoid_f32)       \
-    K(tanh_f32)          \
-    K(sqrt_f32)          \
-    K(relu_f32)          \
-    K(erf_f32)           \
-    K(add_f32)           \
-    K(sub_f32)           \
-    K(mul_f32)           \
-    K(div_f32)           \
-    K(adds_f32)          \
-    K(muls_f32)          \
-    K(conv_f32)          \
-    K(conv_outs_f32)     \
-    K(conv_lines_f32)    \
-    K(weave_f32)         \
-    K(chain_f32)         \
-    K(move_f32)          \
-    K(cell_small_f32)    \
-    K(cell_seq_f32)      \
-    K(norm_f32)          \
-    K(fft_f32)           \
-    K(rfft_f32)          \
-    K(irfft_f32)         \
+#define KERN_EACH(K)                                                                               \
+    K(gemm_f32)                                                                                    \
+    K(gemm_rows_f32)                                                                               \
+    K(gemm_block_f32)                                                                              \
+    K(gemm_each_f32)                                                                               \
+    K(gemm_act_f32)                                                                                \
+    K(epilogue_f32)                                                                                \
+    K(exp_f32)                                                                                     \
+    K(log_f32)                                                                                     \
+    K(sigmoid_f32)                                                                                 \
+    K(tanh_f32)                                                                                    \
+    K(sqrt_f32)                                                                                    \
+    K(relu_f32)                                                                                    \
+    K(erf_f32)                                                                                     \
+    K(add_f32)                                                                                     \
+    K(sub_f32)                                                                                     \
+    K(mul_f32)                                                                                     \
+    K(div_f32)                                                                                     \
+    K(adds_f32)                                                                                    \
+    K(muls_f32)                                                                                    \
+    K(conv_f32)                                                                                    \
+    K(conv_outs_f32)                                                                               \
+    K(conv_lines_f32)                                                                              \
+    K(weave_f32)                                                                                   \
+    K(chain_f32)                                                                                   \
+    K(move_f32)                                                                                    \
+    K(cell_small_f32)                                                                              \
+    K(cell_seq_f32)                                                                                \
+    K(norm_f32)                                                                                    \
+    K(fft_f32)                                                                                     \
+    K(rfft_f32)                                                                                    \
+    K(irfft_f32)                                                                                   \
     K(stack_f32)
 
 enum kern_cpu {
-    KERN_AVX2   = 1 << 0,   /* and FMA */
-    KERN_AVX512 = 1 << 1,   /* F, BW, DQ, VL */
-    KERN_NEON   = 1 << 2
+    KERN_AVX2 = 1 << 0,   /* and FMA */
+    KERN_AVX512 = 1 << 1, /* F, BW, DQ, VL */
+    KERN_NEON = 1 << 2
 };
 
 unsigned kern_cpu_detect(void);
 /* Best function for each slot; with cpu 0 (plain C) the caches are not looked up. */
-void     kern_init(struct kern *k, unsigned cpu);
-#define KERN_L2_BYTES ((size_t) 256 << 10)    /* of a machine that does not say */
+void kern_init(struct kern *k, unsigned cpu);
+#define KERN_L2_BYTES ((size_t) 256 << 10) /* of a machine that does not say */
 #define KERN_L3_BYTES ((size_t) 2 << 20)
 /* What is known of this machine's caches: from sysfs, else CPUID, else 256 KiB and 2 MiB. Reads
  * files: set-up time. */
-void     kern_caches(size_t *ret_l2_bytes, size_t *ret_l3_bytes);
+void kern_caches(size_t *ret_l2_bytes, size_t *ret_l3_bytes);
 
 /* gemm_f32 for any size: where rows are read again for other panels, or panels for other rows, and
  * do not fit in the caches, it goes block by block. The bits are the same. */
@@ -262,21 +264,21 @@ void kern_gemm_f32(const struct kern *k, float *restrict y, size_t ldy, const fl
 
 /* Packing is set-up time. w[o][k] is read at w[o * stride_o + k * stride_k]; the outputs of the
  * last panel that do not exist are zero. */
-size_t   kern_packed_floats(size_t n, size_t k);    /* floats kern_pack_f32 writes */
+size_t kern_packed_floats(size_t n, size_t k); /* floats kern_pack_f32 writes */
 void kern_pack_f32(float *ret, const float *w, size_t n, size_t k, size_t stride_o,
                    size_t stride_k);
 
 /* Panels of KERN_CONV_OUTS outputs (n_outs, if that is less), taps in order, 0 for outputs that do
  * not exist. Weight of output o and tap t: w[o * stride_o + (at ? at[t] : t)]. */
-size_t   kern_conv_packed_floats(size_t n_outs, size_t n_taps);
+size_t kern_conv_packed_floats(size_t n_outs, size_t n_taps);
 void kern_conv_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o,
                         const size_t *at);
 
 /* The same for conv_outs_f32: panels of 16 outputs, or 8 where there are no more. */
-size_t   kern_outs_packed_floats(size_t n_outs, size_t n_taps);
+size_t kern_outs_packed_floats(size_t n_outs, size_t n_taps);
 void kern_outs_pack_f32(float *ret, const float *w, size_t n_outs, size_t n_taps, size_t stride_o,
                         const size_t *at);
 
 /* Fills in full_from, full_to and mask, for which there must be n_taps * ((n + 15) / 16) places. */
-void     kern_conv_set(struct kern_conv *c, uint32_t *mask);
+void kern_conv_set(struct kern_conv *c, uint32_t *mask);
 #endif

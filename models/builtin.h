@@ -5,8 +5,8 @@
 #include "models/folder.h"
 
 struct builtin {
-    const char *name;                   /* NULL ends the list; the first is the default */
-    const struct folder_file *files;    /* model.conf, graph.nnef and what that reads */
+    const char *name;                /* NULL ends the list; the first is the default */
+    const struct folder_file *files; /* model.conf, graph.nnef and what that reads */
 };
 
 extern const struct builtin builtins[];

@@ -27,7 +27,7 @@ enum value_kind {
 struct key {
     const char *section, *name;
     enum value_kind kind;
-    size_t offset;              /* in model_conf, conf_port or conf_weights */
+    size_t offset; /* in model_conf, conf_port or conf_weights */
 };
 
 #define INFO(field) offsetof(struct model_conf, info.field)
@@ -98,7 +98,7 @@ static const struct range {
 struct reader {
     struct model_conf *conf;
     struct arena *arena;
-    const char *text, *end;     /* what is not read yet */
+    const char *text, *end; /* what is not read yet */
     int line;
     char why[200];
 };
@@ -106,8 +106,13 @@ struct reader {
 void model_conf_default(struct model_conf *ret)
 {
     *ret = (struct model_conf) {
-        .info = { .name = "", .task = "", .licence = "", .summary = "", .vad_threshold = 0.5f,
-                  .vad_release = 0.35f, .vad_hangover_ms = 100 },
+        .info = { .name = "",
+                  .task = "",
+                  .licence = "",
+                  .summary = "",
+                  .vad_threshold = 0.5f,
+                  .vad_release = 0.35f,
+                  .vad_hangover_ms = 100 },
     };
 }
 
@@ -159,8 +164,11 @@ static const char *const scores_names[] = { [RILL_SCORES_AUTO] = "auto",
                                             [RILL_SCORES_LOGITS] = "logits",
                                             [RILL_SCORES_PROBS] = "probs",
                                             NULL };
-static const char *const units_names[] = { [RILL_UNITS_AUTO] = "auto", [RILL_UNITS_MARKS] = "marks",
-    [RILL_UNITS_WORDS] = "words", [RILL_UNITS_CHARS] = "chars", NULL };
+static const char *const units_names[] = { [RILL_UNITS_AUTO] = "auto",
+                                           [RILL_UNITS_MARKS] = "marks",
+                                           [RILL_UNITS_WORDS] = "words",
+                                           [RILL_UNITS_CHARS] = "chars",
+                                           NULL };
 static const char *const overload_names[] = { [RILL_OVERLOAD_AUTO] = "auto",
                                               [RILL_OVERLOAD_BYPASS] = "bypass",
                                               [RILL_OVERLOAD_SKIP] = "skip",
@@ -175,7 +183,7 @@ static bool set_choice(const char *value, const char *const *names, void *at)
 {
     for (int i = 0; names[i]; i++)
         if (!strcmp(names[i], value)) {
-            memcpy(at, &i, sizeof i);       /* an enum is an int */
+            memcpy(at, &i, sizeof i); /* an enum is an int */
             return true;
         }
     return false;
@@ -201,7 +209,7 @@ static bool value_set(struct reader *r, const struct key *k, const char *value, 
     uint64_t n = 0;
     switch (k->kind) {
     case VALUE_TEXT: return set_text(r, value, at);
-    case VALUE_U64:  return set_number(value, UINT64_MAX, at);
+    case VALUE_U64: return set_number(value, UINT64_MAX, at);
     case VALUE_UNIT: return set_unit(value, at);
     case VALUE_SHARE: return set_unit(value, at) && *(float *) at > 0;
     case VALUE_SHA256: return set_sha256(value, at);
@@ -268,7 +276,7 @@ static bool section_is(const struct key *k, const char *section)
 {
     size_t n = strlen(k->section);
     return k->section[n - 1] == '.' ? !strncmp(section, k->section, n) && section[n]
-        : !strcmp(section, k->section);
+                                    : !strcmp(section, k->section);
 }
 
 /* The struct that a section fills; NULL when there are too many. */
@@ -279,7 +287,7 @@ static void *section_at(struct reader *r, const struct key *k, const char *secti
     case 'i': return port_at(r, name, true);
     case 'o': return port_at(r, name, false);
     case 'w': return weights_at(r, name);
-    default:  return r->conf;
+    default: return r->conf;
     }
 }
 
@@ -307,7 +315,7 @@ static int entry(void *arg, const char *section, const char *name, const char *v
 /* ---- lines ---- */
 
 #define BLANKS " \t\v\f"
-#define SECTION_MOST 49         /* bytes that the library keeps of a name */
+#define SECTION_MOST 49 /* bytes that the library keeps of a name */
 
 /* What the library that takes lines apart would pass by in silence, or NULL. */
 static const char *line_fault(const char *line, size_t n)
@@ -321,7 +329,7 @@ static const char *line_fault(const char *line, size_t n)
     const char *end = *line == '[' ? strchr(line, ']') : NULL;
     if (end && end - line - 1 > SECTION_MOST)
         return "the name of a section is longer than 49 bytes";
-    if (end && !strchr(";#", end[1 + strspn(end + 1, BLANKS)]))     /* which finds the zero too */
+    if (end && !strchr(";#", end[1 + strspn(end + 1, BLANKS)])) /* which finds the zero too */
         return "after ] only a comment may stand";
     return NULL;
 }

@@ -20,32 +20,32 @@
 
 #define CONF_PORTS_MAX 16
 #define CONF_WEIGHTS_MAX 16
-#define CONF_UNSET UINT32_MAX           /* hangover_ms of an output that does not say it */
+#define CONF_UNSET UINT32_MAX /* hangover_ms of an output that does not say it */
 
 struct conf_port {
     const char *name;
     bool is_input;
     rill_port_kind kind;
-    rill_sink_opts sink;        /* of outputs; kind and tokens are the caller's to fill */
-    const char *tokens_file;    /* NULL: none */
-    const char *decoder_file, *joiner_file;     /* NULL: none */
+    rill_sink_opts sink;     /* of outputs; kind and tokens are the caller's to fill */
+    const char *tokens_file; /* NULL: none */
+    const char *decoder_file, *joiner_file; /* NULL: none */
 };
 
 /* A file that lies beside graph.nnef once it has been fetched. */
 struct conf_weights {
     const char *file;
-    const char *url;            /* https */
+    const char *url; /* https */
     uint8_t sha256[32];
     uint64_t bytes;
-    const char *from;           /* where it lies in a folder of many models; NULL: name/file */
+    const char *from; /* where it lies in a folder of many models; NULL: name/file */
 };
 
 struct model_conf {
-    rill_model_info info;       /* name and sha256 are the caller's to fill */
+    rill_model_info info; /* name and sha256 are the caller's to fill */
     struct conf_port ports[CONF_PORTS_MAX];
     struct conf_weights weights[CONF_WEIGHTS_MAX];
     unsigned n_ports, n_weights;
-    uint32_t budget_ms;         /* how long a pulse may last that nobody asks for; 0: not said */
+    uint32_t budget_ms; /* how long a pulse may last that nobody asks for; 0: not said */
     enum recurrent_weights recurrent_weights;
 };
 

@@ -11,20 +11,20 @@
 
 /* A file that is part of the library. */
 struct folder_file {
-    const char *name;           /* NULL ends a list */
+    const char *name; /* NULL ends a list */
     const uint8_t *data;
     size_t n;
 };
 
 struct folder {
-    int fd;                     /* of the directory; -1: none */
+    int fd;                             /* of the directory; -1: none */
     const struct folder_file *built_in; /* what there is instead of a directory; NULL: nothing */
-    const char *path;           /* for messages */
-    SHA2_CTX digest;            /* over all bytes read so far, in order */
+    const char *path;                   /* for messages */
+    SHA2_CTX digest;                    /* over all bytes read so far, in order */
 };
 
 rill_status folder_open(struct folder *ret, const char *path, rill_error *reterr);
-void        folder_close(struct folder *f);
+void folder_close(struct folder *f);
 
 /* Reads a regular file of at most max_bytes into a. name is relative, without "..", and no part of
  * it is a symbolic link. The bytes are followed by a zero that *ret_n does not count. */
@@ -32,8 +32,8 @@ rill_status folder_read(struct folder *f, const char *name, struct arena *a, uin
                         const uint8_t **ret, size_t *ret_n, rill_error *reterr);
 
 /* Whether there is something of that name; folder_read says if it cannot be read. */
-bool        folder_has(const struct folder *f, const char *name);
+bool folder_has(const struct folder *f, const char *name);
 
 /* Adds bytes that came another way to the digest. */
-void        folder_digest(struct folder *f, const void *bytes, size_t n);
+void folder_digest(struct folder *f, const void *bytes, size_t n);
 #endif

@@ -25,7 +25,7 @@ struct opening {
     struct folder folder;
     struct model_conf conf;
     struct mgraph graph;
-    const rill_model_opts *opts;    /* NULL: none */
+    const rill_model_opts *opts; /* NULL: none */
     rill_error *err;
 };
 
@@ -161,7 +161,7 @@ static rill_status model_fill(struct opening *o, const char *name)
     TRY(ports_make(o, m->graph.g.inputs, m->graph.g.n_inputs, true, &m->inputs));
     TRY(ports_make(o, m->graph.g.outputs, m->graph.g.n_outputs, false, &m->outputs));
     if (!m->n_stages)
-        TRY(ports_check(o));        /* the interface is the file's */
+        TRY(ports_check(o)); /* the interface is the file's */
     m->info = o->conf.info;
     if (!(m->info.name = arena_string(&m->arena, name)))
         return err_set(o->err, RILL_NOMEM, "out of memory");
@@ -349,7 +349,7 @@ rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_
     TRY(opening_init(&o, opts, reterr));
     uint64_t mode = floats_flush();
     rill_status s = any_model(&o, path, S_ISDIR(st.st_mode));
-    if (s != RILL_OK && reterr && !strstr(reterr->text, path))      /* a reader may have named it */
+    if (s != RILL_OK && reterr && !strstr(reterr->text, path)) /* a reader may have named it */
         err_prefix(reterr, s, "%s%.200s", builtin ? "built-in " : "", path);
     s = opening_finish(&o, s, ret);
     floats_restore(mode);

@@ -16,29 +16,29 @@
 /* A symbol that was replaced. Later expressions mean what it stands for. */
 struct setting {
     const struct dim *symbol, *to;
-    bool used;              /* by the graph or by a later expression */
+    bool used; /* by the graph or by a later expression */
 };
 
 /* A symbol that came up in an expression first. */
 struct newcomer {
     const struct dim *symbol;
-    const char *name, *text;        /* of the setting */
+    const char *name, *text; /* of the setting */
 };
 
 struct run {
     rill_model *m;
     struct folder *folder;
-    struct mgraph g;                /* so far */
-    struct fact *facts;             /* of g's wires, as far as it could be typed */
-    rill_status typed;              /* whether it could */
-    rill_error why;                 /* why not */
+    struct mgraph g;    /* so far */
+    struct fact *facts; /* of g's wires, as far as it could be typed */
+    rill_status typed;  /* whether it could */
+    rill_error why;     /* why not */
     struct time_choice time;
     struct setting set[SYMBOLS_MAX];
     unsigned n_set;
     struct newcomer new[SYMBOLS_MAX];
     unsigned n_new;
-    bool ended;                     /* by pulse() */
-    const char *note;               /* what the last transform wants people to know */
+    bool ended;       /* by pulse() */
+    const char *note; /* what the last transform wants people to know */
     rill_error *err;
 };
 
@@ -246,7 +246,7 @@ static rill_status do_select_inputs(struct run *r, const struct spec *s)
     TRY(names_read(r, s, names));
     rill_status status = graph_with_inputs(&made.g, &r->g.g, r->facts, names, s->n_args, r->err);
     if (status != RILL_OK && r->typed != RILL_OK && r->err) {
-        size_t at = strlen(r->err->text);       /* the reason may lie there */
+        size_t at = strlen(r->err->text); /* the reason may lie there */
         snprintf(r->err->text + at, sizeof r->err->text - at, " (typing stops before: %.240s)",
                  r->why.text);
     }
@@ -460,7 +460,10 @@ rill_status model_transform(rill_model *m, const struct mgraph *g, const rill_mo
     struct run *r = arena_new(&m->arena, struct run);
     if (!r)
         return err_set(reterr, RILL_NOMEM, "out of memory");
-    *r = (struct run) { .m = m, .folder = folder, .g = *g, .err = reterr,
+    *r = (struct run) { .m = m,
+                        .folder = folder,
+                        .g = *g,
+                        .err = reterr,
                         .time = { .name = o->stream, .guess_by_name = guess_time } };
     m->file = *g;
     TRY(list_count(o->set) || list_count(o->transforms) ? stages_run(r, o) : RILL_OK);

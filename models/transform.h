@@ -9,7 +9,9 @@
 #include "models/folder.h"
 
 /* The table of transforms, for help texts; false past the end. */
-struct transform_help { const char *name, *form, *text; };
+struct transform_help {
+    const char *name, *form, *text;
+};
 bool transform_at(unsigned i, struct transform_help *ret);
 
 /* Makes the simplifier assume opts->asserts. opts may be NULL. */

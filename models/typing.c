@@ -8,7 +8,10 @@
 
 #define SYMBOLS_MAX 64
 
-struct symbols { const struct dim *list[SYMBOLS_MAX]; unsigned n; };
+struct symbols {
+    const struct dim *list[SYMBOLS_MAX];
+    unsigned n;
+};
 
 static void symbols_of_inputs(const struct graph *g, struct symbols *s)
 {

@@ -6,7 +6,7 @@
 
 /* How time is found. */
 struct time_choice {
-    const char *name;       /* the symbol; NULL: by guess_by_name, or nothing streams */
+    const char *name;   /* the symbol; NULL: by guess_by_name, or nothing streams */
     bool guess_by_name; /* the only one named like time, or else not named like a batch; a batch
                            symbol is 1 then */
 };

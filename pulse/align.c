@@ -4,7 +4,6 @@
 
 #include <rill.h>
 
-
 static struct ratio in_frames(const rill_port *q, struct ratio samples)
 {
     return ratio_times(samples, q->hop_den, q->hop_num);

@@ -5,9 +5,9 @@
 #include "pulse/pulser.h"
 
 struct carried {
-    uint32_t state;             /* dst wire the state is read from; hand it to graph_add_state */
-    uint32_t read; /* dst wire to use: the state, or in the first run its computed initial value */
-    const struct tensor *init;  /* NULL: zeros */
+    uint32_t state; /* dst wire the state is read from; hand it to graph_add_state */
+    uint32_t read;  /* dst wire to use: the state, or in the first run its computed initial value */
+    const struct tensor *init; /* NULL: zeros */
 };
 
 /* A state of the static fact f that starts from src wire init: WIRE_NONE is zeros, a constant is

@@ -3,7 +3,7 @@
 #include "pulse/cost.h"
 
 #define CHOICES_MAX 24
-#define WORTH_PERCENT 125               /* of the least effort a frame: a longer pulse is no gain */
+#define WORTH_PERCENT 125 /* of the least effort a frame: a longer pulse is no gain */
 
 /* Frames of the stream symbol in budget_ms; 0: the model states no rate. */
 static int64_t frames_in(const rill_plan *p, const struct pgraph *g, uint32_t budget_ms)
@@ -22,7 +22,10 @@ static double effort_of(const struct pgraph *g)
     return (double) c.effort / (double) g->pulse;
 }
 
-struct choice { int64_t pulse; double effort; };
+struct choice {
+    int64_t pulse;
+    double effort;
+};
 
 static rill_status choices_make(const rill_plan *p, const struct pgraph *least, int64_t most,
                                 struct choice *list, unsigned *ret_n, rill_error *err)

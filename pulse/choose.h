@@ -4,7 +4,7 @@
 #define PULSE_CHOOSE_H
 #include "pulse/plan_internal.h"
 
-#define PULSE_BUDGET_MS 20              /* unless asked */
+#define PULSE_BUDGET_MS 20 /* unless asked */
 
 /* The pulse, in frames of the stream symbol, that takes little effort a frame and lasts no longer
  * than budget_ms (0: PULSE_BUDGET_MS): the shortest of the smallest legal one and its doubles that

@@ -4,11 +4,13 @@
 
 #include <string.h>
 
-#define CLOCK_SPECS(type, member)                                                                   \
-    { .name = "pulse", .kind = ATTR_INT, .offset = offsetof(struct type, member pulse) },           \
-    { .name = "delay", .kind = ATTR_INT, .offset = offsetof(struct type, member delay) },           \
-    { .name = "length", .kind = ATTR_INT, .offset = offsetof(struct type, member length) },         \
-    { .name = "frames", .kind = ATTR_INT, .offset = offsetof(struct type, member frames) }
+#define CLOCK_SPECS(type, member)                                                                  \
+    { .name = "pulse", .kind = ATTR_INT, .offset = offsetof(struct type, member pulse) },          \
+        { .name = "delay", .kind = ATTR_INT, .offset = offsetof(struct type, member delay) },      \
+        { .name = "length", .kind = ATTR_INT, .offset = offsetof(struct type, member length) },    \
+    {                                                                                              \
+        .name = "frames", .kind = ATTR_INT, .offset = offsetof(struct type, member frames)         \
+    }
 
 #define FRAMES_MAX ((int64_t) 1 << 40)
 
@@ -131,7 +133,9 @@ static int64_t pad_source(const struct pulse_pad_attr *a, int64_t i, int64_t n)
     return -1;
 }
 
-struct pad_rows { size_t outer, frame_bytes, window, pulse; };
+struct pad_rows {
+    size_t outer, frame_bytes, window, pulse;
+};
 
 static struct pad_rows pad_rows(const struct eval *e, const struct pulse_pad_attr *a)
 {
@@ -183,7 +187,7 @@ static void pad_eval(const struct eval *e)
     const unsigned char *x = e->x[IN_WINDOW];
     int64_t frame = difference(first, a->before), place = sum(frame, from);
     bool inside = first >= a->before && difference(n, frame) >= a->at.pulse && place >= 0 &&
-                  place <= (int64_t) r.window - a->at.pulse;
+        place <= (int64_t) r.window - a->at.pulse;
     for (size_t o = 0; o < r.outer;
          o++, y += r.pulse * r.frame_bytes, x += r.window * r.frame_bytes) {
         if (inside) {
@@ -216,7 +220,7 @@ const struct op op_pulse_pad = {
 
 /* ---- PulseValid, PulseSkip ---- */
 
-static const struct attr_spec clock_attrs[] = { CLOCK_SPECS(clock_attr,), { 0 } };
+static const struct attr_spec clock_attrs[] = { CLOCK_SPECS(clock_attr, ), { 0 } };
 
 static rill_status valid_infer(struct infer *c)
 {
@@ -249,9 +253,16 @@ static void skip_eval(const struct eval *e)
     *(int64_t *) e->y[0] = before < 0 ? 0 : before < a->pulse ? before : a->pulse;
 }
 
-#define CLOCK_OP(id, text, inf, run, words)                                                                     \
-    const struct op op_##id = { .name = text, .attrs = clock_attrs, .attr_bytes = sizeof(struct clock_attr),    \
-                                .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1, .infer = inf, .eval = run, \
+#define CLOCK_OP(id, text, inf, run, words)                                                        \
+    const struct op op_##id = { .name = text,                                                      \
+                                .attrs = clock_attrs,                                              \
+                                .attr_bytes = sizeof(struct clock_attr),                           \
+                                .min_in = 1,                                                       \
+                                .max_in = 1,                                                       \
+                                .min_out = 1,                                                      \
+                                .max_out = 1,                                                      \
+                                .infer = inf,                                                      \
+                                .eval = run,                                                       \
                                 .help = words }
 
 CLOCK_OP(pulse_valid, "PulseValid", valid_infer, valid_eval,
@@ -335,7 +346,9 @@ static rill_status history_infer(struct infer *c)
 }
 
 /* Along the axis: rows of what is kept of the old frames, and of the new ones. */
-struct rows { size_t outer, old, kept, fresh; };
+struct rows {
+    size_t outer, old, kept, fresh;
+};
 
 static struct rows rows_of(const struct eval *e, bool window)
 {

@@ -16,8 +16,8 @@
  * r*pulse + p - delay. */
 struct clock_attr {
     int64_t pulse, delay;
-    int64_t length;             /* place in the clock */
-    int64_t frames;             /* of PulseValid and PulseRange: places; 0 means pulse */
+    int64_t length; /* place in the clock */
+    int64_t frames; /* of PulseValid and PulseRange: places; 0 means pulse */
 };
 
 enum pulse_pad_mode { PULSE_PAD_CONSTANT, PULSE_PAD_EDGE, PULSE_PAD_REFLECT, PULSE_PAD_VALUES };
@@ -28,7 +28,7 @@ enum pulse_pad_mode { PULSE_PAD_CONSTANT, PULSE_PAD_EDGE, PULSE_PAD_REFLECT, PUL
  * last frame; REFLECT mirrored about them; VALUES those of head [before] and tail [after] along the
  * axis. */
 struct pulse_pad_attr {
-    struct clock_attr at;       /* of the output; length: of the input */
+    struct clock_attr at; /* of the output; length: of the input */
     int64_t axis, before, after, shift;
     int mode;
 };
@@ -36,7 +36,9 @@ struct pulse_pad_attr {
 /* PulseHistory(past, x): the window past ++ x along axis, and its newest frames as the next past.
  * PulseWindow(old, x): the window without its oldest frames, ++ x: as long as it was, and so its
  * own next value. */
-struct pulse_history_attr { int64_t axis; };
+struct pulse_history_attr {
+    int64_t axis;
+};
 
 /* PulseValid(clock): bool[frames], true where the frame lies in the sequence. */
 /* PulseSkip(clock): i64[], how many leading frames of this run lie before the sequence,

@@ -19,7 +19,9 @@ static uint64_t plus(uint64_t a, uint64_t b)
 }
 
 /* The sizes of a node's inputs, then of its outputs; rank -1 where there is none. */
-struct sizes { struct tensor in[8], out; };
+struct sizes {
+    struct tensor in[8], out;
+};
 
 static bool size_of(const struct graph *g, uint32_t w, struct tensor *ret)
 {
@@ -90,16 +92,12 @@ static uint64_t cell_count(const struct node *n, const struct sizes *s, unsigned
 static const struct counted {
     const char *op;
     uint64_t (*count)(const struct node *, const struct sizes *, unsigned weights);
-    unsigned weights;           /* input that has them */
+    unsigned weights; /* input that has them */
 } counted[] = {
-    { "Conv", conv_count, 1 },
-    { "ConvTranspose", conv_transpose_count, 1 },
-    { "MatMul", matmul_count, 1 },
-    { "Gemm", gemm_count, 1 },
-    { "Einsum", einsum_count, 1 },
-    { "GRU", cell_count, 1 },
-    { "LSTM", cell_count, 1 },
-    { "RNN", cell_count, 1 },
+    { "Conv", conv_count, 1 },     { "ConvTranspose", conv_transpose_count, 1 },
+    { "MatMul", matmul_count, 1 }, { "Gemm", gemm_count, 1 },
+    { "Einsum", einsum_count, 1 }, { "GRU", cell_count, 1 },
+    { "LSTM", cell_count, 1 },     { "RNN", cell_count, 1 },
 };
 
 static const struct counted *counted_find(const struct op *op)
@@ -112,8 +110,10 @@ static const struct counted *counted_find(const struct op *op)
 
 /* ---- effort ---- */
 
-#define NODE_EFFORT 1000                /* a step without arithmetic, about 100 ns */
-#define LANES_FULL 64 /* numbers that a product makes at once at full speed: 4 chains of 16 lanes */
+#define NODE_EFFORT 1000 /* a step without arithmetic, about 100 ns */
+#define LANES_FULL                                                                                 \
+    64 /* numbers that a product makes at once at full speed: 4 chains of 16 lanes                 \
+        */
 
 /* Each of the numbers that come out is one chain of multiply-adds: of few of them the lanes stand
  * empty. */

@@ -12,7 +12,7 @@
 
 struct cost_row {
     const char *op;
-    uint64_t nodes;             /* run, each as often as its body runs */
+    uint64_t nodes; /* run, each as often as its body runs */
     uint64_t multiply_adds;
 };
 
@@ -20,8 +20,8 @@ struct cost {
     struct cost_row row[COST_ROWS_MAX]; /* ops that occur, in the order in which they first do */
     unsigned n_rows;
     uint64_t multiply_adds;
-    uint64_t effort; /* a run's, in multiply-adds at full speed: nodes have a price of their own, and
-                        products of few numbers do not fill the lanes */
+    uint64_t effort; /* a run's, in multiply-adds at full speed: nodes have a price of their own,
+                        and products of few numbers do not fill the lanes */
     bool open; /* a Loop's iterations or a size are not known: there is more than is counted */
 };
 

@@ -113,7 +113,9 @@ rill_status flow_delay(struct pulser *p, const char *name, struct flow *f, int64
 
 #define SAMPLED 2048
 
-struct early { int64_t least, most; };
+struct early {
+    int64_t least, most;
+};
 
 /* After input frames 0..s-1 the wire has had s/hop frames, of which length(s) + delay belong to it
  * or come before it: by how many it is ahead of what it has. That is most when a frame has just
@@ -389,8 +391,8 @@ static bool same_length(const struct pulser *p, const struct dim *a, const struc
     return true;
 }
 
-static rill_status lengths_refuse(const struct pulser *p, const struct node *n,
-                                  const struct dim *a, const struct dim *b)
+static rill_status lengths_refuse(const struct pulser *p, const struct node *n, const struct dim *a,
+                                  const struct dim *b)
 {
     char x[128], y[128];
     dim_print(a, x, sizeof x);

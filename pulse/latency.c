@@ -6,17 +6,17 @@
 
 /* How a wire became as late as it is. */
 struct way {
-    uint32_t from; /* the input of its writer that is the latest; WIRE_NONE: none streams */
-    uint32_t steps;             /* ops on the way that add something */
-    bool cut; /* the last of them is a Slice, which cuts frames off to meet another wire */
+    uint32_t from;  /* the input of its writer that is the latest; WIRE_NONE: none streams */
+    uint32_t steps; /* ops on the way that add something */
+    bool cut;       /* the last of them is a Slice, which cuts frames off to meet another wire */
 };
 
 struct walk {
     const struct pgraph *g;
     const struct graph *t;
-    struct way *way;            /* of each wire */
+    struct way *way; /* of each wire */
     enum latency_what what;
-    double per_symbol;          /* input frames for one of the stream symbol */
+    double per_symbol; /* input frames for one of the stream symbol */
 };
 
 /* How late a wire is, or where its frame 0 lies, in input frames. */
@@ -109,9 +109,8 @@ static void parts_collect(const struct walk *k, uint32_t w, struct latency *ret)
     parts_settle(ret);
     for (unsigned i = 0; i < ret->n_parts; i++) {
         const struct stream_fact *s = ret->part[i].fact;
-        ret->part[i].frames =
-            (int64_t) (ret->part[i].input_frames / k->per_symbol * (double) s->hop_den /
-                       (double) s->hop_num);
+        ret->part[i].frames = (int64_t) (ret->part[i].input_frames / k->per_symbol *
+                                         (double) s->hop_den / (double) s->hop_num);
     }
 }
 
@@ -141,8 +140,8 @@ rill_status latency_of(const struct pgraph *g, const struct graph *t, uint32_t o
     const struct stream_fact *s = &g->trace[w].fact;
     ways_find(&k);
     ret->input_frames = late(&k, w);
-    ret->frames = (int64_t) (ret->input_frames / k.per_symbol * (double) s->hop_den /
-                             (double) s->hop_num);
+    ret->frames =
+        (int64_t) (ret->input_frames / k.per_symbol * (double) s->hop_den / (double) s->hop_num);
     parts_collect(&k, w, ret);
     return RILL_OK;
 }

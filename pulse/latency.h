@@ -5,22 +5,22 @@
 #include "pulse/pgraph.h"
 
 struct latency_part {
-    const struct node *node;    /* of the typed graph */
-    int64_t frames; /* added delay, in frames of the node's output (rounded towards zero) */
-    double input_frames;        /* the same in frames of the input's time axis, exact */
-    const struct stream_fact *fact;     /* of the output */
+    const struct node *node; /* of the typed graph */
+    int64_t frames;      /* added delay, in frames of the node's output (rounded towards zero) */
+    double input_frames; /* the same in frames of the input's time axis, exact */
+    const struct stream_fact *fact; /* of the output */
 };
 
 struct latency {
-    struct latency_part *part;  /* from the input to the output, only those that add something */
+    struct latency_part *part; /* from the input to the output, only those that add something */
     unsigned n_parts;
-    int64_t frames;             /* of the output */
-    double input_frames;        /* the sum of the parts */
+    int64_t frames;      /* of the output */
+    double input_frames; /* the sum of the parts */
 };
 
 enum latency_what {
-    LATENCY,                    /* by how much a frame comes later than what it stands for */
-    LATENCY_OFFSET              /* what frame 0 stands for */
+    LATENCY,       /* by how much a frame comes later than what it stands for */
+    LATENCY_OFFSET /* what frame 0 stands for */
 };
 
 /* Walks back from output `output` of t along the wires that come latest. Frames that a pad

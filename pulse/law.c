@@ -119,7 +119,10 @@ static rill_status whole_run(struct law *l)
 
 /* ---- pulse by pulse ---- */
 
-struct axis_view { size_t outer, inner_bytes; int64_t frames; };
+struct axis_view {
+    size_t outer, inner_bytes;
+    int64_t frames;
+};
 
 static struct axis_view view_of(const struct tensor *t, int axis)
 {

@@ -13,13 +13,13 @@
 #include "pulse/pgraph.h"
 
 struct law_opts {
-    int64_t pulse;              /* input frames, 0: the smallest */
-    int64_t length;             /* units of the stream symbol */
-    uint32_t seed;              /* of inputs and cuts */
-    uint32_t no_scan_reuse;     /* as in rill_plan_opts */
-    double tolerance;           /* of a difference, relative to the largest magnitude of the wire */
-    const float *samples; /* the first input's frames instead of noise, where they are one float;
-                             may be NULL */
+    int64_t pulse;          /* input frames, 0: the smallest */
+    int64_t length;         /* units of the stream symbol */
+    uint32_t seed;          /* of inputs and cuts */
+    uint32_t no_scan_reuse; /* as in rill_plan_opts */
+    double tolerance;       /* of a difference, relative to the largest magnitude of the wire */
+    const float *samples;   /* the first input's frames instead of noise, where they are one float;
+                               may be NULL */
     const float *const *reference; /* per output what another program gives, whole, as its tensor
                                       lies; may be NULL */
     /* For tests: called on the pulsed graph before it runs, to break it. */
@@ -30,21 +30,21 @@ struct law_opts {
 #define LAW_OUTPUTS_MAX 64
 
 struct law_output {
-    const char *name;           /* owned by the model */
-    double most;                /* largest difference, absolute */
+    const char *name; /* owned by the model */
+    double most;      /* largest difference, absolute */
     bool same_bits;
 };
 
 struct law_result {
-    int64_t pulse;              /* taken; 0: refused */
+    int64_t pulse; /* taken; 0: refused */
     bool holds, same_bits;
-    unsigned n_wires;           /* compared node by node */
-    bool no_whole; /* the length is too short for a whole run, and the stream gave no frame */
-    bool faults;        /* the whole run asks for what is not there, and the stream stops, too */
-    double most;                /* of all outputs */
+    unsigned n_wires; /* compared node by node */
+    bool no_whole;    /* the length is too short for a whole run, and the stream gave no frame */
+    bool faults;      /* the whole run asks for what is not there, and the stream stops, too */
+    double most;      /* of all outputs */
     struct law_output output[LAW_OUTPUTS_MAX];
-    unsigned n_outputs;         /* compared */
-    double from_reference;      /* largest difference of the stream from the reference, absolute */
+    unsigned n_outputs;    /* compared */
+    double from_reference; /* largest difference of the stream from the reference, absolute */
     char where[480]; /* where it is broken: the first node that differs, frame and both values */
 };
 

@@ -8,15 +8,15 @@
 struct law {
     const struct law_opts *o;
     const rill_model *m;
-    const struct graph *t;              /* typed */
+    const struct graph *t; /* typed */
     struct arena *arena;
     struct pgraph pg;
-    uint32_t *wire, n_wires;            /* compared, in graph order */
-    int *axis;                          /* time axis of each */
-    double *allowed;                    /* difference of each */
-    uint32_t first;                     /* the first that differs; n_wires: none */
-    const struct tensor **in;           /* whole inputs */
-    const struct tensor **whole;        /* compared wires, then outputs, of the whole run */
+    uint32_t *wire, n_wires;     /* compared, in graph order */
+    int *axis;                   /* time axis of each */
+    double *allowed;             /* difference of each */
+    uint32_t first;              /* the first that differs; n_wires: none */
+    const struct tensor **in;    /* whole inputs */
+    const struct tensor **whole; /* compared wires, then outputs, of the whole run */
     uint32_t seed;
     struct law_result *ret;
     rill_error *err;

@@ -11,8 +11,8 @@ struct feed {
     struct law *l;
     rill_plan *plan;
     rill_stream *s;
-    int64_t pushed[PORTS_MAX], got[PORTS_MAX], room[PORTS_MAX];     /* frames */
-    float *frames[PORTS_MAX];                                       /* frame after frame */
+    int64_t pushed[PORTS_MAX], got[PORTS_MAX], room[PORTS_MAX]; /* frames */
+    float *frames[PORTS_MAX];                                   /* frame after frame */
 };
 
 static uint32_t below(struct feed *f, uint32_t n)
@@ -160,7 +160,7 @@ static rill_status stream_run(struct feed *f)
         return err_set(f->l->err, RILL_NOMEM, "out of memory");
     f->s = rill_stream_init(f->s, f->plan);
     f->s->filler = NAN;
-    inputs_push(f);             /* something of another sequence first */
+    inputs_push(f); /* something of another sequence first */
     runs_all(f);
     rill_stream_reset(f->s);
     memset(f->pushed, 0, sizeof f->pushed);

@@ -37,7 +37,9 @@ void offset_padded(struct stream_fact *s, int64_t before, int64_t after)
 
 /* Of windows: what is shared with the next, the frames in front of what a window stands for as far
  * as they are padded, and how much of what is shared was not padded. */
-struct reach { int64_t overlap, padded, bare; };
+struct reach {
+    int64_t overlap, padded, bare;
+};
 
 static struct reach reach_of(int64_t before, int64_t after, int64_t size, int64_t stride)
 {
@@ -57,8 +59,8 @@ void offset_windows(struct stream_fact *s, int64_t before, int64_t after, int64_
 {
     int64_t front = before + s->at.before, back = after + s->at.after;
     const struct reach r = reach_of(front, back, size, stride);
-    s->at.origin = ratio_add(
-        s->at.origin, in_input(s, ratio_add(reference(&r, stride), whole(-before))));
+    s->at.origin =
+        ratio_add(s->at.origin, in_input(s, ratio_add(reference(&r, stride), whole(-before))));
     s->at.guessed |= r.bare > 0;
     s->at.before = (front - r.padded) / stride;
     s->at.after = larger(back - r.overlap, 0) / stride;
@@ -107,7 +109,7 @@ static bool anchor_fits(const struct offset_anchor *a, const struct stream_fact 
                         const struct dim *symbol)
 {
     return a->length && a->hop_num == s->hop_num && a->hop_den == s->hop_den &&
-           lengths_agree(a->length, s->length, symbol);
+        lengths_agree(a->length, s->length, symbol);
 }
 
 /* Pads that explain where it lies stay pads for the windows behind it. */

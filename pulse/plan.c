@@ -21,7 +21,10 @@ static size_t aligned(size_t bytes)
 
 /* ---- instruction sets ---- */
 
-static const struct { const char *name; unsigned cpu; } rungs[] = {
+static const struct {
+    const char *name;
+    unsigned cpu;
+} rungs[] = {
     { "c", 0 },
 #if defined(__aarch64__)
     { "neon", KERN_NEON },
@@ -193,9 +196,12 @@ const rill_model *rill_plan_model(const rill_plan *p)
 void rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
 {
     *ret = (rill_plan_info) {
-        .weights_bytes = p->plan->weights_bytes, .stream_bytes = rill_plan_stream_size(p),
-        .state_bytes = p->plan->state_bytes, .steps = p->plan->n_steps_all,
-        .pulse_samples = (uint32_t) p->pgraph.pulse, .cpu = p->plan->kern.isa,
+        .weights_bytes = p->plan->weights_bytes,
+        .stream_bytes = rill_plan_stream_size(p),
+        .state_bytes = p->plan->state_bytes,
+        .steps = p->plan->n_steps_all,
+        .pulse_samples = (uint32_t) p->pgraph.pulse,
+        .cpu = p->plan->kern.isa,
     };
     for (uint32_t i = 0; i < p->n_parts; i++)
         ret->weights_bytes += p->parts[i]->plan->weights_bytes;

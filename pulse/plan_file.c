@@ -7,8 +7,8 @@
 #include <string.h>
 
 #define FRAMES_MAX ((int64_t) 1 << 31)
-#define OWN_BYTES  ((size_t) 64 << 20)
-#define OWN_TIMES  32
+#define OWN_BYTES ((size_t) 64 << 20)
+#define OWN_TIMES 32
 
 /* ---- writing ---- */
 
@@ -143,8 +143,8 @@ static rill_status symbol_read(struct stream_reader *d)
     return RILL_OK;
 }
 
-static rill_status fact_read(struct stream_reader *d, struct stream_fact *f,
-                             const char **ret_name, const struct fact *wire)
+static rill_status fact_read(struct stream_reader *d, struct stream_fact *f, const char **ret_name,
+                             const struct fact *wire)
 {
     static const char what[] = "a port streams in an impossible way";
     struct record_reader *r = &d->r;
@@ -260,9 +260,13 @@ static rill_status graph_take(rill_plan *p, uint32_t pulse_frames, const char *c
     const rill_model *m = p->model;
     const struct planfile *f = m->compiled;
     struct record_reader r = planfile_part(f, PLANFILE_GRAPH, &p->arena);
-    const struct graph_source source = { .from = &r, .data = f->data, .data_bytes = f->data_bytes,
-                                         .zeros = f->zeros, .zeros_bytes = f->zeros_bytes,
-                                         .op_find = any_op, .dims = m->dims };
+    const struct graph_source source = { .from = &r,
+                                         .data = f->data,
+                                         .data_bytes = f->data_bytes,
+                                         .zeros = f->zeros,
+                                         .zeros_bytes = f->zeros_bytes,
+                                         .op_find = any_op,
+                                         .dims = m->dims };
     struct record_reader packs = planfile_part(f, PLANFILE_PACKS, &p->arena);
     struct stream_reader d = { .r = planfile_part(f, PLANFILE_STREAM, &p->arena),
                                .dims = m->dims,

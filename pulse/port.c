@@ -43,7 +43,10 @@ static rill_status port_shape(struct port *q, const struct plan_port *pp,
 
 /* The time axis that the others are measured on: an input's frames for one of the stream symbol,
  * and how many of them there are in a second. */
-struct input_clock { int64_t per_symbol; uint32_t rate; };
+struct input_clock {
+    int64_t per_symbol;
+    uint32_t rate;
+};
 
 static struct input_clock input_clock(const rill_plan *p, uint32_t n_inputs)
 {
@@ -78,8 +81,7 @@ static rill_status port_time(struct port *q, const struct stream_fact *sf,
     return RILL_OK;
 }
 
-static rill_status port_make(rill_plan *p, uint32_t i, const struct input_clock *c,
-                             rill_error *err)
+static rill_status port_make(rill_plan *p, uint32_t i, const struct input_clock *c, rill_error *err)
 {
     bool in = i < p->n_inputs;
     uint32_t k = in ? i : i - p->n_inputs;

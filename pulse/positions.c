@@ -9,7 +9,7 @@
 struct walk {
     struct positions *ps;
     const struct graph *g;
-    const struct dim *spare[RANK_MAX];      /* while axes are renamed */
+    const struct dim *spare[RANK_MAX]; /* while axes are renamed */
 };
 
 typedef const struct dim *combine(struct dims *ds, const struct dim *a, const struct dim *b);
@@ -60,6 +60,7 @@ static const struct dim *do_mod(struct dims *ds, const struct dim *a, const stru
         : NULL;
 }
 
+/* clang-format off */
 static const struct { const char *op; combine *run; } combines[] = {
     { "Add", dim_add },        { "And", dim_mul },
     { "Div", do_div },         { "Equal", dim_eq },
@@ -70,6 +71,7 @@ static const struct { const char *op; combine *run; } combines[] = {
     { "Or", do_or },           { "Sub", dim_sub },
     { "Xor", do_xor },
 };
+/* clang-format on */
 
 static combine *combine_find(const char *op)
 {

@@ -11,21 +11,21 @@
 /* An integer or boolean element is e; a float one (pair) is `one` where e is 1 and `zero` where e
  * is 0. */
 struct position {
-    const struct dim *e;        /* NULL: not a function of positions */
+    const struct dim *e; /* NULL: not a function of positions */
     bool pair;
     double one, zero;
 };
 
 struct positions {
-    struct dims *dims;          /* a scope of its own: what overflows here hurts nothing else */
+    struct dims *dims; /* a scope of its own: what overflows here hurts nothing else */
     const struct dim *axis[RANK_MAX];
-    struct position *of;        /* one per wire of the graph */
+    struct position *of; /* one per wire of the graph */
 };
 
 /* ret->of lives in a; the scope is freed by positions_drop. */
 rill_status positions_find(struct positions *ret, const struct graph *g, struct arena *a,
                            rill_error *reterr);
-void        positions_drop(struct positions *ps);
+void positions_drop(struct positions *ps);
 
 /* The elements whose coordinate of that axis is i: a function of the others. */
 struct position position_row(const struct positions *ps, const struct position *at, int axis,

@@ -6,24 +6,24 @@
 #include "pulse/pgraph.h"
 
 struct positions;
-struct made;                    /* a history that was made before and serves again */
+struct made; /* a history that was made before and serves again */
 
 struct pulser {
     const struct graph *src;
     struct graph *dst;
-    uint32_t *map;              /* src wire -> dst wire */
-    struct stream_fact *sf;     /* of src wires */
+    uint32_t *map;          /* src wire -> dst wire */
+    struct stream_fact *sf; /* of src wires */
     const struct dim *symbol;
     struct arena *arena;
     int64_t pulse;
-    int64_t multiple;           /* set when the pulse does not fit: what it must be a multiple of */
-    struct pulser *outer;       /* of a body: the pulser of the graph around it */
-    uint32_t clock;             /* dst wire, WIRE_NONE until a rule needs it */
-    const struct dim *lengths[LENGTHS_MAX];     /* of the outermost pulser only */
+    int64_t multiple;     /* set when the pulse does not fit: what it must be a multiple of */
+    struct pulser *outer; /* of a body: the pulser of the graph around it */
+    uint32_t clock;       /* dst wire, WIRE_NONE until a rule needs it */
+    const struct dim *lengths[LENGTHS_MAX]; /* of the outermost pulser only */
     uint32_t n_lengths;
     struct made *made;
-    struct axis_window *windows;                /* of src nodes */
-    struct padded *padded;      /* of src wires: the flow in front of a constant pad along time */
+    struct axis_window *windows; /* of src nodes */
+    struct padded *padded;       /* of src wires: the flow in front of a constant pad along time */
     const struct positions
         *positions; /* of the outermost graph; NULL where no wire has time twice */
     uint32_t valid; /* of a body that runs once a frame and checks numbers: whether the frame is one
@@ -177,9 +177,9 @@ rill_status flow_mask(struct pulser *p, const struct node *n, struct flow *f,
 rill_status flow_checked(struct pulser *p, const struct node *n, unsigned i, struct flow *f);
 
 struct flow_pad {
-    int mode;                   /* enum pulse_pad_mode */
-    int64_t before, after;      /* negative: frames taken away */
-    const struct tensor *fill;  /* CONSTANT; NULL: zeros */
+    int mode;                  /* enum pulse_pad_mode */
+    int64_t before, after;     /* negative: frames taken away */
+    const struct tensor *fill; /* CONSTANT; NULL: zeros */
     uint32_t head, tail; /* VALUES: dst wires of `before` and `after` frames; WIRE_NONE where 0 */
 };
 
@@ -206,7 +206,10 @@ bool flow_of_windowed(const struct pulser *p, uint32_t src_wire, struct flow *re
 /* Windows over the sequence: output frame t covers input frames t*stride - before .. + span. Frames
  * before the first and, where `after` (frames that a window may reach past the end) is not 0, past
  * the end are fill. */
-struct flow_window { int64_t before, after, span, stride; const struct tensor *fill; };
+struct flow_window {
+    int64_t before, after, span, stride;
+    const struct tensor *fill;
+};
 
 /* f->wire gets exactly the (pulse/stride - 1)*stride + span + 1 frames that one run's windows
  * cover, f->sf becomes that of the output frames. */

@@ -389,9 +389,8 @@ static bool graph_knows_length(const struct graph *g)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         for (unsigned k = 0; k < g->nodes[i].n_in; k++)
-            if (fact_knows_length(g->nodes[i].in[k] == WIRE_NONE
-                                      ? NULL
-                                      : &g->wires[g->nodes[i].in[k]].fact))
+            if (fact_knows_length(
+                    g->nodes[i].in[k] == WIRE_NONE ? NULL : &g->wires[g->nodes[i].in[k]].fact))
                 return true;
         for (unsigned b = 0; b < g->nodes[i].n_body; b++)
             if (graph_knows_length(g->nodes[i].body[b]))

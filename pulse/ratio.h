@@ -5,7 +5,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct ratio { int64_t num, den; };     /* in lowest terms, den > 0; all zeros is 0, too */
+struct ratio {
+    int64_t num, den;
+}; /* in lowest terms, den > 0; all zeros is 0, too */
 
 /* Greatest common divisor of two numbers that are not negative. */
 static inline int64_t gcd(int64_t a, int64_t b)

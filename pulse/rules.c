@@ -381,7 +381,9 @@ static rill_status rule_cast_like(struct pulser *p, const struct node *n)
 #define BY_MATMUL "written with MatMul, keys and values under a mask of positions stream"
 #define FRAMED "cut time into frames first, by STFT or Frame"
 
+/* clang-format off */
 #define ROW(name, class, where, ...) { .op = name, .own = AXIS_##class, .at = where, __VA_ARGS__ }
+/* clang-format on */
 
 static const struct axis_row rows[] = {
     ROW("ArgMax", GLOBAL, "axis", .map = map_arg),

@@ -14,19 +14,19 @@
 #include <stdio.h>
 #include <string.h>
 
-#define CHUNK_MAX   512
-#define CONTEXT_MAX 2048            /* frames that a mask is looked at to both sides */
-#define HIDES       (-1e4)          /* a score at or below which softmax gives 0 */
-#define SHIFT_MAX   1e3             /* may be added to a hidden score */
-#define SCALE_MAX   16.0            /* may divide one: softmax gives 0 still */
-#define FAR         ((int64_t) 1 << 20)
+#define CHUNK_MAX 512
+#define CONTEXT_MAX 2048 /* frames that a mask is looked at to both sides */
+#define HIDES (-1e4)     /* a score at or below which softmax gives 0 */
+#define SHIFT_MAX 1e3    /* may be added to a hidden score */
+#define SCALE_MAX 16.0   /* may divide one: softmax gives 0 still */
+#define FAR ((int64_t) 1 << 20)
 
-#define MASKS_MAX   8               /* one after the other on the same scores */
+#define MASKS_MAX 8 /* one after the other on the same scores */
 
 enum mask_kind {
-    MASK_HIDES_ONE,                 /* hidden where e is 1 */
+    MASK_HIDES_ONE, /* hidden where e is 1 */
     MASK_HIDES_ZERO,
-    MASK_ADDED                      /* hidden where what is added is that low */
+    MASK_ADDED /* hidden where what is added is that low */
 };
 
 struct mask {
@@ -40,7 +40,9 @@ struct masks {
     unsigned n;
 };
 
-struct band { int64_t chunk, left, right; };
+struct band {
+    int64_t chunk, left, right;
+};
 
 /* ---- what a mask shows ---- */
 
@@ -339,7 +341,7 @@ static rill_status hide_outside(struct pulser *p, const struct node *n, const st
 static bool same_scores(const struct stream_fact *a, const struct stream_fact *b)
 {
     return a->keys == b->keys && a->left == b->left && a->delay == b->delay && a->axis == b->axis &&
-           a->key_axis == b->key_axis && a->masked == b->masked && a->weights == b->weights;
+        a->key_axis == b->key_axis && a->masked == b->masked && a->weights == b->weights;
 }
 
 static rill_status scores_operand(struct pulser *p, const struct node *n, unsigned i,
@@ -410,7 +412,7 @@ static bool keeps_zero(const struct pulser *p, const struct node *n, unsigned fi
             if (i != first && !constant_within(p, n->in[i], 0, 0))
                 return false;
     return (!strcmp(n->op->name, "Where") && first > 0) ||
-           (!strcmp(n->op->name, "Div") && first == 0 && pulser_fact(p, n->in[1])->value);
+        (!strcmp(n->op->name, "Div") && first == 0 && pulser_fact(p, n->in[1])->value);
 }
 
 static rill_status scores_pointwise(struct pulser *p, const struct node *n, struct stream_fact s,

@@ -10,7 +10,9 @@
 
 #include <string.h>
 
-struct axis_sizes { int64_t kernel, stride, dilation, extra; };     /* extra: output_padding */
+struct axis_sizes {
+    int64_t kernel, stride, dilation, extra;
+}; /* extra: output_padding */
 
 static struct axis_sizes sizes_read(const struct pulser *p, const struct node *n, int i)
 {
@@ -24,7 +26,10 @@ static struct axis_sizes sizes_read(const struct pulser *p, const struct node *n
 
 /* Explicit pads, with output_padding, on an axis of known sizes. total frames are too many;
  * negative: too few. */
-struct explicit { int64_t *before, *after, *extra; };
+struct explicit
+{
+    int64_t *before, *after, *extra;
+};
 
 static void pads_set(const struct node *n, int i, int axes, int64_t total,
                      const struct explicit *ret)
@@ -43,7 +48,9 @@ static void pads_set(const struct node *n, int i, int axes, int64_t total,
     ret->after[i] = total - ret->before[i];
 }
 
-struct ends { int64_t before, after; };
+struct ends {
+    int64_t before, after;
+};
 
 /* Frames of the whole sequence's raw output in front of its frame 0 and behind its last. */
 static struct ends time_ends(const struct node *n, int k, int axes, const struct axis_sizes *z)
@@ -125,7 +132,7 @@ rill_status rule_conv_transpose(struct pulser *p, const struct node *n)
     p->windows[n - p->src->nodes] = (struct axis_window) { true, past, 0, 1 };
     const struct ends cut = time_ends(n, k, axes, &z);
     int64_t drop = cut.before - padded * z.stride;
-    if (f.sf.delay * z.stride + drop < 0) {      /* the padded frames themselves come out */
+    if (f.sf.delay * z.stride + drop < 0) { /* the padded frames themselves come out */
         flow_of(p, n->in[0], &f);
         drop += padded * z.stride;
     }

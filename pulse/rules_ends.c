@@ -12,7 +12,9 @@ enum { PAD_DATA, PAD_PADS, PAD_VALUE, PAD_AXES };
 static const char *const mode_names[] = { "constant", "reflect", "edge",
                                           "wrap" }; /* of Pad, in its order */
 
-struct pads { int64_t before[RANK_MAX], after[RANK_MAX]; };
+struct pads {
+    int64_t before[RANK_MAX], after[RANK_MAX];
+};
 
 static rill_status pads_read(struct pulser *p, const struct node *n, struct pads *ret)
 {

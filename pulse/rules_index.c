@@ -9,7 +9,9 @@
 /* ---- Gather ---- */
 
 /* Indices that grow evenly along each of their axes. */
-struct even { int64_t start, step[RANK_MAX]; };
+struct even {
+    int64_t start, step[RANK_MAX];
+};
 
 static const struct dim *place(const struct positions *ps, const struct dim *e, int rank, int one)
 {
@@ -48,8 +50,7 @@ static rill_status frames_inside(const struct pulser *p, const struct node *n, c
     char text[128];
     for (int64_t i = 0; i < 2 * LENGTHS_TRIED; i++) {
         int64_t at = i < LENGTHS_TRIED ? i : 1000003 + i, count, size, last;
-        if (!dims_allow(p->dst->dims, p->symbol, at) ||
-            !dim_eval(frames, p->symbol, at, &count) ||
+        if (!dims_allow(p->dst->dims, p->symbol, at) || !dim_eval(frames, p->symbol, at, &count) ||
             !dim_eval(f->sf.length, p->symbol, at, &size) || count < 1 || size < 0)
             continue;
         if (!__builtin_mul_overflow(step, count - 1, &last) &&

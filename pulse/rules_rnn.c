@@ -88,15 +88,16 @@ static rill_status cell_check(const struct pulser *p, const struct node *n,
                            "cannot stream: input %u runs along time too", i);
     for (unsigned k = 1; k < n->n_out; k++)
         if (n->out[k] != WIRE_NONE && pulser_wire_used(p, n->out[k]))
-            return op_fail(p->err, RILL_UNSUPPORTED, n,
-                           "cannot stream: output %u, the state after the last frame of axis %d, "
-                           "the time axis, is wanted, which is known only at the end of the stream%s",
-                           k, s->axis,
-                           n->out[0] != WIRE_NONE
-                               ? ""
-                               : "; output 0, the state after every frame, is wanted by nothing: "
-                                 "where the file names it, select_outputs of that name instead may "
-                                 "stream");
+            return op_fail(
+                p->err, RILL_UNSUPPORTED, n,
+                "cannot stream: output %u, the state after the last frame of axis %d, "
+                "the time axis, is wanted, which is known only at the end of the stream%s",
+                k, s->axis,
+                n->out[0] != WIRE_NONE
+                    ? ""
+                    : "; output 0, the state after every frame, is wanted by nothing: "
+                      "where the file names it, select_outputs of that name instead may "
+                      "stream");
     return lens_check(p, n, s);
 }
 

@@ -16,14 +16,14 @@
 struct scan {
     const struct node *n;
     const struct scan_attr *at;
-    const struct graph *src;        /* the body */
+    const struct graph *src; /* the body */
     struct pulser body;
     struct graph *dst;
-    uint32_t *in;                   /* outer dst wires of the node's inputs, aligned */
-    struct stream_fact sf;          /* of the aligned inputs */
-    bool along;                     /* along time */
+    uint32_t *in;          /* outer dst wires of the node's inputs, aligned */
+    struct stream_fact sf; /* of the aligned inputs */
+    bool along;            /* along time */
     int64_t iterations;
-    uint32_t valid, valid_in;       /* outer wire and body wire; WIRE_NONE where no frame is late */
+    uint32_t valid, valid_in; /* outer wire and body wire; WIRE_NONE where no frame is late */
     struct carried *carried;
     struct wires {
         uint32_t *v;
@@ -31,7 +31,10 @@ struct scan {
     } outer_in, body_in; /* in the order of the Scan made */
 };
 
-static unsigned n_states(const struct scan *s) { return (unsigned) s->at->n_states; }
+static unsigned n_states(const struct scan *s)
+{
+    return (unsigned) s->at->n_states;
+}
 static unsigned n_leading(const struct scan *s)
 {
     return (unsigned) (s->at->n_states + s->at->n_scans);
@@ -300,7 +303,7 @@ static rill_status attr_make(struct pulser *p, const struct scan *s, unsigned mo
         !ints_extended(p, s->at->out_reverse, out, more_out, back, &a->out_reverse))
         return pulser_no_memory(p);
     a->n_scans += more_in;
-    a->external |= !s->along;       /* it starts anew in every frame */
+    a->external |= !s->along; /* it starts anew in every frame */
     return RILL_OK;
 }
 

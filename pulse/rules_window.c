@@ -11,7 +11,7 @@
 /* ---- convolution and pooling ---- */
 
 struct spatial {
-    int axes;                                   /* spatial axes */
+    int axes; /* spatial axes */
     int64_t kernel[WINDOW_AXES_MAX], stride[WINDOW_AXES_MAX], dilation[WINDOW_AXES_MAX];
     const struct dim *before[WINDOW_AXES_MAX], *after[WINDOW_AXES_MAX];
 };
@@ -25,9 +25,8 @@ static void same_pads(struct pulser *p, const struct node *n, struct spatial *s,
     const struct dim *last =
         dim_mul_int(ds, dim_add_int(ds, dim_div_ceil_int(ds, in, s->stride[i]), -1), s->stride[i]);
     const struct dim *reach = dim_add_int(ds, last, (s->kernel[i] - 1) * s->dilation[i] + 1);
-    const struct dim *total = s->stride[i] == 1
-        ? dim_int(ds, (s->kernel[i] - 1) * s->dilation[i])
-        : dim_sub(ds, reach, in);
+    const struct dim *total = s->stride[i] == 1 ? dim_int(ds, (s->kernel[i] - 1) * s->dilation[i])
+                                                : dim_sub(ds, reach, in);
     const struct dim *put = dim_div_int(ds, dim_add_int(ds, total, lower), 2),
                      *cut = dim_add_int(ds, dim_mul_int(ds, total, -1), -(int) lower - (int) conv);
     s->before[i] = dim_sub(ds, dim_max(ds, none, put), dim_max(ds, none, dim_div_int(ds, cut, 2)));
@@ -147,7 +146,11 @@ static const struct tensor *scalar_f32(struct pulser *p, float v)
     return t;
 }
 
-struct pool { struct flow f; struct spatial s; struct flow_window w; };
+struct pool {
+    struct flow f;
+    struct spatial s;
+    struct flow_window w;
+};
 
 /* Refused, or done off the time axis: *ret_done. */
 static rill_status pool_read(struct pulser *p, const struct node *n, struct pool *q, bool *ret_done)
@@ -388,7 +391,8 @@ rill_status rule_stft(struct pulser *p, const struct node *n)
     if (!flow_of(p, n->in[STFT_SIGNAL], &f) || f.sf.axis != 1)
         return pulser_off_axis(p, n);
     const struct fact *window = n->n_in > STFT_WINDOW && n->in[STFT_WINDOW] != WIRE_NONE
-                                    ? pulser_fact(p, n->in[STFT_WINDOW]) : NULL;
+        ? pulser_fact(p, n->in[STFT_WINDOW])
+        : NULL;
     if (!pulser_const_ints(p, n, STFT_STEP, &step, 1, &one) || one != 1 || step < 1)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its step depends on data");
     if (!pulser_const_ints(p, n, STFT_LENGTH, &size, 1, &one)) {

@@ -9,23 +9,23 @@
 #define PULSE_STACK_H
 #include "engine/op.h"
 
-#define STACK_FRAMES_MAX 8          /* of an output; more of them fill vectors along time */
+#define STACK_FRAMES_MAX 8 /* of an output; more of them fill vectors along time */
 #define STACK_CHANNELS_MAX 256
-#define STACK_WINDOW_MAX 1024       /* frames of a window, and of what is loaded */
+#define STACK_WINDOW_MAX 1024 /* frames of a window, and of what is loaded */
 #define STACK_ROOMS_MAX 192
-#define STACK_PARTS_MAX 8           /* values that a product makes */
+#define STACK_PARTS_MAX 8 /* values that a product makes */
 
 /* Steps of a program, six integers after the kind. Values and windows are numbers of their
  * lists. */
 enum stack_kind {
-    STACK_LOAD, /* value, input */
-    STACK_STORE, /* output, value */
-    STACK_PUSH, /* window, value: its newest frames */
-    STACK_SHIFT, /* window: makes room for the next run's frames; once, behind its products */
-    STACK_JOIN, /* value that the next product makes, value that is added to it */
+    STACK_LOAD,    /* value, input */
+    STACK_STORE,   /* output, value */
+    STACK_PUSH,    /* window, value: its newest frames */
+    STACK_SHIFT,   /* window: makes room for the next run's frames; once, behind its products */
+    STACK_JOIN,    /* value that the next product makes, value that is added to it */
     STACK_PRODUCT, /* first of the values made, value or values + window, how many, taps, dilation,
                       stride */
-    STACK_GATE, /* value, a, b: tanh(a) * sigmoid(b) */
+    STACK_GATE,    /* value, a, b: tanh(a) * sigmoid(b) */
     STACK_ADD,
     STACK_SUB,
     STACK_MUL,
@@ -42,8 +42,8 @@ enum stack_kind {
  * windows. */
 struct stack_attr {
     struct attr_ints steps;
-    struct attr_ints values;        /* channels, frames of each */
-    struct attr_ints windows;       /* channels, frames, new ones of them */
+    struct attr_ints values;  /* channels, frames of each */
+    struct attr_ints windows; /* channels, frames, new ones of them */
 };
 
 static inline int64_t stack_lanes(int64_t channels)

@@ -13,12 +13,25 @@ static const struct attr_spec stack_attrs[] = { INTS(steps), INTS(values), INTS(
 
 /* ---- the program ---- */
 
-struct value { int64_t channels, frames; };
-struct win { int64_t channels, frames, fresh; };
+struct value {
+    int64_t channels, frames;
+};
+struct win {
+    int64_t channels, frames, fresh;
+};
 
-static int64_t n_values(const struct stack_attr *a) { return a->values.n / 2; }
-static int64_t n_windows(const struct stack_attr *a) { return a->windows.n / 3; }
-static int64_t n_steps(const struct stack_attr *a) { return a->steps.n / STACK_STEP_INTS; }
+static int64_t n_values(const struct stack_attr *a)
+{
+    return a->values.n / 2;
+}
+static int64_t n_windows(const struct stack_attr *a)
+{
+    return a->windows.n / 3;
+}
+static int64_t n_steps(const struct stack_attr *a)
+{
+    return a->steps.n / STACK_STEP_INTS;
+}
 
 static struct value value_at(const struct stack_attr *a, int64_t i)
 {
@@ -151,8 +164,9 @@ static rill_status stack_infer(struct infer *c)
         if (s[0] != STACK_STORE)
             continue;
         struct value v = value_at(a, s[2]);
-        infer_shape(c, (unsigned) s[1], DTYPE_F32, 3, (const struct dim *[]) { dim_int(c->dims, 1),
-                    dim_int(c->dims, v.channels), dim_int(c->dims, v.frames) });
+        infer_shape(c, (unsigned) s[1], DTYPE_F32, 3,
+                    (const struct dim *[]) { dim_int(c->dims, 1), dim_int(c->dims, v.channels),
+                                             dim_int(c->dims, v.frames) });
     }
     for (int64_t i = 0; i < stores; i++)
         if (!c->out[i].rank)
@@ -183,11 +197,11 @@ struct maker {
     const struct stack_attr *a;
     struct stack *ret;
     struct kern_stack_step *step;
-    struct kern_stack_at *at;       /* of each value */
-    int64_t *last;                  /* the last step that touches it */
-    int64_t *joined;                /* what a product adds to it, plus 1 */
+    struct kern_stack_at *at; /* of each value */
+    int64_t *last;            /* the last step that touches it */
+    int64_t *joined;          /* what a product adds to it, plus 1 */
     bool *made;
-    size_t *free_at, *free_floats, n_free, floats;      /* of scratch */
+    size_t *free_at, *free_floats, n_free, floats; /* of scratch */
     const float *w;
     size_t w_left;
 };
@@ -329,6 +343,7 @@ static bool port_make(struct maker *m, struct kern_stack_step *k, const struct t
 
 static bool step_make(struct maker *m, const int64_t *s, struct kern_stack_step *k)
 {
+    /* clang-format off */
     static const enum kern_stack_op ops[STACK_KINDS] = {
         [STACK_LOAD] = KERN_STACK_LOAD,       [STACK_STORE] = KERN_STACK_STORE,
         [STACK_PUSH] = KERN_STACK_COPY,       [STACK_SHIFT] = KERN_STACK_COPY,
@@ -338,6 +353,7 @@ static bool step_make(struct maker *m, const int64_t *s, struct kern_stack_step 
         [STACK_RELU] = KERN_STACK_RELU,       [STACK_SIGMOID] = KERN_STACK_SIGMOID,
         [STACK_TANH] = KERN_STACK_TANH,
     };
+    /* clang-format on */
     const struct stack_attr *a = m->a;
     *k = (struct kern_stack_step) { .op = ops[s[0]] };
     size_t loads = ROOM_WINDOWS + m->ret->n_windows, stores = loads + m->ret->n_loads;
@@ -472,7 +488,7 @@ static void stack_eval(const struct eval *e)
         room[n++] = next[i];
     }
     for (unsigned i = 0; i < p->n_loads; i++)
-        room[n++] = (float *) (uintptr_t) e->x[1 + i];      /* only read */
+        room[n++] = (float *) (uintptr_t) e->x[1 + i]; /* only read */
     for (unsigned i = 0; i < p->n_stores; i++)
         room[n++] = e->y[i];
     e->kern->stack_f32(&p->program, room);

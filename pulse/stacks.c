@@ -7,40 +7,44 @@
 
 #include <string.h>
 
-#define NODES_MAX    1024
-#define WINDOWS_MAX  48
-#define PORTS_MAX    (STACK_ROOMS_MAX - 2 * WINDOWS_MAX)
+#define NODES_MAX 1024
+#define WINDOWS_MAX 48
+#define PORTS_MAX (STACK_ROOMS_MAX - 2 * WINDOWS_MAX)
 #define WEIGHTS_MAX 16384 /* of a product; larger ones are shared by streams that run together */
 
 enum kind { NOT_OURS, WINDOW, PRODUCT, ELEMENTS };
 
+/* clang-format off */
 static const struct { const char *name; enum stack_kind kind; unsigned n_in; } elements[] = {
     { "Add", STACK_ADD, 2 },   { "Sub", STACK_SUB, 2 },   { "Mul", STACK_MUL, 2 },
     { "Div", STACK_DIV, 2 },   { "Relu", STACK_RELU, 1 }, { "Sigmoid", STACK_SIGMOID, 1 },
     { "Tanh", STACK_TANH, 1 },
 };
+/* clang-format on */
 
 /* A convolution along time. */
-struct product { int64_t cin, cout, taps, dilation, stride; };
+struct product {
+    int64_t cin, cout, taps, dilation, stride;
+};
 
 struct maker {
     struct edit e;
     rill_error *err;
-    enum kind *kind;            /* of each node */
-    bool *inside;               /* of each wire: a node of the stack that grows makes it */
+    enum kind *kind; /* of each node */
+    bool *inside;    /* of each wire: a node of the stack that grows makes it */
     uint32_t *node, n_nodes;
     uint32_t n_windows, n_products;
-    uint32_t weights;           /* wire */
+    uint32_t weights; /* wire */
     /* the program */
-    int64_t *value;             /* of each wire; -1: none yet */
+    int64_t *value; /* of each wire; -1: none yet */
     int64_t *steps, *values, *windows;
     uint32_t n_steps, n_values, cap_steps;
     uint32_t in[PORTS_MAX], out[PORTS_MAX], old[WINDOWS_MAX], next[WINDOWS_MAX];
     unsigned n_in, n_out;
-    bool *done;                 /* of each node: its step is there, or it needs none */
+    bool *done; /* of each node: its step is there, or it needs none */
     float *w;
     size_t n_w;
-    bool full;                  /* a limit was met */
+    bool full; /* a limit was met */
 };
 
 /* ---- what fits ---- */
@@ -203,7 +207,7 @@ static void weights_lay(struct maker *m, const struct node *n, const struct prod
     const struct tensor *b = node_value(m->e.g, n, 2);
     size_t terms = (size_t) (p->cin * p->taps);
     for (size_t o = 0; o < (size_t) p->cout; o++) {
-        float *to = m->w + m->n_w + panel * KERN_LANES + o;     /* lanes of the next panel follow */
+        float *to = m->w + m->n_w + panel * KERN_LANES + o; /* lanes of the next panel follow */
         to[0] = b ? ((const float *) b->data)[o] : 0;
         for (size_t t = 0; t < terms; t++)
             to[(1 + t) * panels * KERN_LANES] = w[o * terms + t];

@@ -8,16 +8,16 @@
 
 static unsigned check_passed, check_failed, check_skipped;
 
-#define CHECK(cond, ...)                                                      \
-    do {                                                                      \
-        if (cond) {                                                           \
-            check_passed++;                                                   \
-        } else {                                                              \
-            check_failed++;                                                   \
-            printf("%s:%d: %s: ", __FILE__, __LINE__, #cond);                 \
-            printf(__VA_ARGS__);                                              \
-            putchar('\n');                                                    \
-        }                                                                     \
+#define CHECK(cond, ...)                                                                           \
+    do {                                                                                           \
+        if (cond) {                                                                                \
+            check_passed++;                                                                        \
+        } else {                                                                                   \
+            check_failed++;                                                                        \
+            printf("%s:%d: %s: ", __FILE__, __LINE__, #cond);                                      \
+            printf(__VA_ARGS__);                                                                   \
+            putchar('\n');                                                                         \
+        }                                                                                          \
     } while (0)
 
 /* The same, with words and a number that tells this case from others; true if it holds. */

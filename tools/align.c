@@ -43,8 +43,7 @@ bool align_push(struct align *a, const float *x, size_t n_frames)
     size_t skip = n_frames < a->skip_frames ? n_frames : (size_t) a->skip_frames;
     a->silence_frames = 0;
     a->skip_frames -= skip;
-    return silence_write(a, silence) &&
-           frames_write(a, x + skip * a->width, n_frames - skip);
+    return silence_write(a, silence) && frames_write(a, x + skip * a->width, n_frames - skip);
 }
 
 bool align_finish(struct align *a)

@@ -107,7 +107,7 @@ static rill_status samples_read(SNDFILE *f, const SF_INFO *info, float **ret, si
         return err_set(err, RILL_NOMEM, "out of memory");
     n = (size_t) sf_readf_float(f, all, (sf_count_t) n);
     for (size_t i = 0; i < n; i++) {
-        double sum = 0;             /* as the daemon mixes */
+        double sum = 0; /* as the daemon mixes */
         for (size_t c = 0; c < channels; c++)
             sum += isfinite(all[i * channels + c]) ? (double) all[i * channels + c] : 0;
         all[i] = (float) (sum / (double) channels);

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define COUNTS_MAX  16
+#define COUNTS_MAX 16
 #define STREAMS_MAX 4096
-#define ROUNDS_MAX  20000
-#define ROUNDS_MIN  11
-#define PORTS_MAX   64
+#define ROUNDS_MAX 20000
+#define ROUNDS_MIN 11
+#define PORTS_MAX 64
 
 /* One number of streams: us of each round, for all of them. */
 struct row {

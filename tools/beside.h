@@ -9,8 +9,8 @@
 
 struct beside {
     FILE *f;
-    char place[4096];           /* where a link leads, the file that it names */
-    char name[4096];            /* "": no ordinary file, which is written straight into */
+    char place[4096]; /* where a link leads, the file that it names */
+    char name[4096];  /* "": no ordinary file, which is written straight into */
 };
 
 /* IO: it cannot be made. */

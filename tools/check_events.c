@@ -17,7 +17,7 @@ struct run {
     rill_sink *sinks[PORTS_MAX];
     float *frames;
     unsigned n_events;
-    char *lines[PORTS_MAX];     /* of each output: a line an event */
+    char *lines[PORTS_MAX]; /* of each output: a line an event */
     size_t line_used[PORTS_MAX];
 };
 
@@ -155,8 +155,7 @@ static bool runs_agree(struct events_check *c, const struct run *first, const st
         for (; a[at] == b[at]; at++)
             line = a[at] == '\n' ? at + 1 : line;
         snprintf(c->where, sizeof c->where, "output '%.60s': %.*s, not %.*s", r->ports[i].name,
-                 (int) strcspn(b + line, "\n"), b + line,
-                 (int) strcspn(a + line, "\n"), a + line);
+                 (int) strcspn(b + line, "\n"), b + line, (int) strcspn(a + line, "\n"), a + line);
         return false;
     }
     return true;

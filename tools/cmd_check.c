@@ -21,7 +21,7 @@ struct check {
     unsigned n_pulses, n_lengths;
     struct law_opts opts;
     unsigned passed, failed, skipped;
-    struct law_output output[LAW_OUTPUTS_MAX];      /* over all runs */
+    struct law_output output[LAW_OUTPUTS_MAX]; /* over all runs */
     unsigned n_outputs;
 };
 
@@ -40,7 +40,7 @@ static bool list_add(int64_t *list, unsigned *n, int64_t v)
 static bool list_parse(const char *text, int64_t least, int64_t *list, unsigned *n)
 {
     char *end;
-    for (const char *at = text; ; at = end + 1) {
+    for (const char *at = text;; at = end + 1) {
         long long v = strtoll(at, &end, 10);
         if (end == at || v < least || v > INT32_MAX || (*end && *end != ',') ||
             !list_add(list, n, v))
@@ -231,7 +231,7 @@ static int samples_read(struct check *c, const char *path, float **ret)
                 "the model's first input is not one sample a frame: it takes no recording");
     if (audio_read(path, info.sample_rate, ret, &n, &rate, &err) != RILL_OK)
         return tool_fail_status(c->cmd, &err);
-    for (size_t i = 0; i < n; i++)      /* as a stream takes them */
+    for (size_t i = 0; i < n; i++) /* as a stream takes them */
         if (!(fabsf((*ret)[i]) < 0x1p32f))
             (*ret)[i] = 0;
     c->opts.samples = *ret;

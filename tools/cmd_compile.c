@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-
 struct compile {
     rill_model *model;
     rill_plan *plan;

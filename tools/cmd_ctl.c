@@ -34,23 +34,23 @@ static json_t *price_json(const struct rill_client_model *m)
 
 static void price_print(const struct rill_client_price *p)
 {
-    printf("    price %.5f, messages %.5f; tried %.0f s ago: cpu %.5f, wall %.5f", (double) p->compute,
-           (double) p->loop, p->tried_age_ms * 1e-3, (double) p->tried, (double) p->tried_wall);
+    printf("    price %.5f, messages %.5f; tried %.0f s ago: cpu %.5f, wall %.5f",
+           (double) p->compute, (double) p->loop, p->tried_age_ms * 1e-3, (double) p->tried,
+           (double) p->tried_wall);
     if (p->figures)
         printf("; %u s of streams, the last %.1f s ago: cpu %.5f, wall %.5f, weight %.2f",
-               p->figures, p->age_ms * 1e-3, (double) p->cpu, (double) p->wall,
-               (double) p->weight);
+               p->figures, p->age_ms * 1e-3, (double) p->cpu, (double) p->wall, (double) p->weight);
     printf("\n");
 }
 
 static json_t *known_json(const struct rill_client_model *m)
 {
     json_t *latency = has_latency(m) ? json_integer(m->latency_samples) : json_null();
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:o}", "name", m->name, "state",
-                     m->state, "error", m->error, "task", m->task, "sha256", m->sha256, "rate",
-                     number_of(m, m->rate), "latency_samples", latency, "weights_bytes",
-                     number_of(m, m->weights_bytes), "stream_bytes",
-                     number_of(m, m->stream_bytes), "default", m->is_default, "price", price_json(m));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:o}", "name", m->name,
+                     "state", m->state, "error", m->error, "task", m->task, "sha256", m->sha256,
+                     "rate", number_of(m, m->rate), "latency_samples", latency, "weights_bytes",
+                     number_of(m, m->weights_bytes), "stream_bytes", number_of(m, m->stream_bytes),
+                     "default", m->is_default, "price", price_json(m));
 }
 
 static void known_see(void *arg, const struct rill_client_model *m)
@@ -99,12 +99,18 @@ static int reload_run(struct ctl *x)
                 x->arg ? rill_client_ctl_reload_model(x->c, x->arg) : rill_client_ctl_reload(x->c));
 }
 
-static int swap_run(struct ctl *x) { return said(x, rill_client_ctl_swap(x->c, x->arg)); }
+static int swap_run(struct ctl *x)
+{
+    return said(x, rill_client_ctl_swap(x->c, x->arg));
+}
 static int drain_run(struct ctl *x)
 {
     return said(x, rill_client_ctl_drain(x->c, (uint32_t) x->grace_ms));
 }
-static int load_run(struct ctl *x) { return said(x, rill_client_ctl_load(x->c, x->arg)); }
+static int load_run(struct ctl *x)
+{
+    return said(x, rill_client_ctl_load(x->c, x->arg));
+}
 static int unload_run(struct ctl *x)
 {
     return said(x,
@@ -112,7 +118,10 @@ static int unload_run(struct ctl *x)
                         : rill_client_ctl_unload(x->c, x->arg));
 }
 
-static int level_run(struct ctl *x) { return said(x, rill_client_ctl_log_level(x->c, x->arg)); }
+static int level_run(struct ctl *x)
+{
+    return said(x, rill_client_ctl_log_level(x->c, x->arg));
+}
 
 static int kick_run(struct ctl *x)
 {
@@ -140,22 +149,14 @@ static const struct verb {
         *arg; /* arg: what its argument is called, in [] where it may be left out, NULL: none */
     int (*run)(struct ctl *x);
 } verbs[] = {
-    { "drain", NULL, drain_run },
-    { "health", NULL, ctl_health },
-    { "kick", "CONN", kick_run },
-    { "load", "MODEL", load_run },
-    { "log-level", "LEVEL", level_run },
-    { "memory", NULL, ctl_memory },
-    { "metrics", NULL, ctl_metrics },
-    { "models", NULL, models_run },
-    { "ping", NULL, ping_run },
-    { "reload", "[MODEL]", reload_run },
-    { "sessions", NULL, ctl_sessions },
-    { "stats", NULL, ctl_stats },
-    { "status", NULL, ctl_status },
-    { "swap", "MODEL", swap_run },
-    { "unload", "MODEL", unload_run },
-    { "worst", "[MODEL]", ctl_worst },
+    { "drain", NULL, drain_run },        { "health", NULL, ctl_health },
+    { "kick", "CONN", kick_run },        { "load", "MODEL", load_run },
+    { "log-level", "LEVEL", level_run }, { "memory", NULL, ctl_memory },
+    { "metrics", NULL, ctl_metrics },    { "models", NULL, models_run },
+    { "ping", NULL, ping_run },          { "reload", "[MODEL]", reload_run },
+    { "sessions", NULL, ctl_sessions },  { "stats", NULL, ctl_stats },
+    { "status", NULL, ctl_status },      { "swap", "MODEL", swap_run },
+    { "unload", "MODEL", unload_run },   { "worst", "[MODEL]", ctl_worst },
 };
 
 static const struct verb *verb_find(const char *name)

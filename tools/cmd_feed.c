@@ -24,13 +24,13 @@ struct feed {
     int64_t rate, keep_ms, max_latency_ms;
     bool for_all;
     struct mic mic;
-    float *samples;                 /* of the file */
+    float *samples; /* of the file */
     size_t n_samples, at;
-    double file_began_s;            /* 0: not published yet */
+    double file_began_s; /* 0: not published yet */
     unsigned rate_hz;
-    struct rill_client *client;     /* NULL: not connected */
+    struct rill_client *client; /* NULL: not connected */
     double retry_s, next_try_s;
-    uint64_t lost;                  /* samples that were left out */
+    uint64_t lost; /* samples that were left out */
     rill_error err;
 };
 
@@ -127,11 +127,11 @@ static void feed_connect(struct feed *f)
         feed_disconnect(f);
         return;
     }
-    rill_client_set_events(f->client, &ev);     /* refusals until here are told as they return */
+    rill_client_set_events(f->client, &ev); /* refusals until here are told as they return */
     fprintf(stderr, "rill feed: %s: published, %u Hz through %s\n", f->topic, f->rate_hz,
             opened.model);
     f->retry_s = RETRY_FIRST_S;
-    source_drop(f);                 /* what is old is of no use */
+    source_drop(f); /* what is old is of no use */
     if (f->file_began_s <= 0)
         f->file_began_s = tool_now_s();
 }

@@ -22,16 +22,16 @@ struct job {
     rill_stream *stream;
     rill_port in, out;
     unsigned out_port;
-    float *x, *y;               /* the recording, and what came back, at the model's rate */
+    float *x, *y; /* the recording, and what came back, at the model's rate */
     size_t n_x, n_y;
     int file_rate;
-    size_t file_samples;        /* per channel, at the file's rate */
+    size_t file_samples; /* per channel, at the file's rate */
     double *pulse_us;
     size_t n_pulses;
     bool json, keep_delay, no_scan_reuse;
     int64_t budget_ms;
     struct open_opts open;
-    const char *clean;          /* NULL: not known */
+    const char *clean; /* NULL: not known */
     struct quality quality;
     rill_error err;
 };
@@ -55,7 +55,7 @@ static rill_status job_open(struct job *j, const char *model, rill_port_kind kin
     TRY(open_any(&m, model ? model : rill_model_builtin_name(0), &j->open, &j->err));
     rill_model_get_info(m, &j->info);
     rill_status s = rill_plan_new(&j->plan, m, &opts, &j->err);
-    rill_model_free(m);     /* the plan keeps it: info's strings stay */
+    rill_model_free(m); /* the plan keeps it: info's strings stay */
     TRY(s);
     unsigned n = rill_plan_ports(j->plan, ports, 64), ins = 0;
     n = n < 64 ? n : 64;
@@ -143,7 +143,9 @@ static rill_status input_read(struct job *j, const char *path)
 
 /* ---- reports ---- */
 
-struct figures { double mean_rtf, p99_rtf, worst_rtf, latency_ms, pulse_ms, audio_s; };
+struct figures {
+    double mean_rtf, p99_rtf, worst_rtf, latency_ms, pulse_ms, audio_s;
+};
 
 static struct figures figures_of(struct job *j)
 {
@@ -168,8 +170,8 @@ static void report(struct job *j, const char *in, const char *out)
     if (j->json) {
         json_t *o = json_pack("{s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:f}", "in", json_text(in),
                               "out", json_text(out), "model", json_text(j->info.name), "audio_s",
-                              f.audio_s, "latency_ms", f.latency_ms, "pulse_ms", f.pulse_ms, "rtf", f.mean_rtf, "rtf_p99",
-                              f.p99_rtf, "rtf_worst", f.worst_rtf);
+                              f.audio_s, "latency_ms", f.latency_ms, "pulse_ms", f.pulse_ms, "rtf",
+                              f.mean_rtf, "rtf_p99", f.p99_rtf, "rtf_worst", f.worst_rtf);
         if (j->clean)
             quality_add_json(&j->quality, o);
         json_dumpf(o, stdout, JSON_INDENT(1));
@@ -178,9 +180,10 @@ static void report(struct job *j, const char *in, const char *out)
         return;
     }
     printf("%s: %.2f s of audio through %s to %s\n", in, f.audio_s, j->info.name, out);
-    printf("  latency %.1f ms beside a pulse of %.1f ms, real-time factor %.5f mean, %.5f p99, %.5f "
-           "worst pulse\n",
-           f.latency_ms, f.pulse_ms, f.mean_rtf, f.p99_rtf, f.worst_rtf);
+    printf(
+        "  latency %.1f ms beside a pulse of %.1f ms, real-time factor %.5f mean, %.5f p99, %.5f "
+        "worst pulse\n",
+        f.latency_ms, f.pulse_ms, f.mean_rtf, f.p99_rtf, f.worst_rtf);
     if (j->clean)
         quality_print(&j->quality);
 }
@@ -196,7 +199,10 @@ static rill_status file_write(struct job *j, const char *path, const float *x, s
                               : RILL_OK;
 }
 
-struct samples { float *x; size_t n; };
+struct samples {
+    float *x;
+    size_t n;
+};
 
 static bool samples_add(void *arg, const float *x, size_t n)
 {
@@ -227,9 +233,9 @@ static rill_status denoise(struct job *j, const char *model, const char *in, con
         TRY(quality_open(&j->quality, in, j->clean, &j->err));
     TRY(stream_whole(j));
     struct samples s = samples_aligned(j);
-    float *y = audio_resampled(s.x, s.n, j->out.rate_num / j->out.rate_den,
-                               (unsigned) j->file_rate, &n);
-    if (!j->keep_delay && n > j->file_samples)      /* both ways round up */
+    float *y =
+        audio_resampled(s.x, s.n, j->out.rate_num / j->out.rate_den, (unsigned) j->file_rate, &n);
+    if (!j->keep_delay && n > j->file_samples) /* both ways round up */
         n = j->file_samples;
     rill_status status = file_write(j, out, y, n);
     if (j->clean)
@@ -270,7 +276,7 @@ static rill_status vad(struct job *j, const char *model, const char *in, const c
     TRY(job_open(j, model, RILL_PORT_VAD));
     TRY(input_read(j, in));
     TRY(stream_whole(j));
-    if (j->json && !strcmp(out, "-")) {         /* standard output is the report's */
+    if (j->json && !strcmp(out, "-")) { /* standard output is the report's */
         report(j, in, out);
         return RILL_OK;
     }

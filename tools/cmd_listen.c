@@ -82,7 +82,7 @@ static void on_audio(void *arg, const struct rill_client_audio *a)
         samples_write(l, zeros, n);
         l->next_pos += n;
     }
-    float x[ZEROS];                
+    float x[ZEROS];
     for (size_t at = 0, n; at < a->bytes; at += n) {
         n = a->bytes - at < sizeof x ? a->bytes - at : sizeof x;
         memcpy(x, (const char *) a->pcm + at, n);

@@ -23,7 +23,7 @@
 #define RING_SAMPLES ((size_t) 1 << 17)
 #define RESAMPLE_QUALITY 7
 #define PIECE_SAMPLES 1024
-#define CUT_MARK "..."          /* before what is left of a text that is wider than the terminal */
+#define CUT_MARK "..." /* before what is left of a text that is wider than the terminal */
 
 struct live {
     const struct command *cmd;
@@ -31,12 +31,12 @@ struct live {
     struct ring from_mic, to_speaker;
     atomic_size_t overruns, underruns;
     unsigned device_rate, model_rate;
-    SpeexResamplerState *down, *up;     /* NULL: the device runs at the model's rate */
+    SpeexResamplerState *down, *up; /* NULL: the device runs at the model's rate */
     struct hear hear;
-    const rill_port *audio, *vad;       /* outputs; NULL: there is none */
-    bool json, has_words;               /* has_words: texts or keywords come */
+    const rill_port *audio, *vad; /* outputs; NULL: there is none */
+    bool json, has_words;         /* has_words: texts or keywords come */
     SNDFILE *file;
-    double peak;                        /* since the last line */
+    double peak; /* since the last line */
     uint64_t n_samples, all_samples;
     rill_error err;
 };

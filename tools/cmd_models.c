@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #define CATALOGUES_MAX 4
-#define UNKNOWN_BYTES_MAX (UINT64_C(1) << 30)      /* of a file whose size nobody states */
+#define UNKNOWN_BYTES_MAX (UINT64_C(1) << 30) /* of a file whose size nobody states */
 #define SHIPPED_BYTES_MAX ((size_t) 64 << 20)
 
 /* ---- the catalogue: model folders as shipped, weights not included ---- */
@@ -159,7 +159,7 @@ struct get {
     SHA2_CTX sha;
     uint64_t bytes, want;
     const char *file;
-    bool bar, exact;    /* exact: want is what model.conf says, not a limit */
+    bool bar, exact; /* exact: want is what model.conf says, not a limit */
 };
 
 static void bar_draw(const struct get *g)
@@ -376,7 +376,7 @@ bool catalogue_has(const char *name)
 
 struct fill {
     const struct command *cmd;
-    const char *source, *name, *from;   /* shipped folder, model, where weights come from */
+    const char *source, *name, *from; /* shipped folder, model, where weights come from */
     const struct model_conf *conf;
     bool quiet;
 };
@@ -395,11 +395,10 @@ static int folder_open(const struct fill *f, const char *folder)
     rill_error err;
     rill_status s = rill_model_open(&m, folder, &err);
     rill_model_free(m);
-    return s == RILL_OK
-        ? TOOL_OK
-        : tool_fail(f->cmd, TOOL_BAD_INPUT,
-                    "%s does not open with these weights, which are not kept: %s", f->name,
-                    err.text);
+    return s == RILL_OK ? TOOL_OK
+                        : tool_fail(f->cmd, TOOL_BAD_INPUT,
+                                    "%s does not open with these weights, which are not kept: %s",
+                                    f->name, err.text);
 }
 
 static int folder_fill(const struct fill *f, const char *folder)
@@ -417,7 +416,7 @@ static int folder_fill(const struct fill *f, const char *folder)
         if (!is_known(&c->weights[k]))
             sum_print(c->weights[k].file, f->name, sums[k]);
     if (code != TOOL_OK)
-        rmdir(folder);      /* goes only if it is empty */
+        rmdir(folder); /* goes only if it is empty */
     return code;
 }
 
@@ -487,8 +486,8 @@ static int model_get(const struct command *cmd, const char *name, const char *to
     struct model_conf c;
     rill_error err;
     snprintf(folder, sizeof folder, "%s/%s", root, name);
-    int code = library_conf_read(&c, &a, source, &err) == RILL_OK ? TOOL_OK
-                                                                   : tool_fail_status(cmd, &err);
+    int code =
+        library_conf_read(&c, &a, source, &err) == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &err);
     const struct fill f = { cmd, source, name, from, &c, quiet };
     bool needed = to || (code == TOOL_OK && c.n_weights);
     if (code == TOOL_OK && needed)

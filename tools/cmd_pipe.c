@@ -12,7 +12,7 @@
 
 #define STREAM_ID 1
 #define PIECE_BYTES 4096
-#define FRAME_BYTES_MAX 32          /* 8 channels of floats */
+#define FRAME_BYTES_MAX 32 /* 8 channels of floats */
 
 struct pipe {
     const struct command *cmd;
@@ -20,9 +20,9 @@ struct pipe {
     struct rill_client_opened opened;
     struct rill_client_finished fin;
     uint32_t rate;
-    FILE *words; /* standard output where the model gives no audio, else standard error */
-    size_t frame_bytes;             /* of the input */
-    bool failed;                    /* standard output takes no more */
+    FILE *words;        /* standard output where the model gives no audio, else standard error */
+    size_t frame_bytes; /* of the input */
+    bool failed;        /* standard output takes no more */
 };
 
 /* ---- what the daemon sends ---- */

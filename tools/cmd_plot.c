@@ -10,7 +10,11 @@
 
 #define PANELS_MAX 8
 
-struct panel { float *x; size_t n_samples; int rate_hz; };
+struct panel {
+    float *x;
+    size_t n_samples;
+    int rate_hz;
+};
 
 static double seconds_longest(const struct panel *panels, int n)
 {

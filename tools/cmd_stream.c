@@ -23,14 +23,14 @@ struct stream {
     SNDFILE *in, *out;
     FILE *table; /* of probabilities, and of what is said where the model gives both */
     bool table_has_text;
-    FILE *words;                /* lines of what is said; NULL: not wanted */
-    json_t *segments;           /* of --json */
+    FILE *words;      /* lines of what is said; NULL: not wanted */
+    json_t *segments; /* of --json */
     SF_INFO info;
     struct rill_client_opened opened;
     struct rill_client_finished fin;
-    const char *clean;          /* NULL: not known */
+    const char *clean; /* NULL: not known */
     struct quality quality;
-    float *said;                /* the first channel that came; NULL: nobody asks */
+    float *said; /* the first channel that came; NULL: nobody asks */
     size_t n_said, cap;
     uint64_t gaps, lost;
     bool json, failed;
@@ -133,7 +133,7 @@ static rill_status output_open(struct stream *s, const char *path, rill_error *e
                        s->opened.model);
     if (s->opened.outputs & RILL_CLIENT_AUDIO)
         return audio_create(&s->out, path, s->info.samplerate, s->info.channels, err);
-    if (s->json && !strcmp(path, "-"))      /* standard output is the report's */
+    if (s->json && !strcmp(path, "-")) /* standard output is the report's */
         return RILL_OK;
     FILE *f = strcmp(path, "-") ? fopen(path, "w") : stdout;
     if (!f)
@@ -215,15 +215,14 @@ static void report(const struct stream *s, const char *in, const char *out)
         1e6 * s->opened.hop_samples / (s->opened.model_pcm.rate ? s->opened.model_pcm.rate : 1);
     double p99 = pulse_us > 0 ? (double) s->fin.p99_chunk_us / pulse_us : 0;
     if (s->json) {
-        json_t *o =
-            json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I}", "in",
-                      json_text(in), "out", json_text(out), "model", json_text(s->opened.model),
-                      "in_samples", (json_int_t) s->fin.in, "out_samples", (json_int_t) s->fin.out,
-                      "dropped_samples", (json_int_t) s->fin.dropped, "audio_s", audio_s,
-                      "latency_ms", delay_ms, "pulse_ms", pulse_us / 1000, "rtf",
-                      (double) s->fin.rtf, "rtf_p99", p99,
-                      "rtf_worst", (double) s->fin.max_chunk_rtf, "deadline_misses",
-                      (json_int_t) s->fin.deadline_misses);
+        json_t *o = json_pack("{s:o, s:o, s:o, s:I, s:I, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:I}",
+                              "in", json_text(in), "out", json_text(out), "model",
+                              json_text(s->opened.model), "in_samples", (json_int_t) s->fin.in,
+                              "out_samples", (json_int_t) s->fin.out, "dropped_samples",
+                              (json_int_t) s->fin.dropped, "audio_s", audio_s, "latency_ms",
+                              delay_ms, "pulse_ms", pulse_us / 1000, "rtf", (double) s->fin.rtf,
+                              "rtf_p99", p99, "rtf_worst", (double) s->fin.max_chunk_rtf,
+                              "deadline_misses", (json_int_t) s->fin.deadline_misses);
         if (json_array_size(s->segments))
             json_object_set(o, "heard", s->segments);
         if (s->clean)
@@ -236,9 +235,10 @@ static void report(const struct stream *s, const char *in, const char *out)
     if (!strcmp(out, "-"))
         return;
     printf("%s: %.2f s of audio through %s to %s\n", in, audio_s, s->opened.model, out);
-    printf("  latency %.1f ms beside a pulse of %.1f ms, real-time factor %.5f mean, %.5f p99, %.5f "
-           "worst pulse\n",
-           delay_ms, pulse_us / 1000, (double) s->fin.rtf, p99, (double) s->fin.max_chunk_rtf);
+    printf(
+        "  latency %.1f ms beside a pulse of %.1f ms, real-time factor %.5f mean, %.5f p99, %.5f "
+        "worst pulse\n",
+        delay_ms, pulse_us / 1000, (double) s->fin.rtf, p99, (double) s->fin.max_chunk_rtf);
     printf("  %llu samples in, %llu out, %llu dropped\n", (unsigned long long) s->fin.in,
            (unsigned long long) s->fin.out, (unsigned long long) s->fin.dropped);
     if (s->clean)
@@ -251,7 +251,7 @@ struct stream_opts {
     const char *socket, *model;
     bool live, keep_delay;
     int64_t timeout_s;
-    struct opt_list opts;       /* NAME=VALUE */
+    struct opt_list opts; /* NAME=VALUE */
     const char *pairs[2 * OPTS_MAX + 1];
 };
 

@@ -20,8 +20,8 @@ struct said {
     FILE *out;
     unsigned n_finals, n_keywords;
     void (*tell)(struct said *s, const rill_event *e);
-    json_t *segments, *keywords, *speech;       /* of --json */
-    SNDFILE *audio;             /* --audio */
+    json_t *segments, *keywords, *speech; /* of --json */
+    SNDFILE *audio;                       /* --audio */
     struct align align;
     bool audio_failed;
     rill_error err;
@@ -106,7 +106,8 @@ static void json_end(struct said *s, const char *in, size_t n)
     char *text = tool_alloc(1);
     size_t i, at = 0;
     json_t *k;
-    json_array_foreach(s->segments, i, k) {
+    json_array_foreach(s->segments, i, k)
+    {
         const char *t = json_string_value(json_object_get(k, "text"));
         char *more = realloc(text, at + strlen(t) + 2);
         if (!more)
@@ -213,7 +214,7 @@ static rill_status transcribe(struct said *s, const struct transcribe_opts *o, c
     if (keywords ? !keys : !words && !keys)
         return err_set(&s->err, RILL_INVALID, "model '%s' gives no %s", o->model,
                        keywords ? "keywords" : "words");
-    TRY(file_read(s, in, &x, &n));      /* what cannot be heard leaves nothing in the output */
+    TRY(file_read(s, in, &x, &n)); /* what cannot be heard leaves nothing in the output */
     s->out = o->out && strcmp(o->out, "-") ? fopen(o->out, "w") : stdout;
     if (!s->out) {
         free(x);
@@ -228,8 +229,9 @@ static rill_status transcribe(struct said *s, const struct transcribe_opts *o, c
     if (o->json && status == RILL_OK)
         json_end(s, in, n);
     bool bad = ferror(s->out) || (s->out == stdout ? fflush(s->out) : fclose(s->out));
-    return status == RILL_OK && bad ? err_set(&s->err, RILL_IO, "'%.300s' could not be written",
-                                              o->out ? o->out : "-") : status;
+    return status == RILL_OK && bad
+        ? err_set(&s->err, RILL_IO, "'%.300s' could not be written", o->out ? o->out : "-")
+        : status;
 }
 
 static int run(const struct command *cmd, int argc, char **argv)

@@ -31,19 +31,19 @@ struct rule {
 };
 
 struct rules {
-    const char *path;           /* NULL: no such file */
+    const char *path; /* NULL: no such file */
     struct rule rule[RULES_MAX];
     unsigned n;
 };
 
 struct suite {
     const char *root, *only;
-    bool verbose, json, strict, list_given;     /* list_given: unsupported is not the default */
+    bool verbose, json, strict, list_given; /* list_given: unsupported is not the default */
     struct rules unsupported, must;
     struct family families[FAMILIES_MAX];
     unsigned n_families;
     unsigned count[OUTCOMES], planned, printed;
-    unsigned unknown[ONNX_UNKNOWN_OP + 1];      /* of those refused */
+    unsigned unknown[ONNX_UNKNOWN_OP + 1]; /* of those refused */
 };
 
 /* ---- lists: "pattern reason" of what is not supported, "pattern" of what must pass ---- */
@@ -177,7 +177,7 @@ static enum outcome case_judge(const struct suite *s, struct case_result *r,
     }
     if (r->unknown && !must && !s->strict)
         return REFUSED;
-    if (r->refused && !must && !s->unsupported.path)    /* by name, at load: not a wrong result */
+    if (r->refused && !must && !s->unsupported.path) /* by name, at load: not a wrong result */
         return SKIPPED;
     return r->passed ? PASSED : FAILED;
 }
@@ -259,8 +259,8 @@ static void suite_print(struct suite *s)
     printf("%u cases ran as a plan, the rest in the growable interpreter alone\n", s->planned);
     if (s->count[REFUSED])
         printf("refused: %u of an opset newer than %d, %u with an op that is not known in its "
-               "opset\n", s->unknown[ONNX_UNKNOWN_OPSET], ONNX_OPSET_MAX,
-               s->unknown[ONNX_UNKNOWN_OP]);
+               "opset\n",
+               s->unknown[ONNX_UNKNOWN_OPSET], ONNX_OPSET_MAX, s->unknown[ONNX_UNKNOWN_OP]);
     printf("%u passed, %u failed, %u skipped, %u refused\n", s->count[PASSED], s->count[FAILED],
            s->count[SKIPPED], s->count[REFUSED]);
 }
@@ -325,12 +325,14 @@ static const char *list_default(void)
 static bool options(struct suite *s, const struct command *cmd, int argc, char **argv, int *code)
 {
     const struct opt table[] = {
-        { "json", 0, OPT_FLAG, &s->json, NULL, "print {failures, passed, failed, skipped, refused}" },
+        { "json", 0, OPT_FLAG, &s->json, NULL,
+          "print {failures, passed, failed, skipped, refused}" },
         { "must-pass", 'm', OPT_TEXT, &s->must.path, "FILE",
           "patterns, one a line: cases that must be there and pass, listed or not" },
         { "only", 'o', OPT_TEXT, &s->only, "PATTERN",
           "only cases whose name (path below DIR) matches, e.g. 'node/test_conv*'" },
-        { "strict", 0, OPT_FLAG, &s->strict, NULL, "a listed case that passes is a failure, and one that is refused but not listed" },
+        { "strict", 0, OPT_FLAG, &s->strict, NULL,
+          "a listed case that passes is a failure, and one that is refused but not listed" },
         { "unsupported", 'u', OPT_TEXT, &s->unsupported.path, "FILE",
           "lines of 'pattern reason': cases that may fail (default: the list that comes with "
           "rill)" },
@@ -372,7 +374,8 @@ int conformance_main(const struct command *cmd, int argc, char **argv)
     suite_print(s);
     unsigned good = s->count[PASSED] + s->count[SKIPPED] + s->count[REFUSED];
     if (!good && !s->count[FAILED])
-        fprintf(stderr, "rill conformance: no folder below '%s'%s%s holds model.onnx and test_data_set_0\n",
+        fprintf(stderr,
+                "rill conformance: no folder below '%s'%s%s holds model.onnx and test_data_set_0\n",
                 s->root, s->only ? " of a name like " : "", s->only ? s->only : "");
     status = s->count[FAILED] ? 1 : good ? 0 : 2;
     suite_free(s);

@@ -99,9 +99,11 @@ static bool output_matches(struct job *j, const char *way, unsigned k, const str
             first = i;
         }
     if (wrong)
-        snprintf(j->ret->reason, sizeof j->ret->reason, "%s: output %u %s: %" PRId64 " of "
-                 "%" PRId64 " wrong, at %" PRId64 " %.9g for %.9g", way, k, b, wrong, n, first,
-                 tensor_get_f64(got, got->data, first), tensor_get_f64(want, want->data, first));
+        snprintf(j->ret->reason, sizeof j->ret->reason,
+                 "%s: output %u %s: %" PRId64 " of "
+                 "%" PRId64 " wrong, at %" PRId64 " %.9g for %.9g",
+                 way, k, b, wrong, n, first, tensor_get_f64(got, got->data, first),
+                 tensor_get_f64(want, want->data, first));
     return wrong == 0;
 }
 
@@ -146,8 +148,9 @@ static bool same_bits(struct job *j, unsigned k, const struct tensor *got,
     for (int64_t i = 0; i < tensor_count(want); i++) {
         bool same = !memcmp((const char *) got->data + (size_t) i * n,
                             (const char *) want->data + (size_t) i * n, n);
-        if (same || (dtype_is_float(want->type) && isnan(tensor_get_f64(got, got->data, i))
-                     && isnan(tensor_get_f64(want, want->data, i))))
+        if (same ||
+            (dtype_is_float(want->type) && isnan(tensor_get_f64(got, got->data, i)) &&
+             isnan(tensor_get_f64(want, want->data, i))))
             continue;
         snprintf(j->ret->reason, sizeof j->ret->reason,
                  "plan: output %u, element %" PRId64 " is %.9g, "
@@ -197,8 +200,10 @@ static bool run_typed(struct job *j, const struct tgraph *g, const struct set *s
     const struct tensor *interpreted[PORTS_MAX];
     if (!run_interp(j, &g->g, "typed", s, interpreted))
         return false;
-    rill_status st = plan_from_graph(&p, &g->g, &(struct plan_opts) { .cpu = kern_cpu_detect(),
-                                     .mem_bytes_max = PLAN_BYTES_MAX }, &j->err);
+    rill_status st = plan_from_graph(&p, &g->g,
+                                     &(struct plan_opts) { .cpu = kern_cpu_detect(),
+                                                           .mem_bytes_max = PLAN_BYTES_MAX },
+                                     &j->err);
     if (st == RILL_UNSUPPORTED)
         return true;
     if (st != RILL_OK)
@@ -256,8 +261,9 @@ static bool run_set(struct job *j, struct set *s)
         in[i].fact.value = NULL;
     }
     j->ret->way = "interp";
-    rill_status st = tgraph_from_mgraph(&typed, &j->model, &(struct typed_opts) { .inputs = in,
-                                        .n_inputs = s->n_in }, &j->err);
+    rill_status st =
+        tgraph_from_mgraph(&typed, &j->model,
+                           &(struct typed_opts) { .inputs = in, .n_inputs = s->n_in }, &j->err);
     if (st == RILL_OK)
         return run_typed(j, &typed, s) && run_open(j, s);
     const struct tensor *got[PORTS_MAX];
@@ -283,7 +289,7 @@ static bool read_tensors(struct job *j, const char *set, const char *kind,
         bytes_drop(&b);
         if (s != RILL_OK) {
             failed(j, "data");
-            j->ret->refused = true;     /* a sequence, an optional value, or strings */
+            j->ret->refused = true; /* a sequence, an optional value, or strings */
             return false;
         }
     }

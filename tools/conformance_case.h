@@ -9,10 +9,10 @@
 
 struct case_result {
     bool passed;
-    bool refused;           /* at load or for want of a form of input; not a wrong result */
-    enum onnx_unknown unknown;      /* why it was refused at load, where that is it */
+    bool refused;              /* at load or for want of a form of input; not a wrong result */
+    enum onnx_unknown unknown; /* why it was refused at load, where that is it */
     const char *way; /* "plan": planned and interpreted, "interp": the growable interpreter alone */
-    char reason[600];       /* why not passed */
+    char reason[600]; /* why not passed */
 };
 
 /* dir: model.onnx and test_data_set_<n>/{input,output}_<k>.pb. Inputs are run-time values. */

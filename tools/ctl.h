@@ -11,10 +11,10 @@
 struct ctl {
     const struct command *cmd;
     struct rill_client *c;
-    const char *arg;            /* of the verb, NULL if absent */
-    json_t *json;               /* the answer, where JSON is wanted */
+    const char *arg; /* of the verb, NULL if absent */
+    json_t *json;    /* the answer, where JSON is wanted */
     int64_t grace_ms;
-    unsigned n_seen;            /* sessions, pulses, steps */
+    unsigned n_seen; /* sessions, pulses, steps */
     bool wait, profile;
 };
 

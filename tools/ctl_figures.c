@@ -73,7 +73,7 @@ static void model_see(void *arg, const struct rill_client_model_stats *m)
 /* ---- stats and status ---- */
 
 /* {name: count} of those that are not 0. */
-static json_t *counts_json(const uint64_t *n, size_t most, const char *(*name)(int))
+static json_t *counts_json(const uint64_t *n, size_t most, const char *(*name)(int) )
 {
     json_t *j = json_object();
     for (size_t i = 0; i < most; i++)
@@ -161,9 +161,8 @@ int ctl_status(struct ctl *x)
         return json_object_update_new(
             x->json,
             json_pack("{s:s, s:s, s:s, s:i, s:i, s:i, s:i, s:I, s:f, s:f, s:f, s:f, s:f, s:f, s:f}",
-                      "server", s.server,
-                      "state", s.state, "config", s.config, "pid", (int) s.pid, "threads",
-                      (int) s.threads, "connections", (int) s.connections, "streams",
+                      "server", s.server, "state", s.state, "config", s.config, "pid", (int) s.pid,
+                      "threads", (int) s.threads, "connections", (int) s.connections, "streams",
                       (int) s.streams, "uptime_us", (json_int_t) s.uptime_us, "rtf_load",
                       (double) s.rtf_load, "rtf_budget", (double) s.rtf_budget, "loop_load",
                       (double) s.loop_load, "loop_budget", (double) s.loop_budget, "machine_load",
@@ -185,16 +184,15 @@ int ctl_status(struct ctl *x)
 static json_t *session_json(const struct rill_client_session *s)
 {
     bool known = s->audio_us;
-    json_t *j =
-        json_pack("{s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:o}", "conn",
-                  (json_int_t) s->conn, "stream", (json_int_t) s->stream, "uid",
-                  (json_int_t) s->uid, "pid", (json_int_t) s->pid, "client", s->client, "model",
-                  s->model, "state", s->state, "pace",
-                  s->pace == RILL_CLIENT_LIVE ? "live" : "file", "rate", (int) s->in.rate,
-                  "out_rate", (int) s->out.rate, "out_channels", (int) s->out.channels,
-                  "in_samples", (json_int_t) s->in_samples, "out_samples",
-                  (json_int_t) s->out_samples, "rtf", real_of(known, s->rtf));
-    if (!s->is_subscription)        /* which gets what its source gives */
+    json_t *j = json_pack("{s:I, s:I, s:I, s:I, s:s, s:s, s:s, s:s, s:i, s:i, s:i, s:I, s:I, s:o}",
+                          "conn", (json_int_t) s->conn, "stream", (json_int_t) s->stream, "uid",
+                          (json_int_t) s->uid, "pid", (json_int_t) s->pid, "client", s->client,
+                          "model", s->model, "state", s->state, "pace",
+                          s->pace == RILL_CLIENT_LIVE ? "live" : "file", "rate", (int) s->in.rate,
+                          "out_rate", (int) s->out.rate, "out_channels", (int) s->out.channels,
+                          "in_samples", (json_int_t) s->in_samples, "out_samples",
+                          (json_int_t) s->out_samples, "rtf", real_of(known, s->rtf));
+    if (!s->is_subscription) /* which gets what its source gives */
         json_object_set_new(j, "channels", json_integer((json_int_t) s->in.channels));
     json_object_update_new(j,
                            json_pack("{s:i, s:I, s:I, s:I, s:I, s:o, s:o, s:o, s:I}", "serial",
@@ -206,8 +204,9 @@ static json_t *session_json(const struct rill_client_session *s)
                                      us_of(known, s->queue_p99_us), "max_chunk_us",
                                      us_of(known, s->max_chunk_us), "queued_bytes",
                                      (json_int_t) s->queued_bytes));
-    json_object_update_new(j, json_pack("{s:s, s:b, s:i}", "topic", s->topic, "subscription",
-                                        (int) s->is_subscription, "lag_ms", (int) s->lag_ms));
+    json_object_update_new(j,
+                           json_pack("{s:s, s:b, s:i}", "topic", s->topic, "subscription",
+                                     (int) s->is_subscription, "lag_ms", (int) s->lag_ms));
     return j;
 }
 
@@ -314,11 +313,13 @@ int ctl_memory(struct ctl *x)
     if (rill_client_ctl_memory(x->c, &m, sum_see, x))
         return -1;
     if (x->json)
-        return json_object_update_new(
-            x->json, json_pack("{s:I, s:I, s:I, s:I, s:I}", "max_bytes", (json_int_t) m.max_bytes,
-                               "used_bytes", (json_int_t) m.used_bytes, "rest_bytes",
-                               (json_int_t) m.rest_bytes, "refused", (json_int_t) m.refused,
-                               "shortened_bytes", (json_int_t) m.shortened_bytes));
+        return json_object_update_new(x->json,
+                                      json_pack("{s:I, s:I, s:I, s:I, s:I}", "max_bytes",
+                                                (json_int_t) m.max_bytes, "used_bytes",
+                                                (json_int_t) m.used_bytes, "rest_bytes",
+                                                (json_int_t) m.rest_bytes, "refused",
+                                                (json_int_t) m.refused, "shortened_bytes",
+                                                (json_int_t) m.shortened_bytes));
     printf("%.1f MB of %.1f, and %.1f that are not counted; %llu asks refused, histories %.1f MB "
            "shorter\n",
            (double) m.used_bytes * 1e-6, (double) m.max_bytes * 1e-6, (double) m.rest_bytes * 1e-6,

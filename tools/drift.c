@@ -67,7 +67,7 @@ static rill_status passes_print(struct passes *p, int64_t pulse, const struct pu
     TRY(graph_pruned(&pruned, &inlined, p->err));
     TRY(pass_print(p, "pulse-declutter", &pruned, s));
     if (p->drifts)
-        return RILL_OK;         /* planning refuses what drifts */
+        return RILL_OK; /* planning refuses what drifts */
     TRY(plan_from_graph(&plan, &pruned, NULL, p->err));
     rill_status status = pass_print(p, "plan", &pruned, s);
     plan_free(plan);

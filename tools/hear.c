@@ -61,7 +61,7 @@ static rill_status plan_open(rill_plan **ret, const char *model, const struct op
     TRY(open_any(&m, model, o, err));
     rill_model_get_info(m, ret_info);
     rill_status s = rill_plan_new(ret, m, NULL, err);
-    rill_model_free(m);         /* the plan keeps it: info's strings stay */
+    rill_model_free(m); /* the plan keeps it: info's strings stay */
     return s;
 }
 
@@ -79,7 +79,7 @@ static void outputs_select(struct open_opts *o, char *text, size_t bytes,
     if (at < bytes)
         snprintf(text + at, bytes - at, ")");
     struct opt_list *l = &o->transforms;
-    unsigned k = l->n++;        /* in the room for one more */
+    unsigned k = l->n++; /* in the room for one more */
     for (; k && !strncmp(l->item[k - 1], "pulse(", 6); k--)
         l->item[k] = l->item[k - 1];
     l->item[k] = text;
@@ -232,8 +232,9 @@ static rill_status part_check(const struct hear *h, const struct hear_part *p, c
     const rill_port *in = &p->ports[0];
     if (!p->n_ports || !in->is_input || in->kind != RILL_PORT_AUDIO || in->width != 1 ||
         (p->n_ports > 1 && p->ports[1].is_input))
-        return open_bare_tell(
-            err_set(err, RILL_INVALID, "model '%s' does not take audio alone", name), err, name);
+        return open_bare_tell(err_set(err, RILL_INVALID, "model '%s' does not take audio alone",
+                                      name),
+                              err, name);
     TRY(open_rate_check(in, name, err));
     unsigned rate = in->rate_num / in->rate_den;
     if (h->rate && rate != h->rate)

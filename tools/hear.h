@@ -6,7 +6,7 @@
 #include "tools/open.h"
 
 #define HEAR_PORTS_MAX 64
-#define HEAR_WORDS_MAX 8        /* recognisers of one model behind a detector */
+#define HEAR_WORDS_MAX 8 /* recognisers of one model behind a detector */
 
 /* audio: of the first audio output; NULL: not wanted */
 struct hear_calls {
@@ -17,12 +17,12 @@ struct hear_calls {
 
 struct hear_opts {
     struct open_opts open;
-    const char *detector;       /* model of a detector in front of the recognisers, in the place of
-                                   the model's own; NULL: that one, if it has one */
-    bool whole;                 /* the recognisers hear everything, in silence too */
-    int64_t beam;               /* of all outputs that have one, at most RILL_BEAM_MAX; 0: as the
-                                   model says */
-    const double *confidence;   /* 0..1, of all recognisers; NULL: as the model says */
+    const char *detector;     /* model of a detector in front of the recognisers, in the place of
+                                 the model's own; NULL: that one, if it has one */
+    bool whole;               /* the recognisers hear everything, in silence too */
+    int64_t beam;             /* of all outputs that have one, at most RILL_BEAM_MAX; 0: as the
+                                 model says */
+    const double *confidence; /* 0..1, of all recognisers; NULL: as the model says */
 };
 
 /* A plan that hears all the audio. */
@@ -37,33 +37,33 @@ struct hear_part {
 struct hear_ear {
     rill_sink *sink;
     unsigned part, port;
-    bool listens;               /* with a recogniser behind it: it needs the audio */
-    bool texts_only;            /* another ear of this port tells of speech */
+    bool listens;    /* with a recogniser behind it: it needs the audio */
+    bool texts_only; /* another ear of this port tells of speech */
 };
 
 struct hear {
-    rill_model_info info;       /* strings are those of a plan that is kept */
-    struct hear_part parts[2];  /* the model, a detector of another one; in lockstep */
+    rill_model_info info;      /* strings are those of a plan that is kept */
+    struct hear_part parts[2]; /* the model, a detector of another one; in lockstep */
     unsigned n_parts;
-    int audio_port;             /* of the first part; -1: none */
+    int audio_port; /* of the first part; -1: none */
     struct hear_ear ears[2 * HEAR_PORTS_MAX + HEAR_WORDS_MAX];
     unsigned n_ears;
-    rill_plan *words[HEAR_WORDS_MAX];       /* recognisers behind the detector */
+    rill_plan *words[HEAR_WORDS_MAX]; /* recognisers behind the detector */
     rill_port words_ports[HEAR_WORDS_MAX];
     unsigned n_words;
-    unsigned rate;              /* of the audio */
-    uint64_t n_samples;         /* heard */
+    unsigned rate;      /* of the audio */
+    uint64_t n_samples; /* heard */
     float *frames;
-    float speech;               /* the last probability of a detector */
+    float speech; /* the last probability of a detector */
     struct hear_calls calls;
-    double busy_s, worst_s;     /* computing; of one call of a stream */
+    double busy_s, worst_s; /* computing; of one call of a stream */
 };
 
 /* A model with outputs of a detector and of recognisers runs as several: the recognisers in
  * utterances only. */
 rill_status hear_open(struct hear *h, const char *model, const struct hear_opts *o,
                       const struct hear_calls *calls, rill_error *reterr);
-void        hear_close(struct hear *h);
+void hear_close(struct hear *h);
 
 /* Whether the model and its detector take n samples in all. */
 rill_status hear_check(const struct hear *h, size_t n, rill_error *reterr);

@@ -17,7 +17,7 @@
 
 struct inspect {
     rill_model *model;
-    rill_plan *plan;            /* NULL where the model cannot be planned; then why says so */
+    rill_plan *plan; /* NULL where the model cannot be planned; then why says so */
     rill_error why;
 };
 
@@ -101,8 +101,8 @@ static void port_print(const rill_port *p)
         printf(", %g frames/s", (double) p->rate_num / p->rate_den);
     if (p->rate_num && !p->is_input)
         printf(", latency %u samples (%.1f ms), offset %g samples", p->latency_samples,
-               1e3 * p->latency_samples * p->rate_den * p->hop_den
-                   / ((double) p->rate_num * p->hop_num),
+               1e3 * p->latency_samples * p->rate_den * p->hop_den /
+                   ((double) p->rate_num * p->hop_num),
                (double) p->offset_num / p->offset_den);
     putchar('\n');
 }
@@ -215,9 +215,12 @@ static int pass_print(const struct command *cmd, const struct inspect *in, const
     if (k == STAGE_PLAN)
         steps_print(in->plan->plan);
     else
-        graph_dump(k == STAGE_LOAD ? &in->model->file.g : k == STAGE_TYPED ? &in->model->typed.g
-                   : k == STAGE_DECLUTTER ? &in->model->graph.g
-                   : k == STAGE_PULSE ? &in->plan->pulsed : &in->plan->pgraph.g, stdout);
+        graph_dump(k == STAGE_LOAD            ? &in->model->file.g
+                       : k == STAGE_TYPED     ? &in->model->typed.g
+                       : k == STAGE_DECLUTTER ? &in->model->graph.g
+                       : k == STAGE_PULSE     ? &in->plan->pulsed
+                                              : &in->plan->pgraph.g,
+                   stdout);
     return TOOL_OK;
 }
 
@@ -270,7 +273,8 @@ static int run(const struct command *cmd, int argc, char **argv)
     if (n == 0)
         return tool_fail(cmd, TOOL_USAGE, "usage: rill inspect %s", cmd->usage);
     struct inspect in = { 0 };
-    rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse, .budget_ms = (uint32_t) budget,
+    rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse,
+                            .budget_ms = (uint32_t) budget,
                             .profile = profile };
     bool finished = !pass || !strcmp(pass, stage_names[STAGE_PULSE_DECLUTTER]) ||
         !strcmp(pass, stage_names[STAGE_PLAN]);

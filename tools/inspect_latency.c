@@ -44,7 +44,7 @@ static bool whole_cost(const rill_plan *p, int64_t length, double *ret)
     rill_error err;
     const struct graph *t = &p->model->graph.g;
     bool ok = !p->model->compiled &&
-              graph_substituted(&g, t, p->symbol, dim_int(t->dims, length), &a, &err) == RILL_OK;
+        graph_substituted(&g, t, p->symbol, dim_int(t->dims, length), &a, &err) == RILL_OK;
     if (ok)
         cost_of_graph(&g, &c);
     arena_drop(&a);
@@ -78,7 +78,7 @@ static bool output_latency(const rill_plan *p, uint32_t i, enum latency_what wha
 {
     rill_error err;
     return p->symbol && !p->model->compiled && p->pgraph.outputs[i].axis >= 0 &&
-           latency_of(&p->pgraph, &p->model->graph.g, i, what, a, ret, &err) == RILL_OK;
+        latency_of(&p->pgraph, &p->model->graph.g, i, what, a, ret, &err) == RILL_OK;
 }
 
 /* ---- text ---- */

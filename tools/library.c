@@ -37,7 +37,7 @@ const char *library_source_path(const char *inside)
         return NULL;
     exe[len] = 0;
     *strrchr(exe, '/') = 0;
-    snprintf(path, sizeof path, "%s/source-root", exe);     /* meson writes it */
+    snprintf(path, sizeof path, "%s/source-root", exe); /* meson writes it */
     FILE *f = fopen(path, "r");
     bool good = f && fgets(root, sizeof root, f) && root[0] == '/';
     if (f)
@@ -151,7 +151,9 @@ bool library_is_whole(const char *folder, const struct model_conf *conf)
 
 /* ---- opening by name ---- */
 
-struct names { char text[300]; };
+struct names {
+    char text[300];
+};
 
 static bool name_note(void *arg, const char *name, const char *path)
 {

@@ -19,12 +19,12 @@ PaDeviceIndex device_find(const char *text, bool input);
 struct mic {
     PaStream *stream;
     struct ring ring;
-    atomic_size_t lost;             /* samples that found no room; the reader takes them off */
+    atomic_size_t lost; /* samples that found no room; the reader takes them off */
     unsigned rate;
 };
 
 /* rate 0: the device's own. mic_close also after a failure. */
 rill_status mic_open(struct mic *m, const char *device, unsigned rate, rill_error *reterr);
-bool mic_runs(struct mic *m);       /* false: the device is gone */
+bool mic_runs(struct mic *m); /* false: the device is gone */
 void mic_close(struct mic *m);
 #endif

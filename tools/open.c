@@ -66,12 +66,13 @@ static rill_status open_left_tell(rill_error *err)
 rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o,
                      rill_error *reterr)
 {
-    static struct step_decl d;      /* names are borrowed by the model: a command opens one */
+    static struct step_decl d; /* names are borrowed by the model: a command opens one */
     struct open_lists lists;
     open_lists_fill(&lists, o);
     if (!o->shapes.n && !o->consts.n && !o->states.n) {
         rill_status s = library_open(ret, name, &lists.opts, reterr);
-        return s == RILL_UNSUPPORTED && o->declares && is_network(name) ? open_left_tell(reterr) : s;
+        return s == RILL_UNSUPPORTED && o->declares && is_network(name) ? open_left_tell(reterr)
+                                                                        : s;
     }
     TRY(open_decl_add(&d, o, reterr));
     return step_model_open(ret, name, &d, &lists.opts, reterr);
@@ -110,15 +111,16 @@ rill_status open_uncompiled(rill_model **ret, const char *name, const struct ope
 rill_status open_rate_check(const rill_port *in, const char *name, rill_error *reterr)
 {
     if (!in->hop_num)
-        return err_set(reterr, RILL_INVALID,
-                       "input '%.80s' of model '%s' does not stream: no symbol of its size counts "
-                       "time; leave the symbol open (--set gives it a value), or name it (--stream)",
-                       in->name, name);
+        return err_set(
+            reterr, RILL_INVALID,
+            "input '%.80s' of model '%s' does not stream: no symbol of its size counts "
+            "time; leave the symbol open (--set gives it a value), or name it (--stream)",
+            in->name, name);
     if (in->rate_den && in->rate_num / in->rate_den)
         return RILL_OK;
-    return err_set(reterr, RILL_INVALID,
-                   "model '%s' states no sample rate; sample_rate in [model] of its model.conf does",
-                   name);
+    return err_set(
+        reterr, RILL_INVALID,
+        "model '%s' states no sample rate; sample_rate in [model] of its model.conf does", name);
 }
 
 rill_status open_audio_check(const rill_port *out, const char *name, rill_error *reterr)

@@ -7,8 +7,8 @@
 #include "tools/tool.h"
 
 struct open_opts {
-    bool declares;                                  /* the command takes those: OPEN_OPTS */
-    struct opt_list shapes, consts, states;         /* of bare files */
+    bool declares;                          /* the command takes those: OPEN_OPTS */
+    struct opt_list shapes, consts, states; /* of bare files */
     struct opt_list transforms, sets, asserts;
     const char *stream;
 };
@@ -26,23 +26,27 @@ void open_lists_fill(struct open_lists *ret, const struct open_opts *o);
 rill_status open_decl_add(struct step_decl *d, const struct open_opts *o, rill_error *reterr);
 
 /* What can be done to any model. */
-#define MODEL_OPTS(o)                                                                             \
-    { "transform", 't', OPT_LIST, &(o).transforms, "SPEC",                                        \
-      "change the model; in order (inspect --transforms lists them)" },                           \
-    { "set", 0, OPT_LIST, &(o).sets, "SYM=EXPR",                                                  \
-      "replace a symbol by a number or expression, before transforms" },                          \
-    { "assert", 0, OPT_LIST, &(o).asserts, "TEXT",                                                \
-      "what may be assumed of symbols, as in \"S>=1\"" },                                         \
-    { "stream", 0, OPT_TEXT, &(o).stream, "SYM",                                                  \
-      "the symbol that counts time (default: guessed by its name)" }
+#define MODEL_OPTS(o)                                                                               \
+    { "transform",     't',    OPT_LIST,                                                            \
+      &(o).transforms, "SPEC", "change the model; in order (inspect --transforms lists them)" },    \
+        { "set",     0,          OPT_LIST,                                                          \
+          &(o).sets, "SYM=EXPR", "replace a symbol by a number or expression, before transforms" }, \
+        { "assert",     0,      OPT_LIST,                                                           \
+          &(o).asserts, "TEXT", "what may be assumed of symbols, as in \"S>=1\"" },                 \
+    {                                                                                               \
+        "stream", 0, OPT_TEXT, &(o).stream, "SYM",                                                  \
+            "the symbol that counts time (default: guessed by its name)"                            \
+    }
 
-#define OPEN_OPTS(o)                                                                              \
-    { "shape", 0, OPT_LIST, &(o).shapes, "IN=1,S,..",                                             \
-      "the shape of an input of a bare file; S: a symbol or expression" },                        \
-    { "const", 0, OPT_LIST, &(o).consts, "IN=VALUE", "make an input of a bare file a constant" }, \
-    { "state", 0, OPT_LIST, &(o).states, "IN:OUT",                                                \
-      "an output of a bare file is fed back as an input" },                                       \
-    MODEL_OPTS(o)
+#define OPEN_OPTS(o)                                                                                  \
+    {                                                                                                 \
+        "shape",     0,           OPT_LIST,                                                           \
+        &(o).shapes, "IN=1,S,..", "the shape of an input of a bare file; S: a symbol or expression"   \
+    },                                                                                                \
+        { "const", 0, OPT_LIST, &(o).consts, "IN=VALUE", "make an input of a bare file a constant" }, \
+        { "state",     0,        OPT_LIST,                                                            \
+          &(o).states, "IN:OUT", "an output of a bare file is fed back as an input" },                \
+        MODEL_OPTS(o)
 
 /* Library name, folder or file; with declarations the file is opened as a stream of steps. */
 rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o,
@@ -60,7 +64,7 @@ rill_status open_uncompiled(rill_model **ret, const char *name, const struct ope
 /* Refuses an input that does not run along time, or whose rate nobody states. */
 rill_status open_rate_check(const rill_port *in, const char *name, rill_error *reterr);
 
-/* Refuses audio that comes out at another rate than it goes in, as the daemon does: sample n of what
- * is written or played is sample n of the input. */
+/* Refuses audio that comes out at another rate than it goes in, as the daemon does: sample n of
+ * what is written or played is sample n of the input. */
 rill_status open_audio_check(const rill_port *out, const char *name, rill_error *reterr);
 #endif

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define OPTIONS_MAX 48
-#define LONG_BASE 256       /* getopt values of options: LONG_BASE + index */
+#define LONG_BASE 256 /* getopt values of options: LONG_BASE + index */
 
 static void help_print(const struct command *cmd, const struct opt *table)
 {
@@ -67,16 +67,10 @@ static bool real_set(const struct opt_real *range, const char *text)
 static bool value_set(const struct opt *o, const char *text)
 {
     switch (o->kind) {
-    case OPT_FLAG:
-        *(bool *) o->to = true;
-        return true;
-    case OPT_INT:
-        return int_set(o->to, text);
-    case OPT_REAL:
-        return real_set(o->to, text);
-    case OPT_TEXT:
-        *(const char **) o->to = text;
-        return true;
+    case OPT_FLAG: *(bool *) o->to = true; return true;
+    case OPT_INT: return int_set(o->to, text);
+    case OPT_REAL: return real_set(o->to, text);
+    case OPT_TEXT: *(const char **) o->to = text; return true;
     case OPT_LIST: {
         struct opt_list *l = o->to;
         if (l->n == OPT_LIST_MAX)

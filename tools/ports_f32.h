@@ -9,8 +9,8 @@
 #define PORT_REST " (rest)"
 
 enum ports_f32 {
-    PORTS_INPUTS = 1,       /* inputs of other types are taken as f32 and cast to what is wanted */
-    PORTS_RESTS = 2         /* outputs of whole numbers get their rests */
+    PORTS_INPUTS = 1, /* inputs of other types are taken as f32 and cast to what is wanted */
+    PORTS_RESTS = 2   /* outputs of whole numbers get their rests */
 };
 
 /* Outputs of other types are cast to f32, and what `also` (enum ports_f32) says; then the graph is

@@ -9,18 +9,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BAND_BINS 16            /* 500 Hz */
+#define BAND_BINS 16 /* 500 Hz */
 #define PIECE_WINDOWS 8
-#define SPEECH_BELOW_BAND 1e-3  /* a piece has speech from 30 dB below the loudest of its band on */
-#define SPEECH_BELOW_ALL 1e-6   /* and from 60 dB below the loudest of all */
-#define SAME 1e-3               /* noise so like the speech, or so little, is not told from it */
+#define SPEECH_BELOW_BAND                                                                          \
+    1e-3                      /* a piece has speech from 30 dB below the loudest of its band on    \
+                               */
+#define SPEECH_BELOW_ALL 1e-6 /* and from 60 dB below the loudest of all */
+#define SAME 1e-3             /* noise so like the speech, or so little, is not told from it */
 
 /* ---- files ---- */
 
 static rill_status clean_check(const struct quality *q, const char *in, size_t n_clean,
                                rill_error *err)
 {
-    bool sounds = false;        /* a constant is none */
+    bool sounds = false; /* a constant is none */
     if (n_clean != q->n)
         return err_set(err, RILL_INVALID,
                        "'%.200s' has %zu samples, '%.200s' has %zu; it must be the same recording "
@@ -85,10 +87,12 @@ static double si_sdr_db(const float *y, const float *clean, size_t n)
 /* ---- speech kept ---- */
 
 /* Sums of products over a piece: s speech, v noise, y output. */
-struct piece { double ss, vv, sv, sy, vy; };
+struct piece {
+    double ss, vv, sv, sy, vy;
+};
 
 struct pieces {
-    struct piece *at;           /* [n_times][n_bands] */
+    struct piece *at; /* [n_times][n_bands] */
     size_t n_times, n_bands;
 };
 
@@ -148,8 +152,7 @@ static double loudest(const struct pieces *p, size_t from_band, size_t to_band)
 static double piece_kept(const struct piece *p)
 {
     double det = p->ss * p->vv - p->sv * p->sv;
-    double a =
-        det > SAME * p->ss * p->vv ? (p->sy * p->vv - p->vy * p->sv) / det : p->sy / p->ss;
+    double a = det > SAME * p->ss * p->vv ? (p->sy * p->vv - p->vy * p->sv) / det : p->sy / p->ss;
     return a > 0 ? a < 1 ? a : 1 : 0;
 }
 
@@ -208,7 +211,8 @@ static json_t *finite_of(double x)
 
 void quality_add_json(const struct quality *q, json_t *to)
 {
-    json_object_update_new(to, json_pack("{s:o, s:o, s:f}", "si_sdr_before_db",
-                                         finite_of(q->before_db), "si_sdr_after_db",
-                                         finite_of(q->after_db), "speech_kept", q->kept));
+    json_object_update_new(to,
+                           json_pack("{s:o, s:o, s:f}", "si_sdr_before_db", finite_of(q->before_db),
+                                     "si_sdr_after_db", finite_of(q->after_db), "speech_kept",
+                                     q->kept));
 }

@@ -12,7 +12,7 @@
 
 struct quality {
     const char *clean_path;
-    float *noisy, *clean;       /* mono, n samples each; NULL: nothing was opened */
+    float *noisy, *clean; /* mono, n samples each; NULL: nothing was opened */
     size_t n;
     int rate_hz;
     double before_db, after_db; /* SI-SDR against the clean recording; infinite where it is it */

@@ -32,8 +32,8 @@ static void taken_name(FILE *to, const struct hear *h)
     unsigned n = rill_plan_ports(p, ports, HEAR_PORTS_MAX);
     fprintf(to, "no --model is named; heard by %s", h->info.name);
     for (unsigned i = 0; i < n && i < HEAR_PORTS_MAX; i++)
-        if (ports[i].kind == RILL_PORT_CTC &&
-            rill_sink_defaults(&so, p, i, &err) == RILL_OK && so.tokens)
+        if (ports[i].kind == RILL_PORT_CTC && rill_sink_defaults(&so, p, i, &err) == RILL_OK &&
+            so.tokens)
             words_name(to, so.tokens);
     fputc('\n', to);
 }
@@ -42,7 +42,8 @@ static void recogniser_name(FILE *to, const char *name, const struct model_conf 
 {
     bool words = false;
     for (unsigned i = 0; i < conf->n_ports; i++)
-        words |= conf->ports[i].kind == RILL_PORT_CTC || conf->ports[i].kind == RILL_PORT_TRANSDUCER;
+        words |=
+            conf->ports[i].kind == RILL_PORT_CTC || conf->ports[i].kind == RILL_PORT_TRANSDUCER;
     if (words)
         fprintf(to, "  %-19s %s\n", name, conf->info.summary);
 }

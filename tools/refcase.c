@@ -14,12 +14,14 @@ static const char *text_of(const json_t *j, const char *key)
     return s ? s : "";
 }
 
+/* clang-format off */
 static const struct { const char *name; enum dtype type; } types[] = {
     { "float32", DTYPE_F32 }, { "float64", DTYPE_F64 }, { "float16", DTYPE_F16 },
     { "int64", DTYPE_I64 },   { "int32", DTYPE_I32 },   { "int16", DTYPE_I16 },
     { "int8", DTYPE_I8 },     { "uint64", DTYPE_U64 },  { "uint32", DTYPE_U32 },
     { "uint16", DTYPE_U16 },  { "uint8", DTYPE_U8 },    { "bool", DTYPE_BOOL },
 };
+/* clang-format on */
 
 static rill_status type_read(const struct ref_tensor *t, const json_t *j, enum dtype *ret,
                              rill_error *err)
@@ -41,7 +43,7 @@ static rill_status type_read(const struct ref_tensor *t, const json_t *j, enum d
                    name, known);
 }
 
-#define EXACT_BELOW 0x1p48      /* two floats hold a whole number up to here */
+#define EXACT_BELOW 0x1p48 /* two floats hold a whole number up to here */
 
 static rill_status numbers_split(struct ref_tensor *t, const struct bytes *b, enum dtype type,
                                  size_t n, rill_error *err)
@@ -121,7 +123,9 @@ static rill_status tensor_read(struct refcase *c, const json_t *j, rill_error *e
 {
     struct ref_tensor *t = &c->tensors[c->n_tensors];
     const json_t *chunk = json_object_get(j, "chunk");
-    *t = (struct ref_tensor) { .role = text_of(j, "role"), .name = text_of(j, "name"), .chunk = -1,
+    *t = (struct ref_tensor) { .role = text_of(j, "role"),
+                               .name = text_of(j, "name"),
+                               .chunk = -1,
                                .per_chunk = json_is_true(json_object_get(j, "per_chunk")),
                                .absmax = json_number_value(json_object_get(j, "absmax")) };
     if (json_is_integer(chunk))
@@ -192,7 +196,8 @@ static rill_status states_read(struct refcase *c, rill_error *err)
 {
     size_t i;
     const json_t *s;
-    json_array_foreach(json_object_get(c->json, "states"), i, s) {
+    json_array_foreach(json_object_get(c->json, "states"), i, s)
+    {
         struct step_decl *d = &c->decl;
         const json_t *shape = json_object_get(s, "shape");
         if (d->n_states == STEP_LIST_MAX || json_array_size(shape) > RANK_MAX)
@@ -213,7 +218,8 @@ static rill_status states_read(struct refcase *c, rill_error *err)
     }
     const char *key;
     json_t *v;
-    json_object_foreach(json_object_get(c->json, "const_inputs"), key, v) {
+    json_object_foreach(json_object_get(c->json, "const_inputs"), key, v)
+    {
         if (c->decl.n_consts == STEP_LIST_MAX)
             return err_set(err, RILL_LIMIT, "too many constant inputs");
         c->decl.consts[c->decl.n_consts++] = (struct step_const) { key, json_number_value(v) };
@@ -227,22 +233,23 @@ static void models_read(struct refcase *c)
     size_t i;
     if (json_is_string(m))
         c->models[c->n_models++] = json_string_value(m);
-    json_array_foreach(m, i, one)
-        if (json_is_string(one) && c->n_models < 4)
-            c->models[c->n_models++] = json_string_value(one);
+    json_array_foreach(m, i, one) if (json_is_string(one) && c->n_models < 4)
+        c->models[c->n_models++] = json_string_value(one);
 }
 
 static rill_status tensors_read(struct refcase *c, rill_error *err)
 {
     size_t i;
     const json_t *j;
-    json_array_foreach(json_object_get(c->json, "tensors"), i, j) {
+    json_array_foreach(json_object_get(c->json, "tensors"), i, j)
+    {
         if (c->n_tensors == REF_TENSORS_MAX)
             return err_set(err, RILL_LIMIT, "more than %d tensors", REF_TENSORS_MAX);
         TRY(tensor_read(c, j, err));
     }
     const json_t *inputs = json_object_get(c->json, "inputs");
-    json_array_foreach(inputs, i, j) {
+    json_array_foreach(inputs, i, j)
+    {
         const char *name = json_string_value(j);
         if (name && !is_state_input(c, name) && !refcase_find(c, "in", name) &&
             c->n_tensors < REF_TENSORS_MAX)

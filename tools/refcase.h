@@ -8,25 +8,25 @@
 #include <jansson.h>
 
 struct ref_tensor {
-    const char *role, *name;    /* borrowed from the JSON */
-    int64_t chunk;              /* of *_at roles; -1 otherwise */
+    const char *role, *name; /* borrowed from the JSON */
+    int64_t chunk;           /* of *_at roles; -1 otherwise */
     bool per_chunk;
     int rank;
-    int64_t dim[RANK_MAX];      /* of one chunk */
+    int64_t dim[RANK_MAX]; /* of one chunk */
     int64_t n_chunks;
     size_t chunk_floats;
     double absmax, tolerance;
-    float *data, *rest;         /* rest: NULL of f32; number i is data[i] + rest[i] */
+    float *data, *rest; /* rest: NULL of f32; number i is data[i] + rest[i] */
 };
 
 #define REF_TENSORS_MAX 64
 
 struct refcase {
     json_t *json;
-    char *folder;               /* of the case file, with a slash at the end */
-    char *root;                 /* of the models: model paths are relative to it */
+    char *folder; /* of the case file, with a slash at the end */
+    char *root;   /* of the models: model paths are relative to it */
     const char *name, *audio;
-    const char *models[4];      /* paths beneath root */
+    const char *models[4]; /* paths beneath root */
     unsigned n_models;
     int64_t sample_rate, n_chunks;
     struct step_decl decl;
@@ -36,6 +36,6 @@ struct refcase {
 
 /* Reads the case and its tensors; what is missing or malformed is named. */
 rill_status refcase_read(struct refcase *ret, const char *path, rill_error *reterr);
-void        refcase_drop(struct refcase *c);
+void refcase_drop(struct refcase *c);
 const struct ref_tensor *refcase_find(const struct refcase *c, const char *role, const char *name);
 #endif

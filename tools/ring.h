@@ -7,8 +7,8 @@
 
 struct ring {
     float *data;
-    size_t cap;                 /* a power of two */
-    atomic_size_t head, tail;   /* written in all, read in all */
+    size_t cap;               /* a power of two */
+    atomic_size_t head, tail; /* written in all, read in all */
 };
 
 static inline size_t ring_filled(struct ring *r)

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define SILENCE 1e-14           /* power that no column is below */
-#define SILENCE_DB (-140.f)     /* dB of it */
+#define SILENCE 1e-14       /* power that no column is below */
+#define SILENCE_DB (-140.f) /* dB of it */
 
 /* Adds the power of each bin of the window around the sample `at`. */
 static void power_add(struct transform *t, const float *x, size_t n_samples, ptrdiff_t at,
@@ -15,8 +15,9 @@ static void power_add(struct transform *t, const float *x, size_t n_samples, ptr
 {
     transform_run(t, x, n_samples, at);
     for (size_t i = 0; i <= t->n / 2; i++)
-        power[i] += t->gain * ((double) t->bins[2 * i] * (double) t->bins[2 * i]
-                               + (double) t->bins[2 * i + 1] * (double) t->bins[2 * i + 1]);
+        power[i] += t->gain *
+            ((double) t->bins[2 * i] * (double) t->bins[2 * i] +
+             (double) t->bins[2 * i + 1] * (double) t->bins[2 * i + 1]);
 }
 
 /* The largest bin of each row's band, so that a single tone shows at any height. */

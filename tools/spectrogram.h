@@ -17,7 +17,7 @@
 struct spectrogram {
     float *db;
     size_t n_columns;
-    double column_s;            /* seconds of a column */
+    double column_s; /* seconds of a column */
     int rate_hz;
 };
 

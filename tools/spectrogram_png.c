@@ -10,13 +10,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEFT 44                 /* pixels: the kHz beside a panel */
+#define LEFT 44 /* pixels: the kHz beside a panel */
 #define RIGHT 12
 #define TOP 10
-#define BELOW 26                /* the seconds below a panel */
-#define SCALE 2                 /* of the letters */
+#define BELOW 26 /* the seconds below a panel */
+#define SCALE 2  /* of the letters */
 
-struct picture { uint32_t width, height; uint8_t *rgb; };
+struct picture {
+    uint32_t width, height;
+    uint8_t *rgb;
+};
 
 static void pixel_set(struct picture *p, long x, long y, const uint8_t rgb[3])
 {
@@ -26,7 +29,10 @@ static void pixel_set(struct picture *p, long x, long y, const uint8_t rgb[3])
 
 /* ---- letters: 3 x 5 points, rows from the top, the highest bit on the left ---- */
 
-static const struct { char c; uint8_t row[5]; } letters[] = {
+static const struct {
+    char c;
+    uint8_t row[5];
+} letters[] = {
     { '0', { 7, 5, 5, 5, 7 } }, { '1', { 2, 6, 2, 2, 7 } }, { '2', { 7, 1, 7, 4, 7 } },
     { '3', { 7, 1, 3, 1, 7 } }, { '4', { 5, 5, 7, 1, 1 } }, { '5', { 7, 4, 7, 1, 7 } },
     { '6', { 7, 4, 7, 5, 7 } }, { '7', { 7, 1, 2, 2, 2 } }, { '8', { 7, 5, 7, 5, 7 } },

@@ -14,8 +14,13 @@ struct step_shape {
     const char *text[RANK_MAX];
     bool stored;
 };
-struct step_const { const char *name; double value; };
-struct step_state { const char *in, *out; };
+struct step_const {
+    const char *name;
+    double value;
+};
+struct step_state {
+    const char *in, *out;
+};
 
 #define STEP_LIST_MAX 32
 
@@ -24,8 +29,8 @@ struct step_decl {
     struct step_const consts[STEP_LIST_MAX];
     struct step_state states[STEP_LIST_MAX];
     unsigned n_shapes, n_consts, n_states;
-    const char *time;   /* axes of the file with that symbol stay; NULL: none do */
-    char *owned[(2 + RANK_MAX) * STEP_LIST_MAX];     /* what step_decl_* cut out of texts */
+    const char *time; /* axes of the file with that symbol stay; NULL: none do */
+    char *owned[(2 + RANK_MAX) * STEP_LIST_MAX]; /* what step_decl_* cut out of texts */
     unsigned n_owned;
 };
 

@@ -30,12 +30,11 @@ void terminal_size(unsigned *ret_columns, unsigned *ret_lines)
 /* East Asian characters and pictures that take two columns. */
 static unsigned width_of(uint32_t c)
 {
-    static const uint32_t wide[][2] = { { 0x1100, 0x115f },   { 0x2e80, 0xa4cf },
-                                        { 0xac00, 0xd7a3 },   { 0xf900, 0xfaff },
-                                        { 0xfe30, 0xfe6f },   { 0xff00, 0xff60 },
-                                        { 0xffe0, 0xffe6 },   { 0x1f300, 0x1f64f },
-                                        { 0x1f680, 0x1f6ff }, { 0x1f900, 0x1f9ff },
-                                        { 0x20000, 0x3fffd } };
+    static const uint32_t wide[][2] = {
+        { 0x1100, 0x115f },   { 0x2e80, 0xa4cf },   { 0xac00, 0xd7a3 },  { 0xf900, 0xfaff },
+        { 0xfe30, 0xfe6f },   { 0xff00, 0xff60 },   { 0xffe0, 0xffe6 },  { 0x1f300, 0x1f64f },
+        { 0x1f680, 0x1f6ff }, { 0x1f900, 0x1f9ff }, { 0x20000, 0x3fffd }
+    };
     for (size_t i = 0; i < sizeof wide / sizeof *wide; i++)
         if (c >= wide[i][0] && c <= wide[i][1])
             return 2;

@@ -12,48 +12,57 @@
 /* Exit codes, stable. */
 enum tool_exit {
     TOOL_OK = 0,
-    TOOL_FAILED = 1,        /* a check or comparison failed */
-    TOOL_USAGE = 2,         /* unknown command or option */
-    TOOL_BAD_INPUT = 3,     /* a model, case or audio file that cannot be used */
-    TOOL_IO = 4,            /* a file, device or socket error */
-    TOOL_REFUSED = 5        /* the daemon said no */
+    TOOL_FAILED = 1,    /* a check or comparison failed */
+    TOOL_USAGE = 2,     /* unknown command or option */
+    TOOL_BAD_INPUT = 3, /* a model, case or audio file that cannot be used */
+    TOOL_IO = 4,        /* a file, device or socket error */
+    TOOL_REFUSED = 5    /* the daemon said no */
 };
 
 struct command {
     const char *name;
-    const char *usage;      /* arguments after the name */
-    const char *summary;    /* one line */
-    const char *details;    /* paragraphs for --help, may be NULL */
+    const char *usage;   /* arguments after the name */
+    const char *summary; /* one line */
+    const char *details; /* paragraphs for --help, may be NULL */
     int (*run)(const struct command *self, int argc, char **argv);
 };
 
 enum opt_kind { OPT_FLAG, OPT_INT, OPT_REAL, OPT_TEXT, OPT_LIST };
 
 #define OPT_LIST_MAX 32
-#define OPT_LIST_ROOM (OPT_LIST_MAX + 1)    /* one more, which a command itself may add */
-struct opt_list { const char *item[OPT_LIST_ROOM]; unsigned n; };
+#define OPT_LIST_ROOM (OPT_LIST_MAX + 1) /* one more, which a command itself may add */
+struct opt_list {
+    const char *item[OPT_LIST_ROOM];
+    unsigned n;
+};
 
 /* Where a number of the command line goes, and from where to where it is taken. */
-struct opt_int { int64_t *to, least, most; };
-struct opt_real { double *to, least, most; };
+struct opt_int {
+    int64_t *to, least, most;
+};
+struct opt_real {
+    double *to, least, most;
+};
 #define INT_FROM_TO(to, least, most) (&(struct opt_int) { to, least, most })
 
 /* Of commands that make plans. */
 #define BUDGET_OPT(ms)                                                                             \
-    { "budget", 0, OPT_INT, INT_FROM_TO(&(ms), 1, 60000), "MS",                                    \
-      "how long a pulse that is chosen by its cost may last (default 20)" }
+    {                                                                                              \
+        "budget", 0, OPT_INT, INT_FROM_TO(&(ms), 1, 60000), "MS",                                  \
+            "how long a pulse that is chosen by its cost may last (default 20)"                    \
+    }
 #define REAL_FROM_TO(to, least, most) (&(struct opt_real) { to, least, most })
-#define OPT_YEAR_S 31536000     /* the longest that a command is told to last */
+#define OPT_YEAR_S 31536000 /* the longest that a command is told to last */
 
 /* One option of a command: to points to bool, struct opt_int, struct opt_real, const char * or
  * struct opt_list. Values that are not given stay as they are, out of the range too. */
 struct opt {
-    const char *name;       /* long name; NULL ends the table */
-    char letter;            /* 0: none */
+    const char *name; /* long name; NULL ends the table */
+    char letter;      /* 0: none */
     enum opt_kind kind;
     void *to;
-    const char *arg;        /* what the value is called in the help */
-    const char *help;       /* NULL: works, but the help does not show it */
+    const char *arg;  /* what the value is called in the help */
+    const char *help; /* NULL: works, but the help does not show it */
 };
 
 /* Parses argv[1..] by the table; --help prints and exits 0. Positional arguments are moved to the
@@ -62,8 +71,8 @@ int opts_parse(const struct command *cmd, const struct opt *table, int argc, cha
                int min_args, int max_args);
 
 /* Prints "rill COMMAND: text" to standard error; returns code. */
-__attribute__((format(printf, 3, 4)))
-int tool_fail(const struct command *cmd, int code, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) int tool_fail(const struct command *cmd, int code,
+                                                    const char *fmt, ...);
 /* with the exit code of err->status */
 int tool_fail_status(const struct command *cmd, const rill_error *err);
 
@@ -74,12 +83,12 @@ int tool_end(int code);
 /* A cell of a table of commas, in quotes where it has to be. */
 void tool_cell_write(FILE *f, const char *text);
 
-double tool_now_s(void);        /* monotonic */
-int    tool_compare_f64(const void *a, const void *b);
-double tool_percentile(const double *sorted, size_t n, double p);   /* p 0..1, nearest rank */
+double tool_now_s(void); /* monotonic */
+int tool_compare_f64(const void *a, const void *b);
+double tool_percentile(const double *sorted, size_t n, double p); /* p 0..1, nearest rank */
 
 /* Doubled until bytes fit; exits the program when memory is out: tools only. */
-void  *tool_alloc(size_t bytes);        /* 64-byte aligned, zeroed */
+void *tool_alloc(size_t bytes); /* 64-byte aligned, zeroed */
 
 extern const struct command cmd_bench, cmd_check, cmd_compile, cmd_conformance, cmd_ctl,
     cmd_denoise, cmd_devices, cmd_feed, cmd_inspect, cmd_keyword, cmd_listen, cmd_live, cmd_models,

@@ -177,12 +177,11 @@ const char *top_key_name(char key)
 
 struct page {
     FILE *to;
-    unsigned columns, lines, n;     /* lines 0: no end */
+    unsigned columns, lines, n; /* lines 0: no end */
     const char *end;
 };
 
-__attribute__((format(printf, 2, 3)))
-static void line_put(struct page *p, const char *format, ...)
+__attribute__((format(printf, 2, 3))) static void line_put(struct page *p, const char *format, ...)
 {
     char b[TOP_COLUMNS_MAX + 1];
     va_list ap;
@@ -245,18 +244,17 @@ void top_print(const struct top_look *x, FILE *to, unsigned columns, unsigned li
                  text_of(rtf, "%.4f", r->rtf),
                  bar(b, 10, r->rtf * r->streams / (s->threads ? s->threads : 1)),
                  ms_text(wait, r->wait_us), ms_text(took, r->took_us),
-                 text_of(batch, "%.1f", r->batch),
-                 (unsigned long long) r->misses, (double) r->gap_us * 1e-6);
+                 text_of(batch, "%.1f", r->batch), (unsigned long long) r->misses,
+                 (double) r->gap_us * 1e-6);
     }
     line_put(&p, "%s", "");
     line_put(&p, "%-7s %-11s %-12s %4s %6s %-5s %8s %8s %5s %5s", "STREAM", "CLIENT", "MODEL",
              "PACE", "RTF", "", "WAIT99ms", "COMP99ms", "MISS", "GAP s");
     for (unsigned i = 0; i < x->n_streams; i++) {
         const struct top_row *r = &x->streams[i];
-        line_put(&p, "%-7.7s %-11.11s %-12.12s %4s %6s %s %8s %8s %5llu %5.1f", r->where,
-                 r->client, r->name, r->live ? "live" : "file", text_of(rtf, "%.4f", r->rtf),
-                 bar(b, 5, r->rtf),
-                 ms_text(wait, r->wait_us), ms_text(took, r->took_us),
+        line_put(&p, "%-7.7s %-11.11s %-12.12s %4s %6s %s %8s %8s %5llu %5.1f", r->where, r->client,
+                 r->name, r->live ? "live" : "file", text_of(rtf, "%.4f", r->rtf),
+                 bar(b, 5, r->rtf), ms_text(wait, r->wait_us), ms_text(took, r->took_us),
                  (unsigned long long) r->misses, (double) r->gap_us * 1e-6);
     }
     if (s->streams > x->n_streams)

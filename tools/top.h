@@ -11,10 +11,10 @@
 #define TOP_COLUMNS_MAX 400
 
 struct top_row {
-    char name[65], client[64], where[24];       /* where: "conn/stream" of a stream */
-    uint32_t serial, streams;       /* serial: of a stream, 0 for a model */
+    char name[65], client[64], where[24]; /* where: "conn/stream" of a stream */
+    uint32_t serial, streams;             /* serial: of a stream, 0 for a model */
     bool live;
-    uint64_t audio_us, compute_us, misses, gap_us;      /* since the beginning */
+    uint64_t audio_us, compute_us, misses, gap_us; /* since the beginning */
     uint32_t n_times, le_us[RILL_CLIENT_TIMES];
     uint64_t compute_count[RILL_CLIENT_TIMES], queue_count[RILL_CLIENT_TIMES];
     double batch;
@@ -28,7 +28,7 @@ struct top_look {
     struct rill_client_status status;
     char server[64], state[32];
     uint64_t cpu_us, uptime_us;
-    double cpu;                     /* processors in use since the last look */
+    double cpu; /* processors in use since the last look */
     struct top_row models[TOP_ROWS], streams[TOP_ROWS];
     unsigned n_models, n_streams;
 };
@@ -39,7 +39,7 @@ int top_take(struct rill_client *c, struct top_look *ret, const struct top_look 
 /* Sorts both tables by "rtf", "wait", "compute", "misses", "gaps" or "name"; false if it is none of
  * these. */
 bool top_sort(struct top_look *x, const char *key);
-const char *top_key_name(char key);     /* of a letter that is pressed; NULL: none */
+const char *top_key_name(char key); /* of a letter that is pressed; NULL: none */
 
 /* At most `lines` lines (0: all) of at most `columns` columns, each ended by `end`. */
 void top_print(const struct top_look *x, FILE *to, unsigned columns, unsigned lines,

@@ -9,9 +9,9 @@ struct transform {
     struct kern kern;
     struct kern_rfft fft;
     float *table, *work, *frame, *window;
-    float *bins;                /* n / 2 + 1 complex numbers */
-    size_t n;                   /* samples of a window; half of it is the usual step */
-    double gain;                /* of power: a sine of full scale gives 1 */
+    float *bins; /* n / 2 + 1 complex numbers */
+    size_t n;    /* samples of a window; half of it is the usual step */
+    double gain; /* of power: a sine of full scale gives 1 */
 };
 
 void transform_make(struct transform *t, int rate_hz);

@@ -20,8 +20,8 @@ struct result {
     const char *name, *role;
     double max_abs_diff, tolerance;
     uint64_t n_compared;
-    bool pass, missing;         /* missing: the model has no such output */
-    size_t n_got, n_want;       /* frames of a stream, where they differ */
+    bool pass, missing;   /* missing: the model has no such output */
+    size_t n_got, n_want; /* frames of a stream, where they differ */
 };
 
 struct verify {
@@ -29,11 +29,11 @@ struct verify {
     struct refcase c;
     struct result results[REF_TENSORS_MAX];
     unsigned n_results;
-    const char *skipped;        /* what of the case could not be run, NULL: nothing */
-    double tolerance;           /* of the command line; -1: each tensor's own */
+    const char *skipped; /* what of the case could not be run, NULL: nothing */
+    double tolerance;    /* of the command line; -1: each tensor's own */
     char *audio_dir;
     const struct open_opts *given;
-    struct open_lists lists;    /* of them */
+    struct open_lists lists; /* of them */
     rill_error err;
 };
 
@@ -43,7 +43,9 @@ static struct result *result_of(struct verify *v, const struct ref_tensor *t)
         if (!strcmp(v->results[i].name, t->name) && !strcmp(v->results[i].role, t->role))
             return &v->results[i];
     struct result *r = &v->results[v->n_results++];
-    *r = (struct result) { .name = t->name, .role = t->role, .pass = true,
+    *r = (struct result) { .name = t->name,
+                           .role = t->role,
+                           .pass = true,
                            .tolerance = v->tolerance >= 0 ? v->tolerance : t->tolerance };
     return r;
 }
@@ -70,7 +72,7 @@ struct runner {
     rill_stream *stream;
     rill_port ports[64];
     unsigned n_ports;
-    float *out;                 /* room for one pulse of any output */
+    float *out; /* room for one pulse of any output */
 };
 
 static void runner_close(struct runner *r)
@@ -231,7 +233,7 @@ struct track {
     const struct ref_tensor *t;
     struct layout l;
     float *frames;
-    size_t n, at;               /* frames */
+    size_t n, at; /* frames */
 };
 
 static rill_status track_input(struct verify *v, const rill_model *m, const struct runner *r,
@@ -317,8 +319,11 @@ static void track_compare(struct verify *v, const rill_model *m, const struct ru
         if (l.outer * l.inner == r->ports[i].width && n == track->at)
             compare(res, track->frames, frames, n * r->ports[i].width, want == t->data);
         else
-            *res = (struct result) { .name = t->name, .role = t->role, .max_abs_diff = INFINITY,
-                                     .n_got = track->at, .n_want = n };
+            *res = (struct result) { .name = t->name,
+                                     .role = t->role,
+                                     .max_abs_diff = INFINITY,
+                                     .n_got = track->at,
+                                     .n_want = n };
         free(frames);
     }
 }
@@ -482,8 +487,8 @@ static rill_status whole_run(struct verify *v, const char *path, const struct re
     };
     const struct tensor *inputs[] = { &x }, *outputs[8];
     rill_status s = m->graph.g.n_inputs == 1 && m->graph.g.n_outputs <= 8
-                        ? interp_run(&m->graph.g, inputs, &a, outputs, &v->err)
-                        : err_set(&v->err, RILL_UNSUPPORTED, "'%s' must have one input", path);
+        ? interp_run(&m->graph.g, inputs, &a, outputs, &v->err)
+        : err_set(&v->err, RILL_UNSUPPORTED, "'%s' must have one input", path);
     if (s == RILL_OK)
         wav_compare(v, want, outputs[0]->data, (size_t) tensor_count(outputs[0]));
     arena_drop(&a);
@@ -577,8 +582,8 @@ static void report_text(const struct verify *v)
         else if (r->n_got != r->n_want)
             printf("the stream gives %zu frames, the reference has %zu\n", r->n_got, r->n_want);
         else
-            printf("max |diff| %.3e  tolerance %.1e  %llu values\n", r->max_abs_diff,
-                   r->tolerance, (unsigned long long) r->n_compared);
+            printf("max |diff| %.3e  tolerance %.1e  %llu values\n", r->max_abs_diff, r->tolerance,
+                   (unsigned long long) r->n_compared);
     }
     if (v->skipped)
         printf("  skipped %s\n", v->skipped);

@@ -32,8 +32,8 @@ int rill_client_ping(struct rill_client *c, uint64_t *ret_us)
 
 static struct rill_client_price price_of(const Rill__Price *p)
 {
-    return p ? (struct rill_client_price) { p->compute, p->loop, p->figures, p->age_ms,
-                                            p->cpu, p->wall, p->weight, p->tried,
+    return p ? (struct rill_client_price) { p->compute,    p->loop,        p->figures, p->age_ms,
+                                            p->cpu,        p->wall,        p->weight,  p->tried,
                                             p->tried_wall, p->tried_age_ms }
              : (struct rill_client_price) { .figures = 0 };
 }

@@ -10,10 +10,10 @@
 
 struct peer_stream {
     uint32_t id, seq;
-    uint32_t frame_bytes;           /* of the input format */
-    uint64_t pos, limit_pos;        /* input rate */
+    uint32_t frame_bytes;    /* of the input format */
+    uint64_t pos, limit_pos; /* input rate */
     bool discont, ended, finished;
-    struct rill_client_finished fin;        /* if finished */
+    struct rill_client_finished fin; /* if finished */
 };
 
 struct rill_client {
@@ -21,36 +21,36 @@ struct rill_client {
     unsigned timeout_ms;
     uint32_t max_frame_bytes, req;
     bool dead;
-    uint8_t *in;                    /* 4 + MAX_FRAME_BYTES */
+    uint8_t *in; /* 4 + MAX_FRAME_BYTES */
     size_t in_fill;
     struct peer_stream streams[MAX_STREAMS];
     struct rill_client_events ev;
-    Rill__ServerFrame *answer;      /* to the last request */
-    Rill__ServerFrame *held;        /* what rill_client_status points into */
+    Rill__ServerFrame *answer; /* to the last request */
+    Rill__ServerFrame *held;   /* what rill_client_status points into */
     int error_code;
     char error[512], server[64], text[512];
-    char *metrics;                  /* what came of the last ctl_metrics */
+    char *metrics; /* what came of the last ctl_metrics */
     size_t metrics_bytes;
 };
 
 /* A frame f on the stack whose only member is message_. */
-#define FRAME(case_, member_, message_)                                                     \
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;                                        \
-    f.m_case = RILL__CLIENT_FRAME__M_##case_;                                              \
+#define FRAME(case_, member_, message_)                                                            \
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;                                                \
+    f.m_case = RILL__CLIENT_FRAME__M_##case_;                                                      \
     f.member_ = &(message_)
 
 /* ---- wire.c ---- */
 
 /* Keep the words for rill_client_error(); both return -1. fail_dead gives the connection up and
  * keeps words that are there already. */
-__attribute__((format(printf, 3, 4)))
-int client_fail(struct rill_client *c, int code, const char *format, ...);
+__attribute__((format(printf, 3, 4))) int client_fail(struct rill_client *c, int code,
+                                                      const char *format, ...);
 int client_fail_dead(struct rill_client *c, const char *what);
 
 const char *client_code_name(int code);
 /* 0 finds a free one; NULL if none */
 struct peer_stream *client_stream(struct rill_client *c, uint32_t id);
-void client_frame_free(Rill__ServerFrame *f);                               /* takes NULL */
+void client_frame_free(Rill__ServerFrame *f); /* takes NULL */
 
 /* handles the whole frames in c->in; their number or -1 */
 int client_frames(struct rill_client *c);
@@ -66,7 +66,7 @@ Rill__ServerFrame *client_request(struct rill_client *c, Rill__ClientFrame *f,
 
 /* ---- events.c ---- */
 
-void client_on_frame(struct rill_client *c, Rill__ServerFrame *f);          /* owns f */
+void client_on_frame(struct rill_client *c, Rill__ServerFrame *f); /* owns f */
 
 /* ---- stream.c ---- */
 
@@ -79,7 +79,7 @@ int client_finished(struct rill_client *c, struct peer_stream *s, struct rill_cl
 
 /* ---- ctl.c ---- */
 
-struct rill_client_pcm client_pcm(const Rill__Pcm *m);                      /* takes NULL */
+struct rill_client_pcm client_pcm(const Rill__Pcm *m); /* takes NULL */
 
 /* ---- ask.c ---- */
 

@@ -26,8 +26,9 @@ static void on_audio(struct rill_client *c, const Rill__AudioOut *m)
 
 static void on_vad(struct rill_client *c, const Rill__Vad *m)
 {
-    struct rill_client_vad v = { .stream = m->stream, .pos = m->pos, .prob = m->prob,
-                                 .edge = (enum rill_client_edge) m->edge };
+    struct rill_client_vad v = {
+        .stream = m->stream, .pos = m->pos, .prob = m->prob, .edge = (enum rill_client_edge) m->edge
+    };
     if (c->ev.vad)
         c->ev.vad(c->ev.arg, &v);
 }
@@ -74,8 +75,11 @@ static void on_endpoint(struct rill_client *c, const Rill__Endpoint *m)
 
 static void on_gap(struct rill_client *c, const Rill__Gap *m)
 {
-    struct rill_client_gap g = { .stream = m->stream, .pos = m->pos, .samples = m->samples,
-                                 .reason = (int) m->reason, .fill = (int) m->fill };
+    struct rill_client_gap g = { .stream = m->stream,
+                                 .pos = m->pos,
+                                 .samples = m->samples,
+                                 .reason = (int) m->reason,
+                                 .fill = (int) m->fill };
     if (c->ev.gap)
         c->ev.gap(c->ev.arg, &g);
 }

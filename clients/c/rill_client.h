@@ -42,7 +42,7 @@ extern "C" {
 #endif
 
 #ifdef __GNUC__
-#pragma GCC visibility push(default)        /* what the library exports is what stands here */
+#pragma GCC visibility push(default) /* what the library exports is what stands here */
 #endif
 
 struct rill_client;
@@ -73,10 +73,10 @@ struct rill_client_open {
     const char *model;              /* NULL or "" = the daemon's default */
     struct rill_client_pcm in, out; /* out.rate 0 = as in */
     enum rill_client_pace pace;
-    bool align;                     /* sample k of the output answers sample k of the input */
+    bool align;              /* sample k of the output answers sample k of the input */
     uint32_t max_latency_ms; /* LIVE: audio that waited longer is dropped with a gap; 0 = never */
     unsigned want; /* RILL_CLIENT_AUDIO | ...; 0 = what the model has, endpoints only with texts */
-    float vad_threshold;            /* 0 = the model's; so for the next two */
+    float vad_threshold; /* 0 = the model's; so for the next two */
     float vad_release;
     uint32_t vad_hangover_ms;
     const char *const *options; /* name, value, name, value, ..., NULL: of docs/protocol.md; NULL =
@@ -86,40 +86,40 @@ struct rill_client_open {
 struct rill_client_opened {
     char model[65], sha256[65];
     struct rill_client_pcm model_pcm;
-    uint32_t hop_samples;           /* at the model's rate */
-    uint32_t latency_samples;       /* so much later than what it stands for audio comes; output rate */
-    int32_t offset_samples;         /* input sample that output sample 0 stands for; output rate */
-    uint32_t lookahead_samples;     /* longest latency of an output, at the model's rate */
-    uint64_t credit_samples;        /* first window, input rate */
-    unsigned outputs;               /* RILL_CLIENT_AUDIO | ... */
+    uint32_t hop_samples;       /* at the model's rate */
+    uint32_t latency_samples;   /* so much later than what it stands for audio comes; output rate */
+    int32_t offset_samples;     /* input sample that output sample 0 stands for; output rate */
+    uint32_t lookahead_samples; /* longest latency of an output, at the model's rate */
+    uint64_t credit_samples;    /* first window, input rate */
+    unsigned outputs;           /* RILL_CLIENT_AUDIO | ... */
 };
 
 struct rill_client_audio {
     uint32_t stream, seq;
-    uint64_t pos;                   /* output rate */
-    const void *pcm;                /* valid during the callback */
+    uint64_t pos;    /* output rate */
+    const void *pcm; /* valid during the callback */
     size_t bytes;
     uint32_t queue_us, compute_us;
 };
 
 struct rill_client_vad {
     uint32_t stream;
-    uint64_t pos;                   /* input rate */
+    uint64_t pos; /* input rate */
     float prob;
     enum rill_client_edge edge;
 };
 
 struct rill_client_word {
     const char *text;
-    uint64_t pos, end_pos;          /* input rate */
+    uint64_t pos, end_pos; /* input rate */
     float confidence;
 };
 
 struct rill_client_text {
-    uint32_t stream, segment;       /* counts finals; a long one comes in parts of one segment */
-    bool final;                     /* false: takes the place of the one before */
+    uint32_t stream, segment; /* counts finals; a long one comes in parts of one segment */
+    bool final;               /* false: takes the place of the one before */
     float stability;
-    uint64_t pos;                   /* input rate */
+    uint64_t pos; /* input rate */
     const char *text;
     const struct rill_client_word *words;
     size_t n_words;
@@ -129,19 +129,19 @@ struct rill_client_keyword {
     uint32_t stream;
     const char *word;
     float score;
-    uint64_t pos, end_pos;          /* input rate */
+    uint64_t pos, end_pos; /* input rate */
 };
 
 struct rill_client_endpoint {
     uint32_t stream;
-    uint64_t pos;                   /* input rate */
-    int rule;                       /* number of the protocol */
+    uint64_t pos; /* input rate */
+    int rule;     /* number of the protocol */
 };
 
 struct rill_client_gap {
     uint32_t stream;
-    uint64_t pos, samples;          /* input rate */
-    int reason, fill;               /* numbers of the protocol */
+    uint64_t pos, samples; /* input rate */
+    int reason, fill;      /* numbers of the protocol */
 };
 
 struct rill_client_finished {
@@ -151,13 +151,13 @@ struct rill_client_finished {
     uint32_t max_chunk_us, deadline_misses;
     float rtf, max_chunk_rtf, p99_chunk_us;
     bool cancelled;
-    uint64_t bypassed;              /* of in: went past the model under overload */
+    uint64_t bypassed; /* of in: went past the model under overload */
 };
 
 struct rill_client_failure {
-    uint32_t stream;                /* 0 = the connection */
-    int code;                       /* number of the protocol's Code */
-    const char *code_name;          /* such as "BAD_ARG" */
+    uint32_t stream;       /* 0 = the connection */
+    int code;              /* number of the protocol's Code */
+    const char *code_name; /* such as "BAD_ARG" */
     const char *text;
     bool fatal;
     uint32_t retry_ms;
@@ -240,11 +240,11 @@ int rill_client_ping(struct rill_client *c, uint64_t *ret_us);
 
 /* What a live stream is charged, as shares of a processor, and how that came about. */
 struct rill_client_price {
-    float compute, loop;            /* loop: of reading and writing sockets; its client counts as much */
-    uint32_t figures;               /* seconds with live streams; 0: tried alone */
-    uint32_t age_ms;                /* of the newest of them */
-    float cpu, wall;                /* that one; wall: by the clock, contention included */
-    float weight;                   /* 0 to 1: how much it counts beside what was tried */
+    float compute, loop; /* loop: of reading and writing sockets; its client counts as much */
+    uint32_t figures;    /* seconds with live streams; 0: tried alone */
+    uint32_t age_ms;     /* of the newest of them */
+    float cpu, wall;     /* that one; wall: by the clock, contention included */
+    float weight;        /* 0 to 1: how much it counts beside what was tried */
     float tried, tried_wall;
     uint32_t tried_age_ms;
 };
@@ -273,9 +273,9 @@ struct rill_client_model_stats {
     float rtf, rtf_p99, rtf_max;
     uint32_t compute_p99_us, queue_p99_us;
     uint64_t gap_us, gap_samples;
-    float batch_mean;               /* streams that ran together */
-    uint32_t n_times;               /* 0: the daemon left the histograms out */
-    uint32_t le_us[RILL_CLIENT_TIMES];          /* n_times - 1 bounds; the last count has none */
+    float batch_mean;                  /* streams that ran together */
+    uint32_t n_times;                  /* 0: the daemon left the histograms out */
+    uint32_t le_us[RILL_CLIENT_TIMES]; /* n_times - 1 bounds; the last count has none */
     uint64_t compute_count[RILL_CLIENT_TIMES],
         queue_count[RILL_CLIENT_TIMES]; /* pulses of at most le_us */
 };
@@ -286,7 +286,7 @@ struct rill_client_model_stats {
 struct rill_client_stats {
     uint64_t uptime_us, connections_accepted, streams_opened, streams_refused, protocol_errors;
     uint32_t connections, streams;
-    uint64_t errors[RILL_CLIENT_CODES], refused[RILL_CLIENT_CODES];     /* by the protocol's Code */
+    uint64_t errors[RILL_CLIENT_CODES], refused[RILL_CLIENT_CODES]; /* by the protocol's Code */
     uint64_t gap_samples[RILL_CLIENT_REASONS], gap_us[RILL_CLIENT_REASONS]; /* by its Gap.Reason */
     uint64_t resident_bytes, weights_bytes, stream_bytes, cpu_us, log_lines_lost;
     uint32_t open_fds;
@@ -299,12 +299,15 @@ int rill_client_stats(struct rill_client *c, struct rill_client_stats *ret,
                       void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg);
 
 enum rill_client_health_state {
-    RILL_CLIENT_OK = 1, RILL_CLIENT_DRAINING, RILL_CLIENT_STUCK, RILL_CLIENT_STARTING
+    RILL_CLIENT_OK = 1,
+    RILL_CLIENT_DRAINING,
+    RILL_CLIENT_STUCK,
+    RILL_CLIENT_STARTING
 };
 
 struct rill_client_health {
     enum rill_client_health_state state;
-    char reason[256];               /* "" while it is OK */
+    char reason[256]; /* "" while it is OK */
     uint32_t threads;
     uint64_t silent_us; /* the longest that a compute thread has had work and not advanced */
 };
@@ -319,10 +322,10 @@ const char *rill_client_reason_name(int reason);
 /* --- published streams ---------------------------------------------------------------------- */
 
 struct rill_client_publish {
-    const char *topic;              /* [a-z0-9._-]{1,64}, begins with no dot */
-    bool for_all;                   /* every user may subscribe, not the publisher's only */
-    uint32_t keep_ms;               /* of history for who comes later */
-    bool mute;                      /* this client gets none of the stream's outputs */
+    const char *topic; /* [a-z0-9._-]{1,64}, begins with no dot */
+    bool for_all;      /* every user may subscribe, not the publisher's only */
+    uint32_t keep_ms;  /* of history for who comes later */
+    bool mute;         /* this client gets none of the stream's outputs */
 };
 
 enum rill_client_from { RILL_CLIENT_NOW, RILL_CLIENT_OLDEST, RILL_CLIENT_POS };
@@ -330,15 +333,15 @@ enum rill_client_from { RILL_CLIENT_NOW, RILL_CLIENT_OLDEST, RILL_CLIENT_POS };
 struct rill_client_subscribe {
     const char *topic;
     enum rill_client_from from;
-    uint64_t pos;                   /* POS: in the source's input rate */
-    unsigned want;                  /* RILL_CLIENT_AUDIO | ...; 0 = all that the source gives */
-    struct rill_client_pcm out;     /* channels 0 = as the publisher's; rate 0 or the publisher's */
+    uint64_t pos;               /* POS: in the source's input rate */
+    unsigned want;              /* RILL_CLIENT_AUDIO | ...; 0 = all that the source gives */
+    struct rill_client_pcm out; /* channels 0 = as the publisher's; rate 0 or the publisher's */
 };
 
 struct rill_client_subscribed {
     char model[65];
-    uint64_t pos;                   /* where it begins, in_rate */
-    uint32_t in_rate;               /* of the positions in events and gaps */
+    uint64_t pos;     /* where it begins, in_rate */
+    uint32_t in_rate; /* of the positions in events and gaps */
     struct rill_client_pcm out;
     unsigned outputs;
 };
@@ -365,7 +368,7 @@ struct rill_client_topic {
     bool for_all;
     struct rill_client_pcm out;
     unsigned outputs;
-    uint64_t oldest_pos, pos;       /* in_rate */
+    uint64_t oldest_pos, pos; /* in_rate */
 };
 
 /* Calls each(arg, topic) for every topic that this user may subscribe to. */
@@ -375,10 +378,10 @@ int rill_client_topics(struct rill_client *c,
 /* --- the control socket only: elsewhere these fail with DENIED ------------------------------- */
 
 struct rill_client_status {
-    const char *server, *state, *config;    /* valid until the next call on this client */
+    const char *server, *state, *config; /* valid until the next call on this client */
     uint32_t pid, threads, connections, streams;
     uint64_t uptime_us;
-    float rtf_load, rtf_budget;     /* of the compute threads */
+    float rtf_load, rtf_budget; /* of the compute threads */
     float loop_load, loop_budget, machine_load, machine_budget;
     float had; /* share of the processor time asked for; the budgets are less by the rest */
     struct rill_client_stats stats;
@@ -397,13 +400,13 @@ struct rill_client_session {
     enum rill_client_pace pace;
     uint64_t in_samples, out_samples, age_us, queued_bytes;
     float rtf;
-    uint64_t compute_us, audio_us;  /* of what went into the model */
+    uint64_t compute_us, audio_us; /* of what went into the model */
     uint64_t deadline_misses, gap_samples;
     uint32_t compute_p99_us, queue_p99_us, max_chunk_us, serial; /* serial: its number in the log */
-    uint64_t memory_bytes;          /* of the stream, without its connection's */
+    uint64_t memory_bytes; /* of the stream, without its connection's */
     const char *topic; /* published under this name, "" if it is not; what a subscription reads */
     bool is_subscription; /* then in_samples is what it was given of the source, gap_samples lost */
-    uint32_t lag_ms;                /* of a subscription: sound that waits for it in the daemon */
+    uint32_t lag_ms;      /* of a subscription: sound that waits for it in the daemon */
 };
 
 /* Calls each(arg, session) (not NULL) for every open stream and every subscription. */
@@ -442,11 +445,11 @@ int rill_client_ctl_top(struct rill_client *c, struct rill_client_status *ret,
 const char *rill_client_ctl_metrics(struct rill_client *c);
 
 struct rill_client_memory {
-    uint64_t max_bytes;             /* what all of it may be */
-    uint64_t used_bytes;            /* what is counted */
-    uint64_t rest_bytes;            /* what the process has beside that */
-    uint64_t refused;               /* asks that were, for want of memory */
-    uint64_t shortened_bytes;       /* by which histories became shorter, for the same reason */
+    uint64_t max_bytes;       /* what all of it may be */
+    uint64_t used_bytes;      /* what is counted */
+    uint64_t rest_bytes;      /* what the process has beside that */
+    uint64_t refused;         /* asks that were, for want of memory */
+    uint64_t shortened_bytes; /* by which histories became shorter, for the same reason */
 };
 
 /* Memory of who for what: "streams", "queues", ... of "uid 1000", "http", "daemon"; who NULL: of
@@ -463,7 +466,7 @@ int rill_client_ctl_memory(struct rill_client *c, struct rill_client_memory *ret
                            void *arg);
 
 struct rill_client_worst {
-    uint64_t when_us;               /* since the epoch */
+    uint64_t when_us; /* since the epoch */
     const char *model;
     uint32_t serial, uid, queue_us, compute_us, batch, pulse_us;
     bool live;

@@ -44,7 +44,7 @@ size_t client_wants(unsigned mask, Rill__Output want[5])
 
 struct open_options {
     Rill__OpenStream__OptEntry entries[OPTIONS_MAX], *pointers[OPTIONS_MAX];
-    char values[3][32];             /* of those that have a field */
+    char values[3][32]; /* of those that have a field */
     size_t n;
 };
 
@@ -102,7 +102,8 @@ int rill_client_open(struct rill_client *c, uint32_t id, const struct rill_clien
     Rill__ServerFrame *a = client_request(c, &f, RILL__SERVER_FRAME__M_OPENED, "OpenStream");
     if (!a)
         return -1;
-    *s = (struct peer_stream) { .id = id, .frame_bytes = enc_bytes[o->in.enc] * o->in.channels,
+    *s = (struct peer_stream) { .id = id,
+                                .frame_bytes = enc_bytes[o->in.enc] * o->in.channels,
                                 .limit_pos = a->opened->credit_samples };
     if (ret)
         opened_copy(ret, a->opened);

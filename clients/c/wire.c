@@ -174,7 +174,7 @@ int client_send(struct rill_client *c, const Rill__ClientFrame *f)
 Rill__ServerFrame *client_request(struct rill_client *c, Rill__ClientFrame *f,
                                   Rill__ServerFrame__MCase want, const char *what)
 {
-    if (!c->dead) {                 /* why it is dead is told again */
+    if (!c->dead) { /* why it is dead is told again */
         c->error[0] = '\0';
         c->error_code = 0;
     }

@@ -11,7 +11,7 @@
 struct arena_block {
     struct arena_block *next;
     size_t size, used;
-    size_t mapped_bytes;        /* 0: of malloc */
+    size_t mapped_bytes; /* 0: of malloc */
     _Alignas(64) unsigned char bytes[];
 };
 
@@ -28,7 +28,7 @@ static void *pages_map(size_t bytes)
     unsigned char *p = mmap(NULL, more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED)
         return NULL;
-    size_t before = (size_t) -(uintptr_t) p & (LARGE_PAGE_BYTES - 1);
+    size_t before = (size_t) - (uintptr_t) p & (LARGE_PAGE_BYTES - 1);
     if (before)
         munmap(p, before);
     munmap(p + before + bytes, LARGE_PAGE_BYTES - before);

@@ -12,7 +12,7 @@ struct arena_block;
 struct arena {
     struct arena_block *head;
     size_t used_bytes,
-        limit_bytes; /* an allocation that would pass the limit (0: none) returns NULL */
+        limit_bytes;  /* an allocation that would pass the limit (0: none) returns NULL */
     bool large_pages; /* memory of megabytes that is read again and again: in as few pages as there
                          may be */
 };
@@ -24,11 +24,10 @@ void *arena_alloc(struct arena *a, size_t bytes);
 void *arena_alloc_array(struct arena *a, size_t n, size_t bytes);
 void *arena_copy(struct arena *a, const void *from, size_t bytes);
 char *arena_string(struct arena *a, const char *s);
-__attribute__((format(printf, 2, 3)))
-char *arena_printf(struct arena *a, const char *fmt, ...);
-void  arena_drop(struct arena *a);
+__attribute__((format(printf, 2, 3))) char *arena_printf(struct arena *a, const char *fmt, ...);
+void arena_drop(struct arena *a);
 size_t arena_bytes(const struct arena *a); /* of memory, with what nobody has asked for yet */
 
-#define arena_new(a, type)       ((type *) arena_alloc((a), sizeof(type)))
-#define arena_array(a, type, n)  ((type *) arena_alloc_array((a), (n), sizeof(type)))
+#define arena_new(a, type) ((type *) arena_alloc((a), sizeof(type)))
+#define arena_array(a, type, n) ((type *) arena_alloc_array((a), (n), sizeof(type)))
 #endif

@@ -264,29 +264,18 @@ static bool eval_join(const struct dim *d, unsigned i, int64_t x, int64_t *acc)
     case DIM_ADD:
         return !__builtin_mul_overflow(d->coef[i], x, &kx) &&
             !__builtin_add_overflow(*acc, kx, acc);
-    case DIM_MUL:
-        return !__builtin_mul_overflow(*acc, x, acc);
-    case DIM_DIV:
-        return floor_div_checked(x, d->value, acc);
-    case DIM_MIN:
-        *acc = i && *acc < x ? *acc : x;
-        return true;
-    case DIM_MAX:
-        *acc = i && *acc > x ? *acc : x;
-        return true;
+    case DIM_MUL: return !__builtin_mul_overflow(*acc, x, acc);
+    case DIM_DIV: return floor_div_checked(x, d->value, acc);
+    case DIM_MIN: *acc = i && *acc < x ? *acc : x; return true;
+    case DIM_MAX: *acc = i && *acc > x ? *acc : x; return true;
     case DIM_BROADCAST:
         if (i && *acc != 1 && x != 1 && *acc != x)
             return false;
         *acc = i && x == 1 ? *acc : x;
         return true;
-    case DIM_GE:
-        *acc = i ? *acc >= x : x;
-        return true;
-    case DIM_EQ:
-        *acc = i ? *acc == x : x;
-        return true;
-    default:
-        return false;
+    case DIM_GE: *acc = i ? *acc >= x : x; return true;
+    case DIM_EQ: *acc = i ? *acc == x : x; return true;
+    default: return false;
     }
 }
 
@@ -380,12 +369,12 @@ bool dim_slope(const struct dim *d, const struct dim *symbol, int64_t *ret_num, 
     if (d == symbol || !dim_mentions(d, symbol))
         return true;
     switch (d->kind) {
-    case DIM_ADD:       return slope_of_sum(d, symbol, ret_num, ret_den);
-    case DIM_DIV:       return slope_of_div(d, symbol, ret_num, ret_den);
+    case DIM_ADD: return slope_of_sum(d, symbol, ret_num, ret_den);
+    case DIM_DIV: return slope_of_div(d, symbol, ret_num, ret_den);
     case DIM_MIN:
     case DIM_MAX:
     case DIM_BROADCAST: return slope_of_alike(d, symbol, ret_num, ret_den);
-    default:            return false;
+    default: return false;
     }
 }
 
@@ -413,14 +402,10 @@ static const struct dim *subst_join(struct dims *ds, const struct dim *d,
         for (unsigned i = 1; i < d->n; i++)
             p = dim_mul(ds, p, arg[i]);
         return p;
-    case DIM_DIV:
-        return dim_div_int(ds, p, d->value);
-    case DIM_GE:
-        return dim_ge(ds, p, arg[1]);
-    case DIM_EQ:
-        return dim_eq(ds, p, arg[1]);
-    default:
-        return dim_lattice(ds, d->kind, arg, d->n);
+    case DIM_DIV: return dim_div_int(ds, p, d->value);
+    case DIM_GE: return dim_ge(ds, p, arg[1]);
+    case DIM_EQ: return dim_eq(ds, p, arg[1]);
+    default: return dim_lattice(ds, d->kind, arg, d->n);
     }
 }
 

@@ -21,12 +21,12 @@
 struct dim;
 struct dims;
 
-struct dims *dims_new(void);                    /* NULL: out of memory */
-struct dims *dims_free(struct dims *ds);        /* takes and returns NULL */
-rill_status  dims_status(const struct dims *ds, rill_error *reterr);
+struct dims *dims_new(void);             /* NULL: out of memory */
+struct dims *dims_free(struct dims *ds); /* takes and returns NULL */
+rill_status dims_status(const struct dims *ds, rill_error *reterr);
 
 const struct dim *dim_int(struct dims *ds, int64_t value);
-const struct dim *dim_symbol(struct dims *ds, const char *name);    /* [A-Za-z_][A-Za-z0-9_./]* */
+const struct dim *dim_symbol(struct dims *ds, const char *name); /* [A-Za-z_][A-Za-z0-9_./]* */
 /* The symbol that was named last, and the one before that; NULL: none. */
 const struct dim *dims_newest_symbol(const struct dims *ds);
 const struct dim *dim_older_symbol(const struct dim *symbol);
@@ -47,11 +47,11 @@ const struct dim *dim_ge(struct dims *ds, const struct dim *a, const struct dim 
 /* 1 if a == b else 0 */
 const struct dim *dim_eq(struct dims *ds, const struct dim *a, const struct dim *b);
 
-bool    dim_is_const(const struct dim *d);
-int64_t dim_value(const struct dim *d);                     /* of a constant */
-bool    dim_is(const struct dim *d, int64_t value);         /* is the constant `value` */
-bool    dim_mentions(const struct dim *d, const struct dim *symbol);
-bool    dim_has_symbol(const struct dim *d);                /* any symbol */
+bool dim_is_const(const struct dim *d);
+int64_t dim_value(const struct dim *d);          /* of a constant */
+bool dim_is(const struct dim *d, int64_t value); /* is the constant `value` */
+bool dim_mentions(const struct dim *d, const struct dim *symbol);
+bool dim_has_symbol(const struct dim *d); /* any symbol */
 
 /* d == a/b exactly as a linear function: *ret_num/(*ret_den) is what d grows by per unit of symbol.
  * False when d is not (floor-)linear in it. */
@@ -80,7 +80,7 @@ rill_status dims_carry(struct dims *ds, const struct dim *symbol, const struct d
 
 /* Value with symbol bound to v; false if another symbol is left or the arithmetic overflows. No
  * allocation. */
-bool    dim_eval(const struct dim *d, const struct dim *symbol, int64_t v, int64_t *ret);
+bool dim_eval(const struct dim *d, const struct dim *symbol, int64_t v, int64_t *ret);
 
 /* "S>=1", "T < 2*S"... Adds to what the simplifier may assume. */
 rill_status dims_assert(struct dims *ds, const char *text, rill_error *reterr);
@@ -96,8 +96,8 @@ unsigned dims_relation_symbols(struct dims *ds, const char *text, const struct d
 /* Claim number i, which holds where *ret_ge0 >= 0; an equation is two. NULL: there are not so many.
  */
 const char *dims_claim_at(const struct dims *ds, unsigned i, const struct dim **ret_ge0);
-/* One that does not hold with symbol bound to v; those that mention other symbols have no say. NULL:
- * none. No allocation. */
+/* One that does not hold with symbol bound to v; those that mention other symbols have no say.
+ * NULL: none. No allocation. */
 const char *dims_claim_broken(const struct dims *ds, const struct dim *symbol, int64_t v);
 
 /* d >= 0 from now on, because nothing could run otherwise. INVALID where it contradicts what is
@@ -108,10 +108,10 @@ const struct dim *dim_refresh(struct dims *ds, const struct dim *d);
 
 /* Whether what is asserted holds with symbol bound to v; assertions that mention other symbols have
  * no say. */
-bool        dims_allow(const struct dims *ds, const struct dim *symbol, int64_t v);
+bool dims_allow(const struct dims *ds, const struct dim *symbol, int64_t v);
 
 /* Printed forms parse back to the same pointer. */
 rill_status dim_parse(struct dims *ds, const char *text, const struct dim **ret,
                       rill_error *reterr);
-int         dim_print(const struct dim *d, char *buf, size_t cap);      /* as snprintf */
+int dim_print(const struct dim *d, char *buf, size_t cap); /* as snprintf */
 #endif

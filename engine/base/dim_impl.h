@@ -26,35 +26,41 @@ enum dim_kind {
     DIM_EQ
 };
 
-#define DIM_TERMS_MAX  64           /* terms of a sum, operands of anything else */
-#define DIM_NODES_MAX  1000         /* nodes of one expression, counted as a tree */
-#define DIM_DEPTH_MAX  40
+#define DIM_TERMS_MAX 64   /* terms of a sum, operands of anything else */
+#define DIM_NODES_MAX 1000 /* nodes of one expression, counted as a tree */
+#define DIM_DEPTH_MAX 40
 #define DIM_SCOPE_MAX_BYTES ((size_t) 64 << 20)
 
 struct dim {
     enum dim_kind kind;
     uint32_t hash, n, nodes, depth;
-    int64_t value;                  /* INT: the value; ADD: the constant; DIV: the divisor */
+    int64_t value; /* INT: the value; ADD: the constant; DIV: the divisor */
     const struct dim **arg;
-    int64_t *coef;                  /* ADD only */
-    const char *name;               /* SYM only */
-    struct dim_bound *bound;        /* SYM only */
-    const struct dim *older;        /* SYM only: the one that was named before it */
+    int64_t *coef;           /* ADD only */
+    const char *name;        /* SYM only */
+    struct dim_bound *bound; /* SYM only */
+    const struct dim *older; /* SYM only: the one that was named before it */
 };
 
-struct dim_bound { int64_t lo, hi; };       /* INT64_MIN and INT64_MAX mean unbounded */
+struct dim_bound {
+    int64_t lo, hi;
+}; /* INT64_MIN and INT64_MAX mean unbounded */
 
 /* What somebody asserted: text says ge0 >= 0. */
-struct dim_claim { const char *text; const struct dim *ge0; struct dim_claim *next; };
+struct dim_claim {
+    const char *text;
+    const struct dim *ge0;
+    struct dim_claim *next;
+};
 
 struct dims {
     struct arena arena;
-    struct dim **slot;              /* open addressing, a power of two of them */
+    struct dim **slot; /* open addressing, a power of two of them */
     size_t n_slots, n_used;
-    const struct dim *poison, *newest;      /* newest: of the symbols */
-    const struct dim **fact;        /* each is known to be >= 0 */
+    const struct dim *poison, *newest; /* newest: of the symbols */
+    const struct dim **fact;           /* each is known to be >= 0 */
     unsigned n_facts, cap_facts, n_fresh;
-    struct dim_claim *claims;       /* the newest first */
+    struct dim_claim *claims; /* the newest first */
     rill_error err;
 };
 
@@ -62,7 +68,7 @@ struct dims {
 struct lin {
     int64_t c;
     unsigned n;
-    bool bad;                       /* overflow or too many terms; sticky */
+    bool bad; /* overflow or too many terms; sticky */
     int64_t k[DIM_TERMS_MAX];
     const struct dim *t[DIM_TERMS_MAX];
 };
@@ -72,14 +78,17 @@ const struct dim *dims_fail(struct dims *ds, rill_status s, const char *what);
 /* The one place where nodes are made. args and coefs are copied. */
 const struct dim *dim_intern(struct dims *ds, const struct dim *proto);
 int dim_order(const struct dim *a, const struct dim *b);
-static inline bool dim_is_bad(const struct dim *d) { return !d || d->kind == DIM_POISON; }
+static inline bool dim_is_bad(const struct dim *d)
+{
+    return !d || d->kind == DIM_POISON;
+}
 
-bool    floor_div_checked(int64_t a, int64_t q, int64_t *ret);      /* q > 0 */
+bool floor_div_checked(int64_t a, int64_t q, int64_t *ret); /* q > 0 */
 int64_t gcd_i64(int64_t a, int64_t b); /* of the magnitudes; INT64_MIN counts as 1 */
 
 void lin_init(struct lin *l, const struct dim *d);
-void lin_add(struct lin *l, int64_t k, const struct dim *d);        /* l += k * d */
-void lin_scale(struct lin *l, int64_t k);                           /* k != 0 */
+void lin_add(struct lin *l, int64_t k, const struct dim *d); /* l += k * d */
+void lin_scale(struct lin *l, int64_t k);                    /* k != 0 */
 const struct dim *dim_from_lin(struct dims *ds, struct lin *l);
 
 /* n-ary min, max, broadcast. */

@@ -17,7 +17,7 @@ struct parser {
     struct dims *ds;
     const char *text, *at;
     unsigned depth;
-    bool is_claim;              /* of somebody, who is told so in his own words */
+    bool is_claim; /* of somebody, who is told so in his own words */
     rill_status status;
     rill_error *err;
 };
@@ -109,7 +109,10 @@ static size_t name_length(const char *s)
     return n;
 }
 
-static const struct { const char *name; enum dim_kind kind; } calls[] = {
+static const struct {
+    const char *name;
+    enum dim_kind kind;
+} calls[] = {
     { "min", DIM_MIN }, { "max", DIM_MAX }, { "broadcast", DIM_BROADCAST },
     { "ge", DIM_GE },   { "eq", DIM_EQ },
 };
@@ -214,7 +217,10 @@ static const struct dim *parse_divisor(struct parser *p, const struct dim *d)
 }
 
 /* A product whose number is kept apart. */
-struct scaled { int64_t k; const struct dim *d; };
+struct scaled {
+    int64_t k;
+    const struct dim *d;
+};
 
 static void scaled_mul(struct parser *p, struct scaled *s, const struct dim *by)
 {
@@ -279,8 +285,9 @@ rill_status dim_parse(struct dims *ds, const char *text, const struct dim **ret,
 
 /* ---- assertions ---- */
 
-#define ASSUME_BUDGET 16 /* cases looked at before a fact is kept beside those that may imply it   \
-                          */
+#define ASSUME_BUDGET                                                                              \
+    16 /* cases looked at before a fact is kept beside those that may imply it                     \
+        */
 
 /* claimed: what somebody said that nothing can hold of beside it; NULL: nobody did. */
 static rill_status assert_refuse(struct parser *p, const char *claimed)
@@ -335,7 +342,11 @@ static rill_status assert_ge0(struct parser *p, struct lin *l)
     return RILL_OK;
 }
 
-static const struct { const char *sign; int64_t k, c; bool both; } relations[] = {
+static const struct {
+    const char *sign;
+    int64_t k, c;
+    bool both;
+} relations[] = {
     { ">=", 1, 0, false }, { "<=", -1, 0, false }, { "==", 1, 0, true },
     { ">", 1, -1, false }, { "<", -1, -1, false },
 };
@@ -362,7 +373,10 @@ static rill_status claim_keep(struct parser *p, const struct lin *l)
     return dims_claim_keep(p->ds, p->text, dim_from_lin(p->ds, &copy), p->err);
 }
 
-struct comparison { const struct dim *left, *right; size_t relation; };
+struct comparison {
+    const struct dim *left, *right;
+    size_t relation;
+};
 
 static rill_status parse_comparison(struct parser *p, struct comparison *ret)
 {
@@ -384,9 +398,7 @@ static rill_status parse_comparison(struct parser *p, struct comparison *ret)
 static rill_status relation_assert(struct dims *ds, const char *text, bool is_claim,
                                    rill_error *reterr)
 {
-    struct parser p = {
-        .ds = ds, .text = text, .at = text, .is_claim = is_claim, .err = reterr
-    };
+    struct parser p = { .ds = ds, .text = text, .at = text, .is_claim = is_claim, .err = reterr };
     struct comparison c;
     TRY(parse_comparison(&p, &c));
     for (int64_t sign = 1; sign >= (relations[c.relation].both ? -1 : 1); sign -= 2) {

@@ -4,7 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 
-struct out { char *buf; size_t cap, n; };
+struct out {
+    char *buf;
+    size_t cap, n;
+};
 
 static void put(struct out *o, const char *s)
 {
@@ -119,17 +122,17 @@ static void put_div(struct out *o, const struct dim *d)
 static void put_dim(struct out *o, const struct dim *d)
 {
     switch (d->kind) {
-    case DIM_POISON:    put(o, "<error>"); return;
-    case DIM_INT:       put_int(o, d->value); return;
-    case DIM_SYM:       put_name(o, d->name); return;
-    case DIM_MUL:       put_product(o, d); return;
-    case DIM_DIV:       put_div(o, d); return;
-    case DIM_ADD:       put_sum(o, d); return;
-    case DIM_MIN:       put_call(o, "min", d); return;
-    case DIM_MAX:       put_call(o, "max", d); return;
+    case DIM_POISON: put(o, "<error>"); return;
+    case DIM_INT: put_int(o, d->value); return;
+    case DIM_SYM: put_name(o, d->name); return;
+    case DIM_MUL: put_product(o, d); return;
+    case DIM_DIV: put_div(o, d); return;
+    case DIM_ADD: put_sum(o, d); return;
+    case DIM_MIN: put_call(o, "min", d); return;
+    case DIM_MAX: put_call(o, "max", d); return;
     case DIM_BROADCAST: put_call(o, "broadcast", d); return;
-    case DIM_GE:        put_call(o, "ge", d); return;
-    case DIM_EQ:        put_call(o, "eq", d); return;
+    case DIM_GE: put_call(o, "ge", d); return;
+    case DIM_EQ: put_call(o, "eq", d); return;
     }
 }
 

@@ -84,7 +84,7 @@ struct dim_bound dim_bounds(const struct dim *d)
     case DIM_INT: return (struct dim_bound) { d->value, d->value };
     case DIM_SYM: return *d->bound;
     case DIM_GE:
-    case DIM_EQ:  return (struct dim_bound) { 0, 1 };
+    case DIM_EQ: return (struct dim_bound) { 0, 1 };
     case DIM_POISON: return (struct dim_bound) { LO, HI };
     default: break;
     }
@@ -97,7 +97,10 @@ struct dim_bound dim_bounds(const struct dim *d)
 
 /* ---- search ---- */
 
-struct search { const struct dims *ds; int budget; };
+struct search {
+    const struct dims *ds;
+    int budget;
+};
 
 static bool search_ge0(struct search *s, const struct lin *l, int depth);
 

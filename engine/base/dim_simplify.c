@@ -359,7 +359,7 @@ const struct dim *dim_div_int(struct dims *ds, const struct dim *a, int64_t q)
     if (dim_is_bad(a))
         return ds->poison;
     struct lin l, whole = { .c = 0 }, more;
-    int64_t sign = 1;           /* the result is sign * (whole + l/q) */
+    int64_t sign = 1; /* the result is sign * (whole + l/q) */
     lin_init(&l, a);
     if (q > 1 && lin_is_one_choice(&l) && l.k[0] == 1 && l.c == 0)
         return div_choice(ds, a, q);
@@ -397,7 +397,11 @@ const struct dim *dim_div_ceil_int(struct dims *ds, const struct dim *a, int64_t
 
 /* ---- min, max, broadcast ---- */
 
-struct operands { unsigned n; bool over; const struct dim *v[DIM_TERMS_MAX]; };
+struct operands {
+    unsigned n;
+    bool over;
+    const struct dim *v[DIM_TERMS_MAX];
+};
 
 static void operands_add(struct operands *o, enum dim_kind kind, const struct dim *d)
 {
@@ -432,8 +436,9 @@ static void operands_prune(const struct dims *ds, struct operands *o, enum dim_k
     for (unsigned i = 0; i < o->n && o->n <= 12; i++)
         for (unsigned j = 0; j < o->n; j++) {
             const struct dim *idle = o->v[i], *keep = o->v[j];
-            if (i == j || !(kind == DIM_MIN ? dim_proves_ge(ds, idle, keep, PROOF_BUDGET)
-                                            : dim_proves_ge(ds, keep, idle, PROOF_BUDGET)))
+            if (i == j ||
+                !(kind == DIM_MIN ? dim_proves_ge(ds, idle, keep, PROOF_BUDGET)
+                                  : dim_proves_ge(ds, keep, idle, PROOF_BUDGET)))
                 continue;
             operands_drop(o, i--);
             break;

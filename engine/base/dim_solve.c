@@ -88,7 +88,7 @@ rill_status dims_carry(struct dims *ds, const struct dim *symbol, const struct d
                        "symbol '%.100s' cannot be replaced by something that mentions it: name the "
                        "new one differently",
                        symbol->name);
-    for (struct dim_claim *c = ds->claims; c; c = c->next)      /* before facts of `to` are known */
+    for (struct dim_claim *c = ds->claims; c; c = c->next) /* before facts of `to` are known */
         c->ge0 = dim_subst(ds, c->ge0, symbol, to);
     if (b.lo != INT64_MIN)
         TRY(fact_carry(ds, dim_sub(ds, symbol, dim_int(ds, b.lo)),

@@ -39,8 +39,9 @@ rill_status err_prefix(rill_error *e, rill_status s, const char *fmt, ...)
 const char *rill_status_text(rill_status s)
 {
     switch (s) {
-#define X(name, text) case RILL_##name: return text;
-    RILL_STATUS_LIST(X)
+#define X(name, text)                                                                              \
+    case RILL_##name: return text;
+        RILL_STATUS_LIST(X)
 #undef X
     }
     return "unknown status";

@@ -12,13 +12,13 @@
 #define SPEC_ARGS_MAX 64
 
 struct spec_arg {
-    const char *key;        /* NULL: by place */
+    const char *key; /* NULL: by place */
     const char *value;
-    unsigned column;        /* of the value, from 1 */
+    unsigned column; /* of the value, from 1 */
 };
 
 struct spec {
-    const char *text;       /* as given */
+    const char *text; /* as given */
     const char *name;
     struct spec_arg arg[SPEC_ARGS_MAX];
     unsigned n_args;
@@ -28,6 +28,6 @@ struct spec {
 rill_status spec_parse(struct spec *ret, struct arena *a, const char *text, rill_error *reterr);
 
 /* INVALID: "transform 'text', column N: ..." */
-__attribute__((format(printf, 4, 5)))
-rill_status spec_fail(const struct spec *s, unsigned column, rill_error *err, const char *fmt, ...);
+__attribute__((format(printf, 4, 5))) rill_status spec_fail(const struct spec *s, unsigned column,
+                                                            rill_error *err, const char *fmt, ...);
 #endif

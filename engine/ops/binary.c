@@ -15,27 +15,27 @@ struct binary_attr {
 struct binary_def {
     struct op op;
     unsigned types;
-    elem_fn *const *fns, *const *other_fns;     /* other: where fmod or direction asks for it */
+    elem_fn *const *fns, *const *other_fns; /* other: where fmod or direction asks for it */
 };
 
 /* ---- f32 through kernels ---- */
 
-#define KERN_ROWS(NAME, BOTH, RIGHT_SCALAR, LEFT_SCALAR)                                          \
-    static void NAME(const struct elem_plan *pl, const struct elem_block *b, const struct kern *k, void *y, \
-                     const void *const *x)                                                        \
-    {                                                                                             \
-        (void) pl;                                                                                \
-        float *o = y;                                                                             \
-        const float *p = x[0], *q = x[1];                                                         \
-        const size_t n = b->n;                                                                    \
-        for (size_t i = 0; i < b->m; i++, o += n, p += b->row[0], q += b->row[1]) {               \
-            if (b->col[0] && b->col[1])                                                           \
-                BOTH;                                                                             \
-            else if (b->col[0])                                                                   \
-                RIGHT_SCALAR;                                                                     \
-            else                                                                                  \
-                LEFT_SCALAR;                                                                      \
-        }                                                                                         \
+#define KERN_ROWS(NAME, BOTH, RIGHT_SCALAR, LEFT_SCALAR)                                           \
+    static void NAME(const struct elem_plan *pl, const struct elem_block *b, const struct kern *k, \
+                     void *y, const void *const *x)                                                \
+    {                                                                                              \
+        (void) pl;                                                                                 \
+        float *o = y;                                                                              \
+        const float *p = x[0], *q = x[1];                                                          \
+        const size_t n = b->n;                                                                     \
+        for (size_t i = 0; i < b->m; i++, o += n, p += b->row[0], q += b->row[1]) {                \
+            if (b->col[0] && b->col[1])                                                            \
+                BOTH;                                                                              \
+            else if (b->col[0])                                                                    \
+                RIGHT_SCALAR;                                                                      \
+            else                                                                                   \
+                LEFT_SCALAR;                                                                       \
+        }                                                                                          \
     }
 
 static void rsubs(float *y, float s, const float *x, size_t n)
@@ -93,28 +93,28 @@ static inline uint64_t mod_unsigned(uint64_t a, uint64_t b)
     return b ? a % b : 0;
 }
 
-#define DEF_ADD(T, C, op)   ELEM_ROWS2(add_##T, C, C, (uint64_t) u + (uint64_t) v)
-#define DEF_SUB(T, C, op)   ELEM_ROWS2(sub_##T, C, C, (uint64_t) u - (uint64_t) v)
-#define DEF_MUL(T, C, op)   ELEM_ROWS2(mul_##T, C, C, (uint64_t) u * (uint64_t) v)
-#define DEF_MAX(T, C, op)   ELEM_ROWS2(max_##T, C, C, u > v ? u : v)
-#define DEF_MIN(T, C, op)   ELEM_ROWS2(min_##T, C, C, u < v ? u : v)
-#define DEF_SDIV(T, C, op)  ELEM_ROWS2(div_##T, C, C, div_signed(u, v))
-#define DEF_UDIV(T, C, op)  ELEM_ROWS2(div_##T, C, C, div_unsigned(u, v))
-#define DEF_SMOD(T, C, op)  ELEM_ROWS2(mod_##T, C, C, mod_signed(u, v))
-#define DEF_UMOD(T, C, op)  ELEM_ROWS2(mod_##T, C, C, mod_unsigned(u, v))
-#define DEF_SREM(T, C, op)  ELEM_ROWS2(rem_##T, C, C, rem_signed(u, v))
-#define DEF_UREM(T, C, op)  ELEM_ROWS2(rem_##T, C, C, mod_unsigned(u, v))
-#define DEF_FMAX(T, C, op)  ELEM_ROWS2(max_##T, C, C, u > v || u != u ? u : v)
-#define DEF_FMIN(T, C, op)  ELEM_ROWS2(min_##T, C, C, u < v || u != u ? u : v)
+#define DEF_ADD(T, C, op) ELEM_ROWS2(add_##T, C, C, (uint64_t) u + (uint64_t) v)
+#define DEF_SUB(T, C, op) ELEM_ROWS2(sub_##T, C, C, (uint64_t) u - (uint64_t) v)
+#define DEF_MUL(T, C, op) ELEM_ROWS2(mul_##T, C, C, (uint64_t) u *(uint64_t) v)
+#define DEF_MAX(T, C, op) ELEM_ROWS2(max_##T, C, C, u > v ? u : v)
+#define DEF_MIN(T, C, op) ELEM_ROWS2(min_##T, C, C, u < v ? u : v)
+#define DEF_SDIV(T, C, op) ELEM_ROWS2(div_##T, C, C, div_signed(u, v))
+#define DEF_UDIV(T, C, op) ELEM_ROWS2(div_##T, C, C, div_unsigned(u, v))
+#define DEF_SMOD(T, C, op) ELEM_ROWS2(mod_##T, C, C, mod_signed(u, v))
+#define DEF_UMOD(T, C, op) ELEM_ROWS2(mod_##T, C, C, mod_unsigned(u, v))
+#define DEF_SREM(T, C, op) ELEM_ROWS2(rem_##T, C, C, rem_signed(u, v))
+#define DEF_UREM(T, C, op) ELEM_ROWS2(rem_##T, C, C, mod_unsigned(u, v))
+#define DEF_FMAX(T, C, op) ELEM_ROWS2(max_##T, C, C, u > v || u != u ? u : v)
+#define DEF_FMIN(T, C, op) ELEM_ROWS2(min_##T, C, C, u < v || u != u ? u : v)
 #define DEF_PRELU(T, C, op) ELEM_ROWS2(prelu_##T, C, C, u < 0 ? u * v : u)
 #define DEF_SPRELU(T, C, op)                                                                       \
     ELEM_ROWS2(prelu_##T, C, C, u < 0 ? (uint64_t) u * (uint64_t) v : (uint64_t) u)
 #define DEF_UPRELU(T, C, op) ELEM_ROWS2(prelu_##T, C, C, ((void) v, u))
-#define DEF_AND(T, C, op)   ELEM_ROWS2(and_##T, C, C, u & v)
-#define DEF_OR(T, C, op)    ELEM_ROWS2(or_##T, C, C, u | v)
-#define DEF_XOR(T, C, op)   ELEM_ROWS2(xor_##T, C, C, u ^ v)
-#define DEF_SHL(T, C, op)   ELEM_ROWS2(shl_##T, C, C, v < sizeof(C) * 8 ? (uint64_t) u << v : 0)
-#define DEF_SHR(T, C, op)   ELEM_ROWS2(shr_##T, C, C, v < sizeof(C) * 8 ? (uint64_t) u >> v : 0)
+#define DEF_AND(T, C, op) ELEM_ROWS2(and_##T, C, C, u &v)
+#define DEF_OR(T, C, op) ELEM_ROWS2(or_##T, C, C, u | v)
+#define DEF_XOR(T, C, op) ELEM_ROWS2(xor_##T, C, C, u ^ v)
+#define DEF_SHL(T, C, op) ELEM_ROWS2(shl_##T, C, C, v < sizeof(C) * 8 ? (uint64_t) u << v : 0)
+#define DEF_SHR(T, C, op) ELEM_ROWS2(shr_##T, C, C, v < sizeof(C) * 8 ? (uint64_t) u >> v : 0)
 
 #define ELEM_INTS(X, op) ELEM_SIGNED(X, op) ELEM_UNSIGNED(X, op)
 ELEM_INTS(DEF_ADD, _)
@@ -140,7 +140,7 @@ ELEM_UNSIGNED(DEF_SHL, _)
 ELEM_UNSIGNED(DEF_SHR, _)
 ELEM_ROWS2(add_F64, double, double, u + v)
 ELEM_ROWS2(sub_F64, double, double, u - v)
-ELEM_ROWS2(mul_F64, double, double, u * v)
+ELEM_ROWS2(mul_F64, double, double, u *v)
 ELEM_ROWS2(div_F64, double, double, u / v)
 ELEM_ROWS2(rem_F32, float, float, fmodf(u, v))
 ELEM_ROWS2(rem_F64, double, double, fmod(u, v))
@@ -200,13 +200,34 @@ static const struct dim *dim_xor(struct dims *ds, const struct dim *a, const str
     return dim_sub(ds, dim_int(ds, 1), dim_eq(ds, a, b));
 }
 
-static void add_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_add); }
-static void sub_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_sub); }
-static void mul_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_mul); }
-static void div_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_div); }
-static void mod_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_mod); }
-static void or_dim(const struct eval *e, struct dims *ds)  { elem_dims2(e, ds, dim_or); }
-static void xor_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_xor); }
+static void add_dim(const struct eval *e, struct dims *ds)
+{
+    elem_dims2(e, ds, dim_add);
+}
+static void sub_dim(const struct eval *e, struct dims *ds)
+{
+    elem_dims2(e, ds, dim_sub);
+}
+static void mul_dim(const struct eval *e, struct dims *ds)
+{
+    elem_dims2(e, ds, dim_mul);
+}
+static void div_dim(const struct eval *e, struct dims *ds)
+{
+    elem_dims2(e, ds, dim_div);
+}
+static void mod_dim(const struct eval *e, struct dims *ds)
+{
+    elem_dims2(e, ds, dim_mod);
+}
+static void or_dim(const struct eval *e, struct dims *ds)
+{
+    elem_dims2(e, ds, dim_or);
+}
+static void xor_dim(const struct eval *e, struct dims *ds)
+{
+    elem_dims2(e, ds, dim_xor);
+}
 
 /* ---- two inputs ---- */
 
@@ -238,7 +259,10 @@ static rill_status plan_new(struct prep *c, elem_fn *const *fns, const struct te
 /* The kernel that f32 goes through; other loops are plain C. */
 static const char *kernel_of(elem_fn *fn)
 {
-    static const struct { elem_fn *fn; const char *name; } kernels[] = {
+    static const struct {
+        elem_fn *fn;
+        const char *name;
+    } kernels[] = {
         { add_F32, "add_f32" },
         { sub_F32, "sub_f32" },
         { mul_F32, "mul_f32" },
@@ -296,7 +320,7 @@ static rill_status prelu_infer(struct infer *c)
 
 struct variadic_args {
     unsigned n;
-    struct elem_plan plan[];        /* plan[k]: inputs 0..k with input k+1 */
+    struct elem_plan plan[]; /* plan[k]: inputs 0..k with input k+1 */
 };
 
 static rill_status variadic_infer(struct infer *c)
@@ -360,29 +384,38 @@ static void variadic_dim(const struct eval *e, struct dims *ds,
     }
 }
 
-static void max_dim(const struct eval *e, struct dims *ds) { variadic_dim(e, ds, dim_max); }
-static void min_dim(const struct eval *e, struct dims *ds) { variadic_dim(e, ds, dim_min); }
-static void sum_dim(const struct eval *e, struct dims *ds) { variadic_dim(e, ds, dim_add); }
+static void max_dim(const struct eval *e, struct dims *ds)
+{
+    variadic_dim(e, ds, dim_max);
+}
+static void min_dim(const struct eval *e, struct dims *ds)
+{
+    variadic_dim(e, ds, dim_min);
+}
+static void sum_dim(const struct eval *e, struct dims *ds)
+{
+    variadic_dim(e, ds, dim_add);
+}
 
 /* ---- the table ---- */
 
 static const struct attr_spec mod_attrs[] = {
-    { .name = "fmod", .kind = ATTR_INT, .offset = offsetof(struct binary_attr, fmod) },
-    { 0 }
+    { .name = "fmod", .kind = ATTR_INT, .offset = offsetof(struct binary_attr, fmod) }, { 0 }
 };
 static const char *const directions[] = { "LEFT", "RIGHT", NULL };
-static const struct attr_spec shift_attrs[] = {
-    { .name = "direction", .kind = ATTR_CHOICE, .offset = offsetof(struct binary_attr, direction),
-        .required = true,
-      .choices = directions },
-    { 0 }
-};
+static const struct attr_spec shift_attrs[] = { { .name = "direction",
+                                                  .kind = ATTR_CHOICE,
+                                                  .offset = offsetof(struct binary_attr, direction),
+                                                  .required = true,
+                                                  .choices = directions },
+                                                { 0 } };
 
 #define TWO(types_of)                                                                              \
     .min_in = 2, .max_in = 2, .infer = types_of, .prepare = binary_prepare, .eval = binary_eval
 #define MANY(run)                                                                                  \
     .min_in = 1, .max_in = -1, .infer = variadic_infer, .prepare = variadic_prepare, .eval = run
 
+/* clang-format off */
 #define BINARY_LIST(X)                                                                            \
     X(Add, TYPES_NUM, add_fns, NULL, "a + b", TWO(binary_infer), .eval_dim = add_dim)             \
     X(Sub, TYPES_NUM, sub_fns, NULL, "a - b", TWO(binary_infer), .eval_dim = sub_dim)             \
@@ -407,11 +440,18 @@ static const struct attr_spec shift_attrs[] = {
         .eval_dim = min_dim)                                                                      \
     X(Sum, TYPES_FLOAT, add_fns, NULL, "sum of all inputs", MANY(variadic_eval), .eval_dim = sum_dim) \
     X(Mean, TYPES_FLOAT, add_fns, NULL, "mean of all inputs", MANY(mean_eval))
+/* clang-format on */
 
-#define X(id, set, first, second, words, ...)                                                     \
-    static const struct binary_def def_##id = {                                                   \
-        .op = { .name = #id, .min_out = 1, .max_out = 1, .flags = OP_POINTWISE, .help = words, __VA_ARGS__ }, \
-        .types = set, .fns = first, .other_fns = second };
+#define X(id, set, first, second, words, ...)                                                      \
+    static const struct binary_def def_##id = { .op = { .name = #id,                               \
+                                                        .min_out = 1,                              \
+                                                        .max_out = 1,                              \
+                                                        .flags = OP_POINTWISE,                     \
+                                                        .help = words,                             \
+                                                        __VA_ARGS__ },                             \
+                                                .types = set,                                      \
+                                                .fns = first,                                      \
+                                                .other_fns = second };
 BINARY_LIST(X)
 #undef X
 
@@ -419,5 +459,5 @@ const struct op *const ops_binary[] = {
 #define X(id, ...) &def_##id.op,
     BINARY_LIST(X)
 #undef X
-    NULL
+        NULL
 };

@@ -18,13 +18,13 @@ typedef void direct_fn(void *y, const void *x, size_t n);
 
 /* ---- numbers to f32 and f64 in one step ---- */
 
-#define DEF_DIRECT(T, C, D)                                                                       \
-    static void to_##D##_##T(void *y, const void *x, size_t n)                                    \
-    {                                                                                             \
-        const C *p = x;                                                                           \
-        D *o = y;                                                                                 \
-        for (size_t i = 0; i < n; i++)                                                            \
-            o[i] = (D) p[i];                                                                      \
+#define DEF_DIRECT(T, C, D)                                                                        \
+    static void to_##D##_##T(void *y, const void *x, size_t n)                                     \
+    {                                                                                              \
+        const C *p = x;                                                                            \
+        D *o = y;                                                                                  \
+        for (size_t i = 0; i < n; i++)                                                             \
+            o[i] = (D) p[i];                                                                       \
     }
 #define LIST_NUM(X, op) ELEM_FLOATS(X, op) ELEM_SIGNED(X, op) ELEM_UNSIGNED(X, op)
 LIST_NUM(DEF_DIRECT, float)
@@ -37,9 +37,8 @@ static void to_float_BOOL(void *y, const void *x, size_t n)
         ((float *) y)[i] = ((const uint8_t *) x)[i] != 0;
 }
 
-static direct_fn *const to_f32[DTYPE_COUNT] = {
-    LIST_NUM(ELEM_TABLE_ENTRY, to_float) [DTYPE_BOOL] = to_float_BOOL
-};
+static direct_fn *const to_f32[DTYPE_COUNT] = { LIST_NUM(ELEM_TABLE_ENTRY, to_float)[DTYPE_BOOL] =
+                                                    to_float_BOOL };
 static direct_fn *const to_f64[DTYPE_COUNT] = { LIST_NUM(ELEM_TABLE_ENTRY, to_double) };
 
 /* ---- everything else by way of doubles or 64-bit integers ---- */
@@ -78,30 +77,30 @@ static float f32_odd(double v)
     return f;
 }
 
-#define FROM_F64(T, C, EXPR)                                                                      \
-    case DTYPE_##T:                                                                               \
-        for (size_t i = 0; i < n; i++) {                                                          \
-            const double v = x[i];                                                                \
-            ((C *) y)[i] = (C) (EXPR);                                                            \
-        }                                                                                         \
+#define FROM_F64(T, C, EXPR)                                                                       \
+    case DTYPE_##T:                                                                                \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const double v = x[i];                                                                 \
+            ((C *) y)[i] = (C) (EXPR);                                                             \
+        }                                                                                          \
         return
 
 static void store_f64(enum dtype t, void *y, const double *x, size_t n)
 {
     switch (t) {
-    FROM_F64(F32, float, v);
-    FROM_F64(F64, double, v);
-    FROM_F64(F16, uint16_t, f32_to_f16(f32_odd(v)));
-    FROM_F64(BF16, uint16_t, f32_to_bf16(f32_odd(v)));
-    FROM_F64(I8, int8_t, i64_saturated(v, INT8_MIN, INT8_MAX));
-    FROM_F64(I16, int16_t, i64_saturated(v, INT16_MIN, INT16_MAX));
-    FROM_F64(I32, int32_t, i64_saturated(v, INT32_MIN, INT32_MAX));
-    FROM_F64(I64, int64_t, i64_from(v));
-    FROM_F64(U8, uint8_t, i64_saturated(v, 0, UINT8_MAX));
-    FROM_F64(U16, uint16_t, i64_saturated(v, 0, UINT16_MAX));
-    FROM_F64(U32, uint32_t, i64_saturated(v, 0, UINT32_MAX));
-    FROM_F64(U64, uint64_t, u64_from(v));
-    FROM_F64(BOOL, uint8_t, v != 0);
+        FROM_F64(F32, float, v);
+        FROM_F64(F64, double, v);
+        FROM_F64(F16, uint16_t, f32_to_f16(f32_odd(v)));
+        FROM_F64(BF16, uint16_t, f32_to_bf16(f32_odd(v)));
+        FROM_F64(I8, int8_t, i64_saturated(v, INT8_MIN, INT8_MAX));
+        FROM_F64(I16, int16_t, i64_saturated(v, INT16_MIN, INT16_MAX));
+        FROM_F64(I32, int32_t, i64_saturated(v, INT32_MIN, INT32_MAX));
+        FROM_F64(I64, int64_t, i64_from(v));
+        FROM_F64(U8, uint8_t, i64_saturated(v, 0, UINT8_MAX));
+        FROM_F64(U16, uint16_t, i64_saturated(v, 0, UINT16_MAX));
+        FROM_F64(U32, uint32_t, i64_saturated(v, 0, UINT32_MAX));
+        FROM_F64(U64, uint64_t, u64_from(v));
+        FROM_F64(BOOL, uint8_t, v != 0);
     case DTYPE_NONE:
     case DTYPE_DIM: return;
     }
@@ -127,8 +126,7 @@ static void store_i64(enum dtype t, void *y, const int64_t *x, size_t n)
         for (size_t i = 0; i < n; i++)
             ((uint32_t *) y)[i] = (uint32_t) x[i];
         return;
-    default:
-        memcpy(y, x, n * sizeof *x);
+    default: memcpy(y, x, n * sizeof *x);
     }
 }
 
@@ -165,7 +163,7 @@ static void cast_eval(const struct eval *e)
     }
     for (size_t at = 0; at < n; at += CHUNK)
         cast_chunk(to->type, (char *) e->y[0] + at * bytes, from, e->x[0], (int64_t) at,
-            n - at < CHUNK ? n - at : CHUNK);
+                   n - at < CHUNK ? n - at : CHUNK);
 }
 
 /* ---- symbolic sizes: exact in every integer type, and as a truth value ---- */
@@ -199,9 +197,9 @@ static bool sizes_fit(const struct infer *c, enum dtype to)
         return true;
     bool fits = v && (to == DTYPE_U64 || to == DTYPE_U32);
     for (int64_t i = 0; fits && i < tensor_count(v); i++)
-        fits = dim_is(dim_ge(c->dims, ((const struct dim *const *) v->data)[i],
-                             dim_int(c->dims, 0)),
-                      1);
+        fits =
+            dim_is(dim_ge(c->dims, ((const struct dim *const *) v->data)[i], dim_int(c->dims, 0)),
+                   1);
     return fits;
 }
 

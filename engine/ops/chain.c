@@ -10,7 +10,10 @@ static const struct attr_spec chain_attrs[] = {
     { .name = "m", .kind = ATTR_INT, .offset = offsetof(struct chain_attr, m), .def_i = 1 },
     { .name = "n", .kind = ATTR_INT, .offset = offsetof(struct chain_attr, n), .def_i = 1 },
     { .name = "n_tmp", .kind = ATTR_INT, .offset = offsetof(struct chain_attr, n_tmp) },
-    INTS(steps), INTS(dense), INTS(rows), INTS(shapes),
+    INTS(steps),
+    INTS(dense),
+    INTS(rows),
+    INTS(shapes),
     { 0 },
 };
 

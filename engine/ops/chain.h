@@ -5,15 +5,15 @@
 #define ENGINE_OPS_CHAIN_H
 #include "engine/op.h"
 
-#define CHAIN_PORTS_MAX 16      /* inputs, and outputs */
+#define CHAIN_PORTS_MAX 16 /* inputs, and outputs */
 
 /* The elements are m rows of n. */
 struct chain_attr {
     int64_t m, n, n_tmp;
-    struct attr_ints steps;     /* op, to, a, b of each: struct kern_chain_step */
-    struct attr_ints dense;     /* of each input: 1, or 0 where a row reads one element */
-    struct attr_ints rows;      /* of each input: elements from row to row */
-    struct attr_ints shapes;    /* of each output: rank, then dims */
+    struct attr_ints steps;  /* op, to, a, b of each: struct kern_chain_step */
+    struct attr_ints dense;  /* of each input: 1, or 0 where a row reads one element */
+    struct attr_ints rows;   /* of each input: elements from row to row */
+    struct attr_ints shapes; /* of each output: rank, then dims */
 };
 
 extern const struct op op_chain;

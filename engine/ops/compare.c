@@ -17,8 +17,8 @@ struct compare_def {
 #define DEF_GE(T, C, op) ELEM_ROWS2(ge_##T, uint8_t, C, u >= v)
 #define DEF_LT(T, C, op) ELEM_ROWS2(lt_##T, uint8_t, C, u < v)
 #define DEF_LE(T, C, op) ELEM_ROWS2(le_##T, uint8_t, C, u <= v)
-#define LIST_NUM(X, op)  ELEM_FLOATS(X, op) ELEM_SIGNED(X, op) ELEM_UNSIGNED(X, op)
-#define LIST_EQ(X, op)   LIST_NUM(X, op) X(BOOL, uint8_t, op)
+#define LIST_NUM(X, op) ELEM_FLOATS(X, op) ELEM_SIGNED(X, op) ELEM_UNSIGNED(X, op)
+#define LIST_EQ(X, op) LIST_NUM(X, op) X(BOOL, uint8_t, op)
 LIST_NUM(DEF_EQ, _)
 LIST_NUM(DEF_GT, _)
 LIST_NUM(DEF_GE, _)
@@ -49,11 +49,26 @@ static const struct dim *dim_lt(struct dims *ds, const struct dim *a, const stru
     return dim_gt(ds, b, a);
 }
 
-static void eq_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_eq); }
-static void ge_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_ge); }
-static void le_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_le); }
-static void gt_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_gt); }
-static void lt_dim(const struct eval *e, struct dims *ds) { elem_dims2(e, ds, dim_lt); }
+static void eq_dim(const struct eval *e, struct dims *ds)
+{
+    elem_dims2(e, ds, dim_eq);
+}
+static void ge_dim(const struct eval *e, struct dims *ds)
+{
+    elem_dims2(e, ds, dim_ge);
+}
+static void le_dim(const struct eval *e, struct dims *ds)
+{
+    elem_dims2(e, ds, dim_le);
+}
+static void gt_dim(const struct eval *e, struct dims *ds)
+{
+    elem_dims2(e, ds, dim_gt);
+}
+static void lt_dim(const struct eval *e, struct dims *ds)
+{
+    elem_dims2(e, ds, dim_lt);
+}
 
 static const struct compare_def *def_of(const struct node *n)
 {
@@ -68,7 +83,7 @@ static rill_status compare_infer(struct infer *c)
 }
 
 static rill_status plan_prepare(struct prep *c, elem_fn *const *fns, const struct tensor *const *in,
-    unsigned n_in)
+                                unsigned n_in)
 {
     struct elem_plan *p = arena_new(c->arena, struct elem_plan);
     if (!p)
@@ -92,29 +107,29 @@ static void plan_eval(const struct eval *e)
 
 /* ---- Where: by element size ---- */
 
-#define DEF_WHERE(NAME, C)                                                                        \
-    static void NAME(const struct elem_plan *pl, const struct elem_block *b, const struct kern *k, void *y, \
-                     const void *const *x)                                                        \
-    {                                                                                             \
-        (void) pl;                                                                                \
-        (void) k;                                                                                 \
-        C *o = y;                                                                                 \
-        const uint8_t *c = x[0];                                                                  \
-        const C *p = x[1], *q = x[2];                                                             \
-        const struct elem_block s = *b;                                                           \
-        const size_t cs = s.col[0], ps = s.col[1], qs = s.col[2];                                 \
-        for (size_t i = 0; i < s.m; i++) {                                                        \
-            for (size_t j = 0; cs && ps && qs && j < s.n; j++) {                                  \
-                const C m = (C) (0 - (C) (c[j] != 0));                                            \
-                o[j] = (C) ((p[j] & m) | (q[j] & (C) ~m));                                        \
-            }                                                                                     \
-            for (size_t j = 0; !(cs && ps && qs) && j < s.n; j++)                                 \
-                o[j] = c[j * cs] ? p[j * ps] : q[j * qs];                                         \
-            o += s.n;                                                                             \
-            c += s.row[0];                                                                        \
-            p += s.row[1];                                                                        \
-            q += s.row[2];                                                                        \
-        }                                                                                         \
+#define DEF_WHERE(NAME, C)                                                                         \
+    static void NAME(const struct elem_plan *pl, const struct elem_block *b, const struct kern *k, \
+                     void *y, const void *const *x)                                                \
+    {                                                                                              \
+        (void) pl;                                                                                 \
+        (void) k;                                                                                  \
+        C *o = y;                                                                                  \
+        const uint8_t *c = x[0];                                                                   \
+        const C *p = x[1], *q = x[2];                                                              \
+        const struct elem_block s = *b;                                                            \
+        const size_t cs = s.col[0], ps = s.col[1], qs = s.col[2];                                  \
+        for (size_t i = 0; i < s.m; i++) {                                                         \
+            for (size_t j = 0; cs && ps && qs && j < s.n; j++) {                                   \
+                const C m = (C) (0 - (C) (c[j] != 0));                                             \
+                o[j] = (C) ((p[j] & m) | (q[j] & (C) ~m));                                         \
+            }                                                                                      \
+            for (size_t j = 0; !(cs && ps && qs) && j < s.n; j++)                                  \
+                o[j] = c[j * cs] ? p[j * ps] : q[j * qs];                                          \
+            o += s.n;                                                                              \
+            c += s.row[0];                                                                         \
+            p += s.row[1];                                                                         \
+            q += s.row[2];                                                                         \
+        }                                                                                          \
     }
 DEF_WHERE(where_1, uint8_t)
 DEF_WHERE(where_2, uint16_t)
@@ -164,37 +179,37 @@ static void where_dim(const struct eval *e, struct dims *ds)
 
 typedef void clip_fn(void *y, const void *x, const void *lo, const void *hi, size_t n);
 
-#define DEF_CLIP(T, C, op)                                                                        \
-    static void clip_##T(void *y, const void *x, const void *lo, const void *hi, size_t n)        \
-    {                                                                                             \
-        const C *p = x;                                                                           \
-        C *o = y;                                                                                 \
-        const C l = lo ? *(const C *) lo : LOWEST_##T, h = hi ? *(const C *) hi : HIGHEST_##T;    \
-        for (size_t i = 0; i < n; i++) {                                                          \
-            C v = p[i] < l ? l : p[i];                                                            \
-            o[i] = v > h ? h : v;                                                                 \
-        }                                                                                         \
+#define DEF_CLIP(T, C, op)                                                                         \
+    static void clip_##T(void *y, const void *x, const void *lo, const void *hi, size_t n)         \
+    {                                                                                              \
+        const C *p = x;                                                                            \
+        C *o = y;                                                                                  \
+        const C l = lo ? *(const C *) lo : LOWEST_##T, h = hi ? *(const C *) hi : HIGHEST_##T;     \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            C v = p[i] < l ? l : p[i];                                                             \
+            o[i] = v > h ? h : v;                                                                  \
+        }                                                                                          \
     }
-#define LOWEST_F32   -HUGE_VALF
-#define HIGHEST_F32  HUGE_VALF
-#define LOWEST_F64   -HUGE_VAL
-#define HIGHEST_F64  HUGE_VAL
-#define LOWEST_I8    INT8_MIN
-#define HIGHEST_I8   INT8_MAX
-#define LOWEST_I16   INT16_MIN
-#define HIGHEST_I16  INT16_MAX
-#define LOWEST_I32   INT32_MIN
-#define HIGHEST_I32  INT32_MAX
-#define LOWEST_I64   INT64_MIN
-#define HIGHEST_I64  INT64_MAX
-#define LOWEST_U8    0
-#define HIGHEST_U8   UINT8_MAX
-#define LOWEST_U16   0
-#define HIGHEST_U16  UINT16_MAX
-#define LOWEST_U32   0
-#define HIGHEST_U32  UINT32_MAX
-#define LOWEST_U64   0
-#define HIGHEST_U64  UINT64_MAX
+#define LOWEST_F32 -HUGE_VALF
+#define HIGHEST_F32 HUGE_VALF
+#define LOWEST_F64 -HUGE_VAL
+#define HIGHEST_F64 HUGE_VAL
+#define LOWEST_I8 INT8_MIN
+#define HIGHEST_I8 INT8_MAX
+#define LOWEST_I16 INT16_MIN
+#define HIGHEST_I16 INT16_MAX
+#define LOWEST_I32 INT32_MIN
+#define HIGHEST_I32 INT32_MAX
+#define LOWEST_I64 INT64_MIN
+#define HIGHEST_I64 INT64_MAX
+#define LOWEST_U8 0
+#define HIGHEST_U8 UINT8_MAX
+#define LOWEST_U16 0
+#define HIGHEST_U16 UINT16_MAX
+#define LOWEST_U32 0
+#define HIGHEST_U32 UINT32_MAX
+#define LOWEST_U64 0
+#define HIGHEST_U64 UINT64_MAX
 LIST_NUM(DEF_CLIP, _)
 static clip_fn *const clip_fns[DTYPE_COUNT] = { LIST_NUM(ELEM_TABLE_ENTRY, clip) };
 
@@ -249,38 +264,58 @@ static void clip_eval(const struct eval *e)
 
 /* ---- the table ---- */
 
+/* clang-format off */
 #define COMPARE_LIST(X)                                                                           \
     X(Equal, TYPES_ANY, eq_fns, eq_dim, "a == b")                                                 \
     X(Greater, TYPES_NUM, gt_fns, gt_dim, "a > b")                                                \
     X(GreaterOrEqual, TYPES_NUM, ge_fns, ge_dim, "a >= b")                                        \
     X(Less, TYPES_NUM, lt_fns, lt_dim, "a < b")                                                   \
     X(LessOrEqual, TYPES_NUM, le_fns, le_dim, "a <= b")
+/* clang-format on */
 
-#define X(id, set, table, sizes, words)                                                           \
-    static const struct compare_def def_##id = {                                                  \
-        .op = { .name = #id, .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1, .flags = OP_POINTWISE, \
-                .infer = compare_infer, .prepare = compare_prepare, .eval = plan_eval, .eval_dim = sizes, \
-                .help = words },                                                                  \
-        .types = set, .fns = table };
+#define X(id, set, table, sizes, words)                                                            \
+    static const struct compare_def def_##id = { .op = { .name = #id,                              \
+                                                         .min_in = 2,                              \
+                                                         .max_in = 2,                              \
+                                                         .min_out = 1,                             \
+                                                         .max_out = 1,                             \
+                                                         .flags = OP_POINTWISE,                    \
+                                                         .infer = compare_infer,                   \
+                                                         .prepare = compare_prepare,               \
+                                                         .eval = plan_eval,                        \
+                                                         .eval_dim = sizes,                        \
+                                                         .help = words },                          \
+                                                 .types = set,                                     \
+                                                 .fns = table };
 COMPARE_LIST(X)
 #undef X
 
-static const struct op where_op = {
-    .name = "Where", .min_in = 3, .max_in = 3, .min_out = 1, .max_out = 1, .flags = OP_POINTWISE,
-    .infer = where_infer,
-    .prepare = where_prepare, .eval = plan_eval, .eval_dim = where_dim,
-    .help = "a where the condition holds, else b"
-};
+static const struct op where_op = { .name = "Where",
+                                    .min_in = 3,
+                                    .max_in = 3,
+                                    .min_out = 1,
+                                    .max_out = 1,
+                                    .flags = OP_POINTWISE,
+                                    .infer = where_infer,
+                                    .prepare = where_prepare,
+                                    .eval = plan_eval,
+                                    .eval_dim = where_dim,
+                                    .help = "a where the condition holds, else b" };
 
-static const struct op clip_op = {
-    .name = "Clip", .min_in = 1, .max_in = 3, .min_out = 1, .max_out = 1, .flags = OP_POINTWISE,
-    .infer = clip_infer,
-    .eval = clip_eval, .help = "x kept within min and max; NaN stays"
-};
+static const struct op clip_op = { .name = "Clip",
+                                   .min_in = 1,
+                                   .max_in = 3,
+                                   .min_out = 1,
+                                   .max_out = 1,
+                                   .flags = OP_POINTWISE,
+                                   .infer = clip_infer,
+                                   .eval = clip_eval,
+                                   .help = "x kept within min and max; NaN stays" };
 
 const struct op *const ops_compare[] = {
 #define X(id, ...) &def_##id.op,
     COMPARE_LIST(X)
 #undef X
-    &where_op, &clip_op, NULL
+        & where_op,
+    &clip_op, NULL
 };

@@ -5,7 +5,12 @@
 #include "engine/ops.h"
 
 const struct op op_if = {
-    .name = "If", .min_in = 1, .max_in = -1, .min_out = 1, .max_out = -1, .flags = OP_CONTROL,
+    .name = "If",
+    .min_in = 1,
+    .max_in = -1,
+    .min_out = 1,
+    .max_out = -1,
+    .flags = OP_CONTROL,
     .help = "one of two bodies, by a condition",
 };
 

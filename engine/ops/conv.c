@@ -3,7 +3,11 @@
 #include "engine/ops.h"
 #include "engine/ops/conv_rows.h"
 
-struct conv_attr { struct window_attr w; int64_t group; struct attr_ints then; };
+struct conv_attr {
+    struct window_attr w;
+    int64_t group;
+    struct attr_ints then;
+};
 
 static const struct attr_spec conv_attrs[] = {
     { .name = "auto_pad",

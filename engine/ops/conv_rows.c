@@ -6,11 +6,11 @@
 
 enum { IN_X, IN_W, IN_B };
 
-#define TILE_FLOATS 65536       /* columns of one tile stay in the second cache */
-#define LINES_FLOATS 8192       /* of the first cache */
+#define TILE_FLOATS 65536 /* columns of one tile stay in the second cache */
+#define LINES_FLOATS 8192 /* of the first cache */
 #define BLOCK_PLACES 48
-#define WEIGHTS_FLOATS 32768    /* that stay in the second cache beside all else */
-#define MASKS_MAX   ((size_t) 1 << 22)
+#define WEIGHTS_FLOATS 32768 /* that stay in the second cache beside all else */
+#define MASKS_MAX ((size_t) 1 << 22)
 
 /* ---- geometry ---- */
 
@@ -67,7 +67,7 @@ static int64_t place(const struct conv_rows *v, int axis, int64_t o, int64_t k)
 static bool places_all(const struct conv_rows *v, int axis, int64_t o)
 {
     return (!v->transposed || v->g.stride[axis] == 1) && place(v, axis, o, 0) >= 0 &&
-           place(v, axis, o, v->g.kernel[axis] - 1) >= 0;
+        place(v, axis, o, v->g.kernel[axis] - 1) >= 0;
 }
 
 /* From x to the first line of a row of outputs whose lines all exist. */
@@ -191,7 +191,9 @@ static bool masks_fit(const struct conv_rows *v)
 }
 
 /* Vector operations, roughly, of a row of one phase in each way. */
-struct costs { double product, places, channels; };
+struct costs {
+    double product, places, channels;
+};
 
 static double least(double a, double b)
 {
@@ -203,7 +205,7 @@ static struct costs row_costs(const struct conv_rows *v, const struct conv_phase
     double k = (double) p->n_weights, n = (double) p->row.n, vecs = (double) ((p->row.n + 15) / 16),
            cout = (double) v->cout;
     double panels = (double) ((v->cout + 15) / 16), lines = (double) (p->n_lines * p->span) / 8;
-    double chains = least(n, n == 3 ? 8 : 4);       /* a few wait for themselves */
+    double chains = least(n, n == 3 ? 8 : 4); /* a few wait for themselves */
     return (struct costs) {
         /* measured on a machine with AVX-512; the others differ alike */
         .product = n * k * panels + (v->in_place ? 0 : n * k) + (v->g.n_out > 1 ? n * cout : 0),
@@ -228,7 +230,7 @@ static enum conv_way way_choose(const struct conv_rows *v)
         strides = strides && v->phase[i].row.stride <= 2;
     }
     if (v->g.n_out <= MANY_ROWS_EACH && v->cin * v->cout * v->g.n_kernel > WEIGHTS_FLOATS)
-        return CONV_PRODUCT;        /* many streams share one reading of the weights */
+        return CONV_PRODUCT; /* many streams share one reading of the weights */
     if (strides && v->cout > 2 && all.channels < all.places && all.channels < all.product)
         return CONV_CHANNELS;
     return masks_fit(v) && all.places <= all.product ? CONV_PLACES : CONV_PRODUCT;
@@ -650,7 +652,7 @@ static void rows_to_channels(const struct work *u, const float *restrict rows, i
         int64_t row = first / per_row, o = first % per_row, run = per_row - o < n ? per_row - o : n;
         float *restrict y = u->y + row * v->g.out[2] + o * apart + u->phase;
         if (apart == 1 && first + n > (row + 1) * per_row)
-            run = n;            /* rows of outputs follow each other */
+            run = n; /* rows of outputs follow each other */
         for (int64_t ch = 0; ch < v->cout; ch++)
             for (int64_t i = 0; i < run; i++)
                 y[ch * v->g.n_out + i * apart] = rows[i * v->cout + ch];

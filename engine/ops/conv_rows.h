@@ -15,33 +15,33 @@
 enum conv_way { CONV_PRODUCT, CONV_PLACES, CONV_CHANNELS };
 
 struct conv_phase {
-    struct kern_conv row;               /* places of the last axis; n: of this phase */
+    struct kern_conv row; /* places of the last axis; n: of this phase */
     struct kern_conv_line
-        *line; /* of a row of outputs whose lines all exist, from the row's first */
-    size_t n_lines, n_weights;          /* n_weights: taps of all lines */
+        *line;                 /* of a row of outputs whose lines all exist, from the row's first */
+    size_t n_lines, n_weights; /* n_weights: taps of all lines */
     struct kern_conv block,
-        tail; /* places of a row, and its last ones, over copied lines; tail.n may be 0 */
-    size_t span;                        /* places of a copied line */
+        tail;       /* places of a row, and its last ones, over copied lines; tail.n may be 0 */
+    size_t span;    /* places of a copied line */
     size_t *tap_at; /* each tap's place in the weights of an output; NULL: in order */
-    size_t packed_floats;               /* of a group */
-    const float *packed;                /* NULL: weights are packed into scratch */
+    size_t packed_floats; /* of a group */
+    const float *packed;  /* NULL: weights are packed into scratch */
 };
 
 struct conv_rows {
     struct window3 g;
     bool transposed;
-    int64_t batch, group, cin, cout;    /* channels of one group */
+    int64_t batch, group, cin, cout; /* channels of one group */
     struct conv_phase *phase;
     int64_t n_phases;
     enum conv_way way;
-    bool inside;                        /* all places that taps read along the last axis exist */
-    bool blocked; /* lines are copied, those under a block of places at a time */
+    bool inside;   /* all places that taps read along the last axis exist */
+    bool blocked;  /* lines are copied, those under a block of places at a time */
     bool in_place; /* the columns of a product lie in the input, stride apart */
     size_t in_place_at;
-    size_t stride_out;                  /* from output to output in the weights */
-    size_t most_weights, most_places, packed_floats;    /* of any phase */
-    int64_t tile;                       /* places whose columns are made at once */
-    struct then then;                   /* what follows */
+    size_t stride_out;                               /* from output to output in the weights */
+    size_t most_weights, most_places, packed_floats; /* of any phase */
+    int64_t tile;                                    /* places whose columns are made at once */
+    struct then then;                                /* what follows */
 };
 
 /* before: of w, as the output's size demands. */

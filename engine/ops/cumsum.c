@@ -14,35 +14,36 @@ struct cumsum_args {
 #define TYPES_CUMSUM (TYPES_FLOAT | TYPE_I32 | TYPE_I64 | TYPE_U32 | TYPE_U64)
 
 /* One slice [n][inner]: y[r] = y[r-1] + x[r], or of what stands before r where exclusive. */
-#define DEF_CUMSUM(NAME, C, LOAD, STORE)                                                          \
-    static void NAME(void *y, const void *x, const struct cumsum_args *g, const struct cumsum_attr *a, \
-        void *scratch)                                                                            \
-    {                                                                                             \
-        C *sum = scratch;                                                                         \
-        for (size_t o = 0; o < g->outer; o++) {                                                   \
-            for (size_t j = 0; j < g->inner; j++)                                                 \
-                sum[j] = 0;                                                                       \
-            for (size_t r = 0; r < g->n; r++) {                                                   \
-                size_t at = (o * g->n + (a->reverse ? g->n - 1 - r : r)) * g->inner;              \
-                for (size_t j = 0; j < g->inner; j++, at++) {                                     \
-                    C before = sum[j], after = before + LOAD(x, at), v = a->exclusive ? before : after; \
-                    sum[j] = after;                                                               \
-                    STORE(y, at, v);                                                              \
-                }                                                                                 \
-            }                                                                                     \
-        }                                                                                         \
+#define DEF_CUMSUM(NAME, C, LOAD, STORE)                                                           \
+    static void NAME(void *y, const void *x, const struct cumsum_args *g,                          \
+                     const struct cumsum_attr *a, void *scratch)                                   \
+    {                                                                                              \
+        C *sum = scratch;                                                                          \
+        for (size_t o = 0; o < g->outer; o++) {                                                    \
+            for (size_t j = 0; j < g->inner; j++)                                                  \
+                sum[j] = 0;                                                                        \
+            for (size_t r = 0; r < g->n; r++) {                                                    \
+                size_t at = (o * g->n + (a->reverse ? g->n - 1 - r : r)) * g->inner;               \
+                for (size_t j = 0; j < g->inner; j++, at++) {                                      \
+                    C before = sum[j], after = before + LOAD(x, at),                               \
+                      v = a->exclusive ? before : after;                                           \
+                    sum[j] = after;                                                                \
+                    STORE(y, at, v);                                                               \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
     }
-#define LOAD_F32(x, i)      ((const float *) x)[i]
-#define LOAD_F64(x, i)      ((const double *) x)[i]
-#define LOAD_32(x, i)       ((const uint32_t *) x)[i]
-#define LOAD_64(x, i)       ((const uint64_t *) x)[i]
-#define LOAD_F16(x, i)      f16_to_f32(((const uint16_t *) x)[i])
-#define LOAD_BF16(x, i)     bf16_to_f32(((const uint16_t *) x)[i])
-#define STORE_F32(y, i, v)  ((float *) y)[i] = v
-#define STORE_F64(y, i, v)  ((double *) y)[i] = v
-#define STORE_32(y, i, v)   ((uint32_t *) y)[i] = v
-#define STORE_64(y, i, v)   ((uint64_t *) y)[i] = v
-#define STORE_F16(y, i, v)  ((uint16_t *) y)[i] = f32_to_f16(v)
+#define LOAD_F32(x, i) ((const float *) x)[i]
+#define LOAD_F64(x, i) ((const double *) x)[i]
+#define LOAD_32(x, i) ((const uint32_t *) x)[i]
+#define LOAD_64(x, i) ((const uint64_t *) x)[i]
+#define LOAD_F16(x, i) f16_to_f32(((const uint16_t *) x)[i])
+#define LOAD_BF16(x, i) bf16_to_f32(((const uint16_t *) x)[i])
+#define STORE_F32(y, i, v) ((float *) y)[i] = v
+#define STORE_F64(y, i, v) ((double *) y)[i] = v
+#define STORE_32(y, i, v) ((uint32_t *) y)[i] = v
+#define STORE_64(y, i, v) ((uint64_t *) y)[i] = v
+#define STORE_F16(y, i, v) ((uint16_t *) y)[i] = f32_to_f16(v)
 #define STORE_BF16(y, i, v) ((uint16_t *) y)[i] = f32_to_bf16(v)
 DEF_CUMSUM(cumsum_f32, float, LOAD_F32, STORE_F32)
 DEF_CUMSUM(cumsum_f64, double, LOAD_F64, STORE_F64)
@@ -53,11 +54,13 @@ DEF_CUMSUM(cumsum_bf16, float, LOAD_BF16, STORE_BF16)
 
 typedef void cumsum_fn(void *y, const void *x, const struct cumsum_args *g,
                        const struct cumsum_attr *a, void *scratch);
+/* clang-format off */
 static cumsum_fn *const cumsum_fns[DTYPE_COUNT] = {
     [DTYPE_F32] = cumsum_f32,   [DTYPE_F64] = cumsum_f64, [DTYPE_F16] = cumsum_f16,
     [DTYPE_BF16] = cumsum_bf16, [DTYPE_I32] = cumsum_32,  [DTYPE_U32] = cumsum_32,
     [DTYPE_I64] = cumsum_64,    [DTYPE_U64] = cumsum_64
 };
+/* clang-format on */
 
 static rill_status cumsum_infer(struct infer *c)
 {

@@ -8,19 +8,29 @@
 #include <math.h>
 #include <string.h>
 
-#define LABELS 60               /* a-z, A-Z, then the axes of the ellipsis: the last one is 59 */
+#define LABELS 60 /* a-z, A-Z, then the axes of the ellipsis: the last one is 59 */
 #define IN_MAX 8
 
-struct einsum_attr { struct attr_strings equation; };
+struct einsum_attr {
+    struct attr_strings equation;
+};
 
 static const struct attr_spec einsum_attrs[] = {
-    { .name = "equation", .kind = ATTR_STRINGS, .offset = offsetof(struct einsum_attr, equation),
+    { .name = "equation",
+      .kind = ATTR_STRINGS,
+      .offset = offsetof(struct einsum_attr, equation),
       .required = true },
     { 0 },
 };
 
-struct term { uint8_t label[RANK_MAX]; int n; };
-struct equation { struct term in[IN_MAX], out; unsigned n_in; };
+struct term {
+    uint8_t label[RANK_MAX];
+    int n;
+};
+struct equation {
+    struct term in[IN_MAX], out;
+    unsigned n_in;
+};
 
 /* ---- the equation ---- */
 
@@ -163,7 +173,7 @@ bool einsum_loops(const struct node *n, const struct tensor *in, uint64_t *ret)
     for (unsigned i = 0; i < q.n_in; i++)
         for (int k = 0; k < q.in[i].n; k++) {
             uint64_t d = (uint64_t) in[i].dim[k], *s = &size[q.in[i].label[k]];
-            *s = d + 1 > *s ? d + 1 : *s;      /* 0: no such label */
+            *s = d + 1 > *s ? d + 1 : *s; /* 0: no such label */
         }
     *ret = 1;
     for (int l = 0; l < LABELS; l++)
@@ -220,7 +230,9 @@ static rill_status einsum_infer(struct infer *c)
 
 /* ---- loops ---- */
 
-struct loop { int64_t n, x[IN_MAX], y; };       /* steps in elements */
+struct loop {
+    int64_t n, x[IN_MAX], y;
+}; /* steps in elements */
 
 struct einsum_args {
     struct loop out[LABELS], sum[LABELS];
@@ -230,10 +242,10 @@ struct einsum_args {
     bool product;
     int64_t m, n, k, lda, ldy, ldb_n, ldb_k;
     struct loop outer[LABELS];
-    int n_outer, n_batch;                       /* the first n_batch of them move input 1 */
+    int n_outer, n_batch; /* the first n_batch of them move input 1 */
     size_t packed_floats;
-    const float *packed;                        /* one per batch; NULL: packed while it runs */
-    bool each;                                  /* rows of their own matrices, evenly spaced */
+    const float *packed; /* one per batch; NULL: packed while it runs */
+    bool each;           /* rows of their own matrices, evenly spaced */
 };
 
 static struct loop loop_make(const struct prep *c, const struct equation *q, int label)
@@ -292,7 +304,7 @@ static bool product_make(struct einsum_args *g)
                 g->outer[g->n_outer++] = g->out[i];
         g->n_batch = pass == 0 ? g->n_outer : g->n_batch;
     }
-    g->m = m < 0 ? 1 : g->out[m].n;     /* axes of length 1 have no step and count as none */
+    g->m = m < 0 ? 1 : g->out[m].n; /* axes of length 1 have no step and count as none */
     g->lda = m < 0 ? g->sum[0].n : g->out[m].x[0];
     g->ldy = m < 0 ? g->out[n].n : g->out[m].y;
     g->n = g->out[n].n;
@@ -375,8 +387,8 @@ static rill_status einsum_prepare(struct prep *c)
     loops_make(c, &q, g);
     c->args = g;
     c->kernel = "einsum";
-    g->product = c->in[0]->type == DTYPE_F32 && tensor_count(c->out[0]) && g->n_sum && g->sum[0].n
-        && product_make(g);
+    g->product = c->in[0]->type == DTYPE_F32 && tensor_count(c->out[0]) && g->n_sum &&
+        g->sum[0].n && product_make(g);
     return g->product ? product_pack(c, g) : RILL_OK;
 }
 
@@ -384,20 +396,21 @@ static rill_status einsum_prepare(struct prep *c)
 
 /* One output element: the sum over the inner loops of the product of all inputs at their
  * offsets. */
-#define SUM(name, type, mul_add)                                                                              \
-    static void sum_##name(const struct einsum_args *g, const void *const *data, const int64_t *at, void *y, int64_t to) \
-    {                                                                                                         \
-        int64_t total = iterations(g->sum, g->n_sum), x[IN_MAX], unused;                                      \
-        type s = 0;                                                                                           \
-        for (int64_t i = 0; i < total; i++) {                                                                 \
-            offsets(g->sum, g->n_sum, i, g->n_in, x, &unused);                                                \
-            type p = 1;                                                                                       \
-            for (unsigned k = 0; k + 1 < g->n_in; k++)                                                        \
-                p = (type) (p * ((const type *) data[k])[at[k] + x[k]]);                                      \
-            type last = ((const type *) data[g->n_in - 1])[at[g->n_in - 1] + x[g->n_in - 1]];                 \
-            s = mul_add;                                                                                      \
-        }                                                                                                     \
-        ((type *) y)[to] = s;                                                                                 \
+#define SUM(name, type, mul_add)                                                                   \
+    static void sum_##name(const struct einsum_args *g, const void *const *data,                   \
+                           const int64_t *at, void *y, int64_t to)                                 \
+    {                                                                                              \
+        int64_t total = iterations(g->sum, g->n_sum), x[IN_MAX], unused;                           \
+        type s = 0;                                                                                \
+        for (int64_t i = 0; i < total; i++) {                                                      \
+            offsets(g->sum, g->n_sum, i, g->n_in, x, &unused);                                     \
+            type p = 1;                                                                            \
+            for (unsigned k = 0; k + 1 < g->n_in; k++)                                             \
+                p = (type) (p * ((const type *) data[k])[at[k] + x[k]]);                           \
+            type last = ((const type *) data[g->n_in - 1])[at[g->n_in - 1] + x[g->n_in - 1]];      \
+            s = mul_add;                                                                           \
+        }                                                                                          \
+        ((type *) y)[to] = s;                                                                      \
     }
 
 SUM(f32, float, fmaf(p, last, s))

@@ -76,7 +76,7 @@ static bool axis_merges(const struct elem_loop *l, const size_t *step, unsigned 
 }
 
 void elem_loop_make(struct elem_loop *ret, const struct tensor *out, const struct tensor *const *in,
-    unsigned n_in)
+                    unsigned n_in)
 {
     struct elem_loop l = { 0 };
     int64_t stride[ELEM_IN_MAX][RANK_MAX];
@@ -136,7 +136,7 @@ static void half_rows(const struct elem_plan *p, const struct elem_block *b, con
             one.n = b->n - j < CHUNK ? b->n - j : CHUNK;
             for (unsigned s = 0; s < p->n_in; s++)
                 elem_widen(p->type, a[s], (const uint16_t *) x[s] + i * b->row[s] + j * b->col[s],
-                    b->col[s] ? one.n : 1);
+                           b->col[s] ? one.n : 1);
             char *o = (char *) y + (i * b->n + j) * p->y_bytes;
             p->wide(p, &one, k, p->narrow ? (void *) r : o, wide);
             if (p->narrow)
@@ -145,8 +145,7 @@ static void half_rows(const struct elem_plan *p, const struct elem_block *b, con
 }
 
 bool elem_plan_make(struct elem_plan *ret, const struct tensor *out, const struct tensor *const *in,
-    unsigned n_in,
-                    elem_fn *const *fns)
+                    unsigned n_in, elem_fn *const *fns)
 {
     enum dtype t = in[0]->type;
     bool half = (t == DTYPE_F16 || t == DTYPE_BF16) && !fns[t];
@@ -226,7 +225,7 @@ const struct dim *elem_dim_at(struct dims *ds, const struct tensor *t, const voi
 }
 
 void elem_dims2(const struct eval *e, struct dims *ds,
-                const struct dim *(*f)(struct dims *, const struct dim *, const struct dim *))
+                const struct dim *(*f)(struct dims *, const struct dim *, const struct dim *) )
 {
     struct elem_loop l;
     elem_loop_make(&l, e->out[0], e->in, 2);

@@ -10,7 +10,7 @@ enum {
 #define X(name, text, bytes) TYPE_##name = 1 << DTYPE_##name,
     DTYPE_LIST(X)
 #undef X
-    TYPES_HALF = TYPE_F16 | TYPE_BF16,
+        TYPES_HALF = TYPE_F16 | TYPE_BF16,
     TYPES_FLOAT = TYPE_F32 | TYPE_F64 | TYPES_HALF,
     TYPES_SIGNED = TYPE_I8 | TYPE_I16 | TYPE_I32 | TYPE_I64,
     TYPES_UNSIGNED = TYPE_U8 | TYPE_U16 | TYPE_U32 | TYPE_U64,
@@ -34,7 +34,7 @@ rill_status elem_common_type(struct infer *c, unsigned first, unsigned last, uns
 /* The output's axes with those of length 1 dropped and neighbours merged where every input allows.
  * Steps are in elements, 0 where the input is broadcast; along the last axis a step is 0 or 1. */
 struct elem_loop {
-    int rank;                               /* 1..RANK_MAX */
+    int rank; /* 1..RANK_MAX */
     size_t n[RANK_MAX];
     size_t step[ELEM_IN_MAX][RANK_MAX];
 };
@@ -54,9 +54,9 @@ struct elem_plan {
     struct elem_block block;
     size_t count, y_bytes, x_bytes[ELEM_IN_MAX];
     unsigned n_in;
-    enum dtype type;                        /* of input 0 */
-    bool narrow;                            /* half inputs give half outputs */
-    elem_fn *fn, *wide;                     /* wide: the f32 function that half floats go through */
+    enum dtype type;    /* of input 0 */
+    bool narrow;        /* half inputs give half outputs */
+    elem_fn *fn, *wide; /* wide: the f32 function that half floats go through */
 };
 
 void elem_loop_make(struct elem_loop *ret, const struct tensor *out, const struct tensor *const *in,
@@ -67,49 +67,52 @@ size_t elem_offset(const struct elem_loop *l, unsigned input, size_t flat);
 /* fns has an entry per dtype; half floats without one go through that of F32. False: no
  * function. */
 bool elem_plan_make(struct elem_plan *ret, const struct tensor *out, const struct tensor *const *in,
-    unsigned n_in,
-                    elem_fn *const *fns);
+                    unsigned n_in, elem_fn *const *fns);
 void elem_run(const struct elem_plan *p, const struct kern *k, void *y, const void *const *x);
 
 /* ---- rows of a two-input function, EXPR in terms of u and v ---- */
 
-#define ELEM_ROWS2(NAME, TY, TX, EXPR)                                                            \
-    static void NAME(const struct elem_plan *pl_, const struct elem_block *b, const struct kern *k_, void *y, \
-                     const void *const *x)                                                        \
-    {                                                                                             \
-        (void) pl_;                                                                               \
-        (void) k_;                                                                                \
-        TY *o = y;                                                                                \
-        const TX *p = x[0], *q = x[1];                                                            \
-        const struct elem_block s_ = *b;       /* a byte-wide output may alias *b, but not this */ \
-        for (size_t i = 0; i < s_.m; i++, o += s_.n, p += s_.row[0], q += s_.row[1]) {            \
-            if (s_.col[0] && s_.col[1]) {                                                         \
-                for (size_t j = 0; j < s_.n; j++) {                                               \
-                    const TX u = p[j], v = q[j];                                                  \
-                    o[j] = (TY) (EXPR);                                                           \
-                }                                                                                 \
-            } else if (s_.col[0]) {                                                               \
-                const TX v = *q;                                                                  \
-                for (size_t j = 0; j < s_.n; j++) {                                               \
-                    const TX u = p[j];                                                            \
-                    o[j] = (TY) (EXPR);                                                           \
-                }                                                                                 \
-            } else {                                                                              \
-                const TX u = *p;                                                                  \
-                for (size_t j = 0; j < s_.n; j++) {                                               \
-                    const TX v = q[j];                                                            \
-                    o[j] = (TY) (EXPR);                                                           \
-                }                                                                                 \
-            }                                                                                     \
-        }                                                                                         \
+#define ELEM_ROWS2(NAME, TY, TX, EXPR)                                                             \
+    static void NAME(const struct elem_plan *pl_, const struct elem_block *b,                      \
+                     const struct kern *k_, void *y, const void *const *x)                         \
+    {                                                                                              \
+        (void) pl_;                                                                                \
+        (void) k_;                                                                                 \
+        TY *o = y;                                                                                 \
+        const TX *p = x[0], *q = x[1];                                                             \
+        const struct elem_block s_ = *b; /* a byte-wide output may alias *b, but not this */       \
+        for (size_t i = 0; i < s_.m; i++, o += s_.n, p += s_.row[0], q += s_.row[1]) {             \
+            if (s_.col[0] && s_.col[1]) {                                                          \
+                for (size_t j = 0; j < s_.n; j++) {                                                \
+                    const TX u = p[j], v = q[j];                                                   \
+                    o[j] = (TY) (EXPR);                                                            \
+                }                                                                                  \
+            } else if (s_.col[0]) {                                                                \
+                const TX v = *q;                                                                   \
+                for (size_t j = 0; j < s_.n; j++) {                                                \
+                    const TX u = p[j];                                                             \
+                    o[j] = (TY) (EXPR);                                                            \
+                }                                                                                  \
+            } else {                                                                               \
+                const TX u = *p;                                                                   \
+                for (size_t j = 0; j < s_.n; j++) {                                                \
+                    const TX v = q[j];                                                             \
+                    o[j] = (TY) (EXPR);                                                            \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
     }
 
 /* Element types with their C type: LIST(X, extra) calls X(dtype, ctype, extra). */
+/* clang-format off */
 #define ELEM_SIGNED(X, op)                                                                         \
     X(I8, int8_t, op) X(I16, int16_t, op) X(I32, int32_t, op) X(I64, int64_t, op)
+/* clang-format on */
+/* clang-format off */
 #define ELEM_UNSIGNED(X, op)                                                                       \
     X(U8, uint8_t, op) X(U16, uint16_t, op) X(U32, uint32_t, op) X(U64, uint64_t, op)
-#define ELEM_FLOATS(X, op)   X(F32, float, op) X(F64, double, op)
+/* clang-format on */
+#define ELEM_FLOATS(X, op) X(F32, float, op) X(F64, double, op)
 #define ELEM_TABLE_ENTRY(T, C, op) [DTYPE_##T] = op##_##T,
 
 /* ---- half floats ---- */
@@ -122,5 +125,5 @@ void elem_narrow(enum dtype half, void *y, const float *x, size_t n);
 const struct dim *elem_dim_at(struct dims *ds, const struct tensor *t, const void *data, size_t i);
 /* y = f(a, b) with broadcasting over inputs 0 and 1 of e. */
 void elem_dims2(const struct eval *e, struct dims *ds,
-                const struct dim *(*f)(struct dims *, const struct dim *, const struct dim *));
+                const struct dim *(*f)(struct dims *, const struct dim *, const struct dim *) );
 #endif

@@ -92,8 +92,7 @@ static inline double fm_cos_poly(double r)
 {
     double z = r * r, p = 1.0 / 20922789888000;
     static const double c[] = { -1.0 / 87178291200, 1.0 / 479001600, -1.0 / 3628800, 1.0 / 40320,
-        -1.0 / 720, 1.0 / 24,
-                                -0.5, 1 };
+                                -1.0 / 720,         1.0 / 24,        -0.5,           1 };
     for (int i = 0; i < 8; i++)
         p = p * z + c[i];
     return p;
@@ -113,9 +112,18 @@ static inline double fm_sin_shifted(double x, int shift)
     return q & 2 ? -v : v;
 }
 
-static inline double fm_sin(double x) { return fm_sin_shifted(x, 0); }
-static inline double fm_cos(double x) { return fm_sin_shifted(x, 1); }
-static inline double fm_tan(double x) { return fm_sin(x) / fm_cos(x); }
+static inline double fm_sin(double x)
+{
+    return fm_sin_shifted(x, 0);
+}
+static inline double fm_cos(double x)
+{
+    return fm_sin_shifted(x, 1);
+}
+static inline double fm_tan(double x)
+{
+    return fm_sin(x) / fm_cos(x);
+}
 
 static inline double fm_sinh(double x)
 {

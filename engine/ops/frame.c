@@ -10,7 +10,10 @@
 
 enum frame_end { END_DROP, END_COVER, END_FLUSH };
 
-struct frame_attr { int64_t size, hop, before; int end; };
+struct frame_attr {
+    int64_t size, hop, before;
+    int end;
+};
 
 static const char *const frame_ends[] = { "drop", "cover", "flush", NULL };
 
@@ -100,7 +103,10 @@ static void frame_eval(const struct eval *e)
 
 enum tail { TAIL_COMPLETE, TAIL_FULL };
 
-struct overlap_attr { int64_t hop, normalise; int tail; };
+struct overlap_attr {
+    int64_t hop, normalise;
+    int tail;
+};
 
 static const char *const tails[] = { "complete", "full", NULL };
 
@@ -148,7 +154,7 @@ static rill_status overlap_infer(struct infer *c)
     int64_t size = 0;
     TRY(overlap_check(c, &size));
     const struct dim *n = dim_mul_int(c->dims, x->shape[x->rank - 2], a->hop);
-    if (a->tail == TAIL_FULL) {     /* (T - 1) * hop + size, nothing for T = 0 */
+    if (a->tail == TAIL_FULL) { /* (T - 1) * hop + size, nothing for T = 0 */
         const struct dim *some = dim_min(c->dims, x->shape[x->rank - 2], dim_int(c->dims, 1));
         n = dim_add(c->dims, n, dim_mul_int(c->dims, some, size - a->hop));
     }

@@ -5,7 +5,9 @@
 
 #include <string.h>
 
-struct gather_attr { int64_t axis; };
+struct gather_attr {
+    int64_t axis;
+};
 
 static const struct attr_spec gather_attrs[] = {
     { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct gather_attr, axis) },
@@ -148,7 +150,9 @@ static void gather_elements_eval(const struct eval *e)
 
 /* ---- GatherND ---- */
 
-struct gather_nd_attr { int64_t batch_dims; };
+struct gather_nd_attr {
+    int64_t batch_dims;
+};
 
 static const struct attr_spec gather_nd_attrs[] = {
     { .name = "batch_dims",
@@ -223,10 +227,19 @@ static void gather_nd_eval(const struct eval *e)
 
 /* ---- table ---- */
 
-#define OP(id, text, spec, bytes, inf, prep, run, words)                                                        \
-    static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = 2, .max_in = 2, \
-                                       .min_out = 1, .max_out = 1, .infer = inf, .prepare = prep, .eval = run,   \
-                                       .checked = 1, .help = words }
+#define OP(id, text, spec, bytes, inf, prep, run, words)                                           \
+    static const struct op op_##id = { .name = text,                                               \
+                                       .attrs = spec,                                              \
+                                       .attr_bytes = bytes,                                        \
+                                       .min_in = 2,                                                \
+                                       .max_in = 2,                                                \
+                                       .min_out = 1,                                               \
+                                       .max_out = 1,                                               \
+                                       .infer = inf,                                               \
+                                       .prepare = prep,                                            \
+                                       .eval = run,                                                \
+                                       .checked = 1,                                               \
+                                       .help = words }
 
 OP(gather, "Gather", gather_attrs, sizeof(struct gather_attr), gather_infer, gather_prepare,
    gather_eval, "slices of an axis by index");

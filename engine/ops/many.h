@@ -5,7 +5,7 @@
 #include "engine/op.h"
 
 #define MANY_ROWS_MAX 128
-#define MANY_ROWS_EACH 8    /* an evaluation with more rows reads the weights seldom enough alone */
+#define MANY_ROWS_EACH 8 /* an evaluation with more rows reads the weights seldom enough alone */
 #define MANY_WEIGHTS                                                                               \
     16384 /* fewer stay in the first cache; changing blocks would cost more than reading them      \
              again */

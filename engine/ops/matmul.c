@@ -9,16 +9,18 @@
 
 /* ---- plain loops for the other types ---- */
 
-#define PLAIN(type)                                                                                           \
-    static void plain_##type(void *y, const void *a, const void *b, int64_t m, int64_t n, int64_t k)          \
-    {                                                                                                         \
-        for (int64_t i = 0; i < m; i++)                                                                       \
-            for (int64_t j = 0; j < n; j++) {                                                                 \
-                type s = 0;                                                                                   \
-                for (int64_t l = 0; l < k; l++)                                                               \
-                    s = (type) (s + ((const type *) a)[i * k + l] * ((const type *) b)[l * n + j]);           \
-                ((type *) y)[i * n + j] = s;                                                                  \
-            }                                                                                                 \
+#define PLAIN(type)                                                                                \
+    static void plain_##type(void *y, const void *a, const void *b, int64_t m, int64_t n,          \
+                             int64_t k)                                                            \
+    {                                                                                              \
+        for (int64_t i = 0; i < m; i++)                                                            \
+            for (int64_t j = 0; j < n; j++) {                                                      \
+                type s = 0;                                                                        \
+                for (int64_t l = 0; l < k; l++)                                                    \
+                    s = (type) (s +                                                                \
+                                ((const type *) a)[i * k + l] * ((const type *) b)[l * n + j]);    \
+                ((type *) y)[i * n + j] = s;                                                       \
+            }                                                                                      \
     }
 PLAIN(double)
 PLAIN(uint32_t)
@@ -42,7 +44,9 @@ static plain_fn *plain_of(enum dtype t)
 
 /* ---- MatMul ---- */
 
-struct matmul_attr { struct attr_ints then; };
+struct matmul_attr {
+    struct attr_ints then;
+};
 
 static const struct attr_spec matmul_attrs[] = {
     { .name = THEN_ATTR,
@@ -58,10 +62,10 @@ typedef void matmul_fn(const struct eval *e, const struct matmul_args *g, int64_
 
 struct matmul_args {
     int64_t m, n, k, batches;
-    int rank;                           /* of the batch */
-    int64_t dim[RANK_MAX], sa[RANK_MAX], sb[RANK_MAX];  /* strides in matrices, 0 where broadcast */
-    matmul_fn *one;                     /* multiplies matrices a and b into y */
-    const float *packed;                /* the constant operand */
+    int rank;                                          /* of the batch */
+    int64_t dim[RANK_MAX], sa[RANK_MAX], sb[RANK_MAX]; /* strides in matrices, 0 where broadcast */
+    matmul_fn *one;                                    /* multiplies matrices a and b into y */
+    const float *packed;                               /* the constant operand */
     size_t packed_floats;
     bool each; /* rows times packed matrices of their own, one after the other */
     struct then then;
@@ -313,7 +317,11 @@ static void matmul_eval_many(const struct eval *e, unsigned many)
 
 /* ---- Gemm: y = alpha * A' * B' + beta * C ---- */
 
-struct gemm_attr { float alpha, beta; int64_t ta, tb; struct attr_ints then; };
+struct gemm_attr {
+    float alpha, beta;
+    int64_t ta, tb;
+    struct attr_ints then;
+};
 
 static const struct attr_spec gemm_attrs[] = {
     { .name = "alpha",
@@ -358,10 +366,10 @@ static rill_status gemm_infer(struct infer *c)
 }
 
 struct gemm_args {
-    int64_t m, n, k, bias_row, bias_col;    /* strides of the bias, 0 where broadcast */
-    const float *packed;                    /* NULL: pack into scratch, behind the rows */
-    size_t rows_floats;                     /* of A turned, in scratch */
-    bool starts_at_bias;                    /* a vector over n, unscaled: the sums start from it */
+    int64_t m, n, k, bias_row, bias_col; /* strides of the bias, 0 where broadcast */
+    const float *packed;                 /* NULL: pack into scratch, behind the rows */
+    size_t rows_floats;                  /* of A turned, in scratch */
+    bool starts_at_bias;                 /* a vector over n, unscaled: the sums start from it */
     struct then then;
 };
 

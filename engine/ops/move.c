@@ -17,7 +17,9 @@ static rill_status no_memory(struct prep *c)
 
 /* ---- Transpose ---- */
 
-struct transpose_attr { struct attr_ints perm; };
+struct transpose_attr {
+    struct attr_ints perm;
+};
 
 static const struct attr_spec transpose_attrs[] = {
     { .name = "perm", .kind = ATTR_INTS, .offset = offsetof(struct transpose_attr, perm) },
@@ -66,7 +68,9 @@ static rill_status transpose_prepare(struct prep *c)
 
 /* ---- Concat ---- */
 
-struct axis_attr { int64_t axis; };
+struct axis_attr {
+    int64_t axis;
+};
 
 static const struct attr_spec axis_attrs[] = {
     { .name = "axis",
@@ -106,7 +110,7 @@ static rill_status concat_infer(struct infer *c)
 /* Concat and Split: piece i is an outer x inner block, `row` bytes a row of the whole. */
 struct pieces {
     size_t outer, row;
-    size_t *bytes;          /* of one row of each piece */
+    size_t *bytes; /* of one row of each piece */
 };
 
 static rill_status pieces_prepare(struct prep *c, const struct tensor *whole,
@@ -152,7 +156,7 @@ static void concat_eval_dim(const struct eval *e, struct dims *ds)
 {
     const struct dim **y = e->y[0];
     int64_t at = 0;
-    for (unsigned i = 0; i < e->n_in; i++)      /* shapes are vectors: one row */
+    for (unsigned i = 0; i < e->n_in; i++) /* shapes are vectors: one row */
         for (int64_t k = 0; k < tensor_count(e->in[i]); k++)
             y[at++] = e->in[i]->type == DTYPE_DIM
                 ? ((const struct dim *const *) e->x[i])[k]
@@ -161,7 +165,9 @@ static void concat_eval_dim(const struct eval *e, struct dims *ds)
 
 /* ---- Split ---- */
 
-struct split_attr { int64_t axis, num_outputs; };
+struct split_attr {
+    int64_t axis, num_outputs;
+};
 
 static const struct attr_spec split_attrs[] = {
     { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct split_attr, axis) },
@@ -222,7 +228,10 @@ static void split_eval(const struct eval *e)
 
 /* ---- Slice ---- */
 
-struct slice { const struct dim *from, *size; int64_t step; };
+struct slice {
+    const struct dim *from, *size;
+    int64_t step;
+};
 
 static const struct dim *clamp(struct dims *ds, const struct dim *d, const struct dim *lo,
                                const struct dim *hi)
@@ -394,7 +403,10 @@ static void tile_eval(const struct eval *e)
 
 /* ---- DepthToSpace, SpaceToDepth: a reshape to six axes, transposed ---- */
 
-struct block_attr { int64_t blocksize; int mode; };
+struct block_attr {
+    int64_t blocksize;
+    int mode;
+};
 
 static const char *const depth_modes[] = { "DCR", "CRD", NULL };
 
@@ -443,8 +455,14 @@ static rill_status block_infer(struct infer *c, bool to_space)
                  : infer_fail(c, "the blocksize %lld does not divide the input", (long long) b);
 }
 
-static rill_status depth_to_space_infer(struct infer *c) { return block_infer(c, true); }
-static rill_status space_to_depth_infer(struct infer *c) { return block_infer(c, false); }
+static rill_status depth_to_space_infer(struct infer *c)
+{
+    return block_infer(c, true);
+}
+static rill_status space_to_depth_infer(struct infer *c)
+{
+    return block_infer(c, false);
+}
 
 /* Walks (n, c, h, w, bh, bw) of the space side; `space` says which side is the output. */
 static rill_status block_prepare(struct prep *c, const struct tensor *deep,
@@ -481,9 +499,17 @@ static rill_status space_to_depth_prepare(struct prep *c)
 
 /* ---- table ---- */
 
-#define OP(id, text, spec, bytes, lo, hi, outs, inf, prep, run, words)                                           \
-    static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = lo, .max_in = hi, \
-                                       .min_out = 1, .max_out = outs, .infer = inf, .prepare = prep, .eval = run, \
+#define OP(id, text, spec, bytes, lo, hi, outs, inf, prep, run, words)                             \
+    static const struct op op_##id = { .name = text,                                               \
+                                       .attrs = spec,                                              \
+                                       .attr_bytes = bytes,                                        \
+                                       .min_in = lo,                                               \
+                                       .max_in = hi,                                               \
+                                       .min_out = 1,                                               \
+                                       .max_out = outs,                                            \
+                                       .infer = inf,                                               \
+                                       .prepare = prep,                                            \
+                                       .eval = run,                                                \
                                        .help = words }
 
 OP(transpose, "Transpose", transpose_attrs, sizeof(struct transpose_attr), 1, 1, 1, transpose_infer,

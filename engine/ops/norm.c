@@ -50,7 +50,10 @@ static int64_t inner_size(const struct tensor *t, int from)
 
 /* ---- BatchNormalization, inference ---- */
 
-struct batch_attr { float epsilon, momentum; int64_t training; };
+struct batch_attr {
+    float epsilon, momentum;
+    int64_t training;
+};
 
 static const struct attr_spec batch_attrs[] = {
     { .name = "epsilon",
@@ -124,7 +127,10 @@ static void batch_eval(const struct eval *e)
 
 /* ---- LayerNormalization ---- */
 
-struct layer_attr { int64_t axis, stash; float epsilon; };
+struct layer_attr {
+    int64_t axis, stash;
+    float epsilon;
+};
 
 static const struct attr_spec layer_attrs[] = {
     { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct layer_attr, axis), .def_i = -1 },
@@ -191,7 +197,10 @@ static void layer_eval(const struct eval *e)
 
 /* ---- InstanceNormalization, GroupNormalization ---- */
 
-struct group_attr { float epsilon; int64_t groups, stash; };
+struct group_attr {
+    float epsilon;
+    int64_t groups, stash;
+};
 
 static const struct attr_spec instance_attrs[] = {
     { .name = "epsilon",
@@ -222,8 +231,9 @@ static rill_status group_infer(struct infer *c)
     const struct group_attr *a = c->attr;
     TRY(f32_check(c, 2));
     TRY(channels_check(c, 1, 2));
-    if (a->groups && (!dim_is_const(c->in[0]->shape[1]) || a->groups < 1 ||
-                      dim_value(c->in[0]->shape[1]) % a->groups))
+    if (a->groups &&
+        (!dim_is_const(c->in[0]->shape[1]) || a->groups < 1 ||
+         dim_value(c->in[0]->shape[1]) % a->groups))
         return infer_fail(c, "%lld groups do not divide the channels", (long long) a->groups);
     infer_same(c, 0, 0);
     return RILL_OK;
@@ -249,7 +259,9 @@ static void group_eval(const struct eval *e)
 
 /* ---- LpNormalization, LRN ---- */
 
-struct lp_attr { int64_t axis, p; };
+struct lp_attr {
+    int64_t axis, p;
+};
 
 static const struct attr_spec lp_attrs[] = {
     { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct lp_attr, axis), .def_i = -1 },
@@ -289,7 +301,10 @@ static void lp_eval(const struct eval *e)
         }
 }
 
-struct lrn_attr { float alpha, beta, bias; int64_t size; };
+struct lrn_attr {
+    float alpha, beta, bias;
+    int64_t size;
+};
 
 static const struct attr_spec lrn_attrs[] = {
     { .name = "alpha",
@@ -339,9 +354,17 @@ static void lrn_eval(const struct eval *e)
 
 /* ---- table ---- */
 
-#define OP(id, text, spec, bytes, lo, hi, outs, inf, prep, run, words)                                             \
-    static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = lo, .max_in = hi, \
-                                       .min_out = 1, .max_out = outs, .infer = inf, .prepare = prep, .eval = run,   \
+#define OP(id, text, spec, bytes, lo, hi, outs, inf, prep, run, words)                             \
+    static const struct op op_##id = { .name = text,                                               \
+                                       .attrs = spec,                                              \
+                                       .attr_bytes = bytes,                                        \
+                                       .min_in = lo,                                               \
+                                       .max_in = hi,                                               \
+                                       .min_out = 1,                                               \
+                                       .max_out = outs,                                            \
+                                       .infer = inf,                                               \
+                                       .prepare = prep,                                            \
+                                       .eval = run,                                                \
                                        .help = words }
 
 OP(batch, "BatchNormalization", batch_attrs, sizeof(struct batch_attr), 5, 5, 1, batch_infer,

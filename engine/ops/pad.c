@@ -6,7 +6,9 @@
 
 enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP };
 
-struct pad_attr { int mode; };
+struct pad_attr {
+    int mode;
+};
 
 static const char *const modes[] = { "constant", "reflect", "edge", "wrap", NULL };
 
@@ -69,7 +71,7 @@ static rill_status pad_infer(struct infer *c)
 }
 
 struct pad_args {
-    struct view_copy inner;         /* what lies inside goes over as one block */
+    struct view_copy inner; /* what lies inside goes over as one block */
     int64_t before[RANK_MAX];
 };
 

@@ -7,7 +7,9 @@
     }
 
 static const struct attr_spec move_attrs[] = {
-    SPEC(shape), SPEC(pieces), SPEC(patch),
+    SPEC(shape),
+    SPEC(pieces),
+    SPEC(patch),
     { .name = "base", .kind = ATTR_INT, .offset = offsetof(struct move_attr, base), .def_i = -1 },
     { 0 },
 };
@@ -70,7 +72,7 @@ static bool pieces_cover(const struct prep *c, struct attr_ints list)
     for (uint32_t i = 0; i < list.n / PIECE_INTS; i++) {
         int64_t n = p[i].n[0];
         for (int k = 1; k < PIECE_AXES; k++)
-            n *= p[i].n[k];     /* each fits its tensors by now */
+            n *= p[i].n[k]; /* each fits its tensors by now */
         if (__builtin_add_overflow(all, n, &all))
             return false;
     }
@@ -130,8 +132,14 @@ struct part {
     struct kern_move m;
 };
 
-struct parts { struct part *p; uint32_t n; };
-struct move { struct parts all, patch; int64_t base; };
+struct parts {
+    struct part *p;
+    uint32_t n;
+};
+struct move {
+    struct parts all, patch;
+    int64_t base;
+};
 
 static bool parts_make(struct prep *c, struct attr_ints list, bool in_place, struct parts *ret)
 {
@@ -187,7 +195,7 @@ bool move_is_part(const struct node *n, unsigned *ret_input, int64_t *ret_first)
             return false;
     int64_t count = 1;
     for (uint32_t i = 0; i < a->shape.n; i++)
-        count *= a->shape.v[i];     /* of a tensor: no overflow */
+        count *= a->shape.v[i]; /* of a tensor: no overflow */
     *ret_input = (unsigned) p->input;
     *ret_first = p->from;
     return inner == count;

@@ -17,11 +17,11 @@ struct piece {
 #define PIECE_INTS (sizeof(struct piece) / sizeof(int64_t))
 
 struct move_attr {
-    struct attr_ints shape;     /* of the output */
+    struct attr_ints shape;  /* of the output */
     struct attr_ints pieces; /* PIECE_INTS each, struct piece laid flat: write every element once */
     struct attr_ints
         patch; /* what is left to do when the output lies where input `base` lay, in this order */
-    int64_t base;               /* -1: the output cannot lie there */
+    int64_t base; /* -1: the output cannot lie there */
 };
 
 extern const struct op op_move;

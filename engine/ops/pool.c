@@ -10,13 +10,25 @@ struct pool_attr {
     int64_t count_include_pad, storage_order, p, counted_axis;
 };
 
-#define WINDOW_ATTRS                                                                                                    \
-    { .name = "auto_pad", .kind = ATTR_CHOICE, .offset = offsetof(struct pool_attr, w.auto_pad), .choices = auto_pad_names }, \
-    { .name = "ceil_mode", .kind = ATTR_INT, .offset = offsetof(struct pool_attr, w.ceil_mode) },                       \
-    { .name = "dilations", .kind = ATTR_INTS, .offset = offsetof(struct pool_attr, w.dilations) },                      \
-    { .name = "kernel_shape", .kind = ATTR_INTS, .offset = offsetof(struct pool_attr, w.kernel), .required = true },    \
-    { .name = "pads", .kind = ATTR_INTS, .offset = offsetof(struct pool_attr, w.pads) },                                \
-    { .name = "strides", .kind = ATTR_INTS, .offset = offsetof(struct pool_attr, w.strides) }
+#define WINDOW_ATTRS                                                                               \
+    { .name = "auto_pad",                                                                          \
+      .kind = ATTR_CHOICE,                                                                         \
+      .offset = offsetof(struct pool_attr, w.auto_pad),                                            \
+      .choices = auto_pad_names },                                                                 \
+        { .name = "ceil_mode",                                                                     \
+          .kind = ATTR_INT,                                                                        \
+          .offset = offsetof(struct pool_attr, w.ceil_mode) },                                     \
+        { .name = "dilations",                                                                     \
+          .kind = ATTR_INTS,                                                                       \
+          .offset = offsetof(struct pool_attr, w.dilations) },                                     \
+        { .name = "kernel_shape",                                                                  \
+          .kind = ATTR_INTS,                                                                       \
+          .offset = offsetof(struct pool_attr, w.kernel),                                          \
+          .required = true },                                                                      \
+        { .name = "pads", .kind = ATTR_INTS, .offset = offsetof(struct pool_attr, w.pads) },       \
+    {                                                                                              \
+        .name = "strides", .kind = ATTR_INTS, .offset = offsetof(struct pool_attr, w.strides)      \
+    }
 
 static const struct attr_spec max_attrs[] = {
     WINDOW_ATTRS,
@@ -93,7 +105,11 @@ static rill_status pool_prepare(struct prep *c)
     return RILL_OK;
 }
 
-struct sum { double value; int64_t at, count, padded; bool any; };
+struct sum {
+    double value;
+    int64_t at, count, padded;
+    bool any;
+};
 
 /* What one output place sees of a channel. */
 typedef void visit(struct sum *s, double v, int64_t at, int64_t p);
@@ -124,7 +140,10 @@ static void visit_power(struct sum *s, double v, int64_t at, int64_t p)
 }
 
 /* Of places along one axis, those that count; which NULL: all. */
-struct counted { const unsigned char *which; int axis; };
+struct counted {
+    const unsigned char *which;
+    int axis;
+};
 
 static struct sum window_walk(const struct window3 *p, const struct tensor *t, const void *x,
                               int64_t channel, const int64_t o[3], visit *see, int64_t power,
@@ -197,13 +216,24 @@ static void pool_run(const struct eval *e, enum kind kind, visit *see)
                 }
 }
 
-static void max_eval(const struct eval *e) { pool_run(e, POOL_MAX, visit_max); }
-static void average_eval(const struct eval *e) { pool_run(e, POOL_AVERAGE, visit_sum); }
-static void lp_eval(const struct eval *e) { pool_run(e, POOL_LP, visit_power); }
+static void max_eval(const struct eval *e)
+{
+    pool_run(e, POOL_MAX, visit_max);
+}
+static void average_eval(const struct eval *e)
+{
+    pool_run(e, POOL_AVERAGE, visit_sum);
+}
+static void lp_eval(const struct eval *e)
+{
+    pool_run(e, POOL_LP, visit_power);
+}
 
 /* ---- global ---- */
 
-struct global_attr { int64_t p; };
+struct global_attr {
+    int64_t p;
+};
 
 static const struct attr_spec global_lp_attrs[] = {
     { .name = "p", .kind = ATTR_INT, .offset = offsetof(struct global_attr, p), .def_i = 2 },
@@ -233,16 +263,31 @@ static void global_run(const struct eval *e, enum kind kind, visit *see, int64_t
     }
 }
 
-static void global_max_eval(const struct eval *e) { global_run(e, POOL_MAX, visit_max, 0); }
-static void global_average_eval(const struct eval *e) { global_run(e, POOL_AVERAGE, visit_sum, 0); }
+static void global_max_eval(const struct eval *e)
+{
+    global_run(e, POOL_MAX, visit_max, 0);
+}
+static void global_average_eval(const struct eval *e)
+{
+    global_run(e, POOL_AVERAGE, visit_sum, 0);
+}
 static void global_lp_eval(const struct eval *e)
 {
     global_run(e, POOL_LP, visit_power, ((const struct global_attr *) e->attr)->p);
 }
 
-#define POOL(id, text, spec, bytes, own, outs, inf, prep, run, words)                                           \
-    static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = 1, .max_in = 1, .own_in = own, \
-                                       .min_out = 1, .max_out = outs, .infer = inf, .prepare = prep, .eval = run, \
+#define POOL(id, text, spec, bytes, own, outs, inf, prep, run, words)                              \
+    static const struct op op_##id = { .name = text,                                               \
+                                       .attrs = spec,                                              \
+                                       .attr_bytes = bytes,                                        \
+                                       .min_in = 1,                                                \
+                                       .max_in = 1,                                                \
+                                       .own_in = own,                                              \
+                                       .min_out = 1,                                               \
+                                       .max_out = outs,                                            \
+                                       .infer = inf,                                               \
+                                       .prepare = prep,                                            \
+                                       .eval = run,                                                \
                                        .help = words }
 
 POOL(max, "MaxPool", max_attrs, sizeof(struct pool_attr), 0, 2, pool_infer, pool_prepare, max_eval,

@@ -118,10 +118,15 @@ static void pow_eval(const struct eval *e)
         pow_any(e);
 }
 
-static const struct op pow_op = {
-    .name = "Pow", .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1, .flags = OP_POINTWISE,
-    .infer = pow_infer,
-    .prepare = pow_prepare, .eval = pow_eval, .help = "a to the power of b, in the type of a"
-};
+static const struct op pow_op = { .name = "Pow",
+                                  .min_in = 2,
+                                  .max_in = 2,
+                                  .min_out = 1,
+                                  .max_out = 1,
+                                  .flags = OP_POINTWISE,
+                                  .infer = pow_infer,
+                                  .prepare = pow_prepare,
+                                  .eval = pow_eval,
+                                  .help = "a to the power of b, in the type of a" };
 
 const struct op *const ops_pow[] = { &pow_op, NULL };

@@ -7,7 +7,9 @@
 #include <math.h>
 #include <string.h>
 
-struct quant_attr { int64_t axis, block_size, saturate, output_dtype; };
+struct quant_attr {
+    int64_t axis, block_size, saturate, output_dtype;
+};
 
 #define AT(member) offsetof(struct quant_attr, member)
 static const struct attr_spec quantize_attrs[] = {
@@ -63,8 +65,9 @@ static rill_status scale_check(struct infer *c)
 static rill_status quantize_infer(struct infer *c)
 {
     const struct quant_attr *a = c->attr;
-    enum dtype to = infer_has(c, IN_ZERO) ? c->in[IN_ZERO]->type : a->output_dtype
-        ? (enum dtype) a->output_dtype : DTYPE_U8;
+    enum dtype to = infer_has(c, IN_ZERO) ? c->in[IN_ZERO]->type
+        : a->output_dtype                 ? (enum dtype) a->output_dtype
+                                          : DTYPE_U8;
     TRY(elem_check_type(c, IN_X, TYPE_F32 | TYPE_I32));
     TRY(scale_check(c));
     if (a->output_dtype < 0 || a->output_dtype > DTYPE_DIM)
@@ -87,7 +90,9 @@ static rill_status dequantize_infer(struct infer *c)
 }
 
 /* Which scale element i takes: i / inner % n. */
-struct channel { int64_t inner, n; };
+struct channel {
+    int64_t inner, n;
+};
 
 static struct channel channel_of(const struct eval *e, unsigned input)
 {
@@ -206,9 +211,14 @@ static const struct op op_dequantize = {
 };
 
 static const struct op op_dynamic = {
-    .name = "DynamicQuantizeLinear", .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 3,
-        .infer = dynamic_infer,
-    .eval = dynamic_eval, .help = "x as u8 with the scale and zero of its own range",
+    .name = "DynamicQuantizeLinear",
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 3,
+    .infer = dynamic_infer,
+    .eval = dynamic_eval,
+    .help = "x as u8 with the scale and zero of its own range",
 };
 
 const struct op *const ops_quant[] = { &op_quantize, &op_dequantize, &op_dynamic, NULL };

@@ -31,8 +31,8 @@ static const size_t wide_bytes[] = { 4, 8, 8, 8 };
 /* The input's axes with those of length 1 dropped and neighbours of one kind merged. */
 struct reduce_args {
     int rank;
-    size_t n[RANK_MAX], step[RANK_MAX];     /* step: in the output, 0 along a reduced axis */
-    size_t count_in, count_out, reduced;    /* reduced: elements per output */
+    size_t n[RANK_MAX], step[RANK_MAX];  /* step: in the output, 0 along a reduced axis */
+    size_t count_in, count_out, reduced; /* reduced: elements per output */
     enum dtype type;
     enum wide wide;
     bool widen; /* the input is not in the wide type: it goes through scratch */
@@ -40,40 +40,40 @@ struct reduce_args {
 
 /* ---- folding rows: n elements onto one, or n onto n ---- */
 
-#define DEF_FOLD(NAME, C, EXPR)                                                                   \
-    static void NAME##_one(void *y, const void *x, size_t n)                                      \
-    {                                                                                             \
-        const C *p = x;                                                                           \
-        C a = *(C *) y;                                                                           \
-        for (size_t i = 0; i < n; i++) {                                                          \
-            const C v = p[i];                                                                     \
-            a = (EXPR);                                                                           \
-        }                                                                                         \
-        *(C *) y = a;                                                                             \
-    }                                                                                             \
-    static void NAME##_each(void *y, const void *x, size_t n)                                     \
-    {                                                                                             \
-        const C *p = x;                                                                           \
-        C *o = y;                                                                                 \
-        for (size_t i = 0; i < n; i++) {                                                          \
-            const C v = p[i], a = o[i];                                                           \
-            o[i] = (EXPR);                                                                        \
-        }                                                                                         \
+#define DEF_FOLD(NAME, C, EXPR)                                                                    \
+    static void NAME##_one(void *y, const void *x, size_t n)                                       \
+    {                                                                                              \
+        const C *p = x;                                                                            \
+        C a = *(C *) y;                                                                            \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const C v = p[i];                                                                      \
+            a = (EXPR);                                                                            \
+        }                                                                                          \
+        *(C *) y = a;                                                                              \
+    }                                                                                              \
+    static void NAME##_each(void *y, const void *x, size_t n)                                      \
+    {                                                                                              \
+        const C *p = x;                                                                            \
+        C *o = y;                                                                                  \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const C v = p[i], a = o[i];                                                            \
+            o[i] = (EXPR);                                                                         \
+        }                                                                                          \
     }
-#define FLOAT_FOLDS(S, C, ABS)                                                                    \
-    DEF_FOLD(sum_##S, C, a + v)                                                                   \
-    DEF_FOLD(abs_##S, C, a + ABS(v))                                                              \
-    DEF_FOLD(square_##S, C, a + v * v)                                                            \
-    DEF_FOLD(prod_##S, C, a * v)                                                                  \
-    DEF_FOLD(max_##S, C, v > a || v != v ? v : a)                                                 \
+#define FLOAT_FOLDS(S, C, ABS)                                                                     \
+    DEF_FOLD(sum_##S, C, a + v)                                                                    \
+    DEF_FOLD(abs_##S, C, a + ABS(v))                                                               \
+    DEF_FOLD(square_##S, C, a + v * v)                                                             \
+    DEF_FOLD(prod_##S, C, a *v)                                                                    \
+    DEF_FOLD(max_##S, C, v > a || v != v ? v : a)                                                  \
     DEF_FOLD(min_##S, C, v < a || v != v ? v : a)
 #define U(v) ((uint64_t) (v))
-#define INT_FOLDS(S, C, ABS)                                                                      \
-    DEF_FOLD(sum_##S, C, (C) (U(a) + U(v)))                                                       \
-    DEF_FOLD(abs_##S, C, (C) (U(a) + ABS(v)))                                                     \
-    DEF_FOLD(square_##S, C, (C) (U(a) + U(v) * U(v)))                                             \
-    DEF_FOLD(prod_##S, C, (C) (U(a) * U(v)))                                                      \
-    DEF_FOLD(max_##S, C, v > a ? v : a)                                                           \
+#define INT_FOLDS(S, C, ABS)                                                                       \
+    DEF_FOLD(sum_##S, C, (C) (U(a) + U(v)))                                                        \
+    DEF_FOLD(abs_##S, C, (C) (U(a) + ABS(v)))                                                      \
+    DEF_FOLD(square_##S, C, (C) (U(a) + U(v) * U(v)))                                              \
+    DEF_FOLD(prod_##S, C, (C) (U(a) * U(v)))                                                       \
+    DEF_FOLD(max_##S, C, v > a ? v : a)                                                            \
     DEF_FOLD(min_##S, C, v < a ? v : a)
 #define ABS_I64(v) (v < 0 ? 0 - U(v) : U(v))
 FLOAT_FOLDS(f32, float, fabsf)
@@ -82,37 +82,39 @@ INT_FOLDS(i64, int64_t, ABS_I64)
 INT_FOLDS(u64, uint64_t, U)
 
 typedef void fold_fn(void *y, const void *x, size_t n);
-#define FOLDS(S, form)                                                                            \
-    { sum_##S##form, abs_##S##form, square_##S##form, prod_##S##form, max_##S##form, min_##S##form }
+#define FOLDS(S, form)                                                                             \
+    {                                                                                              \
+        sum_##S##form, abs_##S##form, square_##S##form, prod_##S##form, max_##S##form,             \
+            min_##S##form                                                                          \
+    }
 static fold_fn *const fold_one[][FOLD_COUNT] = { FOLDS(f32, _one), FOLDS(f64, _one),
                                                  FOLDS(i64, _one), FOLDS(u64, _one) };
-static fold_fn *const fold_each[][FOLD_COUNT] = {
-    FOLDS(f32, _each), FOLDS(f64, _each), FOLDS(i64, _each), FOLDS(u64, _each)
-};
+static fold_fn *const fold_each[][FOLD_COUNT] = { FOLDS(f32, _each), FOLDS(f64, _each),
+                                                  FOLDS(i64, _each), FOLDS(u64, _each) };
 
 /* Eight rows of f32 at a time, each folded in its own order. */
 #define ROWS 8
-#define DEF_ROWS(NAME, EXPR)                                                                      \
-    static void NAME##_rows(float *y, const float *x, size_t rows, size_t n)                      \
-    {                                                                                             \
-        size_t r = 0;                                                                             \
-        for (; r + ROWS <= rows; r += ROWS) {                                                     \
-            float acc[ROWS];                                                                      \
-            memcpy(acc, y + r, sizeof acc);                                                       \
-            for (size_t i = 0; i < n; i++)                                                        \
-                for (size_t k = 0; k < ROWS; k++) {                                               \
-                    const float v = x[(r + k) * n + i], a = acc[k];                               \
-                    acc[k] = (EXPR);                                                              \
-                }                                                                                 \
-            memcpy(y + r, acc, sizeof acc);                                                       \
-        }                                                                                         \
-        for (; r < rows; r++)                                                                     \
-            NAME##_f32_one(y + r, x + r * n, n);                                                  \
+#define DEF_ROWS(NAME, EXPR)                                                                       \
+    static void NAME##_rows(float *y, const float *x, size_t rows, size_t n)                       \
+    {                                                                                              \
+        size_t r = 0;                                                                              \
+        for (; r + ROWS <= rows; r += ROWS) {                                                      \
+            float acc[ROWS];                                                                       \
+            memcpy(acc, y + r, sizeof acc);                                                        \
+            for (size_t i = 0; i < n; i++)                                                         \
+                for (size_t k = 0; k < ROWS; k++) {                                                \
+                    const float v = x[(r + k) * n + i], a = acc[k];                                \
+                    acc[k] = (EXPR);                                                               \
+                }                                                                                  \
+            memcpy(y + r, acc, sizeof acc);                                                        \
+        }                                                                                          \
+        for (; r < rows; r++)                                                                      \
+            NAME##_f32_one(y + r, x + r * n, n);                                                   \
     }
 DEF_ROWS(sum, a + v)
 DEF_ROWS(abs, a + fabsf(v))
 DEF_ROWS(square, a + v * v)
-DEF_ROWS(prod, a * v)
+DEF_ROWS(prod, a *v)
 DEF_ROWS(max, v > a || v != v ? v : a)
 DEF_ROWS(min, v < a || v != v ? v : a)
 typedef void rows_fn(float *y, const float *x, size_t rows, size_t n);
@@ -210,7 +212,7 @@ static void post_f64(const struct reduce_args *g, enum post post, double *y)
 /* t = e^(x - max of its output); an infinite max is not subtracted. Works on input order with
  * output places. */
 static void shifted_exp(const struct eval *e, const struct reduce_args *g, void *t, const void *x,
-    const void *top)
+                        const void *top)
 {
     size_t at[RANK_MAX] = { 0 }, place = 0;
     for (size_t i = 0; i < g->count_in; i++) {
@@ -327,7 +329,7 @@ static rill_status axes_mark(const struct node *n, rill_error *err, int64_t axis
     int a = axis_normalise(axis, rank);
     if (a < 0)
         return op_fail(err, RILL_UNSUPPORTED, n, "axis %lld does not exist in a tensor of rank %d",
-            (long long) axis, rank);
+                       (long long) axis, rank);
     marks[a] = true;
     return RILL_OK;
 }
@@ -424,7 +426,7 @@ static rill_status reduce_prepare(struct prep *c)
     g->wide = wide_of(d, g->type);
     g->widen = !wide_is(g->wide, g->type);
     size_t bytes = wide_bytes[g->wide], in = (g->count_in * bytes + 63) / 64 * 64,
-        out = (g->count_out * bytes + 63) / 64 * 64;
+           out = (g->count_out * bytes + 63) / 64 * 64;
     c->scratch_bytes = (g->widen ? in + out : 0) + (d->post == POST_LOGSUMEXP ? in + out : 0);
     c->args = g;
     c->kernel = g->step[g->rank - 1] ? "lanes" : "rows";
@@ -571,6 +573,7 @@ static const struct attr_spec arg_attrs[] = {
 };
 
 #define SIZES(f, start) .op.eval_dim = reduce_dim, .dim = f, .dim_start = start
+/* clang-format off */
 #define REDUCE_LIST(X)                                                                            \
     X(ReduceSum, FOLD_SUM, POST_NONE, TYPES_NUM, "sum", SIZES(dim_add, 0))                        \
     X(ReduceMean, FOLD_SUM, POST_MEAN, TYPES_NUM, "mean", .dim = NULL)                            \
@@ -582,25 +585,40 @@ static const struct attr_spec arg_attrs[] = {
     X(ReduceLogSum, FOLD_SUM, POST_LOG, TYPES_NUM, "logarithm of the sum", .dim = NULL)           \
     X(ReduceLogSumExp, FOLD_SUM, POST_LOGSUMEXP, TYPES_NUM, "logarithm of the sum of e^x", .dim = NULL) \
     X(ReduceSumSquare, FOLD_SQUARE, POST_NONE, TYPES_NUM, "sum of squares", .dim = NULL)
+/* clang-format on */
 
-#define X(id, how, then, set, words, ...)                                                         \
-    static const struct reduce_def def_##id = {                                                   \
-        .op = { .name = #id, .attrs = reduce_attrs, .attr_bytes = sizeof(struct reduce_attr), .min_in = 1, \
-            .max_in = 2,                                                                          \
-                .min_out = 1, .max_out = 1, .infer = reduce_infer, .prepare = reduce_prepare,     \
-                    .eval = reduce_eval,                                                          \
-                .help = words " over axes" },                                                     \
-        .fold = how, .post = then, .types = set, __VA_ARGS__ };
+#define X(id, how, then, set, words, ...)                                                          \
+    static const struct reduce_def def_##id = { .op = { .name = #id,                               \
+                                                        .attrs = reduce_attrs,                     \
+                                                        .attr_bytes = sizeof(struct reduce_attr),  \
+                                                        .min_in = 1,                               \
+                                                        .max_in = 2,                               \
+                                                        .min_out = 1,                              \
+                                                        .max_out = 1,                              \
+                                                        .infer = reduce_infer,                     \
+                                                        .prepare = reduce_prepare,                 \
+                                                        .eval = reduce_eval,                       \
+                                                        .help = words " over axes" },              \
+                                                .fold = how,                                       \
+                                                .post = then,                                      \
+                                                .types = set,                                      \
+                                                __VA_ARGS__ };
 REDUCE_LIST(X)
 #undef X
 
-#define ARG_OP(id, words, which)                                                                  \
-    static const struct arg_def def_##id = {                                                      \
-        .op = { .name = #id, .attrs = arg_attrs, .attr_bytes = sizeof(struct arg_attr), .min_in = 1, \
-            .max_in = 1,                                                                          \
-                .min_out = 1, .max_out = 1, .infer = arg_infer, .prepare = arg_prepare, .eval = arg_eval, \
-                .help = words },                                                                  \
-        .smallest = which }
+#define ARG_OP(id, words, which)                                                                   \
+    static const struct arg_def def_##id = { .op = { .name = #id,                                  \
+                                                     .attrs = arg_attrs,                           \
+                                                     .attr_bytes = sizeof(struct arg_attr),        \
+                                                     .min_in = 1,                                  \
+                                                     .max_in = 1,                                  \
+                                                     .min_out = 1,                                 \
+                                                     .max_out = 1,                                 \
+                                                     .infer = arg_infer,                           \
+                                                     .prepare = arg_prepare,                       \
+                                                     .eval = arg_eval,                             \
+                                                     .help = words },                              \
+                                             .smallest = which }
 ARG_OP(ArgMax, "index of the largest element along an axis; the first NaN wins", false);
 ARG_OP(ArgMin, "index of the smallest element along an axis; the first NaN wins", true);
 
@@ -608,5 +626,6 @@ const struct op *const ops_reduce[] = {
 #define X(id, ...) &def_##id.op,
     REDUCE_LIST(X)
 #undef X
-    &def_ArgMax.op, &def_ArgMin.op, NULL
+        & def_ArgMax.op,
+    &def_ArgMin.op, NULL
 };

@@ -7,8 +7,15 @@
 #include <string.h>
 
 enum resize_mode { RESIZE_NEAREST, RESIZE_LINEAR, RESIZE_CUBIC };
-enum coord_mode { COORD_HALF_PIXEL, COORD_HALF_PIXEL_SYMMETRIC, COORD_PYTORCH, COORD_ALIGN_CORNERS,
-                  COORD_ASYMMETRIC, COORD_CROP, COORD_TF_NEAREST };
+enum coord_mode {
+    COORD_HALF_PIXEL,
+    COORD_HALF_PIXEL_SYMMETRIC,
+    COORD_PYTORCH,
+    COORD_ALIGN_CORNERS,
+    COORD_ASYMMETRIC,
+    COORD_CROP,
+    COORD_TF_NEAREST
+};
 enum near_mode { NEAR_PREFER_FLOOR, NEAR_PREFER_CEIL, NEAR_FLOOR, NEAR_CEIL };
 enum ratio_policy { RATIO_STRETCH, RATIO_NOT_LARGER, RATIO_NOT_SMALLER };
 
@@ -154,8 +161,9 @@ static rill_status resize_infer(struct infer *c)
     infer_same(c, 0, IN_X);
     TRY(is_given(c, IN_SCALES) ? infer_scales(c, axes, n) : infer_sizes(c, axes, n));
     for (int i = 0; i < c->out[0].rank; i++)
-        if (dim_is_const(c->out[0].shape[i]) && (dim_value(c->out[0].shape[i]) < 0
-                || (dim_is(c->in[IN_X]->shape[i], 0) && !dim_is(c->out[0].shape[i], 0))))
+        if (dim_is_const(c->out[0].shape[i]) &&
+            (dim_value(c->out[0].shape[i]) < 0 ||
+             (dim_is(c->in[IN_X]->shape[i], 0) && !dim_is(c->out[0].shape[i], 0))))
             return infer_fail(c, "axis %d cannot become %lld long", i,
                               (long long) dim_value(c->out[0].shape[i]));
     return RILL_OK;
@@ -166,14 +174,14 @@ static rill_status resize_infer(struct infer *c)
 #define TAPS_MAX 4
 
 struct tap_row {
-    int64_t at[TAPS_MAX];       /* element along the axis */
+    int64_t at[TAPS_MAX]; /* element along the axis */
     double weight[TAPS_MAX];
-    bool outside;               /* of a cropped region: the output is the extrapolation value */
+    bool outside; /* of a cropped region: the output is the extrapolation value */
 };
 
 struct resize_axis {
-    int taps;                   /* 1, 2 or 4 */
-    struct tap_row *row;        /* one per output place */
+    int taps;            /* 1, 2 or 4 */
+    struct tap_row *row; /* one per output place */
 };
 
 struct resize_args {
@@ -183,7 +191,7 @@ struct resize_args {
 struct axis_map {
     const struct resize_attr *attr;
     int64_t in, out;
-    double scale, start, end;   /* start, end: of the region, as parts of the axis */
+    double scale, start, end; /* start, end: of the region, as parts of the axis */
 };
 
 static double symmetric_half(const struct axis_map *m, double x)
@@ -199,22 +207,16 @@ static double coordinate(const struct axis_map *m, double x)
     double last = (double) (m->in - 1),
            whole = m->scale * (double) m->in; /* length before rounding */
     switch ((enum coord_mode) m->attr->coord) {
-    case COORD_HALF_PIXEL_SYMMETRIC:
-        return symmetric_half(m, x);
-    case COORD_PYTORCH:
-        return m->out > 1 ? (x + 0.5) / m->scale - 0.5 : 0;
-    case COORD_ALIGN_CORNERS:
-        return m->out > 1 && whole > 1 ? x * last / (whole - 1) : 0;
-    case COORD_ASYMMETRIC:
-        return x / m->scale;
-    case COORD_TF_NEAREST:
-        return (x + 0.5) / m->scale;
+    case COORD_HALF_PIXEL_SYMMETRIC: return symmetric_half(m, x);
+    case COORD_PYTORCH: return m->out > 1 ? (x + 0.5) / m->scale - 0.5 : 0;
+    case COORD_ALIGN_CORNERS: return m->out > 1 && whole > 1 ? x * last / (whole - 1) : 0;
+    case COORD_ASYMMETRIC: return x / m->scale;
+    case COORD_TF_NEAREST: return (x + 0.5) / m->scale;
     case COORD_CROP:
         return m->out > 1 && whole > 1
             ? m->start * last + x * (m->end - m->start) * last / (whole - 1)
             : 0.5 * (m->start + m->end) * last;
-    default:
-        return (x + 0.5) / m->scale - 0.5;
+    default: return (x + 0.5) / m->scale - 0.5;
     }
 }
 
@@ -228,14 +230,10 @@ static double nearest(enum near_mode mode, double x)
     double low = floor(x);
     bool middle = x - low == 0.5;
     switch (mode) {
-    case NEAR_FLOOR:
-        return low;
-    case NEAR_CEIL:
-        return ceil(x);
-    case NEAR_PREFER_CEIL:
-        return floor(x + 0.5);
-    default:
-        return middle ? low : floor(x + 0.5);
+    case NEAR_FLOOR: return low;
+    case NEAR_CEIL: return ceil(x);
+    case NEAR_PREFER_CEIL: return floor(x + 0.5);
+    default: return middle ? low : floor(x + 0.5);
     }
 }
 
@@ -300,14 +298,14 @@ static rill_status resize_prepare(struct prep *c)
 {
     const struct resize_attr *a = c->attr;
     const struct tensor *x = c->in[IN_X], *y = c->out[0], *scales = given(c, IN_SCALES),
-        *roi = given(c, IN_ROI);
+                        *roi = given(c, IN_ROI);
     struct resize_args *args = arena_new(c->arena, struct resize_args);
     int axes[RANK_MAX], n;
     if (!args)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     resize_axes(a, x->rank, axes, &n);
-    if ((scales && !scales->data) || (a->coord == COORD_CROP && (!roi || !roi->data
-        || tensor_count(roi) != 2 * n)))
+    if ((scales && !scales->data) ||
+        (a->coord == COORD_CROP && (!roi || !roi->data || tensor_count(roi) != 2 * n)))
         return prep_fail(
             c, "its scales and region must be constants, two numbers of a region for each axis");
     for (int i = 0; i < x->rank; i++) {

@@ -11,19 +11,29 @@
 static const char *const weights[] = { "f32", "i16", NULL };
 static const char *const directions[] = { "forward", "reverse", "bidirectional", NULL };
 
-#define COMMON_ATTRS                                                                                                 \
-    { .name = "activation_alpha", .kind = ATTR_FLOATS, .offset = offsetof(struct rnn_attr, alpha) },                 \
-    { .name = "activation_beta", .kind = ATTR_FLOATS, .offset = offsetof(struct rnn_attr, beta) },                   \
-    { .name = "activations", .kind = ATTR_STRINGS, .offset = offsetof(struct rnn_attr, activations) },               \
-    { .name = "clip", .kind = ATTR_FLOAT, .offset = offsetof(struct rnn_attr, clip) },                               \
-    { .name = "direction", .kind = ATTR_CHOICE, .offset = offsetof(struct rnn_attr, direction), .choices = directions }, \
-    { .name = "hidden_size", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, hidden_size) },                   \
-    { .name = "layout", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, layout) },                             \
-    { .name = "weights",                                                                                             \
-      .kind = ATTR_CHOICE,                                                                                           \
-      .offset = offsetof(struct rnn_attr, weights),                                                                  \
-      .choices = weights,                                                                                            \
-      .own = true }
+#define COMMON_ATTRS                                                                               \
+    { .name = "activation_alpha",                                                                  \
+      .kind = ATTR_FLOATS,                                                                         \
+      .offset = offsetof(struct rnn_attr, alpha) },                                                \
+        { .name = "activation_beta",                                                               \
+          .kind = ATTR_FLOATS,                                                                     \
+          .offset = offsetof(struct rnn_attr, beta) },                                             \
+        { .name = "activations",                                                                   \
+          .kind = ATTR_STRINGS,                                                                    \
+          .offset = offsetof(struct rnn_attr, activations) },                                      \
+        { .name = "clip", .kind = ATTR_FLOAT, .offset = offsetof(struct rnn_attr, clip) },         \
+        { .name = "direction",                                                                     \
+          .kind = ATTR_CHOICE,                                                                     \
+          .offset = offsetof(struct rnn_attr, direction),                                          \
+          .choices = directions },                                                                 \
+        { .name = "hidden_size",                                                                   \
+          .kind = ATTR_INT,                                                                        \
+          .offset = offsetof(struct rnn_attr, hidden_size) },                                      \
+        { .name = "layout", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, layout) },       \
+    {                                                                                              \
+        .name = "weights", .kind = ATTR_CHOICE, .offset = offsetof(struct rnn_attr, weights),      \
+        .choices = weights, .own = true                                                            \
+    }
 
 static const struct attr_spec rnn_attrs[] = { COMMON_ATTRS, { 0 } };
 
@@ -41,7 +51,11 @@ static const struct attr_spec lstm_attrs[] = {
     { 0 },
 };
 
-static const struct { enum cell cell; int gates, n_acts; const char *acts[3]; } cells[] = {
+static const struct {
+    enum cell cell;
+    int gates, n_acts;
+    const char *acts[3];
+} cells[] = {
     [CELL_RNN] = { CELL_RNN, 1, 1, { "Tanh" } },
     [CELL_GRU] = { CELL_GRU, 3, 2, { "Sigmoid", "Tanh" } },
     [CELL_LSTM] = { CELL_LSTM, 4, 3, { "Sigmoid", "Tanh", "Tanh" } },
@@ -161,9 +175,18 @@ static rill_status cell_infer(struct infer *c, enum cell cell)
     return RILL_OK;
 }
 
-static rill_status rnn_infer(struct infer *c) { return cell_infer(c, CELL_RNN); }
-static rill_status gru_infer(struct infer *c) { return cell_infer(c, CELL_GRU); }
-static rill_status lstm_infer(struct infer *c) { return cell_infer(c, CELL_LSTM); }
+static rill_status rnn_infer(struct infer *c)
+{
+    return cell_infer(c, CELL_RNN);
+}
+static rill_status gru_infer(struct infer *c)
+{
+    return cell_infer(c, CELL_GRU);
+}
+static rill_status lstm_infer(struct infer *c)
+{
+    return cell_infer(c, CELL_LSTM);
+}
 
 bool rnn_attr_is_plain(const struct rnn_attr *a, enum cell cell)
 {
@@ -238,7 +261,12 @@ static rill_status sizes_check(struct prep *c, const struct rnn *g)
 {
     int64_t d = g->dirs, h = g->hidden, outer = g->batch_major ? g->batch : d,
             inner = g->batch_major ? d : g->batch;
-    const struct { unsigned input; int rank; int64_t want[3]; const char *words; } rows[] = {
+    const struct {
+        unsigned input;
+        int rank;
+        int64_t want[3];
+        const char *words;
+    } rows[] = {
         { IN_W, 3, { d, g->n, g->inputs }, "W" },
         { IN_R, 3, { d, g->n, h }, "R" },
         { IN_B, 2, { d, 2 * g->n }, "B" },
@@ -313,9 +341,18 @@ static rill_status cell_prepare(struct prep *c, enum cell cell)
     return RILL_OK;
 }
 
-static rill_status rnn_prepare(struct prep *c) { return cell_prepare(c, CELL_RNN); }
-static rill_status gru_prepare(struct prep *c) { return cell_prepare(c, CELL_GRU); }
-static rill_status lstm_prepare(struct prep *c) { return cell_prepare(c, CELL_LSTM); }
+static rill_status rnn_prepare(struct prep *c)
+{
+    return cell_prepare(c, CELL_RNN);
+}
+static rill_status gru_prepare(struct prep *c)
+{
+    return cell_prepare(c, CELL_GRU);
+}
+static rill_status lstm_prepare(struct prep *c)
+{
+    return cell_prepare(c, CELL_LSTM);
+}
 
 /* ---- one step of one sequence ---- */
 
@@ -325,8 +362,8 @@ struct step_ctx {
     const struct kern *k;
     const struct weights *w;
     const struct rnn_act *act;
-    const float *peephole;      /* i, o, f; NULL: none */
-    float *gate, *tmp;          /* [n], [3 * hidden] */
+    const float *peephole; /* i, o, f; NULL: none */
+    float *gate, *tmp;     /* [n], [3 * hidden] */
 };
 
 static void clip(const struct step_ctx *s, float *x, size_t n)
@@ -382,7 +419,7 @@ static void gates_lstm(const struct step_ctx *s, float *h, float *cell)
         f[q] += p[2 * n + q] * cell[q];
     }
     clip(s, i, n);
-    clip(s, f, 2 * n);      /* f and c; o once it has its peephole */
+    clip(s, f, 2 * n); /* f and c; o once it has its peephole */
     activate(s, 0, i, i, n);
     activate(s, 0, f, f, n);
     activate(s, 1, c, c, n);
@@ -527,7 +564,7 @@ struct many {
     const struct rnn *g;
     const struct eval *e[OP_MANY_MAX];
     unsigned n;
-    size_t tmp, h, cell;        /* floats from the gates */
+    size_t tmp, h, cell; /* floats from the gates */
 };
 
 static struct step_ctx many_ctx(const struct many *m, unsigned i, int64_t b)

@@ -14,24 +14,24 @@ struct rnn_attr {
     struct attr_floats alpha, beta;
     struct attr_strings activations;
     float clip;
-    int direction, weights;     /* weights: enum rnn_weights */
+    int direction, weights; /* weights: enum rnn_weights */
     int64_t hidden_size, input_forget, layout, linear_before_reset;
 };
 
 struct weights {
-    const float *w, *r, *rn;        /* packed; rn: the candidate's recurrent part of a GRU */
-    const float *bias, *bias_rn;    /* of the projection; of the candidate's recurrent product */
+    const float *w, *r, *rn;     /* packed; rn: the candidate's recurrent part of a GRU */
+    const float *bias, *bias_rn; /* of the projection; of the candidate's recurrent product */
 };
 
 struct rnn {
     enum cell cell;
-    int64_t dirs, steps, batch, inputs, hidden, gates, n;   /* n = gates * hidden */
+    int64_t dirs, steps, batch, inputs, hidden, gates, n; /* n = gates * hidden */
     bool batch_major;
     struct rnn_act act[2][3];
-    struct weights weights[2];      /* used when the file's weights are constants */
+    struct weights weights[2]; /* used when the file's weights are constants */
     bool packed;
     size_t w_floats, r_floats, rn_floats, bias_floats;
-    struct kern_cell small;         /* hidden 0: not one */
+    struct kern_cell small; /* hidden 0: not one */
     struct kern_cell_seq
         seq[2]; /* hidden 0: not one; one of each direction, packed where weights are constants */
     const float *seq_w[2];
@@ -79,9 +79,9 @@ void rnn_biases(const struct rnn *g, const struct rnn_attr *a, const float *b, f
 
 /* Cells with the standard activations and nothing that changes their equations run in one kernel;
  * there is one for small cells, and one for others. */
-bool        rnn_is_plain(const struct prep *c, const struct rnn *g);
+bool rnn_is_plain(const struct prep *c, const struct rnn *g);
 rill_status rnn_plain_prepare(struct prep *c, struct rnn *g);
-void        rnn_small_eval(const struct eval *e, const struct rnn *g);
-void        rnn_seq_eval(const struct eval *e, const struct rnn *g);
-void        rnn_seq_eval_many(const struct eval *e, unsigned n);
+void rnn_small_eval(const struct eval *e, const struct rnn *g);
+void rnn_seq_eval(const struct eval *e, const struct rnn *g);
+void rnn_seq_eval_many(const struct eval *e, unsigned n);
 #endif

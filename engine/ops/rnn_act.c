@@ -4,31 +4,33 @@
 #include <math.h>
 #include <strings.h>
 
-#define KERNEL(name)                                                                                              \
-    static void act_##name(const struct rnn_act *a, const struct kern *k, float *y, const float *x, size_t n)     \
-    {                                                                                                             \
-        (void) a;                                                                                                 \
-        k->name##_f32(y, x, n);                                                                                   \
+#define KERNEL(name)                                                                               \
+    static void act_##name(const struct rnn_act *a, const struct kern *k, float *y,                \
+                           const float *x, size_t n)                                               \
+    {                                                                                              \
+        (void) a;                                                                                  \
+        k->name##_f32(y, x, n);                                                                    \
     }
 KERNEL(sigmoid)
 KERNEL(tanh)
 KERNEL(relu)
 #undef KERNEL
 
-#define EACH(name, expr)                                                                                          \
-    static void act_##name(const struct rnn_act *a, const struct kern *k, float *y, const float *x, size_t n)     \
-    {                                                                                                             \
-        (void) k;                                                                                                 \
-        (void) a;                                                                                                 \
-        for (size_t i = 0; i < n; i++) {                                                                          \
-            float v = x[i];                                                                                       \
-            y[i] = (expr);                                                                                        \
-        }                                                                                                         \
+#define EACH(name, expr)                                                                           \
+    static void act_##name(const struct rnn_act *a, const struct kern *k, float *y,                \
+                           const float *x, size_t n)                                               \
+    {                                                                                              \
+        (void) k;                                                                                  \
+        (void) a;                                                                                  \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            float v = x[i];                                                                        \
+            y[i] = (expr);                                                                         \
+        }                                                                                          \
     }
-EACH(affine, a->alpha * v + a->beta)
+EACH(affine, a->alpha *v + a->beta)
 EACH(leaky, v < 0 ? a->alpha * v : v)
 EACH(threshold, v >= a->alpha ? v : 0)
-EACH(hard_sigmoid, fminf(fmaxf(a->alpha * v + a->beta, 0), 1))
+EACH(hard_sigmoid, fminf(fmaxf(a->alpha *v + a->beta, 0), 1))
 EACH(softsign, v / (1 + fabsf(v)))
 #undef EACH
 
@@ -55,7 +57,7 @@ static void act_softplus(const struct rnn_act *a, const struct kern *k, float *y
                          size_t n)
 {
     (void) a;
-    for (size_t i = 0; i < n; i++) {        /* max(x, 0) + log(1 + e^-|x|) does not overflow */
+    for (size_t i = 0; i < n; i++) { /* max(x, 0) + log(1 + e^-|x|) does not overflow */
         float v = x[i], e = -fabsf(v);
         k->exp_f32(&e, &e, 1);
         e += 1;

@@ -6,8 +6,7 @@
 
 /* y may be x */
 struct rnn_act {
-    void (*run)(const struct rnn_act *a, const struct kern *k, float *y, const float *x,
-                size_t n);
+    void (*run)(const struct rnn_act *a, const struct kern *k, float *y, const float *x, size_t n);
     float alpha, beta;
 };
 

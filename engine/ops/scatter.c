@@ -9,7 +9,10 @@ enum reduction { RED_NONE, RED_ADD, RED_MUL, RED_MIN, RED_MAX };
 
 static const char *const reductions[] = { "none", "add", "mul", "min", "max", NULL };
 
-struct scatter_attr { int64_t axis; int reduction; };
+struct scatter_attr {
+    int64_t axis;
+    int reduction;
+};
 
 static const struct attr_spec elements_attrs[] = {
     { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct scatter_attr, axis) },
@@ -177,8 +180,13 @@ static void nd_eval(const struct eval *e)
 
 /* Known coordinates become runs of elements that lie in a row on both sides: cache updates of
  * streaming nets. */
-struct nd_run { int64_t to, from, n; };
-struct nd_runs { struct nd_run *run; int64_t n; };
+struct nd_run {
+    int64_t to, from, n;
+};
+struct nd_runs {
+    struct nd_run *run;
+    int64_t n;
+};
 
 static rill_status nd_prepare(struct prep *c)
 {

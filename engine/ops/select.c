@@ -6,11 +6,13 @@
 
 #include <string.h>
 
-#define NO_AXIS INT64_MIN       /* an attribute that is absent */
+#define NO_AXIS INT64_MIN /* an attribute that is absent */
 
 /* ---- Trilu ---- */
 
-struct trilu_attr { int64_t upper; };
+struct trilu_attr {
+    int64_t upper;
+};
 
 static const struct attr_spec trilu_attrs[] = {
     { .name = "upper", .kind = ATTR_INT, .offset = offsetof(struct trilu_attr, upper), .def_i = 1 },
@@ -21,8 +23,9 @@ static rill_status trilu_infer(struct infer *c)
 {
     if (c->in[0]->rank < 2)
         return infer_fail(c, "wants matrices, input 0 has rank %d", c->in[0]->rank);
-    if (infer_has(c, 1) && (c->in[1]->type != DTYPE_I64 || c->in[1]->rank > 1
-                            || (c->in[1]->rank == 1 && !dim_is(c->in[1]->shape[0], 1))))
+    if (infer_has(c, 1) &&
+        (c->in[1]->type != DTYPE_I64 || c->in[1]->rank > 1 ||
+         (c->in[1]->rank == 1 && !dim_is(c->in[1]->shape[0], 1))))
         return infer_fail(c, "input 1, the diagonal, must be one i64");
     if (c->in[0]->type == DTYPE_DIM)
         return infer_fail(c, "symbolic sizes are not supported");
@@ -34,13 +37,13 @@ static void trilu_eval(const struct eval *e)
 {
     const struct tensor *x = e->in[0];
     bool upper = ((const struct trilu_attr *) e->attr)->upper != 0;
-    int64_t rows = x->dim[x->rank - 2], cols = x->dim[x->rank - 1], k = e->n_in > 1 && e->x[1]
-        ? *(const int64_t *) e->x[1] : 0;
+    int64_t rows = x->dim[x->rank - 2], cols = x->dim[x->rank - 1],
+            k = e->n_in > 1 && e->x[1] ? *(const int64_t *) e->x[1] : 0;
     int64_t n = cols ? tensor_count(x) / cols : 0;
     size_t bytes = dtype_bytes(x->type);
     k = k > cols ? cols : k < -rows ? -rows : k;
     for (int64_t i = 0; i < n; i++) {
-        int64_t edge = i % rows + k + !upper;           /* first column kept (upper), or dropped */
+        int64_t edge = i % rows + k + !upper; /* first column kept (upper), or dropped */
         edge = edge < 0 ? 0 : edge > cols ? cols : edge;
         int64_t from = upper ? edge : 0, to = upper ? cols : edge;
         char *y = (char *) e->y[0] + (size_t) (i * cols) * bytes;
@@ -66,7 +69,9 @@ static const struct op op_trilu = {
 
 /* ---- OneHot ---- */
 
-struct onehot_attr { int64_t axis; };
+struct onehot_attr {
+    int64_t axis;
+};
 
 static const struct attr_spec onehot_attrs[] = {
     { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct onehot_attr, axis), .def_i = -1 },
@@ -127,7 +132,9 @@ static const struct op op_onehot = {
 
 /* ---- ReverseSequence ---- */
 
-struct reverse_attr { int64_t batch_axis, time_axis; };
+struct reverse_attr {
+    int64_t batch_axis, time_axis;
+};
 
 static const struct attr_spec reverse_attrs[] = {
     { .name = "batch_axis",
@@ -163,7 +170,7 @@ static void reverse_eval(const struct eval *e)
     tensor_strides(x, strides);
     for (int64_t i = 0; i < n; i++) {
         int64_t at = i / strides[t] % x->dim[t],
-            length = ((const int64_t *) e->x[1])[i / strides[b] % x->dim[b]];
+                length = ((const int64_t *) e->x[1])[i / strides[b] % x->dim[b]];
         if (length < 0 || length > x->dim[t])
             eval_fault(e, FAULT_LENGTH, length, x->dim[t]);
         length = length > x->dim[t] ? x->dim[t] : length;
@@ -204,8 +211,8 @@ static rill_status nonzero_infer(struct infer *c)
             c, "the size of its output depends on data that is not known before running");
     for (int64_t i = 0, n = tensor_count(x); i < n; i++)
         found += is_nonzero(x, x->data, i);
-    infer_shape(c, 0, DTYPE_I64, 2, (const struct dim *[]) { dim_int(c->dims, x->rank),
-                dim_int(c->dims, found) });
+    infer_shape(c, 0, DTYPE_I64, 2,
+                (const struct dim *[]) { dim_int(c->dims, x->rank), dim_int(c->dims, found) });
     return RILL_OK;
 }
 
@@ -224,13 +231,21 @@ static void nonzero_eval(const struct eval *e)
 }
 
 static const struct op op_nonzero = {
-    .name = "NonZero", .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1, .infer = nonzero_infer,
-    .eval = nonzero_eval, .help = "places of the elements that are not zero, one column each",
+    .name = "NonZero",
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = nonzero_infer,
+    .eval = nonzero_eval,
+    .help = "places of the elements that are not zero, one column each",
 };
 
 /* ---- Compress ---- */
 
-struct compress_attr { int64_t axis; };
+struct compress_attr {
+    int64_t axis;
+};
 
 static const struct attr_spec compress_attrs[] = {
     { .name = "axis",

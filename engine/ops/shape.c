@@ -14,7 +14,9 @@ static rill_status no_memory(struct infer *c)
 
 /* ---- Shape, Size: values, known as soon as the input's shape is ---- */
 
-struct shape_attr { int64_t start, end; };
+struct shape_attr {
+    int64_t start, end;
+};
 
 static const struct attr_spec shape_attrs[] = {
     { .name = "start", .kind = ATTR_INT, .offset = offsetof(struct shape_attr, start) },
@@ -96,7 +98,9 @@ static const struct dim *volume(struct infer *c, const struct dim *const *d, int
     return n;
 }
 
-struct reshape_attr { int64_t allowzero; };
+struct reshape_attr {
+    int64_t allowzero;
+};
 
 static const struct attr_spec reshape_attrs[] = {
     { .name = "allowzero", .kind = ATTR_INT, .offset = offsetof(struct reshape_attr, allowzero) },
@@ -194,7 +198,9 @@ static rill_status reshape_infer(struct infer *c)
     return RILL_OK;
 }
 
-struct axis_attr { int64_t axis; };
+struct axis_attr {
+    int64_t axis;
+};
 
 static const struct attr_spec flatten_attrs[] = {
     { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct axis_attr, axis), .def_i = 1 },
@@ -321,7 +327,9 @@ static void copy_eval(const struct eval *e)
 
 /* ---- ConstantOfShape, Range, EyeLike ---- */
 
-struct value_attr { const struct tensor *value; };
+struct value_attr {
+    const struct tensor *value;
+};
 
 static const struct attr_spec value_attrs[] = {
     { .name = "value", .kind = ATTR_TENSOR, .offset = offsetof(struct value_attr, value) },
@@ -419,7 +427,7 @@ static rill_status range_infer(struct infer *c)
         if (floats && dim_is_const(n))
             return infer_fail(
                 c, "a range of floats from a symbolic size is as long as a symbolic size");
-        sizes = !floats && dim_is_const(n);     /* so many of them; else as many numbers as come */
+        sizes = !floats && dim_is_const(n); /* so many of them; else as many numbers as come */
     } else {
         int64_t steps = range_steps(v[0], v[1], v[2]);
         if (steps < 0)
@@ -436,11 +444,13 @@ static void range_eval(const struct eval *e)
     const struct tensor *y = e->out[0];
     for (int64_t i = 0; i < y->dim[0]; i++)
         if (dtype_is_float(y->type))
-            tensor_set_f64(y, e->y[0], i, tensor_get_f64(e->in[0], e->x[0], 0) +
-                                              (double) i * tensor_get_f64(e->in[2], e->x[2], 0));
+            tensor_set_f64(y, e->y[0], i,
+                           tensor_get_f64(e->in[0], e->x[0], 0) +
+                               (double) i * tensor_get_f64(e->in[2], e->x[2], 0));
         else
-            tensor_set_f64(y, e->y[0], i, (double) (tensor_get_i64(e->in[0], e->x[0], 0) +
-                                                    i * tensor_get_i64(e->in[2], e->x[2], 0)));
+            tensor_set_f64(y, e->y[0], i,
+                           (double) (tensor_get_i64(e->in[0], e->x[0], 0) +
+                                     i * tensor_get_i64(e->in[2], e->x[2], 0)));
 }
 
 static void range_dim(const struct eval *e, struct dims *ds)
@@ -451,7 +461,9 @@ static void range_dim(const struct eval *e, struct dims *ds)
         y[i] = dim_add(ds, start, dim_mul_int(ds, step, i));
 }
 
-struct eye_attr { int64_t k, dtype; };
+struct eye_attr {
+    int64_t k, dtype;
+};
 
 static const struct attr_spec eye_attrs[] = {
     { .name = "dtype", .kind = ATTR_INT, .offset = offsetof(struct eye_attr, dtype) },
@@ -483,13 +495,28 @@ static void eye_eval(const struct eval *e)
 
 /* ---- table ---- */
 
-#define VIEW(id, text, spec, bytes, max, fn, words)                                                          \
-    static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = 1,         \
-                                       .max_in = max, .min_out = 1, .max_out = 1, .flags = OP_VIEW,           \
-                                       .infer = fn, .eval = view_eval, .help = words }
-#define MAKE(id, text, spec, bytes, n, fn, run, words)                                                       \
-    static const struct op op_##id = { .name = text, .attrs = spec, .attr_bytes = bytes, .min_in = n,         \
-                                       .max_in = n, .min_out = 1, .max_out = 1, .infer = fn, .eval = run,     \
+#define VIEW(id, text, spec, bytes, max, fn, words)                                                \
+    static const struct op op_##id = { .name = text,                                               \
+                                       .attrs = spec,                                              \
+                                       .attr_bytes = bytes,                                        \
+                                       .min_in = 1,                                                \
+                                       .max_in = max,                                              \
+                                       .min_out = 1,                                               \
+                                       .max_out = 1,                                               \
+                                       .flags = OP_VIEW,                                           \
+                                       .infer = fn,                                                \
+                                       .eval = view_eval,                                          \
+                                       .help = words }
+#define MAKE(id, text, spec, bytes, n, fn, run, words)                                             \
+    static const struct op op_##id = { .name = text,                                               \
+                                       .attrs = spec,                                              \
+                                       .attr_bytes = bytes,                                        \
+                                       .min_in = n,                                                \
+                                       .max_in = n,                                                \
+                                       .min_out = 1,                                               \
+                                       .max_out = 1,                                               \
+                                       .infer = fn,                                                \
+                                       .eval = run,                                                \
                                        .help = words }
 
 VIEW(reshape, "Reshape", reshape_attrs, sizeof(struct reshape_attr), 2, reshape_infer,
@@ -518,8 +545,15 @@ MAKE(eye, "EyeLike", eye_attrs, sizeof(struct eye_attr), 1, eye_infer, eye_eval,
      "ones on a diagonal");
 
 static const struct op op_expand = {
-    .name = "Expand", .min_in = 2, .max_in = 2, .min_out = 1, .max_out = 1, .infer = expand_infer,
-    .prepare = expand_prepare, .eval = copy_eval, .help = "repeats axes of size 1",
+    .name = "Expand",
+    .min_in = 2,
+    .max_in = 2,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = expand_infer,
+    .prepare = expand_prepare,
+    .eval = copy_eval,
+    .help = "repeats axes of size 1",
 };
 
 const struct op *const ops_shape[] = {

@@ -35,7 +35,9 @@ static rill_status no_memory(struct prep *c)
 
 /* ---- RFFT, IRFFT: rows of the last axis ---- */
 
-struct rfft_attr { int64_t n; };
+struct rfft_attr {
+    int64_t n;
+};
 
 static const struct attr_spec rfft_attrs[] = {
     { .name = "n", .kind = ATTR_INT, .offset = offsetof(struct rfft_attr, n) },
@@ -44,9 +46,9 @@ static const struct attr_spec rfft_attrs[] = {
 
 struct rfft_args {
     struct kern_rfft fft;
-    size_t rows, in_floats, out_floats;     /* a row of each */
-    size_t keep_floats; /* of an input row; the rest up to used_floats is zero */
-    size_t used_floats;                     /* what the transform reads */
+    size_t rows, in_floats, out_floats; /* a row of each */
+    size_t keep_floats;                 /* of an input row; the rest up to used_floats is zero */
+    size_t used_floats;                 /* what the transform reads */
     size_t work_floats;
 };
 
@@ -161,7 +163,9 @@ static void irfft_eval(const struct eval *e)
 
 /* ---- DFT: any axis, real or complex ---- */
 
-struct dft_attr { int64_t inverse, onesided; };
+struct dft_attr {
+    int64_t inverse, onesided;
+};
 
 static const struct attr_spec dft_attrs[] = {
     { .name = "inverse", .kind = ATTR_INT, .offset = offsetof(struct dft_attr, inverse) },
@@ -171,8 +175,8 @@ static const struct attr_spec dft_attrs[] = {
 
 struct dft_args {
     struct kern_fft fft;
-    size_t outer, inner;        /* before and after the axis, without the last one */
-    size_t parts;               /* 1 real, 2 complex */
+    size_t outer, inner; /* before and after the axis, without the last one */
+    size_t parts;        /* 1 real, 2 complex */
     size_t in_points, keep, bins, work_floats;
     bool inverse;
     double *turn; /* cos and sin of 2 pi k / n, k < n: short transforms; NULL otherwise */
@@ -342,7 +346,9 @@ static void dft_eval(const struct eval *e)
 
 /* ---- STFT ---- */
 
-struct stft_attr { int64_t onesided; };
+struct stft_attr {
+    int64_t onesided;
+};
 
 static const struct attr_spec stft_attrs[] = {
     { .name = "onesided",
@@ -357,7 +363,7 @@ enum { STFT_SIGNAL, STFT_STEP, STFT_WINDOW, STFT_LENGTH };
 struct stft_args {
     struct kern_fft fft;
     struct kern_rfft rfft;
-    bool real;                  /* rfft, straight into the output: real samples, half of the bins */
+    bool real; /* rfft, straight into the output: real samples, half of the bins */
     size_t batch, samples, parts, frames, step, bins;
 };
 
@@ -399,9 +405,10 @@ static rill_status stft_infer(struct infer *c)
     const struct dim *frames =
         dim_add_int(c->dims, dim_div_int(c->dims, dim_sub(c->dims, x->shape[1], length), step), 1);
     int64_t points = dim_value(length);
-    infer_shape(c, 0, DTYPE_F32, 4, (const struct dim *[]) { x->shape[0],
-                dim_max(c->dims, dim_int(c->dims, 0), frames),
-                dim_int(c->dims, a->onesided ? points / 2 + 1 : points), dim_int(c->dims, 2) });
+    infer_shape(c, 0, DTYPE_F32, 4,
+                (const struct dim *[]) { x->shape[0], dim_max(c->dims, dim_int(c->dims, 0), frames),
+                                         dim_int(c->dims, a->onesided ? points / 2 + 1 : points),
+                                         dim_int(c->dims, 2) });
     return RILL_OK;
 }
 
@@ -477,7 +484,10 @@ static void stft_eval(const struct eval *e)
 
 /* ---- windows ---- */
 
-struct window_attr { int64_t periodic; int type; };
+struct window_attr {
+    int64_t periodic;
+    int type;
+};
 
 static const char *const window_types[] = { "f32", "f64", "f16", "bf16", NULL };
 static const enum dtype window_dtypes[] = { DTYPE_F32, DTYPE_F64, DTYPE_F16, DTYPE_BF16 };
@@ -521,16 +531,29 @@ static void window_fill(const struct eval *e, double a0, double a1, double a2)
     }
 }
 
-static void hann_eval(const struct eval *e) { window_fill(e, 0.5, 0.5, 0); }
-static void hamming_eval(const struct eval *e) { window_fill(e, 25.0 / 46, 21.0 / 46, 0); }
-static void blackman_eval(const struct eval *e) { window_fill(e, 0.42, 0.5, 0.08); }
+static void hann_eval(const struct eval *e)
+{
+    window_fill(e, 0.5, 0.5, 0);
+}
+static void hamming_eval(const struct eval *e)
+{
+    window_fill(e, 25.0 / 46, 21.0 / 46, 0);
+}
+static void blackman_eval(const struct eval *e)
+{
+    window_fill(e, 0.42, 0.5, 0.08);
+}
 
 /* ---- MelWeightMatrix: [dft_length/2+1, bins] ---- */
 
-struct mel_attr { int type; };
+struct mel_attr {
+    int type;
+};
 
 static const struct attr_spec mel_attrs[] = {
-    { .name = "output_datatype", .kind = ATTR_CHOICE, .offset = offsetof(struct mel_attr, type),
+    { .name = "output_datatype",
+      .kind = ATTR_CHOICE,
+      .offset = offsetof(struct mel_attr, type),
       .choices = window_types },
     { 0 },
 };
@@ -665,10 +688,19 @@ static void complex_mul_eval(const struct eval *e)
 
 /* ---- table ---- */
 
-#define OP(ID, NAME, ATTRS, ATTR_BYTES, MIN, MAX, STEM, PREPARE, EVAL, HELP)                                   \
-    static const struct op op_##ID = {                                                                         \
-        .name = NAME, .attrs = ATTRS, .attr_bytes = ATTR_BYTES, .min_in = MIN, .max_in = MAX, .min_out = 1,    \
-        .max_out = 1, .infer = STEM##_infer, .prepare = PREPARE, .eval = EVAL, .help = HELP,                   \
+#define OP(ID, NAME, ATTRS, ATTR_BYTES, MIN, MAX, STEM, PREPARE, EVAL, HELP)                       \
+    static const struct op op_##ID = {                                                             \
+        .name = NAME,                                                                              \
+        .attrs = ATTRS,                                                                            \
+        .attr_bytes = ATTR_BYTES,                                                                  \
+        .min_in = MIN,                                                                             \
+        .max_in = MAX,                                                                             \
+        .min_out = 1,                                                                              \
+        .max_out = 1,                                                                              \
+        .infer = STEM##_infer,                                                                     \
+        .prepare = PREPARE,                                                                        \
+        .eval = EVAL,                                                                              \
+        .help = HELP,                                                                              \
     };
 
 OP(rfft, "RFFT", rfft_attrs, sizeof(struct rfft_attr), 1, 1, rfft, rfft_prepare, rfft_eval,

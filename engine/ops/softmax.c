@@ -11,7 +11,7 @@ struct softmax_attr {
 };
 
 struct softmax_args {
-    size_t outer, n, inner;     /* the axis has n elements, `inner` apart */
+    size_t outer, n, inner; /* the axis has n elements, `inner` apart */
 };
 
 enum softmax_form { SOFTMAX, LOG_SOFTMAX, HARDMAX };
@@ -188,7 +188,7 @@ static rill_status softmax_infer(struct infer *c)
     TRY(elem_check_type(c, 0, TYPES_FLOAT));
     if (c->in[0]->rank && axis_normalise(a->axis, c->in[0]->rank) < 0)
         return infer_fail(c, "axis %lld does not exist in a tensor of rank %d", (long long) a->axis,
-            c->in[0]->rank);
+                          c->in[0]->rank);
     infer_same(c, 0, 0);
     return RILL_OK;
 }
@@ -244,12 +244,19 @@ static const struct attr_spec softmax_attrs[] = { { .name = "axis",
                                                     .def_i = -1 },
                                                   { 0 } };
 
-#define SOFTMAX_OP(id, op_name, which, words)                                                     \
-    static const struct softmax_def id = {                                                        \
-        .op = { .name = op_name, .attrs = softmax_attrs, .attr_bytes = sizeof(struct softmax_attr), .min_in = 1, \
-                .max_in = 1, .min_out = 1, .max_out = 1, .infer = softmax_infer, .prepare = softmax_prepare, \
-                .eval = softmax_eval, .help = words },                                            \
-        .form = which }
+#define SOFTMAX_OP(id, op_name, which, words)                                                      \
+    static const struct softmax_def id = { .op = { .name = op_name,                                \
+                                                   .attrs = softmax_attrs,                         \
+                                                   .attr_bytes = sizeof(struct softmax_attr),      \
+                                                   .min_in = 1,                                    \
+                                                   .max_in = 1,                                    \
+                                                   .min_out = 1,                                   \
+                                                   .max_out = 1,                                   \
+                                                   .infer = softmax_infer,                         \
+                                                   .prepare = softmax_prepare,                     \
+                                                   .eval = softmax_eval,                           \
+                                                   .help = words },                                \
+                                           .form = which }
 SOFTMAX_OP(softmax_def, "Softmax", SOFTMAX, "e^x divided by its sum along an axis");
 SOFTMAX_OP(log_softmax_def, "LogSoftmax", LOG_SOFTMAX, "logarithm of Softmax");
 SOFTMAX_OP(hardmax_def, "Hardmax", HARDMAX, "1 at the first largest element along an axis, else 0");

@@ -21,9 +21,9 @@ enum then_how then_how(int64_t kind, int rank, const int64_t *dim, int out_rank,
         full = dim[i] == out[i];
     if (full)
         return THEN_FULL;
-    int channel = axis - (out_rank - rank);     /* the operand's axis of channels */
+    int channel = axis - (out_rank - rank); /* the operand's axis of channels */
     bool per = channel >= 0 && dim[channel] == out[axis] && dims_all_one(dim, 0, channel) &&
-               dims_all_one(dim, channel + 1, rank);
+        dims_all_one(dim, channel + 1, rank);
     return per ? THEN_CHANNEL : THEN_NOT;
 }
 

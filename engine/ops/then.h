@@ -11,10 +11,10 @@
 
 enum then_kind { THEN_ADD, THEN_MUL, THEN_PRELU, THEN_RELU, THEN_SIGMOID, THEN_TANH, THEN_KINDS };
 
-#define THEN_ATTR   "then"
-#define THEN_MAX    6       /* stages */
-#define THEN_IN_MAX 4       /* inputs of them */
-#define THEN_IN     3       /* the first of them */
+#define THEN_ATTR "then"
+#define THEN_MAX 6    /* stages */
+#define THEN_IN_MAX 4 /* inputs of them */
+#define THEN_IN 3     /* the first of them */
 
 static inline bool then_takes_input(int64_t kind)
 {
@@ -31,7 +31,11 @@ enum then_how then_how(int64_t kind, int rank, const int64_t *dim, int out_rank,
 struct then {
     unsigned n;
     int64_t images, channels, places; /* of the output: all groups' channels, places of a channel */
-    struct { int kind; enum then_how how; unsigned in; } stage[THEN_MAX];
+    struct {
+        int kind;
+        enum then_how how;
+        unsigned in;
+    } stage[THEN_MAX];
 };
 
 /* Checks stages and their inputs against out[0], which must be set. */

@@ -16,7 +16,7 @@ struct topk_args {
 };
 
 struct topk_item {
-    uint64_t key;           /* larger is better */
+    uint64_t key; /* larger is better */
     int64_t at;
 };
 
@@ -27,7 +27,7 @@ static uint64_t key_of(const struct tensor *t, const void *x, int64_t i)
         return ((const uint64_t *) x)[i];
     if (!dtype_is_float(t->type))
         return (uint64_t) tensor_get_i64(t, x, i) ^ 1ull << 63;
-    double v = tensor_get_f64(t, x, i) + 0.0;       /* -0 equals 0 */
+    double v = tensor_get_f64(t, x, i) + 0.0; /* -0 equals 0 */
     if (isnan(v))
         return UINT64_MAX;
     uint64_t u;
@@ -109,7 +109,7 @@ static rill_status topk_infer(struct infer *c)
     int axis = axis_normalise(a->axis, c->in[0]->rank);
     if (axis < 0)
         return infer_fail(c, "axis %lld does not exist in a tensor of rank %d", (long long) a->axis,
-            c->in[0]->rank);
+                          c->in[0]->rank);
     const struct dim *k, *n = c->in[0]->shape[axis];
     unsigned count;
     TRY(infer_dims(c, 1, &k, 1, &count));

@@ -16,24 +16,25 @@ struct unary_attr {
 typedef void f32_fn(const struct kern *k, const struct unary_attr *a, float *y, const float *x,
                     size_t n);
 typedef double f64_fn(const struct unary_attr *a, double x);
-typedef void   int_fn(void *y, const void *x, size_t n);
+typedef void int_fn(void *y, const void *x, size_t n);
 
 struct unary_def {
     struct op op;
     unsigned types;
-    f32_fn *f32;                /* NULL: through `own`, rounded once */
-    f64_fn *own;                /* for f32, in double, same on every machine */
-    f64_fn *f64;                /* for f64 */
+    f32_fn *f32; /* NULL: through `own`, rounded once */
+    f64_fn *own; /* for f32, in double, same on every machine */
+    f64_fn *f64; /* for f64 */
     int_fn *const *ints;
 };
 
 /* ---- f32: kernels, and loops around them ---- */
 
-#define KERN1(NAME, SLOT)                                                                         \
-    static void NAME(const struct kern *k, const struct unary_attr *a, float *y, const float *x, size_t n) \
-    {                                                                                             \
-        (void) a;                                                                                 \
-        k->SLOT(y, x, n);                                                                         \
+#define KERN1(NAME, SLOT)                                                                          \
+    static void NAME(const struct kern *k, const struct unary_attr *a, float *y, const float *x,   \
+                     size_t n)                                                                     \
+    {                                                                                              \
+        (void) a;                                                                                  \
+        k->SLOT(y, x, n);                                                                          \
     }
 KERN1(f32_exp, exp_f32)
 KERN1(f32_log, log_f32)
@@ -43,26 +44,28 @@ KERN1(f32_sqrt, sqrt_f32)
 KERN1(f32_relu, relu_f32)
 KERN1(f32_erf, erf_f32)
 
-#define LOOP1(NAME, EXPR)                                                                         \
-    static void NAME(const struct kern *k, const struct unary_attr *a, float *y, const float *x, size_t n) \
-    {                                                                                             \
-        (void) k;                                                                                 \
-        (void) a;                                                                                 \
-        for (size_t i = 0; i < n; i++) {                                                          \
-            const float v = x[i];                                                                 \
-            y[i] = (EXPR);                                                                        \
-        }                                                                                         \
+#define LOOP1(NAME, EXPR)                                                                          \
+    static void NAME(const struct kern *k, const struct unary_attr *a, float *y, const float *x,   \
+                     size_t n)                                                                     \
+    {                                                                                              \
+        (void) k;                                                                                  \
+        (void) a;                                                                                  \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const float v = x[i];                                                                  \
+            y[i] = (EXPR);                                                                         \
+        }                                                                                          \
     }
 /* The same with the attributes in c, which y cannot alias. */
-#define LOOP_ATTR(NAME, EXPR)                                                                     \
-    static void NAME(const struct kern *k, const struct unary_attr *a, float *y, const float *x, size_t n) \
-    {                                                                                             \
-        (void) k;                                                                                 \
-        const struct unary_attr c = *a;                                                           \
-        for (size_t i = 0; i < n; i++) {                                                          \
-            const float v = x[i];                                                                 \
-            y[i] = (EXPR);                                                                        \
-        }                                                                                         \
+#define LOOP_ATTR(NAME, EXPR)                                                                      \
+    static void NAME(const struct kern *k, const struct unary_attr *a, float *y, const float *x,   \
+                     size_t n)                                                                     \
+    {                                                                                              \
+        (void) k;                                                                                  \
+        const struct unary_attr c = *a;                                                            \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const float v = x[i];                                                                  \
+            y[i] = (EXPR);                                                                         \
+        }                                                                                          \
     }
 LOOP1(f32_abs, fabsf(v))
 LOOP1(f32_neg, -v)
@@ -74,7 +77,7 @@ LOOP1(f32_sign, v > 0 ? 1.0f : v < 0 ? -1.0f : v == 0 ? 0.0f : v)
 LOOP_ATTR(f32_leaky, v < 0 ? v * c.alpha : v)
 LOOP_ATTR(f32_thresholded, v > c.alpha ? v : v != v ? v : 0.0f)
 LOOP1(f32_softsign, v / (1 + fabsf(v)))
-LOOP_ATTR(f32_shrink, v < -c.lambd ? v + c.bias : v > c.lambd ? v - c.bias : 0.0f)
+LOOP_ATTR(f32_shrink, v<-c.lambd ? v + c.bias : v> c.lambd ? v - c.bias : 0.0f)
 
 static inline float unit_clamp(float v)
 {
@@ -82,27 +85,28 @@ static inline float unit_clamp(float v)
     return v > 1 ? 1 : v;
 }
 
-LOOP_ATTR(f32_hard_sigmoid, unit_clamp(v * c.alpha + c.beta))
-LOOP1(f32_hard_swish, v * unit_clamp(v * (1.0f / 6) + 0.5f))
+LOOP_ATTR(f32_hard_sigmoid, unit_clamp(v *c.alpha + c.beta))
+LOOP1(f32_hard_swish, v *unit_clamp(v *(1.0f / 6) + 0.5f))
 
 /* Runs BEFORE on each element v into t, a kernel over t, then AFTER with v and t. */
-#define KERN_BETWEEN(NAME, BEFORE, SLOT, AFTER)                                                   \
-    static void NAME(const struct kern *k, const struct unary_attr *a, float *y, const float *x, size_t n) \
-    {                                                                                             \
-        (void) a;                                                                                 \
-        float buf[CHUNK];                                                                         \
-        for (size_t at = 0; at < n; at += CHUNK) {                                                \
-            size_t m = n - at < CHUNK ? n - at : CHUNK;                                           \
-            for (size_t i = 0; i < m; i++) {                                                      \
-                const float v = x[at + i];                                                        \
-                buf[i] = (BEFORE);                                                                \
-            }                                                                                     \
-            k->SLOT(buf, buf, m);                                                                 \
-            for (size_t i = 0; i < m; i++) {                                                      \
-                const float v = x[at + i], t = buf[i];                                            \
-                y[at + i] = (AFTER);                                                              \
-            }                                                                                     \
-        }                                                                                         \
+#define KERN_BETWEEN(NAME, BEFORE, SLOT, AFTER)                                                    \
+    static void NAME(const struct kern *k, const struct unary_attr *a, float *y, const float *x,   \
+                     size_t n)                                                                     \
+    {                                                                                              \
+        (void) a;                                                                                  \
+        float buf[CHUNK];                                                                          \
+        for (size_t at = 0; at < n; at += CHUNK) {                                                 \
+            size_t m = n - at < CHUNK ? n - at : CHUNK;                                            \
+            for (size_t i = 0; i < m; i++) {                                                       \
+                const float v = x[at + i];                                                         \
+                buf[i] = (BEFORE);                                                                 \
+            }                                                                                      \
+            k->SLOT(buf, buf, m);                                                                  \
+            for (size_t i = 0; i < m; i++) {                                                       \
+                const float v = x[at + i], t = buf[i];                                             \
+                y[at + i] = (AFTER);                                                               \
+            }                                                                                      \
+        }                                                                                          \
     }
 
 /* e^v - 1 where t = e^v: a series near 0, where the difference would cancel. */
@@ -124,10 +128,10 @@ KERN_BETWEEN(f32_celu, v < 0 ? v / a->alpha : 0, exp_f32,
              v < 0 ? a->alpha * exp_minus_1(v / a->alpha, t) : v)
 KERN_BETWEEN(f32_gelu_erf, v * 0.70710678f, erf_f32, 0.5f * v * (1 + t))
 KERN_BETWEEN(f32_gelu_tanh, 0.79788456f * (v + 0.044715f * v * v * v), tanh_f32, 0.5f * v * (1 + t))
-KERN_BETWEEN(f32_swish, v * a->alpha, sigmoid_f32, v * t)
+KERN_BETWEEN(f32_swish, v * a->alpha, sigmoid_f32, v *t)
 
 /* v * tanh(log(1 + e^v)) as a quotient of polynomials in t = e^v. */
-KERN_BETWEEN(f32_mish, v < 20 ? v : 20, exp_f32, v > 20 ? v : v * (t * (t + 2)) / (t * (t + 2) + 2))
+KERN_BETWEEN(f32_mish, v<20 ? v : 20, exp_f32, v> 20 ? v : v *(t *(t + 2)) / (t * (t + 2) + 2))
 
 static void f32_gelu(const struct kern *k, const struct unary_attr *a, float *y, const float *x,
                      size_t n)
@@ -159,11 +163,11 @@ static void f32_softplus(const struct kern *k, const struct unary_attr *a, float
 
 /* ---- in double ---- */
 
-#define F64(NAME, EXPR)                                                                           \
-    static double NAME(const struct unary_attr *a, double x)                                      \
-    {                                                                                             \
-        (void) a;                                                                                 \
-        return (EXPR);                                                                            \
+#define F64(NAME, EXPR)                                                                            \
+    static double NAME(const struct unary_attr *a, double x)                                       \
+    {                                                                                              \
+        (void) a;                                                                                  \
+        return (EXPR);                                                                             \
     }
 F64(own_sin, fm_sin(x))
 F64(own_cos, fm_cos(x))
@@ -180,17 +184,18 @@ F64(d_tanh, tanh(x))
 F64(d_relu, x < 0 ? 0 : x)
 F64(d_leaky, x < 0 ? x * a->alpha : x)
 F64(d_elu, x < 0 ? a->alpha * expm1(x) : x)
-F64(d_selu, a->gamma * (x < 0 ? a->alpha * expm1(x) : x))
+F64(d_selu, a->gamma *(x < 0 ? a->alpha * expm1(x) : x))
 F64(d_celu, x < 0 ? a->alpha * expm1(x / a->alpha) : x)
 F64(d_thresholded, x > a->alpha || x != x ? x : 0)
 F64(d_hard_sigmoid, x != x ? x : fmin(fmax(x * a->alpha + a->beta, 0), 1))
-F64(d_hard_swish, x * fmin(fmax(x / 6 + 0.5, 0), 1))
+F64(d_hard_swish, x *fmin(fmax(x / 6 + 0.5, 0), 1))
 F64(d_softplus, fmax(x, 0) + log1p(exp(-fabs(x))))
 F64(d_softsign, x / (1 + fabs(x)))
 F64(d_erf, erf(x))
-F64(d_gelu, a->approximate ? 0.5 * x * (1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
-                           : 0.5 * x * (1 + erf(x * 0.7071067811865476)))
-F64(d_mish, x * tanh(fmax(x, 0) + log1p(exp(-fabs(x)))))
+F64(d_gelu,
+    a->approximate ? 0.5 * x *(1 + tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))
+                   : 0.5 * x * (1 + erf(x * 0.7071067811865476)))
+F64(d_mish, x *tanh(fmax(x, 0) + log1p(exp(-fabs(x)))))
 F64(d_swish, x / (1 + exp(-x * a->alpha)))
 F64(d_reciprocal, 1 / x)
 F64(d_floor, floor(x))
@@ -208,27 +213,27 @@ F64(d_cosh, cosh(x))
 F64(d_asinh, asinh(x))
 F64(d_acosh, acosh(x))
 F64(d_atanh, atanh(x))
-F64(d_shrink, x < -a->lambd ? x + a->bias : x > a->lambd ? x - a->bias : 0)
+F64(d_shrink, x<-a->lambd ? x + a->bias : x> a->lambd ? x - a->bias : 0)
 
 /* ---- integers ---- */
 
-#define INT_LOOP(NAME, C, EXPR)                                                                   \
-    static void NAME(void *y, const void *x, size_t n)                                            \
-    {                                                                                             \
-        const C *p = x;                                                                           \
-        C *o = y;                                                                                 \
-        for (size_t i = 0; i < n; i++) {                                                          \
-            const C v = p[i];                                                                     \
-            o[i] = (C) (EXPR);                                                                    \
-        }                                                                                         \
+#define INT_LOOP(NAME, C, EXPR)                                                                    \
+    static void NAME(void *y, const void *x, size_t n)                                             \
+    {                                                                                              \
+        const C *p = x;                                                                            \
+        C *o = y;                                                                                  \
+        for (size_t i = 0; i < n; i++) {                                                           \
+            const C v = p[i];                                                                      \
+            o[i] = (C) (EXPR);                                                                     \
+        }                                                                                          \
     }
-#define DEF_ABS(T, C, op)  INT_LOOP(abs_##T, C, v < 0 ? 0 - (uint64_t) v : (uint64_t) v)
+#define DEF_ABS(T, C, op) INT_LOOP(abs_##T, C, v < 0 ? 0 - (uint64_t) v : (uint64_t) v)
 #define DEF_UABS(T, C, op) INT_LOOP(abs_##T, C, v)
-#define DEF_NEG(T, C, op)  INT_LOOP(neg_##T, C, 0 - (uint64_t) v)
+#define DEF_NEG(T, C, op) INT_LOOP(neg_##T, C, 0 - (uint64_t) v)
 #define DEF_SIGN(T, C, op) INT_LOOP(sign_##T, C, (v > 0) - (v < 0))
 #define DEF_USIGN(T, C, op) INT_LOOP(sign_##T, C, v != 0)
 #define DEF_RELU(T, C, op) INT_LOOP(relu_##T, C, v < 0 ? 0 : v)
-#define DEF_NOT(T, C, op)  INT_LOOP(bitnot_##T, C, ~(uint64_t) v)
+#define DEF_NOT(T, C, op) INT_LOOP(bitnot_##T, C, ~(uint64_t) v)
 #define ELEM_INTS(X, op) ELEM_SIGNED(X, op) ELEM_UNSIGNED(X, op)
 ELEM_SIGNED(DEF_ABS, _)
 ELEM_UNSIGNED(DEF_UABS, _)
@@ -259,7 +264,11 @@ static const struct dim *dim_abs(struct dims *ds, const struct dim *d)
 {
     return dim_max(ds, d, dim_neg(ds, d));
 }
-static const struct dim *dim_same(struct dims *ds, const struct dim *d) { (void) ds; return d; }
+static const struct dim *dim_same(struct dims *ds, const struct dim *d)
+{
+    (void) ds;
+    return d;
+}
 static const struct dim *dim_not(struct dims *ds, const struct dim *d)
 {
     return dim_eq(ds, d, dim_int(ds, 0));
@@ -270,7 +279,7 @@ static const struct dim *dim_relu(struct dims *ds, const struct dim *d)
 }
 
 static void unary_dims(const struct eval *e, struct dims *ds,
-                       const struct dim *(*f)(struct dims *, const struct dim *))
+                       const struct dim *(*f)(struct dims *, const struct dim *) )
 {
     const struct dim **y = e->y[0];
     size_t n = (size_t) tensor_count(e->out[0]);
@@ -278,11 +287,26 @@ static void unary_dims(const struct eval *e, struct dims *ds,
         y[i] = f(ds, elem_dim_at(ds, e->in[0], e->x[0], i));
 }
 
-static void neg_dim(const struct eval *e, struct dims *ds)  { unary_dims(e, ds, dim_neg); }
-static void abs_dim(const struct eval *e, struct dims *ds)  { unary_dims(e, ds, dim_abs); }
-static void same_dim(const struct eval *e, struct dims *ds) { unary_dims(e, ds, dim_same); }
-static void not_dim(const struct eval *e, struct dims *ds)  { unary_dims(e, ds, dim_not); }
-static void relu_dim(const struct eval *e, struct dims *ds) { unary_dims(e, ds, dim_relu); }
+static void neg_dim(const struct eval *e, struct dims *ds)
+{
+    unary_dims(e, ds, dim_neg);
+}
+static void abs_dim(const struct eval *e, struct dims *ds)
+{
+    unary_dims(e, ds, dim_abs);
+}
+static void same_dim(const struct eval *e, struct dims *ds)
+{
+    unary_dims(e, ds, dim_same);
+}
+static void not_dim(const struct eval *e, struct dims *ds)
+{
+    unary_dims(e, ds, dim_not);
+}
+static void relu_dim(const struct eval *e, struct dims *ds)
+{
+    unary_dims(e, ds, dim_relu);
+}
 
 /* ---- infer, prepare, eval ---- */
 
@@ -306,7 +330,10 @@ static rill_status unary_infer(struct infer *c)
 /* The kernel that f32 goes through; other loops are plain C. */
 static const char *kernel_of(const struct unary_def *d, enum dtype t)
 {
-    static const struct { f32_fn *f32; const char *name; } kernels[] = {
+    static const struct {
+        f32_fn *f32;
+        const char *name;
+    } kernels[] = {
         { f32_exp, "exp_f32" },
         { f32_log, "log_f32" },
         { f32_sigmoid, "sigmoid_f32" },
@@ -431,7 +458,9 @@ static void isinf_eval(const struct eval *e)
     {                                                                                              \
         .name = #member, .kind = ATTR_FLOAT, AT(member), .def_f = value                            \
     }
+/* clang-format off */
 #define ATTRS(name, ...) static const struct attr_spec name##_attrs[] = { __VA_ARGS__, { 0 } }
+/* clang-format on */
 ATTRS(leaky, FLOAT_ATTR(alpha, 0.01f));
 ATTRS(alpha_1, FLOAT_ATTR(alpha, 1));
 ATTRS(selu, FLOAT_ATTR(alpha, 1.67326319217681884765625f),
@@ -448,11 +477,12 @@ ATTRS(gelu,
 #define PLAIN                                                                                      \
     .op.infer = unary_infer, .op.prepare = unary_prepare, .op.eval = unary_eval,                   \
     .op.flags = OP_POINTWISE
-#define FN(name)    PLAIN, .f32 = f32_##name, .f64 = d_##name
-#define OWN(name)   PLAIN, .own = own_##name, .f64 = d_##name
-#define LIBM(name)  PLAIN, .own = d_##name, .f64 = d_##name
-#define TEST(fn)    .op.infer = test_infer, .op.eval = fn, .op.flags = OP_POINTWISE
+#define FN(name) PLAIN, .f32 = f32_##name, .f64 = d_##name
+#define OWN(name) PLAIN, .own = own_##name, .f64 = d_##name
+#define LIBM(name) PLAIN, .own = d_##name, .f64 = d_##name
+#define TEST(fn) .op.infer = test_infer, .op.eval = fn, .op.flags = OP_POINTWISE
 
+/* clang-format off */
 #define UNARY_LIST(X)                                                                             \
     X(Abs, TYPES_NUM, "absolute value", FN(abs), .ints = abs_ints, .op.eval_dim = abs_dim)        \
     X(Neg, TYPES_FLOAT | TYPES_SIGNED, "-x", FN(neg), .ints = neg_ints, .op.eval_dim = neg_dim)   \
@@ -498,11 +528,17 @@ ATTRS(gelu,
     X(IsInf, TYPES_FLOAT, "true where infinite", TEST(isinf_eval), WITH(isinf))                   \
     X(Identity, TYPES_ANY | TYPE_DIM, "the input", .op.infer = identity_infer, .op.eval = identity_eval, \
       .op.flags = OP_VIEW | OP_POINTWISE)
+/* clang-format on */
 
-#define X(id, set, words, ...)                                                                    \
-    static const struct unary_def def_##id = {                                                    \
-        .op = { .name = #id, .min_in = 1, .max_in = 1, .min_out = 1, .max_out = 1, .help = words }, \
-        .types = set, __VA_ARGS__ };
+#define X(id, set, words, ...)                                                                     \
+    static const struct unary_def def_##id = { .op = { .name = #id,                                \
+                                                       .min_in = 1,                                \
+                                                       .max_in = 1,                                \
+                                                       .min_out = 1,                               \
+                                                       .max_out = 1,                               \
+                                                       .help = words },                            \
+                                               .types = set,                                       \
+                                               __VA_ARGS__ };
 UNARY_LIST(X)
 #undef X
 
@@ -510,5 +546,5 @@ const struct op *const ops_unary[] = {
 #define X(id, ...) &def_##id.op,
     UNARY_LIST(X)
 #undef X
-    NULL
+        NULL
 };

@@ -7,7 +7,9 @@
 
 #define NO_AXIS INT64_MIN
 
-struct unique_attr { int64_t axis, sorted; };
+struct unique_attr {
+    int64_t axis, sorted;
+};
 
 static const struct attr_spec unique_attrs[] = {
     { .name = "axis",
@@ -136,7 +138,7 @@ static void groups_make(const struct slices *s, bool sorted, int64_t *order, int
     if (sorted)
         return;
     n = 0;
-    for (int64_t i = 0; i < s->n; i++) {        /* a slice whose first is itself starts a group */
+    for (int64_t i = 0; i < s->n; i++) { /* a slice whose first is itself starts a group */
         if (group[i] == i) {
             order[i] = n;
             first[n++] = i;
@@ -150,7 +152,7 @@ static void unique_eval(const struct eval *e)
     const struct unique_attr *a = e->attr;
     struct slices s = slices_of(e->in[0], e->x[0], a->axis);
     int64_t *list = e->scratch, *order = slices_sort(&s, list, list + s.n), *first = list + 2 * s.n,
-        *group = first + s.n;
+            *group = first + s.n;
     groups_make(&s, a->sorted != 0, order, first, group);
     struct slices y = slices_of(e->out[0], e->y[0], a->axis == NO_AXIS ? 0 : a->axis);
     size_t bytes = dtype_bytes(s.t->type), row = (size_t) s.inner * bytes;

@@ -27,13 +27,14 @@ void view_copy_init(struct view_copy *v, int rank, const int64_t *dim, const int
     }
 }
 
-#define ROW(type)                                                                                       \
-    static void row_##type(void *to, const void *from, int64_t n, int64_t to_stride, int64_t from_stride) \
-    {                                                                                                   \
-        type *t = to;                                                                                   \
-        const type *f = from;                                                                           \
-        for (int64_t i = 0; i < n; i++)                                                                 \
-            t[i * to_stride] = f[i * from_stride];                                                      \
+#define ROW(type)                                                                                  \
+    static void row_##type(void *to, const void *from, int64_t n, int64_t to_stride,               \
+                           int64_t from_stride)                                                    \
+    {                                                                                              \
+        type *t = to;                                                                              \
+        const type *f = from;                                                                      \
+        for (int64_t i = 0; i < n; i++)                                                            \
+            t[i * to_stride] = f[i * from_stride];                                                 \
     }
 ROW(uint8_t)
 ROW(uint16_t)

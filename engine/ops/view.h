@@ -5,12 +5,12 @@
 #include "engine/tensor.h"
 
 struct view_copy {
-    int rank;                                   /* after merging what lies in a row on both sides */
+    int rank; /* after merging what lies in a row on both sides */
     int64_t dim[RANK_MAX + 1];
     int64_t from[RANK_MAX + 1],
-        to[RANK_MAX + 1]; /* strides in elements; 0 repeats, negative walks back */
-    int64_t from_at, to_at;                     /* offset of the first element */
-    size_t bytes;                               /* of an element: 1, 2, 4 or 8 */
+        to[RANK_MAX + 1];   /* strides in elements; 0 repeats, negative walks back */
+    int64_t from_at, to_at; /* offset of the first element */
+    size_t bytes;           /* of an element: 1, 2, 4 or 8 */
 };
 
 /* rank at most RANK_MAX + 1. */

@@ -90,8 +90,8 @@ rill_status window_weights_read(struct infer *c, int64_t kernel[WINDOW_AXES_MAX]
 
 rill_status window_bias_check(struct infer *c, const struct dim *cout)
 {
-    if (infer_has(c, 2) && (c->in[2]->rank != 1 || c->in[2]->shape[0] != cout ||
-                            c->in[2]->type != DTYPE_F32))
+    if (infer_has(c, 2) &&
+        (c->in[2]->rank != 1 || c->in[2]->shape[0] != cout || c->in[2]->type != DTYPE_F32))
         return infer_fail(c, "the bias must be f32[%lld]", (long long) dim_value(cout));
     return RILL_OK;
 }

@@ -25,7 +25,7 @@ struct window_attr {
 
 /* Checked and filled in. */
 struct window {
-    int axes;                   /* spatial axes */
+    int axes; /* spatial axes */
     int64_t kernel[WINDOW_AXES_MAX], stride[WINDOW_AXES_MAX], dilation[WINDOW_AXES_MAX];
     int64_t before[WINDOW_AXES_MAX], after[WINDOW_AXES_MAX];
 };
@@ -34,7 +34,7 @@ struct window {
  * 1. */
 struct window3 {
     int64_t in[3], out[3], kernel[3], stride[3], dilation[3], before[3], after[3];
-    int64_t n_in, n_out, n_kernel;      /* products of the first three */
+    int64_t n_in, n_out, n_kernel; /* products of the first three */
 };
 
 void window3_set(struct window3 *ret, const struct window *w, const struct tensor *x,

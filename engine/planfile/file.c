@@ -16,7 +16,7 @@
 
 #define FORMAT 5
 #define PARTS_BYTES_MAX ((uint64_t) 256 << 20)
-#define FILE_BYTES_MAX  ((uint64_t) 8 << 30)
+#define FILE_BYTES_MAX ((uint64_t) 8 << 30)
 #define AGAIN "compile it again with: rill compile MODEL -o FILE.rill"
 
 static const char magic[8] = { 'R', 'I', 'L', 'L', 'P', 'L', 'A', 'N' };
@@ -30,7 +30,7 @@ struct header {
     uint64_t file_bytes, data_offset, data_bytes;
     uint64_t part_bytes[PLANFILE_PARTS];
     uint64_t parts_hash, data_hash;
-    uint64_t header_hash;       /* of all before it; last */
+    uint64_t header_hash; /* of all before it; last */
 };
 
 static uint64_t header_hash(const struct header *h)
@@ -292,7 +292,7 @@ static rill_status file_write(const char *path, const struct header *h, const st
     if (fd < 0)
         return err_set(err, RILL_IO, "%.300s: %s", beside, strerror(errno));
     bool fine = all_write(fd, h, sizeof *h) && all_write(fd, body->data, body->n) &&
-                all_write(fd, data->data, data->n) && fsync(fd) == 0;
+        all_write(fd, data->data, data->n) && fsync(fd) == 0;
     fine = close(fd) == 0 && fine;
     fine = fine && rename(beside, path) == 0;
     int why = errno;

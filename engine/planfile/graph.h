@@ -22,7 +22,7 @@ rill_status planfile_graph_write(struct record *to, struct record *data, const s
 
 /* The blocks that p packed, and the list of them as plan_from_graph wants it: made in the reader's
  * arena. */
-void         planfile_packs_write(struct record *to, struct record *data, const struct packs *p);
+void planfile_packs_write(struct record *to, struct record *data, const struct packs *p);
 rill_status planfile_packs_read(struct record_reader *from, const unsigned char *data,
                                 size_t data_bytes, const struct pack **ret, uint32_t *ret_n,
                                 rill_error *reterr);
@@ -35,7 +35,7 @@ struct graph_source {
     /* what stands for constants that are kept in packed form only; of zeros_bytes */
     const void *zeros;
     size_t zeros_bytes;
-    const struct op *(*op_find)(const char *name);      /* NULL: no such op */
+    const struct op *(*op_find)(const char *name); /* NULL: no such op */
     struct dims *dims;
 };
 

@@ -84,7 +84,7 @@ static const void *mapped_take(struct reader *d, size_t bytes)
         record_wrong(d->r, "constants are larger than what they were packed to");
         return NULL;
     }
-    d->zeros_taken += bytes;        /* each its own: constants of one address count as one */
+    d->zeros_taken += bytes; /* each its own: constants of one address count as one */
     return (const unsigned char *) d->s->zeros + at;
 }
 
@@ -95,7 +95,7 @@ static void const_read(struct reader *d, struct tensor *t)
         return;
     size_t bytes = tensor_bytes(t);
     if (const_is_mapped(t->type, bytes)) {
-        t->data = (void *) (uintptr_t) mapped_take(d, bytes);      /* read only */
+        t->data = (void *) (uintptr_t) mapped_take(d, bytes); /* read only */
         return;
     }
     const void *from = record_take_bytes(d->r, bytes);
@@ -359,7 +359,7 @@ static rill_status node_read(struct reader *d, struct half *h, uint32_t number, 
     n->out = list_read(d, h->g, true, &n->n_out);
     TRY(reader_status(d));
     TRY(inputs_check(d, h, n->in, n->n_in));
-    bool made = !op_find(n->op->name);      /* only passes make it, and they want all it gives */
+    bool made = !op_find(n->op->name); /* only passes make it, and they want all it gives */
     if (!any_there(n->out, n->n_out) || (made && !all_there(n->out, n->n_out)))
         return malformed(d, "a node writes nothing");
     TRY(op_check_arity_made(n, d->err));

@@ -7,7 +7,7 @@
 
 struct writer {
     struct record *data, consts, nodes;
-    const struct tensor **list;         /* the constants so far */
+    const struct tensor **list; /* the constants so far */
     uint32_t n, cap;
     const struct plan *plan;
     rill_error *err;
@@ -60,8 +60,9 @@ static void const_write(struct writer *w, const struct tensor *t)
 
 static bool const_same(const struct tensor *a, const struct tensor *b)
 {
-    return a == b || (a->data == b->data && b->data && a->type == b->type && a->rank == b->rank &&
-                      !memcmp(a->dim, b->dim, (size_t) b->rank * sizeof *b->dim));
+    return a == b ||
+        (a->data == b->data && b->data && a->type == b->type && a->rank == b->rank &&
+         !memcmp(a->dim, b->dim, (size_t) b->rank * sizeof *b->dim));
 }
 
 static rill_status const_number(struct writer *w, const struct tensor *t, uint32_t *ret)

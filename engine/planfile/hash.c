@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define LANES 4
-#define ODD   0x9e3779b97f4a7c15ull
+#define ODD 0x9e3779b97f4a7c15ull
 
 static uint64_t word(const unsigned char *p)
 {

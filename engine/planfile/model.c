@@ -7,9 +7,14 @@
 #define PORTS_MAX 4096
 
 /* Of rill_sink_opts. */
-static const struct { size_t offset; bool is_text; } sink_fields[] = {
+static const struct {
+    size_t offset;
+    bool is_text;
+} sink_fields[] = {
+/* clang-format off */
 #define NUMBER(field) { offsetof(rill_sink_opts, field), false }
 #define TEXT(field) { offsetof(rill_sink_opts, field), true }
+    /* clang-format on */
     NUMBER(kind),        TEXT(tokens),      TEXT(words),           TEXT(ignore),
     NUMBER(scores),      NUMBER(units),     NUMBER(rule1_ms),      NUMBER(rule2_ms),
     NUMBER(rule3_ms),    NUMBER(blank),     NUMBER(beam),          NUMBER(stability),

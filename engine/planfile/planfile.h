@@ -16,26 +16,26 @@
 #include "engine/planfile/record.h"
 
 enum planfile_part {
-    PLANFILE_MODEL,             /* what model.conf said (engine/planfile/model.h) */
-    PLANFILE_STREAM,            /* how the graph streams; written and read by who streams it */
-    PLANFILE_GRAPH,             /* engine/planfile/graph.h */
-    PLANFILE_PACKS,             /* where packed weights lie in data, in the order of their making */
+    PLANFILE_MODEL,  /* what model.conf said (engine/planfile/model.h) */
+    PLANFILE_STREAM, /* how the graph streams; written and read by who streams it */
+    PLANFILE_GRAPH,  /* engine/planfile/graph.h */
+    PLANFILE_PACKS,  /* where packed weights lie in data, in the order of their making */
     PLANFILE_PARTS
 };
 
 #define PLANFILE_TAG_BYTES 32
 
 struct planfile {
-    const char *path;                   /* for messages */
-    char cpu[PLANFILE_TAG_BYTES];       /* instruction set its weights are packed for */
+    const char *path;             /* for messages */
+    char cpu[PLANFILE_TAG_BYTES]; /* instruction set its weights are packed for */
     uint64_t file_bytes;
     const unsigned char *data;
     size_t data_bytes;
-    unsigned char *parts;               /* all of them, one after the other */
+    unsigned char *parts; /* all of them, one after the other */
     size_t part_bytes[PLANFILE_PARTS];
     void *zeros; /* read-only, take no memory: twice the data, the most that was packed to it */
     size_t zeros_bytes;
-    void *map;                          /* NULL: the bytes are the caller's */
+    void *map; /* NULL: the bytes are the caller's */
     size_t map_bytes;
 };
 
@@ -52,7 +52,7 @@ rill_status planfile_open(struct planfile **ret, const char *path, bool copies, 
 rill_status planfile_of_bytes(struct planfile **ret, const void *bytes, size_t n, bool is_hostile,
                               rill_error *reterr);
 
-struct planfile *planfile_free(struct planfile *f);         /* takes and returns NULL */
+struct planfile *planfile_free(struct planfile *f); /* takes and returns NULL */
 
 /* A reader at the start of a part; what it makes lies in a. */
 struct record_reader planfile_part(const struct planfile *f, enum planfile_part part,

@@ -12,7 +12,7 @@ struct sum {
     unsigned n_products;
     const struct tensor *bias[BIASES_MAX];
     unsigned n_biases;
-    int64_t width;              /* columns */
+    int64_t width; /* columns */
 };
 
 static bool product_fits(const struct graph *g, const struct node *n, int64_t width)
@@ -64,7 +64,11 @@ static bool sum_find(const struct graph *g, uint32_t wire, unsigned n_products, 
 
 /* ---- gates: equal parts of one tensor ---- */
 
-struct parts { const struct node *split; unsigned at[4]; unsigned n; };
+struct parts {
+    const struct node *split;
+    unsigned at[4];
+    unsigned n;
+};
 
 /* The wire is a part of the same Split as those before it. */
 static bool part_take(const struct graph *g, uint32_t wire, struct parts *p)
@@ -331,7 +335,7 @@ static bool gru_next(const struct graph *g, const struct node *sum, const struct
 static bool gru_find(const struct graph *g, const struct node *sum, uint32_t h,
                      struct cell_found *c, rill_status *ret_status)
 {
-    static const unsigned op_order[3] = { 1, 2, 0 };      /* z, r, n were taken as n, z, r */
+    static const unsigned op_order[3] = { 1, 2, 0 }; /* z, r, n were taken as n, z, r */
     struct parts px = { .n = 0 }, ph = { .n = 0 };
     struct sum sx, sh;
     uint32_t z, n, r;
@@ -388,6 +392,6 @@ bool cell_find(const struct graph *g, uint32_t i, uint32_t h, struct cell_found 
         return false;
     ret->last = i;
     return lstm_find(g, n, h, ret, ret_status) ||
-           (*ret_status == RILL_OK && gru_find(g, n, h, ret, ret_status)) ||
-           (*ret_status == RILL_OK && rnn_find(g, n, h, ret, ret_status));
+        (*ret_status == RILL_OK && gru_find(g, n, h, ret, ret_status)) ||
+        (*ret_status == RILL_OK && rnn_find(g, n, h, ret, ret_status));
 }

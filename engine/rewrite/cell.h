@@ -5,15 +5,15 @@
 #include "engine/op.h"
 
 struct cell_found {
-    const char *op;             /* "LSTM", "GRU", "RNN" */
+    const char *op; /* "LSTM", "GRU", "RNN" */
     unsigned gates;
     int64_t batch, inputs, hidden;
     uint32_t x, h,
         c; /* what it reads: [batch, inputs], [batch, hidden]; c of an LSTM only, else WIRE_NONE */
-    uint32_t next_h, next_c;    /* what it gives */
-    uint32_t at; /* node from where on all it reads is there and nothing it gives was read */
-    uint32_t last;              /* node that writes next_h */
-    struct tensor *w, *r, *b;   /* as the op wants them */
+    uint32_t next_h, next_c; /* what it gives */
+    uint32_t at;   /* node from where on all it reads is there and nothing it gives was read */
+    uint32_t last; /* node that writes next_h */
+    struct tensor *w, *r, *b; /* as the op wants them */
 };
 
 /* Whether node i gives the next hidden state of a cell of one step. h: the state that it must go on

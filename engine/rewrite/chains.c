@@ -8,11 +8,12 @@
 
 #include <string.h>
 
-#define NODES_MAX   24
-#define FAR_COUNT   4096        /* tensors of more elements are not kept waiting */
-#define COLUMNS_MIN 24          /* shorter rows cost more than a step */
-#define FAR_NODES   12          /* that many nodes from a cluster's first */
+#define NODES_MAX 24
+#define FAR_COUNT 4096 /* tensors of more elements are not kept waiting */
+#define COLUMNS_MIN 24 /* shorter rows cost more than a step */
+#define FAR_NODES 12   /* that many nodes from a cluster's first */
 
+/* clang-format off */
 static const struct { const char *name; enum kern_chain_op op; int n_in; } links[] = {
     { "Add", KERN_CHAIN_ADD, 2 },         { "Sub", KERN_CHAIN_SUB, 2 },
     { "Mul", KERN_CHAIN_MUL, 2 },         { "Div", KERN_CHAIN_DIV, 2 },
@@ -21,6 +22,7 @@ static const struct { const char *name; enum kern_chain_op op; int n_in; } links
     { "Exp", KERN_CHAIN_EXP, 1 },         { "Log", KERN_CHAIN_LOG, 1 },
     { "Sqrt", KERN_CHAIN_SQRT, 1 },       { "Pow", KERN_CHAIN_MUL, 2 },
 };
+/* clang-format on */
 
 struct link {
     uint32_t node;
@@ -31,16 +33,16 @@ struct link {
 
 struct cluster {
     struct link link[NODES_MAX];
-    unsigned n, n_in;           /* n_in: operands from outside, at most */
-    int64_t cols, count;        /* cols 0: not cut into rows yet */
-    struct cluster *into;       /* merged into that one */
+    unsigned n, n_in;     /* n_in: operands from outside, at most */
+    int64_t cols, count;  /* cols 0: not cut into rows yet */
+    struct cluster *into; /* merged into that one */
     bool closed;
 };
 
 struct chains {
     struct edit e;
-    struct cluster **of;        /* of each wire: the cluster that makes it */
-    struct cluster **at;        /* of each node */
+    struct cluster **of; /* of each wire: the cluster that makes it */
+    struct cluster **at; /* of each node */
     rill_error *err;
 };
 
@@ -119,7 +121,7 @@ static bool link_read(const struct graph *g, uint32_t node, struct link *ret)
                            .op = links[k].op,
                            .n_in = links[k].n_in,
                            .in = { n->in[0], n->in[n->n_in - 1] } };
-    if (!strcmp(n->op->name, "Pow")) {      /* the square is a product */
+    if (!strcmp(n->op->name, "Pow")) { /* the square is a product */
         const struct tensor *v = scalar_of(g, n->in[1]);
         if (!v || *(const float *) v->data != 2)
             return false;

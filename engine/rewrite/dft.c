@@ -9,14 +9,14 @@
 #include <math.h>
 #include <string.h>
 
-#define POINTS_LEAST 64         /* fewer are as fast as they are */
-#define POINTS_MOST  8192
-#define WEIGHT_ERROR 1e-6       /* of a weight, beside the window's largest value */
+#define POINTS_LEAST 64 /* fewer are as fast as they are */
+#define POINTS_MOST 8192
+#define WEIGHT_ERROR 1e-6 /* of a weight, beside the window's largest value */
 
 struct dft {
     uint32_t node;
     int64_t points, step;
-    const float *weights;       /* [cosines of each bin, then negative sines][1][points] */
+    const float *weights; /* [cosines of each bin, then negative sines][1][points] */
 };
 
 static bool points_are_smooth(int64_t n)

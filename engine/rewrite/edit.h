@@ -5,10 +5,10 @@
 #include "engine/op.h"
 
 struct edit {
-    struct graph *g;        /* the copy */
-    uint32_t *readers;      /* of each wire, outputs and next states counted */
-    bool *gone;             /* of each node */
-    uint32_t n_wires, n_nodes;      /* the copy's before it was changed */
+    struct graph *g;           /* the copy */
+    uint32_t *readers;         /* of each wire, outputs and next states counted */
+    bool *gone;                /* of each node */
+    uint32_t n_wires, n_nodes; /* the copy's before it was changed */
     uint32_t *before; /* of a node that was put in, which is behind the old ones until edit_end: its
                          place */
     uint32_t cap_before;

@@ -13,18 +13,18 @@
 enum kind { LATE, FIXED, SLICED };
 
 struct hoist {
-    struct graph *to;           /* the outer graph, made anew node by node */
-    struct graph body;          /* a copy */
+    struct graph *to;  /* the outer graph, made anew node by node */
+    struct graph body; /* a copy */
     const struct node *n;
     struct scan_attr at;
     const struct dim *length;
-    uint8_t *kind;              /* per body wire, as are these: */
-    bool *back;                 /* SLICED: scanned from the end */
+    uint8_t *kind;   /* per body wire, as are these: */
+    bool *back;      /* SLICED: scanned from the end */
     uint32_t *outer; /* where it is outside, of all iterations if SLICED; WIRE_NONE: nowhere yet */
     uint32_t *readers;
-    bool *gone;                 /* per body node */
-    uint32_t n_wires;           /* of the body as it was */
-    uint32_t *out;              /* outer wires the Scan writes */
+    bool *gone;       /* per body node */
+    uint32_t n_wires; /* of the body as it was */
+    uint32_t *out;    /* outer wires the Scan writes */
     rill_error *err;
 };
 
@@ -188,7 +188,10 @@ static bool can_follow(const struct hoist *h, const struct node *n, bool back, u
 
 #define CHAIN_MAX 16
 
-struct chain { uint32_t node[CHAIN_MAX], from[CHAIN_MAX]; unsigned n; };     /* the last op first */
+struct chain {
+    uint32_t node[CHAIN_MAX], from[CHAIN_MAX];
+    unsigned n;
+}; /* the last op first */
 
 /* The ops in front of stacked output k, down to the product nearest to the state. */
 static void chain_find(const struct hoist *h, unsigned k, struct chain *c)
@@ -388,7 +391,7 @@ static rill_status scan_hoist(struct graph *to, const struct node *n, rill_error
     }
     if (!any)
         return node_again(to, n, err);
-    struct graph before = h.body;       /* scan_emit moves the nodes of the copy up */
+    struct graph before = h.body; /* scan_emit moves the nodes of the copy up */
     if (!(before.nodes =
               arena_copy(to->arena, h.body.nodes, h.body.n_nodes * sizeof *h.body.nodes)))
         return no_memory(&h);

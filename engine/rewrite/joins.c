@@ -36,7 +36,7 @@ static bool conv_alike(const struct graph *g, const struct node *a, const struct
 {
     static const char *const lists[] = { "dilations", "kernel_shape", "pads", "strides" };
     bool alike = a->in[CONV_X] == b->in[CONV_X] && has_bias(a) == has_bias(b) &&
-                 attr_get_int(a, "auto_pad") == attr_get_int(b, "auto_pad");
+        attr_get_int(a, "auto_pad") == attr_get_int(b, "auto_pad");
     const struct tensor *v = node_value(g, a, CONV_W), *w = node_value(g, b, CONV_W);
     for (size_t i = 0; alike && i < sizeof lists / sizeof *lists; i++)
         alike = ints_same(a, b, lists[i]);
@@ -44,7 +44,10 @@ static bool conv_alike(const struct graph *g, const struct node *a, const struct
         !memcmp(v->dim + 1, w->dim + 1, (size_t) (v->rank - 1) * sizeof *v->dim);
 }
 
-struct twins { uint32_t node[TWINS_MAX]; unsigned n; };
+struct twins {
+    uint32_t node[TWINS_MAX];
+    unsigned n;
+};
 
 static void twins_find(const struct edit *e, uint32_t first, struct twins *ret)
 {

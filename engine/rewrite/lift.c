@@ -58,7 +58,7 @@ static bool gemm_lifts(const struct graph *g, const struct node *n, const bool *
 static bool axes_lift(const struct graph *g, const struct node *n, const bool *stacked)
 {
     return stacked[0] && n->n_in == 2 && n->in[1] != WIRE_NONE && g->wires[n->in[1]].fact.value &&
-           g->wires[n->in[1]].fact.type == DTYPE_I64;
+        g->wires[n->in[1]].fact.type == DTYPE_I64;
 }
 
 static bool transpose_lifts(const struct graph *g, const struct node *n, const bool *stacked)

@@ -7,8 +7,8 @@
 
 /* An operand outside the body. */
 struct lifted {
-    uint32_t wire;          /* of the outer graph; WIRE_NONE: absent */
-    bool stacked;           /* iterations on axis 0; else the same in all */
+    uint32_t wire; /* of the outer graph; WIRE_NONE: absent */
+    bool stacked;  /* iterations on axis 0; else the same in all */
 };
 
 /* Whether node n of body g gives the same bits when the operands that `stacked` marks (one flag per

@@ -18,5 +18,8 @@ bool match_is_number(const struct graph *g, uint32_t wire, float value);
 bool match_ints(const struct graph *g, uint32_t wire, int64_t *ret, unsigned cap, unsigned *ret_n);
 
 /* Input k (0 or 1) of a node of two inputs, and the other one. */
-static inline uint32_t match_other(const struct node *n, int k) { return n->in[1 - k]; }
+static inline uint32_t match_other(const struct node *n, int k)
+{
+    return n->in[1 - k];
+}
 #endif

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-#define ELEMENTS_MAX (1 << 18)              /* of a tensor that is followed */
+#define ELEMENTS_MAX (1 << 18)   /* of a tensor that is followed */
 #define NAME_STRIDE 4294967296.0 /* a name is (wire + 1) * 2^32 + element, exact in f64 */
 #define PIECES_MIN                                                                                 \
     64 /* a movement of more pieces than this and a sixteenth of its elements is none */
@@ -21,12 +21,12 @@ static const char *const mover_names[] = {
 
 struct moves {
     const struct graph *g;
-    struct graph *ret;              /* wires as in g */
+    struct graph *ret; /* wires as in g */
     struct arena work;
     struct kern kern;
-    bool *mover;                    /* of nodes */
+    bool *mover;  /* of nodes */
     bool *wanted; /* wires that something other than a mover or a state's next value reads */
-    bool *made;                     /* wires that ret's nodes write */
+    bool *made;   /* wires that ret's nodes write */
     const struct tensor **own,
         **leaf; /* names of a wire's elements: through its node, and as a source */
     struct node *nodes;

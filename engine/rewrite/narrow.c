@@ -33,9 +33,9 @@ static bool all_below(const struct tensor *t, float most)
 /* A cell that a kernel of whole cells knows, whatever its size. */
 static bool cell_is_plain(const struct graph *g, const struct node *n)
 {
-    static const char *const names[] = { [CELL_RNN] = "RNN",
-                                         [CELL_GRU] = "GRU",
-                                         [CELL_LSTM] = "LSTM" };
+    static const char *const names[] = {
+        [CELL_RNN] = "RNN", [CELL_GRU] = "GRU", [CELL_LSTM] = "LSTM"
+    };
     for (enum cell c = CELL_RNN; c <= CELL_LSTM; c++)
         if (!strcmp(n->op->name, names[c]))
             return rnn_attr_is_plain(n->attr, c) && !has_input(n, IN_P) && !has_input(n, IN_LENS) &&

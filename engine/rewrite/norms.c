@@ -32,7 +32,9 @@ static int64_t channel_of(const struct tensor *w, bool transposed, int64_t group
     return transposed ? a / (w->dim[0] / groups) * w->dim[1] + b : a;
 }
 
-struct folded { struct tensor *w, *b; };
+struct folded {
+    struct tensor *w, *b;
+};
 
 /* y = conv(x; w, b), z = (y - mean) * s + shift with s = scale / sqrt(var + epsilon): one
  * convolution with w * s. */

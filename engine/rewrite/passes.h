@@ -15,7 +15,11 @@
 /* What the passes left, for people. */
 struct pass_log {
     unsigned n;
-    struct { const char *name; bool keeps_bits; unsigned nodes; } at[PASSES_MAX];
+    struct {
+        const char *name;
+        bool keeps_bits;
+        unsigned nodes;
+    } at[PASSES_MAX];
 };
 
 /* What is made lives in g's arena; ret may be g. log (may be NULL) is added to. */
@@ -27,7 +31,9 @@ rill_status graph_settle(struct graph *ret, const struct graph *g, struct pass_l
 /* After graph_declutter, where the user asks for it: cells of constant weights, bodies included,
  * whose recurrent weights are beyond RNN_NARROW_BEYOND_BYTES keep weights of 16 bits, unless one of
  * them is not finite or of 65536 and more. Changes results. *ret_count is added to. */
-struct narrow_count { unsigned wide, narrow; }; /* cells of that size; those that it was done to */
+struct narrow_count {
+    unsigned wide, narrow;
+}; /* cells of that size; those that it was done to */
 rill_status graph_with_narrow_cells(struct graph *ret, const struct graph *g,
                                     struct narrow_count *ret_count, struct pass_log *log,
                                     rill_error *reterr);

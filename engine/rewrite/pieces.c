@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#define LOOK_AHEAD 8        /* runs of the same form that may be the next one of a series */
-#define RUN_MIN 4           /* elements of a run with a step other than 0 and 1 */
+#define LOOK_AHEAD 8 /* runs of the same form that may be the next one of a series */
+#define RUN_MIN 4    /* elements of a run with a step other than 0 and 1 */
 
 struct items {
     struct piece *p;
@@ -50,8 +50,8 @@ static void runs_find(struct items *it, const struct origin *o, size_t n)
 static bool same_form(const struct piece *a, const struct piece *b)
 {
     return a->input == b->input && !memcmp(a->n, b->n, sizeof a->n) &&
-           !memcmp(a->from_stride, b->from_stride, sizeof a->from_stride) &&
-           !memcmp(a->to_stride, b->to_stride, sizeof a->to_stride);
+        !memcmp(a->from_stride, b->from_stride, sizeof a->from_stride) &&
+        !memcmp(a->to_stride, b->to_stride, sizeof a->to_stride);
 }
 
 /* The k-th piece of the series that starts with a, b. */
@@ -126,7 +126,7 @@ static void piece_settle(struct piece *p)
         if (p->n[i] == 1)
             continue;
         bool joins = at < PIECE_AXES && p->from_stride[i] == p->n[at] * p->from_stride[at] &&
-                     p->to_stride[i] == p->n[at] * p->to_stride[at];
+            p->to_stride[i] == p->n[at] * p->to_stride[at];
         if (joins) {
             p->n[at] *= p->n[i];
             continue;
@@ -164,7 +164,10 @@ struct piece *pieces_from_origins(struct arena *a, const struct origin *o, size_
 
 /* ---- in place ---- */
 
-struct walk { const struct piece *p; int64_t i[PIECE_AXES]; };
+struct walk {
+    const struct piece *p;
+    int64_t i[PIECE_AXES];
+};
 
 static bool walk_next(struct walk *w)
 {

@@ -5,7 +5,10 @@
 #include "engine/ops/pieces.h"
 
 /* Where an element of an output comes from. input -1: it is in its place already. */
-struct origin { int32_t input; uint32_t at; };
+struct origin {
+    int32_t input;
+    uint32_t at;
+};
 
 /* Pieces that write output element i from o[i], for all i < n with an input. NULL: no memory. */
 struct piece *pieces_from_origins(struct arena *a, const struct origin *o, size_t n,

@@ -7,7 +7,11 @@
 
 #include <string.h>
 
-struct layer { uint32_t x, gain, shift; int axis; float epsilon; };
+struct layer {
+    uint32_t x, gain, shift;
+    int axis;
+    float epsilon;
+};
 
 /* The mean over all axes from *ret_axis on, which are kept as 1. */
 static bool mean_of(const struct graph *g, uint32_t wire, uint32_t *ret_x, int *ret_axis)

@@ -114,7 +114,7 @@ struct scan_cell {
     const struct graph *body;
     struct scan_attr at;
     struct cell_found cell;
-    unsigned h, x;              /* number of the state, and of the scanned input */
+    unsigned h, x; /* number of the state, and of the scanned input */
 };
 
 static bool out_is(const struct scan_cell *s, unsigned k, uint32_t wire)
@@ -303,7 +303,10 @@ static rill_status scan_again(struct graph *to, const struct graph *g, const str
     return found ? scan_cell_emit(to, &s, err) : node_again(to, n, err);
 }
 
-struct single { struct cell_found *at_node; bool *starts, *gone; };     /* per node */
+struct single {
+    struct cell_found *at_node;
+    bool *starts, *gone;
+}; /* per node */
 
 static rill_status singles_find(const struct graph *g, struct single *s, rill_error *err)
 {

@@ -9,7 +9,7 @@
 
 struct sight {
     uint32_t node;
-    int axis;               /* spatial */
+    int axis; /* spatial */
     int64_t kernel, dilation;
     bool transposed;
 };
@@ -53,9 +53,9 @@ static bool axis_shows_one(const struct graph *g, struct sight *s)
     s->dilation = int_at(attr_get_ints(n, "dilations"), s->axis, 1);
     int64_t covered = (s->kernel - 1) * s->dilation, pad = s->transposed ? covered : 0;
     return s->dilation > 1 && s->kernel > 1 && size_is(g, n->in[0], 2 + s->axis, covered + 1) &&
-           size_is(g, n->out[0], 2 + s->axis, 1) && int_at(pads, s->axis, 0) == pad &&
-           int_at(pads, axes + s->axis, 0) == pad &&
-           (!s->transposed || int_at(attr_get_ints(n, "strides"), s->axis, 1) == 1);
+        size_is(g, n->out[0], 2 + s->axis, 1) && int_at(pads, s->axis, 0) == pad &&
+        int_at(pads, axes + s->axis, 0) == pad &&
+        (!s->transposed || int_at(attr_get_ints(n, "strides"), s->axis, 1) == 1);
 }
 
 static bool conv_is_plain(const struct graph *g, const struct node *n, bool *ret_transposed)
@@ -109,8 +109,8 @@ static bool rows_pick(struct edit *e, const struct sight *s)
     int axes = e->g->wires[e->g->nodes[s->node].in[1]].fact.rank - 2;
     int64_t pad = s->transposed ? s->kernel - 1 : 0;
     return rows_slice(e, s) && ints_set(e, s->node, "dilations", axes, s->axis, 1, 1) &&
-           ints_set(e, s->node, "pads", 2 * axes, s->axis, pad, 0) &&
-           ints_set(e, s->node, "pads", 2 * axes, axes + s->axis, pad, 0);
+        ints_set(e, s->node, "pads", 2 * axes, s->axis, pad, 0) &&
+        ints_set(e, s->node, "pads", 2 * axes, axes + s->axis, pad, 0);
 }
 
 rill_status graph_with_rows_picked(struct graph *ret, const struct graph *g, rill_error *reterr)

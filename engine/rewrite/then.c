@@ -15,7 +15,7 @@ static const char *const stage_ops[THEN_KINDS] = {
 struct stage {
     uint32_t conv, node;
     int64_t kind;
-    uint32_t in;            /* wire of the stage's input; WIRE_NONE: a slope of alpha */
+    uint32_t in; /* wire of the stage's input; WIRE_NONE: a slope of alpha */
     bool takes_input;
     float alpha;
 };

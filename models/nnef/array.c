@@ -126,7 +126,7 @@ rill_status build_transpose(const struct call *c, struct val *ret)
     int rank = wire_fact(c->s, x)->rank;
     if ((int) n > rank)
         return call_fail(c, RILL_MALFORMED, "'transpose': %u axes of a tensor of rank %d", n, rank);
-    while ((int) n < rank) {        /* axes behind those listed stay */
+    while ((int) n < rank) { /* axes behind those listed stay */
         axes[n] = n;
         n++;
     }
@@ -295,7 +295,9 @@ rill_status build_overlap_add(const struct call *c, struct val *ret)
 static rill_status border_mode(const struct call *c, const char **ret)
 {
     static const char *const names[][2] = {
-        { "constant", "constant" }, { "reflect", "reflect" }, { "replicate", "edge" },
+        { "constant", "constant" },
+        { "reflect", "reflect" },
+        { "replicate", "edge" },
     };
     const char *border;
     TRY(arg_text(c, "border", &border));

@@ -15,30 +15,33 @@ enum val_kind { VAL_NONE, VAL_INT, VAL_REAL, VAL_BOOL, VAL_TEXT, VAL_DIM, VAL_WI
 
 struct val {
     enum val_kind kind;
-    uint32_t n;                     /* of a list */
+    uint32_t n; /* of a list */
     union {
-        int64_t i;                  /* INT, BOOL */
+        int64_t i; /* INT, BOOL */
         double real;
         const char *text;
-        const struct dim *dim;      /* never a constant: that is an INT */
-        uint32_t wire;              /* of the scope's graph */
-        const struct val *list;     /* LIST: [..] and (..) alike */
+        const struct dim *dim;  /* never a constant: that is an INT */
+        uint32_t wire;          /* of the scope's graph */
+        const struct val *list; /* LIST: [..] and (..) alike */
     };
 };
 
-struct binding { const char *name; struct val v; };
+struct binding {
+    const char *name;
+    struct val v;
+};
 
 /* The names of one body, and the graph its nodes go to. */
 struct scope {
     struct graph *g;
-    const char *file;               /* for messages */
-    const char *prefix;             /* of node names: "" or "fragment/" */
+    const char *file;   /* for messages */
+    const char *prefix; /* of node names: "" or "fragment/" */
     struct binding *names;
     uint32_t n_names, cap_names;
-    const char *target;             /* what the statement under evaluation assigns */
-    const struct nnef_expr *whole;  /* its right side */
-    bool is_graph;                  /* the document's graph, where inputs may be declared */
-    bool makes_symbols;             /* an unknown name becomes a symbol (shapes of inputs) */
+    const char *target;            /* what the statement under evaluation assigns */
+    const struct nnef_expr *whole; /* its right side */
+    bool is_graph;                 /* the document's graph, where inputs may be declared */
+    bool makes_symbols;            /* an unknown name becomes a symbol (shapes of inputs) */
     uint32_t n_model; /* wires of g below this are a model's and can be read by name (patches) */
 };
 
@@ -51,8 +54,8 @@ struct builder {
     struct nnef_fragment *formulas; /* operators written in NNEF themselves */
     struct binding *symbols;
     uint32_t n_symbols, cap_symbols;
-    unsigned calls, nodes, steps;   /* depth now, nodes so far, expressions so far */
-    uint64_t literal_bytes;         /* so far */
+    unsigned calls, nodes, steps; /* depth now, nodes so far, expressions so far */
+    uint64_t literal_bytes;       /* so far */
     rill_error *err;
 };
 
@@ -61,11 +64,11 @@ struct call;
 /* One operator of the standard library. */
 struct nnef_row {
     const char *name;
-    const char *signature;          /* "x, alpha = 0.1" */
+    const char *signature; /* "x, alpha = 0.1" */
     rill_status (*build)(const struct call *c, struct val *ret);
-    const char *op;                 /* engine op, where build wants one */
-    const char *inputs;             /* "x, y": parameters that are its tensor inputs */
-    const char *attrs; /* "size:i hop:i end:s alpha:f axes:l": those that are attributes */
+    const char *op;     /* engine op, where build wants one */
+    const char *inputs; /* "x, y": parameters that are its tensor inputs */
+    const char *attrs;  /* "size:i hop:i end:s alpha:f axes:l": those that are attributes */
     const char *help;
 };
 
@@ -75,8 +78,8 @@ struct call {
     struct scope *s;
     const struct nnef_expr *e;
     const struct nnef_row *row;
-    const struct nnef_fragment *sig;        /* parameter names and defaults */
-    const struct nnef_expr *const *arg;     /* one per parameter, NULL: the default */
+    const struct nnef_fragment *sig;    /* parameter names and defaults */
+    const struct nnef_expr *const *arg; /* one per parameter, NULL: the default */
 };
 
 /* ---- eval.c ---- */
@@ -111,9 +114,9 @@ const char *registry_of(const struct builder *b, const char *operator_name);
 /* ---- value.c ---- */
 
 const char *val_kind_name(struct val v);
-struct val  val_of_dim(const struct dim *d);
-struct val  val_of_wire(uint32_t w);
-const struct dim *dim_of_val(struct builder *b, struct val v);      /* NULL unless INT or DIM */
+struct val val_of_dim(const struct dim *d);
+struct val val_of_wire(uint32_t w);
+const struct dim *dim_of_val(struct builder *b, struct val v); /* NULL unless INT or DIM */
 
 /* Numbers and lists of numbers become constants of that type; a wire stays. */
 rill_status val_to_wire(struct builder *b, struct scope *s, struct nnef_pos pos, struct val v,
@@ -159,10 +162,12 @@ rill_status call_node(const struct call *c, const char *op, const struct attr *a
 rill_status build_align(struct builder *b, struct scope *s, struct nnef_pos pos, uint32_t *in,
                         unsigned n);
 
+/* clang-format off */
 #define ATTR_I(n_, v_) { .name = (n_), .kind = ATTR_INT, .i = (v_) }
 #define ATTR_F(n_, v_) { .name = (n_), .kind = ATTR_FLOAT, .f = (v_) }
 #define ATTR_L(n_, v_, c_) { .name = (n_), .kind = ATTR_INTS, .ints = { (c_), (v_) } }
 #define ATTR_S(n_, p_) { .name = (n_), .kind = ATTR_STRINGS, .strings = { 1, (p_) } }
+/* clang-format on */
 
 /* ---- stdlib.c ---- */
 
@@ -175,12 +180,14 @@ rill_status formula_check(struct builder *b, const struct scope *in, const struc
 
 /* ---- builders in other files ---- */
 
+/* clang-format off */
 #define BUILDERS(X)                                                                                \
     X(reshape)                                                                                     \
     X(transpose) X(squeeze) X(unsqueeze) X(concat) X(split) X(slice) X(pad) X(tile) X(stack)       \
         X(unstack) X(shape_of) X(length_of) X(reduce) X(softmax) X(argmax) X(matmul) X(conv)       \
             X(deconv) X(pool) X(batch_norm) X(external) X(variable) X(constant) X(fill)            \
                 X(overlap_add) X(window) X(mel) X(dct) X(scan) X(onnx) X(onnx_scan)
+/* clang-format on */
 #define X(name) rill_status build_##name(const struct call *c, struct val *ret);
 BUILDERS(X)
 #undef X

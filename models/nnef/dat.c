@@ -43,11 +43,15 @@ static rill_status header_read(struct header *ret, const uint8_t *b, size_t n, c
 /* How elements lie in the file; NONE: not supported. BOOL of one bit is handled apart. */
 static enum dtype stored_type(const struct header *h)
 {
-    static const struct { enum item item; uint32_t bits; enum dtype type; } known[] = {
+    static const struct {
+        enum item item;
+        uint32_t bits;
+        enum dtype type;
+    } known[] = {
         { ITEM_FLOAT, 16, DTYPE_F16 }, { ITEM_FLOAT, 32, DTYPE_F32 }, { ITEM_FLOAT, 64, DTYPE_F64 },
-        { ITEM_INT, 8, DTYPE_I8 }, { ITEM_INT, 16, DTYPE_I16 }, { ITEM_INT, 32, DTYPE_I32 },
-        { ITEM_INT, 64, DTYPE_I64 }, { ITEM_UINT, 8, DTYPE_U8 }, { ITEM_UINT, 16, DTYPE_U16 },
-        { ITEM_UINT, 32, DTYPE_U32 }, { ITEM_UINT, 64, DTYPE_U64 }, { ITEM_BOOL, 8, DTYPE_BOOL },
+        { ITEM_INT, 8, DTYPE_I8 },     { ITEM_INT, 16, DTYPE_I16 },   { ITEM_INT, 32, DTYPE_I32 },
+        { ITEM_INT, 64, DTYPE_I64 },   { ITEM_UINT, 8, DTYPE_U8 },    { ITEM_UINT, 16, DTYPE_U16 },
+        { ITEM_UINT, 32, DTYPE_U32 },  { ITEM_UINT, 64, DTYPE_U64 },  { ITEM_BOOL, 8, DTYPE_BOOL },
         { ITEM_BOOL, 1, DTYPE_BOOL },
     };
     for (size_t i = 0; h->vendor == 0 && i < sizeof known / sizeof *known; i++)

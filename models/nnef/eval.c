@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#define STEPS_MAX 400000u      /* expressions evaluated for one graph */
+#define STEPS_MAX 400000u /* expressions evaluated for one graph */
 
 rill_status nnef_fail(struct builder *b, const struct scope *s, struct nnef_pos pos,
                       rill_status status, const char *fmt, ...)
@@ -121,10 +121,22 @@ static rill_status eval_name(struct builder *b, struct scope *s, const struct nn
 
 /* ---- infix on numbers ---- */
 
-static bool is_number(struct val v) { return v.kind == VAL_INT || v.kind == VAL_REAL; }
-static bool is_size(struct val v)   { return v.kind == VAL_INT || v.kind == VAL_DIM; }
-static double real_of(struct val v) { return v.kind == VAL_REAL ? v.real : (double) v.i; }
-static struct val val_bool(bool x)  { return (struct val) { .kind = VAL_BOOL, .i = x }; }
+static bool is_number(struct val v)
+{
+    return v.kind == VAL_INT || v.kind == VAL_REAL;
+}
+static bool is_size(struct val v)
+{
+    return v.kind == VAL_INT || v.kind == VAL_DIM;
+}
+static double real_of(struct val v)
+{
+    return v.kind == VAL_REAL ? v.real : (double) v.i;
+}
+static struct val val_bool(bool x)
+{
+    return (struct val) { .kind = VAL_BOOL, .i = x };
+}
 
 static int64_t floor_div(int64_t x, int64_t y)
 {
@@ -240,6 +252,7 @@ static rill_status infix_sizes(struct builder *b, struct scope *s, struct nnef_p
 static rill_status infix_wires(struct builder *b, struct scope *s, struct nnef_pos pos,
                                const char *sign, struct val x, struct val y, struct val *ret)
 {
+    /* clang-format off */
     static const struct { const char *sign, *op; bool negate; } ops[] = {
         { "+", "Add", 0 },     { "-", "Sub", 0 },          { "*", "Mul", 0 },
         { "/", "Div", 0 },     { "^", "Pow", 0 },          { "<", "Less", 0 },
@@ -247,6 +260,7 @@ static rill_status infix_wires(struct builder *b, struct scope *s, struct nnef_p
         { "==", "Equal", 0 },  { "!=", "Equal", 1 },       { "&&", "And", 0 },
         { "||", "Or", 0 },
     };
+    /* clang-format on */
     struct val known = x.kind == VAL_WIRE ? x : y;
     enum dtype type = wire_fact(s, known.wire)->type;
     uint32_t in[2], out;
@@ -443,8 +457,9 @@ static rill_status call_fragment(struct builder *b, struct scope *s, const struc
     const struct nnef_expr **arg;
     const char *prefix =
         arena_printf(b->arena, "%s%s/", s->prefix, s->target ? s->target : f->name);
-    struct scope in = { .g = s->g, .prefix = prefix, .file = fragment_is_library(b, f) ? "stdlib"
-                        : b->doc->file };
+    struct scope in = { .g = s->g,
+                        .prefix = prefix,
+                        .file = fragment_is_library(b, f) ? "stdlib" : b->doc->file };
     struct scope none = { .g = s->g, .prefix = prefix, .file = in.file };
     struct val *results = arena_array(b->arena, struct val, f->n_results);
     if (!prefix || !results)
@@ -514,25 +529,17 @@ rill_status eval_expr(struct builder *b, struct scope *s, const struct nnef_expr
         return nnef_fail(b, s, e->pos, RILL_LIMIT, "more than %u expressions to evaluate",
                          STEPS_MAX);
     switch (e->kind) {
-    case NNEF_EXPR_INT:
-        *ret = (struct val) { .kind = VAL_INT, .i = e->i };
-        return RILL_OK;
-    case NNEF_EXPR_REAL:
-        *ret = (struct val) { .kind = VAL_REAL, .real = e->real };
-        return RILL_OK;
-    case NNEF_EXPR_BOOL:
-        *ret = val_bool(e->i);
-        return RILL_OK;
-    case NNEF_EXPR_TEXT:
-        *ret = (struct val) { .kind = VAL_TEXT, .text = e->text };
-        return RILL_OK;
-    case NNEF_EXPR_NAME:   return eval_name(b, s, e, ret);
+    case NNEF_EXPR_INT: *ret = (struct val) { .kind = VAL_INT, .i = e->i }; return RILL_OK;
+    case NNEF_EXPR_REAL: *ret = (struct val) { .kind = VAL_REAL, .real = e->real }; return RILL_OK;
+    case NNEF_EXPR_BOOL: *ret = val_bool(e->i); return RILL_OK;
+    case NNEF_EXPR_TEXT: *ret = (struct val) { .kind = VAL_TEXT, .text = e->text }; return RILL_OK;
+    case NNEF_EXPR_NAME: return eval_name(b, s, e, ret);
     case NNEF_EXPR_LIST:
-    case NNEF_EXPR_TUPLE:  return eval_list(b, s, e, ret);
-    case NNEF_EXPR_UNARY:  return eval_unary(b, s, e, ret);
+    case NNEF_EXPR_TUPLE: return eval_list(b, s, e, ret);
+    case NNEF_EXPR_UNARY: return eval_unary(b, s, e, ret);
     case NNEF_EXPR_CHOICE: return eval_choice(b, s, e, ret);
-    case NNEF_EXPR_INDEX:  return eval_index(b, s, e, ret);
-    case NNEF_EXPR_CALL:   return eval_call(b, s, e, ret);
+    case NNEF_EXPR_INDEX: return eval_index(b, s, e, ret);
+    case NNEF_EXPR_CALL: return eval_call(b, s, e, ret);
     case NNEF_EXPR_BINARY: break;
     }
     struct val x, y;

@@ -113,12 +113,21 @@ struct demand {
     const char *fragment, *attr;
     bool (*met)(double x, double other);
     const char *expected;
-    const char *other;      /* attribute to compare with, or NULL */
+    const char *other; /* attribute to compare with, or NULL */
 };
 
-static bool is_at_least(double x, double other)   { return x >= other; }
-static bool is_positive(double x, double other)   { return x > other; }
-static bool is_even_size(double x, double other)  { return x > other && fmod(x, 2) == 0; }
+static bool is_at_least(double x, double other)
+{
+    return x >= other;
+}
+static bool is_positive(double x, double other)
+{
+    return x > other;
+}
+static bool is_even_size(double x, double other)
+{
+    return x > other && fmod(x, 2) == 0;
+}
 
 static const struct demand demands[] = {
     { "rill_mfcc", "size", is_positive, "at least 1 sample", NULL },
@@ -159,8 +168,8 @@ rill_status formula_check(struct builder *b, const struct scope *in, const struc
         if (d->other)
             return nnef_fail(b, s, e->pos, RILL_MALFORMED, "'%s': %s is %.9g, expected %s, %.9g",
                              d->fragment, d->attr, x, d->expected, other);
-        return nnef_fail(b, s, e->pos, RILL_MALFORMED, "'%s': %s is %.9g, expected %s",
-                         d->fragment, d->attr, x, d->expected);
+        return nnef_fail(b, s, e->pos, RILL_MALFORMED, "'%s': %s is %.9g, expected %s", d->fragment,
+                         d->attr, x, d->expected);
     }
     return RILL_OK;
 }

@@ -31,9 +31,8 @@ static bool listed(const char *name, const char *const *list)
 static rill_status extension_registry(struct builder *b, const struct scope *s,
                                       const struct nnef_extension *x)
 {
-    static const char *const registries[] = { "tract_core",         "tract_onnx",
-                                              "tract_pulse",        "tract_resource",
-                                              "tract_transformers", NULL };
+    static const char *const registries[] = { "tract_core",     "tract_onnx",         "tract_pulse",
+                                              "tract_resource", "tract_transformers", NULL };
     if (listed(x->text, registries))
         return RILL_OK;
     return nnef_fail(b, s, x->pos, RILL_UNSUPPORTED,
@@ -65,8 +64,8 @@ static rill_status assertions_check(struct builder *b, const struct scope *s)
     for (uint32_t i = 0; i < b->n_symbols; i++)
         n = dim_symbols(b->symbols[i].v.dim, known, n, SYMBOLS_MAX);
     for (const struct nnef_extension *x = b->doc->extensions; x && n < SYMBOLS_MAX; x = x->next) {
-        unsigned m = is_assertion(x)
-            ? dims_relation_symbols(b->dims, x->text, list, 0, SYMBOLS_MAX) : 0;
+        unsigned m =
+            is_assertion(x) ? dims_relation_symbols(b->dims, x->text, list, 0, SYMBOLS_MAX) : 0;
         for (unsigned k = 0; k < m; k++)
             if (dim_symbols(list[k], known, n, SYMBOLS_MAX) != n)
                 return nnef_fail(b, s, x->pos, RILL_INVALID,

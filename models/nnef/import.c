@@ -281,7 +281,7 @@ static rill_status body_inputs(const struct net *net, struct graph *g)
         }
         bool same = inner != WIRE_NONE && fact_same(&f, &g->wires[inner].fact);
         if (same && inner != WIRE_NONE) {
-            w = graph_add_input(g, name, &f);       /* only to have a place in the list */
+            w = graph_add_input(g, name, &f); /* only to have a place in the list */
             if (w == WIRE_NONE)
                 return nnef_no_memory(b);
             g->inputs[g->n_inputs - 1] = inner;
@@ -514,9 +514,8 @@ static rill_status whole_results(const struct net *net, const uint32_t *map, str
     if (!list)
         return nnef_no_memory(net->c->b);
     for (unsigned i = 0; i < net->n_out; i++)
-        list[i] =
-            val_of_wire(map[net->t.g.outputs[net_index_of(m, m->outputs, m->n_outputs,
-                                                          net->out[i])]]);
+        list[i] = val_of_wire(
+            map[net->t.g.outputs[net_index_of(m, m->outputs, m->n_outputs, net->out[i])]]);
     *ret = (struct val) { .kind = VAL_LIST, .n = net->n_out, .list = list };
     if (net->n_out == 1)
         *ret = list[0];

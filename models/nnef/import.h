@@ -12,14 +12,25 @@ struct net {
     const struct call *c;
     const char *file;
     struct mgraph m;
-    struct tgraph t;                /* inputs: those of m that are no constants */
+    struct tgraph t; /* inputs: those of m that are no constants */
     uint32_t *x;
     unsigned n_x, n_in, n_out, n_states, n_consts, n_shapes;
     const char *in[PARTS_MAX], *out[PARTS_MAX];
-    struct net_state { const char *in, *out; uint32_t init; struct nnef_pos pos; } *state;
-    struct net_const { const char *in; struct val v; struct nnef_pos pos; } consts[PARTS_MAX];
-    struct net_shape { const char *in; const struct nnef_expr *e; } shapes[PARTS_MAX];
-    struct typed_input *facts;      /* one per input of m */
+    struct net_state {
+        const char *in, *out;
+        uint32_t init;
+        struct nnef_pos pos;
+    } * state;
+    struct net_const {
+        const char *in;
+        struct val v;
+        struct nnef_pos pos;
+    } consts[PARTS_MAX];
+    struct net_shape {
+        const char *in;
+        const struct nnef_expr *e;
+    } shapes[PARTS_MAX];
+    struct typed_input *facts; /* one per input of m */
     const struct dim *length;
 };
 
@@ -31,7 +42,7 @@ rill_status net_states_read(struct net *net);
 rill_status net_states_expand(struct net *net);
 
 /* Where name stands in a list of wires; n: nowhere. */
-uint32_t    net_index_of(const struct graph *g, const uint32_t *list, uint32_t n, const char *name);
+uint32_t net_index_of(const struct graph *g, const uint32_t *list, uint32_t n, const char *name);
 /* Refuses a name that no input has; pair: who wants it, NULL: the call. */
 rill_status net_input_index(const struct net *net, const char *name, const char *pair,
                             uint32_t *ret);

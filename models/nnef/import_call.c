@@ -120,8 +120,7 @@ static void names_print(const struct graph *g, const uint32_t *wires, uint32_t n
         at += (size_t) snprintf(buf + at, cap - at, "%s%s", i ? ", " : "", g->wires[wires[i]].name);
 }
 
-rill_status net_no_such(const struct net *net, const char *what, const char *name,
-                        const char *pair)
+rill_status net_no_such(const struct net *net, const char *what, const char *name, const char *pair)
 {
     const struct graph *g = &net->m.g;
     bool input = !strcmp(what, "input");
@@ -255,7 +254,7 @@ rill_status net_states_expand(struct net *net)
     unsigned n = 0;
     if (!list)
         return nnef_no_memory(net->c->b);
-    for (int stars = 0; stars < 2; stars++)         /* those with a name of their own come first */
+    for (int stars = 0; stars < 2; stars++) /* those with a name of their own come first */
         for (unsigned i = 0; i < net->n_states; i++)
             if (stars == (star_at(net->state[i].in) >= 0 || star_at(net->state[i].out) >= 0))
                 TRY(state_expand(net, &net->state[i], list, &n));

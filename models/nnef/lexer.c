@@ -24,10 +24,18 @@ static void step(struct nnef_lexer *l)
     }
 }
 
-static bool is_digit(int c) { return c >= '0' && c <= '9'; }
-static bool is_name(int c)  { return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z')
-                              || (c >= 'A' && c <= 'Z'); }
-static bool is_space(int c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }
+static bool is_digit(int c)
+{
+    return c >= '0' && c <= '9';
+}
+static bool is_name(int c)
+{
+    return is_digit(c) || c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+static bool is_space(int c)
+{
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
 
 static void skip_blank(struct nnef_lexer *l)
 {

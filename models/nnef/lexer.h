@@ -7,7 +7,9 @@
 #include <stdint.h>
 
 /* Both count from 1; a column is a byte. */
-struct nnef_pos { uint32_t line, column; };
+struct nnef_pos {
+    uint32_t line, column;
+};
 
 enum nnef_token_kind {
     NNEF_END,
@@ -16,13 +18,13 @@ enum nnef_token_kind {
     NNEF_REAL,
     NNEF_TEXT, /* a quoted string; at..n is what stands between the quotes */
     NNEF_MARK, /* one or two characters of punctuation */
-    NNEF_BAD /* no token starts with this byte, or a string does not end on its line */
+    NNEF_BAD   /* no token starts with this byte, or a string does not end on its line */
 };
 
 struct nnef_token {
     enum nnef_token_kind kind;
     struct nnef_pos pos;
-    const char *at;     /* in the text */
+    const char *at; /* in the text */
     uint32_t n;
 };
 
@@ -32,9 +34,9 @@ struct nnef_lexer {
 };
 
 void nnef_lexer_init(struct nnef_lexer *l, const char *text, size_t n);
-struct nnef_token nnef_next(struct nnef_lexer *l);          /* END for ever at the end */
+struct nnef_token nnef_next(struct nnef_lexer *l); /* END for ever at the end */
 
-bool nnef_token_is(const struct nnef_token *t, const char *text);   /* a name or mark spelt so */
+bool nnef_token_is(const struct nnef_token *t, const char *text); /* a name or mark spelt so */
 
 /* For messages: the token in quotes, shortened and made printable. */
 const char *nnef_token_print(const struct nnef_token *t, char *buf, size_t cap);

@@ -7,9 +7,9 @@
 #include "models/nnef/parser.h"
 
 struct nnef_source {
-    const char *file;           /* name that messages begin with */
+    const char *file; /* name that messages begin with */
     const char *text;
-    size_t n;                   /* bytes of text; no zero byte is needed at the end */
+    size_t n;              /* bytes of text; no zero byte is needed at the end */
     struct folder *folder; /* where tensor files and imported networks lie; NULL: there are none */
 };
 
@@ -26,6 +26,8 @@ rill_status mgraph_patched(struct mgraph *ret, const struct mgraph *m, const str
                            rill_error *reterr);
 
 /* The operators one may call, for help texts; NULL past the last. */
-struct nnef_help { const char *name, *signature, *text; };
+struct nnef_help {
+    const char *name, *signature, *text;
+};
 bool nnef_operator(unsigned i, struct nnef_help *ret);
 #endif

@@ -16,7 +16,7 @@ const struct nnef_limits nnef_limits_default = {
 
 struct parser {
     struct nnef_lexer lexer;
-    struct nnef_token token;        /* the next one, not yet taken */
+    struct nnef_token token; /* the next one, not yet taken */
     struct arena *arena;
     const char *file;
     const struct nnef_limits *limits;
@@ -133,7 +133,9 @@ static rill_status expr_add(struct parser *p, struct nnef_expr *e, struct nnef_e
 static rill_status parse_literal(struct parser *p, struct nnef_expr **ret)
 {
     static const enum nnef_expr_kind kinds[] = {
-        [NNEF_INT] = NNEF_EXPR_INT, [NNEF_REAL] = NNEF_EXPR_REAL, [NNEF_TEXT] = NNEF_EXPR_TEXT,
+        [NNEF_INT] = NNEF_EXPR_INT,
+        [NNEF_REAL] = NNEF_EXPR_REAL,
+        [NNEF_TEXT] = NNEF_EXPR_TEXT,
     };
     TRY(expr_new(p, kinds[p->token.kind], p->token.pos, ret));
     struct nnef_expr *e = *ret;
@@ -499,7 +501,7 @@ static rill_status parse_fragment(struct parser *p, struct nnef_fragment *f, boo
     p->depth = 0;
     f->pos = p->token.pos;
     TRY(take_name(p, &f->name, typed ? "the fragment's name" : "the graph's name"));
-    if (typed && accept(p, "<")) {      /* <? = scalar>: types are not checked */
+    if (typed && accept(p, "<")) { /* <? = scalar>: types are not checked */
         while (!at(p, ">") && p->token.kind != NNEF_END)
             advance(p);
         TRY(expect(p, ">"));
@@ -600,8 +602,9 @@ rill_status nnef_parse(struct nnef_document *ret, struct arena *a, const char *f
     TRY(parse_extensions(&p, ret));
     TRY(parse_fragment_list(&p, &ret->fragments));
     if (!accept(&p, "graph"))
-        return fail(&p, ret->fragments ? "'fragment' or 'graph'"
-                    : "'version', 'extension', 'fragment' or 'graph'");
+        return fail(&p,
+                    ret->fragments ? "'fragment' or 'graph'"
+                                   : "'version', 'extension', 'fragment' or 'graph'");
     TRY(parse_fragment(&p, &ret->graph, false));
     return parse_end(&p, "the end of the text after the graph");
 }

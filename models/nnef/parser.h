@@ -24,13 +24,13 @@ enum nnef_expr_kind {
     NNEF_EXPR_BOOL,
     NNEF_EXPR_TEXT,
     NNEF_EXPR_NAME,
-    NNEF_EXPR_LIST, /* [a, b] */
-    NNEF_EXPR_TUPLE, /* (a, b) */
-    NNEF_EXPR_UNARY, /* text: the sign; part[0] */
+    NNEF_EXPR_LIST,   /* [a, b] */
+    NNEF_EXPR_TUPLE,  /* (a, b) */
+    NNEF_EXPR_UNARY,  /* text: the sign; part[0] */
     NNEF_EXPR_BINARY, /* text: the sign; part[0], part[1] */
     NNEF_EXPR_CHOICE, /* part[0] if part[1] else part[2] */
-    NNEF_EXPR_INDEX, /* part[0] [ part[1] ] */
-    NNEF_EXPR_CALL /* text: the name; type: in <> or NULL; part, arg_name (NULL: by place) */
+    NNEF_EXPR_INDEX,  /* part[0] [ part[1] ] */
+    NNEF_EXPR_CALL    /* text: the name; type: in <> or NULL; part, arg_name (NULL: by place) */
 };
 
 struct nnef_expr {
@@ -42,17 +42,17 @@ struct nnef_expr {
     struct nnef_expr **part;
     const char **arg_name;
     uint32_t n_part, cap_part;
-    uint32_t height;                    /* of the tree below */
+    uint32_t height; /* of the tree below */
 };
 
 struct nnef_statement {
-    struct nnef_expr *left, *right;     /* left: a name, or a tuple or list of names */
+    struct nnef_expr *left, *right; /* left: a name, or a tuple or list of names */
 };
 
 struct nnef_param {
     const char *name;
     struct nnef_pos pos;
-    struct nnef_expr *init;             /* default, or NULL */
+    struct nnef_expr *init; /* default, or NULL */
 };
 
 struct nnef_fragment {
@@ -66,17 +66,17 @@ struct nnef_fragment {
 };
 
 struct nnef_extension {
-    const char *name, *text;            /* text: the rest up to the semicolon */
+    const char *name, *text; /* text: the rest up to the semicolon */
     struct nnef_pos pos;
     struct nnef_extension *next;
 };
 
 struct nnef_document {
-    const char *file;                   /* for messages */
+    const char *file; /* for messages */
     const char *version;
-    struct nnef_extension *extensions;  /* in order */
-    struct nnef_fragment *fragments;    /* in order */
-    struct nnef_fragment graph;         /* params without types */
+    struct nnef_extension *extensions; /* in order */
+    struct nnef_fragment *fragments;   /* in order */
+    struct nnef_fragment graph;        /* params without types */
 };
 
 /* Everything made lives in a. file is the name that messages begin with. */

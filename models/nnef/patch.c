@@ -12,9 +12,9 @@
 struct patch {
     struct builder *b;
     struct scope *s;
-    const struct graph *m;      /* before */
-    struct graph *g;            /* being changed; the first wires and nodes are those of m */
-    uint32_t *redirect;         /* wire of m -> wire that stands for it now, or WIRE_NONE */
+    const struct graph *m; /* before */
+    struct graph *g;       /* being changed; the first wires and nodes are those of m */
+    uint32_t *redirect;    /* wire of m -> wire that stands for it now, or WIRE_NONE */
 };
 
 static rill_status build_fail(const struct patch *p, struct nnef_pos pos, const char *name,
@@ -162,7 +162,7 @@ static bool wires_rename(struct patch *p)
         uint32_t to = p->redirect[w];
         if (to == WIRE_NONE)
             continue;
-        bool is_input = false;          /* an input that is still read keeps its name */
+        bool is_input = false; /* an input that is still read keeps its name */
         for (uint32_t i = 0; i < p->g->n_inputs; i++)
             is_input |= p->g->inputs[i] == w;
         const char *name = p->g->wires[w].name,

@@ -39,9 +39,9 @@ rill_status build_matmul(const struct call *c, struct val *ret)
 /* ---- windows over the spatial axes ---- */
 
 struct spatial {
-    unsigned n;                     /* axes from 2 on */
+    unsigned n; /* axes from 2 on */
     int64_t kernel[RANK_MAX], stride[RANK_MAX], dilation[RANK_MAX], pads[2 * RANK_MAX];
-    bool same;                      /* padding is left to "keeps the size" */
+    bool same; /* padding is left to "keeps the size" */
 };
 
 /* A list with one entry per spatial axis, or per axis with ones in front; empty: all ones. */
@@ -118,7 +118,7 @@ static unsigned spatial_attrs(const struct spatial *sp, struct attr *ret)
     ret[0] = (struct attr) ATTR_L("strides", sp->stride, sp->n);
     ret[1] = (struct attr) ATTR_L("dilations", sp->dilation, sp->n);
     ret[2] = sp->same ? (struct attr) ATTR_S("auto_pad", &same)
-        : (struct attr) ATTR_L("pads", sp->pads, 2 * sp->n);
+                      : (struct attr) ATTR_L("pads", sp->pads, 2 * sp->n);
     return 3;
 }
 
@@ -145,7 +145,7 @@ static rill_status groups_of(const struct call *c, uint32_t x, int64_t *ret)
     TRY(arg_int(c, "groups", ret));
     const struct dim *channels = wire_fact(c->s, x)->shape[1];
     if (*ret == 0 && dim_is_const(channels))
-        *ret = dim_value(channels);     /* depthwise */
+        *ret = dim_value(channels); /* depthwise */
     return RILL_OK;
 }
 

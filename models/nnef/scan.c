@@ -17,10 +17,13 @@
 
 struct scan_state {
     const char *in, *out;
-    uint32_t init;              /* wire outside */
+    uint32_t init; /* wire outside */
 };
 
-struct scan_full { const char *in; struct val v; };
+struct scan_full {
+    const char *in;
+    struct val v;
+};
 
 struct scan_spec {
     const struct call *c;
@@ -29,7 +32,7 @@ struct scan_spec {
     unsigned n_x, n_states, n_full, n_results;
     struct scan_state state[PARTS_MAX];
     struct scan_full full[PARTS_MAX];
-    const struct nnef_param *result[PARTS_MAX];     /* those that are no state */
+    const struct nnef_param *result[PARTS_MAX]; /* those that are no state */
     const struct dim *length;
 };
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #define WINDOW_MAX 65536
-#define RATE_MAX   1e7       /* Hz */
+#define RATE_MAX 1e7 /* Hz */
 #define PI 3.14159265358979323846
 
 /* The T of operator<T>(...); scalars where it is absent. */
@@ -147,27 +147,50 @@ rill_status build_fill(const struct call *c, struct val *ret)
 /* ---- windows ---- */
 
 /* x runs from 0 to 1 over one period. */
-static double w_hann(double x)        { return 0.5 - 0.5 * cos(2 * PI * x); }
-static double w_sqrt_hann(double x)   { return sin(PI * x); }
-static double w_hamming(double x)     { return 0.54 - 0.46 * cos(2 * PI * x); }
+static double w_hann(double x)
+{
+    return 0.5 - 0.5 * cos(2 * PI * x);
+}
+static double w_sqrt_hann(double x)
+{
+    return sin(PI * x);
+}
+static double w_hamming(double x)
+{
+    return 0.54 - 0.46 * cos(2 * PI * x);
+}
 static double w_blackman(double x)
 {
     return 0.42 - 0.5 * cos(2 * PI * x) + 0.08 * cos(4 * PI * x);
 }
-static double w_rectangular(double x) { return x >= 0; }
+static double w_rectangular(double x)
+{
+    return x >= 0;
+}
 
 /* These are symmetric about the middle of the block and sampled half a step inside. */
-static double w_sine(double x)        { return sin(PI * x); }
-static double w_vorbis(double x)      { double s = sin(PI * x); return sin(PI / 2 * s * s); }
+static double w_sine(double x)
+{
+    return sin(PI * x);
+}
+static double w_vorbis(double x)
+{
+    double s = sin(PI * x);
+    return sin(PI / 2 * s * s);
+}
 
 static const struct {
     const char *name;
     double (*f)(double x);
     bool half_step;
 } windows[] = {
-    { "hann", w_hann, false }, { "sqrt_hann", w_sqrt_hann, false }, { "hamming", w_hamming, false },
-    { "blackman", w_blackman, false }, { "rectangular", w_rectangular, false },
-    { "sine", w_sine, true }, { "vorbis", w_vorbis, true },
+    { "hann", w_hann, false },
+    { "sqrt_hann", w_sqrt_hann, false },
+    { "hamming", w_hamming, false },
+    { "blackman", w_blackman, false },
+    { "rectangular", w_rectangular, false },
+    { "sine", w_sine, true },
+    { "vorbis", w_vorbis, true },
 };
 
 static rill_status window_find(const struct call *c, const char *kind, size_t *ret)
@@ -177,7 +200,8 @@ static rill_status window_find(const struct call *c, const char *kind, size_t *r
             return RILL_OK;
     return call_fail(c, RILL_UNSUPPORTED,
                      "window '%.30s', supported: hann, sqrt_hann, hamming, blackman, vorbis, sine, "
-                     "rectangular", kind);
+                     "rectangular",
+                     kind);
 }
 
 rill_status build_window(const struct call *c, struct val *ret)
@@ -198,15 +222,19 @@ rill_status build_window(const struct call *c, struct val *ret)
     double period =
         periodic || windows[k].half_step ? (double) size : (double) (size > 1 ? size - 1 : 1);
     for (int64_t i = 0; i < size; i++)
-        ((float *) t->data)[i] = (float) windows[k].f(((double) i + (windows[k].half_step ? 0.5
-                                                                     : 0.0)) / period);
+        ((float *) t->data)[i] =
+            (float) windows[k].f(((double) i + (windows[k].half_step ? 0.5 : 0.0)) / period);
     return const_add(c, t, ret);
 }
 
 /* ---- mel ---- */
 
 /* `even`: the sides of a triangle are straight over the mel scale instead of over Hz. */
-struct mel { double rate, low, high; bool slaney, norm, even; int64_t bands, bins; };
+struct mel {
+    double rate, low, high;
+    bool slaney, norm, even;
+    int64_t bands, bins;
+};
 
 /* HTK's formula, or Slaney's: linear below 1 kHz, logarithmic above. */
 static double mel_of_hz(const struct mel *m, double f)

@@ -101,11 +101,15 @@ static rill_status build_infix(const struct call *c, struct val *ret)
     return eval_infix(c->b, c->s, c->e->pos, c->row->op, x, y, ret);
 }
 
+/* clang-format off */
 #define UNARY(nnef, op, help)  { nnef, "x", build_row, op, "x", NULL, help }
 #define INFIX(nnef, sign)      { nnef, "x, y", build_infix, sign, NULL, NULL, "x " sign " y" }
+/* clang-format on */
 #define PADDED "border = 'constant', padding = [], stride = [], dilation = []"
+/* clang-format off */
 #define POOL(nnef, op, help)   { nnef, "input, size, " PADDED, build_pool, op, NULL, NULL, help }
 #define REDUCE(nnef, op, help) { nnef, "input, axes", build_reduce, op, NULL, NULL, help }
+/* clang-format on */
 
 static const struct nnef_row rows[] = {
     INFIX("add", "+"),

@@ -5,11 +5,13 @@
 
 const char *val_kind_name(struct val v)
 {
+    /* clang-format off */
     static const char *const names[] = {
         [VAL_NONE] = "nothing",       [VAL_INT] = "an integer", [VAL_REAL] = "a number",
         [VAL_BOOL] = "a truth value", [VAL_TEXT] = "a string",  [VAL_DIM] = "a symbolic size",
         [VAL_WIRE] = "a tensor",      [VAL_LIST] = "a list",
     };
+    /* clang-format on */
     return names[v.kind];
 }
 
@@ -317,8 +319,9 @@ rill_status build_node(struct builder *b, struct scope *s, struct nnef_pos pos, 
     if (!name || !facts || !from)
         return nnef_no_memory(b);
     TRY(node_attrs(b, s, pos, op, name, attrs, n_attrs, &attr));
-    struct node n = { .name = name, .op = op, .attr = attr, .in = from, .n_in = n_in, .out = out,
-                      .n_out = n_out };
+    struct node n = {
+        .name = name, .op = op, .attr = attr, .in = from, .n_in = n_in, .out = out, .n_out = n_out
+    };
     TRY(node_infer(b, s, pos, &n, facts));
     for (unsigned i = 0; i < n_out; i++)
         if ((out[i] =

@@ -88,24 +88,13 @@ rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribut
                        "functions are not supported, inline them",
                        node, ret->name);
     switch (attr_type(pb)) {
-    case AT_FLOAT:
-        ret->kind = ATTR_FLOAT;
-        return RILL_OK;
-    case AT_INT:
-        ret->kind = ATTR_INT;
-        return RILL_OK;
-    case AT_STRING:
-        return attr_strings(r, &pb->s, 1, ret);
-    case AT_STRINGS:
-        return attr_strings(r, pb->strings, pb->n_strings, ret);
-    case AT_FLOATS:
-        ret->kind = ATTR_FLOATS;
-        return attr_lists(r, pb, ret);
-    case AT_INTS:
-        ret->kind = ATTR_INTS;
-        return attr_lists(r, pb, ret);
-    case AT_TENSOR:
-        return attr_tensor(r, node, pb, ret);
+    case AT_FLOAT: ret->kind = ATTR_FLOAT; return RILL_OK;
+    case AT_INT: ret->kind = ATTR_INT; return RILL_OK;
+    case AT_STRING: return attr_strings(r, &pb->s, 1, ret);
+    case AT_STRINGS: return attr_strings(r, pb->strings, pb->n_strings, ret);
+    case AT_FLOATS: ret->kind = ATTR_FLOATS; return attr_lists(r, pb, ret);
+    case AT_INTS: ret->kind = ATTR_INTS; return attr_lists(r, pb, ret);
+    case AT_TENSOR: return attr_tensor(r, node, pb, ret);
     default:
         return err_set(
             r->err, RILL_UNSUPPORTED,

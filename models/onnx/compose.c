@@ -22,19 +22,12 @@ static rill_status constant_list(struct lower *l, enum dtype type, int rank, siz
 static rill_status constant_value(struct lower *l, const struct attr *a, const struct tensor **ret)
 {
     switch (a->kind) {
-    case ATTR_TENSOR:
-        *ret = a->tensor;
-        return RILL_OK;
-    case ATTR_INT:
-        return constant_list(l, DTYPE_I64, 0, 1, &a->i, ret);
-    case ATTR_FLOAT:
-        return constant_list(l, DTYPE_F32, 0, 1, &a->f, ret);
-    case ATTR_INTS:
-        return constant_list(l, DTYPE_I64, 1, a->ints.n, a->ints.v, ret);
-    case ATTR_FLOATS:
-        return constant_list(l, DTYPE_F32, 1, a->floats.n, a->floats.v, ret);
-    default:
-        return lower_fail(l, RILL_UNSUPPORTED, "constants of strings are not supported");
+    case ATTR_TENSOR: *ret = a->tensor; return RILL_OK;
+    case ATTR_INT: return constant_list(l, DTYPE_I64, 0, 1, &a->i, ret);
+    case ATTR_FLOAT: return constant_list(l, DTYPE_F32, 0, 1, &a->f, ret);
+    case ATTR_INTS: return constant_list(l, DTYPE_I64, 1, a->ints.n, a->ints.v, ret);
+    case ATTR_FLOATS: return constant_list(l, DTYPE_F32, 1, a->floats.n, a->floats.v, ret);
+    default: return lower_fail(l, RILL_UNSUPPORTED, "constants of strings are not supported");
     }
 }
 
@@ -95,8 +88,8 @@ rill_status up_softmax_1(struct lower *l)
         return RILL_OK;
     if (!lower_has(l, 0))
         return lower_fail(l, RILL_MALFORMED, "input 0 is required");
-    struct attr at = { .name = "axis", .kind = ATTR_INT, .i = axis }, last = { .name = "axis",
-            .kind = ATTR_INT, .i = -1 };
+    struct attr at = { .name = "axis", .kind = ATTR_INT, .i = axis },
+                last = { .name = "axis", .kind = ATTR_INT, .i = -1 };
     const struct fact *f = &l->scope->g->wires[l->in[0]].fact;
     if (f->rank > 0 && axis == f->rank - 1)
         return RILL_OK;

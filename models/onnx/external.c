@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 struct place {
-    char *path;                 /* relative, beneath the folder */
+    char *path; /* relative, beneath the folder */
     uint64_t offset, length;
     bool has_length;
 };
@@ -31,8 +31,8 @@ static rill_status parse_size(const struct reader *r, const char *what, const ch
     uint64_t v = 0;
     bool ok = b.len > 0;
     for (size_t i = 0; ok && i < b.len; i++)
-        ok = b.data[i] >= '0' && b.data[i] <= '9' && !__builtin_mul_overflow(v, 10u, &v)
-             && !__builtin_add_overflow(v, (uint64_t) (b.data[i] - '0'), &v);
+        ok = b.data[i] >= '0' && b.data[i] <= '9' && !__builtin_mul_overflow(v, 10u, &v) &&
+            !__builtin_add_overflow(v, (uint64_t) (b.data[i] - '0'), &v);
     if (!ok || v > INT64_MAX)
         return err_set(r->err, RILL_MALFORMED, "%s: its external %s '%s' is no size", what, key,
                        onnx_text(r->arena, b));
@@ -119,8 +119,9 @@ static int open_walk(int dir, const char *path)
             errno = ENAMETOOLONG;
         snprintf(part, sizeof part, "%.*s", (int) n, path);
         int next = n >= sizeof part ? -1
-                   : openat(at, n ? part : ".", (last ? O_RDONLY | O_NONBLOCK
-                                                 : O_PATH | O_DIRECTORY) | O_NOFOLLOW | O_CLOEXEC);
+                                    : openat(at, n ? part : ".",
+                                             (last ? O_RDONLY | O_NONBLOCK : O_PATH | O_DIRECTORY) |
+                                                 O_NOFOLLOW | O_CLOEXEC);
         int saved = errno;
         close(at);
         errno = saved;

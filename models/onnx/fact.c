@@ -72,8 +72,10 @@ static rill_status dim_from_pb(struct reader *r, const char *what, const Onnxpb_
 
 static rill_status refuse_type(const struct reader *r, const char *what, const Onnxpb__Type *pb)
 {
-    const char *kind = pb->has_sequence_type ? "sequence" : pb->has_map_type ? "map"
-                       : pb->has_optional_type ? "optional" : "sparse tensor";
+    const char *kind = pb->has_sequence_type ? "sequence"
+        : pb->has_map_type                   ? "map"
+        : pb->has_optional_type              ? "optional"
+                                             : "sparse tensor";
     return err_set(r->err, RILL_UNSUPPORTED, "%s: is a %s; only tensors are supported", what, kind);
 }
 
@@ -84,8 +86,9 @@ rill_status fact_from_pb(struct reader *r, const char *name, const Onnxpb__Type 
     const char *what = arena_printf(r->arena, "input '%.80s'", name);
     if (!what)
         return no_memory(r);
-    if (pb && (pb->has_sequence_type || pb->has_map_type || pb->has_optional_type
-               || pb->has_sparse_tensor_type))
+    if (pb &&
+        (pb->has_sequence_type || pb->has_map_type || pb->has_optional_type ||
+         pb->has_sparse_tensor_type))
         return refuse_type(r, what, pb);
     if (!pb || !pb->tensor_type)
         return RILL_OK;

@@ -19,22 +19,25 @@
 
 struct map {
     struct arena *arena;
-    struct map_slot { const char *key; uint32_t value; } *slots;
+    struct map_slot {
+        const char *key;
+        uint32_t value;
+    } * slots;
     uint32_t n, cap;
 };
 
 /* Adds or replaces; false when the arena is full. */
-bool      map_set(struct map *m, const char *key, uint32_t value);
-uint32_t *map_get(const struct map *m, const char *key);        /* NULL if absent */
+bool map_set(struct map *m, const char *key, uint32_t value);
+uint32_t *map_get(const struct map *m, const char *key); /* NULL if absent */
 
 struct reader {
-    struct arena *arena;            /* of the result */
+    struct arena *arena; /* of the result */
     struct dims *dims;
     const struct bytes *file;
-    struct onnx_limits limits;      /* all fields set */
+    struct onnx_limits limits; /* all fields set */
     int64_t opset;
-    uint64_t tensor_bytes;          /* decoded so far */
-    struct map symbols;             /* dimension symbol -> index of the name it stands for */
+    uint64_t tensor_bytes; /* decoded so far */
+    struct map symbols;    /* dimension symbol -> index of the name it stands for */
     const char *symbol_name[SYMBOLS_MAX];
     enum onnx_unknown unknown;
     rill_error *err;
@@ -53,14 +56,14 @@ const char *onnx_text(struct arena *a, ProtobufCBinaryData b);
 struct outline_node {
     const Onnxpb__Node *pb;
     const char *name, *op;
-    const char **in, **out;         /* "" where absent */
+    const char **in, **out; /* "" where absent */
     uint32_t n_in, n_out;
-    const char **capture;           /* the same list for all bodies */
+    const char **capture; /* the same list for all bodies */
     uint32_t n_capture;
     struct outline **body;
-    const char **body_name;         /* of the attribute */
+    const char **body_name; /* of the attribute */
     uint32_t n_body;
-    bool needed;                    /* by an output of its graph */
+    bool needed; /* by an output of its graph */
 };
 
 struct outline {
@@ -68,10 +71,10 @@ struct outline {
     const char *name;
     struct outline_node *nodes;
     uint32_t n_nodes;
-    const char **free_name;         /* read here or below, defined outside */
-    const char **free_by;           /* name of the node that reads it first */
+    const char **free_name; /* read here or below, defined outside */
+    const char **free_by;   /* name of the node that reads it first */
     uint32_t n_free;
-    struct map constant;            /* value name -> index of the initializer */
+    struct map constant; /* value name -> index of the initializer */
 };
 
 rill_status outline_from_pb(const struct reader *r, const Onnxpb__Graph *pb, struct outline **ret);
@@ -95,10 +98,10 @@ rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribut
 
 struct scope {
     struct reader *r;
-    bool body;                      /* of a node, not the graph of the model */
+    bool body; /* of a node, not the graph of the model */
     const struct outline *from;
     struct graph *g;
-    struct map wires;               /* value name -> wire */
+    struct map wires; /* value name -> wire */
 };
 
 struct lower {
@@ -106,12 +109,12 @@ struct lower {
     struct scope *scope;
     const struct outline_node *node;
     const struct op_row *row;
-    const char *name;               /* of the node, for messages */
+    const char *name; /* of the node, for messages */
     struct attr *attr;
     unsigned n_attr;
-    uint32_t *in, *out;             /* room for LOWER_SPARE more inputs */
+    uint32_t *in, *out; /* room for LOWER_SPARE more inputs */
     unsigned n_in, n_out;
-    const char *engine;             /* op to emit; NULL: everything is emitted already */
+    const char *engine; /* op to emit; NULL: everything is emitted already */
 };
 
 /* The graph of an outline; captures become its last inputs. */
@@ -126,7 +129,7 @@ rill_status scope_wire(struct scope *s, const char *name, uint32_t *ret);
 
 struct op_row {
     const char *name;
-    int first, last;                /* opsets */
+    int first, last; /* opsets */
     const char *engine;
     rill_status (*upgrade)(struct lower *l);
     const char *note;
@@ -137,18 +140,18 @@ const struct op_row *op_row_find(const char *name, int64_t opset);
 rill_status op_row_refuse(struct reader *r, const char *node, const char *op, int64_t opset);
 
 #define lower_fail(l, status, ...) lower_fail_((l), (status), __VA_ARGS__)
-__attribute__((format(printf, 3, 4)))
-rill_status lower_fail_(const struct lower *l, rill_status s, const char *fmt, ...);
+__attribute__((format(printf, 3, 4))) rill_status lower_fail_(const struct lower *l, rill_status s,
+                                                              const char *fmt, ...);
 
-struct attr *lower_attr(struct lower *l, const char *name);         /* NULL if absent */
-void         lower_drop(struct lower *l, const char *name);
-rill_status  lower_set_int(struct lower *l, const char *name, int64_t v);
-rill_status  lower_set_text(struct lower *l, const char *name, const char *text);
-int64_t      lower_int(struct lower *l, const char *name, int64_t absent);
+struct attr *lower_attr(struct lower *l, const char *name); /* NULL if absent */
+void lower_drop(struct lower *l, const char *name);
+rill_status lower_set_int(struct lower *l, const char *name, int64_t v);
+rill_status lower_set_text(struct lower *l, const char *name, const char *text);
+int64_t lower_int(struct lower *l, const char *name, int64_t absent);
 
 /* Puts wire w at input i; inputs between are absent. */
 rill_status lower_input(struct lower *l, unsigned i, uint32_t w);
-bool        lower_has(const struct lower *l, unsigned i);
+bool lower_has(const struct lower *l, unsigned i);
 
 /* Constants: a list, or a scalar. */
 rill_status lower_ints(struct lower *l, const int64_t *v, unsigned n, uint32_t *ret);
@@ -168,6 +171,7 @@ rill_status lower_binary(struct lower *l, const char *engine, uint32_t x, uint32
 rill_status lower_finish(struct lower *l, uint32_t w);
 
 /* Upgrades named in the table. */
+/* clang-format off */
 #define UPGRADE_EACH(X)                                                                            \
     X(axes_input)                                                                                  \
     X(pad_2) X(slice_1) X(split_2) X(split_13) X(clip_6) X(topk_1) X(upsample_7) X(upsample_9)     \
@@ -176,6 +180,7 @@ rill_status lower_finish(struct lower *l, uint32_t w);
                 X(scan_8) X(drop_training) X(legacy_broadcast) X(gemm_6) X(batchnorm_1) X(prelu_1) \
                     X(nll_loss) X(cross_entropy) X(matmul_integer) X(qlinear_matmul)               \
                         X(conv_integer) X(qlinear_conv) X(mvn) X(celu) X(hard_swish)
+/* clang-format on */
 #define X(name) rill_status up_##name(struct lower *l);
 UPGRADE_EACH(X)
 #undef X

@@ -6,10 +6,10 @@
 
 struct loss {
     struct lower *l;
-    uint32_t one, zero;         /* [1] as axes, scalar 0 as a class */
-    uint32_t target;            /* [N, d...] with ignored elements pointing at class 0 */
-    uint32_t ignored;           /* bool [N, d...]; WIRE_NONE: none is ignored */
-    uint32_t weight;            /* [N, d...]; WIRE_NONE: all are 1 */
+    uint32_t one, zero; /* [1] as axes, scalar 0 as a class */
+    uint32_t target;    /* [N, d...] with ignored elements pointing at class 0 */
+    uint32_t ignored;   /* bool [N, d...]; WIRE_NONE: none is ignored */
+    uint32_t weight;    /* [N, d...]; WIRE_NONE: all are 1 */
 };
 
 static rill_status mask(struct loss *s, uint32_t x, float ignored_value, uint32_t *ret)

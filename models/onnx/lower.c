@@ -195,7 +195,7 @@ static rill_status node_attrs(struct lower *l)
         struct attr a;
         TRY(onnx_attr(l->r, l->name, pb->attribute[i], &a));
         if (l->r->opset < 6 && !strcmp(a.name, "consumed_inputs"))
-            continue;           /* a hint on memory in old files */
+            continue; /* a hint on memory in old files */
         if (lower_attr(l, a.name))
             return lower_fail(l, RILL_MALFORMED, "attribute '%.60s' comes twice", a.name);
         l->attr[l->n_attr++] = a;
@@ -293,7 +293,7 @@ static rill_status add_inputs(struct scope *s)
         if (!name)
             return no_memory(s->r);
         if (!s->body && map_get(&s->from->constant, name))
-            continue;           /* an initializer that is also listed as an input */
+            continue; /* an initializer that is also listed as an input */
         if (!s->body)
             TRY(fact_from_pb(s->r, name, pb->input[i]->type, &f));
         TRY(add_input(s, name, &f));

@@ -7,11 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 
+/* clang-format off */
 #define SAME(name) { name, 1, 21, name, NULL, NULL }
+/* clang-format on */
 /* Before opset 7 broadcasting was asked for by attributes. */
-#define BROADCAST(name)                                                                 \
-    { name, 1, 6, name, up_legacy_broadcast, "broadcast along trailing axes" },         \
-    { name, 7, 21, name, NULL, NULL }
+#define BROADCAST(name)                                                                            \
+    { name, 1, 6, name, up_legacy_broadcast, "broadcast along trailing axes" },                    \
+    {                                                                                              \
+        name, 7, 21, name, NULL, NULL                                                              \
+    }
 
 static const struct op_row rows[] = {
     SAME("Abs"),

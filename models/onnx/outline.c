@@ -5,7 +5,7 @@
 
 /* A growing set of names in the order in which they came. */
 struct name_set {
-    struct map map;             /* name -> index */
+    struct map map; /* name -> index */
     const char **name, **by;
     uint32_t n, cap;
 };
@@ -13,8 +13,8 @@ struct name_set {
 struct outliner {
     const struct reader *r;
     struct outline *o;
-    struct map defined;         /* value name -> index into definer */
-    struct name_set outside;    /* read, not defined here so far */
+    struct map defined;      /* value name -> index into definer */
+    struct name_set outside; /* read, not defined here so far */
 };
 
 static rill_status set_add(const struct reader *r, struct name_set *s, const char *name,

@@ -135,8 +135,12 @@ rill_status mgraph_from_onnx(struct mgraph *ret, struct arena *a, struct dims *d
                              const struct bytes *b, const struct onnx_limits *limits,
                              rill_error *reterr)
 {
-    struct reader r = { .arena = a, .dims = ds, .file = b, .limits = limits_complete(limits, b->n),
-                        .symbols.arena = a, .err = reterr };
+    struct reader r = { .arena = a,
+                        .dims = ds,
+                        .file = b,
+                        .limits = limits_complete(limits, b->n),
+                        .symbols.arena = a,
+                        .err = reterr };
     return mgraph_read(&r, ret);
 }
 
@@ -144,8 +148,12 @@ rill_status mgraph_from_onnx_or_unknown(struct mgraph *ret, struct arena *a, str
                                         const struct bytes *b, enum onnx_unknown *ret_unknown,
                                         rill_error *reterr)
 {
-    struct reader r = { .arena = a, .dims = ds, .file = b, .limits = limits_complete(NULL, b->n),
-                        .symbols.arena = a, .err = reterr };
+    struct reader r = { .arena = a,
+                        .dims = ds,
+                        .file = b,
+                        .limits = limits_complete(NULL, b->n),
+                        .symbols.arena = a,
+                        .err = reterr };
     rill_status s = mgraph_read(&r, ret);
     *ret_unknown = r.unknown;
     return s;

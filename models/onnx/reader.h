@@ -7,10 +7,10 @@
 
 /* What a file may cost before it is refused; 0 in a field takes the default. */
 struct onnx_limits {
-    uint32_t graphs_deep;           /* graphs within graphs; 16, at most 64 */
-    uint32_t messages;              /* protobuf messages in the file; 400000 */
+    uint32_t graphs_deep;  /* graphs within graphs; 16, at most 64 */
+    uint32_t messages;     /* protobuf messages in the file; 400000 */
     uint64_t unpack_bytes; /* memory of the unpacked messages; 64 MiB + 16 times the file */
-    uint64_t tensor_bytes;          /* all constants together, also external ones; 4 GiB */
+    uint64_t tensor_bytes; /* all constants together, also external ones; 4 GiB */
 };
 
 /* Opsets of the default domain that are read: 7 and newer whole, older ones as far as the table of
@@ -40,8 +40,8 @@ rill_status tensor_from_onnx(const struct tensor **ret, struct arena *a, const s
 /* One row of the table of ops: which file op of which opsets becomes which engine op. */
 struct onnx_op_row {
     const char *name;
-    int first, last;                /* opsets */
-    const char *engine;             /* NULL: becomes several */
+    int first, last;    /* opsets */
+    const char *engine; /* NULL: becomes several */
     const char *note;
 };
 

@@ -13,7 +13,7 @@ enum wire_type { WIRE_VARINT, WIRE_I64, WIRE_LEN, WIRE_GROUP, WIRE_GROUP_END, WI
 struct frame {
     const ProtobufCMessageDescriptor *desc;
     size_t end;
-    uint32_t seen;              /* bit per field number */
+    uint32_t seen; /* bit per field number */
 };
 
 struct scan {
@@ -58,38 +58,33 @@ static rill_status read_varint(struct scan *s, uint64_t *ret)
 
 static rill_status charge(struct scan *s, uint64_t bytes)
 {
-    s->bytes += bytes;          /* no overflow: below 2^9 for each of at most 2^32 bytes of file */
+    s->bytes += bytes; /* no overflow: below 2^9 for each of at most 2^32 bytes of file */
     if (s->bytes > s->limits->unpack_bytes)
-        return err_set(s->err, RILL_LIMIT, "byte %zu: unpacking the file would take more than "
-                       "%" PRIu64 " bytes of memory", s->at, s->limits->unpack_bytes);
+        return err_set(s->err, RILL_LIMIT,
+                       "byte %zu: unpacking the file would take more than "
+                       "%" PRIu64 " bytes of memory",
+                       s->at, s->limits->unpack_bytes);
     return RILL_OK;
 }
 
 static size_t element_bytes(ProtobufCType t)
 {
     switch (t) {
-    case PROTOBUF_C_TYPE_BYTES:
-        return sizeof(ProtobufCBinaryData);
+    case PROTOBUF_C_TYPE_BYTES: return sizeof(ProtobufCBinaryData);
     case PROTOBUF_C_TYPE_INT32:
-    case PROTOBUF_C_TYPE_FLOAT:
-        return 4;
-    default:
-        return 8;
+    case PROTOBUF_C_TYPE_FLOAT: return 4;
+    default: return 8;
     }
 }
 
 static enum wire_type field_wire(const ProtobufCFieldDescriptor *f)
 {
     switch (f->type) {
-    case PROTOBUF_C_TYPE_FLOAT:
-        return WIRE_I32;
-    case PROTOBUF_C_TYPE_DOUBLE:
-        return WIRE_I64;
+    case PROTOBUF_C_TYPE_FLOAT: return WIRE_I32;
+    case PROTOBUF_C_TYPE_DOUBLE: return WIRE_I64;
     case PROTOBUF_C_TYPE_BYTES:
-    case PROTOBUF_C_TYPE_MESSAGE:
-        return WIRE_LEN;
-    default:
-        return WIRE_VARINT;
+    case PROTOBUF_C_TYPE_MESSAGE: return WIRE_LEN;
+    default: return WIRE_VARINT;
     }
 }
 
@@ -154,16 +149,11 @@ static rill_status value(struct scan *s, const ProtobufCFieldDescriptor *f, enum
 {
     uint64_t v;
     switch (w) {
-    case WIRE_VARINT:
-        return read_varint(s, &v);
-    case WIRE_I64:
-        return skip_fixed(s, 8);
-    case WIRE_I32:
-        return skip_fixed(s, 4);
-    case WIRE_LEN:
-        return length_field(s, f);
-    default:
-        return malformed(s, "a group (an encoding that no ONNX file uses)");
+    case WIRE_VARINT: return read_varint(s, &v);
+    case WIRE_I64: return skip_fixed(s, 8);
+    case WIRE_I32: return skip_fixed(s, 4);
+    case WIRE_LEN: return length_field(s, f);
+    default: return malformed(s, "a group (an encoding that no ONNX file uses)");
     }
 }
 
@@ -172,7 +162,7 @@ static rill_status field(struct scan *s)
     struct frame *top = &s->stack[s->depth - 1];
     uint64_t key;
     TRY(read_varint(s, &key));
-    enum wire_type w = (enum wire_type) (key & 7);
+    enum wire_type w = (enum wire_type)(key & 7);
     uint64_t id = key >> 3;
     if (id == 0 || id > UINT32_MAX >> 3 || w > WIRE_I32)
         return malformed(s, "no field has that number");
@@ -180,7 +170,7 @@ static rill_status field(struct scan *s)
         protobuf_c_message_descriptor_get_field(top->desc, (unsigned) id);
     bool repeated = f && f->label == PROTOBUF_C_LABEL_REPEATED, first = f && !(top->seen >> id & 1);
     if (f)
-        top->seen |= (uint32_t) 1 << id;        /* all field numbers of the schema are below 32 */
+        top->seen |= (uint32_t) 1 << id; /* all field numbers of the schema are below 32 */
     if (f && !first && f->type == PROTOBUF_C_TYPE_MESSAGE && !repeated)
         return malformed(s, "a part that may stand once comes twice");
     bool list = repeated && w == WIRE_LEN && f->type != PROTOBUF_C_TYPE_MESSAGE;
@@ -224,7 +214,7 @@ static void unpack_free(void *arena, void *p)
 
 rill_status onnx_unpack(const uint8_t *data, size_t n, const ProtobufCMessageDescriptor *desc,
                         const struct onnx_limits *limits, struct arena *a, ProtobufCMessage **ret,
-                            rill_error *reterr)
+                        rill_error *reterr)
 {
     uint64_t bytes;
     TRY(onnx_scan(data, n, desc, limits, &bytes, reterr));

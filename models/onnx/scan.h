@@ -18,5 +18,5 @@ rill_status onnx_scan(const uint8_t *data, size_t n, const ProtobufCMessageDescr
 /* Scans, then unpacks into a. The message is never freed alone. */
 rill_status onnx_unpack(const uint8_t *data, size_t n, const ProtobufCMessageDescriptor *desc,
                         const struct onnx_limits *limits, struct arena *a, ProtobufCMessage **ret,
-                            rill_error *reterr);
+                        rill_error *reterr);
 #endif

@@ -8,7 +8,11 @@
 /* Element types of the format, by their number. list: the typed list that holds them. */
 enum list { LIST_NONE, LIST_FLOAT, LIST_INT32, LIST_INT64, LIST_DOUBLE, LIST_UINT64 };
 
-static const struct { const char *name; enum dtype type; enum list list; } types[] = {
+static const struct {
+    const char *name;
+    enum dtype type;
+    enum list list;
+} types[] = {
     [1] = { "float32", DTYPE_F32, LIST_FLOAT },
     [2] = { "uint8", DTYPE_U8, LIST_INT32 },
     [3] = { "int8", DTYPE_I8, LIST_INT32 },
@@ -77,18 +81,12 @@ static rill_status tensor_shape(const struct reader *r, const Onnxpb__Tensor *t,
 static size_t list_length(const Onnxpb__Tensor *t, enum list list)
 {
     switch (list) {
-    case LIST_FLOAT:
-        return t->n_float_data;
-    case LIST_INT32:
-        return t->n_int32_data;
-    case LIST_INT64:
-        return t->n_int64_data;
-    case LIST_DOUBLE:
-        return t->n_double_data;
-    case LIST_UINT64:
-        return t->n_uint64_data;
-    default:
-        return 0;
+    case LIST_FLOAT: return t->n_float_data;
+    case LIST_INT32: return t->n_int32_data;
+    case LIST_INT64: return t->n_int64_data;
+    case LIST_DOUBLE: return t->n_double_data;
+    case LIST_UINT64: return t->n_uint64_data;
+    default: return 0;
     }
 }
 
@@ -96,11 +94,12 @@ static size_t list_length(const Onnxpb__Tensor *t, enum list list)
 static void list_copy(const Onnxpb__Tensor *t, enum list list, const struct tensor *to, int64_t n)
 {
     size_t width = dtype_bytes(to->type), bytes = (size_t) n * width;
-    const void *whole = list == LIST_FLOAT ? (const void *) t->float_data
-                        : list == LIST_INT64 ? (const void *) t->int64_data
-                        : list == LIST_DOUBLE ? (const void *) t->double_data
-                        : list == LIST_UINT64 && width == 8 ? (const void *) t->uint64_data
-                        : list == LIST_INT32 && width == 4 ? (const void *) t->int32_data : NULL;
+    const void *whole = list == LIST_FLOAT  ? (const void *) t->float_data
+        : list == LIST_INT64                ? (const void *) t->int64_data
+        : list == LIST_DOUBLE               ? (const void *) t->double_data
+        : list == LIST_UINT64 && width == 8 ? (const void *) t->uint64_data
+        : list == LIST_INT32 && width == 4  ? (const void *) t->int32_data
+                                            : NULL;
     if (whole && bytes)
         memcpy(to->data, whole, bytes);
     for (int64_t i = 0; !whole && i < n; i++) {
@@ -179,16 +178,19 @@ rill_status onnx_tensor(struct reader *r, const Onnxpb__Tensor *t, const char *w
         TRY(check_length(r, t, what, &shape));
     size_t bytes = tensor_bytes(&shape);
     if (bytes > r->limits.tensor_bytes - r->tensor_bytes)
-        return err_set(r->err, RILL_LIMIT, "%s: with its %zu bytes the constants take more than "
-                       "%" PRIu64 " bytes", what, bytes, r->limits.tensor_bytes);
+        return err_set(r->err, RILL_LIMIT,
+                       "%s: with its %zu bytes the constants take more than "
+                       "%" PRIu64 " bytes",
+                       what, bytes, r->limits.tensor_bytes);
     r->tensor_bytes += bytes;
     if (external)
         TRY(external_read(r, t, what, NULL, bytes));
     struct tensor *made = tensor_new(r->arena, shape.type, shape.rank, shape.dim);
     if (!made)
         return no_memory(r);
-    TRY(external ? external_read(r, t, what, made->data, bytes)
-                 : is_raw(t) ? from_raw(r, t, what, made) : from_list(r, t, what, made));
+    TRY(external        ? external_read(r, t, what, made->data, bytes)
+            : is_raw(t) ? from_raw(r, t, what, made)
+                        : from_list(r, t, what, made));
     bools_normalise(made);
     *ret = made;
     return RILL_OK;

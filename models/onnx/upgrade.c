@@ -147,7 +147,7 @@ static rill_status dtype_attr(struct lower *l, const char *name)
 
 rill_status up_dtype_attr(struct lower *l)
 {
-    lower_drop(l, "saturate");          /* only for 8-bit floats, which are refused */
+    lower_drop(l, "saturate"); /* only for 8-bit floats, which are refused */
     if (lower_int(l, "output_dtype", -1) == 0)
         lower_drop(l, "output_dtype");
     TRY(dtype_attr(l, "to"));

@@ -5,8 +5,8 @@
 #include "models/sinks/sink.h"
 
 struct endpoint {
-    uint64_t rule_samples[3];           /* 0: off */
-    uint64_t begin_pos;                 /* of the utterance */
+    uint64_t rule_samples[3]; /* 0: off */
+    uint64_t begin_pos;       /* of the utterance */
 };
 
 void endpoint_init(struct endpoint *e, const rill_sink *s);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #define GATE_PORTS_MAX 64
-#define RING_SAMPLES_MAX (32 << 20)     /* half of what a sink may take */
+#define RING_SAMPLES_MAX (32 << 20) /* half of what a sink may take */
 
 /* ---- making ---- */
 
@@ -61,7 +61,7 @@ rill_status gate_make(struct gate **ret, const rill_sink *detector, const rill_p
     if (!opts)
         TRY(rill_sink_defaults(&own, plan, port, err));
     own = opts ? *opts : own;
-    own.rule1_ms = own.rule2_ms = own.rule3_ms = 0;         /* the detector's rules count */
+    own.rule1_ms = own.rule2_ms = own.rule3_ms = 0; /* the detector's rules count */
     g->preroll = sink_samples(detector, detector->opts.preroll_ms);
     g->cap = ring_samples(g, detector);
     if (g->cap > RING_SAMPLES_MAX)
@@ -140,7 +140,7 @@ static void piece_feed(struct gate *g)
     size_t took = 0;
     n = n < g->cap - at ? n : g->cap - at;
     if (rill_stream_push(g->stream, g->in_port, g->ring + at, (size_t) n, &took) != RILL_OK)
-        took = (size_t) n;      /* it stopped: the utterance has no more words */
+        took = (size_t) n; /* it stopped: the utterance has no more words */
     g->fed += took;
 }
 

@@ -14,11 +14,11 @@ struct keyword {
     struct tokens words;
     rill_scores scores;
     uint32_t smooth, patience, width;
-    float *recent;                      /* `smooth` frames, in turn */
+    float *recent; /* `smooth` frames, in turn */
     float *now;
-    uint32_t word, run_frames;          /* over the threshold; how long */
-    uint64_t begin_pos;                 /* of that: the first frame of them */
-    uint64_t deaf_until;                /* sample */
+    uint32_t word, run_frames; /* over the threshold; how long */
+    uint64_t begin_pos;        /* of that: the first frame of them */
+    uint64_t deaf_until;       /* sample */
 };
 
 #define NO_WORD UINT32_MAX
@@ -53,7 +53,7 @@ static void reset(rill_sink *s)
 
 static float unit(double p)
 {
-    return p > 0 ? (p < 1 ? (float) p : 1) : 0;         /* not a number: 0 */
+    return p > 0 ? (p < 1 ? (float) p : 1) : 0; /* not a number: 0 */
 }
 
 /* One column: sigmoid; more: softmax. */

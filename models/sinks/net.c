@@ -33,7 +33,7 @@ rill_status net_make(struct net *ret, struct arena *a, const rill_plan *p, const
         (struct net) { .n_inputs = n_inputs, .streams = arena_array(a, rill_stream *, n_streams) };
     if (!ret->streams)
         return sink_no_memory(err);
-    ret->plan = rill_plan_ref((rill_plan *) (uintptr_t) p);     /* only the count changes */
+    ret->plan = rill_plan_ref((rill_plan *) (uintptr_t) p); /* only the count changes */
     TRY(ports_read(ret, what, err));
     for (unsigned i = 0; i < n_streams; i++) {
         void *mem = arena_alloc(a, rill_plan_stream_size(ret->plan));

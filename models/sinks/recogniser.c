@@ -123,7 +123,7 @@ static void partial_tell(rill_sink *s, uint32_t hyp, float stability)
     struct recogniser *r = s->state;
     if (!is_believed(s, hyp)) {
         text_make_of(s, hyp, 0);
-        r->n_shown = 0;         /* the same tokens may be believed later */
+        r->n_shown = 0; /* the same tokens may be believed later */
     }
     if (!text_is_new(&r->text))
         return;

@@ -9,13 +9,13 @@
 /* A search over the sink's state, whose first member is a struct recogniser. Hypotheses are told by
  * number. */
 struct recogniser_search {
-    void (*restart)(void *state);               /* as before the first frame */
+    void (*restart)(void *state); /* as before the first frame */
     void (*step)(void *state, const float *x, uint64_t frame);
     uint32_t (*best)(const void *state);
-    double (*score)(const void *state, uint32_t hyp);   /* logarithm of its probability */
+    double (*score)(const void *state, uint32_t hyp); /* logarithm of its probability */
     /* That of what the frames since restart or keep say, if the text is this one. */
     double (*log_prob)(const void *state, uint32_t hyp);
-    uint32_t (*length)(const void *state, uint32_t hyp);        /* tokens, at most max_tokens */
+    uint32_t (*length)(const void *state, uint32_t hyp); /* tokens, at most max_tokens */
     uint32_t (*token)(const void *state, uint32_t hyp, uint32_t i);
     /* Token number i, and where it was heard. */
     struct said (*said)(const rill_sink *s, uint32_t hyp, uint32_t i);
@@ -30,11 +30,11 @@ struct recogniser {
     struct tokens tokens;
     struct text text;
     struct endpoint endpoint;
-    uint32_t blank, width, beam, max_tokens;    /* width: scores of a frame */
+    uint32_t blank, width, beam, max_tokens; /* width: scores of a frame */
     rill_scores scores;
-    uint32_t n_hyps;                            /* the search counts them */
-    uint32_t *now;                              /* room for the tokens of a hypothesis */
-    uint32_t *shown, n_shown;                   /* what the last partial said */
+    uint32_t n_hyps;          /* the search counts them */
+    uint32_t *now;            /* room for the tokens of a hypothesis */
+    uint32_t *shown, n_shown; /* what the last partial said */
     struct said *said;
 };
 

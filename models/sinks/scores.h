@@ -4,7 +4,7 @@
 #define MODELS_SINKS_SCORES_H
 #include "rill.h"
 
-#define SCORE_MIN (-1e4f)               /* of one frame; what is not a number counts as this */
+#define SCORE_MIN (-1e4f) /* of one frame; what is not a number counts as this */
 
 /* n scores at x to `to`, as AUTO and LOG they are. A frame without a finite score, or where all
  * probabilities are 0, says nothing: it is the blank. */

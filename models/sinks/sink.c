@@ -116,7 +116,7 @@ rill_status rill_sink_new(rill_sink **ret, const rill_plan *p, unsigned port,
         TRY(rill_sink_defaults(&own, p, port, reterr));
         opts = &own;
     }
-    rill_plan *plan = (rill_plan *) (uintptr_t) p;      /* only the count changes */
+    rill_plan *plan = (rill_plan *) (uintptr_t) p; /* only the count changes */
     return sink_new(ret, &ports[port], plan, opts, reterr);
 }
 
@@ -160,8 +160,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 /* Where the last frame begins that begins before `end`, which lies behind the first. */
 static uint64_t last_frame_pos(const rill_sink *s, uint64_t end)
 {
-    int64_t into = (int64_t) (end - 1 - s->base_pos) -
-        s->port.offset_num / (int64_t) s->port.offset_den;
+    int64_t into =
+        (int64_t) (end - 1 - s->base_pos) - s->port.offset_num / (int64_t) s->port.offset_den;
     uint64_t frame = into > 0 ? (uint64_t) into * s->port.hop_den / s->port.hop_num : 0;
     while (sink_pos(s, frame + 1) < end)
         frame++;

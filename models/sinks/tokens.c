@@ -3,13 +3,13 @@
 
 #include <string.h>
 
-#define WORD_MARK "\xe2\x96\x81"        /* U+2581 */
+#define WORD_MARK "\xe2\x96\x81" /* U+2581 */
 
 struct reading {
     struct tokens *tokens;
     struct arena *arena;
     uint32_t cap, n_seen, line;
-    bool any_number;            /* the file has "TOKEN ID" lines */
+    bool any_number; /* the file has "TOKEN ID" lines */
     rill_error *err;
 };
 
@@ -18,8 +18,14 @@ struct reading {
 /* Length of the character at s, 0 where it is none. */
 static size_t utf8_length(const unsigned char *s, size_t n)
 {
-    static const struct { unsigned char mask, lead; uint32_t least; } forms[] = {
-        { 0x80, 0x00, 0 }, { 0xe0, 0xc0, 0x80 }, { 0xf0, 0xe0, 0x800 }, { 0xf8, 0xf0, 0x10000 },
+    static const struct {
+        unsigned char mask, lead;
+        uint32_t least;
+    } forms[] = {
+        { 0x80, 0x00, 0 },
+        { 0xe0, 0xc0, 0x80 },
+        { 0xf0, 0xe0, 0x800 },
+        { 0xf8, 0xf0, 0x10000 },
     };
     for (size_t k = 0; k < 4 && k < n; k++) {
         if ((s[0] & forms[k].mask) != forms[k].lead)
@@ -73,7 +79,7 @@ static rill_status token_put(struct reading *r, uint32_t id, const char *name, s
         return token_fail(r, "a token has at most 255 bytes");
     if (!text_is_utf8(name, n))
         return token_fail(r, "not text in UTF-8");
-    if (id >= r->cap)           /* symbols that the model has no column for */
+    if (id >= r->cap) /* symbols that the model has no column for */
         return RILL_OK;
     if (t->list[id].name)
         return token_fail(r, "this number is taken");

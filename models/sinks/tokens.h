@@ -11,16 +11,16 @@
 #define TOKEN_BYTES_MAX 255
 
 struct token {
-    const char *name;           /* as in the file, a string */
-    const char *text;           /* what is written; a byte token is no UTF-8 by itself */
+    const char *name; /* as in the file, a string */
+    const char *text; /* what is written; a byte token is no UTF-8 by itself */
     bool begins_word, is_silent;
 };
 
 struct tokens {
     struct token *list;
     uint32_t n;
-    bool spaced;                /* a space between words */
-    size_t longest_bytes;       /* of text */
+    bool spaced;          /* a space between words */
+    size_t longest_bytes; /* of text */
 };
 
 /* n: columns, whose names must be there; names beyond are no mistake. 0: as many as there are names

@@ -18,37 +18,40 @@ struct heard {
 };
 
 struct transducer_hyp {
-    double score;               /* logarithm of its probability */
+    double score; /* logarithm of its probability */
     struct heard *heard;
     uint32_t n;
-    float *context;             /* the last tokens, as the decoder takes them */
-    float *decoded;             /* what the decoder says to it */
-    bool is_new;                /* decoded is that of another context */
+    float *context; /* the last tokens, as the decoder takes them */
+    float *decoded; /* what the decoder says to it */
+    bool is_new;    /* decoded is that of another context */
 };
 
-struct transducer_way { double score; uint32_t hyp, token; };
+struct transducer_way {
+    double score;
+    uint32_t hyp, token;
+};
 
 struct transducer {
     struct recogniser r;
     struct net decoder, joiner;
-    unsigned frame_input, decoded_input;        /* of the joiner */
-    uint32_t context;           /* tokens that the decoder sees */
-    uint32_t unknown;           /* is not said, as the blank; UINT32_MAX: none */
-    uint32_t max_symbols;       /* of a frame */
-    struct transducer_hyp *hyps, *others;       /* those of now, room for those of the next frame */
+    unsigned frame_input, decoded_input;  /* of the joiner */
+    uint32_t context;                     /* tokens that the decoder sees */
+    uint32_t unknown;                     /* is not said, as the blank; UINT32_MAX: none */
+    uint32_t max_symbols;                 /* of a frame */
+    struct transducer_hyp *hyps, *others; /* those of now, room for those of the next frame */
     struct transducer_way *ways;
-    float *logp;                /* [beam][width] */
-    float *decoded_first;       /* of a text that begins */
+    float *logp;          /* [beam][width] */
+    float *decoded_first; /* of a text that begins */
 };
 
 /* One frame of the encoder. Stops early where the tokens of a text are all there may be. */
-void     transducer_step(struct transducer *t, const float *x, uint64_t frame);
+void transducer_step(struct transducer *t, const float *x, uint64_t frame);
 
 /* As after the blank. */
-void     transducer_restart(struct transducer *t);
+void transducer_restart(struct transducer *t);
 
 /* Runs the decoder for hypotheses of a new context. */
-void     transducer_decode(struct transducer *t);
+void transducer_decode(struct transducer *t);
 
 /* The most probable hypothesis, a long one being as good as a short one. */
 uint32_t transducer_best(const struct transducer *t);

@@ -10,10 +10,10 @@
 struct vad {
     struct endpoint endpoint;
     uint64_t hangover_samples;
-    bool speaking, quiet;               /* quiet: the last frames were below release */
-    bool heard;                         /* speech in this utterance */
-    uint64_t quiet_pos;                 /* where the last silence began */
-    struct gate *gate;                  /* NULL: nothing listens */
+    bool speaking, quiet; /* quiet: the last frames were below release */
+    bool heard;           /* speech in this utterance */
+    uint64_t quiet_pos;   /* where the last silence began */
+    struct gate *gate;    /* NULL: nothing listens */
 };
 
 static rill_status make(rill_sink *s, rill_error *err)
@@ -75,7 +75,7 @@ static void go_on(rill_sink *s, struct vad *v, uint64_t pos, uint64_t end_pos, f
 static void detect(rill_sink *s, struct vad *v, const float *x)
 {
     uint64_t pos = sink_pos(s, s->n_frames), end_pos = sink_pos(s, s->n_frames + 1);
-    float prob = *x > 0 ? *x : 0;       /* not a number: none */
+    float prob = *x > 0 ? *x : 0; /* not a number: none */
     if (v->speaking)
         go_on(s, v, pos, end_pos, prob);
     else if (prob >= s->opts.threshold)

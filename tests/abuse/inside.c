@@ -8,7 +8,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
-#define SET_MDWE 65                 /* PR_SET_MDWE of Linux 6.3 */
+#define SET_MDWE 65 /* PR_SET_MDWE of Linux 6.3 */
 #define REFUSE_EXEC_GAIN 1
 
 int main(int argc, char **argv)

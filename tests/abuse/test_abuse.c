@@ -18,7 +18,7 @@ static Rill__ClientFrame frame_of(Rill__ClientFrame__MCase which, void *m, uint3
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
     f.req = req;
     f.m_case = which;
-    f.ping = m;                     /* any member: they share their place */
+    f.ping = m; /* any member: they share their place */
     return f;
 }
 
@@ -133,7 +133,7 @@ static void test_pos_past_32_bits(void)
     int fd = opened(1);
     audio_say(fd, 1, 0, 0, false, x, 160);
     audio_say(fd, 1, 1, far, true, x, 160);
-    audio_say(fd, 1, 2, far + 160, false, x, 160);      /* over 2^32 */
+    audio_say(fd, 1, 2, far + 160, false, x, 160); /* over 2^32 */
     finished_check(fd, 1, 480, far - 160, 0);
 }
 
@@ -145,7 +145,7 @@ static void test_empty_audio(void)
         audio_say(fd, 1, i, 0, false, x, 0);
     audio_say(fd, 1, 1000, 0, false, x, 160);
     finished_check(fd, 1, 160, 0, 0);
-    finished_check(opened(1), 1, 0, 0, 0);              /* a stream of nothing */
+    finished_check(opened(1), 1, 0, 0, 0); /* a stream of nothing */
 }
 
 static void test_hard_samples(void)
@@ -206,7 +206,7 @@ static void test_finish_twice(void)
     CHECK(a && a->finished->in == 160);
     if (a)
         rill__server_frame__free_unpacked(a, NULL);
-    open_say(fd, 1);                                    /* its number is free again */
+    open_say(fd, 1); /* its number is free again */
     a = answer_of(fd, RILL__SERVER_FRAME__M_OPENED, &errors);
     CHECK(a != NULL);
     if (a)
@@ -249,7 +249,7 @@ static void test_idle_thousand(void)
     CHECK(rss_kib(&rig) < rss + 1000 * 128, "%llu KiB for a thousand",
           (unsigned long long) (rss_kib(&rig) - rss));
     for (int i = 0; i < 1000; i++) {
-        served += fds[i] >= 0 && raw_closed(fds[i], 20000);      /* hello_timeout_ms */
+        served += fds[i] >= 0 && raw_closed(fds[i], 20000); /* hello_timeout_ms */
         close(fds[i]);
     }
     CHECK(served == 1000, "%u of 1000 were sent away", served);
@@ -312,7 +312,7 @@ static void test_never_reads(void)
     struct timeval t = { .tv_sec = 1 };
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
     open_say(fd, 1);
-    usleep(300000);                     /* Opened is there, unread */
+    usleep(300000); /* Opened is there, unread */
     for (uint32_t i = 0; i < 200 && audio_say(fd, 1, i, pos, false, x, 1600); i++)
         pos += 1600;
     CHECK(rss_kib(&rig) < rss + 8192, "%llu KiB more", (unsigned long long) (rss_kib(&rig) - rss));

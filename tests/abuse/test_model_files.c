@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MEMORY_KIB_MAX 196608       /* that refusing any of them may take */
+#define MEMORY_KIB_MAX 196608 /* that refusing any of them may take */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -76,17 +76,50 @@ static struct pb nested(unsigned depth)
 
 /* ---- rows ---- */
 
-static struct pb path_parent(void) { return external(NULL, NULL, "../secret.bin"); }
-static struct pb path_inner(void) { return external(NULL, NULL, "sub/../../secret.bin"); }
-static struct pb path_absolute(void) { return external(NULL, NULL, "/etc/passwd"); }
-static struct pb path_empty(void) { return external(NULL, NULL, ""); }
-static struct pb path_link(void) { return external(NULL, NULL, "link.bin"); }
-static struct pb path_hard(void) { return external(NULL, NULL, "hard.bin"); }
-static struct pb path_pipe(void) { return external(NULL, NULL, "pipe"); }
-static struct pb key_foreign(void) { return external("__class__", "x", "w.bin"); }
-static struct pb offset_negative(void) { return external("offset", "-8", "w.bin"); }
-static struct pb offset_huge(void) { return external("offset", "18446744073709551600", "w.bin"); }
-static struct pb length_huge(void) { return external("length", "9223372036854775807", "w.bin"); }
+static struct pb path_parent(void)
+{
+    return external(NULL, NULL, "../secret.bin");
+}
+static struct pb path_inner(void)
+{
+    return external(NULL, NULL, "sub/../../secret.bin");
+}
+static struct pb path_absolute(void)
+{
+    return external(NULL, NULL, "/etc/passwd");
+}
+static struct pb path_empty(void)
+{
+    return external(NULL, NULL, "");
+}
+static struct pb path_link(void)
+{
+    return external(NULL, NULL, "link.bin");
+}
+static struct pb path_hard(void)
+{
+    return external(NULL, NULL, "hard.bin");
+}
+static struct pb path_pipe(void)
+{
+    return external(NULL, NULL, "pipe");
+}
+static struct pb key_foreign(void)
+{
+    return external("__class__", "x", "w.bin");
+}
+static struct pb offset_negative(void)
+{
+    return external("offset", "-8", "w.bin");
+}
+static struct pb offset_huge(void)
+{
+    return external("offset", "18446744073709551600", "w.bin");
+}
+static struct pb length_huge(void)
+{
+    return external("length", "9223372036854775807", "w.bin");
+}
 
 static struct pb raw_short(void)
 {
@@ -127,7 +160,10 @@ static struct pb conv_dilations(void)
 {
     return conv_with("dilations", DIMS(1, 1, 1, 1, 1), 5, DIMS(2, 2, 3), 48);
 }
-static struct pb conv_stride(void) { return conv_with("strides", DIMS(0), 1, DIMS(2, 2, 3), 48); }
+static struct pb conv_stride(void)
+{
+    return conv_with("strides", DIMS(0), 1, DIMS(2, 2, 3), 48);
+}
 static struct pb conv_pads(void)
 {
     return conv_with("pads", DIMS(INT64_MAX, INT64_MAX), 2, DIMS(2, 2, 3), 48);
@@ -136,7 +172,10 @@ static struct pb conv_kernel(void)
 {
     return conv_with("kernel_shape", DIMS(99, 99), 2, DIMS(2, 2, 3), 48);
 }
-static struct pb conv_rank(void) { return conv_with("strides", DIMS(1), 1, DIMS(4), 16); }
+static struct pb conv_rank(void)
+{
+    return conv_with("strides", DIMS(1), 1, DIMS(4), 16);
+}
 
 static struct pb permutation(void)
 {
@@ -164,8 +203,14 @@ static struct pb gather_live(void)
     return make_model(g, 13);
 }
 
-static struct pb deep(void) { return nested(2911); }
-static struct pb deep_by_one(void) { return nested(17); }
+static struct pb deep(void)
+{
+    return nested(2911);
+}
+static struct pb deep_by_one(void)
+{
+    return nested(17);
+}
 
 /* Every body reads what is outside of all: walks that begin anew in each level would take 2^15
  * steps. */
@@ -255,7 +300,10 @@ static struct pb expand_chain(void)
     return make_model(g, 13);
 }
 
-static struct pb no_bytes(void) { return (struct pb) { 0 }; }
+static struct pb no_bytes(void)
+{
+    return (struct pb) { 0 };
+}
 
 static struct pb odd_bytes(void)
 {
@@ -275,7 +323,10 @@ static struct pb blob(void)
 {
     struct pb node = make_node("EPContext", "x", "y"), attr = { 0 };
     pb_text(&attr, ATTR_NAME_, "ep_cache_context");
-    pb_bytes(&attr, ATTR_S_, "\x7f" "ELF\2\1\1", 7);
+    pb_bytes(&attr, ATTR_S_,
+             "\x7f"
+             "ELF\2\1\1",
+             7);
     pb_int(&attr, ATTR_TYPE_, 3);
     pb_text(&node, NODE_DOMAIN, "com.microsoft");
     return model_of(with(node, attr));

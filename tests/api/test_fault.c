@@ -56,8 +56,9 @@ static void stream_test(const rill_plan *p, unsigned pulse)
               "the fault", err.text);
         check(strstr(err.text, "(Gather): index 9 is outside an axis of 9") != NULL, "words",
               err.text);
-        snprintf(at, sizeof at, pulse == 1 ? "at input frame 9: " : "at input frames %zu to %zu: ",
-                 whole, whole + pulse - 1);
+        snprintf(at, sizeof at,
+                 pulse == 1 ? "at input frame 9: " : "at input frames %zu to %zu: ", whole,
+                 whole + pulse - 1);
         check(strstr(err.text, at) != NULL, at, err.text);
         rill_stream_finish(s);
         check(rill_stream_run(s) == RILL_INVALID && given == whole, "finished", "");

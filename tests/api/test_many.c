@@ -11,11 +11,11 @@
 #include <string.h>
 
 #define STREAMS_MAX 40
-#define TICKS       18
-#define PORTS_MAX   64
+#define TICKS 18
+#define PORTS_MAX 64
 
 static unsigned passed, failed, skipped;
-static bool thorough;               /* 'all' was given: every number of streams at every pulse */
+static bool thorough; /* 'all' was given: every number of streams at every pulse */
 
 static void check(bool ok, const char *model, const char *what, unsigned a, unsigned b)
 {
@@ -39,7 +39,7 @@ struct net {
     rill_plan *plan;
     rill_port ports[PORTS_MAX];
     unsigned n_ports;
-    size_t most_floats, cap_floats;     /* of one port's pulse; of all outputs over all ticks */
+    size_t most_floats, cap_floats; /* of one port's pulse; of all outputs over all ticks */
     float *buf;
 };
 
@@ -60,7 +60,7 @@ static void listener_init(const struct net *n, struct listener *l, unsigned numb
 
 static void listener_push(const struct net *n, struct listener *l, uint32_t tick)
 {
-    uint32_t part = dice(l) % 6;        /* of four: now and then less than a pulse, or more */
+    uint32_t part = dice(l) % 6; /* of four: now and then less than a pulse, or more */
     size_t taken;
     if (tick == l->reset_tick)
         rill_stream_reset(l->s);

@@ -53,7 +53,10 @@ static unsigned outputs_of(const rill_plan *p, unsigned *ret_first)
 
 /* ---- drained before it is written over ---- */
 
-struct got { float y[2 * LENGTH]; size_t n; };
+struct got {
+    float y[2 * LENGTH];
+    size_t n;
+};
 
 /* One of push, run and pull, at random; returns frames pushed. */
 static size_t turn(rill_stream *s, const float *x, size_t left, unsigned first, unsigned n,
@@ -97,7 +100,9 @@ static void any_order(const rill_plan *p)
 
 static void test_views(void)
 {
-    static const struct { const char *outputs, *body; } cases[] = {
+    static const struct {
+        const char *outputs, *body;
+    } cases[] = {
         { "y", "    y = unsqueeze(x, axes = [0]);\n" },
         { "y", "    y = reshape(x, shape = [-1, 1]);\n" },
         { "y", "    y = copy(x);\n" },
@@ -171,12 +176,15 @@ static void test_names(void)
 
 /* t is every sample three times. */
 #define THRICE                                                                                     \
-    "    w = constant(shape = [1, 1, 3], value = [1.0, 1.0, 1.0]);\n"                             \
+    "    w = constant(shape = [1, 1, 3], value = [1.0, 1.0, 1.0]);\n"                              \
     "    t = deconv(unsqueeze(x, axes = [0, 1]), w, 0.0, padding = [(0, 0)], stride = [3]);\n"
 
 static void test_rates(void)
 {
-    static const struct { const char *body; uint32_t num, den; } cases[] = {
+    static const struct {
+        const char *body;
+        uint32_t num, den;
+    } cases[] = {
         { "    y = neg(x);\n", 1, 1 },
         { "    y = rill_frame(x, size = 4, hop = 4);\n", 4, 1 },
         { THRICE "    y = copy(t);\n", 1, 3 },

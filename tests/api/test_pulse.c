@@ -65,16 +65,18 @@ static uint32_t pulse_of(const rill_model *m, uint32_t asked, uint32_t budget_ms
 
 static void test_choice(void)
 {
-    static const struct { uint32_t rate, conf_ms, asked, budget_ms, least, most; } cases[] = {
-        { 16000, 0, 0, 0, 32, 320 },    /* not one at a time, not longer than 20 ms */
+    static const struct {
+        uint32_t rate, conf_ms, asked, budget_ms, least, most;
+    } cases[] = {
+        { 16000, 0, 0, 0, 32, 320 }, /* not one at a time, not longer than 20 ms */
         { 48000, 0, 0, 0, 32, 960 },
-        { 16000, 0, 0, 1, 8, 16 },      /* a millisecond, as far as doubles go */
-        { 16000, 1, 0, 0, 8, 16 },      /* so model.conf */
-        { 16000, 1, 0, 20, 32, 320 },   /* who asks goes before it */
+        { 16000, 0, 0, 1, 8, 16 },    /* a millisecond, as far as doubles go */
+        { 16000, 1, 0, 0, 8, 16 },    /* so model.conf */
+        { 16000, 1, 0, 20, 32, 320 }, /* who asks goes before it */
         { 16000, 0, 0, 1000, 32, 16000 },
-        { 16000, 0, 1, 0, 1, 1 },       /* who asks gets it */
+        { 16000, 0, 1, 0, 1, 1 }, /* who asks gets it */
         { 16000, 0, 7, 0, 7, 7 },
-        { 0, 0, 0, 0, 1, 1 },           /* no rate, no milliseconds */
+        { 0, 0, 0, 0, 1, 1 }, /* no rate, no milliseconds */
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rill_model *m = model_of(cases[i].rate, cases[i].conf_ms, FIR);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A plan out of a compiled file gives the bits of the plan it was made of, for the built-in model,
  * every library model whose weights are at hand and the nets of the zoo, on every instruction set
- * (that it opens at once tests/rt counts; here `times` prints how long it takes); a file that is damaged, cut, or for another machine, pulse or build is refused
- * in words that say what to do. */
+ * (that it opens at once tests/rt counts; here `times` prints how long it takes); a file that is
+ * damaged, cut, or for another machine, pulse or build is refused in words that say what to do. */
 #include <rill.h>
 
 #include <fcntl.h>
@@ -15,13 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RUNS     40
-#define FRAMES   600         /* at least: some nets give nothing before they saw hundreds */
-#define TRIES    9
+#define RUNS 40
+#define FRAMES 600 /* at least: some nets give nothing before they saw hundreds */
+#define TRIES 9
 
 static unsigned passed, failed, skipped;
-static bool thorough;               /* 'all' was given: plain C takes as much as the others */
-static bool is_timed;               /* 'times' was given */
+static bool thorough; /* 'all' was given: plain C takes as much as the others */
+static bool is_timed; /* 'times' was given */
 static char dir[64] = "/dev/shm/rill_compile_XXXXXX"; /* memory: thousands of files are written */
 
 static int check(int ok, const char *model, const char *what, const char *more)
@@ -47,7 +47,10 @@ static float noise(uint32_t *seed)
 
 /* ---- what a plan makes of noise ---- */
 
-struct floats { float *v; size_t n, cap; };
+struct floats {
+    float *v;
+    size_t n, cap;
+};
 
 static void floats_add(struct floats *f, const float *v, size_t n)
 {
@@ -233,7 +236,7 @@ static void plan_test(const rill_model *m, const char *name, const rill_plan_opt
         check(a.steps == b.steps && a.stream_bytes == b.stream_bytes &&
                   a.state_bytes == b.state_bytes,
               name, "has the same plan", "");
-        bool few = !thorough && opts->cpu_mask == RILL_CPU_C;       /* it is slow */
+        bool few = !thorough && opts->cpu_mask == RILL_CPU_C; /* it is slow */
         struct floats x = plan_run(p, few), y = plan_run(cp, few);
         check(x.n == y.n && x.n > 0 && !memcmp(x.v, y.v, x.n * sizeof *x.v), name,
               "gives the same bits", "");
@@ -249,8 +252,13 @@ static void plan_test(const rill_model *m, const char *name, const rill_plan_opt
 }
 
 /* Which rungs this machine has: on another than x86 the mask leaves plain C. */
-static const struct { const char *name; uint32_t mask; } rungs[] = {
-    { "c", RILL_CPU_C }, { "avx2", RILL_CPU_AVX2 }, { "any", 0 },
+static const struct {
+    const char *name;
+    uint32_t mask;
+} rungs[] = {
+    { "c", RILL_CPU_C },
+    { "avx2", RILL_CPU_AVX2 },
+    { "any", 0 },
 };
 
 static void model_test(const rill_model *m, const char *name, uint32_t pulse)
@@ -309,7 +317,7 @@ static void lock_test(void)
         return;
     long before = locked_kb();
 #ifdef __SANITIZE_ADDRESS__
-    before = -1;                    /* it takes no notice of mlock */
+    before = -1; /* it takes no notice of mlock */
 #endif
     getrlimit(RLIMIT_MEMLOCK, &was);
     if (before < 0 || was.rlim_cur < 1 << 20) {
@@ -346,7 +354,7 @@ static void damage_test(void)
     rill_error err;
     snprintf(path, sizeof path, "%s/whole.rill", dir);
     snprintf(bad, sizeof bad, "%s/bad.rill", dir);
-    rill_model_builtin(&m, "wiener", &err);         /* a small file */
+    rill_model_builtin(&m, "wiener", &err); /* a small file */
     if (!check(rill_plan_new(&p, m, NULL, &err) == RILL_OK &&
                    rill_plan_save(p, path, &err) == RILL_OK,
                "damage", "saves", err.text))

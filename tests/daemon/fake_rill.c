@@ -39,7 +39,7 @@
 #include <xmmintrin.h>
 #endif
 
-#define PULSE 512               /* of those that do not say */
+#define PULSE 512 /* of those that do not say */
 #define PULSE_MAX 4096
 #define DELAY 256
 #define HEAVY_BYTES ((size_t) 4 << 20)
@@ -55,10 +55,14 @@ struct rill_model {
     float gain;
     unsigned char sum;
     pid_t changes;
-    unsigned pulse;             /* 0: PULSE */
+    unsigned pulse; /* 0: PULSE */
     rill_overload overload;
 };
-struct rill_plan { struct rill_model model; int refs; void *weights; };
+struct rill_plan {
+    struct rill_model model;
+    int refs;
+    void *weights;
+};
 struct rill_stream {
     const rill_plan *plan;
     float in[PULSE_MAX], out[PULSE_MAX], history[DELAY], prob;
@@ -348,7 +352,7 @@ static void skip(rill_stream *s)
 /* ---- what the machine did ---- */
 
 static struct fake_stalls quiet, *stalls = &quiet;
-static _Thread_local uint64_t asked_us;         /* by this thread, since ever */
+static _Thread_local uint64_t asked_us; /* by this thread, since ever */
 
 static uint64_t now_us(clockid_t id)
 {
@@ -389,7 +393,7 @@ __attribute__((constructor)) static void stalls_open(void)
     close(fd);
     if (p == MAP_FAILED)
         return;
-    stalls = p;                 /* before the thread that reads it */
+    stalls = p; /* before the thread that reads it */
     if (pthread_create(&t, NULL, sentinel, NULL) == 0)
         pthread_detach(t);
     else
@@ -419,7 +423,10 @@ static void hang(void)
 }
 
 /* What a model sleeps it computes, by the clock of its thread. */
-static struct { _Atomic pthread_t thread; _Atomic uint64_t us; } sleepers[64];
+static struct {
+    _Atomic pthread_t thread;
+    _Atomic uint64_t us;
+} sleepers[64];
 
 static void sleeper_note(uint64_t us)
 {

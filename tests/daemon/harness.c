@@ -191,7 +191,7 @@ pid_t rig_fork(struct rig *r)
     r->pid = fork();
     if (r->pid != 0)
         return r->pid;
-    prctl(PR_SET_PDEATHSIG, SIGKILL);       /* a test that dies leaves nobody behind */
+    prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that dies leaves nobody behind */
     snprintf(hold, sizeof hold, "%s/hold", r->dir);
     setenv("RILL_FAKE_HOLD", hold, 1);
     setenv("RILL_FAKE_STALLS", stalls, 1);
@@ -450,8 +450,9 @@ static Rill__ServerFrame *hello(const char *path, uint32_t max_frame, int *ret_f
     Rill__ServerFrame *a = raw_answer(fd, RAW_HELLO_MS);
     if (!a || a->m_case != RILL__SERVER_FRAME__M_HELLO)
         give_up("no Hello from %s, but %s", path,
-                !a ? "the end or silence"
-                    : a->m_case == RILL__SERVER_FRAME__M_ERROR ? a->error->text : "another answer");
+                !a                                             ? "the end or silence"
+                    : a->m_case == RILL__SERVER_FRAME__M_ERROR ? a->error->text
+                                                               : "another answer");
     return a;
 }
 
@@ -495,9 +496,9 @@ int message_listen(const char *name)
     if (name[0] == '@')
         a.sun_path[0] = '\0';
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-    CHECK(fd >= 0 && bind(fd, (struct sockaddr *) &a,
-                          (socklen_t) (offsetof(struct sockaddr_un, sun_path) + n +
-                                       (name[0] == '/'))) == 0);
+    CHECK(fd >= 0 &&
+          bind(fd, (struct sockaddr *) &a,
+               (socklen_t) (offsetof(struct sockaddr_un, sun_path) + n + (name[0] == '/'))) == 0);
     return fd;
 }
 

@@ -16,13 +16,13 @@
 #include <sys/types.h>
 
 extern unsigned n_passed, n_failed, n_skipped;
-extern unsigned stream_timeout_ms;          /* of stream_whole: how long nothing may happen */
+extern unsigned stream_timeout_ms; /* of stream_whole: how long nothing may happen */
 
 /* CHECK(condition) or CHECK(condition, format, ...); true if it holds. */
 #define CHECK(...) check_note(__FILE__, __LINE__, #__VA_ARGS__, __VA_ARGS__, (const char *) NULL)
 bool check_note(const char *file, int line, const char *text, int good, ...);
 void check_skip(const char *what);
-int check_end(void);                        /* prints the totals; exit code */
+int check_end(void); /* prints the totals; exit code */
 /* Ends the test as failed: what was awaited in vain, and what the newest daemon said last. */
 void give_up(const char *format, ...) __attribute__((format(printf, 1, 2), noreturn));
 bool is_fake(void);
@@ -33,44 +33,44 @@ struct rig {
     unsigned failed_before;
 };
 
-void rig_dir(struct rig *r);                        /* makes the folder and the names */
-void rig_conf(struct rig *r, const char *more);     /* writes the settings; `more` follows them */
-pid_t rig_fork(struct rig *r);                      /* fork; the child's stderr goes to r->log */
-bool rig_spawn(struct rig *r, char *const argv[]);  /* the same, and the program */
+void rig_dir(struct rig *r);                       /* makes the folder and the names */
+void rig_conf(struct rig *r, const char *more);    /* writes the settings; `more` follows them */
+pid_t rig_fork(struct rig *r);                     /* fork; the child's stderr goes to r->log */
+bool rig_spawn(struct rig *r, char *const argv[]); /* the same, and the program */
 bool rig_wait_ready(struct rig *r);
-void rig_start(struct rig *r, const char *more);    /* all of the above with $RILLD */
-int rig_wait(struct rig *r, int timeout_ms);        /* exit status; -1 after killing it */
-int rig_stop(struct rig *r);                        /* SIGTERM, exit status, removes the folder */
-void rig_clean(struct rig *r);      /* the log's end is printed where a check has failed */
-bool rig_freeze(struct rig *r);     /* SIGSTOP; returns when no thread of it runs any more */
+void rig_start(struct rig *r, const char *more); /* all of the above with $RILLD */
+int rig_wait(struct rig *r, int timeout_ms);     /* exit status; -1 after killing it */
+int rig_stop(struct rig *r);                     /* SIGTERM, exit status, removes the folder */
+void rig_clean(struct rig *r);  /* the log's end is printed where a check has failed */
+bool rig_freeze(struct rig *r); /* SIGSTOP; returns when no thread of it runs any more */
 /* From now on pulses that begin with FAKE_HANG last until rig_let_go(). */
 void rig_hold(struct rig *r);
-bool rig_held(struct rig *r, unsigned n);       /* waits until so many such pulses have begun */
-unsigned rig_holds(struct rig *r);              /* how many have */
+bool rig_held(struct rig *r, unsigned n); /* waits until so many such pulses have begun */
+unsigned rig_holds(struct rig *r);        /* how many have */
 void rig_let_go(struct rig *r);
 /* Whether daemons that start from here on note what the machine does to them; and whether it kept
  * this one from running, so that its times say nothing. Those of fake_rill.c only. */
 extern bool rig_watches;
 bool rig_disturbed(struct rig *r);
-uint64_t rig_slept_us(struct rig *r);    /* how long its models slept because they had to, in all */
+uint64_t rig_slept_us(struct rig *r); /* how long its models slept because they had to, in all */
 /* Judges runs by the clock: one that is good is enough, one that is bad and that nothing disturbed
  * is the daemon's fault. Bad ones that were disturbed are run again; after five of them nothing is
  * known, which is said and counted as skipped. */
 enum run_verdict { RUN_GOOD, RUN_BAD, RUN_DISTURBED };
 bool runs_judge(enum run_verdict (*run)(void *arg), void *arg, const char *what);
 bool rig_log_has(struct rig *r, const char *text, int timeout_ms);
-const char *rig_log(struct rig *r);                 /* whole log; static memory */
+const char *rig_log(struct rig *r); /* whole log; static memory */
 
 int raw_connect(const char *path);
 bool raw_send(int fd, const void *bytes, size_t n);
 ssize_t raw_recv(int fd, void *bytes, size_t n, int timeout_ms); /* exactly n, 0 at the end, -1 */
-bool raw_closed(int fd, int timeout_ms);            /* reads to the end */
+bool raw_closed(int fd, int timeout_ms);                         /* reads to the end */
 bool raw_preface(int fd);
 size_t frame_make(uint8_t *to, size_t cap, const Rill__ClientFrame *f);
 bool raw_frame(int fd, const Rill__ClientFrame *f);
-Rill__ServerFrame *raw_answer(int fd, int timeout_ms);          /* NULL at the end */
-int raw_hello(const char *path);                    /* connected, preface and Hello done */
-int raw_hello_small(const char *path, uint32_t max_frame);      /* checks that it is agreed on */
+Rill__ServerFrame *raw_answer(int fd, int timeout_ms);     /* NULL at the end */
+int raw_hello(const char *path);                           /* connected, preface and Hello done */
+int raw_hello_small(const char *path, uint32_t max_frame); /* checks that it is agreed on */
 Rill__ServerFrame *raw_ask(int fd, const Rill__ClientFrame *f, int timeout_ms);
 
 /* The next Error's code, passing over what else comes; 0 if none came. */
@@ -87,15 +87,15 @@ bool notified(int fd, const char *what, int timeout_ms, unsigned *ret_pets);
 const char *program_says(const char *program, const char *arguments, int *ret_code);
 
 uint64_t now_ms(void);
-float noise(uint32_t *seed);                        /* -0.5..0.5 */
+float noise(uint32_t *seed); /* -0.5..0.5 */
 
 /* What a whole stream gave back. */
 struct result {
     uint8_t *pcm;
-    size_t bytes, cap, frame_bytes;     /* frame_bytes: of the output, for the check of positions */
+    size_t bytes, cap, frame_bytes; /* frame_bytes: of the output, for the check of positions */
     uint64_t next_pos, first_pos;
     unsigned n_audio, n_vad, n_gap, n_start, n_end;
-    uint64_t gap_dropped, gap_bypassed;         /* sums over gaps, in samples of the input */
+    uint64_t gap_dropped, gap_bypassed; /* sums over gaps, in samples of the input */
     float *probs;
     size_t probs_cap;
     uint64_t vad_pos, start_pos, end_pos;

@@ -130,8 +130,7 @@ struct counted count_of(struct rill_client *ctl, const char *model)
     return n;
 }
 
-bool state_comes(struct rill_client *ctl, const char *model, const char *state,
-                        int timeout_ms)
+bool state_comes(struct rill_client *ctl, const char *model, const char *state, int timeout_ms)
 {
     for (uint64_t end = now_ms() + (uint64_t) timeout_ms; now_ms() < end; usleep(50000))
         if (!strcmp(count_of(ctl, model).state, state))

@@ -16,7 +16,7 @@ void path_in(char ret[256], const struct rig *r, const char *name);
 void text_put(const char *path, const char *text);
 void model_put(const struct rig *r, const char *name, const char *text);
 struct rill_client_open open_of(const char *model);
-int open_code(struct rig *r, const char *name);     /* the error's; 0 if it opens */
+int open_code(struct rig *r, const char *name); /* the error's; 0 if it opens */
 /* The volume of what a whole stream of `model` gives back: 1, 0.5; 0 if it failed. Words in err. */
 float volume_of(struct rig *r, const char *model, char err[512]);
 

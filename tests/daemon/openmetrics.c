@@ -190,7 +190,10 @@ static const char *labels_read(struct om *m, struct om_sample *s, const char *p)
 /* What may follow the family's name, and which values. */
 static bool sample_fits(struct om *m, const struct om_family *f, const struct om_sample *s)
 {
-    static const struct { const char *type, *suffix; bool le, one, negative; } rules[] = {
+    static const struct {
+        const char *type, *suffix;
+        bool le, one, negative;
+    } rules[] = {
         { "gauge", "", false, false, true },
         { "counter", "_total", false, false, false },
         { "histogram", "_bucket", true, false, false },

@@ -11,9 +11,9 @@
 #define OM_FAMILIES 256
 
 struct om_sample {
-    char name[96], labels[400];         /* labels: between the braces, as they stood; "" if none */
-    double value, le;                   /* le: of a bucket */
-    char rest[400];                     /* labels less le */
+    char name[96], labels[400]; /* labels: between the braces, as they stood; "" if none */
+    double value, le;           /* le: of a bucket */
+    char rest[400];             /* labels less le */
 };
 
 struct om_family {
@@ -28,10 +28,10 @@ struct om {
     char error[256];
 };
 
-bool om_parse(struct om *m, const char *text);      /* false: error says line and reason */
+bool om_parse(struct om *m, const char *text); /* false: error says line and reason */
 /* NAN if there is none */
 double om_value(const struct om *m, const char *name, const char *labels);
-double om_sum(const struct om *m, const char *name);        /* over all labels */
+double om_sum(const struct om *m, const char *name); /* over all labels */
 size_t om_count(const struct om *m, const char *name);
 
 #endif

@@ -56,10 +56,10 @@ static void test_rule(void)
     CHECK(memory_used(&m) < 100 * MB && m.refused == 9);
     for (uint32_t i = 0; i < 9; i++) {
         memory_give(&m, list[i], MEMORY_STREAMS, list[i]->bytes[MEMORY_STREAMS]);
-        CHECK(user(&m, i) == list[i]);              /* there is one account of each */
+        CHECK(user(&m, i) == list[i]); /* there is one account of each */
         memory_unref(&m, list[i]);
     }
-    for (bool any = true; any;)                     /* all at a time */
+    for (bool any = true; any;) /* all at a time */
         for (uint32_t i = any = 0; i < 9; i++)
             any |= memory_ask(&m, list[i], MEMORY_QUEUES, 4096) == MEMORY_OK;
     for (uint32_t i = 0; i < 9; i++) {
@@ -228,10 +228,10 @@ static void test_tape_many(void)
     struct shelf s;
     struct owner *o;
     shelf_make(&s, 4 * MB, 20000, 2 * MB);
-    for (int i = 0; i < TAPES; i++)                 /* one after another */
+    for (int i = 0; i < TAPES; i++) /* one after another */
         for (int k = 0; k < 2000; k++)
             entry_write(&s, i);
-    for (int k = 0; k < 2000; k++)                  /* and on, all of them */
+    for (int k = 0; k < 2000; k++) /* and on, all of them */
         for (int i = 0; i < TAPES; i++)
             entry_write(&s, i);
     for (int i = 0; i < TAPES; i++) {
@@ -249,7 +249,7 @@ static void test_tape_many(void)
         CHECK(has < (4 * MB - had) / 4 + 131072 && entries_check(&s, i) > 0, "tape %d has %zu", i,
               has);
     }
-    s.m.max_bytes = MB;                             /* a smaller limit from now on */
+    s.m.max_bytes = MB; /* a smaller limit from now on */
     memory_look(&s.m, 0);
     CHECK(!s.m.bytes[MEMORY_HISTORIES]);
     for (int k = 0; k < 500; k++)
@@ -303,8 +303,7 @@ static void limit_is(uint64_t bytes, const char *what)
 
 static void test_limits(void)
 {
-    uint64_t half =
-        (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE) / 2;
+    uint64_t half = (uint64_t) sysconf(_SC_PHYS_PAGES) * (uint64_t) sysconf(_SC_PAGESIZE) / 2;
     if (!mkdtemp(root))
         give_up("%s: %s", root, strerror(errno));
     limit_is(half, "no groups");

@@ -5,7 +5,7 @@
 #include "tests/daemon/harness.h"
 
 #define STREAMS 4000
-#define PULSE 160                   /* ten milliseconds */
+#define PULSE 160 /* ten milliseconds */
 
 struct desk {
     struct daemon d;
@@ -41,8 +41,12 @@ static struct session *open_one(struct desk *x, bool live)
     struct worker *w = admit_worker(&x->d, live, &x->m);
     if (!w || x->n == STREAMS)
         return NULL;
-    *s = (struct session) { .daemon = &x->d, .model = &x->m, .worker = w, .live = live,
-                            .lane = &lane, .next = x->d.sessions };
+    *s = (struct session) { .daemon = &x->d,
+                            .model = &x->m,
+                            .worker = w,
+                            .live = live,
+                            .lane = &lane,
+                            .next = x->d.sessions };
     x->d.sessions = s;
     x->n++;
     return s;
@@ -67,8 +71,8 @@ static void test_limits(void)
     CHECK(admit_full(&desk_make(2, 0.1, 0)->d) == false);
 }
 
-/* A stream that takes more than the price of its model is charged what it takes; one that takes less
- * may yet take as much. */
+/* A stream that takes more than the price of its model is charged what it takes; one that takes
+ * less may yet take as much. */
 static void test_used(void)
 {
     struct desk *x = desk_make(2, 0.1, 0);

@@ -87,7 +87,7 @@ static uint32_t stream_of(uint32_t req, uint32_t stream, bool audio)
         f.reset = &x;
     size_t n = rill__client_frame__pack(&f, bytes);
     for (size_t k = 0; k < n; k++)
-        wire_audio_stream(bytes, k);        /* cut anywhere */
+        wire_audio_stream(bytes, k); /* cut anywhere */
     return wire_audio_stream(bytes, n);
 }
 

@@ -82,7 +82,8 @@ static void test_mistakes(void)
     test_bad("[limits]\nmemory_max = M\n", "rilld.conf:2:", "memory_max must be a whole number");
     test_bad("[limits]\nmemory_max = -1\n", "rilld.conf:2:", "memory_max must be a whole number");
     test_bad("[limits]\nmemory_max = 2000T\n", "rilld.conf:2:", "must be within 0 and 1024T");
-    test_bad("[limits]\nmemory_max = 18446744073709551615T\n", "rilld.conf:2:", "within 0 and 1024T");
+    test_bad("[limits]\nmemory_max = 18446744073709551615T\n",
+             "rilld.conf:2:", "within 0 and 1024T");
     test_bad("[log]\nlevel = loudly\n", "rilld.conf:2:", "level must be");
     test_bad("[log]\nlevel = trace\n", "rilld.conf:2:", "one of: error warning info debug");
     test_bad("[overload]\npolicy = xx\n", "rilld.conf:2:", "one of: model bypass skip shed off");
@@ -91,10 +92,14 @@ static void test_mistakes(void)
     test_bad("[limits]\noutput_soft_ms = 5000\noutput_hard_ms = 1000\n",
              "rilld.conf:", "output_soft_ms must not be over");
     static const char *const nowhere[] = {
-        "9464",          ":9464",            "127.0.0.1",    "127.0.0.1:",
-        "127.0.0.1:-1",  "127.0.0.1:65536",  "localhost:80", "::1:9464",
-        "127.0.0.1:80x", "[127.0.0.1]:80",   "[::1]",        "[::1]9464",
-        "1.2.3.4.5:80",  "127.0.0.1:000080", "[]:1",         "@name",
+        "9464",          ":9464",
+        "127.0.0.1",     "127.0.0.1:",
+        "127.0.0.1:-1",  "127.0.0.1:65536",
+        "localhost:80",  "::1:9464",
+        "127.0.0.1:80x", "[127.0.0.1]:80",
+        "[::1]",         "[::1]9464",
+        "1.2.3.4.5:80",  "127.0.0.1:000080",
+        "[]:1",          "@name",
     };
     for (size_t i = 0; i < sizeof nowhere / sizeof *nowhere; i++) {
         char line[80];
@@ -112,7 +117,7 @@ static void test_mistakes(void)
     test_bad(text, "rilld.conf:2:", "1 to 107 characters");
     snprintf(text, sizeof text, "[daemon]\n# fine\nsocket = /%0300d\nworkers = 1\n", 1);
     test_bad(text, "rilld.conf:3:", "longer than 198 bytes");
-    snprintf(text, sizeof text, "[models]\nmodel_path = /%0185d\n", 1);       /* 199 */
+    snprintf(text, sizeof text, "[models]\nmodel_path = /%0185d\n", 1); /* 199 */
     test_bad(text, "rilld.conf:2:", "longer than 198 bytes");
     test_bad("[models]\nmodel_path = /a\n  :/b\n", "rilld.conf:3:", "'' is no key of [models]");
     test_bad("[daemon]\nsocket = /x\n  colour = red\n", "rilld.conf:3:", "'colour' is no key");
@@ -127,8 +132,14 @@ static void test_mistakes(void)
 /* Bytes that would make lines, or what follows them, vanish without a word. */
 static void test_hidden(void)
 {
-    static const struct { const char *text; size_t n; const char *where, *what; } rows[] = {
+    static const struct {
+        const char *text;
+        size_t n;
+        const char *where, *what;
+    } rows[] = {
+/* clang-format off */
 #define ROW(text, where, what) { text, sizeof text - 1, where, what }
+        /* clang-format on */
         ROW("[daemon]\n\0workers = 99999\n", "rilld.conf:2:", "a byte of value 0"),
         ROW("[daemon]\nworkers = 2\0 garbage", "rilld.conf:2:", "a byte of value 0"),
         ROW("abc\0def\n", "rilld.conf:1:", "a byte of value 0"),

@@ -62,8 +62,7 @@ static void test_idle(void)
     seconds(&c, 20, 3, 0);
     CHECK(near(c.price, 3) && !cost_wants_try(&c, t));
     cost_tick(&c, 0.25e9, 1, t += 31 * SECOND);
-    CHECK(near(c.price, 0.1) && cost_wants_try(&c, t) && !cost_newest(&c), "%f",
-          (double) c.price);
+    CHECK(near(c.price, 0.1) && cost_wants_try(&c, t) && !cost_newest(&c), "%f", (double) c.price);
     cost_try(&c, 0.12f, 0.12f, t);
     CHECK(near(c.price, 0.12) && !cost_wants_try(&c, t += 60 * SECOND));
     /* Tried while others computed: again in a while, and only then. */

@@ -11,7 +11,7 @@
 #define FIRST_UID 20001
 #define MOST 64
 #define USERS 6
-#define SETTINGS \
+#define SETTINGS                                                                                   \
     "preload = wiener\n[daemon]\nsocket_mode = 0666\n[limits]\nhello_timeout_ms = 60000\n"
 
 static struct rill_client *clients[USERS][MOST];
@@ -92,7 +92,8 @@ static void test_connections(unsigned k)
     chmod(r.dir, 0755);
     for (unsigned u = 0; u < users(); u++) {
         unsigned n = places_take(&r, u, &code, words);
-        CHECK(n == cases[k].gets[u] && code == RILL__CODE__QUOTA && strstr(words, "max_connections"),
+        CHECK(n == cases[k].gets[u] && code == RILL__CODE__QUOTA &&
+                  strstr(words, "max_connections"),
               "user %u of case %u has %u places: %d, %s", u, k, n, code, words);
     }
     clients_free();
@@ -105,7 +106,8 @@ static void test_streams(unsigned k)
     char conf[300], words[512];
     int code;
     snprintf(conf, sizeof conf,
-             SETTINGS "max_streams = %d\nmax_streams_per_connection = %d\nmax_streams_per_uid = %u\n",
+             SETTINGS
+             "max_streams = %d\nmax_streams_per_connection = %d\nmax_streams_per_uid = %u\n",
              MOST, MOST, cases[k].most_of_user);
     rig_start(&r, conf);
     chmod(r.dir, 0755);

@@ -110,8 +110,8 @@ static bool pulses_wait(struct watcher *w, uint64_t n)
 /* ---- conflation ---- */
 
 #define VAD_FRAMES 600
-#define VAD_START  300
-#define VAD_STOP   320
+#define VAD_START 300
+#define VAD_STOP 320
 
 /* The model says the largest sample of each pulse: each frame has a probability of its own. */
 static float vad_level(unsigned k)
@@ -181,7 +181,7 @@ static void test_socket_bytes(void)
     for (uint32_t k = 0; k < 60; k++)
         if (!CHECK(raw_audio(fd, k, (uint64_t) k * PULSE, x, sizeof x)) || !pulses_wait(&w, k + 1))
             break;
-    CHECK(rig_freeze(&r));                  /* nothing follows what is read */
+    CHECK(rig_freeze(&r)); /* nothing follows what is read */
     for (ssize_t n; (n = recv(fd, b, sizeof b, MSG_DONTWAIT)) > 0;)
         held += (size_t) n;
     kill(r.pid, SIGCONT);
@@ -228,7 +228,7 @@ static void test_memory(void)
     CHECK(s.memory_connections_bytes > before && s.memory_topics_bytes == 0);
     struct rill_client_publish p = { .topic = "t", .keep_ms = 2000 };
     CHECK(rill_client_publish(c, 2, &p, NULL) == 0);
-    CHECK(stats_now(&w).memory_topics_bytes > RATE * sizeof(float));     /* a second of it */
+    CHECK(stats_now(&w).memory_topics_bytes > RATE * sizeof(float)); /* a second of it */
     rill_client_free(c);
     CHECK(memory_wait(&w, 0) == before);
     CHECK(stats_now(&w).memory_topics_bytes == 0);
@@ -363,7 +363,7 @@ static void test_ends_answered(void)
     struct rig r;
     rig_start(&r, "preload = wiener\n[limits]\nidle_timeout_ms = 1000\n");
     int fd = raw_open(r.sock, "wiener", RILL__PACE__PACE_FILE, RILL__ENC__ENC_F32LE);
-    usleep(1500000);            /* longer than the time: a stream is open */
+    usleep(1500000); /* longer than the time: a stream is open */
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
     Rill__Cancel m = RILL__CANCEL__INIT;
     m.stream = 1;
@@ -463,7 +463,7 @@ static void test_foreign_listener(void)
     int peer = raw_connect(r.sock);
     CHECK(peer >= 0);
     close(peer);
-    close(fd);                              /* now nobody does: the path is taken over */
+    close(fd); /* now nobody does: the path is taken over */
     rig_spawn(&r, argv);
     CHECK(rig_wait_ready(&r));
     CHECK(rig_stop(&r) == 0);

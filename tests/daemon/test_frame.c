@@ -118,7 +118,7 @@ static void test_lengths(void)
     CHECK(error_after("\0\0\0\0", 4, true) == RILL__CODE__BAD_FRAME);
     CHECK(error_after("\0\0\0\0", 4, false) == RILL__CODE__BAD_FRAME);
     CHECK(error_after("\xff\xff\xff\xff", 4, true) == RILL__CODE__TOO_LARGE);
-    CHECK(error_after("\1\0\1\0", 4, true) == RILL__CODE__TOO_LARGE);           /* 65537 */
+    CHECK(error_after("\1\0\1\0", 4, true) == RILL__CODE__TOO_LARGE);    /* 65537 */
     CHECK(error_after("\1\x10\0\0", 4, false) == RILL__CODE__TOO_LARGE); /* 4097 before Hello */
     memcpy(big, "\0\x10\0\0", 4); /* 4096 of rubbish is read */
     memset(big + 4, 0xff, 4096);
@@ -138,7 +138,7 @@ static void test_zero_in_text(void)
                       "4\0",
                       17, true) == RILL__CODE__BAD_FRAME); /* .opt */
     int fd = raw_hello(rig.sock);
-    raw_send(fd, "\6\0\0\0\x42\4\x0a\2\0\0", 10);                          /* Ping.payload */
+    raw_send(fd, "\6\0\0\0\x42\4\x0a\2\0\0", 10); /* Ping.payload */
     Rill__ServerFrame *a = raw_answer(fd, 15000);
     CHECK(a && a->m_case == RILL__SERVER_FRAME__M_PONG && a->pong->payload.len == 2);
     if (a)
@@ -185,7 +185,7 @@ static void test_unknown(void)
     CHECK(raw_error(fd, 15000) == RILL__CODE__UNSUPPORTED);
     raw_send(fd, status, sizeof status);
     CHECK(raw_error(fd, 15000) == RILL__CODE__DENIED);
-    raw_send(fd, "\2\0\0\0\x08\x09", 6);                        /* nothing but req */
+    raw_send(fd, "\2\0\0\0\x08\x09", 6); /* nothing but req */
     CHECK(raw_error(fd, 15000) == RILL__CODE__UNSUPPORTED);
     raw_send(fd, b, ping_bytes(b, sizeof b, 3));
     CHECK(answer_is(fd, RILL__SERVER_FRAME__M_PONG, 3));
@@ -272,7 +272,7 @@ SPOIL(model_utf8, o->model = (char *) (uintptr_t) "\xff\xfe")
 SPOIL(model_broken, o->model = (char *) (uintptr_t) "broken")
 SPOIL(want_9, static Rill__Output w[1] = { (Rill__Output) 9 }; o->want = w; o->n_want = 1)
 SPOIL(want_vad, static Rill__Output w[1] = { RILL__OUTPUT__OUTPUT_VAD }; o->want = w; o->n_want = 1)
-SPOIL(option_unknown, static Rill__OpenStream__OptEntry e; static Rill__OpenStream__OptEntry *p[1];
+SPOIL(option_unknown, static Rill__OpenStream__OptEntry e; static Rill__OpenStream__OptEntry * p[1];
       rill__open_stream__opt_entry__init(&e); e.key = (char *) (uintptr_t) "colour";
       e.value = (char *) (uintptr_t) "1"; p[0] = &e; o->opt = p; o->n_opt = 1)
 
@@ -375,7 +375,7 @@ static void test_credit_violation(void)
     CHECK(raw_frame(fd, &f));
     CHECK(raw_error(fd, 15000) == RILL__CODE__FLOW_CONTROL);
     m.seq = 1;
-    CHECK(raw_frame(fd, &f));                                   /* late: not an error again */
+    CHECK(raw_frame(fd, &f)); /* late: not an error again */
     raw_send(fd, b, ping_bytes(b, sizeof b, 3));
     CHECK(answer_is(fd, RILL__SERVER_FRAME__M_PONG, 3));
     close(fd);
@@ -398,7 +398,7 @@ static void test_duplicate_and_late(void)
     f.finish = &fin;
     raw_frame(fd, &f);
     CHECK(answer_is(fd, RILL__SERVER_FRAME__M_FINISHED, 0));
-    raw_frame(fd, &f);                                          /* late: neither error nor answer */
+    raw_frame(fd, &f); /* late: neither error nor answer */
     raw_send(fd, b, ping_bytes(b, sizeof b, 3));
     CHECK(answer_is(fd, RILL__SERVER_FRAME__M_PONG, 3));
     close(fd);

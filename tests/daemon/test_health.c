@@ -51,7 +51,9 @@ static void daemon_make(struct daemon *d, uint64_t watchdog_us)
 
 static void test_limit(void)
 {
-    static const struct { uint64_t watchdog_us, limit_us; } cases[] = {
+    static const struct {
+        uint64_t watchdog_us, limit_us;
+    } cases[] = {
         { 0, 2000000 },      { 10000000, 2000000 }, { 2000000, 850000 },
         { 1000000, 350000 }, { 200000, 50000 },
     };
@@ -81,7 +83,7 @@ static void test_hang(void)
           health_reason(&d));
     CHECK(health_silent_us(&d, 1) > 2000000 && health_silent_us(&d, 0) == 0);
     d.draining = true;
-    CHECK(health_state(&d) == HEALTH_STUCK && !health_is_live(&d));     /* it matters more */
+    CHECK(health_state(&d) == HEALTH_STUCK && !health_is_live(&d)); /* it matters more */
     atomic_fetch_add(&workers[1].beat, 1);
     look_for(&d, 100000);
     CHECK(health_state(&d) == HEALTH_DRAINING && health_is_live(&d) && n_lines == 2);
@@ -234,7 +236,7 @@ static void test_model_hangs(void)
     CHECK(ms >= LIMIT_MS && ms <= LIMIT_MS * 3 / 2, "found after %u ms", ms);
     CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_STUCK, "does not advance"));
     while (recv(fd, name, sizeof name, MSG_DONTWAIT) > 0)
-        ;                                           /* was said before */
+        ; /* was said before */
     CHECK(!notified(fd, "WATCHDOG=1", 1500, NULL), "petted while a thread hangs");
     rig_let_go(&r);
     CHECK(notified(fd, "WATCHDOG=1", 20000, NULL));

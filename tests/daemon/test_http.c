@@ -20,7 +20,12 @@
 /* ---- the decision ---- */
 
 #define OPEN_TYPE "application/openmetrics-text"
-static const struct { const char *request; int status; enum http_page page; bool open; } cases[] = {
+static const struct {
+    const char *request;
+    int status;
+    enum http_page page;
+    bool open;
+} cases[] = {
     { "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n", 200, HTTP_METRICS, false },
     { "GET /metrics HTTP/1.0\r\n\r\n", 200, HTTP_METRICS, false },
     { "GET /metrics?x=1 HTTP/1.1\r\nAccept: text/plain;q=0.5, " OPEN_TYPE ";version=1.0.0\r\n\r\n",
@@ -90,7 +95,7 @@ static void test_random(void)
             b[(size_t) ((noise(&seed) + 0.5f) * (float) n) % n] = (char) (noise(&seed) * 256);
         int before = 0;
         for (size_t i = 0; i <= n; i++) {
-            char *exact = malloc(i + 1);    /* so that a sanitizer sees every byte too many */
+            char *exact = malloc(i + 1); /* so that a sanitizer sees every byte too many */
             memcpy(exact, b, i);
             exact = realloc(exact, i ? i : 1);
             int now = http_decide(exact, i).status;
@@ -306,7 +311,7 @@ static void test_crowd(void)
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         crowd_come(words[i]);
         checks_are_answered(words[i]);
-        if (i < 2)                      /* the newest has not given way */
+        if (i < 2) /* the newest has not given way */
             CHECK(is_status(answer_read(crowd[CROWD - 1], 20000), 408));
         crowd_go();
     }

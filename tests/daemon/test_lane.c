@@ -58,7 +58,7 @@ static void test_bytes(const char *name, enum lane_relief relief)
                    lane_model_probe(&lm, p, 16000, &rtf, &err) == RILL_OK,
                "%s", err.text))
         return;
-    lm.latency_samples += 100000;         /* much goes past */
+    lm.latency_samples += 100000; /* much goes past */
     size_t before = allocated_bytes();
     struct lane *l = lane_new(&lm, &o);
     size_t took = allocated_bytes() - before, says = lane_bytes(l);
@@ -72,8 +72,8 @@ static void test_bytes(const char *name, enum lane_relief relief)
     rill_model_free(m);
 }
 
-/* A machine that stops while a model is timed, or that others use, makes the model no dearer; that is
- * told apart. */
+/* A machine that stops while a model is timed, or that others use, makes the model no dearer; that
+ * is told apart. */
 static void test_probe_hiccups(void)
 {
     rill_model *m;
@@ -89,8 +89,8 @@ static void test_probe_hiccups(void)
     CHECK(rtf < 0.3f && lm.run_us < 10000, "%g of the time, %u us", (double) rtf, lm.run_us);
     fake_hiccups = 1000;
     CHECK(lane_model_probe(&lm, p, 16000, &rtf, &err) == RILL_OK);
-    CHECK(rtf < 0.3f && lm.wall_share > 5, "%g of the time, %g times as long as that",
-          (double) rtf, (double) lm.wall_share);
+    CHECK(rtf < 0.3f && lm.wall_share > 5, "%g of the time, %g times as long as that", (double) rtf,
+          (double) lm.wall_share);
     fake_hiccups = 0;
     rill_plan_unref(p);
     rill_model_free(m);
@@ -126,13 +126,21 @@ static void test_text_parts(void)
         const char *want;
     } cases[] = {
         { "", { NULL }, { 20, 9 }, "<>" },
-        { "one two three", { "one", "two", "three" }, { 24 + 3 * W, 9 },
+        { "one two three",
+          { "one", "two", "three" },
+          { 24 + 3 * W, 9 },
           "<one two three> one two three" },
-        { "one two three", { "one", "two", "three" }, { 23 + 3 * W, 9 },
+        { "one two three",
+          { "one", "two", "three" },
+          { 23 + 3 * W, 9 },
           "<one two> one two<three> three" },
-        { "one two three", { "one", "two", "three" }, { 200, 1 },
+        { "one two three",
+          { "one", "two", "three" },
+          { 200, 1 },
           "<one> one<two> two<three> three" },
-        { "onetwothree", { "one", "two", "three" }, { 14 + 2 * W, 9 },
+        { "onetwothree",
+          { "one", "two", "three" },
+          { 14 + 2 * W, 9 },
           "<onetwo> one two<three> three" },
         /* a word that takes more than there is */
         { "a 0123456789 b", { "a", "0123456789", "b" }, { 8 + W, 9 }, "<a> a<0123456789><b> b" },
@@ -163,8 +171,12 @@ static void test_text_places(void)
                                 { .text = "0123456789", .pos = 20, .end_pos = 25 },
                                 { .text = "b", .pos = 30, .end_pos = 31 },
                                 { .text = "c", .pos = 40, .end_pos = 41 } };
-    const rill_event e = { .kind = RILL_EVENT_FINAL, .text = "a 0123456789 b c", .words = words,
-                           .n_words = 4, .pos = 10, .end_pos = 41 };
+    const rill_event e = { .kind = RILL_EVENT_FINAL,
+                           .text = "a 0123456789 b c",
+                           .words = words,
+                           .n_words = 4,
+                           .pos = 10,
+                           .end_pos = 41 };
     const struct heard_room room = { 8 + 2 * W, 9 };
     static const uint64_t want[][2] = { { 10, 11 }, { 20, 25 }, { 30, 41 } };
     struct heard_told told = { .begun = false };
@@ -180,9 +192,14 @@ static void test_text_places(void)
 static void test_text_newest(void)
 {
     static const rill_word words[] = { { .text = "one" }, { .text = "two" } };
-    const rill_event e = { .kind = RILL_EVENT_PARTIAL, .text = "one two", .words = words,
-                           .n_words = 2 };
-    static const struct { size_t bytes; const char *text; uint32_t n_words; } cases[] = {
+    const rill_event e = {
+        .kind = RILL_EVENT_PARTIAL, .text = "one two", .words = words, .n_words = 2
+    };
+    static const struct {
+        size_t bytes;
+        const char *text;
+        uint32_t n_words;
+    } cases[] = {
         { 13 + 2 * W, "one two", 2 },
         { 12 + 2 * W, "one two", 0 },
         { 7, "one two", 0 },

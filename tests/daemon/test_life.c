@@ -40,7 +40,7 @@ static void test_sockets(void)
     rill_client_free(client(r.sock));
     CHECK(kill(r.pid, SIGKILL) == 0);
     waitpid(r.pid, NULL, 0);
-    CHECK(stat(r.sock, &st) == 0);                              /* left behind by the kill */
+    CHECK(stat(r.sock, &st) == 0); /* left behind by the kill */
     rig_spawn(&r, argv);
     CHECK(rig_wait_ready(&r));
     rill_client_free(client(r.sock));
@@ -127,7 +127,8 @@ static void test_reload(void)
     CHECK(rill_client_send(c, 1, silence, 2000) == 0);
     rig_conf(&r, "[limits]\nmax_streams_per_connection = 1\n[oops]\nx = 1\n");
     CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "rilld.conf:") &&
-          strstr(rill_client_error(ctl), "oops"), "%s", rill_client_error(ctl));
+              strstr(rill_client_error(ctl), "oops"),
+          "%s", rill_client_error(ctl));
     CHECK(rill_client_open(c, 2, &plain, NULL) == 0, "the old settings hold: %s",
           rill_client_error(c));
     rig_conf(&r, "preload = nosuch\n[limits]\nmax_streams_per_connection = 1\n");
@@ -161,8 +162,9 @@ static void test_reload(void)
         CHECK(symlink("later", path) == 0);
         o.model = "link";
         CHECK(rill_client_open(c, 6, &o, NULL) < 0 &&
-              rill_client_error_code(c) == RILL__CODE__MODEL_FAILED &&
-              strstr(rill_client_error(c), "symbolic link"), "%s", rill_client_error(c));
+                  rill_client_error_code(c) == RILL__CODE__MODEL_FAILED &&
+                  strstr(rill_client_error(c), "symbolic link"),
+              "%s", rill_client_error(c));
     }
     rill_client_free(ctl);
     rill_client_free(c);
@@ -213,8 +215,9 @@ static void test_admission(void)
 {
     struct rig r;
     struct rill_client_open o = plain;
-    rig_start(&r, "[daemon]\nworkers = 1\n[limits]\nrtf_budget = 3\n"
-                  "max_streams_per_connection = 64\n");
+    rig_start(&r,
+              "[daemon]\nworkers = 1\n[limits]\nrtf_budget = 3\n"
+              "max_streams_per_connection = 64\n");
     struct rill_client *c = client(r.sock);
     uint32_t n = 0;
     o.model = "slow";
@@ -238,7 +241,7 @@ static void test_admission(void)
 static void test_drain(void)
 {
     struct rig r;
-    rig_start(&r, "[limits]\ndrain_grace_ms = 600000\n");     /* nobody waits for its end */
+    rig_start(&r, "[limits]\ndrain_grace_ms = 600000\n"); /* nobody waits for its end */
     struct rill_client *c = client(r.sock);
     struct rill_client_finished f;
     struct result got = { .frame_bytes = 2 };
@@ -311,7 +314,7 @@ static void test_notify(bool abstract)
     snprintf(name, sizeof name, "%s%s/notify", abstract ? "@" : "", r.dir);
     int fd = message_listen(name);
     setenv("NOTIFY_SOCKET", name, 1);
-    setenv("WATCHDOG_USEC", "1500000", 1);          /* WATCHDOG_MS */
+    setenv("WATCHDOG_USEC", "1500000", 1); /* WATCHDOG_MS */
     char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
     rig_spawn(&r, argv);
     unsetenv("NOTIFY_SOCKET");
@@ -414,7 +417,8 @@ static void test_activation(void)
     struct rill_client_finished f;
     struct rill_client_status st;
     CHECK(rill_client_open(c, 1, &plain, NULL) == 0 && rill_client_send(c, 1, silence, 3200) == 0 &&
-          rill_client_finish(c, 1, &f) == 0 && f.out == 1600, "%s", rill_client_error(c));
+              rill_client_finish(c, 1, &f) == 0 && f.out == 1600,
+          "%s", rill_client_error(c));
     CHECK(rill_client_ctl_status(ctl, &st, NULL, NULL) == 0);
     CHECK(rill_client_ctl_status(c, &st, NULL, NULL) < 0);
     rill_client_free(c);

@@ -8,8 +8,8 @@
 
 #define N_MODELS 150
 #define N_TOPICS 70
-#define N_USED 70                       /* models that had streams */
-#define N_SUBS 14                       /* of one connection */
+#define N_USED 70 /* models that had streams */
+#define N_SUBS 14 /* of one connection */
 #define N_READERS 3
 
 static struct rig rig;
@@ -66,8 +66,8 @@ static void test_models(void)
     struct rill_client *c = client(rig.sock);
     models_make();
     CHECK(rill_client_info(c, on_model, &x) == 0, "%s", rill_client_error(c));
-    CHECK(x.n_ours == N_MODELS && x.n > N_MODELS && !x.n_wrong, "%u models, %u ours, %u twice",
-          x.n, x.n_ours, x.n_wrong);
+    CHECK(x.n_ours == N_MODELS && x.n > N_MODELS && !x.n_wrong, "%u models, %u ours, %u twice", x.n,
+          x.n_ours, x.n_wrong);
     rill_client_free(c);
 }
 
@@ -94,8 +94,8 @@ static void test_used_models(void)
         mine.model = name;
         FILE *f = fopen(path, "w");
         CHECK(f && fputs("wiener", f) >= 0 && fclose(f) == 0);
-        CHECK(rill_client_open(c, 1, &mine, NULL) == 0 && rill_client_finish(c, 1, NULL) == 0,
-              "%s", rill_client_error(c));
+        CHECK(rill_client_open(c, 1, &mine, NULL) == 0 && rill_client_finish(c, 1, NULL) == 0, "%s",
+              rill_client_error(c));
     }
     CHECK(rill_client_stats(c, &stats, on_used, &seen[0]) == 0 && stats.streams_opened == N_USED,
           "%s", rill_client_error(c));
@@ -170,9 +170,10 @@ static void small_stats_see(const char *path, bool ctl)
     for (bool more = true; more && n_pages < 100; n_pages++) {
         stats.after_model = status.after_model = models.last;
         Rill__ServerFrame *a = ask(fd, &f);
-        const Rill__StatsReply *x = !a ? NULL
+        const Rill__StatsReply *x = !a                             ? NULL
             : ctl && a->m_case == RILL__SERVER_FRAME__M_CTL_STATUS ? a->ctl_status->stats
-            : !ctl && a->m_case == RILL__SERVER_FRAME__M_STATS ? a->stats : NULL;
+            : !ctl && a->m_case == RILL__SERVER_FRAME__M_STATS     ? a->stats
+                                                                   : NULL;
         if (!CHECK(x != NULL, "page %u", n_pages))
             break;
         for (size_t i = 0; i < x->n_models; i++)
@@ -190,8 +191,10 @@ static void small_stats_see(const char *path, bool ctl)
 
 static void topics_make(struct rill_client **c, size_t n_clients)
 {
-    const struct rill_client_open o = { .model = "wiener", .in = { 16000, 1, RILL_CLIENT_F32 },
-                                        .pace = RILL_CLIENT_FILE, .align = true };
+    const struct rill_client_open o = { .model = "wiener",
+                                        .in = { 16000, 1, RILL_CLIENT_F32 },
+                                        .pace = RILL_CLIENT_FILE,
+                                        .align = true };
     char name[32];
     for (uint32_t i = 0; i < N_TOPICS; i++) {
         struct rill_client *x = c[i % n_clients];
@@ -214,7 +217,7 @@ static void test_topics(struct rill_client *c)
 struct seen {
     unsigned n_streams, n_subs, n_wrong;
     uint32_t conn, stream;
-    uint64_t in, out;                   /* summed over subscriptions */
+    uint64_t in, out; /* summed over subscriptions */
 };
 
 static void on_session(void *arg, const struct rill_client_session *s)
@@ -273,7 +276,7 @@ static void test_sessions(struct rill_client **sources, size_t n)
     CHECK(x.n_streams == N_TOPICS && !x.n_subs, "%u streams", x.n_streams);
     subscribe_all(readers);
     topic_feed(sources, n);
-    uint64_t want = N_READERS * N_SUBS * 1280;      /* two pulses and a half less the delay */
+    uint64_t want = N_READERS * N_SUBS * 1280; /* two pulses and a half less the delay */
     for (uint64_t end = now_ms() + 20000; x.out < want && now_ms() < end; usleep(20000)) {
         for (int i = 0; i < N_READERS; i++)
             rill_client_poll(readers[i], 0);

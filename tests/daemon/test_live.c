@@ -18,31 +18,34 @@
 #include <unistd.h>
 
 #define STREAMS_MAX 64
-#define FILE_PIECE  4000
+#define FILE_PIECE 4000
 
 static bool clock_judges;
 
-struct lists { uint32_t *v; size_t n, cap; };
+struct lists {
+    uint32_t *v;
+    size_t n, cap;
+};
 
 struct live;
 
 /* Audio goes in pulse by pulse; what came back tells which pulses are done. */
 struct one {
     struct live *of;
-    uint64_t *sent_us;              /* of each pulse */
-    size_t n_sent, n_back;          /* pulses; samples */
-    uint32_t misses;                /* as the daemon counts them */
+    uint64_t *sent_us;     /* of each pulse */
+    size_t n_sent, n_back; /* pulses; samples */
+    uint32_t misses;       /* as the daemon counts them */
 };
 
-#define CLOCK_SLACK_US 500      /* between two readings of the clock on either side */
+#define CLOCK_SLACK_US 500 /* between two readings of the clock on either side */
 
 struct live {
     struct rill_client *client;
     struct one one[STREAMS_MAX + 1];
-    size_t pulse;                   /* samples */
-    struct lists trip_us;           /* from the last sample of a pulse sent to the answer read */
-    struct lists inside_us;         /* waiting and compute, as the daemon tells */
-    size_t n_impossible;            /* longer inside than the whole trip */
+    size_t pulse;           /* samples */
+    struct lists trip_us;   /* from the last sample of a pulse sent to the answer read */
+    struct lists inside_us; /* waiting and compute, as the daemon tells */
+    size_t n_impossible;    /* longer inside than the whole trip */
     size_t n_overslept; /* pulses that this side sent late by a quarter of their length: the machine
                            is busy */
 };
@@ -50,14 +53,16 @@ struct live {
 struct load {
     pthread_t thread;
     const char *sock, *model;
-    double speed;                   /* times real time at most; 0: as fast as credit comes */
+    double speed; /* times real time at most; 0: as fast as credit comes */
     _Atomic bool *stop;
     uint64_t samples;
     bool good;
     char err[256];
 };
 
-struct figures { uint32_t p50, p99, worst; };
+struct figures {
+    uint32_t p50, p99, worst;
+};
 struct outcome {
     struct figures trip, inside;
     size_t pulses, rounds, overslept;
@@ -193,7 +198,7 @@ static void *load_run(void *arg)
     float x[FILE_PIECE];
     uint64_t start_us = now_us();
     uint32_t seed = 5;
-    if (sched_getscheduler(0) == SCHED_FIFO)        /* clients are not what is measured */
+    if (sched_getscheduler(0) == SCHED_FIFO) /* clients are not what is measured */
         pthread_setschedparam(pthread_self(), SCHED_FIFO,
                               &(struct sched_param) { .sched_priority = 1 });
     for (int i = 0; i < FILE_PIECE; i++)

@@ -16,7 +16,7 @@
 
 #define RATE 16000
 #define MB (1 << 20)
-#define SLACK (8 * MB)              /* of what is resident: the allocator's, and what just went */
+#define SLACK (8 * MB) /* of what is resident: the allocator's, and what just went */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define RESIDENT_TELLS 0
@@ -24,7 +24,7 @@
 #define RESIDENT_TELLS 1
 #endif
 
-#define REST_MB (RESIDENT_TELLS ? 0u : 8u)      /* what it takes itself to have besides */
+#define REST_MB (RESIDENT_TELLS ? 0u : 8u) /* what it takes itself to have besides */
 
 /* ---- what the daemon counts, and what it has ---- */
 
@@ -98,7 +98,7 @@ static void rig_begin(struct rig *r, const char *memory_max, const char *more)
              "topic_keep_ms = 60000\n",
              more, memory_max);
     rig_start(r, conf);
-    CHECK(rig_log_has(r, " ready: ", 30000));      /* loading takes memory too */
+    CHECK(rig_log_has(r, " ready: ", 30000)); /* loading takes memory too */
     CHECK(chmod(r->dir, 0755) == 0);
     ctl = client(r->ctl);
 }
@@ -112,7 +112,7 @@ static void rig_finish(struct rig *r)
 /* ---- other users ---- */
 
 struct said {
-    int code, n;                    /* of the first refusal, and of what was had before it */
+    int code, n; /* of the first refusal, and of what was had before it */
     uint32_t retry_ms;
     char text[200];
 };
@@ -233,7 +233,7 @@ static void histories_take(const struct rig *r, uint32_t uid, struct said *s)
 }
 
 struct heard {
-    uint64_t first, next, wrong;    /* samples */
+    uint64_t first, next, wrong; /* samples */
     bool any;
 };
 
@@ -431,7 +431,7 @@ static void test_connections(void)
 /* ---- queues ---- */
 
 #define ASKERS 12
-#define WAITING_BYTES 120000        /* of answers for each, under what disconnects */
+#define WAITING_BYTES 120000 /* of answers for each, under what disconnects */
 
 static bool stats_send(int fd, int flags)
 {
@@ -577,7 +577,7 @@ static void test_unread(void)
     }
     for (int k = 0; k < 4 * RATE; k++)
         x[k] = (float) (k % 1000) / 1000;
-    for (int i = 0; i < 8; i++)                     /* as far as the window goes */
+    for (int i = 0; i < 8; i++) /* as far as the window goes */
         CHECK(rill_client_send(c[i], 1, x, 2 * RATE * sizeof *x) == 0);
     for (int k = 0; k < 10; k++, usleep(50000))
         bounds_check(&r, 24 * MB);

@@ -12,7 +12,10 @@ static struct om om;
 
 static void test_reader(void)
 {
-    static const struct { const char *text; bool good; } cases[] = {
+    static const struct {
+        const char *text;
+        bool good;
+    } cases[] = {
         { "# EOF\n", true },
         { "# TYPE a counter\n# HELP a x\na_total 1\n# EOF\n", true },
         { "# TYPE a_seconds counter\n# UNIT a_seconds seconds\n# HELP a_seconds "
@@ -27,7 +30,7 @@ static void test_reader(void)
         { "# TYPE a counter\n# HELP a x\na_total 1\n# TYPE b gauge\n# HELP b x\nb 1\n# TYPE a "
           "counter\n# EOF\n",
           false },
-        { "# HELP a x\na_total 1\n# EOF\n", false }, /* no TYPE */
+        { "# HELP a x\na_total 1\n# EOF\n", false },            /* no TYPE */
         { "# TYPE a counter\n# HELP a x\na_total 1\n", false }, /* no EOF */
         { "# TYPE a counter\n# HELP a x\na_total 1\n# EOF\n\n", false },
         { "# TYPE a gauge\n# HELP a x\na{b=\"1\",b=\"2\"} 1\n# EOF\n", false },
@@ -244,10 +247,10 @@ static void sums_check_both(const Rill__StatsReply *st, uint64_t compute_us)
     CHECK(om_value(&om, "rill_chunk_compute_seconds_count", denoise) == (double) m->pulses &&
           om_value(&om, "rill_chunk_queue_seconds_count", denoise) == (double) m->pulses &&
           m->pulses > 90);
-    CHECK(near(om_value(&om, "rill_chunk_compute_seconds_sum", denoise),
-               (double) m->compute_us * 1e-6) &&
-          near(om_value(&om, "rill_compute_seconds_total", denoise),
-               (double) m->compute_us * 1e-6));
+    CHECK(
+        near(om_value(&om, "rill_chunk_compute_seconds_sum", denoise),
+             (double) m->compute_us * 1e-6) &&
+        near(om_value(&om, "rill_compute_seconds_total", denoise), (double) m->compute_us * 1e-6));
     CHECK(m->compute_us >= compute_us, "%llu, of three streams %llu",
           (unsigned long long) m->compute_us, (unsigned long long) compute_us);
     CHECK(near(om_value(&om, "rill_audio_seconds_total", denoise), (double) m->audio_us * 1e-6));
@@ -267,8 +270,8 @@ static void sums_check_stats(const Rill__StatsReply *st)
     CHECK(st->n_refused == 1 && st->refused[0]->code == RILL__CODE__NO_MODEL &&
           st->refused[0]->n == 2);
     CHECK(st->n_gaps == 1 && st->gaps[0]->reason == RILL__GAP__REASON__REASON_CLIENT &&
-          st->gaps[0]->samples == 24000 && st->gaps[0]->us == 1500000 &&
-          m->gap_samples == 24000 && m->gap_us == 1500000);
+          st->gaps[0]->samples == 24000 && st->gaps[0]->us == 1500000 && m->gap_samples == 24000 &&
+          m->gap_us == 1500000);
     CHECK(m->compute && m->compute->n_le_us + 1 == m->compute->n_count &&
           m->compute->sum_us == m->compute_us &&
           m->compute->count[m->compute->n_count - 1] == m->pulses &&

@@ -129,7 +129,7 @@ static void test_idle(void)
     slow_close(&s, 1);
     CHECK(state_comes(ctl, "m", "known", 20000));
     CHECK(!strcmp(count_of(ctl, "wiener").state, "ready"), "what is in preload stays");
-    slow_open(&s, &r, "m");                         /* loaded again on demand */
+    slow_open(&s, &r, "m"); /* loaded again on demand */
     CHECK(count_of(ctl, "m").opened == 2);
     slow_close(&s, 1);
     rill_client_free(ctl);
@@ -327,12 +327,30 @@ static void in_models(const struct rig *r, const char *name, void (*make)(const 
     make(path);
 }
 
-static void make_fifo(const char *path) { CHECK(mkfifo(path, 0600) == 0); }
-static void make_link(const char *path) { CHECK(symlink("m", path) == 0); }
-static void make_link_up(const char *path) { CHECK(symlink("../outside", path) == 0); }
-static void make_link_abs(const char *path) { CHECK(symlink("/", path) == 0); }
-static void make_link_zero(const char *path) { CHECK(symlink("/dev/zero", path) == 0); }
-static void make_file(const char *path) { text_put(path, "wiener"); }
+static void make_fifo(const char *path)
+{
+    CHECK(mkfifo(path, 0600) == 0);
+}
+static void make_link(const char *path)
+{
+    CHECK(symlink("m", path) == 0);
+}
+static void make_link_up(const char *path)
+{
+    CHECK(symlink("../outside", path) == 0);
+}
+static void make_link_abs(const char *path)
+{
+    CHECK(symlink("/", path) == 0);
+}
+static void make_link_zero(const char *path)
+{
+    CHECK(symlink("/dev/zero", path) == 0);
+}
+static void make_file(const char *path)
+{
+    text_put(path, "wiener");
+}
 
 struct link_look {
     const char *name;
@@ -368,11 +386,11 @@ static void test_links(struct rig *r)
         CHECK(rill_client_info(c, link_see, &x) == 0 && x.n == 1, "%s: %u", links[i], x.n);
     }
     CHECK(rill_client_ctl_load(c, built_in) < 0 &&
-          rill_client_error_code(c) == RILL__CODE__MODEL_FAILED &&
-          strstr(rill_client_error(c), "symbolic link"), "%s", rill_client_error(c));
+              rill_client_error_code(c) == RILL__CODE__MODEL_FAILED &&
+              strstr(rill_client_error(c), "symbolic link"),
+          "%s", rill_client_error(c));
     path_in(path, r, built_in);
-    CHECK(unlink(path) == 0 && rill_client_ctl_load(c, built_in) == 0, "%s",
-          rill_client_error(c));
+    CHECK(unlink(path) == 0 && rill_client_ctl_load(c, built_in) == 0, "%s", rill_client_error(c));
     rill_client_free(c);
 }
 
@@ -609,7 +627,7 @@ static void test_real(void)
     CHECK(state_comes(ctl, "c.rill", "known", 20000), "without streams it goes");
     long after = rss_kib(r.pid);
     for (uint64_t end = now_ms() + 10000; after >= before + 8192 && now_ms() < end; usleep(50000))
-        after = rss_kib(r.pid);         /* what was loaded is freed beside the loop */
+        after = rss_kib(r.pid); /* what was loaded is freed beside the loop */
     CHECK(after < before + 8192 || !has_address_space_limit(), "%ld KiB before, %ld after", before,
           after);
     bytes_of(&r, "c.rill", &b);

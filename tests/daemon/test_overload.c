@@ -23,7 +23,7 @@
 #define CALM "[overload]\npolicy = model\ncalm_ms = 1200\n[daemon]\nworkers = 1\n"
 #define LONG_CALM CALM "[overload]\ncalm_ms = 3000\n"
 
-static bool clock_judges;           /* otherwise what is counted has to be right, no more */
+static bool clock_judges; /* otherwise what is counted has to be right, no more */
 
 static enum run_verdict judged(bool good, bool disturbed)
 {
@@ -33,8 +33,8 @@ static enum run_verdict judged(bool good, bool disturbed)
 struct heard {
     float out[PULSES_MAX * PULSE + PULSE];
     bool gone[PULSES_MAX * PULSE + PULSE];
-    size_t n_out, told[3];          /* by fill */
-    unsigned n_gaps, reasons;       /* reasons: a bit each */
+    size_t n_out, told[3];    /* by fill */
+    unsigned n_gaps, reasons; /* reasons: a bit each */
     int code;
     uint32_t retry_ms;
 };
@@ -359,7 +359,7 @@ static void test_ahead(void)
 struct crowd {
     struct rill_client *client;
     uint64_t began_us, behind_us, told[CROWD + 1], last_gap_us[CROWD + 1];
-    unsigned n_late, n_pulses;     /* in the second half, of streams that had their model */
+    unsigned n_late, n_pulses; /* in the second half, of streams that had their model */
 };
 
 static uint64_t now_us(void)
@@ -395,7 +395,7 @@ static void crowd_speak(struct crowd *c)
         for (uint64_t now; (now = now_us()) < at_us;)
             rill_client_poll(c->client, (int) ((at_us - now) / 1000) + 1);
         if (now_us() > at_us + 32000)
-            c->behind_us = now_us();        /* this side is no microphone now */
+            c->behind_us = now_us(); /* this side is no microphone now */
         for (uint32_t id = 1; id <= CROWD; id++)
             if (!CHECK(rill_client_send(c->client, id, x, sizeof x) == 0, "%s",
                        rill_client_error(c->client)))
@@ -719,19 +719,16 @@ static void test_denormals(void)
 
 int main(int argc, char **argv)
 {
-    static const struct { const char *name; void (*run)(void); } tests[] = {
-        { "judge", test_judge },
-        { "skip", test_skip },
-        { "shed", test_shed },
-        { "off", test_off },
-        { "victim", test_victim },
-        { "ahead", test_ahead },
-        { "threefold", test_threefold },
-        { "refused", test_refused_at_once },
-        { "cost", test_cost_current },
-        { "stopped", test_stopped },
-        { "realtime", test_realtime },
-        { "denormals", test_denormals },
+    static const struct {
+        const char *name;
+        void (*run)(void);
+    } tests[] = {
+        { "judge", test_judge },         { "skip", test_skip },
+        { "shed", test_shed },           { "off", test_off },
+        { "victim", test_victim },       { "ahead", test_ahead },
+        { "threefold", test_threefold }, { "refused", test_refused_at_once },
+        { "cost", test_cost_current },   { "stopped", test_stopped },
+        { "realtime", test_realtime },   { "denormals", test_denormals },
         { "past", test_past },
     };
     rig_watches = true;

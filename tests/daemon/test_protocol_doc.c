@@ -33,7 +33,7 @@ static bool token_take(struct side *s, const char *t)
         return true;
     }
     const char *star = strchr(t, '*');
-    if (star && star != t && (star - t) % 2 == 0) {         /* bytes, so many times */
+    if (star && star != t && (star - t) % 2 == 0) { /* bytes, so many times */
         for (unsigned k = sscanf(star + 1, "%u", &count) == 1 ? count : 0; k; k--)
             for (const char *b = t; b < star && s->n < MAX_BYTES; b += 2)
                 s->pattern[s->n++] = sscanf(b, "%2x", &byte) == 1 ? (int) byte : ANY;
@@ -132,11 +132,12 @@ static const char *ears_make(void)
     snprintf(path, sizeof path, "%s/models", rig.dir);
     mkdir(path, 0700);
     snprintf(path, sizeof path, "%s/models/ears", rig.dir);
-    CHECK(tones_write(path,
-                      "[model]\ntask = asr\nsample_rate = 8000\nbudget_ms = 10\nlicence = MIT\nsummary = "
-                      "hears\n[input.pcm]\nkind = audio\n"
-                      "[output.logp]\nkind = ctc\ntokens = tokens.txt\nscores = logits\n",
-                      NULL),
+    CHECK(tones_write(
+              path,
+              "[model]\ntask = asr\nsample_rate = 8000\nbudget_ms = 10\nlicence = MIT\nsummary = "
+              "hears\n[input.pcm]\nkind = audio\n"
+              "[output.logp]\nkind = ctc\ntokens = tokens.txt\nscores = logits\n",
+              NULL),
           "the model");
     return more;
 }

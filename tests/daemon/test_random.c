@@ -111,19 +111,25 @@ static void audio_wild(struct talk *t)
 static void small_wild(struct talk *t)
 {
     switch (rnd(8)) {
-#define SMALL(n, CASE, member, type)                                                           \
-    case n: rill__##type##__init(&t->member); t->f.m_case = RILL__CLIENT_FRAME__M_##CASE;      \
-            t->f.member = &t->member;
-    SMALL(0, FINISH, finish, finish) t->finish.stream = rnd(4); break;
-    SMALL(1, RESET, reset, reset) t->reset.stream = rnd(4); break;
-    SMALL(2, CLOSE, close, close) t->close.stream = rnd(4); break;
-    SMALL(3, CANCEL, cancel, cancel) t->cancel.stream = rnd(4); break;
-    SMALL(4, PING, ping, ping) t->ping.payload.data = t->pcm;
-    t->ping.payload.len = rnd(1200);
-    break;
-    SMALL(5, STATS, stats, stats) break;
-    SMALL(6, HEALTH, health, health) break;
-    SMALL(7, INFO, info, info) break;
+#define SMALL(n, CASE, member, type)                                                               \
+    case n:                                                                                        \
+        rill__##type##__init(&t->member);                                                          \
+        t->f.m_case = RILL__CLIENT_FRAME__M_##CASE;                                                \
+        t->f.member = &t->member;
+        SMALL(0, FINISH, finish, finish) t->finish.stream = rnd(4);
+        break;
+        SMALL(1, RESET, reset, reset) t->reset.stream = rnd(4);
+        break;
+        SMALL(2, CLOSE, close, close) t->close.stream = rnd(4);
+        break;
+        SMALL(3, CANCEL, cancel, cancel) t->cancel.stream = rnd(4);
+        break;
+        SMALL(4, PING, ping, ping) t->ping.payload.data = t->pcm;
+        t->ping.payload.len = rnd(1200);
+        break;
+        SMALL(5, STATS, stats, stats) break;
+        SMALL(6, HEALTH, health, health) break;
+        SMALL(7, INFO, info, info) break;
 #undef SMALL
     }
 }

@@ -11,7 +11,7 @@
 
 static char dir[] = "/tmp/rill-refused-XXXXXX", path[64];
 static int listener;
-static volatile bool late;              /* what is sent waits until the other side has closed */
+static volatile bool late; /* what is sent waits until the other side has closed */
 
 /* The client's: the library's calls come here. */
 ssize_t send(int fd, const void *bytes, size_t n, int flags)
@@ -24,8 +24,8 @@ ssize_t send(int fd, const void *bytes, size_t n, int flags)
 /* ---- the other side ---- */
 
 struct other {
-    bool hello;                         /* answers the preface and Hello before it refuses */
-    unsigned n_pongs;                   /* that nobody asked for come before the refusal */
+    bool hello;       /* answers the preface and Hello before it refuses */
+    unsigned n_pongs; /* that nobody asked for come before the refusal */
 };
 
 static void frame_put(int fd, const Rill__ServerFrame *f)
@@ -130,7 +130,7 @@ static void test_request(unsigned n_pongs)
     int r;
     struct rill_client *c = meet(&o, &t, &r);
     CHECK(r == 0, "%s", rill_client_error(c));
-    pthread_join(t, NULL);              /* it has closed */
+    pthread_join(t, NULL); /* it has closed */
     CHECK(rill_client_ping(c, NULL) < 0);
     refused_check(c, "at a request");
     CHECK(rill_client_ping(c, NULL) < 0);

@@ -17,11 +17,11 @@ struct run {
     struct lane_opts opts;
     struct lane *lane;
     float x[MOST], out[MOST * 4];
-    bool gone[MOST];                /* told in a gap, by input position */
-    size_t n_in, n_out, told[3], resets, jumped;       /* told: by fill */
+    bool gone[MOST];                             /* told in a gap, by input position */
+    size_t n_in, n_out, told[3], resets, jumped; /* told: by fill */
     uint64_t out_pos;
     bool pos_good, overlap, ended;
-    unsigned forbidden;             /* calls of what may not be called */
+    unsigned forbidden; /* calls of what may not be called */
     uint32_t seed;
 };
 

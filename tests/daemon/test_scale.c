@@ -107,7 +107,8 @@ static bool part_begin(struct part *p)
 static void part_end(struct part *p, const struct result *whole)
 {
     CHECK(rill_client_send(p->c, 7, samples + N_SAMPLES / 2, sizeof samples / 2) == 0 &&
-          rill_client_finish(p->c, 7, &p->r.fin) == 0, "%s", rill_client_error(p->c));
+              rill_client_finish(p->c, 7, &p->r.fin) == 0,
+          "%s", rill_client_error(p->c));
     CHECK(p->r.fin.in == N_SAMPLES && p->r.fin.dropped == 0);
     CHECK(p->r.bytes == whole->bytes && memcmp(p->r.pcm, whole->pcm, whole->bytes) == 0,
           "%zu bytes", p->r.bytes);
@@ -157,7 +158,7 @@ static void test_spread_and_drain(void)
     CHECK(streams_of(1) == N_STREAMS, "%u", streams_of(1));
     for (int i = 0; i < N_STREAMS; i++)
         part_end(&first[i], &whole);
-    CHECK(rig_wait(&daemons[0], 20000) == 0);       /* its last stream ended */
+    CHECK(rig_wait(&daemons[0], 20000) == 0); /* its last stream ended */
     for (int i = 0; i < N_STREAMS / 2; i++)
         part_end(&later[i], &whole);
     result_free(&whole);

@@ -28,7 +28,7 @@ static void kind_make(struct kind *k, const char *name)
         rill_plan_new(&k->plan, k->model, NULL, &err) != RILL_OK ||
         lane_model_probe(&k->lane, k->plan, 16000, &rtf, &err) != RILL_OK)
         give_up("%s: %s", name, err.text);
-    k->lane.run_us = 1;             /* batches are not cut for what may come */
+    k->lane.run_us = 1; /* batches are not cut for what may come */
 }
 
 static void kind_free(struct kind *k)
@@ -304,8 +304,8 @@ static void test_steps(struct bench *b)
     lanes_end(b);
 }
 
-/* What is short is not the thread: a third of what runs, at least, goes without its model in the first
- * step, and half in those that follow at once. */
+/* What is short is not the thread: a third of what runs, at least, goes without its model in the
+ * first step, and half in those that follow at once. */
 static void test_part(struct bench *b)
 {
     static struct overload o;
@@ -330,8 +330,8 @@ static void test_part(struct bench *b)
     lanes_end(b);
 }
 
-/* A turn of the loop that is longer than a pulse counts like a late pulse, though this thread was in
- * time; once, and for lanes that can be relieved. */
+/* A turn of the loop that is longer than a pulse counts like a late pulse, though this thread was
+ * in time; once, and for lanes that can be relieved. */
 static void test_loop(struct bench *b)
 {
     struct overload *o = &b->worker.overload;

@@ -227,7 +227,8 @@ static void job_setup(struct job *j, int k, size_t piece)
     static const uint32_t rates[N_JOBS] = { 16000, 48000, 44100, 16000, 8000, 16000 };
     memset(j, 0, sizeof *j);
     j->open = (struct rill_client_open) { .in = { rates[k], 1 + (uint32_t) k % 2, RILL_CLIENT_F32 },
-                                          .pace = RILL_CLIENT_FILE, .align = k % 2 };
+                                          .pace = RILL_CLIENT_FILE,
+                                          .align = k % 2 };
     j->n = 20000 + 1000 * (size_t) k;
     j->piece = piece;
     j->pcm = noise_make(&j->open.in, j->n);
@@ -331,7 +332,8 @@ static void test_skip(bool align)
     CHECK(rill_client_skip(c, 1, 5000) == 0);
     CHECK(rill_client_send(c, 1, x, sizeof x) == 0);
     CHECK(rill_client_finish(c, 1, &f) == 0, "%s", rill_client_error(c));
-    CHECK(f.in == 2000 && f.dropped == 5000 && f.out == 2000 + (align ? 0 : opened.latency_samples));
+    CHECK(f.in == 2000 && f.dropped == 5000 &&
+          f.out == 2000 + (align ? 0 : opened.latency_samples));
     CHECK(r.n_gap == (align ? 1u : 2u) && r.gap.pos == 1000 && r.gap.samples == 5000, "%u",
           r.n_gap);
     CHECK(r.next_pos == 7000 + (align ? 0 : opened.latency_samples), "%llu",
@@ -388,7 +390,7 @@ static void test_late(void)
     CHECK(rill_client_send(c, 1, x, 512 * 4) == 0 && rig_held(&rig, 1));
     CHECK(rill_client_send(c, 1, x + 1, 700 * 4) == 0);
     CHECK(rill_client_send(c, 1, x + 1, 300 * 4) == 0);
-    CHECK(rill_client_ping(c, NULL) == 0);          /* they have come */
+    CHECK(rill_client_ping(c, NULL) == 0); /* they have come */
     usleep(1500000);
     rig_let_go(&rig);
     for (uint64_t end = now_ms() + 20000; !r.n_gap && now_ms() < end;)
@@ -416,7 +418,7 @@ static void test_vad(const char *model, uint32_t rate)
     float *x = calloc(n, sizeof *x);
     struct result r;
     char err[512];
-    for (size_t i = rate / 2; i < rate; i++)                    /* loud from 0.5 s to 1 s */
+    for (size_t i = rate / 2; i < rate; i++) /* loud from 0.5 s to 1 s */
         x[i] = 0.8f * sinf((float) i * 0.07f * 16000.0f / (float) rate);
     if (CHECK(stream_whole(rig.sock, &o, x, n, 4, 441, &r, err), "%s", err)) {
         bool audio = strcmp(model, "both") == 0;
@@ -469,7 +471,7 @@ static void test_reads_too_little(void)
     rig_start(&own, "[limits]\noutput_stall_ms = 1000\n");
     int fd = raw_hello(own.sock);
     size_t n = frame_make(b, sizeof b, &f), sent = 0;
-    while (sent < 200 && raw_send(fd, b, n))        /* less than the daemon lets wait */
+    while (sent < 200 && raw_send(fd, b, n)) /* less than the daemon lets wait */
         sent++;
     CHECK(sent == 200);
     for (uint64_t end = now_ms() + 30000; now_ms() < end; usleep(100000))
@@ -573,7 +575,7 @@ static void test_quota(void)
     rill_client_free(c);
     while (n)
         close(fds[--n]);
-    bool room = false;                  /* when the daemon has seen that they are gone */
+    bool room = false; /* when the daemon has seen that they are gone */
     for (uint64_t end = now_ms() + 20000; !room && now_ms() < end; usleep(10000)) {
         room = rill_client_connect(&c, rig.sock, "again", 10000) == 0;
         rill_client_free(c);

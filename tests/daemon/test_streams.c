@@ -42,12 +42,12 @@ static void test_numbers(uint32_t secret, uint32_t from, uint32_t step)
         CHECK(l->kind == STREAM_SUB);
         twice += told[l - list];
         told[l - list] = true;
-        streams_remove(&t, l);                      /* the next one comes all the same */
+        streams_remove(&t, l); /* the next one comes all the same */
     }
     CHECK(seen == N / 2 && !twice && t.n == N / 2 && !streams_next(&t, STREAM_SUB, NULL));
     for (uint32_t i = 0; i < N; i++) {
         CHECK(streams_find(&t, list[i].id) == (i % 2 ? NULL : &list[i]));
-        streams_remove(&t, &list[i]);               /* one that is not there: nothing */
+        streams_remove(&t, &list[i]); /* one that is not there: nothing */
     }
     CHECK(t.n == 0);
 }
@@ -55,8 +55,8 @@ static void test_numbers(uint32_t secret, uint32_t from, uint32_t step)
 int main(void)
 {
     static const uint32_t secrets[] = { 0x9e3779b1, 0x85ebca6b, 0xc2b2ae35, 0x27d4eb2f },
-                          steps[] = { 1, 2, 3, 16, 64, 128, 1000, 4096, 65536, 1u << 24,
-                                      1u << 26, 0x10001, 2654435761u };
+                          steps[] = { 1,    2,     3,        16,       64,      128,        1000,
+                                      4096, 65536, 1u << 24, 1u << 26, 0x10001, 2654435761u };
     for (size_t i = 0; i < sizeof secrets / sizeof *secrets; i++)
         for (size_t k = 0; k < sizeof steps / sizeof *steps; k++)
             test_numbers(secrets[i], 1, steps[k]);

@@ -113,8 +113,9 @@ static void test_ctl(void)
     j = ctl_json("models", &code);
     m = json_array_get(json_object_get(j, "models"), 0);
     for (size_t i = 0; i < json_array_size(json_object_get(j, "models")); i++)
-        if (!strcmp(json_string_value(json_object_get(json_array_get(json_object_get(j, "models"), i),
-                                                      "state")), "ready"))
+        if (!strcmp(json_string_value(
+                        json_object_get(json_array_get(json_object_get(j, "models"), i), "state")),
+                    "ready"))
             m = json_array_get(json_object_get(j, "models"), i);
     json_t *price = json_object_get(m, "price");
     CHECK(real(price, "compute") > 0 && real(price, "loop") > 0 && real(price, "tried") > 0 &&
@@ -141,7 +142,7 @@ static void test_ctl(void)
     json_decref(j);
     j = ctl_json("health", &code);
     CHECK(code == 0 && !strcmp(json_string_value(json_object_get(j, "state")), "ok") &&
-          number(j, "threads") == 4);   /* two of them for files */
+          number(j, "threads") == 4); /* two of them for files */
     json_decref(j);
     j = ctl_json("worst", &code);
     CHECK(code == 0 && json_array_size(json_object_get(j, "pulses")) > 0);
@@ -311,7 +312,7 @@ int main(void)
           "%s", rill_client_error(c));
     o.model = "nosuch";
     CHECK(rill_client_open(c, 3, &o, NULL) < 0);
-    uint64_t done_us = 0;               /* all of the second that was sent, to whole pulses */
+    uint64_t done_us = 0; /* all of the second that was sent, to whole pulses */
     for (uint64_t end = now_ms() + 20000; done_us < 960000 && now_ms() < end; usleep(10000))
         CHECK(rill_client_stats(c, NULL, on_model, &done_us) == 0, "%s", rill_client_error(c));
     CHECK(done_us >= 960000, "%llu us computed", (unsigned long long) done_us);

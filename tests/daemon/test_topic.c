@@ -19,7 +19,7 @@ static float noises[20 * RATE];
 struct source {
     struct rill_client *c;
     struct result r;
-    size_t sent, lag;                   /* lag: samples that come late */
+    size_t sent, lag; /* lag: samples that come late */
 };
 
 /* A client with a subscription 1. */
@@ -28,10 +28,10 @@ struct reader {
     struct result r;
     struct rill_client_subscribed sub;
     struct rill_client_finished fin;
-    uint64_t lost;                      /* summed over gaps */
+    uint64_t lost; /* summed over gaps */
     unsigned n_slow;
     bool finished;
-    uint64_t audio_pos[4096];           /* of each piece, and its offset in r.pcm */
+    uint64_t audio_pos[4096]; /* of each piece, and its offset in r.pcm */
     size_t audio_at[4096];
 };
 
@@ -384,13 +384,13 @@ static void test_ends(void)
     CHECK(reader_read(&x, 2 * PIECE + 512, sizeof(float)));
     CHECK(x.r.n_gap == 1 && x.r.gap.pos == 2 * PIECE && x.r.gap.samples == 4000 && !x.n_slow,
           "%u gaps", x.r.n_gap);
-    reader_close(&y);                       /* a subscriber that goes disturbs nobody */
+    reader_close(&y); /* a subscriber that goes disturbs nobody */
     source_send(&s, PIECE);
     CHECK(reader_read(&x, 3 * PIECE, sizeof(float)));
-    source_close(&s);                       /* so does not say Finish */
+    source_close(&s); /* so does not say Finish */
     CHECK(reader_end(&x) && x.fin.cancelled);
     source_open(&s, "both", RILL_CLIENT_FILE, true);
-    CHECK(source_publish(&s, "mic", 0, false, false));          /* the name is free again */
+    CHECK(source_publish(&s, "mic", 0, false, false)); /* the name is free again */
     CHECK(rill_client_subscribe(x.c, 2, &(struct rill_client_subscribe) { .topic = "mic" }, NULL) ==
               0,
           "%s", rill_client_error(x.c));
@@ -642,8 +642,9 @@ int main(void)
     test_no_number();
     test_users();
     CHECK(rig_stop(&rig) == 0);
-    rig_start(&rig, "[limits]\ntopic_keep_ms = 3000\noutput_stall_ms = 2000\n"
-                    "output_soft_grace_ms = 60000\n");
+    rig_start(&rig,
+              "[limits]\ntopic_keep_ms = 3000\noutput_stall_ms = 2000\n"
+              "output_soft_grace_ms = 60000\n");
     test_ended_slowly();
     CHECK(rig_stop(&rig) == 0);
     return check_end();

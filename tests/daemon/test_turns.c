@@ -113,7 +113,7 @@ static void test_answers_bounded(struct rig *r)
     CHECK(rig_freeze(r));
     CHECK(burst_send(fd, &f, INFOS));
     kill(r->pid, SIGCONT);
-    CHECK(rig_log_has(r, "error=SLOW_CONSUMER", 20000));       /* all that is made was made */
+    CHECK(rig_log_has(r, "error=SLOW_CONSUMER", 20000)); /* all that is made was made */
     while ((n = recv(fd, b, sizeof b, 0)) > 0)
         bytes += (size_t) n;
     CHECK(bytes < 4u * 262144, "%zu bytes of answers were made for a client that reads none",
@@ -148,8 +148,8 @@ static void test_churn(struct rig *r)
     close(fd);
 }
 
-/* Resets of what has not begun, or has begun afresh already, are nothing: none is refused, however many
- * come at once, and none stands between the samples. */
+/* Resets of what has not begun, or has begun afresh already, are nothing: none is refused, however
+ * many come at once, and none stands between the samples. */
 static void test_resets(struct rig *r)
 {
     static const int16_t x[1600] = { 1, 2, 3 };

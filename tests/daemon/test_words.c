@@ -84,8 +84,11 @@ static void on_audio(void *arg, const struct rill_client_audio *a)
 static void hear(struct heard *h, const struct rill_client_open *o, const float *x, size_t n,
                  size_t piece, uint64_t skip_at)
 {
-    const struct rill_client_events ev = { .arg = h, .text = on_text, .keyword = on_keyword,
-                                           .endpoint = on_endpoint, .vad = on_vad,
+    const struct rill_client_events ev = { .arg = h,
+                                           .text = on_text,
+                                           .keyword = on_keyword,
+                                           .endpoint = on_endpoint,
+                                           .vad = on_vad,
                                            .audio = on_audio };
     struct rill_client *c = NULL;
     memset(h, 0, sizeof *h);
@@ -115,8 +118,9 @@ static bool has(const struct heard *h, const char *line)
     return CHECK(strstr(h->story, line) != NULL, "no '%s' in:\n%s", line, h->story);
 }
 
-static const struct rill_client_open plain = { .model = "tones", .in = { 8000, 1, RILL_CLIENT_F32 },
-                                               .pace = RILL_CLIENT_FILE, .align = true };
+static const struct rill_client_open plain = {
+    .model = "tones", .in = { 8000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true
+};
 
 static void test_story(void)
 {
@@ -161,8 +165,10 @@ static void test_end(void)
              at + strlen("rill_frame(pcm"));
     CHECK(tones_write(path,
                       "[model]\nsample_rate = 8000\n[input.pcm]\nkind = audio\n[output.logp]\n"
-                      "kind = ctc\ntokens = tokens.txt\nscores = logits\nbeam = 1\n", NULL) &&
-              tones_file(path, "graph.nnef", graph), "%s", path);
+                      "kind = ctc\ntokens = tokens.txt\nscores = logits\nbeam = 1\n",
+                      NULL) &&
+              tones_file(path, "graph.nnef", graph),
+          "%s", path);
     o.model = "late";
     for (size_t piece = 37; piece < 3000; piece = piece * 5 + 1) {
         hear(&h, &o, x, n, piece, 0);
@@ -177,7 +183,7 @@ static void test_partials(void)
     static struct heard h;
     const struct rill_client_events ev = { .arg = &h, .text = on_text };
     static const char *const said[] = { "one t", "one two" };
-    static const size_t until[] = { 10, 14 };       /* places in the script, at ends of pulses */
+    static const size_t until[] = { 10, 14 }; /* places in the script, at ends of pulses */
     struct rill_client *c = NULL;
     size_t at = 0, n = tones_audio(x, script);
     memset(&h, 0, sizeof h);
@@ -254,20 +260,23 @@ static void test_options(void)
 static void test_detector(void)
 {
     static const struct {
-        const char *section;        /* of the detector's output */
+        const char *section; /* of the detector's output */
         const char *options[5];
         const char *want;
     } cases[] = {
         { "", { NULL }, "speech 160 silence 880 " },
         { "release = 0.2\n", { NULL }, "speech 160 silence 1200 " },
         { "hangover_ms = 200\n", { NULL }, "speech 160 silence 2000 " },
-        { "threshold = 0.25\nrelease = 0.2\nhangover_ms = 30\n", { NULL },
+        { "threshold = 0.25\nrelease = 0.2\nhangover_ms = 30\n",
+          { NULL },
           "speech 160 silence 960 " },
         { "threshold = 0.95\n", { NULL }, "" },
         { "threshold = 0.95\n", { "vad_threshold", "0.8", NULL }, "speech 160 silence 880 " },
-        { "release = 0.2\nhangover_ms = 200\n", { "vad_release", "0.35", "vad_hangover_ms", "30" },
+        { "release = 0.2\nhangover_ms = 200\n",
+          { "vad_release", "0.35", "vad_hangover_ms", "30" },
           "speech 160 silence 640 " },
-        { "release = 0.2\nhangover_ms = 200\n", { "vad_threshold", "0", "vad_release", "0" },
+        { "release = 0.2\nhangover_ms = 200\n",
+          { "vad_threshold", "0", "vad_release", "0" },
           "speech 160 silence 2320 " },
     };
     static float x[64 * TONES_HOP];
@@ -353,8 +362,7 @@ static void test_short_sound(void)
               (unsigned long long) h.r.fin.vad_frames);
         size_t wrong = 0;
         for (size_t i = 0; i < n; i++)
-            wrong += h.n_y != n ||
-                h.y[i] != (i >= end - 80 ? 0 : i < 80 ? 0.5f * x[i] : x[i]);
+            wrong += h.n_y != n || h.y[i] != (i >= end - 80 ? 0 : i < 80 ? 0.5f * x[i] : x[i]);
         CHECK(!wrong, "%zu samples of %zu", wrong, h.n_y);
     }
 }
@@ -379,7 +387,11 @@ static void padded_model_make(const char *name, bool gated)
 static void test_padded_end(void)
 {
     static const char said[] = "717273717";
-    static const struct { const char *model; unsigned rate; const char *want, *keyword; } cases[] = {
+    static const struct {
+        const char *model;
+        unsigned rate;
+        const char *want, *keyword;
+    } cases[] = {
         { "padded", 8000, "'one two three one zero' 80-160 240-320 400-480 560-640 720-790\n",
           "[zero] 720-790 " },
         { "padded", 16000, " 1440-1579\n", "[zero] 1440-1579 " },
@@ -439,7 +451,7 @@ static void test_bad_options(void)
                   strstr(rill_client_error(c), "beam (1 to 64)"),
               "%s = %s: %s", bad[i][0], bad[i][1], rill_client_error(c));
     }
-    o.options = (const char *const []) { "beam", "64", "rule3_ms", "3600000", NULL };
+    o.options = (const char *const[]) { "beam", "64", "rule3_ms", "3600000", NULL };
     CHECK(rill_client_open(c, 1, &o, NULL) == 0, "%s", rill_client_error(c));
     rill_client_free(c);
 }
@@ -532,7 +544,7 @@ static void test_slow_reader(void)
     f = (Rill__ClientFrame) RILL__CLIENT_FRAME__INIT;
     f.m_case = RILL__CLIENT_FRAME__M_FINISH;
     f.finish = &finish;
-    meter_wait(&meter, n + 12000 - 800);      /* nearly all was computed before anything is read */
+    meter_wait(&meter, n + 12000 - 800); /* nearly all was computed before anything is read */
     raw_frame(fd, &f);
     for (bool end = false; !end && (a = raw_answer(fd, 10000));) {
         end =
@@ -597,8 +609,8 @@ static void test_topic(void)
             break;
     CHECK(own.n_finals > 0 && strcmp(own.story, other.story) == 0, "%s is not %s", own.story,
           other.story);
-    CHECK(!other.n_bad && other.n_partials > 0 && other.n_partials <= n / TONES_HOP,
-          "%u partials", other.n_partials);
+    CHECK(!other.n_bad && other.n_partials > 0 && other.n_partials <= n / TONES_HOP, "%u partials",
+          other.n_partials);
     rill_client_free(source);
     rill_client_free(reader);
 }

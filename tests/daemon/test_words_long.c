@@ -9,7 +9,8 @@
 static struct rig rig;
 
 static const struct rill_client_open plain = { .in = { 8000, 1, RILL_CLIENT_F32 },
-                                               .pace = RILL_CLIENT_FILE, .align = true };
+                                               .pace = RILL_CLIENT_FILE,
+                                               .align = true };
 
 /* What a long utterance came to: a word every 160 samples. */
 struct long_text {
@@ -18,7 +19,12 @@ struct long_text {
     unsigned n_finals, n_bad, n_bare;
 };
 
-struct long_case { const char *model; unsigned said; int digits; unsigned n_finals_min; };
+struct long_case {
+    const char *model;
+    unsigned said;
+    int digits;
+    unsigned n_finals_min;
+};
 
 /* Words beside the text that they make, each in its place. */
 static void long_words(struct long_text *h, const struct rill_client_text *t)
@@ -48,7 +54,7 @@ static void on_long_text(void *arg, const struct rill_client_text *t)
         h->words = 0;
         long_words(h, t);
         h->words = 0;
-    } else {                            /* the end of it, which changes */
+    } else { /* the end of it, which changes */
         h->n_bare++;
         h->n_bad += n < 2 || !strcmp(h->bare, t->text);
         snprintf(h->bare, sizeof h->bare, "%s", t->text);
@@ -69,15 +75,15 @@ static void test_long_final(const struct long_case *k)
     memset(&h, 0, sizeof h);
     for (unsigned i = 0; i < k->said; i++) {
         memcpy(said + 2 * i, (char[]) { (char) ('1' + i % 7), '.', 0 }, 3);
-        at += (size_t) snprintf(want + at, sizeof want - at, "%s%0*d", i ? " " : "",
-                                k->digits, i % 7 + 1);
+        at += (size_t) snprintf(want + at, sizeof want - at, "%s%0*d", i ? " " : "", k->digits,
+                                i % 7 + 1);
     }
     size_t n = tones_audio(x, said);
     o.model = k->model;
     CHECK(rill_client_connect(&c, rig.sock, "test", 30000) == 0, "%s", rill_client_error(c));
     rill_client_set_events(c, &ev);
-    CHECK(rill_client_open(c, 7, &o, NULL) == 0 &&
-              rill_client_send(c, 7, x, n * sizeof *x) == 0 && rill_client_finish(c, 7, &fin) == 0,
+    CHECK(rill_client_open(c, 7, &o, NULL) == 0 && rill_client_send(c, 7, x, n * sizeof *x) == 0 &&
+              rill_client_finish(c, 7, &fin) == 0,
           "%s", rill_client_error(c));
     CHECK(!strcmp(h.text, want), "%s: %zu bytes of %zu", k->model, strlen(h.text), strlen(want));
     CHECK(h.words == k->said, "%s: %llu words of %u", k->model, (unsigned long long) h.words,
@@ -94,8 +100,8 @@ static void long_models_make(const struct long_case *list, size_t n)
     for (size_t i = 0; i < n; i++) {
         size_t at = (size_t) snprintf(tokens, sizeof tokens, "<blk> 0\n");
         for (int k = 1; k < TONES_WIDTH; k++)
-            at += (size_t) snprintf(tokens + at, sizeof tokens - at, "%0*d %d\n",
-                                    list[i].digits, k, k);
+            at += (size_t) snprintf(tokens + at, sizeof tokens - at, "%0*d %d\n", list[i].digits, k,
+                                    k);
         snprintf(path, sizeof path, "%s/models/%s", rig.dir, list[i].model);
         CHECK(tones_write(path,
                           "[model]\ntask = asr\nsample_rate = 8000\n[input.pcm]\nkind = audio\n"
@@ -110,9 +116,9 @@ static void long_models_make(const struct long_case *list, size_t n)
 static void test_long_finals(void)
 {
     static const struct long_case cases[] = {
-        { "short-short", 400, 1, 1 },   /* few words */
-        { "short-many", 1100, 1, 2 },   /* many words of a short text */
-        { "long-many", 1400, 60, 2 },   /* more text than goes at once */
+        { "short-short", 400, 1, 1 }, /* few words */
+        { "short-many", 1100, 1, 2 }, /* many words of a short text */
+        { "long-many", 1400, 60, 2 }, /* more text than goes at once */
     };
     long_models_make(cases, sizeof cases / sizeof *cases);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -177,8 +183,8 @@ static void test_small_frames(void)
         end = a->m_case == RILL__SERVER_FRAME__M_FINISHED;
         CHECK(a->m_case != RILL__SERVER_FRAME__M_ERROR, "%s",
               a->m_case == RILL__SERVER_FRAME__M_ERROR ? a->error->text : "");
-        for (size_t i = 0, at = 0; a->m_case == RILL__SERVER_FRAME__M_TEXT && a->text->final &&
-             i < a->text->n_words;
+        for (size_t i = 0, at = 0;
+             a->m_case == RILL__SERVER_FRAME__M_TEXT && a->text->final && i < a->text->n_words;
              i++, n_words++, at += 101)
             CHECK(a->text->words[i]->pos == n_words * 160 && strlen(a->text->text) >= at + 100 &&
                       !strncmp(a->text->text + at, a->text->words[i]->text, 101 - 1),

@@ -44,7 +44,7 @@ static void test_kept(void)
 
 struct seen {
     unsigned n_pulses, n_steps;
-    uint32_t most_us;               /* of compute */
+    uint32_t most_us; /* of compute */
     double last_share;
     uint64_t last_ns;
     bool in_order;
@@ -87,7 +87,7 @@ static void test_daemon(void)
     struct seen s = { .in_order = true };
     char err[512];
     if (is_fake())
-        x[512 * 5] = 0.765625f;         /* the sixth pulse takes four seconds */
+        x[512 * 5] = 0.765625f; /* the sixth pulse takes four seconds */
     rig_start(&r, "");
     CHECK(stream_whole(r.sock, &o, x, 16000, 4, 4000, &res, err), "%s", err);
     result_free(&res);

@@ -36,17 +36,19 @@ static int upto(int least, int most)
 static void make_same(struct chain *ch)
 {
     int k = upto(1, 9), before = upto(0, k - 1);
-    add(ch, (struct element) { ELEMENT_CONV, .size = k, .place = before, .before = before,
-                               .after = k - 1 - before });
+    add(ch,
+        (struct element) { ELEMENT_CONV, .size = k, .place = before, .before = before,
+                           .after = k - 1 - before });
 }
 
 static void make_padded(struct chain *ch)
 {
-    if (!ch->level)             /* the pad alone might make it as long as something else */
+    if (!ch->level) /* the pad alone might make it as long as something else */
         return;
     int k = upto(2, 9), before = upto(0, k - 1);
-    add(ch, (struct element) { ELEMENT_PAD, .before = before, .after = k - 1 - before,
-                               .mode = upto(0, 2) });
+    add(ch,
+        (struct element) { ELEMENT_PAD, .before = before, .after = k - 1 - before,
+                           .mode = upto(0, 2) });
     add(ch, (struct element) { ELEMENT_CONV, .size = k, .place = before });
 }
 
@@ -61,8 +63,9 @@ static void make_slice(struct chain *ch)
 {
     int what = upto(1, 3);
     ch->level = false;
-    add(ch, (struct element) { ELEMENT_SLICE, .before = what & 1 ? upto(1, 9) : 0,
-                               .after = what & 2 ? upto(1, 9) : 0 });
+    add(ch,
+        (struct element) { ELEMENT_SLICE, .before = what & 1 ? upto(1, 9) : 0,
+                           .after = what & 2 ? upto(1, 9) : 0 });
 }
 
 static void make_pad_slice(struct chain *ch)
@@ -100,18 +103,21 @@ static void make_chomp(struct chain *ch)
 {
     int k = upto(2, 6);
     bool ahead = ch->level && chain_random(2);
-    add(ch, (struct element) { ELEMENT_CONV, .size = k, .place = ahead ? 0 : k - 1, .before = k - 1,
-                               .after = k - 1 });
-    add(ch, (struct element) { ELEMENT_SLICE, .before = ahead ? k - 1 : 0,
-                               .after = ahead ? 0 : k - 1 });
+    add(ch,
+        (struct element) { ELEMENT_CONV, .size = k, .place = ahead ? 0 : k - 1, .before = k - 1,
+                           .after = k - 1 });
+    add(ch,
+        (struct element) { ELEMENT_SLICE, .before = ahead ? k - 1 : 0,
+                           .after = ahead ? 0 : k - 1 });
 }
 
 static void make_frames(struct chain *ch)
 {
     ch->level = true;
     int hop = upto(2, 8), size = hop << upto(0, 2);
-    add(ch, (struct element) { ELEMENT_FRAMES, .size = size, .hop = hop, .before = size - hop,
-                               .after = upto(0, 1), .mode = upto(0, 2) });
+    add(ch,
+        (struct element) { ELEMENT_FRAMES, .size = size, .hop = hop, .before = size - hop,
+                           .after = upto(0, 1), .mode = upto(0, 2) });
 }
 
 static void make_any(struct chain *ch, int channels);
@@ -122,8 +128,8 @@ static void make_down_up(struct chain *ch, int channels)
     if (channels * s > 12)
         return;
     if (ch->n == 0 && chain_random(3) == 0)
-        add(ch, (struct element) { ELEMENT_PAD, .before = upto(0, s - 1),
-                                   .after = upto(0, s - 1) });
+        add(ch,
+            (struct element) { ELEMENT_PAD, .before = upto(0, s - 1), .after = upto(0, s - 1) });
     add(ch, (struct element) { ELEMENT_DOWN, .size = s });
     ch->level = true;
     for (int n = upto(0, 2); n; n--)
@@ -135,8 +141,8 @@ static void make_down_up(struct chain *ch, int channels)
 static void make_any(struct chain *ch, int channels)
 {
     static void (*const makes[])(struct chain *) = {
-        make_same, make_padded, make_valid, make_slice, make_pad_slice, make_delay, make_chomp,
-        make_moved,
+        make_same,      make_padded, make_valid, make_slice,
+        make_pad_slice, make_delay,  make_chomp, make_moved,
     };
     const uint32_t n = sizeof makes / sizeof *makes;
     uint32_t k = chain_random(n + 2);
@@ -158,8 +164,9 @@ void chain_make(struct chain *ch, bool other_rate)
     if (!other_rate && chain_random(4) == 0)
         add(ch, (struct element) { ELEMENT_PAD, .before = upto(0, 9), .after = upto(0, 9) });
     if (other_rate)
-        add(ch, (struct element) { chain_random(2) ? ELEMENT_KEEP : ELEMENT_REPEAT,
-                                   .size = upto(2, 5) });
+        add(ch,
+            (struct element) { chain_random(2) ? ELEMENT_KEEP : ELEMENT_REPEAT,
+                               .size = upto(2, 5) });
     ch->least_samples *= 16;
 }
 
@@ -264,8 +271,9 @@ void chain_text(const struct chain *ch, bool apart, FILE *f)
             : e->kind == ELEMENT_UP        ? channels / e->size
                                            : channels;
     }
-    fprintf(f, "graph chain(pcm) -> (out)\n{\n    pcm = external<scalar>(shape = [S]);\n"
-               "    w0 = unsqueeze(pcm, axes = [0, 1]);\n");
+    fprintf(f,
+            "graph chain(pcm) -> (out)\n{\n    pcm = external<scalar>(shape = [S]);\n"
+            "    w0 = unsqueeze(pcm, axes = [0, 1]);\n");
     for (int i = 0; i < ch->n; i++)
         fprintf(f, "    w%d = e%d(w%d);\n", i + 1, i, i);
     fprintf(f, "    out = squeeze(w%d, axes = [0, 1]);\n}\n", ch->n);

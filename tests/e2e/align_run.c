@@ -90,7 +90,7 @@ static struct wave run_slice(const struct element *e, const struct wave *w)
 {
     struct wave v = wave_like(w, w->n - e->before - e->after, w->c);
     memcpy(v.y, w->y + e->before * w->c, (size_t) (v.n * v.c) * sizeof *v.y);
-    for (int64_t i = 0; i < v.n; i++)      /* whether it is one of the last has to be known */
+    for (int64_t i = 0; i < v.n; i++) /* whether it is one of the last has to be known */
         v.need[i] = most(w->need[i + e->before], w->need[i + e->before + e->after]);
     v.origin += e->before * v.hop;
     v.more -= (e->before + e->after) * v.hop;

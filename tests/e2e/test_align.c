@@ -15,7 +15,7 @@
 #define SAMPLES_MAX 8192
 
 static struct chain chain;
-static long number;             /* of the chain */
+static long number; /* of the chain */
 
 static rill_model *model_of(const struct chain *ch, bool apart)
 {
@@ -39,7 +39,11 @@ static rill_model *model_of(const struct chain *ch, bool apart)
 
 /* ---- one stream ---- */
 
-struct heard { float *y; int64_t *pushed; size_t n, cap; }; /* pushed: samples when it came */
+struct heard {
+    float *y;
+    int64_t *pushed;
+    size_t n, cap;
+}; /* pushed: samples when it came */
 
 static void pull_all(rill_stream *s, struct heard *h, size_t pushed)
 {
@@ -185,19 +189,19 @@ static void test_plan(const rill_model *m, const float *x, int64_t n, int64_t ti
     struct wave w = chain_run(&chain, x, n);
     struct heard h = stream_whole(p, x, (size_t) n, times == 1);
     const rill_port *q = &ports[1];
-    bool good = check((int64_t) h.n == w.n, "frames that come", (long) h.n) &&
-                aligned_is(q, &h, &w, n);
+    bool good =
+        check((int64_t) h.n == w.n, "frames that come", (long) h.n) && aligned_is(q, &h, &w, n);
     if (good && w.hop == UNIT)
         good = late_is(q, &h, &w, n);
     if (good && times == 1)
         good = comes_in_time(q, &h, &w, n, pulse) &&
-               check(!look_ahead_is_known(&chain, pulse) ||
-                         q->latency_samples <= latency_needed(&w),
-                     "latency is more than needed", (long) latency_needed(&w));
+            check(!look_ahead_is_known(&chain, pulse) || q->latency_samples <= latency_needed(&w),
+                  "latency is more than needed", (long) latency_needed(&w));
     if (!good) {
         printf("chain %ld, %ld samples, pulse %ld, latency %u, offset %d/%u, expected origin %g, "
-               "%ld frames: ", number, (long) n, (long) pulse, q->latency_samples, q->offset_num,
-               q->offset_den, (double) w.origin / UNIT, (long) w.n);
+               "%ld frames: ",
+               number, (long) n, (long) pulse, q->latency_samples, q->offset_num, q->offset_den,
+               (double) w.origin / UNIT, (long) w.n);
         chain_print(&chain, stdout);
     }
     heard_free(&h);

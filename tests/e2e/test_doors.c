@@ -12,14 +12,14 @@
 
 #define RATE 16000
 #define SAMPLES_MAX 4096
-#define STEP 256                /* of samples, so that what is scaled stays whole */
+#define STEP 256 /* of samples, so that what is scaled stays whole */
 
 static struct rig rig;
 static struct chain chain;
-static char model[32];          /* its name in the daemon */
+static char model[32]; /* its name in the daemon */
 static int16_t x[SAMPLES_MAX];
 static size_t n_x;
-static struct wave wave;        /* what the chain makes of it */
+static struct wave wave; /* what the chain makes of it */
 static uint32_t latency_samples;
 
 /* ---- files ---- */
@@ -105,8 +105,8 @@ static void model_write(const char *folder)
 /* Sample k stands for k - late_samples. */
 static bool is_expected(const char *door, const int16_t *v, size_t n, size_t late_samples)
 {
-    bool good = CHECK(n == n_x + late_samples, "%s: %zu samples, %zu wanted", door, n,
-                      n_x + late_samples);
+    bool good =
+        CHECK(n == n_x + late_samples, "%s: %zu samples, %zu wanted", door, n, n_x + late_samples);
     for (size_t k = 0; good && k < n; k++) {
         float want = wave_aligned(&wave, (int64_t) k - (int64_t) late_samples) * 32768;
         good = CHECK((float) v[k] == want, "%s: sample %zu is %d, %g wanted", door, k, v[k],
@@ -158,10 +158,9 @@ static void through_daemon(bool align)
 {
     char err[512];
     struct result r;
-    const struct rill_client_open o = { .model = model,
-                                        .in = { RATE, 1, RILL_CLIENT_S16 },
-                                        .pace = RILL_CLIENT_FILE,
-                                        .align = align };
+    const struct rill_client_open o = {
+        .model = model, .in = { RATE, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_FILE, .align = align
+    };
     if (!CHECK(stream_whole(rig.sock, &o, x, n_x, 2, 1 + chain_random(700), &r, err), "%s", err))
         return;
     const struct rill_client_opened *got = &r.opened;

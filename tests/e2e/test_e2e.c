@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define COMPARED 155904                     /* the stored file was cut after these */
+#define COMPARED 155904 /* the stored file was cut after these */
 
 static struct rig rig;
 
@@ -158,7 +158,8 @@ static void test_denoiser(const char *model, const char *in, const char *out, ui
     size_t n, n_want;
     float *x = floats_read(in, &n), *want = floats_read(out, &n_want);
     struct job late = job(model, 16000, RILL_CLIENT_S16, false, x, n);
-    if (CHECK(late.good && late.r.bytes == 2 * (n + delay) && late.r.opened.latency_samples == delay,
+    if (CHECK(late.good && late.r.bytes == 2 * (n + delay) &&
+                  late.r.opened.latency_samples == delay,
               "%s: %zu bytes, delay %u", model, late.r.bytes, late.r.opened.latency_samples)) {
         int worst = steps_apart(late.r.pcm, want, COMPARED);
         printf("%s at 16 kHz: %d int16 steps from the reference, rtf %.3f\n", model, worst,

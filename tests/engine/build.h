@@ -51,7 +51,7 @@ static inline uint32_t build_node(struct build *b, const char *name, const struc
     const struct fact *facts[6];
     struct fact out = { 0 };
     struct attr own[2];
-    for (unsigned i = 0; i < n_attrs; i++) {        /* attributes borrow their lists */
+    for (unsigned i = 0; i < n_attrs; i++) { /* attributes borrow their lists */
         own[i] = attrs[i];
         if (own[i].ints.n)
             own[i].ints.v =

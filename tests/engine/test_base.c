@@ -33,7 +33,7 @@ static void test_arena(void)
     for (int i = 0; i < 5000; i++) {
         unsigned char *r = arena_alloc(&b, (size_t) i);
         if (r && i)
-            r[i - 1] = 1;       /* the sanitizer watches the end */
+            r[i - 1] = 1; /* the sanitizer watches the end */
     }
     arena_drop(&b);
 }
@@ -65,7 +65,7 @@ static void test_arena_without_room(void)
     }
     unsigned char *p = arena_alloc(&a, 100000);
     check(p && !p[0] && !p[99999], "large pages without room for one", 0);
-#ifndef __SANITIZE_ADDRESS__     /* which ends the process where there is no more */
+#ifndef __SANITIZE_ADDRESS__ /* which ends the process where there is no more */
     check(arena_alloc(&a, (size_t) 64 << 20) == NULL, "more than there is", 0);
 #endif
     setrlimit(RLIMIT_AS, &was);
@@ -149,7 +149,12 @@ static void test_tensor(void)
 
 /* ---- attributes ---- */
 
-struct sample { int64_t i, j; float f; int choice; struct attr_ints ints; };
+struct sample {
+    int64_t i, j;
+    float f;
+    int choice;
+    struct attr_ints ints;
+};
 
 static const char *const choices[] = { "red", "green", NULL };
 

@@ -11,10 +11,10 @@
 static int passed, failed;
 
 static const struct row {
-    const char *shape[2];           /* declared */
-    int64_t size[2][2];             /* given, two axes each */
-    int64_t s, t;                   /* what S and T must be; -1: stays open */
-    const char *refused[3];         /* words of the message */
+    const char *shape[2];   /* declared */
+    int64_t size[2][2];     /* given, two axes each */
+    int64_t s, t;           /* what S and T must be; -1: stays open */
+    const char *refused[3]; /* words of the message */
 } rows[] = {
     { { "S,3", "T,1" }, { { 5, 3 }, { 7, 1 } }, 5, 7, { NULL } },
     { { "2*S,3", "T,S" }, { { 10, 3 }, { 7, 5 } }, 5, 7, { NULL } },
@@ -128,8 +128,7 @@ static void row_run(const struct row *r, const char *claim)
     struct tensor *x[2] = { tensor_new(&b.arena, DTYPE_F32, 2, r->size[0]),
                             tensor_new(&b.arena, DTYPE_F32, 2, r->size[1]) };
     const struct tensor *in[2] = { x[0], x[1] };
-    bool made =
-        (!claim || dims_claim(b.dims, claim, &b.err) == RILL_OK) && graph_make(&b, r);
+    bool made = (!claim || dims_claim(b.dims, claim, &b.err) == RILL_OK) && graph_make(&b, r);
     rill_status s = made ? interp_run(&b.g, in, &b.arena, &y, &b.err) : RILL_INTERNAL;
     if (made && as_wanted(r, s, y, &b.err)) {
         passed++;

@@ -19,14 +19,19 @@ static int rnd(int n)
 }
 
 /* k * S + c */
-struct line { int k, c; };
+struct line {
+    int k, c;
+};
 
-static int64_t line_at(struct line l, int64_t s) { return l.k * s + l.c; }
+static int64_t line_at(struct line l, int64_t s)
+{
+    return l.k * s + l.c;
+}
 
 struct trial {
     struct line start, limit, add, other;
     int step, op;
-    bool swap, moved;           /* the range on the right; through a Reshape */
+    bool swap, moved; /* the range on the right; through a Reshape */
 };
 
 static const char *const ops[] = { "Less", "LessOrEqual", "Greater", "GreaterOrEqual" };

@@ -12,15 +12,15 @@
 
 static int passed, failed;
 
-#define CHECK(cond, ...)                                                      \
-    do {                                                                      \
-        if (cond) {                                                           \
-            passed++;                                                         \
-        } else if (failed++ < 30) {                                           \
-            printf("%s:%d: %s: ", __FILE__, __LINE__, #cond);                 \
-            printf(__VA_ARGS__);                                              \
-            puts("");                                                         \
-        }                                                                     \
+#define CHECK(cond, ...)                                                                           \
+    do {                                                                                           \
+        if (cond) {                                                                                \
+            passed++;                                                                              \
+        } else if (failed++ < 30) {                                                                \
+            printf("%s:%d: %s: ", __FILE__, __LINE__, #cond);                                      \
+            printf(__VA_ARGS__);                                                                   \
+            puts("");                                                                              \
+        }                                                                                          \
     } while (0)
 
 static uint64_t seed = 1;
@@ -43,7 +43,9 @@ static const char *text(const struct dim *d)
 /* ---- the naive tree ---- */
 
 enum { INT, SYM, ADD, SUB, MUL, MULK, DIV, CEIL, MIN, MAX, GE, EQ, N_KINDS };
-struct tree { int kind, k, left, right; };
+struct tree {
+    int kind, k, left, right;
+};
 static struct tree pool[256];
 static int n_pool;
 
@@ -75,18 +77,18 @@ static int64_t tree_value(int at, const int64_t *v)
     struct tree t = pool[at];
     int64_t a = t.kind >= ADD ? tree_value(t.left, v) : 0, b = t.right ? tree_value(t.right, v) : 0;
     switch (t.kind) {
-    case INT:  return t.k;
-    case SYM:  return v[t.k];
-    case ADD:  return a + b;
-    case SUB:  return a - b;
-    case MUL:  return a * b;
+    case INT: return t.k;
+    case SYM: return v[t.k];
+    case ADD: return a + b;
+    case SUB: return a - b;
+    case MUL: return a * b;
     case MULK: return a * t.k;
-    case DIV:  return floor_div(a, t.k);
+    case DIV: return floor_div(a, t.k);
     case CEIL: return floor_div(a + t.k - 1, t.k);
-    case MIN:  return a < b ? a : b;
-    case MAX:  return a > b ? a : b;
-    case GE:   return a >= b;
-    default:   return a == b;
+    case MIN: return a < b ? a : b;
+    case MAX: return a > b ? a : b;
+    case GE: return a >= b;
+    default: return a == b;
     }
 }
 
@@ -96,18 +98,18 @@ static const struct dim *tree_dim(struct dims *ds, int at, const struct dim *con
     const struct dim *a = t.kind >= ADD ? tree_dim(ds, t.left, sym) : NULL;
     const struct dim *b = t.right ? tree_dim(ds, t.right, sym) : NULL;
     switch (t.kind) {
-    case INT:  return dim_int(ds, t.k);
-    case SYM:  return sym[t.k];
-    case ADD:  return dim_add(ds, a, b);
-    case SUB:  return dim_sub(ds, a, b);
-    case MUL:  return dim_mul(ds, a, b);
+    case INT: return dim_int(ds, t.k);
+    case SYM: return sym[t.k];
+    case ADD: return dim_add(ds, a, b);
+    case SUB: return dim_sub(ds, a, b);
+    case MUL: return dim_mul(ds, a, b);
     case MULK: return dim_mul_int(ds, a, t.k);
-    case DIV:  return dim_div_int(ds, a, t.k);
+    case DIV: return dim_div_int(ds, a, t.k);
     case CEIL: return dim_div_ceil_int(ds, a, t.k);
-    case MIN:  return dim_min(ds, a, b);
-    case MAX:  return dim_max(ds, a, b);
-    case GE:   return dim_ge(ds, a, b);
-    default:   return dim_eq(ds, a, b);
+    case MIN: return dim_min(ds, a, b);
+    case MAX: return dim_max(ds, a, b);
+    case GE: return dim_ge(ds, a, b);
+    default: return dim_eq(ds, a, b);
     }
 }
 
@@ -174,7 +176,7 @@ static void test_random(int64_t lo, const char *const *facts)
         n_pool = 0;
         int at = tree_random(1 + rnd(4));
         const struct dim *d = tree_dim(ds, at, sym);
-        if (dims_status(ds, NULL) != RILL_OK) {         /* too large for the limits: start afresh */
+        if (dims_status(ds, NULL) != RILL_OK) { /* too large for the limits: start afresh */
             CHECK(dims_status(ds, NULL) == RILL_LIMIT, "%d", dims_status(ds, NULL));
             ds = dims_free(ds);
             i += 199 - i % 200;
@@ -203,7 +205,7 @@ static void check_solve(struct dims *ds, const struct dim *d, const struct dim *
             found = v;
     int64_t num, den;
     bool linear = dim_slope(d, sym[0], &num, &den) && num && den == 1 && !strchr(text(d), '/') &&
-                  !strchr(text(d), '(');
+        !strchr(text(d), '(');
     if (s == RILL_OK)
         CHECK(dim_eval(d, sym[0], got, &x) && x == value &&
                   (got < -400 || got > 400 || (n == 1 && found == got)),
@@ -271,7 +273,7 @@ static void test_equations(void)
         rill_error err = { RILL_OK, "" };
         int64_t got = 0;
         bool ok = (!*equations[i].facts || dims_assert(ds, equations[i].facts, &err) == RILL_OK) &&
-                  dim_parse(ds, equations[i].expr, &d, &err) == RILL_OK;
+            dim_parse(ds, equations[i].expr, &d, &err) == RILL_OK;
         rill_status s = dim_solve(d, dim_symbol(ds, "S"), equations[i].value, &got, &err);
         CHECK(ok && s == equations[i].status && (s != RILL_OK || got == equations[i].solution) &&
                   strstr(err.text, equations[i].words),
@@ -283,7 +285,10 @@ static void test_equations(void)
 /* What is known of a symbol is known of what replaces it. */
 static void test_carry(void)
 {
-    static const struct { const char *facts, *to, *a, *b; bool refused; } rows[] = {
+    static const struct {
+        const char *facts, *to, *a, *b;
+        bool refused;
+    } rows[] = {
         { "S>=3", "T", "ge(T, 3)", "1", false },
         { "S>=3", "2*T", "ge(T, 2)", "1", false },
         { "S<=9", "2*T", "ge(4, T)", "1", false },
@@ -309,7 +314,9 @@ static void test_carry(void)
 
 /* ---- what must be decided ---- */
 
-static const struct { const char *facts, *a, *b; } same[] = {
+static const struct {
+    const char *facts, *a, *b;
+} same[] = {
     { "S>=0", "1 + -1*min(2, -1 + S/160) + S/160", "max(2, -1 + S/160)" },
     { "", "(S/4)/5", "S/20" },
     { "", "(3*S + 2)/3", "S" },

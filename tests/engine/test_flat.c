@@ -14,11 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define GRAPHS     600
-#define RUNS       12
-#define STREAMS    3            /* the last is a copy of the first, taken in the middle */
+#define GRAPHS 600
+#define RUNS 12
+#define STREAMS 3 /* the last is a copy of the first, taken in the middle */
 #define STATES_MAX 3
-#define WIRES_MAX  64
+#define WIRES_MAX 64
 
 static unsigned in_place;
 
@@ -81,7 +81,7 @@ static uint32_t together(struct pool *p, int64_t n, unsigned mine)
     for (int64_t at = 0; at < n;) {
         unsigned i = rnd(3) ? mine : rnd(p->n);
         int64_t left = n - at, most = p->len[i] < left ? p->len[i] : left;
-        if (k == 15) {          /* the rest, of the state, which is as long as all */
+        if (k == 15) { /* the rest, of the state, which is as long as all */
             i = mine;
             most = left;
         }
@@ -131,7 +131,9 @@ static uint32_t other_state(const int64_t *len, const uint32_t *state, unsigned 
     return state[me];
 }
 
-struct drawn { unsigned n_inputs, n_states, n_outputs; };
+struct drawn {
+    unsigned n_inputs, n_states, n_outputs;
+};
 
 /* The same graph from the same seed; with states, or with inputs and outputs behind the others in
  * their stead. */

@@ -311,7 +311,7 @@ static void test_fold(void)
         graph_add_node(&b.g, &op_if, "if", NULL, (uint32_t[]) { cond, x }, 2, &picked, 1);
     n->body = branch;
     n->n_body = 2;
-    add(&b, &b.g, "Exp", &x, 1, (struct fact) { .rank = -1 });      /* nobody reads it */
+    add(&b, &b.g, "Exp", &x, 1, (struct fact) { .rank = -1 }); /* nobody reads it */
     graph_add_output(&b.g,
                      add(&b, &b.g, "Add", (uint32_t[]) { picked, folded }, 2,
                          (struct fact) { .rank = -1 }));

@@ -17,12 +17,15 @@
 #include <string.h>
 
 #define WIRES_MAX 64
-#define RUNS      4
+#define RUNS 4
 
 /* ---- building ---- */
 
 /* Wires that a random graph may go on from. */
-static struct { uint32_t wire[WIRES_MAX]; unsigned n; } pool;
+static struct {
+    uint32_t wire[WIRES_MAX];
+    unsigned n;
+} pool;
 static uint32_t ints(struct build *b, int64_t n, const int64_t *v)
 {
     struct tensor *t = tensor_new(&b->arena, DTYPE_I64, 1, &n);
@@ -225,7 +228,10 @@ static void random_graph(struct build *b)
 
 /* ---- comparing ---- */
 
-struct running { struct plan *plan; unsigned char *mem; };
+struct running {
+    struct plan *plan;
+    unsigned char *mem;
+};
 
 static bool running_init(struct running *r, const struct graph *g, uint32_t s)
 {
@@ -307,7 +313,7 @@ static void test_random(uint32_t count)
             for (int run = 0; run < RUNS; run++) {
                 same_run(&before, &after, s);
                 if (run == 1)
-                    copy_move(&after);      /* a snapshot goes on elsewhere */
+                    copy_move(&after); /* a snapshot goes on elsewhere */
             }
         moves += ops_count(&settled, &op_move);
         chains += ops_count(&settled, &op_chain);
@@ -398,7 +404,11 @@ static void test_view_of_base(void)
 /* What the op says of a Move that a file may hold: a base has the size of the output. */
 static void test_move_bounds(void)
 {
-    static const struct { const char *what; int64_t base, shape, n, floats; bool taken; } rows[] = {
+    static const struct {
+        const char *what;
+        int64_t base, shape, n, floats;
+        bool taken;
+    } rows[] = {
         { "all of x", 0, 8, 8, 8, true },
         { "a part of x, which lies elsewhere", -1, 4, 4, 8, true },
         { "where x lay, which is larger", 0, 4, 4, 8, false },
@@ -519,7 +529,8 @@ static void test_open_pads(bool beside)
     check(dim_is(between->shape[3], 20) && between->shape[2] == dim_add_int(b.dims, t, 3),
           "the padded wire is as long as it was, and no wider", beside);
     check(beside ? own.n == 4 && own.v[0] == 0 && own.v[1] == 1 && own.v[2] == 0 && own.v[3] == 2
-                 : own.n == 0 || own.v[1] == 0, "pads of the convolution", own.n);
+                 : own.n == 0 || own.v[1] == 0,
+          "pads of the convolution", own.n);
     const int64_t *left = made.wires[first->in[1]].fact.value->data;
     check(left[2] == 2 && left[6] == 1 && left[3] == 0 && left[7] == 0, "pads that stay", beside);
     build_drop(&b);

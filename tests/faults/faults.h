@@ -13,18 +13,18 @@ const char *fault_name(enum fault_kind kind);
 bool faults_long(void);
 /* a sanitized daemon takes no shim beside its own: says that all is skipped */
 bool fault_none(void);
-bool fault_sanitized(void);                 /* memory that is freed is not given back at once */
-void fault_page_make(void);                 /* once in a program; the page goes with it */
-void fault_rig(struct rig *r, const char *more);            /* rig_start with the shim inside */
-bool fault_spawn(struct rig *r, const char *more);          /* without waiting */
+bool fault_sanitized(void); /* memory that is freed is not given back at once */
+void fault_page_make(void); /* once in a program; the page goes with it */
+void fault_rig(struct rig *r, const char *more);   /* rig_start with the shim inside */
+bool fault_spawn(struct rig *r, const char *more); /* without waiting */
 void fault_arm(enum fault_kind kind, uint64_t at, bool forever, int error);
-uint64_t fault_disarm(void);                /* how many calls failed */
+uint64_t fault_disarm(void); /* how many calls failed */
 
 /* The next n to fail: every one in the long form, ever wider apart in the short one. */
 uint64_t fault_next(uint64_t n);
 
-unsigned fds_of(const struct rig *r);       /* open descriptors of the daemon */
-bool fds_settle(const struct rig *r, unsigned want);        /* waits for at most `want` */
+unsigned fds_of(const struct rig *r);                /* open descriptors of the daemon */
+bool fds_settle(const struct rig *r, unsigned want); /* waits for at most `want` */
 uint64_t rss_kib(const struct rig *r);
 bool rig_lives(struct rig *r);
 

@@ -127,7 +127,7 @@ static bool io_fails(enum fault_kind kind, int fd, int of_socket, int of_file)
         return false;
     mode_t m = fd_kind(fd);
     errno = error_or(m == S_IFSOCK ? of_socket : m == S_IFREG ? of_file : EINTR);
-    return errno != EINTR || !atomic_load(&page->forever);     /* nothing is interrupted for ever */
+    return errno != EINTR || !atomic_load(&page->forever); /* nothing is interrupted for ever */
 }
 
 static size_t io_size(int fd, size_t n)
@@ -228,13 +228,13 @@ EXPORT int accept(int fd, struct sockaddr *a, socklen_t *n)
     return fails_with(FAULT_ACCEPT, EMFILE) ? -1 : next_(fd, a, n);
 }
 
-#define MODE_OF(flags)                                          \
-    mode_t mode = 0;                                            \
-    if ((flags) & (O_CREAT | __O_TMPFILE)) {                    \
-        va_list ap;                                             \
-        va_start(ap, flags);                                    \
-        mode = (mode_t) va_arg(ap, int);                        \
-        va_end(ap);                                             \
+#define MODE_OF(flags)                                                                             \
+    mode_t mode = 0;                                                                               \
+    if ((flags) & (O_CREAT | __O_TMPFILE)) {                                                       \
+        va_list ap;                                                                                \
+        va_start(ap, flags);                                                                       \
+        mode = (mode_t) va_arg(ap, int);                                                           \
+        va_end(ap);                                                                                \
     }
 
 EXPORT int open(const char *path, int flags, ...)

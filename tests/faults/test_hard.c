@@ -9,7 +9,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define FAKE_HANG 0.765625f         /* a first sample that the fake models take seconds over */
+#define FAKE_HANG 0.765625f /* a first sample that the fake models take seconds over */
 
 static struct rig rig;
 static struct result want;
@@ -27,7 +27,7 @@ static bool serves_as_before(const char *after)
     if (!CHECK(rig_lives(&rig), "%s", after))
         exit(check_end());
     bool good = CHECK(session_play(&rig, NULL, &r, err), "%s: %s", after, err) &&
-                CHECK(result_same(&r, &want), "%s: another output", after);
+        CHECK(result_same(&r, &want), "%s: another output", after);
     result_free(&r);
     return good;
 }

@@ -172,7 +172,7 @@ static uint64_t start_fault(enum fault_kind kind, uint64_t n)
     fault_spawn(&rig, "");
     bool served = start_wait(&code) && session_play(&rig, NULL, &r, err);
     uint64_t hits = fault_disarm();
-    if (rig.pid && !served) {           /* not this client; the next one, or the daemon is going */
+    if (rig.pid && !served) { /* not this client; the next one, or the daemon is going */
         served = start_wait(&code) && session_play(&rig, NULL, &r, err);
         if (rig.pid && !served)
             code = rig_wait(&rig, 15000);

@@ -10,12 +10,12 @@
 #include <unistd.h>
 
 #define CYCLES_QUICK 500
-#define CYCLES_LONG  100000
-#define WARM_CYCLES  300
+#define CYCLES_LONG 100000
+#define WARM_CYCLES 300
 #define RSS_GROWTH_KIB 1024
 #define CLEAN 31
 #define FRAMES 16000
-#define PILE 30                     /* streams of a tenth of a thread each */
+#define PILE 30 /* streams of a tenth of a thread each */
 
 static struct rig rig;
 
@@ -53,7 +53,7 @@ static void test_cycles(void)
     CHECK(i == n);
     CHECK(fds_settle(&rig, fds), "%u descriptors, %u before", fds_of(&rig), fds);
     for (uint64_t end = now_ms() + 10000; rss_kib(&rig) > rss + RSS_GROWTH_KIB && now_ms() < end;)
-        usleep(50000);                  /* what the last ones took is given back */
+        usleep(50000); /* what the last ones took is given back */
     CHECK(fault_sanitized() || rss_kib(&rig) <= rss + RSS_GROWTH_KIB, "%llu KiB, %llu before",
           (unsigned long long) rss_kib(&rig), (unsigned long long) rss);
     printf("%u cycles: %llu KiB before, %llu after, %u descriptors\n", n, (unsigned long long) rss,
@@ -65,7 +65,7 @@ static void test_cycles(void)
 struct player {
     pthread_t thread;
     uint32_t seed;
-    float bad;                      /* 0: noise; else all samples */
+    float bad; /* 0: noise; else all samples */
     struct result r;
     char err[512];
     bool good;

@@ -120,7 +120,7 @@ static bool bytes_take(const uint8_t *p, size_t n, uint32_t req)
             n_preface++;
             continue;
         }
-        for (size_t i = 0; n_preface < 8 && i < n_preface; i++)     /* it was a length */
+        for (size_t i = 0; n_preface < 8 && i < n_preface; i++) /* it was a length */
             byte_take(preface[i], 0);
         n_preface = 8;
         answered |= byte_take(*p, req);

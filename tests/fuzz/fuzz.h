@@ -30,7 +30,9 @@ static inline void fuzz_exact(const void *bytes, size_t n)
     free(exact);
 }
 
-struct bytes_in { const uint8_t *at, *end; };
+struct bytes_in {
+    const uint8_t *at, *end;
+};
 
 static inline uint8_t take_u8(struct bytes_in *b)
 {

@@ -24,8 +24,8 @@ static bool load(struct conf *c, const void *text, size_t n, char err[CONF_ERROR
 
 static void limits_check(const struct conf *c)
 {
-#define IN_STR(v, lo, hi)  IN_INT(strlen(v), lo, hi)
-#define IN_INT(v, lo, hi)  ((double) (v) >= (double) (lo) && (double) (v) <= (double) (hi))
+#define IN_STR(v, lo, hi) IN_INT(strlen(v), lo, hi)
+#define IN_INT(v, lo, hi) ((double) (v) >= (double) (lo) && (double) (v) <= (double) (hi))
 #define IN_MODE(v, lo, hi) IN_INT(v, lo, hi)
 #define IN_REAL(v, lo, hi) IN_INT(v, lo, hi)
 #define IN_SIZE(v, lo, hi) IN_INT(v, lo, hi)

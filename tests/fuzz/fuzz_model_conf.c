@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct arena a = { .limit_bytes = 1 << 20 };
     struct model_conf c;
     rill_error err;
-    char *text = malloc(n ? n : 1);     /* of exact size */
+    char *text = malloc(n ? n : 1); /* of exact size */
     if (!text)
         abort();
     memcpy(text, data, n);
@@ -53,7 +53,7 @@ int main(int argc, char **argv)
             else
                 memmove(text + to, text + at, m);
         }
-        if (i % 11 == 0) {          /* a line far longer than a line may be */
+        if (i % 11 == 0) { /* a line far longer than a line may be */
             memset(text + n, 'x', n);
             n *= 2;
         }

@@ -75,18 +75,10 @@ static size_t mutate(char *text, size_t n, uint32_t *seed)
     size_t at = next_random(seed) % n, to = next_random(seed) % n, k = 1 + next_random(seed) % 24;
     k = at + k > n || to + k > n ? 1 : k;
     switch (next_random(seed) % 4) {
-    case 0:
-        text[at] = marks[next_random(seed) % (sizeof marks - 1)];
-        return n;
-    case 1:
-        memmove(text + to, text + at, k);
-        return n;
-    case 2:
-        memmove(text + at, text + at + k, n - at - k);
-        return n > k + 1 ? n - k : n;
-    default:
-        text[at] = (char) (text[at] ^ 1 << next_random(seed) % 8);
-        return n;
+    case 0: text[at] = marks[next_random(seed) % (sizeof marks - 1)]; return n;
+    case 1: memmove(text + to, text + at, k); return n;
+    case 2: memmove(text + at, text + at + k, n - at - k); return n > k + 1 ? n - k : n;
+    default: text[at] = (char) (text[at] ^ 1 << next_random(seed) % 8); return n;
     }
 }
 

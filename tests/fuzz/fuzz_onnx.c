@@ -34,21 +34,14 @@ static void mutate(struct pb *p, uint32_t *seed)
     size_t n = 1 + next_random(seed) % 16;
     n = at + n > p->n || to + n > p->n ? 1 : n;
     switch (next_random(seed) % 5) {
-    case 0:
-        p->data[at] ^= (uint8_t) (1u << next_random(seed) % 8);
-        break;
-    case 1:
-        p->data[at] = nasty[next_random(seed) % sizeof nasty];
-        break;
-    case 2:
-        memmove(p->data + to, p->data + at, n);
-        break;
+    case 0: p->data[at] ^= (uint8_t) (1u << next_random(seed) % 8); break;
+    case 1: p->data[at] = nasty[next_random(seed) % sizeof nasty]; break;
+    case 2: memmove(p->data + to, p->data + at, n); break;
     case 3:
         memmove(p->data + at, p->data + at + n, p->n - at - n);
         p->n -= p->n > n + 1 ? n : 0;
         break;
-    default:
-        p->data[at] = (uint8_t) (p->data[at] + 1);
+    default: p->data[at] = (uint8_t) (p->data[at] + 1);
     }
 }
 

@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #define STREAM_BYTES ((uint64_t) 4 << 20)
-#define WORK_MAX     20000.0        /* nodes run in a pulse, bodies counted as often as they run */
-#define PULSES       4
+#define WORK_MAX 20000.0 /* nodes run in a pulse, bodies counted as often as they run */
+#define PULSES 4
 
 /* How often bodies run is the file's to say; what would only take long is not run. */
 static double graph_work(const struct graph *g)
@@ -116,7 +116,7 @@ static bool take(const void *bytes, size_t n)
     if (s == RILL_OK)
         sinks_run_some(p);
     if (s != RILL_OK && !*err.text)
-        abort();        /* refused without a word */
+        abort(); /* refused without a word */
     rill_plan_unref(p);
     rill_model_free(m);
     return s == RILL_OK;
@@ -124,7 +124,7 @@ static bool take(const void *bytes, size_t n)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
-    void *copy;         /* of exact size, so that a sanitizer sees one byte too far */
+    void *copy; /* of exact size, so that a sanitizer sees one byte too far */
     if (posix_memalign(&copy, 64, n ? n : 1))
         abort();
     if (n)
@@ -170,7 +170,10 @@ static const char *const texts[] = {
     tones_graph, /* with its model.conf and tokens: sinks */
 };
 
-struct seed { unsigned char *bytes; size_t n; };
+struct seed {
+    unsigned char *bytes;
+    size_t n;
+};
 
 static void file_read(const char *path, struct seed *ret)
 {
@@ -242,30 +245,19 @@ static size_t mutate(unsigned char *b, size_t n, uint32_t *seed)
     size_t at = 120 + next_random(seed) % (n - 130);
     int64_t v = numbers[next_random(seed) % (sizeof numbers / sizeof *numbers)];
     switch (next_random(seed) % 8) {
-    case 0:
-        memcpy(b + at, &v, 8);
-        return n;
+    case 0: memcpy(b + at, &v, 8); return n;
     case 1:
-    case 2:
-        memcpy(b + at, &v, 4);
-        return n;
-    case 3:
-        b[at] = (unsigned char) next_random(seed);
-        return n;
+    case 2: memcpy(b + at, &v, 4); return n;
+    case 3: b[at] = (unsigned char) next_random(seed); return n;
     case 4: {
         size_t to = 120 + next_random(seed) % (n - 130), k = 1 + next_random(seed) % 24;
         k = at + k > n || to + k > n ? 1 : k;
         memmove(b + to, b + at, k);
         return n;
     }
-    case 5:
-        b[at] = (unsigned char) (b[at] + (next_random(seed) % 2 ? 1 : 255));
-        return n;
-    case 6:
-        return next_random(seed) % 64 ? n : at;
-    default:
-        b[at] = (unsigned char) (b[at] ^ 1 << next_random(seed) % 8);
-        return n;
+    case 5: b[at] = (unsigned char) (b[at] + (next_random(seed) % 2 ? 1 : 255)); return n;
+    case 6: return next_random(seed) % 64 ? n : at;
+    default: b[at] = (unsigned char) (b[at] ^ 1 << next_random(seed) % 8); return n;
     }
 }
 

@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     rill_error err = { 0 };
     if (n < 2)
         return 0;
-    char *text = malloc(n);         /* of exact size, with the zero that the reader wants */
+    char *text = malloc(n); /* of exact size, with the zero that the reader wants */
     if (!text)
         abort();
     memcpy(text, data + 1, n - 1);

@@ -11,7 +11,10 @@
 #define FILES_MAX 512
 #define FILE_BYTES_MAX 65536
 
-struct seed { uint8_t *data; size_t n; };
+struct seed {
+    uint8_t *data;
+    size_t n;
+};
 
 static struct seed seeds[FILES_MAX];
 static unsigned n_seeds;

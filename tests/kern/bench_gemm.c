@@ -28,15 +28,15 @@ struct product {
     sgemm_fn *sgemm;
     sgemv_fn *sgemv;
     size_t m, k, n;
-    float *x, *b, *w, *y, *bias;        /* b: k x n; w: packed */
-    size_t bytes;                       /* of the weights, for reading */
+    float *x, *b, *w, *y, *bias; /* b: k x n; w: packed */
+    size_t bytes;                /* of the weights, for reading */
     volatile float sink;
 };
 
 static double now_us(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);     /* neighbours do not count */
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* neighbours do not count */
     return (double) t.tv_sec * 1e6 + (double) t.tv_nsec * 1e-3;
 }
 
@@ -70,39 +70,37 @@ static void openblas(struct product *p)
 #if defined(__x86_64__)
 #define FMA_STEPS 4096
 #define UNROLL _Pragma("GCC unroll 16")
-#define WIDE(isa, type, width, set, fma, add, load, lanes)                                                   \
-    __attribute__((target(isa))) static void fma_##width(struct product *p)                                  \
-    {                                                                                                        \
-        type a[10], one = set(p->x[0]);                                                                      \
-        UNROLL for (int j = 0; j < 10; j++)                                                                  \
-            a[j] = set((float) j);                                                                           \
-        for (int i = 0; i < FMA_STEPS; i++) {                                                                \
-            UNROLL for (int j = 0; j < 10; j++)                                                              \
-                a[j] = fma(a[j], one, one);                                                                  \
-        }                                                                                                    \
-        UNROLL for (int j = 1; j < 10; j++)                                                                  \
-            a[0] = add(a[0], a[j]);                                                                          \
-        p->sink = ((float *) &a[0])[0];                                                                      \
-    }                                                                                                        \
-    __attribute__((target(isa))) static void read_##width(struct product *p)                                 \
-    {                                                                                                        \
-        type a[8];                                                                                           \
-        const char *at = (const char *) p->w;                                                                \
-        UNROLL for (int j = 0; j < 8; j++)                                                                   \
-            a[j] = set(0);                                                                                   \
-        for (size_t i = 0; i + 8 * sizeof(type) <= p->bytes; i += 8 * sizeof(type))                          \
-            UNROLL for (size_t j = 0; j < 8; j++)                                                            \
-                a[j] = add(a[j], load((const float *) (const void *) (at + i + j * sizeof(type))));          \
-        UNROLL for (int j = 1; j < 8; j++)                                                                   \
-            a[0] = add(a[0], a[j]);                                                                          \
-        p->sink = ((float *) &a[0])[0];                                                                      \
+#define WIDE(isa, type, width, set, fma, add, load, lanes)                                         \
+    __attribute__((target(isa))) static void fma_##width(struct product *p)                        \
+    {                                                                                              \
+        type a[10], one = set(p->x[0]);                                                            \
+        UNROLL for (int j = 0; j < 10; j++) a[j] = set((float) j);                                 \
+        for (int i = 0; i < FMA_STEPS; i++) {                                                      \
+            UNROLL for (int j = 0; j < 10; j++) a[j] = fma(a[j], one, one);                        \
+        }                                                                                          \
+        UNROLL for (int j = 1; j < 10; j++) a[0] = add(a[0], a[j]);                                \
+        p->sink = ((float *) &a[0])[0];                                                            \
+    }                                                                                              \
+    __attribute__((target(isa))) static void read_##width(struct product *p)                       \
+    {                                                                                              \
+        type a[8];                                                                                 \
+        const char *at = (const char *) p->w;                                                      \
+        UNROLL for (int j = 0; j < 8; j++) a[j] = set(0);                                          \
+        for (size_t i = 0; i + 8 * sizeof(type) <= p->bytes; i += 8 * sizeof(type))                \
+            UNROLL for (size_t j = 0; j < 8; j++) a[j] =                                           \
+                add(a[j], load((const float *) (const void *) (at + i + j * sizeof(type))));       \
+        UNROLL for (int j = 1; j < 8; j++) a[0] = add(a[0], a[j]);                                 \
+        p->sink = ((float *) &a[0])[0];                                                            \
     }
 WIDE("avx512f", __m512, 512, _mm512_set1_ps, _mm512_fmadd_ps, _mm512_add_ps, _mm512_load_ps, 16)
 WIDE("avx2,fma", __m256, 256, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_add_ps, _mm256_load_ps, 8)
 #undef WIDE
 #endif
 
-struct limits { void (*fma)(struct product *p), (*read)(struct product *p); double flop; };
+struct limits {
+    void (*fma)(struct product *p), (*read)(struct product *p);
+    double flop;
+};
 
 static struct limits limits_of(unsigned cpu)
 {
@@ -202,12 +200,14 @@ static void peer_open(struct product *p)
 
 int main(int argc, char **argv)
 {
+    /* clang-format off */
     static const size_t sizes[][3] = {
         { 1, 16, 48 },     { 1, 256, 256 },   { 1, 128, 512 },      { 1, 256, 768 },
         { 1, 512, 512 },   { 1, 1024, 1024 }, { 64, 64, 64 },       { 128, 128, 128 },
         { 256, 256, 256 }, { 512, 512, 512 }, { 1024, 1024, 1024 }, { 63, 65, 67 },
         { 33, 16, 48 },    { 8, 256, 768 },
     };
+    /* clang-format on */
     struct product p = { 0 };
     bool least = argc > 1 && !strcmp(argv[1], "--least");
     if (least)

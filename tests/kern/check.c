@@ -162,21 +162,24 @@ void check_time(struct check *t, const char *what, double flop, void (*call)(voi
     printf("%-28s %-7s %9.1f ns %7.2f Gop/s\n", what, t->isa, best, flop / best);
 }
 
-static const struct { const char *name; void (*run)(struct check *); } tests[] = {
-    { "gemm", check_gemm },
-    { "map", check_map },
-    { "accuracy", check_accuracy },
-    { "fft", check_fft },
-    { "move", check_move },
-    { "chain", check_chain },
-    { "stack", check_stack },
-    { "conv", check_conv },
-    { "cell", check_cell },
+static const struct {
+    const char *name;
+    void (*run)(struct check *);
+} tests[] = {
+    { "gemm", check_gemm },   { "map", check_map },   { "accuracy", check_accuracy },
+    { "fft", check_fft },     { "move", check_move }, { "chain", check_chain },
+    { "stack", check_stack }, { "conv", check_conv }, { "cell", check_cell },
     { "norm", check_norm },
 };
 
-static const struct { const char *name; unsigned cpu; } sets[] = {
-    { "c", 0 }, { "avx2", KERN_AVX2 }, { "avx512", KERN_AVX2 | KERN_AVX512 }, { "neon", KERN_NEON },
+static const struct {
+    const char *name;
+    unsigned cpu;
+} sets[] = {
+    { "c", 0 },
+    { "avx2", KERN_AVX2 },
+    { "avx512", KERN_AVX2 | KERN_AVX512 },
+    { "neon", KERN_NEON },
 };
 
 static int usage(void)

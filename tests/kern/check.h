@@ -10,15 +10,22 @@
 #define CHECK_DIGESTS_MAX 64
 
 /* Of all that one kernel gave in a run. */
-struct check_digest { const char *what; unsigned long n; uint64_t hash; };
+struct check_digest {
+    const char *what;
+    unsigned long n;
+    uint64_t hash;
+};
 
 struct check {
-    struct kern ref, new;       /* plain C; the set under test */
+    struct kern ref, new; /* plain C; the set under test */
     const char *isa, *only;
     bool bench;
-    unsigned seed, accuracy_step;    /* every so many bit patterns */
+    unsigned seed, accuracy_step; /* every so many bit patterns */
     unsigned passed, failed;
-    struct { void *at; size_t bytes; } bufs[CHECK_BUFS_MAX];
+    struct {
+        void *at;
+        size_t bytes;
+    } bufs[CHECK_BUFS_MAX];
     unsigned n_bufs;
     struct check_digest digests[CHECK_DIGESTS_MAX];
     unsigned n_digests;
@@ -26,9 +33,9 @@ struct check {
 
 /* n floats between two guard pages, touching the later one, or the earlier one when `low`. */
 float *check_buf(struct check *t, size_t n, bool low);
-void   check_drop(struct check *t);                             /* all buffers */
-float  check_rand(struct check *t);                             /* -1..1 */
-void   check_fill(struct check *t, float *p, size_t n);         /* -1..1 */
+void check_drop(struct check *t);                     /* all buffers */
+float check_rand(struct check *t);                    /* -1..1 */
+void check_fill(struct check *t, float *p, size_t n); /* -1..1 */
 /* any bits: zeros, subnormals, inf and NaN too */
 void check_fill_bits(struct check *t, float *p, size_t n);
 
@@ -36,9 +43,9 @@ void check_fill_bits(struct check *t, float *p, size_t n);
 __attribute__((format(printf, 6, 7))) bool check_same(struct check *t, const char *what,
                                                       const float *ref, const float *got, size_t n,
                                                       const char *fmt, ...);
-__attribute__((format(printf, 3, 4)))
-bool   check_true(struct check *t, bool ok, const char *fmt, ...);
-void   check_time(struct check *t, const char *what, double flop, void (*call)(void *), void *arg);
+__attribute__((format(printf, 3, 4))) bool check_true(struct check *t, bool ok, const char *fmt,
+                                                      ...);
+void check_time(struct check *t, const char *what, double flop, void (*call)(void *), void *arg);
 
 void check_gemm(struct check *t);
 void check_map(struct check *t);

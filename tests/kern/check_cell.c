@@ -7,10 +7,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#define ROWS_MOST  9
+#define ROWS_MOST 9
 #define UNITS_MOST 80
 
-static const struct { const char *name; size_t gates; } kinds[] = { [KERN_CELL_RNN] = { "rnn", 1 },
+static const struct {
+    const char *name;
+    size_t gates;
+} kinds[] = { [KERN_CELL_RNN] = { "rnn", 1 },
               [KERN_CELL_GRU] = { "gru", 3 },
               [KERN_CELL_GRU_LATE] = { "gru late", 3 },
               [KERN_CELL_LSTM] = { "lstm", 4 } };
@@ -18,7 +21,7 @@ static const struct { const char *name; size_t gates; } kinds[] = { [KERN_CELL_R
 struct cell {
     struct kern_cell c;
     size_t rows, steps;
-    float *w[2], *r[2], *bias[2], *bias_rn[2];      /* of each direction, as a file has them */
+    float *w[2], *r[2], *bias[2], *bias_rn[2]; /* of each direction, as a file has them */
     /* those of which weights of 16 bits are made; w and r: their values */
     float *fine_w, *fine_r;
     float *x, *y, *h, *s; /* [rows][steps][inputs], [rows][steps][hidden], [rows][hidden] */
@@ -60,9 +63,7 @@ static void step(const struct check *t, const struct cell *q, size_t d, const fl
     for (size_t u = 0; u < n; u++) {
         const float *rn = q->r[d] + (2 * n + u) * n;
         switch (q->c.kind) {
-        case KERN_CELL_RNN:
-            next[u] = one(k->tanh_f32, a[0][u]);
-            break;
+        case KERN_CELL_RNN: next[u] = one(k->tanh_f32, a[0][u]); break;
         case KERN_CELL_GRU:
         case KERN_CELL_GRU_LATE: {
             float own =

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #define INPUTS 3
-#define STEPS  6
-#define TMPS   (STEPS - 1)
+#define STEPS 6
+#define TMPS (STEPS - 1)
 
 static unsigned below(struct check *t, unsigned n)
 {
@@ -64,7 +64,7 @@ static void program_check(struct check *t, size_t n)
                                           (uint8_t) (p < INPUTS ? p : p + 1),
                                           (uint8_t) (q < INPUTS ? q : q + 1) };
         if (s[i].op >= KERN_CHAIN_RELU && !dense[s[i].a])
-            s[i].op = KERN_CHAIN_ADD;       /* one operand alone is dense */
+            s[i].op = KERN_CHAIN_ADD; /* one operand alone is dense */
         dense[to] = true;
         float *r = check_buf(t, n, false);
         step_reference(&t->ref, s[i].op, r, operand(slot, dense, s[i].a, a, n),

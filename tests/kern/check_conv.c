@@ -4,9 +4,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#define TAPS_MAX  8
+#define TAPS_MAX 8
 #define LINES_MAX 24
-#define VECS_MAX  16
+#define VECS_MAX 16
 
 struct conv {
     const struct kern *kern;

@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct rfft { const struct kern *k; const struct kern_rfft *f; float *y, *x, *work; };
+struct rfft {
+    const struct kern *k;
+    const struct kern_rfft *f;
+    float *y, *x, *work;
+};
 
 static void call(void *arg)
 {

@@ -53,7 +53,7 @@ static void shape_check(struct check *t, size_t m, size_t n, size_t k, unsigned 
     check_fill(t, w, n * k);
     check_fill(t, g.x, n_x);
     check_fill(t, g.y, n_y);
-    memcpy(want, g.y, n_y * sizeof *want);          /* what lies between the rows stays */
+    memcpy(want, g.y, n_y * sizeof *want); /* what lies between the rows stays */
     if (g.b)
         check_fill(t, g.b, n);
     g.w = packed(t, w, n, k);
@@ -237,6 +237,7 @@ void check_gemm(struct check *t)
     static const size_t ms[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 19, 33 };
     static const size_t ns[] = { 1, 2, 8, 9, 16, 17, 31, 33, 64, 90, 97, 129, 145 };
     static const size_t ks[] = { 0, 1, 2, 5, 16, 33, 130 };
+    /* clang-format off */
     static const struct { const char *what; size_t m, n, k; } timed[] = {
         { "dtln gates", 1, 512, 257 },   { "dtln dense", 1, 257, 128 },
         { "dtln decoder", 1, 512, 256 }, { "silero stft", 4, 258, 256 },
@@ -245,6 +246,7 @@ void check_gemm(struct check *t)
         { "gtcrn first", 65, 16, 45 },   { "gtcrn pointwise", 33, 16, 16 },
         { "gtcrn bands", 3, 64, 192 },   { "square", 128, 128, 128 },
     };
+    /* clang-format on */
     unsigned variant = 0;
     for (size_t m = 0; m < sizeof ms / sizeof *ms; m++)
         for (size_t n = 0; n < sizeof ns / sizeof *ns; n++)

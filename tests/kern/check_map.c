@@ -13,14 +13,20 @@ typedef void map1(float *y, const float *x, size_t n);
 typedef void map2(float *y, const float *a, const float *b, size_t n);
 typedef void maps(float *y, const float *a, float s, size_t n);
 
-static long double sigmoid_exact(long double x) { return 1 / (1 + expl(-x)); }
-static long double relu_exact(long double x) { return x > 0 ? x : 0; }
+static long double sigmoid_exact(long double x)
+{
+    return 1 / (1 + expl(-x));
+}
+static long double relu_exact(long double x)
+{
+    return x > 0 ? x : 0;
+}
 
 static const struct one {
     const char *name;
     size_t slot;
     long double (*exact)(long double);
-    double ulps;                /* allowed, in units of the last place of the exact result */
+    double ulps; /* allowed, in units of the last place of the exact result */
 } ones[] = {
     { "exp_f32", OFFSET(exp_f32), expl, 2 },
     { "log_f32", OFFSET(log_f32), logl, 2 },
@@ -31,7 +37,10 @@ static const struct one {
     { "erf_f32", OFFSET(erf_f32), erfl, 3 },
 };
 
-static const struct { const char *name; size_t slot; } twos[] = {
+static const struct {
+    const char *name;
+    size_t slot;
+} twos[] = {
     { "add_f32", OFFSET(add_f32) }, { "sub_f32", OFFSET(sub_f32) }, { "mul_f32", OFFSET(mul_f32) },
     { "div_f32", OFFSET(div_f32) },
 }, scalars[] = {
@@ -51,7 +60,10 @@ static maps *slots(const struct kern *k, size_t at)
     return *(maps *const *) (const void *) ((const char *) k + at);
 }
 
-struct timed { map1 *f; float *y, *x; };
+struct timed {
+    map1 *f;
+    float *y, *x;
+};
 
 static void call(void *arg)
 {

@@ -4,7 +4,12 @@
 #include <math.h>
 #include <stdio.h>
 
-struct norm { const struct kern *k; float *y; const float *x, *gain, *shift; size_t n; };
+struct norm {
+    const struct kern *k;
+    float *y;
+    const float *x, *gain, *shift;
+    size_t n;
+};
 
 static void call(void *arg)
 {

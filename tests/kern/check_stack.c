@@ -14,7 +14,9 @@ static void run(const struct kern *k, const struct kern_stack_step *s, size_t n,
     k->stack_f32(&(struct kern_stack) { s, n }, room);
 }
 
-struct shape { size_t channels, taps, dilation, stride, rows, panels; };
+struct shape {
+    size_t channels, taps, dilation, stride, rows, panels;
+};
 
 static size_t lanes_of(size_t channels)
 {

@@ -7,9 +7,9 @@
 #include "tools/step_model.h"
 
 struct file {
-    const char *path, *shapes[3], *constant, *state;    /* what the file leaves open */
+    const char *path, *shapes[3], *constant, *state; /* what the file leaves open */
     unsigned n_cells;
-    const char *in, *out;                               /* stored, chunk by chunk */
+    const char *in, *out; /* stored, chunk by chunk */
     unsigned chunks, in_floats, out_floats;
     float tolerance;
 };

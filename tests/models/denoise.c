@@ -4,7 +4,9 @@
 
 static rill_model *model;
 
-struct result { double before, after; };
+struct result {
+    double before, after;
+};
 
 /* SI-SDR of the noisy file and of the output, which is late by the plan's delay. */
 static bool measure(const char *noisy, const char *clean, struct result *ret)
@@ -30,7 +32,10 @@ static bool measure(const char *noisy, const char *clean, struct result *ret)
 
 static void test_gain(size_t column)
 {
-    static const struct { const char *noisy, *clean; double gain_db[2]; } files[] = {
+    static const struct {
+        const char *noisy, *clean;
+        double gain_db[2];
+    } files[] = {
         { "audio/synth_speech_pink_snr5_16k.wav",
           "audio/synth_speech_clean_16k.wav",
           { 5.0, 4.0 } },
@@ -79,7 +84,11 @@ static void test_clean(void)
  * is no pause in it for long. */
 static void test_begins_inside(void)
 {
-    static const struct { const char *clean; size_t from_samples; double least_db; } cuts[] = {
+    static const struct {
+        const char *clean;
+        size_t from_samples;
+        double least_db;
+    } cuts[] = {
         { "audio/pairs/dutch_restaurant_clean.wav", 34006, 6 },
         { "audio/pairs/dutch_restaurant_clean.wav", 175456, 20 },
         { "audio/pairs/french_pub_clean.wav", 97231, 20 },

@@ -6,7 +6,11 @@
 static const char spoken[] = "three one four one five nine two six";
 
 /* Finals as text, and each word with its place; n samples came in. */
-struct transcript { char text[512], words[2048]; uint64_t end_pos, n; unsigned partials; };
+struct transcript {
+    char text[512], words[2048];
+    uint64_t end_pos, n;
+    unsigned partials;
+};
 
 static void transcript_add(struct transcript *t, const rill_event *e)
 {
@@ -20,9 +24,9 @@ static void transcript_add(struct transcript *t, const rill_event *e)
         k += (size_t) snprintf(t->words + k, sizeof t->words - k, "%s %llu..%llu ", w->text,
                                (unsigned long long) w->pos, (unsigned long long) w->end_pos);
         CHECK(w->pos >= t->end_pos && w->end_pos <= t->n &&
-                  (w->end_pos > w->pos || w->pos == t->n),      /* told behind the end, no room */
-              "'%s' from %llu to %llu", w->text,
-              (unsigned long long) w->pos, (unsigned long long) w->end_pos);
+                  (w->end_pos > w->pos || w->pos == t->n), /* told behind the end, no room */
+              "'%s' from %llu to %llu", w->text, (unsigned long long) w->pos,
+              (unsigned long long) w->end_pos);
         t->end_pos = w->end_pos;
     }
 }
@@ -60,7 +64,7 @@ static struct transcript transcribe(const rill_model *m, struct floats x, size_t
     CHECK(rill_plan_new(&p, m, &opts, &err) == RILL_OK &&
               rill_sink_defaults(&o, p, 1, &err) == RILL_OK,
           "%s", err.text);
-    o.confidence = 0;           /* of half a word, too, the place counts */
+    o.confidence = 0; /* of half a word, too, the place counts */
     CHECK(rill_sink_new(&sink, p, 1, &o, &err) == RILL_OK, "%s", err.text);
     if (!sink)
         return t;
@@ -87,7 +91,10 @@ static struct transcript transcribe(const rill_model *m, struct floats x, size_t
 
 static void test_transcript(const rill_model *m, struct floats x)
 {
-    static const struct { size_t piece; uint32_t pulse; } cuts[] = {
+    static const struct {
+        size_t piece;
+        uint32_t pulse;
+    } cuts[] = {
         { 1, 0 }, { 160, 0 }, { 997, 0 }, { 4096, 1280 }, { 700, 5120 }, { 1 << 20, 0 },
     };
     struct transcript first = transcribe(m, x, 320, 0);

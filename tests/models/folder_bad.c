@@ -24,7 +24,10 @@ static void refused(const char *what, const char *path, rill_status want, const 
 
 static void test_paths(void)
 {
-    static const struct { const char *file, *words; rill_status status; } files[] = {
+    static const struct {
+        const char *file, *words;
+        rill_status status;
+    } files[] = {
         { "../secret.onnx", "not a file beneath the model's folder", RILL_INVALID },
         { "sub/../../secret.onnx", "not a file beneath the model's folder", RILL_INVALID },
         { "/etc/passwd", "not a file beneath the model's folder", RILL_INVALID },
@@ -75,7 +78,9 @@ static void test_conf_no_file(void)
 
 /* ---- tensor files ---- */
 
-struct dat { uint32_t bytes, rank, dim[8], bits, item; };
+struct dat {
+    uint32_t bytes, rank, dim[8], bits, item;
+};
 
 static void dat_write(const char *file, const struct dat *d, const void *data, size_t n)
 {
@@ -115,7 +120,7 @@ static void test_dat_bad(void)
     refused("index of a tensor", test_path("dat", ""), RILL_IO, "w.dat: No such file");
     text_write("dat", "graph.nnef",
                HEAD "rill_frame(x, 4, 4) + unsqueeze(variable<scalar>(shape = [4], label = \"w\"), "
-                                         "axes = [0]);\n}");
+                    "axes = [0]);\n}");
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         dat_write("w.dat", &cases[i].d, data, cases[i].n);
         refused(cases[i].words, test_path("dat", ""), cases[i].status, cases[i].words);
@@ -155,7 +160,9 @@ static void test_dat_good(void)
 
 static void test_conf(void)
 {
-    static const struct { const char *text, *words; } cases[] = {
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
         { "[model]\ntask = vad\ncolour = red\n",
           "model.conf:3: unknown key 'colour' in section [model]" },
         { "[model]\noverload = sometimes\n", "model.conf:2: [model] overload: 'sometimes'" },
@@ -202,7 +209,7 @@ static void test_conf(void)
     CHECK(!strcmp(info.licence, "MIT") && !strcmp(info.summary, "") && info.sample_rate == 8000,
           "values of model.conf");
     CHECK(info.vad_release == 0.25f && info.vad_threshold == 0.5f && info.vad_hangover_ms == 100 &&
-          info.overload == RILL_OVERLOAD_SHED,
+              info.overload == RILL_OVERLOAD_SHED,
           "defaults of the rest");
     CHECK(info.sha256[0] | info.sha256[1] | info.sha256[31], "digest");
     rill_model_free(m);
@@ -211,8 +218,14 @@ static void test_conf(void)
 /* Bytes that would make lines, or what follows them, vanish or change the line before them. */
 static void test_conf_hidden(void)
 {
-    static const struct { const char *text; size_t n; const char *words; } rows[] = {
+    static const struct {
+        const char *text;
+        size_t n;
+        const char *words;
+    } rows[] = {
+/* clang-format off */
 #define ROW(text, words) { text, sizeof text - 1, words }
+        /* clang-format on */
         ROW("[model]\n\0colour = red\n", "model.conf:2: the line holds a byte of value 0"),
         ROW("[model]\nlicence = MIT\0 garbage", "model.conf:2: the line holds a byte of value 0"),
         ROW("[model]\n# \0\n[vad]\nthreshold = 2\n", "model.conf:2: the line holds a byte"),
@@ -231,7 +244,7 @@ static void test_conf_hidden(void)
         file_write(test_path("conf", "model.conf"), rows[i].text, rows[i].n);
         refused(rows[i].text, test_path("conf", ""), RILL_MALFORMED, rows[i].words);
     }
-    snprintf(text, sizeof text, "[model]\n# %0197d\n", 1);                 /* 199 */
+    snprintf(text, sizeof text, "[model]\n# %0197d\n", 1); /* 199 */
     text_write("conf", "model.conf", text);
     refused(text, test_path("conf", ""), RILL_MALFORMED,
             "model.conf:2: the line is longer than 198 bytes");
@@ -249,12 +262,15 @@ static void test_conf_hidden(void)
 
 /* ---- state pairs of networks ---- */
 
-#define GTCRN "version 1.0;\ngraph g(x) -> (y) {\n    x = external<scalar>(shape = [S]);\n" \
-              "    y = rill_onnx_scan(rill_frame(x, 514, 257), file = \"gtcrn_simple.onnx\", "
+#define GTCRN                                                                                      \
+    "version 1.0;\ngraph g(x) -> (y) {\n    x = external<scalar>(shape = [S]);\n"                  \
+    "    y = rill_onnx_scan(rill_frame(x, 514, 257), file = \"gtcrn_simple.onnx\", "
 
 static void test_pairs(void)
 {
-    static const struct { const char *args, *words; } cases[] = {
+    static const struct {
+        const char *args, *words;
+    } cases[] = {
         { "input = [mix], output = [enh], state = [(conv_cache, tra_cache_out), (tra_cache, "
           "conv_cache_out), "
           "(inter_cache, inter_cache_out)]);}",

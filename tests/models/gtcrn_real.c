@@ -17,7 +17,11 @@
 /* ---- weights: both graphs run the same layers in the same order, the k-th node of a kind has the
  * k-th weights ---- */
 
-struct kind { const char *op; int places[PLACES_MAX]; unsigned n_places, n_rows; };
+struct kind {
+    const char *op;
+    int places[PLACES_MAX];
+    unsigned n_places, n_rows;
+};
 
 static const struct kind kinds[] = {
     { "Conv", { 1, 2 }, 2, 11 },
@@ -30,7 +34,10 @@ static const struct kind kinds[] = {
     { "Mul", { 0, 1 }, 2, 4 },
 };
 
-struct row { uint32_t wire[PLACES_MAX]; unsigned n; };
+struct row {
+    uint32_t wire[PLACES_MAX];
+    unsigned n;
+};
 
 /* Biases and the scales of normalisation; not what else is added or multiplied. */
 static bool is_weight(const struct kind *k, const struct tensor *t)

@@ -9,7 +9,10 @@
 
 /* ---- a net in the making ---- */
 
-struct net { struct pb graph; uint32_t x; };
+struct net {
+    struct pb graph;
+    uint32_t x;
+};
 
 /* As in sizes.py: uniform, as wide as a power of two near one over the root of fan. */
 static void take(struct net *n, const char *name, const int64_t *dims, int fan)
@@ -87,7 +90,9 @@ static void net_write(struct net *n, const char *path)
 
 /* ---- the family ---- */
 
-struct size { int gates, filters, stride, hidden, dense, layers; };
+struct size {
+    int gates, filters, stride, hidden, dense, layers;
+};
 
 /* Inputs NAME_in and outputs NAME_out; names are apart by blanks. */
 static void states(struct net *n, const char *names, int hidden)
@@ -146,7 +151,7 @@ static void crnn_make(struct net *n, const struct size *z)
     take(n, "fb", DIMS(z->dense), 64);
     take(n, "ow", DIMS(z->dense, 12), 16);
     take(n, "ob", DIMS(12), 64);
-    whole_numbers(n, "shape", (const int64_t []) { -1, 1, wide }, 3);
+    whole_numbers(n, "shape", (const int64_t[]) { -1, 1, wide }, 3);
     whole_numbers(n, "axis0", DIMS(0), 1);
     whole_numbers(n, "axis1", DIMS(1), 1);
     node(n, make_node("Gemm", "flat fw fb", "f"));

@@ -7,7 +7,10 @@
 #define GO "audio/speech/ps_goforward.wav"
 #define MICRO(name) "models/micro_wake_word/" name ".wav"
 
-static const struct entry { const char *name, *weights, *wav; float spike; } entries[] = {
+static const struct entry {
+    const char *name, *weights, *wav;
+    float spike;
+} entries[] = {
     { "ml_kws_gru_s", "ml_kws/GRU_S.onnx", GO, 0.99f },
     { "ml_kws_lstm_s", "ml_kws/Basic_LSTM_S.onnx", GO, 0.99f },
     { "ml_kws_gru_s_whole", "ml_kws/GRU_S.onnx", GO, 0.99f },

@@ -2,13 +2,13 @@
 /* The shipped pipelines with their networks, against stored references. */
 #include "tests/models/models_test.h"
 
-#define WHOLE_SAMPLES 20001     /* the run without a plan is slow; no multiple of any frame */
+#define WHOLE_SAMPLES 20001 /* the run without a plan is slow; no multiple of any frame */
 
 static const struct entry {
     const char *name, *weights, *task;
     unsigned rate;
-    const char *input, *output;     /* references below shared/models; a .wav below shared */
-    size_t n;                       /* frames of the reference to compare; 0: all */
+    const char *input, *output; /* references below shared/models; a .wav below shared */
+    size_t n;                   /* frames of the reference to compare; 0: all */
     float tolerance;
     size_t chunk,
         context; /* the input is stored in chunks that repeat the last `context` samples */
@@ -108,7 +108,8 @@ static void test_entry(const struct entry *e)
  * streamed. */
 static void test_center(void)
 {
-    static const struct entry e = { .name = "gtcrn", .output = "gtcrn/ref/e2e_center.out.wav.f32",
+    static const struct entry e = { .name = "gtcrn",
+                                    .output = "gtcrn/ref/e2e_center.out.wav.f32",
                                     .tolerance = 1e-5f };
     rill_error err = { .text = "" };
     rill_model *m = NULL;

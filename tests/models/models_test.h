@@ -14,7 +14,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-struct floats { float *v; size_t n; };
+struct floats {
+    float *v;
+    size_t n;
+};
 
 static char test_root[] = "/tmp/rill-models-XXXXXX";
 
@@ -222,7 +225,7 @@ static inline float max_difference(const float *a, const float *b, size_t n)
     float worst = 0;
     for (size_t i = 0; i < n; i++) {
         float d = fabsf(a[i] - b[i]);
-        worst = d <= worst ? worst : d;     /* a NaN is the worst */
+        worst = d <= worst ? worst : d; /* a NaN is the worst */
     }
     return worst;
 }

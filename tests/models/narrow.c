@@ -9,9 +9,9 @@
 
 #define INPUTS 9
 #define HIDDEN 72
-#define ROWS   (3 * HIDDEN)
+#define ROWS (3 * HIDDEN)
 #define FRAMES 23
-#define MANY   5
+#define MANY 5
 
 static const char *const narrow[] = { "recurrent_weights(i16)", NULL },
                          *const wide[] = { "recurrent_weights(f32)", NULL };
@@ -24,9 +24,9 @@ static float noise(uint32_t *seed)
 
 /* What is unusual about a cell. */
 struct unusual {
-    float extreme;              /* one of its weights, unless 0 */
-    const char *activations, *weights;  /* attributes */
-    unsigned more;              /* cells of the same weights beside it */
+    float extreme;                     /* one of its weights, unless 0 */
+    const char *activations, *weights; /* attributes */
+    unsigned more;                     /* cells of the same weights beside it */
 };
 
 static struct pb gru_make(const char *in, const char *out, const struct unusual *u)
@@ -60,8 +60,7 @@ static void cell_write(const char *path, int64_t steps, struct unusual u)
     pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(steps, 1, INPUTS)));
     if (steps == 1)
         pb_message(&g, GRAPH_INPUT, make_value("h", 1, DIMS(1, 1, HIDDEN)));
-    pb_message(&g, GRAPH_NODE,
-               gru_make(steps == 1 ? "x w r b - h" : "x w r b", "y h_out", &u));
+    pb_message(&g, GRAPH_NODE, gru_make(steps == 1 ? "x w r b - h" : "x w r b", "y h_out", &u));
     for (unsigned i = 0; i < u.more; i++) {
         char out[16];
         snprintf(out, sizeof out, "y%u", i);
@@ -98,7 +97,10 @@ static bool kernel_is(const rill_plan *p, const char *name)
     return false;
 }
 
-struct given { float y[(FRAMES + 8) * HIDDEN]; size_t frames; };
+struct given {
+    float y[(FRAMES + 8) * HIDDEN];
+    size_t frames;
+};
 
 static void stream_step(rill_stream *s, struct given *ret, float *x, size_t frames)
 {

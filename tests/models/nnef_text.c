@@ -38,7 +38,11 @@ static void session_end(struct session *s)
 
 static const float x4[4] = { 1, -2, 3, 0.5f };
 
-static const struct { const char *statements; unsigned n; float y[8]; } values[] = {
+static const struct {
+    const char *statements;
+    unsigned n;
+    float y[8];
+} values[] = {
     { "y = x + 1.0;", 4, { 2, -1, 4, 1.5f } },
     { "y = -x * 2;", 4, { -2, 4, -6, -1 } },
     { "y = 2 * (x - 1.0) / 4.0;", 4, { 0, -1.5f, 1, -0.25f } },
@@ -111,22 +115,25 @@ static const struct { const char *statements; unsigned n; float y[8]; } values[]
     { "y = rill_irfft(rill_rfft(x), n = 4);", 4, { 1, -2, 3, 0.5f } },
 };
 
-#define FRAGMENTS                                                                                             \
-    "version 1.0;\nextension KHR_enable_fragment_definitions;\n"                                              \
-    "fragment sum(x: tensor<scalar>, s: tensor<scalar>) -> (y: tensor<scalar>, t: tensor<scalar>)\n"          \
-    "{ t = s + x; y = t; }\n"                                                                                 \
-    "fragment scaled(x: tensor<scalar>, z: tensor<scalar>, k: tensor<scalar>, twice: logical = true)\n"       \
+#define FRAGMENTS                                                                                  \
+    "version 1.0;\nextension KHR_enable_fragment_definitions;\n"                                   \
+    "fragment sum(x: tensor<scalar>, s: tensor<scalar>) -> (y: tensor<scalar>, t: "                \
+    "tensor<scalar>)\n"                                                                            \
+    "{ t = s + x; y = t; }\n"                                                                      \
+    "fragment scaled(x: tensor<scalar>, z: tensor<scalar>, k: tensor<scalar>, twice: logical = "   \
+    "true)\n"                                                                                      \
     "-> (y: tensor<scalar>) { y = (x + z) * k if twice else x; }\n"
 
 static bool run_text(struct session *s, const char *text, const struct tensor **ret)
 {
     struct tgraph t;
-    static const struct tensor x = { .type = DTYPE_F32, .rank = 1, .dim = { 4 },
-                                     .data = (void *) (uintptr_t) x4 };
+    static const struct tensor x = {
+        .type = DTYPE_F32, .rank = 1, .dim = { 4 }, .data = (void *) (uintptr_t) x4
+    };
     const struct tensor *in[] = { &x };
     return session_read(s, text, NULL, NULL) == RILL_OK &&
-           tgraph_from_mgraph(&t, &s->graph, NULL, &s->err) == RILL_OK &&
-           interp_run(&t.g, in, &s->arena, ret, &s->err) == RILL_OK;
+        tgraph_from_mgraph(&t, &s->graph, NULL, &s->err) == RILL_OK &&
+        interp_run(&t.g, in, &s->arena, ret, &s->err) == RILL_OK;
 }
 
 static bool values_agree(const struct tensor *t, const float *y, unsigned n)
@@ -159,15 +166,24 @@ static void test_values(void)
 /* ---- refusals: place and words ---- */
 
 #define MFCC_AT(sizes, rest, place, words)                                                         \
-    { "graph g(x) -> (y) { x = external(shape = [S]); y = rill_mfcc(x, " sizes                     \
-      ", rate = 16000.0, low = 20.0, " rest "); }", RILL_MALFORMED, "t.nnef:1:52" place, words }
-#define MFCC(sizes, rest, words)     MFCC_AT(sizes, rest, "", words)
+    {                                                                                              \
+        "graph g(x) -> (y) { x = external(shape = [S]); y = rill_mfcc(x, " sizes                   \
+        ", rate = 16000.0, low = 20.0, " rest "); }",                                              \
+            RILL_MALFORMED, "t.nnef:1:52" place, words                                             \
+    }
+#define MFCC(sizes, rest, words) MFCC_AT(sizes, rest, "", words)
 #define MFCC_MEL(sizes, rest, words) MFCC_AT(sizes, rest, ": 'rill_mfcc': stdlib:", words)
 #define FBANK(attr, place, words)                                                                  \
-    { "graph g(x) -> (y) { x = external(shape = [S]); y = rill_fbank(x, " attr "); }",             \
-      RILL_MALFORMED, "t.nnef:1:52" place, words }
+    {                                                                                              \
+        "graph g(x) -> (y) { x = external(shape = [S]); y = rill_fbank(x, " attr "); }",           \
+            RILL_MALFORMED, "t.nnef:1:52" place, words                                             \
+    }
 
-static const struct { const char *text; rill_status status; const char *place, *words; } bad[] = {
+static const struct {
+    const char *text;
+    rill_status status;
+    const char *place, *words;
+} bad[] = {
     { "", RILL_MALFORMED, "t.nnef:1:1", "found the end of the text, expected 'version'" },
     { "version 2.0; graph g(x) -> (y) {}", RILL_UNSUPPORTED, "t.nnef:1:9", "version 2.0" },
     { "version 1.0;\ngraph g(x) -> (y) {\n  x = external(shape = [4]);\n  y = x +;\n}",
@@ -296,14 +312,12 @@ static const struct { const char *text; rill_status status; const char *place, *
       RILL_INVALID, "", "'S<0' contradicts what is known: S >= 0" },
     { "extension rill_frobnicate S;\ngraph g(x) -> (y) { " IN_X "y = x; }", RILL_UNSUPPORTED,
       "t.nnef:1:11", "extension 'rill_frobnicate'" },
-    { "extension tract_registry tract_core;\ngraph g(x) -> (y) { " IN_X
-      "y = tract_core_scan(x); }",
+    { "extension tract_registry tract_core;\ngraph g(x) -> (y) { " IN_X "y = tract_core_scan(x); }",
       RILL_UNSUPPORTED, "t.nnef:2:60", "of the registry 'tract_core', which the text declares" },
-    { "extension tract_registry tract_core;\ngraph g(x) -> (y) { " IN_X
-      "y = tract_corescan(x); }",
+    { "extension tract_registry tract_core;\ngraph g(x) -> (y) { " IN_X "y = tract_corescan(x); }",
       RILL_UNSUPPORTED, "t.nnef:2:60", "unknown operator 'tract_corescan', expected a fragment" },
-    { "extension tract_registry acme_core;\ngraph g(x) -> (y) { " IN_X "y = x; }",
-      RILL_UNSUPPORTED, "t.nnef:1:11", "the registry 'acme_core' is not known" },
+    { "extension tract_registry acme_core;\ngraph g(x) -> (y) { " IN_X "y = x; }", RILL_UNSUPPORTED,
+      "t.nnef:1:11", "the registry 'acme_core' is not known" },
     { "extension tract_registry;\ngraph g(x) -> (y) { " IN_X "y = x; }", RILL_UNSUPPORTED,
       "t.nnef:1:11", "the registry '' is not known" },
     { "graph g(x) -> (y) { " IN_X "y = x; } graph", RILL_MALFORMED, "t.nnef:1:65",
@@ -351,8 +365,11 @@ static char *repeated(const char *head, const char *piece, size_t n, const char 
 
 static void test_limits(void)
 {
-    static const struct { const char *piece,
-                          *tail; size_t n; rill_status status; const char *words;
+    static const struct {
+        const char *piece, *tail;
+        size_t n;
+        rill_status status;
+        const char *words;
     } deep[] = {
         { "(", "", 100000, RILL_LIMIT, "nested" },
         { "[", "", 100000, RILL_LIMIT, "nested" },
@@ -374,8 +391,8 @@ static void test_limits(void)
 
     struct nnef_limits small = nnef_limits_default;
     small.nodes = 2;
-    bad_check("graph g(x) -> (y) { " IN_X "y = relu(relu(relu(x))); }", RILL_LIMIT, "t.nnef:1:",
-              "more than 2 nodes", &small);
+    bad_check("graph g(x) -> (y) { " IN_X "y = relu(relu(relu(x))); }", RILL_LIMIT,
+              "t.nnef:1:", "more than 2 nodes", &small);
     small = nnef_limits_default;
     small.literal_bytes = 40;
     bad_check("graph g(x) -> (y) { " IN_X
@@ -400,8 +417,9 @@ static void test_explosion(void)
             i + 1, i + 1);
         strcat(text, line);
     }
-    strcat(text, "fragment f30(x: tensor<scalar>) -> (y: tensor<scalar>) { y = relu(x); }\n"
-                 "graph g(x) -> (y) { " IN_X "y = f0(x); }");
+    strcat(text,
+           "fragment f30(x: tensor<scalar>) -> (y: tensor<scalar>) { y = relu(x); }\n"
+           "graph g(x) -> (y) { " IN_X "y = f0(x); }");
     bad_check(text, RILL_LIMIT, "t.nnef:", "more than 100000 nodes", NULL);
 }
 

@@ -121,7 +121,7 @@ static void test_truncated(struct pb file, size_t step, const char *what)
     unsigned refused = 0, cuts = 0;
     for (size_t n = 0; n < file.n; n += step) {
         rill_error err;
-        uint8_t *copy = malloc(n + 1);      /* exact size: reading past it is seen by a sanitizer */
+        uint8_t *copy = malloc(n + 1); /* exact size: reading past it is seen by a sanitizer */
         memcpy(copy, file.data, n);
         copy = realloc(copy, n ? n : 1);
         rill_status s = read_limited((struct pb) { copy, n, 0 }, NULL, NULL, &err);
@@ -287,9 +287,10 @@ static void test_graphs(void)
 
 static void test_input_types(void)
 {
-    static const struct { unsigned field; const char *words; } kinds[] = {
-        { 4, "sequence" }, { 5, "map" }, { 8, "sparse" }, { 9, "optional" }
-    };
+    static const struct {
+        unsigned field;
+        const char *words;
+    } kinds[] = { { 4, "sequence" }, { 5, "map" }, { 8, "sparse" }, { 9, "optional" } };
     for (size_t i = 0; i < 4; i++) {
         struct pb g = { 0 }, type = { 0 }, value = { 0 };
         pb_text(&type, kinds[i].field, "");
@@ -381,33 +382,36 @@ static struct pb body_with(const char *in, struct pb node, const char *out)
 
 static void test_bodies(void)
 {
-    struct pb n = node_with(make_node("If", "x", "y"), make_graph_attr("then_branch",
-                            body_with("", make_node("Neg", "x", "a"), "a")));
+    struct pb n =
+        node_with(make_node("If", "x", "y"),
+                  make_graph_attr("then_branch", body_with("", make_node("Neg", "x", "a"), "a")));
     expect_graph("If without else", graph_with(n), RILL_MALFORMED, "'else_branch' is missing");
-    n = node_with(make_node("Loop", "- - x", "y"), make_graph_attr("body", body_with("i c",
-                  make_node("Neg", "x", "a"), "a")));
+    n = node_with(make_node("Loop", "- - x", "y"),
+                  make_graph_attr("body", body_with("i c", make_node("Neg", "x", "a"), "a")));
     expect_graph("Loop with a narrow body", graph_with(n), RILL_MALFORMED,
                  "its body 2 inputs and 1 outputs");
-    n = node_with(make_node("Scan", "x", "y"), make_graph_attr("body", body_with("a",
-                  make_node("Neg", "a", "b"), "b")));
+    n = node_with(make_node("Scan", "x", "y"),
+                  make_graph_attr("body", body_with("a", make_node("Neg", "a", "b"), "b")));
     expect_graph("Scan without a number", graph_with(n), RILL_MALFORMED, "num_scan_inputs");
-    n = node_with(make_node("Scan", "x", "y"), make_graph_attr("body", body_with("a b",
-                  make_node("Neg", "a", "c"), "c")));
+    n = node_with(make_node("Scan", "x", "y"),
+                  make_graph_attr("body", body_with("a b", make_node("Neg", "a", "c"), "c")));
     pb_message(&n, NODE_ATTR, make_int_attr("num_scan_inputs", 1));
     expect_graph("Scan with a wide body", graph_with(n), RILL_MALFORMED, "do not fit");
-    n = node_with(make_node("Scan", "x", "y"), make_graph_attr("body", body_with("a",
-                  make_node("Neg", "zz", "b"), "b")));
+    n = node_with(make_node("Scan", "x", "y"),
+                  make_graph_attr("body", body_with("a", make_node("Neg", "zz", "b"), "b")));
     pb_message(&n, NODE_ATTR, make_int_attr("num_scan_inputs", 1));
     expect_graph("body that reads what is nowhere", graph_with(n), RILL_MALFORMED, "reads 'zz'");
-    n = node_with(make_node("Scan", "- x", "y"), make_graph_attr("body", body_with("a",
-                  make_node("Neg", "a", "b"), "b")));
+    n = node_with(make_node("Scan", "- x", "y"),
+                  make_graph_attr("body", body_with("a", make_node("Neg", "a", "b"), "b")));
     expect("Scan of opset 8", make_model(graph_with(n), 8), NULL, NULL, RILL_UNSUPPORTED,
            "opset 8");
 }
 
 /* ---- data in other files ---- */
 
-struct external { const char *key, *value; };
+struct external {
+    const char *key, *value;
+};
 
 static struct pb external_model(const struct external *e, size_t n)
 {

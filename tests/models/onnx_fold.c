@@ -14,8 +14,12 @@ struct fold_case {
     const char *file;
     /* nodes with those of bodies: in the file as read, and at most after folding */
     unsigned stored, most;
-    struct { const char *name; int rank; int64_t dim[3]; } shape[3];
-    int64_t rate;                   /* value of input `sr`; 0: there is none */
+    struct {
+        const char *name;
+        int rank;
+        int64_t dim[3];
+    } shape[3];
+    int64_t rate; /* value of input `sr`; 0: there is none */
 };
 
 static const struct fold_case cases[] = {

@@ -23,7 +23,7 @@ static void run_open(struct run *r, struct pb file)
     struct bytes b = { .data = file.data, .n = file.n };
     r->ok = mgraph_from_onnx(&r->m, &r->arena, r->dims, &b, NULL, &r->err) == RILL_OK;
     CHECK(r->ok, "%s", r->err.text);
-    free(file.data);        /* nothing of the graph may lie in the file */
+    free(file.data); /* nothing of the graph may lie in the file */
 }
 
 static void run_eval(struct run *r, const struct tensor *const *in)
@@ -143,11 +143,11 @@ static void test_bool(void)
 static void test_sample(bool flag)
 {
     float v[6] = { 1, 1, 1, 1, 1, 1 }, sum[6] = { 2, -1, 4, -3, 6, -5 }, y[6], total[2] = { 0, 0 },
-        h[3] = { 0, 1, 2 };
+          h[3] = { 0, 1, 2 };
     struct tensor x = of_floats(v, 2, 2, 3), c = { .type = DTYPE_BOOL, .data = &flag };
     for (int i = 0; i < 6; i++)
         sum[i] = flag ? (sum[i] > 0 ? sum[i] : 0) : sum[i] + (float) (i % 3);
-    for (int row = 1; row >= 0; row--)          /* backwards */
+    for (int row = 1; row >= 0; row--) /* backwards */
         for (int i = 0; i < 3; i++) {
             h[i] += sum[row * 3 + i];
             y[(1 - row) * 3 + i] = h[i] * (float) i;
@@ -304,7 +304,7 @@ static void expect_node(const char *what, struct pb node, int64_t opset, struct 
     run_drop(&r);
 }
 
-#define expect_old(what, node, opset, constant, want, n) \
+#define expect_old(what, node, opset, constant, want, n)                                           \
     expect_node(what, node, opset, constant, (struct pb) { 0 }, want, n)
 
 static struct pb float_attr(const char *name, float v)
@@ -316,8 +316,9 @@ static struct pb float_attr(const char *name, float v)
     return p;
 }
 
-#define INTS(name, ...) make_ints_attr(name, (const int64_t[]) { __VA_ARGS__ }, \
-                                       sizeof (const int64_t[]) { __VA_ARGS__ } / sizeof(int64_t))
+#define INTS(name, ...)                                                                            \
+    make_ints_attr(name, (const int64_t[]) { __VA_ARGS__ },                                        \
+                   sizeof(const int64_t[]) { __VA_ARGS__ } / sizeof(int64_t))
 #define FLOATS(...) ((const float[]) { __VA_ARGS__ })
 #define NONE ((struct pb) { 0 })
 
@@ -355,9 +356,10 @@ static void test_old_attrs(void)
                10, NONE, FLOATS(1, 2, 3, 4, 5, 6), 6);
     expect_old("Dropout 12, mask", make_node("Dropout", "x", "z y"), 12, NONE,
                FLOATS(1, 1, 1, 1, 1, 1), 6);
-    expect_old("Softmax 11 over all from axis 0", sample_attr(make_node("Softmax", "x", "y"),
-               make_int_attr("axis", 0)), 11, NONE, FLOATS(0.004269778f, 0.01160646f, 0.03154963f,
-                                                           0.08576079f, 0.2331220f, 0.6336913f), 6);
+    expect_old("Softmax 11 over all from axis 0",
+               sample_attr(make_node("Softmax", "x", "y"), make_int_attr("axis", 0)), 11, NONE,
+               FLOATS(0.004269778f, 0.01160646f, 0.03154963f, 0.08576079f, 0.2331220f, 0.6336913f),
+               6);
     expect_old("Cast 9", sample_attr(make_node("Cast", "x", "y"), make_int_attr("to", 7)), 9, NONE,
                FLOATS(1, 2, 3, 4, 5, 6), 6);
 }
@@ -382,8 +384,9 @@ static struct pb floats_const(const char *name, const float *v, int64_t n)
     return make_raw(name, 1, DIMS(n), v, (size_t) n * 4);
 }
 
-#define I64(name, ...) ints_const(name, (const int64_t[]) { __VA_ARGS__ }, \
-                                  sizeof (const int64_t[]) { __VA_ARGS__ } / sizeof(int64_t))
+#define I64(name, ...)                                                                             \
+    ints_const(name, (const int64_t[]) { __VA_ARGS__ },                                            \
+               sizeof(const int64_t[]) { __VA_ARGS__ } / sizeof(int64_t))
 #define F32(name, ...)                                                                             \
     floats_const(name, FLOATS(__VA_ARGS__), sizeof FLOATS(__VA_ARGS__) / sizeof(float))
 
@@ -402,9 +405,10 @@ static void test_new_axes(void)
     expect_old("ReduceMean 18", sample_attr(make_node("ReduceMean", "x a", "y"), no_keep), 18,
                I64("a", 1), FLOATS(2, 5), 2);
     expect_old("ReduceMax 20, all axes", make_node("ReduceMax", "x", "y"), 20, NONE, FLOATS(6), 1);
-    expect_old("ReduceL1 21, none", sample_attr(make_node("ReduceL1", "x", "y"),
-                                                make_int_attr("noop_with_empty_axes", 1)), 21, NONE,
-                                                FLOATS(1, 2, 3, 4, 5, 6), 6);
+    expect_old("ReduceL1 21, none",
+               sample_attr(make_node("ReduceL1", "x", "y"),
+                           make_int_attr("noop_with_empty_axes", 1)),
+               21, NONE, FLOATS(1, 2, 3, 4, 5, 6), 6);
     struct pb split = sample_attr(make_node("Split", "x", "y z"), make_int_attr("axis", 1));
     expect_old("Split 18 in uneven parts", sample_attr(split, make_int_attr("num_outputs", 2)), 18,
                NONE, FLOATS(1, 2, 4, 5), 4);
@@ -451,8 +455,10 @@ static void test_constants(void)
                sample_attr(make_node("Constant", "", "y"), float_attr("value_float", 2.5f)), 13,
                NONE, FLOATS(2.5f), 1);
     static const float w[2] = { 10, 20 };
-    expect_old("value", sample_attr(make_node("Constant", "", "y"), make_tensor_attr("value",
-               make_raw("", 1, DIMS(2), w, 8))), 9, NONE, FLOATS(10, 20), 2);
+    expect_old("value",
+               sample_attr(make_node("Constant", "", "y"),
+                           make_tensor_attr("value", make_raw("", 1, DIMS(2), w, 8))),
+               9, NONE, FLOATS(10, 20), 2);
 }
 
 /* The table of ops has no row twice for one opset. */

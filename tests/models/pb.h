@@ -76,8 +76,14 @@ static inline void pb_message(struct pb *p, unsigned field, struct pb sub)
 
 /* Field numbers. */
 enum { MODEL_IR = 1, MODEL_GRAPH = 7, MODEL_OPSET = 8, MODEL_META = 14 };
-enum { GRAPH_NODE = 1, GRAPH_NAME = 2, GRAPH_CONST = 5, GRAPH_INPUT = 11, GRAPH_OUTPUT = 12,
-       GRAPH_SPARSE = 15 };
+enum {
+    GRAPH_NODE = 1,
+    GRAPH_NAME = 2,
+    GRAPH_CONST = 5,
+    GRAPH_INPUT = 11,
+    GRAPH_OUTPUT = 12,
+    GRAPH_SPARSE = 15
+};
 enum {
     NODE_INPUT = 1,
     NODE_OUTPUT = 2,
@@ -98,9 +104,21 @@ enum {
     ATTR_TYPE_ = 20,
     ATTR_REF_ = 21
 };
-enum { TENSOR_DIMS = 1, TENSOR_TYPE = 2, TENSOR_SEGMENT = 3, TENSOR_FLOATS = 4, TENSOR_INT32S = 5,
-       TENSOR_STRINGS = 6, TENSOR_INT64S = 7, TENSOR_NAME = 8, TENSOR_RAW = 9, TENSOR_DOUBLES = 10,
-       TENSOR_UINT64S = 11, TENSOR_EXTERNAL = 13, TENSOR_LOCATION = 14 };
+enum {
+    TENSOR_DIMS = 1,
+    TENSOR_TYPE = 2,
+    TENSOR_SEGMENT = 3,
+    TENSOR_FLOATS = 4,
+    TENSOR_INT32S = 5,
+    TENSOR_STRINGS = 6,
+    TENSOR_INT64S = 7,
+    TENSOR_NAME = 8,
+    TENSOR_RAW = 9,
+    TENSOR_DOUBLES = 10,
+    TENSOR_UINT64S = 11,
+    TENSOR_EXTERNAL = 13,
+    TENSOR_LOCATION = 14
+};
 
 static inline struct pb make_opset(const char *domain, int64_t version)
 {

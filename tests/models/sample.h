@@ -60,8 +60,9 @@ static inline struct pb sample_model(void)
     scan = sample_attr(scan, make_int_attr("num_scan_inputs", 1));
     scan = sample_attr(scan, make_ints_attr("scan_input_directions", (const int64_t[]) { 1 }, 1));
     pb_message(&g, GRAPH_NODE, sample_attr(scan, make_graph_attr("body", sample_scan_body())));
-    pb_message(&g, GRAPH_NODE, sample_attr(make_node("ReduceSum", "y axes", "total"),
-                                           make_int_attr("keepdims", 0)));
+    pb_message(&g, GRAPH_NODE,
+               sample_attr(make_node("ReduceSum", "y axes", "total"),
+                           make_int_attr("keepdims", 0)));
     pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(2, 3)));
     pb_message(&g, GRAPH_OUTPUT, make_value("total", 1, DIMS(2)));
     struct pb m = make_model(g, 13);

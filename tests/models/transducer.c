@@ -7,9 +7,11 @@
 
 #define HOP 640
 
-struct token_name { char text[32]; };
+struct token_name {
+    char text[32];
+};
 
-static const char *where = "";      /* "zip/": the one of many states */
+static const char *where = ""; /* "zip/": the one of many states */
 
 static const char *own(const char *file)
 {
@@ -259,7 +261,10 @@ static void test_sharing(const char *path)
  * those of one long text. */
 static void test_finals(const rill_plan *p, const float *frames, size_t n)
 {
-    static const struct { uint32_t max_tokens, rule3_ms; unsigned cut_every; } ways[] = {
+    static const struct {
+        uint32_t max_tokens, rule3_ms;
+        unsigned cut_every;
+    } ways[] = {
         { 192, 0, 0 }, { 192, 0, 7 }, { 4, 0, 0 }, { 4, 160, 0 }, { 192, 400, 0 },
     };
     char whole[1024] = "";
@@ -453,7 +458,7 @@ static void meta_refused(const char *key, const char *to, const char *word)
     while (data && at + k < n && memcmp(data + at, key, k))
         at++;
     CHECK(data && at + k + 1 + strlen(to) <= n, "no %s", key);
-    memcpy(data + at + k + 1, to, strlen(to));      /* behind its length */
+    memcpy(data + at + k + 1, to, strlen(to)); /* behind its length */
     file_write(test_path("meta", "decoder.onnx"), data, n);
     rill_plan *p = folder_plan(test_path("meta", ""), &err);
     CHECK(p && rill_sink_new(&s, p, 1, NULL, &err) == RILL_INVALID && strstr(err.text, word),

@@ -12,7 +12,9 @@
 
 #define HEAD "version 1.0;\nextension KHR_enable_fragment_definitions;\n"
 
-static const struct { const char *name, *text; } models[] = {
+static const struct {
+    const char *name, *text;
+} models[] = {
     { "plain",
       HEAD "graph g(x, n) -> (y) { x = external<scalar>(shape = [1, 4, S]); n = "
            "external<integer>(shape = [1]);\n"
@@ -529,7 +531,7 @@ static void test_stream(void)
 static void test_encoder(void)
 {
     const char *length[] = { "patch(body: 'length = shape_of(f)[2];')", NULL };
-    float turned[4 * 11], frames[4 * 11];       /* [4, 11] and frame after frame */
+    float turned[4 * 11], frames[4 * 11]; /* [4, 11] and frame after frame */
     struct tensor x = { .type = DTYPE_F32, .rank = 3, .dim = { 1, 4, 11 }, .data = turned };
     const struct tensor *in = &x, *y = NULL;
     struct arena a = { 0 };

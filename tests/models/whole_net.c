@@ -80,7 +80,9 @@ static void test_same(void)
 
 static void test_refused(void)
 {
-    static const struct { const char *text, *words; } cases[] = {
+    static const struct {
+        const char *text, *words;
+    } cases[] = {
         { GRAPH("[T, 40]", "y = rill_onnx(x, file = \"net.onnx\");"),
           "f32[T,40] does not fit input 'x', which is f32[1,40,S]: reshape, transpose or "
           "unsqueeze" },

@@ -15,11 +15,11 @@
 
 struct net {
     const char *name;
-    int pulse;                      /* asked for */
-    int delay;                      /* of the first output in its frames, at that pulse */
-    int length[2];                  /* of the stored references */
+    int pulse;     /* asked for */
+    int delay;     /* of the first output in its frames, at that pulse */
+    int length[2]; /* of the stored references */
     const char *output[OUTPUTS_MAX];
-    unsigned scans, kept;           /* in the file; left once cells are recognised */
+    unsigned scans, kept; /* in the file; left once cells are recognised */
 };
 
 static const struct net nets[] = {

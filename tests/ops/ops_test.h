@@ -21,10 +21,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPS_INPUTS_MAX  64
+#define OPS_INPUTS_MAX 64
 #define OPS_OUTPUTS_MAX 16
 #define OPS_GUARD_BYTES 128
-#define OPS_GUARD_BYTE  0xa5
+#define OPS_GUARD_BYTE 0xa5
 
 struct ops_test {
     struct arena arena;
@@ -33,11 +33,11 @@ struct ops_test {
     rill_error err;
     unsigned passed, failed;
     uint32_t runtime; /* bit i: input i is not known before eval */
-    bool made; /* by a pass: inputs that no reader accepts are legal */
-    const char *what;                                   /* put in front of failures */
-    const struct tensor *out[OPS_OUTPUTS_MAX];          /* of the last ops_run */
+    bool made;        /* by a pass: inputs that no reader accepts are legal */
+    const char *what; /* put in front of failures */
+    const struct tensor *out[OPS_OUTPUTS_MAX]; /* of the last ops_run */
     const char *kernel;
-    struct fault fault;         /* of the last eval */
+    struct fault fault; /* of the last eval */
 };
 
 static inline struct ops_test ops_begin(void)
@@ -57,8 +57,8 @@ static inline int ops_end(struct ops_test *t)
     return t->failed != 0;
 }
 
-__attribute__((format(printf, 3, 4)))
-static inline bool ops_check(struct ops_test *t, bool ok, const char *fmt, ...)
+__attribute__((format(printf, 3, 4))) static inline bool ops_check(struct ops_test *t, bool ok,
+                                                                   const char *fmt, ...)
 {
     if (ok) {
         t->passed++;
@@ -172,9 +172,8 @@ static inline struct prep ops_prep(struct ops_test *t, struct ops_state *s)
 }
 
 static inline rill_status ops_build(struct ops_test *t, struct ops_state *s, const char *name,
-    const struct attr *attrs,
-                                    unsigned n_attrs, const struct tensor *const *in, unsigned n_in,
-                                        unsigned n_out)
+                                    const struct attr *attrs, unsigned n_attrs,
+                                    const struct tensor *const *in, unsigned n_in, unsigned n_out)
 {
     const struct op *op = op_find(name);
     if (!op)
@@ -245,8 +244,9 @@ static inline rill_status ops_eval(struct ops_test *t, struct ops_state *s,
     n->op->eval(&e);
     t->kernel = p.kernel;
     for (unsigned i = 0; i < n->n_in; i++)
-        if (in[i] && (!ops_guard_intact(x[i], tensor_bytes(in[i]))
-                      || (tensor_bytes(in[i]) && memcmp(x[i], in[i]->data, tensor_bytes(in[i])))))
+        if (in[i] &&
+            (!ops_guard_intact(x[i], tensor_bytes(in[i])) ||
+             (tensor_bytes(in[i]) && memcmp(x[i], in[i]->data, tensor_bytes(in[i])))))
             return err_set(&t->err, RILL_INTERNAL, "eval wrote to input %u", i);
     for (unsigned i = 0; i < n->n_out; i++) {
         if (!ops_guard_intact(y[i], tensor_bytes(s->out[i])))
@@ -254,14 +254,14 @@ static inline rill_status ops_eval(struct ops_test *t, struct ops_state *s,
         s->out_desc[i].data = y[i];
         t->out[i] = arena_copy(&t->arena, &s->out_desc[i], sizeof s->out_desc[i]);
     }
-    return ops_guard_intact(scratch, p.scratch_bytes) ? RILL_OK
-                                                      : err_set(&t->err, RILL_INTERNAL,
-                                                          "eval wrote outside scratch");
+    return ops_guard_intact(scratch, p.scratch_bytes)
+        ? RILL_OK
+        : err_set(&t->err, RILL_INTERNAL, "eval wrote outside scratch");
 }
 
 static inline rill_status ops_try(struct ops_test *t, const char *name, const struct attr *attrs,
-    unsigned n_attrs,
-                                  const struct tensor *const *in, unsigned n_in, unsigned n_out)
+                                  unsigned n_attrs, const struct tensor *const *in, unsigned n_in,
+                                  unsigned n_out)
 {
     struct ops_state *s = arena_new(&t->arena, struct ops_state);
     t->err = (rill_error) { 0 };
@@ -286,8 +286,8 @@ static inline void ops_refused(struct ops_test *t, const char *name, const struc
 {
     rill_status s = ops_try(t, name, attrs, n_attrs, in, n_in, n_out);
     ops_check(t, s != RILL_OK && s != RILL_INTERNAL && strstr(t->err.text, words),
-        "%s: wanted a refusal with '%s', got '%s'",
-              name, words, s == RILL_OK ? "ok" : t->err.text);
+              "%s: wanted a refusal with '%s', got '%s'", name, words,
+              s == RILL_OK ? "ok" : t->err.text);
 }
 
 /* ---- comparing ---- */
@@ -317,7 +317,7 @@ static inline bool ops_number_is(struct ops_test *t, unsigned o, int64_t i, doub
 {
     double got = tensor_get_f64(t->out[o], t->out[o]->data, i);
     return ops_close(got, want, tolerance) ||
-           ops_check(t, false, "output %u[%lld] is %.9g, wanted %.9g", o, (long long) i, got, want);
+        ops_check(t, false, "output %u[%lld] is %.9g, wanted %.9g", o, (long long) i, got, want);
 }
 
 /* Output o, of any type, against numbers; counts one check. */

@@ -26,8 +26,8 @@ static void test_all_pairs(struct ops_test *t)
                      dtype_name((enum dtype) to));
             t->what = what;
             struct attr a = to_type((enum dtype) to);
-            if (ops_run(t, "Cast", &a, 1, (const struct tensor *[]) { x }, 1, 1)
-                && ops_shape_is(t, 0, (enum dtype) to, 2, x->dim))
+            if (ops_run(t, "Cast", &a, 1, (const struct tensor *[]) { x }, 1, 1) &&
+                ops_shape_is(t, 0, (enum dtype) to, 2, x->dim))
                 ops_same(t, 0, want, 0);
             struct tensor *like = ops_tensor(t, (enum dtype) to, 1, (int64_t[]) { 0 }, NULL);
             if (ops_run(t, "CastLike", NULL, 0, (const struct tensor *[]) { x, like }, 2, 1))

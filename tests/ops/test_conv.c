@@ -4,11 +4,11 @@
 #include "tests/ops/ops_test.h"
 
 struct shape {
-    int axes;                           /* spatial */
-    int64_t batch, group, cin, cout;    /* cin, cout: of one group */
+    int axes;                        /* spatial */
+    int64_t batch, group, cin, cout; /* cin, cout: of one group */
     int64_t in[3], kernel[3], stride[3], dilation[3], before[3], after[3],
-        more[3]; /* more: output_padding */
-    int auto_pad;                       /* index into pads_names */
+        more[3];  /* more: output_padding */
+    int auto_pad; /* index into pads_names */
     bool bias;
 };
 
@@ -47,7 +47,11 @@ static struct shape filled(const struct shape *s)
     return r;
 }
 
-struct job { struct attr attrs[10]; unsigned n_attrs; int64_t lists[5][6]; };
+struct job {
+    struct attr attrs[10];
+    unsigned n_attrs;
+    int64_t lists[5][6];
+};
 
 static void job_ints(struct job *j, const char *name, unsigned n, const int64_t *v)
 {
@@ -72,7 +76,8 @@ static void job_set(struct job *j, const struct shape *s, bool deconv)
     if (deconv)
         job_ints(j, "output_padding", n, j->lists[3]);
     j->attrs[j->n_attrs++] = (struct attr) { .name = "group", .kind = ATTR_INT, .i = s->group };
-    j->attrs[j->n_attrs++] = (struct attr) { .name = "auto_pad", .kind = ATTR_STRINGS,
+    j->attrs[j->n_attrs++] = (struct attr) { .name = "auto_pad",
+                                             .kind = ATTR_STRINGS,
                                              .strings = { 1, &pads_names[s->auto_pad] } };
 }
 
@@ -120,7 +125,11 @@ static int64_t deconv_size(const struct shape *s, int i, int64_t *before)
 /* Adds every product w * x to the output it belongs to. Both ops are the same walk: over input
  * places, kernel places and channels, where the output place either is divided by the stride (conv)
  * or multiplied with it (deconv). */
-struct walk { struct shape s; int64_t out[3], before[3]; bool deconv; };
+struct walk {
+    struct shape s;
+    int64_t out[3], before[3];
+    bool deconv;
+};
 
 static int64_t place(const struct walk *v, int i, int64_t in, int64_t k)
 {
@@ -410,7 +419,11 @@ static struct shape random_shape(bool deconv)
 }
 
 /* A shape that must be refused with those words. */
-static const struct { struct shape s; bool deconv; const char *words; } bad[] = {
+static const struct {
+    struct shape s;
+    bool deconv;
+    const char *words;
+} bad[] = {
     { { 1, 1, 1, 2, 3, { 3 }, .kernel = { 4 } }, false, "kernel reaches over 4" },
     { { 1, 1, 1, 2, 3, { 9 }, { 4 }, .before = { -1 } }, false, "pads" },
     { { 1, 1, 1, 2, 3, { 9 }, { 4 }, .after = { -1 } }, true, "pads" },

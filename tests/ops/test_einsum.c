@@ -5,8 +5,8 @@
 
 static const struct einsum_case {
     const char *equation;
-    int64_t size[26];           /* of labels a.. */
-    const char *kernel;         /* with input 1 known; NULL: any */
+    int64_t size[26];   /* of labels a.. */
+    const char *kernel; /* with input 1 known; NULL: any */
 } cases[] = {
     { "bad,dah->bah", { 3, 2, 0, 5, 0, 0, 0, 17 }, NULL },
     { "btgi,gih->btgh",
@@ -24,7 +24,11 @@ static const struct einsum_case {
     { "ii,i->i", { 0, 0, 0, 0, 0, 0, 0, 0, 6 }, "einsum" },
 };
 
-struct label_loop { const struct einsum_case *c; char order[27]; int64_t at[26]; };
+struct label_loop {
+    const struct einsum_case *c;
+    char order[27];
+    int64_t at[26];
+};
 
 /* The term's offset for the current place of every label. */
 static int64_t offset(const struct label_loop *l, const char *term, size_t n)
@@ -58,7 +62,7 @@ static void reference(const struct einsum_case *c, const char *terms[3], const s
                       const float *a, const float *b, float *y)
 {
     struct label_loop l = { .c = c };
-    for (int t = 2; t < 5; t++)                 /* labels of the output, then of the inputs */
+    for (int t = 2; t < 5; t++) /* labels of the output, then of the inputs */
         for (size_t i = 0; i < n[t % 3]; i++)
             if (!strchr(l.order, terms[t % 3][i]))
                 l.order[strlen(l.order)] = terms[t % 3][i];

@@ -73,41 +73,131 @@ static int64_t broadcast_index(const struct tensor *x, const struct tensor *out,
 
 /* ---- two inputs ---- */
 
-static double f_add(double a, double b) { return a + b; }
-static double f_sub(double a, double b) { return a - b; }
-static double f_mul(double a, double b) { return a * b; }
-static double f_div(double a, double b) { return a / b; }
-static double f_max(double a, double b) { return isnan(a) || isnan(b) ? NAN : a > b ? a : b; }
-static double f_min(double a, double b) { return isnan(a) || isnan(b) ? NAN : a < b ? a : b; }
-static double f_prelu(double a, double b) { return a < 0 ? a * b : a; }
-static double f_eq(double a, double b) { return a == b; }
-static double f_gt(double a, double b) { return a > b; }
-static double f_ge(double a, double b) { return a >= b; }
-static double f_lt(double a, double b) { return a < b; }
-static double f_le(double a, double b) { return a <= b; }
+static double f_add(double a, double b)
+{
+    return a + b;
+}
+static double f_sub(double a, double b)
+{
+    return a - b;
+}
+static double f_mul(double a, double b)
+{
+    return a * b;
+}
+static double f_div(double a, double b)
+{
+    return a / b;
+}
+static double f_max(double a, double b)
+{
+    return isnan(a) || isnan(b) ? NAN : a > b ? a : b;
+}
+static double f_min(double a, double b)
+{
+    return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
+}
+static double f_prelu(double a, double b)
+{
+    return a < 0 ? a * b : a;
+}
+static double f_eq(double a, double b)
+{
+    return a == b;
+}
+static double f_gt(double a, double b)
+{
+    return a > b;
+}
+static double f_ge(double a, double b)
+{
+    return a >= b;
+}
+static double f_lt(double a, double b)
+{
+    return a < b;
+}
+static double f_le(double a, double b)
+{
+    return a <= b;
+}
 
-static wide_int i_add(wide_int a, wide_int b) { return a + b; }
-static wide_int i_sub(wide_int a, wide_int b) { return a - b; }
-static wide_int i_mul(wide_int a, wide_int b) { return (wide_int) ((wide_bits) a * (wide_bits) b); }
-static wide_int i_div(wide_int a, wide_int b) { return b ? a / b : 0; }
-static wide_int i_rem(wide_int a, wide_int b) { return b ? a % b : 0; }
-static wide_int i_mod(wide_int a, wide_int b) { return b ? ((a % b) + b) % b : 0; }
-static wide_int i_max(wide_int a, wide_int b) { return a > b ? a : b; }
-static wide_int i_min(wide_int a, wide_int b) { return a < b ? a : b; }
-static wide_int i_prelu(wide_int a, wide_int b) { return a < 0 ? a * b : a; }
-static wide_int i_eq(wide_int a, wide_int b) { return a == b; }
-static wide_int i_gt(wide_int a, wide_int b) { return a > b; }
-static wide_int i_ge(wide_int a, wide_int b) { return a >= b; }
-static wide_int i_lt(wide_int a, wide_int b) { return a < b; }
-static wide_int i_le(wide_int a, wide_int b) { return a <= b; }
-static wide_int i_and(wide_int a, wide_int b) { return a & b; }
-static wide_int i_or(wide_int a, wide_int b) { return a | b; }
-static wide_int i_xor(wide_int a, wide_int b) { return a ^ b; }
+static wide_int i_add(wide_int a, wide_int b)
+{
+    return a + b;
+}
+static wide_int i_sub(wide_int a, wide_int b)
+{
+    return a - b;
+}
+static wide_int i_mul(wide_int a, wide_int b)
+{
+    return (wide_int) ((wide_bits) a * (wide_bits) b);
+}
+static wide_int i_div(wide_int a, wide_int b)
+{
+    return b ? a / b : 0;
+}
+static wide_int i_rem(wide_int a, wide_int b)
+{
+    return b ? a % b : 0;
+}
+static wide_int i_mod(wide_int a, wide_int b)
+{
+    return b ? ((a % b) + b) % b : 0;
+}
+static wide_int i_max(wide_int a, wide_int b)
+{
+    return a > b ? a : b;
+}
+static wide_int i_min(wide_int a, wide_int b)
+{
+    return a < b ? a : b;
+}
+static wide_int i_prelu(wide_int a, wide_int b)
+{
+    return a < 0 ? a * b : a;
+}
+static wide_int i_eq(wide_int a, wide_int b)
+{
+    return a == b;
+}
+static wide_int i_gt(wide_int a, wide_int b)
+{
+    return a > b;
+}
+static wide_int i_ge(wide_int a, wide_int b)
+{
+    return a >= b;
+}
+static wide_int i_lt(wide_int a, wide_int b)
+{
+    return a < b;
+}
+static wide_int i_le(wide_int a, wide_int b)
+{
+    return a <= b;
+}
+static wide_int i_and(wide_int a, wide_int b)
+{
+    return a & b;
+}
+static wide_int i_or(wide_int a, wide_int b)
+{
+    return a | b;
+}
+static wide_int i_xor(wide_int a, wide_int b)
+{
+    return a ^ b;
+}
 static wide_int i_shl(wide_int a, wide_int b)
 {
     return b < 64 ? (wide_int) ((wide_bits) a << b) : 0;
 }
-static wide_int i_shr(wide_int a, wide_int b) { return b < 64 ? a >> b : 0; }
+static wide_int i_shr(wide_int a, wide_int b)
+{
+    return b < 64 ? a >> b : 0;
+}
 
 enum { FLOATS = 1, SIGNED = 2, UNSIGNED = 4, INTS = 6, NUM = 7, BOOLS = 8 };
 
@@ -126,7 +216,7 @@ static const struct binary_case {
     double (*f)(double, double);
     wide_int (*i)(wide_int, wide_int);
     const struct attr *attr;
-    bool one_way;               /* only the second input broadcasts */
+    bool one_way; /* only the second input broadcasts */
 } binary_cases[] = { { "Add", NUM, f_add, i_add, NULL, false },
                      { "Sub", NUM, f_sub, i_sub, NULL, false },
                      { "Mul", NUM, f_mul, i_mul, NULL, false },
@@ -154,23 +244,21 @@ static const struct binary_case {
 static const struct shape_pair {
     int a_rank, b_rank;
     int64_t a[6], b[6];
-} shape_pairs[] = {
-    { 2, 1, { 31, 1 }, { 37 } },        /* every pair of values */
-    { 0, 0, { 0 }, { 0 } },
-    { 1, 1, { 300 }, { 300 } },
-    { 1, 0, { 33 }, { 0 } },
-    { 0, 1, { 0 }, { 33 } },
-    { 2, 1, { 5, 17 }, { 17 } },
-    { 1, 2, { 17 }, { 5, 17 } },
-    { 2, 2, { 5, 17 }, { 5, 1 } },
-    { 3, 3, { 2, 1, 9 }, { 1, 4, 1 } },
-    { 4, 3, { 2, 3, 4, 5 }, { 3, 1, 5 } },
-    { 5, 5, { 1, 3, 1, 2, 1 }, { 2, 1, 2, 1, 3 } },
-    { 6, 6, { 2, 1, 2, 1, 2, 1 }, { 1, 3, 1, 3, 1, 3 } },
-    { 6, 2, { 2, 2, 1, 2, 3, 2 }, { 3, 1 } },
-    { 2, 2, { 0, 4 }, { 1, 4 } },
-    { 3, 1, { 2, 0, 3 }, { 1 } }
-};
+} shape_pairs[] = { { 2, 1, { 31, 1 }, { 37 } }, /* every pair of values */
+                    { 0, 0, { 0 }, { 0 } },
+                    { 1, 1, { 300 }, { 300 } },
+                    { 1, 0, { 33 }, { 0 } },
+                    { 0, 1, { 0 }, { 33 } },
+                    { 2, 1, { 5, 17 }, { 17 } },
+                    { 1, 2, { 17 }, { 5, 17 } },
+                    { 2, 2, { 5, 17 }, { 5, 1 } },
+                    { 3, 3, { 2, 1, 9 }, { 1, 4, 1 } },
+                    { 4, 3, { 2, 3, 4, 5 }, { 3, 1, 5 } },
+                    { 5, 5, { 1, 3, 1, 2, 1 }, { 2, 1, 2, 1, 3 } },
+                    { 6, 6, { 2, 1, 2, 1, 2, 1 }, { 1, 3, 1, 3, 1, 3 } },
+                    { 6, 2, { 2, 2, 1, 2, 3, 2 }, { 3, 1 } },
+                    { 2, 2, { 0, 4 }, { 1, 4 } },
+                    { 3, 1, { 2, 0, 3 }, { 1 } } };
 
 static bool has_type(unsigned types, enum dtype t)
 {
@@ -184,9 +272,10 @@ static bool has_type(unsigned types, enum dtype t)
 /* want, computed in double, as it reads after being stored in type t. */
 static double stored(enum dtype t, double want)
 {
-    return t == DTYPE_F64 ? want : t == DTYPE_F32 ? (double) (float) want
-           : t == DTYPE_F16 ? (double) f16_to_f32(f32_to_f16((float) want))
-                            : (double) bf16_to_f32(f32_to_bf16((float) want));
+    return t == DTYPE_F64 ? want
+        : t == DTYPE_F32  ? (double) (float) want
+        : t == DTYPE_F16  ? (double) f16_to_f32(f32_to_f16((float) want))
+                          : (double) bf16_to_f32(f32_to_bf16((float) want));
 }
 
 static bool element_is(const struct binary_case *c, const struct tensor *y, int64_t i,
@@ -203,7 +292,7 @@ static bool element_is(const struct binary_case *c, const struct tensor *y, int6
 }
 
 static void binary_run(struct ops_test *t, const struct binary_case *c, enum dtype type,
-    const struct shape_pair *s)
+                       const struct shape_pair *s)
 {
     char what[120];
     snprintf(what, sizeof what, "%s %s shapes #%d", c->op, dtype_name(type),
@@ -283,8 +372,8 @@ static void test_clip(struct ops_test *t)
     const double x[] = { -3, -1, 0, 1, 5 };
     for (int type = DTYPE_F32; type < DTYPE_U8; type++) {
         struct tensor *v = ops_tensor(t, (enum dtype) type, 1, (int64_t[]) { 5 }, NULL);
-        struct tensor *lo = ops_tensor(t, (enum dtype) type, 0, NULL, NULL), *hi = ops_tensor(t,
-            (enum dtype) type, 0, NULL, NULL);
+        struct tensor *lo = ops_tensor(t, (enum dtype) type, 0, NULL, NULL),
+                      *hi = ops_tensor(t, (enum dtype) type, 0, NULL, NULL);
         for (int i = 0; i < 5; i++)
             tensor_set_f64(v, v->data, i, x[i]);
         tensor_set_f64(lo, lo->data, 0, -2);
@@ -307,12 +396,12 @@ static void test_clip(struct ops_test *t)
 
 static void test_pow_floats(struct ops_test *t)
 {
-    static const float bases[] = { 0, -0.0f, 1, -1, 2, -2, 0.5f, 10, 1.5f, 1e-20f, 3e15f, INFINITY,
-        -INFINITY, NAN };
-    static const float exps[] = { 0, 1, -1, 2, 3, 0.5f, -0.5f, 5, 1 / 3.0f, 2.7f, -3, 31, INFINITY,
-        -INFINITY, NAN };
-    struct tensor *a = ops_f32(t, 2, (int64_t[]) { COUNT(bases), 1 }, bases), *b = ops_f32(t, 1,
-        (int64_t[]) { COUNT(exps) }, exps);
+    static const float bases[] = { 0,  -0.0f, 1,      -1,    2,        -2,        0.5f,
+                                   10, 1.5f,  1e-20f, 3e15f, INFINITY, -INFINITY, NAN };
+    static const float exps[] = { 0,        1,    -1, 2,  3,        0.5f,      -0.5f, 5,
+                                  1 / 3.0f, 2.7f, -3, 31, INFINITY, -INFINITY, NAN };
+    struct tensor *a = ops_f32(t, 2, (int64_t[]) { COUNT(bases), 1 }, bases),
+                  *b = ops_f32(t, 1, (int64_t[]) { COUNT(exps) }, exps);
     double want[COUNT(bases) * COUNT(exps)];
     for (size_t i = 0; i < COUNT(want); i++)
         want[i] = (float) pow(bases[i / COUNT(exps)], exps[i % COUNT(exps)]);
@@ -322,8 +411,8 @@ static void test_pow_floats(struct ops_test *t)
     struct tensor *pair = ops_tensor(t, DTYPE_F32, 1, (int64_t[]) { COUNT(bases) }, bases);
     for (size_t k = 0; k < COUNT(exps);
          k++) { /* a scalar exponent gives the same bits as a vector of it */
-        struct tensor *e = ops_f32(t, 0, NULL, &exps[k]), *many = ops_f32(t, 1,
-            (int64_t[]) { COUNT(bases) }, NULL);
+        struct tensor *e = ops_f32(t, 0, NULL, &exps[k]),
+                      *many = ops_f32(t, 1, (int64_t[]) { COUNT(bases) }, NULL);
         for (size_t i = 0; i < COUNT(bases); i++)
             ((float *) many->data)[i] = exps[k];
         if (!ops_run(t, "Pow", NULL, 0, (const struct tensor *[]) { pair, many }, 2, 1))
@@ -350,8 +439,8 @@ static void test_pow_mixed(struct ops_test *t)
             if (ops_run(t, "Pow", NULL, 0, (const struct tensor *[]) { a, b }, 2, 1))
                 ops_same(t, 0, (double[]) { 8, 9, 1, 0, -1 }, 0);
         }
-    struct tensor *a = ops_i64s(t, 4, (int64_t[]) { 3, INT64_MIN, 0, -1 }), *b = ops_i64s(t, 4,
-        (int64_t[]) { 41, 2, -1, -3 });
+    struct tensor *a = ops_i64s(t, 4, (int64_t[]) { 3, INT64_MIN, 0, -1 }),
+                  *b = ops_i64s(t, 4, (int64_t[]) { 41, 2, -1, -3 });
     if (ops_run(t, "Pow", NULL, 0, (const struct tensor *[]) { a, b }, 2, 1))
         ops_check(t, !memcmp(t->out[0]->data, (int64_t[]) { -420491770248316829, 0, 0, -1 }, 32),
                   "integer powers wrap modulo 2^64: %lld",
@@ -368,8 +457,9 @@ static void test_refusals(struct ops_test *t)
                   *b3 = ops_tensor(t, DTYPE_BOOL, 1, (int64_t[]) { 3 }, NULL);
     struct tensor *f3 = ops_f32(t, 1, (int64_t[]) { 3 }, NULL);
     const struct attr odd = { .name = "alpha", .kind = ATTR_FLOAT, .f = 1 };
-    const struct attr bad = { .name = "direction", .kind = ATTR_STRINGS, .strings = { 1,
-        (const char *const[]) { "UP" } } };
+    const struct attr bad = { .name = "direction",
+                              .kind = ATTR_STRINGS,
+                              .strings = { 1, (const char *const[]) { "UP" } } };
     ops_refused(t, "Add", NULL, 0, (const struct tensor *[]) { f23, f4 }, 2, 1, "do not broadcast");
     ops_refused(t, "Add", NULL, 0, (const struct tensor *[]) { f3, i3 }, 2, 1, "both must agree");
     ops_refused(t, "Add", NULL, 0, (const struct tensor *[]) { b3, b3 }, 2, 1,

@@ -36,8 +36,9 @@ static struct tensor *draw_tensor(struct ops_test *t, enum dtype type, unsigned 
 
 static struct attr draw_attr(struct ops_test *t, const struct attr_spec *s)
 {
-    struct attr a = { .name = s->name, .kind = s->kind, .i = (int64_t) draw(16) - 3,
-        .f = (float) draw_value() };
+    struct attr a = {
+        .name = s->name, .kind = s->kind, .i = (int64_t) draw(16) - 3, .f = (float) draw_value()
+    };
     uint32_t n = draw(6);
     int64_t *ints = arena_array(&t->arena, int64_t, n + 1);
     float *floats = arena_array(&t->arena, float, n + 1);
@@ -55,7 +56,7 @@ static struct attr draw_attr(struct ops_test *t, const struct attr_spec *s)
         a.strings = (struct attr_strings) { 1, &s->choices[draw(choices)] };
     }
     if (s->kind == ATTR_TENSOR)
-        a.tensor = draw_tensor(t, (enum dtype) (1 + draw(DTYPE_BOOL)), 0);
+        a.tensor = draw_tensor(t, (enum dtype)(1 + draw(DTYPE_BOOL)), 0);
     return a;
 }
 
@@ -85,8 +86,8 @@ static bool trial(struct ops_test *t, const struct op *op, unsigned *ran)
              most_in = op->max_in < 0 ? 4 : (unsigned) (op->max_in + op->own_in);
     unsigned n_in = (unsigned) op->min_in + draw(most_in - (unsigned) op->min_in + 1);
     unsigned most_out = op->max_out < 0 ? 4 : (unsigned) op->max_out,
-        n_out = (unsigned) op->min_out + draw(most_out - (unsigned) op->min_out + 1);
-    enum dtype type = draw(2) ? DTYPE_F32 : (enum dtype) (1 + draw(DTYPE_BOOL));
+             n_out = (unsigned) op->min_out + draw(most_out - (unsigned) op->min_out + 1);
+    enum dtype type = draw(2) ? DTYPE_F32 : (enum dtype)(1 + draw(DTYPE_BOOL));
     struct tensor *first = draw_tensor(t, type, 0);
     for (unsigned i = 0; i < n_in; i++) {
         enum dtype other = i && draw(2) ? DTYPE_I64
@@ -124,7 +125,7 @@ int main(void)
             state = 1000003ull * k + i;
             ok = trial(&t, op, &ran);
             arena_drop(&t.arena);
-            dims_free(t.dims);          /* an overflow stays with its scope */
+            dims_free(t.dims); /* an overflow stays with its scope */
             t.dims = dims_new();
         }
         ops_check(&t, ok, "%s", t.err.text);

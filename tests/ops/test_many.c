@@ -37,7 +37,7 @@ static void one_make(struct ops_test *t, const struct ops_state *s, const struct
         void *x = ops_guarded(t, tensor_bytes(s->in[i]));
         if (floats)
             numbers_fill(x, (size_t) tensor_count(s->in[i]));
-        else            /* how many steps to skip: every third evaluation does */
+        else /* how many steps to skip: every third evaluation does */
             *(int64_t *) x = seed++ % 3 == 0;
         o->x[i] = x;
     }
@@ -140,9 +140,11 @@ static void convolutions(struct ops_test *t)
 
 static void cells(struct ops_test *t)
 {
-    static const struct { const char *name; int64_t gates; unsigned n_in, n_out; } cell[] = {
-        { "RNN", 1, 6, 2 }, { "GRU", 3, 6, 2 }, { "LSTM", 4, 8, 3 }
-    };
+    static const struct {
+        const char *name;
+        int64_t gates;
+        unsigned n_in, n_out;
+    } cell[] = { { "RNN", 1, 6, 2 }, { "GRU", 3, 6, 2 }, { "LSTM", 4, 8, 3 } };
     for (int i = 0; i < 9; i++) {
         int c = i % 3;
         int64_t h = 65, g = cell[c].gates, batch = 1 + i / 3;
@@ -166,7 +168,7 @@ static void cells(struct ops_test *t)
         if (i > 5)
             a[n_attrs++] = (struct attr) { .name = "clip", .kind = ATTR_FLOAT, .f = 0.3f };
         many_check(t, cell[c].name, cell[c].name, a, n_attrs, x, cell[c].n_in, cell[c].n_out, own);
-        t->made = true;         /* with a skipped step now and then */
+        t->made = true; /* with a skipped step now and then */
         x[cell[c].n_in] = ops_tensor(t, DTYPE_I64, 0, NULL, NULL);
         many_check(t, cell[c].name, cell[c].name, a, n_attrs, x, cell[c].n_in + 1, cell[c].n_out,
                    own | 1u << cell[c].n_in);

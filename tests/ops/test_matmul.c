@@ -23,7 +23,13 @@ static const struct tensor *random_tensor(struct ops_test *t, enum dtype type, i
 
 /* ---- MatMul ---- */
 
-struct product { enum dtype type; int ra, rb; int64_t a[5], b[5]; int ry; int64_t y[6]; };
+struct product {
+    enum dtype type;
+    int ra, rb;
+    int64_t a[5], b[5];
+    int ry;
+    int64_t y[6];
+};
 
 static const struct product products[] = {
     { DTYPE_F32, 1, 1, { 5 }, { 5 }, 0, { 0 } },
@@ -162,7 +168,7 @@ static double *gemm_expected(struct ops_test *t, const struct gemm *g,
             double s = 0, c = 0;
             for (int64_t l = 0; l < g->k; l++)
                 s += tensor_get_f64(in[0], in[0]->data, g->ta ? l * g->m + i : i * g->k + l) *
-                     tensor_get_f64(in[1], in[1]->data, g->tb ? j * g->k + l : l * g->n + j);
+                    tensor_get_f64(in[1], in[1]->data, g->tb ? j * g->k + l : l * g->n + j);
             if (in[2]) {
                 int64_t cols = g->bias_rank ? g->bias[g->bias_rank - 1] : 1;
                 int64_t row = g->bias_rank == 2 && g->bias[0] > 1 ? i : 0;

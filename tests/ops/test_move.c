@@ -5,9 +5,11 @@
 
 #define TRIALS 400
 
+/* clang-format off */
 #define IN(...) (const struct tensor *[]) { __VA_ARGS__ }
 #define I64S(...) (int64_t[]) { __VA_ARGS__ }
 #define WANT(...) (double[]) { __VA_ARGS__ }
+/* clang-format on */
 
 static uint64_t state = 1;
 
@@ -232,7 +234,7 @@ static double wrap_at(const void *ctx, const int64_t y[RANK_MAX])
 {
     const struct mapping *m = ctx;
     int64_t x[RANK_MAX] = { 0 };
-    int lead = m->axis;         /* axes that only the output has */
+    int lead = m->axis; /* axes that only the output has */
     for (int i = 0; i < m->x->rank; i++)
         x[i] = y[i + lead] % m->x->dim[i];
     return at(m->x, x);
@@ -537,8 +539,8 @@ static void test_scatter(struct ops_test *t)
 static void reshaped(struct ops_test *t, const struct tensor *x, int n, const int64_t *shape,
                      const struct attr *a, int rank, const int64_t *dim)
 {
-    if (ops_run(t, "Reshape", a, a != NULL, IN(x, ops_i64s(t, n, shape)), 2, 1)
-        && ops_shape_is(t, 0, x->type, rank, dim))
+    if (ops_run(t, "Reshape", a, a != NULL, IN(x, ops_i64s(t, n, shape)), 2, 1) &&
+        ops_shape_is(t, 0, x->type, rank, dim))
         ops_check(t, !tensor_bytes(x) || !memcmp(t->out[0]->data, x->data, tensor_bytes(x)),
                   "other elements");
 }
@@ -587,8 +589,8 @@ static void test_makers(struct ops_test *t)
         ops_same(t, 0, WANT(3), 0);
     if (ops_run(t, "Size", NULL, 0, IN(x), 1, 1) && ops_shape_is(t, 0, DTYPE_I64, 0, NULL))
         ops_same(t, 0, WANT(24), 0);
-    if (ops_run(t, "ConstantOfShape", &value, 1, IN(ops_i64s(t, 2, I64S(1, 3))), 1, 1)
-        && ops_shape_is(t, 0, DTYPE_I32, 2, I64S(1, 3)))
+    if (ops_run(t, "ConstantOfShape", &value, 1, IN(ops_i64s(t, 2, I64S(1, 3))), 1, 1) &&
+        ops_shape_is(t, 0, DTYPE_I32, 2, I64S(1, 3)))
         ops_same(t, 0, WANT(7, 7, 7), 0);
     if (ops_run(t, "ConstantOfShape", NULL, 0, IN(ops_i64s(t, 0, NULL)), 1, 1) &&
         ops_shape_is(t, 0, DTYPE_F32, 0, NULL))
@@ -703,8 +705,9 @@ static void test_select(struct ops_test *t)
                 1) &&
         ops_shape_is(t, 0, DTYPE_I64, 2, I64S(2, 3)))
         ops_same(t, 0, WANT(0, 1, 1, 0, 0, 1), 0);
-    if (ops_run(t, "DepthToSpace", &block, 1, IN(count_up(t, DTYPE_F32, 4, I64S(1, 4, 1, 1))), 1, 1)
-        && ops_shape_is(t, 0, DTYPE_F32, 4, I64S(1, 1, 2, 2)))
+    if (ops_run(t, "DepthToSpace", &block, 1, IN(count_up(t, DTYPE_F32, 4, I64S(1, 4, 1, 1))), 1,
+                1) &&
+        ops_shape_is(t, 0, DTYPE_F32, 4, I64S(1, 1, 2, 2)))
         ops_same(t, 0, WANT(1, 2, 3, 4), 0);
     ops_refused(t, "SpaceToDepth", &block, 1, IN(count_up(t, DTYPE_F32, 4, I64S(1, 1, 3, 2))), 1, 1,
                 "does not divide");
@@ -742,21 +745,28 @@ static void fault_check(struct ops_test *t, const char *op, unsigned n_in, int64
     t->runtime = 2;
     if (ops_run(t, op, NULL, 0, IN(x, ix, count_up(t, DTYPE_F32, 2, I64S(1, 1))),
                 n_in == 1 ? 2 : n_in, 1))
-        ops_check(t, t->fault.kind == kind && (!kind || (t->fault.value == index &&
-                                                         t->fault.limit == limit)),
+        ops_check(t,
+                  t->fault.kind == kind &&
+                      (!kind || (t->fault.value == index && t->fault.limit == limit)),
                   "%s of %lld: fault %d", op, (long long) index, t->fault.kind);
     t->runtime = 0;
 }
 
 static void test_faults(struct ops_test *t)
 {
-    static const struct { const char *op; unsigned n_in; } ops[] = {
-        { "Gather", 2 }, { "GatherElements", 2 }, { "GatherND", 2 },
+    static const struct {
+        const char *op;
+        unsigned n_in;
+    } ops[] = {
+        { "Gather", 2 },          { "GatherElements", 2 }, { "GatherND", 2 },
         { "ScatterElements", 3 }, { "ScatterND", 3 },
     };
-    static const struct { int64_t index; enum fault_kind kind; } indices[] = {
-        { -2, FAULT_NONE },   { 1, FAULT_NONE },          { 2, FAULT_INDEX },
-        { -3, FAULT_INDEX },  { INT64_MIN, FAULT_INDEX }, { INT64_MAX, FAULT_INDEX },
+    static const struct {
+        int64_t index;
+        enum fault_kind kind;
+    } indices[] = {
+        { -2, FAULT_NONE },  { 1, FAULT_NONE },          { 2, FAULT_INDEX },
+        { -3, FAULT_INDEX }, { INT64_MIN, FAULT_INDEX }, { INT64_MAX, FAULT_INDEX },
     };
     for (size_t k = 0; k < sizeof ops / sizeof *ops; k++)
         for (size_t i = 0; i < sizeof indices / sizeof *indices; i++)

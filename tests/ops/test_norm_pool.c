@@ -121,7 +121,7 @@ static void test_groups(struct ops_test *t)
         if (ops_run(t, "GroupNormalization", &a, 1, (const struct tensor *[]) { x, g, b }, 3, 1))
             ops_same(t, 0, want, 1e-5);
     }
-    t->what = "instance normalisation";     /* want is that of six groups */
+    t->what = "instance normalisation"; /* want is that of six groups */
     if (ops_run(t, "InstanceNormalization", NULL, 0, (const struct tensor *[]) { x, g, b }, 3, 1))
         ops_same(t, 0, want, 1e-5);
 }
@@ -162,14 +162,16 @@ static void test_lp_lrn(struct ops_test *t)
 
 /* ---- pooling over one axis: [1, 2, L] ---- */
 
-struct geometry { int64_t length, kernel, stride, dilation, before, after, ceil; };
+struct geometry {
+    int64_t length, kernel, stride, dilation, before, after, ceil;
+};
 
 static int64_t pooled_length(const struct geometry *g)
 {
     int64_t span = g->length + g->before + g->after - ((g->kernel - 1) * g->dilation + 1),
             n = span / g->stride + 1;
     if (g->ceil && span % g->stride && n * g->stride < g->length + g->before)
-        n++;        /* a last window that starts in the input or the front padding */
+        n++; /* a last window that starts in the input or the front padding */
     return n;
 }
 
@@ -265,7 +267,10 @@ static void test_global(struct ops_test *t)
 static void test_same(struct ops_test *t)
 {
     static const char *const pads[] = { "SAME_UPPER", "SAME_LOWER" };
-    static const struct { const char *op; int cut[2][8]; } cases[] = {
+    static const struct {
+        const char *op;
+        int cut[2][8];
+    } cases[] = {
         { "MaxPool", { { 0, 0, 1, 1, 2, 2, 3, 3 }, { 0, 0, 0, 1, 1, 2, 2, 3 } } },
         { "AveragePool", { { 0, 0, 1, 1, 2, 2, 3, 3 }, { 0, 0, 0, 1, 1, 2, 2, 3 } } },
         { "Conv", { { 0, 0, 0, 1, 1, 2, 2, 3 }, { 0, 0, 0, 0, 1, 1, 2, 2 } } },
@@ -276,11 +281,11 @@ static void test_same(struct ops_test *t)
         x[i] = (float) i;
     for (int k = 0; k < 3 * 2 * 8; k++) {
         int c = k / 16, lower = k / 8 % 2, n = 17 + k % 8;
-        const struct attr a[] = { { .name = "auto_pad",
-                                    .kind = ATTR_STRINGS,
-                                    .strings = { 1, &pads[lower] } },
-                                  attr_ints("strides", (const int64_t[]) { 8 }, 1),
-                                  attr_ints("kernel_shape", (const int64_t[]) { 1 }, 1) };
+        const struct attr a[] = {
+            { .name = "auto_pad", .kind = ATTR_STRINGS, .strings = { 1, &pads[lower] } },
+            attr_ints("strides", (const int64_t[]) { 8 }, 1),
+            attr_ints("kernel_shape", (const int64_t[]) { 1 }, 1)
+        };
         const struct tensor *in[] = { ops_f32(t, 3, (int64_t[]) { 1, 1, n }, x),
                                       ops_f32(t, 3, (int64_t[]) { 1, 1, 1 }, &one) };
         float from = (float) cases[c].cut[lower][n - 17];

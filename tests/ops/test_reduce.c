@@ -27,7 +27,10 @@ static struct tensor *numbers(struct ops_test *t, enum dtype type, int rank, con
 /* ---- reductions ---- */
 
 enum rule { R_SUM, R_MEAN, R_MAX, R_MIN, R_PROD, R_L1, R_L2, R_LOGSUM, R_LOGSUMEXP, R_SQUARE };
-static const struct { const char *op; enum rule rule; } rules[] = { { "ReduceSum", R_SUM },
+static const struct {
+    const char *op;
+    enum rule rule;
+} rules[] = { { "ReduceSum", R_SUM },
               { "ReduceMean", R_MEAN },
               { "ReduceMax", R_MAX },
               { "ReduceMin", R_MIN },
@@ -38,32 +41,33 @@ static const struct { const char *op; enum rule rule; } rules[] = { { "ReduceSum
               { "ReduceLogSumExp", R_LOGSUMEXP },
               { "ReduceSumSquare", R_SQUARE } };
 
-static const struct { int rank, n_axes; int64_t dim[6], axes[6]; } shapes[] = {
-    { 1, 1, { 37 }, { 0 } },
-    { 2, 1, { 19, 33 }, { 1 } },                /* rows, more than eight */
-    { 2, 1, { 19, 33 }, { 0 } },                /* lanes */
-    { 2, 0, { 5, 6 }, { 0 } },                  /* all */
-    { 3, 1, { 4, 5, 6 }, { -2 } },
-    { 3, 2, { 4, 5, 6 }, { 2, 0 } },
-    { 4, 2, { 3, 4, 5, 2 }, { 1, 3 } },
-    { 5, 2, { 2, 1, 3, 1, 4 }, { 1, 2 } },
-    { 6, 3, { 2, 3, 2, 3, 2, 3 }, { 0, 2, 4 } },
-    { 0, 0, { 0 }, { 0 } },
-    { 3, 1, { 2, 0, 3 }, { 2 } },               /* empty output */
-    { 2, 1, { 1, 1 }, { 0 } }
-};
+static const struct {
+    int rank, n_axes;
+    int64_t dim[6], axes[6];
+} shapes[] = { { 1, 1, { 37 }, { 0 } },
+               { 2, 1, { 19, 33 }, { 1 } }, /* rows, more than eight */
+               { 2, 1, { 19, 33 }, { 0 } }, /* lanes */
+               { 2, 0, { 5, 6 }, { 0 } },   /* all */
+               { 3, 1, { 4, 5, 6 }, { -2 } },
+               { 3, 2, { 4, 5, 6 }, { 2, 0 } },
+               { 4, 2, { 3, 4, 5, 2 }, { 1, 3 } },
+               { 5, 2, { 2, 1, 3, 1, 4 }, { 1, 2 } },
+               { 6, 3, { 2, 3, 2, 3, 2, 3 }, { 0, 2, 4 } },
+               { 0, 0, { 0 }, { 0 } },
+               { 3, 1, { 2, 0, 3 }, { 2 } }, /* empty output */
+               { 2, 1, { 1, 1 }, { 0 } } };
 
 static double fold(enum rule r, double a, double v)
 {
     switch (r) {
-    case R_PROD:      return a * v;
-    case R_MAX:       return v > a ? v : a;
-    case R_MIN:       return v < a ? v : a;
-    case R_L1:        return a + fabs(v);
+    case R_PROD: return a * v;
+    case R_MAX: return v > a ? v : a;
+    case R_MIN: return v < a ? v : a;
+    case R_L1: return a + fabs(v);
     case R_L2:
-    case R_SQUARE:    return a + v * v;
+    case R_SQUARE: return a + v * v;
     case R_LOGSUMEXP: return a + exp(v);
-    default:          return a + v;
+    default: return a + v;
     }
 }
 
@@ -114,7 +118,7 @@ static void reduce_run(struct ops_test *t, size_t rule, size_t shape, enum dtype
     struct tensor *axes =
         shapes[shape].n_axes ? ops_i64s(t, shapes[shape].n_axes, shapes[shape].axes) : NULL;
     if (!ops_run(t, rules[rule].op, &drop, keep ? 0 : 1, (const struct tensor *[]) { x, axes },
-        axes ? 2 : 1, 1))
+                 axes ? 2 : 1, 1))
         return;
     int64_t dim[6], n_out = 1;
     int rank = 0;
@@ -178,6 +182,7 @@ static void test_reduce_edges(struct ops_test *t)
 
 static void test_reduce_empty(struct ops_test *t)
 {
+    /* clang-format off */
     static const struct { const char *op; enum dtype type; double want; } empty[] = {
         { "ReduceSum", DTYPE_F32, 0 },         { "ReduceProd", DTYPE_F32, 1 },
         { "ReduceMax", DTYPE_F32, -INFINITY }, { "ReduceMin", DTYPE_F64, INFINITY },
@@ -187,6 +192,7 @@ static void test_reduce_empty(struct ops_test *t)
         { "ReduceMin", DTYPE_BOOL, 1 },        { "ReduceSum", DTYPE_I32, 0 },
         { "ReduceMean", DTYPE_I32, 0 }
     };
+    /* clang-format on */
     for (size_t k = 0; k < COUNT(empty); k++) {
         struct tensor *x = ops_tensor(t, empty[k].type, 2, (int64_t[]) { 0, 2 }, NULL),
                       *axis = ops_i64s(t, 1, (int64_t[]) { 0 });
@@ -217,7 +223,7 @@ static void test_reduce_order(struct ops_test *t)
 static void test_arg(struct ops_test *t)
 {
     const struct attr axis1 = { .name = "axis", .kind = ATTR_INT, .i = -1 },
-        last = { .name = "select_last_index", .kind = ATTR_INT, .i = 1 };
+                      last = { .name = "select_last_index", .kind = ATTR_INT, .i = 1 };
     const struct attr first_axis[] = { axis1, drop }, last_axis[] = { axis1, drop, last };
     const double v[] = { 1, 5, 5, 2, -3, -3 };
     for (int type = DTYPE_F32; type < DTYPE_BOOL; type++) {
@@ -328,7 +334,7 @@ static void test_topk(struct ops_test *t)
     const struct attr smallest = { .name = "largest", .kind = ATTR_INT, .i = 0 },
                       axis0 = { .name = "axis", .kind = ATTR_INT, .i = 0 };
     struct tensor *k3 = ops_i64s(t, 1, (int64_t[]) { 3 }), *k2 = ops_i64s(t, 1, (int64_t[]) { 2 }),
-        *k0 = ops_i64s(t, 1, (int64_t[]) { 0 });
+                  *k0 = ops_i64s(t, 1, (int64_t[]) { 0 });
     const double v[] = { 1, 9, 4, 9, 0, 7 };
     for (int type = DTYPE_F32; type < DTYPE_BOOL; type++) {
         struct tensor *x = ops_tensor(t, (enum dtype) type, 1, (int64_t[]) { 6 }, NULL);
@@ -355,8 +361,8 @@ static void test_topk(struct ops_test *t)
         if (ops_run(t, "TopK", NULL, 0, in, 2, 2))
             ops_shape_is(t, 1, DTYPE_I64, 2, (int64_t[]) { 3, 0 });
     }
-    struct tensor *many = numbers(t, DTYPE_F32, 1, (int64_t[]) { 500 }), *k = ops_i64s(t, 1,
-        (int64_t[]) { 500 });
+    struct tensor *many = numbers(t, DTYPE_F32, 1, (int64_t[]) { 500 }),
+                  *k = ops_i64s(t, 1, (int64_t[]) { 500 });
     if (ops_run(t, "TopK", NULL, 0, (const struct tensor *[]) { many, k }, 2, 2)) {
         const float *y = t->out[0]->data;
         bool falling = true;
@@ -375,8 +381,8 @@ static void test_refusals(struct ops_test *t)
 {
     struct tensor *x = ops_f32(t, 2, (int64_t[]) { 2, 3 }, NULL),
                   *axis = ops_i64s(t, 1, (int64_t[]) { 2 });
-    struct tensor *b = ops_tensor(t, DTYPE_BOOL, 1, (int64_t[]) { 3 }, NULL), *k = ops_i64s(t, 1,
-        (int64_t[]) { 4 });
+    struct tensor *b = ops_tensor(t, DTYPE_BOOL, 1, (int64_t[]) { 3 }, NULL),
+                  *k = ops_i64s(t, 1, (int64_t[]) { 4 });
     struct tensor *none = ops_f32(t, 1, (int64_t[]) { 0 }, NULL);
     const struct tensor *in[] = { x, axis };
     const struct attr far = { .name = "axis", .kind = ATTR_INT, .i = -3 };

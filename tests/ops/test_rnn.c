@@ -28,10 +28,10 @@ struct net {
     int cell, direction, use;
     int64_t batch, steps, layout;
     float clip;
-    const char *act[6];             /* of both directions; NULL: the defaults */
-    float alpha, beta; /* given for every activation that takes them, where has_params */
+    const char *act[6]; /* of both directions; NULL: the defaults */
+    float alpha, beta;  /* given for every activation that takes them, where has_params */
     bool has_params;
-    const struct tensor *in[8];     /* X W R B lens h c P */
+    const struct tensor *in[8]; /* X W R B lens h c P */
 };
 
 struct result {
@@ -75,16 +75,16 @@ static const struct {
 static double act_value(size_t k, double a, double b, double x)
 {
     switch (k) {
-    case 0:  return x > 0 ? x : 0;
-    case 1:  return tanh(x);
-    case 2:  return 1 / (1 + exp(-x));
-    case 3:  return x / (1 + fabs(x));
-    case 4:  return log(1 + exp(x));
-    case 5:  return x >= 0 ? x : a * x;
-    case 6:  return x >= a ? x : 0;
-    case 7:  return x >= 0 ? x : a * (exp(x) - 1);
-    case 8:  return a * x + b;
-    case 9:  return a * tanh(b * x);
+    case 0: return x > 0 ? x : 0;
+    case 1: return tanh(x);
+    case 2: return 1 / (1 + exp(-x));
+    case 3: return x / (1 + fabs(x));
+    case 4: return log(1 + exp(x));
+    case 5: return x >= 0 ? x : a * x;
+    case 6: return x >= a ? x : 0;
+    case 7: return x >= 0 ? x : a * (exp(x) - 1);
+    case 8: return a * x + b;
+    case 9: return a * tanh(b * x);
     default: return fmin(fmax(a * x + b, 0), 1);
     }
 }
@@ -319,8 +319,9 @@ static void net_check(struct ops_test *t, struct net *n)
                      n->layout ? (int64_t[]) { n->batch, n->steps, dirs, hidden }
                                : (int64_t[]) { n->steps, dirs, n->batch, hidden });
         for (unsigned o = 1; o < n_out; o++)
-            ops_shape_is(t, o, DTYPE_F32, 3, n->layout ? (int64_t[]) { n->batch, dirs, hidden }
-                                                       : (int64_t[]) { dirs, n->batch, hidden });
+            ops_shape_is(t, o, DTYPE_F32, 3,
+                         n->layout ? (int64_t[]) { n->batch, dirs, hidden }
+                                   : (int64_t[]) { dirs, n->batch, hidden });
         ops_same(t, 0, want.y, 1e-5);
         ops_same(t, 1, want.h, 1e-5);
         if (n_out > 2)
@@ -337,12 +338,20 @@ static void net_check(struct ops_test *t, struct net *n)
 
 static void test_options(struct ops_test *t)
 {
-    static const struct { int use; float clip; } options[] = {
-        { 0, 0 }, { USE_B, 0 }, { USE_H, 0 }, { USE_B | USE_LENS, 0 }, { USE_B | USE_H | USE_C, 0 },
-        { USE_B | USE_LENS | USE_H | USE_C | USE_P, 0 }, { USE_B | USE_H | USE_C | USE_P, 0.3f },
-        { USE_P | USE_C, 0 }, { USE_B | USE_FORGET | USE_LBR, 0 }, { USE_LBR | USE_H, 0.25f },
-        { USE_B | USE_LENS | USE_H | USE_C | USE_P | USE_FORGET | USE_LBR, 0.5f }
-    };
+    static const struct {
+        int use;
+        float clip;
+    } options[] = { { 0, 0 },
+                    { USE_B, 0 },
+                    { USE_H, 0 },
+                    { USE_B | USE_LENS, 0 },
+                    { USE_B | USE_H | USE_C, 0 },
+                    { USE_B | USE_LENS | USE_H | USE_C | USE_P, 0 },
+                    { USE_B | USE_H | USE_C | USE_P, 0.3f },
+                    { USE_P | USE_C, 0 },
+                    { USE_B | USE_FORGET | USE_LBR, 0 },
+                    { USE_LBR | USE_H, 0.25f },
+                    { USE_B | USE_LENS | USE_H | USE_C | USE_P | USE_FORGET | USE_LBR, 0.5f } };
     for (int cell = RNN; cell <= LSTM; cell++)
         for (int d = 0; d < 3; d++)
             for (int k = 0; k < 8; k++)
@@ -419,7 +428,10 @@ static void test_refusals(struct ops_test *t)
 {
     static const char *const bad[] = { "Swish", "Tanh", "Tanh" };
     static const char *const sideways[] = { "sideways" };
-    const struct { struct attr a; const char *words; } rows[] = {
+    const struct {
+        struct attr a;
+        const char *words;
+    } rows[] = {
         { { .name = "activations", .kind = ATTR_STRINGS, .strings = { 3, bad } }, "Swish" },
         { { .name = "hidden_size", .kind = ATTR_INT, .i = hidden + 1 }, "hidden_size" },
         { { .name = "layout", .kind = ATTR_INT, .i = 2 }, "layout" },

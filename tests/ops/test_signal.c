@@ -157,7 +157,7 @@ static void test_stft(struct ops_test *t, bool windowed, int64_t parts, int64_t 
     for (int64_t f = 0; f < 2 * frames; f++) {
         for (int64_t i = 0; i < n * parts; i++)
             frame[i] = ((float *) x->data)[(f / frames * 50 + f % frames * step) * parts + i] *
-                       (windowed ? ((float *) w->data)[i / parts] : 1);
+                (windowed ? ((float *) w->data)[i / parts] : 1);
         for (int64_t k = 0; k < bins; k++)
             ops_check(t,
                       error_of(naive(frame, (size_t) parts, (int) parts, n, n, k, -1),

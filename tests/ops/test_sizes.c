@@ -29,8 +29,7 @@ static rill_status fold_try(struct ops_test *t, const char *name, const struct a
 }
 
 static const struct tensor *fold(struct ops_test *t, const char *name, const struct attr *attrs,
-    unsigned n_attrs,
-                                 const struct tensor *const *in, unsigned n_in)
+                                 unsigned n_attrs, const struct tensor *const *in, unsigned n_in)
 {
     const struct tensor *out = NULL;
     if (fold_try(t, name, attrs, n_attrs, in, n_in, &out) == RILL_OK)
@@ -42,8 +41,9 @@ static const struct tensor *fold(struct ops_test *t, const char *name, const str
 /* The result must be symbolic and equal to these expressions. */
 static void is_sizes(struct ops_test *t, const struct tensor *y, int n, const char *const *text)
 {
-    if (!y || !ops_check(t, y->type == DTYPE_DIM && tensor_count(y) == n, "result is %s",
-        y ? dtype_name(y->type) : "none"))
+    if (!y ||
+        !ops_check(t, y->type == DTYPE_DIM && tensor_count(y) == n, "result is %s",
+                   y ? dtype_name(y->type) : "none"))
         return;
     const struct tensor *want = sizes(t, n, text);
     for (int i = 0; i < n; i++) {
@@ -59,16 +59,19 @@ static void is_sizes(struct ops_test *t, const struct tensor *y, int n, const ch
 static void is_numbers(struct ops_test *t, const struct tensor *y, enum dtype type, int n,
                        const double *want)
 {
-    if (!y || !ops_check(t, y->type == type && tensor_count(y) == n, "result is %s",
-        y ? dtype_name(y->type) : "none"))
+    if (!y ||
+        !ops_check(t, y->type == type && tensor_count(y) == n, "result is %s",
+                   y ? dtype_name(y->type) : "none"))
         return;
     for (int i = 0; i < n; i++)
         ops_check(t, tensor_get_f64(y, y->data, i) == want[i], "[%d] is %g, wanted %g", i,
                   tensor_get_f64(y, y->data, i), want[i]);
 }
 
+/* clang-format off */
 #define LIST(...) (const char *const[]) { __VA_ARGS__ }
 #define NUMBERS(...) (const double[]) { __VA_ARGS__ }
+/* clang-format on */
 
 static void test_arithmetic(struct ops_test *t)
 {
@@ -105,7 +108,7 @@ static void test_selection(struct ops_test *t)
     const struct tensor *out, *in[] = { s };
     rill_status st = fold_try(t, "Cast", &to, 1, in, 1, &out);
     ops_check(t, st == RILL_UNSUPPORTED && strstr(t->err.text, "symbolic size cannot become f32"),
-        "got '%s'", t->err.text);
+              "got '%s'", t->err.text);
 }
 
 static const struct tensor *as_type(struct ops_test *t, const struct tensor *x, enum dtype to)

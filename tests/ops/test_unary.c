@@ -5,16 +5,34 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-static double r_relu(double x) { return x < 0 ? 0 : x; }
-static double r_sigmoid(double x) { return 1 / (1 + exp(-x)); }
-static double r_leaky(double x) { return x < 0 ? 0.25 * x : x; }
-static double r_elu(double x) { return x < 0 ? 0.25 * expm1(x) : x; }
+static double r_relu(double x)
+{
+    return x < 0 ? 0 : x;
+}
+static double r_sigmoid(double x)
+{
+    return 1 / (1 + exp(-x));
+}
+static double r_leaky(double x)
+{
+    return x < 0 ? 0.25 * x : x;
+}
+static double r_elu(double x)
+{
+    return x < 0 ? 0.25 * expm1(x) : x;
+}
 static double r_selu(double x)
 {
     return 1.05070102214813232421875 * (x < 0 ? 1.67326319217681884765625 * expm1(x) : x);
 }
-static double r_celu(double x) { return x < 0 ? 0.25 * expm1(x / 0.25) : x; }
-static double r_thresholded(double x) { return x > 0.25 || isnan(x) ? x : 0; }
+static double r_celu(double x)
+{
+    return x < 0 ? 0.25 * expm1(x / 0.25) : x;
+}
+static double r_thresholded(double x)
+{
+    return x > 0.25 || isnan(x) ? x : 0;
+}
 static double r_hard_sigmoid(double x)
 {
     double v = 0.25 * x + 0.5;
@@ -25,19 +43,46 @@ static double r_hard_swish(double x)
     double v = x / 6 + 0.5;
     return isnan(x) ? x : x * (v < 0 ? 0 : v > 1 ? 1 : v);
 }
-static double r_softplus(double x) { return isnan(x) ? x : fmax(x, 0) + log1p(exp(-fabs(x))); }
-static double r_softsign(double x) { return x / (1 + fabs(x)); }
-static double r_gelu(double x) { return 0.5 * x * (1 + erf(x / sqrt(2))); }
+static double r_softplus(double x)
+{
+    return isnan(x) ? x : fmax(x, 0) + log1p(exp(-fabs(x)));
+}
+static double r_softsign(double x)
+{
+    return x / (1 + fabs(x));
+}
+static double r_gelu(double x)
+{
+    return 0.5 * x * (1 + erf(x / sqrt(2)));
+}
 static double r_gelu_tanh(double x)
 {
     return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
 }
-static double r_mish(double x) { return x * tanh(r_softplus(x)); }
-static double r_swish(double x) { return x / (1 + exp(-0.25 * x)); }
-static double r_reciprocal(double x) { return 1 / x; }
-static double r_sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : x; }
-static double r_neg(double x) { return -x; }
-static double r_shrink(double x) { return x < -0.5 ? x + 0.25 : x > 0.5 ? x - 0.25 : 0; }
+static double r_mish(double x)
+{
+    return x * tanh(r_softplus(x));
+}
+static double r_swish(double x)
+{
+    return x / (1 + exp(-0.25 * x));
+}
+static double r_reciprocal(double x)
+{
+    return 1 / x;
+}
+static double r_sign(double x)
+{
+    return x > 0 ? 1 : x < 0 ? -1 : x;
+}
+static double r_neg(double x)
+{
+    return -x;
+}
+static double r_shrink(double x)
+{
+    return x < -0.5 ? x + 0.25 : x > 0.5 ? x - 0.25 : 0;
+}
 
 static const struct attr alpha = { .name = "alpha", .kind = ATTR_FLOAT, .f = 0.25f };
 static const struct attr bias = { .name = "bias", .kind = ATTR_FLOAT, .f = 0.25f };
@@ -50,8 +95,8 @@ static const struct unary_case {
     const char *op;
     double (*f)(double);
     const struct attr *attr;
-    double tolerance_f32;       /* relative to 1 + |y| */
-    bool finite;                /* only for finite inputs of moderate size */
+    double tolerance_f32; /* relative to 1 + |y| */
+    bool finite;          /* only for finite inputs of moderate size */
 } cases[] = { { "Abs", fabs, NULL, 0, false },
               { "Neg", r_neg, NULL, 0, false },
               { "Sqrt", sqrt, NULL, 0, false },

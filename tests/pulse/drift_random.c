@@ -5,8 +5,8 @@
 #include <string.h>
 
 #define DEPTH_MAX 3
-#define POOL_MAX  24
-#define RANK_TOP  3
+#define POOL_MAX 24
+#define RANK_TOP 3
 
 /* ---- nodes with bodies ---- */
 
@@ -59,11 +59,20 @@ struct node *drift_if(struct gb *b, struct gb branch[2], const uint32_t *in, uns
 
 /* ---- values whose shapes the generator knows ---- */
 
-struct val { uint32_t wire; int rank, dim[RANK_TOP]; };     /* GB_TIME: time */
+struct val {
+    uint32_t wire;
+    int rank, dim[RANK_TOP];
+}; /* GB_TIME: time */
 
-struct pool { struct val v[POOL_MAX]; unsigned n; };
+struct pool {
+    struct val v[POOL_MAX];
+    unsigned n;
+};
 
-struct gen { uint32_t random; bool streams; };
+struct gen {
+    uint32_t random;
+    bool streams;
+};
 
 static uint32_t upto(struct gen *r, uint32_t n)
 {
@@ -300,7 +309,7 @@ static void step_loop(struct gen *r, struct gb *b, struct pool *p, int depth)
         else if (counts)
             pool_add(p, with_axis(outs[i], 0, 3, made->out[i]));
         else if (!depth)
-            gb_output(b, made->out[i]);     /* as many as there are rounds: nothing else takes it */
+            gb_output(b, made->out[i]); /* as many as there are rounds: nothing else takes it */
     }
 }
 

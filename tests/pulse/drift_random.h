@@ -14,6 +14,9 @@ struct node *drift_if(struct gb *b, struct gb branch[2], const uint32_t *in, uns
 
 /* A recipe: Scans, Loops and Ifs in each other up to three deep, over axes of numbers and of time;
  * `streams`: only of kinds that stream. */
-struct drift_opts { uint32_t seed; bool streams; };
+struct drift_opts {
+    uint32_t seed;
+    bool streams;
+};
 gb_recipe drift_random;
 #endif

@@ -148,7 +148,7 @@ uint32_t gb_shape(struct gb *b, int rank, const struct dim *const *shape)
 /* ---- attributes out of text ---- */
 
 #define ATTRS_MAX 16
-#define LIST_MAX  32
+#define LIST_MAX 32
 
 static void attr_numbers(struct gb *b, struct attr *a, const char *text)
 {

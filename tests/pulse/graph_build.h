@@ -14,16 +14,16 @@
 #define TESTS_PULSE_GRAPH_BUILD_H
 #include "engine/op.h"
 
-#define GB_TIME (-1)            /* as a dimension: time; -k: k times time */
+#define GB_TIME (-1) /* as a dimension: time; -k: k times time */
 
 struct gb {
     struct arena *arena;
     struct dims *dims;
     struct graph *g;
-    const struct dim *time;     /* the symbol, or the length */
-    uint32_t seed;              /* of weights; each takes the next numbers */
+    const struct dim *time; /* the symbol, or the length */
+    uint32_t seed;          /* of weights; each takes the next numbers */
     unsigned n_names;
-    rill_error err;             /* status RILL_OK: fine so far */
+    rill_error err; /* status RILL_OK: fine so far */
 };
 
 typedef void gb_recipe(struct gb *b, const void *ctx);
@@ -31,18 +31,19 @@ typedef void gb_recipe(struct gb *b, const void *ctx);
 void gb_init(struct gb *b, struct graph *g, struct arena *a, struct dims *ds,
              const struct dim *time, uint32_t seed);
 
-uint32_t gb_input(struct gb *b, const char *name, int rank, ...);       /* f32, dimensions as int */
-void     gb_output(struct gb *b, uint32_t wire);
+uint32_t gb_input(struct gb *b, const char *name, int rank, ...); /* f32, dimensions as int */
+void gb_output(struct gb *b, uint32_t wire);
 
-uint32_t gb_weights(struct gb *b, int rank, ...);                       /* f32 in -0.5..0.5 */
+uint32_t gb_weights(struct gb *b, int rank, ...); /* f32 in -0.5..0.5 */
 uint32_t gb_full(struct gb *b, float value, int rank, ...);
 uint32_t gb_scalar(struct gb *b, float value);
 uint32_t gb_floats(struct gb *b, unsigned n, const float *v);
 uint32_t gb_const(struct gb *b, enum dtype type, int rank, const int64_t *dim, const void *values);
 uint32_t gb_ints_of(struct gb *b, unsigned n, const int64_t *v);
-uint32_t gb_int(struct gb *b, int64_t v);                               /* scalar i64 */
-#define gb_ints(b, ...) gb_ints_of((b), (unsigned) (sizeof (int64_t[]) { __VA_ARGS__ } / sizeof(int64_t)), \
-                                   (const int64_t[]) { __VA_ARGS__ })
+uint32_t gb_int(struct gb *b, int64_t v); /* scalar i64 */
+#define gb_ints(b, ...)                                                                            \
+    gb_ints_of((b), (unsigned) (sizeof(int64_t[]) { __VA_ARGS__ } / sizeof(int64_t)),              \
+               (const int64_t[]) { __VA_ARGS__ })
 /* i64 or dim, as the sizes are */
 uint32_t gb_shape(struct gb *b, int rank, const struct dim *const *shape);
 
@@ -56,7 +57,7 @@ uint32_t gb_op(struct gb *b, const char *op, const char *attrs, const uint32_t *
           (unsigned) (sizeof(uint32_t[]) { __VA_ARGS__ } / sizeof(uint32_t)))
 
 /* A body reads its own inputs; its fact is that of what comes in. */
-void     gb_body(struct gb *body, struct gb *outer, const char *name);
+void gb_body(struct gb *body, struct gb *outer, const char *name);
 uint32_t gb_body_input(struct gb *body, const char *name);
 /* Scan of states, scanned inputs (axes: one each) and captures; the node's outputs are states, then
  * scanned. */
@@ -71,14 +72,14 @@ struct node *gb_scan(struct gb *b, struct gb *body, const struct gb_scan *s, con
 uint32_t gb_slice(struct gb *b, uint32_t x, int axis, int64_t from, int64_t to, int64_t step);
 uint32_t gb_pad(struct gb *b, uint32_t x, int rank, int axis, const char *mode, int64_t before,
                 int64_t after);
-uint32_t gb_transpose(struct gb *b, uint32_t x, const char *perm);      /* "0,2,1" */
+uint32_t gb_transpose(struct gb *b, uint32_t x, const char *perm); /* "0,2,1" */
 
 /* n pieces of `size` along the last axis, at most 4. */
-void     gb_split(struct gb *b, uint32_t x, unsigned n, int64_t size, uint32_t *ret);
+void gb_split(struct gb *b, uint32_t x, unsigned n, int64_t size, uint32_t *ret);
 
 const char *gb_printf(struct gb *b, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /* A small generator, the same everywhere. */
-uint32_t gb_random(uint32_t *state);            /* 24 bits */
-float    gb_random_f32(uint32_t *state);        /* -0.5..0.5 */
+uint32_t gb_random(uint32_t *state);  /* 24 bits */
+float gb_random_f32(uint32_t *state); /* -0.5..0.5 */
 #endif

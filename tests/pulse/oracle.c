@@ -110,8 +110,8 @@ struct run {
     rill_stream *s;
     uint32_t seed;
     int64_t pushed[PORTS_MAX], got[PORTS_MAX], room[PORTS_MAX];
-    int64_t early[PORTS_MAX];                   /* of those got, before the length was told */
-    float *in[PORTS_MAX], *out[PORTS_MAX];      /* frame after frame */
+    int64_t early[PORTS_MAX];              /* of those got, before the length was told */
+    float *in[PORTS_MAX], *out[PORTS_MAX]; /* frame after frame */
 };
 
 static uint32_t below(struct run *r, uint32_t n)
@@ -290,7 +290,7 @@ static rill_status run_stream(struct run *r, rill_error *err)
 static bool same(const struct oracle *o, float a, float b)
 {
     return (isnan(a) && isnan(b)) || !memcmp(&a, &b, sizeof a) || (o->zeros_agree && a == b) ||
-           (o->tolerance > 0 && fabsf(a - b) <= o->tolerance);
+        (o->tolerance > 0 && fabsf(a - b) <= o->tolerance);
 }
 
 static void digest_add(const float *v, size_t n)
@@ -299,7 +299,7 @@ static void digest_add(const float *v, size_t n)
         uint32_t bits;
         memcpy(&bits, &v[i], sizeof bits);
         bits = isnan(v[i]) ? 0x7fc00000 : bits & 0x7f800000 ? bits : bits & 0x80000000;
-        oracle_digest = (oracle_digest ^ bits) * 0x100000001b3;     /* FNV-1a, a word at a time */
+        oracle_digest = (oracle_digest ^ bits) * 0x100000001b3; /* FNV-1a, a word at a time */
     }
 }
 

@@ -13,20 +13,20 @@
 struct oracle {
     gb_recipe *recipe;
     const void *ctx;
-    uint32_t seed;              /* of the weights */
+    uint32_t seed; /* of the weights */
     rill_model *model;
     rill_plan *plan;
-    float tolerance;            /* 0: the same bits */
-    bool zeros_agree;           /* 0 and -0 are the same */
-    bool nan_first;             /* the first number of each input is NaN */
+    float tolerance;  /* 0: the same bits */
+    bool zeros_agree; /* 0 and -0 are the same */
+    bool nan_first;   /* the first number of each input is NaN */
     rill_error err;
 };
 
 enum verdict {
     LAW_HOLDS,
-    LAW_REFUSED,        /* err says why */
-    LAW_NO_WHOLE,       /* the whole-sequence graph itself is refused for this length */
-    LAW_BROKEN          /* err says where */
+    LAW_REFUSED,  /* err says why */
+    LAW_NO_WHOLE, /* the whole-sequence graph itself is refused for this length */
+    LAW_BROKEN    /* err says where */
 };
 
 /* Types the recipe with a symbol S; then cuts it for a pulse. LAW_HOLDS or LAW_REFUSED. */
@@ -44,15 +44,15 @@ struct oracle_case {
     const char *name;
     gb_recipe *recipe;
     const void *ctx;
-    const char *refusal[4];     /* all must stand in the message; none: it streams */
+    const char *refusal[4]; /* all must stand in the message; none: it streams */
 };
 
 /* How cases are tried: each pulse with each length, cut in several ways. */
 struct oracle_trial {
-    const int *pulses, *lengths;        /* each ends with -1 */
+    const int *pulses, *lengths; /* each ends with -1 */
     uint32_t cuts;
-    unsigned whole_least;       /* of these, so many must have a whole run */
-    bool refused_early;         /* a refusal may come before there is a pulse */
+    unsigned whole_least; /* of these, so many must have a whole run */
+    bool refused_early;   /* a refusal may come before there is a pulse */
 };
 
 void oracle_try(const struct oracle_case *c, const struct oracle_trial *t);
@@ -63,5 +63,5 @@ extern unsigned oracle_passed, oracle_failed;
  * its sign. */
 extern uint64_t oracle_digest;
 void oracle_check(bool ok, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-int  oracle_end(void);
+int oracle_end(void);
 #endif

@@ -7,10 +7,22 @@ const char *const scan_cell_names[N_SCAN_CELLS] = { "RNN", "GRU", "LSTM" };
 
 static const int gates[N_SCAN_CELLS] = { 1, 3, 4 };
 
-static uint32_t add(struct gb *b, uint32_t x, uint32_t y) { return GB(b, "Add", "", x, y); }
-static uint32_t mul(struct gb *b, uint32_t x, uint32_t y) { return GB(b, "Mul", "", x, y); }
-static uint32_t sigmoid(struct gb *b, uint32_t x) { return GB(b, "Sigmoid", "", x); }
-static uint32_t hyperbolic(struct gb *b, uint32_t x) { return GB(b, "Tanh", "", x); }
+static uint32_t add(struct gb *b, uint32_t x, uint32_t y)
+{
+    return GB(b, "Add", "", x, y);
+}
+static uint32_t mul(struct gb *b, uint32_t x, uint32_t y)
+{
+    return GB(b, "Mul", "", x, y);
+}
+static uint32_t sigmoid(struct gb *b, uint32_t x)
+{
+    return GB(b, "Sigmoid", "", x);
+}
+static uint32_t hyperbolic(struct gb *b, uint32_t x)
+{
+    return GB(b, "Tanh", "", x);
+}
 
 static uint32_t gru(struct gb *b, const struct scan_layer *l, uint32_t xw, uint32_t h)
 {

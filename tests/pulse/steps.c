@@ -22,7 +22,7 @@ const struct step_kind *step_kind_at(unsigned i)
 static const struct step_kind *kind_find(const char *name)
 {
     const struct step_kind *k;
-    for (unsigned i = 0; (k = step_kind_at(i)) && strcmp(k->name, name); i++) { }
+    for (unsigned i = 0; (k = step_kind_at(i)) && strcmp(k->name, name); i++) {}
     return k;
 }
 
@@ -93,23 +93,23 @@ static uint32_t form_input(struct gb *b, const struct chain *c)
                             GB(b, "Unsqueeze", "", gb_input(b, "x", 2, t, c->channels),
                                gb_ints(b, 0)),
                             "0,2,1");
-    case 2:     return GB(b, "Unsqueeze", "", gb_input(b, "x", 2, c->channels, t), gb_ints(b, 0));
+    case 2: return GB(b, "Unsqueeze", "", gb_input(b, "x", 2, c->channels, t), gb_ints(b, 0));
     case 3:
         return gb_transpose(b,
                             GB(b, "Squeeze", "", gb_input(b, "x", 4, 1, t, 1, c->channels),
                                gb_ints(b, 2)),
                             "0,2,1");
-    default:    return gb_input(b, "x", 3, 1, c->channels, t);
+    default: return gb_input(b, "x", 3, 1, c->channels, t);
     }
 }
 
 static uint32_t form_output(struct gb *b, const struct chain *c, uint32_t x)
 {
     switch (c->form) {
-    case 1:     return gb_transpose(b, GB(b, "Squeeze", "", x, gb_ints(b, 0)), "1,0");
-    case 2:     return GB(b, "Squeeze", "", x, gb_ints(b, 0));
-    case 3:     return gb_transpose(b, GB(b, "Unsqueeze", "", x, gb_ints(b, 0)), "0,3,1,2");
-    default:    return x;
+    case 1: return gb_transpose(b, GB(b, "Squeeze", "", x, gb_ints(b, 0)), "1,0");
+    case 2: return GB(b, "Squeeze", "", x, gb_ints(b, 0));
+    case 3: return gb_transpose(b, GB(b, "Unsqueeze", "", x, gb_ints(b, 0)), "0,3,1,2");
+    default: return x;
     }
 }
 

@@ -122,7 +122,7 @@ static void emit_nest(struct gb *b, struct stage *s, const int *v)
     struct gb body, inner;
     (void) v;
     gb_body(&body, b, "frames");
-    uint32_t state = gb_body_input(&body, "state"), x = gb_body_input(&body, "x");      /* [1, C] */
+    uint32_t state = gb_body_input(&body, "state"), x = gb_body_input(&body, "x"); /* [1, C] */
     uint32_t mixed = GB(&body, "Add", "", GB(&body, "Mul", "", state, gb_scalar(&body, 0.5f)), x);
     gb_body(&inner, &body, "channels");
     uint32_t sum = gb_body_input(&inner, "sum"), e = gb_body_input(&inner, "e");
@@ -138,7 +138,10 @@ static void emit_nest(struct gb *b, struct stage *s, const int *v)
         gb_scan(&body, &inner, &at, (uint32_t[]) { gb_weights(&body, 1, 1), mixed }, 2);
     gb_output(&body, mixed);
     gb_output(&body, n ? n->out[1] : WIRE_NONE);
-    const struct gb_scan outer = { .states = 1, .scans = 1, .outs = 1, .in_axes = (int64_t[]) { 2 },
+    const struct gb_scan outer = { .states = 1,
+                                   .scans = 1,
+                                   .outs = 1,
+                                   .in_axes = (int64_t[]) { 2 },
                                    .out_axes = (int64_t[]) { 2 } };
     n = gb_scan(b, &body, &outer, (uint32_t[]) { gb_weights(b, 2, 1, s->channels), s->wire }, 2);
     s->wire = n ? n->out[1] : WIRE_NONE;
@@ -217,7 +220,9 @@ static void emit_other(struct gb *b, struct stage *s, const int *v)
     s->channels *= v[1] ? 1 : 2;
 }
 
+/* clang-format off */
 #define TIME_WINDOW { "k", 1, 4, 2 }, { "s", 1, 3, 1 }
+/* clang-format on */
 
 const struct step_kind steps_nets[] = {
     { "pconv",

@@ -36,7 +36,7 @@ static void emit_gru_across(struct gb *b, struct stage *s, const int *v)
     uint32_t x = gb_transpose(b, s->wire, "1,2,0"), w = gb_weights(b, 3, 1, 3 * h, 1),
              r = gb_weights(b, 3, 1, 3 * h, h);
     uint32_t y = GB(b, "GRU", gb_printf(b, "hidden_size=2 linear_before_reset=%d", v[0]), x, w, r);
-    y = GB(b, "ReduceSum", "keepdims=0", y, gb_ints(b, 1, 3));      /* [C, T] */
+    y = GB(b, "ReduceSum", "keepdims=0", y, gb_ints(b, 1, 3)); /* [C, T] */
     s->wire = GB(b, "Unsqueeze", "", y, gb_ints(b, 0));
 }
 
@@ -92,7 +92,7 @@ static void emit_scan_across(struct gb *b, struct stage *s, const int *v)
 {
     struct gb body;
     gb_body(&body, b, "across");
-    uint32_t state = gb_body_input(&body, "state"), x = gb_body_input(&body, "x");      /* [1, T] */
+    uint32_t state = gb_body_input(&body, "state"), x = gb_body_input(&body, "x"); /* [1, T] */
     uint32_t y = x;
     if (v[0])
         y = GB(&body, "Conv",

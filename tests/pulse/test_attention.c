@@ -12,14 +12,22 @@ enum { WIDTH = 6 };
 
 struct attention {
     const char *name;
-    int64_t chunk, left, right;     /* in chunks */
-    int form;                       /* how the mask is laid over the scores */
-    int64_t query_late, key_late;   /* frames that a convolution makes queries and keys late */
-    int64_t stride;                 /* frames of the input per frame of the attention */
+    int64_t chunk, left, right;   /* in chunks */
+    int form;                     /* how the mask is laid over the scores */
+    int64_t query_late, key_late; /* frames that a convolution makes queries and keys late */
+    int64_t stride;               /* frames of the input per frame of the attention */
 };
 
-enum { FORM_WHERE_KEEP, FORM_WHERE_HIDE, FORM_ADD, FORM_TRIANGLES, FORM_TWO_ADDED, FORM_LESS,
-       FORM_ROWS, FORM_ALL_ROWS };
+enum {
+    FORM_WHERE_KEEP,
+    FORM_WHERE_HIDE,
+    FORM_ADD,
+    FORM_TRIANGLES,
+    FORM_TWO_ADDED,
+    FORM_LESS,
+    FORM_ROWS,
+    FORM_ALL_ROWS
+};
 
 /* Index of the chunk that each frame is in, as a row or a column. */
 static uint32_t chunks_of(struct gb *b, uint32_t x, int64_t chunk, int64_t new_axis)

@@ -12,18 +12,29 @@
 /* Other inputs as text: "i 1 2" a list of integers, "I 2" one, "w 2 3" weights of that shape, "f 1
  * 2" floats, "s" a second stream of the same shape, "x" integers of the same shape, "c" true where
  * the stream is positive, "-" absent. */
-struct form { const char *op, *attrs, *extra[EXTRAS]; int rank, n_out; };
+struct form {
+    const char *op, *attrs, *extra[EXTRAS];
+    int rank, n_out;
+};
 
 /* late: input 0 comes a frame later than the others, which end a frame earlier. */
-struct placed { const struct form *form; int shape; bool late; };
+struct placed {
+    const struct form *form;
+    int shape;
+    bool late;
+};
 
+/* clang-format off */
 static const int shapes[][4] = {
     { 2, 3, GB_TIME },    { 2, GB_TIME, 3 },    { GB_TIME, 2, 3 }, /* rank 3 */
     { 2, 4, 3, GB_TIME }, { 2, 4, GB_TIME, 3 }, { 2, GB_TIME, 4, 3 },
     { GB_TIME, 4, 4, 2 }, /* rank 4 */
     { 3, GB_TIME },       { GB_TIME, 3 }, /* rank 2 */
 };
-static const struct { int rank, first, end; } places[] = { { 3, 0, 3 }, { 4, 3, 7 }, { 2, 7, 9 } };
+/* clang-format on */
+static const struct {
+    int rank, first, end;
+} places[] = { { 3, 0, 3 }, { 4, 3, 7 }, { 2, 7, 9 } };
 
 static uint32_t extra_input(struct gb *b, const char *text, uint32_t x)
 {
@@ -76,11 +87,13 @@ static void placed(struct gb *b, const void *ctx)
         gb_output(b, GB(b, "Cast", gb_printf(b, "to=%d", DTYPE_F32), made->out[k]));
 }
 
+/* clang-format off */
 #define F(name, text, ...) { .op = name, .attrs = text, .rank = 3, .extra = { __VA_ARGS__ } }
 #define F0(name, text) { .op = name, .attrs = text, .rank = 3 }
 #define F4(name, text, ...) { .op = name, .attrs = text, .rank = 4, .extra = { __VA_ARGS__ } }
 #define F40(name, text) { .op = name, .attrs = text, .rank = 4 }
 #define F2(name, text, ...) { .op = name, .attrs = text, .rank = 2, .extra = { __VA_ARGS__ } }
+/* clang-format on */
 #define EACH_AXIS(name, text)                                                                      \
     F0(name, text "axis=0"), F0(name, text "axis=1"), F0(name, text "axis=2"),                     \
         F0(name, text "axis=-2")
@@ -278,7 +291,9 @@ static const struct form forms[] = {
       .n_out = 2 },
 };
 
-static struct { unsigned streams, refused, invalid; } counted;
+static struct {
+    unsigned streams, refused, invalid;
+} counted;
 
 static void law_test(struct oracle *o, const char *what)
 {

@@ -5,10 +5,10 @@
 #include "pulse/clock_ops.h"
 #include "tests/ops/ops_test.h"
 
-#define TRIALS  60000
-#define WINDOW  5
-#define OUTER   2
-#define INNER   3
+#define TRIALS 60000
+#define WINDOW 5
+#define OUTER 2
+#define INNER 3
 #define OUT_MAX 16
 
 static uint64_t state = 12;

@@ -134,16 +134,16 @@ struct change {
     gb_recipe *recipe;
     unsigned body;
     enum side side;
-    unsigned i;                 /* of BODY_WIRE: the node that writes it */
+    unsigned i; /* of BODY_WIRE: the node that writes it */
     int axis;
     int64_t size;
     const char *words;
 };
 
-#define SCAN  recipe_scan, 0
-#define LOOP  recipe_loop, 0
-#define THEN  recipe_if, 0
-#define ELSE  recipe_if, 1
+#define SCAN recipe_scan, 0
+#define LOOP recipe_loop, 0
+#define THEN recipe_if, 0
+#define ELSE recipe_if, 1
 
 static const struct change changes[] = {
     { SCAN, BODY_IN, 0, 0, 4, "slot 0 (state): outside f32[S,4], in the body f32[4,4]" },
@@ -196,16 +196,11 @@ static struct fact *fact_at(struct graph *g, struct node *n, const struct change
 {
     struct graph *body = n->body[c->body];
     switch (c->side) {
-    case OUTER_IN:
-        return &g->wires[n->in[c->i]].fact;
-    case OUTER_OUT:
-        return &g->wires[n->out[c->i]].fact;
-    case BODY_IN:
-        return &body->wires[body->inputs[c->i]].fact;
-    case BODY_OUT:
-        return &body->wires[body->outputs[c->i]].fact;
-    case BODY_WIRE:
-        return &body->wires[body->nodes[c->i].out[0]].fact;
+    case OUTER_IN: return &g->wires[n->in[c->i]].fact;
+    case OUTER_OUT: return &g->wires[n->out[c->i]].fact;
+    case BODY_IN: return &body->wires[body->inputs[c->i]].fact;
+    case BODY_OUT: return &body->wires[body->outputs[c->i]].fact;
+    case BODY_WIRE: return &body->wires[body->nodes[c->i].out[0]].fact;
     }
     return NULL;
 }
@@ -251,15 +246,20 @@ static void test_counts(void)
     struct node *n = first_with_body(&w.typed.g);
     n->body[0]->n_inputs--;
     oracle_check(graph_check_bodies(&w.typed.g, NULL, NULL, &err) == RILL_INTERNAL &&
-                 strstr(err.text, "inputs: 5 outside, 4 in the body"), "inputs: '%s'", err.text);
+                     strstr(err.text, "inputs: 5 outside, 4 in the body"),
+                 "inputs: '%s'", err.text);
     n->body[0]->n_inputs++;
     n->body[0]->n_outputs--;
     oracle_check(graph_check_bodies(&w.typed.g, NULL, NULL, &err) == RILL_INTERNAL &&
-                 strstr(err.text, "outputs: 2 outside, 1 in the body"), "outputs: '%s'", err.text);
+                     strstr(err.text, "outputs: 2 outside, 1 in the body"),
+                 "outputs: '%s'", err.text);
     world_close(&w);
 }
 
-struct seen { unsigned n, depth[4], drifts[4], captures[4]; char text[4][200]; };
+struct seen {
+    unsigned n, depth[4], drifts[4], captures[4];
+    char text[4][200];
+};
 
 static void see(void *self, const struct body_report *r)
 {

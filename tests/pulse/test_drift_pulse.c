@@ -12,9 +12,9 @@
 
 #include <string.h>
 
-#define BLOCKS 52       /* of two Scans over bands and one over time */
-#define BANDS  3
-#define WIDTH  4
+#define BLOCKS 52 /* of two Scans over bands and one over time */
+#define BANDS 3
+#define WIDTH 4
 
 /* ---- dual path ---- */
 
@@ -56,7 +56,9 @@ static void recipe_dual_path(struct gb *b, const void *ctx)
 
 /* ---- every pass ---- */
 
-struct counts { unsigned load, typed, pulse, declutter, scans, scans_left; };
+struct counts {
+    unsigned load, typed, pulse, declutter, scans, scans_left;
+};
 
 static unsigned count(const struct graph *g, const struct dim *fixed, unsigned *ret_scans)
 {
@@ -80,7 +82,7 @@ static bool passes_count(struct oracle *o, int64_t pulse, bool keep_bodies, stru
         ret->pulse = count(&pg.g, s, &ret->scans);
     if (ok && !keep_bodies) {
         ok = graph_with_scans_inlined(&inlined, &pg.g, &a, &o->err) == RILL_OK &&
-             graph_pruned(&pruned, &inlined, &o->err) == RILL_OK;
+            graph_pruned(&pruned, &inlined, &o->err) == RILL_OK;
         ret->declutter = ok ? count(&pruned, s, &ret->scans_left) : 0;
     }
     if (ok) {

@@ -28,10 +28,19 @@ struct shape {
 };
 
 /* Weights of a layer, as the standard has them. */
-struct layer { uint32_t w, r, b, h, c; int inputs; };
+struct layer {
+    uint32_t w, r, b, h, c;
+    int inputs;
+};
 
-static uint32_t add(struct gb *b, uint32_t x, uint32_t y) { return GB(b, "Add", "", x, y); }
-static uint32_t mul(struct gb *b, uint32_t x, uint32_t y) { return GB(b, "Mul", "", x, y); }
+static uint32_t add(struct gb *b, uint32_t x, uint32_t y)
+{
+    return GB(b, "Add", "", x, y);
+}
+static uint32_t mul(struct gb *b, uint32_t x, uint32_t y)
+{
+    return GB(b, "Mul", "", x, y);
+}
 
 static uint32_t product(struct gb *b, uint32_t x, uint32_t w, uint32_t bias)
 {

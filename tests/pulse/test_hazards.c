@@ -20,7 +20,10 @@ static void chain_text(struct gb *b, const void *ctx)
 /* ---- ops that look at all of time ---- */
 
 /* ctx: op and attributes, on [1, 3, T]. */
-struct over_time { const char *op, *attrs; int extra; };
+struct over_time {
+    const char *op, *attrs;
+    int extra;
+};
 
 enum { EXTRA_NONE, EXTRA_AXES, EXTRA_SCALE, EXTRA_SCALE_BIAS, EXTRA_K, EXTRA_AXIS };
 
@@ -207,7 +210,7 @@ static void cell(struct gb *b, const void *ctx)
                 states == 3 ? 8 : 6, (unsigned) states);
     if (!n)
         return;
-    for (unsigned k = 0; k < (unsigned) states; k++)        /* an output nobody wants */
+    for (unsigned k = 0; k < (unsigned) states; k++) /* an output nobody wants */
         n->out[k] = (int) k == c->output ? n->out[k] : WIRE_NONE;
     uint32_t y = n->out[c->output];
     gb_output(b,
@@ -262,17 +265,21 @@ static void scan_late_pairs(struct gb *b, const void *ctx)
         gb_output(b, made->out[1]);
 }
 
+/* clang-format off */
 #define STREAMS { NULL, NULL, NULL, NULL }
 #define GLOBAL(op) { "(" op ")", "time axis", "at once", NULL }
 #define BACKWARDS(op) { "(" op ")", "backwards", "time axis", NULL }
 #define LAST(op) { "(" op ")", "last frame", "end of the stream", NULL }
+/* clang-format on */
 #define CELL_WITH(name, text, g, d, ...)                                                           \
     &(const struct cell)                                                                           \
     {                                                                                              \
         .op = name, .attrs = text, .gates = g, .directions = d, __VA_ARGS__                        \
     }
 #define CELL(name, text, g, d) CELL_WITH(name, text, g, d, .output = 0)
+/* clang-format off */
 #define OVER(op, attrs, extra) &(const struct over_time) { op, attrs, extra }
+/* clang-format on */
 
 static const struct oracle_case hazards[] = {
     { "H1 a late wire into a strided deconv", chain_text, "2: conv k=3; deconv k=4 s=2; conv k=2",

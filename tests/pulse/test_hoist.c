@@ -13,7 +13,7 @@
 struct hoist_case {
     const char *name;
     struct scan_layer layer;
-    unsigned inside;            /* products left in bodies */
+    unsigned inside; /* products left in bodies */
     bool streams;
 };
 

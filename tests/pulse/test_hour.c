@@ -10,14 +10,17 @@
 #include <string.h>
 #include <unistd.h>
 
-#define RATE    16000
+#define RATE 16000
 #define SECONDS 3600
-#define PULSE   160
-#define PERIOD  1600            /* samples */
+#define PULSE 160
+#define PERIOD 1600 /* samples */
 #define WIDTH_MAX 8
 
 /* Pages of the program's own files do not count: code is read in when it first runs. */
-struct use { size_t heap_bytes; long resident_pages; };
+struct use {
+    size_t heap_bytes;
+    long resident_pages;
+};
 
 static struct use use_now(void)
 {
@@ -40,7 +43,7 @@ struct hour {
         end; /* outputs: given, frames per period, from and to where they repeat */
     int64_t wrong;
     size_t width;
-    float *last;                        /* one period */
+    float *last; /* one period */
 };
 
 static void outputs_take(struct hour *h)
@@ -84,7 +87,8 @@ static void hour_test(const char *text, int64_t settled)
     struct chain c;
     struct oracle o;
     oracle_check(chain_parse(&c, text) && oracle_open(&o, chain_recipe, &c, NULL) == LAW_HOLDS &&
-                 oracle_pulse(&o, PULSE) == LAW_HOLDS, "%s: %s", text, o.err.text);
+                     oracle_pulse(&o, PULSE) == LAW_HOLDS,
+                 "%s: %s", text, o.err.text);
     if (!o.plan)
         return;
     const struct port *q = &o.plan->ports[1];
@@ -99,7 +103,7 @@ static void hour_test(const char *text, int64_t settled)
     h.s->filler = 1e30f;
     dim_eval(q->length, o.plan->symbol, (int64_t) RATE * SECONDS, &want);
     h.end = want - h.period;
-    use_now();                  /* what reading the figures takes is taken before */
+    use_now(); /* what reading the figures takes is taken before */
     struct use before = use_now();
     hour_run(&h);
     struct use after = use_now();

@@ -15,7 +15,7 @@
 struct net {
     const char *name;
     gb_recipe *recipe;
-    int steps;                  /* GB_TIME: streamed with pulses of 1, then of 4 */
+    int steps; /* GB_TIME: streamed with pulses of 1, then of 4 */
     unsigned scans, left;
 };
 
@@ -82,8 +82,14 @@ static void decoder(struct gb *b, const struct net *t, bool external)
     gb_output(b, GB(b, "Sigmoid", "", GB(b, "MatMul", "", x, gb_weights(b, 2, HIDDEN, 4))));
 }
 
-static void dfn_decoder(struct gb *b, const void *ctx) { decoder(b, ctx, false); }
-static void restarting(struct gb *b, const void *ctx) { decoder(b, ctx, true); }
+static void dfn_decoder(struct gb *b, const void *ctx)
+{
+    decoder(b, ctx, false);
+}
+static void restarting(struct gb *b, const void *ctx)
+{
+    decoder(b, ctx, true);
+}
 
 /* A Scan without states. */
 static void stateless(struct gb *b, const void *ctx)
@@ -123,7 +129,7 @@ static void bits_check(struct oracle *o, const struct net *t, const struct graph
             ((float *) x->data)[k] = gb_random_f32(&seed);
     }
     bool ran = interp_run(a, in, &o->model->arena, want, &o->err) == RILL_OK &&
-               interp_run(b, in, &o->model->arena, got, &o->err) == RILL_OK;
+        interp_run(b, in, &o->model->arena, got, &o->err) == RILL_OK;
     oracle_check(ran, "%s: %s", t->name, o->err.text);
     for (uint32_t i = 0; ran && i < a->n_outputs; i++)
         oracle_check(!memcmp(want[i]->data, got[i]->data, tensor_bytes(want[i])),

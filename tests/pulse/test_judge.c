@@ -12,7 +12,7 @@ struct row {
     const char *name;
     gb_recipe *recipe;
     const void *ctx;
-    const char *refusal;            /* NULL: it streams */
+    const char *refusal; /* NULL: it streams */
     const char *assertion;
 };
 
@@ -23,10 +23,8 @@ enum mask { NONE, CAUSAL, LEFT, BLOCKS_3, BLOCKS_4, NOT_FIRST, LATE, APART, COUN
 static uint32_t mask_make(struct gb *b, enum mask m, uint32_t i, uint32_t j)
 {
     switch (m) {
-    case CAUSAL:
-        return GB(b, "LessOrEqual", "", j, i);
-    case LEFT:
-        return GB(b, "GreaterOrEqual", "", j, GB(b, "Sub", "", i, gb_int(b, 5)));
+    case CAUSAL: return GB(b, "LessOrEqual", "", j, i);
+    case LEFT: return GB(b, "GreaterOrEqual", "", j, GB(b, "Sub", "", i, gb_int(b, 5)));
     case APART:
         return GB(b, "LessOrEqual", "", GB(b, "Abs", "", GB(b, "Sub", "", i, j)), gb_int(b, 3));
     case COUNTED:
@@ -39,8 +37,7 @@ static uint32_t mask_make(struct gb *b, enum mask m, uint32_t i, uint32_t j)
     case LATE:
         return GB(b, "Or", "", GB(b, "GreaterOrEqual", "", i, gb_int(b, 7)),
                   GB(b, "Equal", "", i, j));
-    default:
-        break;
+    default: break;
     }
     uint32_t c = gb_int(b, m == BLOCKS_3 ? 3 : 4);
     return GB(b, "Equal", "", GB(b, "Div", "", i, c), GB(b, "Div", "", j, c));
@@ -67,7 +64,10 @@ static void masks(struct gb *b, const void *ctx)
 
 /* ---- what is done to scores after their mask ---- */
 
-struct after { const char *scores, *weights; float by; };   /* ops with one constant, NULL: none */
+struct after {
+    const char *scores, *weights;
+    float by;
+}; /* ops with one constant, NULL: none */
 
 static uint32_t after_op(struct gb *b, const char *op, uint32_t x, float by)
 {
@@ -91,7 +91,9 @@ static void after_mask(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "MatMul", "", after_op(b, a->weights, s, a->by), x));
 }
 
+/* clang-format off */
 #define AFTER(...) after_mask, &(const struct after) { __VA_ARGS__ }
+/* clang-format on */
 
 /* ---- tables of positions ---- */
 
@@ -111,7 +113,9 @@ static void table(struct gb *b, const void *ctx)
               GB(b, "Concat", "axis=2", GB(b, "Add", "", late, rows), GB(b, "Mul", "", x, rows)));
 }
 
+/* clang-format off */
 #define MASKS(...) masks, (const enum mask[]) { __VA_ARGS__, NONE }
+/* clang-format on */
 
 static const struct row rows[] = {
     { "causal, then left context", MASKS(CAUSAL, LEFT), NULL, NULL },

@@ -7,7 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct part { const char *op; int64_t frames; double input_frames; };
+struct part {
+    const char *op;
+    int64_t frames;
+    double input_frames;
+};
 
 static void expect(gb_recipe *recipe, int64_t pulse, int64_t frames, const struct part *part,
                    unsigned n)

@@ -24,7 +24,10 @@ static struct pulsed_wire *wire_of(struct pgraph *g, const struct graph *t, cons
     return NULL;
 }
 
-struct spoiler { const struct graph *t; const char *op; };
+struct spoiler {
+    const struct graph *t;
+    const char *op;
+};
 
 static void later(struct pgraph *g, void *arg)
 {

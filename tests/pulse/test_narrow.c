@@ -15,9 +15,9 @@
 struct shape {
     const char *op, *attrs;
     int gates, inputs, hidden, batch;
-    const char *kernel;         /* that runs it when it is asked for 16 bits */
+    const char *kernel; /* that runs it when it is asked for 16 bits */
     const char *weights;
-    float extreme;              /* stands among W and R; 0: none does */
+    float extreme; /* stands among W and R; 0: none does */
 };
 
 static uint32_t with_extreme(struct gb *b, const struct shape *s, int columns)
@@ -35,11 +35,13 @@ static void one_cell(struct gb *b, const void *ctx)
     const struct shape *s = ctx;
     const int rows = s->gates * s->hidden;
     uint32_t x = gb_input(b, "x", 3, GB_TIME, s->batch, s->inputs);
-    uint32_t w = s->extreme == 0 ? gb_weights(b, 3, 1, rows, s->inputs)
-                                 : with_extreme(b, s, s->inputs);
+    uint32_t w =
+        s->extreme == 0 ? gb_weights(b, 3, 1, rows, s->inputs) : with_extreme(b, s, s->inputs);
     uint32_t r = gb_weights(b, 3, 1, rows, s->hidden), bias = gb_weights(b, 2, 1, 2 * rows);
-    gb_output(b, GB(b, s->op, gb_printf(b, "hidden_size=%d %s weights='%s", s->hidden, s->attrs,
-                                        s->weights), x, w, r, bias));
+    gb_output(b,
+              GB(b, s->op,
+                 gb_printf(b, "hidden_size=%d %s weights='%s", s->hidden, s->attrs, s->weights), x,
+                 w, r, bias));
 }
 
 static bool kernel_is(const struct plan *p, const char *name)

@@ -16,11 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEED_DEFAULT  20240811u
+#define SEED_DEFAULT 20240811u
 #define COUNT_DEFAULT 3000
-#define REFUSALS_MAX  200
-#define SHOWN_MAX     8
-#define NODES_EVERY   12            /* one graph in so many is looked at node by node */
+#define REFUSALS_MAX 200
+#define SHOWN_MAX 8
+#define NODES_EVERY 12 /* one graph in so many is looked at node by node */
 #define STREAMING_LEAST_PERCENT 70
 
 static uint32_t seed;
@@ -64,7 +64,8 @@ static struct chain chain_draw(void)
 
 /* ---- one try ---- */
 
-struct try {
+struct
+try {
     struct chain chain;
     int pulse, length;
     uint32_t cuts;
@@ -146,7 +147,7 @@ static void try_report(struct try *t)
 {
     char text[1024];
     rill_error err = { 0 };
-    for (unsigned rounds = 0; rounds < 100 && (shrink_steps(t) || shrink_numbers(t)); rounds++) { }
+    for (unsigned rounds = 0; rounds < 100 && (shrink_steps(t) || shrink_numbers(t)); rounds++) {}
     try_law(t, &err);
     chain_print(&t->chain, text, sizeof text);
     printf("RILL_GRAPH='%s' RILL_PULSE=%d RILL_LENGTH=%d (taps %d)\n    %s\n", text, t->pulse,
@@ -155,7 +156,11 @@ static void try_report(struct try *t)
 
 /* ---- refusals by message ---- */
 
-static struct { char text[120]; unsigned count; char example[256]; } refusals[REFUSALS_MAX];
+static struct {
+    char text[120];
+    unsigned count;
+    char example[256];
+} refusals[REFUSALS_MAX];
 static unsigned n_refusals;
 
 /* Without the node's name and sizes, and with N for numbers. */
@@ -255,7 +260,7 @@ static void chain_try(const struct chain *c)
     count.graphs++;
     o.zeros_agree = chain_attends(c);
     for (int k = 0; k < 2; k++) {
-        int pulse = between(0, 2) ? between(0, 8) : between(1, 20);     /* 0: the smallest */
+        int pulse = between(0, 2) ? between(0, 8) : between(1, 20); /* 0: the smallest */
         if (oracle_pulse(&o, pulse) != LAW_HOLDS) {
             refusal_count(o.err.text, c);
             count.refused++;

@@ -16,14 +16,14 @@ struct pattern {
     gb_recipe *recipe;
     const void *ctx;
     const char *op;
-    unsigned before, after;     /* of that op */
+    unsigned before, after; /* of that op */
     bool same_bits;
 };
 
 /* ---- layer norms ---- */
 
 struct norm {
-    int rank, last;             /* axes normalised, from the end */
+    int rank, last; /* axes normalised, from the end */
     bool pow, twice, reciprocal, gain, shift;
     int odd; /* 1: means over different axes; 2: a gain of another shape; 3: epsilon per row; 4: the
               * mean of something else; 5: epsilon with one axis more */
@@ -69,7 +69,10 @@ static void norm_recipe(struct gb *b, const void *ctx)
 
 enum { ODD_NONE, ODD_GATE, ODD_WIDTH, ODD_WEIGHTS, ODD_TWICE, ODD_SIGN, ODD_OTHER };
 
-struct cell_step { bool gru, gemm, turned, own_bias, between; int odd; };
+struct cell_step {
+    bool gru, gemm, turned, own_bias, between;
+    int odd;
+};
 
 /* [1, wide] times weights, in one of the ways of exporters. */
 static uint32_t product(struct gb *b, const struct cell_step *t, uint32_t x, int from, int to)
@@ -156,8 +159,10 @@ static void step_recipe(struct gb *b, const void *ctx)
         lstm_step(b, t, x, h, gb_input(b, "c", 2, 1, 8));
 }
 
+/* clang-format off */
 #define STEP(...)  step_recipe, &(const struct cell_step) { __VA_ARGS__ }
 #define LAYER(...) scan_layer_recipe, &(const struct scan_layer) { __VA_ARGS__ }
+/* clang-format on */
 
 /* ---- checks ---- */
 
@@ -203,7 +208,7 @@ static void pattern_check(const struct pattern *p, pass_fn *pass)
     oracle_check(!ok || graph_count_op(g, p->op) == p->before, "%s: there are %u %s before",
                  p->name, graph_count_op(g, p->op), p->op);
     ok = ok && pass(&made, g, &o.err) == RILL_OK && graph_pruned(g, &made, &o.err) == RILL_OK &&
-         graph_check(g, &o.err) == RILL_OK && graph_check_bodies(g, NULL, NULL, &o.err) == RILL_OK;
+        graph_check(g, &o.err) == RILL_OK && graph_check_bodies(g, NULL, NULL, &o.err) == RILL_OK;
     oracle_check(ok, "%s: %s", p->name, o.err.text);
     oracle_check(!ok || graph_count_op(g, p->op) == p->after, "%s: there are %u %s, not %u",
                  p->name, graph_count_op(g, p->op), p->op, p->after);

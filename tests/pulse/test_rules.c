@@ -149,8 +149,8 @@ static void cell_over_channels(struct gb *b, const void *ctx)
         gb_node(b, ctx, "hidden_size=4 direction=bidirectional", in, lstm ? 7 : 6, lstm ? 3 : 2);
     if (!n)
         return;
-    gb_output(b, n->out[0]);        /* [3, 2, T, 4] */
-    gb_output(b, n->out[1]);        /* [2, T, 4] */
+    gb_output(b, n->out[0]); /* [3, 2, T, 4] */
+    gb_output(b, n->out[1]); /* [2, T, 4] */
     if (lstm)
         n->out[2] = WIRE_NONE;
 }
@@ -195,7 +195,9 @@ static void padded_slice(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Tanh", "", x));
 }
 
+/* clang-format off */
 #define STREAMS { NULL, NULL, NULL, NULL }
+/* clang-format on */
 #define ONE(name, text, ...)                                                                       \
     single, &(const struct single)                                                                 \
     {                                                                                              \
@@ -308,9 +310,8 @@ int main(void)
 {
     static const int pulses[] = { 1, 2, 3, 5, 8, 33, -1 },
                      lengths[] = { 1, 2, 3, 5, 8, 17, 40, -1 };
-    const struct oracle_trial trial = {
-        pulses, lengths, .cuts = 2, .whole_least = 1, .refused_early = true
-    };
+    const struct oracle_trial trial = { pulses, lengths, .cuts = 2, .whole_least = 1,
+                                        .refused_early = true };
     rows_test();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         oracle_try(&cases[i], &trial);

@@ -12,7 +12,12 @@
 
 enum inside { PLAIN, BEFORE, EDGE, POOL, AHEAD, AHEAD_STATE };
 
-struct across { int time, axis, out_axis; bool back_in, back_out; enum inside inside; bool late; };
+struct across {
+    int time, axis, out_axis;
+    bool back_in, back_out;
+    enum inside inside;
+    bool late;
+};
 
 /* Frames of y, whose time is on axis t, as [1, channels, T], and back. */
 static uint32_t frames_last(struct gb *b, uint32_t y, int t)
@@ -59,8 +64,9 @@ static void across(struct gb *b, const void *ctx)
     gb_body(&body, b, "across");
     uint32_t state = gb_body_input(&body, "state"), row = gb_body_input(&body, "row");
     uint32_t y = look(&body, a->inside, row, t);
-    uint32_t next = GB(&body, "Tanh", "", GB(&body, "Add", "", GB(&body, "Neg", "", state),
-                                             a->inside == AHEAD ? row : y));
+    uint32_t next =
+        GB(&body, "Tanh", "",
+           GB(&body, "Add", "", GB(&body, "Neg", "", state), a->inside == AHEAD ? row : y));
     gb_output(&body, next);
     gb_output(&body, a->inside == AHEAD ? GB(&body, "Sub", "", y, next) : next);
     const struct gb_scan at = { .states = 1,
@@ -74,7 +80,7 @@ static void across(struct gb *b, const void *ctx)
     if (!n)
         return;
     gb_output(b, n->out[1]);
-    gb_output(b, GB(b, "Neg", "", n->out[0]));      /* the last state: a wire that streams */
+    gb_output(b, GB(b, "Neg", "", n->out[0])); /* the last state: a wire that streams */
 }
 
 /* ---- in one another: [3, 2, T], the inner body has a row of time and remembers ---- */
@@ -163,7 +169,7 @@ static void along_and_across(struct gb *b, const void *ctx)
     across(b, &a);
     if (!b->g->n_outputs)
         return;
-    uint32_t y = b->g->outputs[0];                      /* [3, 2, T] */
+    uint32_t y = b->g->outputs[0]; /* [3, 2, T] */
     gb_body(&body, b, "sum");
     uint32_t state = gb_body_input(&body, "state"), frame = gb_body_input(&body, "frame");
     uint32_t next =
@@ -284,8 +290,10 @@ static void rounds(struct gb *b, const void *ctx)
     gb_output(b, n ? n->out[0] : WIRE_NONE);
 }
 
+/* clang-format off */
 #define ACROSS(...) across, &(const struct across) { __VA_ARGS__ }
 #define STREAMS { NULL, NULL, NULL, NULL }
+/* clang-format on */
 
 static const struct oracle_case cases[] = {
     { "across, time on axis 0", ACROSS(.time = 0, .axis = 1, .out_axis = 0), STREAMS },
@@ -370,7 +378,7 @@ static void from_input(struct gb *b, const void *ctx)
 }
 
 #define LENGTH 23
-#define START  0.625f
+#define START 0.625f
 
 /* Streams LENGTH frames; input 1, if there is one, is START in the first run and NaN after it.
  * Frames given. */

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <time.h>
 
-#define BOTH 2      /* [0] moves, [1] looks up */
+#define BOTH 2 /* [0] moves, [1] looks up */
 
 /* What was done to the graph; the last one changes how it rounds. */
 enum how { AS_WRITTEN, HOISTED, RECOGNISED };
@@ -25,7 +25,7 @@ struct trial {
     struct dims *dims;
     struct mgraph m;
     struct tgraph t;
-    struct graph g;                     /* what is planned */
+    struct graph g; /* what is planned */
     struct plan *plan[BOTH];
     unsigned char *mem[BOTH];
     const struct tensor *in[8], *out[8];
@@ -96,7 +96,7 @@ static bool same(const struct trial *w, int k)
 static void trial_check(struct trial *w, const char *name, const char *how)
 {
     for (uint32_t run = 0; run < 3; run++) {
-        if (run == 2)       /* a block that was copied finds its pointers anew */
+        if (run == 2) /* a block that was copied finds its pointers anew */
             for (int k = 0; k < BOTH; k++) {
                 unsigned char *copy =
                     aligned_alloc(64, (w->plan[k]->mem_bytes + 63) & ~(size_t) 63);
@@ -133,21 +133,25 @@ static void recipe_check(const char *name, gb_recipe *recipe, const void *ctx)
 /* ---- bodies that share places in unusual ways ---- */
 
 enum odd {
-    SWAPS,              /* each state becomes the other one */
-    SHIFTS,             /* a state takes what another one was */
-    TWICE,              /* the next state is stacked twice */
-    PASSES,             /* slices, the old state and a constant go straight out */
-    OLD,                /* the old state is stacked */
-    VIEWS,              /* through other shapes on all ways */
-    NESTED,             /* a loop within, over a slice, from the state, that stacks */
-    LATE_READ,          /* the old state is read after the next one is known */
+    SWAPS,     /* each state becomes the other one */
+    SHIFTS,    /* a state takes what another one was */
+    TWICE,     /* the next state is stacked twice */
+    PASSES,    /* slices, the old state and a constant go straight out */
+    OLD,       /* the old state is stacked */
+    VIEWS,     /* through other shapes on all ways */
+    NESTED,    /* a loop within, over a slice, from the state, that stacks */
+    LATE_READ, /* the old state is read after the next one is known */
     N_ODD
 };
 
 static const char *const odd_names[N_ODD] = { "swaps", "shifts", "twice",  "passes",
                                               "old",   "views",  "nested", "late read" };
 
-struct odd_case { enum odd kind; int steps, axis; bool back, batch; };
+struct odd_case {
+    enum odd kind;
+    int steps, axis;
+    bool back, batch;
+};
 
 static uint32_t nested_sum(struct gb *b, uint32_t x, uint32_t h)
 {
@@ -222,7 +226,10 @@ static void odd_recipe(struct gb *b, const void *ctx)
 
 /* ---- the cells ---- */
 
-static const struct { const char *name; struct scan_layer layer; } cells[] = {
+static const struct {
+    const char *name;
+    struct scan_layer layer;
+} cells[] = {
     { "GRU 128/50", { SCAN_GRU, 128, 128, .steps = 50 } },
     { "GRU 256/100", { SCAN_GRU, 256, 256, .steps = 100 } },
     { "LSTM 128/50", { SCAN_LSTM, 128, 128, .steps = 50 } },
@@ -250,7 +257,7 @@ static int by_value(const void *a, const void *b)
 
 static double run_us(struct trial *w, int k)
 {
-    plan_run(w->plan[k], w->mem[k]);    /* its weights come back into the caches */
+    plan_run(w->plan[k], w->mem[k]); /* its weights come back into the caches */
     double from = now_us();
     plan_run(w->plan[k], w->mem[k]);
     return now_us() - from;

@@ -10,18 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEED_DEFAULT  411u
+#define SEED_DEFAULT 411u
 #define COUNT_DEFAULT 60
-#define LAYERS_MAX    14
-#define LAYERS_DEEP   80        /* more windows than a stack has */
-#define DEEP_EVERY    12
-#define FRAMES_MAX    8
-#define LOADS_FROM    90        /* about as many as a stack may load */
-#define LOADS_TO      100
+#define LAYERS_MAX 14
+#define LAYERS_DEEP 80 /* more windows than a stack has */
+#define DEEP_EVERY 12
+#define FRAMES_MAX 8
+#define LOADS_FROM 90 /* about as many as a stack may load */
+#define LOADS_TO 100
 
-struct net { uint32_t seed; };
+struct net {
+    uint32_t seed;
+};
 
-struct made { uint32_t w; int channels; };
+struct made {
+    uint32_t w;
+    int channels;
+};
 
 struct builder {
     struct gb *b;
@@ -83,8 +88,10 @@ static void convs_emit(struct builder *t)
     uint32_t padded = gb_pad(t->b, x.w, 3, 2, "constant", pad, 0);
     for (int i = 0; i < twins; i++) {
         int to = channels_draw(t, x.channels);
-        wire_add(t, between(t, 0, 1) ? conv(t, padded, x.channels, to, taps, dilation, 0) :
-                                       conv(t, x.w, x.channels, to, taps, dilation, pad), to);
+        wire_add(t,
+                 between(t, 0, 1) ? conv(t, padded, x.channels, to, taps, dilation, 0)
+                                  : conv(t, x.w, x.channels, to, taps, dilation, pad),
+                 to);
     }
     struct made a = t->list[t->n - 1], b = t->list[t->n - 2];
     if (twins == 2 && a.channels == b.channels)
@@ -153,7 +160,9 @@ static void wide_recipe(struct gb *b, const void *ctx)
     gb_output(b, y);
 }
 
-static struct { unsigned streamed, stacks, windows; } count;
+static struct {
+    unsigned streamed, stacks, windows;
+} count;
 
 static void stacks_count(const struct graph *g)
 {

@@ -11,8 +11,8 @@
 struct row {
     const char *name, *chain;
     int length, pulse;
-    int delay;                  /* of the output in its frames; -1: not stated */
-    const char *refusal;        /* words of the message; NULL: streams */
+    int delay;           /* of the output in its frames; -1: not stated */
+    const char *refusal; /* words of the message; NULL: streams */
     bool nan_first;
 };
 
@@ -374,7 +374,10 @@ static void pointwise_test(void)
 }
 
 /* Lengths that are not multiples of what is asserted are no lengths of the graph. */
-static const struct asserted { const char *chain, *assertion; int multiple, pulse; } asserted[] = {
+static const struct asserted {
+    const char *chain, *assertion;
+    int multiple, pulse;
+} asserted[] = {
     { "1: conv; conv k=3 s=2 auto=1", "S == 2*(S/2)", 2, 2 },
     { "2: conv k=5 s=4 auto=2; conv k=3 s=3 auto=1", "S == 12*(S/12)", 12, 5 },
     { "2: max k=4 s=3 auto=2", "S == 3*(S/3)", 3, 3 },

@@ -30,7 +30,7 @@ static float noise(uint32_t *seed)
     return (float) (int32_t) *seed / 4294967296.0f;
 }
 
-#define MANY 35     /* more than run together at a time */
+#define MANY 35 /* more than run together at a time */
 
 struct run {
     rill_plan *plan;
@@ -179,8 +179,8 @@ static long long read_bytes(void)
 }
 
 /* A compiled file opens at once because nothing is read, typed or packed again: its weights are
- * mapped pages. Opening and planning asks for half the memory that planning the model did, at most, or
- * for less than what a graph without weights takes. */
+ * mapped pages. Opening and planning asks for half the memory that planning the model did, at most,
+ * or for less than what a graph without weights takes. */
 #define OPEN_BYTES_FREE ((size_t) 1 << 20)
 #define OPEN_READ_BYTES (64 << 10)
 
@@ -262,7 +262,7 @@ int main(void)
     const char *library = getenv("RILL_TEST_LIBRARY");
     rill_model *m;
     rill_error err;
-    void *volatile block;       /* the compiler may not drop the pair */
+    void *volatile block; /* the compiler may not drop the pair */
     guard_enter();
     block = malloc(10);
     free(block);

@@ -48,10 +48,13 @@ static inline rill_sink *test_sink(const rill_sink_opts *o, uint32_t width, uint
 }
 
 /* What a sink said, a line an event. */
-struct story { char *text; size_t n, cap; };
+struct story {
+    char *text;
+    size_t n, cap;
+};
 
-__attribute__((format(printf, 2, 3)))
-static inline void story_add(struct story *t, const char *fmt, ...)
+__attribute__((format(printf, 2, 3))) static inline void story_add(struct story *t, const char *fmt,
+                                                                   ...)
 {
     char line[4096];
     va_list ap;

@@ -26,8 +26,15 @@ static void frame_make(float *x, uint32_t width, int sure)
 
 /* ---- all alignments ---- */
 
-struct prefix { uint32_t n, token[8]; double sum, best; struct ctc_span span[8]; };
-struct oracle { struct prefix list[4096]; uint32_t n; };
+struct prefix {
+    uint32_t n, token[8];
+    double sum, best;
+    struct ctc_span span[8];
+};
+struct oracle {
+    struct prefix list[4096];
+    uint32_t n;
+};
 
 static struct prefix *oracle_find(struct oracle *o, const struct prefix *p)
 {
@@ -89,8 +96,7 @@ static void against_all_alignments(uint32_t width, uint32_t frames)
     const struct ctc_hyp *h = &c->hyps[ctc_best(c)];
     const struct prefix *p = &o.list[best];
     CHECK(h->n == p->n && !memcmp(h->tokens, p->token, p->n * sizeof *p->token),
-          "%u tokens of %u, width %u, %u frames", h->n, p->n,
-          width, frames);
+          "%u tokens of %u, width %u, %u frames", h->n, p->n, width, frames);
     CHECK(fabs(ctc_total(h) + c->offset - p->sum) < 1e-9, "%.12f, %.12f", ctc_total(h) + c->offset,
           p->sum);
     CHECK(fabs(fmax(h->best[0], h->best[1]) + c->offset - p->best) < 1e-9, "best way %.12f",
@@ -151,7 +157,7 @@ static void cuts_do_not_matter(uint32_t beam, const char *words, uint32_t rule2_
     opts.rule1_ms = 2000;
     for (uint32_t t = 0; t < N; t++) {
         frame_make(x + 6 * t, 6, 4);
-        for (int i = 1; i < 6 && t / 40 % 3 == 1; i++)      /* long silences */
+        for (int i = 1; i < 6 && t / 40 % 3 == 1; i++) /* long silences */
             x[6 * t + i] -= 9;
     }
     rill_sink *s = test_sink(&opts, 6, HOP);
@@ -276,19 +282,18 @@ static void stories_by_hand(uint32_t beam)
     story_is(&o, 6, "aa.aa", "?he;?he he;!he he(0,2)(3,5);");
     story_is(&o, 6, "....", "");
     story_is(&o, 6, "ae", "?he;?he\xc3\xa9;!he\xc3\xa9(0,2);");
-    o.rule2_ms = 90;            /* three frames */
+    o.rule2_ms = 90; /* three frames */
     o.rule1_ms = 150;
     story_is(&o, 6, ".a...b...", "?he;!he(1,2);#2@5;?llo;!llo(5,6);#2@9;");
     story_is(&o, 6, "...........a", "#1@5;#1@10;?he;!he(11,12);");
     o.rule1_ms = o.rule2_ms = 0;
-    o.rule3_ms = 180;           /* six frames: the word that is not over stays */
+    o.rule3_ms = 180; /* six frames: the word that is not over stays */
     story_is(&o, 6, "ab.ab.bb.ab",
              "?he;?hello;?hello he;?hello hello;!hello(0,2);#3@6;?hellollo;?hellollo he;"
              "?hellollo hello;!hellollo hello(3,8)(9,11);");
-    o.words = "<blk>,x,y,z,u,v";        /* a word a token: over once there is a blank behind it */
+    o.words = "<blk>,x,y,z,u,v"; /* a word a token: over once there is a blank behind it */
     story_is(&o, 6, "..abbbbb.", "?x;?x y;!x(2,3);#3@6;?y;!y(3,8);");
-    story_is(&o, 6, "....aaaaaaaaaa.b",
-             "?x;#3@6;?x;#3@12;?x;?x y;!x y(4,14)(15,16);");
+    story_is(&o, 6, "....aaaaaaaaaa.b", "?x;#3@6;?x;#3@12;?x;?x y;!x y(4,14)(15,16);");
     story_is(&o, 6, ".aabb.aab", "?x;?x y;!x y(1,3)(3,5);#3@6;?x;?x y;!x y(6,8)(8,9);");
     story_is(&o, 6, ".aabbbcc.", "?x;?x y;!x(1,3);#3@6;?y z;!y z(3,6)(6,8);");
     o.rule3_ms = 0;
@@ -300,7 +305,10 @@ static void stories_by_hand(uint32_t beam)
     story_is(&o, 6, "a.bc", "?x;?xy;?xyz;!xyz(0,1)(2,3)(3,4);");
     o.words = "<blk>,<0xC3>,<0xA9>,z,u,v";
     o.units = RILL_UNITS_MARKS;
-    story_is(&o, 6, "ab.ac", "?" "?" ";?\xc3\xa9;?\xc3\xa9?;?\xc3\xa9?z;!\xc3\xa9?z(0,5);");
+    story_is(&o, 6, "ab.ac",
+             "?"
+             "?"
+             ";?\xc3\xa9;?\xc3\xa9?;?\xc3\xa9?z;!\xc3\xa9?z(0,5);");
 }
 
 /* What a cut after k frames of the script makes final, and what the end does. */
@@ -400,7 +408,10 @@ static void full_and_long(uint32_t beam)
 static void stability_is_a_share(void)
 {
     static const float p[2][3] = { { 0.4f, 0.6f, 0 }, { 0.2f, 0.6f, 0.2f } };
-    static const struct { float bar; const char *want; } cases[] = {
+    static const struct {
+        float bar;
+        const char *want;
+    } cases[] = {
         { 0,
           "partial rule=0 0..480 score=0.600000 stability=0.600000 segment=0 'a' [a 0..480 "
           "0.600000]\n" },
@@ -429,11 +440,13 @@ static void doubts_are_not_told(uint32_t beam)
     static const float sure[2][3] = { { 0.05f, 0.9f, 0.05f }, { 0.9f, 0.05f, 0.05f } },
                        doubt[2][3] = { { 0.05f, 0.9f, 0.05f }, { 0.5f, 0.01f, 0.49f } },
                        silent[2][3] = { { 0.9f, 0.05f, 0.05f }, { 0.9f, 0.05f, 0.05f } };
+    /* clang-format off */
     static const struct { const float (*p)[3]; float least; const char *kinds; } cases[] = {
         { sure, 0, "pf" },      { sure, 0.8f, "pf" },   { sure, 0.95f, "" },
         { doubt, 0, "pf" },     { doubt, 0.44f, "pf" }, { doubt, 0.8f, "pp" },
         { doubt, 0.95f, "" },   { silent, 0.5f, "" },
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rill_sink_opts o = plain;
         char kinds[16] = "";
@@ -456,7 +469,9 @@ static void doubts_are_not_told(uint32_t beam)
 static void doubts_begin_anew(uint32_t beam)
 {
     static const float x[4][3] = {
-        { 0.3f, 0.4f, 0.3f }, { 0.98f, 0.01f, 0.01f }, { 0.01f, 0.98f, 0.01f },
+        { 0.3f, 0.4f, 0.3f },
+        { 0.98f, 0.01f, 0.01f },
+        { 0.01f, 0.98f, 0.01f },
         { 0.98f, 0.01f, 0.01f },
     };
     rill_sink_opts o = plain;
@@ -469,7 +484,8 @@ static void doubts_begin_anew(uint32_t beam)
     rill_sink_cut(s);
     story_events(&first, s);
     struct story t = story_of(s, x[2], 2, 0, true);
-    CHECK(!*first.text && strstr(t.text, "final"), "beam %u: %s, then %s", beam, first.text, t.text);
+    CHECK(!*first.text && strstr(t.text, "final"), "beam %u: %s, then %s", beam, first.text,
+          t.text);
     story_drop(&first);
     story_drop(&t);
     rill_sink_free(s);

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#define HOP 160         /* 10 ms */
+#define HOP 160 /* 10 ms */
 
 static const rill_sink_opts vad = {
     .kind = RILL_PORT_VAD, .threshold = 0.5f, .release = 0.3f, .hangover_ms = 30
@@ -46,7 +46,7 @@ static void vad_by_hand(void)
     rill_sink_opts o = vad;
     story_is(&o, "0112", "");
     story_is(&o, "0159933000", "S2-3 E7-10 ");
-    story_is(&o, "00500400900111", "S2-3 E9-12 ");     /* silences shorter than the hangover */
+    story_is(&o, "00500400900111", "S2-3 E9-12 "); /* silences shorter than the hangover */
     story_is(&o, "0099", "S2-3 E4-4 ");
     story_is(&o, "0099001", "S2-3 E4-7 ");
     story_is(&o, "00990", "S2-3 E4-5 ");
@@ -58,7 +58,7 @@ static void vad_by_hand(void)
     story_is(&o, "0099000000000000000000", "S2-3 E4-7 #t9-9 #s17-17 ");
     story_is(&o, "00990000900000",
              "S2-3 E4-7 S8-9 E9-12 #t14-14 "); /* speech again before the rule */
-    o.hangover_ms = 90;         /* longer than the rule: it ends there all the same */
+    o.hangover_ms = 90; /* longer than the rule: it ends there all the same */
     story_is(&o, "00990000000", "S2-3 E4-9 #t9-9 ");
     o = vad;
     o.rule3_ms = 60;
@@ -74,8 +74,8 @@ static void keyword_by_hand(void)
     o.debounce_ms = 0;
     o.patience_frames = 3;
     story_is(&o, "0990999900", "Kyes4-7 ");
-    o.debounce_ms = 40;         /* frames 4 to 7 */
-    story_is(&o, "0999009999999999", "Kyes1-4 ");       /* begins in it, is decided behind it */
+    o.debounce_ms = 40;                           /* frames 4 to 7 */
+    story_is(&o, "0999009999999999", "Kyes1-4 "); /* begins in it, is decided behind it */
     story_is(&o, "0999000099999999", "Kyes1-4 Kyes8-11 ");
     story_is(&o, "09990099099999999", "Kyes1-4 Kyes9-12 ");
     story_is(&o, "09999999999999909990999", "Kyes1-4 Kyes16-19 ");

@@ -76,19 +76,18 @@ static void end_is(const rill_sink_opts *o, uint32_t width, const char *script, 
 
 static void words_by_hand(uint32_t beam)
 {
-    rill_sink_opts o = { .kind = RILL_PORT_CTC,
-                         .words = "<blk>,a,b,c",
-                         .scores = RILL_SCORES_PROBS,
-                         .beam = beam };
+    rill_sink_opts o = {
+        .kind = RILL_PORT_CTC, .words = "<blk>,a,b,c", .scores = RILL_SCORES_PROBS, .beam = beam
+    };
     end_is(&o, 4, "..aa.bb", 700, "a2-4 b5-7 ");
     end_is(&o, 4, "..aa.bb", 900, "a2-4 b5-7 ");
     end_is(&o, 4, "..aa.bb", 650, "a2-4 b5-6.5 ");
     end_is(&o, 4, "..aa.bb", 550, "a2-4 b5-5.5 ");
-    end_is(&o, 4, "..aa.bb", 500, "a2-4 b4-5 ");            /* behind the end: the last frame */
-    end_is(&o, 4, "..aa.bb", 350, "a2-3.5 b3.5-3.5 ");      /* where there is no room in it */
+    end_is(&o, 4, "..aa.bb", 500, "a2-4 b4-5 ");       /* behind the end: the last frame */
+    end_is(&o, 4, "..aa.bb", 350, "a2-3.5 b3.5-3.5 "); /* where there is no room in it */
     end_is(&o, 4, "..aa.bb", 150, "a1-1.5 b1.5-1.5 ");
     end_is(&o, 4, "..aa.bb", 0, "a0-0 b0-0 ");
-    o.rule2_ms = 12;                                        /* two frames */
+    o.rule2_ms = 12; /* two frames */
     end_is(&o, 4, "..a..b..c", 550, "a2-3 #5-5 b5-5.5 #5.5-5.5 c5.5-5.5 ");
     end_is(&o, 4, "..a..b..c", 350, "a2-3 #3.5-3.5 b3.5-3.5 #3.5-3.5 c3.5-3.5 ");
 }
@@ -96,7 +95,7 @@ static void words_by_hand(uint32_t beam)
 static void edges_by_hand(void)
 {
     rill_sink_opts o = { .kind = RILL_PORT_VAD };
-    end_is(&o, 1, "..", 200, "S0-1 E2-2 ");                 /* one column: '.' is 1, 'a' is 0 */
+    end_is(&o, 1, "..", 200, "S0-1 E2-2 "); /* one column: '.' is 1, 'a' is 0 */
     end_is(&o, 1, "a..a", 250, "S1-2 E2.5-2.5 ");
     end_is(&o, 1, "aa..a", 150, "S1-1.5 E1.5-1.5 ");
     end_is(&o, 1, "a.a.a", 250, "S1-2 E2-2.5 S2-2.5 E2.5-2.5 ");
@@ -130,7 +129,8 @@ static void models_write(void)
             "rill_frame(pad(pcm, padding = [(400, 400)])");
     replace(conf, sizeof conf, tones_conf, "beam = 4", "beam = 1");
     CHECK(tones_write(test_path("late", ""), conf, NULL) &&
-              tones_file(test_path("late", ""), "graph.nnef", graph), "the folder");
+              tones_file(test_path("late", ""), "graph.nnef", graph),
+          "the folder");
     replace(conf, sizeof conf, tones_conf, "rule2_ms = 200", "rule2_ms = 20");
     CHECK(tones_write(test_path("quick", ""), conf, NULL), "the other folder");
 }
@@ -228,16 +228,18 @@ static void late_model(void)
     models_write();
     rill_plan *logp = plan_of("late", "logp"), *prob = plan_of("late", "prob"),
               *speech = plan_of("late", "speech"), *quick = plan_of("quick", "speech");
-    const char *script = "..........1122..4444";         /* frames behind the end are heard, too */
+    const char *script = "..........1122..4444"; /* frames behind the end are heard, too */
     late_is(logp, NULL, script, 0, WANT("[one 880..1040", "[t 1040..1200", "[three 1360..1600 "));
-    late_is(logp, NULL, script, 50, WANT("[one 880..1040", "[t 1040..1200", "[threewo 1360..1550 "));
+    late_is(logp, NULL, script, 50,
+            WANT("[one 880..1040", "[t 1040..1200", "[threewo 1360..1550 "));
     late_is(logp, NULL, script, 200, WANT("[one 880..1040", "[t 1040..1200", "[three 1360..1400 "));
     late_is(prob, NULL, script, 50,
             WANT("880..1040 score=0.900000 stability=0.000000 segment=0 'yes'"));
     late_is(prob, NULL, "..........4444", 50, WANT("keyword rule=0 880..1040 "));
     late_is(speech, NULL, script, 50, WANT("start rule=0 880..960", "end rule=0 1550..1550"));
-    late_is(speech, logp, script, 50, WANT("start rule=0 880..960", "[t 1040..1200 ",
-                                           "[threewo 1360..1550 ", "end rule=0 1550..1550"));
+    late_is(speech, logp, script, 50,
+            WANT("start rule=0 880..960", "[t 1040..1200 ", "[threewo 1360..1550 ",
+                 "end rule=0 1550..1550"));
     late_is(speech, logp, "..11......................3.", 30,
             WANT("endpoint rule=2 2000..2000", "start rule=0 2160..2210", "end rule=0 2210..2210"));
     /* Utterances that end before the recogniser has told all of their words. */

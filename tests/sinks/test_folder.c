@@ -10,7 +10,11 @@
 static const char script[] =
     "....1.22.3........................111...4446........................7..5.....";
 
-struct outputs { rill_sink *sink[8]; struct story story[8]; unsigned n; };
+struct outputs {
+    rill_sink *sink[8];
+    struct story story[8];
+    unsigned n;
+};
 
 /* Everything there is to pull, into the sinks. */
 static void outputs_read(struct outputs *o, rill_stream *st)
@@ -146,7 +150,8 @@ static void test_options(const rill_plan *p)
               rill_sink_new(&s, p, 0, NULL, &err) == RILL_INVALID,
           "nor here");
     CHECK(rill_sink_defaults(&o, p, 4, &err) == RILL_OK && o.rule1_ms == 0 && o.rule2_ms == 200 &&
-          o.rule3_ms == 20000, "%s", err.text);
+              o.rule3_ms == 20000,
+          "%s", err.text);
     o.beam = 1;
     CHECK(rill_sink_new(&s, p, 4, &o, &err) == RILL_OK && rill_sink_bytes(s) > 1000, "%s",
           err.text);
@@ -192,7 +197,10 @@ static void test_refusals(void)
 /* What [vad] says holds where the output is silent; a number of the output holds, 0 too. */
 static void test_hangover(void)
 {
-    static const struct { const char *own, *vad; uint32_t want; } cases[] = {
+    static const struct {
+        const char *own, *vad;
+        uint32_t want;
+    } cases[] = {
         { "", "", 100 },
         { "", "[vad]\nhangover_ms = 50\n", 50 },
         { "", "[vad]\nhangover_ms = 0\n", 0 },
@@ -207,7 +215,8 @@ static void test_hangover(void)
         snprintf(conf, sizeof conf,
                  "[model]\nsample_rate = 8000\n[input.pcm]\nkind = audio\n"
                  "[output.prob]\nkind = keyword\nwords = a,b,c,d,e,f,g,h\n"
-                 "[output.speech]\nkind = vad\n%s%s", cases[i].own, cases[i].vad);
+                 "[output.speech]\nkind = vad\n%s%s",
+                 cases[i].own, cases[i].vad);
         tones_write(test_path("hangover", ""), conf, NULL);
         rill_plan *p = folder_plan(test_path("hangover", ""), &err);
         CHECK(p && rill_sink_defaults(&o, p, 2, &err) == RILL_OK && o.hangover_ms == cases[i].want,

@@ -179,7 +179,8 @@ static void test_utterances(const rill_plan *vad, const rill_plan *words)
     struct story want = expected(&edges, words, x, n, plain->opts.preroll_ms * 8);
     for (uint32_t most = 1; most <= 100000; most *= 10) {
         CHECK(rill_sink_new(&s, vad, 1, NULL, &err) == RILL_OK &&
-              rill_sink_listen(s, words, 1, NULL, &err) == RILL_OK, "%s", err.text);
+                  rill_sink_listen(s, words, 1, NULL, &err) == RILL_OK,
+              "%s", err.text);
         struct story got = gated(s, vad, x, n, most), texts = lines_of(&got, true),
                      rest = lines_of(&got, false);
         CHECK(!strcmp(texts.text, want.text), "pieces of %u:\n%s\nexpected\n%s", most, texts.text,

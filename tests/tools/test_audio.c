@@ -10,6 +10,7 @@
 
 #define LSB 0x1p-15f
 
+/* clang-format off */
 static const struct { float x; int want; } cases[] = {
     { 0.0f, 0 },           { 0.5f * LSB, 0 },      { 1.5f * LSB, 2 },     { 2.5f * LSB, 2 },
     { -0.5f * LSB, 0 },    { -1.5f * LSB, -2 },    { -2.5f * LSB, -2 },   { 0.51f * LSB, 1 },
@@ -19,6 +20,7 @@ static const struct { float x; int want; } cases[] = {
     { -1.0f, -32768 },     { -32767.5f * LSB, -32768 }, { 7.0f, 32767 },  { -7.0f, -32768 },
     { INFINITY, 32767 },   { -INFINITY, -32768 },  { NAN, 0 },            { 1e-40f, 0 },
 };
+/* clang-format on */
 #define N_CASES (sizeof cases / sizeof *cases)
 
 static void test_round(void)
@@ -30,6 +32,7 @@ static void test_round(void)
     rill_samples_round(x, N_CASES, 16, v);
     for (size_t i = 0; i < N_CASES; i++)
         CHECK(v[i] == cases[i].want, "%a became %d, not %d", (double) x[i], v[i], cases[i].want);
+    /* clang-format off */
     static const struct { unsigned bits; float x; int32_t want; } wide[] = {
         { 24, 0.5f * 0x1p-23f, 0 }, { 24, 1.5f * 0x1p-23f, 2 },    { 24, 1, 8388607 },
         { 24, -1, -8388608 },       { 24, -2.5f * 0x1p-23f, -2 },  { 32, 1, INT32_MAX },
@@ -37,6 +40,7 @@ static void test_round(void)
         { 32, 0.5f, 1 << 30 },      { 8, 0.5f * 0x1p-7f, 0 },      { 8, 1, 127 },
         { 2, 1, 1 },                { 2, -1, -2 },
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof wide / sizeof *wide; i++) {
         rill_samples_round(&wide[i].x, 1, wide[i].bits, v);
         CHECK(v[0] == wide[i].want, "%u bits: %a became %d, not %d", wide[i].bits,
@@ -79,13 +83,15 @@ static void test_file(const char *suffix, int channels)
 /* Channels become one as the daemon does it: the mean of numbers, and 0 for what is none. */
 static void test_mix(void)
 {
-    static const float x[][3] = { { 0.1f, 0.2f, 0.30000001f },     { 1e-9f, 1, -1 },
-                                  { NAN, 0.5f, 0.25f },            { 3e38f, 3e38f, 3e38f },
-                                  { INFINITY, -INFINITY, 0.75f },
-                                  { 0x1.000002p0f, 0x1p-24f, 0x1p-24f } };
+    static const float x[][3] = {
+        { 0.1f, 0.2f, 0.30000001f },    { 1e-9f, 1, -1 },
+        { NAN, 0.5f, 0.25f },           { 3e38f, 3e38f, 3e38f },
+        { INFINITY, -INFINITY, 0.75f }, { 0x1.000002p0f, 0x1p-24f, 0x1p-24f }
+    };
     enum { FRAMES = sizeof x / sizeof *x };
     char path[] = "/tmp/rill-audio-mix-XXXXXX";
-    SF_INFO info = { .samplerate = 16000, .channels = 3,
+    SF_INFO info = { .samplerate = 16000,
+                     .channels = 3,
                      .format = SF_FORMAT_WAV | SF_FORMAT_FLOAT };
     rill_error err = { RILL_OK, "" };
     float *y = NULL;

@@ -21,7 +21,9 @@ static int port;
 
 /* ---- server: one request a connection ---- */
 
-static const struct { const char *path, *answer; } pages[] = {
+static const struct {
+    const char *path, *answer;
+} pages[] = {
     { "/good", "HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n" BODY },
     { "/other", "HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\nthese are no weights." },
     { "/long", "HTTP/1.1 200 OK\r\nContent-Length: 30\r\n\r\n" BODY "and more." },

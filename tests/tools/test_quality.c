@@ -27,9 +27,10 @@ static void make(double level)
     for (int i = 0; i < N; i++) {
         int word = i / (RATE * 3 / 10);
         double t = (double) i / RATE, f = 200 + 137 * (word % 5);
-        speech[i] = word % 2 ? 0 : written(0.1 * sin(2 * M_PI * f * t)
-                                           + 0.05 * sin(2 * M_PI * 5.3 * f * t + word)
-                                           + 0.02 * sin(2 * M_PI * 3.7 * f * t * (1 + t / 40)));
+        speech[i] = word % 2
+            ? 0
+            : written(0.1 * sin(2 * M_PI * f * t) + 0.05 * sin(2 * M_PI * 5.3 * f * t + word) +
+                      0.02 * sin(2 * M_PI * 3.7 * f * t * (1 + t / 40)));
         seed = seed * 1664525 + 1013904223;
         noise[i] = written(level * ((double) (seed >> 8) / (1 << 23) - 1));
         noisy[i] = speech[i] + noise[i];
@@ -38,8 +39,9 @@ static void make(double level)
 
 static struct quality measured(size_t n)
 {
-    struct quality q = { .clean_path = "x", .noisy = noisy, .clean = speech, .n = N,
-                         .rate_hz = RATE };
+    struct quality q = {
+        .clean_path = "x", .noisy = noisy, .clean = speech, .n = N, .rate_hz = RATE
+    };
     quality_measure(&q, y, n);
     return q;
 }
@@ -54,8 +56,9 @@ static void made_of(double a, double b)
 static void test_shares(void)
 {
     static const double levels[] = { 0.003, 0.05, 0.5 },
-                        shares[][2] = { { 1, 1 }, { 1, 0 }, { 0.5, 0.5 }, { 0.5, 1 }, { 0.9, 0.1 },
-                                        { 0.25, 0 }, { 0, 1 }, { -1, 0.1 }, { 1.5, 0 } };
+                        shares[][2] = { { 1, 1 },   { 1, 0 },     { 0.5, 0.5 },
+                                        { 0.5, 1 }, { 0.9, 0.1 }, { 0.25, 0 },
+                                        { 0, 1 },   { -1, 0.1 },  { 1.5, 0 } };
     for (size_t l = 0; l < 3; l++) {
         make(levels[l]);
         for (size_t i = 0; i < sizeof shares / sizeof *shares; i++) {
