@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/conf_check.h"
-#include "daemon/folders.h"
-#include "daemon/pins.h"
-#include "daemon/registry.h"
+#include "daemon/models/folders.h"
+#include "daemon/models/pins.h"
+#include "daemon/models/registry.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* conf_check.h - settings that can be read and that the daemon could not work with. */
-#ifndef RILLD_CONF_CHECK_H
-#define RILLD_CONF_CHECK_H
+#ifndef RILL_DAEMON_CONF_CHECK_H
+#define RILL_DAEMON_CONF_CHECK_H
 
-#include "daemon/conf.h"
+#include "daemon/base/conf.h"
 
 /* Looks for the folders, the models, the pins and the group that the settings name; loads nothing.
  * Calls tell with words, which it may change, for each that is not there or cannot be read. Folders

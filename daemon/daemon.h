@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* daemon.h - everything that the loop thread owns. Workers see lanes only. */
-#ifndef RILLD_DAEMON_H
-#define RILLD_DAEMON_H
+#ifndef RILL_DAEMON_DAEMON_H
+#define RILL_DAEMON_DAEMON_H
 
-#include "daemon/conf.h"
-#include "daemon/figures.h"
-#include "daemon/health.h"
-#include "daemon/log.h"
-#include "daemon/memory.h"
-#include "daemon/notify.h"
-#include "daemon/pcm.h"
-#include "daemon/registry.h"
-#include "daemon/streams.h"
-#include "daemon/turns.h"
-#include "daemon/sockets.h"
-#include "daemon/worker.h"
-#include "daemon/worst.h"
+#include "daemon/base/conf.h"
+#include "daemon/base/figures.h"
+#include "daemon/watch/health.h"
+#include "daemon/base/log.h"
+#include "daemon/base/memory.h"
+#include "daemon/base/notify.h"
+#include "daemon/compute/pcm.h"
+#include "daemon/models/registry.h"
+#include "daemon/serve/streams.h"
+#include "daemon/base/turns.h"
+#include "daemon/net/sockets.h"
+#include "daemon/compute/worker.h"
+#include "daemon/base/worst.h"
 #include "rilld.pb-c.h"
 
 #include <sys/types.h>

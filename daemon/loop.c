@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/daemon.h"
-#include "daemon/loop_make.h"
-#include "daemon/process.h"
-#include "daemon/work.h"
+#include "daemon/base/loop_make.h"
+#include "daemon/base/process.h"
+#include "daemon/compute/work.h"
 
 #include <sched.h>
 #include <signal.h>

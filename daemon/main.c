@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* rilld: streaming audio inference over a Unix socket. Start reading in loop.c. */
-#include "daemon/check.h"
+#include "daemon/models/check.h"
 #include "daemon/conf_check.h"
 #include "daemon/daemon.h"
-#include "daemon/load.h"
+#include "daemon/models/load.h"
 
 #include <errno.h>
 #include <fcntl.h>

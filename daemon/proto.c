@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/daemon.h"
-#include "daemon/wire.h"
+#include "daemon/net/wire.h"
 
 #include <errno.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* builtin.h - models that are part of the library; the list is made at build time by embed.c. */
-#ifndef MODELS_BUILTIN_H
-#define MODELS_BUILTIN_H
+#ifndef RILL_MODELS_BUILTIN_H
+#define RILL_MODELS_BUILTIN_H
 #include "models/folder.h"
 
 struct builtin {

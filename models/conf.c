@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/conf.h"
-#include "models/sinks/sink.h"
+#include "sinks/sink.h"
 
 #include <errno.h>
 #include <ini.h>

@@ -10,11 +10,11 @@
  *                           read (docs/sinks.md)
  *   [vad]                   threshold, release, hangover_ms
  *   [weights.FILE]          url, sha256, bytes, from */
-#ifndef MODELS_CONF_H
-#define MODELS_CONF_H
+#ifndef RILL_MODELS_CONF_H
+#define RILL_MODELS_CONF_H
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
-#include "engine/model.h"
+#include "lib/model.h"
 
 #include <stdbool.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* folder.h - the files of one model, read from beneath its folder and nowhere else. */
-#ifndef MODELS_FOLDER_H
-#define MODELS_FOLDER_H
+#ifndef RILL_MODELS_FOLDER_H
+#define RILL_MODELS_FOLDER_H
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
 

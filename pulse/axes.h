@@ -5,8 +5,8 @@
  * it treats every index apart. Where time is one of the others it goes where `map` says; where it
  * is one of its own, or where more than a map is needed, `rule` streams it. An op with neither does
  * not stream. */
-#ifndef PULSE_AXES_H
-#define PULSE_AXES_H
+#ifndef RILL_PULSE_AXES_H
+#define RILL_PULSE_AXES_H
 #include "pulse/pulser.h"
 
 enum axis_class {

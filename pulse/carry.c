@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/carry.h"
-#include "pulse/clock_ops.h"
+#include "engine/ops/clock.h"
 
 bool pulser_wire_used(const struct pulser *p, uint32_t w)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* carry.h - values that a node carries from run to run, with what they start from. */
-#ifndef PULSE_CARRY_H
-#define PULSE_CARRY_H
+#ifndef RILL_PULSE_CARRY_H
+#define RILL_PULSE_CARRY_H
 #include "pulse/pulser.h"
 
 struct carried {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Flows: delays, histories, masks, padding and windows of a streaming wire. */
-#include "pulse/clock_ops.h"
+#include "engine/ops/clock.h"
 #include "pulse/ints.h"
 #include "pulse/pulser.h"
 

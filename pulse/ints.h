@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* ints.h - arithmetic on frame counts, and lists of integers that may be short. */
-#ifndef PULSE_INTS_H
-#define PULSE_INTS_H
-#include "engine/op.h"
-#include "pulse/ratio.h"
+#ifndef RILL_PULSE_INTS_H
+#define RILL_PULSE_INTS_H
+#include "engine/graph/op.h"
+#include "engine/base/ratio.h"
 
 static inline int64_t larger(int64_t a, int64_t b)
 {

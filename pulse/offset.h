@@ -12,10 +12,10 @@
  *
  * A pad that is an op lays its wire before the windows behind it are looked at, whoever takes it
  * into them: what is merged with what says nothing about where frames lie. */
-#ifndef PULSE_OFFSET_H
-#define PULSE_OFFSET_H
+#ifndef RILL_PULSE_OFFSET_H
+#define RILL_PULSE_OFFSET_H
 #include "engine/base/dim.h"
-#include "pulse/ratio.h"
+#include "engine/base/ratio.h"
 
 struct offset_anchor {
     const struct dim *length; /* NULL: none */

@@ -5,9 +5,9 @@
  * the frames it ever carries, the first `delay` come before frame 0 of the whole-sequence run, and
  * the whole-sequence run has `length` of them. What must survive from run to run is a state of the
  * graph. */
-#ifndef PULSE_PGRAPH_H
-#define PULSE_PGRAPH_H
-#include "engine/graph.h"
+#ifndef RILL_PULSE_PGRAPH_H
+#define RILL_PULSE_PGRAPH_H
+#include "engine/graph/graph.h"
 #include "pulse/offset.h"
 
 #define LENGTHS_MAX 63
@@ -48,7 +48,7 @@ struct pgraph {
     const struct dim *symbol; /* NULL: nothing streams, one run is the whole graph */
     int64_t pulse;            /* input frames per run */
     int64_t tries;            /* pulses that were too short or no multiple of a stride */
-    bool has_clock;           /* the last input of g is the clock (pulse/clock_ops.h) */
+    bool has_clock;           /* the last input of g is the clock (engine/ops/clock.h) */
     const struct dim *lengths[LENGTHS_MAX]; /* of the clock's places 1.. */
     uint32_t n_lengths;
     struct pulsed_wire *trace; /* one per wire of the typed graph, for checks and reports */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/positions.h"
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 #include <math.h>
 #include <stdio.h>

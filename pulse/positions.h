@@ -4,9 +4,9 @@
  * A mask made of ranges, comparisons and logic depends on no data: element [.., i, .., j, ..] is an
  * expression of its coordinates. Wires of that kind over two time axes never exist in a pulsed
  * graph; who uses them makes the part that a run needs (pulse/rules_attention.c). */
-#ifndef PULSE_POSITIONS_H
-#define PULSE_POSITIONS_H
-#include "engine/graph.h"
+#ifndef RILL_PULSE_POSITIONS_H
+#define RILL_PULSE_POSITIONS_H
+#include "engine/graph/graph.h"
 
 /* An integer or boolean element is e; a float one (pair) is `one` where e is 1 and `zero` where e
  * is 0. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* pulser.h - what a streaming rule sees and may do. */
-#ifndef PULSE_PULSER_H
-#define PULSE_PULSER_H
-#include "engine/op.h"
+#ifndef RILL_PULSE_PULSER_H
+#define RILL_PULSE_PULSER_H
+#include "engine/graph/op.h"
 #include "pulse/pgraph.h"
 
 struct positions;

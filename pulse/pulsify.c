@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "pulse/clock_ops.h"
+#include "engine/ops/clock.h"
 #include "pulse/ints.h"
 #include "pulse/positions.h"
 #include "pulse/pulser.h"

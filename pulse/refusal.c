@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/refusal.h"
-#include "engine/prune.h"
+#include "engine/graph/prune.h"
 #include "pulse/axes.h"
 #include "pulse/rules.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rules.h - the streaming rules that have state or move the time axis. */
-#ifndef PULSE_RULES_H
-#define PULSE_RULES_H
+#ifndef RILL_PULSE_RULES_H
+#define RILL_PULSE_RULES_H
 #include "pulse/pulser.h"
 
 pulse_rule rule_average_pool, rule_cell, rule_concat, rule_conv, rule_conv_transpose, rule_cumsum,

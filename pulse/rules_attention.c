@@ -5,7 +5,7 @@
  * before the chunk to `right` frames behind it become [.., pulse, left + pulse + right] per run:
  * the keys are a history, the queries wait for the keys behind them. A run holds whole chunks.
  * Column c of a run stands for the key c - left frames from the run's first query. */
-#include "pulse/clock_ops.h"
+#include "engine/ops/clock.h"
 #include "pulse/positions.h"
 #include "pulse/rules.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules of ops that add frames at the ends of the time axis: Pad, Concat. */
-#include "pulse/clock_ops.h"
+#include "engine/ops/clock.h"
 #include "pulse/rules.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules of ops whose output frames overlap: OverlapAdd, ConvTranspose. What later frames still add
  * to is a state. */
-#include "pulse/clock_ops.h"
+#include "engine/ops/clock.h"
 #include "pulse/rules.h"
 
 #include <string.h>

@@ -3,7 +3,7 @@
  * sequence are skipped. With time merged into the batch (a cell over frequency) every frame is a
  * sequence of its own and nothing is carried over. */
 #include "pulse/carry.h"
-#include "pulse/clock_ops.h"
+#include "engine/ops/clock.h"
 #include "pulse/rules.h"
 
 #include <stdio.h>

@@ -6,9 +6,9 @@
  * another axis it runs anew over each frame: its slices, states and captures stream themselves, and
  * histories made in the body become one more scanned input and output, a place for every
  * iteration. */
-#include "engine/control.h"
+#include "engine/graph/control.h"
 #include "pulse/carry.h"
-#include "pulse/clock_ops.h"
+#include "engine/ops/clock.h"
 #include "pulse/rules.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules of ops that make a time axis out of nothing that streams: ConstantOfShape, Expand, Tile,
  * Range, Slice of a table; and of Expand and Tile where time comes in already. */
-#include "pulse/clock_ops.h"
+#include "engine/ops/clock.h"
 #include "pulse/rules.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules of ops that see a window of the time axis: Conv, pooling, Slice, Frame, STFT. */
 #include "engine/ops/window.h"
-#include "pulse/clock_ops.h"
+#include "engine/ops/clock.h"
 #include "pulse/ints.h"
 #include "pulse/rules.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rill check: what a model gives pulse by pulse is what it gives at once. */
-#include "pulse/law.h"
-#include "pulse/plan_internal.h"
+#include "check/law.h"
+#include "lib/plan_internal.h"
 #include "tools/audio.h"
 #include "tools/check_events.h"
 #include "tools/open.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/conformance_case.h"
-#include "engine/interp.h"
-#include "engine/plan.h"
-#include "engine/thread.h"
-#include "engine/typed.h"
+#include "engine/typing/interp.h"
+#include "engine/plan/plan.h"
+#include "engine/base/thread.h"
+#include "engine/typing/typed.h"
 #include "models/onnx/reader.h"
 
 #include <inttypes.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/drift.h"
-#include "engine/check_bodies.h"
-#include "engine/control.h"
-#include "engine/inline_scan.h"
-#include "engine/model.h"
-#include "engine/plan.h"
-#include "engine/prune.h"
+#include "engine/graph/bodies.h"
+#include "engine/graph/control.h"
+#include "engine/rewrite/settle/inline_scan.h"
+#include "lib/model.h"
+#include "engine/plan/plan.h"
+#include "engine/graph/prune.h"
 #include "pulse/pgraph.h"
 
 #include <stdio.h>

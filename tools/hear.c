@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/hear.h"
 #include "engine/base/err.h"
-#include "engine/model.h"
+#include "lib/model.h"
 
 #include <stdio.h>
 #include <stdlib.h>

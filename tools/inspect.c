@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* rill inspect: what a model is at each stage. */
-#include "engine/dump.h"
-#include "engine/op.h"
-#include "engine/planfile/planfile.h"
-#include "pulse/plan_internal.h"
+#include "check/dump.h"
+#include "engine/graph/op.h"
+#include "engine/plan/file/planfile.h"
+#include "lib/plan_internal.h"
 #include "tools/drift.h"
 #include "tools/inspect_axes.h"
 #include "tools/inspect_latency.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/inspect_axes.h"
-#include "engine/op.h"
+#include "engine/graph/op.h"
 #include "pulse/axes.h"
-#include "pulse/plan_internal.h"
+#include "lib/plan_internal.h"
 #include "tools/tool.h"
 
 #include <stdio.h>

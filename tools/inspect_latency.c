@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/inspect_latency.h"
-#include "pulse/cost.h"
-#include "pulse/latency.h"
-#include "engine/subst.h"
+#include "engine/plan/cost.h"
+#include "check/latency.h"
+#include "engine/graph/subst.h"
 
 #include <stdio.h>
 

@@ -3,7 +3,7 @@
  * multiplies. */
 #ifndef TOOLS_INSPECT_LATENCY_H
 #define TOOLS_INSPECT_LATENCY_H
-#include "pulse/plan_internal.h"
+#include "lib/plan_internal.h"
 
 #include <jansson.h>
 

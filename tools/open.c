@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/open.h"
 #include "engine/base/err.h"
-#include "engine/model.h"
+#include "lib/model.h"
 #include "tools/library.h"
 
 #include <stdio.h>

@@ -3,7 +3,7 @@
  * declarations. */
 #ifndef TOOLS_OPEN_H
 #define TOOLS_OPEN_H
-#include "tools/step_model.h"
+#include "check/step_model.h"
 #include "tools/tool.h"
 
 struct open_opts {

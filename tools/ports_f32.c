@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/ports_f32.h"
-#include "engine/op.h"
-#include "models/transform.h"
+#include "engine/graph/op.h"
+#include "lib/transform.h"
 
 #include <string.h>
 

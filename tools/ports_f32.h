@@ -2,7 +2,7 @@
 /* ports_f32.h - streams carry f32: ports of other types get a Cast. */
 #ifndef TOOLS_PORTS_F32_H
 #define TOOLS_PORTS_F32_H
-#include "engine/model.h"
+#include "lib/model.h"
 
 /* What is left of a whole number when it became f32, as an output of its own: this behind the
  * port's name. Both together are exact below 2^48. */

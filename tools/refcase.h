@@ -3,7 +3,7 @@
  * than f32 are held as f32 and, of whole numbers, what is left of each. */
 #ifndef TOOLS_REFCASE_H
 #define TOOLS_REFCASE_H
-#include "tools/step_model.h"
+#include "check/step_model.h"
 
 #include <jansson.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/stages.h"
-#include "engine/dump.h"
-#include "models/transform.h"
+#include "check/dump.h"
+#include "lib/transform.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rill verify: a model against a stored reference run. */
-#include "engine/interp.h"
+#include "engine/typing/interp.h"
 #include "tools/audio.h"
 #include "tools/library.h"
 #include "tools/open.h"

@@ -3,8 +3,8 @@
  *
  * Nothing in an arena is freed alone, so a builder may return early from any
  * line: its caller drops the arena. */
-#ifndef ENGINE_BASE_ARENA_H
-#define ENGINE_BASE_ARENA_H
+#ifndef RILL_ENGINE_BASE_ARENA_H
+#define RILL_ENGINE_BASE_ARENA_H
 #include <stdbool.h>
 #include <stddef.h>
 

@@ -2,8 +2,8 @@
 /* bytes.h - a whole file in memory.
  *
  * The file is read, not mapped: one that shrinks afterwards cannot take the process with it. */
-#ifndef ENGINE_BASE_BYTES_H
-#define ENGINE_BASE_BYTES_H
+#ifndef RILL_ENGINE_BASE_BYTES_H
+#define RILL_ENGINE_BASE_BYTES_H
 #include "engine/base/err.h"
 
 struct bytes {

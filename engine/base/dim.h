@@ -10,8 +10,8 @@
  * once, and the maker returns a poison value that every maker passes on; callers check
  * dims_status() once per node, not per expression. Not thread-safe: a scope belongs to one stage
  * under construction. */
-#ifndef ENGINE_BASE_DIM_H
-#define ENGINE_BASE_DIM_H
+#ifndef RILL_ENGINE_BASE_DIM_H
+#define RILL_ENGINE_BASE_DIM_H
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
 

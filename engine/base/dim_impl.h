@@ -5,8 +5,8 @@
  * nor a sum; terms are sorted and differ. A product has two factors or more. min, max and broadcast
  * are flat and sorted. The order is by structure, so that it does not depend on who was made
  * first. */
-#ifndef ENGINE_BASE_DIM_IMPL_H
-#define ENGINE_BASE_DIM_IMPL_H
+#ifndef RILL_ENGINE_BASE_DIM_IMPL_H
+#define RILL_ENGINE_BASE_DIM_IMPL_H
 #include "engine/base/dim.h"
 
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* err.h - one failure, described once, where it happened. */
-#ifndef ENGINE_BASE_ERR_H
-#define ENGINE_BASE_ERR_H
+#ifndef RILL_ENGINE_BASE_ERR_H
+#define RILL_ENGINE_BASE_ERR_H
 #include "rill.h"
 
 /* Returns s, so that a check and its report are one statement. e may be NULL. */

@@ -4,8 +4,8 @@
  * A word is bare (letters, digits and _ . / + -) or in double or single quotes, where a backslash
  * stands before a quote, another backslash, or n for a new line. Dashes in the name and in bare
  * keys count as underscores. */
-#ifndef ENGINE_BASE_SPEC_H
-#define ENGINE_BASE_SPEC_H
+#ifndef RILL_ENGINE_BASE_SPEC_H
+#define RILL_ENGINE_BASE_SPEC_H
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* binary.c - arithmetic, bitwise and logical ops of two or more inputs with broadcasting. Integers
  * wrap; a division by zero gives 0. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 
 #include <math.h>

@@ -2,7 +2,7 @@
 /* cast.c - conversion of element types. Floats to integers truncate and saturate (NaN is 0);
  * integers to narrower integers keep the low bits; anything to bool is "not zero"; floats round to
  * nearest even. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 
 #include <math.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* chain.h - Chain: an element-wise program over tensors of one number of elements. Made by passes
  * only. */
-#ifndef ENGINE_OPS_CHAIN_H
-#define ENGINE_OPS_CHAIN_H
-#include "engine/op.h"
+#ifndef RILL_ENGINE_OPS_CHAIN_H
+#define RILL_ENGINE_OPS_CHAIN_H
+#include "engine/graph/op.h"
 
 #define CHAIN_PORTS_MAX 16 /* inputs, and outputs */
 

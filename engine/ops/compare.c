@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* compare.c - comparisons, selection and clipping. A comparison with NaN is false. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolution over one to three axes. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/conv_rows.h"
 
 struct conv_attr {

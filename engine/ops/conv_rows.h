@@ -7,8 +7,8 @@
  *
  * A transposed convolution of stride s on the last axis is s convolutions (phases), each with its
  * own taps and every s-th place of the output. */
-#ifndef ENGINE_OPS_CONV_ROWS_H
-#define ENGINE_OPS_CONV_ROWS_H
+#ifndef RILL_ENGINE_OPS_CONV_ROWS_H
+#define RILL_ENGINE_OPS_CONV_ROWS_H
 #include "engine/ops/then.h"
 #include "engine/ops/window.h"
 

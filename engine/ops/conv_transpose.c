@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Transposed convolution over one to three axes. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/conv_rows.h"
 
 struct deconv_attr {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cumsum.c - running sums along an axis, in index order (or backwards). */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 
 struct cumsum_attr {

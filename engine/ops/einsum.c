@@ -3,7 +3,7 @@
  * in which they appear. Two f32 inputs with one summed label that lies in a row go through the
  * packed product, which sums in the same order and to the same bits. */
 #include "engine/ops/einsum.h"
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 
 #include <math.h>
 #include <string.h>

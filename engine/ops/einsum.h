@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* einsum.h - where an Einsum sends the axes of its inputs. */
-#ifndef ENGINE_OPS_EINSUM_H
-#define ENGINE_OPS_EINSUM_H
-#include "engine/op.h"
+#ifndef RILL_ENGINE_OPS_EINSUM_H
+#define RILL_ENGINE_OPS_EINSUM_H
+#include "engine/graph/op.h"
 
 /* The axis of the output that has the label of that axis of input i; -1 where it is summed or is a
  * diagonal. ranks: of all inputs of the node. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* elem.h - what elementwise ops share: sets of types, collapsed broadcasting, half floats by
  * widening. */
-#ifndef ENGINE_OPS_ELEM_H
-#define ENGINE_OPS_ELEM_H
-#include "engine/op.h"
+#ifndef RILL_ENGINE_OPS_ELEM_H
+#define RILL_ENGINE_OPS_ELEM_H
+#include "engine/graph/op.h"
 
 /* Sets of element types, as bits. */
 enum {

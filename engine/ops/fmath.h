@@ -2,8 +2,8 @@
 /* fmath.h - transcendental functions of f32 computed in double and rounded once: own polynomials,
  * so that every machine gives the same bits. Errors are below 1e-15 relative, far inside half a
  * float step. */
-#ifndef ENGINE_OPS_FMATH_H
-#define ENGINE_OPS_FMATH_H
+#ifndef RILL_ENGINE_OPS_FMATH_H
+#define RILL_ENGINE_OPS_FMATH_H
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>

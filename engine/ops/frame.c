@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Framing and its inverse, as plain ops on whole sequences. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* many.h - one product over rows that many evaluations of a node contribute. */
-#ifndef ENGINE_OPS_MANY_H
-#define ENGINE_OPS_MANY_H
-#include "engine/op.h"
+#ifndef RILL_ENGINE_OPS_MANY_H
+#define RILL_ENGINE_OPS_MANY_H
+#include "engine/graph/op.h"
 
 #define MANY_ROWS_MAX 128
 #define MANY_ROWS_EACH 8 /* an evaluation with more rows reads the weights seldom enough alone */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Products. f32 goes through the packed kernel whether the second operand is a constant (packed
  * once) or not (packed into scratch), so the bits do not depend on it. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/many.h"
 #include "engine/ops/then.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Ops that move elements without looking at them. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/view.h"
 
 #include <string.h>

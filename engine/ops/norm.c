@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Normalisations. Means and variances are sums in a fixed order, in double but for blocks of a
  * LayerNormalization: the same on every machine. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 
 #include <math.h>
 #include <string.h>

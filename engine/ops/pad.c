@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/view.h"
 
 #include <string.h>

@@ -3,9 +3,9 @@
  *
  * What Transpose, Slice, Gather, Concat, Pad, ScatterND and their kind do with sizes known before
  * running is such a movement, and so is any chain of them. Made by passes only (engine/rewrite). */
-#ifndef ENGINE_OPS_PIECES_H
-#define ENGINE_OPS_PIECES_H
-#include "engine/op.h"
+#ifndef RILL_ENGINE_OPS_PIECES_H
+#define RILL_ENGINE_OPS_PIECES_H
+#include "engine/graph/op.h"
 
 #define PIECE_AXES 4
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Pooling over one to three axes. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/window.h"
 
 #include <math.h>

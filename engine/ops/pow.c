@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* pow.c - Pow, whose base and exponent may have different types; the result has the base's. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 #include "engine/ops/fmath.h"
 

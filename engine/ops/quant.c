@@ -2,7 +2,7 @@
 /* Floats to small integers and back: x = (q - zero) * scale. Rounding is to nearest even, results
  * saturate. */
 #include "engine/ops/elem.h"
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 
 #include <math.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 /* reduce.c - reductions over axes. The elements of one output are taken strictly in index order,
  * whatever the shape; lanes run along outputs. Half floats are reduced in f32, narrow integers in
  * 64 bits. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Resize: every output place is a place between input elements. The taps of each axis (indices and
  * weights) are worked out once in prepare; eval sums their products. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 
 #include <math.h>
 #include <string.h>

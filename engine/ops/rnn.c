@@ -2,7 +2,7 @@
 /* Recurrent cells over a sequence. The input projection of all steps is one product; each step
  * continues its chain with the recurrent product, so an output is one chain: bias, inputs in order,
  * states in order. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/many.h"
 #include "engine/ops/rnn.h"
 

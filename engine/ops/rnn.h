@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rnn.h - what the ways to run a recurrent cell share. */
-#ifndef ENGINE_OPS_RNN_H
-#define ENGINE_OPS_RNN_H
+#ifndef RILL_ENGINE_OPS_RNN_H
+#define RILL_ENGINE_OPS_RNN_H
 #include "engine/ops/rnn_act.h"
 #include "kernels/cell.h"
 

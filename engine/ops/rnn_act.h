@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* rnn_act.h - the activation functions of recurrent cells, by name. */
-#ifndef ENGINE_OPS_RNN_ACT_H
-#define ENGINE_OPS_RNN_ACT_H
-#include "engine/op.h"
+#ifndef RILL_ENGINE_OPS_RNN_ACT_H
+#define RILL_ENGINE_OPS_RNN_ACT_H
+#include "engine/graph/op.h"
 
 /* y may be x */
 struct rnn_act {

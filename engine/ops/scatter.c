@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Indexed writes into a copy. An index of the data is wrapped once if negative; one that is still
  * outside is a fault. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 
 #include <string.h>
 

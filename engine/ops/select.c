@@ -2,7 +2,7 @@
 /* Ops that pick elements by where they lie or by what they are. The sizes of NonZero's and
  * Compress's outputs depend on data, so that only the growable interpreter runs them on inputs that
  * are not known. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 
 #include <string.h>
 

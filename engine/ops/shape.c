@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Ops on shapes: views, and values made of sizes. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 #include "engine/ops/view.h"
 

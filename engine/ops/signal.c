@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Fourier transforms along an axis, windows, filter banks, and arithmetic on (real, imaginary)
  * pairs. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 #include "kernels/fft.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* softmax.c - Softmax, LogSoftmax and Hardmax along one axis. Sums run in index order. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 
 #include <math.h>

@@ -5,9 +5,9 @@
  * none): f32 of the output's shape (not PRELU), or one value per channel
  * ([1, C, 1, ..] or [C, 1, ..]; the channels of a product are its last axis), or a single value.
  * Each stage gives the bits of the op of its name. LeakyRelu is PRELU with its alpha. */
-#ifndef ENGINE_OPS_THEN_H
-#define ENGINE_OPS_THEN_H
-#include "engine/op.h"
+#ifndef RILL_ENGINE_OPS_THEN_H
+#define RILL_ENGINE_OPS_THEN_H
+#include "engine/graph/op.h"
 
 enum then_kind { THEN_ADD, THEN_MUL, THEN_PRELU, THEN_RELU, THEN_SIGMOID, THEN_TANH, THEN_KINDS };
 

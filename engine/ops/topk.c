@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* topk.c - the k largest or smallest elements along an axis, in order; of equals the lower index
  * comes first. NaN counts as larger than everything. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* unary.c - elementwise ops of one input. f32 goes through kernels and own code; f64 through the C
  * library; half floats through f32. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 #include "engine/ops/fmath.h"
 

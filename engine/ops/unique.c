@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Unique: slices of an axis (or elements) without repeats. Slices are compared through a sorted
  * list of their numbers. The size of its outputs depends on data. */
-#include "engine/ops.h"
+#include "engine/ops/ops.h"
 
 #include <string.h>
 

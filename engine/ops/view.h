@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* view.h - copies between two layouts of the same elements: transposes, slices, joins, tiles. */
-#ifndef ENGINE_OPS_VIEW_H
-#define ENGINE_OPS_VIEW_H
-#include "engine/tensor.h"
+#ifndef RILL_ENGINE_OPS_VIEW_H
+#define RILL_ENGINE_OPS_VIEW_H
+#include "engine/graph/tensor.h"
 
 struct view_copy {
     int rank; /* after merging what lies in a row on both sides */

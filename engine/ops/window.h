@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* window.h - the geometry that convolutions and pooling share. */
-#ifndef ENGINE_OPS_WINDOW_H
-#define ENGINE_OPS_WINDOW_H
-#include "engine/op.h"
+#ifndef RILL_ENGINE_OPS_WINDOW_H
+#define RILL_ENGINE_OPS_WINDOW_H
+#include "engine/graph/op.h"
 
 #define WINDOW_AXES_MAX 3
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/rewrite/passes.h"
-#include "engine/prune.h"
+#include "engine/graph/prune.h"
 #include "engine/rewrite/rewrite.h"
 
 struct pass {

@@ -6,9 +6,9 @@
  *               happens here, chosen from shapes alone, so that the whole sequence and every pulse
  *               see the same graph
  *   settle      on the pulsed graph of known sizes, just before the plan: every pass keeps bits */
-#ifndef ENGINE_REWRITE_PASSES_H
-#define ENGINE_REWRITE_PASSES_H
-#include "engine/graph.h"
+#ifndef RILL_ENGINE_REWRITE_PASSES_H
+#define RILL_ENGINE_REWRITE_PASSES_H
+#include "engine/graph/graph.h"
 
 #define PASSES_MAX 16
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* rewrite.h - the passes of engine/rewrite/passes.c, one graph at a time: bodies are walked there.
  * What is made lives in g's arena; ret may not be g. Dead nodes and wires are left for pruning. */
-#ifndef ENGINE_REWRITE_REWRITE_H
-#define ENGINE_REWRITE_REWRITE_H
-#include "engine/graph.h"
+#ifndef RILL_ENGINE_REWRITE_REWRITE_H
+#define RILL_ENGINE_REWRITE_REWRITE_H
+#include "engine/graph/graph.h"
 
 /* Chains of ops that only move elements (Transpose, Slice, Gather, Concat, Pad, ScatterND of
  * constant places...) become one Move for each tensor that anybody reads: what is between is gone.

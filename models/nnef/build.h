@@ -6,9 +6,9 @@
  *   value.c    values -> wires, numbers, lists; arguments of a call; nodes
  *   stdlib.c   the table of operators
  *   array.c, product.c, scan.c, import.c    operators that need more than a row */
-#ifndef MODELS_NNEF_BUILD_H
-#define MODELS_NNEF_BUILD_H
-#include "engine/op.h"
+#ifndef RILL_MODELS_NNEF_BUILD_H
+#define RILL_MODELS_NNEF_BUILD_H
+#include "engine/graph/op.h"
 #include "models/nnef/nnef.h"
 
 enum val_kind { VAL_NONE, VAL_INT, VAL_REAL, VAL_BOOL, VAL_TEXT, VAL_DIM, VAL_WIRE, VAL_LIST };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* dat.h - tensor files of NNEF: a header of 128 bytes, then the elements. */
-#ifndef MODELS_NNEF_DAT_H
-#define MODELS_NNEF_DAT_H
+#ifndef RILL_MODELS_NNEF_DAT_H
+#define RILL_MODELS_NNEF_DAT_H
 #include "engine/base/err.h"
-#include "engine/tensor.h"
+#include "engine/graph/tensor.h"
 
 /* Floats of 16, 32 and 64 bits become f32, integers i64, truth values bool. file is for
  * messages. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/transform.h"
+#include "engine/graph/transform.h"
 #include "models/nnef/build.h"
 
 #include <string.h>

@@ -16,7 +16,7 @@
  * rill_onnx: an ONNX network for a whole sequence, put into the graph as it stands. Tensors keep
  * their shapes on both sides; sizes that the file leaves open are those of what comes in. */
 #include "engine/base/bytes.h"
-#include "engine/control.h"
+#include "engine/graph/control.h"
 #include "models/nnef/import.h"
 
 #include <stdio.h>

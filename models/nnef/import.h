@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* import.h - the network of a call of rill_onnx or rill_onnx_scan: what the call says of it
  * (import_call.c), and the graph that is made of it (import.c). */
-#ifndef MODELS_NNEF_IMPORT_H
-#define MODELS_NNEF_IMPORT_H
-#include "engine/typed.h"
+#ifndef RILL_MODELS_NNEF_IMPORT_H
+#define RILL_MODELS_NNEF_IMPORT_H
+#include "engine/typing/typed.h"
 #include "models/nnef/build.h"
 
 #define PARTS_MAX 32

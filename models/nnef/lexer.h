@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* lexer.h - NNEF text as tokens with their place. The text need not end in a zero byte. */
-#ifndef MODELS_NNEF_LEXER_H
-#define MODELS_NNEF_LEXER_H
+#ifndef RILL_MODELS_NNEF_LEXER_H
+#define RILL_MODELS_NNEF_LEXER_H
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* nnef.h - NNEF text and the files beside it -> model graph. */
-#ifndef MODELS_NNEF_NNEF_H
-#define MODELS_NNEF_NNEF_H
-#include "engine/graph.h"
+#ifndef RILL_MODELS_NNEF_NNEF_H
+#define RILL_MODELS_NNEF_NNEF_H
+#include "engine/graph/graph.h"
 #include "models/folder.h"
 #include "models/nnef/parser.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* parser.h - NNEF text as a tree: a document, or a bare list of statements. Nothing is evaluated
  * here. */
-#ifndef MODELS_NNEF_PARSER_H
-#define MODELS_NNEF_PARSER_H
+#ifndef RILL_MODELS_NNEF_PARSER_H
+#define RILL_MODELS_NNEF_PARSER_H
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
 #include "models/nnef/lexer.h"

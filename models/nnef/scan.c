@@ -8,7 +8,7 @@
  * `full` take the slices in their order; parameters that are left and have a default keep it. A
  * state is (parameter, result, first value): the result of one frame is the parameter of the next.
  * Results that are no state come out stacked along axis 0, in their order. */
-#include "engine/control.h"
+#include "engine/graph/control.h"
 #include "models/nnef/build.h"
 
 #include <string.h>

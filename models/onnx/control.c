@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Ops with graphs inside: their bodies become closed graphs as engine/control.h lays them out. */
-#include "engine/control.h"
+/* Ops with graphs inside: their bodies become closed graphs as engine/graph/control.h lays them
+ * out. */
+#include "engine/graph/control.h"
 #include "models/onnx/internal.h"
 
 #include <string.h>

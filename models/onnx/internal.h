@@ -7,9 +7,9 @@
  *   names.c     the table of ops
  *   upgrade.c   brings old forms to the newest, compose.c writes ops as others
  *   tensor.c    tensors and their data, external.c where it lies in other files */
-#ifndef MODELS_ONNX_INTERNAL_H
-#define MODELS_ONNX_INTERNAL_H
-#include "engine/op.h"
+#ifndef RILL_MODELS_ONNX_INTERNAL_H
+#define RILL_MODELS_ONNX_INTERNAL_H
+#include "engine/graph/op.h"
 #include "models/onnx/onnx.pb-c.h"
 #include "models/onnx/reader.h"
 

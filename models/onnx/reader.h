@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* reader.h - an ONNX file becomes a model graph in the engine's canonical ops. */
-#ifndef MODELS_ONNX_READER_H
-#define MODELS_ONNX_READER_H
+#ifndef RILL_MODELS_ONNX_READER_H
+#define RILL_MODELS_ONNX_READER_H
 #include "engine/base/bytes.h"
-#include "engine/graph.h"
+#include "engine/graph/graph.h"
 
 /* What a file may cost before it is refused; 0 in a field takes the default. */
 struct onnx_limits {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* scan.h - looks over the wire format before anything is unpacked. */
-#ifndef MODELS_ONNX_SCAN_H
-#define MODELS_ONNX_SCAN_H
+#ifndef RILL_MODELS_ONNX_SCAN_H
+#define RILL_MODELS_ONNX_SCAN_H
 #include "engine/base/arena.h"
 #include "models/onnx/reader.h"
 

@@ -46,7 +46,7 @@ for c in $("$rill" --commands | cut -f 1); do
 done
 "$rilld" --help | grep -oE -- '--[a-z-]+' | sort -u >"$list"
 has rilld.8 "options of the daemon"
-grep -oE '^    X\([a-z]+, [a-z_0-9]+' "$root/daemon/conf.h" | sed 's/.*, //' >"$list"
+grep -oE '^    X\([a-z]+, [a-z_0-9]+' "$root/daemon/base/conf.h" | sed 's/.*, //' >"$list"
 has rilld.conf.5 "settings"
 sed -n '/keys\[\]/,/^};/s/^    { "\([a-z.]*\)", "\([a-z0-9_]*\)".*/\2/p' "$root/models/conf.c" >"$list"
 has model.conf.5 "keys"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who may have how much memory, what tapes keep when there is too little, and where limits are
  * found. No daemon. */
-#include "daemon/tape.h"
+#include "daemon/serve/tape.h"
 #include "tests/daemon/harness.h"
 
 #include <errno.h>

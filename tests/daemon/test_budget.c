@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Whom the loop works for, at costs of our own: no user has more than a slice of a turn, nor all
  * together; while live streams run nobody has more than a share of a tick. */
-#include "daemon/turns.h"
-#include "daemon/wire.h"
+#include "daemon/base/turns.h"
+#include "daemon/net/wire.h"
 #include "rilld.pb-c.h"
 #include "tests/daemon/harness.h"
 

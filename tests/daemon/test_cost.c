@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a stream is thought to cost, at times of our own: a rise is followed, one figure alone is
  * not, contention is no cost, and what is over is forgotten. */
-#include "daemon/cost.h"
+#include "daemon/base/cost.h"
 #include "tests/daemon/harness.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The answers over HTTP: what a request gets, whatever its bytes are, and a daemon that was passed
  * a listening socket. */
-#include "daemon/http.h"
+#include "daemon/net/http.h"
 #include "tests/daemon/harness.h"
 #include "tests/daemon/openmetrics.h"
 #include "tests/daemon/passed.h"

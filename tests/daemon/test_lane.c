@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a pulse waited for is counted from the arrival of its last sample, also where the next pulse
  * is there already. */
-#include "daemon/lane.h"
+#include "daemon/compute/lane.h"
 #include "tests/daemon/fake_rill.h"
 #include "tests/daemon/harness.h"
 

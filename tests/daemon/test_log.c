@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The log: fields of the journal, a journal that is not there, a client's flood, and a pipe that
  * nobody empties. */
-#include "daemon/log.h"
+#include "daemon/base/log.h"
 #include "tests/daemon/harness.h"
 
 #include <fcntl.h>

@@ -2,11 +2,11 @@
 /* The parts that need no daemon: ring, histogram, edges of speech, samples, resampler, lane. */
 #include "tests/daemon/harness.h"
 
-#include "daemon/hist.h"
-#include "daemon/lane.h"
-#include "daemon/pcm.h"
-#include "daemon/resample.h"
-#include "daemon/ring.h"
+#include "daemon/base/hist.h"
+#include "daemon/compute/lane.h"
+#include "daemon/compute/pcm.h"
+#include "daemon/compute/resample.h"
+#include "daemon/compute/ring.h"
 
 #include <malloc.h>
 #include <math.h>

@@ -2,8 +2,8 @@
 /* A live lane that the model does not run for now and then: sample for sample what comes out, and
  * what is told about it. The fake models halve what they hear, so that each sample says how much of
  * it came from the model; of real ones what goes past them is looked at, and what comes before. */
-#include "daemon/lane.h"
-#include "daemon/pcm.h"
+#include "daemon/compute/lane.h"
+#include "daemon/compute/pcm.h"
 #include "tests/daemon/guarded.h"
 #include "tests/daemon/harness.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* In which order a compute thread serves live lanes, and who runs together: rounds of a worker by
  * hand, with arrivals and costs in seconds, so that nothing depends on how fast the machine is. */
-#include "daemon/worker.h"
+#include "daemon/compute/worker.h"
 #include "tests/daemon/fake_rill.h"
 #include "tests/daemon/guarded.h"
 #include "tests/daemon/harness.h"

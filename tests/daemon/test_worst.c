@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The worst pulses: which are kept, and what a daemon tells of them and of the slowest steps. */
-#include "daemon/worst.h"
+#include "daemon/base/worst.h"
 #include "tests/daemon/harness.h"
 
 #include <time.h>

@@ -2,7 +2,7 @@
 /* build.h - a graph to be built, in an arena of its own; a repeatable source of numbers. */
 #ifndef TESTS_ENGINE_BUILD_H
 #define TESTS_ENGINE_BUILD_H
-#include "engine/graph.h"
+#include "engine/graph/graph.h"
 #include "tests/check.h"
 
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Arenas, element types, attribute tables, the graph checker, the layout of memory. */
-#include "engine/memplan.h"
-#include "engine/op.h"
+#include "engine/plan/memory.h"
+#include "engine/graph/op.h"
 #include "tests/check.h"
 
 #include <math.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Sizes of actual inputs give symbols their values, also in constants that hold sizes; those that
  * do not fit are refused by name. */
-#include "engine/bind.h"
-#include "engine/interp.h"
+#include "engine/graph/bind.h"
+#include "engine/typing/interp.h"
 
 #include <stdio.h>
 #include <stdlib.h>

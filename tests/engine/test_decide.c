@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Comparisons that are decided while typing, against every element of what they say at many
  * lengths. */
-#include "engine/interp.h"
-#include "engine/typed.h"
+#include "engine/typing/interp.h"
+#include "engine/typing/typed.h"
 
 #include <stdio.h>
 #include <string.h>

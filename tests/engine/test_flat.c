@@ -2,10 +2,10 @@
 /* Flat states that are cut up, shifted and put together anew: what rewriting makes of them, in
  * place where it may be, gives for two streams in turns what the graph gives whose states are
  * inputs and outputs. */
-#include "engine/interp.h"
+#include "engine/typing/interp.h"
 #include "engine/ops/pieces.h"
-#include "engine/plan.h"
-#include "engine/prune.h"
+#include "engine/plan/plan.h"
+#include "engine/graph/prune.h"
 #include "engine/rewrite/passes.h"
 #include "engine/rewrite/rewrite.h"
 #include "tests/engine/build.h"

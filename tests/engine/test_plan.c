@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* A plan gives what the interpreter gives, bit for bit, on random graphs; its memory never
  * overlaps; states move together. */
-#include "engine/control.h"
-#include "engine/inline_scan.h"
-#include "engine/interp.h"
-#include "engine/plan.h"
-#include "engine/prune.h"
+#include "engine/graph/control.h"
+#include "engine/rewrite/settle/inline_scan.h"
+#include "engine/typing/interp.h"
+#include "engine/plan/plan.h"
+#include "engine/graph/prune.h"
 #include "engine/rewrite/rewrite.h"
-#include "engine/typed.h"
+#include "engine/typing/typed.h"
 #include "tests/engine/build.h"
 
 #include <stdio.h>

@@ -4,10 +4,10 @@
  * are for. */
 #include "engine/ops/chain.h"
 #include "engine/ops/pieces.h"
-#include "engine/plan.h"
-#include "engine/prune.h"
+#include "engine/plan/plan.h"
+#include "engine/graph/prune.h"
 #include "engine/rewrite/passes.h"
-#include "engine/rewrite/pieces.h"
+#include "engine/rewrite/settle/pieces.h"
 #include "engine/rewrite/rewrite.h"
 #include "tests/engine/build.h"
 

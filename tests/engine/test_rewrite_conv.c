@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Passes around convolutions: Fourier transforms among them are recognised and give the same
  * numbers; ops behind them become their stages and give the same bits. */
-#include "engine/interp.h"
+#include "engine/typing/interp.h"
 #include "engine/ops/then.h"
-#include "engine/plan.h"
+#include "engine/plan/plan.h"
 #include "engine/rewrite/rewrite.h"
 #include "kernels/fft.h"
 #include "tests/engine/build.h"

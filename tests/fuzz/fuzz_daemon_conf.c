@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as rilld.conf: settings within their limits, or words with a line; what was read is
  * read again the same. */
-#include "daemon/conf.h"
+#include "daemon/base/conf.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as a request for figures: one decision at some byte, which more bytes do not change;
  * its answer has a head. */
-#include "daemon/http.h"
+#include "daemon/net/http.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdlib.h>

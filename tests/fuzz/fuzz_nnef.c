@@ -2,7 +2,7 @@
 /* Any bytes as NNEF text: read, then typed. One entry point for libFuzzer and for the regression
  * below, which mutates good texts in a fixed order. Tensor files take the same way when the bytes
  * begin like one. */
-#include "engine/typed.h"
+#include "engine/typing/typed.h"
 #include "models/nnef/dat.h"
 #include "models/nnef/nnef.h"
 #include "tests/fuzz/fuzz.h"

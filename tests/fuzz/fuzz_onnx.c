@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as an ONNX file: read, then typed. One entry point for libFuzzer and for the regression
  * below, which mutates valid files in a fixed order. */
-#include "engine/typed.h"
+#include "engine/typing/typed.h"
 #include "models/onnx/reader.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/models/sample.h"

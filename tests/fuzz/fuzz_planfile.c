@@ -3,9 +3,9 @@
  * planned, run for a few pulses. One entry point for libFuzzer and for the regression below, which
  * compiles some models and mutates their files in a fixed order. `fuzz_planfile --seeds FOLDER`
  * writes those files, for libFuzzer to start from. */
-#include "engine/control.h"
-#include "engine/planfile/model.h"
-#include "pulse/plan_internal.h"
+#include "engine/graph/control.h"
+#include "lib/model_file.h"
+#include "lib/plan_internal.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/sinks/tones.h"
 

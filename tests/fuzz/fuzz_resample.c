@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any rates and any sizes of pushes: the same bits as in one push, as many as announced at most,
  * and finite. */
-#include "daemon/resample.h"
+#include "daemon/compute/resample.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <math.h>

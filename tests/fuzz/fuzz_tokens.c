@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Any bytes as a file of tokens, and then words made of any tokens. One entry point for libFuzzer
  * and for the regression. */
-#include "models/sinks/text.h"
+#include "sinks/text.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdint.h>

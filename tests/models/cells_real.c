@@ -2,9 +2,9 @@
 /* Published files that write their LSTM cells in primitive ops: each is found and becomes one node,
  * and a stream of it gives what is stored of the file. Without the shared folder they are
  * skipped. */
-#include "engine/model.h"
+#include "lib/model.h"
 #include "tests/models/models_test.h"
-#include "tools/step_model.h"
+#include "check/step_model.h"
 
 struct file {
     const char *path, *shapes[3], *constant, *state; /* what the file leaves open */

@@ -3,8 +3,8 @@
  * whole-sequence graph of that topology with the same weights. The whole run and the stream give
  * what is stored of the published form. */
 #include "models/onnx/reader.h"
-#include "models/typing.h"
-#include "pulse/law.h"
+#include "lib/typing.h"
+#include "check/law.h"
 #include "tests/models/models_test.h"
 
 #define BINS 257

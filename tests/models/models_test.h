@@ -3,8 +3,8 @@
  * folder. */
 #ifndef TESTS_MODELS_MODELS_TEST_H
 #define TESTS_MODELS_MODELS_TEST_H
-#include "engine/interp.h"
-#include "engine/model.h"
+#include "engine/typing/interp.h"
+#include "lib/model.h"
 #include "tests/check.h"
 
 #include <ftw.h>

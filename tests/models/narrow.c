@@ -5,7 +5,7 @@
 #include "tests/models/models_test.h"
 #include "tests/models/sample.h"
 
-#include "pulse/plan_internal.h"
+#include "lib/plan_internal.h"
 
 #define INPUTS 9
 #define HIDDEN 72

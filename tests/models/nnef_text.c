@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* NNEF text: what it computes, and what it says where it is wrong. */
-#include "engine/interp.h"
-#include "engine/typed.h"
+#include "engine/typing/interp.h"
+#include "engine/typing/typed.h"
 #include "models/nnef/nnef.h"
 #include "tests/check.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Real files fold to what a person would write: shape arithmetic, guards and repacked weights are
  * gone. */
-#include "engine/op.h"
-#include "engine/typed.h"
+#include "engine/graph/op.h"
+#include "engine/typing/typed.h"
 #include "models/onnx/reader.h"
 #include "tests/check.h"
 

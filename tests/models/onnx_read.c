@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Good files: every encoding, old forms of ops, names, bodies. What is read is run and compared. */
-#include "engine/interp.h"
+#include "engine/typing/interp.h"
 #include "models/onnx/reader.h"
 #include "tests/check.h"
 #include "tests/models/sample.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* What transforms, pairs of symbols and assertions make of a model, and how wrong ones are
  * refused. */
-#include "engine/check_bodies.h"
-#include "engine/transform.h"
+#include "engine/graph/bodies.h"
+#include "engine/graph/transform.h"
 #include "tests/models/models_test.h"
 #include "tests/models/sample.h"
 

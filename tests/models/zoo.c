@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Whole-sequence nets of known shapes: each streams, obeys the law at several pulses, is as late as
  * its shape says and gives what ONNX Runtime gave for the whole sequence. */
-#include "engine/check_bodies.h"
-#include "engine/model.h"
-#include "pulse/law.h"
-#include "pulse/plan_internal.h"
+#include "engine/graph/bodies.h"
+#include "lib/model.h"
+#include "check/law.h"
+#include "lib/plan_internal.h"
 #include "tests/check.h"
 
 #include <stdio.h>

@@ -13,7 +13,7 @@
  * test made lives until ops_end. */
 #ifndef TESTS_OPS_OPS_TEST_H
 #define TESTS_OPS_OPS_TEST_H
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Arithmetic on symbolic sizes: what folding of shape computations relies on. */
-#include "engine/interp.h"
+#include "engine/typing/interp.h"
 #include "tests/ops/ops_test.h"
 
 /* A vector of size expressions given as text. */

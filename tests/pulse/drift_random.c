@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/pulse/drift_random.h"
-#include "engine/control.h"
+#include "engine/graph/control.h"
 
 #include <string.h>
 

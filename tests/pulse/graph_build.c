@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/pulse/graph_build.h"
-#include "engine/control.h"
+#include "engine/graph/control.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -12,7 +12,7 @@
  * Errors are sticky: the first one is kept in b->err, and later calls give WIRE_NONE. */
 #ifndef TESTS_PULSE_GRAPH_BUILD_H
 #define TESTS_PULSE_GRAPH_BUILD_H
-#include "engine/op.h"
+#include "engine/graph/op.h"
 
 #define GB_TIME (-1) /* as a dimension: time; -k: k times time */
 

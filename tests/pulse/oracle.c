@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/pulse/oracle.h"
-#include "engine/interp.h"
-#include "engine/typed.h"
+#include "engine/typing/interp.h"
+#include "engine/typing/typed.h"
 
 #include <math.h>
 #include <stdarg.h>

@@ -7,7 +7,7 @@
  * NaN is one value. */
 #ifndef TESTS_PULSE_ORACLE_H
 #define TESTS_PULSE_ORACLE_H
-#include "pulse/stream_internal.h"
+#include "lib/stream_internal.h"
 #include "tests/pulse/graph_build.h"
 
 struct oracle {

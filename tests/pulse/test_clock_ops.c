@@ -2,7 +2,7 @@
 /* Ops that read the clock, whose numbers a compiled file may name as it likes: they refuse, or run
  * and stay within their memory. Their source is built into this program with a trap on every signed
  * overflow. */
-#include "pulse/clock_ops.h"
+#include "engine/ops/clock.h"
 #include "tests/ops/ops_test.h"
 
 #define TRIALS 60000

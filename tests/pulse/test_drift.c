@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The checker of bodies: a fact changed by hand in any slot of a Scan, Loop or If is found and
  * named with both facts; typed graphs, also random nested ones, have nothing to find. */
-#include "engine/check_bodies.h"
-#include "engine/control.h"
-#include "engine/typed.h"
+#include "engine/graph/bodies.h"
+#include "engine/graph/control.h"
+#include "engine/typing/typed.h"
 #include "tests/pulse/drift_random.h"
 #include "tests/pulse/oracle.h"
 

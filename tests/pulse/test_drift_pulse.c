@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Bodies after pulsing: a dual-path net of more than a hundred Scans has no drift after any pass,
  * and the checker sees the Scans drift when their bodies keep the symbol of time. */
-#include "engine/check_bodies.h"
-#include "engine/control.h"
-#include "engine/inline_scan.h"
-#include "engine/plan.h"
-#include "engine/prune.h"
-#include "engine/typed.h"
+#include "engine/graph/bodies.h"
+#include "engine/graph/control.h"
+#include "engine/rewrite/settle/inline_scan.h"
+#include "engine/plan/plan.h"
+#include "engine/graph/prune.h"
+#include "engine/typing/typed.h"
 #include "tests/pulse/drift_random.h"
 #include "tests/pulse/oracle.h"
 

@@ -2,11 +2,11 @@
 /* Fused GRU, LSTM and RNN against the same cells written as Scans over primitive ops: the same
  * bits, whole and streamed. The generic form has the fused one's order of sums: one product over
  * inputs and states that starts from the bias. */
-#include "engine/interp.h"
-#include "engine/plan.h"
-#include "engine/prune.h"
+#include "engine/typing/interp.h"
+#include "engine/plan/plan.h"
+#include "engine/graph/prune.h"
 #include "engine/rewrite/passes.h"
-#include "engine/typed.h"
+#include "engine/typing/typed.h"
 #include "tests/pulse/oracle.h"
 
 #include <stdio.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What leaves the body of a Scan: which products stay inside, and that no bit changes, before and
  * after pulsing. */
-#include "engine/check_bodies.h"
+#include "engine/graph/bodies.h"
 #include "engine/rewrite/passes.h"
 #include "engine/rewrite/rewrite.h"
-#include "engine/prune.h"
+#include "engine/graph/prune.h"
 #include "tests/pulse/oracle.h"
 #include "tests/pulse/scan_cells.h"
 

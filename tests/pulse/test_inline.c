@@ -2,9 +2,9 @@
 /* Which Scans of one iteration are replaced by their bodies, decided on the graph: nets whose
  * states the caller carries are, nets whose last states nobody sees are not, unless a stream owns
  * the states. */
-#include "engine/control.h"
-#include "engine/inline_scan.h"
-#include "engine/interp.h"
+#include "engine/graph/control.h"
+#include "engine/rewrite/settle/inline_scan.h"
+#include "engine/typing/interp.h"
 #include "tests/pulse/oracle.h"
 #include "tests/pulse/scan_cells.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Graphs of other people's habits: each obeys the law, or is refused by words. */
-#include "pulse/law.h"
+#include "check/law.h"
 #include "tests/pulse/oracle.h"
 
 #include <stdio.h>

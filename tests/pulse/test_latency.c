@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What makes an output late is named op by op, and products are counted. */
-#include "pulse/cost.h"
-#include "pulse/latency.h"
+#include "engine/plan/cost.h"
+#include "check/latency.h"
 #include "tests/pulse/oracle.h"
 
 #include <stdlib.h>

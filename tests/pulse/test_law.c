@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The check sees what it is there to see: broken pulsed graphs, and names the first node that
  * differs. */
-#include "pulse/law.h"
+#include "check/law.h"
 #include "tests/pulse/oracle.h"
 
 #include <string.h>

@@ -2,10 +2,10 @@
 /* Cells with weights of 16 bits: a stream gives the bits of the whole sequence at every pulse and
  * cut, whether their inputs are summed with the states or in a product of their own; they are taken
  * where they pay, and nowhere else. */
-#include "engine/interp.h"
+#include "engine/typing/interp.h"
 #include "engine/ops/rnn.h"
 #include "engine/rewrite/passes.h"
-#include "engine/typed.h"
+#include "engine/typing/typed.h"
 #include "tests/pulse/oracle.h"
 
 #include <math.h>

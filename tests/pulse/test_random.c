@@ -7,7 +7,7 @@
  *   RILL_DIGEST=1: a hash of what each chain gave, the same on every machine
  *   RILL_GRAPH='2: conv k=3; slice from=1' RILL_PULSE=4 RILL_LENGTH=9 [RILL_TAPS=..]
  *       [RILL_ASSERT='S>=1'] test_pulse_random */
-#include "pulse/law.h"
+#include "check/law.h"
 #include "tests/pulse/oracle.h"
 #include "tests/pulse/steps.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Patterns that passes turn into one op: found where they are, left alone where they only look like
  * it, and what comes out stays within 1e-5 of what was written, whole and streamed. */
-#include "engine/check_bodies.h"
-#include "engine/prune.h"
+#include "engine/graph/bodies.h"
+#include "engine/graph/prune.h"
 #include "engine/rewrite/rewrite.h"
 #include "tests/pulse/oracle.h"
 #include "tests/pulse/scan_cells.h"

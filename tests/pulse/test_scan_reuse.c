@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Loops whose pointers move against loops that look everything up in every iteration, and both
  * against the interpreter: the same bits. With --bench what each costs. */
-#include "engine/interp.h"
-#include "engine/plan.h"
-#include "engine/prune.h"
+#include "engine/typing/interp.h"
+#include "engine/plan/plan.h"
+#include "engine/graph/prune.h"
 #include "engine/rewrite/passes.h"
 #include "engine/rewrite/rewrite.h"
-#include "engine/typed.h"
+#include "engine/typing/typed.h"
 #include "tests/pulse/oracle.h"
 #include "tests/pulse/scan_cells.h"
 

@@ -3,7 +3,7 @@
  * 1 to 8 frames: their stacks give the bits of the whole-sequence run, which has none.
  *
  *   RILL_SEED=7 RILL_COUNT=5000 test_pulse_stack */
-#include "pulse/stack.h"
+#include "engine/ops/stack.h"
 #include "tests/pulse/oracle.h"
 
 #include <stdio.h>

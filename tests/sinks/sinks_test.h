@@ -2,7 +2,7 @@
 /* sinks_test.h - sinks without a model, and everything they say as text. */
 #ifndef TESTS_SINKS_SINKS_TEST_H
 #define TESTS_SINKS_SINKS_TEST_H
-#include "models/sinks/sink.h"
+#include "sinks/sink.h"
 #include "tests/check.h"
 
 #include <stdarg.h>

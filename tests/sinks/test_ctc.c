@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The search against all alignments there are; places, partials, finals, overflow; cuts do not
  * matter. */
-#include "models/sinks/ctc.h"
-#include "models/sinks/scores.h"
+#include "sinks/ctc.h"
+#include "sinks/scores.h"
 #include "tests/sinks/sinks_test.h"
 
 #include <math.h>

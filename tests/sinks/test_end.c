@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Where the input ends: frames that stand for samples behind it are heard, and nothing that they
  * say lies there, wherever the sink learns of the end and however the input comes in. */
-#include "models/sinks/gate.h"
+#include "sinks/gate.h"
 #include "tests/models/models_test.h"
 #include "tests/sinks/sinks_test.h"
 #include "tests/sinks/tones.h"

@@ -2,7 +2,7 @@
 /* A recogniser behind a detector: each utterance reads as it does alone, silence costs nothing,
  * cuts do not matter. */
 #include "tests/models/models_test.h"
-#include "models/sinks/gate.h"
+#include "sinks/gate.h"
 #include "tests/sinks/sinks_test.h"
 #include "tests/sinks/tones.h"
 

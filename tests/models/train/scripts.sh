@@ -233,8 +233,8 @@ refuses numpy,soundfile 'installed|nothing of asterisk-core-sounds-en' digits/co
 refuses numpy,torch '^x: not a number' digits/train.py "$tmp/p/shards" "$tmp/p/out" x
 refuses numpy,torch,soundfile 'broken.npz: broken' digits/evaluate.py "$tmp/p/broken.npz" "$tmp/p/test" sh model
 refuses numpy,torch 'no pairs/NAME_clean.wav' denoise/evaluate.py sh - "$tmp/p" wiener
-refuses numpy,onnx '^/nonexistent: No such file' keywords/mww2onnx.py /nonexistent "$tmp/p/out.onnx"
-refuses numpy,onnx 'broken.npz is no TensorFlow' keywords/mww2onnx.py "$tmp/p/broken.npz" "$tmp/p/out.onnx"
+refuses numpy,onnx.helper '^/nonexistent: No such file' keywords/mww2onnx.py /nonexistent "$tmp/p/out.onnx"
+refuses numpy,onnx.helper 'broken.npz is no TensorFlow' keywords/mww2onnx.py "$tmp/p/broken.npz" "$tmp/p/out.onnx"
 refuses sys 'needs numpy, onnxruntime and pymicro-features|no package with' keywords/compare.py "$tmp/p" a.wav
 
 finish

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+#include "check/law_internal.h"
+#include "lib/stream_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct feed {
+    struct law *l;
+    rill_plan *plan;
+    rill_stream *s;
+    int64_t pushed[PORTS_MAX], got[PORTS_MAX], room[PORTS_MAX]; /* frames */
+    float *frames[PORTS_MAX];                                   /* frame after frame */
+};
+
+static uint32_t below(struct feed *f, uint32_t n)
+{
+    f->l->seed = f->l->seed * 1664525u + 1013904223u;
+    return (f->l->seed >> 8) % n;
+}
+
+static size_t port_width(const struct port *q)
+{
+    return q->outer * q->inner_floats;
+}
+
+/* Between a tensor [outer, frames, inner] and frames of outer x inner. */
+static void tensor_to_frames(const struct port *q, int64_t frames, const float *from, float *to)
+{
+    for (size_t o = 0; o < q->outer; o++)
+        for (int64_t k = 0; k < frames; k++)
+            memcpy(to + ((size_t) k * q->outer + o) * q->inner_floats,
+                   from + (o * (size_t) frames + (size_t) k) * q->inner_floats,
+                   q->inner_floats * sizeof *to);
+}
+
+/* Of the whole run; NULL where there is none. */
+static const struct tensor *output_whole(const struct feed *f, uint32_t port)
+{
+    return f->l->ret->no_whole ? NULL : f->l->whole[f->l->n_wires + port - f->plan->n_inputs];
+}
+
+/* Along the axis that streams; 0 of a tensor that is not there. */
+static int64_t frames_of(const struct feed *f, uint32_t port, const struct tensor *t)
+{
+    const struct port *q = &f->plan->ports[port];
+    const struct pgraph *g = &f->plan->pgraph;
+    int axis =
+        port < f->plan->n_inputs ? g->inputs[port].axis : g->outputs[port - f->plan->n_inputs].axis;
+    if (t && port_width(q))
+        return tensor_count(t) / (int64_t) port_width(q);
+    return t && axis >= 0 ? t->dim[axis] : 0;
+}
+
+static rill_status ports_prepare(struct feed *f)
+{
+    const struct law *l = f->l;
+    for (uint32_t i = 0; i < f->plan->n_ports; i++) {
+        const struct port *q = &f->plan->ports[i];
+        bool input = i < f->plan->n_inputs;
+        const struct tensor *t = input ? l->in[i] : output_whole(f, i);
+        int64_t frames = frames_of(f, i, t);
+        if (!input && l->ret->faults && q->length &&
+            !dim_eval(q->length, l->pg.symbol, l->o->length, &frames))
+            frames = 0;
+        f->room[i] = frames + (input ? 0 : q->pulse);
+        f->frames[i] = calloc((size_t) f->room[i] * port_width(q) + 1, sizeof(float));
+        if (!f->frames[i])
+            return err_set(l->err, RILL_NOMEM, "out of memory");
+        if (input)
+            tensor_to_frames(q, frames, t->data, f->frames[i]);
+    }
+    return RILL_OK;
+}
+
+static rill_stream *block_new(const rill_plan *p)
+{
+    size_t bytes = (rill_plan_stream_size(p) + 63) & ~(size_t) 63;
+    rill_stream *s = aligned_alloc(64, bytes);
+    if (s)
+        memset((void *) s, 0xff, bytes);
+    return s;
+}
+
+/* The stream goes on in another block. */
+static rill_status block_move(struct feed *f)
+{
+    rill_stream *to = block_new(f->plan);
+    if (!to)
+        return err_set(f->l->err, RILL_NOMEM, "out of memory");
+    memcpy((void *) to, (const void *) f->s, rill_plan_stream_size(f->plan));
+    free(f->s);
+    f->s = to;
+    return RILL_OK;
+}
+
+static void outputs_pull(struct feed *f)
+{
+    for (uint32_t i = f->plan->n_inputs; i < f->plan->n_ports; i++)
+        for (size_t given = 1; given && f->got[i] < f->room[i]; f->got[i] += (int64_t) given) {
+            size_t cap = (size_t) (f->room[i] - f->got[i]);
+            cap = below(f, 2) && cap > 3 ? 3 : cap;
+            if (rill_stream_pull(f->s, i,
+                                 f->frames[i] + (size_t) f->got[i] * port_width(&f->plan->ports[i]),
+                                 cap, &given))
+                return;
+        }
+}
+
+/* Inputs that do not run along time are the same for every run. */
+static void statics_push(struct feed *f)
+{
+    size_t taken;
+    for (uint32_t i = 0; i < f->plan->n_inputs; i++)
+        if (!f->plan->ports[i].length)
+            rill_stream_push(f->s, i, f->frames[i], 1, &taken);
+}
+
+static void runs_all(struct feed *f)
+{
+    statics_push(f);
+    while (rill_stream_run(f->s) == RILL_OK) {
+        outputs_pull(f);
+        statics_push(f);
+    }
+    outputs_pull(f);
+}
+
+static bool outputs_full(const struct feed *f)
+{
+    for (uint32_t i = f->plan->n_inputs; i < f->plan->n_ports; i++)
+        if (f->plan->ports[i].length && f->got[i] == f->room[i])
+            return true;
+    return false;
+}
+
+static bool inputs_push(struct feed *f)
+{
+    bool left = false;
+    for (uint32_t i = 0; i < f->plan->n_inputs; i++) {
+        const struct port *q = &f->plan->ports[i];
+        if (!q->length)
+            continue;
+        size_t rest = (size_t) (f->room[i] - f->pushed[i]),
+               n = 1 + below(f, 2 * (uint32_t) q->pulse + 1), taken = 0;
+        rill_stream_push(f->s, i, f->frames[i] + (size_t) f->pushed[i] * port_width(q),
+                         n < rest ? n : rest, &taken);
+        f->pushed[i] += (int64_t) taken;
+        left |= f->pushed[i] < f->room[i];
+    }
+    return left;
+}
+
+static rill_status stream_run(struct feed *f)
+{
+    f->s = block_new(f->plan);
+    if (!f->s)
+        return err_set(f->l->err, RILL_NOMEM, "out of memory");
+    f->s = rill_stream_init(f->s, f->plan);
+    f->s->filler = NAN;
+    inputs_push(f); /* something of another sequence first */
+    runs_all(f);
+    rill_stream_reset(f->s);
+    memset(f->pushed, 0, sizeof f->pushed);
+    memset(f->got, 0, sizeof f->got);
+    for (bool left = true; left && rill_stream_fault(f->s, NULL) == RILL_OK;) {
+        left =
+            inputs_push(f) && !outputs_full(f); /* a stream that gives too much is not waited for */
+        runs_all(f);
+        if (below(f, 5) == 0)
+            TRY(block_move(f));
+    }
+    rill_stream_finish(f->s);
+    runs_all(f);
+    return RILL_OK;
+}
+
+/* A stream stops where there is no whole run, and nowhere else. */
+static void fault_compare(struct feed *f)
+{
+    struct law_result *ret = f->l->ret;
+    rill_error why = { RILL_OK, "" };
+    bool stops = rill_stream_fault(f->s, &why) != RILL_OK;
+    if (stops == ret->faults)
+        return;
+    ret->holds = ret->same_bits = false;
+    if (stops)
+        snprintf(ret->where, sizeof ret->where, "the stream stops %.400s", why.text);
+    else
+        snprintf(ret->where, sizeof ret->where, "the stream does not stop, the whole run does");
+}
+
+static void reference_compare(struct feed *f, uint32_t i, int64_t frames, float *turned)
+{
+    const struct port *q = &f->plan->ports[i];
+    double most = f->l->ret->from_reference;
+    tensor_to_frames(q, frames, f->l->o->reference[i - f->plan->n_inputs], turned);
+    for (size_t k = 0; k < (size_t) frames * port_width(q); k++) {
+        double apart = fabs((double) f->frames[i][k] - (double) turned[k]);
+        most = apart > most || isnan(apart) ? (isnan(apart) ? INFINITY : apart) : most;
+    }
+    f->l->ret->from_reference = most;
+}
+
+/* Compares n numbers; ret_largest: the largest magnitude of the whole run. */
+static void numbers_compare(const float *got, const float *want, size_t n, struct law_output *ret,
+                            double *ret_largest)
+{
+    *ret_largest = 0;
+    for (size_t k = 0; k < n; k++) {
+        double a = (double) got[k], b = (double) want[k];
+        if (isfinite(b) && fabs(b) > *ret_largest)
+            *ret_largest = fabs(b);
+        if (a == b || (isnan(a) && isnan(b)))
+            continue;
+        double apart = isnan(a) || isnan(b) ? (double) INFINITY : fabs(a - b);
+        ret->same_bits = false;
+        ret->most = apart > ret->most ? apart : ret->most;
+    }
+}
+
+static rill_status output_compare(struct feed *f, uint32_t i)
+{
+    struct law_result *ret = f->l->ret;
+    const struct port *q = &f->plan->ports[i];
+    const struct tensor *want = output_whole(f, i);
+    int64_t frames = frames_of(f, i, want);
+    struct law_output *out = &ret->output[ret->n_outputs++];
+    *out =
+        (struct law_output) { .name = f->l->t->wires[f->l->t->outputs[i - f->plan->n_inputs]].name,
+                              .same_bits = true };
+    double largest;
+    if (f->got[i] != frames) {
+        ret->holds = out->same_bits = ret->same_bits = false;
+        snprintf(ret->where, sizeof ret->where, "output '%s' gives %lld frames, the whole run %lld",
+                 out->name, (long long) f->got[i], (long long) frames);
+        return RILL_OK;
+    }
+    float *turned = calloc((size_t) frames * port_width(q) + 1, sizeof *turned);
+    if (!turned)
+        return err_set(f->l->err, RILL_NOMEM, "out of memory");
+    if (frames)
+        tensor_to_frames(q, frames, want->data, turned);
+    numbers_compare(f->frames[i], turned, (size_t) frames * port_width(q), out, &largest);
+    if (f->l->o->reference)
+        reference_compare(f, i, frames, turned);
+    free(turned);
+    ret->same_bits &= out->same_bits;
+    ret->most = out->most > ret->most ? out->most : ret->most;
+    if (out->most > f->l->o->tolerance * largest && ret->holds) {
+        ret->holds = false;
+        snprintf(ret->where, sizeof ret->where, "output '%s' of the stream differs by %g",
+                 out->name, out->most);
+    }
+    return RILL_OK;
+}
+
+rill_status law_stream(struct law *l)
+{
+    struct feed f = { .l = l };
+    const rill_plan_opts opts = { .pulse_frames = (uint32_t) l->o->pulse,
+                                  .no_scan_reuse = l->o->no_scan_reuse };
+    rill_status s = rill_plan_new(&f.plan, l->m, &opts, l->err);
+    if (s == RILL_OK)
+        s = ports_prepare(&f);
+    if (s == RILL_OK)
+        s = stream_run(&f);
+    if (s == RILL_OK)
+        fault_compare(&f);
+    bool ends = s != RILL_OK || !l->ret->holds || l->ret->faults;
+    for (uint32_t i = ends ? PORTS_MAX : f.plan->n_inputs; s == RILL_OK && i < f.plan->n_ports; i++)
+        s = output_compare(&f, i);
+    for (uint32_t i = 0; i < PORTS_MAX; i++)
+        free(f.frames[i]);
+    free(f.s);
+    rill_plan_unref(f.plan);
+    return s;
+}

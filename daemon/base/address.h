@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* address.h - where a socket of the settings listens: a path, or a numeric address and its port. */
+#ifndef RILL_DAEMON_BASE_ADDRESS_H
+#define RILL_DAEMON_BASE_ADDRESS_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+union address {
+    struct sockaddr any;
+    struct sockaddr_un un;
+    struct sockaddr_in in;
+    struct sockaddr_in6 in6;
+    struct sockaddr_storage room;
+};
+
+#define ADDRESS_RULE                                                                               \
+    "a path (with a / in it), or a numeric address and its port (127.0.0.1:9464, [::1]:9464)"
+
+/* The length of the address that the text names; 0: it is none by ADDRESS_RULE, or too long a path.
+ * Port 0 is any that is free. */
+socklen_t address_parse(const char *text, union address *ret);
+
+#endif

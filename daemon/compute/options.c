@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/compute/options.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define OF(kind) (1u << (kind))
+#define OF_TEXT (OF(RILL_PORT_CTC) | OF(RILL_PORT_TRANSDUCER))
+#define OF_SPEECH (OF_TEXT | OF(RILL_PORT_VAD))
+#define MS_MAX 3600000
+
+static const struct option {
+    const char *name;
+    double min, max;
+    bool is_real;   /* else a whole number */
+    uint32_t kinds; /* 0: the caller's */
+    size_t offset;  /* in rill_sink_opts */
+} table[] = {
+    { "vad_threshold", 0, 1, true, 0, 0 },
+    { "vad_release", 0, 1, true, 0, 0 },
+    { "vad_hangover_ms", 0, 60000, false, 0, 0 },
+    { "beam", 1, RILL_BEAM_MAX, false, OF_TEXT, offsetof(rill_sink_opts, beam) },
+    { "stability", 0, 1, true, OF_TEXT, offsetof(rill_sink_opts, stability) },
+    { "confidence", 0, 1, true, OF_TEXT, offsetof(rill_sink_opts, confidence) },
+    { "rule1_ms", 0, MS_MAX, false, OF_SPEECH, offsetof(rill_sink_opts, rule1_ms) },
+    { "rule2_ms", 0, MS_MAX, false, OF_SPEECH, offsetof(rill_sink_opts, rule2_ms) },
+    { "rule3_ms", 0, MS_MAX, false, OF_SPEECH, offsetof(rill_sink_opts, rule3_ms) },
+    { "keyword_threshold", 0, 1, true, OF(RILL_PORT_KEYWORD), offsetof(rill_sink_opts, threshold) },
+    { "smooth_frames", 1, 256, false, OF(RILL_PORT_KEYWORD),
+      offsetof(rill_sink_opts, smooth_frames) },
+    { "patience_frames", 1, 256, false, OF(RILL_PORT_KEYWORD),
+      offsetof(rill_sink_opts, patience_frames) },
+    { "debounce_ms", 0, MS_MAX, false, OF(RILL_PORT_KEYWORD),
+      offsetof(rill_sink_opts, debounce_ms) },
+};
+
+#define N_OPTIONS (sizeof table / sizeof *table)
+_Static_assert(N_OPTIONS <= OPTIONS_MAX, "a place for each option");
+
+static size_t option_find(const char *key)
+{
+    size_t i = 0;
+    while (i < N_OPTIONS && strcmp(table[i].name, key) != 0)
+        i++;
+    return i;
+}
+
+bool option_take(struct stream_options *o, const char *key, const char *value)
+{
+    size_t i = option_find(key);
+    char *end;
+    double v = strtod(value, &end);
+    if (i == N_OPTIONS || end == value || *end || strpbrk(value, "xX") ||
+        !(v >= table[i].min && v <= table[i].max) || (!table[i].is_real && v != floor(v)))
+        return false;
+    o->given |= 1u << i;
+    o->value[i] = v;
+    return true;
+}
+
+double option_or(const struct stream_options *o, const char *key, double otherwise)
+{
+    size_t i = option_find(key);
+    return i < N_OPTIONS && o->given & 1u << i ? o->value[i] : otherwise;
+}
+
+void options_apply(const struct stream_options *o, rill_sink_opts *sink)
+{
+    for (size_t i = 0; i < N_OPTIONS; i++) {
+        char *at = (char *) sink + table[i].offset;
+        if (!(o->given & 1u << i) || !(table[i].kinds & OF(sink->kind)))
+            continue;
+        if (table[i].is_real)
+            memcpy(at, &(float) { (float) o->value[i] }, sizeof(float));
+        else
+            memcpy(at, &(uint32_t) { (uint32_t) o->value[i] }, sizeof(uint32_t));
+    }
+}
+
+void options_list(char *buf, size_t cap)
+{
+    size_t at = 0;
+    buf[0] = 0;
+    for (size_t i = 0; i < N_OPTIONS && at < cap; i++)
+        at += (size_t) snprintf(buf + at, cap - at, "%s%s (%.8g to %.8g)", i ? ", " : "",
+                                table[i].name, table[i].min, table[i].max);
+}

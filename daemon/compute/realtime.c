@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/compute/realtime.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <ucontext.h>
+
+#define NICE_YIELDING 10
+
+static _Atomic uint64_t n_demotions;
+static _Thread_local struct realtime *self;
+
+/* What is started from a compute thread is nobody's real-time thread; a thread without rights may
+ * not take this back. */
+static int scheduler_set(int policy, int priority)
+{
+    const struct sched_param p = { .sched_priority = priority };
+    return sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &p);
+}
+
+/* The signal is the whole process's: a thread that has lost its priority leaves the next one to
+ * those that have it. */
+static void on_sigxcpu(int number, siginfo_t *info, void *context)
+{
+    int saved = errno;
+    (void) number, (void) info;
+    if (self && atomic_load(&self->state) == REALTIME_ON && scheduler_set(SCHED_OTHER, 0) == 0) {
+        sigaddset(&((ucontext_t *) context)->uc_sigmask, SIGXCPU);
+        atomic_store(&self->state, REALTIME_DEMOTED);
+        atomic_fetch_add(&n_demotions, 1);
+    }
+    errno = saved;
+}
+
+static void sigxcpu_mask(int how)
+{
+    sigset_t set;
+    sigemptyset(&set);
+    sigaddset(&set, SIGXCPU);
+    pthread_sigmask(how, &set, NULL);
+}
+
+void realtime_setup(void)
+{
+    struct sigaction a = { .sa_sigaction = on_sigxcpu, .sa_flags = SA_SIGINFO };
+    sigemptyset(&a.sa_mask);
+    sigaction(SIGXCPU, &a, NULL);
+    sigxcpu_mask(SIG_BLOCK);
+}
+
+void realtime_enter(struct realtime *t, uint32_t priority)
+{
+    if (!priority)
+        return;
+    self = t;
+    if (scheduler_set(SCHED_FIFO, (int) priority) < 0) {
+        atomic_store(&t->error, errno);
+        atomic_store(&t->state, REALTIME_FAILED);
+    } else {
+        atomic_store(&t->state, REALTIME_ON);
+        sigxcpu_mask(SIG_UNBLOCK);
+    }
+}
+
+uint64_t realtime_demotions(void)
+{
+    return atomic_load(&n_demotions);
+}
+
+void thread_yields(void)
+{
+    setpriority(PRIO_PROCESS, 0, NICE_YIELDING); /* Linux: of the thread */
+}

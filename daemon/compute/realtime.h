@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* realtime.h - real-time priority for compute threads, where it is asked for and allowed. A thread
+ * that runs for longer than the kernel lets it (RLIMIT_RTTIME) gets SIGXCPU, and goes on without
+ * the priority. */
+#ifndef RILL_DAEMON_COMPUTE_REALTIME_H
+#define RILL_DAEMON_COMPUTE_REALTIME_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum realtime_state { REALTIME_NONE, REALTIME_ON, REALTIME_FAILED, REALTIME_DEMOTED };
+
+struct realtime {
+    _Atomic int state; /* any thread may read it */
+    _Atomic int error; /* errno of FAILED */
+};
+
+/* Once, before any thread is started: takes SIGXCPU, and blocks it here and so in all threads to
+ * come but those of realtime_enter. */
+void realtime_setup(void);
+
+/* For the calling thread, whose t must outlive it; priority 0: none is wanted. */
+void realtime_enter(struct realtime *t, uint32_t priority);
+
+uint64_t realtime_demotions(void);
+
+/* The calling thread, and what it starts, takes the time that others leave, as far as the scheduler
+ * goes; it stays as it is where that is not allowed. */
+void thread_yields(void);
+
+#endif

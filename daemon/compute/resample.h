@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* resample.h - one mono rate change whose output sample k sits at the time of k / to_rate exactly.
+ * Its own latency is skipped at the start; feed zeros after the end to get the rest. No
+ * allocation after resample_new. Equal rates copy. */
+#ifndef RILL_DAEMON_COMPUTE_RESAMPLE_H
+#define RILL_DAEMON_COMPUTE_RESAMPLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct resample;
+
+struct resample *resample_new(uint32_t from_rate, uint32_t to_rate); /* NULL without memory */
+struct resample *resample_free(struct resample *r);                  /* takes and returns NULL */
+void resample_reset(struct resample *r);
+
+/* Takes all n_in samples (NULL = zeros) and writes at most cap; returns the count. cap must hold
+ * resample_most(r, n_in). */
+size_t resample_run(struct resample *r, const float *in, size_t n_in, float *out, size_t cap);
+size_t resample_bytes(const struct resample *r); /* of memory */
+size_t resample_most(const struct resample *r, size_t n_in);
+
+#endif

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/models/folders.h"
+#include "daemon/models/beneath.h"
+
+#include <errno.h>
+#include <rill.h>
+#include <string.h>
+#include <unistd.h>
+
+bool folders_part(const char *model_path, unsigned n, char *ret, size_t bytes)
+{
+    for (; n; n--) {
+        model_path = strchr(model_path, ':');
+        if (!model_path)
+            return false;
+        model_path++;
+    }
+    size_t len = strcspn(model_path, ":"), kept = len < bytes ? len : bytes - 1;
+    memcpy(ret, model_path, kept);
+    ret[kept] = '\0';
+    return len > 0 || strchr(model_path, ':');
+}
+
+bool model_name_valid(const char *name)
+{
+    size_t n = strlen(name);
+    return n >= 1 && n <= 64 && name[0] != '.' &&
+        strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == n;
+}
+
+bool error_passes(int error)
+{
+    return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN;
+}
+
+static bool is_builtin(const char *name)
+{
+    const char *b;
+    for (unsigned i = 0; (b = rill_model_builtin_name(i)); i++)
+        if (strcmp(b, name) == 0)
+            return true;
+    return false;
+}
+
+static void folders_search(const char *model_path, const char *name, struct model_look *ret)
+{
+    char dir[CONF_STR_BYTES];
+    for (unsigned i = 0; folders_part(model_path, i, dir, sizeof dir); i++) {
+        if (dir[0] != '/')
+            continue;
+        ret->fd = model_beneath(dir, name);
+        if (ret->fd < 0 && errno == ENOENT && !model_is_link(dir, name))
+            continue;
+        if (ret->fd < 0 && errno == ENOENT) {
+            ret->error = ELOOP;
+            snprintf(ret->why, sizeof ret->why,
+                     "%.420s/%.64s is a symbolic link, which is not followed: move the folder "
+                     "itself there, or add the folder that it lies in to model_path",
+                     dir, name);
+        } else if (ret->fd < 0) {
+            ret->error = errno;
+            snprintf(ret->why, sizeof ret->why,
+                     "the folder %s of model_path cannot be searched for it: %s", dir,
+                     strerror(ret->error));
+        } else {
+            ret->place = PLACE_FOLDER;
+            snprintf(ret->path, sizeof ret->path, "%s/%s", dir, name);
+        }
+        return;
+    }
+}
+
+bool model_find_place(const char *model_path, const char *name, struct model_look *ret)
+{
+    *ret = (struct model_look) { .place = PLACE_NOWHERE, .fd = -1, .error = ENOENT };
+    snprintf(ret->path, sizeof ret->path, "%s", name);
+    if (!model_name_valid(name)) {
+        snprintf(ret->why, sizeof ret->why, MODEL_NAME_RULE);
+        return false;
+    }
+    snprintf(ret->why, sizeof ret->why, "no model of that name is built in or in model_path");
+    folders_search(model_path, name, ret);
+    if (ret->place == PLACE_NOWHERE && ret->error == ENOENT && is_builtin(name))
+        ret->place = PLACE_BUILTIN;
+    return ret->place != PLACE_NOWHERE;
+}
+
+bool model_is_there(const char *model_path, const char *name, char why[FOLDERS_WHY_BYTES])
+{
+    struct model_look at;
+    bool there = model_find_place(model_path, name, &at);
+    if (at.fd >= 0)
+        close(at.fd);
+    memcpy(why, at.why, sizeof at.why);
+    errno = at.error;
+    return there;
+}

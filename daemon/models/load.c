@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/models/load.h"
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void info_copy(struct model *to, const rill_model *from)
+{
+    rill_model_get_info(from, &to->info);
+    snprintf(to->task, sizeof to->task, "%s", to->info.task ? to->info.task : "");
+    snprintf(to->licence, sizeof to->licence, "%s", to->info.licence ? to->info.licence : "");
+    snprintf(to->summary, sizeof to->summary, "%s", to->info.summary ? to->info.summary : "");
+    for (int i = 0; i < 32; i++)
+        snprintf(to->sha256 + 2 * i, 3, "%02x", to->info.sha256[i]);
+}
+
+#define MAPPED_FROM_BYTES 131072 /* blocks of that size and larger are mapped one by one */
+
+/* Without it the C library maps fewer of them with every one that is freed. */
+void memory_setup(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, MAPPED_FROM_BYTES);
+#endif
+}
+
+/* Loading takes many times what is kept; the C library would hold on to the rest. */
+void memory_return(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
+}
+
+static size_t allocated_bytes(void)
+{
+#ifdef __GLIBC__
+    struct mallinfo2 m = mallinfo2();
+    return m.uordblks + m.hblkhd;
+#else
+    return 0;
+#endif
+}
+
+static int port_find(const rill_port *ports, unsigned n, rill_port_kind low, rill_port_kind high)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (!ports[i].is_input && ports[i].kind >= low && ports[i].kind <= high)
+            return (int) i;
+    return -1;
+}
+
+/* A plan of the output `out` alone, or of all others; NULL where the model cannot be parted. */
+static rill_plan *part_plan(const struct model_found *f, const rill_port *ports, unsigned n,
+                            int out, bool alone)
+{
+    char spec[2048] = "select_outputs(";
+    const char *comma = "";
+    const char *const transforms[] = { spec, NULL };
+    const rill_model_opts opts = { .transforms = transforms,
+                                   .builtin = f->fd < 0,
+                                   .copy = f->fd >= 0 };
+    const rill_plan_opts plan_opts = { .max_bytes = f->max_bytes };
+    rill_model *m = NULL;
+    rill_plan *p = NULL;
+    for (unsigned i = 0; i < n; i++) {
+        size_t at = strlen(spec);
+        if (ports[i].is_input || ((int) i == out) != alone)
+            continue;
+        if (at + strlen(ports[i].name) + 8 > sizeof spec)
+            return NULL;
+        snprintf(spec + at, sizeof spec - at, "%s\"%s\"", comma, ports[i].name);
+        comma = ", ";
+    }
+    snprintf(spec + strlen(spec), 2, ")");
+    if (rill_model_open_with(&m, f->opened, &opts, NULL) == RILL_OK &&
+        rill_plan_new(&p, m, &plan_opts, NULL) != RILL_OK)
+        p = NULL;
+    rill_model_free(m);
+    return p;
+}
+
+/* A compiled plan is a file; all other models are folders or built in. */
+static bool is_compiled(const struct model_found *f)
+{
+    struct stat st;
+    return f->fd >= 0 && fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode);
+}
+
+static rill_status compiled_refuse(struct model_found *f)
+{
+    snprintf(f->model.error.text, sizeof f->model.error.text,
+             "%.200s: is compiled with a detector and a recogniser in one plan, which "
+             "run as two; give the folder that it was compiled of, or compile it with one of the "
+             "two: rill compile MODEL "
+             "--transform 'select_outputs(NAME)'",
+             f->path);
+    return f->model.error.status = RILL_UNSUPPORTED;
+}
+
+/* A detector and a recogniser in one model become two plans, so that silence costs nothing. */
+static rill_status words_part(struct model_found *f, rill_plan **plan)
+{
+    rill_port ports[32], one[2];
+    unsigned n = rill_plan_ports(*plan, ports, 32);
+    n = n < 32 ? n : 32;
+    int out = port_find(ports, n, RILL_PORT_CTC, RILL_PORT_TRANSDUCER);
+    if (out < 0 || port_find(ports, n, RILL_PORT_VAD, RILL_PORT_VAD) < 0)
+        return RILL_OK;
+    if (is_compiled(f))
+        return compiled_refuse(f);
+    rill_plan *rest = part_plan(f, ports, n, out, false),
+              *words = rest ? part_plan(f, ports, n, out, true) : NULL;
+    if (!words || rill_plan_ports(words, one, 2) != 2) {
+        rill_plan_unref(rest);
+        rill_plan_unref(words);
+        return RILL_OK;
+    }
+    rill_plan_unref(*plan);
+    *plan = rest;
+    f->model.lane.words_plan = words;
+    f->model.lane.words_port = 1;
+    return RILL_OK;
+}
+
+/* What the recogniser behind a detector costs while somebody speaks. */
+static void words_measure(struct model *f)
+{
+    struct lane_model words = { .plan = NULL };
+    rill_plan_info info;
+    float rtf = 0;
+    if (!f->lane.words_plan)
+        return;
+    rill_plan_get_info(f->lane.words_plan, &info);
+    f->plan_info.weights_bytes += info.weights_bytes;
+    f->plan_info.stream_bytes += info.stream_bytes;
+    if (lane_model_probe(&words, f->lane.words_plan, f->info.sample_rate, &rtf, NULL) == RILL_OK) {
+        f->rtf += rtf;
+        f->rtf_wall += rtf * words.wall_share;
+    }
+    if (words.lookahead_samples > f->lane.lookahead_samples)
+        f->lane.lookahead_samples = words.lookahead_samples;
+}
+
+/* Messages name the descriptor that was opened; people want the file. */
+static void error_name(struct model_found *f)
+{
+    char *text = f->model.error.text, *at = strstr(text, f->opened),
+         with[sizeof f->model.error.text];
+    if (!at || f->fd < 0)
+        return;
+    int n = snprintf(with, sizeof with, "%.*s%.200s%s", (int) (at - text), text, f->path,
+                     at + strlen(f->opened));
+    memcpy(text, with, n < 0 ? 0 : (size_t) n < sizeof with ? (size_t) n + 1 : sizeof with);
+}
+
+static rill_status open_it(struct model_found *f, rill_model **ret)
+{
+    const rill_model_opts opts = { .builtin = f->fd < 0, .copy = f->fd >= 0 };
+    struct model *m = &f->model;
+    if (f->fd >= 0)
+        snprintf(f->opened, sizeof f->opened, "/proc/self/fd/%d", f->fd);
+    else
+        snprintf(f->opened, sizeof f->opened, "%.64s", f->path);
+    rill_status s = rill_model_open_with(ret, f->opened, &opts, &m->error);
+    if (s != RILL_OK)
+        return s;
+    info_copy(m, *ret);
+    if (!f->wants || memcmp(f->want_sha256, m->info.sha256, 32) == 0)
+        return RILL_OK;
+    *ret = rill_model_free(*ret);
+    m->error.status = RILL_INVALID;
+    snprintf(m->error.text, sizeof m->error.text, "%.200s: its sha256 is %s, which is not %s",
+             f->path, m->sha256, f->want_words);
+    return RILL_INVALID;
+}
+
+static rill_status plan_it(struct model_found *f, const rill_model *m, rill_plan **ret)
+{
+    const rill_plan_opts opts = { .max_bytes = f->max_bytes };
+    return rill_plan_new(ret, m, &opts, &f->model.error);
+}
+
+rill_status model_try(const struct model *m, float *ret_rtf, float *ret_wall)
+{
+    struct lane_model again = { .words_plan = m->lane.words_plan };
+    rill_plan *const plans[] = { m->lane.plan, m->lane.words_plan };
+    *ret_rtf = *ret_wall = 0;
+    for (size_t i = 0; i < 2 && plans[i]; i++) {
+        float rtf = 0;
+        rill_status s = lane_model_probe(&again, plans[i], m->info.sample_rate, &rtf, NULL);
+        if (s != RILL_OK)
+            return s;
+        *ret_rtf += rtf;
+        *ret_wall += rtf * again.wall_share;
+        again = (struct lane_model) { .plan = NULL };
+    }
+    return RILL_OK;
+}
+
+rill_status model_find_out(struct model_found *f)
+{
+    size_t before_bytes = allocated_bytes();
+    struct model *to = &f->model;
+    rill_model *m = NULL;
+    rill_plan *plan = NULL;
+    rill_status s = open_it(f, &m);
+    if (s == RILL_OK)
+        s = plan_it(f, m, &plan);
+    rill_model_free(m);
+    if (s == RILL_OK)
+        s = words_part(f, &plan);
+    if (s == RILL_OK) {
+        rill_plan_get_info(plan, &to->plan_info);
+        s = lane_model_probe(&to->lane, plan, to->info.sample_rate, &to->rtf, &to->error);
+    }
+    to->rtf_wall = to->rtf * to->lane.wall_share;
+    if (s == RILL_OK)
+        words_measure(to);
+    to->lane.plan = s == RILL_OK ? plan : rill_plan_unref(plan);
+    if (s != RILL_OK)
+        to->lane.words_plan = rill_plan_unref(to->lane.words_plan);
+    if (s != RILL_OK)
+        error_name(f);
+    size_t now_bytes = allocated_bytes();
+    f->kept_bytes = s == RILL_OK && now_bytes > before_bytes ? now_bytes - before_bytes : 0;
+    memory_return();
+    return s;
+}

@@ -1,0 +1,708 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/daemon.h"
+#include "daemon/net/wire.h"
+
+#include <poll.h>
+#include <stdarg.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PREFACE_BYTES 8
+#define HELLO_MAX_BYTES 4096
+#define ARENA_EXTRA_BYTES 65536
+#define CLOSE_LINGER_US 1000000
+#define QUEUE_FLOOR_BYTES 262144
+#define UNSENT_FACTOR 4 /* memory of what waits, over its bytes: messages may be small */
+
+static const uint8_t preface[PREFACE_BYTES] = { 'R', 'I', 'L', 'L', 1, 0, 0, 0 };
+
+struct write_job {
+    uv_write_t req;
+    size_t n; /* of the whole job */
+    uint8_t bytes[];
+};
+
+/* ---- memory of one message ---- */
+
+static void *arena_alloc(void *arg, size_t n)
+{
+    struct conn *c = arg;
+    n = (n + 15) & ~(size_t) 15;
+    if (n > c->arena_bytes - c->arena_used)
+        return NULL;
+    void *p = c->arena + c->arena_used;
+    c->arena_used += n;
+    return p;
+}
+
+static void arena_free(void *arg, void *p)
+{
+    (void) arg, (void) p;
+}
+
+ProtobufCAllocator conn_allocator(struct conn *c)
+{
+    c->arena_used = 0;
+    return (ProtobufCAllocator) { .alloc = arena_alloc, .free = arena_free, .allocator_data = c };
+}
+
+/* ---- closing ---- */
+
+size_t conn_queue_bytes(const struct conn *c)
+{
+    return uv_stream_get_write_queue_size((const uv_stream_t *) &c->pipe);
+}
+
+static void conn_unlink(struct conn *c)
+{
+    struct daemon *d = c->daemon;
+    for (struct conn **at = &d->conns; *at; at = &(*at)->next)
+        if (*at == c) {
+            *at = c->next;
+            d->n_conns--;
+            return;
+        }
+}
+
+static void on_closed(uv_handle_t *h)
+{
+    struct conn *c = (struct conn *) (void *) h;
+    if (c->owner)
+        memory_give(&c->daemon->memory, c->owner, MEMORY_CONNECTIONS, c->counted_bytes);
+    memory_unref(&c->daemon->memory, c->owner);
+    free(c->in);
+    free(c->arena);
+    free(c);
+}
+
+static void conn_end(struct conn *c)
+{
+    if (uv_is_closing((uv_handle_t *) &c->pipe))
+        return;
+    c->closing = true;
+    sessions_drop(c);
+    subs_drop(c);
+    reload_forget(c->daemon, c);
+    conn_unlink(c);
+    log_event(&c->daemon->log, LOG_DEBUG, EVENT_PEER, "conn=%u closed", c->id);
+    uv_close((uv_handle_t *) &c->pipe, on_closed);
+}
+
+void conn_close(struct conn *c)
+{
+    if (c->closing)
+        return;
+    c->closing = true;
+    sessions_drop(c);
+    subs_drop(c);
+    uv_read_stop((uv_stream_t *) &c->pipe);
+    c->deadline_us = lane_now_us() + CLOSE_LINGER_US;
+    c->daemon->ending = true;
+    uv_async_send(&c->daemon->progress); /* the caller may still use it */
+}
+
+void conns_sweep(struct daemon *d)
+{
+    if (!d->ending)
+        return;
+    d->ending = false;
+    for (struct conn *c = d->conns, *next; c; c = next) {
+        next = c->next;
+        if (c->last_words && !c->broken)
+            conn_close(c);
+        if (c->broken || (c->closing && !conn_queue_bytes(c)))
+            conn_end(c);
+    }
+}
+
+void conns_end(struct daemon *d)
+{
+    while (d->conns)
+        conn_end(d->conns);
+}
+
+/* ---- writing ---- */
+
+static void unsent_take(struct conn *c, size_t n)
+{
+    c->unsent_bytes += n;
+    memory_take(&c->daemon->memory, c->owner, MEMORY_QUEUES, n);
+}
+
+static void unsent_give(struct conn *c, size_t n)
+{
+    c->unsent_bytes -= n;
+    memory_give(&c->daemon->memory, c->owner, MEMORY_QUEUES, n);
+}
+
+bool conn_has_room(const struct conn *c)
+{
+    return c->unsent_bytes < QUEUE_FLOOR_BYTES / 4 ||
+        memory_would(&c->daemon->memory, c->owner, MEMORY_QUEUES, QUEUE_FLOOR_BYTES / 4) ==
+        MEMORY_OK;
+}
+
+static void on_written(uv_write_t *w, int status)
+{
+    struct conn *c = w->data;
+    unsent_give(c, ((struct write_job *) (void *) w)->n);
+    free(w);
+    if (uv_is_closing((uv_handle_t *) &c->pipe))
+        return;
+    if (status < 0) {
+        conn_end(c);
+        return;
+    }
+    c->last_write_us = lane_now_us();
+    if (c->closing && !conn_queue_bytes(c)) {
+        conn_end(c);
+        return;
+    }
+    if (c->paused && !c->closing) {
+        c->paused = false;
+        for (struct session *s = NULL; (s = session_next(c, s));)
+            session_pump(s);
+        subs_pump(c);
+    }
+}
+
+/* Nothing more is said, and it ends before the next turn of the loop: who is saying things may
+ * still use it. */
+static void conn_break(struct conn *c)
+{
+    c->broken = c->daemon->ending = true;
+    uv_async_send(&c->daemon->progress);
+}
+
+/* What the socket takes at once goes at once, so that a failure is known before anything else is
+ * sent: after a frame that was lost comes nothing. */
+static void bytes_send(struct conn *c, struct write_job *j, size_t n)
+{
+    uv_buf_t b = uv_buf_init((char *) j->bytes, (unsigned) n);
+    int r = uv_is_closing((uv_handle_t *) &c->pipe) ? UV_ECANCELED
+                                                    : uv_try_write((uv_stream_t *) &c->pipe, &b, 1);
+    if (r > 0)
+        c->last_write_us = lane_now_us();
+    if (r == (int) n || (r < 0 && r != UV_EAGAIN)) {
+        free(j);
+        if (r < 0)
+            conn_break(c);
+        return;
+    }
+    if (r > 0)
+        b = uv_buf_init((char *) j->bytes + r, (unsigned) n - (unsigned) r);
+    j->req.data = c;
+    j->n = sizeof *j + n;
+    unsent_take(c, j->n);
+    if (uv_write(&j->req, (uv_stream_t *) &c->pipe, &b, 1, on_written) < 0) {
+        unsent_give(c, j->n);
+        free(j);
+        conn_close(c);
+    }
+}
+
+static void frame_send(struct conn *c, const Rill__ServerFrame *f, size_t n)
+{
+    struct write_job *j = malloc(sizeof *j + 4 + n);
+    if (!j) {
+        conn_break(c);
+        return;
+    }
+    for (int i = 0; i < 4; i++)
+        j->bytes[i] = (uint8_t) (n >> (8 * i));
+    rill__server_frame__pack(f, j->bytes + 4);
+    bytes_send(c, j, 4 + n);
+}
+
+static bool is_over(const struct conn *c)
+{
+    return c->closing || c->broken || c->last_words;
+}
+
+static void error_put(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal,
+                      char *text)
+{
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    Rill__Error e = RILL__ERROR__INIT;
+    text_clean(text);
+    e.stream = stream;
+    e.code = code;
+    e.text = text;
+    e.fatal = fatal;
+    e.retry_ms = code == RILL__CODE__OVERLOADED ? admit_retry_ms(c->daemon)
+        : code == RILL__CODE__QUOTA             ? 1000
+                                                : 0;
+    f.m_case = RILL__SERVER_FRAME__M_ERROR;
+    f.error = &e;
+    f.req = req;
+    c->daemon->protocol_errors++;
+    c->daemon->figures.errors[(unsigned) code < FIGURES_CODES ? (unsigned) code : 0]++;
+    const ProtobufCEnumValue *v =
+        protobuf_c_enum_descriptor_get_value(&rill__code__descriptor, (int) code);
+    log_event(&c->daemon->log, fatal ? LOG_WARN : LOG_INFO, EVENT_ERROR,
+              "conn=%u uid=%u id=%u error=%s fatal=%d text=\"%s\"", c->id, c->uid, stream,
+              v ? v->name : "?", fatal, text);
+    frame_send(c, &f, rill__server_frame__get_packed_size(&f));
+}
+
+/* Where memory is short, who asks and does not read the answers gets no more of them. It ends
+ * before the next turn of the loop: the caller may still use it. What streams give holds back
+ * before it is sent. */
+static bool is_choked(struct conn *c)
+{
+    char text[160];
+    if (conn_has_room(c))
+        return false;
+    snprintf(text, sizeof text,
+             "%zu bytes wait to be read, and memory is short (memory_max, max_bytes_per_uid)",
+             conn_queue_bytes(c));
+    error_put(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true, text);
+    c->last_words = c->daemon->ending = true;
+    uv_async_send(&c->daemon->progress);
+    return true;
+}
+
+/* What streams give, not what answers a question. */
+static bool is_output(const Rill__ServerFrame *f)
+{
+#define M(name) (UINT32_C(1) << RILL__SERVER_FRAME__M_##name)
+    const uint32_t outputs =
+        M(CREDIT) | M(AUDIO) | M(VAD) | M(TEXT) | M(GAP) | M(FINISHED) | M(KEYWORD) | M(ENDPOINT);
+#undef M
+    return (unsigned) f->m_case < 32 && outputs & UINT32_C(1) << f->m_case;
+}
+
+void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f)
+{
+    f->req = req;
+    if (is_over(c) || (!is_output(f) && is_choked(c)))
+        return;
+    size_t n = rill__server_frame__get_packed_size(f);
+    if (n > c->max_frame_bytes)
+        conn_error(c, req, 0, RILL__CODE__TOO_LARGE, false,
+                   "the answer of %zu bytes is over max_frame %u", n, c->max_frame_bytes);
+    else
+        frame_send(c, f, n);
+}
+
+void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal,
+                const char *format, ...)
+{
+    char text[640];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    if (is_over(c) || is_choked(c))
+        return;
+    error_put(c, req, stream, code, fatal, text);
+    if (fatal && !stream)
+        conn_close(c);
+}
+
+/* ---- reading ---- */
+
+static void on_alloc(uv_handle_t *h, size_t hint, uv_buf_t *b)
+{
+    struct conn *c = (struct conn *) (void *) h;
+    (void) hint;
+    *b = uv_buf_init((char *) c->in + c->in_fill, (unsigned) (c->in_cap - c->in_fill));
+}
+
+static void preface_send(struct conn *c)
+{
+    struct write_job *j = malloc(sizeof *j + PREFACE_BYTES);
+    if (!j) {
+        conn_close(c);
+        return;
+    }
+    memcpy(j->bytes, preface, PREFACE_BYTES);
+    bytes_send(c, j, PREFACE_BYTES);
+}
+
+/* Bytes used up, 0 = more are needed. The first byte that differs is enough to refuse. */
+static size_t preface_take(struct conn *c)
+{
+    size_t n = c->in_fill < PREFACE_BYTES ? c->in_fill : PREFACE_BYTES;
+    if (memcmp(c->in, preface, n) != 0) {
+        conn_error(c, 0, 0, RILL__CODE__BAD_PREFACE, true,
+                   "the connection does not begin with RILL, version 1; this is rilld's socket");
+        return 0;
+    }
+    if (c->in_fill < PREFACE_BYTES)
+        return 0;
+    c->preface_done = true;
+    preface_send(c);
+    return PREFACE_BYTES;
+}
+
+static uint32_t frame_length(const uint8_t *p)
+{
+    return (uint32_t) p[0] | (uint32_t) p[1] << 8 | (uint32_t) p[2] << 16 | (uint32_t) p[3] << 24;
+}
+
+/* Whether the frame at p is taken now. Of what is not complete, nothing is asked. */
+static enum turn frame_turn(struct conn *c, const uint8_t *p, size_t have)
+{
+    uint32_t n = have < 4 ? 0 : frame_length(p);
+    if (!n || have - 4 < n)
+        return TURN_NOW;
+    enum turn when = turns_when(&c->daemon->turns, c->uid);
+    uint32_t stream = when == TURN_NOW ? 0 : wire_audio_stream(p + 4, n);
+    struct session *s = stream ? session_find(c, stream) : NULL;
+    return s && session_pays(s) ? TURN_NOW : when;
+}
+
+static size_t frame_take(struct conn *c, const uint8_t *p, size_t have)
+{
+    if (have < 4)
+        return 0;
+    uint32_t n = frame_length(p);
+    uint32_t most = c->hello_done ? c->max_frame_bytes : HELLO_MAX_BYTES;
+    if (n == 0) {
+        conn_error(c, 0, 0, RILL__CODE__BAD_FRAME, true, "a frame of length 0");
+        return 0;
+    }
+    if (n > most) {
+        conn_error(c, 0, 0, RILL__CODE__TOO_LARGE, true, "a frame of %u bytes; the limit %s is %u",
+                   n, c->hello_done ? "of this connection" : "before Hello", most);
+        return 0;
+    }
+    if (have - 4 < n)
+        return 0;
+    proto_frame(c, p + 4, n);
+    return 4 + (size_t) n;
+}
+
+static size_t buffers_bytes(size_t frame_bytes)
+{
+    return sizeof(struct conn) + 2 * (4 + frame_bytes) + ARENA_EXTRA_BYTES;
+}
+
+/* Once a client has said how much it wants, the rest of what was counted is given back. */
+static void buffers_count(struct conn *c)
+{
+    size_t bytes = buffers_bytes(c->max_frame_bytes);
+    if (c->owner && bytes < c->counted_bytes) {
+        memory_give(&c->daemon->memory, c->owner, MEMORY_CONNECTIONS, c->counted_bytes - bytes);
+        c->counted_bytes = bytes;
+    }
+}
+
+static bool buffer_fit(struct conn *c)
+{
+    size_t want =
+        c->hello_done ? 4 + (size_t) c->max_frame_bytes : 4 + HELLO_MAX_BYTES + PREFACE_BYTES;
+    if (want <= c->in_cap)
+        return true;
+    uint8_t *in = realloc(c->in, want),
+            *arena = in ? realloc(c->arena, want + ARENA_EXTRA_BYTES) : NULL;
+    if (in)
+        c->in = in;
+    if (!arena)
+        return false;
+    c->arena = arena;
+    c->in_cap = want;
+    c->arena_bytes = want + ARENA_EXTRA_BYTES;
+    if (c->hello_done)
+        buffers_count(c);
+    return true;
+}
+
+static void slow_check(struct conn *c, uint64_t now_us);
+
+/* One frame, on the account of who pays for it; bytes that were used. */
+static size_t frame_account(struct conn *c, const uint8_t *p, size_t have)
+{
+    uint64_t since_us = lane_now_us();
+    c->speaker = NULL;
+    size_t used = frame_take(c, p, have);
+    if (!c->closing && conn_queue_bytes(c) > QUEUE_FLOOR_BYTES)
+        slow_check(c, since_us);
+    bool paid = c->speaker && session_pays(c->speaker);
+    uint64_t now_us = meter_loop(c->daemon, c->speaker, since_us);
+    if (!paid)
+        turns_charge(&c->daemon->turns, c->uid, now_us - since_us);
+    return used;
+}
+
+/* What was read, until it is another client's turn; the rest waits for the next turn of the loop,
+ * or for the next tick. */
+static void frames_take(struct conn *c)
+{
+    uint64_t until_us = lane_now_us() + TURN_US;
+    size_t at = 0, used = 1;
+    enum turn when = TURN_NOW;
+    if (!c->preface_done)
+        at = used = preface_take(c);
+    while (used && !c->closing && !c->broken && when == TURN_NOW) {
+        when = frame_turn(c, c->in + at, c->in_fill - at);
+        if (when != TURN_NOW)
+            break;
+        used = frame_account(c, c->in + at, c->in_fill - at);
+        at += used;
+        when = used && lane_now_us() >= until_us ? TURN_NEXT : TURN_NOW;
+    }
+    c->waits = when != TURN_NOW && !c->closing;
+    memmove(c->in, c->in + at, c->in_fill - at);
+    c->in_fill -= at;
+    if (!c->closing && !buffer_fit(c))
+        conn_close(c);
+    if (!c->waits || c->closing)
+        return;
+    uv_read_stop((uv_stream_t *) &c->pipe);
+    loop_again(c->daemon, when);
+}
+
+static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *b)
+{
+    struct conn *c = (struct conn *) (void *) st;
+    (void) b;
+    if (n < 0) {
+        conn_end(c);
+        return;
+    }
+    c->in_fill += (size_t) n;
+    c->heard_us = lane_now_us();
+    frames_take(c);
+}
+
+static void conn_go_on(struct conn *c)
+{
+    size_t before = c->in_fill;
+    c->waits = false;
+    frames_take(c);
+    if (c->in_fill < before)
+        c->daemon->last_turn = c->id;
+    if (!c->waits && !c->closing)
+        uv_read_start((uv_stream_t *) &c->pipe, on_alloc, on_read);
+}
+
+void conns_go_on(struct daemon *d)
+{
+    if (!d->frames_wait)
+        return;
+    d->frames_wait = false;
+    /* From where the last turn ended, round: the list is in order of numbers, the newest first. */
+    uint32_t last = d->last_turn;
+    for (unsigned round = 0; round < 2; round++)
+        for (struct conn *c = d->conns; c; c = c->next)
+            if (c->waits && !c->closing && (c->id < last) == !round)
+                conn_go_on(c);
+}
+
+/* ---- accepting ---- */
+
+static void peer_ask(struct conn *c)
+{
+    struct ucred u = { 0, (uid_t) -1, 0 };
+    socklen_t len = sizeof u;
+    uv_os_fd_t fd;
+    if (uv_fileno((uv_handle_t *) &c->pipe, &fd) < 0)
+        return;
+    if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &u, &len) == 0) {
+        c->uid = u.uid;
+        c->pid = (uint32_t) u.pid;
+    }
+}
+
+/* For the longest message that it may agree on. An operator's is counted and never refused. */
+static enum memory_answer buffers_claim(struct conn *c)
+{
+    struct daemon *d = c->daemon;
+    size_t bytes = buffers_bytes(d->conf.limits_max_frame_bytes);
+    enum memory_answer a = MEMORY_OK;
+    if (c->is_control)
+        memory_take(&d->memory, c->owner, MEMORY_CONNECTIONS, bytes);
+    else
+        a = memory_claim(d, c->owner, MEMORY_CONNECTIONS, bytes);
+    c->counted_bytes = a == MEMORY_OK ? bytes : 0;
+    return a;
+}
+
+static bool quota_ok(struct conn *c)
+{
+    struct daemon *d = c->daemon;
+    uint32_t n = 0, of_uid = 0, most = d->conf.limits_max_connections,
+             most_of_uid = d->conf.limits_max_connections_per_uid;
+    enum memory_answer a = buffers_claim(c);
+    if (c->is_control)
+        return true;
+    for (const struct conn *x = d->conns; x; x = x->next) {
+        n += x->has_place;
+        of_uid += x->has_place && x->uid == c->uid;
+    }
+    if (n >= most)
+        conn_error(c, 0, 0, RILL__CODE__QUOTA, true, "max_connections is %u", most);
+    else if (of_uid >= most_of_uid)
+        conn_error(c, 0, 0, RILL__CODE__QUOTA, true, "max_connections_per_uid is %u", most_of_uid);
+    else if (!place_free(most, n, of_uid))
+        conn_error(c, 0, 0, RILL__CODE__QUOTA, true,
+                   "max_connections is %u, and the last eighth is for users who have fewer than "
+                   "your %u",
+                   most, of_uid);
+    else if (a != MEMORY_OK)
+        conn_error(c, 0, 0, memory_code(a), true, "the connection: %s", memory_words(a));
+    c->has_place = !c->closing;
+    return c->has_place;
+}
+
+void conn_refuse(struct daemon *d, int fd, Rill__Code code, const char *text)
+{
+    uint8_t b[512];
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    Rill__Error e = RILL__ERROR__INIT;
+    e.code = code;
+    e.text = (char *) (uintptr_t) text;
+    e.fatal = true;
+    e.retry_ms = 1000;
+    f.m_case = RILL__SERVER_FRAME__M_ERROR;
+    f.error = &e;
+    size_t n = rill__server_frame__get_packed_size(&f);
+    if (n <= sizeof b - 4) {
+        for (int i = 0; i < 4; i++)
+            b[i] = (uint8_t) (n >> (8 * i));
+        rill__server_frame__pack(&f, b + 4);
+        ssize_t sent = send(fd, b, n + 4, MSG_DONTWAIT | MSG_NOSIGNAL);
+        (void) sent;
+    }
+    close(fd);
+    d->protocol_errors++;
+    log_event(&d->log, LOG_WARN, EVENT_PEER, "a connection is refused: %s", text);
+}
+
+void conn_accept(struct daemon *d, struct listener *l, int fd)
+{
+    struct conn *c = calloc(1, sizeof *c);
+    if (!c || uv_pipe_init(&d->loop, &c->pipe, 0) < 0) {
+        free(c);
+        conn_refuse(d, fd, RILL__CODE__INTERNAL, "out of memory");
+        return;
+    }
+    c->daemon = d;
+    c->next = d->conns;
+    d->conns = c;
+    d->n_conns++;
+    c->id = ++d->next_conn;
+    c->streams.secret = d->streams_secret;
+    c->is_control = l->is_control;
+    c->max_frame_bytes = HELLO_MAX_BYTES;
+    c->accepted_us = c->last_write_us = c->heard_us = lane_now_us();
+    c->deadline_us = c->accepted_us + d->conf.limits_hello_timeout_ms * UINT64_C(1000);
+    d->conns_accepted++;
+    if (!buffer_fit(c) || uv_pipe_open(&c->pipe, fd) < 0) {
+        conn_refuse(d, fd, RILL__CODE__INTERNAL, "out of memory");
+        conn_end(c);
+        return;
+    }
+    peer_ask(c);
+    c->owner = memory_owner(&d->memory, (struct principal) { PRINCIPAL_UID, c->uid });
+    if (!c->owner) {
+        conn_end(c);
+        return;
+    }
+    log_event(&d->log, LOG_DEBUG, EVENT_PEER, "conn=%u uid=%u pid=%u accepted%s", c->id, c->uid,
+              c->pid, c->is_control ? " control" : "");
+    socket_fit(c);
+    if (quota_ok(c))
+        uv_read_start((uv_stream_t *) &c->pipe, on_alloc, on_read);
+}
+
+/* ---- time ---- */
+
+/* Bytes that `ms` of the connection's outputs fill; a floor covers answers and events. */
+static size_t output_bytes(const struct conn *c, uint32_t ms)
+{
+    uint64_t per_s = 0;
+    for (const struct session *s = NULL; (s = session_next(c, s));)
+        per_s += session_output_bytes_per_s(s);
+    uint64_t bytes = per_s * ms / 1000;
+    return bytes > QUEUE_FLOOR_BYTES / 4 ? (size_t) bytes : QUEUE_FLOOR_BYTES / 4;
+}
+
+static bool any_live(const struct conn *c)
+{
+    for (const struct session *s = NULL; (s = session_next(c, s));)
+        if (s->live)
+            return true;
+    return false;
+}
+
+static void slow_check(struct conn *c, uint64_t now_us)
+{
+    const struct conf *conf = &c->daemon->conf;
+    size_t queue = conn_queue_bytes(c), hard = output_bytes(c, conf->limits_output_hard_ms);
+    if (queue < c->last_queue_bytes || !queue)
+        c->last_write_us = now_us;
+    c->last_queue_bytes = queue;
+    bool behind = subs_lag_ms(c) >
+        conf->limits_output_soft_ms; /* what a subscriber has not read waits elsewhere */
+    if (queue <= output_bytes(c, conf->limits_output_soft_ms) && !(behind && queue))
+        c->over_soft_us = 0;
+    else if (!c->over_soft_us)
+        c->over_soft_us = now_us;
+    bool soft = c->over_soft_us && (any_live(c) || behind) &&
+        now_us - c->over_soft_us > conf->limits_output_soft_grace_ms * UINT64_C(1000);
+    bool stalled =
+        queue && now_us > c->last_write_us + conf->limits_output_stall_ms * UINT64_C(1000);
+    hard = hard > QUEUE_FLOOR_BYTES ? hard : QUEUE_FLOOR_BYTES;
+    bool overdue = queue && subs_overdue(c, now_us);
+    if (stalled) /* a few bytes that are read make no room in it yet */
+        conn_error(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true,
+                   "%zu bytes wait, and your socket had no room for any of them for %u ms; read "
+                   "faster",
+                   queue, conf->limits_output_stall_ms);
+    else if (soft || overdue || queue > hard || c->unsent_bytes > UNSENT_FACTOR * hard)
+        conn_error(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true, "%zu bytes wait to be read; %s", queue,
+                   overdue ? "the topic ended long ago" : "read as fast as you send");
+}
+
+/* What waits to be done for a client that is not there any more is not done. */
+static bool is_left(const struct conn *c)
+{
+    struct pollfd p = { .events = 0 };
+    return c->waits && uv_fileno((const uv_handle_t *) &c->pipe, &p.fd) == 0 &&
+        poll(&p, 1, 0) > 0 && (p.revents & POLLHUP);
+}
+
+void conn_tick(struct conn *c, uint64_t now_us)
+{
+    if (is_left(c)) {
+        conn_end(c);
+        return;
+    }
+    if (c->closing) {
+        if (!conn_queue_bytes(c) || now_us > c->deadline_us)
+            conn_end(c);
+        return;
+    }
+    if (!c->hello_done && now_us > c->deadline_us) {
+        conn_error(c, 0, 0, RILL__CODE__DEADLINE, true, "no complete Hello within %u ms",
+                   c->daemon->conf.limits_hello_timeout_ms);
+        return;
+    }
+    if (!idle_check(c, now_us))
+        slow_check(c, now_us);
+}
+
+/* ---- streams that ended ---- */
+
+void conn_id_bury(struct conn *c, uint32_t stream)
+{
+    c->dead_ids[c->dead_at++ % DEAD_IDS] = stream;
+}
+
+void conn_id_revive(struct conn *c, uint32_t stream)
+{
+    for (size_t i = 0; i < DEAD_IDS; i++)
+        if (c->dead_ids[i] == stream)
+            c->dead_ids[i] = 0;
+}
+
+bool conn_id_buried(const struct conn *c, uint32_t stream)
+{
+    for (size_t i = 0; stream && i < DEAD_IDS; i++)
+        if (c->dead_ids[i] == stream)
+            return true;
+    return false;
+}

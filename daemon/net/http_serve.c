@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: MIT */
+/* Figures and health over HTTP, on sockets of the settings and on those that the service manager
+ * passed, of any family. A connection has one request, one answer and a deadline. Where a
+ * listener's places run out, the connection whose last full request is the longest ago gives way
+ * (its beginning, if there was none), and before it those that have their answer. No more are
+ * accepted in a tick than half the places, so that whoever was let in has a tick's time at least
+ * to say what it wants, whatever comes after it; what has come already is answered at once. */
+#include "daemon/daemon.h"
+#include "daemon/net/http.h"
+
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define PLACES 512 /* of each listener */
+#define ACCEPTS_A_TICK (PLACES / 2)
+#define ACCEPTS_A_TURN 16       /* audio goes on between */
+#define BACKLOG 1024            /* those who come together wait here, not outside */
+#define ANSWERS_BYTES 4194304   /* that wait to be read, of all connections */
+#define ANSWERS_BYTES_MIN 65536 /* that may wait however short memory is */
+#define REQUEST_US 2000000      /* for the whole request */
+#define ANSWER_US 5000000       /* for the client to read the answer */
+#define LINGER_US 1000000       /* until it closes, then we do */
+
+enum http_state { HTTP_READS, HTTP_ANSWERS, HTTP_LINGERS };
+
+struct http_conn {
+    uv_poll_t poll; /* first: the handle is the connection */
+    struct http_listener *listener;
+    struct http_conn *next;
+    enum http_state state;
+    int fd; /* -1: it is closing */
+    char in[HTTP_REQUEST_BYTES + 1];
+    size_t n_in;
+    char *out;
+    size_t n_out, sent;
+    uint64_t deadline_us;
+};
+
+/* ---- the order in which they give way ---- */
+
+static void conn_take(struct http_conn *c)
+{
+    struct http_conn **at = &c->listener->conns;
+    while (*at != c)
+        at = &(*at)->next;
+    *at = c->next;
+}
+
+static void conn_last(struct http_conn *c)
+{
+    struct http_conn **at = &c->listener->conns;
+    while (*at)
+        at = &(*at)->next;
+    *at = c;
+    c->next = NULL;
+}
+
+static void conn_first(struct http_conn *c)
+{
+    c->next = c->listener->conns;
+    c->listener->conns = c;
+}
+
+/* ---- the end ---- */
+
+static void on_closed(uv_handle_t *h)
+{
+    struct http_conn *c = (struct http_conn *) (void *) h;
+    struct daemon *d = c->listener->daemon;
+    memory_give(&d->memory, d->http_owner, MEMORY_HTTP, sizeof *c);
+    free(c);
+}
+
+static void answer_free(struct http_conn *c)
+{
+    struct daemon *d = c->listener->daemon;
+    memory_give(&d->memory, d->http_owner, MEMORY_HTTP, c->n_out);
+    d->http_answer_bytes -= c->n_out;
+    free(c->out);
+    c->out = NULL;
+    c->n_out = c->sent = 0;
+}
+
+/* Its descriptor is free at once. */
+static void conn_drop(struct http_conn *c)
+{
+    if (c->fd < 0)
+        return;
+    conn_take(c);
+    c->listener->n_conns--;
+    answer_free(c);
+    uv_close((uv_handle_t *) &c->poll, on_closed);
+    close(c->fd);
+    c->fd = -1;
+}
+
+static void conn_evict(struct http_conn *c)
+{
+    c->listener->daemon->http_evicted += c->state != HTTP_LINGERS;
+    conn_drop(c);
+}
+
+/* ---- answers ---- */
+
+static bool page_is_good(const struct daemon *d, enum http_page page)
+{
+    return page == HTTP_LIVE ? health_is_live(d) : health_state(d) == HEALTH_OK;
+}
+
+/* However many ask, the figures are put together once a tick. */
+static char *figures_copy(struct daemon *d, bool open, size_t *n)
+{
+    size_t bytes = d->http_figures[open].n;
+    if (!d->http_figures[open].s)
+        d->http_figures[open].s = metrics_text(d, open, &bytes);
+    char *ret = d->http_figures[open].s ? malloc(bytes + 1) : NULL;
+    if (ret)
+        memcpy(ret, d->http_figures[open].s, bytes);
+    *n = d->http_figures[open].n = bytes;
+    return ret;
+}
+
+static void figures_drop(struct daemon *d)
+{
+    for (int i = 0; i < 2; i++) {
+        free(d->http_figures[i].s);
+        d->http_figures[i].s = NULL;
+    }
+}
+
+/* Body and type of a page; the body is to be freed. */
+static char *page_make(struct daemon *d, const struct http_decision *x, int *status,
+                       const char **type, size_t *n)
+{
+    static const char plain[] = "text/plain; charset=utf-8";
+    char text[300];
+    *type = plain;
+    if (*status == 200 && x->page == HTTP_METRICS) {
+        *type = x->open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
+                        : "text/plain; version=0.0.4; charset=utf-8";
+        return figures_copy(d, x->open, n);
+    }
+    if (*status == 200 && page_is_good(d, x->page)) {
+        snprintf(text, sizeof text, "ok\n");
+    } else if (*status == 200) {
+        *status = 503;
+        snprintf(text, sizeof text, "%s: %s\n", health_state_name(health_state(d)),
+                 health_reason(d));
+    } else {
+        snprintf(text, sizeof text, "%d %s\n", *status, http_reason(*status));
+    }
+    *n = strlen(text);
+    return strdup(text);
+}
+
+static bool answers_are_many(const struct daemon *d)
+{
+    bool is_short = memory_room(&d->memory, d->http_owner) == 0;
+    return d->http_answer_bytes > (is_short ? ANSWERS_BYTES_MIN : ANSWERS_BYTES);
+}
+
+/* Answers that wait longest go, so that those who ask and do not read hold a bounded amount. */
+static void answers_bound(struct http_listener *l, const struct http_conn *keep)
+{
+    for (struct http_conn *c = l->conns, *next; c; c = next) {
+        next = c->next;
+        if (!answers_are_many(l->daemon))
+            return;
+        if (c != keep && c->out)
+            conn_evict(c);
+    }
+}
+
+static void on_ready(uv_poll_t *p, int status, int events);
+
+static bool answer_fill(struct http_conn *c, const struct http_decision *x)
+{
+    struct daemon *d = c->listener->daemon;
+    int status = x->status;
+    const char *type;
+    size_t n_body = 0, n;
+    char head[512], *body = page_make(d, x, &status, &type, &n_body);
+    n = body ? http_head(head, sizeof head, status, type, n_body) : 0;
+    c->out = body ? malloc(n + n_body) : NULL;
+    if (c->out) {
+        memcpy(c->out, head, n);
+        memcpy(c->out + n, body, n_body);
+        c->n_out = n + n_body;
+        d->http_answer_bytes += c->n_out;
+        memory_take(&d->memory, d->http_owner, MEMORY_HTTP, c->n_out);
+    }
+    free(body);
+    return c->out;
+}
+
+static void answer_send(struct http_conn *c)
+{
+    ssize_t w = send(c->fd, c->out + c->sent, c->n_out - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (w < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (w < 0) {
+        conn_drop(c);
+        return;
+    }
+    c->sent += (size_t) w;
+    if (c->sent < c->n_out)
+        return;
+    shutdown(c->fd, SHUT_WR);
+    answer_free(c);
+    c->state = HTTP_LINGERS;
+    c->deadline_us = lane_now_us() + LINGER_US;
+    conn_take(c);
+    conn_first(c);
+    uv_poll_start(&c->poll, UV_READABLE | UV_DISCONNECT, on_ready);
+}
+
+static void answer_start(struct http_conn *c, struct http_decision x)
+{
+    if (x.page == HTTP_METRICS && c->listener->health_alone)
+        x = (struct http_decision) { .status = 404 };
+    if (!answer_fill(c, &x)) {
+        conn_drop(c);
+        return;
+    }
+    c->state = HTTP_ANSWERS;
+    c->deadline_us = lane_now_us() + ANSWER_US;
+    conn_take(c);
+    conn_last(c);
+    answers_bound(c->listener, c);
+    uv_poll_start(&c->poll, UV_WRITABLE | UV_DISCONNECT, on_ready);
+    answer_send(c);
+}
+
+/* ---- requests ---- */
+
+static void request_read(struct http_conn *c)
+{
+    char rest[512];
+    bool reads = c->state == HTTP_READS;
+    ssize_t n = reads ? recv(c->fd, c->in + c->n_in, sizeof c->in - c->n_in, MSG_DONTWAIT)
+                      : recv(c->fd, rest, sizeof rest, MSG_DONTWAIT);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0) {
+        conn_drop(c);
+        return;
+    }
+    if (!reads)
+        return; /* behind the request; nobody wants it */
+    c->n_in += (size_t) n;
+    struct http_decision x = http_decide(c->in, c->n_in);
+    if (x.status)
+        answer_start(c, x);
+}
+
+static void on_ready(uv_poll_t *p, int status, int events)
+{
+    struct http_conn *c = (struct http_conn *) (void *) p;
+    bool gone = events & UV_DISCONNECT && !(events & UV_READABLE) && c->state != HTTP_ANSWERS;
+    if (status < 0 || gone)
+        conn_drop(c);
+    else if (events & UV_READABLE)
+        request_read(c);
+    else if (events & UV_WRITABLE)
+        answer_send(c);
+    else
+        conn_drop(c);
+}
+
+static void conn_make(struct http_listener *l, int fd)
+{
+    struct http_conn *c = calloc(1, sizeof *c);
+    if (!c || uv_poll_init(&l->daemon->loop, &c->poll, fd) < 0) {
+        free(c);
+        close(fd);
+        return;
+    }
+    memory_take(&l->daemon->memory, l->daemon->http_owner, MEMORY_HTTP, sizeof *c);
+    if (l->n_conns == PLACES)
+        conn_evict(l->conns);
+    c->listener = l;
+    c->fd = fd;
+    c->deadline_us = lane_now_us() + REQUEST_US;
+    l->n_conns++;
+    conn_last(c);
+    uv_poll_start(&c->poll, UV_READABLE | UV_DISCONNECT, on_ready);
+    request_read(c);
+}
+
+/* ---- listening ---- */
+
+static void listener_pause(struct http_listener *l)
+{
+    uv_poll_stop(&l->poll);
+    l->paused = true;
+}
+
+static void on_connection(uv_poll_t *p, int status, int events)
+{
+    struct http_listener *l = p->data;
+    (void) status, (void) events;
+    for (int i = 0; i < ACCEPTS_A_TURN && l->n_accepted < ACCEPTS_A_TICK; i++) {
+        int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), why = errno;
+        if (fd >= 0) {
+            l->n_accepted++;
+            conn_make(l, fd);
+        } else if ((why == EMFILE || why == ENFILE) && http_give_way(l->daemon)) {
+            continue;
+        } else if (why == EAGAIN || why == EINTR || why == ECONNABORTED) {
+            return;
+        } else {
+            listener_pause(l);
+            return;
+        }
+    }
+    if (l->n_accepted >= ACCEPTS_A_TICK)
+        listener_pause(l);
+}
+
+static bool listener_add(struct daemon *d, int fd, bool health_alone, struct own_socket own,
+                         char *err, size_t n)
+{
+    struct http_listener *l = &d->http[d->n_http];
+    char name[SOCKET_NAME_BYTES];
+    int error = 0;
+    socket_name(fd, name);
+    if (d->n_http == HTTP_LISTENERS || (error = uv_poll_init(&d->loop, &l->poll, fd)) < 0) {
+        snprintf(err, n, "%s: %s", name, error ? uv_strerror(error) : "too many sockets for HTTP");
+        own_socket_end(&own);
+        close(fd);
+        return false;
+    }
+    d->n_http++;
+    l->daemon = d;
+    l->fd = fd;
+    l->own = own;
+    l->health_alone = health_alone;
+    l->poll.data = l;
+    if (listen(fd, BACKLOG) < 0)
+        error = uv_translate_sys_error(errno);
+    else
+        error = uv_poll_start(&l->poll, UV_READABLE, on_connection);
+    if (error)
+        snprintf(err, n, "%s: %s", name, uv_strerror(error));
+    else
+        log_line(&d->log, LOG_INFO, "HTTP at %s: %shealth", name, health_alone ? "" : "figures, ");
+    return !error;
+}
+
+bool http_passed(struct daemon *d, int fd, bool health_alone, char *err, size_t n)
+{
+    return listener_add(d, fd, health_alone, OWN_SOCKET_NONE, err, n);
+}
+
+static bool own_start(struct daemon *d, const char *where, bool health_alone, char *err, size_t n)
+{
+    struct socket_rights rights = { d->conf.http_socket_mode, d->conf.http_socket_group };
+    struct own_socket own;
+    if (!*where)
+        return true;
+    int fd = socket_at(&own, where, &rights, err, n);
+    if (fd < 0)
+        own_socket_end(&own);
+    return fd >= 0 && listener_add(d, fd, health_alone, own, err, n);
+}
+
+bool http_start(struct daemon *d, char *err, size_t n)
+{
+    return own_start(d, d->conf.http_listen, false, err, n) &&
+        own_start(d, d->conf.http_health_listen, true, err, n);
+}
+
+/* ---- time ---- */
+
+static void listener_tick(struct http_listener *l, uint64_t now_us)
+{
+    for (struct http_conn *c = l->conns, *next; c; c = next) {
+        next = c->next;
+        if (now_us <= c->deadline_us)
+            continue;
+        if (c->state == HTTP_READS)
+            answer_start(c, (struct http_decision) { .status = 408 });
+        else
+            conn_drop(c);
+    }
+    l->n_accepted = 0;
+    if (l->paused) {
+        l->paused = false;
+        uv_poll_start(&l->poll, UV_READABLE, on_connection);
+    }
+}
+
+void http_tick(struct daemon *d, uint64_t now_us)
+{
+    figures_drop(d);
+    for (unsigned i = 0; i < d->n_http; i++)
+        listener_tick(&d->http[i], now_us);
+}
+
+bool http_give_way(struct daemon *d)
+{
+    for (unsigned i = 0; i < d->n_http; i++)
+        if (d->http[i].conns) {
+            conn_evict(d->http[i].conns);
+            return true;
+        }
+    return false;
+}
+
+void http_stood_still(struct daemon *d, uint64_t us)
+{
+    for (unsigned i = 0; i < d->n_http; i++)
+        for (struct http_conn *c = d->http[i].conns; c; c = c->next)
+            c->deadline_us += us;
+}
+
+void http_close(struct daemon *d)
+{
+    for (unsigned i = 0; i < d->n_http; i++) {
+        struct http_listener *l = &d->http[i];
+        while (l->conns)
+            conn_drop(l->conns);
+        uv_close((uv_handle_t *) &l->poll, NULL);
+        close(l->fd);
+        own_socket_end(&l->own);
+    }
+    d->n_http = 0;
+    figures_drop(d);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/net/wire.h"
+
+#include <string.h>
+
+/* Of a message's bytes; at == NULL: they are none. */
+struct span {
+    const uint8_t *at, *end;
+};
+
+static uint64_t varint(struct span *s)
+{
+    uint64_t v = 0;
+    for (unsigned shift = 0; s->at && shift < 64; shift += 7) {
+        if (s->at == s->end)
+            break;
+        uint8_t b = *s->at++;
+        v |= (uint64_t) (b & 0x7f) << shift;
+        if (!(b & 0x80))
+            return v;
+    }
+    s->at = NULL;
+    return 0;
+}
+
+static struct span piece(struct span *s, uint64_t n)
+{
+    struct span p = { s->at, s->at };
+    if (!s->at || n > (uint64_t) (s->end - s->at)) {
+        s->at = NULL;
+        return (struct span) { NULL, NULL };
+    }
+    s->at += n;
+    p.end = s->at;
+    return p;
+}
+
+static bool field_whole(const ProtobufCFieldDescriptor *f, struct span p)
+{
+    if (!f || !p.at)
+        return p.at != NULL;
+    if (f->type == PROTOBUF_C_TYPE_STRING)
+        return !memchr(p.at, 0, (size_t) (p.end - p.at));
+    return f->type != PROTOBUF_C_TYPE_MESSAGE ||
+        wire_strings_whole(f->descriptor, p.at, (size_t) (p.end - p.at));
+}
+
+bool wire_strings_whole(const ProtobufCMessageDescriptor *d, const uint8_t *bytes, size_t n)
+{
+    struct span s = { bytes, bytes + n };
+    while (s.at && s.at < s.end) {
+        uint64_t tag = varint(&s);
+        const ProtobufCFieldDescriptor *f =
+            protobuf_c_message_descriptor_get_field(d, (unsigned) (tag >> 3));
+        switch (tag & 7) {
+        case 0: varint(&s); break;
+        case 1: piece(&s, 8); break;
+        case 2:
+            if (!field_whole(f, piece(&s, varint(&s))))
+                return false;
+            break;
+        case 5: piece(&s, 4); break;
+        default: return false;
+        }
+    }
+    return s.at != NULL;
+}
+
+uint32_t wire_audio_stream(const uint8_t *bytes, size_t n)
+{
+    enum { REQ = 1 << 3, AUDIO = 4 << 3 | 2, STREAM = 1 << 3 };
+    struct span s = { bytes, bytes + n };
+    uint64_t tag = varint(&s);
+    if (tag == REQ) {
+        varint(&s);
+        tag = varint(&s);
+    }
+    if (tag != AUDIO)
+        return 0;
+    varint(&s);
+    return varint(&s) == STREAM ? (uint32_t) varint(&s) : 0;
+}

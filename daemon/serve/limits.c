@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+/* Who may have how much, and for how long without using it. */
+#include "daemon/daemon.h"
+#include "daemon/base/process.h"
+
+#include <sys/socket.h>
+
+#define HOPS_IN_SOCKET 4
+#define FILE_SOCKET_BYTES 32768
+#define SOCKET_BYTES_MIN 2304 /* the kernel takes no less: half of its 4608 */
+#define SOCKET_BYTES_MAX 262144
+#define ENDED_PART 8 /* of a user's streams: so many more may have ended and not be gone */
+#define KEPT_PART 8  /* of all places: of the last of them nobody gets more than stay free */
+#define MEMORY_LOOK_US UINT64_C(500000)
+#define RETURN_BYTES ((size_t) 1 << 20) /* given back by now: the system gets what is free */
+#define MESSAGE_BYTES 64                /* around samples, or of an event */
+
+/* ---- memory ---- */
+
+size_t session_bytes(const struct session *s)
+{
+    return sizeof *s + lane_bytes(s->lane) + (s->event ? 2 * HEARD_EVENT_BYTES : 0);
+}
+
+/* Whether it would be granted without the models that nobody streams with. */
+static bool spares_help(const struct daemon *d, const struct owner *o, size_t bytes)
+{
+    size_t own_bytes, all_bytes = registry_spare_bytes(&d->registry, o, &own_bytes);
+    return bytes <= memory_room(&d->memory, o) + (all_bytes + own_bytes) / 2;
+}
+
+enum memory_answer memory_claim(struct daemon *d, struct owner *o, enum memory_kind k, size_t bytes)
+{
+    while (memory_would(&d->memory, o, k, bytes) == MEMORY_SHORT && spares_help(d, o, bytes) &&
+           registry_spare_drop(&d->registry, o))
+        ;
+    return memory_ask(&d->memory, o, k, bytes);
+}
+
+Rill__Code memory_code(enum memory_answer a)
+{
+    return a == MEMORY_QUOTA ? RILL__CODE__QUOTA : RILL__CODE__OVERLOADED;
+}
+
+const char *memory_words(enum memory_answer a)
+{
+    return a == MEMORY_QUOTA ? "it would take more memory than one user may (max_bytes_per_uid)"
+                             : "memory is short: what is free of memory_max is needed or kept for "
+                               "others; try again later";
+}
+
+void memory_conf(struct daemon *d)
+{
+    d->memory.max_bytes = memory_total(d->conf.limits_memory_max);
+    d->memory.owner_max_bytes = d->conf.limits_max_bytes_per_uid;
+    d->next_memory_us = 0;
+    log_line(&d->log, LOG_INFO, "memory_max=%zu bytes for connections, streams, histories, models",
+             d->memory.max_bytes);
+}
+
+/* The operator hears of it before a client does. */
+static void full_tell(struct daemon *d)
+{
+    const struct memory *m = &d->memory;
+    bool full = m->max_bytes <= m->rest_bytes + m->own.firm_bytes;
+    if (full && !d->memory_full)
+        log_line(&d->log, LOG_WARN,
+                 "memory_max=%zu bytes is less than the %zu that the daemon holds without clients: "
+                 "everybody is refused",
+                 m->max_bytes, m->rest_bytes + m->own.firm_bytes);
+    d->memory_full = full;
+}
+
+void memory_tick(struct daemon *d, uint64_t now_us)
+{
+    if (now_us < d->next_memory_us)
+        return;
+    d->next_memory_us = now_us + MEMORY_LOOK_US;
+    memory_look(&d->memory, (size_t) process_private_bytes());
+    full_tell(d);
+    if (d->memory.given_bytes < RETURN_BYTES)
+        return;
+    d->memory.given_bytes = 0;
+    d->registry.freed = true;
+}
+
+/* ---- quotas ---- */
+
+bool place_free(uint32_t most, uint32_t held, uint32_t of_uid)
+{
+    uint32_t left = most > held ? most - held : 0;
+    return left && (left > most / KEPT_PART || of_uid < left);
+}
+
+const char *quota_open(const struct conn *c, const struct daemon *d)
+{
+    uint32_t n = 0, ended = 0, most = d->conf.limits_max_streams_per_uid;
+    for (const struct session *s = d->sessions; s; s = s->next)
+        if (s->uid == c->uid)
+            ++*(s->gone ? &ended : &n);
+    if (c->streams.n >= d->conf.limits_max_streams_per_connection)
+        return "max_streams_per_connection is reached";
+    if (n >= most)
+        return "max_streams_per_uid is reached";
+    if (n + ended >= most + most / ENDED_PART + 1)
+        return "max_streams_per_uid is reached; some have ended and take their places for a moment "
+               "more";
+    if (d->n_sessions >= d->conf.limits_max_streams)
+        return "max_streams is reached";
+    if (!place_free(d->conf.limits_max_streams, d->n_sessions, n + ended))
+        return "the last eighth of max_streams is for users who have fewer streams";
+    return NULL;
+}
+
+const char *quota_run(const struct session *s, double cost)
+{
+    const struct daemon *d = s->daemon;
+    double share = d->conf.limits_rtf_share_per_uid * d->conf.limits_rtf_budget * d->n_live,
+           load = cost;
+    for (const struct session *x = d->sessions; x; x = x->next)
+        load += x->uid == s->uid && x->live && x->lane && !x->gone ? (double) x->model->rtf : 0;
+    if (s->live && d->conf.limits_rtf_share_per_uid < 1 && load > share)
+        return "live streams of this user have claimed the compute that one user may "
+               "(rtf_share_per_uid)";
+    return NULL;
+}
+
+/* ---- sockets ---- */
+
+static uint64_t hop_bytes(const struct session *s)
+{
+    const struct lane_model *m = &s->model->lane;
+    uint64_t frames =
+        s->want_audio && !s->mute ? pcm_rescale(m->pulse_samples, s->out.rate, m->rate) : 0;
+    return frames * pcm_frame_bytes(&s->out) + MESSAGE_BYTES;
+}
+
+/* Four hops of live streams, so that what the client does not read is seen at once; a file's socket
+ * may hold more. */
+void socket_fit(struct conn *c)
+{
+    uint64_t bytes = 0;
+    uv_os_fd_t fd;
+    for (const struct session *s = NULL; (s = session_next(c, s));)
+        if (s->lane)
+            bytes += s->live ? HOPS_IN_SOCKET * hop_bytes(s) : FILE_SOCKET_BYTES;
+    bytes = !bytes || bytes > SOCKET_BYTES_MAX ? bytes ? SOCKET_BYTES_MAX : FILE_SOCKET_BYTES
+        : bytes < SOCKET_BYTES_MIN             ? SOCKET_BYTES_MIN
+                                               : bytes;
+    int n = (int) bytes;
+    if (uv_fileno((uv_handle_t *) &c->pipe, &fd) == 0)
+        setsockopt(fd, SOL_SOCKET, SO_SNDBUF, &n, sizeof n);
+}
+
+/* ---- idling ---- */
+
+static void idle_send(struct conn *c)
+{
+    Rill__GoAway a = RILL__GO_AWAY__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    a.reason = RILL__GO_AWAY__REASON__REASON_IDLE;
+    f.m_case = RILL__SERVER_FRAME__M_GOAWAY;
+    f.goaway = &a;
+    conn_send(c, 0, &f);
+}
+
+bool idle_check(struct conn *c, uint64_t now_us)
+{
+    uint64_t most_us = c->daemon->conf.limits_idle_timeout_ms * UINT64_C(1000);
+    if (!most_us || c->streams.n || !c->hello_done || now_us < c->heard_us + most_us)
+        return false;
+    log_line(&c->daemon->log, LOG_INFO, "conn=%u uid=%u idle for %u ms, closed", c->id, c->uid,
+             c->daemon->conf.limits_idle_timeout_ms);
+    idle_send(c);
+    conn_close(c);
+    return true;
+}
+
+bool idle_stream(const struct session *s, uint64_t now_us)
+{
+    uint64_t most_us = s->daemon->conf.limits_idle_stream_ms * UINT64_C(1000);
+    return most_us && s->live && s->lane && !s->finishing && now_us >= s->audio_us + most_us;
+}

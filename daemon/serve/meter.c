@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/serve/meter.h"
+#include "daemon/daemon.h"
+#include "daemon/models/load.h"
+#include "daemon/compute/work.h"
+
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+/* Until it is known better, in passes of an empty message: a pulse in and out on the loop, and
+ * around the model on a compute thread. With many streams caches are cold, so it is more than the
+ * system calls that are counted. */
+#define LOOP_PASSES 12
+#define THREAD_PASSES 6
+#define PASSES 64
+#define PASS_ROUNDS 16
+#define PASS_BYTES 600
+
+#define SPENT_HALF_NS 2e6 /* of a tick: the less was spent, the less that says */
+#define FACTOR_STEP 0.3
+#define FACTOR_MOST 2.5       /* the rest was for something else */
+#define SHARE_STEP 0.05       /* a tick: two seconds */
+#define AUDIO_LEAST_NS 0.25e9 /* for a figure */
+#define PULSES_LEAST 16
+/* Whoever is at the other end of a Unix socket is on this machine, and computes as much for a
+ * message as the loop does. */
+#define PEER_SHARE 1
+#define WEIGHT_FULL 0.25 /* of the budget: figures from less weigh less */
+
+/* ---- at start ---- */
+
+static double pass_measure(int fds[2], int event)
+{
+    char bytes[PASS_BYTES] = { 0 };
+    uint64_t n, began_ns = thread_cpu_ns(pthread_self());
+    for (unsigned k = 0; k < PASSES; k++)
+        if (write(fds[0], bytes, sizeof bytes) < 0 || read(fds[1], bytes, sizeof bytes) < 0 ||
+            eventfd_write(event, 1) < 0 || read(event, &n, sizeof n) < 0)
+            break;
+    return (double) (thread_cpu_ns(pthread_self()) - began_ns) / PASSES;
+}
+
+void meter_start(struct daemon *d)
+{
+    int fds[2], event = eventfd(0, EFD_CLOEXEC);
+    double best = 0;
+    if (event < 0 || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, fds) < 0) {
+        if (event >= 0)
+            close(event);
+        return;
+    }
+    for (unsigned k = 0; k < PASS_ROUNDS; k++) {
+        double ns = pass_measure(fds, event);
+        best = !k || ns < best ? ns : best;
+    }
+    close(fds[0]);
+    close(fds[1]);
+    close(event);
+    d->registry.pulse_ns = THREAD_PASSES * best;
+    d->meter.factor = 1;
+    cost_try(&d->loop_cost, (float) (LOOP_PASSES * best), (float) (LOOP_PASSES * best),
+             lane_now_us());
+}
+
+/* ---- claims ---- */
+
+static double pulse_ns_of(const struct model *m)
+{
+    return m->lane.rate ? 1e9 * m->lane.pulse_samples / m->lane.rate : 1e9;
+}
+
+static double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+struct claim claim_price(const struct daemon *d, const struct model *m)
+{
+    return (struct claim) { .compute = (double) m->rtf,
+                            .loop = (double) d->loop_cost.price / pulse_ns_of(m) };
+}
+
+struct claim claim_of(const struct session *s)
+{
+    struct claim c = claim_price(s->daemon, s->model);
+    return (struct claim) { .compute = larger(c.compute, s->used.compute),
+                            .loop = larger(c.loop, s->used.loop) };
+}
+
+double claim_all(struct claim c)
+{
+    return c.compute + c.loop * (1 + PEER_SHARE);
+}
+
+/* ---- as time goes ---- */
+
+uint64_t meter_loop(struct daemon *d, struct session *s, uint64_t since_us)
+{
+    uint64_t now_us = lane_now_us();
+    double ns = (double) (now_us - since_us) * 1000;
+    d->meter.spent_ns += ns;
+    if (s)
+        s->loop_ns += ns;
+    return now_us;
+}
+
+static double delta(_Atomic uint64_t *from, uint64_t *told)
+{
+    uint64_t now = atomic_load_explicit(from, memory_order_relaxed), n = now - *told;
+    *told = now;
+    return (double) n;
+}
+
+/* Returns the processor time that its lane took. */
+static double session_read(struct session *s)
+{
+    struct lane *l = s->lane;
+    double spent = delta(&l->spent_ns, &s->told_spent_ns), ran = delta(&l->ran_ns, &s->told_ran_ns),
+           n = delta(&l->n_ran, &s->told_ran), f = s->worker->meter.factor;
+    s->worker->meter.spent_ns += spent;
+    if (s->live && n > 0) {
+        cost_add(&s->model->cost, ran * f, ran, n * pulse_ns_of(s->model));
+        cost_add(&s->daemon->loop_cost, s->loop_ns * s->daemon->meter.factor, s->loop_ns, n);
+    }
+    return spent * f;
+}
+
+void meter_session(struct session *s)
+{
+    if (s->lane)
+        session_read(s);
+    s->loop_ns = 0;
+}
+
+static void session_tick(struct session *s, double took_ns)
+{
+    double cpu = session_read(s), loop = s->loop_ns * s->daemon->meter.factor;
+    s->used.compute += (cpu / took_ns - s->used.compute) * SHARE_STEP;
+    s->used.loop += (loop / took_ns - s->used.loop) * SHARE_STEP;
+    s->loop_ns = 0;
+    s->n_said = 0;
+}
+
+static void meter_read(struct meter *m, uint64_t cpu_ns, uint64_t busy_ns, double took_ns)
+{
+    double cpu = (double) (cpu_ns - m->cpu_ns), x = cpu / (m->spent_ns + 1);
+    if (took_ns > 0)
+        contention_tick(&m->contention, cpu_ns - m->cpu_ns, busy_ns - m->busy_ns,
+                        (uint64_t) took_ns);
+    if (took_ns > 0 && m->spent_ns > 0) {
+        double weight = m->spent_ns / (m->spent_ns + SPENT_HALF_NS);
+        x = x < FACTOR_MOST ? x : FACTOR_MOST;
+        m->factor += (x - m->factor) * FACTOR_STEP * weight;
+    }
+    m->cpu_ns = cpu_ns;
+    m->busy_ns = busy_ns;
+    m->spent_ns = 0;
+}
+
+static void model_tick(struct model *m, double weight, uint64_t now_us)
+{
+    if (m->state != MODEL_READY)
+        return;
+    cost_tick(&m->cost, AUDIO_LEAST_NS, weight, now_us);
+    m->rtf = m->cost.price;
+}
+
+void meter_tick(struct daemon *d, uint64_t now_us)
+{
+    double weight = d->load.all / (WEIGHT_FULL * admit_budget(d).all);
+    double took_ns = d->metered_us ? (double) (now_us - d->metered_us) * 1000 : 0;
+    d->metered_us = now_us;
+    for (struct session *s = d->sessions; s && took_ns > 0; s = s->next)
+        if (s->lane && s->worker && !s->gone) {
+            session_tick(s, took_ns);
+            model_tick(s->model, weight, now_us); /* an old version is not in the registry */
+        }
+    for (struct model *m = d->registry.models; m; m = m->next)
+        model_tick(m, weight, now_us);
+    for (unsigned i = 0; i < d->n_workers; i++) {
+        struct worker *w = &d->workers[i];
+        meter_read(&w->meter, thread_cpu_ns(w->thread),
+                   atomic_load_explicit(&w->busy_us, memory_order_relaxed) * 1000, took_ns);
+    }
+    meter_read(&d->meter, thread_cpu_ns(pthread_self()),
+               now_us * 1000 - uv_metrics_idle_time(&d->loop), took_ns);
+    cost_tick(&d->loop_cost, PULSES_LEAST, weight, now_us);
+}
+
+/* ---- trying out again ---- */
+
+struct again {
+    uv_work_t work;
+    struct daemon *daemon;
+    struct model *model;
+    rill_status status;
+    float rtf, wall;
+};
+
+static void on_again(uv_work_t *w)
+{
+    struct again *a = w->data;
+    a->status = model_try(a->model, &a->rtf, &a->wall);
+}
+
+static void on_tried(uv_work_t *w, int status)
+{
+    struct again *a = w->data;
+    a->daemon->trying = false;
+    if (status == 0 && a->status == RILL_OK)
+        registry_price(&a->daemon->registry, a->model, a->rtf, a->wall);
+    registry_unref(a->model);
+    free(a);
+}
+
+static void try_again(struct daemon *d, struct model *m)
+{
+    struct again *a = calloc(1, sizeof *a);
+    if (!a)
+        return;
+    *a = (struct again) { .daemon = d, .model = registry_ref(m) };
+    a->work.data = a;
+    d->trying = work_start(&d->loop, &a->work, on_again, on_tried) == 0;
+    if (d->trying)
+        return;
+    registry_unref(m);
+    free(a);
+}
+
+void meter_idle(struct daemon *d, uint64_t now_us)
+{
+    if (d->trying || d->draining || d->load.compute > 0)
+        return;
+    for (struct model *m = d->registry.models; m; m = m->next)
+        if (m->state == MODEL_READY && cost_wants_try(&m->cost, now_us)) {
+            try_again(d, m);
+            return;
+        }
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/serve/tape.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PIECE_BYTES_MIN 4096
+#define PIECE_BYTES_MAX 131072 /* the C library maps those: they go back to the system */
+#define PIECES_WANTED 64
+#define MAPPED_BYTES 4096 /* what such a one takes besides */
+
+/* ---- making ---- */
+
+struct lengths {
+    size_t piece_bytes, least, most;
+};
+
+/* The fewest pieces hold an entry and the piece that is being written, so that the oldest one can
+ * always go. */
+static struct lengths lengths_find(size_t least_bytes, size_t most_bytes, size_t entry_bytes)
+{
+    struct lengths l = { .piece_bytes = PIECE_BYTES_MIN };
+    entry_bytes += sizeof(struct entry);
+    least_bytes = least_bytes > entry_bytes ? least_bytes : entry_bytes;
+    while (l.piece_bytes < PIECE_BYTES_MAX && most_bytes / l.piece_bytes > PIECES_WANTED)
+        l.piece_bytes *= 2;
+    l.least = (least_bytes + l.piece_bytes - 1) / l.piece_bytes + 1;
+    l.most = (most_bytes + l.piece_bytes - 1) / l.piece_bytes + 1;
+    l.most = l.most > l.least ? l.most : l.least;
+    return l;
+}
+
+static size_t piece_takes(size_t piece_bytes)
+{
+    return piece_bytes + (piece_bytes < PIECE_BYTES_MAX ? 16 : MAPPED_BYTES);
+}
+
+size_t tape_least_bytes(size_t least_bytes, size_t most_bytes, size_t entry_bytes)
+{
+    struct lengths l = lengths_find(least_bytes, most_bytes, entry_bytes);
+    return l.least * piece_takes(l.piece_bytes) + l.most * sizeof(unsigned char *);
+}
+
+static bool piece_add(struct tape *t)
+{
+    unsigned char *piece = malloc(t->piece_bytes);
+    if (!piece)
+        return false;
+    t->pieces[(t->first + t->n++) % t->most] = piece;
+    return true;
+}
+
+bool tape_make(struct tape *t, size_t least_bytes, size_t most_bytes, size_t entry_bytes)
+{
+    struct lengths l = lengths_find(least_bytes, most_bytes, entry_bytes);
+    t->piece_bytes = l.piece_bytes;
+    t->least = l.least;
+    t->most = l.most;
+    t->pieces = calloc(t->most, sizeof *t->pieces);
+    while (t->pieces && t->n < t->least)
+        if (!piece_add(t))
+            return false;
+    return t->pieces;
+}
+
+void tape_drop(struct tape *t)
+{
+    if (t->n > t->least)
+        memory_give(t->memory, t->owner, MEMORY_HISTORIES, tape_history_bytes(t));
+    for (size_t i = 0; i < t->n; i++)
+        free(t->pieces[(t->first + i) % t->most]);
+    free(t->pieces);
+    t->pieces = NULL;
+    t->n = 0;
+}
+
+size_t tape_bytes(const struct tape *t)
+{
+    return t->n * piece_takes(t->piece_bytes) + t->most * sizeof *t->pieces;
+}
+
+size_t tape_history_bytes(const struct tape *t)
+{
+    return t->n > t->least ? (t->n - t->least) * piece_takes(t->piece_bytes) : 0;
+}
+
+/* ---- reading and writing ---- */
+
+/* The bytes at a place, and how many of them lie in a row. */
+static unsigned char *place_find(const struct tape *t, uint64_t place, size_t *ret_n)
+{
+    size_t at = (size_t) (place % t->piece_bytes);
+    *ret_n = t->piece_bytes - at;
+    return t->pieces[place / t->piece_bytes % t->most] + at;
+}
+
+void tape_read(const struct tape *t, uint64_t place, void *to, size_t n)
+{
+    for (size_t row; n; n -= row) {
+        const unsigned char *from = place_find(t, place, &row);
+        row = row < n ? row : n;
+        memcpy(to, from, row);
+        to = (unsigned char *) to + row;
+        place += row;
+    }
+}
+
+static void copy_in(struct tape *t, const void *from, size_t n)
+{
+    for (size_t row; n; n -= row) {
+        unsigned char *to = place_find(t, t->head, &row);
+        row = row < n ? row : n;
+        memcpy(to, from, row);
+        from = (const unsigned char *) from + row;
+        t->head += row;
+    }
+}
+
+/* Takes the oldest piece off, which is not the one that is written. */
+static unsigned char *piece_take(struct tape *t)
+{
+    struct entry e;
+    uint64_t end = (t->first + 1) * t->piece_bytes;
+    while (t->tail < end && t->tail < t->head) {
+        tape_read(t, t->tail, &e, sizeof e);
+        t->tail += sizeof e + e.bytes;
+    }
+    t->n--;
+    return t->pieces[t->first++ % t->most];
+}
+
+static bool grow(struct tape *t)
+{
+    size_t bytes = piece_takes(t->piece_bytes);
+    if (t->n == t->most || !memory_history(t->memory, t->owner, tape_history_bytes(t), bytes))
+        return false;
+    if (piece_add(t))
+        return true;
+    memory_give(t->memory, t->owner, MEMORY_HISTORIES, bytes);
+    return false;
+}
+
+void tape_put(struct tape *t, const struct entry *e, const void *bytes)
+{
+    size_t takes = sizeof *e + e->bytes;
+    while (t->head + takes > (t->first + t->n) * t->piece_bytes) {
+        if (grow(t))
+            continue;
+        unsigned char *piece = piece_take(t);
+        t->pieces[(t->first + t->n++) % t->most] = piece;
+    }
+    copy_in(t, e, sizeof *e);
+    if (e->bytes)
+        copy_in(t, bytes, e->bytes);
+}
+
+size_t tape_shorten(struct tape *t)
+{
+    if (t->n <= t->least || t->head < (t->first + 1) * t->piece_bytes)
+        return 0;
+    free(piece_take(t));
+    size_t bytes = piece_takes(t->piece_bytes);
+    memory_give(t->memory, t->owner, MEMORY_HISTORIES, bytes);
+    return bytes;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/watch/health.h"
+#include "daemon/daemon.h"
+
+#define LOOP_SLACK_US 150000 /* from a tick to the next, and a little */
+
+bool health_start(struct daemon *d, uint64_t watchdog_us)
+{
+    struct health *h = &d->health;
+    uint64_t half = watchdog_us / 2,
+             most = half > 2 * LOOP_SLACK_US ? half - LOOP_SLACK_US : half / 2;
+    h->limit_us = watchdog_us && most < HEALTH_LIMIT_US ? most : HEALTH_LIMIT_US;
+    h->threads = calloc(d->n_workers ? d->n_workers : 1, sizeof *h->threads);
+    h->looked_us = lane_now_us();
+    for (unsigned i = 0; h->threads && i < d->n_workers; i++)
+        h->threads[i].moved_us = h->looked_us;
+    return h->threads;
+}
+
+void health_stop(struct daemon *d)
+{
+    free(d->health.threads);
+    d->health.threads = NULL;
+}
+
+/* A whole pulse of input waits, and everything that came out before was taken. */
+static bool lane_is_due(const struct session *s)
+{
+    const struct lane *l = s->lane;
+    const struct lane_model *m = l->model;
+    uint64_t pulse = pcm_rescale(m->pulse_samples, l->opts.in_rate, m->rate) + 1;
+    uint64_t most = l->in.mask < pulse ? l->in.mask : pulse;
+    return !atomic_load_explicit(&l->detached, memory_order_acquire) && ring_used(&l->in) >= most &&
+        !ring_used(&l->recs) && !ring_used(&l->out);
+}
+
+static void busy_find(struct daemon *d)
+{
+    for (unsigned i = 0; i < d->n_workers; i++)
+        d->health.threads[i].busy = !atomic_load(&d->workers[i].sleeping);
+    for (const struct session *s = d->sessions; s; s = s->next)
+        if (!s->gone && s->lane && s->worker && lane_is_due(s))
+            d->health.threads[s->worker - d->workers].busy = true;
+}
+
+static void thread_look(struct daemon *d, unsigned i, uint64_t now_us)
+{
+    struct health *h = &d->health;
+    struct health_thread *t = &h->threads[i];
+    uint64_t beat = atomic_load(&d->workers[i].beat);
+    if (beat != t->beat || !t->busy)
+        t->moved_us = now_us;
+    t->beat = beat;
+    if (now_us - t->moved_us <= h->limit_us || h->reason[0])
+        return;
+    snprintf(h->reason, sizeof h->reason,
+             "compute thread %u has work and does not advance for %llu ms%s", i,
+             (unsigned long long) ((now_us - t->moved_us) / 1000),
+             atomic_load(&d->workers[i].sleeping) ? ", it sleeps" : "");
+}
+
+void health_look(struct daemon *d, uint64_t now_us)
+{
+    struct health *h = &d->health;
+    uint64_t late_us = now_us - h->looked_us;
+    bool was = h->stuck;
+    h->looked_us = now_us;
+    h->loop_late_us = late_us > h->loop_late_us ? late_us : h->loop_late_us;
+    busy_find(d);
+    /* Whoever stopped the loop for so long stopped the threads as well: that time is not theirs. */
+    for (unsigned i = 0; late_us > h->limit_us / 2 && i < d->n_workers; i++)
+        h->threads[i].moved_us += late_us;
+    h->reason[0] = '\0';
+    for (unsigned i = 0; i < d->n_workers; i++)
+        thread_look(d, i, now_us);
+    h->stuck = h->reason[0];
+    if (h->stuck && !was)
+        log_event(&d->log, LOG_ERROR, EVENT_STUCK, "%s", h->reason);
+    if (was && !h->stuck)
+        log_event(&d->log, LOG_WARN, EVENT_RECOVERED, "the compute threads advance again");
+}
+
+enum health_state health_state(const struct daemon *d)
+{
+    return d->health.stuck ? HEALTH_STUCK
+        : d->draining      ? HEALTH_DRAINING
+        : d->preloads_left ? HEALTH_STARTING
+                           : HEALTH_OK;
+}
+
+bool health_is_live(const struct daemon *d)
+{
+    return health_state(d) != HEALTH_STUCK;
+}
+
+const char *health_state_name(enum health_state s)
+{
+    static const char *const names[] = { "", "ok", "draining", "stuck", "starting" };
+    return names[s];
+}
+
+const char *health_reason(const struct daemon *d)
+{
+    static const char *const reasons[] = {
+        [HEALTH_OK] = "",
+        [HEALTH_DRAINING] = "the daemon is stopping and opens no new streams",
+        [HEALTH_STARTING] = "models are being loaded",
+    };
+    enum health_state s = health_state(d);
+    return s == HEALTH_STUCK ? d->health.reason : reasons[s];
+}
+
+uint64_t health_silent_us(const struct daemon *d, unsigned thread)
+{
+    const struct health *h = &d->health;
+    return h->looked_us - h->threads[thread].moved_us;
+}

@@ -1,0 +1,684 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/daemon.h"
+#include "daemon/base/process.h"
+
+#include <unistd.h>
+
+#define SESSIONS_A_PAGE 32
+#define MODELS_A_REPLY 64
+#define TOPICS_A_REPLY 64
+
+uint64_t samples_us(uint64_t n, uint32_t rate)
+{
+    return n / rate * 1000000u + n % rate * 1000000u / rate;
+}
+
+/* ---- counting ---- */
+
+static void stats_add(struct model_stats *m, const struct lane_rec *r, uint64_t audio_us,
+                      double rtf, bool miss)
+{
+    m->pulses++;
+    m->audio_us += audio_us;
+    m->compute_us += r->compute_us;
+    m->misses += miss;
+    m->runs += r->is_run;
+    m->runs_batch += r->is_run ? r->batch : 0;
+    m->rtf_max = rtf > m->rtf_max ? rtf : m->rtf_max;
+    hist_add(&m->compute, r->compute_us);
+    hist_add(&m->queue, r->queue_us);
+}
+
+static void worst_note(struct session *s, const struct lane_rec *r, uint32_t pulse_us,
+                       uint64_t now_us)
+{
+    struct worst_pulse p = { .mono_us = now_us,
+                             .wall_us = process_wall_us(),
+                             .serial = s->serial,
+                             .uid = s->uid,
+                             .queue_us = r->queue_us,
+                             .compute_us = r->compute_us,
+                             .batch = r->batch,
+                             .pulse_us = pulse_us,
+                             .live = s->live };
+    memcpy(p.model, s->model->name, sizeof p.model);
+    worst_put(&s->daemon->worst, &p);
+}
+
+void stats_pulse(struct session *s, const struct lane_rec *r)
+{
+    uint64_t pulse_us = samples_us(s->model->lane.pulse_samples, s->model->lane.rate);
+    uint64_t consumed = atomic_load_explicit(&s->lane->consumed, memory_order_acquire);
+    uint64_t audio_us = samples_us(consumed, s->in.rate) -
+        samples_us(s->audio_noted, s->in.rate); /* adds up without rounding */
+    bool miss = s->live && (uint64_t) r->queue_us + r->compute_us > pulse_us;
+    double rtf = (double) r->compute_us / (double) (pulse_us ? pulse_us : 1);
+    s->audio_noted = consumed;
+    s->compute_us += r->compute_us;
+    s->misses += miss;
+    s->max_chunk_us = r->compute_us > s->max_chunk_us ? r->compute_us : s->max_chunk_us;
+    hist_add(&s->compute, r->compute_us);
+    hist_add(&s->queue, r->queue_us);
+    stats_add(s->model->stats, r, audio_us, rtf, miss);
+    stats_add(s->model->period, r, audio_us, rtf, miss);
+    figures_pulse(s->figures,
+                  &(struct pulse_figures) { r->compute_us, r->queue_us, r->batch, audio_us, miss });
+    uint64_t now_us = s->daemon->tick_us;
+    if (worst_is(&s->daemon->worst, r->queue_us + r->compute_us, (uint32_t) pulse_us, now_us))
+        worst_note(s, r, (uint32_t) pulse_us, now_us);
+}
+
+void stats_opened(struct session *s)
+{
+    s->figures = figures_of(&s->daemon->figures, s->model->name);
+    s->figures->streams_opened++;
+}
+
+void stats_gap(struct session *s, Rill__Gap__Reason reason, uint64_t samples)
+{
+    s->gap_samples += samples;
+    figures_gap(&s->daemon->figures, s->figures, (unsigned) reason, samples, s->in.rate);
+}
+
+void stats_refused(struct daemon *d, Rill__Code code)
+{
+    d->streams_refused++;
+    d->figures.refused[(unsigned) code < FIGURES_CODES ? (unsigned) code : 0]++;
+}
+
+/* ---- log lines ---- */
+
+static double rtf_of(uint64_t compute_us, uint64_t audio_us)
+{
+    return audio_us ? (double) compute_us / (double) audio_us : 0;
+}
+
+void stats_finished_log(struct session *s, bool cancelled)
+{
+    uint64_t in = s->lane ? atomic_load_explicit(&s->lane->consumed, memory_order_acquire) : 0;
+    uint64_t audio_us = samples_us(in, s->in.rate);
+    uint64_t pulse_us = samples_us(s->model->lane.pulse_samples, s->model->lane.rate);
+    if (s->gone)
+        return;
+    log_event(&s->daemon->log, LOG_INFO, EVENT_STREAM,
+              "stream=%u uid=%u model=%s in=%u/%u/%s dur=%.2fs rtf=%.5f rtf_max=%.5f q_p99=%.2fms "
+              "c_p99=%.3fms "
+              "miss=%llu gap=%llu out=%llu%s",
+              s->serial, s->uid, s->model->name, s->in.rate, s->in.channels,
+              pcm_enc_name(s->in.enc), (double) audio_us / 1e6, rtf_of(s->compute_us, audio_us),
+              pulse_us ? (double) s->max_chunk_us / (double) pulse_us : 0.0,
+              hist_quantile(&s->queue, 0.99) / 1e3, hist_quantile(&s->compute, 0.99) / 1e3,
+              (unsigned long long) s->misses,
+              (unsigned long long) (s->skipped + s->late + s->bypassed),
+              (unsigned long long) s->sent, cancelled ? " cancelled=1" : "");
+}
+
+static void memory_log(const struct daemon *d)
+{
+    char words[512];
+    size_t n = 0;
+    uint64_t virtual_bytes, resident_bytes;
+    process_memory(&virtual_bytes, &resident_bytes);
+    for (enum memory_kind k = 0; k < MEMORY_KINDS; k++)
+        n += (size_t) snprintf(words + n, sizeof words - n, "%s_bytes=%zu ", memory_kind_name(k),
+                               d->memory.bytes[k]);
+    log_line(&d->log, LOG_INFO, "%sof_bytes=%zu resident_bytes=%llu", words, d->memory.max_bytes,
+             (unsigned long long) resident_bytes);
+}
+
+void stats_summary(struct daemon *d)
+{
+    bool any = false;
+    for (struct model *m = d->registry.models; m; m = m->next) {
+        struct model_stats *p = m->period;
+        uint64_t pulse_us =
+            m->state == MODEL_READY ? samples_us(m->lane.pulse_samples, m->lane.rate) : 0;
+        if (!p->pulses || !pulse_us)
+            continue;
+        log_event(&d->log, LOG_INFO, EVENT_MODEL,
+                  "model=%s streams=%u pulses=%llu dur=%.2fs rtf=%.5f rtf_p99=%.5f rtf_max=%.5f "
+                  "q_p99=%.2fms c_p99=%.3fms miss=%llu batch=%.1f",
+                  m->name, m->stats->streams, (unsigned long long) p->pulses,
+                  (double) p->audio_us / 1e6, rtf_of(p->compute_us, p->audio_us),
+                  hist_quantile(&p->compute, 0.99) / (double) pulse_us, p->rtf_max,
+                  hist_quantile(&p->queue, 0.99) / 1e3, hist_quantile(&p->compute, 0.99) / 1e3,
+                  (unsigned long long) p->misses,
+                  p->runs ? (double) p->runs_batch / (double) p->runs : 0.0);
+        memset(p, 0, sizeof *p);
+        any = true;
+    }
+    if (any)
+        memory_log(d);
+}
+
+/* ---- answers ---- */
+
+struct times_message {
+    Rill__TimeHistogram m;
+    uint64_t count[FIGURES_TIMES + 1];
+};
+
+struct model_stats_message {
+    Rill__ModelStats m;
+    struct times_message compute, queue;
+    uint64_t batches[FIGURES_BATCHES];
+};
+
+#define GAPS FIGURES_REASONS
+struct stats_message {
+    Rill__StatsReply reply;
+    struct model_stats_message models[MODELS_A_REPLY];
+    Rill__ModelStats *pointers[MODELS_A_REPLY];
+    Rill__CodeCount codes[2][FIGURES_CODES], *code_pointers[2][FIGURES_CODES];
+    Rill__GapSum gaps[GAPS], *gap_pointers[GAPS];
+};
+
+static void times_fill(struct times_message *x, const struct time_hist *h)
+{
+    uint64_t n = 0;
+    rill__time_histogram__init(&x->m);
+    for (unsigned i = 0; i <= FIGURES_TIMES; i++)
+        x->count[i] = n += h->count[i];
+    x->m.le_us = (uint32_t *) (uintptr_t) figures_time_us;
+    x->m.n_le_us = FIGURES_TIMES;
+    x->m.count = x->count;
+    x->m.n_count = FIGURES_TIMES + 1;
+    x->m.sum_us = h->sum_us;
+}
+
+static void batches_fill(struct model_stats_message *x, const struct figures *f)
+{
+    uint64_t n = 0, sum = 0;
+    for (unsigned i = 1; i < FIGURES_BATCHES; i++) {
+        x->batches[i - 1] = figures_batches(f, i);
+        n += x->batches[i - 1];
+        sum += i * x->batches[i - 1];
+        if (x->batches[i - 1])
+            x->m.n_batches = i;
+    }
+    x->m.batches = x->batches;
+    x->m.batch_mean = n ? (float) ((double) sum / (double) n) : 0;
+}
+
+static void model_stats_fill(struct model_stats_message *x, struct daemon *d, struct model *m)
+{
+    Rill__ModelStats *a = &x->m;
+    const struct model_stats *p = m->stats;
+    const struct figures *f = figures_of(&d->figures, m->name);
+    double pulse_us = m->lane.rate ? (double) samples_us(m->lane.pulse_samples, m->lane.rate) : 0;
+    rill__model_stats__init(a);
+    a->name = m->name;
+    a->streams = p->streams;
+    a->streams_opened = p->streams_opened;
+    a->audio_us = p->audio_us;
+    a->compute_us = p->compute_us;
+    a->pulses = p->pulses;
+    a->deadline_misses = p->misses;
+    a->rtf = (float) rtf_of(p->compute_us, p->audio_us);
+    a->compute_p99_us = hist_quantile(&p->compute, 0.99);
+    a->queue_p99_us = hist_quantile(&p->queue, 0.99);
+    a->rtf_p99 = pulse_us > 0 ? (float) (a->compute_p99_us / pulse_us) : 0;
+    a->rtf_max = (float) p->rtf_max;
+    a->gap_samples = f->gap_samples;
+    a->gap_us = f->gap_us;
+    times_fill(&x->compute, &f->compute);
+    times_fill(&x->queue, &f->queue);
+    a->compute = &x->compute.m;
+    a->queue = &x->queue.m;
+    batches_fill(x, f);
+}
+
+uint32_t sessions_running(const struct daemon *d)
+{
+    uint32_t n = 0;
+    for (const struct session *s = d->sessions; s; s = s->next)
+        n += !s->gone;
+    return n;
+}
+
+/* Those that are not zero; their number. */
+static size_t codes_fill(Rill__CodeCount *list, Rill__CodeCount **pointers, const uint64_t *counts)
+{
+    size_t n = 0;
+    for (unsigned i = 0; i < FIGURES_CODES; i++) {
+        if (!counts[i])
+            continue;
+        rill__code_count__init(&list[n]);
+        list[n].code = (Rill__Code) i;
+        list[n].n = counts[i];
+        pointers[n] = &list[n];
+        n++;
+    }
+    return n;
+}
+
+static void gaps_fill(struct stats_message *x, const struct figures_all *f)
+{
+    size_t n = 0;
+    for (unsigned i = 0; i < GAPS; i++) {
+        if (!f->gap_samples[i])
+            continue;
+        rill__gap_sum__init(&x->gaps[n]);
+        x->gaps[n].reason = (Rill__Gap__Reason) i;
+        x->gaps[n].samples = f->gap_samples[i];
+        x->gaps[n].us = f->gap_us[i];
+        x->gap_pointers[n] = &x->gaps[n];
+        n++;
+    }
+    x->reply.gaps = x->gap_pointers;
+    x->reply.n_gaps = n;
+}
+
+static void memory_fill(Rill__StatsReply *a, const struct daemon *d)
+{
+    const size_t *bytes = d->memory.bytes;
+    a->memory_connections_bytes = bytes[MEMORY_CONNECTIONS] + bytes[MEMORY_QUEUES];
+    a->memory_streams_bytes = bytes[MEMORY_STREAMS];
+    a->memory_topics_bytes = bytes[MEMORY_TOPICS] + bytes[MEMORY_HISTORIES];
+    uint64_t virtual_bytes;
+    process_memory(&virtual_bytes, &a->resident_bytes);
+    for (const struct model *m = d->registry.models; m; m = m->next)
+        a->weights_bytes += m->state == MODEL_READY ? m->plan_info.weights_bytes : 0;
+    for (const struct session *s = d->sessions; s; s = s->next)
+        a->stream_bytes += s->lane ? s->model->plan_info.stream_bytes : 0;
+    a->cpu_us = process_cpu_us();
+    a->open_fds = (uint32_t) process_fds();
+    a->log_lines_lost = log_lost(&d->log);
+}
+
+/* Those that had streams, past the name. */
+static void models_fill(struct stats_message *x, struct daemon *d, const char *after)
+{
+    Rill__StatsReply *a = &x->reply;
+    a->models = x->pointers;
+    for (struct model *m = d->registry.models; m && !a->more; m = m->next) {
+        if (!m->stats->streams_opened || strcmp(m->name, after) <= 0)
+            continue;
+        a->more = a->n_models == MODELS_A_REPLY;
+        if (a->more)
+            break;
+        model_stats_fill(&x->models[a->n_models], d, m);
+        x->pointers[a->n_models] = &x->models[a->n_models].m;
+        a->n_models++;
+    }
+}
+
+static void stats_fill(struct stats_message *x, struct daemon *d, const char *after)
+{
+    Rill__StatsReply *a = &x->reply;
+    rill__stats_reply__init(a);
+    a->uptime_us = lane_now_us() - d->started_us;
+    a->connections = d->n_conns;
+    a->connections_accepted = d->conns_accepted;
+    a->streams = sessions_running(d);
+    a->streams_opened = d->streams_opened;
+    a->streams_refused = d->streams_refused;
+    a->protocol_errors = d->protocol_errors;
+    a->errors = x->code_pointers[0];
+    a->n_errors = codes_fill(x->codes[0], a->errors, d->figures.errors);
+    a->refused = x->code_pointers[1];
+    a->n_refused = codes_fill(x->codes[1], a->refused, d->figures.refused);
+    gaps_fill(x, &d->figures);
+    memory_fill(a, d);
+    admit_stats(d, a);
+    models_fill(x, d, after);
+}
+
+static bool frame_too_large(const struct conn *c, const Rill__ServerFrame *f)
+{
+    return rill__server_frame__get_packed_size(f) + 8 > c->max_frame_bytes;
+}
+
+/* Sends f, which holds x; without the histograms where they make it too large, then with fewer
+ * models. */
+static void stats_send(struct conn *c, uint32_t req, Rill__ServerFrame *f, struct stats_message *x)
+{
+    for (size_t i = 0; frame_too_large(c, f) && i < x->reply.n_models; i++) {
+        x->models[i].m.compute = x->models[i].m.queue = NULL;
+        x->models[i].m.n_batches = 0;
+    }
+    for (; x->reply.n_models > 1 && frame_too_large(c, f); x->reply.n_models--)
+        x->reply.more = true;
+    conn_send(c, req, f);
+}
+
+void stats_reply(struct conn *c, uint32_t req, const char *after_model)
+{
+    struct stats_message x;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    stats_fill(&x, c->daemon, after_model);
+    f.m_case = RILL__SERVER_FRAME__M_STATS;
+    f.stats = &x.reply;
+    stats_send(c, req, &f, &x);
+}
+
+static void status_fill(Rill__StatusReply *a, struct stats_message *x, struct daemon *d,
+                        const char *after_model)
+{
+    rill__status_reply__init(a);
+    stats_fill(x, d, after_model);
+    a->server = (char *) (uintptr_t) "rilld " RILL_VERSION;
+    a->pid = (uint32_t) getpid();
+    a->uptime_us = x->reply.uptime_us;
+    a->state =
+        (char *) (uintptr_t) (health_state(d) == HEALTH_OK ? "running"
+                                                           : health_state_name(health_state(d)));
+    a->threads = d->n_live;
+    a->connections = d->n_conns;
+    a->streams = x->reply.streams;
+    a->config = d->conf_path;
+    a->stats = &x->reply;
+    a->rtf_load = (float) d->load.compute;
+    struct load budget = admit_budget(d);
+    a->rtf_budget = (float) budget.compute;
+    a->loop_load = (float) d->load.loop;
+    a->loop_budget = (float) budget.loop;
+    a->machine_load = (float) d->load.all;
+    a->machine_budget = (float) budget.all;
+    a->had = (float) admit_contention(d);
+}
+
+void status_reply(struct conn *c, uint32_t req, const char *after_model)
+{
+    struct stats_message x;
+    Rill__StatusReply a;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    status_fill(&a, &x, c->daemon, after_model);
+    f.m_case = RILL__SERVER_FRAME__M_CTL_STATUS;
+    f.ctl_status = &a;
+    stats_send(c, req, &f, &x);
+}
+
+struct session_message {
+    Rill__Session session;
+    Rill__Pcm in, out;
+};
+
+static void pcm_fill(Rill__Pcm *m, const struct pcm *p)
+{
+    rill__pcm__init(m);
+    m->rate = p->rate;
+    m->channels = p->channels;
+    m->enc = (Rill__Enc) p->enc;
+}
+
+static void session_fill(struct session_message *x, struct session *s)
+{
+    Rill__Session *a = &x->session;
+    rill__session__init(a);
+    pcm_fill(&x->in, &s->in);
+    pcm_fill(&x->out, &s->out);
+    a->conn = s->conn->id;
+    a->stream = s->id;
+    a->uid = s->uid;
+    a->pid = s->conn->pid;
+    a->client = s->conn->client;
+    a->model = s->model->name;
+    a->in = &x->in;
+    a->out = &x->out;
+    a->pace = s->live ? RILL__PACE__PACE_LIVE : RILL__PACE__PACE_FILE;
+    a->in_samples = s->received;
+    a->out_samples = s->sent;
+    a->age_us = lane_now_us() - s->opened_us;
+    a->rtf = (float) rtf_of(s->compute_us, samples_us(s->audio_noted, s->in.rate));
+    a->queued_bytes = conn_queue_bytes(s->conn);
+    a->memory_bytes = session_bytes(s);
+    a->state = (char *) (uintptr_t) (!s->lane ? "opening" : s->finishing ? "finishing" : "running");
+    a->compute_us = s->compute_us;
+    a->audio_us = samples_us(s->audio_noted, s->in.rate);
+    a->deadline_misses = s->misses;
+    a->gap_samples = s->gap_samples;
+    a->compute_p99_us = hist_quantile(&s->compute, 0.99);
+    a->queue_p99_us = hist_quantile(&s->queue, 0.99);
+    a->max_chunk_us = s->max_chunk_us;
+    a->serial = s->serial;
+    a->topic = (char *) (uintptr_t) topic_name(s->topic);
+}
+
+static void sub_fill(struct session_message *x, const struct sub_look *s)
+{
+    Rill__Session *a = &x->session;
+    rill__session__init(a);
+    rill__pcm__init(&x->in);
+    pcm_fill(&x->out, &s->out);
+    x->in.rate = s->in_rate;
+    a->subscription = true;
+    a->conn = s->conn->id;
+    a->stream = s->id;
+    a->uid = s->conn->uid;
+    a->pid = s->conn->pid;
+    a->client = s->conn->client;
+    a->model = (char *) (uintptr_t) s->model;
+    a->topic = (char *) (uintptr_t) s->topic;
+    a->in = &x->in;
+    a->out = &x->out;
+    a->pace = s->live ? RILL__PACE__PACE_LIVE : RILL__PACE__PACE_FILE;
+    a->state = (char *) (uintptr_t) "subscribed";
+    a->in_samples = s->given;
+    a->out_samples = s->sent;
+    a->gap_samples = s->lost;
+    a->lag_ms = s->lag_ms;
+    a->age_us = lane_now_us() - s->opened_us;
+    a->queued_bytes = conn_queue_bytes(s->conn);
+    a->memory_bytes = s->bytes;
+}
+
+/* The first session in (conn, stream) order after the given one. */
+static struct session *session_after(struct daemon *d, uint32_t conn, uint32_t stream)
+{
+    struct session *best = NULL;
+    for (struct session *s = d->sessions; s; s = s->next) {
+        if (s->gone || !s->conn || s->conn->id < conn || (s->conn->id == conn && s->id <= stream))
+            continue;
+        if (!best || s->conn->id < best->conn->id ||
+            (s->conn->id == best->conn->id && s->id < best->id))
+            best = s;
+    }
+    return best;
+}
+
+/* The first stream or subscription after the numbers; false: there is none. */
+static bool entry_after(struct daemon *d, uint32_t conn, uint32_t stream, struct session_message *x)
+{
+    struct session *s = session_after(d, conn, stream);
+    struct sub_look look;
+    bool sub = sub_after(d, conn, stream, &look);
+    if (s && sub)
+        sub = look.conn->id < s->conn->id || (look.conn->id == s->conn->id && look.id < s->id);
+    if (sub)
+        sub_fill(x, &look);
+    else if (s)
+        session_fill(x, s);
+    return sub || s;
+}
+
+void sessions_reply(struct conn *c, uint32_t req, uint32_t after_conn, uint32_t after_stream)
+{
+    struct session_message x[SESSIONS_A_PAGE + 1];
+    Rill__Session *pointers[SESSIONS_A_PAGE];
+    Rill__SessionsReply a = RILL__SESSIONS_REPLY__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    while ((a.more = entry_after(c->daemon, after_conn, after_stream, &x[a.n_sessions])) &&
+           a.n_sessions < SESSIONS_A_PAGE) {
+        after_conn = x[a.n_sessions].session.conn;
+        after_stream = x[a.n_sessions].session.stream;
+        pointers[a.n_sessions] = &x[a.n_sessions].session;
+        a.n_sessions++;
+    }
+    a.sessions = pointers;
+    f.m_case = RILL__SERVER_FRAME__M_CTL_SESSIONS;
+    f.ctl_sessions = &a;
+    for (; a.n_sessions > 1 && frame_too_large(c, &f); a.n_sessions--)
+        a.more = true;
+    conn_send(c, req, &f);
+}
+
+#define SESSIONS_IN_TOP 64
+
+static bool computed_more(const struct session *a, const struct session *b)
+{
+    return a->compute_us > b->compute_us ||
+        (a->compute_us == b->compute_us && a->serial < b->serial);
+}
+
+/* The next one of those that computed most. */
+static struct session *session_below(struct daemon *d, const struct session *above)
+{
+    struct session *best = NULL;
+    for (struct session *s = d->sessions; s; s = s->next)
+        if (!s->gone && s->conn && (!above || computed_more(above, s)) &&
+            (!best || computed_more(s, best)))
+            best = s;
+    return best;
+}
+
+void top_reply(struct conn *c, uint32_t req)
+{
+    struct stats_message x;
+    struct session_message list[SESSIONS_IN_TOP];
+    Rill__Session *pointers[SESSIONS_IN_TOP];
+    Rill__StatusReply status;
+    Rill__TopReply a = RILL__TOP_REPLY__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    status_fill(&status, &x, c->daemon, "");
+    a.status = &status;
+    a.sessions = pointers;
+    for (struct session *s = NULL;
+         a.n_sessions < SESSIONS_IN_TOP && (s = session_below(c->daemon, s)); a.n_sessions++) {
+        session_fill(&list[a.n_sessions], s);
+        pointers[a.n_sessions] = &list[a.n_sessions].session;
+    }
+    f.m_case = RILL__SERVER_FRAME__M_CTL_TOP;
+    f.ctl_top = &a;
+    while (a.n_sessions && frame_too_large(c, &f))
+        a.n_sessions--;
+    stats_send(c, req, &f, &x);
+}
+
+struct model_message {
+    Rill__ModelInfo info;
+    Rill__Output outputs[5];
+    char error[400]; /* less than FOLDERS_WHY_BYTES: lists are long */
+    Rill__Price price;
+};
+
+/* Why it cannot be had. */
+static void model_error_fill(struct model_message *x, const struct daemon *d, const struct model *m)
+{
+    char why[FOLDERS_WHY_BYTES];
+    enum model_state state = m->state;
+    if (state == MODEL_KNOWN && !model_is_there(d->conf.models_model_path, m->name, why))
+        state = MODEL_FAILED;
+    else
+        memcpy(why, m->error.text, sizeof m->error.text);
+    snprintf(x->error, sizeof x->error, "%.*s", (int) sizeof x->error - 1,
+             state == MODEL_FAILED ? why : "");
+    text_clean(x->error);
+    x->info.state = (char *) (uintptr_t) model_state_name(state);
+    x->info.error = x->error;
+}
+
+static uint32_t age_ms(uint64_t at_us, uint64_t now_us)
+{
+    uint64_t ms = now_us > at_us ? (now_us - at_us) / 1000 : 0;
+    return ms < UINT32_MAX ? (uint32_t) ms : UINT32_MAX;
+}
+
+static void price_fill(Rill__Price *p, const struct daemon *d, const struct model *m)
+{
+    const struct cost_figure *f = cost_newest(&m->cost);
+    uint64_t now_us = lane_now_us();
+    struct claim c = claim_price(d, m);
+    rill__price__init(p);
+    p->compute = (float) c.compute;
+    p->loop = (float) c.loop;
+    p->figures = m->cost.n;
+    p->tried = m->cost.tried;
+    p->tried_wall = m->cost.tried_wall;
+    p->tried_age_ms = age_ms(m->cost.tried_us, now_us);
+    if (!f)
+        return;
+    p->age_ms = age_ms(f->at_us, now_us);
+    p->cpu = f->cpu;
+    p->wall = f->wall;
+    p->weight = f->weight;
+}
+
+static void model_fill(struct model_message *x, const struct daemon *d, struct model *m)
+{
+    Rill__ModelInfo *a = &x->info;
+    rill__model_info__init(a);
+    a->name = m->name;
+    model_error_fill(x, d, m);
+    if (m->state != MODEL_READY)
+        return;
+    a->task = m->task;
+    a->licence = m->licence;
+    a->summary = m->summary;
+    a->sha256 = m->sha256;
+    a->rate = m->lane.rate;
+    a->hop_samples = m->lane.pulse_samples;
+    a->latency_samples = m->lane.latency_samples;
+    a->outputs = x->outputs;
+    a->n_outputs = outputs_list(&m->lane, x->outputs);
+    a->weights_bytes = m->plan_info.weights_bytes;
+    a->stream_bytes = m->plan_info.stream_bytes;
+    a->rtf = m->rtf;
+    price_fill(&x->price, d, m);
+    a->price = &x->price;
+    a->overload = (char *) (uintptr_t) admit_policy_name(d, m);
+}
+
+struct topic_messages {
+    Rill__TopicInfo infos[TOPICS_A_REPLY], *pointers[TOPICS_A_REPLY];
+    Rill__Pcm pcms[TOPICS_A_REPLY];
+    Rill__Output outputs[TOPICS_A_REPLY][5];
+};
+
+static void topics_fill(struct topic_messages *x, struct conn *c, const char *after,
+                        Rill__InfoReply *a)
+{
+    bool more;
+    a->n_topics = topics_list(c, after, x->infos, x->pcms, x->outputs, TOPICS_A_REPLY, &more);
+    a->more |= more;
+    a->topics = x->pointers;
+    for (size_t i = 0; i < a->n_topics; i++)
+        x->pointers[i] = &x->infos[i];
+}
+
+/* At least one of each stays, so that the next page is another one. */
+static void info_fit(const struct conn *c, Rill__ServerFrame *f)
+{
+    Rill__InfoReply *a = f->info;
+    while (frame_too_large(c, f) && (a->n_models > 1 || a->n_topics > 1)) {
+        --*(a->n_models > a->n_topics ? &a->n_models : &a->n_topics);
+        a->more = true;
+    }
+}
+
+void info_reply(struct conn *c, uint32_t req, const Rill__Info *m)
+{
+    struct model_message x[MODELS_A_REPLY];
+    struct topic_messages topics;
+    Rill__ModelInfo *pointers[MODELS_A_REPLY];
+    Rill__InfoReply a = RILL__INFO_REPLY__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    registry_scan(&c->daemon->registry);
+    struct model *at = c->daemon->registry.models;
+    while (at && strcmp(at->name, m->after_model) <= 0)
+        at = at->next;
+    for (; at && a.n_models < MODELS_A_REPLY; at = at->next) {
+        model_fill(&x[a.n_models], c->daemon, at);
+        pointers[a.n_models] = &x[a.n_models].info;
+        a.n_models++;
+    }
+    a.more = at != NULL;
+    a.server = (char *) (uintptr_t) "rilld " RILL_VERSION;
+    a.default_model = c->daemon->conf.models_default_model;
+    a.models = pointers;
+    topics_fill(&topics, c, m->after_topic, &a);
+    f.m_case = RILL__SERVER_FRAME__M_INFO;
+    f.info = &a;
+    info_fit(c, &f);
+    conn_send(c, req, &f);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/graph/edit.h"
+#include "engine/graph/transform.h"
+
+#include <string.h>
+
+rill_status edit_begin(struct edit *e, struct graph *ret, const struct graph *g, rill_error *reterr)
+{
+    TRY(graph_copied(ret, g, reterr));
+    *e = (struct edit) { .g = ret,
+                         .readers = arena_array(g->arena, uint32_t, g->n_wires + 1),
+                         .gone = arena_array(g->arena, bool, g->n_nodes + 1),
+                         .n_wires = g->n_wires,
+                         .n_nodes = g->n_nodes };
+    if (!e->readers || !e->gone)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned k = 0; k < g->nodes[i].n_in; k++)
+            if (g->nodes[i].in[k] != WIRE_NONE)
+                e->readers[g->nodes[i].in[k]]++;
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        e->readers[g->outputs[i]]++;
+    for (uint32_t i = 0; i < g->n_states; i++)
+        e->readers[g->states[i].out]++;
+    return RILL_OK;
+}
+
+const struct tensor *node_value(const struct graph *g, const struct node *n, unsigned i)
+{
+    return i < n->n_in && n->in[i] != WIRE_NONE ? g->wires[n->in[i]].fact.value : NULL;
+}
+
+uint32_t edit_int(struct graph *g, int64_t v)
+{
+    int64_t one = 1;
+    struct tensor *t = tensor_new(g->arena, DTYPE_I64, 1, &one);
+    if (t)
+        *(int64_t *) t->data = v;
+    return t ? graph_add_const(g, "int", t) : WIRE_NONE;
+}
+
+bool edit_sole_writer(const struct edit *e, uint32_t wire, uint32_t *ret_node)
+{
+    if (wire >= e->n_wires || e->readers[wire] != 1 || e->g->wires[wire].node == WIRE_NONE)
+        return false;
+    *ret_node = e->g->wires[wire].node;
+    return !e->gone[*ret_node];
+}
+
+bool edit_inputs(struct edit *e, uint32_t node, const uint32_t *in, unsigned n)
+{
+    uint32_t *list = arena_copy(e->g->arena, in, n * sizeof *list);
+    if (!list)
+        return false;
+    e->g->nodes[node].in = list;
+    e->g->nodes[node].n_in = n;
+    return true;
+}
+
+void edit_bypass(struct edit *e, uint32_t node, uint32_t by)
+{
+    struct graph *g = e->g;
+    uint32_t mine = g->nodes[by].out[0], w = g->nodes[node].out[0];
+    g->wires[mine].node = WIRE_NONE;
+    g->nodes[by].out[0] = w;
+    g->wires[w].node = by;
+    e->gone[node] = true;
+}
+
+bool edit_insert(struct edit *e, uint32_t node, const struct op *op, const void *attr,
+                 const uint32_t *in, unsigned n_in, const uint32_t *out, unsigned n_out)
+{
+    uint32_t k = e->g->n_nodes - e->n_nodes;
+    if (k == e->cap_before) {
+        uint32_t cap = k ? 2 * k : 16, *more = arena_array(e->g->arena, uint32_t, cap);
+        if (!more)
+            return false;
+        if (k)
+            memcpy(more, e->before, k * sizeof *more);
+        e->before = more;
+        e->cap_before = cap;
+    }
+    e->before[k] = node;
+    return graph_add_node(e->g, op, e->g->nodes[node].name, attr, in, n_in, out, n_out) != NULL;
+}
+
+bool edit_ints(struct edit *e, uint32_t node, const char *name, struct attr_ints v)
+{
+    struct node *n = &e->g->nodes[node];
+    void *attr = arena_copy(e->g->arena, n->attr, n->op->attr_bytes);
+    if (!attr)
+        return false;
+    n->attr = attr;
+    attr_put_ints(n, attr, name, v);
+    return true;
+}
+
+static void node_keep(struct graph *g, struct node *list, uint32_t *at, const struct node *n)
+{
+    list[*at] = *n;
+    for (unsigned k = 0; k < n->n_out; k++)
+        if (n->out[k] != WIRE_NONE)
+            g->wires[n->out[k]].node = *at;
+    ++*at;
+}
+
+rill_status edit_end(struct edit *e, rill_error *reterr)
+{
+    struct graph *g = e->g;
+    uint32_t kept = 0, n_new = g->n_nodes - e->n_nodes;
+    struct node *list = arena_array(g->arena, struct node, g->n_nodes + 1);
+    if (!list)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < e->n_nodes; i++) {
+        for (uint32_t k = 0; k < n_new; k++)
+            if (e->before[k] == i)
+                node_keep(g, list, &kept, &g->nodes[e->n_nodes + k]);
+        if (!e->gone[i])
+            node_keep(g, list, &kept, &g->nodes[i]);
+    }
+    g->nodes = list;
+    g->cap_nodes = g->n_nodes + 1;
+    g->n_nodes = kept;
+    return RILL_OK;
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/graph/prune.h"
+#include "engine/graph/control.h"
+
+#include <string.h>
+
+struct pruner {
+    const struct graph *g;
+    bool *wire, *node, *state; /* needed */
+    uint32_t *in, *out;        /* of the node that is copied: the longest lists of the graph */
+};
+
+static void need(struct pruner *p, uint32_t w)
+{
+    if (w == WIRE_NONE)
+        return;
+    p->wire[w] = true;
+    if (p->g->wires[w].node != WIRE_NONE)
+        p->node[p->g->wires[w].node] = true;
+}
+
+/* Nodes are in order, so one walk from the end sees every reader before the writer. */
+static void mark_nodes(struct pruner *p)
+{
+    const struct graph *g = p->g;
+    for (uint32_t i = g->n_nodes; i-- > 0;)
+        for (unsigned k = 0; p->node[i] && k < g->nodes[i].n_in; k++)
+            need(p, g->nodes[i].in[k]);
+}
+
+/* A state lives when what is needed reads it: its next value is needed then. */
+static void mark(struct pruner *p)
+{
+    const struct graph *g = p->g;
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        need(p, g->outputs[i]);
+    mark_nodes(p);
+    for (bool more = true; more;) {
+        more = false;
+        for (uint32_t i = 0; i < g->n_states; i++)
+            if (p->wire[g->states[i].in] && !p->state[i]) {
+                p->state[i] = more = true;
+                need(p, g->states[i].out);
+            }
+        mark_nodes(p);
+    }
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        p->wire[g->inputs[i]] = true;
+}
+
+static bool body_reads(const struct graph *body, uint32_t input)
+{
+    uint32_t w = body->inputs[input];
+    for (uint32_t i = 0; i < body->n_outputs; i++)
+        if (body->outputs[i] == w)
+            return true;
+    for (uint32_t i = 0; i < body->n_nodes; i++)
+        for (unsigned k = 0; k < body->nodes[i].n_in; k++)
+            if (body->nodes[i].in[k] == w)
+                return true;
+    return false;
+}
+
+/* Drops a Scan's captures that its body does not read. */
+static void captures_drop(struct node *n)
+{
+    struct graph *body = n->body[0];
+    const struct scan_attr *at = n->attr;
+    unsigned m = (unsigned) (at->n_states + at->n_scans);
+    for (unsigned i = m; i < n->n_in; i++)
+        if (body_reads(body, i)) {
+            n->in[m] = n->in[i];
+            body->inputs[m++] = body->inputs[i];
+        }
+    n->n_in = m;
+    body->n_inputs = m;
+}
+
+/* Entries of the stacked outputs that somebody wants. */
+static bool ints_keep(struct arena *a, struct attr_ints *list, const uint32_t *out, unsigned n)
+{
+    int64_t *v = arena_array(a, int64_t, n + 1);
+    uint32_t m = 0;
+    for (unsigned k = 0; v && k < n; k++)
+        if (out[k] != WIRE_NONE)
+            v[m++] = k < list->n ? list->v[k] : 0;
+    if (list->n)
+        *list = (struct attr_ints) { m, v };
+    return v != NULL;
+}
+
+/* Drops outputs of a Scan or Loop that are stacked for nobody, so that the body need not make
+ * them. */
+static bool stacked_drop(struct graph *ret, struct node *n, struct graph *body)
+{
+    const struct loop_attr *loop = n->attr;
+    struct scan_attr *scan =
+        n->op == &op_scan ? arena_copy(ret->arena, n->attr, sizeof *scan) : NULL;
+    unsigned first = (unsigned) (scan ? scan->n_states : loop->n_states),
+             before = n->op == &op_loop, m = first;
+    uint32_t *list = arena_copy(ret->arena, body->outputs, body->n_outputs * sizeof *list);
+    if (!list || (n->op == &op_scan && !scan))
+        return false;
+    if (scan &&
+        (!ints_keep(ret->arena, &scan->out_axes, n->out + first, n->n_out - first) ||
+         !ints_keep(ret->arena, &scan->out_reverse, n->out + first, n->n_out - first)))
+        return false;
+    for (unsigned k = first; k < n->n_out; k++)
+        if (n->out[k] != WIRE_NONE) {
+            list[before + m] = list[before + k];
+            n->out[m++] = n->out[k];
+        }
+    n->attr = scan ? scan : n->attr;
+    n->n_out = m;
+    body->outputs = list;
+    body->n_outputs = before + m;
+    return true;
+}
+
+static rill_status bodies_prune(struct graph *ret, struct node *n, rill_error *reterr)
+{
+    struct graph **body = arena_array(ret->arena, struct graph *, n->n_body);
+    if (!body)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    for (unsigned b = 0; b < n->n_body; b++) {
+        struct graph from = *n->body[b];
+        body[b] = arena_new(ret->arena, struct graph);
+        if (!body[b] || (n->op != &op_if && !stacked_drop(ret, n, &from)))
+            return err_set(reterr, RILL_NOMEM, "out of memory");
+        TRY(graph_pruned(body[b], &from, reterr));
+    }
+    n->body = body;
+    if (n->op == &op_scan)
+        captures_drop(n);
+    return RILL_OK;
+}
+
+static rill_status node_copy(struct pruner *p, struct graph *ret, const struct node *n,
+                             uint32_t *map, rill_error *reterr)
+{
+    const struct graph *g = p->g;
+    uint32_t *in = p->in, *out = p->out;
+    for (unsigned k = 0; k < n->n_in; k++)
+        in[k] = n->in[k] == WIRE_NONE ? WIRE_NONE : map[n->in[k]];
+    for (unsigned k = 0; k < n->n_out; k++) {
+        uint32_t w = n->out[k];
+        out[k] = WIRE_NONE;
+        if (w != WIRE_NONE && p->wire[w])
+            out[k] = map[w] = graph_add_wire(ret, g->wires[w].name, &g->wires[w].fact);
+    }
+    struct node *made = graph_add_node(ret, n->op, n->name, n->attr, in, n->n_in, out, n->n_out);
+    if (!made)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    made->body = n->body;
+    made->n_body = n->n_body;
+    return n->n_body ? bodies_prune(ret, made, reterr) : RILL_OK;
+}
+
+static bool interface_copy(struct pruner *p, struct graph *ret, uint32_t *map)
+{
+    const struct graph *g = p->g;
+    for (uint32_t w = 0; w < g->n_wires; w++)
+        map[w] = WIRE_NONE;
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        map[g->inputs[i]] =
+            graph_add_input(ret, g->wires[g->inputs[i]].name, &g->wires[g->inputs[i]].fact);
+    for (uint32_t w = 0; w < g->n_wires; w++)
+        if (p->wire[w] && g->wires[w].node == WIRE_NONE && map[w] == WIRE_NONE) {
+            map[w] = graph_add_wire(ret, g->wires[w].name, &g->wires[w].fact);
+            if (map[w] == WIRE_NONE)
+                return false;
+        }
+    return true;
+}
+
+/* Room for what stays, and for the lists of one node. */
+static bool copy_begin(struct pruner *p, struct graph *ret)
+{
+    uint32_t wires = 0, nodes = 0, in = 1, out = 1;
+    const struct graph *g = p->g;
+    for (uint32_t w = 0; w < g->n_wires; w++)
+        wires += p->wire[w];
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        wires += !p->wire[g->inputs[i]];
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        nodes += p->node[i];
+        in = g->nodes[i].n_in > in ? g->nodes[i].n_in : in;
+        out = g->nodes[i].n_out > out ? g->nodes[i].n_out : out;
+    }
+    p->in = arena_array(g->arena, uint32_t, in);
+    p->out = arena_array(g->arena, uint32_t, out);
+    return p->in && p->out && graph_reserve(ret, wires, nodes);
+}
+
+rill_status graph_pruned(struct graph *ret, const struct graph *g, rill_error *reterr)
+{
+    struct pruner p = { .g = g,
+                        .wire = arena_array(g->arena, bool, g->n_wires + 1),
+                        .node = arena_array(g->arena, bool, g->n_nodes + 1),
+                        .state = arena_array(g->arena, bool, g->n_states + 1) };
+    uint32_t *map = arena_array(g->arena, uint32_t, g->n_wires + 1);
+    if (!p.wire || !p.node || !p.state || !map)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    mark(&p);
+    graph_init(ret, g->arena, g->dims, g->name);
+    ret->meta = g->meta;
+    ret->n_meta = g->n_meta;
+    if (!copy_begin(&p, ret) || !interface_copy(&p, ret, map))
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        if (p.node[i])
+            TRY(node_copy(&p, ret, &g->nodes[i], map, reterr));
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        if (!graph_add_output(ret, map[g->outputs[i]]))
+            return err_set(reterr, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < g->n_states; i++) {
+        const struct state *s = &g->states[i];
+        if (p.state[i] && !graph_add_state(ret, s->name, map[s->in], map[s->out], s->init))
+            return err_set(reterr, RILL_NOMEM, "out of memory");
+    }
+    return RILL_OK;
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/graph/subst.h"
+
+#include <string.h>
+
+struct subst {
+    struct arena *arena;
+    struct dims *dims;
+    const struct dim *symbol, *to;
+    rill_error *err;
+};
+
+static rill_status no_memory(const struct subst *s)
+{
+    return err_set(s->err, RILL_NOMEM, "out of memory");
+}
+
+/* A copy of a tensor of dimensions; of plain numbers where no symbol is left. */
+static const struct tensor *value_substituted(const struct subst *s, const struct tensor *v)
+{
+    struct tensor *t = tensor_clone(s->arena, v);
+    const struct dim **d = t ? t->data : NULL;
+    for (int64_t i = 0; t && i < tensor_count(t); i++)
+        d[i] = dim_subst(s->dims, d[i], s->symbol, s->to);
+    return t ? tensor_settled(s->arena, t) : NULL;
+}
+
+static rill_status wire_substitute(const struct subst *s, struct wire *w)
+{
+    struct fact *f = &w->fact;
+    for (int i = 0; i < f->rank; i++)
+        f->shape[i] = dim_subst(s->dims, f->shape[i], s->symbol, s->to);
+    if (!f->value || f->value->type != DTYPE_DIM)
+        return RILL_OK;
+    f->value = value_substituted(s, f->value);
+    if (!f->value)
+        return no_memory(s);
+    f->type = f->value->type;
+    f->number = f->value->number;
+    return RILL_OK;
+}
+
+static rill_status graph_copy(const struct subst *s, struct graph *ret, const struct graph *g);
+
+static rill_status bodies_copy(const struct subst *s, struct node *n)
+{
+    struct graph **from = n->body;
+    if (!n->n_body)
+        return RILL_OK;
+    if (!(n->body = arena_array(s->arena, struct graph *, n->n_body)))
+        return no_memory(s);
+    for (unsigned b = 0; b < n->n_body; b++) {
+        if (!(n->body[b] = arena_new(s->arena, struct graph)))
+            return no_memory(s);
+        TRY(graph_copy(s, n->body[b], from[b]));
+    }
+    return RILL_OK;
+}
+
+static rill_status graph_copy(const struct subst *s, struct graph *ret, const struct graph *g)
+{
+    *ret = *g;
+    ret->arena = s->arena;
+    ret->wires = arena_copy(s->arena, g->wires, g->n_wires * sizeof *g->wires);
+    ret->nodes = arena_copy(s->arena, g->nodes, g->n_nodes * sizeof *g->nodes);
+    ret->inputs = arena_copy(s->arena, g->inputs, g->n_inputs * sizeof *g->inputs);
+    ret->outputs = arena_copy(s->arena, g->outputs, g->n_outputs * sizeof *g->outputs);
+    ret->cap_wires = g->n_wires;
+    ret->cap_nodes = g->n_nodes;
+    ret->cap_inputs = g->n_inputs;
+    ret->cap_outputs = g->n_outputs;
+    if ((g->n_wires && !ret->wires) || (g->n_nodes && !ret->nodes))
+        return no_memory(s);
+    for (uint32_t i = 0; i < ret->n_wires; i++)
+        TRY(wire_substitute(s, &ret->wires[i]));
+    for (uint32_t i = 0; i < ret->n_nodes; i++)
+        TRY(bodies_copy(s, &ret->nodes[i]));
+    return dims_status(s->dims, s->err);
+}
+
+rill_status graph_substituted(struct graph *ret, const struct graph *g, const struct dim *symbol,
+                              const struct dim *to, struct arena *a, rill_error *reterr)
+{
+    const struct subst s = { a, g->dims, symbol, to, reterr };
+    return graph_copy(&s, ret, g);
+}

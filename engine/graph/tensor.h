@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* tensor.h - element types and dense tensors, C order, little endian. */
+#ifndef RILL_ENGINE_GRAPH_TENSOR_H
+#define RILL_ENGINE_GRAPH_TENSOR_H
+#include "engine/base/arena.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define RANK_MAX 8
+
+/* DTYPE_DIM holds `const struct dim *`: the value of a shape that mentions symbols, or what is
+ * computed from one. It is as wide as i64, so ops that only move elements serve it as they serve
+ * i64. */
+/* clang-format off */
+#define DTYPE_LIST(X)                                                         \
+    X(F32, "f32", 4) X(F64, "f64", 8) X(F16, "f16", 2) X(BF16, "bf16", 2)     \
+    X(I8, "i8", 1) X(I16, "i16", 2) X(I32, "i32", 4) X(I64, "i64", 8)         \
+    X(U8, "u8", 1) X(U16, "u16", 2) X(U32, "u32", 4) X(U64, "u64", 8)         \
+    X(BOOL, "bool", 1) X(DIM, "dim", 8)
+/* clang-format on */
+
+enum dtype {
+    DTYPE_NONE,
+#define X(name, text, bytes) DTYPE_##name,
+    DTYPE_LIST(X)
+#undef X
+};
+
+const char *dtype_name(enum dtype t);
+size_t dtype_bytes(enum dtype t);  /* 0 for NONE */
+bool dtype_is_float(enum dtype t); /* f32 f64 f16 bf16 */
+bool dtype_is_int(enum dtype t);   /* i8..u64, not bool, not dim */
+/* What t is once no symbol is left. */
+enum dtype dtype_number(enum dtype t, enum dtype number);
+
+struct tensor {
+    enum dtype type;
+    enum dtype number; /* of DIM: the type of the numbers it stands for; NONE: I64 */
+    int rank;          /* 0..RANK_MAX */
+    int64_t dim[RANK_MAX];
+    void *data; /* 64-byte aligned where rill made it; NULL in a pure description */
+};
+
+int64_t tensor_count(const struct tensor *t); /* elements; 1 for rank 0 */
+size_t tensor_bytes(const struct tensor *t);
+/* false on overflow or a negative dim */
+bool tensor_count_checked(const struct tensor *t, int64_t *ret);
+void tensor_strides(const struct tensor *t, int64_t ret[RANK_MAX]); /* in elements, C order */
+
+/* zeroed; NULL: no memory */
+struct tensor *tensor_new(struct arena *a, enum dtype type, int rank, const int64_t *dim);
+struct tensor *tensor_clone(struct arena *a, const struct tensor *t);
+
+/* One element as a number, whatever the type (f16 and bf16 widened; not DIM). */
+double tensor_get_f64(const struct tensor *t, const void *data, int64_t i);
+/* floats truncate, saturating */
+int64_t tensor_get_i64(const struct tensor *t, const void *data, int64_t i);
+void tensor_set_f64(const struct tensor *t, void *data, int64_t i, double v);
+
+float f16_to_f32(uint16_t h);
+uint16_t f32_to_f16(float f); /* round to nearest even */
+float bf16_to_f32(uint16_t h);
+uint16_t f32_to_bf16(float f); /* round to nearest even */
+
+/* Parses an axis: -rank..rank-1 becomes 0..rank-1; -1 otherwise. */
+int axis_normalise(int64_t axis, int rank);
+#endif

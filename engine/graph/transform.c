@@ -1,0 +1,371 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/graph/transform.h"
+#include "engine/graph/control.h"
+#include "engine/graph/prune.h"
+#include "engine/graph/subst.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+static rill_status no_memory(rill_error *err)
+{
+    return err_set(err, RILL_NOMEM, "out of memory while changing a graph");
+}
+
+/* ---- symbols ---- */
+
+static unsigned tensor_symbols(const struct tensor *t, const struct dim **list, unsigned n,
+                               unsigned cap)
+{
+    for (int64_t i = 0; t && t->type == DTYPE_DIM && i < tensor_count(t); i++)
+        n = dim_symbols(((const struct dim *const *) t->data)[i], list, n, cap);
+    return n;
+}
+
+unsigned graph_symbols(const struct graph *g, const struct dim **list, unsigned n, unsigned cap)
+{
+    for (uint32_t w = 0; w < g->n_wires; w++) {
+        const struct fact *f = &g->wires[w].fact;
+        for (int k = 0; k < f->rank; k++)
+            n = dim_symbols(f->shape[k], list, n, cap);
+        n = tensor_symbols(f->value, list, n, cap);
+    }
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned b = 0; b < g->nodes[i].n_body; b++)
+            n = graph_symbols(g->nodes[i].body[b], list, n, cap);
+    return n;
+}
+
+rill_status graph_with_symbol(struct graph *ret, const struct graph *g, const struct dim *symbol,
+                              const struct dim *to, rill_error *reterr)
+{
+    TRY(dims_carry(g->dims, symbol, to, reterr));
+    return graph_substituted(ret, g, symbol, to, g->arena, reterr);
+}
+
+/* ---- copies ---- */
+
+/* A copy of a list, NULL only where memory is out. */
+static void *list_copy(struct arena *a, const void *list, size_t n, size_t bytes)
+{
+    return n ? arena_copy(a, list, n * bytes) : arena_alloc(a, 1);
+}
+
+static bool node_own(struct arena *a, struct node *n)
+{
+    uint32_t *wires = arena_array(a, uint32_t, (size_t) n->n_in + n->n_out);
+    if (!wires)
+        return false;
+    if (n->n_in)
+        memcpy(wires, n->in, n->n_in * sizeof *wires);
+    if (n->n_out)
+        memcpy(wires + n->n_in, n->out, n->n_out * sizeof *wires);
+    n->in = wires;
+    n->out = wires + n->n_in;
+    if (n->n_body)
+        n->body = arena_copy(a, n->body, n->n_body * sizeof *n->body);
+    return n->body || !n->n_body;
+}
+
+rill_status graph_copied(struct graph *ret, const struct graph *g, rill_error *reterr)
+{
+    struct graph c = *g;
+    c.wires = list_copy(g->arena, g->wires, g->n_wires, sizeof *g->wires);
+    c.nodes = list_copy(g->arena, g->nodes, g->n_nodes, sizeof *g->nodes);
+    c.inputs = list_copy(g->arena, g->inputs, g->n_inputs, sizeof *g->inputs);
+    c.outputs = list_copy(g->arena, g->outputs, g->n_outputs, sizeof *g->outputs);
+    c.states = list_copy(g->arena, g->states, g->n_states, sizeof *g->states);
+    if (!c.wires || !c.nodes || !c.inputs || !c.outputs || !c.states)
+        return no_memory(reterr);
+    c.cap_wires = c.n_wires;
+    c.cap_nodes = c.n_nodes;
+    c.cap_inputs = c.n_inputs;
+    c.cap_outputs = c.n_outputs;
+    c.cap_states = c.n_states;
+    for (uint32_t i = 0; i < c.n_nodes; i++)
+        if (!node_own(g->arena, &c.nodes[i]))
+            return no_memory(reterr);
+    *ret = c;
+    return RILL_OK;
+}
+
+/* ---- names ---- */
+
+/* Whether one of two names holds the other, letters of any case. */
+static bool names_alike(const char *a, const char *b)
+{
+    size_t n = strlen(a), m = strlen(b);
+    const char *big = n > m ? a : b, *small = n > m ? b : a;
+    size_t len = n > m ? m : n;
+    for (; len && *big; big++)
+        if (!strncasecmp(big, small, len))
+            return true;
+    return false;
+}
+
+static void known_add(char *buf, size_t cap, const char *name)
+{
+    size_t at = strlen(buf);
+    if (at + 2 < cap)
+        snprintf(buf + at, cap - at, "%s'%.60s'", at ? ", " : "", name);
+}
+
+rill_status graph_wire_named(const struct graph *g, const char *name, uint32_t *ret,
+                             rill_error *reterr)
+{
+    char like[200] = "";
+    unsigned n = 0;
+    *ret = graph_find_wire(g, name);
+    if (*ret != WIRE_NONE)
+        return RILL_OK;
+    for (uint32_t w = 0; w < g->n_wires && n < 4; w++)
+        if (!g->wires[w].fact.value && names_alike(name, g->wires[w].name) && ++n)
+            known_add(like, sizeof like, g->wires[w].name);
+    for (uint32_t i = 0; !n && i < g->n_inputs + g->n_outputs; i++)
+        known_add(like, sizeof like,
+                  g->wires[i < g->n_inputs ? g->inputs[i] : g->outputs[i - g->n_inputs]].name);
+    return err_set(reterr, RILL_INVALID, "the graph has no wire '%.80s'; %s %s", name,
+                   n ? "like it are" : "its inputs and outputs are", like);
+}
+
+static rill_status wires_named(const struct graph *g, const char *const *names, unsigned n,
+                               uint32_t *ret, rill_error *err)
+{
+    if (!n)
+        return err_set(err, RILL_INVALID, "at least one wire must be named");
+    for (unsigned i = 0; i < n; i++) {
+        TRY(graph_wire_named(g, names[i], &ret[i], err));
+        for (unsigned k = 0; k < i; k++)
+            if (ret[k] == ret[i])
+                return err_set(err, RILL_INVALID, "wire '%.80s' is named twice", names[i]);
+    }
+    return RILL_OK;
+}
+
+/* ---- what is needed ---- */
+
+static bool node_needed(const struct node *n, const bool *wire)
+{
+    for (unsigned k = 0; k < n->n_out; k++)
+        if (n->out[k] != WIRE_NONE && wire[n->out[k]])
+            return true;
+    return false;
+}
+
+/* Nodes stand in order: one walk from the end sees readers before writers. */
+static void needed_walk(const struct graph *g, bool *wire)
+{
+    for (uint32_t i = g->n_nodes; i-- > 0;)
+        for (unsigned k = 0; k < g->nodes[i].n_in && node_needed(&g->nodes[i], wire); k++)
+            if (g->nodes[i].in[k] != WIRE_NONE)
+                wire[g->nodes[i].in[k]] = true;
+}
+
+/* Which wires the outputs need, through states too: one flag per wire; NULL: out of memory. */
+static bool *graph_needed(const struct graph *g)
+{
+    bool *wire = arena_array(g->arena, bool, g->n_wires + 1), more = wire != NULL;
+    for (uint32_t i = 0; wire && i < g->n_outputs; i++)
+        wire[g->outputs[i]] = true;
+    while (more) {
+        more = false;
+        needed_walk(g, wire);
+        for (uint32_t i = 0; i < g->n_states; i++)
+            if (wire[g->states[i].in] && !wire[g->states[i].out])
+                more = wire[g->states[i].out] = true;
+    }
+    return wire;
+}
+
+/* Without the states and nodes that no output needs, and where drop_inputs is set without such
+ * inputs. */
+static rill_status graph_trimmed(struct graph *ret, const struct graph *g, bool drop_inputs,
+                                 rill_error *reterr)
+{
+    const bool *need = graph_needed(g);
+    struct graph c;
+    TRY(graph_copied(&c, g, reterr));
+    if (!need)
+        return no_memory(reterr);
+    c.n_inputs = c.n_states = 0;
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        if (need[g->inputs[i]] || !drop_inputs)
+            c.inputs[c.n_inputs++] = g->inputs[i];
+    for (uint32_t i = 0; i < g->n_states; i++)
+        if (need[g->states[i].in])
+            c.states[c.n_states++] = g->states[i];
+    return graph_pruned(ret, &c, reterr);
+}
+
+/* ---- the interface ---- */
+
+rill_status graph_with_outputs(struct graph *ret, const struct graph *g, const char *const *names,
+                               unsigned n, rill_error *reterr)
+{
+    struct graph c;
+    TRY(graph_copied(&c, g, reterr));
+    c.outputs = arena_array(g->arena, uint32_t, n + 1);
+    if (!c.outputs)
+        return no_memory(reterr);
+    TRY(wires_named(g, names, n, c.outputs, reterr));
+    c.n_outputs = c.cap_outputs = n;
+    return graph_trimmed(ret, &c, true, reterr);
+}
+
+/* Cuts w from its writer and makes it a place for something from outside. */
+static rill_status wire_free(struct graph *g, uint32_t w, const struct fact *fact, rill_error *err)
+{
+    struct wire *wire = &g->wires[w];
+    struct fact f = fact->type ? *fact : wire->fact;
+    if (!f.type || f.rank < 0)
+        return err_set(err, RILL_INVALID,
+                       "wire '%.80s' has no known type and shape to become an input", wire->name);
+    f.type = fact_number(&f);
+    f.number = DTYPE_NONE;
+    f.value = NULL;
+    struct node *from = wire->node == WIRE_NONE ? NULL : &g->nodes[wire->node];
+    for (unsigned k = 0; from && k < from->n_out; k++)
+        if (from->out[k] == w)
+            from->out[k] = WIRE_NONE;
+    for (uint32_t i = 0; i < g->n_states; i++)
+        if (g->states[i].in == w)
+            g->states[i--] = g->states[--g->n_states];
+    wire->fact = f;
+    wire->node = WIRE_NONE;
+    return RILL_OK;
+}
+
+static rill_status inputs_suffice(const struct graph *g, const struct graph *before,
+                                  rill_error *err)
+{
+    const bool *need = graph_needed(g);
+    if (!need)
+        return no_memory(err);
+    for (uint32_t i = 0; i < before->n_inputs; i++) {
+        uint32_t w = before->inputs[i], k = 0;
+        while (k < g->n_inputs && g->inputs[k] != w)
+            k++;
+        if (need[w] && k == g->n_inputs)
+            return err_set(
+                err, RILL_INVALID,
+                "input '%.80s' is still needed: name it too, or select other outputs first",
+                g->wires[w].name);
+    }
+    return RILL_OK;
+}
+
+rill_status graph_with_inputs(struct graph *ret, const struct graph *g, const struct fact *facts,
+                              const char *const *names, unsigned n, rill_error *reterr)
+{
+    struct graph c;
+    TRY(graph_copied(&c, g, reterr));
+    c.inputs = arena_array(g->arena, uint32_t, n + 1);
+    if (!c.inputs)
+        return no_memory(reterr);
+    TRY(wires_named(g, names, n, c.inputs, reterr));
+    c.n_inputs = c.cap_inputs = n;
+    for (unsigned i = 0; i < n; i++)
+        TRY(wire_free(&c, c.inputs[i], &facts[c.inputs[i]], reterr));
+    TRY(inputs_suffice(&c, g, reterr));
+    return graph_trimmed(ret, &c, false, reterr); /* what was named stays, read or not */
+}
+
+/* ---- states ---- */
+
+static rill_status node_external(struct node *n, struct arena *a, unsigned *count, rill_error *err)
+{
+    for (unsigned b = 0; b < n->n_body; b++) {
+        struct graph *body = arena_new(a, struct graph);
+        if (!body)
+            return no_memory(err);
+        TRY(graph_with_external_states(body, n->body[b], count, err));
+        n->body[b] = body;
+    }
+    if (n->op != &op_scan)
+        return RILL_OK;
+    struct scan_attr *attr = arena_copy(a, n->attr, sizeof *attr);
+    if (!attr)
+        return no_memory(err);
+    attr->external = 1;
+    n->attr = attr;
+    ++*count;
+    return RILL_OK;
+}
+
+rill_status graph_with_external_states(struct graph *ret, const struct graph *g, unsigned *ret_n,
+                                       rill_error *reterr)
+{
+    TRY(graph_copied(ret, g, reterr));
+    for (uint32_t i = 0; i < ret->n_nodes; i++)
+        TRY(node_external(&ret->nodes[i], g->arena, ret_n, reterr));
+    return RILL_OK;
+}
+
+/* ---- order ---- */
+
+enum mark { NEW, OPEN, DONE };
+
+struct sorter {
+    const struct graph *g;
+    enum mark *mark;
+    uint32_t *stack, *order;
+    uint32_t depth, n;
+};
+
+/* An input's writer that is not placed yet; WIRE_NONE: none. */
+static uint32_t writer_missing(const struct sorter *s, uint32_t node)
+{
+    const struct node *n = &s->g->nodes[node];
+    for (unsigned k = 0; k < n->n_in; k++) {
+        uint32_t from = n->in[k] == WIRE_NONE ? WIRE_NONE : s->g->wires[n->in[k]].node;
+        if (from != WIRE_NONE && s->mark[from] != DONE)
+            return from;
+    }
+    return WIRE_NONE;
+}
+
+/* Places node after all it reads; the stack is as deep as the graph. */
+static rill_status node_place(struct sorter *s, uint32_t node, rill_error *err)
+{
+    s->stack[0] = node;
+    s->mark[node] = OPEN;
+    for (s->depth = 1; s->depth;) {
+        uint32_t top = s->stack[s->depth - 1], from = writer_missing(s, top);
+        if (from == WIRE_NONE) {
+            s->mark[top] = DONE;
+            s->order[s->n++] = top;
+            s->depth--;
+            continue;
+        }
+        if (s->mark[from] == OPEN)
+            return err_set(err, RILL_INVALID, "'%.80s' would depend on itself, through '%.80s'",
+                           s->g->nodes[from].name, s->g->nodes[top].name);
+        s->mark[from] = OPEN;
+        s->stack[s->depth++] = from;
+    }
+    return RILL_OK;
+}
+
+rill_status graph_sort(struct graph *g, rill_error *reterr)
+{
+    struct sorter s = { .g = g,
+                        .mark = arena_array(g->arena, enum mark, g->n_nodes + 1),
+                        .stack = arena_array(g->arena, uint32_t, g->n_nodes + 1),
+                        .order = arena_array(g->arena, uint32_t, g->n_nodes + 1) };
+    struct node *nodes = arena_array(g->arena, struct node, g->n_nodes + 1);
+    if (!s.mark || !s.stack || !s.order || !nodes)
+        return no_memory(reterr);
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        if (s.mark[i] == NEW)
+            TRY(node_place(&s, i, reterr));
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        nodes[i] = g->nodes[s.order[i]];
+        for (unsigned k = 0; k < nodes[i].n_out; k++)
+            if (nodes[i].out[k] != WIRE_NONE)
+                g->wires[nodes[i].out[k]].node = i;
+    }
+    g->nodes = nodes;
+    g->cap_nodes = g->n_nodes;
+    return RILL_OK;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/ops/ops.h"
+#include "engine/ops/chain.h"
+#include "engine/ops/pieces.h"
+
+#include <string.h>
+
+static const struct op *const *const families[] = {
+#define X(family) ops_##family,
+    OPS_EACH(X)
+#undef X
+};
+
+const struct op *op_at(unsigned i)
+{
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+        for (const struct op *const *o = families[f]; *o; o++)
+            if (i-- == 0)
+                return *o;
+    return NULL;
+}
+
+const struct op *op_find(const char *name)
+{
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+        for (const struct op *const *o = families[f]; *o; o++)
+            if (!strcmp((*o)->name, name))
+                return *o;
+    return NULL;
+}
+
+const struct op *op_find_made(const char *name)
+{
+    static const struct op *const made[] = { &op_chain, &op_move };
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        if (!strcmp(made[i]->name, name))
+            return made[i];
+    return op_find(name);
+}

@@ -1,0 +1,752 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/graph/bodies.h"
+#include "engine/ops/pieces.h"
+#include "engine/plan/lower.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MEM_BYTES_MAX ((size_t) 1 << 30)
+
+/* ---- slots ---- */
+
+rill_status lower_no_memory(const struct lower *l)
+{
+    return err_set(l->err, RILL_NOMEM, "out of memory while planning");
+}
+
+static void *list_grow(struct arena *a, void *list, uint32_t n, uint32_t *cap, size_t bytes)
+{
+    if (n < *cap)
+        return list;
+    uint32_t want = *cap ? *cap * 2 : 256;
+    void *more = arena_alloc_array(a, want, bytes);
+    if (more && n)
+        memcpy(more, list, n * bytes);
+    if (more)
+        *cap = want;
+    return more;
+}
+
+rill_status slot_new(struct lower *l, size_t bytes, uint32_t *ret)
+{
+    struct slot *s = list_grow(&l->work, l->slots, l->n_slots, &l->cap_slots, sizeof *s);
+    if (!s)
+        return lower_no_memory(l);
+    l->slots = s;
+    s[l->n_slots] = (struct slot) {
+        .bytes = bytes, .root = l->n_slots, .first = UINT32_MAX, .before = WIRE_NONE
+    };
+    *ret = l->n_slots++;
+    return RILL_OK;
+}
+
+rill_status slot_constant(struct lower *l, const void *data, size_t bytes, uint32_t *ret)
+{
+    TRY(slot_new(l, bytes, ret));
+    l->slots[*ret].constant = data;
+    return RILL_OK;
+}
+
+uint32_t slot_root(const struct lower *l, uint32_t slot)
+{
+    while (l->slots[slot].root != slot)
+        slot = l->slots[slot].root;
+    return slot;
+}
+
+size_t slot_shift(const struct lower *l, uint32_t slot)
+{
+    size_t bytes = 0;
+    for (; l->slots[slot].root != slot; slot = l->slots[slot].root)
+        bytes += l->slots[slot].shift_bytes;
+    return bytes;
+}
+
+void slot_use(struct lower *l, uint32_t slot, uint32_t time)
+{
+    struct slot *s = &l->slots[slot_root(l, slot)];
+    if (time < s->first)
+        s->first = time;
+    if (time > s->last)
+        s->last = time;
+}
+
+rill_status operand_set(struct lower *l, union operand *o, uint32_t slot)
+{
+    union operand **list =
+        list_grow(&l->work, l->operands, l->n_operands, &l->cap_operands, sizeof *list);
+    if (!list)
+        return lower_no_memory(l);
+    l->operands = list;
+    o->slot = slot;
+    if (slot != WIRE_NONE)
+        l->slots[slot_root(l, slot)].is_read = true;
+    list[l->n_operands++] = o;
+    return RILL_OK;
+}
+
+static void operand_resolve(const struct lower *l, union operand *o)
+{
+    if (o->slot == WIRE_NONE) {
+        o->at = (struct place) { .offset = SIZE_MAX };
+        return;
+    }
+    const struct slot *s = &l->slots[slot_root(l, o->slot)];
+    size_t shift = slot_shift(l, o->slot);
+    o->at = (struct place) { .constant = s->constant ? (const char *) s->constant + shift : NULL,
+                             .offset = s->offset + shift };
+}
+
+rill_status copies_init(struct lower *l, struct copies *list, uint32_t cap)
+{
+    list->c = arena_array(&l->p->arena, struct block_copy, cap + 1);
+    return list->c ? RILL_OK : lower_no_memory(l);
+}
+
+rill_status copy_add(struct lower *l, struct copies *list, uint32_t from, uint32_t to, size_t bytes)
+{
+    bool there = slot_root(l, from) == slot_root(l, to) && slot_shift(l, from) == slot_shift(l, to);
+    if (there || bytes == 0)
+        return RILL_OK;
+    struct block_copy *c = &list->c[list->n++];
+    c->bytes = bytes;
+    slot_use(l, from, l->time);
+    slot_use(l, to, l->time);
+    TRY(operand_set(l, &c->from, from));
+    return operand_set(l, &c->to, to);
+}
+
+rill_status steps_init(struct lower *l, struct steps *list, uint32_t cap)
+{
+    list->s = arena_array(&l->p->arena, struct step, cap + 1);
+    return list->s ? RILL_OK : lower_no_memory(l);
+}
+
+rill_status step_add(struct lower *l, struct steps *list,
+                     void (*run)(const struct step *, unsigned char *), const void *args,
+                     const char *name, const char *kernel)
+{
+    list->s[list->n++] = (struct step) { .run = run, .args = args, .name = name, .kernel = kernel };
+    l->p->n_steps_all++;
+    l->time++;
+    return RILL_OK;
+}
+
+/* ---- wires ---- */
+
+/* Output 0 is bytes of an input as they lie there. */
+static bool node_is_view(const struct node *n, unsigned *ret_input, size_t *ret_shift_bytes)
+{
+    int64_t first = 0;
+    *ret_input = 0;
+    if (move_is_part(n, ret_input, &first)) {
+        *ret_shift_bytes = (size_t) first * sizeof(float);
+        return true;
+    }
+    *ret_shift_bytes = 0;
+    if (!(n->op->flags & OP_VIEW) || n->in[0] == WIRE_NONE || n->out[0] == WIRE_NONE)
+        return false;
+    for (unsigned i = 1; i < n->n_out; i++)
+        if (n->out[i] != WIRE_NONE)
+            return false;
+    return true;
+}
+
+static void frame_last_uses(struct frame *f)
+{
+    const struct graph *g = f->g;
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        f->last[g->outputs[i]] = g->n_nodes;
+    for (uint32_t i = 0; i < g->n_states; i++)
+        f->last[g->states[i].out] = g->n_nodes;
+    for (uint32_t i = g->n_nodes; i-- > 0;) {
+        const struct node *n = &g->nodes[i];
+        unsigned input;
+        size_t shift;
+        uint32_t until = node_is_view(n, &input, &shift) ? f->last[n->out[0]] : i;
+        for (unsigned k = 0; k < n->n_in; k++)
+            if (n->in[k] != WIRE_NONE && f->last[n->in[k]] < until)
+                f->last[n->in[k]] = until;
+    }
+}
+
+rill_status frame_init(struct lower *l, struct frame *f, const struct graph *g)
+{
+    *f = (struct frame) { .g = g,
+                          .slot = arena_array(&l->work, uint32_t, g->n_wires + 1),
+                          .last = arena_array(&l->work, uint32_t, g->n_wires + 1) };
+    if (!f->slot || !f->last)
+        return lower_no_memory(l);
+    for (uint32_t w = 0; w < g->n_wires; w++)
+        f->slot[w] = WIRE_NONE;
+    frame_last_uses(f);
+    return RILL_OK;
+}
+
+rill_status wire_bytes(struct lower *l, const struct graph *g, uint32_t wire, size_t *ret)
+{
+    struct tensor t;
+    const struct wire *w = &g->wires[wire];
+    if (!fact_to_tensor(&w->fact, &t) || t.type == DTYPE_DIM) {
+        char fact[200];
+        fact_print(&w->fact, fact, sizeof fact);
+        return err_set(l->err, RILL_UNSUPPORTED,
+                       "graph '%s': '%.80s' is %s; a plan needs sizes that are known before "
+                       "running: fix its symbols or pulse it",
+                       g->name, w->name, fact);
+    }
+    *ret = tensor_bytes(&t);
+    return RILL_OK;
+}
+
+rill_status wire_slot(struct lower *l, struct frame *f, uint32_t wire, uint32_t *ret)
+{
+    if (wire == WIRE_NONE) {
+        *ret = WIRE_NONE;
+        return RILL_OK;
+    }
+    if (f->slot[wire] == WIRE_NONE) {
+        const struct tensor *v = f->g->wires[wire].fact.value;
+        size_t bytes;
+        TRY(wire_bytes(l, f->g, wire, &bytes));
+        if (v) {
+            l->p->weights_bytes += bytes;
+            TRY(slot_constant(l, v->data, bytes, &f->slot[wire]));
+        } else {
+            TRY(slot_new(l, bytes, &f->slot[wire]));
+        }
+    }
+    *ret = f->slot[wire];
+    return RILL_OK;
+}
+
+/* ---- ordinary ops ---- */
+
+static rill_status node_shapes(struct lower *l, const struct frame *f, const uint32_t *wires,
+                               unsigned n, const struct tensor ***ret)
+{
+    struct tensor *t = arena_array(&l->p->arena, struct tensor, n + 1);
+    const struct tensor **list = arena_array(&l->p->arena, const struct tensor *, n + 1);
+    if (!t || !list)
+        return lower_no_memory(l);
+    for (unsigned i = 0; i < n; i++) {
+        if (wires[i] == WIRE_NONE)
+            continue;
+        const struct fact *fact = &f->g->wires[wires[i]].fact;
+        size_t bytes;
+        TRY(wire_bytes(l, f->g, wires[i], &bytes));
+        fact_to_tensor(fact, &t[i]);
+        t[i].data = fact->value ? fact->value->data : NULL;
+        list[i] = &t[i];
+    }
+    *ret = list;
+    return RILL_OK;
+}
+
+/* Shapes of outputs that nobody wants are still part of eval's contract. */
+static rill_status node_unwanted(struct lower *l, const struct frame *f, const struct node *n,
+                                 struct node_step *s, const struct tensor **out)
+{
+    bool any = false;
+    for (unsigned i = 0; i < n->n_out; i++)
+        any |= n->out[i] == WIRE_NONE;
+    if (!any)
+        return RILL_OK;
+    const struct fact **in = arena_array(&l->work, const struct fact *, n->n_in + 1);
+    struct fact *facts = arena_array(&l->work, struct fact, n->n_out + 1);
+    struct tensor *t = arena_array(&l->p->arena, struct tensor, n->n_out + 1);
+    if (!in || !facts || !t)
+        return lower_no_memory(l);
+    for (unsigned i = 0; i < n->n_in; i++)
+        in[i] = n->in[i] == WIRE_NONE ? NULL : &f->g->wires[n->in[i]].fact;
+    TRY(op_infer(n, in, facts, f->g->dims, &l->work, l->err));
+    for (unsigned i = 0; i < n->n_out; i++)
+        if (!out[i] && fact_to_tensor(&facts[i], &t[i]))
+            out[i] = &t[i];
+    (void) s;
+    return RILL_OK;
+}
+
+/* An operand whose packed form its step has: eval gets its address all the same. */
+static rill_status operand_set_packed(struct lower *l, union operand *o, uint32_t slot)
+{
+    struct slot *s = &l->slots[slot_root(l, slot)];
+    bool is_read = s->is_read;
+    TRY(operand_set(l, o, slot));
+    s->is_read = is_read;
+    s->is_packed = true;
+    return RILL_OK;
+}
+
+static rill_status node_operands(struct lower *l, struct frame *f, const struct node *n,
+                                 struct node_step *s, uint64_t packed)
+{
+    uint32_t slot;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        TRY(wire_slot(l, f, n->in[i], &slot));
+        bool is_packed = slot != WIRE_NONE && i < 64 && packed >> i & 1;
+        TRY((is_packed ? operand_set_packed : operand_set)(l, &s->in[i], slot));
+        if (slot != WIRE_NONE)
+            slot_use(l, slot, l->time);
+    }
+    for (unsigned i = 0; i < n->n_out; i++) {
+        TRY(wire_slot(l, f, n->out[i], &slot));
+        TRY(operand_set(l, &s->out[i], slot));
+        if (slot != WIRE_NONE)
+            slot_use(l, slot, l->time);
+    }
+    return RILL_OK;
+}
+
+/* Whether no step before has read a constant that this one packs: each is spared once. */
+static bool packs_first(const struct frame *f, const struct node *n, uint64_t packed)
+{
+    for (unsigned i = 0; i < n->n_in && i < 64; i++)
+        if (packed >> i & 1 && n->in[i] != WIRE_NONE && f->slot[n->in[i]] != WIRE_NONE)
+            return false;
+    return true;
+}
+
+static rill_status node_lower(struct lower *l, struct frame *f, const struct node *n,
+                              struct steps *list)
+{
+    struct arena *a = &l->p->arena;
+    struct node_step *s = arena_new(a, struct node_step);
+    const struct tensor **in, **out;
+    TRY(node_shapes(l, f, n->in, n->n_in, &in));
+    TRY(node_shapes(l, f, n->out, n->n_out, &out));
+    if (!s || !(s->in = arena_array(a, union operand, n->n_in + 1)) ||
+        !(s->out = arena_array(a, union operand, n->n_out + 1)))
+        return lower_no_memory(l);
+    TRY(node_unwanted(l, f, n, s, out));
+    struct prep p = { .node = n,
+                      .attr = n->attr,
+                      .kern = &l->p->kern,
+                      .arena = a,
+                      .n_in = n->n_in,
+                      .n_out = n->n_out,
+                      .in = in,
+                      .out = out,
+                      .kernel = n->op->name,
+                      .packs = &l->p->packs,
+                      .err = l->err };
+    if (n->op->prepare)
+        TRY(n->op->prepare(&p));
+    l->spared_bytes += packs_first(f, n, p.packed) ? p.spared_bytes : 0;
+    s->eval = (struct eval) { .node = n,
+                              .attr = n->attr,
+                              .kern = &l->p->kern,
+                              .n_in = n->n_in,
+                              .n_out = n->n_out,
+                              .in = in,
+                              .out = out,
+                              .args = p.args };
+    TRY(node_operands(l, f, n, s, p.packed));
+    uint32_t scratch;
+    TRY(slot_new(l, p.scratch_bytes, &scratch));
+    slot_use(l, scratch, l->time);
+    TRY(operand_set(l, &s->scratch, scratch));
+    s->next = l->p->node_steps;
+    l->p->node_steps = s;
+    TRY(step_add(l, list, node_step_run, s, n->name, p.kernel ? p.kernel : n->op->name));
+    if (p.many && n->op->eval_many)
+        list->s[list->n - 1].run_many = node_step_run_many;
+    return RILL_OK;
+}
+
+static rill_status view_lower(struct lower *l, struct frame *f, const struct node *n,
+                              unsigned input, size_t shift_bytes)
+{
+    uint32_t in, out;
+    TRY(wire_slot(l, f, n->in[input], &in));
+    TRY(wire_slot(l, f, n->out[0], &out));
+    l->slots[out].root = in;
+    l->slots[out].shift_bytes = shift_bytes;
+    l->slots[out].part = true;
+    return RILL_OK;
+}
+
+static bool is_state(const struct graph *g, uint32_t wire)
+{
+    for (uint32_t i = 0; i < g->n_states; i++)
+        if (g->states[i].in == wire)
+            return true;
+    return false;
+}
+
+/* Another input of the node, read under another shape maybe, lies there too. */
+static rill_status is_read_twice(struct lower *l, struct frame *f, const struct node *n,
+                                 int64_t base, uint32_t slot, bool *ret)
+{
+    uint32_t other;
+    *ret = false;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (i == base || n->in[i] == WIRE_NONE)
+            continue;
+        TRY(wire_slot(l, f, n->in[i], &other));
+        *ret = *ret || slot_root(l, other) == slot_root(l, slot);
+    }
+    return RILL_OK;
+}
+
+/* An output may be written where its base lay once nobody reads that any more and nothing outside
+ * the run owns it. */
+static rill_status base_reuse(struct lower *l, struct frame *f, const struct node *n,
+                              uint32_t number, unsigned output)
+{
+    int base = n->op->base ? n->op->base(n, output) : -1;
+    uint32_t in, out;
+    if (base < 0 || n->in[base] == WIRE_NONE || n->out[output] == WIRE_NONE)
+        return RILL_OK;
+    uint32_t w = n->in[base];
+    TRY(wire_slot(l, f, w, &in));
+    TRY(wire_slot(l, f, n->out[output], &out));
+    bool ours = f->g->wires[w].node != WIRE_NONE || is_state(f->g, w), twice;
+    TRY(is_read_twice(l, f, n, base, in, &twice));
+    const struct slot *s = &l->slots[in], *root = &l->slots[slot_root(l, in)];
+    if (!ours || twice || s->part || root->constant || f->last[w] != number ||
+        root->last > l->time || slot_shift(l, in) || l->slots[out].root != out)
+        return RILL_OK;
+    l->slots[out].root = in;
+    return RILL_OK;
+}
+
+rill_status graph_lower(struct lower *l, struct frame *f, struct steps *ret)
+{
+    TRY(steps_init(l, ret, f->g->n_nodes + 2));
+    for (uint32_t i = 0; i < f->g->n_nodes; i++) {
+        const struct node *n = &f->g->nodes[i];
+        unsigned input;
+        size_t shift;
+        if (n->op->flags & OP_CONTROL)
+            TRY(control_lower(l, f, n, ret));
+        else if (node_is_view(n, &input, &shift))
+            TRY(view_lower(l, f, n, input, shift));
+        else {
+            for (unsigned o = 0; o < n->n_out; o++)
+                TRY(base_reuse(l, f, n, i, o));
+            TRY(node_lower(l, f, n, ret));
+        }
+    }
+    return RILL_OK;
+}
+
+/* ---- states and ports ---- */
+
+static bool is_another_state(const struct lower *l, const uint32_t *to, uint32_t n, uint32_t me,
+                             uint32_t from)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (i != me && slot_root(l, to[i]) == slot_root(l, from))
+            return true;
+    return false;
+}
+
+rill_status states_update(struct lower *l, const uint32_t *to, const uint32_t *from,
+                          const size_t *bytes, uint32_t n, struct copies *stage,
+                          struct copies *next)
+{
+    TRY(copies_init(l, stage, n));
+    TRY(copies_init(l, next, n));
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t source = from[i];
+        if (is_another_state(l, to, n, i, source)) {
+            TRY(slot_new(l, bytes[i], &source));
+            TRY(copy_add(l, stage, from[i], source, bytes[i]));
+        }
+        TRY(copy_add(l, next, source, to[i], bytes[i]));
+    }
+    return RILL_OK;
+}
+
+static rill_status states_begin(struct lower *l, struct frame *f)
+{
+    const struct graph *g = f->g;
+    struct plan *p = l->p;
+    p->n_states = g->n_states;
+    p->states = arena_array(&p->arena, struct plan_state, g->n_states + 1);
+    if (!p->states)
+        return lower_no_memory(l);
+    for (uint32_t i = 0; i < g->n_states; i++) {
+        const struct state *st = &g->states[i];
+        struct plan_state *ps = &p->states[i];
+        uint32_t slot;
+        TRY(wire_slot(l, f, st->in, &slot));
+        struct slot *s = &l->slots[slot];
+        s->persistent = true;
+        s->offset = p->state_bytes;
+        p->state_bytes +=
+            (s->bytes + MEMPLAN_ALIGN_BYTES - 1) & ~(size_t) (MEMPLAN_ALIGN_BYTES - 1);
+        *ps = (struct plan_state) { .name = st->name, .offset = s->offset, .init = st->init };
+        fact_to_tensor(&g->wires[st->in].fact, &ps->shape);
+    }
+    return RILL_OK;
+}
+
+/* A next state that is written only after the old one was last read is written in its place. */
+static void state_merge(struct lower *l, uint32_t to, uint32_t from)
+{
+    struct slot *t = &l->slots[slot_root(l, to)], *s = &l->slots[slot_root(l, from)];
+    if (!slot_shift(l, from) && !s->constant && !s->persistent && s->bytes == t->bytes &&
+        s->first > t->last && s->first != UINT32_MAX)
+        s->root = slot_root(l, to);
+}
+
+static rill_status states_end(struct lower *l, struct frame *f, struct steps *list)
+{
+    const struct graph *g = f->g;
+    uint32_t n = g->n_states, *to = arena_array(&l->work, uint32_t, n + 1),
+             *from = arena_array(&l->work, uint32_t, n + 1);
+    size_t *bytes = arena_array(&l->work, size_t, n + 1);
+    struct copy_step *stage = arena_new(&l->p->arena, struct copy_step),
+                     *next = arena_new(&l->p->arena, struct copy_step);
+    if (!to || !from || !bytes || !stage || !next)
+        return lower_no_memory(l);
+    for (uint32_t i = 0; i < n; i++) {
+        TRY(wire_slot(l, f, g->states[i].in, &to[i]));
+        TRY(wire_slot(l, f, g->states[i].out, &from[i]));
+        TRY(wire_bytes(l, g, g->states[i].in, &bytes[i]));
+    }
+    for (uint32_t i = 0; i < n;
+         i++) /* an old state that is another one's next value is still read here */
+        if (slot_root(l, from[i]) != slot_root(l, to[i]))
+            slot_use(l, from[i], l->time);
+    for (uint32_t i = 0; i < n; i++)
+        if (!is_another_state(l, to, n, i, from[i]))
+            state_merge(l, to[i], from[i]);
+    TRY(states_update(l, to, from, bytes, n, &stage->copies, &next->copies));
+    if (stage->copies.n)
+        TRY(step_add(l, list, copy_step_run, stage, "states", "stage"));
+    if (next->copies.n)
+        TRY(step_add(l, list, copy_step_run, next, "states", "copy"));
+    return RILL_OK;
+}
+
+/* The next value of a state that was written in its place: it lies there until the next run. */
+static rill_status is_updated_state(struct lower *l, struct frame *f, uint32_t w, uint32_t slot,
+                                    bool *ret)
+{
+    *ret = false;
+    for (uint32_t i = 0; i < f->g->n_states; i++) {
+        uint32_t state;
+        if (f->g->states[i].out != w)
+            continue;
+        TRY(wire_slot(l, f, f->g->states[i].in, &state));
+        *ret = *ret || (slot_root(l, slot) == slot_root(l, state) && !slot_shift(l, slot));
+    }
+    return RILL_OK;
+}
+
+/* An output that lies in a state which moves on (or is one port twice) is copied out before. */
+static rill_status outputs_end(struct lower *l, struct frame *f, uint32_t *ret_slots,
+                               struct steps *list)
+{
+    const struct graph *g = f->g;
+    struct copy_step *out = arena_new(&l->p->arena, struct copy_step);
+    if (!out)
+        return lower_no_memory(l);
+    TRY(copies_init(l, &out->copies, g->n_outputs));
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        uint32_t w = g->outputs[i], slot;
+        bool stays;
+        TRY(wire_slot(l, f, w, &slot));
+        TRY(is_updated_state(l, f, w, slot, &stays));
+        if (l->slots[slot_root(l, slot)].persistent && !stays) {
+            size_t bytes = 0;
+            uint32_t mine;
+            TRY(wire_bytes(l, g, w, &bytes));
+            TRY(slot_new(l, bytes, &mine));
+            TRY(copy_add(l, &out->copies, slot, mine, bytes));
+            slot = mine;
+        }
+        ret_slots[i] = slot;
+        slot_use(l, slot, UINT32_MAX - 1);
+    }
+    return out->copies.n ? step_add(l, list, copy_step_run, out, "outputs", "copy") : RILL_OK;
+}
+
+static rill_status inputs_begin(struct lower *l, struct frame *f, uint32_t *ret_slots)
+{
+    for (uint32_t i = 0; i < f->g->n_inputs; i++) {
+        uint32_t slot;
+        TRY(wire_slot(l, f, f->g->inputs[i], &slot));
+        ret_slots[i] = slot;
+        slot_use(l, slot, 0);
+        slot_use(l, slot, UINT32_MAX - 1); /* written between runs, while outputs are being read */
+    }
+    return RILL_OK;
+}
+
+static rill_status ports_set(struct lower *l, const struct frame *f, const uint32_t *wires,
+                             const uint32_t *slots, uint32_t n, struct plan_port **ret)
+{
+    struct plan_port *ports = arena_array(&l->p->arena, struct plan_port, n + 1);
+    if (!ports)
+        return lower_no_memory(l);
+    for (uint32_t i = 0; i < n; i++) {
+        union operand o;
+        o.slot = slots[i];
+        l->slots[slot_root(l, o.slot)].is_read = true;
+        operand_resolve(l, &o);
+        ports[i] = (struct plan_port) { .name = f->g->wires[wires[i]].name, .at = o.at };
+        fact_to_tensor(&f->g->wires[wires[i]].fact, &ports[i].shape);
+    }
+    *ret = ports;
+    return RILL_OK;
+}
+
+/* ---- layout ---- */
+
+/* Room for the pointers of all steps from that offset on; returns the end. */
+static size_t pointers_place(struct plan *p, size_t offset)
+{
+    p->bound_offset = offset;
+    p->fault_offset = offset + sizeof(void *);
+    offset = p->fault_offset + sizeof(struct fault);
+    for (struct node_step *n = p->node_steps; n; n = n->next) {
+        n->fault_offset = p->fault_offset;
+        n->lists_offset = offset;
+        offset += (n->eval.n_in + n->eval.n_out) * sizeof(void *);
+    }
+    return (offset + MEMPLAN_ALIGN_BYTES - 1) & ~(size_t) (MEMPLAN_ALIGN_BYTES - 1);
+}
+
+static rill_status layout(struct lower *l, size_t max_bytes)
+{
+    struct plan *p = l->p;
+    p->spans = arena_array(&p->arena, struct span, l->n_slots + 1);
+    uint32_t *order = arena_array(&l->work, uint32_t, l->n_slots + 1),
+             *of = arena_array(&l->work, uint32_t, l->n_slots + 1);
+    if (!p->spans || !order || !of)
+        return lower_no_memory(l);
+    for (uint32_t i = 0; i < l->n_slots; i++) {
+        const struct slot *s = &l->slots[i];
+        if (s->root != i || s->constant || s->persistent || s->first == UINT32_MAX)
+            continue;
+        of[p->n_spans] = i;
+        p->spans[p->n_spans++] =
+            (struct span) { .bytes = s->bytes, .first = s->first, .last = s->last };
+        if (s->bytes > max_bytes)
+            return err_set(l->err, RILL_LIMIT, "a tensor of %zu bytes is over the limit of %zu",
+                           s->bytes, max_bytes);
+    }
+    size_t bytes = memplan_place(p->spans, order, p->n_spans);
+    for (uint32_t i = 0; i < p->n_spans; i++)
+        l->slots[of[i]].offset = p->state_bytes + p->spans[i].offset;
+    p->mem_bytes = pointers_place(p, p->state_bytes + bytes);
+    if (p->mem_bytes > max_bytes)
+        return err_set(l->err, RILL_LIMIT, "one stream needs %zu bytes, over the limit of %zu",
+                       p->mem_bytes, max_bytes);
+    TRY(moves_collect(l));
+    for (uint32_t i = 0; i < l->n_operands; i++)
+        operand_resolve(l, l->operands[i]);
+    return RILL_OK;
+}
+
+static rill_status constants_list(struct lower *l)
+{
+    struct plan *p = l->p;
+    p->constants = arena_array(&p->arena, struct plan_constant, l->n_slots + 1);
+    if (!p->constants)
+        return lower_no_memory(l);
+    for (uint32_t i = 0; i < l->n_slots; i++) {
+        const struct slot *s = &l->slots[i];
+        if (s->constant)
+            p->constants[p->n_constants++] =
+                (struct plan_constant) { s->constant, s->is_read, s->is_packed };
+    }
+    return RILL_OK;
+}
+
+static rill_status plan_build(struct lower *l, const struct graph *g, size_t max_bytes)
+{
+    struct frame f;
+    struct steps list = { 0 };
+    uint32_t *in = arena_array(&l->work, uint32_t, g->n_inputs + 1),
+             *out = arena_array(&l->work, uint32_t, g->n_outputs + 1);
+    if (!in || !out)
+        return lower_no_memory(l);
+    TRY(graph_check_bodies(g, NULL, NULL, l->err)); /* sizes are taken from both sides of a slot */
+    TRY(frame_init(l, &f, g));
+    TRY(states_begin(l, &f));
+    TRY(inputs_begin(l, &f, in));
+    l->time = 1;
+    TRY(graph_lower(l, &f, &list));
+    struct steps all = { 0 };
+    TRY(steps_init(l, &all, list.n + 3));
+    if (list.n)
+        memcpy(all.s, list.s, list.n * sizeof *list.s);
+    all.n = list.n;
+    TRY(outputs_end(l, &f, out, &all));
+    TRY(states_end(l, &f, &all));
+    TRY(layout(l, max_bytes));
+    l->p->steps = all.s;
+    l->p->n_steps = all.n;
+    l->p->n_inputs = g->n_inputs;
+    l->p->n_outputs = g->n_outputs;
+    TRY(ports_set(l, &f, g->inputs, in, g->n_inputs, &l->p->inputs));
+    TRY(ports_set(l, &f, g->outputs, out, g->n_outputs, &l->p->outputs));
+    return constants_list(l);
+}
+
+/* Weights beyond the caches near a core are read page by page in every run. */
+#define LARGE_PAGES_FROM ((size_t) 3 << 20)
+
+static bool weights_are_large(const struct graph *g)
+{
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < g->n_wires && bytes < LARGE_PAGES_FROM; i++)
+        if (g->wires[i].fact.value)
+            bytes += tensor_bytes(g->wires[i].fact.value);
+    return bytes >= LARGE_PAGES_FROM;
+}
+
+rill_status plan_from_graph(struct plan **ret, const struct graph *g, const struct plan_opts *opts,
+                            rill_error *reterr)
+{
+    struct plan *p = calloc(1, sizeof *p);
+    if (!p)
+        return err_set(reterr, RILL_NOMEM, "out of memory while planning");
+    kern_init(&p->kern, opts ? opts->cpu : kern_cpu_detect());
+    struct lower l = { .p = p, .slow_scans = opts && opts->slow_scans, .err = reterr };
+    p->packs = (struct packs) { .arena = &p->arena };
+    p->arena.limit_bytes = opts ? opts->own_bytes_max : 0;
+    p->arena.large_pages = !(opts && opts->packs) && weights_are_large(g);
+    if (opts && opts->packs) {
+        p->packs.ready = opts->packs;
+        p->packs.n_ready = opts->n_packs;
+    }
+    rill_status s =
+        plan_build(&l, g, opts && opts->mem_bytes_max ? opts->mem_bytes_max : MEM_BYTES_MAX);
+    arena_drop(&l.work);
+    if (p->packs.misfit || (s == RILL_OK && p->packs.ready && p->packs.n != p->packs.n_ready))
+        s = err_set(reterr, RILL_MALFORMED,
+                    "the packed weights are not those that the graph needs");
+    if (s != RILL_OK) {
+        plan_free(p);
+        return s;
+    }
+    p->weights_bytes -= l.spared_bytes < p->weights_bytes ? l.spared_bytes : 0;
+    *ret = p;
+    return RILL_OK;
+}
+
+struct plan *plan_free(struct plan *p)
+{
+    if (p)
+        arena_drop(&p->arena);
+    free(p);
+    return NULL;
+}
+
+void plan_reset(const struct plan *p, unsigned char *mem)
+{
+    memset(mem, 0, p->state_bytes);
+    memset(mem + p->bound_offset, 0, sizeof(void *));
+    memset(mem + p->fault_offset, 0, sizeof(struct fault));
+    for (uint32_t i = 0; i < p->n_states; i++)
+        if (p->states[i].init)
+            memcpy(mem + p->states[i].offset, p->states[i].init->data,
+                   tensor_bytes(&p->states[i].shape));
+}

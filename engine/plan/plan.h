@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* plan.h - what is left at run time: steps with byte offsets into one flat block of memory.
+ *
+ * A plan is constant after plan_from_graph and may be used by many threads, each with its own
+ * block. */
+#ifndef RILL_ENGINE_PLAN_PLAN_H
+#define RILL_ENGINE_PLAN_PLAN_H
+#include "engine/plan/memory.h"
+#include "engine/graph/op.h"
+#include "engine/graph/packs.h"
+
+struct node_step;
+
+/* NULL: block after block */
+struct step {
+    void (*run)(const struct step *s, unsigned char *mem);
+    void (*run_many)(const struct step *s, unsigned char *const *mem, unsigned n);
+    const void *args;   /* of that kind of step, owned by the plan */
+    const char *name;   /* node name, for people */
+    const char *kernel; /* op or kernel name, for people */
+};
+
+/* Where an operand lies: a constant, or an offset into the block. */
+struct place {
+    const void *constant;
+    size_t offset;
+};
+
+struct plan_port {
+    const char *name;
+    struct tensor shape; /* description of one run's worth */
+    struct place at;
+};
+
+struct plan_state {
+    const char *name;
+    struct tensor shape;
+    size_t offset;
+    const struct tensor *init; /* NULL: zeros */
+};
+
+/* A constant as steps need it: those of one address count together. */
+struct plan_constant {
+    const void *data;
+    bool is_read, is_packed; /* a step reads it; a step has its packed form */
+};
+
+struct plan {
+    struct arena arena;
+    struct kern kern;
+    struct step *steps;
+    uint32_t n_steps;     /* top level */
+    uint32_t n_steps_all; /* with those of bodies */
+    struct plan_port *inputs, *outputs;
+    struct plan_state *states;
+    uint32_t n_inputs, n_outputs, n_states;
+    size_t state_bytes;           /* the head of the block, which lives from run to run */
+    struct node_step *node_steps; /* a list of all, those of bodies too */
+    size_t bound_offset;  /* where the block notes the address that its pointers were made for */
+    size_t fault_offset;  /* where it notes what was wrong with the data: a struct fault */
+    size_t mem_bytes;     /* the whole block, 64-byte aligned: states, arena, pointers */
+    size_t weights_bytes; /* constants the steps read, less what steps keep smaller */
+    struct span *spans;   /* the layout behind state_bytes, for dumps and tests */
+    uint32_t n_spans;
+    struct packs packs;
+    struct plan_constant *constants;
+    uint32_t n_constants;
+};
+
+struct plan_opts {
+    unsigned cpu;         /* enum kern_cpu bits to use */
+    size_t mem_bytes_max; /* 0: 1 GiB */
+    const struct pack
+        *packs; /* of the same graph, planned before by this very code for this cpu; NULL: none */
+    uint32_t n_packs;
+    bool slow_scans; /* sizes, slices and operands are looked up in every iteration: to compare with
+                      */
+    size_t own_bytes_max; /* of the plan itself, without streams; 0: no limit */
+};
+
+/* Every wire of g must be static. g and its constants must outlive the plan. Refuses by name what
+ * it cannot run without allocating. */
+rill_status plan_from_graph(struct plan **ret, const struct graph *g, const struct plan_opts *opts,
+                            rill_error *reterr);
+struct plan *plan_free(struct plan *p); /* takes and returns NULL */
+
+/* Puts all states to their initial values. mem: p->mem_bytes, 64-byte aligned. Real-time safe. */
+void plan_reset(const struct plan *p, unsigned char *mem);
+
+/* Computes the outputs from what lies at the inputs' places, and the next states. A block that was
+ * copied to another address finds that out. Real-time safe. */
+void plan_run(const struct plan *p, unsigned char *mem);
+
+/* What the runs since the last reset found wrong with the data; NULL: nothing. Outputs and states
+ * are of no use then. Real-time safe. */
+static inline const struct fault *plan_fault(const struct plan *p, const unsigned char *mem)
+{
+    const struct fault *f = (const struct fault *) (const void *) (mem + p->fault_offset);
+    return f->kind == FAULT_NONE ? NULL : f;
+}
+
+/* plan_run on n different blocks, n <= OP_MANY_MAX: steps with run_many take all blocks at once,
+ * those between them one block after the other. Each block gets the bits of plan_run. Real-time
+ * safe. */
+void plan_run_many(const struct plan *p, unsigned char *const *mem, unsigned n);
+
+/* What plan_run does first, for those who run its steps one by one. Real-time safe. */
+void plan_bind(const struct plan *p, unsigned char *mem);
+
+static inline const void *place_read(struct place at, const unsigned char *mem)
+{
+    return at.constant ? at.constant : mem + at.offset;
+}
+#endif

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* steps.h - the kinds of step. Until places are known, `slot` numbers stand in their stead. */
+#ifndef RILL_ENGINE_PLAN_STEPS_H
+#define RILL_ENGINE_PLAN_STEPS_H
+#include "engine/plan/plan.h"
+
+union operand {
+    uint32_t slot;   /* while lowering */
+    struct place at; /* in the finished plan */
+};
+
+/* An ordinary op. Where its operands lie in a block is noted in that block when it is first run. */
+struct node_step {
+    struct eval eval;        /* all but x, y and scratch */
+    union operand *in, *out; /* slot WIRE_NONE / constant and offset SIZE_MAX: absent */
+    union operand scratch;
+    size_t lists_offset;    /* of the pointers in the block: n_in of inputs, n_out of outputs */
+    size_t fault_offset;    /* of the block's fault */
+    struct node_step *next; /* of all in the plan */
+};
+
+/* Moves `outer` pieces of `inner` bytes between a whole tensor and one slice of an axis. */
+struct slice_copy {
+    union operand whole, slice;
+    size_t outer, inner, stride; /* bytes; stride from piece to piece in the whole */
+    bool reverse;                /* iteration i takes slice length-1-i */
+    const struct fact *fact;     /* of the whole */
+    int axis;
+};
+
+struct block_copy {
+    union operand from, to;
+    size_t bytes;
+};
+
+struct copies {
+    struct block_copy *c;
+    uint32_t n;
+};
+
+struct steps {
+    struct step *s;
+    uint32_t n;
+};
+
+/* A pointer of a step that goes from iteration to iteration. */
+struct scan_move {
+    size_t pointer_offset;   /* where it lies in the block */
+    union operand at, first; /* first: what iteration 0 sees instead, where has_first */
+    ptrdiff_t stride_bytes;
+    uint64_t mask; /* iteration i is (i & mask) strides on */
+    bool has_first;
+};
+
+/* A body run `length` times. */
+struct scan_step {
+    struct scan_move *moves;
+    uint32_t n_moves;
+    bool slow; /* slices are worked out anew each time */
+    int64_t length;
+    struct slice_copy **in, **out;
+    uint32_t n_in, n_out;
+    struct copies start, stage, next,
+        finish; /* initial states; states through staging; next; last values */
+    struct steps body;
+};
+
+/* One of two bodies. */
+struct if_step {
+    union operand cond;
+    struct steps body[2];
+    struct copies out[2];
+};
+
+struct copy_step {
+    struct copies copies;
+};
+
+/* What the op's eval gets for this block. */
+struct eval node_step_eval(const struct node_step *n, unsigned char *mem);
+
+void node_step_run_many(const struct step *s, unsigned char *const *mem, unsigned n);
+void slice_in(const struct slice_copy *c, int64_t at, unsigned char *mem);
+void slice_out(const struct slice_copy *c, int64_t at, unsigned char *mem);
+
+void node_step_run(const struct step *s, unsigned char *mem);
+void scan_step_run(const struct step *s, unsigned char *mem);
+void if_step_run(const struct step *s, unsigned char *mem);
+/* from the fact of the whole */
+void slice_resolve(const struct slice_copy *c, struct slice_copy *ret);
+void copy_step_run(const struct step *s, unsigned char *mem);
+#endif

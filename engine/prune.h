@@ -1,9 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-/* prune.h - the same graph without nodes, wires, states and body inputs that no output needs. */
-#ifndef ENGINE_PRUNE_H
-#define ENGINE_PRUNE_H
-#include "engine/graph.h"
-
-/* Graph inputs are kept, also unused ones. ret may not be g. Bit-preserving. */
-rill_status graph_pruned(struct graph *ret, const struct graph *g, rill_error *reterr);
-#endif

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/rewrite/declutter/match.h"
+
+#include <string.h>
+
+bool node_is(const struct node *n, const char *op)
+{
+    return !strcmp(n->op->name, op);
+}
+
+const struct node *match_op(const struct graph *g, uint32_t wire, const char *op)
+{
+    if (wire == WIRE_NONE || g->wires[wire].node == WIRE_NONE)
+        return NULL;
+    const struct node *n = &g->nodes[g->wires[wire].node];
+    return node_is(n, op) && n->n_out && n->out[0] == wire ? n : NULL;
+}
+
+const struct tensor *match_value(const struct graph *g, uint32_t wire)
+{
+    return wire == WIRE_NONE ? NULL : g->wires[wire].fact.value;
+}
+
+bool match_number(const struct graph *g, uint32_t wire, float *ret)
+{
+    const struct tensor *t = match_value(g, wire);
+    int64_t n = t ? tensor_count(t) : 0;
+    if (n < 1 || t->type != DTYPE_F32)
+        return false;
+    const float *v = t->data;
+    for (int64_t i = 1; i < n; i++)
+        if (memcmp(&v[i], &v[0], sizeof *v))
+            return false;
+    *ret = v[0];
+    return true;
+}
+
+bool match_is_number(const struct graph *g, uint32_t wire, float value)
+{
+    float v;
+    return match_number(g, wire, &v) && v == value;
+}
+
+bool match_ints(const struct graph *g, uint32_t wire, int64_t *ret, unsigned cap, unsigned *ret_n)
+{
+    const struct tensor *t = match_value(g, wire);
+    int64_t n = t ? tensor_count(t) : 0;
+    if (!t || (t->type != DTYPE_I64 && t->type != DTYPE_I32) || t->rank > 1 || n > cap)
+        return false;
+    for (int64_t i = 0; i < n; i++)
+        ret[i] = tensor_get_i64(t, t->data, i);
+    *ret_n = (unsigned) n;
+    return true;
+}

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: MIT */
+/* What moves elements is run once on names of elements in their stead: what comes out says where
+ * each element of a tensor comes from, through however many ops. */
+#include "engine/rewrite/settle/pieces.h"
+#include "engine/rewrite/rewrite.h"
+#include "engine/typing/interp.h"
+#include "engine/graph/transform.h"
+
+#include <string.h>
+
+#define ELEMENTS_MAX (1 << 18)   /* of a tensor that is followed */
+#define NAME_STRIDE 4294967296.0 /* a name is (wire + 1) * 2^32 + element, exact in f64 */
+#define PIECES_MIN                                                                                 \
+    64 /* a movement of more pieces than this and a sixteenth of its elements is none */
+
+static const char *const mover_names[] = {
+    "Concat",   "DepthToSpace", "Expand", "Flatten", "Frame",   "Gather",          "GatherElements",
+    "GatherND", "Identity",     "Move",   "Pad",     "Reshape", "ScatterElements", "ScatterND",
+    "Slice",    "SpaceToDepth", "Split",  "Squeeze", "Tile",    "Transpose",       "Unsqueeze",
+};
+
+struct moves {
+    const struct graph *g;
+    struct graph *ret; /* wires as in g */
+    struct arena work;
+    struct kern kern;
+    bool *mover;  /* of nodes */
+    bool *wanted; /* wires that something other than a mover or a state's next value reads */
+    bool *made;   /* wires that ret's nodes write */
+    const struct tensor **own,
+        **leaf; /* names of a wire's elements: through its node, and as a source */
+    struct node *nodes;
+    uint32_t n_nodes, cap_nodes, zero;
+    rill_error *err;
+};
+
+static rill_status no_memory(const struct moves *m)
+{
+    return err_set(m->err, RILL_NOMEM, "out of memory");
+}
+
+static bool is_followed(const struct fact *f)
+{
+    struct tensor t;
+    int64_t n;
+    return f->type == DTYPE_F32 && fact_to_tensor(f, &t) && tensor_count_checked(&t, &n) && n > 0 &&
+        n <= ELEMENTS_MAX;
+}
+
+static bool name_is_mover(const struct op *op)
+{
+    for (size_t i = 0; i < sizeof mover_names / sizeof *mover_names; i++)
+        if (!strcmp(mover_names[i], op->name))
+            return true;
+    return false;
+}
+
+bool node_is_mover(const struct graph *g, const struct node *n)
+{
+    if (!name_is_mover(n->op) || n->n_body)
+        return false;
+    if (!strncmp(n->op->name, "Scatter", 7) && attr_get_int(n, "reduction") != 0)
+        return false;
+    for (unsigned i = 0; i < n->n_out; i++)
+        if (n->out[i] == WIRE_NONE || !is_followed(&g->wires[n->out[i]].fact))
+            return false;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        const struct fact *f = n->in[i] == WIRE_NONE ? NULL : &g->wires[n->in[i]].fact;
+        if (f && (f->type == DTYPE_F32 ? !is_followed(f) : !f->value))
+            return false;
+    }
+    return true;
+}
+
+/* ---- names ---- */
+
+static const struct tensor *names_of_source(struct moves *m, uint32_t w)
+{
+    struct tensor t;
+    if (m->leaf[w])
+        return m->leaf[w];
+    fact_to_tensor(&m->g->wires[w].fact, &t);
+    struct tensor *names = tensor_new(&m->work, DTYPE_F64, t.rank, t.dim);
+    int64_t n = tensor_count(&t);
+    for (int64_t i = 0; names && i < n; i++)
+        ((double *) names->data)[i] = (w + 1.0) * NAME_STRIDE + (double) i;
+    return m->leaf[w] = names;
+}
+
+static const struct tensor *names_of(struct moves *m, uint32_t w)
+{
+    return m->own[w] && !m->wanted[w] ? m->own[w] : names_of_source(m, w);
+}
+
+/* False: the node is none that can be followed. */
+static rill_status node_follow(struct moves *m, const struct node *n, bool *ret)
+{
+    const struct tensor **in = arena_array(&m->work, const struct tensor *, n->n_in + 1);
+    const struct tensor **out = arena_array(&m->work, const struct tensor *, n->n_out + 1);
+    if (!in || !out)
+        return no_memory(m);
+    for (unsigned i = 0; i < n->n_in; i++) {
+        const struct fact *f = n->in[i] == WIRE_NONE ? NULL : &m->g->wires[n->in[i]].fact;
+        in[i] = !f ? NULL : f->type == DTYPE_F32 ? names_of(m, n->in[i]) : f->value;
+        if (f && !in[i])
+            return no_memory(m);
+    }
+    rill_error quiet = { 0 };
+    *ret = interp_node(m->g->dims, n, in, &m->kern, &m->work, out, &quiet) == RILL_OK;
+    for (unsigned i = 0; *ret && i < n->n_out; i++) {
+        struct tensor t;
+        fact_to_tensor(&m->g->wires[n->out[i]].fact, &t);
+        *ret = out[i]->type == DTYPE_F64 && tensor_count(out[i]) == tensor_count(&t);
+    }
+    for (unsigned i = 0; *ret && i < n->n_out; i++)
+        m->own[n->out[i]] = out[i];
+    return RILL_OK;
+}
+
+static void want(struct moves *m, const uint32_t *wires, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (wires[i] != WIRE_NONE)
+            m->wanted[wires[i]] = true;
+}
+
+static rill_status movers_follow(struct moves *m)
+{
+    const struct graph *g = m->g;
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        m->mover[i] = node_is_mover(g, &g->nodes[i]);
+        if (!m->mover[i])
+            want(m, g->nodes[i].in, g->nodes[i].n_in);
+    }
+    want(m, g->outputs, g->n_outputs);
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        if (m->mover[i]) {
+            TRY(node_follow(m, &g->nodes[i], &m->mover[i]));
+            if (!m->mover[i])
+                want(m, g->nodes[i].in, g->nodes[i].n_in);
+        }
+    return RILL_OK;
+}
+
+/* ---- emission ---- */
+
+static rill_status wire_emit(struct moves *m, uint32_t w);
+
+static rill_status node_push(struct moves *m, const struct node *n)
+{
+    if (m->n_nodes == m->cap_nodes) {
+        uint32_t cap = m->cap_nodes ? 2 * m->cap_nodes : 64;
+        struct node *more = arena_array(m->ret->arena, struct node, cap);
+        if (!more)
+            return no_memory(m);
+        if (m->n_nodes)
+            memcpy(more, m->nodes, m->n_nodes * sizeof *more);
+        m->nodes = more;
+        m->cap_nodes = cap;
+    }
+    for (unsigned i = 0; i < n->n_out; i++)
+        if (n->out[i] != WIRE_NONE) {
+            m->made[n->out[i]] = true;
+            m->ret->wires[n->out[i]].node = m->n_nodes;
+        }
+    m->nodes[m->n_nodes++] = *n;
+    return RILL_OK;
+}
+
+static rill_status node_emit(struct moves *m, const struct node *n)
+{
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (n->in[i] != WIRE_NONE)
+            TRY(wire_emit(m, n->in[i]));
+    return node_push(m, n);
+}
+
+/* A movement on its way to a node. */
+struct movement {
+    uint32_t wire;
+    struct origin *o;
+    size_t n;
+    uint32_t *input;
+    uint32_t n_inputs;
+};
+
+static rill_status zero_wire(struct moves *m, uint32_t *ret)
+{
+    if (m->zero == WIRE_NONE) {
+        struct tensor *t = tensor_new(m->ret->arena, DTYPE_F32, 0, NULL);
+        m->zero = t ? graph_add_const(m->ret, "zero", t) : WIRE_NONE;
+        if (m->zero == WIRE_NONE)
+            return no_memory(m);
+    }
+    *ret = m->zero;
+    return RILL_OK;
+}
+
+static int32_t movement_input(struct movement *v, uint32_t w)
+{
+    for (uint32_t i = v->n_inputs; i-- > 0;)
+        if (v->input[i] == w)
+            return (int32_t) i;
+    v->input[v->n_inputs] = w;
+    return (int32_t) v->n_inputs++;
+}
+
+static rill_status movement_read(struct moves *m, struct movement *v)
+{
+    const struct tensor *names = m->own[v->wire];
+    v->n = (size_t) tensor_count(names);
+    v->o = arena_array(&m->work, struct origin, v->n + 1);
+    v->input = arena_array(&m->work, uint32_t, v->n + 1);
+    if (!v->o || !v->input)
+        return no_memory(m);
+    for (size_t i = 0; i < v->n; i++) {
+        double name = ((const double *) names->data)[i];
+        uint64_t source = (uint64_t) (name / NAME_STRIDE);
+        uint32_t w = (uint32_t) source - 1;
+        if (source == 0)
+            TRY(zero_wire(m, &w));
+        v->o[i].at = (uint32_t) (name - (double) source * NAME_STRIDE);
+        v->o[i].input = movement_input(v, w);
+    }
+    return RILL_OK;
+}
+
+static bool is_next_of(const struct graph *g, uint32_t next, uint32_t in)
+{
+    for (uint32_t i = 0; i < g->n_states; i++)
+        if (g->states[i].in == in && g->states[i].out == next)
+            return true;
+    return false;
+}
+
+/* The input that keeps most of its elements where they are, or whose next value this is; -1:
+ * none. */
+static int32_t base_choose(const struct moves *m, const struct movement *v)
+{
+    int32_t best = -1;
+    size_t most = v->n / 2;
+    for (uint32_t k = 0; k < v->n_inputs; k++) {
+        struct tensor t;
+        size_t kept = 0;
+        const struct fact *f = &m->ret->wires[v->input[k]].fact;
+        if (f->value || !fact_to_tensor(f, &t) || (size_t) tensor_count(&t) != v->n)
+            continue;
+        if (is_next_of(m->g, v->wire, v->input[k]))
+            return (int32_t) k;
+        for (size_t i = 0; i < v->n; i++)
+            kept += v->o[i].input == (int32_t) k && v->o[i].at == i;
+        if (kept > most) {
+            most = kept;
+            best = (int32_t) k;
+        }
+    }
+    return best;
+}
+
+/* The list that was found has room for a piece an element; what stays with the graph has not. */
+static bool pieces_keep(const struct moves *m, const struct piece *p, uint32_t n,
+                        struct attr_ints *ret)
+{
+    const void *kept = arena_copy(m->ret->arena, p, n * sizeof *p);
+    *ret = (struct attr_ints) { (uint32_t) (n * PIECE_INTS), kept };
+    return kept;
+}
+
+/* What shifts the base reads it before other inputs are written over it; else in the order that was
+ * found. */
+static void base_first(struct piece *p, uint32_t n, int32_t base)
+{
+    for (uint32_t i = 0, at = 0; i < n; i++) {
+        struct piece own = p[i];
+        if (own.input != base)
+            continue;
+        memmove(p + at + 1, p + at, (i - at) * sizeof *p);
+        p[at++] = own;
+    }
+}
+
+static rill_status patch_make(struct moves *m, struct movement *v, struct move_attr *a)
+{
+    uint32_t n;
+    bool ok;
+    a->base = base_choose(m, v);
+    if (a->base < 0)
+        return RILL_OK;
+    for (size_t i = 0; i < v->n; i++)
+        if (v->o[i].input == (int32_t) a->base && v->o[i].at == i)
+            v->o[i].input = -1;
+    struct piece *p = pieces_from_origins(&m->work, v->o, v->n, &n);
+    if (p)
+        base_first(p, n, (int32_t) a->base);
+    if (!p || !pieces_in_place(&m->work, p, n, (int32_t) a->base, v->n, &ok) ||
+        !pieces_keep(m, p, n, &a->patch))
+        return no_memory(m);
+    if (!ok)
+        a->base = -1;
+    return RILL_OK;
+}
+
+static rill_status shape_set(struct moves *m, uint32_t w, struct attr_ints *ret)
+{
+    struct tensor t;
+    fact_to_tensor(&m->g->wires[w].fact, &t);
+    int64_t *dim = arena_copy(m->ret->arena, t.dim, sizeof t.dim);
+    *ret = (struct attr_ints) { (uint32_t) t.rank, dim };
+    return dim ? RILL_OK : no_memory(m);
+}
+
+static rill_status move_push(struct moves *m, struct movement *v, const struct piece *p, uint32_t n)
+{
+    struct move_attr *a = arena_new(m->ret->arena, struct move_attr);
+    uint32_t *lists = arena_array(m->ret->arena, uint32_t, v->n_inputs + 1);
+    if (!a || !lists)
+        return no_memory(m);
+    if (!pieces_keep(m, p, n, &a->pieces))
+        return no_memory(m);
+    TRY(shape_set(m, v->wire, &a->shape));
+    TRY(patch_make(m, v, a));
+    memcpy(lists, v->input, v->n_inputs * sizeof *lists);
+    lists[v->n_inputs] = v->wire;
+    struct node made = { .name = m->g->nodes[m->g->wires[v->wire].node].name,
+                         .op = &op_move,
+                         .attr = a,
+                         .in = lists,
+                         .out = lists + v->n_inputs,
+                         .n_in = v->n_inputs,
+                         .n_out = 1 };
+    return node_push(m, &made);
+}
+
+static bool node_is_made(const struct moves *m, const struct node *n)
+{
+    for (unsigned i = 0; i < n->n_out; i++)
+        if (m->made[n->out[i]])
+            return true;
+    return false;
+}
+
+/* A mover's output: as one Move from its sources, or by the node itself where that would be in too
+ * many pieces. */
+static rill_status wire_emit(struct moves *m, uint32_t w)
+{
+    uint32_t from = m->g->wires[w].node, n;
+    if (m->made[w] || from == WIRE_NONE || !m->mover[from])
+        return RILL_OK;
+    struct movement v = { .wire = w };
+    TRY(movement_read(m, &v));
+    struct piece *p = pieces_from_origins(&m->work, v.o, v.n, &n);
+    if (!p)
+        return no_memory(m);
+    if (n > PIECES_MIN + v.n / 16 && !node_is_made(m, &m->g->nodes[from]))
+        return node_emit(m, &m->g->nodes[from]);
+    for (uint32_t i = 0; i < v.n_inputs; i++)
+        if (v.input[i] < m->g->n_wires)
+            TRY(wire_emit(m, v.input[i]));
+    return move_push(m, &v, p, n);
+}
+
+static rill_status graph_emit(struct moves *m)
+{
+    const struct graph *g = m->g;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        if (!m->mover[i])
+            TRY(node_emit(m, &g->nodes[i]));
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        TRY(wire_emit(m, g->outputs[i]));
+    for (uint32_t i = 0; i < g->n_states; i++)
+        TRY(wire_emit(m, g->states[i].out));
+    return RILL_OK;
+}
+
+static rill_status moves_run(struct moves *m)
+{
+    const struct graph *g = m->g;
+    size_t n = g->n_wires + 1;
+    m->mover = arena_array(&m->work, bool, g->n_nodes + 1);
+    m->wanted = arena_array(&m->work, bool, n);
+    m->made = arena_array(&m->work, bool, n);
+    m->own = arena_array(&m->work, const struct tensor *, n);
+    m->leaf = arena_array(&m->work, const struct tensor *, n);
+    if (!m->mover || !m->wanted || !m->made || !m->own || !m->leaf)
+        return no_memory(m);
+    kern_init(&m->kern, 0);
+    TRY(movers_follow(m));
+    TRY(graph_emit(m));
+    m->ret->nodes = m->nodes;
+    m->ret->n_nodes = m->n_nodes;
+    m->ret->cap_nodes = m->cap_nodes;
+    return RILL_OK;
+}
+
+rill_status graph_with_moves(struct graph *ret, const struct graph *g, rill_error *reterr)
+{
+    struct moves m = { .g = g, .ret = ret, .zero = WIRE_NONE, .err = reterr };
+    TRY(graph_copied(ret, g, reterr));
+    rill_status s = moves_run(&m);
+    arena_drop(&m.work);
+    return s;
+}

@@ -1,0 +1,529 @@
+/* SPDX-License-Identifier: MIT */
+/* A stack grows in the order of the nodes, as long as nobody outside has read what it makes, and
+ * stands where its last node stood: all that it reads is there. */
+#include "engine/graph/edit.h"
+#include "engine/ops/clock.h"
+#include "engine/ops/stack.h"
+
+#include <string.h>
+
+#define NODES_MAX 1024
+#define WINDOWS_MAX 48
+#define PORTS_MAX (STACK_ROOMS_MAX - 2 * WINDOWS_MAX)
+#define WEIGHTS_MAX 16384 /* of a product; larger ones are shared by streams that run together */
+
+enum kind { NOT_OURS, WINDOW, PRODUCT, ELEMENTS };
+
+/* clang-format off */
+static const struct { const char *name; enum stack_kind kind; unsigned n_in; } elements[] = {
+    { "Add", STACK_ADD, 2 },   { "Sub", STACK_SUB, 2 },   { "Mul", STACK_MUL, 2 },
+    { "Div", STACK_DIV, 2 },   { "Relu", STACK_RELU, 1 }, { "Sigmoid", STACK_SIGMOID, 1 },
+    { "Tanh", STACK_TANH, 1 },
+};
+/* clang-format on */
+
+/* A convolution along time. */
+struct product {
+    int64_t cin, cout, taps, dilation, stride;
+};
+
+struct maker {
+    struct edit e;
+    rill_error *err;
+    enum kind *kind; /* of each node */
+    bool *inside;    /* of each wire: a node of the stack that grows makes it */
+    uint32_t *node, n_nodes;
+    uint32_t n_windows, n_products;
+    uint32_t weights; /* wire */
+    /* the program */
+    int64_t *value; /* of each wire; -1: none yet */
+    int64_t *steps, *values, *windows;
+    uint32_t n_steps, n_values, cap_steps;
+    uint32_t in[PORTS_MAX], out[PORTS_MAX], old[WINDOWS_MAX], next[WINDOWS_MAX];
+    unsigned n_in, n_out;
+    bool *done; /* of each node: its step is there, or it needs none */
+    float *w;
+    size_t n_w;
+    bool full; /* a limit was met */
+};
+
+/* ---- what fits ---- */
+
+/* [1, channels, frames]; of another shape, 0 and 0. */
+static bool frames_of(const struct graph *g, uint32_t w, int64_t *ret_channels, int64_t *ret_frames)
+{
+    struct tensor t;
+    *ret_channels = *ret_frames = 0;
+    if (w == WIRE_NONE || g->wires[w].fact.value || !fact_to_tensor(&g->wires[w].fact, &t) ||
+        t.type != DTYPE_F32 || t.rank != 3 || t.dim[0] != 1)
+        return false;
+    *ret_channels = t.dim[1];
+    *ret_frames = t.dim[2];
+    return t.dim[1] >= 1 && t.dim[1] <= STACK_CHANNELS_MAX && t.dim[2] >= 1 &&
+        t.dim[2] <= STACK_WINDOW_MAX;
+}
+
+static bool few_frames(const struct graph *g, uint32_t w)
+{
+    int64_t channels, frames;
+    return frames_of(g, w, &channels, &frames) && frames <= STACK_FRAMES_MAX;
+}
+
+static int64_t first_of(struct attr_ints l)
+{
+    return l.n ? l.v[0] : 1;
+}
+
+static bool product_of(const struct graph *g, const struct node *n, struct product *ret)
+{
+    const struct tensor *w = strcmp(n->op->name, "Conv") ? NULL : node_value(g, n, 1),
+                        *b = w ? node_value(g, n, 2) : NULL;
+    struct attr_ints pads = w ? attr_get_ints(n, "pads") : (struct attr_ints) { 0 };
+    int64_t frames;
+    if (!w || w->type != DTYPE_F32 || w->rank != 3 || n->n_in > 3 ||
+        (n->n_in == 3 && n->in[2] != WIRE_NONE && !b) || (b && b->type != DTYPE_F32) ||
+        attr_get_int(n, "group") != 1 || attr_get_int(n, "auto_pad") || !few_frames(g, n->out[0]) ||
+        !frames_of(g, n->in[0], &ret->cin, &frames))
+        return false;
+    for (uint32_t i = 0; i < pads.n; i++)
+        if (pads.v[i])
+            return false;
+    ret->cout = w->dim[0];
+    ret->taps = w->dim[2];
+    ret->dilation = first_of(attr_get_ints(n, "dilations"));
+    ret->stride = first_of(attr_get_ints(n, "strides"));
+    return w->dim[1] == ret->cin && tensor_count(w) <= WEIGHTS_MAX &&
+        ret->dilation <= STACK_WINDOW_MAX && ret->stride <= STACK_WINDOW_MAX &&
+        ret->taps <= STACK_WINDOW_MAX;
+}
+
+/* The state whose past and next value it is; nobody else reads the past, only products the
+ * window. */
+static struct state *window_state(const struct maker *m, const struct node *n)
+{
+    const struct graph *g = m->e.g;
+    int64_t channels, frames;
+    struct product p;
+    if (n->op != &op_pulse_window || ((const struct pulse_history_attr *) n->attr)->axis != 2 ||
+        m->e.readers[n->in[0]] != 1 || !few_frames(g, n->in[1]) ||
+        !frames_of(g, n->out[0], &channels, &frames))
+        return NULL;
+    uint32_t readers = 1;
+    for (uint32_t i = 0; i < m->e.n_nodes; i++)
+        readers +=
+            g->nodes[i].n_in && g->nodes[i].in[0] == n->out[0] && product_of(g, &g->nodes[i], &p);
+    if (readers == 1 || readers != m->e.readers[n->out[0]])
+        return NULL;
+    for (uint32_t i = 0; i < g->n_states; i++)
+        if (g->states[i].in == n->in[0])
+            return g->states[i].out == n->out[0] && !g->states[i].init ? &g->states[i] : NULL;
+    return NULL;
+}
+
+static int element_of(const struct graph *g, const struct node *n)
+{
+    int64_t channels, frames, c, f;
+    size_t k = 0, all = sizeof elements / sizeof *elements;
+    while (k < all && strcmp(n->op->name, elements[k].name) != 0)
+        k++;
+    if (k == all || n->n_in != elements[k].n_in || n->n_out != 1 || !few_frames(g, n->out[0]))
+        return -1;
+    frames_of(g, n->out[0], &channels, &frames);
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (!frames_of(g, n->in[i], &c, &f) || c != channels || f != frames)
+            return -1;
+    return (int) k;
+}
+
+static enum kind kind_of(const struct maker *m, const struct node *n)
+{
+    struct product p;
+    if (n->n_body || !n->n_out || n->out[0] == WIRE_NONE)
+        return NOT_OURS;
+    if (window_state(m, n))
+        return WINDOW;
+    return product_of(m->e.g, n, &p) ? PRODUCT : element_of(m->e.g, n) >= 0 ? ELEMENTS : NOT_OURS;
+}
+
+/* ---- the program ---- */
+
+static void step_add(struct maker *m, int64_t kind, int64_t to, int64_t a, int64_t b,
+                     const struct product *p)
+{
+    if (m->n_steps + STACK_STEP_INTS > m->cap_steps) {
+        m->full = true;
+        return;
+    }
+    int64_t *s = m->steps + m->n_steps;
+    s[0] = kind;
+    s[1] = to;
+    s[2] = a;
+    s[3] = b;
+    s[4] = p ? p->taps : 0;
+    s[5] = p ? p->dilation : 0;
+    s[6] = p ? p->stride : 0;
+    m->n_steps += STACK_STEP_INTS;
+}
+
+static int64_t value_new(struct maker *m, uint32_t wire)
+{
+    frames_of(m->e.g, wire, &m->values[m->n_values], &m->values[m->n_values + 1]);
+    m->n_values += 2;
+    return m->value[wire] = m->n_values / 2 - 1;
+}
+
+static int64_t value_read(struct maker *m, uint32_t wire)
+{
+    if (m->value[wire] >= 0)
+        return m->value[wire];
+    if (m->n_in == PORTS_MAX) {
+        m->full = true;
+        return 0;
+    }
+    int64_t v = value_new(m, wire);
+    step_add(m, STACK_LOAD, v, m->n_in, 0, NULL);
+    m->in[m->n_in++] = wire;
+    return v;
+}
+
+static int64_t window_find(const struct maker *m, uint32_t wire)
+{
+    for (uint32_t i = 0; i < m->n_windows; i++)
+        if (m->next[i] == wire)
+            return (int64_t) i;
+    return -1;
+}
+
+static bool reads_alike(const struct product *a, const struct product *b)
+{
+    return a->taps == b->taps && a->dilation == b->dilation && a->stride == b->stride;
+}
+
+/* Biases and weights of one of the products, into panels at..; others stand between them. */
+static void weights_lay(struct maker *m, const struct node *n, const struct product *p,
+                        size_t panel, size_t panels)
+{
+    const float *w = node_value(m->e.g, n, 1)->data;
+    const struct tensor *b = node_value(m->e.g, n, 2);
+    size_t terms = (size_t) (p->cin * p->taps);
+    for (size_t o = 0; o < (size_t) p->cout; o++) {
+        float *to = m->w + m->n_w + panel * KERN_LANES + o; /* lanes of the next panel follow */
+        to[0] = b ? ((const float *) b->data)[o] : 0;
+        for (size_t t = 0; t < terms; t++)
+            to[(1 + t) * panels * KERN_LANES] = w[o * terms + t];
+    }
+}
+
+/* A sum of what the product makes alone and of a value that is there before it is the product's
+ * own. first: of its values. */
+static void sum_join(struct maker *m, uint32_t wire, int64_t v, int64_t first)
+{
+    const struct graph *g = m->e.g;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct node *n = &g->nodes[m->node[i]];
+        if (strcmp(n->op->name, "Add") != 0 || m->e.readers[wire] != 1 ||
+            (n->in[0] != wire && n->in[1] != wire))
+            continue;
+        int64_t other = m->value[n->in[n->in[0] == wire]];
+        if (other < 0 || other >= first)
+            return;
+        step_add(m, STACK_JOIN, v, other, 0, NULL);
+        m->value[n->out[0]] = v;
+        m->done[m->node[i]] = true;
+        return;
+    }
+}
+
+/* All products of the stack that read one wire alike are one. */
+static void product_emit(struct maker *m, uint32_t at)
+{
+    const struct graph *g = m->e.g;
+    const struct node *first = &g->nodes[m->node[at]];
+    struct product p, q;
+    uint32_t alike[STACK_PARTS_MAX], n = 0;
+    size_t panels = 0, panel = 0;
+    product_of(g, first, &p);
+    int64_t window = window_find(m, first->in[0]),
+            x = window < 0 ? value_read(m, first->in[0]) : window, to = 0;
+    for (uint32_t i = at; i < m->n_nodes && n < STACK_PARTS_MAX; i++) {
+        const struct node *o = &g->nodes[m->node[i]];
+        if (m->kind[m->node[i]] != PRODUCT || m->done[m->node[i]] || o->in[0] != first->in[0] ||
+            !product_of(g, o, &q) || !reads_alike(&p, &q))
+            continue;
+        int64_t v = value_new(m, o->out[0]);
+        to = n ? to : v;
+        sum_join(m, o->out[0], v, to);
+        m->done[m->node[i]] = true;
+        alike[n++] = m->node[i];
+        panels += (size_t) stack_lanes(q.cout) / KERN_LANES;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        product_of(g, &g->nodes[alike[i]], &q);
+        weights_lay(m, &g->nodes[alike[i]], &q, panel, panels);
+        panel += (size_t) stack_lanes(q.cout) / KERN_LANES;
+    }
+    m->n_w += panels * KERN_LANES * (size_t) (1 + p.cin * p.taps);
+    step_add(m, STACK_PRODUCT, to, window < 0 ? x : window - (int64_t) m->n_windows - 1, n, &p);
+}
+
+/* A window that no product of the stack is still to read moves on. */
+static void window_shift(struct maker *m, uint32_t wire)
+{
+    const struct graph *g = m->e.g;
+    int64_t window = window_find(m, wire);
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->kind[m->node[i]] == PRODUCT && !m->done[m->node[i]] &&
+            g->nodes[m->node[i]].in[0] == wire)
+            return;
+    if (window >= 0)
+        step_add(m, STACK_SHIFT, window, 0, 0, NULL);
+}
+
+/* The node of the stack that makes a wire which is read once, if it is that op. */
+static const struct node *sole_op(const struct maker *m, uint32_t wire, const char *op)
+{
+    uint32_t node;
+    if (!m->inside[wire] || !edit_sole_writer(&m->e, wire, &node) ||
+        strcmp(m->e.g->nodes[node].op->name, op) != 0)
+        return NULL;
+    return &m->e.g->nodes[node];
+}
+
+/* tanh and sigmoid of a product of both. */
+static bool gate_of(const struct maker *m, const struct node *n, const struct node **ret_tanh,
+                    const struct node **ret_sigmoid)
+{
+    if (strcmp(n->op->name, "Mul") != 0)
+        return false;
+    for (unsigned i = 0; i < 2; i++) {
+        *ret_tanh = sole_op(m, n->in[i], "Tanh");
+        *ret_sigmoid = sole_op(m, n->in[1 - i], "Sigmoid");
+        if (*ret_tanh && *ret_sigmoid)
+            return true;
+    }
+    return false;
+}
+
+static void gates_find(struct maker *m)
+{
+    const struct graph *g = m->e.g;
+    const struct node *t, *s;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (gate_of(m, &g->nodes[m->node[i]], &t, &s))
+            m->done[t - g->nodes] = m->done[s - g->nodes] = true;
+}
+
+static void elements_emit(struct maker *m, const struct node *n)
+{
+    const struct node *t, *s;
+    bool gate = gate_of(m, n, &t, &s);
+    int64_t a = value_read(m, gate ? t->in[0] : n->in[0]),
+            b = value_read(m, gate ? s->in[0] : n->in[n->n_in - 1]);
+    step_add(m, gate ? STACK_GATE : elements[element_of(m->e.g, n)].kind, value_new(m, n->out[0]),
+             a, b, NULL);
+}
+
+static void window_emit(struct maker *m, const struct node *n)
+{
+    struct graph *g = m->e.g;
+    int64_t channels, frames, c, fresh, i = window_find(m, n->out[0]);
+    frames_of(g, n->out[0], &channels, &frames);
+    frames_of(g, n->in[1], &c, &fresh);
+    m->windows[3 * i] = channels;
+    m->windows[3 * i + 1] = frames;
+    m->windows[3 * i + 2] = fresh;
+    step_add(m, STACK_PUSH, i, value_read(m, n->in[1]), 0, NULL);
+}
+
+/* Readers outside of the stack. */
+static bool read_outside(const struct maker *m, uint32_t wire)
+{
+    const struct graph *g = m->e.g;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        for (unsigned k = 0; k < g->nodes[m->node[i]].n_in; k++)
+            n += g->nodes[m->node[i]].in[k] == wire;
+    return m->e.readers[wire] > n;
+}
+
+static bool program_make(struct maker *m)
+{
+    const struct graph *g = m->e.g;
+    gates_find(m);
+    for (uint32_t i = 0; i < m->n_nodes && !m->full; i++) {
+        const struct node *n = &g->nodes[m->node[i]];
+        if (m->done[m->node[i]])
+            continue;
+        if (m->kind[m->node[i]] == PRODUCT) {
+            product_emit(m, i);
+            window_shift(m, n->in[0]);
+        } else if (m->kind[m->node[i]] == WINDOW) {
+            window_emit(m, n);
+        } else {
+            elements_emit(m, n);
+        }
+    }
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct node *n = &g->nodes[m->node[i]];
+        if (m->kind[m->node[i]] == WINDOW || m->value[n->out[0]] < 0 || !read_outside(m, n->out[0]))
+            continue;
+        step_add(m, STACK_STORE, m->n_out, m->value[n->out[0]], 0, NULL);
+        if (m->n_out == PORTS_MAX)
+            return false;
+        m->out[m->n_out++] = n->out[0];
+    }
+    for (uint32_t i = 0; i < m->n_steps; i += STACK_STEP_INTS)
+        if (m->steps[i] == STACK_PRODUCT &&
+            m->steps[i + 2] < 0) /* a window, now that values are counted */
+            m->steps[i + 2] += m->n_values / 2 + (int64_t) m->n_windows + 1;
+    return !m->full && 1 + m->n_in + m->n_out + 2 * m->n_windows <= STACK_ROOMS_MAX;
+}
+
+/* ---- putting it into the graph ---- */
+
+/* Windows are numbered before the program is made, and all who read them belong to the stack. */
+static bool windows_find(struct maker *m)
+{
+    const struct graph *g = m->e.g;
+    m->n_windows = 0;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct node *n = &g->nodes[m->node[i]];
+        if (m->kind[m->node[i]] != WINDOW)
+            continue;
+        uint32_t readers = 1;
+        for (uint32_t k = 0; k < m->n_nodes; k++)
+            readers += m->kind[m->node[k]] == PRODUCT && g->nodes[m->node[k]].in[0] == n->out[0];
+        if (readers != m->e.readers[n->out[0]])
+            return false;
+        m->old[m->n_windows] = n->in[0];
+        m->next[m->n_windows++] = n->out[0];
+    }
+    return true;
+}
+
+static bool room_take(struct maker *m)
+{
+    struct arena *a = m->e.g->arena;
+    size_t floats = 0;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct node *n = &m->e.g->nodes[m->node[i]];
+        struct product p;
+        if (m->kind[m->node[i]] == PRODUCT && product_of(m->e.g, n, &p))
+            floats += (size_t) (stack_lanes(p.cout) * (1 + p.cin * p.taps));
+    }
+    m->cap_steps = (4 * m->n_nodes + 2 * PORTS_MAX) * STACK_STEP_INTS;
+    m->steps = arena_array(a, int64_t, m->cap_steps);
+    m->values = arena_array(a, int64_t, 2 * (m->n_nodes + PORTS_MAX));
+    m->windows = arena_array(a, int64_t, 3 * m->n_windows + 1);
+    int64_t n = (int64_t) floats;
+    struct tensor *t = tensor_new(a, DTYPE_F32, 1, &n);
+    m->weights = t ? graph_add_const(m->e.g, "stack", t) : WIRE_NONE;
+    m->w = t ? t->data : NULL;
+    m->n_steps = m->n_values = 0;
+    m->n_in = m->n_out = 0;
+    m->n_w = 0;
+    m->full = false;
+    return m->steps && m->values && m->windows && m->weights != WIRE_NONE;
+}
+
+static const struct fact *window_fact(struct maker *m, uint32_t i)
+{
+    struct fact *f = arena_new(m->e.g->arena, struct fact);
+    if (!f)
+        return NULL;
+    *f = (struct fact) { .type = DTYPE_F32, .rank = 2 };
+    f->shape[0] = dim_int(m->e.g->dims, m->windows[3 * i + 1]);
+    f->shape[1] = dim_int(m->e.g->dims, stack_lanes(m->windows[3 * i]));
+    return f;
+}
+
+static bool stack_insert(struct maker *m)
+{
+    struct graph *g = m->e.g;
+    uint32_t in[STACK_ROOMS_MAX], out[STACK_ROOMS_MAX], n_in = 0, n_out = m->n_out;
+    struct stack_attr *a = arena_new(g->arena, struct stack_attr);
+    if (!a)
+        return false;
+    *a = (struct stack_attr) { .steps = { m->n_steps, m->steps },
+                               .values = { m->n_values, m->values },
+                               .windows = { 3 * m->n_windows, m->windows } };
+    in[n_in++] = m->weights;
+    for (unsigned i = 0; i < m->n_in; i++)
+        in[n_in++] = m->in[i];
+    memcpy(out, m->out, n_out * sizeof *out);
+    for (uint32_t i = 0; i < m->n_windows; i++) {
+        const struct fact *f = window_fact(m, i);
+        if (!f)
+            return false;
+        g->wires[m->old[i]].fact = g->wires[m->next[i]].fact = *f;
+        in[n_in++] = m->old[i];
+        out[n_out++] = m->next[i];
+    }
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        m->e.gone[m->node[i]] = true;
+    return edit_insert(&m->e, m->node[m->n_nodes - 1], &op_pulse_stack, a, in, n_in, out, n_out);
+}
+
+/* ---- growing ---- */
+
+static rill_status stack_end(struct maker *m)
+{
+    bool pays = m->n_windows || m->n_products > 1, made = true;
+    if (pays && windows_find(m)) {
+        for (uint32_t w = 0; w < m->e.n_wires; w++)
+            m->value[w] = -1;
+        made = room_take(m);
+        if (made && program_make(m))
+            made = stack_insert(m);
+    }
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        m->inside[m->e.g->nodes[m->node[i]].out[0]] = false;
+    m->n_nodes = m->n_windows = m->n_products = 0;
+    return made ? RILL_OK : err_set(m->err, RILL_NOMEM, "out of memory");
+}
+
+static bool reads_inside(const struct maker *m, const struct node *n)
+{
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (n->in[i] != WIRE_NONE && m->inside[n->in[i]])
+            return true;
+    return false;
+}
+
+static rill_status node_take(struct maker *m, uint32_t node)
+{
+    const struct node *n = &m->e.g->nodes[node];
+    enum kind kind = kind_of(m, n);
+    bool inside = reads_inside(m, n);
+    if (kind == ELEMENTS && !inside)
+        kind = NOT_OURS;
+    if (m->n_nodes == NODES_MAX || (kind == WINDOW && m->n_windows == WINDOWS_MAX) ||
+        (kind == NOT_OURS && inside))
+        TRY(stack_end(m));
+    m->kind[node] = kind;
+    if (kind == NOT_OURS || (kind == ELEMENTS && !m->n_nodes))
+        return RILL_OK;
+    m->node[m->n_nodes++] = node;
+    m->inside[n->out[0]] = true;
+    m->n_windows += kind == WINDOW;
+    m->n_products += kind == PRODUCT;
+    return RILL_OK;
+}
+
+rill_status graph_with_stacks(struct graph *ret, const struct graph *g, rill_error *reterr)
+{
+    struct arena *a = g->arena;
+    struct maker m = { .err = reterr,
+                       .kind = arena_array(a, enum kind, g->n_nodes + 1),
+                       .inside = arena_array(a, bool, g->n_wires + 1),
+                       .node = arena_array(a, uint32_t, NODES_MAX),
+                       .value = arena_array(a, int64_t, g->n_wires + 1),
+                       .done = arena_array(a, bool, g->n_nodes + 1) };
+    TRY(edit_begin(&m.e, ret, g, reterr));
+    if (!m.kind || !m.inside || !m.node || !m.value || !m.done)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        TRY(node_take(&m, i));
+    TRY(stack_end(&m));
+    return edit_end(&m.e, reterr);
+}

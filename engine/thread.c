@@ -1,8 +1,0 @@
-/* SPDX-License-Identifier: MIT */
-#include "engine/thread.h"
-#include "rill.h"
-
-void rill_thread_prepare(void)
-{
-    floats_flush();
-}

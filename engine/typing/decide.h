@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* decide.h - comparisons whose answer is the same everywhere, whatever runs: positions below a
+ * length and the like. */
+#ifndef RILL_ENGINE_TYPING_DECIDE_H
+#define RILL_ENGINE_TYPING_DECIDE_H
+#include "engine/graph/op.h"
+
+/* Node n, not yet part of g, reads the wires `in` of g. True where it compares integers and what is
+ * known of their sizes and positions decides it; *ret_truth is every element of its output.
+ * Bit-preserving. */
+bool compare_decided(const struct graph *g, const struct node *n, const uint32_t *in,
+                     bool *ret_truth);
+#endif

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/typing/interp.h"
+#include "engine/graph/bind.h"
+#include "engine/graph/control.h"
+#include "engine/base/thread.h"
+
+#include <string.h>
+
+#define LOOP_ITERATIONS_MAX 100000 /* of one Loop in the growable mode */
+
+struct interp {
+    struct dims *dims;
+    struct arena *arena;
+    const struct kern *kern;
+    const struct binding *bound; /* symbols that the inputs gave values; NULL while folding */
+    rill_error *err;
+};
+
+static rill_status no_memory(const struct interp *in, const struct node *n)
+{
+    return op_fail(in->err, RILL_NOMEM, n, "out of memory");
+}
+
+/* ---- one node ---- */
+
+static rill_status node_infer(const struct interp *in, const struct node *n,
+                              const struct fact *const *facts, struct fact *out)
+{
+    TRY(op_check_arity_made(n, in->err));
+    TRY(op_infer(n, facts, out, in->dims, in->arena, in->err));
+    return dims_status(in->dims, in->err);
+}
+
+static rill_status node_alloc(const struct interp *in, const struct node *n,
+                              const struct fact *facts, struct tensor **ret)
+{
+    for (unsigned i = 0; i < n->n_out; i++) {
+        struct tensor t = { .type = facts[i].type };
+        if (facts[i].type && !fact_to_tensor(&facts[i], &t))
+            return op_fail(in->err, RILL_UNSUPPORTED, n, "the size of output %u is not known", i);
+        ret[i] = tensor_new(in->arena, t.type, t.rank, t.dim);
+        if (!ret[i])
+            return no_memory(in, n);
+        ret[i]->number = t.number;
+    }
+    return RILL_OK;
+}
+
+static bool any_dim(const struct node *n, const struct tensor *const *in)
+{
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (in[i] && in[i]->type == DTYPE_DIM)
+            return true;
+    return false;
+}
+
+static rill_status node_eval(const struct interp *in, const struct node *n,
+                             const struct tensor *const *x, struct tensor *const *y)
+{
+    const void **xd = arena_array(in->arena, const void *, n->n_in + 1);
+    void **yd = arena_array(in->arena, void *, n->n_out + 1);
+    if (!xd || !yd)
+        return no_memory(in, n);
+    for (unsigned i = 0; i < n->n_in; i++)
+        xd[i] = x[i] ? x[i]->data : NULL;
+    for (unsigned i = 0; i < n->n_out; i++)
+        yd[i] = y[i]->data;
+    struct fault fault = { .kind = FAULT_NONE };
+    struct eval e = { .node = n,
+                      .attr = n->attr,
+                      .kern = in->kern,
+                      .n_in = n->n_in,
+                      .n_out = n->n_out,
+                      .in = x,
+                      .out = (const struct tensor *const *) y,
+                      .x = xd,
+                      .y = yd,
+                      .fault = &fault };
+    bool sizes = n->op->eval_dim && any_dim(n, x);
+    if (sizes && y[0]->type == DTYPE_DIM) {
+        n->op->eval_dim(&e, in->dims);
+        return dims_status(in->dims, in->err);
+    }
+    if (sizes)
+        return op_fail(in->err, RILL_UNSUPPORTED, n,
+                       "a symbolic size cannot become %s; give the size a number",
+                       dtype_name(y[0]->type));
+    struct prep p = { .node = n,
+                      .attr = n->attr,
+                      .kern = in->kern,
+                      .arena = in->arena,
+                      .n_in = n->n_in,
+                      .n_out = n->n_out,
+                      .in = x,
+                      .out = e.out,
+                      .err = in->err };
+    if (n->op->prepare)
+        TRY(n->op->prepare(&p));
+    e.args = p.args;
+    e.scratch = arena_alloc(in->arena, p.scratch_bytes);
+    if (!e.scratch)
+        return no_memory(in, n);
+    n->op->eval(&e);
+    return fault.kind == FAULT_NONE ? RILL_OK : fault_error(&fault, in->err);
+}
+
+static rill_status node_run(const struct interp *in, const struct node *n,
+                            const struct tensor *const *x, const struct tensor **ret)
+{
+    struct fact *facts = arena_array(in->arena, struct fact, n->n_in + n->n_out + 1),
+                *out = facts + n->n_in;
+    const struct fact **list = arena_array(in->arena, const struct fact *, n->n_in + 1);
+    struct tensor **y = arena_array(in->arena, struct tensor *, n->n_out + 1);
+    if (!facts || !list || !y)
+        return no_memory(in, n);
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (x[i]) {
+            fact_of_tensor(&facts[i], in->dims, x[i]);
+            list[i] = &facts[i];
+        }
+    TRY(node_infer(in, n, list, out));
+    if (n->n_out && out[0].value) {
+        ret[0] = out[0].value;
+        return RILL_OK;
+    }
+    TRY(node_alloc(in, n, out, y));
+    TRY(node_eval(in, n, x, y));
+    for (unsigned i = 0; i < n->n_out; i++) {
+        ret[i] = y[i];
+        if (y[i]->type == DTYPE_DIM)
+            ret[i] = tensor_settled(in->arena, y[i]);
+        if (!ret[i])
+            return no_memory(in, n);
+    }
+    return RILL_OK;
+}
+
+rill_status interp_node(struct dims *ds, const struct node *n, const struct tensor *const *in,
+                        const struct kern *kern, struct arena *a, const struct tensor **ret_out,
+                        rill_error *reterr)
+{
+    struct interp ctx = { .dims = ds, .arena = a, .kern = kern, .err = reterr };
+    return node_run(&ctx, n, in, ret_out);
+}
+
+/* ---- bodies ---- */
+
+static rill_status graph_run(const struct interp *in, const struct graph *g,
+                             const struct tensor *const *inputs, const struct tensor **ret);
+
+static rill_status if_run(const struct interp *in, const struct node *n,
+                          const struct tensor *const *x, const struct tensor **ret)
+{
+    if (!x[0] || tensor_count(x[0]) != 1)
+        return op_fail(in->err, RILL_MALFORMED, n, "the condition must be one boolean");
+    return graph_run(in, n->body[tensor_get_i64(x[0], x[0]->data, 0) ? 0 : 1], x + 1, ret);
+}
+
+/* Outputs of all iterations, to be stacked when their number is known. */
+struct stack {
+    const struct tensor **item;
+    size_t n, cap;
+};
+
+static bool stack_push(struct arena *a, struct stack *s, const struct tensor *t)
+{
+    if (s->n == s->cap) {
+        size_t cap = s->cap ? s->cap * 2 : 16;
+        const struct tensor **more = arena_array(a, const struct tensor *, cap);
+        if (!more)
+            return false;
+        if (s->n)
+            memcpy(more, s->item, s->n * sizeof *more);
+        s->item = more;
+        s->cap = cap;
+    }
+    s->item[s->n++] = t;
+    return true;
+}
+
+/* Copies slice `at` of the axis of big to (or from) small, which lacks that axis. */
+static void slice_copy(const struct tensor *big, void *big_data, int axis, int64_t at, void *small,
+                       bool to_big)
+{
+    size_t inner = dtype_bytes(big->type);
+    int64_t outer = 1;
+    for (int i = axis + 1; i < big->rank; i++)
+        inner *= (size_t) big->dim[i];
+    for (int i = 0; i < axis; i++)
+        outer *= big->dim[i];
+    for (int64_t o = 0; o < outer && inner; o++) {
+        char *b = (char *) big_data + (size_t) (o * big->dim[axis] + at) * inner,
+             *s = (char *) small + (size_t) o * inner;
+        memcpy(to_big ? b : s, to_big ? s : b, inner);
+    }
+}
+
+static rill_status stack_join(const struct interp *in, const struct node *n, const struct stack *s,
+                              int axis, bool reverse, const struct fact *empty,
+                              const struct tensor **ret)
+{
+    struct tensor t = { .rank = 0 };
+    struct fact known = *empty;
+    binding_fact(in->bound, &known);
+    if (s->n)
+        t = *s->item[0];
+    else if (!fact_to_tensor(&known, &t))
+        return op_fail(in->err, RILL_UNSUPPORTED, n,
+                       "a loop of zero iterations gives an output of unknown shape");
+    if (t.rank == RANK_MAX || axis > t.rank)
+        return op_fail(in->err, RILL_LIMIT, n, "a stacked output has more than %d axes", RANK_MAX);
+    memmove(&t.dim[axis + 1], &t.dim[axis], (size_t) (t.rank - axis) * sizeof t.dim[0]);
+    t.dim[axis] = (int64_t) s->n;
+    struct tensor *big = tensor_new(in->arena, t.type, t.rank + 1, t.dim);
+    if (!big)
+        return no_memory(in, n);
+    for (size_t i = 0; i < s->n; i++) {
+        if (tensor_bytes(s->item[i]) != tensor_bytes(s->item[0]))
+            return op_fail(in->err, RILL_UNSUPPORTED, n,
+                           "an output changes its shape from iteration to iteration");
+        slice_copy(big, big->data, axis, (int64_t) (reverse ? s->n - 1 - i : i), s->item[i]->data,
+                   true);
+    }
+    *ret = big;
+    return RILL_OK;
+}
+
+static rill_status loop_run(const struct interp *in, const struct node *n,
+                            const struct tensor *const *x, const struct tensor **ret)
+{
+    const struct loop_attr *at = n->attr;
+    const struct graph *body = n->body[0];
+    unsigned n_states = (unsigned) at->n_states, n_stacks = body->n_outputs - 1 - n_states;
+    int64_t trips = x[0] ? tensor_get_i64(x[0], x[0]->data, 0) : INT64_MAX;
+    bool go = !x[1] || tensor_get_i64(x[1], x[1]->data, 0);
+    const struct tensor **args = arena_array(in->arena, const struct tensor *, body->n_inputs + 1);
+    const struct tensor **outs = arena_array(in->arena, const struct tensor *, body->n_outputs + 1);
+    struct stack *stacks = arena_array(in->arena, struct stack, n_stacks + 1);
+    if (!args || !outs || !stacks)
+        return no_memory(in, n);
+    for (unsigned i = 2; i < body->n_inputs; i++)
+        args[i] = x[i];
+    for (int64_t it = 0; go && it < trips; it++) {
+        if (it == LOOP_ITERATIONS_MAX)
+            return op_fail(in->err, RILL_LIMIT, n, "more than %d iterations", LOOP_ITERATIONS_MAX);
+        struct tensor *count = tensor_new(in->arena, DTYPE_I64, 0, NULL),
+                      *cond = tensor_new(in->arena, DTYPE_BOOL, 0, NULL);
+        if (!count || !cond)
+            return no_memory(in, n);
+        *(int64_t *) count->data = it;
+        *(uint8_t *) cond->data = 1;
+        args[0] = count;
+        args[1] = cond;
+        TRY(graph_run(in, body, args, outs));
+        go = tensor_get_i64(outs[0], outs[0]->data, 0);
+        for (unsigned i = 0; i < n_states; i++)
+            args[2 + i] = outs[1 + i];
+        for (unsigned i = 0; i < n_stacks; i++)
+            if (!stack_push(in->arena, &stacks[i], outs[1 + n_states + i]))
+                return no_memory(in, n);
+    }
+    for (unsigned i = 0; i < n_states; i++)
+        ret[i] = args[2 + i];
+    for (unsigned i = 0; i < n_stacks; i++)
+        TRY(stack_join(in, n, &stacks[i], 0, false,
+                       &body->wires[body->outputs[1 + n_states + i]].fact, &ret[n_states + i]));
+    return RILL_OK;
+}
+
+static rill_status scan_slice(const struct interp *in, const struct node *n, const struct tensor *t,
+                              int axis, int64_t at, const struct tensor **ret)
+{
+    int64_t dim[RANK_MAX];
+    for (int i = 0, k = 0; i < t->rank; i++)
+        if (i != axis)
+            dim[k++] = t->dim[i];
+    struct tensor *s = tensor_new(in->arena, t->type, t->rank - 1, dim);
+    if (!s)
+        return no_memory(in, n);
+    slice_copy(t, t->data, axis, at, s->data, false);
+    *ret = s;
+    return RILL_OK;
+}
+
+static rill_status scan_length(const struct interp *in, const struct node *n,
+                               const struct tensor *const *x, int64_t *ret)
+{
+    const struct scan_attr *at = n->attr;
+    *ret = 0;
+    for (unsigned k = 0; k < at->n_scans; k++) {
+        const struct tensor *t = x[at->n_states + k];
+        int axis = t ? scan_axis(at->in_axes, k, t->rank) : -1;
+        if (axis < 0)
+            return op_fail(in->err, RILL_MALFORMED, n, "scanned input %u has no axis to scan", k);
+        if (k && t->dim[axis] != *ret)
+            return op_fail(in->err, RILL_MALFORMED, n, "scanned inputs have lengths %lld and %lld",
+                           (long long) *ret, (long long) t->dim[axis]);
+        *ret = t->dim[axis];
+    }
+    return RILL_OK;
+}
+
+static rill_status scan_run(const struct interp *in, const struct node *n,
+                            const struct tensor *const *x, const struct tensor **ret)
+{
+    const struct scan_attr *at = n->attr;
+    const struct graph *body = n->body[0];
+    unsigned n_states = (unsigned) at->n_states, n_scans = (unsigned) at->n_scans;
+    unsigned n_stacks = body->n_outputs - n_states;
+    const struct tensor **args = arena_array(in->arena, const struct tensor *, body->n_inputs + 1);
+    const struct tensor **outs = arena_array(in->arena, const struct tensor *, body->n_outputs + 1);
+    struct stack *stacks = arena_array(in->arena, struct stack, n_stacks + 1);
+    if (!args || !outs || !stacks)
+        return no_memory(in, n);
+    memcpy(args, x, body->n_inputs * sizeof *args);
+    int64_t length;
+    TRY(scan_length(in, n, x, &length));
+    for (int64_t it = 0; it < length; it++) {
+        for (unsigned k = 0; k < n_scans; k++) {
+            const struct tensor *t = x[n_states + k];
+            int64_t pos = scan_is_reverse(at->in_reverse, k) ? length - 1 - it : it;
+            TRY(scan_slice(in, n, t, scan_axis(at->in_axes, k, t->rank), pos, &args[n_states + k]));
+        }
+        TRY(graph_run(in, body, args, outs));
+        for (unsigned i = 0; i < n_states; i++)
+            args[i] = outs[i];
+        for (unsigned i = 0; i < n_stacks; i++)
+            if (!stack_push(in->arena, &stacks[i], outs[n_states + i]))
+                return no_memory(in, n);
+    }
+    for (unsigned i = 0; i < n_states; i++)
+        ret[i] = args[i];
+    for (unsigned i = 0; i < n_stacks; i++) {
+        const struct fact *f = &body->wires[body->outputs[n_states + i]].fact;
+        int axis =
+            scan_axis(at->out_axes, i, (stacks[i].n ? stacks[i].item[0]->rank : f->rank) + 1);
+        if (axis < 0)
+            return op_fail(in->err, RILL_MALFORMED, n, "scanned output %u has no such axis", i);
+        TRY(stack_join(in, n, &stacks[i], axis, scan_is_reverse(at->out_reverse, i), f,
+                       &ret[n_states + i]));
+    }
+    return RILL_OK;
+}
+
+/* ---- graphs ---- */
+
+static rill_status control_run(const struct interp *in, const struct node *n,
+                               const struct tensor *const *x, const struct tensor **ret)
+{
+    if (n->op == &op_if)
+        return if_run(in, n, x, ret);
+    return n->op == &op_loop ? loop_run(in, n, x, ret) : scan_run(in, n, x, ret);
+}
+
+static rill_status graph_step(const struct interp *in, const struct graph *g, const struct node *n,
+                              const struct tensor **wires)
+{
+    const struct tensor **x = arena_array(in->arena, const struct tensor *, n->n_in + 1);
+    const struct tensor **y = arena_array(in->arena, const struct tensor *, n->n_out + 1);
+    if (!x || !y)
+        return no_memory(in, n);
+    for (unsigned i = 0; i < n->n_in; i++)
+        x[i] = n->in[i] == WIRE_NONE ? NULL : wires[n->in[i]];
+    TRY(n->op->flags & OP_CONTROL ? control_run(in, n, x, y) : node_run(in, n, x, y));
+    for (unsigned i = 0; i < n->n_out; i++)
+        if (n->out[i] != WIRE_NONE)
+            wires[n->out[i]] = y[i];
+    (void) g;
+    return RILL_OK;
+}
+
+static rill_status state_start(const struct interp *in, const struct graph *g,
+                               const struct state *s, const struct tensor **wires)
+{
+    struct tensor t;
+    struct fact f = g->wires[s->in].fact;
+    binding_fact(in->bound, &f);
+    if (!s->init && !fact_to_tensor(&f, &t))
+        return err_set(in->err, RILL_UNSUPPORTED, "state '%s' has no known shape", s->name);
+    wires[s->in] = s->init ? s->init : tensor_new(in->arena, t.type, t.rank, t.dim);
+    return wires[s->in] ? RILL_OK : err_set(in->err, RILL_NOMEM, "out of memory");
+}
+
+static rill_status graph_run(const struct interp *in, const struct graph *g,
+                             const struct tensor *const *inputs, const struct tensor **ret)
+{
+    const struct tensor **wires = arena_array(in->arena, const struct tensor *, g->n_wires + 1);
+    if (!wires)
+        return err_set(in->err, RILL_NOMEM, "out of memory");
+    for (uint32_t w = 0; w < g->n_wires; w++) {
+        wires[w] = binding_tensor(in->bound, in->arena, g->wires[w].fact.value);
+        if (!wires[w] && g->wires[w].fact.value)
+            return err_set(in->err, RILL_NOMEM, "out of memory");
+    }
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        wires[g->inputs[i]] = inputs[i];
+    for (uint32_t i = 0; i < g->n_states; i++)
+        TRY(state_start(in, g, &g->states[i], wires));
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        TRY(graph_step(in, g, &g->nodes[i], wires));
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        ret[i] = wires[g->outputs[i]];
+    return RILL_OK;
+}
+
+rill_status interp_run(const struct graph *g, const struct tensor *const *inputs, struct arena *a,
+                       const struct tensor **ret_outputs, rill_error *reterr)
+{
+    struct kern kern;
+    kern_init(&kern, kern_cpu_detect());
+    struct binding bound;
+    struct interp in = {
+        .dims = g->dims, .arena = a, .kern = &kern, .bound = &bound, .err = reterr
+    };
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        const struct wire *w = &g->wires[g->inputs[i]];
+        if (w->fact.type && inputs[i] && inputs[i]->type != w->fact.type)
+            return err_set(reterr, RILL_INVALID, "input '%s' is %s, the model wants %s", w->name,
+                           dtype_name(inputs[i]->type), dtype_name(w->fact.type));
+    }
+    TRY(binding_from_inputs(&bound, g, inputs, reterr));
+    uint64_t mode = floats_flush();
+    rill_status s = graph_run(&in, g, inputs, ret_outputs);
+    floats_restore(mode);
+    return s;
+}

@@ -1,0 +1,710 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/typing/typed.h"
+#include "engine/graph/bodies.h"
+#include "engine/graph/control.h"
+#include "engine/typing/decide.h"
+#include "engine/typing/interp.h"
+#include "engine/graph/prune.h"
+
+#include <string.h>
+
+#define FOLD_BYTES_MAX ((uint64_t) 64 << 20)
+#define DEPTH_MAX 32
+
+struct typer {
+    const struct typed_opts *opts;
+    const struct kern *kern;
+    struct arena *arena;
+    struct dims *dims;
+    uint64_t fold_bytes_max;
+    int depth;
+    rill_error *err;
+};
+
+/* A graph being read and the graph being made from it; an inlined body is read into its parent's
+ * dst. */
+struct scope {
+    const struct graph *src;
+    struct graph *dst;
+    uint32_t *map; /* src wire -> dst wire */
+};
+
+static rill_status no_memory(const struct typer *t)
+{
+    return err_set(t->err, RILL_NOMEM, "out of memory while typing a graph");
+}
+
+static rill_status scope_init(const struct typer *t, struct scope *s, const struct graph *src,
+                              struct graph *dst)
+{
+    *s = (struct scope) { .src = src,
+                          .dst = dst,
+                          .map = arena_array(t->arena, uint32_t, src->n_wires + 1) };
+    if (!s->map)
+        return no_memory(t);
+    for (uint32_t w = 0; w < src->n_wires; w++)
+        s->map[w] = WIRE_NONE;
+    return RILL_OK;
+}
+
+/* The wire in dst that stands for w; constants come over when first read. */
+static rill_status scope_wire(const struct typer *t, struct scope *s, uint32_t w, uint32_t *ret)
+{
+    if (w == WIRE_NONE) {
+        *ret = WIRE_NONE;
+        return RILL_OK;
+    }
+    const struct wire *from = &s->src->wires[w];
+    if (s->map[w] == WIRE_NONE && from->fact.value)
+        s->map[w] = graph_add_const(s->dst, from->name, from->fact.value);
+    if (s->map[w] == WIRE_NONE)
+        return err_set(t->err, RILL_MALFORMED, "graph '%s': '%s' is read before it is written",
+                       s->src->name, from->name);
+    *ret = s->map[w];
+    return RILL_OK;
+}
+
+static const struct fact *wire_fact(const struct scope *s, uint32_t w)
+{
+    return w == WIRE_NONE ? NULL : &s->dst->wires[w].fact;
+}
+
+static rill_status scope_wires(const struct typer *t, struct scope *s, const uint32_t *from,
+                               unsigned n, uint32_t **ret)
+{
+    uint32_t *list = arena_array(t->arena, uint32_t, n + 1);
+    if (!list)
+        return no_memory(t);
+    for (unsigned i = 0; i < n; i++)
+        TRY(scope_wire(t, s, from[i], &list[i]));
+    *ret = list;
+    return RILL_OK;
+}
+
+/* ---- plain nodes ---- */
+
+static bool all_known(const struct scope *s, const uint32_t *in, unsigned n)
+{
+    for (unsigned i = 0; i < n; i++)
+        if (in[i] != WIRE_NONE && !wire_fact(s, in[i])->value)
+            return false;
+    return true;
+}
+
+static rill_status set_const(const struct typer *t, struct scope *s, uint32_t src_wire,
+                             const struct tensor *value)
+{
+    if (src_wire == WIRE_NONE)
+        return RILL_OK;
+    uint32_t w = graph_add_const(s->dst, s->src->wires[src_wire].name, value);
+    s->map[src_wire] = w;
+    return w == WIRE_NONE ? no_memory(t) : RILL_OK;
+}
+
+static rill_status node_fold(const struct typer *t, struct scope *s, const struct node *n,
+                             const uint32_t *in)
+{
+    const struct tensor **x = arena_array(t->arena, const struct tensor *, n->n_in + 1);
+    const struct tensor **y = arena_array(t->arena, const struct tensor *, n->n_out + 1);
+    if (!x || !y)
+        return no_memory(t);
+    for (unsigned i = 0; i < n->n_in; i++)
+        x[i] = in[i] == WIRE_NONE ? NULL : wire_fact(s, in[i])->value;
+    TRY(interp_node(t->dims, n, x, t->kern, t->arena, y, t->err));
+    for (unsigned i = 0; i < n->n_out; i++)
+        TRY(set_const(t, s, n->out[i], y[i]));
+    return RILL_OK;
+}
+
+static rill_status node_emit(const struct typer *t, struct scope *s, const struct node *n,
+                             const uint32_t *in, unsigned n_in, const struct fact *facts,
+                             struct node **ret)
+{
+    uint32_t *out = arena_array(t->arena, uint32_t, n->n_out + 1);
+    if (!out)
+        return no_memory(t);
+    for (unsigned i = 0; i < n->n_out; i++) {
+        out[i] = n->out[i] == WIRE_NONE
+            ? WIRE_NONE
+            : graph_add_wire(s->dst, s->src->wires[n->out[i]].name, &facts[i]);
+        if (n->out[i] != WIRE_NONE)
+            s->map[n->out[i]] = out[i];
+    }
+    struct node *made = graph_add_node(s->dst, n->op, n->name, n->attr, in, n_in, out, n->n_out);
+    if (!made)
+        return no_memory(t);
+    if (ret)
+        *ret = made;
+    return RILL_OK;
+}
+
+/* A size that is not known yet is read, and what comes out is no expression of it. */
+static bool waits_for_size(const struct scope *s, const struct node *n, const uint32_t *in,
+                           const struct fact *out)
+{
+    for (unsigned i = 0; i < n->n_in; i++) {
+        const struct tensor *v = in[i] == WIRE_NONE ? NULL : wire_fact(s, in[i])->value;
+        if (v && v->type == DTYPE_DIM && n->n_out && out[0].type != DTYPE_DIM)
+            return true;
+    }
+    return false;
+}
+
+static bool folds(const struct typer *t, const struct scope *s, const struct node *n,
+                  const uint32_t *in, const struct fact *out)
+{
+    if ((n->op->flags & OP_RANDOM) || !all_known(s, in, n->n_in) || waits_for_size(s, n, in, out))
+        return false;
+    uint64_t bytes = 0;
+    for (unsigned i = 0; i < n->n_out; i++) {
+        struct tensor d;
+        if (out[i].type && !fact_to_tensor(&out[i], &d))
+            return false;
+        bytes += out[i].type ? tensor_bytes(&d) : 0;
+    }
+    return bytes <= t->fold_bytes_max;
+}
+
+/* Ops that give their first input back when type and shape stay. */
+static bool changes_nothing(const struct node *n, const struct fact *in, const struct fact *out)
+{
+    static const char *const names[] = { "Cast",    "Expand",  "Flatten", "Identity",
+                                         "Reshape", "Squeeze", "Tile",    "Unsqueeze" };
+    bool listed = false;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        listed |= !strcmp(n->op->name, names[i]);
+    return listed && n->n_out == 1 && n->out[0] != WIRE_NONE && in && fact_same(in, out);
+}
+
+/* One truth value spread over the output's shape takes the node's place. */
+static rill_status truth_emit(const struct typer *t, struct scope *s, const struct node *n,
+                              const struct fact *out, bool truth)
+{
+    const struct node expand = {
+        .name = n->name, .op = op_find("Expand"), .out = n->out, .n_out = 1
+    };
+    int64_t rank = out->rank;
+    struct tensor *one = tensor_new(t->arena, DTYPE_BOOL, 0, NULL),
+                  *sizes = tensor_new(t->arena, DTYPE_DIM, 1, &rank);
+    if (!one || !sizes || !expand.op)
+        return no_memory(t);
+    *(uint8_t *) one->data = truth;
+    for (int k = 0; k < out->rank; k++)
+        ((const struct dim **) sizes->data)[k] = out->shape[k];
+    uint32_t in[2] = { graph_add_const(s->dst, n->name, one),
+                       graph_add_const(s->dst, n->name, sizes) };
+    if (in[0] == WIRE_NONE || in[1] == WIRE_NONE)
+        return no_memory(t);
+    return node_emit(t, s, &expand, in, 2, out, NULL);
+}
+
+static bool only_range_reads(const struct graph *g, uint32_t w)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned k = 0; k < g->nodes[i].n_in; k++)
+            if (g->nodes[i].in[k] == w && strcmp(g->nodes[i].op->name, "Range"))
+                return false;
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        if (g->outputs[i] == w)
+            return false;
+    return true;
+}
+
+/* A symbolic size made a float for a Range of floats, which takes the size as it is. */
+static bool size_for_range(const struct scope *s, const struct node *n, const uint32_t *in)
+{
+    const struct fact *f =
+        n->n_in == 1 && !strcmp(n->op->name, "Cast") ? wire_fact(s, in[0]) : NULL;
+    return f && f->type == DTYPE_DIM && dtype_is_float((enum dtype) attr_get_int(n, "to")) &&
+        only_range_reads(s->src, n->out[0]);
+}
+
+static const struct node *writer(const struct graph *g, uint32_t w, const char *op)
+{
+    uint32_t i = w == WIRE_NONE ? WIRE_NONE : g->wires[w].node;
+    return i != WIRE_NONE && !strcmp(g->nodes[i].op->name, op) ? &g->nodes[i] : NULL;
+}
+
+/* The op over the last axis of a tensor that was flattened to rows for it and gets its shape back
+ * in n, which reads w; *ret_x: the tensor. NULL: it is none. */
+static const struct node *rows_op(const struct graph *g, const struct node *n, uint32_t w,
+                                  const struct fact *out, uint32_t *ret_x)
+{
+    static const char *const names[] = { "Softmax", "LogSoftmax", "Hardmax" };
+    const struct node *y = NULL, *flat;
+    for (size_t i = 0; i < sizeof names / sizeof *names && !y && !strcmp(n->op->name, "Reshape");
+         i++)
+        y = writer(g, w, names[i]);
+    if (!y || attr_get_int(y, "axis") != -1 || !(flat = writer(g, y->in[0], "Flatten")))
+        return NULL;
+    *ret_x = flat->in[0];
+    const struct fact *x = &g->wires[*ret_x].fact;
+    return fact_same(x, out) && attr_get_int(flat, "axis") == x->rank - 1 ? y : NULL;
+}
+
+/* The node at which a size became a number of another kind that w is made of; NULL where data is in
+ * it, too. */
+static const struct node *size_behind(const struct typer *t, const struct graph *g, uint32_t w)
+{
+    const struct node *found = NULL;
+    bool *wanted = arena_array(t->arena, bool, g->n_wires + 1);
+    if (!wanted)
+        return NULL;
+    wanted[w] = true;
+    for (uint32_t k = g->n_nodes; k-- > 0;) {
+        const struct node *n = &g->nodes[k];
+        bool writes = false;
+        for (unsigned i = 0; i < n->n_out; i++)
+            writes |= n->out[i] != WIRE_NONE && wanted[n->out[i]];
+        for (unsigned i = 0; writes && i < n->n_in; i++) {
+            const struct wire *from = n->in[i] == WIRE_NONE ? NULL : &g->wires[n->in[i]];
+            if (from && !from->fact.value && from->node == WIRE_NONE)
+                return NULL;
+            if (from && from->fact.value && from->fact.value->type == DTYPE_DIM)
+                found = n;
+            else if (from)
+                wanted[n->in[i]] = true;
+        }
+    }
+    return found;
+}
+
+/* Where n could not be typed because a size that it reads went through floats, that is to blame. */
+static rill_status untyped(const struct typer *t, const struct scope *s, const struct node *n,
+                           const uint32_t *in, rill_status status)
+{
+    for (unsigned i = 0; status == RILL_UNSUPPORTED && i < n->n_in; i++) {
+        const struct fact *f = wire_fact(s, in[i]);
+        const struct node *at = f && !f->value ? size_behind(t, s->dst, in[i]) : NULL;
+        if (at)
+            return err_prefix(t->err, status,
+                              "node '%.80s' (%s): a symbolic size cannot become a number that is "
+                              "wanted before running; give the size a number",
+                              at->name, at->op->name);
+    }
+    return status;
+}
+
+static rill_status node_type(const struct typer *t, struct scope *s, const struct node *n)
+{
+    uint32_t *in;
+    TRY(scope_wires(t, s, n->in, n->n_in, &in));
+    if (size_for_range(s, n, in)) {
+        s->map[n->out[0]] = in[0];
+        return RILL_OK;
+    }
+    const struct fact **facts = arena_array(t->arena, const struct fact *, n->n_in + 1);
+    struct fact *out = arena_array(t->arena, struct fact, n->n_out + 1);
+    if (!facts || !out)
+        return no_memory(t);
+    for (unsigned i = 0; i < n->n_in; i++)
+        facts[i] = wire_fact(s, in[i]);
+    TRY(op_check_arity(n, t->err));
+    rill_status typed = op_infer(n, facts, out, t->dims, t->arena, t->err);
+    if (typed != RILL_OK)
+        return untyped(t, s, n, in, typed);
+    TRY(dims_status(t->dims, t->err));
+    if (n->n_out == 1 && out[0].value)
+        return set_const(t, s, n->out[0], out[0].value);
+    if (folds(t, s, n, in, out))
+        return node_fold(t, s, n, in);
+    bool truth;
+    if (!fact_is_static(&out[0]) && out[0].type == DTYPE_BOOL &&
+        compare_decided(s->dst, n, in, &truth))
+        return truth_emit(t, s, n, &out[0], truth);
+    if (changes_nothing(n, facts[0], &out[0])) {
+        s->map[n->out[0]] = in[0];
+        return RILL_OK;
+    }
+    uint32_t x = WIRE_NONE;
+    const struct node *rows = n->n_in ? rows_op(s->dst, n, in[0], &out[0], &x) : NULL;
+    if (rows) {
+        const struct node whole = {
+            .name = rows->name, .op = rows->op, .attr = rows->attr, .out = n->out, .n_out = 1
+        };
+        return node_emit(t, s, &whole, &x, 1, out, NULL);
+    }
+    return node_emit(t, s, n, in, n->n_in, out, NULL);
+}
+
+/* ---- bodies ---- */
+
+static rill_status graph_type(struct typer *t, struct scope *s);
+
+/* Types a body on its own. facts: one per body input; those with a value become constants and *keep
+ * is false for them. */
+static rill_status body_type(struct typer *t, const struct graph *src, const struct fact *facts,
+                             bool *keep, struct graph **ret)
+{
+    struct graph *dst = arena_new(t->arena, struct graph);
+    struct scope s;
+    if (!dst)
+        return no_memory(t);
+    graph_init(dst, t->arena, t->dims, src->name);
+    TRY(scope_init(t, &s, src, dst));
+    for (uint32_t i = 0; i < src->n_inputs; i++) {
+        const char *name = src->wires[src->inputs[i]].name;
+        keep[i] = !facts[i].value;
+        uint32_t w = keep[i] ? graph_add_input(dst, name, &facts[i])
+                             : graph_add_const(dst, name, facts[i].value);
+        if (w == WIRE_NONE)
+            return no_memory(t);
+        s.map[src->inputs[i]] = w;
+    }
+    TRY(graph_type(t, &s));
+    *ret = dst;
+    return RILL_OK;
+}
+
+/* Reads a body into its parent: the node is gone. */
+static rill_status body_inline(struct typer *t, struct scope *s, const struct node *n,
+                               const struct graph *body, const uint32_t *args)
+{
+    struct scope inner;
+    TRY(scope_init(t, &inner, body, s->dst));
+    for (uint32_t i = 0; i < body->n_inputs; i++)
+        inner.map[body->inputs[i]] = args[i];
+    uint32_t first =
+        s->dst->n_outputs; /* graph_type appends the body's outputs; they are taken off again */
+    TRY(graph_type(t, &inner));
+    for (unsigned i = 0; i < n->n_out; i++)
+        if (n->out[i] != WIRE_NONE)
+            s->map[n->out[i]] = s->dst->outputs[first + i];
+    s->dst->n_outputs = first;
+    return RILL_OK;
+}
+
+static rill_status if_type(struct typer *t, struct scope *s, const struct node *n)
+{
+    uint32_t *in;
+    TRY(scope_wires(t, s, n->in, n->n_in, &in));
+    const struct tensor *cond = wire_fact(s, in[0])->value;
+    if (cond && cond->type != DTYPE_DIM && tensor_count(cond) == 1)
+        return body_inline(t, s, n, n->body[tensor_get_i64(cond, cond->data, 0) ? 0 : 1], in + 1);
+    struct fact *facts = arena_array(t->arena, struct fact, n->n_in + n->n_out),
+                *out = facts + n->n_in;
+    bool *keep = arena_array(t->arena, bool, n->n_in);
+    struct graph **body = arena_array(t->arena, struct graph *, 2);
+    if (!facts || !keep || !body)
+        return no_memory(t);
+    for (unsigned i = 1; i < n->n_in; i++) {
+        facts[i] = *wire_fact(s, in[i]);
+        facts[i].value = NULL; /* both branches take the same list: constants stay inputs */
+    }
+    for (int b = 0; b < 2; b++)
+        TRY(body_type(t, n->body[b], facts + 1, keep, &body[b]));
+    for (unsigned i = 0; i < n->n_out; i++) {
+        out[i] = body[0]->wires[body[0]->outputs[i]].fact;
+        out[i].value = NULL;
+        const struct fact *other = &body[1]->wires[body[1]->outputs[i]].fact;
+        if (!fact_same(&out[i], other))
+            return op_fail(t->err, RILL_UNSUPPORTED, n,
+                           "its branches give output %u different shapes and the "
+                           "condition is not known before running",
+                           i);
+    }
+    struct node *made;
+    TRY(node_emit(t, s, n, in, n->n_in, out, &made));
+    made->body = body;
+    made->n_body = 2;
+    return RILL_OK;
+}
+
+static struct fact fact_without_axis(const struct fact *f, int axis)
+{
+    struct fact r = { .type = f->type, .rank = f->rank - 1 };
+    for (int i = 0, k = 0; i < f->rank; i++)
+        if (i != axis)
+            r.shape[k++] = f->shape[i];
+    return r;
+}
+
+static struct fact fact_with_axis(const struct fact *f, int axis, const struct dim *d)
+{
+    struct fact r = { .type = f->type, .rank = f->rank + 1 };
+    for (int i = 0, k = 0; i < r.rank; i++)
+        r.shape[i] = i == axis ? d : f->shape[k++];
+    return r;
+}
+
+/* Facts of a Scan's slices and the length of the scanned axis. */
+static rill_status scan_slices(const struct typer *t, const struct scope *s, const struct node *n,
+                               const uint32_t *in, struct fact *facts,
+                               const struct dim **ret_length)
+{
+    const struct scan_attr *at = n->attr;
+    *ret_length = NULL;
+    for (unsigned k = 0; k < at->n_scans; k++) {
+        unsigned i = (unsigned) at->n_states + k;
+        const struct fact *f = wire_fact(s, in[i]);
+        int axis = f && f->rank > 0 ? scan_axis(at->in_axes, k, f->rank) : -1;
+        if (axis < 0)
+            return op_fail(t->err, RILL_MALFORMED, n, "scanned input %u has no axis to scan", k);
+        if (*ret_length && *ret_length != f->shape[axis]) {
+            char a[100], b[100];
+            dim_print(*ret_length, a, sizeof a);
+            dim_print(f->shape[axis], b, sizeof b);
+            return op_fail(t->err, RILL_MALFORMED, n, "scanned inputs have lengths %s and %s", a,
+                           b);
+        }
+        *ret_length = f->shape[axis];
+        facts[i] = fact_without_axis(f, axis);
+    }
+    return RILL_OK;
+}
+
+static rill_status state_check(const struct typer *t, const struct node *n,
+                               const struct graph *body, unsigned out, const struct fact *in,
+                               unsigned k)
+{
+    const struct fact *f = &body->wires[body->outputs[out]].fact;
+    if (fact_same(f, in))
+        return RILL_OK;
+    char a[160], b[160];
+    fact_print(in, a, sizeof a);
+    fact_print(f, b, sizeof b);
+    return op_fail(t->err, RILL_MALFORMED, n,
+                   "state %u goes in as %s and comes out as %s; both must agree", k, a, b);
+}
+
+/* Keeps of list the entries whose flag is set. */
+static unsigned list_keep(uint32_t *list, const bool *keep, unsigned n)
+{
+    unsigned m = 0;
+    for (unsigned i = 0; i < n; i++)
+        if (keep[i])
+            list[m++] = list[i];
+    return m;
+}
+
+static rill_status scan_type(struct typer *t, struct scope *s, const struct node *n)
+{
+    const struct scan_attr *at = n->attr;
+    unsigned n_states = (unsigned) at->n_states, n_fixed = n_states + (unsigned) at->n_scans;
+    uint32_t *in;
+    TRY(scope_wires(t, s, n->in, n->n_in, &in));
+    struct fact *facts = arena_array(t->arena, struct fact, n->n_in + n->n_out + 1),
+                *out = facts + n->n_in;
+    bool *keep = arena_array(t->arena, bool, n->n_in + 1);
+    struct graph **body = arena_array(t->arena, struct graph *, 1);
+    const struct dim *length;
+    if (!facts || !keep || !body)
+        return no_memory(t);
+    for (unsigned i = 0; i < n->n_in; i++) {
+        facts[i] = *wire_fact(s, in[i]);
+        facts[i].value = i < n_fixed ? NULL : facts[i].value;
+    }
+    TRY(scan_slices(t, s, n, in, facts, &length));
+    TRY(body_type(t, n->body[0], facts, keep, &body[0]));
+    for (unsigned i = 0; i < n_states; i++) {
+        TRY(state_check(t, n, body[0], i, &facts[i], i));
+        out[i] = facts[i];
+    }
+    for (unsigned i = n_states; i < n->n_out; i++) {
+        const struct fact *f = &body[0]->wires[body[0]->outputs[i]].fact;
+        int axis = scan_axis(at->out_axes, i - n_states, f->rank + 1);
+        if (axis < 0 || f->rank == RANK_MAX || !length)
+            return op_fail(t->err, RILL_MALFORMED, n, "scanned output %u has no such axis",
+                           i - n_states);
+        out[i] = fact_with_axis(f, axis, length);
+    }
+    struct node *made;
+    TRY(node_emit(t, s, n, in, list_keep(in, keep, n->n_in), out, &made));
+    made->body = body;
+    made->n_body = 1;
+    return RILL_OK;
+}
+
+static rill_status loop_type(struct typer *t, struct scope *s, const struct node *n)
+{
+    const struct loop_attr *at = n->attr;
+    unsigned n_states = (unsigned) at->n_states;
+    uint32_t *in;
+    TRY(scope_wires(t, s, n->in, n->n_in, &in));
+    struct fact *facts = arena_array(t->arena, struct fact, n->n_in + n->n_out + 1),
+                *out = facts + n->n_in;
+    bool *keep = arena_array(t->arena, bool, n->n_in + 1);
+    struct graph **body = arena_array(t->arena, struct graph *, 1);
+    if (!facts || !keep || !body)
+        return no_memory(t);
+    facts[0] = (struct fact) { .type = DTYPE_I64 };
+    facts[1] = (struct fact) { .type = DTYPE_BOOL };
+    for (unsigned i = 2; i < n->n_in; i++) {
+        facts[i] = *wire_fact(s, in[i]);
+        facts[i].value = i < 2 + n_states ? NULL : facts[i].value;
+    }
+    TRY(body_type(t, n->body[0], facts, keep, &body[0]));
+    for (unsigned i = 0; i < n_states; i++) {
+        TRY(state_check(t, n, body[0], 1 + i, &facts[2 + i], i));
+        out[i] = facts[2 + i];
+    }
+    const struct tensor *trips = in[0] == WIRE_NONE ? NULL : wire_fact(s, in[0])->value;
+    const struct dim *length = trips && trips->type == DTYPE_I64 && in[1] == WIRE_NONE
+        ? dim_int(t->dims, tensor_get_i64(trips, trips->data, 0))
+        : dim_fresh(t->dims);
+    for (unsigned i = n_states; i < n->n_out; i++)
+        out[i] = fact_with_axis(&body[0]->wires[body[0]->outputs[1 + i]].fact, 0, length);
+    struct node *made;
+    keep[0] = keep[1] = true;
+    TRY(node_emit(t, s, n, in, list_keep(in, keep, n->n_in), out, &made));
+    made->body = body;
+    made->n_body = 1;
+    return RILL_OK;
+}
+
+/* ---- graphs ---- */
+
+static rill_status any_type(struct typer *t, struct scope *s, const struct node *n)
+{
+    if (n->op == &op_if)
+        return if_type(t, s, n);
+    if (n->op == &op_scan)
+        return scan_type(t, s, n);
+    return n->op == &op_loop ? loop_type(t, s, n) : node_type(t, s, n);
+}
+
+static rill_status graph_type(struct typer *t, struct scope *s)
+{
+    if (++t->depth > DEPTH_MAX)
+        return err_set(t->err, RILL_LIMIT, "graph '%s': bodies are nested more than %d deep",
+                       s->src->name, DEPTH_MAX);
+    for (uint32_t i = 0; i < s->src->n_nodes; i++)
+        TRY(any_type(t, s, &s->src->nodes[i]));
+    for (uint32_t i = 0; i < s->src->n_outputs; i++) {
+        uint32_t w = WIRE_NONE;
+        TRY(scope_wire(t, s, s->src->outputs[i], &w));
+        if (!graph_add_output(s->dst, w))
+            return no_memory(t);
+    }
+    t->depth--;
+    return RILL_OK;
+}
+
+static const struct typed_input *input_override(const struct typed_opts *opts, const char *name)
+{
+    for (unsigned i = 0; opts && i < opts->n_inputs; i++)
+        if (!strcmp(opts->inputs[i].name, name))
+            return &opts->inputs[i];
+    return NULL;
+}
+
+static rill_status inputs_type(const struct typer *t, struct scope *s)
+{
+    for (uint32_t i = 0; i < s->src->n_inputs; i++) {
+        const struct wire *from = &s->src->wires[s->src->inputs[i]];
+        const struct typed_input *o = input_override(t->opts, from->name);
+        const struct fact *f = o ? &o->fact : &from->fact;
+        if (o && from->fact.type && f->type != from->fact.type)
+            return err_set(t->err, RILL_INVALID, "input '%s' is %s in the file, %s was asked for",
+                           from->name, dtype_name(from->fact.type), dtype_name(f->type));
+        if (!f->type || f->rank < 0)
+            return err_set(t->err, RILL_UNSUPPORTED,
+                           "input '%s' has no declared %s: give its shape", from->name,
+                           f->type ? "shape" : "type");
+        uint32_t w = f->value ? graph_add_const(s->dst, from->name, f->value)
+                              : graph_add_input(s->dst, from->name, f);
+        if (w == WIRE_NONE)
+            return no_memory(t);
+        s->map[s->src->inputs[i]] = w;
+    }
+    return RILL_OK;
+}
+
+static rill_status states_type(const struct typer *t, struct scope *s, bool begin)
+{
+    for (uint32_t i = 0; i < s->src->n_states; i++) {
+        const struct state *st = &s->src->states[i];
+        if (begin) {
+            s->map[st->in] =
+                graph_add_wire(s->dst, s->src->wires[st->in].name, &s->src->wires[st->in].fact);
+            continue;
+        }
+        uint32_t out = WIRE_NONE;
+        TRY(scope_wire(t, s, st->out, &out));
+        if (!graph_add_state(s->dst, st->name, s->map[st->in], out, st->init))
+            return no_memory(t);
+    }
+    return RILL_OK;
+}
+
+static bool is_output_before(const struct graph *g, uint32_t i)
+{
+    for (uint32_t k = 0; k < i; k++)
+        if (g->outputs[k] == g->outputs[i])
+            return true;
+    return false;
+}
+
+/* An output keeps the file's name, also where folding left another wire in its place. One that is
+ * an input, a constant or another output gets a wire of its own. */
+static rill_status outputs_name(const struct typer *t, const struct graph *src, struct graph *dst)
+{
+    for (uint32_t i = 0; i < src->n_outputs; i++) {
+        const char *name = src->wires[src->outputs[i]].name;
+        uint32_t w = dst->outputs[i];
+        if (dst->wires[w].node == WIRE_NONE || is_output_before(dst, i)) {
+            struct fact f = dst->wires[w].fact;
+            const struct op *identity = op_find("Identity");
+            f.value = NULL;
+            dst->outputs[i] = graph_add_wire(dst, name, &f);
+            if (!identity || dst->outputs[i] == WIRE_NONE ||
+                !graph_add_node(dst, identity, name, NULL, &w, 1, &dst->outputs[i], 1))
+                return no_memory(t);
+        }
+        dst->wires[dst->outputs[i]].name = name;
+    }
+    return RILL_OK;
+}
+
+/* What the file itself declares may disagree: that is its fault, not ours. */
+static rill_status file_check(const struct graph *g, rill_error *err)
+{
+    rill_status s = graph_check_bodies(g, NULL, NULL, err);
+    return s == RILL_INTERNAL ? err_prefix(err, RILL_MALFORMED, "graph '%.80s'", g->name) : s;
+}
+
+static rill_status graph_walk(struct typer *t, struct scope *s)
+{
+    TRY(inputs_type(t, s));
+    TRY(states_type(t, s, true));
+    TRY(graph_type(t, s));
+    TRY(outputs_name(t, s->src, s->dst));
+    return states_type(t, s, false);
+}
+
+static void facts_give(const struct scope *s, struct fact *ret)
+{
+    for (uint32_t w = 0; ret && w < s->src->n_wires; w++)
+        ret[w] =
+            s->map[w] != WIRE_NONE ? s->dst->wires[s->map[w]].fact : (struct fact) { .rank = -1 };
+}
+
+rill_status tgraph_from_mgraph(struct tgraph *ret, const struct mgraph *m,
+                               const struct typed_opts *opts, rill_error *reterr)
+{
+    struct kern kern;
+    kern_init(&kern, 0); /* folding gives the same bits on every machine */
+    struct typer t = { .opts = opts,
+                       .kern = &kern,
+                       .arena = m->g.arena,
+                       .dims = m->g.dims,
+                       .err = reterr,
+                       .fold_bytes_max =
+                           opts && opts->fold_bytes_max ? opts->fold_bytes_max : FOLD_BYTES_MAX };
+    struct graph g;
+    struct scope s;
+    TRY(file_check(&m->g, reterr));
+    graph_init(&g, m->g.arena, m->g.dims, m->g.name);
+    g.meta = m->g.meta;
+    g.n_meta = m->g.n_meta;
+    TRY(scope_init(&t, &s, &m->g, &g));
+    rill_status walked = graph_walk(&t, &s);
+    facts_give(&s, opts ? opts->ret_facts : NULL);
+    TRY(walked);
+    struct tgraph made;
+    TRY(graph_pruned(&made.g, &g, reterr));
+    TRY(graph_check(&made.g, reterr));
+    TRY(graph_check_bodies(&made.g, NULL, NULL, reterr));
+    *ret = made;
+    return RILL_OK;
+}

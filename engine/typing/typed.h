@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* typed.h - the typed graph: types and shapes on every wire, constants folded, dead nodes gone. */
+#ifndef RILL_ENGINE_TYPING_TYPED_H
+#define RILL_ENGINE_TYPING_TYPED_H
+#include "engine/graph/graph.h"
+
+/* What the caller knows better than the file: a shape for an input, or its value (then the input
+ * disappears and is folded). */
+struct typed_input {
+    const char *name;
+    struct fact fact; /* value set: a constant */
+};
+
+struct typed_opts {
+    const struct typed_input *inputs;
+    unsigned n_inputs;
+    uint64_t fold_bytes_max; /* one folded constant may not be larger; 0: 64 MiB */
+    bool keep_names;         /* for debugging: nothing is fused, only folded */
+    struct fact *ret_facts;  /* one per wire of m, or NULL: what each turned out to be, also where
+                              * typing failed further on (DTYPE_NONE: it was not reached) */
+};
+
+/* Infers, folds, inlines Ifs whose condition is known, drops what no output needs. Everything made
+ * lives in m's arena. opts may be NULL. */
+rill_status tgraph_from_mgraph(struct tgraph *ret, const struct mgraph *m,
+                               const struct typed_opts *opts, rill_error *reterr);
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: MIT */
+/* model.h - an open model: its typed graph and what model.conf says about it. Made in models, read
+ * by pulse. */
+#ifndef RILL_LIB_MODEL_H
+#define RILL_LIB_MODEL_H
+#include "engine/rewrite/passes.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* The file of a network that runs beside the pipeline. */
+struct model_file {
+    const char *name; /* NULL: there is none */
+    const uint8_t *data;
+    size_t n;
+    rill_model *part; /* what it says; NULL: not opened */
+};
+
+struct model_port {
+    rill_port_kind kind;
+    uint32_t rate; /* Hz of an input's time axis, 0: not declared */
+    /* how an output is read; strings NULL or the model's. All zero: not by a sink */
+    rill_sink_opts sink;
+    struct model_file decoder,
+        joiner; /* of a transducer; sink.decoder and sink.joiner are NULL here */
+};
+
+/* The model after a transform. */
+struct model_stage {
+    const char *spec; /* "" for what pairs of symbols made */
+    const char *note; /* what people should know; NULL: nothing */
+    struct mgraph file;
+    struct tgraph graph; /* where is_typed; some graphs are fit for it only later */
+    bool is_typed;
+    const char *why; /* it is not typed */
+};
+
+/* What a transform or model.conf wants the weights of recurrent cells to be. */
+enum recurrent_weights { RECURRENT_ASIS, RECURRENT_F32, RECURRENT_I16 };
+
+struct planfile;
+
+struct rill_model {
+    atomic_uint refs;         /* plans hold one each */
+    pthread_mutex_t planning; /* making a plan interns dimensions in dims; running one does not */
+    struct arena arena;
+    struct dims *dims;
+    struct mgraph file;  /* as it was read, for people */
+    struct tgraph typed; /* as typing left it, for people */
+    struct tgraph graph; /* decluttered: what is pulsed */
+    struct pass_log passes;
+    struct model_stage *stages; /* none unless something was to be done to the model */
+    unsigned n_stages;
+    uint32_t pulse;     /* frames of plans that do not say; 0: as few as possible */
+    uint32_t budget_ms; /* of plans that do not say; 0: as for any model */
+    enum recurrent_weights recurrent;
+    const struct dim *stream; /* the symbol that counts input frames; NULL: a graph without time */
+    struct model_port *inputs, *outputs; /* one per graph input and output; NULL: all tensors */
+    rill_model_info info;
+    struct planfile *compiled; /* what the graphs above would have become: they are empty then;
+                                  NULL: they are not */
+    uint32_t n_compiled_inputs, n_compiled_outputs; /* in inputs and outputs */
+    /* first of the networks beside the pipeline, which are this one's; NULL: none */
+    rill_model *part;
+    rill_model *next_part; /* of the model that has this one as a part */
+};
+
+/* An empty model with one reference; NULL: out of memory. */
+rill_model *model_new(void);
+
+/* The plan of a network beside the pipeline, made with p and as old as p; NULL: it is none of p's
+ * model. */
+const rill_plan *plan_of_part(const rill_plan *p, const rill_model *part);
+
+/* rill_model_free gives a reference back; the last one frees. */
+rill_model *model_ref(const rill_model *m);
+#endif

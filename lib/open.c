@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/* Opens a model from where it lies: a folder, a single file, or this library itself. */
+#include "lib/model_file.h"
+#include "engine/base/thread.h"
+#include "models/builtin.h"
+#include "models/conf.h"
+#include "models/nnef/nnef.h"
+#include "models/onnx/reader.h"
+#include "lib/part.h"
+#include "models/tokens.h"
+#include "lib/transform.h"
+
+#include <errno.h>
+#include <libgen.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define CONF_BYTES_MAX 65536
+#define MODEL_BYTES_MAX ((size_t) 8 << 30)
+
+/* A model being opened. */
+struct opening {
+    rill_model *model;
+    struct folder folder;
+    struct model_conf conf;
+    struct mgraph graph;
+    const rill_model_opts *opts; /* NULL: none */
+    rill_error *err;
+};
+
+/* ---- from graph to model ---- */
+
+static const struct conf_port *port_find(const struct model_conf *c, const char *name,
+                                         bool is_input)
+{
+    for (unsigned i = 0; i < c->n_ports; i++)
+        if (c->ports[i].is_input == is_input && !strcmp(c->ports[i].name, name))
+            return &c->ports[i];
+    return NULL;
+}
+
+#define TOKENS_BYTES_MAX ((uint64_t) 4 << 20)
+#define PART_BYTES_MAX ((uint64_t) 1 << 30)
+
+/* A network beside the pipeline from its file's bytes. */
+static rill_status part_add(struct opening *o, struct model_file *f)
+{
+    if (!f->name)
+        return RILL_OK;
+    TRY(part_open(&f->part, f->name, f->data, f->n, o->err));
+    f->part->next_part = o->model->part;
+    o->model->part = f->part;
+    return RILL_OK;
+}
+
+static rill_status parts_add(struct opening *o, struct model_port *p)
+{
+    TRY(part_add(o, &p->decoder));
+    return part_add(o, &p->joiner);
+}
+
+static rill_status part_read(struct opening *o, const char *file, struct model_file *ret)
+{
+    if (!file)
+        return RILL_OK;
+    ret->name = file;
+    return folder_read(&o->folder, file, &o->model->arena, PART_BYTES_MAX, &ret->data, &ret->n,
+                       o->err);
+}
+
+static rill_status parts_fill(struct opening *o, const struct conf_port *p, struct model_port *ret)
+{
+    TRY(part_read(o, p->decoder_file, &ret->decoder));
+    TRY(part_read(o, p->joiner_file, &ret->joiner));
+    return parts_add(o, ret);
+}
+
+/* How the output p is read; without a sample rate times in milliseconds mean nothing, and those
+ * nobody set are off. */
+static rill_status sink_fill(struct opening *o, const struct conf_port *p, rill_sink_opts *ret)
+{
+    const rill_model_info *info = &o->conf.info;
+    struct arena *a = &o->model->arena;
+    const uint8_t *text = NULL;
+    struct arena scratch = { .limit_bytes = 0 };
+    struct tokens tokens;
+    size_t n;
+    *ret = p->sink;
+    ret->kind = p->kind;
+    if (p->kind == RILL_PORT_VAD) {
+        ret->threshold = ret->threshold > 0 ? ret->threshold : info->vad_threshold;
+        ret->release = ret->release > 0 ? ret->release : info->vad_release;
+        ret->hangover_ms =
+            ret->hangover_ms == CONF_UNSET ? info->vad_hangover_ms : ret->hangover_ms;
+    } else if (ret->hangover_ms == CONF_UNSET) {
+        ret->hangover_ms = 0;
+    }
+    if (!info->sample_rate)
+        ret->rule1_ms = ret->rule2_ms = ret->rule3_ms = ret->preroll_ms = ret->hangover_ms = 0;
+    if (p->tokens_file) {
+        TRY(folder_read(&o->folder, p->tokens_file, a, TOKENS_BYTES_MAX, &text, &n, o->err));
+        ret->tokens = (const char *) text;
+        if (strlen(ret->tokens) != n)
+            return err_set(o->err, RILL_MALFORMED, "%.200s: a zero byte in a file of tokens",
+                           p->tokens_file);
+    }
+    if (!ret->tokens && !ret->words)
+        return RILL_OK;
+    rill_status s = tokens_from_opts(&tokens, &scratch, ret, 0,
+                                     o->err); /* sinks read it again; a bad one is told now */
+    arena_drop(&scratch);
+    return s == RILL_OK || !p->tokens_file ? s : err_prefix(o->err, s, "%.200s", p->tokens_file);
+}
+
+static rill_status ports_make(struct opening *o, const uint32_t *wires, uint32_t n, bool is_input,
+                              struct model_port **ret)
+{
+    struct model_port *list = arena_array(&o->model->arena, struct model_port, n + 1u);
+    if (!list)
+        return err_set(o->err, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < n; i++) {
+        const struct conf_port *p =
+            port_find(&o->conf, o->model->graph.g.wires[wires[i]].name, is_input);
+        list[i].kind = p ? p->kind : RILL_PORT_TENSOR;
+        list[i].rate = is_input ? o->conf.info.sample_rate : 0;
+        if (p && !is_input && p->kind >= RILL_PORT_VAD)
+            TRY(sink_fill(o, p, &list[i].sink));
+        if (p && !is_input)
+            TRY(parts_fill(o, p, &list[i]));
+    }
+    *ret = list;
+    return RILL_OK;
+}
+
+/* A section of model.conf for a port that the graph lacks is a mistake. */
+static rill_status ports_check(const struct opening *o)
+{
+    const struct graph *g = &o->model->graph.g;
+    for (unsigned i = 0; i < o->conf.n_ports; i++) {
+        const struct conf_port *p = &o->conf.ports[i];
+        const uint32_t *list = p->is_input ? g->inputs : g->outputs;
+        uint32_t n = p->is_input ? g->n_inputs : g->n_outputs, k = 0;
+        while (k < n && strcmp(g->wires[list[k]].name, p->name) != 0)
+            k++;
+        if (k == n)
+            return err_set(o->err, RILL_MALFORMED, "model.conf: the graph has no %s '%.80s'",
+                           p->is_input ? "input" : "output", p->name);
+    }
+    return RILL_OK;
+}
+
+static rill_status model_fill(struct opening *o, const char *name)
+{
+    rill_model *m = o->model;
+    TRY(model_transform(m, &o->graph, o->opts, true, &o->folder, o->err));
+    m->typed = m->graph;
+    m->budget_ms = o->conf.budget_ms;
+    m->recurrent = m->recurrent ? m->recurrent : o->conf.recurrent_weights;
+    TRY(model_declutter(m, o->err));
+    TRY(ports_make(o, m->graph.g.inputs, m->graph.g.n_inputs, true, &m->inputs));
+    TRY(ports_make(o, m->graph.g.outputs, m->graph.g.n_outputs, false, &m->outputs));
+    if (!m->n_stages)
+        TRY(ports_check(o)); /* the interface is the file's */
+    m->info = o->conf.info;
+    if (!(m->info.name = arena_string(&m->arena, name)))
+        return err_set(o->err, RILL_NOMEM, "out of memory");
+    SHA256Final(m->info.sha256, &o->folder.digest);
+    return RILL_OK;
+}
+
+static rill_status opening_init(struct opening *o, const rill_model_opts *opts, rill_error *err)
+{
+    *o = (struct opening) {
+        .model = model_new(), .opts = opts, .err = err, .folder = { .fd = -1, .path = "" }
+    };
+    if (!o->model)
+        return err_set(err, RILL_NOMEM, "out of memory");
+    o->model->arena.limit_bytes = MODEL_BYTES_MAX;
+    SHA256Init(&o->folder.digest);
+    model_conf_default(&o->conf);
+    return RILL_OK;
+}
+
+static rill_status opening_finish(struct opening *o, rill_status s, rill_model **ret)
+{
+    folder_close(&o->folder);
+    if (s == RILL_OK)
+        *ret = o->model;
+    else
+        rill_model_free(o->model);
+    return s;
+}
+
+/* ---- the ways to open ---- */
+
+static const char *base_name(struct opening *o, const char *path)
+{
+    char *copy = arena_string(&o->model->arena, path);
+    return copy ? basename(copy) : "";
+}
+
+static rill_status nnef_read(struct opening *o, const char *file)
+{
+    struct arena *a = &o->model->arena;
+    struct nnef_source source = { .file = file, .folder = &o->folder };
+    const uint8_t *text;
+    TRY(folder_read(&o->folder, file, a, nnef_limits_default.text_bytes, &text, &source.n, o->err));
+    source.text = (const char *) text;
+    return mgraph_from_nnef(&o->graph, a, o->model->dims, &source, NULL, o->err);
+}
+
+static rill_status files_model(struct opening *o, const char *name)
+{
+    struct arena *a = &o->model->arena;
+    const uint8_t *text;
+    size_t n;
+    if (folder_has(&o->folder, "model.conf")) {
+        TRY(folder_read(&o->folder, "model.conf", a, CONF_BYTES_MAX, &text, &n, o->err));
+        TRY(model_conf_parse(&o->conf, a, "model.conf", (const char *) text, n, o->err));
+    }
+    TRY(nnef_read(o, "graph.nnef"));
+    return model_fill(o, name);
+}
+
+static rill_status folder_model(struct opening *o, const char *path)
+{
+    TRY(folder_open(&o->folder, path, o->err));
+    return files_model(o, base_name(o, path));
+}
+
+static rill_status nnef_model(struct opening *o, const char *path)
+{
+    char *copy = arena_string(&o->model->arena, path);
+    if (!copy)
+        return err_set(o->err, RILL_NOMEM, "out of memory");
+    const char *folder = arena_string(&o->model->arena, dirname(copy));
+    TRY(folder_open(&o->folder, folder ? folder : ".", o->err));
+    const char *file = base_name(o, path);
+    TRY(nnef_read(o, file));
+    return model_fill(o, file);
+}
+
+static rill_status onnx_model(struct opening *o, const char *path)
+{
+    struct bytes bytes;
+    TRY(bytes_map(&bytes, path, 0, o->err));
+    folder_digest(&o->folder, bytes.data, bytes.n);
+    rill_status s =
+        mgraph_from_onnx(&o->graph, &o->model->arena, o->model->dims, &bytes, NULL, o->err);
+    bytes_drop(&bytes);
+    TRY(s);
+    return model_fill(o, base_name(o, path));
+}
+
+static bool opts_are_empty(const rill_model_opts *o)
+{
+    return !o ||
+        (!(o->asserts && o->asserts[0]) && !(o->set && o->set[0]) &&
+         !(o->transforms && o->transforms[0]) && !o->stream);
+}
+
+static rill_status compiled_model(struct opening *o, const char *path)
+{
+    struct planfile *f;
+    if (!opts_are_empty(o->opts))
+        return err_set(
+            o->err, RILL_INVALID,
+            "is compiled, so nothing can be done to its graph any more; give transforms, "
+            "symbols and assertions to: rill compile MODEL -o FILE.rill");
+    bool copies = o->opts && o->opts->copy;
+    TRY(planfile_open(&f, path, copies, o->err));
+    if (copies)
+        folder_digest(&o->folder, f->map, f->map_bytes);
+    f->path = arena_string(&o->model->arena, path);
+    rill_status s = f->path ? planfile_model_read(o->model, f, o->err)
+                            : err_set(o->err, RILL_NOMEM, "out of memory");
+    if (s != RILL_OK) {
+        planfile_free(f);
+        return s;
+    }
+    if (copies)
+        SHA256Final(o->model->info.sha256, &o->folder.digest);
+    for (uint32_t i = 0; i < o->model->n_compiled_outputs; i++)
+        TRY(parts_add(o, &o->model->outputs[i]));
+    return RILL_OK;
+}
+
+static bool ends_with(const char *s, const char *end)
+{
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && !strcmp(s + n - m, end);
+}
+
+/* ---- built in ---- */
+
+const char *rill_model_builtin_name(unsigned n)
+{
+    unsigned i = 0;
+    while (i < n && builtins[i].name)
+        i++;
+    return builtins[i].name;
+}
+
+static rill_status builtin_model(struct opening *o, const struct builtin *b)
+{
+    o->folder.built_in = b->files;
+    o->folder.path = b->name;
+    return files_model(o, b->name);
+}
+
+static rill_status builtin_find(const char *name, const struct builtin **ret, rill_error *err)
+{
+    const struct builtin *b = builtins;
+    while (b->name && strcmp(b->name, name) != 0)
+        b++;
+    if (!b->name)
+        return err_set(err, RILL_INVALID, "no model '%.80s' is built in; '%s' is", name,
+                       builtins[0].name);
+    *ret = b;
+    return RILL_OK;
+}
+
+/* ---- opening ---- */
+
+static rill_status any_model(struct opening *o, const char *path, bool is_folder)
+{
+    TRY(model_assert(o->model, o->opts, o->err));
+    if (o->opts && o->opts->builtin) {
+        const struct builtin *b = NULL;
+        TRY(builtin_find(path, &b, o->err));
+        return builtin_model(o, b);
+    }
+    if (is_folder)
+        return folder_model(o, path);
+    if ((o->opts && o->opts->copy) || planfile_is(path) || ends_with(path, ".rill"))
+        return compiled_model(o, path);
+    return ends_with(path, ".nnef") ? nnef_model(o, path) : onnx_model(o, path);
+}
+
+rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_model_opts *opts,
+                                 rill_error *reterr)
+{
+    struct opening o;
+    struct stat st = { 0 };
+    bool builtin = opts && opts->builtin;
+    if (!builtin && stat(path, &st) < 0)
+        return err_set(reterr, RILL_IO, "%.300s: %s", path, strerror(errno));
+    TRY(opening_init(&o, opts, reterr));
+    uint64_t mode = floats_flush();
+    rill_status s = any_model(&o, path, S_ISDIR(st.st_mode));
+    if (s != RILL_OK && reterr && !strstr(reterr->text, path)) /* a reader may have named it */
+        err_prefix(reterr, s, "%s%.200s", builtin ? "built-in " : "", path);
+    s = opening_finish(&o, s, ret);
+    floats_restore(mode);
+    return s;
+}
+
+rill_status rill_model_open(rill_model **ret, const char *path, rill_error *reterr)
+{
+    return rill_model_open_with(ret, path, NULL, reterr);
+}
+
+rill_status rill_model_builtin(rill_model **ret, const char *name, rill_error *reterr)
+{
+    const rill_model_opts opts = { .builtin = 1 };
+    return rill_model_open_with(ret, name, &opts, reterr);
+}

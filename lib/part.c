@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "lib/part.h"
+#include "engine/graph/op.h"
+#include "engine/graph/transform.h"
+#include "models/onnx/reader.h"
+#include "lib/transform.h"
+
+#define PART_BYTES_MAX ((size_t) 4 << 30)
+
+struct part {
+    rill_model *model;
+    const char *name;
+    struct mgraph g;
+    rill_error *err;
+};
+
+static rill_status no_memory(const struct part *p)
+{
+    return err_set(p->err, RILL_NOMEM, "out of memory");
+}
+
+/* ---- one step of it ---- */
+
+/* A symbol on the first axis of an input counts the batch. */
+static rill_status batch_fix(struct part *p)
+{
+    for (uint32_t i = 0; i < p->g.g.n_inputs; i++) {
+        const struct fact *f = &p->g.g.wires[p->g.g.inputs[i]].fact;
+        const struct dim *symbol;
+        if (f->rank < 1 || !dim_symbols(f->shape[0], &symbol, 0, 1))
+            continue;
+        struct mgraph made;
+        TRY(graph_with_symbol(&made.g, &p->g.g, symbol, dim_int(p->model->dims, 1), p->err));
+        p->g = made;
+    }
+    return RILL_OK;
+}
+
+static rill_status cast_add(struct part *p, struct graph *g, uint32_t from, uint32_t to)
+{
+    const struct op *op = op_find("Cast");
+    const struct attr attr = { .name = "to", .kind = ATTR_INT, .i = g->wires[to].fact.type };
+    void *parsed = arena_alloc(g->arena, op->attr_bytes);
+    if (!parsed)
+        return no_memory(p);
+    TRY(attrs_parse(op, g->wires[from].name, &attr, 1, parsed, p->err));
+    struct node *n = graph_add_node(g, op, g->wires[from].name, parsed, &from, 1, &to, 1);
+    if (!n)
+        return no_memory(p);
+    g->wires[to].node = (uint32_t) (n - g->nodes);
+    return RILL_OK;
+}
+
+/* Integer inputs take numbers of f32. */
+static rill_status inputs_cast(struct part *p)
+{
+    struct mgraph made;
+    struct graph *g = &made.g;
+    TRY(graph_copied(g, &p->g.g, p->err));
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        uint32_t w = g->inputs[i];
+        struct fact f = g->wires[w].fact;
+        if (f.type != DTYPE_I64 && f.type != DTYPE_I32)
+            continue;
+        f.type = DTYPE_F32;
+        uint32_t x = graph_add_wire(g, g->wires[w].name, &f);
+        const char *name = arena_printf(g->arena, "%s:integers", g->wires[w].name);
+        if (x == WIRE_NONE || !name)
+            return no_memory(p);
+        g->wires[w].name = name;
+        g->inputs[i] = x;
+        TRY(cast_add(p, g, x, w));
+    }
+    TRY(graph_sort(g, p->err));
+    p->g = made;
+    return RILL_OK;
+}
+
+static rill_status part_fill(struct part *p, const uint8_t *data, size_t n)
+{
+    rill_model *m = p->model;
+    struct bytes bytes = { .data = data, .n = n };
+    TRY(mgraph_from_onnx(&p->g, &m->arena, m->dims, &bytes, NULL, p->err));
+    TRY(batch_fix(p));
+    TRY(inputs_cast(p));
+    TRY(model_transform(m, &p->g, NULL, false, NULL, p->err));
+    m->typed = m->graph;
+    TRY(graph_declutter(&m->graph.g, &m->typed.g, &m->passes, p->err));
+    m->info = (rill_model_info) {
+        .name = arena_string(&m->arena, p->name), .task = "", .licence = "", .summary = ""
+    };
+    return m->info.name ? RILL_OK : no_memory(p);
+}
+
+rill_status part_open(rill_model **ret, const char *name, const uint8_t *data, size_t n,
+                      rill_error *reterr)
+{
+    struct part p = { .model = model_new(), .name = name, .err = reterr };
+    if (!p.model)
+        return no_memory(&p);
+    p.model->arena.limit_bytes = PART_BYTES_MAX;
+    rill_status s = part_fill(&p, data, n);
+    if (s != RILL_OK) {
+        rill_model_free(p.model);
+        return err_prefix(reterr, s, "%.200s", name);
+    }
+    *ret = p.model;
+    return RILL_OK;
+}

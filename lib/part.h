@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* part.h - a network beside the pipeline that runs one step at a time: the decoder and the joiner
+ * of a transducer. */
+#ifndef RILL_LIB_PART_H
+#define RILL_LIB_PART_H
+#include "lib/model.h"
+
+/* Opens an ONNX file of n bytes as a model without time: open sizes on the first axis of an input,
+ * which count the batch, are 1; inputs of integers take f32, which become integers within. name is
+ * for messages. */
+rill_status part_open(rill_model **ret, const char *name, const uint8_t *data, size_t n,
+                      rill_error *reterr);
+#endif

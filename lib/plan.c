@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+#include "lib/plan_internal.h"
+#include "engine/graph/bodies.h"
+#include "engine/rewrite/settle/inline_scan.h"
+#include "engine/graph/prune.h"
+#include "engine/rewrite/passes.h"
+#include "engine/base/thread.h"
+#include "lib/choose.h"
+#include "lib/plan_file.h"
+#include "lib/port.h"
+#include "engine/ops/stack.h"
+#include "lib/stream_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + 63) & ~(size_t) 63;
+}
+
+/* ---- instruction sets ---- */
+
+static const struct {
+    const char *name;
+    unsigned cpu;
+} rungs[] = {
+    { "c", 0 },
+#if defined(__aarch64__)
+    { "neon", KERN_NEON },
+#else
+    { "avx2", KERN_AVX2 },
+    { "avx512", KERN_AVX2 | KERN_AVX512 },
+#endif
+};
+
+static rill_status cpu_choose(const rill_plan_opts *opts, unsigned *ret, rill_error *err)
+{
+    unsigned cpu = kern_cpu_detect();
+    const char *force = getenv("RILL_CPU");
+    if (opts->cpu_mask) {
+        *ret = cpu & opts->cpu_mask;
+        return RILL_OK;
+    }
+    *ret = cpu;
+    if (!force || !*force)
+        return RILL_OK;
+    for (size_t i = 0; i < sizeof rungs / sizeof *rungs; i++)
+        if (!strcmp(rungs[i].name, force)) {
+            *ret = cpu & rungs[i].cpu;
+            return RILL_OK;
+        }
+    char known[64] = "";
+    for (size_t i = 0; i < sizeof rungs / sizeof *rungs; i++)
+        strcat(strcat(known, i ? ", " : ""), rungs[i].name);
+    return err_set(err, RILL_INVALID, "RILL_CPU is '%.40s'; known on this kind of processor: %s",
+                   force, known);
+}
+
+static const char *cpu_name(unsigned cpu)
+{
+    struct kern k;
+    kern_init(&k, cpu);
+    return k.isa;
+}
+
+/* ---- making a plan ---- */
+
+/* Cuts the model for the pulse that was asked for, or that is chosen. */
+static rill_status plan_pulse(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
+{
+    const struct tgraph *t = &p->model->graph;
+    struct pgraph *pg = &p->pgraph;
+    uint32_t asked = opts->pulse_frames ? opts->pulse_frames : p->model->pulse;
+    int64_t pulse = asked;
+    p->symbol = p->model->stream;
+    p->asked_frames = asked;
+    TRY(pgraph_from_tgraph(pg, t, p->symbol, pulse, NULL, &p->arena, err));
+    if (asked || !p->symbol)
+        return RILL_OK;
+    uint32_t budget_ms = opts->budget_ms ? opts->budget_ms : p->model->budget_ms;
+    TRY(pulse_choose(p, pg, budget_ms, &pulse, err));
+    return pulse == pg->pulse ? RILL_OK
+                              : pgraph_from_tgraph(pg, t, p->symbol, pulse, NULL, &p->arena, err);
+}
+
+/* From the model to the graph that is planned. */
+static rill_status plan_cut(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
+{
+    struct pgraph *pg = &p->pgraph;
+    struct graph inlined, pruned, stacked;
+    TRY(plan_pulse(p, opts, err));
+    TRY(graph_check_bodies(&pg->g, pg->symbol, NULL, err));
+    TRY(graph_with_scans_inlined(&inlined, &pg->g, &p->arena, err));
+    TRY(graph_pruned(&pruned, &inlined, err));
+    TRY(graph_check_bodies(&pruned, pg->symbol, NULL, err));
+    p->pulsed = pg->g;
+    TRY(ports_name(p, err));
+    TRY(graph_with_stacks(&stacked, &pruned, err));
+    return graph_settle(&pg->g, &stacked, &p->passes, err);
+}
+
+/* The networks beside the pipeline, for the same processor. */
+static rill_status parts_make(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
+{
+    const rill_plan_opts own = { .cpu_mask = opts->cpu_mask, .max_bytes = opts->max_bytes };
+    uint32_t n = 0;
+    for (const rill_model *m = p->model->part; m; m = m->next_part)
+        n++;
+    if (!(p->parts = arena_array(&p->arena, rill_plan *, n + 1)))
+        return err_set(err, RILL_NOMEM, "out of memory");
+    for (const rill_model *m = p->model->part; m; m = m->next_part) {
+        rill_status s = rill_plan_new(&p->parts[p->n_parts], m, &own, err);
+        if (s != RILL_OK)
+            return err_prefix(err, s, "%.200s", m->info.name);
+        p->n_parts++;
+    }
+    return RILL_OK;
+}
+
+const rill_plan *plan_of_part(const rill_plan *p, const rill_model *part)
+{
+    for (uint32_t i = 0; i < p->n_parts; i++)
+        if (p->parts[i]->model == part)
+            return p->parts[i];
+    return NULL;
+}
+
+static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
+{
+    struct plan_opts po = { .mem_bytes_max = (size_t) opts->max_bytes,
+                            .slow_scans = opts->no_scan_reuse != 0 };
+    TRY(cpu_choose(opts, &po.cpu, err));
+    TRY(p->model->compiled ? plan_file_graph(p, opts->pulse_frames, cpu_name(po.cpu), &po, err)
+                           : plan_cut(p, opts, err));
+    TRY(plan_from_graph(&p->plan, &p->pgraph.g, &po, err));
+    TRY(ports_from_plan(p, err));
+    TRY(parts_make(p, opts, err));
+    p->profile = opts->profile;
+    p->header_bytes = aligned(sizeof(struct rill_stream));
+    p->profile_bytes = p->profile ? aligned(p->plan->n_steps * sizeof(struct step_time)) : 0;
+    if (opts->max_bytes && p->plan->weights_bytes + rill_plan_stream_size(p) > opts->max_bytes)
+        return err_set(err, RILL_LIMIT,
+                       "weights and one stream need %zu bytes, over the limit of %llu",
+                       p->plan->weights_bytes + rill_plan_stream_size(p),
+                       (unsigned long long) opts->max_bytes);
+    return RILL_OK;
+}
+
+rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts,
+                          rill_error *reterr)
+{
+    static const rill_plan_opts defaults = { 0 };
+    rill_plan *p = calloc(1, sizeof *p);
+    if (!p)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    p->refs = 1;
+    p->model = model_ref(m);
+    pthread_mutex_lock(&p->model->planning);
+    uint64_t mode = floats_flush();
+    rill_status s = plan_make(p, opts ? opts : &defaults, reterr);
+    floats_restore(mode);
+    pthread_mutex_unlock(&p->model->planning);
+    if (s != RILL_OK) {
+        rill_plan_unref(p);
+        return s;
+    }
+    *ret = p;
+    return RILL_OK;
+}
+
+rill_plan *rill_plan_ref(rill_plan *p)
+{
+    atomic_fetch_add(&p->refs, 1);
+    return p;
+}
+
+rill_plan *rill_plan_unref(rill_plan *p)
+{
+    if (!p || atomic_fetch_sub(&p->refs, 1) != 1)
+        return NULL;
+    for (uint32_t i = 0; i < p->n_parts; i++)
+        rill_plan_unref(p->parts[i]);
+    plan_free(p->plan);
+    arena_drop(&p->arena);
+    rill_model_free(p->model);
+    free(p);
+    return NULL;
+}
+
+const rill_model *rill_plan_model(const rill_plan *p)
+{
+    return p->model;
+}
+
+void rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
+{
+    *ret = (rill_plan_info) {
+        .weights_bytes = p->plan->weights_bytes,
+        .stream_bytes = rill_plan_stream_size(p),
+        .state_bytes = p->plan->state_bytes,
+        .steps = p->plan->n_steps_all,
+        .pulse_samples = (uint32_t) p->pgraph.pulse,
+        .cpu = p->plan->kern.isa,
+    };
+    for (uint32_t i = 0; i < p->n_parts; i++)
+        ret->weights_bytes += p->parts[i]->plan->weights_bytes;
+}
+
+size_t rill_plan_stream_size(const rill_plan *p)
+{
+    return p->header_bytes + p->profile_bytes + p->plan->mem_bytes;
+}

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT */
+#include "lib/plan_file.h"
+#include "engine/plan/file/graph.h"
+#include "lib/model_file.h"
+#include "engine/ops/clock.h"
+
+#include <string.h>
+
+#define FRAMES_MAX ((int64_t) 1 << 31)
+#define OWN_BYTES ((size_t) 64 << 20)
+#define OWN_TIMES 32
+
+/* ---- writing ---- */
+
+static rill_status dim_write(struct record *to, const struct dim *d, rill_error *err)
+{
+    char text[RECORD_TEXT_MAX];
+    int n = d ? dim_print(d, text, sizeof text) : 0;
+    if (n < 0 || (size_t) n >= sizeof text)
+        return err_set(err, RILL_UNSUPPORTED, "a length is too long an expression to be compiled");
+    record_text(to, d ? text : "");
+    return RILL_OK;
+}
+
+static rill_status facts_write(struct record *to, const struct stream_fact *list,
+                               const char *const *names, uint32_t n, rill_error *err)
+{
+    record_u32(to, n);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct stream_fact *f = &list[i];
+        record_i64(to, f->axis);
+        record_i64(to, f->pulse);
+        record_i64(to, f->delay);
+        record_i64(to, f->hop_num);
+        record_i64(to, f->hop_den);
+        record_i64(to, f->at.origin.num);
+        record_i64(to, f->at.origin.den);
+        record_text(to, names[i]);
+        TRY(dim_write(to, f->axis < 0 ? NULL : f->length, err));
+    }
+    return RILL_OK;
+}
+
+/* What is asserted of the stream symbol alone, the oldest first, each behind a 1; then a 0. */
+static rill_status claims_write(struct record *to, const rill_plan *p, rill_error *err)
+{
+    const struct dim *ge0, *found[2];
+    unsigned n = 0;
+    while (dims_claim_at(p->model->dims, n, &ge0))
+        n++;
+    while (n--) {
+        const char *text = dims_claim_at(p->model->dims, n, &ge0);
+        if (dim_symbols(ge0, found, 0, 2) != 1 || found[0] != p->symbol)
+            continue;
+        record_u32(to, 1);
+        record_text(to, text);
+        TRY(dim_write(to, ge0, err));
+    }
+    record_u32(to, 0);
+    return RILL_OK;
+}
+
+static rill_status stream_write(struct record *to, const rill_plan *p, rill_error *err)
+{
+    const struct pgraph *g = &p->pgraph;
+    TRY(dim_write(to, p->symbol, err));
+    record_u32(to, p->asked_frames);
+    record_i64(to, g->pulse);
+    record_u32(to, g->has_clock);
+    record_u32(to, g->n_lengths);
+    for (uint32_t i = 0; i < g->n_lengths; i++)
+        TRY(dim_write(to, g->lengths[i], err));
+    TRY(facts_write(to, g->inputs, g->input_names, g->g.n_inputs - g->has_clock, err));
+    TRY(facts_write(to, g->outputs, g->output_names, g->g.n_outputs, err));
+    return claims_write(to, p, err);
+}
+
+rill_status rill_plan_save(const rill_plan *p, const char *path, rill_error *reterr)
+{
+    struct record parts[PLANFILE_PARTS] = { 0 }, data = { 0 };
+    const struct graph *g = &p->pgraph.g;
+    planfile_model_write(&parts[PLANFILE_MODEL], p->model, g->n_inputs - p->pgraph.has_clock,
+                         g->n_outputs);
+    rill_status s = stream_write(&parts[PLANFILE_STREAM], p, reterr);
+    if (s == RILL_OK)
+        s = planfile_graph_write(&parts[PLANFILE_GRAPH], &data, g, p->plan, reterr);
+    if (s == RILL_OK)
+        planfile_packs_write(&parts[PLANFILE_PACKS], &data, &p->plan->packs);
+    data_add(&data, (unsigned char[PLANFILE_ALIGN_BYTES]) { 0 },
+             PLANFILE_ALIGN_BYTES); /* no block is the end of the file */
+    if (s == RILL_OK)
+        s = planfile_save(path, p->plan->kern.isa, parts, &data, reterr);
+    for (int i = 0; i < PLANFILE_PARTS; i++)
+        record_drop(&parts[i]);
+    record_drop(&data);
+    return s;
+}
+
+/* ---- reading ---- */
+
+struct stream_reader {
+    struct record_reader r;
+    struct dims *dims;
+    const struct dim *symbol;
+    uint32_t asked_frames;
+    rill_error *err;
+};
+
+static bool is_of_symbol(const struct stream_reader *d, const struct dim *e)
+{
+    const struct dim *found[2];
+    unsigned n = dim_symbols(e, found, 0, 2);
+    return n == 0 || (n == 1 && found[0] == d->symbol);
+}
+
+/* A number of frames that grows with the stream symbol and with nothing else. */
+static rill_status dim_read(struct stream_reader *d, const struct dim **ret)
+{
+    const char *text = record_take_text(&d->r);
+    int64_t v;
+    *ret = NULL;
+    if (!*text || d->r.wrong)
+        return RILL_OK;
+    TRY(dim_parse(d->dims, text, ret, d->err));
+    bool fine = is_of_symbol(d, *ret);
+    for (int shift = -1; fine && d->symbol && shift < 40; shift += 20)
+        fine = dim_eval(*ret, d->symbol, shift < 0 ? 0 : (int64_t) 1 << shift, &v) &&
+            v > -(INT64_MAX >> 2) && v < INT64_MAX >> 2;
+    return fine ? RILL_OK
+                : err_set(d->err, RILL_MALFORMED, "the length '%.100s' is none of a stream", text);
+}
+
+static rill_status symbol_read(struct stream_reader *d)
+{
+    const char *name = record_take_text(&d->r);
+    if (!*name)
+        return RILL_OK;
+    const struct dim *s;
+    TRY(dim_parse(d->dims, name, &s, d->err));
+    if (!dim_name(s))
+        return err_set(d->err, RILL_MALFORMED, "'%.100s' is no symbol", name);
+    d->symbol = s;
+    return RILL_OK;
+}
+
+static rill_status fact_read(struct stream_reader *d, struct stream_fact *f, const char **ret_name,
+                             const struct fact *wire)
+{
+    static const char what[] = "a port streams in an impossible way";
+    struct record_reader *r = &d->r;
+    f->axis = (int) record_take_range(r, -1, wire->rank - 1, what);
+    f->pulse = record_take_range(r, 0, FRAMES_MAX, what);
+    f->delay = record_take_range(r, 0, FRAMES_MAX, what);
+    f->hop_num = record_take_range(r, 0, FRAMES_MAX, what);
+    f->hop_den = record_take_range(r, 0, FRAMES_MAX, what);
+    f->at.origin.num = record_take_range(r, -FRAMES_MAX, FRAMES_MAX, what);
+    f->at.origin.den = record_take_range(r, 0, FRAMES_MAX, what);
+    *ret_name = record_take_text(r);
+    TRY(dim_read(d, &f->length));
+    bool fine = f->axis < 0 ||
+        (f->length && d->symbol && f->hop_num > 0 && f->hop_den > 0 && f->pulse > 0 &&
+         dim_is(wire->shape[f->axis], f->pulse));
+    if (!fine)
+        record_wrong(r, what);
+    return RILL_OK;
+}
+
+static rill_status facts_read(struct stream_reader *d, const struct graph *g, const uint32_t *wires,
+                              uint32_t n, struct stream_fact **ret, const char ***ret_names)
+{
+    if (record_take_u32(&d->r) != n)
+        record_wrong(&d->r, "the ports are not those of the graph");
+    struct stream_fact *list = record_array(&d->r, n, sizeof *list);
+    const char **names = record_array(&d->r, n, sizeof *names);
+    for (uint32_t i = 0; i < n && !d->r.wrong; i++)
+        TRY(fact_read(d, &list[i], &names[i], &g->wires[wires[i]].fact));
+    *ret = list;
+    *ret_names = names;
+    return RILL_OK;
+}
+
+static rill_status claims_read(struct stream_reader *d)
+{
+    while (record_take_u32(&d->r)) {
+        const char *text = record_take_text(&d->r), *holds = record_take_text(&d->r);
+        const struct dim *ge0;
+        if (d->r.wrong)
+            return RILL_OK;
+        TRY(dim_parse(d->dims, holds, &ge0, d->err));
+        if (!is_of_symbol(d, ge0))
+            return err_set(d->err, RILL_MALFORMED, "'%.100s' is asserted of no stream", text);
+        TRY(dims_claim_keep(d->dims, text, ge0, d->err));
+    }
+    return RILL_OK;
+}
+
+/* Where the length that a clock op reads lies is checked by the op; here that the clock is one. */
+static bool clock_is_sound(const struct pgraph *g)
+{
+    const struct fact *f = g->g.n_inputs ? &g->g.wires[g->g.inputs[g->g.n_inputs - 1]].fact : NULL;
+    return !g->has_clock ||
+        (f && f->type == DTYPE_I64 && f->rank == 1 && dim_is(f->shape[0], CLOCK_SIZE));
+}
+
+static rill_status stream_read(struct stream_reader *d, struct pgraph *g)
+{
+    TRY(symbol_read(d));
+    g->symbol = d->symbol;
+    d->asked_frames = record_take_u32(&d->r);
+    g->pulse = record_take_range(&d->r, 0, FRAMES_MAX, "the pulse is impossible");
+    g->has_clock = record_take_u32(&d->r) != 0;
+    g->n_lengths = record_take_u32(&d->r);
+    if (g->n_lengths > LENGTHS_MAX || !clock_is_sound(g) || (!g->has_clock && g->n_lengths))
+        record_wrong(&d->r, "the graph has no such clock");
+    for (uint32_t i = 0; i < g->n_lengths && !d->r.wrong; i++) {
+        TRY(dim_read(d, &g->lengths[i]));
+        if (!g->lengths[i])
+            record_wrong(&d->r, "a length is missing");
+    }
+    if (d->r.wrong)
+        return RILL_OK;
+    TRY(facts_read(d, &g->g, g->g.inputs, g->g.n_inputs - g->has_clock, &g->inputs,
+                   &g->input_names));
+    TRY(facts_read(d, &g->g, g->g.outputs, g->g.n_outputs, &g->outputs, &g->output_names));
+    return d->r.wrong ? RILL_OK : claims_read(d);
+}
+
+static const struct op *any_op(const char *name)
+{
+    const struct op *o = pulse_op_find(name);
+    return o ? o : op_find_made(name);
+}
+
+static rill_status file_check(const rill_plan *p, uint32_t pulse_frames, const char *cpu,
+                              rill_error *err)
+{
+    const struct planfile *f = p->model->compiled;
+    const struct pgraph *g = &p->pgraph;
+    if (strcmp(f->cpu, cpu))
+        return err_set(
+            err, RILL_UNSUPPORTED,
+            "was compiled for %.31s, plans are made for %s here; compile it again on this "
+            "machine with: rill compile MODEL -o FILE.rill",
+            f->cpu, cpu);
+    if (pulse_frames && pulse_frames != g->pulse && pulse_frames != p->asked_frames)
+        return err_set(
+            err, RILL_UNSUPPORTED,
+            "was compiled for pulses of %lld frames, not %u; compile it again with: rill compile "
+            "--pulse %u MODEL -o FILE.rill",
+            (long long) g->pulse, pulse_frames, pulse_frames);
+    if ((p->model->inputs && p->model->n_compiled_inputs != g->g.n_inputs - g->has_clock) ||
+        (p->model->outputs && p->model->n_compiled_outputs != g->g.n_outputs))
+        return err_set(err, RILL_MALFORMED, "the ports of the model are not those of the graph");
+    return RILL_OK;
+}
+
+static rill_status graph_take(rill_plan *p, uint32_t pulse_frames, const char *cpu,
+                              struct plan_opts *ret, rill_error *err)
+{
+    const rill_model *m = p->model;
+    const struct planfile *f = m->compiled;
+    struct record_reader r = planfile_part(f, PLANFILE_GRAPH, &p->arena);
+    const struct graph_source source = { .from = &r,
+                                         .data = f->data,
+                                         .data_bytes = f->data_bytes,
+                                         .zeros = f->zeros,
+                                         .zeros_bytes = f->zeros_bytes,
+                                         .op_find = any_op,
+                                         .dims = m->dims };
+    struct record_reader packs = planfile_part(f, PLANFILE_PACKS, &p->arena);
+    struct stream_reader d = { .r = planfile_part(f, PLANFILE_STREAM, &p->arena),
+                               .dims = m->dims,
+                               .err = err };
+    if (strcmp(f->cpu, cpu))
+        return file_check(p, pulse_frames, cpu, err);
+    /* Weights are mapped: a plan has little of its own, and a graph that asks for more means
+     * harm. */
+    p->arena.limit_bytes = OWN_BYTES + OWN_TIMES * (size_t) f->file_bytes;
+    ret->own_bytes_max = OWN_BYTES + OWN_TIMES * (size_t) f->file_bytes;
+    TRY(planfile_graph_read(&p->pgraph.g, &source, err));
+    TRY(planfile_packs_read(&packs, f->data, f->data_bytes, &ret->packs, &ret->n_packs, err));
+    TRY(stream_read(&d, &p->pgraph));
+    if (d.r.wrong)
+        return err_set(err, RILL_MALFORMED, "%s", d.r.wrong);
+    p->symbol = d.symbol;
+    p->asked_frames = d.asked_frames;
+    return file_check(p, pulse_frames, cpu, err);
+}
+
+rill_status plan_file_graph(rill_plan *p, uint32_t pulse_frames, const char *cpu,
+                            struct plan_opts *ret, rill_error *reterr)
+{
+    rill_status s = graph_take(p, pulse_frames, cpu, ret, reterr);
+    return s == RILL_OK ? s : err_prefix(reterr, s, "%.200s", p->model->compiled->path);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* plan_internal.h - what rill_plan and rill_stream share. */
+#ifndef RILL_LIB_PLAN_INTERNAL_H
+#define RILL_LIB_PLAN_INTERNAL_H
+#include "lib/model.h"
+#include "engine/plan/plan.h"
+#include "engine/rewrite/passes.h"
+#include "pulse/pgraph.h"
+
+#include <stdatomic.h>
+
+#define PORTS_MAX 64
+
+/* One port as the stream sees it: frames of `inner` bytes at `outer` places per run. */
+struct port {
+    rill_port info;
+    struct place at;
+    size_t outer;         /* pieces of a frame */
+    size_t inner_floats;  /* floats of one piece */
+    size_t bytes;         /* of a pulse */
+    int64_t pulse, delay; /* frames per run; frames to drop at the start */
+    const struct dim
+        *length;  /* whole-sequence frames in the stream symbol; NULL: one frame a run, for ever */
+    int64_t step; /* inputs: frames per unit of the stream symbol */
+    uint64_t over_inputs; /* outputs: those inputs, by bit, whose next frames lie where it lies */
+};
+
+struct rill_plan {
+    atomic_uint refs;
+    rill_model *model;    /* owns the constants */
+    struct arena arena;   /* the pulsed graph */
+    struct graph pulsed;  /* as the pulser made it, for people */
+    struct pgraph pgraph; /* with one-iteration Scans inlined, settled */
+    struct pass_log passes;
+    struct plan *plan;
+    const struct dim *symbol;
+    struct port *ports; /* inputs first */
+    uint32_t n_inputs, n_ports;
+    rill_plan **parts; /* of the networks beside the pipeline */
+    uint32_t n_parts;
+    uint32_t profile;
+    uint32_t asked_frames; /* the pulse that was asked for; the one taken is not less */
+    size_t clock_offset;   /* where the plan reads the clock, if the graph has one */
+    size_t header_bytes,
+        profile_bytes; /* of a stream block: header, then profile, then the plan's memory */
+};
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+#include "lib/port.h"
+#include "pulse/refusal.h"
+
+static const char **names_of(struct arena *a, const struct graph *g, const uint32_t *wires,
+                             uint32_t n)
+{
+    const char **names = arena_array(a, const char *, n + 1);
+    for (uint32_t i = 0; names && i < n; i++)
+        names[i] = g->wires[wires[i]].name;
+    return names;
+}
+
+rill_status ports_name(rill_plan *p, rill_error *err)
+{
+    const struct graph *g = &p->model->typed.g;
+    p->pgraph.input_names = names_of(&p->arena, g, g->inputs, g->n_inputs);
+    p->pgraph.output_names = names_of(&p->arena, g, g->outputs, g->n_outputs);
+    return p->pgraph.input_names && p->pgraph.output_names
+        ? RILL_OK
+        : err_set(err, RILL_NOMEM, "out of memory");
+}
+
+static rill_status port_shape(struct port *q, const struct plan_port *pp,
+                              const struct stream_fact *sf, rill_error *err)
+{
+    if (pp->shape.type != DTYPE_F32)
+        return err_set(err, RILL_UNSUPPORTED, "port '%s' is %s; streams carry f32", q->info.name,
+                       dtype_name(pp->shape.type));
+    q->outer = 1;
+    q->inner_floats = 1;
+    for (int i = 0; i < pp->shape.rank; i++)
+        *(i < sf->axis ? &q->outer : &q->inner_floats) *=
+            i == sf->axis ? 1 : (size_t) pp->shape.dim[i];
+    q->at = pp->at;
+    q->bytes = tensor_bytes(&pp->shape);
+    q->pulse = sf->axis < 0 ? 1 : sf->pulse;
+    q->delay = sf->axis < 0 ? 0 : sf->delay;
+    q->length = sf->axis < 0 ? NULL : sf->length;
+    q->step = sf->axis < 0 ? 1 : sf->hop_den;
+    return RILL_OK;
+}
+
+/* The time axis that the others are measured on: an input's frames for one of the stream symbol,
+ * and how many of them there are in a second. */
+struct input_clock {
+    int64_t per_symbol;
+    uint32_t rate;
+};
+
+static struct input_clock input_clock(const rill_plan *p, uint32_t n_inputs)
+{
+    struct input_clock c = { 0 };
+    for (uint32_t i = 0; i < n_inputs; i++) {
+        uint32_t rate = p->model->inputs ? p->model->inputs[i].rate : 0;
+        if (p->pgraph.inputs[i].axis >= 0 && (!c.per_symbol || (rate && !c.rate)))
+            c = (struct input_clock) { p->pgraph.inputs[i].hop_den, rate };
+    }
+    return c;
+}
+
+static rill_status port_time(struct port *q, const struct stream_fact *sf,
+                             const struct input_clock *c, rill_error *err)
+{
+    rill_port *r = &q->info;
+    const struct ratio hop = ratio_times(ratio_of(sf->hop_num, sf->hop_den), c->per_symbol, 1);
+    const struct ratio offset = ratio_times(sf->at.origin, c->per_symbol, 1);
+    int64_t late = ratio_ceil(ratio_times(offset_latency(sf), c->per_symbol, 1));
+    int64_t rate = (int64_t) c->rate * hop.den;
+    if (hop.num > UINT32_MAX || hop.den > UINT32_MAX || rate > UINT32_MAX || late > INT32_MAX ||
+        offset.num > INT32_MAX || offset.num < -INT32_MAX || offset.den > UINT32_MAX)
+        return err_set(err, RILL_LIMIT,
+                       "port '%s': its rate, latency or offset takes more than 31 bits", r->name);
+    r->hop_num = (uint32_t) hop.num;
+    r->hop_den = (uint32_t) hop.den;
+    r->rate_num = (uint32_t) rate;
+    r->rate_den = (uint32_t) hop.num;
+    r->latency_samples = late > 0 ? (uint32_t) late : 0;
+    r->offset_num = (int32_t) offset.num;
+    r->offset_den = (uint32_t) (offset.den ? offset.den : 1);
+    return RILL_OK;
+}
+
+static rill_status port_make(rill_plan *p, uint32_t i, const struct input_clock *c, rill_error *err)
+{
+    bool in = i < p->n_inputs;
+    uint32_t k = in ? i : i - p->n_inputs;
+    const struct plan_port *pp = in ? &p->plan->inputs[k] : &p->plan->outputs[k];
+    const struct stream_fact *sf = in ? &p->pgraph.inputs[k] : &p->pgraph.outputs[k];
+    const struct model_port *list = in ? p->model->inputs : p->model->outputs;
+    struct port *q = &p->ports[i];
+    q->info = (rill_port) {
+        .name = in ? p->pgraph.input_names[k] : p->pgraph.output_names[k],
+        .kind = list ? list[k].kind : RILL_PORT_TENSOR,
+        .is_input = in,
+        .rate_den = 1,
+        .hop_den = 1,
+        .offset_den = 1,
+    };
+    rill_status shaped = port_shape(q, pp, sf, err);
+    if (shaped != RILL_OK) {
+        const struct graph *g = &p->model->typed.g;
+        if (!p->model->compiled)
+            refusal_of_port(err, g, p->model->stream, in ? g->inputs[k] : g->outputs[k], in);
+        return shaped;
+    }
+    q->info.width = (uint32_t) (q->outer * q->inner_floats);
+    q->info.pulse_frames = (uint32_t) q->pulse;
+    if (sf->axis < 0)
+        return RILL_OK;
+    rill_alignment lie;
+    TRY(port_time(q, sf, c, err));
+    rill_port_align(&q->info, 0, &lie);
+    q->info.delay_frames = (uint32_t) lie.cut_frames;
+    return RILL_OK;
+}
+
+/* Which inputs' next frames would be written over what an output still holds. */
+static uint64_t inputs_under(const rill_plan *p, const struct port *q)
+{
+    uint64_t mask = 0;
+    for (uint32_t i = 0; i < p->n_inputs; i++) {
+        const struct port *in = &p->ports[i];
+        if (!q->at.constant && q->at.offset < in->at.offset + in->bytes &&
+            in->at.offset < q->at.offset + q->bytes)
+            mask |= (uint64_t) 1 << i;
+    }
+    return mask;
+}
+
+rill_status ports_from_plan(rill_plan *p, rill_error *err)
+{
+    uint32_t n_inputs = p->plan->n_inputs - p->pgraph.has_clock, n = n_inputs + p->plan->n_outputs;
+    const struct input_clock c = input_clock(p, n_inputs);
+    if (n > PORTS_MAX)
+        return err_set(err, RILL_LIMIT, "the model has %u ports, at most %d", n, PORTS_MAX);
+    p->ports = arena_array(&p->arena, struct port, n + 1);
+    if (!p->ports)
+        return err_set(err, RILL_NOMEM, "out of memory");
+    p->n_inputs = n_inputs;
+    p->n_ports = n;
+    for (uint32_t i = 0; i < n; i++)
+        TRY(port_make(p, i, &c, err));
+    for (uint32_t i = n_inputs; i < n; i++)
+        p->ports[i].over_inputs = inputs_under(p, &p->ports[i]);
+    if (p->pgraph.has_clock)
+        p->clock_offset = p->plan->inputs[n_inputs].at.offset;
+    return RILL_OK;
+}
+
+unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
+{
+    for (uint32_t i = 0; i < p->n_ports && i < cap; i++)
+        ports[i] = p->ports[i].info;
+    return p->n_ports;
+}
+
+/* ---- lengths of whole sequences ---- */
+
+rill_status rill_plan_check_length(const rill_plan *p, unsigned port, uint64_t frames,
+                                   rill_error *reterr)
+{
+    const struct port *q = &p->ports[port];
+    int64_t at_zero;
+    char length[100];
+    if (port >= p->n_inputs || frames > INT64_MAX)
+        return err_set(reterr, RILL_INVALID, "port %u is no input, or the sequence too long", port);
+    if (!q->length || !p->symbol || !dim_eval(q->length, p->symbol, 0, &at_zero))
+        return RILL_OK;
+    int64_t n = (int64_t) frames - at_zero;
+    const char *broken = n >= 0 && n % q->step == 0
+        ? dims_claim_broken(p->model->dims, p->symbol, n / q->step)
+        : NULL;
+    if (broken)
+        return err_set(reterr, RILL_INVALID,
+                       "'%.120s' is asserted, but does not hold of %llu frames of input '%.80s', "
+                       "where %.40s is %lld",
+                       broken, (unsigned long long) frames, q->info.name, dim_name(p->symbol),
+                       (long long) (n / q->step));
+    if (n >= 0 && n % q->step == 0)
+        return RILL_OK;
+    dim_print(q->length, length, sizeof length);
+    return err_set(reterr, RILL_INVALID,
+                   "input '%.80s' has %llu frames, but takes %s of them: %lld more would do",
+                   q->info.name, (unsigned long long) frames, length,
+                   (long long) (n < 0 ? -n : q->step - n % q->step));
+}

@@ -1,0 +1,421 @@
+/* SPDX-License-Identifier: MIT */
+#include "lib/stream_internal.h"
+#include "engine/base/thread.h"
+
+#include <string.h>
+#include <time.h>
+
+static unsigned char *stream_profile(const rill_stream *s)
+{
+    return (unsigned char *) (uintptr_t) s + s->plan->header_bytes;
+}
+
+static unsigned char *stream_mem(const rill_stream *s)
+{
+    return stream_profile(s) + s->plan->profile_bytes;
+}
+
+static rill_stream *stream_begin(void *mem, const rill_plan *p, uint64_t wanted)
+{
+    rill_stream *s = mem;
+    memset(mem, 0, p->header_bytes + p->profile_bytes);
+    s->plan = p;
+    s->wanted = wanted;
+    rill_stream_reset(s);
+    return s;
+}
+
+rill_stream *rill_stream_init(void *mem, const rill_plan *p)
+{
+    return stream_begin(mem, p, UINT64_MAX);
+}
+
+rill_stream *rill_stream_init_for(void *mem, const rill_plan *p, const unsigned *outputs,
+                                  unsigned n)
+{
+    uint64_t wanted = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (outputs[i] < p->n_inputs || outputs[i] >= p->n_ports)
+            return NULL;
+        wanted |= (uint64_t) 1 << outputs[i];
+    }
+    return stream_begin(mem, p, wanted);
+}
+
+void rill_stream_reset(rill_stream *s)
+{
+    const rill_plan *p = s->plan;
+    s->n_runs = 0;
+    s->length = -1;
+    s->is_finished = 0;
+    memset(s->counts, 0, sizeof s->counts);
+    for (uint32_t i = 0; i < p->pgraph.n_lengths; i++)
+        s->clock[1 + i] = CLOCK_OPEN;
+    plan_reset(p->plan, stream_mem(s));
+}
+
+static const struct fault *stream_fault(const rill_stream *s)
+{
+    return plan_fault(s->plan->plan, stream_mem(s));
+}
+
+/* ---- moving frames in and out of the plan's memory ---- */
+
+static float *piece(const rill_stream *s, const struct port *q, size_t outer, int64_t frame)
+{
+    float *base = (float *) (void *) (stream_mem(s) + q->at.offset);
+    return base + (outer * (size_t) q->pulse + (size_t) frame) * q->inner_floats;
+}
+
+#define HUGE_BITS 0x4f800000u /* 2^32 as a float: beyond integers of 32 bits no audio is meant */
+
+/* Not-finite and huge samples, whose squares would not be finite for ever after, become 0 without a
+ * branch on data that the compiler may not vectorise. */
+static void copy_finite(float *to, const float *from, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint32_t u;
+        memcpy(&u, &from[i], 4);
+        u = (u & 0x7fffffff) >= HUGE_BITS ? 0 : u;
+        memcpy(&to[i], &u, 4);
+    }
+}
+
+static void frames_in(rill_stream *s, const struct port *q, int64_t at, const float *x, size_t n)
+{
+    size_t width = q->outer * q->inner_floats;
+    for (size_t o = 0; o < q->outer; o++) {
+        for (size_t i = 0; i < (q->outer == 1 ? 1 : n); i++) {
+            size_t count = q->outer == 1 ? n * q->inner_floats : q->inner_floats;
+            const float *from = x + i * width + o * q->inner_floats;
+            float *to = piece(s, q, o, at + (int64_t) i);
+            if (q->info.kind == RILL_PORT_AUDIO)
+                copy_finite(to, from, count);
+            else
+                memcpy(to, from, count * sizeof *to);
+        }
+    }
+}
+
+static void frames_fill(rill_stream *s, const struct port *q, int64_t at)
+{
+    for (size_t o = 0; o < q->outer; o++) {
+        float *to = piece(s, q, o, at);
+        for (size_t i = 0; i < (size_t) (q->pulse - at) * q->inner_floats; i++)
+            to[i] = s->filler;
+    }
+}
+
+static void frames_out(const rill_stream *s, const struct port *q, int64_t at, float *y, size_t n)
+{
+    size_t width = q->outer * q->inner_floats;
+    if (q->outer == 1 && !q->at.constant) {
+        memcpy(y, piece(s, q, 0, at), n * width * sizeof *y);
+        return;
+    }
+    const float *base = place_read(q->at, stream_mem(s));
+    for (size_t i = 0; i < n; i++)
+        for (size_t o = 0; o < q->outer; o++)
+            memcpy(y + i * width + o * q->inner_floats,
+                   base + (o * (size_t) q->pulse + (size_t) at + i) * q->inner_floats,
+                   q->inner_floats * sizeof *y);
+}
+
+/* ---- pushing, running, pulling ---- */
+
+static bool is_wanted(const rill_stream *s, uint32_t port)
+{
+    return s->wanted >> port & 1;
+}
+
+/* Frames that an output of a finished stream has in all; none of a sequence that the graph has no
+ * sizes for. */
+static int64_t output_length(const rill_stream *s, const struct port *q)
+{
+    int64_t length;
+    return dim_eval(q->length, s->plan->symbol, s->length, &length) ? length : 0;
+}
+
+/* Frames that an output may still give of the last run; moves past warm-up and what lies after the
+ * end. */
+static int64_t output_left(rill_stream *s, uint32_t port)
+{
+    const struct port *q = &s->plan->ports[port];
+    struct port_count *c = &s->counts[port];
+    int64_t first = c->total, skip = q->delay - (first + c->taken);
+    if (!is_wanted(s, port))
+        return 0;
+    if (skip > 0)
+        c->taken += skip < c->fill - c->taken ? skip : c->fill - c->taken;
+    int64_t left = c->fill - c->taken;
+    if (s->is_finished && q->length) {
+        int64_t end = output_length(s, q) + q->delay - (first + c->taken);
+        left = end < left ? (end > 0 ? end : 0) : left;
+    }
+    return left;
+}
+
+/* An output that lies where this input's frames go has not been pulled yet. */
+static bool input_is_held(rill_stream *s, uint32_t port)
+{
+    const rill_plan *p = s->plan;
+    for (uint32_t i = p->n_inputs; i < p->n_ports; i++)
+        if (p->ports[i].over_inputs >> port & 1 && output_left(s, i) > 0)
+            return true;
+    return false;
+}
+
+rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x, size_t n_frames,
+                             size_t *ret_taken)
+{
+    if (port >= s->plan->n_inputs || stream_fault(s))
+        return RILL_INVALID;
+    const struct port *q = &s->plan->ports[port];
+    if (s->is_finished && (q->length || !s->plan->symbol))
+        return RILL_INVALID;
+    struct port_count *c = &s->counts[port];
+    size_t room = input_is_held(s, port) ? 0 : (size_t) (q->pulse - c->fill),
+           n = n_frames < room ? n_frames : room;
+    if (n)
+        frames_in(s, q, c->fill, x, n);
+    c->fill += (int64_t) n;
+    c->total += (int64_t) n;
+    *ret_taken = n;
+    return RILL_OK;
+}
+
+/* Runs that a finished stream still owes. */
+static bool output_owes(const rill_stream *s, uint32_t port)
+{
+    const struct port *q = &s->plan->ports[port];
+    const struct port_count *c = &s->counts[port];
+    int64_t length = q->length ? output_length(s, q) : 0;
+    return length > 0 && c->total + c->fill < length + q->delay;
+}
+
+static rill_status input_check(const rill_stream *s)
+{
+    bool waiting = false, full = true;
+    for (uint32_t i = 0; i < s->plan->n_inputs; i++) {
+        waiting |= s->counts[i].fill > 0;
+        full &= s->counts[i].fill == s->plan->ports[i].pulse;
+    }
+    if (full && s->plan->n_inputs)
+        return RILL_OK;
+    if (!s->is_finished)
+        return RILL_AGAIN;
+    for (uint32_t i = s->plan->n_inputs; i < s->plan->n_ports; i++)
+        if (is_wanted(s, i) && output_owes(s, i))
+            return RILL_OK;
+    return s->plan->symbol || !waiting ? RILL_END : RILL_OK;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
+}
+
+static void run_profiled(rill_stream *s)
+{
+    const struct plan *p = s->plan->plan;
+    struct step_time *times = (struct step_time *) (void *) stream_profile(s);
+    plan_bind(p, stream_mem(s));
+    uint64_t before = now_ns();
+    for (uint32_t i = 0; i < p->n_steps; i++) {
+        p->steps[i].run(&p->steps[i], stream_mem(s));
+        uint64_t after = now_ns(), took = after - before;
+        times[i].total_ns += took;
+        times[i].worst_ns = took > times[i].worst_ns ? took : times[i].worst_ns;
+        times[i].runs++;
+        before = after;
+    }
+}
+
+/* What stands in the way of a run now. */
+static rill_status run_check(rill_stream *s)
+{
+    if (stream_fault(s))
+        return RILL_INVALID;
+    for (uint32_t i = s->plan->n_inputs; i < s->plan->n_ports; i++)
+        if (output_left(s, i) > 0)
+            return RILL_AGAIN;
+    return input_check(s);
+}
+
+static void run_begin(rill_stream *s)
+{
+    const rill_plan *p = s->plan;
+    for (uint32_t i = 0; i < p->n_inputs; i++) {
+        if (s->counts[i].fill < p->ports[i].pulse)
+            frames_fill(s, &p->ports[i], s->counts[i].fill);
+        s->counts[i].fill = 0;
+    }
+    s->clock[0] = s->n_runs;
+    if (p->pgraph.has_clock)
+        memcpy(stream_mem(s) + p->clock_offset, s->clock,
+               (1 + p->pgraph.n_lengths) * sizeof *s->clock);
+}
+
+/* A run with a fault gives nothing. */
+static rill_status run_end(rill_stream *s)
+{
+    const rill_plan *p = s->plan;
+    if (stream_fault(s))
+        return RILL_INVALID;
+    s->n_runs++;
+    for (uint32_t i = p->n_inputs; i < p->n_ports; i++) {
+        struct port_count *c = &s->counts[i];
+        c->total += c->fill;
+        c->fill = p->ports[i].pulse;
+        c->taken = 0;
+    }
+    return RILL_OK;
+}
+
+rill_status rill_stream_run(rill_stream *s)
+{
+    rill_status status = run_check(s);
+    if (status != RILL_OK)
+        return status;
+    run_begin(s);
+    uint64_t mode = floats_flush();
+    if (s->plan->profile)
+        run_profiled(s);
+    else
+        plan_run(s->plan->plan, stream_mem(s));
+    floats_restore(mode);
+    return run_end(s);
+}
+
+rill_status rill_stream_fault(const rill_stream *s, rill_error *reterr)
+{
+    const struct fault *f = stream_fault(s);
+    long long pulse = s->plan->pgraph.pulse, first = s->n_runs * pulse;
+    if (!f)
+        return RILL_OK;
+    fault_error(f, reterr);
+    if (!s->plan->symbol)
+        return err_prefix(reterr, RILL_INVALID, "run %lld", (long long) s->n_runs);
+    if (pulse == 1)
+        return err_prefix(reterr, RILL_INVALID, "at input frame %lld", first);
+    return err_prefix(reterr, RILL_INVALID, "at input frames %lld to %lld", first,
+                      first + pulse - 1);
+}
+
+/* ---- many streams ---- */
+
+/* Streams that run together: so many at a time that what they touch in a step stays in cache. */
+struct batch {
+    rill_stream *stream[OP_MANY_MAX];
+    rill_status *status[OP_MANY_MAX];
+    unsigned n;
+};
+
+static bool batch_has(const struct batch *b, const rill_stream *s)
+{
+    for (unsigned i = 0; i < b->n; i++)
+        if (b->stream[i] == s)
+            return true;
+    return false;
+}
+
+static void batch_run(struct batch *b)
+{
+    unsigned char *mem[OP_MANY_MAX];
+    uint64_t mode = floats_flush();
+    for (unsigned i = 0; i < b->n; i++) {
+        run_begin(b->stream[i]);
+        mem[i] = stream_mem(b->stream[i]);
+    }
+    if (b->n == 1)
+        plan_run(b->stream[0]->plan->plan, mem[0]);
+    else if (b->n)
+        plan_run_many(b->stream[0]->plan->plan, mem, b->n);
+    floats_restore(mode);
+    for (unsigned i = 0; i < b->n; i++)
+        *b->status[i] = run_end(b->stream[i]);
+    b->n = 0;
+}
+
+rill_status rill_run_many(rill_stream *const *streams, unsigned n, rill_status *ret)
+{
+    struct batch b = { .n = 0 };
+    for (unsigned i = 1; i < n; i++)
+        if (streams[i]->plan != streams[0]->plan)
+            return RILL_INVALID;
+    for (unsigned i = 0; i < n; i++) {
+        rill_stream *s = streams[i];
+        if (s->plan->profile) {
+            ret[i] = rill_stream_run(s);
+            continue;
+        }
+        if (batch_has(&b, s))
+            batch_run(&b);
+        ret[i] = run_check(s);
+        if (ret[i] == RILL_OK) {
+            b.stream[b.n] = s;
+            b.status[b.n++] = &ret[i];
+        }
+        if (b.n == OP_MANY_MAX)
+            batch_run(&b);
+    }
+    batch_run(&b);
+    return RILL_OK;
+}
+
+rill_status rill_stream_pull(rill_stream *s, unsigned port, float *y, size_t cap_frames,
+                             size_t *ret_given)
+{
+    if (port < s->plan->n_inputs || port >= s->plan->n_ports)
+        return RILL_INVALID;
+    struct port_count *c = &s->counts[port];
+    int64_t left = output_left(s, port);
+    size_t n = (size_t) left < cap_frames ? (size_t) left : cap_frames;
+    if (n)
+        frames_out(s, &s->plan->ports[port], c->taken, y, n);
+    c->taken += (int64_t) n;
+    *ret_given = n;
+    return RILL_OK;
+}
+
+/* The stream symbol's value, from what was pushed: the shortest input says. */
+static int64_t stream_length(const rill_stream *s)
+{
+    int64_t length = INT64_MAX, at_zero;
+    for (uint32_t i = 0; i < s->plan->n_inputs; i++) {
+        const struct port *q = &s->plan->ports[i];
+        if (!q->length || !dim_eval(q->length, s->plan->symbol, 0, &at_zero))
+            continue;
+        int64_t n = (s->counts[i].total - at_zero) / q->step;
+        length = n < length ? n : length;
+    }
+    return length == INT64_MAX || length < 0 ? 0 : length;
+}
+
+void rill_stream_finish(rill_stream *s)
+{
+    if (s->is_finished)
+        return;
+    s->is_finished = 1;
+    s->length = stream_length(s);
+    for (uint32_t i = 0; i < s->plan->pgraph.n_lengths; i++)
+        if (!dim_eval(s->plan->pgraph.lengths[i], s->plan->symbol, s->length, &s->clock[1 + i]))
+            s->clock[1 + i] = 0;
+}
+
+unsigned rill_stream_profile(const rill_stream *s, rill_step_time *ret, unsigned cap)
+{
+    const struct plan *p = s->plan->plan;
+    if (!s->plan->profile)
+        return 0;
+    const struct step_time *times = (const struct step_time *) (const void *) stream_profile(s);
+    for (uint32_t i = 0; i < p->n_steps && i < cap; i++)
+        ret[i] = (rill_step_time) { .step = p->steps[i].name,
+                                    .kernel = p->steps[i].kernel,
+                                    .total_ns = times[i].total_ns,
+                                    .worst_ns = times[i].worst_ns,
+                                    .runs = times[i].runs };
+    return p->n_steps;
+}

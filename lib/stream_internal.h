@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* stream_internal.h - the head of a stream's block. It holds no pointer but the plan's, so that a
+ * copy of the block is a snapshot. */
+#ifndef RILL_LIB_STREAM_INTERNAL_H
+#define RILL_LIB_STREAM_INTERNAL_H
+#include "engine/ops/clock.h"
+#include "lib/plan_internal.h"
+
+struct step_time {
+    uint64_t total_ns, worst_ns, runs;
+};
+
+struct port_count {
+    int64_t fill;  /* inputs: frames waiting for the next run; outputs: frames of the last run */
+    int64_t taken; /* outputs: frames of the last run that were pulled or dropped */
+    int64_t total; /* inputs: frames pushed; outputs: frames made before the last run, warm-up
+                      included */
+};
+
+struct rill_stream {
+    const rill_plan *plan;
+    int64_t n_runs;
+    int64_t length; /* input frames in all, once finished; -1 before */
+    uint32_t is_finished;
+    uint64_t wanted; /* ports by bit */
+    float filler;    /* what stands in inputs after the end; 0, tests put NaN there */
+    int64_t clock[CLOCK_SIZE];
+    struct port_count counts[PORTS_MAX];
+};
+#endif

@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/base/thread.h"
+#include "rill.h"
+
+void rill_thread_prepare(void)
+{
+    floats_flush();
+}

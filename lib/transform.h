@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* transform.h - what the caller wants done to a model between reading and typing it.
+ *
+ * Assertions come first (before reading), then --set pairs, then transforms, each typed before the
+ * next. */
+#ifndef RILL_LIB_TRANSFORM_H
+#define RILL_LIB_TRANSFORM_H
+#include "lib/model.h"
+#include "models/folder.h"
+
+/* The table of transforms, for help texts; false past the end. */
+struct transform_help {
+    const char *name, *form, *text;
+};
+bool transform_at(unsigned i, struct transform_help *ret);
+
+/* Makes the simplifier assume opts->asserts. opts may be NULL. */
+rill_status model_assert(rill_model *m, const rill_model_opts *opts, rill_error *reterr);
+
+/* Takes g through opts (NULL: nothing) into m->graph, with m->file = g, m->stream and m->stages.
+ * guess_time: the time symbol is guessed by name where opts and transforms do not say. folder:
+ * where patches read tensors; may be NULL. */
+rill_status model_transform(rill_model *m, const struct mgraph *g, const rill_model_opts *opts,
+                            bool guess_time, struct folder *folder, rill_error *reterr);
+
+/* m->graph of m->typed: decluttered, with the recurrent weights that m->recurrent says. INVALID
+ * where that has nothing to work on. */
+rill_status model_declutter(rill_model *m, rill_error *reterr);
+#endif

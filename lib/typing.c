@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: MIT */
+#include "lib/typing.h"
+#include "engine/typing/typed.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#define SYMBOLS_MAX 64
+
+struct symbols {
+    const struct dim *list[SYMBOLS_MAX];
+    unsigned n;
+};
+
+static void symbols_of_inputs(const struct graph *g, struct symbols *s)
+{
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        const struct fact *f = &g->wires[g->inputs[i]].fact;
+        for (int k = 0; k < f->rank; k++)
+            s->n = dim_symbols(f->shape[k], s->list, s->n, SYMBOLS_MAX);
+    }
+}
+
+static bool name_among(const char *name, const char *const *list)
+{
+    while (*list && strcasecmp(name, *list) != 0)
+        list++;
+    return *list != NULL;
+}
+
+static const char *const time_names[] = {
+    "S",          "T",           "time",     "frames",          "n_frames",
+    "num_frames", "seq",         "sequence", "length",          "samples",
+    "n_samples",  "num_samples", "seq_len",  "sequence_length", NULL
+};
+static const char *const batch_names[] = { "N", "B", "batch", "batch_size", "batchsize", NULL };
+
+/* The only symbol with a name that means time, or else the only one that does not count the batch;
+ * NULL: nothing streams. */
+static const struct dim *stream_guess(const struct symbols *s)
+{
+    const struct dim *named = NULL, *other = NULL;
+    unsigned n_named = 0, n_others = 0;
+    for (unsigned i = 0; i < s->n; i++) {
+        const char *name = dim_name(s->list[i]);
+        if (name_among(name, time_names)) {
+            named = s->list[i];
+            n_named++;
+        }
+        if (!name_among(name, batch_names)) {
+            other = s->list[i];
+            n_others++;
+        }
+    }
+    return n_named == 1 ? named : n_named == 0 && n_others == 1 ? other : NULL;
+}
+
+static rill_status stream_named(const struct symbols *s, const char *name, const struct dim **ret,
+                                rill_error *err)
+{
+    char known[240] = "";
+    for (unsigned i = 0; i < s->n; i++) {
+        size_t at = strlen(known);
+        if (!strcmp(dim_name(s->list[i]), name)) {
+            *ret = s->list[i];
+            return RILL_OK;
+        }
+        snprintf(known + at, sizeof known - at, "%s%.60s", i ? ", " : "", dim_name(s->list[i]));
+    }
+    return err_set(err, RILL_INVALID,
+                   "no input has the symbol '%.80s' to stream along; their symbols are: %s", name,
+                   s->n ? known : "none");
+}
+
+/* Where time streams, a symbol that counts the batch is 1. */
+static void batch_fix(struct dims *ds, const struct dim *stream, const struct symbols *s,
+                      struct fact *f)
+{
+    for (unsigned i = 0; i < s->n; i++)
+        for (int k = 0;
+             s->list[i] != stream && name_among(dim_name(s->list[i]), batch_names) && k < f->rank;
+             k++)
+            f->shape[k] = dim_subst(ds, f->shape[k], s->list[i], dim_int(ds, 1));
+}
+
+rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_choice *time,
+                       struct tgraph *ret, struct fact *ret_facts, rill_error *reterr)
+{
+    struct symbols s = { .n = 0 };
+    struct typed_input *in = arena_array(&m->arena, struct typed_input, g->g.n_inputs + 1u);
+    if (!in)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    symbols_of_inputs(&g->g, &s);
+    TRY(dims_status(m->dims, reterr));
+    m->stream = NULL;
+    if (time->name)
+        TRY(stream_named(&s, time->name, &m->stream, reterr));
+    else if (time->guess_by_name)
+        m->stream = stream_guess(&s);
+    for (uint32_t i = 0; i < g->g.n_inputs; i++) {
+        in[i] = (struct typed_input) { g->g.wires[g->g.inputs[i]].name,
+                                       g->g.wires[g->g.inputs[i]].fact };
+        if (m->stream && time->guess_by_name)
+            batch_fix(m->dims, m->stream, &s, &in[i].fact);
+    }
+    struct typed_opts opts = { .inputs = in, .n_inputs = g->g.n_inputs, .ret_facts = ret_facts };
+    return tgraph_from_mgraph(ret, g, &opts, reterr);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* gate.h - a recogniser behind a detector of speech: it runs in utterances only, from the preroll
+ * to the endpoint.
+ *
+ * What it is given is cut at frames of the detector, so it does not depend on how anything was
+ * pushed. */
+#ifndef RILL_SINKS_GATE_H
+#define RILL_SINKS_GATE_H
+#include "sinks/sink.h"
+
+struct gate {
+    rill_plan *plan;
+    rill_stream *stream;
+    rill_sink *sink;
+    unsigned in_port, out_port;
+    uint32_t width;
+    float *frames; /* pulled and not read yet */
+    size_t n_frames, next_frame, cap_frames;
+    float *ring; /* sample p of the input at p % cap */
+    uint64_t cap;
+    uint64_t n_in, decided,
+        fed; /* samples: known; looked at by the detector; given to the recogniser */
+    uint64_t last_end, preroll;
+    bool open, closing, was_cut;
+    rill_event held[SINK_EVENTS_MAX]; /* of the detector, to be told in their turn */
+    unsigned n_held, next_held;
+};
+
+rill_status gate_make(struct gate **ret, const rill_sink *detector, const rill_plan *plan,
+                      unsigned port, const rill_sink_opts *opts, rill_error *err);
+struct gate *sink_gate(const rill_sink *s); /* of a sink that listens, otherwise NULL */
+void gate_drop(struct gate *g);
+void gate_reset(struct gate *g, uint64_t pos);
+
+/* Samples of the detector's input, in order. LIMIT: more than the model's pulse and delay ahead of
+ * its frames. */
+rill_status gate_audio(struct gate *g, const float *x, size_t n);
+
+/* The detector has read a frame up to end_pos, or at the end all there is, and made the events that
+ * wait in s: they are taken. */
+void gate_decide(struct gate *g, rill_sink *s, uint64_t end_pos);
+void gate_finish(struct gate *g, rill_sink *s);
+void gate_cut(struct gate *g);
+
+/* Works on until it has put an event into s, or there is nothing more to do. */
+void gate_more(struct gate *g, rill_sink *s);
+#endif

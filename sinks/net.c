@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+#include "sinks/net.h"
+#include "lib/model.h"
+#include "sinks/sink.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static rill_status ports_read(struct net *n, const char *what, rill_error *err)
+{
+    rill_port ports[NET_INPUTS_MAX + 1];
+    unsigned n_ports = rill_plan_ports(n->plan, ports, NET_INPUTS_MAX + 1), n_in = 0;
+    while (n_in < n_ports && n_in <= NET_INPUTS_MAX && ports[n_in].is_input)
+        n_in++;
+    if (n_in != n->n_inputs || n_ports != n_in + 1)
+        return err_set(err, RILL_INVALID, "the %s has %u ports; expected %u input%s and one output",
+                       what, n_ports, n->n_inputs, n->n_inputs == 1 ? "" : "s");
+    for (unsigned i = 0; i < n_in; i++)
+        n->in[i] = ports[i];
+    n->out = ports[n_in];
+    for (unsigned i = 0; i < n_ports; i++)
+        if (ports[i].hop_num || !ports[i].width)
+            return err_set(err, RILL_INVALID, "the %s: port '%.60s' is not one vector", what,
+                           ports[i].name);
+    return RILL_OK;
+}
+
+rill_status net_make(struct net *ret, struct arena *a, const rill_plan *p, const char *what,
+                     unsigned n_inputs, unsigned n_streams, rill_error *err)
+{
+    *ret =
+        (struct net) { .n_inputs = n_inputs, .streams = arena_array(a, rill_stream *, n_streams) };
+    if (!ret->streams)
+        return sink_no_memory(err);
+    ret->plan = rill_plan_ref((rill_plan *) (uintptr_t) p); /* only the count changes */
+    TRY(ports_read(ret, what, err));
+    for (unsigned i = 0; i < n_streams; i++) {
+        void *mem = arena_alloc(a, rill_plan_stream_size(ret->plan));
+        if (!mem)
+            return sink_no_memory(err);
+        ret->streams[i] = rill_stream_init(mem, ret->plan);
+    }
+    return RILL_OK;
+}
+
+void net_drop(struct net *n)
+{
+    rill_plan_unref(n->plan);
+}
+
+void net_push(struct net *n, unsigned stream, unsigned input, const float *x)
+{
+    size_t took = 0;
+    rill_status status = rill_stream_push(n->streams[stream], input, x, 1, &took);
+    assert(status == RILL_OK && took == 1);
+    (void) status;
+}
+
+void net_run(struct net *n, unsigned n_streams)
+{
+    rill_status ran[RILL_BEAM_MAX];
+    assert(n_streams <= RILL_BEAM_MAX);
+    rill_run_many(n->streams, n_streams, ran);
+    for (unsigned i = 0; i < n_streams; i++)
+        if (ran[i] == RILL_INVALID)
+            rill_stream_reset(n->streams[i]);
+}
+
+void net_pull(struct net *n, unsigned stream, float *y)
+{
+    size_t given = 0;
+    rill_stream_pull(n->streams[stream], n->n_inputs, y, 1, &given);
+    if (!given)
+        memset(y, 0, n->out.width * sizeof *y);
+}
+
+const char *net_meta(const struct net *n, const char *key)
+{
+    const struct graph *g = &rill_plan_model(n->plan)->file.g;
+    for (uint32_t i = 0; i < g->n_meta; i++)
+        if (!strcmp(g->meta[i].key, key))
+            return g->meta[i].value;
+    return NULL;
+}
+
+bool net_meta_is(const char *text, uint32_t number)
+{
+    char *end;
+    return *text >= '0' && *text <= '9' && strtoull(text, &end, 10) == number && !*end;
+}

@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: MIT */
+#include "sinks/transducer.h"
+#include "sinks/scores.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- making ---- */
+
+static rill_status context_read(struct transducer *t, rill_error *err)
+{
+    const char *stated = net_meta(&t->decoder, "context_size");
+    t->context = t->decoder.in[0].width;
+    if (stated && !net_meta_is(stated, t->context))
+        return err_set(err, RILL_INVALID,
+                       "the decoder's metadata has a context_size of '%.40s', and its input is of "
+                       "%u tokens",
+                       stated, t->context);
+    return RILL_OK;
+}
+
+static rill_status joiner_check(struct transducer *t, const rill_sink *s, rill_error *err)
+{
+    const struct net *j = &t->joiner;
+    t->decoded_input =
+        !strcmp(j->in[0].name, "decoder_out") || !strcmp(j->in[1].name, "encoder_out") ? 0 : 1;
+    t->frame_input = 1 - t->decoded_input;
+    uint32_t frame = j->in[t->frame_input].width, decoded = j->in[t->decoded_input].width;
+    if (frame != s->port.width)
+        return err_set(
+            err, RILL_INVALID,
+            "the joiner takes frames of %u numbers ('%.60s'), and the encoder's are of %u", frame,
+            j->in[t->frame_input].name, s->port.width);
+    if (decoded != t->decoder.out.width)
+        return err_set(err, RILL_INVALID,
+                       "the joiner takes %u numbers from the decoder ('%.60s'), which gives %u",
+                       decoded, j->in[t->decoded_input].name, t->decoder.out.width);
+    return RILL_OK;
+}
+
+static rill_status vocabulary_check(const struct transducer *t, rill_error *err)
+{
+    const struct net *const nets[] = { &t->decoder, &t->joiner };
+    for (int i = 0; i < 2; i++) {
+        const char *stated = net_meta(nets[i], "vocab_size");
+        if (stated && !net_meta_is(stated, t->joiner.out.width))
+            return err_set(err, RILL_INVALID,
+                           "the %s's metadata has a vocab_size of '%.40s', and the joiner gives %u "
+                           "scores",
+                           i ? "joiner" : "decoder", stated, t->joiner.out.width);
+    }
+    return RILL_OK;
+}
+
+static rill_status nets_make(struct transducer *t, rill_sink *s, rill_error *err)
+{
+    const rill_sink_opts *o = &s->opts;
+    if (!o->decoder || !o->joiner)
+        return err_set(err, RILL_INVALID,
+                       "a transducer needs a decoder and a joiner: model.conf names their files as "
+                       "decoder = FILE and joiner = FILE");
+    TRY(net_make(&t->decoder, &s->arena, o->decoder, "decoder", 1, o->beam, err));
+    TRY(net_make(&t->joiner, &s->arena, o->joiner, "joiner", 2, o->beam, err));
+    TRY(context_read(t, err));
+    TRY(joiner_check(t, s, err));
+    return vocabulary_check(t, err);
+}
+
+static bool hyps_make(const struct transducer *t, struct arena *a, struct transducer_hyp **ret)
+{
+    struct transducer_hyp *h = *ret = arena_array(a, struct transducer_hyp, t->r.beam);
+    for (uint32_t i = 0; h && i < t->r.beam; i++) {
+        h[i].heard = arena_array(a, struct heard, t->r.max_tokens);
+        h[i].context = arena_array(a, float, t->context);
+        h[i].decoded = arena_array(a, float, t->decoder.out.width);
+        if (!h[i].heard || !h[i].context || !h[i].decoded)
+            return false;
+    }
+    return h;
+}
+
+static rill_status buffers_make(struct transducer *t, struct arena *a, rill_error *err)
+{
+    t->ways = arena_array(a, struct transducer_way, t->r.beam);
+    t->logp = arena_alloc_array(a, (size_t) t->r.beam * sizeof(float), t->r.width);
+    t->decoded_first = arena_array(a, float, t->decoder.out.width);
+    if (!t->ways || !t->logp || !t->decoded_first || !hyps_make(t, a, &t->hyps) ||
+        !hyps_make(t, a, &t->others))
+        return sink_no_memory(err);
+    return RILL_OK;
+}
+
+/* The decoder has an answer to the last token that the joiner may give, and so to all of them. */
+static rill_status last_token_check(struct transducer *t, rill_error *err)
+{
+    float *context = t->hyps[0].context;
+    uint32_t last = t->joiner.out.width - 1;
+    for (uint32_t i = 0; i < t->context; i++)
+        context[i] = (float) last;
+    net_push(&t->decoder, 0, 0, context);
+    rill_status s = rill_stream_run(t->decoder.streams[0]);
+    if (s == RILL_INVALID) {
+        rill_stream_fault(t->decoder.streams[0], err);
+        s = err_prefix(err, RILL_INVALID,
+                       "the joiner gives scores of tokens up to %u, of which the decoder does not "
+                       "know the last",
+                       last);
+    }
+    rill_stream_reset(t->decoder.streams[0]);
+    return s;
+}
+
+/* The decoder's answer to a text that begins. */
+static void first_decode(struct transducer *t)
+{
+    transducer_restart(t);
+    t->hyps[0].is_new = true;
+    transducer_decode(t);
+    memcpy(t->decoded_first, t->hyps[0].decoded, t->decoder.out.width * sizeof(float));
+}
+
+/* ---- hypotheses ---- */
+
+static void restart(void *state)
+{
+    transducer_restart(state);
+}
+
+static uint32_t best(const void *state)
+{
+    return transducer_best(state);
+}
+
+static double score(const void *state, uint32_t hyp)
+{
+    return ((const struct transducer *) state)->hyps[hyp].score;
+}
+
+static uint32_t length(const void *state, uint32_t hyp)
+{
+    return ((const struct transducer *) state)->hyps[hyp].n;
+}
+
+static uint32_t token(const void *state, uint32_t hyp, uint32_t i)
+{
+    return ((const struct transducer *) state)->hyps[hyp].heard[i].token;
+}
+
+static struct said said(const rill_sink *s, uint32_t hyp, uint32_t i)
+{
+    const struct heard *h = &((const struct transducer *) s->state)->hyps[hyp].heard[i];
+    return (struct said) { .token = h->token,
+                           .pos = sink_pos(s, h->frame),
+                           .end_pos = sink_pos(s, h->frame + 1),
+                           .confidence = expf(fminf(h->logp, 0)) };
+}
+
+/* A token is of the frame that made it. */
+static bool goes_on(const void *state, uint32_t hyp)
+{
+    (void) state;
+    (void) hyp;
+    return false;
+}
+
+/* The decoder still knows the tokens that are taken off. */
+static void keep(void *state, uint32_t hyp, uint32_t n)
+{
+    struct transducer *t = state;
+    struct transducer_hyp kept = t->hyps[hyp];
+    t->hyps[hyp] = t->hyps[0];
+    kept.n -= n;
+    memmove(kept.heard, kept.heard + n, kept.n * sizeof *kept.heard);
+    kept.score = 0;
+    t->hyps[0] = kept;
+    t->r.n_hyps = 1;
+}
+
+static void step(void *state, const float *x, uint64_t frame)
+{
+    transducer_step(state, x, frame);
+}
+
+static const struct recogniser_search search = { .restart = restart,
+                                                 .step = step,
+                                                 .best = best,
+                                                 .score = score,
+                                                 .log_prob = score,
+                                                 .length = length,
+                                                 .token = token,
+                                                 .said = said,
+                                                 .goes_on = goes_on,
+                                                 .keep = keep };
+
+/* ---- the sink ---- */
+
+static rill_status make(rill_sink *s, rill_error *err)
+{
+    struct transducer *t = s->state = arena_new(&s->arena, struct transducer);
+    if (!t)
+        return sink_no_memory(err);
+    t->max_symbols = s->opts.max_symbols ? s->opts.max_symbols : 1;
+    t->r.scores = s->opts.scores ? s->opts.scores : RILL_SCORES_LOGITS;
+    if (t->max_symbols > SINK_SYMBOLS_MAX)
+        return err_set(err, RILL_INVALID, "max_symbols is at most %d; it is %u", SINK_SYMBOLS_MAX,
+                       t->max_symbols);
+    TRY(nets_make(t, s, err));
+    TRY(recogniser_make(&t->r, s, &search, t->joiner.out.width, err));
+    int64_t unknown = tokens_find(&t->r.tokens, "<unk>");
+    t->unknown = unknown < 0 ? UINT32_MAX : (uint32_t) unknown;
+    TRY(buffers_make(t, &s->arena, err));
+    TRY(last_token_check(t, err));
+    first_decode(t);
+    s->opts.decoder = s->opts.joiner = NULL;
+    return RILL_OK;
+}
+
+static void drop(rill_sink *s)
+{
+    struct transducer *t = s->state;
+    if (!t)
+        return;
+    net_drop(&t->decoder);
+    net_drop(&t->joiner);
+}
+
+const struct sink_kind sink_transducer = { .port = RILL_PORT_TRANSDUCER,
+                                           .make = make,
+                                           .reset = recogniser_reset,
+                                           .frame = recogniser_frame,
+                                           .cut = recogniser_cut,
+                                           .finish = recogniser_finish,
+                                           .drop = drop };

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Rooms: every file lies in one, uses only what its room may use, and no files of a folder use each other in a circle.
+
+    rooms.py BUILD SOURCE [EXCEPTIONS]      what is wrong, and how many checks passed and failed
+    rooms.py BUILD SOURCE --list            the same as lines of a file of exceptions
+
+Who uses whom is read from the symbols of the objects of a build (nm) and from #include "..". EXCEPTIONS holds what is
+known to be wrong, one a line, and only gets shorter: what is no longer wrong must go from it, too.
+
+    circle FOLDER FILE..        these files of a folder, or fewer of them, use each other
+    symbol FILE -> FILE         uses a symbol of a room that it may not use
+    include FILE -> FILE        includes a header of one"""
+import collections
+import json
+import os
+import re
+import subprocess
+import sys
+
+# A room may use itself and what its line names: rooms above it, "+" for the one before and all that that one may use,
+# "engine" for all of it and the kernels, "rill.h" for the functions of the public header, wherever they lie.
+ROOMS = """
+kernels
+engine/base                 + kernels
+engine/graph                +
+engine/ops                  +
+engine/typing               +
+engine/rewrite/declutter    +
+engine/rewrite/settle       +
+engine/rewrite              +
+engine/plan                 +
+engine/plan/file            +
+pulse                       engine
+models                      engine
+models/onnx                 engine models
+models/nnef                 engine models models/onnx
+lib                         engine pulse models models/onnx models/nnef
+sinks                       engine/base models rill.h
+check                       engine pulse models models/onnx lib sinks
+clients/c
+daemon/base                 rill.h
+daemon/compute              +
+daemon/models               +
+daemon/net                  daemon/base daemon/compute rill.h
+daemon/serve                + daemon/models
+daemon/watch                +
+daemon                      +
+tools                       engine pulse models models/onnx lib sinks check clients/c kernels
+"""
+TOPS = sorted({line.split("/")[0].split()[0] for line in ROOMS.split("\n") if line})
+NO_CODE = ("models/library", "models/train", "tools/completion")
+
+
+def rooms_read():
+    """room -> the rooms that it may use."""
+    may, before = collections.OrderedDict(), None
+    for line in filter(None, ROOMS.split("\n")):
+        room, *uses = line.split()
+        may[room] = {room}
+        for use in uses:
+            if use == "+":
+                may[room] |= may[before]
+            elif use == "engine":
+                may[room] |= {r for r in may if r.startswith("engine/") or r == "kernels"}
+            else:
+                may[room].add(use)
+        before = room
+    return may
+
+
+def sources_of(source):
+    found = []
+    for top in TOPS:
+        for folder, _, names in os.walk(os.path.join(source, top)):
+            folder = os.path.relpath(folder, source)
+            if not folder.startswith(NO_CODE):
+                found += [f"{folder}/{name}" for name in names if name.endswith((".c", ".h"))]
+    return sorted(found)
+
+
+def objects_of(build, source):
+    """source file -> its object, of the targets that are no tests."""
+    with open(os.path.join(build, "compile_commands.json")) as f:
+        commands = json.load(f)
+    objects = {}
+    for c in commands:
+        output = c.get("output") or re.search(r" -o (\S+)", c["command"]).group(1)
+        file = os.path.relpath(os.path.join(c["directory"], c["file"]), source)
+        if not output.startswith("tests/") and file not in objects:
+            objects[file] = os.path.join(c["directory"], output)
+    return objects
+
+
+def symbols_of(objects):
+    """What each file defines, and what it wants."""
+    defined, wanted, file_of = {}, collections.defaultdict(set), {}
+    for file, obj in objects.items():
+        if not os.path.exists(obj):
+            sys.exit(f"{file} is not built: {obj}")
+        file_of[obj] = file
+    listing = subprocess.run(["nm", "-A", *file_of], capture_output=True, text=True, check=True).stdout
+    for line in listing.splitlines():
+        obj, rest = line.split(":", 1)
+        *_, kind, name = rest.split()
+        if kind in "Uw":
+            wanted[file_of[obj]].add(name)
+        elif kind in "TDBRVWC" and name != "main":
+            defined[name] = file_of[obj]
+    return defined, wanted
+
+
+def symbol_uses(objects):
+    defined, wanted = symbols_of(objects)
+    uses = {file: collections.defaultdict(set) for file in objects}
+    for file in objects:
+        for name in wanted[file]:
+            if defined.get(name, file) != file:
+                uses[file][defined[name]].add(name)
+    return uses
+
+
+def public_names(source):
+    with open(os.path.join(source, "include/rill.h"), encoding="utf-8") as f:
+        return set(re.findall(r"\b(rill_[a-z0-9_]+)\(", f.read()))
+
+
+def include_uses(source, files):
+    uses = {}
+    for file in files:
+        with open(os.path.join(source, file), encoding="utf-8") as f:
+            named = re.findall(r'^\s*#\s*include\s*"([^"]+)"', f.read(), re.M)
+        uses[file] = [name for name in named if name in files]
+    return uses
+
+
+def circles_in(uses):
+    """Tarjan's strongly connected components of more than one file."""
+    index, low, stack, found = {}, {}, [], []
+
+    def visit(v):
+        index[v] = low[v] = len(index)
+        stack.append(v)
+        for w in uses[v]:
+            if w not in index:
+                visit(w)
+                low[v] = min(low[v], low[w])
+            elif w in stack:
+                low[v] = min(low[v], index[w])
+        if low[v] == index[v]:
+            at = stack.index(v)
+            if len(stack) - at > 1:
+                found.append(sorted(stack[at:]))
+            del stack[at:]
+
+    for v in sorted(uses):
+        if v not in index:
+            visit(v)
+    return found
+
+
+def look(build, source):
+    """Every fault: (its line in a file of exceptions, what more is to be said of it)."""
+    may, faults = rooms_read(), []
+    files = sources_of(source)
+    room = {f: os.path.dirname(f) for f in files}
+    faults += [(f"room {f}", "lies in no room") for f in files if room[f] not in may]
+    objects = {f: o for f, o in objects_of(build, source).items() if f in room}
+    symbols, public = symbol_uses(objects), public_names(source)
+    by_folder = collections.defaultdict(dict)
+    for f, uses in symbols.items():
+        allowed = may.get(room[f], ())
+        by_folder[room[f]][f] = [u for u in uses if room[u] == room[f]]
+        for u, names in sorted(uses.items()):
+            beyond = () if room[u] in allowed else names - public if "rill.h" in allowed else names
+            if beyond:
+                faults.append((f"symbol {f} -> {u}", " ".join(sorted(beyond))))
+    for folder, uses in sorted(by_folder.items()):
+        faults += [(f"circle {folder} " + " ".join(os.path.basename(f) for f in c), "") for c in circles_in(uses)]
+    for f, uses in include_uses(source, files).items():
+        faults += [(f"include {f} -> {u}", "") for u in uses if room[u] not in may.get(room[f], ())]
+    return faults, len(files)
+
+
+def is_known(fault, known):
+    """A circle is known if all its files are in one that is."""
+    if not fault.startswith("circle "):
+        return fault if fault in known else None
+    _, folder, *files = fault.split()
+    for k in known:
+        if k.startswith(f"circle {folder} ") and set(files) <= set(k.split()[2:]):
+            return k
+    return None
+
+
+def main():
+    build, source = sys.argv[1:3]
+    faults, n_files = look(build, source)
+    if sys.argv[3:] == ["--list"]:
+        print("\n".join(sorted(fault for fault, _ in faults)))
+        return
+    known = []
+    if len(sys.argv) > 3:
+        with open(sys.argv[3], encoding="utf-8") as f:
+            known = [line.strip() for line in f if line.strip() and line[0] != "#"]
+    hit = {is_known(fault, known) for fault, _ in faults}
+    new = [(fault, more) for fault, more in faults if not is_known(fault, known)]
+    stale = [k for k in known if k not in hit]
+    for fault, more in new:
+        print(f"FAIL {fault}" + (f": {more}" if more else ""))
+    for k in stale:
+        print(f"FAIL no longer wrong, take it from {sys.argv[3]}: {k}")
+    failed = len(new) + len(stale)
+    print(f"{n_files + len(known) - len(stale)} passed, {failed} failed")
+    sys.exit(failed > 0)
+
+
+main()
