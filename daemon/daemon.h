@@ -186,8 +186,6 @@ struct daemon {
     uint64_t watchdog_us, next_pet_us;
     struct health health;
     bool ending;                   /* a connection is closing */
-    bool frames_wait;              /* a connection `waits` */
-    bool tick_wakes;               /* something waits for the next tick */
     uint32_t last_turn, last_pump; /* connection and stream that had the last ones */
     struct turns turns;
     bool ready, draining, stopping;
@@ -220,11 +218,6 @@ ProtobufCAllocator conn_allocator(struct conn *c);
 
 /* --- proto.c: what a message does --- */
 void proto_frame(struct conn *c, const uint8_t *bytes, size_t n);
-bool text_valid(const char *s); /* UTF-8 of less than 256 bytes */
-/* what is no printable UTF-8, or would end a quoted word of the log, is replaced */
-void text_clean(char *s);
-Rill__Code model_error_code(int error); /* of registry_get's errno */
-Rill__Code model_failed_code(const struct model *m);
 
 /* --- session.c --- */
 struct session *session_find(const struct conn *c, uint32_t id);
@@ -339,12 +332,6 @@ void admit_polls(struct daemon *d); /* the loop goes to wait */
 uint64_t admit_stalled_us(const struct daemon *d);
 
 /* --- stats.c --- */
-void stats_pulse(struct session *s, const struct lane_rec *r);
-void stats_opened(struct session *s);
-/* at the client's rate */
-void stats_gap(struct session *s, Rill__Gap__Reason reason, uint64_t samples);
-void stats_refused(struct daemon *d, Rill__Code code);
-void stats_finished_log(struct session *s, bool cancelled);
 void stats_summary(struct daemon *d);
 uint32_t sessions_running(const struct daemon *d);
 void stats_reply(struct conn *c, uint32_t req, const char *after_model);
@@ -352,7 +339,6 @@ void status_reply(struct conn *c, uint32_t req, const char *after_model);
 void top_reply(struct conn *c, uint32_t req);
 void sessions_reply(struct conn *c, uint32_t req, uint32_t after_conn, uint32_t after_stream);
 void info_reply(struct conn *c, uint32_t req, const Rill__Info *m);
-uint64_t samples_us(uint64_t n, uint32_t rate);
 
 /* --- metrics.c --- */
 /* to be freed; NULL without memory. open: OpenMetrics, not Prometheus' older text */
@@ -381,8 +367,7 @@ void listen_names(const struct daemon *d, char *ret, size_t n); /* of the client
 void listen_close(struct daemon *d);
 
 /* --- loop.c --- */
-void loop_again(struct daemon *d, enum turn when); /* goes on then with what waits */
-int daemon_run(struct daemon *d);                  /* exit code */
+int daemon_run(struct daemon *d); /* exit code */
 void daemon_drain(struct daemon *d, uint32_t grace_ms);
 
 /* --- reload.c --- */

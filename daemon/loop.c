@@ -12,14 +12,6 @@
 #define LONG_TURN_US UINT64_C(1000) /* of the loop: no pulse is shorter */
 #define STILL_US UINT64_C(250000)   /* between ticks: the loop did not wait, it stood still */
 
-void loop_again(struct daemon *d, enum turn when)
-{
-    d->tick_wakes |= when == TURN_TICK;
-    d->frames_wait |= when == TURN_NEXT;
-    if (when == TURN_NEXT)
-        uv_async_send(&d->progress);
-}
-
 static void on_progress(uv_async_t *a)
 {
     sessions_pump(a->data);
@@ -27,7 +19,7 @@ static void on_progress(uv_async_t *a)
     conns_sweep(a->data);
 }
 
-/* From a worker: one eventfd write at most. */
+/* From a worker, too: one eventfd write at most. */
 static void progress_send(void *arg)
 {
     uv_async_send(arg);
@@ -163,9 +155,9 @@ static void on_tick(uv_timer_t *t)
         next = c->next;
         conn_tick(c, now_us);
     }
-    if (d->tick_wakes)
-        loop_again(d, TURN_NEXT);
-    d->tick_wakes = false;
+    if (d->turns.tick_waits)
+        turns_again(&d->turns, TURN_NEXT);
+    d->turns.tick_waits = false;
     listen_tick(d);
     admit_tick(d);
     meter_idle(d, now_us);
@@ -264,6 +256,8 @@ static bool daemon_start(struct daemon *d)
         d->streams_secret = (uint32_t) d->started_us * UINT32_C(0x9e3779b1);
     d->streams_secret |= 1;
     d->progress.data = d;
+    d->turns.wake = progress_send;
+    d->turns.wake_arg = &d->progress;
     d->spare_fd = -1;
     memory_init(&d->memory, 0);
     d->memory.shorten = topics_shorten;

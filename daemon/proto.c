@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include "daemon/base/text.h"
 #include "daemon/daemon.h"
 #include "daemon/net/wire.h"
+#include "daemon/serve/codes.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -22,55 +24,11 @@ enum proto_minor {
     MINOR_END
 };
 #define PROTO_MINOR (MINOR_END - 1)
-#define MAX_TEXT_BYTES 256
 
 struct verb {
     bool control, before_hello; /* control: only on that socket */
     void (*run)(struct conn *c, const Rill__ClientFrame *f);
 };
-
-/* Length of a valid UTF-8 sequence, 0 if it is none. */
-static size_t utf8_length(const unsigned char *s)
-{
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    if (s[0] < 0x80)
-        return 1;
-    size_t n = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : s[0] >= 0xc0 ? 2 : 0;
-    if (!n || s[0] > 0xf4)
-        return 0;
-    uint32_t v = s[0] & (0x7fu >> n);
-    for (size_t i = 1; i < n; i++) {
-        if ((s[i] & 0xc0) != 0x80)
-            return 0;
-        v = v << 6 | (s[i] & 0x3f);
-    }
-    return v >= least[n] && v <= 0x10ffff && (v < 0xd800 || v > 0xdfff) ? n : 0;
-}
-
-bool text_valid(const char *s)
-{
-    size_t at = 0, n;
-    for (; s[at]; at += n) {
-        n = utf8_length((const unsigned char *) s + at);
-        if (!n || at + n >= MAX_TEXT_BYTES)
-            return false;
-    }
-    return true;
-}
-
-void text_clean(char *s)
-{
-    for (size_t n; *s; s += n) {
-        n = utf8_length((const unsigned char *) s);
-        if (!n)
-            *s = '?';
-        else if ((unsigned char) *s < ' ' || *s == 0x7f)
-            *s = ' ';
-        else if (*s == '"')
-            *s = '\'';
-        n += !n;
-    }
-}
 
 /* ---- set-up ---- */
 
@@ -324,21 +282,6 @@ static void on_unloaded(void *arg, struct model *m)
     if (c)
         done_send(c, w->req, "unloaded");
     free(w);
-}
-
-Rill__Code model_error_code(int error)
-{
-    return error == ENOENT    ? RILL__CODE__NO_MODEL
-        : error == ENOSPC     ? RILL__CODE__QUOTA
-        : error_passes(error) ? RILL__CODE__OVERLOADED
-                              : RILL__CODE__MODEL_FAILED;
-}
-
-Rill__Code model_failed_code(const struct model *m)
-{
-    return m->missing ? RILL__CODE__NO_MODEL
-        : m->passes   ? RILL__CODE__OVERLOADED
-                      : RILL__CODE__MODEL_FAILED;
 }
 
 static struct model *model_named(struct conn *c, uint32_t req, const char *name)

@@ -45,6 +45,14 @@ enum turn turns_when(const struct turns *t, uint32_t uid)
     return u->turn_us >= TURN_US || t->turn_us >= TURN_ALL_US ? TURN_NEXT : TURN_NOW;
 }
 
+void turns_again(struct turns *t, enum turn when)
+{
+    t->tick_waits |= when == TURN_TICK;
+    t->next_waits |= when == TURN_NEXT;
+    if (when == TURN_NEXT)
+        t->wake(t->wake_arg);
+}
+
 void turns_charge(struct turns *t, uint32_t uid, uint64_t us)
 {
     struct turn_user *u = user_find(t, uid);

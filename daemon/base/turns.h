@@ -26,6 +26,10 @@ struct turns {
     unsigned n_users;
     uint32_t turn_us, tick_us; /* of all */
     bool any_live;
+    bool next_waits; /* something waits for the next turn of the loop */
+    bool tick_waits; /* for the next tick */
+    void (*wake)(void *arg);
+    void *wake_arg;
 };
 
 /* A turn of the loop ends: it looks what came. */
@@ -37,6 +41,7 @@ enum turn { TURN_NOW, TURN_NEXT, TURN_TICK };
 /* When work for that user that no price pays may be done: now, in the next turn, or not before the
  * next tick. */
 enum turn turns_when(const struct turns *t, uint32_t uid);
+void turns_again(struct turns *t, enum turn when); /* the loop goes on then with what waits */
 void turns_charge(struct turns *t, uint32_t uid, uint64_t us);
 
 #endif

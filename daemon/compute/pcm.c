@@ -127,3 +127,8 @@ uint64_t pcm_rescale(uint64_t n, uint32_t to, uint32_t from)
     uint64_t whole = n / from, rest = n % from;
     return whole * to + (rest * to + from - 1) / from;
 }
+
+uint64_t samples_us(uint64_t n, uint32_t rate)
+{
+    return n / rate * 1000000u + n % rate * 1000000u / rate;
+}

@@ -32,4 +32,6 @@ const char *pcm_container_name(const uint8_t *bytes, size_t n);
 /* ceil(n * to / from) without overflow for every n that a stream can reach. */
 uint64_t pcm_rescale(uint64_t n, uint32_t to, uint32_t from);
 
+uint64_t samples_us(uint64_t n, uint32_t rate); /* how long they last; rounded down */
+
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "daemon/base/text.h"
 #include "daemon/daemon.h"
 #include "daemon/net/wire.h"
 
@@ -451,7 +452,7 @@ static void frames_take(struct conn *c)
     if (!c->waits || c->closing)
         return;
     uv_read_stop((uv_stream_t *) &c->pipe);
-    loop_again(c->daemon, when);
+    turns_again(&c->daemon->turns, when);
 }
 
 static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *b)
@@ -480,9 +481,9 @@ static void conn_go_on(struct conn *c)
 
 void conns_go_on(struct daemon *d)
 {
-    if (!d->frames_wait)
+    if (!d->turns.next_waits)
         return;
-    d->frames_wait = false;
+    d->turns.next_waits = false;
     /* From where the last turn ended, round: the list is in order of numbers, the newest first. */
     uint32_t last = d->last_turn;
     for (unsigned round = 0; round < 2; round++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/net/sockets.h"
+#include "daemon/base/text.h"
 #include "daemon/daemon.h"
 
 #include <arpa/inet.h>

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+#include "daemon/base/text.h"
 #include "daemon/daemon.h"
+#include "daemon/serve/codes.h"
+#include "daemon/serve/tally.h"
 
 #include <inttypes.h>
 
@@ -112,7 +115,7 @@ static void session_fail(struct session *s, Rill__Code code, const char *text)
     conn_error(s->conn, s->req, s->id, code, true, "%s", text);
     topic_fail(s->topic, code, text);
     if (s->lane)
-        stats_finished_log(s, true);
+        tally_finished_log(s, true);
     session_end(s);
 }
 
@@ -121,7 +124,7 @@ void sessions_drop(struct conn *c)
     for (struct session *s = session_next(c, NULL), *next; s; s = next) {
         next = session_next(c, s);
         if (s->lane)
-            stats_finished_log(s, true);
+            tally_finished_log(s, true);
         session_end(s);
     }
 }
@@ -170,7 +173,7 @@ void session_cancel(struct session *s, uint32_t req, bool tell)
 {
     s->end_req = req;
     if (s->lane)
-        stats_finished_log(s, true);
+        tally_finished_log(s, true);
     if (tell)
         finished_send(s, true);
     session_end(s);
@@ -181,7 +184,7 @@ void session_cancel(struct session *s, uint32_t req, bool tell)
 static bool refuse(struct conn *c, uint32_t req, uint32_t id, Rill__Code code, const char *text)
 {
     conn_error(c, req, id, code, true, "%s", text);
-    stats_refused(c->daemon, code);
+    tally_refused(c->daemon, code);
     return false;
 }
 
@@ -450,18 +453,18 @@ static void on_loaded(void *arg, struct model *m)
     enum memory_answer a;
     struct daemon *d = s->daemon;
     if (m->state != MODEL_READY) {
-        stats_refused(d, model_failed_code(m));
+        tally_refused(d, model_failed_code(m));
         session_fail(s, model_failed_code(m), m->error.text);
     } else if (!outputs_choose(s)) {
         session_fail(s, RILL__CODE__BAD_ARG, "want holds an output that the model does not have");
     } else if ((quota = quota_run(s, s->live ? (double) m->rtf : 0))) {
-        stats_refused(d, RILL__CODE__QUOTA);
+        tally_refused(d, RILL__CODE__QUOTA);
         session_fail(s, RILL__CODE__QUOTA, quota);
     } else if (!(s->worker = admit_worker(d, s->live, m))) {
-        stats_refused(d, RILL__CODE__OVERLOADED);
+        tally_refused(d, RILL__CODE__OVERLOADED);
         session_fail(s, RILL__CODE__OVERLOADED, admit_words(d));
     } else if ((a = model_enter(s)) != MEMORY_OK || (a = lane_claim(s)) != MEMORY_OK) {
-        stats_refused(d, memory_code(a));
+        tally_refused(d, memory_code(a));
         session_fail(s, memory_code(a), memory_words(a));
     } else if (!s->lane) {
         session_fail(s, RILL__CODE__INTERNAL, "out of memory");
@@ -469,7 +472,7 @@ static void on_loaded(void *arg, struct model *m)
         d->streams_opened++;
         m->stats->streams++;
         m->stats->streams_opened++;
-        stats_opened(s);
+        tally_opened(s);
         opened_send(s);
         s->req = 0;
         worker_add(s->worker, s->lane);
@@ -611,7 +614,7 @@ static void pulse_take(struct session *s, const struct lane_rec *r)
 {
     float x[CHUNK_FRAMES];
     if (r->is_run)
-        stats_pulse(s, r);
+        tally_pulse(s, r);
     for (uint32_t at = 0; at < r->n;) {
         size_t n = r->n - at < CHUNK_FRAMES ? r->n - at : CHUNK_FRAMES;
         ring_read(&s->lane->out, x, n);
@@ -650,7 +653,7 @@ static void gap_take(struct session *s, const struct lane_rec *r)
         ? samples
         : 0;
     s->bypassed += r->fill == LANE_FILL_BYPASS ? samples : 0;
-    stats_gap(s, reasons[r->why], samples);
+    tally_gap(s, reasons[r->why], samples);
     if (r->fill == LANE_FILL_SKIPPED)
         s->told = r->end_pos;
     if (s->topic)
@@ -705,7 +708,7 @@ static void done_take(struct session *s)
     }
     s->complete = true;
     finished_send(s, false);
-    stats_finished_log(s, false);
+    tally_finished_log(s, false);
     session_end(s);
 }
 
@@ -761,7 +764,7 @@ static void session_turn(struct session *s)
     bool speaks = s->lane && ring_used(&s->lane->recs);
     enum turn when = speaks && !s->live ? turns_when(&d->turns, s->uid) : TURN_NOW;
     if (when != TURN_NOW) {
-        loop_again(d, when);
+        turns_again(&d->turns, when);
         return;
     }
     uint64_t since_us = speaks ? lane_now_us() : 0;

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/serve/tally.h"
+#include "daemon/base/process.h"
+#include "daemon/daemon.h"
+
+static void stats_add(struct model_stats *m, const struct lane_rec *r, uint64_t audio_us,
+                      double rtf, bool miss)
+{
+    m->pulses++;
+    m->audio_us += audio_us;
+    m->compute_us += r->compute_us;
+    m->misses += miss;
+    m->runs += r->is_run;
+    m->runs_batch += r->is_run ? r->batch : 0;
+    m->rtf_max = rtf > m->rtf_max ? rtf : m->rtf_max;
+    hist_add(&m->compute, r->compute_us);
+    hist_add(&m->queue, r->queue_us);
+}
+
+static void worst_note(struct session *s, const struct lane_rec *r, uint32_t pulse_us,
+                       uint64_t now_us)
+{
+    struct worst_pulse p = { .mono_us = now_us,
+                             .wall_us = process_wall_us(),
+                             .serial = s->serial,
+                             .uid = s->uid,
+                             .queue_us = r->queue_us,
+                             .compute_us = r->compute_us,
+                             .batch = r->batch,
+                             .pulse_us = pulse_us,
+                             .live = s->live };
+    memcpy(p.model, s->model->name, sizeof p.model);
+    worst_put(&s->daemon->worst, &p);
+}
+
+void tally_pulse(struct session *s, const struct lane_rec *r)
+{
+    uint64_t pulse_us = samples_us(s->model->lane.pulse_samples, s->model->lane.rate);
+    uint64_t consumed = atomic_load_explicit(&s->lane->consumed, memory_order_acquire);
+    uint64_t audio_us = samples_us(consumed, s->in.rate) -
+        samples_us(s->audio_noted, s->in.rate); /* adds up without rounding */
+    bool miss = s->live && (uint64_t) r->queue_us + r->compute_us > pulse_us;
+    double rtf = (double) r->compute_us / (double) (pulse_us ? pulse_us : 1);
+    s->audio_noted = consumed;
+    s->compute_us += r->compute_us;
+    s->misses += miss;
+    s->max_chunk_us = r->compute_us > s->max_chunk_us ? r->compute_us : s->max_chunk_us;
+    hist_add(&s->compute, r->compute_us);
+    hist_add(&s->queue, r->queue_us);
+    stats_add(s->model->stats, r, audio_us, rtf, miss);
+    stats_add(s->model->period, r, audio_us, rtf, miss);
+    figures_pulse(s->figures,
+                  &(struct pulse_figures) { r->compute_us, r->queue_us, r->batch, audio_us, miss });
+    uint64_t now_us = s->daemon->tick_us;
+    if (worst_is(&s->daemon->worst, r->queue_us + r->compute_us, (uint32_t) pulse_us, now_us))
+        worst_note(s, r, (uint32_t) pulse_us, now_us);
+}
+
+void tally_opened(struct session *s)
+{
+    s->figures = figures_of(&s->daemon->figures, s->model->name);
+    s->figures->streams_opened++;
+}
+
+void tally_gap(struct session *s, Rill__Gap__Reason reason, uint64_t samples)
+{
+    s->gap_samples += samples;
+    figures_gap(&s->daemon->figures, s->figures, (unsigned) reason, samples, s->in.rate);
+}
+
+void tally_refused(struct daemon *d, Rill__Code code)
+{
+    d->streams_refused++;
+    d->figures.refused[(unsigned) code < FIGURES_CODES ? (unsigned) code : 0]++;
+}
+
+double rtf_of(uint64_t compute_us, uint64_t audio_us)
+{
+    return audio_us ? (double) compute_us / (double) audio_us : 0;
+}
+
+void tally_finished_log(struct session *s, bool cancelled)
+{
+    uint64_t in = s->lane ? atomic_load_explicit(&s->lane->consumed, memory_order_acquire) : 0;
+    uint64_t audio_us = samples_us(in, s->in.rate);
+    uint64_t pulse_us = samples_us(s->model->lane.pulse_samples, s->model->lane.rate);
+    if (s->gone)
+        return;
+    log_event(&s->daemon->log, LOG_INFO, EVENT_STREAM,
+              "stream=%u uid=%u model=%s in=%u/%u/%s dur=%.2fs rtf=%.5f rtf_max=%.5f q_p99=%.2fms "
+              "c_p99=%.3fms "
+              "miss=%llu gap=%llu out=%llu%s",
+              s->serial, s->uid, s->model->name, s->in.rate, s->in.channels,
+              pcm_enc_name(s->in.enc), (double) audio_us / 1e6, rtf_of(s->compute_us, audio_us),
+              pulse_us ? (double) s->max_chunk_us / (double) pulse_us : 0.0,
+              hist_quantile(&s->queue, 0.99) / 1e3, hist_quantile(&s->compute, 0.99) / 1e3,
+              (unsigned long long) s->misses,
+              (unsigned long long) (s->skipped + s->late + s->bypassed),
+              (unsigned long long) s->sent, cancelled ? " cancelled=1" : "");
+}
