@@ -11,18 +11,16 @@
 #include "daemon/base/notify.h"
 #include "daemon/compute/pcm.h"
 #include "daemon/models/registry.h"
-#include "daemon/serve/streams.h"
+#include "daemon/net/net.h"
+#include "daemon/net/quota.h"
 #include "daemon/base/turns.h"
-#include "daemon/net/sockets.h"
 #include "daemon/compute/worker.h"
+#include "daemon/serve/meter.h"
 #include "daemon/base/worst.h"
 #include "rilld.pb-c.h"
 
 #include <sys/types.h>
 
-#define TICK_MS 100
-#define MAX_LISTENERS 8
-#define DEAD_IDS 16
 #define WORKERS_MAX 128 /* twice the most of the settings */
 #define AUDIO_CHUNK_FRAMES 1024
 #define AUDIO_OVERHEAD_BYTES 96
@@ -82,59 +80,6 @@ struct session {
     uint64_t gap_samples;    /* of the input rate, whatever the reason */
 };
 
-struct conn {
-    uv_pipe_t pipe; /* first: the handle is the connection */
-    struct daemon *daemon;
-    struct conn *next;
-    uint32_t id, uid, pid;
-    bool has_place; /* one of max_connections; not an operator's, not a refused one */
-    bool is_control, preface_done, hello_done, closing, paused;
-    bool broken;     /* a write failed: it ends with this turn of the loop */
-    bool last_words; /* it is told why it ends, whatever waits already */
-    struct owner *owner;
-    size_t counted_bytes; /* of its buffers, for the owner */
-    bool waits;           /* whole messages of it wait in `in`; nothing is read meanwhile */
-    char client[64];
-    uint8_t *in;
-    size_t in_fill, in_cap;
-    uint32_t max_frame_bytes;
-    uint8_t *arena;
-    size_t arena_used, arena_bytes;
-    uint64_t accepted_us, deadline_us;    /* deadline of closing or of Hello */
-    uint64_t over_soft_us, last_write_us; /* 0 = not over */
-    uint64_t heard_us;                    /* of the newest bytes or the last end of a stream */
-    size_t unsent_bytes; /* memory of what waits to be written, counted as it comes */
-    size_t last_queue_bytes;
-    struct streams streams;
-    struct session *speaker; /* whose audio the last message was; NULL: none */
-    uint32_t dead_ids[DEAD_IDS], dead_at;
-};
-
-struct listener {
-    uv_poll_t poll;
-    struct daemon *daemon;
-    int fd;
-    bool is_control, open;
-    bool paused, failing;         /* until the next tick; since accept failed */
-    char name[SOCKET_NAME_BYTES]; /* for the log */
-    struct own_socket own;
-};
-
-#define HTTP_LISTENERS 8
-struct http_conn;
-
-/* Each has places of its own, so that who fills one keeps nobody out of another. */
-struct http_listener {
-    uv_poll_t poll;
-    struct daemon *daemon;
-    int fd;
-    struct own_socket own;
-    bool health_alone;            /* it does not give the figures */
-    bool paused;                  /* until the next tick */
-    struct http_conn *conns;      /* who gives way first stands first */
-    unsigned n_conns, n_accepted; /* accepted: since the last tick */
-};
-
 struct daemon {
     uv_loop_t loop;
     uv_async_t progress;
@@ -161,32 +106,18 @@ struct daemon {
     struct cost loop_cost; /* of a pulse's messages, in nanoseconds of the loop */
     uint64_t metered_us;
     bool trying; /* a model is tried out again */
-    struct listener listeners[MAX_LISTENERS];
-    unsigned n_listeners;
-    int spare_fd; /* to turn clients away where there is no other; -1 = none */
-    struct http_listener http[HTTP_LISTENERS];
-    unsigned n_http;
-    struct owner *http_owner; /* of all that HTTP takes */
-    size_t http_answer_bytes; /* of answers that are not sent yet */
-    struct {
-        char *s;
-        size_t n;
-    } http_figures[2];     /* of this tick, by `open` */
-    uint64_t http_evicted; /* connections that gave way */
-    struct conn *conns;
+    struct net net;
     struct session *sessions;
     struct topic *topics;
-    uint32_t n_conns, n_sessions, next_conn, next_serial;
-    uint32_t streams_secret; /* of connections to come */
-    uint64_t conns_accepted, streams_opened, streams_refused, protocol_errors;
+    uint32_t n_sessions, next_serial;
+    uint64_t streams_opened, streams_refused;
     struct load load; /* of the live streams that were let in */
     uint64_t started_us, started_wall_us, tick_us, drain_until_us, next_summary_us;
     uint64_t next_memory_us; /* when what is in memory is looked at again */
     bool memory_full;        /* without clients; that has been said */
     uint64_t watchdog_us, next_pet_us;
     struct health health;
-    bool ending;                   /* a connection is closing */
-    uint32_t last_turn, last_pump; /* connection and stream that had the last ones */
+    uint32_t last_pump; /* stream that had the last turn */
     struct turns turns;
     bool ready, draining, stopping;
     int preloads_left, exit_code;
@@ -194,27 +125,8 @@ struct daemon {
     uint64_t reload_from_us;             /* the next one may run */
 };
 
-/* --- conn.c: bytes in, frames out --- */
-void conn_accept(struct daemon *d, struct listener *l, int fd); /* takes fd, in every case */
-/* one Error, and closes */
-void conn_refuse(struct daemon *d, int fd, Rill__Code code, const char *text);
-/* f->m_case and member are set */
-void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f);
-void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal,
-                const char *format, ...) __attribute__((format(printf, 6, 7)));
-void conn_close(struct conn *c);    /* after what is queued was written, within a second */
-void conns_end(struct daemon *d);   /* all of them, at once */
-void conns_go_on(struct daemon *d); /* messages that were read and had no time in their turn */
-void conns_sweep(struct daemon *d); /* those that are closing and have nothing left to say */
-size_t conn_queue_bytes(const struct conn *c);
-void conn_tick(struct conn *c, uint64_t now_us);
-void conn_id_bury(struct conn *c, uint32_t stream); /* late messages for it are no error */
-bool conn_id_buried(const struct conn *c, uint32_t stream);
-void conn_id_revive(struct conn *c, uint32_t stream); /* a new stream has that number */
-bool conn_reads_slowly(const struct conn *c);
-/* Whether more may wait to be read than what any connection may have. */
-bool conn_has_room(const struct conn *c);
-ProtobufCAllocator conn_allocator(struct conn *c);
+/* --- client.c --- */
+extern const struct conn_calls client_calls;
 
 /* --- proto.c: what a message does --- */
 void proto_frame(struct conn *c, const uint8_t *bytes, size_t n);
@@ -250,6 +162,7 @@ void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill_
 /* piece: HEARD_EVENT_BYTES of room */
 void event_send(struct conn *c, uint32_t id, const rill_event *e, char *piece);
 
+bool conn_reads_slowly(const struct conn *c);
 size_t outputs_list(const struct lane_model *m, Rill__Output list[5]); /* what it has */
 
 /* --- limits.c: who may have how much, and for how long without using it --- */
@@ -257,13 +170,8 @@ size_t session_bytes(const struct session *s);
 /* Asks for firm memory; models that nobody streams with give way to it. */
 enum memory_answer memory_claim(struct daemon *d, struct owner *o, enum memory_kind k,
                                 size_t bytes);
-Rill__Code memory_code(enum memory_answer a); /* of a refusal */
-const char *memory_words(enum memory_answer a);
 void memory_conf(struct daemon *d); /* the limits, as the settings say */
 void memory_tick(struct daemon *d, uint64_t now_us);
-/* Whether a user who has of_uid of the `held` places may have one more of `most`: of the last
- * eighth nobody gets more than stay free, so that there is one for who comes later. */
-bool place_free(uint32_t most, uint32_t held, uint32_t of_uid);
 /* NULL: one more stream may be opened */
 const char *quota_open(const struct conn *c, const struct daemon *d);
 /* NULL: it may run at that share of a thread */
@@ -351,24 +259,12 @@ void memory_reply(struct conn *c, uint32_t req);
 /* --- profile.c --- */
 void worst_reply(struct conn *c, uint32_t req, const char *model, bool profile);
 
-/* --- http_serve.c --- */
-/* takes fd */
-bool http_passed(struct daemon *d, int fd, bool health_alone, char *err, size_t n);
-bool http_start(struct daemon *d, char *err, size_t n); /* where the settings say */
-void http_tick(struct daemon *d, uint64_t now_us);
-void http_stood_still(struct daemon *d, uint64_t us);
-bool http_give_way(struct daemon *d); /* closes a connection for its descriptor, if any */
-void http_close(struct daemon *d);    /* last of all: a daemon that drains says so */
-
-/* --- listen.c --- */
-bool listen_all(struct daemon *d, char *err, size_t n);
-void listen_tick(struct daemon *d);                             /* accepts again after a failure */
-void listen_names(const struct daemon *d, char *ret, size_t n); /* of the clients' sockets */
-void listen_close(struct daemon *d);
-
 /* --- loop.c --- */
 int daemon_run(struct daemon *d); /* exit code */
+
+/* --- drain.c --- */
 void daemon_drain(struct daemon *d, uint32_t grace_ms);
+void drain_tick(struct daemon *d, uint64_t now_us);
 
 /* --- reload.c --- */
 void reload_start(struct daemon *d, struct conn *c, uint32_t req); /* c may be NULL */

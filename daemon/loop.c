@@ -14,9 +14,10 @@
 
 static void on_progress(uv_async_t *a)
 {
-    sessions_pump(a->data);
-    conns_go_on(a->data);
-    conns_sweep(a->data);
+    struct daemon *d = a->data;
+    sessions_pump(d);
+    conns_go_on(&d->net);
+    conns_sweep(&d->net);
 }
 
 /* From a worker, too: one eventfd write at most. */
@@ -37,56 +38,6 @@ static void watchdog_pet(struct daemon *d, uint64_t now_us)
         notify_send("WATCHDOG=1");
 }
 
-/* ---- stopping ---- */
-
-static void goaway_send(struct conn *c, uint32_t grace_ms)
-{
-    Rill__GoAway a = RILL__GO_AWAY__INIT;
-    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    if (!c->hello_done)
-        return;
-    a.reason = RILL__GO_AWAY__REASON__REASON_DRAINING;
-    a.grace_ms = grace_ms;
-    f.m_case = RILL__SERVER_FRAME__M_GOAWAY;
-    f.goaway = &a;
-    conn_send(c, 0, &f);
-}
-
-void daemon_drain(struct daemon *d, uint32_t grace_ms)
-{
-    uint64_t until_us = lane_now_us() + grace_ms * UINT64_C(1000);
-    if (d->draining) {
-        d->drain_until_us = until_us < d->drain_until_us ? until_us : d->drain_until_us;
-        return;
-    }
-    d->draining = true;
-    d->drain_until_us = until_us;
-    log_event(&d->log, LOG_INFO, EVENT_DRAINING, "draining: %u streams, at most %u ms",
-              sessions_running(d), grace_ms);
-    notify_send("STOPPING=1\nSTATUS=Draining %u streams", sessions_running(d));
-    listen_close(d);
-    for (struct conn *c = d->conns, *next; c; c = next) {
-        next = c->next;
-        goaway_send(c, grace_ms);
-    }
-}
-
-static void drain_tick(struct daemon *d, uint64_t now_us)
-{
-    bool over = now_us >= d->drain_until_us;
-    if (!d->draining || d->stopping || (sessions_running(d) && !over))
-        return;
-    d->stopping = true;
-    atomic_store(&d->registry.stop, true);
-    for (struct conn *c = d->conns, *next; c; c = next) {
-        next = c->next;
-        if (c->streams.n)
-            conn_error(c, 0, 0, RILL__CODE__DRAINING, true, "the time to finish is over");
-        else
-            conn_close(c);
-    }
-}
-
 /* ---- time ---- */
 
 static void ready_check(struct daemon *d)
@@ -99,7 +50,7 @@ static void ready_check(struct daemon *d)
     }
     char names[512];
     d->ready = true;
-    listen_names(d, names, sizeof names);
+    listen_names(&d->net, names, sizeof names);
     log_event(&d->log, LOG_INFO, EVENT_READY, "rilld %s ready: %u threads, %s", RILL_VERSION,
               d->n_live, names);
     notify_send("READY=1\nSTATUS=Running, %u threads", d->n_live);
@@ -128,7 +79,7 @@ static void on_before_poll(uv_prepare_t *p)
  * read yet. */
 static void stood_still(struct daemon *d, uint64_t us)
 {
-    for (struct conn *c = d->conns; c; c = c->next) {
+    for (struct conn *c = d->net.conns; c; c = c->next) {
         c->deadline_us += us;
         c->heard_us += us;
         c->last_write_us += us;
@@ -137,7 +88,7 @@ static void stood_still(struct daemon *d, uint64_t us)
     for (struct session *s = d->sessions; s; s = s->next)
         s->audio_us += us;
     topics_stood_still(d, us);
-    http_stood_still(d, us);
+    http_stood_still(&d->net, us);
 }
 
 static void on_tick(uv_timer_t *t)
@@ -151,14 +102,14 @@ static void on_tick(uv_timer_t *t)
     topics_sweep(d);
     meter_tick(d, now_us);
     sessions_idle(d, now_us);
-    for (struct conn *c = d->conns, *next; c; c = next) {
+    for (struct conn *c = d->net.conns, *next; c; c = next) {
         next = c->next;
         conn_tick(c, now_us);
     }
     if (d->turns.tick_waits)
         turns_again(&d->turns, TURN_NEXT);
     d->turns.tick_waits = false;
-    listen_tick(d);
+    listen_tick(&d->net);
     admit_tick(d);
     meter_idle(d, now_us);
     reload_tick(d, now_us);
@@ -166,14 +117,14 @@ static void on_tick(uv_timer_t *t)
     memory_tick(d, now_us);
     registry_tick(&d->registry, now_us);
     health_look(d, now_us);
-    http_tick(d, now_us);
+    http_tick(&d->net, now_us);
     watchdog_pet(d, now_us);
     if (now_us >= d->next_summary_us) {
         d->next_summary_us = now_us + d->conf.log_interval_s * UINT64_C(1000000);
         stats_summary(d);
     }
     drain_tick(d, now_us);
-    if (d->stopping && !d->conns && !d->preloads_left && !d->reload)
+    if (d->stopping && !d->net.conns && !d->preloads_left && !d->reload)
         uv_stop(&d->loop);
 }
 
@@ -244,6 +195,21 @@ static bool signals_start(struct daemon *d)
     return true;
 }
 
+static void net_set(struct daemon *d)
+{
+    static const struct http_pages pages = { metrics_text, health_page };
+    d->net.daemon = d;
+    d->net.calls = &client_calls;
+    d->net.pages = &pages;
+    d->net.loop = &d->loop;
+    d->net.progress = &d->progress;
+    d->net.conf = &d->conf;
+    d->net.log = &d->log;
+    d->net.memory = &d->memory;
+    d->net.turns = &d->turns;
+    d->net.figures = &d->figures;
+}
+
 static bool daemon_start(struct daemon *d)
 {
     char err[512];
@@ -252,19 +218,20 @@ static bool daemon_start(struct daemon *d)
     d->next_summary_us = d->started_us + d->conf.log_interval_s * UINT64_C(1000000);
     d->watchdog_us = notify_watchdog_us();
     instance_id_make(d->instance_id);
-    if (getrandom(&d->streams_secret, sizeof d->streams_secret, 0) < 0)
-        d->streams_secret = (uint32_t) d->started_us * UINT32_C(0x9e3779b1);
-    d->streams_secret |= 1;
+    if (getrandom(&d->net.streams_secret, sizeof d->net.streams_secret, 0) < 0)
+        d->net.streams_secret = (uint32_t) d->started_us * UINT32_C(0x9e3779b1);
+    d->net.streams_secret |= 1;
     d->progress.data = d;
     d->turns.wake = progress_send;
     d->turns.wake_arg = &d->progress;
-    d->spare_fd = -1;
+    net_set(d);
+    d->net.spare_fd = -1;
     memory_init(&d->memory, 0);
     d->memory.shorten = topics_shorten;
     d->memory.arg = d;
     memory_conf(d);
-    d->http_owner = memory_owner(&d->memory, (struct principal) { PRINCIPAL_HTTP, 0 });
-    if (!d->http_owner) {
+    d->net.http_owner = memory_owner(&d->memory, (struct principal) { PRINCIPAL_HTTP, 0 });
+    if (!d->net.http_owner) {
         log_line(&d->log, LOG_ERROR, "out of memory");
         return false;
     }
@@ -292,7 +259,7 @@ static bool daemon_start(struct daemon *d)
         log_line(&d->log, LOG_ERROR, "compute threads cannot be started");
         return false;
     }
-    if (!listen_all(d, err, sizeof err)) {
+    if (!listen_all(&d->net, err, sizeof err)) {
         log_line(&d->log, LOG_ERROR, "%s", err);
         return false;
     }
@@ -309,9 +276,9 @@ static void handle_close(uv_handle_t *h, void *arg)
 static void daemon_stop(struct daemon *d)
 {
     atomic_store(&d->registry.stop, true);
-    listen_close(d);
-    http_close(d);
-    conns_end(d);
+    listen_close(&d->net);
+    http_close(&d->net);
+    conns_end(&d->net);
     for (unsigned i = 0; i < d->n_workers; i++)
         worker_stop(&d->workers[i]);
     for (struct session *s = d->sessions; s; s = s->next) {

@@ -246,7 +246,7 @@ struct load_wait {
 
 static struct conn *asker_find(const struct load_wait *w)
 {
-    struct conn *c = w->daemon->conns;
+    struct conn *c = w->daemon->net.conns;
     while (c && c->id != w->conn)
         c = c->next;
     return c;
@@ -366,7 +366,7 @@ static void on_ctl_unload(struct conn *c, const Rill__ClientFrame *f)
 
 static void on_ctl_kick(struct conn *c, const Rill__ClientFrame *f)
 {
-    for (struct conn *x = c->daemon->conns; x; x = x->next)
+    for (struct conn *x = c->daemon->net.conns; x; x = x->next)
         if (x->id == f->ctl_kick->conn && !x->closing) {
             done_send(c, f->req, "kicked");
             conn_error(x, 0, 0, RILL__CODE__DENIED, true, "disconnected by the operator");

@@ -65,4 +65,12 @@ struct contention {
 void contention_tick(struct contention *c, uint64_t cpu_ns, uint64_t busy_ns, uint64_t took_ns);
 double contention_share(const struct contention *c);
 
+/* What is read of the time of one thread. */
+struct meter {
+    uint64_t cpu_ns, busy_ns; /* up to here it was read */
+    double spent_ns;          /* on streams since then, by the wall clock */
+    double factor;            /* processor time for what was spent; 1 at the start */
+    struct contention contention;
+};
+
 #endif

@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#define TICK_MS 100        /* the loop looks at everything that often */
 #define TURN_US 500        /* of one user in a turn of the loop */
 #define TURN_ALL_US 1000   /* of all users */
 #define TICK_USER_US 20000 /* of one user in a tick, while live streams run */

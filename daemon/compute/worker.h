@@ -4,7 +4,7 @@
 #define RILL_DAEMON_COMPUTE_WORKER_H
 
 #include "daemon/compute/lane.h"
-#include "daemon/serve/meter.h"
+#include "daemon/base/cost.h"
 #include "daemon/compute/overload.h"
 #include "daemon/compute/realtime.h"
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/base/text.h"
-#include "daemon/daemon.h"
+#include "daemon/compute/lane.h"
+#include "daemon/net/net.h"
+#include "daemon/net/quota.h"
 #include "daemon/net/wire.h"
 
 #include <poll.h>
@@ -56,11 +58,11 @@ size_t conn_queue_bytes(const struct conn *c)
 
 static void conn_unlink(struct conn *c)
 {
-    struct daemon *d = c->daemon;
-    for (struct conn **at = &d->conns; *at; at = &(*at)->next)
+    struct net *net = c->net;
+    for (struct conn **at = &net->conns; *at; at = &(*at)->next)
         if (*at == c) {
             *at = c->next;
-            d->n_conns--;
+            net->n_conns--;
             return;
         }
 }
@@ -69,8 +71,8 @@ static void on_closed(uv_handle_t *h)
 {
     struct conn *c = (struct conn *) (void *) h;
     if (c->owner)
-        memory_give(&c->daemon->memory, c->owner, MEMORY_CONNECTIONS, c->counted_bytes);
-    memory_unref(&c->daemon->memory, c->owner);
+        memory_give(c->net->memory, c->owner, MEMORY_CONNECTIONS, c->counted_bytes);
+    memory_unref(c->net->memory, c->owner);
     free(c->in);
     free(c->arena);
     free(c);
@@ -81,11 +83,10 @@ static void conn_end(struct conn *c)
     if (uv_is_closing((uv_handle_t *) &c->pipe))
         return;
     c->closing = true;
-    sessions_drop(c);
-    subs_drop(c);
-    reload_forget(c->daemon, c);
+    c->net->calls->drop(c);
+    c->net->calls->gone(c);
     conn_unlink(c);
-    log_event(&c->daemon->log, LOG_DEBUG, EVENT_PEER, "conn=%u closed", c->id);
+    log_event(c->net->log, LOG_DEBUG, EVENT_PEER, "conn=%u closed", c->id);
     uv_close((uv_handle_t *) &c->pipe, on_closed);
 }
 
@@ -94,20 +95,19 @@ void conn_close(struct conn *c)
     if (c->closing)
         return;
     c->closing = true;
-    sessions_drop(c);
-    subs_drop(c);
+    c->net->calls->drop(c);
     uv_read_stop((uv_stream_t *) &c->pipe);
     c->deadline_us = lane_now_us() + CLOSE_LINGER_US;
-    c->daemon->ending = true;
-    uv_async_send(&c->daemon->progress); /* the caller may still use it */
+    c->net->ending = true;
+    uv_async_send(c->net->progress); /* the caller may still use it */
 }
 
-void conns_sweep(struct daemon *d)
+void conns_sweep(struct net *net)
 {
-    if (!d->ending)
+    if (!net->ending)
         return;
-    d->ending = false;
-    for (struct conn *c = d->conns, *next; c; c = next) {
+    net->ending = false;
+    for (struct conn *c = net->conns, *next; c; c = next) {
         next = c->next;
         if (c->last_words && !c->broken)
             conn_close(c);
@@ -116,10 +116,10 @@ void conns_sweep(struct daemon *d)
     }
 }
 
-void conns_end(struct daemon *d)
+void conns_end(struct net *net)
 {
-    while (d->conns)
-        conn_end(d->conns);
+    while (net->conns)
+        conn_end(net->conns);
 }
 
 /* ---- writing ---- */
@@ -127,20 +127,19 @@ void conns_end(struct daemon *d)
 static void unsent_take(struct conn *c, size_t n)
 {
     c->unsent_bytes += n;
-    memory_take(&c->daemon->memory, c->owner, MEMORY_QUEUES, n);
+    memory_take(c->net->memory, c->owner, MEMORY_QUEUES, n);
 }
 
 static void unsent_give(struct conn *c, size_t n)
 {
     c->unsent_bytes -= n;
-    memory_give(&c->daemon->memory, c->owner, MEMORY_QUEUES, n);
+    memory_give(c->net->memory, c->owner, MEMORY_QUEUES, n);
 }
 
 bool conn_has_room(const struct conn *c)
 {
     return c->unsent_bytes < QUEUE_FLOOR_BYTES / 4 ||
-        memory_would(&c->daemon->memory, c->owner, MEMORY_QUEUES, QUEUE_FLOOR_BYTES / 4) ==
-        MEMORY_OK;
+        memory_would(c->net->memory, c->owner, MEMORY_QUEUES, QUEUE_FLOOR_BYTES / 4) == MEMORY_OK;
 }
 
 static void on_written(uv_write_t *w, int status)
@@ -161,9 +160,7 @@ static void on_written(uv_write_t *w, int status)
     }
     if (c->paused && !c->closing) {
         c->paused = false;
-        for (struct session *s = NULL; (s = session_next(c, s));)
-            session_pump(s);
-        subs_pump(c);
+        c->net->calls->pump(c);
     }
 }
 
@@ -171,8 +168,8 @@ static void on_written(uv_write_t *w, int status)
  * still use it. */
 static void conn_break(struct conn *c)
 {
-    c->broken = c->daemon->ending = true;
-    uv_async_send(&c->daemon->progress);
+    c->broken = c->net->ending = true;
+    uv_async_send(c->net->progress);
 }
 
 /* What the socket takes at once goes at once, so that a failure is known before anything else is
@@ -230,17 +227,17 @@ static void error_put(struct conn *c, uint32_t req, uint32_t stream, Rill__Code 
     e.code = code;
     e.text = text;
     e.fatal = fatal;
-    e.retry_ms = code == RILL__CODE__OVERLOADED ? admit_retry_ms(c->daemon)
+    e.retry_ms = code == RILL__CODE__OVERLOADED ? c->net->calls->retry_ms(c)
         : code == RILL__CODE__QUOTA             ? 1000
                                                 : 0;
     f.m_case = RILL__SERVER_FRAME__M_ERROR;
     f.error = &e;
     f.req = req;
-    c->daemon->protocol_errors++;
-    c->daemon->figures.errors[(unsigned) code < FIGURES_CODES ? (unsigned) code : 0]++;
+    c->net->protocol_errors++;
+    c->net->figures->errors[(unsigned) code < FIGURES_CODES ? (unsigned) code : 0]++;
     const ProtobufCEnumValue *v =
         protobuf_c_enum_descriptor_get_value(&rill__code__descriptor, (int) code);
-    log_event(&c->daemon->log, fatal ? LOG_WARN : LOG_INFO, EVENT_ERROR,
+    log_event(c->net->log, fatal ? LOG_WARN : LOG_INFO, EVENT_ERROR,
               "conn=%u uid=%u id=%u error=%s fatal=%d text=\"%s\"", c->id, c->uid, stream,
               v ? v->name : "?", fatal, text);
     frame_send(c, &f, rill__server_frame__get_packed_size(&f));
@@ -258,8 +255,8 @@ static bool is_choked(struct conn *c)
              "%zu bytes wait to be read, and memory is short (memory_max, max_bytes_per_uid)",
              conn_queue_bytes(c));
     error_put(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true, text);
-    c->last_words = c->daemon->ending = true;
-    uv_async_send(&c->daemon->progress);
+    c->last_words = c->net->ending = true;
+    uv_async_send(c->net->progress);
     return true;
 }
 
@@ -348,10 +345,10 @@ static enum turn frame_turn(struct conn *c, const uint8_t *p, size_t have)
     uint32_t n = have < 4 ? 0 : frame_length(p);
     if (!n || have - 4 < n)
         return TURN_NOW;
-    enum turn when = turns_when(&c->daemon->turns, c->uid);
+    enum turn when = turns_when(c->net->turns, c->uid);
     uint32_t stream = when == TURN_NOW ? 0 : wire_audio_stream(p + 4, n);
-    struct session *s = stream ? session_find(c, stream) : NULL;
-    return s && session_pays(s) ? TURN_NOW : when;
+    const struct stream_link *l = stream ? streams_find(&c->streams, stream) : NULL;
+    return l && c->net->calls->pays(l) ? TURN_NOW : when;
 }
 
 static size_t frame_take(struct conn *c, const uint8_t *p, size_t have)
@@ -371,7 +368,7 @@ static size_t frame_take(struct conn *c, const uint8_t *p, size_t have)
     }
     if (have - 4 < n)
         return 0;
-    proto_frame(c, p + 4, n);
+    c->net->calls->frame(c, p + 4, n);
     return 4 + (size_t) n;
 }
 
@@ -385,7 +382,7 @@ static void buffers_count(struct conn *c)
 {
     size_t bytes = buffers_bytes(c->max_frame_bytes);
     if (c->owner && bytes < c->counted_bytes) {
-        memory_give(&c->daemon->memory, c->owner, MEMORY_CONNECTIONS, c->counted_bytes - bytes);
+        memory_give(c->net->memory, c->owner, MEMORY_CONNECTIONS, c->counted_bytes - bytes);
         c->counted_bytes = bytes;
     }
 }
@@ -415,15 +412,16 @@ static void slow_check(struct conn *c, uint64_t now_us);
 /* One frame, on the account of who pays for it; bytes that were used. */
 static size_t frame_account(struct conn *c, const uint8_t *p, size_t have)
 {
+    const struct conn_calls *calls = c->net->calls;
     uint64_t since_us = lane_now_us();
     c->speaker = NULL;
     size_t used = frame_take(c, p, have);
     if (!c->closing && conn_queue_bytes(c) > QUEUE_FLOOR_BYTES)
         slow_check(c, since_us);
-    bool paid = c->speaker && session_pays(c->speaker);
-    uint64_t now_us = meter_loop(c->daemon, c->speaker, since_us);
+    bool paid = c->speaker && calls->pays(c->speaker);
+    uint64_t now_us = calls->worked(c, c->speaker, since_us);
     if (!paid)
-        turns_charge(&c->daemon->turns, c->uid, now_us - since_us);
+        turns_charge(c->net->turns, c->uid, now_us - since_us);
     return used;
 }
 
@@ -452,7 +450,7 @@ static void frames_take(struct conn *c)
     if (!c->waits || c->closing)
         return;
     uv_read_stop((uv_stream_t *) &c->pipe);
-    turns_again(&c->daemon->turns, when);
+    turns_again(c->net->turns, when);
 }
 
 static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *b)
@@ -474,20 +472,20 @@ static void conn_go_on(struct conn *c)
     c->waits = false;
     frames_take(c);
     if (c->in_fill < before)
-        c->daemon->last_turn = c->id;
+        c->net->last_turn = c->id;
     if (!c->waits && !c->closing)
         uv_read_start((uv_stream_t *) &c->pipe, on_alloc, on_read);
 }
 
-void conns_go_on(struct daemon *d)
+void conns_go_on(struct net *net)
 {
-    if (!d->turns.next_waits)
+    if (!net->turns->next_waits)
         return;
-    d->turns.next_waits = false;
+    net->turns->next_waits = false;
     /* From where the last turn ended, round: the list is in order of numbers, the newest first. */
-    uint32_t last = d->last_turn;
+    uint32_t last = net->last_turn;
     for (unsigned round = 0; round < 2; round++)
-        for (struct conn *c = d->conns; c; c = c->next)
+        for (struct conn *c = net->conns; c; c = c->next)
             if (c->waits && !c->closing && (c->id < last) == !round)
                 conn_go_on(c);
 }
@@ -510,26 +508,26 @@ static void peer_ask(struct conn *c)
 /* For the longest message that it may agree on. An operator's is counted and never refused. */
 static enum memory_answer buffers_claim(struct conn *c)
 {
-    struct daemon *d = c->daemon;
-    size_t bytes = buffers_bytes(d->conf.limits_max_frame_bytes);
+    struct net *net = c->net;
+    size_t bytes = buffers_bytes(net->conf->limits_max_frame_bytes);
     enum memory_answer a = MEMORY_OK;
     if (c->is_control)
-        memory_take(&d->memory, c->owner, MEMORY_CONNECTIONS, bytes);
+        memory_take(net->memory, c->owner, MEMORY_CONNECTIONS, bytes);
     else
-        a = memory_claim(d, c->owner, MEMORY_CONNECTIONS, bytes);
+        a = net->calls->claim(c, MEMORY_CONNECTIONS, bytes);
     c->counted_bytes = a == MEMORY_OK ? bytes : 0;
     return a;
 }
 
 static bool quota_ok(struct conn *c)
 {
-    struct daemon *d = c->daemon;
-    uint32_t n = 0, of_uid = 0, most = d->conf.limits_max_connections,
-             most_of_uid = d->conf.limits_max_connections_per_uid;
+    struct net *net = c->net;
+    uint32_t n = 0, of_uid = 0, most = net->conf->limits_max_connections,
+             most_of_uid = net->conf->limits_max_connections_per_uid;
     enum memory_answer a = buffers_claim(c);
     if (c->is_control)
         return true;
-    for (const struct conn *x = d->conns; x; x = x->next) {
+    for (const struct conn *x = net->conns; x; x = x->next) {
         n += x->has_place;
         of_uid += x->has_place && x->uid == c->uid;
     }
@@ -548,7 +546,7 @@ static bool quota_ok(struct conn *c)
     return c->has_place;
 }
 
-void conn_refuse(struct daemon *d, int fd, Rill__Code code, const char *text)
+void conn_refuse(struct net *net, int fd, Rill__Code code, const char *text)
 {
     uint8_t b[512];
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
@@ -568,43 +566,44 @@ void conn_refuse(struct daemon *d, int fd, Rill__Code code, const char *text)
         (void) sent;
     }
     close(fd);
-    d->protocol_errors++;
-    log_event(&d->log, LOG_WARN, EVENT_PEER, "a connection is refused: %s", text);
+    net->protocol_errors++;
+    log_event(net->log, LOG_WARN, EVENT_PEER, "a connection is refused: %s", text);
 }
 
-void conn_accept(struct daemon *d, struct listener *l, int fd)
+void conn_accept(struct net *net, const struct listener *l, int fd)
 {
     struct conn *c = calloc(1, sizeof *c);
-    if (!c || uv_pipe_init(&d->loop, &c->pipe, 0) < 0) {
+    if (!c || uv_pipe_init(net->loop, &c->pipe, 0) < 0) {
         free(c);
-        conn_refuse(d, fd, RILL__CODE__INTERNAL, "out of memory");
+        conn_refuse(net, fd, RILL__CODE__INTERNAL, "out of memory");
         return;
     }
-    c->daemon = d;
-    c->next = d->conns;
-    d->conns = c;
-    d->n_conns++;
-    c->id = ++d->next_conn;
-    c->streams.secret = d->streams_secret;
+    c->net = net;
+    c->daemon = net->daemon;
+    c->next = net->conns;
+    net->conns = c;
+    net->n_conns++;
+    c->id = ++net->next_conn;
+    c->streams.secret = net->streams_secret;
     c->is_control = l->is_control;
     c->max_frame_bytes = HELLO_MAX_BYTES;
     c->accepted_us = c->last_write_us = c->heard_us = lane_now_us();
-    c->deadline_us = c->accepted_us + d->conf.limits_hello_timeout_ms * UINT64_C(1000);
-    d->conns_accepted++;
+    c->deadline_us = c->accepted_us + net->conf->limits_hello_timeout_ms * UINT64_C(1000);
+    net->conns_accepted++;
     if (!buffer_fit(c) || uv_pipe_open(&c->pipe, fd) < 0) {
-        conn_refuse(d, fd, RILL__CODE__INTERNAL, "out of memory");
+        conn_refuse(net, fd, RILL__CODE__INTERNAL, "out of memory");
         conn_end(c);
         return;
     }
     peer_ask(c);
-    c->owner = memory_owner(&d->memory, (struct principal) { PRINCIPAL_UID, c->uid });
+    c->owner = memory_owner(net->memory, (struct principal) { PRINCIPAL_UID, c->uid });
     if (!c->owner) {
         conn_end(c);
         return;
     }
-    log_event(&d->log, LOG_DEBUG, EVENT_PEER, "conn=%u uid=%u pid=%u accepted%s", c->id, c->uid,
+    log_event(net->log, LOG_DEBUG, EVENT_PEER, "conn=%u uid=%u pid=%u accepted%s", c->id, c->uid,
               c->pid, c->is_control ? " control" : "");
-    socket_fit(c);
+    net->calls->fit(c);
     if (quota_ok(c))
         uv_read_start((uv_stream_t *) &c->pipe, on_alloc, on_read);
 }
@@ -612,42 +611,32 @@ void conn_accept(struct daemon *d, struct listener *l, int fd)
 /* ---- time ---- */
 
 /* Bytes that `ms` of the connection's outputs fill; a floor covers answers and events. */
-static size_t output_bytes(const struct conn *c, uint32_t ms)
+static size_t output_bytes(const struct conn_outputs *o, uint32_t ms)
 {
-    uint64_t per_s = 0;
-    for (const struct session *s = NULL; (s = session_next(c, s));)
-        per_s += session_output_bytes_per_s(s);
-    uint64_t bytes = per_s * ms / 1000;
+    uint64_t bytes = o->bytes_per_s * ms / 1000;
     return bytes > QUEUE_FLOOR_BYTES / 4 ? (size_t) bytes : QUEUE_FLOOR_BYTES / 4;
-}
-
-static bool any_live(const struct conn *c)
-{
-    for (const struct session *s = NULL; (s = session_next(c, s));)
-        if (s->live)
-            return true;
-    return false;
 }
 
 static void slow_check(struct conn *c, uint64_t now_us)
 {
-    const struct conf *conf = &c->daemon->conf;
-    size_t queue = conn_queue_bytes(c), hard = output_bytes(c, conf->limits_output_hard_ms);
+    const struct conf *conf = c->net->conf;
+    struct conn_outputs o;
+    c->net->calls->outputs(c, now_us, &o);
+    size_t queue = conn_queue_bytes(c), hard = output_bytes(&o, conf->limits_output_hard_ms);
     if (queue < c->last_queue_bytes || !queue)
         c->last_write_us = now_us;
     c->last_queue_bytes = queue;
-    bool behind = subs_lag_ms(c) >
-        conf->limits_output_soft_ms; /* what a subscriber has not read waits elsewhere */
-    if (queue <= output_bytes(c, conf->limits_output_soft_ms) && !(behind && queue))
+    bool behind = o.lag_ms > conf->limits_output_soft_ms; /* what it has not read waits elsewhere */
+    if (queue <= output_bytes(&o, conf->limits_output_soft_ms) && !(behind && queue))
         c->over_soft_us = 0;
     else if (!c->over_soft_us)
         c->over_soft_us = now_us;
-    bool soft = c->over_soft_us && (any_live(c) || behind) &&
+    bool soft = c->over_soft_us && (o.any_live || behind) &&
         now_us - c->over_soft_us > conf->limits_output_soft_grace_ms * UINT64_C(1000);
     bool stalled =
         queue && now_us > c->last_write_us + conf->limits_output_stall_ms * UINT64_C(1000);
     hard = hard > QUEUE_FLOOR_BYTES ? hard : QUEUE_FLOOR_BYTES;
-    bool overdue = queue && subs_overdue(c, now_us);
+    bool overdue = queue && o.overdue;
     if (stalled) /* a few bytes that are read make no room in it yet */
         conn_error(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true,
                    "%zu bytes wait, and your socket had no room for any of them for %u ms; read "
@@ -679,10 +668,10 @@ void conn_tick(struct conn *c, uint64_t now_us)
     }
     if (!c->hello_done && now_us > c->deadline_us) {
         conn_error(c, 0, 0, RILL__CODE__DEADLINE, true, "no complete Hello within %u ms",
-                   c->daemon->conf.limits_hello_timeout_ms);
+                   c->net->conf->limits_hello_timeout_ms);
         return;
     }
-    if (!idle_check(c, now_us))
+    if (!c->net->calls->idle(c, now_us))
         slow_check(c, now_us);
 }
 

@@ -5,8 +5,9 @@
  * (its beginning, if there was none), and before it those that have their answer. No more are
  * accepted in a tick than half the places, so that whoever was let in has a tick's time at least
  * to say what it wants, whatever comes after it; what has come already is answered at once. */
-#include "daemon/daemon.h"
+#include "daemon/compute/lane.h"
 #include "daemon/net/http.h"
+#include "daemon/net/net.h"
 
 #include <errno.h>
 #include <sys/socket.h>
@@ -67,16 +68,16 @@ static void conn_first(struct http_conn *c)
 static void on_closed(uv_handle_t *h)
 {
     struct http_conn *c = (struct http_conn *) (void *) h;
-    struct daemon *d = c->listener->daemon;
-    memory_give(&d->memory, d->http_owner, MEMORY_HTTP, sizeof *c);
+    struct net *net = c->listener->net;
+    memory_give(net->memory, net->http_owner, MEMORY_HTTP, sizeof *c);
     free(c);
 }
 
 static void answer_free(struct http_conn *c)
 {
-    struct daemon *d = c->listener->daemon;
-    memory_give(&d->memory, d->http_owner, MEMORY_HTTP, c->n_out);
-    d->http_answer_bytes -= c->n_out;
+    struct net *net = c->listener->net;
+    memory_give(net->memory, net->http_owner, MEMORY_HTTP, c->n_out);
+    net->http_answer_bytes -= c->n_out;
     free(c->out);
     c->out = NULL;
     c->n_out = c->sent = 0;
@@ -97,40 +98,35 @@ static void conn_drop(struct http_conn *c)
 
 static void conn_evict(struct http_conn *c)
 {
-    c->listener->daemon->http_evicted += c->state != HTTP_LINGERS;
+    c->listener->net->http_evicted += c->state != HTTP_LINGERS;
     conn_drop(c);
 }
 
 /* ---- answers ---- */
 
-static bool page_is_good(const struct daemon *d, enum http_page page)
-{
-    return page == HTTP_LIVE ? health_is_live(d) : health_state(d) == HEALTH_OK;
-}
-
 /* However many ask, the figures are put together once a tick. */
-static char *figures_copy(struct daemon *d, bool open, size_t *n)
+static char *figures_copy(struct net *net, bool open, size_t *n)
 {
-    size_t bytes = d->http_figures[open].n;
-    if (!d->http_figures[open].s)
-        d->http_figures[open].s = metrics_text(d, open, &bytes);
-    char *ret = d->http_figures[open].s ? malloc(bytes + 1) : NULL;
+    size_t bytes = net->http_figures[open].n;
+    if (!net->http_figures[open].s)
+        net->http_figures[open].s = net->pages->figures(net->daemon, open, &bytes);
+    char *ret = net->http_figures[open].s ? malloc(bytes + 1) : NULL;
     if (ret)
-        memcpy(ret, d->http_figures[open].s, bytes);
-    *n = d->http_figures[open].n = bytes;
+        memcpy(ret, net->http_figures[open].s, bytes);
+    *n = net->http_figures[open].n = bytes;
     return ret;
 }
 
-static void figures_drop(struct daemon *d)
+static void figures_drop(struct net *net)
 {
     for (int i = 0; i < 2; i++) {
-        free(d->http_figures[i].s);
-        d->http_figures[i].s = NULL;
+        free(net->http_figures[i].s);
+        net->http_figures[i].s = NULL;
     }
 }
 
 /* Body and type of a page; the body is to be freed. */
-static char *page_make(struct daemon *d, const struct http_decision *x, int *status,
+static char *page_make(struct net *net, const struct http_decision *x, int *status,
                        const char **type, size_t *n)
 {
     static const char plain[] = "text/plain; charset=utf-8";
@@ -139,25 +135,20 @@ static char *page_make(struct daemon *d, const struct http_decision *x, int *sta
     if (*status == 200 && x->page == HTTP_METRICS) {
         *type = x->open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                         : "text/plain; version=0.0.4; charset=utf-8";
-        return figures_copy(d, x->open, n);
+        return figures_copy(net, x->open, n);
     }
-    if (*status == 200 && page_is_good(d, x->page)) {
-        snprintf(text, sizeof text, "ok\n");
-    } else if (*status == 200) {
-        *status = 503;
-        snprintf(text, sizeof text, "%s: %s\n", health_state_name(health_state(d)),
-                 health_reason(d));
-    } else {
+    if (*status != 200)
         snprintf(text, sizeof text, "%d %s\n", *status, http_reason(*status));
-    }
+    else if (!net->pages->health(net->daemon, x->page == HTTP_LIVE, text, sizeof text))
+        *status = 503;
     *n = strlen(text);
     return strdup(text);
 }
 
-static bool answers_are_many(const struct daemon *d)
+static bool answers_are_many(const struct net *net)
 {
-    bool is_short = memory_room(&d->memory, d->http_owner) == 0;
-    return d->http_answer_bytes > (is_short ? ANSWERS_BYTES_MIN : ANSWERS_BYTES);
+    bool is_short = memory_room(net->memory, net->http_owner) == 0;
+    return net->http_answer_bytes > (is_short ? ANSWERS_BYTES_MIN : ANSWERS_BYTES);
 }
 
 /* Answers that wait longest go, so that those who ask and do not read hold a bounded amount. */
@@ -165,7 +156,7 @@ static void answers_bound(struct http_listener *l, const struct http_conn *keep)
 {
     for (struct http_conn *c = l->conns, *next; c; c = next) {
         next = c->next;
-        if (!answers_are_many(l->daemon))
+        if (!answers_are_many(l->net))
             return;
         if (c != keep && c->out)
             conn_evict(c);
@@ -176,19 +167,19 @@ static void on_ready(uv_poll_t *p, int status, int events);
 
 static bool answer_fill(struct http_conn *c, const struct http_decision *x)
 {
-    struct daemon *d = c->listener->daemon;
+    struct net *net = c->listener->net;
     int status = x->status;
     const char *type;
     size_t n_body = 0, n;
-    char head[512], *body = page_make(d, x, &status, &type, &n_body);
+    char head[512], *body = page_make(net, x, &status, &type, &n_body);
     n = body ? http_head(head, sizeof head, status, type, n_body) : 0;
     c->out = body ? malloc(n + n_body) : NULL;
     if (c->out) {
         memcpy(c->out, head, n);
         memcpy(c->out + n, body, n_body);
         c->n_out = n + n_body;
-        d->http_answer_bytes += c->n_out;
-        memory_take(&d->memory, d->http_owner, MEMORY_HTTP, c->n_out);
+        net->http_answer_bytes += c->n_out;
+        memory_take(net->memory, net->http_owner, MEMORY_HTTP, c->n_out);
     }
     free(body);
     return c->out;
@@ -271,12 +262,12 @@ static void on_ready(uv_poll_t *p, int status, int events)
 static void conn_make(struct http_listener *l, int fd)
 {
     struct http_conn *c = calloc(1, sizeof *c);
-    if (!c || uv_poll_init(&l->daemon->loop, &c->poll, fd) < 0) {
+    if (!c || uv_poll_init(l->net->loop, &c->poll, fd) < 0) {
         free(c);
         close(fd);
         return;
     }
-    memory_take(&l->daemon->memory, l->daemon->http_owner, MEMORY_HTTP, sizeof *c);
+    memory_take(l->net->memory, l->net->http_owner, MEMORY_HTTP, sizeof *c);
     if (l->n_conns == PLACES)
         conn_evict(l->conns);
     c->listener = l;
@@ -305,7 +296,7 @@ static void on_connection(uv_poll_t *p, int status, int events)
         if (fd >= 0) {
             l->n_accepted++;
             conn_make(l, fd);
-        } else if ((why == EMFILE || why == ENFILE) && http_give_way(l->daemon)) {
+        } else if ((why == EMFILE || why == ENFILE) && http_give_way(l->net)) {
             continue;
         } else if (why == EAGAIN || why == EINTR || why == ECONNABORTED) {
             return;
@@ -318,21 +309,21 @@ static void on_connection(uv_poll_t *p, int status, int events)
         listener_pause(l);
 }
 
-static bool listener_add(struct daemon *d, int fd, bool health_alone, struct own_socket own,
+static bool listener_add(struct net *net, int fd, bool health_alone, struct own_socket own,
                          char *err, size_t n)
 {
-    struct http_listener *l = &d->http[d->n_http];
+    struct http_listener *l = &net->http[net->n_http];
     char name[SOCKET_NAME_BYTES];
     int error = 0;
     socket_name(fd, name);
-    if (d->n_http == HTTP_LISTENERS || (error = uv_poll_init(&d->loop, &l->poll, fd)) < 0) {
+    if (net->n_http == HTTP_LISTENERS || (error = uv_poll_init(net->loop, &l->poll, fd)) < 0) {
         snprintf(err, n, "%s: %s", name, error ? uv_strerror(error) : "too many sockets for HTTP");
         own_socket_end(&own);
         close(fd);
         return false;
     }
-    d->n_http++;
-    l->daemon = d;
+    net->n_http++;
+    l->net = net;
     l->fd = fd;
     l->own = own;
     l->health_alone = health_alone;
@@ -344,31 +335,31 @@ static bool listener_add(struct daemon *d, int fd, bool health_alone, struct own
     if (error)
         snprintf(err, n, "%s: %s", name, uv_strerror(error));
     else
-        log_line(&d->log, LOG_INFO, "HTTP at %s: %shealth", name, health_alone ? "" : "figures, ");
+        log_line(net->log, LOG_INFO, "HTTP at %s: %shealth", name, health_alone ? "" : "figures, ");
     return !error;
 }
 
-bool http_passed(struct daemon *d, int fd, bool health_alone, char *err, size_t n)
+bool http_passed(struct net *net, int fd, bool health_alone, char *err, size_t n)
 {
-    return listener_add(d, fd, health_alone, OWN_SOCKET_NONE, err, n);
+    return listener_add(net, fd, health_alone, OWN_SOCKET_NONE, err, n);
 }
 
-static bool own_start(struct daemon *d, const char *where, bool health_alone, char *err, size_t n)
+static bool own_start(struct net *net, const char *where, bool health_alone, char *err, size_t n)
 {
-    struct socket_rights rights = { d->conf.http_socket_mode, d->conf.http_socket_group };
+    struct socket_rights rights = { net->conf->http_socket_mode, net->conf->http_socket_group };
     struct own_socket own;
     if (!*where)
         return true;
     int fd = socket_at(&own, where, &rights, err, n);
     if (fd < 0)
         own_socket_end(&own);
-    return fd >= 0 && listener_add(d, fd, health_alone, own, err, n);
+    return fd >= 0 && listener_add(net, fd, health_alone, own, err, n);
 }
 
-bool http_start(struct daemon *d, char *err, size_t n)
+bool http_start(struct net *net, char *err, size_t n)
 {
-    return own_start(d, d->conf.http_listen, false, err, n) &&
-        own_start(d, d->conf.http_health_listen, true, err, n);
+    return own_start(net, net->conf->http_listen, false, err, n) &&
+        own_start(net, net->conf->http_health_listen, true, err, n);
 }
 
 /* ---- time ---- */
@@ -391,40 +382,40 @@ static void listener_tick(struct http_listener *l, uint64_t now_us)
     }
 }
 
-void http_tick(struct daemon *d, uint64_t now_us)
+void http_tick(struct net *net, uint64_t now_us)
 {
-    figures_drop(d);
-    for (unsigned i = 0; i < d->n_http; i++)
-        listener_tick(&d->http[i], now_us);
+    figures_drop(net);
+    for (unsigned i = 0; i < net->n_http; i++)
+        listener_tick(&net->http[i], now_us);
 }
 
-bool http_give_way(struct daemon *d)
+bool http_give_way(struct net *net)
 {
-    for (unsigned i = 0; i < d->n_http; i++)
-        if (d->http[i].conns) {
-            conn_evict(d->http[i].conns);
+    for (unsigned i = 0; i < net->n_http; i++)
+        if (net->http[i].conns) {
+            conn_evict(net->http[i].conns);
             return true;
         }
     return false;
 }
 
-void http_stood_still(struct daemon *d, uint64_t us)
+void http_stood_still(struct net *net, uint64_t us)
 {
-    for (unsigned i = 0; i < d->n_http; i++)
-        for (struct http_conn *c = d->http[i].conns; c; c = c->next)
+    for (unsigned i = 0; i < net->n_http; i++)
+        for (struct http_conn *c = net->http[i].conns; c; c = c->next)
             c->deadline_us += us;
 }
 
-void http_close(struct daemon *d)
+void http_close(struct net *net)
 {
-    for (unsigned i = 0; i < d->n_http; i++) {
-        struct http_listener *l = &d->http[i];
+    for (unsigned i = 0; i < net->n_http; i++) {
+        struct http_listener *l = &net->http[i];
         while (l->conns)
             conn_drop(l->conns);
         uv_close((uv_handle_t *) &l->poll, NULL);
         close(l->fd);
         own_socket_end(&l->own);
     }
-    d->n_http = 0;
-    figures_drop(d);
+    net->n_http = 0;
+    figures_drop(net);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/daemon.h"
+#include "daemon/base/notify.h"
+#include "daemon/net/net.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,16 +23,16 @@ static int fd_accept(const struct listener *l)
 
 /* Without a descriptor to spare the one that is kept for this takes the client, who is told and
  * sent away. */
-static bool turned_away(struct daemon *d, const struct listener *l)
+static bool turned_away(struct net *net, const struct listener *l)
 {
-    if (d->spare_fd < 0)
+    if (net->spare_fd < 0)
         return false;
-    close(d->spare_fd);
+    close(net->spare_fd);
     int fd = fd_accept(l), why = errno;
     if (fd >= 0)
-        conn_refuse(d, fd, RILL__CODE__QUOTA,
+        conn_refuse(net, fd, RILL__CODE__QUOTA,
                     "the daemon has no file descriptor left; try again later");
-    d->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    net->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     errno = why;
     return fd >= 0;
 }
@@ -39,9 +40,9 @@ static bool turned_away(struct daemon *d, const struct listener *l)
 /* What cannot be accepted now is left to the kernel's queue until the next tick. */
 static void accept_pause(struct listener *l, int error)
 {
-    struct daemon *d = l->daemon;
+    struct net *net = l->net;
     if (!l->failing)
-        log_line(&d->log, LOG_WARN, "accept: %s; trying again every %d ms", strerror(error),
+        log_line(net->log, LOG_WARN, "accept: %s; trying again every %d ms", strerror(error),
                  TICK_MS);
     l->failing = l->paused = true;
     uv_poll_stop(&l->poll);
@@ -55,40 +56,40 @@ static void on_connection(uv_poll_t *p, int status, int events)
         int fd = fd_accept(l), why = errno;
         if (fd >= 0) {
             if (l->failing)
-                log_line(&l->daemon->log, LOG_INFO, "accept: works again");
+                log_line(l->net->log, LOG_INFO, "accept: works again");
             l->failing = false;
-            conn_accept(l->daemon, l, fd);
+            conn_accept(l->net, l, fd);
         } else if (why == EAGAIN || why == EWOULDBLOCK) {
             return;
-        } else if ((why == EMFILE || why == ENFILE) && http_give_way(l->daemon)) {
+        } else if ((why == EMFILE || why == ENFILE) && http_give_way(l->net)) {
             continue;
-        } else if ((why != EMFILE && why != ENFILE) || !turned_away(l->daemon, l)) {
+        } else if ((why != EMFILE && why != ENFILE) || !turned_away(l->net, l)) {
             accept_pause(l, why);
             return;
         }
     }
 }
 
-void listen_tick(struct daemon *d)
+void listen_tick(struct net *net)
 {
-    if (d->n_listeners && d->spare_fd < 0)
-        d->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    for (unsigned i = 0; i < d->n_listeners; i++)
-        if (d->listeners[i].paused) {
-            d->listeners[i].paused = false;
-            uv_poll_start(&d->listeners[i].poll, UV_READABLE, on_connection);
+    if (net->n_listeners && net->spare_fd < 0)
+        net->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    for (unsigned i = 0; i < net->n_listeners; i++)
+        if (net->listeners[i].paused) {
+            net->listeners[i].paused = false;
+            uv_poll_start(&net->listeners[i].poll, UV_READABLE, on_connection);
         }
 }
 
 /* ---- starting ---- */
 
-void listen_names(const struct daemon *d, char *ret, size_t n)
+void listen_names(const struct net *net, char *ret, size_t n)
 {
     ret[0] = '\0';
-    for (unsigned i = 0; i < d->n_listeners; i++) {
+    for (unsigned i = 0; i < net->n_listeners; i++) {
         size_t at = strlen(ret);
-        if (!d->listeners[i].is_control)
-            snprintf(ret + at, n - at, "%s%s", at ? ", " : "", d->listeners[i].name);
+        if (!net->listeners[i].is_control)
+            snprintf(ret + at, n - at, "%s%s", at ? ", " : "", net->listeners[i].name);
     }
 }
 
@@ -98,9 +99,9 @@ static bool fail(char *err, size_t n, const char *name, const char *what)
     return false;
 }
 
-static bool listener_start(struct daemon *d, struct listener *l, int fd, char *err, size_t n)
+static bool listener_start(struct net *net, struct listener *l, int fd, char *err, size_t n)
 {
-    l->daemon = d;
+    l->net = net;
     l->fd = fd;
     l->poll.data = l;
     socket_name(fd, l->name);
@@ -109,7 +110,7 @@ static bool listener_start(struct daemon *d, struct listener *l, int fd, char *e
         close(fd);
         return fail(err, n, l->name, strerror(why));
     }
-    int r = uv_poll_init(&d->loop, &l->poll, fd);
+    int r = uv_poll_init(net->loop, &l->poll, fd);
     if (r < 0) {
         close(fd);
         return fail(err, n, l->name, uv_strerror(r));
@@ -135,66 +136,67 @@ static enum passed_kind passed_kind(const char *name)
     return PASSED_DATA;
 }
 
-static bool passed_start(struct daemon *d, const struct notify_fds *fds, char *err, size_t n)
+static bool passed_start(struct net *net, const struct notify_fds *fds, char *err, size_t n)
 {
     for (int i = 0; i < fds->n; i++) {
         enum passed_kind kind = passed_kind(fds->name[i]);
         if (kind == PASSED_METRICS || kind == PASSED_HEALTH) {
-            if (!http_passed(d, fds->fd[i], kind == PASSED_HEALTH, err, n))
+            if (!http_passed(net, fds->fd[i], kind == PASSED_HEALTH, err, n))
                 return false;
             continue;
         }
-        struct listener *l = &d->listeners[d->n_listeners++];
+        struct listener *l = &net->listeners[net->n_listeners++];
         *l = (struct listener) { .own = OWN_SOCKET_NONE, .is_control = kind == PASSED_CONTROL };
-        if (!listener_start(d, l, fds->fd[i], err, n))
+        if (!listener_start(net, l, fds->fd[i], err, n))
             return false;
     }
     return true;
 }
 
-static bool own_start(struct daemon *d, const char *path, bool is_control, char *err, size_t n)
+static bool own_start(struct net *net, const char *path, bool is_control, char *err, size_t n)
 {
-    struct listener *l = &d->listeners[d->n_listeners++];
+    struct listener *l = &net->listeners[net->n_listeners++];
     struct socket_rights rights = { 0600, "" };
     if (!is_control)
-        rights = (struct socket_rights) { d->conf.daemon_socket_mode, d->conf.daemon_socket_group };
+        rights = (struct socket_rights) { net->conf->daemon_socket_mode,
+                                          net->conf->daemon_socket_group };
     *l = (struct listener) { .is_control = is_control };
     int fd = socket_at_path(&l->own, path, &rights, err, n);
-    return fd >= 0 && listener_start(d, l, fd, err, n);
+    return fd >= 0 && listener_start(net, l, fd, err, n);
 }
 
-bool listen_all(struct daemon *d, char *err, size_t n)
+bool listen_all(struct net *net, char *err, size_t n)
 {
     struct notify_fds fds;
     bool has[PASSED_HEALTH + 1] = { false };
     notify_listen_fds(&fds);
-    d->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    net->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
     if (fds.n > MAX_LISTENERS - 2)
         fds.n = MAX_LISTENERS - 2;
     for (int i = 0; i < fds.n; i++)
         has[passed_kind(fds.name[i])] = true;
-    if (!passed_start(d, &fds, err, n) || !http_start(d, err, n))
+    if (!passed_start(net, &fds, err, n) || !http_start(net, err, n))
         return false;
     /* Under a service manager that passes sockets for clients, what it does not pass is not
      * wanted. The clients' socket comes last: who reaches it finds the others. */
-    if (!has[PASSED_CONTROL] && !has[PASSED_DATA] && d->conf.daemon_control_socket[0] &&
-        !own_start(d, d->conf.daemon_control_socket, true, err, n))
+    if (!has[PASSED_CONTROL] && !has[PASSED_DATA] && net->conf->daemon_control_socket[0] &&
+        !own_start(net, net->conf->daemon_control_socket, true, err, n))
         return false;
-    return has[PASSED_DATA] || own_start(d, d->conf.daemon_socket, false, err, n);
+    return has[PASSED_DATA] || own_start(net, net->conf->daemon_socket, false, err, n);
 }
 
-void listen_close(struct daemon *d)
+void listen_close(struct net *net)
 {
-    for (unsigned i = 0; i < d->n_listeners; i++) {
-        struct listener *l = &d->listeners[i];
+    for (unsigned i = 0; i < net->n_listeners; i++) {
+        struct listener *l = &net->listeners[i];
         if (l->open) {
             uv_close((uv_handle_t *) &l->poll, NULL);
             close(l->fd);
         }
         own_socket_end(&l->own);
     }
-    d->n_listeners = 0;
-    if (d->spare_fd >= 0)
-        close(d->spare_fd);
-    d->spare_fd = -1;
+    net->n_listeners = 0;
+    if (net->spare_fd >= 0)
+        close(net->spare_fd);
+    net->spare_fd = -1;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/net/sockets.h"
 #include "daemon/base/text.h"
-#include "daemon/daemon.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -10,7 +10,6 @@
 #define SOCKET_BYTES_MIN 2304 /* the kernel takes no less: half of its 4608 */
 #define SOCKET_BYTES_MAX 262144
 #define ENDED_PART 8 /* of a user's streams: so many more may have ended and not be gone */
-#define KEPT_PART 8  /* of all places: of the last of them nobody gets more than stay free */
 #define MEMORY_LOOK_US UINT64_C(500000)
 #define RETURN_BYTES ((size_t) 1 << 20) /* given back by now: the system gets what is free */
 #define MESSAGE_BYTES 64                /* around samples, or of an event */
@@ -35,18 +34,6 @@ enum memory_answer memory_claim(struct daemon *d, struct owner *o, enum memory_k
            registry_spare_drop(&d->registry, o))
         ;
     return memory_ask(&d->memory, o, k, bytes);
-}
-
-Rill__Code memory_code(enum memory_answer a)
-{
-    return a == MEMORY_QUOTA ? RILL__CODE__QUOTA : RILL__CODE__OVERLOADED;
-}
-
-const char *memory_words(enum memory_answer a)
-{
-    return a == MEMORY_QUOTA ? "it would take more memory than one user may (max_bytes_per_uid)"
-                             : "memory is short: what is free of memory_max is needed or kept for "
-                               "others; try again later";
 }
 
 void memory_conf(struct daemon *d)
@@ -85,12 +72,6 @@ void memory_tick(struct daemon *d, uint64_t now_us)
 }
 
 /* ---- quotas ---- */
-
-bool place_free(uint32_t most, uint32_t held, uint32_t of_uid)
-{
-    uint32_t left = most > held ? most - held : 0;
-    return left && (left > most / KEPT_PART || of_uid < left);
-}
 
 const char *quota_open(const struct conn *c, const struct daemon *d)
 {

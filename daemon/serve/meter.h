@@ -11,14 +11,6 @@
 
 #include <stddef.h>
 
-/* Of one thread. */
-struct meter {
-    uint64_t cpu_ns, busy_ns; /* up to here it was read */
-    double spent_ns;          /* on streams since then, by the wall clock */
-    double factor;            /* processor time for what was spent; 1 at the start */
-    struct contention contention;
-};
-
 struct daemon;
 struct model;
 struct session;

@@ -569,7 +569,7 @@ void session_audio(struct session *s, const Rill__Audio *m)
         ring_write(&s->lane->arrivals, &a, 1);
     audio_put(s, m->pcm.data, n);
     s->any_audio |= n > 0;
-    s->conn->speaker = s;
+    s->conn->speaker = &s->link;
     s->n_said++;
     s->audio_us = a.us;
     s->pos_in += n;

@@ -110,6 +110,16 @@ const char *health_reason(const struct daemon *d)
     return s == HEALTH_STUCK ? d->health.reason : reasons[s];
 }
 
+bool health_page(const struct daemon *d, bool live, char *ret, size_t bytes)
+{
+    bool good = live ? health_is_live(d) : health_state(d) == HEALTH_OK;
+    if (good)
+        snprintf(ret, bytes, "ok\n");
+    else
+        snprintf(ret, bytes, "%s: %s\n", health_state_name(health_state(d)), health_reason(d));
+    return good;
+}
+
 uint64_t health_silent_us(const struct daemon *d, unsigned thread)
 {
     const struct health *h = &d->health;

@@ -7,6 +7,7 @@
 #define RILL_DAEMON_WATCH_HEALTH_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #define HEALTH_LIMIT_US 2000000
@@ -42,6 +43,8 @@ enum health_state health_state(const struct daemon *d);
 bool health_is_live(const struct daemon *d);
 const char *health_state_name(enum health_state s);
 const char *health_reason(const struct daemon *d); /* "" while it is well */
+/* Whether it is well, or, for live, is_live; the words of a page about it. */
+bool health_page(const struct daemon *d, bool live, char *ret, size_t bytes);
 /* since it was last well; 0: now */
 uint64_t health_silent_us(const struct daemon *d, unsigned thread);
 

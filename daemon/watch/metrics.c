@@ -108,12 +108,12 @@ static void put_sessions(struct text *t, struct daemon *d, const struct family *
 
 static void put_connections(struct text *t, struct daemon *d, const struct family *f)
 {
-    count_put(t, f, NULL, NULL, d->n_conns);
+    count_put(t, f, NULL, NULL, d->net.n_conns);
 }
 
 static void put_accepted(struct text *t, struct daemon *d, const struct family *f)
 {
-    count_put(t, f, NULL, NULL, d->conns_accepted);
+    count_put(t, f, NULL, NULL, d->net.conns_accepted);
 }
 
 static void put_opened(struct text *t, struct daemon *d, const struct family *f)
@@ -123,7 +123,7 @@ static void put_opened(struct text *t, struct daemon *d, const struct family *f)
 
 static void put_http_evicted(struct text *t, struct daemon *d, const struct family *f)
 {
-    count_put(t, f, NULL, NULL, d->http_evicted);
+    count_put(t, f, NULL, NULL, d->net.http_evicted);
 }
 
 /* A value of an enumeration as a label: its name in lower case, less `prefix` bytes. */

@@ -167,7 +167,7 @@ static void profile_run(uv_work_t *w)
 static void profile_done(uv_work_t *w, int status)
 {
     struct profile_job *j = w->data;
-    struct conn *c = j->daemon->conns;
+    struct conn *c = j->daemon->net.conns;
     (void) status;
     while (c && c->id != j->conn)
         c = c->next;

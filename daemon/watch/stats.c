@@ -207,12 +207,12 @@ static void stats_fill(struct stats_message *x, struct daemon *d, const char *af
     Rill__StatsReply *a = &x->reply;
     rill__stats_reply__init(a);
     a->uptime_us = lane_now_us() - d->started_us;
-    a->connections = d->n_conns;
-    a->connections_accepted = d->conns_accepted;
+    a->connections = d->net.n_conns;
+    a->connections_accepted = d->net.conns_accepted;
     a->streams = sessions_running(d);
     a->streams_opened = d->streams_opened;
     a->streams_refused = d->streams_refused;
-    a->protocol_errors = d->protocol_errors;
+    a->protocol_errors = d->net.protocol_errors;
     a->errors = x->code_pointers[0];
     a->n_errors = codes_fill(x->codes[0], a->errors, d->figures.errors);
     a->refused = x->code_pointers[1];
@@ -263,7 +263,7 @@ static void status_fill(Rill__StatusReply *a, struct stats_message *x, struct da
         (char *) (uintptr_t) (health_state(d) == HEALTH_OK ? "running"
                                                            : health_state_name(health_state(d)));
     a->threads = d->n_live;
-    a->connections = d->n_conns;
+    a->connections = d->net.n_conns;
     a->streams = x->reply.streams;
     a->config = d->conf_path;
     a->stats = &x->reply;

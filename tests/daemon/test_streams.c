@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Numbers of a connection's streams are found in a few steps, whatever they are. No daemon. */
-#include "daemon/serve/streams.h"
+#include "daemon/net/streams.h"
 #include "tests/daemon/harness.h"
 
 #define N 64

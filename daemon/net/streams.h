@@ -2,8 +2,8 @@
 /* streams.h - what the numbers of a connection's streams stand for. A number is found in a few
  * steps however many streams the daemon has and whatever numbers clients choose: their places are
  * secret. Loop thread only. */
-#ifndef RILL_DAEMON_SERVE_STREAMS_H
-#define RILL_DAEMON_SERVE_STREAMS_H
+#ifndef RILL_DAEMON_NET_STREAMS_H
+#define RILL_DAEMON_NET_STREAMS_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/serve/streams.h"
+#include "daemon/net/streams.h"
 
 #define PLACE_BITS 7
 

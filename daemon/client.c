@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* What happens to a client's connection, for those who know it: messages, streams, prices. */
+#include "daemon/daemon.h"
+
+static void client_pump(struct conn *c)
+{
+    for (struct session *s = NULL; (s = session_next(c, s));)
+        session_pump(s);
+    subs_pump(c);
+}
+
+static void client_drop(struct conn *c)
+{
+    sessions_drop(c);
+    subs_drop(c);
+}
+
+static void client_gone(struct conn *c)
+{
+    reload_forget(c->daemon, c);
+}
+
+static void client_outputs(const struct conn *c, uint64_t now_us, struct conn_outputs *ret)
+{
+    *ret = (struct conn_outputs) { .lag_ms = subs_lag_ms(c), .overdue = subs_overdue(c, now_us) };
+    for (const struct session *s = NULL; (s = session_next(c, s));) {
+        ret->bytes_per_s += session_output_bytes_per_s(s);
+        ret->any_live |= s->live;
+    }
+}
+
+static struct session *session_of(struct stream_link *l)
+{
+    return l && l->kind == STREAM_SESSION ? (struct session *) (void *) l : NULL;
+}
+
+static bool client_pays(const struct stream_link *l)
+{
+    return l->kind == STREAM_SESSION && session_pays((const struct session *) (const void *) l);
+}
+
+static uint64_t client_worked(struct conn *c, struct stream_link *l, uint64_t since_us)
+{
+    return meter_loop(c->daemon, session_of(l), since_us);
+}
+
+static enum memory_answer client_claim(struct conn *c, enum memory_kind k, size_t bytes)
+{
+    return memory_claim(c->daemon, c->owner, k, bytes);
+}
+
+static uint32_t client_retry_ms(struct conn *c)
+{
+    return admit_retry_ms(c->daemon);
+}
+
+const struct conn_calls client_calls = {
+    .frame = proto_frame,
+    .pump = client_pump,
+    .drop = client_drop,
+    .gone = client_gone,
+    .outputs = client_outputs,
+    .pays = client_pays,
+    .worked = client_worked,
+    .claim = client_claim,
+    .retry_ms = client_retry_ms,
+    .idle = idle_check,
+    .fit = socket_fit,
+};
