@@ -5,6 +5,7 @@
 #include "engine/ops/ops.h"
 
 const struct op op_if = {
+    .id = OP_IF,
     .name = "If",
     .min_in = 1,
     .max_in = -1,
@@ -25,6 +26,7 @@ static const struct attr_spec loop_attrs[] = {
 };
 
 const struct op op_loop = {
+    .id = OP_LOOP,
     .name = "Loop",
     .attrs = loop_attrs,
     .attr_bytes = sizeof(struct loop_attr),
@@ -54,6 +56,7 @@ static const struct attr_spec scan_attrs[] = {
 };
 
 const struct op op_scan = {
+    .id = OP_SCAN,
     .name = "Scan",
     .attrs = scan_attrs,
     .attr_bytes = sizeof(struct scan_attr),

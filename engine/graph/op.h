@@ -12,6 +12,7 @@
 #ifndef RILL_ENGINE_GRAPH_OP_H
 #define RILL_ENGINE_GRAPH_OP_H
 #include "engine/graph/graph.h"
+#include "engine/graph/op_id.h"
 #include "kernels/kern.h"
 
 /* ---- attributes: a table per op, offsets into the op's own struct ------------------------- */
@@ -152,6 +153,7 @@ enum op_flags {
 };
 
 struct op {
+    enum op_id id;                 /* OP_NONE: not of the list (an op that a test made) */
     const char *name;              /* standard name, e.g. "ConvTranspose" */
     const struct attr_spec *attrs; /* NULL: none */
     size_t attr_bytes;
@@ -185,6 +187,21 @@ const struct op *op_at(unsigned i);
 
 /* The same with those that only passes make. */
 const struct op *op_find_made(const char *name);
+
+static inline bool node_is(const struct node *n, enum op_id id)
+{
+    return n->op->id == id;
+}
+
+static inline bool node_is_among(const struct node *n, const enum op_id *ids, size_t n_ids)
+{
+    while (n_ids && ids[n_ids - 1] != n->op->id)
+        n_ids--;
+    return n_ids > 0;
+}
+
+/* The row of an op, of whatever kind. NULL: there is none (OP_NONE, OP_COUNT). */
+const struct op *op_by_id(enum op_id id);
 
 /* ---- faults ------------------------------------------------------------------------------- */
 

@@ -417,46 +417,47 @@ static const struct attr_spec shift_attrs[] = { { .name = "direction",
 
 /* clang-format off */
 #define BINARY_LIST(X)                                                                            \
-    X(Add, TYPES_NUM, add_fns, NULL, "a + b", TWO(binary_infer), .eval_dim = add_dim)             \
-    X(Sub, TYPES_NUM, sub_fns, NULL, "a - b", TWO(binary_infer), .eval_dim = sub_dim)             \
-    X(Mul, TYPES_NUM, mul_fns, NULL, "a * b", TWO(binary_infer), .eval_dim = mul_dim)             \
-    X(Div, TYPES_NUM, div_fns, NULL, "a / b; integers truncate, by zero is 0", TWO(binary_infer), \
+    X(ADD, Add, TYPES_NUM, add_fns, NULL, "a + b", TWO(binary_infer), .eval_dim = add_dim)             \
+    X(SUB, Sub, TYPES_NUM, sub_fns, NULL, "a - b", TWO(binary_infer), .eval_dim = sub_dim)             \
+    X(MUL, Mul, TYPES_NUM, mul_fns, NULL, "a * b", TWO(binary_infer), .eval_dim = mul_dim)             \
+    X(DIV, Div, TYPES_NUM, div_fns, NULL, "a / b; integers truncate, by zero is 0", TWO(binary_infer), \
         .eval_dim = div_dim)                                                                      \
-    X(Mod, TYPES_NUM, mod_fns, rem_fns, "remainder; fmod takes the sign of the dividend", TWO(mod_infer), \
+    X(MOD, Mod, TYPES_NUM, mod_fns, rem_fns, "remainder; fmod takes the sign of the dividend", TWO(mod_infer), \
         .eval_dim = mod_dim,                                                                      \
       .attrs = mod_attrs, .attr_bytes = sizeof(struct binary_attr))                               \
-    X(And, TYPE_BOOL, land_fns, NULL, "a and b", TWO(binary_infer), .eval_dim = mul_dim)          \
-    X(Or, TYPE_BOOL, lor_fns, NULL, "a or b", TWO(binary_infer), .eval_dim = or_dim)              \
-    X(Xor, TYPE_BOOL, lxor_fns, NULL, "a differs from b", TWO(binary_infer), .eval_dim = xor_dim) \
-    X(BitwiseAnd, TYPES_INT, and_fns, NULL, "bits of a and b", TWO(binary_infer))                 \
-    X(BitwiseOr, TYPES_INT, or_fns, NULL, "bits of a or b", TWO(binary_infer))                    \
-    X(BitwiseXor, TYPES_INT, xor_fns, NULL, "bits that differ", TWO(binary_infer))                \
-    X(BitShift, TYPES_UNSIGNED, shl_fns, shr_fns, "a shifted by b bits; all bits out is 0", TWO(binary_infer), \
+    X(AND, And, TYPE_BOOL, land_fns, NULL, "a and b", TWO(binary_infer), .eval_dim = mul_dim)          \
+    X(OR, Or, TYPE_BOOL, lor_fns, NULL, "a or b", TWO(binary_infer), .eval_dim = or_dim)              \
+    X(XOR, Xor, TYPE_BOOL, lxor_fns, NULL, "a differs from b", TWO(binary_infer), .eval_dim = xor_dim) \
+    X(BITWISE_AND, BitwiseAnd, TYPES_INT, and_fns, NULL, "bits of a and b", TWO(binary_infer))                 \
+    X(BITWISE_OR, BitwiseOr, TYPES_INT, or_fns, NULL, "bits of a or b", TWO(binary_infer))                    \
+    X(BITWISE_XOR, BitwiseXor, TYPES_INT, xor_fns, NULL, "bits that differ", TWO(binary_infer))                \
+    X(BIT_SHIFT, BitShift, TYPES_UNSIGNED, shl_fns, shr_fns, "a shifted by b bits; all bits out is 0", TWO(binary_infer), \
       .attrs = shift_attrs, .attr_bytes = sizeof(struct binary_attr))                             \
-    X(PRelu, TYPES_NUM, prelu_fns, NULL, "x, or slope * x where negative", TWO(prelu_infer))      \
-    X(Max, TYPES_NUM, max_fns, NULL, "largest of all inputs; NaN wins", MANY(variadic_eval),      \
+    X(PRELU, PRelu, TYPES_NUM, prelu_fns, NULL, "x, or slope * x where negative", TWO(prelu_infer))      \
+    X(MAX, Max, TYPES_NUM, max_fns, NULL, "largest of all inputs; NaN wins", MANY(variadic_eval),      \
         .eval_dim = max_dim)                                                                      \
-    X(Min, TYPES_NUM, min_fns, NULL, "smallest of all inputs; NaN wins", MANY(variadic_eval),     \
+    X(MIN, Min, TYPES_NUM, min_fns, NULL, "smallest of all inputs; NaN wins", MANY(variadic_eval),     \
         .eval_dim = min_dim)                                                                      \
-    X(Sum, TYPES_FLOAT, add_fns, NULL, "sum of all inputs", MANY(variadic_eval), .eval_dim = sum_dim) \
-    X(Mean, TYPES_FLOAT, add_fns, NULL, "mean of all inputs", MANY(mean_eval))
+    X(SUM, Sum, TYPES_FLOAT, add_fns, NULL, "sum of all inputs", MANY(variadic_eval), .eval_dim = sum_dim) \
+    X(MEAN, Mean, TYPES_FLOAT, add_fns, NULL, "mean of all inputs", MANY(mean_eval))
 /* clang-format on */
 
-#define X(id, set, first, second, words, ...)                                                      \
-    static const struct binary_def def_##id = { .op = { .name = #id,                               \
-                                                        .min_out = 1,                              \
-                                                        .max_out = 1,                              \
-                                                        .flags = OP_POINTWISE,                     \
-                                                        .help = words,                             \
-                                                        __VA_ARGS__ },                             \
-                                                .types = set,                                      \
-                                                .fns = first,                                      \
-                                                .other_fns = second };
+#define X(number, stem, set, first, second, words, ...)                                            \
+    static const struct binary_def def_##stem = { .op = { .id = OP_##number,                       \
+                                                          .name = #stem,                           \
+                                                          .min_out = 1,                            \
+                                                          .max_out = 1,                            \
+                                                          .flags = OP_POINTWISE,                   \
+                                                          .help = words,                           \
+                                                          __VA_ARGS__ },                           \
+                                                  .types = set,                                    \
+                                                  .fns = first,                                    \
+                                                  .other_fns = second };
 BINARY_LIST(X)
 #undef X
 
 const struct op *const ops_binary[] = {
-#define X(id, ...) &def_##id.op,
+#define X(number, stem, ...) &def_##stem.op,
     BINARY_LIST(X)
 #undef X
         NULL

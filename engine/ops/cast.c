@@ -245,7 +245,8 @@ static const struct attr_spec cast_like_attrs[] = { { .name = "saturate",
                                                       .def_i = 1 },
                                                     { 0 } };
 
-static const struct op cast_op = { .name = "Cast",
+static const struct op cast_op = { .id = OP_CAST,
+                                   .name = "Cast",
                                    .attrs = cast_attrs,
                                    .attr_bytes = sizeof(struct cast_attr),
                                    .min_in = 1,
@@ -259,7 +260,8 @@ static const struct op cast_op = { .name = "Cast",
                                    .help = "x in another element type" };
 
 /* Not POINTWISE: the second input lends its type, not its elements. */
-static const struct op cast_like_op = { .name = "CastLike",
+static const struct op cast_like_op = { .id = OP_CAST_LIKE,
+                                        .name = "CastLike",
                                         .attrs = cast_like_attrs,
                                         .attr_bytes = sizeof(struct cast_attr),
                                         .min_in = 2,

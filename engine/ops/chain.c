@@ -136,6 +136,7 @@ static void chain_eval(const struct eval *e)
 }
 
 const struct op op_chain = {
+    .id = OP_CHAIN,
     .name = "Chain",
     .attrs = chain_attrs,
     .attr_bytes = sizeof(struct chain_attr),

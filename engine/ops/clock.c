@@ -206,6 +206,7 @@ static void pad_eval(const struct eval *e)
 }
 
 const struct op op_pulse_pad = {
+    .id = OP_PULSE_PAD,
     .name = "PulsePad",
     .attrs = pad_attrs,
     .attr_bytes = sizeof(struct pulse_pad_attr),
@@ -253,21 +254,22 @@ static void skip_eval(const struct eval *e)
     *(int64_t *) e->y[0] = before < 0 ? 0 : before < a->pulse ? before : a->pulse;
 }
 
-#define CLOCK_OP(id, text, inf, run, words)                                                        \
-    const struct op op_##id = { .name = text,                                                      \
-                                .attrs = clock_attrs,                                              \
-                                .attr_bytes = sizeof(struct clock_attr),                           \
-                                .min_in = 1,                                                       \
-                                .max_in = 1,                                                       \
-                                .min_out = 1,                                                      \
-                                .max_out = 1,                                                      \
-                                .infer = inf,                                                      \
-                                .eval = run,                                                       \
-                                .help = words }
+#define CLOCK_OP(stem, number, text, inf, run, words)                                              \
+    const struct op op_##stem = { .id = OP_##number,                                               \
+                                  .name = text,                                                    \
+                                  .attrs = clock_attrs,                                            \
+                                  .attr_bytes = sizeof(struct clock_attr),                         \
+                                  .min_in = 1,                                                     \
+                                  .max_in = 1,                                                     \
+                                  .min_out = 1,                                                    \
+                                  .max_out = 1,                                                    \
+                                  .infer = inf,                                                    \
+                                  .eval = run,                                                     \
+                                  .help = words }
 
-CLOCK_OP(pulse_valid, "PulseValid", valid_infer, valid_eval,
+CLOCK_OP(pulse_valid, PULSE_VALID, "PulseValid", valid_infer, valid_eval,
          "which frames of a run lie in the sequence");
-CLOCK_OP(pulse_skip, "PulseSkip", skip_infer, skip_eval,
+CLOCK_OP(pulse_skip, PULSE_SKIP, "PulseSkip", skip_infer, skip_eval,
          "frames of a run that lie before the sequence");
 
 /* ---- PulseRange ---- */
@@ -304,6 +306,7 @@ static void range_eval(const struct eval *e)
 }
 
 const struct op op_pulse_range = {
+    .id = OP_PULSE_RANGE,
     .name = "PulseRange",
     .attrs = clock_attrs,
     .attr_bytes = sizeof(struct clock_attr),
@@ -428,6 +431,7 @@ static rill_status window_infer(struct infer *c)
 }
 
 const struct op op_pulse_window = {
+    .id = OP_PULSE_WINDOW,
     .name = "PulseWindow",
     .attrs = history_attrs,
     .attr_bytes = sizeof(struct pulse_history_attr),
@@ -441,6 +445,7 @@ const struct op op_pulse_window = {
 };
 
 const struct op op_pulse_history = {
+    .id = OP_PULSE_HISTORY,
     .name = "PulseHistory",
     .attrs = history_attrs,
     .attr_bytes = sizeof(struct pulse_history_attr),

@@ -266,31 +266,33 @@ static void clip_eval(const struct eval *e)
 
 /* clang-format off */
 #define COMPARE_LIST(X)                                                                           \
-    X(Equal, TYPES_ANY, eq_fns, eq_dim, "a == b")                                                 \
-    X(Greater, TYPES_NUM, gt_fns, gt_dim, "a > b")                                                \
-    X(GreaterOrEqual, TYPES_NUM, ge_fns, ge_dim, "a >= b")                                        \
-    X(Less, TYPES_NUM, lt_fns, lt_dim, "a < b")                                                   \
-    X(LessOrEqual, TYPES_NUM, le_fns, le_dim, "a <= b")
+    X(EQUAL, Equal, TYPES_ANY, eq_fns, eq_dim, "a == b")                                                 \
+    X(GREATER, Greater, TYPES_NUM, gt_fns, gt_dim, "a > b")                                                \
+    X(GREATER_OR_EQUAL, GreaterOrEqual, TYPES_NUM, ge_fns, ge_dim, "a >= b")                                        \
+    X(LESS, Less, TYPES_NUM, lt_fns, lt_dim, "a < b")                                                   \
+    X(LESS_OR_EQUAL, LessOrEqual, TYPES_NUM, le_fns, le_dim, "a <= b")
 /* clang-format on */
 
-#define X(id, set, table, sizes, words)                                                            \
-    static const struct compare_def def_##id = { .op = { .name = #id,                              \
-                                                         .min_in = 2,                              \
-                                                         .max_in = 2,                              \
-                                                         .min_out = 1,                             \
-                                                         .max_out = 1,                             \
-                                                         .flags = OP_POINTWISE,                    \
-                                                         .infer = compare_infer,                   \
-                                                         .prepare = compare_prepare,               \
-                                                         .eval = plan_eval,                        \
-                                                         .eval_dim = sizes,                        \
-                                                         .help = words },                          \
-                                                 .types = set,                                     \
-                                                 .fns = table };
+#define X(number, stem, set, table, sizes, words)                                                  \
+    static const struct compare_def def_##stem = { .op = { .id = OP_##number,                      \
+                                                           .name = #stem,                          \
+                                                           .min_in = 2,                            \
+                                                           .max_in = 2,                            \
+                                                           .min_out = 1,                           \
+                                                           .max_out = 1,                           \
+                                                           .flags = OP_POINTWISE,                  \
+                                                           .infer = compare_infer,                 \
+                                                           .prepare = compare_prepare,             \
+                                                           .eval = plan_eval,                      \
+                                                           .eval_dim = sizes,                      \
+                                                           .help = words },                        \
+                                                   .types = set,                                   \
+                                                   .fns = table };
 COMPARE_LIST(X)
 #undef X
 
-static const struct op where_op = { .name = "Where",
+static const struct op where_op = { .id = OP_WHERE,
+                                    .name = "Where",
                                     .min_in = 3,
                                     .max_in = 3,
                                     .min_out = 1,
@@ -302,7 +304,8 @@ static const struct op where_op = { .name = "Where",
                                     .eval_dim = where_dim,
                                     .help = "a where the condition holds, else b" };
 
-static const struct op clip_op = { .name = "Clip",
+static const struct op clip_op = { .id = OP_CLIP,
+                                   .name = "Clip",
                                    .min_in = 1,
                                    .max_in = 3,
                                    .min_out = 1,
@@ -313,7 +316,7 @@ static const struct op clip_op = { .name = "Clip",
                                    .help = "x kept within min and max; NaN stays" };
 
 const struct op *const ops_compare[] = {
-#define X(id, ...) &def_##id.op,
+#define X(number, stem, ...) &def_##stem.op,
     COMPARE_LIST(X)
 #undef X
         & where_op,

@@ -74,6 +74,7 @@ static rill_status conv_prepare(struct prep *c)
 }
 
 static const struct op op_conv = {
+    .id = OP_CONV,
     .name = "Conv",
     .attrs = conv_attrs,
     .attr_bytes = sizeof(struct conv_attr),

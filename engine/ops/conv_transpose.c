@@ -139,6 +139,7 @@ static rill_status deconv_prepare(struct prep *c)
 }
 
 static const struct op op_deconv = {
+    .id = OP_CONV_TRANSPOSE,
     .name = "ConvTranspose",
     .attrs = deconv_attrs,
     .attr_bytes = sizeof(struct deconv_attr),

@@ -115,7 +115,8 @@ static const struct attr_spec cumsum_attrs[] = {
     { 0 }
 };
 
-static const struct op cumsum_op = { .name = "CumSum",
+static const struct op cumsum_op = { .id = OP_CUMSUM,
+                                     .name = "CumSum",
                                      .attrs = cumsum_attrs,
                                      .attr_bytes = sizeof(struct cumsum_attr),
                                      .min_in = 2,

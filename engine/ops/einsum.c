@@ -464,6 +464,7 @@ static void einsum_eval(const struct eval *e)
 }
 
 static const struct op op_einsum = {
+    .id = OP_EINSUM,
     .name = "Einsum",
     .attrs = einsum_attrs,
     .attr_bytes = sizeof(struct einsum_attr),

@@ -231,6 +231,7 @@ static void overlap_eval(const struct eval *e)
 }
 
 static const struct op op_frame = {
+    .id = OP_FRAME,
     .name = "Frame",
     .attrs = frame_attrs,
     .attr_bytes = sizeof(struct frame_attr),
@@ -244,6 +245,7 @@ static const struct op op_frame = {
 };
 
 static const struct op op_overlap_add = {
+    .id = OP_OVERLAP_ADD,
     .name = "OverlapAdd",
     .attrs = overlap_attrs,
     .attr_bytes = sizeof(struct overlap_attr),

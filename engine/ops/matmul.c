@@ -508,6 +508,7 @@ static void gemm_eval(const struct eval *e)
 }
 
 static const struct op op_matmul = {
+    .id = OP_MATMUL,
     .name = "MatMul",
     .attrs = matmul_attrs,
     .attr_bytes = sizeof(struct matmul_attr),
@@ -524,6 +525,7 @@ static const struct op op_matmul = {
 };
 
 static const struct op op_gemm = {
+    .id = OP_GEMM,
     .name = "Gemm",
     .attrs = gemm_attrs,
     .attr_bytes = sizeof(struct gemm_attr),

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/ops.h"
 #include "engine/ops/chain.h"
+#include "engine/ops/clock.h"
 #include "engine/ops/pieces.h"
+#include "engine/ops/stack.h"
 
 #include <string.h>
 
@@ -36,4 +38,20 @@ const struct op *op_find_made(const char *name)
         if (!strcmp(made[i]->name, name))
             return made[i];
     return op_find(name);
+}
+
+const struct op *op_by_id(enum op_id id)
+{
+    static const struct op *const made[] = {
+        &op_chain,      &op_move,        &op_pulse_history, &op_pulse_pad,    &op_pulse_range,
+        &op_pulse_skip, &op_pulse_stack, &op_pulse_valid,   &op_pulse_window,
+    };
+    for (size_t i = 0; i < sizeof made / sizeof *made; i++)
+        if (made[i]->id == id)
+            return made[i];
+    for (size_t f = 0; f < sizeof families / sizeof *families; f++)
+        for (const struct op *const *o = families[f]; *o; o++)
+            if ((*o)->id == id)
+                return *o;
+    return NULL;
 }

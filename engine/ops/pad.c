@@ -188,6 +188,7 @@ static void pad_eval(const struct eval *e)
 }
 
 static const struct op op_pad = {
+    .id = OP_PAD,
     .name = "Pad",
     .attrs = pad_attrs,
     .attr_bytes = sizeof(struct pad_attr),

@@ -207,6 +207,7 @@ static int move_base(const struct node *n, unsigned o)
 }
 
 const struct op op_move = {
+    .id = OP_MOVE,
     .name = "Move",
     .attrs = move_attrs,
     .attr_bytes = sizeof(struct move_attr),

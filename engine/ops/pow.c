@@ -118,7 +118,8 @@ static void pow_eval(const struct eval *e)
         pow_any(e);
 }
 
-static const struct op pow_op = { .name = "Pow",
+static const struct op pow_op = { .id = OP_POW,
+                                  .name = "Pow",
                                   .min_in = 2,
                                   .max_in = 2,
                                   .min_out = 1,

@@ -185,6 +185,7 @@ static void dynamic_eval(const struct eval *e)
 }
 
 static const struct op op_quantize = {
+    .id = OP_QUANTIZE_LINEAR,
     .name = "QuantizeLinear",
     .attrs = quantize_attrs,
     .attr_bytes = sizeof(struct quant_attr),
@@ -198,6 +199,7 @@ static const struct op op_quantize = {
 };
 
 static const struct op op_dequantize = {
+    .id = OP_DEQUANTIZE_LINEAR,
     .name = "DequantizeLinear",
     .attrs = dequantize_attrs,
     .attr_bytes = sizeof(struct quant_attr),
@@ -211,6 +213,7 @@ static const struct op op_dequantize = {
 };
 
 static const struct op op_dynamic = {
+    .id = OP_DYNAMIC_QUANTIZE_LINEAR,
     .name = "DynamicQuantizeLinear",
     .min_in = 1,
     .max_in = 1,

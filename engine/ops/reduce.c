@@ -575,55 +575,58 @@ static const struct attr_spec arg_attrs[] = {
 #define SIZES(f, start) .op.eval_dim = reduce_dim, .dim = f, .dim_start = start
 /* clang-format off */
 #define REDUCE_LIST(X)                                                                            \
-    X(ReduceSum, FOLD_SUM, POST_NONE, TYPES_NUM, "sum", SIZES(dim_add, 0))                        \
-    X(ReduceMean, FOLD_SUM, POST_MEAN, TYPES_NUM, "mean", .dim = NULL)                            \
-    X(ReduceMax, FOLD_MAX, POST_NONE, TYPES_ANY, "largest; NaN wins", SIZES(dim_max, INT64_MIN))  \
-    X(ReduceMin, FOLD_MIN, POST_NONE, TYPES_ANY, "smallest; NaN wins", SIZES(dim_min, INT64_MAX)) \
-    X(ReduceProd, FOLD_PROD, POST_NONE, TYPES_NUM, "product", SIZES(dim_mul, 1))                  \
-    X(ReduceL1, FOLD_ABS, POST_NONE, TYPES_NUM, "sum of absolute values", .dim = NULL)            \
-    X(ReduceL2, FOLD_SQUARE, POST_SQRT, TYPES_NUM, "square root of the sum of squares", .dim = NULL) \
-    X(ReduceLogSum, FOLD_SUM, POST_LOG, TYPES_NUM, "logarithm of the sum", .dim = NULL)           \
-    X(ReduceLogSumExp, FOLD_SUM, POST_LOGSUMEXP, TYPES_NUM, "logarithm of the sum of e^x", .dim = NULL) \
-    X(ReduceSumSquare, FOLD_SQUARE, POST_NONE, TYPES_NUM, "sum of squares", .dim = NULL)
+    X(REDUCE_SUM, ReduceSum, FOLD_SUM, POST_NONE, TYPES_NUM, "sum", SIZES(dim_add, 0))                        \
+    X(REDUCE_MEAN, ReduceMean, FOLD_SUM, POST_MEAN, TYPES_NUM, "mean", .dim = NULL)                            \
+    X(REDUCE_MAX, ReduceMax, FOLD_MAX, POST_NONE, TYPES_ANY, "largest; NaN wins", SIZES(dim_max, INT64_MIN))  \
+    X(REDUCE_MIN, ReduceMin, FOLD_MIN, POST_NONE, TYPES_ANY, "smallest; NaN wins", SIZES(dim_min, INT64_MAX)) \
+    X(REDUCE_PROD, ReduceProd, FOLD_PROD, POST_NONE, TYPES_NUM, "product", SIZES(dim_mul, 1))                  \
+    X(REDUCE_L1, ReduceL1, FOLD_ABS, POST_NONE, TYPES_NUM, "sum of absolute values", .dim = NULL)            \
+    X(REDUCE_L2, ReduceL2, FOLD_SQUARE, POST_SQRT, TYPES_NUM, "square root of the sum of squares", .dim = NULL) \
+    X(REDUCE_LOG_SUM, ReduceLogSum, FOLD_SUM, POST_LOG, TYPES_NUM, "logarithm of the sum", .dim = NULL)           \
+    X(REDUCE_LOG_SUM_EXP, ReduceLogSumExp, FOLD_SUM, POST_LOGSUMEXP, TYPES_NUM, "logarithm of the sum of e^x", .dim = NULL) \
+    X(REDUCE_SUM_SQUARE, ReduceSumSquare, FOLD_SQUARE, POST_NONE, TYPES_NUM, "sum of squares", .dim = NULL)
 /* clang-format on */
 
-#define X(id, how, then, set, words, ...)                                                          \
-    static const struct reduce_def def_##id = { .op = { .name = #id,                               \
-                                                        .attrs = reduce_attrs,                     \
-                                                        .attr_bytes = sizeof(struct reduce_attr),  \
-                                                        .min_in = 1,                               \
-                                                        .max_in = 2,                               \
-                                                        .min_out = 1,                              \
-                                                        .max_out = 1,                              \
-                                                        .infer = reduce_infer,                     \
-                                                        .prepare = reduce_prepare,                 \
-                                                        .eval = reduce_eval,                       \
-                                                        .help = words " over axes" },              \
-                                                .fold = how,                                       \
-                                                .post = then,                                      \
-                                                .types = set,                                      \
-                                                __VA_ARGS__ };
+#define X(number, stem, how, then, set, words, ...)                                                \
+    static const struct reduce_def def_##stem = { .op = { .id = OP_##number,                       \
+                                                          .name = #stem,                           \
+                                                          .attrs = reduce_attrs,                   \
+                                                          .attr_bytes =                            \
+                                                              sizeof(struct reduce_attr),          \
+                                                          .min_in = 1,                             \
+                                                          .max_in = 2,                             \
+                                                          .min_out = 1,                            \
+                                                          .max_out = 1,                            \
+                                                          .infer = reduce_infer,                   \
+                                                          .prepare = reduce_prepare,               \
+                                                          .eval = reduce_eval,                     \
+                                                          .help = words " over axes" },            \
+                                                  .fold = how,                                     \
+                                                  .post = then,                                    \
+                                                  .types = set,                                    \
+                                                  __VA_ARGS__ };
 REDUCE_LIST(X)
 #undef X
 
-#define ARG_OP(id, words, which)                                                                   \
-    static const struct arg_def def_##id = { .op = { .name = #id,                                  \
-                                                     .attrs = arg_attrs,                           \
-                                                     .attr_bytes = sizeof(struct arg_attr),        \
-                                                     .min_in = 1,                                  \
-                                                     .max_in = 1,                                  \
-                                                     .min_out = 1,                                 \
-                                                     .max_out = 1,                                 \
-                                                     .infer = arg_infer,                           \
-                                                     .prepare = arg_prepare,                       \
-                                                     .eval = arg_eval,                             \
-                                                     .help = words },                              \
-                                             .smallest = which }
-ARG_OP(ArgMax, "index of the largest element along an axis; the first NaN wins", false);
-ARG_OP(ArgMin, "index of the smallest element along an axis; the first NaN wins", true);
+#define ARG_OP(number, stem, words, which)                                                         \
+    static const struct arg_def def_##stem = { .op = { .id = OP_##number,                          \
+                                                       .name = #stem,                              \
+                                                       .attrs = arg_attrs,                         \
+                                                       .attr_bytes = sizeof(struct arg_attr),      \
+                                                       .min_in = 1,                                \
+                                                       .max_in = 1,                                \
+                                                       .min_out = 1,                               \
+                                                       .max_out = 1,                               \
+                                                       .infer = arg_infer,                         \
+                                                       .prepare = arg_prepare,                     \
+                                                       .eval = arg_eval,                           \
+                                                       .help = words },                            \
+                                               .smallest = which }
+ARG_OP(ARG_MAX, ArgMax, "index of the largest element along an axis; the first NaN wins", false);
+ARG_OP(ARG_MIN, ArgMin, "index of the smallest element along an axis; the first NaN wins", true);
 
 const struct op *const ops_reduce[] = {
-#define X(id, ...) &def_##id.op,
+#define X(number, stem, ...) &def_##stem.op,
     REDUCE_LIST(X)
 #undef X
         & def_ArgMax.op,

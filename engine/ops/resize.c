@@ -371,6 +371,7 @@ static void resize_eval(const struct eval *e)
 }
 
 static const struct op op_resize = {
+    .id = OP_RESIZE,
     .name = "Resize",
     .attrs = resize_attrs,
     .attr_bytes = sizeof(struct resize_attr),

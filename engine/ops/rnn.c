@@ -681,24 +681,25 @@ static void cell_eval_many(const struct eval *e, unsigned n)
     }
 }
 
-#define CELL(id, text, spec, hi, outs, words)                                                      \
-    static const struct op op_##id = { .name = text,                                               \
-                                       .attrs = spec,                                              \
-                                       .attr_bytes = sizeof(struct rnn_attr),                      \
-                                       .min_in = 3,                                                \
-                                       .max_in = hi,                                               \
-                                       .own_in = 1,                                                \
-                                       .min_out = 0,                                               \
-                                       .max_out = outs,                                            \
-                                       .infer = id##_infer,                                        \
-                                       .prepare = id##_prepare,                                    \
-                                       .eval = cell_eval,                                          \
-                                       .eval_many = cell_eval_many,                                \
-                                       .checked = IN_LENS,                                         \
-                                       .help = words }
+#define CELL(stem, number, text, spec, hi, outs, words)                                            \
+    static const struct op op_##stem = { .id = OP_##number,                                        \
+                                         .name = text,                                             \
+                                         .attrs = spec,                                            \
+                                         .attr_bytes = sizeof(struct rnn_attr),                    \
+                                         .min_in = 3,                                              \
+                                         .max_in = hi,                                             \
+                                         .own_in = 1,                                              \
+                                         .min_out = 0,                                             \
+                                         .max_out = outs,                                          \
+                                         .infer = stem##_infer,                                    \
+                                         .prepare = stem##_prepare,                                \
+                                         .eval = cell_eval,                                        \
+                                         .eval_many = cell_eval_many,                              \
+                                         .checked = IN_LENS,                                       \
+                                         .help = words }
 
-CELL(gru, "GRU", gru_attrs, 6, 2, "gated recurrent unit over a sequence");
-CELL(lstm, "LSTM", lstm_attrs, 8, 3, "long short-term memory over a sequence");
-CELL(rnn, "RNN", rnn_attrs, 6, 2, "plain recurrence over a sequence");
+CELL(gru, GRU, "GRU", gru_attrs, 6, 2, "gated recurrent unit over a sequence");
+CELL(lstm, LSTM, "LSTM", lstm_attrs, 8, 3, "long short-term memory over a sequence");
+CELL(rnn, RNN, "RNN", rnn_attrs, 6, 2, "plain recurrence over a sequence");
 
 const struct op *const ops_rnn[] = { &op_gru, &op_lstm, &op_rnn, NULL };

@@ -243,6 +243,7 @@ static void nd_eval_runs(const struct eval *e)
 }
 
 static const struct op op_elements = {
+    .id = OP_SCATTER_ELEMENTS,
     .name = "ScatterElements",
     .attrs = elements_attrs,
     .attr_bytes = sizeof(struct scatter_attr),
@@ -258,6 +259,7 @@ static const struct op op_elements = {
 };
 
 static const struct op op_nd = {
+    .id = OP_SCATTER_ND,
     .name = "ScatterND",
     .attrs = nd_attrs,
     .attr_bytes = sizeof(struct scatter_attr),

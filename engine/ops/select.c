@@ -55,6 +55,7 @@ static void trilu_eval(const struct eval *e)
 }
 
 static const struct op op_trilu = {
+    .id = OP_TRILU,
     .name = "Trilu",
     .attrs = trilu_attrs,
     .attr_bytes = sizeof(struct trilu_attr),
@@ -118,6 +119,7 @@ static void onehot_eval(const struct eval *e)
 }
 
 static const struct op op_onehot = {
+    .id = OP_ONE_HOT,
     .name = "OneHot",
     .attrs = onehot_attrs,
     .attr_bytes = sizeof(struct onehot_attr),
@@ -181,6 +183,7 @@ static void reverse_eval(const struct eval *e)
 }
 
 static const struct op op_reverse = {
+    .id = OP_REVERSE_SEQUENCE,
     .name = "ReverseSequence",
     .attrs = reverse_attrs,
     .attr_bytes = sizeof(struct reverse_attr),
@@ -231,6 +234,7 @@ static void nonzero_eval(const struct eval *e)
 }
 
 static const struct op op_nonzero = {
+    .id = OP_NONZERO,
     .name = "NonZero",
     .min_in = 1,
     .max_in = 1,
@@ -309,6 +313,7 @@ static void compress_eval(const struct eval *e)
 }
 
 static const struct op op_compress = {
+    .id = OP_COMPRESS,
     .name = "Compress",
     .attrs = compress_attrs,
     .attr_bytes = sizeof(struct compress_attr),

@@ -495,42 +495,46 @@ static void eye_eval(const struct eval *e)
 
 /* ---- table ---- */
 
-#define VIEW(id, text, spec, bytes, max, fn, words)                                                \
-    static const struct op op_##id = { .name = text,                                               \
-                                       .attrs = spec,                                              \
-                                       .attr_bytes = bytes,                                        \
-                                       .min_in = 1,                                                \
-                                       .max_in = max,                                              \
-                                       .min_out = 1,                                               \
-                                       .max_out = 1,                                               \
-                                       .flags = OP_VIEW,                                           \
-                                       .infer = fn,                                                \
-                                       .eval = view_eval,                                          \
-                                       .help = words }
-#define MAKE(id, text, spec, bytes, n, fn, run, words)                                             \
-    static const struct op op_##id = { .name = text,                                               \
-                                       .attrs = spec,                                              \
-                                       .attr_bytes = bytes,                                        \
-                                       .min_in = n,                                                \
-                                       .max_in = n,                                                \
-                                       .min_out = 1,                                               \
-                                       .max_out = 1,                                               \
-                                       .infer = fn,                                                \
-                                       .eval = run,                                                \
-                                       .help = words }
+#define VIEW(stem, number, text, spec, bytes, max, fn, words)                                      \
+    static const struct op op_##stem = { .id = OP_##number,                                        \
+                                         .name = text,                                             \
+                                         .attrs = spec,                                            \
+                                         .attr_bytes = bytes,                                      \
+                                         .min_in = 1,                                              \
+                                         .max_in = max,                                            \
+                                         .min_out = 1,                                             \
+                                         .max_out = 1,                                             \
+                                         .flags = OP_VIEW,                                         \
+                                         .infer = fn,                                              \
+                                         .eval = view_eval,                                        \
+                                         .help = words }
+#define MAKE(stem, number, text, spec, bytes, n, fn, run, words)                                   \
+    static const struct op op_##stem = { .id = OP_##number,                                        \
+                                         .name = text,                                             \
+                                         .attrs = spec,                                            \
+                                         .attr_bytes = bytes,                                      \
+                                         .min_in = n,                                              \
+                                         .max_in = n,                                              \
+                                         .min_out = 1,                                             \
+                                         .max_out = 1,                                             \
+                                         .infer = fn,                                              \
+                                         .eval = run,                                              \
+                                         .help = words }
 
-VIEW(reshape, "Reshape", reshape_attrs, sizeof(struct reshape_attr), 2, reshape_infer,
+VIEW(reshape, RESHAPE, "Reshape", reshape_attrs, sizeof(struct reshape_attr), 2, reshape_infer,
      "the same elements in another shape");
-VIEW(flatten, "Flatten", flatten_attrs, sizeof(struct axis_attr), 1, flatten_infer,
+VIEW(flatten, FLATTEN, "Flatten", flatten_attrs, sizeof(struct axis_attr), 1, flatten_infer,
      "a matrix, split at an axis");
-VIEW(squeeze, "Squeeze", NULL, 0, 2, squeeze_infer, "drops axes of size 1");
-VIEW(unsqueeze, "Unsqueeze", NULL, 0, 2, unsqueeze_infer, "adds axes of size 1");
-MAKE(shape, "Shape", shape_attrs, sizeof(struct shape_attr), 1, shape_infer, shape_eval,
+VIEW(squeeze, SQUEEZE, "Squeeze", NULL, 0, 2, squeeze_infer, "drops axes of size 1");
+VIEW(unsqueeze, UNSQUEEZE, "Unsqueeze", NULL, 0, 2, unsqueeze_infer, "adds axes of size 1");
+MAKE(shape, SHAPE, "Shape", shape_attrs, sizeof(struct shape_attr), 1, shape_infer, shape_eval,
      "the sizes of the axes");
-MAKE(size, "Size", NULL, 0, 1, size_infer, size_eval, "the number of elements");
-MAKE(constant_of_shape, "ConstantOfShape", value_attrs, sizeof(struct value_attr), 1,
-     constant_of_shape_infer, constant_of_shape_eval, "a tensor of one value");
+MAKE(size, SIZE, "Size", NULL, 0, 1, size_infer, size_eval, "the number of elements");
+MAKE(constant_of_shape, CONSTANT_OF_SHAPE, "ConstantOfShape", value_attrs,
+     sizeof(struct value_attr), 1, constant_of_shape_infer, constant_of_shape_eval,
+     "a tensor of one value");
 static const struct op op_range = {
+    .id = OP_RANGE,
     .name = "Range",
     .min_in = 3,
     .max_in = 3,
@@ -541,10 +545,11 @@ static const struct op op_range = {
     .eval_dim = range_dim,
     .help = "start, start + step, ... before limit",
 };
-MAKE(eye, "EyeLike", eye_attrs, sizeof(struct eye_attr), 1, eye_infer, eye_eval,
+MAKE(eye, EYE_LIKE, "EyeLike", eye_attrs, sizeof(struct eye_attr), 1, eye_infer, eye_eval,
      "ones on a diagonal");
 
 static const struct op op_expand = {
+    .id = OP_EXPAND,
     .name = "Expand",
     .min_in = 2,
     .max_in = 2,

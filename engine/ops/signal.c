@@ -688,8 +688,9 @@ static void complex_mul_eval(const struct eval *e)
 
 /* ---- table ---- */
 
-#define OP(ID, NAME, ATTRS, ATTR_BYTES, MIN, MAX, STEM, PREPARE, EVAL, HELP)                       \
+#define OP(ID, NUMBER, NAME, ATTRS, ATTR_BYTES, MIN, MAX, STEM, PREPARE, EVAL, HELP)               \
     static const struct op op_##ID = {                                                             \
+        .id = OP_##NUMBER,                                                                         \
         .name = NAME,                                                                              \
         .attrs = ATTRS,                                                                            \
         .attr_bytes = ATTR_BYTES,                                                                  \
@@ -703,26 +704,26 @@ static void complex_mul_eval(const struct eval *e)
         .help = HELP,                                                                              \
     };
 
-OP(rfft, "RFFT", rfft_attrs, sizeof(struct rfft_attr), 1, 1, rfft, rfft_prepare, rfft_eval,
+OP(rfft, RFFT, "RFFT", rfft_attrs, sizeof(struct rfft_attr), 1, 1, rfft, rfft_prepare, rfft_eval,
    "spectrum of real rows: [.., N] -> [.., N/2+1, 2]")
-OP(irfft, "IRFFT", rfft_attrs, sizeof(struct rfft_attr), 1, 1, irfft, irfft_prepare, irfft_eval,
-   "real rows of a spectrum: [.., n/2+1, 2] -> [.., n]")
-OP(dft, "DFT", dft_attrs, sizeof(struct dft_attr), 1, 3, dft, dft_prepare, dft_eval,
+OP(irfft, IRFFT, "IRFFT", rfft_attrs, sizeof(struct rfft_attr), 1, 1, irfft, irfft_prepare,
+   irfft_eval, "real rows of a spectrum: [.., n/2+1, 2] -> [.., n]")
+OP(dft, DFT, "DFT", dft_attrs, sizeof(struct dft_attr), 1, 3, dft, dft_prepare, dft_eval,
    "Fourier transform along an axis")
-OP(stft, "STFT", stft_attrs, sizeof(struct stft_attr), 2, 4, stft, stft_prepare, stft_eval,
+OP(stft, STFT, "STFT", stft_attrs, sizeof(struct stft_attr), 2, 4, stft, stft_prepare, stft_eval,
    "spectra of windowed frames")
-OP(hann, "HannWindow", window_attrs, sizeof(struct window_attr), 1, 1, window, NULL, hann_eval,
-   "Hann window")
-OP(hamming, "HammingWindow", window_attrs, sizeof(struct window_attr), 1, 1, window, NULL,
-   hamming_eval, "Hamming window")
-OP(blackman, "BlackmanWindow", window_attrs, sizeof(struct window_attr), 1, 1, window, NULL,
-   blackman_eval, "Blackman window")
-OP(mel, "MelWeightMatrix", mel_attrs, sizeof(struct mel_attr), 5, 5, mel, NULL, mel_eval,
-   "triangular filters on the mel scale: [dft_length/2+1, bins]")
-OP(magnitude, "Magnitude", NULL, 0, 1, 1, magnitude, NULL, magnitude_eval,
+OP(hann, HANN_WINDOW, "HannWindow", window_attrs, sizeof(struct window_attr), 1, 1, window, NULL,
+   hann_eval, "Hann window")
+OP(hamming, HAMMING_WINDOW, "HammingWindow", window_attrs, sizeof(struct window_attr), 1, 1, window,
+   NULL, hamming_eval, "Hamming window")
+OP(blackman, BLACKMAN_WINDOW, "BlackmanWindow", window_attrs, sizeof(struct window_attr), 1, 1,
+   window, NULL, blackman_eval, "Blackman window")
+OP(mel, MEL_WEIGHT_MATRIX, "MelWeightMatrix", mel_attrs, sizeof(struct mel_attr), 5, 5, mel, NULL,
+   mel_eval, "triangular filters on the mel scale: [dft_length/2+1, bins]")
+OP(magnitude, MAGNITUDE, "Magnitude", NULL, 0, 1, 1, magnitude, NULL, magnitude_eval,
    "length of pairs: [.., 2] -> [..]")
-OP(complex_mul, "ComplexMul", NULL, 0, 2, 2, complex_mul, complex_mul_prepare, complex_mul_eval,
-   "product of pairs taken as complex numbers")
+OP(complex_mul, COMPLEX_MUL, "ComplexMul", NULL, 0, 2, 2, complex_mul, complex_mul_prepare,
+   complex_mul_eval, "product of pairs taken as complex numbers")
 
 const struct op *const ops_signal[] = {
     &op_rfft,     &op_irfft, &op_dft,       &op_stft,        &op_hann, &op_hamming,

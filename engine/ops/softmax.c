@@ -244,22 +244,24 @@ static const struct attr_spec softmax_attrs[] = { { .name = "axis",
                                                     .def_i = -1 },
                                                   { 0 } };
 
-#define SOFTMAX_OP(id, op_name, which, words)                                                      \
-    static const struct softmax_def id = { .op = { .name = op_name,                                \
-                                                   .attrs = softmax_attrs,                         \
-                                                   .attr_bytes = sizeof(struct softmax_attr),      \
-                                                   .min_in = 1,                                    \
-                                                   .max_in = 1,                                    \
-                                                   .min_out = 1,                                   \
-                                                   .max_out = 1,                                   \
-                                                   .infer = softmax_infer,                         \
-                                                   .prepare = softmax_prepare,                     \
-                                                   .eval = softmax_eval,                           \
-                                                   .help = words },                                \
-                                           .form = which }
-SOFTMAX_OP(softmax_def, "Softmax", SOFTMAX, "e^x divided by its sum along an axis");
-SOFTMAX_OP(log_softmax_def, "LogSoftmax", LOG_SOFTMAX, "logarithm of Softmax");
-SOFTMAX_OP(hardmax_def, "Hardmax", HARDMAX, "1 at the first largest element along an axis, else 0");
+#define SOFTMAX_OP(stem, number, op_name, which, words)                                            \
+    static const struct softmax_def stem = { .op = { .id = OP_##number,                            \
+                                                     .name = op_name,                              \
+                                                     .attrs = softmax_attrs,                       \
+                                                     .attr_bytes = sizeof(struct softmax_attr),    \
+                                                     .min_in = 1,                                  \
+                                                     .max_in = 1,                                  \
+                                                     .min_out = 1,                                 \
+                                                     .max_out = 1,                                 \
+                                                     .infer = softmax_infer,                       \
+                                                     .prepare = softmax_prepare,                   \
+                                                     .eval = softmax_eval,                         \
+                                                     .help = words },                              \
+                                             .form = which }
+SOFTMAX_OP(softmax_def, SOFTMAX, "Softmax", SOFTMAX, "e^x divided by its sum along an axis");
+SOFTMAX_OP(log_softmax_def, LOG_SOFTMAX, "LogSoftmax", LOG_SOFTMAX, "logarithm of Softmax");
+SOFTMAX_OP(hardmax_def, HARDMAX, "Hardmax", HARDMAX,
+           "1 at the first largest element along an axis, else 0");
 
 const struct op *const ops_softmax[] = { &softmax_def.op, &log_softmax_def.op, &hardmax_def.op,
                                          NULL };

@@ -502,6 +502,7 @@ static int stack_base(const struct node *n, unsigned output)
 }
 
 const struct op op_pulse_stack = {
+    .id = OP_PULSE_STACK,
     .name = "PulseStack",
     .attrs = stack_attrs,
     .attr_bytes = sizeof(struct stack_attr),

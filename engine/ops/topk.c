@@ -159,6 +159,7 @@ static const struct attr_spec topk_attrs[] = {
 };
 
 static const struct op topk_op = {
+    .id = OP_TOPK,
     .name = "TopK",
     .attrs = topk_attrs,
     .attr_bytes = sizeof(struct topk_attr),

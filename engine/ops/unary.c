@@ -484,66 +484,67 @@ ATTRS(gelu,
 
 /* clang-format off */
 #define UNARY_LIST(X)                                                                             \
-    X(Abs, TYPES_NUM, "absolute value", FN(abs), .ints = abs_ints, .op.eval_dim = abs_dim)        \
-    X(Neg, TYPES_FLOAT | TYPES_SIGNED, "-x", FN(neg), .ints = neg_ints, .op.eval_dim = neg_dim)   \
-    X(Sqrt, TYPES_FLOAT, "square root", FN(sqrt))                                                 \
-    X(Exp, TYPES_FLOAT, "e^x", FN(exp))                                                           \
-    X(Log, TYPES_FLOAT, "natural logarithm", FN(log))                                             \
-    X(Sigmoid, TYPES_FLOAT, "1 / (1 + e^-x)", FN(sigmoid))                                        \
-    X(Tanh, TYPES_FLOAT, "hyperbolic tangent", FN(tanh))                                          \
-    X(Relu, TYPES_FLOAT | TYPES_SIGNED, "max(x, 0)", FN(relu), .ints = relu_ints, .op.eval_dim = relu_dim) \
-    X(LeakyRelu, TYPES_FLOAT, "x, or alpha * x where negative", FN(leaky), WITH(leaky))           \
-    X(Elu, TYPES_FLOAT, "x, or alpha * (e^x - 1) where negative", FN(elu), WITH(alpha_1))         \
-    X(Selu, TYPES_FLOAT, "gamma * Elu", FN(selu), WITH(selu))                                     \
-    X(Celu, TYPES_FLOAT, "x, or alpha * (e^(x/alpha) - 1) where negative", FN(celu), WITH(alpha_1)) \
-    X(ThresholdedRelu, TYPES_FLOAT, "x where above alpha, else 0", FN(thresholded), WITH(alpha_1)) \
-    X(HardSigmoid, TYPES_FLOAT, "alpha * x + beta, clamped to 0..1", FN(hard_sigmoid), WITH(hard_sigmoid)) \
-    X(HardSwish, TYPES_FLOAT, "x * clamp(x / 6 + 0.5)", FN(hard_swish))                           \
-    X(Softplus, TYPES_FLOAT, "log(1 + e^x)", FN(softplus))                                        \
-    X(Softsign, TYPES_FLOAT, "x / (1 + |x|)", FN(softsign))                                       \
-    X(Erf, TYPES_FLOAT, "error function", FN(erf))                                                \
-    X(Gelu, TYPES_FLOAT, "x * P(N(0,1) < x)", FN(gelu), WITH(gelu))                               \
-    X(Mish, TYPES_FLOAT, "x * tanh(Softplus(x))", FN(mish))                                       \
-    X(Swish, TYPES_FLOAT, "x * Sigmoid(alpha * x)", FN(swish), WITH(alpha_1))                     \
-    X(Reciprocal, TYPES_FLOAT, "1 / x", FN(reciprocal))                                           \
-    X(Floor, TYPES_FLOAT, "largest integer not above", FN(floor), .op.eval_dim = same_dim)        \
-    X(Ceil, TYPES_FLOAT, "smallest integer not below", FN(ceil), .op.eval_dim = same_dim)         \
-    X(Round, TYPES_FLOAT, "nearest integer, halves to even", FN(round), .op.eval_dim = same_dim)  \
-    X(Sign, TYPES_NUM, "-1, 0 or 1", FN(sign), .ints = sign_ints)                                 \
-    X(Sin, TYPES_FLOAT, "sine", OWN(sin))                                                         \
-    X(Cos, TYPES_FLOAT, "cosine", OWN(cos))                                                       \
-    X(Tan, TYPES_FLOAT, "tangent", OWN(tan))                                                      \
-    X(Asin, TYPES_FLOAT, "arc sine", LIBM(asin))                                                  \
-    X(Acos, TYPES_FLOAT, "arc cosine", LIBM(acos))                                                \
-    X(Atan, TYPES_FLOAT, "arc tangent", LIBM(atan))                                               \
-    X(Sinh, TYPES_FLOAT, "hyperbolic sine", OWN(sinh))                                            \
-    X(Cosh, TYPES_FLOAT, "hyperbolic cosine", OWN(cosh))                                          \
-    X(Asinh, TYPES_FLOAT, "inverse of Sinh", LIBM(asinh))                                         \
-    X(Acosh, TYPES_FLOAT, "inverse of Cosh", LIBM(acosh))                                         \
-    X(Atanh, TYPES_FLOAT, "inverse of Tanh", LIBM(atanh))                                         \
-    X(Shrink, TYPES_FLOAT, "0 within lambd, else x moved towards 0 by bias", FN(shrink), WITH(shrink)) \
-    X(Not, TYPE_BOOL, "logical negation", PLAIN, .ints = not_ints, .op.eval_dim = not_dim)        \
-    X(BitwiseNot, TYPES_INT, "every bit flipped", PLAIN, .ints = bitnot_ints)                     \
-    X(IsNaN, TYPES_FLOAT, "true where not a number", TEST(isnan_eval))                            \
-    X(IsInf, TYPES_FLOAT, "true where infinite", TEST(isinf_eval), WITH(isinf))                   \
-    X(Identity, TYPES_ANY | TYPE_DIM, "the input", .op.infer = identity_infer, .op.eval = identity_eval, \
+    X(ABS, Abs, TYPES_NUM, "absolute value", FN(abs), .ints = abs_ints, .op.eval_dim = abs_dim)        \
+    X(NEG, Neg, TYPES_FLOAT | TYPES_SIGNED, "-x", FN(neg), .ints = neg_ints, .op.eval_dim = neg_dim)   \
+    X(SQRT, Sqrt, TYPES_FLOAT, "square root", FN(sqrt))                                                 \
+    X(EXP, Exp, TYPES_FLOAT, "e^x", FN(exp))                                                           \
+    X(LOG, Log, TYPES_FLOAT, "natural logarithm", FN(log))                                             \
+    X(SIGMOID, Sigmoid, TYPES_FLOAT, "1 / (1 + e^-x)", FN(sigmoid))                                        \
+    X(TANH, Tanh, TYPES_FLOAT, "hyperbolic tangent", FN(tanh))                                          \
+    X(RELU, Relu, TYPES_FLOAT | TYPES_SIGNED, "max(x, 0)", FN(relu), .ints = relu_ints, .op.eval_dim = relu_dim) \
+    X(LEAKY_RELU, LeakyRelu, TYPES_FLOAT, "x, or alpha * x where negative", FN(leaky), WITH(leaky))           \
+    X(ELU, Elu, TYPES_FLOAT, "x, or alpha * (e^x - 1) where negative", FN(elu), WITH(alpha_1))         \
+    X(SELU, Selu, TYPES_FLOAT, "gamma * Elu", FN(selu), WITH(selu))                                     \
+    X(CELU, Celu, TYPES_FLOAT, "x, or alpha * (e^(x/alpha) - 1) where negative", FN(celu), WITH(alpha_1)) \
+    X(THRESHOLDED_RELU, ThresholdedRelu, TYPES_FLOAT, "x where above alpha, else 0", FN(thresholded), WITH(alpha_1)) \
+    X(HARD_SIGMOID, HardSigmoid, TYPES_FLOAT, "alpha * x + beta, clamped to 0..1", FN(hard_sigmoid), WITH(hard_sigmoid)) \
+    X(HARD_SWISH, HardSwish, TYPES_FLOAT, "x * clamp(x / 6 + 0.5)", FN(hard_swish))                           \
+    X(SOFTPLUS, Softplus, TYPES_FLOAT, "log(1 + e^x)", FN(softplus))                                        \
+    X(SOFTSIGN, Softsign, TYPES_FLOAT, "x / (1 + |x|)", FN(softsign))                                       \
+    X(ERF, Erf, TYPES_FLOAT, "error function", FN(erf))                                                \
+    X(GELU, Gelu, TYPES_FLOAT, "x * P(N(0,1) < x)", FN(gelu), WITH(gelu))                               \
+    X(MISH, Mish, TYPES_FLOAT, "x * tanh(Softplus(x))", FN(mish))                                       \
+    X(SWISH, Swish, TYPES_FLOAT, "x * Sigmoid(alpha * x)", FN(swish), WITH(alpha_1))                     \
+    X(RECIPROCAL, Reciprocal, TYPES_FLOAT, "1 / x", FN(reciprocal))                                           \
+    X(FLOOR, Floor, TYPES_FLOAT, "largest integer not above", FN(floor), .op.eval_dim = same_dim)        \
+    X(CEIL, Ceil, TYPES_FLOAT, "smallest integer not below", FN(ceil), .op.eval_dim = same_dim)         \
+    X(ROUND, Round, TYPES_FLOAT, "nearest integer, halves to even", FN(round), .op.eval_dim = same_dim)  \
+    X(SIGN, Sign, TYPES_NUM, "-1, 0 or 1", FN(sign), .ints = sign_ints)                                 \
+    X(SIN, Sin, TYPES_FLOAT, "sine", OWN(sin))                                                         \
+    X(COS, Cos, TYPES_FLOAT, "cosine", OWN(cos))                                                       \
+    X(TAN, Tan, TYPES_FLOAT, "tangent", OWN(tan))                                                      \
+    X(ASIN, Asin, TYPES_FLOAT, "arc sine", LIBM(asin))                                                  \
+    X(ACOS, Acos, TYPES_FLOAT, "arc cosine", LIBM(acos))                                                \
+    X(ATAN, Atan, TYPES_FLOAT, "arc tangent", LIBM(atan))                                               \
+    X(SINH, Sinh, TYPES_FLOAT, "hyperbolic sine", OWN(sinh))                                            \
+    X(COSH, Cosh, TYPES_FLOAT, "hyperbolic cosine", OWN(cosh))                                          \
+    X(ASINH, Asinh, TYPES_FLOAT, "inverse of Sinh", LIBM(asinh))                                         \
+    X(ACOSH, Acosh, TYPES_FLOAT, "inverse of Cosh", LIBM(acosh))                                         \
+    X(ATANH, Atanh, TYPES_FLOAT, "inverse of Tanh", LIBM(atanh))                                         \
+    X(SHRINK, Shrink, TYPES_FLOAT, "0 within lambd, else x moved towards 0 by bias", FN(shrink), WITH(shrink)) \
+    X(NOT, Not, TYPE_BOOL, "logical negation", PLAIN, .ints = not_ints, .op.eval_dim = not_dim)        \
+    X(BITWISE_NOT, BitwiseNot, TYPES_INT, "every bit flipped", PLAIN, .ints = bitnot_ints)                     \
+    X(ISNAN, IsNaN, TYPES_FLOAT, "true where not a number", TEST(isnan_eval))                            \
+    X(ISINF, IsInf, TYPES_FLOAT, "true where infinite", TEST(isinf_eval), WITH(isinf))                   \
+    X(IDENTITY, Identity, TYPES_ANY | TYPE_DIM, "the input", .op.infer = identity_infer, .op.eval = identity_eval, \
       .op.flags = OP_VIEW | OP_POINTWISE)
 /* clang-format on */
 
-#define X(id, set, words, ...)                                                                     \
-    static const struct unary_def def_##id = { .op = { .name = #id,                                \
-                                                       .min_in = 1,                                \
-                                                       .max_in = 1,                                \
-                                                       .min_out = 1,                               \
-                                                       .max_out = 1,                               \
-                                                       .help = words },                            \
-                                               .types = set,                                       \
-                                               __VA_ARGS__ };
+#define X(number, stem, set, words, ...)                                                           \
+    static const struct unary_def def_##stem = { .op = { .id = OP_##number,                        \
+                                                         .name = #stem,                            \
+                                                         .min_in = 1,                              \
+                                                         .max_in = 1,                              \
+                                                         .min_out = 1,                             \
+                                                         .max_out = 1,                             \
+                                                         .help = words },                          \
+                                                 .types = set,                                     \
+                                                 __VA_ARGS__ };
 UNARY_LIST(X)
 #undef X
 
 const struct op *const ops_unary[] = {
-#define X(id, ...) &def_##id.op,
+#define X(number, stem, ...) &def_##stem.op,
     UNARY_LIST(X)
 #undef X
         NULL

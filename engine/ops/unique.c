@@ -177,6 +177,7 @@ static void unique_eval(const struct eval *e)
 }
 
 static const struct op op_unique = {
+    .id = OP_UNIQUE,
     .name = "Unique",
     .attrs = unique_attrs,
     .attr_bytes = sizeof(struct unique_attr),

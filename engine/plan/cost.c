@@ -90,20 +90,20 @@ static uint64_t cell_count(const struct node *n, const struct sizes *s, unsigned
 }
 
 static const struct counted {
-    const char *op;
+    enum op_id op;
     uint64_t (*count)(const struct node *, const struct sizes *, unsigned weights);
     unsigned weights; /* input that has them */
 } counted[] = {
-    { "Conv", conv_count, 1 },     { "ConvTranspose", conv_transpose_count, 1 },
-    { "MatMul", matmul_count, 1 }, { "Gemm", gemm_count, 1 },
-    { "Einsum", einsum_count, 1 }, { "GRU", cell_count, 1 },
-    { "LSTM", cell_count, 1 },     { "RNN", cell_count, 1 },
+    { OP_CONV, conv_count, 1 },     { OP_CONV_TRANSPOSE, conv_transpose_count, 1 },
+    { OP_MATMUL, matmul_count, 1 }, { OP_GEMM, gemm_count, 1 },
+    { OP_EINSUM, einsum_count, 1 }, { OP_GRU, cell_count, 1 },
+    { OP_LSTM, cell_count, 1 },     { OP_RNN, cell_count, 1 },
 };
 
 static const struct counted *counted_find(const struct op *op)
 {
     for (size_t i = 0; i < sizeof counted / sizeof *counted; i++)
-        if (!strcmp(counted[i].op, op->name))
+        if (counted[i].op == op->id)
             return &counted[i];
     return NULL;
 }

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/typing/decide.h"
 
-#include <string.h>
-
 #define DEPTH_MAX 16
 #define ELEMENTS_MAX 16
 #define NUMBER_MAX ((int64_t) 1 << 40) /* beyond, sums might not fit */
@@ -53,7 +51,7 @@ static bool span_of_range(const struct graph *g, const struct node *n, struct sp
 static bool span_of_sum(const struct graph *g, const struct node *n, int depth, struct span *ret)
 {
     struct span a, b;
-    bool minus = !strcmp(n->op->name, "Sub");
+    bool minus = node_is(n, OP_SUB);
     if (!span_of(g, n->in[0], depth, &a) || !span_of(g, n->in[1], depth, &b))
         return false;
     *ret = (struct span) { minus ? dim_sub(g->dims, a.lo, b.hi) : dim_add(g->dims, a.lo, b.lo),
@@ -62,14 +60,11 @@ static bool span_of_sum(const struct graph *g, const struct node *n, int depth, 
 }
 
 /* Ops that give elements of their first input, somewhere else. */
-static bool only_moves(const char *op)
+static bool only_moves(const struct node *n)
 {
-    static const char *const names[] = { "Expand",  "Flatten", "Identity",  "Reshape",  "Slice",
-                                         "Squeeze", "Tile",    "Transpose", "Unsqueeze" };
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (!strcmp(names[i], op))
-            return true;
-    return false;
+    static const enum op_id ids[] = { OP_EXPAND,  OP_FLATTEN, OP_IDENTITY,  OP_RESHAPE,  OP_SLICE,
+                                      OP_SQUEEZE, OP_TILE,    OP_TRANSPOSE, OP_UNSQUEEZE };
+    return node_is_among(n, ids, sizeof ids / sizeof *ids);
 }
 
 static bool span_of(const struct graph *g, uint32_t w, int depth, struct span *ret)
@@ -82,12 +77,11 @@ static bool span_of(const struct graph *g, uint32_t w, int depth, struct span *r
     if (wire->node == WIRE_NONE || (wire->fact.type != DTYPE_I64 && wire->fact.type != DTYPE_I32))
         return false;
     const struct node *n = &g->nodes[wire->node];
-    const char *op = n->op->name;
-    if (!strcmp(op, "Range"))
+    if (node_is(n, OP_RANGE))
         return span_of_range(g, n, ret);
-    if ((!strcmp(op, "Add") || !strcmp(op, "Sub")) && wire->fact.type == DTYPE_I64)
+    if ((node_is(n, OP_ADD) || node_is(n, OP_SUB)) && wire->fact.type == DTYPE_I64)
         return span_of_sum(g, n, depth + 1, ret);
-    return only_moves(op) && span_of(g, n->in[0], depth + 1, ret);
+    return only_moves(n) && span_of(g, n->in[0], depth + 1, ret);
 }
 
 /* a < b everywhere: 1; nowhere: 0; not known: -1. */
@@ -102,17 +96,17 @@ bool compare_decided(const struct graph *g, const struct node *n, const uint32_t
                      bool *ret_truth)
 {
     static const struct {
-        const char *op;
+        enum op_id op;
         bool swap, negate;
     } ops[] = {
-        { "Less", false, false },
-        { "Greater", true, false },
-        { "LessOrEqual", true, true },
-        { "GreaterOrEqual", false, true },
+        { OP_LESS, false, false },
+        { OP_GREATER, true, false },
+        { OP_LESS_OR_EQUAL, true, true },
+        { OP_GREATER_OR_EQUAL, false, true },
     };
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         struct span s[2];
-        if (strcmp(ops[i].op, n->op->name) != 0)
+        if (ops[i].op != n->op->id)
             continue;
         if (!span_of(g, in[0], 0, &s[0]) || !span_of(g, in[1], 0, &s[1]))
             return false;

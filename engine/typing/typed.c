@@ -168,11 +168,9 @@ static bool folds(const struct typer *t, const struct scope *s, const struct nod
 /* Ops that give their first input back when type and shape stay. */
 static bool changes_nothing(const struct node *n, const struct fact *in, const struct fact *out)
 {
-    static const char *const names[] = { "Cast",    "Expand",  "Flatten", "Identity",
-                                         "Reshape", "Squeeze", "Tile",    "Unsqueeze" };
-    bool listed = false;
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        listed |= !strcmp(n->op->name, names[i]);
+    static const enum op_id ids[] = { OP_CAST,    OP_EXPAND,  OP_FLATTEN, OP_IDENTITY,
+                                      OP_RESHAPE, OP_SQUEEZE, OP_TILE,    OP_UNSQUEEZE };
+    bool listed = node_is_among(n, ids, sizeof ids / sizeof *ids);
     return listed && n->n_out == 1 && n->out[0] != WIRE_NONE && in && fact_same(in, out);
 }
 
@@ -181,7 +179,7 @@ static rill_status truth_emit(const struct typer *t, struct scope *s, const stru
                               const struct fact *out, bool truth)
 {
     const struct node expand = {
-        .name = n->name, .op = op_find("Expand"), .out = n->out, .n_out = 1
+        .name = n->name, .op = op_by_id(OP_EXPAND), .out = n->out, .n_out = 1
     };
     int64_t rank = out->rank;
     struct tensor *one = tensor_new(t->arena, DTYPE_BOOL, 0, NULL),
@@ -202,7 +200,7 @@ static bool only_range_reads(const struct graph *g, uint32_t w)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++)
         for (unsigned k = 0; k < g->nodes[i].n_in; k++)
-            if (g->nodes[i].in[k] == w && strcmp(g->nodes[i].op->name, "Range"))
+            if (g->nodes[i].in[k] == w && g->nodes[i].op->id != OP_RANGE)
                 return false;
     for (uint32_t i = 0; i < g->n_outputs; i++)
         if (g->outputs[i] == w)
@@ -213,16 +211,15 @@ static bool only_range_reads(const struct graph *g, uint32_t w)
 /* A symbolic size made a float for a Range of floats, which takes the size as it is. */
 static bool size_for_range(const struct scope *s, const struct node *n, const uint32_t *in)
 {
-    const struct fact *f =
-        n->n_in == 1 && !strcmp(n->op->name, "Cast") ? wire_fact(s, in[0]) : NULL;
+    const struct fact *f = n->n_in == 1 && node_is(n, OP_CAST) ? wire_fact(s, in[0]) : NULL;
     return f && f->type == DTYPE_DIM && dtype_is_float((enum dtype) attr_get_int(n, "to")) &&
         only_range_reads(s->src, n->out[0]);
 }
 
-static const struct node *writer(const struct graph *g, uint32_t w, const char *op)
+static const struct node *writer(const struct graph *g, uint32_t w, enum op_id op)
 {
     uint32_t i = w == WIRE_NONE ? WIRE_NONE : g->wires[w].node;
-    return i != WIRE_NONE && !strcmp(g->nodes[i].op->name, op) ? &g->nodes[i] : NULL;
+    return i != WIRE_NONE && g->nodes[i].op->id == op ? &g->nodes[i] : NULL;
 }
 
 /* The op over the last axis of a tensor that was flattened to rows for it and gets its shape back
@@ -230,12 +227,11 @@ static const struct node *writer(const struct graph *g, uint32_t w, const char *
 static const struct node *rows_op(const struct graph *g, const struct node *n, uint32_t w,
                                   const struct fact *out, uint32_t *ret_x)
 {
-    static const char *const names[] = { "Softmax", "LogSoftmax", "Hardmax" };
+    static const enum op_id ids[] = { OP_SOFTMAX, OP_LOG_SOFTMAX, OP_HARDMAX };
     const struct node *y = NULL, *flat;
-    for (size_t i = 0; i < sizeof names / sizeof *names && !y && !strcmp(n->op->name, "Reshape");
-         i++)
-        y = writer(g, w, names[i]);
-    if (!y || attr_get_int(y, "axis") != -1 || !(flat = writer(g, y->in[0], "Flatten")))
+    for (size_t i = 0; i < sizeof ids / sizeof *ids && !y && node_is(n, OP_RESHAPE); i++)
+        y = writer(g, w, ids[i]);
+    if (!y || attr_get_int(y, "axis") != -1 || !(flat = writer(g, y->in[0], OP_FLATTEN)))
         return NULL;
     *ret_x = flat->in[0];
     const struct fact *x = &g->wires[*ret_x].fact;
@@ -644,7 +640,7 @@ static rill_status outputs_name(const struct typer *t, const struct graph *src, 
         uint32_t w = dst->outputs[i];
         if (dst->wires[w].node == WIRE_NONE || is_output_before(dst, i)) {
             struct fact f = dst->wires[w].fact;
-            const struct op *identity = op_find("Identity");
+            const struct op *identity = op_by_id(OP_IDENTITY);
             f.value = NULL;
             dst->outputs[i] = graph_add_wire(dst, name, &f);
             if (!identity || dst->outputs[i] == WIRE_NONE ||

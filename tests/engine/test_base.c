@@ -213,6 +213,25 @@ static void test_attrs(void)
             2, "'choice' is 'blue', supported: red, green");
 }
 
+/* ---- numbers of ops ---- */
+
+static void test_op_ids(void)
+{
+    static const char *const names[OP_COUNT] = {
+#define X(number, name) [OP_##number] = name,
+        OP_IDS(X)
+#undef X
+    };
+    for (enum op_id id = OP_NONE + 1; id < OP_COUNT; id++) {
+        const struct op *o = op_by_id(id);
+        check(o && !strcmp(o->name, names[id]), "a number gives the row of that name", (long) id);
+    }
+    const struct op *o;
+    for (unsigned i = 0; (o = op_at(i)); i++)
+        check(op_by_id(o->id) == o, "no other row has its number", (long) i);
+    check(!op_by_id(OP_NONE) && !op_by_id(OP_COUNT), "no row is without a number", 0);
+}
+
 /* ---- graph checker and memory layout ---- */
 
 static void test_graph_check(void)
@@ -224,7 +243,7 @@ static void test_graph_check(void)
     graph_init(&g, &a, ds, "g");
     uint32_t x = graph_add_input(&g, "x", NULL), y = graph_add_wire(&g, "y", NULL),
              z = graph_add_wire(&g, "z", NULL);
-    const struct op *relu = op_find("Relu");
+    const struct op *relu = op_by_id(OP_RELU);
     graph_add_node(&g, relu, "first", NULL, &z, 1, &y,
                    1); /* reads z, which the second node writes */
     graph_add_node(&g, relu, "second", NULL, &x, 1, &z, 1);
@@ -263,6 +282,7 @@ int main(void)
     test_f16();
     test_tensor();
     test_attrs();
+    test_op_ids();
     test_graph_check();
     test_memplan();
     return check_done();

@@ -2,8 +2,6 @@
 #include "engine/rewrite/declutter/cell.h"
 #include "engine/rewrite/declutter/match.h"
 
-#include <string.h>
-
 #define BIASES_MAX 4
 
 /* Products and constants that are added up. */
@@ -22,7 +20,7 @@ static bool product_fits(const struct graph *g, const struct node *n, int64_t wi
     if (!w || w->type != DTYPE_F32 || w->rank != 2 || a->rank != 2 || !dim_is_const(a->shape[0]) ||
         !dim_is_const(a->shape[1]))
         return false;
-    bool gemm = node_is(n, "Gemm"), turned = gemm && attr_get_int(n, "transB");
+    bool gemm = node_is(n, OP_GEMM), turned = gemm && attr_get_int(n, "transB");
     if (gemm &&
         (attr_get_int(n, "transA") || attr_get_float(n, "alpha") != 1 ||
          attr_get_float(n, "beta") != 1))
@@ -45,9 +43,9 @@ static bool sum_take(const struct graph *g, uint32_t wire, int depth, struct sum
     const struct node *n;
     if (match_value(g, wire))
         return bias_take(g, wire, s);
-    if (depth < 6 && (n = match_op(g, wire, "Add")))
+    if (depth < 6 && (n = match_op(g, wire, OP_ADD)))
         return sum_take(g, n->in[0], depth + 1, s) && sum_take(g, n->in[1], depth + 1, s);
-    if (!(n = match_op(g, wire, "MatMul")) && !(n = match_op(g, wire, "Gemm")))
+    if (!(n = match_op(g, wire, OP_MATMUL)) && !(n = match_op(g, wire, OP_GEMM)))
         return false;
     if (s->n_products == 2 || !product_fits(g, n, s->width))
         return false;
@@ -75,7 +73,7 @@ static bool part_take(const struct graph *g, uint32_t wire, struct parts *p)
 {
     uint32_t i = wire == WIRE_NONE ? WIRE_NONE : g->wires[wire].node;
     const struct node *n = i == WIRE_NONE ? NULL : &g->nodes[i];
-    if (!n || !node_is(n, "Split") || (p->n && n != p->split) || p->n == 4)
+    if (!n || !node_is(n, OP_SPLIT) || (p->n && n != p->split) || p->n == 4)
         return false;
     p->split = n;
     for (unsigned k = 0; k < n->n_out; k++)
@@ -103,7 +101,7 @@ static bool parts_even(const struct graph *g, const struct parts *p, int64_t hid
     return true;
 }
 
-static uint32_t inner_of(const struct graph *g, uint32_t wire, const char *op)
+static uint32_t inner_of(const struct graph *g, uint32_t wire, enum op_id op)
 {
     const struct node *n = match_op(g, wire, op);
     return n ? n->in[0] : WIRE_NONE;
@@ -113,7 +111,7 @@ static uint32_t inner_of(const struct graph *g, uint32_t wire, const char *op)
 
 static float weight_at(const struct node *product, const struct tensor *w, int64_t k, int64_t o)
 {
-    bool turned = node_is(product, "Gemm") && attr_get_int(product, "transB");
+    bool turned = node_is(product, OP_GEMM) && attr_get_int(product, "transB");
     return ((const float *) w->data)[turned ? o * w->dim[1] + k : k * w->dim[1] + o];
 }
 
@@ -208,12 +206,12 @@ static bool lstm_next_c(const struct graph *g, const struct node *sum, struct ce
                         uint32_t gate[4])
 {
     for (int k = 0; k < 2; k++) {
-        const struct node *keep = match_op(g, sum->in[k], "Mul"),
-                          *add = match_op(g, match_other(sum, k), "Mul");
+        const struct node *keep = match_op(g, sum->in[k], OP_MUL),
+                          *add = match_op(g, match_other(sum, k), OP_MUL);
         for (int q = 0; keep && add && q < 4; q++) {
-            uint32_t f = inner_of(g, keep->in[q & 1], "Sigmoid"),
-                     i = inner_of(g, add->in[q >> 1], "Sigmoid");
-            uint32_t n = inner_of(g, match_other(add, q >> 1), "Tanh");
+            uint32_t f = inner_of(g, keep->in[q & 1], OP_SIGMOID),
+                     i = inner_of(g, add->in[q >> 1], OP_SIGMOID);
+            uint32_t n = inner_of(g, match_other(add, q >> 1), OP_TANH);
             c->c = match_other(keep, q & 1);
             if (f != WIRE_NONE && i != WIRE_NONE && n != WIRE_NONE && is_state(g, c->c, c)) {
                 gate[0] = i, gate[2] = f, gate[3] = n;
@@ -228,10 +226,10 @@ static bool lstm_next_c(const struct graph *g, const struct node *sum, struct ce
 static bool lstm_find(const struct graph *g, const struct node *n, uint32_t h, struct cell_found *c,
                       rill_status *ret_status)
 {
-    for (int k = 0; node_is(n, "Mul") && k < 2; k++) {
-        uint32_t gate[4] = { WIRE_NONE, inner_of(g, n->in[k], "Sigmoid"), WIRE_NONE, WIRE_NONE };
-        uint32_t tanh_in = inner_of(g, match_other(n, k), "Tanh");
-        const struct node *sum = match_op(g, tanh_in, "Add");
+    for (int k = 0; node_is(n, OP_MUL) && k < 2; k++) {
+        uint32_t gate[4] = { WIRE_NONE, inner_of(g, n->in[k], OP_SIGMOID), WIRE_NONE, WIRE_NONE };
+        uint32_t tanh_in = inner_of(g, match_other(n, k), OP_TANH);
+        const struct node *sum = match_op(g, tanh_in, OP_ADD);
         struct parts p = { .n = 0 };
         struct sum s;
         int side;
@@ -241,7 +239,7 @@ static bool lstm_find(const struct graph *g, const struct node *n, uint32_t h, s
         if (!found || !parts_even(g, &p, c->hidden) ||
             !sum_find(g, p.split->in[0], 2, 4 * c->hidden, &s) || !sides_find(g, &s, h, c, &side))
             continue;
-        c->op = "LSTM";
+        c->op = OP_LSTM;
         c->gates = 4;
         c->next_c = tanh_in;
         c->at = g->wires[tanh_in].node;
@@ -272,11 +270,11 @@ static bool gate_pair(const struct graph *g, const struct node *sum, struct part
 static bool gru_candidate(const struct graph *g, uint32_t n, struct parts *px, struct parts *ph,
                           uint32_t *ret_r)
 {
-    const struct node *sum = match_op(g, inner_of(g, n, "Tanh"), "Add");
+    const struct node *sum = match_op(g, inner_of(g, n, OP_TANH), OP_ADD);
     for (int q = 0; sum && q < 4; q++) {
-        const struct node *mul = match_op(g, sum->in[q & 1], "Mul");
+        const struct node *mul = match_op(g, sum->in[q & 1], OP_MUL);
         struct parts x = *px, h = *ph;
-        if (!mul || inner_of(g, mul->in[q >> 1], "Sigmoid") == WIRE_NONE ||
+        if (!mul || inner_of(g, mul->in[q >> 1], OP_SIGMOID) == WIRE_NONE ||
             !part_take(g, match_other(mul, q >> 1), &h) ||
             !part_take(g, match_other(sum, q & 1), &x))
             continue;
@@ -297,9 +295,9 @@ typedef bool gru_form(const struct graph *g, const struct node *sum, int k, int 
 static bool gru_weighted(const struct graph *g, const struct node *sum, int k, int q,
                          uint32_t *ret_z, uint32_t *ret_n, uint32_t *ret_h)
 {
-    const struct node *fresh = match_op(g, sum->in[k], "Mul"),
-                      *keep = match_op(g, match_other(sum, k), "Mul");
-    const struct node *one = fresh && keep ? match_op(g, fresh->in[q & 1], "Sub") : NULL;
+    const struct node *fresh = match_op(g, sum->in[k], OP_MUL),
+                      *keep = match_op(g, match_other(sum, k), OP_MUL);
+    const struct node *one = fresh && keep ? match_op(g, fresh->in[q & 1], OP_SUB) : NULL;
     if (!one)
         return false;
     *ret_z = keep->in[q >> 1];
@@ -312,8 +310,8 @@ static bool gru_weighted(const struct graph *g, const struct node *sum, int k, i
 static bool gru_between(const struct graph *g, const struct node *sum, int k, int q,
                         uint32_t *ret_z, uint32_t *ret_n, uint32_t *ret_h)
 {
-    const struct node *mul = q < 2 ? match_op(g, sum->in[k], "Mul") : NULL;
-    const struct node *sub = mul ? match_op(g, mul->in[q], "Sub") : NULL;
+    const struct node *mul = q < 2 ? match_op(g, sum->in[k], OP_MUL) : NULL;
+    const struct node *sub = mul ? match_op(g, mul->in[q], OP_SUB) : NULL;
     if (!sub)
         return false;
     *ret_z = match_other(mul, q);
@@ -340,10 +338,10 @@ static bool gru_find(const struct graph *g, const struct node *sum, uint32_t h,
     struct sum sx, sh;
     uint32_t z, n, r;
     unsigned at_x[3], at_h[3];
-    if (!node_is(sum, "Add") || !gru_next(g, sum, c, &z, &n, &c->h) ||
+    if (!node_is(sum, OP_ADD) || !gru_next(g, sum, c, &z, &n, &c->h) ||
         (h != WIRE_NONE && c->h != h) || !gru_candidate(g, n, &px, &ph, &r) ||
-        !gate_pair(g, match_op(g, inner_of(g, z, "Sigmoid"), "Add"), &px, &ph) ||
-        !gate_pair(g, match_op(g, inner_of(g, r, "Sigmoid"), "Add"), &px, &ph) ||
+        !gate_pair(g, match_op(g, inner_of(g, z, OP_SIGMOID), OP_ADD), &px, &ph) ||
+        !gate_pair(g, match_op(g, inner_of(g, r, OP_SIGMOID), OP_ADD), &px, &ph) ||
         px.split == ph.split)
         return false;
     if (!parts_even(g, &px, c->hidden) || !parts_even(g, &ph, c->hidden) ||
@@ -354,7 +352,7 @@ static bool gru_find(const struct graph *g, const struct node *sum, uint32_t h,
         at_x[q] = px.at[op_order[q]];
         at_h[q] = ph.at[op_order[q]];
     }
-    c->op = "GRU";
+    c->op = OP_GRU;
     c->gates = 3;
     c->x = sx.product[0]->in[0];
     c->inputs = terms_of(g, sx.product[0]);
@@ -372,10 +370,10 @@ static bool rnn_find(const struct graph *g, const struct node *n, uint32_t h, st
     static const unsigned at[1] = { 0 };
     struct sum s;
     int side;
-    if (h == WIRE_NONE || !node_is(n, "Tanh") || !sum_find(g, n->in[0], 2, c->hidden, &s) ||
+    if (h == WIRE_NONE || !node_is(n, OP_TANH) || !sum_find(g, n->in[0], 2, c->hidden, &s) ||
         !sides_find(g, &s, h, c, &side))
         return false;
-    c->op = "RNN";
+    c->op = OP_RNN;
     c->gates = 1;
     c->at = g->wires[c->next_h].node;
     if (!tensors_make(g, c, &s, &s, s.product[1 - side], s.product[side], at, at))

@@ -5,7 +5,7 @@
 #include "engine/graph/op.h"
 
 struct cell_found {
-    const char *op; /* "LSTM", "GRU", "RNN" */
+    enum op_id op; /* OP_LSTM, OP_GRU, OP_RNN */
     unsigned gates;
     int64_t batch, inputs, hidden;
     uint32_t x, h,

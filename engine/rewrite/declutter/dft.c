@@ -68,9 +68,9 @@ static bool weights_are_dft(const float *w, int64_t points)
 static bool dft_find(const struct graph *g, uint32_t node, struct dft *ret)
 {
     const struct node *n = &g->nodes[node];
-    if (strcmp(n->op->name, "Conv") != 0 || n->out[0] == WIRE_NONE ||
-        attr_get_int(n, "auto_pad") != 0 || attr_get_int(n, "group") != 1 ||
-        !ints_all(n, "pads", 0) || !ints_all(n, "dilations", 1) || !bias_is_zero(g, n))
+    if (!node_is(n, OP_CONV) || n->out[0] == WIRE_NONE || attr_get_int(n, "auto_pad") != 0 ||
+        attr_get_int(n, "group") != 1 || !ints_all(n, "pads", 0) || !ints_all(n, "dilations", 1) ||
+        !bias_is_zero(g, n))
         return false;
     const struct tensor *w = g->wires[n->in[1]].fact.value;
     if (!w || w->type != DTYPE_F32 || w->rank != 3 || w->dim[1] != 1 || w->dim[2] % 2 ||
@@ -84,15 +84,13 @@ static bool dft_find(const struct graph *g, uint32_t node, struct dft *ret)
 
 /* ---- whether rounding shows ---- */
 
-static const char *const weighing[] = { "Conv", "ConvTranspose", "MatMul", "Gemm", "LSTM",
-                                        "GRU",  "RNN",           "Scan",   "Loop", "If" };
+static const enum op_id weighing[] = {
+    OP_CONV, OP_CONV_TRANSPOSE, OP_MATMUL, OP_GEMM, OP_LSTM, OP_GRU, OP_RNN, OP_SCAN, OP_LOOP, OP_IF
+};
 
 static bool is_weighing(const struct node *n)
 {
-    for (size_t i = 0; i < sizeof weighing / sizeof *weighing; i++)
-        if (!strcmp(n->op->name, weighing[i]))
-            return true;
-    return false;
+    return node_is_among(n, weighing, sizeof weighing / sizeof *weighing);
 }
 
 /* A logarithm takes the result before any weights do: how bins near zero round would show in it.
@@ -105,7 +103,7 @@ static bool reaches_log(const struct graph *g, uint32_t node, bool *seen)
         bool reads = false;
         for (unsigned k = 0; k < n->n_in; k++)
             reads = reads || (n->in[k] != WIRE_NONE && seen[n->in[k]]);
-        if (reads && !strcmp(n->op->name, "Log"))
+        if (reads && node_is(n, OP_LOG))
             return true;
         for (unsigned k = 0; reads && !is_weighing(n) && k < n->n_out; k++)
             if (n->out[k] != WIRE_NONE)
@@ -132,12 +130,12 @@ static void *attr_of(struct graph *g, const struct op *op, const struct attr *li
 }
 
 /* A node in front of the convolution; WIRE_NONE: no memory. */
-static uint32_t put(struct edit *e, const struct dft *d, const char *name, const struct attr *attrs,
+static uint32_t put(struct edit *e, const struct dft *d, enum op_id id, const struct attr *attrs,
                     unsigned n_attrs, const uint32_t *in, unsigned n_in, int rank,
                     const struct dim *const *shape)
 {
     struct graph *g = e->g;
-    const struct op *op = op_find(name);
+    const struct op *op = op_by_id(id);
     struct fact f = { .type = DTYPE_F32, .rank = rank };
     memcpy(f.shape, shape, (size_t) rank * sizeof *shape);
     void *attr = attr_of(g, op, attrs, n_attrs);
@@ -158,8 +156,8 @@ static uint32_t part_put(struct edit *e, const struct dft *d, uint32_t frames, i
     const struct attr last = { .name = "axis", .kind = ATTR_INT, .i = 3 };
     const struct attr perm = { .name = "perm", .kind = ATTR_INTS, .ints = { 3, order } };
     uint32_t in[] = { frames, const_of(e->g, DTYPE_I64, 0, 1, &part) };
-    uint32_t own = put(e, d, "Gather", &last, 1, in, 2, 3, shape);
-    return put(e, d, "Transpose", &perm, 1, &own, 1, 3,
+    uint32_t own = put(e, d, OP_GATHER, &last, 1, in, 2, 3, shape);
+    return put(e, d, OP_TRANSPOSE, &perm, 1, &own, 1, 3,
                (const struct dim *[]) { shape[0], shape[2], shape[1] });
 }
 
@@ -172,14 +170,14 @@ static bool dft_replace(struct edit *e, const struct dft *d)
     const struct dim *shape[] = { y->shape[0], y->shape[2], dim_int(g->dims, bins),
                                   dim_int(g->dims, 2) };
     const struct attr axis = { .name = "axis", .kind = ATTR_INT, .i = 1 };
-    const struct op *concat = op_find("Concat");
+    const struct op *concat = op_by_id(OP_CONCAT);
     const void *attr = attr_of(g, concat, &axis, 1);
     uint32_t in[] = { n->in[0], const_of(g, DTYPE_I64, 1, 1, &one) };
-    in[0] = put(e, d, "Squeeze", NULL, 0, in, 2, 2,
+    in[0] = put(e, d, OP_SQUEEZE, NULL, 0, in, 2, 2,
                 (const struct dim *[]) { x->shape[0], x->shape[2] });
     uint32_t stft[] = { in[0], const_of(g, DTYPE_I64, 0, 1, &d->step),
                         const_of(g, DTYPE_F32, 1, d->points, d->weights) };
-    uint32_t frames = put(e, d, "STFT", NULL, 0, stft, 3, 4, shape);
+    uint32_t frames = put(e, d, OP_STFT, NULL, 0, stft, 3, 4, shape);
     uint32_t parts[] = { part_put(e, d, frames, 0, shape), part_put(e, d, frames, 1, shape) };
     if (!attr || parts[0] == WIRE_NONE || parts[1] == WIRE_NONE ||
         !edit_inputs(e, d->node, parts, 2))

@@ -8,14 +8,9 @@ static rill_status no_memory(rill_error *err)
     return err_set(err, RILL_NOMEM, "out of memory");
 }
 
-static bool op_is(const struct node *n, const char *name)
-{
-    return !strcmp(n->op->name, name);
-}
-
 bool node_is_product(const struct node *n)
 {
-    return op_is(n, "MatMul") || op_is(n, "Gemm");
+    return node_is(n, OP_MATMUL) || node_is(n, OP_GEMM);
 }
 
 struct fact fact_stacked(const struct fact *f, const struct dim *length)
@@ -76,25 +71,25 @@ static rill_status transpose_lift(struct graph *, const struct graph *, const st
                                   rill_error *);
 
 static const struct rule {
-    const char *op;
+    enum op_id op;
     bool (*fits)(const struct graph *g, const struct node *n, const bool *stacked);
     rill_status (*lift)(struct graph *to, const struct graph *g, const struct node *n,
                         const struct lifted *in, const struct dim *length, uint32_t out,
                         rill_error *reterr); /* NULL: the same op */
 } rules[] = {
-    { "MatMul", matmul_lifts, NULL },
-    { "Gemm", gemm_lifts, gemm_lift },
-    { "Squeeze", axes_lift, axes_lifted },
-    { "Unsqueeze", axes_lift, axes_lifted },
-    { "Transpose", transpose_lifts, transpose_lift },
+    { OP_MATMUL, matmul_lifts, NULL },
+    { OP_GEMM, gemm_lifts, gemm_lift },
+    { OP_SQUEEZE, axes_lift, axes_lifted },
+    { OP_UNSQUEEZE, axes_lift, axes_lifted },
+    { OP_TRANSPOSE, transpose_lifts, transpose_lift },
 };
 
-static const struct rule pointwise_rule = { NULL, pointwise_lifts, NULL };
+static const struct rule pointwise_rule = { OP_NONE, pointwise_lifts, NULL };
 
 static const struct rule *rule_of(const struct node *n)
 {
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        if (op_is(n, rules[i].op))
+        if (node_is(n, rules[i].op))
             return &rules[i];
     return n->op->flags & OP_POINTWISE ? &pointwise_rule : NULL;
 }
@@ -145,10 +140,10 @@ static rill_status attr_defaults(struct graph *to, const struct op *op, void **r
 }
 
 /* Squeeze or Unsqueeze of axis 1. */
-static rill_status middle_axis(struct graph *to, const char *op_name, const char *name,
-                               uint32_t from, uint32_t out, rill_error *err)
+static rill_status middle_axis(struct graph *to, enum op_id id, const char *name, uint32_t from,
+                               uint32_t out, rill_error *err)
 {
-    const struct op *op = op_find(op_name);
+    const struct op *op = op_by_id(id);
     void *attr;
     uint32_t in[2] = { from, WIRE_NONE };
     TRY(attr_defaults(to, op, &attr, err));
@@ -167,10 +162,10 @@ static rill_status gemm_lift(struct graph *to, const struct graph *g, const stru
     f.rank = 2;
     y.shape[0] = length;
     TRY(wire_add(to, n->name, &f, &list[0], err));
-    TRY(middle_axis(to, "Squeeze", n->name, in[0].wire, list[0], err));
+    TRY(middle_axis(to, OP_SQUEEZE, n->name, in[0].wire, list[0], err));
     TRY(wire_add(to, n->name, &y, &rows, err));
     TRY(op_add(to, n->op, n->name, n->attr, list, n->n_in, rows, err));
-    return middle_axis(to, "Unsqueeze", n->name, rows, out, err);
+    return middle_axis(to, OP_UNSQUEEZE, n->name, rows, out, err);
 }
 
 static rill_status axes_lifted(struct graph *to, const struct graph *g, const struct node *n,
@@ -192,7 +187,7 @@ static rill_status axes_lifted(struct graph *to, const struct graph *g, const st
 static rill_status transposed(struct graph *to, const char *name, uint32_t from,
                               const int64_t *perm, int rank, uint32_t out, rill_error *err)
 {
-    const struct op *op = op_find("Transpose");
+    const struct op *op = op_by_id(OP_TRANSPOSE);
     int64_t *v = arena_copy(to->arena, perm, (size_t) rank * sizeof *perm);
     void *attr;
     if (!v)

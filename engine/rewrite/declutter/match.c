@@ -3,12 +3,7 @@
 
 #include <string.h>
 
-bool node_is(const struct node *n, const char *op)
-{
-    return !strcmp(n->op->name, op);
-}
-
-const struct node *match_op(const struct graph *g, uint32_t wire, const char *op)
+const struct node *match_op(const struct graph *g, uint32_t wire, enum op_id op)
 {
     if (wire == WIRE_NONE || g->wires[wire].node == WIRE_NONE)
         return NULL;

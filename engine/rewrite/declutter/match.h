@@ -4,10 +4,8 @@
 #define RILL_ENGINE_REWRITE_DECLUTTER_MATCH_H
 #include "engine/graph/op.h"
 
-bool node_is(const struct node *n, const char *op);
-
 /* The node that writes the wire, if it is one of that op; NULL otherwise, and for WIRE_NONE. */
-const struct node *match_op(const struct graph *g, uint32_t wire, const char *op);
+const struct node *match_op(const struct graph *g, uint32_t wire, enum op_id op);
 
 /* The value of a constant; NULL: it is none. */
 const struct tensor *match_value(const struct graph *g, uint32_t wire);

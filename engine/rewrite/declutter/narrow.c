@@ -7,7 +7,6 @@
 #include "engine/graph/transform.h"
 
 #include <math.h>
-#include <string.h>
 
 static bool has_input(const struct node *n, unsigned i)
 {
@@ -33,11 +32,11 @@ static bool all_below(const struct tensor *t, float most)
 /* A cell that a kernel of whole cells knows, whatever its size. */
 static bool cell_is_plain(const struct graph *g, const struct node *n)
 {
-    static const char *const names[] = {
-        [CELL_RNN] = "RNN", [CELL_GRU] = "GRU", [CELL_LSTM] = "LSTM"
+    static const enum op_id ids[] = {
+        [CELL_RNN] = OP_RNN, [CELL_GRU] = OP_GRU, [CELL_LSTM] = OP_LSTM
     };
     for (enum cell c = CELL_RNN; c <= CELL_LSTM; c++)
-        if (!strcmp(n->op->name, names[c]))
+        if (n->op->id == ids[c])
             return rnn_attr_is_plain(n->attr, c) && !has_input(n, IN_P) && !has_input(n, IN_LENS) &&
                 (!has_input(n, IN_B) || weights_of(g, n, IN_B));
     return false;

@@ -4,14 +4,13 @@
 #include "engine/graph/edit.h"
 
 #include <math.h>
-#include <string.h>
 
 enum { CONV_X, CONV_W, CONV_B };
 enum { NORM_X, NORM_SCALE, NORM_SHIFT, NORM_MEAN, NORM_VAR };
 
 static bool norm_is_known(const struct graph *g, const struct node *n)
 {
-    bool known = !strcmp(n->op->name, "BatchNormalization") && n->n_in == 5;
+    bool known = node_is(n, OP_BATCH_NORMALIZATION) && n->n_in == 5;
     for (unsigned i = NORM_SCALE; known && i <= NORM_VAR; i++)
         known = node_value(g, n, i) != NULL;
     return known;
@@ -19,7 +18,7 @@ static bool norm_is_known(const struct graph *g, const struct node *n)
 
 static bool conv_is_known(const struct graph *g, const struct node *n)
 {
-    bool conv = !strcmp(n->op->name, "Conv") || !strcmp(n->op->name, "ConvTranspose");
+    bool conv = node_is(n, OP_CONV) || node_is(n, OP_CONV_TRANSPOSE);
     bool bias = n->n_in > CONV_B && n->in[CONV_B] != WIRE_NONE;
     return conv && node_value(g, n, CONV_W) && (!bias || node_value(g, n, CONV_B));
 }
@@ -42,7 +41,7 @@ static bool weights_fold(const struct graph *g, const struct node *conv, const s
                          float epsilon, struct folded *ret)
 {
     const struct tensor *w = node_value(g, conv, CONV_W), *b = node_value(g, conv, CONV_B);
-    bool transposed = !strcmp(conv->op->name, "ConvTranspose");
+    bool transposed = node_is(conv, OP_CONV_TRANSPOSE);
     int64_t groups = attr_get_int(conv, "group"),
             channels = transposed ? w->dim[1] * groups : w->dim[0], inner = 1;
     const float *p[5];

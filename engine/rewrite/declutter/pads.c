@@ -17,7 +17,7 @@ static bool is_absent(const struct node *n, unsigned i)
 static bool pads_with_zero(const struct graph *g, const struct node *n)
 {
     const struct tensor *v = node_value(g, n, PAD_VALUE);
-    return !strcmp(n->op->name, "Pad") && attr_get_int(n, "mode") == 0 &&
+    return node_is(n, OP_PAD) && attr_get_int(n, "mode") == 0 &&
         g->wires[n->in[PAD_X]].fact.type == DTYPE_F32 &&
         (is_absent(n, PAD_VALUE) ||
          (v && tensor_count(v) == 1 && tensor_get_f64(v, v->data, 0) == 0));
@@ -96,7 +96,7 @@ static bool pad_leave(struct edit *e, uint32_t pad, uint32_t reader, const int64
 
 static bool conv_takes(const struct node *n)
 {
-    return !strcmp(n->op->name, "Conv") && attr_get_int(n, "auto_pad") == 0;
+    return node_is(n, OP_CONV) && attr_get_int(n, "auto_pad") == 0;
 }
 
 static bool conv_widen(struct edit *e, uint32_t conv, const int64_t *zeros, int rank)

@@ -5,8 +5,6 @@
 #include "engine/rewrite/declutter/match.h"
 #include "engine/rewrite/rewrite.h"
 
-#include <string.h>
-
 struct layer {
     uint32_t x, gain, shift;
     int axis;
@@ -16,7 +14,7 @@ struct layer {
 /* The mean over all axes from *ret_axis on, which are kept as 1. */
 static bool mean_of(const struct graph *g, uint32_t wire, uint32_t *ret_x, int *ret_axis)
 {
-    const struct node *n = match_op(g, wire, "ReduceMean");
+    const struct node *n = match_op(g, wire, OP_REDUCE_MEAN);
     int64_t axes[RANK_MAX];
     unsigned count = 0, seen = 0;
     if (!n || n->n_in < 2 || n->in[1] == WIRE_NONE || !attr_get_int(n, "keepdims") ||
@@ -38,18 +36,18 @@ static bool mean_of(const struct graph *g, uint32_t wire, uint32_t *ret_x, int *
 /* x minus its mean. */
 static bool centred(const struct graph *g, uint32_t wire, uint32_t *ret_x, int *ret_axis)
 {
-    const struct node *n = match_op(g, wire, "Sub");
+    const struct node *n = match_op(g, wire, OP_SUB);
     return n && mean_of(g, n->in[1], ret_x, ret_axis) && *ret_x == n->in[0];
 }
 
 static bool squared(const struct graph *g, uint32_t wire, uint32_t *ret)
 {
-    const struct node *n = match_op(g, wire, "Mul");
+    const struct node *n = match_op(g, wire, OP_MUL);
     if (n) {
         *ret = n->in[0];
         return n->in[0] == n->in[1];
     }
-    n = match_op(g, wire, "Pow");
+    n = match_op(g, wire, OP_POW);
     if (n)
         *ret = n->in[0];
     return n && match_is_number(g, n->in[1], 2);
@@ -58,8 +56,8 @@ static bool squared(const struct graph *g, uint32_t wire, uint32_t *ret)
 /* sqrt(mean((x - mean(x))^2) + epsilon) */
 static bool deviation(const struct graph *g, uint32_t wire, struct layer *l)
 {
-    const struct node *root = match_op(g, wire, "Sqrt"),
-                      *sum = root ? match_op(g, root->in[0], "Add") : NULL;
+    const struct node *root = match_op(g, wire, OP_SQRT),
+                      *sum = root ? match_op(g, root->in[0], OP_ADD) : NULL;
     uint32_t squares, difference, x;
     int axis;
     for (int k = 0; sum && k < 2; k++)
@@ -76,13 +74,13 @@ static bool deviation(const struct graph *g, uint32_t wire, struct layer *l)
 /* The difference over the deviation: also times one over it. */
 static bool quotient(const struct graph *g, uint32_t wire, struct layer *l)
 {
-    const struct node *n = match_op(g, wire, "Div");
+    const struct node *n = match_op(g, wire, OP_DIV);
     uint32_t x, by = n ? n->in[1] : WIRE_NONE, what = n ? n->in[0] : WIRE_NONE;
     int axis;
-    if (!n && (n = match_op(g, wire, "Mul")))
+    if (!n && (n = match_op(g, wire, OP_MUL)))
         for (int k = 0; k < 2; k++) {
-            const struct node *one = match_op(g, n->in[k], "Reciprocal"),
-                              *div = match_op(g, n->in[k], "Div");
+            const struct node *one = match_op(g, n->in[k], OP_RECIPROCAL),
+                              *div = match_op(g, n->in[k], OP_DIV);
             if (one || (div && match_is_number(g, div->in[0], 1))) {
                 by = one ? one->in[0] : div->in[1];
                 what = match_other(n, k);
@@ -107,7 +105,7 @@ static bool fits(const struct graph *g, uint32_t wire, const struct layer *l)
 
 static bool scaled(const struct graph *g, uint32_t wire, struct layer *l)
 {
-    const struct node *n = match_op(g, wire, "Mul");
+    const struct node *n = match_op(g, wire, OP_MUL);
     for (int k = 0; n && k < 2; k++)
         if (quotient(g, match_other(n, k), l) && fits(g, n->in[k], l)) {
             l->gain = n->in[k];
@@ -122,7 +120,7 @@ static bool layer_find(const struct graph *g, const struct node *n, struct layer
     *l = (struct layer) { .gain = WIRE_NONE, .shift = WIRE_NONE };
     if (n->n_out != 1 || n->out[0] == WIRE_NONE || g->wires[n->out[0]].fact.type != DTYPE_F32)
         return false;
-    for (int k = 0; node_is(n, "Add") && k < 2; k++)
+    for (int k = 0; node_is(n, OP_ADD) && k < 2; k++)
         if (scaled(g, match_other(n, k), l) && fits(g, n->in[k], l)) {
             l->shift = n->in[k];
             return true;
@@ -158,7 +156,7 @@ static bool ones_make(struct graph *g, struct layer *l)
 /* The node becomes the normalisation; what it was made of is left to those who read it. */
 static rill_status layer_put(struct edit *e, uint32_t i, struct layer *l, rill_error *reterr)
 {
-    const struct op *op = op_find("LayerNormalization");
+    const struct op *op = op_by_id(OP_LAYER_NORMALIZATION);
     const struct attr attrs[] = {
         { .name = "axis", .kind = ATTR_INT, .i = l->axis - e->g->wires[l->x].fact.rank },
         { .name = "epsilon", .kind = ATTR_FLOAT, .f = l->epsilon }

@@ -9,18 +9,16 @@
 #include "engine/rewrite/rewrite.h"
 #include "engine/graph/transform.h"
 
-#include <string.h>
-
 static rill_status no_memory(rill_error *err)
 {
     return err_set(err, RILL_NOMEM, "out of memory");
 }
 
 /* Squeeze or Unsqueeze of one axis; *out WIRE_NONE: a new wire. */
-static rill_status axis_change(struct graph *to, const char *op_name, const char *name,
-                               uint32_t from, int axis, uint32_t *out, rill_error *err)
+static rill_status axis_change(struct graph *to, enum op_id id, const char *name, uint32_t from,
+                               int axis, uint32_t *out, rill_error *err)
 {
-    const struct op *op = op_find(op_name);
+    const struct op *op = op_by_id(id);
     struct fact f = to->wires[from].fact;
     void *attr = arena_alloc(to->arena, op->attr_bytes + 1);
     int64_t one = 1;
@@ -29,7 +27,7 @@ static rill_status axis_change(struct graph *to, const char *op_name, const char
         return no_memory(err);
     *(int64_t *) axes->data = axis;
     TRY(attrs_parse(op, name, NULL, 0, attr, err));
-    bool more = !strcmp(op_name, "Unsqueeze");
+    bool more = id == OP_UNSQUEEZE;
     f.value = NULL;
     f.rank += more ? 1 : -1;
     for (int i = axis; i < f.rank; i++)
@@ -56,7 +54,7 @@ static rill_status cell_emit(struct graph *to, const char *name, const struct ce
                              const struct sequence *s, uint32_t *ret_y, uint32_t ret_last[2],
                              rill_error *err)
 {
-    const struct op *op = op_find(c->op);
+    const struct op *op = op_by_id(c->op);
     const bool lstm = c->c != WIRE_NONE, gru = c->gates == 3;
     const struct attr attrs[] = {
         { .name = "hidden_size", .kind = ATTR_INT, .i = c->hidden },
@@ -98,13 +96,14 @@ static rill_status step_emit(struct graph *to, const char *name, const struct ce
 {
     struct sequence s = { WIRE_NONE, WIRE_NONE, WIRE_NONE, false, dim_int(to->dims, 1) };
     uint32_t y, last[2], next_h = c->next_h, next_c = c->next_c;
-    TRY(axis_change(to, "Unsqueeze", name, c->x, 0, &s.x, err));
-    TRY(axis_change(to, "Unsqueeze", name, c->h, 0, &s.h, err));
+    TRY(axis_change(to, OP_UNSQUEEZE, name, c->x, 0, &s.x, err));
+    TRY(axis_change(to, OP_UNSQUEEZE, name, c->h, 0, &s.h, err));
     if (c->c != WIRE_NONE)
-        TRY(axis_change(to, "Unsqueeze", name, c->c, 0, &s.c, err));
+        TRY(axis_change(to, OP_UNSQUEEZE, name, c->c, 0, &s.c, err));
     TRY(cell_emit(to, name, c, &s, &y, last, err));
-    TRY(axis_change(to, "Squeeze", name, last[0], 0, &next_h, err));
-    return c->c != WIRE_NONE ? axis_change(to, "Squeeze", name, last[1], 0, &next_c, err) : RILL_OK;
+    TRY(axis_change(to, OP_SQUEEZE, name, last[0], 0, &next_h, err));
+    return c->c != WIRE_NONE ? axis_change(to, OP_SQUEEZE, name, last[1], 0, &next_c, err)
+                             : RILL_OK;
 }
 
 /* ---- a Scan ---- */
@@ -187,7 +186,7 @@ static rill_status outputs_write(struct graph *to, const struct scan_cell *s, ui
             continue;
         int axis =
             scan_axis(s->at.out_axes, k - (unsigned) s->at.n_states, to->wires[want].fact.rank);
-        TRY(axis_change(to, "Squeeze", s->n->name, y, 1, axis ? &flat : &want, err));
+        TRY(axis_change(to, OP_SQUEEZE, s->n->name, y, 1, axis ? &flat : &want, err));
         if (axis)
             TRY(axis_to_front(to, flat, axis, true, &want, err));
     }
@@ -264,18 +263,18 @@ static rill_status scan_cell_emit(struct graph *to, const struct scan_cell *s, r
         q.x = WIRE_NONE;
         TRY(axis_to_front(to, whole, axis, false, &q.x, err));
     }
-    TRY(axis_change(to, "Unsqueeze", s->n->name, s->n->in[s->h], 0, &q.h, err));
+    TRY(axis_change(to, OP_UNSQUEEZE, s->n->name, s->n->in[s->h], 0, &q.h, err));
     if (s->cell.c != WIRE_NONE)
-        TRY(axis_change(to, "Unsqueeze", s->n->name, s->n->in[1 - s->h], 0, &q.c, err));
+        TRY(axis_change(to, OP_UNSQUEEZE, s->n->name, s->n->in[1 - s->h], 0, &q.c, err));
     TRY(cell_emit(to, s->n->name, &s->cell, &q, &y, last, err));
     for (unsigned k = 0; k < states; k++) {
         uint32_t want = s->n->out[k];
         if (want != WIRE_NONE)
-            TRY(axis_change(to, "Squeeze", s->n->name, last[k != s->h], 0, &want, err));
+            TRY(axis_change(to, OP_SQUEEZE, s->n->name, last[k != s->h], 0, &want, err));
     }
     if (all_hidden(s))
         return outputs_write(to, s, y, err);
-    TRY(axis_change(to, "Squeeze", s->n->name, y, 1, &flat, err));
+    TRY(axis_change(to, OP_SQUEEZE, s->n->name, y, 1, &flat, err));
     return rest_emit(to, s, flat, err);
 }
 

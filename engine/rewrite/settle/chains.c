@@ -14,13 +14,13 @@
 #define FAR_NODES 12   /* that many nodes from a cluster's first */
 
 /* clang-format off */
-static const struct { const char *name; enum kern_chain_op op; int n_in; } links[] = {
-    { "Add", KERN_CHAIN_ADD, 2 },         { "Sub", KERN_CHAIN_SUB, 2 },
-    { "Mul", KERN_CHAIN_MUL, 2 },         { "Div", KERN_CHAIN_DIV, 2 },
-    { "PRelu", KERN_CHAIN_LEAKY, 2 },     { "Relu", KERN_CHAIN_RELU, 1 },
-    { "Sigmoid", KERN_CHAIN_SIGMOID, 1 }, { "Tanh", KERN_CHAIN_TANH, 1 },
-    { "Exp", KERN_CHAIN_EXP, 1 },         { "Log", KERN_CHAIN_LOG, 1 },
-    { "Sqrt", KERN_CHAIN_SQRT, 1 },       { "Pow", KERN_CHAIN_MUL, 2 },
+static const struct { enum op_id id; enum kern_chain_op op; int n_in; } links[] = {
+    { OP_ADD, KERN_CHAIN_ADD, 2 },         { OP_SUB, KERN_CHAIN_SUB, 2 },
+    { OP_MUL, KERN_CHAIN_MUL, 2 },         { OP_DIV, KERN_CHAIN_DIV, 2 },
+    { OP_PRELU, KERN_CHAIN_LEAKY, 2 },     { OP_RELU, KERN_CHAIN_RELU, 1 },
+    { OP_SIGMOID, KERN_CHAIN_SIGMOID, 1 }, { OP_TANH, KERN_CHAIN_TANH, 1 },
+    { OP_EXP, KERN_CHAIN_EXP, 1 },         { OP_LOG, KERN_CHAIN_LOG, 1 },
+    { OP_SQRT, KERN_CHAIN_SQRT, 1 },       { OP_POW, KERN_CHAIN_MUL, 2 },
 };
 /* clang-format on */
 
@@ -113,7 +113,7 @@ static bool link_read(const struct graph *g, uint32_t node, struct link *ret)
 {
     const struct node *n = &g->nodes[node];
     size_t k = 0;
-    while (k < sizeof links / sizeof *links && strcmp(links[k].name, n->op->name) != 0)
+    while (k < sizeof links / sizeof *links && links[k].id != n->op->id)
         k++;
     if (k == sizeof links / sizeof *links || (int) n->n_in != links[k].n_in || n->n_out != 1)
         return false;
@@ -121,7 +121,7 @@ static bool link_read(const struct graph *g, uint32_t node, struct link *ret)
                            .op = links[k].op,
                            .n_in = links[k].n_in,
                            .in = { n->in[0], n->in[n->n_in - 1] } };
-    if (!strcmp(n->op->name, "Pow")) { /* the square is a product */
+    if (node_is(n, OP_POW)) { /* the square is a product */
         const struct tensor *v = scalar_of(g, n->in[1]);
         if (!v || *(const float *) v->data != 2)
             return false;

@@ -187,7 +187,7 @@ static rill_status interface_end(struct inliner *in, const struct graph *g, cons
 rill_status graph_with_scans_inlined(struct graph *ret, const struct graph *g, struct arena *a,
                                      rill_error *reterr)
 {
-    struct inliner in = { .dst = ret, .reshape = op_find("Reshape"), .err = reterr };
+    struct inliner in = { .dst = ret, .reshape = op_by_id(OP_RESHAPE), .err = reterr };
     graph_init(ret, a, g->dims, g->name);
     ret->meta = g->meta;
     ret->n_meta = g->n_meta;

@@ -21,9 +21,9 @@ static bool conv_joins(const struct graph *g, const struct node *n)
 {
     const struct fact *y =
         n->n_out == 1 && n->out[0] != WIRE_NONE ? &g->wires[n->out[0]].fact : NULL;
-    return y && !strcmp(n->op->name, "Conv") && n->n_in <= CONV_B + 1 &&
-        attr_get_int(n, "group") == 1 && node_value(g, n, CONV_W) &&
-        (!has_bias(n) || node_value(g, n, CONV_B)) && fact_is_static(y) && dim_is(y->shape[0], 1);
+    return y && node_is(n, OP_CONV) && n->n_in <= CONV_B + 1 && attr_get_int(n, "group") == 1 &&
+        node_value(g, n, CONV_W) && (!has_bias(n) || node_value(g, n, CONV_B)) &&
+        fact_is_static(y) && dim_is(y->shape[0], 1);
 }
 
 static bool ints_same(const struct node *a, const struct node *b, const char *name)
@@ -86,7 +86,7 @@ static bool part_put(struct edit *e, uint32_t before, uint32_t all, uint32_t out
     for (int i = 1; i < 4; i++)
         if (in[i] == WIRE_NONE)
             return false;
-    return edit_insert(e, before, op_find("Slice"), NULL, in, 4, &out, 1);
+    return edit_insert(e, before, op_by_id(OP_SLICE), NULL, in, 4, &out, 1);
 }
 
 static bool twins_join(struct edit *e, const struct twins *t)

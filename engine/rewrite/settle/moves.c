@@ -13,11 +13,13 @@
 #define PIECES_MIN                                                                                 \
     64 /* a movement of more pieces than this and a sixteenth of its elements is none */
 
-static const char *const mover_names[] = {
-    "Concat",   "DepthToSpace", "Expand", "Flatten", "Frame",   "Gather",          "GatherElements",
-    "GatherND", "Identity",     "Move",   "Pad",     "Reshape", "ScatterElements", "ScatterND",
-    "Slice",    "SpaceToDepth", "Split",  "Squeeze", "Tile",    "Transpose",       "Unsqueeze",
+/* clang-format off */
+static const enum op_id movers[] = {
+    OP_CONCAT, OP_DEPTH_TO_SPACE, OP_EXPAND, OP_FLATTEN, OP_FRAME, OP_GATHER, OP_GATHER_ELEMENTS,
+    OP_GATHER_ND, OP_IDENTITY, OP_MOVE, OP_PAD, OP_RESHAPE, OP_SCATTER_ELEMENTS, OP_SCATTER_ND,
+    OP_SLICE, OP_SPACE_TO_DEPTH, OP_SPLIT, OP_SQUEEZE, OP_TILE, OP_TRANSPOSE, OP_UNSQUEEZE,
 };
+/* clang-format on */
 
 struct moves {
     const struct graph *g;
@@ -47,19 +49,12 @@ static bool is_followed(const struct fact *f)
         n <= ELEMENTS_MAX;
 }
 
-static bool name_is_mover(const struct op *op)
-{
-    for (size_t i = 0; i < sizeof mover_names / sizeof *mover_names; i++)
-        if (!strcmp(mover_names[i], op->name))
-            return true;
-    return false;
-}
-
 bool node_is_mover(const struct graph *g, const struct node *n)
 {
-    if (!name_is_mover(n->op) || n->n_body)
+    if (!node_is_among(n, movers, sizeof movers / sizeof *movers) || n->n_body)
         return false;
-    if (!strncmp(n->op->name, "Scatter", 7) && attr_get_int(n, "reduction") != 0)
+    if ((node_is(n, OP_SCATTER_ELEMENTS) || node_is(n, OP_SCATTER_ND)) &&
+        attr_get_int(n, "reduction") != 0)
         return false;
     for (unsigned i = 0; i < n->n_out; i++)
         if (n->out[i] == WIRE_NONE || !is_followed(&g->wires[n->out[i]].fact))

@@ -5,8 +5,6 @@
 #include "engine/graph/op.h"
 #include "engine/graph/edit.h"
 
-#include <string.h>
-
 struct sight {
     uint32_t node;
     int axis; /* spatial */
@@ -60,8 +58,8 @@ static bool axis_shows_one(const struct graph *g, struct sight *s)
 
 static bool conv_is_plain(const struct graph *g, const struct node *n, bool *ret_transposed)
 {
-    *ret_transposed = !strcmp(n->op->name, "ConvTranspose");
-    if ((!*ret_transposed && strcmp(n->op->name, "Conv") != 0) || attr_get_int(n, "auto_pad") != 0)
+    *ret_transposed = node_is(n, OP_CONV_TRANSPOSE);
+    if ((!*ret_transposed && !node_is(n, OP_CONV)) || attr_get_int(n, "auto_pad") != 0)
         return false;
     if (*ret_transposed &&
         (attr_get_ints(n, "output_shape").n || attr_get_ints(n, "output_padding").n))
@@ -82,7 +80,7 @@ static bool rows_slice(struct edit *e, const struct sight *s)
     for (int i = 0; i < 5; i++)
         if (in[i] == WIRE_NONE)
             return false;
-    if (out == WIRE_NONE || !edit_insert(e, s->node, op_find("Slice"), NULL, in, 5, &out, 1))
+    if (out == WIRE_NONE || !edit_insert(e, s->node, op_by_id(OP_SLICE), NULL, in, 5, &out, 1))
         return false;
     uint32_t *list =
         arena_copy(g->arena, g->nodes[s->node].in, g->nodes[s->node].n_in * sizeof *list);

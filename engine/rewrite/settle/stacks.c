@@ -15,10 +15,10 @@
 enum kind { NOT_OURS, WINDOW, PRODUCT, ELEMENTS };
 
 /* clang-format off */
-static const struct { const char *name; enum stack_kind kind; unsigned n_in; } elements[] = {
-    { "Add", STACK_ADD, 2 },   { "Sub", STACK_SUB, 2 },   { "Mul", STACK_MUL, 2 },
-    { "Div", STACK_DIV, 2 },   { "Relu", STACK_RELU, 1 }, { "Sigmoid", STACK_SIGMOID, 1 },
-    { "Tanh", STACK_TANH, 1 },
+static const struct { enum op_id id; enum stack_kind kind; unsigned n_in; } elements[] = {
+    { OP_ADD, STACK_ADD, 2 },   { OP_SUB, STACK_SUB, 2 },   { OP_MUL, STACK_MUL, 2 },
+    { OP_DIV, STACK_DIV, 2 },   { OP_RELU, STACK_RELU, 1 }, { OP_SIGMOID, STACK_SIGMOID, 1 },
+    { OP_TANH, STACK_TANH, 1 },
 };
 /* clang-format on */
 
@@ -76,7 +76,7 @@ static int64_t first_of(struct attr_ints l)
 
 static bool product_of(const struct graph *g, const struct node *n, struct product *ret)
 {
-    const struct tensor *w = strcmp(n->op->name, "Conv") ? NULL : node_value(g, n, 1),
+    const struct tensor *w = !node_is(n, OP_CONV) ? NULL : node_value(g, n, 1),
                         *b = w ? node_value(g, n, 2) : NULL;
     struct attr_ints pads = w ? attr_get_ints(n, "pads") : (struct attr_ints) { 0 };
     int64_t frames;
@@ -124,7 +124,7 @@ static int element_of(const struct graph *g, const struct node *n)
 {
     int64_t channels, frames, c, f;
     size_t k = 0, all = sizeof elements / sizeof *elements;
-    while (k < all && strcmp(n->op->name, elements[k].name) != 0)
+    while (k < all && n->op->id != elements[k].id)
         k++;
     if (k == all || n->n_in != elements[k].n_in || n->n_out != 1 || !few_frames(g, n->out[0]))
         return -1;
@@ -221,7 +221,7 @@ static void sum_join(struct maker *m, uint32_t wire, int64_t v, int64_t first)
     const struct graph *g = m->e.g;
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct node *n = &g->nodes[m->node[i]];
-        if (strcmp(n->op->name, "Add") != 0 || m->e.readers[wire] != 1 ||
+        if (!node_is(n, OP_ADD) || m->e.readers[wire] != 1 ||
             (n->in[0] != wire && n->in[1] != wire))
             continue;
         int64_t other = m->value[n->in[n->in[0] == wire]];
@@ -280,11 +280,11 @@ static void window_shift(struct maker *m, uint32_t wire)
 }
 
 /* The node of the stack that makes a wire which is read once, if it is that op. */
-static const struct node *sole_op(const struct maker *m, uint32_t wire, const char *op)
+static const struct node *sole_op(const struct maker *m, uint32_t wire, enum op_id op)
 {
     uint32_t node;
     if (!m->inside[wire] || !edit_sole_writer(&m->e, wire, &node) ||
-        strcmp(m->e.g->nodes[node].op->name, op) != 0)
+        m->e.g->nodes[node].op->id != op)
         return NULL;
     return &m->e.g->nodes[node];
 }
@@ -293,11 +293,11 @@ static const struct node *sole_op(const struct maker *m, uint32_t wire, const ch
 static bool gate_of(const struct maker *m, const struct node *n, const struct node **ret_tanh,
                     const struct node **ret_sigmoid)
 {
-    if (strcmp(n->op->name, "Mul") != 0)
+    if (!node_is(n, OP_MUL))
         return false;
     for (unsigned i = 0; i < 2; i++) {
-        *ret_tanh = sole_op(m, n->in[i], "Tanh");
-        *ret_sigmoid = sole_op(m, n->in[1 - i], "Sigmoid");
+        *ret_tanh = sole_op(m, n->in[i], OP_TANH);
+        *ret_sigmoid = sole_op(m, n->in[1 - i], OP_SIGMOID);
         if (*ret_tanh && *ret_sigmoid)
             return true;
     }

@@ -4,11 +4,9 @@
 #include "engine/graph/edit.h"
 #include "engine/rewrite/rewrite.h"
 
-#include <string.h>
-
-static const char *const stage_ops[THEN_KINDS] = {
-    [THEN_ADD] = "Add",   [THEN_MUL] = "Mul",         [THEN_PRELU] = "PRelu",
-    [THEN_RELU] = "Relu", [THEN_SIGMOID] = "Sigmoid", [THEN_TANH] = "Tanh",
+static const enum op_id stage_ops[THEN_KINDS] = {
+    [THEN_ADD] = OP_ADD,   [THEN_MUL] = OP_MUL,         [THEN_PRELU] = OP_PRELU,
+    [THEN_RELU] = OP_RELU, [THEN_SIGMOID] = OP_SIGMOID, [THEN_TANH] = OP_TANH,
 };
 
 /* A stage to be: node `conv`, which may be a product, takes in the op of node `node`. */
@@ -22,12 +20,12 @@ struct stage {
 
 static bool is_conv(const struct node *n)
 {
-    return !strcmp(n->op->name, "Conv") || !strcmp(n->op->name, "ConvTranspose");
+    return node_is(n, OP_CONV) || node_is(n, OP_CONV_TRANSPOSE);
 }
 
 static bool is_product(const struct node *n)
 {
-    return !strcmp(n->op->name, "MatMul") || !strcmp(n->op->name, "Gemm");
+    return node_is(n, OP_MATMUL) || node_is(n, OP_GEMM);
 }
 
 static bool shape_of(const struct graph *g, uint32_t wire, struct tensor *ret)
@@ -65,9 +63,9 @@ static bool stage_find(const struct edit *e, uint32_t node, struct stage *ret)
     const struct node *n = &e->g->nodes[node];
     *ret = (struct stage) { .node = node, .kind = -1, .in = WIRE_NONE };
     for (int64_t k = 0; k < THEN_KINDS; k++)
-        if (!strcmp(n->op->name, stage_ops[k]))
+        if (n->op->id == stage_ops[k])
             ret->kind = k;
-    if (!strcmp(n->op->name, "LeakyRelu")) {
+    if (node_is(n, OP_LEAKY_RELU)) {
         ret->kind = THEN_PRELU;
         ret->alpha = attr_get_float(n, "alpha");
     }
