@@ -40,145 +40,7 @@ rill_status dims_status(const struct dims *ds, rill_error *reterr)
     return ds->err.status;
 }
 
-const struct dim *dims_fail(struct dims *ds, rill_status s, const char *what)
-{
-    if (ds->err.status == RILL_OK)
-        err_set(&ds->err, s, "dimension expression: %s", what);
-    return ds->poison;
-}
-
-/* ---- interning ---- */
-
-static uint32_t hash_mix(uint32_t h, uint64_t v)
-{
-    uint64_t x = (h ^ v) * UINT64_C(0x9e3779b97f4a7c15);
-    return (uint32_t) (x ^ x >> 32);
-}
-
-static uint32_t hash_of(const struct dim *d)
-{
-    uint32_t h = hash_mix(hash_mix((uint32_t) d->kind, (uint64_t) d->value), d->n);
-    for (unsigned i = 0; i < d->n; i++) {
-        h = hash_mix(h, d->arg[i]->hash);
-        if (d->coef)
-            h = hash_mix(h, (uint64_t) d->coef[i]);
-    }
-    for (const char *s = d->name; s && *s; s++)
-        h = hash_mix(h, (unsigned char) *s);
-    return h;
-}
-
-static bool node_same(const struct dim *a, const struct dim *b)
-{
-    if (a->hash != b->hash || a->kind != b->kind || a->value != b->value || a->n != b->n)
-        return false;
-    if (a->kind == DIM_SYM)
-        return !strcmp(a->name, b->name);
-    for (unsigned i = 0; i < a->n; i++)
-        if (a->arg[i] != b->arg[i] || (a->coef && a->coef[i] != b->coef[i]))
-            return false;
-    return true;
-}
-
-static bool slots_grow(struct dims *ds)
-{
-    size_t n = ds->n_slots * 2;
-    struct dim **slot = calloc(n, sizeof *slot);
-    if (!slot)
-        return false;
-    for (size_t i = 0; i < ds->n_slots; i++) {
-        if (!ds->slot[i])
-            continue;
-        size_t at = ds->slot[i]->hash & (n - 1);
-        while (slot[at])
-            at = (at + 1) & (n - 1);
-        slot[at] = ds->slot[i];
-    }
-    free(ds->slot);
-    ds->slot = slot;
-    ds->n_slots = n;
-    return true;
-}
-
-static struct dim *node_copy(struct dims *ds, const struct dim *proto)
-{
-    struct dim *d = arena_copy(&ds->arena, proto, sizeof *proto);
-    if (!d)
-        return NULL;
-    if (proto->n)
-        d->arg = arena_copy(&ds->arena, proto->arg, proto->n * sizeof *proto->arg);
-    if (proto->coef)
-        d->coef = arena_copy(&ds->arena, proto->coef, proto->n * sizeof *proto->coef);
-    if (proto->kind == DIM_SYM) {
-        d->name = arena_string(&ds->arena, proto->name);
-        d->bound = arena_new(&ds->arena, struct dim_bound);
-        if (!d->name || !d->bound)
-            return NULL;
-        *d->bound = (struct dim_bound) { INT64_MIN, INT64_MAX };
-        d->older = ds->newest;
-        ds->newest = d;
-    }
-    return (proto->n && !d->arg) || (proto->coef && !d->coef) ? NULL : d;
-}
-
-/* Sets size and depth; false when the expression is over a limit. */
-static bool node_measure(struct dim *d)
-{
-    d->nodes = 1;
-    d->depth = 1;
-    for (unsigned i = 0; i < d->n; i++) {
-        d->nodes += d->arg[i]->nodes;
-        if (d->depth <= d->arg[i]->depth)
-            d->depth = d->arg[i]->depth + 1;
-    }
-    return d->nodes <= DIM_NODES_MAX && d->depth <= DIM_DEPTH_MAX;
-}
-
-const struct dim *dim_intern(struct dims *ds, const struct dim *proto)
-{
-    struct dim key = *proto;
-    key.hash = hash_of(&key);
-    size_t at = key.hash & (ds->n_slots - 1);
-    for (; ds->slot[at]; at = (at + 1) & (ds->n_slots - 1))
-        if (node_same(ds->slot[at], &key))
-            return ds->slot[at];
-    if (!node_measure(&key))
-        return dims_fail(ds, RILL_LIMIT, "it is too large to work with (1000 terms or 40 levels)");
-    struct dim *d = node_copy(ds, &key);
-    if (!d)
-        return dims_fail(ds, RILL_LIMIT, "no memory left for more of them");
-    ds->slot[at] = d;
-    if (++ds->n_used * 2 > ds->n_slots && !slots_grow(ds) && ds->n_used + 1 >= ds->n_slots)
-        return dims_fail(ds, RILL_NOMEM, "out of memory");
-    return d;
-}
-
-int dim_order(const struct dim *a, const struct dim *b)
-{
-    if (a == b)
-        return 0;
-    if (a->kind != b->kind)
-        return a->kind < b->kind ? -1 : 1;
-    if (a->kind == DIM_SYM)
-        return strcmp(a->name, b->name);
-    for (unsigned i = 0; i < a->n && i < b->n; i++) {
-        int o = dim_order(a->arg[i], b->arg[i]);
-        if (o)
-            return o;
-        if (a->coef && a->coef[i] != b->coef[i])
-            return a->coef[i] < b->coef[i] ? -1 : 1;
-    }
-    if (a->n != b->n)
-        return a->n < b->n ? -1 : 1;
-    return a->value < b->value ? -1 : a->value > b->value;
-}
-
 /* ---- leaves ---- */
-
-const struct dim *dim_int(struct dims *ds, int64_t value)
-{
-    return dim_intern(ds, &(struct dim) { .kind = DIM_INT, .value = value });
-}
 
 const struct dim *dim_symbol(struct dims *ds, const char *name)
 {
@@ -211,19 +73,9 @@ const struct dim *dim_fresh(struct dims *ds)
 
 /* ---- questions ---- */
 
-bool dim_is_const(const struct dim *d)
-{
-    return d && d->kind == DIM_INT;
-}
-
 int64_t dim_value(const struct dim *d)
 {
     return dim_is_const(d) ? d->value : 0;
-}
-
-bool dim_is(const struct dim *d, int64_t value)
-{
-    return dim_is_const(d) && d->value == value;
 }
 
 bool dim_mentions(const struct dim *d, const struct dim *symbol)
@@ -246,15 +98,27 @@ bool dim_has_symbol(const struct dim *d)
     return false;
 }
 
-/* ---- value ---- */
-
-bool floor_div_checked(int64_t a, int64_t q, int64_t *ret)
+unsigned dim_symbols(const struct dim *d, const struct dim **list, unsigned n, unsigned cap)
 {
-    if (q <= 0)
-        return false;
-    *ret = a / q - (a % q < 0);
-    return true;
+    if (!d)
+        return n;
+    for (unsigned i = 0; i < d->n; i++)
+        n = dim_symbols(d->arg[i], list, n, cap);
+    if (d->kind != DIM_SYM || n == cap)
+        return n;
+    for (unsigned i = 0; i < n; i++)
+        if (list[i] == d)
+            return n;
+    list[n] = d;
+    return n + 1;
 }
+
+const char *dim_name(const struct dim *d)
+{
+    return d && d->kind == DIM_SYM ? d->name : NULL;
+}
+
+/* ---- value ---- */
 
 /* Takes x into the value *acc of the operands before it. */
 static bool eval_join(const struct dim *d, unsigned i, int64_t x, int64_t *acc)
@@ -436,4 +300,13 @@ const struct dim *dim_subst(struct dims *ds, const struct dim *d, const struct d
     for (unsigned i = 0; i < d->n; i++)
         arg[i] = dim_subst(ds, d->arg[i], symbol, to);
     return subst_join(ds, d, arg);
+}
+
+const struct dim *dim_broadcast(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    if (a != b && !dim_is_bad(a) && !dim_is_bad(b)) {
+        a = dim_refresh(ds, a);
+        b = dim_refresh(ds, b);
+    }
+    return dim_lattice(ds, DIM_BROADCAST, (const struct dim *const[]) { a, b }, 2);
 }

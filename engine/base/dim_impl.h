@@ -89,6 +89,7 @@ int64_t gcd_i64(int64_t a, int64_t b); /* of the magnitudes; INT64_MIN counts as
 void lin_init(struct lin *l, const struct dim *d);
 void lin_add(struct lin *l, int64_t k, const struct dim *d); /* l += k * d */
 void lin_scale(struct lin *l, int64_t k);                    /* k != 0 */
+void lin_remove(struct lin *l, unsigned at);
 const struct dim *dim_from_lin(struct dims *ds, struct lin *l);
 
 /* n-ary min, max, broadcast. */

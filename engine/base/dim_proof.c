@@ -104,22 +104,13 @@ struct search {
 
 static bool search_ge0(struct search *s, const struct lin *l, int depth);
 
-static void lin_drop(struct lin *l, unsigned i)
-{
-    l->n--;
-    for (; i < l->n; i++) {
-        l->k[i] = l->k[i + 1];
-        l->t[i] = l->t[i + 1];
-    }
-}
-
 /* q * floor(a / q) lies in a - (q - 1) .. a. As l is an integer, m * l > -m is enough. */
 static bool search_floor(struct search *s, const struct lin *l, unsigned i, int depth)
 {
     const struct dim *f = l->t[i];
     int64_t k = l->k[i], m = f->value / gcd_i64(k, f->value), slack;
     struct lin r = *l;
-    lin_drop(&r, i);
+    lin_remove(&r, i);
     lin_scale(&r, m);
     if (__builtin_mul_overflow(k, m, &k))
         return false;
@@ -141,7 +132,7 @@ static bool search_cases(struct search *s, const struct lin *l, unsigned i, int 
     bool all = (f->kind == DIM_MIN) == (l->k[i] > 0);
     for (unsigned j = 0; j < f->n; j++) {
         struct lin r = *l;
-        lin_drop(&r, i);
+        lin_remove(&r, i);
         lin_add(&r, l->k[i], f->arg[j]);
         if ((!r.bad && search_ge0(s, &r, depth + 1)) != all)
             return !all;

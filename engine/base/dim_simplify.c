@@ -6,91 +6,7 @@
 
 #define PROOF_BUDGET 100
 
-int64_t gcd_i64(int64_t a, int64_t b)
-{
-    if (a == INT64_MIN || b == INT64_MIN)
-        return 1;
-    a = a < 0 ? -a : a;
-    b = b < 0 ? -b : b;
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a ? a : 1;
-}
-
 /* ---- sums ---- */
-
-static void lin_insert(struct lin *l, unsigned at, int64_t k, const struct dim *t)
-{
-    if (l->n == DIM_TERMS_MAX) {
-        l->bad = true;
-        return;
-    }
-    for (unsigned i = l->n++; i > at; i--) {
-        l->k[i] = l->k[i - 1];
-        l->t[i] = l->t[i - 1];
-    }
-    l->k[at] = k;
-    l->t[at] = t;
-}
-
-static void lin_remove(struct lin *l, unsigned at)
-{
-    l->n--;
-    for (unsigned i = at; i < l->n; i++) {
-        l->k[i] = l->k[i + 1];
-        l->t[i] = l->t[i + 1];
-    }
-}
-
-/* l += k * t, where t is a term. */
-static void lin_add_term(struct lin *l, int64_t k, const struct dim *t)
-{
-    unsigned at = 0;
-    int order = 1;
-    while (at < l->n && (order = dim_order(l->t[at], t)) < 0)
-        at++;
-    if (at == l->n || order)
-        lin_insert(l, at, k, t);
-    else if (__builtin_add_overflow(l->k[at], k, &l->k[at]))
-        l->bad = true;
-    else if (l->k[at] == 0)
-        lin_remove(l, at);
-}
-
-void lin_add(struct lin *l, int64_t k, const struct dim *d)
-{
-    if (k == 0)
-        return;
-    if (d->kind != DIM_INT && d->kind != DIM_ADD) {
-        lin_add_term(l, k, d);
-        return;
-    }
-    int64_t c;
-    l->bad |= __builtin_mul_overflow(k, d->value, &c) || __builtin_add_overflow(l->c, c, &l->c);
-    for (unsigned i = 0; i < d->n && !l->bad; i++) {
-        l->bad |= __builtin_mul_overflow(k, d->coef[i], &c);
-        if (!l->bad)
-            lin_add_term(l, c, d->arg[i]);
-    }
-}
-
-void lin_init(struct lin *l, const struct dim *d)
-{
-    l->c = 0;
-    l->n = 0;
-    l->bad = false;
-    lin_add(l, 1, d);
-}
-
-void lin_scale(struct lin *l, int64_t k)
-{
-    l->bad |= __builtin_mul_overflow(l->c, k, &l->c);
-    for (unsigned i = 0; i < l->n; i++)
-        l->bad |= __builtin_mul_overflow(l->k[i], k, &l->k[i]);
-}
 
 static int lin_find_one_choice(const struct lin *l)
 {
@@ -487,15 +403,6 @@ const struct dim *dim_min(struct dims *ds, const struct dim *a, const struct dim
 const struct dim *dim_max(struct dims *ds, const struct dim *a, const struct dim *b)
 {
     return dim_lattice(ds, DIM_MAX, (const struct dim *const[]) { a, b }, 2);
-}
-
-const struct dim *dim_broadcast(struct dims *ds, const struct dim *a, const struct dim *b)
-{
-    if (a != b && !dim_is_bad(a) && !dim_is_bad(b)) {
-        a = dim_refresh(ds, a);
-        b = dim_refresh(ds, b);
-    }
-    return dim_lattice(ds, DIM_BROADCAST, (const struct dim *const[]) { a, b }, 2);
 }
 
 /* ---- comparisons ---- */

@@ -5,26 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-unsigned dim_symbols(const struct dim *d, const struct dim **list, unsigned n, unsigned cap)
-{
-    if (!d)
-        return n;
-    for (unsigned i = 0; i < d->n; i++)
-        n = dim_symbols(d->arg[i], list, n, cap);
-    if (d->kind != DIM_SYM || n == cap)
-        return n;
-    for (unsigned i = 0; i < n; i++)
-        if (list[i] == d)
-            return n;
-    list[n] = d;
-    return n + 1;
-}
-
-const char *dim_name(const struct dim *d)
-{
-    return d && d->kind == DIM_SYM ? d->name : NULL;
-}
-
 static rill_status solve_refuse(const struct dim *expr, const struct dim *symbol, int64_t value,
                                 rill_status status, const char *why, rill_error *err)
 {

@@ -2,7 +2,6 @@
 /* Ops with bodies have no infer and eval of their own: typed.c, interp.c and plan.c run their
  * bodies. */
 #include "engine/graph/control.h"
-#include "engine/ops/ops.h"
 
 const struct op op_if = {
     .id = OP_IF,

@@ -28,6 +28,7 @@ struct scan_attr {
 };
 
 extern const struct op op_if, op_loop, op_scan;
+extern const struct op *const ops_control[]; /* the family, NULL-ended, as those of engine/ops */
 
 /* Axis of the k-th scanned input or output (of rank `rank` with the axis), -1 if out of range. */
 int scan_axis(struct attr_ints axes, unsigned k, int rank);

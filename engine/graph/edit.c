@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/graph/edit.h"
-#include "engine/graph/transform.h"
 
 #include <string.h>
 

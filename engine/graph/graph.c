@@ -2,7 +2,6 @@
 #include "engine/graph/graph.h"
 #include "engine/graph/op.h"
 
-#include <stdio.h>
 #include <string.h>
 
 void graph_init(struct graph *g, struct arena *a, struct dims *ds, const char *name)
@@ -94,9 +93,10 @@ struct node *graph_add_node(struct graph *g, const struct op *op, const char *na
                             const uint32_t *out, unsigned n_out)
 {
     struct node *list = GROW(g, nodes);
-    uint32_t *i = arena_array(g->arena, uint32_t, (size_t) n_in + n_out), *o = i + n_in;
+    uint32_t *i = arena_array(g->arena, uint32_t, (size_t) n_in + n_out);
     if (!list || !i)
         return NULL;
+    uint32_t *o = i + n_in;
     if (n_in)
         memcpy(i, in, n_in * sizeof *in);
     if (n_out)
@@ -161,94 +161,121 @@ unsigned graph_count_nodes(const struct graph *g)
     return n;
 }
 
-void fact_of_tensor(struct fact *f, struct dims *ds, const struct tensor *t)
+static rill_status no_memory(rill_error *err)
 {
-    *f = (struct fact) { .type = t->type, .number = t->number, .rank = t->rank, .value = t };
-    for (int i = 0; i < t->rank; i++)
-        f->shape[i] = dim_int(ds, t->dim[i]);
+    return err_set(err, RILL_NOMEM, "out of memory while changing a graph");
 }
 
-static bool is_plain(const struct tensor *t)
+/* ---- copies ---- */
+
+/* A copy of a list, NULL only where memory is out. */
+static void *list_copy(struct arena *a, const void *list, size_t n, size_t bytes)
 {
-    for (int64_t i = 0, n = tensor_count(t); i < n; i++)
-        if (!dim_is_const(((const struct dim *const *) t->data)[i]))
-            return false;
-    return true;
+    return n ? arena_copy(a, list, n * bytes) : arena_alloc(a, 1);
 }
 
-const struct tensor *tensor_settled(struct arena *a, const struct tensor *t)
+static bool node_own(struct arena *a, struct node *n)
 {
-    if (t->type != DTYPE_DIM || !is_plain(t))
-        return t;
-    struct tensor *s = tensor_new(a, dtype_number(t->type, t->number), t->rank, t->dim);
-    for (int64_t i = 0, n = s ? tensor_count(s) : 0; i < n; i++) {
-        int64_t v = dim_value(((const struct dim *const *) t->data)[i]);
-        if (s->type == DTYPE_I64)
-            ((int64_t *) s->data)[i] = v;
-        else
-            tensor_set_f64(s, s->data, i, (double) v);
-    }
-    return s;
-}
-
-bool fact_is_static(const struct fact *f)
-{
-    struct tensor t;
-    return fact_to_tensor(f, &t);
-}
-
-bool fact_to_tensor(const struct fact *f, struct tensor *ret)
-{
-    if (f->type == DTYPE_NONE || f->rank < 0)
+    uint32_t *wires = arena_array(a, uint32_t, (size_t) n->n_in + n->n_out);
+    if (!wires)
         return false;
-    struct tensor t = { .type = f->type, .number = f->number, .rank = f->rank };
-    for (int i = 0; i < f->rank; i++) {
-        if (!dim_is_const(f->shape[i]))
-            return false;
-        t.dim[i] = dim_value(f->shape[i]);
-    }
-    int64_t n;
-    if (!tensor_count_checked(&t, &n))
-        return false;
-    *ret = t;
-    return true;
+    if (n->n_in)
+        memcpy(wires, n->in, n->n_in * sizeof *wires);
+    if (n->n_out)
+        memcpy(wires + n->n_in, n->out, n->n_out * sizeof *wires);
+    n->in = wires;
+    n->out = wires + n->n_in;
+    if (n->n_body)
+        n->body = arena_copy(a, n->body, n->n_body * sizeof *n->body);
+    return n->body || !n->n_body;
 }
 
-int fact_print(const struct fact *f, char *buf, size_t cap)
+rill_status graph_copied(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
-    char d[256];
-    size_t at = 0;
-#define PUT(...)                                                                                   \
-    do {                                                                                           \
-        int n_ = snprintf(buf + (at < cap ? at : cap), at < cap ? cap - at : 0, __VA_ARGS__);      \
-        at += n_ > 0 ? (size_t) n_ : 0;                                                            \
-    } while (0)
-    PUT("%s", f->type ? dtype_name(f->type) : "?");
-    if (f->rank < 0) {
-        PUT("[?]");
-        return (int) at;
-    }
-    PUT("[");
-    for (int i = 0; i < f->rank; i++) {
-        dim_print(f->shape[i], d, sizeof d);
-        PUT("%s%s", i ? "," : "", d);
-    }
-    PUT("]");
-#undef PUT
-    return (int) at;
+    struct graph c = *g;
+    c.wires = list_copy(g->arena, g->wires, g->n_wires, sizeof *g->wires);
+    c.nodes = list_copy(g->arena, g->nodes, g->n_nodes, sizeof *g->nodes);
+    c.inputs = list_copy(g->arena, g->inputs, g->n_inputs, sizeof *g->inputs);
+    c.outputs = list_copy(g->arena, g->outputs, g->n_outputs, sizeof *g->outputs);
+    c.states = list_copy(g->arena, g->states, g->n_states, sizeof *g->states);
+    if (!c.wires || !c.nodes || !c.inputs || !c.outputs || !c.states)
+        return no_memory(reterr);
+    c.cap_wires = c.n_wires;
+    c.cap_nodes = c.n_nodes;
+    c.cap_inputs = c.n_inputs;
+    c.cap_outputs = c.n_outputs;
+    c.cap_states = c.n_states;
+    for (uint32_t i = 0; i < c.n_nodes; i++)
+        if (!node_own(g->arena, &c.nodes[i]))
+            return no_memory(reterr);
+    *ret = c;
+    return RILL_OK;
 }
 
-bool fact_same(const struct fact *a, const struct fact *b)
+/* ---- order ---- */
+
+enum mark { NEW, OPEN, DONE };
+
+struct sorter {
+    const struct graph *g;
+    enum mark *mark;
+    uint32_t *stack, *order;
+    uint32_t depth, n;
+};
+
+/* An input's writer that is not placed yet; WIRE_NONE: none. */
+static uint32_t writer_missing(const struct sorter *s, uint32_t node)
 {
-    if (a->type != b->type || fact_number(a) != fact_number(b) || a->rank != b->rank)
-        return false;
-    for (int i = 0; i < a->rank; i++)
-        if (a->shape[i] != b->shape[i])
-            return false;
-    return true;
+    const struct node *n = &s->g->nodes[node];
+    for (unsigned k = 0; k < n->n_in; k++) {
+        uint32_t from = n->in[k] == WIRE_NONE ? WIRE_NONE : s->g->wires[n->in[k]].node;
+        if (from != WIRE_NONE && s->mark[from] != DONE)
+            return from;
+    }
+    return WIRE_NONE;
 }
 
-enum dtype fact_number(const struct fact *f)
+/* Places node after all it reads; the stack is as deep as the graph. */
+static rill_status node_place(struct sorter *s, uint32_t node, rill_error *err)
 {
-    return dtype_number(f->type, f->number);
+    s->stack[0] = node;
+    s->mark[node] = OPEN;
+    for (s->depth = 1; s->depth;) {
+        uint32_t top = s->stack[s->depth - 1], from = writer_missing(s, top);
+        if (from == WIRE_NONE) {
+            s->mark[top] = DONE;
+            s->order[s->n++] = top;
+            s->depth--;
+            continue;
+        }
+        if (s->mark[from] == OPEN)
+            return err_set(err, RILL_INVALID, "'%.80s' would depend on itself, through '%.80s'",
+                           s->g->nodes[from].name, s->g->nodes[top].name);
+        s->mark[from] = OPEN;
+        s->stack[s->depth++] = from;
+    }
+    return RILL_OK;
+}
+
+rill_status graph_sort(struct graph *g, rill_error *reterr)
+{
+    struct sorter s = { .g = g,
+                        .mark = arena_array(g->arena, enum mark, g->n_nodes + 1),
+                        .stack = arena_array(g->arena, uint32_t, g->n_nodes + 1),
+                        .order = arena_array(g->arena, uint32_t, g->n_nodes + 1) };
+    struct node *nodes = arena_array(g->arena, struct node, g->n_nodes + 1);
+    if (!s.mark || !s.stack || !s.order || !nodes)
+        return no_memory(reterr);
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        if (s.mark[i] == NEW)
+            TRY(node_place(&s, i, reterr));
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        nodes[i] = g->nodes[s.order[i]];
+        for (unsigned k = 0; k < nodes[i].n_out; k++)
+            if (nodes[i].out[k] != WIRE_NONE)
+                g->wires[nodes[i].out[k]].node = i;
+    }
+    g->nodes = nodes;
+    g->cap_nodes = g->n_nodes;
+    return RILL_OK;
 }

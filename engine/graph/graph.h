@@ -100,6 +100,13 @@ rill_status graph_check(const struct graph *g, rill_error *reterr);
 
 unsigned graph_count_nodes(const struct graph *g); /* with those of bodies */
 
+/* A copy of g in its arena to work on: wires keep their numbers, lists may be written to. */
+rill_status graph_copied(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* Puts nodes of g that stand in any order into one where writers come before readers; INVALID with
+ * a wire's name where a wire depends on itself. Changes g. */
+rill_status graph_sort(struct graph *g, rill_error *reterr);
+
 void fact_of_tensor(struct fact *f, struct dims *ds, const struct tensor *t); /* with value = t */
 /* DIM without symbols as the numbers it stands for, any other tensor as it is; NULL: no memory. */
 const struct tensor *tensor_settled(struct arena *a, const struct tensor *t);

@@ -31,16 +31,7 @@ rill_status graph_with_outputs(struct graph *ret, const struct graph *g, const c
 rill_status graph_with_external_states(struct graph *ret, const struct graph *g, unsigned *ret_n,
                                        rill_error *reterr);
 
-/* ---- for transforms elsewhere ---- */
-
-/* A copy of g to work on: wires keep their numbers, lists may be written to. */
-rill_status graph_copied(struct graph *ret, const struct graph *g, rill_error *reterr);
-
-/* wire by name; INVALID with names that are like it. */
+/* For transforms elsewhere: a wire by name; INVALID with names that are like it. */
 rill_status graph_wire_named(const struct graph *g, const char *name, uint32_t *ret,
                              rill_error *reterr);
-
-/* Puts nodes of g that stand in any order into one where writers come before readers; INVALID with
- * a wire's name where a wire depends on itself. Changes g. */
-rill_status graph_sort(struct graph *g, rill_error *reterr);
 #endif

@@ -51,40 +51,7 @@ static const struct attr_spec lstm_attrs[] = {
     { 0 },
 };
 
-static const struct {
-    enum cell cell;
-    int gates, n_acts;
-    const char *acts[3];
-} cells[] = {
-    [CELL_RNN] = { CELL_RNN, 1, 1, { "Tanh" } },
-    [CELL_GRU] = { CELL_GRU, 3, 2, { "Sigmoid", "Tanh" } },
-    [CELL_LSTM] = { CELL_LSTM, 4, 3, { "Sigmoid", "Tanh", "Tanh" } },
-};
-
 /* ---- shapes ---- */
-
-static rill_status acts_read(const struct rnn_attr *a, enum cell cell, int d, struct rnn_act ret[3],
-                             const char **ret_bad)
-{
-    unsigned n_alpha = 0, n_beta = 0;
-    for (int k = 0; k <= d; k++)
-        for (int i = 0; i < cells[cell].n_acts; i++) {
-            unsigned at = (unsigned) (k * cells[cell].n_acts + i);
-            const char *name = at < a->activations.n ? a->activations.v[at] : cells[cell].acts[i];
-            bool has_alpha, has_beta;
-            struct rnn_act act;
-            *ret_bad = name;
-            if (!rnn_act_find(name, &act, &has_alpha, &has_beta))
-                return RILL_UNSUPPORTED;
-            if (has_alpha && n_alpha < a->alpha.n)
-                act.alpha = a->alpha.v[n_alpha++];
-            if (has_beta && n_beta < a->beta.n)
-                act.beta = a->beta.v[n_beta++];
-            if (k == d)
-                ret[i] = act;
-        }
-    return RILL_OK;
-}
 
 static bool shape_is(const struct fact *f, int rank, const struct dim *const *want)
 {
@@ -102,7 +69,7 @@ static rill_status operands_check(struct infer *c, enum cell cell, int64_t dirs,
     const struct rnn_attr *a = c->attr;
     struct dims *ds = c->dims;
     const struct dim *d = dim_int(ds, dirs), *h = dim_int(ds, hidden),
-                     *gh = dim_int(ds, hidden * cells[cell].gates);
+                     *gh = dim_int(ds, hidden * rnn_cells[cell].gates);
     const struct dim *w[3] = { d, gh, c->in[IN_X]->shape[2] }, *r[3] = { d, gh, h };
     const struct dim *b[2] = { d, dim_mul_int(ds, gh, 2) }, *p[2] = { d, dim_mul_int(ds, h, 3) };
     const struct dim *s[3] = { a->layout ? batch : d, a->layout ? d : batch, h };
@@ -161,7 +128,7 @@ static rill_status cell_infer(struct infer *c, enum cell cell)
                           (long long) hidden);
     if (a->layout != 0 && a->layout != 1)
         return infer_fail(c, "layout is %lld; 0 and 1 work", (long long) a->layout);
-    if (acts_read(a, cell, (int) dirs - 1, act, &bad) != RILL_OK)
+    if (rnn_acts_read(a, cell, (int) dirs - 1, act, &bad) != RILL_OK)
         return infer_fail(c, "activation '%.40s' is not known; supported: %s", bad,
                           rnn_act_names());
     const struct dim *batch = x->shape[a->layout ? 0 : 1], *steps = x->shape[a->layout ? 1 : 0];
@@ -188,43 +155,11 @@ static rill_status lstm_infer(struct infer *c)
     return cell_infer(c, CELL_LSTM);
 }
 
-bool rnn_attr_is_plain(const struct rnn_attr *a, enum cell cell)
-{
-    struct rnn_act act[3];
-    const char *bad;
-    for (int d = 0; d < (a->direction == DIR_BOTH ? 2 : 1); d++) {
-        if (acts_read(a, cell, d, act, &bad) != RILL_OK)
-            return false;
-        for (int i = 0; i < cells[cell].n_acts; i++)
-            if (!rnn_act_is(&act[i], cells[cell].acts[i]))
-                return false;
-    }
-    return !(a->clip > 0) && !a->input_forget;
-}
-
 /* ---- plan ---- */
-
-/* The candidate's recurrent product stands alone: it is gated, or its input is. */
-static int64_t gates_joint(const struct rnn *g)
-{
-    return g->cell == CELL_GRU ? 2 * g->hidden : g->n;
-}
 
 static size_t dir_floats(const struct rnn *g)
 {
     return g->w_floats + g->r_floats + g->rn_floats + g->bias_floats;
-}
-
-/* Biases of both sides join where the cell adds them unconditionally. */
-void rnn_biases(const struct rnn *g, const struct rnn_attr *a, const float *b, float *ret_bias,
-                float *ret_bias_rn)
-{
-    int64_t joint = gates_joint(g);
-    bool late = g->cell == CELL_GRU && a->linear_before_reset;
-    for (int64_t i = 0; i < g->n; i++)
-        ret_bias[i] = !b ? 0 : late && i >= joint ? b[i] : b[i] + b[g->n + i];
-    for (int64_t i = 0; i < g->hidden; i++)
-        ret_bias_rn[i] = b && late ? b[g->n + joint + i] : 0;
 }
 
 /* Packs one direction into `to`. b may be NULL. */
@@ -232,7 +167,7 @@ static struct weights dir_pack(const struct rnn *g, const struct rnn_attr *a, fl
                                const float *w, const float *r, const float *b)
 {
     size_t n = (size_t) g->n, in = (size_t) g->inputs, h = (size_t) g->hidden,
-           joint = (size_t) gates_joint(g);
+           joint = (size_t) rnn_gates_joint(g);
     float *pw = to, *pr = pw + g->w_floats, *prn = pr + g->r_floats, *bias = prn + g->rn_floats,
           *bias_rn = bias + n;
     kern_pack_f32(pw, w, n, in, in, 1);
@@ -313,15 +248,15 @@ static rill_status cell_prepare(struct prep *c, enum cell cell)
                         .batch = x->dim[a->layout ? 0 : 1],
                         .inputs = x->dim[2],
                         .hidden = c->in[IN_R]->dim[2],
-                        .gates = cells[cell].gates };
+                        .gates = rnn_cells[cell].gates };
     g->n = g->gates * g->hidden;
     TRY(sizes_check(c, g));
     g->w_floats = kern_packed_floats((size_t) g->n, (size_t) g->inputs);
-    g->r_floats = kern_packed_floats((size_t) gates_joint(g), (size_t) g->hidden);
-    g->rn_floats = kern_packed_floats((size_t) (g->n - gates_joint(g)), (size_t) g->hidden);
+    g->r_floats = kern_packed_floats((size_t) rnn_gates_joint(g), (size_t) g->hidden);
+    g->rn_floats = kern_packed_floats((size_t) (g->n - rnn_gates_joint(g)), (size_t) g->hidden);
     g->bias_floats = ((size_t) (g->n + g->hidden) + 15) & ~(size_t) 15;
     for (int d = 0; d < g->dirs; d++)
-        acts_read(a, cell, d, g->act[d], &bad);
+        rnn_acts_read(a, cell, d, g->act[d], &bad);
     c->args = g;
     if (rnn_is_plain(c, g))
         return rnn_plain_prepare(c, g);
@@ -463,11 +398,6 @@ static void step_run(const struct step_ctx *s, const float *proj, float *h, floa
 }
 
 /* ---- a direction ---- */
-
-int64_t rnn_state_at(const struct rnn *g, int64_t d, int64_t b)
-{
-    return (g->batch_major ? b * g->dirs + d : d * g->batch + b) * g->hidden;
-}
 
 static void states_load(const struct rnn *g, const float *from, int64_t d, float *to)
 {
@@ -666,7 +596,7 @@ static void cell_eval_many(const struct eval *e, unsigned n)
     many_begin(&m, e, n);
     many_inputs(&m);
     struct kern_block b =
-        many_block(g->weights[0].r, NULL, (size_t) gates_joint(g), (size_t) g->hidden);
+        many_block(g->weights[0].r, NULL, (size_t) rnn_gates_joint(g), (size_t) g->hidden);
     b.more = true;
     many_product(&m, b, 0, (size_t) g->n, m.h);
     if (g->cell == CELL_GRU)

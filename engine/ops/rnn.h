@@ -18,6 +18,13 @@ struct rnn_attr {
     int64_t hidden_size, input_forget, layout, linear_before_reset;
 };
 
+/* Gates, and the standard activations: as many as a cell has, of one direction. */
+struct rnn_cell {
+    int gates, n_acts;
+    const char *acts[3];
+};
+extern const struct rnn_cell rnn_cells[]; /* by enum cell */
+
 struct weights {
     const float *w, *r, *rn;     /* packed; rn: the candidate's recurrent part of a GRU */
     const float *bias, *bias_rn; /* of the projection; of the candidate's recurrent product */
@@ -56,6 +63,16 @@ static inline const float *rnn_input(const struct eval *e, unsigned i)
 {
     return i < e->n_in && i < rnn_skip_input(e->node) ? e->x[i] : NULL;
 }
+
+/* The candidate's recurrent product stands alone: it is gated, or its input is. */
+static inline int64_t rnn_gates_joint(const struct rnn *g)
+{
+    return g->cell == CELL_GRU ? 2 * g->hidden : g->n;
+}
+
+/* The activations of direction d; UNSUPPORTED: *ret_bad is a name that nothing has. */
+rill_status rnn_acts_read(const struct rnn_attr *a, enum cell cell, int d, struct rnn_act ret[3],
+                          const char **ret_bad);
 
 /* Standard activations, no clip, no coupled gates: what a kernel of whole cells knows. */
 bool rnn_attr_is_plain(const struct rnn_attr *a, enum cell cell);
