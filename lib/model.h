@@ -3,7 +3,7 @@
  * by pulse. */
 #ifndef RILL_LIB_MODEL_H
 #define RILL_LIB_MODEL_H
-#include "engine/rewrite/passes.h"
+#include "engine/rewrite/pass.h"
 
 #include <pthread.h>
 #include <stdatomic.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/part.h"
 #include "engine/graph/op.h"
+#include "engine/rewrite/declutter/declutter.h"
 #include "engine/graph/transform.h"
 #include "models/onnx/reader.h"
 #include "lib/transform.h"

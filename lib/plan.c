@@ -3,12 +3,11 @@
 #include "engine/graph/bodies.h"
 #include "engine/rewrite/settle/inline_scan.h"
 #include "engine/graph/prune.h"
-#include "engine/rewrite/passes.h"
+#include "engine/rewrite/settle/settle.h"
 #include "engine/base/thread.h"
 #include "lib/choose.h"
 #include "lib/plan_file.h"
 #include "lib/port.h"
-#include "engine/ops/stack.h"
 #include "lib/stream_internal.h"
 
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #define RILL_LIB_PLAN_INTERNAL_H
 #include "lib/model.h"
 #include "engine/plan/plan.h"
-#include "engine/rewrite/passes.h"
+#include "engine/rewrite/pass.h"
 #include "pulse/pgraph.h"
 
 #include <stdatomic.h>

@@ -3,6 +3,7 @@
 #include "engine/base/spec.h"
 #include "engine/ops/rnn.h"
 #include "engine/graph/transform.h"
+#include "engine/rewrite/declutter/declutter.h"
 #include "models/nnef/nnef.h"
 #include "lib/typing.h"
 

@@ -55,7 +55,4 @@ extern const struct op op_pulse_stack;
 
 /* Multiply-adds of a run. */
 uint64_t stack_multiply_adds(const struct stack_attr *a);
-
-/* Makes stacks where they pay. Sizes must be known; keeps bits. */
-rill_status graph_with_stacks(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif

@@ -26,9 +26,9 @@ engine/base                 + kernels
 engine/graph                +
 engine/ops                  +
 engine/typing               +
+engine/rewrite              +
 engine/rewrite/declutter    +
 engine/rewrite/settle       +
-engine/rewrite              +
 engine/plan                 +
 engine/plan/file            +
 pulse                       engine

@@ -6,8 +6,8 @@
 #include "engine/ops/pieces.h"
 #include "engine/plan/plan.h"
 #include "engine/graph/prune.h"
-#include "engine/rewrite/passes.h"
-#include "engine/rewrite/rewrite.h"
+#include "engine/rewrite/settle/settle.h"
+#include "engine/rewrite/settle/passes.h"
 #include "tests/engine/build.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
 #include "engine/typing/interp.h"
 #include "engine/plan/plan.h"
 #include "engine/graph/prune.h"
-#include "engine/rewrite/rewrite.h"
+#include "engine/rewrite/settle/passes.h"
 #include "engine/typing/typed.h"
 #include "tests/engine/build.h"
 

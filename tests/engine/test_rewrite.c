@@ -6,9 +6,9 @@
 #include "engine/ops/pieces.h"
 #include "engine/plan/plan.h"
 #include "engine/graph/prune.h"
-#include "engine/rewrite/passes.h"
+#include "engine/rewrite/declutter/declutter.h"
+#include "engine/rewrite/settle/settle.h"
 #include "engine/rewrite/settle/pieces.h"
-#include "engine/rewrite/rewrite.h"
 #include "tests/engine/build.h"
 
 #include <math.h>

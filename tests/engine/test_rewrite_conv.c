@@ -4,7 +4,8 @@
 #include "engine/typing/interp.h"
 #include "engine/ops/then.h"
 #include "engine/plan/plan.h"
-#include "engine/rewrite/rewrite.h"
+#include "engine/rewrite/declutter/passes.h"
+#include "engine/rewrite/settle/passes.h"
 #include "kernels/fft.h"
 #include "tests/engine/build.h"
 

@@ -5,7 +5,8 @@
 #include "engine/typing/interp.h"
 #include "engine/plan/plan.h"
 #include "engine/graph/prune.h"
-#include "engine/rewrite/passes.h"
+#include "engine/rewrite/declutter/declutter.h"
+#include "engine/rewrite/settle/settle.h"
 #include "engine/typing/typed.h"
 #include "tests/pulse/oracle.h"
 

@@ -2,8 +2,7 @@
 /* What leaves the body of a Scan: which products stay inside, and that no bit changes, before and
  * after pulsing. */
 #include "engine/graph/bodies.h"
-#include "engine/rewrite/passes.h"
-#include "engine/rewrite/rewrite.h"
+#include "engine/rewrite/declutter/passes.h"
 #include "engine/graph/prune.h"
 #include "tests/pulse/oracle.h"
 #include "tests/pulse/scan_cells.h"

@@ -4,7 +4,7 @@
  * where they pay, and nowhere else. */
 #include "engine/typing/interp.h"
 #include "engine/ops/rnn.h"
-#include "engine/rewrite/passes.h"
+#include "engine/rewrite/declutter/declutter.h"
 #include "engine/typing/typed.h"
 #include "tests/pulse/oracle.h"
 

@@ -3,7 +3,7 @@
  * it, and what comes out stays within 1e-5 of what was written, whole and streamed. */
 #include "engine/graph/bodies.h"
 #include "engine/graph/prune.h"
-#include "engine/rewrite/rewrite.h"
+#include "engine/rewrite/declutter/passes.h"
 #include "tests/pulse/oracle.h"
 #include "tests/pulse/scan_cells.h"
 

@@ -3,7 +3,7 @@
  * the same numbers by another order of summation. */
 #include "engine/graph/op.h"
 #include "engine/graph/edit.h"
-#include "engine/rewrite/rewrite.h"
+#include "engine/rewrite/declutter/passes.h"
 #include "kernels/fft.h"
 
 #include <math.h>

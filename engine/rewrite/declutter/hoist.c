@@ -4,7 +4,7 @@
  * and so are products of what is stacked. */
 #include "engine/graph/control.h"
 #include "engine/rewrite/declutter/lift.h"
-#include "engine/rewrite/rewrite.h"
+#include "engine/rewrite/declutter/passes.h"
 #include "engine/graph/transform.h"
 
 #include <string.h>

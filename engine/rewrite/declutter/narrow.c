@@ -3,7 +3,7 @@
 #include "engine/ops/rnn.h"
 #include "engine/graph/prune.h"
 #include "engine/graph/edit.h"
-#include "engine/rewrite/passes.h"
+#include "engine/rewrite/declutter/declutter.h"
 #include "engine/graph/transform.h"
 
 #include <math.h>

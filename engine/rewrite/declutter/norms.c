@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/rewrite/rewrite.h"
+#include "engine/rewrite/declutter/passes.h"
 #include "engine/graph/op.h"
 #include "engine/graph/edit.h"
 

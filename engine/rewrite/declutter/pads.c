@@ -3,7 +3,7 @@
  * axis of which the size is open, which may be time: how long the padded tensor is says where its
  * frames lie (pulse/offset.h), and who streams it widens the windows by itself. */
 #include "engine/graph/edit.h"
-#include "engine/rewrite/rewrite.h"
+#include "engine/rewrite/declutter/passes.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  * and what follows. */
 #include "engine/graph/edit.h"
 #include "engine/rewrite/declutter/match.h"
-#include "engine/rewrite/rewrite.h"
+#include "engine/rewrite/declutter/passes.h"
 
 struct layer {
     uint32_t x, gain, shift;

@@ -6,7 +6,7 @@
 #include "engine/graph/prune.h"
 #include "engine/rewrite/declutter/cell.h"
 #include "engine/rewrite/declutter/lift.h"
-#include "engine/rewrite/rewrite.h"
+#include "engine/rewrite/declutter/passes.h"
 #include "engine/graph/transform.h"
 
 static rill_status no_memory(rill_error *err)

@@ -4,7 +4,7 @@
  * reads is there and nothing it makes is late. */
 #include "engine/ops/chain.h"
 #include "engine/graph/edit.h"
-#include "engine/rewrite/rewrite.h"
+#include "engine/rewrite/settle/passes.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Convolutions that read one tensor alike: one of them with the outputs of all, which are parts of
  * its output. */
 #include "engine/graph/edit.h"
-#include "engine/rewrite/rewrite.h"
+#include "engine/rewrite/settle/passes.h"
 
 #include <string.h>
 

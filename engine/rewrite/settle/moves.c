@@ -2,7 +2,7 @@
 /* What moves elements is run once on names of elements in their stead: what comes out says where
  * each element of a tensor comes from, through however many ops. */
 #include "engine/rewrite/settle/pieces.h"
-#include "engine/rewrite/rewrite.h"
+#include "engine/rewrite/settle/passes.h"
 #include "engine/typing/interp.h"
 #include "engine/graph/transform.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* One output place along a dilated axis: only the places under the kernel's taps are read, the rest
  * need not be there. */
-#include "engine/rewrite/rewrite.h"
+#include "engine/rewrite/settle/passes.h"
 #include "engine/graph/op.h"
 #include "engine/graph/edit.h"
 

@@ -4,6 +4,7 @@
 #include "engine/graph/edit.h"
 #include "engine/ops/clock.h"
 #include "engine/ops/stack.h"
+#include "engine/rewrite/settle/settle.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* Element-wise ops behind a convolution or a product that nobody else reads become stages of it. */
 #include "engine/ops/then.h"
 #include "engine/graph/edit.h"
-#include "engine/rewrite/rewrite.h"
+#include "engine/rewrite/settle/passes.h"
 
 static const enum op_id stage_ops[THEN_KINDS] = {
     [THEN_ADD] = OP_ADD,   [THEN_MUL] = OP_MUL,         [THEN_PRELU] = OP_PRELU,

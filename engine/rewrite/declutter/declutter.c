@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/rewrite/declutter/declutter.h"
+#include "engine/rewrite/declutter/passes.h"
+
+static const struct pass declutter_passes[] = {
+    { "fold-norms", false, graph_with_norms_folded },
+    { "dfts", false, graph_with_dfts_recognised },
+    { "absorb-pads", false, graph_with_pads_absorbed },
+    { "layer-norms", false, graph_with_norms_recognised },
+    { "cells", false, graph_with_cells_recognised },
+    { "hoist", true, graph_with_scans_hoisted },
+};
+
+rill_status graph_declutter(struct graph *ret, const struct graph *g, struct pass_log *log,
+                            rill_error *reterr)
+{
+    return passes_run(declutter_passes, sizeof declutter_passes / sizeof *declutter_passes, ret, g,
+                      log, reterr);
+}

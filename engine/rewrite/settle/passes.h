@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* passes.h - the passes of settle.c, one graph at a time (struct pass of engine/rewrite/pass.h). */
+#ifndef RILL_ENGINE_REWRITE_SETTLE_PASSES_H
+#define RILL_ENGINE_REWRITE_SETTLE_PASSES_H
+#include "engine/graph/graph.h"
+
+/* Chains of ops that only move elements (Transpose, Slice, Gather, Concat, Pad, ScatterND of
+ * constant places...) become one Move for each tensor that anybody reads: what is between is gone.
+ * Updates of states come last, so that they may happen in place. Sizes must be known. */
+rill_status graph_with_moves(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* Moves f32 elements between tensors of known sizes by constants alone. */
+bool node_is_mover(const struct graph *g, const struct node *n);
+
+/* A convolution, also a transposed one, whose dilated kernel sees one place along an axis reads
+ * only the places under its taps: the input is sliced by the dilation. Sizes must be known. */
+rill_status graph_with_rows_picked(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* Element-wise ops behind a convolution or a product that nobody else reads become stages of it
+ * (engine/ops/then.h). Sizes must be known. */
+rill_status graph_with_stages_joined(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* Element-wise nodes that read each other's results become one Chain. Sizes must be known. */
+rill_status graph_with_chains(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* Convolutions of known weights that read one tensor with the same geometry become one with the
+ * outputs of all. Sizes must be known. */
+rill_status graph_with_twins_joined(struct graph *ret, const struct graph *g, rill_error *reterr);
+#endif

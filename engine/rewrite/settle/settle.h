@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* settle.h - passes over the pulsed graph of known sizes, just before the plan: every one keeps
+ * bits. */
+#ifndef RILL_ENGINE_REWRITE_SETTLE_SETTLE_H
+#define RILL_ENGINE_REWRITE_SETTLE_SETTLE_H
+#include "engine/rewrite/pass.h"
+
+/* What is made lives in g's arena; ret may be g. log (may be NULL) is added to. */
+rill_status graph_settle(struct graph *ret, const struct graph *g, struct pass_log *log,
+                         rill_error *reterr);
+
+/* Makes PulseStacks (engine/ops/stack.h) where they pay. Sizes must be known; keeps bits. */
+rill_status graph_with_stacks(struct graph *ret, const struct graph *g, rill_error *reterr);
+#endif
