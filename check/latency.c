@@ -2,8 +2,6 @@
 #include "check/latency.h"
 #include "engine/graph/op.h"
 
-#include <string.h>
-
 /* How a wire became as late as it is. */
 struct way {
     uint32_t from;  /* the input of its writer that is the latest; WIRE_NONE: none streams */
@@ -74,7 +72,7 @@ static void ways_find(struct walk *k)
             way->from = from;
             bool adds = added(k, n->out[o]) != 0;
             way->steps = (from == WIRE_NONE ? 0 : k->way[from].steps) + adds;
-            way->cut = adds ? !strcmp(n->op->name, "Slice") : from != WIRE_NONE && k->way[from].cut;
+            way->cut = adds ? node_is(n, OP_SLICE) : from != WIRE_NONE && k->way[from].cut;
         }
     }
 }

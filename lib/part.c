@@ -39,7 +39,7 @@ static rill_status batch_fix(struct part *p)
 
 static rill_status cast_add(struct part *p, struct graph *g, uint32_t from, uint32_t to)
 {
-    const struct op *op = op_find("Cast");
+    const struct op *op = op_by_id(OP_CAST);
     const struct attr attr = { .name = "to", .kind = ATTR_INT, .i = g->wires[to].fact.type };
     void *parsed = arena_alloc(g->arena, op->attr_bytes);
     if (!parsed)

@@ -26,7 +26,7 @@ enum axis_class {
 typedef int axis_map(const struct pulser *p, const struct node *n, unsigned input, int axis);
 
 struct axis_row {
-    const char *op;
+    enum op_id op; /* OP_NONE: a row of no op of its own */
     enum axis_class own;
     const char *at; /* the op's own axes, in words; NULL: it has none */
     axis_map *map;

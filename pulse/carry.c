@@ -29,12 +29,12 @@ static rill_status state_choose(struct pulser *p, const struct node *n, uint32_t
     TRY(pulser_ints(p, n->name, &(int64_t) { 0 }, 1, &in[1]));
     TRY(pulser_ints(p, n->name, &(int64_t) { 1 }, 1, &in[2]));
     TRY(pulser_emit(p, &op_pulse_range, n->name, a, in, 3, &run, 1));
-    TRY(pulser_emit_named(p, "Equal", n->name, NULL, 0, (uint32_t[]) { run, in[1] }, 2, &first));
-    TRY(pulser_emit_named(p, "Squeeze", n->name, NULL, 0, &first, 1,
-                          &in[0])); /* a scalar state stays one */
+    TRY(pulser_emit_op(p, OP_EQUAL, n->name, NULL, 0, (uint32_t[]) { run, in[1] }, 2, &first));
+    TRY(pulser_emit_op(p, OP_SQUEEZE, n->name, NULL, 0, &first, 1,
+                       &in[0])); /* a scalar state stays one */
     in[1] = init;
     in[2] = state;
-    return pulser_emit_named(p, "Where", n->name, NULL, 0, in, 3, ret);
+    return pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, ret);
 }
 
 rill_status pulser_carry(struct pulser *p, const struct node *n, const struct fact *f,

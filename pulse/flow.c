@@ -368,7 +368,7 @@ rill_status flow_every(struct pulser *p, const struct node *n, struct flow *f, i
     uint32_t in[5] = { f->wire };
     for (unsigned k = 0; k < 4; k++)
         TRY(pulser_ints(p, n->name, &list[k], 1, &in[1 + k]));
-    return step == 1 ? RILL_OK : pulser_emit_named(p, "Slice", n->name, NULL, 0, in, 5, &f->wire);
+    return step == 1 ? RILL_OK : pulser_emit_op(p, OP_SLICE, n->name, NULL, 0, in, 5, &f->wire);
 }
 
 /* ---- alignment ---- */

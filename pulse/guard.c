@@ -33,7 +33,7 @@ static rill_status wire_guard(struct pulser *p, struct graph *g, const char *nam
     uint32_t in[3] = { valid, *wire, graph_add_const(g, name, zero) },
              out = graph_add_wire(g, name, &f);
     if (in[2] == WIRE_NONE || out == WIRE_NONE ||
-        !graph_add_node(g, op_find("Where"), name, NULL, in, 3, &out, 1))
+        !graph_add_node(g, op_by_id(OP_WHERE), name, NULL, in, 3, &out, 1))
         return pulser_no_memory(p);
     *wire = out;
     return RILL_OK;

@@ -61,25 +61,17 @@ static const struct dim *do_mod(struct dims *ds, const struct dim *a, const stru
 }
 
 /* clang-format off */
-static const struct { const char *op; combine *run; } combines[] = {
-    { "Add", dim_add },        { "And", dim_mul },
-    { "Div", do_div },         { "Equal", dim_eq },
-    { "Greater", do_greater }, { "GreaterOrEqual", dim_ge },
-    { "Less", do_less },       { "LessOrEqual", do_less_equal },
-    { "Max", dim_max },        { "Min", dim_min },
-    { "Mod", do_mod },         { "Mul", dim_mul },
-    { "Or", do_or },           { "Sub", dim_sub },
-    { "Xor", do_xor },
+static combine *const combines[OP_COUNT] = {
+    [OP_ADD] = dim_add,        [OP_AND] = dim_mul,
+    [OP_DIV] = do_div,         [OP_EQUAL] = dim_eq,
+    [OP_GREATER] = do_greater, [OP_GREATER_OR_EQUAL] = dim_ge,
+    [OP_LESS] = do_less,       [OP_LESS_OR_EQUAL] = do_less_equal,
+    [OP_MAX] = dim_max,        [OP_MIN] = dim_min,
+    [OP_MOD] = do_mod,         [OP_MUL] = dim_mul,
+    [OP_OR] = do_or,           [OP_SUB] = dim_sub,
+    [OP_XOR] = do_xor,
 };
 /* clang-format on */
-
-static combine *combine_find(const char *op)
-{
-    for (size_t i = 0; i < sizeof combines / sizeof *combines; i++)
-        if (!strcmp(combines[i].op, op))
-            return combines[i].run;
-    return NULL;
-}
 
 /* ---- floats that take two values ---- */
 
@@ -88,34 +80,30 @@ static bool pair_constant(const struct position *a)
     return a->pair && a->one == a->zero;
 }
 
-static const char *const comparisons[] = { "Equal", "Greater",     "GreaterOrEqual",
-                                           "Less",  "LessOrEqual", NULL };
-
-static bool compares(const char *op)
+static bool compares(enum op_id op)
 {
-    int i = 0;
-    while (comparisons[i] && strcmp(comparisons[i], op))
-        i++;
-    return comparisons[i] != NULL;
+    return op == OP_EQUAL || op == OP_GREATER || op == OP_GREATER_OR_EQUAL || op == OP_LESS ||
+        op == OP_LESS_OR_EQUAL;
 }
 
-static double number_combine(const char *op, double a, double b, bool *ok)
+static double number_combine(enum op_id op, double a, double b, bool *ok)
 {
-    if (!strcmp(op, "Add"))
-        return a + b;
-    if (!strcmp(op, "Sub"))
-        return a - b;
-    if (!strcmp(op, "Mul"))
-        return a * b;
-    if (!strcmp(op, "Div"))
-        return a / b;
-    *ok &= compares(op);
-    bool equal = !strcmp(op, "Equal") || strstr(op, "OrEqual");
-    return (equal && a == b) || (op[0] == 'G' && a > b) || (op[0] == 'L' && a < b);
+    switch (op) {
+    case OP_ADD: return a + b;
+    case OP_SUB: return a - b;
+    case OP_MUL: return a * b;
+    case OP_DIV: return a / b;
+    case OP_EQUAL: return a == b;
+    case OP_GREATER: return a > b;
+    case OP_GREATER_OR_EQUAL: return a >= b;
+    case OP_LESS: return a < b;
+    case OP_LESS_OR_EQUAL: return a <= b;
+    default: *ok = false; return 0;
+    }
 }
 
 /* Four cases of two truth values, of which the result may take two numbers. */
-static struct position pair_combine(struct dims *ds, const char *op, const struct position *a,
+static struct position pair_combine(struct dims *ds, enum op_id op, const struct position *a,
                                     const struct position *b)
 {
     bool ok = a->pair && b->pair;
@@ -314,9 +302,9 @@ static struct position cast(const struct walk *w, const struct node *n)
 static struct position binary(const struct walk *w, const struct node *n, int rank)
 {
     struct position a = broadcast(w, n->in[0], rank), b = broadcast(w, n->in[1], rank), y = { 0 };
-    combine *run = combine_find(n->op->name);
+    combine *run = combines[n->op->id];
     if (a.pair || b.pair)
-        return pair_combine(w->ps->dims, n->op->name, &a, &b);
+        return pair_combine(w->ps->dims, n->op->id, &a, &b);
     y.e = run ? run(w->ps->dims, a.e, b.e) : NULL;
     return y;
 }
@@ -345,35 +333,30 @@ static struct position counted(const struct walk *w, const struct node *n, int r
 
 static struct position node_position(const struct walk *w, const struct node *n)
 {
-    const char *op = n->op->name;
     int rank = w->g->wires[n->out[0]].fact.rank;
-    if (!strcmp(op, "ConstantOfShape"))
+    if (node_is(n, OP_CONSTANT_OF_SHAPE))
         return filled(w, n);
     for (unsigned i = 0; i < n->n_in; i++)
         if (n->in[i] == WIRE_NONE ||
             (!w->ps->of[n->in[i]].e && i < (n->op->flags & OP_POINTWISE ? n->n_in : 1)))
             return (struct position) { 0 };
-    if (!strcmp(op, "Range"))
-        return range(w, n);
-    if (!strcmp(op, "Unsqueeze") || !strcmp(op, "Squeeze") || !strcmp(op, "Reshape"))
-        return reshaped(w, n);
-    if (!strcmp(op, "Transpose"))
-        return transposed(w, n);
-    if (!strcmp(op, "Trilu") && rank >= 2)
-        return triangle(w, n, rank);
-    if (!strcmp(op, "Expand"))
-        return broadcast(w, n->in[0], rank);
-    if (!strcmp(op, "Cast"))
-        return cast(w, n);
-    if (!strcmp(op, "Where"))
-        return where(w, n, rank);
-    if (!strcmp(op, "CumSum"))
-        return counted(w, n, rank);
-    if (!strcmp(op, "Abs"))
-        return absolute(w, &w->ps->of[n->in[0]]);
-    if (!strcmp(op, "Not"))
+    switch (n->op->id) {
+    case OP_RANGE: return range(w, n);
+    case OP_UNSQUEEZE:
+    case OP_SQUEEZE:
+    case OP_RESHAPE: return reshaped(w, n);
+    case OP_TRANSPOSE: return transposed(w, n);
+    case OP_TRILU: return rank >= 2 ? triangle(w, n, rank) : (struct position) { 0 };
+    case OP_EXPAND: return broadcast(w, n->in[0], rank);
+    case OP_CAST: return cast(w, n);
+    case OP_WHERE: return where(w, n, rank);
+    case OP_CUMSUM: return counted(w, n, rank);
+    case OP_ABS: return absolute(w, &w->ps->of[n->in[0]]);
+    case OP_NOT:
         return (struct position) { truth_not(w->ps->dims, w->ps->of[n->in[0]].e), false, 0, 0 };
-    return n->n_in == 2 && combine_find(op) ? binary(w, n, rank) : (struct position) { 0 };
+    default:
+        return n->n_in == 2 && combines[n->op->id] ? binary(w, n, rank) : (struct position) { 0 };
+    }
 }
 
 rill_status positions_find(struct positions *ret, const struct graph *g, struct arena *a,

@@ -84,11 +84,11 @@ pulse_rule rule_attention;
 /* Emits op with the dst wires `in`; facts by the op's own infer. */
 rill_status pulser_emit(struct pulser *p, const struct op *op, const char *name, const void *attr,
                         const uint32_t *in, unsigned n_in, uint32_t *ret_out, unsigned n_out);
-/* The same for an op of the table, by name, with attributes as a reader would find them; one
+/* The same for any op of the list, with attributes as a reader would find them; one
  * output. */
-rill_status pulser_emit_named(struct pulser *p, const char *op, const char *name,
-                              const struct attr *attrs, unsigned n_attrs, const uint32_t *in,
-                              unsigned n_in, uint32_t *ret_out);
+rill_status pulser_emit_op(struct pulser *p, enum op_id id, const char *name,
+                           const struct attr *attrs, unsigned n_attrs, const uint32_t *in,
+                           unsigned n_in, uint32_t *ret_out);
 /* A copy of the node's attributes with some INT, CHOICE (by index) and INTS members replaced. */
 rill_status pulser_attr_copy(struct pulser *p, const struct node *n, const struct attr *list,
                              unsigned n_list, void **ret);

@@ -127,21 +127,18 @@ rill_status pulser_ints(struct pulser *p, const char *name, const int64_t *v, un
     return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
 }
 
-rill_status pulser_emit_named(struct pulser *p, const char *op, const char *name,
-                              const struct attr *attrs, unsigned n_attrs, const uint32_t *in,
-                              unsigned n_in, uint32_t *ret_out)
+rill_status pulser_emit_op(struct pulser *p, enum op_id id, const char *name,
+                           const struct attr *attrs, unsigned n_attrs, const uint32_t *in,
+                           unsigned n_in, uint32_t *ret_out)
 {
-    const struct op *found = op_find(op);
-    if (!found)
-        return err_set(p->err, RILL_INTERNAL, "'%s' needs an op '%s' that is not built in", name,
-                       op);
-    void *attr = found->attr_bytes ? arena_alloc(p->arena, found->attr_bytes) : NULL;
+    const struct op *op = op_by_id(id);
+    void *attr = op->attr_bytes ? arena_alloc(p->arena, op->attr_bytes) : NULL;
     struct attr *kept = n_attrs ? arena_copy(p->arena, attrs, n_attrs * sizeof *kept) : NULL;
-    if ((found->attr_bytes && !attr) || (n_attrs && !kept))
+    if ((op->attr_bytes && !attr) || (n_attrs && !kept))
         return pulser_no_memory(p);
     if (attr)
-        TRY(attrs_parse(found, name, kept, n_attrs, attr, p->err));
-    return pulser_emit(p, found, name, attr, in, n_in, ret_out, 1);
+        TRY(attrs_parse(op, name, kept, n_attrs, attr, p->err));
+    return pulser_emit(p, op, name, attr, in, n_in, ret_out, 1);
 }
 
 static void attr_set(const struct attr_spec *spec, unsigned char *attr, const struct attr *a)
@@ -204,7 +201,7 @@ rill_status pulser_slice(struct pulser *p, const char *name, uint32_t wire, int 
     TRY(pulser_ints(p, name, &from, 1, &in[1]));
     TRY(pulser_ints(p, name, &to, 1, &in[2]));
     TRY(pulser_ints(p, name, &(int64_t) { axis }, 1, &in[3]));
-    return pulser_emit_named(p, "Slice", name, NULL, 0, in, 4, ret);
+    return pulser_emit_op(p, OP_SLICE, name, NULL, 0, in, 4, ret);
 }
 
 /* ---- the clock ---- */

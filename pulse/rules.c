@@ -5,7 +5,6 @@
 #include "pulse/rules.h"
 
 #include <stdio.h>
-#include <string.h>
 
 /* ---- ops that act on other axes: the time axis goes where the row's function says ---- */
 
@@ -291,10 +290,8 @@ static rill_status emit_same(struct pulser *p, const struct node *n, const uint3
 /* What only moves axes moves those of a padded sequence and of the one inside alike. */
 static rill_status padded_move(struct pulser *p, const struct node *n, uint32_t *in, int to)
 {
-    static const char *const movers[] = { "Squeeze", "Transpose", "Unsqueeze" };
-    bool moves = false;
-    for (size_t i = 0; i < sizeof movers / sizeof *movers; i++)
-        moves |= !strcmp(n->op->name, movers[i]);
+    static const enum op_id movers[] = { OP_SQUEEZE, OP_TRANSPOSE, OP_UNSQUEEZE };
+    bool moves = node_is_among(n, movers, sizeof movers / sizeof *movers);
     if (!moves || !p->padded[n->in[0]].is)
         return RILL_OK;
     struct padded q = p->padded[n->in[0]];
@@ -369,7 +366,7 @@ static rill_status rule_cast_like(struct pulser *p, const struct node *n)
         { .name = "saturate", .kind = ATTR_INT, .i = attr_get_int(n, "saturate") }
     };
     uint32_t out;
-    TRY(pulser_emit_named(p, "Cast", n->name, attrs, 2, &f.wire, 1, &out));
+    TRY(pulser_emit_op(p, OP_CAST, n->name, attrs, 2, &f.wire, 1, &out));
     return pulser_bind(p, n, 0, out, &f.sf);
 }
 
@@ -382,138 +379,138 @@ static rill_status rule_cast_like(struct pulser *p, const struct node *n)
 #define FRAMED "cut time into frames first, by STFT or Frame"
 
 /* clang-format off */
-#define ROW(name, class, where, ...) { .op = name, .own = AXIS_##class, .at = where, __VA_ARGS__ }
+#define ROW(number, class, where, ...)                                                             \
+    [OP_##number] = { .op = OP_##number, .own = AXIS_##class, .at = where, __VA_ARGS__ }
 /* clang-format on */
 
-static const struct axis_row rows[] = {
-    ROW("ArgMax", GLOBAL, "axis", .map = map_arg),
-    ROW("ArgMin", GLOBAL, "axis", .map = map_arg),
-    ROW("AveragePool", WINDOW, "all but batch and channels", .map = map_channels,
+static const struct axis_row rows[OP_COUNT] = {
+    ROW(ARG_MAX, GLOBAL, "axis", .map = map_arg),
+    ROW(ARG_MIN, GLOBAL, "axis", .map = map_arg),
+    ROW(AVERAGE_POOL, WINDOW, "all but batch and channels", .map = map_channels,
         .rule = rule_average_pool, .streams = true),
-    ROW("BatchNormalization", GLOBAL, "channels", .map = map_not_channel),
-    ROW("BlackmanWindow", GLOBAL, "all", .way = "of constants they are folded away"),
-    ROW("ComplexMul", GLOBAL, "the last", .map = map_rows),
-    ROW("CastLike", POINTWISE, NULL, .rule = rule_cast_like),
-    ROW("Compress", POSITION, "axis", .map = map_axis_attr,
+    ROW(BATCH_NORMALIZATION, GLOBAL, "channels", .map = map_not_channel),
+    ROW(BLACKMAN_WINDOW, GLOBAL, "all", .way = "of constants they are folded away"),
+    ROW(COMPLEX_MUL, GLOBAL, "the last", .map = map_rows),
+    ROW(CAST_LIKE, POINTWISE, NULL, .rule = rule_cast_like),
+    ROW(COMPRESS, POSITION, "axis", .map = map_axis_attr,
         .way = "Slice and Gather by a range of frames stream"),
-    ROW("Concat", MOVED, "axis", .map = map_axis_attr, .rule = rule_concat, .streams = true),
-    ROW("ConstantOfShape", MOVED, NULL, .source = source_constant),
-    ROW("Conv", WINDOW, "all but batch (channels: global)", .map = map_batch, .rule = rule_conv,
+    ROW(CONCAT, MOVED, "axis", .map = map_axis_attr, .rule = rule_concat, .streams = true),
+    ROW(CONSTANT_OF_SHAPE, MOVED, NULL, .source = source_constant),
+    ROW(CONV, WINDOW, "all but batch (channels: global)", .map = map_batch, .rule = rule_conv,
         .streams = true),
-    ROW("ConvTranspose", WINDOW, "all but batch (channels: global)", .map = map_batch,
+    ROW(CONV_TRANSPOSE, WINDOW, "all but batch (channels: global)", .map = map_batch,
         .rule = rule_conv_transpose, .streams = true),
-    ROW("CumSum", FORWARD, "axis (reversed: backward)", .rule = rule_cumsum, .streams = true),
-    ROW("DFT", GLOBAL, "axis and the last", .map = map_dft, .way = FRAMED),
-    ROW("DepthToSpace", MOVED, "all but batch", .map = map_batch,
+    ROW(CUMSUM, FORWARD, "axis (reversed: backward)", .rule = rule_cumsum, .streams = true),
+    ROW(DFT, GLOBAL, "axis and the last", .map = map_dft, .way = FRAMED),
+    ROW(DEPTH_TO_SPACE, MOVED, "all but batch", .map = map_batch,
         .way = "Reshape and Transpose written out may stream"),
-    ROW("DequantizeLinear", POSITION, "axis, with a scale for each index", .map = map_quantised),
-    ROW("DynamicQuantizeLinear", GLOBAL, "all",
+    ROW(DEQUANTIZE_LINEAR, POSITION, "axis, with a scale for each index", .map = map_quantised),
+    ROW(DYNAMIC_QUANTIZE_LINEAR, GLOBAL, "all",
         .way = "QuantizeLinear with a constant scale streams"),
-    ROW("Einsum", GLOBAL, "the summed labels", .map = map_einsum, .way = BY_MATMUL),
-    ROW("Expand", MOVED, "of size 1", .rule = rule_expand, .source = source_expand),
-    ROW("EyeLike", POSITION, "all", .way = "of known sizes it is folded away"),
-    ROW("Flatten", MOVED, "all", .rule = rule_reshape, .streams = true),
-    ROW("Frame", WINDOW, "the samples", .map = map_frame, .rule = rule_frame, .streams = true),
-    ROW("GRU", FORWARD, "sequence (reversed: backward)", .rule = rule_cell, .streams = true,
+    ROW(EINSUM, GLOBAL, "the summed labels", .map = map_einsum, .way = BY_MATMUL),
+    ROW(EXPAND, MOVED, "of size 1", .rule = rule_expand, .source = source_expand),
+    ROW(EYE_LIKE, POSITION, "all", .way = "of known sizes it is folded away"),
+    ROW(FLATTEN, MOVED, "all", .rule = rule_reshape, .streams = true),
+    ROW(FRAME, WINDOW, "the samples", .map = map_frame, .rule = rule_frame, .streams = true),
+    ROW(GRU, FORWARD, "sequence (reversed: backward)", .rule = rule_cell, .streams = true,
         .way = "direction forward streams"),
-    ROW("Gather", MOVED, "axis", .map = map_gather, .rule = rule_gather, .streams = true),
-    ROW("GatherElements", POSITION, "axis", .rule = rule_elements,
+    ROW(GATHER, MOVED, "axis", .map = map_gather, .rule = rule_gather, .streams = true),
+    ROW(GATHER_ELEMENTS, POSITION, "axis", .rule = rule_elements,
         .way = "Gather by a range of frames streams"),
-    ROW("GatherND", POSITION, "the named by coordinates", .map = map_gather_nd,
+    ROW(GATHER_ND, POSITION, "the named by coordinates", .map = map_gather_nd,
         .way = "Gather by a range of frames streams"),
-    ROW("Gemm", GLOBAL, "the contracted", .map = map_gemm),
-    ROW("GlobalAveragePool", GLOBAL, "all but batch and channels", .map = map_channels,
+    ROW(GEMM, GLOBAL, "the contracted", .map = map_gemm),
+    ROW(GLOBAL_AVERAGE_POOL, GLOBAL, "all but batch and channels", .map = map_channels,
         .way = POOL),
-    ROW("GlobalLpPool", GLOBAL, "all but batch and channels", .map = map_channels, .way = POOL),
-    ROW("GlobalMaxPool", GLOBAL, "all but batch and channels", .map = map_channels, .way = POOL),
-    ROW("GroupNormalization", GLOBAL, "all but batch", .map = map_batch, .way = STATISTICS),
-    ROW("HammingWindow", GLOBAL, "all", .way = "of constants they are folded away"),
-    ROW("HannWindow", GLOBAL, "all", .way = "of constants they are folded away"),
-    ROW("Hardmax", GLOBAL, "axis", .map = map_axis_attr),
-    ROW("IRFFT", GLOBAL, "the last", .map = map_rows, .way = FRAMED),
-    ROW("If", GLOBAL, "all",
+    ROW(GLOBAL_LP_POOL, GLOBAL, "all but batch and channels", .map = map_channels, .way = POOL),
+    ROW(GLOBAL_MAX_POOL, GLOBAL, "all but batch and channels", .map = map_channels, .way = POOL),
+    ROW(GROUP_NORMALIZATION, GLOBAL, "all but batch", .map = map_batch, .way = STATISTICS),
+    ROW(HAMMING_WINDOW, GLOBAL, "all", .way = "of constants they are folded away"),
+    ROW(HANN_WINDOW, GLOBAL, "all", .way = "of constants they are folded away"),
+    ROW(HARDMAX, GLOBAL, "axis", .map = map_axis_attr),
+    ROW(IRFFT, GLOBAL, "the last", .map = map_rows, .way = FRAMED),
+    ROW(IF, GLOBAL, "all",
         .way = "a condition that is known when the model is loaded leaves no If; Where streams"),
-    ROW("InstanceNormalization", GLOBAL, "all but batch and channels", .map = map_batch,
+    ROW(INSTANCE_NORMALIZATION, GLOBAL, "all but batch and channels", .map = map_batch,
         .way = STATISTICS),
-    ROW("LRN", GLOBAL, "channels", .map = map_not_channel),
-    ROW("LSTM", FORWARD, "sequence (reversed: backward)", .rule = rule_cell, .streams = true,
+    ROW(LRN, GLOBAL, "channels", .map = map_not_channel),
+    ROW(LSTM, FORWARD, "sequence (reversed: backward)", .rule = rule_cell, .streams = true,
         .way = "direction forward streams"),
-    ROW("LayerNormalization", GLOBAL, "axis and behind", .map = map_trailing,
+    ROW(LAYER_NORMALIZATION, GLOBAL, "axis and behind", .map = map_trailing,
         .way = "normalise over the axes behind time only"),
-    ROW("LogSoftmax", GLOBAL, "axis", .map = map_axis_attr,
+    ROW(LOG_SOFTMAX, GLOBAL, "axis", .map = map_axis_attr,
         .way = "over a window of frames, under a mask of positions, it streams"),
-    ROW("Loop", GLOBAL, "all", .way = "a Scan along time streams"),
-    ROW("LpNormalization", GLOBAL, "axis", .map = map_axis_attr,
+    ROW(LOOP, GLOBAL, "all", .way = "a Scan along time streams"),
+    ROW(LP_NORMALIZATION, GLOBAL, "axis", .map = map_axis_attr,
         .way = "normalise over another axis"),
-    ROW("LpPool", WINDOW, "all but batch and channels", .map = map_channels, .rule = rule_lp_pool,
+    ROW(LP_POOL, WINDOW, "all but batch and channels", .map = map_channels, .rule = rule_lp_pool,
         .streams = true),
-    ROW("Magnitude", GLOBAL, "the last", .map = map_rows),
-    ROW("MatMul", GLOBAL, "the contracted", .map = map_matmul, .way = MASKED),
-    ROW("MaxPool", WINDOW, "all but batch and channels", .map = map_channels, .rule = rule_max_pool,
+    ROW(MAGNITUDE, GLOBAL, "the last", .map = map_rows),
+    ROW(MATMUL, GLOBAL, "the contracted", .map = map_matmul, .way = MASKED),
+    ROW(MAX_POOL, WINDOW, "all but batch and channels", .map = map_channels, .rule = rule_max_pool,
         .streams = true),
-    ROW("MelWeightMatrix", GLOBAL, "all", .way = "of constants they are folded away"),
-    ROW("NonZero", GLOBAL, "all", .way = "how much comes out depends on all of the data"),
-    ROW("OneHot", POINTWISE, NULL, .map = map_one_hot),
-    ROW("OverlapAdd", WINDOW, "the frames", .map = map_matrices, .rule = rule_overlap_add,
+    ROW(MEL_WEIGHT_MATRIX, GLOBAL, "all", .way = "of constants they are folded away"),
+    ROW(NONZERO, GLOBAL, "all", .way = "how much comes out depends on all of the data"),
+    ROW(ONE_HOT, POINTWISE, NULL, .map = map_one_hot),
+    ROW(OVERLAP_ADD, WINDOW, "the frames", .map = map_matrices, .rule = rule_overlap_add,
         .streams = true),
-    ROW("Pad", MOVED, "all", .rule = rule_pad, .streams = true),
-    ROW("QuantizeLinear", POSITION, "axis, with a scale for each index", .map = map_quantised),
-    ROW("RFFT", GLOBAL, "the last", .map = map_rows, .way = FRAMED),
-    ROW("RNN", FORWARD, "sequence (reversed: backward)", .rule = rule_cell, .streams = true,
+    ROW(PAD, MOVED, "all", .rule = rule_pad, .streams = true),
+    ROW(QUANTIZE_LINEAR, POSITION, "axis, with a scale for each index", .map = map_quantised),
+    ROW(RFFT, GLOBAL, "the last", .map = map_rows, .way = FRAMED),
+    ROW(RNN, FORWARD, "sequence (reversed: backward)", .rule = rule_cell, .streams = true,
         .way = "direction forward streams"),
-    ROW("Range", MOVED, NULL, .source = source_range),
-    ROW("ReduceL1", GLOBAL, "axes", .map = map_reduce, .way = POOL),
-    ROW("ReduceL2", GLOBAL, "axes", .map = map_reduce, .way = POOL),
-    ROW("ReduceLogSum", GLOBAL, "axes", .map = map_reduce, .way = POOL),
-    ROW("ReduceLogSumExp", GLOBAL, "axes", .map = map_reduce, .way = POOL),
-    ROW("ReduceMax", GLOBAL, "axes", .map = map_reduce, .way = POOL),
-    ROW("ReduceMean", GLOBAL, "axes", .map = map_reduce, .way = POOL),
-    ROW("ReduceMin", GLOBAL, "axes", .map = map_reduce, .way = POOL),
-    ROW("ReduceProd", GLOBAL, "axes", .map = map_reduce, .way = POOL),
-    ROW("ReduceSum", GLOBAL, "axes", .map = map_reduce, .way = POOL),
-    ROW("ReduceSumSquare", GLOBAL, "axes", .map = map_reduce, .way = POOL),
-    ROW("Reshape", MOVED, "all", .rule = rule_reshape, .streams = true),
-    ROW("Resize", WINDOW, "the scaled", .rule = rule_resize, .streams = true),
-    ROW("ReverseSequence", BACKWARD, "time_axis", .map = map_reverse,
+    ROW(RANGE, MOVED, NULL, .source = source_range),
+    ROW(REDUCE_L1, GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW(REDUCE_L2, GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW(REDUCE_LOG_SUM, GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW(REDUCE_LOG_SUM_EXP, GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW(REDUCE_MAX, GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW(REDUCE_MEAN, GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW(REDUCE_MIN, GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW(REDUCE_PROD, GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW(REDUCE_SUM, GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW(REDUCE_SUM_SQUARE, GLOBAL, "axes", .map = map_reduce, .way = POOL),
+    ROW(RESHAPE, MOVED, "all", .rule = rule_reshape, .streams = true),
+    ROW(RESIZE, WINDOW, "the scaled", .rule = rule_resize, .streams = true),
+    ROW(REVERSE_SEQUENCE, BACKWARD, "time_axis", .map = map_reverse,
         .way = "only its batch and other axes may be time"),
-    ROW("STFT", WINDOW, "the samples", .map = map_batch, .rule = rule_stft, .streams = true),
-    ROW("Scan", FORWARD, "the scanned (reversed: backward)", .rule = rule_scan, .streams = true),
-    ROW("ScatterElements", POSITION, "axis", .rule = rule_elements,
+    ROW(STFT, WINDOW, "the samples", .map = map_batch, .rule = rule_stft, .streams = true),
+    ROW(SCAN, FORWARD, "the scanned (reversed: backward)", .rule = rule_scan, .streams = true),
+    ROW(SCATTER_ELEMENTS, POSITION, "axis", .rule = rule_elements,
         .way = "Where under a condition that streams does the same"),
-    ROW("ScatterND", POSITION, "the named by coordinates", .map = map_scatter_nd,
+    ROW(SCATTER_ND, POSITION, "the named by coordinates", .map = map_scatter_nd,
         .way = "Where under a condition that streams does the same"),
-    ROW("Shape", GLOBAL, "all",
+    ROW(SHAPE, GLOBAL, "all",
         .way = "as a size of another op, or in arithmetic on sizes, a length is folded away"),
-    ROW("Size", GLOBAL, "all",
+    ROW(SIZE, GLOBAL, "all",
         .way = "as a size of another op, or in arithmetic on sizes, a length is folded away"),
-    ROW("Slice", MOVED, "axes", .rule = rule_slice, .source = source_slice, .streams = true),
-    ROW("Softmax", GLOBAL, "axis", .map = map_axis_attr,
+    ROW(SLICE, MOVED, "axes", .rule = rule_slice, .source = source_slice, .streams = true),
+    ROW(SOFTMAX, GLOBAL, "axis", .map = map_axis_attr,
         .way = "over a window of frames, under a mask of positions, it streams"),
-    ROW("SpaceToDepth", MOVED, "all but batch", .map = map_batch,
+    ROW(SPACE_TO_DEPTH, MOVED, "all but batch", .map = map_batch,
         .way = "Reshape and Transpose written out may stream"),
-    ROW("Split", MOVED, "axis", .map = map_axis_attr, .way = "Slice from a fixed frame on streams"),
-    ROW("Squeeze", MOVED, "axes", .map = map_squeeze),
-    ROW("Tile", MOVED, "the repeated", .rule = rule_tile, .source = source_expand),
-    ROW("TopK", GLOBAL, "axis", .map = map_axis_attr),
-    ROW("Transpose", MOVED, NULL, .map = map_transpose),
-    ROW("Trilu", POSITION, "the last two", .map = map_matrices),
-    ROW("Unique", GLOBAL, "all", .way = "how much comes out depends on all of the data"),
-    ROW("Unsqueeze", MOVED, NULL, .map = map_unsqueeze),
+    ROW(SPLIT, MOVED, "axis", .map = map_axis_attr, .way = "Slice from a fixed frame on streams"),
+    ROW(SQUEEZE, MOVED, "axes", .map = map_squeeze),
+    ROW(TILE, MOVED, "the repeated", .rule = rule_tile, .source = source_expand),
+    ROW(TOPK, GLOBAL, "axis", .map = map_axis_attr),
+    ROW(TRANSPOSE, MOVED, NULL, .map = map_transpose),
+    ROW(TRILU, POSITION, "the last two", .map = map_matrices),
+    ROW(UNIQUE, GLOBAL, "all", .way = "how much comes out depends on all of the data"),
+    ROW(UNSQUEEZE, MOVED, NULL, .map = map_unsqueeze),
 };
 
-static const struct axis_row pointwise = ROW("", POINTWISE, NULL, .rule = rule_pointwise);
+static const struct axis_row pointwise = { .own = AXIS_POINTWISE, .rule = rule_pointwise };
 
 static const struct axis_row *row_find(const struct op *op)
 {
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        if (!strcmp(rows[i].op, op->name))
-            return &rows[i];
+    if (rows[op->id].op != OP_NONE)
+        return &rows[op->id];
     return op->flags & OP_POINTWISE ? &pointwise : NULL;
 }
 
 const struct axis_row *axis_row_of(const struct op *op)
 {
-    static const struct axis_row unknown = ROW("", GLOBAL, "all", .rule = NULL);
+    static const struct axis_row unknown = { .own = AXIS_GLOBAL, .at = "all" };
     const struct axis_row *r = row_find(op);
     return r ? r : &unknown;
 }

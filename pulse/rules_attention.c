@@ -12,7 +12,6 @@
 #include <float.h>
 #include <math.h>
 #include <stdio.h>
-#include <string.h>
 
 #define CHUNK_MAX 512
 #define CONTEXT_MAX 2048 /* frames that a mask is looked at to both sides */
@@ -73,12 +72,12 @@ static bool hides(const struct position *c)
 static bool mask_of(const struct pulser *p, const struct node *n, uint32_t w, struct mask *ret)
 {
     uint32_t m = WIRE_NONE;
-    if (!strcmp(n->op->name, "Where") && pulser_is_mask(p, n->in[0])) {
+    if (node_is(n, OP_WHERE) && pulser_is_mask(p, n->in[0])) {
         m = n->in[0];
         ret->kind = n->in[2] == w ? MASK_HIDES_ONE : MASK_HIDES_ZERO;
         if (!hides(position_of(p, ret->kind == MASK_HIDES_ONE ? n->in[1] : n->in[2])))
             return false;
-    } else if (!strcmp(n->op->name, "Add")) {
+    } else if (node_is(n, OP_ADD)) {
         m = n->in[0] == w ? n->in[1] : n->in[0];
         ret->kind = MASK_ADDED;
         if (!pulser_is_mask(p, m))
@@ -204,7 +203,7 @@ static bool matmul_axes(const struct pulser *p, const struct node *n, int *ret_q
     const struct stream_fact *q = pulser_stream(p, n->in[0]), *k = pulser_stream(p, n->in[1]);
     *ret_query = rank - 2;
     *ret_key = rank - 1;
-    return !strcmp(n->op->name, "MatMul") && q->axis == a - 2 && k->axis == b - 1;
+    return node_is(n, OP_MATMUL) && q->axis == a - 2 && k->axis == b - 1;
 }
 
 static rill_status scores_refuse(const struct pulser *p, const struct node *n, const char *why)
@@ -329,13 +328,13 @@ static rill_status hide_outside(struct pulser *p, const struct node *n, const st
     if (s->key_axis != pulser_fact(p, n->out[0])->rank - 1) {
         uint32_t shape;
         TRY(pulser_ints(p, n->name, (int64_t[]) { s->keys, 1 }, 2, &shape));
-        TRY(pulser_emit_named(p, "Reshape", n->name, NULL, 0, (uint32_t[]) { in[0], shape }, 2,
-                              &in[0]));
+        TRY(pulser_emit_op(p, OP_RESHAPE, n->name, NULL, 0, (uint32_t[]) { in[0], shape }, 2,
+                           &in[0]));
     }
     in[1] = *wire;
     in[2] = graph_add_const(p->dst, n->name, hidden);
     return in[2] == WIRE_NONE ? pulser_no_memory(p)
-                              : pulser_emit_named(p, "Where", n->name, NULL, 0, in, 3, wire);
+                              : pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, wire);
 }
 
 static bool same_scores(const struct stream_fact *a, const struct stream_fact *b)
@@ -387,32 +386,31 @@ static bool constant_within(const struct pulser *p, uint32_t w, double least, do
 /* What is hidden stays so low that the softmax makes it 0. */
 static bool keeps_hidden(const struct pulser *p, const struct node *n, unsigned first)
 {
-    const char *op = n->op->name;
-    if (!strcmp(op, "Identity") || !strcmp(op, "Cast"))
+    enum op_id op = n->op->id;
+    if (op == OP_IDENTITY || op == OP_CAST)
         return true;
-    if (n->n_in != 2 || (first > 0 && (!strcmp(op, "Sub") || !strcmp(op, "Div"))))
+    if (n->n_in != 2 || (first > 0 && (op == OP_SUB || op == OP_DIV)))
         return false;
-    if (!strcmp(op, "Add") || !strcmp(op, "Sub"))
+    if (op == OP_ADD || op == OP_SUB)
         return constant_within(p, n->in[1 - first], -SHIFT_MAX, SHIFT_MAX);
-    if (!strcmp(op, "Mul"))
+    if (op == OP_MUL)
         return constant_within(p, n->in[1 - first], 1.0 / SCALE_MAX, INFINITY);
-    return !strcmp(op, "Div") && constant_within(p, n->in[1], DBL_MIN, SCALE_MAX);
+    return op == OP_DIV && constant_within(p, n->in[1], DBL_MIN, SCALE_MAX);
 }
 
 /* A weight of 0 stays 0. */
 static bool keeps_zero(const struct pulser *p, const struct node *n, unsigned first)
 {
-    static const char *const always[] = { "Identity", "Cast", "Mul",  "Relu",
-                                          "Neg",      "Abs",  "Sqrt", "Tanh" };
-    for (size_t k = 0; k < sizeof always / sizeof *always; k++)
-        if (!strcmp(n->op->name, always[k]))
-            return true;
-    if (!strcmp(n->op->name, "Where"))
+    static const enum op_id always[] = { OP_IDENTITY, OP_CAST, OP_MUL,  OP_RELU,
+                                         OP_NEG,      OP_ABS,  OP_SQRT, OP_TANH };
+    if (node_is_among(n, always, sizeof always / sizeof *always))
+        return true;
+    if (node_is(n, OP_WHERE))
         for (unsigned i = 1; i < 3; i++)
             if (i != first && !constant_within(p, n->in[i], 0, 0))
                 return false;
-    return (!strcmp(n->op->name, "Where") && first > 0) ||
-        (!strcmp(n->op->name, "Div") && first == 0 && pulser_fact(p, n->in[1])->value);
+    return (node_is(n, OP_WHERE) && first > 0) ||
+        (node_is(n, OP_DIV) && first == 0 && pulser_fact(p, n->in[1])->value);
 }
 
 static rill_status scores_pointwise(struct pulser *p, const struct node *n, struct stream_fact s,
@@ -495,7 +493,7 @@ bool node_is_attention(const struct pulser *p, const struct node *n)
 {
     unsigned first;
     bool product =
-        !strcmp(n->op->name, "MatMul") && pulser_stream(p, n->in[0]) && pulser_stream(p, n->in[1]);
+        node_is(n, OP_MATMUL) && pulser_stream(p, n->in[0]) && pulser_stream(p, n->in[1]);
     return scores_of(p, n, &first) || (product && pulser_time_twice(p, n->out[0]));
 }
 
@@ -507,9 +505,9 @@ rill_status rule_attention(struct pulser *p, const struct node *n)
         return rule_scores(p, n);
     if (n->op->flags & OP_POINTWISE)
         return scores_pointwise(p, n, *s, first);
-    if (!strcmp(n->op->name, "Softmax"))
+    if (node_is(n, OP_SOFTMAX))
         return scores_softmax(p, n, *s);
-    if (!strcmp(n->op->name, "MatMul") && first == 0)
+    if (node_is(n, OP_MATMUL) && first == 0)
         return weights_by_values(p, n, *s);
     return op_fail(p->err, RILL_UNSUPPORTED, n,
                    "cannot stream: scores of attention over time go through element-wise ops, "

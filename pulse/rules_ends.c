@@ -122,7 +122,7 @@ static rill_status constants_join(struct pulser *p, const struct node *n, unsign
         return RILL_OK;
     *ret = in[0];
     return end - first == 1 ? RILL_OK
-                            : pulser_emit_named(p, "Concat", n->name, &a, 1, in, end - first, ret);
+                            : pulser_emit_op(p, OP_CONCAT, n->name, &a, 1, in, end - first, ret);
 }
 
 /* A dst wire that is absent or a constant of zeros. */

@@ -270,7 +270,7 @@ static rill_status sum_carried(struct pulser *p, const struct node *n, struct fl
     void *attr = NULL;
     TRY(pulser_attr_copy(p, n, &plain, 1, &attr));
     TRY(pulser_state(p, n->name, &x, f->sf.axis, 1, &in[0]));
-    TRY(pulser_emit_named(p, "Concat", n->name, &along, 1, in, 2, &joined));
+    TRY(pulser_emit_op(p, OP_CONCAT, n->name, &along, 1, in, 2, &joined));
     TRY(pulser_emit(p, n->op, n->name, attr, (uint32_t[]) { joined, p->map[n->in[1]] }, 2, &sums,
                     1));
     TRY(pulser_slice(p, n->name, sums, f->sf.axis, f->sf.pulse, f->sf.pulse + 1, &last));

@@ -76,11 +76,10 @@ static rill_status window_frames(struct pulser *p, const struct node *n, const s
     TRY(pulser_clock(p, &clock));
     TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, &valid, 1));
     TRY(pulser_ints(p, n->name, column, 2, &shape));
-    TRY(pulser_emit_named(p, "Reshape", n->name, NULL, 0, (uint32_t[]) { valid, shape }, 2,
-                          &in[0]));
+    TRY(pulser_emit_op(p, OP_RESHAPE, n->name, NULL, 0, (uint32_t[]) { valid, shape }, 2, &in[0]));
     TRY(constant_f32(p, n->name, 2, row, square, &in[1]));
     TRY(constant_f32(p, n->name, 0, NULL, &(float) { 0 }, &in[2]));
-    return pulser_emit_named(p, "Where", n->name, NULL, 0, in, 3, ret);
+    return pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, ret);
 }
 
 /* Divides by the sum of the squared windows over each sample where there is one. */
@@ -92,12 +91,12 @@ static rill_status overlap_normalise(struct pulser *p, const struct node *n,
     TRY(overlap_emit(p, n, windows, &sums));
     TRY(constant_f32(p, n->name, 0, NULL, &(float) { 1e-8f }, &least));
     TRY(constant_f32(p, n->name, 0, NULL, &(float) { 1 }, &one));
-    TRY(pulser_emit_named(p, "Greater", n->name, NULL, 0, (uint32_t[]) { sums, least }, 2, &some));
+    TRY(pulser_emit_op(p, OP_GREATER, n->name, NULL, 0, (uint32_t[]) { sums, least }, 2, &some));
     in[0] = some;
     in[1] = sums;
     in[2] = one;
-    TRY(pulser_emit_named(p, "Where", n->name, NULL, 0, in, 3, &in[1]));
-    return pulser_emit_named(p, "Div", n->name, NULL, 0, (uint32_t[]) { *wire, in[1] }, 2, wire);
+    TRY(pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, &in[1]));
+    return pulser_emit_op(p, OP_DIV, n->name, NULL, 0, (uint32_t[]) { *wire, in[1] }, 2, wire);
 }
 
 rill_status rule_overlap_add(struct pulser *p, const struct node *n)

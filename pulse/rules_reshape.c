@@ -90,6 +90,6 @@ rill_status rule_reshape(struct pulser *p, const struct node *n)
     uint32_t in[2] = { f.wire }, out;
     f.sf.axis = axis;
     TRY(pulser_ints(p, n->name, shape, (unsigned) to->rank, &in[1]));
-    TRY(pulser_emit_named(p, "Reshape", n->name, NULL, 0, in, 2, &out));
+    TRY(pulser_emit_op(p, OP_RESHAPE, n->name, NULL, 0, in, 2, &out));
     return pulser_bind(p, n, 0, out, &f.sf);
 }

@@ -7,20 +7,17 @@
 #include "pulse/rules.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { IN_X, IN_W, IN_R, IN_B, IN_LENS, IN_H, IN_C, IN_P, N_IN };
 
 /* The graph input that w is a moved or cast copy of; WIRE_NONE: of none. */
 static uint32_t input_behind(const struct pulser *p, uint32_t w)
 {
-    static const char *const copies[] = { "Cast", "Identity", "Reshape", "Squeeze", "Unsqueeze" };
+    static const enum op_id copies[] = { OP_CAST, OP_IDENTITY, OP_RESHAPE, OP_SQUEEZE,
+                                         OP_UNSQUEEZE };
     for (uint32_t at; (at = p->src->wires[w].node) != WIRE_NONE;) {
         const struct node *n = &p->src->nodes[at];
-        bool copy = false;
-        for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
-            copy |= !strcmp(n->op->name, copies[i]);
-        if (!copy)
+        if (!node_is_among(n, copies, sizeof copies / sizeof *copies))
             return WIRE_NONE;
         w = n->in[0];
     }
@@ -134,7 +131,7 @@ static rill_status skip_emit(struct pulser *p, const struct node *n, const struc
 
 static rill_status cell_along_time(struct pulser *p, const struct node *n, struct flow *f)
 {
-    bool lstm = !strcmp(n->op->name, "LSTM");
+    bool lstm = node_is(n, OP_LSTM);
     unsigned n_in = (unsigned) n->op->max_in, n_states = lstm ? 2 : 1;
     uint32_t in[N_IN + 1], out[3];
     struct carried c[2];

@@ -215,8 +215,8 @@ static rill_status state_next(struct pulser *p, struct scan *s, unsigned k, uint
                        streams && still ? (long long) (b.sf.delay - a.sf.delay) : 0);
     if (s->valid == WIRE_NONE || !s->sf.delay)
         return RILL_OK;
-    return pulser_emit_named(&s->body, "Where", s->n->name, NULL, 0,
-                             (uint32_t[]) { s->valid_in, *ret, s->body.map[in] }, 3, ret);
+    return pulser_emit_op(&s->body, OP_WHERE, s->n->name, NULL, 0,
+                          (uint32_t[]) { s->valid_in, *ret, s->body.map[in] }, 3, ret);
 }
 
 static rill_status body_outputs(struct pulser *p, struct scan *s)

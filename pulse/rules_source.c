@@ -73,7 +73,7 @@ rill_status source_expand(struct pulser *p, const struct node *n)
         return source_refuse(p, n, "which repeats more than one frame along time");
     in[0] = p->map[n->in[0]];
     TRY(source_shape(p, n, &sf, &in[1]));
-    TRY(pulser_emit_named(p, "Expand", n->name, NULL, 0, in, 2, &out));
+    TRY(pulser_emit_op(p, OP_EXPAND, n->name, NULL, 0, in, 2, &out));
     sf.uniform = true;
     return pulser_bind(p, n, 0, out, &sf);
 }
@@ -154,7 +154,7 @@ rill_status source_slice(struct pulser *p, const struct node *n)
     sf.delay = f.sf.delay;
     rows_of[0] = p->map[n->in[0]];
     rows_of[1] = f.wire;
-    TRY(pulser_emit_named(p, "Gather", n->name, &along, 1, rows_of, 2, &out));
+    TRY(pulser_emit_op(p, OP_GATHER, n->name, &along, 1, rows_of, 2, &out));
     return pulser_bind(p, n, 0, out, &sf);
 }
 
@@ -193,7 +193,7 @@ rill_status rule_expand(struct pulser *p, const struct node *n)
     f.sf.axis = axis;
     in[0] = f.wire;
     TRY(source_shape(p, n, &f.sf, &in[1]));
-    TRY(pulser_emit_named(p, "Expand", n->name, NULL, 0, in, 2, &out));
+    TRY(pulser_emit_op(p, OP_EXPAND, n->name, NULL, 0, in, 2, &out));
     return pulser_bind(p, n, 0, out, &f.sf);
 }
 

@@ -277,7 +277,7 @@ static rill_status slice_others(struct pulser *p, const struct node *n, int64_t 
     }
     for (unsigned k = 0; m && k < 4; k++)
         TRY(pulser_ints(p, n->name, v[k], (unsigned) m, &in[1 + k]));
-    return m ? pulser_emit_named(p, "Slice", n->name, NULL, 0, in, 5, wire) : RILL_OK;
+    return m ? pulser_emit_op(p, OP_SLICE, n->name, NULL, 0, in, 5, wire) : RILL_OK;
 }
 
 /* Frames first, first + step, .. of a wire that may be padded with zeros: those of the sequence in

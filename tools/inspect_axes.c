@@ -20,7 +20,7 @@ static int by_name(const void *a, const void *b)
 static bool is_elementwise(const struct op *op)
 {
     const struct axis_row *r = axis_row_of(op);
-    return r->own == AXIS_POINTWISE && !r->at && !*r->op;
+    return r->own == AXIS_POINTWISE && !r->at && r->op == OP_NONE;
 }
 
 static void row_print(const struct op *op)

@@ -129,7 +129,7 @@ static void cost_print(const rill_plan *p, double rate)
         printf(", %.3g times what the whole-sequence run does", ratio);
     printf("\n");
     for (unsigned i = 0; i < c.n_rows; i++) {
-        printf("    %-14s %6llu nodes %14llu a pulse", c.row[i].op,
+        printf("    %-14s %6llu nodes %14llu a pulse", c.row[i].op->name,
                (unsigned long long) c.row[i].nodes, (unsigned long long) c.row[i].multiply_adds);
         if (rate > 0)
             printf(", %.6g million a second", (double) c.row[i].multiply_adds * runs / 1e6);
@@ -189,7 +189,7 @@ static void cost_add_json(json_t *j, const rill_plan *p, double rate)
     cost_of_graph(&p->pgraph.g, &c);
     for (unsigned i = 0; i < c.n_rows; i++)
         json_array_append_new(ops,
-                              json_pack("{s:s, s:I, s:I}", "op", c.row[i].op, "nodes",
+                              json_pack("{s:s, s:I, s:I}", "op", c.row[i].op->name, "nodes",
                                         (json_int_t) c.row[i].nodes, "a_pulse",
                                         (json_int_t) c.row[i].multiply_adds));
     json_t *all = json_pack("{s:I, s:b, s:o}", "a_pulse", (json_int_t) c.multiply_adds, "at_least",

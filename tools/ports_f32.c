@@ -11,18 +11,15 @@ static rill_status no_memory(rill_error *err)
 }
 
 /* A node of one output with the shape of its first input. */
-static rill_status node_add(struct graph *g, const char *op_name, const char *name,
-                            const uint32_t *in, unsigned n_in, enum dtype type, uint32_t *ret,
-                            rill_error *err)
+static rill_status node_add(struct graph *g, enum op_id id, const char *name, const uint32_t *in,
+                            unsigned n_in, enum dtype type, uint32_t *ret, rill_error *err)
 {
-    const struct op *op = op_find(op_name);
+    const struct op *op = op_by_id(id);
     const struct attr to = { .name = "to", .kind = ATTR_INT, .i = type };
     struct fact f = g->wires[in[0]].fact;
-    void *attr = op && op->attr_bytes ? arena_alloc(g->arena, op->attr_bytes) : NULL;
+    void *attr = op->attr_bytes ? arena_alloc(g->arena, op->attr_bytes) : NULL;
     f.type = type;
     f.value = NULL;
-    if (!op)
-        return err_set(err, RILL_INTERNAL, "there is no op '%s'", op_name);
     if (op->attr_bytes && !attr)
         return no_memory(err);
     if (attr)
@@ -36,7 +33,7 @@ static rill_status node_add(struct graph *g, const char *op_name, const char *na
 static rill_status cast_add(struct graph *g, const char *name, uint32_t from, enum dtype type,
                             uint32_t *ret, rill_error *err)
 {
-    return node_add(g, "Cast", name, &from, 1, type, ret, err);
+    return node_add(g, OP_CAST, name, &from, 1, type, ret, err);
 }
 
 static bool is_wide(enum dtype t)
@@ -55,7 +52,7 @@ static rill_status rest_add(struct graph *g, uint32_t wire, uint32_t as_f32, uin
     if (g->wires[wire].fact.type != DTYPE_I64)
         TRY(cast_add(g, port, wire, DTYPE_I64, &sides[0], err));
     TRY(cast_add(g, port, as_f32, DTYPE_I64, &sides[1], err));
-    TRY(node_add(g, "Sub", name, sides, 2, DTYPE_I64, &rest, err));
+    TRY(node_add(g, OP_SUB, name, sides, 2, DTYPE_I64, &rest, err));
     return cast_add(g, name, rest, DTYPE_F32, ret, err);
 }
 
@@ -92,7 +89,7 @@ static void node_to_front(struct graph *g)
 
 static rill_status inputs_cast(struct graph *g, rill_error *reterr)
 {
-    const struct op *cast = op_find("Cast");
+    const struct op *cast = op_by_id(OP_CAST);
     for (uint32_t i = 0; i < g->n_inputs; i++) {
         uint32_t w = g->inputs[i], from;
         struct fact f = g->wires[w].fact;

@@ -4,8 +4,6 @@
 #include "engine/ops/einsum.h"
 #include "engine/ops/stack.h"
 
-#include <string.h>
-
 static uint64_t times(uint64_t a, uint64_t b)
 {
     uint64_t r;
@@ -125,10 +123,10 @@ static uint64_t node_effort(const struct sizes *s, uint64_t multiply_adds)
 
 /* ---- graphs ---- */
 
-static void row_add(struct cost *c, const char *op, uint64_t often, uint64_t multiply_adds)
+static void row_add(struct cost *c, const struct op *op, uint64_t often, uint64_t multiply_adds)
 {
     unsigned i = 0;
-    while (i < c->n_rows && strcmp(c->row[i].op, op))
+    while (i < c->n_rows && c->row[i].op != op)
         i++;
     if (i == COST_ROWS_MAX)
         return;
@@ -171,7 +169,7 @@ static void graph_count(const struct graph *g, uint64_t often, struct cost *c)
             graph_count(n->body[b], times(often, runs), c);
         if (n->op == &op_pulse_stack) {
             uint64_t own = times(often, stack_multiply_adds(n->attr));
-            row_add(c, n->op->name, often, own);
+            row_add(c, n->op, often, own);
             c->multiply_adds = plus(c->multiply_adds, own);
             c->effort = plus(c->effort, own);
         }
@@ -183,7 +181,7 @@ static void graph_count(const struct graph *g, uint64_t often, struct cost *c)
         }
         uint64_t once = k->count(n, &s, k->weights), count = times(often, once);
         c->effort = plus(c->effort, times(often, node_effort(&s, once)));
-        row_add(c, n->op->name, often, count);
+        row_add(c, n->op, often, count);
         c->multiply_adds = plus(c->multiply_adds, count);
     }
 }

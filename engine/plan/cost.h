@@ -11,7 +11,7 @@
 #define COST_ROWS_MAX 16
 
 struct cost_row {
-    const char *op;
+    const struct op *op;
     uint64_t nodes; /* run, each as often as its body runs */
     uint64_t multiply_adds;
 };

@@ -108,7 +108,7 @@ static void test_origin(void)
 static uint64_t count_of(const struct cost *c, const char *op)
 {
     for (unsigned i = 0; i < c->n_rows; i++)
-        if (!strcmp(c->row[i].op, op))
+        if (!strcmp(c->row[i].op->name, op))
             return c->row[i].multiply_adds;
     return 0;
 }
