@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# What rooms.py does not see: who stands on rill.h alone, and which words a folder has never heard of. arrows.sh [SOURCE-ROOT]
+# What rooms.py does not see: who stands on rill.h alone, which words a folder has never heard of, and that ops are numbers. arrows.sh [SOURCE-ROOT]
 cd "${1:-$(dirname "$0")/../..}" || exit 1
 . tests/lib.sh
 
@@ -23,6 +23,9 @@ check 'no include climbs out of its folder' \
 words='onnx|nnef|silero|gtcrn|dtln'
 check "engine, pulse and kernels know none of $words" "$(grep -rniE "$words" engine pulse kernels)"
 check 'the ONNX reader knows no model by name' "$(grep -rniE 'silero|gtcrn|dtln' --include='*.[ch]' models/onnx)"
+check 'ops are told by number (enum op_id); names are for files and people' \
+    "$(grep -rnE 'str(n?cmp|str)\([^;]*op->name|op->name\[|= [^;,]*op->name;|op_find\("' --include='*.[ch]' \
+        engine pulse lib sinks check tools)"
 check 'kernels neither allocate nor print' \
     "$(grep -rnwE '(m|c|re|aligned_)alloc|free|v?[fs]?n?printf|puts' --include='*.[ch]' kernels)"
 finish

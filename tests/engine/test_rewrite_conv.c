@@ -40,11 +40,11 @@ static uint32_t input(struct build *b, const struct tensor *t)
     return graph_add_input(&b->g, "x", &f);
 }
 
-static unsigned count_of(const struct graph *g, const char *op)
+static unsigned count_of(const struct graph *g, enum op_id op)
 {
     unsigned n = 0;
     for (uint32_t i = 0; i < g->n_nodes; i++)
-        n += !strcmp(g->nodes[i].op->name, op);
+        n += node_is(&g->nodes[i], op);
     return n;
 }
 
@@ -94,7 +94,7 @@ static void test_dft(bool wrong, bool log)
     graph_add_output(&b.g, y);
     check(graph_with_dfts_recognised(&made, &b.g, &b.err) == RILL_OK, b.err.text, 0);
     bool kept = wrong || log;
-    check(count_of(&made, "Conv") == kept && count_of(&made, "STFT") == !kept,
+    check(count_of(&made, OP_CONV) == kept && count_of(&made, OP_STFT) == !kept,
           "transforms are recognised, others not", 0);
     const struct tensor *want = run(&b, &b.g, &x), *got = run(&b, &made, &x);
     double worst = 0;
@@ -129,7 +129,7 @@ static void test_stages(void)
     y = add(&b, "Add", NULL, 0, (uint32_t[]) { more, y }, 2);
     graph_add_output(&b.g, y);
     check(graph_with_stages_joined(&made, &b.g, &b.err) == RILL_OK, b.err.text, 0);
-    check(made.n_nodes == 2 && count_of(&made, "Conv") == 2, "all that is element-wise has joined",
+    check(made.n_nodes == 2 && count_of(&made, OP_CONV) == 2, "all that is element-wise has joined",
           0);
     const struct tensor *want = run(&b, &b.g, in), *got = run(&b, &made, in);
     check(want && got && !memcmp(want->data, got->data, tensor_bytes(want)),

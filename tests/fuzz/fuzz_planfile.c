@@ -295,8 +295,7 @@ static int64_t *attr_number(const struct node *n, uint32_t *seed)
 
 static bool is_made(const struct node *n)
 {
-    if (!strcmp(n->op->name, "Move") || !strcmp(n->op->name, "Chain") ||
-        !strcmp(n->op->name, "PulseStack"))
+    if (node_is(n, OP_MOVE) || node_is(n, OP_CHAIN) || node_is(n, OP_PULSE_STACK))
         return true;
     for (const struct attr_spec *s = n->op->attrs; s && s->name; s++)
         if (!strcmp(s->name, "then"))

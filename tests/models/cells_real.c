@@ -39,11 +39,11 @@ static const struct file files[] = {
       2e-5f },
 };
 
-static unsigned nodes_of(const struct graph *g, const char *op)
+static unsigned nodes_of(const struct graph *g, enum op_id op)
 {
     unsigned n = 0;
     for (uint32_t i = 0; i < g->n_nodes; i++)
-        n += g->nodes[i].op && !strcmp(g->nodes[i].op->name, op);
+        n += g->nodes[i].op && node_is(&g->nodes[i], op);
     return n;
 }
 
@@ -119,9 +119,9 @@ static void file_check(const struct file *f)
         n_out == 4ul * f->chunks * f->out_floats) {
         unsigned before = nodes_after(&m->passes, "layer-norms"),
                  after = nodes_after(&m->passes, "cells");
-        CHECK(nodes_of(&m->typed.g, "LSTM") == 0, "the file has LSTM nodes of its own");
-        CHECK(nodes_of(&m->graph.g, "LSTM") == f->n_cells, "%s: %u LSTM nodes", f->path,
-              nodes_of(&m->graph.g, "LSTM"));
+        CHECK(nodes_of(&m->typed.g, OP_LSTM) == 0, "the file has LSTM nodes of its own");
+        CHECK(nodes_of(&m->graph.g, OP_LSTM) == f->n_cells, "%s: %u LSTM nodes", f->path,
+              nodes_of(&m->graph.g, OP_LSTM));
         /* A cell of primitive ops has eight at the least: gates, two products, two sums. */
         CHECK(after > 0 && after + 7 * f->n_cells <= before, "%s: %u nodes before, %u after",
               f->path, before, after);

@@ -118,7 +118,7 @@ static void skips_test(const struct net *n, const rill_model *m, const rill_plan
     const struct graph *g = &m->graph.g;
     unsigned seen = 0;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
-        if (strcmp(g->nodes[i].op->name, "LSTM"))
+        if (!node_is(&g->nodes[i], OP_LSTM))
             continue;
         int64_t delay = p->pgraph.trace[g->nodes[i].in[0]].fact.delay;
         CHECK(seen < 2 && delay == skip[seen], "%s: LSTM %u skips %d frames", n->name, seen,
