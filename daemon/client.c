@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What happens to a client's connection, for those who know it: messages, streams, prices. */
 #include "daemon/daemon.h"
+#include "daemon/serve/session_list.h"
 
 static void client_pump(struct conn *c)
 {

@@ -15,6 +15,7 @@
 #include "daemon/net/quota.h"
 #include "daemon/base/turns.h"
 #include "daemon/compute/worker.h"
+#include "daemon/serve/claim.h"
 #include "daemon/serve/meter.h"
 #include "daemon/base/worst.h"
 #include "rilld.pb-c.h"
@@ -22,8 +23,6 @@
 #include <sys/types.h>
 
 #define WORKERS_MAX 128 /* twice the most of the settings */
-#define AUDIO_CHUNK_FRAMES 1024
-#define AUDIO_OVERHEAD_BYTES 96
 
 struct daemon;
 struct conn;
@@ -132,9 +131,6 @@ extern const struct conn_calls client_calls;
 void proto_frame(struct conn *c, const uint8_t *bytes, size_t n);
 
 /* --- session.c --- */
-struct session *session_find(const struct conn *c, uint32_t id);
-/* those of a connection, in any order; after NULL the first */
-struct session *session_next(const struct conn *c, const struct session *after);
 void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m);
 void session_audio(struct session *s, const Rill__Audio *m);
 void session_finish(struct session *s, uint32_t req);
@@ -154,17 +150,6 @@ void events_take(struct session *s, const struct lane_rec *r);
 void events_vad(struct session *s, const struct lane_rec *r);
 /* the newest partial and probability, if the client reads or it is the end */
 void events_flush(struct session *s, bool last);
-void audio_send(struct conn *c, uint32_t id, uint32_t *seq, const struct pcm *out, uint64_t pos,
-                const float *x, size_t n, const struct lane_rec *r);
-void vad_send(struct conn *c, uint32_t id, const struct lane_rec *r);
-void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill__Gap__Reason reason,
-              Rill__Gap__Fill fill);
-/* piece: HEARD_EVENT_BYTES of room */
-void event_send(struct conn *c, uint32_t id, const rill_event *e, char *piece);
-
-bool conn_reads_slowly(const struct conn *c);
-size_t outputs_list(const struct lane_model *m, Rill__Output list[5]); /* what it has */
-
 /* --- limits.c: who may have how much, and for how long without using it --- */
 size_t session_bytes(const struct session *s);
 /* Asks for firm memory; models that nobody streams with give way to it. */

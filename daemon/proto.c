@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/base/text.h"
 #include "daemon/daemon.h"
+#include "daemon/serve/session_list.h"
 #include "daemon/net/wire.h"
 #include "daemon/serve/codes.h"
 

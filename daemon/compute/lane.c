@@ -135,40 +135,6 @@ size_t lane_bytes(const struct lane *l)
 
 /* ---- what comes out ---- */
 
-static void out_write(struct lane *l, const float *x, size_t n, struct lane_rec *rec)
-{
-    uint64_t left = l->out_limit - l->seg_out;
-    if (n > left)
-        n = (size_t) left;
-    ring_write(&l->out, x, n);
-    l->seg_out += n;
-    rec->n += (uint32_t) n;
-}
-
-/* Samples at the model's rate; cuts what stands for no input where the client wants it aligned. */
-void lane_audio_emit(struct lane *l, const float *x, size_t n, struct lane_rec *rec)
-{
-    uint64_t skip = l->opts.align ? l->model->cut_samples - l->seg_cut : 0;
-    if (skip > n)
-        skip = n;
-    l->seg_cut += skip;
-    n -= (size_t) skip;
-    if (n > l->model_limit - l->seg_emitted)
-        n = (size_t) (l->model_limit - l->seg_emitted);
-    if (!n)
-        return;
-    l->seg_emitted += n;
-    size_t m = resample_run(l->from_model, x ? x + skip : NULL, n, l->resampled, l->resampled_cap);
-    out_write(l, l->resampled, m, rec);
-}
-
-/* Position of a sample of this segment at the model's rate. */
-uint64_t lane_pos_in(const struct lane *l, uint64_t at)
-{
-    uint32_t rate = l->model->rate;
-    return l->seg_in_pos + at / rate * l->opts.in_rate + at % rate * l->opts.in_rate / rate;
-}
-
 static void outputs_pull(struct lane *l, struct lane_rec *rec)
 {
     const struct lane_model *m = l->model;
@@ -480,7 +446,7 @@ static enum lane_result tail_out(struct lane *l)
         return segment_done(l);
     uint64_t began = now_ns();
     size_t n = resample_run(l->from_model, NULL, FLUSH_CHUNK, l->resampled, l->resampled_cap);
-    out_write(l, l->resampled, n, &rec);
+    lane_out_write(l, l->resampled, n, &rec);
     pulse_record(l, &rec, began);
     return LANE_WORKED;
 }

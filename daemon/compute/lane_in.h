@@ -19,7 +19,9 @@ static inline uint64_t now_ns(void)
     return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
 }
 
-/* lane.c */
+/* lane_out.c */
+/* samples at the output rate; no more than the segment owes */
+void lane_out_write(struct lane *l, const float *x, size_t n, struct lane_rec *rec);
 /* samples that answer, at the model's rate */
 void lane_audio_emit(struct lane *l, const float *x, size_t n, struct lane_rec *rec);
 /* of a sample of this segment at the model's rate */

@@ -165,6 +165,8 @@ void registry_uncount(struct model *m);
 /* What m takes, counted for `to` already, is no longer counted for who had it until now. */
 void registry_pass_on(struct model *m, struct owner *to);
 
+/* --- registry_spare.c --- */
+
 /* Memory of models that nobody streams with, that a client had loaded and that are not in preload;
  * *ret_own_bytes: of it, what is counted for o. */
 size_t registry_spare_bytes(const struct registry *r, const struct owner *o, size_t *ret_own_bytes);

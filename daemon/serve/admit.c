@@ -2,6 +2,7 @@
 /* Who is let in, on which compute thread, and what is done when there is too little compute after
  * all. */
 #include "daemon/daemon.h"
+#include "daemon/serve/claim.h"
 
 #include <string.h>
 

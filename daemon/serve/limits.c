@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who may have how much, and for how long without using it. */
 #include "daemon/daemon.h"
+#include "daemon/serve/session_list.h"
 #include "daemon/base/process.h"
 
 #include <sys/socket.h>

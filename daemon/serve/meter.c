@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/serve/meter.h"
 #include "daemon/daemon.h"
+#include "daemon/serve/claim.h"
 #include "daemon/models/load.h"
 #include "daemon/compute/work.h"
 
@@ -23,9 +24,6 @@
 #define SHARE_STEP 0.05       /* a tick: two seconds */
 #define AUDIO_LEAST_NS 0.25e9 /* for a figure */
 #define PULSES_LEAST 16
-/* Whoever is at the other end of a Unix socket is on this machine, and computes as much for a
- * message as the loop does. */
-#define PEER_SHARE 1
 #define WEIGHT_FULL 0.25 /* of the budget: figures from less weigh less */
 
 /* ---- at start ---- */
@@ -61,36 +59,6 @@ void meter_start(struct daemon *d)
     d->meter.factor = 1;
     cost_try(&d->loop_cost, (float) (LOOP_PASSES * best), (float) (LOOP_PASSES * best),
              lane_now_us());
-}
-
-/* ---- claims ---- */
-
-static double pulse_ns_of(const struct model *m)
-{
-    return m->lane.rate ? 1e9 * m->lane.pulse_samples / m->lane.rate : 1e9;
-}
-
-static double larger(double a, double b)
-{
-    return a > b ? a : b;
-}
-
-struct claim claim_price(const struct daemon *d, const struct model *m)
-{
-    return (struct claim) { .compute = (double) m->rtf,
-                            .loop = (double) d->loop_cost.price / pulse_ns_of(m) };
-}
-
-struct claim claim_of(const struct session *s)
-{
-    struct claim c = claim_price(s->daemon, s->model);
-    return (struct claim) { .compute = larger(c.compute, s->used.compute),
-                            .loop = larger(c.loop, s->used.loop) };
-}
-
-double claim_all(struct claim c)
-{
-    return c.compute + c.loop * (1 + PEER_SHARE);
 }
 
 /* ---- as time goes ---- */

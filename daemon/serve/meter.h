@@ -12,7 +12,6 @@
 #include <stddef.h>
 
 struct daemon;
-struct model;
 struct session;
 
 /* What a message costs on this machine at least: found by sending some. */
@@ -25,14 +24,5 @@ void meter_session(struct session *s); /* what was spent on it, before it goes *
 
 /* The loop worked for a client, from since_us until now; s: on a stream, or NULL. Returns now. */
 uint64_t meter_loop(struct daemon *d, struct session *s, uint64_t since_us);
-
-/* Of streams that are there, the least that is claimed for them; of those to come, the price.
- * Shares of a processor. */
-struct claim {
-    double compute, loop;
-};
-struct claim claim_of(const struct session *s);
-struct claim claim_price(const struct daemon *d, const struct model *m);
-double claim_all(struct claim c); /* with what its client computes on this machine */
 
 #endif

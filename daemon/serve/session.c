@@ -2,6 +2,8 @@
 #include "daemon/base/text.h"
 #include "daemon/daemon.h"
 #include "daemon/serve/codes.h"
+#include "daemon/serve/messages.h"
+#include "daemon/serve/session_list.h"
 #include "daemon/serve/tally.h"
 
 #include <inttypes.h>
@@ -10,18 +12,6 @@
 #define CHUNK_FRAMES AUDIO_CHUNK_FRAMES
 #define MAX_REPEATED 64
 #define PAID_MESSAGES 10 /* of a live stream in a tick, or as many as pulses */
-
-struct session *session_find(const struct conn *c, uint32_t id)
-{
-    struct stream_link *l = streams_find(&c->streams, id);
-    return l && l->kind == STREAM_SESSION ? (struct session *) (void *) l : NULL;
-}
-
-struct session *session_next(const struct conn *c, const struct session *after)
-{
-    return (struct session *) (void *) streams_next(&c->streams, STREAM_SESSION,
-                                                    after ? &after->link : NULL);
-}
 
 uint64_t session_output_bytes_per_s(const struct session *s)
 {

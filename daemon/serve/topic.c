@@ -3,6 +3,8 @@
  * The tape never waits: its oldest entries make room for new ones, and who had not read them is
  * told by Gap. Loop thread only. */
 #include "daemon/daemon.h"
+#include "daemon/serve/messages.h"
+#include "daemon/serve/session_list.h"
 #include "daemon/serve/tape.h"
 
 #define SLACK_MS 1000         /* of the tape, for subscribers that are a little late */

@@ -2,6 +2,7 @@
 #include "daemon/base/process.h"
 #include "daemon/base/text.h"
 #include "daemon/daemon.h"
+#include "daemon/serve/messages.h"
 #include "daemon/serve/tally.h"
 
 #include <unistd.h>

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* messages.h - what streams say, as messages to one client. */
+#ifndef RILL_DAEMON_SERVE_MESSAGES_H
+#define RILL_DAEMON_SERVE_MESSAGES_H
+
+#include "daemon/compute/lane.h"
+#include "daemon/compute/pcm.h"
+#include "daemon/net/conn.h"
+
+#define AUDIO_CHUNK_FRAMES 1024 /* of a message of audio, at most */
+
+void audio_send(struct conn *c, uint32_t id, uint32_t *seq, const struct pcm *out, uint64_t pos,
+                const float *x, size_t n, const struct lane_rec *r);
+void vad_send(struct conn *c, uint32_t id, const struct lane_rec *r);
+void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill__Gap__Reason reason,
+              Rill__Gap__Fill fill);
+/* piece: HEARD_EVENT_BYTES of room */
+void event_send(struct conn *c, uint32_t id, const rill_event *e, char *piece);
+
+bool conn_reads_slowly(const struct conn *c);
+size_t outputs_list(const struct lane_model *m, Rill__Output list[5]); /* what it has */
+
+#endif

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+#include "daemon/serve/session_list.h"
+#include "daemon/daemon.h"
+
+struct session *session_find(const struct conn *c, uint32_t id)
+{
+    struct stream_link *l = streams_find(&c->streams, id);
+    return l && l->kind == STREAM_SESSION ? (struct session *) (void *) l : NULL;
+}
+
+struct session *session_next(const struct conn *c, const struct session *after)
+{
+    return (struct session *) (void *) streams_next(&c->streams, STREAM_SESSION,
+                                                    after ? &after->link : NULL);
+}
