@@ -4,6 +4,7 @@
 #ifndef RILL_LIB_MODEL_H
 #define RILL_LIB_MODEL_H
 #include "engine/rewrite/pass.h"
+#include "models/conf.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -34,9 +35,6 @@ struct model_stage {
     bool is_typed;
     const char *why; /* it is not typed */
 };
-
-/* What a transform or model.conf wants the weights of recurrent cells to be. */
-enum recurrent_weights { RECURRENT_ASIS, RECURRENT_F32, RECURRENT_I16 };
 
 struct planfile;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/conf.h"
-#include "sinks/sink.h"
+#include "models/sink_limits.h"
 
 #include <errno.h>
 #include <ini.h>

@@ -14,7 +14,6 @@
 #define RILL_MODELS_CONF_H
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
-#include "lib/model.h"
 
 #include <stdbool.h>
 
@@ -39,6 +38,9 @@ struct conf_weights {
     uint64_t bytes;
     const char *from; /* where it lies in a folder of many models; NULL: name/file */
 };
+
+/* What a transform or model.conf wants the weights of recurrent cells to be. */
+enum recurrent_weights { RECURRENT_ASIS, RECURRENT_F32, RECURRENT_I16 };
 
 struct model_conf {
     rill_model_info info; /* name and sha256 are the caller's to fill */

@@ -5,15 +5,11 @@
 #define RILL_SINKS_SINK_H
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
+#include "models/sink_limits.h"
 
 #include <stdbool.h>
 
-#define SINK_EVENTS_MAX 4    /* that one frame may make */
-#define SINK_MS_MAX 86400000 /* of any time that is set */
-#define SINK_FRAMES_MAX 4096 /* smoothed, or waited for */
-#define SINK_TOKENS_MIN 4    /* of one text */
-#define SINK_TOKENS_MAX 4096
-#define SINK_SYMBOLS_MAX 16 /* of one frame */
+#define SINK_EVENTS_MAX 4 /* that one frame may make */
 
 struct sink_kind {
     rill_port_kind port;

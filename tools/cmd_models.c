@@ -2,7 +2,9 @@
 /* rill models: what the library has, and fetching weights. */
 #include "engine/base/bytes.h"
 #include "models/conf.h"
+#include "tools/catalogue.h"
 #include "tools/library.h"
+#include "tools/library_paths.h"
 #include "tools/tool.h"
 
 #include <curl/curl.h>
@@ -16,33 +18,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define CATALOGUES_MAX 4
 #define UNKNOWN_BYTES_MAX (UINT64_C(1) << 30) /* of a file whose size nobody states */
 #define SHIPPED_BYTES_MAX ((size_t) 64 << 20)
-
-/* ---- the catalogue: model folders as shipped, weights not included ---- */
-
-/* Installed ones, and those of the source tree when the tool runs from its build folder. */
-static unsigned catalogue_paths(char ret[CATALOGUES_MAX][4096])
-{
-    unsigned n = 0;
-    const char *env = getenv("RILL_LIBRARY");
-    const char *source = library_source_path("models/library");
-    if (env && *env)
-        snprintf(ret[n++], 4096, "%s", env);
-    snprintf(ret[n++], 4096, "%s/models", RILL_DATA_DIR);
-    if (source)
-        snprintf(ret[n++], 4096, "%s", source);
-    return n;
-}
-
-static bool file_exists(const char *folder, const char *name)
-{
-    char path[8192];
-    struct stat st;
-    snprintf(path, sizeof path, "%s/%s", folder, name);
-    return stat(path, &st) == 0 && S_ISREG(st.st_mode);
-}
 
 /* The first folder of `paths` in which all the model's weights lie; NULL: none. */
 static const char *present_in(const char *const *paths, unsigned n, const char *name,
@@ -114,7 +91,7 @@ static void entry_print(const char *name, const struct model_conf *c, const char
 
 static int models_list(const struct command *cmd, bool json)
 {
-    char cats[CATALOGUES_MAX][4096];
+    char cats[CATALOGUES_MAX][CATALOGUE_PATH_BYTES];
     const char *paths[LIBRARY_PATHS_MAX];
     unsigned n_paths = library_paths(paths), n = catalogue_paths(cats), found = 0;
     json_t *list = json ? json_array() : NULL;
@@ -127,7 +104,7 @@ static int models_list(const struct command *cmd, bool json)
             struct model_conf c;
             rill_error err;
             snprintf(folder, sizeof folder, "%s/%s", cats[i], entries[e]->d_name);
-            if (entries[e]->d_name[0] != '.' && file_exists(folder, "graph.nnef")) {
+            if (entries[e]->d_name[0] != '.' && catalogue_has_file(folder, "graph.nnef")) {
                 if (library_conf_read(&c, &a, folder, &err) == RILL_OK)
                     entry_print(entries[e]->d_name, &c,
                                 present_in(paths, n_paths, entries[e]->d_name, &c), list);
@@ -242,7 +219,7 @@ static int fetch_local(struct get *g, const char *dir, const char *name,
     snprintf(own, sizeof own, "%s/%s", name, w->file);
     tries[1] = own;
     for (int i = 0; i < 3; i++)
-        if (tries[i] && file_exists(dir, tries[i])) {
+        if (tries[i] && catalogue_has_file(dir, tries[i])) {
             snprintf(path, sizeof path, "%s/%s", dir, tries[i]);
             return copy_file(g, path);
         }
@@ -339,7 +316,7 @@ static bool is_shipped(const char *folder, const char *file, const struct model_
     for (unsigned i = 0; i < c->n_weights; i++)
         if (!strcmp(c->weights[i].file, file))
             return false;
-    return file[0] != '.' && file_exists(folder, file);
+    return file[0] != '.' && catalogue_has_file(folder, file);
 }
 
 static int shipped_copy(const struct command *cmd, const char *from, const char *to,
@@ -354,24 +331,6 @@ static int shipped_copy(const struct command *cmd, const char *from, const char 
     }
     free(list);
     return code;
-}
-
-static bool catalogue_find(const char *name, char ret[8192])
-{
-    char cats[CATALOGUES_MAX][4096];
-    unsigned n = catalogue_paths(cats);
-    for (unsigned i = 0; i < n && !strchr(name, '/') && name[0] != '.'; i++) {
-        snprintf(ret, 8192, "%s/%s", cats[i], name);
-        if (file_exists(ret, "graph.nnef"))
-            return true;
-    }
-    return false;
-}
-
-bool catalogue_has(const char *name)
-{
-    char folder[8192];
-    return catalogue_find(name, folder);
 }
 
 struct fill {
@@ -429,7 +388,7 @@ static int files_each(const char *folder, int (*act)(const char *path, const cha
     for (int i = 0; i < n; i++) {
         char path[8192];
         snprintf(path, sizeof path, "%s/%s", folder, list[i]->d_name);
-        if (!code && file_exists(folder, list[i]->d_name))
+        if (!code && catalogue_has_file(folder, list[i]->d_name))
             code = act(path, list[i]->d_name, arg);
         free(list[i]);
     }

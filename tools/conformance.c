@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/conformance.h"
 #include "tools/conformance_case.h"
-#include "tools/library.h"
+#include "tools/library_paths.h"
 
 #include <dirent.h>
 #include <fnmatch.h>

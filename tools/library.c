@@ -3,69 +3,14 @@
 #include "engine/base/bytes.h"
 #include "engine/base/err.h"
 #include "models/builtin.h"
+#include "tools/catalogue.h"
+#include "tools/library_paths.h"
 
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
-
-#ifndef RILL_DATA_DIR
-#error "RILL_DATA_DIR: where the library of models is installed"
-#endif
-
-#define PATH_BYTES 4096
-
-const char *library_user_path(void)
-{
-    static char path[PATH_BYTES];
-    const char *data = getenv("XDG_DATA_HOME"), *home = getenv("HOME");
-    if (data && *data)
-        snprintf(path, sizeof path, "%s/rill/models", data);
-    else
-        snprintf(path, sizeof path, "%s/.local/share/rill/models", home && *home ? home : "/tmp");
-    return path;
-}
-
-const char *library_source_path(const char *inside)
-{
-    static char path[2 * PATH_BYTES];
-    char exe[PATH_BYTES], root[PATH_BYTES] = "";
-    ssize_t len = readlink("/proc/self/exe", exe, sizeof exe - 1);
-    if (len <= 0)
-        return NULL;
-    exe[len] = 0;
-    *strrchr(exe, '/') = 0;
-    snprintf(path, sizeof path, "%s/source-root", exe); /* meson writes it */
-    FILE *f = fopen(path, "r");
-    bool good = f && fgets(root, sizeof root, f) && root[0] == '/';
-    if (f)
-        fclose(f);
-    root[strcspn(root, "\n")] = 0;
-    snprintf(path, sizeof path, "%s/%s", root, inside);
-    return good ? path : NULL;
-}
-
-unsigned library_paths(const char *ret[LIBRARY_PATHS_MAX])
-{
-    static char parts[LIBRARY_PATHS_MAX][PATH_BYTES];
-    unsigned n = 0;
-    const char *env = getenv("RILL_MODEL_PATH");
-    for (const char *at = env; at && *at && n < LIBRARY_PATHS_MAX - 2;) {
-        size_t len = strcspn(at, ":");
-        if (len && len < PATH_BYTES) {
-            memcpy(parts[n], at, len);
-            parts[n][len] = 0;
-            ret[n] = parts[n];
-            n++;
-        }
-        at += len + (at[len] == ':');
-    }
-    ret[n++] = library_user_path();
-    ret[n++] = RILL_DATA_DIR "/models";
-    return n;
-}
 
 static bool is_file(const char *path)
 {
@@ -116,7 +61,7 @@ void library_each(bool (*see)(void *arg, const char *name, const char *path), vo
 rill_status library_conf_read(struct model_conf *ret, struct arena *a, const char *folder,
                               rill_error *reterr)
 {
-    char path[2 * PATH_BYTES];
+    char path[2 * LIBRARY_PATH_BYTES];
     struct bytes b = { 0 };
     snprintf(path, sizeof path, "%s/model.conf", folder);
     TRY(bytes_map(&b, path, CONF_BYTES_MAX, reterr));
@@ -139,7 +84,7 @@ bool library_conf_builtin(struct model_conf *ret, struct arena *a, unsigned n)
 
 bool library_is_whole(const char *folder, const struct model_conf *conf)
 {
-    char path[2 * PATH_BYTES];
+    char path[2 * LIBRARY_PATH_BYTES];
     snprintf(path, sizeof path, "%s/graph.nnef", folder);
     bool all = is_file(path);
     for (unsigned k = 0; k < conf->n_weights; k++) {

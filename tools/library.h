@@ -7,19 +7,6 @@
 
 #include <stdbool.h>
 
-#define LIBRARY_PATHS_MAX 16
-
-/* Folders searched for model folders, in order: each part of $RILL_MODEL_PATH; the user's data
- * folder; the installed one. Strings live until the next call. */
-unsigned library_paths(const char *ret[LIBRARY_PATHS_MAX]);
-
-/* The folder that `rill models get` fills by default: the user's. */
-const char *library_user_path(void);
-
-/* `inside` of the source tree, for a tool that runs from its build folder, wherever that lies; NULL
- * for an installed one. Lives until the next call. */
-const char *library_source_path(const char *inside);
-
 /* Opens what a person calls a model: a path to a folder or file, the name of a model folder in the
  * library, or a built-in; opts as for rill_model_open_with. An unknown name is refused with the
  * names there are. */
@@ -35,9 +22,6 @@ bool library_conf_builtin(struct model_conf *ret, struct arena *a, unsigned n);
 
 /* Whether all that conf names to be fetched lies in the folder, and the graph. */
 bool library_is_whole(const char *folder, const struct model_conf *conf);
-
-/* Whether `rill models get` knows the name. */
-bool catalogue_has(const char *name);
 
 /* Calls see for every model folder found, the first of each name; stops when it returns false. */
 void library_each(bool (*see)(void *arg, const char *name, const char *path), void *arg);

@@ -35,19 +35,3 @@ rill_status err_prefix(rill_error *e, rill_status s, const char *fmt, ...)
     }
     return s;
 }
-
-const char *rill_status_text(rill_status s)
-{
-    switch (s) {
-#define X(name, text)                                                                              \
-    case RILL_##name: return text;
-        RILL_STATUS_LIST(X)
-#undef X
-    }
-    return "unknown status";
-}
-
-const char *rill_version(void)
-{
-    return RILL_VERSION;
-}

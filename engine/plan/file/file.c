@@ -50,15 +50,15 @@ static rill_status header_check_build(const struct header *h, rill_error *err)
     if (h->format != FORMAT || h->header_bytes != sizeof *h)
         return err_set(err, RILL_UNSUPPORTED,
                        "is a compiled plan of format %u, this rill %s reads format %d; " AGAIN,
-                       h->format, rill_version(), FORMAT);
+                       h->format, RILL_VERSION, FORMAT);
     if (header_hash(h) != h->header_hash)
         return broken(err, "its first bytes are not those that were written");
-    if (strcmp(h->version, rill_version()))
+    if (strcmp(h->version, RILL_VERSION))
         return err_set(err, RILL_UNSUPPORTED, "was compiled by rill %.31s, this is rill %s; " AGAIN,
-                       h->version, rill_version());
+                       h->version, RILL_VERSION);
     if (h->code != PLANFILE_CODE)
         return err_set(err, RILL_UNSUPPORTED, "was compiled by another build of rill %s; " AGAIN,
-                       rill_version());
+                       RILL_VERSION);
     return RILL_OK;
 }
 
@@ -251,7 +251,7 @@ static void header_fill(struct header *h, const char *cpu, const struct record *
 {
     *h = (struct header) { .format = FORMAT, .header_bytes = sizeof *h, .code = PLANFILE_CODE };
     memcpy(h->magic, magic, sizeof magic);
-    snprintf(h->version, sizeof h->version, "%s", rill_version());
+    snprintf(h->version, sizeof h->version, "%s", RILL_VERSION);
     snprintf(h->cpu, sizeof h->cpu, "%s", cpu);
     for (int i = 0; i < PLANFILE_PARTS; i++)
         h->part_bytes[i] = parts[i].n;

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* sink_limits.h - how far what model.conf says of an output may go: what reads it and what is made
+ * of it agree. */
+#ifndef RILL_MODELS_SINK_LIMITS_H
+#define RILL_MODELS_SINK_LIMITS_H
+
+#define SINK_MS_MAX 86400000 /* of any time that is set */
+#define SINK_FRAMES_MAX 4096 /* smoothed, or waited for */
+#define SINK_TOKENS_MIN 4    /* of one text */
+#define SINK_TOKENS_MAX 4096
+#define SINK_SYMBOLS_MAX 16 /* of one frame */
+#endif
