@@ -83,7 +83,7 @@ static rill_status body_lower(struct lower *l, struct loop_lower *w)
     for (uint32_t i = 0; i < w->body->n_inputs; i++)
         w->inner.slot[w->body->inputs[i]] = w->body_in[i];
     w->first_slot = l->n_slots;
-    TRY(graph_lower(l, &w->inner, &w->step->body));
+    TRY(l->graph_lower(l, &w->inner, &w->step->body));
     for (uint32_t i = 0; i < w->body->n_outputs; i++)
         TRY(wire_slot(l, &w->inner, w->body->outputs[i], &w->body_out[i]));
     return l->slow_scans ? steps_made_slow(l, &w->inner, w->step, w->begin) : RILL_OK;
@@ -303,7 +303,7 @@ static rill_status branch_lower(struct lower *l, struct frame *f, const struct n
     TRY(frame_init(l, &inner, n->body[b]));
     for (uint32_t i = 0; i < n->body[b]->n_inputs; i++)
         TRY(wire_slot(l, f, n->in[1 + i], &inner.slot[n->body[b]->inputs[i]]));
-    TRY(graph_lower(l, &inner, &s->body[b]));
+    TRY(l->graph_lower(l, &inner, &s->body[b]));
     TRY(copies_init(l, &s->out[b], n->n_out));
     for (unsigned i = 0; i < n->n_out; i++) {
         uint32_t from, to;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* lower.h - slots: the operands of a plan while their places are not known yet. Used by plan.c
- * and control.c only. */
+/* lower.h - slots: the operands of a plan while their places are not known yet. What lowers a node
+ * uses slots.c; plan.c and control.c lower nodes of their kinds. */
 #ifndef RILL_ENGINE_PLAN_LOWER_H
 #define RILL_ENGINE_PLAN_LOWER_H
 #include "engine/plan/steps.h"
@@ -21,8 +21,12 @@ struct slot {
     uint32_t before; /* slot that the first iteration sees instead; WIRE_NONE: none */
 };
 
+struct frame;
+
 struct lower {
     struct plan *p;
+    /* all nodes of a graph: control.c lowers bodies by it */
+    rill_status (*graph_lower)(struct lower *l, struct frame *f, struct steps *ret);
     struct arena work; /* dropped when the plan is made */
     struct slot *slots;
     union operand **operands; /* to resolve at the end */
@@ -60,7 +64,12 @@ rill_status frame_init(struct lower *l, struct frame *f, const struct graph *g);
 /* makes it on first sight */
 rill_status wire_slot(struct lower *l, struct frame *f, uint32_t wire, uint32_t *ret);
 rill_status wire_bytes(struct lower *l, const struct graph *g, uint32_t wire, size_t *ret);
-rill_status graph_lower(struct lower *l, struct frame *f, struct steps *ret);
+/* Output 0 is bytes of an input as they lie there. */
+bool node_is_view(const struct node *n, unsigned *ret_input, size_t *ret_shift_bytes);
+
+/* `from` lies in the place of another state than number me of to[0..n). */
+bool is_another_state(const struct lower *l, const uint32_t *to, uint32_t n, uint32_t me,
+                      uint32_t from);
 
 /* State updates of a graph or a Scan: through staging where one state's next value lies in another
  * state. */

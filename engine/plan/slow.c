@@ -65,21 +65,6 @@ static void slow_step_run(const struct step *step, unsigned char *mem)
     n->op->eval(&e);
 }
 
-void slice_resolve(const struct slice_copy *c, struct slice_copy *ret)
-{
-    struct tensor whole;
-    *ret = *c;
-    if (!c->fact || !fact_to_tensor(c->fact, &whole))
-        return;
-    ret->outer = 1;
-    ret->inner = dtype_bytes(whole.type);
-    for (int i = 0; i < c->axis; i++)
-        ret->outer *= (size_t) whole.dim[i];
-    for (int i = c->axis + 1; i < whole.rank; i++)
-        ret->inner *= (size_t) whole.dim[i];
-    ret->stride = ret->inner * (size_t) whole.dim[c->axis];
-}
-
 static rill_status places_make(struct lower *l, const struct frame *f, struct slow_place **ret,
                                uint32_t *ret_n)
 {
