@@ -22,7 +22,7 @@ static rill_status body_make(struct lower *l, const char *name, struct graph **r
     *ret = arena_new(l->r->arena, struct graph);
     if (!*ret)
         return no_memory(l->r);
-    return graph_from_outline(l->r, o, l->node->capture, l->node->n_capture, true, *ret);
+    return l->r->graph_make(l->r, o, l->node->capture, l->node->n_capture, true, *ret);
 }
 
 /* Emits the node: its inputs, then what its bodies take from outside. */

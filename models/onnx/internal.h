@@ -3,9 +3,11 @@
  *
  *   scan.c      wire format, unpacking
  *   outline.c   names, order, captures and what is needed, for a graph and the graphs within it
- *   lower.c     outline -> struct graph: inputs, constants, bodies, nodes
- *   names.c     the table of ops
+ *   emit.c      what upgrades work with: attributes, inputs, constants, nodes of a graph
  *   upgrade.c   brings old forms to the newest, compose.c writes ops as others
+ *   names.c     the table of ops, which names the upgrades
+ *   lower.c     outline -> struct graph: inputs, bodies, nodes
+ *   text.c      printable text of any bytes
  *   tensor.c    tensors and their data, external.c where it lies in other files */
 #ifndef RILL_MODELS_ONNX_INTERNAL_H
 #define RILL_MODELS_ONNX_INTERNAL_H
@@ -30,6 +32,8 @@ struct map {
 bool map_set(struct map *m, const char *key, uint32_t value);
 uint32_t *map_get(const struct map *m, const char *key); /* NULL if absent */
 
+struct outline;
+
 struct reader {
     struct arena *arena; /* of the result */
     struct dims *dims;
@@ -41,6 +45,10 @@ struct reader {
     const char *symbol_name[SYMBOLS_MAX];
     enum onnx_unknown unknown;
     rill_error *err;
+    /* What stands above upgrades and is asked for by them: names.c and lower.c. */
+    rill_status (*op_refuse)(struct reader *r, const char *node, const char *op, int64_t opset);
+    rill_status (*graph_make)(struct reader *r, const struct outline *from, const char **capture,
+                              uint32_t n_capture, bool body, struct graph *ret);
 };
 
 rill_status no_memory(const struct reader *r);
@@ -48,6 +56,8 @@ rill_status no_memory(const struct reader *r);
 /* Printable text for any bytes: everything but plain ASCII, and the backslash itself, becomes \xNN,
  * so different bytes give different texts. NULL when the arena is full. "" for absent fields. */
 const char *onnx_text(struct arena *a, ProtobufCBinaryData b);
+
+bool onnx_is_default_domain(ProtobufCBinaryData domain);
 
 /* ---- outline.c ---- */
 
@@ -94,7 +104,7 @@ rill_status fact_from_pb(struct reader *r, const char *input, const Onnxpb__Type
 rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribute *pb,
                       struct attr *ret);
 
-/* ---- lower.c: one node on its way; upgrades work on it ---- */
+/* ---- emit.c, lower.c: one node on its way; upgrades work on it ---- */
 
 struct scope {
     struct reader *r;
@@ -157,6 +167,10 @@ bool lower_has(const struct lower *l, unsigned i);
 rill_status lower_ints(struct lower *l, const int64_t *v, unsigned n, uint32_t *ret);
 rill_status lower_int_scalar(struct lower *l, int64_t v, uint32_t *ret);
 rill_status lower_float(struct lower *l, float v, uint32_t *ret);
+
+/* Adds a node whose outputs are wires already, of the name of the present one. */
+rill_status lower_add(struct lower *l, const char *engine, const struct attr *attr, unsigned n_attr,
+                      const uint32_t *in, unsigned n_in, uint32_t *out, unsigned n_out);
 
 /* Emits one more node. in: wires, out: the wire it makes (new unless *out is a wire already). */
 rill_status lower_emit(struct lower *l, const char *engine, const struct attr *attr,

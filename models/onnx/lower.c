@@ -1,187 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/onnx/internal.h"
 
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
-rill_status lower_fail_(const struct lower *l, rill_status s, const char *fmt, ...)
-{
-    char text[400];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    return err_set(l->r->err, s, "node '%.80s' (%s, opset %" PRId64 "): %s", l->name, l->node->op,
-                   l->r->opset, text);
-}
-
-/* ---- attributes ---- */
-
-struct attr *lower_attr(struct lower *l, const char *name)
-{
-    for (unsigned i = 0; i < l->n_attr; i++)
-        if (!strcmp(l->attr[i].name, name))
-            return &l->attr[i];
-    return NULL;
-}
-
-void lower_drop(struct lower *l, const char *name)
-{
-    struct attr *a = lower_attr(l, name);
-    if (a)
-        *a = l->attr[--l->n_attr];
-}
-
-static struct attr *attr_make(struct lower *l, const char *name)
-{
-    struct attr *a = lower_attr(l, name);
-    if (!a) {
-        a = &l->attr[l->n_attr++];
-        *a = (struct attr) { .name = name };
-    }
-    return a;
-}
-
-rill_status lower_set_int(struct lower *l, const char *name, int64_t v)
-{
-    struct attr *a = attr_make(l, name);
-    a->kind = ATTR_INT;
-    a->i = v;
-    return RILL_OK;
-}
-
-rill_status lower_set_text(struct lower *l, const char *name, const char *text)
-{
-    const char **v = arena_array(l->r->arena, const char *, 1);
-    if (!v)
-        return no_memory(l->r);
-    struct attr *a = attr_make(l, name);
-    *v = text;
-    a->kind = ATTR_STRINGS;
-    a->strings = (struct attr_strings) { 1, v };
-    return RILL_OK;
-}
-
-int64_t lower_int(struct lower *l, const char *name, int64_t absent)
-{
-    const struct attr *a = lower_attr(l, name);
-    return a && a->kind == ATTR_INT ? a->i : absent;
-}
-
-/* ---- inputs and constants ---- */
-
-rill_status lower_input(struct lower *l, unsigned i, uint32_t w)
-{
-    if (i >= l->node->n_in + LOWER_SPARE)
-        return lower_fail(l, RILL_MALFORMED, "has too many inputs");
-    while (l->n_in <= i)
-        l->in[l->n_in++] = WIRE_NONE;
-    l->in[i] = w;
-    return RILL_OK;
-}
-
-bool lower_has(const struct lower *l, unsigned i)
-{
-    return i < l->n_in && l->in[i] != WIRE_NONE;
-}
-
-static rill_status add_const(struct lower *l, const struct tensor *t, uint32_t *ret)
-{
-    const char *name = arena_printf(l->r->arena, "%s/%u", l->name, l->scope->g->n_wires);
-    *ret = t && name ? graph_add_const(l->scope->g, name, t) : WIRE_NONE;
-    return *ret == WIRE_NONE ? no_memory(l->r) : RILL_OK;
-}
-
-rill_status lower_ints(struct lower *l, const int64_t *v, unsigned n, uint32_t *ret)
-{
-    int64_t dim = n;
-    struct tensor *t = tensor_new(l->r->arena, DTYPE_I64, 1, &dim);
-    if (t && n)
-        memcpy(t->data, v, n * sizeof *v);
-    return add_const(l, t, ret);
-}
-
-rill_status lower_int_scalar(struct lower *l, int64_t v, uint32_t *ret)
-{
-    struct tensor *t = tensor_new(l->r->arena, DTYPE_I64, 0, NULL);
-    if (t)
-        *(int64_t *) t->data = v;
-    return add_const(l, t, ret);
-}
-
-rill_status lower_float(struct lower *l, float v, uint32_t *ret)
-{
-    struct tensor *t = tensor_new(l->r->arena, DTYPE_F32, 0, NULL);
-    if (t)
-        *(float *) t->data = v;
-    return add_const(l, t, ret);
-}
-
 /* ---- nodes ---- */
-
-static unsigned trimmed(const uint32_t *w, unsigned n, int min)
-{
-    while (n > 0 && (int) n > min && w[n - 1] == WIRE_NONE)
-        n--;
-    return n;
-}
-
-static rill_status add_node(struct lower *l, const char *engine, const struct attr *attr,
-                            unsigned n_attr, const uint32_t *in, unsigned n_in, uint32_t *out,
-                            unsigned n_out)
-{
-    const struct op *op = op_find(engine);
-    if (!op)
-        return op_row_refuse(l->r, l->name, l->node->op, l->r->opset);
-    void *parsed = arena_alloc(l->r->arena, op->attr_bytes);
-    uint32_t *all = arena_array(l->r->arena, uint32_t,
-                                n_out + (size_t) (op->min_out > 0 ? op->min_out : 0) + 1);
-    if (!parsed || !all)
-        return no_memory(l->r);
-    TRY(attrs_parse_file(op, l->name, attr, n_attr, parsed, l->r->err));
-    memcpy(all, out, n_out * sizeof *out);
-    n_out = trimmed(out, n_out, op->min_out);
-    while ((int) n_out < op->min_out)
-        all[n_out++] = WIRE_NONE;
-    struct node *n = graph_add_node(l->scope->g, op, l->name, parsed, in,
-                                    trimmed(in, n_in, op->min_in), all, n_out);
-    return n ? op_check_arity(n, l->r->err) : no_memory(l->r);
-}
-
-rill_status lower_emit(struct lower *l, const char *engine, const struct attr *attr,
-                       unsigned n_attr, const uint32_t *in, unsigned n_in, uint32_t *out,
-                       unsigned n_out)
-{
-    for (unsigned i = 0; i < n_out; i++) {
-        if (out[i] != WIRE_NONE)
-            continue;
-        const char *name = arena_printf(l->r->arena, "%s/%u", l->name, l->scope->g->n_wires);
-        out[i] = name ? graph_add_wire(l->scope->g, name, NULL) : WIRE_NONE;
-        if (out[i] == WIRE_NONE)
-            return no_memory(l->r);
-    }
-    return add_node(l, engine, attr, n_attr, in, n_in, out, n_out);
-}
-
-rill_status lower_unary(struct lower *l, const char *engine, uint32_t x, uint32_t *ret)
-{
-    *ret = WIRE_NONE;
-    return lower_emit(l, engine, NULL, 0, &x, 1, ret, 1);
-}
-
-rill_status lower_binary(struct lower *l, const char *engine, uint32_t x, uint32_t y, uint32_t *ret)
-{
-    *ret = WIRE_NONE;
-    return lower_emit(l, engine, NULL, 0, (uint32_t[]) { x, y }, 2, ret, 1);
-}
-
-rill_status lower_finish(struct lower *l, uint32_t w)
-{
-    l->engine = NULL;
-    return lower_emit(l, "Identity", NULL, 0, &w, 1, l->out, 1);
-}
 
 static rill_status node_attrs(struct lower *l)
 {
@@ -222,15 +44,10 @@ static rill_status node_wires(struct lower *l)
     return RILL_OK;
 }
 
-static bool is_default_domain(ProtobufCBinaryData d)
-{
-    return d.len == 0 || (d.len == 7 && !memcmp(d.data, "ai.onnx", 7));
-}
-
 static rill_status lower_node(struct scope *s, const struct outline_node *n)
 {
     struct lower l = { .r = s->r, .scope = s, .node = n, .name = n->name };
-    if (!is_default_domain(n->pb->domain)) {
+    if (!onnx_is_default_domain(n->pb->domain)) {
         s->r->unknown = ONNX_UNKNOWN_OP;
         return err_set(s->r->err, RILL_UNSUPPORTED,
                        "node '%.80s': op '%.60s' is of domain '%.60s'; only "
@@ -250,33 +67,11 @@ static rill_status lower_node(struct scope *s, const struct outline_node *n)
                           n->body_name[0]);
     if (l.row->upgrade)
         TRY(l.row->upgrade(&l));
-    return l.engine ? add_node(&l, l.engine, l.attr, l.n_attr, l.in, l.n_in, l.out, l.n_out)
+    return l.engine ? lower_add(&l, l.engine, l.attr, l.n_attr, l.in, l.n_in, l.out, l.n_out)
                     : RILL_OK;
 }
 
 /* ---- graphs ---- */
-
-rill_status scope_wire(struct scope *s, const char *name, uint32_t *ret)
-{
-    *ret = WIRE_NONE;
-    if (!*name)
-        return RILL_OK;
-    const uint32_t *w = map_get(&s->wires, name), *c = map_get(&s->from->constant, name);
-    if (w) {
-        *ret = *w;
-        return RILL_OK;
-    }
-    if (!c)
-        return err_set(s->r->err, RILL_MALFORMED, "graph '%.80s': nothing defines value '%.80s'",
-                       s->from->name, name);
-    const char *what = arena_printf(s->r->arena, "constant '%.80s'", name);
-    const struct tensor *t;
-    if (!what)
-        return no_memory(s->r);
-    TRY(onnx_tensor(s->r, s->from->pb->initializer[*c], what, &t));
-    *ret = graph_add_const(s->g, name, t);
-    return *ret != WIRE_NONE && map_set(&s->wires, name, *ret) ? RILL_OK : no_memory(s->r);
-}
 
 static rill_status add_input(struct scope *s, const char *name, const struct fact *f)
 {

@@ -5,36 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-rill_status no_memory(const struct reader *r)
-{
-    return err_set(r->err, RILL_NOMEM,
-                   "out of memory while reading a model (limit %zu bytes, 0: none)",
-                   r->arena->limit_bytes);
-}
-
-const char *onnx_text(struct arena *a, ProtobufCBinaryData b)
-{
-    static const char hex[] = "0123456789abcdef";
-    size_t n = 0;
-    for (size_t i = 0; i < b.len; i++)
-        n += b.data[i] < 32 || b.data[i] > 126 || b.data[i] == '\\' ? 4 : 1;
-    if (n == 0)
-        return "";
-    char *s = arena_alloc(a, n + 1), *at = s;
-    for (size_t i = 0; s && i < b.len; i++) {
-        uint8_t c = b.data[i];
-        if (c < 32 || c > 126 || c == '\\') {
-            *at++ = '\\';
-            *at++ = 'x';
-            *at++ = hex[c >> 4];
-            *at++ = hex[c & 15];
-        } else {
-            *at++ = (char) c;
-        }
-    }
-    return s;
-}
-
 static struct onnx_limits limits_complete(const struct onnx_limits *given, size_t file_bytes)
 {
     struct onnx_limits l = given ? *given : (struct onnx_limits) { 0 };
@@ -46,15 +16,10 @@ static struct onnx_limits limits_complete(const struct onnx_limits *given, size_
     return l;
 }
 
-static bool is_default_domain(ProtobufCBinaryData d)
-{
-    return d.len == 0 || (d.len == 7 && !memcmp(d.data, "ai.onnx", 7));
-}
-
 static rill_status read_opset(struct reader *r, const Onnxpb__Model *m)
 {
     for (size_t i = 0; i < m->n_opset_import; i++)
-        if (is_default_domain(m->opset_import[i]->domain))
+        if (onnx_is_default_domain(m->opset_import[i]->domain))
             r->opset = m->opset_import[i]->version;
     if (r->opset == 0)
         return err_set(r->err, RILL_MALFORMED,
@@ -140,7 +105,9 @@ rill_status mgraph_from_onnx(struct mgraph *ret, struct arena *a, struct dims *d
                         .file = b,
                         .limits = limits_complete(limits, b->n),
                         .symbols.arena = a,
-                        .err = reterr };
+                        .err = reterr,
+                        .op_refuse = op_row_refuse,
+                        .graph_make = graph_from_outline };
     return mgraph_read(&r, ret);
 }
 
@@ -153,7 +120,9 @@ rill_status mgraph_from_onnx_or_unknown(struct mgraph *ret, struct arena *a, str
                         .file = b,
                         .limits = limits_complete(NULL, b->n),
                         .symbols.arena = a,
-                        .err = reterr };
+                        .err = reterr,
+                        .op_refuse = op_row_refuse,
+                        .graph_make = graph_from_outline };
     rill_status s = mgraph_read(&r, ret);
     *ret_unknown = r.unknown;
     return s;
