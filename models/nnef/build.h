@@ -2,8 +2,10 @@
 /* build.h - evaluates NNEF trees: numbers at once, tensors into graph nodes. Private to this
  * folder.
  *
- *   eval.c     names, expressions, fragments, statements
- *   value.c    values -> wires, numbers, lists; arguments of a call; nodes
+ *   value.c    values -> wires, numbers, lists; nodes
+ *   scope.c    what names stand for
+ *   eval.c     expressions, fragments, statements
+ *   args.c     arguments of a call
  *   stdlib.c   the table of operators
  *   array.c, product.c, scan.c, import.c    operators that need more than a row */
 #ifndef RILL_MODELS_NNEF_BUILD_H
@@ -45,6 +47,8 @@ struct scope {
     uint32_t n_model; /* wires of g below this are a model's and can be read by name (patches) */
 };
 
+struct nnef_row;
+
 struct builder {
     struct arena *arena;
     struct dims *dims;
@@ -56,6 +60,8 @@ struct builder {
     uint32_t n_symbols, cap_symbols;
     unsigned calls, nodes, steps; /* depth now, nodes so far, expressions so far */
     uint64_t literal_bytes;       /* so far */
+    /* stdlib.c's, whose rows evaluate arguments themselves */
+    const struct nnef_row *(*row_find)(const char *name);
     rill_error *err;
 };
 
@@ -82,7 +88,7 @@ struct call {
     const struct nnef_expr *const *arg; /* one per parameter, NULL: the default */
 };
 
-/* ---- eval.c ---- */
+/* ---- fail.c ---- */
 
 __attribute__((format(printf, 5, 6))) rill_status nnef_fail(struct builder *b,
                                                             const struct scope *s,
@@ -91,25 +97,28 @@ __attribute__((format(printf, 5, 6))) rill_status nnef_fail(struct builder *b,
 #define call_fail(c, status, ...) nnef_fail((c)->b, (c)->s, (c)->e->pos, status, __VA_ARGS__)
 rill_status nnef_no_memory(struct builder *b);
 
-rill_status eval_expr(struct builder *b, struct scope *s, const struct nnef_expr *e,
-                      struct val *ret);
+/* ---- scope.c ---- */
+
 rill_status scope_bind(struct builder *b, struct scope *s, const char *name, struct val v);
 /* What a name of the scope itself stands for; NULL: nothing. */
 const struct val *scope_find(const struct scope *s, const char *name);
 rill_status symbol_add(struct builder *b, const char *name, struct val *ret);
 /* one that there is already */
 rill_status symbol_bind(struct builder *b, const struct dim *symbol);
+const struct val *symbol_find(const struct builder *b, const char *name); /* NULL: none */
+const struct nnef_fragment *fragment_find(const struct builder *b, const char *name);
+/* The registry that the text declares and the operator's name begins with; NULL: none. */
+const char *registry_of(const struct builder *b, const char *operator_name);
+
+/* ---- eval.c ---- */
+
+rill_status eval_expr(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                      struct val *ret);
 /* Runs the statements of f, whose parameters are bound already, and collects its results. */
 rill_status fragment_run(struct builder *b, struct scope *s, const struct nnef_fragment *f,
                          struct val *ret_results);
-const struct nnef_fragment *fragment_find(const struct builder *b, const char *name);
 rill_status eval_infix(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign,
                        struct val x, struct val y, struct val *ret);
-
-/* ---- graph.c ---- */
-
-/* The registry that the text declares and the operator's name begins with; NULL: none. */
-const char *registry_of(const struct builder *b, const char *operator_name);
 
 /* ---- value.c ---- */
 
@@ -132,6 +141,8 @@ rill_status const_sizes(struct builder *b, struct graph *g, const struct dim *co
 /* A zeroed constant that no file backs, within the limit; t: type and shape. */
 rill_status literal_new(const struct call *c, const struct tensor *t, struct tensor **ret);
 
+/* ---- args.c ---- */
+
 rill_status arg_val(const struct call *c, const char *name, struct val *ret);
 rill_status arg_wire(const struct call *c, const char *name, uint32_t *ret);
 rill_status arg_wires(const struct call *c, const char *name, uint32_t **ret, unsigned *ret_n);
@@ -148,6 +159,8 @@ rill_status arg_dims(const struct call *c, const char *name, const struct dim **
 const struct nnef_expr *arg_expr(const struct call *c, const char *name);
 /* A name as an identifier or in quotes. */
 rill_status expr_name(const struct call *c, const struct nnef_expr *e, const char **ret);
+
+/* ---- value.c: nodes ---- */
 
 const struct fact *wire_fact(const struct scope *s, uint32_t w);
 

@@ -2,76 +2,12 @@
 #include "models/nnef/build.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #define STEPS_MAX 400000u /* expressions evaluated for one graph */
 
-rill_status nnef_fail(struct builder *b, const struct scope *s, struct nnef_pos pos,
-                      rill_status status, const char *fmt, ...)
-{
-    char text[400];
-    va_list ap;
-    va_start(ap, fmt);
-    vsnprintf(text, sizeof text, fmt, ap);
-    va_end(ap);
-    return err_set(b->err, status, "%s:%u:%u: %s", s->file, pos.line, pos.column, text);
-}
-
-rill_status nnef_no_memory(struct builder *b)
-{
-    return err_set(b->err, RILL_NOMEM, "%s: out of memory while building the graph", b->doc->file);
-}
-
 /* ---- names ---- */
-
-static rill_status binding_add(struct builder *b, struct binding **list, uint32_t *n, uint32_t *cap,
-                               struct binding x)
-{
-    if (*n == *cap) {
-        uint32_t want = *cap ? *cap * 2 : 16;
-        struct binding *more = arena_array(b->arena, struct binding, want);
-        if (!more)
-            return nnef_no_memory(b);
-        if (*n)
-            memcpy(more, *list, *n * sizeof *more);
-        *list = more;
-        *cap = want;
-    }
-    (*list)[(*n)++] = x;
-    return RILL_OK;
-}
-
-rill_status scope_bind(struct builder *b, struct scope *s, const char *name, struct val v)
-{
-    return binding_add(b, &s->names, &s->n_names, &s->cap_names, (struct binding) { name, v });
-}
-
-rill_status symbol_add(struct builder *b, const char *name, struct val *ret)
-{
-    const char *size = arena_printf(b->arena, "%s >= 0", name);
-    *ret = (struct val) { .kind = VAL_DIM, .dim = dim_symbol(b->dims, name) };
-    if (!size || !ret->dim)
-        return nnef_no_memory(b);
-    TRY(dims_assert(b->dims, size, b->err));
-    return binding_add(b, &b->symbols, &b->n_symbols, &b->cap_symbols,
-                       (struct binding) { name, *ret });
-}
-
-rill_status symbol_bind(struct builder *b, const struct dim *symbol)
-{
-    return binding_add(b, &b->symbols, &b->n_symbols, &b->cap_symbols,
-                       (struct binding) { dim_name(symbol), val_of_dim(symbol) });
-}
-
-static const struct val *binding_find(const struct binding *list, uint32_t n, const char *name)
-{
-    for (uint32_t i = n; i-- > 0;)
-        if (!strcmp(list[i].name, name))
-            return &list[i].v;
-    return NULL;
-}
 
 /* A wire of the model that is being patched. */
 static rill_status model_wire(struct builder *b, struct scope *s, const struct nnef_expr *e,
@@ -89,17 +25,12 @@ static rill_status model_wire(struct builder *b, struct scope *s, const struct n
     return RILL_OK;
 }
 
-const struct val *scope_find(const struct scope *s, const char *name)
-{
-    return binding_find(s->names, s->n_names, name);
-}
-
 static rill_status eval_name(struct builder *b, struct scope *s, const struct nnef_expr *e,
                              struct val *ret)
 {
-    const struct val *v = binding_find(s->names, s->n_names, e->text);
+    const struct val *v = scope_find(s, e->text);
     if (!v)
-        v = binding_find(b->symbols, b->n_symbols, e->text);
+        v = symbol_find(b, e->text);
     if (!v && s->n_model) {
         TRY(model_wire(b, s, e, ret));
         if (ret->kind == VAL_WIRE)
@@ -107,7 +38,7 @@ static rill_status eval_name(struct builder *b, struct scope *s, const struct nn
     }
     if (!v && s->makes_symbols)
         return symbol_add(b, e->text, ret);
-    if (!v && (fragment_find(b, e->text) || row_find(e->text)))
+    if (!v && (fragment_find(b, e->text) || b->row_find(e->text)))
         return nnef_fail(b, s, e->pos, RILL_MALFORMED,
                          "'%.60s' is an operator; expected a value or '%.60s(...)'", e->text,
                          e->text);
@@ -382,17 +313,6 @@ static rill_status eval_index(struct builder *b, struct scope *s, const struct n
 
 /* ---- calls ---- */
 
-const struct nnef_fragment *fragment_find(const struct builder *b, const char *name)
-{
-    for (const struct nnef_fragment *f = b->doc->fragments; f; f = f->next)
-        if (!strcmp(f->name, name))
-            return f;
-    for (const struct nnef_fragment *f = b->formulas; f; f = f->next)
-        if (!strcmp(f->name, name))
-            return f;
-    return NULL;
-}
-
 static bool fragment_is_library(const struct builder *b, const struct nnef_fragment *f)
 {
     const struct nnef_fragment *x = b->formulas;
@@ -507,7 +427,7 @@ static rill_status eval_call(struct builder *b, struct scope *s, const struct nn
     const struct nnef_fragment *f = fragment_find(b, e->text);
     if (f)
         return call_fragment(b, s, e, f, ret);
-    const struct nnef_row *row = row_find(e->text);
+    const struct nnef_row *row = b->row_find(e->text);
     if (row)
         return call_row(b, s, e, row, ret);
     const char *registry = registry_of(b, e->text);
@@ -566,7 +486,7 @@ static rill_status wire_name(struct builder *b, struct scope *s, const char *nam
 static rill_status assign(struct builder *b, struct scope *s, const struct nnef_expr *left,
                           struct val v)
 {
-    if (binding_find(s->names, s->n_names, left->text))
+    if (scope_find(s, left->text))
         return nnef_fail(b, s, left->pos, RILL_MALFORMED, "'%.60s' is assigned twice", left->text);
     if (v.kind == VAL_WIRE && v.wire >= s->n_model)
         TRY(wire_name(b, s, left->text, v.wire));
@@ -599,7 +519,7 @@ rill_status fragment_run(struct builder *b, struct scope *s, const struct nnef_f
     for (uint32_t i = 0; i < f->n_body; i++)
         TRY(statement_run(b, s, &f->body[i]));
     for (uint32_t i = 0; i < f->n_results; i++) {
-        const struct val *v = binding_find(s->names, s->n_names, f->results[i].name);
+        const struct val *v = scope_find(s, f->results[i].name);
         if (!v)
             return nnef_fail(b, s, f->results[i].pos, RILL_MALFORMED,
                              "'%.60s' promises '%.60s', which nothing assigns", f->name,

@@ -39,17 +39,6 @@ static rill_status extension_registry(struct builder *b, const struct scope *s,
                      "the registry '%.60s' is not known, nor what its operators do", x->text);
 }
 
-const char *registry_of(const struct builder *b, const char *operator_name)
-{
-    for (const struct nnef_extension *x = b->doc->extensions; x; x = x->next) {
-        size_t n = strlen(x->text);
-        if (!strcmp(x->name, "tract_registry") && !strncmp(operator_name, x->text, n) &&
-            operator_name[n] == '_')
-            return x->text;
-    }
-    return NULL;
-}
-
 static bool is_assertion(const struct nnef_extension *x)
 {
     return !strcmp(x->name, "rill_assert") || !strcmp(x->name, "tract_assert");
@@ -153,6 +142,7 @@ rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *d
                          .doc = doc,
                          .limits = limits ? limits : &nnef_limits_default,
                          .folder = source->folder,
+                         .row_find = row_find,
                          .err = reterr };
     struct mgraph m;
     if (!doc)

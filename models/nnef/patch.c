@@ -262,6 +262,7 @@ rill_status mgraph_patched(struct mgraph *ret, const struct mgraph *m, const str
                          .doc = doc,
                          .limits = limits ? limits : &nnef_limits_default,
                          .folder = source->folder,
+                         .row_find = row_find,
                          .err = reterr };
     struct scope s = { .g = &g, .file = source->file, .prefix = "", .n_model = m->g.n_wires };
     struct patch p = { .b = &b, .s = &s, .m = &m->g, .g = &g };

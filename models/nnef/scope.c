@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* What names stand for: of a scope, symbols, fragments, registries. */
+#include "models/nnef/build.h"
+
+#include <string.h>
+
+static rill_status binding_add(struct builder *b, struct binding **list, uint32_t *n, uint32_t *cap,
+                               struct binding x)
+{
+    if (*n == *cap) {
+        uint32_t want = *cap ? *cap * 2 : 16;
+        struct binding *more = arena_array(b->arena, struct binding, want);
+        if (!more)
+            return nnef_no_memory(b);
+        if (*n)
+            memcpy(more, *list, *n * sizeof *more);
+        *list = more;
+        *cap = want;
+    }
+    (*list)[(*n)++] = x;
+    return RILL_OK;
+}
+
+rill_status scope_bind(struct builder *b, struct scope *s, const char *name, struct val v)
+{
+    return binding_add(b, &s->names, &s->n_names, &s->cap_names, (struct binding) { name, v });
+}
+
+rill_status symbol_add(struct builder *b, const char *name, struct val *ret)
+{
+    const char *size = arena_printf(b->arena, "%s >= 0", name);
+    *ret = (struct val) { .kind = VAL_DIM, .dim = dim_symbol(b->dims, name) };
+    if (!size || !ret->dim)
+        return nnef_no_memory(b);
+    TRY(dims_assert(b->dims, size, b->err));
+    return binding_add(b, &b->symbols, &b->n_symbols, &b->cap_symbols,
+                       (struct binding) { name, *ret });
+}
+
+rill_status symbol_bind(struct builder *b, const struct dim *symbol)
+{
+    return binding_add(b, &b->symbols, &b->n_symbols, &b->cap_symbols,
+                       (struct binding) { dim_name(symbol), val_of_dim(symbol) });
+}
+
+static const struct val *binding_find(const struct binding *list, uint32_t n, const char *name)
+{
+    for (uint32_t i = n; i-- > 0;)
+        if (!strcmp(list[i].name, name))
+            return &list[i].v;
+    return NULL;
+}
+
+const struct val *symbol_find(const struct builder *b, const char *name)
+{
+    return binding_find(b->symbols, b->n_symbols, name);
+}
+
+const struct val *scope_find(const struct scope *s, const char *name)
+{
+    return binding_find(s->names, s->n_names, name);
+}
+
+const struct nnef_fragment *fragment_find(const struct builder *b, const char *name)
+{
+    for (const struct nnef_fragment *f = b->doc->fragments; f; f = f->next)
+        if (!strcmp(f->name, name))
+            return f;
+    for (const struct nnef_fragment *f = b->formulas; f; f = f->next)
+        if (!strcmp(f->name, name))
+            return f;
+    return NULL;
+}
+
+const char *registry_of(const struct builder *b, const char *operator_name)
+{
+    for (const struct nnef_extension *x = b->doc->extensions; x; x = x->next) {
+        size_t n = strlen(x->text);
+        if (!strcmp(x->name, "tract_registry") && !strncmp(operator_name, x->text, n) &&
+            operator_name[n] == '_')
+            return x->text;
+    }
+    return NULL;
+}
