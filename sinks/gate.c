@@ -46,8 +46,9 @@ static uint64_t ring_samples(const struct gate *g, const rill_sink *detector)
     return g->preroll + p->latency_samples + 3 * pulse + 4 * hop;
 }
 
-rill_status gate_make(struct gate **ret, const rill_sink *detector, const rill_plan *plan,
-                      unsigned port, const rill_sink_opts *opts, rill_error *err)
+rill_status gate_make(struct gate **ret, const rill_sink *detector, gate_recogniser make_recogniser,
+                      const rill_plan *plan, unsigned port, const rill_sink_opts *opts,
+                      rill_error *err)
 {
     struct arena *a = (struct arena *) (uintptr_t) &detector->arena;
     struct gate *g = arena_new(a, struct gate);
@@ -76,7 +77,7 @@ rill_status gate_make(struct gate **ret, const rill_sink *detector, const rill_p
     void *mem = arena_alloc(a, rill_plan_stream_size(plan));
     if (!g->ring || !g->frames || !mem)
         return sink_no_memory(err);
-    TRY(rill_sink_new(&g->sink, plan, port, &own, err));
+    TRY(make_recogniser(&g->sink, plan, port, &own, err));
     g->plan = rill_plan_ref((rill_plan *) (uintptr_t) plan);
     g->stream = rill_stream_init(mem, plan);
     gate_reset(g, detector->base_pos);

@@ -26,8 +26,16 @@ struct gate {
     unsigned n_held, next_held;
 };
 
-rill_status gate_make(struct gate **ret, const rill_sink *detector, const rill_plan *plan,
-                      unsigned port, const rill_sink_opts *opts, rill_error *err);
+/* Makes the sink that reads the recogniser's output: rill_sink_new. */
+typedef rill_status (*gate_recogniser)(rill_sink **ret, const rill_plan *p, unsigned port,
+                                       const rill_sink_opts *opts, rill_error *err);
+
+rill_status gate_make(struct gate **ret, const rill_sink *detector, gate_recogniser make_recogniser,
+                      const rill_plan *plan, unsigned port, const rill_sink_opts *opts,
+                      rill_error *err);
+/* rill_sink_listen of a sink of kind vad; others are refused. */
+rill_status vad_listen(rill_sink *s, gate_recogniser make_recogniser, const rill_plan *plan,
+                       unsigned port, const rill_sink_opts *opts, rill_error *err);
 struct gate *sink_gate(const rill_sink *s); /* of a sink that listens, otherwise NULL */
 void gate_drop(struct gate *g);
 void gate_reset(struct gate *g, uint64_t pos);

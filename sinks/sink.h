@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sink.h - what every kind of sink is made of. A kind is a struct sink_kind and its state; the rest
- * is in sink.c. */
+/* sink.h - what every kind of sink is made of. A kind is a struct sink_kind and its state; what all
+ * do is in sink.c, which knows no kind, and making one in make.c, which knows them all. */
 #ifndef RILL_SINKS_SINK_H
 #define RILL_SINKS_SINK_H
 #include "engine/base/arena.h"
@@ -11,6 +11,8 @@
 
 #define SINK_EVENTS_MAX 4 /* that one frame may make */
 
+struct gate;
+
 struct sink_kind {
     rill_port_kind port;
     rill_status (*make)(rill_sink *s, rill_error *err); /* s->state, of s->arena */
@@ -20,6 +22,7 @@ struct sink_kind {
     void (*more)(rill_sink *s);
     void (*cut)(rill_sink *s); /* NULL: nothing goes on */
     void (*finish)(rill_sink *s);
+    struct gate *(*gate)(const rill_sink *s); /* of one that listens; NULL: never */
     /* what is not in the arena; NULL: nothing; make may have failed */
     void (*drop)(rill_sink *s);
 };

@@ -129,6 +129,12 @@ static void finish(rill_sink *s)
         gate_finish(v->gate, s);
 }
 
+static struct gate *gate(const rill_sink *s)
+{
+    const struct vad *v = s->state;
+    return v->gate;
+}
+
 static void drop(rill_sink *s)
 {
     struct vad *v = s->state;
@@ -143,23 +149,18 @@ const struct sink_kind sink_vad = { .port = RILL_PORT_VAD,
                                     .more = more,
                                     .cut = cut,
                                     .finish = finish,
+                                    .gate = gate,
                                     .drop = drop };
 
-struct gate *sink_gate(const rill_sink *s)
-{
-    const struct vad *v = s->state;
-    return s->kind == &sink_vad ? v->gate : NULL;
-}
-
-rill_status rill_sink_listen(rill_sink *s, const rill_plan *plan, unsigned port,
-                             const rill_sink_opts *opts, rill_error *reterr)
+rill_status vad_listen(rill_sink *s, gate_recogniser make_recogniser, const rill_plan *plan,
+                       unsigned port, const rill_sink_opts *opts, rill_error *reterr)
 {
     struct vad *v = s->state;
     if (s->kind != &sink_vad || v->gate || s->n_frames)
         return err_set(
             reterr, RILL_INVALID,
             "a recogniser goes behind a sink of kind vad that has none and read nothing");
-    return gate_make(&v->gate, s, plan, port, opts, reterr);
+    return gate_make(&v->gate, s, make_recogniser, plan, port, opts, reterr);
 }
 
 rill_status rill_sink_audio(rill_sink *s, const float *x, size_t n_samples)
