@@ -39,7 +39,7 @@ struct rill_client {
     f.m_case = RILL__CLIENT_FRAME__M_##case_;                                                      \
     f.member_ = &(message_)
 
-/* ---- wire.c ---- */
+/* ---- client.c ---- */
 
 /* Keep the words for rill_client_error(); both return -1. fail_dead gives the connection up and
  * keeps words that are there already. */
@@ -51,6 +51,11 @@ const char *client_code_name(int code);
 /* 0 finds a free one; NULL if none */
 struct peer_stream *client_stream(struct rill_client *c, uint32_t id);
 void client_frame_free(Rill__ServerFrame *f); /* takes NULL */
+
+unsigned client_outputs(size_t n, const Rill__Output *outputs); /* bits of enum rill_client_want */
+struct rill_client_pcm client_pcm(const Rill__Pcm *m);          /* takes NULL */
+
+/* ---- wire.c ---- */
 
 /* handles the whole frames in c->in; their number or -1 */
 int client_frames(struct rill_client *c);
@@ -77,18 +82,12 @@ struct peer_stream *client_running(struct rill_client *c, uint32_t id);
 /* waits; frees the slot */
 int client_finished(struct rill_client *c, struct peer_stream *s, struct rill_client_finished *ret);
 
-/* ---- ctl.c ---- */
-
-struct rill_client_pcm client_pcm(const Rill__Pcm *m); /* takes NULL */
-
 /* ---- ask.c ---- */
 
 /* Every page of Info; each_model and each_topic may be NULL. */
 int client_info(struct rill_client *c,
                 void (*each_model)(void *arg, const struct rill_client_model *m),
                 void (*each_topic)(void *arg, const struct rill_client_topic *t), void *arg);
-
-unsigned client_outputs(size_t n, const Rill__Output *outputs); /* bits of enum rill_client_want */
 
 /* ---- figures.c ---- */
 

@@ -19,13 +19,6 @@ int rill_client_ctl_status(struct rill_client *c, struct rill_client_status *ret
     return client_stats_rest(c, x->stats, each, arg);
 }
 
-struct rill_client_pcm client_pcm(const Rill__Pcm *m)
-{
-    if (!m)
-        return (struct rill_client_pcm) { 0, 0, RILL_CLIENT_S16 };
-    return (struct rill_client_pcm) { m->rate, m->channels, (enum rill_client_enc) m->enc };
-}
-
 int rill_client_ctl_sessions(struct rill_client *c,
                              void (*each)(void *arg, const struct rill_client_session *s),
                              void *arg)

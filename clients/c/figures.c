@@ -119,6 +119,43 @@ void client_status(struct rill_client_status *ret, const Rill__StatusReply *x,
         client_stats(&ret->stats, x->stats, each, arg);
 }
 
+static Rill__ServerFrame *stats_page(struct rill_client *c, const char *after_model)
+{
+    Rill__Stats m = RILL__STATS__INIT;
+    m.after_model = (char *) (uintptr_t) after_model;
+    FRAME(STATS, stats, m);
+    return client_request(c, &f, RILL__SERVER_FRAME__M_STATS, "Stats");
+}
+
+int client_stats_rest(struct rill_client *c, const Rill__StatsReply *page,
+                      void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg)
+{
+    Rill__ServerFrame *last = NULL;
+    while (page && page->more && page->n_models && each) {
+        Rill__ServerFrame *r = stats_page(c, page->models[page->n_models - 1]->name);
+        client_frame_free(last);
+        if (!r)
+            return -1;
+        client_stats(NULL, r->stats, each, arg);
+        page = r->stats;
+        last = r;
+    }
+    client_frame_free(last);
+    return 0;
+}
+
+int rill_client_stats(struct rill_client *c, struct rill_client_stats *ret,
+                      void (*each)(void *arg, const struct rill_client_model_stats *m), void *arg)
+{
+    Rill__ServerFrame *r = stats_page(c, "");
+    if (!r)
+        return -1;
+    client_stats(ret, r->stats, each, arg);
+    int code = client_stats_rest(c, r->stats, each, arg);
+    client_frame_free(r);
+    return code;
+}
+
 /* ---- streams ---- */
 
 void client_session(const Rill__Session *x,

@@ -3,48 +3,9 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-
-int client_fail(struct rill_client *c, int code, const char *format, ...)
-{
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(c->error, sizeof c->error, format, ap);
-    va_end(ap);
-    c->error_code = code;
-    return -1;
-}
-
-int client_fail_dead(struct rill_client *c, const char *what)
-{
-    c->dead = true;
-    return c->error[0] ? -1 : client_fail(c, 0, "%s", what);
-}
-
-const char *client_code_name(int code)
-{
-    const ProtobufCEnumValue *v =
-        protobuf_c_enum_descriptor_get_value(&rill__code__descriptor, code);
-    return v ? v->name : "UNKNOWN";
-}
-
-struct peer_stream *client_stream(struct rill_client *c, uint32_t id)
-{
-    for (size_t i = 0; i < MAX_STREAMS; i++)
-        if (c->streams[i].id == id)
-            return &c->streams[i];
-    return NULL;
-}
-
-void client_frame_free(Rill__ServerFrame *f)
-{
-    if (f)
-        rill__server_frame__free_unpacked(f, NULL);
-}
 
 static uint32_t get_u32(const uint8_t *p)
 {
