@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/positions.h"
-#include "engine/graph/op.h"
+#include "engine/ops/attrs.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -182,7 +182,7 @@ static struct position reshaped(const struct walk *w, const struct node *n)
 
 static struct position transposed(const struct walk *w, const struct node *n)
 {
-    struct attr_ints perm = attr_get_ints(n, "perm");
+    struct attr_ints perm = transpose_attr_of(n)->perm;
     int to[RANK_MAX], rank = w->g->wires[n->in[0]].fact.rank;
     for (int i = 0; i < rank; i++)
         to[perm.n ? perm.v[i] : rank - 1 - i] = i;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* How each op streams: one row an op. An op without a row does not stream. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/einsum.h"
 #include "pulse/axes.h"
 #include "pulse/rules.h"
@@ -25,7 +26,7 @@ static int map_axis_attr(const struct pulser *p, const struct node *n, unsigned 
 
 static int map_transpose(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
-    struct attr_ints perm = attr_get_ints(n, "perm");
+    struct attr_ints perm = transpose_attr_of(n)->perm;
     if (perm.n == 0)
         return rank_of(p, n, input) - 1 - axis;
     for (uint32_t i = 0; i < perm.n; i++)
@@ -147,9 +148,9 @@ static int map_gemm(const struct pulser *p, const struct node *n, unsigned input
 {
     (void) p;
     if (input == 0)
-        return axis == (attr_get_int(n, "transA") ? 1 : 0) ? 0 : AXIS_NONE;
+        return axis == (gemm_attr_of(n)->ta ? 1 : 0) ? 0 : AXIS_NONE;
     if (input == 1)
-        return axis == (attr_get_int(n, "transB") ? 0 : 1) ? 1 : AXIS_NONE;
+        return axis == (gemm_attr_of(n)->tb ? 0 : 1) ? 1 : AXIS_NONE;
     return rank_of(p, n, input) == 2 ? axis : 1;
 }
 

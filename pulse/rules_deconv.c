@@ -4,7 +4,7 @@
  * stride frames of the past and is complete with frame o / stride: an input d frames late gives raw
  * frames d*stride late, and the pad in front is frames more to drop. The past is read again instead
  * of carrying partial sums, which keeps the order of the additions. */
-#include "engine/ops/window.h"
+#include "engine/ops/attrs.h"
 #include "pulse/ints.h"
 #include "pulse/rules.h"
 
@@ -18,9 +18,9 @@ static struct axis_sizes sizes_read(const struct pulser *p, const struct node *n
 {
     return (struct axis_sizes) {
         .kernel = dim_value(pulser_fact(p, n->in[1])->shape[2 + i]),
-        .stride = list_at(attr_get_ints(n, "strides"), i, 1),
-        .dilation = list_at(attr_get_ints(n, "dilations"), i, 1),
-        .extra = list_at(attr_get_ints(n, "output_padding"), i, 0),
+        .stride = list_at(window_attr_of(n)->strides, i, 1),
+        .dilation = list_at(window_attr_of(n)->dilations, i, 1),
+        .extra = list_at(deconv_attr_of(n)->output_padding, i, 0),
     };
 }
 
@@ -34,12 +34,13 @@ struct explicit
 static void pads_set(const struct node *n, int i, int axes, int64_t total,
                      const struct explicit *ret)
 {
-    int64_t mode = attr_get_int(n, "auto_pad");
+    const struct window_attr *a = window_attr_of(n);
+    int mode = a->auto_pad;
     bool stated = mode == PAD_NOTSET || mode == PAD_VALID,
-         given = attr_get_ints(n, "output_shape").n > 0;
+         given = deconv_attr_of(n)->output_shape.n > 0;
     if (stated && !given) {
-        ret->before[i] = mode == PAD_VALID ? 0 : list_at(attr_get_ints(n, "pads"), i, 0);
-        ret->after[i] = mode == PAD_VALID ? 0 : list_at(attr_get_ints(n, "pads"), axes + i, 0);
+        ret->before[i] = mode == PAD_VALID ? 0 : list_at(a->pads, i, 0);
+        ret->after[i] = mode == PAD_VALID ? 0 : list_at(a->pads, axes + i, 0);
         return;
     }
     ret->extra[i] += total < 0 ? -total : 0;
@@ -107,7 +108,7 @@ static rill_status deconv_check(const struct pulser *p, const struct node *n,
         if (pulser_stream(p, n->in[i]))
             return op_fail(p->err, RILL_UNSUPPORTED, n,
                            "cannot stream: input %u, its weights, runs along time", i);
-    if (attr_get_ints(n, "output_shape").n)
+    if (deconv_attr_of(n)->output_shape.n)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: output_shape fixes the size of the time axis");
     if (z->kernel > 1 << 20 || z->dilation > 1 << 20 || z->stride > 1 << 20)

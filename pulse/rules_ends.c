@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules of ops that add frames at the ends of the time axis: Pad, Concat. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
 #include "pulse/rules.h"
 
@@ -69,7 +70,7 @@ rill_status rule_pad(struct pulser *p, const struct node *n)
     static const int modes[] = { PULSE_PAD_CONSTANT, PULSE_PAD_REFLECT, PULSE_PAD_EDGE, -1 };
     struct flow f;
     struct pads pads;
-    int64_t mode = attr_get_int(n, "mode");
+    int mode = pad_attr_of(n)->mode;
     if (!flow_of(p, n->in[0], &f))
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its pads run along time");
     TRY(pads_read(p, n, &pads));

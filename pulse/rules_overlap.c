@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules of ops whose output frames overlap: OverlapAdd, ConvTranspose. What later frames still add
  * to is a state. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
 #include "pulse/rules.h"
 
@@ -33,7 +34,7 @@ static rill_status overlap_emit(struct pulser *p, const struct node *n, uint32_t
         { .name = "tail", .kind = ATTR_INT, .i = 0 },
     };
     struct fact state = *pulser_dst_fact(p, frames);
-    int64_t rest = dim_value(state.shape[state.rank - 1]) - attr_get_int(n, "hop");
+    int64_t rest = dim_value(state.shape[state.rank - 1]) - overlap_attr_of(n)->hop;
     uint32_t in[3] = { frames, WIRE_NONE, WIRE_NONE }, out[2];
     void *attr = NULL;
     state.rank--;
@@ -103,16 +104,16 @@ rill_status rule_overlap_add(struct pulser *p, const struct node *n)
 {
     struct flow f;
     uint32_t out;
-    int64_t hop = attr_get_int(n, "hop"), pulse;
+    int64_t hop = overlap_attr_of(n)->hop, pulse;
     if (!flow_of(p, n->in[0], &f) || f.sf.axis != pulser_fact(p, n->in[0])->rank - 2)
         return pulser_off_axis(p, n);
     TRY(overlap_check(p, n));
     if (__builtin_mul_overflow(f.sf.pulse, hop, &pulse) || pulse > INT32_MAX)
         return op_fail(p->err, RILL_LIMIT, n, "a pulse of %lld frames is too long",
                        (long long) f.sf.pulse);
-    TRY(flow_mask(p, n, &f, NULL, true, attr_get_int(n, "tail") != 0));
+    TRY(flow_mask(p, n, &f, NULL, true, overlap_attr_of(n)->tail != TAIL_COMPLETE));
     TRY(overlap_emit(p, n, f.wire, &out));
-    if (attr_get_int(n, "normalise"))
+    if (overlap_attr_of(n)->normalise)
         TRY(overlap_normalise(p, n, &f, &out));
     flow_scale(&f.sf, 1, hop);
     offset_overlapped(&f.sf);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules of ops that see a window of the time axis: Conv, pooling, Slice, Frame, STFT. */
-#include "engine/ops/window.h"
+#include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
 #include "pulse/ints.h"
 #include "pulse/rules.h"
@@ -36,16 +36,16 @@ static void same_pads(struct pulser *p, const struct node *n, struct spatial *s,
 static void spatial_read(struct pulser *p, const struct node *n, const struct fact *weights,
                          struct spatial *s)
 {
-    struct attr_ints kernel = attr_get_ints(n, "kernel_shape"), pads = attr_get_ints(n, "pads");
-    int64_t auto_pad = attr_get_int(n, "auto_pad");
+    const struct window_attr *a = window_attr_of(n);
+    int auto_pad = a->auto_pad;
     s->axes = pulser_fact(p, n->in[0])->rank - 2;
     for (int i = 0; i < s->axes; i++) {
-        s->kernel[i] = list_at(kernel, i, weights ? dim_value(weights->shape[2 + i]) : 1);
-        s->stride[i] = list_at(attr_get_ints(n, "strides"), i, 1);
-        s->dilation[i] = list_at(attr_get_ints(n, "dilations"), i, 1);
+        s->kernel[i] = list_at(a->kernel, i, weights ? dim_value(weights->shape[2 + i]) : 1);
+        s->stride[i] = list_at(a->strides, i, 1);
+        s->dilation[i] = list_at(a->dilations, i, 1);
         bool stated = auto_pad == PAD_NOTSET;
-        s->before[i] = dim_int(p->dst->dims, stated ? list_at(pads, i, 0) : 0);
-        s->after[i] = dim_int(p->dst->dims, stated ? list_at(pads, s->axes + i, 0) : 0);
+        s->before[i] = dim_int(p->dst->dims, stated ? list_at(a->pads, i, 0) : 0);
+        s->after[i] = dim_int(p->dst->dims, stated ? list_at(a->pads, s->axes + i, 0) : 0);
         if (auto_pad == PAD_SAME_UPPER || auto_pad == PAD_SAME_LOWER)
             same_pads(p, n, s, i, auto_pad == PAD_SAME_LOWER, weights != NULL);
     }
@@ -164,7 +164,7 @@ static rill_status pool_read(struct pulser *p, const struct node *n, struct pool
         return pulser_off_axis(p, n);
     spatial_read(p, n, NULL, &q->s);
     TRY(time_window(p, n, &q->s, q->f.sf.axis - 2, &q->w));
-    q->w.after += attr_get_int(n, "ceil_mode") ? q->w.stride - 1 : 0;
+    q->w.after += window_attr_of(n)->ceil_mode ? q->w.stride - 1 : 0;
     offset_windows(&q->f.sf, q->w.before, q->w.after, q->w.span + 1, q->w.stride);
     return RILL_OK;
 }
@@ -194,7 +194,7 @@ static rill_status counted_emit(struct pulser *p, const struct node *n, const st
 {
     struct dims *ds = p->dst->dims;
     struct clock_attr *at = arena_new(p->arena, struct clock_attr);
-    bool pads = attr_get_int(n, "count_include_pad") != 0;
+    bool pads = pool_attr_of(n)->count_include_pad != 0;
     const struct dim *length = in->length, *after = q->s.after[q->f.sf.axis - 2];
     uint32_t clock;
     if (!at)
@@ -236,7 +236,7 @@ rill_status rule_average_pool(struct pulser *p, const struct node *n)
     TRY(pool_read(p, n, &q, &done));
     if (done)
         return RILL_OK;
-    bool whole = attr_get_int(n, "count_include_pad") && !attr_get_int(n, "ceil_mode");
+    bool whole = pool_attr_of(n)->count_include_pad && !window_attr_of(n)->ceil_mode;
     if (whole || (q.w.before <= 0 && q.w.after <= 0))
         return windowed_emit(p, n, &q.s, &q.f, &q.w);
     return average_counted(p, n, &q);
@@ -360,9 +360,9 @@ rill_status rule_slice(struct pulser *p, const struct node *n)
 rill_status rule_frame(struct pulser *p, const struct node *n)
 {
     struct flow f;
-    int64_t size = attr_get_int(n, "size"), hop = attr_get_int(n, "hop"),
-            before = attr_get_int(n, "before");
-    bool drops = attr_get_int(n, "end") == 0;
+    const struct frame_attr *a = frame_attr_of(n);
+    int64_t size = a->size, hop = a->hop, before = a->before;
+    bool drops = a->end == END_DROP;
     if (!flow_of(p, n->in[0], &f) || f.sf.axis != pulser_fact(p, n->in[0])->rank - 1)
         return pulser_off_axis(p, n);
     const struct flow_window w = {

@@ -1,13 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolution over one to three axes. */
 #include "engine/ops/ops.h"
+#include "engine/ops/attrs.h"
 #include "engine/ops/conv_rows.h"
-
-struct conv_attr {
-    struct window_attr w;
-    int64_t group;
-    struct attr_ints then;
-};
 
 static const struct attr_spec conv_attrs[] = {
     { .name = "auto_pad",

@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /* Transposed convolution over one to three axes. */
 #include "engine/ops/ops.h"
+#include "engine/ops/attrs.h"
 #include "engine/ops/conv_rows.h"
-
-struct deconv_attr {
-    struct window_attr w;
-    struct attr_ints output_padding, output_shape;
-    int64_t group;
-    struct attr_ints then;
-};
 
 static const struct attr_spec deconv_attrs[] = {
     { .name = "auto_pad",
       .kind = ATTR_CHOICE,
-      .offset = offsetof(struct deconv_attr, w.auto_pad),
+      .offset = offsetof(struct deconv_attr, conv.w.auto_pad),
       .choices = auto_pad_names },
-    { .name = "dilations", .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, w.dilations) },
+    { .name = "dilations",
+      .kind = ATTR_INTS,
+      .offset = offsetof(struct deconv_attr, conv.w.dilations) },
     { .name = "group",
       .kind = ATTR_INT,
-      .offset = offsetof(struct deconv_attr, group),
+      .offset = offsetof(struct deconv_attr, conv.group),
       .def_i = 1 },
-    { .name = "kernel_shape", .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, w.kernel) },
+    { .name = "kernel_shape",
+      .kind = ATTR_INTS,
+      .offset = offsetof(struct deconv_attr, conv.w.kernel) },
     { .name = "output_padding",
       .kind = ATTR_INTS,
       .offset = offsetof(struct deconv_attr, output_padding) },
     { .name = "output_shape",
       .kind = ATTR_INTS,
       .offset = offsetof(struct deconv_attr, output_shape) },
-    { .name = "pads", .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, w.pads) },
-    { .name = "strides", .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, w.strides) },
+    { .name = "pads", .kind = ATTR_INTS, .offset = offsetof(struct deconv_attr, conv.w.pads) },
+    { .name = "strides",
+      .kind = ATTR_INTS,
+      .offset = offsetof(struct deconv_attr, conv.w.strides) },
     { .name = THEN_ATTR,
       .kind = ATTR_INTS,
-      .offset = offsetof(struct deconv_attr, then),
+      .offset = offsetof(struct deconv_attr, conv.then),
       .own = true },
     { 0 },
 };
@@ -45,11 +45,11 @@ static rill_status weights_check(struct infer *c, int64_t kernel[WINDOW_AXES_MAX
     const struct deconv_attr *a = c->attr;
     const struct fact *x = c->in[IN_X], *w = c->in[IN_W];
     TRY(window_weights_read(c, kernel));
-    if (a->group < 1 || a->group > 1 << 20 || x->shape[1] != w->shape[0] ||
-        dim_value(w->shape[0]) % a->group)
+    if (a->conv.group < 1 || a->conv.group > 1 << 20 || x->shape[1] != w->shape[0] ||
+        dim_value(w->shape[0]) % a->conv.group)
         return infer_fail(c, "weights for %lld channels in %lld groups do not fit the input",
-                          (long long) dim_value(w->shape[0]), (long long) a->group);
-    return window_bias_check(c, dim_mul_int(c->dims, w->shape[1], a->group));
+                          (long long) dim_value(w->shape[0]), (long long) a->conv.group);
+    return window_bias_check(c, dim_mul_int(c->dims, w->shape[1], a->conv.group));
 }
 
 static int64_t entry(struct attr_ints l, int i, int64_t otherwise)
@@ -75,7 +75,7 @@ static rill_status axis_size(struct infer *c, const struct window *w, int i, con
         *ret = dim_int(ds, size);
         return RILL_OK;
     }
-    bool same = a->w.auto_pad == PAD_SAME_UPPER || a->w.auto_pad == PAD_SAME_LOWER;
+    bool same = a->conv.w.auto_pad == PAD_SAME_UPPER || a->conv.w.auto_pad == PAD_SAME_LOWER;
     if (same && reach(a, w, i) >= w->stride[i]) {
         *ret = dim_mul_int(ds, n, w->stride[i]);
         return RILL_OK;
@@ -95,7 +95,7 @@ static rill_status deconv_infer(struct infer *c)
     int64_t kernel[WINDOW_AXES_MAX];
     struct window w;
     TRY(weights_check(c, kernel));
-    TRY(window_read(c, &a->w, c->in[IN_X]->rank, kernel, &w));
+    TRY(window_read(c, &a->conv.w, c->in[IN_X]->rank, kernel, &w));
     if (a->output_padding.n && (int) a->output_padding.n != w.axes)
         return infer_fail(c, "output_padding has %u entries, %d are wanted", a->output_padding.n,
                           w.axes);
@@ -104,11 +104,11 @@ static rill_status deconv_infer(struct infer *c)
             return infer_fail(c, "output_padding holds %lld",
                               (long long) entry(a->output_padding, i, 0));
     shape[0] = c->in[IN_X]->shape[0];
-    shape[1] = dim_mul_int(c->dims, c->in[IN_W]->shape[1], a->group);
+    shape[1] = dim_mul_int(c->dims, c->in[IN_W]->shape[1], a->conv.group);
     for (int i = 0; i < w.axes; i++)
         TRY(axis_size(c, &w, i, c->in[IN_X]->shape[2 + i], &shape[2 + i]));
     infer_shape(c, 0, DTYPE_F32, c->in[IN_X]->rank, shape);
-    return then_infer(c, a->then, 1);
+    return then_infer(c, a->conv.then, 1);
 }
 
 /* ---- plan ---- */
@@ -117,12 +117,12 @@ static rill_status deconv_infer(struct infer *c)
 static int64_t before_of(const struct deconv_attr *a, const struct window *w, int i, int64_t in,
                          int64_t out)
 {
-    bool same = a->w.auto_pad == PAD_SAME_UPPER || a->w.auto_pad == PAD_SAME_LOWER;
+    bool same = a->conv.w.auto_pad == PAD_SAME_UPPER || a->conv.w.auto_pad == PAD_SAME_LOWER;
     if (!a->output_shape.n && !same)
         return w->before[i];
     int64_t total = (in - 1) * w->stride[i] + reach(a, w, i) - out;
     total = total > 0 ? total : 0;
-    return a->w.auto_pad == PAD_SAME_UPPER ? total / 2 : total - total / 2;
+    return a->conv.w.auto_pad == PAD_SAME_UPPER ? total / 2 : total - total / 2;
 }
 
 static rill_status deconv_prepare(struct prep *c)
@@ -130,12 +130,12 @@ static rill_status deconv_prepare(struct prep *c)
     const struct deconv_attr *a = c->attr;
     const struct tensor *x = c->in[IN_X], *w = c->in[IN_W];
     struct window win;
-    struct window_attr plain = a->w;
+    struct window_attr plain = a->conv.w;
     plain.auto_pad = plain.auto_pad == PAD_VALID ? PAD_VALID : PAD_NOTSET;
     window_fix(&plain, SAME_CONV, &win, w->dim + 2, x, c->out[0]);
     for (int i = 0; i < win.axes; i++)
         win.before[i] = before_of(a, &win, i, x->dim[2 + i], c->out[0]->dim[2 + i]);
-    return conv_rows_prepare(c, &win, a->group, true, a->then);
+    return conv_rows_prepare(c, &win, a->conv.group, true, a->conv.then);
 }
 
 static const struct op op_deconv = {

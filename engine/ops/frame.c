@@ -1,19 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Framing and its inverse, as plain ops on whole sequences. */
 #include "engine/ops/ops.h"
+#include "engine/ops/attrs.h"
 
 #include <string.h>
 
 #define SIZE_MAX_SAMPLES ((int64_t) 1 << 24)
 
 /* ---- Frame: [.., S] -> [.., T, size] ---- */
-
-enum frame_end { END_DROP, END_COVER, END_FLUSH };
-
-struct frame_attr {
-    int64_t size, hop, before;
-    int end;
-};
 
 static const char *const frame_ends[] = { "drop", "cover", "flush", NULL };
 
@@ -100,13 +94,6 @@ static void frame_eval(const struct eval *e)
 }
 
 /* ---- OverlapAdd: [.., T, size] -> [.., N] ---- */
-
-enum tail { TAIL_COMPLETE, TAIL_FULL };
-
-struct overlap_attr {
-    int64_t hop, normalise;
-    int tail;
-};
 
 static const char *const tails[] = { "complete", "full", NULL };
 

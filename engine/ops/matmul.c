@@ -2,6 +2,7 @@
 /* Products. f32 goes through the packed kernel whether the second operand is a constant (packed
  * once) or not (packed into scratch), so the bits do not depend on it. */
 #include "engine/ops/ops.h"
+#include "engine/ops/attrs.h"
 #include "engine/ops/many.h"
 #include "engine/ops/then.h"
 
@@ -316,12 +317,6 @@ static void matmul_eval_many(const struct eval *e, unsigned many)
 }
 
 /* ---- Gemm: y = alpha * A' * B' + beta * C ---- */
-
-struct gemm_attr {
-    float alpha, beta;
-    int64_t ta, tb;
-    struct attr_ints then;
-};
 
 static const struct attr_spec gemm_attrs[] = {
     { .name = "alpha",

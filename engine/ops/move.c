@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Ops that move elements without looking at them. */
 #include "engine/ops/ops.h"
+#include "engine/ops/attrs.h"
 #include "engine/ops/view.h"
 
 #include <string.h>
@@ -16,10 +17,6 @@ static rill_status no_memory(struct prep *c)
 }
 
 /* ---- Transpose ---- */
-
-struct transpose_attr {
-    struct attr_ints perm;
-};
 
 static const struct attr_spec transpose_attrs[] = {
     { .name = "perm", .kind = ATTR_INTS, .offset = offsetof(struct transpose_attr, perm) },

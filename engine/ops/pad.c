@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/ops.h"
+#include "engine/ops/attrs.h"
 #include "engine/ops/view.h"
 
 #include <string.h>
-
-enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP };
-
-struct pad_attr {
-    int mode;
-};
 
 static const char *const modes[] = { "constant", "reflect", "edge", "wrap", NULL };
 

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Pooling over one to three axes. */
 #include "engine/ops/ops.h"
+#include "engine/ops/attrs.h"
 #include "engine/ops/window.h"
 
 #include <math.h>
-
-struct pool_attr {
-    struct window_attr w;
-    int64_t count_include_pad, storage_order, p, counted_axis;
-};
 
 #define WINDOW_ATTRS                                                                               \
     { .name = "auto_pad",                                                                          \

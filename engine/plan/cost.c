@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/plan/cost.h"
 #include "engine/graph/control.h"
+#include "engine/ops/attrs.h"
 #include "engine/ops/einsum.h"
 #include "engine/ops/stack.h"
 
@@ -66,7 +67,7 @@ static uint64_t matmul_count(const struct node *n, const struct sizes *s, unsign
 static uint64_t gemm_count(const struct node *n, const struct sizes *s, unsigned other)
 {
     (void) other;
-    return times(product(&s->out, 0), (uint64_t) s->in[0].dim[attr_get_int(n, "transA") ? 0 : 1]);
+    return times(product(&s->out, 0), (uint64_t) s->in[0].dim[gemm_attr_of(n)->ta ? 0 : 1]);
 }
 
 static uint64_t einsum_count(const struct node *n, const struct sizes *s, unsigned other)

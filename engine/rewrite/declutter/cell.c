@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/rewrite/declutter/cell.h"
 #include "engine/rewrite/declutter/match.h"
+#include "engine/ops/attrs.h"
 
 #define BIASES_MAX 4
 
@@ -20,10 +21,8 @@ static bool product_fits(const struct graph *g, const struct node *n, int64_t wi
     if (!w || w->type != DTYPE_F32 || w->rank != 2 || a->rank != 2 || !dim_is_const(a->shape[0]) ||
         !dim_is_const(a->shape[1]))
         return false;
-    bool gemm = node_is(n, OP_GEMM), turned = gemm && attr_get_int(n, "transB");
-    if (gemm &&
-        (attr_get_int(n, "transA") || attr_get_float(n, "alpha") != 1 ||
-         attr_get_float(n, "beta") != 1))
+    bool gemm = node_is(n, OP_GEMM), turned = gemm && gemm_attr_of(n)->tb;
+    if (gemm && (gemm_attr_of(n)->ta || gemm_attr_of(n)->alpha != 1 || gemm_attr_of(n)->beta != 1))
         return false;
     return w->dim[turned ? 0 : 1] == width;
 }
@@ -111,7 +110,7 @@ static uint32_t inner_of(const struct graph *g, uint32_t wire, enum op_id op)
 
 static float weight_at(const struct node *product, const struct tensor *w, int64_t k, int64_t o)
 {
-    bool turned = node_is(product, OP_GEMM) && attr_get_int(product, "transB");
+    bool turned = node_is(product, OP_GEMM) && gemm_attr_of(product)->tb;
     return ((const float *) w->data)[turned ? o * w->dim[1] + k : k * w->dim[1] + o];
 }
 

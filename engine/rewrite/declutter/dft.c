@@ -3,6 +3,7 @@
  * the same numbers by another order of summation. */
 #include "engine/graph/op.h"
 #include "engine/graph/edit.h"
+#include "engine/ops/attrs.h"
 #include "engine/rewrite/declutter/passes.h"
 #include "kernels/fft.h"
 
@@ -27,9 +28,8 @@ static bool points_are_smooth(int64_t n)
     return n == 1;
 }
 
-static bool ints_all(const struct node *n, const char *name, int64_t v)
+static bool ints_all(struct attr_ints l, int64_t v)
 {
-    struct attr_ints l = attr_get_ints(n, name);
     for (uint32_t i = 0; i < l.n; i++)
         if (l.v[i] != v)
             return false;
@@ -68,17 +68,18 @@ static bool weights_are_dft(const float *w, int64_t points)
 static bool dft_find(const struct graph *g, uint32_t node, struct dft *ret)
 {
     const struct node *n = &g->nodes[node];
-    if (!node_is(n, OP_CONV) || n->out[0] == WIRE_NONE || attr_get_int(n, "auto_pad") != 0 ||
-        attr_get_int(n, "group") != 1 || !ints_all(n, "pads", 0) || !ints_all(n, "dilations", 1) ||
-        !bias_is_zero(g, n))
+    if (!node_is(n, OP_CONV) || n->out[0] == WIRE_NONE)
+        return false;
+    const struct conv_attr *a = conv_attr_of(n);
+    if (a->w.auto_pad != PAD_NOTSET || a->group != 1 || !ints_all(a->w.pads, 0) ||
+        !ints_all(a->w.dilations, 1) || !bias_is_zero(g, n))
         return false;
     const struct tensor *w = g->wires[n->in[1]].fact.value;
     if (!w || w->type != DTYPE_F32 || w->rank != 3 || w->dim[1] != 1 || w->dim[2] % 2 ||
         w->dim[0] != w->dim[2] + 2 || w->dim[2] < POINTS_LEAST || w->dim[2] > POINTS_MOST ||
         !points_are_smooth(w->dim[2]))
         return false;
-    struct attr_ints strides = attr_get_ints(n, "strides");
-    *ret = (struct dft) { node, w->dim[2], strides.n ? strides.v[0] : 1, w->data };
+    *ret = (struct dft) { node, w->dim[2], a->w.strides.n ? a->w.strides.v[0] : 1, w->data };
     return weights_are_dft(w->data, w->dim[2]);
 }
 

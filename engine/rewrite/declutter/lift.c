@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/rewrite/declutter/lift.h"
+#include "engine/ops/attrs.h"
 
 #include <string.h>
 
@@ -47,7 +48,7 @@ static bool gemm_lifts(const struct graph *g, const struct node *n, const bool *
     const struct fact *a = &g->wires[n->in[0]].fact;
     bool bias = n->n_in > 2 && n->in[2] != WIRE_NONE;
     return stacked[0] && !stacked[1] && !(bias && stacked[2]) && a->rank == 2 &&
-        dim_is(a->shape[0], 1) && !attr_get_int(n, "transA");
+        dim_is(a->shape[0], 1) && !gemm_attr_of(n)->ta;
 }
 
 static bool axes_lift(const struct graph *g, const struct node *n, const bool *stacked)
@@ -202,7 +203,7 @@ static rill_status transpose_lift(struct graph *to, const struct graph *g, const
                                   const struct lifted *in, const struct dim *length, uint32_t out,
                                   rill_error *err)
 {
-    struct attr_ints old = attr_get_ints(n, "perm");
+    struct attr_ints old = transpose_attr_of(n)->perm;
     int rank = g->wires[n->out[0]].fact.rank;
     int64_t perm[RANK_MAX] = { 0 };
     (void) length;

@@ -2,6 +2,7 @@
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/graph/op.h"
 #include "engine/graph/edit.h"
+#include "engine/ops/attrs.h"
 
 #include <math.h>
 
@@ -42,7 +43,7 @@ static bool weights_fold(const struct graph *g, const struct node *conv, const s
 {
     const struct tensor *w = node_value(g, conv, CONV_W), *b = node_value(g, conv, CONV_B);
     bool transposed = node_is(conv, OP_CONV_TRANSPOSE);
-    int64_t groups = attr_get_int(conv, "group"),
+    int64_t groups = conv_attr_of(conv)->group,
             channels = transposed ? w->dim[1] * groups : w->dim[0], inner = 1;
     const float *p[5];
     for (unsigned i = NORM_SCALE; i <= NORM_VAR; i++)

@@ -3,6 +3,7 @@
  * axis of which the size is open, which may be time: how long the padded tensor is says where its
  * frames lie (pulse/offset.h), and who streams it widens the windows by itself. */
 #include "engine/graph/edit.h"
+#include "engine/ops/attrs.h"
 #include "engine/rewrite/declutter/passes.h"
 
 #include <string.h>
@@ -17,7 +18,7 @@ static bool is_absent(const struct node *n, unsigned i)
 static bool pads_with_zero(const struct graph *g, const struct node *n)
 {
     const struct tensor *v = node_value(g, n, PAD_VALUE);
-    return node_is(n, OP_PAD) && attr_get_int(n, "mode") == 0 &&
+    return node_is(n, OP_PAD) && pad_attr_of(n)->mode == PAD_CONSTANT &&
         g->wires[n->in[PAD_X]].fact.type == DTYPE_F32 &&
         (is_absent(n, PAD_VALUE) ||
          (v && tensor_count(v) == 1 && tensor_get_f64(v, v->data, 0) == 0));
@@ -96,12 +97,12 @@ static bool pad_leave(struct edit *e, uint32_t pad, uint32_t reader, const int64
 
 static bool conv_takes(const struct node *n)
 {
-    return node_is(n, OP_CONV) && attr_get_int(n, "auto_pad") == 0;
+    return node_is(n, OP_CONV) && window_attr_of(n)->auto_pad == PAD_NOTSET;
 }
 
 static bool conv_widen(struct edit *e, uint32_t conv, const int64_t *zeros, int rank)
 {
-    struct attr_ints was = attr_get_ints(&e->g->nodes[conv], "pads");
+    struct attr_ints was = window_attr_of(&e->g->nodes[conv])->pads;
     uint32_t axes = (uint32_t) rank - 2;
     int64_t *all = arena_array(e->g->arena, int64_t, 2 * axes);
     if (!all)

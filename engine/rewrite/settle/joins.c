@@ -2,6 +2,7 @@
 /* Convolutions that read one tensor alike: one of them with the outputs of all, which are parts of
  * its output. */
 #include "engine/graph/edit.h"
+#include "engine/ops/attrs.h"
 #include "engine/rewrite/settle/passes.h"
 
 #include <string.h>
@@ -21,25 +22,24 @@ static bool conv_joins(const struct graph *g, const struct node *n)
 {
     const struct fact *y =
         n->n_out == 1 && n->out[0] != WIRE_NONE ? &g->wires[n->out[0]].fact : NULL;
-    return y && node_is(n, OP_CONV) && n->n_in <= CONV_B + 1 && attr_get_int(n, "group") == 1 &&
+    return y && node_is(n, OP_CONV) && n->n_in <= CONV_B + 1 && conv_attr_of(n)->group == 1 &&
         node_value(g, n, CONV_W) && (!has_bias(n) || node_value(g, n, CONV_B)) &&
         fact_is_static(y) && dim_is(y->shape[0], 1);
 }
 
-static bool ints_same(const struct node *a, const struct node *b, const char *name)
+static bool ints_same(struct attr_ints x, struct attr_ints y)
 {
-    struct attr_ints x = attr_get_ints(a, name), y = attr_get_ints(b, name);
     return x.n == y.n && (x.n == 0 || !memcmp(x.v, y.v, x.n * sizeof *x.v));
 }
 
 static bool conv_alike(const struct graph *g, const struct node *a, const struct node *b)
 {
-    static const char *const lists[] = { "dilations", "kernel_shape", "pads", "strides" };
+    const struct window_attr *x = window_attr_of(a), *y = window_attr_of(b);
     bool alike = a->in[CONV_X] == b->in[CONV_X] && has_bias(a) == has_bias(b) &&
-        attr_get_int(a, "auto_pad") == attr_get_int(b, "auto_pad");
+        x->auto_pad == y->auto_pad && ints_same(x->dilations, y->dilations) &&
+        ints_same(x->kernel, y->kernel) && ints_same(x->pads, y->pads) &&
+        ints_same(x->strides, y->strides);
     const struct tensor *v = node_value(g, a, CONV_W), *w = node_value(g, b, CONV_W);
-    for (size_t i = 0; alike && i < sizeof lists / sizeof *lists; i++)
-        alike = ints_same(a, b, lists[i]);
     return alike && v->rank == w->rank &&
         !memcmp(v->dim + 1, w->dim + 1, (size_t) (v->rank - 1) * sizeof *v->dim);
 }

@@ -4,6 +4,7 @@
 #include "engine/rewrite/settle/passes.h"
 #include "engine/graph/op.h"
 #include "engine/graph/edit.h"
+#include "engine/ops/attrs.h"
 
 struct sight {
     uint32_t node;
@@ -45,24 +46,24 @@ static bool axis_shows_one(const struct graph *g, struct sight *s)
 {
     const struct node *n = &g->nodes[s->node];
     const struct fact *w = &g->wires[n->in[1]].fact;
-    struct attr_ints pads = attr_get_ints(n, "pads");
+    const struct window_attr *a = window_attr_of(n);
     int axes = w->rank - 2;
     s->kernel = dim_is_const(w->shape[2 + s->axis]) ? dim_value(w->shape[2 + s->axis]) : 0;
-    s->dilation = int_at(attr_get_ints(n, "dilations"), s->axis, 1);
+    s->dilation = int_at(a->dilations, s->axis, 1);
     int64_t covered = (s->kernel - 1) * s->dilation, pad = s->transposed ? covered : 0;
     return s->dilation > 1 && s->kernel > 1 && size_is(g, n->in[0], 2 + s->axis, covered + 1) &&
-        size_is(g, n->out[0], 2 + s->axis, 1) && int_at(pads, s->axis, 0) == pad &&
-        int_at(pads, axes + s->axis, 0) == pad &&
-        (!s->transposed || int_at(attr_get_ints(n, "strides"), s->axis, 1) == 1);
+        size_is(g, n->out[0], 2 + s->axis, 1) && int_at(a->pads, s->axis, 0) == pad &&
+        int_at(a->pads, axes + s->axis, 0) == pad &&
+        (!s->transposed || int_at(a->strides, s->axis, 1) == 1);
 }
 
 static bool conv_is_plain(const struct graph *g, const struct node *n, bool *ret_transposed)
 {
     *ret_transposed = node_is(n, OP_CONV_TRANSPOSE);
-    if ((!*ret_transposed && !node_is(n, OP_CONV)) || attr_get_int(n, "auto_pad") != 0)
+    if ((!*ret_transposed && !node_is(n, OP_CONV)) || window_attr_of(n)->auto_pad != PAD_NOTSET)
         return false;
     if (*ret_transposed &&
-        (attr_get_ints(n, "output_shape").n || attr_get_ints(n, "output_padding").n))
+        (deconv_attr_of(n)->output_shape.n || deconv_attr_of(n)->output_padding.n))
         return false;
     return n->out[0] != WIRE_NONE && g->wires[n->in[0]].fact.type == DTYPE_F32;
 }
@@ -92,23 +93,28 @@ static bool rows_slice(struct edit *e, const struct sight *s)
 }
 
 /* The list with one entry changed; empty lists stand for `otherwise`. */
-static bool ints_set(struct edit *e, uint32_t node, const char *name, int n, int at, int64_t v,
-                     int64_t otherwise)
+static bool ints_set(struct edit *e, uint32_t node, const char *name, struct attr_ints was, int n,
+                     int at, int64_t v, int64_t otherwise)
 {
-    struct attr_ints was = attr_get_ints(&e->g->nodes[node], name);
     int64_t *list = arena_array(e->g->arena, int64_t, (size_t) n);
     for (int i = 0; list && i < n; i++)
         list[i] = i == at ? v : int_at(was, i, otherwise);
     return list && edit_ints(e, node, name, (struct attr_ints) { (uint32_t) n, list });
 }
 
+static const struct window_attr *window_at(const struct edit *e, const struct sight *s)
+{
+    return window_attr_of(&e->g->nodes[s->node]);
+}
+
 static bool rows_pick(struct edit *e, const struct sight *s)
 {
     int axes = e->g->wires[e->g->nodes[s->node].in[1]].fact.rank - 2;
     int64_t pad = s->transposed ? s->kernel - 1 : 0;
-    return rows_slice(e, s) && ints_set(e, s->node, "dilations", axes, s->axis, 1, 1) &&
-        ints_set(e, s->node, "pads", 2 * axes, s->axis, pad, 0) &&
-        ints_set(e, s->node, "pads", 2 * axes, axes + s->axis, pad, 0);
+    return rows_slice(e, s) &&
+        ints_set(e, s->node, "dilations", window_at(e, s)->dilations, axes, s->axis, 1, 1) &&
+        ints_set(e, s->node, "pads", window_at(e, s)->pads, 2 * axes, s->axis, pad, 0) &&
+        ints_set(e, s->node, "pads", window_at(e, s)->pads, 2 * axes, axes + s->axis, pad, 0);
 }
 
 rill_status graph_with_rows_picked(struct graph *ret, const struct graph *g, rill_error *reterr)

@@ -2,6 +2,7 @@
 /* A stack grows in the order of the nodes, as long as nobody outside has read what it makes, and
  * stands where its last node stood: all that it reads is there. */
 #include "engine/graph/edit.h"
+#include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
 #include "engine/ops/stack.h"
 #include "engine/rewrite/settle/settle.h"
@@ -79,20 +80,20 @@ static bool product_of(const struct graph *g, const struct node *n, struct produ
 {
     const struct tensor *w = !node_is(n, OP_CONV) ? NULL : node_value(g, n, 1),
                         *b = w ? node_value(g, n, 2) : NULL;
-    struct attr_ints pads = w ? attr_get_ints(n, "pads") : (struct attr_ints) { 0 };
+    struct attr_ints pads = w ? window_attr_of(n)->pads : (struct attr_ints) { 0 };
     int64_t frames;
     if (!w || w->type != DTYPE_F32 || w->rank != 3 || n->n_in > 3 ||
         (n->n_in == 3 && n->in[2] != WIRE_NONE && !b) || (b && b->type != DTYPE_F32) ||
-        attr_get_int(n, "group") != 1 || attr_get_int(n, "auto_pad") || !few_frames(g, n->out[0]) ||
-        !frames_of(g, n->in[0], &ret->cin, &frames))
+        conv_attr_of(n)->group != 1 || window_attr_of(n)->auto_pad != PAD_NOTSET ||
+        !few_frames(g, n->out[0]) || !frames_of(g, n->in[0], &ret->cin, &frames))
         return false;
     for (uint32_t i = 0; i < pads.n; i++)
         if (pads.v[i])
             return false;
     ret->cout = w->dim[0];
     ret->taps = w->dim[2];
-    ret->dilation = first_of(attr_get_ints(n, "dilations"));
-    ret->stride = first_of(attr_get_ints(n, "strides"));
+    ret->dilation = first_of(window_attr_of(n)->dilations);
+    ret->stride = first_of(window_attr_of(n)->strides);
     return w->dim[1] == ret->cin && tensor_count(w) <= WEIGHTS_MAX &&
         ret->dilation <= STACK_WINDOW_MAX && ret->stride <= STACK_WINDOW_MAX &&
         ret->taps <= STACK_WINDOW_MAX;
