@@ -363,13 +363,18 @@ rill_status law_check(const rill_model *m, const struct law_opts *o, struct law_
                       rill_error *reterr)
 {
     struct arena a = { 0 };
-    struct law l = {
-        .o = o, .m = m, .t = &m->graph.g, .arena = &a, .ret = ret, .seed = o->seed, .err = reterr
-    };
+    struct law l = { .o = o,
+                     .m = m,
+                     .t = &m->decluttered.g,
+                     .arena = &a,
+                     .ret = ret,
+                     .seed = o->seed,
+                     .err = reterr };
     *ret = (struct law_result) { .holds = true, .same_bits = true };
     if (!m->stream)
-        return pgraph_no_time(&m->graph, reterr);
-    rill_status s = pgraph_from_tgraph(&l.pg, &m->graph, m->stream, o->pulse, NULL, &a, reterr);
+        return pgraph_no_time(&m->decluttered, reterr);
+    rill_status s =
+        pgraph_from_dgraph(&l.pg, &m->decluttered, m->stream, o->pulse, NULL, &a, reterr);
     if (s == RILL_OK && o->spoil)
         o->spoil(&l.pg, o->spoil_arg);
     if (s == RILL_OK)

@@ -243,8 +243,7 @@ static rill_status step_model_build(rill_model *m, const struct bytes *b, const 
     TRY(consts_apply(&mg.g, d, err));
     TRY(states_apply(&mg.g, d, err));
     TRY(model_transform(m, &mg, opts, shapes_have_symbols(d), NULL, err));
-    TRY(states_check(&m->graph.g, err));
-    m->typed = m->graph;
+    TRY(states_check(&m->typed.g, err));
     return model_declutter(m, err);
 }
 

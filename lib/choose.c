@@ -9,7 +9,7 @@
 static int64_t frames_in(const rill_plan *p, const struct pgraph *g, uint32_t budget_ms)
 {
     const rill_model *m = p->model;
-    for (uint32_t i = 0; m->inputs && i < m->graph.g.n_inputs; i++)
+    for (uint32_t i = 0; m->inputs && i < m->decluttered.g.n_inputs; i++)
         if (m->inputs[i].rate && g->inputs[i].axis >= 0)
             return (int64_t) m->inputs[i].rate * budget_ms / 1000 / g->inputs[i].hop_den;
     return 0;
@@ -34,7 +34,7 @@ static rill_status choices_make(const rill_plan *p, const struct pgraph *least, 
     for (*ret_n = 1; *ret_n < CHOICES_MAX && list[*ret_n - 1].pulse <= most / 2; ++*ret_n) {
         struct arena a = { 0 };
         struct pgraph g;
-        rill_status s = pgraph_from_tgraph(&g, &p->model->graph, p->model->stream,
+        rill_status s = pgraph_from_dgraph(&g, &p->model->decluttered, p->model->stream,
                                            2 * list[*ret_n - 1].pulse, NULL, &a, err);
         if (s == RILL_OK)
             list[*ret_n] = (struct choice) { g.pulse, effort_of(&g) };

@@ -43,9 +43,9 @@ struct rill_model {
     pthread_mutex_t planning; /* making a plan interns dimensions in dims; running one does not */
     struct arena arena;
     struct dims *dims;
-    struct mgraph file;  /* as it was read, for people */
-    struct tgraph typed; /* as typing left it, for people */
-    struct tgraph graph; /* decluttered: what is pulsed */
+    struct mgraph file; /* as it was read, for people */
+    struct tgraph typed;
+    struct dgraph decluttered; /* what is pulsed */
     struct pass_log passes;
     struct model_stage *stages; /* none unless something was to be done to the model */
     unsigned n_stages;

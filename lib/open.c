@@ -121,7 +121,7 @@ static rill_status ports_make(struct opening *o, const uint32_t *wires, uint32_t
         return err_set(o->err, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; i < n; i++) {
         const struct conf_port *p =
-            port_find(&o->conf, o->model->graph.g.wires[wires[i]].name, is_input);
+            port_find(&o->conf, o->model->typed.g.wires[wires[i]].name, is_input);
         list[i].kind = p ? p->kind : RILL_PORT_TENSOR;
         list[i].rate = is_input ? o->conf.info.sample_rate : 0;
         if (p && !is_input && p->kind >= RILL_PORT_VAD)
@@ -136,7 +136,7 @@ static rill_status ports_make(struct opening *o, const uint32_t *wires, uint32_t
 /* A section of model.conf for a port that the graph lacks is a mistake. */
 static rill_status ports_check(const struct opening *o)
 {
-    const struct graph *g = &o->model->graph.g;
+    const struct graph *g = &o->model->typed.g;
     for (unsigned i = 0; i < o->conf.n_ports; i++) {
         const struct conf_port *p = &o->conf.ports[i];
         const uint32_t *list = p->is_input ? g->inputs : g->outputs;
@@ -154,12 +154,11 @@ static rill_status model_fill(struct opening *o, const char *name)
 {
     rill_model *m = o->model;
     TRY(model_transform(m, &o->graph, o->opts, true, &o->folder, o->err));
-    m->typed = m->graph;
     m->budget_ms = o->conf.budget_ms;
     m->recurrent = m->recurrent ? m->recurrent : o->conf.recurrent_weights;
     TRY(model_declutter(m, o->err));
-    TRY(ports_make(o, m->graph.g.inputs, m->graph.g.n_inputs, true, &m->inputs));
-    TRY(ports_make(o, m->graph.g.outputs, m->graph.g.n_outputs, false, &m->outputs));
+    TRY(ports_make(o, m->typed.g.inputs, m->typed.g.n_inputs, true, &m->inputs));
+    TRY(ports_make(o, m->typed.g.outputs, m->typed.g.n_outputs, false, &m->outputs));
     if (!m->n_stages)
         TRY(ports_check(o)); /* the interface is the file's */
     m->info = o->conf.info;

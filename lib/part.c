@@ -85,8 +85,7 @@ static rill_status part_fill(struct part *p, const uint8_t *data, size_t n)
     TRY(batch_fix(p));
     TRY(inputs_cast(p));
     TRY(model_transform(m, &p->g, NULL, false, NULL, p->err));
-    m->typed = m->graph;
-    TRY(graph_declutter(&m->graph.g, &m->typed.g, &m->passes, p->err));
+    TRY(dgraph_from_tgraph(&m->decluttered, &m->typed, &m->passes, p->err));
     m->info = (rill_model_info) {
         .name = arena_string(&m->arena, p->name), .task = "", .licence = "", .summary = ""
     };

@@ -68,35 +68,34 @@ static const char *cpu_name(unsigned cpu)
 /* Cuts the model for the pulse that was asked for, or that is chosen. */
 static rill_status plan_pulse(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
 {
-    const struct tgraph *t = &p->model->graph;
+    const struct dgraph *t = &p->model->decluttered;
     struct pgraph *pg = &p->pgraph;
     uint32_t asked = opts->pulse_frames ? opts->pulse_frames : p->model->pulse;
     int64_t pulse = asked;
     p->symbol = p->model->stream;
     p->asked_frames = asked;
-    TRY(pgraph_from_tgraph(pg, t, p->symbol, pulse, NULL, &p->arena, err));
+    TRY(pgraph_from_dgraph(pg, t, p->symbol, pulse, NULL, &p->arena, err));
     if (asked || !p->symbol)
         return RILL_OK;
     uint32_t budget_ms = opts->budget_ms ? opts->budget_ms : p->model->budget_ms;
     TRY(pulse_choose(p, pg, budget_ms, &pulse, err));
     return pulse == pg->pulse ? RILL_OK
-                              : pgraph_from_tgraph(pg, t, p->symbol, pulse, NULL, &p->arena, err);
+                              : pgraph_from_dgraph(pg, t, p->symbol, pulse, NULL, &p->arena, err);
 }
 
 /* From the model to the graph that is planned. */
 static rill_status plan_cut(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
 {
-    struct pgraph *pg = &p->pgraph;
+    const struct pgraph *pg = &p->pgraph;
     struct graph inlined, pruned, stacked;
     TRY(plan_pulse(p, opts, err));
+    TRY(ports_name(p, err));
     TRY(graph_check_bodies(&pg->g, pg->symbol, NULL, err));
     TRY(graph_with_scans_inlined(&inlined, &pg->g, &p->arena, err));
     TRY(graph_pruned(&pruned, &inlined, err));
     TRY(graph_check_bodies(&pruned, pg->symbol, NULL, err));
-    p->pulsed = pg->g;
-    TRY(ports_name(p, err));
     TRY(graph_with_stacks(&stacked, &pruned, err));
-    return graph_settle(&pg->g, &stacked, &p->passes, err);
+    return graph_settle(&p->settled.g, &stacked, &p->passes, err);
 }
 
 /* The networks beside the pipeline, for the same processor. */
@@ -132,7 +131,7 @@ static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_erro
     TRY(cpu_choose(opts, &po.cpu, err));
     TRY(p->model->compiled ? plan_file_graph(p, opts->pulse_frames, cpu_name(po.cpu), &po, err)
                            : plan_cut(p, opts, err));
-    TRY(plan_from_graph(&p->plan, &p->pgraph.g, &po, err));
+    TRY(plan_from_graph(&p->plan, &p->settled.g, &po, err));
     TRY(ports_from_plan(p, err));
     TRY(parts_make(p, opts, err));
     p->profile = opts->profile;

@@ -70,15 +70,16 @@ static rill_status stream_write(struct record *to, const rill_plan *p, rill_erro
     record_u32(to, g->n_lengths);
     for (uint32_t i = 0; i < g->n_lengths; i++)
         TRY(dim_write(to, g->lengths[i], err));
-    TRY(facts_write(to, g->inputs, g->input_names, g->g.n_inputs - g->has_clock, err));
-    TRY(facts_write(to, g->outputs, g->output_names, g->g.n_outputs, err));
+    const struct graph *planned = &p->settled.g;
+    TRY(facts_write(to, g->inputs, g->input_names, planned->n_inputs - g->has_clock, err));
+    TRY(facts_write(to, g->outputs, g->output_names, planned->n_outputs, err));
     return claims_write(to, p, err);
 }
 
 rill_status rill_plan_save(const rill_plan *p, const char *path, rill_error *reterr)
 {
     struct record parts[PLANFILE_PARTS] = { 0 }, data = { 0 };
-    const struct graph *g = &p->pgraph.g;
+    const struct graph *g = &p->settled.g;
     planfile_model_write(&parts[PLANFILE_MODEL], p->model, g->n_inputs - p->pgraph.has_clock,
                          g->n_outputs);
     rill_status s = stream_write(&parts[PLANFILE_STREAM], p, reterr);
@@ -195,14 +196,16 @@ static rill_status claims_read(struct stream_reader *d)
 }
 
 /* Where the length that a clock op reads lies is checked by the op; here that the clock is one. */
-static bool clock_is_sound(const struct pgraph *g)
+static bool clock_is_sound(const struct pgraph *g, const struct graph *planned)
 {
-    const struct fact *f = g->g.n_inputs ? &g->g.wires[g->g.inputs[g->g.n_inputs - 1]].fact : NULL;
+    uint32_t n = planned->n_inputs;
+    const struct fact *f = n ? &planned->wires[planned->inputs[n - 1]].fact : NULL;
     return !g->has_clock ||
         (f && f->type == DTYPE_I64 && f->rank == 1 && dim_is(f->shape[0], CLOCK_SIZE));
 }
 
-static rill_status stream_read(struct stream_reader *d, struct pgraph *g)
+static rill_status stream_read(struct stream_reader *d, struct pgraph *g,
+                               const struct graph *planned)
 {
     TRY(symbol_read(d));
     g->symbol = d->symbol;
@@ -210,7 +213,8 @@ static rill_status stream_read(struct stream_reader *d, struct pgraph *g)
     g->pulse = record_take_range(&d->r, 0, FRAMES_MAX, "the pulse is impossible");
     g->has_clock = record_take_u32(&d->r) != 0;
     g->n_lengths = record_take_u32(&d->r);
-    if (g->n_lengths > LENGTHS_MAX || !clock_is_sound(g) || (!g->has_clock && g->n_lengths))
+    if (g->n_lengths > LENGTHS_MAX || !clock_is_sound(g, planned) ||
+        (!g->has_clock && g->n_lengths))
         record_wrong(&d->r, "the graph has no such clock");
     for (uint32_t i = 0; i < g->n_lengths && !d->r.wrong; i++) {
         TRY(dim_read(d, &g->lengths[i]));
@@ -219,9 +223,10 @@ static rill_status stream_read(struct stream_reader *d, struct pgraph *g)
     }
     if (d->r.wrong)
         return RILL_OK;
-    TRY(facts_read(d, &g->g, g->g.inputs, g->g.n_inputs - g->has_clock, &g->inputs,
+    TRY(facts_read(d, planned, planned->inputs, planned->n_inputs - g->has_clock, &g->inputs,
                    &g->input_names));
-    TRY(facts_read(d, &g->g, g->g.outputs, g->g.n_outputs, &g->outputs, &g->output_names));
+    TRY(facts_read(d, planned, planned->outputs, planned->n_outputs, &g->outputs,
+                   &g->output_names));
     return d->r.wrong ? RILL_OK : claims_read(d);
 }
 
@@ -248,8 +253,8 @@ static rill_status file_check(const rill_plan *p, uint32_t pulse_frames, const c
             "was compiled for pulses of %lld frames, not %u; compile it again with: rill compile "
             "--pulse %u MODEL -o FILE.rill",
             (long long) g->pulse, pulse_frames, pulse_frames);
-    if ((p->model->inputs && p->model->n_compiled_inputs != g->g.n_inputs - g->has_clock) ||
-        (p->model->outputs && p->model->n_compiled_outputs != g->g.n_outputs))
+    if ((p->model->inputs && p->model->n_compiled_inputs != p->settled.g.n_inputs - g->has_clock) ||
+        (p->model->outputs && p->model->n_compiled_outputs != p->settled.g.n_outputs))
         return err_set(err, RILL_MALFORMED, "the ports of the model are not those of the graph");
     return RILL_OK;
 }
@@ -277,9 +282,9 @@ static rill_status graph_take(rill_plan *p, uint32_t pulse_frames, const char *c
      * harm. */
     p->arena.limit_bytes = OWN_BYTES + OWN_TIMES * (size_t) f->file_bytes;
     ret->own_bytes_max = OWN_BYTES + OWN_TIMES * (size_t) f->file_bytes;
-    TRY(planfile_graph_read(&p->pgraph.g, &source, err));
+    TRY(planfile_graph_read(&p->settled.g, &source, err));
     TRY(planfile_packs_read(&packs, f->data, f->data_bytes, &ret->packs, &ret->n_packs, err));
-    TRY(stream_read(&d, &p->pgraph));
+    TRY(stream_read(&d, &p->pgraph, &p->settled.g));
     if (d.r.wrong)
         return err_set(err, RILL_MALFORMED, "%s", d.r.wrong);
     p->symbol = d.symbol;

@@ -27,10 +27,10 @@ struct port {
 
 struct rill_plan {
     atomic_uint refs;
-    rill_model *model;    /* owns the constants */
-    struct arena arena;   /* the pulsed graph */
-    struct graph pulsed;  /* as the pulser made it, for people */
-    struct pgraph pgraph; /* with one-iteration Scans inlined, settled */
+    rill_model *model;     /* owns the constants */
+    struct arena arena;    /* the pulsed graph */
+    struct pgraph pgraph;  /* of a compiled plan: without its graph */
+    struct sgraph settled; /* what is planned */
     struct pass_log passes;
     struct plan *plan;
     const struct dim *symbol;

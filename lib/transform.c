@@ -470,10 +470,10 @@ rill_status model_transform(rill_model *m, const struct mgraph *g, const rill_mo
     TRY(list_count(o->set) || list_count(o->transforms) ? stages_run(r, o) : RILL_OK);
     TRY(asserts_check(r, o));
     if (!m->n_stages)
-        return model_type(m, g, &r->time, &m->graph, NULL, reterr);
+        return model_type(m, g, &r->time, &m->typed, NULL, reterr);
     if (r->typed != RILL_OK)
         return err_set(reterr, r->why.status, "%s", r->why.text);
-    m->graph = m->stages[m->n_stages - 1].graph;
+    m->typed = m->stages[m->n_stages - 1].graph;
     return RILL_OK;
 }
 
@@ -490,10 +490,11 @@ rill_status model_assert(rill_model *m, const rill_model_opts *opts, rill_error 
 rill_status model_declutter(rill_model *m, rill_error *reterr)
 {
     struct narrow_count n = { 0 };
-    TRY(graph_declutter(&m->graph.g, &m->typed.g, &m->passes, reterr));
     if (m->recurrent != RECURRENT_I16)
-        return RILL_OK;
-    TRY(graph_with_narrow_cells(&m->graph.g, &m->graph.g, &n, &m->passes, reterr));
+        return dgraph_from_tgraph(&m->decluttered, &m->typed, &m->passes, reterr);
+    struct dgraph wide;
+    TRY(dgraph_from_tgraph(&wide, &m->typed, &m->passes, reterr));
+    TRY(graph_with_narrow_cells(&m->decluttered.g, &wide.g, &n, &m->passes, reterr));
     if (!n.wide)
         return err_set(reterr, RILL_INVALID,
                        "recurrent_weights i16: the model has no recurrent cell of constant weights "

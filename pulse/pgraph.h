@@ -66,11 +66,11 @@ struct pulse_opts {
  * pulse taken is the smallest legal one that is not less. symbol NULL: nothing streams. Everything
  * made lives in a. An op that cannot stream along the axis is refused by name, with the reason.
  * opts may be NULL. */
-rill_status pgraph_from_tgraph(struct pgraph *ret, const struct tgraph *t, const struct dim *symbol,
+rill_status pgraph_from_dgraph(struct pgraph *ret, const struct dgraph *t, const struct dim *symbol,
                                int64_t pulse, const struct pulse_opts *opts, struct arena *a,
                                rill_error *reterr);
 
 /* UNSUPPORTED, in words: it is not known which symbol of the inputs' sizes is time, or none is a
  * symbol. */
-rill_status pgraph_no_time(const struct tgraph *t, rill_error *reterr);
+rill_status pgraph_no_time(const struct dgraph *t, rill_error *reterr);
 #endif

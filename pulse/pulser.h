@@ -48,9 +48,9 @@ pulse_rule *pulse_source_find(const struct op *op);
 rill_status pulser_nodes(struct pulser *p);
 rill_status pulser_maps_new(struct pulser *p);
 
-/* pgraph_from_tgraph with the words of the walk itself; ret_p: the pulser as it ended, its maps in
+/* pgraph_from_dgraph with the words of the walk itself; ret_p: the pulser as it ended, its maps in
  * a. */
-rill_status pgraph_cut(struct pgraph *ret, const struct tgraph *t, const struct dim *symbol,
+rill_status pgraph_cut(struct pgraph *ret, const struct dgraph *t, const struct dim *symbol,
                        int64_t pulse, const struct pulse_opts *opts, struct arena *a,
                        struct pulser *ret_p, rill_error *reterr);
 

@@ -624,7 +624,7 @@ static unsigned input_symbols(const struct graph *g, const struct dim **list)
     return n;
 }
 
-rill_status pgraph_no_time(const struct tgraph *t, rill_error *reterr)
+rill_status pgraph_no_time(const struct dgraph *t, rill_error *reterr)
 {
     const struct dim *list[SYMBOLS_MAX];
     char names[240] = "";
@@ -647,7 +647,7 @@ rill_status pgraph_no_time(const struct tgraph *t, rill_error *reterr)
                    names, dim_name(list[1]), dim_name(list[0]));
 }
 
-rill_status pgraph_cut(struct pgraph *ret, const struct tgraph *t, const struct dim *symbol,
+rill_status pgraph_cut(struct pgraph *ret, const struct dgraph *t, const struct dim *symbol,
                        int64_t pulse, const struct pulse_opts *opts, struct arena *a,
                        struct pulser *ret_p, rill_error *reterr)
 {
@@ -680,7 +680,7 @@ rill_status pgraph_cut(struct pgraph *ret, const struct tgraph *t, const struct 
     return RILL_OK;
 }
 
-rill_status pgraph_from_tgraph(struct pgraph *ret, const struct tgraph *t, const struct dim *symbol,
+rill_status pgraph_from_dgraph(struct pgraph *ret, const struct dgraph *t, const struct dim *symbol,
                                int64_t pulse, const struct pulse_opts *opts, struct arena *a,
                                rill_error *reterr)
 {

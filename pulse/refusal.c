@@ -111,12 +111,12 @@ static void blame_put(const struct pulser *p)
 #define TRIED_MAX 16
 
 /* Whether the graph streams with these wires as its outputs. */
-static bool streams_with(const struct pulser *p, const struct tgraph *t, uint32_t *wires,
+static bool streams_with(const struct pulser *p, const struct dgraph *t, uint32_t *wires,
                          uint32_t n)
 {
     struct arena a = { 0 };
     struct graph asked = t->g;
-    struct tgraph pruned;
+    struct dgraph pruned;
     struct pgraph pg;
     struct pulser q;
     asked.arena = &a;
@@ -149,7 +149,7 @@ static bool only_moved(const struct pulser *p, uint32_t w)
     return true;
 }
 
-static uint32_t outputs_that_stream(const struct pulser *p, const struct tgraph *t, uint32_t *ret)
+static uint32_t outputs_that_stream(const struct pulser *p, const struct dgraph *t, uint32_t *ret)
 {
     const struct graph *g = p->src;
     uint32_t n = 0;
@@ -161,7 +161,7 @@ static uint32_t outputs_that_stream(const struct pulser *p, const struct tgraph 
 }
 
 /* Where the model gives one thing for the whole recording: the frames that it is made of. */
-static uint32_t frames_before(const struct pulser *p, const struct tgraph *t, uint32_t *ret)
+static uint32_t frames_before(const struct pulser *p, const struct dgraph *t, uint32_t *ret)
 {
     const struct node *n = p->stopped;
     for (uint32_t i = 0; i < p->src->n_outputs; i++)
@@ -197,7 +197,7 @@ static void select_put(rill_error *err, const struct graph *g, const uint32_t *w
     words_add(err, text, at);
 }
 
-void refusal_explain(const struct pulser *p, const struct tgraph *t)
+void refusal_explain(const struct pulser *p, const struct dgraph *t)
 {
     uint32_t wires[TRIED_MAX], n;
     if (!p->err || !p->symbol)

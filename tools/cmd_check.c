@@ -204,7 +204,7 @@ static int lengths_check(const struct check *c)
 static int check_run(struct check *c, const char *name)
 {
     rill_error err;
-    if ((!c->model->stream && pgraph_no_time(&c->model->graph, &err) != RILL_OK) ||
+    if ((!c->model->stream && pgraph_no_time(&c->model->decluttered, &err) != RILL_OK) ||
         defaults_choose(c, &err) != RILL_OK)
         return refused(c, name, err.text);
     printf("%s\n", name);
@@ -223,7 +223,7 @@ static int samples_read(struct check *c, const char *path, float **ret)
     rill_error err;
     rill_model_info info;
     rill_model_get_info(c->model, &info);
-    const struct fact *f = &c->model->graph.g.wires[c->model->graph.g.inputs[0]].fact;
+    const struct fact *f = &c->model->decluttered.g.wires[c->model->decluttered.g.inputs[0]].fact;
     for (int i = 0; i < f->rank; i++)
         if (!dim_is(f->shape[i], 1) && f->shape[i] != c->model->stream)
             return tool_fail(

@@ -59,9 +59,9 @@ static rill_status passes_print(struct passes *p, int64_t pulse, const struct pu
     struct graph inlined, pruned;
     struct plan *plan;
     TRY(pass_print(p, "load", &p->model->file.g, NULL));
-    TRY(pass_print(p, "typed", &p->model->graph.g, NULL));
-    TRY(pass_print(p, "declutter", &p->model->graph.g, NULL));
-    TRY(pgraph_from_tgraph(&pg, &p->model->graph, s, pulse, opts, &p->arena, p->err));
+    TRY(pass_print(p, "typed", &p->model->decluttered.g, NULL));
+    TRY(pass_print(p, "declutter", &p->model->decluttered.g, NULL));
+    TRY(pgraph_from_dgraph(&pg, &p->model->decluttered, s, pulse, opts, &p->arena, p->err));
     TRY(pass_print(p, "pulse", &pg.g, s));
     TRY(graph_with_scans_inlined(&inlined, &pg.g, &p->arena, p->err));
     TRY(graph_pruned(&pruned, &inlined, p->err));

@@ -65,7 +65,7 @@ static void ports_split(const struct inspect *in, json_t *ret_in, json_t *ret_ou
 static void report_json(const struct inspect *in, const char *name)
 {
     const struct graph *g =
-        in->plan && in->model->compiled ? &in->plan->pgraph.g : &in->model->graph.g;
+        in->plan && in->model->compiled ? &in->plan->settled.g : &in->model->decluttered.g;
     json_t *inputs = json_array(), *outputs = json_array(), *j;
     if (in->plan) {
         ports_split(in, inputs, outputs);
@@ -217,9 +217,9 @@ static int pass_print(const struct command *cmd, const struct inspect *in, const
     else
         graph_dump(k == STAGE_LOAD            ? &in->model->file.g
                        : k == STAGE_TYPED     ? &in->model->typed.g
-                       : k == STAGE_DECLUTTER ? &in->model->graph.g
-                       : k == STAGE_PULSE     ? &in->plan->pulsed
-                                              : &in->plan->pgraph.g,
+                       : k == STAGE_DECLUTTER ? &in->model->decluttered.g
+                       : k == STAGE_PULSE     ? &in->plan->pgraph.g
+                                              : &in->plan->settled.g,
                    stdout);
     return TOOL_OK;
 }

@@ -79,7 +79,7 @@ static int64_t dilation_of(const struct node *n, int axis)
 
 void windows_print(const rill_model *m, const rill_plan *p)
 {
-    const struct graph *g = &m->graph.g;
+    const struct graph *g = &m->decluttered.g;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         const struct node *n = &g->nodes[i];
         const struct axis_window *w = &p->pgraph.windows[i];

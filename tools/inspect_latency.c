@@ -23,7 +23,8 @@ static int64_t smallest_pulse(const rill_plan *p)
     struct pgraph g;
     rill_error err;
     bool ok = p->model->stream &&
-        pgraph_from_tgraph(&g, &p->model->graph, p->model->stream, 0, NULL, &a, &err) == RILL_OK;
+        pgraph_from_dgraph(&g, &p->model->decluttered, p->model->stream, 0, NULL, &a, &err) ==
+            RILL_OK;
     int64_t pulse = ok ? g.pulse : 0;
     arena_drop(&a);
     return pulse;
@@ -42,7 +43,7 @@ static bool whole_cost(const rill_plan *p, int64_t length, double *ret)
     struct graph g;
     struct cost c = { 0 };
     rill_error err;
-    const struct graph *t = &p->model->graph.g;
+    const struct graph *t = &p->model->decluttered.g;
     bool ok = !p->model->compiled &&
         graph_substituted(&g, t, p->symbol, dim_int(t->dims, length), &a, &err) == RILL_OK;
     if (ok)
@@ -78,7 +79,7 @@ static bool output_latency(const rill_plan *p, uint32_t i, enum latency_what wha
 {
     rill_error err;
     return p->symbol && !p->model->compiled && p->pgraph.outputs[i].axis >= 0 &&
-        latency_of(&p->pgraph, &p->model->graph.g, i, what, a, ret, &err) == RILL_OK;
+        latency_of(&p->pgraph, &p->model->decluttered.g, i, what, a, ret, &err) == RILL_OK;
 }
 
 /* ---- text ---- */
@@ -118,7 +119,7 @@ static void output_print(const rill_plan *p, uint32_t i, enum latency_what what,
 static void cost_print(const rill_plan *p, double rate)
 {
     struct cost c;
-    cost_of_graph(&p->pgraph.g, &c);
+    cost_of_graph(&p->settled.g, &c);
     double runs = rate / (double) p->pgraph.pulse;
     printf("  multiply-adds: %s%llu a pulse", c.open ? "at least " : "",
            (unsigned long long) c.multiply_adds);
@@ -186,7 +187,7 @@ static void cost_add_json(json_t *j, const rill_plan *p, double rate)
 {
     struct cost c;
     json_t *ops = json_array();
-    cost_of_graph(&p->pgraph.g, &c);
+    cost_of_graph(&p->settled.g, &c);
     for (unsigned i = 0; i < c.n_rows; i++)
         json_array_append_new(ops,
                               json_pack("{s:s, s:I, s:I}", "op", c.row[i].op->name, "nodes",

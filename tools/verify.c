@@ -221,7 +221,7 @@ static float *frames_of(const struct ref_tensor *t, const float *data, const str
 /* The axis of a port that counts time; -1: none does. */
 static int time_axis(const rill_model *m, uint32_t wire)
 {
-    const struct fact *f = &m->graph.g.wires[wire].fact;
+    const struct fact *f = &m->decluttered.g.wires[wire].fact;
     for (int i = 0; i < f->rank; i++)
         if (dim_mentions(f->shape[i], m->stream))
             return i;
@@ -239,7 +239,7 @@ struct track {
 static rill_status track_input(struct verify *v, const rill_model *m, const struct runner *r,
                                unsigned i, struct track *ret)
 {
-    int axis = time_axis(m, m->graph.g.inputs[i]);
+    int axis = time_axis(m, m->decluttered.g.inputs[i]);
     const struct ref_tensor *t = refcase_find(&v->c, "in", r->ports[i].name);
     bool fits = t && axis >= 0 && axis < t->rank;
     *ret = (struct track) { .t = t };
@@ -306,7 +306,7 @@ static void stream_feed(struct runner *r, struct track *track)
 static void track_compare(struct verify *v, const rill_model *m, const struct runner *r, unsigned i,
                           const struct track *track)
 {
-    int axis = time_axis(m, m->graph.g.outputs[i - m->graph.g.n_inputs]);
+    int axis = time_axis(m, m->decluttered.g.outputs[i - m->decluttered.g.n_inputs]);
     for (unsigned k = 0; axis >= 0 && k < v->c.n_tensors; k++) {
         const struct ref_tensor *t = &v->c.tensors[k];
         const float *want = strcmp(t->role, "out") ? NULL : wanted_of(t, r->ports[i].name);
@@ -486,8 +486,8 @@ static rill_status whole_run(struct verify *v, const char *path, const struct re
         .type = DTYPE_F32, .rank = 1, .dim = { (int64_t) in->chunk_floats }, .data = in->data
     };
     const struct tensor *inputs[] = { &x }, *outputs[8];
-    rill_status s = m->graph.g.n_inputs == 1 && m->graph.g.n_outputs <= 8
-        ? interp_run(&m->graph.g, inputs, &a, outputs, &v->err)
+    rill_status s = m->decluttered.g.n_inputs == 1 && m->decluttered.g.n_outputs <= 8
+        ? interp_run(&m->decluttered.g, inputs, &a, outputs, &v->err)
         : err_set(&v->err, RILL_UNSUPPORTED, "'%s' must have one input", path);
     if (s == RILL_OK)
         wav_compare(v, want, outputs[0]->data, (size_t) tensor_count(outputs[0]));

@@ -7,8 +7,9 @@
  * of the body's extra inputs.
  *
  * Stages are distinct structs around one struct graph, so that an untyped graph cannot be handed to
- * the pulser: mgraph is what a file says, in a tgraph every wire has a fact, then comes pgraph
- * (pulse/pgraph.h). */
+ * the pulser: mgraph is what a file says, in a tgraph every wire has a fact, a dgraph is
+ * decluttered, then comes pgraph (pulse/pgraph.h), and an sgraph is settled. Each is made from the
+ * one before and constant afterwards. */
 #ifndef RILL_ENGINE_GRAPH_GRAPH_H
 #define RILL_ENGINE_GRAPH_GRAPH_H
 #include "engine/base/dim.h"
@@ -73,6 +74,12 @@ struct mgraph {
 struct tgraph {
     struct graph g;
 }; /* every wire has a type and a shape; constants folded; no dead nodes */
+struct dgraph {
+    struct graph g;
+}; /* decluttered: typed, rewritten as no pulse can tell */
+struct sgraph {
+    struct graph g;
+}; /* settled: pulsed, sizes known, ready to be planned */
 
 /* All builders return WIRE_NONE or NULL when the arena is full; callers report RILL_NOMEM. */
 void graph_init(struct graph *g, struct arena *a, struct dims *ds, const char *name);

@@ -111,7 +111,7 @@ static bool take(const void *bytes, size_t n)
     }
     if (s == RILL_OK)
         s = rill_plan_new(&p, m, &opts, &err);
-    if (s == RILL_OK && graph_work(&p->pgraph.g) < WORK_MAX)
+    if (s == RILL_OK && graph_work(&p->settled.g) < WORK_MAX)
         plan_run_some(p);
     if (s == RILL_OK)
         sinks_run_some(p);
@@ -310,7 +310,7 @@ static void made_round(const rill_plan *p, const char *path, uint32_t *seed, uns
     static const int64_t numbers[] = { 0,   1,         -1,        2,         3,
                                        5,   6,         16,        64,        255,
                                        256, INT32_MAX, INT64_MAX, INT64_MIN, (int64_t) 1 << 40 };
-    const struct graph *g = &p->pgraph.g;
+    const struct graph *g = &p->settled.g;
     int64_t *at[3], was[3];
     unsigned n = 0, most = 1 + next_random(seed) % 3;
     rill_error err;

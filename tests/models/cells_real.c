@@ -120,8 +120,8 @@ static void file_check(const struct file *f)
         unsigned before = nodes_after(&m->passes, "layer-norms"),
                  after = nodes_after(&m->passes, "cells");
         CHECK(nodes_of(&m->typed.g, OP_LSTM) == 0, "the file has LSTM nodes of its own");
-        CHECK(nodes_of(&m->graph.g, OP_LSTM) == f->n_cells, "%s: %u LSTM nodes", f->path,
-              nodes_of(&m->graph.g, OP_LSTM));
+        CHECK(nodes_of(&m->decluttered.g, OP_LSTM) == f->n_cells, "%s: %u LSTM nodes", f->path,
+              nodes_of(&m->decluttered.g, OP_LSTM));
         /* A cell of primitive ops has eight at the least: gates, two products, two sums. */
         CHECK(after > 0 && after + 7 * f->n_cells <= before, "%s: %u nodes before, %u after",
               f->path, before, after);

@@ -331,7 +331,7 @@ static void test_bare(void)
         return;
     }
     CHECK(rill_model_open(&m, net, &err) == RILL_OK, "%s", err.text);
-    CHECK(m && !m->stream && m->graph.g.n_inputs == 4 && m->info.sample_rate == 0,
+    CHECK(m && !m->stream && m->decluttered.g.n_inputs == 4 && m->info.sample_rate == 0,
           "a bare network of fixed shapes");
     rill_model_free(m);
 }

@@ -104,8 +104,9 @@ static bool model_make(rill_model *m, const char *step_path)
         return false;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
         weights_take(&m->file.g, &step.g, &kinds[i]);
-    bool ok = model_type(m, &m->file, &time, &m->graph, NULL, &err) == RILL_OK;
+    bool ok = model_type(m, &m->file, &time, &m->typed, NULL, &err) == RILL_OK;
     CHECK(ok && m->stream, "%s", err.text);
+    m->decluttered.g = m->typed.g;
     return ok && m->stream;
 }
 
@@ -130,7 +131,7 @@ static void whole_test(const rill_model *m, const float *x, const float *want)
     const struct tensor *ins[] = { &in }, *out = NULL;
     rill_error err = { .text = "" };
     float *y = transposed(want, FRAMES);
-    bool ok = interp_run(&m->graph.g, ins, &a, &out, &err) == RILL_OK &&
+    bool ok = interp_run(&m->decluttered.g, ins, &a, &out, &err) == RILL_OK &&
         tensor_count(out) == FRAMES * FRAME_FLOATS;
     CHECK(ok, "whole run: %s", err.text);
     if (ok) {

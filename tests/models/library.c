@@ -96,7 +96,8 @@ static void test_entry(const struct entry *e)
     rill_model_get_info(m, &info);
     CHECK(!strcmp(info.name, e->name) && !strcmp(info.task, e->task) && info.sample_rate == e->rate,
           "%s: %s, %s, %u Hz", e->name, info.name, info.task, info.sample_rate);
-    CHECK(m->stream && m->graph.g.n_inputs == 1 && m->graph.g.n_outputs == 1, "%s: ports", e->name);
+    CHECK(m->stream && m->decluttered.g.n_inputs == 1 && m->decluttered.g.n_outputs == 1,
+          "%s: ports", e->name);
     CHECK(m->inputs[0].kind == RILL_PORT_AUDIO && m->inputs[0].rate == e->rate, "%s: input",
           e->name);
     if (e->input)

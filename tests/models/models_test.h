@@ -167,7 +167,7 @@ static inline struct floats model_run_whole(const rill_model *m, struct floats x
     struct tensor in = { .type = DTYPE_F32, .rank = 1, .dim = { (int64_t) x.n }, .data = x.v };
     const struct tensor *ins[] = { &in }, *out = NULL;
     struct floats y = { 0 };
-    if (interp_run(&m->graph.g, ins, &a, &out, err) == RILL_OK) {
+    if (interp_run(&m->decluttered.g, ins, &a, &out, err) == RILL_OK) {
         y.n = (size_t) tensor_count(out);
         y.v = malloc(y.n * sizeof *y.v + 1);
         memcpy(y.v, out->data, y.n * sizeof *y.v);

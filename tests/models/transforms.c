@@ -355,7 +355,7 @@ static const struct row {
 
 static void describe(const rill_model *m, char *buf, size_t cap)
 {
-    const struct graph *g = &m->graph.g;
+    const struct graph *g = &m->decluttered.g;
     size_t at = 0;
 #define PUT(...) at += at < cap ? (size_t) snprintf(buf + at, cap - at, __VA_ARGS__) : 0
     for (uint32_t i = 0; i < g->n_inputs + g->n_outputs; i++) {
@@ -386,7 +386,7 @@ static bool stages_fine(const rill_model *m, const struct row *r, rill_error *er
     for (int i = 0; i < LIST_MAX && r->set[i]; i++) {
         const struct dim *list[32];
         size_t n = strcspn(r->set[i], "=");
-        for (unsigned k = graph_symbols(&m->graph.g, list, 0, 32); k-- > 0;)
+        for (unsigned k = graph_symbols(&m->decluttered.g, list, 0, 32); k-- > 0;)
             if (strlen(dim_name(list[k])) == n && !strncmp(dim_name(list[k]), r->set[i], n))
                 return false;
     }
@@ -485,8 +485,9 @@ static void whole_check(const char *what, rill_model *m, const struct tensor *x,
     const struct tensor *in[2] = { x, n }, *y = NULL;
     if (!m)
         return;
-    CHECK(m->graph.g.n_inputs == (n ? 2u : 1u), "%s: %u inputs", what, m->graph.g.n_inputs);
-    rill_status s = interp_run(&m->graph.g, in, &a, &y, &err);
+    CHECK(m->decluttered.g.n_inputs == (n ? 2u : 1u), "%s: %u inputs", what,
+          m->decluttered.g.n_inputs);
+    rill_status s = interp_run(&m->decluttered.g, in, &a, &y, &err);
     CHECK(s == RILL_OK && tensor_count(y) == n_want &&
               !memcmp(y->data, want, (size_t) n_want * sizeof *want),
           "%s: %s", what, err.text);
@@ -539,8 +540,8 @@ static void test_encoder(void)
     rill_model *m = model_with("encoder.onnx", NULL, length);
     for (int i = 0; i < 44; i++)
         turned[i] = frames[i % 11 * 4 + i / 11] = (float) (i * i % 13) - 6;
-    bool ran =
-        m && interp_run(&m->graph.g, &in, &a, &y, &err) == RILL_OK && tensor_count(y) == 4 * 6;
+    bool ran = m && interp_run(&m->decluttered.g, &in, &a, &y, &err) == RILL_OK &&
+        tensor_count(y) == 4 * 6;
     CHECK(ran, "%s", err.text);
     for (uint32_t pulse = 2; ran && pulse < 7; pulse += 2) {
         struct floats got = model_run_pulse(m, (struct floats) { frames, 44 }, 4, pulse, &err);
@@ -631,8 +632,8 @@ static void test_late_typing(void)
     rill_model *m = model_with("ragged.onnx", NULL, patch);
     if (m)
         CHECK(m->n_stages == 2 && !m->stages[0].is_typed && strstr(m->stages[0].why, "Range") &&
-                  m->stages[1].is_typed && m->file.g.n_inputs == 2 && m->graph.g.n_inputs == 1 &&
-                  !strcmp(m->stages[1].spec, patch[0]),
+                  m->stages[1].is_typed && m->file.g.n_inputs == 2 &&
+                  m->decluttered.g.n_inputs == 1 && !strcmp(m->stages[1].spec, patch[0]),
               "%u stages", m->n_stages);
     rill_model_free(m);
 }

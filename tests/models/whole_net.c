@@ -38,7 +38,7 @@ static struct floats run_at_once(const rill_model *m, struct floats x, int rank,
     struct floats y = { 0 };
     rill_error err = { .text = "" };
     memcpy(in.dim, dim, (size_t) rank * sizeof *dim);
-    CHECK(interp_run(&m->graph.g, ins, &a, &out, &err) == RILL_OK, "at once: %s", err.text);
+    CHECK(interp_run(&m->decluttered.g, ins, &a, &out, &err) == RILL_OK, "at once: %s", err.text);
     if (out) {
         y = (struct floats) { malloc((size_t) tensor_count(out) * sizeof(float)),
                               (size_t) tensor_count(out) };

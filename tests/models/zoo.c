@@ -93,7 +93,7 @@ static void reference_test(const struct net *n, const rill_model *m, int64_t pul
 /* Every size is known in terms of the length of the inputs. */
 static void symbols_test(const struct net *n, const rill_model *m)
 {
-    const struct graph *g = &m->graph.g;
+    const struct graph *g = &m->decluttered.g;
     for (uint32_t i = 0; i < g->n_wires; i++) {
         char fact[256];
         fact_print(&g->wires[i].fact, fact, sizeof fact);
@@ -115,7 +115,7 @@ static void bodies_test(const struct net *n, const struct graph *g, const struct
 static void skips_test(const struct net *n, const rill_model *m, const rill_plan *p)
 {
     static const int skip[] = { 2, 6 };
-    const struct graph *g = &m->graph.g;
+    const struct graph *g = &m->decluttered.g;
     unsigned seen = 0;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         if (!node_is(&g->nodes[i], OP_LSTM))
@@ -140,11 +140,11 @@ static void net_test(const struct net *n)
         return;
     symbols_test(n, m);
     bodies_test(n, &m->typed.g, NULL, n->scans);
-    bodies_test(n, &m->graph.g, NULL, n->kept);
+    bodies_test(n, &m->decluttered.g, NULL, n->kept);
     CHECK(rill_plan_new(&p, m, &opts, &err) == RILL_OK, "%s: %s", n->name, err.text);
     if (p) {
-        bodies_test(n, &p->pulsed, m->stream, n->kept);
-        bodies_test(n, &p->pgraph.g, m->stream, 0);
+        bodies_test(n, &p->pgraph.g, m->stream, n->kept);
+        bodies_test(n, &p->settled.g, m->stream, 0);
         CHECK(p->pgraph.outputs[0].delay == n->delay && p->pgraph.pulse == n->pulse,
               "%s: %d frames late at pulse %d, not %d", n->name, (int) p->pgraph.outputs[0].delay,
               (int) p->pgraph.pulse, n->delay);

@@ -46,8 +46,9 @@ enum verdict oracle_open(struct oracle *o, gb_recipe *recipe, const void *ctx,
     recipe(&b, ctx);
     o->err = b.err;
     if (b.err.status != RILL_OK ||
-        tgraph_from_mgraph(&m->graph, &m->file, NULL, &o->err) != RILL_OK)
+        tgraph_from_mgraph(&m->typed, &m->file, NULL, &o->err) != RILL_OK)
         return LAW_REFUSED;
+    m->decluttered.g = m->typed.g; /* as it was written */
     return LAW_HOLDS;
 }
 

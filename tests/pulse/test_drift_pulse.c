@@ -76,8 +76,9 @@ static bool passes_count(struct oracle *o, int64_t pulse, bool keep_bodies, stru
     struct pgraph pg;
     struct graph inlined, pruned;
     ret->load = count(&o->model->file.g, NULL, &ret->scans);
-    ret->typed = count(&o->model->graph.g, NULL, &ret->scans);
-    bool ok = pgraph_from_tgraph(&pg, &o->model->graph, s, pulse, &opts, &a, &o->err) == RILL_OK;
+    ret->typed = count(&o->model->decluttered.g, NULL, &ret->scans);
+    bool ok =
+        pgraph_from_dgraph(&pg, &o->model->decluttered, s, pulse, &opts, &a, &o->err) == RILL_OK;
     if (ok)
         ret->pulse = count(&pg.g, s, &ret->scans);
     if (ok && !keep_bodies) {
@@ -203,13 +204,14 @@ static void test_full(const char *op)
     struct arena a = { 0 };
     struct pgraph pg;
     oracle_check(oracle_open(&o, recipe_full, op, "S>=1") == LAW_HOLDS, "%s", o.err.text);
-    source_check(&o.model->graph.g, "f32[S,4]");
-    if (pgraph_from_tgraph(&pg, &o.model->graph, o.model->stream, 4, NULL, &a, &o.err) == RILL_OK)
+    source_check(&o.model->decluttered.g, "f32[S,4]");
+    if (pgraph_from_dgraph(&pg, &o.model->decluttered, o.model->stream, 4, NULL, &a, &o.err) ==
+        RILL_OK)
         source_check(&pg.g, "f32[4,4]");
     else
         oracle_check(false, "%s: %s", op, o.err.text);
-    oracle_check(pgraph_from_tgraph(&pg, &o.model->graph, o.model->stream, 4, &keep, &a, &o.err) ==
-                         RILL_OK &&
+    oracle_check(pgraph_from_dgraph(&pg, &o.model->decluttered, o.model->stream, 4, &keep, &a,
+                                    &o.err) == RILL_OK &&
                      graph_check_bodies(&pg.g, o.model->stream, &r, &o.err) == RILL_OK &&
                      r.n_drifting == 1 && seen,
                  "%s: drift of the whole slot is not seen", op);
@@ -247,7 +249,7 @@ static void test_stacked(void)
     struct oracle o;
     for (int wanted = 0; wanted < 2; wanted++) {
         oracle_check(oracle_open(&o, recipe_two, &wanted, "S>=1") == LAW_HOLDS, "%s", o.err.text);
-        const struct node *n = scan_of(&o.model->graph.g);
+        const struct node *n = scan_of(&o.model->decluttered.g);
         bool one = n && n->n_out == 1 && n->body[0]->n_outputs == 1 && n->body[0]->n_nodes == 1;
         oracle_check(one && n->n_in == 1u + (unsigned) wanted, "the other output is still made");
         const struct scan_attr *attr = n ? n->attr : NULL;

@@ -79,16 +79,16 @@ static void case_check(const struct hoist_case *c)
         oracle_close(&o);
         return;
     }
-    unsigned before = scan_products(&o.model->graph.g);
+    unsigned before = scan_products(&o.model->decluttered.g);
     if (c->streams)
         law_check(&o, c, "as it is");
-    bool ok = hoisted(&o, &o.model->graph.g);
+    bool ok = hoisted(&o, &o.model->decluttered.g);
     oracle_check(ok, "%s: %s", c->name, o.err.text);
-    unsigned inside = ok ? scan_products(&o.model->graph.g) : before;
+    unsigned inside = ok ? scan_products(&o.model->decluttered.g) : before;
     oracle_check(inside == c->inside && before > inside,
                  "%s: %u products inside, then %u instead of %u", c->name, before, inside,
                  c->inside);
-    oracle_check(graph_count_op(&o.model->graph.g, "Scan") ==
+    oracle_check(graph_count_op(&o.model->decluttered.g, "Scan") ==
                      (unsigned) (c->layer.layers ? c->layer.layers : 1),
                  "%s: the Scans are gone", c->name);
     if (ok && c->streams)
@@ -106,7 +106,7 @@ static void pulsed_check(const struct hoist_case *c)
         oracle_pulse(&o, 6) == LAW_HOLDS;
     oracle_check(open, "%s: %s", c->name, o.err.text);
     if (open) {
-        struct graph g = o.plan->pulsed;
+        struct graph g = o.plan->pgraph.g;
         bool ok = hoisted(&o, &g);
         oracle_check(ok, "%s, pulsed: %s", c->name, o.err.text);
         oracle_check(!ok || scan_products(&g) == c->inside, "%s, pulsed: %u products inside",

@@ -141,7 +141,7 @@ static void net_check(const struct net *t)
     struct oracle o;
     struct graph inlined;
     bool ok = oracle_open(&o, t->recipe, t, NULL) == LAW_HOLDS;
-    const struct graph *g = &o.model->graph.g;
+    const struct graph *g = &o.model->decluttered.g;
     oracle_check(ok && graph_count_op(g, "Scan") == t->scans, "%s: %u Scans: %s", t->name,
                  graph_count_op(g, "Scan"), o.err.text);
     ok = ok && graph_with_scans_inlined(&inlined, g, &o.model->arena, &o.err) == RILL_OK;
@@ -154,9 +154,9 @@ static void net_check(const struct net *t)
     o.model->stream = NULL;
     ok = ok && oracle_pulse(&o, 0) == LAW_HOLDS;
     oracle_check(ok, "%s: %s", t->name, o.err.text);
-    oracle_check(!ok || graph_count_op(&o.plan->pgraph.g, "Scan") == t->left,
-                 "%s: the plan has %u Scans", t->name, graph_count_op(&o.plan->pgraph.g, "Scan"));
-    oracle_check(!ok || !o.plan->pgraph.g.n_states, "%s: a state out of nothing", t->name);
+    oracle_check(!ok || graph_count_op(&o.plan->settled.g, "Scan") == t->left,
+                 "%s: the plan has %u Scans", t->name, graph_count_op(&o.plan->settled.g, "Scan"));
+    oracle_check(!ok || !o.plan->settled.g.n_states, "%s: a state out of nothing", t->name);
     oracle_close(&o);
 }
 
@@ -168,10 +168,10 @@ static void streamed_check(const struct net *t)
     for (int64_t pulse = 1; ok && pulse <= 4; pulse += 3) {
         ok = oracle_pulse(&o, pulse) == LAW_HOLDS;
         oracle_check(ok, "%s, pulse %d: %s", t->name, (int) pulse, o.err.text);
-        unsigned left = ok ? graph_count_op(&o.plan->pgraph.g, "Scan") : 0;
+        unsigned left = ok ? graph_count_op(&o.plan->settled.g, "Scan") : 0;
         oracle_check(left == (pulse == 1 ? t->left : t->scans), "%s, pulse %d: %u Scans", t->name,
                      (int) pulse, left);
-        oracle_check(!ok || o.plan->pgraph.g.n_states >= t->scans,
+        oracle_check(!ok || o.plan->settled.g.n_states >= t->scans,
                      "%s, pulse %d: the stream does not own the states", t->name, (int) pulse);
         for (int64_t length = 1; ok && length < 20; length += 6)
             oracle_check(oracle_law(&o, length, (uint32_t) length) == LAW_HOLDS, "%s, pulse %d: %s",

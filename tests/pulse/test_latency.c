@@ -23,7 +23,8 @@ static void expect(gb_recipe *recipe, int64_t pulse, int64_t frames, const struc
                      oracle_pulse(&o, pulse) == LAW_HOLDS,
                  "%s", o.err.text);
     double sum = 0;
-    bool ok = latency_of(&o.plan->pgraph, &o.model->graph.g, 0, LATENCY, &a, &l, &o.err) == RILL_OK;
+    bool ok =
+        latency_of(&o.plan->pgraph, &o.model->decluttered.g, 0, LATENCY, &a, &l, &o.err) == RILL_OK;
     oracle_check(ok && l.frames == frames && l.n_parts == n, "%lld frames in %u parts",
                  (long long) l.frames, l.n_parts);
     for (unsigned i = 0; ok && i < n && i < l.n_parts; i++) {
@@ -136,7 +137,7 @@ static void test_cost(void)
                      oracle_pulse(&o, 4) == LAW_HOLDS,
                  "%s", o.err.text);
     if (o.plan) {
-        cost_of_graph(&o.plan->pgraph.g, &c);
+        cost_of_graph(&o.plan->settled.g, &c);
         oracle_check(count_of(&c, "Conv") == 2 * 8 * 2 * 3, "Conv: %llu",
                      (unsigned long long) count_of(&c, "Conv"));
         oracle_check(count_of(&c, "ConvTranspose") >= 2 * 8 * 6 * 2, "ConvTranspose: %llu",

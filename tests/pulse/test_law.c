@@ -51,7 +51,7 @@ static void other_past(struct pgraph *g, void *arg)
 static void expect(const struct oracle *o, const char *what, void (*spoil)(struct pgraph *, void *),
                    const char *op, const char *named)
 {
-    struct spoiler s = { &o->model->graph.g, op };
+    struct spoiler s = { &o->model->decluttered.g, op };
     struct law_opts opts = { .pulse = 3, .length = 20, .seed = 7, .spoil = spoil, .spoil_arg = &s };
     struct law_result r;
     rill_error err = { .text = "" };

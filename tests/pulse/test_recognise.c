@@ -191,7 +191,7 @@ static void run_check(struct oracle *o, const struct pattern *p)
 
 static bool has_time(const struct oracle *o)
 {
-    const struct graph *g = &o->model->graph.g;
+    const struct graph *g = &o->model->decluttered.g;
     bool time = false;
     for (uint32_t i = 0; i < g->n_inputs; i++)
         for (int k = 0; k < g->wires[g->inputs[i]].fact.rank; k++)
@@ -204,7 +204,7 @@ static void pattern_check(const struct pattern *p, pass_fn *pass)
     struct oracle o;
     struct graph made, *g;
     bool ok = oracle_open(&o, p->recipe, p->ctx, NULL) == LAW_HOLDS;
-    g = &o.model->graph.g;
+    g = &o.model->decluttered.g;
     oracle_check(!ok || graph_count_op(g, p->op) == p->before, "%s: there are %u %s before",
                  p->name, graph_count_op(g, p->op), p->op);
     ok = ok && pass(&made, g, &o.err) == RILL_OK && graph_pruned(g, &made, &o.err) == RILL_OK &&

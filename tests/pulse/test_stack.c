@@ -188,7 +188,7 @@ static void net_try(uint32_t seed)
             break;
         }
         count.streamed++;
-        stacks_count(&o.plan->pgraph.g);
+        stacks_count(&o.plan->settled.g);
         for (uint32_t k = 0; k < 2; k++) {
             enum verdict v = oracle_law(&o, 5 + 9 * (int64_t) k + pulse, seed + k);
             oracle_check(v == LAW_HOLDS, "RILL_SEED=%u RILL_COUNT=1 pulse %d: %s", seed, pulse,
@@ -207,7 +207,7 @@ static void wide_try(int n)
         oracle_pulse(&o, 2) == LAW_HOLDS && oracle_law(&o, 9, 1) == LAW_HOLDS;
     oracle_check(ok, "%d loads: %s", n, o.err.text);
     if (ok)
-        stacks_count(&o.plan->pgraph.g);
+        stacks_count(&o.plan->settled.g);
     oracle_check(n == LOADS_FROM ? count.stacks > stacks
                                  : n < LOADS_TO - 1 || count.stacks == stacks,
                  "%d loads: %u stacks", n, count.stacks - stacks);

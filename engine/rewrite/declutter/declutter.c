@@ -17,3 +17,9 @@ rill_status graph_declutter(struct graph *ret, const struct graph *g, struct pas
     return passes_run(declutter_passes, sizeof declutter_passes / sizeof *declutter_passes, ret, g,
                       log, reterr);
 }
+
+rill_status dgraph_from_tgraph(struct dgraph *ret, const struct tgraph *t, struct pass_log *log,
+                               rill_error *reterr)
+{
+    return graph_declutter(&ret->g, &t->g, log, reterr);
+}

@@ -9,6 +9,8 @@
 /* What is made lives in g's arena; ret may be g. log (may be NULL) is added to. */
 rill_status graph_declutter(struct graph *ret, const struct graph *g, struct pass_log *log,
                             rill_error *reterr);
+rill_status dgraph_from_tgraph(struct dgraph *ret, const struct tgraph *t, struct pass_log *log,
+                               rill_error *reterr);
 
 /* After graph_declutter, where the user asks for it: cells of constant weights, bodies included,
  * whose recurrent weights are beyond RNN_NARROW_BEYOND_BYTES keep weights of 16 bits, unless one of
