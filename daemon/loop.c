@@ -34,7 +34,7 @@ static void watchdog_pet(struct daemon *d, uint64_t now_us)
     if (!d->watchdog_us || now_us < d->next_pet_us)
         return;
     d->next_pet_us = now_us + d->watchdog_us / 3;
-    if (!d->health.stuck)
+    if (health_is_live(d))
         notify_send("WATCHDOG=1");
 }
 

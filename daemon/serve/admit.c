@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Who is let in, on which compute thread, and what is done when there is too little compute after
  * all. */
-#include "daemon/daemon.h"
+#include "daemon/serve/admit.h"
+#include "daemon/compute/lane.h"
+#include "daemon/compute/worker.h"
 #include "daemon/serve/claim.h"
+#include "daemon/serve/daemon.h"
+#include "daemon/serve/session.h"
 
 #include <string.h>
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/serve/claim.h"
-#include "daemon/daemon.h"
+#include "daemon/serve/daemon.h"
+#include "daemon/serve/session.h"
 
 /* Whoever is at the other end of a Unix socket is on this machine, and computes as much for a
  * message as the loop does. */

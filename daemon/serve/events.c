@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* What sinks say, as messages. A partial waits for a client that reads slowly, and the next takes
  * its place; everything else is sent in order. */
-#include "daemon/daemon.h"
+#include "daemon/serve/events.h"
 #include "daemon/serve/messages.h"
+#include "daemon/serve/session.h"
+#include "daemon/serve/topic.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Who may have how much, and for how long without using it. */
-#include "daemon/daemon.h"
-#include "daemon/serve/session_list.h"
+#include "daemon/serve/limits.h"
 #include "daemon/base/process.h"
+#include "daemon/compute/pcm.h"
+#include "daemon/net/quota.h"
+#include "daemon/serve/daemon.h"
+#include "daemon/serve/session.h"
+#include "daemon/serve/session_list.h"
 
 #include <sys/socket.h>
 

@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/serve/meter.h"
-#include "daemon/daemon.h"
-#include "daemon/serve/claim.h"
-#include "daemon/models/load.h"
+#include "daemon/compute/lane.h"
 #include "daemon/compute/work.h"
+#include "daemon/compute/worker.h"
+#include "daemon/models/load.h"
+#include "daemon/serve/admit.h"
+#include "daemon/serve/claim.h"
+#include "daemon/serve/daemon.h"
+#include "daemon/serve/session.h"
 
 #include <sys/eventfd.h>
 #include <sys/socket.h>

@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: MIT */
+#include "daemon/serve/session.h"
 #include "daemon/base/text.h"
-#include "daemon/daemon.h"
+#include "daemon/compute/lane.h"
+#include "daemon/compute/pcm.h"
+#include "daemon/compute/worker.h"
+#include "daemon/net/quota.h"
+#include "daemon/serve/admit.h"
 #include "daemon/serve/codes.h"
+#include "daemon/serve/daemon.h"
+#include "daemon/serve/events.h"
+#include "daemon/serve/limits.h"
 #include "daemon/serve/messages.h"
+#include "daemon/serve/meter.h"
 #include "daemon/serve/session_list.h"
 #include "daemon/serve/tally.h"
+#include "daemon/serve/topic.h"
 
 #include <inttypes.h>
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/serve/tally.h"
 #include "daemon/base/process.h"
-#include "daemon/daemon.h"
+#include "daemon/compute/pcm.h"
+#include "daemon/serve/daemon.h"
+#include "daemon/serve/session.h"
 
 static void stats_add(struct model_stats *m, const struct lane_rec *r, uint64_t audio_us,
                       double rtf, bool miss)

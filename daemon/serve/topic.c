@@ -2,8 +2,14 @@
 /* What a published stream gives is kept on a tape, and each subscriber reads it at its own pace.
  * The tape never waits: its oldest entries make room for new ones, and who had not read them is
  * told by Gap. Loop thread only. */
-#include "daemon/daemon.h"
+#include "daemon/serve/topic.h"
+#include "daemon/compute/lane.h"
+#include "daemon/compute/pcm.h"
+#include "daemon/net/quota.h"
+#include "daemon/serve/daemon.h"
+#include "daemon/serve/limits.h"
 #include "daemon/serve/messages.h"
+#include "daemon/serve/session.h"
 #include "daemon/serve/session_list.h"
 #include "daemon/serve/tape.h"
 

@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/watch/health.h"
-#include "daemon/daemon.h"
+#include "daemon/compute/lane.h"
+#include "daemon/compute/pcm.h"
+#include "daemon/serve/daemon.h"
+#include "daemon/serve/session.h"
 
 #define LOOP_SLACK_US 150000 /* from a tick to the next, and a little */
 
 bool health_start(struct daemon *d, uint64_t watchdog_us)
 {
-    struct health *h = &d->health;
+    struct health *h = d->health = calloc(1, sizeof *h);
     uint64_t half = watchdog_us / 2,
              most = half > 2 * LOOP_SLACK_US ? half - LOOP_SLACK_US : half / 2;
+    if (!h)
+        return false;
     h->limit_us = watchdog_us && most < HEALTH_LIMIT_US ? most : HEALTH_LIMIT_US;
     h->threads = calloc(d->n_workers ? d->n_workers : 1, sizeof *h->threads);
     h->looked_us = lane_now_us();
@@ -19,8 +24,10 @@ bool health_start(struct daemon *d, uint64_t watchdog_us)
 
 void health_stop(struct daemon *d)
 {
-    free(d->health.threads);
-    d->health.threads = NULL;
+    if (d->health)
+        free(d->health->threads);
+    free(d->health);
+    d->health = NULL;
 }
 
 /* A whole pulse of input waits, and everything that came out before was taken. */
@@ -37,15 +44,15 @@ static bool lane_is_due(const struct session *s)
 static void busy_find(struct daemon *d)
 {
     for (unsigned i = 0; i < d->n_workers; i++)
-        d->health.threads[i].busy = !atomic_load(&d->workers[i].sleeping);
+        d->health->threads[i].busy = !atomic_load(&d->workers[i].sleeping);
     for (const struct session *s = d->sessions; s; s = s->next)
         if (!s->gone && s->lane && s->worker && lane_is_due(s))
-            d->health.threads[s->worker - d->workers].busy = true;
+            d->health->threads[s->worker - d->workers].busy = true;
 }
 
 static void thread_look(struct daemon *d, unsigned i, uint64_t now_us)
 {
-    struct health *h = &d->health;
+    struct health *h = d->health;
     struct health_thread *t = &h->threads[i];
     uint64_t beat = atomic_load(&d->workers[i].beat);
     if (beat != t->beat || !t->busy)
@@ -61,7 +68,7 @@ static void thread_look(struct daemon *d, unsigned i, uint64_t now_us)
 
 void health_look(struct daemon *d, uint64_t now_us)
 {
-    struct health *h = &d->health;
+    struct health *h = d->health;
     uint64_t late_us = now_us - h->looked_us;
     bool was = h->stuck;
     h->looked_us = now_us;
@@ -82,10 +89,10 @@ void health_look(struct daemon *d, uint64_t now_us)
 
 enum health_state health_state(const struct daemon *d)
 {
-    return d->health.stuck ? HEALTH_STUCK
-        : d->draining      ? HEALTH_DRAINING
-        : d->preloads_left ? HEALTH_STARTING
-                           : HEALTH_OK;
+    return d->health->stuck ? HEALTH_STUCK
+        : d->draining       ? HEALTH_DRAINING
+        : d->preloads_left  ? HEALTH_STARTING
+                            : HEALTH_OK;
 }
 
 bool health_is_live(const struct daemon *d)
@@ -107,7 +114,7 @@ const char *health_reason(const struct daemon *d)
         [HEALTH_STARTING] = "models are being loaded",
     };
     enum health_state s = health_state(d);
-    return s == HEALTH_STUCK ? d->health.reason : reasons[s];
+    return s == HEALTH_STUCK ? d->health->reason : reasons[s];
 }
 
 bool health_page(const struct daemon *d, bool live, char *ret, size_t bytes)
@@ -122,6 +129,6 @@ bool health_page(const struct daemon *d, bool live, char *ret, size_t bytes)
 
 uint64_t health_silent_us(const struct daemon *d, unsigned thread)
 {
-    const struct health *h = &d->health;
+    const struct health *h = d->health;
     return h->looked_us - h->threads[thread].moved_us;
 }

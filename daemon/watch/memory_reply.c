@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is held and for whom, as a message. */
-#include "daemon/daemon.h"
+#include "daemon/watch/memory_reply.h"
+#include "daemon/serve/daemon.h"
 
 struct sums_message {
     Rill__MemorySum list[MEMORY_KINDS], *pointers[MEMORY_KINDS];

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Every figure as text: OpenMetrics 1.0, or the older text format 0.0.4. Labels are names of
  * models, reasons and codes, never what a client said. */
-#include "daemon/daemon.h"
+#include "daemon/watch/metrics.h"
 #include "daemon/base/process.h"
+#include "daemon/compute/lane.h"
 #include "daemon/compute/realtime.h"
+#include "daemon/serve/admit.h"
+#include "daemon/serve/daemon.h"
+#include "daemon/watch/health.h"
+#include "daemon/watch/stats.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -242,7 +247,7 @@ static void put_rt_threads(struct text *t, struct daemon *d, const struct family
 
 static void put_healthy(struct text *t, struct daemon *d, const struct family *f)
 {
-    count_put(t, f, NULL, NULL, !d->health.stuck);
+    count_put(t, f, NULL, NULL, health_is_live(d));
 }
 
 static void put_draining(struct text *t, struct daemon *d, const struct family *f)

@@ -2,9 +2,10 @@
 /* CtlWorst: the pulses that came latest, and the slowest steps of a model. The compute threads time
  * no steps: that would cost every pulse. A stream of the model runs on a thread of its own instead,
  * on a plan made for it, and only when asked. */
+#include "daemon/watch/profile.h"
 #include "daemon/base/text.h"
-#include "daemon/daemon.h"
 #include "daemon/compute/work.h"
+#include "daemon/serve/daemon.h"
 
 #include <time.h>
 

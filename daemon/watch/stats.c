@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: MIT */
+#include "daemon/watch/stats.h"
 #include "daemon/base/process.h"
 #include "daemon/base/text.h"
-#include "daemon/daemon.h"
+#include "daemon/compute/lane.h"
+#include "daemon/compute/pcm.h"
+#include "daemon/serve/admit.h"
+#include "daemon/serve/claim.h"
+#include "daemon/serve/daemon.h"
+#include "daemon/serve/limits.h"
 #include "daemon/serve/messages.h"
+#include "daemon/serve/session.h"
 #include "daemon/serve/tally.h"
+#include "daemon/serve/topic.h"
+#include "daemon/watch/health.h"
 
 #include <unistd.h>
 

@@ -60,8 +60,8 @@ static void test_limit(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct daemon d;
         daemon_make(&d, cases[i].watchdog_us);
-        CHECK(d.health.limit_us == cases[i].limit_us, "%zu: %llu", i,
-              (unsigned long long) d.health.limit_us);
+        CHECK(d.health->limit_us == cases[i].limit_us, "%zu: %llu", i,
+              (unsigned long long) d.health->limit_us);
         health_stop(&d);
     }
 }
@@ -144,7 +144,7 @@ static void test_loop_stopped(void)
     look_for(&d, 100000);
     clock_us += 60000000;
     look_for(&d, 100000);
-    CHECK(health_state(&d) == HEALTH_OK && d.health.loop_late_us >= 60000000);
+    CHECK(health_state(&d) == HEALTH_OK && d.health->loop_late_us >= 60000000);
     look_for(&d, 2200000);
     CHECK(health_state(&d) == HEALTH_STUCK);
     health_stop(&d);

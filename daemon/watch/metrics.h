@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* metrics.h - the figures in the words of Prometheus. */
+#ifndef RILL_DAEMON_WATCH_METRICS_H
+#define RILL_DAEMON_WATCH_METRICS_H
+
+#include "daemon/net/conn.h"
+
+struct daemon;
+
+/* to be freed; NULL without memory. open: OpenMetrics, not Prometheus' older text */
+char *metrics_text(struct daemon *d, bool open, size_t *ret_bytes);
+void metrics_reply(struct conn *c, uint32_t req);
+
+#endif

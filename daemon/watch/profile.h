@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+/* profile.h - the worst pulses, and the steps of a model timed, as an answer. */
+#ifndef RILL_DAEMON_WATCH_PROFILE_H
+#define RILL_DAEMON_WATCH_PROFILE_H
+
+#include "daemon/net/conn.h"
+
+void worst_reply(struct conn *c, uint32_t req, const char *model, bool profile);
+
+#endif

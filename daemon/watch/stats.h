@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* stats.h - what is going on, as answers and lines of the log. */
+#ifndef RILL_DAEMON_WATCH_STATS_H
+#define RILL_DAEMON_WATCH_STATS_H
+
+#include "daemon/net/conn.h"
+
+struct daemon;
+
+void stats_summary(struct daemon *d);
+uint32_t sessions_running(const struct daemon *d);
+void stats_reply(struct conn *c, uint32_t req, const char *after_model);
+void status_reply(struct conn *c, uint32_t req, const char *after_model);
+void top_reply(struct conn *c, uint32_t req);
+void sessions_reply(struct conn *c, uint32_t req, uint32_t after_conn, uint32_t after_stream);
+void info_reply(struct conn *c, uint32_t req, const Rill__Info *m);
+
+#endif
