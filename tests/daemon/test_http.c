@@ -395,7 +395,8 @@ static void start_with_settings(struct rig *r)
     rig_conf(r, more);
     char *argv[] = { getenv("RILLD"), (char *) (uintptr_t) "-c", r->conf, NULL };
     rig_spawn(r, argv);
-    CHECK(rig_wait_ready(r));
+    CHECK(rig_wait_ready(r) &&
+          rig_log_has(r, " ready: ", 30000)); /* health says so from there on */
     const char *at = strstr(rig_log(r), "HTTP at 127.0.0.1:");
     port = at ? atoi(at + strlen("HTTP at 127.0.0.1:")) : 0;
     CHECK(port > 0, "%s", rig_log(r));
