@@ -324,11 +324,11 @@ static void node_outputs_check(struct visit *v, const struct node *n, const stru
 static rill_status node_check(struct visit *v, const struct node *n)
 {
     const struct fact **in = arena_array(&v->c->scratch, const struct fact *, n->n_in + 1);
-    struct fact *out = arena_array(&v->c->scratch, struct fact, 2 * n->n_out + 2),
-                *again = out + n->n_out;
+    struct fact *out = arena_array(&v->c->scratch, struct fact, 2 * n->n_out + 2);
     rill_error why;
     if (!in || !out)
         return err_set(v->c->err, RILL_NOMEM, "out of memory while checking bodies");
+    struct fact *again = out + n->n_out;
     if (!node_check_fixed(v, n) || !n->op->infer || !node_facts(v, n, in))
         return RILL_OK;
     rill_status s = node_infer(v, n, in, out, &why);

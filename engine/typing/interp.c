@@ -107,12 +107,12 @@ static rill_status node_eval(const struct interp *in, const struct node *n,
 static rill_status node_run(const struct interp *in, const struct node *n,
                             const struct tensor *const *x, const struct tensor **ret)
 {
-    struct fact *facts = arena_array(in->arena, struct fact, n->n_in + n->n_out + 1),
-                *out = facts + n->n_in;
+    struct fact *facts = arena_array(in->arena, struct fact, n->n_in + n->n_out + 1);
     const struct fact **list = arena_array(in->arena, const struct fact *, n->n_in + 1);
     struct tensor **y = arena_array(in->arena, struct tensor *, n->n_out + 1);
     if (!facts || !list || !y)
         return no_memory(in, n);
+    struct fact *out = facts + n->n_in;
     for (unsigned i = 0; i < n->n_in; i++)
         if (x[i]) {
             fact_of_tensor(&facts[i], in->dims, x[i]);

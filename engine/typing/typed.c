@@ -377,12 +377,12 @@ static rill_status if_type(struct typer *t, struct scope *s, const struct node *
     const struct tensor *cond = wire_fact(s, in[0])->value;
     if (cond && cond->type != DTYPE_DIM && tensor_count(cond) == 1)
         return body_inline(t, s, n, n->body[tensor_get_i64(cond, cond->data, 0) ? 0 : 1], in + 1);
-    struct fact *facts = arena_array(t->arena, struct fact, n->n_in + n->n_out),
-                *out = facts + n->n_in;
+    struct fact *facts = arena_array(t->arena, struct fact, n->n_in + n->n_out);
     bool *keep = arena_array(t->arena, bool, n->n_in);
     struct graph **body = arena_array(t->arena, struct graph *, 2);
     if (!facts || !keep || !body)
         return no_memory(t);
+    struct fact *out = facts + n->n_in;
     for (unsigned i = 1; i < n->n_in; i++) {
         facts[i] = *wire_fact(s, in[i]);
         facts[i].value = NULL; /* both branches take the same list: constants stay inputs */
@@ -479,13 +479,13 @@ static rill_status scan_type(struct typer *t, struct scope *s, const struct node
     unsigned n_states = (unsigned) at->n_states, n_fixed = n_states + (unsigned) at->n_scans;
     uint32_t *in;
     TRY(scope_wires(t, s, n->in, n->n_in, &in));
-    struct fact *facts = arena_array(t->arena, struct fact, n->n_in + n->n_out + 1),
-                *out = facts + n->n_in;
+    struct fact *facts = arena_array(t->arena, struct fact, n->n_in + n->n_out + 1);
     bool *keep = arena_array(t->arena, bool, n->n_in + 1);
     struct graph **body = arena_array(t->arena, struct graph *, 1);
     const struct dim *length;
     if (!facts || !keep || !body)
         return no_memory(t);
+    struct fact *out = facts + n->n_in;
     for (unsigned i = 0; i < n->n_in; i++) {
         facts[i] = *wire_fact(s, in[i]);
         facts[i].value = i < n_fixed ? NULL : facts[i].value;
@@ -517,12 +517,12 @@ static rill_status loop_type(struct typer *t, struct scope *s, const struct node
     unsigned n_states = (unsigned) at->n_states;
     uint32_t *in;
     TRY(scope_wires(t, s, n->in, n->n_in, &in));
-    struct fact *facts = arena_array(t->arena, struct fact, n->n_in + n->n_out + 1),
-                *out = facts + n->n_in;
+    struct fact *facts = arena_array(t->arena, struct fact, n->n_in + n->n_out + 1);
     bool *keep = arena_array(t->arena, bool, n->n_in + 1);
     struct graph **body = arena_array(t->arena, struct graph *, 1);
     if (!facts || !keep || !body)
         return no_memory(t);
+    struct fact *out = facts + n->n_in;
     facts[0] = (struct fact) { .type = DTYPE_I64 };
     facts[1] = (struct fact) { .type = DTYPE_BOOL };
     for (unsigned i = 2; i < n->n_in; i++) {
