@@ -160,27 +160,6 @@ bool pulser_settled(const struct pulser *p, const struct dim *d, int64_t *ret)
     return any;
 }
 
-#define GROWTH_STEP ((int64_t) 4096 * 81 * 25 * 7)
-
-/* Clamps at 0 and the like are long past at the lengths looked at. */
-bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *ret_num,
-                   int64_t *ret_den)
-{
-    int64_t at[3], a;
-    if (dim_slope(length, p->symbol, ret_num, ret_den))
-        return *ret_num >= 1;
-    for (int64_t i = 0; i < 3; i++)
-        if (!dim_eval(length, p->symbol, (i + 8) * GROWTH_STEP, &at[i]))
-            return false;
-    a = at[1] - at[0];
-    if (a < 1 || at[2] - at[1] != a)
-        return false;
-    a = gcd(a, GROWTH_STEP);
-    *ret_num = (at[1] - at[0]) / a;
-    *ret_den = GROWTH_STEP / a;
-    return true;
-}
-
 rill_status flow_settle(struct pulser *p, const struct node *n, struct flow *f)
 {
     struct early near, far;

@@ -5,6 +5,7 @@
 #include "engine/graph/op.h"
 #include "pulse/pgraph.h"
 
+struct axis_row;
 struct positions;
 struct made; /* a history that was made before and serves again */
 
@@ -29,6 +30,10 @@ struct pulser {
     uint32_t valid; /* of a body that runs once a frame and checks numbers: whether the frame is one
                        of the sequence; 0: none */
     bool keep_bodies;
+    /* What rules ask for and stands above them: the table of rows (rules.c), and the walk of src
+     * into dst, whose inputs, states and maps are set up (cut.c). */
+    const struct axis_row *(*row_of)(const struct op *op);
+    rill_status (*nodes)(struct pulser *p);
     const struct node *stopped; /* at which the walk was refused; NULL: at none */
     rill_error *err;
 };
@@ -37,22 +42,8 @@ struct pulser {
  * stream facts. At least one input streams, but for rules of sources. */
 typedef rill_status pulse_rule(struct pulser *p, const struct node *n);
 
-/* The rule of an op; NULL: the op does not stream. */
-pulse_rule *pulse_rule_find(const struct op *op);
-
-/* The rule of an op without streaming inputs whose output mentions the stream symbol; NULL: it has
- * none. */
-pulse_rule *pulse_source_find(const struct op *op);
-
-/* Walks src into dst; src inputs, states and the map are set up. For graphs and for bodies. */
-rill_status pulser_nodes(struct pulser *p);
+/* The maps of src, whose constants are in dst then. */
 rill_status pulser_maps_new(struct pulser *p);
-
-/* pgraph_from_dgraph with the words of the walk itself; ret_p: the pulser as it ended, its maps in
- * a. */
-rill_status pgraph_cut(struct pgraph *ret, const struct dgraph *t, const struct dim *symbol,
-                       int64_t pulse, const struct pulse_opts *opts, struct arena *a,
-                       struct pulser *ret_p, rill_error *reterr);
 
 /* ---- for rules: facts ---- */
 
@@ -69,6 +60,7 @@ bool pulser_const_ints(const struct pulser *p, const struct node *n, unsigned i,
 
 /* An input of the node is a length of the whole sequence; and a node with one is refused. */
 bool pulser_knows_length(const struct pulser *p, const struct node *n);
+bool fact_knows_length(const struct fact *f); /* takes NULL */
 rill_status pulser_no_lengths(const struct pulser *p, const struct node *n);
 
 /* Two of its axes mention the stream symbol; and it is a function of positions alone. */
@@ -116,15 +108,6 @@ rill_status pulser_any_pulse(struct pulser *p, const struct node *n, const uint3
  * there. */
 rill_status pulser_bind(struct pulser *p, const struct node *n, unsigned k, uint32_t dst_wire,
                         const struct stream_fact *sf);
-
-/* The rule of an op that works on other axes than time, from the table of axis maps; refuses where
- * it does not. */
-rill_status pulser_off_axis(struct pulser *p, const struct node *n);
-
-/* Refuses n, which does along that axis what cannot be done to time. merged: the node that put time
- * there among other sizes, NULL where the axis is time itself. */
-rill_status pulser_refuse_axis(const struct pulser *p, const struct node *n, unsigned input,
-                               int axis, const struct node *merged);
 
 /* Asks for another pulse where s->pulse is no multiple of hop: sets p->multiple and fails. */
 rill_status pulser_want_multiple(struct pulser *p, const struct node *n,

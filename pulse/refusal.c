@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+#include "pulse/cut.h"
 #include "pulse/refusal.h"
 #include "engine/graph/prune.h"
 #include "pulse/axes.h"
+#include "pulse/off_axis.h"
 #include "pulse/rules.h"
 
 #include <stdio.h>

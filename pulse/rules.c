@@ -2,10 +2,8 @@
 /* How each op streams: one row an op. An op without a row does not stream. */
 #include "engine/ops/attrs.h"
 #include "engine/ops/einsum.h"
-#include "pulse/axes.h"
+#include "pulse/off_axis.h"
 #include "pulse/rules.h"
-
-#include <stdio.h>
 
 /* ---- ops that act on other axes: the time axis goes where the row's function says ---- */
 
@@ -234,127 +232,6 @@ static int map_not_channel(const struct pulser *p, const struct node *n, unsigne
     return input == 0 && axis != 1 ? axis : AXIS_NONE;
 }
 
-static const char *const reasons[N_AXIS_CLASSES] = {
-    [AXIS_WINDOW] = "an output reads several indices of it that are no frames in order",
-    [AXIS_FORWARD] = "it cannot be cut there",
-    [AXIS_BACKWARD] = "an output needs frames up to the last one",
-    [AXIS_GLOBAL] = "every output needs all frames at once",
-    [AXIS_MOVED] = "its frames would not come out in order",
-    [AXIS_POSITION] = "what it does with a frame depends on its place in the sequence",
-};
-
-rill_status pulser_refuse_axis(const struct pulser *p, const struct node *n, unsigned input,
-                               int axis, const struct node *merged)
-{
-    char where[160] = "the time axis";
-    if (merged)
-        snprintf(where, sizeof where, "into which node '%.80s' (%s) merges time", merged->name,
-                 merged->op->name);
-    const struct axis_row *r = axis_row_of(n->op);
-    enum axis_class c = r->own == AXIS_WINDOW || r->own == AXIS_FORWARD || r->own == AXIS_POINTWISE
-        ? AXIS_GLOBAL
-        : r->own;
-    return op_fail(p->err, RILL_UNSUPPORTED, n,
-                   "cannot stream: it is %s along axis %d of input %u, %s: %s%s%s",
-                   axis_class_name(c), axis, input, where, reasons[c], r->way ? "; " : "",
-                   r->way ? r->way : "");
-}
-
-static rill_status refuse_crossed(const struct pulser *p, const struct node *n, unsigned input,
-                                  int axis, int to, int before)
-{
-    const struct axis_row *r = axis_row_of(n->op);
-    return op_fail(
-        p->err, RILL_UNSUPPORTED, n,
-        "cannot stream: axis %d of input %u, the time axis, would be axis %d of the "
-        "output, where that of another input is axis %d: every frame meets all frames at once%s%s",
-        axis, input, to, before, r->way ? "; " : "", r->way ? r->way : "");
-}
-
-/* Emits n as it is; all streaming inputs must send the time axis to the same place. */
-static rill_status emit_same(struct pulser *p, const struct node *n, const uint32_t *in,
-                             const struct stream_fact *sf)
-{
-    uint32_t *out = arena_array(p->arena, uint32_t, n->n_out + 1);
-    if (!out)
-        return pulser_no_memory(p);
-    TRY(pulser_no_lengths(p, n));
-    TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, out, n->n_out));
-    for (unsigned k = 0; k < n->n_out; k++)
-        if (n->out[k] != WIRE_NONE) {
-            TRY(pulser_bind(p, n, k, out[k], sf));
-            TRY(pulser_any_pulse(p, n, in, k, sf->axis));
-        }
-    return RILL_OK;
-}
-
-/* What only moves axes moves those of a padded sequence and of the one inside alike. */
-static rill_status padded_move(struct pulser *p, const struct node *n, uint32_t *in, int to)
-{
-    static const enum op_id movers[] = { OP_SQUEEZE, OP_TRANSPOSE, OP_UNSQUEEZE };
-    bool moves = node_is_among(n, movers, sizeof movers / sizeof *movers);
-    if (!moves || !p->padded[n->in[0]].is)
-        return RILL_OK;
-    struct padded q = p->padded[n->in[0]];
-    in[0] = q.inner.wire;
-    TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &q.inner.wire, 1));
-    q.inner.sf.axis = to;
-    p->padded[n->out[0]] = q;
-    return RILL_OK;
-}
-
-static rill_status rule_mapped(struct pulser *p, const struct node *n, axis_map *map)
-{
-    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1);
-    struct stream_fact sf;
-    unsigned first = 0;
-    int to = AXIS_NONE;
-    if (!in)
-        return pulser_no_memory(p);
-    for (unsigned i = 0; i < n->n_in; i++) {
-        const struct stream_fact *s = pulser_stream(p, n->in[i]);
-        int axis = s ? map(p, n, i, s->axis) : to;
-        if (s && axis == AXIS_NONE)
-            return pulser_refuse_axis(p, n, i, s->axis, NULL);
-        if (s && to != AXIS_NONE && to != axis)
-            return refuse_crossed(p, n, i, s->axis, axis, to);
-        to = axis;
-    }
-    TRY(pulser_align(p, n, in, &sf, &first));
-    sf.axis = to;
-    TRY(emit_same(p, n, in, &sf));
-    return padded_move(p, n, in, to);
-}
-
-/* ---- element-wise with broadcasting ---- */
-
-static rill_status rule_pointwise(struct pulser *p, const struct node *n)
-{
-    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1);
-    struct stream_fact sf;
-    unsigned first = 0;
-    if (!in)
-        return pulser_no_memory(p);
-    TRY(pulser_align(p, n, in, &sf, &first));
-    int from_right = rank_of(p, n, first) - sf.axis;
-    for (unsigned i = 0; i < n->n_in; i++) {
-        if (n->in[i] == WIRE_NONE)
-            continue;
-        const struct stream_fact *s = pulser_stream(p, n->in[i]);
-        const struct fact *f = pulser_fact(p, n->in[i]);
-        bool fits = s ? f->rank - s->axis == from_right
-                      : f->rank < from_right || dim_is(f->shape[f->rank - from_right], 1);
-        if (!fits)
-            return op_fail(p->err, RILL_UNSUPPORTED, n,
-                           "cannot stream: input %u does not line up with axis %d of input %u, the "
-                           "time axis: it must have %s there",
-                           i, pulser_stream(p, n->in[first])->axis, first,
-                           s ? "time" : "one index or time");
-    }
-    sf.axis = pulser_fact(p, n->out[0])->rank - from_right;
-    return emit_same(p, n, in, &sf);
-}
-
 /* Of the second input only the type matters. */
 static rill_status rule_cast_like(struct pulser *p, const struct node *n)
 {
@@ -519,25 +396,6 @@ const struct axis_row *axis_row_of(const struct op *op)
 bool axis_row_stated(const struct op *op)
 {
     return row_find(op) != NULL;
-}
-
-const char *axis_class_name(enum axis_class c)
-{
-    static const char *const names[N_AXIS_CLASSES] = { "pointwise", "window", "forward",
-                                                       "backward",  "global", "moving",
-                                                       "positional" };
-    return names[c];
-}
-
-rill_status pulser_off_axis(struct pulser *p, const struct node *n)
-{
-    const struct axis_row *r = axis_row_of(n->op);
-    if (r->map)
-        return rule_mapped(p, n, r->map);
-    for (unsigned i = 0; i < n->n_in; i++)
-        if (pulser_stream(p, n->in[i]))
-            return pulser_refuse_axis(p, n, i, pulser_stream(p, n->in[i])->axis, NULL);
-    return op_fail(p->err, RILL_INTERNAL, n, "nothing streams into it");
 }
 
 pulse_rule *pulse_rule_find(const struct op *op)

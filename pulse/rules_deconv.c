@@ -6,6 +6,7 @@
  * of carrying partial sums, which keeps the order of the additions. */
 #include "engine/ops/attrs.h"
 #include "pulse/ints.h"
+#include "pulse/off_axis.h"
 #include "pulse/rules.h"
 
 #include <string.h>

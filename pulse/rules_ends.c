@@ -2,6 +2,7 @@
 /* Rules of ops that add frames at the ends of the time axis: Pad, Concat. */
 #include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
+#include "pulse/off_axis.h"
 #include "pulse/rules.h"
 
 #include <string.h>

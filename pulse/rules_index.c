@@ -2,6 +2,7 @@
 /* Gather, whose indices may name frames of the time axis in order, indices of each frame, and
  * CumSum. */
 #include "pulse/positions.h"
+#include "pulse/off_axis.h"
 #include "pulse/rules.h"
 
 #include <stdio.h>

@@ -3,6 +3,7 @@
  * to is a state. */
 #include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
+#include "pulse/off_axis.h"
 #include "pulse/rules.h"
 
 #include <string.h>

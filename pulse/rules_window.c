@@ -3,6 +3,7 @@
 #include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
 #include "pulse/ints.h"
+#include "pulse/off_axis.h"
 #include "pulse/rules.h"
 
 #include <math.h>

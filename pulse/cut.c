@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/ops/clock.h"
+#include "pulse/axes.h"
+#include "pulse/cut.h"
+#include "pulse/ints.h"
+#include "pulse/positions.h"
+#include "pulse/rules.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TRIES_MAX 64
+
+/* ---- driver ---- */
+
+static bool node_streams(const struct pulser *p, const struct node *n)
+{
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_stream(p, n->in[i]))
+            return true;
+    return false;
+}
+
+static rill_status node_copy(struct pulser *p, const struct node *n)
+{
+    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1),
+             *out = arena_array(p->arena, uint32_t, n->n_out + 1);
+    if (!in || !out)
+        return pulser_no_memory(p);
+    for (unsigned i = 0; i < n->n_in; i++)
+        in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
+    for (unsigned i = 0; i < n->n_out; i++) {
+        out[i] = WIRE_NONE;
+        if (n->out[i] == WIRE_NONE)
+            continue;
+        const struct wire *w = &p->src->wires[n->out[i]];
+        if (!fact_is_static(&w->fact)) {
+            char fact[160];
+            fact_print(&w->fact, fact, sizeof fact);
+            return op_fail(p->err, RILL_UNSUPPORTED, n, "makes %s out of inputs that do not stream",
+                           fact);
+        }
+        out[i] = p->map[n->out[i]] = graph_add_wire(p->dst, w->name, &w->fact);
+    }
+    if (p->valid)
+        return pulser_guard(p, n, in, out);
+    struct node *made = graph_add_node(p->dst, n->op, n->name, n->attr, in, n->n_in, out, n->n_out);
+    if (!made)
+        return pulser_no_memory(p);
+    made->body = n->body;
+    made->n_body = n->n_body;
+    return RILL_OK;
+}
+
+static bool node_makes_time(const struct pulser *p, const struct node *n)
+{
+    for (unsigned k = 0; k < n->n_out; k++)
+        for (int i = 0; n->out[k] != WIRE_NONE && i < pulser_fact(p, n->out[k])->rank; i++)
+            if (p->symbol && dim_mentions(pulser_fact(p, n->out[k])->shape[i], p->symbol))
+                return true;
+    return false;
+}
+
+static bool graph_makes_time(const struct graph *g, const struct dim *symbol)
+{
+    for (uint32_t w = 0; w < g->n_wires; w++)
+        for (int i = 0; g->wires[w].node != WIRE_NONE && i < g->wires[w].fact.rank; i++)
+            if (dim_mentions(g->wires[w].fact.shape[i], symbol))
+                return true;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned b = 0; b < g->nodes[i].n_body; b++)
+            if (graph_makes_time(g->nodes[i].body[b], symbol))
+                return true;
+    return false;
+}
+
+static bool graph_knows_length(const struct graph *g)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        for (unsigned k = 0; k < g->nodes[i].n_in; k++)
+            if (fact_knows_length(
+                    g->nodes[i].in[k] == WIRE_NONE ? NULL : &g->wires[g->nodes[i].in[k]].fact))
+                return true;
+        for (unsigned b = 0; b < g->nodes[i].n_body; b++)
+            if (graph_knows_length(g->nodes[i].body[b]))
+                return true;
+    }
+    return false;
+}
+
+/* A body that nothing streams into and that yet knows time. */
+static rill_status bodies_check(const struct pulser *p, const struct node *n)
+{
+    for (unsigned b = 0; p->symbol && b < n->n_body; b++)
+        if (graph_makes_time(n->body[b], p->symbol))
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: its body makes a tensor as long as the sequence, and "
+                           "nothing that streams goes in; make the tensor outside");
+    for (unsigned b = 0; b < n->n_body; b++)
+        if (graph_knows_length(n->body[b]))
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: its body reads the length of the whole sequence, which "
+                           "a stream learns only at its end");
+    return RILL_OK;
+}
+
+/* A mask over two time axes is made where it is used. */
+static rill_status mask_check(const struct pulser *p, const struct node *n)
+{
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_is_mask(p, n->in[i]))
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: input %u is a mask over two time axes, and the node is "
+                           "no attention",
+                           i);
+    return RILL_OK;
+}
+
+static rill_status node_pulse(struct pulser *p, const struct node *n)
+{
+    if (node_is_attention(p, n))
+        return rule_attention(p, n);
+    if (n->n_out == 1 && pulser_is_mask(p, n->out[0]))
+        return RILL_OK;
+    TRY(mask_check(p, n));
+    bool streams = node_streams(p, n);
+    pulse_rule *rule = streams  ? pulse_rule_find(n->op)
+        : node_makes_time(p, n) ? pulse_source_find(n->op)
+                                : NULL;
+    if (rule)
+        return rule(p, n);
+    if (streams)
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "does not stream: no rule says how it touches the time axis");
+    TRY(pulser_no_lengths(p, n));
+    TRY(bodies_check(p, n));
+    return node_copy(p, n);
+}
+
+static rill_status pulser_nodes(struct pulser *p)
+{
+    for (uint32_t i = 0; i < p->src->n_nodes; i++) {
+        p->stopped = &p->src->nodes[i];
+        TRY(node_pulse(p, p->stopped));
+    }
+    p->stopped = NULL;
+    return RILL_OK;
+}
+
+/* An axis of a*S + c frames has a frames for each of the stream. */
+static rill_status input_stream(struct pulser *p, uint32_t w, int axis, struct stream_fact *ret)
+{
+    const struct dim *length = pulser_fact(p, w)->shape[axis];
+    int64_t a, b;
+    if (ret->axis >= 0)
+        return err_set(p->err, RILL_UNSUPPORTED, "input '%s' has the time symbol on two axes",
+                       p->src->wires[w].name);
+    if (!dim_slope(length, p->symbol, &a, &b) || b != 1 || a < 1 || a > INT32_MAX / p->pulse) {
+        char text[128];
+        dim_print(length, text, sizeof text);
+        return err_set(p->err, RILL_UNSUPPORTED,
+                       "input '%s': axis %d of %s frames cannot stream; a whole multiple of the "
+                       "time symbol can",
+                       p->src->wires[w].name, axis, text);
+    }
+    *ret = (struct stream_fact) {
+        .axis = axis, .pulse = a * p->pulse, .length = length, .hop_num = 1, .hop_den = a
+    };
+    offset_init(ret);
+    return RILL_OK;
+}
+
+static rill_status input_pulse(struct pulser *p, uint32_t i)
+{
+    uint32_t w = p->src->inputs[i];
+    struct fact f = *pulser_fact(p, w);
+    struct stream_fact sf = { .axis = -1 };
+    for (int a = 0; p->symbol && a < f.rank; a++)
+        if (dim_mentions(f.shape[a], p->symbol)) {
+            TRY(input_stream(p, w, a, &sf));
+            f.shape[a] = dim_int(p->dst->dims, sf.pulse);
+        }
+    p->sf[w] = sf;
+    p->map[w] = graph_add_input(p->dst, p->src->wires[w].name, &f);
+    return p->map[w] == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
+}
+
+static rill_status pulser_begin(struct pulser *p)
+{
+    const struct graph *src = p->src;
+    graph_init(p->dst, p->arena, src->dims, src->name);
+    p->dst->meta = src->meta;
+    p->dst->n_meta = src->n_meta;
+    p->n_lengths = 0;
+    p->multiple = 0;
+    TRY(pulser_maps_new(p));
+    for (uint32_t i = 0; i < src->n_inputs; i++)
+        TRY(input_pulse(p, i));
+    for (uint32_t i = 0; i < src->n_states; i++) {
+        uint32_t w = src->states[i].in;
+        p->map[w] = graph_add_wire(p->dst, src->wires[w].name, &src->wires[w].fact);
+    }
+    return RILL_OK;
+}
+
+/* An output comes late enough that frames past its end are never given out. */
+static rill_status output_pulse(struct pulser *p, uint32_t i)
+{
+    const struct node n = { .name = p->src->wires[p->src->outputs[i]].name, .op = &op_pulse_pad };
+    struct flow f;
+    uint32_t w = p->src->outputs[i];
+    if (pulser_is_mask(p, w) || p->sf[w].keys)
+        return op_fail(p->err, RILL_UNSUPPORTED, &n, "cannot stream: the output has two time axes");
+    if (flow_of(p, w, &f)) {
+        TRY(flow_settle(p, &n, &f));
+        p->sf[w] = f.sf;
+        p->map[w] = f.wire;
+    }
+    struct wire *made = &p->dst->wires[p->map[w]];
+    if (made->node != WIRE_NONE)
+        made->name = p->src->wires[w].name;
+    return graph_add_output(p->dst, p->map[w]) ? RILL_OK : pulser_no_memory(p);
+}
+
+static rill_status pulser_walk(struct pulser *p)
+{
+    const struct graph *src = p->src;
+    TRY(pulser_begin(p));
+    TRY(pulser_nodes(p));
+    for (uint32_t i = 0; i < src->n_outputs; i++)
+        TRY(output_pulse(p, i));
+    for (uint32_t i = 0; i < src->n_states; i++) {
+        const struct state *s = &src->states[i];
+        if (!graph_add_state(p->dst, s->name, p->map[s->in], p->map[s->out], s->init))
+            return pulser_no_memory(p);
+    }
+    return graph_check(p->dst, p->err);
+}
+
+static struct stream_fact *ports_of(const struct pulser *p, const uint32_t *wires, uint32_t n)
+{
+    struct stream_fact *list = arena_array(p->arena, struct stream_fact, n + 1);
+    for (uint32_t i = 0; list && i < n; i++)
+        list[i] = p->sf[wires[i]];
+    return list;
+}
+
+static struct pulsed_wire *trace_of(const struct pulser *p)
+{
+    struct pulsed_wire *list = arena_array(p->arena, struct pulsed_wire, p->src->n_wires + 1);
+    for (uint32_t w = 0; list && w < p->src->n_wires; w++)
+        list[w] = (struct pulsed_wire) { p->map[w], p->sf[w] };
+    return list;
+}
+
+static rill_status pgraph_finish(struct pgraph *g, const struct pulser *p)
+{
+    g->pulse = p->pulse;
+    g->inputs = ports_of(p, p->src->inputs, p->src->n_inputs);
+    g->outputs = ports_of(p, p->src->outputs, p->src->n_outputs);
+    g->trace = trace_of(p);
+    g->n_trace = p->src->n_wires;
+    g->windows = p->windows;
+    g->has_clock = p->clock != WIRE_NONE;
+    g->n_lengths = p->n_lengths;
+    memcpy(g->lengths, p->lengths, sizeof g->lengths);
+    return g->inputs && g->outputs && g->trace ? RILL_OK : pulser_no_memory(p);
+}
+
+/* With larger pulses until one fits all strides. */
+static rill_status pulser_walk_fitting(struct pulser *p, int64_t *tries)
+{
+    int64_t asked = p->pulse, of = 1;
+    for (rill_status s; (s = pulser_walk(p)) != RILL_OK; ++*tries) {
+        if (!p->multiple || *tries == TRIES_MAX ||
+            __builtin_mul_overflow(of / gcd(of, p->multiple), p->multiple, &of) ||
+            of > INT32_MAX - asked)
+            return s;
+        p->pulse = (asked + of - 1) / of * of;
+    }
+    return RILL_OK;
+}
+
+#define SYMBOLS_MAX 16
+
+static unsigned input_symbols(const struct graph *g, const struct dim **list)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        const struct fact *f = &g->wires[g->inputs[i]].fact;
+        for (int k = 0; k < f->rank; k++)
+            n = dim_symbols(f->shape[k], list, n, SYMBOLS_MAX);
+    }
+    return n;
+}
+
+rill_status pgraph_no_time(const struct dgraph *t, rill_error *reterr)
+{
+    const struct dim *list[SYMBOLS_MAX];
+    char names[240] = "";
+    unsigned n = input_symbols(&t->g, list);
+    for (unsigned i = 0; i < n; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", i ? ", " : "",
+                 dim_name(list[i]));
+    if (n == 0)
+        return err_set(reterr, RILL_UNSUPPORTED,
+                       "the model has no time axis: no size of its inputs is a symbol");
+    if (n == 1)
+        return err_set(
+            reterr, RILL_UNSUPPORTED,
+            "the model has no time axis: the only symbol of its inputs, %s, is not taken "
+            "for time; name it as the stream, or give it a value",
+            names);
+    return err_set(reterr, RILL_UNSUPPORTED,
+                   "which symbol of its inputs is time is not known: %s; name one as the stream, "
+                   "and set those that are the same to it, as in %s=%s",
+                   names, dim_name(list[1]), dim_name(list[0]));
+}
+
+rill_status pgraph_cut(struct pgraph *ret, const struct dgraph *t, const struct dim *symbol,
+                       int64_t pulse, const struct pulse_opts *opts, struct arena *a,
+                       struct pulser *ret_p, rill_error *reterr)
+{
+    struct pgraph made = { .symbol = symbol };
+    struct positions positions;
+    struct pulser p = { .src = &t->g,
+                        .dst = &made.g,
+                        .symbol = symbol,
+                        .arena = a,
+                        .pulse = pulse > 0 ? pulse : 1,
+                        .keep_bodies = opts && opts->keep_bodies,
+                        .row_of = axis_row_of,
+                        .nodes = pulser_nodes,
+                        .err = reterr };
+    const struct dim *symbols[SYMBOLS_MAX];
+    *ret_p = (struct pulser) { .err = reterr };
+    if (!symbol && input_symbols(&t->g, symbols))
+        return pgraph_no_time(t, reterr);
+    if (symbol) {
+        TRY(positions_find(&positions, &t->g, a, reterr));
+        p.positions = &positions;
+    }
+    rill_status status = pulser_walk_fitting(&p, &made.tries);
+    if (symbol)
+        positions_drop(&positions);
+    *ret_p = p;
+    ret_p->positions = NULL;
+    ret_p->dst = NULL;
+    TRY(status);
+    TRY(pgraph_finish(&made, &p));
+    *ret = made;
+    return RILL_OK;
+}

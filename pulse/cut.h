@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: MIT */
+/* cut.h - a typed graph cut for one pulse, with the words of the walk itself. */
+#ifndef RILL_PULSE_CUT_H
+#define RILL_PULSE_CUT_H
+#include "pulse/pulser.h"
+
+/* pgraph_from_dgraph with the words of the walk itself; ret_p: the pulser as it ended, its maps in
+ * a. */
+rill_status pgraph_cut(struct pgraph *ret, const struct dgraph *t, const struct dim *symbol,
+                       int64_t pulse, const struct pulse_opts *opts, struct arena *a,
+                       struct pulser *ret_p, rill_error *reterr);
+#endif
