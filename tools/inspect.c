@@ -232,27 +232,52 @@ static int ops_print(void)
     return TOOL_OK;
 }
 
+/* What is to be shown of a model; nothing: the report as text. */
+struct asked {
+    bool json, axes, profile;
+    const char *pass;
+};
+
+/* The exit code. */
+static int asked_print(const struct command *cmd, struct inspect *in, const char *path,
+                       const struct asked *asked)
+{
+    if ((asked->axes || asked->profile) && !in->plan)
+        return tool_fail_status(cmd, &in->why);
+    if (asked->profile)
+        plan_measure(in->plan, path,
+                     &(struct measure_opts) { .seconds = 1, .json = asked->json, .profile = true });
+    else if (asked->axes)
+        windows_print(in->model, in->plan);
+    else if (asked->pass)
+        return pass_print(cmd, in, asked->pass);
+    else if (asked->json)
+        report_json(in, path);
+    else
+        report_text(in, path);
+    return TOOL_OK;
+}
+
 static int run(const struct command *cmd, int argc, char **argv)
 {
     struct open_opts oo = { .declares = true };
-    bool json = false, ops = false, axes = false, check = false, keep_bodies = false,
-         transforms = false, profile = false;
+    struct asked asked = { 0 };
+    bool ops = false, check = false, keep_bodies = false, transforms = false;
     int64_t pulse = 0, budget = 0;
-    const char *pass = NULL;
     const struct opt table[] = {
         OPEN_OPTS(oo),
-        { "json", 0, OPT_FLAG, &json, NULL, "print {inputs, outputs, nodes, steps, ...}" },
+        { "json", 0, OPT_FLAG, &asked.json, NULL, "print {inputs, outputs, nodes, steps, ...}" },
         { "ops", 0, OPT_FLAG, &ops, NULL, "list the ops of the engine instead" },
-        { "axes", 0, OPT_FLAG, &axes, NULL,
+        { "axes", 0, OPT_FLAG, &asked.axes, NULL,
           "how each op touches axes; of a MODEL, the windows of its nodes" },
-        { "pass", 0, OPT_TEXT, &pass, "PASS",
+        { "pass", 0, OPT_TEXT, &asked.pass, "PASS",
           "print the graph after load, transform:N, typed, declutter, pulse, pulse-declutter or "
           "plan" },
         { "transforms", 0, OPT_FLAG, &transforms, NULL, "list what --transform can do instead" },
         { "check", 0, OPT_FLAG, &check, NULL,
           "compare the bodies of Scans with the wires around them, after every pass" },
         { "no-body-substitution", 0, OPT_FLAG, &keep_bodies, NULL, NULL },
-        { "profile", 0, OPT_FLAG, &profile, NULL,
+        { "profile", 0, OPT_FLAG, &asked.profile, NULL,
           "run a second of noise, print the time of each step, slowest first" },
         BUDGET_OPT(budget),
         { "pulse", 'p', OPT_INT, INT_FROM_TO(&pulse, 1, INT32_MAX), "N",
@@ -264,23 +289,23 @@ static int run(const struct command *cmd, int argc, char **argv)
         return -n;
     if (ops)
         return ops_print();
-    if (axes && n == 0)
+    if (asked.axes && n == 0)
         return axes_print();
-    if (transforms)
+    if (transforms) {
         stages_help();
-    if (transforms)
         return TOOL_OK;
+    }
     if (n == 0)
         return tool_fail(cmd, TOOL_USAGE, "usage: rill inspect %s", cmd->usage);
     struct inspect in = { 0 };
     rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse,
                             .budget_ms = (uint32_t) budget,
-                            .profile = profile };
-    bool finished = !pass || !strcmp(pass, stage_names[STAGE_PULSE_DECLUTTER]) ||
-        !strcmp(pass, stage_names[STAGE_PLAN]);
+                            .profile = asked.profile };
+    bool finished = !asked.pass || !strcmp(asked.pass, stage_names[STAGE_PULSE_DECLUTTER]) ||
+        !strcmp(asked.pass, stage_names[STAGE_PLAN]);
     rill_status opened =
-        (finished && !axes && !check ? open_any : open_uncompiled)(&in.model, argv[0], &oo,
-                                                                   &in.why);
+        (finished && !asked.axes && !check ? open_any : open_uncompiled)(&in.model, argv[0], &oo,
+                                                                         &in.why);
     if (opened != RILL_OK)
         return tool_fail_status(cmd, &in.why);
     if (check) {
@@ -293,22 +318,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         rill_model_free(in.model);
         return tool_fail_status(cmd, &in.why);
     }
-    int code = TOOL_OK;
-    if (axes && !in.plan)
-        code = tool_fail_status(cmd, &in.why);
-    else if (profile && !in.plan)
-        code = tool_fail_status(cmd, &in.why);
-    else if (profile)
-        plan_measure(in.plan, argv[0],
-                     &(struct measure_opts) { .seconds = 1, .json = json, .profile = true });
-    else if (axes)
-        windows_print(in.model, in.plan);
-    else if (pass)
-        code = pass_print(cmd, &in, pass);
-    else if (json)
-        report_json(&in, argv[0]);
-    else
-        report_text(&in, argv[0]);
+    int code = asked_print(cmd, &in, argv[0], &asked);
     rill_plan_unref(in.plan);
     rill_model_free(in.model);
     return code;
