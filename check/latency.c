@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "check/latency.h"
+#include "pulse/offset.h"
 #include "engine/graph/op.h"
 
 /* How a wire became as late as it is. */

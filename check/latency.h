@@ -2,7 +2,7 @@
 /* latency.h - what makes an output late, and what moves it against the input, op by op. */
 #ifndef RILL_CHECK_LATENCY_H
 #define RILL_CHECK_LATENCY_H
-#include "pulse/pgraph.h"
+#include "engine/graph/pulsed.h"
 
 struct latency_part {
     const struct node *node; /* of the typed graph */

@@ -351,10 +351,8 @@ static rill_status law_run(struct law *l)
 /* A pulse that no stream can have is not interpreted either. */
 static rill_status pulse_fits(const struct law *l)
 {
-    const rill_plan_opts opts = { .pulse_frames = (uint32_t) l->o->pulse,
-                                  .no_scan_reuse = l->o->no_scan_reuse };
     rill_plan *p = NULL;
-    rill_status s = rill_plan_new(&p, l->m, &opts, l->err);
+    rill_status s = law_plan(l, &p);
     rill_plan_unref(p);
     return s;
 }

@@ -10,16 +10,16 @@
 #ifndef RILL_CHECK_LAW_H
 #define RILL_CHECK_LAW_H
 #include "lib/model.h"
-#include "pulse/pgraph.h"
+#include "pulse/pulsify.h"
 
 struct law_opts {
-    int64_t pulse;          /* input frames, 0: the smallest */
-    int64_t length;         /* units of the stream symbol */
-    uint32_t seed;          /* of inputs and cuts */
-    uint32_t no_scan_reuse; /* as in rill_plan_opts */
-    double tolerance;       /* of a difference, relative to the largest magnitude of the wire */
-    const float *samples;   /* the first input's frames instead of noise, where they are one float;
-                               may be NULL */
+    int64_t pulse;        /* input frames, 0: the smallest */
+    int64_t length;       /* units of the stream symbol */
+    uint32_t seed;        /* of inputs and cuts */
+    bool slow_loops;      /* check/slow.h */
+    double tolerance;     /* of a difference, relative to the largest magnitude of the wire */
+    const float *samples; /* the first input's frames instead of noise, where they are one float;
+                             may be NULL */
     const float *const *reference; /* per output what another program gives, whole, as its tensor
                                       lies; may be NULL */
     /* For tests: called on the pulsed graph before it runs, to break it. */

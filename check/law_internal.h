@@ -22,6 +22,9 @@ struct law {
     rill_error *err;
 };
 
+/* The plan of the pulse that was asked for. */
+rill_status law_plan(const struct law *l, rill_plan **ret);
+
 /* The product path against the outputs of the whole run. */
 rill_status law_stream(struct law *l);
 #endif

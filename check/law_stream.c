@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "check/law_internal.h"
+#include "check/slow.h"
 #include "lib/stream_internal.h"
 
 #include <math.h>
@@ -257,12 +258,16 @@ static rill_status output_compare(struct feed *f, uint32_t i)
     return RILL_OK;
 }
 
+rill_status law_plan(const struct law *l, rill_plan **ret)
+{
+    const rill_plan_opts opts = { .pulse_frames = (uint32_t) l->o->pulse };
+    return (l->o->slow_loops ? slow_plan_new : rill_plan_new)(ret, l->m, &opts, l->err);
+}
+
 rill_status law_stream(struct law *l)
 {
     struct feed f = { .l = l };
-    const rill_plan_opts opts = { .pulse_frames = (uint32_t) l->o->pulse,
-                                  .no_scan_reuse = l->o->no_scan_reuse };
-    rill_status s = rill_plan_new(&f.plan, l->m, &opts, l->err);
+    rill_status s = law_plan(l, &f.plan);
     if (s == RILL_OK)
         s = ports_prepare(&f);
     if (s == RILL_OK)

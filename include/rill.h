@@ -127,9 +127,7 @@ typedef struct rill_plan_opts {
     uint64_t max_bytes;    /* weights + one stream's state; 0 = no limit */
     /* instruction sets allowed (RILL_CPU_*); 0 = all detected, RILL_CPU obeyed */
     uint32_t cpu_mask;
-    uint32_t profile;       /* 1: streams keep the time of each step */
-    uint32_t no_scan_reuse; /* 1: loops look up sizes, slices and operands in every iteration:
-                               slower, the same bits */
+    uint32_t profile; /* 1: streams keep the time of each step */
 } rill_plan_opts;
 
 /* What is done to a model between reading it and simplifying it. Zeroed: nothing. Lists end with

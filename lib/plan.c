@@ -124,10 +124,11 @@ const rill_plan *plan_of_part(const rill_plan *p, const rill_model *part)
     return NULL;
 }
 
-static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
+static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts,
+                             const struct plan_opts *engine, rill_error *err)
 {
-    struct plan_opts po = { .mem_bytes_max = (size_t) opts->max_bytes,
-                            .slow_scans = opts->no_scan_reuse != 0 };
+    struct plan_opts po = *engine;
+    po.mem_bytes_max = (size_t) opts->max_bytes;
     TRY(cpu_choose(opts, &po.cpu, err));
     TRY(p->model->compiled ? plan_file_graph(p, opts->pulse_frames, cpu_name(po.cpu), &po, err)
                            : plan_cut(p, opts, err));
@@ -145,8 +146,8 @@ static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts, rill_erro
     return RILL_OK;
 }
 
-rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts,
-                          rill_error *reterr)
+rill_status plan_new_as(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts,
+                        const struct plan_opts *engine, rill_error *reterr)
 {
     static const rill_plan_opts defaults = { 0 };
     rill_plan *p = calloc(1, sizeof *p);
@@ -156,7 +157,7 @@ rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_
     p->model = model_ref(m);
     pthread_mutex_lock(&p->model->planning);
     uint64_t mode = floats_flush();
-    rill_status s = plan_make(p, opts ? opts : &defaults, reterr);
+    rill_status s = plan_make(p, opts ? opts : &defaults, engine, reterr);
     floats_restore(mode);
     pthread_mutex_unlock(&p->model->planning);
     if (s != RILL_OK) {
@@ -165,6 +166,13 @@ rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_
     }
     *ret = p;
     return RILL_OK;
+}
+
+rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts,
+                          rill_error *reterr)
+{
+    static const struct plan_opts engine = { 0 };
+    return plan_new_as(ret, m, opts, &engine, reterr);
 }
 
 rill_plan *rill_plan_ref(rill_plan *p)

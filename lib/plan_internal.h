@@ -5,7 +5,7 @@
 #include "lib/model.h"
 #include "engine/plan/plan.h"
 #include "engine/rewrite/pass.h"
-#include "pulse/pgraph.h"
+#include "pulse/pulsify.h"
 
 #include <stdatomic.h>
 
@@ -44,4 +44,8 @@ struct rill_plan {
     size_t header_bytes,
         profile_bytes; /* of a stream block: header, then profile, then the plan's memory */
 };
+
+/* rill_plan_new; engine: what else is asked of the engine, beside what opts says. */
+rill_status plan_new_as(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts,
+                        const struct plan_opts *engine, rill_error *reterr);
 #endif

@@ -10,7 +10,7 @@ static unsigned char *stream_profile(const rill_stream *s)
     return (unsigned char *) (uintptr_t) s + s->plan->header_bytes;
 }
 
-static unsigned char *stream_mem(const rill_stream *s)
+unsigned char *stream_mem(const rill_stream *s)
 {
     return stream_profile(s) + s->plan->profile_bytes;
 }
@@ -233,8 +233,7 @@ static void run_profiled(rill_stream *s)
     }
 }
 
-/* What stands in the way of a run now. */
-static rill_status run_check(rill_stream *s)
+rill_status stream_run_check(rill_stream *s)
 {
     if (stream_fault(s))
         return RILL_INVALID;
@@ -244,7 +243,7 @@ static rill_status run_check(rill_stream *s)
     return input_check(s);
 }
 
-static void run_begin(rill_stream *s)
+void stream_run_begin(rill_stream *s)
 {
     const rill_plan *p = s->plan;
     for (uint32_t i = 0; i < p->n_inputs; i++) {
@@ -258,8 +257,7 @@ static void run_begin(rill_stream *s)
                (1 + p->pgraph.n_lengths) * sizeof *s->clock);
 }
 
-/* A run with a fault gives nothing. */
-static rill_status run_end(rill_stream *s)
+rill_status stream_run_end(rill_stream *s)
 {
     const rill_plan *p = s->plan;
     if (stream_fault(s))
@@ -276,17 +274,17 @@ static rill_status run_end(rill_stream *s)
 
 rill_status rill_stream_run(rill_stream *s)
 {
-    rill_status status = run_check(s);
+    rill_status status = stream_run_check(s);
     if (status != RILL_OK)
         return status;
-    run_begin(s);
+    stream_run_begin(s);
     uint64_t mode = floats_flush();
     if (s->plan->profile)
         run_profiled(s);
     else
         plan_run(s->plan->plan, stream_mem(s));
     floats_restore(mode);
-    return run_end(s);
+    return stream_run_end(s);
 }
 
 rill_status rill_stream_fault(const rill_stream *s, rill_error *reterr)
@@ -302,67 +300,6 @@ rill_status rill_stream_fault(const rill_stream *s, rill_error *reterr)
         return err_prefix(reterr, RILL_INVALID, "at input frame %lld", first);
     return err_prefix(reterr, RILL_INVALID, "at input frames %lld to %lld", first,
                       first + pulse - 1);
-}
-
-/* ---- many streams ---- */
-
-/* Streams that run together: so many at a time that what they touch in a step stays in cache. */
-struct batch {
-    rill_stream *stream[OP_MANY_MAX];
-    rill_status *status[OP_MANY_MAX];
-    unsigned n;
-};
-
-static bool batch_has(const struct batch *b, const rill_stream *s)
-{
-    for (unsigned i = 0; i < b->n; i++)
-        if (b->stream[i] == s)
-            return true;
-    return false;
-}
-
-static void batch_run(struct batch *b)
-{
-    unsigned char *mem[OP_MANY_MAX];
-    uint64_t mode = floats_flush();
-    for (unsigned i = 0; i < b->n; i++) {
-        run_begin(b->stream[i]);
-        mem[i] = stream_mem(b->stream[i]);
-    }
-    if (b->n == 1)
-        plan_run(b->stream[0]->plan->plan, mem[0]);
-    else if (b->n)
-        plan_run_many(b->stream[0]->plan->plan, mem, b->n);
-    floats_restore(mode);
-    for (unsigned i = 0; i < b->n; i++)
-        *b->status[i] = run_end(b->stream[i]);
-    b->n = 0;
-}
-
-rill_status rill_run_many(rill_stream *const *streams, unsigned n, rill_status *ret)
-{
-    struct batch b = { .n = 0 };
-    for (unsigned i = 1; i < n; i++)
-        if (streams[i]->plan != streams[0]->plan)
-            return RILL_INVALID;
-    for (unsigned i = 0; i < n; i++) {
-        rill_stream *s = streams[i];
-        if (s->plan->profile) {
-            ret[i] = rill_stream_run(s);
-            continue;
-        }
-        if (batch_has(&b, s))
-            batch_run(&b);
-        ret[i] = run_check(s);
-        if (ret[i] == RILL_OK) {
-            b.stream[b.n] = s;
-            b.status[b.n++] = &ret[i];
-        }
-        if (b.n == OP_MANY_MAX)
-            batch_run(&b);
-    }
-    batch_run(&b);
-    return RILL_OK;
 }
 
 rill_status rill_stream_pull(rill_stream *s, unsigned port, float *y, size_t cap_frames,

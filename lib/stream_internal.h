@@ -27,4 +27,12 @@ struct rill_stream {
     int64_t clock[CLOCK_SIZE];
     struct port_count counts[PORTS_MAX];
 };
+
+unsigned char *stream_mem(const rill_stream *s); /* the plan's memory in its block */
+
+/* A run is begin, the plan's steps, end. What stands in the way of one now: */
+rill_status stream_run_check(rill_stream *s);
+void stream_run_begin(rill_stream *s);
+/* A run with a fault gives nothing. */
+rill_status stream_run_end(rill_stream *s);
 #endif

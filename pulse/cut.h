@@ -3,6 +3,7 @@
 #ifndef RILL_PULSE_CUT_H
 #define RILL_PULSE_CUT_H
 #include "pulse/pulser.h"
+#include "pulse/pulsify.h"
 
 /* pgraph_from_dgraph with the words of the walk itself; ret_p: the pulser as it ended, its maps in
  * a. */

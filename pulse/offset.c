@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/offset.h"
 #include "pulse/ints.h"
-#include "pulse/pgraph.h"
 
 /* n frames of the wire, in input frames. */
 static struct ratio in_input(const struct stream_fact *s, struct ratio n)

@@ -14,26 +14,7 @@
  * into them: what is merged with what says nothing about where frames lie. */
 #ifndef RILL_PULSE_OFFSET_H
 #define RILL_PULSE_OFFSET_H
-#include "engine/base/dim.h"
-#include "engine/base/ratio.h"
-
-struct offset_anchor {
-    const struct dim *length; /* NULL: none */
-    int64_t hop_num, hop_den;
-    struct ratio origin, lead;
-};
-
-struct offset {
-    struct ratio origin;       /* input frame that frame 0 of the whole sequence stands for */
-    struct ratio lead;         /* input frames from its own first sample to there */
-    int64_t before, after;     /* frames put around the sequence that no window has reached over */
-    bool guessed;              /* windows that were not padded, or less than whole, stand for their
-                                  middle: who meets a wire that is laid by slices goes by that */
-    struct offset_anchor root; /* the input, or what was overlapped last */
-    struct offset_anchor rate; /* the first wire of this rate on the way */
-};
-
-struct stream_fact;
+#include "engine/graph/pulsed.h"
 
 /* Of an input: frame 0 stands for itself. */
 void offset_init(struct stream_fact *s);

@@ -3,7 +3,7 @@
 #ifndef RILL_PULSE_PULSER_H
 #define RILL_PULSE_PULSER_H
 #include "engine/graph/op.h"
-#include "pulse/pgraph.h"
+#include "pulse/offset.h"
 
 struct axis_row;
 struct positions;

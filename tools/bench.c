@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rill bench: what one pulse costs. */
+#include "check/slow.h"
 #include "tools/bench_streams.h"
 #include "tools/measure.h"
 #include "tools/open.h"
@@ -35,11 +36,10 @@ static int run(const struct command *cmd, int argc, char **argv)
     rill_model *m;
     rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse,
                             .budget_ms = (uint32_t) budget,
-                            .profile = profile,
-                            .no_scan_reuse = no_scan_reuse };
+                            .profile = profile };
     if (open_any(&m, argv[0], &oo, &err) != RILL_OK)
         return tool_fail_status(cmd, &err);
-    rill_status s = rill_plan_new(&plan, m, &opts, &err);
+    rill_status s = (no_scan_reuse ? slow_plan_new : rill_plan_new)(&plan, m, &opts, &err);
     rill_model_free(m);
     if (s != RILL_OK)
         return tool_fail_status(cmd, &err);

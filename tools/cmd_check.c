@@ -3,7 +3,7 @@
 #include "check/law.h"
 #include "lib/plan_internal.h"
 #include "tools/audio.h"
-#include "tools/check_events.h"
+#include "check/events.h"
 #include "tools/open.h"
 #include "tools/ports_f32.h"
 
@@ -274,7 +274,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     float *samples = NULL;
     c.opts.seed = (uint32_t) seed;
     c.opts.tolerance = tolerance;
-    c.opts.no_scan_reuse = no_scan_reuse;
+    c.opts.slow_loops = no_scan_reuse;
     if (open_uncompiled(&c.model, argv[0], &oo, &err) != RILL_OK ||
         ports_as_f32(c.model, 0, &err) != RILL_OK)
         return tool_fail_status(cmd, &err);

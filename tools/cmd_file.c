@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rill denoise, rill vad: a file through a model in this process. */
 #include "engine/base/err.h"
+#include "check/slow.h"
 #include "tools/align.h"
 #include "tools/audio.h"
 #include "tools/json.h"
@@ -50,11 +51,10 @@ static rill_status job_open(struct job *j, const char *model, rill_port_kind kin
 {
     rill_model *m;
     rill_port ports[64];
-    const rill_plan_opts opts = { .no_scan_reuse = j->no_scan_reuse,
-                                  .budget_ms = (uint32_t) j->budget_ms };
+    const rill_plan_opts opts = { .budget_ms = (uint32_t) j->budget_ms };
     TRY(open_any(&m, model ? model : rill_model_builtin_name(0), &j->open, &j->err));
     rill_model_get_info(m, &j->info);
-    rill_status s = rill_plan_new(&j->plan, m, &opts, &j->err);
+    rill_status s = (j->no_scan_reuse ? slow_plan_new : rill_plan_new)(&j->plan, m, &opts, &j->err);
     rill_model_free(m); /* the plan keeps it: info's strings stay */
     TRY(s);
     unsigned n = rill_plan_ports(j->plan, ports, 64), ins = 0;

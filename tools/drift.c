@@ -6,7 +6,7 @@
 #include "lib/model.h"
 #include "engine/plan/plan.h"
 #include "engine/graph/prune.h"
-#include "pulse/pgraph.h"
+#include "pulse/pulsify.h"
 
 #include <stdio.h>
 

@@ -8,8 +8,8 @@
  *
  * Stages are distinct structs around one struct graph, so that an untyped graph cannot be handed to
  * the pulser: mgraph is what a file says, in a tgraph every wire has a fact, a dgraph is
- * decluttered, then comes pgraph (pulse/pgraph.h), and an sgraph is settled. Each is made from the
- * one before and constant afterwards. */
+ * decluttered, then comes pgraph (engine/graph/pulsed.h), and an sgraph is settled. Each is made
+ * from the one before and constant afterwards. */
 #ifndef RILL_ENGINE_GRAPH_GRAPH_H
 #define RILL_ENGINE_GRAPH_GRAPH_H
 #include "engine/base/dim.h"

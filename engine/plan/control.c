@@ -86,7 +86,7 @@ static rill_status body_lower(struct lower *l, struct loop_lower *w)
     TRY(l->graph_lower(l, &w->inner, &w->step->body));
     for (uint32_t i = 0; i < w->body->n_outputs; i++)
         TRY(wire_slot(l, &w->inner, w->body->outputs[i], &w->body_out[i]));
-    return l->slow_scans ? steps_made_slow(l, &w->inner, w->step, w->begin) : RILL_OK;
+    return l->loop_made ? l->loop_made(l, &w->inner, w->step, w->begin) : RILL_OK;
 }
 
 /* Stacked outputs: body output first_body + i goes to node output first_out + i. */
@@ -187,7 +187,7 @@ static rill_status loop_end(struct lower *l, struct loop_lower *w, struct steps 
         .last = w->last,
         .n_states = w->n_states,
     };
-    if (!l->slow_scans)
+    if (!l->loop_made)
         TRY(loop_slots_move(l, &slots, w->step));
     TRY(states_copied(l, w));
     l->time++;

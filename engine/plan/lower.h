@@ -32,7 +32,9 @@ struct lower {
     union operand **operands; /* to resolve at the end */
     uint32_t n_slots, cap_slots, n_operands, cap_operands;
     uint32_t time; /* grows by one from step to step, through bodies too */
-    bool slow_scans;
+    /* of struct plan_opts */
+    rill_status (*loop_made)(struct lower *l, const struct frame *f, struct scan_step *step,
+                             uint32_t begin);
     size_t spared_bytes; /* of weights_bytes, where steps keep them smaller */
     rill_error *err;
 };
@@ -91,10 +93,6 @@ struct loop_slots {
 };
 rill_status loop_slots_move(struct lower *l, const struct loop_slots *s, struct scan_step *step);
 rill_status moves_collect(struct lower *l); /* once the pointers of steps have their places */
-
-/* slow.c: the body's steps look up sizes and places each time they run. */
-rill_status steps_made_slow(struct lower *l, const struct frame *f, struct scan_step *step,
-                            uint32_t begin);
 
 /* control.c */
 rill_status control_lower(struct lower *l, struct frame *f, const struct node *n,

@@ -481,9 +481,10 @@ rill_status plan_from_graph(struct plan **ret, const struct graph *g, const stru
     if (!p)
         return err_set(reterr, RILL_NOMEM, "out of memory while planning");
     kern_init(&p->kern, opts ? opts->cpu : kern_cpu_detect());
-    struct lower l = {
-        .p = p, .graph_lower = graph_lower, .slow_scans = opts && opts->slow_scans, .err = reterr
-    };
+    struct lower l = { .p = p,
+                       .graph_lower = graph_lower,
+                       .loop_made = opts ? opts->loop_made : NULL,
+                       .err = reterr };
     p->packs = (struct packs) { .arena = &p->arena };
     p->arena.limit_bytes = opts ? opts->own_bytes_max : 0;
     p->arena.large_pages = !(opts && opts->packs) && weights_are_large(g);

@@ -10,6 +10,9 @@
 #include "engine/graph/packs.h"
 
 struct node_step;
+struct scan_step;
+struct lower;
+struct frame;
 
 /* NULL: block after block */
 struct step {
@@ -73,8 +76,10 @@ struct plan_opts {
     const struct pack
         *packs; /* of the same graph, planned before by this very code for this cpu; NULL: none */
     uint32_t n_packs;
-    bool slow_scans; /* sizes, slices and operands are looked up in every iteration: to compare with
-                      */
+    /* Makes something else of the steps of a loop's body, once they are lowered at time `begin`;
+     * pointers do not move from iteration to iteration then (check/slow.h). NULL: they do. */
+    rill_status (*loop_made)(struct lower *l, const struct frame *f, struct scan_step *step,
+                             uint32_t begin);
     size_t own_bytes_max; /* of the plan itself, without streams; 0: no limit */
 };
 

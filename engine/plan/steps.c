@@ -101,27 +101,12 @@ static inline void moves_run(const struct scan_step *n, int64_t it, unsigned cha
     }
 }
 
-void slice_resolve(const struct slice_copy *c, struct slice_copy *ret)
-{
-    struct tensor whole;
-    *ret = *c;
-    if (!c->fact || !fact_to_tensor(c->fact, &whole))
-        return;
-    ret->outer = 1;
-    ret->inner = dtype_bytes(whole.type);
-    for (int i = 0; i < c->axis; i++)
-        ret->outer *= (size_t) whole.dim[i];
-    for (int i = c->axis + 1; i < whole.rank; i++)
-        ret->inner *= (size_t) whole.dim[i];
-    ret->stride = ret->inner * (size_t) whole.dim[c->axis];
-}
-
 static void slices_in(const struct scan_step *n, int64_t it, unsigned char *mem)
 {
     for (uint32_t i = 0; i < n->n_in; i++) {
         struct slice_copy fresh, *c = n->in[i];
-        if (n->slow) {
-            slice_resolve(c, &fresh);
+        if (n->slice_look_up) {
+            n->slice_look_up(c, &fresh);
             c = &fresh;
         }
         slice_in(c, c->reverse ? n->length - 1 - it : it, mem);
@@ -132,8 +117,8 @@ static void slices_out(const struct scan_step *n, int64_t it, unsigned char *mem
 {
     for (uint32_t i = 0; i < n->n_out; i++) {
         struct slice_copy fresh, *c = n->out[i];
-        if (n->slow) {
-            slice_resolve(c, &fresh);
+        if (n->slice_look_up) {
+            n->slice_look_up(c, &fresh);
             c = &fresh;
         }
         slice_out(c, c->reverse ? n->length - 1 - it : it, mem);

@@ -56,7 +56,8 @@ struct scan_move {
 struct scan_step {
     struct scan_move *moves;
     uint32_t n_moves;
-    bool slow; /* slices are worked out anew each time */
+    /* slices are worked out anew each time; NULL: they are not */
+    void (*slice_look_up)(const struct slice_copy *c, struct slice_copy *ret);
     int64_t length;
     struct slice_copy **in, **out;
     uint32_t n_in, n_out;
@@ -86,7 +87,5 @@ void slice_out(const struct slice_copy *c, int64_t at, unsigned char *mem);
 void node_step_run(const struct step *s, unsigned char *mem);
 void scan_step_run(const struct step *s, unsigned char *mem);
 void if_step_run(const struct step *s, unsigned char *mem);
-/* from the fact of the whole */
-void slice_resolve(const struct slice_copy *c, struct slice_copy *ret);
 void copy_step_run(const struct step *s, unsigned char *mem);
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Loops whose pointers move against loops that look everything up in every iteration, and both
  * against the interpreter: the same bits. With --bench what each costs. */
+#include "check/slow.h"
 #include "engine/typing/interp.h"
 #include "engine/plan/plan.h"
 #include "engine/graph/prune.h"
@@ -52,7 +53,8 @@ static rill_status trial_make(struct trial *w, gb_recipe *recipe, const void *ct
         TRY(graph_settle(&w->g, &pruned, NULL, &w->err));
     }
     for (int k = 0; k < BOTH; k++) {
-        const struct plan_opts opts = { .cpu = kern_cpu_detect(), .slow_scans = k };
+        const struct plan_opts opts = { .cpu = kern_cpu_detect(),
+                                        .loop_made = k ? slow_loop_made : NULL };
         TRY(plan_from_graph(&w->plan[k], &w->g, &opts, &w->err));
         w->mem[k] = aligned_alloc(64, (w->plan[k]->mem_bytes + 63) & ~(size_t) 63);
         memset(w->mem[k], 0xff, w->plan[k]->mem_bytes);

@@ -1,16 +1,33 @@
 /* SPDX-License-Identifier: MIT */
-/* pgraph.h - the pulsed graph: a typed graph cut for one pulse size.
+/* pulsed.h - the pulsed graph: a decluttered graph cut for one pulse size. pulse makes it.
  *
  * Every wire has integer shapes. A streaming wire carries `pulse` frames per run on `axis`; of all
  * the frames it ever carries, the first `delay` come before frame 0 of the whole-sequence run, and
  * the whole-sequence run has `length` of them. What must survive from run to run is a state of the
  * graph. */
-#ifndef RILL_PULSE_PGRAPH_H
-#define RILL_PULSE_PGRAPH_H
+#ifndef RILL_ENGINE_GRAPH_PULSED_H
+#define RILL_ENGINE_GRAPH_PULSED_H
 #include "engine/graph/graph.h"
-#include "pulse/offset.h"
+#include "engine/base/ratio.h"
 
 #define LENGTHS_MAX 63
+
+/* Where the frames of a wire lie in the input: pulse/offset.h tells how. */
+struct offset_anchor {
+    const struct dim *length; /* NULL: none */
+    int64_t hop_num, hop_den;
+    struct ratio origin, lead;
+};
+
+struct offset {
+    struct ratio origin;       /* input frame that frame 0 of the whole sequence stands for */
+    struct ratio lead;         /* input frames from its own first sample to there */
+    int64_t before, after;     /* frames put around the sequence that no window has reached over */
+    bool guessed;              /* windows that were not padded, or less than whole, stand for their
+                                  middle: who meets a wire that is laid by slices goes by that */
+    struct offset_anchor root; /* the input, or what was overlapped last */
+    struct offset_anchor rate; /* the first wire of this rate on the way */
+};
 
 struct stream_fact {
     int axis;                 /* -1: the wire does not stream */
@@ -28,14 +45,16 @@ struct stream_fact {
     bool weights;  /* they went through the softmax: what is hidden is 0 */
 };
 
-/* What stands in the pulsed graph for a wire of the typed graph; WIRE_NONE where nothing does. */
+/* What stands in the pulsed graph for a wire of the decluttered graph; WIRE_NONE where nothing
+ * does. */
 struct pulsed_wire {
     uint32_t wire;
     struct stream_fact fact;
 };
 
-/* How far a node of the typed graph sees along time, in frames of its input: from `left` before the
- * frame that the output's stands for to `right` behind it, one output frame for `stride`. */
+/* How far a node of the decluttered graph sees along time, in frames of its input: from `left`
+ * before the frame that the output's stands for to `right` behind it, one output frame for
+ * `stride`. */
 struct axis_window {
     bool is;
     int64_t left, right, stride;
@@ -43,7 +62,7 @@ struct axis_window {
 
 struct pgraph {
     struct graph g;
-    struct stream_fact *inputs, *outputs; /* one per input and output of the typed graph */
+    struct stream_fact *inputs, *outputs; /* one per input and output of the decluttered graph */
     const char **input_names, **output_names;
     const struct dim *symbol; /* NULL: nothing streams, one run is the whole graph */
     int64_t pulse;            /* input frames per run */
@@ -51,26 +70,8 @@ struct pgraph {
     bool has_clock;           /* the last input of g is the clock (engine/ops/clock.h) */
     const struct dim *lengths[LENGTHS_MAX]; /* of the clock's places 1.. */
     uint32_t n_lengths;
-    struct pulsed_wire *trace; /* one per wire of the typed graph, for checks and reports */
+    struct pulsed_wire *trace; /* one per wire of the decluttered graph, for checks and reports */
     uint32_t n_trace;
-    struct axis_window *windows; /* one per node of the typed graph */
+    struct axis_window *windows; /* one per node of the decluttered graph */
 };
-
-/* For tests: bodies of Scans keep the facts of the typed graph, which then drift from the wires
- * outside. */
-struct pulse_opts {
-    bool keep_bodies;
-};
-
-/* Cuts t for runs of at least `pulse` frames of the stream symbol (0: as few as possible); the
- * pulse taken is the smallest legal one that is not less. symbol NULL: nothing streams. Everything
- * made lives in a. An op that cannot stream along the axis is refused by name, with the reason.
- * opts may be NULL. */
-rill_status pgraph_from_dgraph(struct pgraph *ret, const struct dgraph *t, const struct dim *symbol,
-                               int64_t pulse, const struct pulse_opts *opts, struct arena *a,
-                               rill_error *reterr);
-
-/* UNSUPPORTED, in words: it is not known which symbol of the inputs' sizes is time, or none is a
- * symbol. */
-rill_status pgraph_no_time(const struct dgraph *t, rill_error *reterr);
 #endif

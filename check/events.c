@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/check_events.h"
+#include "check/events.h"
+#include "engine/base/arena.h"
 #include "engine/base/err.h"
 
 #include <stdio.h>
@@ -15,11 +16,26 @@ struct run {
     rill_port ports[PORTS_MAX];
     unsigned n_ports;
     rill_sink *sinks[PORTS_MAX];
+    struct arena arena;
     float *frames;
     unsigned n_events;
-    char *lines[PORTS_MAX]; /* of each output: a line an event */
-    size_t line_used[PORTS_MAX];
+    FILE *to[PORTS_MAX]; /* of each output with a sink: a line an event, to its text */
+    char *lines[PORTS_MAX];
+    size_t lines_bytes[PORTS_MAX];
 };
+
+/* What every run hears, and where the next cut comes from. */
+struct feed {
+    const float *x;
+    size_t n;
+    uint32_t seed;
+    rill_error *err;
+};
+
+static rill_status no_memory(rill_error *err)
+{
+    return err_set(err, RILL_NOMEM, "out of memory while events are compared");
+}
 
 static bool has_sink(const rill_port *p)
 {
@@ -48,10 +64,11 @@ static void run_close(struct run *r)
 {
     for (unsigned i = 0; i < PORTS_MAX; i++) {
         rill_sink_free(r->sinks[i]);
+        if (r->to[i])
+            fclose(r->to[i]);
         free(r->lines[i]);
     }
-    free(r->frames);
-    free(r->stream);
+    arena_drop(&r->arena);
     rill_plan_unref(r->plan);
 }
 
@@ -64,31 +81,30 @@ static rill_status run_open(struct run *r, const rill_model *m, int64_t pulse, r
     r->n_ports = rill_plan_ports(r->plan, r->ports, PORTS_MAX);
     for (unsigned i = 0; i < r->n_ports; i++) {
         most = r->ports[i].width > most ? r->ports[i].width : most;
-        if (has_sink(&r->ports[i]))
-            TRY(rill_sink_new(&r->sinks[i], r->plan, i, NULL, err));
+        if (!has_sink(&r->ports[i]))
+            continue;
+        TRY(rill_sink_new(&r->sinks[i], r->plan, i, NULL, err));
+        if (!(r->to[i] = open_memstream(&r->lines[i], &r->lines_bytes[i])))
+            return no_memory(err);
     }
-    r->frames = tool_alloc(most * sizeof *r->frames);
-    r->stream = rill_stream_init(tool_alloc(rill_plan_stream_size(r->plan)), r->plan);
+    void *block = arena_alloc(&r->arena, rill_plan_stream_size(r->plan));
+    r->frames = arena_array(&r->arena, float, most);
+    if (!block || !r->frames)
+        return no_memory(err);
+    r->stream = rill_stream_init(block, r->plan);
     return RILL_OK;
 }
 
 static void event_write(struct run *r, unsigned port, const rill_event *e)
 {
-    size_t need = 200 + strlen(e->text) + 64u * e->n_words, at = r->line_used[port];
-    char *more = realloc(r->lines[port], at + need);
-    if (!more)
-        exit(TOOL_IO);
-    r->lines[port] = more;
-    at += (size_t) snprintf(more + at, need, "%d %d %llu-%llu %a %a %u '%s'", (int) e->kind,
-                            (int) e->rule, (unsigned long long) e->pos,
-                            (unsigned long long) e->end_pos, (double) e->score,
-                            (double) e->stability, e->segment, e->text);
+    FILE *to = r->to[port];
+    fprintf(to, "%d %d %llu-%llu %a %a %u '%s'", (int) e->kind, (int) e->rule,
+            (unsigned long long) e->pos, (unsigned long long) e->end_pos, (double) e->score,
+            (double) e->stability, e->segment, e->text);
     for (uint32_t i = 0; i < e->n_words; i++)
-        at += (size_t) sprintf(more + at, " %llu-%llu", (unsigned long long) e->words[i].pos,
-                               (unsigned long long) e->words[i].end_pos);
-    more[at++] = '\n';
-    more[at] = '\0';
-    r->line_used[port] = at;
+        fprintf(to, " %llu-%llu", (unsigned long long) e->words[i].pos,
+                (unsigned long long) e->words[i].end_pos);
+    putc('\n', to);
     r->n_events++;
 }
 
@@ -106,13 +122,24 @@ static void outputs_read(struct run *r)
     }
 }
 
-static void run_whole(struct run *r, const float *x, size_t n, uint32_t *seed, size_t most)
+/* All lines are there. */
+static rill_status lines_end(struct run *r, rill_error *err)
+{
+    for (unsigned i = 0; i < PORTS_MAX; i++)
+        if (r->to[i] && (ferror(r->to[i]) || fflush(r->to[i])))
+            return no_memory(err);
+    return RILL_OK;
+}
+
+/* In cuts of at most `most` frames. */
+static rill_status run_whole(struct run *r, struct feed *f, size_t most)
 {
     rill_event e;
-    for (size_t at = 0, took = 0; at < n; at += took) {
-        *seed = *seed * 1664525u + 1013904223u;
-        size_t k = 1 + (*seed >> 8) % most;
-        if (rill_stream_push(r->stream, 0, x + at, k < n - at ? k : n - at, &took) != RILL_OK)
+    for (size_t at = 0, took = 0; at < f->n; at += took) {
+        f->seed = f->seed * 1664525u + 1013904223u;
+        size_t k = 1 + (f->seed >> 8) % most;
+        if (rill_stream_push(r->stream, 0, f->x + at, k < f->n - at ? k : f->n - at, &took) !=
+            RILL_OK)
             break;
         while (rill_stream_run(r->stream) == RILL_OK)
             outputs_read(r);
@@ -120,7 +147,7 @@ static void run_whole(struct run *r, const float *x, size_t n, uint32_t *seed, s
     rill_stream_finish(r->stream);
     for (unsigned i = 0; i < r->n_ports; i++)
         if (r->sinks[i])
-            rill_sink_end(r->sinks[i], n);
+            rill_sink_end(r->sinks[i], f->n);
     while (rill_stream_run(r->stream) == RILL_OK)
         outputs_read(r);
     outputs_read(r);
@@ -131,14 +158,15 @@ static void run_whole(struct run *r, const float *x, size_t n, uint32_t *seed, s
         while (rill_sink_next(r->sinks[i], &e) == RILL_OK)
             event_write(r, i, &e);
     }
+    return lines_end(r, f->err);
 }
 
 /* ---- all of them ---- */
 
-static float *noise_make(size_t n, uint32_t *seed)
+static float *noise_make(struct arena *a, size_t n, uint32_t *seed)
 {
-    float *x = tool_alloc(n * sizeof *x);
-    for (size_t i = 0; i < n; i++) {
+    float *x = arena_array(a, float, n);
+    for (size_t i = 0; x && i < n; i++) {
         *seed = *seed * 1664525u + 1013904223u;
         x[i] = (float) (int32_t) *seed * (i / 9000 % 2 ? 0x1p-33f : 0x1p-44f);
     }
@@ -161,29 +189,46 @@ static bool runs_agree(struct events_check *c, const struct run *first, const st
     return true;
 }
 
+/* One more run, for the pulse, beside the first one. A pulse that the model cannot take was told
+ * before. */
+static rill_status run_compare(struct events_check *c, const struct run *first, struct feed *f,
+                               int64_t pulse, size_t most, bool *ret_same)
+{
+    struct run r = { .plan = NULL };
+    rill_status s = RILL_OK;
+    if (run_open(&r, c->model, pulse, NULL) == RILL_OK) {
+        s = run_whole(&r, f, most);
+        *ret_same = s != RILL_OK || runs_agree(c, first, &r);
+    }
+    run_close(&r);
+    return s;
+}
+
+static rill_status runs_compare(struct events_check *c, struct run *first, struct feed *f,
+                                bool *ret_same)
+{
+    TRY(run_open(first, c->model, 0, f->err));
+    TRY(run_whole(first, f, f->n + 1));
+    c->n_events = first->n_events;
+    for (unsigned i = 0; *ret_same && i < c->n_pulses; i++)
+        for (size_t most = 7; *ret_same && most <= 70000; most *= 100)
+            TRY(run_compare(c, first, f, c->pulse[i], most, ret_same));
+    return RILL_OK;
+}
+
 rill_status events_check(struct events_check *c, bool *ret_same, rill_error *reterr)
 {
-    uint32_t seed = c->seed;
-    size_t n = c->samples ? c->n_samples : NOISE_SAMPLES;
-    float *noise = c->samples ? NULL : noise_make(n, &seed);
-    const float *x = c->samples ? c->samples : noise;
-    struct run first = { .plan = NULL }, r = { .plan = NULL };
-    rill_status s = run_open(&first, c->model, 0, reterr);
+    struct arena a = { 0 };
+    struct run first = { .plan = NULL };
+    struct feed f = { .x = c->samples,
+                      .n = c->samples ? c->n_samples : NOISE_SAMPLES,
+                      .seed = c->seed,
+                      .err = reterr };
     *ret_same = true;
-    if (s == RILL_OK)
-        run_whole(&first, x, n, &seed, n + 1);
-    c->n_events = first.n_events;
-    for (unsigned i = 0; s == RILL_OK && *ret_same && i < c->n_pulses; i++) {
-        for (size_t most = 7; s == RILL_OK && *ret_same && most <= 70000; most *= 100) {
-            if (run_open(&r, c->model, c->pulse[i], NULL) ==
-                RILL_OK) { /* a pulse that it cannot take was told before */
-                run_whole(&r, x, n, &seed, most);
-                *ret_same = runs_agree(c, &first, &r);
-            }
-            run_close(&r);
-        }
-    }
+    if (!f.x)
+        f.x = noise_make(&a, f.n, &f.seed);
+    rill_status s = f.x ? runs_compare(c, &first, &f, ret_same) : no_memory(reterr);
     run_close(&first);
-    free(noise);
+    arena_drop(&a);
     return s;
 }

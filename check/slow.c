@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The slow way through a loop, to compare the other one with: in every iteration each step of the
- * body works out the sizes of its operands from their facts and looks their places up among all
- * wires of the body. */
+#include "check/slow.h"
 #include "engine/plan/lower.h"
-
-#include <string.h>
 
 struct slow_place {
     uint32_t wire;
@@ -81,12 +77,28 @@ static rill_status places_make(struct lower *l, const struct frame *f, struct sl
     return RILL_OK;
 }
 
-rill_status steps_made_slow(struct lower *l, const struct frame *f, struct scan_step *step,
-                            uint32_t begin)
+/* From the fact of the whole. */
+static void slice_look_up(const struct slice_copy *c, struct slice_copy *ret)
+{
+    struct tensor whole;
+    *ret = *c;
+    if (!c->fact || !fact_to_tensor(c->fact, &whole))
+        return;
+    ret->outer = 1;
+    ret->inner = dtype_bytes(whole.type);
+    for (int i = 0; i < c->axis; i++)
+        ret->outer *= (size_t) whole.dim[i];
+    for (int i = c->axis + 1; i < whole.rank; i++)
+        ret->inner *= (size_t) whole.dim[i];
+    ret->stride = ret->inner * (size_t) whole.dim[c->axis];
+}
+
+rill_status slow_loop_made(struct lower *l, const struct frame *f, struct scan_step *step,
+                           uint32_t begin)
 {
     struct slow_place *places = NULL;
     uint32_t n_places = 0;
-    step->slow = true;
+    step->slice_look_up = slice_look_up;
     TRY(places_make(l, f, &places, &n_places));
     for (uint32_t i = 0; i < step->body.n; i++) {
         struct step *at = &step->body.s[i];
@@ -109,4 +121,11 @@ rill_status steps_made_slow(struct lower *l, const struct frame *f, struct scan_
         at->run_many = NULL;
     }
     return RILL_OK;
+}
+
+rill_status slow_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts,
+                          rill_error *reterr)
+{
+    const struct plan_opts slow = { .loop_made = slow_loop_made };
+    return plan_new_as(ret, m, opts, &slow, reterr);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* check_events.h - what sinks say is the same for every pulse and in any cut of the input. */
-#ifndef TOOLS_CHECK_EVENTS_H
-#define TOOLS_CHECK_EVENTS_H
-#include "tools/tool.h"
+/* events.h - what sinks say is the same for every pulse and in any cut of the input. */
+#ifndef RILL_CHECK_EVENTS_H
+#define RILL_CHECK_EVENTS_H
+#include "rill.h"
+
+#include <stdbool.h>
 
 struct events_check {
     const rill_model *model;
