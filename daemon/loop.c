@@ -65,7 +65,7 @@ static void on_after_poll(uv_check_t *c)
     if (now_us <= woke_us + LONG_TURN_US || !admit_over(d))
         return;
     for (unsigned i = 0; i < d->n_workers; i++)
-        worker_loop_turn(&d->workers[i], now_us, now_us - woke_us);
+        worker_loop_overrun(&d->workers[i], now_us, now_us - woke_us);
 }
 
 static void on_before_poll(uv_prepare_t *p)
@@ -162,7 +162,7 @@ static bool workers_start(struct daemon *d)
     for (; d->n_workers < n; d->n_workers++) {
         d->workers[d->n_workers].realtime_priority = d->conf.daemon_realtime_priority;
         d->workers[d->n_workers].meter.factor = 1;
-        d->workers[d->n_workers].yields = d->n_workers >= d->n_live;
+        d->workers[d->n_workers].background = d->n_workers >= d->n_live;
         if (worker_start(&d->workers[d->n_workers], d->conf.limits_max_streams,
                          d->conf.daemon_batch, progress_send, &d->progress))
             return false;

@@ -176,7 +176,7 @@ static void on_health(struct conn *c, const Rill__ClientFrame *f)
     Rill__HealthReply a = RILL__HEALTH_REPLY__INIT;
     Rill__ServerFrame r = RILL__SERVER_FRAME__INIT;
     for (unsigned i = 0; i < d->n_workers; i++) {
-        beats[i] = atomic_load(&d->workers[i].beat);
+        beats[i] = atomic_load(&d->workers[i].heartbeat);
         silent_us[i] = health_silent_us(d, i);
     }
     a.state = (Rill__HealthReply__State) health_state(d);

@@ -6,14 +6,12 @@
 #define MARK_RING 16
 #define ARRIVAL_RING 64
 #define FLUSH_CHUNK 256
-#define PACE_SLACK 256 /* a clock may be fast by one part in so many */
+#define PACE_SLACK 256 /* a client's clock may be fast by one part in so many */
 
 uint64_t lane_now_us(void)
 {
     return now_ns() / 1000;
 }
-
-/* ---- making ---- */
 
 static void segment_begin(struct lane *l, uint64_t in_pos)
 {
@@ -24,8 +22,8 @@ static void segment_begin(struct lane *l, uint64_t in_pos)
     l->out_limit = l->model_limit = UINT64_MAX;
     l->feed_at = l->feed_fill = 0;
     l->phase = FEED;
-    relief_segment(l);
-    l->lead_left = l->opts.align ? l->model->fill_samples : l->model->late_samples;
+    bypass_segment_begin(l);
+    l->lead_left = l->opts.align ? l->model->fill_samples : l->model->delay_samples;
 }
 
 static bool buffers_make(struct lane *l)
@@ -40,8 +38,8 @@ static bool buffers_make(struct lane *l)
     l->resampled_cap = (size_t) pcm_rescale(most, l->opts.out_rate, m->rate) + 2;
     l->chunk = calloc(l->chunk_cap, sizeof *l->chunk);
     l->feed = calloc(l->feed_cap, sizeof *l->feed);
-    for (unsigned i = 0; i < m->n_heard; i++)
-        most = m->heard[i].width > most ? m->heard[i].width : most;
+    for (unsigned i = 0; i < m->n_sink_ports; i++)
+        most = m->sink_ports[i].width > most ? m->sink_ports[i].width : most;
     l->pulled_cap = most;
     l->pulled = calloc(l->pulled_cap, sizeof *l->pulled);
     l->resampled = calloc(l->resampled_cap, sizeof *l->resampled);
@@ -76,7 +74,7 @@ static bool stream_make(struct lane *l)
 static size_t bytes_count(const struct lane *l)
 {
     const struct ring *rings[] = { &l->in, &l->marks, &l->arrivals, &l->out, &l->recs };
-    size_t n = sizeof *l + heard_bytes(&l->heard) + relief_bytes(l) +
+    size_t n = sizeof *l + lane_sinks_bytes(&l->sinks) + bypass_bytes(l) +
         rill_plan_stream_size(l->model->plan) + resample_bytes(l->to_model) +
         resample_bytes(l->from_model) +
         (l->chunk_cap + l->feed_cap + l->pulled_cap + l->resampled_cap) * sizeof(float);
@@ -98,8 +96,8 @@ struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o)
     l->cost_ns = m->run_us * UINT64_C(1000);
     l->delay_out_samples =
         o->align ? 0 : (uint32_t) pcm_rescale(m->latency_samples, o->out_rate, m->rate);
-    if (!buffers_make(l) || !rings_make(l) || !stream_make(l) || !relief_make(l) ||
-        !heard_make(&l->heard, m, &o->heard))
+    if (!buffers_make(l) || !rings_make(l) || !stream_make(l) || !bypass_make(l) ||
+        !lane_sinks_make(&l->sinks, m, &o->sinks))
         return lane_free(l);
     l->bytes = bytes_count(l);
     segment_begin(l, 0);
@@ -117,8 +115,8 @@ struct lane *lane_free(struct lane *l)
     ring_free(&l->recs);
     resample_free(l->to_model);
     resample_free(l->from_model);
-    heard_drop(&l->heard);
-    relief_drop(l);
+    lane_sinks_drop(&l->sinks);
+    bypass_drop(l);
     free(l->mem);
     free(l->feed);
     free(l->chunk);
@@ -133,7 +131,7 @@ size_t lane_bytes(const struct lane *l)
     return l ? l->bytes : 0;
 }
 
-/* ---- what comes out ---- */
+/* ---- output ---- */
 
 static void outputs_pull(struct lane *l, struct lane_rec *rec)
 {
@@ -142,12 +140,12 @@ static void outputs_pull(struct lane *l, struct lane_rec *rec)
     while (m->audio_out >= 0 &&
            rill_stream_pull(l->stream, (unsigned) m->audio_out, l->pulled, cap, &n) == RILL_OK && n)
         if (l->opts.want_audio)
-            relief_mix(l, l->pulled, n, rec);
-    relief_owed(l, rec);
-    l->stalled = !lane_heard_read(l);
+            bypass_crossfade(l, l->pulled, n, rec);
+    bypass_latency_fill(l, rec);
+    l->stalled = !lane_sinks_read(l);
 }
 
-/* The only writer adds. */
+/* No atomic addition: the worker is the only writer. */
 static void count_add(_Atomic uint64_t *to, uint64_t n)
 {
     atomic_store_explicit(to, atomic_load_explicit(to, memory_order_relaxed) + n,
@@ -171,9 +169,9 @@ static void pulse_record(struct lane *l, struct lane_rec *rec, uint64_t began_ns
     ring_write(&l->recs, rec, 1);
 }
 
-/* ---- what goes in ---- */
+/* ---- input ---- */
 
-/* When the last of `consumed` samples came. */
+/* Notes when the last of `consumed` samples came. */
 static void arrivals_pass(struct lane *l, uint64_t consumed)
 {
     struct lane_arrival a = { 0 };
@@ -210,18 +208,18 @@ static void segment_end(struct lane *l, bool last)
     const struct lane_model *m = l->model;
     l->last_segment = last;
     l->phase = TAIL_RATE;
-    l->arrival_us = lane_now_us(); /* what follows waited for the end, not since the last sample */
+    l->arrival_us = lane_now_us(); /* the rest waited for the end, not since the last sample */
     l->out_limit = pcm_rescale(l->seg_in, l->opts.out_rate, l->opts.in_rate) +
         (last && l->seg_in ? l->delay_out_samples : 0);
     uint64_t fed = pcm_rescale(l->seg_in, m->rate, l->opts.in_rate);
-    heard_end(&l->heard, fed);
-    /* What follows the end at the model's rate is silence for the second resampler. */
+    lane_sinks_end(&l->sinks, fed);
+    /* Behind that end the second resampler gets silence. */
     l->model_limit = fed + (last && !l->opts.align ? m->latency_samples : 0);
     if (!l->opts.want_audio)
         l->out_limit = 0;
 }
 
-/* Whether the oldest sample that waits came too long ago. */
+/* Whether the oldest sample has waited for longer than max_wait_us. */
 static bool waited_too_long(const struct lane *l)
 {
     struct lane_arrival a;
@@ -234,7 +232,7 @@ static bool waited_too_long(const struct lane *l)
         now_us - a.us > l->opts.max_wait_us;
 }
 
-/* Takes n samples out of the ring; NULL = drops them. */
+/* Takes n samples out of the ring; NULL: drops them. */
 static void samples_take(struct lane *l, float *to, size_t n)
 {
     if (to)
@@ -246,8 +244,8 @@ static void samples_take(struct lane *l, float *to, size_t n)
     atomic_store_explicit(&l->consumed, consumed, memory_order_release);
 }
 
-/* As many samples as the next pulse lacks: what a pulse waited for is counted from the arrival of
- * its own last sample. */
+/* As many samples as the next pulse lacks and no more, so that its deadline counts from the arrival
+ * of its own last sample. */
 static size_t chunk_wanted(const struct lane *l)
 {
     uint64_t have = l->seg_fed + (l->feed_fill - l->feed_at), pulse = l->model->pulse_samples;
@@ -255,8 +253,7 @@ static size_t chunk_wanted(const struct lane *l)
     return n < l->chunk_cap ? n : l->chunk_cap;
 }
 
-/* When the last of so many samples came; of those that were not noted, what is known of later
- * ones. */
+/* When the last of so many samples came, or the first later one whose arrival was noted. */
 static uint64_t arrival_of(const struct lane *l, uint64_t count)
 {
     struct lane_arrival a = { .us = l->arrival_us };
@@ -269,8 +266,8 @@ static uint64_t arrival_of(const struct lane *l, uint64_t count)
     return a.us;
 }
 
-/* Silence in front that may leave now: never more than what came in, as the segment may end
- * here. */
+/* Samples of the silence in front that may be emitted now: no more than came in, since the segment
+ * may end here. */
 static size_t lead_due(const struct lane *l)
 {
     uint64_t most = pcm_rescale(l->seg_in, l->model->rate, l->opts.in_rate), n = l->lead_left;
@@ -280,9 +277,9 @@ static size_t lead_due(const struct lane *l)
     return n < FLUSH_CHUNK ? (size_t) n : FLUSH_CHUNK;
 }
 
-/* When a pulse had come in real time that arrived then. A client's clock that is a little fast
- * never adds up; nor does anything else, past what may wait: who is served faster than real time
- * never waits for longer. */
+/* When a pulse that arrived at arrival_us would have come in real time: a pulse's length after the
+ * one before, less the slack, so that a clock that is a little fast does not accumulate; and no
+ * later than the window allows. */
 static uint64_t pace(const struct lane *l, uint64_t arrival_us)
 {
     uint64_t next_us = l->paced_us + l->pulse_us - l->pulse_us / PACE_SLACK;
@@ -317,16 +314,18 @@ uint64_t lane_cost_us(const struct lane *l)
     return l->cost_ns / 1000 + 1;
 }
 
-static void gap_record(struct lane *l, uint64_t pos, uint64_t end_pos, enum lane_gap why)
+static void gap_record(struct lane *l, uint64_t pos, uint64_t end_pos, enum lane_gap reason)
 {
-    struct lane_rec r = {
-        .kind = LANE_GAP, .pos = pos, .end_pos = end_pos, .why = why, .fill = LANE_FILL_SKIPPED
-    };
+    struct lane_rec r = { .kind = LANE_GAP,
+                          .pos = pos,
+                          .end_pos = end_pos,
+                          .reason = reason,
+                          .fill = LANE_FILL_SKIPPED };
     if (end_pos > pos)
         ring_write(&l->recs, &r, 1);
 }
 
-/* Relieved: what waits is dropped. */
+/* Bypassed without audio: drops n samples that wait. */
 static enum lane_result skip(struct lane *l, size_t n)
 {
     uint64_t pos = l->seg_in_pos;
@@ -334,8 +333,8 @@ static enum lane_result skip(struct lane *l, size_t n)
     l->worked_us = lane_now_us();
     l->paced_us = l->worked_us;
     if (l->seg_in) {
-        l->late = n;
-        l->late_why = LANE_GAP_OVERLOAD;
+        l->drop_samples = n;
+        l->drop_reason = LANE_GAP_OVERLOAD;
         segment_end(l, false);
         return LANE_WORKED;
     }
@@ -352,12 +351,12 @@ static enum lane_result feed_more(struct lane *l)
     size_t used = ring_used(&l->in), until_mark = room_at_mark(l, &at_mark);
     size_t most = until_mark < used ? until_mark : used, wanted = chunk_wanted(l),
            n = most < wanted ? most : wanted;
-    if (n && l->relief.on && l->opts.relief == RELIEF_SKIP)
+    if (n && l->bypass.wanted && l->opts.bypass_mode == BYPASS_SKIP)
         return most >= wanted || most == until_mark || finish ? skip(l, most) : LANE_IDLE;
     if (n && waited_too_long(l)) {
         samples_take(l, NULL, most);
-        l->late = most;
-        l->late_why = LANE_GAP_LATE;
+        l->drop_samples = most;
+        l->drop_reason = LANE_GAP_LATE;
         segment_end(l, false);
         return LANE_WORKED;
     }
@@ -373,7 +372,7 @@ static enum lane_result feed_more(struct lane *l)
     return LANE_WORKED;
 }
 
-/* Brings out of the first resampler what it still holds. */
+/* Feeds what the first resampler still holds. */
 static enum lane_result tail_rate(struct lane *l)
 {
     uint64_t want = pcm_rescale(l->seg_in, l->model->rate, l->opts.in_rate);
@@ -389,23 +388,22 @@ static enum lane_result tail_rate(struct lane *l)
     return LANE_WORKED;
 }
 
-static enum lane_result rest_told(struct lane *l, struct lane_rec *rec)
+static enum lane_result flushed(struct lane *l, struct lane_rec *rec)
 {
-    relief_tell(l, false);
+    bypass_gap_report(l, false);
     if (rec->n)
         ring_write(&l->recs, rec, 1);
     return LANE_WORKED;
 }
 
-/* The model hears nothing but what came in: what it says of the end is what it says to any
- * program. */
+/* The model gets nothing but the input, so at the end it gives what it gives any program. */
 static enum lane_result tail_model(struct lane *l)
 {
     struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
-    if (!l->relief.away && relief_rest(l, &rec))
-        return rest_told(l, &rec);
-    heard_end(&l->heard, l->seg_fed);
-    if (!l->relief.away)
+    if (!l->bypass.active && bypass_flush(l, &rec))
+        return flushed(l, &rec);
+    lane_sinks_end(&l->sinks, l->seg_fed);
+    if (!l->bypass.active)
         rill_stream_finish(l->stream);
     l->phase = DRAIN;
     return LANE_WORKED;
@@ -414,31 +412,30 @@ static enum lane_result tail_model(struct lane *l)
 static enum lane_result segment_done(struct lane *l)
 {
     uint64_t end_pos = l->seg_in_pos + l->seg_in;
-    relief_tell(l, true);
+    bypass_gap_report(l, true);
     if (l->last_segment) {
         struct lane_rec r = { .kind = LANE_DONE, .pos = end_pos };
         ring_write(&l->recs, &r, 1);
         return LANE_ENDED;
     }
-    struct lane_mark mark = { .next_pos = end_pos + l->late };
-    if (!l->late)
+    struct lane_mark mark = { .next_pos = end_pos + l->drop_samples };
+    if (!l->drop_samples)
         ring_read(&l->marks, &mark, 1);
     if (!l->opts.align && l->opts.want_audio) {
         uint64_t lost = pcm_rescale(l->delay_out_samples, l->opts.in_rate, l->opts.out_rate);
         gap_record(l, lost < l->seg_in ? end_pos - lost : l->seg_in_pos, end_pos, LANE_GAP_RESET);
     }
-    gap_record(l, end_pos, mark.next_pos, l->late ? l->late_why : LANE_GAP_CLIENT);
-    l->late = 0;
+    gap_record(l, end_pos, mark.next_pos, l->drop_samples ? l->drop_reason : LANE_GAP_CLIENT);
+    l->drop_samples = 0;
     rill_stream_reset(l->stream);
-    heard_reset(&l->heard, 0);
+    lane_sinks_reset(&l->sinks, 0);
     resample_reset(l->to_model);
     resample_reset(l->from_model);
     segment_begin(l, mark.next_pos);
     return LANE_WORKED;
 }
 
-/* After the model's end: the second resampler's rest, or silence where the model gave too
- * little. */
+/* Emits what the second resampler still holds, or silence where the model gave too little. */
 static enum lane_result tail_out(struct lane *l)
 {
     struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
@@ -451,13 +448,13 @@ static enum lane_result tail_out(struct lane *l)
     return LANE_WORKED;
 }
 
-/* The model gave all; or what it did not run for goes past it. */
+/* The model has given everything; emits the rest of the dry signal where it was bypassed. */
 static enum lane_result drain(struct lane *l)
 {
     struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
-    if (l->relief.away && relief_rest(l, &rec))
-        return rest_told(l, &rec);
-    l->phase = lane_heard_finish(l) ? DRAIN : TAIL_OUT;
+    if (l->bypass.active && bypass_flush(l, &rec))
+        return flushed(l, &rec);
+    l->phase = lane_sinks_finish(l) ? DRAIN : TAIL_OUT;
     return LANE_WORKED;
 }
 
@@ -482,37 +479,37 @@ static void lead_emit(struct lane *l, size_t n)
 }
 
 /* A lane on its way through lanes_step. */
-struct turn {
+struct lane_step {
     struct lane *lane;
     enum lane_result *ret;
-    uint64_t ns; /* its own work in this turn */
-    bool fed;    /* samples were taken in this turn */
+    uint64_t ns; /* of its own work in this step */
+    bool fed;    /* samples were taken in this step */
 };
 
-/* What was fed goes past the model; true if that is as much as a pulse. */
-static bool feed_past(struct lane *l)
+/* Input past the model; true if it completes a pulse. */
+static bool feed_bypass(struct lane *l)
 {
-    size_t waits = l->feed_fill - l->feed_at, room = l->model->pulse_samples - l->relief.fill,
+    size_t waits = l->feed_fill - l->feed_at, room = l->model->pulse_samples - l->bypass.pulse_fill,
            n = waits < room ? waits : room;
-    relief_keep(l, l->feed + l->feed_at, n);
+    bypass_dry_write(l, l->feed + l->feed_at, n);
     l->feed_at += n;
     l->seg_fed += n;
-    l->relief.fill += (uint32_t) n;
+    l->bypass.pulse_fill += (uint32_t) n;
     return n == room;
 }
 
-/* What was fed, into the model; true if a pulse is complete. */
+/* Input into the model, or past it; true if it completes a pulse. */
 static bool feed_push(struct lane *l)
 {
     size_t took = 1, pushed = 0;
-    if (l->relief.away)
-        return feed_past(l);
+    if (l->bypass.active)
+        return feed_bypass(l);
     while (l->feed_at < l->feed_fill && took) {
         rill_stream_push(l->stream, (unsigned) l->model->audio_in, l->feed + l->feed_at,
                          l->feed_fill - l->feed_at, &took);
-        if (l->heard.listener)
-            rill_sink_audio(l->heard.listener, l->feed + l->feed_at, took);
-        relief_keep(l, l->feed + l->feed_at, took);
+        if (l->sinks.gated)
+            rill_sink_audio(l->sinks.gated, l->feed + l->feed_at, took);
+        bypass_dry_write(l, l->feed + l->feed_at, took);
         l->feed_at += took;
         l->seg_fed += took;
         pushed += took;
@@ -520,19 +517,19 @@ static bool feed_push(struct lane *l)
     return pushed && l->seg_fed % l->model->pulse_samples == 0;
 }
 
-/* Everything before the model. True if the model may run now; otherwise *t->ret is set. */
-static bool turn_begin(struct turn *t)
+/* Everything before the model runs. True if it may; otherwise *t->ret is set. */
+static bool step_begin(struct lane_step *t)
 {
     struct lane *l = t->lane;
     uint64_t began = now_ns();
-    l->was_late = false;
+    l->missed_deadline = false;
     *t->ret = LANE_WORKED;
     if (atomic_load_explicit(&l->cancel, memory_order_acquire)) {
         *t->ret = LANE_ENDED;
         return false;
     }
     if (ring_room(&l->recs) < VAD_PER_STEP_MAX + RECS_SPARE ||
-        ring_room(&l->out) < 2 * l->resampled_cap || !lane_heard_read(l)) {
+        ring_room(&l->out) < 2 * l->resampled_cap || !lane_sinks_read(l)) {
         *t->ret = LANE_IDLE;
         return false;
     }
@@ -541,11 +538,11 @@ static bool turn_begin(struct turn *t)
         lead_emit(l, lead);
         return false;
     }
-    relief_away(l);
+    bypass_update(l);
     if (!feed_push(l) && l->phase == FEED) {
         t->fed = feed_more(l) == LANE_WORKED;
         if (lead_due(l))
-            return false; /* it goes before what the model will say */
+            return false; /* the silence is emitted before the model's output */
         feed_push(l);
     }
     t->ns = now_ns() - began;
@@ -553,7 +550,7 @@ static bool turn_begin(struct turn *t)
 }
 
 /* The model had nothing to run. */
-static void turn_starve(struct turn *t)
+static void step_starved(struct lane_step *t)
 {
     uint64_t began = now_ns();
     *t->ret = t->fed ? LANE_WORKED : starved(t->lane);
@@ -561,23 +558,23 @@ static void turn_starve(struct turn *t)
         t->lane->work_ns += t->ns + now_ns() - began;
 }
 
-/* A pulse past the model. */
-static void turn_past(struct turn *t)
+/* A pulse of the dry signal. */
+static void step_bypassed(struct lane_step *t)
 {
     struct lane *l = t->lane;
-    if (l->relief.fill < l->model->pulse_samples) {
-        turn_starve(t);
+    if (l->bypass.pulse_fill < l->model->pulse_samples) {
+        step_starved(t);
         return;
     }
     uint64_t began = now_ns() - t->ns;
     struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
-    relief_pulse(l, &rec);
+    bypass_pulse(l, &rec);
     l->paced_us = pace(l, l->arrival_us);
     pulse_record(l, &rec, began);
 }
 
-/* The model ran, with n_ran lanes at once. What neighbours cost is waiting. */
-static void turn_end(struct turn *t, uint32_t n_ran)
+/* The model ran, for a batch of n_ran lanes. Time for other lanes counts as waiting. */
+static void step_end(struct lane_step *t, uint32_t n_ran)
 {
     struct lane *l = t->lane;
     uint64_t began = now_ns() - t->ns;
@@ -585,15 +582,15 @@ static void turn_end(struct turn *t, uint32_t n_ran)
         .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out, .is_run = true, .batch = n_ran
     };
     outputs_pull(l, &rec);
-    relief_tell(l, false);
+    bypass_gap_report(l, false);
     pulse_record(l, &rec, began);
     l->cost_ns = (l->cost_ns * 15 + rec.compute_us * UINT64_C(1000)) / 16;
     l->paced_us = pace(l, l->arrival_us);
-    l->was_late = now_ns() / 1000 > l->paced_us + l->pulse_us;
+    l->missed_deadline = now_ns() / 1000 > l->paced_us + l->pulse_us;
 }
 
-/* The model stopped: the client is told, the lane is done. */
-static void turn_fault(struct turn *t)
+/* The model's stream stopped: the client gets an error, and the lane ends. */
+static void step_fault(struct lane_step *t)
 {
     struct lane_rec r = { .kind = LANE_FAULT };
     ring_write(&t->lane->recs, &r, 1);
@@ -602,20 +599,20 @@ static void turn_fault(struct turn *t)
 
 void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret)
 {
-    struct turn turns[LANE_BATCH_MAX];
+    struct lane_step steps[LANE_BATCH_MAX];
     rill_stream *streams[LANE_BATCH_MAX];
     rill_status status[LANE_BATCH_MAX];
     unsigned n_due = 0, n_ran = 0;
-    rill_thread_prepare(); /* anything called since may have set it back */
+    rill_thread_prepare(); /* other code on this thread may have changed the processor's mode */
     for (size_t i = 0; i < n; i++) {
-        struct turn *t = &turns[n_due];
-        *t = (struct turn) { .lane = lanes[i], .ret = &ret[i] };
-        if (!turn_begin(t))
+        struct lane_step *t = &steps[n_due];
+        *t = (struct lane_step) { .lane = lanes[i], .ret = &ret[i] };
+        if (!step_begin(t))
             continue;
-        if (lanes[i]->relief.away)
-            turn_past(t);
+        if (lanes[i]->bypass.active)
+            step_bypassed(t);
         else if (lanes[i]->phase == TAIL_OUT)
-            turn_starve(t);
+            step_starved(t);
         else
             streams[n_due++] = lanes[i]->stream;
     }
@@ -626,12 +623,12 @@ void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret)
         n_ran += status[i] == RILL_OK;
     for (unsigned i = 0; i < n_due; i++)
         if (status[i] == RILL_OK) {
-            turns[i].ns += took / n_ran;
-            turn_end(&turns[i], n_ran);
+            steps[i].ns += took / n_ran;
+            step_end(&steps[i], n_ran);
         } else if (status[i] == RILL_INVALID) {
-            turn_fault(&turns[i]);
+            step_fault(&steps[i]);
         } else {
-            turn_starve(&turns[i]);
+            step_starved(&steps[i]);
         }
 }
 

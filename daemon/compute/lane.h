@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lane.h - the sound path of one stream: client's rate -> model -> client's rate.
+/* lane.h - the audio path of one stream: client's rate -> model -> client's rate.
  *
  * The loop thread writes samples and marks and reads samples and records; one worker calls
  * lanes_step, which neither allocates nor locks. A segment is what lies between two marks: the
@@ -10,8 +10,8 @@
 #ifndef RILL_DAEMON_COMPUTE_LANE_H
 #define RILL_DAEMON_COMPUTE_LANE_H
 
-#include "daemon/compute/heard.h"
-#include "daemon/compute/lane_relief.h"
+#include "daemon/compute/lane_sinks.h"
+#include "daemon/compute/bypass.h"
 #include "daemon/compute/resample.h"
 #include "daemon/compute/ring.h"
 
@@ -28,21 +28,21 @@ struct lane_arrival {
     uint64_t since_us;  /* they may have waited to be read since; 0: they did not */
 };
 
-/* A jump of the client, samples in flight at a reset, samples that waited too long, that the model
- * did not run for. */
+/* Why samples are missing: the client left them out; they were in flight at a reset; they waited
+ * too long; the model did not run for them under overload. */
 enum lane_gap { LANE_GAP_CLIENT, LANE_GAP_RESET, LANE_GAP_LATE, LANE_GAP_OVERLOAD };
 
-/* What came out for them; numbers of the protocol. */
+/* What comes out in their place; numbers of the protocol. */
 enum lane_fill { LANE_FILL_SKIPPED, LANE_FILL_SILENCE, LANE_FILL_BYPASS };
 
 enum lane_edge { LANE_EDGE_NONE, LANE_EDGE_START, LANE_EDGE_END };
 
-/* FAULT: the model's stream stopped; nothing comes behind it, as behind DONE */
-enum lane_rec_kind { LANE_PULSE, LANE_VAD, LANE_HEARD, LANE_GAP, LANE_DONE, LANE_FAULT };
+/* DONE and FAULT (the model's stream stopped) are the last record of a lane */
+enum lane_rec_kind { LANE_PULSE, LANE_VAD, LANE_EVENT, LANE_GAP, LANE_DONE, LANE_FAULT };
 
 struct lane_rec {
     enum lane_rec_kind kind;
-    /* PULSE: samples that it put into `out`; HEARD: bytes that it put into `heard.bytes` */
+    /* PULSE: samples that it put into `out`; EVENT: bytes that it put into `sinks.bytes` */
     uint32_t n;
     uint32_t compute_us, queue_us; /* PULSE */
     uint64_t pos, end_pos;         /* PULSE: output rate; VAD, GAP: input rate */
@@ -50,11 +50,11 @@ struct lane_rec {
     enum lane_edge edge;           /* VAD */
     bool is_run;                   /* PULSE: the model ran */
     uint32_t batch;                /* PULSE: streams that ran with it, itself counted */
-    enum lane_gap why;             /* GAP */
+    enum lane_gap reason;          /* GAP */
     enum lane_fill fill;           /* GAP */
 };
 
-/* What the lane needs to know of a model; found out once when it is loaded. */
+/* What a lane needs to know of a model; lane_model_probe fills it when the model is loaded. */
 struct lane_model {
     rill_plan *plan; /* referenced by the owner */
     uint32_t rate, pulse_samples;
@@ -63,17 +63,18 @@ struct lane_model {
     uint32_t lookahead_samples;       /* the longest latency of an output that is read */
     uint32_t vad_hop_samples, vad_pulse_frames;
     int32_t vad_offset_samples; /* what frame 0 stands for */
-    /* of the audio (rill_alignment): the first samples that stand for what was before the input,
-     * those missing in front, and the silence that makes it as late as it is */
-    uint32_t cut_samples, fill_samples, late_samples;
-    struct heard_port heard[HEARD_PORTS_MAX]; /* outputs of words and keywords */
-    unsigned n_heard;
+    /* Of the audio (rill_alignment): how many of the first samples stand for what was before the
+     * input, how many are missing in front, and the silence in front for a client that wants the
+     * output delayed as the model delays it. */
+    uint32_t cut_samples, fill_samples, delay_samples;
+    struct sink_port sink_ports[SINK_PORTS_MAX]; /* outputs of recognisers and keywords */
+    unsigned n_sink_ports;
     rill_plan *words_plan; /* a recogniser that runs in utterances only, referenced by the owner;
                               NULL: none */
     unsigned words_port;
-    unsigned wanted[2 + HEARD_PORTS_MAX], n_wanted; /* the outputs that are read */
+    unsigned wanted[2 + SINK_PORTS_MAX], n_wanted; /* the outputs that are read */
     uint32_t run_us;  /* what a pulse of one stream costs, p95; at least 1 */
-    float wall_share; /* how long that took over it; over 1: others computed, too */
+    float wall_share; /* wall-clock time over processor time; over 1: there was contention */
 };
 
 struct lane_opts {
@@ -81,10 +82,10 @@ struct lane_opts {
     uint32_t window_samples; /* most input that waits, input rate */
     uint64_t max_wait_us;    /* input that waited longer is dropped, 0 = never */
     bool align, want_audio, want_vad;
-    enum lane_relief relief; /* under overload; lanes that are not live are never relieved */
-    bool sheds;              /* new streams are refused before this one is relieved */
+    enum bypass_mode bypass_mode; /* under overload, of live lanes */
+    bool sheds;                   /* new streams are refused before this one is bypassed */
     uint32_t fade_ms;
-    struct heard_wants heard;
+    struct lane_sinks_opts sinks;
 };
 
 struct lane {
@@ -92,13 +93,13 @@ struct lane {
     struct ring out, recs;                 /* worker writes */
     _Atomic uint64_t consumed;             /* input samples taken by the worker */
     _Atomic bool finish, cancel, detached; /* loop, loop, worker */
-    _Atomic uint64_t spent_ns;             /* on it, by the worker, contention included */
-    _Atomic uint64_t ran_ns, n_ran;        /* of that on pulses that the model ran for */
+    _Atomic uint64_t spent_ns;             /* by the worker on this lane, contention included */
+    _Atomic uint64_t ran_ns, n_ran; /* of it, on pulses that the model ran for; their number */
 
     const struct lane_model *model;
     struct lane_opts opts;
     size_t bytes;               /* of memory */
-    bool live;                  /* goes before those that are not */
+    bool live;                  /* scheduled before lanes of files */
     uint32_t delay_out_samples; /* what align=false adds to the end */
 
     /* The worker's from here. */
@@ -112,18 +113,18 @@ struct lane {
     uint64_t seg_in_pos, seg_out_pos; /* positions where the segment began */
     uint64_t seg_in, seg_fed, seg_emitted, seg_cut, seg_out, seg_vad;
     uint64_t out_limit, model_limit, lead_left;
-    struct heard heard;
-    uint64_t late; /* samples that the end of this segment drops */
-    enum lane_gap late_why;
-    struct relief relief;
-    uint64_t worked_us; /* when the last piece of work was done */
+    struct lane_sinks sinks;
+    uint64_t drop_samples; /* which the end of this segment drops, and why */
+    enum lane_gap drop_reason;
+    struct bypass bypass;
+    uint64_t worked_us; /* when the last step ended */
     uint64_t arrival_us, work_ns;
-    uint64_t pulse_us;  /* length of a pulse */
-    uint64_t window_us; /* length of what may wait */
-    uint64_t paced_us;  /* when the last pulse had come at the earliest, in real time */
-    uint64_t cost_ns;   /* what a pulse takes, mean of the last ones */
-    bool stalled;       /* what was heard waits for room */
-    bool was_late;      /* the pulse of the last step came out after its deadline */
+    uint64_t pulse_us;    /* length of a pulse */
+    uint64_t window_us;   /* how much input may wait */
+    uint64_t paced_us;    /* when the last pulse would have come in real time */
+    uint64_t cost_ns;     /* of a pulse, moving average */
+    bool stalled;         /* events wait for room in a ring */
+    bool missed_deadline; /* by the pulse of the last step */
 };
 
 /* NULL without memory. The model must outlive the lane. */
@@ -131,40 +132,38 @@ struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o);
 struct lane *lane_free(struct lane *l);  /* takes and returns NULL */
 size_t lane_bytes(const struct lane *l); /* of memory; NULL: 0 */
 
-/* When the next piece of work must be done: the arrival of its pulse's last sample + the length of
- * a pulse. What is sent faster than real time counts as having come in real time: who sends ahead
- * takes nobody's turn, and is not late while he is ahead. LANE_PART: samples wait, but less than a
- * pulse. LANE_NOTHING: there is nothing to do. The worker's. */
+/* When the next step must be done: the arrival of its pulse's last sample + the length of a pulse.
+ * Input that is sent faster than real time counts as having come in real time, so a client that
+ * sends ahead is not scheduled before others, and misses no deadline while it is ahead. LANE_PART:
+ * samples wait, but less than a pulse. LANE_NOTHING: there is nothing to do. The worker's. */
 uint64_t lane_deadline(const struct lane *l);
 #define LANE_NOTHING UINT64_MAX
 #define LANE_PART (UINT64_MAX - 1)
 
-/* Microseconds that a pulse takes of late; at least 1. */
+/* The moving average of what a pulse takes; at least 1. */
 uint64_t lane_cost_us(const struct lane *l);
 
 enum lane_result { LANE_IDLE, LANE_WORKED, LANE_ENDED };
 
 #define LANE_BATCH_MAX 32
 
-/* One piece of work for each of n <= LANE_BATCH_MAX lanes of one plan, at most one pulse. Those
- * whose pulse is due now run the model together; none waits for one that is not. */
+/* One step for each of n <= LANE_BATCH_MAX lanes of one plan, at most a pulse. Lanes whose pulse is
+ * due run the model as one batch; none waits for another. */
 void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret);
 
-/* How many lanes of the model may run together so that all of it takes at most a quarter of the
- * shortest pulse that anybody on the thread waits for, even if it were no cheaper than one by one.
- * At least 1. */
+/* The largest batch of the model that takes at most a quarter of the shortest pulse on the thread,
+ * even if a batch is no cheaper than one by one. At least 1. */
 size_t lane_batch(const struct lane_model *m, uint64_t shortest_pulse_us);
 uint64_t lane_pulse_us(const struct lane_model *m);
 
-/* Fills *m, which holds the plan of a recogniser already if there is one and is zero otherwise,
- * from the plan and tries it out; ret_rtf gets the processor time of a pulse (p95) over its length.
- */
+/* Fills *m from the plan and runs it on noise. *m is zero, but for the plan of a gated recogniser
+ * if there is one; ret_rtf gets the processor time of a pulse (p95) over its length. */
 rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
                              float *ret_rtf, rill_error *reterr);
 
 uint64_t lane_now_us(void);
 
-/* Processor time that a thread has used: a system call, so nothing for the compute path. */
+/* Processor time that a thread has used. A system call: not for the compute path. */
 uint64_t thread_cpu_ns(pthread_t thread);
 
 #endif

@@ -8,7 +8,7 @@
 #include <time.h>
 
 #define VAD_PER_STEP_MAX 128
-#define RECS_SPARE 8 /* that no frame of a sink takes */
+#define RECS_SPARE 8 /* records that are kept free beside those of one frame of a sink */
 
 enum phase { FEED, TAIL_RATE, TAIL_MODEL, DRAIN, TAIL_OUT };
 
@@ -20,18 +20,18 @@ static inline uint64_t now_ns(void)
 }
 
 /* lane_out.c */
-/* samples at the output rate; no more than the segment owes */
+/* samples at the output rate; of them, as many as the segment may still give */
 void lane_out_write(struct lane *l, const float *x, size_t n, struct lane_rec *rec);
-/* samples that answer, at the model's rate */
+/* samples of the output at the model's rate; x NULL: silence */
 void lane_audio_emit(struct lane *l, const float *x, size_t n, struct lane_rec *rec);
-/* of a sample of this segment at the model's rate */
+/* position in the input of a sample of this segment, which is counted at the model's rate */
 uint64_t lane_pos_in(const struct lane *l, uint64_t at);
 
-/* lane_heard.c */
-/* all frames that there are into the sinks; false: there was no room for what they say, go on
- * later */
-bool lane_heard_read(struct lane *l);
-/* what was heard becomes final; false: it was so already */
-bool lane_heard_finish(struct lane *l);
+/* lane_events.c */
+/* Pushes all frames that there are into the sinks; false: it stopped because a ring has no room for
+ * their events. */
+bool lane_sinks_read(struct lane *l);
+/* Ends the sinks, which makes their last events; false: they had been ended. */
+bool lane_sinks_finish(struct lane *l);
 
 #endif

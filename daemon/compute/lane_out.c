@@ -12,7 +12,7 @@ void lane_out_write(struct lane *l, const float *x, size_t n, struct lane_rec *r
     rec->n += (uint32_t) n;
 }
 
-/* Samples at the model's rate; cuts what stands for no input where the client wants it aligned. */
+/* An aligned client does not get the first samples, which stand for what was before the input. */
 void lane_audio_emit(struct lane *l, const float *x, size_t n, struct lane_rec *rec)
 {
     uint64_t skip = l->opts.align ? l->model->cut_samples - l->seg_cut : 0;
@@ -29,7 +29,6 @@ void lane_audio_emit(struct lane *l, const float *x, size_t n, struct lane_rec *
     lane_out_write(l, l->resampled, m, rec);
 }
 
-/* Position of a sample of this segment at the model's rate. */
 uint64_t lane_pos_in(const struct lane *l, uint64_t at)
 {
     uint32_t rate = l->model->rate;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding out about a model: its ports, what a pulse costs. */
+/* Finds the ports of a model and measures what a pulse costs. */
 #include "daemon/compute/lane_in.h"
 #include "daemon/compute/pcm.h"
 
@@ -32,7 +32,7 @@ static void audio_out_set(struct lane_model *m, const rill_port *p, unsigned por
     m->latency_samples = p->latency_samples;
     m->cut_samples = (uint32_t) lie.cut_frames;
     m->fill_samples = (uint32_t) lie.fill_frames;
-    m->late_samples = (uint32_t) lie.late_frames;
+    m->delay_samples = (uint32_t) lie.late_frames;
     want(m, p, port);
 }
 
@@ -56,9 +56,9 @@ static rill_status output_choose(struct lane_model *m, const rill_port *p, unsig
         audio_out_set(m, p, port);
     } else if (m->vad_out < 0 && p->kind == RILL_PORT_VAD && p->width == 1) {
         vad_out_set(m, p, port);
-    } else if (p->kind >= RILL_PORT_KEYWORD && p->hop_num && m->n_heard < HEARD_PORTS_MAX) {
-        m->heard[m->n_heard++] =
-            (struct heard_port) { .port = port, .kind = p->kind, .width = p->width };
+    } else if (p->kind >= RILL_PORT_KEYWORD && p->hop_num && m->n_sink_ports < SINK_PORTS_MAX) {
+        m->sink_ports[m->n_sink_ports++] =
+            (struct sink_port) { .port = port, .kind = p->kind, .width = p->width };
         want(m, p, port);
     }
     return RILL_OK;
@@ -94,7 +94,7 @@ static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t 
         if (status != RILL_OK)
             return status;
     }
-    if (m->audio_in < 0 || (m->audio_out < 0 && m->vad_out < 0 && !m->n_heard))
+    if (m->audio_in < 0 || (m->audio_out < 0 && m->vad_out < 0 && !m->n_sink_ports))
         return probe_fail(reterr, RILL_UNSUPPORTED,
                           "the model needs an audio input and an output of audio, vad, keywords or "
                           "words; model.conf declares which port is which");
@@ -107,7 +107,7 @@ static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t 
         m->latency_samples > 1u << 22 || m->cut_samples > 1u << 22 || m->fill_samples > 1u << 22)
         return probe_fail(reterr, RILL_UNSUPPORTED,
                           "the model's pulse, hop, latency or offset is out of range");
-    return heard_check(m, reterr);
+    return lane_sinks_check(m, reterr);
 }
 
 static void probe_pull(rill_stream *s, const struct lane_model *m, float *buf, size_t cap_frames)
@@ -158,8 +158,8 @@ static void probe_run(rill_stream *s, struct lane_model *m, float *buf, uint64_t
 
 #define PROBE_ROUNDS 4
 
-/* What all but a twentieth of the pulses take at most. Where that is far from what most take, the
- * machine may have stopped in between: what is so in every round is the model's. */
+/* The 95th percentile of the pulses' times. Where it is far from the median, something else may
+ * have run in between, so it is measured again: what every round shows is the model's. */
 static uint64_t probe_cost_ns(void *mem, rill_plan *plan, struct lane_model *m, float *buf,
                               uint64_t *times_ns, unsigned n)
 {
@@ -184,8 +184,8 @@ rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sam
     size_t bytes = (rill_plan_stream_size(plan) + 63) & ~(size_t) 63;
     void *mem = aligned_alloc(64, bytes ? bytes : 64);
     uint32_t widest = 1;
-    for (unsigned i = 0; i < m->n_heard; i++)
-        widest = m->heard[i].width > widest ? m->heard[i].width : widest;
+    for (unsigned i = 0; i < m->n_sink_ports; i++)
+        widest = m->sink_ports[i].width > widest ? m->sink_ports[i].width : widest;
     float *buf = calloc((size_t) m->pulse_samples + widest, sizeof *buf);
     uint64_t *times_ns = calloc(PROBE_PULSES, sizeof *times_ns);
     if (mem && buf && times_ns) {

@@ -15,7 +15,7 @@ static const struct option {
     const char *name;
     double min, max;
     bool is_real;   /* else a whole number */
-    uint32_t kinds; /* 0: the caller's */
+    uint32_t kinds; /* bits of rill_port_kind; 0: applied by the caller */
     size_t offset;  /* in rill_sink_opts */
 } table[] = {
     { "vad_threshold", 0, 1, true, 0, 0 },

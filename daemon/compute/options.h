@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* options.h - OpenStream.opt: what a client changes of the way in which a stream's outputs are
- * read. */
+/* options.h - OpenStream.opt: options of sinks that a client sets for its stream. */
 #ifndef RILL_DAEMON_COMPUTE_OPTIONS_H
 #define RILL_DAEMON_COMPUTE_OPTIONS_H
 
@@ -11,20 +10,20 @@
 
 #define OPTIONS_MAX 16
 
-/* Zero: nothing is changed. */
+/* Zero: none is set. */
 struct stream_options {
-    uint32_t given; /* a bit an option */
+    uint32_t given; /* a bit for each option */
     double value[OPTIONS_MAX];
 };
 
-/* False: no option of that name, or its value is out of range. Later ones count. */
+/* False: no option of that name, or its value is out of range. The last value of a key counts. */
 bool option_take(struct stream_options *o, const char *key, const char *value);
 
 /* The value of an option; or otherwise, where it was not given. */
 double option_or(const struct stream_options *o, const char *key, double otherwise);
 
-/* Changes what the options say about outputs of sink->kind. Options of a detector's edges (vad_...)
- * are the caller's. */
+/* Sets those that belong to sinks of sink->kind. Those of a detector (vad_...) are applied by the
+ * caller, with option_or. */
 void options_apply(const struct stream_options *o, rill_sink_opts *sink);
 
 /* All options with their ranges, for people. */

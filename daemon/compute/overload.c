@@ -2,10 +2,10 @@
 #include "daemon/compute/overload.h"
 #include "daemon/compute/lane.h"
 
-#define ACTIVE_US UINT64_C(1000000) /* a lane that had no pulse for so long costs nothing */
-#define STEP_LANES_MAX 256          /* of one step, so that it takes little time */
-/* Of what runs, one in so many goes at least, since what is short may be no thread's; more of it
- * where the step before did not help. */
+#define ACTIVE_US UINT64_C(1000000) /* a lane without a pulse for so long is counted as no load */
+#define STEP_LANES_MAX 256          /* of one step, which bounds its time */
+/* A step up takes off at least this part of the load (a third, a half where the step before did not
+ * help), since the cause may lie outside of this thread. */
 #define STEP_PART 3
 #define AGAIN_PART 2
 #define AGAIN_US UINT64_C(1000000)
@@ -59,17 +59,17 @@ static uint64_t load_of(struct lane *const *lanes, size_t n, uint64_t now_us)
 {
     uint64_t load = 0;
     for (size_t i = 0; i < n; i++)
-        load += lanes[i]->relief.on ? 0 : lane_share(lanes[i], now_us);
+        load += lanes[i]->bypass.wanted ? 0 : lane_share(lanes[i], now_us);
     return load;
 }
 
-/* The lane to relieve next: of equally costly ones the one that came last. */
+/* The lane to bypass next: the most costly one, of equal ones the newest. */
 static struct lane *victim_find(struct lane *const *lanes, size_t n, bool shed_too, uint64_t now_us)
 {
     struct lane *best = NULL;
     for (size_t i = 0; i < n; i++) {
         struct lane *l = lanes[i];
-        if (!l->live || l->relief.on || l->opts.relief == RELIEF_NONE ||
+        if (!l->live || l->bypass.wanted || l->opts.bypass_mode == BYPASS_NONE ||
             (l->opts.sheds && !shed_too) || !lane_share(l, now_us))
             continue;
         if (!best || lane_share(l, now_us) >= lane_share(best, now_us))
@@ -78,12 +78,12 @@ static struct lane *victim_find(struct lane *const *lanes, size_t n, bool shed_t
     return best;
 }
 
-/* The relieved lane that costs least. */
+/* The bypassed lane that costs least. */
 static struct lane *least_find(struct lane *const *lanes, size_t n)
 {
     struct lane *best = NULL;
     for (size_t i = 0; i < n; i++)
-        if (lanes[i]->relief.on &&
+        if (lanes[i]->bypass.wanted &&
             (!best || lanes[i]->cost_ns * best->pulse_us < best->cost_ns * lanes[i]->pulse_us))
             best = lanes[i];
     return best;
@@ -93,13 +93,13 @@ void overload_count(struct overload *o, struct lane *const *lanes, size_t n)
 {
     uint32_t on = 0;
     for (size_t i = 0; i < n; i++)
-        on += lanes[i]->relief.on;
-    put(&o->n_relieved, on);
+        on += lanes[i]->bypass.wanted;
+    put(&o->n_bypassed, on);
 }
 
 /* ---- steps ---- */
 
-static void changed(struct overload *o, struct lane *const *lanes, size_t n, uint64_t now_us)
+static void step_done(struct overload *o, struct lane *const *lanes, size_t n, uint64_t now_us)
 {
     o->step_us = now_us;
     o->n_misses = 0;
@@ -113,8 +113,8 @@ void overload_step(struct overload *o, struct lane *const *lanes, size_t n, uint
     uint64_t calm_us = get(&o->calm_ms) * UINT64_C(1000),
              most = get(&o->share_permille) * UINT64_C(1000);
     uint32_t level = get(&o->level);
-    bool relapse = o->back_us && now_us - o->back_us < o->hold_us;
-    bool helps = false, again = o->step_us > o->back_us && now_us - o->step_us < AGAIN_US;
+    bool relapse = o->down_us && now_us - o->down_us < o->hold_us;
+    bool helps = false, again = o->step_us > o->down_us && now_us - o->step_us < AGAIN_US;
     uint64_t load = load_of(lanes, n, now_us),
              part = load - load / (again ? AGAIN_PART : STEP_PART);
     most = most < part ? most : part;
@@ -122,7 +122,7 @@ void overload_step(struct overload *o, struct lane *const *lanes, size_t n, uint
         struct lane *l = victim_find(lanes, n, level > 0, now_us);
         if (!l)
             break;
-        l->relief.on = true;
+        l->bypass.wanted = true;
         load -= lane_share(l, now_us);
         helps = true;
     }
@@ -130,7 +130,7 @@ void overload_step(struct overload *o, struct lane *const *lanes, size_t n, uint
     o->hold_us = relapse && o->hold_us * 2 <= calm_us * HOLD_MOST ? o->hold_us * 2
         : relapse                                                 ? o->hold_us
                                                                   : calm_us;
-    changed(o, lanes, n, now_us);
+    step_done(o, lanes, n, now_us);
 }
 
 void overload_calm(struct overload *o, struct lane *const *lanes, size_t n, uint64_t now_us)
@@ -144,11 +144,11 @@ void overload_calm(struct overload *o, struct lane *const *lanes, size_t n, uint
         struct lane *l = least_find(lanes, n);
         if (!l || (k && load_of(lanes, n, now_us) + lane_share(l, now_us) > most))
             break;
-        l->relief.on = false;
+        l->bypass.wanted = false;
     }
     put(&o->level, least_find(lanes, n) ? (level > 1 ? level - 1 : 1) : 0);
-    o->back_us = now_us;
-    changed(o, lanes, n, now_us);
+    o->down_us = now_us;
+    step_done(o, lanes, n, now_us);
 }
 
 void overload_idle(struct overload *o, struct lane *const *lanes, size_t n, uint64_t now_us)

@@ -10,21 +10,21 @@
 #include <sys/resource.h>
 #include <ucontext.h>
 
-#define NICE_YIELDING 10
+#define NICE_BACKGROUND 10
 
 static _Atomic uint64_t n_demotions;
 static _Thread_local struct realtime *self;
 
-/* What is started from a compute thread is nobody's real-time thread; a thread without rights may
- * not take this back. */
+/* SCHED_RESET_ON_FORK: what a compute thread starts has no real-time priority. A thread without
+ * rights may not clear the flag. */
 static int scheduler_set(int policy, int priority)
 {
     const struct sched_param p = { .sched_priority = priority };
     return sched_setscheduler(0, policy | SCHED_RESET_ON_FORK, &p);
 }
 
-/* The signal is the whole process's: a thread that has lost its priority leaves the next one to
- * those that have it. */
+/* SIGXCPU is sent to the process, and any thread that does not block it may get it: a thread that
+ * has lost its priority blocks it, so that the next one reaches a thread that has not. */
 static void on_sigxcpu(int number, siginfo_t *info, void *context)
 {
     int saved = errno;
@@ -72,7 +72,7 @@ uint64_t realtime_demotions(void)
     return atomic_load(&n_demotions);
 }
 
-void thread_yields(void)
+void thread_background(void)
 {
-    setpriority(PRIO_PROCESS, 0, NICE_YIELDING); /* Linux: of the thread */
+    setpriority(PRIO_PROCESS, 0, NICE_BACKGROUND); /* Linux: of the thread */
 }

@@ -24,8 +24,7 @@ void realtime_enter(struct realtime *t, uint32_t priority);
 
 uint64_t realtime_demotions(void);
 
-/* The calling thread, and what it starts, takes the time that others leave, as far as the scheduler
- * goes; it stays as it is where that is not allowed. */
-void thread_yields(void);
+/* Gives the calling thread, and what it starts, the lowest priority, as far as that is allowed. */
+void thread_background(void);
 
 #endif

@@ -44,9 +44,8 @@ void resample_reset(struct resample *r)
     speex_resampler_skip_zeros(r->state);
 }
 
-/* As the library has it at this quality: a filter of FILTER taps, longer by as much as the rate
- * falls, in a table of its phases, or of OVERSAMPLE steps if that is smaller; and what it has not
- * used yet. */
+/* What speexdsp allocates at this quality: a filter of FILTER taps (more for falling rates) in a
+ * table of its phases, or of OVERSAMPLE steps if that is smaller, and its history. */
 #define FILTER 128
 #define OVERSAMPLE 16
 #define UNUSED_FRAMES 160

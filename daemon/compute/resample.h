@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* resample.h - one mono rate change whose output sample k sits at the time of k / to_rate exactly.
- * Its own latency is skipped at the start; feed zeros after the end to get the rest. No
- * allocation after resample_new. Equal rates copy. */
+/* resample.h - a mono resampler whose output sample k lies at exactly k / to_rate. Its own latency
+ * is skipped at the start; zeros after the end bring out the rest. It allocates in resample_new
+ * only. Equal rates copy. */
 #ifndef RILL_DAEMON_COMPUTE_RESAMPLE_H
 #define RILL_DAEMON_COMPUTE_RESAMPLE_H
 

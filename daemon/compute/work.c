@@ -37,7 +37,7 @@ bool work_owns(const uv_handle_t *h)
 static void *work_main(void *arg)
 {
     struct work *w = arg;
-    thread_yields();
+    thread_background();
     w->run(w->req);
     uv_async_send(&w->ended);
     return NULL;

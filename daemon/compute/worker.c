@@ -9,7 +9,7 @@
 
 #define STEPS_A_ROUND 4
 
-/* Behind the last lane of the same plan and kind. */
+/* Lanes of one plan stand side by side, live ones and files apart, so that they form batches. */
 static void lane_insert(struct worker *w, struct lane *l)
 {
     size_t at = w->n_lanes;
@@ -32,7 +32,7 @@ static void inbox_take(struct worker *w)
     }
 }
 
-/* Lets the lanes go that ended; the others keep their order. */
+/* Takes out the lanes that ended; the others keep their order. */
 static void lanes_drop(struct worker *w)
 {
     size_t n = 0;
@@ -48,8 +48,8 @@ static void lanes_drop(struct worker *w)
     w->n_lanes = n;
 }
 
-/* Up to STEPS_A_ROUND pieces of work for each of n lanes of one plan, none begun after until_us;
- * true if there was any. */
+/* Up to STEPS_A_ROUND steps for each of n lanes of one plan, none begun after until_us; true if
+ * there was anything to do. */
 static bool group_step(struct worker *w, size_t first, size_t n, uint64_t until_us)
 {
     struct lane *lanes[LANE_BATCH_MAX];
@@ -76,7 +76,7 @@ static bool group_step(struct worker *w, size_t first, size_t n, uint64_t until_
     return worked;
 }
 
-/* How many lanes from the i-th on run together. */
+/* How many lanes from the i-th on form a batch. */
 static size_t group_size(const struct worker *w, size_t i)
 {
     const struct lane *l = w->lanes[i];
@@ -130,10 +130,10 @@ static size_t due_find(struct worker *w)
     return n;
 }
 
-/* Until when the first of other plans that are due can be kept waiting; those that are lost already
- * do not count. */
-static uint64_t others_start(const struct worker *w, size_t n_due, uint64_t now_us,
-                             uint64_t *ret_first_us)
+/* Until when the present plan may run before the due lanes of other plans must start to meet their
+ * deadlines; deadlines that are missed in any case do not count. */
+static uint64_t other_plans_start(const struct worker *w, size_t n_due, uint64_t now_us,
+                                  uint64_t *ret_first_us)
 {
     const rill_plan *plan = w->lanes[w->due[0].at]->model->plan;
     uint64_t cost_us = 0, latest_us = UINT64_MAX;
@@ -151,14 +151,13 @@ static uint64_t others_start(const struct worker *w, size_t n_due, uint64_t now_
     return latest_us;
 }
 
-/* Puts together, at the front of w->batch, the lane of the first deadline and those of its plan
- * that are due too: who comes before any other plan anyway, and who costs no other plan its
- * deadline. */
+/* Fills w->batch: the lane with the first deadline, and those due lanes of its plan that come
+ * before any other plan anyway, or that do not make another plan miss its deadline. */
 static size_t batch_pick(struct worker *w, size_t n_due)
 {
     const struct lane *l = w->lanes[w->due[0].at];
     uint64_t now_us = lane_now_us(), first_us,
-             latest_us = others_start(w, n_due, now_us, &first_us);
+             latest_us = other_plans_start(w, n_due, now_us, &first_us);
     uint64_t cost_us = lane_cost_us(l);
     bool part = w->due[0].deadline_us == LANE_PART;
     size_t most = lane_batch(l->model, w->shortest_pulse_us), n = 1;
@@ -177,31 +176,32 @@ static size_t batch_pick(struct worker *w, size_t n_due)
     return n;
 }
 
-void worker_loop_turn(struct worker *w, uint64_t ended_us, uint64_t took_us)
+void worker_loop_overrun(struct worker *w, uint64_t ended_us, uint64_t took_us)
 {
     atomic_store_explicit(&w->loop_took_us, took_us, memory_order_relaxed);
     atomic_store_explicit(&w->loop_ended_us, ended_us, memory_order_release);
 }
 
-/* Pulses of a lane that can be relieved are shorter than that. */
-static bool makes_late(const struct worker *w, uint64_t took_us)
+/* Whether a lane that can be bypassed has pulses that are shorter than that. */
+static bool is_overrun(const struct worker *w, uint64_t took_us)
 {
     for (size_t i = 0; i < w->n_lanes; i++)
-        if (w->lanes[i]->live && w->lanes[i]->opts.relief != RELIEF_NONE &&
+        if (w->lanes[i]->live && w->lanes[i]->opts.bypass_mode != BYPASS_NONE &&
             w->lanes[i]->pulse_us < took_us)
             return true;
     return false;
 }
 
-/* A turn of the loop that is longer than a pulse makes pulses late that were in time here. What is
- * relieved leaves the loop's thread more of the processor. True if a step is due. */
-static bool loop_is_late(struct worker *w, uint64_t now_us)
+/* An iteration of the loop that is longer than a pulse delays pulses that met their deadlines here,
+ * so it counts as a miss: bypassed lanes leave the loop more processor time. True if a step up is
+ * due. */
+static bool loop_overran(struct worker *w, uint64_t now_us)
 {
     uint64_t ended_us = atomic_load_explicit(&w->loop_ended_us, memory_order_acquire);
     if (ended_us == w->loop_seen_us)
         return false;
     w->loop_seen_us = ended_us;
-    return makes_late(w, atomic_load_explicit(&w->loop_took_us, memory_order_relaxed)) &&
+    return is_overrun(w, atomic_load_explicit(&w->loop_took_us, memory_order_relaxed)) &&
         overload_miss(&w->overload, ended_us, now_us);
 }
 
@@ -214,10 +214,10 @@ static bool batch_run(struct worker *w, size_t n)
         lanes[i] = w->lanes[w->batch[i]];
     lanes_step(lanes, n, r);
     uint64_t now_us = lane_now_us();
-    bool step = loop_is_late(w, now_us);
+    bool step = loop_overran(w, now_us);
     for (size_t i = 0; i < n; i++) {
         worked |= r[i] != LANE_IDLE;
-        step |= lanes[i]->was_late && lanes[i]->opts.relief != RELIEF_NONE &&
+        step |= lanes[i]->missed_deadline && lanes[i]->opts.bypass_mode != BYPASS_NONE &&
             overload_miss(&w->overload, lanes[i]->paced_us, now_us);
         w->ended[w->batch[i]] = r[i] == LANE_ENDED;
         w->idle[w->batch[i]] = r[i] == LANE_IDLE;
@@ -229,7 +229,8 @@ static bool batch_run(struct worker *w, size_t n)
     return worked;
 }
 
-/* Batch after batch until none is due, looking anew before each; at most for the shortest pulse. */
+/* Batch after batch until no live lane is due, at most for the shortest pulse. Deadlines are read
+ * anew before each batch. */
 static bool live_run(struct worker *w)
 {
     uint64_t until_us = lane_now_us() + w->shortest_pulse_us;
@@ -239,33 +240,33 @@ static bool live_run(struct worker *w)
     while ((n_due = due_find(w)) > 0) {
         if (batch_run(w, batch_pick(w, n_due))) {
             worked = true;
-            w->progress(w->arg); /* what is ready does not wait for the others */
+            w->progress(w->arg); /* its output need not wait for the next batch */
         }
-        atomic_fetch_add_explicit(&w->beat, 1, memory_order_release);
+        atomic_fetch_add_explicit(&w->heartbeat, 1, memory_order_release);
         if (lane_now_us() > until_us)
             break;
     }
     return worked;
 }
 
-/* ---- all ---- */
+/* ---- files ---- */
 
-/* The others, group by group, for a quarter of the shortest pulse: then live lanes are looked at
- * again. The next round goes on where this one stopped. What found nothing to do takes no time: all
- * groups are seen before a round says that none had. */
-static bool others_run(struct worker *w)
+/* Lanes that are not live, group by group in turn, for a quarter of the shortest pulse; then live
+ * lanes are looked at again, and the next round goes on behind the last group. Returns false only
+ * after every group was asked. */
+static bool files_run(struct worker *w)
 {
     uint64_t until_us = lane_now_us() + w->shortest_pulse_us / 4;
     bool worked = false;
-    size_t i = w->turn < w->n_lanes ? w->turn : 0, n;
+    size_t i = w->next_file < w->n_lanes ? w->next_file : 0, n;
     for (size_t seen = 0; seen < w->n_lanes && !(worked && lane_now_us() > until_us); seen += n) {
         n = group_size(w, i);
-        n = n < w->n_lanes - seen ? n : w->n_lanes - seen; /* nobody twice */
+        n = n < w->n_lanes - seen ? n : w->n_lanes - seen; /* no lane twice */
         if (!w->lanes[i]->live)
             worked |= group_step(w, i, n, until_us);
         i = i + n < w->n_lanes ? i + n : 0;
     }
-    w->turn = i;
+    w->next_file = i;
     return worked;
 }
 
@@ -283,19 +284,19 @@ bool worker_round(struct worker *w)
     inbox_take(w);
     shortest_find(w);
     memset(w->ended, 0, w->n_lanes * sizeof *w->ended);
-    bool live = live_run(w), others = false;
+    bool live = live_run(w), files = false;
     if (!live)
         overload_idle(&w->overload, w->lanes, w->n_lanes, lane_now_us());
     if (!live || !atomic_load_explicit(&w->overload.level, memory_order_relaxed))
-        others = others_run(w);
+        files = files_run(w);
     lanes_drop(w);
-    atomic_fetch_add_explicit(&w->beat, 1, memory_order_release);
-    if (others || live)
+    atomic_fetch_add_explicit(&w->heartbeat, 1, memory_order_release);
+    if (files || live)
         w->progress(w->arg);
-    return others || live;
+    return files || live;
 }
 
-/* Awake since since_us. */
+/* Adds the time awake since since_us; returns now. */
 static uint64_t busy_note(struct worker *w, uint64_t since_us)
 {
     uint64_t now_us = lane_now_us();
@@ -311,8 +312,8 @@ static void *worker_main(void *arg)
     struct worker *w = arg;
     uint64_t since_us = lane_now_us();
     rill_thread_prepare();
-    if (w->yields)
-        thread_yields();
+    if (w->background)
+        thread_background();
     else
         realtime_enter(&w->realtime, w->realtime_priority);
     while (!atomic_load_explicit(&w->stop, memory_order_acquire)) {
@@ -320,8 +321,8 @@ static void *worker_main(void *arg)
         since_us = busy_note(w, since_us);
         if (worked)
             continue;
-        /* Of the two exchanges one comes first: either this round sees what the loop wrote, or the
-         * loop sees `sleeping`. */
+        /* Both sides write first and then read, in one total order: either this round sees what the
+         * loop wrote, or the loop sees `sleeping` and wakes the thread. */
         atomic_exchange(&w->sleeping, true);
         if (!worker_round(w) && !atomic_load(&w->stop)) {
             uint64_t n;

@@ -10,10 +10,10 @@
 
 #include <pthread.h>
 
-/* A live lane that has something to do. */
+/* A live lane with something to do. */
 struct worker_due {
     uint64_t deadline_us;
-    uint32_t at; /* of the lanes */
+    uint32_t at; /* in the list of lanes */
 };
 
 struct worker {
@@ -21,32 +21,33 @@ struct worker {
     struct ring inbox; /* struct lane *, from the loop */
     int wake_fd;
     _Atomic bool sleeping, stop;
-    _Atomic uint64_t beat;       /* grows with every round */
-    void (*progress)(void *arg); /* after a round that did something; any thread may call it */
+    _Atomic uint64_t heartbeat; /* grows with every round */
+    void (*progress)(
+        void *arg); /* called after a round that did something, on the worker's thread */
     void *arg;
-    struct lane **lanes; /* those of one plan side by side */
-    bool *ended, *idle;  /* of the lanes, in one pass; idle: could do nothing though it was due */
+    struct lane **lanes;    /* those of one plan side by side */
+    bool *ended, *idle;     /* per lane, in this round; idle: it was due but could do nothing */
     struct worker_due *due; /* in order of deadlines */
     uint32_t batch[LANE_BATCH_MAX];
     size_t n_lanes, max_lanes;
     size_t max_batch;
-    uint64_t shortest_pulse_us; /* of the lanes */
-    uint64_t loop_seen_us;      /* the long turn that was looked at */
-    size_t turn;                /* lane that is next among those that are not live */
+    uint64_t shortest_pulse_us; /* in the list of lanes */
+    uint64_t loop_seen_us;      /* the overrun of the loop that was counted last */
+    size_t next_file;           /* lane that files go on with */
     bool started;
     struct overload overload;
     struct realtime realtime;
     uint32_t realtime_priority; /* set before worker_start */
-    bool yields;                /* set before worker_start: gives way to other threads */
-    _Atomic uint64_t busy_us;   /* that it did not sleep */
-    /* The loop's last turn that was a long one: when it ended and how long it was. */
+    bool background;            /* set before worker_start: of low priority, for files */
+    _Atomic uint64_t busy_us;   /* time awake */
+    /* The last overrun of the loop: when it ended and how long it took. */
     _Atomic uint64_t loop_ended_us, loop_took_us;
-    struct meter meter;  /* the loop's */
-    uint32_t level_told; /* the loop's: what was logged */
+    struct meter meter;  /* used by the loop alone */
+    uint32_t level_told; /* what the loop logged last */
     int realtime_told;
 };
 
-/* Everything but the thread, for who calls worker_round himself. 0 or an errno. */
+/* Everything but the thread, for a caller of worker_round. 0 or an errno. */
 int worker_make(struct worker *w, size_t max_lanes, size_t max_batch, void (*progress)(void *arg),
                 void *arg);
 bool worker_round(struct worker *w); /* false: there was nothing to do */
@@ -56,9 +57,9 @@ int worker_start(struct worker *w, size_t max_lanes, size_t max_batch, void (*pr
                  void *arg);
 void worker_stop(struct worker *w);                /* joins; its lanes are the caller's again */
 bool worker_add(struct worker *w, struct lane *l); /* false if it is full */
-/* Live streams have claimed more than the machine has, and the loop was away from its sockets for
- * so long: what came and what was ready waited meanwhile. */
-void worker_loop_turn(struct worker *w, uint64_t ended_us, uint64_t took_us);
+/* The loop did not poll its sockets for so long while live streams claimed more than the machine
+ * has: input and output waited meanwhile. */
+void worker_loop_overrun(struct worker *w, uint64_t ended_us, uint64_t took_us);
 void worker_wake(struct worker *w); /* after anything was written to a lane */
 
 #endif

@@ -16,7 +16,7 @@
 
 /* ---- load ---- */
 
-/* Live streams of one thread, or of all. */
+/* The load of live streams of one thread, or of all. */
 static struct load load_of(const struct daemon *d, const struct worker *w)
 {
     struct load load = { 0, 0, 0 };
@@ -173,15 +173,15 @@ const char *admit_policy_name(const struct daemon *d, const struct model *m)
     return off ? "off" : names[policy];
 }
 
-void admit_relief(const struct session *s, struct lane_opts *o)
+void admit_bypass(const struct session *s, struct lane_opts *o)
 {
     bool off;
     rill_overload policy = policy_of(s->daemon, s->model, &off);
     if (off || !s->live)
         return;
-    o->relief = !s->want_audio           ? RELIEF_SKIP
-        : policy == RILL_OVERLOAD_BYPASS ? RELIEF_BYPASS
-                                         : RELIEF_SILENCE;
+    o->bypass_mode = !s->want_audio      ? BYPASS_SKIP
+        : policy == RILL_OVERLOAD_BYPASS ? BYPASS_DRY
+                                         : BYPASS_SILENCE;
     o->sheds = policy == RILL_OVERLOAD_SHED;
     o->fade_ms = s->daemon->conf.overload_fade_ms;
 }
@@ -218,12 +218,12 @@ static void overload_look(struct daemon *d, unsigned i)
 {
     struct worker *w = &d->workers[i];
     uint32_t level = atomic_load(&w->overload.level),
-             relieved = atomic_load(&w->overload.n_relieved);
+             bypassed = atomic_load(&w->overload.n_bypassed);
     if (level == w->level_told)
         return;
     log_line(&d->log, level > w->level_told ? LOG_WARN : LOG_INFO,
              "compute thread %u: overload %u -> %u, %u streams go without the model", i,
-             w->level_told, level, relieved);
+             w->level_told, level, bypassed);
     w->level_told = level;
 }
 
@@ -245,7 +245,7 @@ void admit_stats(const struct daemon *d, Rill__StatsReply *a)
         struct worker *w = &d->workers[i];
         uint32_t level = atomic_load(&w->overload.level);
         a->rt_threads += atomic_load(&w->realtime.state) == REALTIME_ON;
-        a->streams_relieved += atomic_load(&w->overload.n_relieved);
+        a->streams_relieved += atomic_load(&w->overload.n_bypassed);
         a->overload_level = level > a->overload_level ? level : a->overload_level;
     }
     a->rt_demotions = realtime_demotions();

@@ -28,7 +28,7 @@ bool admit_over(const struct daemon *d);
 const char *admit_words(struct daemon *d); /* why admit_worker gave none for a live stream */
 uint32_t admit_retry_ms(struct daemon *d);
 const char *admit_policy_name(const struct daemon *d, const struct model *m);
-void admit_relief(const struct session *s, struct lane_opts *o);
+void admit_bypass(const struct session *s, struct lane_opts *o);
 void admit_conf(struct daemon *d); /* settings of overload, to the workers */
 void admit_tick(struct daemon *d);
 void admit_stats(const struct daemon *d, Rill__StatsReply *a);

@@ -13,21 +13,21 @@ bool events_make(struct session *s)
 {
     if (!s->want_text && !s->want_keyword && !s->want_endpoint)
         return true;
-    s->partial = malloc(HEARD_EVENT_BYTES);
-    s->event = malloc(HEARD_EVENT_BYTES);
+    s->partial = malloc(EVENT_BYTES_MAX);
+    s->event = malloc(EVENT_BYTES_MAX);
     return s->partial && s->event;
 }
 
 void events_take(struct session *s, const struct lane_rec *r)
 {
-    rill_word words[HEARD_WORDS_MAX];
+    rill_word words[EVENT_WORDS_MAX];
     rill_event e;
-    ring_read(&s->lane->heard.bytes, s->event, r->n);
+    ring_read(&s->lane->sinks.bytes, s->event, r->n);
     if (s->topic)
         topic_rec(s->topic, r, s->event);
     if (s->mute)
         return;
-    heard_read(s->event, r->n, &e, words);
+    event_read(s->event, r->n, &e, words);
     if (e.kind == RILL_EVENT_PARTIAL) {
         memcpy(s->partial, s->event, r->n);
         s->partial_bytes = r->n;
@@ -50,7 +50,7 @@ void events_vad(struct session *s, const struct lane_rec *r)
 
 void events_flush(struct session *s, bool last)
 {
-    rill_word words[HEARD_WORDS_MAX];
+    rill_word words[EVENT_WORDS_MAX];
     rill_event e;
     if (!s->partial_bytes && !s->vad_waits)
         return;
@@ -63,7 +63,7 @@ void events_flush(struct session *s, bool last)
     s->vad_waits = false;
     if (!s->partial_bytes)
         return;
-    heard_read(s->partial, s->partial_bytes, &e, words);
+    event_read(s->partial, s->partial_bytes, &e, words);
     s->partial_bytes = 0;
     event_send(s->conn, s->id, &e, (char *) s->partial);
 }

@@ -23,7 +23,7 @@
 
 size_t session_bytes(const struct session *s)
 {
-    return sizeof *s + lane_bytes(s->lane) + (s->event ? 2 * HEARD_EVENT_BYTES : 0);
+    return sizeof *s + lane_bytes(s->lane) + (s->event ? 2 * EVENT_BYTES_MAX : 0);
 }
 
 /* Whether it would be granted without the models that nobody streams with. */

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#define PARTIAL_QUEUE_BYTES 4096 /* more waits to be read: a partial waits, too */
+#define PARTIAL_QUEUE_BYTES 4096 /* with more than that unread, partials are held back */
 #define AUDIO_OVERHEAD_BYTES 96
 
 bool conn_reads_slowly(const struct conn *c)
@@ -15,9 +15,9 @@ size_t outputs_list(const struct lane_model *m, Rill__Output list[5])
 {
     bool words = m->words_plan, keywords = false;
     size_t n = 0;
-    for (unsigned i = 0; i < m->n_heard; i++) {
-        keywords |= m->heard[i].kind == RILL_PORT_KEYWORD;
-        words |= m->heard[i].kind != RILL_PORT_KEYWORD;
+    for (unsigned i = 0; i < m->n_sink_ports; i++) {
+        keywords |= m->sink_ports[i].kind == RILL_PORT_KEYWORD;
+        words |= m->sink_ports[i].kind != RILL_PORT_KEYWORD;
     }
     if (m->audio_out >= 0)
         list[n++] = RILL__OUTPUT__OUTPUT_AUDIO;
@@ -32,17 +32,17 @@ size_t outputs_list(const struct lane_model *m, Rill__Output list[5])
     return n;
 }
 
-/* Protobuf-c writes strings that it only reads as char *. */
+/* protobuf-c declares strings that it only reads as char *. */
 static char *text_of(const char *s)
 {
     return (char *) (uintptr_t) s;
 }
 
-/* A part of a text that a frame holds, of which `text` is the part. */
+/* One Transcript: a part of the event, with its text as a string of its own. */
 static void part_send(struct conn *c, uint32_t id, const rill_event *e,
-                      const struct heard_part *part, const char *text)
+                      const struct event_part *part, const char *text)
 {
-    Rill__Word words[HEARD_WORDS_MAX], *list[HEARD_WORDS_MAX];
+    Rill__Word words[EVENT_WORDS_MAX], *list[EVENT_WORDS_MAX];
     Rill__Transcript a = RILL__TRANSCRIPT__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
     a.stream = id;
@@ -66,19 +66,20 @@ static void part_send(struct conn *c, uint32_t id, const rill_event *e,
     conn_send(c, 0, &f);
 }
 
-/* A partial in one message, a final in as many as it takes. */
+/* A partial in one message, a final in as many as it needs; piece: room for a part's text. */
 static void transcript_send(struct conn *c, uint32_t id, const rill_event *e, char *piece)
 {
-    const struct heard_room room = { .bytes = c->max_frame_bytes - HEARD_TEXT_BYTES,
-                                     .words = HEARD_WORDS_MAX };
-    struct heard_told told = { .begun = false };
-    struct heard_part part;
+    const struct event_space space = { .bytes = c->max_frame_bytes - EVENT_TEXT_OVERHEAD,
+                                       .words = EVENT_WORDS_MAX };
+    struct event_cursor cursor = { .started = false };
+    struct event_part part;
     if (e->kind == RILL_EVENT_PARTIAL) {
-        heard_newest(e, &room, &part); /* to the end of its text */
+        event_last_part(e, &space,
+                        &part); /* which reaches to the end of the text, so it needs no copy */
         part_send(c, id, e, &part, part.text);
         return;
     }
-    while (heard_part(e, &room, &told, &part)) {
+    while (event_next_part(e, &space, &cursor, &part)) {
         memcpy(piece, part.text, part.n_bytes);
         piece[part.n_bytes] = '\0';
         part_send(c, id, e, &part, piece);
@@ -123,7 +124,7 @@ void event_send(struct conn *c, uint32_t id, const rill_event *e, char *piece)
     }
 }
 
-/* ---- sound, speech, gaps ---- */
+/* ---- audio, speech, gaps ---- */
 
 void audio_send(struct conn *c, uint32_t id, uint32_t *seq, const struct pcm *out, uint64_t pos,
                 const float *x, size_t n, const struct lane_rec *r)

@@ -14,7 +14,7 @@ void audio_send(struct conn *c, uint32_t id, uint32_t *seq, const struct pcm *ou
 void vad_send(struct conn *c, uint32_t id, const struct lane_rec *r);
 void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill__Gap__Reason reason,
               Rill__Gap__Fill fill);
-/* piece: HEARD_EVENT_BYTES of room */
+/* piece: EVENT_BYTES_MAX of room */
 void event_send(struct conn *c, uint32_t id, const rill_event *e, char *piece);
 
 bool conn_reads_slowly(const struct conn *c);

@@ -382,11 +382,11 @@ static bool lane_make(struct session *s)
         .want_audio = s->want_audio,
         .want_vad = s->want_vad,
         .max_wait_us = s->live ? s->max_latency_ms * UINT64_C(1000) : 0,
-        .heard = { s->want_text, s->want_keyword, s->want_endpoint, s->options, { 0 } }
+        .sinks = { s->want_text, s->want_keyword, s->want_endpoint, s->options, { 0 } }
     };
-    if (m->vad_out >= 0 && !vad_setup(s, &o.heard.vad))
+    if (m->vad_out >= 0 && !vad_setup(s, &o.sinks.vad))
         return false;
-    admit_relief(s, &o);
+    admit_bypass(s, &o);
     s->lane = events_make(s) ? lane_new(m, &o) : NULL;
     if (!s->lane)
         return false;
@@ -647,18 +647,18 @@ static void gap_take(struct session *s, const struct lane_rec *r)
                                                  RILL__GAP__REASON__REASON_LATE,
                                                  RILL__GAP__REASON__REASON_OVERLOAD };
     uint64_t samples = r->end_pos - r->pos;
-    s->skipped += r->why == LANE_GAP_CLIENT ? samples : 0;
-    s->late +=
-        r->why == LANE_GAP_LATE || (r->why == LANE_GAP_OVERLOAD && r->fill != LANE_FILL_BYPASS)
+    s->skipped += r->reason == LANE_GAP_CLIENT ? samples : 0;
+    s->late += r->reason == LANE_GAP_LATE ||
+            (r->reason == LANE_GAP_OVERLOAD && r->fill != LANE_FILL_BYPASS)
         ? samples
         : 0;
     s->bypassed += r->fill == LANE_FILL_BYPASS ? samples : 0;
-    tally_gap(s, reasons[r->why], samples);
+    tally_gap(s, reasons[r->reason], samples);
     if (r->fill == LANE_FILL_SKIPPED)
         s->told = r->end_pos;
     if (s->topic)
         topic_rec(s->topic, r, NULL);
-    gap_send(s->conn, s->id, r->pos, samples, reasons[r->why], (Rill__Gap__Fill) r->fill);
+    gap_send(s->conn, s->id, r->pos, samples, reasons[r->reason], (Rill__Gap__Fill) r->fill);
 }
 
 static void credit_send(struct session *s)
@@ -734,7 +734,7 @@ void session_pump(struct session *s)
         switch (r.kind) {
         case LANE_PULSE: pulse_take(s, &r); break;
         case LANE_VAD: vad_take(s, &r); break;
-        case LANE_HEARD: events_take(s, &r); break;
+        case LANE_EVENT: events_take(s, &r); break;
         case LANE_GAP: gap_take(s, &r); break;
         case LANE_DONE: done_take(s); return;
         case LANE_FAULT: fault_take(s); return;

@@ -46,7 +46,7 @@ struct topic {
     struct pcm out;
     struct tape tape;
     uint64_t progress, last_text, last_vad; /* places on the tape of the newest ones */
-    unsigned char *event; /* two of HEARD_EVENT_BYTES: one read, and its pieces; NULL: no words */
+    unsigned char *event; /* two of EVENT_BYTES_MAX: one read, and its pieces; NULL: no words */
     struct sub *subs;
 };
 
@@ -62,7 +62,7 @@ static size_t entries_bytes(const struct session *s, uint32_t ms)
         per_s += (uint64_t) s->out.rate * (sizeof(float) + sizeof(struct entry) / 64);
     if (s->want_vad)
         per_s += (uint64_t) m->rate / m->vad_hop_samples * sizeof(struct entry);
-    return (size_t) (per_s * ms / 1000) + (s->event ? 4 * HEARD_EVENT_BYTES : 0);
+    return (size_t) (per_s * ms / 1000) + (s->event ? 4 * EVENT_BYTES_MAX : 0);
 }
 
 struct tape_size {
@@ -74,7 +74,7 @@ static struct tape_size tape_size(const struct session *s, uint32_t keep_ms)
     return (struct tape_size) {
         .least_bytes = entries_bytes(s, SLACK_MS),
         .most_bytes = entries_bytes(s, keep_ms > SLACK_MS ? keep_ms : SLACK_MS),
-        .entry_bytes = s->event ? HEARD_EVENT_BYTES : AUDIO_CHUNK_FRAMES * sizeof(float)
+        .entry_bytes = s->event ? EVENT_BYTES_MAX : AUDIO_CHUNK_FRAMES * sizeof(float)
     };
 }
 
@@ -109,15 +109,15 @@ void topic_rec(struct topic *t, const struct lane_rec *r, const unsigned char *e
 {
     struct entry e = { .rec = *r,
                        .before = t->progress,
-                       .bytes = r->kind == LANE_HEARD ? r->n : 0 };
-    rill_word words[HEARD_WORDS_MAX];
+                       .bytes = r->kind == LANE_EVENT ? r->n : 0 };
+    rill_word words[EVENT_WORDS_MAX];
     rill_event v;
     progress_note(t, r);
     e.after = t->progress;
     if (r->kind == LANE_VAD)
         t->last_vad = t->tape.head;
-    if (r->kind == LANE_HEARD) {
-        heard_read(event, r->n, &v, words);
+    if (r->kind == LANE_EVENT) {
+        event_read(event, r->n, &v, words);
         if (v.kind == RILL_EVENT_PARTIAL || v.kind == RILL_EVENT_FINAL)
             t->last_text = t->tape.head;
     }
@@ -146,7 +146,7 @@ static struct topic *topic_free(struct topic *t)
 
 static size_t topic_firm_bytes(const struct session *s, const struct tape_size *z)
 {
-    return sizeof(struct topic) + (s->event ? 2 * HEARD_EVENT_BYTES : 0) +
+    return sizeof(struct topic) + (s->event ? 2 * EVENT_BYTES_MAX : 0) +
         tape_least_bytes(z->least_bytes, z->most_bytes, z->entry_bytes);
 }
 
@@ -177,7 +177,7 @@ static struct topic *topic_new(struct session *s, const Rill__Publish *m, uint32
     if (t->access == RILL__ACCESS__ACCESS_NONE)
         t->access = RILL__ACCESS__ACCESS_SAME_UID;
     if (s->event)
-        t->event = malloc(2 * HEARD_EVENT_BYTES);
+        t->event = malloc(2 * EVENT_BYTES_MAX);
     bool good =
         (!s->event || t->event) && tape_make(&t->tape, z.least_bytes, z.most_bytes, z.entry_bytes);
     return good ? t : topic_free(t);
@@ -366,14 +366,14 @@ static void event_give(const struct topic *t, struct sub *s, const struct entry 
                                             [RILL_EVENT_FINAL] = RILL__OUTPUT__OUTPUT_TRANSCRIPT,
                                             [RILL_EVENT_KEYWORD] = RILL__OUTPUT__OUTPUT_KEYWORD,
                                             [RILL_EVENT_ENDPOINT] = RILL__OUTPUT__OUTPUT_ENDPOINT };
-    rill_word words[HEARD_WORDS_MAX];
+    rill_word words[EVENT_WORDS_MAX];
     rill_event v;
     tape_read(&t->tape, place, t->event, e->bytes);
-    heard_read(t->event, e->bytes, &v, words);
+    event_read(t->event, e->bytes, &v, words);
     bool old = v.kind == RILL_EVENT_PARTIAL && place <= t->last_text;
     if ((size_t) v.kind < sizeof outputs / sizeof *outputs && outputs[v.kind] &&
         has(s->want, outputs[v.kind]) && !old)
-        event_send(s->conn, s->id, &v, (char *) t->event + HEARD_EVENT_BYTES);
+        event_send(s->conn, s->id, &v, (char *) t->event + EVENT_BYTES_MAX);
 }
 
 static void vad_give(const struct topic *t, struct sub *s, const struct entry *e, uint64_t place)
@@ -401,9 +401,9 @@ static void entry_give(const struct topic *t, struct sub *s, const struct entry 
             audio_give(t, s, e, place);
         break;
     case LANE_VAD: vad_give(t, s, e, place); break;
-    case LANE_HEARD: event_give(t, s, e, place); break;
+    case LANE_EVENT: event_give(t, s, e, place); break;
     case LANE_GAP:
-        gap_send(s->conn, s->id, e->rec.pos, e->rec.end_pos - e->rec.pos, reasons[e->rec.why],
+        gap_send(s->conn, s->id, e->rec.pos, e->rec.end_pos - e->rec.pos, reasons[e->rec.reason],
                  (Rill__Gap__Fill) e->rec.fill);
         break;
     case LANE_DONE:

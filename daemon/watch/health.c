@@ -54,10 +54,10 @@ static void thread_look(struct daemon *d, unsigned i, uint64_t now_us)
 {
     struct health *h = d->health;
     struct health_thread *t = &h->threads[i];
-    uint64_t beat = atomic_load(&d->workers[i].beat);
-    if (beat != t->beat || !t->busy)
+    uint64_t heartbeat = atomic_load(&d->workers[i].heartbeat);
+    if (heartbeat != t->heartbeat || !t->busy)
         t->moved_us = now_us;
-    t->beat = beat;
+    t->heartbeat = heartbeat;
     if (now_us - t->moved_us <= h->limit_us || h->reason[0])
         return;
     snprintf(h->reason, sizeof h->reason,

@@ -13,9 +13,9 @@
 #define HEALTH_LIMIT_US 2000000
 
 struct health_thread {
-    uint64_t beat;     /* when last looked at */
-    uint64_t moved_us; /* when it was last seen to be well */
-    bool busy;         /* it has work */
+    uint64_t heartbeat; /* when last looked at */
+    uint64_t moved_us;  /* when it was last seen to be well */
+    bool busy;          /* it has work */
 };
 
 struct health {

@@ -225,7 +225,7 @@ static void put_overload(struct text *t, struct daemon *d, const struct family *
     count_put(t, f, NULL, NULL, a.overload_level);
 }
 
-static void put_relieved(struct text *t, struct daemon *d, const struct family *f)
+static void put_bypassed(struct text *t, struct daemon *d, const struct family *f)
 {
     Rill__StatsReply a = RILL__STATS_REPLY__INIT;
     admit_stats(d, &a);
@@ -483,7 +483,7 @@ static const struct family families[] = {
     { "rill_overload_level", NULL, "Steps that the most loaded compute thread has taken.", GAUGE,
       put_overload },
     { "rill_streams_relieved", NULL, "Live streams that go without their model, under overload.",
-      GAUGE, put_relieved },
+      GAUGE, put_bypassed },
     { "process_cpu_seconds", "seconds", "User and system time.", COUNTER, put_cpu },
     { "process_resident_memory_bytes", "bytes", "Resident memory.", GAUGE, put_rss },
     { "process_virtual_memory_bytes", "bytes", "Virtual memory.", GAUGE, put_virtual },

@@ -84,12 +84,12 @@ static void test_hang(void)
     CHECK(health_silent_us(&d, 1) > 2000000 && health_silent_us(&d, 0) == 0);
     d.draining = true;
     CHECK(health_state(&d) == HEALTH_STUCK && !health_is_live(&d)); /* it matters more */
-    atomic_fetch_add(&workers[1].beat, 1);
+    atomic_fetch_add(&workers[1].heartbeat, 1);
     look_for(&d, 100000);
     CHECK(health_state(&d) == HEALTH_DRAINING && health_is_live(&d) && n_lines == 2);
     /* A busy thread that goes on. */
     for (int i = 0; i < 50; i++) {
-        atomic_fetch_add(&workers[1].beat, 1);
+        atomic_fetch_add(&workers[1].heartbeat, 1);
         look_for(&d, 100000);
         CHECK(health_state(&d) == HEALTH_DRAINING);
     }
@@ -168,7 +168,7 @@ static void test_loop_stops_often(void)
     clock_us += 60000000;
     look_for(&d, 100000);
     CHECK(health_state(&d) == HEALTH_STUCK && n_lines == 1, "%u lines", n_lines);
-    atomic_fetch_add(&workers[0].beat, 1);
+    atomic_fetch_add(&workers[0].heartbeat, 1);
     look_for(&d, 100000);
     CHECK(health_state(&d) == HEALTH_OK && n_lines == 2);
     health_stop(&d);

@@ -38,15 +38,15 @@ static size_t allocated_bytes(void)
 
 /* What a lane says it takes is what it takes: rings, the model's stream, sinks, what goes past the
  * model. */
-static void test_bytes(const char *name, enum lane_relief relief)
+static void test_bytes(const char *name, enum bypass_mode mode)
 {
     const struct lane_opts o = { .in_rate = 16000,
                                  .out_rate = 16000,
                                  .window_samples = 8 * PULSE,
                                  .want_audio = true,
                                  .want_vad = true,
-                                 .relief = relief,
-                                 .heard = { .endpoint = true,
+                                 .bypass_mode = mode,
+                                 .sinks = { .endpoint = true,
                                             .vad = { .kind = RILL_PORT_VAD, .threshold = 0.5f } } };
     rill_model *m;
     rill_plan *p;
@@ -96,22 +96,22 @@ static void test_probe_hiccups(void)
     rill_model_free(m);
 }
 
-enum { W = HEARD_WORD_BYTES };
+enum { W = EVENT_WORD_OVERHEAD };
 #define LONG_BEGIN "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 #define LONG LONG_BEGIN "aaaaaaaa"
 _Static_assert(sizeof LONG_BEGIN == W + 3, "as much as there is room for");
 
 /* The parts of a text, told with < > around each and its words behind it. */
-static void parts_tell(char *to, size_t cap, const rill_event *e, const struct heard_room *room)
+static void parts_tell(char *to, size_t cap, const rill_event *e, const struct event_space *room)
 {
-    struct heard_told told = { .begun = false };
-    struct heard_part p;
+    struct event_cursor told = { .started = false };
+    struct event_part p;
     size_t at = 0;
-    while (heard_part(e, room, &told, &p) && at + 64 < cap) {
+    while (event_next_part(e, room, &told, &p) && at + 64 < cap) {
         size_t takes = p.n_bytes;
         at += (size_t) snprintf(to + at, cap - at, "<%.*s>", (int) p.n_bytes, p.text);
         for (uint32_t i = 0; i < p.n_words && at + 64 < cap; i++) {
-            takes += HEARD_WORD_BYTES + strlen(p.words[i].text);
+            takes += EVENT_WORD_OVERHEAD + strlen(p.words[i].text);
             at += (size_t) snprintf(to + at, cap - at, " %s", p.words[i].text);
         }
         CHECK(takes <= room->bytes && p.n_words <= room->words, "%s: %zu bytes", to, takes);
@@ -122,7 +122,7 @@ static void test_text_parts(void)
 {
     static const struct {
         const char *text, *words[8];
-        struct heard_room room;
+        struct event_space room;
         const char *want;
     } cases[] = {
         { "", { NULL }, { 20, 9 }, "<>" },
@@ -177,12 +177,12 @@ static void test_text_places(void)
                            .n_words = 4,
                            .pos = 10,
                            .end_pos = 41 };
-    const struct heard_room room = { 8 + 2 * W, 9 };
+    const struct event_space room = { 8 + 2 * W, 9 };
     static const uint64_t want[][2] = { { 10, 11 }, { 20, 25 }, { 30, 41 } };
-    struct heard_told told = { .begun = false };
-    struct heard_part p;
+    struct event_cursor told = { .started = false };
+    struct event_part p;
     size_t n = 0;
-    for (; heard_part(&e, &room, &told, &p) && n < 3; n++)
+    for (; event_next_part(&e, &room, &told, &p) && n < 3; n++)
         CHECK(p.pos == want[n][0] && p.end_pos == want[n][1], "part %zu, %zu bytes: %u-%u", n,
               p.n_bytes, (unsigned) p.pos, (unsigned) p.end_pos);
     CHECK(n == 3, "%zu parts", n);
@@ -206,9 +206,9 @@ static void test_text_newest(void)
         { 5, "e two", 0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        const struct heard_room room = { cases[i].bytes, 9 };
-        struct heard_part p;
-        heard_newest(&e, &room, &p);
+        const struct event_space room = { cases[i].bytes, 9 };
+        struct event_part p;
+        event_last_part(&e, &room, &p);
         CHECK(!strcmp(p.text, cases[i].text) && p.n_bytes == strlen(p.text) &&
                   p.n_words == cases[i].n_words,
               "in %zu: '%s', %u words", cases[i].bytes, p.text, p.n_words);
@@ -255,9 +255,9 @@ int main(void)
     test_text_parts();
     test_text_places();
     test_text_newest();
-    test_bytes("wiener", RELIEF_NONE);
-    test_bytes("wiener", RELIEF_BYPASS);
-    test_bytes("both", RELIEF_BYPASS);
-    test_bytes("vad", RELIEF_SKIP);
+    test_bytes("wiener", BYPASS_NONE);
+    test_bytes("wiener", BYPASS_DRY);
+    test_bytes("both", BYPASS_DRY);
+    test_bytes("vad", BYPASS_SKIP);
     return check_end();
 }

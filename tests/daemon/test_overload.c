@@ -125,7 +125,7 @@ static void talk_end(struct talk *t)
           (unsigned long long) t->fin.bypassed);
 }
 
-/* Slow pulses until the daemon's log says `what`; not as fast as a relieved stream takes them, for
+/* Slow pulses until the daemon's log says `what`; not as fast as a bypassed stream takes them, for
  * the log comes a little later. */
 static bool talk_until(struct talk *t, struct rig *r, const char *what)
 {

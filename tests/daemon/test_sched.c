@@ -185,7 +185,7 @@ static void test_ahead(struct bench *b)
     ring_write(&l->arrivals, &a, 1);
     ring_write(&l->in, x, 2 * 4096);
     served(&b->worker, "long*1 short*1 long*1 long*1");
-    CHECK(!l->was_late);
+    CHECK(!l->missed_deadline);
     lanes_end(b);
 }
 
@@ -239,11 +239,11 @@ static void test_misses(void)
     three_late(&o, t);
 }
 
-static unsigned relieved(const struct bench *b)
+static unsigned bypassed(const struct bench *b)
 {
     unsigned bits = 0;
     for (unsigned i = 0; i < b->n; i++)
-        bits |= b->lanes[i]->relief.on ? 1u << i : 0;
+        bits |= b->lanes[i]->bypass.wanted ? 1u << i : 0;
     return bits;
 }
 
@@ -265,13 +265,13 @@ static void test_steps(struct bench *b)
     overload_set(&o, &conf);
     for (int i = 0; i < 4; i++) {
         add(b, &b->brief, SECOND, i == 2 ? 4000 : 8000);
-        b->lanes[i]->opts.relief = RELIEF_BYPASS;
+        b->lanes[i]->opts.bypass_mode = BYPASS_DRY;
     }
     b->lanes[3]->opts.sheds = true;
     t = three_late(&o, t);
     lanes_work(b, t);
     overload_step(&o, b->lanes, 4, t);
-    CHECK(relieved(b) == 3 && o.level == 1 && o.n_relieved == 2, "%x at level %u", relieved(b),
+    CHECK(bypassed(b) == 3 && o.level == 1 && o.n_bypassed == 2, "%x at level %u", bypassed(b),
           o.level);
     CHECK(o.refuse_until_us == t + 10 * SECOND);
     CHECK(!late(&o, t - 5, t + 400000) && !late(&o, t - 4, t + 800000) &&
@@ -280,26 +280,26 @@ static void test_steps(struct bench *b)
     t = three_late(&o, t + SECOND);
     lanes_work(b, t);
     overload_step(&o, b->lanes, 4, t);
-    CHECK(relieved(b) == 11 && o.level == 2, "%x", relieved(b));
+    CHECK(bypassed(b) == 11 && o.level == 2, "%x", bypassed(b));
     overload_calm(&o, b->lanes, 4, t + 9 * SECOND);
-    CHECK(relieved(b) == 11, "too soon");
+    CHECK(bypassed(b) == 11, "too soon");
     t += 10 * SECOND;
     lanes_work(b, t);
     overload_calm(&o, b->lanes, 4, t);
-    CHECK(__builtin_popcount(relieved(b)) == 2 && !(relieved(b) & 4) && o.level == 1,
-          "one comes back, no second one fits: %x", relieved(b));
+    CHECK(__builtin_popcount(bypassed(b)) == 2 && !(bypassed(b) & 4) && o.level == 1,
+          "one comes back, no second one fits: %x", bypassed(b));
     /* A relapse: twice as long until the next step back. */
     t = three_late(&o, t + SECOND);
     lanes_work(b, t);
     overload_step(&o, b->lanes, 4, t);
     CHECK(o.hold_us == 20 * SECOND);
     overload_calm(&o, b->lanes, 4, t + 19 * SECOND);
-    CHECK(__builtin_popcount(relieved(b)) == 3, "%x", relieved(b));
-    for (int k = 1; k <= 4 && relieved(b); k++) {
+    CHECK(__builtin_popcount(bypassed(b)) == 3, "%x", bypassed(b));
+    for (int k = 1; k <= 4 && bypassed(b); k++) {
         lanes_work(b, t + 20 * SECOND * (unsigned) k);
         overload_calm(&o, b->lanes, 4, t + 20 * SECOND * (unsigned) k);
     }
-    CHECK(relieved(b) == 0 && o.level == 0 && o.refuse_until_us == 0, "%x at level %u", relieved(b),
+    CHECK(bypassed(b) == 0 && o.level == 0 && o.refuse_until_us == 0, "%x at level %u", bypassed(b),
           o.level);
     lanes_end(b);
 }
@@ -317,21 +317,21 @@ static void test_part(struct bench *b)
     overload_set(&o, &conf);
     for (int i = 0; i < 8; i++) {
         add(b, &b->brief, SECOND, 800);
-        b->lanes[i]->opts.relief = RELIEF_BYPASS;
+        b->lanes[i]->opts.bypass_mode = BYPASS_DRY;
     }
     for (size_t k = 0; k < sizeof want / sizeof *want; k++) {
         t = three_late(&o, t + SECOND / 10);
         lanes_work(b, t);
         overload_step(&o, b->lanes, 8, t);
-        CHECK(__builtin_popcount(relieved(b)) == want[k], "step %zu: %d", k,
-              __builtin_popcount(relieved(b)));
+        CHECK(__builtin_popcount(bypassed(b)) == want[k], "step %zu: %d", k,
+              __builtin_popcount(bypassed(b)));
     }
     CHECK(t < 102 * SECOND, "four steps within two seconds of misses");
     lanes_end(b);
 }
 
 /* A turn of the loop that is longer than a pulse counts like a late pulse, though this thread was
- * in time; once, and for lanes that can be relieved. */
+ * in time; once, and for lanes that can be bypassed. */
 static void test_loop(struct bench *b)
 {
     struct overload *o = &b->worker.overload;
@@ -342,16 +342,16 @@ static void test_loop(struct bench *b)
     overload_set(o, &conf);
     for (unsigned k = 0; k < 4; k++) {
         add(b, &b->brief, SECOND, 100);
-        b->lanes[k]->opts.relief = k ? RELIEF_BYPASS : RELIEF_NONE;
+        b->lanes[k]->opts.bypass_mode = k ? BYPASS_DRY : BYPASS_NONE;
         if (k < 3)
-            worker_loop_turn(&b->worker, lane_now_us(), k == 1 ? pulse_us : pulse_us + 1);
+            worker_loop_overrun(&b->worker, lane_now_us(), k == 1 ? pulse_us : pulse_us + 1);
         served(&b->worker, "short*1");
         CHECK(o->level == (k > 1), "level %u after turn %u", o->level, k);
     }
-    CHECK(relieved(b) != 0);
+    CHECK(bypassed(b) != 0);
     for (uint64_t t = lane_now_us(), k = 0; k < 9; k++)
         overload_step(o, b->lanes, b->n, t + k);
-    CHECK(o->level <= 3 && o->n_relieved == 3, "nobody is left to relieve: level %u", o->level);
+    CHECK(o->level <= 3 && o->n_bypassed == 3, "nobody is left to bypass: level %u", o->level);
     lanes_end(b);
     atomic_store(&o->level, 0);
 }

@@ -33,11 +33,11 @@ static uint32_t rnd(struct run *r, uint32_t n)
 
 static void gap_take(struct run *r, const struct lane_rec *g)
 {
-    if (g->why == LANE_GAP_CLIENT || g->why == LANE_GAP_RESET) {
-        (g->why == LANE_GAP_CLIENT ? &r->jumped : &r->resets)[0] += g->end_pos - g->pos;
+    if (g->reason == LANE_GAP_CLIENT || g->reason == LANE_GAP_RESET) {
+        (g->reason == LANE_GAP_CLIENT ? &r->jumped : &r->resets)[0] += g->end_pos - g->pos;
         return;
     }
-    CHECK(g->why == LANE_GAP_OVERLOAD && g->end_pos > g->pos && g->end_pos <= MOST, "%d %d",
+    CHECK(g->reason == LANE_GAP_OVERLOAD && g->end_pos > g->pos && g->end_pos <= MOST, "%d %d",
           (int) g->pos, (int) g->end_pos);
     r->told[g->fill] += g->end_pos - g->pos;
     for (uint64_t i = g->pos; i < g->end_pos && i < MOST; i++) {
@@ -77,8 +77,8 @@ static void steps(struct run *r)
     }
 }
 
-static void run_begin(struct run *r, const struct lane_model *m, bool align,
-                      enum lane_relief relief, uint32_t in, uint32_t out, uint32_t seed)
+static void run_begin(struct run *r, const struct lane_model *m, bool align, enum bypass_mode mode,
+                      uint32_t in, uint32_t out, uint32_t seed)
 {
     memset(r, 0, sizeof *r);
     r->model = m;
@@ -91,11 +91,11 @@ static void run_begin(struct run *r, const struct lane_model *m, bool align,
                              .out_rate = out,
                              .window_samples = 16384,
                              .align = align,
-                             .want_audio = relief != RELIEF_SKIP,
+                             .want_audio = mode != BYPASS_SKIP,
                              .want_vad = m->vad_out >= 0,
-                             .relief = relief,
+                             .bypass_mode = mode,
                              .fade_ms = FADE_MS,
-                             .heard = { .vad = { .kind = RILL_PORT_VAD, .threshold = 0.5f } } };
+                             .sinks = { .vad = { .kind = RILL_PORT_VAD, .threshold = 0.5f } } };
     r->lane = lane_new(m, &r->opts);
     if (!r->lane)
         give_up("no lane");
@@ -128,7 +128,7 @@ static void run_end(struct run *r)
 static double share_of(const struct run *r, size_t i, float y)
 {
     double s = (double) y / (double) r->x[i];
-    return r->opts.relief == RELIEF_SILENCE ? 2 * s : 2 * (1 - s);
+    return r->opts.bypass_mode == BYPASS_SILENCE ? 2 * s : 2 * (1 - s);
 }
 
 /* Every sample is from the model, from past it as told, or from a fade of no more than a step a
@@ -157,7 +157,7 @@ static void past_check(const struct run *r, const char *what)
 {
     static struct run alone;
     size_t bad = 0, shift = r->n_out - r->n_in, first = 0;
-    run_begin(&alone, r->model, r->opts.align, RELIEF_BYPASS, 16000, 16000, 1);
+    run_begin(&alone, r->model, r->opts.align, BYPASS_DRY, 16000, 16000, 1);
     memcpy(alone.x, r->x, sizeof alone.x);
     for (size_t n; alone.n_in < r->n_in; feed(&alone, n))
         n = r->n_in - alone.n_in < 777 ? r->n_in - alone.n_in : 777;
@@ -165,7 +165,8 @@ static void past_check(const struct run *r, const char *what)
     while (first < r->n_in && !r->gone[first])
         first++;
     for (size_t i = 0; i < r->n_in; i++)
-        bad += r->gone[i] && r->out[i + shift] != (r->opts.relief == RELIEF_SILENCE ? 0 : r->x[i]);
+        bad += r->gone[i] &&
+            r->out[i + shift] != (r->opts.bypass_mode == BYPASS_SILENCE ? 0 : r->x[i]);
     CHECK(bad == 0, "%s: %zu samples are not what was told", what, bad);
     CHECK(first < r->n_in && first > 1000, "%s: a gap from %zu on", what, first);
     CHECK(memcmp(r->out, alone.out, (first - FADE_MS * 16 + shift) * sizeof(float)) == 0,
@@ -173,26 +174,26 @@ static void past_check(const struct run *r, const char *what)
 }
 
 static void test_samples(const struct lane_model *m, const char *name, bool align,
-                         enum lane_relief relief, uint32_t seed)
+                         enum bypass_mode mode, uint32_t seed)
 {
     static struct run r;
     char what[128];
-    snprintf(what, sizeof what, "%s align=%d relief=%d seed=%u", name, align, relief, seed);
-    run_begin(&r, m, align, relief, 16000, 16000, seed);
+    snprintf(what, sizeof what, "%s align=%d mode=%d seed=%u", name, align, mode, seed);
+    run_begin(&r, m, align, mode, 16000, 16000, seed);
     size_t end = 30000 + rnd(&r, 8000);
     while (r.n_in < end) {
         size_t n = 1 + rnd(&r, 900);
         feed(&r, n < end - r.n_in ? n : end - r.n_in);
         if (rnd(&r, 6) == 0)
-            r.lane->relief.on = rnd(&r, 2);
+            r.lane->bypass.wanted = rnd(&r, 2);
         if (r.n_in < 3000)
-            r.lane->relief.on = false;
+            r.lane->bypass.wanted = false;
     }
     run_end(&r);
     CHECK(r.n_out == r.n_in + (align ? 0 : m->latency_samples), "%s: %zu out of %zu", what, r.n_out,
           r.n_in);
     CHECK(r.told[LANE_FILL_SKIPPED] == 0 &&
-              r.told[relief == RELIEF_BYPASS ? LANE_FILL_SILENCE : LANE_FILL_BYPASS] == 0,
+              r.told[mode == BYPASS_DRY ? LANE_FILL_SILENCE : LANE_FILL_BYPASS] == 0,
           "%s", what);
     if (r.n_out >= r.n_in)
         (strncmp(name, "half", 4) == 0 ? samples_check : past_check)(&r, what);
@@ -204,9 +205,9 @@ static void test_extent(const struct lane_model *m, const char *name)
 {
     static struct run r;
     size_t first = 0, n = 0;
-    run_begin(&r, m, true, RELIEF_BYPASS, 16000, 16000, 7);
+    run_begin(&r, m, true, BYPASS_DRY, 16000, 16000, 7);
     for (int k = 0; k < 40; k++) {
-        r.lane->relief.on = k >= 10 && k < 20;
+        r.lane->bypass.wanted = k >= 10 && k < 20;
         feed(&r, 512);
     }
     run_end(&r);
@@ -219,18 +220,18 @@ static void test_extent(const struct lane_model *m, const char *name)
           "%s: gap of %zu, told %zu", name, n, r.told[LANE_FILL_BYPASS]);
 }
 
-/* Other rates, jumps, starts and ends in relief: the counts are exact. */
+/* Other rates, jumps, starts and ends in bypass: the counts are exact. */
 static void test_counts(const struct lane_model *m, uint32_t in, uint32_t out, bool align,
                         uint32_t seed)
 {
     static struct run r;
     size_t from = 0, want = 0, marks = 0;
-    run_begin(&r, m, align, rnd(&r, 2) ? RELIEF_BYPASS : RELIEF_SILENCE, in, out, seed);
-    r.lane->relief.on = rnd(&r, 2);
+    run_begin(&r, m, align, rnd(&r, 2) ? BYPASS_DRY : BYPASS_SILENCE, in, out, seed);
+    r.lane->bypass.wanted = rnd(&r, 2);
     for (int k = 0; k < 60; k++) {
         feed(&r, 1 + rnd(&r, 900));
         if (rnd(&r, 5) == 0)
-            r.lane->relief.on = rnd(&r, 2);
+            r.lane->bypass.wanted = rnd(&r, 2);
         if (rnd(&r, 20) == 0) {
             struct lane_mark mark = { .count = r.n_in, .next_pos = r.n_in };
             ring_write(&r.lane->marks, &mark, 1);
@@ -255,11 +256,11 @@ static void test_skip(const struct lane_model *m, uint32_t seed)
 {
     static struct run r;
     size_t gone = 0;
-    run_begin(&r, m, true, RELIEF_SKIP, 16000, 16000, seed);
+    run_begin(&r, m, true, BYPASS_SKIP, 16000, 16000, seed);
     while (r.n_in < 30000) {
         feed(&r, 1 + rnd(&r, 900));
         if (rnd(&r, 8) == 0)
-            r.lane->relief.on = rnd(&r, 2);
+            r.lane->bypass.wanted = rnd(&r, 2);
     }
     run_end(&r);
     for (size_t i = 0; i < r.n_in; i++)
@@ -281,7 +282,7 @@ static void each(const char *name)
         return;
     for (uint32_t seed = 1; seed <= 12; seed++) {
         if (m.audio_out >= 0) {
-            test_samples(&m, name, seed % 2, seed % 3 ? RELIEF_BYPASS : RELIEF_SILENCE, seed);
+            test_samples(&m, name, seed % 2, seed % 3 ? BYPASS_DRY : BYPASS_SILENCE, seed);
             test_counts(&m, 16000, 16000, seed % 2, seed);
             test_counts(&m, 48000, 16000, seed % 2, seed);
             test_counts(&m, 8000, 44100, seed % 2, seed);
