@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "check/step_model.h"
 #include "models/onnx/reader.h"
+#include "lib/pipeline.h"
 #include "lib/transform.h"
 
 #include <errno.h>
@@ -242,9 +243,11 @@ static rill_status step_model_build(rill_model *m, const struct bytes *b, const 
     TRY(shapes_apply(&mg.g, d, err));
     TRY(consts_apply(&mg.g, d, err));
     TRY(states_apply(&mg.g, d, err));
-    TRY(model_transform(m, &mg, opts, shapes_have_symbols(d), NULL, err));
+    m->file = mg;
+    TRY(model_transform(m, opts, shapes_have_symbols(d), NULL, err));
     TRY(states_check(&m->typed.g, err));
-    return model_declutter(m, err);
+    return pipeline_run(&(struct pipeline) { .model = m, .err = err }, STAGE_TYPED,
+                        STAGE_DECLUTTERED);
 }
 
 rill_status step_model_open(rill_model **ret, const char *path, const struct step_decl *d,

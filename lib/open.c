@@ -7,6 +7,7 @@
 #include "models/nnef/nnef.h"
 #include "models/onnx/reader.h"
 #include "lib/part.h"
+#include "lib/pipeline.h"
 #include "models/tokens.h"
 #include "lib/transform.h"
 
@@ -22,9 +23,11 @@
 /* A model being opened. */
 struct opening {
     rill_model *model;
+    /* into model->file, and conf where there is one */
+    rill_status (*read)(struct opening *o);
+    const char *path, *name; /* of the file, folder or built-in model; for people */
     struct folder folder;
     struct model_conf conf;
-    struct mgraph graph;
     const rill_model_opts *opts; /* NULL: none */
     rill_error *err;
 };
@@ -150,29 +153,50 @@ static rill_status ports_check(const struct opening *o)
     return RILL_OK;
 }
 
-static rill_status model_fill(struct opening *o, const char *name)
+static rill_status mgraph_read(void *opener)
 {
+    struct opening *o = opener;
+    return o->read(o);
+}
+
+static rill_status tgraph_make(void *opener)
+{
+    struct opening *o = opener;
     rill_model *m = o->model;
-    TRY(model_transform(m, &o->graph, o->opts, true, &o->folder, o->err));
+    TRY(model_transform(m, o->opts, true, &o->folder, o->err));
     m->budget_ms = o->conf.budget_ms;
     m->recurrent = m->recurrent ? m->recurrent : o->conf.recurrent_weights;
-    TRY(model_declutter(m, o->err));
+    return RILL_OK;
+}
+
+static rill_status model_fill(struct opening *o)
+{
+    rill_model *m = o->model;
+    struct pipeline w = { .model = m,
+                          .mgraph_from_bytes = mgraph_read,
+                          .tgraph_from_mgraph = tgraph_make,
+                          .opener = o,
+                          .err = o->err };
+    TRY(pipeline_run(&w, STAGE_BYTES, STAGE_DECLUTTERED));
     TRY(ports_make(o, m->typed.g.inputs, m->typed.g.n_inputs, true, &m->inputs));
     TRY(ports_make(o, m->typed.g.outputs, m->typed.g.n_outputs, false, &m->outputs));
     if (!m->n_stages)
         TRY(ports_check(o)); /* the interface is the file's */
     m->info = o->conf.info;
-    if (!(m->info.name = arena_string(&m->arena, name)))
+    if (!(m->info.name = arena_string(&m->arena, o->name)))
         return err_set(o->err, RILL_NOMEM, "out of memory");
     SHA256Final(m->info.sha256, &o->folder.digest);
     return RILL_OK;
 }
 
-static rill_status opening_init(struct opening *o, const rill_model_opts *opts, rill_error *err)
+static rill_status opening_init(struct opening *o, const char *path, const rill_model_opts *opts,
+                                rill_error *err)
 {
-    *o = (struct opening) {
-        .model = model_new(), .opts = opts, .err = err, .folder = { .fd = -1, .path = "" }
-    };
+    *o = (struct opening) { .model = model_new(),
+                            .path = path,
+                            .opts = opts,
+                            .err = err,
+                            .folder = { .fd = -1, .path = "" } };
     if (!o->model)
         return err_set(err, RILL_NOMEM, "out of memory");
     o->model->arena.limit_bytes = MODEL_BYTES_MAX;
@@ -193,9 +217,9 @@ static rill_status opening_finish(struct opening *o, rill_status s, rill_model *
 
 /* ---- the ways to open ---- */
 
-static const char *base_name(struct opening *o, const char *path)
+static const char *base_name(struct opening *o)
 {
-    char *copy = arena_string(&o->model->arena, path);
+    char *copy = arena_string(&o->model->arena, o->path);
     return copy ? basename(copy) : "";
 }
 
@@ -206,10 +230,10 @@ static rill_status nnef_read(struct opening *o, const char *file)
     const uint8_t *text;
     TRY(folder_read(&o->folder, file, a, nnef_limits_default.text_bytes, &text, &source.n, o->err));
     source.text = (const char *) text;
-    return mgraph_from_nnef(&o->graph, a, o->model->dims, &source, NULL, o->err);
+    return mgraph_from_nnef(&o->model->file, a, o->model->dims, &source, NULL, o->err);
 }
 
-static rill_status files_model(struct opening *o, const char *name)
+static rill_status files_read(struct opening *o)
 {
     struct arena *a = &o->model->arena;
     const uint8_t *text;
@@ -218,38 +242,37 @@ static rill_status files_model(struct opening *o, const char *name)
         TRY(folder_read(&o->folder, "model.conf", a, CONF_BYTES_MAX, &text, &n, o->err));
         TRY(model_conf_parse(&o->conf, a, "model.conf", (const char *) text, n, o->err));
     }
-    TRY(nnef_read(o, "graph.nnef"));
-    return model_fill(o, name);
+    return nnef_read(o, "graph.nnef");
 }
 
-static rill_status folder_model(struct opening *o, const char *path)
+static rill_status folder_model_read(struct opening *o)
 {
-    TRY(folder_open(&o->folder, path, o->err));
-    return files_model(o, base_name(o, path));
+    TRY(folder_open(&o->folder, o->path, o->err));
+    o->name = base_name(o);
+    return files_read(o);
 }
 
-static rill_status nnef_model(struct opening *o, const char *path)
+static rill_status nnef_file_read(struct opening *o)
 {
-    char *copy = arena_string(&o->model->arena, path);
+    char *copy = arena_string(&o->model->arena, o->path);
     if (!copy)
         return err_set(o->err, RILL_NOMEM, "out of memory");
     const char *folder = arena_string(&o->model->arena, dirname(copy));
     TRY(folder_open(&o->folder, folder ? folder : ".", o->err));
-    const char *file = base_name(o, path);
-    TRY(nnef_read(o, file));
-    return model_fill(o, file);
+    o->name = base_name(o);
+    return nnef_read(o, o->name);
 }
 
-static rill_status onnx_model(struct opening *o, const char *path)
+static rill_status onnx_file_read(struct opening *o)
 {
+    rill_model *m = o->model;
     struct bytes bytes;
-    TRY(bytes_map(&bytes, path, 0, o->err));
+    TRY(bytes_map(&bytes, o->path, 0, o->err));
     folder_digest(&o->folder, bytes.data, bytes.n);
-    rill_status s =
-        mgraph_from_onnx(&o->graph, &o->model->arena, o->model->dims, &bytes, NULL, o->err);
+    rill_status s = mgraph_from_onnx(&m->file, &m->arena, m->dims, &bytes, NULL, o->err);
     bytes_drop(&bytes);
-    TRY(s);
-    return model_fill(o, base_name(o, path));
+    o->name = base_name(o);
+    return s;
 }
 
 static bool opts_are_empty(const rill_model_opts *o)
@@ -259,7 +282,7 @@ static bool opts_are_empty(const rill_model_opts *o)
          !(o->transforms && o->transforms[0]) && !o->stream);
 }
 
-static rill_status compiled_model(struct opening *o, const char *path)
+static rill_status compiled_model(struct opening *o)
 {
     struct planfile *f;
     if (!opts_are_empty(o->opts))
@@ -268,10 +291,10 @@ static rill_status compiled_model(struct opening *o, const char *path)
             "is compiled, so nothing can be done to its graph any more; give transforms, "
             "symbols and assertions to: rill compile MODEL -o FILE.rill");
     bool copies = o->opts && o->opts->copy;
-    TRY(planfile_open(&f, path, copies, o->err));
+    TRY(planfile_open(&f, o->path, copies, o->err));
     if (copies)
         folder_digest(&o->folder, f->map, f->map_bytes);
-    f->path = arena_string(&o->model->arena, path);
+    f->path = arena_string(&o->model->arena, o->path);
     rill_status s = f->path ? planfile_model_read(o->model, f, o->err)
                             : err_set(o->err, RILL_NOMEM, "out of memory");
     if (s != RILL_OK) {
@@ -301,40 +324,34 @@ const char *rill_model_builtin_name(unsigned n)
     return builtins[i].name;
 }
 
-static rill_status builtin_model(struct opening *o, const struct builtin *b)
-{
-    o->folder.built_in = b->files;
-    o->folder.path = b->name;
-    return files_model(o, b->name);
-}
-
-static rill_status builtin_find(const char *name, const struct builtin **ret, rill_error *err)
+static rill_status builtin_read(struct opening *o)
 {
     const struct builtin *b = builtins;
-    while (b->name && strcmp(b->name, name) != 0)
+    while (b->name && strcmp(b->name, o->path) != 0)
         b++;
     if (!b->name)
-        return err_set(err, RILL_INVALID, "no model '%.80s' is built in; '%s' is", name,
+        return err_set(o->err, RILL_INVALID, "no model '%.80s' is built in; '%s' is", o->path,
                        builtins[0].name);
-    *ret = b;
-    return RILL_OK;
+    o->folder.built_in = b->files;
+    o->folder.path = o->name = b->name;
+    return files_read(o);
 }
 
 /* ---- opening ---- */
 
-static rill_status any_model(struct opening *o, const char *path, bool is_folder)
+static rill_status any_model(struct opening *o, bool is_folder)
 {
+    const char *path = o->path;
     TRY(model_assert(o->model, o->opts, o->err));
-    if (o->opts && o->opts->builtin) {
-        const struct builtin *b = NULL;
-        TRY(builtin_find(path, &b, o->err));
-        return builtin_model(o, b);
-    }
-    if (is_folder)
-        return folder_model(o, path);
-    if ((o->opts && o->opts->copy) || planfile_is(path) || ends_with(path, ".rill"))
-        return compiled_model(o, path);
-    return ends_with(path, ".nnef") ? nnef_model(o, path) : onnx_model(o, path);
+    if (o->opts && o->opts->builtin)
+        o->read = builtin_read;
+    else if (is_folder)
+        o->read = folder_model_read;
+    else if ((o->opts && o->opts->copy) || planfile_is(path) || ends_with(path, ".rill"))
+        return compiled_model(o);
+    else
+        o->read = ends_with(path, ".nnef") ? nnef_file_read : onnx_file_read;
+    return model_fill(o);
 }
 
 rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_model_opts *opts,
@@ -345,9 +362,9 @@ rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_
     bool builtin = opts && opts->builtin;
     if (!builtin && stat(path, &st) < 0)
         return err_set(reterr, RILL_IO, "%.300s: %s", path, strerror(errno));
-    TRY(opening_init(&o, opts, reterr));
+    TRY(opening_init(&o, path, opts, reterr));
     uint64_t mode = floats_flush();
-    rill_status s = any_model(&o, path, S_ISDIR(st.st_mode));
+    rill_status s = any_model(&o, S_ISDIR(st.st_mode));
     if (s != RILL_OK && reterr && !strstr(reterr->text, path)) /* a reader may have named it */
         err_prefix(reterr, s, "%s%.200s", builtin ? "built-in " : "", path);
     s = opening_finish(&o, s, ret);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/part.h"
 #include "engine/graph/op.h"
-#include "engine/rewrite/declutter/declutter.h"
 #include "engine/graph/transform.h"
 #include "models/onnx/reader.h"
+#include "lib/pipeline.h"
 #include "lib/transform.h"
 
 #define PART_BYTES_MAX ((size_t) 4 << 30)
@@ -11,6 +11,7 @@
 struct part {
     rill_model *model;
     const char *name;
+    struct bytes bytes;
     struct mgraph g;
     rill_error *err;
 };
@@ -77,15 +78,32 @@ static rill_status inputs_cast(struct part *p)
     return RILL_OK;
 }
 
-static rill_status part_fill(struct part *p, const uint8_t *data, size_t n)
+static rill_status part_read(void *opener)
 {
+    struct part *p = opener;
     rill_model *m = p->model;
-    struct bytes bytes = { .data = data, .n = n };
-    TRY(mgraph_from_onnx(&p->g, &m->arena, m->dims, &bytes, NULL, p->err));
+    TRY(mgraph_from_onnx(&p->g, &m->arena, m->dims, &p->bytes, NULL, p->err));
     TRY(batch_fix(p));
     TRY(inputs_cast(p));
-    TRY(model_transform(m, &p->g, NULL, false, NULL, p->err));
-    TRY(dgraph_from_tgraph(&m->decluttered, &m->typed, &m->passes, p->err));
+    m->file = p->g;
+    return RILL_OK;
+}
+
+static rill_status part_type(void *opener)
+{
+    struct part *p = opener;
+    return model_transform(p->model, NULL, false, NULL, p->err);
+}
+
+static rill_status part_fill(struct part *p)
+{
+    rill_model *m = p->model;
+    struct pipeline w = { .model = m,
+                          .mgraph_from_bytes = part_read,
+                          .tgraph_from_mgraph = part_type,
+                          .opener = p,
+                          .err = p->err };
+    TRY(pipeline_run(&w, STAGE_BYTES, STAGE_DECLUTTERED));
     m->info = (rill_model_info) {
         .name = arena_string(&m->arena, p->name), .task = "", .licence = "", .summary = ""
     };
@@ -95,11 +113,13 @@ static rill_status part_fill(struct part *p, const uint8_t *data, size_t n)
 rill_status part_open(rill_model **ret, const char *name, const uint8_t *data, size_t n,
                       rill_error *reterr)
 {
-    struct part p = { .model = model_new(), .name = name, .err = reterr };
+    struct part p = {
+        .model = model_new(), .name = name, .bytes = { .data = data, .n = n }, .err = reterr
+    };
     if (!p.model)
         return no_memory(&p);
     p.model->arena.limit_bytes = PART_BYTES_MAX;
-    rill_status s = part_fill(&p, data, n);
+    rill_status s = part_fill(&p);
     if (s != RILL_OK) {
         rill_model_free(p.model);
         return err_prefix(reterr, s, "%.200s", name);

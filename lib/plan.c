@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/plan_internal.h"
-#include "engine/graph/bodies.h"
-#include "engine/rewrite/settle/inline_scan.h"
-#include "engine/graph/prune.h"
-#include "engine/rewrite/settle/settle.h"
 #include "engine/base/thread.h"
-#include "lib/choose.h"
+#include "lib/pipeline.h"
 #include "lib/plan_file.h"
 #include "lib/port.h"
 #include "lib/stream_internal.h"
@@ -65,39 +61,6 @@ static const char *cpu_name(unsigned cpu)
 
 /* ---- making a plan ---- */
 
-/* Cuts the model for the pulse that was asked for, or that is chosen. */
-static rill_status plan_pulse(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
-{
-    const struct dgraph *t = &p->model->decluttered;
-    struct pgraph *pg = &p->pgraph;
-    uint32_t asked = opts->pulse_frames ? opts->pulse_frames : p->model->pulse;
-    int64_t pulse = asked;
-    p->symbol = p->model->stream;
-    p->asked_frames = asked;
-    TRY(pgraph_from_dgraph(pg, t, p->symbol, pulse, NULL, &p->arena, err));
-    if (asked || !p->symbol)
-        return RILL_OK;
-    uint32_t budget_ms = opts->budget_ms ? opts->budget_ms : p->model->budget_ms;
-    TRY(pulse_choose(p, pg, budget_ms, &pulse, err));
-    return pulse == pg->pulse ? RILL_OK
-                              : pgraph_from_dgraph(pg, t, p->symbol, pulse, NULL, &p->arena, err);
-}
-
-/* From the model to the graph that is planned. */
-static rill_status plan_cut(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
-{
-    const struct pgraph *pg = &p->pgraph;
-    struct graph inlined, pruned, stacked;
-    TRY(plan_pulse(p, opts, err));
-    TRY(ports_name(p, err));
-    TRY(graph_check_bodies(&pg->g, pg->symbol, NULL, err));
-    TRY(graph_with_scans_inlined(&inlined, &pg->g, &p->arena, err));
-    TRY(graph_pruned(&pruned, &inlined, err));
-    TRY(graph_check_bodies(&pruned, pg->symbol, NULL, err));
-    TRY(graph_with_stacks(&stacked, &pruned, err));
-    return graph_settle(&p->settled.g, &stacked, &p->passes, err);
-}
-
 /* The networks beside the pipeline, for the same processor. */
 static rill_status parts_make(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
 {
@@ -127,12 +90,18 @@ const rill_plan *plan_of_part(const rill_plan *p, const rill_model *part)
 static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts,
                              const struct plan_opts *engine, rill_error *err)
 {
-    struct plan_opts po = *engine;
-    po.mem_bytes_max = (size_t) opts->max_bytes;
-    TRY(cpu_choose(opts, &po.cpu, err));
-    TRY(p->model->compiled ? plan_file_graph(p, opts->pulse_frames, cpu_name(po.cpu), &po, err)
-                           : plan_cut(p, opts, err));
-    TRY(plan_from_graph(&p->plan, &p->settled.g, &po, err));
+    struct pipeline w = { .model = p->model,
+                          .plan = p,
+                          .pulse_frames = opts->pulse_frames,
+                          .budget_ms = opts->budget_ms,
+                          .plan_opts = *engine,
+                          .err = err };
+    const bool compiled = p->model->compiled;
+    w.plan_opts.mem_bytes_max = (size_t) opts->max_bytes;
+    TRY(cpu_choose(opts, &w.plan_opts.cpu, err));
+    if (compiled)
+        TRY(plan_file_graph(p, opts->pulse_frames, cpu_name(w.plan_opts.cpu), &w.plan_opts, err));
+    TRY(pipeline_run(&w, compiled ? STAGE_SETTLED : STAGE_DECLUTTERED, STAGE_PLAN));
     TRY(ports_from_plan(p, err));
     TRY(parts_make(p, opts, err));
     p->profile = opts->profile;

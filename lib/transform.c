@@ -453,8 +453,8 @@ static rill_status stages_run(struct run *r, const rill_model_opts *o)
     return settings_check(r);
 }
 
-rill_status model_transform(rill_model *m, const struct mgraph *g, const rill_model_opts *opts,
-                            bool guess_time, struct folder *folder, rill_error *reterr)
+rill_status model_transform(rill_model *m, const rill_model_opts *opts, bool guess_time,
+                            struct folder *folder, rill_error *reterr)
 {
     static const rill_model_opts none = { 0 };
     const rill_model_opts *o = opts ? opts : &none;
@@ -463,14 +463,13 @@ rill_status model_transform(rill_model *m, const struct mgraph *g, const rill_mo
         return err_set(reterr, RILL_NOMEM, "out of memory");
     *r = (struct run) { .m = m,
                         .folder = folder,
-                        .g = *g,
+                        .g = m->file,
                         .err = reterr,
                         .time = { .name = o->stream, .guess_by_name = guess_time } };
-    m->file = *g;
     TRY(list_count(o->set) || list_count(o->transforms) ? stages_run(r, o) : RILL_OK);
     TRY(asserts_check(r, o));
     if (!m->n_stages)
-        return model_type(m, g, &r->time, &m->typed, NULL, reterr);
+        return model_type(m, &m->file, &r->time, &m->typed, NULL, reterr);
     if (r->typed != RILL_OK)
         return err_set(reterr, r->why.status, "%s", r->why.text);
     m->typed = m->stages[m->n_stages - 1].graph;
@@ -484,21 +483,5 @@ rill_status model_assert(rill_model *m, const rill_model_opts *opts, rill_error 
         if (s != RILL_OK)
             return err_prefix(reterr, s, "assertion");
     }
-    return RILL_OK;
-}
-
-rill_status model_declutter(rill_model *m, rill_error *reterr)
-{
-    struct narrow_count n = { 0 };
-    if (m->recurrent != RECURRENT_I16)
-        return dgraph_from_tgraph(&m->decluttered, &m->typed, &m->passes, reterr);
-    struct dgraph wide;
-    TRY(dgraph_from_tgraph(&wide, &m->typed, &m->passes, reterr));
-    TRY(graph_with_narrow_cells(&m->decluttered.g, &wide.g, &n, &m->passes, reterr));
-    if (!n.wide)
-        return err_set(reterr, RILL_INVALID,
-                       "recurrent_weights i16: the model has no recurrent cell of constant weights "
-                       "with more than %zu bytes of recurrent ones; leave it away",
-                       (size_t) RNN_NARROW_BEYOND_BYTES);
     return RILL_OK;
 }

@@ -17,13 +17,9 @@ bool transform_at(unsigned i, struct transform_help *ret);
 /* Makes the simplifier assume opts->asserts. opts may be NULL. */
 rill_status model_assert(rill_model *m, const rill_model_opts *opts, rill_error *reterr);
 
-/* Takes g through opts (NULL: nothing) into m->typed, with m->file = g, m->stream and m->stages.
+/* Takes m->file through opts (NULL: nothing) into m->typed, with m->stream and m->stages.
  * guess_time: the time symbol is guessed by name where opts and transforms do not say. folder:
  * where patches read tensors; may be NULL. */
-rill_status model_transform(rill_model *m, const struct mgraph *g, const rill_model_opts *opts,
-                            bool guess_time, struct folder *folder, rill_error *reterr);
-
-/* m->decluttered of m->typed: decluttered, with the recurrent weights that m->recurrent says.
- * INVALID where that has nothing to work on. */
-rill_status model_declutter(rill_model *m, rill_error *reterr);
+rill_status model_transform(rill_model *m, const rill_model_opts *opts, bool guess_time,
+                            struct folder *folder, rill_error *reterr);
 #endif

@@ -200,10 +200,10 @@ static bool run_typed(struct job *j, const struct tgraph *g, const struct set *s
     const struct tensor *interpreted[PORTS_MAX];
     if (!run_interp(j, &g->g, "typed", s, interpreted))
         return false;
-    rill_status st = plan_from_graph(&p, &g->g,
-                                     &(struct plan_opts) { .cpu = kern_cpu_detect(),
-                                                           .mem_bytes_max = PLAN_BYTES_MAX },
-                                     &j->err);
+    rill_status st = plan_from_sgraph(&p, &(struct sgraph) { g->g },
+                                      &(struct plan_opts) { .cpu = kern_cpu_detect(),
+                                                            .mem_bytes_max = PLAN_BYTES_MAX },
+                                      &j->err);
     if (st == RILL_UNSUPPORTED)
         return true;
     if (st != RILL_OK)

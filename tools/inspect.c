@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* rill inspect: what a model is at each stage. */
+#include "check/drift.h"
 #include "check/dump.h"
 #include "engine/graph/op.h"
 #include "engine/plan/file/planfile.h"
-#include "lib/plan_internal.h"
-#include "tools/drift.h"
+#include "lib/pipeline.h"
 #include "tools/inspect_axes.h"
 #include "tools/inspect_latency.h"
 #include "tools/measure.h"
@@ -184,43 +184,71 @@ static void steps_print(const struct plan *p)
                p->steps[i].name);
 }
 
-enum stage {
-    STAGE_LOAD,
-    STAGE_TYPED,
-    STAGE_DECLUTTER,
-    STAGE_PULSE,
-    STAGE_PULSE_DECLUTTER,
-    STAGE_PLAN,
-    N_STAGES
-};
+/* The stage of that name; N_STAGES: there is none that can be shown. */
+static enum stage stage_find(const char *name)
+{
+    enum stage s = STAGE_MODEL;
+    while (s < N_STAGES && strcmp(name, stage_name(s)) != 0)
+        s++;
+    return s;
+}
 
-static const char *const stage_names[N_STAGES] = { "load",  "typed",           "declutter",
-                                                   "pulse", "pulse-declutter", "plan" };
+/* A compiled file has these alone. */
+static bool stage_in_file(enum stage s)
+{
+    return s == STAGE_SETTLED || s == STAGE_PLAN;
+}
+
+/* What stages were called before. */
+static const char *stage_renamed(const char *name)
+{
+    static const char *const names[][2] = { { "load", "model" },
+                                            { "declutter", "decluttered" },
+                                            { "pulse", "pulsed" },
+                                            { "pulse-declutter", "settled" } };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (!strcmp(name, names[i][0]))
+            return names[i][1];
+    return NULL;
+}
+
+static int stage_unknown(const struct command *cmd, const char *name)
+{
+    const char *now = stage_renamed(name);
+    if (now)
+        return tool_fail(cmd, TOOL_USAGE, "there is no pass '%s' any more; it is called '%s'", name,
+                         now);
+    return tool_fail(cmd, TOOL_USAGE,
+                     "unknown pass '%s'; known: model, transform:N, typed, decluttered, pulsed, "
+                     "settled, plan",
+                     name);
+}
+
+static const struct graph *stage_graph(const struct inspect *in, enum stage s)
+{
+    switch (s) {
+    case STAGE_MODEL: return &in->model->file.g;
+    case STAGE_TYPED: return &in->model->typed.g;
+    case STAGE_DECLUTTERED: return &in->model->decluttered.g;
+    case STAGE_PULSED: return &in->plan->pgraph.g;
+    default: return &in->plan->settled.g;
+    }
+}
 
 static int pass_print(const struct command *cmd, const struct inspect *in, const char *pass)
 {
-    unsigned k = 0;
+    const enum stage s = stage_find(pass);
     int code;
     if (stages_pass(cmd, in->model, pass, &code))
         return code;
-    while (k < N_STAGES && strcmp(pass, stage_names[k]))
-        k++;
-    if (k == N_STAGES)
-        return tool_fail(cmd, TOOL_USAGE,
-                         "unknown pass '%s'; known: load, transform:N, typed, declutter, pulse, "
-                         "pulse-declutter, plan",
-                         pass);
-    if (k >= STAGE_PULSE && !in->plan)
+    if (s == N_STAGES)
+        return stage_unknown(cmd, pass);
+    if (s >= STAGE_PULSED && !in->plan)
         return tool_fail(cmd, TOOL_BAD_INPUT, "%s", in->why.text);
-    if (k == STAGE_PLAN)
+    if (s == STAGE_PLAN)
         steps_print(in->plan->plan);
     else
-        graph_dump(k == STAGE_LOAD            ? &in->model->file.g
-                       : k == STAGE_TYPED     ? &in->model->typed.g
-                       : k == STAGE_DECLUTTER ? &in->model->decluttered.g
-                       : k == STAGE_PULSE     ? &in->plan->pgraph.g
-                                              : &in->plan->settled.g,
-                   stdout);
+        graph_dump(stage_graph(in, s), stdout);
     return TOOL_OK;
 }
 
@@ -258,6 +286,17 @@ static int asked_print(const struct command *cmd, struct inspect *in, const char
     return TOOL_OK;
 }
 
+/* OK where no stage drifts and all could be made. */
+static int drift_print(const struct command *cmd, rill_model *m, const struct drift_opts *o)
+{
+    rill_error err;
+    bool drifts = false;
+    if (drift_walk(m, o, stdout, &drifts, &err) != RILL_OK)
+        return tool_fail_status(cmd, &err);
+    return drifts ? tool_fail(cmd, TOOL_FAILED, "bodies drift from the wires around them")
+                  : TOOL_OK;
+}
+
 static int run(const struct command *cmd, int argc, char **argv)
 {
     struct open_opts oo = { .declares = true };
@@ -271,11 +310,10 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "axes", 0, OPT_FLAG, &asked.axes, NULL,
           "how each op touches axes; of a MODEL, the windows of its nodes" },
         { "pass", 0, OPT_TEXT, &asked.pass, "PASS",
-          "print the graph after load, transform:N, typed, declutter, pulse, pulse-declutter or "
-          "plan" },
+          "print a stage: model, transform:N, typed, decluttered, pulsed, settled or plan" },
         { "transforms", 0, OPT_FLAG, &transforms, NULL, "list what --transform can do instead" },
         { "check", 0, OPT_FLAG, &check, NULL,
-          "compare the bodies of Scans with the wires around them, after every pass" },
+          "compare the bodies of Scans with the wires around them, at every stage" },
         { "no-body-substitution", 0, OPT_FLAG, &keep_bodies, NULL, NULL },
         { "profile", 0, OPT_FLAG, &asked.profile, NULL,
           "run a second of noise, print the time of each step, slowest first" },
@@ -301,15 +339,16 @@ static int run(const struct command *cmd, int argc, char **argv)
     rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse,
                             .budget_ms = (uint32_t) budget,
                             .profile = asked.profile };
-    bool finished = !asked.pass || !strcmp(asked.pass, stage_names[STAGE_PULSE_DECLUTTER]) ||
-        !strcmp(asked.pass, stage_names[STAGE_PLAN]);
+    const bool finished = !asked.pass || stage_in_file(stage_find(asked.pass));
     rill_status opened =
         (finished && !asked.axes && !check ? open_any : open_uncompiled)(&in.model, argv[0], &oo,
                                                                          &in.why);
     if (opened != RILL_OK)
         return tool_fail_status(cmd, &in.why);
     if (check) {
-        int drifts = drift_print(cmd, in.model, pulse, keep_bodies);
+        int drifts = drift_print(cmd, in.model,
+                                 &(struct drift_opts) { .pulse_frames = (uint32_t) pulse,
+                                                        .keep_bodies = keep_bodies });
         rill_model_free(in.model);
         return drifts;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/ports_f32.h"
 #include "engine/graph/op.h"
-#include "lib/transform.h"
+#include "lib/pipeline.h"
 
 #include <string.h>
 
@@ -126,5 +126,6 @@ rill_status ports_as_f32(rill_model *m, unsigned also, rill_error *reterr)
     TRY(outputs_cast(g, also & PORTS_RESTS, reterr));
     if (also & PORTS_INPUTS)
         TRY(inputs_cast(g, reterr));
-    return model_declutter(m, reterr);
+    return pipeline_run(&(struct pipeline) { .model = m, .err = reterr }, STAGE_TYPED,
+                        STAGE_DECLUTTERED);
 }

@@ -474,9 +474,10 @@ static bool weights_are_large(const struct graph *g)
     return bytes >= LARGE_PAGES_FROM;
 }
 
-rill_status plan_from_graph(struct plan **ret, const struct graph *g, const struct plan_opts *opts,
-                            rill_error *reterr)
+rill_status plan_from_sgraph(struct plan **ret, const struct sgraph *s,
+                             const struct plan_opts *opts, rill_error *reterr)
 {
+    const struct graph *g = &s->g;
     struct plan *p = calloc(1, sizeof *p);
     if (!p)
         return err_set(reterr, RILL_NOMEM, "out of memory while planning");
@@ -492,15 +493,15 @@ rill_status plan_from_graph(struct plan **ret, const struct graph *g, const stru
         p->packs.ready = opts->packs;
         p->packs.n_ready = opts->n_packs;
     }
-    rill_status s =
+    rill_status status =
         plan_build(&l, g, opts && opts->mem_bytes_max ? opts->mem_bytes_max : MEM_BYTES_MAX);
     arena_drop(&l.work);
-    if (p->packs.misfit || (s == RILL_OK && p->packs.ready && p->packs.n != p->packs.n_ready))
-        s = err_set(reterr, RILL_MALFORMED,
-                    "the packed weights are not those that the graph needs");
-    if (s != RILL_OK) {
+    if (p->packs.misfit || (status == RILL_OK && p->packs.ready && p->packs.n != p->packs.n_ready))
+        status = err_set(reterr, RILL_MALFORMED,
+                         "the packed weights are not those that the graph needs");
+    if (status != RILL_OK) {
         plan_free(p);
-        return s;
+        return status;
     }
     p->weights_bytes -= l.spared_bytes < p->weights_bytes ? l.spared_bytes : 0;
     *ret = p;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* plan.h - what is left at run time: steps with byte offsets into one flat block of memory.
  *
- * A plan is constant after plan_from_graph and may be used by many threads, each with its own
+ * A plan is constant after plan_from_sgraph and may be used by many threads, each with its own
  * block. */
 #ifndef RILL_ENGINE_PLAN_PLAN_H
 #define RILL_ENGINE_PLAN_PLAN_H
@@ -83,10 +83,10 @@ struct plan_opts {
     size_t own_bytes_max; /* of the plan itself, without streams; 0: no limit */
 };
 
-/* Every wire of g must be static. g and its constants must outlive the plan. Refuses by name what
+/* Every wire of s must be static. s and its constants must outlive the plan. Refuses by name what
  * it cannot run without allocating. */
-rill_status plan_from_graph(struct plan **ret, const struct graph *g, const struct plan_opts *opts,
-                            rill_error *reterr);
+rill_status plan_from_sgraph(struct plan **ret, const struct sgraph *s,
+                             const struct plan_opts *opts, rill_error *reterr);
 struct plan *plan_free(struct plan *p); /* takes and returns NULL */
 
 /* Puts all states to their initial values. mem: p->mem_bytes, 64-byte aligned. Real-time safe. */

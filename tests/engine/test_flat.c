@@ -257,7 +257,7 @@ static void graph_try(uint32_t s)
     bool ok = (s & 1 ? graph_settle(&moved, &b.g, NULL, &b.err)
                      : graph_with_moves(&moved, &b.g, &b.err)) == RILL_OK &&
         graph_pruned(&pruned, &moved, &b.err) == RILL_OK &&
-        plan_from_graph(&p, &pruned, NULL, &b.err) == RILL_OK;
+        plan_from_sgraph(&p, &(struct sgraph) { pruned }, NULL, &b.err) == RILL_OK;
     check(ok, b.err.text, s);
     if (ok) {
         check(memplan_is_sound(p->spans, p->n_spans), "live ranges overlap", s);
@@ -318,7 +318,7 @@ static void turn_try(int how)
     else if (how == 2)
         second = op_add(&pool, "Neg", &x, 1, 4);
     graph_add_output(&b.g, turn(&b, old, second));
-    bool ok = plan_from_graph(&p, &b.g, NULL, &b.err) == RILL_OK;
+    bool ok = plan_from_sgraph(&p, &(struct sgraph) { b.g }, NULL, &b.err) == RILL_OK;
     check(ok, b.err.text, (uint32_t) how);
     if (ok) {
         unsigned char *mem = aligned_alloc(64, (p->mem_bytes + 127) / 64 * 64);

@@ -90,7 +90,8 @@ static void plan_against_interp(struct build *b, uint32_t s)
 {
     struct plan *p = NULL;
     const struct tensor *inputs[8], *want[8];
-    check(plan_from_graph(&p, &b->g, NULL, &b->err) == RILL_OK, b->err.text, s);
+    check(plan_from_sgraph(&p, &(struct sgraph) { b->g }, NULL, &b->err) == RILL_OK, b->err.text,
+          s);
     if (!p)
         return;
     check(memplan_is_sound(p->spans, p->n_spans), "live ranges overlap", s);
@@ -135,7 +136,7 @@ static void test_shift_register(void)
         graph_add_state(&b.g, "s", s[i], i ? s[i - 1] : x, NULL);
     graph_add_output(&b.g, s[2]);
     struct plan *p = NULL;
-    check(plan_from_graph(&p, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
+    check(plan_from_sgraph(&p, &(struct sgraph) { b.g }, NULL, &b.err) == RILL_OK, b.err.text, 0);
     unsigned char *mem = aligned_alloc(64, p->mem_bytes + 64);
     plan_reset(p, mem);
     for (int run = 0; run < 10; run++) {
@@ -182,7 +183,7 @@ static void test_flat_state(void)
     struct plan *p = NULL;
     check(graph_with_moves(&moved, &b.g, &b.err) == RILL_OK &&
               graph_pruned(&pruned, &moved, &b.err) == RILL_OK &&
-              plan_from_graph(&p, &pruned, NULL, &b.err) == RILL_OK,
+              plan_from_sgraph(&p, &(struct sgraph) { pruned }, NULL, &b.err) == RILL_OK,
           b.err.text, 0);
     check(p->n_steps == 1, "the flat state is copied", p->n_steps);
     unsigned char *mem = aligned_alloc(64, p->mem_bytes + 64);
@@ -272,7 +273,8 @@ static void test_inline(void)
         check(inlined.nodes[i].op != &op_scan, "a Scan is left", i);
     struct plan *p = NULL;
     const struct tensor *inputs[8], *want[8];
-    check(plan_from_graph(&p, &inlined, NULL, &b.err) == RILL_OK, b.err.text, 0);
+    check(plan_from_sgraph(&p, &(struct sgraph) { inlined }, NULL, &b.err) == RILL_OK, b.err.text,
+          0);
     unsigned char *mem = aligned_alloc(64, p->mem_bytes + 64);
     plan_reset(p, mem);
     inputs_fill(p, mem, &b, inputs);

@@ -236,7 +236,8 @@ struct running {
 static bool running_init(struct running *r, const struct graph *g, uint32_t s)
 {
     rill_error err = { 0 };
-    if (!check(plan_from_graph(&r->plan, g, NULL, &err) == RILL_OK, err.text, s))
+    if (!check(plan_from_sgraph(&r->plan, &(struct sgraph) { *g }, NULL, &err) == RILL_OK, err.text,
+               s))
         return false;
     check(memplan_is_sound(r->plan->spans, r->plan->n_spans), "live ranges overlap", s);
     r->mem = aligned_alloc(64, r->plan->mem_bytes);

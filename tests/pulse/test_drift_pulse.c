@@ -88,7 +88,8 @@ static bool passes_count(struct oracle *o, int64_t pulse, bool keep_bodies, stru
     }
     if (ok) {
         struct plan *plan = NULL;
-        rill_status st = plan_from_graph(&plan, keep_bodies ? &pg.g : &pruned, NULL, &o->err);
+        rill_status st = plan_from_sgraph(&plan, &(struct sgraph) { keep_bodies ? pg.g : pruned },
+                                          NULL, &o->err);
         ok = st == (keep_bodies ? RILL_INTERNAL : RILL_OK);
         oracle_check(!keep_bodies || strstr(o->err.text, "outside f32["),
                      "planning what drifts: %s", o->err.text);

@@ -219,7 +219,7 @@ static void plan_check(struct whole *w, unsigned cpu, const char *name)
 {
     struct plan *p = NULL;
     const struct plan_opts opts = { .cpu = cpu };
-    rill_status st = plan_from_graph(&p, &w->g, &opts, &w->err);
+    rill_status st = plan_from_sgraph(&p, &(struct sgraph) { w->g }, &opts, &w->err);
     oracle_check(st == RILL_OK, "%s: %s", name, w->err.text);
     if (st != RILL_OK)
         return;

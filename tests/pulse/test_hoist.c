@@ -112,7 +112,7 @@ static void pulsed_check(const struct hoist_case *c)
         oracle_check(!ok || scan_products(&g) == c->inside, "%s, pulsed: %u products inside",
                      c->name, scan_products(&g));
         struct plan *p = NULL;
-        ok = ok && plan_from_graph(&p, &g, NULL, &o.err) == RILL_OK;
+        ok = ok && plan_from_sgraph(&p, &(struct sgraph) { g }, NULL, &o.err) == RILL_OK;
         oracle_check(ok, "%s, pulsed: %s", c->name, o.err.text);
         plan_free(ok ? p : NULL);
     }

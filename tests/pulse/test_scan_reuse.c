@@ -55,7 +55,7 @@ static rill_status trial_make(struct trial *w, gb_recipe *recipe, const void *ct
     for (int k = 0; k < BOTH; k++) {
         const struct plan_opts opts = { .cpu = kern_cpu_detect(),
                                         .loop_made = k ? slow_loop_made : NULL };
-        TRY(plan_from_graph(&w->plan[k], &w->g, &opts, &w->err));
+        TRY(plan_from_sgraph(&w->plan[k], &(struct sgraph) { w->g }, &opts, &w->err));
         w->mem[k] = aligned_alloc(64, (w->plan[k]->mem_bytes + 63) & ~(size_t) 63);
         memset(w->mem[k], 0xff, w->plan[k]->mem_bytes);
         plan_reset(w->plan[k], w->mem[k]);

@@ -219,9 +219,9 @@ expect 0 kept cat "$dir/kept.txt"
 # ---- inspect, bench
 expect 0 '"latency_samples": 256' "$rill" inspect --json wiener
 expect 0 "OverlapAdd" "$rill" inspect --pass typed wiener
-expect 0 "Scan" "$rill" inspect --pass load wiener
-expect 0 "state " "$rill" inspect --pass pulse wiener
-expect 0 "OverlapAdd" "$rill" inspect --pass pulse-declutter wiener
+expect 0 "Scan" "$rill" inspect --pass model wiener
+expect 0 "state " "$rill" inspect --pass pulsed wiener
+expect 0 "OverlapAdd" "$rill" inspect --pass settled wiener
 expect 0 "OverlapAdd" "$rill" inspect --pass plan wiener
 expect 0 "steps for c," env RILL_CPU=c "$rill" inspect --pass plan wiener
 expect 0 " c      rfft_f32" env RILL_CPU=c "$rill" inspect --pass plan wiener
@@ -231,6 +231,7 @@ expect 0 " c *OverlapAdd" "$rill" inspect --pass plan wiener
 expect 0 " $best *cell_seq_i16" "$rill" inspect --pass plan -t 'recurrent_weights(i16)' rill-digits
 expect 3 "RILL_CPU is 'sse9'; known on this kind of processor: c, " env RILL_CPU=sse9 "$rill" inspect --pass plan wiener
 expect 2 "unknown pass" "$rill" inspect --pass nosuch wiener
+expect 2 "it is called 'settled'" "$rill" inspect --pass pulse-declutter wiener
 expect 3 "inspect: .*RILL_CPU is 'sse9'" env RILL_CPU=sse9 "$rill" inspect wiener
 if grep -q "after hoist" "$dir/said"; then fail "a wrong RILL_CPU is told after the passes"; else pass; fi
 zoo=$(dirname "$0")/../models/zoo
@@ -322,14 +323,14 @@ TEXT
     done
     echo "out = transpose(b100, axes = [1, 0, 2]); }"
 } >"$dir/bands.nnef"
-for pass in load typed declutter pulse pulse-declutter plan; do
+for pass in model typed decluttered pulsed settled plan; do
     expect 0 "^$pass: 100 Scans, 0 drifting" "$rill" inspect --check --pulse 4 "$dir/bands.nnef"
 done
 expect 0 "b7 (Scan): 1 states, 1 scanned, 1 captures, 3 iterations: facts ok" "$rill" inspect --check "$dir/bands.nnef"
-expect 1 "^pulse: 100 Scans, 100 drifting" "$rill" inspect --check --pulse 4 --no-body-substitution "$dir/bands.nnef"
+expect 1 "^pulsed: 100 Scans, 100 drifting" "$rill" inspect --check --pulse 4 --no-body-substitution "$dir/bands.nnef"
 expect 1 "slot 2 (capture): outside f32\[4,4\], in the body f32\[S,4\]" \
     "$rill" inspect --check --pulse 4 --no-body-substitution "$dir/bands.nnef"
-expect 0 "^pulse: 1 Scans, 0 drifting" "$rill" inspect --check wiener
+expect 0 "^pulsed: 1 Scans, 0 drifting" "$rill" inspect --check wiener
 expect 0 '"rate": null' "$rill" inspect --json "$(dirname "$0")/../models/zoo/tdnn_lstm/model.onnx"
 expect 0 '"rate": 16000,' "$rill" inspect --json wiener
 mkdir -p "$dir/slow"

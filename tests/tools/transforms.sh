@@ -60,7 +60,7 @@ says 0 "transform 2: select_outputs(h)" inspect -t "$patch" -t 'select_outputs(h
 says 0 "input  %1: i64\[1\]  # n" inspect --pass transform:0 -t "$patch" -t 'select_outputs(h)' "$net"
 says 0 "output .*f32\[1,4,S\]  # y" inspect --pass transform:1 -t "$patch" -t 'select_outputs(h)' "$net"
 says 0 "output .*f32\[1,4,S\]  # h" inspect --pass transform:2 -t "$patch" -t 'select_outputs(h)' "$net"
-says 0 "# n" inspect --pass load -t "$patch" -t 'select_outputs(h)' "$net"
+says 0 "# n" inspect --pass model -t "$patch" -t 'select_outputs(h)' "$net"
 says 2 "transform:0 (after --set) to transform:1" inspect --pass transform:2 -t "$patch" "$net"
 says 2 "without --transform or --set" inspect --pass transform:0 "$net"
 says 3 "column 19: found 'h'" inspect -t 'select_outputs( h h)' "$net"

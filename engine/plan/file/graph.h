@@ -20,7 +20,7 @@ size_t data_add(struct record *data, const void *bytes, size_t n);
 rill_status planfile_graph_write(struct record *to, struct record *data, const struct graph *g,
                                  const struct plan *p, rill_error *reterr);
 
-/* The blocks that p packed, and the list of them as plan_from_graph wants it: made in the reader's
+/* The blocks that p packed, and the list of them as plan_from_sgraph wants it: made in the reader's
  * arena. */
 void planfile_packs_write(struct record *to, struct record *data, const struct packs *p);
 rill_status planfile_packs_read(struct record_reader *from, const unsigned char *data,

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/rewrite/settle/settle.h"
+#include "engine/graph/bodies.h"
+#include "engine/graph/prune.h"
+#include "engine/rewrite/settle/inline_scan.h"
 #include "engine/rewrite/settle/passes.h"
 
 static const struct pass settle_passes[] = {
@@ -15,4 +18,16 @@ rill_status graph_settle(struct graph *ret, const struct graph *g, struct pass_l
 {
     return passes_run(settle_passes, sizeof settle_passes / sizeof *settle_passes, ret, g, log,
                       reterr);
+}
+
+rill_status sgraph_from_pgraph(struct sgraph *ret, const struct pgraph *p, struct pass_log *log,
+                               struct arena *a, rill_error *reterr)
+{
+    struct graph inlined, pruned, stacked;
+    TRY(graph_check_bodies(&p->g, p->symbol, NULL, reterr));
+    TRY(graph_with_scans_inlined(&inlined, &p->g, a, reterr));
+    TRY(graph_pruned(&pruned, &inlined, reterr));
+    TRY(graph_check_bodies(&pruned, p->symbol, NULL, reterr));
+    TRY(graph_with_stacks(&stacked, &pruned, reterr));
+    return graph_settle(&ret->g, &stacked, log, reterr);
 }

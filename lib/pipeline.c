@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+#include "lib/pipeline.h"
+#include "engine/ops/rnn.h"
+#include "engine/rewrite/declutter/declutter.h"
+#include "engine/rewrite/settle/settle.h"
+#include "lib/choose.h"
+#include "lib/port.h"
+
+const char *stage_name(enum stage s)
+{
+    static const char *const names[N_STAGES] = { "bytes",  "model",   "typed", "decluttered",
+                                                 "pulsed", "settled", "plan" };
+    return names[s];
+}
+
+/* With the recurrent weights that the model says. */
+static rill_status model_declutter(rill_model *m, rill_error *err)
+{
+    struct narrow_count n = { 0 };
+    if (m->recurrent != RECURRENT_I16)
+        return dgraph_from_tgraph(&m->decluttered, &m->typed, &m->passes, err);
+    struct dgraph wide;
+    TRY(dgraph_from_tgraph(&wide, &m->typed, &m->passes, err));
+    TRY(graph_with_narrow_cells(&m->decluttered.g, &wide.g, &n, &m->passes, err));
+    if (!n.wide)
+        return err_set(err, RILL_INVALID,
+                       "recurrent_weights i16: the model has no recurrent cell of constant weights "
+                       "with more than %zu bytes of recurrent ones; leave it away",
+                       (size_t) RNN_NARROW_BEYOND_BYTES);
+    return RILL_OK;
+}
+
+/* For the pulse that was asked for, or that is chosen. */
+static rill_status plan_pulse(struct pipeline *w)
+{
+    rill_plan *p = w->plan;
+    const rill_model *m = w->model;
+    p->symbol = m->stream;
+    p->asked_frames = w->pulse_frames ? w->pulse_frames : m->pulse;
+    TRY(pgraph_chosen(&p->pgraph, &m->decluttered,
+                      &(struct pulse_choice) { .model = m,
+                                               .asked_frames = p->asked_frames,
+                                               .budget_ms = w->budget_ms,
+                                               .opts = &w->pulse_opts },
+                      &p->arena, w->err));
+    return ports_name(p, w->err);
+}
+
+/* The stages of docs/design.md, in its order. */
+static rill_status stage_make(struct pipeline *w, enum stage s)
+{
+    rill_model *m = w->model;
+    rill_plan *p = w->plan;
+    switch (s) {
+    case STAGE_MODEL: return w->mgraph_from_bytes(w->opener);
+    case STAGE_TYPED: return w->tgraph_from_mgraph(w->opener);
+    case STAGE_DECLUTTERED: return model_declutter(m, w->err);
+    case STAGE_PULSED: return plan_pulse(w);
+    case STAGE_SETTLED:
+        return sgraph_from_pgraph(&p->settled, &p->pgraph, &p->passes, &p->arena, w->err);
+    case STAGE_PLAN: return plan_from_sgraph(&p->plan, &p->settled, &w->plan_opts, w->err);
+    default: return RILL_OK;
+    }
+}
+
+rill_status pipeline_run(struct pipeline *w, enum stage have, enum stage wanted)
+{
+    for (enum stage s = have; s++ < wanted;)
+        TRY(stage_make(w, s));
+    return RILL_OK;
+}
