@@ -228,38 +228,18 @@ static unsigned pulse_of(const struct rill_model *m)
 
 unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
 {
+    /* clang-format off */
     const rill_port all[3] = {
-        { .name = "pcm",
-          .kind = RILL_PORT_AUDIO,
-          .is_input = 1,
-          .rate_num = 16000,
-          .rate_den = 1,
-          .width = 1,
-          .pulse_frames = pulse_of(&p->model),
-          .hop_num = 1,
-          .hop_den = 1,
+        { .name = "pcm", .kind = RILL_PORT_AUDIO, .is_input = 1, .rate_num = 16000, .rate_den = 1,
+          .width = 1, .pulse_frames = pulse_of(&p->model), .hop_num = 1, .hop_den = 1,
           .offset_den = 1 },
-        { .name = "out",
-          .kind = RILL_PORT_AUDIO,
-          .rate_num = 16000,
-          .rate_den = 1,
-          .width = 1,
-          .pulse_frames = pulse_of(&p->model),
-          .hop_num = 1,
-          .hop_den = 1,
-          .latency_samples = DELAY,
-          .offset_num = p->model.trims ? 0 : -DELAY,
-          .offset_den = 1 },
-        { .name = "prob",
-          .kind = RILL_PORT_VAD,
-          .rate_num = 16000,
-          .rate_den = 512,
-          .width = 1,
-          .pulse_frames = 1,
-          .hop_num = 512,
-          .hop_den = 1,
-          .offset_den = 1 },
+        { .name = "out", .kind = RILL_PORT_AUDIO, .rate_num = 16000, .rate_den = 1, .width = 1,
+          .pulse_frames = pulse_of(&p->model), .hop_num = 1, .hop_den = 1, .latency_samples = DELAY,
+          .offset_num = p->model.trims ? 0 : -DELAY, .offset_den = 1 },
+        { .name = "prob", .kind = RILL_PORT_VAD, .rate_num = 16000, .rate_den = 512, .width = 1,
+          .pulse_frames = 1, .hop_num = 512, .hop_den = 1, .offset_den = 1 },
     };
+    /* clang-format on */
     unsigned n = 0;
     for (unsigned i = 0; i < 3; i++)
         if ((i == 0 || (i == 1 && p->model.audio) || (i == 2 && p->model.vad)) && n < cap)

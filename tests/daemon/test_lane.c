@@ -120,27 +120,20 @@ static void parts_tell(char *to, size_t cap, const rill_event *e, const struct e
 
 static void test_text_parts(void)
 {
+    /* clang-format off */
     static const struct {
         const char *text, *words[8];
         struct event_space room;
         const char *want;
     } cases[] = {
         { "", { NULL }, { 20, 9 }, "<>" },
-        { "one two three",
-          { "one", "two", "three" },
-          { 24 + 3 * W, 9 },
+        { "one two three", { "one", "two", "three" }, { 24 + 3 * W, 9 },
           "<one two three> one two three" },
-        { "one two three",
-          { "one", "two", "three" },
-          { 23 + 3 * W, 9 },
+        { "one two three", { "one", "two", "three" }, { 23 + 3 * W, 9 },
           "<one two> one two<three> three" },
-        { "one two three",
-          { "one", "two", "three" },
-          { 200, 1 },
+        { "one two three", { "one", "two", "three" }, { 200, 1 },
           "<one> one<two> two<three> three" },
-        { "onetwothree",
-          { "one", "two", "three" },
-          { 14 + 2 * W, 9 },
+        { "onetwothree", { "one", "two", "three" }, { 14 + 2 * W, 9 },
           "<onetwo> one two<three> three" },
         /* a word that takes more than there is */
         { "a 0123456789 b", { "a", "0123456789", "b" }, { 8 + W, 9 }, "<a> a<0123456789><b> b" },
@@ -152,6 +145,7 @@ static void test_text_parts(void)
         /* words of another text */
         { "one two", { "two", "one" }, { 20, 9 }, "<one two>" },
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rill_word words[8] = { { .text = NULL } };
         char got[512] = "";

@@ -117,24 +117,16 @@ static void moves_check(struct check *t, size_t channels, size_t rows)
     size_t lanes = lanes_of(channels), n = channels * rows;
     float *x = check_buf(t, n, false), *mid = check_buf(t, lanes * rows, false),
           *y = check_buf(t, n, false), *ref = check_buf(t, n, false);
+    /* clang-format off */
     struct kern_stack_step s[3] = {
-        { .op = KERN_STACK_LOAD,
-          .to = { 1, 0 },
-          .a = { 0, 0 },
-          .n = channels,
-          .rows = rows,
+        { .op = KERN_STACK_LOAD, .to = { 1, 0 }, .a = { 0, 0 }, .n = channels, .rows = rows,
           .ld = lanes },
-        { .op = KERN_STACK_COPY,
-          .to = { 1, 0 },
-          .a = { 1, rows > 1 ? lanes : 0 },
+        { .op = KERN_STACK_COPY, .to = { 1, 0 }, .a = { 1, rows > 1 ? lanes : 0 },
           .n = (rows - 1) * lanes },
-        { .op = KERN_STACK_STORE,
-          .to = { 2, 0 },
-          .a = { 1, 0 },
-          .n = channels,
-          .rows = rows,
+        { .op = KERN_STACK_STORE, .to = { 2, 0 }, .a = { 1, 0 }, .n = channels, .rows = rows,
           .ld = lanes },
     };
+    /* clang-format on */
     check_fill_bits(t, x, n);
     for (size_t i = 0; i < n; i++)
         ref[i] = x[i % rows + 1 < rows ? i + 1 : i];

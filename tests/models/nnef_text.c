@@ -38,6 +38,7 @@ static void session_end(struct session *s)
 
 static const float x4[4] = { 1, -2, 3, 0.5f };
 
+/* clang-format off */
 static const struct {
     const char *statements;
     unsigned n;
@@ -56,8 +57,7 @@ static const struct {
     { "l = [1.0, 2.0, 3.0]; y = x * l[1] + length_of(l);", 4, { 5, -1, 9, 4 } },
     { "(a, b) = (x + 1.0, x - 1.0); y = a - b;", 4, { 2, 2, 2, 2 } },
     { "[a, b] = [x, 1.0]; y = a + b;", 4, { 2, -1, 4, 1.5f } },
-    { "c = constant<scalar>(shape = [4], value = [1.0, 2.0, 3.0, 4.0]); y = x * c;",
-      4,
+    { "c = constant<scalar>(shape = [4], value = [1.0, 2.0, 3.0, 4.0]); y = x * c;", 4,
       { 1, -4, 9, 2 } },
     { "c = constant(shape = [4], value = [0.5]); y = x + c;", 4, { 1.5f, -1.5f, 3.5f, 1 } },
     { "y = x + rill_fill([4], 2.0);", 4, { 3, 0, 5, 2.5f } },
@@ -69,19 +69,13 @@ static const struct {
     { "y = rill_frame(x, size = 2, hop = 2, before = 1);", 6, { 0, 1, -2, 3, 0.5f, 0 } },
     { "y = rill_overlap_add(rill_frame(x, 2, 1, before = 1), hop = 1);", 5, { 0, 2, -4, 6, 1 } },
     { "f = rill_frame(x, 2, 1, before = 1); y = rill_overlap_add(f, 1, window = constant(shape = "
-      "[2], value "
-      "= [0.5]));",
-      5,
-      { 0, 4, -8, 12, 2 } },
+      "[2], value " "= [0.5]));", 5, { 0, 4, -8, 12, 2 } },
     { "y = rill_scan(x, body = sum, state = [(s, t, rill_fill([], 1.0))]);", 4, { 2, 0, 3, 3.5f } },
-    { "y = rill_scan([x, x], body = scaled, full = [(k, constant(shape = [], value = [2.0]))]);",
-      4,
+    { "y = rill_scan([x, x], body = scaled, full = [(k, constant(shape = [], value = [2.0]))]);", 4,
       { 4, -8, 12, 2 } },
-    { "y = reshape(x, shape = [2, -1]) * constant(shape = [2], value = [1.0, 10.0]);",
-      4,
+    { "y = reshape(x, shape = [2, -1]) * constant(shape = [2], value = [1.0, 10.0]);", 4,
       { 1, -2, 30, 5 } },
-    { "[a, b] = split(x, axis = 0, ratios = [1, 3]); y = concat([b, a], axis = 0);",
-      4,
+    { "[a, b] = split(x, axis = 0, ratios = [1, 3]); y = concat([b, a], axis = 0);", 4,
       { -2, 3, 0.5f, 1 } },
     { "y = slice(x, axes = [0], begin = [1], end = [0]);", 3, { -2, 3, 0.5f } },
     { "y = pad(x, padding = [(1, 2)]);", 7, { 0, 1, -2, 3, 0.5f, 0, 0 } },
@@ -89,22 +83,15 @@ static const struct {
     { "y = stack(unstack(reshape(x, [2, 2]), axis = 0), axis = 1);", 4, { 1, 3, -2, 0.5f } },
     { "y = transpose(reshape(x, [2, 2]), axes = [1, 0]);", 4, { 1, 3, -2, 0.5f } },
     { "y = conv(reshape(x, [1, 1, 4]), constant(shape = [1, 1, 2], value = [1.0, 2.0]), 1.0, "
-      "padding = [(0, "
-      "0)]);",
-      3,
-      { -2, 5, 5 } },
+      "padding = [(0, " "0)]);", 3, { -2, 5, 5 } },
     { "y = avg_pool(reshape(x, [1, 1, 4]), size = [1, 1, 2], padding = [(0, 0), (0, 0), (0, 0)], "
-      "stride = [1, 1, 2]);",
-      2,
-      { -0.5f, 1.75f } },
+      "stride = [1, 1, 2]);", 2, { -0.5f, 1.75f } },
     { "y = linear(unsqueeze(x, [0]), constant(shape = [1, 4], value = [1.0]), 2.0);", 1, { 4.5f } },
-    { "y = rill_magnitude(reshape(concat([x * 3.0, x * 4.0], 0), [-1, 2]));",
-      4,
+    { "y = rill_magnitude(reshape(concat([x * 3.0, x * 4.0], 0), [-1, 2]));", 4,
       { 6.7082039f, 9.1241438f, 8.9442719f, 12.165525f } },
     { "y = rill_window(\"hann\", 4);", 4, { 0, 0.5f, 1, 0.5f } },
     { "y = rill_window(\"hann\", 5, periodic = false);", 5, { 0, 0.5f, 1, 0.5f, 0 } },
-    { "y = rill_window(\"vorbis\", 4);",
-      4,
+    { "y = rill_window(\"vorbis\", 4);", 4,
       { 0.22801432f, 0.97365778f, 0.97365778f, 0.22801432f } },
     { "y = sqr(rill_window(\"sqrt_hann\", 4)) - rill_window(\"hann\", 4);", 4, { 0, 0, 0, 0 } },
     { "y = rill_mel(x, bands = 1, rate = 6.0);", 1, { 0.66310363f } },
@@ -114,6 +101,7 @@ static const struct {
     { "y = rill_log(x, floor = 1.0);", 4, { 0, 0, 1.0986123f, 0 } },
     { "y = rill_irfft(rill_rfft(x), n = 4);", 4, { 1, -2, 3, 0.5f } },
 };
+/* clang-format on */
 
 #define FRAGMENTS                                                                                  \
     "version 1.0;\nextension KHR_enable_fragment_definitions;\n"                                   \

@@ -22,30 +22,20 @@ struct fold_case {
     int64_t rate; /* value of input `sr`; 0: there is none */
 };
 
+/* clang-format off */
 static const struct fold_case cases[] = {
-    { "silero_v6/silero_vad.onnx",
-      250,
-      44,
-      { { "input", 2, { 1, 576 } }, { "state", 3, { 2, 1, 128 } } },
-      16000 },
-    { "silero_v6/silero_vad.onnx",
-      250,
-      44,
-      { { "input", 2, { 1, 288 } }, { "state", 3, { 2, 1, 128 } } },
-      8000 },
-    { "silero_v6/silero_vad_16k_op15.onnx",
-      100,
-      44,
-      { { "input", 2, { 1, 576 } }, { "state", 3, { 2, 1, 128 } } },
-      16000 },
-    { "silero_v6/silero_vad_op18_ifless.onnx",
-      40,
-      60,
-      { { "input", 2, { 1, 576 } }, { "state", 3, { 2, 1, 128 } } },
-      16000 },
+    { "silero_v6/silero_vad.onnx", 250, 44,
+      { { "input", 2, { 1, 576 } }, { "state", 3, { 2, 1, 128 } } }, 16000 },
+    { "silero_v6/silero_vad.onnx", 250, 44,
+      { { "input", 2, { 1, 288 } }, { "state", 3, { 2, 1, 128 } } }, 8000 },
+    { "silero_v6/silero_vad_16k_op15.onnx", 100, 44,
+      { { "input", 2, { 1, 576 } }, { "state", 3, { 2, 1, 128 } } }, 16000 },
+    { "silero_v6/silero_vad_op18_ifless.onnx", 40, 60,
+      { { "input", 2, { 1, 576 } }, { "state", 3, { 2, 1, 128 } } }, 16000 },
     { "gtcrn/gtcrn.onnx", 1000, 449, { { 0 } }, 0 },
     { "gtcrn/gtcrn_simple.onnx", 415, 415, { { 0 } }, 0 },
 };
+/* clang-format on */
 
 static void print_ops(const struct graph *g)
 {

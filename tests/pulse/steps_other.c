@@ -359,6 +359,7 @@ static void emit_attend(struct gb *b, struct stage *s, const int *v)
     s->wire = gb_transpose(b, x, "0,2,1");
 }
 
+/* clang-format off */
 const struct step_kind steps_other[] = {
     { "map", { { "op", 0, 6, 0 } }, emit_map },
     { "scale", { { "by", 0, 3, 0 }, { "add", 0, 1, 0 } }, emit_scale },
@@ -387,19 +388,14 @@ const struct step_kind steps_other[] = {
     { "position", { { "from", 0, 2, 0 }, { "by", 1, 2, 1 }, { "mul", 0, 1, 0 } }, emit_position },
     { "count", { { NULL, 0, 0, 0 } }, emit_count },
     { "pick", { { "from", 0, 2, 0 }, { "step", 1, 3, 1 } }, emit_pick },
-    { "windows",
-      { { "k", 1, 3, 2 }, { "s", 1, 3, 1 }, { "d", 0, 2, 1 }, { "rows", 0, 1, 0 } },
+    { "windows", { { "k", 1, 3, 2 }, { "s", 1, 3, 1 }, { "d", 0, 2, 1 }, { "rows", 0, 1, 0 } },
       emit_windows },
     { "embed", { { NULL, 0, 0, 0 } }, emit_embed },
-    { "attend",
-      { { "chunk", 1, 4, 1 },
-        { "left", 0, 3, 1 },
-        { "right", 0, 2, 0 },
-        { "where", 0, 1, 0 },
-        { "cut", 0, 1, 0 } },
-      emit_attend },
+    { "attend", { { "chunk", 1, 4, 1 }, { "left", 0, 3, 1 }, { "right", 0, 2, 0 },
+      { "where", 0, 1, 0 }, { "cut", 0, 1, 0 } }, emit_attend },
     { "expand", { { "mul", 0, 1, 0 } }, emit_expand },
     { "repeat", { { "n", 1, 3, 2 }, { "way", 0, 2, 0 } }, emit_repeat },
     { "bias", { { "l", 0, 2, 1 } }, emit_bias },
     { NULL, { { NULL, 0, 0, 0 } }, NULL },
 };
+/* clang-format on */

@@ -18,27 +18,23 @@ struct hoist_case {
 
 #define T GB_TIME
 
+/* clang-format off */
 static const struct hoist_case cases[] = {
     { "RNN", { SCAN_RNN, 5, 7, .steps = T }, 1, true },
     { "GRU", { SCAN_GRU, 5, 7, .steps = T }, 1, true },
     { "LSTM", { SCAN_LSTM, 5, 7, .steps = T }, 1, true },
     { "GRU on axis 1", { SCAN_GRU, 6, 18, .steps = T, .turned = true }, 1, true },
     { "GRU, projected", { SCAN_GRU, 6, 9, .steps = T, .project = 6 }, 1, true },
-    { "LSTM on axis 1, projected",
-      { SCAN_LSTM, 4, 5, .steps = T, .project = 4, .turned = true },
-      1,
+    { "LSTM on axis 1, projected", { SCAN_LSTM, 4, 5, .steps = T, .project = 4, .turned = true }, 1,
       true },
-    { "RNN with other work",
-      { SCAN_RNN, 3, 20, .steps = T, .project = 3, .extra = true },
-      1,
+    { "RNN with other work", { SCAN_RNN, 3, 20, .steps = T, .project = 3, .extra = true }, 1,
       true },
     { "two GRUs", { SCAN_GRU, 8, 8, .layers = 2, .steps = T, .project = 8 }, 2, true },
     { "LSTM from the end",
-      { SCAN_LSTM, 4, 5, .steps = 12, .project = 4, .back = true, .extra = true },
-      1,
-      false },
+      { SCAN_LSTM, 4, 5, .steps = 12, .project = 4, .back = true, .extra = true }, 1, false },
     { "GRU of 33 known steps", { SCAN_GRU, 5, 7, .steps = 33, .project = 5 }, 1, false },
 };
+/* clang-format on */
 
 static bool hoisted(struct oracle *o, struct graph *g)
 {

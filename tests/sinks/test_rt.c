@@ -6,27 +6,18 @@
 #include "tests/models/models_test.h"
 #include "tests/sinks/tones.h"
 
+/* clang-format off */
 static const rill_sink_opts sinks[] = {
     { .kind = RILL_PORT_CTC, .words = "<blk>,a,b,c", .beam = 1, .rule2_ms = 300, .max_tokens = 8 },
-    { .kind = RILL_PORT_CTC,
-      .words = "<blk>,\xe2\x96\x81"
-               "a,b,c",
-      .beam = 8,
-      .rule1_ms = 200,
-      .rule3_ms = 900,
-      .max_tokens = 8 },
-    { .kind = RILL_PORT_CTC,
-      .words = "<blk>,a,b,c",
-      .beam = 64,
-      .scores = RILL_SCORES_LOGITS,
+    { .kind = RILL_PORT_CTC, .words = "<blk>,\xe2\x96\x81" "a,b,c", .beam = 8, .rule1_ms = 200,
+      .rule3_ms = 900, .max_tokens = 8 },
+    { .kind = RILL_PORT_CTC, .words = "<blk>,a,b,c", .beam = 64, .scores = RILL_SCORES_LOGITS,
       .stability = 0.5f },
-    { .kind = RILL_PORT_KEYWORD,
-      .words = "no,a,b,c",
-      .smooth_frames = 5,
-      .patience_frames = 2,
+    { .kind = RILL_PORT_KEYWORD, .words = "no,a,b,c", .smooth_frames = 5, .patience_frames = 2,
       .debounce_ms = 100 },
     { .kind = RILL_PORT_VAD, .hangover_ms = 50, .rule1_ms = 200, .rule2_ms = 100, .rule3_ms = 500 },
 };
+/* clang-format on */
 
 /* n frames at x, twice: nothing that is not allowed. */
 static void guarded(rill_sink *s, const float *x, size_t n, const char *what)
