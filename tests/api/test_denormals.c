@@ -2,23 +2,15 @@
 /* The same bits on a thread that flushes denormals and on one that does not, where the model is
  * opened, planned and run; and the thread's own mode is left as it was. argv[1]: a model that goes
  * through denormals, in constants and in what it computes. */
+#include "tests/check.h"
 #include <rill.h>
 
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define FRAMES 16
 
-static unsigned passed, failed;
-
-static void check(bool ok, const char *what, unsigned way)
-{
-    ok ? passed++ : failed++;
-    if (!ok)
-        printf("FAILED: %s (%u)\n", what, way);
-}
+#define SEE(ok, what, way) CHECK(ok, "%s (%u)", what, way)
 
 static bool flushes(void)
 {
@@ -39,8 +31,8 @@ static void stream_run(const rill_plan *p, bool many, float y[FRAMES])
             rill_run_many(&s, 1, &status);
         else
             status = rill_stream_run(s);
-        check(status == RILL_OK && rill_stream_pull(s, 1, &y[k], 1, &n) == RILL_OK && n == 1,
-              "a frame", (unsigned) k);
+        SEE(status == RILL_OK && rill_stream_pull(s, 1, &y[k], 1, &n) == RILL_OK && n == 1,
+            "a frame", (unsigned) k);
     }
     free(mem);
 }
@@ -53,16 +45,16 @@ static void way_run(const char *path, unsigned step, bool many, float y[FRAMES])
     rill_error err;
     if (step == 0)
         rill_thread_prepare();
-    check(rill_model_open(&m, path, &err) == RILL_OK, "open", step);
-    check(flushes() == (step < 1), "the mode after open", step);
+    SEE(rill_model_open(&m, path, &err) == RILL_OK, "open", step);
+    SEE(flushes() == (step < 1), "the mode after open", step);
     if (step == 1)
         rill_thread_prepare();
-    check(rill_plan_new(&p, m, NULL, &err) == RILL_OK, "plan", step);
-    check(flushes() == (step < 2), "the mode after planning", step);
+    SEE(rill_plan_new(&p, m, NULL, &err) == RILL_OK, "plan", step);
+    SEE(flushes() == (step < 2), "the mode after planning", step);
     if (step == 2)
         rill_thread_prepare();
     stream_run(p, many, y);
-    check(flushes() == (step < 3), "the mode after runs", step);
+    SEE(flushes() == (step < 3), "the mode after runs", step);
     rill_plan_unref(p);
     rill_model_free(m);
 }
@@ -77,18 +69,17 @@ int main(int argc, char **argv)
     way_run(argv[1], step, false, y);
     if (step == 3) {
         way_run(argv[1], 3, true, one);
-        check(!memcmp(one, y, sizeof y), "many", 0);
+        SEE(!memcmp(one, y, sizeof y), "many", 0);
         for (step = 0; step < 3; step++) {
             char line[4096];
             snprintf(line, sizeof line, "%s '%s' %u", argv[0], argv[1], step);
             FILE *f = popen(line, "r");
-            check(f && fread(one, sizeof one, 1, f) == 1 && !memcmp(one, y, sizeof y), "the bits",
-                  step);
-            check(f && pclose(f) == 0, "the other thread", step);
+            SEE(f && fread(one, sizeof one, 1, f) == 1 && !memcmp(one, y, sizeof y), "the bits",
+                step);
+            SEE(f && pclose(f) == 0, "the other thread", step);
         }
-        printf("%u passed, %u failed\n", passed, failed);
-    } else {
-        fwrite(y, sizeof y, 1, stdout);
+        return check_done();
     }
-    return failed != 0;
+    fwrite(y, sizeof y, 1, stdout);
+    return check_failed != 0;
 }

@@ -2,23 +2,15 @@
 /* A stream that asks for a row past the end of a table: what came before is given, run() says
  * INVALID from there on, the words name node, index and frames, its neighbours go on, a reset
  * begins anew. argv[1]: a model [1,2,S] + table of 9 rows. */
+#include "tests/check.h"
 #include <rill.h>
 
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #define ROWS 9
 
-static unsigned passed, failed;
-
-static void check(bool ok, const char *what, const char *more)
-{
-    ok ? passed++ : failed++;
-    if (!ok)
-        printf("FAILED: %s: %s\n", what, more);
-}
+#define SEE(ok, what, more) CHECK(ok, "%s: %s", what, more)
 
 static rill_stream *stream_new(const rill_plan *p)
 {
@@ -48,22 +40,22 @@ static void stream_test(const rill_plan *p, unsigned pulse)
         unsigned k = 0;
         for (given = 0; k < 3 * ROWS && frame_run(s, &given) != RILL_INVALID; k++)
             ;
-        check(given == whole && k == whole + pulse - 1, "frames before the end of the table", "");
-        check(rill_stream_run(s) == RILL_INVALID && frame_run(s, &given) == RILL_INVALID,
-              "and so it stays", "");
-        check(rill_stream_fault(s, NULL) == RILL_INVALID &&
-                  rill_stream_fault(s, &err) == RILL_INVALID && err.status == RILL_INVALID,
-              "the fault", err.text);
-        check(strstr(err.text, "(Gather): index 9 is outside an axis of 9") != NULL, "words",
-              err.text);
+        SEE(given == whole && k == whole + pulse - 1, "frames before the end of the table", "");
+        SEE(rill_stream_run(s) == RILL_INVALID && frame_run(s, &given) == RILL_INVALID,
+            "and so it stays", "");
+        SEE(rill_stream_fault(s, NULL) == RILL_INVALID &&
+                rill_stream_fault(s, &err) == RILL_INVALID && err.status == RILL_INVALID,
+            "the fault", err.text);
+        SEE(strstr(err.text, "(Gather): index 9 is outside an axis of 9") != NULL, "words",
+            err.text);
         snprintf(at, sizeof at,
                  pulse == 1 ? "at input frame 9: " : "at input frames %zu to %zu: ", whole,
                  whole + pulse - 1);
-        check(strstr(err.text, at) != NULL, at, err.text);
+        SEE(strstr(err.text, at) != NULL, at, err.text);
         rill_stream_finish(s);
-        check(rill_stream_run(s) == RILL_INVALID && given == whole, "finished", "");
+        SEE(rill_stream_run(s) == RILL_INVALID && given == whole, "finished", "");
         rill_stream_reset(s);
-        check(rill_stream_fault(s, &err) == RILL_OK, "reset", err.text);
+        SEE(rill_stream_fault(s, &err) == RILL_OK, "reset", err.text);
     }
     free(s);
 }
@@ -81,7 +73,7 @@ static void fits_test(const rill_plan *p)
     while ((status = rill_stream_run(s)) == RILL_OK)
         while (rill_stream_pull(s, 1, y, 32, &n) == RILL_OK && n)
             given += n;
-    check(status == RILL_END && given == ROWS, "a sequence that fits", rill_status_text(status));
+    SEE(status == RILL_END && given == ROWS, "a sequence that fits", rill_status_text(status));
     free(s);
 }
 
@@ -99,16 +91,16 @@ static void many_test(const rill_plan *p)
         for (int i = 0; i < 3; i++)
             if (k >= 3 * i)
                 rill_stream_push(s[i], 0, x, 1, &taken);
-        check(rill_run_many(s, 3, status) == RILL_OK, "many", "");
+        SEE(rill_run_many(s, 3, status) == RILL_OK, "many", "");
         for (int i = 0; i < 3; i++) {
             rill_status want = k < 3 * i ? RILL_AGAIN : k < 3 * i + ROWS ? RILL_OK : RILL_INVALID;
-            check(status[i] == want, "one of many", rill_status_text(status[i]));
+            SEE(status[i] == want, "one of many", rill_status_text(status[i]));
             while (rill_stream_pull(s[i], 1, y, 32, &n) == RILL_OK && n)
                 given[i] += n;
         }
     }
     for (int i = 0; i < 3; i++) {
-        check(given[i] == ROWS, "frames of one of many", "");
+        SEE(given[i] == ROWS, "frames of one of many", "");
         free(s[i]);
     }
 }
@@ -132,6 +124,5 @@ int main(int argc, char **argv)
         rill_plan_unref(p);
     }
     rill_model_free(m);
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed != 0;
+    return check_done();
 }

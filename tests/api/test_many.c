@@ -3,10 +3,9 @@
  * other inputs, pushed in pieces of their own, some short of input, some whose output waits, some
  * finished, some reset in between. The built-in model, every library model whose weights are at
  * hand, the nets of the zoo. */
+#include "tests/check.h"
 #include <rill.h>
 
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,15 +13,9 @@
 #define TICKS 18
 #define PORTS_MAX 64
 
-static unsigned passed, failed, skipped;
 static bool thorough; /* 'all' was given: every number of streams at every pulse */
 
-static void check(bool ok, const char *model, const char *what, unsigned a, unsigned b)
-{
-    ok ? passed++ : failed++;
-    if (!ok)
-        printf("FAILED %s: %s (%u, %u)\n", model, what, a, b);
-}
+#define SEE(ok, model, what, a, b) CHECK(ok, "%s: %s (%u, %u)", model, what, a, b)
 
 /* One listener: its own noise, its own habits. All it does follows from its number and from what
  * its stream answers. */
@@ -106,7 +99,7 @@ static void listeners_run(const struct net *n, struct listener *l, unsigned coun
                 status[i] = rill_stream_run(l[i].s);
         }
         if (together && rill_run_many(streams, count, status) != RILL_OK)
-            check(false, n->name, "run_many refuses streams of one plan", count, t);
+            SEE(false, n->name, "run_many refuses streams of one plan", count, t);
         for (unsigned i = 0; i < count; i++) {
             l[i].status[t] = status[i];
             listener_pull(n, &l[i]);
@@ -118,11 +111,11 @@ static void listeners_compare(const struct net *n, const struct listener *alone,
                               const struct listener *many, unsigned count)
 {
     for (unsigned i = 0; i < count; i++) {
-        check(!memcmp(alone[i].status, many[i].status, sizeof alone[i].status), n->name,
-              "other answers", i, count);
-        check(alone[i].n_got == many[i].n_got &&
-                  !memcmp(alone[i].got, many[i].got, many[i].n_got * sizeof *many[i].got),
-              n->name, "other output", i, count);
+        SEE(!memcmp(alone[i].status, many[i].status, sizeof alone[i].status), n->name,
+            "other answers", i, count);
+        SEE(alone[i].n_got == many[i].n_got &&
+                !memcmp(alone[i].got, many[i].got, many[i].n_got * sizeof *many[i].got),
+            n->name, "other output", i, count);
     }
 }
 
@@ -148,8 +141,8 @@ static void answers_check(const struct net *n, const struct listener *l)
             again += l[i].status[t] == RILL_AGAIN;
             end += l[i].status[t] == RILL_END;
         }
-    check(ok > 100 && again > 100, n->name, "streams run and wait", ok, again);
-    check(end > 0, n->name, "streams end", end, 0);
+    SEE(ok > 100 && again > 100, n->name, "streams run and wait", ok, again);
+    SEE(end > 0, n->name, "streams end", end, 0);
 }
 
 /* The same stream twice is one run after the other. */
@@ -164,11 +157,11 @@ static void twice_test(const struct net *n, struct listener *l)
         for (unsigned k = 0; k < n->n_ports && n->ports[k].is_input; k++)
             rill_stream_push(l[i].s, k, n->buf, n->ports[k].pulse_frames, &taken);
     }
-    check(rill_run_many(s, 3, status) == RILL_OK && status[0] == RILL_OK && status[1] == RILL_OK,
-          n->name, "twice", status[0], status[1]);
+    SEE(rill_run_many(s, 3, status) == RILL_OK && status[0] == RILL_OK && status[1] == RILL_OK,
+        n->name, "twice", status[0], status[1]);
     alone = rill_stream_run(l[0].s);
-    check(status[2] == alone, n->name, "the second time", status[2], alone);
-    check(rill_run_many(NULL, 0, NULL) == RILL_OK, n->name, "no stream at all", 0, 0);
+    SEE(status[2] == alone, n->name, "the second time", status[2], alone);
+    SEE(rill_run_many(NULL, 0, NULL) == RILL_OK, n->name, "no stream at all", 0, 0);
 }
 
 static const uint32_t cpus[] = { 0, RILL_CPU_AVX2,
@@ -194,7 +187,7 @@ static void net_test(rill_model *m, const char *name, uint32_t pulse)
     for (size_t c = 0; c < (pulse ? 2 : sizeof cpus / sizeof *cpus); c++) {
         const rill_plan_opts opts = { .pulse_frames = pulse, .cpu_mask = cpus[c] };
         if (rill_plan_new(&n.plan, m, &opts, &err) != RILL_OK) {
-            check(false, name, err.text, pulse, 0);
+            SEE(false, name, err.text, pulse, 0);
             return;
         }
         net_sizes(&n);
@@ -244,9 +237,9 @@ static void plans_test(rill_model *m)
     rill_plan_ports(p[0], &port, 1);
     float *x = calloc((size_t) port.pulse_frames * port.width, sizeof *x);
     rill_stream_push(s[0], 0, x, port.pulse_frames, &n);
-    check(rill_run_many(s, 2, status) == RILL_INVALID && status[0] == RILL_INTERNAL, "plans",
-          "streams of two plans", status[0], 0);
-    check(rill_stream_run(s[0]) == RILL_OK, "plans", "nothing ran", 0, 0);
+    SEE(rill_run_many(s, 2, status) == RILL_INVALID && status[0] == RILL_INTERNAL, "plans",
+        "streams of two plans", status[0], 0);
+    SEE(rill_stream_run(s[0]) == RILL_OK, "plans", "nothing ran", 0, 0);
     free(x);
     for (int i = 0; i < 2; i++) {
         free(s[i]);
@@ -261,8 +254,8 @@ static void path_test(const char *folder, const char *name, const uint32_t *puls
     char path[4096];
     snprintf(path, sizeof path, "%s/%s", folder ? folder : "", name);
     if (!folder || rill_model_open(&m, path, &err) != RILL_OK) {
-        skipped += may_miss;
-        check(may_miss, name, "does not open", 0, 0);
+        check_skipped += may_miss;
+        SEE(may_miss, name, "does not open", 0, 0);
         return;
     }
     for (int i = 0; i < 2; i++)
@@ -288,12 +281,11 @@ int main(int argc, char **argv)
         plans_test(m);
         rill_model_free(m);
     } else {
-        check(false, "built-in", err.text, 0, 0);
+        SEE(false, "built-in", err.text, 0, 0);
     }
     for (size_t i = 0; i < sizeof library / sizeof *library; i++)
         path_test(getenv("RILL_TEST_LIBRARY"), library[i], samples, !getenv("RILL_TEST_LIBRARY"));
     for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++)
         path_test(getenv("RILL_ZOO"), zoo[i], frames, false);
-    printf("%u passed, %u failed, %u skipped\n", passed, failed, skipped);
-    return failed != 0;
+    return check_done();
 }

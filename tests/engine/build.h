@@ -3,6 +3,7 @@
 #ifndef TESTS_ENGINE_BUILD_H
 #define TESTS_ENGINE_BUILD_H
 #include "engine/graph/graph.h"
+#include "tests/attr.h"
 #include "tests/check.h"
 
 #include <string.h>

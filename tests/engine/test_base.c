@@ -2,6 +2,7 @@
 /* Arenas, element types, attribute tables, the graph checker, the layout of memory. */
 #include "engine/plan/memory.h"
 #include "engine/graph/op.h"
+#include "tests/attr.h"
 #include "tests/check.h"
 
 #include <math.h>
@@ -190,16 +191,11 @@ static void test_attrs(void)
     struct sample s;
     rill_error err;
     const char *green = "green", *blue = "blue";
-    const struct attr i = { .name = "i", .kind = ATTR_INT, .i = 3 };
+    const struct attr i = ONE_INT("i", 3);
     check(attrs_parse(&op_sample, "n", &i, 1, &s, &err) == RILL_OK && s.i == 3 && s.j == 7 &&
               s.f == 0.5f && s.choice == 1 && s.ints.n == 0,
           "defaults", 0);
-    const struct attr all[] = {
-        i,
-        { .name = "f", .kind = ATTR_INT, .i = 2 },
-        { .name = "ints", .kind = ATTR_INT, .i = 9 },
-        { .name = "choice", .kind = ATTR_STRINGS, .strings = { 1, &green } }
-    };
+    const struct attr all[] = { i, ONE_INT("f", 2), ONE_INT("ints", 9), ONE_TEXT("choice", green) };
     check(attrs_parse(&op_sample, "n", all, 4, &s, &err) == RILL_OK && s.f == 2 && s.ints.n == 1 &&
               s.ints.v[0] == 9,
           "an int serves as a float and as a list", 0);
@@ -208,9 +204,8 @@ static void test_attrs(void)
             "'k' is not supported; known: choice, f, i, ints, j");
     refused((struct attr[]) { i, { .name = "j", .kind = ATTR_FLOAT } }, 2,
             "'j' has the wrong type");
-    refused((struct attr[]) { i,
-                              { .name = "choice", .kind = ATTR_STRINGS, .strings = { 1, &blue } } },
-            2, "'choice' is 'blue', supported: red, green");
+    refused((struct attr[]) { i, ONE_TEXT("choice", blue) }, 2,
+            "'choice' is 'blue', supported: red, green");
 }
 
 /* ---- numbers of ops ---- */

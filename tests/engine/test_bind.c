@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sizes of actual inputs give symbols their values, also in constants that hold sizes; those that
  * do not fit are refused by name. */
+#include "tests/check.h"
 #include "engine/graph/bind.h"
 #include "engine/typing/interp.h"
 
@@ -8,8 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int passed, failed;
-
+/* clang-format off */
 static const struct row {
     const char *shape[2];   /* declared */
     int64_t size[2][2];     /* given, two axes each */
@@ -19,35 +19,24 @@ static const struct row {
     { { "S,3", "T,1" }, { { 5, 3 }, { 7, 1 } }, 5, 7, { NULL } },
     { { "2*S,3", "T,S" }, { { 10, 3 }, { 7, 5 } }, 5, 7, { NULL } },
     { { "S + 3,3", "4*T - 1,1" }, { { 10, 3 }, { 7, 1 } }, 7, 2, { NULL } },
-    { { "S + T,3", "T,1" },
-      { { 10, 3 }, { 7, 1 } },
-      3,
-      7,
-      { NULL } }, /* the second is read first */
+    { { "S + T,3", "T,1" }, { { 10, 3 }, { 7, 1 } }, 3, 7, { NULL } },
     { { "S,S/2", "T,2*S + T" }, { { 9, 4 }, { 1, 19 } }, 9, 1, { NULL } },
     { { "S,0*S + 3", "T,T*S" }, { { 0, 3 }, { 0, 0 } }, 0, 0, { NULL } },
     { { "S/160,3", "T,1" }, { { 10, 3 }, { 7, 1 } }, -1, 7, { NULL } },
-    { { "2*S,3", "S,1" },
-      { { 10, 3 }, { 6, 1 } },
-      0,
-      0,
+    { { "2*S,3", "S,1" }, { { 10, 3 }, { 6, 1 } }, 0, 0,
       { "input 'b' has 6 on axis 0", "S is 5", "input 'a', axis 0" } },
-    { { "S,3", "2*T,S/2 + T" },
-      { { 10, 3 }, { 4, 8 } },
-      0,
-      0,
+    { { "S,3", "2*T,S/2 + T" }, { { 10, 3 }, { 4, 8 } }, 0, 0,
       { "input 'b' has 8 on axis 1", "is 7: ", "'a'" } },
-    { { "2*S,3", "T,1" },
-      { { 9, 3 }, { 6, 1 } },
-      0,
-      0,
+    { { "2*S,3", "T,1" }, { { 9, 3 }, { 6, 1 } }, 0, 0,
       { "input 'a', axis 0", "2*S == 9", "fraction" } },
     { { "S + 3,3", "T,1" }, { { 2, 3 }, { 6, 1 } }, 0, 0, { "input 'a'", "makes S -1", "" } },
     { { "S,3", "T,1" }, { { 2, 4 }, { 6, 1 } }, 0, 0, { "input 'a' has 4 on axis 1", "3", "" } },
     { { "S", "T,1" }, { { 2, 4 }, { 6, 1 } }, 0, 0, { "input 'a' has 2 axes", "wants 1", "" } },
 };
+/* clang-format on */
 
 /* With something asserted. */
+/* clang-format off */
 static const struct claimed {
     const char *claim;
     struct row row;
@@ -55,19 +44,12 @@ static const struct claimed {
     { "S == 4*(S/4)", { { "S,3", "T,1" }, { { 8, 3 }, { 7, 1 } }, 8, 7, { NULL } } },
     { "S > T", { { "S,3", "T,1" }, { { 8, 3 }, { 7, 1 } }, 8, 7, { NULL } } },
     { "S > 10*T", { { "S/160,3", "T,1" }, { { 10, 3 }, { 7, 1 } }, -1, 7, { NULL } } },
-    { "S == 4*(S/4)",
-      { { "S,3", "T,1" },
-        { { 10, 3 }, { 7, 1 } },
-        0,
-        0,
-        { "'S == 4*(S/4)' is asserted", "S = 10 by input 'a', axis 0", "" } } },
-    { "S > T",
-      { { "2*S,3", "T,1" },
-        { { 10, 3 }, { 6, 1 } },
-        0,
-        0,
-        { "'S > T' is asserted", "S = 5 by input 'a'", "T = 6 by input 'b'" } } },
+    { "S == 4*(S/4)", { { "S,3", "T,1" }, { { 10, 3 }, { 7, 1 } }, 0, 0,
+      { "'S == 4*(S/4)' is asserted", "S = 10 by input 'a', axis 0", "" } } },
+    { "S > T", { { "2*S,3", "T,1" }, { { 10, 3 }, { 6, 1 } }, 0, 0,
+      { "'S > T' is asserted", "S = 5 by input 'a'", "T = 6 by input 'b'" } } },
 };
+/* clang-format on */
 
 struct build {
     struct arena arena;
@@ -130,12 +112,8 @@ static void row_run(const struct row *r, const char *claim)
     const struct tensor *in[2] = { x[0], x[1] };
     bool made = (!claim || dims_claim(b.dims, claim, &b.err) == RILL_OK) && graph_make(&b, r);
     rill_status s = made ? interp_run(&b.g, in, &b.arena, &y, &b.err) : RILL_INTERNAL;
-    if (made && as_wanted(r, s, y, &b.err)) {
-        passed++;
-    } else {
-        failed++;
-        printf("%s and %s: status %d, %s\n", r->shape[0], r->shape[1], s, b.err.text);
-    }
+    CHECK(made && as_wanted(r, s, y, &b.err), "%s and %s: status %d, %s", r->shape[0], r->shape[1],
+          s, b.err.text);
     arena_drop(&b.arena);
     dims_free(b.dims);
 }
@@ -146,6 +124,5 @@ int main(void)
         row_run(&rows[i], NULL);
     for (size_t i = 0; i < sizeof claimed / sizeof *claimed; i++)
         row_run(&claimed[i].row, claimed[i].claim);
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return check_done();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Comparisons that are decided while typing, against every element of what they say at many
  * lengths. */
+#include "tests/check.h"
 #include "engine/typing/interp.h"
 #include "engine/typing/typed.h"
 
@@ -9,13 +10,9 @@
 
 #define N_GRAPHS 3000
 
-static int passed, failed;
-static unsigned seed = 1;
-
 static int rnd(int n)
 {
-    seed = seed * 1664525u + 1013904223u;
-    return (int) (seed >> 8) % n;
+    return (int) check_random((uint32_t) n);
 }
 
 /* k * S + c */
@@ -143,14 +140,10 @@ int main(void)
         rill_error err = { RILL_OK, "" };
         bool gone = false, ok = trial_run(&t, &gone, &err);
         decided += gone;
-        *(ok ? &passed : &failed) += 1;
-        if (!ok && failed < 10)
-            printf("(%d*S + %d .. %d*S + %d by %d) + %d %s %d*S + %d, swapped %d: %s\n", t.start.k,
-                   t.start.c, t.limit.k, t.limit.c, t.step, t.add.c, ops[t.op], t.other.k,
-                   t.other.c, t.swap, err.text);
+        CHECK(ok, "(%d*S + %d .. %d*S + %d by %d) + %d %s %d*S + %d, swapped %d: %s", t.start.k,
+              t.start.c, t.limit.k, t.limit.c, t.step, t.add.c, ops[t.op], t.other.k, t.other.c,
+              t.swap, err.text);
     }
-    bool some = decided > N_GRAPHS / 10 && decided < N_GRAPHS;
-    *(some ? &passed : &failed) += 1;
-    printf("%d of %d decided\n%d passed, %d failed\n", decided, N_GRAPHS, passed, failed);
-    return failed != 0;
+    CHECK(decided > N_GRAPHS / 10 && decided < N_GRAPHS, "%d of %d decided", decided, N_GRAPHS);
+    return check_done();
 }

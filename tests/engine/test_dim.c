@@ -3,25 +3,12 @@
  * evaluated naively, and by the makers; then values, substitution, slope and the printed form must
  * agree. */
 #include "engine/base/dim.h"
+#include "tests/check.h"
 
-#include <stdio.h>
 #include <string.h>
 
 #define N_SYM 3
 #define N_TREES 1000
-
-static int passed, failed;
-
-#define CHECK(cond, ...)                                                                           \
-    do {                                                                                           \
-        if (cond) {                                                                                \
-            passed++;                                                                              \
-        } else if (failed++ < 30) {                                                                \
-            printf("%s:%d: %s: ", __FILE__, __LINE__, #cond);                                      \
-            printf(__VA_ARGS__);                                                                   \
-            puts("");                                                                              \
-        }                                                                                          \
-    } while (0)
 
 static uint64_t seed = 1;
 
@@ -459,6 +446,5 @@ int main(void)
     test_solve_random();
     test_equations();
     test_carry();
-    printf("%d passed, %d failed\n", passed, failed);
-    return failed != 0;
+    return check_done();
 }

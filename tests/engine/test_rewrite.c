@@ -63,7 +63,7 @@ static uint32_t step_turn(struct build *b, uint32_t w)
         perm[i] = perm[k];
         perm[k] = kept;
     }
-    struct attr a = { .name = "perm", .kind = ATTR_INTS, .ints = { (uint32_t) t.rank, perm } };
+    struct attr a = INTS_OF("perm", (uint32_t) t.rank, perm);
     return build_node(b, "Transpose", &a, 1, &w, 1);
 }
 
@@ -100,7 +100,7 @@ static uint32_t step_pad(struct build *b, uint32_t w)
     int64_t pads[2 * RANK_MAX] = { 0 }, one = 1;
     pads[rnd((uint32_t) t.rank)] = rnd(3);
     pads[t.rank + (int) rnd((uint32_t) t.rank)] = rnd(3);
-    struct attr a = { .name = "mode", .kind = ATTR_STRINGS, .strings = { 1, &modes[rnd(3)] } };
+    struct attr a = ONE_TEXT("mode", modes[rnd(3)]);
     uint32_t in[] = { w, ints(b, 2 * t.rank, pads), floats(b, rnd(2) ? 0 : 1, &one) };
     return build_node(b, "Pad", &a, 1, in, 2 + rnd(2));
 }
@@ -111,7 +111,7 @@ static uint32_t step_gather(struct build *b, uint32_t w)
     int64_t axis = rnd((uint32_t) t.rank), v[6];
     for (int i = 0; i < 6; i++)
         v[i] = rnd((uint32_t) t.dim[axis]);
-    struct attr a = { .name = "axis", .kind = ATTR_INT, .i = axis };
+    struct attr a = ONE_INT("axis", axis);
     uint32_t in[] = { w, ints(b, 1 + rnd(6), v) };
     return build_node(b, "Gather", &a, 1, in, 2);
 }
@@ -119,7 +119,7 @@ static uint32_t step_gather(struct build *b, uint32_t w)
 static uint32_t step_concat(struct build *b, uint32_t w)
 {
     struct tensor t = shape_of(b, w);
-    struct attr a = { .name = "axis", .kind = ATTR_INT, .i = rnd((uint32_t) t.rank) };
+    struct attr a = ONE_INT("axis", rnd((uint32_t) t.rank));
     uint32_t in[3] = { w, w, w };
     for (int i = 1; i < 3; i++) {
         uint32_t other = pool.wire[rnd(pool.n)];
@@ -133,7 +133,7 @@ static uint32_t step_scatter(struct build *b, uint32_t w)
 {
     struct tensor t = shape_of(b, w);
     int64_t at = rnd((uint32_t) t.dim[0]), one = 1, two[] = { 1, 1 };
-    struct attr a = { .name = "axis", .kind = ATTR_INT, .i = 0 };
+    struct attr a = ONE_INT("axis", 0);
     uint32_t from[] = { w, ints(b, 1, &one) }, row;
     if (t.dim[0] < 2 || (row = build_node(b, "Gather", &a, 1, from, 2)) == WIRE_NONE)
         return WIRE_NONE;
@@ -170,7 +170,7 @@ static uint32_t step_conv(struct build *b, uint32_t w)
     int64_t shape[] = { 1, t.dim[0], tensor_count(&t) / t.dim[0] }, taps = 1 + rnd(3),
             outs = 1 + rnd(5), dilation = 1 + rnd(3);
     uint32_t flat[] = { w, ints(b, 3, shape) }, x = build_node(b, "Reshape", NULL, 0, flat, 2);
-    struct attr a[] = { { .name = "dilations", .kind = ATTR_INTS, .ints = { 1, &dilation } } };
+    struct attr a[] = { INTS_OF("dilations", 1, &dilation) };
     for (int twin = 0; twin < 2; twin++) {
         int64_t weights[] = { outs + twin, t.dim[0], taps };
         uint32_t in[] = { x, floats(b, 3, weights), floats(b, 1, weights) };
@@ -343,7 +343,7 @@ static void test_delay_line(void)
     uint32_t x = graph_add_input(&b.g, "x", &row), s = graph_add_wire(&b.g, "s", &all);
     uint32_t cut[] = { s, ints(&b, 1, &one), ints(&b, 1, &end), ints(&b, 1, &zero) };
     uint32_t join[] = { build_node(&b, "Slice", NULL, 0, cut, 4), x };
-    struct attr axis = { .name = "axis", .kind = ATTR_INT, .i = 0 };
+    struct attr axis = ONE_INT("axis", 0);
     uint32_t next = build_node(&b, "Concat", &axis, 1, join, 2);
     uint32_t first = build_node(&b, "Neg", NULL, 0, &s, 1);
     graph_add_output(&b.g, first);
@@ -390,7 +390,7 @@ static void test_view_of_base(void)
     uint32_t back[] = { build_node(&b, "Slice", NULL, 0, first, 4), ints(&b, 2, row) };
     uint32_t join[] = { build_node(&b, "Slice", NULL, 0, later, 4),
                         build_node(&b, "Reshape", NULL, 0, back, 2) };
-    struct attr axis = { .name = "axis", .kind = ATTR_INT, .i = 0 };
+    struct attr axis = ONE_INT("axis", 0);
     graph_add_state(&b.g, "s", s, build_node(&b, "Concat", &axis, 1, join, 2),
                     b.g.wires[init].fact.value);
     check(graph_settle(&settled, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
@@ -477,7 +477,7 @@ static void test_folded(bool transposed, int64_t groups)
     uint32_t pad[] = { graph_add_input(&b.g, "x", &f), ints(&b, 6, pads) };
     uint32_t conv[] = { build_node(&b, "Pad", NULL, 0, pad, 2), floats(&b, 3, w),
                         floats(&b, 1, &outs) };
-    struct attr group = { .name = "group", .kind = ATTR_INT, .i = groups };
+    struct attr group = ONE_INT("group", groups);
     uint32_t norm[5] = { build_node(&b, transposed ? "ConvTranspose" : "Conv", &group, 1, conv,
                                     3) };
     for (int i = 1; i < 5; i++)

@@ -85,7 +85,7 @@ static void test_dft(bool wrong, bool log)
     const struct tensor *x = noise(&b, 3, dim);
     struct tensor *w = dft_weights(&b);
     ((float *) w->data)[POINTS * 20 + 40] += wrong ? 1e-4f : 0;
-    const struct attr stride = { .name = "strides", .kind = ATTR_INTS, .ints = { 1, &step } };
+    const struct attr stride = INTS_OF("strides", 1, &step);
     uint32_t y = add(&b, "Conv", &stride, 1,
                      (uint32_t[]) { input(&b, x), graph_add_const(&b.g, "w", w) }, 2);
     y = add(&b, "Abs", NULL, 0, &y, 1);

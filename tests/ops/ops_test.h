@@ -4,7 +4,8 @@
  *
  *   struct ops_test t = ops_begin();
  *   const struct tensor *x = ops_f32(&t, 2, (int64_t[]) { 2, 3 }, values);
- *   if (ops_run(&t, "Relu", NULL, 0, (const struct tensor *[]) { x }, 1, 1))
+ *   ops_gives(&t, "Relu", NULL, 0, IN(x), WANT(1, 0), 0);
+ *   if (ops_run(&t, "Relu", NULL, 0, IN(x), 1))
  *       ops_same_f32(&t, 0, expected, 0);
  *   ops_refused(&t, "Relu", NULL, 0, ins, 1, 1, "words of the message");
  *   return ops_end(&t);
@@ -14,6 +15,7 @@
 #ifndef TESTS_OPS_OPS_TEST_H
 #define TESTS_OPS_OPS_TEST_H
 #include "engine/graph/op.h"
+#include "tests/attr.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -75,6 +77,15 @@ __attribute__((format(printf, 3, 4))) static inline bool ops_check(struct ops_te
 }
 
 /* ---- tensors ---- */
+
+/* Numbers in a row, and the inputs of a node with how many they are: two arguments. */
+/* clang-format off */
+#define I64S(...) (int64_t[]) { __VA_ARGS__ }
+#define F32S(...) (float[]) { __VA_ARGS__ }
+#define WANT(...) (double[]) { __VA_ARGS__ }
+#define IN(...) (const struct tensor *[]) { __VA_ARGS__ }, \
+    sizeof((const struct tensor *[]) { __VA_ARGS__ }) / sizeof(struct tensor *)
+/* clang-format on */
 
 /* Copies of count * bytes from values; NULL leaves zeros. */
 static inline struct tensor *ops_tensor(struct ops_test *t, enum dtype type, int rank,
@@ -327,6 +338,15 @@ static inline bool ops_same(struct ops_test *t, unsigned o, const double *want, 
         if (!ops_number_is(t, o, i, want[i], tolerance))
             return false;
     return ops_check(t, true, " ");
+}
+
+/* The op of one output gives these numbers. */
+static inline void ops_gives(struct ops_test *t, const char *name, const struct attr *attrs,
+                             unsigned n_attrs, const struct tensor *const *in, size_t n_in,
+                             const double *want, double tolerance)
+{
+    if (ops_run(t, name, attrs, n_attrs, in, (unsigned) n_in, 1))
+        ops_same(t, 0, want, tolerance);
 }
 
 static inline bool ops_same_f32(struct ops_test *t, unsigned o, const float *want, double tolerance)

@@ -6,7 +6,7 @@
 
 static struct attr to_type(enum dtype t)
 {
-    return (struct attr) { .name = "to", .kind = ATTR_INT, .i = t };
+    return (struct attr) ONE_INT("to", t);
 }
 
 /* Small whole numbers survive every pair of types. */
@@ -15,7 +15,7 @@ static void test_all_pairs(struct ops_test *t)
     const double v[] = { 0, 1, 2, 100, 127 };
     for (int from = DTYPE_F32; from <= DTYPE_BOOL; from++)
         for (int to = DTYPE_F32; to <= DTYPE_BOOL; to++) {
-            struct tensor *x = ops_tensor(t, (enum dtype) from, 2, (int64_t[]) { 5, 60 }, NULL);
+            struct tensor *x = ops_tensor(t, (enum dtype) from, 2, I64S(5, 60), NULL);
             double want[300];
             char what[40];
             for (int i = 0; i < 300; i++) {
@@ -26,12 +26,11 @@ static void test_all_pairs(struct ops_test *t)
                      dtype_name((enum dtype) to));
             t->what = what;
             struct attr a = to_type((enum dtype) to);
-            if (ops_run(t, "Cast", &a, 1, (const struct tensor *[]) { x }, 1, 1) &&
+            if (ops_run(t, "Cast", &a, 1, IN(x), 1) &&
                 ops_shape_is(t, 0, (enum dtype) to, 2, x->dim))
                 ops_same(t, 0, want, 0);
-            struct tensor *like = ops_tensor(t, (enum dtype) to, 1, (int64_t[]) { 0 }, NULL);
-            if (ops_run(t, "CastLike", NULL, 0, (const struct tensor *[]) { x, like }, 2, 1))
-                ops_same(t, 0, want, 0);
+            struct tensor *like = ops_tensor(t, (enum dtype) to, 1, I64S(0), NULL);
+            ops_gives(t, "CastLike", NULL, 0, IN(x, like), want, 0);
         }
     t->what = "";
 }
@@ -56,20 +55,19 @@ static void test_saturation(struct ops_test *t)
                   { DTYPE_BOOL, { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 } } };
     for (size_t k = 0; k < COUNT(cases); k++)
         for (int from = DTYPE_F32; from <= DTYPE_F64; from++) {
-            struct tensor *v = ops_tensor(t, (enum dtype) from, 1, (int64_t[]) { 10 }, NULL);
+            struct tensor *v = ops_tensor(t, (enum dtype) from, 1, I64S(10), NULL);
             for (int i = 0; i < 10; i++)
                 tensor_set_f64(v, v->data, i, x[i]);
             struct attr a = to_type(cases[k].to);
             t->what = dtype_name(cases[k].to);
-            if (ops_run(t, "Cast", &a, 1, (const struct tensor *[]) { v }, 1, 1))
-                ops_same(t, 0, cases[k].want, 0);
+            ops_gives(t, "Cast", &a, 1, IN(v), cases[k].want, 0);
         }
     t->what = "";
 }
 
 static void test_wrapping(struct ops_test *t)
 {
-    struct tensor *v = ops_i64s(t, 4, (int64_t[]) { 257, -1, INT64_MIN, 65536 + 200 });
+    struct tensor *v = ops_i64s(t, 4, I64S(257, -1, INT64_MIN, 65536 + 200));
     static const struct {
         enum dtype to;
         double want[4];
@@ -83,8 +81,7 @@ static void test_wrapping(struct ops_test *t)
     for (size_t k = 0; k < COUNT(cases); k++) {
         struct attr a = to_type(cases[k].to);
         t->what = dtype_name(cases[k].to);
-        if (ops_run(t, "Cast", &a, 1, (const struct tensor *[]) { v }, 1, 1))
-            ops_same(t, 0, cases[k].want, 0);
+        ops_gives(t, "Cast", &a, 1, IN(v), cases[k].want, 0);
     }
     t->what = "";
 }
@@ -95,15 +92,12 @@ static void test_halves(struct ops_test *t)
     const double x[] = { 2049,        2051,  65519, 65520, 0x1p-24, 0x1p-25, 1 + 0x1p-11 + 0x1p-40,
                          1 + 0x1p-11, -65536 };
     const double want[] = { 2048, 2052, 65504, INFINITY, 0x1p-24, 0, 1 + 0x1p-10, 1, -INFINITY };
-    struct tensor *v = ops_tensor(t, DTYPE_F64, 1, (int64_t[]) { 9 }, x);
+    struct tensor *v = ops_tensor(t, DTYPE_F64, 1, I64S(9), x);
     struct attr a = to_type(DTYPE_F16);
-    if (ops_run(t, "Cast", &a, 1, (const struct tensor *[]) { v }, 1, 1))
-        ops_same(t, 0, want, 0);
+    ops_gives(t, "Cast", &a, 1, IN(v), want, 0);
     a = to_type(DTYPE_BF16);
-    v = ops_tensor(t, DTYPE_F64, 1, (int64_t[]) { 3 },
-                   (double[]) { 1 + 0x1p-8, 1 + 0x1p-8 + 0x1p-40, 257 });
-    if (ops_run(t, "Cast", &a, 1, (const struct tensor *[]) { v }, 1, 1))
-        ops_same(t, 0, (double[]) { 1, 1 + 0x1p-7, 256 }, 0);
+    v = ops_tensor(t, DTYPE_F64, 1, I64S(3), WANT(1 + 0x1p-8, 1 + 0x1p-8 + 0x1p-40, 257));
+    ops_gives(t, "Cast", &a, 1, IN(v), WANT(1, 1 + 0x1p-7, 256), 0);
 }
 
 int main(void)
@@ -115,7 +109,7 @@ int main(void)
     test_halves(&t);
     struct attr strange = to_type((enum dtype) 99);
     struct tensor *x = ops_f32(&t, 0, NULL, NULL);
-    ops_refused(&t, "Cast", &strange, 1, (const struct tensor *[]) { x }, 1, 1, "target type 99");
-    ops_refused(&t, "Cast", NULL, 0, (const struct tensor *[]) { x }, 1, 1, "'to' is missing");
+    ops_refused(&t, "Cast", &strange, 1, IN(x), 1, "target type 99");
+    ops_refused(&t, "Cast", NULL, 0, IN(x), 1, "'to' is missing");
     return ops_end(&t);
 }

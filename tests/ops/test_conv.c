@@ -55,7 +55,7 @@ struct job {
 
 static void job_ints(struct job *j, const char *name, unsigned n, const int64_t *v)
 {
-    j->attrs[j->n_attrs++] = (struct attr) { .name = name, .kind = ATTR_INTS, .ints = { n, v } };
+    j->attrs[j->n_attrs++] = (struct attr) INTS_OF(name, n, v);
 }
 
 static void job_set(struct job *j, const struct shape *s, bool deconv)
@@ -75,7 +75,7 @@ static void job_set(struct job *j, const struct shape *s, bool deconv)
         job_ints(j, "pads", 2 * n, j->lists[2]);
     if (deconv)
         job_ints(j, "output_padding", n, j->lists[3]);
-    j->attrs[j->n_attrs++] = (struct attr) { .name = "group", .kind = ATTR_INT, .i = s->group };
+    j->attrs[j->n_attrs++] = (struct attr) ONE_INT("group", s->group);
     j->attrs[j->n_attrs++] = (struct attr) { .name = "auto_pad",
                                              .kind = ATTR_STRINGS,
                                              .strings = { 1, &pads_names[s->auto_pad] } };
@@ -91,7 +91,7 @@ static void tensors_make(struct ops_test *t, const struct shape *s, bool deconv,
         x[2 + i] = s->in[i], w[2 + i] = s->kernel[i];
     in[0] = random_f32(t, 2 + s->axes, x);
     in[1] = random_f32(t, 2 + s->axes, w);
-    in[2] = s->bias ? random_f32(t, 1, (int64_t[]) { s->group * s->cout }) : NULL;
+    in[2] = s->bias ? random_f32(t, 1, I64S(s->group * s->cout)) : NULL;
 }
 
 /* Output size and leading pad on an axis, from the standard's text. */
@@ -166,8 +166,7 @@ static void walk_channels(const struct walk *v, double *y, const float *x, const
                 walk_kernel(v, y + o * n_out,
                             w + (v->deconv ? i * s->cout + o : o * s->cin + i) * taps,
                             (double) x[i * n_in + p],
-                            (int64_t[]) { p / (s->in[1] * s->in[2]), p / s->in[2] % s->in[1],
-                                          p % s->in[2] });
+                            I64S(p / (s->in[1] * s->in[2]), p / s->in[2] % s->in[1], p % s->in[2]));
 }
 
 static double *expected(struct ops_test *t, const struct walk *v, const struct tensor *const *in)
@@ -286,11 +285,10 @@ static void then_check(struct ops_test *t, const struct shape *s, bool deconv)
 
 static void then_refusals(struct ops_test *t)
 {
-    const struct tensor *x = random_f32(t, 3, (int64_t[]) { 1, 6, 9 }),
-                        *w = random_f32(t, 3, (int64_t[]) { 4, 6, 3 });
-    const struct tensor *in[] = { x, w, NULL, random_f32(t, 2, (int64_t[]) { 4, 7 }) };
+    const struct tensor *x = random_f32(t, 3, I64S(1, 6, 9)), *w = random_f32(t, 3, I64S(4, 6, 3));
+    const struct tensor *in[] = { x, w, NULL, random_f32(t, 2, I64S(4, 7)) };
     int64_t add = THEN_ADD, relu = THEN_RELU, unknown = THEN_KINDS, many[THEN_MAX + 1] = { 0 };
-    struct attr a = { .name = THEN_ATTR, .kind = ATTR_INTS, .ints = { 1, &add } };
+    struct attr a = INTS_OF(THEN_ATTR, 1, &add);
     t->what = "what follows";
     t->made = true;
     ops_refused(t, "Conv", &a, 1, in, 4, 1, "does not fit stage 0");
@@ -304,51 +302,17 @@ static void then_refusals(struct ops_test *t)
     t->made = false;
 }
 
+/* clang-format off */
 static const struct shape shapes[] = {
-    { 2,
-      1,
-      1,
-      3,
-      16,
-      { 1, 129 },
-      { 1, 5 },
-      { 1, 2 },
-      .before = { 0, 2 },
-      .after = { 0, 2 },
+    { 2, 1, 1, 3, 16, { 1, 129 }, { 1, 5 }, { 1, 2 }, .before = { 0, 2 }, .after = { 0, 2 },
       .bias = true },
-    { 2,
-      1,
-      2,
-      8,
-      8,
-      { 1, 65 },
-      { 1, 5 },
-      { 1, 2 },
-      .before = { 0, 2 },
-      .after = { 0, 2 },
+    { 2, 1, 2, 8, 8, { 1, 65 }, { 1, 5 }, { 1, 2 }, .before = { 0, 2 }, .after = { 0, 2 },
       .bias = true },
     { 2, 1, 16, 1, 1, { 3, 33 }, { 3, 3 }, .before = { 0, 1 }, .after = { 0, 1 }, .bias = true },
-    { 2,
-      1,
-      16,
-      1,
-      1,
-      { 5, 33 },
-      { 3, 3 },
-      .dilation = { 2, 1 },
-      .before = { 0, 1 },
+    { 2, 1, 16, 1, 1, { 5, 33 }, { 3, 3 }, .dilation = { 2, 1 }, .before = { 0, 1 },
       .after = { 0, 1 } },
-    { 2,
-      1,
-      16,
-      1,
-      1,
-      { 11, 33 },
-      { 3, 3 },
-      .dilation = { 5, 1 },
-      .before = { 0, 1 },
-      .after = { 0, 1 },
-      .bias = true },
+    { 2, 1, 16, 1, 1, { 11, 33 }, { 3, 3 }, .dilation = { 5, 1 }, .before = { 0, 1 },
+      .after = { 0, 1 }, .bias = true },
     { 2, 1, 1, 24, 16, { 1, 33 }, { 1, 1 }, .bias = true },
     { 1, 1, 1, 1, 258, { 640 }, { 256 }, .stride = { 128 } },
     { 1, 1, 1, 129, 128, { 4 }, { 3 }, { 1 }, .before = { 1 }, .after = { 1 }, .bias = true },
@@ -356,17 +320,7 @@ static const struct shape shapes[] = {
     { 1, 1, 1, 64, 128, { 1 }, { 3 }, { 1 }, .before = { 1 }, .after = { 1 }, .bias = true },
     { 1, 2, 1, 7, 5, { 1 }, { 1 }, .bias = true },
     { 1, 1, 4, 1, 2, { 9 }, { 3 }, { 2 }, .before = { 1 }, .after = { 0 }, .bias = true },
-    { 3,
-      2,
-      2,
-      2,
-      3,
-      { 4, 5, 6 },
-      { 2, 3, 2 },
-      { 1, 2, 1 },
-      { 1, 1, 2 },
-      { 1, 0, 1 },
-      { 0, 1, 2 },
+    { 3, 2, 2, 2, 3, { 4, 5, 6 }, { 2, 3, 2 }, { 1, 2, 1 }, { 1, 1, 2 }, { 1, 0, 1 }, { 0, 1, 2 },
       .bias = true },
     { 2, 1, 1, 2, 3, { 7, 8 }, { 3, 2 }, { 2, 3 }, .auto_pad = 2 },
     { 2, 1, 1, 2, 3, { 7, 8 }, { 3, 2 }, { 2, 3 }, .auto_pad = 3, .bias = true },
@@ -377,23 +331,14 @@ static const struct shape shapes[] = {
     { 1, 1, 1, 3, 2, { 2 }, { 3 }, .before = { 3 }, .after = { 3 } },
     { 1, 1, 1, 129, 40, { 700 }, .kernel = { 1 } },
     { 1, 1, 2, 20, 40, { 30, 40 }, { 3, 3 }, .before = { 1, 2 }, .after = { 1, 2 }, .bias = true },
-    { 1,
-      1,
-      2,
-      40,
-      33,
-      { 300 },
-      { 3 },
-      { 2 },
-      { 2 },
-      .before = { 3 },
-      .after = { 2 },
+    { 1, 1, 2, 40, 33, { 300 }, { 3 }, { 2 }, { 2 }, .before = { 3 }, .after = { 2 },
       .bias = true },
     { 2, 2, 1, 40, 33, { 3, 250 }, { 3, 3 }, .before = { 1, 2 }, .after = { 1, 0 }, .bias = true },
     { 1, 1, 1, 40, 70, { 230 }, { 3 }, { 3 }, .before = { 1 }, .after = { 9 } },
     { 1, 1, 1, 3, 2, { 0 }, { 3 }, .before = { 3 }, .after = { 3 }, .bias = true },
     { 1, 1, 1, 1, 1, { 0 }, { 3 }, .before = { 2 }, .after = { 2 }, .bias = true },
 };
+/* clang-format on */
 
 static struct shape random_shape(bool deconv)
 {
@@ -450,27 +395,23 @@ static void refusals(struct ops_test *t)
         ops_refused(t, bad[i].deconv ? "ConvTranspose" : "Conv", j.attrs, j.n_attrs, in, 3, 1,
                     bad[i].words);
     }
-    const struct tensor *x = random_f32(t, 3, (int64_t[]) { 1, 6, 9 }),
-                        *w = random_f32(t, 3, (int64_t[]) { 4, 6, 3 });
+    const struct tensor *x = random_f32(t, 3, I64S(1, 6, 9)), *w = random_f32(t, 3, I64S(4, 6, 3));
     for (int64_t group = -1; group < 6; group++) {
-        struct attr g = { .name = "group", .kind = ATTR_INT, .i = group };
+        struct attr g = ONE_INT("group", group);
         if (group != 1)
-            ops_refused(t, "Conv", &g, 1, (const struct tensor *[]) { x, w }, 2, 1, "group");
+            ops_refused(t, "Conv", &g, 1, IN(x, w), 1, "group");
     }
-    const struct tensor *b = random_f32(t, 1, (int64_t[]) { 5 }),
-                        *w2 = random_f32(t, 4, (int64_t[]) { 4, 6, 3, 1 });
-    ops_refused(t, "Conv", NULL, 0, (const struct tensor *[]) { x, w, b }, 3, 1, "bias");
-    ops_refused(t, "Conv", NULL, 0, (const struct tensor *[]) { x, w2 }, 2, 1, "rank");
-    ops_refused(t, "ConvTranspose", NULL, 0, (const struct tensor *[]) { x, w }, 2, 1, "channels");
+    const struct tensor *b = random_f32(t, 1, I64S(5)), *w2 = random_f32(t, 4, I64S(4, 6, 3, 1));
+    ops_refused(t, "Conv", NULL, 0, IN(x, w, b), 1, "bias");
+    ops_refused(t, "Conv", NULL, 0, IN(x, w2), 1, "rank");
+    ops_refused(t, "ConvTranspose", NULL, 0, IN(x, w), 1, "channels");
 }
 
 static void output_shapes(struct ops_test *t)
 {
-    const struct tensor *x = random_f32(t, 3, (int64_t[]) { 1, 2, 5 }),
-                        *w = random_f32(t, 3, (int64_t[]) { 2, 3, 3 });
+    const struct tensor *x = random_f32(t, 3, I64S(1, 2, 5)), *w = random_f32(t, 3, I64S(2, 3, 3));
     int64_t stride = 2, size = 10;
-    struct attr a[] = { { .name = "strides", .kind = ATTR_INTS, .ints = { 1, &stride } },
-                        { .name = "output_shape", .kind = ATTR_INTS, .ints = { 1, &size } } };
+    struct attr a[] = { INTS_OF("strides", 1, &stride), INTS_OF("output_shape", 1, &size) };
     t->what = "output_shape";
     t->runtime = 1;
     struct walk v = { .s = { .axes = 1,
@@ -485,8 +426,8 @@ static void output_shapes(struct ops_test *t)
                       .out = { 1, 1, 10 },
                       .before = { 0, 0, 1 },
                       .deconv = true };
-    if (ops_run(t, "ConvTranspose", a, 2, (const struct tensor *[]) { x, w }, 2, 1) &&
-        ops_shape_is(t, 0, DTYPE_F32, 3, (int64_t[]) { 1, 3, 10 }))
+    if (ops_run(t, "ConvTranspose", a, 2, IN(x, w), 1) &&
+        ops_shape_is(t, 0, DTYPE_F32, 3, I64S(1, 3, 10)))
         ops_same(t, 0, expected(t, &v, (const struct tensor *[]) { x, w, NULL }), 1e-5);
 }
 

@@ -115,9 +115,9 @@ static void refused(struct ops_test *t, const char *equation, const char *words)
 {
     const char *text[] = { equation };
     struct attr a = { .name = "equation", .kind = ATTR_STRINGS, .strings = { 1, text } };
-    const struct tensor *x = ops_f32(t, 2, (int64_t[]) { 2, 3 }, NULL);
+    const struct tensor *x = ops_f32(t, 2, I64S(2, 3), NULL);
     t->what = equation;
-    ops_refused(t, "Einsum", &a, 1, (const struct tensor *[]) { x, x }, 2, 1, words);
+    ops_refused(t, "Einsum", &a, 1, IN(x, x), 1, words);
 }
 
 int main(void)

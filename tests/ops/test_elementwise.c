@@ -73,142 +73,54 @@ static int64_t broadcast_index(const struct tensor *x, const struct tensor *out,
 
 /* ---- two inputs ---- */
 
-static double f_add(double a, double b)
-{
-    return a + b;
-}
-static double f_sub(double a, double b)
-{
-    return a - b;
-}
-static double f_mul(double a, double b)
-{
-    return a * b;
-}
-static double f_div(double a, double b)
-{
-    return a / b;
-}
-static double f_max(double a, double b)
-{
-    return isnan(a) || isnan(b) ? NAN : a > b ? a : b;
-}
-static double f_min(double a, double b)
-{
-    return isnan(a) || isnan(b) ? NAN : a < b ? a : b;
-}
-static double f_prelu(double a, double b)
-{
-    return a < 0 ? a * b : a;
-}
-static double f_eq(double a, double b)
-{
-    return a == b;
-}
-static double f_gt(double a, double b)
-{
-    return a > b;
-}
-static double f_ge(double a, double b)
-{
-    return a >= b;
-}
-static double f_lt(double a, double b)
-{
-    return a < b;
-}
-static double f_le(double a, double b)
-{
-    return a <= b;
-}
+#define F2(name, value)                                                                            \
+    static double f_##name(double a, double b)                                                     \
+    {                                                                                              \
+        return value;                                                                              \
+    }
+#define I2(name, value)                                                                            \
+    static wide_int i_##name(wide_int a, wide_int b)                                               \
+    {                                                                                              \
+        return value;                                                                              \
+    }
+F2(add, a + b)
+F2(sub, a - b)
+F2(mul, (a * b))
+F2(div, a / b)
+F2(max, isnan(a) || isnan(b) ? NAN : a > b ? a : b)
+F2(min, isnan(a) || isnan(b) ? NAN : a < b ? a : b)
+F2(prelu, a < 0 ? a * b : a)
+F2(eq, a == b)
+F2(gt, a > b)
+F2(ge, a >= b)
+F2(lt, a < b)
+F2(le, a <= b)
 
-static wide_int i_add(wide_int a, wide_int b)
-{
-    return a + b;
-}
-static wide_int i_sub(wide_int a, wide_int b)
-{
-    return a - b;
-}
-static wide_int i_mul(wide_int a, wide_int b)
-{
-    return (wide_int) ((wide_bits) a * (wide_bits) b);
-}
-static wide_int i_div(wide_int a, wide_int b)
-{
-    return b ? a / b : 0;
-}
-static wide_int i_rem(wide_int a, wide_int b)
-{
-    return b ? a % b : 0;
-}
-static wide_int i_mod(wide_int a, wide_int b)
-{
-    return b ? ((a % b) + b) % b : 0;
-}
-static wide_int i_max(wide_int a, wide_int b)
-{
-    return a > b ? a : b;
-}
-static wide_int i_min(wide_int a, wide_int b)
-{
-    return a < b ? a : b;
-}
-static wide_int i_prelu(wide_int a, wide_int b)
-{
-    return a < 0 ? a * b : a;
-}
-static wide_int i_eq(wide_int a, wide_int b)
-{
-    return a == b;
-}
-static wide_int i_gt(wide_int a, wide_int b)
-{
-    return a > b;
-}
-static wide_int i_ge(wide_int a, wide_int b)
-{
-    return a >= b;
-}
-static wide_int i_lt(wide_int a, wide_int b)
-{
-    return a < b;
-}
-static wide_int i_le(wide_int a, wide_int b)
-{
-    return a <= b;
-}
-static wide_int i_and(wide_int a, wide_int b)
-{
-    return a & b;
-}
-static wide_int i_or(wide_int a, wide_int b)
-{
-    return a | b;
-}
-static wide_int i_xor(wide_int a, wide_int b)
-{
-    return a ^ b;
-}
-static wide_int i_shl(wide_int a, wide_int b)
-{
-    return b < 64 ? (wide_int) ((wide_bits) a << b) : 0;
-}
-static wide_int i_shr(wide_int a, wide_int b)
-{
-    return b < 64 ? a >> b : 0;
-}
+I2(add, a + b)
+I2(sub, a - b)
+I2(mul, (wide_int) ((wide_bits) a *(wide_bits) b))
+I2(div, b ? a / b : 0)
+I2(rem, b ? a % b : 0)
+I2(mod, b ? ((a % b) + b) % b : 0)
+I2(max, a > b ? a : b)
+I2(min, a < b ? a : b)
+I2(prelu, a < 0 ? a * b : a)
+I2(eq, a == b)
+I2(gt, a > b)
+I2(ge, a >= b)
+I2(lt, a < b)
+I2(le, a <= b)
+I2(and, (a & b))
+I2(or, a | b)
+I2(xor, a ^ b)
+I2(shl, b < 64 ? (wide_int) ((wide_bits) a << b) : 0)
+I2(shr, b < 64 ? a >> b : 0)
 
 enum { FLOATS = 1, SIGNED = 2, UNSIGNED = 4, INTS = 6, NUM = 7, BOOLS = 8 };
 
-static const struct attr fmod_1 = { .name = "fmod", .kind = ATTR_INT, .i = 1 };
-static const char *const left_text[] = { "LEFT" }, *const right_text[] = { "RIGHT" };
-static const struct attr left = { .name = "direction",
-                                  .kind = ATTR_STRINGS,
-                                  .strings = { 1, left_text } };
-static const struct attr right = { .name = "direction",
-                                   .kind = ATTR_STRINGS,
-                                   .strings = { 1, right_text } };
+static const struct attr fmod_1 = ONE_INT("fmod", 1);
+static const struct attr left = ONE_TEXT("direction", "LEFT");
+static const struct attr right = ONE_TEXT("direction", "RIGHT");
 
 static const struct binary_case {
     const char *op;
@@ -329,20 +241,15 @@ static void test_binary(struct ops_test *t)
 
 static void test_variadic(struct ops_test *t)
 {
-    struct tensor *a = ops_f32(t, 2, (int64_t[]) { 2, 1 }, (float[]) { 1, -5 });
-    struct tensor *b = ops_f32(t, 1, (int64_t[]) { 3 }, (float[]) { 2, 0, -9 });
-    struct tensor *c = ops_f32(t, 0, NULL, (float[]) { -1 });
+    struct tensor *a = ops_f32(t, 2, I64S(2, 1), F32S(1, -5));
+    struct tensor *b = ops_f32(t, 1, I64S(3), F32S(2, 0, -9));
+    struct tensor *c = ops_f32(t, 0, NULL, F32S(-1));
     const struct tensor *in[] = { a, b, c };
-    if (ops_run(t, "Max", NULL, 0, in, 3, 1))
-        ops_same(t, 0, (double[]) { 2, 1, 1, 2, 0, -1 }, 0);
-    if (ops_run(t, "Min", NULL, 0, in, 3, 1))
-        ops_same(t, 0, (double[]) { -1, -1, -9, -5, -5, -9 }, 0);
-    if (ops_run(t, "Sum", NULL, 0, in, 3, 1))
-        ops_same(t, 0, (double[]) { 2, 0, -9, -4, -6, -15 }, 0);
-    if (ops_run(t, "Mean", NULL, 0, in, 3, 1))
-        ops_same(t, 0, (double[]) { 2 / 3.0, 0, -3, -4 / 3.0, -2, -5 }, 1e-7);
-    if (ops_run(t, "Max", NULL, 0, in + 1, 1, 1))
-        ops_same(t, 0, (double[]) { 2, 0, -9 }, 0);
+    ops_gives(t, "Max", NULL, 0, in, 3, WANT(2, 1, 1, 2, 0, -1), 0);
+    ops_gives(t, "Min", NULL, 0, in, 3, WANT(-1, -1, -9, -5, -5, -9), 0);
+    ops_gives(t, "Sum", NULL, 0, in, 3, WANT(2, 0, -9, -4, -6, -15), 0);
+    ops_gives(t, "Mean", NULL, 0, in, 3, WANT(2 / 3.0, 0, -3, -4 / 3.0, -2, -5), 1e-7);
+    ops_gives(t, "Max", NULL, 0, in + 1, 1, WANT(2, 0, -9), 0);
 }
 
 /* ---- Where, Clip, Pow ---- */
@@ -350,10 +257,10 @@ static void test_variadic(struct ops_test *t)
 static void test_where(struct ops_test *t)
 {
     for (int type = DTYPE_F32; type < DTYPE_DIM; type++) {
-        struct tensor *c = edges(t, DTYPE_BOOL, 2, (int64_t[]) { 4, 1 }, 0);
-        struct tensor *a = edges(t, (enum dtype) type, 3, (int64_t[]) { 2, 1, 5 }, 0);
-        struct tensor *b = edges(t, (enum dtype) type, 1, (int64_t[]) { 5 }, 7);
-        if (!ops_run(t, "Where", NULL, 0, (const struct tensor *[]) { c, a, b }, 3, 1))
+        struct tensor *c = edges(t, DTYPE_BOOL, 2, I64S(4, 1), 0);
+        struct tensor *a = edges(t, (enum dtype) type, 3, I64S(2, 1, 5), 0);
+        struct tensor *b = edges(t, (enum dtype) type, 1, I64S(5), 7);
+        if (!ops_run(t, "Where", NULL, 0, IN(c, a, b), 1))
             continue;
         const struct tensor *y = t->out[0];
         bool ok = tensor_count(y) == 40;
@@ -371,27 +278,20 @@ static void test_clip(struct ops_test *t)
 {
     const double x[] = { -3, -1, 0, 1, 5 };
     for (int type = DTYPE_F32; type < DTYPE_U8; type++) {
-        struct tensor *v = ops_tensor(t, (enum dtype) type, 1, (int64_t[]) { 5 }, NULL);
+        struct tensor *v = ops_tensor(t, (enum dtype) type, 1, I64S(5), NULL);
         struct tensor *lo = ops_tensor(t, (enum dtype) type, 0, NULL, NULL),
                       *hi = ops_tensor(t, (enum dtype) type, 0, NULL, NULL);
         for (int i = 0; i < 5; i++)
             tensor_set_f64(v, v->data, i, x[i]);
         tensor_set_f64(lo, lo->data, 0, -2);
         tensor_set_f64(hi, hi->data, 0, 1);
-        if (ops_run(t, "Clip", NULL, 0, (const struct tensor *[]) { v, lo, hi }, 3, 1))
-            ops_same(t, 0, (double[]) { -2, -1, 0, 1, 1 }, 0);
-        if (ops_run(t, "Clip", NULL, 0, (const struct tensor *[]) { v, NULL, hi }, 3, 1))
-            ops_same(t, 0, (double[]) { -3, -1, 0, 1, 1 }, 0);
-        if (ops_run(t, "Clip", NULL, 0, (const struct tensor *[]) { v }, 1, 1))
-            ops_same(t, 0, x, 0);
-        if (ops_run(t, "Clip", NULL, 0, (const struct tensor *[]) { v, hi, lo }, 3,
-                    1)) /* max wins */
-            ops_same(t, 0, (double[]) { -2, -2, -2, -2, -2 }, 0);
+        ops_gives(t, "Clip", NULL, 0, IN(v, lo, hi), WANT(-2, -1, 0, 1, 1), 0);
+        ops_gives(t, "Clip", NULL, 0, IN(v, NULL, hi), WANT(-3, -1, 0, 1, 1), 0);
+        ops_gives(t, "Clip", NULL, 0, IN(v), x, 0);
+        ops_gives(t, "Clip", NULL, 0, IN(v, hi, lo), WANT(-2, -2, -2, -2, -2), 0);
     }
-    struct tensor *n = ops_f32(t, 0, NULL, (float[]) { NAN }),
-                  *one = ops_f32(t, 0, NULL, (float[]) { 1 });
-    if (ops_run(t, "Clip", NULL, 0, (const struct tensor *[]) { n, one, one }, 3, 1))
-        ops_same(t, 0, (double[]) { NAN }, 0);
+    struct tensor *n = ops_f32(t, 0, NULL, F32S(NAN)), *one = ops_f32(t, 0, NULL, F32S(1));
+    ops_gives(t, "Clip", NULL, 0, IN(n, one, one), WANT(NAN), 0);
 }
 
 static void test_pow_floats(struct ops_test *t)
@@ -400,25 +300,24 @@ static void test_pow_floats(struct ops_test *t)
                                    10, 1.5f,  1e-20f, 3e15f, INFINITY, -INFINITY, NAN };
     static const float exps[] = { 0,        1,    -1, 2,  3,        0.5f,      -0.5f, 5,
                                   1 / 3.0f, 2.7f, -3, 31, INFINITY, -INFINITY, NAN };
-    struct tensor *a = ops_f32(t, 2, (int64_t[]) { COUNT(bases), 1 }, bases),
-                  *b = ops_f32(t, 1, (int64_t[]) { COUNT(exps) }, exps);
+    struct tensor *a = ops_f32(t, 2, I64S(COUNT(bases), 1), bases),
+                  *b = ops_f32(t, 1, I64S(COUNT(exps)), exps);
     double want[COUNT(bases) * COUNT(exps)];
     for (size_t i = 0; i < COUNT(want); i++)
         want[i] = (float) pow(bases[i / COUNT(exps)], exps[i % COUNT(exps)]);
     t->what = "Pow of all pairs";
-    if (ops_run(t, "Pow", NULL, 0, (const struct tensor *[]) { a, b }, 2, 1))
-        ops_same(t, 0, want, 6e-8);
-    struct tensor *pair = ops_tensor(t, DTYPE_F32, 1, (int64_t[]) { COUNT(bases) }, bases);
+    ops_gives(t, "Pow", NULL, 0, IN(a, b), want, 6e-8);
+    struct tensor *pair = ops_tensor(t, DTYPE_F32, 1, I64S(COUNT(bases)), bases);
     for (size_t k = 0; k < COUNT(exps);
          k++) { /* a scalar exponent gives the same bits as a vector of it */
         struct tensor *e = ops_f32(t, 0, NULL, &exps[k]),
-                      *many = ops_f32(t, 1, (int64_t[]) { COUNT(bases) }, NULL);
+                      *many = ops_f32(t, 1, I64S(COUNT(bases)), NULL);
         for (size_t i = 0; i < COUNT(bases); i++)
             ((float *) many->data)[i] = exps[k];
-        if (!ops_run(t, "Pow", NULL, 0, (const struct tensor *[]) { pair, many }, 2, 1))
+        if (!ops_run(t, "Pow", NULL, 0, IN(pair, many), 1))
             continue;
         const struct tensor *first = t->out[0];
-        if (ops_run(t, "Pow", NULL, 0, (const struct tensor *[]) { pair, e }, 2, 1))
+        if (ops_run(t, "Pow", NULL, 0, IN(pair, e), 1))
             ops_same_f32(t, 0, first->data, 0);
     }
     t->what = "";
@@ -430,19 +329,18 @@ static void test_pow_mixed(struct ops_test *t)
     const double x[] = { 2, -3, 1, 0, -1 }, n[] = { 3, 2, 5, 4, 3 };
     for (size_t k = 0; k < COUNT(bases); k++)
         for (int type = DTYPE_F32; type < DTYPE_BOOL; type++) {
-            struct tensor *a = ops_tensor(t, bases[k], 1, (int64_t[]) { 5 }, NULL);
-            struct tensor *b = ops_tensor(t, (enum dtype) type, 1, (int64_t[]) { 5 }, NULL);
+            struct tensor *a = ops_tensor(t, bases[k], 1, I64S(5), NULL);
+            struct tensor *b = ops_tensor(t, (enum dtype) type, 1, I64S(5), NULL);
             for (int i = 0; i < 5; i++) {
                 tensor_set_f64(a, a->data, i, x[i]);
                 tensor_set_f64(b, b->data, i, n[i]);
             }
-            if (ops_run(t, "Pow", NULL, 0, (const struct tensor *[]) { a, b }, 2, 1))
-                ops_same(t, 0, (double[]) { 8, 9, 1, 0, -1 }, 0);
+            ops_gives(t, "Pow", NULL, 0, IN(a, b), WANT(8, 9, 1, 0, -1), 0);
         }
-    struct tensor *a = ops_i64s(t, 4, (int64_t[]) { 3, INT64_MIN, 0, -1 }),
-                  *b = ops_i64s(t, 4, (int64_t[]) { 41, 2, -1, -3 });
-    if (ops_run(t, "Pow", NULL, 0, (const struct tensor *[]) { a, b }, 2, 1))
-        ops_check(t, !memcmp(t->out[0]->data, (int64_t[]) { -420491770248316829, 0, 0, -1 }, 32),
+    struct tensor *a = ops_i64s(t, 4, I64S(3, INT64_MIN, 0, -1)),
+                  *b = ops_i64s(t, 4, I64S(41, 2, -1, -3));
+    if (ops_run(t, "Pow", NULL, 0, IN(a, b), 1))
+        ops_check(t, !memcmp(t->out[0]->data, I64S(-420491770248316829, 0, 0, -1), 32),
                   "integer powers wrap modulo 2^64: %lld",
                   (long long) *(int64_t *) t->out[0]->data);
 }
@@ -451,38 +349,27 @@ static void test_pow_mixed(struct ops_test *t)
 
 static void test_refusals(struct ops_test *t)
 {
-    struct tensor *f23 = ops_f32(t, 2, (int64_t[]) { 2, 3 }, NULL),
-                  *f4 = ops_f32(t, 1, (int64_t[]) { 4 }, NULL);
-    struct tensor *i3 = ops_i64s(t, 3, NULL),
-                  *b3 = ops_tensor(t, DTYPE_BOOL, 1, (int64_t[]) { 3 }, NULL);
-    struct tensor *f3 = ops_f32(t, 1, (int64_t[]) { 3 }, NULL);
-    const struct attr odd = { .name = "alpha", .kind = ATTR_FLOAT, .f = 1 };
-    const struct attr bad = { .name = "direction",
-                              .kind = ATTR_STRINGS,
-                              .strings = { 1, (const char *const[]) { "UP" } } };
-    ops_refused(t, "Add", NULL, 0, (const struct tensor *[]) { f23, f4 }, 2, 1, "do not broadcast");
-    ops_refused(t, "Add", NULL, 0, (const struct tensor *[]) { f3, i3 }, 2, 1, "both must agree");
-    ops_refused(t, "Add", NULL, 0, (const struct tensor *[]) { b3, b3 }, 2, 1,
-                "is bool, supported: f32");
-    ops_refused(t, "Add", NULL, 0, (const struct tensor *[]) { f3 }, 1, 1, "has 1 inputs");
-    ops_refused(t, "Add", &odd, 1, (const struct tensor *[]) { f3, f3 }, 2, 1,
-                "'alpha' is not supported");
-    ops_refused(t, "And", NULL, 0, (const struct tensor *[]) { f3, f3 }, 2, 1, "supported: bool");
-    ops_refused(t, "Mod", NULL, 0, (const struct tensor *[]) { f3, f3 }, 2, 1, "fmod = 1");
-    ops_refused(t, "BitShift", &bad, 1, (const struct tensor *[]) { i3, i3 }, 2, 1,
-                "supported: LEFT, RIGHT");
-    ops_refused(t, "PRelu", NULL, 0, (const struct tensor *[]) { f3, f23 }, 2, 1, "slope");
-    ops_refused(t, "Where", NULL, 0, (const struct tensor *[]) { f3, f3, f3 }, 3, 1,
-                "must be bool");
-    ops_refused(t, "Where", NULL, 0, (const struct tensor *[]) { b3, f3, i3 }, 3, 1,
-                "both must agree");
-    ops_refused(t, "Clip", NULL, 0, (const struct tensor *[]) { f3, f3 }, 2, 1, "must be a scalar");
-    ops_refused(t, "Clip", NULL, 0, (const struct tensor *[]) { f3, i3 }, 2, 1, "but the input is");
-    ops_refused(t, "Sqrt", NULL, 0, (const struct tensor *[]) { i3 }, 1, 1,
-                "is i64, supported: f32");
-    ops_refused(t, "Pow", NULL, 0, (const struct tensor *[]) { b3, b3 }, 2, 1, "is bool");
-    ops_refused(t, "Max", NULL, 0, (const struct tensor *[]) { f3, f3, f4 }, 3, 1,
-                "do not broadcast");
+    struct tensor *f23 = ops_f32(t, 2, I64S(2, 3), NULL), *f4 = ops_f32(t, 1, I64S(4), NULL);
+    struct tensor *i3 = ops_i64s(t, 3, NULL), *b3 = ops_tensor(t, DTYPE_BOOL, 1, I64S(3), NULL);
+    struct tensor *f3 = ops_f32(t, 1, I64S(3), NULL);
+    const struct attr odd = ONE_FLOAT("alpha", 1);
+    const struct attr bad = ONE_TEXT("direction", "UP");
+    ops_refused(t, "Add", NULL, 0, IN(f23, f4), 1, "do not broadcast");
+    ops_refused(t, "Add", NULL, 0, IN(f3, i3), 1, "both must agree");
+    ops_refused(t, "Add", NULL, 0, IN(b3, b3), 1, "is bool, supported: f32");
+    ops_refused(t, "Add", NULL, 0, IN(f3), 1, "has 1 inputs");
+    ops_refused(t, "Add", &odd, 1, IN(f3, f3), 1, "'alpha' is not supported");
+    ops_refused(t, "And", NULL, 0, IN(f3, f3), 1, "supported: bool");
+    ops_refused(t, "Mod", NULL, 0, IN(f3, f3), 1, "fmod = 1");
+    ops_refused(t, "BitShift", &bad, 1, IN(i3, i3), 1, "supported: LEFT, RIGHT");
+    ops_refused(t, "PRelu", NULL, 0, IN(f3, f23), 1, "slope");
+    ops_refused(t, "Where", NULL, 0, IN(f3, f3, f3), 1, "must be bool");
+    ops_refused(t, "Where", NULL, 0, IN(b3, f3, i3), 1, "both must agree");
+    ops_refused(t, "Clip", NULL, 0, IN(f3, f3), 1, "must be a scalar");
+    ops_refused(t, "Clip", NULL, 0, IN(f3, i3), 1, "but the input is");
+    ops_refused(t, "Sqrt", NULL, 0, IN(i3), 1, "is i64, supported: f32");
+    ops_refused(t, "Pow", NULL, 0, IN(b3, b3), 1, "is bool");
+    ops_refused(t, "Max", NULL, 0, IN(f3, f3, f4), 1, "do not broadcast");
 }
 
 int main(void)

@@ -9,16 +9,6 @@ static const char *const ends[] = { "drop", "cover", "flush" };
 
 static uint32_t seed = 3;
 
-static struct attr attr_int(const char *name, int64_t v)
-{
-    return (struct attr) { .name = name, .kind = ATTR_INT, .i = v };
-}
-
-static struct attr attr_text(const char *name, const char *const *v)
-{
-    return (struct attr) { .name = name, .kind = ATTR_STRINGS, .strings = { 1, v } };
-}
-
 /* ---- Frame ---- */
 
 /* drop: whole frames only. cover: the fewest that hold every sample.
@@ -45,13 +35,13 @@ static void frame_check(struct ops_test *t, int end, int64_t samples, int64_t si
     snprintf(what, sizeof what, "Frame %s S %d size %d hop %d before %d", ends[end], (int) samples,
              (int) size, (int) hop, (int) before);
     t->what = what;
-    const struct tensor *x = ops_numbers(t, &seed, 2, (int64_t[]) { 2, samples });
-    struct attr a[] = { attr_int("size", size), attr_int("hop", hop), attr_int("before", before),
-                        attr_text("end", &ends[end]) };
+    const struct tensor *x = ops_numbers(t, &seed, 2, I64S(2, samples));
+    struct attr a[] = { ONE_INT("size", size), ONE_INT("hop", hop), ONE_INT("before", before),
+                        ONE_TEXT("end", ends[end]) };
     if (!ops_run(t, "Frame", a, 4, &x, 1, 1))
         return;
     int64_t frames = count_frames(end, samples, size, hop, before);
-    if (!ops_shape_is(t, 0, DTYPE_F32, 3, (int64_t[]) { 2, frames, size })) {
+    if (!ops_shape_is(t, 0, DTYPE_F32, 3, I64S(2, frames, size))) {
         printf("    %d frames, wanted %d\n", (int) t->out[0]->dim[1], (int) frames);
         return;
     }
@@ -89,10 +79,10 @@ static void overlap_check(struct ops_test *t, int64_t frames, int64_t size, int6
     snprintf(what, sizeof what, "OverlapAdd T %d size %d hop %d %s normalise %d", (int) frames,
              (int) size, (int) hop, tails[full], normalise);
     t->what = what;
-    const struct tensor *in[2] = { ops_numbers(t, &seed, 3, (int64_t[]) { 2, frames, size }),
+    const struct tensor *in[2] = { ops_numbers(t, &seed, 3, I64S(2, frames, size)),
                                    ops_numbers(t, &seed, 1, &size) };
-    struct attr a[] = { attr_int("hop", hop), attr_text("tail", &tails[full]),
-                        attr_int("normalise", normalise) };
+    struct attr a[] = { ONE_INT("hop", hop), ONE_TEXT("tail", tails[full]),
+                        ONE_INT("normalise", normalise) };
     if (!ops_run(t, "OverlapAdd", a, 3, in, normalise ? 2 : 1, 1))
         return;
     int64_t n = full ? frames ? (frames - 1) * hop + size : 0 : frames * hop;
@@ -109,7 +99,7 @@ static void overlap_check(struct ops_test *t, int64_t frames, int64_t size, int6
         }
         want[i] /= normalise && weight > 1e-8 ? weight : 1;
     }
-    if (ops_shape_is(t, 0, DTYPE_F32, 2, (int64_t[]) { 2, n }))
+    if (ops_shape_is(t, 0, DTYPE_F32, 2, I64S(2, n)))
         ops_same(t, 0, want, 1e-5);
     arena_drop(&t->arena);
 }
@@ -129,19 +119,19 @@ static void test_overlap(struct ops_test *t)
 static void split_check(struct ops_test *t, int64_t size, int64_t hop, int64_t frames,
                         int64_t first)
 {
-    struct attr a = attr_int("hop", hop);
-    struct tensor *x = ops_numbers(t, &seed, 2, (int64_t[]) { frames, size });
+    struct attr a = ONE_INT("hop", hop);
+    struct tensor *x = ops_numbers(t, &seed, 2, I64S(frames, size));
     const struct tensor *in[3] = { x, NULL, NULL };
     t->what = "OverlapAdd in two parts";
     if (!ops_run(t, "OverlapAdd", &a, 1, in, 1, 2))
         return;
     const struct tensor *whole = t->out[0], *rest = t->out[1];
-    in[0] = ops_f32(t, 2, (int64_t[]) { first, size }, x->data);
+    in[0] = ops_f32(t, 2, I64S(first, size), x->data);
     if (!ops_run(t, "OverlapAdd", &a, 1, in, 1, 2))
         return;
     ops_check(t, !memcmp(t->out[0]->data, whole->data, tensor_bytes(t->out[0])),
               "first part differs");
-    in[0] = ops_f32(t, 2, (int64_t[]) { frames - first, size }, (float *) x->data + first * size);
+    in[0] = ops_f32(t, 2, I64S(frames - first, size), (float *) x->data + first * size);
     in[2] = t->out[1];
     if (!ops_run(t, "OverlapAdd", &a, 1, in, 3, 2))
         return;
@@ -158,29 +148,28 @@ static void split_check(struct ops_test *t, int64_t size, int64_t hop, int64_t f
 
 static void test_refusals(struct ops_test *t)
 {
-    const struct tensor *x = ops_numbers(t, &seed, 2, (int64_t[]) { 3, 8 }),
-                        *w = ops_numbers(t, &seed, 1, (int64_t[]) { 7 });
-    const struct tensor *ints = ops_tensor(t, DTYPE_I64, 1, (int64_t[]) { 9 }, NULL);
+    const struct tensor *x = ops_numbers(t, &seed, 2, I64S(3, 8)),
+                        *w = ops_numbers(t, &seed, 1, I64S(7));
+    const struct tensor *ints = ops_tensor(t, DTYPE_I64, 1, I64S(9), NULL);
     static const int64_t bad[][3] = {
         { 0, 1, 0 }, { 4, 0, 0 }, { 4, 5, 0 }, { 4, 2, -1 }, { 1 << 25, 1, 0 }
     };
     static const char *const none[] = { "never" }, *const full[] = { "full" };
     for (size_t i = 0; i < COUNT(bad); i++) {
-        struct attr a[] = { attr_int("size", bad[i][0]), attr_int("hop", bad[i][1]),
-                            attr_int("before", bad[i][2]) };
+        struct attr a[] = { ONE_INT("size", bad[i][0]), ONE_INT("hop", bad[i][1]),
+                            ONE_INT("before", bad[i][2]) };
         ops_refused(t, "Frame", a, 3, &x, 1, 1, "hop");
     }
-    struct attr a[] = { attr_int("size", 4), attr_int("hop", 2), attr_text("end", none) };
+    struct attr a[] = { ONE_INT("size", 4), ONE_INT("hop", 2), ONE_TEXT("end", *none) };
     ops_refused(t, "Frame", a, 3, &x, 1, 1, "never");
     ops_refused(t, "Frame", a, 2, &ints, 1, 1, "f32");
     ops_refused(t, "Frame", a, 1, &x, 1, 1, "hop");
-    struct attr o[] = { attr_int("hop", 4), attr_int("normalise", 1), attr_text("tail", full) };
-    struct attr wide = attr_int("hop", 9);
+    struct attr o[] = { ONE_INT("hop", 4), ONE_INT("normalise", 1), ONE_TEXT("tail", *full) };
+    struct attr wide = ONE_INT("hop", 9);
     ops_refused(t, "OverlapAdd", &wide, 1, &x, 1, 1, "hop 9");
     ops_refused(t, "OverlapAdd", o, 2, &x, 1, 1, "window");
-    ops_refused(t, "OverlapAdd", o, 2, (const struct tensor *[]) { x, w }, 2, 1, "f32[8]");
-    ops_refused(t, "OverlapAdd", o, 1, (const struct tensor *[]) { x, NULL, w }, 3, 1,
-                "partial sums");
+    ops_refused(t, "OverlapAdd", o, 2, IN(x, w), 1, "f32[8]");
+    ops_refused(t, "OverlapAdd", o, 1, IN(x, NULL, w), 1, "partial sums");
     ops_refused(t, "OverlapAdd", (struct attr[]) { o[0], o[2] }, 2, &x, 1, 2, "partial sums");
     ops_refused(t, "OverlapAdd", o, 1, &ints, 1, 1, "rank 2");
 }

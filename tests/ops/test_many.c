@@ -109,32 +109,28 @@ static void many_check(struct ops_test *t, const char *what, const char *name,
 
 static void products(struct ops_test *t)
 {
-    const struct tensor *w = numbers(t, 2, (int64_t[]) { 260, 70 }), *x[3] = { NULL, w, NULL };
+    const struct tensor *w = numbers(t, 2, I64S(260, 70)), *x[3] = { NULL, w, NULL };
     for (int64_t m = 1; m <= 5; m += 2) {
-        x[0] = numbers(t, 2, (int64_t[]) { m, 260 });
+        x[0] = numbers(t, 2, I64S(m, 260));
         many_check(t, "MatMul", "MatMul", NULL, 0, x, 2, 1, 1);
-        x[2] = numbers(t, 1, (int64_t[]) { 70 });
+        x[2] = numbers(t, 1, I64S(70));
         many_check(t, "Gemm", "Gemm", NULL, 0, x, 3, 1, 1);
         many_check(t, "Gemm, own bias", "Gemm", NULL, 0, x, 3, 1, 5);
-        const struct attr scale[] = { { .name = "alpha", .kind = ATTR_FLOAT, .f = 0.5f },
-                                      { .name = "beta", .kind = ATTR_FLOAT, .f = 3 } };
+        const struct attr scale[] = { ONE_FLOAT("alpha", 0.5f), ONE_FLOAT("beta", 3) };
         many_check(t, "Gemm, scaled", "Gemm", scale, 2, x, 3, 1, 1);
     }
 }
 
 static void convolutions(struct ops_test *t)
 {
-    const struct tensor *x[3] = { NULL, numbers(t, 3, (int64_t[]) { 70, 96, 3 }),
-                                  numbers(t, 1, (int64_t[]) { 70 }) };
+    const struct tensor *x[3] = { NULL, numbers(t, 3, I64S(70, 96, 3)), numbers(t, 1, I64S(70)) };
     for (int64_t places = 1; places <= 3; places++) {
-        x[0] = numbers(t, 3, (int64_t[]) { 1, 96, places + 2 });
+        x[0] = numbers(t, 3, I64S(1, 96, places + 2));
         many_check(t, "Conv", "Conv", NULL, 0, x, 3, 1, 1);
         many_check(t, "Conv without bias", "Conv", NULL, 0, x, 2, 1, 1);
     }
-    x[0] = numbers(t, 3, (int64_t[]) { 1, 96, 2 });
-    const struct attr pads[] = {
-        { .name = "pads", .kind = ATTR_INTS, .ints = { 2, (int64_t[]) { 1, 1 } } }
-    };
+    x[0] = numbers(t, 3, I64S(1, 96, 2));
+    const struct attr pads[] = { INTS_OF("pads", 2, I64S(1, 1)) };
     many_check(t, "Conv with pads", "Conv", pads, 1, x, 3, 1, 1);
 }
 
@@ -148,25 +144,24 @@ static void cells(struct ops_test *t)
     for (int i = 0; i < 9; i++) {
         int c = i % 3;
         int64_t h = 65, g = cell[c].gates, batch = 1 + i / 3;
-        const struct tensor *x[9] = { numbers(t, 3, (int64_t[]) { 1, batch, 200 }),
-                                      numbers(t, 3, (int64_t[]) { 1, g * h, 200 }),
-                                      numbers(t, 3, (int64_t[]) { 1, g * h, h }),
-                                      numbers(t, 2, (int64_t[]) { 1, 2 * g * h }),
+        const struct tensor *x[9] = { numbers(t, 3, I64S(1, batch, 200)),
+                                      numbers(t, 3, I64S(1, g * h, 200)),
+                                      numbers(t, 3, I64S(1, g * h, h)),
+                                      numbers(t, 2, I64S(1, 2 * g * h)),
                                       NULL,
-                                      numbers(t, 3, (int64_t[]) { 1, batch, h }) };
-        struct attr a[3] = { { .name = "hidden_size", .kind = ATTR_INT, .i = h } };
+                                      numbers(t, 3, I64S(1, batch, h)) };
+        struct attr a[3] = { ONE_INT("hidden_size", h) };
         unsigned n_attrs = 1;
         uint32_t own = 1 | 1 << 5;
         if (c == 2) {
             x[6] = x[5];
-            x[7] = i > 2 ? numbers(t, 2, (int64_t[]) { 1, 3 * h }) : NULL;
+            x[7] = i > 2 ? numbers(t, 2, I64S(1, 3 * h)) : NULL;
             own |= 1 << 6;
         }
         if (c == 1)
-            a[n_attrs++] =
-                (struct attr) { .name = "linear_before_reset", .kind = ATTR_INT, .i = i / 3 % 2 };
+            a[n_attrs++] = (struct attr) ONE_INT("linear_before_reset", i / 3 % 2);
         if (i > 5)
-            a[n_attrs++] = (struct attr) { .name = "clip", .kind = ATTR_FLOAT, .f = 0.3f };
+            a[n_attrs++] = (struct attr) ONE_FLOAT("clip", 0.3f);
         many_check(t, cell[c].name, cell[c].name, a, n_attrs, x, cell[c].n_in, cell[c].n_out, own);
         t->made = true; /* with a skipped step now and then */
         x[cell[c].n_in] = ops_tensor(t, DTYPE_I64, 0, NULL, NULL);

@@ -115,17 +115,16 @@ static void product_check(struct ops_test *t, const struct product *p)
 /* Each row of a product has the bits it has alone. */
 static void rows_check(struct ops_test *t)
 {
-    const struct tensor *b = random_tensor(t, DTYPE_F32, 2, (int64_t[]) { 67, 35 });
-    struct tensor all = *random_tensor(t, DTYPE_F32, 2, (int64_t[]) { 11, 67 });
+    const struct tensor *b = random_tensor(t, DTYPE_F32, 2, I64S(67, 35));
+    struct tensor all = *random_tensor(t, DTYPE_F32, 2, I64S(11, 67));
     t->what = "rows";
     t->runtime = 1;
-    if (!ops_run(t, "MatMul", NULL, 0, (const struct tensor *[]) { &all, b }, 2, 1))
+    if (!ops_run(t, "MatMul", NULL, 0, IN(&all, b), 1))
         return;
     const float *y = t->out[0]->data;
     for (int64_t i = 0; i < 11; i++) {
-        const struct tensor *row =
-            ops_f32(t, 1, (int64_t[]) { 67 }, (const float *) all.data + i * 67);
-        if (ops_run(t, "MatMul", NULL, 0, (const struct tensor *[]) { row, b }, 2, 1))
+        const struct tensor *row = ops_f32(t, 1, I64S(67), (const float *) all.data + i * 67);
+        if (ops_run(t, "MatMul", NULL, 0, IN(row, b), 1))
             ops_check(t, !memcmp(t->out[0]->data, y + i * 35, 35 * sizeof *y),
                       "row %d has other bits alone", (int) i);
     }
@@ -188,16 +187,14 @@ static void gemm_check(struct ops_test *t, const struct gemm *g)
                                    g->bias_rank < 0
                                        ? NULL
                                        : random_tensor(t, g->type, g->bias_rank, g->bias) };
-    struct attr attrs[] = { { .name = "alpha", .kind = ATTR_FLOAT, .f = g->alpha },
-                            { .name = "beta", .kind = ATTR_FLOAT, .f = g->beta },
-                            { .name = "transA", .kind = ATTR_INT, .i = g->ta },
-                            { .name = "transB", .kind = ATTR_INT, .i = g->tb } };
+    struct attr attrs[] = { ONE_FLOAT("alpha", g->alpha), ONE_FLOAT("beta", g->beta),
+                            ONE_INT("transA", g->ta), ONE_INT("transB", g->tb) };
     const struct tensor *first = NULL;
     snprintf(what, sizeof what, "Gemm case %d", (int) (g - gemms));
     t->what = what;
     for (t->runtime = 1; t->runtime <= 7; t->runtime = t->runtime * 2 + 1) {
         if (!ops_run(t, "Gemm", attrs, 4, in, 3, 1) ||
-            !ops_shape_is(t, 0, g->type, 2, (int64_t[]) { g->m, g->n }))
+            !ops_shape_is(t, 0, g->type, 2, I64S(g->m, g->n)))
             return;
         ops_same(t, 0, gemm_expected(t, g, in), g->type == DTYPE_F32 ? 2e-6 : 1e-7);
         if (first)
@@ -218,7 +215,7 @@ static const struct tensor *stage_input(struct ops_test *t, int64_t kind, const 
     unsigned how = next(3);
     if (how == 0 && kind != THEN_PRELU)
         return random_tensor(t, DTYPE_F32, y->rank, y->dim);
-    return random_tensor(t, DTYPE_F32, 1, (int64_t[]) { how == 1 ? 1 : y->dim[y->rank - 1] });
+    return random_tensor(t, DTYPE_F32, 1, I64S(how == 1 ? 1 : y->dim[y->rank - 1]));
 }
 
 static void then_check(struct ops_test *t, const char *op, const struct tensor *a,
@@ -244,7 +241,7 @@ static void then_check(struct ops_test *t, const char *op, const struct tensor *
             return;
         want = t->out[0];
     }
-    struct attr then = { .name = THEN_ATTR, .kind = ATTR_INTS, .ints = { n, stages } };
+    struct attr then = INTS_OF(THEN_ATTR, n, stages);
     t->made = true;
     if (ops_run(t, op, &then, 1, in, n_in, 1))
         ops_check(t,
@@ -258,37 +255,35 @@ static void thens_check(struct ops_test *t)
 {
     for (int i = 0; i < 40; i++) {
         int64_t m = 1 + next(9), k = 1 + next(20), n = 1 + next(40);
-        const struct tensor *b = random_tensor(t, DTYPE_F32, 2, (int64_t[]) { k, n });
-        then_check(t, "MatMul", random_tensor(t, DTYPE_F32, 3, (int64_t[]) { 2, m, k }), b);
-        then_check(t, "MatMul", random_tensor(t, DTYPE_F32, 1, (int64_t[]) { k }), b);
-        then_check(t, "Gemm", random_tensor(t, DTYPE_F32, 2, (int64_t[]) { m, k }), b);
+        const struct tensor *b = random_tensor(t, DTYPE_F32, 2, I64S(k, n));
+        then_check(t, "MatMul", random_tensor(t, DTYPE_F32, 3, I64S(2, m, k)), b);
+        then_check(t, "MatMul", random_tensor(t, DTYPE_F32, 1, I64S(k)), b);
+        then_check(t, "Gemm", random_tensor(t, DTYPE_F32, 2, I64S(m, k)), b);
     }
 }
 
 static void refusals(struct ops_test *t)
 {
-    const struct tensor *a = random_tensor(t, DTYPE_F32, 2, (int64_t[]) { 3, 4 });
-    const struct tensor *b = random_tensor(t, DTYPE_F32, 2, (int64_t[]) { 5, 6 });
-    const struct tensor *w = random_tensor(t, DTYPE_F32, 2, (int64_t[]) { 4, 6 });
-    const struct tensor *d = random_tensor(t, DTYPE_F64, 2, (int64_t[]) { 4, 6 });
+    const struct tensor *a = random_tensor(t, DTYPE_F32, 2, I64S(3, 4));
+    const struct tensor *b = random_tensor(t, DTYPE_F32, 2, I64S(5, 6));
+    const struct tensor *w = random_tensor(t, DTYPE_F32, 2, I64S(4, 6));
+    const struct tensor *d = random_tensor(t, DTYPE_F64, 2, I64S(4, 6));
     const struct tensor *s = random_tensor(t, DTYPE_F32, 0, NULL);
-    const struct tensor *h = random_tensor(t, DTYPE_I8, 2, (int64_t[]) { 4, 4 });
-    const struct tensor *p = random_tensor(t, DTYPE_F32, 3, (int64_t[]) { 2, 3, 4 });
-    const struct tensor *q = random_tensor(t, DTYPE_F32, 3, (int64_t[]) { 3, 4, 5 });
-    const struct tensor *bias = random_tensor(t, DTYPE_F32, 1, (int64_t[]) { 5 });
+    const struct tensor *h = random_tensor(t, DTYPE_I8, 2, I64S(4, 4));
+    const struct tensor *p = random_tensor(t, DTYPE_F32, 3, I64S(2, 3, 4));
+    const struct tensor *q = random_tensor(t, DTYPE_F32, 3, I64S(3, 4, 5));
+    const struct tensor *bias = random_tensor(t, DTYPE_F32, 1, I64S(5));
     t->what = "refusals";
     t->runtime = 1;
-    ops_refused(t, "MatMul", NULL, 0, (const struct tensor *[]) { a, b }, 2, 1,
-                "inner sizes are 4 and 5");
-    ops_refused(t, "MatMul", NULL, 0, (const struct tensor *[]) { a, d }, 2, 1, "f64");
-    ops_refused(t, "MatMul", NULL, 0, (const struct tensor *[]) { h, h }, 2, 1, "i8");
-    ops_refused(t, "MatMul", NULL, 0, (const struct tensor *[]) { a, s }, 2, 1, "rank");
-    ops_refused(t, "MatMul", NULL, 0, (const struct tensor *[]) { p, q }, 2, 1, "broadcast");
-    ops_refused(t, "Gemm", NULL, 0, (const struct tensor *[]) { a, b }, 2, 1,
-                "inner sizes are 4 and 5");
-    ops_refused(t, "Gemm", NULL, 0, (const struct tensor *[]) { p, w }, 2, 1, "matrices");
-    ops_refused(t, "Gemm", NULL, 0, (const struct tensor *[]) { a, w, bias }, 3, 1, "bias");
-    ops_refused(t, "Gemm", NULL, 0, (const struct tensor *[]) { a, w, d }, 3, 1, "bias");
+    ops_refused(t, "MatMul", NULL, 0, IN(a, b), 1, "inner sizes are 4 and 5");
+    ops_refused(t, "MatMul", NULL, 0, IN(a, d), 1, "f64");
+    ops_refused(t, "MatMul", NULL, 0, IN(h, h), 1, "i8");
+    ops_refused(t, "MatMul", NULL, 0, IN(a, s), 1, "rank");
+    ops_refused(t, "MatMul", NULL, 0, IN(p, q), 1, "broadcast");
+    ops_refused(t, "Gemm", NULL, 0, IN(a, b), 1, "inner sizes are 4 and 5");
+    ops_refused(t, "Gemm", NULL, 0, IN(p, w), 1, "matrices");
+    ops_refused(t, "Gemm", NULL, 0, IN(a, w, bias), 1, "bias");
+    ops_refused(t, "Gemm", NULL, 0, IN(a, w, d), 1, "bias");
 }
 
 /* Stages are of f32 only: on any other product they are refused, never passed over. */
@@ -296,16 +291,16 @@ static void thens_refused(struct ops_test *t)
 {
     static const enum dtype types[] = { DTYPE_F64, DTYPE_I32, DTYPE_U32, DTYPE_I64, DTYPE_U64 };
     const int64_t relu = THEN_RELU;
-    const struct attr then = { .name = THEN_ATTR, .kind = ATTR_INTS, .ints = { 1, &relu } };
+    const struct attr then = INTS_OF(THEN_ATTR, 1, &relu);
     t->what = "stages of other types";
     t->runtime = 1;
     t->made = true;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        const struct tensor *a = random_tensor(t, types[i], 2, (int64_t[]) { 3, 4 });
-        const struct tensor *w = random_tensor(t, types[i], 2, (int64_t[]) { 4, 6 });
-        ops_refused(t, "MatMul", &then, 1, (const struct tensor *[]) { a, w }, 2, 1, "f32");
+        const struct tensor *a = random_tensor(t, types[i], 2, I64S(3, 4));
+        const struct tensor *w = random_tensor(t, types[i], 2, I64S(4, 6));
+        ops_refused(t, "MatMul", &then, 1, IN(a, w), 1, "f32");
         if (types[i] == DTYPE_F64)
-            ops_refused(t, "Gemm", &then, 1, (const struct tensor *[]) { a, w }, 2, 1, "f32");
+            ops_refused(t, "Gemm", &then, 1, IN(a, w), 1, "f32");
     }
     t->made = false;
 }

@@ -21,21 +21,6 @@ static double at(const struct tensor *x, int64_t i)
     return (double) ((const float *) x->data)[i];
 }
 
-static struct attr attr_int(const char *name, int64_t v)
-{
-    return (struct attr) { .name = name, .kind = ATTR_INT, .i = v };
-}
-
-static struct attr attr_float(const char *name, float v)
-{
-    return (struct attr) { .name = name, .kind = ATTR_FLOAT, .f = v };
-}
-
-static struct attr attr_ints(const char *name, const int64_t *v, uint32_t n)
-{
-    return (struct attr) { .name = name, .kind = ATTR_INTS, .ints = { n, v } };
-}
-
 /* ---- normalisation: [N, C, L], as rows of `n` that share mean and variance ---- */
 
 static void moments(const struct tensor *x, int64_t from, int64_t n, double *mean, double *var)
@@ -54,7 +39,7 @@ static void test_batch(struct ops_test *t)
     const struct tensor *x = ops_numbers(t, &seed, 3, ncl), *g = ops_numbers(t, &seed, 1, ncl + 1),
                         *b = ops_numbers(t, &seed, 1, ncl + 1);
     const struct tensor *m = ops_numbers(t, &seed, 1, ncl + 1), *v = positive(t, 6);
-    struct attr a = attr_float("epsilon", 1e-3f);
+    struct attr a = ONE_FLOAT("epsilon", 1e-3f);
     for (int64_t i = 0; i < 60; i++) {
         int64_t c = i / 5 % 6;
         want[i] = (at(x, i) - at(m, c)) / sqrt(at(v, c) + (double) 1e-3f) * at(g, c) + at(b, c);
@@ -62,16 +47,12 @@ static void test_batch(struct ops_test *t)
     for (t->runtime = 0; t->runtime < 4;
          t->runtime += 3) { /* constant statistics, then run-time ones */
         t->what = "batch normalisation";
-        if (ops_run(t, "BatchNormalization", &a, 1, (const struct tensor *[]) { x, g, b, m, v }, 5,
-                    1))
-            ops_same(t, 0, want, 1e-5);
+        ops_gives(t, "BatchNormalization", &a, 1, IN(x, g, b, m, v), want, 1e-5);
     }
     t->runtime = 0;
-    a = attr_int("training_mode", 1);
-    ops_refused(t, "BatchNormalization", &a, 1, (const struct tensor *[]) { x, g, b, m, v }, 5, 1,
-                "training_mode");
-    ops_refused(t, "BatchNormalization", NULL, 0, (const struct tensor *[]) { x, g, b, m, x }, 5, 1,
-                "per channel");
+    a = (struct attr) ONE_INT("training_mode", 1);
+    ops_refused(t, "BatchNormalization", &a, 1, IN(x, g, b, m, v), 1, "training_mode");
+    ops_refused(t, "BatchNormalization", NULL, 0, IN(x, g, b, m, x), 1, "per channel");
 }
 
 static void test_layer(struct ops_test *t)
@@ -79,7 +60,7 @@ static void test_layer(struct ops_test *t)
     static const int64_t cl[2] = { 6, 5 };
     const struct tensor *x = ops_numbers(t, &seed, 3, ncl), *g = ops_numbers(t, &seed, 2, cl),
                         *b = ops_numbers(t, &seed, 2, cl);
-    struct attr a[2] = { attr_int("axis", 1), attr_float("epsilon", 1e-4f) };
+    struct attr a[2] = { ONE_INT("axis", 1), ONE_FLOAT("epsilon", 1e-4f) };
     double mean[2], inv[2];
     for (int64_t n = 0; n < 2; n++) {
         double var;
@@ -89,15 +70,14 @@ static void test_layer(struct ops_test *t)
             want[n * 30 + i] = (at(x, n * 30 + i) - mean[n]) * inv[n] * at(g, i) + at(b, i);
     }
     t->what = "layer normalisation";
-    if (!ops_run(t, "LayerNormalization", a, 2, (const struct tensor *[]) { x, g, b }, 3, 3))
+    if (!ops_run(t, "LayerNormalization", a, 2, IN(x, g, b), 3))
         return;
     ops_same(t, 0, want, 1e-5);
     ops_same(t, 1, mean, 1e-5);
     ops_same(t, 2, inv, 1e-5);
-    ops_shape_is(t, 1, DTYPE_F32, 3, (int64_t[]) { 2, 1, 1 });
-    a[0] = attr_int("axis", 5);
-    ops_refused(t, "LayerNormalization", a, 2, (const struct tensor *[]) { x, g, b }, 3, 1,
-                "axis 5");
+    ops_shape_is(t, 1, DTYPE_F32, 3, I64S(2, 1, 1));
+    a[0] = (struct attr) ONE_INT("axis", 5);
+    ops_refused(t, "LayerNormalization", a, 2, IN(x, g, b), 1, "axis 5");
 }
 
 static void test_groups(struct ops_test *t)
@@ -105,10 +85,9 @@ static void test_groups(struct ops_test *t)
     const struct tensor *x = ops_numbers(t, &seed, 3, ncl), *g = ops_numbers(t, &seed, 1, ncl + 1),
                         *b = ops_numbers(t, &seed, 1, ncl + 1);
     for (int64_t groups = 1; groups <= 6; groups++) {
-        struct attr a = attr_int("num_groups", groups);
+        struct attr a = ONE_INT("num_groups", groups);
         if (6 % groups) {
-            ops_refused(t, "GroupNormalization", &a, 1, (const struct tensor *[]) { x, g, b }, 3, 1,
-                        "do not divide");
+            ops_refused(t, "GroupNormalization", &a, 1, IN(x, g, b), 1, "do not divide");
             continue;
         }
         int64_t n = 30 / groups;
@@ -118,19 +97,17 @@ static void test_groups(struct ops_test *t)
             want[i] = (at(x, i) - mean) / sqrt(var + 1e-5) * at(g, i / 5 % 6) + at(b, i / 5 % 6);
         }
         t->what = "group normalisation";
-        if (ops_run(t, "GroupNormalization", &a, 1, (const struct tensor *[]) { x, g, b }, 3, 1))
-            ops_same(t, 0, want, 1e-5);
+        ops_gives(t, "GroupNormalization", &a, 1, IN(x, g, b), want, 1e-5);
     }
     t->what = "instance normalisation"; /* want is that of six groups */
-    if (ops_run(t, "InstanceNormalization", NULL, 0, (const struct tensor *[]) { x, g, b }, 3, 1))
-        ops_same(t, 0, want, 1e-5);
+    ops_gives(t, "InstanceNormalization", NULL, 0, IN(x, g, b), want, 1e-5);
 }
 
 static void test_lp_lrn(struct ops_test *t)
 {
     const struct tensor *x = ops_numbers(t, &seed, 3, ncl);
     for (int64_t p = 1; p <= 2; p++) {
-        struct attr a[2] = { attr_int("axis", 1), attr_int("p", p) };
+        struct attr a[2] = { ONE_INT("axis", 1), ONE_INT("p", p) };
         for (int64_t i = 0; i < 60; i++) {
             double s = 0;
             for (int64_t c = 0; c < 6; c++) {
@@ -140,12 +117,11 @@ static void test_lp_lrn(struct ops_test *t)
             want[i] = at(x, i) / (p == 1 ? s : sqrt(s));
         }
         t->what = "norm along an axis";
-        if (ops_run(t, "LpNormalization", a, 2, (const struct tensor *[]) { x }, 1, 1))
-            ops_same(t, 0, want, 1e-5);
+        ops_gives(t, "LpNormalization", a, 2, IN(x), want, 1e-5);
     }
     for (int64_t size = 1; size <= 5; size++) {
-        struct attr a[4] = { attr_int("size", size), attr_float("alpha", 0.5f),
-                             attr_float("beta", 0.75f), attr_float("bias", 2) };
+        struct attr a[4] = { ONE_INT("size", size), ONE_FLOAT("alpha", 0.5f),
+                             ONE_FLOAT("beta", 0.75f), ONE_FLOAT("bias", 2) };
         for (int64_t i = 0; i < 60; i++) {
             double s = 0;
             int64_t c = i / 5 % 6;
@@ -155,8 +131,7 @@ static void test_lp_lrn(struct ops_test *t)
             want[i] = at(x, i) / pow(2 + 0.5 / (double) size * s, 0.75);
         }
         t->what = "local response";
-        if (ops_run(t, "LRN", a, 4, (const struct tensor *[]) { x }, 1, 1))
-            ops_same(t, 0, want, 1e-5);
+        ops_gives(t, "LRN", a, 4, IN(x), want, 1e-5);
     }
 }
 
@@ -206,11 +181,9 @@ static void pool_check(struct ops_test *t, const struct geometry *g, enum kind k
     int64_t dim[3] = { 1, 2, g->length }, pads[2] = { g->before, g->after }, n = pooled_length(g);
     const struct tensor *x = ops_numbers(t, &seed, 3, dim);
     double indices[256];
-    struct attr a[6] = {
-        attr_ints("kernel_shape", &g->kernel, 1), attr_ints("strides", &g->stride, 1),
-        attr_ints("dilations", &g->dilation, 1),  attr_ints("pads", pads, 2),
-        attr_int("ceil_mode", g->ceil),           attr_int("count_include_pad", 1)
-    };
+    struct attr a[6] = { INTS_OF("kernel_shape", 1, &g->kernel), INTS_OF("strides", 1, &g->stride),
+                         INTS_OF("dilations", 1, &g->dilation),  INTS_OF("pads", 2, pads),
+                         ONE_INT("ceil_mode", g->ceil),          ONE_INT("count_include_pad", 1) };
     for (int64_t i = 0; i < 2 * n; i++) {
         int64_t where = 0;
         want[i] = pooled(x, g, kind, i / n, i % n, &where);
@@ -220,7 +193,7 @@ static void pool_check(struct ops_test *t, const struct geometry *g, enum kind k
     if (!ops_run(t, names[kind], a, kind == POOL_MEAN_PADDED ? 6 : 5, &x, 1,
                  kind == POOL_MAX ? 2 : 1))
         return;
-    ops_shape_is(t, 0, DTYPE_F32, 3, (int64_t[]) { 1, 2, n });
+    ops_shape_is(t, 0, DTYPE_F32, 3, I64S(1, 2, n));
     ops_same(t, 0, want, 1e-5);
     if (kind == POOL_MAX)
         ops_same(t, 1, indices, 0);
@@ -240,9 +213,9 @@ static void test_pool(struct ops_test *t)
                 }
     const struct tensor *x = ops_numbers(t, &seed, 3, ncl);
     static const int64_t huge = 20, negative = -1;
-    struct attr a = attr_ints("kernel_shape", &huge, 1);
+    struct attr a = INTS_OF("kernel_shape", 1, &huge);
     ops_refused(t, "MaxPool", &a, 1, &x, 1, 1, "reaches over 20");
-    a = attr_ints("kernel_shape", &negative, 1);
+    a = (struct attr) INTS_OF("kernel_shape", 1, &negative);
     ops_refused(t, "AveragePool", &a, 1, &x, 1, 1, "kernel_shape");
 }
 
@@ -250,15 +223,14 @@ static void test_global(struct ops_test *t)
 {
     static const char *const names[] = { "GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool" };
     static const enum kind kinds[] = { POOL_MAX, POOL_MEAN, POOL_L2 };
-    const struct tensor *x = ops_numbers(t, &seed, 3, (int64_t[]) { 1, 2, 40 });
+    const struct tensor *x = ops_numbers(t, &seed, 3, I64S(1, 2, 40));
     const struct geometry g = { 40, 40, 1, 1, 0, 0, 0 };
     for (size_t i = 0; i < COUNT(names); i++) {
         int64_t where;
         want[0] = pooled(x, &g, kinds[i], 0, 0, &where);
         want[1] = pooled(x, &g, kinds[i], 1, 0, &where);
         t->what = names[i];
-        if (ops_run(t, names[i], NULL, 0, &x, 1, 1))
-            ops_same(t, 0, want, 1e-5);
+        ops_gives(t, names[i], NULL, 0, &x, 1, want, 1e-5);
     }
 }
 
@@ -281,18 +253,15 @@ static void test_same(struct ops_test *t)
         x[i] = (float) i;
     for (int k = 0; k < 3 * 2 * 8; k++) {
         int c = k / 16, lower = k / 8 % 2, n = 17 + k % 8;
-        const struct attr a[] = {
-            { .name = "auto_pad", .kind = ATTR_STRINGS, .strings = { 1, &pads[lower] } },
-            attr_ints("strides", (const int64_t[]) { 8 }, 1),
-            attr_ints("kernel_shape", (const int64_t[]) { 1 }, 1)
-        };
-        const struct tensor *in[] = { ops_f32(t, 3, (int64_t[]) { 1, 1, n }, x),
-                                      ops_f32(t, 3, (int64_t[]) { 1, 1, 1 }, &one) };
+        const struct attr a[] = { ONE_TEXT("auto_pad", pads[lower]), INTS_OF("strides", 1, I64S(8)),
+                                  INTS_OF("kernel_shape", 1, I64S(1)) };
+        const struct tensor *in[] = { ops_f32(t, 3, I64S(1, 1, n), x),
+                                      ops_f32(t, 3, I64S(1, 1, 1), &one) };
         float from = (float) cases[c].cut[lower][n - 17];
         t->what = cases[c].op;
         if (ops_run(t, cases[c].op, a, 3, in, c == 2 ? 2 : 1, 1) &&
-            ops_shape_is(t, 0, DTYPE_F32, 3, (int64_t[]) { 1, 1, 3 }))
-            ops_same_f32(t, 0, (float[]) { from, from + 8, from + 16 }, 0);
+            ops_shape_is(t, 0, DTYPE_F32, 3, I64S(1, 1, 3)))
+            ops_same_f32(t, 0, F32S(from, from + 8, from + 16), 0);
     }
     t->what = "";
 }

@@ -4,8 +4,8 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-static const struct attr drop = { .name = "keepdims", .kind = ATTR_INT, .i = 0 };
-static const struct attr noop = { .name = "noop_with_empty_axes", .kind = ATTR_INT, .i = 1 };
+static const struct attr drop = ONE_INT("keepdims", 0);
+static const struct attr noop = ONE_INT("noop_with_empty_axes", 1);
 
 static uint32_t seed = 1;
 static double next_value(void)
@@ -158,26 +158,18 @@ static void test_reduce(struct ops_test *t)
 
 static void test_reduce_edges(struct ops_test *t)
 {
-    struct tensor *x = ops_f32(t, 2, (int64_t[]) { 2, 3 },
-                               (float[]) { 1, NAN, 3, -INFINITY, -INFINITY, -INFINITY });
-    struct tensor *last = ops_i64s(t, 1, (int64_t[]) { 1 }), *none = ops_i64s(t, 0, NULL);
+    struct tensor *x = ops_f32(t, 2, I64S(2, 3), F32S(1, NAN, 3, -INFINITY, -INFINITY, -INFINITY));
+    struct tensor *last = ops_i64s(t, 1, I64S(1)), *none = ops_i64s(t, 0, NULL);
     const struct tensor *in[] = { x, last };
-    if (ops_run(t, "ReduceMax", &drop, 1, in, 2, 1))
-        ops_same(t, 0, (double[]) { NAN, -INFINITY }, 0);
-    if (ops_run(t, "ReduceMin", &drop, 1, in, 2, 1))
-        ops_same(t, 0, (double[]) { NAN, -INFINITY }, 0);
-    if (ops_run(t, "ReduceLogSumExp", &drop, 1, in, 2, 1))
-        ops_same(t, 0, (double[]) { NAN, -INFINITY }, 0);
-    x = ops_f32(t, 1, (int64_t[]) { 2 }, (float[]) { 200, 201 });
-    if (ops_run(t, "ReduceLogSumExp", NULL, 0, (const struct tensor *[]) { x }, 1, 1))
-        ops_same(t, 0, (double[]) { 201.31326168751822 }, 1e-6);
-    x = ops_f32(t, 2, (int64_t[]) { 1, 2 }, (float[]) { -3, 4 });
-    if (ops_run(t, "ReduceSum", &noop, 1, (const struct tensor *[]) { x, none }, 2, 1))
-        ops_same(t, 0, (double[]) { -3, 4 }, 0);
-    if (ops_run(t, "ReduceSumSquare", &noop, 1, (const struct tensor *[]) { x }, 1, 1))
-        ops_same(t, 0, (double[]) { 9, 16 }, 0);
-    if (ops_run(t, "ReduceSum", NULL, 0, (const struct tensor *[]) { x, none }, 2, 1))
-        ops_same(t, 0, (double[]) { 1 }, 0);
+    ops_gives(t, "ReduceMax", &drop, 1, in, 2, WANT(NAN, -INFINITY), 0);
+    ops_gives(t, "ReduceMin", &drop, 1, in, 2, WANT(NAN, -INFINITY), 0);
+    ops_gives(t, "ReduceLogSumExp", &drop, 1, in, 2, WANT(NAN, -INFINITY), 0);
+    x = ops_f32(t, 1, I64S(2), F32S(200, 201));
+    ops_gives(t, "ReduceLogSumExp", NULL, 0, IN(x), WANT(201.31326168751822), 1e-6);
+    x = ops_f32(t, 2, I64S(1, 2), F32S(-3, 4));
+    ops_gives(t, "ReduceSum", &noop, 1, IN(x, none), WANT(-3, 4), 0);
+    ops_gives(t, "ReduceSumSquare", &noop, 1, IN(x), WANT(9, 16), 0);
+    ops_gives(t, "ReduceSum", NULL, 0, IN(x, none), WANT(1), 0);
 }
 
 static void test_reduce_empty(struct ops_test *t)
@@ -194,12 +186,11 @@ static void test_reduce_empty(struct ops_test *t)
     };
     /* clang-format on */
     for (size_t k = 0; k < COUNT(empty); k++) {
-        struct tensor *x = ops_tensor(t, empty[k].type, 2, (int64_t[]) { 0, 2 }, NULL),
-                      *axis = ops_i64s(t, 1, (int64_t[]) { 0 });
+        struct tensor *x = ops_tensor(t, empty[k].type, 2, I64S(0, 2), NULL),
+                      *axis = ops_i64s(t, 1, I64S(0));
         double want[] = { empty[k].want, empty[k].want };
         t->what = empty[k].op;
-        if (ops_run(t, empty[k].op, NULL, 0, (const struct tensor *[]) { x, axis }, 2, 1))
-            ops_same(t, 0, want, 0);
+        ops_gives(t, empty[k].op, NULL, 0, IN(x, axis), want, 0);
     }
     t->what = "";
 }
@@ -208,51 +199,43 @@ static void test_reduce_empty(struct ops_test *t)
 static void test_reduce_order(struct ops_test *t)
 {
     int64_t dim[] = { 21, 300 };
-    struct tensor *x = numbers(t, DTYPE_F32, 2, dim), *axis = ops_i64s(t, 1, (int64_t[]) { 1 });
+    struct tensor *x = numbers(t, DTYPE_F32, 2, dim), *axis = ops_i64s(t, 1, I64S(1));
     float want[21] = { 0 };
     for (int i = 0; i < 21; i++)
         for (int k = 0; k < 300; k++)
             want[i] += ((float *) x->data)[i * 300 + k];
-    if (ops_run(t, "ReduceSum", NULL, 0, (const struct tensor *[]) { x, axis }, 2, 1))
+    if (ops_run(t, "ReduceSum", NULL, 0, IN(x, axis), 1))
         ops_same_f32(t, 0, want, 0);
     x->dim[0] = 1;
-    if (ops_run(t, "ReduceSum", NULL, 0, (const struct tensor *[]) { x, axis }, 2, 1))
+    if (ops_run(t, "ReduceSum", NULL, 0, IN(x, axis), 1))
         ops_same_f32(t, 0, want, 0);
 }
 
 static void test_arg(struct ops_test *t)
 {
-    const struct attr axis1 = { .name = "axis", .kind = ATTR_INT, .i = -1 },
-                      last = { .name = "select_last_index", .kind = ATTR_INT, .i = 1 };
+    const struct attr axis1 = ONE_INT("axis", -1), last = ONE_INT("select_last_index", 1);
     const struct attr first_axis[] = { axis1, drop }, last_axis[] = { axis1, drop, last };
     const double v[] = { 1, 5, 5, 2, -3, -3 };
     for (int type = DTYPE_F32; type < DTYPE_BOOL; type++) {
-        struct tensor *x = ops_tensor(t, (enum dtype) type, 2, (int64_t[]) { 2, 3 }, NULL);
+        struct tensor *x = ops_tensor(t, (enum dtype) type, 2, I64S(2, 3), NULL);
         for (int i = 0; i < 6; i++)
             tensor_set_f64(x, x->data, i, type >= DTYPE_U8 ? v[i] + 3 : v[i]);
         const struct tensor *in[] = { x };
-        if (ops_run(t, "ArgMax", first_axis, 2, in, 1, 1))
-            ops_same(t, 0, (double[]) { 1, 0 }, 0);
-        if (ops_run(t, "ArgMax", last_axis, 3, in, 1, 1))
-            ops_same(t, 0, (double[]) { 2, 0 }, 0);
-        if (ops_run(t, "ArgMin", first_axis, 2, in, 1, 1))
-            ops_same(t, 0, (double[]) { 0, 1 }, 0);
-        if (ops_run(t, "ArgMin", last_axis, 3, in, 1, 1))
-            ops_same(t, 0, (double[]) { 0, 2 }, 0);
-        if (ops_run(t, "ArgMax", NULL, 0, in, 1, 1) &&
-            ops_shape_is(t, 0, DTYPE_I64, 2, (int64_t[]) { 1, 3 }))
-            ops_same(t, 0, (double[]) { 1, 0, 0 }, 0);
+        ops_gives(t, "ArgMax", first_axis, 2, in, 1, WANT(1, 0), 0);
+        ops_gives(t, "ArgMax", last_axis, 3, in, 1, WANT(2, 0), 0);
+        ops_gives(t, "ArgMin", first_axis, 2, in, 1, WANT(0, 1), 0);
+        ops_gives(t, "ArgMin", last_axis, 3, in, 1, WANT(0, 2), 0);
+        if (ops_run(t, "ArgMax", NULL, 0, in, 1, 1) && ops_shape_is(t, 0, DTYPE_I64, 2, I64S(1, 3)))
+            ops_same(t, 0, WANT(1, 0, 0), 0);
     }
     for (int type = DTYPE_F32; type <= DTYPE_BF16; type++) { /* the first NaN wins, or the last */
-        struct tensor *x = ops_tensor(t, (enum dtype) type, 1, (int64_t[]) { 4 }, NULL);
+        struct tensor *x = ops_tensor(t, (enum dtype) type, 1, I64S(4), NULL);
         const double with_nan[] = { 1, NAN, 9, NAN };
         for (int i = 0; i < 4; i++)
             tensor_set_f64(x, x->data, i, with_nan[i]);
         const struct tensor *in[] = { x };
-        if (ops_run(t, "ArgMax", NULL, 0, in, 1, 1))
-            ops_same(t, 0, (double[]) { 1 }, 0);
-        if (ops_run(t, "ArgMin", &last, 1, in, 1, 1))
-            ops_same(t, 0, (double[]) { 3 }, 0);
+        ops_gives(t, "ArgMax", NULL, 0, in, 1, WANT(1), 0);
+        ops_gives(t, "ArgMin", &last, 1, in, 1, WANT(3), 0);
     }
 }
 
@@ -283,23 +266,21 @@ static void test_softmax(struct ops_test *t)
     for (int form = 0; form < 3; form++)
         for (int type = DTYPE_F32; type <= DTYPE_BF16; type++)
             for (int axis = 0; axis < 3; axis++) {
-                struct tensor *x = numbers(t, (enum dtype) type, 3, (int64_t[]) { 3, 7, 5 });
-                struct attr a = { .name = "axis", .kind = ATTR_INT, .i = axis - 3 };
+                struct tensor *x = numbers(t, (enum dtype) type, 3, I64S(3, 7, 5));
+                struct attr a = ONE_INT("axis", axis - 3);
                 naive_softmax(x, axis, form, want);
                 t->what = ops[form];
                 double tol = type == DTYPE_F64 ? 1e-14
                     : type == DTYPE_F32        ? 5e-7
                     : type == DTYPE_F16        ? 6e-4
                                                : 4e-3;
-                if (ops_run(t, ops[form], &a, 1, (const struct tensor *[]) { x }, 1, 1))
-                    ops_same(t, 0, want, tol);
+                ops_gives(t, ops[form], &a, 1, IN(x), want, tol);
             }
     t->what = "";
-    struct tensor *big = ops_f32(t, 1, (int64_t[]) { 3 }, (float[]) { 1e4f, 1e4f, -1e4f });
-    if (ops_run(t, "Softmax", NULL, 0, (const struct tensor *[]) { big }, 1, 1))
-        ops_same(t, 0, (double[]) { 0.5, 0.5, 0 }, 1e-7);
-    struct tensor *none = ops_f32(t, 2, (int64_t[]) { 4, 0 }, NULL);
-    if (ops_run(t, "Softmax", NULL, 0, (const struct tensor *[]) { none }, 1, 1))
+    struct tensor *big = ops_f32(t, 1, I64S(3), F32S(1e4f, 1e4f, -1e4f));
+    ops_gives(t, "Softmax", NULL, 0, IN(big), WANT(0.5, 0.5, 0), 1e-7);
+    struct tensor *none = ops_f32(t, 2, I64S(4, 0), NULL);
+    if (ops_run(t, "Softmax", NULL, 0, IN(none), 1))
         ops_shape_is(t, 0, DTYPE_F32, 2, none->dim);
 }
 
@@ -317,89 +298,78 @@ static void test_cumsum(struct ops_test *t)
     };
     for (size_t k = 0; k < COUNT(types); k++)
         for (int m = 0; m < 8; m++) {
-            struct tensor *x = ops_tensor(t, types[k], 2, (int64_t[]) { 2, 3 }, NULL);
+            struct tensor *x = ops_tensor(t, types[k], 2, I64S(2, 3), NULL);
             for (int i = 0; i < 6; i++)
                 tensor_set_f64(x, x->data, i, i + 1);
-            struct attr a[] = { { .name = "exclusive", .kind = ATTR_INT, .i = m & 1 },
-                                { .name = "reverse", .kind = ATTR_INT, .i = m >> 1 & 1 } };
+            struct attr a[] = { ONE_INT("exclusive", m & 1), ONE_INT("reverse", m >> 1 & 1) };
             struct tensor *axis =
                 ops_tensor(t, DTYPE_I32, 0, NULL, (int32_t[]) { m >> 2 ? -1 : 0 });
-            if (ops_run(t, "CumSum", a, 2, (const struct tensor *[]) { x, axis }, 2, 1))
-                ops_same(t, 0, want[m >> 2][m & 1][m >> 1 & 1], 0);
+            ops_gives(t, "CumSum", a, 2, IN(x, axis), want[m >> 2][m & 1][m >> 1 & 1], 0);
         }
 }
 
 static void test_topk(struct ops_test *t)
 {
-    const struct attr smallest = { .name = "largest", .kind = ATTR_INT, .i = 0 },
-                      axis0 = { .name = "axis", .kind = ATTR_INT, .i = 0 };
-    struct tensor *k3 = ops_i64s(t, 1, (int64_t[]) { 3 }), *k2 = ops_i64s(t, 1, (int64_t[]) { 2 }),
-                  *k0 = ops_i64s(t, 1, (int64_t[]) { 0 });
+    const struct attr smallest = ONE_INT("largest", 0), axis0 = ONE_INT("axis", 0);
+    struct tensor *k3 = ops_i64s(t, 1, I64S(3)), *k2 = ops_i64s(t, 1, I64S(2)),
+                  *k0 = ops_i64s(t, 1, I64S(0));
     const double v[] = { 1, 9, 4, 9, 0, 7 };
     for (int type = DTYPE_F32; type < DTYPE_BOOL; type++) {
-        struct tensor *x = ops_tensor(t, (enum dtype) type, 1, (int64_t[]) { 6 }, NULL);
+        struct tensor *x = ops_tensor(t, (enum dtype) type, 1, I64S(6), NULL);
         for (int i = 0; i < 6; i++)
             tensor_set_f64(x, x->data, i, v[i]);
         const struct tensor *in[] = { x, k3 };
         if (ops_run(t, "TopK", NULL, 0, in, 2, 2)) {
-            ops_same(t, 0, (double[]) { 9, 9, 7 }, 0);
-            ops_same(t, 1, (double[]) { 1, 3, 5 }, 0);
+            ops_same(t, 0, WANT(9, 9, 7), 0);
+            ops_same(t, 1, WANT(1, 3, 5), 0);
         }
         if (ops_run(t, "TopK", &smallest, 1, in, 2, 2)) {
-            ops_same(t, 0, (double[]) { 0, 1, 4 }, 0);
-            ops_same(t, 1, (double[]) { 4, 0, 2 }, 0);
+            ops_same(t, 0, WANT(0, 1, 4), 0);
+            ops_same(t, 1, WANT(4, 0, 2), 0);
         }
         x->rank = 2;
         x->dim[0] = 3;
         x->dim[1] = 2;
         in[1] = k2;
         if (ops_run(t, "TopK", &axis0, 1, in, 2, 2)) {
-            ops_same(t, 0, (double[]) { 4, 9, 1, 9 }, 0);
-            ops_same(t, 1, (double[]) { 1, 0, 0, 1 }, 0);
+            ops_same(t, 0, WANT(4, 9, 1, 9), 0);
+            ops_same(t, 1, WANT(1, 0, 0, 1), 0);
         }
         in[1] = k0;
         if (ops_run(t, "TopK", NULL, 0, in, 2, 2))
-            ops_shape_is(t, 1, DTYPE_I64, 2, (int64_t[]) { 3, 0 });
+            ops_shape_is(t, 1, DTYPE_I64, 2, I64S(3, 0));
     }
-    struct tensor *many = numbers(t, DTYPE_F32, 1, (int64_t[]) { 500 }),
-                  *k = ops_i64s(t, 1, (int64_t[]) { 500 });
-    if (ops_run(t, "TopK", NULL, 0, (const struct tensor *[]) { many, k }, 2, 2)) {
+    struct tensor *many = numbers(t, DTYPE_F32, 1, I64S(500)), *k = ops_i64s(t, 1, I64S(500));
+    if (ops_run(t, "TopK", NULL, 0, IN(many, k), 2)) {
         const float *y = t->out[0]->data;
         bool falling = true;
         for (int i = 1; i < 500; i++)
             falling = falling && y[i] <= y[i - 1];
         ops_check(t, falling, "500 values come sorted");
     }
-    struct tensor *signs =
-        ops_f32(t, 1, (int64_t[]) { 5 }, (float[]) { -0.0f, 0, -1, NAN, -INFINITY });
-    if (ops_run(t, "TopK", NULL, 0,
-                (const struct tensor *[]) { signs, ops_i64s(t, 1, (int64_t[]) { 5 }) }, 2, 2))
-        ops_same(t, 1, (double[]) { 3, 0, 1, 2, 4 }, 0);
+    struct tensor *signs = ops_f32(t, 1, I64S(5), F32S(-0.0f, 0, -1, NAN, -INFINITY));
+    if (ops_run(t, "TopK", NULL, 0, IN(signs, ops_i64s(t, 1, I64S(5))), 2))
+        ops_same(t, 1, WANT(3, 0, 1, 2, 4), 0);
 }
 
 static void test_refusals(struct ops_test *t)
 {
-    struct tensor *x = ops_f32(t, 2, (int64_t[]) { 2, 3 }, NULL),
-                  *axis = ops_i64s(t, 1, (int64_t[]) { 2 });
-    struct tensor *b = ops_tensor(t, DTYPE_BOOL, 1, (int64_t[]) { 3 }, NULL),
-                  *k = ops_i64s(t, 1, (int64_t[]) { 4 });
-    struct tensor *none = ops_f32(t, 1, (int64_t[]) { 0 }, NULL);
+    struct tensor *x = ops_f32(t, 2, I64S(2, 3), NULL), *axis = ops_i64s(t, 1, I64S(2));
+    struct tensor *b = ops_tensor(t, DTYPE_BOOL, 1, I64S(3), NULL), *k = ops_i64s(t, 1, I64S(4));
+    struct tensor *none = ops_f32(t, 1, I64S(0), NULL);
     const struct tensor *in[] = { x, axis };
-    const struct attr far = { .name = "axis", .kind = ATTR_INT, .i = -3 };
+    const struct attr far = ONE_INT("axis", -3);
     ops_refused(t, "ReduceSum", NULL, 0, in, 2, 1, "axis 2 does not exist in a tensor of rank 2");
-    ops_refused(t, "ReduceSum", NULL, 0, (const struct tensor *[]) { b }, 1, 1, "is bool");
+    ops_refused(t, "ReduceSum", NULL, 0, IN(b), 1, "is bool");
     ops_refused(t, "ArgMax", &far, 1, in, 1, 1, "axis -3 does not exist");
-    ops_refused(t, "ArgMax", NULL, 0, (const struct tensor *[]) { none }, 1, 1, "no elements");
+    ops_refused(t, "ArgMax", NULL, 0, IN(none), 1, "no elements");
     ops_refused(t, "Softmax", &far, 1, in, 1, 1, "axis -3 does not exist");
     ops_refused(t, "CumSum", NULL, 0, in, 2, 1, "axis 2 does not exist");
-    ops_refused(t, "CumSum", NULL, 0, (const struct tensor *[]) { x, x }, 2, 1,
-                "must be i32 or i64");
-    ops_refused(t, "TopK", NULL, 0, (const struct tensor *[]) { x, k }, 2, 2,
-                "k = 4 is not within the axis");
+    ops_refused(t, "CumSum", NULL, 0, IN(x, x), 1, "must be i32 or i64");
+    ops_refused(t, "TopK", NULL, 0, IN(x, k), 2, "k = 4 is not within the axis");
     t->runtime = 2;
     ops_refused(t, "ReduceSum", NULL, 0, in, 2, 1, "depends on the data of input 1");
-    ops_refused(t, "TopK", NULL, 0, (const struct tensor *[]) { x, k }, 2, 2,
-                "depends on the data of input 1");
+    ops_refused(t, "TopK", NULL, 0, IN(x, k), 2, "depends on the data of input 1");
     ops_refused(t, "CumSum", NULL, 0, in, 2, 1, "must be one constant");
     t->runtime = 0;
 }

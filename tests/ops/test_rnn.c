@@ -226,15 +226,14 @@ static void net_fill(struct ops_test *t, struct net *n)
     for (int b = 0; b < n->batch; b++)
         lens[b] = (int32_t) (b == 1 ? n->steps : (n->steps + 1) / 2);
     n->in[0] = numbers(t, 3, x, 1.5f);
-    n->in[1] = numbers(t, 3, (int64_t[]) { dirs, rows, INPUTS }, 0.6f);
-    n->in[2] = numbers(t, 3, (int64_t[]) { dirs, rows, hidden }, 0.4f);
-    n->in[3] = n->use & USE_B ? numbers(t, 2, (int64_t[]) { dirs, 2 * rows }, 0.4f) : NULL;
+    n->in[1] = numbers(t, 3, I64S(dirs, rows, INPUTS), 0.6f);
+    n->in[2] = numbers(t, 3, I64S(dirs, rows, hidden), 0.4f);
+    n->in[3] = n->use & USE_B ? numbers(t, 2, I64S(dirs, 2 * rows), 0.4f) : NULL;
     n->in[4] = n->use & USE_LENS ? ops_tensor(t, DTYPE_I32, 1, &n->batch, lens) : NULL;
     n->in[5] = n->use & USE_H ? numbers(t, 3, s, 0.8f) : NULL;
     n->in[6] = n->cell == LSTM && n->use & USE_C ? numbers(t, 3, s, 0.8f) : NULL;
-    n->in[7] = n->cell == LSTM && n->use & USE_P
-        ? numbers(t, 2, (int64_t[]) { dirs, 3 * hidden }, 0.7f)
-        : NULL;
+    n->in[7] =
+        n->cell == LSTM && n->use & USE_P ? numbers(t, 2, I64S(dirs, 3 * hidden), 0.7f) : NULL;
 }
 
 static bool net_run(struct ops_test *t, const struct net *n, unsigned n_out)
@@ -246,13 +245,13 @@ static bool net_run(struct ops_test *t, const struct net *n, unsigned n_out)
         beta[i] = n->beta;
     }
     struct attr a[10] = {
-        { .name = "hidden_size", .kind = ATTR_INT, .i = hidden },
-        { .name = "direction", .kind = ATTR_STRINGS, .strings = { 1, &directions[n->direction] } },
-        { .name = "layout", .kind = ATTR_INT, .i = n->layout },
+        ONE_INT("hidden_size", hidden),
+        ONE_TEXT("direction", directions[n->direction]),
+        ONE_INT("layout", n->layout),
     };
     unsigned k = 3;
     if (n->clip > 0)
-        a[k++] = (struct attr) { .name = "clip", .kind = ATTR_FLOAT, .f = n->clip };
+        a[k++] = (struct attr) ONE_FLOAT("clip", n->clip);
     if (n->act[0])
         a[k++] = (struct attr) { .name = "activations",
                                  .kind = ATTR_STRINGS,
@@ -266,13 +265,9 @@ static bool net_run(struct ops_test *t, const struct net *n, unsigned n_out)
                                  .floats = { (uint32_t) n_acts, beta } };
     }
     if (n->cell == LSTM)
-        a[k++] = (struct attr) { .name = "input_forget",
-                                 .kind = ATTR_INT,
-                                 .i = !!(n->use & USE_FORGET) };
+        a[k++] = (struct attr) ONE_INT("input_forget", !!(n->use & USE_FORGET));
     if (n->cell == GRU)
-        a[k++] = (struct attr) { .name = "linear_before_reset",
-                                 .kind = ATTR_INT,
-                                 .i = !!(n->use & USE_LBR) };
+        a[k++] = (struct attr) ONE_INT("linear_before_reset", !!(n->use & USE_LBR));
     unsigned n_in = n->cell == LSTM ? 8 : 6;
     while (n_in > 3 && !n->in[n_in - 1])
         n_in--;
@@ -316,12 +311,11 @@ static void net_check(struct ops_test *t, struct net *n)
     if (net_run(t, n, n_out)) {
         const struct tensor *y = t->out[0];
         ops_shape_is(t, 0, DTYPE_F32, 4,
-                     n->layout ? (int64_t[]) { n->batch, n->steps, dirs, hidden }
-                               : (int64_t[]) { n->steps, dirs, n->batch, hidden });
+                     n->layout ? I64S(n->batch, n->steps, dirs, hidden)
+                               : I64S(n->steps, dirs, n->batch, hidden));
         for (unsigned o = 1; o < n_out; o++)
             ops_shape_is(t, o, DTYPE_F32, 3,
-                         n->layout ? (int64_t[]) { n->batch, dirs, hidden }
-                                   : (int64_t[]) { dirs, n->batch, hidden });
+                         n->layout ? I64S(n->batch, dirs, hidden) : I64S(dirs, n->batch, hidden));
         ops_same(t, 0, want.y, 1e-5);
         ops_same(t, 1, want.h, 1e-5);
         if (n_out > 2)
@@ -400,8 +394,8 @@ static void carry_check(struct ops_test *t, int cell, int use)
     one = n;
     one.steps = 1;
     for (int64_t i = 0; i < n.steps; i++) {
-        one.in[0] = ops_f32(t, 3, (int64_t[]) { 1, 3, INPUTS },
-                            (const float *) n.in[0]->data + i * 3 * INPUTS);
+        one.in[0] =
+            ops_f32(t, 3, I64S(1, 3, INPUTS), (const float *) n.in[0]->data + i * 3 * INPUTS);
         t->runtime = 0x61;
         if (!net_run(t, &one, n_out))
             return;
@@ -433,8 +427,8 @@ static void test_refusals(struct ops_test *t)
         const char *words;
     } rows[] = {
         { { .name = "activations", .kind = ATTR_STRINGS, .strings = { 3, bad } }, "Swish" },
-        { { .name = "hidden_size", .kind = ATTR_INT, .i = hidden + 1 }, "hidden_size" },
-        { { .name = "layout", .kind = ATTR_INT, .i = 2 }, "layout" },
+        { ONE_INT("hidden_size", hidden + 1), "hidden_size" },
+        { ONE_INT("layout", 2), "layout" },
         { { .name = "direction", .kind = ATTR_STRINGS, .strings = { 1, sideways } }, "sideways" },
     };
     static const char *const words[] = { "rank 3",        "W [",       "R",         "B [",
@@ -447,7 +441,7 @@ static void test_refusals(struct ops_test *t)
             ops_refused(t, cells[cell].op, &rows[i].a, 1, n.in, n_in, 1, rows[i].words);
         for (unsigned i = 0; i < n_in; i++) {
             const struct tensor *keep = n.in[i];
-            n.in[i] = ops_f32(t, 2, (int64_t[]) { 2, 11 }, NULL);
+            n.in[i] = ops_f32(t, 2, I64S(2, 11), NULL);
             ops_refused(t, cells[cell].op, NULL, 0, n.in, n_in, 1, words[i]);
             n.in[i] = keep;
         }
@@ -459,14 +453,13 @@ static void test_refusals(struct ops_test *t)
 
 static struct attr hidden_attr(void)
 {
-    return (struct attr) { .name = "hidden_size", .kind = ATTR_INT, .i = hidden };
+    return (struct attr) ONE_INT("hidden_size", hidden);
 }
 
 /* The op with `skip` behind its standard inputs. */
 static bool skip_run(struct ops_test *t, const struct net *n, int64_t skip)
 {
-    const struct attr a[] = { hidden_attr(),
-                              { .name = "layout", .kind = ATTR_INT, .i = n->layout } };
+    const struct attr a[] = { hidden_attr(), ONE_INT("layout", n->layout) };
     const struct tensor *in[9] = { NULL };
     unsigned at = n->cell == LSTM ? 8 : 6;
     memcpy(in, n->in, at * sizeof *in);
@@ -483,9 +476,7 @@ static const struct tensor *steps_from(struct ops_test *t, const struct net *n, 
     int64_t left = n->steps - from, outer = n->layout ? n->batch : 1,
             row = INPUTS * (n->layout ? 1 : n->batch);
     struct tensor *x =
-        ops_f32(t, 3,
-                (int64_t[]) { n->layout ? n->batch : left, n->layout ? left : n->batch, INPUTS },
-                NULL);
+        ops_f32(t, 3, I64S(n->layout ? n->batch : left, n->layout ? left : n->batch, INPUTS), NULL);
     for (int64_t o = 0; o < outer && left; o++)
         memcpy((float *) x->data + o * left * row,
                (const float *) n->in[0]->data + (o * n->steps + from) * row,
@@ -572,11 +563,8 @@ static void test_skip_refusals(struct ops_test *t)
             n.direction = d;
             net_fill(t, &n);
             memcpy(in, n.in, at * sizeof *in);
-            ops_refused(t, cells[cell].op,
-                        &(struct attr) { .name = "direction",
-                                         .kind = ATTR_STRINGS,
-                                         .strings = { 1, &directions[d] } },
-                        1, in, at + 1, 1, "forward");
+            ops_refused(t, cells[cell].op, &(struct attr) ONE_TEXT("direction", directions[d]), 1,
+                        in, at + 1, 1, "forward");
         }
         n.direction = 0;
         net_fill(t, &n);

@@ -21,11 +21,6 @@ static struct tensor *draw_f32(struct ops_test *t, int rank, const int64_t *dim)
     return x;
 }
 
-static struct attr attr_int(const char *name, int64_t v)
-{
-    return (struct attr) { .name = name, .kind = ATTR_INT, .i = v };
-}
-
 /* re, im: x[i] at stride; the k-th coefficient of n points, in double. */
 static double complex naive(const float *x, size_t stride, int parts, int64_t have, int64_t n,
                             int64_t k, int sign)
@@ -48,13 +43,13 @@ static double error_of(double complex want, const float *got)
 /* RFFT of two rows against the sum, then back. */
 static void test_size(struct ops_test *t, int64_t n)
 {
-    struct tensor *x = draw_f32(t, 2, (int64_t[]) { 2, n });
+    struct tensor *x = draw_f32(t, 2, I64S(2, n));
     double worst = 0, back = 0;
     t->what = arena_printf(&t->arena, "size %lld", (long long) n);
-    if (!ops_run(t, "RFFT", NULL, 0, (const struct tensor *[]) { x }, 1, 1))
+    if (!ops_run(t, "RFFT", NULL, 0, IN(x), 1))
         return;
     const struct tensor *y = t->out[0];
-    ops_shape_is(t, 0, DTYPE_F32, 3, (int64_t[]) { 2, n / 2 + 1, 2 });
+    ops_shape_is(t, 0, DTYPE_F32, 3, I64S(2, n / 2 + 1, 2));
     for (int64_t i = 0; i < 2 * (n / 2 + 1); i++) {
         int64_t row = i / (n / 2 + 1), k = i % (n / 2 + 1);
         worst = fmax(worst,
@@ -62,8 +57,8 @@ static void test_size(struct ops_test *t, int64_t n)
                               (float *) y->data + 2 * i));
     }
     ops_check(t, worst < 4e-7 * sqrt((double) n) * (1 + log2((double) n)), "error %g", worst);
-    struct attr a = attr_int("n", n);
-    if (!ops_run(t, "IRFFT", &a, 1, (const struct tensor *[]) { y }, 1, 1))
+    struct attr a = ONE_INT("n", n);
+    if (!ops_run(t, "IRFFT", &a, 1, IN(y), 1))
         return;
     for (int64_t i = 0; i < 2 * n; i++)
         back =
@@ -75,13 +70,12 @@ static void test_size(struct ops_test *t, int64_t n)
 /* Imaginary parts of the first and last coefficient do not count. */
 static void test_irfft_ends(struct ops_test *t)
 {
-    struct tensor *x = draw_f32(t, 2, (int64_t[]) { 5, 2 }),
-                  *clean = ops_f32(t, 2, (int64_t[]) { 5, 2 }, x->data);
+    struct tensor *x = draw_f32(t, 2, I64S(5, 2)), *clean = ops_f32(t, 2, I64S(5, 2), x->data);
     ((float *) clean->data)[1] = ((float *) clean->data)[9] = 0;
     t->what = "ends";
-    ops_run(t, "IRFFT", NULL, 0, (const struct tensor *[]) { clean }, 1, 1);
+    ops_run(t, "IRFFT", NULL, 0, IN(clean), 1);
     const struct tensor *want = t->out[0];
-    ops_run(t, "IRFFT", NULL, 0, (const struct tensor *[]) { x }, 1, 1);
+    ops_run(t, "IRFFT", NULL, 0, IN(x), 1);
     ops_same_f32(t, 0, want->data, 0);
     for (int64_t i = 0; i < 8; i++) { /* against the sum over the whole, hermitian, spectrum */
         const float *c = clean->data;
@@ -97,11 +91,11 @@ static void test_irfft_ends(struct ops_test *t)
 
 static void test_rfft_pads(struct ops_test *t)
 {
-    struct tensor *x = draw_f32(t, 1, (int64_t[]) { 10 });
+    struct tensor *x = draw_f32(t, 1, I64S(10));
     t->what = "rfft pads and crops";
     for (int64_t n = 6; n < 16; n++) {
-        struct attr a = attr_int("n", n);
-        if (!ops_run(t, "RFFT", &a, 1, (const struct tensor *[]) { x }, 1, 1))
+        struct attr a = ONE_INT("n", n);
+        if (!ops_run(t, "RFFT", &a, 1, IN(x), 1))
             return;
         for (int64_t k = 0; k <= n / 2; k++)
             ops_check(t,
@@ -119,15 +113,14 @@ static void test_dft(struct ops_test *t, int axis, int parts, int64_t n, bool in
     struct tensor *x = draw_f32(t, 4, dim),
                   *at = ops_tensor(t, DTYPE_I64, 0, NULL, &(int64_t) { axis - 4 });
     struct tensor *length = ops_tensor(t, DTYPE_I64, 0, NULL, &n);
-    struct attr a[2] = { attr_int("inverse", inverse), attr_int("onesided", onesided) };
+    struct attr a[2] = { ONE_INT("inverse", inverse), ONE_INT("onesided", onesided) };
     t->what = arena_printf(&t->arena, "dft axis %d parts %d n %lld inverse %d", axis, parts,
                            (long long) n, inverse);
-    if (!ops_run(t, "DFT", a, 2, (const struct tensor *[]) { x, length, at }, 3, 1))
+    if (!ops_run(t, "DFT", a, 2, IN(x, length, at), 1))
         return;
     int64_t bins = onesided ? n / 2 + 1 : n, inner = axis == 1 ? 7 : 1, outer = axis == 1 ? 2 : 18;
     double worst = 0;
-    ops_shape_is(t, 0, DTYPE_F32, 4,
-                 (int64_t[]) { 2, axis == 1 ? bins : 9, axis == 2 ? bins : 7, 2 });
+    ops_shape_is(t, 0, DTYPE_F32, 4, I64S(2, axis == 1 ? bins : 9, axis == 2 ? bins : 7, 2));
     for (int64_t i = 0; i < outer * bins * inner; i++) {
         int64_t o = i / (bins * inner), k = i / inner % bins, in = i % inner;
         const float *from = (float *) x->data + (o * dim[axis] * inner + in) * parts;
@@ -142,18 +135,16 @@ static void test_dft(struct ops_test *t, int axis, int parts, int64_t n, bool in
 
 static void test_stft(struct ops_test *t, bool windowed, int64_t parts, int64_t n, int64_t step)
 {
-    struct tensor *x = draw_f32(t, 3, (int64_t[]) { 2, 50, parts }), *w = draw_f32(t, 1, &n);
+    struct tensor *x = draw_f32(t, 3, I64S(2, 50, parts)), *w = draw_f32(t, 1, &n);
     struct tensor *s = ops_tensor(t, DTYPE_I64, 0, NULL, &step),
                   *l = ops_tensor(t, DTYPE_I64, 0, NULL, &n);
-    struct attr a = attr_int("onesided", parts == 1);
+    struct attr a = ONE_INT("onesided", parts == 1);
     t->what = arena_printf(&t->arena, "stft window %d parts %lld", windowed, (long long) parts);
-    if (!ops_run(t, "STFT", &a, 1,
-                 (const struct tensor *[]) { x, s, windowed ? w : NULL, windowed ? NULL : l }, 4,
-                 1))
+    if (!ops_run(t, "STFT", &a, 1, IN(x, s, windowed ? w : NULL, windowed ? NULL : l), 1))
         return;
     int64_t bins = parts == 1 ? n / 2 + 1 : n, frames = (50 - n) / step + 1;
     float *frame = arena_array(&t->arena, float, (size_t) (n * parts));
-    ops_shape_is(t, 0, DTYPE_F32, 4, (int64_t[]) { 2, frames, bins, 2 });
+    ops_shape_is(t, 0, DTYPE_F32, 4, I64S(2, frames, bins, 2));
     for (int64_t f = 0; f < 2 * frames; f++) {
         for (int64_t i = 0; i < n * parts; i++)
             frame[i] = ((float *) x->data)[(f / frames * 50 + f % frames * step) * parts + i] *
@@ -171,58 +162,48 @@ static void test_window(struct ops_test *t, const char *name, double a0, double 
     for (int64_t n = 2; n < 40; n += 7)
         for (int periodic = 0; periodic < 2; periodic++) {
             struct tensor *size = ops_tensor(t, DTYPE_I64, 0, NULL, &n);
-            struct attr a = attr_int("periodic", periodic);
+            struct attr a = ONE_INT("periodic", periodic);
             double want[40], len = (double) (periodic ? n : n - 1);
             for (int k = 0; k < n; k++)
                 want[k] = a0 - a1 * cos(2 * M_PI * k / len) + a2 * cos(4 * M_PI * k / len);
             t->what = name;
-            if (ops_run(t, name, &a, 1, (const struct tensor *[]) { size }, 1, 1))
-                ops_same(t, 0, want, 1e-7);
+            ops_gives(t, name, &a, 1, IN(size), want, 1e-7);
         }
 }
 
 static void test_pairs(struct ops_test *t)
 {
-    struct tensor *x = draw_f32(t, 3, (int64_t[]) { 3, 5, 2 }),
-                  *m = draw_f32(t, 2, (int64_t[]) { 5, 2 });
+    struct tensor *x = draw_f32(t, 3, I64S(3, 5, 2)), *m = draw_f32(t, 2, I64S(5, 2));
     const float *a = x->data, *b = m->data;
     double want[30];
     t->what = "Magnitude";
     for (int i = 0; i < 15; i++)
         want[i] = hypot(a[2 * i], a[2 * i + 1]);
-    if (ops_run(t, "Magnitude", NULL, 0, (const struct tensor *[]) { x }, 1, 1))
-        ops_same(t, 0, want, 2e-7);
+    ops_gives(t, "Magnitude", NULL, 0, IN(x), want, 2e-7);
     t->what = "ComplexMul";
     for (int i = 0; i < 15; i++) {
         const float *p = a + 2 * i, *q = b + 2 * (i % 5);
         want[2 * i] = (double) p[0] * q[0] - (double) p[1] * q[1];
         want[2 * i + 1] = (double) p[0] * q[1] + (double) p[1] * q[0];
     }
-    if (ops_run(t, "ComplexMul", NULL, 0, (const struct tensor *[]) { x, m }, 2, 1))
-        ops_same(t, 0, want, 2e-7);
+    ops_gives(t, "ComplexMul", NULL, 0, IN(x, m), want, 2e-7);
 }
 
 static void test_refusals(struct ops_test *t)
 {
-    struct tensor *x = draw_f32(t, 2, (int64_t[]) { 4, 3 }),
-                  *i = ops_i64s(t, 2, (int64_t[]) { 3, 4 });
-    struct tensor *zero = ops_i64s(t, 1, (int64_t[]) { 0 });
-    struct attr n = attr_int("n", 7);
+    struct tensor *x = draw_f32(t, 2, I64S(4, 3)), *i = ops_i64s(t, 2, I64S(3, 4));
+    struct tensor *zero = ops_i64s(t, 1, I64S(0));
+    struct attr n = ONE_INT("n", 7);
     t->what = "refusals";
-    ops_refused(t, "RFFT", NULL, 0, (const struct tensor *[]) { i }, 1, 1, "supported: f32");
-    ops_refused(t, "IRFFT", NULL, 0, (const struct tensor *[]) { x }, 1, 1, "n/2+1");
-    ops_refused(t, "IRFFT", &n, 1,
-                (const struct tensor *[]) { draw_f32(t, 2, (int64_t[]) { 3, 2 }) }, 1, 1, "4 bins");
-    ops_refused(t, "DFT", NULL, 0, (const struct tensor *[]) { x }, 1, 1, "parts");
-    ops_refused(t, "STFT", NULL, 0,
-                (const struct tensor *[]) { draw_f32(t, 2, (int64_t[]) { 1, 9 }), zero }, 2, 1,
-                "frame_step");
-    ops_refused(t, "HannWindow", NULL, 0, (const struct tensor *[]) { i }, 1, 1, "2 values");
-    ops_refused(t, "Magnitude", NULL, 0, (const struct tensor *[]) { x }, 1, 1,
-                "real and imaginary");
+    ops_refused(t, "RFFT", NULL, 0, IN(i), 1, "supported: f32");
+    ops_refused(t, "IRFFT", NULL, 0, IN(x), 1, "n/2+1");
+    ops_refused(t, "IRFFT", &n, 1, IN(draw_f32(t, 2, I64S(3, 2))), 1, "4 bins");
+    ops_refused(t, "DFT", NULL, 0, IN(x), 1, "parts");
+    ops_refused(t, "STFT", NULL, 0, IN(draw_f32(t, 2, I64S(1, 9)), zero), 1, "frame_step");
+    ops_refused(t, "HannWindow", NULL, 0, IN(i), 1, "2 values");
+    ops_refused(t, "Magnitude", NULL, 0, IN(x), 1, "real and imaginary");
     t->runtime = 1;
-    ops_refused(t, "HannWindow", NULL, 0, (const struct tensor *[]) { zero }, 1, 1,
-                "not known before running");
+    ops_refused(t, "HannWindow", NULL, 0, IN(zero), 1, "not known before running");
     t->runtime = 0;
 }
 

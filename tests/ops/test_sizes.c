@@ -6,7 +6,7 @@
 /* A vector of size expressions given as text. */
 static struct tensor *sizes(struct ops_test *t, int n, const char *const *text)
 {
-    struct tensor *x = tensor_new(&t->arena, DTYPE_DIM, 1, (int64_t[]) { n });
+    struct tensor *x = tensor_new(&t->arena, DTYPE_DIM, 1, I64S(n));
     for (int i = 0; i < n; i++)
         if (dim_parse(t->dims, text[i], &((const struct dim **) x->data)[i], &t->err) != RILL_OK)
             ops_check(t, false, "%s", t->err.text);
@@ -75,7 +75,7 @@ static void is_numbers(struct ops_test *t, const struct tensor *y, enum dtype ty
 
 static void test_arithmetic(struct ops_test *t)
 {
-    struct tensor *s = sizes(t, 2, LIST("S", "2*S+4")), *k = ops_i64s(t, 1, (int64_t[]) { 2 });
+    struct tensor *s = sizes(t, 2, LIST("S", "2*S+4")), *k = ops_i64s(t, 1, I64S(2));
     const struct tensor *in[] = { s, k }, *same[] = { s, s };
     is_sizes(t, fold(t, "Add", NULL, 0, in, 2), 2, LIST("S+2", "2*S+6"));
     is_sizes(t, fold(t, "Sub", NULL, 0, in, 2), 2, LIST("S-2", "2*S+2"));
@@ -95,11 +95,11 @@ static void test_arithmetic(struct ops_test *t)
 
 static void test_selection(struct ops_test *t)
 {
-    struct tensor *s = sizes(t, 2, LIST("S", "T")), *k = ops_i64s(t, 2, (int64_t[]) { -1, 7 });
-    struct tensor *c = ops_tensor(t, DTYPE_BOOL, 1, (int64_t[]) { 2 }, (uint8_t[]) { 0, 1 });
+    struct tensor *s = sizes(t, 2, LIST("S", "T")), *k = ops_i64s(t, 2, I64S(-1, 7));
+    struct tensor *c = ops_tensor(t, DTYPE_BOOL, 1, I64S(2), (uint8_t[]) { 0, 1 });
     is_sizes(t, fold(t, "Where", NULL, 0, (const struct tensor *[]) { c, k, s }, 3), 2,
              LIST("S", "7"));
-    struct attr to = { .name = "to", .kind = ATTR_INT, .i = DTYPE_I32 };
+    struct attr to = ONE_INT("to", DTYPE_I32);
     is_sizes(t, fold(t, "Cast", &to, 1, (const struct tensor *[]) { s }, 1), 2, LIST("S", "T"));
     to.i = DTYPE_BOOL;
     is_numbers(t, fold(t, "Cast", &to, 1, (const struct tensor *[]) { k }, 1), DTYPE_BOOL, 2,
@@ -113,7 +113,7 @@ static void test_selection(struct ops_test *t)
 
 static const struct tensor *as_type(struct ops_test *t, const struct tensor *x, enum dtype to)
 {
-    const struct attr a = { .name = "to", .kind = ATTR_INT, .i = to };
+    const struct attr a = ONE_INT("to", to);
     return fold(t, "Cast", &a, 1, &x, 1);
 }
 
@@ -129,9 +129,9 @@ static void refused(struct ops_test *t, const char *op, const struct attr *attrs
 /* A size keeps the type that the file gave it, and a truth value is one. */
 static void test_numbers(struct ops_test *t)
 {
-    struct tensor *s = sizes(t, 1, LIST("S")), *k = ops_i64s(t, 1, (int64_t[]) { 2 });
-    struct tensor *k32 = ops_tensor(t, DTYPE_I32, 1, (int64_t[]) { 1 }, (int32_t[]) { 2 });
-    struct tensor *yes = ops_tensor(t, DTYPE_BOOL, 1, (int64_t[]) { 1 }, (uint8_t[]) { 1 });
+    struct tensor *s = sizes(t, 1, LIST("S")), *k = ops_i64s(t, 1, I64S(2));
+    struct tensor *k32 = ops_tensor(t, DTYPE_I32, 1, I64S(1), (int32_t[]) { 2 });
+    struct tensor *yes = ops_tensor(t, DTYPE_BOOL, 1, I64S(1), (uint8_t[]) { 1 });
     const struct tensor *s32 = as_type(t, s, DTYPE_I32), *in[] = { s32, k32 };
     const struct tensor *sum = fold(t, "Add", NULL, 0, in, 2),
                         *less = fold(t, "Less", NULL, 0, in, 2);
@@ -146,9 +146,9 @@ static void test_numbers(struct ops_test *t)
             "input 0 is i32 but input 1 is i64");
     refused(t, "And", NULL, 0, (const struct tensor *[]) { less, k }, 2, "input 1 is i64");
     refused(t, "Where", NULL, 0, (const struct tensor *[]) { less, s32, s }, 3, "both must agree");
-    const struct attr small = { .name = "to", .kind = ATTR_INT, .i = DTYPE_I8 };
+    const struct attr small = ONE_INT("to", DTYPE_I8);
     refused(t, "Cast", &small, 1, (const struct tensor *[]) { s }, 1, "cannot become i8");
-    const struct attr whole = { .name = "to", .kind = ATTR_INT, .i = DTYPE_U64 };
+    const struct attr whole = ONE_INT("to", DTYPE_U64);
     struct tensor *below = sizes(t, 1, LIST("S-4"));
     refused(t, "Cast", &whole, 1, (const struct tensor *[]) { below }, 1, "cannot become u64");
 }
@@ -156,7 +156,7 @@ static void test_numbers(struct ops_test *t)
 static void test_reductions(struct ops_test *t)
 {
     struct tensor *s = sizes(t, 3, LIST("S", "3", "2"));
-    const struct attr drop = { .name = "keepdims", .kind = ATTR_INT, .i = 0 };
+    const struct attr drop = ONE_INT("keepdims", 0);
     const struct tensor *in[] = { s };
     is_sizes(t, fold(t, "ReduceProd", &drop, 1, in, 1), 1, LIST("6*S"));
     is_sizes(t, fold(t, "ReduceSum", &drop, 1, in, 1), 1, LIST("S+5"));

@@ -5,91 +5,35 @@
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 
-static double r_relu(double x)
-{
-    return x < 0 ? 0 : x;
-}
-static double r_sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-static double r_leaky(double x)
-{
-    return x < 0 ? 0.25 * x : x;
-}
-static double r_elu(double x)
-{
-    return x < 0 ? 0.25 * expm1(x) : x;
-}
-static double r_selu(double x)
-{
-    return 1.05070102214813232421875 * (x < 0 ? 1.67326319217681884765625 * expm1(x) : x);
-}
-static double r_celu(double x)
-{
-    return x < 0 ? 0.25 * expm1(x / 0.25) : x;
-}
-static double r_thresholded(double x)
-{
-    return x > 0.25 || isnan(x) ? x : 0;
-}
-static double r_hard_sigmoid(double x)
-{
-    double v = 0.25 * x + 0.5;
-    return isnan(x) ? x : v < 0 ? 0 : v > 1 ? 1 : v;
-}
-static double r_hard_swish(double x)
-{
-    double v = x / 6 + 0.5;
-    return isnan(x) ? x : x * (v < 0 ? 0 : v > 1 ? 1 : v);
-}
-static double r_softplus(double x)
-{
-    return isnan(x) ? x : fmax(x, 0) + log1p(exp(-fabs(x)));
-}
-static double r_softsign(double x)
-{
-    return x / (1 + fabs(x));
-}
-static double r_gelu(double x)
-{
-    return 0.5 * x * (1 + erf(x / sqrt(2)));
-}
-static double r_gelu_tanh(double x)
-{
-    return 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x)));
-}
-static double r_mish(double x)
-{
-    return x * tanh(r_softplus(x));
-}
-static double r_swish(double x)
-{
-    return x / (1 + exp(-0.25 * x));
-}
-static double r_reciprocal(double x)
-{
-    return 1 / x;
-}
-static double r_sign(double x)
-{
-    return x > 0 ? 1 : x < 0 ? -1 : x;
-}
-static double r_neg(double x)
-{
-    return -x;
-}
-static double r_shrink(double x)
-{
-    return x < -0.5 ? x + 0.25 : x > 0.5 ? x - 0.25 : 0;
-}
+/* What the ops should give. */
+#define REF(name, value)                                                                           \
+    static double r_##name(double x)                                                               \
+    {                                                                                              \
+        return value;                                                                              \
+    }
+REF(relu, x < 0 ? 0 : x)
+REF(sigmoid, 1 / (1 + exp(-x)))
+REF(leaky, x < 0 ? 0.25 * x : x)
+REF(elu, x < 0 ? 0.25 * expm1(x) : x)
+REF(selu, 1.05070102214813232421875 * (x < 0 ? 1.67326319217681884765625 * expm1(x) : x))
+REF(celu, x < 0 ? 0.25 * expm1(x / 0.25) : x)
+REF(thresholded, x > 0.25 || isnan(x) ? x : 0)
+REF(hard_sigmoid, isnan(x) ? x : fmin(fmax(0.25 * x + 0.5, 0), 1))
+REF(hard_swish, isnan(x) ? x : x *fmin(fmax(x / 6 + 0.5, 0), 1))
+REF(softplus, isnan(x) ? x : fmax(x, 0) + log1p(exp(-fabs(x))))
+REF(softsign, x / (1 + fabs(x)))
+REF(gelu, 0.5 * x * (1 + erf(x / sqrt(2))))
+REF(gelu_tanh, 0.5 * x * (1 + tanh(sqrt(2 / M_PI) * (x + 0.044715 * x * x * x))))
+REF(mish, x *tanh(r_softplus(x)))
+REF(swish, x / (1 + exp(-0.25 * x)))
+REF(reciprocal, 1 / x)
+REF(sign, x > 0 ? 1 : x < 0 ? -1 : x)
+REF(neg, -x)
+REF(shrink, x<-0.5 ? x + 0.25 : x> 0.5 ? x - 0.25 : 0)
 
-static const struct attr alpha = { .name = "alpha", .kind = ATTR_FLOAT, .f = 0.25f };
-static const struct attr bias = { .name = "bias", .kind = ATTR_FLOAT, .f = 0.25f };
-static const char *const tanh_text[] = { "tanh" };
-static const struct attr by_tanh = { .name = "approximate",
-                                     .kind = ATTR_STRINGS,
-                                     .strings = { 1, tanh_text } };
+static const struct attr alpha = ONE_FLOAT("alpha", 0.25f);
+static const struct attr bias = ONE_FLOAT("bias", 0.25f);
+static const struct attr by_tanh = ONE_TEXT("approximate", "tanh");
 
 static const struct unary_case {
     const char *op;
@@ -160,7 +104,7 @@ static void case_run(struct ops_test *t, const struct unary_case *c, enum dtype 
     snprintf(what, sizeof what, "%s %s", c->op, dtype_name(type));
     t->what = what;
     struct tensor *x = sweep(t, type, c->finite);
-    if (!ops_run(t, c->op, c->attr, c->attr ? 1 : 0, (const struct tensor *[]) { x }, 1, 1))
+    if (!ops_run(t, c->op, c->attr, c->attr ? 1 : 0, IN(x), 1))
         return;
     const struct tensor *y = t->out[0];
     double tol = type == DTYPE_F32 ? c->tolerance_f32
@@ -208,7 +152,7 @@ static void test_small(struct ops_test *t)
                   { "Tanh", 1e-4f, 9.99999966666e-05 } };
     for (size_t k = 0; k < COUNT(small); k++) {
         struct tensor *x = ops_f32(t, 0, NULL, &small[k].x);
-        if (!ops_run(t, small[k].op, NULL, 0, (const struct tensor *[]) { x }, 1, 1))
+        if (!ops_run(t, small[k].op, NULL, 0, IN(x), 1))
             continue;
         double got = *(float *) t->out[0]->data, want = small[k].want;
         ops_check(t, fabs(got - want) <= fabs(want) * 1e-6, "%s(%g) is %.9g, wanted %.9g",
@@ -218,62 +162,49 @@ static void test_small(struct ops_test *t)
 
 static void test_integers(struct ops_test *t)
 {
-    struct tensor *a =
-        ops_tensor(t, DTYPE_I8, 1, (int64_t[]) { 4 }, (int8_t[]) { -128, -1, 0, 127 });
+    struct tensor *a = ops_tensor(t, DTYPE_I8, 1, I64S(4), (int8_t[]) { -128, -1, 0, 127 });
     const struct tensor *in[] = { a };
-    if (ops_run(t, "Abs", NULL, 0, in, 1, 1))
-        ops_same(t, 0, (double[]) { -128, 1, 0, 127 }, 0);
-    if (ops_run(t, "Neg", NULL, 0, in, 1, 1))
-        ops_same(t, 0, (double[]) { -128, 1, 0, -127 }, 0);
-    if (ops_run(t, "Sign", NULL, 0, in, 1, 1))
-        ops_same(t, 0, (double[]) { -1, -1, 0, 1 }, 0);
-    if (ops_run(t, "Relu", NULL, 0, in, 1, 1))
-        ops_same(t, 0, (double[]) { 0, 0, 0, 127 }, 0);
-    if (ops_run(t, "BitwiseNot", NULL, 0, in, 1, 1))
-        ops_same(t, 0, (double[]) { 127, 0, -1, -128 }, 0);
-    in[0] = ops_tensor(t, DTYPE_U64, 1, (int64_t[]) { 2 }, (uint64_t[]) { UINT64_MAX, 0 });
+    ops_gives(t, "Abs", NULL, 0, in, 1, WANT(-128, 1, 0, 127), 0);
+    ops_gives(t, "Neg", NULL, 0, in, 1, WANT(-128, 1, 0, -127), 0);
+    ops_gives(t, "Sign", NULL, 0, in, 1, WANT(-1, -1, 0, 1), 0);
+    ops_gives(t, "Relu", NULL, 0, in, 1, WANT(0, 0, 0, 127), 0);
+    ops_gives(t, "BitwiseNot", NULL, 0, in, 1, WANT(127, 0, -1, -128), 0);
+    in[0] = ops_tensor(t, DTYPE_U64, 1, I64S(2), (uint64_t[]) { UINT64_MAX, 0 });
     if (ops_run(t, "Abs", NULL, 0, in, 1, 1))
         ops_check(t, !memcmp(t->out[0]->data, (uint64_t[]) { UINT64_MAX, 0 }, 16), "Abs u64");
     if (ops_run(t, "BitwiseNot", NULL, 0, in, 1, 1))
         ops_check(t, !memcmp(t->out[0]->data, (uint64_t[]) { 0, UINT64_MAX }, 16),
                   "BitwiseNot u64");
-    in[0] = ops_tensor(t, DTYPE_BOOL, 1, (int64_t[]) { 2 }, (uint8_t[]) { 0, 1 });
-    if (ops_run(t, "Not", NULL, 0, in, 1, 1))
-        ops_same(t, 0, (double[]) { 1, 0 }, 0);
-    if (ops_run(t, "Identity", NULL, 0, in, 1, 1))
-        ops_same(t, 0, (double[]) { 0, 1 }, 0);
+    in[0] = ops_tensor(t, DTYPE_BOOL, 1, I64S(2), (uint8_t[]) { 0, 1 });
+    ops_gives(t, "Not", NULL, 0, in, 1, WANT(1, 0), 0);
+    ops_gives(t, "Identity", NULL, 0, in, 1, WANT(0, 1), 0);
 }
 
 static void test_classes(struct ops_test *t)
 {
-    const struct attr no_neg = { .name = "detect_negative", .kind = ATTR_INT, .i = 0 };
-    const struct attr no_pos = { .name = "detect_positive", .kind = ATTR_INT, .i = 0 };
+    const struct attr no_neg = ONE_INT("detect_negative", 0);
+    const struct attr no_pos = ONE_INT("detect_positive", 0);
     for (int type = DTYPE_F32; type <= DTYPE_BF16; type++) {
-        struct tensor *x = ops_tensor(t, (enum dtype) type, 1, (int64_t[]) { 4 }, NULL);
+        struct tensor *x = ops_tensor(t, (enum dtype) type, 1, I64S(4), NULL);
         const struct tensor *in[] = { x };
         const double v[] = { NAN, INFINITY, -INFINITY, 0 };
         for (int i = 0; i < 4; i++)
             tensor_set_f64(x, x->data, i, v[i]);
-        if (ops_run(t, "IsNaN", NULL, 0, in, 1, 1))
-            ops_same(t, 0, (double[]) { 1, 0, 0, 0 }, 0);
-        if (ops_run(t, "IsInf", NULL, 0, in, 1, 1))
-            ops_same(t, 0, (double[]) { 0, 1, 1, 0 }, 0);
-        if (ops_run(t, "IsInf", &no_neg, 1, in, 1, 1))
-            ops_same(t, 0, (double[]) { 0, 1, 0, 0 }, 0);
-        if (ops_run(t, "IsInf", &no_pos, 1, in, 1, 1))
-            ops_same(t, 0, (double[]) { 0, 0, 1, 0 }, 0);
+        ops_gives(t, "IsNaN", NULL, 0, in, 1, WANT(1, 0, 0, 0), 0);
+        ops_gives(t, "IsInf", NULL, 0, in, 1, WANT(0, 1, 1, 0), 0);
+        ops_gives(t, "IsInf", &no_neg, 1, in, 1, WANT(0, 1, 0, 0), 0);
+        ops_gives(t, "IsInf", &no_pos, 1, in, 1, WANT(0, 0, 1, 0), 0);
     }
 }
 
 static void test_shapes(struct ops_test *t)
 {
-    struct tensor *x = ops_f32(t, 6, (int64_t[]) { 1, 2, 1, 3, 0, 5 }, NULL);
-    if (ops_run(t, "Tanh", NULL, 0, (const struct tensor *[]) { x }, 1, 1))
+    struct tensor *x = ops_f32(t, 6, I64S(1, 2, 1, 3, 0, 5), NULL);
+    if (ops_run(t, "Tanh", NULL, 0, IN(x), 1))
         ops_shape_is(t, 0, DTYPE_F32, 6, x->dim);
-    ops_refused(t, "Tanh", NULL, 0, (const struct tensor *[]) { ops_i64s(t, 2, NULL) }, 1, 1,
-                "is i64");
-    ops_refused(t, "Not", NULL, 0, (const struct tensor *[]) { x }, 1, 1, "supported: bool");
-    ops_refused(t, "Elu", &bias, 1, (const struct tensor *[]) { x }, 1, 1, "known: alpha");
+    ops_refused(t, "Tanh", NULL, 0, IN(ops_i64s(t, 2, NULL)), 1, "is i64");
+    ops_refused(t, "Not", NULL, 0, IN(x), 1, "supported: bool");
+    ops_refused(t, "Elu", &bias, 1, IN(x), 1, "known: alpha");
 }
 
 int main(void)

@@ -2,12 +2,11 @@
 /* push, run, run_many and pull allocate nothing, lock nothing and write nothing, for the built-in
  * model and every library model whose weights are at hand and the nets of the zoo, planned and out
  * of compiled files, to the end of the stream; denormals are flushed on a prepared thread. */
+#include "tests/check.h"
 #include "tests/rt/guard.h"
 #include <rill.h>
 
 #include <fcntl.h>
-#include <stdbool.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -15,14 +14,7 @@
 #include <linux/seccomp.h>
 #include <unistd.h>
 
-static unsigned passed, failed, skipped;
-
-static void check(int ok, const char *what, const char *model)
-{
-    ok ? passed++ : failed++;
-    if (!ok)
-        printf("FAILED %s: %s\n", model, what);
-}
+#define SEE(ok, what, model) CHECK(ok, "%s: %s", model, what)
 
 static float noise(uint32_t *seed)
 {
@@ -54,7 +46,7 @@ static void pulse(struct run *r, uint32_t *seed)
     for (unsigned i = 0; i < r->n_ports; i++)
         if (!r->ports[i].is_input)
             rill_stream_pull(r->s, i, r->buf, r->ports[i].pulse_frames, &n);
-    check(guard_leave() == 0, "a pulse allocates, locks or writes", "run");
+    SEE(guard_leave() == 0, "a pulse allocates, locks or writes", "run");
 }
 
 /* All streams but the last two, which are short of input, run. */
@@ -88,8 +80,8 @@ static void many_test(struct run *r, uint32_t *seed, const char *name)
     guard_enter();
     for (int k = 0; k < 3; k++)
         ran += many_pulse(r, seed);
-    check(guard_leave() == 0, "streams that run together allocate, lock or write", name);
-    check(ran == 3 * (MANY - 2), "streams run together", name);
+    SEE(guard_leave() == 0, "streams that run together allocate, lock or write", name);
+    SEE(ran == 3 * (MANY - 2), "streams run together", name);
 }
 
 /* A child that may only read, write, exit and return from signals runs pulses: any other system
@@ -133,7 +125,7 @@ static void model_test(rill_model *m, const char *name, uint32_t pulse_frames)
     uint32_t seed = 3;
     size_t n;
     if (rill_plan_new(&r.plan, m, &opts, &err) != RILL_OK) {
-        check(0, err.text, name);
+        SEE(0, err.text, name);
         return;
     }
     r.n_ports = rill_plan_ports(r.plan, r.ports, 64);
@@ -152,14 +144,14 @@ static void model_test(rill_model *m, const char *name, uint32_t pulse_frames)
         for (unsigned i = 0; i < r.n_ports; i++)
             if (!r.ports[i].is_input)
                 rill_stream_pull(r.s, i, r.buf, r.ports[i].pulse_frames, &n);
-    check(guard_leave() == 0, "the end of a stream allocates, locks or writes", name);
+    SEE(guard_leave() == 0, "the end of a stream allocates, locks or writes", name);
     rill_stream_reset(r.s);
     many_test(&r, &seed, name);
     int quiet = runs_without_system_calls(&r, &seed);
     if (quiet < 0)
-        skipped++;
+        check_skipped++;
     else
-        check(quiet, "a pulse makes a system call", name);
+        SEE(quiet, "a pulse makes a system call", name);
     free(r.many[0]);
     free(r.s);
     free(r.buf);
@@ -197,9 +189,9 @@ static rill_status file_open(rill_model **ret, const char *path, size_t planned_
     long long read = before < 0 ? 0 : read_bytes() - before;
     printf("%s: %zu of %zu bytes asked for, %lld read\n", name, guard_asked_bytes(), planned_bytes,
            read);
-    check(read < OPEN_READ_BYTES, "a compiled file is read, not mapped", name);
-    check(guard_asked_bytes() < OPEN_BYTES_FREE || guard_asked_bytes() * 2 < planned_bytes,
-          "opening a compiled file plans anew", name);
+    SEE(read < OPEN_READ_BYTES, "a compiled file is read, not mapped", name);
+    SEE(guard_asked_bytes() < OPEN_BYTES_FREE || guard_asked_bytes() * 2 < planned_bytes,
+        "opening a compiled file plans anew", name);
     rill_plan_unref(p);
     return s;
 }
@@ -221,7 +213,7 @@ static void compiled_test(const rill_model *m, const char *name, uint32_t pulse_
     size_t planned_bytes = guard_asked_bytes();
     good = good && rill_plan_save(p, path, &err) == RILL_OK &&
         file_open(&from_file, path, planned_bytes, &opts, name, &err) == RILL_OK;
-    check(good, err.text, name);
+    SEE(good, err.text, name);
     unlink(path);
     rill_plan_unref(p);
     if (good)
@@ -236,7 +228,7 @@ static void library_test(const char *path, const char *name, uint32_t pulse_fram
     char folder[4096];
     snprintf(folder, sizeof folder, "%s/%s", path, name);
     if (rill_model_open(&m, folder, &err) != RILL_OK) {
-        skipped++;
+        check_skipped++;
         printf("skipped %s: %s\n", name, err.text);
         return;
     }
@@ -248,7 +240,7 @@ static void library_test(const char *path, const char *name, uint32_t pulse_fram
 static void test_denormals(void)
 {
     volatile float tiny = 1e-39f, one = 1;
-    check(tiny * one == 0, "denormals are flushed", "thread");
+    SEE(tiny * one == 0, "denormals are flushed", "thread");
 }
 
 int main(void)
@@ -266,10 +258,10 @@ int main(void)
     guard_enter();
     block = malloc(10);
     free(block);
-    check(guard_leave() == 2, "the guard sees malloc and free", "guard");
+    SEE(guard_leave() == 2, "the guard sees malloc and free", "guard");
     rill_thread_prepare();
     test_denormals();
-    check(rill_model_builtin(&m, rill_model_builtin_name(0), &err) == RILL_OK, "opens", "built-in");
+    SEE(rill_model_builtin(&m, rill_model_builtin_name(0), &err) == RILL_OK, "opens", "built-in");
     model_test(m, "built-in", 0);
     compiled_test(m, "built-in", 0);
     rill_model_free(m);
@@ -277,10 +269,9 @@ int main(void)
         if (library)
             library_test(library, names[i], 0);
         else
-            skipped++;
+            check_skipped++;
     for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++)
         for (uint32_t pulse_frames = 0; pulse_frames <= 24; pulse_frames += 12)
             library_test(getenv("RILL_ZOO"), zoo[i], pulse_frames);
-    printf("%u passed, %u failed, %u skipped\n", passed, failed, skipped);
-    return failed != 0;
+    return check_done();
 }
