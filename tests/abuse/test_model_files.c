@@ -538,9 +538,7 @@ static struct rill_client *client(const char *sock)
     return c;
 }
 
-static const struct rill_client_open plain = { .in = { 16000, 1, RILL_CLIENT_F32 },
-                                               .align = true,
-                                               .pace = RILL_CLIENT_FILE };
+static const struct rill_client_open plain = OPEN(FILE, 16000, 1, F32, .align = true);
 
 static void row_load(struct rig *r, struct rill_client *ctl, const struct row *row)
 {
@@ -562,9 +560,9 @@ static void test_disguised(struct rig *r, struct rill_client *ctl)
     struct pb file = many_nodes();
     snprintf(dir, sizeof dir, "%s/models", r->dir);
     put(dir, "onnx.rill", file.data, file.n);
-    CHECK(rill_client_ctl_load(ctl, "onnx.rill") < 0 &&
-              strstr(rill_client_error(ctl), "is no compiled plan"),
-          "%s", rill_client_error(ctl));
+    CHECK_OF(ctl,
+             rill_client_ctl_load(ctl, "onnx.rill") < 0 &&
+                 strstr(rill_client_error(ctl), "is no compiled plan"));
     CHECK(rill_client_ctl_load(ctl, "model.onnx") < 0 &&
           rill_client_error_code(ctl) == RILL__CODE__NO_MODEL);
     free(file.data);
@@ -591,7 +589,7 @@ static void test_daemon(void)
           err);
     struct rill_client *ctl = client(r.ctl), *c = client(r.sock);
     result_listen(c, &got);
-    CHECK(rill_client_open(c, 1, &plain, NULL) == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_open(c, 1, &plain, NULL) == 0);
     size_t at = 0, piece = N_FRAMES / N_ROWS;
     for (size_t i = 0; i < N_ROWS; i++, at += piece) {
         row_load(&r, ctl, &rows[i]);
@@ -606,9 +604,9 @@ static void test_daemon(void)
     snprintf(cmd, sizeof cmd, "cmp '%s/before' '%s/after'", r.dir, r.dir);
     CHECK(system(cmd) == 0);
     struct rill_client_finished fin;
-    CHECK(rill_client_send(c, 1, sound + at, (N_FRAMES - at) * sizeof(float)) == 0 &&
-              rill_client_finish(c, 1, &fin) == 0,
-          "%s", rill_client_error(c));
+    CHECK_OF(c,
+             rill_client_send(c, 1, sound + at, (N_FRAMES - at) * sizeof(float)) == 0 &&
+                 rill_client_finish(c, 1, &fin) == 0);
     CHECK(got.bytes == want.bytes && memcmp(got.pcm, want.pcm, want.bytes) == 0,
           "a stream beside them is what it is alone");
     rill_client_free(c);

@@ -436,13 +436,10 @@ Rill__ServerFrame *raw_ask(int fd, const Rill__ClientFrame *f, int timeout_ms)
 static Rill__ServerFrame *hello(const char *path, uint32_t max_frame, int *ret_fd)
 {
     int fd = *ret_fd = raw_connect(path);
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Hello h = RILL__HELLO__INIT;
+    FRAME(f, h, Hello, HELLO, hello);
     h.client = (char *) (uintptr_t) "test";
     h.max_frame = max_frame;
     f.req = 1;
-    f.m_case = RILL__CLIENT_FRAME__M_HELLO;
-    f.hello = &h;
     if (fd < 0)
         give_up("nobody listens at %s: %s", path, strerror(errno));
     if (!raw_preface(fd) || !raw_frame(fd, &f))
@@ -605,6 +602,13 @@ void result_listen(struct rill_client *c, struct result *r)
                                      .goaway = on_goaway };
     r->pos_good = true;
     rill_client_set_events(c, &ev);
+}
+
+struct rill_client *client_of(const char *sock, const char *name)
+{
+    struct rill_client *c = NULL;
+    CHECK_OF(c, rill_client_connect(&c, sock, name, 30000) == 0);
+    return c;
 }
 
 void result_free(struct result *r)

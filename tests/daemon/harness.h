@@ -21,6 +21,8 @@ extern unsigned stream_timeout_ms; /* of stream_whole: how long nothing may happ
 /* CHECK(condition) or CHECK(condition, format, ...); true if it holds. */
 #define CHECK(...) check_note(__FILE__, __LINE__, #__VA_ARGS__, __VA_ARGS__, (const char *) NULL)
 bool check_note(const char *file, int line, const char *text, int good, ...);
+/* The same of what a client was asked for: with the words of its error. */
+#define CHECK_OF(c, ...) CHECK((__VA_ARGS__), "%s", rill_client_error(c))
 void check_skip(const char *what);
 int check_end(void); /* prints the totals; exit code */
 /* Ends the test as failed: what was awaited in vain, and what the newest daemon said last. */
@@ -66,6 +68,12 @@ bool raw_send(int fd, const void *bytes, size_t n);
 ssize_t raw_recv(int fd, void *bytes, size_t n, int timeout_ms); /* exactly n, 0 at the end, -1 */
 bool raw_closed(int fd, int timeout_ms);                         /* reads to the end */
 bool raw_preface(int fd);
+/* FRAME(f, m, Ping, PING, ping): a frame f and its message m, both with their defaults. */
+#define FRAME(f, m, Type, TYPE, member)                                                            \
+    Rill__##Type m = RILL__##TYPE##__INIT;                                                         \
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;                                                \
+    f.m_case = RILL__CLIENT_FRAME__M_##TYPE;                                                       \
+    f.member = &m
 size_t frame_make(uint8_t *to, size_t cap, const Rill__ClientFrame *f);
 bool raw_frame(int fd, const Rill__ClientFrame *f);
 Rill__ServerFrame *raw_answer(int fd, int timeout_ms);     /* NULL at the end */
@@ -88,6 +96,15 @@ const char *program_says(const char *program, const char *arguments, int *ret_co
 
 uint64_t now_ms(void);
 float noise(uint32_t *seed); /* -0.5..0.5 */
+
+/* A client that is connected; NULL, and a failed check, where it could not be. */
+struct rill_client *client_of(const char *sock, const char *name);
+
+/* OPEN(FILE, 16000, 1, F32, .align = true): what to open, as it is initialised. */
+/* clang-format off */
+#define OPEN(PACE, rate, channels, ENC, ...) \
+    { .in = { rate, channels, RILL_CLIENT_##ENC }, .pace = RILL_CLIENT_##PACE, __VA_ARGS__ }
+/* clang-format on */
 
 /* What a whole stream gave back. */
 struct result {

@@ -12,7 +12,7 @@ static void meter_model(void *arg, const struct rill_client_model_stats *m)
 
 static bool meter_read(struct meter *t)
 {
-    return CHECK(rill_client_stats(t->c, NULL, meter_model, t) == 0, "%s", rill_client_error(t->c));
+    return CHECK_OF(t->c, rill_client_stats(t->c, NULL, meter_model, t) == 0);
 }
 
 void meter_start(struct meter *t, const char *sock, const char *model)

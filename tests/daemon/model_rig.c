@@ -52,9 +52,7 @@ void model_put(const struct rig *r, const char *name, const char *text)
 
 struct rill_client_open open_of(const char *model)
 {
-    return (struct rill_client_open) {
-        .model = model, .in = { 16000, 1, RILL_CLIENT_F32 }, .align = true, .pace = RILL_CLIENT_FILE
-    };
+    return (struct rill_client_open) OPEN(FILE, 16000, 1, F32, .model = model, .align = true);
 }
 
 float volume_of(struct rig *r, const char *model, char err[512])
@@ -78,14 +76,13 @@ void slow_open(struct slow_stream *s, struct rig *r, const char *model)
     s->c = client(r->sock);
     result_listen(s->c, &s->got);
     s->got.frame_bytes = sizeof(float);
-    CHECK(rill_client_open(s->c, 1, &o, &s->got.opened) == 0, "%s", rill_client_error(s->c));
+    CHECK_OF(s->c, rill_client_open(s->c, 1, &o, &s->got.opened) == 0);
 }
 
 void slow_send(struct slow_stream *s, size_t n)
 {
     n = n < N_FRAMES - s->at ? n : N_FRAMES - s->at;
-    CHECK(rill_client_send(s->c, 1, sound + s->at, n * sizeof(float)) == 0, "%s",
-          rill_client_error(s->c));
+    CHECK_OF(s->c, rill_client_send(s->c, 1, sound + s->at, n * sizeof(float)) == 0);
     s->at += n;
 }
 
@@ -93,7 +90,7 @@ void slow_close(struct slow_stream *s, float volume)
 {
     static float want[N_FRAMES];
     slow_send(s, N_FRAMES);
-    CHECK(rill_client_finish(s->c, 1, &s->got.fin) == 0, "%s", rill_client_error(s->c));
+    CHECK_OF(s->c, rill_client_finish(s->c, 1, &s->got.fin) == 0);
     for (int i = 0; i < N_FRAMES; i++)
         want[i] = sound[i] * volume;
     CHECK(s->got.bytes == sizeof want && memcmp(s->got.pcm, want, sizeof want) == 0 &&

@@ -56,9 +56,7 @@ static unsigned places_take(const struct rig *r, unsigned user, int *code, char 
 /* Opens streams of one connection until it is refused. */
 static unsigned streams_take(struct rill_client *c, int *code, char words[512])
 {
-    struct rill_client_open o = { .model = "wiener",
-                                  .in = { RATE, 1, RILL_CLIENT_S16 },
-                                  .pace = RILL_CLIENT_FILE };
+    struct rill_client_open o = OPEN(FILE, RATE, 1, S16, .model = "wiener");
     unsigned n = 0;
     while (n < MOST && rill_client_open(c, n + 1, &o, NULL) == 0)
         n++;

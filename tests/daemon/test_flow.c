@@ -21,6 +21,8 @@ static int raw_open(const char *sock, const char *model, Rill__Pace pace, Rill__
     int fd = raw_hello(sock);
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
     Rill__OpenStream m = RILL__OPEN_STREAM__INIT;
+    f.m_case = RILL__CLIENT_FRAME__M_OPEN;
+    f.open = &m;
     Rill__Pcm in = RILL__PCM__INIT;
     in.rate = RATE;
     in.channels = 1;
@@ -29,37 +31,28 @@ static int raw_open(const char *sock, const char *model, Rill__Pace pace, Rill__
     m.model = (char *) (uintptr_t) model;
     m.in = &in;
     m.pace = pace;
-    f.m_case = RILL__CLIENT_FRAME__M_OPEN;
-    f.open = &m;
     CHECK(raw_frame(fd, &f));
     Rill__ServerFrame *a = raw_answer(fd, 10000);
     CHECK(a && a->m_case == RILL__SERVER_FRAME__M_OPENED);
-    if (a)
-        rill__server_frame__free_unpacked(a, NULL);
+    rill__server_frame__free_unpacked(a, NULL);
     return fd;
 }
 
 static bool raw_audio(int fd, uint32_t seq, uint64_t pos, const void *pcm, size_t bytes)
 {
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Audio m = RILL__AUDIO__INIT;
+    FRAME(f, m, Audio, AUDIO, audio);
     m.stream = 1;
     m.seq = seq;
     m.pos = pos;
     m.pcm.data = (uint8_t *) (uintptr_t) pcm;
     m.pcm.len = bytes;
-    f.m_case = RILL__CLIENT_FRAME__M_AUDIO;
-    f.audio = &m;
     return raw_frame(fd, &f);
 }
 
 static void raw_finish(int fd)
 {
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Finish m = RILL__FINISH__INIT;
+    FRAME(f, m, Finish, FINISH, finish);
     m.stream = 1;
-    f.m_case = RILL__CLIENT_FRAME__M_FINISH;
-    f.finish = &m;
     CHECK(raw_frame(fd, &f));
 }
 
@@ -85,14 +78,14 @@ static void session_see(void *arg, const struct rill_client_session *s)
 static void watcher_connect(struct watcher *w, const char *path)
 {
     memset(w, 0, sizeof *w);
-    CHECK(rill_client_connect(&w->c, path, "watcher", 20000) == 0, "%s", rill_client_error(w->c));
+    CHECK_OF(w->c, rill_client_connect(&w->c, path, "watcher", 20000) == 0);
 }
 
 static struct rill_client_stats stats_now(struct watcher *w)
 {
     struct rill_client_stats s = { 0 };
     w->pulses = 0;
-    CHECK(rill_client_stats(w->c, &s, model_see, w) == 0, "%s", rill_client_error(w->c));
+    CHECK_OF(w->c, rill_client_stats(w->c, &s, model_see, w) == 0);
     return s;
 }
 
@@ -212,14 +205,13 @@ static void test_memory(void)
 {
     struct rig r;
     struct watcher w, ctl;
-    struct rill_client *c = NULL;
     struct rill_client_open o = { .model = "both", .in = { RATE, 1, RILL_CLIENT_S16 } };
     rig_start(&r, "preload = both");
     watcher_connect(&w, r.sock);
     watcher_connect(&ctl, r.ctl);
     uint64_t before = memory_wait(&w, 0);
     CHECK(before > 2 * 65536, "%llu bytes of two connections", (unsigned long long) before);
-    CHECK(rill_client_connect(&c, r.sock, "test", 10000) == 0);
+    struct rill_client *c = client_of(r.sock, "test");
     CHECK(rill_client_open(c, 1, &o, NULL) == 0 && rill_client_open(c, 2, &o, NULL) == 0);
     struct rill_client_stats s = stats_now(&w);
     CHECK(rill_client_ctl_sessions(ctl.c, session_see, &ctl) == 0 && ctl.n == 2);
@@ -271,16 +263,16 @@ static void quota_run(const char *conf, const char *model, enum rill_client_pace
     struct rig r;
     struct rill_client *a = NULL, *b = NULL;
     rig_start(&r, conf);
-    CHECK(rill_client_connect(&a, r.sock, "a", 10000) == 0 &&
-          rill_client_connect(&b, r.sock, "b", 10000) == 0);
+    a = client_of(r.sock, "a");
+    b = client_of(r.sock, "b");
     uint32_t n = 0;
     while (n < 64 && open_code(n % 2 ? b : a, n + 1, model, pace) == 0)
         n++;
     struct rill_client *refused = n % 2 ? b : a;
     CHECK(allowed ? n == allowed : n > 0 && n < 64, "%u streams", n);
-    CHECK(rill_client_error_code(refused) == RILL__CODE__QUOTA &&
-              strstr(rill_client_error(refused), words),
-          "%s", rill_client_error(refused));
+    CHECK_OF(refused,
+             rill_client_error_code(refused) == RILL__CODE__QUOTA &&
+                 strstr(rill_client_error(refused), words));
     if (getuid() != 0 || chmod(r.dir, 0755) < 0)
         check_skip("another user's share: this is not root");
     else
@@ -289,7 +281,7 @@ static void quota_run(const char *conf, const char *model, enum rill_client_pace
     int code = RILL__CODE__QUOTA;
     for (uint64_t end = now_ms() + 10000; code && now_ms() < end; usleep(20000))
         code = open_code(a, 100, model, pace);
-    CHECK(code == 0, "%s", rill_client_error(a));
+    CHECK_OF(a, code == 0);
     rill_client_free(a);
     rill_client_free(b);
     CHECK(rig_stop(&r) == 0);
@@ -314,18 +306,15 @@ static void test_quotas(void)
 static void test_large_stream(void)
 {
     struct rig r;
-    struct rill_client *c = NULL;
-    struct rill_client_open o = { .model = "wiener",
-                                  .in = { 192000, 1, RILL_CLIENT_F32 },
-                                  .pace = RILL_CLIENT_FILE };
+    struct rill_client_open o = OPEN(FILE, 192000, 1, F32, .model = "wiener");
     rig_start(&r, "preload = wiener\n[limits]\nmax_bytes_per_uid = 1500000\n");
-    CHECK(rill_client_connect(&c, r.sock, "large", 10000) == 0);
+    struct rill_client *c = client_of(r.sock, "large");
     for (uint32_t id = 1; id < 4; id++)
-        CHECK(rill_client_open(c, id, &o, NULL) < 0 &&
-                  rill_client_error_code(c) == RILL__CODE__QUOTA &&
-                  strstr(rill_client_error(c), "max_bytes_per_uid"),
-              "%s", rill_client_error(c));
-    CHECK(open_code(c, 4, "wiener", RILL_CLIENT_FILE) == 0, "%s", rill_client_error(c));
+        CHECK_OF(c,
+                 rill_client_open(c, id, &o, NULL) < 0 &&
+                     rill_client_error_code(c) == RILL__CODE__QUOTA &&
+                     strstr(rill_client_error(c), "max_bytes_per_uid"));
+    CHECK_OF(c, open_code(c, 4, "wiener", RILL_CLIENT_FILE) == 0);
     rill_client_free(c);
     CHECK(rig_stop(&r) == 0);
 }
@@ -348,10 +337,8 @@ static void test_stood_still(void)
     Rill__ServerFrame *a = raw_answer(fd, 15000), *b = raw_answer(quiet, 15000);
     CHECK(a && a->m_case == RILL__SERVER_FRAME__M_HELLO, "%d", a ? (int) a->m_case : -1);
     CHECK(b && b->m_case == RILL__SERVER_FRAME__M_PONG, "%d", b ? (int) b->m_case : -1);
-    if (a)
-        rill__server_frame__free_unpacked(a, NULL);
-    if (b)
-        rill__server_frame__free_unpacked(b, NULL);
+    rill__server_frame__free_unpacked(a, NULL);
+    rill__server_frame__free_unpacked(b, NULL);
     close(fd);
     close(quiet);
     CHECK(rig_stop(&r) == 0);
@@ -364,18 +351,14 @@ static void test_ends_answered(void)
     rig_start(&r, "preload = wiener\n[limits]\nidle_timeout_ms = 1000\n");
     int fd = raw_open(r.sock, "wiener", RILL__PACE__PACE_FILE, RILL__ENC__ENC_F32LE);
     usleep(1500000); /* longer than the time: a stream is open */
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Cancel m = RILL__CANCEL__INIT;
+    FRAME(f, m, Cancel, CANCEL, cancel);
     m.stream = 1;
     f.req = 77;
-    f.m_case = RILL__CLIENT_FRAME__M_CANCEL;
-    f.cancel = &m;
     CHECK(raw_frame(fd, &f));
     Rill__ServerFrame *a = raw_answer(fd, 10000);
     CHECK(a && a->m_case == RILL__SERVER_FRAME__M_FINISHED && a->finished->cancelled &&
           a->req == 77);
-    if (a)
-        rill__server_frame__free_unpacked(a, NULL);
+    rill__server_frame__free_unpacked(a, NULL);
     close(fd);
     CHECK(rig_stop(&r) == 0);
 }
@@ -383,35 +366,33 @@ static void test_ends_answered(void)
 static void test_idle(void)
 {
     struct rig r;
-    struct rill_client *busy = NULL;
     struct result res = { 0 };
     rig_start(&r, "preload = wiener\n[limits]\nidle_timeout_ms = 1500\nidle_stream_ms = 1000\n");
     int fd = raw_hello(r.sock);
-    CHECK(rill_client_connect(&busy, r.sock, "busy", 10000) == 0);
+    struct rill_client *busy = client_of(r.sock, "busy");
     result_listen(busy, &res);
     Rill__ServerFrame *a = raw_answer(fd, 10000);
     CHECK(a && a->m_case == RILL__SERVER_FRAME__M_GOAWAY &&
           a->goaway->reason == RILL__GO_AWAY__REASON__REASON_IDLE);
-    if (a)
-        rill__server_frame__free_unpacked(a, NULL);
+    rill__server_frame__free_unpacked(a, NULL);
     CHECK(raw_closed(fd, 15000));
     close(fd);
     rill_client_free(busy);
     /* A live stream without audio ends, and says why; one of a file and its connection stay. */
-    CHECK(rill_client_connect(&busy, r.sock, "busy", 10000) == 0);
+    busy = client_of(r.sock, "busy");
     result_listen(busy, &res);
     CHECK(open_code(busy, 1, "wiener", RILL_CLIENT_LIVE) == 0 &&
           open_code(busy, 2, "wiener", RILL_CLIENT_FILE) == 0);
     for (uint64_t end = now_ms() + 10000; !rill_client_ended(busy, 1) && now_ms() < end;)
         rill_client_poll(busy, 100);
-    CHECK(res.error_code == RILL__CODE__DEADLINE &&
-              strstr(rill_client_error(busy), "idle_stream_ms"),
-          "%s", rill_client_error(busy));
+    CHECK_OF(busy,
+             res.error_code == RILL__CODE__DEADLINE &&
+                 strstr(rill_client_error(busy), "idle_stream_ms"));
     for (uint64_t end = now_ms() + 2500; now_ms() < end;)
         rill_client_poll(busy, 100);
     CHECK(!rill_client_ended(busy, 2) && !res.goaway);
     struct rill_client_finished fin;
-    CHECK(rill_client_finish(busy, 2, &fin) == 0, "%s", rill_client_error(busy));
+    CHECK_OF(busy, rill_client_finish(busy, 2, &fin) == 0);
     rill_client_free(busy);
     CHECK(rig_stop(&r) == 0);
 }

@@ -178,10 +178,7 @@ static void test_loop_stops_often(void)
 
 static Rill__ServerFrame *health_get(int fd)
 {
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Health m = RILL__HEALTH__INIT;
-    f.m_case = RILL__CLIENT_FRAME__M_HEALTH;
-    f.health = &m;
+    FRAME(f, m, Health, HEALTH, health);
     Rill__ServerFrame *a = raw_ask(fd, &f, 15000);
     if (!a || a->m_case != RILL__SERVER_FRAME__M_HEALTH)
         give_up("no answer to Health");
@@ -208,7 +205,7 @@ static bool health_is(int fd, Rill__HealthReply__State state, const char *reason
 static void test_model_hangs(void)
 {
     struct rig r;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE };
+    struct rill_client_open o = OPEN(FILE, 16000, 1, F32, .align = false);
     static const float hang[512] = { 0.765625f };
     char name[96];
     rig_dir(&r);
@@ -223,11 +220,10 @@ static void test_model_hangs(void)
     unsetenv("WATCHDOG_USEC");
     CHECK(notified(fd, "READY=1", 30000, NULL));
     CHECK(notified(fd, "WATCHDOG=1", 20000, NULL));
-    struct rill_client *c = NULL;
     int data = raw_hello(r.sock);
     CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_OK, ""));
-    CHECK(rill_client_connect(&c, r.sock, "hang", 10000) == 0 &&
-          rill_client_open(c, 1, &o, NULL) == 0);
+    struct rill_client *c = client_of(r.sock, "hang");
+    CHECK(rill_client_open(c, 1, &o, NULL) == 0);
     rig_hold(&r);
     CHECK(rill_client_send(c, 1, hang, sizeof hang) == 0 && rig_held(&r, 1));
     CHECK(rig_log_has(&r, "has work and does not advance", 20000));
@@ -241,7 +237,7 @@ static void test_model_hangs(void)
     rig_let_go(&r);
     CHECK(notified(fd, "WATCHDOG=1", 20000, NULL));
     CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_OK, ""));
-    CHECK(rill_client_finish(c, 1, NULL) == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_finish(c, 1, NULL) == 0);
     CHECK(rig_log_has(&r, "advance again", 20000));
     rill_client_free(c);
     close(data);
@@ -253,22 +249,19 @@ static void test_model_hangs(void)
 static void test_stopped(void)
 {
     struct rig r;
-    struct rill_client_open o = { .model = is_fake() ? "slow" : NULL,
-                                  .in = { 16000, 1, RILL_CLIENT_S16 },
-                                  .pace = RILL_CLIENT_FILE };
+    struct rill_client_open o = OPEN(FILE, 16000, 1, S16, .model = is_fake() ? "slow" : NULL);
     static int16_t x[16000];
     rig_start(&r, "");
-    struct rill_client *c = NULL;
     int data = raw_hello(r.sock);
-    CHECK(rill_client_connect(&c, r.sock, "stop", 20000) == 0 &&
-          rill_client_open(c, 1, &o, NULL) == 0);
+    struct rill_client *c = client_of(r.sock, "stop");
+    CHECK(rill_client_open(c, 1, &o, NULL) == 0);
     CHECK(rill_client_send(c, 1, x, sizeof x) == 0);
     CHECK(rig_freeze(&r));
     usleep(2500000);
     kill(r.pid, SIGCONT);
     for (int i = 0; i < 10; i++, usleep(50000))
         CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_OK, ""));
-    CHECK(rill_client_finish(c, 1, NULL) == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_finish(c, 1, NULL) == 0);
     CHECK(!strstr(rig_log(&r), "does not advance"));
     rill_client_free(c);
     close(data);

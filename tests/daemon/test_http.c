@@ -262,8 +262,8 @@ static void test_idle(void)
     start_with_socket(&r, "");
     for (int i = 0; i < 40; i++)
         fds[i] = http_connect();
-    struct rill_client *c = NULL;
-    CHECK(rill_client_connect(&c, r.sock, "beside", 10000) == 0 && rill_client_ping(c, NULL) == 0);
+    struct rill_client *c = client_of(r.sock, "beside");
+    CHECK(rill_client_ping(c, NULL) == 0);
     rill_client_free(c);
     for (int i = 0; i < 40; i++) {
         CHECK(is_status(answer_read(fds[i], 20000), 408), "%d", i);
@@ -360,9 +360,8 @@ static void test_descriptors(void)
     CHECK(prlimit(r.pid, RLIMIT_NOFILE, &(struct rlimit) { 64, 64 }, NULL) == 0);
     crowd_come("GET /hea");
     checks_are_answered("GET /hea");
-    struct rill_client *c = NULL;
-    CHECK(rill_client_connect(&c, r.sock, "beside", 10000) == 0 && rill_client_ping(c, NULL) == 0,
-          "%s", rill_client_error(c));
+    struct rill_client *c = client_of(r.sock, "beside");
+    CHECK_OF(c, rill_client_ping(c, NULL) == 0);
     rill_client_free(c);
     crowd_go();
     CHECK(rig_stop(&r) == 0);
@@ -428,13 +427,12 @@ static void test_settings(void)
 static void test_unwell(void)
 {
     struct rig r;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE };
+    struct rill_client_open o = OPEN(FILE, 16000, 1, F32, .align = false);
     static const float hang[512] = { 0.765625f };
     start_with_socket(&r, "");
-    struct rill_client *c = NULL;
     rig_hold(&r);
-    CHECK(rill_client_connect(&c, r.sock, "hang", 10000) == 0 &&
-          rill_client_open(c, 1, &o, NULL) == 0 && rill_client_send(c, 1, hang, sizeof hang) == 0);
+    struct rill_client *c = client_of(r.sock, "hang");
+    CHECK(rill_client_open(c, 1, &o, NULL) == 0 && rill_client_send(c, 1, hang, sizeof hang) == 0);
     CHECK(rig_log_has(&r, "does not advance", 20000));
     const char *a = ask("GET /health HTTP/1.1\r\n\r\n");
     CHECK(is_status(a, 503) && strstr(body_of(a), "stuck: compute thread"), "%s", a);
@@ -450,7 +448,7 @@ static void test_unwell(void)
     CHECK(is_status(a, 503) && strstr(body_of(a), "draining"), "%s", a);
     CHECK(is_status(ask("GET /health/ready HTTP/1.1\r\n\r\n"), 503));
     CHECK(is_status(ask("GET /health/live HTTP/1.1\r\n\r\n"), 200), "it is well, and ends");
-    CHECK(rill_client_finish(c, 1, NULL) == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_finish(c, 1, NULL) == 0);
     rill_client_free(c);
     CHECK(rig_wait(&r, 10000) == 0);
     rig_clean(&r);

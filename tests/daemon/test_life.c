@@ -9,17 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-static const struct rill_client_open plain = { .in = { 16000, 1, RILL_CLIENT_S16 },
-                                               .pace = RILL_CLIENT_FILE,
-                                               .align = true };
+static const struct rill_client_open plain = OPEN(FILE, 16000, 1, S16, .align = true);
 static int16_t silence[16000];
-
-static struct rill_client *client(const char *path)
-{
-    struct rill_client *c = NULL;
-    CHECK(rill_client_connect(&c, path, "life", 10000) == 0, "%s", rill_client_error(c));
-    return c;
-}
 
 /* ---- sockets ---- */
 
@@ -37,13 +28,13 @@ static void test_sockets(void)
     rig_spawn(&second, argv);
     CHECK(rig_wait(&second, 30000) == 1);
     CHECK(rig_log_has(&r, "another rilld listens", 15000));
-    rill_client_free(client(r.sock));
+    rill_client_free(client_of(r.sock, "life"));
     CHECK(kill(r.pid, SIGKILL) == 0);
     waitpid(r.pid, NULL, 0);
     CHECK(stat(r.sock, &st) == 0); /* left behind by the kill */
     rig_spawn(&r, argv);
     CHECK(rig_wait_ready(&r));
-    rill_client_free(client(r.sock));
+    rill_client_free(client_of(r.sock, "life"));
     char sock[96];
     memcpy(sock, r.sock, sizeof sock);
     CHECK(rig_stop(&r) == 0 && stat(sock, &st) < 0);
@@ -121,31 +112,30 @@ static void test_reload(void)
     struct rig r;
     char model[128];
     rig_start(&r, "");
-    struct rill_client *c = client(r.sock), *ctl = client(r.ctl);
+    struct rill_client *c = client_of(r.sock, "life"), *ctl = client_of(r.ctl, "life");
     struct rill_client_finished f;
     CHECK(rill_client_open(c, 1, &plain, NULL) == 0);
     CHECK(rill_client_send(c, 1, silence, 2000) == 0);
     rig_conf(&r, "[limits]\nmax_streams_per_connection = 1\n[oops]\nx = 1\n");
-    CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "rilld.conf:") &&
-              strstr(rill_client_error(ctl), "oops"),
-          "%s", rill_client_error(ctl));
+    CHECK_OF(ctl,
+             rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "rilld.conf:") &&
+                 strstr(rill_client_error(ctl), "oops"));
     CHECK(rill_client_open(c, 2, &plain, NULL) == 0, "the old settings hold: %s",
           rill_client_error(c));
     rig_conf(&r, "preload = nosuch\n[limits]\nmax_streams_per_connection = 1\n");
     CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "nosuch"));
-    CHECK(rill_client_open(c, 3, &plain, NULL) == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_open(c, 3, &plain, NULL) == 0);
     rig_conf(&r, "[limits]\nmax_streams_per_connection = 3\n[daemon]\nworkers = 1\n");
-    CHECK(rill_client_ctl_reload(ctl) == 0 && strstr(rill_client_ctl_text(ctl), "workers"), "%s",
-          rill_client_error(ctl));
+    CHECK_OF(ctl, rill_client_ctl_reload(ctl) == 0 && strstr(rill_client_ctl_text(ctl), "workers"));
     CHECK(rill_client_open(c, 4, &plain, NULL) < 0 &&
           rill_client_error_code(c) == RILL__CODE__QUOTA);
-    CHECK(rill_client_send(c, 1, silence, 2000) == 0 && rill_client_finish(c, 1, &f) == 0 &&
-              f.in == 2000 && f.out == 2000,
-          "%s", rill_client_error(c));
+    CHECK_OF(c,
+             rill_client_send(c, 1, silence, 2000) == 0 && rill_client_finish(c, 1, &f) == 0 &&
+                 f.in == 2000 && f.out == 2000);
     rig_conf(&r, "[limits]\nmax_streams_per_connection = 9\n");
     kill(r.pid, SIGHUP);
     /* Two more than the old settings allowed; a reload waits a while after another. */
-    CHECK(open_soon(c, 4, &plain) && open_soon(c, 40, &plain), "%s", rill_client_error(c));
+    CHECK_OF(c, open_soon(c, 4, &plain) && open_soon(c, 40, &plain));
     /* A folder that appears in model_path is found without a reload; a link is not followed. */
     snprintf(model, sizeof model, "%s/models", r.dir);
     mkdir(model, 0700);
@@ -157,14 +147,14 @@ static void test_reload(void)
         close(open(path, O_CREAT | O_WRONLY, 0600));
         struct rill_client_open o = plain;
         o.model = "later";
-        CHECK(rill_client_open(c, 5, &o, NULL) == 0, "%s", rill_client_error(c));
+        CHECK_OF(c, rill_client_open(c, 5, &o, NULL) == 0);
         snprintf(path, sizeof path, "%s/link", model);
         CHECK(symlink("later", path) == 0);
         o.model = "link";
-        CHECK(rill_client_open(c, 6, &o, NULL) < 0 &&
-                  rill_client_error_code(c) == RILL__CODE__MODEL_FAILED &&
-                  strstr(rill_client_error(c), "symbolic link"),
-              "%s", rill_client_error(c));
+        CHECK_OF(c,
+                 rill_client_open(c, 6, &o, NULL) < 0 &&
+                     rill_client_error_code(c) == RILL__CODE__MODEL_FAILED &&
+                     strstr(rill_client_error(c), "symbolic link"));
     }
     rill_client_free(ctl);
     rill_client_free(c);
@@ -183,7 +173,7 @@ static void test_control(void)
 {
     struct rig r;
     rig_start(&r, "[limits]\nmax_streams_per_connection = 64\n");
-    struct rill_client *c = client(r.sock), *ctl = client(r.ctl);
+    struct rill_client *c = client_of(r.sock, "life"), *ctl = client_of(r.ctl, "life");
     struct rill_client_status st;
     for (uint32_t id = 1; id <= 50; id++)
         CHECK(rill_client_open(c, id, &plain, NULL) == 0);
@@ -218,16 +208,16 @@ static void test_admission(void)
     rig_start(&r,
               "[daemon]\nworkers = 1\n[limits]\nrtf_budget = 3\n"
               "max_streams_per_connection = 64\n");
-    struct rill_client *c = client(r.sock);
+    struct rill_client *c = client_of(r.sock, "life");
     uint32_t n = 0;
     o.model = "slow";
     o.pace = RILL_CLIENT_LIVE;
     while (n < 40 && rill_client_open(c, n + 1, &o, NULL) == 0)
         n++;
     CHECK(n >= 1 && n <= 29, "%u live streams of at least a tenth each in 3", n);
-    CHECK(rill_client_error_code(c) == RILL__CODE__OVERLOADED, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_error_code(c) == RILL__CODE__OVERLOADED);
     o.pace = RILL_CLIENT_FILE;
-    CHECK(rill_client_open(c, 50, &o, NULL) == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_open(c, 50, &o, NULL) == 0);
     CHECK(rill_client_cancel(c, 1) == 0);
     o.pace = RILL_CLIENT_LIVE;
     CHECK(rill_client_open(c, 51, &o, NULL) == 0, "room again after one left: %s",
@@ -242,7 +232,7 @@ static void test_drain(void)
 {
     struct rig r;
     rig_start(&r, "[limits]\ndrain_grace_ms = 600000\n"); /* nobody waits for its end */
-    struct rill_client *c = client(r.sock);
+    struct rill_client *c = client_of(r.sock, "life");
     struct rill_client_finished f;
     struct result got = { .frame_bytes = 2 };
     result_listen(c, &got);
@@ -255,9 +245,10 @@ static void test_drain(void)
     CHECK(rill_client_open(c, 2, &plain, NULL) < 0 &&
           rill_client_error_code(c) == RILL__CODE__DRAINING);
     CHECK(raw_connect(r.sock) < 0);
-    CHECK(rill_client_send(c, 1, silence, 8000) == 0, "%s", rill_client_error(c));
-    CHECK(rill_client_finish(c, 1, &f) == 0 && f.in == 8000 && f.out == 8000 && got.bytes == 16000,
-          "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_send(c, 1, silence, 8000) == 0);
+    CHECK_OF(c,
+             rill_client_finish(c, 1, &f) == 0 && f.in == 8000 && f.out == 8000 &&
+                 got.bytes == 16000);
     CHECK(rig_wait(&r, 30000) == 0);
     rill_client_free(c);
     result_free(&got);
@@ -268,14 +259,14 @@ static void test_drain_grace(void)
 {
     struct rig r;
     rig_start(&r, "[limits]\ndrain_grace_ms = 300\n");
-    struct rill_client *c = client(r.sock);
+    struct rill_client *c = client_of(r.sock, "life");
     CHECK(rill_client_open(c, 1, &plain, NULL) == 0);
     kill(r.pid, SIGTERM);
     CHECK(rig_wait(&r, 30000) == 0, "the stream never ends, the grace does");
     CHECK(rig_log_has(&r, "draining: 1 streams, at most 300 ms", 0), "%s", rig_log(&r));
     while (rill_client_poll(c, 100) > 0)
         ;
-    CHECK(rill_client_error_code(c) == RILL__CODE__DRAINING, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_error_code(c) == RILL__CODE__DRAINING);
     rill_client_free(c);
     rig_clean(&r);
 }
@@ -344,7 +335,7 @@ static void test_stuck_worker(void)
 {
     struct rig r;
     struct rill_client_status st;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE };
+    struct rill_client_open o = OPEN(FILE, 16000, 1, F32, .align = false);
     static const float hang[512] = { 0.765625f };
     char name[128];
     unsigned pets = 0;
@@ -359,7 +350,7 @@ static void test_stuck_worker(void)
     unsetenv("NOTIFY_SOCKET");
     unsetenv("WATCHDOG_USEC");
     CHECK(notified(fd, "READY=1", 30000, &pets));
-    struct rill_client *c = client(r.sock), *ctl = client(r.ctl);
+    struct rill_client *c = client_of(r.sock, "life"), *ctl = client_of(r.ctl, "life");
     rig_hold(&r);
     CHECK(rill_client_open(c, 1, &o, NULL) == 0 && rill_client_send(c, 1, hang, sizeof hang) == 0);
     CHECK(rig_log_has(&r, "does not advance", 20000));
@@ -372,7 +363,7 @@ static void test_stuck_worker(void)
     rig_let_go(&r);
     CHECK(notified(fd, "WATCHDOG=1", 20000, &pets));
     struct rill_client_finished f;
-    CHECK(rill_client_finish(c, 1, &f) == 0 && f.in == 512, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_finish(c, 1, &f) == 0 && f.in == 512);
     CHECK(rig_log_has(&r, "advance again", 20000));
     rill_client_free(c);
     rill_client_free(ctl);
@@ -413,12 +404,13 @@ static void test_activation(void)
     memcpy(r.ctl, control, sizeof control);
     rig_spawn(&r, argv);
     CHECK(rig_wait_ready(&r));
-    struct rill_client *c = client(data), *ctl = client(control);
+    struct rill_client *c = client_of(data, "life"), *ctl = client_of(control, "life");
     struct rill_client_finished f;
     struct rill_client_status st;
-    CHECK(rill_client_open(c, 1, &plain, NULL) == 0 && rill_client_send(c, 1, silence, 3200) == 0 &&
-              rill_client_finish(c, 1, &f) == 0 && f.out == 1600,
-          "%s", rill_client_error(c));
+    CHECK_OF(c,
+             rill_client_open(c, 1, &plain, NULL) == 0 &&
+                 rill_client_send(c, 1, silence, 3200) == 0 && rill_client_finish(c, 1, &f) == 0 &&
+                 f.out == 1600);
     CHECK(rill_client_ctl_status(ctl, &st, NULL, NULL) == 0);
     CHECK(rill_client_ctl_status(c, &st, NULL, NULL) < 0);
     rill_client_free(c);

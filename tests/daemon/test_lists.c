@@ -15,13 +15,6 @@
 static struct rig rig;
 static const float silence[1600];
 
-static struct rill_client *client(const char *sock)
-{
-    struct rill_client *c = NULL;
-    CHECK(rill_client_connect(&c, sock, "lists", 30000) == 0, "%s", rill_client_error(c));
-    return c;
-}
-
 /* Names in order, each once. */
 struct names {
     unsigned n, n_ours, n_wrong;
@@ -63,9 +56,9 @@ static void models_make(void)
 static void test_models(void)
 {
     struct names x = { .prefix = "page-" };
-    struct rill_client *c = client(rig.sock);
+    struct rill_client *c = client_of(rig.sock, "lists");
     models_make();
-    CHECK(rill_client_info(c, on_model, &x) == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_info(c, on_model, &x) == 0);
     CHECK(x.n_ours == N_MODELS && x.n > N_MODELS && !x.n_wrong, "%u models, %u ours, %u twice", x.n,
           x.n_ours, x.n_wrong);
     rill_client_free(c);
@@ -80,10 +73,9 @@ static void on_used(void *arg, const struct rill_client_model_stats *m)
 
 static void test_used_models(void)
 {
-    const struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
-                                        .pace = RILL_CLIENT_FILE };
+    const struct rill_client_open o = OPEN(FILE, 16000, 1, F32, .align = false);
     struct names seen[3] = { { .prefix = "page-" }, { .prefix = "page-" }, { .prefix = "page-" } };
-    struct rill_client *c = client(rig.sock), *ctl = client(rig.ctl);
+    struct rill_client *c = client_of(rig.sock, "lists"), *ctl = client_of(rig.ctl, "lists");
     struct rill_client_stats stats;
     struct rill_client_status status;
     char path[200], name[16];
@@ -94,16 +86,16 @@ static void test_used_models(void)
         mine.model = name;
         FILE *f = fopen(path, "w");
         CHECK(f && fputs("wiener", f) >= 0 && fclose(f) == 0);
-        CHECK(rill_client_open(c, 1, &mine, NULL) == 0 && rill_client_finish(c, 1, NULL) == 0, "%s",
-              rill_client_error(c));
+        CHECK_OF(c,
+                 rill_client_open(c, 1, &mine, NULL) == 0 && rill_client_finish(c, 1, NULL) == 0);
     }
-    CHECK(rill_client_stats(c, &stats, on_used, &seen[0]) == 0 && stats.streams_opened == N_USED,
-          "%s", rill_client_error(c));
-    CHECK(rill_client_ctl_status(ctl, &status, on_used, &seen[1]) == 0 &&
-              status.stats.streams_opened == N_USED && status.pid == (uint32_t) rig.pid,
-          "%s", rill_client_error(ctl));
-    CHECK(rill_client_ctl_top(ctl, &status, on_used, NULL, &seen[2]) == 0, "%s",
-          rill_client_error(ctl));
+    CHECK_OF(c,
+             rill_client_stats(c, &stats, on_used, &seen[0]) == 0 &&
+                 stats.streams_opened == N_USED);
+    CHECK_OF(ctl,
+             rill_client_ctl_status(ctl, &status, on_used, &seen[1]) == 0 &&
+                 status.stats.streams_opened == N_USED && status.pid == (uint32_t) rig.pid);
+    CHECK_OF(ctl, rill_client_ctl_top(ctl, &status, on_used, NULL, &seen[2]) == 0);
     for (int i = 0; i < 3; i++)
         CHECK(seen[i].n == N_USED && seen[i].n_ours == N_USED && !seen[i].n_wrong,
               "%d: %u models, %u ours, %u wrong", i, seen[i].n, seen[i].n_ours, seen[i].n_wrong);
@@ -128,10 +120,7 @@ static void test_small_pages(void)
     struct names models = { .prefix = "page-" }, topics = { .prefix = "topic-" };
     int fd = raw_hello_small(rig.sock, 4096);
     unsigned n_pages = 0;
-    Rill__Info m = RILL__INFO__INIT;
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    f.m_case = RILL__CLIENT_FRAME__M_INFO;
-    f.info = &m;
+    FRAME(f, m, Info, INFO, info);
     for (bool more = true; more && n_pages < 300; n_pages++) {
         m.after_model = models.last;
         m.after_topic = topics.last;
@@ -191,25 +180,22 @@ static void small_stats_see(const char *path, bool ctl)
 
 static void topics_make(struct rill_client **c, size_t n_clients)
 {
-    const struct rill_client_open o = { .model = "wiener",
-                                        .in = { 16000, 1, RILL_CLIENT_F32 },
-                                        .pace = RILL_CLIENT_FILE,
-                                        .align = true };
+    const struct rill_client_open o = OPEN(FILE, 16000, 1, F32, .model = "wiener", .align = true);
     char name[32];
     for (uint32_t i = 0; i < N_TOPICS; i++) {
         struct rill_client *x = c[i % n_clients];
         const struct rill_client_publish p = { .topic = name, .mute = true };
         snprintf(name, sizeof name, "topic-%03u", i * 37 % N_TOPICS);
-        CHECK(rill_client_open(x, i + 1, &o, NULL) == 0 &&
-                  rill_client_publish(x, i + 1, &p, NULL) == 0,
-              "%s", rill_client_error(x));
+        CHECK_OF(x,
+                 rill_client_open(x, i + 1, &o, NULL) == 0 &&
+                     rill_client_publish(x, i + 1, &p, NULL) == 0);
     }
 }
 
 static void test_topics(struct rill_client *c)
 {
     struct names x = { .prefix = "topic-" };
-    CHECK(rill_client_topics(c, on_topic, &x) == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_topics(c, on_topic, &x) == 0);
     CHECK(x.n == N_TOPICS && x.n_ours == N_TOPICS && !x.n_wrong, "%u topics, %u wrong", x.n,
           x.n_wrong);
 }
@@ -242,7 +228,7 @@ static void on_session(void *arg, const struct rill_client_session *s)
 static struct seen sessions_see(struct rill_client *ctl)
 {
     struct seen x = { .n_wrong = 0 };
-    CHECK(rill_client_ctl_sessions(ctl, on_session, &x) == 0, "%s", rill_client_error(ctl));
+    CHECK_OF(ctl, rill_client_ctl_sessions(ctl, on_session, &x) == 0);
     CHECK(x.n_wrong == 0, "%u wrong", x.n_wrong);
     return x;
 }
@@ -253,8 +239,7 @@ static void subscribe_all(struct rill_client **readers)
                                              .out = { 0, 2, RILL_CLIENT_S16 } };
     for (int i = 0; i < N_READERS; i++)
         for (uint32_t id = 1; id <= N_SUBS; id++)
-            CHECK(rill_client_subscribe(readers[i], id * 3, &s, NULL) == 0, "%s",
-                  rill_client_error(readers[i]));
+            CHECK_OF(readers[i], rill_client_subscribe(readers[i], id * 3, &s, NULL) == 0);
 }
 
 /* topic-001 is where i * 37 is 1 more than a multiple of N_TOPICS. */
@@ -263,15 +248,14 @@ static void topic_feed(struct rill_client **sources, size_t n)
     uint32_t i = 0;
     while (i * 37 % N_TOPICS != 1)
         i++;
-    CHECK(rill_client_send(sources[i % n], i + 1, silence, sizeof silence) == 0, "%s",
-          rill_client_error(sources[i % n]));
+    CHECK_OF(sources[i % n], rill_client_send(sources[i % n], i + 1, silence, sizeof silence) == 0);
 }
 
 static void test_sessions(struct rill_client **sources, size_t n)
 {
-    struct rill_client *readers[N_READERS], *ctl = client(rig.ctl);
+    struct rill_client *readers[N_READERS], *ctl = client_of(rig.ctl, "lists");
     for (int i = 0; i < N_READERS; i++)
-        readers[i] = client(rig.sock);
+        readers[i] = client_of(rig.sock, "lists");
     struct seen x = sessions_see(ctl);
     CHECK(x.n_streams == N_TOPICS && !x.n_subs, "%u streams", x.n_streams);
     subscribe_all(readers);
@@ -305,7 +289,7 @@ int main(void)
     test_models();
     test_used_models();
     for (size_t i = 0; i < 6; i++)
-        sources[i] = client(rig.sock);
+        sources[i] = client_of(rig.sock, "lists");
     topics_make(sources, 6);
     test_topics(sources[0]);
     test_small_pages();

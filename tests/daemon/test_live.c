@@ -139,18 +139,14 @@ static void sleep_until(struct live *l, uint64_t at_us)
 
 static bool live_open(struct live *l, const struct setup *s, const char *sock, size_t n_pulses)
 {
-    struct rill_client_open o = { .model = s->live_model,
-                                  .in = { 16000, 1, RILL_CLIENT_F32 },
-                                  .pace = RILL_CLIENT_LIVE };
+    struct rill_client_open o = OPEN(LIVE, 16000, 1, F32, .model = s->live_model);
     struct rill_client_events ev = { .arg = l, .audio = on_audio };
     struct rill_client_opened opened = { 0 };
-    if (!CHECK(rill_client_connect(&l->client, sock, "live", 20000) == 0, "%s",
-               rill_client_error(l->client)))
+    if (!CHECK_OF(l->client, rill_client_connect(&l->client, sock, "live", 20000) == 0))
         return false;
     rill_client_set_events(l->client, &ev);
     for (uint32_t id = 1; id <= s->n_live; id++) {
-        if (!CHECK(rill_client_open(l->client, id, &o, &opened) == 0, "%s",
-                   rill_client_error(l->client)))
+        if (!CHECK_OF(l->client, rill_client_open(l->client, id, &o, &opened) == 0))
             return false;
         l->one[id] = (struct one) { .of = l, .sent_us = calloc(n_pulses, sizeof(uint64_t)) };
     }
@@ -181,7 +177,7 @@ static bool live_run(struct live *l, const struct setup *s, size_t n_pulses)
         good = rill_client_finish(l->client, id, &f) == 0;
         l->one[id].misses = f.deadline_misses;
     }
-    CHECK(good, "%s", rill_client_error(l->client));
+    CHECK_OF(l->client, good);
     free(x);
     return good;
 }
@@ -192,9 +188,7 @@ static void *load_run(void *arg)
 {
     struct load *l = arg;
     struct rill_client *c = NULL;
-    struct rill_client_open o = { .model = l->model,
-                                  .in = { 16000, 1, RILL_CLIENT_F32 },
-                                  .pace = RILL_CLIENT_FILE };
+    struct rill_client_open o = OPEN(FILE, 16000, 1, F32, .model = l->model);
     float x[FILE_PIECE];
     uint64_t start_us = now_us();
     uint32_t seed = 5;

@@ -60,13 +60,12 @@ static const char *journal_find(int fd, const char *field, int timeout_ms)
 
 static void stream_short(const struct rig *r, uint32_t id)
 {
-    struct rill_client *c = NULL;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_FILE };
+    struct rill_client_open o = OPEN(FILE, 16000, 1, S16, .align = false);
     static int16_t x[1600];
-    CHECK(rill_client_connect(&c, r->sock, "log", 10000) == 0 &&
-              rill_client_open(c, id, &o, NULL) == 0 && rill_client_send(c, id, x, sizeof x) == 0 &&
-              rill_client_finish(c, id, NULL) == 0,
-          "%s", rill_client_error(c));
+    struct rill_client *c = client_of(r->sock, "log");
+    CHECK_OF(c,
+             rill_client_open(c, id, &o, NULL) == 0 && rill_client_send(c, id, x, sizeof x) == 0 &&
+                 rill_client_finish(c, id, NULL) == 0);
     rill_client_free(c);
 }
 
@@ -130,19 +129,15 @@ static void test_not_journal(void)
 static void test_flood(void)
 {
     struct rig r;
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Finish m = RILL__FINISH__INIT;
-    struct rill_client *c = NULL;
+    FRAME(f, m, Finish, FINISH, finish);
     struct rill_client_stats st;
     rig_start(&r, "[log]\nclient_lines_per_s = 5\n");
     int fd = raw_hello(r.sock);
     m.stream = 9;
-    f.m_case = RILL__CLIENT_FRAME__M_FINISH;
-    f.finish = &m;
     for (int i = 0; i < 2000; i++)
         CHECK(raw_frame(fd, &f) && raw_error(fd, 15000) == RILL__CODE__NO_STREAM);
-    CHECK(rill_client_connect(&c, r.sock, "flood", 10000) == 0 &&
-          rill_client_stats(c, &st, NULL, NULL) == 0);
+    struct rill_client *c = client_of(r.sock, "flood");
+    CHECK(rill_client_stats(c, &st, NULL, NULL) == 0);
     unsigned n_lines = 0;
     for (const char *p = rig_log(&r); (p = strstr(p, "error=NO_STREAM")); p++)
         n_lines++;
@@ -165,8 +160,7 @@ static void test_full_pipe(void)
     int ends[2];
     struct rill_client *c = NULL;
     struct rill_client_stats st;
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Finish m = RILL__FINISH__INIT;
+    FRAME(f, m, Finish, FINISH, finish);
     rig_dir(&r);
     rig_conf(&r, "[log]\nclient_lines_per_s = 0\n");
     CHECK(pipe(ends) == 0);
@@ -180,13 +174,11 @@ static void test_full_pipe(void)
     CHECK(rig_wait_ready(&r));
     int fd = raw_hello(r.sock);
     m.stream = 9;
-    f.m_case = RILL__CLIENT_FRAME__M_FINISH;
-    f.finish = &m;
     for (int i = 0; i < 3000; i++)
         if (!CHECK(raw_frame(fd, &f) && raw_error(fd, 15000) == RILL__CODE__NO_STREAM))
             break;
-    CHECK(rill_client_connect(&c, r.sock, "pipe", 10000) == 0 &&
-          rill_client_stats(c, &st, NULL, NULL) == 0);
+    c = client_of(r.sock, "pipe");
+    CHECK(rill_client_stats(c, &st, NULL, NULL) == 0);
     CHECK(st.log_lines_lost > 1000, "%llu", (unsigned long long) st.log_lines_lost);
     rill_client_free(c);
     close(fd);

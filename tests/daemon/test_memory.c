@@ -203,10 +203,7 @@ static bool others_may_be(void)
 static bool topic_fill(struct rill_client *c, uint32_t id, const char *name, uint32_t seconds)
 {
     static float x[RATE];
-    struct rill_client_open o = { .model = "wiener",
-                                  .in = { RATE, 1, RILL_CLIENT_F32 },
-                                  .pace = RILL_CLIENT_FILE,
-                                  .align = true };
+    struct rill_client_open o = OPEN(FILE, RATE, 1, F32, .model = "wiener", .align = true);
     struct rill_client_publish p = {
         .topic = name, .keep_ms = 60000, .for_all = true, .mute = true
     };
@@ -257,7 +254,7 @@ static void history_check(struct rill_client *c, const char *topic)
     struct rill_client_events ev = { .arg = &h, .audio = heard_audio };
     rill_client_set_events(c, &ev);
     struct rill_client_subscribe s = { .topic = topic, .from = RILL_CLIENT_OLDEST };
-    CHECK(rill_client_subscribe(c, 1, &s, NULL) == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_subscribe(c, 1, &s, NULL) == 0);
     uint64_t last = SECONDS * RATE / 512 * 512 - 256;
     for (uint64_t end = now_ms() + 20000; h.next < last && now_ms() < end;)
         rill_client_poll(c, 100);
@@ -323,9 +320,7 @@ static void test_histories(void)
 static void streams_take(const struct rig *r, uint32_t uid, struct said *s)
 {
     struct rill_client *c = NULL;
-    struct rill_client_open o = { .model = "wiener",
-                                  .in = { 192000, 1, RILL_CLIENT_F32 },
-                                  .pace = RILL_CLIENT_FILE };
+    struct rill_client_open o = OPEN(FILE, 192000, 1, F32, .model = "wiener");
     (void) uid;
     for (uint32_t k = 0; k < 96; k++, s->n++) {
         c = k % 16 ? c : said_connect(r->sock, s);
@@ -351,7 +346,7 @@ static void account_check(const char *who, uint64_t least_bytes)
 {
     struct rill_client_memory m;
     struct told t = { .who = who };
-    CHECK(rill_client_ctl_memory(ctl, &m, sum_note, &t) == 0, "%s", rill_client_error(ctl));
+    CHECK_OF(ctl, rill_client_ctl_memory(ctl, &m, sum_note, &t) == 0);
     CHECK(t.all == m.used_bytes && t.owners == m.used_bytes && t.user >= least_bytes,
           "%llu of all, %llu of owners, %llu used; %llu of %s", (unsigned long long) t.all,
           (unsigned long long) t.owners, (unsigned long long) m.used_bytes,
@@ -435,11 +430,8 @@ static void test_connections(void)
 
 static bool stats_send(int fd, int flags)
 {
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Stats m = RILL__STATS__INIT;
+    FRAME(f, m, Stats, STATS, stats);
     uint8_t b[64];
-    f.m_case = RILL__CLIENT_FRAME__M_STATS;
-    f.stats = &m;
     size_t n = frame_make(b, sizeof b, &f);
     return send(fd, b, n, MSG_NOSIGNAL | flags) == (ssize_t) n;
 }
@@ -450,8 +442,7 @@ static size_t answers_begin(int fd)
     stats_send(fd, 0);
     Rill__ServerFrame *a = raw_answer(fd, 20000);
     size_t bytes = a ? rill__server_frame__get_packed_size(a) : 1;
-    if (a)
-        rill__server_frame__free_unpacked(a, NULL);
+    rill__server_frame__free_unpacked(a, NULL);
     for (size_t n = 0; n < WAITING_BYTES; n += bytes)
         stats_send(fd, 0);
     return bytes;
@@ -524,7 +515,7 @@ static void test_unread_long(void)
         char max[16];
         snprintf(max, sizeof max, "%uM", mb + REST_MB);
         rig_begin(&r, max, "");
-        CHECK(rill_client_ctl_load(ctl, "long") == 0, "%s", rill_client_error(ctl));
+        CHECK_OF(ctl, rill_client_ctl_load(ctl, "long") == 0);
         struct rill_client *c = client(r.sock);
         got.frame_bytes = 32;
         result_listen(c, &got);
@@ -573,7 +564,7 @@ static void test_unread(void)
         c[i] = client(r.sock);
         got[i].frame_bytes = 32;
         result_listen(c[i], &got[i]);
-        CHECK(rill_client_open(c[i], 1, &o, NULL) == 0, "%s", rill_client_error(c[i]));
+        CHECK_OF(c[i], rill_client_open(c[i], 1, &o, NULL) == 0);
     }
     for (int k = 0; k < 4 * RATE; k++)
         x[k] = (float) (k % 1000) / 1000;
@@ -582,9 +573,9 @@ static void test_unread(void)
     for (int k = 0; k < 10; k++, usleep(50000))
         bounds_check(&r, 24 * MB);
     for (int i = 0; i < 8; i++) {
-        CHECK(rill_client_send(c[i], 1, x + 2 * RATE, 2 * RATE * sizeof *x) == 0 &&
-                  rill_client_finish(c[i], 1, NULL) == 0,
-              "%s", rill_client_error(c[i]));
+        CHECK_OF(c[i],
+                 rill_client_send(c[i], 1, x + 2 * RATE, 2 * RATE * sizeof *x) == 0 &&
+                     rill_client_finish(c[i], 1, NULL) == 0);
         unsigned wrong = got[i].bytes != 4 * RATE * 32;
         for (size_t k = 0; !wrong && k < 32 * RATE; k++)
             wrong += ((float *) (void *) got[i].pcm)[k] != x[k / 8];
@@ -759,17 +750,17 @@ static void test_change(void)
     snprintf(conf, sizeof conf,
              "preload = wiener\n[limits]\nmemory_max = 64M\ntopic_keep_ms = 60000\n");
     rig_conf(&r, conf);
-    CHECK(rill_client_ctl_reload(ctl) == 0, "%s", rill_client_error(ctl));
+    CHECK_OF(ctl, rill_client_ctl_reload(ctl) == 0);
     CHECK(volume_of(&r, "wiener", err) == 1, "%s", err);
     c = client(r.sock);
     struct rill_client *reader = client(r.sock);
-    CHECK(topic_fill(c, 1, "t", SECONDS), "%s", rill_client_error(c));
+    CHECK_OF(c, topic_fill(c, 1, "t", SECONDS));
     counted_now();
     double had = figure("histories");
     CHECK(had > 3 * MB, "%.0f bytes", had);
     snprintf(conf, sizeof conf, "preload = wiener\n[limits]\nmemory_max = 600K\n");
     rig_conf(&r, conf);
-    CHECK(rill_client_ctl_reload(ctl) == 0, "%s", rill_client_error(ctl));
+    CHECK_OF(ctl, rill_client_ctl_reload(ctl) == 0);
     for (uint64_t end = now_ms() + 15000; figure("histories") > 0 && now_ms() < end; usleep(20000))
         figures_get();
     CHECK(figure("histories") == 0 && figure("topics") > 65536);

@@ -12,6 +12,7 @@ static struct om om;
 
 static void test_reader(void)
 {
+    /* clang-format off */
     static const struct {
         const char *text;
         bool good;
@@ -19,36 +20,31 @@ static void test_reader(void)
         { "# EOF\n", true },
         { "# TYPE a counter\n# HELP a x\na_total 1\n# EOF\n", true },
         { "# TYPE a_seconds counter\n# UNIT a_seconds seconds\n# HELP a_seconds "
-          "x\na_seconds_total{m=\"x\\\"\\\\\"} 1.5\n# EOF\n",
-          true },
+          "x\na_seconds_total{m=\"x\\\"\\\\\"} 1.5\n# EOF\n", true },
         { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1.0\"} 2\nh_bucket{le=\"+Inf\"} "
-          "3\nh_count 3\nh_sum 4\n# EOF\n",
-          true },
+          "3\nh_count 3\nh_sum 4\n# EOF\n", true },
         { "# TYPE a counter\n# HELP a x\na 1\n# EOF\n", false }, /* no _total */
         { "# TYPE a counter\n# HELP a x\na_total -1\n# EOF\n", false },
         { "# TYPE a counter\n# HELP a x\na_total 1\na_total 1\n# EOF\n", false }, /* twice */
         { "# TYPE a counter\n# HELP a x\na_total 1\n# TYPE b gauge\n# HELP b x\nb 1\n# TYPE a "
-          "counter\n# EOF\n",
-          false },
-        { "# HELP a x\na_total 1\n# EOF\n", false },            /* no TYPE */
+          "counter\n# EOF\n", false },
+        { "# HELP a x\na_total 1\n# EOF\n", false }, /* no TYPE */
         { "# TYPE a counter\n# HELP a x\na_total 1\n", false }, /* no EOF */
         { "# TYPE a counter\n# HELP a x\na_total 1\n# EOF\n\n", false },
         { "# TYPE a gauge\n# HELP a x\na{b=\"1\",b=\"2\"} 1\n# EOF\n", false },
         { "# TYPE a gauge\n# HELP a x\na{b=\"\\q\"} 1\n# EOF\n", false },
         { "# TYPE a_s gauge\n# UNIT a_s seconds\n# HELP a_s x\na_s 1\n# EOF\n", false },
         { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1\"} 2\nh_bucket{le=\"+Inf\"} 3\nh_count "
-          "3\nh_sum 4\n# EOF\n",
-          false },
+          "3\nh_sum 4\n# EOF\n", false },
         { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1.0\"} 4\nh_bucket{le=\"+Inf\"} "
-          "3\nh_count 3\nh_sum 4\n# EOF\n",
-          false },
+          "3\nh_count 3\nh_sum 4\n# EOF\n", false },
         { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1.0\"} 2\nh_bucket{le=\"+Inf\"} "
-          "3\nh_count 4\nh_sum 4\n# EOF\n",
-          false },
+          "3\nh_count 4\nh_sum 4\n# EOF\n", false },
         { "# TYPE h histogram\n# HELP h x\nh_bucket{le=\"1.0\"} 2\nh_count 2\nh_sum 4\n# EOF\n",
           false },
         { "# TYPE a info\n# HELP a x\na_info{v=\"1\"} 2\n# EOF\n", false },
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         CHECK(om_parse(&om, cases[i].text) == cases[i].good, "case %zu: %s", i, om.error);
 }
@@ -60,12 +56,9 @@ static size_t n_frames;
 /* The metrics as the control socket gives them; to be freed. */
 static char *metrics_get(int fd)
 {
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__CtlMetrics m = RILL__CTL_METRICS__INIT;
+    FRAME(f, m, CtlMetrics, CTL_METRICS, ctl_metrics);
     char *all = calloc(1, 1);
     f.req = 77;
-    f.m_case = RILL__CLIENT_FRAME__M_CTL_METRICS;
-    f.ctl_metrics = &m;
     raw_frame(fd, &f);
     bool more = true;
     for (n_frames = 0; more; n_frames++) {
@@ -90,10 +83,7 @@ static void om_get(int fd)
 
 static Rill__ServerFrame *stats_get(int fd)
 {
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Stats m = RILL__STATS__INIT;
-    f.m_case = RILL__CLIENT_FRAME__M_STATS;
-    f.stats = &m;
+    FRAME(f, m, Stats, STATS, stats);
     Rill__ServerFrame *a = raw_ask(fd, &f, 15000);
     CHECK(a && a->m_case == RILL__SERVER_FRAME__M_STATS);
     return a;
@@ -113,24 +103,17 @@ static bool near(double a, double b)
 static void test_top(void)
 {
     struct rig r;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 },
-                                  .pace = RILL_CLIENT_FILE,
-                                  .align = true };
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__CtlTop m = RILL__CTL_TOP__INIT;
-    struct rill_client *c = NULL;
+    struct rill_client_open o = OPEN(FILE, 16000, 1, S16, .align = true);
+    FRAME(f, m, CtlTop, CTL_TOP, ctl_top);
     rig_start(&r, "");
     int ctl = raw_hello(r.ctl);
-    CHECK(rill_client_connect(&c, r.sock, "top", 10000) == 0 &&
-          rill_client_open(c, 1, &o, NULL) == 0 && rill_client_open(c, 2, &o, NULL) == 0);
+    struct rill_client *c = client_of(r.sock, "top");
+    CHECK(rill_client_open(c, 1, &o, NULL) == 0 && rill_client_open(c, 2, &o, NULL) == 0);
     CHECK(rill_client_send(c, 2, audio, 32000) == 0 && rill_client_skip(c, 2, 500) == 0 &&
           rill_client_send(c, 2, audio, 32000) == 0);
-    f.m_case = RILL__CLIENT_FRAME__M_CTL_TOP;
-    f.ctl_top = &m;
     Rill__ServerFrame *a = NULL;
     for (uint64_t end = now_ms() + 20000; now_ms() < end; usleep(20000)) {
-        if (a)
-            rill__server_frame__free_unpacked(a, NULL);
+        rill__server_frame__free_unpacked(a, NULL);
         raw_frame(ctl, &f);
         a = raw_answer(ctl, 15000);
         if (!CHECK(a && a->m_case == RILL__SERVER_FRAME__M_CTL_TOP &&
@@ -186,10 +169,7 @@ static void test_idle(void)
     close(fd);
     /* The data socket does not answer. */
     fd = raw_hello(r.sock);
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__CtlMetrics m = RILL__CTL_METRICS__INIT;
-    f.m_case = RILL__CLIENT_FRAME__M_CTL_METRICS;
-    f.ctl_metrics = &m;
+    FRAME(f, m, CtlMetrics, CTL_METRICS, ctl_metrics);
     raw_frame(fd, &f);
     CHECK(raw_error(fd, 15000) == RILL__CODE__DENIED);
     close(fd);
@@ -202,9 +182,7 @@ static const char denoise[] = "model=\"rill-denoise\"";
 static uint64_t sums_make(const struct rig *r)
 {
     char err[512];
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 },
-                                  .pace = RILL_CLIENT_FILE,
-                                  .align = true };
+    struct rill_client_open o = OPEN(FILE, 16000, 1, S16, .align = true);
     uint64_t compute_us = 0;
     for (int i = 0; i < 3; i++) {
         struct result res;
@@ -212,12 +190,11 @@ static uint64_t sums_make(const struct rig *r)
         compute_us += res.fin.compute_us;
         result_free(&res);
     }
-    struct rill_client *c = NULL;
-    CHECK(rill_client_connect(&c, r->sock, "gap", 10000) == 0 &&
-          rill_client_open(c, 1, &o, NULL) == 0);
-    CHECK(rill_client_send(c, 1, audio, 8000) == 0 && rill_client_skip(c, 1, 24000) == 0 &&
-              rill_client_send(c, 1, audio, 8000) == 0 && rill_client_finish(c, 1, NULL) == 0,
-          "%s", rill_client_error(c));
+    struct rill_client *c = client_of(r->sock, "gap");
+    CHECK(rill_client_open(c, 1, &o, NULL) == 0);
+    CHECK_OF(c,
+             rill_client_send(c, 1, audio, 8000) == 0 && rill_client_skip(c, 1, 24000) == 0 &&
+                 rill_client_send(c, 1, audio, 8000) == 0 && rill_client_finish(c, 1, NULL) == 0);
     o.model = "nosuch";
     CHECK(rill_client_open(c, 2, &o, NULL) < 0 && rill_client_open(c, 3, &o, NULL) < 0);
     rill_client_free(c);

@@ -25,14 +25,14 @@ static void test_swap(void)
     slow_send(&old, 3000);
     model_put(&r, "m", "half");
     CHECK(volume_of(&r, "m", err) == 1, "a new file alone changes nothing");
-    CHECK(rill_client_ctl_swap(ctl, "m") == 0, "%s", rill_client_error(ctl));
+    CHECK_OF(ctl, rill_client_ctl_swap(ctl, "m") == 0);
     CHECK(volume_of(&r, "m", err) == 0.5f, "%s", err);
     slow_open(&new, &r, "m");
     model_put(&r, "m", "nonsense");
-    CHECK(rill_client_ctl_swap(ctl, "m") < 0 &&
-              rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED &&
-              strstr(rill_client_error(ctl), "is no model"),
-          "%s", rill_client_error(ctl));
+    CHECK_OF(ctl,
+             rill_client_ctl_swap(ctl, "m") < 0 &&
+                 rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED &&
+                 strstr(rill_client_error(ctl), "is no model"));
     CHECK(rill_client_ctl_reload_model(ctl, "m") < 0);
     CHECK(volume_of(&r, "m", err) == 0.5f, "a bad file changes nothing: %s", err);
     model_put(&r, "m", "wiener");
@@ -57,8 +57,7 @@ static void test_reload_all(void)
     CHECK(volume_of(&r, "b", err) == 1, "%s", err);
     model_put(&r, "a", "half");
     model_put(&r, "b", "nonsense");
-    CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "b: "), "%s",
-          rill_client_error(ctl));
+    CHECK_OF(ctl, rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "b: "));
     CHECK(volume_of(&r, "a", err) == 1 && volume_of(&r, "b", err) == 1,
           "one bad file changes nothing at all: %s", err);
     model_put(&r, "b", "half");
@@ -84,8 +83,7 @@ static void test_unload(void)
           strstr(rill_client_ctl_text(ctl), "when the streams"));
     CHECK(!strcmp(count_of(ctl, "m").state, "known"));
     int raw = raw_hello(r.ctl);
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__CtlUnload u = RILL__CTL_UNLOAD__INIT;
+    FRAME(f, u, CtlUnload, CTL_UNLOAD, ctl_unload);
     model_put(&r, "m", "half");
     CHECK(volume_of(&r, "m", err) == 0.5f, "loaded afresh beside it: %s", err);
     struct slow_stream t;
@@ -93,8 +91,6 @@ static void test_unload(void)
     u.model = (char *) (uintptr_t) "m";
     u.wait = true;
     f.req = 5;
-    f.m_case = RILL__CLIENT_FRAME__M_CTL_UNLOAD;
-    f.ctl_unload = &u;
     CHECK(raw_frame(raw, &f));
     CHECK(raw_answer(raw, 400) == NULL, "not before its stream has ended");
     struct counted n = count_of(ctl, "m");
@@ -105,8 +101,7 @@ static void test_unload(void)
     Rill__ServerFrame *a = raw_answer(raw, 10000);
     CHECK(a && a->m_case == RILL__SERVER_FRAME__M_CTL_DONE && a->req == 5 &&
           !strcmp(a->ctl_done->text, "unloaded"));
-    if (a)
-        rill__server_frame__free_unpacked(a, NULL);
+    rill__server_frame__free_unpacked(a, NULL);
     close(raw);
     n = count_of(ctl, "m");
     CHECK(n.opened == 3 && n.streams == 0);
@@ -201,12 +196,9 @@ static void test_killed(void)
     rig_start(&r, "check_cpu_s = 60\n");
     int raw = raw_hello(r.ctl);
     pid_t child = 0;
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__CtlLoad m = RILL__CTL_LOAD__INIT;
+    FRAME(f, m, CtlLoad, CTL_LOAD, ctl_load);
     model_put(&r, "bad", "loop");
     m.model = (char *) (uintptr_t) "bad";
-    f.m_case = RILL__CLIENT_FRAME__M_CTL_LOAD;
-    f.ctl_load = &m;
     CHECK(raw_frame(raw, &f));
     child = child_wait(&r);
     if (CHECK(child > 0))
@@ -214,8 +206,7 @@ static void test_killed(void)
     Rill__ServerFrame *a = raw_answer(raw, 20000);
     CHECK(a && a->m_case == RILL__SERVER_FRAME__M_ERROR && strstr(a->error->text, "was killed"),
           "%s", a && a->m_case == RILL__SERVER_FRAME__M_ERROR ? a->error->text : "no error");
-    if (a)
-        rill__server_frame__free_unpacked(a, NULL);
+    rill__server_frame__free_unpacked(a, NULL);
     close(raw);
     CHECK(rig_stop(&r) == 0);
 }
@@ -267,12 +258,9 @@ static void test_stop_while_checking(void)
     rig_start(&r, "check_timeout_s = 3600\n");
     model_put(&r, "bad", "sleep");
     int fd = raw_hello(r.ctl);
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__CtlLoad m = RILL__CTL_LOAD__INIT;
+    FRAME(f, m, CtlLoad, CTL_LOAD, ctl_load);
     m.model = (char *) (uintptr_t) "bad";
     f.req = 5;
-    f.m_case = RILL__CLIENT_FRAME__M_CTL_LOAD;
-    f.ctl_load = &m;
     CHECK(raw_frame(fd, &f) && child_wait(&r) > 0);
     CHECK(rig_stop(&r) == 0);
     close(fd);
@@ -300,6 +288,8 @@ static int open_code_with_zero(struct rig *r, const char *name)
     uint8_t b[512];
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
     Rill__OpenStream o = RILL__OPEN_STREAM__INIT;
+    f.m_case = RILL__CLIENT_FRAME__M_OPEN;
+    f.open = &o;
     Rill__Pcm pcm = RILL__PCM__INIT;
     pcm =
         (Rill__Pcm) { .base = pcm.base, .rate = 16000, .channels = 1, .enc = RILL__ENC__ENC_F32LE };
@@ -308,8 +298,6 @@ static int open_code_with_zero(struct rig *r, const char *name)
     o.in = &pcm;
     o.pace = RILL__PACE__PACE_FILE;
     f.req = 3;
-    f.m_case = RILL__CLIENT_FRAME__M_OPEN;
-    f.open = &o;
     size_t n = frame_make(b, sizeof b, &f);
     uint8_t *at = memchr(b, '#', n);
     *at = 0;
@@ -385,12 +373,12 @@ static void test_links(struct rig *r)
         CHECK(open_code(r, links[i]) == RILL__CODE__MODEL_FAILED, "%s", links[i]);
         CHECK(rill_client_info(c, link_see, &x) == 0 && x.n == 1, "%s: %u", links[i], x.n);
     }
-    CHECK(rill_client_ctl_load(c, built_in) < 0 &&
-              rill_client_error_code(c) == RILL__CODE__MODEL_FAILED &&
-              strstr(rill_client_error(c), "symbolic link"),
-          "%s", rill_client_error(c));
+    CHECK_OF(c,
+             rill_client_ctl_load(c, built_in) < 0 &&
+                 rill_client_error_code(c) == RILL__CODE__MODEL_FAILED &&
+                 strstr(rill_client_error(c), "symbolic link"));
     path_in(path, r, built_in);
-    CHECK(unlink(path) == 0 && rill_client_ctl_load(c, built_in) == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, unlink(path) == 0 && rill_client_ctl_load(c, built_in) == 0);
     rill_client_free(c);
 }
 
@@ -449,10 +437,10 @@ static void test_names(void)
         CHECK(rill_client_ctl_swap(ctl, "turned") < 0 &&
                   rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED,
               "the link is not followed: %s", rill_client_error(ctl));
-        CHECK(rill_client_ctl_reload_model(ctl, "turned") < 0 &&
-                  rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED &&
-                  strstr(rill_client_error(ctl), "is a symbolic link"),
-              "%s", rill_client_error(ctl));
+        CHECK_OF(ctl,
+                 rill_client_ctl_reload_model(ctl, "turned") < 0 &&
+                     rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED &&
+                     strstr(rill_client_error(ctl), "is a symbolic link"));
         CHECK(open_code(&r, "turned") == 0, "the version that is there stays");
         CHECK(rill_client_ctl_unload(ctl, "turned") == 0 &&
               open_code(&r, "turned") == RILL__CODE__MODEL_FAILED);
@@ -482,22 +470,22 @@ static void test_pins(void)
     snprintf(line, sizeof line, "%s  m\n", s.got.opened.sha256);
     slow_close(&s, 1);
     text_put(path, line);
-    CHECK(rill_client_ctl_swap(ctl, "m") == 0, "%s", rill_client_error(ctl));
+    CHECK_OF(ctl, rill_client_ctl_swap(ctl, "m") == 0);
     model_put(&r, "m", "half");
-    CHECK(rill_client_ctl_swap(ctl, "m") < 0 &&
-              strstr(rill_client_error(ctl), "not the one that models.pins has"),
-          "%s", rill_client_error(ctl));
+    CHECK_OF(ctl,
+             rill_client_ctl_swap(ctl, "m") < 0 &&
+                 strstr(rill_client_error(ctl), "not the one that models.pins has"));
     CHECK(volume_of(&r, "m", err) == 1, "%s", err);
     text_put(path, "xyz m\n");
     model_put(&r, "m", "wiener");
-    CHECK(rill_client_ctl_swap(ctl, "m") < 0 && strstr(rill_client_error(ctl), "pins:1 is no line"),
-          "%s", rill_client_error(ctl));
+    CHECK_OF(ctl,
+             rill_client_ctl_swap(ctl, "m") < 0 &&
+                 strstr(rill_client_error(ctl), "pins:1 is no line"));
     unlink(path);
-    CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "models.pins"), "%s",
-          rill_client_error(ctl));
+    CHECK_OF(ctl, rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), "models.pins"));
     CHECK(mkfifo(path, 0600) == 0);
-    CHECK(rill_client_ctl_swap(ctl, "m") < 0 && strstr(rill_client_error(ctl), "is no file"), "%s",
-          rill_client_error(ctl));
+    CHECK_OF(ctl,
+             rill_client_ctl_swap(ctl, "m") < 0 && strstr(rill_client_error(ctl), "is no file"));
     rill_client_free(ctl);
     CHECK(rig_stop(&r) == 0);
 }
@@ -557,15 +545,15 @@ static void test_truncated(struct rig *r, struct rill_client *ctl, const char *p
     slow_send(&s, 4000);
     CHECK(truncate(path, 0) == 0);
     slow_send(&s, 4000);
-    CHECK(rill_client_ctl_swap(ctl, "c.rill") < 0 &&
-              rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED,
-          "%s", rill_client_error(ctl));
+    CHECK_OF(ctl,
+             rill_client_ctl_swap(ctl, "c.rill") < 0 &&
+                 rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED);
     text_put(path, "something else\n");
-    CHECK(rill_client_ctl_swap(ctl, "c.rill") < 0, "%s", rill_client_error(ctl));
+    CHECK_OF(ctl, rill_client_ctl_swap(ctl, "c.rill") < 0);
     unlink(path);
-    CHECK(rill_client_ctl_swap(ctl, "c.rill") < 0, "%s", rill_client_error(ctl));
+    CHECK_OF(ctl, rill_client_ctl_swap(ctl, "c.rill") < 0);
     slow_send(&s, N_FRAMES);
-    CHECK(rill_client_finish(s.c, 1, &s.got.fin) == 0, "%s", rill_client_error(s.c));
+    CHECK_OF(s.c, rill_client_finish(s.c, 1, &s.got.fin) == 0);
     CHECK(s.got.bytes == want.bytes && memcmp(s.got.pcm, want.pcm, want.bytes) == 0, "%zu bytes",
           s.got.bytes);
     rill_client_free(s.c);
@@ -620,7 +608,7 @@ static void test_real(void)
     CHECK(compile("rill-denoise", good) && file_copy(good, path));
     long before = rss_kib(r.pid);
     uint64_t t = now_ms();
-    CHECK(rill_client_ctl_load(ctl, "c.rill") == 0, "%s", rill_client_error(ctl));
+    CHECK_OF(ctl, rill_client_ctl_load(ctl, "c.rill") == 0);
     printf("loaded and checked in %u ms, %ld KiB more\n", (unsigned) (now_ms() - t),
            rss_kib(r.pid) - before);
     bytes_of(&r, "c.rill", &a);
@@ -696,7 +684,7 @@ static void test_hup_without_files(void)
         none = (struct rlimit) { n, old.rlim_max };
         CHECK(prlimit(r.pid, RLIMIT_NOFILE, &none, NULL) == 0);
         bool good = rill_client_ctl_reload(ctl) == 0;
-        CHECK(good || strstr(rill_client_error(ctl), "open files"), "%s", rill_client_error(ctl));
+        CHECK_OF(ctl, good || strstr(rill_client_error(ctl), "open files"));
         CHECK(prlimit(r.pid, RLIMIT_NOFILE, &old, NULL) == 0);
         struct counted now = count_of(ctl, "m");
         CHECK(!strcmp(now.state, "ready"), "at %u files: %s", (unsigned) n, now.state);

@@ -85,8 +85,7 @@ static bool talk_open(struct talk *t, const char *sock, const char *model,
         .arg = &t->heard, .audio = on_audio, .gap = on_gap, .error = on_error
     };
     memset(t, 0, sizeof *t);
-    if (!CHECK(rill_client_connect(&t->client, sock, "overload", 30000) == 0, "%s",
-               rill_client_error(t->client)))
+    if (!CHECK_OF(t->client, rill_client_connect(&t->client, sock, "overload", 30000) == 0))
         return false;
     rill_client_set_events(t->client, &ev);
     return rill_client_open(t->client, 1, &o, NULL) == 0;
@@ -102,8 +101,7 @@ static bool talk_say(struct talk *t, unsigned n, float first)
             x[i] = 0.3f + noise(&seed) / 5;
         x[0] = first > 0 ? first : x[0];
         t->n_in += PULSE;
-        if (!CHECK(rill_client_send(t->client, 1, x, PULSE * sizeof *x) == 0, "%s",
-                   rill_client_error(t->client)))
+        if (!CHECK_OF(t->client, rill_client_send(t->client, 1, x, PULSE * sizeof *x) == 0))
             return false;
     }
     return true;
@@ -111,7 +109,7 @@ static bool talk_say(struct talk *t, unsigned n, float first)
 
 static void talk_end(struct talk *t)
 {
-    CHECK(rill_client_finish(t->client, 1, &t->fin) == 0, "%s", rill_client_error(t->client));
+    CHECK_OF(t->client, rill_client_finish(t->client, 1, &t->fin) == 0);
     rill_client_free(t->client);
     CHECK(t->fin.in == t->n_in);
     CHECK(t->fin.in == t->fin.processed + t->fin.dropped + t->fin.bypassed,
@@ -169,8 +167,7 @@ static void last_run(const char *model, const char *conf, int fill)
     static struct talk t;
     struct rig r;
     rig_start(&r, conf);
-    if (CHECK(talk_open(&t, r.sock, model, RILL_CLIENT_LIVE, 0), "%s",
-              rill_client_error(t.client))) {
+    if (CHECK_OF(t.client, talk_open(&t, r.sock, model, RILL_CLIENT_LIVE, 0))) {
         talk_until(&t, &r, "overload 0 -> 1");
         talk_say(&t, 10, 0);
         CHECK(rig_log_has(&r, "overload 1 -> 0", 20000), "%s", rig_log(&r));
@@ -186,8 +183,7 @@ static void past_run(const char *model, const char *conf, int fill)
     static struct talk t;
     struct rig r;
     rig_start(&r, conf);
-    if (CHECK(talk_open(&t, r.sock, model, RILL_CLIENT_LIVE, 0), "%s",
-              rill_client_error(t.client))) {
+    if (CHECK_OF(t.client, talk_open(&t, r.sock, model, RILL_CLIENT_LIVE, 0))) {
         talk_say(&t, 10, 0);
         talk_until(&t, &r, "overload 0 -> 1");
         talk_say(&t, 20, 0);
@@ -223,8 +219,7 @@ static void test_skip(void)
     static struct talk t;
     struct rig r;
     rig_start(&r, LONG_CALM);
-    if (CHECK(talk_open(&t, r.sock, "vad", RILL_CLIENT_LIVE, 0), "%s",
-              rill_client_error(t.client))) {
+    if (CHECK_OF(t.client, talk_open(&t, r.sock, "vad", RILL_CLIENT_LIVE, 0))) {
         talk_until(&t, &r, "overload 0 -> 1");
         talk_say(&t, 30, FAKE_SLOW);
         talk_end(&t);
@@ -244,8 +239,7 @@ static void test_shed(void)
     static struct talk t, other;
     struct rig r;
     rig_start(&r, LONG_CALM);
-    if (CHECK(talk_open(&t, r.sock, "shed", RILL_CLIENT_LIVE, 0), "%s",
-              rill_client_error(t.client))) {
+    if (CHECK_OF(t.client, talk_open(&t, r.sock, "shed", RILL_CLIENT_LIVE, 0))) {
         talk_until(&t, &r, "overload 0 -> 1, 0 streams");
         CHECK(!talk_open(&other, r.sock, "shed", RILL_CLIENT_LIVE, 0) &&
                   rill_client_error_code(other.client) == RILL__CODE__OVERLOADED &&
@@ -271,8 +265,7 @@ static void test_off(void)
     static struct talk t;
     struct rig r;
     rig_start(&r, "[overload]\npolicy = off\n");
-    if (CHECK(talk_open(&t, r.sock, "half", RILL_CLIENT_LIVE, 0), "%s",
-              rill_client_error(t.client))) {
+    if (CHECK_OF(t.client, talk_open(&t, r.sock, "half", RILL_CLIENT_LIVE, 0))) {
         talk_say(&t, 30, FAKE_SLOW);
         talk_end(&t);
         CHECK(t.heard.n_gaps == 0 && t.fin.deadline_misses >= 20, "%u gaps, %u misses",
@@ -331,8 +324,7 @@ static enum run_verdict ahead_run(void *arg)
     (void) arg;
     rig_start(&r, CALM);
     for (int i = 0; i < 3; i++)
-        CHECK(talk_open(&t[i], r.sock, "slow", RILL_CLIENT_LIVE, 0), "%s",
-              rill_client_error(t[i].client));
+        CHECK_OF(t[i].client, talk_open(&t[i], r.sock, "slow", RILL_CLIENT_LIVE, 0));
     for (int k = 0; k < 60; k++)
         for (int i = 0; i < 3; i++)
             talk_say(&t[i], 1, 0);
@@ -397,8 +389,7 @@ static void crowd_speak(struct crowd *c)
         if (now_us() > at_us + 32000)
             c->behind_us = now_us(); /* this side is no microphone now */
         for (uint32_t id = 1; id <= CROWD; id++)
-            if (!CHECK(rill_client_send(c->client, id, x, sizeof x) == 0, "%s",
-                       rill_client_error(c->client)))
+            if (!CHECK_OF(c->client, rill_client_send(c->client, id, x, sizeof x) == 0))
                 return;
     }
 }
@@ -423,11 +414,11 @@ static enum run_verdict crowd_run(void *arg)
     CHECK(rill_client_connect(&c.client, r.sock, "crowd", 30000) == 0);
     rill_client_set_events(c.client, &ev);
     for (uint32_t id = 1; id <= CROWD; id++)
-        CHECK(rill_client_open(c.client, id, &o, NULL) == 0, "%s", rill_client_error(c.client));
+        CHECK_OF(c.client, rill_client_open(c.client, id, &o, NULL) == 0);
     c.began_us = now_us();
     crowd_speak(&c);
     for (uint32_t id = 1; id <= CROWD; id++) {
-        CHECK(rill_client_finish(c.client, id, &f) == 0, "%s", rill_client_error(c.client));
+        CHECK_OF(c.client, rill_client_finish(c.client, id, &f) == 0);
         CHECK(f.bypassed == c.told[id] && f.dropped == 0 && f.in == f.processed + f.bypassed &&
                   f.out == f.in && f.in > 0,
               "stream %u: %llu in, %llu out, %llu bypassed, %llu told", id,
@@ -485,8 +476,7 @@ static void refused_in_turn(struct rig *r)
         CHECK(a && a->req == k + 1 &&
                   (k < ASKS ? refused : a->m_case == RILL__SERVER_FRAME__M_PONG),
               "answer %u: to %u, of kind %d", k, a ? a->req : 0, a ? (int) a->m_case : -1);
-        if (a)
-            rill__server_frame__free_unpacked(a, NULL);
+        rill__server_frame__free_unpacked(a, NULL);
     }
     close(fd);
 }
@@ -519,17 +509,15 @@ static void test_cost_current(void)
     static struct talk t, other;
     struct rig r;
     rig_start(&r, "[daemon]\nworkers = 1\n[limits]\nrtf_budget = 0.9\n");
-    if (CHECK(talk_open(&t, r.sock, "wiener", RILL_CLIENT_LIVE, 0), "%s",
-              rill_client_error(t.client))) {
-        CHECK(talk_open(&other, r.sock, "wiener", RILL_CLIENT_LIVE, 0), "%s",
-              rill_client_error(other.client));
+    if (CHECK_OF(t.client, talk_open(&t, r.sock, "wiener", RILL_CLIENT_LIVE, 0))) {
+        CHECK_OF(other.client, talk_open(&other, r.sock, "wiener", RILL_CLIENT_LIVE, 0));
         rill_client_free(other.client);
         bool refused = false;
         for (int k = 0; k < 20 && !refused; k++) {
             talk_say(&t, 8, FAKE_SLOW);
             refused = !talk_open(&other, r.sock, "wiener", RILL_CLIENT_LIVE, 0);
-            CHECK(!refused || rill_client_error_code(other.client) == RILL__CODE__OVERLOADED, "%s",
-                  rill_client_error(other.client));
+            CHECK_OF(other.client,
+                     !refused || rill_client_error_code(other.client) == RILL__CODE__OVERLOADED);
             rill_client_free(other.client);
         }
         CHECK(refused, "a model that takes more than there is, is let in again and again");
@@ -584,19 +572,15 @@ static void test_stopped(void)
 
 static bool stats_get(const char *sock, uint32_t *ret_threads, uint64_t *ret_demotions)
 {
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Stats m = RILL__STATS__INIT;
+    FRAME(f, m, Stats, STATS, stats);
     int fd = raw_hello(sock);
-    f.m_case = RILL__CLIENT_FRAME__M_STATS;
-    f.stats = &m;
     Rill__ServerFrame *a = raw_ask(fd, &f, 15000);
     bool good = a && a->m_case == RILL__SERVER_FRAME__M_STATS;
     if (good) {
         *ret_threads = a->stats->rt_threads;
         *ret_demotions = a->stats->rt_demotions;
     }
-    if (a)
-        rill__server_frame__free_unpacked(a, NULL);
+    rill__server_frame__free_unpacked(a, NULL);
     close(fd);
     return good;
 }

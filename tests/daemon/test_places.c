@@ -29,15 +29,12 @@ static void test_folder_unreadable(void)
                   rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED &&
                   strstr(rill_client_error(ctl), words),
               "%s: %s", names[i], rill_client_error(ctl));
-    CHECK(rill_client_ctl_load(ctl, "m") < 0 && strstr(rill_client_error(ctl), words), "%s",
-          rill_client_error(ctl));
-    CHECK(rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), words), "%s",
-          rill_client_error(ctl));
+    CHECK_OF(ctl, rill_client_ctl_load(ctl, "m") < 0 && strstr(rill_client_error(ctl), words));
+    CHECK_OF(ctl, rill_client_ctl_reload(ctl) < 0 && strstr(rill_client_error(ctl), words));
     CHECK(open_code(&r, "half") == RILL__CODE__MODEL_FAILED && volume_of(&r, "half", err) == 0 &&
               strstr(err, words),
           "the folder may hold another one than what is built in: %s", err);
-    CHECK(rill_client_ctl_load(ctl, "half") < 0 && strstr(rill_client_error(ctl), words), "%s",
-          rill_client_error(ctl));
+    CHECK_OF(ctl, rill_client_ctl_load(ctl, "half") < 0 && strstr(rill_client_error(ctl), words));
     CHECK(unlink(dir) == 0 && rename(aside, dir) == 0);
     CHECK(volume_of(&r, "m", err) == 1, "%s", err);
     CHECK(open_code(&r, "nosuch") == RILL__CODE__NO_MODEL);
@@ -91,8 +88,7 @@ static int error_of(int fd, uint32_t *retry_ms)
         code = (int) a->error->code;
         *retry_ms = a->error->retry_ms;
     }
-    if (a)
-        rill__server_frame__free_unpacked(a, NULL);
+    rill__server_frame__free_unpacked(a, NULL);
     return code;
 }
 
@@ -106,11 +102,8 @@ static void test_passing(const char *conf)
     rig_start(&r, conf);
     int raw = raw_hello(r.ctl);
     model_put(&r, "half", "wiener");
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__CtlLoad m = RILL__CTL_LOAD__INIT;
+    FRAME(f, m, CtlLoad, CTL_LOAD, ctl_load);
     m.model = (char *) (uintptr_t) "half";
-    f.m_case = RILL__CLIENT_FRAME__M_CTL_LOAD;
-    f.ctl_load = &m;
     CHECK(prlimit(r.pid, RLIMIT_NOFILE, NULL, &old) == 0);
     for (rlim_t n = 3; n < 40; n++) {
         none = (struct rlimit) { n, old.rlim_max };
@@ -142,7 +135,7 @@ static void count_model(void *arg, const struct rill_client_model *m)
 static unsigned listed(struct rill_client *c)
 {
     unsigned n = 0;
-    CHECK(rill_client_info(c, count_model, &n) == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_info(c, count_model, &n) == 0);
     return n;
 }
 
@@ -173,8 +166,8 @@ static void test_many(void)
     snprintf(cmd, sizeof cmd, "rm -rf '%s/models'", r.dir);
     CHECK(system(cmd) == 0);
     model_put(&r, "fresh", "half");
-    CHECK(rill_client_ctl_reload(ctl) == 0, "%s", rill_client_error(ctl));
-    CHECK(rill_client_ctl_load(ctl, "fresh") == 0, "%s", rill_client_error(ctl));
+    CHECK_OF(ctl, rill_client_ctl_reload(ctl) == 0);
+    CHECK_OF(ctl, rill_client_ctl_load(ctl, "fresh") == 0);
     CHECK(listed(c) == few + 1, "%u, not %u", listed(c), few + 1);
     rill_client_free(c);
     rill_client_free(ctl);
@@ -198,8 +191,7 @@ static void test_full(void)
     CHECK(refused == RILL__CODE__QUOTA && strstr(rill_client_error(ctl), "256 models are in use") &&
               strstr(rill_client_error(ctl), "rill ctl unload"),
           "%d: %s", refused, rill_client_error(ctl));
-    CHECK(rill_client_ctl_unload(ctl, "m007") == 0 && rill_client_ctl_load(ctl, name) == 0, "%s",
-          rill_client_error(ctl));
+    CHECK_OF(ctl, rill_client_ctl_unload(ctl, "m007") == 0 && rill_client_ctl_load(ctl, name) == 0);
     rill_client_free(ctl);
     CHECK(rig_stop(&r) == 0);
 }

@@ -186,9 +186,7 @@ static void talk_play(struct talk *t)
 
 static bool bystander(struct result *r)
 {
-    struct rill_client_open o = { .in = { 44100, 2, RILL_CLIENT_F32 },
-                                  .pace = RILL_CLIENT_FILE,
-                                  .align = true };
+    struct rill_client_open o = OPEN(FILE, 44100, 2, F32, .align = true);
     static float x[2 * 30000];
     uint32_t s = 5;
     char err[512];
@@ -213,12 +211,11 @@ int main(void)
             result_free(&after);
         }
     }
-    struct rill_client *c = NULL;
     struct rill_client_stats st = { .streams = 9 };
-    CHECK(rill_client_connect(&c, rig.sock, "counter", 10000) == 0, "%s", rill_client_error(c));
+    struct rill_client *c = client_of(rig.sock, "counter");
     for (uint64_t end = now_ms() + 30000; st.streams + st.connections > 1 && now_ms() < end;
          usleep(20000))
-        if (!CHECK(rill_client_stats(c, &st, NULL, NULL) == 0, "%s", rill_client_error(c)))
+        if (!CHECK_OF(c, rill_client_stats(c, &st, NULL, NULL) == 0))
             break;
     CHECK(st.streams == 0 && st.connections == 1, "%u streams, %u connections are left", st.streams,
           st.connections);

@@ -129,7 +129,7 @@ static void test_request(unsigned n_pongs)
     pthread_t t;
     int r;
     struct rill_client *c = meet(&o, &t, &r);
-    CHECK(r == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, r == 0);
     pthread_join(t, NULL); /* it has closed */
     CHECK(rill_client_ping(c, NULL) < 0);
     refused_check(c, "at a request");
@@ -146,7 +146,7 @@ static void test_polled(void)
     pthread_t t;
     int r;
     struct rill_client *c = meet(&o, &t, &r);
-    CHECK(r == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, r == 0);
     pthread_join(t, NULL);
     for (int i = 0; i < 3; i++)
         rill_client_poll(c, 100);

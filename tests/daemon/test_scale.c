@@ -15,9 +15,7 @@
 static struct rig daemons[2], proxy;
 static char front[128];
 static float samples[N_SAMPLES];
-static const struct rill_client_open how = { .in = { 16000, 1, RILL_CLIENT_F32 },
-                                             .pace = RILL_CLIENT_FILE,
-                                             .align = true };
+static const struct rill_client_open how = OPEN(FILE, 16000, 1, F32, .align = true);
 
 /* ---- set-up ---- */
 
@@ -99,16 +97,16 @@ static bool part_begin(struct part *p)
     bool good = rill_client_connect(&p->c, front, "scale", 20000) == 0;
     result_listen(p->c, &p->r);
     p->r.frame_bytes = 4;
-    return CHECK(good && rill_client_open(p->c, 7, &how, NULL) == 0 &&
-                     rill_client_send(p->c, 7, samples, sizeof samples / 2) == 0,
-                 "%s", rill_client_error(p->c));
+    return CHECK_OF(p->c,
+                    good && rill_client_open(p->c, 7, &how, NULL) == 0 &&
+                        rill_client_send(p->c, 7, samples, sizeof samples / 2) == 0);
 }
 
 static void part_end(struct part *p, const struct result *whole)
 {
-    CHECK(rill_client_send(p->c, 7, samples + N_SAMPLES / 2, sizeof samples / 2) == 0 &&
-              rill_client_finish(p->c, 7, &p->r.fin) == 0,
-          "%s", rill_client_error(p->c));
+    CHECK_OF(p->c,
+             rill_client_send(p->c, 7, samples + N_SAMPLES / 2, sizeof samples / 2) == 0 &&
+                 rill_client_finish(p->c, 7, &p->r.fin) == 0);
     CHECK(p->r.fin.in == N_SAMPLES && p->r.fin.dropped == 0);
     CHECK(p->r.bytes == whole->bytes && memcmp(p->r.pcm, whole->pcm, whole->bytes) == 0,
           "%zu bytes", p->r.bytes);
@@ -118,11 +116,9 @@ static void part_end(struct part *p, const struct result *whole)
 
 static uint32_t streams_of(int i)
 {
-    struct rill_client *c = NULL;
     struct rill_client_status s = { 0 };
-    CHECK(rill_client_connect(&c, daemons[i].ctl, "scale", 10000) == 0 &&
-              rill_client_ctl_status(c, &s, NULL, NULL) == 0,
-          "%s", rill_client_error(c));
+    struct rill_client *c = client_of(daemons[i].ctl, "scale");
+    CHECK_OF(c, rill_client_ctl_status(c, &s, NULL, NULL) == 0);
     rill_client_free(c);
     return s.streams;
 }
@@ -132,7 +128,7 @@ static bool daemon_drain(int i)
     struct rill_client *c = NULL;
     bool good = rill_client_connect(&c, daemons[i].ctl, "scale", 10000) == 0 &&
         rill_client_ctl_drain(c, 0) == 0;
-    CHECK(good, "%s", rill_client_error(c));
+    CHECK_OF(c, good);
     rill_client_free(c);
     return good;
 }

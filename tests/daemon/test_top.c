@@ -163,12 +163,10 @@ static void test_subscription(void)
 {
     const struct rill_client_publish p = { .topic = "desk" };
     const struct rill_client_subscribe s = { .topic = "desk", .out = { 0, 2, RILL_CLIENT_S16 } };
-    struct rill_client *x = NULL;
     int code;
-    CHECK(rill_client_publish(c, 2, &p, NULL) == 0, "%s", rill_client_error(c));
-    CHECK(rill_client_connect(&x, r.sock, "ears", 10000) == 0 &&
-              rill_client_subscribe(x, 7, &s, NULL) == 0,
-          "%s", rill_client_error(x));
+    CHECK_OF(c, rill_client_publish(c, 2, &p, NULL) == 0);
+    struct rill_client *x = client_of(r.sock, "ears");
+    CHECK_OF(x, rill_client_subscribe(x, 7, &s, NULL) == 0);
     json_t *j = ctl_json("sessions", &code), *list = json_object_get(j, "sessions"),
            *mine = json_array_get(list, 1), *ears = json_array_get(list, 2);
     CHECK(code == 0 && json_array_size(list) == 3);
@@ -299,22 +297,22 @@ static void on_model(void *arg, const struct rill_client_model_stats *m)
 
 int main(void)
 {
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_LIVE };
+    struct rill_client_open o = OPEN(LIVE, 16000, 1, S16, .align = false);
     rig_start(&r, "");
-    CHECK(rill_client_connect(&c, r.sock, "top test", 10000) == 0 &&
-          rill_client_open(c, 1, &o, NULL) == 0);
+    c = client_of(r.sock, "top test");
+    CHECK(rill_client_open(c, 1, &o, NULL) == 0);
     o.pace = RILL_CLIENT_FILE;
     o.align = true;
     for (size_t i = 0; i < sizeof audio / sizeof *audio; i++)
         audio[i] = (int16_t) (i * 7919 % 3000);
-    CHECK(rill_client_open(c, 2, &o, NULL) == 0 && rill_client_send(c, 2, audio, 16000) == 0 &&
-              rill_client_skip(c, 2, 160) == 0 && rill_client_send(c, 2, audio, 16000) == 0,
-          "%s", rill_client_error(c));
+    CHECK_OF(c,
+             rill_client_open(c, 2, &o, NULL) == 0 && rill_client_send(c, 2, audio, 16000) == 0 &&
+                 rill_client_skip(c, 2, 160) == 0 && rill_client_send(c, 2, audio, 16000) == 0);
     o.model = "nosuch";
     CHECK(rill_client_open(c, 3, &o, NULL) < 0);
     uint64_t done_us = 0; /* all of the second that was sent, to whole pulses */
     for (uint64_t end = now_ms() + 20000; done_us < 960000 && now_ms() < end; usleep(10000))
-        CHECK(rill_client_stats(c, NULL, on_model, &done_us) == 0, "%s", rill_client_error(c));
+        CHECK_OF(c, rill_client_stats(c, NULL, on_model, &done_us) == 0);
     CHECK(done_us >= 960000, "%llu us computed", (unsigned long long) done_us);
     test_once();
     test_ctl();

@@ -86,15 +86,14 @@ static void reader_connect(struct reader *x)
                                      .finished = on_finished,
                                      .error = on_error };
     memset(x, 0, sizeof *x);
-    CHECK(rill_client_connect(&x->c, rig.sock, "reader", 20000) == 0, "%s",
-          rill_client_error(x->c));
+    CHECK_OF(x->c, rill_client_connect(&x->c, rig.sock, "reader", 20000) == 0);
     rill_client_set_events(x->c, &ev);
 }
 
 static bool reader_subscribe(struct reader *x, const struct rill_client_subscribe *s)
 {
     reader_connect(x);
-    return CHECK(rill_client_subscribe(x->c, 1, s, &x->sub) == 0, "%s", rill_client_error(x->c));
+    return CHECK_OF(x->c, rill_client_subscribe(x->c, 1, s, &x->sub) == 0);
 }
 
 static void reader_close(struct reader *x)
@@ -117,7 +116,7 @@ static bool reader_read(struct reader *x, size_t n_samples, size_t frame_bytes)
 
 static bool reader_end(struct reader *x)
 {
-    return reader_read(x, SIZE_MAX / 64, 1) && CHECK(x->finished, "%s", rill_client_error(x->c));
+    return reader_read(x, SIZE_MAX / 64, 1) && CHECK_OF(x->c, x->finished);
 }
 
 static void source_open(struct source *s, const char *model, enum rill_client_pace pace, bool align)
@@ -127,11 +126,10 @@ static void source_open(struct source *s, const char *model, enum rill_client_pa
     };
     memset(s, 0, sizeof *s);
     s->lag = align ? 256 : 0;
-    CHECK(rill_client_connect(&s->c, rig.sock, "source", 20000) == 0, "%s",
-          rill_client_error(s->c));
+    CHECK_OF(s->c, rill_client_connect(&s->c, rig.sock, "source", 20000) == 0);
     s->r.frame_bytes = sizeof(float);
     result_listen(s->c, &s->r);
-    CHECK(rill_client_open(s->c, 1, &o, NULL) == 0, "%s", rill_client_error(s->c));
+    CHECK_OF(s->c, rill_client_open(s->c, 1, &o, NULL) == 0);
 }
 
 static bool source_publish(struct source *s, const char *topic, uint32_t keep_ms, bool for_all,
@@ -140,15 +138,14 @@ static bool source_publish(struct source *s, const char *topic, uint32_t keep_ms
     struct rill_client_publish p = {
         .topic = topic, .keep_ms = keep_ms, .for_all = for_all, .mute = mute
     };
-    return CHECK(rill_client_publish(s->c, 1, &p, NULL) == 0, "%s", rill_client_error(s->c));
+    return CHECK_OF(s->c, rill_client_publish(s->c, 1, &p, NULL) == 0);
 }
 
 /* The next samples, and everything that comes of them. The models have whole pulses of 512 and a
  * delay of 256. */
 static void source_send(struct source *s, size_t n)
 {
-    CHECK(rill_client_send(s->c, 1, noises + s->sent, n * sizeof(float)) == 0, "%s",
-          rill_client_error(s->c));
+    CHECK_OF(s->c, rill_client_send(s->c, 1, noises + s->sent, n * sizeof(float)) == 0);
     s->sent += n;
 }
 
@@ -164,7 +161,7 @@ static void source_settle(struct source *s)
 
 static void source_finish(struct source *s)
 {
-    CHECK(rill_client_finish(s->c, 1, &s->r.fin) == 0, "%s", rill_client_error(s->c));
+    CHECK_OF(s->c, rill_client_finish(s->c, 1, &s->r.fin) == 0);
 }
 
 static void source_close(struct source *s)
@@ -179,14 +176,11 @@ static void source_close(struct source *s)
 static int raw_subscribe(const char *topic, Rill__From from)
 {
     int fd = raw_hello(rig.sock);
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Subscribe m = RILL__SUBSCRIBE__INIT;
+    FRAME(f, m, Subscribe, SUBSCRIBE, subscribe);
     m.topic = (char *) (uintptr_t) topic;
     m.stream = 1;
     m.from = from;
     f.req = 2;
-    f.m_case = RILL__CLIENT_FRAME__M_SUBSCRIBE;
-    f.subscribe = &m;
     CHECK(raw_frame(fd, &f));
     return fd;
 }
@@ -347,10 +341,10 @@ static void test_format(void)
                      &(struct rill_client_subscribe) { .topic = "mic",
                                                        .out = { 0, 2, RILL_CLIENT_S16 } });
     struct rill_client_subscribe other = { .topic = "mic", .out = { 48000, 1, RILL_CLIENT_S16 } };
-    CHECK(rill_client_subscribe(x.c, 2, &other, NULL) < 0 &&
-              rill_client_error_code(x.c) == RILL__CODE__BAD_FORMAT &&
-              strstr(rill_client_error(x.c), "16000 Hz"),
-          "%s", rill_client_error(x.c));
+    CHECK_OF(x.c,
+             rill_client_subscribe(x.c, 2, &other, NULL) < 0 &&
+                 rill_client_error_code(x.c) == RILL__CODE__BAD_FORMAT &&
+                 strstr(rill_client_error(x.c), "16000 Hz"));
     source_send(&s, PIECE);
     source_finish(&s);
     CHECK(reader_end(&x) && x.r.bytes == PIECE * 4, "%zu bytes", x.r.bytes);
@@ -391,9 +385,9 @@ static void test_ends(void)
     CHECK(reader_end(&x) && x.fin.cancelled);
     source_open(&s, "both", RILL_CLIENT_FILE, true);
     CHECK(source_publish(&s, "mic", 0, false, false)); /* the name is free again */
-    CHECK(rill_client_subscribe(x.c, 2, &(struct rill_client_subscribe) { .topic = "mic" }, NULL) ==
-              0,
-          "%s", rill_client_error(x.c));
+    CHECK_OF(x.c,
+             rill_client_subscribe(x.c, 2, &(struct rill_client_subscribe) { .topic = "mic" },
+                                   NULL) == 0);
     CHECK(rill_client_cancel(s.c, 1) == 0);
     for (uint64_t end = now_ms() + 15000; !rill_client_ended(x.c, 2) && now_ms() < end;)
         rill_client_poll(x.c, 100);
@@ -412,17 +406,17 @@ static void test_fault(void)
     source_publish(&s, "mic", 0, false, false);
     reader_subscribe(&x, &(struct rill_client_subscribe) { .topic = "mic" });
     source_send(&s, 4 * 512);
-    CHECK(rill_client_send(s.c, 1, stop, sizeof stop) == 0, "%s", rill_client_error(s.c));
+    CHECK_OF(s.c, rill_client_send(s.c, 1, stop, sizeof stop) == 0);
     for (uint64_t end = now_ms() + 15000; !x.r.error_code && now_ms() < end;)
         rill_client_poll(x.c, 100);
     CHECK(x.r.error_code == RILL__CODE__MODEL_FAILED &&
               strstr(rill_client_error(x.c), "the source of the topic failed: node 'table'"),
           "%d: %s", x.r.error_code, rill_client_error(x.c));
     CHECK(x.r.bytes == (4 * 512 - s.lag) * sizeof(float) && !x.finished, "%zu bytes", x.r.bytes);
-    CHECK(rill_client_subscribe(x.c, 2, &(struct rill_client_subscribe) { .topic = "mic" }, NULL) <
-                  0 &&
-              rill_client_error_code(x.c) == RILL__CODE__NO_TOPIC,
-          "%s", rill_client_error(x.c));
+    CHECK_OF(x.c,
+             rill_client_subscribe(x.c, 2, &(struct rill_client_subscribe) { .topic = "mic" },
+                                   NULL) < 0 &&
+                 rill_client_error_code(x.c) == RILL__CODE__NO_TOPIC);
     reader_close(&x);
     source_close(&s);
 }
@@ -464,7 +458,7 @@ static void test_refusals(void)
         rill_client_poll(s.c, 100);
     CHECK(s.r.error_code == RILL__CODE__BAD_ARG && !rill_client_ended(s.c, 2));
     source_send(&s, PIECE);
-    CHECK(rill_client_unsubscribe(s.c, 2, NULL) == 0, "%s", rill_client_error(s.c));
+    CHECK_OF(s.c, rill_client_unsubscribe(s.c, 2, NULL) == 0);
     source_finish(&s);
     source_close(&s);
     source_close(&other);
@@ -530,11 +524,11 @@ static void test_one_connection(void)
     struct source s;
     source_open(&s, "both", RILL_CLIENT_FILE, true);
     source_publish(&s, "self", 0, false, true);
-    CHECK(rill_client_subscribe(s.c, 2,
-                                &(struct rill_client_subscribe) { .topic = "self",
-                                                                  .want = RILL_CLIENT_VAD },
-                                NULL) == 0,
-          "%s", rill_client_error(s.c));
+    CHECK_OF(s.c,
+             rill_client_subscribe(s.c, 2,
+                                   &(struct rill_client_subscribe) { .topic = "self",
+                                                                     .want = RILL_CLIENT_VAD },
+                                   NULL) == 0);
     source_send(&s, PIECE);
     source_finish(&s);
     CHECK(s.r.fin.stream == 1 && s.r.fin.in == PIECE && s.r.fin.out == PIECE, "stream %u, %llu in",
@@ -550,7 +544,7 @@ static void test_one_connection(void)
 static uint64_t topics_memory(struct rill_client *c)
 {
     struct rill_client_stats st = { .memory_topics_bytes = 1 };
-    CHECK(rill_client_stats(c, &st, NULL, NULL) == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_stats(c, &st, NULL, NULL) == 0);
     return st.memory_topics_bytes;
 }
 
@@ -581,15 +575,13 @@ static void test_ended_slowly(void)
     unsigned n_reads = 0;
     source_open(&s, "wiener", RILL_CLIENT_FILE, true);
     source_publish(&s, "mic", 3000, false, false);
-    struct rill_client *asker = NULL;
-    CHECK(rill_client_connect(&asker, rig.sock, "asker", 20000) == 0);
+    struct rill_client *asker = client_of(rig.sock, "asker");
     reader_subscribe(&good, &(struct rill_client_subscribe) { .topic = "mic" });
-    struct rill_client *slow = NULL;
-    CHECK(rill_client_connect(&slow, rig.sock, "slow", 20000) == 0);
-    CHECK(rill_client_subscribe(slow, 1,
-                                &(struct rill_client_subscribe) { .topic = "mic", .out = wide },
-                                NULL) == 0,
-          "%s", rill_client_error(slow));
+    struct rill_client *slow = client_of(rig.sock, "slow");
+    CHECK_OF(slow,
+             rill_client_subscribe(slow, 1,
+                                   &(struct rill_client_subscribe) { .topic = "mic", .out = wide },
+                                   NULL) == 0);
     for (int i = 0; i < 30; i++) {
         source_send(&s, PIECE);
         source_settle(&s);
@@ -613,11 +605,8 @@ static void test_ended_slowly(void)
 
 static void test_no_number(void)
 {
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Unsubscribe m = RILL__UNSUBSCRIBE__INIT;
+    FRAME(f, m, Unsubscribe, UNSUBSCRIBE, unsubscribe);
     int fd = raw_hello(rig.sock);
-    f.m_case = RILL__CLIENT_FRAME__M_UNSUBSCRIBE;
-    f.unsubscribe = &m;
     CHECK(raw_frame(fd, &f) && raw_error(fd, 15000) == RILL__CODE__NO_STREAM);
     close(fd);
 }

@@ -52,10 +52,7 @@ static bool open_close(uint8_t *to, size_t *at, size_t cap, uint32_t id)
 
 static bool ping_send(int fd)
 {
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Ping ping = RILL__PING__INIT;
-    f.m_case = RILL__CLIENT_FRAME__M_PING;
-    f.ping = &ping;
+    FRAME(f, ping, Ping, PING, ping);
     return raw_frame(fd, &f);
 }
 
@@ -76,14 +73,11 @@ static uint64_t pong_us(int fd)
  * with one question. */
 static void test_fair(struct rig *r)
 {
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Cancel late = RILL__CANCEL__INIT;
+    FRAME(f, late, Cancel, CANCEL, cancel);
     uint8_t b[256];
     size_t n = 0;
     int a = raw_hello(r->sock), many = raw_hello(r->sock), z = raw_hello(r->sock);
     late.stream = 1;
-    f.m_case = RILL__CLIENT_FRAME__M_CANCEL;
-    f.cancel = &late;
     CHECK(open_close(b, &n, sizeof b, 1) && raw_send(many, b, n) && ping_send(many) &&
           pong_us(many));
     CHECK(rig_freeze(r));
@@ -102,14 +96,11 @@ static void test_fair(struct rig *r)
 /* Questions with long answers, none of which is read: what was made for them is bounded. */
 static void test_answers_bounded(struct rig *r)
 {
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__Info info = RILL__INFO__INIT;
+    FRAME(f, info, Info, INFO, info);
     int fd = raw_hello(r->sock);
     uint8_t b[65536];
     size_t bytes = 0;
     ssize_t n;
-    f.m_case = RILL__CLIENT_FRAME__M_INFO;
-    f.info = &info;
     CHECK(rig_freeze(r));
     CHECK(burst_send(fd, &f, INFOS));
     kill(r->pid, SIGCONT);
@@ -164,7 +155,7 @@ static void test_resets(struct rig *r)
     bool open = false;
     for (uint64_t end = now_ms() + 20000; !open && now_ms() < end; usleep(20000))
         open = rill_client_open(c, 1, &o, NULL) == 0;
-    CHECK(open, "%s", rill_client_error(c));
+    CHECK_OF(c, open);
     heard.error_code = 0;
     for (unsigned k = 0; k < RESETS; k++)
         rill_client_reset(c, 1);
@@ -172,8 +163,7 @@ static void test_resets(struct rig *r)
     CHECK(rill_client_send(c, 1, x, sizeof x) == 0);
     for (unsigned k = 0; k < RESETS; k++)
         rill_client_reset(c, 1);
-    CHECK(rill_client_send(c, 1, x, sizeof x) == 0 && rill_client_finish(c, 1, &f) == 0, "%s",
-          rill_client_error(c));
+    CHECK_OF(c, rill_client_send(c, 1, x, sizeof x) == 0 && rill_client_finish(c, 1, &f) == 0);
     CHECK(heard.error_code == 0 && f.in == 3200 && f.out == 3200 && heard.bytes == 6400,
           "error %d, %llu in, %llu out", heard.error_code, (unsigned long long) f.in,
           (unsigned long long) f.out);

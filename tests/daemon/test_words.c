@@ -108,7 +108,7 @@ static void hear(struct heard *h, const struct rill_client_open *o, const float 
         }
     }
     good = good && rill_client_finish(c, 7, &h->r.fin) == 0;
-    CHECK(good, "%s", rill_client_error(c));
+    CHECK_OF(c, good);
     CHECK(!h->n_bad, "%u events out of order or out of range", h->n_bad);
     rill_client_free(c);
 }
@@ -118,9 +118,8 @@ static bool has(const struct heard *h, const char *line)
     return CHECK(strstr(h->story, line) != NULL, "no '%s' in:\n%s", line, h->story);
 }
 
-static const struct rill_client_open plain = {
-    .model = "tones", .in = { 8000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true
-};
+static const struct rill_client_open plain =
+    OPEN(FILE, 8000, 1, F32, .model = "tones", .align = true);
 
 static void test_story(void)
 {
@@ -184,12 +183,11 @@ static void test_partials(void)
     const struct rill_client_events ev = { .arg = &h, .text = on_text };
     static const char *const said[] = { "one t", "one two" };
     static const size_t until[] = { 10, 14 }; /* places in the script, at ends of pulses */
-    struct rill_client *c = NULL;
     size_t at = 0, n = tones_audio(x, script);
     memset(&h, 0, sizeof h);
-    CHECK(rill_client_connect(&c, rig.sock, "test", 30000) == 0, "%s", rill_client_error(c));
+    struct rill_client *c = client_of(rig.sock, "test");
     rill_client_set_events(c, &ev);
-    CHECK(rill_client_open(c, 7, &plain, NULL) == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_open(c, 7, &plain, NULL) == 0);
     for (int k = 0; k < 2; k++) {
         CHECK(rill_client_send(c, 7, x + at, (until[k] * TONES_HOP - at) * sizeof *x) == 0);
         at = until[k] * TONES_HOP;
@@ -197,9 +195,9 @@ static void test_partials(void)
             rill_client_poll(c, 100);
         CHECK(!strcmp(h.partial, said[k]) && !h.n_finals, "'%s', %u finals", h.partial, h.n_finals);
     }
-    CHECK(rill_client_send(c, 7, x + at, (n - at) * sizeof *x) == 0 &&
-              rill_client_finish(c, 7, NULL) == 0 && h.n_finals == 3,
-          "%s", rill_client_error(c));
+    CHECK_OF(c,
+             rill_client_send(c, 7, x + at, (n - at) * sizeof *x) == 0 &&
+                 rill_client_finish(c, 7, NULL) == 0 && h.n_finals == 3);
     rill_client_free(c);
 }
 
@@ -442,9 +440,8 @@ static void test_bad_options(void)
         { "keyword_threshold", "2", NULL },
         { "vad_hangover_ms", "60001", NULL },
     };
-    struct rill_client *c = NULL;
     struct rill_client_open o = plain;
-    CHECK(rill_client_connect(&c, rig.sock, "test", 30000) == 0, "connect");
+    struct rill_client *c = client_of(rig.sock, "test");
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         o.options = bad[i];
         CHECK(rill_client_open(c, 1, &o, NULL) < 0 &&
@@ -452,7 +449,7 @@ static void test_bad_options(void)
               "%s = %s: %s", bad[i][0], bad[i][1], rill_client_error(c));
     }
     o.options = (const char *const[]) { "beam", "64", "rule3_ms", "3600000", NULL };
-    CHECK(rill_client_open(c, 1, &o, NULL) == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_open(c, 1, &o, NULL) == 0);
     rill_client_free(c);
 }
 
@@ -523,8 +520,7 @@ static void test_slow_reader(void)
     raw_frame(fd, &f);
     Rill__ServerFrame *a = raw_answer(fd, 10000);
     CHECK(a && a->m_case == RILL__SERVER_FRAME__M_OPENED, "opened");
-    if (a)
-        rill__server_frame__free_unpacked(a, NULL);
+    rill__server_frame__free_unpacked(a, NULL);
     for (uint32_t i = 0; i * 1600 < n; i++) { /* credit grows with the work, whoever reads it */
         if (!meter_wait(&meter, (i + 1) * 1600))
             break;
@@ -567,12 +563,10 @@ static void test_slow_reader(void)
 /* A model whose sink cannot be made fails when it is loaded, and says why. */
 static void test_bad_model(void)
 {
-    struct rill_client *c = NULL;
     struct rill_client_open o = plain;
     o.model = "bad";
-    CHECK(rill_client_connect(&c, rig.sock, "test", 30000) == 0, "connect");
-    CHECK(rill_client_open(c, 1, &o, NULL) < 0 && strstr(rill_client_error(c), "8 columns"), "%s",
-          rill_client_error(c));
+    struct rill_client *c = client_of(rig.sock, "test");
+    CHECK_OF(c, rill_client_open(c, 1, &o, NULL) < 0 && strstr(rill_client_error(c), "8 columns"));
     rill_client_free(c);
 }
 
@@ -588,24 +582,24 @@ static void test_topic(void)
     };
     struct rill_client *source = NULL, *reader = NULL;
     size_t n = tones_audio(x, script);
-    CHECK(rill_client_connect(&source, rig.sock, "source", 30000) == 0 &&
-          rill_client_connect(&reader, rig.sock, "reader", 30000) == 0);
+    source = client_of(rig.sock, "source");
+    reader = client_of(rig.sock, "reader");
     rill_client_set_events(source, &ev);
     ev.arg = &other;
     rill_client_set_events(reader, &ev);
-    CHECK(rill_client_open(source, 1, &plain, NULL) == 0 &&
-              rill_client_publish(source, 1, &p, NULL) == 0,
-          "%s", rill_client_error(source));
-    CHECK(rill_client_subscribe(reader, 1, &s, NULL) == 0, "%s", rill_client_error(reader));
+    CHECK_OF(source,
+             rill_client_open(source, 1, &plain, NULL) == 0 &&
+                 rill_client_publish(source, 1, &p, NULL) == 0);
+    CHECK_OF(reader, rill_client_subscribe(reader, 1, &s, NULL) == 0);
     size_t first = 14 * TONES_HOP;
-    CHECK(rill_client_send(source, 1, x, first * sizeof *x) == 0, "%s", rill_client_error(source));
+    CHECK_OF(source, rill_client_send(source, 1, x, first * sizeof *x) == 0);
     for (uint64_t end = now_ms() + 20000; !other.n_partials && now_ms() < end;)
         rill_client_poll(reader, 100);
-    CHECK(rill_client_send(source, 1, x + first, (n - first) * sizeof *x) == 0 &&
-              rill_client_finish(source, 1, NULL) == 0,
-          "%s", rill_client_error(source));
+    CHECK_OF(source,
+             rill_client_send(source, 1, x + first, (n - first) * sizeof *x) == 0 &&
+                 rill_client_finish(source, 1, NULL) == 0);
     while (!rill_client_ended(reader, 1))
-        if (!CHECK(rill_client_poll(reader, 10000) > 0, "%s", rill_client_error(reader)))
+        if (!CHECK_OF(reader, rill_client_poll(reader, 10000) > 0))
             break;
     CHECK(own.n_finals > 0 && strcmp(own.story, other.story) == 0, "%s is not %s", own.story,
           other.story);

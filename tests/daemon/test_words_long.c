@@ -8,9 +8,7 @@
 
 static struct rig rig;
 
-static const struct rill_client_open plain = { .in = { 8000, 1, RILL_CLIENT_F32 },
-                                               .pace = RILL_CLIENT_FILE,
-                                               .align = true };
+static const struct rill_client_open plain = OPEN(FILE, 8000, 1, F32, .align = true);
 
 /* What a long utterance came to: a word every 160 samples. */
 struct long_text {
@@ -69,7 +67,6 @@ static void test_long_final(const struct long_case *k)
     static struct long_text h;
     const struct rill_client_events ev = { .arg = &h, .text = on_long_text };
     struct rill_client_open o = plain;
-    struct rill_client *c = NULL;
     struct rill_client_finished fin;
     size_t at = 0;
     memset(&h, 0, sizeof h);
@@ -80,11 +77,12 @@ static void test_long_final(const struct long_case *k)
     }
     size_t n = tones_audio(x, said);
     o.model = k->model;
-    CHECK(rill_client_connect(&c, rig.sock, "test", 30000) == 0, "%s", rill_client_error(c));
+    struct rill_client *c = client_of(rig.sock, "test");
     rill_client_set_events(c, &ev);
-    CHECK(rill_client_open(c, 7, &o, NULL) == 0 && rill_client_send(c, 7, x, n * sizeof *x) == 0 &&
-              rill_client_finish(c, 7, &fin) == 0,
-          "%s", rill_client_error(c));
+    CHECK_OF(c,
+             rill_client_open(c, 7, &o, NULL) == 0 &&
+                 rill_client_send(c, 7, x, n * sizeof *x) == 0 &&
+                 rill_client_finish(c, 7, &fin) == 0);
     CHECK(!strcmp(h.text, want), "%s: %zu bytes of %zu", k->model, strlen(h.text), strlen(want));
     CHECK(h.words == k->said, "%s: %llu words of %u", k->model, (unsigned long long) h.words,
           k->said);

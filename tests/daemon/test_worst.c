@@ -78,10 +78,7 @@ static void on_step(void *arg, const struct rill_client_step *t)
 static void test_daemon(void)
 {
     struct rig r;
-    struct rill_client *ctl = NULL;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
-                                  .pace = RILL_CLIENT_FILE,
-                                  .align = true };
+    struct rill_client_open o = OPEN(FILE, 16000, 1, F32, .align = true);
     static float x[16000];
     struct result res;
     struct seen s = { .in_order = true };
@@ -91,9 +88,8 @@ static void test_daemon(void)
     rig_start(&r, "");
     CHECK(stream_whole(r.sock, &o, x, 16000, 4, 4000, &res, err), "%s", err);
     result_free(&res);
-    CHECK(rill_client_connect(&ctl, r.ctl, "worst", 20000) == 0);
-    CHECK(rill_client_ctl_worst(ctl, NULL, false, on_pulse, on_step, &s) == 0, "%s",
-          rill_client_error(ctl));
+    struct rill_client *ctl = client_of(r.ctl, "worst");
+    CHECK_OF(ctl, rill_client_ctl_worst(ctl, NULL, false, on_pulse, on_step, &s) == 0);
     CHECK(s.n_pulses > 0 && s.n_steps == 0 && s.in_order && !strcmp(s.model, "rill-denoise") &&
           s.first.serial == 1 && s.first.batch == 1);
     CHECK(s.first.when_us / 1000000 + 120 > (uint64_t) time(NULL) && s.first.uid == getuid() &&
@@ -101,8 +97,7 @@ static void test_daemon(void)
     if (is_fake())
         CHECK(s.most_us > 3900000 && s.first.pulse_us == 32000);
     s = (struct seen) { .in_order = true };
-    CHECK(rill_client_ctl_worst(ctl, "rill-denoise", true, on_pulse, on_step, &s) == 0, "%s",
-          rill_client_error(ctl));
+    CHECK_OF(ctl, rill_client_ctl_worst(ctl, "rill-denoise", true, on_pulse, on_step, &s) == 0);
     CHECK(s.n_pulses > 0 && s.n_steps > 0 && s.in_order);
     if (is_fake())
         CHECK(!strcmp(s.step, "slow"), "%s", s.step);

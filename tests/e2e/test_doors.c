@@ -158,9 +158,7 @@ static void through_daemon(bool align)
 {
     char err[512];
     struct result r;
-    const struct rill_client_open o = {
-        .model = model, .in = { RATE, 1, RILL_CLIENT_S16 }, .pace = RILL_CLIENT_FILE, .align = align
-    };
+    const struct rill_client_open o = OPEN(FILE, RATE, 1, S16, .model = model, .align = align);
     if (!CHECK(stream_whole(rig.sock, &o, x, n_x, 2, 1 + chain_random(700), &r, err), "%s", err))
         return;
     const struct rill_client_opened *got = &r.opened;

@@ -157,9 +157,7 @@ bool rig_lives(struct rig *r)
 bool session_play(const struct rig *r, const char *model, struct result *ret, char err[512])
 {
     static float x[N_FRAMES];
-    struct rill_client_open o = {
-        .model = model, .in = { 24000, 1, RILL_CLIENT_F32 }, .pace = RILL_CLIENT_FILE, .align = true
-    };
+    struct rill_client_open o = OPEN(FILE, 24000, 1, F32, .model = model, .align = true);
     uint32_t seed = 31;
     for (int i = 0; i < N_FRAMES; i++)
         x[i] = noise(&seed);

@@ -136,9 +136,7 @@ static void test_clock_steps(void)
 {
     static const int64_t steps[] = { 86400 * 365, -86400 * 365 * 20, 3600, -3600, 0 };
     struct rill_client *c = NULL;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
-                                  .pace = RILL_CLIENT_LIVE,
-                                  .align = true };
+    struct rill_client_open o = OPEN(LIVE, 16000, 1, F32, .align = true);
     struct rill_client_finished fin = { 0 };
     struct result r = { .frame_bytes = 4 };
     static float x[1600];
@@ -152,7 +150,7 @@ static void test_clock_steps(void)
     }
     atomic_store(&page->wall_s, 0);
     good = good && rill_client_finish(c, 1, &fin) == 0;
-    CHECK(good, "%s", rill_client_error(c));
+    CHECK_OF(c, good);
     CHECK(fin.in == 32000 && fin.out == 32000 && fin.dropped == 0 && r.n_gap == 0,
           "in %llu out %llu dropped %llu gaps %u", (unsigned long long) fin.in,
           (unsigned long long) fin.out, (unsigned long long) fin.dropped, r.n_gap);
@@ -166,10 +164,7 @@ static void test_clock_steps(void)
 static void test_stop(void)
 {
     struct rill_client *c = NULL;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
-                                  .pace = RILL_CLIENT_LIVE,
-                                  .align = true,
-                                  .max_latency_ms = 300 };
+    struct rill_client_open o = OPEN(LIVE, 16000, 1, F32, .align = true, .max_latency_ms = 300);
     struct rill_client_finished fin = { 0 };
     struct result r = { .frame_bytes = 4 };
     static float x[800];
@@ -187,7 +182,7 @@ static void test_stop(void)
         usleep(20000);
     }
     good = good && rill_client_finish(c, 1, &fin) == 0;
-    CHECK(good, "%s", rill_client_error(c));
+    CHECK_OF(c, good);
     CHECK(fin.in == 31 * 800 && fin.processed + fin.dropped == fin.in,
           "in %llu processed %llu dropped %llu", (unsigned long long) fin.in,
           (unsigned long long) fin.processed, (unsigned long long) fin.dropped);
@@ -205,15 +200,12 @@ static void test_stop(void)
 static void test_no_memory(void)
 {
     struct rlimit old, few;
-    struct rill_client *c = NULL;
-    struct rill_client_open o = { .in = { 192000, 1, RILL_CLIENT_F32 },
-                                  .out = { 192000, 1, RILL_CLIENT_F32 },
-                                  .pace = RILL_CLIENT_FILE,
-                                  .align = true };
+    struct rill_client_open o =
+        OPEN(FILE, 192000, 1, F32, .out = { 192000, 1, RILL_CLIENT_F32 }, .align = true);
     static float x[4800];
     unsigned opened = 0, refused = 0;
-    CHECK(rill_client_connect(&c, rig.sock, "memory", 10000) == 0 &&
-          rill_client_open(c, 1, &o, NULL) == 0);
+    struct rill_client *c = client_of(rig.sock, "memory");
+    CHECK(rill_client_open(c, 1, &o, NULL) == 0);
     prlimit(rig.pid, RLIMIT_AS, NULL, &old);
     few =
         (struct rlimit) { 1 << 20, old.rlim_max }; /* less than there is: nothing more can be had */
@@ -224,9 +216,9 @@ static void test_no_memory(void)
         refused += !good;
     }
     CHECK(refused > 0, "%u streams without memory", opened);
-    CHECK(rill_client_send(c, 1, x, sizeof x) == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_send(c, 1, x, sizeof x) == 0);
     struct rill_client_finished fin = { 0 };
-    CHECK(rill_client_finish(c, 1, &fin) == 0 && fin.out == 4800, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_finish(c, 1, &fin) == 0 && fin.out == 4800);
     prlimit(rig.pid, RLIMIT_AS, &old, NULL);
     rill_client_free(c);
     serves_as_before("no memory");
@@ -257,23 +249,19 @@ static void test_reloads(void)
 
 static void test_stuck(void)
 {
-    struct rill_client *c = NULL;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
-                                  .pace = RILL_CLIENT_FILE,
-                                  .align = true };
+    struct rill_client_open o = OPEN(FILE, 16000, 1, F32, .align = true);
     static float x[1600];
     x[0] = FAKE_HANG;
     rig_hold(&rig);
-    CHECK(rill_client_connect(&c, rig.sock, "stuck", 20000) == 0 &&
-              rill_client_open(c, 1, &o, NULL) == 0 && rill_client_send(c, 1, x, sizeof x) == 0,
-          "%s", rill_client_error(c));
+    struct rill_client *c = client_of(rig.sock, "stuck");
+    CHECK_OF(c, rill_client_open(c, 1, &o, NULL) == 0 && rill_client_send(c, 1, x, sizeof x) == 0);
     CHECK(rig_held(&rig, 1));
     CHECK(serves_as_before("while one thread hangs"));
     CHECK(rig_log_has(&rig, "does not advance", 20000));
     rig_let_go(&rig);
     CHECK(rig_log_has(&rig, "advance again", 20000));
     struct rill_client_finished fin = { 0 };
-    CHECK(rill_client_finish(c, 1, &fin) == 0 && fin.out == 1600, "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_finish(c, 1, &fin) == 0 && fin.out == 1600);
     rill_client_free(c);
     serves_as_before("after the hang");
 }
@@ -283,11 +271,10 @@ static void test_stuck(void)
 /* Who is connected goes on, the daemon lives, and stops cleanly. */
 static void test_path_removed(void)
 {
-    struct rill_client *c = NULL;
-    CHECK(rill_client_connect(&c, rig.sock, "path", 10000) == 0);
+    struct rill_client *c = client_of(rig.sock, "path");
     CHECK(unlink(rig.sock) == 0);
     usleep(300000);
-    CHECK(rig_lives(&rig) && rill_client_ping(c, NULL) == 0, "%s", rill_client_error(c));
+    CHECK_OF(c, rig_lives(&rig) && rill_client_ping(c, NULL) == 0);
     rill_client_free(c);
 }
 

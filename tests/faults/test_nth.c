@@ -43,10 +43,9 @@ static bool model_forget(void)
 {
     struct rill_client *c = NULL;
     bool good = rill_client_connect(&c, rig.ctl, "test", 10000) == 0;
-    CHECK(good, "%s", rill_client_error(c));
+    CHECK_OF(c, good);
     if (good && rill_client_ctl_unload(c, "rill-denoise") < 0)
-        good = CHECK(rill_client_error_code(c) != 0, "%s",
-                     rill_client_error(c)); /* it is not loaded: that is fine */
+        good = CHECK_OF(c, rill_client_error_code(c) != 0); /* it is not loaded: that is fine */
     rill_client_free(c);
     return good;
 }

@@ -64,8 +64,8 @@ static void test_cycles(void)
 
 struct player {
     pthread_t thread;
-    uint32_t seed;
-    float bad; /* 0: noise; else all samples */
+    uint32_t seed, piece; /* frames that are sent at once */
+    float bad;            /* 0: noise; else all samples */
     struct result r;
     char err[512];
     bool good;
@@ -74,14 +74,13 @@ struct player {
 static void *player_main(void *arg)
 {
     struct player *p = arg;
-    struct rill_client_open o = { .in = { 16000, 1, RILL_CLIENT_F32 },
-                                  .pace = RILL_CLIENT_FILE,
-                                  .align = true };
-    float *x = malloc(FRAMES * sizeof *x);
-    uint32_t seed = p->seed;
-    for (int i = 0; i < FRAMES; i++)
+    static const uint32_t rates[] = { 16000, 48000, 44100, 16000, 8000 };
+    uint32_t seed = p->seed, channels = 1 + seed / 5 % 2;
+    struct rill_client_open o = OPEN(FILE, rates[seed % 5], channels, F32, .align = seed % 3);
+    float *x = malloc(FRAMES * channels * sizeof *x);
+    for (uint32_t i = 0; i < FRAMES * channels; i++)
         x[i] = p->bad != 0 ? p->bad : noise(&seed);
-    p->good = stream_whole(rig.sock, &o, x, FRAMES, sizeof *x, 160 + p->seed % 700, &p->r, p->err);
+    p->good = stream_whole(rig.sock, &o, x, FRAMES, channels * sizeof *x, p->piece, &p->r, p->err);
     free(x);
     return NULL;
 }
@@ -118,13 +117,14 @@ static void test_isolation(void)
 {
     static struct player alone[CLEAN], beside[CLEAN + 1];
     for (unsigned i = 0; i < CLEAN; i++) {
-        alone[i] = (struct player) { .seed = i + 1 };
+        alone[i] = (struct player) { .seed = i + 1, .piece = 160 + i % 700 };
         player_main(&alone[i]);
         CHECK(alone[i].good, "%s", alone[i].err);
     }
     int silent = never_reading();
     for (unsigned i = 0; i <= CLEAN; i++) {
-        beside[i] = (struct player) { .seed = i + 1, .bad = i == CLEAN ? NAN : 0 };
+        beside[i] =
+            (struct player) { .seed = i + 1, .piece = 61 + 97 * i, .bad = i == CLEAN ? NAN : 0 };
         CHECK(pthread_create(&beside[i].thread, NULL, player_main, &beside[i]) == 0);
     }
     for (unsigned i = 0; i <= CLEAN; i++)
@@ -146,11 +146,8 @@ static void test_isolation(void)
 static void *live_main(void *arg)
 {
     struct player *p = arg;
-    struct rill_client_open o = { .model = "slow",
-                                  .in = { 16000, 1, RILL_CLIENT_F32 },
-                                  .pace = RILL_CLIENT_LIVE,
-                                  .align = true,
-                                  .max_latency_ms = 200 };
+    struct rill_client_open o =
+        OPEN(LIVE, 16000, 1, F32, .model = "slow", .align = true, .max_latency_ms = 200);
     float x[512] = { 0 };
     struct rill_client *c = NULL;
     p->r.frame_bytes = 4;
