@@ -3,11 +3,11 @@
 #include "daemon/daemon.h"
 #include "daemon/serve/session_list.h"
 
-static void client_pump(struct conn *c)
+static void client_writable(struct conn *c)
 {
     for (struct session *s = NULL; (s = session_next(c, s));)
-        session_pump(s);
-    subs_pump(c);
+        session_deliver(s);
+    subs_deliver(c);
 }
 
 static void client_drop(struct conn *c)
@@ -35,14 +35,15 @@ static struct session *session_of(struct stream_link *l)
     return l && l->kind == STREAM_SESSION ? (struct session *) (void *) l : NULL;
 }
 
-static bool client_pays(const struct stream_link *l)
+static bool client_has_priority(const struct stream_link *l)
 {
-    return l->kind == STREAM_SESSION && session_pays((const struct session *) (const void *) l);
+    return l->kind == STREAM_SESSION &&
+        session_has_priority((const struct session *) (const void *) l);
 }
 
 static uint64_t client_worked(struct conn *c, struct stream_link *l, uint64_t since_us)
 {
-    return meter_loop(c->daemon, session_of(l), since_us);
+    return meter_charge_loop(c->daemon, session_of(l), since_us);
 }
 
 static enum memory_answer client_claim(struct conn *c, enum memory_kind k, size_t bytes)
@@ -56,12 +57,12 @@ static uint32_t client_retry_ms(struct conn *c)
 }
 
 const struct conn_calls client_calls = {
-    .frame = proto_frame,
-    .pump = client_pump,
+    .message = dispatch_message,
+    .writable = client_writable,
     .drop = client_drop,
     .gone = client_gone,
     .outputs = client_outputs,
-    .pays = client_pays,
+    .has_priority = client_has_priority,
     .worked = client_worked,
     .claim = client_claim,
     .retry_ms = client_retry_ms,

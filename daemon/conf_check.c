@@ -29,7 +29,7 @@ static bool name_check(void *arg, const char *name)
 {
     struct checking *k = arg;
     char why[FOLDERS_WHY_BYTES];
-    if (!model_is_there(k->conf->models_model_path, name, why))
+    if (!model_exists(k->conf->models_model_path, name, why))
         fault_tell(k, k->key, name, why);
     return true;
 }

@@ -22,7 +22,7 @@
 extern const struct conn_calls client_calls;
 
 /* --- proto.c: what a message does --- */
-void proto_frame(struct conn *c, const uint8_t *bytes, size_t n);
+void dispatch_message(struct conn *c, const uint8_t *bytes, size_t n);
 
 /* --- loop.c --- */
 int daemon_run(struct daemon *d); /* exit code */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/daemon.h"
-#include "daemon/base/loop_make.h"
+#include "daemon/base/loop_init.h"
 #include "daemon/base/process.h"
 #include "daemon/compute/work.h"
 
@@ -9,15 +9,15 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define LONG_TURN_US UINT64_C(1000) /* of the loop: no pulse is shorter */
-#define STILL_US UINT64_C(250000)   /* between ticks: the loop did not wait, it stood still */
+#define LONG_ITERATION_US UINT64_C(1000) /* of the loop: no pulse is shorter */
+#define LOOP_STALL_US UINT64_C(250000)   /* between ticks: the loop did not wait, it stood still */
 
-static void on_progress(uv_async_t *a)
+static void on_wake(uv_async_t *a)
 {
     struct daemon *d = a->data;
-    sessions_pump(d);
-    conns_go_on(&d->net);
-    conns_sweep(&d->net);
+    sessions_deliver(d);
+    conns_resume(&d->net);
+    conns_reap(&d->net);
 }
 
 /* From a worker, too: one eventfd write at most. */
@@ -62,7 +62,7 @@ static void on_after_poll(uv_check_t *c)
 {
     struct daemon *d = c->data;
     uint64_t now_us = lane_now_us(), woke_us = (uv_now(&d->loop) + 1) * 1000;
-    if (now_us <= woke_us + LONG_TURN_US || !admit_over(d))
+    if (now_us <= woke_us + LONG_ITERATION_US || !admit_over(d))
         return;
     for (unsigned i = 0; i < d->n_workers; i++)
         worker_loop_overrun(&d->workers[i], now_us, now_us - woke_us);
@@ -71,34 +71,34 @@ static void on_after_poll(uv_check_t *c)
 static void on_before_poll(uv_prepare_t *p)
 {
     struct daemon *d = p->data;
-    admit_polls(d);
-    turns_poll(&d->turns);
+    admit_before_poll(d);
+    slices_next_iteration(&d->slices);
 }
 
 /* Time in which the daemon itself stood still is nobody's: what was said meanwhile has not been
  * read yet. */
-static void stood_still(struct daemon *d, uint64_t us)
+static void loop_stalled(struct daemon *d, uint64_t us)
 {
     for (struct conn *c = d->net.conns; c; c = c->next) {
         c->deadline_us += us;
-        c->heard_us += us;
+        c->active_us += us;
         c->last_write_us += us;
         c->over_soft_us += c->over_soft_us ? us : 0;
     }
     for (struct session *s = d->sessions; s; s = s->next)
         s->audio_us += us;
-    topics_stood_still(d, us);
-    http_stood_still(&d->net, us);
+    topics_shift_times(d, us);
+    http_shift_deadlines(&d->net, us);
 }
 
 static void on_tick(uv_timer_t *t)
 {
     struct daemon *d = t->data;
-    turns_tick(&d->turns, d->load.loop > 0);
+    slices_tick(&d->slices, d->load.loop > 0);
     uint64_t before_us = d->tick_us, now_us = d->tick_us = lane_now_us();
-    if (before_us && now_us - before_us > STILL_US)
-        stood_still(d, now_us - before_us);
-    sessions_pump(d);
+    if (before_us && now_us - before_us > LOOP_STALL_US)
+        loop_stalled(d, now_us - before_us);
+    sessions_deliver(d);
     topics_sweep(d);
     meter_tick(d, now_us);
     sessions_idle(d, now_us);
@@ -106,9 +106,9 @@ static void on_tick(uv_timer_t *t)
         next = c->next;
         conn_tick(c, now_us);
     }
-    if (d->turns.tick_waits)
-        turns_again(&d->turns, TURN_NEXT);
-    d->turns.tick_waits = false;
+    if (d->slices.tick_pending)
+        slices_resume(&d->slices, SLICE_NEXT_ITERATION);
+    d->slices.tick_pending = false;
     listen_tick(&d->net);
     admit_tick(d);
     meter_idle(d, now_us);
@@ -116,7 +116,7 @@ static void on_tick(uv_timer_t *t)
     ready_check(d);
     memory_tick(d, now_us);
     registry_tick(&d->registry, now_us);
-    health_look(d, now_us);
+    health_update(d, now_us);
     http_tick(&d->net, now_us);
     watchdog_pet(d, now_us);
     if (now_us >= d->next_summary_us) {
@@ -206,8 +206,8 @@ static void net_set(struct daemon *d)
     d->net.conf = &d->conf;
     d->net.log = &d->log;
     d->net.memory = &d->memory;
-    d->net.turns = &d->turns;
-    d->net.figures = &d->figures;
+    d->net.slices = &d->slices;
+    d->net.counters = &d->counters;
 }
 
 static bool daemon_start(struct daemon *d)
@@ -222,12 +222,12 @@ static bool daemon_start(struct daemon *d)
         d->net.streams_secret = (uint32_t) d->started_us * UINT32_C(0x9e3779b1);
     d->net.streams_secret |= 1;
     d->progress.data = d;
-    d->turns.wake = progress_send;
-    d->turns.wake_arg = &d->progress;
+    d->slices.wake = progress_send;
+    d->slices.wake_arg = &d->progress;
     net_set(d);
     d->net.spare_fd = -1;
     memory_init(&d->memory, 0);
-    d->memory.shorten = topics_shorten;
+    d->memory.reclaim = topics_reclaim;
     d->memory.arg = d;
     memory_conf(d);
     d->net.http_owner = memory_owner(&d->memory, (struct principal) { PRINCIPAL_HTTP, 0 });
@@ -239,7 +239,7 @@ static bool daemon_start(struct daemon *d)
     d->registry.log = &d->log;
     d->registry.memory = &d->memory;
     meter_start(d);
-    if (uv_async_init(&d->loop, &d->progress, on_progress) < 0) {
+    if (uv_async_init(&d->loop, &d->progress, on_wake) < 0) {
         log_line(&d->log, LOG_ERROR, "no descriptor to be woken by");
         return false;
     }
@@ -286,11 +286,11 @@ static void daemon_stop(struct daemon *d)
         if (s->lane)
             atomic_store(&s->lane->detached, true);
     }
-    sessions_pump(d);
+    sessions_deliver(d);
     topics_sweep(d);
     reload_drop(d);
     registry_clear(&d->registry);
-    figures_clear(&d->figures);
+    counters_clear(&d->counters);
     uv_walk(&d->loop, handle_close, NULL);
     uv_run(&d->loop, UV_RUN_DEFAULT);
     uv_loop_close(&d->loop);
@@ -302,7 +302,7 @@ static void daemon_stop(struct daemon *d)
 int daemon_run(struct daemon *d)
 {
     const char *why;
-    if (!loop_make(&d->loop, &why)) {
+    if (!loop_init(&d->loop, &why)) {
         log_line(&d->log, LOG_ERROR, "cannot start: %s", why);
         return 1;
     }

@@ -71,7 +71,7 @@ static bool default_is_there(struct daemon *d, char *words, size_t n)
     const char *name = d->conf.models_default_model;
     char why[FOLDERS_WHY_BYTES];
     words[0] = '\0';
-    if (model_is_there(d->conf.models_model_path, name, why))
+    if (model_exists(d->conf.models_model_path, name, why))
         return true;
     snprintf(words, n, "models.default_model: '%.80s': %s", name, why);
     log_line(&d->log, LOG_WARN, "%s", words);
@@ -116,8 +116,8 @@ static void models_apply(struct reload *r)
             registry_unload(to, m);
     }
     while (r->registry.models) {
-        struct model *m = registry_take(&r->registry);
-        registry_put(to, m);
+        struct model *m = registry_take_first(&r->registry);
+        registry_replace(to, m);
         registry_unref(m);
     }
     registry_prune(to);
@@ -221,7 +221,7 @@ static void reload_loaded(struct reload *r)
     }
 }
 
-static void asker_add(struct reload *r, struct conn *c, uint32_t req)
+static void requester_add(struct reload *r, struct conn *c, uint32_t req)
 {
     if (c && r->n_askers < MAX_ASKERS) {
         r->askers[r->n_askers].conn = c;
@@ -258,7 +258,7 @@ void reload_start(struct daemon *d, struct conn *c, uint32_t req)
         return;
     }
     r->daemon = d;
-    asker_add(r, c, req);
+    requester_add(r, c, req);
     d->next_reload = r;
     reload_tick(d, lane_now_us());
 }
@@ -278,7 +278,7 @@ void reload_drop(struct daemon *d)
     d->next_reload = NULL;
 }
 
-static void askers_forget(struct reload *r, const struct conn *c)
+static void requesters_forget(struct reload *r, const struct conn *c)
 {
     for (unsigned i = 0; i < r->n_askers; i++)
         if (r->askers[i].conn == c)
@@ -288,7 +288,7 @@ static void askers_forget(struct reload *r, const struct conn *c)
 void reload_forget(struct daemon *d, const struct conn *c)
 {
     if (d->reload)
-        askers_forget(d->reload, c);
+        requesters_forget(d->reload, c);
     if (d->next_reload)
-        askers_forget(d->next_reload, c);
+        requesters_forget(d->next_reload, c);
 }

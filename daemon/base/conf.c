@@ -30,6 +30,13 @@ static const struct conf_key keys[] = {
 };
 #define N_KEYS (sizeof keys / sizeof *keys)
 
+/* Earlier names of keys, which settings may go on using. */
+static const struct {
+    const char *section, *was, *key;
+} renamed[] = {
+    { "limits", "max_frame_bytes", "max_message_bytes" },
+};
+
 /* ---- values ---- */
 
 /* "64", or "1024T" of a size. */
@@ -181,7 +188,7 @@ struct reading {
     struct conf *conf;
     FILE *file;
     const char *path;
-    unsigned line; /* of what the handler is being told */
+    unsigned line; /* the handler's present one */
     bool failed;
     char *err;
 };
@@ -212,7 +219,7 @@ static int line_get(FILE *f, char *buf, int most)
     return c == EOF && !n ? -1 : n;
 }
 
-/* What the library that takes lines apart would pass by in silence, or NULL. */
+/* Why the line is refused, or NULL: the INI library would accept it silently. */
 static const char *line_fault(const char *line, int n)
 {
     if (memchr(line, '\0', (size_t) n))
@@ -235,7 +242,7 @@ static bool section_known(const char *section)
     return false;
 }
 
-/* The handler is told of keys, not of a section that has none. */
+/* The INI library reports keys only, so a section without keys is checked here. */
 static void section_check(struct reading *r, char *line)
 {
     line += strncmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
@@ -250,7 +257,8 @@ static void section_check(struct reading *r, char *line)
     *end = ']';
 }
 
-/* Without blanks in front, which would make the line more of the value before it. */
+/* Strips leading blanks: the INI library would take an indented line as part of the value before
+ * it. */
 static char *line_read(char *buf, int n, void *arg)
 {
     struct reading *r = arg;
@@ -272,12 +280,22 @@ static char *line_read(char *buf, int n, void *arg)
     return buf;
 }
 
+static bool key_is(const struct conf_key *k, const char *section, const char *name)
+{
+    if (strcmp(k->section, section) != 0)
+        return false;
+    for (size_t i = 0; i < sizeof renamed / sizeof *renamed; i++)
+        if (strcmp(renamed[i].section, section) == 0 && strcmp(renamed[i].was, name) == 0)
+            name = renamed[i].key;
+    return strcmp(k->key, name) == 0;
+}
+
 static int value_take(void *arg, const char *section, const char *name, const char *value)
 {
     struct reading *r = arg;
     char why[128];
     for (size_t i = 0; i < N_KEYS && !r->failed; i++) {
-        if (strcmp(keys[i].section, section) != 0 || strcmp(keys[i].key, name) != 0)
+        if (!key_is(&keys[i], section, name))
             continue;
         if (!value_set(r->conf, &keys[i], value, why, sizeof why))
             read_fail(r, r->line, "%s %s; it is '%s'", name, why, value);
@@ -358,7 +376,7 @@ static bool http_is_taken(const struct conf *c)
     return false;
 }
 
-/* What each value alone does not show. */
+/* Checks between values. */
 static bool conf_agrees(const struct conf *c, const char *path, char *err)
 {
     const char *why = strcmp(c->daemon_socket, c->daemon_control_socket) == 0
@@ -366,8 +384,8 @@ static bool conf_agrees(const struct conf *c, const char *path, char *err)
         : http_is_taken(c) ? "two settings of [daemon] and [http] are one socket"
         : c->limits_output_soft_ms > c->limits_output_hard_ms
         ? "output_soft_ms must not be over output_hard_ms"
-        : c->limits_memory_max && c->limits_memory_max / 4 < c->limits_max_frame_bytes
-        ? "memory_max must be at least four times max_frame_bytes"
+        : c->limits_memory_max && c->limits_memory_max / 4 < c->limits_max_message_bytes
+        ? "memory_max must be at least four times max_message_bytes"
         : NULL;
     if (why)
         snprintf(err, CONF_ERROR_BYTES, "%.700s: %s", path, why);

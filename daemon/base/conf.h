@@ -71,7 +71,7 @@
       "Memory for connections, streams and histories of one user; 0 = any.")                       \
     X(limits, rtf_share_per_uid, REAL, "1", 0.01, 1,                                               \
       "Of rtf_budget, what live streams of one user may claim; 1 = all.")                          \
-    X(limits, max_frame_bytes, INT, "65536", 4096, 1048576,                                        \
+    X(limits, max_message_bytes, INT, "65536", 4096, 1048576,                                        \
       "Longest message; a client may ask for less.")                                               \
     X(limits, hello_timeout_ms, INT, "2000", 50, 60000,                                            \
       "Time from connecting to a complete Hello.")                                                 \

@@ -4,13 +4,14 @@
 #include <stddef.h>
 #include <string.h>
 
-#define FEW 3 /* figures: of so few the largest counts, or what was tried */
+#define FEW 3 /* readings: of so few the largest counts, or the probe */
 #define LATE_FIGURES 5
-#define HELD_UP 1.5f              /* wall clock over processor time: others computed */
-#define FORGET_A_SECOND 1.4       /* of what was seen of contention: a fifth is left of it */
-#define LEFT_US UINT64_C(2000000) /* work that was left then is no part of a later figure */
-#define EVIDENCE_NS 4e8           /* so much running weighs as much as no contention */
-#define CONTENTION_NONE 0.9       /* a share that is as good as all */
+#define HELD_UP 1.5f /* wall time over processor time: there was contention */
+#define FORGET_A_SECOND                                                                            \
+    1.4 /* decay of the contention's sums: after a second a fifth of them is left */
+#define LEFT_US UINT64_C(2000000) /* work without an addition for so long is dropped */
+#define EVIDENCE_NS 4e8           /* so much running outweighs the prior of no contention */
+#define CONTENTION_NONE 0.9       /* a share from here on counts as no contention */
 
 static void sort(float *x, size_t n)
 {
@@ -22,16 +23,16 @@ static void sort(float *x, size_t n)
         }
 }
 
-/* The k-th figure before the newest. */
-static const struct cost_figure *figure_at(const struct cost *c, uint32_t k)
+/* The k-th reading before the newest. */
+static const struct cost_reading *reading_at(const struct cost *c, uint32_t k)
 {
-    return &c->figures[(c->at + COST_FIGURES - 1 - k) % COST_FIGURES];
+    return &c->readings[(c->at + COST_READINGS - 1 - k) % COST_READINGS];
 }
 
-static float figure_value(const struct cost *c, uint32_t k)
+static float reading_value(const struct cost *c, uint32_t k)
 {
-    const struct cost_figure *f = figure_at(c, k);
-    return c->tried + (f->cpu - c->tried) * f->weight;
+    const struct cost_reading *f = reading_at(c, k);
+    return c->probed + (f->cpu - c->probed) * f->weight;
 }
 
 static float median_late(const struct cost *c)
@@ -39,29 +40,29 @@ static float median_late(const struct cost *c)
     float x[LATE_FIGURES];
     uint32_t n = c->n < LATE_FIGURES ? c->n : LATE_FIGURES;
     for (uint32_t k = 0; k < n; k++)
-        x[k] = figure_value(c, k);
+        x[k] = reading_value(c, k);
     sort(x, n);
     return x[n / 2];
 }
 
 static float price_of(const struct cost *c)
 {
-    float x[COST_FIGURES];
+    float x[COST_READINGS];
     for (uint32_t k = 0; k < c->n; k++)
-        x[k] = figure_value(c, k);
+        x[k] = reading_value(c, k);
     sort(x, c->n);
     if (c->n <= FEW)
-        return c->n && x[c->n - 1] > c->tried ? x[c->n - 1] : c->tried;
+        return c->n && x[c->n - 1] > c->probed ? x[c->n - 1] : c->probed;
     float most = x[(uint32_t) ((float) (c->n - 1) * c->quantile)], late = median_late(c);
     most = late > most ? late : most;
-    return c->tried_stays && c->tried > most ? c->tried : most;
+    return c->probe_is_floor && c->probed > most ? c->probed : most;
 }
 
-void cost_try(struct cost *c, float cpu, float wall, uint64_t now_us)
+void cost_probe(struct cost *c, float cpu, float wall, uint64_t now_us)
 {
-    c->tried = cpu;
-    c->tried_wall = wall;
-    c->tried_us = now_us;
+    c->probed = cpu;
+    c->probed_wall = wall;
+    c->probed_us = now_us;
     c->is_stale = false;
     c->price = price_of(c);
 }
@@ -78,7 +79,7 @@ static void work_clear(struct cost *c)
     c->cpu_ns = c->wall_ns = c->work = c->seen_work = 0;
 }
 
-/* Work that nothing was added to for a while. */
+/* Drops work that is too little for a reading and was not added to for a while. */
 static void work_forget(struct cost *c, uint64_t now_us)
 {
     if (c->work > c->seen_work)
@@ -88,14 +89,14 @@ static void work_forget(struct cost *c, uint64_t now_us)
     c->seen_work = c->work;
 }
 
-static void figure_put(struct cost *c, double weight, uint64_t now_us)
+static void reading_add(struct cost *c, double weight, uint64_t now_us)
 {
-    c->figures[c->at] = (struct cost_figure) { .at_us = now_us,
-                                               .cpu = (float) (c->cpu_ns / c->work),
-                                               .wall = (float) (c->wall_ns / c->work),
-                                               .weight = weight < 1 ? (float) weight : 1 };
-    c->at = (c->at + 1) % COST_FIGURES;
-    c->n += c->n < COST_FIGURES;
+    c->readings[c->at] = (struct cost_reading) { .at_us = now_us,
+                                                 .cpu = (float) (c->cpu_ns / c->work),
+                                                 .wall = (float) (c->wall_ns / c->work),
+                                                 .weight = weight < 1 ? (float) weight : 1 };
+    c->at = (c->at + 1) % COST_READINGS;
+    c->n += c->n < COST_READINGS;
     work_clear(c);
     c->since_us = now_us;
 }
@@ -103,27 +104,27 @@ static void figure_put(struct cost *c, double weight, uint64_t now_us)
 void cost_tick(struct cost *c, double least, double weight, uint64_t now_us)
 {
     uint32_t n = c->n;
-    bool is_due = now_us - c->since_us >= COST_FIGURE_US;
+    bool is_due = now_us - c->since_us >= COST_READING_US;
     work_forget(c, now_us);
-    while (c->n && now_us - figure_at(c, c->n - 1)->at_us > COST_AGE_US)
+    while (c->n && now_us - reading_at(c, c->n - 1)->at_us > COST_AGE_US)
         c->n--;
     c->is_stale |= n && !c->n;
     if (is_due && c->work >= least)
-        figure_put(c, weight, now_us);
+        reading_add(c, weight, now_us);
     else if (c->n == n)
         return;
     c->price = price_of(c);
 }
 
-bool cost_wants_try(const struct cost *c, uint64_t now_us)
+bool cost_wants_probe(const struct cost *c, uint64_t now_us)
 {
-    bool held_up = c->tried_wall > HELD_UP * c->tried && now_us - c->tried_us > COST_AGE_US;
+    bool held_up = c->probed_wall > HELD_UP * c->probed && now_us - c->probed_us > COST_AGE_US;
     return !c->n && (c->is_stale || held_up);
 }
 
-const struct cost_figure *cost_newest(const struct cost *c)
+const struct cost_reading *cost_newest(const struct cost *c)
 {
-    return c->n ? figure_at(c, 0) : NULL;
+    return c->n ? reading_at(c, 0) : NULL;
 }
 
 /* ---- contention ---- */

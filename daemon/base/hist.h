@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hist.h - how long things took: eight steps an octave, so a percentile is right within 9 %. */
+/* hist.h - a histogram of times with eight buckets an octave: a percentile is within 9 %. */
 #ifndef RILL_DAEMON_BASE_HIST_H
 #define RILL_DAEMON_BASE_HIST_H
 

@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define LINE_BYTES 1200 /* less than PIPE_BUF: a pipe takes all of it or nothing */
+#define LINE_BYTES 1200 /* less than PIPE_BUF, so a pipe takes a whole line or nothing */
 #define DATAGRAM_BYTES 4096
-#define BUCKETS 16 /* of users, by the rest of uid */
+#define BUCKETS 16 /* token buckets of users, by uid modulo their number */
 #define BURST_S 4
 
 static const struct {
@@ -56,7 +56,7 @@ struct log_state {
     uint64_t lost;
 };
 
-/* ---- where to ---- */
+/* ---- destination ---- */
 
 /* JOURNAL_STREAM names the device and inode of the journal's socket; stderr may be another one. */
 static bool stderr_is_journal(void)
@@ -211,7 +211,7 @@ static void stderr_write(const struct log *l, enum log_level level, const char *
     int n = snprintf(b, sizeof b, l->prefix ? "<%d>%s\n" : "%.0d%s\n", l->prefix ? (int) level : 0,
                      line);
     if (l->state && poll(&p, 1, 0) == 0) {
-        l->state->lost++; /* a pipe that nobody empties */
+        l->state->lost++; /* the pipe is full */
         return;
     }
     ssize_t w = write(STDERR_FILENO, b, n > 0 && (size_t) n < sizeof b ? (size_t) n : sizeof b - 1);
@@ -232,7 +232,7 @@ static void put(const struct log *l, enum log_level level, enum log_event event,
         stderr_write(l, level, line);
 }
 
-/* ---- bounds ---- */
+/* ---- rate limit ---- */
 
 static struct bucket *bucket_of(struct log_state *s, const char *line)
 {
@@ -240,7 +240,8 @@ static struct bucket *bucket_of(struct log_state *s, const char *line)
     return &s->buckets[uid ? strtoul(uid + 4, NULL, 10) % BUCKETS : 0];
 }
 
-/* Whether a line that a client caused is written; tells before it what was not. */
+/* Takes a token of the user's bucket for a line that its client caused; false: the line is left
+ * out. The next line that is written is preceded by their number. */
 static bool passes(const struct log *l, const char *line)
 {
     struct log_state *s = l->state;

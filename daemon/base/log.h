@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* log.h - lines of "key=value" words, from the loop thread only: to stderr, or to the journal as
- * fields of their own. No line waits for a reader, and what one user's clients cause is bounded:
- * what is left out is counted and told. */
+ * fields of their own. Writing never blocks, and the rate of lines that one user's clients cause is
+ * limited: the next line says how many were left out. */
 #ifndef RILL_DAEMON_BASE_LOG_H
 #define RILL_DAEMON_BASE_LOG_H
 

@@ -54,25 +54,25 @@ struct owner *memory_unref(struct memory *m, struct owner *o)
     return NULL;
 }
 
-/* ---- how much there is ---- */
+/* ---- limits ---- */
 
 static size_t less(size_t a, size_t b)
 {
     return a > b ? a - b : 0;
 }
 
-/* For all owners, firm or not. */
+/* For all owners, reserved and histories. */
 static size_t room(const struct memory *m)
 {
-    return less(less(m->max_bytes, m->rest_bytes), m->own.firm_bytes);
+    return less(less(m->max_bytes, m->uncounted_bytes), m->own.reserved_bytes);
 }
 
-static size_t firm_of_others(const struct memory *m)
+static size_t reserved_of_others(const struct memory *m)
 {
-    return m->firm_bytes - m->own.firm_bytes;
+    return m->reserved_bytes - m->own.reserved_bytes;
 }
 
-/* Models are for whoever asks, and are no part of what one user may have. */
+/* Models serve all users, so they do not count against the quota of one. */
 static bool is_bound(enum memory_kind k)
 {
     return k != MEMORY_MODELS && k != MEMORY_LOADS;
@@ -87,12 +87,12 @@ static size_t quota_left(const struct memory *m, const struct owner *o, bool his
 
 size_t memory_room(const struct memory *m, const struct owner *o)
 {
-    size_t free_bytes = less(room(m), firm_of_others(m));
-    return o == &m->own ? SIZE_MAX : less(free_bytes, o->firm_bytes) / 2;
+    size_t free_bytes = less(room(m), reserved_of_others(m));
+    return o == &m->own ? SIZE_MAX : less(free_bytes, o->reserved_bytes) / 2;
 }
 
-enum memory_answer memory_would(const struct memory *m, const struct owner *o, enum memory_kind k,
-                                size_t bytes)
+enum memory_answer memory_would_grant(const struct memory *m, const struct owner *o,
+                                      enum memory_kind k, size_t bytes)
 {
     return o == &m->own                                  ? MEMORY_OK
         : is_bound(k) && bytes > quota_left(m, o, false) ? MEMORY_QUOTA
@@ -102,23 +102,23 @@ enum memory_answer memory_would(const struct memory *m, const struct owner *o, e
 
 size_t memory_used(const struct memory *m)
 {
-    return m->firm_bytes + m->bytes[MEMORY_HISTORIES];
+    return m->reserved_bytes + m->bytes[MEMORY_HISTORIES];
 }
 
 size_t owner_used(const struct owner *o)
 {
-    return o->firm_bytes + o->bytes[MEMORY_HISTORIES];
+    return o->reserved_bytes + o->bytes[MEMORY_HISTORIES];
 }
 
-/* ---- counting ---- */
+/* ---- charging ---- */
 
 static void count_add(struct memory *m, struct owner *o, enum memory_kind k, size_t bytes)
 {
     size_t firm = k == MEMORY_HISTORIES ? 0 : bytes;
     m->bytes[k] += bytes;
     o->bytes[k] += bytes;
-    m->firm_bytes += firm;
-    o->firm_bytes += firm;
+    m->reserved_bytes += firm;
+    o->reserved_bytes += firm;
 }
 
 static const struct owner *longest_find(const struct memory *m)
@@ -130,106 +130,107 @@ static const struct owner *longest_find(const struct memory *m)
     return best;
 }
 
-/* Makes a history of o shorter by a piece. */
-static bool shorten(struct memory *m, const struct owner *o, size_t longer_bytes)
+/* Reclaims a chunk of a history of o. */
+static bool reclaim(struct memory *m, const struct owner *o, size_t longer_bytes)
 {
-    size_t bytes = o->bytes[MEMORY_HISTORIES] ? m->shorten(m->arg, o, longer_bytes) : 0;
-    m->shortened_bytes += bytes;
+    size_t bytes = o->bytes[MEMORY_HISTORIES] ? m->reclaim(m->arg, o, longer_bytes) : 0;
+    m->reclaimed_bytes += bytes;
     return bytes;
 }
 
-/* By how much all that is held is more than there is, with `more`. */
+/* By how much all that is held and `more` exceed the room. */
 static size_t over(const struct memory *m, size_t more)
 {
-    return less(firm_of_others(m) + m->bytes[MEMORY_HISTORIES] + more, room(m));
+    return less(reserved_of_others(m) + m->bytes[MEMORY_HISTORIES] + more, room(m));
 }
 
-/* Makes room for what is firm. */
+/* Reclaims histories until o is within its quota and all are within the room. */
 static void histories_fit(struct memory *m, const struct owner *o)
 {
-    while (!quota_left(m, o, true) && shorten(m, o, 0))
+    while (!quota_left(m, o, true) && reclaim(m, o, 0))
         ;
-    while (over(m, 0) && shorten(m, longest_find(m), 0))
+    while (over(m, 0) && reclaim(m, longest_find(m), 0))
         ;
 }
 
-void memory_take(struct memory *m, struct owner *o, enum memory_kind k, size_t bytes)
+void memory_charge(struct memory *m, struct owner *o, enum memory_kind k, size_t bytes)
 {
     count_add(m, o, k, bytes);
     if (m->bytes[MEMORY_HISTORIES])
         histories_fit(m, o);
 }
 
-enum memory_answer memory_ask(struct memory *m, struct owner *o, enum memory_kind k, size_t bytes)
+enum memory_answer memory_try_charge(struct memory *m, struct owner *o, enum memory_kind k,
+                                     size_t bytes)
 {
-    enum memory_answer a = memory_would(m, o, k, bytes);
+    enum memory_answer a = memory_would_grant(m, o, k, bytes);
     if (a == MEMORY_OK)
-        memory_take(m, o, k, bytes);
+        memory_charge(m, o, k, bytes);
     else
         m->refused++;
     return a;
 }
 
-void memory_give(struct memory *m, struct owner *o, enum memory_kind k, size_t bytes)
+void memory_uncharge(struct memory *m, struct owner *o, enum memory_kind k, size_t bytes)
 {
     size_t firm = k == MEMORY_HISTORIES ? 0 : bytes;
     m->bytes[k] -= bytes;
     o->bytes[k] -= bytes;
-    m->firm_bytes -= firm;
-    o->firm_bytes -= firm;
-    m->given_bytes += bytes;
+    m->reserved_bytes -= firm;
+    o->reserved_bytes -= firm;
+    m->freed_bytes += bytes;
 }
 
 /* ---- histories ---- */
 
-bool memory_history(struct memory *m, struct owner *o, size_t has_bytes, size_t bytes)
+bool memory_charge_history(struct memory *m, struct owner *o, size_t has_bytes, size_t bytes)
 {
     size_t longer_bytes = has_bytes + 2 * bytes;
     while (bytes > quota_left(m, o, true))
-        if (!shorten(m, o, longer_bytes))
+        if (!reclaim(m, o, longer_bytes))
             return false;
     while (over(m, bytes)) {
         const struct owner *x = longest_find(m);
         bool other = x->bytes[MEMORY_HISTORIES] >= o->bytes[MEMORY_HISTORIES] + 2 * bytes;
-        if (!shorten(m, other ? x : o, other ? 0 : longer_bytes))
+        if (!reclaim(m, other ? x : o, other ? 0 : longer_bytes))
             return false;
     }
     count_add(m, o, MEMORY_HISTORIES, bytes);
     return true;
 }
 
-/* ---- as time goes ---- */
+/* ---- the process ---- */
 
-/* Sanitizers keep a shadow of all memory, and what was freed: what is resident says nothing. */
+/* Sanitizers keep shadow memory and freed blocks resident. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define RESIDENT_TELLS 0
+#define RESIDENT_IS_KNOWN 0
 #else
-#define RESIDENT_TELLS 1
+#define RESIDENT_IS_KNOWN 1
 #endif
-#define REST_UNKNOWN_BYTES ((size_t) 8 << 20)
+#define UNCOUNTED_DEFAULT_BYTES ((size_t) 8 << 20)
 
-void memory_look(struct memory *m, size_t resident_bytes)
+void memory_update(struct memory *m, size_t resident_bytes)
 {
     size_t held = memory_used(m);
-    m->rest_bytes = RESIDENT_TELLS ? less(resident_bytes, held) : REST_UNKNOWN_BYTES;
+    m->uncounted_bytes = RESIDENT_IS_KNOWN ? less(resident_bytes, held) : UNCOUNTED_DEFAULT_BYTES;
     for (const struct owner *o = m->owners; o && m->bytes[MEMORY_HISTORIES]; o = o->next)
         histories_fit(m, o);
 }
 
-/* ---- what is told ---- */
+/* ---- reports ---- */
 
-size_t memory_largest(const struct memory *m, const struct owner *ret[MEMORY_OWNERS_TOLD])
+size_t memory_largest(const struct memory *m, const struct owner *ret[MEMORY_OWNERS_LISTED])
 {
     size_t n = 1;
     ret[0] = &m->own;
     for (const struct owner *o = m->owners; o; o = o->next) {
         size_t at = n;
         for (; at > 1 && owner_used(ret[at - 1]) < owner_used(o); at--)
-            if (at < MEMORY_OWNERS_TOLD)
+            if (at < MEMORY_OWNERS_LISTED)
                 ret[at] = ret[at - 1];
-        if (at < MEMORY_OWNERS_TOLD)
+        if (at < MEMORY_OWNERS_LISTED)
             ret[at] = o;
-        n += n < MEMORY_OWNERS_TOLD;
+        n += n < MEMORY_OWNERS_LISTED;
     }
     return n;
 }

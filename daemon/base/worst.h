@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* worst.h - the pulses that came latest for their length, of the last hour. */
+/* worst.h - a slow log: the pulses of the last hour that took longest for their length. */
 #ifndef RILL_DAEMON_BASE_WORST_H
 #define RILL_DAEMON_BASE_WORST_H
 
@@ -18,16 +18,16 @@ struct worst_pulse {
 };
 
 struct worst {
-    struct worst_pulse list[WORST_KEPT]; /* in no order */
+    struct worst_pulse list[WORST_KEPT]; /* unordered */
     unsigned n;
-    double bar;       /* what a pulse must exceed to come in, where the list is full */
-    uint64_t look_us; /* when entries are looked through for old ones again */
+    double bar;       /* the share that a pulse must exceed to be kept once the list is full */
+    uint64_t look_us; /* when old entries are dropped next */
 };
 
-/* Share of its length that it took from the arrival of its last sample. */
+/* The time from the arrival of its last sample to its end, over its length. */
 double worst_share(const struct worst_pulse *p);
 
-/* Whether worst_put would keep it: two comparisons. */
+/* Whether worst_put would keep it. */
 static inline bool worst_is(const struct worst *w, uint32_t took_us, uint32_t pulse_us,
                             uint64_t now_us)
 {

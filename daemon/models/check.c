@@ -20,7 +20,7 @@
 #define POLL_MS 100
 #define MAGIC UINT32_C(0x6b636863)
 
-/* What the process says, whole or not at all. */
+/* The child's report, which counts only if it is complete. */
 struct result {
     uint32_t magic, status;
     uint64_t kept_bytes;
@@ -41,9 +41,9 @@ check_fail(rill_error *e, const char *format, ...)
     return RILL_LIMIT;
 }
 
-/* ---- starting it ---- */
+/* ---- starting the child ---- */
 
-/* The environment without what the service manager said to this process. */
+/* The environment without the service manager's variables for this process. */
 static char **environment(void)
 {
     static const char *const ours[] = { "NOTIFY_", "WATCHDOG_", "LISTEN_", "INVOCATION_ID",
@@ -62,7 +62,7 @@ static char **environment(void)
     return list;
 }
 
-/* Descriptors 3 and 4 as the process wants them; dup2 onto itself would keep close-on-exec. */
+/* Descriptors 3 and 4 for the child; dup2 onto itself would keep close-on-exec. */
 static bool files_plan(posix_spawn_file_actions_t *a, int model, int result)
 {
     return posix_spawn_file_actions_addopen(a, 0, "/dev/null", O_RDONLY, 0) == 0 &&
@@ -109,9 +109,9 @@ static int spawn(const struct check *c, int model, int result, pid_t *ret)
     return why;
 }
 
-/* ---- listening to it ---- */
+/* ---- its report ---- */
 
-enum verdict { HEARD_ALL, HEARD_END, HEARD_LATE, HEARD_STOP };
+enum verdict { CHILD_DONE, CHILD_ENDED, CHILD_TIMED_OUT, CHILD_CANCELLED };
 
 static enum verdict result_read(const struct check *c, int fd, struct result *r)
 {
@@ -121,19 +121,19 @@ static enum verdict result_read(const struct check *c, int fd, struct result *r)
     while (have < sizeof *r) {
         struct pollfd p = { .fd = fd, .events = POLLIN };
         if (atomic_load(c->stop))
-            return HEARD_STOP;
+            return CHILD_CANCELLED;
         if (lane_now_us() >= until_us)
-            return HEARD_LATE;
+            return CHILD_TIMED_OUT;
         if (poll(&p, 1, POLL_MS) <= 0)
             continue;
         ssize_t n = read(fd, to + have, sizeof *r - have);
         if (n < 0 && errno == EINTR)
             continue;
         if (n <= 0)
-            return HEARD_END;
+            return CHILD_ENDED;
         have += (size_t) n;
     }
-    return r->magic == MAGIC ? HEARD_ALL : HEARD_END;
+    return r->magic == MAGIC ? CHILD_DONE : CHILD_ENDED;
 }
 
 static rill_status end_say(const struct check *c, int status, rill_error *err)
@@ -173,22 +173,22 @@ static rill_status result_take(struct check *c, struct result *r, uint8_t sha256
     return err->status = r->status <= RILL_INTERNAL ? (rill_status) r->status : RILL_INTERNAL;
 }
 
-static rill_status child_hear(struct check *c, pid_t pid, int fd, uint8_t sha256[32],
+static rill_status child_read(struct check *c, pid_t pid, int fd, uint8_t sha256[32],
                               rill_error *err)
 {
     struct result r;
     int status = 0;
     enum verdict h = result_read(c, fd, &r);
-    if (h != HEARD_END)
+    if (h != CHILD_ENDED)
         kill(pid, SIGKILL);
     while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
         ;
     switch (h) {
-    case HEARD_ALL: return result_take(c, &r, sha256, err);
-    case HEARD_LATE:
+    case CHILD_DONE: return result_take(c, &r, sha256, err);
+    case CHILD_TIMED_OUT:
         return check_fail(err, "%.200s: checking it took more than %u s (models.check_timeout_s)",
                           c->name, c->timeout_s);
-    case HEARD_STOP: return check_fail(err, "%.200s: the daemon is stopping", c->name);
+    case CHILD_CANCELLED: return check_fail(err, "%.200s: the daemon is stopping", c->name);
     default: return end_say(c, status, err);
     }
 }
@@ -211,15 +211,15 @@ rill_status check_model(struct check *c, uint8_t ret_sha256[32], rill_error *ret
     if (why) {
         if (result >= 0)
             close(ends[0]);
-        c->passes = error_passes(why);
+        c->is_transient = error_is_transient(why);
         return check_fail(reterr, "%.200s: no process to check it in: %s", c->name, strerror(why));
     }
-    rill_status s = child_hear(c, pid, ends[0], ret_sha256, reterr);
+    rill_status s = child_read(c, pid, ends[0], ret_sha256, reterr);
     close(ends[0]);
     return s;
 }
 
-/* ---- inside ---- */
+/* ---- the child ---- */
 
 static bool limit_set(int what, uint64_t soft, uint64_t hard)
 {
@@ -249,7 +249,7 @@ static bool limits_set(uint64_t memory_bytes, uint64_t cpu_s)
         prctl(PR_SET_DUMPABLE, SANITIZED) == 0;
 }
 
-/* If memory is short it is this process that goes. */
+/* Where memory is short the kernel kills the child first. */
 static void oom_first(void)
 {
     int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -300,9 +300,9 @@ int check_main(int argc, char **argv)
         snprintf(r.text, sizeof r.text, "no limits can be set for checking a model: %s",
                  strerror(errno));
     } else {
-        struct model_found f = { .fd = MODEL_FD, .max_bytes = values[0] };
+        struct model_load_request f = { .fd = MODEL_FD, .max_bytes = values[0] };
         snprintf(f.path, sizeof f.path, "%s", argv[2]);
-        r.status = (uint32_t) model_find_out(&f);
+        r.status = (uint32_t) model_load(&f);
         r.kept_bytes = f.kept_bytes;
         memcpy(r.sha256, f.model.info.sha256, sizeof r.sha256);
         memcpy(r.text, f.model.error.text, sizeof r.text);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/models/folders.h"
-#include "daemon/models/beneath.h"
+#include "daemon/models/open_at.h"
 
 #include <errno.h>
 #include <rill.h>
@@ -28,7 +28,7 @@ bool model_name_valid(const char *name)
         strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789._-") == n;
 }
 
-bool error_passes(int error)
+bool error_is_transient(int error)
 {
     return error == EMFILE || error == ENFILE || error == ENOMEM || error == EAGAIN;
 }
@@ -42,13 +42,13 @@ static bool is_builtin(const char *name)
     return false;
 }
 
-static void folders_search(const char *model_path, const char *name, struct model_look *ret)
+static void folders_search(const char *model_path, const char *name, struct model_location *ret)
 {
     char dir[CONF_STR_BYTES];
     for (unsigned i = 0; folders_part(model_path, i, dir, sizeof dir); i++) {
         if (dir[0] != '/')
             continue;
-        ret->fd = model_beneath(dir, name);
+        ret->fd = model_open_at(dir, name);
         if (ret->fd < 0 && errno == ENOENT && !model_is_link(dir, name))
             continue;
         if (ret->fd < 0 && errno == ENOENT) {
@@ -63,16 +63,16 @@ static void folders_search(const char *model_path, const char *name, struct mode
                      "the folder %s of model_path cannot be searched for it: %s", dir,
                      strerror(ret->error));
         } else {
-            ret->place = PLACE_FOLDER;
+            ret->kind = LOCATION_FOLDER;
             snprintf(ret->path, sizeof ret->path, "%s/%s", dir, name);
         }
         return;
     }
 }
 
-bool model_find_place(const char *model_path, const char *name, struct model_look *ret)
+bool model_locate(const char *model_path, const char *name, struct model_location *ret)
 {
-    *ret = (struct model_look) { .place = PLACE_NOWHERE, .fd = -1, .error = ENOENT };
+    *ret = (struct model_location) { .kind = LOCATION_NONE, .fd = -1, .error = ENOENT };
     snprintf(ret->path, sizeof ret->path, "%s", name);
     if (!model_name_valid(name)) {
         snprintf(ret->why, sizeof ret->why, MODEL_NAME_RULE);
@@ -80,15 +80,15 @@ bool model_find_place(const char *model_path, const char *name, struct model_loo
     }
     snprintf(ret->why, sizeof ret->why, "no model of that name is built in or in model_path");
     folders_search(model_path, name, ret);
-    if (ret->place == PLACE_NOWHERE && ret->error == ENOENT && is_builtin(name))
-        ret->place = PLACE_BUILTIN;
-    return ret->place != PLACE_NOWHERE;
+    if (ret->kind == LOCATION_NONE && ret->error == ENOENT && is_builtin(name))
+        ret->kind = LOCATION_BUILTIN;
+    return ret->kind != LOCATION_NONE;
 }
 
-bool model_is_there(const char *model_path, const char *name, char why[FOLDERS_WHY_BYTES])
+bool model_exists(const char *model_path, const char *name, char why[FOLDERS_WHY_BYTES])
 {
-    struct model_look at;
-    bool there = model_find_place(model_path, name, &at);
+    struct model_location at;
+    bool there = model_locate(model_path, name, &at);
     if (at.fd >= 0)
         close(at.fd);
     memcpy(why, at.why, sizeof at.why);

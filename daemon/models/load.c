@@ -19,7 +19,7 @@ static void info_copy(struct model *to, const rill_model *from)
 
 #define MAPPED_FROM_BYTES 131072 /* blocks of that size and larger are mapped one by one */
 
-/* Without it the C library maps fewer of them with every one that is freed. */
+/* Without this glibc raises its threshold with every mapped block that is freed. */
 void memory_setup(void)
 {
 #ifdef __GLIBC__
@@ -27,7 +27,7 @@ void memory_setup(void)
 #endif
 }
 
-/* Loading takes many times what is kept; the C library would hold on to the rest. */
+/* glibc would keep what loading has freed. */
 void memory_return(void)
 {
 #ifdef __GLIBC__
@@ -53,8 +53,8 @@ static int port_find(const rill_port *ports, unsigned n, rill_port_kind low, ril
     return -1;
 }
 
-/* A plan of the output `out` alone, or of all others; NULL where the model cannot be parted. */
-static rill_plan *part_plan(const struct model_found *f, const rill_port *ports, unsigned n,
+/* A plan of the output `out` alone, or of all others; NULL where the model cannot be split. */
+static rill_plan *part_plan(const struct model_load_request *f, const rill_port *ports, unsigned n,
                             int out, bool alone)
 {
     char spec[2048] = "select_outputs(";
@@ -84,13 +84,13 @@ static rill_plan *part_plan(const struct model_found *f, const rill_port *ports,
 }
 
 /* A compiled plan is a file; all other models are folders or built in. */
-static bool is_compiled(const struct model_found *f)
+static bool is_compiled(const struct model_load_request *f)
 {
     struct stat st;
     return f->fd >= 0 && fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode);
 }
 
-static rill_status compiled_refuse(struct model_found *f)
+static rill_status compiled_refuse(struct model_load_request *f)
 {
     snprintf(f->model.error.text, sizeof f->model.error.text,
              "%.200s: is compiled with a detector and a recogniser in one plan, which "
@@ -101,8 +101,9 @@ static rill_status compiled_refuse(struct model_found *f)
     return f->model.error.status = RILL_UNSUPPORTED;
 }
 
-/* A detector and a recogniser in one model become two plans, so that silence costs nothing. */
-static rill_status words_part(struct model_found *f, rill_plan **plan)
+/* Splits a model with a detector and a recogniser into two plans, so that the recogniser does not
+ * run in silence. */
+static rill_status words_part(struct model_load_request *f, rill_plan **plan)
 {
     rill_port ports[32], one[2];
     unsigned n = rill_plan_ports(*plan, ports, 32);
@@ -126,7 +127,7 @@ static rill_status words_part(struct model_found *f, rill_plan **plan)
     return RILL_OK;
 }
 
-/* What the recogniser behind a detector costs while somebody speaks. */
+/* Adds what the gated recogniser costs while there is speech. */
 static void words_measure(struct model *f)
 {
     struct lane_model words = { .plan = NULL };
@@ -145,8 +146,8 @@ static void words_measure(struct model *f)
         f->lane.lookahead_samples = words.lookahead_samples;
 }
 
-/* Messages name the descriptor that was opened; people want the file. */
-static void error_name(struct model_found *f)
+/* The library's message names the descriptor; replaces it by the file's name. */
+static void error_name(struct model_load_request *f)
 {
     char *text = f->model.error.text, *at = strstr(text, f->opened),
          with[sizeof f->model.error.text];
@@ -157,7 +158,7 @@ static void error_name(struct model_found *f)
     memcpy(text, with, n < 0 ? 0 : (size_t) n < sizeof with ? (size_t) n + 1 : sizeof with);
 }
 
-static rill_status open_it(struct model_found *f, rill_model **ret)
+static rill_status open_it(struct model_load_request *f, rill_model **ret)
 {
     const rill_model_opts opts = { .builtin = f->fd < 0, .copy = f->fd >= 0 };
     struct model *m = &f->model;
@@ -178,13 +179,13 @@ static rill_status open_it(struct model_found *f, rill_model **ret)
     return RILL_INVALID;
 }
 
-static rill_status plan_it(struct model_found *f, const rill_model *m, rill_plan **ret)
+static rill_status plan_it(struct model_load_request *f, const rill_model *m, rill_plan **ret)
 {
     const rill_plan_opts opts = { .max_bytes = f->max_bytes };
     return rill_plan_new(ret, m, &opts, &f->model.error);
 }
 
-rill_status model_try(const struct model *m, float *ret_rtf, float *ret_wall)
+rill_status model_probe(const struct model *m, float *ret_rtf, float *ret_wall)
 {
     struct lane_model again = { .words_plan = m->lane.words_plan };
     rill_plan *const plans[] = { m->lane.plan, m->lane.words_plan };
@@ -201,7 +202,7 @@ rill_status model_try(const struct model *m, float *ret_rtf, float *ret_wall)
     return RILL_OK;
 }
 
-rill_status model_find_out(struct model_found *f)
+rill_status model_load(struct model_load_request *f)
 {
     size_t before_bytes = allocated_bytes();
     struct model *to = &f->model;

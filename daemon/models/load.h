@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* load.h - from a folder or a file to a plan that has run. On libuv's pool, and in the process that
- * checks a model. */
+/* load.h - opens a model, plans it and runs it once. Called on threads of their own, and in the
+ * child that checks a model. */
 #ifndef RILL_DAEMON_MODELS_LOAD_H
 #define RILL_DAEMON_MODELS_LOAD_H
 
 #include "daemon/models/registry.h"
 
-struct model_found {
+struct model_load_request {
     int fd; /* folder or compiled plan; -1: built in. The caller's */
-    /* what it is called in messages; the name of what is built in */
+    /* its name in messages; of a built-in one its own */
     char path[CONF_STR_BYTES + 80];
     uint64_t max_bytes; /* weights and one stream */
-    bool wants; /* anything but these bytes is refused, with these words for what they are */
+    bool wants; /* any other digest is refused; want_words says in the message where the digest is
+                   from */
     uint8_t want_sha256[32];
     const char *want_words;
     char opened[80];
-    /* what it takes from now on, if nobody else allocated meanwhile; 0: unknown */
+    /* result: what it takes in memory, if no other thread allocated meanwhile; 0: unknown */
     size_t kept_bytes;
-    struct model model; /* found: lane, plan_info, info with its texts, error, rtf */
+    struct model model; /* result: lane, plan_info, info with its strings, error, rtf */
 };
 
-/* Opens, plans and runs it: weights, code and state have been touched when it returns. */
-rill_status model_find_out(struct model_found *f);
+/* Opens, plans and runs it: its pages have been touched when it returns. */
+rill_status model_load(struct model_load_request *f);
 
-/* Tries a model that is ready out again: shares of a processor. Not on the loop. */
-rill_status model_try(const struct model *m, float *ret_rtf, float *ret_wall);
+/* Measures a model that is ready again: shares of a processor. Not on the loop thread. */
+rill_status model_probe(const struct model *m, float *ret_rtf, float *ret_wall);
 
-/* So that large blocks always go back to the system when they are freed. At start. */
+/* Makes malloc return large blocks to the system whenever they are freed. At start. */
 void memory_setup(void);
 
-/* Loading takes many times what is kept; gives the rest back to the system. */
+/* Returns free memory to the system: loading takes many times what is kept. */
 void memory_return(void);
 
 #endif

@@ -9,17 +9,17 @@
 
 struct model *registry_model_new(const struct registry *r,
                                  const char *name); /* NULL without memory */
-/* In the list, for which others go; NULL: errno is ENOSPC or ENOMEM. */
+/* A new entry, for which an unused one may be removed; NULL: errno is ENOSPC or ENOMEM. */
 struct model *model_add(struct registry *r, const char *name, bool for_list);
 struct model *model_find(struct registry *r, const char *name);
 void model_drop(struct registry *r, struct model *m); /* with the registry's reference */
 
-/* Nobody holds it, nothing of it is in memory, and no stream runs on a version before it. */
-bool model_is_spare(const struct model *m);
-bool model_is_blank(const struct model *m); /* never used */
+/* It is not loaded, and no stream runs on it or on an earlier version. */
+bool model_is_unused(const struct model *m);
+bool model_is_untouched(const struct model *m); /* never used */
 
-/* Those who wait for something of it. False without memory. */
-bool model_wait_add(struct model_wait **waits, model_loaded *done, void *arg);
-void model_waits_call(struct model_wait **waits, struct model *m);
+/* False without memory. */
+bool model_waiter_add(struct model_waiter **waiters, model_loaded *done, void *arg);
+void model_waiters_call(struct model_waiter **waiters, struct model *m);
 
 #endif

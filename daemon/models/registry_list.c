@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The models of a registry by name, and who holds them. */
+/* The list of a registry's models by name, and their references. */
 #include "daemon/models/registry_in.h"
 
 #include <errno.h>
@@ -19,18 +19,18 @@ struct model *registry_ref(struct model *m)
     return m;
 }
 
-static struct model_tally *tally_unref(struct model_tally *t)
+static struct model_totals *totals_unref(struct model_totals *t)
 {
     if (t && --t->refs == 0)
         free(t);
     return NULL;
 }
 
-static void tally_set(struct model *m, struct model_tally *t)
+static void totals_set(struct model *m, struct model_totals *t)
 {
     t->refs++;
-    tally_unref(m->tally);
-    m->tally = t;
+    totals_unref(m->totals);
+    m->totals = t;
     m->stats = &t->stats;
     m->period = &t->period;
 }
@@ -38,36 +38,36 @@ static void tally_set(struct model *m, struct model_tally *t)
 struct model *registry_model_new(const struct registry *r, const char *name)
 {
     struct model *m = calloc(1, sizeof *m);
-    struct model_tally *t = calloc(1, sizeof *t);
+    struct model_totals *t = calloc(1, sizeof *t);
     if (!m || !t) {
         free(m);
         free(t);
         return NULL;
     }
     memcpy(m->name, name, strlen(name) + 1);
-    tally_set(m, t);
+    totals_set(m, t);
     m->refs = 1;
     m->root = r->root;
     return m;
 }
 
-void model_waits_call(struct model_wait **waits, struct model *m)
+void model_waiters_call(struct model_waiter **waiters, struct model *m)
 {
-    while (*waits) {
-        struct model_wait *x = *waits;
-        *waits = x->next;
+    while (*waiters) {
+        struct model_waiter *x = *waiters;
+        *waiters = x->next;
         x->done(x->arg, m);
         free(x);
     }
 }
 
-bool model_wait_add(struct model_wait **waits, model_loaded *done, void *arg)
+bool model_waiter_add(struct model_waiter **waiters, model_loaded *done, void *arg)
 {
-    struct model_wait *x = malloc(sizeof *x);
+    struct model_waiter *x = malloc(sizeof *x);
     if (!x)
         return false;
-    *x = (struct model_wait) { .done = done, .arg = arg, .next = *waits };
-    *waits = x;
+    *x = (struct model_waiter) { .done = done, .arg = arg, .next = *waiters };
+    *waiters = x;
     return true;
 }
 
@@ -75,11 +75,11 @@ struct model *registry_unref(struct model *m)
 {
     if (m && --m->refs == 0) {
         m->root->freed |= m->lane.plan != NULL;
-        registry_uncount(m);
+        registry_uncharge(m);
         rill_plan_unref(m->lane.plan);
         rill_plan_unref(m->lane.words_plan);
-        model_waits_call(&m->gone, m);
-        tally_unref(m->tally);
+        model_waiters_call(&m->free_waiters, m);
+        totals_unref(m->totals);
         free(m);
     }
     return NULL;
@@ -130,13 +130,13 @@ static void model_remove(struct registry *r, struct model *m)
         }
 }
 
-bool model_is_spare(const struct model *m)
+bool model_is_unused(const struct model *m)
 {
     return (m->state == MODEL_KNOWN || m->state == MODEL_FAILED) && m->refs == 1 &&
-        m->tally->refs == 1;
+        m->totals->refs == 1;
 }
 
-bool model_is_blank(const struct model *m)
+bool model_is_untouched(const struct model *m)
 {
     return m->state == MODEL_KNOWN && m->stats->streams_opened == 0;
 }
@@ -147,15 +147,15 @@ void model_drop(struct registry *r, struct model *m)
     registry_unref(m);
 }
 
-/* What was never used goes first, then what was used the longest time ago. A list costs nobody its
- * counters. */
-static bool room_make(struct registry *r, bool for_list)
+/* Removes an unused entry: one that was never used, else the least recently used. Entries with
+ * statistics are not removed for a mere listing. */
+static bool entry_evict(struct registry *r, bool for_list)
 {
     struct model *least = NULL;
     uint64_t least_us = 0;
     for (struct model *m = r->models; m; m = m->next) {
-        uint64_t us = model_is_blank(m) ? 0 : m->used_us + 1;
-        if (!model_is_spare(m) || (for_list && (m->seen || us)) || (least && us >= least_us))
+        uint64_t us = model_is_untouched(m) ? 0 : m->used_us + 1;
+        if (!model_is_unused(m) || (for_list && (m->seen || us)) || (least && us >= least_us))
             continue;
         least = m;
         least_us = us;
@@ -171,7 +171,7 @@ struct model *model_add(struct registry *r, const char *name, bool for_list)
     for (struct model *m = r->models; m; m = m->next)
         n++;
     for (; n >= MAX_MODELS; n--)
-        if (!room_make(r, for_list)) {
+        if (!entry_evict(r, for_list)) {
             errno = ENOSPC;
             return NULL;
         }
@@ -183,13 +183,13 @@ struct model *model_add(struct registry *r, const char *name, bool for_list)
     return m;
 }
 
-void registry_put(struct registry *r, struct model *m)
+void registry_replace(struct registry *r, struct model *m)
 {
     struct model *old = model_find(r, m->name);
     if (old == m || (old && old->begun_us > m->begun_us))
         return;
     if (old) {
-        tally_set(m, old->tally);
+        totals_set(m, old->totals);
         model_remove(r, old);
         registry_unref(old);
     }
@@ -205,7 +205,7 @@ bool registry_has(const struct registry *r, const char *name)
     return m != NULL;
 }
 
-struct model *registry_take(struct registry *r)
+struct model *registry_take_first(struct registry *r)
 {
     struct model *m = r->models;
     if (m)
@@ -221,21 +221,21 @@ bool registry_unload(struct registry *r, struct model *m)
     empty->begun_us = m->begun_us;
     empty->used_us = m->used_us;
     empty->load_bytes = m->load_bytes;
-    registry_put(r, empty);
+    registry_replace(r, empty);
     registry_unref(empty);
     return true;
 }
 
-bool registry_on_gone(struct model *m, model_loaded *done, void *arg)
+bool registry_on_freed(struct model *m, model_loaded *done, void *arg)
 {
-    return model_wait_add(&m->gone, done, arg);
+    return model_waiter_add(&m->free_waiters, done, arg);
 }
 
 struct model *registry_get(struct registry *r, const char *name, char why[FOLDERS_WHY_BYTES])
 {
     struct model *m = model_find(r, name);
     bool loaded = m && (m->state == MODEL_READY || m->state == MODEL_LOADING);
-    if (!loaded && !model_is_there(r->conf->models_model_path, name, why))
+    if (!loaded && !model_exists(r->conf->models_model_path, name, why))
         return NULL;
     if (!m)
         m = model_add(r, name, false);
@@ -272,4 +272,5 @@ bool model_names_each(const char *names, bool (*each)(void *arg, const char *nam
     return true;
 }
 
-/* Streams that run on an earlier version use the name, but do not keep what nobody streams with. */
+/* Streams that run on an earlier version use the name, but do not keep a version without streams.
+ */

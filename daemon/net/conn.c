@@ -71,7 +71,7 @@ static void on_closed(uv_handle_t *h)
 {
     struct conn *c = (struct conn *) (void *) h;
     if (c->owner)
-        memory_give(c->net->memory, c->owner, MEMORY_CONNECTIONS, c->counted_bytes);
+        memory_uncharge(c->net->memory, c->owner, MEMORY_CONNECTIONS, c->counted_bytes);
     memory_unref(c->net->memory, c->owner);
     free(c->in);
     free(c->arena);
@@ -98,18 +98,18 @@ void conn_close(struct conn *c)
     c->net->calls->drop(c);
     uv_read_stop((uv_stream_t *) &c->pipe);
     c->deadline_us = lane_now_us() + CLOSE_LINGER_US;
-    c->net->ending = true;
+    c->net->any_closing = true;
     uv_async_send(c->net->progress); /* the caller may still use it */
 }
 
-void conns_sweep(struct net *net)
+void conns_reap(struct net *net)
 {
-    if (!net->ending)
+    if (!net->any_closing)
         return;
-    net->ending = false;
+    net->any_closing = false;
     for (struct conn *c = net->conns, *next; c; c = next) {
         next = c->next;
-        if (c->last_words && !c->broken)
+        if (c->error_sent && !c->broken)
             conn_close(c);
         if (c->broken || (c->closing && !conn_queue_bytes(c)))
             conn_end(c);
@@ -124,28 +124,29 @@ void conns_end(struct net *net)
 
 /* ---- writing ---- */
 
-static void unsent_take(struct conn *c, size_t n)
+static void unsent_add(struct conn *c, size_t n)
 {
     c->unsent_bytes += n;
-    memory_take(c->net->memory, c->owner, MEMORY_QUEUES, n);
+    memory_charge(c->net->memory, c->owner, MEMORY_QUEUES, n);
 }
 
-static void unsent_give(struct conn *c, size_t n)
+static void unsent_sub(struct conn *c, size_t n)
 {
     c->unsent_bytes -= n;
-    memory_give(c->net->memory, c->owner, MEMORY_QUEUES, n);
+    memory_uncharge(c->net->memory, c->owner, MEMORY_QUEUES, n);
 }
 
 bool conn_has_room(const struct conn *c)
 {
     return c->unsent_bytes < QUEUE_FLOOR_BYTES / 4 ||
-        memory_would(c->net->memory, c->owner, MEMORY_QUEUES, QUEUE_FLOOR_BYTES / 4) == MEMORY_OK;
+        memory_would_grant(c->net->memory, c->owner, MEMORY_QUEUES, QUEUE_FLOOR_BYTES / 4) ==
+        MEMORY_OK;
 }
 
 static void on_written(uv_write_t *w, int status)
 {
     struct conn *c = w->data;
-    unsent_give(c, ((struct write_job *) (void *) w)->n);
+    unsent_sub(c, ((struct write_job *) (void *) w)->n);
     free(w);
     if (uv_is_closing((uv_handle_t *) &c->pipe))
         return;
@@ -160,7 +161,7 @@ static void on_written(uv_write_t *w, int status)
     }
     if (c->paused && !c->closing) {
         c->paused = false;
-        c->net->calls->pump(c);
+        c->net->calls->writable(c);
     }
 }
 
@@ -168,7 +169,7 @@ static void on_written(uv_write_t *w, int status)
  * still use it. */
 static void conn_break(struct conn *c)
 {
-    c->broken = c->net->ending = true;
+    c->broken = c->net->any_closing = true;
     uv_async_send(c->net->progress);
 }
 
@@ -191,15 +192,15 @@ static void bytes_send(struct conn *c, struct write_job *j, size_t n)
         b = uv_buf_init((char *) j->bytes + r, (unsigned) n - (unsigned) r);
     j->req.data = c;
     j->n = sizeof *j + n;
-    unsent_take(c, j->n);
+    unsent_add(c, j->n);
     if (uv_write(&j->req, (uv_stream_t *) &c->pipe, &b, 1, on_written) < 0) {
-        unsent_give(c, j->n);
+        unsent_sub(c, j->n);
         free(j);
         conn_close(c);
     }
 }
 
-static void frame_send(struct conn *c, const Rill__ServerFrame *f, size_t n)
+static void message_send(struct conn *c, const Rill__ServerFrame *f, size_t n)
 {
     struct write_job *j = malloc(sizeof *j + 4 + n);
     if (!j) {
@@ -214,7 +215,7 @@ static void frame_send(struct conn *c, const Rill__ServerFrame *f, size_t n)
 
 static bool is_over(const struct conn *c)
 {
-    return c->closing || c->broken || c->last_words;
+    return c->closing || c->broken || c->error_sent;
 }
 
 static void error_put(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal,
@@ -234,19 +235,19 @@ static void error_put(struct conn *c, uint32_t req, uint32_t stream, Rill__Code 
     f.error = &e;
     f.req = req;
     c->net->protocol_errors++;
-    c->net->figures->errors[(unsigned) code < FIGURES_CODES ? (unsigned) code : 0]++;
+    c->net->counters->errors[(unsigned) code < COUNTERS_CODES ? (unsigned) code : 0]++;
     const ProtobufCEnumValue *v =
         protobuf_c_enum_descriptor_get_value(&rill__code__descriptor, (int) code);
     log_event(c->net->log, fatal ? LOG_WARN : LOG_INFO, EVENT_ERROR,
               "conn=%u uid=%u id=%u error=%s fatal=%d text=\"%s\"", c->id, c->uid, stream,
               v ? v->name : "?", fatal, text);
-    frame_send(c, &f, rill__server_frame__get_packed_size(&f));
+    message_send(c, &f, rill__server_frame__get_packed_size(&f));
 }
 
 /* Where memory is short, who asks and does not read the answers gets no more of them. It ends
  * before the next turn of the loop: the caller may still use it. What streams give holds back
  * before it is sent. */
-static bool is_choked(struct conn *c)
+static bool is_over_memory(struct conn *c)
 {
     char text[160];
     if (conn_has_room(c))
@@ -255,7 +256,7 @@ static bool is_choked(struct conn *c)
              "%zu bytes wait to be read, and memory is short (memory_max, max_bytes_per_uid)",
              conn_queue_bytes(c));
     error_put(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true, text);
-    c->last_words = c->net->ending = true;
+    c->error_sent = c->net->any_closing = true;
     uv_async_send(c->net->progress);
     return true;
 }
@@ -273,14 +274,14 @@ static bool is_output(const Rill__ServerFrame *f)
 void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f)
 {
     f->req = req;
-    if (is_over(c) || (!is_output(f) && is_choked(c)))
+    if (is_over(c) || (!is_output(f) && is_over_memory(c)))
         return;
     size_t n = rill__server_frame__get_packed_size(f);
-    if (n > c->max_frame_bytes)
+    if (n > c->max_message_bytes)
         conn_error(c, req, 0, RILL__CODE__TOO_LARGE, false,
-                   "the answer of %zu bytes is over max_frame %u", n, c->max_frame_bytes);
+                   "the answer of %zu bytes is over max_frame %u", n, c->max_message_bytes);
     else
-        frame_send(c, f, n);
+        message_send(c, f, n);
 }
 
 void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal,
@@ -291,7 +292,7 @@ void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, 
     va_start(ap, format);
     vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
-    if (is_over(c) || is_choked(c))
+    if (is_over(c) || is_over_memory(c))
         return;
     error_put(c, req, stream, code, fatal, text);
     if (fatal && !stream)
@@ -334,29 +335,29 @@ static size_t preface_take(struct conn *c)
     return PREFACE_BYTES;
 }
 
-static uint32_t frame_length(const uint8_t *p)
+static uint32_t message_length(const uint8_t *p)
 {
     return (uint32_t) p[0] | (uint32_t) p[1] << 8 | (uint32_t) p[2] << 16 | (uint32_t) p[3] << 24;
 }
 
 /* Whether the frame at p is taken now. Of what is not complete, nothing is asked. */
-static enum turn frame_turn(struct conn *c, const uint8_t *p, size_t have)
+static enum slice message_when(struct conn *c, const uint8_t *p, size_t have)
 {
-    uint32_t n = have < 4 ? 0 : frame_length(p);
+    uint32_t n = have < 4 ? 0 : message_length(p);
     if (!n || have - 4 < n)
-        return TURN_NOW;
-    enum turn when = turns_when(c->net->turns, c->uid);
-    uint32_t stream = when == TURN_NOW ? 0 : wire_audio_stream(p + 4, n);
+        return SLICE_NOW;
+    enum slice when = slices_when(c->net->slices, c->uid);
+    uint32_t stream = when == SLICE_NOW ? 0 : wire_audio_stream(p + 4, n);
     const struct stream_link *l = stream ? streams_find(&c->streams, stream) : NULL;
-    return l && c->net->calls->pays(l) ? TURN_NOW : when;
+    return l && c->net->calls->has_priority(l) ? SLICE_NOW : when;
 }
 
-static size_t frame_take(struct conn *c, const uint8_t *p, size_t have)
+static size_t message_take(struct conn *c, const uint8_t *p, size_t have)
 {
     if (have < 4)
         return 0;
-    uint32_t n = frame_length(p);
-    uint32_t most = c->hello_done ? c->max_frame_bytes : HELLO_MAX_BYTES;
+    uint32_t n = message_length(p);
+    uint32_t most = c->hello_done ? c->max_message_bytes : HELLO_MAX_BYTES;
     if (n == 0) {
         conn_error(c, 0, 0, RILL__CODE__BAD_FRAME, true, "a frame of length 0");
         return 0;
@@ -368,21 +369,21 @@ static size_t frame_take(struct conn *c, const uint8_t *p, size_t have)
     }
     if (have - 4 < n)
         return 0;
-    c->net->calls->frame(c, p + 4, n);
+    c->net->calls->message(c, p + 4, n);
     return 4 + (size_t) n;
 }
 
-static size_t buffers_bytes(size_t frame_bytes)
+static size_t buffers_bytes(size_t message_bytes)
 {
-    return sizeof(struct conn) + 2 * (4 + frame_bytes) + ARENA_EXTRA_BYTES;
+    return sizeof(struct conn) + 2 * (4 + message_bytes) + ARENA_EXTRA_BYTES;
 }
 
 /* Once a client has said how much it wants, the rest of what was counted is given back. */
 static void buffers_count(struct conn *c)
 {
-    size_t bytes = buffers_bytes(c->max_frame_bytes);
+    size_t bytes = buffers_bytes(c->max_message_bytes);
     if (c->owner && bytes < c->counted_bytes) {
-        memory_give(c->net->memory, c->owner, MEMORY_CONNECTIONS, c->counted_bytes - bytes);
+        memory_uncharge(c->net->memory, c->owner, MEMORY_CONNECTIONS, c->counted_bytes - bytes);
         c->counted_bytes = bytes;
     }
 }
@@ -390,7 +391,7 @@ static void buffers_count(struct conn *c)
 static bool buffer_fit(struct conn *c)
 {
     size_t want =
-        c->hello_done ? 4 + (size_t) c->max_frame_bytes : 4 + HELLO_MAX_BYTES + PREFACE_BYTES;
+        c->hello_done ? 4 + (size_t) c->max_message_bytes : 4 + HELLO_MAX_BYTES + PREFACE_BYTES;
     if (want <= c->in_cap)
         return true;
     uint8_t *in = realloc(c->in, want),
@@ -410,47 +411,47 @@ static bool buffer_fit(struct conn *c)
 static void slow_check(struct conn *c, uint64_t now_us);
 
 /* One frame, on the account of who pays for it; bytes that were used. */
-static size_t frame_account(struct conn *c, const uint8_t *p, size_t have)
+static size_t message_run(struct conn *c, const uint8_t *p, size_t have)
 {
     const struct conn_calls *calls = c->net->calls;
     uint64_t since_us = lane_now_us();
-    c->speaker = NULL;
-    size_t used = frame_take(c, p, have);
+    c->last_audio = NULL;
+    size_t used = message_take(c, p, have);
     if (!c->closing && conn_queue_bytes(c) > QUEUE_FLOOR_BYTES)
         slow_check(c, since_us);
-    bool paid = c->speaker && calls->pays(c->speaker);
-    uint64_t now_us = calls->worked(c, c->speaker, since_us);
+    bool paid = c->last_audio && calls->has_priority(c->last_audio);
+    uint64_t now_us = calls->worked(c, c->last_audio, since_us);
     if (!paid)
-        turns_charge(c->net->turns, c->uid, now_us - since_us);
+        slices_charge(c->net->slices, c->uid, now_us - since_us);
     return used;
 }
 
 /* What was read, until it is another client's turn; the rest waits for the next turn of the loop,
  * or for the next tick. */
-static void frames_take(struct conn *c)
+static void messages_take(struct conn *c)
 {
-    uint64_t until_us = lane_now_us() + TURN_US;
+    uint64_t until_us = lane_now_us() + SLICE_US;
     size_t at = 0, used = 1;
-    enum turn when = TURN_NOW;
+    enum slice when = SLICE_NOW;
     if (!c->preface_done)
         at = used = preface_take(c);
-    while (used && !c->closing && !c->broken && when == TURN_NOW) {
-        when = frame_turn(c, c->in + at, c->in_fill - at);
-        if (when != TURN_NOW)
+    while (used && !c->closing && !c->broken && when == SLICE_NOW) {
+        when = message_when(c, c->in + at, c->in_fill - at);
+        if (when != SLICE_NOW)
             break;
-        used = frame_account(c, c->in + at, c->in_fill - at);
+        used = message_run(c, c->in + at, c->in_fill - at);
         at += used;
-        when = used && lane_now_us() >= until_us ? TURN_NEXT : TURN_NOW;
+        when = used && lane_now_us() >= until_us ? SLICE_NEXT_ITERATION : SLICE_NOW;
     }
-    c->waits = when != TURN_NOW && !c->closing;
+    c->input_pending = when != SLICE_NOW && !c->closing;
     memmove(c->in, c->in + at, c->in_fill - at);
     c->in_fill -= at;
     if (!c->closing && !buffer_fit(c))
         conn_close(c);
-    if (!c->waits || c->closing)
+    if (!c->input_pending || c->closing)
         return;
     uv_read_stop((uv_stream_t *) &c->pipe);
-    turns_again(c->net->turns, when);
+    slices_resume(c->net->slices, when);
 }
 
 static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *b)
@@ -462,37 +463,37 @@ static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *b)
         return;
     }
     c->in_fill += (size_t) n;
-    c->heard_us = lane_now_us();
-    frames_take(c);
+    c->active_us = lane_now_us();
+    messages_take(c);
 }
 
-static void conn_go_on(struct conn *c)
+static void conn_resume(struct conn *c)
 {
     size_t before = c->in_fill;
-    c->waits = false;
-    frames_take(c);
+    c->input_pending = false;
+    messages_take(c);
     if (c->in_fill < before)
-        c->net->last_turn = c->id;
-    if (!c->waits && !c->closing)
+        c->net->last_served_conn = c->id;
+    if (!c->input_pending && !c->closing)
         uv_read_start((uv_stream_t *) &c->pipe, on_alloc, on_read);
 }
 
-void conns_go_on(struct net *net)
+void conns_resume(struct net *net)
 {
-    if (!net->turns->next_waits)
+    if (!net->slices->iteration_pending)
         return;
-    net->turns->next_waits = false;
+    net->slices->iteration_pending = false;
     /* From where the last turn ended, round: the list is in order of numbers, the newest first. */
-    uint32_t last = net->last_turn;
+    uint32_t last = net->last_served_conn;
     for (unsigned round = 0; round < 2; round++)
         for (struct conn *c = net->conns; c; c = c->next)
-            if (c->waits && !c->closing && (c->id < last) == !round)
-                conn_go_on(c);
+            if (c->input_pending && !c->closing && (c->id < last) == !round)
+                conn_resume(c);
 }
 
 /* ---- accepting ---- */
 
-static void peer_ask(struct conn *c)
+static void peer_credentials_read(struct conn *c)
 {
     struct ucred u = { 0, (uid_t) -1, 0 };
     socklen_t len = sizeof u;
@@ -509,10 +510,10 @@ static void peer_ask(struct conn *c)
 static enum memory_answer buffers_claim(struct conn *c)
 {
     struct net *net = c->net;
-    size_t bytes = buffers_bytes(net->conf->limits_max_frame_bytes);
+    size_t bytes = buffers_bytes(net->conf->limits_max_message_bytes);
     enum memory_answer a = MEMORY_OK;
     if (c->is_control)
-        memory_take(net->memory, c->owner, MEMORY_CONNECTIONS, bytes);
+        memory_charge(net->memory, c->owner, MEMORY_CONNECTIONS, bytes);
     else
         a = net->calls->claim(c, MEMORY_CONNECTIONS, bytes);
     c->counted_bytes = a == MEMORY_OK ? bytes : 0;
@@ -586,8 +587,8 @@ void conn_accept(struct net *net, const struct listener *l, int fd)
     c->id = ++net->next_conn;
     c->streams.secret = net->streams_secret;
     c->is_control = l->is_control;
-    c->max_frame_bytes = HELLO_MAX_BYTES;
-    c->accepted_us = c->last_write_us = c->heard_us = lane_now_us();
+    c->max_message_bytes = HELLO_MAX_BYTES;
+    c->accepted_us = c->last_write_us = c->active_us = lane_now_us();
     c->deadline_us = c->accepted_us + net->conf->limits_hello_timeout_ms * UINT64_C(1000);
     net->conns_accepted++;
     if (!buffer_fit(c) || uv_pipe_open(&c->pipe, fd) < 0) {
@@ -595,7 +596,7 @@ void conn_accept(struct net *net, const struct listener *l, int fd)
         conn_end(c);
         return;
     }
-    peer_ask(c);
+    peer_credentials_read(c);
     c->owner = memory_owner(net->memory, (struct principal) { PRINCIPAL_UID, c->uid });
     if (!c->owner) {
         conn_end(c);
@@ -648,16 +649,16 @@ static void slow_check(struct conn *c, uint64_t now_us)
 }
 
 /* What waits to be done for a client that is not there any more is not done. */
-static bool is_left(const struct conn *c)
+static bool peer_hung_up(const struct conn *c)
 {
     struct pollfd p = { .events = 0 };
-    return c->waits && uv_fileno((const uv_handle_t *) &c->pipe, &p.fd) == 0 &&
+    return c->input_pending && uv_fileno((const uv_handle_t *) &c->pipe, &p.fd) == 0 &&
         poll(&p, 1, 0) > 0 && (p.revents & POLLHUP);
 }
 
 void conn_tick(struct conn *c, uint64_t now_us)
 {
-    if (is_left(c)) {
+    if (peer_hung_up(c)) {
         conn_end(c);
         return;
     }
@@ -677,22 +678,22 @@ void conn_tick(struct conn *c, uint64_t now_us)
 
 /* ---- streams that ended ---- */
 
-void conn_id_bury(struct conn *c, uint32_t stream)
+void conn_id_retire(struct conn *c, uint32_t stream)
 {
-    c->dead_ids[c->dead_at++ % DEAD_IDS] = stream;
+    c->retired_ids[c->retired_at++ % RETIRED_IDS] = stream;
 }
 
-void conn_id_revive(struct conn *c, uint32_t stream)
+void conn_id_reuse(struct conn *c, uint32_t stream)
 {
-    for (size_t i = 0; i < DEAD_IDS; i++)
-        if (c->dead_ids[i] == stream)
-            c->dead_ids[i] = 0;
+    for (size_t i = 0; i < RETIRED_IDS; i++)
+        if (c->retired_ids[i] == stream)
+            c->retired_ids[i] = 0;
 }
 
-bool conn_id_buried(const struct conn *c, uint32_t stream)
+bool conn_id_is_retired(const struct conn *c, uint32_t stream)
 {
-    for (size_t i = 0; stream && i < DEAD_IDS; i++)
-        if (c->dead_ids[i] == stream)
+    for (size_t i = 0; stream && i < RETIRED_IDS; i++)
+        if (c->retired_ids[i] == stream)
             return true;
     return false;
 }

@@ -10,7 +10,7 @@
 
 #include <uv.h>
 
-#define DEAD_IDS 16
+#define RETIRED_IDS 16
 
 struct conn;
 struct daemon;
@@ -27,13 +27,13 @@ struct conn_outputs {
 
 /* What is above connections. */
 struct conn_calls {
-    void (*frame)(struct conn *c, const uint8_t *bytes, size_t n); /* a message came */
-    void (*pump)(struct conn *c); /* there is room again for what waits elsewhere */
-    void (*drop)(struct conn *c); /* its streams end: it is closing */
-    void (*gone)(struct conn *c); /* nothing is sent any more */
+    void (*message)(struct conn *c, const uint8_t *bytes, size_t n); /* a message came */
+    void (*writable)(struct conn *c); /* there is room again for what waits elsewhere */
+    void (*drop)(struct conn *c);     /* its streams end: it is closing */
+    void (*gone)(struct conn *c);     /* nothing is sent any more */
     void (*outputs)(const struct conn *c, uint64_t now_us, struct conn_outputs *ret);
     /* a price covers the messages that this stream gets */
-    bool (*pays)(const struct stream_link *l);
+    bool (*has_priority)(const struct stream_link *l);
     /* The loop worked for it since then, on that stream or on none (NULL). Returns now. */
     uint64_t (*worked)(struct conn *c, struct stream_link *l, uint64_t since_us);
     enum memory_answer (*claim)(struct conn *c, enum memory_kind k, size_t bytes);
@@ -51,24 +51,24 @@ struct conn {
     bool has_place; /* one of max_connections; not an operator's, not a refused one */
     bool is_control, preface_done, hello_done, closing, paused;
     bool broken;     /* a write failed: it ends with this turn of the loop */
-    bool last_words; /* it is told why it ends, whatever waits already */
+    bool error_sent; /* it is told why it ends, whatever waits already */
     struct owner *owner;
     size_t counted_bytes; /* of its buffers, for the owner */
-    bool waits;           /* whole messages of it wait in `in`; nothing is read meanwhile */
+    bool input_pending;   /* whole messages of it wait in `in`; nothing is read meanwhile */
     char client[64];
     uint8_t *in;
     size_t in_fill, in_cap;
-    uint32_t max_frame_bytes;
+    uint32_t max_message_bytes;
     uint8_t *arena;
     size_t arena_used, arena_bytes;
     uint64_t accepted_us, deadline_us;    /* deadline of closing or of Hello */
     uint64_t over_soft_us, last_write_us; /* 0 = not over */
-    uint64_t heard_us;                    /* of the newest bytes or the last end of a stream */
+    uint64_t active_us;                   /* of the newest bytes or the last end of a stream */
     size_t unsent_bytes; /* memory of what waits to be written, counted as it comes */
     size_t last_queue_bytes;
     struct streams streams;
-    struct stream_link *speaker; /* whose audio the last message was; NULL: none */
-    uint32_t dead_ids[DEAD_IDS], dead_at;
+    struct stream_link *last_audio; /* whose audio the last message was; NULL: none */
+    uint32_t retired_ids[RETIRED_IDS], retired_at;
 };
 
 void conn_accept(struct net *net, const struct listener *l, int fd); /* takes fd, in every case */
@@ -78,15 +78,15 @@ void conn_refuse(struct net *net, int fd, Rill__Code code, const char *text);
 void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f);
 void conn_error(struct conn *c, uint32_t req, uint32_t stream, Rill__Code code, bool fatal,
                 const char *format, ...) __attribute__((format(printf, 6, 7)));
-void conn_close(struct conn *c);   /* after what is queued was written, within a second */
-void conns_end(struct net *net);   /* all of them, at once */
-void conns_go_on(struct net *net); /* messages that were read and had no time in their turn */
-void conns_sweep(struct net *net); /* those that are closing and have nothing left to say */
+void conn_close(struct conn *c);    /* after what is queued was written, within a second */
+void conns_end(struct net *net);    /* all of them, at once */
+void conns_resume(struct net *net); /* messages that were read and had no time in their turn */
+void conns_reap(struct net *net);   /* those that are closing and have nothing left to say */
 size_t conn_queue_bytes(const struct conn *c);
 void conn_tick(struct conn *c, uint64_t now_us);
-void conn_id_bury(struct conn *c, uint32_t stream); /* late messages for it are no error */
-bool conn_id_buried(const struct conn *c, uint32_t stream);
-void conn_id_revive(struct conn *c, uint32_t stream); /* a new stream has that number */
+void conn_id_retire(struct conn *c, uint32_t stream); /* late messages for it are no error */
+bool conn_id_is_retired(const struct conn *c, uint32_t stream);
+void conn_id_reuse(struct conn *c, uint32_t stream); /* a new stream has that number */
 /* Whether more may wait to be read than what any connection may have. */
 bool conn_has_room(const struct conn *c);
 ProtobufCAllocator conn_allocator(struct conn *c);

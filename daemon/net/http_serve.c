@@ -13,17 +13,17 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define PLACES 512 /* of each listener */
-#define ACCEPTS_A_TICK (PLACES / 2)
-#define ACCEPTS_A_TURN 16       /* audio goes on between */
-#define BACKLOG 1024            /* those who come together wait here, not outside */
-#define ANSWERS_BYTES 4194304   /* that wait to be read, of all connections */
-#define ANSWERS_BYTES_MIN 65536 /* that may wait however short memory is */
-#define REQUEST_US 2000000      /* for the whole request */
-#define ANSWER_US 5000000       /* for the client to read the answer */
-#define LINGER_US 1000000       /* until it closes, then we do */
+#define CONNS_MAX 512 /* of each listener */
+#define ACCEPTS_A_TICK (CONNS_MAX / 2)
+#define ACCEPTS_AT_ONCE 16        /* audio goes on between */
+#define BACKLOG 1024              /* those who come together wait here, not outside */
+#define RESPONSES_BYTES 4194304   /* that wait to be read, of all connections */
+#define RESPONSES_BYTES_MIN 65536 /* that may wait however short memory is */
+#define REQUEST_US 2000000        /* for the whole request */
+#define RESPONSE_US 5000000       /* for the client to read the answer */
+#define LINGER_US 1000000         /* until it closes, then we do */
 
-enum http_state { HTTP_READS, HTTP_ANSWERS, HTTP_LINGERS };
+enum http_state { HTTP_READS, HTTP_RESPONDS, HTTP_LINGERS };
 
 struct http_conn {
     uv_poll_t poll; /* first: the handle is the connection */
@@ -40,7 +40,7 @@ struct http_conn {
 
 /* ---- the order in which they give way ---- */
 
-static void conn_take(struct http_conn *c)
+static void conn_unlink(struct http_conn *c)
 {
     struct http_conn **at = &c->listener->conns;
     while (*at != c)
@@ -48,7 +48,7 @@ static void conn_take(struct http_conn *c)
     *at = c->next;
 }
 
-static void conn_last(struct http_conn *c)
+static void conn_append(struct http_conn *c)
 {
     struct http_conn **at = &c->listener->conns;
     while (*at)
@@ -57,7 +57,7 @@ static void conn_last(struct http_conn *c)
     c->next = NULL;
 }
 
-static void conn_first(struct http_conn *c)
+static void conn_prepend(struct http_conn *c)
 {
     c->next = c->listener->conns;
     c->listener->conns = c;
@@ -69,15 +69,15 @@ static void on_closed(uv_handle_t *h)
 {
     struct http_conn *c = (struct http_conn *) (void *) h;
     struct net *net = c->listener->net;
-    memory_give(net->memory, net->http_owner, MEMORY_HTTP, sizeof *c);
+    memory_uncharge(net->memory, net->http_owner, MEMORY_HTTP, sizeof *c);
     free(c);
 }
 
-static void answer_free(struct http_conn *c)
+static void response_free(struct http_conn *c)
 {
     struct net *net = c->listener->net;
-    memory_give(net->memory, net->http_owner, MEMORY_HTTP, c->n_out);
-    net->http_answer_bytes -= c->n_out;
+    memory_uncharge(net->memory, net->http_owner, MEMORY_HTTP, c->n_out);
+    net->http_response_bytes -= c->n_out;
     free(c->out);
     c->out = NULL;
     c->n_out = c->sent = 0;
@@ -88,9 +88,9 @@ static void conn_drop(struct http_conn *c)
 {
     if (c->fd < 0)
         return;
-    conn_take(c);
+    conn_unlink(c);
     c->listener->n_conns--;
-    answer_free(c);
+    response_free(c);
     uv_close((uv_handle_t *) &c->poll, on_closed);
     close(c->fd);
     c->fd = -1;
@@ -105,23 +105,23 @@ static void conn_evict(struct http_conn *c)
 /* ---- answers ---- */
 
 /* However many ask, the figures are put together once a tick. */
-static char *figures_copy(struct net *net, bool open, size_t *n)
+static char *metrics_copy(struct net *net, bool open, size_t *n)
 {
-    size_t bytes = net->http_figures[open].n;
-    if (!net->http_figures[open].s)
-        net->http_figures[open].s = net->pages->figures(net->daemon, open, &bytes);
-    char *ret = net->http_figures[open].s ? malloc(bytes + 1) : NULL;
+    size_t bytes = net->http_metrics[open].n;
+    if (!net->http_metrics[open].s)
+        net->http_metrics[open].s = net->pages->metrics(net->daemon, open, &bytes);
+    char *ret = net->http_metrics[open].s ? malloc(bytes + 1) : NULL;
     if (ret)
-        memcpy(ret, net->http_figures[open].s, bytes);
-    *n = net->http_figures[open].n = bytes;
+        memcpy(ret, net->http_metrics[open].s, bytes);
+    *n = net->http_metrics[open].n = bytes;
     return ret;
 }
 
-static void figures_drop(struct net *net)
+static void metrics_drop(struct net *net)
 {
     for (int i = 0; i < 2; i++) {
-        free(net->http_figures[i].s);
-        net->http_figures[i].s = NULL;
+        free(net->http_metrics[i].s);
+        net->http_metrics[i].s = NULL;
     }
 }
 
@@ -135,7 +135,7 @@ static char *page_make(struct net *net, const struct http_decision *x, int *stat
     if (*status == 200 && x->page == HTTP_METRICS) {
         *type = x->open ? "application/openmetrics-text; version=1.0.0; charset=utf-8"
                         : "text/plain; version=0.0.4; charset=utf-8";
-        return figures_copy(net, x->open, n);
+        return metrics_copy(net, x->open, n);
     }
     if (*status != 200)
         snprintf(text, sizeof text, "%d %s\n", *status, http_reason(*status));
@@ -145,18 +145,18 @@ static char *page_make(struct net *net, const struct http_decision *x, int *stat
     return strdup(text);
 }
 
-static bool answers_are_many(const struct net *net)
+static bool responses_are_many(const struct net *net)
 {
     bool is_short = memory_room(net->memory, net->http_owner) == 0;
-    return net->http_answer_bytes > (is_short ? ANSWERS_BYTES_MIN : ANSWERS_BYTES);
+    return net->http_response_bytes > (is_short ? RESPONSES_BYTES_MIN : RESPONSES_BYTES);
 }
 
 /* Answers that wait longest go, so that those who ask and do not read hold a bounded amount. */
-static void answers_bound(struct http_listener *l, const struct http_conn *keep)
+static void responses_bound(struct http_listener *l, const struct http_conn *keep)
 {
     for (struct http_conn *c = l->conns, *next; c; c = next) {
         next = c->next;
-        if (!answers_are_many(l->net))
+        if (!responses_are_many(l->net))
             return;
         if (c != keep && c->out)
             conn_evict(c);
@@ -165,7 +165,7 @@ static void answers_bound(struct http_listener *l, const struct http_conn *keep)
 
 static void on_ready(uv_poll_t *p, int status, int events);
 
-static bool answer_fill(struct http_conn *c, const struct http_decision *x)
+static bool response_fill(struct http_conn *c, const struct http_decision *x)
 {
     struct net *net = c->listener->net;
     int status = x->status;
@@ -178,14 +178,14 @@ static bool answer_fill(struct http_conn *c, const struct http_decision *x)
         memcpy(c->out, head, n);
         memcpy(c->out + n, body, n_body);
         c->n_out = n + n_body;
-        net->http_answer_bytes += c->n_out;
-        memory_take(net->memory, net->http_owner, MEMORY_HTTP, c->n_out);
+        net->http_response_bytes += c->n_out;
+        memory_charge(net->memory, net->http_owner, MEMORY_HTTP, c->n_out);
     }
     free(body);
     return c->out;
 }
 
-static void answer_send(struct http_conn *c)
+static void response_send(struct http_conn *c)
 {
     ssize_t w = send(c->fd, c->out + c->sent, c->n_out - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (w < 0 && (errno == EAGAIN || errno == EINTR))
@@ -198,29 +198,29 @@ static void answer_send(struct http_conn *c)
     if (c->sent < c->n_out)
         return;
     shutdown(c->fd, SHUT_WR);
-    answer_free(c);
+    response_free(c);
     c->state = HTTP_LINGERS;
     c->deadline_us = lane_now_us() + LINGER_US;
-    conn_take(c);
-    conn_first(c);
+    conn_unlink(c);
+    conn_prepend(c);
     uv_poll_start(&c->poll, UV_READABLE | UV_DISCONNECT, on_ready);
 }
 
-static void answer_start(struct http_conn *c, struct http_decision x)
+static void response_start(struct http_conn *c, struct http_decision x)
 {
-    if (x.page == HTTP_METRICS && c->listener->health_alone)
+    if (x.page == HTTP_METRICS && c->listener->health_only)
         x = (struct http_decision) { .status = 404 };
-    if (!answer_fill(c, &x)) {
+    if (!response_fill(c, &x)) {
         conn_drop(c);
         return;
     }
-    c->state = HTTP_ANSWERS;
-    c->deadline_us = lane_now_us() + ANSWER_US;
-    conn_take(c);
-    conn_last(c);
-    answers_bound(c->listener, c);
+    c->state = HTTP_RESPONDS;
+    c->deadline_us = lane_now_us() + RESPONSE_US;
+    conn_unlink(c);
+    conn_append(c);
+    responses_bound(c->listener, c);
     uv_poll_start(&c->poll, UV_WRITABLE | UV_DISCONNECT, on_ready);
-    answer_send(c);
+    response_send(c);
 }
 
 /* ---- requests ---- */
@@ -242,19 +242,19 @@ static void request_read(struct http_conn *c)
     c->n_in += (size_t) n;
     struct http_decision x = http_decide(c->in, c->n_in);
     if (x.status)
-        answer_start(c, x);
+        response_start(c, x);
 }
 
 static void on_ready(uv_poll_t *p, int status, int events)
 {
     struct http_conn *c = (struct http_conn *) (void *) p;
-    bool gone = events & UV_DISCONNECT && !(events & UV_READABLE) && c->state != HTTP_ANSWERS;
+    bool gone = events & UV_DISCONNECT && !(events & UV_READABLE) && c->state != HTTP_RESPONDS;
     if (status < 0 || gone)
         conn_drop(c);
     else if (events & UV_READABLE)
         request_read(c);
     else if (events & UV_WRITABLE)
-        answer_send(c);
+        response_send(c);
     else
         conn_drop(c);
 }
@@ -267,14 +267,14 @@ static void conn_make(struct http_listener *l, int fd)
         close(fd);
         return;
     }
-    memory_take(l->net->memory, l->net->http_owner, MEMORY_HTTP, sizeof *c);
-    if (l->n_conns == PLACES)
+    memory_charge(l->net->memory, l->net->http_owner, MEMORY_HTTP, sizeof *c);
+    if (l->n_conns == CONNS_MAX)
         conn_evict(l->conns);
     c->listener = l;
     c->fd = fd;
     c->deadline_us = lane_now_us() + REQUEST_US;
     l->n_conns++;
-    conn_last(c);
+    conn_append(c);
     uv_poll_start(&c->poll, UV_READABLE | UV_DISCONNECT, on_ready);
     request_read(c);
 }
@@ -291,12 +291,12 @@ static void on_connection(uv_poll_t *p, int status, int events)
 {
     struct http_listener *l = p->data;
     (void) status, (void) events;
-    for (int i = 0; i < ACCEPTS_A_TURN && l->n_accepted < ACCEPTS_A_TICK; i++) {
+    for (int i = 0; i < ACCEPTS_AT_ONCE && l->n_accepted < ACCEPTS_A_TICK; i++) {
         int fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK), why = errno;
         if (fd >= 0) {
             l->n_accepted++;
             conn_make(l, fd);
-        } else if ((why == EMFILE || why == ENFILE) && http_give_way(l->net)) {
+        } else if ((why == EMFILE || why == ENFILE) && http_evict_one(l->net)) {
             continue;
         } else if (why == EAGAIN || why == EINTR || why == ECONNABORTED) {
             return;
@@ -309,7 +309,7 @@ static void on_connection(uv_poll_t *p, int status, int events)
         listener_pause(l);
 }
 
-static bool listener_add(struct net *net, int fd, bool health_alone, struct own_socket own,
+static bool listener_add(struct net *net, int fd, bool health_only, struct own_socket own,
                          char *err, size_t n)
 {
     struct http_listener *l = &net->http[net->n_http];
@@ -326,7 +326,7 @@ static bool listener_add(struct net *net, int fd, bool health_alone, struct own_
     l->net = net;
     l->fd = fd;
     l->own = own;
-    l->health_alone = health_alone;
+    l->health_only = health_only;
     l->poll.data = l;
     if (listen(fd, BACKLOG) < 0)
         error = uv_translate_sys_error(errno);
@@ -335,16 +335,16 @@ static bool listener_add(struct net *net, int fd, bool health_alone, struct own_
     if (error)
         snprintf(err, n, "%s: %s", name, uv_strerror(error));
     else
-        log_line(net->log, LOG_INFO, "HTTP at %s: %shealth", name, health_alone ? "" : "figures, ");
+        log_line(net->log, LOG_INFO, "HTTP at %s: %shealth", name, health_only ? "" : "figures, ");
     return !error;
 }
 
-bool http_passed(struct net *net, int fd, bool health_alone, char *err, size_t n)
+bool http_passed(struct net *net, int fd, bool health_only, char *err, size_t n)
 {
-    return listener_add(net, fd, health_alone, OWN_SOCKET_NONE, err, n);
+    return listener_add(net, fd, health_only, OWN_SOCKET_NONE, err, n);
 }
 
-static bool own_start(struct net *net, const char *where, bool health_alone, char *err, size_t n)
+static bool own_start(struct net *net, const char *where, bool health_only, char *err, size_t n)
 {
     struct socket_rights rights = { net->conf->http_socket_mode, net->conf->http_socket_group };
     struct own_socket own;
@@ -353,7 +353,7 @@ static bool own_start(struct net *net, const char *where, bool health_alone, cha
     int fd = socket_at(&own, where, &rights, err, n);
     if (fd < 0)
         own_socket_end(&own);
-    return fd >= 0 && listener_add(net, fd, health_alone, own, err, n);
+    return fd >= 0 && listener_add(net, fd, health_only, own, err, n);
 }
 
 bool http_start(struct net *net, char *err, size_t n)
@@ -371,7 +371,7 @@ static void listener_tick(struct http_listener *l, uint64_t now_us)
         if (now_us <= c->deadline_us)
             continue;
         if (c->state == HTTP_READS)
-            answer_start(c, (struct http_decision) { .status = 408 });
+            response_start(c, (struct http_decision) { .status = 408 });
         else
             conn_drop(c);
     }
@@ -384,12 +384,12 @@ static void listener_tick(struct http_listener *l, uint64_t now_us)
 
 void http_tick(struct net *net, uint64_t now_us)
 {
-    figures_drop(net);
+    metrics_drop(net);
     for (unsigned i = 0; i < net->n_http; i++)
         listener_tick(&net->http[i], now_us);
 }
 
-bool http_give_way(struct net *net)
+bool http_evict_one(struct net *net)
 {
     for (unsigned i = 0; i < net->n_http; i++)
         if (net->http[i].conns) {
@@ -399,7 +399,7 @@ bool http_give_way(struct net *net)
     return false;
 }
 
-void http_stood_still(struct net *net, uint64_t us)
+void http_shift_deadlines(struct net *net, uint64_t us)
 {
     for (unsigned i = 0; i < net->n_http; i++)
         for (struct http_conn *c = net->http[i].conns; c; c = c->next)
@@ -417,5 +417,5 @@ void http_close(struct net *net)
         own_socket_end(&l->own);
     }
     net->n_http = 0;
-    figures_drop(net);
+    metrics_drop(net);
 }

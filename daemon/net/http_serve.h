@@ -14,7 +14,7 @@ struct net;
 /* What the pages say. */
 struct http_pages {
     /* to be freed; NULL without memory. open: OpenMetrics, not Prometheus' older text */
-    char *(*figures)(struct daemon *d, bool open, size_t *ret_bytes);
+    char *(*metrics)(struct daemon *d, bool open, size_t *ret_bytes);
     /* Whether it is well, or, for live, worth keeping; the words of the page with their newline. */
     bool (*health)(const struct daemon *d, bool live, char *ret, size_t bytes);
 };
@@ -28,18 +28,18 @@ struct http_listener {
     struct net *net;
     int fd;
     struct own_socket own;
-    bool health_alone;            /* it does not give the figures */
+    bool health_only;             /* it does not give the figures */
     bool paused;                  /* until the next tick */
     struct http_conn *conns;      /* who gives way first stands first */
     unsigned n_conns, n_accepted; /* accepted: since the last tick */
 };
 
 /* takes fd */
-bool http_passed(struct net *net, int fd, bool health_alone, char *err, size_t n);
+bool http_passed(struct net *net, int fd, bool health_only, char *err, size_t n);
 bool http_start(struct net *net, char *err, size_t n); /* where the settings say */
 void http_tick(struct net *net, uint64_t now_us);
-void http_stood_still(struct net *net, uint64_t us);
-bool http_give_way(struct net *net); /* closes a connection for its descriptor, if any */
-void http_close(struct net *net);    /* last of all: a daemon that drains says so */
+void http_shift_deadlines(struct net *net, uint64_t us);
+bool http_evict_one(struct net *net); /* closes a connection for its descriptor, if any */
+void http_close(struct net *net);     /* last of all: a daemon that drains says so */
 
 #endif

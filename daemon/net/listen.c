@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BACKLOG 1024      /* those who come together wait here, not outside */
-#define ACCEPTS_A_TURN 16 /* the streams that run are looked at between */
+#define BACKLOG 1024       /* those who come together wait here, not outside */
+#define ACCEPTS_AT_ONCE 16 /* the streams that run are looked at between */
 
 /* ---- accepting ---- */
 
@@ -23,7 +23,7 @@ static int fd_accept(const struct listener *l)
 
 /* Without a descriptor to spare the one that is kept for this takes the client, who is told and
  * sent away. */
-static bool turned_away(struct net *net, const struct listener *l)
+static bool accept_and_refuse(struct net *net, const struct listener *l)
 {
     if (net->spare_fd < 0)
         return false;
@@ -52,7 +52,7 @@ static void on_connection(uv_poll_t *p, int status, int events)
 {
     struct listener *l = p->data;
     (void) status, (void) events;
-    for (int i = 0; i < ACCEPTS_A_TURN; i++) {
+    for (int i = 0; i < ACCEPTS_AT_ONCE; i++) {
         int fd = fd_accept(l), why = errno;
         if (fd >= 0) {
             if (l->failing)
@@ -61,9 +61,9 @@ static void on_connection(uv_poll_t *p, int status, int events)
             conn_accept(l->net, l, fd);
         } else if (why == EAGAIN || why == EWOULDBLOCK) {
             return;
-        } else if ((why == EMFILE || why == ENFILE) && http_give_way(l->net)) {
+        } else if ((why == EMFILE || why == ENFILE) && http_evict_one(l->net)) {
             continue;
-        } else if ((why != EMFILE && why != ENFILE) || !turned_away(l->net, l)) {
+        } else if ((why != EMFILE && why != ENFILE) || !accept_and_refuse(l->net, l)) {
             accept_pause(l, why);
             return;
         }

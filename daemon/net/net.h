@@ -5,9 +5,9 @@
 #define RILL_DAEMON_NET_NET_H
 
 #include "daemon/base/conf.h"
-#include "daemon/base/figures.h"
+#include "daemon/base/counters.h"
 #include "daemon/base/log.h"
-#include "daemon/base/turns.h"
+#include "daemon/base/slices.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/http_serve.h"
 #include "daemon/net/listen.h"
@@ -21,26 +21,26 @@ struct net {
     const struct conf *conf;
     struct log *log;
     struct memory *memory;
-    struct turns *turns;
-    struct figures_all *figures;
+    struct slices *slices;
+    struct counters *counters;
 
     struct listener listeners[MAX_LISTENERS];
     unsigned n_listeners;
     int spare_fd; /* to turn clients away where there is no other; -1 = none */
     struct http_listener http[HTTP_LISTENERS];
     unsigned n_http;
-    struct owner *http_owner; /* of all that HTTP takes */
-    size_t http_answer_bytes; /* of answers that are not sent yet */
+    struct owner *http_owner;   /* of all that HTTP takes */
+    size_t http_response_bytes; /* of answers that are not sent yet */
     struct {
         char *s;
         size_t n;
-    } http_figures[2];     /* of this tick, by `open` */
+    } http_metrics[2];     /* of this tick, by `open` */
     uint64_t http_evicted; /* connections that gave way */
     struct conn *conns;
     uint32_t n_conns, next_conn;
-    uint32_t streams_secret; /* of connections to come */
-    uint32_t last_turn;      /* connection that had the last one */
-    bool ending;             /* a connection is closing */
+    uint32_t streams_secret;   /* of connections to come */
+    uint32_t last_served_conn; /* connection that had the last one */
+    bool any_closing;          /* a connection is closing */
     uint64_t conns_accepted, protocol_errors;
 };
 

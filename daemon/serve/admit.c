@@ -122,7 +122,7 @@ struct worker *admit_worker(struct daemon *d, bool live, const struct model *m)
     return least_loaded(d, 0, d->n_live, most - price.compute, true);
 }
 
-const char *admit_words(struct daemon *d)
+const char *admit_refusal(struct daemon *d)
 {
     uint64_t now_us = lane_now_us();
     for (unsigned i = 0; i < d->n_live; i++)
@@ -199,7 +199,7 @@ void admit_conf(struct daemon *d)
 
 /* ---- as time goes ---- */
 
-static void realtime_look(struct daemon *d, unsigned i)
+static void realtime_log(struct daemon *d, unsigned i)
 {
     static const char *const texts[] = { "", "has real-time priority",
                                          "gets no real-time priority and goes on without",
@@ -214,7 +214,7 @@ static void realtime_look(struct daemon *d, unsigned i)
              state == REALTIME_FAILED ? strerror(atomic_load(&w->realtime.error)) : "");
 }
 
-static void overload_look(struct daemon *d, unsigned i)
+static void overload_log(struct daemon *d, unsigned i)
 {
     struct worker *w = &d->workers[i];
     uint32_t level = atomic_load(&w->overload.level),
@@ -231,8 +231,8 @@ void admit_tick(struct daemon *d)
 {
     d->load = load_of(d, NULL);
     for (unsigned i = 0; i < d->n_workers; i++) {
-        realtime_look(d, i);
-        overload_look(d, i);
+        realtime_log(d, i);
+        overload_log(d, i);
         if (d->workers[i].level_told &&
             lane_now_us() > atomic_load(&d->workers[i].overload.refuse_until_us))
             worker_wake(&d->workers[i]); /* one that has nothing to do takes its steps back, too */
@@ -251,7 +251,7 @@ void admit_stats(const struct daemon *d, Rill__StatsReply *a)
     a->rt_demotions = realtime_demotions();
 }
 
-void admit_polls(struct daemon *d)
+void admit_before_poll(struct daemon *d)
 {
     uint64_t now_us = lane_now_us();
     d->stalled_us = d->polled_us && now_us - d->polled_us > STALL_US ? d->polled_us : 0;

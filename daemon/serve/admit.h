@@ -25,14 +25,14 @@ double admit_contention(const struct daemon *d); /* share of the time asked for 
 /* Live streams that were let in claim more than the processors have, as far as they were had of
  * late. */
 bool admit_over(const struct daemon *d);
-const char *admit_words(struct daemon *d); /* why admit_worker gave none for a live stream */
+const char *admit_refusal(struct daemon *d); /* why admit_worker gave none for a live stream */
 uint32_t admit_retry_ms(struct daemon *d);
 const char *admit_policy_name(const struct daemon *d, const struct model *m);
 void admit_bypass(const struct session *s, struct lane_opts *o);
 void admit_conf(struct daemon *d); /* settings of overload, to the workers */
 void admit_tick(struct daemon *d);
 void admit_stats(const struct daemon *d, Rill__StatsReply *a);
-void admit_polls(struct daemon *d); /* the loop goes to wait */
+void admit_before_poll(struct daemon *d); /* the loop goes to wait */
 /* since when the loop stood still before this; 0: it did not */
 uint64_t admit_stalled_us(const struct daemon *d);
 

@@ -5,10 +5,10 @@
 
 #include "daemon/base/conf.h"
 #include "daemon/base/cost.h"
-#include "daemon/base/figures.h"
+#include "daemon/base/counters.h"
 #include "daemon/base/log.h"
 #include "daemon/base/memory.h"
-#include "daemon/base/turns.h"
+#include "daemon/base/slices.h"
 #include "daemon/base/worst.h"
 #include "daemon/compute/worker.h"
 #include "daemon/models/registry.h"
@@ -38,7 +38,7 @@ struct daemon {
     struct log log;
     struct memory memory;
     struct registry registry;
-    struct figures_all figures;
+    struct counters counters;
     struct worst worst;
     bool profiling; /* a model's steps are being timed */
     struct worker *workers;
@@ -47,7 +47,7 @@ struct daemon {
     struct meter meter;    /* of the loop */
     struct cost loop_cost; /* of a pulse's messages, in nanoseconds of the loop */
     uint64_t metered_us;
-    bool trying; /* a model is tried out again */
+    bool probing; /* a model is tried out again */
     struct net net;
     struct session *sessions;
     struct topic *topics;
@@ -59,8 +59,8 @@ struct daemon {
     bool memory_full;        /* without clients; that has been said */
     uint64_t watchdog_us, next_pet_us;
     struct health *health; /* of the compute threads */
-    uint32_t last_pump;    /* stream that had the last turn */
-    struct turns turns;
+    uint32_t last_served;  /* stream that had the last turn */
+    struct slices slices;
     bool ready, draining, stopping;
     int preloads_left, exit_code;
     struct reload *reload, *next_reload; /* that runs; that is asked for */

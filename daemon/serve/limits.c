@@ -27,18 +27,18 @@ size_t session_bytes(const struct session *s)
 }
 
 /* Whether it would be granted without the models that nobody streams with. */
-static bool spares_help(const struct daemon *d, const struct owner *o, size_t bytes)
+static bool eviction_helps(const struct daemon *d, const struct owner *o, size_t bytes)
 {
-    size_t own_bytes, all_bytes = registry_spare_bytes(&d->registry, o, &own_bytes);
+    size_t own_bytes, all_bytes = registry_evictable_bytes(&d->registry, o, &own_bytes);
     return bytes <= memory_room(&d->memory, o) + (all_bytes + own_bytes) / 2;
 }
 
 enum memory_answer memory_claim(struct daemon *d, struct owner *o, enum memory_kind k, size_t bytes)
 {
-    while (memory_would(&d->memory, o, k, bytes) == MEMORY_SHORT && spares_help(d, o, bytes) &&
-           registry_spare_drop(&d->registry, o))
+    while (memory_would_grant(&d->memory, o, k, bytes) == MEMORY_SHORT &&
+           eviction_helps(d, o, bytes) && registry_evict(&d->registry, o))
         ;
-    return memory_ask(&d->memory, o, k, bytes);
+    return memory_try_charge(&d->memory, o, k, bytes);
 }
 
 void memory_conf(struct daemon *d)
@@ -51,15 +51,15 @@ void memory_conf(struct daemon *d)
 }
 
 /* The operator hears of it before a client does. */
-static void full_tell(struct daemon *d)
+static void memory_full_log(struct daemon *d)
 {
     const struct memory *m = &d->memory;
-    bool full = m->max_bytes <= m->rest_bytes + m->own.firm_bytes;
+    bool full = m->max_bytes <= m->uncounted_bytes + m->own.reserved_bytes;
     if (full && !d->memory_full)
         log_line(&d->log, LOG_WARN,
                  "memory_max=%zu bytes is less than the %zu that the daemon holds without clients: "
                  "everybody is refused",
-                 m->max_bytes, m->rest_bytes + m->own.firm_bytes);
+                 m->max_bytes, m->uncounted_bytes + m->own.reserved_bytes);
     d->memory_full = full;
 }
 
@@ -68,11 +68,11 @@ void memory_tick(struct daemon *d, uint64_t now_us)
     if (now_us < d->next_memory_us)
         return;
     d->next_memory_us = now_us + MEMORY_LOOK_US;
-    memory_look(&d->memory, (size_t) process_private_bytes());
-    full_tell(d);
-    if (d->memory.given_bytes < RETURN_BYTES)
+    memory_update(&d->memory, (size_t) process_private_bytes());
+    memory_full_log(d);
+    if (d->memory.freed_bytes < RETURN_BYTES)
         return;
-    d->memory.given_bytes = 0;
+    d->memory.freed_bytes = 0;
     d->registry.freed = true;
 }
 
@@ -153,7 +153,7 @@ static void idle_send(struct conn *c)
 bool idle_check(struct conn *c, uint64_t now_us)
 {
     uint64_t most_us = c->daemon->conf.limits_idle_timeout_ms * UINT64_C(1000);
-    if (!most_us || c->streams.n || !c->hello_done || now_us < c->heard_us + most_us)
+    if (!most_us || c->streams.n || !c->hello_done || now_us < c->active_us + most_us)
         return false;
     log_line(&c->daemon->log, LOG_INFO, "conn=%u uid=%u idle for %u ms, closed", c->id, c->uid,
              c->daemon->conf.limits_idle_timeout_ms);

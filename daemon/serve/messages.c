@@ -69,7 +69,7 @@ static void part_send(struct conn *c, uint32_t id, const rill_event *e,
 /* A partial in one message, a final in as many as it needs; piece: room for a part's text. */
 static void transcript_send(struct conn *c, uint32_t id, const rill_event *e, char *piece)
 {
-    const struct event_space space = { .bytes = c->max_frame_bytes - EVENT_TEXT_OVERHEAD,
+    const struct event_space space = { .bytes = c->max_message_bytes - EVENT_TEXT_OVERHEAD,
                                        .words = EVENT_WORDS_MAX };
     struct event_cursor cursor = { .started = false };
     struct event_part part;
@@ -130,7 +130,8 @@ void audio_send(struct conn *c, uint32_t id, uint32_t *seq, const struct pcm *ou
                 const float *x, size_t n, const struct lane_rec *r)
 {
     uint8_t bytes[AUDIO_CHUNK_FRAMES * 4 * PCM_MAX_CHANNELS];
-    size_t frame = pcm_frame_bytes(out), most = (c->max_frame_bytes - AUDIO_OVERHEAD_BYTES) / frame;
+    size_t frame = pcm_frame_bytes(out),
+           most = (c->max_message_bytes - AUDIO_OVERHEAD_BYTES) / frame;
     Rill__AudioOut a = RILL__AUDIO_OUT__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
     most = most < AUDIO_CHUNK_FRAMES ? most : AUDIO_CHUNK_FRAMES;

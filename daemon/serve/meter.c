@@ -61,13 +61,13 @@ void meter_start(struct daemon *d)
     close(event);
     d->registry.pulse_ns = THREAD_PASSES * best;
     d->meter.factor = 1;
-    cost_try(&d->loop_cost, (float) (LOOP_PASSES * best), (float) (LOOP_PASSES * best),
-             lane_now_us());
+    cost_probe(&d->loop_cost, (float) (LOOP_PASSES * best), (float) (LOOP_PASSES * best),
+               lane_now_us());
 }
 
 /* ---- as time goes ---- */
 
-uint64_t meter_loop(struct daemon *d, struct session *s, uint64_t since_us)
+uint64_t meter_charge_loop(struct daemon *d, struct session *s, uint64_t since_us)
 {
     uint64_t now_us = lane_now_us();
     double ns = (double) (now_us - since_us) * 1000;
@@ -88,8 +88,8 @@ static double delta(_Atomic uint64_t *from, uint64_t *told)
 static double session_read(struct session *s)
 {
     struct lane *l = s->lane;
-    double spent = delta(&l->spent_ns, &s->told_spent_ns), ran = delta(&l->ran_ns, &s->told_ran_ns),
-           n = delta(&l->n_ran, &s->told_ran), f = s->worker->meter.factor;
+    double spent = delta(&l->spent_ns, &s->seen_spent_ns), ran = delta(&l->ran_ns, &s->seen_ran_ns),
+           n = delta(&l->n_ran, &s->seen_ran), f = s->worker->meter.factor;
     s->worker->meter.spent_ns += spent;
     if (s->live && n > 0) {
         cost_add(&s->model->cost, ran * f, ran, n * pulse_ns_of(s->model));
@@ -111,7 +111,7 @@ static void session_tick(struct session *s, double took_ns)
     s->used.compute += (cpu / took_ns - s->used.compute) * SHARE_STEP;
     s->used.loop += (loop / took_ns - s->used.loop) * SHARE_STEP;
     s->loop_ns = 0;
-    s->n_said = 0;
+    s->n_messages = 0;
 }
 
 static void meter_read(struct meter *m, uint64_t cpu_ns, uint64_t busy_ns, double took_ns)
@@ -162,7 +162,7 @@ void meter_tick(struct daemon *d, uint64_t now_us)
 
 /* ---- trying out again ---- */
 
-struct again {
+struct probe_job {
     uv_work_t work;
     struct daemon *daemon;
     struct model *model;
@@ -170,31 +170,31 @@ struct again {
     float rtf, wall;
 };
 
-static void on_again(uv_work_t *w)
+static void on_probe(uv_work_t *w)
 {
-    struct again *a = w->data;
-    a->status = model_try(a->model, &a->rtf, &a->wall);
+    struct probe_job *a = w->data;
+    a->status = model_probe(a->model, &a->rtf, &a->wall);
 }
 
-static void on_tried(uv_work_t *w, int status)
+static void on_probed(uv_work_t *w, int status)
 {
-    struct again *a = w->data;
-    a->daemon->trying = false;
+    struct probe_job *a = w->data;
+    a->daemon->probing = false;
     if (status == 0 && a->status == RILL_OK)
-        registry_price(&a->daemon->registry, a->model, a->rtf, a->wall);
+        registry_set_price(&a->daemon->registry, a->model, a->rtf, a->wall);
     registry_unref(a->model);
     free(a);
 }
 
-static void try_again(struct daemon *d, struct model *m)
+static void probe_start(struct daemon *d, struct model *m)
 {
-    struct again *a = calloc(1, sizeof *a);
+    struct probe_job *a = calloc(1, sizeof *a);
     if (!a)
         return;
-    *a = (struct again) { .daemon = d, .model = registry_ref(m) };
+    *a = (struct probe_job) { .daemon = d, .model = registry_ref(m) };
     a->work.data = a;
-    d->trying = work_start(&d->loop, &a->work, on_again, on_tried) == 0;
-    if (d->trying)
+    d->probing = work_start(&d->loop, &a->work, on_probe, on_probed) == 0;
+    if (d->probing)
         return;
     registry_unref(m);
     free(a);
@@ -202,11 +202,11 @@ static void try_again(struct daemon *d, struct model *m)
 
 void meter_idle(struct daemon *d, uint64_t now_us)
 {
-    if (d->trying || d->draining || d->load.compute > 0)
+    if (d->probing || d->draining || d->load.compute > 0)
         return;
     for (struct model *m = d->registry.models; m; m = m->next)
-        if (m->state == MODEL_READY && cost_wants_try(&m->cost, now_us)) {
-            try_again(d, m);
+        if (m->state == MODEL_READY && cost_wants_probe(&m->cost, now_us)) {
+            probe_start(d, m);
             return;
         }
 }

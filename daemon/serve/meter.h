@@ -23,6 +23,6 @@ void meter_idle(struct daemon *d, uint64_t now_us);
 void meter_session(struct session *s); /* what was spent on it, before it goes */
 
 /* The loop worked for a client, from since_us until now; s: on a stream, or NULL. Returns now. */
-uint64_t meter_loop(struct daemon *d, struct session *s, uint64_t since_us);
+uint64_t meter_charge_loop(struct daemon *d, struct session *s, uint64_t since_us);
 
 #endif

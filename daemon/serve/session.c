@@ -13,7 +13,7 @@
 #include "daemon/serve/messages.h"
 #include "daemon/serve/meter.h"
 #include "daemon/serve/session_list.h"
-#include "daemon/serve/tally.h"
+#include "daemon/serve/accounting.h"
 #include "daemon/serve/topic.h"
 
 #include <inttypes.h>
@@ -21,7 +21,7 @@
 #define WINDOW_HOPS 4
 #define CHUNK_FRAMES AUDIO_CHUNK_FRAMES
 #define MAX_REPEATED 64
-#define PAID_MESSAGES 10 /* of a live stream in a tick, or as many as pulses */
+#define PRIORITY_MESSAGES 10 /* of a live stream in a tick, or as many as pulses */
 
 uint64_t session_output_bytes_per_s(const struct session *s)
 {
@@ -40,19 +40,19 @@ static struct session *other_of(const struct session *s, const struct owner *o)
 }
 
 /* Who has a model loaded answers for it as long as he streams with it, then one of the others. */
-static void model_leave(struct session *s)
+static void model_owner_leave(struct session *s)
 {
     struct memory *memory = &s->daemon->memory;
     struct model *m = s->model;
     struct session *x = m->owner == s->owner && !other_of(s, s->owner) ? other_of(s, NULL) : NULL;
     if (!x)
         return;
-    memory_take(memory, x->owner, MEMORY_MODELS, m->counted_bytes);
-    registry_pass_on(m, x->owner);
+    memory_charge(memory, x->owner, MEMORY_MODELS, m->counted_bytes);
+    registry_transfer(m, x->owner);
 }
 
 /* Where he does not, who comes takes it over. */
-static enum memory_answer model_enter(struct session *s)
+static enum memory_answer model_owner_enter(struct session *s)
 {
     struct model *m = s->model;
     if (!m->owner || m->owner == s->owner || m->owner->who.kind == PRINCIPAL_DAEMON ||
@@ -60,21 +60,21 @@ static enum memory_answer model_enter(struct session *s)
         return MEMORY_OK;
     enum memory_answer a = memory_claim(s->daemon, s->owner, MEMORY_MODELS, m->counted_bytes);
     if (a == MEMORY_OK)
-        registry_pass_on(m, s->owner);
+        registry_transfer(m, s->owner);
     return a;
 }
 
 static void session_free(struct session *s)
 {
     struct daemon *d = s->daemon;
-    model_leave(s);
+    model_owner_leave(s);
     for (struct session **at = &d->sessions; *at; at = &(*at)->next)
         if (*at == s) {
             *at = s->next;
             break;
         }
     d->n_sessions--;
-    memory_give(&d->memory, s->owner, MEMORY_STREAMS, s->counted_bytes);
+    memory_uncharge(&d->memory, s->owner, MEMORY_STREAMS, s->counted_bytes);
     memory_unref(&d->memory, s->owner);
     lane_free(s->lane);
     registry_unref(s->model);
@@ -95,9 +95,9 @@ static void session_end(struct session *s)
     topic_end(s->topic, !s->complete);
     s->topic = NULL;
     if (s->conn) {
-        conn_id_bury(s->conn, s->id);
+        conn_id_retire(s->conn, s->id);
         streams_remove(&s->conn->streams, &s->link);
-        s->conn->heard_us = lane_now_us();
+        s->conn->active_us = lane_now_us();
         s->conn = NULL;
     }
     if (!s->lane) {
@@ -115,7 +115,7 @@ static void session_fail(struct session *s, Rill__Code code, const char *text)
     conn_error(s->conn, s->req, s->id, code, true, "%s", text);
     topic_fail(s->topic, code, text);
     if (s->lane)
-        tally_finished_log(s, true);
+        account_finished(s, true);
     session_end(s);
 }
 
@@ -124,7 +124,7 @@ void sessions_drop(struct conn *c)
     for (struct session *s = session_next(c, NULL), *next; s; s = next) {
         next = session_next(c, s);
         if (s->lane)
-            tally_finished_log(s, true);
+            account_finished(s, true);
         session_end(s);
     }
 }
@@ -173,7 +173,7 @@ void session_cancel(struct session *s, uint32_t req, bool tell)
 {
     s->end_req = req;
     if (s->lane)
-        tally_finished_log(s, true);
+        account_finished(s, true);
     if (tell)
         finished_send(s, true);
     session_end(s);
@@ -184,7 +184,7 @@ void session_cancel(struct session *s, uint32_t req, bool tell)
 static bool refuse(struct conn *c, uint32_t req, uint32_t id, Rill__Code code, const char *text)
 {
     conn_error(c, req, id, code, true, "%s", text);
-    tally_refused(c->daemon, code);
+    account_refused(c->daemon, code);
     return false;
 }
 
@@ -301,7 +301,7 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
         free(s);
         return;
     }
-    conn_id_revive(c, m->stream);
+    conn_id_reuse(c, m->stream);
     s->daemon = d;
     s->conn = c;
     s->uid = c->uid;
@@ -406,7 +406,7 @@ static enum memory_answer lane_claim(struct session *s)
     enum memory_answer a = memory_claim(d, s->owner, MEMORY_STREAMS, state_bytes);
     if (a != MEMORY_OK)
         return a;
-    memory_give(&d->memory, s->owner, MEMORY_STREAMS, state_bytes);
+    memory_uncharge(&d->memory, s->owner, MEMORY_STREAMS, state_bytes);
     if (!lane_make(s))
         return MEMORY_OK;
     size_t more = session_bytes(s) - s->counted_bytes;
@@ -453,18 +453,18 @@ static void on_loaded(void *arg, struct model *m)
     enum memory_answer a;
     struct daemon *d = s->daemon;
     if (m->state != MODEL_READY) {
-        tally_refused(d, model_failed_code(m));
+        account_refused(d, model_failed_code(m));
         session_fail(s, model_failed_code(m), m->error.text);
     } else if (!outputs_choose(s)) {
         session_fail(s, RILL__CODE__BAD_ARG, "want holds an output that the model does not have");
     } else if ((quota = quota_run(s, s->live ? (double) m->rtf : 0))) {
-        tally_refused(d, RILL__CODE__QUOTA);
+        account_refused(d, RILL__CODE__QUOTA);
         session_fail(s, RILL__CODE__QUOTA, quota);
     } else if (!(s->worker = admit_worker(d, s->live, m))) {
-        tally_refused(d, RILL__CODE__OVERLOADED);
-        session_fail(s, RILL__CODE__OVERLOADED, admit_words(d));
-    } else if ((a = model_enter(s)) != MEMORY_OK || (a = lane_claim(s)) != MEMORY_OK) {
-        tally_refused(d, memory_code(a));
+        account_refused(d, RILL__CODE__OVERLOADED);
+        session_fail(s, RILL__CODE__OVERLOADED, admit_refusal(d));
+    } else if ((a = model_owner_enter(s)) != MEMORY_OK || (a = lane_claim(s)) != MEMORY_OK) {
+        account_refused(d, memory_code(a));
         session_fail(s, memory_code(a), memory_words(a));
     } else if (!s->lane) {
         session_fail(s, RILL__CODE__INTERNAL, "out of memory");
@@ -472,7 +472,7 @@ static void on_loaded(void *arg, struct model *m)
         d->streams_opened++;
         m->stats->streams++;
         m->stats->streams_opened++;
-        tally_opened(s);
+        account_opened(s);
         opened_send(s);
         s->req = 0;
         worker_add(s->worker, s->lane);
@@ -569,8 +569,8 @@ void session_audio(struct session *s, const Rill__Audio *m)
         ring_write(&s->lane->arrivals, &a, 1);
     audio_put(s, m->pcm.data, n);
     s->any_audio |= n > 0;
-    s->conn->speaker = &s->link;
-    s->n_said++;
+    s->conn->last_audio = &s->link;
+    s->n_messages++;
     s->audio_us = a.us;
     s->pos_in += n;
     s->seq_in = m->seq + 1;
@@ -614,7 +614,7 @@ static void pulse_take(struct session *s, const struct lane_rec *r)
 {
     float x[CHUNK_FRAMES];
     if (r->is_run)
-        tally_pulse(s, r);
+        account_pulse(s, r);
     for (uint32_t at = 0; at < r->n;) {
         size_t n = r->n - at < CHUNK_FRAMES ? r->n - at : CHUNK_FRAMES;
         ring_read(&s->lane->out, x, n);
@@ -626,14 +626,14 @@ static void pulse_take(struct session *s, const struct lane_rec *r)
         at += (uint32_t) n;
     }
     if (r->n)
-        s->told = pcm_rescale(r->pos + r->n, s->in.rate, s->out.rate);
+        s->out_progress = pcm_rescale(r->pos + r->n, s->in.rate, s->out.rate);
 }
 
 static void vad_take(struct session *s, const struct lane_rec *r)
 {
     s->vad_frames++;
     if (!s->want_audio)
-        s->told = r->end_pos;
+        s->out_progress = r->end_pos;
     if (s->topic)
         topic_rec(s->topic, r, NULL);
     if (!s->mute)
@@ -653,9 +653,9 @@ static void gap_take(struct session *s, const struct lane_rec *r)
         ? samples
         : 0;
     s->bypassed += r->fill == LANE_FILL_BYPASS ? samples : 0;
-    tally_gap(s, reasons[r->reason], samples);
+    account_gap(s, reasons[r->reason], samples);
     if (r->fill == LANE_FILL_SKIPPED)
-        s->told = r->end_pos;
+        s->out_progress = r->end_pos;
     if (s->topic)
         topic_rec(s->topic, r, NULL);
     gap_send(s->conn, s->id, r->pos, samples, reasons[r->reason], (Rill__Gap__Fill) r->fill);
@@ -700,7 +700,7 @@ static void done_take(struct session *s)
     rill_error err;
     events_flush(s, true);
     if (s->topic)
-        topic_pump(
+        topic_deliver(
             s->topic); /* what it gave comes before its end, also where one connection gets both */
     if (!length_fits(s, &err)) {
         session_fail(s, RILL__CODE__BAD_ARG, err.text);
@@ -708,7 +708,7 @@ static void done_take(struct session *s)
     }
     s->complete = true;
     finished_send(s, false);
-    tally_finished_log(s, false);
+    account_finished(s, false);
     session_end(s);
 }
 
@@ -720,7 +720,7 @@ static void fault_take(struct session *s)
     session_fail(s, RILL__CODE__MODEL_FAILED, err.text);
 }
 
-void session_pump(struct session *s)
+void session_deliver(struct session *s)
 {
     struct lane_rec r;
     bool took = false;
@@ -747,52 +747,52 @@ void session_pump(struct session *s)
     if (took)
         worker_wake(s->worker);
     if (s->topic)
-        topic_pump(s->topic);
+        topic_deliver(s->topic);
 }
 
-bool session_pays(const struct session *s)
+bool session_has_priority(const struct session *s)
 {
     uint64_t most = TICK_MS * UINT64_C(1000) / (s->lane ? s->lane->pulse_us + 1 : TICK_MS * 1000);
-    most = most > PAID_MESSAGES ? most : PAID_MESSAGES;
-    return s->live && s->n_said < 2 * most; /* what came late may come in the same tick */
+    most = most > PRIORITY_MESSAGES ? most : PRIORITY_MESSAGES;
+    return s->live && s->n_messages < 2 * most; /* what came late may come in the same tick */
 }
 
 /* What its lane has to say, on the account of who pays for it. */
-static void session_turn(struct session *s)
+static void session_serve(struct session *s)
 {
     struct daemon *d = s->daemon;
-    bool speaks = s->lane && ring_used(&s->lane->recs);
-    enum turn when = speaks && !s->live ? turns_when(&d->turns, s->uid) : TURN_NOW;
-    if (when != TURN_NOW) {
-        turns_again(&d->turns, when);
+    bool has_output = s->lane && ring_used(&s->lane->recs);
+    enum slice when = has_output && !s->live ? slices_when(&d->slices, s->uid) : SLICE_NOW;
+    if (when != SLICE_NOW) {
+        slices_resume(&d->slices, when);
         return;
     }
-    uint64_t since_us = speaks ? lane_now_us() : 0;
-    session_pump(s);
-    uint64_t now_us = speaks ? meter_loop(d, s, since_us) : 0;
-    if (speaks && !s->live)
-        turns_charge(&d->turns, s->uid, now_us - since_us);
-    if (speaks && !s->live)
-        d->last_pump = s->serial;
+    uint64_t since_us = has_output ? lane_now_us() : 0;
+    session_deliver(s);
+    uint64_t now_us = has_output ? meter_charge_loop(d, s, since_us) : 0;
+    if (has_output && !s->live)
+        slices_charge(&d->slices, s->uid, now_us - since_us);
+    if (has_output && !s->live)
+        d->last_served = s->serial;
 }
 
 /* Live streams first; the others from where the last turn ended, round: the list is in order of
  * numbers, the newest first. */
-void sessions_pump(struct daemon *d)
+void sessions_deliver(struct daemon *d)
 {
-    uint32_t last = d->last_pump;
+    uint32_t last = d->last_served;
     bool files = false;
     for (struct session *s = d->sessions, *next; s; s = next) {
         next = s->next;
         files |= !s->live;
         if (s->live && !s->gone)
-            session_turn(s);
+            session_serve(s);
     }
     for (unsigned round = 0; round < 2 && files; round++)
         for (struct session *s = d->sessions, *next; s; s = next) {
             next = s->next;
             if (!s->live && !s->gone && (s->serial < last) == !round)
-                session_turn(s);
+                session_serve(s);
         }
     sessions_reap(d);
 }

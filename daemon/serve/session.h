@@ -34,10 +34,10 @@ struct session {
     size_t partial_bytes; /* 0 = none waits */
     struct lane_rec vad;  /* the newest probability that was not sent */
     bool vad_waits;
-    struct topic *topic; /* NULL: not published */
-    bool mute, complete; /* the topic alone gets the outputs; it ended as it should */
-    uint64_t told;       /* how far in the input rate what it said goes */
-    uint64_t bypassed;   /* samples that went past the model */
+    struct topic *topic;   /* NULL: not published */
+    bool mute, complete;   /* the topic alone gets the outputs; it ended as it should */
+    uint64_t out_progress; /* how far in the input rate what it said goes */
+    uint64_t bypassed;     /* samples that went past the model */
     uint32_t uid;
     struct owner *owner;
     size_t counted_bytes; /* of memory, for the owner */
@@ -52,11 +52,11 @@ struct session {
     uint32_t max_chunk_us;
     struct claim used;                             /* of late, as shares of a processor */
     double loop_ns;                                /* the loop's work for it since the last tick */
-    uint32_t n_said;                               /* messages since then */
-    uint64_t told_spent_ns, told_ran_ns, told_ran; /* up to here its lane's were read */
+    uint32_t n_messages;                           /* messages since then */
+    uint64_t seen_spent_ns, seen_ran_ns, seen_ran; /* up to here its lane's were read */
     struct hist compute, queue;
-    struct figures *figures; /* of its model; NULL until it runs */
-    uint64_t gap_samples;    /* of the input rate, whatever the reason */
+    struct model_counters *counters; /* of its model; NULL until it runs */
+    uint64_t gap_samples;            /* of the input rate, whatever the reason */
 };
 
 void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m);
@@ -64,10 +64,10 @@ void session_audio(struct session *s, const Rill__Audio *m);
 void session_finish(struct session *s, uint32_t req);
 void session_reset(struct session *s, uint32_t req);
 void session_cancel(struct session *s, uint32_t req, bool tell);
-void session_pump(struct session *s); /* sends what the lane has; may end the session */
+void session_deliver(struct session *s); /* sends what the lane has; may end the session */
 /* It is a live stream, and no more messages of it came in this tick than a microphone sends. */
-bool session_pays(const struct session *s);
-void sessions_pump(struct daemon *d);
+bool session_has_priority(const struct session *s);
+void sessions_deliver(struct daemon *d);
 void sessions_drop(struct conn *c);                    /* the connection is going */
 void sessions_idle(struct daemon *d, uint64_t now_us); /* ends live streams that get no audio */
 uint64_t session_output_bytes_per_s(const struct session *s);

@@ -11,7 +11,7 @@
 #include "daemon/serve/messages.h"
 #include "daemon/serve/session.h"
 #include "daemon/serve/session_list.h"
-#include "daemon/serve/tape.h"
+#include "daemon/serve/history.h"
 
 #define SLACK_MS 1000         /* of the tape, for subscribers that are a little late */
 #define SUB_QUEUE_BYTES 32768 /* more waits for the socket: entries wait on the tape */
@@ -41,10 +41,10 @@ struct topic {
     char name[65], model[65];
     uint32_t uid, keep_ms, want, in_rate;
     struct owner *owner;
-    size_t firm_bytes; /* counted for it, without what its tape can do without */
+    size_t reserved_bytes; /* counted for it, without what its tape can do without */
     Rill__Access access;
     struct pcm out;
-    struct tape tape;
+    struct history history;
     uint64_t progress, last_text, last_vad; /* places on the tape of the newest ones */
     unsigned char *event; /* two of EVENT_BYTES_MAX: one read, and its pieces; NULL: no words */
     struct sub *subs;
@@ -56,22 +56,22 @@ struct topic {
 static size_t entries_bytes(const struct session *s, uint32_t ms)
 {
     const struct lane_model *m = &s->model->lane;
-    uint64_t per_s = (uint64_t) m->rate / m->pulse_samples * sizeof(struct entry) * 2 +
-        64 * sizeof(struct entry);
+    uint64_t per_s = (uint64_t) m->rate / m->pulse_samples * sizeof(struct history_entry) * 2 +
+        64 * sizeof(struct history_entry);
     if (s->want_audio)
-        per_s += (uint64_t) s->out.rate * (sizeof(float) + sizeof(struct entry) / 64);
+        per_s += (uint64_t) s->out.rate * (sizeof(float) + sizeof(struct history_entry) / 64);
     if (s->want_vad)
-        per_s += (uint64_t) m->rate / m->vad_hop_samples * sizeof(struct entry);
+        per_s += (uint64_t) m->rate / m->vad_hop_samples * sizeof(struct history_entry);
     return (size_t) (per_s * ms / 1000) + (s->event ? 4 * EVENT_BYTES_MAX : 0);
 }
 
-struct tape_size {
+struct history_size {
     size_t least_bytes, most_bytes, entry_bytes;
 };
 
-static struct tape_size tape_size(const struct session *s, uint32_t keep_ms)
+static struct history_size history_size(const struct session *s, uint32_t keep_ms)
 {
-    return (struct tape_size) {
+    return (struct history_size) {
         .least_bytes = entries_bytes(s, SLACK_MS),
         .most_bytes = entries_bytes(s, keep_ms > SLACK_MS ? keep_ms : SLACK_MS),
         .entry_bytes = s->event ? EVENT_BYTES_MAX : AUDIO_CHUNK_FRAMES * sizeof(float)
@@ -87,11 +87,13 @@ static bool has(uint32_t mask, Rill__Output o)
 
 void topic_audio(struct topic *t, const struct lane_rec *r, uint64_t pos, const float *x, size_t n)
 {
-    struct entry e = { .rec = *r, .before = t->progress, .bytes = (uint32_t) (n * sizeof *x) };
+    struct history_entry e = { .rec = *r,
+                               .before = t->progress,
+                               .bytes = (uint32_t) (n * sizeof *x) };
     e.rec.pos = pos;
     e.rec.n = (uint32_t) n;
     e.after = t->progress = pcm_rescale(pos + n, t->in_rate, t->out.rate);
-    tape_put(&t->tape, &e, x);
+    history_append(&t->history, &e, x);
 }
 
 /* Sound tells how far the stream is; without it the detector, without that the words. */
@@ -107,21 +109,21 @@ static void progress_note(struct topic *t, const struct lane_rec *r)
 
 void topic_rec(struct topic *t, const struct lane_rec *r, const unsigned char *event)
 {
-    struct entry e = { .rec = *r,
-                       .before = t->progress,
-                       .bytes = r->kind == LANE_EVENT ? r->n : 0 };
+    struct history_entry e = { .rec = *r,
+                               .before = t->progress,
+                               .bytes = r->kind == LANE_EVENT ? r->n : 0 };
     rill_word words[EVENT_WORDS_MAX];
     rill_event v;
     progress_note(t, r);
     e.after = t->progress;
     if (r->kind == LANE_VAD)
-        t->last_vad = t->tape.head;
+        t->last_vad = t->history.head;
     if (r->kind == LANE_EVENT) {
         event_read(event, r->n, &v, words);
         if (v.kind == RILL_EVENT_PARTIAL || v.kind == RILL_EVENT_FINAL)
-            t->last_text = t->tape.head;
+            t->last_text = t->history.head;
     }
-    tape_put(&t->tape, &e, event);
+    history_append(&t->history, &e, event);
 }
 
 static struct topic *topic_find(const struct daemon *d, const char *name)
@@ -135,8 +137,8 @@ static struct topic *topic_find(const struct daemon *d, const char *name)
 static struct topic *topic_free(struct topic *t)
 {
     struct memory *m = &t->daemon->memory;
-    tape_drop(&t->tape);
-    memory_give(m, t->owner, MEMORY_TOPICS, t->firm_bytes);
+    history_drop(&t->history);
+    memory_uncharge(m, t->owner, MEMORY_TOPICS, t->reserved_bytes);
     memory_unref(m, t->owner);
     free(t->event);
     free(t->failed_text);
@@ -144,42 +146,42 @@ static struct topic *topic_free(struct topic *t)
     return NULL;
 }
 
-static size_t topic_firm_bytes(const struct session *s, const struct tape_size *z)
+static size_t topic_reserved_bytes(const struct session *s, const struct history_size *z)
 {
     return sizeof(struct topic) + (s->event ? 2 * EVENT_BYTES_MAX : 0) +
-        tape_least_bytes(z->least_bytes, z->most_bytes, z->entry_bytes);
+        history_min_bytes(z->least_bytes, z->most_bytes, z->entry_bytes);
 }
 
 /* What it takes firmly has been counted. */
 static struct topic *topic_new(struct session *s, const Rill__Publish *m, uint32_t keep_ms)
 {
     struct topic *t = calloc(1, sizeof *t);
-    struct tape_size z = tape_size(s, keep_ms);
-    size_t firm_bytes = topic_firm_bytes(s, &z);
+    struct history_size z = history_size(s, keep_ms);
+    size_t reserved_bytes = topic_reserved_bytes(s, &z);
     if (!t) {
-        memory_give(&s->daemon->memory, s->owner, MEMORY_TOPICS, firm_bytes);
+        memory_uncharge(&s->daemon->memory, s->owner, MEMORY_TOPICS, reserved_bytes);
         return NULL;
     }
     *t = (struct topic) { .daemon = s->daemon,
                           .live = s->live,
                           .uid = s->uid,
                           .owner = memory_ref(s->owner),
-                          .firm_bytes = firm_bytes,
-                          .tape = { .memory = &s->daemon->memory, .owner = s->owner },
+                          .reserved_bytes = reserved_bytes,
+                          .history = { .memory = &s->daemon->memory, .owner = s->owner },
                           .keep_ms = keep_ms,
                           .want = s->want_mask,
                           .in_rate = s->in.rate,
                           .out = s->out,
                           .access = m->access,
-                          .progress = s->told };
+                          .progress = s->out_progress };
     snprintf(t->name, sizeof t->name, "%s", m->topic);
     snprintf(t->model, sizeof t->model, "%s", s->model->name);
     if (t->access == RILL__ACCESS__ACCESS_NONE)
         t->access = RILL__ACCESS__ACCESS_SAME_UID;
     if (s->event)
         t->event = malloc(2 * EVENT_BYTES_MAX);
-    bool good =
-        (!s->event || t->event) && tape_make(&t->tape, z.least_bytes, z.most_bytes, z.entry_bytes);
+    bool good = (!s->event || t->event) &&
+        history_make(&t->history, z.least_bytes, z.most_bytes, z.entry_bytes);
     return good ? t : topic_free(t);
 }
 
@@ -223,9 +225,9 @@ void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m)
         return;
     }
     uint32_t keep_ms = m->keep_ms < most_ms ? m->keep_ms : most_ms;
-    struct tape_size z = tape_size(s, keep_ms);
+    struct history_size z = history_size(s, keep_ms);
     enum memory_answer a =
-        memory_claim(c->daemon, s->owner, MEMORY_TOPICS, topic_firm_bytes(s, &z));
+        memory_claim(c->daemon, s->owner, MEMORY_TOPICS, topic_reserved_bytes(s, &z));
     if (a != MEMORY_OK) {
         conn_error(c, req, s->id, memory_code(a), false, "the history: %s", memory_words(a));
         return;
@@ -259,7 +261,7 @@ void topic_end(struct topic *t, bool cancelled)
     t->ended = true;
     t->ended_us = lane_now_us();
     t->cancelled = cancelled;
-    topic_pump(t);
+    topic_deliver(t);
 }
 
 /* ---- subscribers ---- */
@@ -287,8 +289,8 @@ static void sub_leave(struct sub *s)
     struct conn *c = s->conn;
     s->conn = NULL;
     streams_remove(&c->streams, &s->link);
-    c->heard_us = lane_now_us();
-    conn_id_bury(c, s->id);
+    c->active_us = lane_now_us();
+    conn_id_retire(c, s->id);
 }
 
 static void sub_end(const struct topic *t, struct sub *s, uint32_t req, bool cancelled)
@@ -334,33 +336,36 @@ bool sub_cancel(struct conn *c, uint32_t req, uint32_t id)
 /* The tape went on without it. */
 static void sub_skip(const struct topic *t, struct sub *s)
 {
-    struct entry e = { .before = t->progress };
-    s->cursor = t->tape.tail;
-    if (s->cursor < t->tape.head)
-        tape_read(&t->tape, s->cursor, &e, sizeof e);
+    struct history_entry e = { .before = t->progress };
+    s->cursor = t->history.tail;
+    if (s->cursor < t->history.head)
+        history_read(&t->history, s->cursor, &e, sizeof e);
     uint64_t from = s->at > s->start ? s->at : s->start, n = e.before > from ? e.before - from : 0;
     s->lost += n;
     s->at = e.before;
-    figures_gap(&s->conn->daemon->figures, NULL, RILL__GAP__REASON__REASON_SLOW, n, t->in_rate);
+    counters_add_gap(&s->conn->daemon->counters, NULL, RILL__GAP__REASON__REASON_SLOW, n,
+                     t->in_rate);
     if (e.before >= s->start)
         gap_send(s->conn, s->id, from, n, RILL__GAP__REASON__REASON_SLOW,
                  RILL__GAP__FILL__FILL_SKIPPED);
 }
 
-static void audio_give(const struct topic *t, struct sub *s, const struct entry *e, uint64_t place)
+static void audio_deliver(const struct topic *t, struct sub *s, const struct history_entry *e,
+                          uint64_t place)
 {
     float x[AUDIO_CHUNK_FRAMES];
     uint64_t start = pcm_rescale(s->start, t->out.rate, t->in_rate);
     size_t skip = start > e->rec.pos ? (size_t) (start - e->rec.pos) : 0;
     if (skip >= e->rec.n)
         return;
-    tape_read(&t->tape, place + skip * sizeof *x, x, (e->rec.n - skip) * sizeof *x);
+    history_read(&t->history, place + skip * sizeof *x, x, (e->rec.n - skip) * sizeof *x);
     s->sent += e->rec.n - skip;
     audio_send(s->conn, s->id, &s->seq, &s->out, e->rec.pos + skip, x, e->rec.n - skip, &e->rec);
 }
 
 /* Words, or nothing where a newer text follows a partial. */
-static void event_give(const struct topic *t, struct sub *s, const struct entry *e, uint64_t place)
+static void event_deliver(const struct topic *t, struct sub *s, const struct history_entry *e,
+                          uint64_t place)
 {
     static const Rill__Output outputs[] = { [RILL_EVENT_PARTIAL] = RILL__OUTPUT__OUTPUT_TRANSCRIPT,
                                             [RILL_EVENT_FINAL] = RILL__OUTPUT__OUTPUT_TRANSCRIPT,
@@ -368,7 +373,7 @@ static void event_give(const struct topic *t, struct sub *s, const struct entry 
                                             [RILL_EVENT_ENDPOINT] = RILL__OUTPUT__OUTPUT_ENDPOINT };
     rill_word words[EVENT_WORDS_MAX];
     rill_event v;
-    tape_read(&t->tape, place, t->event, e->bytes);
+    history_read(&t->history, place, t->event, e->bytes);
     event_read(t->event, e->bytes, &v, words);
     bool old = v.kind == RILL_EVENT_PARTIAL && place <= t->last_text;
     if ((size_t) v.kind < sizeof outputs / sizeof *outputs && outputs[v.kind] &&
@@ -376,7 +381,8 @@ static void event_give(const struct topic *t, struct sub *s, const struct entry 
         event_send(s->conn, s->id, &v, (char *) t->event + EVENT_BYTES_MAX);
 }
 
-static void vad_give(const struct topic *t, struct sub *s, const struct entry *e, uint64_t place)
+static void vad_deliver(const struct topic *t, struct sub *s, const struct history_entry *e,
+                        uint64_t place)
 {
     bool old = e->rec.edge == LANE_EDGE_NONE && place <= t->last_vad && t->live &&
         conn_reads_slowly(s->conn);
@@ -387,7 +393,8 @@ static void vad_give(const struct topic *t, struct sub *s, const struct entry *e
         vad_send(s->conn, s->id, &e->rec);
 }
 
-static void entry_give(const struct topic *t, struct sub *s, const struct entry *e, uint64_t place)
+static void entry_deliver(const struct topic *t, struct sub *s, const struct history_entry *e,
+                          uint64_t place)
 {
     static const Rill__Gap__Reason reasons[] = { RILL__GAP__REASON__REASON_CLIENT,
                                                  RILL__GAP__REASON__REASON_RESET,
@@ -398,10 +405,10 @@ static void entry_give(const struct topic *t, struct sub *s, const struct entry 
     switch (e->rec.kind) {
     case LANE_PULSE:
         if (has(s->want, RILL__OUTPUT__OUTPUT_AUDIO))
-            audio_give(t, s, e, place);
+            audio_deliver(t, s, e, place);
         break;
-    case LANE_VAD: vad_give(t, s, e, place); break;
-    case LANE_EVENT: event_give(t, s, e, place); break;
+    case LANE_VAD: vad_deliver(t, s, e, place); break;
+    case LANE_EVENT: event_deliver(t, s, e, place); break;
     case LANE_GAP:
         gap_send(s->conn, s->id, e->rec.pos, e->rec.end_pos - e->rec.pos, reasons[e->rec.reason],
                  (Rill__Gap__Fill) e->rec.fill);
@@ -411,40 +418,40 @@ static void entry_give(const struct topic *t, struct sub *s, const struct entry 
     }
 }
 
-static void sub_pump(const struct topic *t, struct sub *s)
+static void sub_deliver(const struct topic *t, struct sub *s)
 {
     struct conn *c = s->conn;
-    struct entry e;
+    struct history_entry e;
     while (c && s->conn && !c->closing) {
         if (conn_queue_bytes(c) > SUB_QUEUE_BYTES || !conn_has_room(c)) {
             c->paused = true; /* so that this goes on once the client has read */
             return;
         }
-        if (s->cursor < t->tape.tail)
+        if (s->cursor < t->history.tail)
             sub_skip(t, s);
-        if (s->cursor == t->tape.head) {
+        if (s->cursor == t->history.head) {
             if (t->ended)
                 sub_ended(t, s);
             return;
         }
-        tape_read(&t->tape, s->cursor, &e, sizeof e);
+        history_read(&t->history, s->cursor, &e, sizeof e);
         uint64_t place = s->cursor + sizeof e;
         s->cursor = place + e.bytes;
-        entry_give(t, s, &e, place);
+        entry_deliver(t, s, &e, place);
         s->at = e.after;
     }
 }
 
-void topic_pump(struct topic *t)
+void topic_deliver(struct topic *t)
 {
     for (struct sub *s = t->subs; s; s = s->next)
-        sub_pump(t, s);
+        sub_deliver(t, s);
 }
 
-void subs_pump(struct conn *c)
+void subs_deliver(struct conn *c)
 {
     for (struct sub *s = NULL; (s = sub_next(c, s));)
-        sub_pump(s->topic, s);
+        sub_deliver(s->topic, s);
 }
 
 void subs_drop(struct conn *c)
@@ -457,7 +464,7 @@ void subs_drop(struct conn *c)
 
 static void sub_free(struct memory *m, struct sub *s)
 {
-    memory_give(m, s->owner, MEMORY_TOPICS, sizeof *s);
+    memory_uncharge(m, s->owner, MEMORY_TOPICS, sizeof *s);
     memory_unref(m, s->owner);
     free(s);
 }
@@ -512,7 +519,7 @@ bool subs_overdue(const struct conn *c, uint64_t now_us)
     return false;
 }
 
-void topics_stood_still(struct daemon *d, uint64_t us)
+void topics_shift_times(struct daemon *d, uint64_t us)
 {
     for (struct topic *t = d->topics; t; t = t->next)
         t->ended_us += us;
@@ -523,11 +530,11 @@ void topics_stood_still(struct daemon *d, uint64_t us)
 /* Place and progress of the oldest that is kept for who comes now. */
 static uint64_t oldest_find(const struct topic *t, uint64_t *ret_pos)
 {
-    uint64_t keep = (uint64_t) t->keep_ms * t->in_rate / 1000, place = t->tape.tail;
+    uint64_t keep = (uint64_t) t->keep_ms * t->in_rate / 1000, place = t->history.tail;
     uint64_t from = t->progress > keep ? t->progress - keep : 0;
-    struct entry e;
-    for (; place < t->tape.head; place += sizeof e + e.bytes) {
-        tape_read(&t->tape, place, &e, sizeof e);
+    struct history_entry e;
+    for (; place < t->history.head; place += sizeof e + e.bytes) {
+        history_read(&t->history, place, &e, sizeof e);
         if (e.before >= from && t->keep_ms) {
             *ret_pos = e.before;
             return place;
@@ -542,7 +549,7 @@ static void sub_place(const struct topic *t, struct sub *s, const Rill__Subscrib
     uint64_t oldest;
     s->cursor = oldest_find(t, &oldest);
     if (m->from == RILL__FROM__FROM_NOW) {
-        s->cursor = t->tape.head;
+        s->cursor = t->history.head;
         oldest = t->progress;
     }
     s->began = s->at = oldest;
@@ -663,12 +670,12 @@ void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m)
         free(s);
         return;
     }
-    conn_id_revive(c, m->stream);
+    conn_id_reuse(c, m->stream);
     sub_place(t, s, m);
     s->id = m->stream;
     s->conn = c;
     s->owner = memory_ref(c->owner);
-    memory_take(&c->daemon->memory, s->owner, MEMORY_TOPICS, sizeof *s);
+    memory_charge(&c->daemon->memory, s->owner, MEMORY_TOPICS, sizeof *s);
     s->opened_us = lane_now_us();
     s->topic = t;
     s->next = t->subs;
@@ -676,7 +683,7 @@ void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m)
     s->link = (struct stream_link) { .id = s->id, .kind = STREAM_SUB };
     streams_add(&c->streams, &s->link);
     subscribed_send(req, t, s);
-    sub_pump(t, s);
+    sub_deliver(t, s);
 }
 
 /* ---- answers ---- */
@@ -724,7 +731,7 @@ const char *topic_name(const struct topic *t)
     return t ? t->name : "";
 }
 
-bool sub_after(const struct daemon *d, uint32_t conn, uint32_t stream, struct sub_look *ret)
+bool sub_info_after(const struct daemon *d, uint32_t conn, uint32_t stream, struct sub_info *ret)
 {
     bool found = false;
     for (const struct topic *t = d->topics; t; t = t->next)
@@ -734,7 +741,7 @@ bool sub_after(const struct daemon *d, uint32_t conn, uint32_t stream, struct su
                 (found && (c->id > ret->conn->id || (c->id == ret->conn->id && s->id > ret->id))))
                 continue;
             found = true;
-            *ret = (struct sub_look) { .conn = s->conn,
+            *ret = (struct sub_info) { .conn = s->conn,
                                        .id = s->id,
                                        .in_rate = t->in_rate,
                                        .lag_ms = sub_lag_ms(t, s),
@@ -752,13 +759,14 @@ bool sub_after(const struct daemon *d, uint32_t conn, uint32_t stream, struct su
 }
 
 /* The topic whose history is the longest in bytes gives its oldest piece. */
-size_t topics_shorten(void *arg, const struct owner *o, size_t longer_bytes)
+size_t topics_reclaim(void *arg, const struct owner *o, size_t longer_bytes)
 {
     struct daemon *d = arg;
     struct topic *best = NULL;
     for (struct topic *t = d->topics; t; t = t->next)
-        if (t->owner == o && tape_history_bytes(&t->tape) > longer_bytes &&
-            (!best || tape_history_bytes(&t->tape) > tape_history_bytes(&best->tape)))
+        if (t->owner == o && history_reclaimable_bytes(&t->history) > longer_bytes &&
+            (!best ||
+             history_reclaimable_bytes(&t->history) > history_reclaimable_bytes(&best->history)))
             best = t;
-    return best ? tape_shorten(&best->tape) : 0;
+    return best ? history_reclaim(&best->history) : 0;
 }

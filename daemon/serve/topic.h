@@ -16,23 +16,23 @@ bool sub_cancel(struct conn *c, uint32_t req, uint32_t id);
 bool stream_taken(const struct conn *c, uint32_t id); /* by a session or a subscription */
 void topic_audio(struct topic *t, const struct lane_rec *r, uint64_t pos, const float *x, size_t n);
 void topic_rec(struct topic *t, const struct lane_rec *r, const unsigned char *event);
-void topic_pump(struct topic *t);
+void topic_deliver(struct topic *t);
 /* Subscribers are told that instead of Finished, once the topic has ended. Takes NULL. */
 void topic_fail(struct topic *t, Rill__Code code, const char *text);
 /* takes NULL; subscribers still get what is kept for them */
 void topic_end(struct topic *t, bool cancelled);
 void topics_sweep(struct daemon *d); /* what nobody needs any more */
-void subs_pump(struct conn *c);
+void subs_deliver(struct conn *c);
 void subs_drop(struct conn *c);
 uint32_t subs_lag_ms(const struct conn *c); /* of live sources, the longest */
 /* true: a source of it ended so long ago that whoever reads has read the rest */
 bool subs_overdue(const struct conn *c, uint64_t now_us);
-void topics_stood_still(struct daemon *d, uint64_t us); /* that long, and nobody could read */
+void topics_shift_times(struct daemon *d, uint64_t us); /* that long, and nobody could read */
 /* in order of names, those past `after`; *ret_more: there are more than cap */
 size_t topics_list(const struct conn *c, const char *after, Rill__TopicInfo *infos, Rill__Pcm *pcms,
                    Rill__Output (*outputs)[5], size_t cap, bool *ret_more);
 const char *topic_name(const struct topic *t); /* "" for NULL */
-struct sub_look {
+struct sub_info {
     struct conn *conn;
     uint32_t id, in_rate, lag_ms;
     const char *topic, *model;
@@ -42,8 +42,8 @@ struct sub_look {
     size_t bytes;
 };
 /* the first subscription in (conn, stream) order after those numbers; false: there is none */
-bool sub_after(const struct daemon *d, uint32_t conn, uint32_t stream, struct sub_look *ret);
+bool sub_info_after(const struct daemon *d, uint32_t conn, uint32_t stream, struct sub_info *ret);
 /* as memory.h wants it */
-size_t topics_shorten(void *daemon, const struct owner *o, size_t longer_bytes);
+size_t topics_reclaim(void *daemon, const struct owner *o, size_t longer_bytes);
 
 #endif

@@ -16,9 +16,9 @@ bool health_start(struct daemon *d, uint64_t watchdog_us)
         return false;
     h->limit_us = watchdog_us && most < HEALTH_LIMIT_US ? most : HEALTH_LIMIT_US;
     h->threads = calloc(d->n_workers ? d->n_workers : 1, sizeof *h->threads);
-    h->looked_us = lane_now_us();
+    h->updated_us = lane_now_us();
     for (unsigned i = 0; h->threads && i < d->n_workers; i++)
-        h->threads[i].moved_us = h->looked_us;
+        h->threads[i].moved_us = h->updated_us;
     return h->threads;
 }
 
@@ -50,7 +50,7 @@ static void busy_find(struct daemon *d)
             d->health->threads[s->worker - d->workers].busy = true;
 }
 
-static void thread_look(struct daemon *d, unsigned i, uint64_t now_us)
+static void thread_update(struct daemon *d, unsigned i, uint64_t now_us)
 {
     struct health *h = d->health;
     struct health_thread *t = &h->threads[i];
@@ -66,12 +66,12 @@ static void thread_look(struct daemon *d, unsigned i, uint64_t now_us)
              atomic_load(&d->workers[i].sleeping) ? ", it sleeps" : "");
 }
 
-void health_look(struct daemon *d, uint64_t now_us)
+void health_update(struct daemon *d, uint64_t now_us)
 {
     struct health *h = d->health;
-    uint64_t late_us = now_us - h->looked_us;
+    uint64_t late_us = now_us - h->updated_us;
     bool was = h->stuck;
-    h->looked_us = now_us;
+    h->updated_us = now_us;
     h->loop_late_us = late_us > h->loop_late_us ? late_us : h->loop_late_us;
     busy_find(d);
     /* Whoever stopped the loop for so long stopped the threads as well: that time is not theirs. */
@@ -79,7 +79,7 @@ void health_look(struct daemon *d, uint64_t now_us)
         h->threads[i].moved_us += late_us;
     h->reason[0] = '\0';
     for (unsigned i = 0; i < d->n_workers; i++)
-        thread_look(d, i, now_us);
+        thread_update(d, i, now_us);
     h->stuck = h->reason[0];
     if (h->stuck && !was)
         log_event(&d->log, LOG_ERROR, EVENT_STUCK, "%s", h->reason);
@@ -130,5 +130,5 @@ bool health_page(const struct daemon *d, bool live, char *ret, size_t bytes)
 uint64_t health_silent_us(const struct daemon *d, unsigned thread)
 {
     const struct health *h = d->health;
-    return h->looked_us - h->threads[thread].moved_us;
+    return h->updated_us - h->threads[thread].moved_us;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* health.h - whether the compute threads advance. The watchdog, the Health message, /health and the
- * state of CtlStatus all say what health_look found. A thread is well if its rounds go on, or if it
- * sleeps and no stream of it has a pulse to run; a thread that was woken and never gets the
+ * state of CtlStatus all say what health_update found. A thread is well if its rounds go on, or if
+ * it sleeps and no stream of it has a pulse to run; a thread that was woken and never gets the
  * processor, or that sleeps over work, is as stuck as one that hangs. */
 #ifndef RILL_DAEMON_WATCH_HEALTH_H
 #define RILL_DAEMON_WATCH_HEALTH_H
@@ -21,7 +21,7 @@ struct health_thread {
 struct health {
     struct health_thread *threads;
     uint64_t limit_us; /* a thread may stand still for so long */
-    uint64_t looked_us;
+    uint64_t updated_us;
     uint64_t loop_late_us; /* the longest time between two looks */
     bool stuck;
     char reason[200]; /* why; "" while it is not */
@@ -35,7 +35,7 @@ bool health_start(struct daemon *d, uint64_t watchdog_us);
 void health_stop(struct daemon *d);
 
 /* From the loop's tick. */
-void health_look(struct daemon *d, uint64_t now_us);
+void health_update(struct daemon *d, uint64_t now_us);
 
 enum health_state { HEALTH_OK = 1, HEALTH_DRAINING, HEALTH_STUCK, HEALTH_STARTING };
 enum health_state health_state(const struct daemon *d);

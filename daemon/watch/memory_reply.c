@@ -42,17 +42,17 @@ static void owner_fill(struct owner_message *x, const struct owner *o)
 void memory_reply(struct conn *c, uint32_t req)
 {
     const struct memory *m = &c->daemon->memory;
-    const struct owner *list[MEMORY_OWNERS_TOLD];
-    struct owner_message owners[MEMORY_OWNERS_TOLD];
-    Rill__MemoryOwner *pointers[MEMORY_OWNERS_TOLD];
+    const struct owner *list[MEMORY_OWNERS_LISTED];
+    struct owner_message owners[MEMORY_OWNERS_LISTED];
+    Rill__MemoryOwner *pointers[MEMORY_OWNERS_LISTED];
     struct sums_message sums;
     Rill__MemoryReply a = RILL__MEMORY_REPLY__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
     a.max_bytes = m->max_bytes;
     a.used_bytes = memory_used(m);
-    a.rest_bytes = m->rest_bytes;
+    a.rest_bytes = m->uncounted_bytes;
     a.refused = m->refused;
-    a.shortened_bytes = m->shortened_bytes;
+    a.shortened_bytes = m->reclaimed_bytes;
     a.sums = sums.pointers;
     a.n_sums = sums_fill(&sums, m->bytes);
     a.owners = pointers;
@@ -63,7 +63,7 @@ void memory_reply(struct conn *c, uint32_t req)
     }
     f.m_case = RILL__SERVER_FRAME__M_CTL_MEMORY;
     f.ctl_memory = &a;
-    while (a.n_owners && rill__server_frame__get_packed_size(&f) + 8 > c->max_frame_bytes)
+    while (a.n_owners && rill__server_frame__get_packed_size(&f) + 8 > c->max_message_bytes)
         a.n_owners--;
     conn_send(c, req, &f);
 }

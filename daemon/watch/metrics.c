@@ -139,7 +139,7 @@ static void enum_put(struct text *t, const struct family *f, const ProtobufCEnum
         char name[48];
         size_t n = 0;
         int v = e->values[i].value;
-        if (v <= 0 || v >= (is_us ? FIGURES_REASONS : FIGURES_CODES) ||
+        if (v <= 0 || v >= (is_us ? COUNTERS_REASONS : COUNTERS_CODES) ||
             strlen(e->values[i].name) <= prefix)
             continue;
         for (const char *p = e->values[i].name + prefix; *p && n < sizeof name - 1; p++)
@@ -151,17 +151,17 @@ static void enum_put(struct text *t, const struct family *f, const ProtobufCEnum
 
 static void put_refused(struct text *t, struct daemon *d, const struct family *f)
 {
-    enum_put(t, f, &rill__code__descriptor, "reason", 0, d->figures.refused, false);
+    enum_put(t, f, &rill__code__descriptor, "reason", 0, d->counters.refused, false);
 }
 
 static void put_errors(struct text *t, struct daemon *d, const struct family *f)
 {
-    enum_put(t, f, &rill__code__descriptor, "code", 0, d->figures.errors, false);
+    enum_put(t, f, &rill__code__descriptor, "code", 0, d->counters.errors, false);
 }
 
 static void put_gaps(struct text *t, struct daemon *d, const struct family *f)
 {
-    enum_put(t, f, &rill__gap__reason__descriptor, "reason", strlen("REASON_"), d->figures.gap_us,
+    enum_put(t, f, &rill__gap__reason__descriptor, "reason", strlen("REASON_"), d->counters.gap_us,
              true);
 }
 
@@ -169,7 +169,7 @@ static void put_memory(struct text *t, struct daemon *d, const struct family *f)
 {
     for (enum memory_kind k = 0; k < MEMORY_KINDS; k++)
         count_put(t, f, "of", memory_kind_name(k), d->memory.bytes[k]);
-    count_put(t, f, "of", "rest", d->memory.rest_bytes);
+    count_put(t, f, "of", "rest", d->memory.uncounted_bytes);
 }
 
 static void put_memory_max(struct text *t, struct daemon *d, const struct family *f)
@@ -179,7 +179,7 @@ static void put_memory_max(struct text *t, struct daemon *d, const struct family
 
 static void put_memory_users(struct text *t, struct daemon *d, const struct family *f)
 {
-    const struct owner *list[MEMORY_OWNERS_TOLD];
+    const struct owner *list[MEMORY_OWNERS_LISTED];
     char who[PRINCIPAL_NAME_BYTES];
     for (size_t i = 0, n = memory_largest(&d->memory, list); i < n; i++) {
         principal_name(list[i]->who, who, sizeof who);
@@ -192,9 +192,9 @@ static void put_memory_refused(struct text *t, struct daemon *d, const struct fa
     count_put(t, f, NULL, NULL, d->memory.refused);
 }
 
-static void put_shortened(struct text *t, struct daemon *d, const struct family *f)
+static void put_reclaimed(struct text *t, struct daemon *d, const struct family *f)
 {
-    count_put(t, f, NULL, NULL, d->memory.shortened_bytes);
+    count_put(t, f, NULL, NULL, d->memory.reclaimed_bytes);
 }
 
 static void put_load(struct text *t, struct daemon *d, const struct family *f)
@@ -297,13 +297,15 @@ static void put_model_bytes(struct text *t, struct daemon *d, const struct famil
 }
 
 /* Every set of figures, those without a model's name last. */
-static struct figures *figures_next(struct daemon *d, struct figures *f)
+static struct model_counters *counters_next(struct daemon *d, struct model_counters *f)
 {
-    struct figures *n = f ? f->next : d->figures.models;
-    return n || f == &d->figures.other || !d->figures.other.streams_opened ? n : &d->figures.other;
+    struct model_counters *n = f ? f->next : d->counters.models;
+    return n || f == &d->counters.other || !d->counters.other.streams_opened ? n
+                                                                             : &d->counters.other;
 }
 
-#define EACH_FIGURES(x) for (struct figures *x = figures_next(d, NULL); x; x = figures_next(d, x))
+#define EACH_FIGURES(x)                                                                            \
+    for (struct model_counters *x = counters_next(d, NULL); x; x = counters_next(d, x))
 
 static void put_model_opened(struct text *t, struct daemon *d, const struct family *f)
 {
@@ -332,12 +334,12 @@ static void put_misses(struct text *t, struct daemon *d, const struct family *f)
 static void times_put(struct text *t, const struct family *f, const char *model,
                       const struct time_hist *h)
 {
-    static const char *const le[FIGURES_TIMES + 1] = {
+    static const char *const le[TIME_BUCKETS + 1] = {
         "0.0001", "0.00025", "0.0005", "0.001", "0.0025", "0.005", "0.01",
         "0.025",  "0.05",    "0.1",    "0.25",  "0.5",    "1.0",   "+Inf",
     };
     uint64_t n = 0;
-    for (unsigned i = 0; i <= FIGURES_TIMES; i++) {
+    for (unsigned i = 0; i <= TIME_BUCKETS; i++) {
         n += h->count[i];
         put(t, "%s_bucket{model=\"%s\",le=\"%s\"} %llu\n", f->name, model, le[i],
             (unsigned long long) n);
@@ -359,12 +361,12 @@ static void put_queue_times(struct text *t, struct daemon *d, const struct famil
     times_put(t, f, x->model, &x->queue);
 }
 
-static void batches_put(struct text *t, const struct family *f, const struct figures *x)
+static void batches_put(struct text *t, const struct family *f, const struct model_counters *x)
 {
     uint64_t n = 0, sum = 0;
-    for (unsigned i = 1; i < FIGURES_BATCHES; i++) {
-        n += figures_batches(x, i);
-        sum += i * figures_batches(x, i);
+    for (unsigned i = 1; i < COUNTERS_BATCHES; i++) {
+        n += counters_batches(x, i);
+        sum += i * counters_batches(x, i);
         if ((i & (i - 1)) == 0)
             put(t, "%s_bucket{model=\"%s\",le=\"%u.0\"} %llu\n", f->name, x->model, i,
                 (unsigned long long) n);
@@ -464,7 +466,7 @@ static const struct family families[] = {
       put_memory_refused },
     { "rill_memory_shortened_bytes", "bytes",
       "By which histories became shorter than they were, for want of memory.", COUNTER,
-      put_shortened },
+      put_reclaimed },
     { "rill_load", NULL, "Real-time factors of the admitted live streams, summed.", GAUGE,
       put_load },
     { "rill_load_budget", NULL, "Up to which sum live streams are admitted.", GAUGE, put_budget },
@@ -513,7 +515,7 @@ char *metrics_text(struct daemon *d, bool open, size_t *ret_bytes)
 /* Frames of whole lines, each within max_frame. */
 void metrics_reply(struct conn *c, uint32_t req)
 {
-    size_t left, room = c->max_frame_bytes - 64;
+    size_t left, room = c->max_message_bytes - 64;
     char *all = metrics_text(c->daemon, true, &left);
     if (!all) {
         conn_error(c, req, 0, RILL__CODE__INTERNAL, false, "out of memory");

@@ -92,7 +92,7 @@ static void answer_send(struct conn *c, uint32_t req, const char *model,
         steps_fill(&x, &a, j);
     f.m_case = RILL__SERVER_FRAME__M_CTL_WORST;
     f.ctl_worst = &a;
-    while (a.n_pulses && rill__server_frame__get_packed_size(&f) + 8 > c->max_frame_bytes)
+    while (a.n_pulses && rill__server_frame__get_packed_size(&f) + 8 > c->max_message_bytes)
         a.n_pulses--;
     conn_send(c, req, &f);
 }

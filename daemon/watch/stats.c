@@ -10,7 +10,7 @@
 #include "daemon/serve/limits.h"
 #include "daemon/serve/messages.h"
 #include "daemon/serve/session.h"
-#include "daemon/serve/tally.h"
+#include "daemon/serve/accounting.h"
 #include "daemon/serve/topic.h"
 #include "daemon/watch/health.h"
 
@@ -64,21 +64,21 @@ void stats_summary(struct daemon *d)
 
 struct times_message {
     Rill__TimeHistogram m;
-    uint64_t count[FIGURES_TIMES + 1];
+    uint64_t count[TIME_BUCKETS + 1];
 };
 
 struct model_stats_message {
     Rill__ModelStats m;
     struct times_message compute, queue;
-    uint64_t batches[FIGURES_BATCHES];
+    uint64_t batches[COUNTERS_BATCHES];
 };
 
-#define GAPS FIGURES_REASONS
+#define GAPS COUNTERS_REASONS
 struct stats_message {
     Rill__StatsReply reply;
     struct model_stats_message models[MODELS_A_REPLY];
     Rill__ModelStats *pointers[MODELS_A_REPLY];
-    Rill__CodeCount codes[2][FIGURES_CODES], *code_pointers[2][FIGURES_CODES];
+    Rill__CodeCount codes[2][COUNTERS_CODES], *code_pointers[2][COUNTERS_CODES];
     Rill__GapSum gaps[GAPS], *gap_pointers[GAPS];
 };
 
@@ -86,20 +86,20 @@ static void times_fill(struct times_message *x, const struct time_hist *h)
 {
     uint64_t n = 0;
     rill__time_histogram__init(&x->m);
-    for (unsigned i = 0; i <= FIGURES_TIMES; i++)
+    for (unsigned i = 0; i <= TIME_BUCKETS; i++)
         x->count[i] = n += h->count[i];
-    x->m.le_us = (uint32_t *) (uintptr_t) figures_time_us;
-    x->m.n_le_us = FIGURES_TIMES;
+    x->m.le_us = (uint32_t *) (uintptr_t) time_bucket_us;
+    x->m.n_le_us = TIME_BUCKETS;
     x->m.count = x->count;
-    x->m.n_count = FIGURES_TIMES + 1;
+    x->m.n_count = TIME_BUCKETS + 1;
     x->m.sum_us = h->sum_us;
 }
 
-static void batches_fill(struct model_stats_message *x, const struct figures *f)
+static void batches_fill(struct model_stats_message *x, const struct model_counters *f)
 {
     uint64_t n = 0, sum = 0;
-    for (unsigned i = 1; i < FIGURES_BATCHES; i++) {
-        x->batches[i - 1] = figures_batches(f, i);
+    for (unsigned i = 1; i < COUNTERS_BATCHES; i++) {
+        x->batches[i - 1] = counters_batches(f, i);
         n += x->batches[i - 1];
         sum += i * x->batches[i - 1];
         if (x->batches[i - 1])
@@ -113,7 +113,7 @@ static void model_stats_fill(struct model_stats_message *x, struct daemon *d, st
 {
     Rill__ModelStats *a = &x->m;
     const struct model_stats *p = m->stats;
-    const struct figures *f = figures_of(&d->figures, m->name);
+    const struct model_counters *f = counters_of_model(&d->counters, m->name);
     double pulse_us = m->lane.rate ? (double) samples_us(m->lane.pulse_samples, m->lane.rate) : 0;
     rill__model_stats__init(a);
     a->name = m->name;
@@ -149,7 +149,7 @@ uint32_t sessions_running(const struct daemon *d)
 static size_t codes_fill(Rill__CodeCount *list, Rill__CodeCount **pointers, const uint64_t *counts)
 {
     size_t n = 0;
-    for (unsigned i = 0; i < FIGURES_CODES; i++) {
+    for (unsigned i = 0; i < COUNTERS_CODES; i++) {
         if (!counts[i])
             continue;
         rill__code_count__init(&list[n]);
@@ -161,7 +161,7 @@ static size_t codes_fill(Rill__CodeCount *list, Rill__CodeCount **pointers, cons
     return n;
 }
 
-static void gaps_fill(struct stats_message *x, const struct figures_all *f)
+static void gaps_fill(struct stats_message *x, const struct counters *f)
 {
     size_t n = 0;
     for (unsigned i = 0; i < GAPS; i++) {
@@ -224,29 +224,29 @@ static void stats_fill(struct stats_message *x, struct daemon *d, const char *af
     a->streams_refused = d->streams_refused;
     a->protocol_errors = d->net.protocol_errors;
     a->errors = x->code_pointers[0];
-    a->n_errors = codes_fill(x->codes[0], a->errors, d->figures.errors);
+    a->n_errors = codes_fill(x->codes[0], a->errors, d->counters.errors);
     a->refused = x->code_pointers[1];
-    a->n_refused = codes_fill(x->codes[1], a->refused, d->figures.refused);
-    gaps_fill(x, &d->figures);
+    a->n_refused = codes_fill(x->codes[1], a->refused, d->counters.refused);
+    gaps_fill(x, &d->counters);
     memory_fill(a, d);
     admit_stats(d, a);
     models_fill(x, d, after);
 }
 
-static bool frame_too_large(const struct conn *c, const Rill__ServerFrame *f)
+static bool message_too_large(const struct conn *c, const Rill__ServerFrame *f)
 {
-    return rill__server_frame__get_packed_size(f) + 8 > c->max_frame_bytes;
+    return rill__server_frame__get_packed_size(f) + 8 > c->max_message_bytes;
 }
 
 /* Sends f, which holds x; without the histograms where they make it too large, then with fewer
  * models. */
 static void stats_send(struct conn *c, uint32_t req, Rill__ServerFrame *f, struct stats_message *x)
 {
-    for (size_t i = 0; frame_too_large(c, f) && i < x->reply.n_models; i++) {
+    for (size_t i = 0; message_too_large(c, f) && i < x->reply.n_models; i++) {
         x->models[i].m.compute = x->models[i].m.queue = NULL;
         x->models[i].m.n_batches = 0;
     }
-    for (; x->reply.n_models > 1 && frame_too_large(c, f); x->reply.n_models--)
+    for (; x->reply.n_models > 1 && message_too_large(c, f); x->reply.n_models--)
         x->reply.more = true;
     conn_send(c, req, f);
 }
@@ -344,7 +344,7 @@ static void session_fill(struct session_message *x, struct session *s)
     a->topic = (char *) (uintptr_t) topic_name(s->topic);
 }
 
-static void sub_fill(struct session_message *x, const struct sub_look *s)
+static void sub_fill(struct session_message *x, const struct sub_info *s)
 {
     Rill__Session *a = &x->session;
     rill__session__init(a);
@@ -390,8 +390,8 @@ static struct session *session_after(struct daemon *d, uint32_t conn, uint32_t s
 static bool entry_after(struct daemon *d, uint32_t conn, uint32_t stream, struct session_message *x)
 {
     struct session *s = session_after(d, conn, stream);
-    struct sub_look look;
-    bool sub = sub_after(d, conn, stream, &look);
+    struct sub_info look;
+    bool sub = sub_info_after(d, conn, stream, &look);
     if (s && sub)
         sub = look.conn->id < s->conn->id || (look.conn->id == s->conn->id && look.id < s->id);
     if (sub)
@@ -417,7 +417,7 @@ void sessions_reply(struct conn *c, uint32_t req, uint32_t after_conn, uint32_t 
     a.sessions = pointers;
     f.m_case = RILL__SERVER_FRAME__M_CTL_SESSIONS;
     f.ctl_sessions = &a;
-    for (; a.n_sessions > 1 && frame_too_large(c, &f); a.n_sessions--)
+    for (; a.n_sessions > 1 && message_too_large(c, &f); a.n_sessions--)
         a.more = true;
     conn_send(c, req, &f);
 }
@@ -459,7 +459,7 @@ void top_reply(struct conn *c, uint32_t req)
     }
     f.m_case = RILL__SERVER_FRAME__M_CTL_TOP;
     f.ctl_top = &a;
-    while (a.n_sessions && frame_too_large(c, &f))
+    while (a.n_sessions && message_too_large(c, &f))
         a.n_sessions--;
     stats_send(c, req, &f, &x);
 }
@@ -476,7 +476,7 @@ static void model_error_fill(struct model_message *x, const struct daemon *d, co
 {
     char why[FOLDERS_WHY_BYTES];
     enum model_state state = m->state;
-    if (state == MODEL_KNOWN && !model_is_there(d->conf.models_model_path, m->name, why))
+    if (state == MODEL_KNOWN && !model_exists(d->conf.models_model_path, m->name, why))
         state = MODEL_FAILED;
     else
         memcpy(why, m->error.text, sizeof m->error.text);
@@ -495,16 +495,16 @@ static uint32_t age_ms(uint64_t at_us, uint64_t now_us)
 
 static void price_fill(Rill__Price *p, const struct daemon *d, const struct model *m)
 {
-    const struct cost_figure *f = cost_newest(&m->cost);
+    const struct cost_reading *f = cost_newest(&m->cost);
     uint64_t now_us = lane_now_us();
     struct claim c = claim_price(d, m);
     rill__price__init(p);
     p->compute = (float) c.compute;
     p->loop = (float) c.loop;
     p->figures = m->cost.n;
-    p->tried = m->cost.tried;
-    p->tried_wall = m->cost.tried_wall;
-    p->tried_age_ms = age_ms(m->cost.tried_us, now_us);
+    p->tried = m->cost.probed;
+    p->tried_wall = m->cost.probed_wall;
+    p->tried_age_ms = age_ms(m->cost.probed_us, now_us);
     if (!f)
         return;
     p->age_ms = age_ms(f->at_us, now_us);
@@ -559,7 +559,7 @@ static void topics_fill(struct topic_messages *x, struct conn *c, const char *af
 static void info_fit(const struct conn *c, Rill__ServerFrame *f)
 {
     Rill__InfoReply *a = f->info;
-    while (frame_too_large(c, f) && (a->n_models > 1 || a->n_topics > 1)) {
+    while (message_too_large(c, f) && (a->n_models > 1 || a->n_topics > 1)) {
         --*(a->n_models > a->n_topics ? &a->n_models : &a->n_topics);
         a->more = true;
     }
@@ -572,7 +572,7 @@ void info_reply(struct conn *c, uint32_t req, const Rill__Info *m)
     Rill__ModelInfo *pointers[MODELS_A_REPLY];
     Rill__InfoReply a = RILL__INFO_REPLY__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    registry_scan(&c->daemon->registry);
+    registry_refresh(&c->daemon->registry);
     struct model *at = c->daemon->registry.models;
     while (at && strcmp(at->name, m->after_model) <= 0)
         at = at->next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who may have how much memory, what tapes keep when there is too little, and where limits are
  * found. No daemon. */
-#include "daemon/serve/tape.h"
+#include "daemon/serve/history.h"
 #include "tests/daemon/harness.h"
 
 #include <errno.h>
@@ -26,7 +26,7 @@ static struct owner *user(struct memory *m, uint32_t uid)
 static size_t greed(struct memory *m, struct owner *o, size_t piece)
 {
     size_t n = 0;
-    while (memory_ask(m, o, MEMORY_STREAMS, piece) == MEMORY_OK)
+    while (memory_try_charge(m, o, MEMORY_STREAMS, piece) == MEMORY_OK)
         n += piece;
     return n;
 }
@@ -34,7 +34,7 @@ static size_t greed(struct memory *m, struct owner *o, size_t piece)
 static void account_make(struct memory *m, size_t max_bytes)
 {
     memory_init(m, max_bytes);
-    m->shorten = no_history;
+    m->reclaim = no_history;
 }
 
 /* However many there are and whatever they took: who comes next gets something, and nobody who asks
@@ -44,7 +44,7 @@ static void test_rule(void)
     struct memory m;
     struct owner *list[9];
     account_make(&m, 100 * MB);
-    memory_take(&m, &m.own, MEMORY_MODELS, 10 * MB);
+    memory_charge(&m, &m.own, MEMORY_MODELS, 10 * MB);
     size_t left = 90 * MB;
     for (uint32_t i = 0; i < 9; i++) {
         list[i] = user(&m, i);
@@ -55,20 +55,20 @@ static void test_rule(void)
     }
     CHECK(memory_used(&m) < 100 * MB && m.refused == 9);
     for (uint32_t i = 0; i < 9; i++) {
-        memory_give(&m, list[i], MEMORY_STREAMS, list[i]->bytes[MEMORY_STREAMS]);
+        memory_uncharge(&m, list[i], MEMORY_STREAMS, list[i]->bytes[MEMORY_STREAMS]);
         CHECK(user(&m, i) == list[i]); /* there is one account of each */
         memory_unref(&m, list[i]);
     }
     for (bool any = true; any;) /* all at a time */
         for (uint32_t i = any = 0; i < 9; i++)
-            any |= memory_ask(&m, list[i], MEMORY_QUEUES, 4096) == MEMORY_OK;
+            any |= memory_try_charge(&m, list[i], MEMORY_QUEUES, 4096) == MEMORY_OK;
     for (uint32_t i = 0; i < 9; i++) {
-        CHECK(list[i]->firm_bytes > 9 * MB - 16384 && list[i]->firm_bytes <= 9 * MB,
-              "user %u has %zu bytes of 90 MB for nine and one", i, list[i]->firm_bytes);
-        memory_give(&m, list[i], MEMORY_QUEUES, list[i]->firm_bytes);
+        CHECK(list[i]->reserved_bytes > 9 * MB - 16384 && list[i]->reserved_bytes <= 9 * MB,
+              "user %u has %zu bytes of 90 MB for nine and one", i, list[i]->reserved_bytes);
+        memory_uncharge(&m, list[i], MEMORY_QUEUES, list[i]->reserved_bytes);
         memory_unref(&m, list[i]);
     }
-    CHECK(!m.owners && m.firm_bytes == 10 * MB);
+    CHECK(!m.owners && m.reserved_bytes == 10 * MB);
 }
 
 /* Sizes that no sum of them holds, and totals that became smaller than what is held. */
@@ -79,23 +79,25 @@ static void test_edges(void)
     struct owner *o = user(&m, 1);
     static const size_t sizes[] = { SIZE_MAX, SIZE_MAX / 2, SIZE_MAX - MB, 5 * MB + 1 };
     for (size_t i = 0; i < 4; i++)
-        CHECK(memory_ask(&m, o, MEMORY_STREAMS, sizes[i]) == MEMORY_SHORT);
-    CHECK(memory_ask(&m, o, MEMORY_STREAMS, 5 * MB) == MEMORY_OK && m.firm_bytes == 5 * MB);
+        CHECK(memory_try_charge(&m, o, MEMORY_STREAMS, sizes[i]) == MEMORY_SHORT);
+    CHECK(memory_try_charge(&m, o, MEMORY_STREAMS, 5 * MB) == MEMORY_OK &&
+          m.reserved_bytes == 5 * MB);
     m.max_bytes = 2 * MB;
-    CHECK(memory_room(&m, o) == 0 && memory_ask(&m, o, MEMORY_STREAMS, 1) == MEMORY_SHORT &&
-          memory_ask(&m, o, MEMORY_STREAMS, 0) == MEMORY_OK);
+    CHECK(memory_room(&m, o) == 0 && memory_try_charge(&m, o, MEMORY_STREAMS, 1) == MEMORY_SHORT &&
+          memory_try_charge(&m, o, MEMORY_STREAMS, 0) == MEMORY_OK);
     m.max_bytes = 100 * MB;
     m.owner_max_bytes = 6 * MB;
-    CHECK(memory_ask(&m, o, MEMORY_STREAMS, MB + 1) == MEMORY_QUOTA &&
-          memory_ask(&m, o, MEMORY_STREAMS, SIZE_MAX) == MEMORY_QUOTA);
-    CHECK(memory_ask(&m, o, MEMORY_LOADS, 7 * MB) == MEMORY_OK,
+    CHECK(memory_try_charge(&m, o, MEMORY_STREAMS, MB + 1) == MEMORY_QUOTA &&
+          memory_try_charge(&m, o, MEMORY_STREAMS, SIZE_MAX) == MEMORY_QUOTA);
+    CHECK(memory_try_charge(&m, o, MEMORY_LOADS, 7 * MB) == MEMORY_OK,
           "models are no part of what one user may have");
-    CHECK(memory_ask(&m, o, MEMORY_STREAMS, MB) == MEMORY_OK);
-    memory_give(&m, o, MEMORY_LOADS, 7 * MB);
-    memory_give(&m, o, MEMORY_STREAMS, 6 * MB);
-    CHECK(memory_ask(&m, &m.own, MEMORY_MODELS, 1000 * MB) == MEMORY_OK, "its own is not refused");
-    CHECK(memory_ask(&m, o, MEMORY_STREAMS, 1) == MEMORY_SHORT);
-    memory_give(&m, &m.own, MEMORY_MODELS, 1000 * MB);
+    CHECK(memory_try_charge(&m, o, MEMORY_STREAMS, MB) == MEMORY_OK);
+    memory_uncharge(&m, o, MEMORY_LOADS, 7 * MB);
+    memory_uncharge(&m, o, MEMORY_STREAMS, 6 * MB);
+    CHECK(memory_try_charge(&m, &m.own, MEMORY_MODELS, 1000 * MB) == MEMORY_OK,
+          "its own is not refused");
+    CHECK(memory_try_charge(&m, o, MEMORY_STREAMS, 1) == MEMORY_SHORT);
+    memory_uncharge(&m, &m.own, MEMORY_MODELS, 1000 * MB);
     memory_unref(&m, o);
     CHECK(!memory_used(&m) && !m.owners);
 }
@@ -104,15 +106,15 @@ static void test_largest(void)
 {
     struct memory m;
     struct owner *list[80];
-    const struct owner *told[MEMORY_OWNERS_TOLD];
+    const struct owner *told[MEMORY_OWNERS_LISTED];
     char name[PRINCIPAL_NAME_BYTES];
     account_make(&m, 1000 * MB);
     for (uint32_t i = 0; i < 80; i++) {
         list[i] = user(&m, i);
-        memory_take(&m, list[i], MEMORY_STREAMS, 1000 + (i * 37 + 11) % 80);
+        memory_charge(&m, list[i], MEMORY_STREAMS, 1000 + (i * 37 + 11) % 80);
     }
     size_t n = memory_largest(&m, told);
-    CHECK(n == MEMORY_OWNERS_TOLD && told[0] == &m.own);
+    CHECK(n == MEMORY_OWNERS_LISTED && told[0] == &m.own);
     for (size_t i = 1; i < n; i++)
         CHECK(owner_used(told[i]) == 1080 - i, "%zu: %zu", i, owner_used(told[i]));
     principal_name(told[1]->who, name, sizeof name);
@@ -126,7 +128,7 @@ static void test_largest(void)
 
 struct shelf {
     struct memory m;
-    struct tape tapes[TAPES];
+    struct history tapes[TAPES];
     uint64_t written[TAPES];
 };
 
@@ -134,8 +136,8 @@ static size_t shelf_shorten(void *arg, const struct owner *o, size_t longer_byte
 {
     struct shelf *s = arg;
     for (int i = 0; i < TAPES; i++)
-        if (s->tapes[i].owner == o && tape_history_bytes(&s->tapes[i]) > longer_bytes)
-            return tape_shorten(&s->tapes[i]);
+        if (s->tapes[i].owner == o && history_reclaimable_bytes(&s->tapes[i]) > longer_bytes)
+            return history_reclaim(&s->tapes[i]);
     return 0;
 }
 
@@ -143,25 +145,25 @@ static void shelf_make(struct shelf *s, size_t max_bytes, size_t least_bytes, si
 {
     memset(s, 0, sizeof *s);
     memory_init(&s->m, max_bytes);
-    s->m.shorten = shelf_shorten;
+    s->m.reclaim = shelf_shorten;
     s->m.arg = s;
     for (uint32_t i = 0; i < TAPES; i++) {
-        struct tape *t = &s->tapes[i];
-        *t = (struct tape) { .memory = &s->m, .owner = user(&s->m, i) };
-        CHECK(tape_make(t, least_bytes, most_bytes, 4096));
-        CHECK(tape_bytes(t) == tape_least_bytes(least_bytes, most_bytes, 4096) &&
-              !tape_history_bytes(t));
-        CHECK(memory_ask(&s->m, t->owner, MEMORY_TOPICS, tape_bytes(t)) == MEMORY_OK);
+        struct history *t = &s->tapes[i];
+        *t = (struct history) { .memory = &s->m, .owner = user(&s->m, i) };
+        CHECK(history_make(t, least_bytes, most_bytes, 4096));
+        CHECK(history_bytes(t) == history_min_bytes(least_bytes, most_bytes, 4096) &&
+              !history_reclaimable_bytes(t));
+        CHECK(memory_try_charge(&s->m, t->owner, MEMORY_TOPICS, history_bytes(t)) == MEMORY_OK);
     }
 }
 
 static void shelf_drop(struct shelf *s)
 {
     for (int i = 0; i < TAPES; i++) {
-        struct tape *t = &s->tapes[i];
-        size_t least = tape_bytes(t) - tape_history_bytes(t);
-        tape_drop(t);
-        memory_give(&s->m, t->owner, MEMORY_TOPICS, least);
+        struct history *t = &s->tapes[i];
+        size_t least = history_bytes(t) - history_reclaimable_bytes(t);
+        history_drop(t);
+        memory_uncharge(&s->m, t->owner, MEMORY_TOPICS, least);
         memory_unref(&s->m, t->owner);
     }
     CHECK(!memory_used(&s->m) && !s->m.owners);
@@ -172,21 +174,21 @@ static void entry_write(struct shelf *s, int i)
 {
     uint64_t k = s->written[i]++;
     unsigned char bytes[4096];
-    struct entry e = { .before = k, .after = k + 1, .bytes = (uint32_t) (k * 7919 % 4097) };
+    struct history_entry e = { .before = k, .after = k + 1, .bytes = (uint32_t) (k * 7919 % 4097) };
     memset(bytes, (int) (k & 0xff), e.bytes);
-    tape_put(&s->tapes[i], &e, bytes);
+    history_append(&s->tapes[i], &e, bytes);
 }
 
 /* Every entry from the tail to the head is whole and they follow one another; how many. */
 static uint64_t entries_check(const struct shelf *s, int i)
 {
-    const struct tape *t = &s->tapes[i];
+    const struct history *t = &s->tapes[i];
     unsigned char bytes[4096];
-    struct entry e = { .before = 0 };
+    struct history_entry e = { .before = 0 };
     uint64_t n = 0, wrong = 0, next = 0;
     for (uint64_t at = t->tail; at < t->head; at += sizeof e + e.bytes, n++) {
-        tape_read(t, at, &e, sizeof e);
-        tape_read(t, at + sizeof e, bytes, e.bytes);
+        history_read(t, at, &e, sizeof e);
+        history_read(t, at + sizeof e, bytes, e.bytes);
         wrong += (n && e.before != next) || e.bytes != e.before * 7919 % 4097;
         for (size_t k = 0; k < e.bytes; k++)
             wrong += bytes[k] != (e.before & 0xff);
@@ -208,13 +210,14 @@ static void test_tape_alone(void)
         if (k % 501 == 0)
             entries_check(&s, 0);
     }
-    const struct tape *t = &s.tapes[0];
-    CHECK(t->head - t->tail >= 2 * MB - 8192 && tape_bytes(t) < 2 * MB + 131072 &&
-              s.m.bytes[MEMORY_HISTORIES] == tape_history_bytes(t),
-          "%zu bytes hold %llu", tape_bytes(t), (unsigned long long) (t->head - t->tail));
-    while (tape_shorten(&s.tapes[0]))
+    const struct history *t = &s.tapes[0];
+    CHECK(t->head - t->tail >= 2 * MB - 8192 && history_bytes(t) < 2 * MB + 131072 &&
+              s.m.bytes[MEMORY_HISTORIES] == history_reclaimable_bytes(t),
+          "%zu bytes hold %llu", history_bytes(t), (unsigned long long) (t->head - t->tail));
+    while (history_reclaim(&s.tapes[0]))
         entries_check(&s, 0);
-    CHECK(entries_check(&s, 0) > 0 && t->head - t->tail >= 20000 - 4096 - sizeof(struct entry));
+    CHECK(entries_check(&s, 0) > 0 &&
+          t->head - t->tail >= 20000 - 4096 - sizeof(struct history_entry));
     for (int k = 0; k < 3000; k++)
         entry_write(&s, 0);
     entries_check(&s, 0);
@@ -235,7 +238,7 @@ static void test_tape_many(void)
         for (int i = 0; i < TAPES; i++)
             entry_write(&s, i);
     for (int i = 0; i < TAPES; i++) {
-        size_t has = tape_bytes(&s.tapes[i]);
+        size_t has = history_bytes(&s.tapes[i]);
         CHECK(has > MB - 131072 && has < MB + 131072, "tape %d has %zu bytes", i, has);
         entries_check(&s, i);
     }
@@ -243,21 +246,21 @@ static void test_tape_many(void)
     o = user(&s.m, 99);
     size_t had = greed(&s.m, o, 10000);
     CHECK(had > 3 * MB / 2, "who comes later has %zu bytes", had);
-    CHECK(memory_used(&s.m) <= 4 * MB && s.m.shortened_bytes > 0);
+    CHECK(memory_used(&s.m) <= 4 * MB && s.m.reclaimed_bytes > 0);
     for (int i = 0; i < TAPES; i++) {
-        size_t has = tape_bytes(&s.tapes[i]);
+        size_t has = history_bytes(&s.tapes[i]);
         CHECK(has < (4 * MB - had) / 4 + 131072 && entries_check(&s, i) > 0, "tape %d has %zu", i,
               has);
     }
     s.m.max_bytes = MB; /* a smaller limit from now on */
-    memory_look(&s.m, 0);
+    memory_update(&s.m, 0);
     CHECK(!s.m.bytes[MEMORY_HISTORIES]);
     for (int k = 0; k < 500; k++)
         for (int i = 0; i < TAPES; i++)
             entry_write(&s, i);
     for (int i = 0; i < TAPES; i++)
         CHECK(entries_check(&s, i) > 0);
-    memory_give(&s.m, o, MEMORY_STREAMS, had);
+    memory_uncharge(&s.m, o, MEMORY_STREAMS, had);
     memory_unref(&s.m, o);
     shelf_drop(&s);
 }
@@ -272,9 +275,9 @@ static void test_tape_quota(void)
         entry_write(&s, 1);
     struct owner *o = s.tapes[1].owner;
     CHECK(owner_used(o) <= MB && owner_used(o) > MB - 131072, "%zu bytes", owner_used(o));
-    CHECK(memory_ask(&s.m, o, MEMORY_STREAMS, MB / 2) == MEMORY_OK);
+    CHECK(memory_try_charge(&s.m, o, MEMORY_STREAMS, MB / 2) == MEMORY_OK);
     CHECK(owner_used(o) <= MB && entries_check(&s, 1) > 0);
-    memory_give(&s.m, o, MEMORY_STREAMS, MB / 2);
+    memory_uncharge(&s.m, o, MEMORY_STREAMS, MB / 2);
     shelf_drop(&s);
 }
 

@@ -104,10 +104,10 @@ static void test_over(void)
 {
     struct desk *x = desk_make(2, 0.1, 0);
     fill(x);
-    CHECK(!admit_over(&x->d) && strstr(admit_words(&x->d), "rtf_budget") != NULL);
+    CHECK(!admit_over(&x->d) && strstr(admit_refusal(&x->d), "rtf_budget") != NULL);
     for (unsigned i = 0; i < 2; i++)
         x->d.workers[i].overload.refuse_until_us = UINT64_MAX;
-    CHECK(strstr(admit_words(&x->d), "overload") != NULL);
+    CHECK(strstr(admit_refusal(&x->d), "overload") != NULL);
     x = desk_make(2, 0.1, 0);
     x->d.conf.limits_rtf_budget = 50;
     while (x->n < 20 && open_one(x, true))

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* Whom the loop works for, at costs of our own: no user has more than a slice of a turn, nor all
  * together; while live streams run nobody has more than a share of a tick. */
-#include "daemon/base/turns.h"
+#include "daemon/base/slices.h"
 #include "daemon/net/wire.h"
 #include "rilld.pb-c.h"
 #include "tests/daemon/harness.h"
 
 /* Pieces of work of 10 us each for users 1 to n, as long as they are let, until none is. */
-static unsigned turn(struct turns *t, unsigned n, unsigned done[])
+static unsigned turn(struct slices *t, unsigned n, unsigned done[])
 {
     unsigned all = 0, idle = 0;
-    turns_poll(t);
+    slices_next_iteration(t);
     for (unsigned u = 0; idle < n; u = (u + 1) % n) {
-        if (turns_when(t, u + 1) != TURN_NOW) {
+        if (slices_when(t, u + 1) != SLICE_NOW) {
             idle++;
             continue;
         }
         idle = 0;
-        turns_charge(t, u + 1, 10);
+        slices_charge(t, u + 1, 10);
         done[u]++;
         all++;
     }
@@ -26,29 +26,29 @@ static unsigned turn(struct turns *t, unsigned n, unsigned done[])
 
 static void test_turn(void)
 {
-    static struct turns t;
+    static struct slices t;
     unsigned one[1] = { 0 }, ten[10] = { 0 };
-    turns_tick(&t, false);
-    CHECK(turn(&t, 1, one) * 10 == TURN_US);
-    CHECK(turns_when(&t, 1) == TURN_NEXT && turns_when(&t, 2) == TURN_NOW);
-    CHECK(turn(&t, 10, ten) * 10 == TURN_ALL_US && ten[0] == ten[9]);
+    slices_tick(&t, false);
+    CHECK(turn(&t, 1, one) * 10 == SLICE_US);
+    CHECK(slices_when(&t, 1) == SLICE_NEXT_ITERATION && slices_when(&t, 2) == SLICE_NOW);
+    CHECK(turn(&t, 10, ten) * 10 == SLICE_ALL_US && ten[0] == ten[9]);
     for (unsigned k = 0; k < 1000; k++)
         turn(&t, 1, one);
-    CHECK(one[0] == 1001 * TURN_US / 10, "no live stream: all that there is");
+    CHECK(one[0] == 1001 * SLICE_US / 10, "no live stream: all that there is");
 }
 
 static void test_tick(void)
 {
-    static struct turns t;
+    static struct slices t;
     unsigned one[1] = { 0 }, ten[10] = { 0 };
     for (unsigned tick = 1; tick <= 3; tick++) {
-        turns_tick(&t, true);
+        slices_tick(&t, true);
         for (unsigned k = 0; k < 1000; k++)
             turn(&t, 1, one);
-        CHECK(one[0] * 10 == tick * TICK_USER_US && turns_when(&t, 1) == TURN_TICK);
-        CHECK(turns_when(&t, 2) != TURN_TICK, "another user's is his own");
+        CHECK(one[0] * 10 == tick * TICK_USER_US && slices_when(&t, 1) == SLICE_NEXT_TICK);
+        CHECK(slices_when(&t, 2) != SLICE_NEXT_TICK, "another user's is his own");
     }
-    turns_tick(&t, true);
+    slices_tick(&t, true);
     for (unsigned k = 0; k < 1000; k++)
         turn(&t, 10, ten);
     unsigned sum = 0;
@@ -61,14 +61,15 @@ static void test_tick(void)
 /* More users than are told apart share the last place. */
 static void test_users(void)
 {
-    static struct turns t;
-    turns_tick(&t, true);
-    turns_poll(&t);
+    static struct slices t;
+    slices_tick(&t, true);
+    slices_next_iteration(&t);
     for (uint32_t u = 0; u < 10000; u++)
-        turns_charge(&t, u, 1);
-    CHECK(turns_when(&t, 5) == TURN_NEXT && turns_when(&t, 99999) == TURN_NEXT);
-    turns_poll(&t);
-    CHECK(turns_when(&t, 5) == TURN_NOW);
+        slices_charge(&t, u, 1);
+    CHECK(slices_when(&t, 5) == SLICE_NEXT_ITERATION &&
+          slices_when(&t, 99999) == SLICE_NEXT_ITERATION);
+    slices_next_iteration(&t);
+    CHECK(slices_when(&t, 5) == SLICE_NOW);
 }
 
 static uint32_t stream_of(uint32_t req, uint32_t stream, bool audio)

@@ -76,7 +76,7 @@ static void test_mistakes(void)
     test_bad("[limits]\nrtf_budget = 0\n", "rilld.conf:2:", "within 0.01");
     test_bad("[limits]\nmax_connections = 99999999999999999999\n",
              "rilld.conf:2:", "max_connections");
-    test_bad("[limits]\nmemory_max = 1K\n", "rilld.conf:", "at least four times max_frame_bytes");
+    test_bad("[limits]\nmemory_max = 1K\n", "rilld.conf:", "at least four times max_message_bytes");
     test_bad("[limits]\nmemory_max = 1Q\n", "rilld.conf:2:", "with K, M, G or T behind it");
     test_bad("[limits]\nmemory_max = 1MB\n", "rilld.conf:2:", "with K, M, G or T behind it");
     test_bad("[limits]\nmemory_max = M\n", "rilld.conf:2:", "memory_max must be a whole number");

@@ -30,7 +30,7 @@ static bool near(float x, double want)
 static void test_price(void)
 {
     static struct cost c = { .quantile = 0.9f };
-    cost_try(&c, 0.1f, 0.1f, t);
+    cost_probe(&c, 0.1f, 0.1f, t);
     CHECK(near(c.price, 0.1));
     seconds(&c, 10, 0.2, 0);
     CHECK(near(c.price, 0.2), "%f", (double) c.price);
@@ -48,7 +48,7 @@ static void test_price(void)
 static void test_contention(void)
 {
     static struct cost c = { .quantile = 0.9f };
-    cost_try(&c, 0.1f, 0.1f, t);
+    cost_probe(&c, 0.1f, 0.1f, t);
     seconds(&c, 60, 0.1, 0.9);
     CHECK(near(c.price, 0.1) && near(cost_newest(&c)->wall, 1), "%f, %f", (double) c.price,
           (double) cost_newest(&c)->wall);
@@ -58,25 +58,27 @@ static void test_contention(void)
 static void test_idle(void)
 {
     static struct cost c = { .quantile = 0.9f };
-    cost_try(&c, 0.1f, 0.1f, t);
+    cost_probe(&c, 0.1f, 0.1f, t);
     seconds(&c, 20, 3, 0);
-    CHECK(near(c.price, 3) && !cost_wants_try(&c, t));
+    CHECK(near(c.price, 3) && !cost_wants_probe(&c, t));
     cost_tick(&c, 0.25e9, 1, t += 31 * SECOND);
-    CHECK(near(c.price, 0.1) && cost_wants_try(&c, t) && !cost_newest(&c), "%f", (double) c.price);
-    cost_try(&c, 0.12f, 0.12f, t);
-    CHECK(near(c.price, 0.12) && !cost_wants_try(&c, t += 60 * SECOND));
+    CHECK(near(c.price, 0.1) && cost_wants_probe(&c, t) && !cost_newest(&c), "%f",
+          (double) c.price);
+    cost_probe(&c, 0.12f, 0.12f, t);
+    CHECK(near(c.price, 0.12) && !cost_wants_probe(&c, t += 60 * SECOND));
     /* Tried while others computed: again in a while, and only then. */
-    cost_try(&c, 0.2f, 0.5f, t);
-    CHECK(near(c.price, 0.2) && !cost_wants_try(&c, t + SECOND) &&
-          cost_wants_try(&c, t + 31 * SECOND));
+    cost_probe(&c, 0.2f, 0.5f, t);
+    CHECK(near(c.price, 0.2) && !cost_wants_probe(&c, t + SECOND) &&
+          cost_wants_probe(&c, t + 31 * SECOND));
 }
 
 /* Too little work makes no figure, and is not lost. A recogniser that nobody speaks to keeps its
  * price. */
 static void test_little(void)
 {
-    static struct cost c = { .quantile = 0.9f }, words = { .quantile = 0.9f, .tried_stays = true };
-    cost_try(&c, 0.1f, 0.1f, t);
+    static struct cost c = { .quantile = 0.9f },
+                       words = { .quantile = 0.9f, .probe_is_floor = true };
+    cost_probe(&c, 0.1f, 0.1f, t);
     for (unsigned k = 0; k < 24; k++) {
         cost_add(&c, 3e6, 3e6, 1e7);
         cost_tick(&c, 0.25e9, 1, t += SECOND);
@@ -85,7 +87,7 @@ static void test_little(void)
     cost_add(&c, 3e6, 3e6, 1e7);
     cost_tick(&c, 0.25e9, 1, t += SECOND);
     CHECK(c.n == 1 && near(c.price, 0.3), "%u, %f", c.n, (double) c.price);
-    cost_try(&words, 0.4f, 0.4f, t);
+    cost_probe(&words, 0.4f, 0.4f, t);
     seconds(&words, 25, 0.01, 0);
     CHECK(near(words.price, 0.4));
     seconds(&words, 5, 0.6, 0);
@@ -96,7 +98,7 @@ static void test_little(void)
 static void test_weight(void)
 {
     static struct cost c = { .quantile = 0.9f };
-    cost_try(&c, 0.1f, 0.1f, t);
+    cost_probe(&c, 0.1f, 0.1f, t);
     for (unsigned k = 0; k < 10; k++) {
         cost_add(&c, 0.5e9, 0.5e9, 1e9);
         cost_tick(&c, 0.25e9, 0.25, t += SECOND);

@@ -33,7 +33,7 @@ static void look_for(struct daemon *d, uint64_t us)
 {
     for (uint64_t end = clock_us + us; clock_us < end;) {
         clock_us += 100000;
-        health_look(d, clock_us);
+        health_update(d, clock_us);
     }
 }
 

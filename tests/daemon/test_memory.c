@@ -19,12 +19,12 @@
 #define SLACK (8 * MB) /* of what is resident: the allocator's, and what just went */
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define RESIDENT_TELLS 0
+#define RESIDENT_IS_KNOWN 0
 #else
-#define RESIDENT_TELLS 1
+#define RESIDENT_IS_KNOWN 1
 #endif
 
-#define REST_MB (RESIDENT_TELLS ? 0u : 8u) /* what it takes itself to have besides */
+#define REST_MB (RESIDENT_IS_KNOWN ? 0u : 8u) /* what it takes itself to have besides */
 
 /* ---- what the daemon counts, and what it has ---- */
 
@@ -68,8 +68,8 @@ static void bounds_check(const struct rig *r, double max_bytes)
 {
     double n = counted_now(), has = resident(r);
     CHECK(n <= max_bytes, "%.0f bytes are counted of %.0f", n, max_bytes);
-    CHECK(!RESIDENT_TELLS || has <= max_bytes + SLACK, "%.0f bytes are resident, %.0f allowed", has,
-          max_bytes);
+    CHECK(!RESIDENT_IS_KNOWN || has <= max_bytes + SLACK, "%.0f bytes are resident, %.0f allowed",
+          has, max_bytes);
     CHECK(om_value(&om, "rill_memory_max_bytes", "") == max_bytes);
 }
 
@@ -82,12 +82,12 @@ static void all_given_back(const struct rig *r, double resident_before)
         n = figure("streams") + figure("topics") + figure("histories") + figure("queues") +
             figure("loads");
         has = resident(r);
-        if (n <= 0 && (!RESIDENT_TELLS || has < resident_before + 4 * MB))
+        if (n <= 0 && (!RESIDENT_IS_KNOWN || has < resident_before + 4 * MB))
             break;
     }
     CHECK(n <= 0, "%.0f bytes are counted for nobody", n);
-    CHECK(!RESIDENT_TELLS || has < resident_before + 4 * MB, "%.0f bytes are resident, %.0f before",
-          has, resident_before);
+    CHECK(!RESIDENT_IS_KNOWN || has < resident_before + 4 * MB,
+          "%.0f bytes are resident, %.0f before", has, resident_before);
 }
 
 static void rig_begin(struct rig *r, const char *memory_max, const char *more)
@@ -725,7 +725,7 @@ static void test_http(void)
         }
     }
     CHECK(most > 65536 && most < 3 * MB, "%.0f bytes at most", most);
-    CHECK(!RESIDENT_TELLS || volume_of(&r, "wiener", err) == 1, "a stream beside them: %s", err);
+    CHECK(!RESIDENT_IS_KNOWN || volume_of(&r, "wiener", err) == 1, "a stream beside them: %s", err);
     for (int i = 0; i < 300; i++)
         close(fds[i]);
     for (uint64_t end = now_ms() + 10000; now_ms() < end; usleep(20000))

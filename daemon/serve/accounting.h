@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* tally.h - what streams do, counted as it happens: for the figures of their model and of the
  * daemon, and for a line of the log when they end. Loop thread only. */
-#ifndef RILL_DAEMON_SERVE_TALLY_H
-#define RILL_DAEMON_SERVE_TALLY_H
+#ifndef RILL_DAEMON_SERVE_ACCOUNTING_H
+#define RILL_DAEMON_SERVE_ACCOUNTING_H
 
 #include "rilld.pb-c.h"
 
@@ -13,12 +13,12 @@ struct daemon;
 struct lane_rec;
 struct session;
 
-void tally_opened(struct session *s);
-void tally_pulse(struct session *s, const struct lane_rec *r);
+void account_opened(struct session *s);
+void account_pulse(struct session *s, const struct lane_rec *r);
 /* at the client's rate */
-void tally_gap(struct session *s, Rill__Gap__Reason reason, uint64_t samples);
-void tally_refused(struct daemon *d, Rill__Code code);
-void tally_finished_log(struct session *s, bool cancelled);
+void account_gap(struct session *s, Rill__Gap__Reason reason, uint64_t samples);
+void account_refused(struct daemon *d, Rill__Code code);
+void account_finished(struct session *s, bool cancelled);
 
 double rtf_of(uint64_t compute_us, uint64_t audio_us); /* 0 without audio */
 

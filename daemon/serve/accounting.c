@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/serve/tally.h"
+#include "daemon/serve/accounting.h"
 #include "daemon/base/process.h"
 #include "daemon/compute/pcm.h"
 #include "daemon/serve/daemon.h"
@@ -35,7 +35,7 @@ static void worst_note(struct session *s, const struct lane_rec *r, uint32_t pul
     worst_put(&s->daemon->worst, &p);
 }
 
-void tally_pulse(struct session *s, const struct lane_rec *r)
+void account_pulse(struct session *s, const struct lane_rec *r)
 {
     uint64_t pulse_us = samples_us(s->model->lane.pulse_samples, s->model->lane.rate);
     uint64_t consumed = atomic_load_explicit(&s->lane->consumed, memory_order_acquire);
@@ -51,29 +51,30 @@ void tally_pulse(struct session *s, const struct lane_rec *r)
     hist_add(&s->queue, r->queue_us);
     stats_add(s->model->stats, r, audio_us, rtf, miss);
     stats_add(s->model->period, r, audio_us, rtf, miss);
-    figures_pulse(s->figures,
-                  &(struct pulse_figures) { r->compute_us, r->queue_us, r->batch, audio_us, miss });
+    counters_add_pulse(s->counters,
+                       &(struct pulse_counts) { r->compute_us, r->queue_us, r->batch, audio_us,
+                                                miss });
     uint64_t now_us = s->daemon->tick_us;
     if (worst_is(&s->daemon->worst, r->queue_us + r->compute_us, (uint32_t) pulse_us, now_us))
         worst_note(s, r, (uint32_t) pulse_us, now_us);
 }
 
-void tally_opened(struct session *s)
+void account_opened(struct session *s)
 {
-    s->figures = figures_of(&s->daemon->figures, s->model->name);
-    s->figures->streams_opened++;
+    s->counters = counters_of_model(&s->daemon->counters, s->model->name);
+    s->counters->streams_opened++;
 }
 
-void tally_gap(struct session *s, Rill__Gap__Reason reason, uint64_t samples)
+void account_gap(struct session *s, Rill__Gap__Reason reason, uint64_t samples)
 {
     s->gap_samples += samples;
-    figures_gap(&s->daemon->figures, s->figures, (unsigned) reason, samples, s->in.rate);
+    counters_add_gap(&s->daemon->counters, s->counters, (unsigned) reason, samples, s->in.rate);
 }
 
-void tally_refused(struct daemon *d, Rill__Code code)
+void account_refused(struct daemon *d, Rill__Code code)
 {
     d->streams_refused++;
-    d->figures.refused[(unsigned) code < FIGURES_CODES ? (unsigned) code : 0]++;
+    d->counters.refused[(unsigned) code < COUNTERS_CODES ? (unsigned) code : 0]++;
 }
 
 double rtf_of(uint64_t compute_us, uint64_t audio_us)
@@ -81,7 +82,7 @@ double rtf_of(uint64_t compute_us, uint64_t audio_us)
     return audio_us ? (double) compute_us / (double) audio_us : 0;
 }
 
-void tally_finished_log(struct session *s, bool cancelled)
+void account_finished(struct session *s, bool cancelled)
 {
     uint64_t in = s->lane ? atomic_load_explicit(&s->lane->consumed, memory_order_acquire) : 0;
     uint64_t audio_us = samples_us(in, s->in.rate);

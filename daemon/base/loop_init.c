@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A loop on which libuv finds no reason to abort later: its table of watchers has room for every
- * descriptor from the start, and what it opens for signals can be opened. */
-#include "daemon/base/loop_make.h"
+/* A loop in which libuv has no reason to abort later: its table of watchers has room for every
+ * descriptor from the start, and the pipe that it opens for signals could be opened. */
+#include "daemon/base/loop_init.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#define FDS_AT_START 24 /* of libuv, of two compute threads, of the sockets */
+#define FDS_AT_START 24 /* for libuv, two compute threads and the sockets */
 #define FDS_MOST 16384
 
 /* libuv aborts where its table of watchers cannot grow. It only grows at start. */
@@ -65,7 +65,7 @@ static bool table_grow(uv_loop_t *loop)
     return good;
 }
 
-bool loop_make(uv_loop_t *loop, const char **ret_why)
+bool loop_init(uv_loop_t *loop, const char **ret_why)
 {
     *ret_why = "fewer file descriptors than it takes to start (LimitNOFILE)";
     if (!fds_enough())

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/models/beneath.h"
+#include "daemon/models/open_at.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,9 +9,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Kernels before 5.6 lack openat2, and filters of system calls may; a name without a slash needs no
- * walk. */
-static int beneath_open(int dir, const char *name)
+/* Kernels before 5.6 lack openat2, and seccomp filters may refuse it; a name without a slash needs
+ * no path walk, so openat does. */
+static int name_open_at(int dir, const char *name)
 {
     struct open_how how = { .flags = O_PATH | O_NOFOLLOW | O_CLOEXEC,
                             .resolve =
@@ -22,7 +22,7 @@ static int beneath_open(int dir, const char *name)
     return fd;
 }
 
-int model_beneath(const char *dir, const char *name)
+int model_open_at(const char *dir, const char *name)
 {
     struct stat st;
     size_t n = strlen(name);
@@ -30,7 +30,7 @@ int model_beneath(const char *dir, const char *name)
     int at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (at < 0)
         return -1;
-    int fd = beneath_open(at, name), why = errno;
+    int fd = name_open_at(at, name), why = errno;
     close(at);
     errno = why == ENOTDIR || why == ELOOP || why == EXDEV ? ENOENT : why;
     if (fd >= 0 &&

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/serve/tape.h"
+#include "daemon/serve/history.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ struct lengths {
 static struct lengths lengths_find(size_t least_bytes, size_t most_bytes, size_t entry_bytes)
 {
     struct lengths l = { .piece_bytes = PIECE_BYTES_MIN };
-    entry_bytes += sizeof(struct entry);
+    entry_bytes += sizeof(struct history_entry);
     least_bytes = least_bytes > entry_bytes ? least_bytes : entry_bytes;
     while (l.piece_bytes < PIECE_BYTES_MAX && most_bytes / l.piece_bytes > PIECES_WANTED)
         l.piece_bytes *= 2;
@@ -35,13 +35,13 @@ static size_t piece_takes(size_t piece_bytes)
     return piece_bytes + (piece_bytes < PIECE_BYTES_MAX ? 16 : MAPPED_BYTES);
 }
 
-size_t tape_least_bytes(size_t least_bytes, size_t most_bytes, size_t entry_bytes)
+size_t history_min_bytes(size_t least_bytes, size_t most_bytes, size_t entry_bytes)
 {
     struct lengths l = lengths_find(least_bytes, most_bytes, entry_bytes);
     return l.least * piece_takes(l.piece_bytes) + l.most * sizeof(unsigned char *);
 }
 
-static bool piece_add(struct tape *t)
+static bool piece_add(struct history *t)
 {
     unsigned char *piece = malloc(t->piece_bytes);
     if (!piece)
@@ -50,7 +50,7 @@ static bool piece_add(struct tape *t)
     return true;
 }
 
-bool tape_make(struct tape *t, size_t least_bytes, size_t most_bytes, size_t entry_bytes)
+bool history_make(struct history *t, size_t least_bytes, size_t most_bytes, size_t entry_bytes)
 {
     struct lengths l = lengths_find(least_bytes, most_bytes, entry_bytes);
     t->piece_bytes = l.piece_bytes;
@@ -63,10 +63,10 @@ bool tape_make(struct tape *t, size_t least_bytes, size_t most_bytes, size_t ent
     return t->pieces;
 }
 
-void tape_drop(struct tape *t)
+void history_drop(struct history *t)
 {
     if (t->n > t->least)
-        memory_give(t->memory, t->owner, MEMORY_HISTORIES, tape_history_bytes(t));
+        memory_uncharge(t->memory, t->owner, MEMORY_HISTORIES, history_reclaimable_bytes(t));
     for (size_t i = 0; i < t->n; i++)
         free(t->pieces[(t->first + i) % t->most]);
     free(t->pieces);
@@ -74,12 +74,12 @@ void tape_drop(struct tape *t)
     t->n = 0;
 }
 
-size_t tape_bytes(const struct tape *t)
+size_t history_bytes(const struct history *t)
 {
     return t->n * piece_takes(t->piece_bytes) + t->most * sizeof *t->pieces;
 }
 
-size_t tape_history_bytes(const struct tape *t)
+size_t history_reclaimable_bytes(const struct history *t)
 {
     return t->n > t->least ? (t->n - t->least) * piece_takes(t->piece_bytes) : 0;
 }
@@ -87,14 +87,14 @@ size_t tape_history_bytes(const struct tape *t)
 /* ---- reading and writing ---- */
 
 /* The bytes at a place, and how many of them lie in a row. */
-static unsigned char *place_find(const struct tape *t, uint64_t place, size_t *ret_n)
+static unsigned char *place_find(const struct history *t, uint64_t place, size_t *ret_n)
 {
     size_t at = (size_t) (place % t->piece_bytes);
     *ret_n = t->piece_bytes - at;
     return t->pieces[place / t->piece_bytes % t->most] + at;
 }
 
-void tape_read(const struct tape *t, uint64_t place, void *to, size_t n)
+void history_read(const struct history *t, uint64_t place, void *to, size_t n)
 {
     for (size_t row; n; n -= row) {
         const unsigned char *from = place_find(t, place, &row);
@@ -105,7 +105,7 @@ void tape_read(const struct tape *t, uint64_t place, void *to, size_t n)
     }
 }
 
-static void copy_in(struct tape *t, const void *from, size_t n)
+static void copy_in(struct history *t, const void *from, size_t n)
 {
     for (size_t row; n; n -= row) {
         unsigned char *to = place_find(t, t->head, &row);
@@ -117,30 +117,31 @@ static void copy_in(struct tape *t, const void *from, size_t n)
 }
 
 /* Takes the oldest piece off, which is not the one that is written. */
-static unsigned char *piece_take(struct tape *t)
+static unsigned char *piece_take(struct history *t)
 {
-    struct entry e;
+    struct history_entry e;
     uint64_t end = (t->first + 1) * t->piece_bytes;
     while (t->tail < end && t->tail < t->head) {
-        tape_read(t, t->tail, &e, sizeof e);
+        history_read(t, t->tail, &e, sizeof e);
         t->tail += sizeof e + e.bytes;
     }
     t->n--;
     return t->pieces[t->first++ % t->most];
 }
 
-static bool grow(struct tape *t)
+static bool grow(struct history *t)
 {
     size_t bytes = piece_takes(t->piece_bytes);
-    if (t->n == t->most || !memory_history(t->memory, t->owner, tape_history_bytes(t), bytes))
+    if (t->n == t->most ||
+        !memory_charge_history(t->memory, t->owner, history_reclaimable_bytes(t), bytes))
         return false;
     if (piece_add(t))
         return true;
-    memory_give(t->memory, t->owner, MEMORY_HISTORIES, bytes);
+    memory_uncharge(t->memory, t->owner, MEMORY_HISTORIES, bytes);
     return false;
 }
 
-void tape_put(struct tape *t, const struct entry *e, const void *bytes)
+void history_append(struct history *t, const struct history_entry *e, const void *bytes)
 {
     size_t takes = sizeof *e + e->bytes;
     while (t->head + takes > (t->first + t->n) * t->piece_bytes) {
@@ -154,12 +155,12 @@ void tape_put(struct tape *t, const struct entry *e, const void *bytes)
         copy_in(t, bytes, e->bytes);
 }
 
-size_t tape_shorten(struct tape *t)
+size_t history_reclaim(struct history *t)
 {
     if (t->n <= t->least || t->head < (t->first + 1) * t->piece_bytes)
         return 0;
     free(piece_take(t));
     size_t bytes = piece_takes(t->piece_bytes);
-    memory_give(t->memory, t->owner, MEMORY_HISTORIES, bytes);
+    memory_uncharge(t->memory, t->owner, MEMORY_HISTORIES, bytes);
     return bytes;
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/base/figures.h"
+#include "daemon/base/counters.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-const uint32_t figures_time_us[FIGURES_TIMES] = {
+const uint32_t time_bucket_us[TIME_BUCKETS] = {
     100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000,
 };
 
-struct figures *figures_of(struct figures_all *a, const char *model)
+struct model_counters *counters_of_model(struct counters *a, const char *model)
 {
-    struct figures **at = &a->models;
+    struct model_counters **at = &a->models;
     for (; *at; at = &(*at)->next)
         if (strcmp((*at)->model, model) == 0)
             return *at;
-    struct figures *f = a->n_models < FIGURES_MODELS_MAX ? calloc(1, sizeof *f) : NULL;
+    struct model_counters *f = a->n_models < COUNTERS_MODELS_MAX ? calloc(1, sizeof *f) : NULL;
     if (!f) {
         memcpy(a->other.model, "other", sizeof "other");
         return &a->other;
@@ -26,9 +26,9 @@ struct figures *figures_of(struct figures_all *a, const char *model)
     return f;
 }
 
-void figures_clear(struct figures_all *a)
+void counters_clear(struct counters *a)
 {
-    for (struct figures *f = a->models, *next; f; f = next) {
+    for (struct model_counters *f = a->models, *next; f; f = next) {
         next = f->next;
         free(f);
     }
@@ -38,10 +38,10 @@ void figures_clear(struct figures_all *a)
 
 static void time_hist_add(struct time_hist *h, uint32_t us)
 {
-    unsigned low = 0, high = FIGURES_TIMES;
+    unsigned low = 0, high = TIME_BUCKETS;
     while (low < high) {
         unsigned at = (low + high) / 2;
-        if (us <= figures_time_us[at])
+        if (us <= time_bucket_us[at])
             high = at;
         else
             low = at + 1;
@@ -50,21 +50,21 @@ static void time_hist_add(struct time_hist *h, uint32_t us)
     h->sum_us += us;
 }
 
-void figures_pulse(struct figures *f, const struct pulse_figures *p)
+void counters_add_pulse(struct model_counters *f, const struct pulse_counts *p)
 {
     f->pulses++;
     f->audio_us += p->audio_us;
     f->misses += p->miss;
-    f->batch[p->batch < FIGURES_BATCHES ? p->batch : FIGURES_BATCHES - 1]++;
+    f->batch[p->batch < COUNTERS_BATCHES ? p->batch : COUNTERS_BATCHES - 1]++;
     time_hist_add(&f->compute, p->compute_us);
     time_hist_add(&f->queue, p->queue_us);
 }
 
-void figures_gap(struct figures_all *a, struct figures *f, unsigned reason, uint64_t samples,
-                 uint32_t rate)
+void counters_add_gap(struct counters *a, struct model_counters *f, unsigned reason,
+                      uint64_t samples, uint32_t rate)
 {
     uint64_t us = rate ? samples / rate * 1000000u + samples % rate * 1000000u / rate : 0;
-    unsigned r = reason < FIGURES_REASONS ? reason : 0;
+    unsigned r = reason < COUNTERS_REASONS ? reason : 0;
     a->gap_us[r] += us;
     a->gap_samples[r] += samples;
     if (!f)
@@ -73,15 +73,15 @@ void figures_gap(struct figures_all *a, struct figures *f, unsigned reason, uint
     f->gap_samples += samples;
 }
 
-uint64_t figures_batches(const struct figures *f, unsigned n)
+uint64_t counters_batches(const struct model_counters *f, unsigned n)
 {
-    return n && n < FIGURES_BATCHES ? (f->batch[n] + n - 1) / n : 0;
+    return n && n < COUNTERS_BATCHES ? (f->batch[n] + n - 1) / n : 0;
 }
 
 uint64_t time_hist_total(const struct time_hist *h)
 {
     uint64_t n = 0;
-    for (unsigned i = 0; i <= FIGURES_TIMES; i++)
+    for (unsigned i = 0; i <= TIME_BUCKETS; i++)
         n += h->count[i];
     return n;
 }

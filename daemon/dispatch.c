@@ -15,13 +15,14 @@ enum proto_minor {
     MINOR_METRICS,
     MINOR_SWAP, /* swapping and reloading a model */
     MINOR_OVERLOAD,
-    MINOR_HEALTH,  /* reasons of Health */
-    MINOR_TOPICS,  /* publish and subscribe */
-    MINOR_FIGURES, /* histograms, gaps, errors by code and memory in Stats, the worst pulses, top */
-    MINOR_MEMORY,  /* memory of connections, streams and histories */
-    MINOR_PAGES,   /* Info, Stats and CtlStatus in pages, subscriptions among the sessions */
-    MINOR_ACCOUNTS, /* memory by user and by what it is for */
-    MINOR_PRICES,   /* of models; loads of the loop and the machine */
+    MINOR_HEALTH,     /* reasons of Health */
+    MINOR_TOPICS,     /* publish and subscribe */
+    MINOR_HISTOGRAMS, /* histograms, gaps, errors by code and memory in Stats, the worst pulses, top
+                       */
+    MINOR_MEMORY,     /* memory of connections, streams and histories */
+    MINOR_PAGES,      /* Info, Stats and CtlStatus in pages, subscriptions among the sessions */
+    MINOR_ACCOUNTS,   /* memory by user and by what it is for */
+    MINOR_PRICES,     /* of models; loads of the loop and the machine */
     MINOR_END
 };
 #define PROTO_MINOR (MINOR_END - 1)
@@ -50,15 +51,15 @@ static void on_hello(struct conn *c, const Rill__ClientFrame *f)
     for (char *p = c->client; *p; p++)
         if ((unsigned char) *p <= ' ' || (unsigned char) *p >= 0x7f || *p == '"')
             *p = '_';
-    uint32_t most = d->conf.limits_max_frame_bytes, asked = m->max_frame ? m->max_frame : most;
-    c->max_frame_bytes = asked < 4096 ? 4096 : asked < most ? asked : most;
+    uint32_t most = d->conf.limits_max_message_bytes, asked = m->max_frame ? m->max_frame : most;
+    c->max_message_bytes = asked < 4096 ? 4096 : asked < most ? asked : most;
     c->hello_done = true;
     Rill__HelloAck a = RILL__HELLO_ACK__INIT;
     Rill__ServerFrame r = RILL__SERVER_FRAME__INIT;
     a.minor = PROTO_MINOR;
     a.server = (char *) (uintptr_t) "rilld " RILL_VERSION;
     a.instance_id = d->instance_id;
-    a.max_frame = c->max_frame_bytes;
+    a.max_frame = c->max_message_bytes;
     a.max_streams = d->conf.limits_max_streams_per_connection;
     a.mono_us = lane_now_us();
     r.m_case = RILL__SERVER_FRAME__M_HELLO;
@@ -74,7 +75,7 @@ static struct session *session_of(struct conn *c, uint32_t req, uint32_t id)
     if (!s && stream_taken(c, id))
         conn_error(c, req, id, RILL__CODE__BAD_ARG, false,
                    "stream %u is a subscription; it takes Unsubscribe only", id);
-    else if (!s && !conn_id_buried(c, id))
+    else if (!s && !conn_id_is_retired(c, id))
         conn_error(c, req, id, RILL__CODE__NO_STREAM, false, "stream %u is not open", id);
     return s;
 }
@@ -137,7 +138,7 @@ static void on_subscribe(struct conn *c, const Rill__ClientFrame *f)
 static void on_unsubscribe(struct conn *c, const Rill__ClientFrame *f)
 {
     uint32_t id = f->unsubscribe->stream;
-    if (!sub_cancel(c, f->req, id) && !conn_id_buried(c, id))
+    if (!sub_cancel(c, f->req, id) && !conn_id_is_retired(c, id))
         conn_error(c, f->req, id, RILL__CODE__NO_STREAM, false, "stream %u is no subscription", id);
 }
 
@@ -245,7 +246,7 @@ struct load_wait {
     uint32_t conn, req;
 };
 
-static struct conn *asker_find(const struct load_wait *w)
+static struct conn *requester_find(const struct load_wait *w)
 {
     struct conn *c = w->daemon->net.conns;
     while (c && c->id != w->conn)
@@ -265,7 +266,7 @@ static void load_note(const struct load_wait *w, const struct model *m)
 static void on_loaded(void *arg, struct model *m)
 {
     struct load_wait *w = arg;
-    struct conn *c = asker_find(w);
+    struct conn *c = requester_find(w);
     load_note(w, m);
     if (c && m->state == MODEL_READY)
         done_send(c, w->req, m->name);
@@ -278,7 +279,7 @@ static void on_loaded(void *arg, struct model *m)
 static void on_unloaded(void *arg, struct model *m)
 {
     struct load_wait *w = arg;
-    struct conn *c = asker_find(w);
+    struct conn *c = requester_find(w);
     (void) m;
     if (c)
         done_send(c, w->req, "unloaded");
@@ -325,7 +326,7 @@ static void model_renew(struct conn *c, uint32_t req, const char *name, bool mus
         conn_error(c, req, 0, RILL__CODE__NO_MODEL, false,
                    "%s is not loaded, so there is nothing to swap; load it", name);
     else if (m && (w = load_wait_new(c, req)) &&
-             !registry_renew(&c->daemon->registry, m, on_loaded, w)) {
+             !registry_reload_model(&c->daemon->registry, m, on_loaded, w)) {
         conn_error(c, req, 0, RILL__CODE__INTERNAL, false, "out of memory");
         free(w);
     }
@@ -352,7 +353,7 @@ static void on_ctl_unload(struct conn *c, const Rill__ClientFrame *f)
     if (!m)
         return;
     uint32_t streams = m->stats->streams;
-    bool waits = w && registry_on_gone(m, on_unloaded, w);
+    bool waits = w && registry_on_freed(m, on_unloaded, w);
     registry_unload(&c->daemon->registry, m);
     if (!waits && streams)
         done_send(c, f->req, "gone from memory when the streams that are open on it have ended");
@@ -417,7 +418,7 @@ static const struct verb verbs[] = {
 };
 #undef M
 
-static void frame_run(struct conn *c, const Rill__ClientFrame *f)
+static void message_handle(struct conn *c, const Rill__ClientFrame *f)
 {
     size_t i = (size_t) f->m_case;
     const struct verb *v = i < sizeof verbs / sizeof *verbs ? &verbs[i] : NULL;
@@ -434,7 +435,7 @@ static void frame_run(struct conn *c, const Rill__ClientFrame *f)
         v->run(c, f);
 }
 
-void proto_frame(struct conn *c, const uint8_t *bytes, size_t n)
+void dispatch_message(struct conn *c, const uint8_t *bytes, size_t n)
 {
     ProtobufCAllocator a = conn_allocator(c);
     Rill__ClientFrame *f = rill__client_frame__unpack(&a, n, bytes);
@@ -443,5 +444,5 @@ void proto_frame(struct conn *c, const uint8_t *bytes, size_t n)
     else if (!wire_strings_whole(f->base.descriptor, bytes, n))
         conn_error(c, f->req, 0, RILL__CODE__BAD_FRAME, true, "a string holds a zero byte");
     else
-        frame_run(c, f);
+        message_handle(c, f);
 }
