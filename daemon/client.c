@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What happens to a client's connection, for those who know it: messages, streams, prices. */
+/* conn_calls of clients: what the rooms above do for a connection. */
 #include "daemon/daemon.h"
 #include "daemon/serve/session_list.h"
 

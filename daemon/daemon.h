@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* daemon.h - what the files of the daemon's top room share: they know every room. */
+/* daemon.h - what the files of the daemon's top folder share, which know every room. */
 #ifndef RILL_DAEMON_DAEMON_H
 #define RILL_DAEMON_DAEMON_H
 
@@ -21,7 +21,7 @@
 /* --- client.c --- */
 extern const struct conn_calls client_calls;
 
-/* --- proto.c: what a message does --- */
+/* --- dispatch.c: what a message does --- */
 void dispatch_message(struct conn *c, const uint8_t *bytes, size_t n);
 
 /* --- loop.c --- */

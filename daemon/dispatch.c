@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-/* What came with which: */
+/* What each minor version added. */
 enum proto_minor {
     MINOR_FIRST,
     MINOR_WORDS, /* texts, keywords, endpoints */
@@ -17,8 +17,7 @@ enum proto_minor {
     MINOR_OVERLOAD,
     MINOR_HEALTH,     /* reasons of Health */
     MINOR_TOPICS,     /* publish and subscribe */
-    MINOR_HISTOGRAMS, /* histograms, gaps, errors by code and memory in Stats, the worst pulses, top
-                       */
+    MINOR_HISTOGRAMS, /* gaps, errors by code and memory in Stats, the slowest pulses, top */
     MINOR_MEMORY,     /* memory of connections, streams and histories */
     MINOR_PAGES,      /* Info, Stats and CtlStatus in pages, subscriptions among the sessions */
     MINOR_ACCOUNTS,   /* memory by user and by what it is for */
@@ -240,7 +239,7 @@ static void on_ctl_drain(struct conn *c, const Rill__ClientFrame *f)
                                         : c->daemon->conf.limits_drain_grace_ms);
 }
 
-/* Connections may go while a model loads, so the answer is found again by number. */
+/* The connection may close while a model loads, so it is found again by number for the reply. */
 struct load_wait {
     struct daemon *daemon;
     uint32_t conn, req;
@@ -317,7 +316,7 @@ static void on_ctl_load(struct conn *c, const Rill__ClientFrame *f)
     free(w);
 }
 
-/* A new version beside the old one; nothing changes if it is bad. */
+/* Loads a new version beside the old one; a failure changes nothing. */
 static void model_renew(struct conn *c, uint32_t req, const char *name, bool must_be_loaded)
 {
     struct model *m = model_named(c, req, name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The end of the daemon, with the time that streams have to finish. */
+/* Shutdown, with a grace period for open streams. */
 #include "daemon/daemon.h"
 
 static void goaway_send(struct conn *c, uint32_t grace_ms)

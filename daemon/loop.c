@@ -9,8 +9,9 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#define LONG_ITERATION_US UINT64_C(1000) /* of the loop: no pulse is shorter */
-#define LOOP_STALL_US UINT64_C(250000)   /* between ticks: the loop did not wait, it stood still */
+#define LONG_ITERATION_US                                                                          \
+    UINT64_C(1000) /* an iteration of the loop that is longer than the shortest pulse */
+#define LOOP_STALL_US UINT64_C(250000) /* between ticks: the loop was stalled */
 
 static void on_wake(uv_async_t *a)
 {
@@ -20,7 +21,7 @@ static void on_wake(uv_async_t *a)
     conns_reap(&d->net);
 }
 
-/* From a worker, too: one eventfd write at most. */
+/* Wakes the loop from any thread: one write to an eventfd at most. */
 static void progress_send(void *arg)
 {
     uv_async_send(arg);
@@ -28,7 +29,7 @@ static void progress_send(void *arg)
 
 /* ---- health ---- */
 
-/* From the loop itself: where it stands still, nobody pets. */
+/* Notifies the watchdog from the loop itself, so that a stalled loop does not. */
 static void watchdog_pet(struct daemon *d, uint64_t now_us)
 {
     if (!d->watchdog_us || now_us < d->next_pet_us)
@@ -38,7 +39,7 @@ static void watchdog_pet(struct daemon *d, uint64_t now_us)
         notify_send("WATCHDOG=1");
 }
 
-/* ---- time ---- */
+/* ---- the tick ---- */
 
 static void ready_check(struct daemon *d)
 {
@@ -56,8 +57,8 @@ static void ready_check(struct daemon *d)
     notify_send("READY=1\nSTATUS=Running, %u threads", d->n_live);
 }
 
-/* What the loop did since it last had waited. Its clock counts whole milliseconds. Long turns are a
- * shortage only where live streams have claimed more than there is: others' work passes. */
+/* Reports an iteration that took long to the workers, if live streams have claimed more than there
+ * is: otherwise other work caused it and will pass. libuv's clock counts whole milliseconds. */
 static void on_after_poll(uv_check_t *c)
 {
     struct daemon *d = c->data;
@@ -75,8 +76,7 @@ static void on_before_poll(uv_prepare_t *p)
     slices_next_iteration(&d->slices);
 }
 
-/* Time in which the daemon itself stood still is nobody's: what was said meanwhile has not been
- * read yet. */
+/* Moves all deadlines by the time of a stall: what clients sent meanwhile has not been read yet. */
 static void loop_stalled(struct daemon *d, uint64_t us)
 {
     for (struct conn *c = d->net.conns; c; c = c->next) {
@@ -137,7 +137,7 @@ static void on_signal(uv_signal_t *h, int number)
         daemon_drain(d, d->conf.limits_drain_grace_ms);
 }
 
-/* ---- life ---- */
+/* ---- start and stop ---- */
 
 static unsigned processors(void)
 {
@@ -153,7 +153,7 @@ static bool workers_start(struct daemon *d)
     unsigned most = WORKERS_MAX / 2, some = d->n_processors < most ? d->n_processors : most,
              n = d->conf.daemon_workers ? d->conf.daemon_workers : some;
     d->n_live = n;
-    n *= 2; /* files have threads of their own, which give way */
+    n *= 2; /* files have threads of their own, of low priority */
     d->workers = aligned_alloc(64, n * ((sizeof *d->workers + 63) & ~(size_t) 63));
     if (!d->workers)
         return false;

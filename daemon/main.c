@@ -75,8 +75,9 @@ static int options_parse(struct options *o, int argc, char **argv)
     return -1;
 }
 
-/* What is closed would be the number of the next file or socket, and get what is meant for the
- * log. What is written to standard output then fails, and the log goes nowhere. */
+/* Opens /dev/null for standard descriptors that are closed: the next file or socket would get the
+ * number and what is written to the log. Standard output is opened read-only, so that writing to it
+ * still fails. */
 static bool standard_open(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -86,7 +87,7 @@ static bool standard_open(void)
     return true;
 }
 
-/* Words quote the settings, which may hold anything. */
+/* The message quotes settings, which may hold any bytes. */
 static void fault_print(char *words)
 {
     log_clean(words);

@@ -5,11 +5,13 @@
 #include <unistd.h>
 
 #define MAX_ASKERS 8
-#define REST_TIMES 2 /* as long as one took, so that many take a third of the time */
+#define REST_TIMES                                                                                 \
+    2 /* the pause after a reload over its time, so that reloads take a third of the time at most  \
+       */
 #define REST_MAX_US UINT64_C(2000000)
 
-/* A reload in progress: the new settings and their models stand beside the old ones until
- * everything is there. Failing leaves the daemon as it was. */
+/* A reload in progress: the new settings and models are made beside the old ones, and replace them
+ * once all are ready. A failure leaves the daemon as it was. */
 struct reload {
     struct daemon *daemon;
     struct conf conf;
@@ -27,7 +29,7 @@ struct reload {
 
 /* ---- at start ---- */
 
-/* What was not loaded because the daemon is told to stop is no failure. */
+/* A model that was not loaded because the daemon is stopping is no failure. */
 static void on_preloaded(void *arg, struct model *m)
 {
     struct daemon *d = arg;
@@ -65,7 +67,8 @@ static bool preload_one(void *arg, const char *name)
     return false;
 }
 
-/* Streams may name other models, so the daemon runs without it. Words for the log and who asked. */
+/* The daemon runs without its default model, since streams may name others. words: for the log and
+ * the reply. */
 static bool default_is_there(struct daemon *d, char *words, size_t n)
 {
     const char *name = d->conf.models_default_model;
@@ -105,7 +108,7 @@ static void answer(struct reload *r, const char *text, bool good)
     }
 }
 
-/* The new versions take the places of the old ones. What was loaded and is no longer there goes. */
+/* New versions replace the old ones; models that are gone are unloaded. */
 static void models_apply(struct reload *r)
 {
     struct registry *to = &r->daemon->registry;
@@ -200,7 +203,7 @@ static bool reload_one(void *arg, const char *name)
     return false;
 }
 
-/* What is loaded now and still there is loaded anew too. */
+/* Models that are loaded now are loaded anew. */
 static void reload_loaded(struct reload *r)
 {
     char why[FOLDERS_WHY_BYTES];

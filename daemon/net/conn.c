@@ -15,7 +15,8 @@
 #define ARENA_EXTRA_BYTES 65536
 #define CLOSE_LINGER_US 1000000
 #define QUEUE_FLOOR_BYTES 262144
-#define UNSENT_FACTOR 4 /* memory of what waits, over its bytes: messages may be small */
+#define UNSENT_FACTOR                                                                              \
+    4 /* limit of the queue's memory over that of its bytes: messages may be small */
 
 static const uint8_t preface[PREFACE_BYTES] = { 'R', 'I', 'L', 'L', 1, 0, 0, 0 };
 
@@ -99,7 +100,7 @@ void conn_close(struct conn *c)
     uv_read_stop((uv_stream_t *) &c->pipe);
     c->deadline_us = lane_now_us() + CLOSE_LINGER_US;
     c->net->any_closing = true;
-    uv_async_send(c->net->progress); /* the caller may still use it */
+    uv_async_send(c->net->progress); /* freed in conns_reap, since the caller may still use it */
 }
 
 void conns_reap(struct net *net)
@@ -165,16 +166,15 @@ static void on_written(uv_write_t *w, int status)
     }
 }
 
-/* Nothing more is said, and it ends before the next turn of the loop: who is saying things may
- * still use it. */
+/* Nothing more is sent; it is freed in conns_reap, since the caller may still use it. */
 static void conn_break(struct conn *c)
 {
     c->broken = c->net->any_closing = true;
     uv_async_send(c->net->progress);
 }
 
-/* What the socket takes at once goes at once, so that a failure is known before anything else is
- * sent: after a frame that was lost comes nothing. */
+/* Tries to write at once, so that a failure is known before the next message: nothing may follow a
+ * message that was lost. */
 static void bytes_send(struct conn *c, struct write_job *j, size_t n)
 {
     uv_buf_t b = uv_buf_init((char *) j->bytes, (unsigned) n);
@@ -244,9 +244,8 @@ static void error_put(struct conn *c, uint32_t req, uint32_t stream, Rill__Code 
     message_send(c, &f, rill__server_frame__get_packed_size(&f));
 }
 
-/* Where memory is short, who asks and does not read the answers gets no more of them. It ends
- * before the next turn of the loop: the caller may still use it. What streams give holds back
- * before it is sent. */
+/* Where memory is short, a client that asks and does not read the replies gets an error and is
+ * closed, in conns_reap. Outputs of streams are not checked here: streams hold them back before. */
 static bool is_over_memory(struct conn *c)
 {
     char text[160];
@@ -261,7 +260,7 @@ static bool is_over_memory(struct conn *c)
     return true;
 }
 
-/* What streams give, not what answers a question. */
+/* An output of a stream, not a reply. */
 static bool is_output(const Rill__ServerFrame *f)
 {
 #define M(name) (UINT32_C(1) << RILL__SERVER_FRAME__M_##name)
@@ -279,7 +278,7 @@ void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f)
     size_t n = rill__server_frame__get_packed_size(f);
     if (n > c->max_message_bytes)
         conn_error(c, req, 0, RILL__CODE__TOO_LARGE, false,
-                   "the answer of %zu bytes is over max_frame %u", n, c->max_message_bytes);
+                   "the reply of %zu bytes is over max_frame %u", n, c->max_message_bytes);
     else
         message_send(c, f, n);
 }
@@ -319,7 +318,7 @@ static void preface_send(struct conn *c)
     bytes_send(c, j, PREFACE_BYTES);
 }
 
-/* Bytes used up, 0 = more are needed. The first byte that differs is enough to refuse. */
+/* Bytes used, 0: more are needed. Refuses at the first byte that differs. */
 static size_t preface_take(struct conn *c)
 {
     size_t n = c->in_fill < PREFACE_BYTES ? c->in_fill : PREFACE_BYTES;
@@ -340,7 +339,7 @@ static uint32_t message_length(const uint8_t *p)
     return (uint32_t) p[0] | (uint32_t) p[1] << 8 | (uint32_t) p[2] << 16 | (uint32_t) p[3] << 24;
 }
 
-/* Whether the frame at p is taken now. Of what is not complete, nothing is asked. */
+/* When the message at p is handled; one that is not complete needs no slice. */
 static enum slice message_when(struct conn *c, const uint8_t *p, size_t have)
 {
     uint32_t n = have < 4 ? 0 : message_length(p);
@@ -359,12 +358,13 @@ static size_t message_take(struct conn *c, const uint8_t *p, size_t have)
     uint32_t n = message_length(p);
     uint32_t most = c->hello_done ? c->max_message_bytes : HELLO_MAX_BYTES;
     if (n == 0) {
-        conn_error(c, 0, 0, RILL__CODE__BAD_FRAME, true, "a frame of length 0");
+        conn_error(c, 0, 0, RILL__CODE__BAD_FRAME, true, "a message of length 0");
         return 0;
     }
     if (n > most) {
-        conn_error(c, 0, 0, RILL__CODE__TOO_LARGE, true, "a frame of %u bytes; the limit %s is %u",
-                   n, c->hello_done ? "of this connection" : "before Hello", most);
+        conn_error(c, 0, 0, RILL__CODE__TOO_LARGE, true,
+                   "a message of %u bytes; the limit %s is %u", n,
+                   c->hello_done ? "of this connection" : "before Hello", most);
         return 0;
     }
     if (have - 4 < n)
@@ -378,7 +378,7 @@ static size_t buffers_bytes(size_t message_bytes)
     return sizeof(struct conn) + 2 * (4 + message_bytes) + ARENA_EXTRA_BYTES;
 }
 
-/* Once a client has said how much it wants, the rest of what was counted is given back. */
+/* Once Hello has set max_message_bytes, uncharges the rest. */
 static void buffers_count(struct conn *c)
 {
     size_t bytes = buffers_bytes(c->max_message_bytes);
@@ -410,7 +410,8 @@ static bool buffer_fit(struct conn *c)
 
 static void slow_check(struct conn *c, uint64_t now_us);
 
-/* One frame, on the account of who pays for it; bytes that were used. */
+/* Handles one message and charges its time to the stream or to the user's slice; bytes that were
+ * used. */
 static size_t message_run(struct conn *c, const uint8_t *p, size_t have)
 {
     const struct conn_calls *calls = c->net->calls;
@@ -426,8 +427,8 @@ static size_t message_run(struct conn *c, const uint8_t *p, size_t have)
     return used;
 }
 
-/* What was read, until it is another client's turn; the rest waits for the next turn of the loop,
- * or for the next tick. */
+/* Handles what was read until the slice is used up; the rest waits for the next iteration of the
+ * loop, or for the next tick. */
 static void messages_take(struct conn *c)
 {
     uint64_t until_us = lane_now_us() + SLICE_US;
@@ -483,7 +484,8 @@ void conns_resume(struct net *net)
     if (!net->slices->iteration_pending)
         return;
     net->slices->iteration_pending = false;
-    /* From where the last turn ended, round: the list is in order of numbers, the newest first. */
+    /* Round robin from the connection that was served last: the list is sorted by number,
+     * descending. */
     uint32_t last = net->last_served_conn;
     for (unsigned round = 0; round < 2; round++)
         for (struct conn *c = net->conns; c; c = c->next)
@@ -506,7 +508,8 @@ static void peer_credentials_read(struct conn *c)
     }
 }
 
-/* For the longest message that it may agree on. An operator's is counted and never refused. */
+/* Charges buffers for the longest message that Hello may set. On the control socket they are never
+ * refused. */
 static enum memory_answer buffers_claim(struct conn *c)
 {
     struct net *net = c->net;
@@ -609,9 +612,9 @@ void conn_accept(struct net *net, const struct listener *l, int fd)
         uv_read_start((uv_stream_t *) &c->pipe, on_alloc, on_read);
 }
 
-/* ---- time ---- */
+/* ---- the tick ---- */
 
-/* Bytes that `ms` of the connection's outputs fill; a floor covers answers and events. */
+/* Bytes of `ms` of the connection's outputs; a minimum covers replies and events. */
 static size_t output_bytes(const struct conn_outputs *o, uint32_t ms)
 {
     uint64_t bytes = o->bytes_per_s * ms / 1000;
@@ -627,7 +630,8 @@ static void slow_check(struct conn *c, uint64_t now_us)
     if (queue < c->last_queue_bytes || !queue)
         c->last_write_us = now_us;
     c->last_queue_bytes = queue;
-    bool behind = o.lag_ms > conf->limits_output_soft_ms; /* what it has not read waits elsewhere */
+    bool behind = o.lag_ms >
+        conf->limits_output_soft_ms; /* its subscriptions wait in histories, not in the queue */
     if (queue <= output_bytes(&o, conf->limits_output_soft_ms) && !(behind && queue))
         c->over_soft_us = 0;
     else if (!c->over_soft_us)
@@ -638,7 +642,7 @@ static void slow_check(struct conn *c, uint64_t now_us)
         queue && now_us > c->last_write_us + conf->limits_output_stall_ms * UINT64_C(1000);
     hard = hard > QUEUE_FLOOR_BYTES ? hard : QUEUE_FLOOR_BYTES;
     bool overdue = queue && o.overdue;
-    if (stalled) /* a few bytes that are read make no room in it yet */
+    if (stalled) /* reading a few bytes does not free room in the socket's buffer yet */
         conn_error(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true,
                    "%zu bytes wait, and your socket had no room for any of them for %u ms; read "
                    "faster",
@@ -648,7 +652,7 @@ static void slow_check(struct conn *c, uint64_t now_us)
                    overdue ? "the topic ended long ago" : "read as fast as you send");
 }
 
-/* What waits to be done for a client that is not there any more is not done. */
+/* Messages that wait for a slice are not handled once the client has hung up. */
 static bool peer_hung_up(const struct conn *c)
 {
     struct pollfd p = { .events = 0 };
@@ -676,7 +680,7 @@ void conn_tick(struct conn *c, uint64_t now_us)
         slow_check(c, now_us);
 }
 
-/* ---- streams that ended ---- */
+/* ---- numbers of streams that ended ---- */
 
 void conn_id_retire(struct conn *c, uint32_t stream)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Figures and health over HTTP, on sockets of the settings and on those that the service manager
- * passed, of any family. A connection has one request, one answer and a deadline. Where a
- * listener's places run out, the connection whose last full request is the longest ago gives way
- * (its beginning, if there was none), and before it those that have their answer. No more are
- * accepted in a tick than half the places, so that whoever was let in has a tick's time at least
- * to say what it wants, whatever comes after it; what has come already is answered at once. */
+/* Metrics and health over HTTP, on sockets of the settings and on those that the service manager
+ * passed, of any family. A connection has one request, one response and a deadline. A listener at
+ * its limit evicts a connection: first those that have their response, then the one that was
+ * accepted, or completed its request, the longest ago. Per tick it accepts at most half its limit,
+ * so that every connection has a tick at least to send its request; a request that has come already
+ * is answered at once. */
 #include "daemon/compute/lane.h"
 #include "daemon/net/http.h"
 #include "daemon/net/net.h"
@@ -13,20 +13,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define CONNS_MAX 512 /* of each listener */
+#define CONNS_MAX 512 /* the limit of each listener */
 #define ACCEPTS_A_TICK (CONNS_MAX / 2)
-#define ACCEPTS_AT_ONCE 16        /* audio goes on between */
-#define BACKLOG 1024              /* those who come together wait here, not outside */
-#define RESPONSES_BYTES 4194304   /* that wait to be read, of all connections */
-#define RESPONSES_BYTES_MIN 65536 /* that may wait however short memory is */
-#define REQUEST_US 2000000        /* for the whole request */
-#define RESPONSE_US 5000000       /* for the client to read the answer */
-#define LINGER_US 1000000         /* until it closes, then we do */
+#define ACCEPTS_AT_ONCE 16        /* the loop serves audio in between */
+#define BACKLOG 1024              /* for bursts of connections */
+#define RESPONSES_BYTES 4194304   /* of responses that are not sent, of all connections */
+#define RESPONSES_BYTES_MIN 65536 /* the same where memory is short */
+#define REQUEST_US 2000000        /* timeout of the whole request */
+#define RESPONSE_US 5000000       /* timeout for the client to read the response */
+#define LINGER_US 1000000         /* timeout for the client to close first */
 
 enum http_state { HTTP_READS, HTTP_RESPONDS, HTTP_LINGERS };
 
 struct http_conn {
-    uv_poll_t poll; /* first: the handle is the connection */
+    uv_poll_t poll; /* first member: libuv's handle is the connection */
     struct http_listener *listener;
     struct http_conn *next;
     enum http_state state;
@@ -38,7 +38,7 @@ struct http_conn {
     uint64_t deadline_us;
 };
 
-/* ---- the order in which they give way ---- */
+/* ---- the order of eviction ---- */
 
 static void conn_unlink(struct http_conn *c)
 {
@@ -63,7 +63,7 @@ static void conn_prepend(struct http_conn *c)
     c->listener->conns = c;
 }
 
-/* ---- the end ---- */
+/* ---- closing ---- */
 
 static void on_closed(uv_handle_t *h)
 {
@@ -83,7 +83,7 @@ static void response_free(struct http_conn *c)
     c->n_out = c->sent = 0;
 }
 
-/* Its descriptor is free at once. */
+/* Closes its descriptor at once; the handle is freed by libuv's callback. */
 static void conn_drop(struct http_conn *c)
 {
     if (c->fd < 0)
@@ -102,9 +102,9 @@ static void conn_evict(struct http_conn *c)
     conn_drop(c);
 }
 
-/* ---- answers ---- */
+/* ---- responses ---- */
 
-/* However many ask, the figures are put together once a tick. */
+/* The text is made at most once a tick, however many clients ask. */
 static char *metrics_copy(struct net *net, bool open, size_t *n)
 {
     size_t bytes = net->http_metrics[open].n;
@@ -125,7 +125,7 @@ static void metrics_drop(struct net *net)
     }
 }
 
-/* Body and type of a page; the body is to be freed. */
+/* Body and content type of a page; the caller frees the body. */
 static char *page_make(struct net *net, const struct http_decision *x, int *status,
                        const char **type, size_t *n)
 {
@@ -151,7 +151,8 @@ static bool responses_are_many(const struct net *net)
     return net->http_response_bytes > (is_short ? RESPONSES_BYTES_MIN : RESPONSES_BYTES);
 }
 
-/* Answers that wait longest go, so that those who ask and do not read hold a bounded amount. */
+/* Evicts the connections with the oldest responses, so that clients that do not read hold a bounded
+ * amount. */
 static void responses_bound(struct http_listener *l, const struct http_conn *keep)
 {
     for (struct http_conn *c = l->conns, *next; c; c = next) {
@@ -238,7 +239,7 @@ static void request_read(struct http_conn *c)
         return;
     }
     if (!reads)
-        return; /* behind the request; nobody wants it */
+        return; /* bytes behind the request are ignored */
     c->n_in += (size_t) n;
     struct http_decision x = http_decide(c->in, c->n_in);
     if (x.status)
@@ -362,7 +363,7 @@ bool http_start(struct net *net, char *err, size_t n)
         own_start(net, net->conf->http_health_listen, true, err, n);
 }
 
-/* ---- time ---- */
+/* ---- the tick ---- */
 
 static void listener_tick(struct http_listener *l, uint64_t now_us)
 {

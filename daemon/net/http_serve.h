@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* http_serve.h - figures and health over HTTP. */
+/* http_serve.h - metrics and health over HTTP. */
 #ifndef RILL_DAEMON_NET_HTTP_SERVE_H
 #define RILL_DAEMON_NET_HTTP_SERVE_H
 
@@ -22,24 +22,25 @@ struct http_pages {
 #define HTTP_LISTENERS 8
 struct http_conn;
 
-/* Each has places of its own, so that who fills one keeps nobody out of another. */
+/* Each has a limit of its own, so that clients of one cannot use up the connections of another. */
 struct http_listener {
     uv_poll_t poll;
     struct net *net;
     int fd;
     struct own_socket own;
-    bool health_only;             /* it does not give the figures */
-    bool paused;                  /* until the next tick */
-    struct http_conn *conns;      /* who gives way first stands first */
+    bool health_only;             /* no /metrics */
+    bool paused;                  /* accepts nothing until the next tick */
+    struct http_conn *conns;      /* in order of eviction */
     unsigned n_conns, n_accepted; /* accepted: since the last tick */
 };
 
 /* takes fd */
 bool http_passed(struct net *net, int fd, bool health_only, char *err, size_t n);
-bool http_start(struct net *net, char *err, size_t n); /* where the settings say */
+bool http_start(struct net *net, char *err, size_t n); /* listens where the settings say */
 void http_tick(struct net *net, uint64_t now_us);
 void http_shift_deadlines(struct net *net, uint64_t us);
-bool http_evict_one(struct net *net); /* closes a connection for its descriptor, if any */
-void http_close(struct net *net);     /* last of all: a daemon that drains says so */
+bool http_evict_one(
+    struct net *net); /* closes a connection to free its descriptor; false: there is none */
+void http_close(struct net *net); /* called last: health is answered while the daemon drains */
 
 #endif

@@ -7,8 +7,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define BACKLOG 1024       /* those who come together wait here, not outside */
-#define ACCEPTS_AT_ONCE 16 /* the streams that run are looked at between */
+#define BACKLOG 1024       /* for bursts of connections */
+#define ACCEPTS_AT_ONCE 16 /* the loop serves audio in between */
 
 /* ---- accepting ---- */
 
@@ -21,8 +21,8 @@ static int fd_accept(const struct listener *l)
     return fd;
 }
 
-/* Without a descriptor to spare the one that is kept for this takes the client, who is told and
- * sent away. */
+/* Where descriptors have run out, frees the spare one to accept a client, tell it why, and close
+ * it. */
 static bool accept_and_refuse(struct net *net, const struct listener *l)
 {
     if (net->spare_fd < 0)
@@ -37,7 +37,7 @@ static bool accept_and_refuse(struct net *net, const struct listener *l)
     return fd >= 0;
 }
 
-/* What cannot be accepted now is left to the kernel's queue until the next tick. */
+/* Leaves connections in the kernel's queue until the next tick. */
 static void accept_pause(struct listener *l, int error)
 {
     struct net *net = l->net;
@@ -120,7 +120,7 @@ static bool listener_start(struct net *net, struct listener *l, int fd, char *er
     return r == 0 || fail(err, n, l->name, uv_strerror(r));
 }
 
-/* What a passed socket is for, by its name; one without is for clients. */
+/* What a passed socket is for, by its name; one without a name is for clients. */
 enum passed_kind { PASSED_DATA, PASSED_CONTROL, PASSED_METRICS, PASSED_HEALTH };
 
 static enum passed_kind passed_kind(const char *name)
@@ -177,8 +177,8 @@ bool listen_all(struct net *net, char *err, size_t n)
         has[passed_kind(fds.name[i])] = true;
     if (!passed_start(net, &fds, err, n) || !http_start(net, err, n))
         return false;
-    /* Under a service manager that passes sockets for clients, what it does not pass is not
-     * wanted. The clients' socket comes last: who reaches it finds the others. */
+    /* A service manager that passes sockets for clients passes all that are wanted. The clients'
+     * socket comes last: once it is there, the others are. */
     if (!has[PASSED_CONTROL] && !has[PASSED_DATA] && net->conf->daemon_control_socket[0] &&
         !own_start(net, net->conf->daemon_control_socket, true, err, n))
         return false;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* net.h - all that comes and goes over sockets. What it takes from the daemon is pointers that are
- * set before anything is listened to. Loop thread only. */
+/* net.h - all listeners and connections. Its pointers to the rest of the daemon are set before it
+ * listens. Loop thread only. */
 #ifndef RILL_DAEMON_NET_NET_H
 #define RILL_DAEMON_NET_NET_H
 
@@ -13,11 +13,11 @@
 #include "daemon/net/listen.h"
 
 struct net {
-    struct daemon *daemon; /* for calls and pages, and of connections */
+    struct daemon *daemon; /* passed to calls and pages */
     const struct conn_calls *calls;
     const struct http_pages *pages;
     uv_loop_t *loop;
-    uv_async_t *progress; /* the loop's next turn comes at once */
+    uv_async_t *progress; /* wakes the loop */
     const struct conf *conf;
     struct log *log;
     struct memory *memory;
@@ -26,21 +26,21 @@ struct net {
 
     struct listener listeners[MAX_LISTENERS];
     unsigned n_listeners;
-    int spare_fd; /* to turn clients away where there is no other; -1 = none */
+    int spare_fd; /* kept to refuse clients where descriptors have run out; -1: none */
     struct http_listener http[HTTP_LISTENERS];
     unsigned n_http;
-    struct owner *http_owner;   /* of all that HTTP takes */
-    size_t http_response_bytes; /* of answers that are not sent yet */
+    struct owner *http_owner;   /* the account of HTTP */
+    size_t http_response_bytes; /* of responses that are not sent */
     struct {
         char *s;
         size_t n;
-    } http_metrics[2];     /* of this tick, by `open` */
-    uint64_t http_evicted; /* connections that gave way */
+    } http_metrics[2];     /* made in this tick; [1]: OpenMetrics */
+    uint64_t http_evicted; /* connections evicted for others */
     struct conn *conns;
     uint32_t n_conns, next_conn;
-    uint32_t streams_secret;   /* of connections to come */
-    uint32_t last_served_conn; /* connection that had the last one */
-    bool any_closing;          /* a connection is closing */
+    uint32_t streams_secret;   /* for new connections */
+    uint32_t last_served_conn; /* number of the connection that was served last */
+    bool any_closing;          /* conns_reap has something to do */
     uint64_t conns_accepted, protocol_errors;
 };
 

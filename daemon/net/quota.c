@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/net/quota.h"
 
-#define KEPT_PART 8 /* of all places: of the last of them nobody gets more than stay free */
+#define KEPT_PART 8 /* the last part of the places, of which nobody gets more than stay free */
 
 bool place_free(uint32_t most, uint32_t held, uint32_t of_uid)
 {

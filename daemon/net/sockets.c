@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- making ---- */
+/* ---- paths ---- */
 
 static bool fail(char *err, size_t n, const char *where, const char *what)
 {
@@ -21,7 +21,8 @@ static bool fail(char *err, size_t n, const char *where, const char *what)
     return false;
 }
 
-/* Removes a socket that nobody listens on. The lock keeps two daemons from doing so at once. */
+/* Removes a stale socket that nobody listens on. The lock keeps two daemons from doing so at once.
+ */
 static bool path_clear(struct own_socket *own, const union address *a, char *err, size_t n)
 {
     const char *path = a->un.sun_path;
@@ -134,7 +135,7 @@ void own_socket_end(struct own_socket *own)
 
 /* ---- names ---- */
 
-/* ADDRESS:PORT, and [ADDRESS]:PORT of the sixth version; false: the socket is of another kind. */
+/* ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; false: the socket is of another family. */
 static bool port_name(const union address *a, char ret[SOCKET_NAME_BYTES])
 {
     char text[INET6_ADDRSTRLEN];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sockets.h - listening sockets: made where the settings say, named for the log. */
+/* sockets.h - makes listening sockets and names them for the log. */
 #ifndef RILL_DAEMON_NET_SOCKETS_H
 #define RILL_DAEMON_NET_SOCKETS_H
 
@@ -10,9 +10,9 @@
 
 #define SOCKET_NAME_BYTES 112
 
-/* What the end of a socket that we made undoes. */
+/* What must be undone for a socket that this process made. */
 struct own_socket {
-    char path[108]; /* to unlink; "": it was passed to us, or is no file's */
+    char path[108]; /* to unlink; "": it was passed, or has no path */
     int lock_fd;    /* -1: none */
 };
 #define OWN_SOCKET_NONE ((struct own_socket) { .lock_fd = -1 })
@@ -23,7 +23,7 @@ struct socket_rights {
     const char *group; /* "": the daemon's own */
 };
 
-/* A bound socket; -1 with words in err. What it leaves in *own is to be ended in both cases. */
+/* A bound socket, or -1 and a message in err. own_socket_end undoes *own in both cases. */
 int socket_at_path(struct own_socket *own, const char *path, const struct socket_rights *rights,
                    char *err, size_t n);
 /* At a path or an address, as address.h has them. */
@@ -31,7 +31,7 @@ int socket_at(struct own_socket *own, const char *where, const struct socket_rig
               char *err, size_t n);
 void own_socket_end(struct own_socket *own);
 
-/* What it is called in the log: its path, @ and its abstract name, or its address and port. */
+/* Its name in the log: its path, @ and its abstract name, or its address and port. */
 void socket_name(int fd, char ret[SOCKET_NAME_BYTES]);
 
 #endif

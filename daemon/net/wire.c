@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Of a message's bytes; at == NULL: they are none. */
+/* Part of a message's bytes; at NULL: malformed. */
 struct span {
     const uint8_t *at, *end;
 };

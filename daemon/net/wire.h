@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* wire.h - what is only seen in a message's bytes. */
+/* wire.h - what must be read from a message's bytes before it is unpacked. */
 #ifndef RILL_DAEMON_NET_WIRE_H
 #define RILL_DAEMON_NET_WIRE_H
 
 #include <protobuf-c/protobuf-c.h>
 #include <stdbool.h>
 
-/* No string of the message or of those in it holds a zero byte: unpacked it would end there, and
- * its rest be unseen. Recurses as deep as the messages of d are nested. */
+/* No string in the message holds a zero byte, at which it would be cut when it is unpacked.
+ * Recurses as deep as the messages of d are nested. */
 bool wire_strings_whole(const ProtobufCMessageDescriptor *d, const uint8_t *bytes, size_t n);
 
-/* The stream of a ClientFrame that holds Audio, where its number comes first, as encoders write it;
- * 0: it is something else. */
+/* The stream of a message with Audio, if its number comes first, as encoders write it; else 0. */
 uint32_t wire_audio_stream(const uint8_t *bytes, size_t n);
 
 #endif

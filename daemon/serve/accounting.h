@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* tally.h - what streams do, counted as it happens: for the figures of their model and of the
- * daemon, and for a line of the log when they end. Loop thread only. */
+/* accounting.h - counts what streams do as it happens: for the counters of their model and of the
+ * daemon, and for the line of the log when they end. Loop thread only. */
 #ifndef RILL_DAEMON_SERVE_ACCOUNTING_H
 #define RILL_DAEMON_SERVE_ACCOUNTING_H
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who is let in, on which compute thread, and what is done when there is too little compute after
- * all. */
+/* Admission control, the choice of a compute thread, and the policy under overload. */
 #include "daemon/serve/admit.h"
 #include "daemon/compute/lane.h"
 #include "daemon/compute/worker.h"
@@ -12,7 +11,7 @@
 
 #define RETRY_MIN_MS 1000
 #define RETRY_MAX_MS 60000
-#define STALL_US UINT64_C(250000) /* well over the longest that the loop waits */
+#define STALL_US UINT64_C(250000) /* well over the loop's longest poll */
 
 /* ---- load ---- */
 
@@ -87,7 +86,7 @@ bool admit_full(struct daemon *d)
     return !takes || !load_fits(d->load, least, admit_budget(d));
 }
 
-/* Of the threads first to last: the one with the least load, then with the fewest streams. */
+/* Of a range of threads the one with the least load, of equal ones that with the fewest streams. */
 static struct worker *least_loaded(struct daemon *d, unsigned first, unsigned last, double most,
                                    bool live)
 {
@@ -143,7 +142,7 @@ uint32_t admit_retry_ms(struct daemon *d)
     return (uint32_t) (ms < RETRY_MIN_MS ? RETRY_MIN_MS : ms > RETRY_MAX_MS ? RETRY_MAX_MS : ms);
 }
 
-/* ---- what to do under overload ---- */
+/* ---- overload ---- */
 
 static rill_overload policy_of(const struct daemon *d, const struct model *m, bool *ret_off)
 {
@@ -197,7 +196,7 @@ void admit_conf(struct daemon *d)
         overload_set(&d->workers[i].overload, &o);
 }
 
-/* ---- as time goes ---- */
+/* ---- the tick ---- */
 
 static void realtime_log(struct daemon *d, unsigned i)
 {
@@ -235,7 +234,7 @@ void admit_tick(struct daemon *d)
         overload_log(d, i);
         if (d->workers[i].level_told &&
             lane_now_us() > atomic_load(&d->workers[i].overload.refuse_until_us))
-            worker_wake(&d->workers[i]); /* one that has nothing to do takes its steps back, too */
+            worker_wake(&d->workers[i]); /* an idle thread must take its steps down, too */
     }
 }
 
@@ -258,8 +257,7 @@ void admit_before_poll(struct daemon *d)
     d->polled_us = now_us;
 }
 
-/* Where the loop itself stood still, what it reads now may have come at any time since it last
- * waited. */
+/* What is read after a stall may have come at any time since the loop last polled. */
 uint64_t admit_stalled_us(const struct daemon *d)
 {
     return d->stalled_us                                          ? d->stalled_us

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* admit.h - which streams are let in, and which thread they run in. */
+/* admit.h - admission control: which streams are accepted, and on which thread they run. */
 #ifndef RILL_DAEMON_SERVE_ADMIT_H
 #define RILL_DAEMON_SERVE_ADMIT_H
 
@@ -11,29 +11,30 @@ struct model;
 struct session;
 struct worker;
 
-/* Of streams: what is claimed of the compute threads, of the loop, and of the machine. */
+/* Claims of streams on the compute threads, on the loop thread, and on the machine, in processors.
+ */
 struct load {
     double compute, loop, all;
 };
 
-bool admit_full(struct daemon *d); /* no live stream could be let in, whatever its model */
-/* NULL: there is no room */
+bool admit_full(struct daemon *d); /* no live stream would be accepted, whatever its model */
+/* NULL: refused */
 struct worker *admit_worker(struct daemon *d, bool live, const struct model *m);
-/* Up to what live streams are let in, while as much of the machine is had as of late. */
+/* The limits for live streams, at the present contention. */
 struct load admit_budget(const struct daemon *d);
-double admit_contention(const struct daemon *d); /* share of the time asked for that was had */
-/* Live streams that were let in claim more than the processors have, as far as they were had of
- * late. */
+double admit_contention(
+    const struct daemon *d); /* the share of processor time asked for that was had */
+/* Accepted live streams claim more than the processors have, at the present contention. */
 bool admit_over(const struct daemon *d);
-const char *admit_refusal(struct daemon *d); /* why admit_worker gave none for a live stream */
+const char *admit_refusal(struct daemon *d); /* why admit_worker refused a live stream */
 uint32_t admit_retry_ms(struct daemon *d);
 const char *admit_policy_name(const struct daemon *d, const struct model *m);
 void admit_bypass(const struct session *s, struct lane_opts *o);
-void admit_conf(struct daemon *d); /* settings of overload, to the workers */
+void admit_conf(struct daemon *d); /* gives the workers the settings of overload */
 void admit_tick(struct daemon *d);
 void admit_stats(const struct daemon *d, Rill__StatsReply *a);
-void admit_before_poll(struct daemon *d); /* the loop goes to wait */
-/* since when the loop stood still before this; 0: it did not */
+void admit_before_poll(struct daemon *d); /* the loop is about to poll */
+/* when the loop last polled, if it was stalled since then; else 0 */
 uint64_t admit_stalled_us(const struct daemon *d);
 
 #endif

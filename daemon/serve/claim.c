@@ -3,7 +3,7 @@
 #include "daemon/serve/daemon.h"
 #include "daemon/serve/session.h"
 
-/* Whoever is at the other end of a Unix socket is on this machine, and computes as much for a
+/* The client at the other end of a Unix socket runs on this machine, and works as much for a
  * message as the loop does. */
 #define PEER_SHARE 1
 

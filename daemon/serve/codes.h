@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* codes.h - the protocol's codes for what went wrong with a model. */
+/* codes.h - the protocol's error codes for models. */
 #ifndef RILL_DAEMON_SERVE_CODES_H
 #define RILL_DAEMON_SERVE_CODES_H
 

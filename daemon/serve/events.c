@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What sinks say, as messages. A partial waits for a client that reads slowly, and the next takes
- * its place; everything else is sent in order. */
+/* For a client that reads slowly, a partial is held back and replaced by the next one; all other
+ * events are sent in order. */
 #include "daemon/serve/events.h"
 #include "daemon/serve/messages.h"
 #include "daemon/serve/session.h"
@@ -34,11 +34,11 @@ void events_take(struct session *s, const struct lane_rec *r)
         return;
     }
     if (e.kind == RILL_EVENT_FINAL)
-        s->partial_bytes = 0; /* it says all that the partial did */
+        s->partial_bytes = 0; /* the final replaces it */
     event_send(s->conn, s->id, &e, (char *) s->partial);
 }
 
-/* Of a live stream, the newest probability waits; edges never do. */
+/* Of a live stream, the newest probability may be held back, edges never. */
 void events_vad(struct session *s, const struct lane_rec *r)
 {
     s->vad_waits = s->live && r->edge == LANE_EDGE_NONE && conn_reads_slowly(s->conn);
@@ -55,7 +55,7 @@ void events_flush(struct session *s, bool last)
     if (!s->partial_bytes && !s->vad_waits)
         return;
     if (!last && conn_reads_slowly(s->conn)) {
-        s->conn->paused = true; /* so that this is tried again once the client has read */
+        s->conn->paused = true; /* conn_calls.writable tries again */
         return;
     }
     if (s->vad_waits)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* events.h - what streams say, for the client that has them open. */
+/* events.h - events of a session, on their way to its client. */
 #ifndef RILL_DAEMON_SERVE_EVENTS_H
 #define RILL_DAEMON_SERVE_EVENTS_H
 
@@ -11,7 +11,8 @@ struct session;
 bool events_make(struct session *s); /* false without memory */
 void events_take(struct session *s, const struct lane_rec *r);
 void events_vad(struct session *s, const struct lane_rec *r);
-/* the newest partial and probability, if the client reads or it is the end */
+/* sends the partial and the probability that were held back, if the client reads or it is the end
+ */
 void events_flush(struct session *s, bool last);
 
 #endif

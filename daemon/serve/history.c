@@ -5,9 +5,10 @@
 #include <string.h>
 
 #define PIECE_BYTES_MIN 4096
-#define PIECE_BYTES_MAX 131072 /* the C library maps those: they go back to the system */
+#define PIECE_BYTES_MAX                                                                            \
+    131072 /* malloc maps blocks of that size, so free returns them to the system */
 #define PIECES_WANTED 64
-#define MAPPED_BYTES 4096 /* what such a one takes besides */
+#define MAPPED_BYTES 4096 /* overhead of such a block */
 
 /* ---- making ---- */
 
@@ -15,8 +16,8 @@ struct lengths {
     size_t piece_bytes, least, most;
 };
 
-/* The fewest pieces hold an entry and the piece that is being written, so that the oldest one can
- * always go. */
+/* The minimum holds the largest entry and the chunk that is being written, so that the oldest chunk
+ * can always be dropped. */
 static struct lengths lengths_find(size_t least_bytes, size_t most_bytes, size_t entry_bytes)
 {
     struct lengths l = { .piece_bytes = PIECE_BYTES_MIN };
@@ -86,7 +87,7 @@ size_t history_reclaimable_bytes(const struct history *t)
 
 /* ---- reading and writing ---- */
 
-/* The bytes at a place, and how many of them lie in a row. */
+/* The bytes at an offset, and how many of them are contiguous. */
 static unsigned char *place_find(const struct history *t, uint64_t place, size_t *ret_n)
 {
     size_t at = (size_t) (place % t->piece_bytes);
@@ -116,7 +117,7 @@ static void copy_in(struct history *t, const void *from, size_t n)
     }
 }
 
-/* Takes the oldest piece off, which is not the one that is written. */
+/* Removes the oldest chunk, which is not the one that is written. */
 static unsigned char *piece_take(struct history *t)
 {
     struct history_entry e;

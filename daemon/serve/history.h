@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* tape.h - what a published stream gave, the newest of it. Made of pieces: while there is memory it
- * grows to its full length, where there is not its oldest entries make room for new ones, and it
- * can be made shorter down to its least length, which it has from the beginning. Never waits. */
+/* history.h - the newest entries of a published stream, in a ring of chunks. While there is memory
+ * it grows to its full length; where there is none, its oldest entries make room for new ones, and
+ * chunks can be reclaimed down to the minimum that it has from the beginning. Writing never waits
+ * for readers. */
 #ifndef RILL_DAEMON_SERVE_HISTORY_H
 #define RILL_DAEMON_SERVE_HISTORY_H
 
 #include "daemon/compute/lane.h"
 #include "daemon/base/memory.h"
 
-/* In front of the samples or the event of a record. Progress is a position at the source's input
- * rate. */
+/* Stands in front of the samples or the event of a record. Progress is a position at the source's
+ * input rate. */
 struct history_entry {
     struct lane_rec rec;
     uint64_t before, after; /* progress */
@@ -17,31 +18,32 @@ struct history_entry {
 };
 
 struct history {
-    struct memory *memory;  /* where it is counted: its least as a topic's, the rest as */
-    struct owner *owner;    /* a history */
-    unsigned char **pieces; /* number k at k % most */
-    size_t piece_bytes, n, least, most; /* pieces: those there are, the fewest, the most */
-    uint64_t first;                     /* number of the oldest piece */
-    uint64_t head, tail;                /* bytes since the beginning; from tail on they are there */
+    struct memory *memory;              /* charged here, beyond the minimum; */
+    struct owner *owner;                /* to this account */
+    unsigned char **pieces;             /* a ring: chunk k at k % most */
+    size_t piece_bytes, n, least, most; /* chunks: present, at least, at most */
+    uint64_t first;                     /* number of the oldest chunk */
+    uint64_t head,
+        tail; /* offsets in bytes since the beginning: of the end, and of the oldest entry */
 };
 
-/* Bytes that its least length takes, to be asked for before it is made. */
+/* Bytes that the minimum takes, which the caller charges before it is made. */
 size_t history_min_bytes(size_t least_bytes, size_t most_bytes, size_t entry_bytes);
 
-/* entry_bytes: the most that an entry has behind it. The owner has a reference elsewhere; what the
- * least length takes has been counted. False without memory. */
+/* entry_bytes: the most that follow an entry. The owner is referred to elsewhere. False without
+ * memory. */
 bool history_make(struct history *t, size_t least_bytes, size_t most_bytes, size_t entry_bytes);
-void history_drop(struct history *t); /* takes one that could not be made */
+void history_drop(struct history *t); /* also where history_make failed */
 
 void history_append(struct history *t, const struct history_entry *e, const void *bytes);
 
-/* n bytes from a place that is not before the tail */
+/* n bytes from an offset that is not before the tail */
 void history_read(const struct history *t, uint64_t place, void *to, size_t n);
 
 size_t history_bytes(const struct history *t);             /* of memory */
-size_t history_reclaimable_bytes(const struct history *t); /* of it, what it can do without */
+size_t history_reclaimable_bytes(const struct history *t); /* of it, beyond the minimum */
 
-/* Gives the oldest piece back; how many bytes it was, 0 where only the least is left. */
+/* Frees the oldest chunk; returns its bytes, 0 where only the minimum is left. */
 size_t history_reclaim(struct history *t);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may have how much, and for how long without using it. */
+/* Quotas of memory and streams, and timeouts of idle ones. */
 #include "daemon/serve/limits.h"
 #include "daemon/base/process.h"
 #include "daemon/compute/pcm.h"
@@ -12,12 +12,14 @@
 
 #define HOPS_IN_SOCKET 4
 #define FILE_SOCKET_BYTES 32768
-#define SOCKET_BYTES_MIN 2304 /* the kernel takes no less: half of its 4608 */
+#define SOCKET_BYTES_MIN                                                                           \
+    2304 /* half of the kernel's minimum of 4608, since it doubles what is set */
 #define SOCKET_BYTES_MAX 262144
-#define ENDED_PART 8 /* of a user's streams: so many more may have ended and not be gone */
+#define ENDED_PART 8 /* of a user's streams: so many more may have ended and not be freed */
 #define MEMORY_LOOK_US UINT64_C(500000)
-#define RETURN_BYTES ((size_t) 1 << 20) /* given back by now: the system gets what is free */
-#define MESSAGE_BYTES 64                /* around samples, or of an event */
+#define RETURN_BYTES                                                                               \
+    ((size_t) 1 << 20)   /* freed since the last time: free memory is returned to the system */
+#define MESSAGE_BYTES 64 /* overhead of a message with samples; the size of an event */
 
 /* ---- memory ---- */
 
@@ -26,7 +28,7 @@ size_t session_bytes(const struct session *s)
     return sizeof *s + lane_bytes(s->lane) + (s->event ? 2 * EVENT_BYTES_MAX : 0);
 }
 
-/* Whether it would be granted without the models that nobody streams with. */
+/* Whether it would be granted if all models without streams were unloaded. */
 static bool eviction_helps(const struct daemon *d, const struct owner *o, size_t bytes)
 {
     size_t own_bytes, all_bytes = registry_evictable_bytes(&d->registry, o, &own_bytes);
@@ -50,7 +52,7 @@ void memory_conf(struct daemon *d)
              d->memory.max_bytes);
 }
 
-/* The operator hears of it before a client does. */
+/* Warns the operator before a client is refused. */
 static void memory_full_log(struct daemon *d)
 {
     const struct memory *m = &d->memory;
@@ -121,8 +123,8 @@ static uint64_t hop_bytes(const struct session *s)
     return frames * pcm_frame_bytes(&s->out) + MESSAGE_BYTES;
 }
 
-/* Four hops of live streams, so that what the client does not read is seen at once; a file's socket
- * may hold more. */
+/* Four hops of live streams, so that unread output is noticed at once; sockets of files may hold
+ * more. */
 void socket_fit(struct conn *c)
 {
     uint64_t bytes = 0;

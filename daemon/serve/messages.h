@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* messages.h - what streams say, as messages to one client. */
+/* messages.h - audio, events and gaps of a stream as messages to one client. */
 #ifndef RILL_DAEMON_SERVE_MESSAGES_H
 #define RILL_DAEMON_SERVE_MESSAGES_H
 
@@ -7,17 +7,17 @@
 #include "daemon/compute/pcm.h"
 #include "daemon/net/conn.h"
 
-#define AUDIO_CHUNK_FRAMES 1024 /* of a message of audio, at most */
+#define AUDIO_CHUNK_FRAMES 1024 /* the most in a message of audio */
 
 void audio_send(struct conn *c, uint32_t id, uint32_t *seq, const struct pcm *out, uint64_t pos,
                 const float *x, size_t n, const struct lane_rec *r);
 void vad_send(struct conn *c, uint32_t id, const struct lane_rec *r);
 void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill__Gap__Reason reason,
               Rill__Gap__Fill fill);
-/* piece: EVENT_BYTES_MAX of room */
+/* piece: EVENT_BYTES_MAX of scratch */
 void event_send(struct conn *c, uint32_t id, const rill_event *e, char *piece);
 
 bool conn_reads_slowly(const struct conn *c);
-size_t outputs_list(const struct lane_model *m, Rill__Output list[5]); /* what it has */
+size_t outputs_list(const struct lane_model *m, Rill__Output list[5]); /* that the model has */
 
 #endif

@@ -13,22 +13,22 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* Until it is known better, in passes of an empty message: a pulse in and out on the loop, and
- * around the model on a compute thread. With many streams caches are cold, so it is more than the
- * system calls that are counted. */
+/* Estimates until there are readings, as multiples of sending an empty message: for a pulse in and
+ * out on the loop, and for the work around the model on a compute thread. They are more than the
+ * system calls, since with many streams caches are cold. */
 #define LOOP_PASSES 12
 #define THREAD_PASSES 6
 #define PASSES 64
 #define PASS_ROUNDS 16
 #define PASS_BYTES 600
 
-#define SPENT_HALF_NS 2e6 /* of a tick: the less was spent, the less that says */
+#define SPENT_HALF_NS 2e6 /* of a tick: what is spent in it weighs half with so much */
 #define FACTOR_STEP 0.3
-#define FACTOR_MOST 2.5       /* the rest was for something else */
-#define SHARE_STEP 0.05       /* a tick: two seconds */
-#define AUDIO_LEAST_NS 0.25e9 /* for a figure */
+#define FACTOR_MOST 2.5       /* a larger factor is due to other work */
+#define SHARE_STEP 0.05       /* of a tick in the moving average: about two seconds */
+#define AUDIO_LEAST_NS 0.25e9 /* of audio for a reading */
 #define PULSES_LEAST 16
-#define WEIGHT_FULL 0.25 /* of the budget: figures from less weigh less */
+#define WEIGHT_FULL 0.25 /* of the budget: readings at less load weigh less */
 
 /* ---- at start ---- */
 
@@ -65,7 +65,7 @@ void meter_start(struct daemon *d)
                lane_now_us());
 }
 
-/* ---- as time goes ---- */
+/* ---- the tick ---- */
 
 uint64_t meter_charge_loop(struct daemon *d, struct session *s, uint64_t since_us)
 {
@@ -84,7 +84,7 @@ static double delta(_Atomic uint64_t *from, uint64_t *told)
     return (double) n;
 }
 
-/* Returns the processor time that its lane took. */
+/* Returns the processor time that its lane took since the last tick. */
 static double session_read(struct session *s)
 {
     struct lane *l = s->lane;
@@ -146,7 +146,8 @@ void meter_tick(struct daemon *d, uint64_t now_us)
     for (struct session *s = d->sessions; s && took_ns > 0; s = s->next)
         if (s->lane && s->worker && !s->gone) {
             session_tick(s, took_ns);
-            model_tick(s->model, weight, now_us); /* an old version is not in the registry */
+            model_tick(s->model, weight,
+                       now_us); /* covers old versions, which are not in the registry */
         }
     for (struct model *m = d->registry.models; m; m = m->next)
         model_tick(m, weight, now_us);
@@ -160,7 +161,7 @@ void meter_tick(struct daemon *d, uint64_t now_us)
     cost_tick(&d->loop_cost, PULSES_LEAST, weight, now_us);
 }
 
-/* ---- trying out again ---- */
+/* ---- probing again ---- */
 
 struct probe_job {
     uv_work_t work;

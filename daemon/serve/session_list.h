@@ -8,7 +8,7 @@
 struct session;
 
 struct session *session_find(const struct conn *c, uint32_t id); /* NULL: there is none */
-/* in any order; after NULL the first */
+/* unordered; after NULL the first */
 struct session *session_next(const struct conn *c, const struct session *after);
 
 #endif

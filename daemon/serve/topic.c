@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a published stream gives is kept on a tape, and each subscriber reads it at its own pace.
- * The tape never waits: its oldest entries make room for new ones, and who had not read them is
- * told by Gap. Loop thread only. */
+/* What a published stream gives is kept in a history, which each subscriber reads at its own pace.
+ * The history never waits: its oldest entries make room for new ones, and a subscriber that had not
+ * read them gets a Gap. Loop thread only. */
 #include "daemon/serve/topic.h"
 #include "daemon/compute/lane.h"
 #include "daemon/compute/pcm.h"
@@ -13,21 +13,21 @@
 #include "daemon/serve/session_list.h"
 #include "daemon/serve/history.h"
 
-#define SLACK_MS 1000         /* of the tape, for subscribers that are a little late */
-#define SUB_QUEUE_BYTES 32768 /* more waits for the socket: entries wait on the tape */
+#define SLACK_MS 1000         /* of history at least, for subscribers that lag a little */
+#define SUB_QUEUE_BYTES 32768 /* with more unsent, entries wait in the history */
 #define ALL_OUTPUTS 5
 
 struct sub {
-    struct stream_link link; /* of its connection, while that is there */
+    struct stream_link link; /* of its connection; first member */
     struct sub *next;
     struct topic *topic;
     struct conn *conn; /* NULL: gone, to be freed */
     struct owner *owner;
     uint32_t id, seq, want;
     struct pcm out;
-    uint64_t cursor; /* on the tape */
-    uint64_t began, at,
-        start; /* progress: of the first and of the newest that was given; nothing before `start` */
+    uint64_t cursor;           /* offset in the history */
+    uint64_t began, at, start; /* progress: where it began, of the newest entry delivered, and where
+                                  its client asked to start */
     uint64_t sent, lost, vad_frames, opened_us;
 };
 
@@ -35,24 +35,25 @@ struct topic {
     struct topic *next; /* of the daemon */
     struct daemon *daemon;
     bool ended, cancelled, live;
-    Rill__Code failed; /* why the source ended; CODE_NONE: by no error */
+    Rill__Code failed; /* the source's error; CODE_NONE: none */
     char *failed_text;
     uint64_t ended_us;
     char name[65], model[65];
     uint32_t uid, keep_ms, want, in_rate;
     struct owner *owner;
-    size_t reserved_bytes; /* counted for it, without what its tape can do without */
+    size_t reserved_bytes; /* charged for it, with the minimum of its history */
     Rill__Access access;
     struct pcm out;
     struct history history;
-    uint64_t progress, last_text, last_vad; /* places on the tape of the newest ones */
-    unsigned char *event; /* two of EVENT_BYTES_MAX: one read, and its pieces; NULL: no words */
+    uint64_t progress, last_text, last_vad; /* offsets of the newest text and probability */
+    unsigned char
+        *event; /* twice EVENT_BYTES_MAX: an event, and a part of it; NULL: it has no events */
     struct sub *subs;
 };
 
-/* ---- the tape ---- */
+/* ---- its history ---- */
 
-/* Bytes of entries that so much sound fills. */
+/* Bytes of the entries of so much audio. */
 static size_t entries_bytes(const struct session *s, uint32_t ms)
 {
     const struct lane_model *m = &s->model->lane;
@@ -96,7 +97,8 @@ void topic_audio(struct topic *t, const struct lane_rec *r, uint64_t pos, const 
     history_append(&t->history, &e, x);
 }
 
-/* Sound tells how far the stream is; without it the detector, without that the words. */
+/* The progress of a stream is that of its audio, or of its detector if it has no audio, or else of
+ * its events. */
 static void progress_note(struct topic *t, const struct lane_rec *r)
 {
     bool sound = has(t->want, RILL__OUTPUT__OUTPUT_AUDIO),
@@ -152,7 +154,7 @@ static size_t topic_reserved_bytes(const struct session *s, const struct history
         history_min_bytes(z->least_bytes, z->most_bytes, z->entry_bytes);
 }
 
-/* What it takes firmly has been counted. */
+/* Its reserved memory has been charged. */
 static struct topic *topic_new(struct session *s, const Rill__Publish *m, uint32_t keep_ms)
 {
     struct topic *t = calloc(1, sizeof *t);
@@ -283,7 +285,7 @@ bool stream_taken(const struct conn *c, uint32_t id)
     return streams_find(&c->streams, id);
 }
 
-/* Nothing refers to it any more but the list of its topic. */
+/* Takes it off its connection; its topic frees it later. */
 static void sub_leave(struct sub *s)
 {
     struct conn *c = s->conn;
@@ -312,7 +314,7 @@ static void sub_end(const struct topic *t, struct sub *s, uint32_t req, bool can
     conn_send(c, req, &f);
 }
 
-/* It has everything that the source gave. */
+/* It has read everything, and the source has ended. */
 static void sub_ended(const struct topic *t, struct sub *s)
 {
     struct conn *c = s->conn;
@@ -333,7 +335,7 @@ bool sub_cancel(struct conn *c, uint32_t req, uint32_t id)
     return s != NULL;
 }
 
-/* The tape went on without it. */
+/* Entries that it had not read are gone. */
 static void sub_skip(const struct topic *t, struct sub *s)
 {
     struct history_entry e = { .before = t->progress };
@@ -363,7 +365,7 @@ static void audio_deliver(const struct topic *t, struct sub *s, const struct his
     audio_send(s->conn, s->id, &s->seq, &s->out, e->rec.pos + skip, x, e->rec.n - skip, &e->rec);
 }
 
-/* Words, or nothing where a newer text follows a partial. */
+/* Leaves out a partial if a newer text follows. */
 static void event_deliver(const struct topic *t, struct sub *s, const struct history_entry *e,
                           uint64_t place)
 {
@@ -424,7 +426,7 @@ static void sub_deliver(const struct topic *t, struct sub *s)
     struct history_entry e;
     while (c && s->conn && !c->closing) {
         if (conn_queue_bytes(c) > SUB_QUEUE_BYTES || !conn_has_room(c)) {
-            c->paused = true; /* so that this goes on once the client has read */
+            c->paused = true; /* conn_calls.writable goes on with this */
             return;
         }
         if (s->cursor < t->history.tail)
@@ -507,7 +509,7 @@ uint32_t subs_lag_ms(const struct conn *c)
     return most;
 }
 
-/* The rest of the tape at the pace of the sound, and the time in which nothing need be read. */
+/* A client may read the rest at the pace of the audio, and may read nothing for output_stall_ms. */
 bool subs_overdue(const struct conn *c, uint64_t now_us)
 {
     uint64_t stall_ms = c->daemon->conf.limits_output_stall_ms;
@@ -527,7 +529,7 @@ void topics_shift_times(struct daemon *d, uint64_t us)
 
 /* ---- subscribing ---- */
 
-/* Place and progress of the oldest that is kept for who comes now. */
+/* Offset and progress of the oldest entry within keep_ms. */
 static uint64_t oldest_find(const struct topic *t, uint64_t *ret_pos)
 {
     uint64_t keep = (uint64_t) t->keep_ms * t->in_rate / 1000, place = t->history.tail;
@@ -758,7 +760,7 @@ bool sub_info_after(const struct daemon *d, uint32_t conn, uint32_t stream, stru
     return found;
 }
 
-/* The topic whose history is the longest in bytes gives its oldest piece. */
+/* Reclaims from the topic with the longest history, in bytes. */
 size_t topics_reclaim(void *arg, const struct owner *o, size_t longer_bytes)
 {
     struct daemon *d = arg;

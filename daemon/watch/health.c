@@ -5,7 +5,7 @@
 #include "daemon/serve/daemon.h"
 #include "daemon/serve/session.h"
 
-#define LOOP_SLACK_US 150000 /* from a tick to the next, and a little */
+#define LOOP_SLACK_US 150000 /* a tick and a margin */
 
 bool health_start(struct daemon *d, uint64_t watchdog_us)
 {
@@ -30,7 +30,7 @@ void health_stop(struct daemon *d)
     d->health = NULL;
 }
 
-/* A whole pulse of input waits, and everything that came out before was taken. */
+/* A whole pulse of input waits, and there is room for its output. */
 static bool lane_is_due(const struct session *s)
 {
     const struct lane *l = s->lane;
@@ -74,7 +74,8 @@ void health_update(struct daemon *d, uint64_t now_us)
     h->updated_us = now_us;
     h->loop_late_us = late_us > h->loop_late_us ? late_us : h->loop_late_us;
     busy_find(d);
-    /* Whoever stopped the loop for so long stopped the threads as well: that time is not theirs. */
+    /* What stalled the loop for so long stalled the threads too, so that time does not count
+     * against them. */
     for (unsigned i = 0; late_us > h->limit_us / 2 && i < d->n_workers; i++)
         h->threads[i].moved_us += late_us;
     h->reason[0] = '\0';

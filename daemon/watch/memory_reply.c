@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is held and for whom, as a message. */
+/* The accounts of memory as a message. */
 #include "daemon/watch/memory_reply.h"
 #include "daemon/serve/daemon.h"
 
@@ -13,7 +13,7 @@ struct owner_message {
     char who[PRINCIPAL_NAME_BYTES];
 };
 
-/* Those that are not zero; their number. */
+/* Fills in the kinds that are not zero; returns their number. */
 static size_t sums_fill(struct sums_message *x, const size_t bytes[MEMORY_KINDS])
 {
     size_t n = 0;

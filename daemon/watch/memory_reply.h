@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* memory_reply.h - who has how much memory, as an answer. */
+/* memory_reply.h - the reply to CtlMemory: accounts of memory. */
 #ifndef RILL_DAEMON_WATCH_MEMORY_REPLY_H
 #define RILL_DAEMON_WATCH_MEMORY_REPLY_H
 

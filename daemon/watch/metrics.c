@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every figure as text: OpenMetrics 1.0, or the older text format 0.0.4. Labels are names of
- * models, reasons and codes, never what a client said. */
+/* Every metric as text: OpenMetrics 1.0, or the older format 0.0.4. Labels are names of models,
+ * reasons and codes, never text of clients. */
 #include "daemon/watch/metrics.h"
 #include "daemon/base/process.h"
 #include "daemon/compute/lane.h"
@@ -51,7 +51,7 @@ static void put(struct text *t, const char *format, ...)
     t->n += bytes;
 }
 
-/* ---- pieces of a line ---- */
+/* ---- parts of a line ---- */
 
 enum kind { GAUGE, COUNTER, HISTOGRAM, INFO };
 
@@ -73,7 +73,7 @@ static void head_put(struct text *t, const struct family *f)
     put(t, "# HELP %s%s %s\n", f->name, s, f->help);
 }
 
-/* name_suffix{key="value"} without the value of the sample; key NULL: no label. */
+/* name_suffix{key="value"} without the sample's value; key NULL: no label. */
 static void name_put(struct text *t, const struct family *f, const char *suffix, const char *key,
                      const char *value)
 {
@@ -232,7 +232,7 @@ static void put_bypassed(struct text *t, struct daemon *d, const struct family *
     count_put(t, f, NULL, NULL, a.streams_relieved);
 }
 
-/* What the kernel says of the threads, not what was asked for. */
+/* The priority that the threads have, not the one that is set. */
 static void put_rt_threads(struct text *t, struct daemon *d, const struct family *f)
 {
     unsigned n = 0;
@@ -296,7 +296,7 @@ static void put_model_bytes(struct text *t, struct daemon *d, const struct famil
             count_put(t, f, "model", m->name, m->plan_info.weights_bytes);
 }
 
-/* Every set of figures, those without a model's name last. */
+/* The next model's counters; those of models beyond COUNTERS_MODELS_MAX come last. */
 static struct model_counters *counters_next(struct daemon *d, struct model_counters *f)
 {
     struct model_counters *n = f ? f->next : d->counters.models;
@@ -512,7 +512,7 @@ char *metrics_text(struct daemon *d, bool open, size_t *ret_bytes)
     return t.s;
 }
 
-/* Frames of whole lines, each within max_frame. */
+/* Messages of whole lines, each within max_message_bytes. */
 void metrics_reply(struct conn *c, uint32_t req)
 {
     size_t left, room = c->max_message_bytes - 64;

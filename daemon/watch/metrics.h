@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* metrics.h - the figures in the words of Prometheus. */
+/* metrics.h - the metrics in Prometheus' text formats. */
 #ifndef RILL_DAEMON_WATCH_METRICS_H
 #define RILL_DAEMON_WATCH_METRICS_H
 

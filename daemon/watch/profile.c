@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* CtlWorst: the pulses that came latest, and the slowest steps of a model. The compute threads time
- * no steps: that would cost every pulse. A stream of the model runs on a thread of its own instead,
- * on a plan made for it, and only when asked. */
+/* CtlWorst: the slowest pulses, and the slowest steps of a model. Compute threads do not time
+ * steps, which would cost every pulse. When asked, a plan made for profiling is run on noise, on a
+ * thread of its own. */
 #include "daemon/watch/profile.h"
 #include "daemon/base/text.h"
 #include "daemon/compute/work.h"
@@ -10,16 +10,16 @@
 #include <time.h>
 
 #define PROFILE_PULSES 64
-#define PROFILE_STEPS 24 /* that are told */
+#define PROFILE_STEPS 24 /* reported at most */
 #define PROFILE_STEPS_MAX 8192
-#define PROFILE_PAUSE_NS 2000000 /* between pulses: streams go first */
+#define PROFILE_PAUSE_NS 2000000 /* between pulses, to leave the processor to streams */
 
 struct profile_job {
     uv_work_t work;
     struct daemon *daemon;
     uint32_t conn, req;
     char model[65];
-    rill_plan *of, *plan; /* whose model is profiled; made with profile, step names are its own */
+    rill_plan *of, *plan; /* of the model; and its copy that times steps, which owns their names */
     uint64_t max_bytes;
     uint32_t rate, n_pulses, pulse_samples;
     int audio_in;
@@ -29,7 +29,7 @@ struct profile_job {
     rill_error error;
 };
 
-/* ---- the answer ---- */
+/* ---- the reply ---- */
 
 struct worst_message {
     Rill__WorstPulse pulses[WORST_KEPT], *pulse_pointers[WORST_KEPT];

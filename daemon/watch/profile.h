@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* profile.h - the worst pulses, and the steps of a model timed, as an answer. */
+/* profile.h - the reply to CtlWorst: the slowest pulses, and the steps of a model with their times.
+ */
 #ifndef RILL_DAEMON_WATCH_PROFILE_H
 #define RILL_DAEMON_WATCH_PROFILE_H
 

@@ -60,7 +60,7 @@ void stats_summary(struct daemon *d)
         memory_log(d);
 }
 
-/* ---- answers ---- */
+/* ---- replies ---- */
 
 struct times_message {
     Rill__TimeHistogram m;
@@ -145,7 +145,7 @@ uint32_t sessions_running(const struct daemon *d)
     return n;
 }
 
-/* Those that are not zero; their number. */
+/* Fills in the codes that are not zero; returns their number. */
 static size_t codes_fill(Rill__CodeCount *list, Rill__CodeCount **pointers, const uint64_t *counts)
 {
     size_t n = 0;
@@ -195,7 +195,7 @@ static void memory_fill(Rill__StatsReply *a, const struct daemon *d)
     a->log_lines_lost = log_lost(&d->log);
 }
 
-/* Those that had streams, past the name. */
+/* The models that had streams, in order of names, past `after`. */
 static void models_fill(struct stats_message *x, struct daemon *d, const char *after)
 {
     Rill__StatsReply *a = &x->reply;
@@ -238,8 +238,7 @@ static bool message_too_large(const struct conn *c, const Rill__ServerFrame *f)
     return rill__server_frame__get_packed_size(f) + 8 > c->max_message_bytes;
 }
 
-/* Sends f, which holds x; without the histograms where they make it too large, then with fewer
- * models. */
+/* Sends f, which holds x; where it is too large, without histograms, then with fewer models. */
 static void stats_send(struct conn *c, uint32_t req, Rill__ServerFrame *f, struct stats_message *x)
 {
     for (size_t i = 0; message_too_large(c, f) && i < x->reply.n_models; i++) {
@@ -386,7 +385,8 @@ static struct session *session_after(struct daemon *d, uint32_t conn, uint32_t s
     return best;
 }
 
-/* The first stream or subscription after the numbers; false: there is none. */
+/* The first stream or subscription in (conn, stream) order after the given one; false: there is
+ * none. */
 static bool entry_after(struct daemon *d, uint32_t conn, uint32_t stream, struct session_message *x)
 {
     struct session *s = session_after(d, conn, stream);
@@ -430,7 +430,7 @@ static bool computed_more(const struct session *a, const struct session *b)
         (a->compute_us == b->compute_us && a->serial < b->serial);
 }
 
-/* The next one of those that computed most. */
+/* The next session in descending order of compute. */
 static struct session *session_below(struct daemon *d, const struct session *above)
 {
     struct session *best = NULL;
@@ -471,7 +471,7 @@ struct model_message {
     Rill__Price price;
 };
 
-/* Why it cannot be had. */
+/* Why it failed. */
 static void model_error_fill(struct model_message *x, const struct daemon *d, const struct model *m)
 {
     char why[FOLDERS_WHY_BYTES];
@@ -555,7 +555,7 @@ static void topics_fill(struct topic_messages *x, struct conn *c, const char *af
         x->pointers[i] = &x->infos[i];
 }
 
-/* At least one of each stays, so that the next page is another one. */
+/* Leaves at least one of each, so that the next page goes on. */
 static void info_fit(const struct conn *c, Rill__ServerFrame *f)
 {
     Rill__InfoReply *a = f->info;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stats.h - what is going on, as answers and lines of the log. */
+/* stats.h - replies and lines of the log about the daemon's state. */
 #ifndef RILL_DAEMON_WATCH_STATS_H
 #define RILL_DAEMON_WATCH_STATS_H
 

@@ -107,6 +107,8 @@ static void test_mistakes(void)
         test_bad(line, "rilld.conf:2:", "must be a path (with a / in it), or a numeric address");
     }
     test_good("[http]\nlisten = 127.0.0.1:9464\nhealth_listen = [::1]:0\n");
+    test_good("[limits]\nmax_frame_bytes = 8192\n"); /* the earlier name of a key */
+    test_bad("[limits]\nmax_frame_bytes = 1\n", "rilld.conf:2:", "must be within 4096 and");
     test_good("[http]\nlisten = ./x\nhealth_listen = /tmp/y:80\n");
     test_bad("[http]\nlisten = /tmp/x\nhealth_listen = /tmp/x\n", "rilld.conf:", "are one socket");
     test_bad("[daemon]\nsocket = /tmp/x\n[http]\nlisten = /tmp/x\n", "rilld.conf:", "one socket");
