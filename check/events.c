@@ -44,7 +44,7 @@ static bool has_sink(const rill_port *p)
 
 bool events_there(const rill_model *m)
 {
-    rill_port ports[PORTS_MAX];
+    rill_port ports[PORTS_MAX] = { { .struct_bytes = sizeof *ports } };
     rill_plan *p;
     bool any = false;
     if (rill_plan_new(&p, m, NULL, NULL) != RILL_OK)
@@ -74,10 +74,11 @@ static void run_close(struct run *r)
 
 static rill_status run_open(struct run *r, const rill_model *m, int64_t pulse, rill_error *err)
 {
-    const rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse };
+    const rill_plan_opts opts = { .struct_bytes = sizeof opts, .pulse_frames = (uint32_t) pulse };
     size_t most = 1;
     *r = (struct run) { .plan = NULL };
     TRY(rill_plan_new(&r->plan, m, &opts, err));
+    r->ports[0].struct_bytes = sizeof *r->ports;
     r->n_ports = rill_plan_ports(r->plan, r->ports, PORTS_MAX);
     for (unsigned i = 0; i < r->n_ports; i++) {
         most = r->ports[i].width > most ? r->ports[i].width : most;
@@ -110,7 +111,7 @@ static void event_write(struct run *r, unsigned port, const rill_event *e)
 
 static void outputs_read(struct run *r)
 {
-    rill_event e;
+    rill_event e = { .struct_bytes = sizeof e };
     for (unsigned i = 0; i < r->n_ports; i++) {
         size_t n = !r->ports[i].is_input, took;
         while (n && rill_stream_pull(r->stream, i, r->frames, 1, &n) == RILL_OK && n) {
@@ -134,7 +135,7 @@ static rill_status lines_end(struct run *r, rill_error *err)
 /* In cuts of at most `most` frames. */
 static rill_status run_whole(struct run *r, struct feed *f, size_t most)
 {
-    rill_event e;
+    rill_event e = { .struct_bytes = sizeof e };
     for (size_t at = 0, took = 0; at < f->n; at += took) {
         f->seed = f->seed * 1664525u + 1013904223u;
         size_t k = 1 + (f->seed >> 8) % most;

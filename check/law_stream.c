@@ -260,7 +260,8 @@ static rill_status output_compare(struct feed *f, uint32_t i)
 
 rill_status law_plan(const struct law *l, rill_plan **ret)
 {
-    const rill_plan_opts opts = { .pulse_frames = (uint32_t) l->o->pulse };
+    const rill_plan_opts opts = { .struct_bytes = sizeof opts,
+                                  .pulse_frames = (uint32_t) l->o->pulse };
     return (l->o->slow_loops ? slow_plan_new : rill_plan_new)(ret, l->m, &opts, l->err);
 }
 

@@ -57,8 +57,8 @@ int main(int argc, char **argv)
     rill_error err;
     rill_model *model;
     rill_plan *plan;
-    rill_port ports[16];
-    rill_alignment lie = { 0 };
+    rill_port ports[16] = { { .struct_bytes = sizeof *ports } };
+    rill_alignment lie = { .struct_bytes = sizeof lie };
     float x[1024];
     uint64_t total = 0;
 

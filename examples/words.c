@@ -25,7 +25,7 @@ static int fail(const rill_error *err)
 
 static void events_print(struct output *o, double rate)
 {
-    rill_event e;
+    rill_event e = { .struct_bytes = sizeof e };
     while (rill_sink_next(o->sink, &e) == RILL_OK) {
         if (e.kind == RILL_EVENT_FINAL)
             printf("%.2f %s\n", (double) e.pos / rate, e.text);
@@ -56,7 +56,7 @@ int main(int argc, char **argv)
     rill_error err;
     rill_model *model;
     rill_plan *plan;
-    rill_port ports[16];
+    rill_port ports[16] = { { .struct_bytes = sizeof *ports } };
     struct output o[16] = { 0 };
     float x[1024];
 

@@ -7,11 +7,22 @@
  *   rill_sink    turns the frames of one output into events     mutable, one thread at a time
  *
  * push() and pull() only copy. run() and run_many() are the only calls that compute; they never
- * allocate, lock, log or make a system call, and neither do push() and
- * pull(). Everything else may allocate and belongs to set-up time.
+ * allocate, lock, log or make a system call, and neither does any other that is called real-time
+ * safe. Everything else may allocate and belongs to set-up time.
  *
  * A frame is the unit of one port's time axis: one audio sample where width is
- * 1, one vector of `width` floats otherwise. */
+ * 1, one vector of `width` floats otherwise.
+ *
+ * Structs begin with their size, which the caller sets to that of the header he was compiled with:
+ *     rill_plan_opts opts = { .struct_bytes = sizeof opts, .pulse_frames = 160 };
+ *     rill_model_info info = { .struct_bytes = sizeof info };
+ * 0, or a size that no version has, is INVALID. That is how programs and libraries of different age
+ * understand each other: docs/api.md, where threads, ownership and errors of each function are in a
+ * table. rill_error and rill_word have no size: they never change.
+ *
+ * What is const may be used by any number of threads at once, anything else by one at a time.
+ * Arguments are not NULL unless it says so, and reterr always may be. What a function writes
+ * through ret is written only where it returns OK. */
 #ifndef RILL_H
 #define RILL_H
 
@@ -70,6 +81,7 @@ typedef enum rill_port_kind {
 } rill_port_kind;
 
 typedef struct rill_port {
+    uint32_t struct_bytes;
     const char *name; /* owned by the plan */
     rill_port_kind kind;
     uint32_t is_input; /* 1: push to it, 0: pull from it */
@@ -92,6 +104,7 @@ typedef struct rill_port {
 
 /* How an output's frames are laid beside its input. */
 typedef struct rill_alignment {
+    uint32_t struct_bytes;
     uint64_t cut_frames;  /* the first so many end at or before sample 0 */
     uint64_t fill_frames; /* so many are missing in front: silence stands there */
     uint64_t frames;      /* in all, then: what is more is cut off the end, what is less filled */
@@ -109,16 +122,19 @@ typedef enum rill_overload {
 
 /* What model.conf says about a model; strings are owned by the model, "" where absent. */
 typedef struct rill_model_info {
+    uint32_t struct_bytes;
+    uint32_t sample_rate; /* Hz of the audio input, 0 if not declared */
     const char *name, *task, *licence, *summary;
-    uint32_t sample_rate;     /* Hz of the audio input, 0 if not declared */
     float vad_threshold;      /* more than 0, at most 1 */
     float vad_release;        /* so, too; below it speech may end */
     uint32_t vad_hangover_ms; /* silence before an end event */
-    uint8_t sha256[32];       /* over the weights and graph, in the order they were read */
     rill_overload overload;   /* what a live stream does when there is too little compute */
+    uint8_t sha256[32];       /* over the weights and graph, in the order they were read */
 } rill_model_info;
 
+/* What is 0 is chosen. */
 typedef struct rill_plan_opts {
+    uint32_t struct_bytes;
     uint32_t pulse_frames; /* input frames per run(); 0 = what a pulse transform said, or one chosen
                               by what it costs a frame, from sizes alone, that lasts at most
                               budget_ms: the smallest the model allows if no longer one is much
@@ -130,7 +146,7 @@ typedef struct rill_plan_opts {
     uint32_t profile; /* 1: streams keep the time of each step */
 } rill_plan_opts;
 
-/* What is done to a model between reading it and simplifying it. Zeroed: nothing. Lists end with
+/* What is done to a model between reading it and simplifying it. What is 0: nothing. Lists end with
  * NULL and, as all strings here, are only read during the call. In this order:
  *   asserts     "S >= 1", "T < 2*S": what may be assumed of the symbols that stand for sizes
  *   set         "SYMBOL=EXPRESSION", one after the other: with "FOO=2" and then "T=2*FOO" T is 4. A
@@ -150,6 +166,7 @@ typedef struct rill_plan_opts {
  *                                                  bits of f32 (docs/speed.md)
  *   stream      the symbol that counts input frames; NULL: guessed by its name */
 typedef struct rill_model_opts {
+    uint32_t struct_bytes;
     const char *const *asserts;
     const char *const *set;
     const char *const *transforms;
@@ -166,20 +183,25 @@ typedef struct rill_model_opts {
 #define RILL_CPU_NEON (1u << 2)
 
 typedef struct rill_plan_info {
+    uint32_t struct_bytes;
+    uint32_t steps;         /* what one run() executes */
     uint64_t weights_bytes; /* packed weights, shared by all streams of the plan */
     uint64_t stream_bytes;  /* rill_plan_stream_size() */
     uint64_t state_bytes;   /* the part of a stream that lives from pulse to pulse */
-    uint32_t steps;         /* what one run() executes */
     uint32_t pulse_samples; /* input frames per run() */
     const char *cpu;        /* instruction set the kernels were chosen for */
 } rill_plan_info;
 
 typedef struct rill_step_time {
+    uint32_t struct_bytes;
     const char *step, *kernel;
     uint64_t total_ns, worst_ns, runs;
 } rill_step_time;
 
+/* Of the library, "0.1.0". Real-time safe. */
 RILL_API const char *rill_version(void);
+
+/* One of RILL_STATUS_LIST, in words; never NULL. Real-time safe. */
 RILL_API const char *rill_status_text(rill_status s);
 
 /* --- models ------------------------------------------------------------------------------- */
@@ -197,22 +219,36 @@ RILL_API rill_status rill_model_open(rill_model **ret, const char *path, rill_er
 RILL_API rill_status rill_model_open_with(rill_model **ret, const char *path,
                                           const rill_model_opts *opts, rill_error *reterr);
 
-/* Opens a model that is built into the library (the default denoiser). */
+/* Opens a model that is built into the library (the default denoiser). INVALID: none has that
+ * name. */
 RILL_API rill_status rill_model_builtin(rill_model **ret, const char *name, rill_error *reterr);
 
-/* Name of the n-th built-in model, NULL past the last. The 0th is the default. */
+/* Name of the n-th built-in model, NULL past the last. The 0th is the default. Real-time safe. */
 RILL_API const char *rill_model_builtin_name(unsigned n);
 
-RILL_API void rill_model_get_info(const rill_model *m, rill_model_info *ret);
-RILL_API rill_model *rill_model_free(rill_model *m); /* takes and returns NULL; plans stay valid */
+/* Its strings live as long as the model. INVALID: struct_bytes. Real-time safe. */
+RILL_API rill_status rill_model_get_info(const rill_model *m, rill_model_info *ret);
+
+/* What the file says under a key (metadata_props of ONNX), as long as the model lives; NULL: it
+ * does not, or it is a compiled plan. Real-time safe. */
+RILL_API const char *rill_model_metadata(const rill_model *m, const char *key);
+
+/* Gives the caller's reference back: plans of the model stay valid. Takes and returns NULL. */
+RILL_API rill_model *rill_model_free(rill_model *m);
 
 /* --- plans -------------------------------------------------------------------------------- */
 
-/* opts may be NULL. The plan keeps what it needs of the model. */
+/* opts may be NULL. The plan keeps what it needs of the model, and *ret is owned by the caller.
+ * Threads that plan one model wait for each other. INVALID: opts; UNSUPPORTED: no pulse of that
+ * size, with node, axis and what would do; LIMIT: over max_bytes. */
 RILL_API rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts,
                                    rill_error *reterr);
-RILL_API rill_plan *rill_plan_ref(rill_plan *p);   /* thread-safe */
-RILL_API rill_plan *rill_plan_unref(rill_plan *p); /* thread-safe; takes and returns NULL */
+
+/* One more owner; returns p. Any thread at any time. Real-time safe. */
+RILL_API rill_plan *rill_plan_ref(rill_plan *p);
+
+/* One owner less: the last one frees it. Takes and returns NULL. Any thread at any time. */
+RILL_API rill_plan *rill_plan_unref(rill_plan *p);
 
 /* Writes the plan to a file that rill_model_open opens in a few milliseconds and rill_plan_new
  * makes this very plan of: for this instruction set, this pulse and this build of rill only; plans
@@ -220,14 +256,17 @@ RILL_API rill_plan *rill_plan_unref(rill_plan *p); /* thread-safe; takes and ret
  * one step: who has the old file open keeps it. IO: it cannot be written. */
 RILL_API rill_status rill_plan_save(const rill_plan *p, const char *path, rill_error *reterr);
 
-/* Fills at most cap ports, inputs first; returns how many there are. The index is the port
- * number. */
+/* Fills at most cap ports, inputs first; returns how many there are. The index is the port number.
+ * ports[0].struct_bytes is that of all of them, and 0 is returned where it is none; ports may be
+ * NULL where cap is 0. Real-time safe. */
 RILL_API unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap);
-RILL_API void rill_plan_get_info(const rill_plan *p, rill_plan_info *ret);
+
+/* Its strings live as long as the library. INVALID: struct_bytes. Real-time safe. */
+RILL_API rill_status rill_plan_get_info(const rill_plan *p, rill_plan_info *ret);
 
 /* Lays the frames of a port beside input_samples of input, the first frame beside sample 0: the one
- * place where latency and offset become numbers of frames. INVALID: it does not run along time.
- * Real-time safe. */
+ * place where latency and offset become numbers of frames. INVALID: it does not run along time, or
+ * struct_bytes. Real-time safe. */
 RILL_API rill_status rill_port_align(const rill_port *p, uint64_t input_samples,
                                      rill_alignment *ret);
 
@@ -237,20 +276,21 @@ RILL_API rill_status rill_port_align(const rill_port *p, uint64_t input_samples,
 RILL_API rill_status rill_plan_check_length(const rill_plan *p, unsigned port, uint64_t frames,
                                             rill_error *reterr);
 
-/* The model it was made of; lives as long as the plan. */
+/* The model it was made of; lives as long as the plan. Real-time safe. */
 RILL_API const rill_model *rill_plan_model(const rill_plan *p);
 
 /* --- streams ------------------------------------------------------------------------------ */
 
-/* Bytes of one stream; the block must be aligned to 64 bytes. */
+/* Bytes of one stream; the block must be aligned to 64 bytes. Real-time safe. */
 RILL_API size_t rill_plan_stream_size(const rill_plan *p);
 
 /* Makes a stream in the caller's memory. The stream is this one flat block and holds no other
- * resource: copying it is a snapshot, dropping it is free(mem). The plan must outlive it. */
+ * resource: copying it is a snapshot, dropping it is free(mem). The plan must outlive it. Returns
+ * mem as a stream. Real-time safe. */
 RILL_API rill_stream *rill_stream_init(void *mem, const rill_plan *p);
 
 /* As rill_stream_init, for who wants these n outputs alone: the others give nothing and hold
- * nothing up. NULL: one of the ports is no output. */
+ * nothing up. NULL: one of the ports is no output. Real-time safe. */
 RILL_API rill_stream *rill_stream_init_for(void *mem, const rill_plan *p, const unsigned *outputs,
                                            unsigned n);
 
@@ -274,7 +314,7 @@ RILL_API rill_status rill_stream_push(rill_stream *s, unsigned port, const float
 RILL_API rill_status rill_stream_run(rill_stream *s);
 
 /* OK, or why run() says INVALID: the text names node, op, number and the input frames of that
- * pulse. reterr may be NULL. */
+ * pulse. Writes text: not for the real-time path. */
 RILL_API rill_status rill_stream_fault(const rill_stream *s, rill_error *reterr);
 
 /* One pulse of each of n streams of one plan, step by step together: in products of a vector with a
@@ -296,10 +336,13 @@ RILL_API void rill_stream_finish(rill_stream *s);
 
 /* Sets the calling thread to flush denormals to zero (FTZ and DAZ). run() and run_many() do so
  * themselves, and set it back: what they give does not depend on it. Once per compute thread it
- * spares them that, and keeps what is done with the frames outside of them as fast. */
+ * spares them that, and keeps what is done with the frames outside of them as fast. Real-time
+ * safe. */
 RILL_API void rill_thread_prepare(void);
 
-/* Step times since init, in plan order, if the plan was made with profile; returns how many. */
+/* Step times since init, in plan order, if the plan was made with profile; returns how many, 0
+ * without profile. Their strings are the plan's. ret[0].struct_bytes is that of all of them, as in
+ * rill_plan_ports; ret may be NULL where cap is 0. Real-time safe. */
 RILL_API unsigned rill_stream_profile(const rill_stream *s, rill_step_time *ret, unsigned cap);
 
 /* n samples as whole numbers of `bits` (2 to 32): +-1 is full scale, what is beyond it is limited,
@@ -334,6 +377,7 @@ typedef enum rill_units {
 /* How a port is read: what model.conf says, or what it would say. Strings are only read while a
  * sink is made. 0 and NULL mean what the comment says; rill_sink_defaults fills all of it. */
 typedef struct rill_sink_opts {
+    uint32_t struct_bytes;
     rill_port_kind kind;
     /* names of the columns */
     /* text of a tokens file: "TOKEN ID" a line, or a label a line; NULL: see words */
@@ -351,6 +395,7 @@ typedef struct rill_sink_opts {
     uint32_t beam;   /* hypotheses kept, at most RILL_BEAM_MAX; 1: greedy; 0: 8, transducer: 4 */
     float stability; /* partials less stable than that (0..1) are held back */
     uint32_t max_tokens; /* of one text; more force a final. 0: 192 */
+    float confidence;    /* texts less probable than that a word (0..1) are not told; 0: all are */
     /* transducer: the other two networks; rill_sink_defaults has them, from the model's files. The
      * sink keeps them */
     const rill_plan *decoder; /* the last tokens -> what goes into the joiner */
@@ -365,8 +410,6 @@ typedef struct rill_sink_opts {
     float release;            /* vad: below it speech may end, 0..1; 0: threshold */
     uint32_t hangover_ms;     /* vad: silence before the end of speech */
     uint32_t preroll_ms;      /* vad: what goes to a recogniser of what was before speech */
-    /* ctc, transducer: texts less probable than that a word (0..1) are not told; 0: all are */
-    float confidence;
 } rill_sink_opts;
 
 #define RILL_BEAM_MAX 64
@@ -396,6 +439,7 @@ typedef struct rill_word {
 
 /* Fields that a kind does not have are 0, NULL for words and "" for text. */
 typedef struct rill_event {
+    uint32_t struct_bytes;
     rill_event_kind kind;
     rill_rule rule;
     uint64_t pos, end_pos;
@@ -409,17 +453,22 @@ typedef struct rill_event {
     const rill_word *words;
 } rill_event;
 
-/* What model.conf says about how to read an output. INVALID: not an output that a sink reads. */
+/* What model.conf says about how to read an output; strings and plans in it live as long as p.
+ * INVALID: not an output that a sink reads, or struct_bytes. */
 RILL_API rill_status rill_sink_defaults(rill_sink_opts *ret, const rill_plan *p, unsigned port,
                                         rill_error *reterr);
 
-/* opts NULL: the defaults. All memory is allocated here. The sink keeps the plan. MALFORMED: bad
- * tokens; INVALID: an option is out of range, the words are not as many as the port is wide, or it
- * takes milliseconds and the model states no sample rate. */
+/* opts NULL: the defaults. All memory is allocated here. The sink keeps the plan, and *ret is owned
+ * by the caller. MALFORMED: bad tokens; INVALID: an option is out of range, the words are not as
+ * many as the port is wide, or it takes milliseconds and the model states no sample rate. */
 RILL_API rill_status rill_sink_new(rill_sink **ret, const rill_plan *p, unsigned port,
                                    const rill_sink_opts *opts, rill_error *reterr);
-RILL_API rill_sink *rill_sink_free(rill_sink *s);    /* takes and returns NULL */
-RILL_API size_t rill_sink_bytes(const rill_sink *s); /* all that it will ever take */
+
+/* Takes and returns NULL. */
+RILL_API rill_sink *rill_sink_free(rill_sink *s);
+
+/* All that it will ever take. Real-time safe. */
+RILL_API size_t rill_sink_bytes(const rill_sink *s);
 
 /* Puts a recogniser behind a sink of kind vad, before its first frame: `plan` has one input, of
  * audio of the same rate, and one output, `port`, that a sink reads; opts as in rill_sink_new, its
@@ -442,7 +491,7 @@ RILL_API rill_status rill_sink_push(rill_sink *s, const float *x, size_t n_frame
                                     size_t *ret_taken);
 
 /* The next event; its text and words are the sink's, until the next call with the sink. AGAIN: push
- * more; END: finished and all given. Real-time safe. */
+ * more; END: finished and all given; INVALID: struct_bytes, and the event waits. Real-time safe. */
 RILL_API rill_status rill_sink_next(rill_sink *s, rill_event *ret);
 
 /* The utterance ends here: what was heard becomes final, but for a word that may go on. Only while

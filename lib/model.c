@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/model.h"
+#include "engine/base/sized.h"
 #include "engine/plan/file/planfile.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 rill_model *model_new(void)
 {
@@ -43,7 +45,16 @@ rill_model *rill_model_free(rill_model *m)
     return NULL;
 }
 
-void rill_model_get_info(const rill_model *m, rill_model_info *ret)
+rill_status rill_model_get_info(const rill_model *m, rill_model_info *ret)
 {
-    *ret = m->info;
+    return sized_give(&sized_model_info, ret, &m->info, NULL);
+}
+
+const char *rill_model_metadata(const rill_model *m, const char *key)
+{
+    const struct graph *g = &m->file.g;
+    for (uint32_t i = 0; i < g->n_meta; i++)
+        if (!strcmp(g->meta[i].key, key))
+            return g->meta[i].value;
+    return NULL;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Opens a model from where it lies: a folder, a single file, or this library itself. */
 #include "lib/model_file.h"
+#include "engine/base/sized.h"
 #include "engine/base/thread.h"
 #include "models/builtin.h"
 #include "models/conf.h"
@@ -359,10 +360,13 @@ rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_
 {
     struct opening o;
     struct stat st = { 0 };
-    bool builtin = opts && opts->builtin;
+    rill_model_opts own = { .struct_bytes = sizeof own };
+    if (opts)
+        TRY(sized_take(&sized_model_opts, &own, opts, reterr));
+    bool builtin = own.builtin;
     if (!builtin && stat(path, &st) < 0)
         return err_set(reterr, RILL_IO, "%.300s: %s", path, strerror(errno));
-    TRY(opening_init(&o, path, opts, reterr));
+    TRY(opening_init(&o, path, opts ? &own : NULL, reterr));
     uint64_t mode = floats_flush();
     rill_status s = any_model(&o, S_ISDIR(st.st_mode));
     if (s != RILL_OK && reterr && !strstr(reterr->text, path)) /* a reader may have named it */
@@ -379,6 +383,6 @@ rill_status rill_model_open(rill_model **ret, const char *path, rill_error *rete
 
 rill_status rill_model_builtin(rill_model **ret, const char *name, rill_error *reterr)
 {
-    const rill_model_opts opts = { .builtin = 1 };
+    const rill_model_opts opts = { .struct_bytes = sizeof opts, .builtin = 1 };
     return rill_model_open_with(ret, name, &opts, reterr);
 }

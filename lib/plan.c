@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/plan_internal.h"
+#include "engine/base/sized.h"
 #include "engine/base/thread.h"
 #include "lib/pipeline.h"
 #include "lib/plan_file.h"
@@ -64,7 +65,9 @@ static const char *cpu_name(unsigned cpu)
 /* The networks beside the pipeline, for the same processor. */
 static rill_status parts_make(rill_plan *p, const rill_plan_opts *opts, rill_error *err)
 {
-    const rill_plan_opts own = { .cpu_mask = opts->cpu_mask, .max_bytes = opts->max_bytes };
+    const rill_plan_opts own = { .struct_bytes = sizeof own,
+                                 .cpu_mask = opts->cpu_mask,
+                                 .max_bytes = opts->max_bytes };
     uint32_t n = 0;
     for (const rill_model *m = p->model->part; m; m = m->next_part)
         n++;
@@ -118,7 +121,9 @@ static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts,
 rill_status plan_new_as(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts,
                         const struct plan_opts *engine, rill_error *reterr)
 {
-    static const rill_plan_opts defaults = { 0 };
+    rill_plan_opts own = { .struct_bytes = sizeof own };
+    if (opts)
+        TRY(sized_take(&sized_plan_opts, &own, opts, reterr));
     rill_plan *p = calloc(1, sizeof *p);
     if (!p)
         return err_set(reterr, RILL_NOMEM, "out of memory");
@@ -126,7 +131,7 @@ rill_status plan_new_as(rill_plan **ret, const rill_model *m, const rill_plan_op
     p->model = model_ref(m);
     pthread_mutex_lock(&p->model->planning);
     uint64_t mode = floats_flush();
-    rill_status s = plan_make(p, opts ? opts : &defaults, engine, reterr);
+    rill_status s = plan_make(p, &own, engine, reterr);
     floats_restore(mode);
     pthread_mutex_unlock(&p->model->planning);
     if (s != RILL_OK) {
@@ -168,9 +173,9 @@ const rill_model *rill_plan_model(const rill_plan *p)
     return p->model;
 }
 
-void rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
+rill_status rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
 {
-    *ret = (rill_plan_info) {
+    rill_plan_info info = {
         .weights_bytes = p->plan->weights_bytes,
         .stream_bytes = rill_plan_stream_size(p),
         .state_bytes = p->plan->state_bytes,
@@ -179,7 +184,8 @@ void rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
         .cpu = p->plan->kern.isa,
     };
     for (uint32_t i = 0; i < p->n_parts; i++)
-        ret->weights_bytes += p->parts[i]->plan->weights_bytes;
+        info.weights_bytes += p->parts[i]->plan->weights_bytes;
+    return sized_give(&sized_plan_info, ret, &info, NULL);
 }
 
 size_t rill_plan_stream_size(const rill_plan *p)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/port.h"
+#include "engine/base/sized.h"
 #include "pulse/refusal.h"
 
 static const char **names_of(struct arena *a, const struct graph *g, const uint32_t *wires,
@@ -90,6 +91,7 @@ static rill_status port_make(rill_plan *p, uint32_t i, const struct input_clock 
     const struct model_port *list = in ? p->model->inputs : p->model->outputs;
     struct port *q = &p->ports[i];
     q->info = (rill_port) {
+        .struct_bytes = sizeof q->info,
         .name = in ? p->pgraph.input_names[k] : p->pgraph.output_names[k],
         .kind = list ? list[k].kind : RILL_PORT_TENSOR,
         .is_input = in,
@@ -108,7 +110,7 @@ static rill_status port_make(rill_plan *p, uint32_t i, const struct input_clock 
     q->info.pulse_frames = (uint32_t) q->pulse;
     if (sf->axis < 0)
         return RILL_OK;
-    rill_alignment lie;
+    rill_alignment lie = { .struct_bytes = sizeof lie };
     TRY(port_time(q, sf, c, err));
     rill_port_align(&q->info, 0, &lie);
     q->info.delay_frames = (uint32_t) lie.cut_frames;
@@ -150,8 +152,12 @@ rill_status ports_from_plan(rill_plan *p, rill_error *err)
 
 unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
 {
-    for (uint32_t i = 0; i < p->n_ports && i < cap; i++)
-        ports[i] = p->ports[i].info;
+    uint32_t n = cap < p->n_ports ? cap : p->n_ports;
+    struct sized_list list;
+    if (n && sized_list(&list, &sized_port, ports) != RILL_OK)
+        return 0;
+    for (uint32_t i = 0; i < n; i++)
+        sized_list_give(&list, i, &p->ports[i].info);
     return p->n_ports;
 }
 
@@ -160,11 +166,11 @@ unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
 rill_status rill_plan_check_length(const rill_plan *p, unsigned port, uint64_t frames,
                                    rill_error *reterr)
 {
-    const struct port *q = &p->ports[port];
     int64_t at_zero;
     char length[100];
     if (port >= p->n_inputs || frames > INT64_MAX)
         return err_set(reterr, RILL_INVALID, "port %u is no input, or the sequence too long", port);
+    const struct port *q = &p->ports[port];
     if (!q->length || !p->symbol || !dim_eval(q->length, p->symbol, 0, &at_zero))
         return RILL_OK;
     int64_t n = (int64_t) frames - at_zero;

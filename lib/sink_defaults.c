@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/base/err.h"
-#include "lib/model.h"
+#include "engine/base/sized.h"
+#include "lib/plan_internal.h"
 
 rill_status rill_sink_defaults(rill_sink_opts *ret, const rill_plan *p, unsigned port,
                                rill_error *reterr)
 {
-    rill_port ports[64];
-    unsigned n = rill_plan_ports(p, ports, 64), n_inputs = 0;
+    rill_port ports[PORTS_MAX] = { { .struct_bytes = sizeof *ports } };
+    unsigned n = rill_plan_ports(p, ports, PORTS_MAX), n_inputs = 0;
     const rill_model *m = rill_plan_model(p);
     while (n_inputs < n && ports[n_inputs].is_input)
         n_inputs++;
@@ -16,8 +16,8 @@ rill_status rill_sink_defaults(rill_sink_opts *ret, const rill_plan *p, unsigned
             reterr, RILL_INVALID,
             "port %u is not an output that model.conf calls vad, keyword, ctc or transducer", port);
     const struct model_port *mp = &m->outputs[port - n_inputs];
-    *ret = mp->sink;
-    ret->decoder = plan_of_part(p, mp->decoder.part);
-    ret->joiner = plan_of_part(p, mp->joiner.part);
-    return RILL_OK;
+    rill_sink_opts opts = mp->sink;
+    opts.decoder = plan_of_part(p, mp->decoder.part);
+    opts.joiner = plan_of_part(p, mp->joiner.part);
+    return sized_give(&sized_sink_opts, ret, &opts, reterr);
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/stream_internal.h"
+#include "engine/base/sized.h"
 #include "engine/base/thread.h"
 
 #include <string.h>
@@ -348,11 +349,17 @@ unsigned rill_stream_profile(const rill_stream *s, rill_step_time *ret, unsigned
     if (!s->plan->profile)
         return 0;
     const struct step_time *times = (const struct step_time *) (const void *) stream_profile(s);
-    for (uint32_t i = 0; i < p->n_steps && i < cap; i++)
-        ret[i] = (rill_step_time) { .step = p->steps[i].name,
-                                    .kernel = p->steps[i].kernel,
-                                    .total_ns = times[i].total_ns,
-                                    .worst_ns = times[i].worst_ns,
-                                    .runs = times[i].runs };
+    uint32_t n = cap < p->n_steps ? cap : p->n_steps;
+    struct sized_list list;
+    if (n && sized_list(&list, &sized_step_time, ret) != RILL_OK)
+        return 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const rill_step_time time = { .step = p->steps[i].name,
+                                      .kernel = p->steps[i].kernel,
+                                      .total_ns = times[i].total_ns,
+                                      .worst_ns = times[i].worst_ns,
+                                      .runs = times[i].runs };
+        sized_list_give(&list, i, &time);
+    }
     return p->n_steps;
 }

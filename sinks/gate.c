@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sinks/gate.h"
+#include "engine/base/sized.h"
 
 #include <string.h>
 
@@ -18,6 +19,9 @@ static rill_status ports_check(struct gate *g, const rill_sink *detector, const 
     if (n_inputs != 1 || ports[0].kind != RILL_PORT_AUDIO || ports[0].width != 1 ||
         n > GATE_PORTS_MAX)
         return err_set(err, RILL_INVALID, "a recogniser behind a detector has one input, of audio");
+    if (g->out_port >= n || ports[g->out_port].is_input)
+        return err_set(err, RILL_INVALID, "port %u of the recogniser is not an output",
+                       g->out_port);
     uint32_t rate = ports[0].rate_den ? ports[0].rate_num / ports[0].rate_den : 0;
     if (rate != detector->sample_rate)
         return err_set(
@@ -39,7 +43,7 @@ static uint64_t ring_samples(const struct gate *g, const rill_sink *detector)
 {
     const rill_port *p = &detector->port;
     uint64_t hop = p->hop_num / p->hop_den + 1, pulse = p->pulse_frames * hop;
-    rill_plan_info info = { 0 };
+    rill_plan_info info = { .struct_bytes = sizeof info };
     if (detector->plan)
         rill_plan_get_info(detector->plan, &info);
     pulse = info.pulse_samples > pulse ? info.pulse_samples : pulse;
@@ -52,16 +56,15 @@ rill_status gate_make(struct gate **ret, const rill_sink *detector, gate_recogni
 {
     struct arena *a = (struct arena *) (uintptr_t) &detector->arena;
     struct gate *g = arena_new(a, struct gate);
-    rill_port ports[GATE_PORTS_MAX];
-    rill_sink_opts own;
+    rill_port ports[GATE_PORTS_MAX] = { { .struct_bytes = sizeof *ports } };
+    rill_sink_opts own = { .struct_bytes = sizeof own };
     if (!g)
         return sink_no_memory(err);
     unsigned n = rill_plan_ports(plan, ports, GATE_PORTS_MAX);
     g->out_port = port;
     TRY(ports_check(g, detector, ports, n, err));
-    if (!opts)
-        TRY(rill_sink_defaults(&own, plan, port, err));
-    own = opts ? *opts : own;
+    TRY(opts ? sized_take(&sized_sink_opts, &own, opts, err)
+             : rill_sink_defaults(&own, plan, port, err));
     own.rule1_ms = own.rule2_ms = own.rule3_ms = 0; /* the detector's rules count */
     g->preroll = sink_samples(detector, detector->opts.preroll_ms);
     g->cap = ring_samples(g, detector);
@@ -208,7 +211,7 @@ static bool held_tell(struct gate *g, rill_sink *s)
 
 void gate_more(struct gate *g, rill_sink *s)
 {
-    rill_event e;
+    rill_event e = { .struct_bytes = sizeof e };
     for (;;) {
         if (rill_sink_next(g->sink, &e) == RILL_OK) {
             *sink_event(s, e.kind) = e;

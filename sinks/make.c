@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Making a sink: its kind by what it reads, and its options. */
 #include "sinks/gate.h"
+#include "engine/base/sized.h"
 
 #include <stdlib.h>
 
@@ -102,16 +103,14 @@ rill_status sink_new(rill_sink **ret, const rill_port *port, rill_plan *plan,
 rill_status rill_sink_new(rill_sink **ret, const rill_plan *p, unsigned port,
                           const rill_sink_opts *opts, rill_error *reterr)
 {
-    rill_sink_opts own;
-    rill_port ports[64];
+    rill_sink_opts own = { .struct_bytes = sizeof own };
+    rill_port ports[64] = { { .struct_bytes = sizeof *ports } };
     if (port >= rill_plan_ports(p, ports, 64) || port >= 64 || ports[port].is_input)
         return err_set(reterr, RILL_INVALID, "port %u is not an output", port);
-    if (!opts) {
-        TRY(rill_sink_defaults(&own, p, port, reterr));
-        opts = &own;
-    }
+    TRY(opts ? sized_take(&sized_sink_opts, &own, opts, reterr)
+             : rill_sink_defaults(&own, p, port, reterr));
     rill_plan *plan = (rill_plan *) (uintptr_t) p; /* only the count changes */
-    return sink_new(ret, &ports[port], plan, opts, reterr);
+    return sink_new(ret, &ports[port], plan, &own, reterr);
 }
 
 rill_status rill_sink_listen(rill_sink *s, const rill_plan *plan, unsigned port,

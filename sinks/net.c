@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "sinks/net.h"
-#include "lib/model.h"
 #include "sinks/sink.h"
 
 #include <assert.h>
@@ -9,7 +8,7 @@
 
 static rill_status ports_read(struct net *n, const char *what, rill_error *err)
 {
-    rill_port ports[NET_INPUTS_MAX + 1];
+    rill_port ports[NET_INPUTS_MAX + 1] = { { .struct_bytes = sizeof *ports } };
     unsigned n_ports = rill_plan_ports(n->plan, ports, NET_INPUTS_MAX + 1), n_in = 0;
     while (n_in < n_ports && n_in <= NET_INPUTS_MAX && ports[n_in].is_input)
         n_in++;
@@ -77,11 +76,7 @@ void net_pull(struct net *n, unsigned stream, float *y)
 
 const char *net_meta(const struct net *n, const char *key)
 {
-    const struct graph *g = &rill_plan_model(n->plan)->file.g;
-    for (uint32_t i = 0; i < g->n_meta; i++)
-        if (!strcmp(g->meta[i].key, key))
-            return g->meta[i].value;
-    return NULL;
+    return rill_model_metadata(rill_plan_model(n->plan), key);
 }
 
 bool net_meta_is(const char *text, uint32_t number)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "sinks/gate.h"
+#include "engine/base/sized.h"
 
 #include <stdlib.h>
 
@@ -131,9 +132,10 @@ rill_status rill_sink_next(rill_sink *s, rill_event *ret)
 {
     if (!sink_settle(s))
         return s->finished ? RILL_END : RILL_AGAIN;
-    *ret = s->events[s->next_event++];
-    event_bound(s, ret);
-    return RILL_OK;
+    TRY(sized_check(&sized_event, ret, NULL));
+    rill_event *e = &s->events[s->next_event++];
+    event_bound(s, e);
+    return sized_give(&sized_event, ret, e, NULL);
 }
 
 void rill_sink_cut(rill_sink *s)

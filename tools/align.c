@@ -7,7 +7,7 @@
 
 void align_begin(struct align *a, const rill_port *p, uint64_t input_samples, bool is_late)
 {
-    rill_alignment lie = { 0 };
+    rill_alignment lie = { .struct_bytes = sizeof lie };
     rill_port_align(p, input_samples + (is_late ? p->latency_samples : 0), &lie);
     a->width = p->width;
     a->skip_frames = is_late ? 0 : lie.cut_frames;

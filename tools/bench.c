@@ -34,7 +34,8 @@ static int run(const struct command *cmd, int argc, char **argv)
     rill_plan *plan;
     rill_error err;
     rill_model *m;
-    rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse,
+    rill_plan_opts opts = { .struct_bytes = sizeof opts,
+                            .pulse_frames = (uint32_t) pulse,
                             .budget_ms = (uint32_t) budget,
                             .profile = profile };
     if (open_any(&m, argv[0], &oo, &err) != RILL_OK)

@@ -51,6 +51,7 @@ static bool counts_read(struct streams *b, const char *list)
 static void streams_make(struct streams *b)
 {
     size_t most = 1, bytes = (rill_plan_stream_size(b->plan) + 63) & ~(size_t) 63;
+    b->ports[0].struct_bytes = sizeof *b->ports;
     b->n_ports = rill_plan_ports(b->plan, b->ports, PORTS_MAX);
     for (unsigned i = 0; i < b->n_ports; i++) {
         size_t n = (size_t) b->ports[i].width * b->ports[i].pulse_frames;
@@ -186,7 +187,7 @@ int bench_streams(const struct command *cmd, rill_plan *plan, const char *name, 
                   double seconds, bool json)
 {
     struct streams b = { .plan = plan, .seed = 1 };
-    rill_plan_info info;
+    rill_plan_info info = { .struct_bytes = sizeof info };
     if (!counts_read(&b, list))
         return tool_fail(
             cmd, TOOL_USAGE,

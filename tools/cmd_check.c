@@ -221,7 +221,7 @@ static int samples_read(struct check *c, const char *path, float **ret)
     size_t n;
     int rate;
     rill_error err;
-    rill_model_info info;
+    rill_model_info info = { .struct_bytes = sizeof info };
     rill_model_get_info(c->model, &info);
     const struct fact *f = &c->model->decluttered.g.wires[c->model->decluttered.g.inputs[0]].fact;
     for (int i = 0; i < f->rank; i++)

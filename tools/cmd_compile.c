@@ -20,7 +20,7 @@ static int compile(const struct command *cmd, struct compile *c, const char *nam
         rill_plan_new(&c->plan, c->model, opts, &c->err) != RILL_OK)
         return tool_fail_status(cmd, &c->err);
     double planned = tool_now_s();
-    rill_plan_info info;
+    rill_plan_info info = { .struct_bytes = sizeof info };
     rill_plan_get_info(c->plan, &info);
     if (opts->pulse_frames && info.pulse_samples != opts->pulse_frames)
         return tool_fail(
@@ -75,7 +75,8 @@ static int run(const struct command *cmd, int argc, char **argv)
         return -n;
     if (!to || !*to)
         return tool_fail(cmd, TOOL_USAGE, "usage: rill compile %s", cmd->usage);
-    const rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse,
+    const rill_plan_opts opts = { .struct_bytes = sizeof opts,
+                                  .pulse_frames = (uint32_t) pulse,
                                   .budget_ms = (uint32_t) budget };
     int code = compile(cmd, &c, argv[0], &oo, &opts, to);
     rill_plan_unref(c.plan);

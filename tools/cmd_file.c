@@ -50,9 +50,11 @@ static void job_drop(struct job *j)
 static rill_status job_open(struct job *j, const char *model, rill_port_kind kind)
 {
     rill_model *m;
-    rill_port ports[64];
-    const rill_plan_opts opts = { .budget_ms = (uint32_t) j->budget_ms };
+    rill_port ports[64] = { { .struct_bytes = sizeof *ports } };
+    const rill_plan_opts opts = { .struct_bytes = sizeof opts,
+                                  .budget_ms = (uint32_t) j->budget_ms };
     TRY(open_any(&m, model ? model : rill_model_builtin_name(0), &j->open, &j->err));
+    j->info.struct_bytes = sizeof j->info;
     rill_model_get_info(m, &j->info);
     rill_status s = (j->no_scan_reuse ? slow_plan_new : rill_plan_new)(&j->plan, m, &opts, &j->err);
     rill_model_free(m); /* the plan keeps it: info's strings stay */
@@ -108,7 +110,7 @@ static rill_status drain(struct job *j, size_t cap)
 
 static rill_status stream_whole(struct job *j)
 {
-    rill_alignment lie = { 0 };
+    rill_alignment lie = { .struct_bytes = sizeof lie };
     rill_port_align(&j->out, j->n_x + j->out.latency_samples, &lie);
     size_t cap = (size_t) (lie.frames + lie.cut_frames) + 16 * (size_t) j->out.pulse_frames;
     size_t pulses = cap / j->out.pulse_frames + j->n_x / j->in.pulse_frames + 16;
@@ -253,7 +255,7 @@ static rill_status denoise(struct job *j, const char *model, const char *in, con
 static rill_status vad_table(struct job *j, FILE *f)
 {
     rill_sink *sink;
-    rill_event e;
+    rill_event e = { .struct_bytes = sizeof e };
     size_t took;
     double step = (double) j->out.rate_den / j->out.rate_num,
            first = (double) j->out.offset_num / j->out.offset_den * j->in.rate_den / j->in.rate_num;

@@ -49,6 +49,7 @@ static uint64_t outputs_all(const struct hear_part *p)
 static struct hear_part part_of(rill_plan *plan)
 {
     struct hear_part p = { .plan = plan };
+    p.ports[0].struct_bytes = sizeof *p.ports;
     p.n_ports = rill_plan_ports(plan, p.ports, HEAR_PORTS_MAX);
     p.n_ports = p.n_ports < HEAR_PORTS_MAX ? p.n_ports : HEAR_PORTS_MAX;
     return p;
@@ -59,6 +60,7 @@ static rill_status plan_open(rill_plan **ret, const char *model, const struct op
 {
     rill_model *m;
     TRY(open_any(&m, model, o, err));
+    ret_info->struct_bytes = sizeof *ret_info;
     rill_model_get_info(m, ret_info);
     rill_status s = rill_plan_new(ret, m, NULL, err);
     rill_model_free(m); /* the plan keeps it: info's strings stay */
@@ -104,7 +106,7 @@ static rill_status plan_select(rill_plan **ret, const char *model, const struct 
 static rill_status detector_open(rill_plan **ret, const char *model, rill_error *err)
 {
     struct open_opts none = { 0 };
-    rill_model_info info;
+    rill_model_info info = { .struct_bytes = sizeof info };
     rill_plan *p;
     TRY(plan_open(&p, model, &none, &info, err));
     struct hear_part whole = part_of(p);
@@ -188,7 +190,7 @@ static rill_status ear_open(struct hear *h, unsigned part, unsigned port, const 
                             rill_error *err)
 {
     struct hear_ear *e = &h->ears[h->n_ears];
-    rill_sink_opts so;
+    rill_sink_opts so = { .struct_bytes = sizeof so };
     TRY(sink_opts_of(&so, h->parts[part].plan, port, o, err));
     *e = (struct hear_ear) { .part = part, .port = port };
     TRY(rill_sink_new(&e->sink, h->parts[part].plan, port, &so, err));
@@ -201,7 +203,7 @@ static rill_status ear_listen(struct hear *h, struct hear_ear *e, unsigned k,
 {
     struct hear_part words = part_of(h->words[k]);
     unsigned port = (unsigned) port_find(&words, RILL_PORT_CTC);
-    rill_sink_opts so;
+    rill_sink_opts so = { .struct_bytes = sizeof so };
     TRY(sink_opts_of(&so, words.plan, port, o, err));
     TRY(rill_sink_listen(e->sink, words.plan, port, &so, err));
     h->words_ports[k] = words.ports[port];
@@ -301,7 +303,7 @@ const rill_port *hear_port(const struct hear *h, rill_port_kind kind)
 
 static void events_tell(struct hear *h, const struct hear_ear *ear)
 {
-    rill_event e;
+    rill_event e = { .struct_bytes = sizeof e };
     while (rill_sink_next(ear->sink, &e) == RILL_OK)
         if (!ear->texts_only || e.kind == RILL_EVENT_PARTIAL || e.kind == RILL_EVENT_FINAL)
             h->calls.event(h->calls.arg, &e);

@@ -56,7 +56,7 @@ static json_t *wires_json(const struct graph *g, const uint32_t *wires, uint32_t
 
 static void ports_split(const struct inspect *in, json_t *ret_in, json_t *ret_out)
 {
-    rill_port ports[PORTS_MAX];
+    rill_port ports[PORTS_MAX] = { { .struct_bytes = sizeof *ports } };
     unsigned n = rill_plan_ports(in->plan, ports, PORTS_MAX);
     for (unsigned i = 0; i < n; i++)
         json_array_append_new(ports[i].is_input ? ret_in : ret_out, port_json(&ports[i]));
@@ -76,7 +76,7 @@ static void report_json(const struct inspect *in, const char *name)
     j = json_pack("{s:s, s:i, s:o, s:o}", "model", name, "nodes", graph_count_nodes(g), "inputs",
                   inputs, "outputs", outputs);
     if (in->plan) {
-        rill_plan_info info;
+        rill_plan_info info = { .struct_bytes = sizeof info };
         rill_plan_get_info(in->plan, &info);
         json_object_set_new(j, "pulse_samples", json_integer(info.pulse_samples));
         json_object_set_new(j, "steps", json_integer(info.steps));
@@ -133,7 +133,7 @@ static void wires_print(const struct graph *g, const uint32_t *list, uint32_t n,
 
 static void report_text(const struct inspect *in, const char *name)
 {
-    rill_model_info info;
+    rill_model_info info = { .struct_bytes = sizeof info };
     rill_model_get_info(in->model, &info);
     if (in->model->compiled)
         printf("%s: compiled for %s, %llu bytes: %llu mapped, the rest copied\n", name,
@@ -155,8 +155,8 @@ static void report_text(const struct inspect *in, const char *name)
         printf("  cannot be planned: %s\n", in->why.text);
         return;
     }
-    rill_port ports[PORTS_MAX];
-    rill_plan_info pi;
+    rill_port ports[PORTS_MAX] = { { .struct_bytes = sizeof *ports } };
+    rill_plan_info pi = { .struct_bytes = sizeof pi };
     unsigned n = rill_plan_ports(in->plan, ports, PORTS_MAX);
     rill_plan_get_info(in->plan, &pi);
     for (unsigned i = 0; i < n; i++)
@@ -336,7 +336,8 @@ static int run(const struct command *cmd, int argc, char **argv)
     if (n == 0)
         return tool_fail(cmd, TOOL_USAGE, "usage: rill inspect %s", cmd->usage);
     struct inspect in = { 0 };
-    rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse,
+    rill_plan_opts opts = { .struct_bytes = sizeof opts,
+                            .pulse_frames = (uint32_t) pulse,
                             .budget_ms = (uint32_t) budget,
                             .profile = asked.profile };
     const bool finished = !asked.pass || stage_in_file(stage_find(asked.pass));

@@ -148,7 +148,8 @@ static rill_status named_open(rill_model **ret, const char *path, const char *na
 static rill_status builtin_open(rill_model **ret, const char *name, const rill_model_opts *opts,
                                 rill_error *err)
 {
-    rill_model_opts o = opts ? *opts : (rill_model_opts) { 0 };
+    rill_model_opts o =
+        opts ? *opts : (rill_model_opts) { .struct_bytes = sizeof(rill_model_opts) };
     o.builtin = 1;
     return rill_model_open_with(ret, name, &o, err);
 }

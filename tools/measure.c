@@ -33,6 +33,7 @@ static float noise(struct bench *b)
 static void bench_ports(struct bench *b)
 {
     size_t most = 0;
+    b->ports[0].struct_bytes = sizeof *b->ports;
     b->n_ports = rill_plan_ports(b->plan, b->ports, PORTS_MAX);
     for (unsigned i = 0; i < b->n_ports; i++) {
         size_t n = (size_t) b->ports[i].width * b->ports[i].pulse_frames;
@@ -125,6 +126,7 @@ static void report_profile(const struct bench *b)
 {
     unsigned n = rill_stream_profile(b->stream, NULL, 0);
     rill_step_time *t = tool_alloc((n + 1) * sizeof *t);
+    t->struct_bytes = sizeof *t;
     rill_stream_profile(b->stream, t, n);
     double all = 0;
     for (unsigned i = 0; i < n; i++)
@@ -141,6 +143,7 @@ static void report_profile(const struct bench *b)
 void plan_measure(rill_plan *plan, const char *name, const struct measure_opts *o)
 {
     struct bench b = { .seed = 1, .plan = plan };
+    b.info.struct_bytes = sizeof b.info;
     rill_plan_get_info(plan, &b.info);
     bench_ports(&b);
     b.us = tool_alloc(RUNS_MAX * sizeof *b.us);

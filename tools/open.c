@@ -26,7 +26,8 @@ static void list_end(const struct opt_list *l, const char *ret[OPT_LIST_ROOM + 1
 
 void open_lists_fill(struct open_lists *ret, const struct open_opts *o)
 {
-    ret->opts = (rill_model_opts) { .asserts = ret->asserts,
+    ret->opts = (rill_model_opts) { .struct_bytes = sizeof(rill_model_opts),
+                                    .asserts = ret->asserts,
                                     .set = ret->sets,
                                     .transforms = ret->transforms,
                                     .stream = o->stream };

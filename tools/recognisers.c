@@ -26,8 +26,8 @@ static void words_name(FILE *to, const char *tokens)
 static void taken_name(FILE *to, const struct hear *h)
 {
     const rill_plan *p = h->n_words ? h->words[0] : h->parts[0].plan;
-    rill_port ports[HEAR_PORTS_MAX];
-    rill_sink_opts so;
+    rill_port ports[HEAR_PORTS_MAX] = { { .struct_bytes = sizeof *ports } };
+    rill_sink_opts so = { .struct_bytes = sizeof so };
     rill_error err;
     unsigned n = rill_plan_ports(p, ports, HEAR_PORTS_MAX);
     fprintf(to, "no --model is named; heard by %s", h->info.name);

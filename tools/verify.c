@@ -88,6 +88,7 @@ static rill_status runner_open(struct runner *r, const rill_model *m, rill_error
     rill_status s = rill_plan_new(&r->plan, m, NULL, err);
     if (s != RILL_OK)
         return s;
+    r->ports[0].struct_bytes = sizeof *r->ports;
     r->n_ports = rill_plan_ports(r->plan, r->ports, 64);
     size_t most = 0;
     for (unsigned i = 0; i < r->n_ports; i++) {
@@ -399,7 +400,7 @@ static bool match_see(void *arg, const char *name, const char *path)
 {
     struct match *m = arg;
     size_t n = strcspn(m->v->c.models[0], "/");
-    rill_model_info info;
+    rill_model_info info = { .struct_bytes = sizeof info };
     if (strncmp(name, m->v->c.models[0], n) ||
         rill_model_open_with(&m->model, path, &m->v->lists.opts, &m->v->err) != RILL_OK)
         return true;

@@ -66,7 +66,7 @@ static uint64_t vad_pos(const struct lane *l, uint64_t frame)
 static void vad_emit(struct lane *l, float prob)
 {
     static const struct lane_sink detector = { .reports_endpoints = true };
-    rill_event e;
+    rill_event e = { .struct_bytes = sizeof e };
     size_t took;
     bool is_alone = true;
     uint64_t at = vad_pos(l, l->seg_vad), end = vad_pos(l, ++l->seg_vad);
@@ -99,7 +99,7 @@ static bool events_have_room(const struct lane *l)
  */
 static bool sink_step(struct lane *l, struct lane_sink *k, bool *ret_stalled)
 {
-    rill_event e;
+    rill_event e = { .struct_bytes = sizeof e };
     size_t n = 0, took;
     if (!events_have_room(l)) {
         *ret_stalled = true;

@@ -26,7 +26,7 @@ static void want(struct lane_model *m, const rill_port *p, unsigned port)
 
 static void audio_out_set(struct lane_model *m, const rill_port *p, unsigned port)
 {
-    rill_alignment lie = { 0 };
+    rill_alignment lie = { .struct_bytes = sizeof lie };
     rill_port_align(p, 0, &lie);
     m->audio_out = (int) port;
     m->latency_samples = p->latency_samples;
@@ -67,7 +67,7 @@ static rill_status output_choose(struct lane_model *m, const rill_port *p, unsig
 static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
                                 rill_error *reterr)
 {
-    rill_port ports[64];
+    rill_port ports[64] = { { .struct_bytes = sizeof *ports } };
     unsigned n = rill_plan_ports(plan, ports, 64);
     *m = (struct lane_model) { .plan = plan,
                                .audio_in = -1,

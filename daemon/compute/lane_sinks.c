@@ -42,7 +42,7 @@ static bool detector_make(struct lane_sinks *h, const struct lane_model *m,
         return true;
     h->gated = h->list[h->n - 1].sink;
     h->list[h->n - 1].reports_endpoints = true;
-    rill_sink_opts o;
+    rill_sink_opts o = { .struct_bytes = sizeof o };
     return sink_opts(&o, w, m->words_plan, m->words_port) &&
         rill_sink_listen(h->gated, m->words_plan, m->words_port, &o, NULL) == RILL_OK;
 }
@@ -53,7 +53,7 @@ bool lane_sinks_make(struct lane_sinks *h, const struct lane_model *m,
     if (m->vad_out >= 0 && !detector_make(h, m, w))
         return false;
     for (unsigned i = 0; i < m->n_sink_ports; i++) {
-        rill_sink_opts o = { 0 };
+        rill_sink_opts o = { .struct_bytes = sizeof o };
         bool words = is_words(m->sink_ports[i].kind),
              wanted = words ? w->text || w->endpoint : w->keyword;
         if ((wanted && !sink_opts(&o, w, m->plan, m->sink_ports[i].port)) ||

@@ -9,6 +9,7 @@
 
 static void info_copy(struct model *to, const rill_model *from)
 {
+    to->info.struct_bytes = sizeof to->info;
     rill_model_get_info(from, &to->info);
     snprintf(to->task, sizeof to->task, "%s", to->info.task ? to->info.task : "");
     snprintf(to->licence, sizeof to->licence, "%s", to->info.licence ? to->info.licence : "");
@@ -60,10 +61,12 @@ static rill_plan *part_plan(const struct model_load_request *f, const rill_port 
     char spec[2048] = "select_outputs(";
     const char *comma = "";
     const char *const transforms[] = { spec, NULL };
-    const rill_model_opts opts = { .transforms = transforms,
+    const rill_model_opts opts = { .struct_bytes = sizeof opts,
+                                   .transforms = transforms,
                                    .builtin = f->fd < 0,
                                    .copy = f->fd >= 0 };
-    const rill_plan_opts plan_opts = { .max_bytes = f->max_bytes };
+    const rill_plan_opts plan_opts = { .struct_bytes = sizeof plan_opts,
+                                       .max_bytes = f->max_bytes };
     rill_model *m = NULL;
     rill_plan *p = NULL;
     for (unsigned i = 0; i < n; i++) {
@@ -105,7 +108,8 @@ static rill_status compiled_refuse(struct model_load_request *f)
  * run in silence. */
 static rill_status words_part(struct model_load_request *f, rill_plan **plan)
 {
-    rill_port ports[32], one[2];
+    rill_port ports[32] = { { .struct_bytes = sizeof *ports } },
+              one[2] = { { .struct_bytes = sizeof *one } };
     unsigned n = rill_plan_ports(*plan, ports, 32);
     n = n < 32 ? n : 32;
     int out = port_find(ports, n, RILL_PORT_CTC, RILL_PORT_TRANSDUCER);
@@ -131,7 +135,7 @@ static rill_status words_part(struct model_load_request *f, rill_plan **plan)
 static void words_measure(struct model *f)
 {
     struct lane_model words = { .plan = NULL };
-    rill_plan_info info;
+    rill_plan_info info = { .struct_bytes = sizeof info };
     float rtf = 0;
     if (!f->lane.words_plan)
         return;
@@ -160,7 +164,9 @@ static void error_name(struct model_load_request *f)
 
 static rill_status open_it(struct model_load_request *f, rill_model **ret)
 {
-    const rill_model_opts opts = { .builtin = f->fd < 0, .copy = f->fd >= 0 };
+    const rill_model_opts opts = { .struct_bytes = sizeof opts,
+                                   .builtin = f->fd < 0,
+                                   .copy = f->fd >= 0 };
     struct model *m = &f->model;
     if (f->fd >= 0)
         snprintf(f->opened, sizeof f->opened, "/proc/self/fd/%d", f->fd);
@@ -181,7 +187,7 @@ static rill_status open_it(struct model_load_request *f, rill_model **ret)
 
 static rill_status plan_it(struct model_load_request *f, const rill_model *m, rill_plan **ret)
 {
-    const rill_plan_opts opts = { .max_bytes = f->max_bytes };
+    const rill_plan_opts opts = { .struct_bytes = sizeof opts, .max_bytes = f->max_bytes };
     return rill_plan_new(ret, m, &opts, &f->model.error);
 }
 
@@ -215,6 +221,7 @@ rill_status model_load(struct model_load_request *f)
     if (s == RILL_OK)
         s = words_part(f, &plan);
     if (s == RILL_OK) {
+        to->plan_info.struct_bytes = sizeof to->plan_info;
         rill_plan_get_info(plan, &to->plan_info);
         s = lane_model_probe(&to->lane, plan, to->info.sample_rate, &to->rtf, &to->error);
     }

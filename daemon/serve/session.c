@@ -350,6 +350,7 @@ static bool vad_setup(const struct session *s, rill_sink_opts *o)
     const struct lane_model *m = &s->model->lane;
     float own = (float) option_or(&s->options, "vad_threshold", 0),
           off = (float) option_or(&s->options, "vad_release", 0);
+    o->struct_bytes = sizeof *o;
     if (rill_sink_defaults(o, m->plan, (unsigned) m->vad_out, NULL) != RILL_OK)
         return false;
     o->threshold = own > 0        ? own

@@ -109,7 +109,7 @@ static void outputs_drop(rill_stream *s, const rill_port *ports, unsigned n_port
 
 static void pulses_run(struct profile_job *j, rill_stream *s, float *in, float *out)
 {
-    rill_port ports[32];
+    rill_port ports[32] = { { .struct_bytes = sizeof *ports } };
     unsigned n_ports = rill_plan_ports(j->plan, ports, 32);
     struct timespec pause = { 0, PROFILE_PAUSE_NS };
     uint32_t seed = 1;
@@ -129,7 +129,7 @@ static void pulses_run(struct profile_job *j, rill_stream *s, float *in, float *
 
 static uint32_t width_most(const rill_plan *p)
 {
-    rill_port ports[32];
+    rill_port ports[32] = { { .struct_bytes = sizeof *ports } };
     unsigned n = rill_plan_ports(p, ports, 32);
     uint32_t most = 1;
     for (unsigned i = 0; i < n && i < 32; i++)
@@ -140,7 +140,7 @@ static uint32_t width_most(const rill_plan *p)
 static void profile_run(uv_work_t *w)
 {
     struct profile_job *j = w->data;
-    rill_plan_opts opts = { .profile = 1, .max_bytes = j->max_bytes };
+    rill_plan_opts opts = { .struct_bytes = sizeof opts, .profile = 1, .max_bytes = j->max_bytes };
     j->status = rill_plan_new(&j->plan, rill_plan_model(j->of), &opts, &j->error);
     if (j->status != RILL_OK)
         return;
@@ -153,6 +153,7 @@ static void profile_run(uv_work_t *w)
         rill_thread_prepare();
         rill_stream *s = rill_stream_init(mem, j->plan);
         pulses_run(j, s, in, out);
+        j->steps->struct_bytes = sizeof *j->steps;
         unsigned n = rill_stream_profile(s, j->steps, PROFILE_STEPS_MAX);
         j->n_steps = n < PROFILE_STEPS_MAX ? n : PROFILE_STEPS_MAX;
         qsort(j->steps, j->n_steps, sizeof *j->steps, by_total);

@@ -434,7 +434,7 @@ struct verdict {
 static void stream_run(const rill_plan *p)
 {
     static const float odd[] = { 1e9f, -1e9f, 0x1p63f, -0.0f, 1e-42f, 3e38f };
-    rill_port port;
+    rill_port port = { .struct_bytes = sizeof port };
     size_t bytes = (rill_plan_stream_size(p) + 63) & ~(size_t) 63, took;
     void *mem = aligned_alloc(64, bytes ? bytes : 64);
     if (!mem || !rill_plan_ports(p, &port, 1) || !port.is_input) {
@@ -462,7 +462,10 @@ static void row_try(const char *path, int out)
     rill_plan *p = NULL;
     v.status = (int) rill_model_open(&m, path, &err);
     if (v.status == RILL_OK)
-        v.status = (int) rill_plan_new(&p, m, &(rill_plan_opts) { .max_bytes = 1 << 28 }, &err);
+        v.status = (int) rill_plan_new(&p, m,
+                                       &(rill_plan_opts) { .struct_bytes = sizeof(rill_plan_opts),
+                                                           .max_bytes = 1 << 28 },
+                                       &err);
     if (v.status == RILL_OK)
         stream_run(p);
     rill_plan_unref(p);

@@ -114,7 +114,7 @@ int main(int argc, char **argv)
         return printf("FAILED: no model\n"), 1;
     for (size_t i = 0; i < sizeof pulses / sizeof *pulses; i++) {
         rill_plan *p = NULL;
-        const rill_plan_opts opts = { .pulse_frames = pulses[i] };
+        const rill_plan_opts opts = { .struct_bytes = sizeof opts, .pulse_frames = pulses[i] };
         if (rill_plan_new(&p, m, &opts, &err) != RILL_OK)
             return printf("FAILED: %s\n", err.text), 1;
         stream_test(p, pulses[i]);

@@ -121,6 +121,7 @@ static void listeners_compare(const struct net *n, const struct listener *alone,
 
 static void net_sizes(struct net *n)
 {
+    n->ports[0].struct_bytes = sizeof *n->ports;
     n->n_ports = rill_plan_ports(n->plan, n->ports, PORTS_MAX);
     n->most_floats = n->cap_floats = 0;
     for (unsigned i = 0; i < n->n_ports; i++) {
@@ -185,7 +186,9 @@ static void net_test(rill_model *m, const char *name, uint32_t pulse)
     struct listener alone[STREAMS_MAX], many[STREAMS_MAX];
     rill_error err;
     for (size_t c = 0; c < (pulse ? 2 : sizeof cpus / sizeof *cpus); c++) {
-        const rill_plan_opts opts = { .pulse_frames = pulse, .cpu_mask = cpus[c] };
+        const rill_plan_opts opts = { .struct_bytes = sizeof opts,
+                                      .pulse_frames = pulse,
+                                      .cpu_mask = cpus[c] };
         if (rill_plan_new(&n.plan, m, &opts, &err) != RILL_OK) {
             SEE(false, name, err.text, pulse, 0);
             return;
@@ -225,7 +228,7 @@ static void plans_test(rill_model *m)
     rill_plan *p[2];
     rill_stream *s[2];
     rill_status status[2] = { RILL_INTERNAL, RILL_INTERNAL };
-    rill_port port;
+    rill_port port = { .struct_bytes = sizeof port };
     size_t n;
     for (int i = 0; i < 2; i++) {
         if (rill_plan_new(&p[i], m, NULL, NULL) != RILL_OK)

@@ -28,7 +28,10 @@ static rill_plan *plan_of(const char *outputs, const char *body, uint32_t pulse)
     int ok = !rill_model_open(&m, path, &err);
     unlink(path);
     if (ok) {
-        ok = !rill_plan_new(&p, m, &(rill_plan_opts) { .pulse_frames = pulse }, &err);
+        ok = !rill_plan_new(&p, m,
+                            &(rill_plan_opts) { .struct_bytes = sizeof(rill_plan_opts),
+                                                .pulse_frames = pulse },
+                            &err);
         rill_model_free(m);
     }
     if (!ok)
@@ -44,7 +47,7 @@ static void *block_new(const rill_plan *p)
 
 static unsigned outputs_of(const rill_plan *p, unsigned *ret_first)
 {
-    rill_port ports[8];
+    rill_port ports[8] = { { .struct_bytes = sizeof *ports } };
     unsigned n = rill_plan_ports(p, ports, 8);
     for (*ret_first = 0; *ret_first < n && ports[*ret_first].is_input; ++*ret_first)
         ;
@@ -156,7 +159,7 @@ static void test_wanted(void)
 
 static void names_are(const char *outputs, const char *body, const char *a, const char *b)
 {
-    rill_port ports[8];
+    rill_port ports[8] = { { .struct_bytes = sizeof *ports } };
     rill_plan *p = plan_of(outputs, body, PULSE);
     unsigned n = p ? rill_plan_ports(p, ports, 8) : 0;
     check(n >= 2 && !strcmp(ports[0].name, "x") && !strcmp(ports[1].name, a), body, 1);
@@ -191,7 +194,7 @@ static void test_rates(void)
         { THRICE "    y = rill_frame(squeeze(t, axes = [0, 1]), size = 2, hop = 2);\n", 2, 3 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        rill_port ports[2] = { 0 };
+        rill_port ports[2] = { { .struct_bytes = sizeof *ports } };
         rill_plan *p = plan_of("y", cases[i].body, 0);
         if (p)
             rill_plan_ports(p, ports, 2);
@@ -203,6 +206,12 @@ static void test_rates(void)
 
 /* ---- alignment ---- */
 
+static bool same_alignment(const rill_alignment *a, const rill_alignment *b)
+{
+    return a->cut_frames == b->cut_frames && a->fill_frames == b->fill_frames &&
+        a->frames == b->frames && a->late_frames == b->late_frames;
+}
+
 static void test_align(void)
 {
     static const struct {
@@ -211,23 +220,32 @@ static void test_align(void)
         rill_alignment want;
     } cases[] = {
 #define PORT(hop, per, off, of, late)                                                              \
-    { .hop_num = hop, .hop_den = per, .offset_num = off, .offset_den = of, .latency_samples = late }
-        { PORT(1, 1, 0, 1, 4000), 100, { 0, 0, 100, 4000 } },
-        { PORT(1, 1, -256, 1, 256), 100, { 256, 0, 100, 0 } },
-        { PORT(1, 1, -159, 1, 400), 0, { 159, 0, 0, 241 } },
-        { PORT(1, 1, 7, 1, 3), 100, { 0, 7, 100, 10 } },
-        { PORT(512, 1, -64, 1, 0), 1024, { 0, 0, 2, 0 } },
-        { PORT(160, 1, -320, 1, 320), 161, { 2, 0, 2, 0 } },
-        { PORT(1, 3, -1, 3, 0), 10, { 1, 0, 30, 0 } },
-        { PORT(2, 3, 1, 2, 0), 3, { 0, 0, 5, 0 } },
-        { PORT(1, 4, 5, 2, 1), UINT64_C(1) << 60, { 0, 10, UINT64_C(1) << 62, 14 } },
+    { .struct_bytes = sizeof(rill_port),                                                           \
+      .hop_num = hop,                                                                              \
+      .hop_den = per,                                                                              \
+      .offset_num = off,                                                                           \
+      .offset_den = of,                                                                            \
+      .latency_samples = late }
+#define LIE(cut, fill, all, late)                                                                  \
+    {                                                                                              \
+        sizeof(rill_alignment), cut, fill, all, late                                               \
+    }
+        { PORT(1, 1, 0, 1, 4000), 100, LIE(0, 0, 100, 4000) },
+        { PORT(1, 1, -256, 1, 256), 100, LIE(256, 0, 100, 0) },
+        { PORT(1, 1, -159, 1, 400), 0, LIE(159, 0, 0, 241) },
+        { PORT(1, 1, 7, 1, 3), 100, LIE(0, 7, 100, 10) },
+        { PORT(512, 1, -64, 1, 0), 1024, LIE(0, 0, 2, 0) },
+        { PORT(160, 1, -320, 1, 320), 161, LIE(2, 0, 2, 0) },
+        { PORT(1, 3, -1, 3, 0), 10, LIE(1, 0, 30, 0) },
+        { PORT(2, 3, 1, 2, 0), 3, LIE(0, 0, 5, 0) },
+        { PORT(1, 4, 5, 2, 1), UINT64_C(1) << 60, LIE(0, 10, UINT64_C(1) << 62, 14) },
     };
-    rill_alignment got;
+    rill_alignment got = { .struct_bytes = sizeof got };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         check(rill_port_align(&cases[i].port, cases[i].samples, &got) == RILL_OK &&
-                  !memcmp(&got, &cases[i].want, sizeof got),
+                  same_alignment(&got, &cases[i].want),
               "alignment", (long) i);
-    const rill_port none = { .hop_den = 1, .offset_den = 1 };
+    const rill_port none = { .struct_bytes = sizeof none, .hop_den = 1, .offset_den = 1 };
     check(rill_port_align(&none, 1, &got) == RILL_INVALID, "a port without time", 0);
 }
 

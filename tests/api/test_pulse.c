@@ -48,8 +48,10 @@ static uint32_t pulse_of(const rill_model *m, uint32_t asked, uint32_t budget_ms
 {
     rill_plan *p;
     rill_error err = { 0 };
-    rill_plan_info info = { 0 };
-    const rill_plan_opts opts = { .pulse_frames = asked, .budget_ms = budget_ms };
+    rill_plan_info info = { .struct_bytes = sizeof info };
+    const rill_plan_opts opts = { .struct_bytes = sizeof opts,
+                                  .pulse_frames = asked,
+                                  .budget_ms = budget_ms };
     if (m && rill_plan_new(&p, m, &opts, &err) == RILL_OK) {
         rill_plan_get_info(p, &info);
         rill_plan_unref(p);

@@ -16,7 +16,7 @@ static rill_plan *plan_new(uint32_t pulse)
     rill_model *m;
     rill_plan *p;
     rill_error err;
-    rill_plan_opts opts = { .pulse_frames = pulse };
+    rill_plan_opts opts = { .struct_bytes = sizeof opts, .pulse_frames = pulse };
     if (rill_model_builtin(&m, rill_model_builtin_name(0), &err) ||
         rill_plan_new(&p, m, &opts, &err)) {
         printf("FAILED %s\n", err.text);

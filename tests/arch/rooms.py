@@ -2,13 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Rooms: every file lies in one, uses only what its room may use, and no files of a folder use each other in a circle.
 
-    rooms.py BUILD SOURCE [EXCEPTIONS]      what is wrong, and how many checks passed and failed
-    rooms.py BUILD SOURCE --list            the same as lines of a file of exceptions
+    rooms.py BUILD SOURCE
 
-Who uses whom is read from the symbols of the objects of a build (nm) and from #include "..". EXCEPTIONS holds what is
-known to be wrong, one a line, and only gets shorter: what is no longer wrong must go from it, too.
+Who uses whom is read from the symbols of the objects of a build (nm) and from #include "..". A fault is one of
 
-    circle FOLDER FILE..        these files of a folder, or fewer of them, use each other
+    room FILE                   lies in no room
+    circle FOLDER FILE..        these files of a folder use each other
     symbol FILE -> FILE         uses a symbol of a room that it may not use
     include FILE -> FILE        includes a header of one"""
 import collections
@@ -160,7 +159,7 @@ def circles_in(uses):
 
 
 def look(build, source):
-    """Every fault: (its line in a file of exceptions, what more is to be said of it)."""
+    """Every fault, and what more is to be said of it; how many files there are."""
     may, faults = rooms_read(), []
     files = sources_of(source)
     room = {f: os.path.dirname(f) for f in files}
@@ -182,37 +181,12 @@ def look(build, source):
     return faults, len(files)
 
 
-def is_known(fault, known):
-    """A circle is known if all its files are in one that is."""
-    if not fault.startswith("circle "):
-        return fault if fault in known else None
-    _, folder, *files = fault.split()
-    for k in known:
-        if k.startswith(f"circle {folder} ") and set(files) <= set(k.split()[2:]):
-            return k
-    return None
-
-
 def main():
-    build, source = sys.argv[1:3]
-    faults, n_files = look(build, source)
-    if sys.argv[3:] == ["--list"]:
-        print("\n".join(sorted(fault for fault, _ in faults)))
-        return
-    known = []
-    if len(sys.argv) > 3:
-        with open(sys.argv[3], encoding="utf-8") as f:
-            known = [line.strip() for line in f if line.strip() and line[0] != "#"]
-    hit = {is_known(fault, known) for fault, _ in faults}
-    new = [(fault, more) for fault, more in faults if not is_known(fault, known)]
-    stale = [k for k in known if k not in hit]
-    for fault, more in new:
+    faults, n_files = look(*sys.argv[1:3])
+    for fault, more in faults:
         print(f"FAIL {fault}" + (f": {more}" if more else ""))
-    for k in stale:
-        print(f"FAIL no longer wrong, take it from {sys.argv[3]}: {k}")
-    failed = len(new) + len(stale)
-    print(f"{n_files + len(known) - len(stale)} passed, {failed} failed")
-    sys.exit(failed > 0)
+    print(f"{n_files} passed, {len(faults)} failed")
+    sys.exit(bool(faults))
 
 
 main()

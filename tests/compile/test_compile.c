@@ -78,7 +78,7 @@ static void outputs_take(rill_stream *s, const rill_port *ports, unsigned n, flo
 /* few: no more pulses than give something, but a quarter of RUNS. */
 static struct floats plan_run(const rill_plan *p, bool few)
 {
-    rill_port ports[64];
+    rill_port ports[64] = { { .struct_bytes = sizeof *ports } };
     struct floats all = { 0 };
     unsigned n = rill_plan_ports(p, ports, 64);
     size_t room = 1, taken;
@@ -115,7 +115,7 @@ static struct floats plan_run(const rill_plan *p, bool few)
 
 static int same_ports(const rill_plan *a, const rill_plan *b)
 {
-    rill_port x[64], y[64];
+    rill_port x[64] = { { .struct_bytes = sizeof *x } }, y[64] = { { .struct_bytes = sizeof *y } };
     unsigned n = rill_plan_ports(a, x, 64);
     if (n != rill_plan_ports(b, y, 64))
         return 0;
@@ -136,7 +136,7 @@ static int same_ports(const rill_plan *a, const rill_plan *b)
 
 static int same_info(const rill_model *a, const rill_model *b)
 {
-    rill_model_info x, y;
+    rill_model_info x = { .struct_bytes = sizeof x }, y = { .struct_bytes = sizeof y };
     rill_model_get_info(a, &x);
     rill_model_get_info(b, &y);
     return !strcmp(x.name, y.name) && !strcmp(x.task, y.task) && x.sample_rate == y.sample_rate &&
@@ -229,7 +229,7 @@ static void plan_test(const rill_model *m, const char *name, const rill_plan_opt
     int opened =
         saved && check(file_plan(path, opts, &cm, &cp, &err) == RILL_OK, name, "opens", err.text);
     if (opened) {
-        rill_plan_info a, b;
+        rill_plan_info a = { .struct_bytes = sizeof a }, b = { .struct_bytes = sizeof b };
         rill_plan_get_info(p, &a);
         rill_plan_get_info(cp, &b);
         check(same_ports(p, cp) && same_info(m, cm), name, "is the same to who looks at it", "");
@@ -264,7 +264,9 @@ static const struct {
 static void model_test(const rill_model *m, const char *name, uint32_t pulse)
 {
     for (size_t r = 0; r < sizeof rungs / sizeof *rungs; r++) {
-        const rill_plan_opts opts = { .cpu_mask = rungs[r].mask, .pulse_frames = pulse };
+        const rill_plan_opts opts = { .struct_bytes = sizeof opts,
+                                      .cpu_mask = rungs[r].mask,
+                                      .pulse_frames = pulse };
         plan_test(m, name, &opts);
     }
 }
@@ -392,21 +394,24 @@ static void damage_test(void)
     file_write(bad, b, 50);
     refused("damage", bad, NULL, RILL_MALFORMED, "too short");
     free(b);
-    refused("other pulse", path, &(rill_plan_opts) { .pulse_frames = 7 }, RILL_UNSUPPORTED,
-            "compiled for pulses of");
-    rill_plan_info info;
+    refused("other pulse", path,
+            &(rill_plan_opts) { .struct_bytes = sizeof(rill_plan_opts), .pulse_frames = 7 },
+            RILL_UNSUPPORTED, "compiled for pulses of");
+    rill_plan_info info = { .struct_bytes = sizeof info };
     rill_model_open(&m, path, &err);
     rill_plan_new(&p, m, NULL, &err);
     rill_plan_get_info(p, &info);
     int has_rungs = strcmp(info.cpu, "c");
     file_drop(m, p);
     if (has_rungs)
-        refused("other cpu", path, &(rill_plan_opts) { .cpu_mask = RILL_CPU_C }, RILL_UNSUPPORTED,
-                "plans are made for c here");
+        refused("other cpu", path,
+                &(rill_plan_opts) { .struct_bytes = sizeof(rill_plan_opts),
+                                    .cpu_mask = RILL_CPU_C },
+                RILL_UNSUPPORTED, "plans are made for c here");
     else
         skipped++;
     const char *const set[] = { "S=4", NULL };
-    const rill_model_opts opts = { .set = set };
+    const rill_model_opts opts = { .struct_bytes = sizeof opts, .set = set };
     check(rill_model_open_with(&m, path, &opts, &err) == RILL_INVALID &&
               strstr(err.text, "rill compile"),
           "transforms", "are refused", err.text);

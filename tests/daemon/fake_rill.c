@@ -168,9 +168,14 @@ rill_status rill_model_open(rill_model **ret, const char *path, rill_error *rete
     return text_obey(ret, file, text, reterr);
 }
 
-void rill_model_get_info(const rill_model *m, rill_model_info *ret)
+/* The daemon is as old as this library. */
+#define SIZE_CHECK(x) ((x)->struct_bytes == sizeof *(x) ? (void) 0 : abort())
+
+rill_status rill_model_get_info(const rill_model *m, rill_model_info *ret)
 {
-    *ret = (rill_model_info) { .name = m->name,
+    SIZE_CHECK(ret);
+    *ret = (rill_model_info) { .struct_bytes = sizeof *ret,
+                               .name = m->name,
                                .task = m->vad ? "vad" : "denoise",
                                .licence = "MIT",
                                .summary = "",
@@ -182,6 +187,14 @@ void rill_model_get_info(const rill_model *m, rill_model_info *ret)
     ret->sha256[0] = 0xab;
     ret->sha256[1] = m->sum;
     memcpy(ret->sha256 + 2, &m->changes, sizeof m->changes);
+    return RILL_OK;
+}
+
+const char *rill_model_metadata(const rill_model *m, const char *key)
+{
+    (void) m;
+    (void) key;
+    return NULL;
 }
 
 rill_model *rill_model_free(rill_model *m)
@@ -193,7 +206,8 @@ rill_model *rill_model_free(rill_model *m)
 rill_status rill_plan_new(rill_plan **ret, const rill_model *m, const rill_plan_opts *opts,
                           rill_error *reterr)
 {
-    (void) opts;
+    if (opts)
+        SIZE_CHECK(opts);
     if (m->broken)
         return fail(reterr, RILL_UNSUPPORTED, "node 'x': op Broken is not known", m->name);
     *ret = malloc(sizeof **ret);
@@ -230,17 +244,20 @@ unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
 {
     /* clang-format off */
     const rill_port all[3] = {
-        { .name = "pcm", .kind = RILL_PORT_AUDIO, .is_input = 1, .rate_num = 16000, .rate_den = 1,
-          .width = 1, .pulse_frames = pulse_of(&p->model), .hop_num = 1, .hop_den = 1,
-          .offset_den = 1 },
-        { .name = "out", .kind = RILL_PORT_AUDIO, .rate_num = 16000, .rate_den = 1, .width = 1,
-          .pulse_frames = pulse_of(&p->model), .hop_num = 1, .hop_den = 1, .latency_samples = DELAY,
+        { .struct_bytes = sizeof *all, .name = "pcm", .kind = RILL_PORT_AUDIO, .is_input = 1,
+          .rate_num = 16000, .rate_den = 1, .width = 1, .pulse_frames = pulse_of(&p->model),
+          .hop_num = 1, .hop_den = 1, .offset_den = 1 },
+        { .struct_bytes = sizeof *all, .name = "out", .kind = RILL_PORT_AUDIO, .rate_num = 16000,
+          .rate_den = 1, .width = 1, .pulse_frames = pulse_of(&p->model),
+          .hop_num = 1, .hop_den = 1, .latency_samples = DELAY,
           .offset_num = p->model.trims ? 0 : -DELAY, .offset_den = 1 },
-        { .name = "prob", .kind = RILL_PORT_VAD, .rate_num = 16000, .rate_den = 512, .width = 1,
-          .pulse_frames = 1, .hop_num = 512, .hop_den = 1, .offset_den = 1 },
+        { .struct_bytes = sizeof *all, .name = "prob", .kind = RILL_PORT_VAD, .rate_num = 16000,
+          .rate_den = 512, .width = 1, .pulse_frames = 1,
+          .hop_num = 512, .hop_den = 1, .offset_den = 1 },
     };
     /* clang-format on */
     unsigned n = 0;
+    SIZE_CHECK(ports);
     for (unsigned i = 0; i < 3; i++)
         if ((i == 0 || (i == 1 && p->model.audio) || (i == 2 && p->model.vad)) && n < cap)
             ports[n++] = all[i];
@@ -252,28 +269,36 @@ const rill_model *rill_plan_model(const rill_plan *p)
     return &p->model;
 }
 
-void rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
+rill_status rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
 {
-    *ret = (rill_plan_info) { .weights_bytes = p->weights ? HEAVY_BYTES : 0,
+    SIZE_CHECK(ret);
+    *ret = (rill_plan_info) { .struct_bytes = sizeof *ret,
+                              .weights_bytes = p->weights ? HEAVY_BYTES : 0,
                               .stream_bytes = rill_plan_stream_size(p),
                               .pulse_samples = pulse_of(&p->model),
                               .cpu = "c",
                               .steps = 1 };
+    return RILL_OK;
 }
 
 rill_status rill_sink_defaults(rill_sink_opts *ret, const rill_plan *p, unsigned port,
                                rill_error *reterr)
 {
     (void) reterr;
-    *ret = (rill_sink_opts) {
-        .kind = RILL_PORT_VAD, .threshold = 0.5f, .release = 0.25f, .hangover_ms = 100
-    };
+    SIZE_CHECK(ret);
+    *ret = (rill_sink_opts) { .struct_bytes = sizeof(rill_sink_opts),
+                              .kind = RILL_PORT_VAD,
+                              .threshold = 0.5f,
+                              .release = 0.25f,
+                              .hangover_ms = 100 };
     return p->model.vad && port == (p->model.audio ? 2 : 1) ? RILL_OK : RILL_INVALID;
 }
 
 rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_model_opts *opts,
                                  rill_error *reterr)
 {
+    if (opts)
+        SIZE_CHECK(opts);
     return opts && opts->builtin ? rill_model_builtin(ret, path, reterr)
                                  : rill_model_open(ret, path, reterr);
 }
@@ -602,8 +627,10 @@ unsigned rill_stream_profile(const rill_stream *s, rill_step_time *ret, unsigned
 {
     static const char *const names[] = { "fast", "slow", "middle" };
     static const unsigned us[] = { 1, 30, 20 };
+    SIZE_CHECK(ret);
     for (unsigned i = 0; i < 3 && i < cap; i++)
-        ret[i] = (rill_step_time) { .step = names[i],
+        ret[i] = (rill_step_time) { .struct_bytes = sizeof *ret,
+                                    .step = names[i],
                                     .kernel = "c",
                                     .total_ns = s->total_in / PULSE * us[i] * 1000,
                                     .worst_ns = us[i] * 2000,

@@ -86,16 +86,17 @@ static void run_begin(struct run *r, const struct lane_model *m, bool align, enu
     r->pos_good = true;
     for (int i = 0; i < MOST; i++)
         r->x[i] = 0.5f + noise(&r->seed) / 4;
-    r->opts =
-        (struct lane_opts) { .in_rate = in,
-                             .out_rate = out,
-                             .window_samples = 16384,
-                             .align = align,
-                             .want_audio = mode != BYPASS_SKIP,
-                             .want_vad = m->vad_out >= 0,
-                             .bypass_mode = mode,
-                             .fade_ms = FADE_MS,
-                             .sinks = { .vad = { .kind = RILL_PORT_VAD, .threshold = 0.5f } } };
+    r->opts = (struct lane_opts) { .in_rate = in,
+                                   .out_rate = out,
+                                   .window_samples = 16384,
+                                   .align = align,
+                                   .want_audio = mode != BYPASS_SKIP,
+                                   .want_vad = m->vad_out >= 0,
+                                   .bypass_mode = mode,
+                                   .fade_ms = FADE_MS,
+                                   .sinks = { .vad = { .struct_bytes = sizeof(rill_sink_opts),
+                                                       .kind = RILL_PORT_VAD,
+                                                       .threshold = 0.5f } } };
     r->lane = lane_new(m, &r->opts);
     if (!r->lane)
         give_up("no lane");

@@ -47,7 +47,9 @@ static void test_bytes(const char *name, enum bypass_mode mode)
                                  .want_vad = true,
                                  .bypass_mode = mode,
                                  .sinks = { .endpoint = true,
-                                            .vad = { .kind = RILL_PORT_VAD, .threshold = 0.5f } } };
+                                            .vad = { .struct_bytes = sizeof(rill_sink_opts),
+                                                     .kind = RILL_PORT_VAD,
+                                                     .threshold = 0.5f } } };
     rill_model *m;
     rill_plan *p;
     rill_error err;

@@ -20,7 +20,8 @@ static long number; /* of the chain */
 static rill_model *model_of(const struct chain *ch, bool apart)
 {
     static const char *const set[] = { "S=4*N", NULL };
-    const rill_model_opts opts = { .set = ch->of_symbol ? set : NULL,
+    const rill_model_opts opts = { .struct_bytes = sizeof opts,
+                                   .set = ch->of_symbol ? set : NULL,
                                    .stream = ch->of_symbol ? "N" : NULL };
     char path[] = "/tmp/rill-align-XXXXXX.nnef";
     int fd = mkstemps(path, 5);
@@ -96,7 +97,7 @@ static float heard_at(const struct heard *h, int64_t i)
 
 static bool aligned_is(const rill_port *q, const struct heard *h, const struct wave *w, int64_t n)
 {
-    rill_alignment lie;
+    rill_alignment lie = { .struct_bytes = sizeof lie };
     rill_port_align(q, (uint64_t) n, &lie);
     if (!check((int64_t) lie.frames == wave_frames(w, n), "frames in all", (long) lie.frames))
         return false;
@@ -110,7 +111,7 @@ static bool aligned_is(const rill_port *q, const struct heard *h, const struct w
 /* For who wants it late; of outputs of the input's rate. */
 static bool late_is(const rill_port *q, const struct heard *h, const struct wave *w, int64_t n)
 {
-    rill_alignment lie;
+    rill_alignment lie = { .struct_bytes = sizeof lie };
     rill_port_align(q, (uint64_t) n + q->latency_samples, &lie);
     for (int64_t k = 0; k < (int64_t) lie.frames; k++)
         if (heard_at(h, k - (int64_t) lie.late_frames) !=
@@ -171,7 +172,7 @@ static void test_plan(const rill_model *m, const float *x, int64_t n, int64_t ti
 {
     rill_error err = { 0 };
     rill_plan *p = NULL;
-    rill_port ports[2];
+    rill_port ports[2] = { { .struct_bytes = sizeof *ports } };
     rill_plan_new(&p, m, NULL, &err);
     int64_t pulse = 0;
     for (int64_t k = 0; p && k < 1 + (times > 1); k++) {
@@ -179,7 +180,8 @@ static void test_plan(const rill_model *m, const float *x, int64_t n, int64_t ti
         pulse = ports[0].pulse_frames;
         if (k == 0 && times > 1) {
             rill_plan_unref(p);
-            const rill_plan_opts opts = { .pulse_frames = (uint32_t) (pulse * times) };
+            const rill_plan_opts opts = { .struct_bytes = sizeof opts,
+                                          .pulse_frames = (uint32_t) (pulse * times) };
             if (rill_plan_new(&p, m, &opts, &err) != RILL_OK)
                 p = NULL;
         }
@@ -214,7 +216,8 @@ static void test_apart(const rill_model *m)
 {
     rill_model *apart = model_of(&chain, true);
     rill_plan *p[2] = { NULL };
-    rill_port ports[2][2];
+    rill_port ports[2][2] = { { { .struct_bytes = sizeof **ports } },
+                              { { .struct_bytes = sizeof **ports } } };
     rill_error err = { 0 };
     bool ok = apart && rill_plan_new(&p[0], m, NULL, &err) == RILL_OK &&
         rill_plan_new(&p[1], apart, NULL, &err) == RILL_OK;

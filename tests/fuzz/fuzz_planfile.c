@@ -41,7 +41,7 @@ static double graph_work(const struct graph *g)
 static void plan_run_some(const rill_plan *p)
 {
     static float buf[65536];
-    rill_port ports[PORTS_MAX];
+    rill_port ports[PORTS_MAX] = { { .struct_bytes = sizeof *ports } };
     unsigned n = rill_plan_ports(p, ports, PORTS_MAX);
     size_t moved;
     void *mem = aligned_alloc(64, (rill_plan_stream_size(p) + 63) / 64 * 64);
@@ -72,8 +72,8 @@ static void plan_run_some(const rill_plan *p)
 static void sinks_run_some(const rill_plan *p)
 {
     static const float frames[65536];
-    rill_port ports[PORTS_MAX];
-    rill_event e;
+    rill_port ports[PORTS_MAX] = { { .struct_bytes = sizeof *ports } };
+    rill_event e = { .struct_bytes = sizeof e };
     size_t took;
     for (unsigned i = 0, n = rill_plan_ports(p, ports, PORTS_MAX); i < n; i++) {
         rill_error err = { .text = "" };
@@ -95,7 +95,7 @@ static void sinks_run_some(const rill_plan *p)
 /* True where the bytes become a plan. */
 static bool take(const void *bytes, size_t n)
 {
-    const rill_plan_opts opts = { .max_bytes = STREAM_BYTES };
+    const rill_plan_opts opts = { .struct_bytes = sizeof opts, .max_bytes = STREAM_BYTES };
     struct planfile *f;
     rill_plan *p = NULL;
     rill_error err = { .text = "" };

@@ -60,7 +60,7 @@ static void stream_check(const struct file *f, const rill_model *m, const float 
 {
     rill_plan *p;
     rill_error err = { .text = "" };
-    rill_port ports[8];
+    rill_port ports[8] = { { .struct_bytes = sizeof *ports } };
     float y[512], worst = 0;
     size_t moved;
     rill_status s = rill_plan_new(&p, m, NULL, &err);

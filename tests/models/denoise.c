@@ -187,7 +187,7 @@ static void test_names(void)
 static void test_model(const char *name, size_t column)
 {
     rill_error err = { .text = "" };
-    rill_model_info info;
+    rill_model_info info = { .struct_bytes = sizeof info };
     rill_status s = rill_model_builtin(&model, name, &err);
     CHECK(s == RILL_OK, "%s: %s", name, err.text);
     if (s != RILL_OK)

@@ -33,7 +33,7 @@ static void transcript_add(struct transcript *t, const rill_event *e)
 
 static void events_read(struct transcript *t, rill_sink *sink)
 {
-    rill_event e;
+    rill_event e = { .struct_bytes = sizeof e };
     while (rill_sink_next(sink, &e) == RILL_OK)
         transcript_add(t, &e);
 }
@@ -55,12 +55,12 @@ static struct transcript transcribe(const rill_model *m, struct floats x, size_t
                                     uint32_t pulse)
 {
     struct transcript t = { .text = "", .n = x.n };
-    rill_plan_opts opts = { .pulse_frames = pulse };
+    rill_plan_opts opts = { .struct_bytes = sizeof opts, .pulse_frames = pulse };
     rill_error err = { .text = "" };
     rill_plan *p = NULL;
     rill_sink *sink = NULL;
-    rill_sink_opts o;
-    rill_port port[2];
+    rill_sink_opts o = { .struct_bytes = sizeof o };
+    rill_port port[2] = { { .struct_bytes = sizeof *port } };
     CHECK(rill_plan_new(&p, m, &opts, &err) == RILL_OK &&
               rill_sink_defaults(&o, p, 1, &err) == RILL_OK,
           "%s", err.text);

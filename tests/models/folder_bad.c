@@ -200,7 +200,7 @@ static void test_conf(void)
         "conf", "model.conf",
         "[model]\nlicence = MIT\nsample_rate = 8000\noverload = shed\n[vad]\nrelease = 0.25\n");
     rill_model *m = NULL;
-    rill_model_info info;
+    rill_model_info info = { .struct_bytes = sizeof info };
     rill_error err = { .text = "" };
     CHECK(rill_model_open(&m, test_path("conf", ""), &err) == RILL_OK, "%s", err.text);
     if (!m)
@@ -251,7 +251,7 @@ static void test_conf_hidden(void)
     snprintf(text, sizeof text, "[model] ; one\r\n  # %0194d\r\n  licence = MIT\r\n[vad] # two", 1);
     text_write("conf", "model.conf", text);
     rill_model *m = NULL;
-    rill_model_info info = { .licence = "" };
+    rill_model_info info = { .struct_bytes = sizeof info, .licence = "" };
     rill_error err = { .text = "" };
     CHECK(rill_model_open(&m, test_path("conf", ""), &err) == RILL_OK, "%s", err.text);
     if (m)

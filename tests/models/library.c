@@ -84,7 +84,7 @@ static void test_entry(const struct entry *e)
 {
     rill_error err = { .text = "" };
     rill_model *m = NULL;
-    rill_model_info info;
+    rill_model_info info = { .struct_bytes = sizeof info };
     if (!library_copy(e->name, e->weights)) {
         check_skipped++;
         return;

@@ -181,12 +181,12 @@ static inline struct floats model_run_whole(const rill_model *m, struct floats x
 static inline struct floats model_run_pulse(const rill_model *m, struct floats x, size_t piece,
                                             uint32_t pulse, rill_error *err)
 {
-    rill_plan_opts opts = { .pulse_frames = pulse };
+    rill_plan_opts opts = { .struct_bytes = sizeof opts, .pulse_frames = pulse };
     rill_plan *p = NULL;
     struct floats y = { 0 };
     if (rill_plan_new(&p, m, &opts, err) != RILL_OK)
         return y;
-    rill_port port[2];
+    rill_port port[2] = { { .struct_bytes = sizeof *port } };
     rill_plan_ports(p, port, 2);
     void *mem = aligned_alloc(64, (rill_plan_stream_size(p) + 63) & ~(size_t) 63);
     rill_stream *s = rill_stream_init(mem, p);

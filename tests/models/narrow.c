@@ -80,7 +80,7 @@ static void cell_write(const char *path, int64_t steps, struct unusual u)
 static rill_plan *plan_of(const char *path, const char *const *transforms,
                           const rill_plan_opts *opts, rill_error *err)
 {
-    const rill_model_opts mo = { .transforms = transforms };
+    const rill_model_opts mo = { .struct_bytes = sizeof mo, .transforms = transforms };
     rill_model *m = NULL;
     rill_plan *p = NULL;
     if (rill_model_open_with(&m, path, &mo, err) == RILL_OK)
@@ -168,7 +168,9 @@ static void every_way(const char *path, const struct given *want)
     for (size_t c = 0; c < 3; c++)
         for (uint32_t pulse = 1; pulse <= 6; pulse += 5) {
             rill_error err;
-            const rill_plan_opts opts = { .pulse_frames = pulse, .cpu_mask = cpus[c] };
+            const rill_plan_opts opts = { .struct_bytes = sizeof opts,
+                                          .pulse_frames = pulse,
+                                          .cpu_mask = cpus[c] };
             rill_plan *p = plan_of(path, narrow, &opts, &err);
             if (!p && c && strstr(err.text, "cpu"))
                 continue; /* another machine */
@@ -181,7 +183,10 @@ static void in_company(const char *path)
 {
     rill_error err;
     struct given alone, got[MANY] = { 0 };
-    rill_plan *p = plan_of(path, narrow, &(rill_plan_opts) { .pulse_frames = 1 }, &err);
+    rill_plan *p =
+        plan_of(path, narrow,
+                &(rill_plan_opts) { .struct_bytes = sizeof(rill_plan_opts), .pulse_frames = 1 },
+                &err);
     rill_stream *s[MANY];
     rill_status st[MANY];
     uint32_t seed[MANY];
@@ -215,7 +220,10 @@ static void compiled(const char *path, const struct given *want)
 {
     const char *file = test_path("m", "cell.rill");
     rill_error err = { 0 };
-    rill_plan *p = plan_of(path, narrow, &(rill_plan_opts) { .pulse_frames = 1 }, &err);
+    rill_plan *p =
+        plan_of(path, narrow,
+                &(rill_plan_opts) { .struct_bytes = sizeof(rill_plan_opts), .pulse_frames = 1 },
+                &err);
     CHECK(p && rill_plan_save(p, file, &err) == RILL_OK, "%s", err.text);
     rill_plan_unref(p);
     p = plan_of(file, NULL, NULL, &err);
@@ -230,9 +238,9 @@ static void compiled(const char *path, const struct given *want)
 /* Weights that cells share are counted once, and so is what is spared of them. */
 static void sizes(const char *path)
 {
-    rill_plan_info a, b;
+    rill_plan_info a = { .struct_bytes = sizeof a }, b = { .struct_bytes = sizeof b };
     rill_error err;
-    const rill_plan_opts opts = { .pulse_frames = 1 };
+    const rill_plan_opts opts = { .struct_bytes = sizeof opts, .pulse_frames = 1 };
     rill_plan *x = plan_of(path, NULL, &opts, &err), *y = plan_of(path, narrow, &opts, &err);
     if (x && y) {
         rill_plan_get_info(x, &a);

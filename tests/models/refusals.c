@@ -445,7 +445,9 @@ static rill_status plan_try(const char *path, const char *transform, const char 
                             rill_error *err)
 {
     const char *transforms[] = { transform, NULL }, *asserts[] = { assertion, NULL };
-    const rill_model_opts opts = { .transforms = transforms, .asserts = asserts };
+    const rill_model_opts opts = { .struct_bytes = sizeof opts,
+                                   .transforms = transforms,
+                                   .asserts = asserts };
     rill_model *m = NULL;
     rill_plan *p = NULL;
     rill_status s = rill_model_open_with(&m, path, &opts, err);
@@ -472,7 +474,8 @@ static void test_whole(void)
 {
     const char *path = model_write(row_named("deviation by count, the count first"));
     const char *five[] = { "S=5", NULL };
-    const rill_model_opts opts[] = { { .set = NULL }, { .set = five } };
+    const rill_model_opts opts[] = { { .struct_bytes = sizeof *opts },
+                                     { .struct_bytes = sizeof *opts, .set = five } };
     float v[5] = { 1, -2, 3, -4, 7 };
     const struct tensor x = { .type = DTYPE_F32, .rank = 2, .dim = { 1, 5 }, .data = v }, *in = &x;
     for (int i = 0; i < 2; i++) {

@@ -93,9 +93,9 @@ static void test_reference(const rill_plan *p, const float *frames, size_t n)
     FILE *f = fopen(own("reference.txt"), "r");
     names_read(names);
     for (; f && fgets(line, sizeof line, f); n_lines++) {
-        rill_sink_opts o;
+        rill_sink_opts o = { .struct_bytes = sizeof o };
         rill_sink *s = NULL;
-        rill_event v = { 0 };
+        rill_event v = { .struct_bytes = sizeof v };
         size_t took;
         CHECK(rill_sink_defaults(&o, p, 1, &err) == RILL_OK, "%s", err.text);
         o.units = RILL_UNITS_WORDS;
@@ -178,7 +178,7 @@ static void test_cuts(const rill_plan *p, struct floats x, bool ends)
     for (uint32_t beam = 1; beam <= 4; beam += 3) {
         struct story first = { 0 };
         for (unsigned round = 0; round < 8; round++) {
-            rill_sink_opts o;
+            rill_sink_opts o = { .struct_bytes = sizeof o };
             rill_sink *s = NULL;
             rill_error err = { 0 };
             rill_sink_defaults(&o, p, 1, &err);
@@ -237,9 +237,9 @@ static void test_again(const rill_plan *p, struct floats x)
 static void test_sharing(const char *path)
 {
     rill_error err = { 0 };
-    rill_sink_opts a, b;
+    rill_sink_opts a = { .struct_bytes = sizeof a }, b = { .struct_bytes = sizeof b };
     rill_sink *s = NULL;
-    rill_event v;
+    rill_event v = { .struct_bytes = sizeof v };
     size_t took;
     float zeros[24 * 8] = { 0 };
     rill_plan *p = folder_plan(path, &err);
@@ -269,9 +269,9 @@ static void test_finals(const rill_plan *p, const float *frames, size_t n)
     };
     char whole[1024] = "";
     for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
-        rill_sink_opts o;
+        rill_sink_opts o = { .struct_bytes = sizeof o };
         rill_sink *s = NULL;
-        rill_event v;
+        rill_event v = { .struct_bytes = sizeof v };
         rill_error err = { 0 };
         char text[1024] = "";
         size_t took;
@@ -351,7 +351,7 @@ static void test_unknown(struct floats x)
     rill_error err = { 0 };
     rill_plan *p = folder_plan(test_path("unknown", ""), &err);
     for (uint32_t beam = 1; p && beam <= 4; beam += 3) {
-        rill_sink_opts o;
+        rill_sink_opts o = { .struct_bytes = sizeof o };
         rill_sink *s = NULL;
         rill_sink_defaults(&o, p, 1, &err);
         o.beam = beam;

@@ -406,9 +406,11 @@ static bool refusal_fits(const struct row *r, const rill_error *err)
 
 static void row_check(const struct row *r)
 {
-    const rill_model_opts opts = {
-        .asserts = r->asserts, .set = r->set, .transforms = r->transforms, .stream = r->stream
-    };
+    const rill_model_opts opts = { .struct_bytes = sizeof opts,
+                                   .asserts = r->asserts,
+                                   .set = r->set,
+                                   .transforms = r->transforms,
+                                   .stream = r->stream };
     rill_error err = { RILL_OK, "" };
     rill_model *m = NULL;
     char got[600] = "";
@@ -449,7 +451,7 @@ static void test_mangled(void)
             spec[(seed >> 8) % strlen(spec)] = bytes[(seed >> 20) % (sizeof bytes - 1)];
         }
         const char *transforms[] = { spec, NULL };
-        const rill_model_opts opts = { .transforms = transforms };
+        const rill_model_opts opts = { .struct_bytes = sizeof opts, .transforms = transforms };
         rill_error err = { RILL_OK, "" };
         rill_model *m = NULL;
         rill_status s =
@@ -467,7 +469,9 @@ static void test_mangled(void)
 static rill_model *model_with(const char *file, const char *const *set,
                               const char *const *transforms)
 {
-    const rill_model_opts opts = { .set = set, .transforms = transforms };
+    const rill_model_opts opts = { .struct_bytes = sizeof opts,
+                                   .set = set,
+                                   .transforms = transforms };
     rill_error err = { RILL_OK, "" };
     rill_model *m = NULL;
     rill_status s = rill_model_open_with(&m, test_path("m", file), &opts, &err);
@@ -581,7 +585,7 @@ static void state_check(rill_model *m, bool external)
 {
     rill_plan *p = NULL;
     rill_error err = { RILL_OK, "" };
-    rill_plan_info info;
+    rill_plan_info info = { .struct_bytes = sizeof info };
     CHECK(rill_plan_new(&p, m, NULL, &err) == RILL_OK, "%s", err.text);
     if (!p)
         return;

@@ -133,7 +133,8 @@ static void net_test(const struct net *n)
     rill_model *m = NULL;
     rill_plan *p = NULL;
     rill_error err = { .text = "" };
-    const rill_plan_opts opts = { .pulse_frames = (uint32_t) n->pulse };
+    const rill_plan_opts opts = { .struct_bytes = sizeof opts,
+                                  .pulse_frames = (uint32_t) n->pulse };
     CHECK(rill_model_open(&m, net_path(n, "model.onnx"), &err) == RILL_OK, "%s: %s", n->name,
           err.text);
     if (!m)

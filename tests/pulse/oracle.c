@@ -54,7 +54,7 @@ enum verdict oracle_open(struct oracle *o, gb_recipe *recipe, const void *ctx,
 
 enum verdict oracle_pulse(struct oracle *o, int64_t pulse)
 {
-    const rill_plan_opts opts = { .pulse_frames = (uint32_t) pulse };
+    const rill_plan_opts opts = { .struct_bytes = sizeof opts, .pulse_frames = (uint32_t) pulse };
     o->plan = rill_plan_unref(o->plan);
     return rill_plan_new(&o->plan, o->model, &opts, &o->err) == RILL_OK ? LAW_HOLDS : LAW_REFUSED;
 }

@@ -120,7 +120,7 @@ static int runs_without_system_calls(struct run *r, uint32_t *seed)
 static void model_test(rill_model *m, const char *name, uint32_t pulse_frames)
 {
     struct run r = { 0 };
-    const rill_plan_opts opts = { .pulse_frames = pulse_frames };
+    const rill_plan_opts opts = { .struct_bytes = sizeof opts, .pulse_frames = pulse_frames };
     rill_error err;
     uint32_t seed = 3;
     size_t n;
@@ -128,6 +128,7 @@ static void model_test(rill_model *m, const char *name, uint32_t pulse_frames)
         SEE(0, err.text, name);
         return;
     }
+    r.ports[0].struct_bytes = sizeof *r.ports;
     r.n_ports = rill_plan_ports(r.plan, r.ports, 64);
     for (unsigned i = 0; i < r.n_ports; i++) {
         n = (size_t) r.ports[i].width * r.ports[i].pulse_frames;
@@ -200,7 +201,7 @@ static rill_status file_open(rill_model **ret, const char *path, size_t planned_
 static void compiled_test(const rill_model *m, const char *name, uint32_t pulse_frames)
 {
     char path[] = "/tmp/rill_rt_XXXXXX";
-    const rill_plan_opts opts = { .pulse_frames = pulse_frames };
+    const rill_plan_opts opts = { .struct_bytes = sizeof opts, .pulse_frames = pulse_frames };
     rill_error err = { .text = "" };
     rill_plan *p = NULL;
     rill_model *from_file = NULL;

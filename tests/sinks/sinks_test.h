@@ -83,7 +83,7 @@ static inline void story_events(struct story *t, rill_sink *s)
     static const char *const names[] = {
         "start", "end", "keyword", "partial", "final", "endpoint"
     };
-    rill_event v;
+    rill_event v = { .struct_bytes = sizeof v };
     while (rill_sink_next(s, &v) == RILL_OK) {
         story_add(t, "%s rule=%d %llu..%llu score=%.6f stability=%.6f segment=%u '%s'",
                   names[v.kind], (int) v.rule, (unsigned long long) v.pos,

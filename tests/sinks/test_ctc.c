@@ -184,7 +184,7 @@ static void cuts_do_not_matter(uint32_t beam, const char *words, uint32_t rule2_
 
 static void finals_add(struct story *t, rill_sink *s)
 {
-    rill_event v;
+    rill_event v = { .struct_bytes = sizeof v };
     while (rill_sink_next(s, &v) == RILL_OK)
         if (v.kind == RILL_EVENT_FINAL)
             story_add(t, "%s ", v.text);
@@ -245,7 +245,7 @@ static void story_is(const rill_sink_opts *o, uint32_t width, const char *script
 {
     float x[1024];
     struct story t = { 0 };
-    rill_event v;
+    rill_event v = { .struct_bytes = sizeof v };
     size_t took;
     script_make(x, script, width);
     rill_sink *s = test_sink(o, width, HOP);

@@ -17,7 +17,7 @@ static void story_is(const rill_sink_opts *o, const char *digits, const char *wa
 {
     float x[256];
     struct story t = { 0 };
-    rill_event v;
+    rill_event v = { .struct_bytes = sizeof v };
     size_t n = strlen(digits), took;
     rill_sink *s = test_sink(o, 1, HOP);
     for (size_t i = 0; i < n; i++)

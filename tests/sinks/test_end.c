@@ -21,7 +21,7 @@ static void columns_make(float *x, const char *script, uint32_t width)
 /* Events as "w1-3" in tenths of frames; of texts the words of finals. */
 static void end_story(struct story *t, rill_sink *s, uint64_t *last)
 {
-    rill_event v;
+    rill_event v = { .struct_bytes = sizeof v };
     while (rill_sink_next(s, &v) == RILL_OK) {
         bool is_text = v.kind == RILL_EVENT_FINAL || v.kind == RILL_EVENT_PARTIAL;
         for (uint32_t i = 0; i < v.n_words; i++) {
@@ -140,7 +140,7 @@ static rill_plan *plan_of(const char *folder, const char *output)
     char spec[64];
     snprintf(spec, sizeof spec, "select_outputs(%s)", output);
     const char *const list[] = { spec, NULL };
-    const rill_model_opts opts = { .transforms = list };
+    const rill_model_opts opts = { .struct_bytes = sizeof opts, .transforms = list };
     rill_error err = { .text = "" };
     rill_model *m = NULL;
     rill_plan *p = NULL;

@@ -54,7 +54,7 @@ static void stream_through(const rill_plan *p, struct outputs *o, const float *x
 
 static void outputs_open(struct outputs *o, const rill_plan *p)
 {
-    rill_port ports[8];
+    rill_port ports[8] = { { .struct_bytes = sizeof *ports } };
     rill_error err = { 0 };
     *o = (struct outputs) { .n = rill_plan_ports(p, ports, 8) };
     for (unsigned i = 0; i < o->n; i++)
@@ -118,7 +118,7 @@ static void test_compiled(const rill_plan *p)
     CHECK(c, "%s", err.text);
     if (!c)
         return;
-    rill_sink_opts a, b;
+    rill_sink_opts a = { .struct_bytes = sizeof a }, b = { .struct_bytes = sizeof b };
     for (unsigned port = 2; port < 5; port++) {
         CHECK(rill_sink_defaults(&a, p, port, &err) == RILL_OK &&
                   rill_sink_defaults(&b, c, port, &err) == RILL_OK,
@@ -139,7 +139,7 @@ static void test_compiled(const rill_plan *p)
 /* The option is what the caller says instead. */
 static void test_options(const rill_plan *p)
 {
-    rill_sink_opts o;
+    rill_sink_opts o = { .struct_bytes = sizeof o };
     rill_error err = { 0 };
     rill_sink *s = NULL;
     CHECK(rill_sink_defaults(&o, p, 0, &err) == RILL_INVALID &&
@@ -211,7 +211,7 @@ static void test_hangover(void)
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char conf[512];
         rill_error err = { 0 };
-        rill_sink_opts o = { 0 };
+        rill_sink_opts o = { .struct_bytes = sizeof o };
         snprintf(conf, sizeof conf,
                  "[model]\nsample_rate = 8000\n[input.pcm]\nkind = audio\n"
                  "[output.prob]\nkind = keyword\nwords = a,b,c,d,e,f,g,h\n"

@@ -11,8 +11,8 @@ static rill_plan *plan_of(const char *output, uint32_t profile, rill_error *err)
     char spec[64];
     snprintf(spec, sizeof spec, "select_outputs(%s)", output);
     const char *const list[] = { spec, NULL };
-    const rill_model_opts opts = { .transforms = list };
-    const rill_plan_opts popts = { .profile = profile };
+    const rill_model_opts opts = { .struct_bytes = sizeof opts, .transforms = list };
+    const rill_plan_opts popts = { .struct_bytes = sizeof popts, .profile = profile };
     rill_model *m = NULL;
     rill_plan *p = NULL;
     if (rill_model_open_with(&m, test_path("tones", ""), &opts, err) == RILL_OK)
@@ -68,7 +68,7 @@ static struct story gated(rill_sink *s, const rill_plan *vad, const float *x, si
 static void alone(struct story *t, const rill_plan *words, const float *x, uint64_t from,
                   uint64_t to, uint32_t *segment)
 {
-    rill_sink_opts o;
+    rill_sink_opts o = { .struct_bytes = sizeof o };
     rill_error err = { 0 };
     rill_sink *s = NULL;
     rill_stream *st = stream_of(words);
@@ -207,7 +207,7 @@ static void test_silence(const rill_plan *vad, const rill_plan *words)
     char script[N + 1];
     rill_error err = { 0 };
     rill_sink *s = NULL;
-    rill_step_time times[64];
+    rill_step_time times[64] = { { .struct_bytes = sizeof *times } };
     memset(script, '.', N);
     memcpy(script + 500, "111222444555111", 15);
     script[N] = '\0';
@@ -257,7 +257,7 @@ static void test_refusals(const rill_plan *vad, const rill_plan *words)
           "after reset");
     rill_sink_free(s);
     rill_sink_free(w);
-    rill_sink_opts o;
+    rill_sink_opts o = { .struct_bytes = sizeof o };
     rill_sink_defaults(&o, vad, 1, &err);
     o.preroll_ms = 86400000;
     CHECK(rill_sink_new(&s, vad, 1, &o, &err) == RILL_OK &&

@@ -24,7 +24,7 @@ static void guarded(rill_sink *s, const float *x, size_t n, const char *what)
 {
     uint32_t width = s->port.width;
     unsigned n_events = 0;
-    rill_event v;
+    rill_event v = { .struct_bytes = sizeof v };
     guard_enter();
     for (int round = 0; round < 2; round++) {
         for (size_t at = 0, took; at < n; at += took) {
@@ -50,7 +50,7 @@ static void test_transducer(float *x, uint32_t beam)
     rill_model *m = NULL;
     rill_plan *p = NULL;
     rill_sink *s = NULL;
-    rill_sink_opts o;
+    rill_sink_opts o = { .struct_bytes = sizeof o };
     snprintf(path, sizeof path, "%s/tests/models/transducer", root ? root : ".");
     bool made = rill_model_open(&m, path, &err) == RILL_OK &&
         rill_plan_new(&p, m, NULL, &err) == RILL_OK &&
@@ -73,7 +73,7 @@ static void test_transducer(float *x, uint32_t beam)
 static rill_plan *plan_of(const char *transform)
 {
     const char *const list[] = { transform, NULL };
-    const rill_model_opts opts = { .transforms = list };
+    const rill_model_opts opts = { .struct_bytes = sizeof opts, .transforms = list };
     rill_model *m = NULL;
     rill_plan *p = NULL;
     rill_error err = { .text = "" };
@@ -92,7 +92,7 @@ static void listener_runs(void)
     static float x[sizeof script * TONES_HOP];
     rill_plan *vad = plan_of("select_outputs(speech)"), *words = plan_of("select_outputs(logp)");
     rill_sink *s = NULL;
-    rill_event e;
+    rill_event e = { .struct_bytes = sizeof e };
     unsigned finals = 0, partials = 0;
     size_t took;
     CHECK(rill_sink_new(&s, vad, 1, NULL, NULL) == RILL_OK &&
