@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The shared library exports rill_ symbols and nothing else. symbols.sh LIBRARY
+# The functions of rill.h, those of lib/librill.map, what the shared library exports and the table of docs/api.md are the same, each
+# under a version of rill's own. symbols.sh LIBRARY
 lib=$1
 if [ ! -f "$lib" ]; then
     echo "no shared library is built: ${lib:-none}"
@@ -8,12 +9,22 @@ if [ ! -f "$lib" ]; then
     exit 0
 fi
 . "$(dirname "$0")/../lib.sh"
-names=$(nm -D --defined-only "$lib" | awk '{ print $NF }' | sed 's/@.*//')
-check 'it exports something' "$(echo "$names" | grep -q '^rill_' || echo "no rill_ symbol in $lib")"
-check 'it exports nothing but rill_' "$(echo "$names" | grep -v '^rill_' | grep -vE '^(__asan|__ubsan|__odr_asan)')"
+root=$(dirname "$0")/../..
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+grep -oE '\brill_[a-z0-9_]+\(' "$root/include/rill.h" | tr -d '(' | sort -u >"$dir/header"
+awk '/^RILL_[0-9_]+ \{/ { node = $1 } /^    rill_/ { sub(";", ""); print $1 "@@" node }' "$root/lib/librill.map" | sort -u >"$dir/map"
+nm -D --defined-only "$lib" | awk '$2 != "A" { print $NF }' | sort -u >"$dir/library"
+sed -n 's/^| `\(rill_[a-z0-9_]*\)`.*/\1/p' "$root/docs/api.md" | sort -u >"$dir/table"
 
-# Every function of the public header is there.
-header=$(dirname "$0")/../../include/rill.h
-check 'it exports the whole header' "$(grep -oE '\brill_[a-z_]+\(' "$header" | tr -d '(' | sort -u |
-    while read -r f; do echo "$names" | grep -qx "$f" || echo "$f is not exported"; done)"
+# same WORDS A B: lines of one that the other lacks.
+same()
+{
+    check "$1" "$(diff "$dir/$2" "$dir/$3" | sed -n "s/^</only in the $2:/p; s/^>/only in the $3:/p")"
+}
+check 'the header has functions' "$([ -s "$dir/header" ] || echo none)"
+same 'the library exports the map, under its versions' map library
+sed 's/@.*//' "$dir/map" | sort -u >"$dir/names"
+same 'the map is the header' header names
+same 'docs/api.md has each in its table' header table
 finish
