@@ -2,6 +2,7 @@
 #include "check/events.h"
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
+#include "models/sink_limits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,7 +40,7 @@ static rill_status no_memory(rill_error *err)
 
 static bool has_sink(const rill_port *p)
 {
-    return !p->is_input && p->kind >= RILL_PORT_VAD;
+    return !p->is_input && port_has_sink(p->kind);
 }
 
 bool events_there(const rill_model *m)

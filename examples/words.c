@@ -69,7 +69,8 @@ int main(int argc, char **argv)
     double rate = ports[0].rate_den ? (double) ports[0].rate_num / ports[0].rate_den : 1;
     for (unsigned i = 1; i < n_ports; i++) {
         o[i] = (struct output) { .port = ports[i], .frame = calloc(ports[i].width, sizeof(float)) };
-        if (ports[i].kind >= RILL_PORT_VAD && rill_sink_new(&o[i].sink, plan, i, NULL, &err))
+        if (ports[i].kind != RILL_PORT_TENSOR && ports[i].kind != RILL_PORT_AUDIO &&
+            rill_sink_new(&o[i].sink, plan, i, NULL, &err))
             return fail(&err);
     }
 

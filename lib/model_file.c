@@ -6,6 +6,12 @@
 
 #define PORTS_MAX 4096
 
+/* So many of each enum of rill.h. */
+#define PORT_KINDS (RILL_PORT_TRANSDUCER + 1)
+#define SCORE_KINDS (RILL_SCORES_PROBS + 1)
+#define UNIT_KINDS (RILL_UNITS_CHARS + 1)
+#define OVERLOAD_KINDS (RILL_OVERLOAD_SHED + 1)
+
 /* Of rill_sink_opts. */
 static const struct {
     size_t offset;
@@ -69,8 +75,8 @@ static void sink_read(struct record_reader *r, rill_sink_opts *ret)
         }
     }
     if (!r->wrong &&
-        ((uint32_t) ret->kind > RILL_PORT_TRANSDUCER ||
-         (uint32_t) ret->scores > RILL_SCORES_PROBS || (uint32_t) ret->units > RILL_UNITS_CHARS))
+        ((uint32_t) ret->kind >= PORT_KINDS || (uint32_t) ret->scores >= SCORE_KINDS ||
+         (uint32_t) ret->units >= UNIT_KINDS))
         record_wrong(r, "a sink is of no known kind");
 }
 
@@ -126,7 +132,7 @@ static struct model_port *ports_read(struct record_reader *r, uint32_t *ret_n)
     struct model_port *list = n ? record_array(r, n, sizeof *list) : NULL;
     for (uint32_t i = 0; i < n && !r->wrong; i++) {
         uint32_t kind = record_take_u32(r);
-        if (kind > RILL_PORT_TRANSDUCER || n > PORTS_MAX)
+        if (kind >= PORT_KINDS || n > PORTS_MAX)
             record_wrong(r, "a port is of no known kind");
         list[i] = (struct model_port) { .kind = (rill_port_kind) kind, .rate = record_take_u32(r) };
         sink_read(r, &list[i].sink);
@@ -159,7 +165,7 @@ rill_status planfile_model_read(rill_model *m, struct planfile *f, rill_error *r
     info.vad_release = share_take(&r);
     info.vad_hangover_ms = record_take_u32(&r);
     uint32_t overload = record_take_u32(&r);
-    if (!r.wrong && overload > RILL_OVERLOAD_SHED)
+    if (!r.wrong && overload >= OVERLOAD_KINDS)
         record_wrong(&r, "what to do under overload is not known");
     info.overload = (rill_overload) overload;
     const void *sha = record_take_bytes(&r, sizeof info.sha256);

@@ -7,6 +7,7 @@
 #include "models/conf.h"
 #include "models/nnef/nnef.h"
 #include "models/onnx/reader.h"
+#include "models/sink_limits.h"
 #include "lib/part.h"
 #include "lib/pipeline.h"
 #include "models/tokens.h"
@@ -128,7 +129,7 @@ static rill_status ports_make(struct opening *o, const uint32_t *wires, uint32_t
             port_find(&o->conf, o->model->typed.g.wires[wires[i]].name, is_input);
         list[i].kind = p ? p->kind : RILL_PORT_TENSOR;
         list[i].rate = is_input ? o->conf.info.sample_rate : 0;
-        if (p && !is_input && p->kind >= RILL_PORT_VAD)
+        if (p && !is_input && port_has_sink(p->kind))
             TRY(sink_fill(o, p, &list[i].sink));
         if (p && !is_input)
             TRY(parts_fill(o, p, &list[i]));

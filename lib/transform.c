@@ -39,9 +39,14 @@ struct run {
     struct newcomer new[SYMBOLS_MAX];
     unsigned n_new;
     bool ended;       /* by pulse() */
+    bool is_placed;   /* err names transform and column */
     const char *note; /* what the last transform wants people to know */
     rill_error *err;
 };
+
+/* spec_fail, once: what a transform says of itself has its name and place already. */
+#define transform_fail(r, s, column, ...)                                                          \
+    ((r)->is_placed = true, spec_fail(s, column, (r)->err, __VA_ARGS__))
 
 static rill_status no_memory(const struct run *r)
 {
@@ -209,22 +214,23 @@ static rill_status do_set_symbols(struct run *r, const struct spec *s)
     for (unsigned i = 0; i < s->n_args; i++) {
         const struct spec_arg *a = &s->arg[i];
         if (!a->key)
-            return spec_fail(s, a->column, r->err, "expected SYMBOL: value");
+            return transform_fail(r, s, a->column, "expected SYMBOL: value");
         rill_status status = symbol_set(r, a->key, a->value);
-        if (status != RILL_OK)
+        r->is_placed = status != RILL_OK;
+        if (r->is_placed)
             return err_prefix(r->err, status, "transform '%.100s', column %u", s->text, a->column);
     }
     return RILL_OK;
 }
 
-static rill_status names_read(const struct run *r, const struct spec *s, const char **ret)
+static rill_status names_read(struct run *r, const struct spec *s, const char **ret)
 {
     for (unsigned i = 0; i < s->n_args; i++) {
         if (s->arg[i].key)
-            return spec_fail(s, s->arg[i].column, r->err,
-                             "'%.40s:' has no place here; expected names of wires (those that "
-                             "are no plain words in quotes)",
-                             s->arg[i].key);
+            return transform_fail(r, s, s->arg[i].column,
+                                  "'%.40s:' has no place here; expected names of wires (those that "
+                                  "are no plain words in quotes)",
+                                  s->arg[i].key);
         ret[i] = s->arg[i].value;
     }
     return RILL_OK;
@@ -256,11 +262,11 @@ static rill_status do_select_inputs(struct run *r, const struct spec *s)
     return RILL_OK;
 }
 
-static rill_status key_refuse(const struct run *r, const struct spec *s, const struct spec_arg *a,
+static rill_status key_refuse(struct run *r, const struct spec *s, const struct spec_arg *a,
                               const char *known)
 {
-    return spec_fail(s, a->column, r->err, "unknown argument '%.40s'; known: %s",
-                     a->key ? a->key : a->value, known);
+    return transform_fail(r, s, a->column, "unknown argument '%.40s'; known: %s",
+                          a->key ? a->key : a->value, known);
 }
 
 static rill_status do_patch(struct run *r, const struct spec *s)
@@ -271,12 +277,12 @@ static rill_status do_patch(struct run *r, const struct spec *s)
         if (s->arg[i].key && strcmp(s->arg[i].key, "body") != 0)
             return key_refuse(r, s, &s->arg[i], "body");
         if (body)
-            return spec_fail(s, s->arg[i].column, r->err, "one body is enough");
+            return transform_fail(r, s, s->arg[i].column, "one body is enough");
         body = s->arg[i].value;
     }
     if (!body)
-        return spec_fail(s, (unsigned) strlen(s->text), r->err,
-                         "patch wants a body: \"name = expression;\"");
+        return transform_fail(r, s, (unsigned) strlen(s->text),
+                              "patch wants a body: \"name = expression;\"");
     struct nnef_source source = {
         .file = "patch", .text = body, .n = strlen(body), .folder = r->folder
     };
@@ -298,8 +304,8 @@ static rill_status do_pulse(struct run *r, const struct spec *s)
             return key_refuse(r, s, a, "symbol, pulse");
         unsigned long long n = strtoull(a->value, &end, 10);
         if (*a->value < '0' || *a->value > '9' || *end || n > UINT32_MAX)
-            return spec_fail(s, a->column, r->err,
-                             "a pulse is a number of frames, 0 for as few as the model allows");
+            return transform_fail(
+                r, s, a->column, "a pulse is a number of frames, 0 for as few as the model allows");
         r->m->pulse = (uint32_t) n;
     }
     r->ended = true;
@@ -311,7 +317,7 @@ static rill_status do_external_states(struct run *r, const struct spec *s)
     struct mgraph made;
     unsigned n = 0;
     if (s->n_args)
-        return spec_fail(s, s->arg[0].column, r->err, "it takes no arguments");
+        return transform_fail(r, s, s->arg[0].column, "it takes no arguments");
     TRY(graph_with_external_states(&made.g, &r->g.g, &n, r->err));
     if (!n)
         return err_set(r->err, RILL_INVALID, "the model has no Scan");
@@ -328,7 +334,7 @@ static rill_status do_recurrent_weights(struct run *r, const struct spec *s)
 {
     static const char *const names[] = { [RECURRENT_F32] = "f32", [RECURRENT_I16] = "i16" };
     if (s->n_args != 1)
-        return spec_fail(s, (unsigned) strlen(s->text), r->err, "it wants one of: f32, i16");
+        return transform_fail(r, s, (unsigned) strlen(s->text), "it wants one of: f32, i16");
     if (s->arg[0].key)
         return key_refuse(r, s, &s->arg[0], "f32, i16");
     for (int i = RECURRENT_F32; i <= RECURRENT_I16; i++)
@@ -390,19 +396,20 @@ static rill_status spec_run(struct run *r, const char *text)
         return no_memory(r);
     TRY(spec_parse(s, &r->m->arena, text, r->err));
     if (r->ended)
-        return spec_fail(s, 1, r->err, "nothing may follow 'pulse', which ends the list");
+        return transform_fail(r, s, 1, "nothing may follow 'pulse', which ends the list");
     while (i < sizeof transforms / sizeof *transforms &&
            strcmp(transforms[i].help.name, s->name) != 0)
         i++;
     if (i < sizeof transforms / sizeof *transforms) {
         r->note = NULL;
         rill_status status = transforms[i].run(r, s);
-        bool named = status == RILL_OK || !r->err || !strncmp(r->err->text, "transform '", 11);
-        return named ? status : err_prefix(r->err, status, "transform '%.100s'", s->text);
+        return status == RILL_OK || r->is_placed
+            ? status
+            : err_prefix(r->err, status, "transform '%.100s'", s->text);
     }
     for (i = 0; i < sizeof transforms / sizeof *transforms; i++)
         at = text_add(known, sizeof known, at, ", ", transforms[i].help.name);
-    return spec_fail(s, 1, r->err, "unknown transform '%.40s'; known: %s", s->name, known);
+    return transform_fail(r, s, 1, "unknown transform '%.40s'; known: %s", s->name, known);
 }
 
 /* Types what there is now. A graph may only become fit for it by a later transform. */

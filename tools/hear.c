@@ -2,6 +2,7 @@
 #include "tools/hear.h"
 #include "engine/base/err.h"
 #include "lib/model.h"
+#include "models/sink_limits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,7 +257,7 @@ static rill_status sinks_open(struct hear *h, const struct hear_opts *o, rill_er
         for (unsigned i = 0; i < p->n_ports; i++) {
             size_t floats = (size_t) p->ports[i].pulse_frames * p->ports[i].width;
             most = floats > most ? floats : most;
-            if (!p->ports[i].is_input && p->ports[i].kind >= RILL_PORT_VAD)
+            if (!p->ports[i].is_input && port_has_sink(p->ports[i].kind))
                 TRY(ear_open(h, k, i, o, err));
         }
         p->stream = rill_stream_init(tool_alloc(rill_plan_stream_size(p->plan)), p->plan);

@@ -274,6 +274,11 @@ static bool passes(const struct log *l, const char *line)
 
 /* ---- lines ---- */
 
+static bool clients_cause(enum log_event event)
+{
+    return event == EVENT_STREAM || event == EVENT_ERROR || event == EVENT_PEER;
+}
+
 __attribute__((format(printf, 4, 0))) static void vlog(const struct log *l, enum log_level level,
                                                        enum log_event event, const char *format,
                                                        va_list ap)
@@ -281,7 +286,7 @@ __attribute__((format(printf, 4, 0))) static void vlog(const struct log *l, enum
     char line[LINE_BYTES];
     if (level > l->level || vsnprintf(line, sizeof line, format, ap) < 0)
         return;
-    if (event < EVENT_STREAM || passes(l, line))
+    if (!clients_cause(event) || passes(l, line))
         put(l, level, event, line);
 }
 

@@ -21,7 +21,7 @@ enum log_event {
     EVENT_MODEL_FAILED,
     EVENT_RELOADED,
     EVENT_MODEL,  /* the line that sums up a model */
-    EVENT_STREAM, /* a stream's end; from here on clients cause them */
+    EVENT_STREAM, /* a stream's end; this and the next two are caused by clients */
     EVENT_ERROR,  /* an error was sent */
     EVENT_PEER,   /* connections and topics come and go */
     EVENT_COUNT

@@ -45,6 +45,11 @@ static void vad_out_set(struct lane_model *m, const rill_port *p, unsigned port)
     want(m, p, port);
 }
 
+static bool has_events(rill_port_kind kind)
+{
+    return kind == RILL_PORT_KEYWORD || kind == RILL_PORT_CTC || kind == RILL_PORT_TRANSDUCER;
+}
+
 static rill_status output_choose(struct lane_model *m, const rill_port *p, unsigned port,
                                  rill_error *reterr)
 {
@@ -56,7 +61,7 @@ static rill_status output_choose(struct lane_model *m, const rill_port *p, unsig
         audio_out_set(m, p, port);
     } else if (m->vad_out < 0 && p->kind == RILL_PORT_VAD && p->width == 1) {
         vad_out_set(m, p, port);
-    } else if (p->kind >= RILL_PORT_KEYWORD && p->hop_num && m->n_sink_ports < SINK_PORTS_MAX) {
+    } else if (has_events(p->kind) && p->hop_num && m->n_sink_ports < SINK_PORTS_MAX) {
         m->sink_ports[m->n_sink_ports++] =
             (struct sink_port) { .port = port, .kind = p->kind, .width = p->width };
         want(m, p, port);

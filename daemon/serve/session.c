@@ -21,6 +21,7 @@
 #define WINDOW_HOPS 4
 #define CHUNK_FRAMES AUDIO_CHUNK_FRAMES
 #define MAX_REPEATED 64
+#define REFUSAL_BYTES 160
 #define PRIORITY_MESSAGES 10 /* of a live stream in a tick, or as many as pulses */
 
 uint64_t session_output_bytes_per_s(const struct session *s)
@@ -495,15 +496,19 @@ static bool mark_put(struct session *s, uint64_t next_pos)
     return true;
 }
 
-static const char *audio_check(struct session *s, const Rill__Audio *m, Rill__Code *code)
+/* Why it is not taken; NULL: it is. text: room for words that are not constant. */
+static const char *audio_check(struct session *s, const Rill__Audio *m, Rill__Code *code,
+                               char text[REFUSAL_BYTES])
 {
     size_t frame = pcm_frame_bytes(&s->in);
     const char *container;
     *code = RILL__CODE__BAD_FORMAT;
     if (m->pcm.len % frame)
         return "the bytes are no whole number of frames (channels x bytes a sample)";
-    if (!s->any_audio && (container = pcm_container_name(m->pcm.data, m->pcm.len)))
-        return container;
+    if (!s->any_audio && (container = pcm_container_name(m->pcm.data, m->pcm.len))) {
+        snprintf(text, REFUSAL_BYTES, "this is %s; send its samples without the header", container);
+        return text;
+    }
     *code = RILL__CODE__SEQ;
     if (m->discont ? m->pos < s->pos_in : m->pos != s->pos_in || m->seq != s->seq_in)
         return m->discont ? "pos went back; it may only jump forward"
@@ -543,15 +548,10 @@ void session_audio(struct session *s, const Rill__Audio *m)
                    "audio after Finish is not taken");
         return;
     }
-    const char *why = audio_check(s, m, &code);
+    char text[REFUSAL_BYTES];
+    const char *why = audio_check(s, m, &code, text);
     if (why) {
-        char text[160];
-        snprintf(text, sizeof text,
-                 code == RILL__CODE__BAD_FORMAT && !s->any_audio && why[0] == 'a'
-                     ? "this is %s; send its samples without the header"
-                     : "%s",
-                 why);
-        session_fail(s, code, text);
+        session_fail(s, code, why);
         return;
     }
     if (m->discont && m->pos > s->pos_in) {
