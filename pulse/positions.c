@@ -232,11 +232,10 @@ static struct position constant(const struct walk *w, const struct tensor *v)
     return y;
 }
 
-/* The scalar that ConstantOfShape fills with: its one attribute; a float 0 where it is absent. */
+/* The scalar that ConstantOfShape fills with: a float 0 where the attribute is absent. */
 static struct position filled(const struct walk *w, const struct node *n)
 {
-    const struct tensor *v = NULL;
-    memcpy(&v, (const char *) n->attr + n->op->attrs[0].offset, sizeof v);
+    const struct tensor *v = value_attr_of(n)->value;
     return v ? constant(w, v) : (struct position) { dim_int(w->ps->dims, 1), true, 0, 0 };
 }
 
@@ -251,7 +250,7 @@ static struct position triangle(const struct walk *w, const struct node *n, int 
     const struct dim *j = w->ps->axis[rank - 1], *i = w->ps->axis[rank - 2];
     const struct dim *diagonal = k ? dim_add(ds, i, k->e) : i;
     const struct dim *kept =
-        attr_get_int(n, "upper") ? dim_ge(ds, j, diagonal) : dim_ge(ds, diagonal, j);
+        trilu_attr_of(n)->upper ? dim_ge(ds, j, diagonal) : dim_ge(ds, diagonal, j);
     y.e = y.pair && pair_constant(&y) ? kept : dim_mul(ds, y.e, kept);
     y.zero = 0;
     return y;
@@ -322,11 +321,11 @@ static struct position counted(const struct walk *w, const struct node *n, int r
     const struct position *x = &w->ps->of[n->in[0]], *at = &w->ps->of[n->in[1]];
     struct position y = { 0 };
     if (x->pair || !dim_is_const(x->e) || !at->e || at->pair || !dim_is_const(at->e) ||
-        attr_get_int(n, "reverse"))
+        cumsum_attr_of(n)->reverse)
         return y;
     int axis = axis_normalise(dim_value(at->e), rank);
     const struct dim *terms =
-        dim_add_int(w->ps->dims, w->ps->axis[axis], attr_get_int(n, "exclusive") ? 0 : 1);
+        dim_add_int(w->ps->dims, w->ps->axis[axis], cumsum_attr_of(n)->exclusive ? 0 : 1);
     y.e = dim_mul_int(w->ps->dims, terms, dim_value(x->e));
     return y;
 }

@@ -19,7 +19,7 @@ static int map_rows(const struct pulser *p, const struct node *n, unsigned input
 
 static int map_axis_attr(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
-    return axis == axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, input)) ? AXIS_NONE : axis;
+    return axis == axis_normalise(axis_of(n), rank_of(p, n, input)) ? AXIS_NONE : axis;
 }
 
 static int map_transpose(const struct pulser *p, const struct node *n, unsigned input, int axis)
@@ -68,7 +68,7 @@ static int map_reduce(const struct pulser *p, const struct node *n, unsigned inp
     int below;
     if (axes_hit(p, n, 1, rank_of(p, n, input), axis, &below))
         return AXIS_NONE;
-    return attr_get_int(n, "keepdims") ? axis : axis - below;
+    return reduce_attr_of(n)->keepdims ? axis : axis - below;
 }
 
 static int map_squeeze(const struct pulser *p, const struct node *n, unsigned input, int axis)
@@ -89,7 +89,7 @@ static int map_unsqueeze(const struct pulser *p, const struct node *n, unsigned 
 
 static int map_gather(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
-    int at = axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, 0));
+    int at = axis_normalise(axis_of(n), rank_of(p, n, 0));
     if (input != 0 || axis == at)
         return AXIS_NONE;
     return axis < at ? axis : axis + pulser_fact(p, n->in[1])->rank - 1;
@@ -98,7 +98,7 @@ static int map_gather(const struct pulser *p, const struct node *n, unsigned inp
 /* Normalisation over the trailing axes. */
 static int map_trailing(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
-    return axis >= axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, input)) ? AXIS_NONE : axis;
+    return axis >= axis_normalise(axis_of(n), rank_of(p, n, input)) ? AXIS_NONE : axis;
 }
 
 /* Where the labels of the equation go. */
@@ -115,8 +115,7 @@ static int map_quantised(const struct pulser *p, const struct node *n, unsigned 
 {
     const struct fact *scale = pulser_fact(p, n->in[1]);
     bool single = scale->rank == 0 || dim_is(scale->shape[0], 1);
-    return input == 0 &&
-            (single || axis != axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, 0)))
+    return input == 0 && (single || axis != axis_normalise(axis_of(n), rank_of(p, n, 0)))
         ? axis
         : AXIS_NONE;
 }
@@ -124,8 +123,8 @@ static int map_quantised(const struct pulser *p, const struct node *n, unsigned 
 /* The largest along an axis, and what is dropped with it. */
 static int map_arg(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
-    int at = axis_normalise(attr_get_int(n, "axis"), rank_of(p, n, input));
-    return axis == at ? AXIS_NONE : axis < at || attr_get_int(n, "keepdims") ? axis : axis - 1;
+    int at = axis_normalise(axis_of(n), rank_of(p, n, input));
+    return axis == at ? AXIS_NONE : axis < at || arg_attr_of(n)->keepdims ? axis : axis - 1;
 }
 
 /* The axis of the transform is an input, the second last where it is absent; the last one is real
@@ -155,7 +154,7 @@ static int map_gemm(const struct pulser *p, const struct node *n, unsigned input
 /* A new axis of classes stands at the attribute's place. */
 static int map_one_hot(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
-    int at = axis_normalise(attr_get_int(n, "axis"), pulser_fact(p, n->out[0])->rank);
+    int at = axis_normalise(axis_of(n), pulser_fact(p, n->out[0])->rank);
     return input != 0 ? AXIS_NONE : axis < at ? axis : axis + 1;
 }
 
@@ -167,11 +166,11 @@ static int map_matrices(const struct pulser *p, const struct node *n, unsigned i
 
 static int map_reverse(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
-    int batch = (int) attr_get_int(n, "batch_axis");
+    int batch = (int) reverse_attr_of(n)->batch_axis;
     (void) p;
     if (input == 1)
         return batch;
-    return axis == attr_get_int(n, "time_axis") ? AXIS_NONE : axis;
+    return axis == reverse_attr_of(n)->time_axis ? AXIS_NONE : axis;
 }
 
 /* The number of axes of the data that the last axis of the indices names; -1: not known. */
@@ -185,7 +184,7 @@ static int coordinates(const struct pulser *p, const struct node *n)
 /* Batch axes stay; of the data the axes that no coordinate names go behind those of the indices. */
 static int map_gather_nd(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
-    int b = (int) attr_get_int(n, "batch_dims"), k = coordinates(p, n), q = rank_of(p, n, 1);
+    int b = (int) gather_nd_attr_of(n)->batch_dims, k = coordinates(p, n), q = rank_of(p, n, 1);
     if (k < 0 || (axis < b && !(pulser_stream(p, n->in[0]) && pulser_stream(p, n->in[1]))))
         return AXIS_NONE;
     if (input == 1)
@@ -241,7 +240,7 @@ static rill_status rule_cast_like(struct pulser *p, const struct node *n)
                        "cannot stream: only what its type is taken from runs along time");
     const struct attr attrs[] = {
         { .name = "to", .kind = ATTR_INT, .i = pulser_fact(p, n->out[0])->type },
-        { .name = "saturate", .kind = ATTR_INT, .i = attr_get_int(n, "saturate") }
+        { .name = "saturate", .kind = ATTR_INT, .i = cast_attr_of(n)->saturate }
     };
     uint32_t out;
     TRY(pulser_emit_op(p, OP_CAST, n->name, attrs, 2, &f.wire, 1, &out));

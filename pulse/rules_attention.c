@@ -5,6 +5,7 @@
  * before the chunk to `right` frames behind it become [.., pulse, left + pulse + right] per run:
  * the keys are a history, the queries wait for the keys behind them. A run holds whole chunks.
  * Column c of a run stands for the key c - left frames from the run's first query. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
 #include "pulse/positions.h"
 #include "pulse/rules.h"
@@ -440,8 +441,8 @@ static rill_status scores_pointwise(struct pulser *p, const struct node *n, stru
 static rill_status scores_softmax(struct pulser *p, const struct node *n, struct stream_fact s)
 {
     uint32_t out;
-    if (axis_normalise(attr_get_int(n, "axis"), pulser_fact(p, n->in[0])->rank) != s.key_axis ||
-        !s.masked || s.weights)
+    if (axis_normalise(axis_of(n), pulser_fact(p, n->in[0])->rank) != s.key_axis || !s.masked ||
+        s.weights)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: it is global along a time axis that no mask limits");
     TRY(pulser_emit(p, n->op, n->name, n->attr, &p->map[n->in[0]], 1, &out, 1));

@@ -147,7 +147,7 @@ rill_status rule_concat(struct pulser *p, const struct node *n)
             streams++;
         }
     flow_of(p, n->in[k], &f);
-    if (axis_normalise(attr_get_int(n, "axis"), pulser_fact(p, n->in[k])->rank) != f.sf.axis)
+    if (axis_normalise(axis_of(n), pulser_fact(p, n->in[k])->rank) != f.sf.axis)
         return pulser_off_axis(p, n);
     if (streams > 1)
         return op_fail(p->err, RILL_UNSUPPORTED, n,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Gather, whose indices may name frames of the time axis in order, indices of each frame, and
  * CumSum. */
+#include "engine/ops/attrs.h"
 #include "pulse/positions.h"
 #include "pulse/off_axis.h"
 #include "pulse/rules.h"
@@ -209,7 +210,7 @@ static rill_status gather_rows(struct pulser *p, const struct node *n, struct fl
 rill_status rule_gather(struct pulser *p, const struct node *n)
 {
     struct flow f;
-    int axis = axis_normalise(attr_get_int(n, "axis"), pulser_fact(p, n->in[0])->rank);
+    int axis = axis_normalise(axis_of(n), pulser_fact(p, n->in[0])->rank);
     if (flow_of(p, n->in[0], &f) && f.sf.axis == axis)
         return gather_frames(p, n, &f);
     if (flow_of(p, n->in[1], &f))
@@ -248,7 +249,7 @@ rill_status rule_elements(struct pulser *p, const struct node *n)
     uint32_t in[3], out;
     struct stream_fact sf;
     unsigned first;
-    int at = axis_normalise(attr_get_int(n, "axis"), pulser_fact(p, n->in[0])->rank), time = at;
+    int at = axis_normalise(axis_of(n), pulser_fact(p, n->in[0])->rank), time = at;
     bool table =
         n->n_in == 2 && !pulser_stream(p, n->in[0]) && pulser_stream(p, n->in[1])->axis == at;
     if (!table)
@@ -266,7 +267,7 @@ static rill_status sum_carried(struct pulser *p, const struct node *n, struct fl
     const struct fact x = *pulser_dst_fact(p, f->wire);
     const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = f->sf.axis };
     const struct attr plain = { .name = "exclusive", .kind = ATTR_INT, .i = 0 };
-    int64_t first = attr_get_int(n, "exclusive") ? 0 : 1;
+    int64_t first = cumsum_attr_of(n)->exclusive ? 0 : 1;
     uint32_t in[2] = { 0, f->wire }, joined, sums, last;
     void *attr = NULL;
     TRY(pulser_attr_copy(p, n, &plain, 1, &attr));
@@ -292,7 +293,7 @@ rill_status rule_cumsum(struct pulser *p, const struct node *n)
         TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
         return pulser_bind(p, n, 0, out, &f.sf);
     }
-    if (attr_get_int(n, "reverse"))
+    if (cumsum_attr_of(n)->reverse)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: it runs backwards along axis %d of input 0, the time axis: "
                        "its first sum needs the last frame",

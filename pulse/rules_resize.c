@@ -1,37 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* Resize: other axes as they are; along time each frame may be repeated a whole number of times. */
+#include "engine/ops/attrs.h"
 #include "pulse/rules.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { IN_X, IN_ROI, IN_SCALES, IN_SIZES };
-
-/* Numbers of the op's choices, in its order. */
-enum { NEAREST };
-enum {
-    HALF_PIXEL,
-    HALF_PIXEL_SYMMETRIC,
-    PYTORCH_HALF_PIXEL,
-    ALIGN_CORNERS,
-    ASYMMETRIC,
-    CROP,
-    TF_NEAREST
-};
-enum { PREFER_FLOOR, PREFER_CEIL, FLOOR };
 
 /* Output frame i comes from frame i/times and from no other. */
 static bool repeats_frames(const struct node *n, int64_t times)
 {
-    int64_t coord = attr_get_int(n, "coordinate_transformation_mode"),
-            near = attr_get_int(n, "nearest_mode");
-    if (coord == CROP || (coord == TF_NEAREST && near != FLOOR))
+    const struct resize_attr *a = resize_attr_of(n);
+    const bool floors = a->near == NEAR_FLOOR, centred = a->coord == COORD_TF_NEAREST;
+    if (a->coord == COORD_CROP || (centred && !floors))
         return false;
     if (times == 1)
         return true;
-    bool centred = coord <= PYTORCH_HALF_PIXEL && (near == PREFER_FLOOR || near == PREFER_CEIL);
-    bool left = (coord == ASYMMETRIC || coord == TF_NEAREST) && near == FLOOR;
-    return attr_get_int(n, "mode") == NEAREST && (centred || left);
+    const bool half = a->coord == COORD_HALF_PIXEL || a->coord == COORD_HALF_PIXEL_SYMMETRIC ||
+        a->coord == COORD_PYTORCH;
+    const bool rounds = a->near == NEAR_PREFER_FLOOR || a->near == NEAR_PREFER_CEIL;
+    const bool left = a->coord == COORD_ASYMMETRIC || centred;
+    return a->mode == RESIZE_NEAREST && ((half && rounds) || (left && floors));
 }
 
 /* Output frames per frame, where the output is just so many times as long; 0 where it is not. */
@@ -56,7 +45,7 @@ static rill_status resize_sizes(struct pulser *p, const struct node *n, const st
                                 uint32_t *ret)
 {
     const struct fact *to = pulser_fact(p, n->out[0]);
-    struct attr_ints axes = attr_get_ints(n, "axes");
+    struct attr_ints axes = resize_attr_of(n)->axes;
     int64_t sizes[RANK_MAX];
     unsigned m = axes.n ? axes.n : (unsigned) to->rank;
     for (unsigned i = 0; i < m; i++) {
@@ -85,14 +74,6 @@ static rill_status resize_emit(struct pulser *p, const struct node *n, struct fl
     return pulser_bind(p, n, 0, f->wire, &f->sf);
 }
 
-static const char *choice_of(const struct node *n, const char *name)
-{
-    for (const struct attr_spec *s = n->op->attrs; s && s->name; s++)
-        if (!strcmp(s->name, name))
-            return s->choices[attr_get_int(n, name)];
-    return "";
-}
-
 static rill_status resize_refuse(const struct pulser *p, const struct node *n, int axis,
                                  int64_t times, const struct dim *from, const struct dim *to)
 {
@@ -100,8 +81,9 @@ static rill_status resize_refuse(const struct pulser *p, const struct node *n, i
     dim_print(from, a, sizeof a);
     dim_print(to, b, sizeof b);
     if (times >= 1)
-        snprintf(why, sizeof why, "which are not those repeated (%s, %s, %s)", choice_of(n, "mode"),
-                 choice_of(n, "coordinate_transformation_mode"), choice_of(n, "nearest_mode"));
+        snprintf(why, sizeof why, "which are not those repeated (%s, %s, %s)",
+                 attr_choice(n, "mode"), attr_choice(n, "coordinate_transformation_mode"),
+                 attr_choice(n, "nearest_mode"));
     return op_fail(p->err, RILL_UNSUPPORTED, n,
                    "cannot stream: it makes %s frames of %s on axis %d, the time axis, %s; nearest "
                    "with a whole scale streams (half_pixel and rounding, or asymmetric and floor)",
@@ -118,7 +100,7 @@ rill_status rule_resize(struct pulser *p, const struct node *n)
     int64_t times = times_longer(p, from, to);
     if (times < 1 || !repeats_frames(n, times))
         return resize_refuse(p, n, f.sf.axis, times, from, to);
-    if (attr_get_int(n, "mode") != NEAREST)
+    if (resize_attr_of(n)->mode != RESIZE_NEAREST)
         TRY(flow_mask(p, n, &f, NULL, false,
                       true)); /* a neighbour weighs 0, which does not hide what is no number */
     return resize_emit(p, n, &f, times);

@@ -4,11 +4,10 @@
  * sequence of its own and nothing is carried over. */
 #include "pulse/carry.h"
 #include "engine/ops/clock.h"
+#include "engine/ops/rnn.h"
 #include "pulse/rules.h"
 
 #include <stdio.h>
-
-enum { IN_X, IN_W, IN_R, IN_B, IN_LENS, IN_H, IN_C, IN_P, N_IN };
 
 /* The graph input that w is a moved or cast copy of; WIRE_NONE: of none. */
 static uint32_t input_behind(const struct pulser *p, uint32_t w)
@@ -73,8 +72,8 @@ static rill_status cell_check(const struct pulser *p, const struct node *n,
                               const struct stream_fact *s)
 {
     static const char *const ways[] = { "forward", "reverse", "bidirectional" };
-    int64_t way = attr_get_int(n, "direction");
-    if (way != 0)
+    const int way = rnn_attr_of(n)->direction;
+    if (way != DIR_FORWARD)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: direction %s runs backwards along axis %d of input 0, the "
                        "time axis: its first step needs the last frame; direction forward streams",
@@ -103,7 +102,7 @@ static rill_status state_read(struct pulser *p, const struct node *n, unsigned i
                               struct carried *ret)
 {
     const struct fact *x = pulser_fact(p, n->in[IN_X]), *r = pulser_fact(p, n->in[IN_R]);
-    bool batch_major = attr_get_int(n, "layout") != 0;
+    bool batch_major = rnn_attr_of(n)->layout != 0;
     struct fact f = { .type = DTYPE_F32,
                       .rank = 3,
                       .shape = { r->shape[0], x->shape[batch_major ? 0 : 1], r->shape[2] } };
@@ -158,7 +157,7 @@ static rill_status cell_per_frame(struct pulser *p, const struct node *n)
     uint32_t in[N_IN], out[3];
     struct stream_fact sf;
     unsigned first;
-    bool batch_major = attr_get_int(n, "layout") != 0;
+    bool batch_major = rnn_attr_of(n)->layout != 0;
     for (unsigned i = 0; i < n->n_in; i++) {
         const struct stream_fact *s = pulser_stream(p, n->in[i]);
         int batch = i == IN_X || i == IN_H || i == IN_C ? (batch_major ? 0 : 1)
@@ -186,7 +185,7 @@ static rill_status cell_per_frame(struct pulser *p, const struct node *n)
 rill_status rule_cell(struct pulser *p, const struct node *n)
 {
     struct flow f;
-    int sequence = attr_get_int(n, "layout") ? 1 : 0;
+    int sequence = rnn_attr_of(n)->layout ? 1 : 0;
     if (flow_of(p, n->in[IN_X], &f) && f.sf.axis == sequence)
         return cell_along_time(p, n, &f);
     return cell_per_frame(p, n);

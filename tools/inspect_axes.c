@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/inspect_axes.h"
-#include "engine/graph/op.h"
+#include "engine/ops/attrs.h"
 #include "pulse/axes.h"
 #include "lib/plan_internal.h"
 #include "tools/tool.h"
@@ -69,12 +69,12 @@ int axes_print(void)
 
 static int64_t dilation_of(const struct node *n, int axis)
 {
-    for (const struct attr_spec *a = n->op->attrs; a && a->name; a++)
-        if (!strcmp(a->name, "dilations")) {
-            struct attr_ints d = attr_get_ints(n, "dilations");
-            return axis >= 2 && (uint32_t) (axis - 2) < d.n ? d.v[axis - 2] : 1;
-        }
-    return 1;
+    static const enum op_id dilated[] = { OP_AVERAGE_POOL, OP_CONV, OP_CONV_TRANSPOSE, OP_LP_POOL,
+                                          OP_MAX_POOL };
+    if (!node_is_among(n, dilated, sizeof dilated / sizeof *dilated))
+        return 1;
+    const struct attr_ints d = window_attr_of(n)->dilations;
+    return axis >= 2 && (uint32_t) (axis - 2) < d.n ? d.v[axis - 2] : 1;
 }
 
 void windows_print(const rill_model *m, const rill_plan *p)

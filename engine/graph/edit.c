@@ -83,15 +83,21 @@ bool edit_insert(struct edit *e, uint32_t node, const struct op *op, const void 
     return graph_add_node(e->g, op, e->g->nodes[node].name, attr, in, n_in, out, n_out) != NULL;
 }
 
-bool edit_ints(struct edit *e, uint32_t node, const char *name, struct attr_ints v)
+void *edit_attr(struct edit *e, uint32_t node)
 {
     struct node *n = &e->g->nodes[node];
     void *attr = arena_copy(e->g->arena, n->attr, n->op->attr_bytes);
-    if (!attr)
-        return false;
-    n->attr = attr;
-    attr_put_ints(n, attr, name, v);
-    return true;
+    if (attr)
+        n->attr = attr;
+    return attr;
+}
+
+bool edit_ints(struct edit *e, uint32_t node, const char *name, struct attr_ints v)
+{
+    void *attr = edit_attr(e, node);
+    if (attr)
+        attr_put_ints(&e->g->nodes[node], attr, name, v);
+    return attr != NULL;
 }
 
 static void node_keep(struct graph *g, struct node *list, uint32_t *at, const struct node *n)

@@ -38,7 +38,9 @@ void edit_bypass(struct edit *e, uint32_t node, uint32_t by);
 bool edit_insert(struct edit *e, uint32_t node, const struct op *op, const void *attr,
                  const uint32_t *in, unsigned n_in, const uint32_t *out, unsigned n_out);
 
-/* Gives the node attributes of its own, with a list of integers changed. False: no memory. */
+/* Gives the node attributes of its own, to be written to. NULL: no memory. */
+void *edit_attr(struct edit *e, uint32_t node);
+/* The same, with a list of integers changed. False: no memory. */
 bool edit_ints(struct edit *e, uint32_t node, const char *name, struct attr_ints v);
 
 /* Puts the nodes in order and takes those out that have gone. */

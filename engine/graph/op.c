@@ -144,11 +144,11 @@ static const void *attr_at(const struct node *n, const char *name, enum attr_kin
     return (const unsigned char *) n->attr + s->offset;
 }
 
-int64_t attr_get_int(const struct node *n, const char *name)
+const char *attr_choice(const struct node *n, const char *name)
 {
-    enum attr_kind kind;
-    const void *at = attr_at(n, name, &kind);
-    return kind == ATTR_CHOICE ? *(const int *) at : *(const int64_t *) at;
+    const struct attr_spec *s = spec_find(n->op, name);
+    assert(s && s->kind == ATTR_CHOICE);
+    return s->choices[*(const int *) (const void *) ((const unsigned char *) n->attr + s->offset)];
 }
 
 float attr_get_float(const struct node *n, const char *name)

@@ -75,8 +75,10 @@ rill_status attrs_parse(const struct op *op, const char *node_name, const struct
 rill_status attrs_parse_file(const struct op *op, const char *node_name, const struct attr *attrs,
                              unsigned n, void *ret, rill_error *reterr);
 
-/* Reads an attribute of any op by name, through its table. The op must have it, of that kind. */
-int64_t attr_get_int(const struct node *n, const char *name); /* INT and CHOICE */
+/* Reads an attribute of any op by name, through its table: for what knows no op. Code reads fields
+ * of the op's own struct (engine/ops/attrs.h). The op must have it, of that kind. */
+/* CHOICE, as its table calls it: for messages */
+const char *attr_choice(const struct node *n, const char *name);
 float attr_get_float(const struct node *n, const char *name); /* FLOAT */
 struct attr_ints attr_get_ints(const struct node *n, const char *name);
 /* INTS, in a copy */

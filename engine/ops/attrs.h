@@ -51,6 +51,81 @@ struct overlap_attr {
     int tail;
 };
 
+struct axis_attr {
+    int64_t axis;
+};
+
+struct reduce_attr {
+    int64_t keepdims, noop_with_empty_axes;
+};
+
+struct arg_attr {
+    struct axis_attr on;
+    int64_t keepdims, select_last_index;
+};
+
+struct cast_attr {
+    int64_t to, saturate; /* to: enum dtype; saturate belongs to types that do not exist here */
+};
+
+struct scatter_attr {
+    struct axis_attr on;
+
+    int reduction;
+};
+
+struct trilu_attr {
+    int64_t upper;
+};
+
+struct reverse_attr {
+    int64_t batch_axis, time_axis;
+};
+
+struct cumsum_attr {
+    int64_t exclusive, reverse;
+};
+
+struct value_attr {
+    const struct tensor *value;
+};
+
+struct gather_nd_attr {
+    int64_t batch_dims;
+};
+
+struct batch_attr {
+    float epsilon, momentum;
+    int64_t training;
+};
+
+enum resize_mode { RESIZE_NEAREST, RESIZE_LINEAR, RESIZE_CUBIC };
+enum coord_mode {
+    COORD_HALF_PIXEL,
+    COORD_HALF_PIXEL_SYMMETRIC,
+    COORD_PYTORCH,
+    COORD_ALIGN_CORNERS,
+    COORD_ASYMMETRIC,
+    COORD_CROP,
+    COORD_TF_NEAREST
+};
+enum near_mode { NEAR_PREFER_FLOOR, NEAR_PREFER_CEIL, NEAR_FLOOR, NEAR_CEIL };
+
+struct resize_attr {
+    int mode, coord, near, policy;
+    int64_t antialias, exclude_outside;
+    float cubic_a, outside;
+    struct attr_ints axes;
+};
+
+/* ArgMax, ArgMin, Compress, Concat, DequantizeLinear, Flatten, Gather, GatherElements, Hardmax,
+ * LayerNormalization, LogSoftmax, LpNormalization, OneHot, QuantizeLinear, ScatterElements,
+ * Softmax, Split, TopK, Unique: theirs begin with it. */
+static inline int64_t axis_of(const struct node *n)
+{
+    return ((const struct axis_attr *) n->attr)->axis;
+}
+
 /* Conv, ConvTranspose, AveragePool, LpPool, MaxPool: theirs begin with it. */
 static inline const struct window_attr *window_attr_of(const struct node *n)
 {
@@ -101,6 +176,72 @@ static inline const struct frame_attr *frame_attr_of(const struct node *n)
 
 /* OverlapAdd */
 static inline const struct overlap_attr *overlap_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
+/* The Reduce ops */
+static inline const struct reduce_attr *reduce_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
+/* ArgMax, ArgMin */
+static inline const struct arg_attr *arg_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
+/* Cast, CastLike */
+static inline const struct cast_attr *cast_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
+/* ScatterElements, ScatterND */
+static inline const struct scatter_attr *scatter_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
+/* Trilu */
+static inline const struct trilu_attr *trilu_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
+/* ReverseSequence */
+static inline const struct reverse_attr *reverse_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
+/* CumSum */
+static inline const struct cumsum_attr *cumsum_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
+/* ConstantOfShape */
+static inline const struct value_attr *value_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
+/* GatherND */
+static inline const struct gather_nd_attr *gather_nd_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
+/* BatchNormalization */
+static inline const struct batch_attr *batch_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
+/* Resize */
+static inline const struct resize_attr *resize_attr_of(const struct node *n)
 {
     return n->attr;
 }

@@ -2,6 +2,7 @@
 /* cast.c - conversion of element types. Floats to integers truncate and saturate (NaN is 0);
  * integers to narrower integers keep the low bits; anything to bool is "not zero"; floats round to
  * nearest even. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 
@@ -9,10 +10,6 @@
 #include <string.h>
 
 #define CHUNK 128
-
-struct cast_attr {
-    int64_t to, saturate; /* to: enum dtype; saturate belongs to types that do not exist here */
-};
 
 typedef void direct_fn(void *y, const void *x, size_t n);
 

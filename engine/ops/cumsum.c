@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* cumsum.c - running sums along an axis, in index order (or backwards). */
+#include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
-
-struct cumsum_attr {
-    int64_t exclusive, reverse;
-};
 
 struct cumsum_args {
     size_t outer, n, inner;

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Indexed reads. An index of the data is wrapped once if negative; one that is still outside is a
  * fault. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 
 #include <string.h>
 
-struct gather_attr {
-    int64_t axis;
-};
-
 static const struct attr_spec gather_attrs[] = {
-    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct gather_attr, axis) },
+    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct axis_attr, axis) },
     { 0 },
 };
 
@@ -28,12 +25,12 @@ static rill_status source_check(struct prep *c)
 static rill_status gather_infer(struct infer *c)
 {
     const struct fact *x = c->in[0], *ix = c->in[1];
-    int axis = axis_normalise(((const struct gather_attr *) c->attr)->axis, x->rank);
+    int axis = axis_normalise(((const struct axis_attr *) c->attr)->axis, x->rank);
     const struct dim *shape[2 * RANK_MAX];
     int n = 0;
     if (axis < 0 || x->rank + ix->rank - 1 > RANK_MAX)
         return infer_fail(c, "axis %lld with inputs of rank %d and %d",
-                          (long long) ((const struct gather_attr *) c->attr)->axis, x->rank,
+                          (long long) ((const struct axis_attr *) c->attr)->axis, x->rank,
                           ix->rank);
     TRY(infer_indices(c, 1, axis, 1));
     for (int i = 0; i < axis; i++)
@@ -50,7 +47,7 @@ static rill_status gather_infer(struct infer *c)
 static rill_status gather_prepare(struct prep *c)
 {
     const struct tensor *x = c->in[0], *ix = c->in[1];
-    int axis = axis_normalise(((const struct gather_attr *) c->attr)->axis, x->rank);
+    int axis = axis_normalise(((const struct axis_attr *) c->attr)->axis, x->rank);
     int64_t n = tensor_count(ix);
     TRY(source_check(c));
     if (ix->type == DTYPE_DIM)
@@ -80,7 +77,7 @@ static void gather_eval(const struct eval *e)
 {
     const struct tensor *x = e->in[0], *ix = e->in[1];
     const int64_t *at = e->args;
-    int axis = axis_normalise(((const struct gather_attr *) e->attr)->axis, x->rank);
+    int axis = axis_normalise(((const struct axis_attr *) e->attr)->axis, x->rank);
     int64_t outer = 1, n = tensor_count(ix), limit = x->dim[axis];
     size_t row = dtype_bytes(x->type);
     for (int i = 0; i < axis; i++)
@@ -104,10 +101,10 @@ static void gather_eval(const struct eval *e)
 static rill_status gather_elements_infer(struct infer *c)
 {
     const struct fact *x = c->in[0], *ix = c->in[1];
-    int axis = axis_normalise(((const struct gather_attr *) c->attr)->axis, x->rank);
+    int axis = axis_normalise(((const struct axis_attr *) c->attr)->axis, x->rank);
     if (axis < 0 || ix->rank != x->rank)
         return infer_fail(c, "axis %lld with inputs of rank %d and %d",
-                          (long long) ((const struct gather_attr *) c->attr)->axis, x->rank,
+                          (long long) ((const struct axis_attr *) c->attr)->axis, x->rank,
                           ix->rank);
     for (int i = 0; i < x->rank; i++)
         if (i != axis && dim_is_const(ix->shape[i]) && dim_is_const(x->shape[i]) &&
@@ -121,7 +118,7 @@ static rill_status gather_elements_infer(struct infer *c)
 static rill_status gather_elements_prepare(struct prep *c)
 {
     const struct tensor *x = c->in[0], *ix = c->in[1];
-    int axis = axis_normalise(((const struct gather_attr *) c->attr)->axis, x->rank);
+    int axis = axis_normalise(((const struct axis_attr *) c->attr)->axis, x->rank);
     for (int i = 0; i < x->rank; i++)
         if (i != axis && ix->dim[i] > x->dim[i])
             return prep_fail(c, "axis %d has %lld indices for %lld elements", i,
@@ -132,7 +129,7 @@ static rill_status gather_elements_prepare(struct prep *c)
 static void gather_elements_eval(const struct eval *e)
 {
     const struct tensor *x = e->in[0], *ix = e->in[1];
-    int axis = axis_normalise(((const struct gather_attr *) e->attr)->axis, x->rank);
+    int axis = axis_normalise(((const struct axis_attr *) e->attr)->axis, x->rank);
     int64_t xs[RANK_MAX], is[RANK_MAX], n = tensor_count(ix);
     size_t bytes = dtype_bytes(x->type);
     tensor_strides(x, xs);
@@ -149,10 +146,6 @@ static void gather_elements_eval(const struct eval *e)
 }
 
 /* ---- GatherND ---- */
-
-struct gather_nd_attr {
-    int64_t batch_dims;
-};
 
 static const struct attr_spec gather_nd_attrs[] = {
     { .name = "batch_dims",
@@ -242,9 +235,9 @@ static void gather_nd_eval(const struct eval *e)
                                          .checked = 1,                                             \
                                          .help = words }
 
-OP(gather, GATHER, "Gather", gather_attrs, sizeof(struct gather_attr), gather_infer, gather_prepare,
+OP(gather, GATHER, "Gather", gather_attrs, sizeof(struct axis_attr), gather_infer, gather_prepare,
    gather_eval, "slices of an axis by index");
-OP(gather_elements, GATHER_ELEMENTS, "GatherElements", gather_attrs, sizeof(struct gather_attr),
+OP(gather_elements, GATHER_ELEMENTS, "GatherElements", gather_attrs, sizeof(struct axis_attr),
    gather_elements_infer, gather_elements_prepare, gather_elements_eval,
    "elements by an index along one axis");
 OP(gather_nd, GATHER_ND, "GatherND", gather_nd_attrs, sizeof(struct gather_nd_attr),

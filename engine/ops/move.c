@@ -65,10 +65,6 @@ static rill_status transpose_prepare(struct prep *c)
 
 /* ---- Concat ---- */
 
-struct axis_attr {
-    int64_t axis;
-};
-
 static const struct attr_spec axis_attrs[] = {
     { .name = "axis",
       .kind = ATTR_INT,
@@ -163,11 +159,12 @@ static void concat_eval_dim(const struct eval *e, struct dims *ds)
 /* ---- Split ---- */
 
 struct split_attr {
-    int64_t axis, num_outputs;
+    struct axis_attr on;
+    int64_t num_outputs;
 };
 
 static const struct attr_spec split_attrs[] = {
-    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct split_attr, axis) },
+    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct split_attr, on.axis) },
     { .name = "num_outputs", .kind = ATTR_INT, .offset = offsetof(struct split_attr, num_outputs) },
     { 0 },
 };
@@ -176,9 +173,9 @@ static rill_status split_infer(struct infer *c)
 {
     const struct split_attr *a = c->attr;
     const struct fact *x = c->in[0];
-    int axis = axis_normalise(a->axis, x->rank);
+    int axis = axis_normalise(a->on.axis, x->rank);
     if (axis < 0)
-        return infer_fail(c, "axis %lld is not one of rank %d", (long long) a->axis, x->rank);
+        return infer_fail(c, "axis %lld is not one of rank %d", (long long) a->on.axis, x->rank);
     const struct dim *whole = x->shape[axis], *left = whole;
     const struct dim *sizes[64];
     unsigned n = 0;
@@ -207,7 +204,7 @@ static rill_status split_infer(struct infer *c)
 static rill_status split_prepare(struct prep *c)
 {
     return pieces_prepare(c, c->in[0], c->out, c->n_out,
-                          axis_normalise(((const struct split_attr *) c->attr)->axis,
+                          axis_normalise(((const struct split_attr *) c->attr)->on.axis,
                                          c->in[0]->rank));
 }
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Normalisations. Means and variances are sums in a fixed order, in double but for blocks of a
  * LayerNormalization: the same on every machine. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 
 #include <math.h>
@@ -49,11 +50,6 @@ static int64_t inner_size(const struct tensor *t, int from)
 }
 
 /* ---- BatchNormalization, inference ---- */
-
-struct batch_attr {
-    float epsilon, momentum;
-    int64_t training;
-};
 
 static const struct attr_spec batch_attrs[] = {
     { .name = "epsilon",
@@ -128,12 +124,16 @@ static void batch_eval(const struct eval *e)
 /* ---- LayerNormalization ---- */
 
 struct layer_attr {
-    int64_t axis, stash;
+    struct axis_attr on;
+    int64_t stash;
     float epsilon;
 };
 
 static const struct attr_spec layer_attrs[] = {
-    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct layer_attr, axis), .def_i = -1 },
+    { .name = "axis",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct layer_attr, on.axis),
+      .def_i = -1 },
     { .name = "epsilon",
       .kind = ATTR_FLOAT,
       .offset = offsetof(struct layer_attr, epsilon),
@@ -150,9 +150,9 @@ static rill_status layer_infer(struct infer *c)
     const struct layer_attr *a = c->attr;
     TRY(f32_check(c, 1));
     const struct fact *x = c->in[0];
-    int axis = axis_normalise(a->axis, x->rank);
+    int axis = axis_normalise(a->on.axis, x->rank);
     if (axis < 0)
-        return infer_fail(c, "axis %lld is not one of rank %d", (long long) a->axis, x->rank);
+        return infer_fail(c, "axis %lld is not one of rank %d", (long long) a->on.axis, x->rank);
     for (unsigned i = 1; i <= 2; i++) {
         if (!infer_has(c, i))
             continue;
@@ -181,7 +181,7 @@ static void layer_eval(const struct eval *e)
 {
     const struct layer_attr *a = e->attr;
     const struct tensor *x = e->in[0];
-    int axis = axis_normalise(a->axis, x->rank);
+    int axis = axis_normalise(a->on.axis, x->rank);
     int64_t n = inner_size(x, axis), rows = n ? tensor_count(x) / n : 0;
     const float *gain = e->n_in > 1 ? e->x[1] : NULL, *shift = e->n_in > 2 ? e->x[2] : NULL;
     for (int64_t r = 0; r < rows; r++) {
@@ -260,11 +260,12 @@ static void group_eval(const struct eval *e)
 /* ---- LpNormalization, LRN ---- */
 
 struct lp_attr {
-    int64_t axis, p;
+    struct axis_attr on;
+    int64_t p;
 };
 
 static const struct attr_spec lp_attrs[] = {
-    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct lp_attr, axis), .def_i = -1 },
+    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct lp_attr, on.axis), .def_i = -1 },
     { .name = "p", .kind = ATTR_INT, .offset = offsetof(struct lp_attr, p), .def_i = 2 },
     { 0 },
 };
@@ -273,8 +274,8 @@ static rill_status lp_infer(struct infer *c)
 {
     const struct lp_attr *a = c->attr;
     TRY(f32_check(c, 1));
-    if (axis_normalise(a->axis, c->in[0]->rank) < 0 || (a->p != 1 && a->p != 2))
-        return infer_fail(c, "axis %lld, p = %lld; p must be 1 or 2", (long long) a->axis,
+    if (axis_normalise(a->on.axis, c->in[0]->rank) < 0 || (a->p != 1 && a->p != 2))
+        return infer_fail(c, "axis %lld, p = %lld; p must be 1 or 2", (long long) a->on.axis,
                           (long long) a->p);
     infer_same(c, 0, 0);
     return RILL_OK;
@@ -284,7 +285,7 @@ static void lp_eval(const struct eval *e)
 {
     const struct lp_attr *a = e->attr;
     const struct tensor *x = e->in[0];
-    int axis = axis_normalise(a->axis, x->rank);
+    int axis = axis_normalise(a->on.axis, x->rank);
     int64_t n = x->dim[axis], inner = inner_size(x, axis + 1),
             outer = n && inner ? tensor_count(x) / (n * inner) : 0;
     for (int64_t o = 0; o < outer; o++)

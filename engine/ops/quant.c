@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Floats to small integers and back: x = (q - zero) * scale. Rounding is to nearest even, results
  * saturate. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/elem.h"
 #include "engine/ops/ops.h"
 
@@ -8,12 +9,13 @@
 #include <string.h>
 
 struct quant_attr {
-    int64_t axis, block_size, saturate, output_dtype;
+    struct axis_attr on;
+    int64_t block_size, saturate, output_dtype;
 };
 
 #define AT(member) offsetof(struct quant_attr, member)
 static const struct attr_spec quantize_attrs[] = {
-    { .name = "axis", .kind = ATTR_INT, .offset = AT(axis), .def_i = 1 },
+    { .name = "axis", .kind = ATTR_INT, .offset = AT(on.axis), .def_i = 1 },
     { .name = "block_size", .kind = ATTR_INT, .offset = AT(block_size) },
     { .name = "saturate", .kind = ATTR_INT, .offset = AT(saturate), .def_i = 1 },
     /* enum dtype; 0: that of the zero */
@@ -22,7 +24,7 @@ static const struct attr_spec quantize_attrs[] = {
 };
 
 static const struct attr_spec dequantize_attrs[] = {
-    { .name = "axis", .kind = ATTR_INT, .offset = AT(axis), .def_i = 1 },
+    { .name = "axis", .kind = ATTR_INT, .offset = AT(on.axis), .def_i = 1 },
     { .name = "block_size", .kind = ATTR_INT, .offset = AT(block_size) },
     { 0 },
 };
@@ -54,10 +56,10 @@ static rill_status scale_check(struct infer *c)
         const struct fact *f = c->in[i];
         if (is_single(f))
             continue;
-        int axis = axis_normalise(a->axis, x->rank);
+        int axis = axis_normalise(a->on.axis, x->rank);
         if (f->rank != 1 || axis < 0 || f->shape[0] != x->shape[axis])
             return infer_fail(c, "input %u does not fit axis %lld of an input of rank %d", i,
-                              (long long) a->axis, x->rank);
+                              (long long) a->on.axis, x->rank);
     }
     return RILL_OK;
 }
@@ -100,7 +102,7 @@ static struct channel channel_of(const struct eval *e, unsigned input)
     struct channel c = { 1, 1 };
     if (!s || tensor_count(s) <= 1)
         return c;
-    int axis = axis_normalise(((const struct quant_attr *) e->attr)->axis, x->rank);
+    int axis = axis_normalise(((const struct quant_attr *) e->attr)->on.axis, x->rank);
     c.n = x->dim[axis];
     for (int i = axis + 1; i < x->rank; i++)
         c.inner *= x->dim[i];

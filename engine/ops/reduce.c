@@ -2,15 +2,12 @@
 /* reduce.c - reductions over axes. The elements of one output are taken strictly in index order,
  * whatever the shape; lanes run along outputs. Half floats are reduced in f32, narrow integers in
  * 64 bits. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 
 #include <math.h>
 #include <string.h>
-
-struct reduce_attr {
-    int64_t keepdims, noop_with_empty_axes;
-};
 
 enum fold { FOLD_SUM, FOLD_ABS, FOLD_SQUARE, FOLD_PROD, FOLD_MAX, FOLD_MIN, FOLD_COUNT };
 enum post { POST_NONE, POST_MEAN, POST_SQRT, POST_LOG, POST_LOGSUMEXP };
@@ -463,10 +460,6 @@ static void reduce_dim(const struct eval *e, struct dims *ds)
 
 /* ---- ArgMax and ArgMin ---- */
 
-struct arg_attr {
-    int64_t axis, keepdims, select_last_index;
-};
-
 struct arg_def {
     struct op op;
     bool smallest;
@@ -477,8 +470,8 @@ static rill_status arg_infer(struct infer *c)
     const struct arg_attr *a = c->attr;
     bool marks[RANK_MAX] = { false };
     TRY(elem_check_type(c, 0, TYPES_NUM));
-    TRY(axes_mark(c->node, c->err, a->axis, c->in[0]->rank, marks));
-    if (dim_is(c->in[0]->shape[axis_normalise(a->axis, c->in[0]->rank)], 0))
+    TRY(axes_mark(c->node, c->err, a->on.axis, c->in[0]->rank, marks));
+    if (dim_is(c->in[0]->shape[axis_normalise(a->on.axis, c->in[0]->rank)], 0))
         return infer_fail(c, "the axis has no elements to choose from");
     infer_reduced(c, DTYPE_I64, marks, a->keepdims);
     return RILL_OK;
@@ -521,7 +514,7 @@ static void arg_eval(const struct eval *e)
     const struct arg_attr *a = e->attr;
     const struct tensor *t = e->in[0];
     bool smallest = ((const struct arg_def *) (const void *) e->node->op)->smallest;
-    int axis = axis_normalise(a->axis, t->rank);
+    int axis = axis_normalise(a->on.axis, t->rank);
     int64_t n = t->dim[axis], inner = 1, count = tensor_count(e->out[0]), *y = e->y[0];
     for (int i = axis + 1; i < t->rank; i++)
         inner *= t->dim[i];
@@ -543,7 +536,7 @@ static void arg_eval(const struct eval *e)
 static rill_status arg_prepare(struct prep *c)
 {
     const struct arg_attr *a = c->attr;
-    if (c->in[0]->dim[axis_normalise(a->axis, c->in[0]->rank)] == 0)
+    if (c->in[0]->dim[axis_normalise(a->on.axis, c->in[0]->rank)] == 0)
         return prep_fail(c, "the axis has no elements to choose from");
     c->kernel = "c";
     return RILL_OK;
@@ -561,7 +554,7 @@ static const struct attr_spec reduce_attrs[] = { { .name = "keepdims",
                                                                       noop_with_empty_axes) },
                                                  { 0 } };
 static const struct attr_spec arg_attrs[] = {
-    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct arg_attr, axis) },
+    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct arg_attr, on.axis) },
     { .name = "keepdims",
       .kind = ATTR_INT,
       .offset = offsetof(struct arg_attr, keepdims),

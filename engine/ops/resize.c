@@ -1,22 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Resize: every output place is a place between input elements. The taps of each axis (indices and
  * weights) are worked out once in prepare; eval sums their products. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 
 #include <math.h>
 #include <string.h>
 
-enum resize_mode { RESIZE_NEAREST, RESIZE_LINEAR, RESIZE_CUBIC };
-enum coord_mode {
-    COORD_HALF_PIXEL,
-    COORD_HALF_PIXEL_SYMMETRIC,
-    COORD_PYTORCH,
-    COORD_ALIGN_CORNERS,
-    COORD_ASYMMETRIC,
-    COORD_CROP,
-    COORD_TF_NEAREST
-};
-enum near_mode { NEAR_PREFER_FLOOR, NEAR_PREFER_CEIL, NEAR_FLOOR, NEAR_CEIL };
 enum ratio_policy { RATIO_STRETCH, RATIO_NOT_LARGER, RATIO_NOT_SMALLER };
 
 static const char *const modes[] = { "nearest", "linear", "cubic", NULL };
@@ -27,13 +17,6 @@ static const char *const coord_modes[] = { "half_pixel",           "half_pixel_s
 static const char *const near_modes[] = { "round_prefer_floor", "round_prefer_ceil", "floor",
                                           "ceil", NULL };
 static const char *const policies[] = { "stretch", "not_larger", "not_smaller", NULL };
-
-struct resize_attr {
-    int mode, coord, near, policy;
-    int64_t antialias, exclude_outside;
-    float cubic_a, outside;
-    struct attr_ints axes;
-};
 
 #define AT(member) offsetof(struct resize_attr, member)
 static const struct attr_spec resize_attrs[] = {

@@ -18,6 +18,12 @@ struct rnn_attr {
     int64_t hidden_size, input_forget, layout, linear_before_reset;
 };
 
+/* RNN, GRU, LSTM */
+static inline const struct rnn_attr *rnn_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
 /* Gates, and the standard activations: as many as a cell has, of one direction. */
 struct rnn_cell {
     int gates, n_acts;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Indexed writes into a copy. An index of the data is wrapped once if negative; one that is still
  * outside is a fault. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 
 #include <string.h>
@@ -9,13 +10,8 @@ enum reduction { RED_NONE, RED_ADD, RED_MUL, RED_MIN, RED_MAX };
 
 static const char *const reductions[] = { "none", "add", "mul", "min", "max", NULL };
 
-struct scatter_attr {
-    int64_t axis;
-    int reduction;
-};
-
 static const struct attr_spec elements_attrs[] = {
-    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct scatter_attr, axis) },
+    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct scatter_attr, on.axis) },
     { .name = "reduction",
       .kind = ATTR_CHOICE,
       .offset = offsetof(struct scatter_attr, reduction),
@@ -99,22 +95,22 @@ static rill_status elements_infer(struct infer *c)
 {
     const struct scatter_attr *a = c->attr;
     const struct fact *x = c->in[0], *ix = c->in[1];
-    if (axis_normalise(a->axis, x->rank) < 0 || ix->rank != x->rank || c->in[2]->rank != x->rank)
-        return infer_fail(c, "axis %lld with inputs of rank %d, %d, %d", (long long) a->axis,
+    if (axis_normalise(a->on.axis, x->rank) < 0 || ix->rank != x->rank || c->in[2]->rank != x->rank)
+        return infer_fail(c, "axis %lld with inputs of rank %d, %d, %d", (long long) a->on.axis,
                           x->rank, ix->rank, c->in[2]->rank);
     for (int i = 0; i < x->rank; i++)
         if (ix->shape[i] != c->in[2]->shape[i] ||
-            (i != axis_normalise(a->axis, x->rank) && dim_is_const(ix->shape[i]) &&
+            (i != axis_normalise(a->on.axis, x->rank) && dim_is_const(ix->shape[i]) &&
              dim_is_const(x->shape[i]) && dim_value(ix->shape[i]) > dim_value(x->shape[i])))
             return infer_fail(c, "axis %d of indices and updates does not fit the data", i);
     TRY(scatter_check(c));
-    return infer_indices(c, 1, axis_normalise(a->axis, x->rank), 1);
+    return infer_indices(c, 1, axis_normalise(a->on.axis, x->rank), 1);
 }
 
 static rill_status elements_prepare(struct prep *c)
 {
     const struct tensor *x = c->in[0], *ix = c->in[1], *u = c->in[2];
-    int axis = axis_normalise(((const struct scatter_attr *) c->attr)->axis, x->rank);
+    int axis = axis_normalise(((const struct scatter_attr *) c->attr)->on.axis, x->rank);
     for (int i = 0; i < x->rank; i++)
         if (ix->dim[i] != u->dim[i] || (i != axis && ix->dim[i] > x->dim[i]))
             return prep_fail(c, "axis %d of indices and updates does not fit the data", i);
@@ -125,7 +121,7 @@ static void elements_eval(const struct eval *e)
 {
     const struct scatter_attr *a = e->attr;
     const struct tensor *x = e->in[0], *ix = e->in[1];
-    int axis = axis_normalise(a->axis, x->rank);
+    int axis = axis_normalise(a->on.axis, x->rank);
     int64_t xs[RANK_MAX], is[RANK_MAX], n = tensor_count(ix);
     tensor_strides(x, xs);
     tensor_strides(ix, is);

@@ -2,6 +2,7 @@
 /* Ops that pick elements by where they lie or by what they are. The sizes of NonZero's and
  * Compress's outputs depend on data, so that only the growable interpreter runs them on inputs that
  * are not known. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 
 #include <string.h>
@@ -9,10 +10,6 @@
 #define NO_AXIS INT64_MIN /* an attribute that is absent */
 
 /* ---- Trilu ---- */
-
-struct trilu_attr {
-    int64_t upper;
-};
 
 static const struct attr_spec trilu_attrs[] = {
     { .name = "upper", .kind = ATTR_INT, .offset = offsetof(struct trilu_attr, upper), .def_i = 1 },
@@ -70,19 +67,15 @@ static const struct op op_trilu = {
 
 /* ---- OneHot ---- */
 
-struct onehot_attr {
-    int64_t axis;
-};
-
 static const struct attr_spec onehot_attrs[] = {
-    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct onehot_attr, axis), .def_i = -1 },
+    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct axis_attr, axis), .def_i = -1 },
     { 0 },
 };
 
 static rill_status onehot_infer(struct infer *c)
 {
     const struct fact *ix = c->in[0], *values = c->in[2];
-    int64_t wanted = ((const struct onehot_attr *) c->attr)->axis;
+    int64_t wanted = ((const struct axis_attr *) c->attr)->axis;
     int axis = axis_normalise(wanted, ix->rank + 1);
     const struct tensor *depth = c->in[1]->value;
     const struct dim *shape[RANK_MAX + 1];
@@ -104,7 +97,7 @@ static rill_status onehot_infer(struct infer *c)
 static void onehot_eval(const struct eval *e)
 {
     const struct tensor *ix = e->in[0], *y = e->out[0];
-    int axis = axis_normalise(((const struct onehot_attr *) e->attr)->axis, y->rank);
+    int axis = axis_normalise(((const struct axis_attr *) e->attr)->axis, y->rank);
     size_t bytes = dtype_bytes(y->type);
     int64_t depth = y->dim[axis], inner = 1, n = tensor_count(ix);
     for (int i = axis + 1; i < y->rank; i++)
@@ -122,7 +115,7 @@ static const struct op op_onehot = {
     .id = OP_ONE_HOT,
     .name = "OneHot",
     .attrs = onehot_attrs,
-    .attr_bytes = sizeof(struct onehot_attr),
+    .attr_bytes = sizeof(struct axis_attr),
     .min_in = 3,
     .max_in = 3,
     .min_out = 1,
@@ -133,10 +126,6 @@ static const struct op op_onehot = {
 };
 
 /* ---- ReverseSequence ---- */
-
-struct reverse_attr {
-    int64_t batch_axis, time_axis;
-};
 
 static const struct attr_spec reverse_attrs[] = {
     { .name = "batch_axis",
@@ -247,14 +236,10 @@ static const struct op op_nonzero = {
 
 /* ---- Compress ---- */
 
-struct compress_attr {
-    int64_t axis;
-};
-
 static const struct attr_spec compress_attrs[] = {
     { .name = "axis",
       .kind = ATTR_INT,
-      .offset = offsetof(struct compress_attr, axis),
+      .offset = offsetof(struct axis_attr, axis),
       .def_i = NO_AXIS },
     { 0 },
 };
@@ -262,7 +247,7 @@ static const struct attr_spec compress_attrs[] = {
 static rill_status compress_infer(struct infer *c)
 {
     const struct fact *x = c->in[0];
-    int64_t axis = ((const struct compress_attr *) c->attr)->axis, kept = 0;
+    int64_t axis = ((const struct axis_attr *) c->attr)->axis, kept = 0;
     const struct tensor *mask = c->in[1]->value;
     int a = axis == NO_AXIS ? 0 : axis_normalise(axis, x->rank);
     if (!mask || mask->type != DTYPE_BOOL || mask->rank != 1)
@@ -291,7 +276,7 @@ static rill_status compress_infer(struct infer *c)
 static void compress_eval(const struct eval *e)
 {
     const struct tensor *x = e->in[0];
-    int64_t axis = ((const struct compress_attr *) e->attr)->axis, outer = 1, n = tensor_count(x);
+    int64_t axis = ((const struct axis_attr *) e->attr)->axis, outer = 1, n = tensor_count(x);
     size_t row = dtype_bytes(x->type);
     if (axis != NO_AXIS) {
         int a = axis_normalise(axis, x->rank);
@@ -316,7 +301,7 @@ static const struct op op_compress = {
     .id = OP_COMPRESS,
     .name = "Compress",
     .attrs = compress_attrs,
-    .attr_bytes = sizeof(struct compress_attr),
+    .attr_bytes = sizeof(struct axis_attr),
     .min_in = 2,
     .max_in = 2,
     .min_out = 1,

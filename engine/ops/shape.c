@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Ops on shapes: views, and values made of sizes. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 #include "engine/ops/view.h"
@@ -198,10 +199,6 @@ static rill_status reshape_infer(struct infer *c)
     return RILL_OK;
 }
 
-struct axis_attr {
-    int64_t axis;
-};
-
 static const struct attr_spec flatten_attrs[] = {
     { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct axis_attr, axis), .def_i = 1 },
     { 0 },
@@ -326,10 +323,6 @@ static void copy_eval(const struct eval *e)
 }
 
 /* ---- ConstantOfShape, Range, EyeLike ---- */
-
-struct value_attr {
-    const struct tensor *value;
-};
 
 static const struct attr_spec value_attrs[] = {
     { .name = "value", .kind = ATTR_TENSOR, .offset = offsetof(struct value_attr, value) },

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* softmax.c - Softmax, LogSoftmax and Hardmax along one axis. Sums run in index order. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 
 #include <math.h>
 #include <string.h>
-
-struct softmax_attr {
-    int64_t axis;
-};
 
 struct softmax_args {
     size_t outer, n, inner; /* the axis has n elements, `inner` apart */
@@ -184,7 +181,7 @@ static void f64_run(const struct eval *e, double *y, const double *x)
 
 static rill_status softmax_infer(struct infer *c)
 {
-    const struct softmax_attr *a = c->attr;
+    const struct axis_attr *a = c->attr;
     TRY(elem_check_type(c, 0, TYPES_FLOAT));
     if (c->in[0]->rank && axis_normalise(a->axis, c->in[0]->rank) < 0)
         return infer_fail(c, "axis %lld does not exist in a tensor of rank %d", (long long) a->axis,
@@ -200,7 +197,7 @@ static bool type_is_half(enum dtype t)
 
 static rill_status softmax_prepare(struct prep *c)
 {
-    const struct softmax_attr *a = c->attr;
+    const struct axis_attr *a = c->attr;
     const struct tensor *t = c->in[0];
     struct softmax_args *g = arena_new(c->arena, struct softmax_args);
     if (!g)
@@ -238,17 +235,16 @@ static void softmax_eval(const struct eval *e)
     }
 }
 
-static const struct attr_spec softmax_attrs[] = { { .name = "axis",
-                                                    .kind = ATTR_INT,
-                                                    .offset = offsetof(struct softmax_attr, axis),
-                                                    .def_i = -1 },
-                                                  { 0 } };
+static const struct attr_spec softmax_attrs[] = {
+    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct axis_attr, axis), .def_i = -1 },
+    { 0 }
+};
 
 #define SOFTMAX_OP(stem, number, op_name, which, words)                                            \
     static const struct softmax_def stem = { .op = { .id = OP_##number,                            \
                                                      .name = op_name,                              \
                                                      .attrs = softmax_attrs,                       \
-                                                     .attr_bytes = sizeof(struct softmax_attr),    \
+                                                     .attr_bytes = sizeof(struct axis_attr),       \
                                                      .min_in = 1,                                  \
                                                      .max_in = 1,                                  \
                                                      .min_out = 1,                                 \

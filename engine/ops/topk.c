@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* topk.c - the k largest or smallest elements along an axis, in order; of equals the lower index
  * comes first. NaN counts as larger than everything. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 
@@ -8,7 +9,8 @@
 #include <string.h>
 
 struct topk_attr {
-    int64_t axis, largest, sorted;
+    struct axis_attr on;
+    int64_t largest, sorted;
 };
 
 struct topk_args {
@@ -106,10 +108,10 @@ static rill_status topk_infer(struct infer *c)
 {
     const struct topk_attr *a = c->attr;
     TRY(elem_check_type(c, 0, TYPES_NUM));
-    int axis = axis_normalise(a->axis, c->in[0]->rank);
+    int axis = axis_normalise(a->on.axis, c->in[0]->rank);
     if (axis < 0)
-        return infer_fail(c, "axis %lld does not exist in a tensor of rank %d", (long long) a->axis,
-                          c->in[0]->rank);
+        return infer_fail(c, "axis %lld does not exist in a tensor of rank %d",
+                          (long long) a->on.axis, c->in[0]->rank);
     const struct dim *k, *n = c->in[0]->shape[axis];
     unsigned count;
     TRY(infer_dims(c, 1, &k, 1, &count));
@@ -131,7 +133,7 @@ static rill_status topk_prepare(struct prep *c)
     struct topk_args *g = arena_new(c->arena, struct topk_args);
     if (!g)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    int axis = axis_normalise(a->axis, t->rank);
+    int axis = axis_normalise(a->on.axis, t->rank);
     *g = (struct topk_args) { 1, (size_t) t->dim[axis], 1, (size_t) c->out[0]->dim[axis] };
     if (g->k > g->n)
         return prep_fail(c, "k = %zu is more than the axis has (%zu)", g->k, g->n);
@@ -145,18 +147,19 @@ static rill_status topk_prepare(struct prep *c)
     return RILL_OK;
 }
 
-static const struct attr_spec topk_attrs[] = {
-    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct topk_attr, axis), .def_i = -1 },
-    { .name = "largest",
-      .kind = ATTR_INT,
-      .offset = offsetof(struct topk_attr, largest),
-      .def_i = 1 },
-    { .name = "sorted",
-      .kind = ATTR_INT,
-      .offset = offsetof(struct topk_attr, sorted),
-      .def_i = 1 },
-    { 0 }
-};
+static const struct attr_spec topk_attrs[] = { { .name = "axis",
+                                                 .kind = ATTR_INT,
+                                                 .offset = offsetof(struct topk_attr, on.axis),
+                                                 .def_i = -1 },
+                                               { .name = "largest",
+                                                 .kind = ATTR_INT,
+                                                 .offset = offsetof(struct topk_attr, largest),
+                                                 .def_i = 1 },
+                                               { .name = "sorted",
+                                                 .kind = ATTR_INT,
+                                                 .offset = offsetof(struct topk_attr, sorted),
+                                                 .def_i = 1 },
+                                               { 0 } };
 
 static const struct op topk_op = {
     .id = OP_TOPK,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Unique: slices of an axis (or elements) without repeats. Slices are compared through a sorted
  * list of their numbers. The size of its outputs depends on data. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 
 #include <string.h>
@@ -8,13 +9,14 @@
 #define NO_AXIS INT64_MIN
 
 struct unique_attr {
-    int64_t axis, sorted;
+    struct axis_attr on;
+    int64_t sorted;
 };
 
 static const struct attr_spec unique_attrs[] = {
     { .name = "axis",
       .kind = ATTR_INT,
-      .offset = offsetof(struct unique_attr, axis),
+      .offset = offsetof(struct unique_attr, on.axis),
       .def_i = NO_AXIS },
     { .name = "sorted",
       .kind = ATTR_INT,
@@ -96,7 +98,7 @@ static int64_t groups_count(const struct slices *s, const int64_t *order)
 static rill_status unique_infer(struct infer *c)
 {
     const struct tensor *x = c->in[0]->value;
-    int64_t axis = ((const struct unique_attr *) c->attr)->axis;
+    int64_t axis = ((const struct unique_attr *) c->attr)->on.axis;
     if (!x || x->type == DTYPE_DIM)
         return infer_fail(
             c, "the size of its output depends on data that is not known before running");
@@ -118,7 +120,7 @@ static rill_status unique_infer(struct infer *c)
 
 static rill_status unique_prepare(struct prep *c)
 {
-    struct slices s = slices_of(c->in[0], NULL, ((const struct unique_attr *) c->attr)->axis);
+    struct slices s = slices_of(c->in[0], NULL, ((const struct unique_attr *) c->attr)->on.axis);
     c->scratch_bytes = (size_t) s.n * 4 * sizeof(int64_t) + 64;
     return RILL_OK;
 }
@@ -150,11 +152,11 @@ static void groups_make(const struct slices *s, bool sorted, int64_t *order, int
 static void unique_eval(const struct eval *e)
 {
     const struct unique_attr *a = e->attr;
-    struct slices s = slices_of(e->in[0], e->x[0], a->axis);
+    struct slices s = slices_of(e->in[0], e->x[0], a->on.axis);
     int64_t *list = e->scratch, *order = slices_sort(&s, list, list + s.n), *first = list + 2 * s.n,
             *group = first + s.n;
     groups_make(&s, a->sorted != 0, order, first, group);
-    struct slices y = slices_of(e->out[0], e->y[0], a->axis == NO_AXIS ? 0 : a->axis);
+    struct slices y = slices_of(e->out[0], e->y[0], a->on.axis == NO_AXIS ? 0 : a->on.axis);
     size_t bytes = dtype_bytes(s.t->type), row = (size_t) s.inner * bytes;
     int64_t *lists[4] = { NULL };
     for (unsigned i = 1; i < e->n_out && i < 4; i++)

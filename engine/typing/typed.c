@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "engine/ops/attrs.h"
 #include "engine/typing/typed.h"
 #include "engine/graph/bodies.h"
 #include "engine/graph/control.h"
@@ -212,7 +213,7 @@ static bool only_range_reads(const struct graph *g, uint32_t w)
 static bool size_for_range(const struct scope *s, const struct node *n, const uint32_t *in)
 {
     const struct fact *f = n->n_in == 1 && node_is(n, OP_CAST) ? wire_fact(s, in[0]) : NULL;
-    return f && f->type == DTYPE_DIM && dtype_is_float((enum dtype) attr_get_int(n, "to")) &&
+    return f && f->type == DTYPE_DIM && dtype_is_float((enum dtype) cast_attr_of(n)->to) &&
         only_range_reads(s->src, n->out[0]);
 }
 
@@ -231,11 +232,11 @@ static const struct node *rows_op(const struct graph *g, const struct node *n, u
     const struct node *y = NULL, *flat;
     for (size_t i = 0; i < sizeof ids / sizeof *ids && !y && node_is(n, OP_RESHAPE); i++)
         y = writer(g, w, ids[i]);
-    if (!y || attr_get_int(y, "axis") != -1 || !(flat = writer(g, y->in[0], OP_FLATTEN)))
+    if (!y || axis_of(y) != -1 || !(flat = writer(g, y->in[0], OP_FLATTEN)))
         return NULL;
     *ret_x = flat->in[0];
     const struct fact *x = &g->wires[*ret_x].fact;
-    return fact_same(x, out) && attr_get_int(flat, "axis") == x->rank - 1 ? y : NULL;
+    return fact_same(x, out) && axis_of(flat) == x->rank - 1 ? y : NULL;
 }
 
 /* The node at which a size became a number of another kind that w is made of; NULL where data is in

@@ -227,6 +227,15 @@ static void test_op_ids(void)
     check(!op_by_id(OP_NONE) && !op_by_id(OP_COUNT), "no row is without a number", 0);
 }
 
+/* axis_of reads it there, whatever the op. */
+static void test_axes(void)
+{
+    const struct op *o;
+    for (unsigned i = 0; (o = op_at(i)); i++)
+        for (const struct attr_spec *a = o->attrs; a && a->name; a++)
+            check(strcmp(a->name, "axis") != 0 || a->offset == 0, o->name, (long) a->offset);
+}
+
 /* ---- graph checker and memory layout ---- */
 
 static void test_graph_check(void)
@@ -278,6 +287,7 @@ int main(void)
     test_tensor();
     test_attrs();
     test_op_ids();
+    test_axes();
     test_graph_check();
     test_memplan();
     return check_done();

@@ -2,6 +2,7 @@
 /* A settled graph gives the bits of the graph it was made from, over several runs with states, on
  * random chains of ops that move elements, add, multiply and convolve; and the passes do what they
  * are for. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/chain.h"
 #include "engine/ops/pieces.h"
 #include "engine/plan/plan.h"
@@ -526,7 +527,7 @@ static void test_open_pads(bool beside)
     check(made.n_nodes == 2, "the pad along T stays", made.n_nodes);
     const struct node *first = &made.nodes[0], *last = &made.nodes[made.n_nodes - 1];
     const struct fact *between = &made.wires[last->in[0]].fact;
-    struct attr_ints own = attr_get_ints(last, "pads");
+    struct attr_ints own = window_attr_of(last)->pads;
     check(dim_is(between->shape[3], 20) && between->shape[2] == dim_add_int(b.dims, t, 3),
           "the padded wire is as long as it was, and no wider", beside);
     check(beside ? own.n == 4 && own.v[0] == 0 && own.v[1] == 1 && own.v[2] == 0 && own.v[3] == 2

@@ -89,8 +89,7 @@ static bool part_take(const struct graph *g, uint32_t wire, struct parts *p)
 static bool parts_even(const struct graph *g, const struct parts *p, int64_t hidden)
 {
     const struct fact *f = &g->wires[p->split->in[0]].fact;
-    if (p->split->n_out != p->n || f->rank != 2 ||
-        axis_normalise(attr_get_int(p->split, "axis"), 2) != 1)
+    if (p->split->n_out != p->n || f->rank != 2 || axis_normalise(axis_of(p->split), 2) != 1)
         return false;
     for (unsigned k = 0; k < p->n; k++) {
         uint32_t w = p->split->out[k];

@@ -194,8 +194,7 @@ static rill_status transposed(struct graph *to, const char *name, uint32_t from,
     if (!v)
         return no_memory(err);
     TRY(attr_defaults(to, op, &attr, err));
-    attr_put_ints(&(struct node) { .op = op }, attr, "perm",
-                  (struct attr_ints) { (uint32_t) rank, v });
+    ((struct transpose_attr *) attr)->perm = (struct attr_ints) { (uint32_t) rank, v };
     return op_add(to, op, name, attr, &from, 1, out, err);
 }
 

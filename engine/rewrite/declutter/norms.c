@@ -73,8 +73,8 @@ static rill_status norm_fold(struct edit *e, uint32_t conv, uint32_t norm, rill_
 {
     struct graph *g = e->g;
     struct folded f;
-    if (!weights_fold(g, &g->nodes[conv], &g->nodes[norm],
-                      attr_get_float(&g->nodes[norm], "epsilon"), &f))
+    if (!weights_fold(g, &g->nodes[conv], &g->nodes[norm], batch_attr_of(&g->nodes[norm])->epsilon,
+                      &f))
         return err_set(reterr, RILL_NOMEM, "out of memory");
     uint32_t w = graph_add_const(g, "weights with norm", f.w),
              b = graph_add_const(g, "bias with norm", f.b);

@@ -111,7 +111,10 @@ static bool conv_widen(struct edit *e, uint32_t conv, const int64_t *zeros, int 
         all[i] = (was.n ? was.v[i] : 0) + zeros[2 + i];
         all[axes + i] = (was.n ? was.v[axes + i] : 0) + zeros[rank + 2 + (int) i];
     }
-    return edit_ints(e, conv, "pads", (struct attr_ints) { 2 * axes, all });
+    struct conv_attr *own = edit_attr(e, conv);
+    if (own)
+        own->w.pads = (struct attr_ints) { 2 * axes, all };
+    return own != NULL;
 }
 
 rill_status graph_with_pads_absorbed(struct graph *ret, const struct graph *g, rill_error *reterr)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Layer normalisations that were taken apart: mean, difference, mean of squares, root, quotient,
  * and what follows. */
+#include "engine/ops/attrs.h"
 #include "engine/graph/edit.h"
 #include "engine/rewrite/declutter/match.h"
 #include "engine/rewrite/declutter/passes.h"
@@ -17,7 +18,7 @@ static bool mean_of(const struct graph *g, uint32_t wire, uint32_t *ret_x, int *
     const struct node *n = match_op(g, wire, OP_REDUCE_MEAN);
     int64_t axes[RANK_MAX];
     unsigned count = 0, seen = 0;
-    if (!n || n->n_in < 2 || n->in[1] == WIRE_NONE || !attr_get_int(n, "keepdims") ||
+    if (!n || n->n_in < 2 || n->in[1] == WIRE_NONE || !reduce_attr_of(n)->keepdims ||
         !match_ints(g, n->in[1], axes, RANK_MAX, &count) || !count)
         return false;
     int rank = g->wires[n->in[0]].fact.rank, first = rank;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What moves elements is run once on names of elements in their stead: what comes out says where
  * each element of a tensor comes from, through however many ops. */
+#include "engine/ops/attrs.h"
 #include "engine/rewrite/settle/pieces.h"
 #include "engine/rewrite/settle/passes.h"
 #include "engine/typing/interp.h"
@@ -54,7 +55,7 @@ bool node_is_mover(const struct graph *g, const struct node *n)
     if (!node_is_among(n, movers, sizeof movers / sizeof *movers) || n->n_body)
         return false;
     if ((node_is(n, OP_SCATTER_ELEMENTS) || node_is(n, OP_SCATTER_ND)) &&
-        attr_get_int(n, "reduction") != 0)
+        scatter_attr_of(n)->reduction != 0)
         return false;
     for (unsigned i = 0; i < n->n_out; i++)
         if (n->out[i] == WIRE_NONE || !is_followed(&g->wires[n->out[i]].fact))

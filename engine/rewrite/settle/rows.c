@@ -93,28 +93,26 @@ static bool rows_slice(struct edit *e, const struct sight *s)
 }
 
 /* The list with one entry changed; empty lists stand for `otherwise`. */
-static bool ints_set(struct edit *e, uint32_t node, const char *name, struct attr_ints was, int n,
-                     int at, int64_t v, int64_t otherwise)
+static bool ints_set(struct edit *e, struct attr_ints *list, int n, int at, int64_t v,
+                     int64_t otherwise)
 {
-    int64_t *list = arena_array(e->g->arena, int64_t, (size_t) n);
-    for (int i = 0; list && i < n; i++)
-        list[i] = i == at ? v : int_at(was, i, otherwise);
-    return list && edit_ints(e, node, name, (struct attr_ints) { (uint32_t) n, list });
-}
-
-static const struct window_attr *window_at(const struct edit *e, const struct sight *s)
-{
-    return window_attr_of(&e->g->nodes[s->node]);
+    int64_t *made = arena_array(e->g->arena, int64_t, (size_t) n);
+    if (!made)
+        return false;
+    for (int i = 0; i < n; i++)
+        made[i] = i == at ? v : int_at(*list, i, otherwise);
+    *list = (struct attr_ints) { (uint32_t) n, made };
+    return true;
 }
 
 static bool rows_pick(struct edit *e, const struct sight *s)
 {
     int axes = e->g->wires[e->g->nodes[s->node].in[1]].fact.rank - 2;
     int64_t pad = s->transposed ? s->kernel - 1 : 0;
-    return rows_slice(e, s) &&
-        ints_set(e, s->node, "dilations", window_at(e, s)->dilations, axes, s->axis, 1, 1) &&
-        ints_set(e, s->node, "pads", window_at(e, s)->pads, 2 * axes, s->axis, pad, 0) &&
-        ints_set(e, s->node, "pads", window_at(e, s)->pads, 2 * axes, axes + s->axis, pad, 0);
+    struct window_attr *w = edit_attr(e, s->node);
+    return w && rows_slice(e, s) && ints_set(e, &w->dilations, axes, s->axis, 1, 1) &&
+        ints_set(e, &w->pads, 2 * axes, s->axis, pad, 0) &&
+        ints_set(e, &w->pads, 2 * axes, axes + s->axis, pad, 0);
 }
 
 rill_status graph_with_rows_picked(struct graph *ret, const struct graph *g, rill_error *reterr)
