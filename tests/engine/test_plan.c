@@ -151,58 +151,6 @@ static void test_shift_register(void)
     build_drop(&b);
 }
 
-static struct tensor *int_list(struct build *b, int64_t v)
-{
-    int64_t one = 1;
-    struct tensor *t = tensor_new(&b->arena, DTYPE_I64, 1, &one);
-    *(int64_t *) t->data = v;
-    return t;
-}
-
-static uint32_t part(struct build *b, uint32_t x, int64_t from, int64_t to)
-{
-    uint32_t in[3] = { x, graph_add_const(&b->g, "from", int_list(b, from)),
-                       graph_add_const(&b->g, "to", int_list(b, to)) };
-    return add(b, &b->g, "Slice", in, 3, vec(b, to - from));
-}
-
-/* Two shift registers, of three and of four, in one state that is an output as well: one step that
- * writes in place, though the places of what enters stand in one row and the first of them precedes
- * what is still to be shifted. */
-static void test_flat_state(void)
-{
-    struct build b;
-    build_init(&b);
-    struct fact one = vec(&b, 1), all = vec(&b, 7);
-    uint32_t x = graph_add_input(&b.g, "x", &one), s = graph_add_wire(&b.g, "s", &all);
-    uint32_t next = add(&b, &b.g, "Concat",
-                        (uint32_t[]) { part(&b, s, 1, 3), x, part(&b, s, 4, 7), x }, 4, all);
-    graph_add_state(&b.g, "s", s, next, NULL);
-    graph_add_output(&b.g, next);
-    struct graph moved, pruned;
-    struct plan *p = NULL;
-    check(graph_with_moves(&moved, &b.g, &b.err) == RILL_OK &&
-              graph_pruned(&pruned, &moved, &b.err) == RILL_OK &&
-              plan_from_sgraph(&p, &(struct sgraph) { pruned }, NULL, &b.err) == RILL_OK,
-          b.err.text, 0);
-    check(p->n_steps == 1, "the flat state is copied", p->n_steps);
-    unsigned char *mem = aligned_alloc(64, p->mem_bytes + 64);
-    plan_reset(p, mem);
-    for (int run = 1; run < 12; run++) {
-        float in = (float) run, out[7];
-        memcpy(mem + p->inputs[0].at.offset, &in, sizeof in);
-        plan_run(p, mem);
-        memcpy(out, place_read(p->outputs[0].at, mem), sizeof out);
-        for (int i = 0; i < 7; i++) {
-            int age = i < 3 ? 2 - i : 6 - i;
-            check(out[i] == (float) (run > age ? run - age : 0), "flat state", (uint32_t) run);
-        }
-    }
-    free(mem);
-    plan_free(p);
-    build_drop(&b);
-}
-
 /* ---- Scan: y[t] = s + x[t]; s' = s * 0.5 + x[t] * c ---- */
 
 static struct graph *scan_body(struct build *b, int64_t width)
@@ -260,32 +208,6 @@ static void test_scan(void)
         }
 }
 
-/* A Scan of one iteration gives the same bits inlined, and is gone from the graph. */
-static void test_inline(void)
-{
-    struct build b;
-    seed = 3;
-    build_init(&b);
-    scan_graph(&b, 1, 9, false);
-    struct graph inlined;
-    check(graph_with_scans_inlined(&inlined, &b.g, &b.arena, &b.err) == RILL_OK, b.err.text, 0);
-    for (uint32_t i = 0; i < inlined.n_nodes; i++)
-        check(inlined.nodes[i].op != &op_scan, "a Scan is left", i);
-    struct plan *p = NULL;
-    const struct tensor *inputs[8], *want[8];
-    check(plan_from_sgraph(&p, &(struct sgraph) { inlined }, NULL, &b.err) == RILL_OK, b.err.text,
-          0);
-    unsigned char *mem = aligned_alloc(64, p->mem_bytes + 64);
-    plan_reset(p, mem);
-    inputs_fill(p, mem, &b, inputs);
-    plan_run(p, mem);
-    check(interp_run(&b.g, inputs, &b.arena, want, &b.err) == RILL_OK, b.err.text, 0);
-    check(outputs_same(p, mem, want), "inlined and looped differ", 0);
-    free(mem);
-    plan_free(p);
-    build_drop(&b);
-}
-
 /* ---- typing ---- */
 
 /* Known If conditions and constant subexpressions leave nothing but what depends on the input. */
@@ -331,9 +253,7 @@ int main(void)
 {
     test_random();
     test_shift_register();
-    test_flat_state();
     test_scan();
-    test_inline();
     test_fold();
     return check_done();
 }

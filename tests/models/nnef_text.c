@@ -153,19 +153,21 @@ static void test_values(void)
 
 /* ---- refusals: place and words ---- */
 
-#define MFCC_AT(sizes, rest, place, words)                                                         \
-    {                                                                                              \
-        "graph g(x) -> (y) { x = external(shape = [S]); y = rill_mfcc(x, " sizes                   \
-        ", rate = 16000.0, low = 20.0, " rest "); }",                                              \
-            RILL_MALFORMED, "t.nnef:1:52" place, words                                             \
-    }
-#define MFCC(sizes, rest, words) MFCC_AT(sizes, rest, "", words)
-#define MFCC_MEL(sizes, rest, words) MFCC_AT(sizes, rest, ": 'rill_mfcc': stdlib:", words)
-#define FBANK(attr, place, words)                                                                  \
-    {                                                                                              \
-        "graph g(x) -> (y) { x = external(shape = [S]); y = rill_fbank(x, " attr "); }",           \
-            RILL_MALFORMED, "t.nnef:1:52" place, words                                             \
-    }
+/* clang-format off */
+#define Y(value, STATUS, column, words) \
+    { "graph g(x) -> (y) { " IN_X "y = " value "; }", RILL_##STATUS, "t.nnef:1:" #column, words }
+#define MFCC_AT(size, hop, fft, bands, high, n, place, words) \
+    { "graph g(x) -> (y) { x = external(shape = [S]); y = rill_mfcc(x, size = " #size ", hop = " #hop \
+      ", fft = " #fft ", bands = " #bands ", rate = 16000.0, low = 20.0, high = " #high ", n = " #n \
+      "); }", RILL_MALFORMED, "t.nnef:1:52" place, words }
+#define MFCC(size, hop, fft, bands, high, n, words) \
+    MFCC_AT(size, hop, fft, bands, high, n, "", words)
+#define MFCC_MEL(size, hop, fft, bands, high, n, words) \
+    MFCC_AT(size, hop, fft, bands, high, n, ": 'rill_mfcc': stdlib:", words)
+#define FBANK(attr, place, words) \
+    { "graph g(x) -> (y) { x = external(shape = [S]); y = rill_fbank(x, " attr "); }", \
+      RILL_MALFORMED, "t.nnef:1:52" place, words }
+/* clang-format on */
 
 static const struct {
     const char *text;
@@ -182,19 +184,13 @@ static const struct {
       "closing quote" },
     { "graph g(x) -> (y) { x = external(shape = [4]); y = x @ x; }", RILL_MALFORMED, "t.nnef:1:54",
       "byte 0x40" },
-    { "graph g(x) -> (y) { " IN_X "y = z; }", RILL_MALFORMED, "t.nnef:1:60", "unknown name 'z'" },
-    { "graph g(x) -> (y) { " IN_X "y = relu; }", RILL_MALFORMED, "t.nnef:1:60",
-      "'relu' is an operator" },
-    { "graph g(x) -> (y) { " IN_X "y = frobnicate(x); }", RILL_UNSUPPORTED, "t.nnef:1:60",
-      "unknown operator 'frobnicate'" },
-    { "graph g(x) -> (y) { " IN_X "y = relu(x, 3); }", RILL_MALFORMED, "t.nnef:1:68",
-      "at most 1 arguments" },
-    { "graph g(x) -> (y) { " IN_X "y = elu(x, beta = 3.0); }", RILL_MALFORMED, "t.nnef:1:74",
-      "no argument 'beta', expected one of: x, alpha" },
-    { "graph g(x) -> (y) { " IN_X "y = leaky_relu(x); }", RILL_MALFORMED, "t.nnef:1:60",
-      "'alpha' is missing" },
-    { "graph g(x) -> (y) { " IN_X "y = relu(x, x = x); }", RILL_MALFORMED, "t.nnef:1:72",
-      "given twice" },
+    Y("z", MALFORMED, 60, "unknown name 'z'"),
+    Y("relu", MALFORMED, 60, "'relu' is an operator"),
+    Y("frobnicate(x)", UNSUPPORTED, 60, "unknown operator 'frobnicate'"),
+    Y("relu(x, 3)", MALFORMED, 68, "at most 1 arguments"),
+    Y("elu(x, beta = 3.0)", MALFORMED, 74, "no argument 'beta', expected one of: x, alpha"),
+    Y("leaky_relu(x)", MALFORMED, 60, "'alpha' is missing"),
+    Y("relu(x, x = x)", MALFORMED, 72, "given twice"),
     { "graph g(x) -> (y) { " IN_X "x = relu(x); y = x; }", RILL_MALFORMED, "t.nnef:1:56",
       "assigned twice" },
     { "graph g(x) -> (y) { " IN_X "z = relu(x); }", RILL_MALFORMED, "t.nnef:1:16", "promises 'y'" },
@@ -202,77 +198,52 @@ static const struct {
       "'w' is nowhere declared" },
     { "graph g(x) -> (y) { z = external(shape = [4]); y = z; }", RILL_MALFORMED, "t.nnef:1:25",
       "'z' is not among the inputs" },
-    { "graph g(x) -> (y) { " IN_X "y = x + constant(shape = [3], value = [1.0]); }",
-      RILL_UNSUPPORTED, "t.nnef:1:62", "do not broadcast" },
-    { "graph g(x) -> (y) { " IN_X "y = x + \"a\"; }", RILL_MALFORMED, "t.nnef:1:62", "a string" },
-    { "graph g(x) -> (y) { " IN_X "y = x * (9223372036854775807 + 1); }", RILL_LIMIT, "t.nnef:1:85",
-      "64 bits" },
-    { "graph g(x) -> (y) { " IN_X "y = x * 92233720368547758070; }", RILL_MALFORMED, "t.nnef:1:64",
-      "63 bits" },
-    { "graph g(x) -> (y) { " IN_X "y = x * (1 / 0); }", RILL_LIMIT, "t.nnef:1:67", "64 bits" },
-    { "graph g(x) -> (y) { " IN_X "y = x if x > 0.0 else x; }", RILL_UNSUPPORTED, "t.nnef:1:67",
-      "use select" },
-    { "graph g(x) -> (y) { " IN_X "y = [x][1]; }", RILL_MALFORMED, "t.nnef:1:63",
-      "index 1 of a list of 1" },
+    Y("x + constant(shape = [3], value = [1.0])", UNSUPPORTED, 62, "do not broadcast"),
+    Y("x + \"a\"", MALFORMED, 62, "a string"),
+    Y("x * (9223372036854775807 + 1)", LIMIT, 85, "64 bits"),
+    Y("x * 92233720368547758070", MALFORMED, 64, "63 bits"),
+    Y("x * (1 / 0)", LIMIT, 67, "64 bits"),
+    Y("x if x > 0.0 else x", UNSUPPORTED, 67, "use select"),
+    Y("[x][1]", MALFORMED, 63, "index 1 of a list of 1"),
     { "graph g(x) -> (y) { " IN_X "[a, b] = [x]; y = a; }", RILL_MALFORMED, "t.nnef:1:56",
       "2 names on the left" },
-    { "graph g(x) -> (y) { " IN_X "y = concat([for i in [1]: x], axis = 0); }", RILL_UNSUPPORTED,
-      "t.nnef:1:68", "comprehensions" },
-    { "graph g(x) -> (y) { " IN_X "y = rill_frame(x, size = 0, hop = 1); }", RILL_UNSUPPORTED,
-      "t.nnef:1:60", "size 0" },
-    { "graph g(x) -> (y) { " IN_X "y = rill_frame(x, size = 2, hop = 1, end = \"never\"); }",
-      RILL_UNSUPPORTED, "t.nnef:1:60", "'never', supported: drop, cover, flush" },
-    MFCC("size = 640, hop = 320, fft = 512, bands = 40", "high = 4000.0, n = 10",
-         "'rill_mfcc': fft is 512, expected at least size, 640"),
-    MFCC("size = 641, hop = 320, fft = 1023, bands = 40", "high = 4000.0, n = 10",
-         "'rill_mfcc': fft is 1023, expected an even number"),
-    MFCC("size = 640, hop = 800, fft = 1024, bands = 40", "high = 4000.0, n = 10",
-         "'rill_mfcc': size is 640, expected at least hop, 800"),
-    MFCC("size = 640, hop = 0, fft = 1024, bands = 40", "high = 4000.0, n = 10",
-         "'rill_mfcc': hop is 0, expected at least 1 sample"),
-    MFCC("size = -5, hop = 320, fft = 1024, bands = 40", "high = 4000.0, n = 10",
-         "'rill_mfcc': size is -5, expected at least 1 sample"),
-    MFCC("size = 640, hop = 320, fft = 1024, bands = 0", "high = 4000.0, n = 10",
-         "'rill_mfcc': bands is 0, expected at least 1"),
-    MFCC("size = 640, hop = 320, fft = 1024, bands = 40", "high = 4000.0, n = 41",
-         "'rill_mfcc': bands is 40, expected at least n, 41"),
-    MFCC("size = 640, hop = 320, fft = 1024, bands = 40", "high = 4000.0, n = -1",
-         "'rill_mfcc': n is -1, expected at least 1"),
-    MFCC_MEL("size = 640, hop = 320, fft = 1024, bands = 40", "high = 9000.0, n = 10",
+    Y("concat([for i in [1]: x], axis = 0)", UNSUPPORTED, 68, "comprehensions"),
+    Y("rill_frame(x, size = 0, hop = 1)", UNSUPPORTED, 60, "size 0"),
+    Y("rill_frame(x, size = 2, hop = 1, end = \"never\")", UNSUPPORTED, 60,
+      "'never', supported: drop, cover, flush"),
+    MFCC(640, 320, 512, 40, 4000.0, 10, "'rill_mfcc': fft is 512, expected at least size, 640"),
+    MFCC(641, 320, 1023, 40, 4000.0, 10, "'rill_mfcc': fft is 1023, expected an even number"),
+    MFCC(640, 800, 1024, 40, 4000.0, 10, "'rill_mfcc': size is 640, expected at least hop, 800"),
+    MFCC(640, 0, 1024, 40, 4000.0, 10, "'rill_mfcc': hop is 0, expected at least 1 sample"),
+    MFCC(-5, 320, 1024, 40, 4000.0, 10, "'rill_mfcc': size is -5, expected at least 1 sample"),
+    MFCC(640, 320, 1024, 0, 4000.0, 10, "'rill_mfcc': bands is 0, expected at least 1"),
+    MFCC(640, 320, 1024, 40, 4000.0, 41, "'rill_mfcc': bands is 40, expected at least n, 41"),
+    MFCC(640, 320, 1024, 40, 4000.0, -1, "'rill_mfcc': n is -1, expected at least 1"),
+    MFCC_MEL(640, 320, 1024, 40, 9000.0, 10,
              "'rill_mel': high is 9000 Hz, expected above 0 and at most half the rate, 8000 Hz"),
-    MFCC_MEL("size = 640, hop = 320, fft = 1024, bands = 40", "high = -4.0, n = 10",
-             "'rill_mel': high is -4 Hz"),
-    MFCC_MEL("size = 640, hop = 320, fft = 1024, bands = 40", "high = 20.0, n = 10",
+    MFCC_MEL(640, 320, 1024, 40, -4.0, 10, "'rill_mel': high is -4 Hz"),
+    MFCC_MEL(640, 320, 1024, 40, 20.0, 10,
              "'rill_mel': low is 20 Hz, expected at least 0 and below high, 20 Hz"),
     FBANK("size = 600", "", "'rill_fbank': fft is 512, expected at least size, 600"),
     FBANK("hop = 500", "", "'rill_fbank': size is 400, expected at least hop, 500"),
     FBANK("high = 9000.0", ": 'rill_fbank': stdlib:", "high is 9000 Hz"),
     FBANK("floor = 0.0", "", "'rill_fbank': floor is 0, expected above 0.0"),
-    { "graph g(x) -> (y) { " IN_X "y = rill_log(x, -1.0); }", RILL_MALFORMED, "t.nnef:1:60",
-      "'rill_log': floor is -1, expected above 0.0" },
-    { "graph g(x) -> (y) { " IN_X "y = rill_mel(x, bands = 1, rate = 6.0, high = 4.0); }",
-      RILL_MALFORMED, "t.nnef:1:60",
-      "high is 4 Hz, expected above 0 and at most half the rate, 3" },
-    { "graph g(x) -> (y) { " IN_X "y = rill_mel(x, bands = 1, rate = -6.0); }", RILL_MALFORMED,
-      "t.nnef:1:60", "rate is -6 Hz, expected above 0" },
-    { "graph g(x) -> (y) { " IN_X "y = x * rill_window(\"kaiser\", 4); }", RILL_UNSUPPORTED,
-      "t.nnef:1:64", "kaiser" },
-    { "graph g(x) -> (y) { " IN_X "y = x * rill_window(\"hann\", 100000000); }", RILL_LIMIT,
-      "t.nnef:1:64", "100000000 samples" },
-    { "graph g(x) -> (y) { " IN_X
-      "y = x + constant(shape = [100000, 100000, 100000], value = [1.0]); }",
-      RILL_LIMIT, "t.nnef:1:64", "over the limit" },
-    { "graph g(x) -> (y) { " IN_X
-      "y = x + constant(shape = [4294967296, 4294967296, 4294967296], value = [1.0]); }",
-      RILL_LIMIT, "t.nnef:1:64", "over the limit" },
+    Y("rill_log(x, -1.0)", MALFORMED, 60, "'rill_log': floor is -1, expected above 0.0"),
+    Y("rill_mel(x, bands = 1, rate = 6.0, high = 4.0)", MALFORMED, 60,
+      "high is 4 Hz, expected above 0 and at most half the rate, 3"),
+    Y("rill_mel(x, bands = 1, rate = -6.0)", MALFORMED, 60, "rate is -6 Hz, expected above 0"),
+    Y("x * rill_window(\"kaiser\", 4)", UNSUPPORTED, 64, "kaiser"),
+    Y("x * rill_window(\"hann\", 100000000)", LIMIT, 64, "100000000 samples"),
+    Y("x + constant(shape = [100000, 100000, 100000], value = [1.0])", LIMIT, 64, "over the limit"),
+    Y("x + constant(shape = [4294967296, 4294967296, 4294967296], value = [1.0])", LIMIT, 64,
+      "over the limit"),
     { "graph g(x) -> (y) { x = external(shape = [1,1,1,1,1,1,1,1,1]); y = x; }", RILL_LIMIT,
       "t.nnef:1:42", "9 elements, at most 8" },
     { "graph g(x) -> (y) { x = external(shape = [-1]); y = x; }", RILL_MALFORMED, "t.nnef:1:25",
       "size -1" },
     { "graph g(x) -> (y) { " IN_X "w = variable(shape = [4], label = \"w\"); y = x + w; }", RILL_IO,
       "t.nnef:1:60", "no folder" },
-    { "graph g(x) -> (y) { " IN_X "y = rill_onnx_scan(x, file = \"a.onnx\"); }", RILL_IO,
-      "t.nnef:1:60", "no folder" },
+    Y("rill_onnx_scan(x, file = \"a.onnx\")", IO, 60, "no folder"),
     { "fragment f(x: tensor<scalar>) -> (y: tensor<scalar>) { y = f(x); }\n"
       "graph g(x) -> (y) { " IN_X "y = f(x); }",
       RILL_LIMIT, "t.nnef:1:60", "more than 32 deep" },

@@ -133,23 +133,6 @@ static void test_truncated(struct pb file, size_t step, const char *what)
     free(file.data);
 }
 
-static void test_truncated_file(const char *folder, const char *name)
-{
-    char path[1024];
-    struct bytes b = { 0 };
-    snprintf(path, sizeof path, "%s/models/%s", folder ? folder : "", name);
-    if (!folder || access(path, R_OK) != 0) {
-        printf("skipped: truncation of %s (no folder of shared models)\n", name);
-        check_skipped++;
-        return;
-    }
-    CHECK(bytes_map(&b, path, 0, NULL) == RILL_OK, "%s", path);
-    struct pb copy = { 0 };
-    pb_put(&copy, b.data, b.n);
-    bytes_drop(&b);
-    test_truncated(copy, 997, name);
-}
-
 /* ---- size and depth ---- */
 
 /* Graphs in graphs: each is the body of an If in the one around it. */
@@ -541,7 +524,6 @@ int main(void)
 {
     test_bytes();
     test_truncated(good_model(), 1, "small model");
-    test_truncated_file(getenv("RILL_SHARED"), "gtcrn/gtcrn.onnx");
     test_limits();
     test_tensors();
     test_graphs();

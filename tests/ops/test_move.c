@@ -682,27 +682,6 @@ static void test_select(struct ops_test *t)
                 "does not divide");
 }
 
-static void test_unique(struct ops_test *t)
-{
-    const struct tensor *x = ops_f32(t, 1, I64S(6), F32S(2, 1, 1, 3, 4, 3));
-    const struct tensor *m = ops_f32(t, 2, I64S(3, 3), F32S(1, 0, 0, 1, 0, 0, 2, 3, 4));
-    struct attr plain = ONE_INT("sorted", 0), axis = ONE_INT("axis", 0);
-    if (ops_run(t, "Unique", &plain, 1, IN(x), 4)) {
-        ops_same(t, 0, WANT(2, 1, 3, 4), 0);
-        ops_same(t, 1, WANT(0, 1, 3, 4), 0);
-        ops_same(t, 2, WANT(0, 1, 1, 2, 3, 2), 0);
-        ops_same(t, 3, WANT(1, 2, 2, 1), 0);
-    }
-    if (ops_run(t, "Unique", NULL, 0, IN(x), 4)) {
-        ops_same(t, 0, WANT(1, 2, 3, 4), 0);
-        ops_same(t, 1, WANT(1, 0, 3, 4), 0);
-        ops_same(t, 2, WANT(1, 0, 0, 2, 3, 2), 0);
-        ops_same(t, 3, WANT(2, 1, 2, 1), 0);
-    }
-    if (ops_run(t, "Unique", &axis, 1, IN(m), 1) && ops_shape_is(t, 0, DTYPE_F32, 2, I64S(2, 3)))
-        ops_same(t, 0, WANT(1, 0, 0, 2, 3, 4), 0);
-}
-
 #define RUN(t, fn) ((t)->what = #fn, fn(t))
 
 /* What is not known before running is a fault of the run. */
@@ -761,7 +740,6 @@ int main(void)
     RUN(&t, test_hostile_values);
     RUN(&t, test_select);
     RUN(&t, test_faults);
-    RUN(&t, test_unique);
     test_overflow(tile_overflow, &t);
     t.what = "";
     return ops_end(&t);

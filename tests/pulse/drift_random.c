@@ -260,11 +260,8 @@ static void step_scan(struct gen *r, struct gb *b, struct pool *p, int depth)
     body_outputs(r, &c, &inner, states, n_states, n_outs, outs);
     for (unsigned i = 0; i < n_outs; i++)
         out_axes[i] = upto(r, (uint32_t) outs[n_states + i].rank + 1);
-    const struct gb_scan at = { .states = (int) n_states,
-                                .scans = (int) n_scans,
-                                .outs = (int) n_outs,
-                                .in_axes = in_axes,
-                                .out_axes = out_axes };
+    const struct gb_scan at = SCAN_OF((int) n_states, (int) n_scans, (int) n_outs,
+                                      .in_axes = in_axes, .out_axes = out_axes);
     struct node *made = gb_scan(b, &c, &at, in, n);
     for (unsigned i = r->streams && along ? n_states : 0; made && i < n_states + n_outs; i++)
         pool_add(p,

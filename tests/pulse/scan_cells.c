@@ -87,13 +87,8 @@ static uint32_t layer(struct gb *b, const struct scan_layer *l, uint32_t x, int 
                         GB(&body, "MatMul", "", next, gb_weights(&body, 2, l->hidden, l->project)),
                         xt));
     gb_output(&body, y);
-    const struct gb_scan at = { .states = 1 + has_c,
-                                .scans = 1,
-                                .outs = 1,
-                                .in_axes = &axis,
-                                .out_axes = &axis,
-                                .in_reverse = &back,
-                                .out_reverse = &back };
+    const struct gb_scan at = SCAN_OF(1 + has_c, 1, 1, .in_axes = &axis, .out_axes = &axis,
+                                      .in_reverse = &back, .out_reverse = &back);
     uint32_t in[4] = { gb_weights(b, 2, 1, l->hidden) };
     if (has_c)
         in[1] = gb_weights(b, 2, 1, l->hidden);

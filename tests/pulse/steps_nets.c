@@ -129,20 +129,12 @@ static void emit_nest(struct gb *b, struct stage *s, const int *v)
     uint32_t next = GB(&inner, "Tanh", "", GB(&inner, "Add", "", GB(&inner, "Neg", "", sum), e));
     gb_output(&inner, next);
     gb_output(&inner, next);
-    const struct gb_scan at = { .states = 1,
-                                .scans = 1,
-                                .outs = 1,
-                                .in_axes = (int64_t[]) { 1 },
-                                .out_axes = (int64_t[]) { 1 } };
+    const struct gb_scan at = SCAN_OF(1, 1, 1, .in_axes = I64S(1), .out_axes = I64S(1));
     struct node *n =
         gb_scan(&body, &inner, &at, (uint32_t[]) { gb_weights(&body, 1, 1), mixed }, 2);
     gb_output(&body, mixed);
     gb_output(&body, n ? n->out[1] : WIRE_NONE);
-    const struct gb_scan outer = { .states = 1,
-                                   .scans = 1,
-                                   .outs = 1,
-                                   .in_axes = (int64_t[]) { 2 },
-                                   .out_axes = (int64_t[]) { 2 } };
+    const struct gb_scan outer = SCAN_OF(1, 1, 1, .in_axes = I64S(2), .out_axes = I64S(2));
     n = gb_scan(b, &body, &outer, (uint32_t[]) { gb_weights(b, 2, 1, s->channels), s->wire }, 2);
     s->wire = n ? n->out[1] : WIRE_NONE;
 }
@@ -170,11 +162,7 @@ static void emit_inside(struct gb *b, struct stage *s, const int *v)
     y = GB(&body, "Add", "", y, GB(&body, "Squeeze", "", other, gb_ints(&body, 0)));
     gb_output(&body, state);
     gb_output(&body, GB(&body, "Mul", "", y, state));
-    const struct gb_scan at = { .states = 1,
-                                .scans = 1,
-                                .outs = 1,
-                                .in_axes = (int64_t[]) { 1 },
-                                .out_axes = (int64_t[]) { 1 } };
+    const struct gb_scan at = SCAN_OF(1, 1, 1, .in_axes = I64S(1), .out_axes = I64S(1));
     struct node *n =
         gb_scan(b, &body, &at, (uint32_t[]) { gb_full(b, 0.5f, 1, 1), s->wire, late }, 3);
     s->wire = n ? n->out[1] : WIRE_NONE;

@@ -54,11 +54,7 @@ static void emit_scan(struct gb *b, struct stage *s, const int *v)
     uint32_t next = GB(&body, "Add", "", GB(&body, "Mul", "", state, gb_scalar(&body, 0.5f)), x);
     gb_output(&body, next);
     gb_output(&body, v[0] ? GB(&body, "Tanh", "", next) : next);
-    const struct gb_scan at = { .states = 1,
-                                .scans = 1,
-                                .outs = 1,
-                                .in_axes = (int64_t[]) { 2 },
-                                .out_axes = (int64_t[]) { 2 } };
+    const struct gb_scan at = SCAN_OF(1, 1, 1, .in_axes = I64S(2), .out_axes = I64S(2));
     const uint32_t in[] = { gb_weights(b, 2, 1, s->channels), s->wire };
     struct node *n = gb_scan(b, &body, &at, in, 2);
     s->wire = n ? n->out[1] : WIRE_NONE;
@@ -76,11 +72,7 @@ static void emit_scan_pair(struct gb *b, struct stage *s, const int *v)
     uint32_t next = GB(&body, "Tanh", "", GB(&body, "Add", "", GB(&body, "Mul", "", state, x), y));
     gb_output(&body, next);
     gb_output(&body, GB(&body, "Sub", "", next, x));
-    const struct gb_scan at = { .states = 1,
-                                .scans = 2,
-                                .outs = 1,
-                                .in_axes = (int64_t[]) { 2, 2 },
-                                .out_axes = (int64_t[]) { 2 } };
+    const struct gb_scan at = SCAN_OF(1, 2, 1, .in_axes = I64S(2, 2), .out_axes = I64S(2));
     const uint32_t in[] = { gb_weights(b, 2, 1, s->channels), v[1] ? late : s->wire,
                             v[1] ? s->wire : late };
     struct node *n = gb_scan(b, &body, &at, in, 3);
@@ -104,11 +96,7 @@ static void emit_scan_across(struct gb *b, struct stage *s, const int *v)
     y = GB(&body, "Tanh", "", GB(&body, "Add", "", state, y));
     gb_output(&body, y);
     gb_output(&body, y);
-    const struct gb_scan at = { .states = 1,
-                                .scans = 1,
-                                .outs = 1,
-                                .in_axes = (int64_t[]) { 1 },
-                                .out_axes = (int64_t[]) { 1 } };
+    const struct gb_scan at = SCAN_OF(1, 1, 1, .in_axes = I64S(1), .out_axes = I64S(1));
     uint32_t zero =
         GB(b, "Mul", "", GB(b, "Gather", "axis=1", s->wire, gb_int(b, 0)), gb_scalar(b, 0.25f));
     const uint32_t in[] = { zero, s->wire };

@@ -55,11 +55,7 @@ static void recipe_scan(struct gb *b, const void *ctx)
     uint32_t next = GB(&c, "Tanh", "", sum);
     gb_output(&c, next);
     gb_output(&c, GB(&c, "Mul", "", next, ys));
-    const struct gb_scan at = { .states = 1,
-                                .scans = 2,
-                                .outs = 1,
-                                .in_axes = (int64_t[]) { 1, 1 },
-                                .out_axes = (int64_t[]) { 1 } };
+    const struct gb_scan at = SCAN_OF(1, 2, 1, .in_axes = I64S(1, 1), .out_axes = I64S(1));
     struct node *n = gb_scan(b, &c, &at, (const uint32_t[]) { h0, x, y, full, w }, 5);
     gb_output(b, n ? n->out[0] : WIRE_NONE);
     gb_output(b, n ? n->out[1] : WIRE_NONE);
@@ -113,12 +109,10 @@ static void recipe_nested(struct gb *b, const void *ctx)
     uint32_t next =
         GB(&d, "Add", "", GB(&d, "Unsqueeze", "", q, gb_ints(&d, 1)), GB(&d, "Mul", "", h, f2));
     gb_output(&d, next);
-    const struct gb_scan in = { .states = 1, .scans = 1, .in_axes = (int64_t[]) { 1 } };
+    const struct gb_scan in = SCAN_OF(1, 1, 0, .in_axes = I64S(1));
     struct node *n = gb_scan(&c, &d, &in, (const uint32_t[]) { fb, zs, fb }, 3);
     gb_output(&c, n ? n->out[0] : WIRE_NONE);
-    const struct gb_scan out = {
-        .scans = 1, .outs = 1, .in_axes = (int64_t[]) { 2 }, .out_axes = (int64_t[]) { 0 }
-    };
+    const struct gb_scan out = SCAN_OF(0, 1, 1, .in_axes = I64S(2), .out_axes = I64S(0));
     n = gb_scan(b, &c, &out, (const uint32_t[]) { z, full }, 2);
     gb_output(b, n ? n->out[0] : WIRE_NONE);
     (void) ctx;

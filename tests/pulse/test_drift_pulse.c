@@ -31,9 +31,8 @@ static uint32_t cell(struct gb *b, uint32_t x, uint32_t h0, uint32_t bias, int a
     gb_output(&c, next);
     gb_output(&c, next);
     const int64_t axes[] = { axis }, reverse[] = { back };
-    const struct gb_scan at = {
-        .states = 1, .scans = 1, .outs = 1, .in_axes = axes, .in_reverse = reverse, .out_axes = axes
-    };
+    const struct gb_scan at =
+        SCAN_OF(1, 1, 1, .in_axes = axes, .in_reverse = reverse, .out_axes = axes);
     struct node *n = gb_scan(b, &c, &at, (const uint32_t[]) { h0, x, bias }, 3);
     return n ? n->out[1] : WIRE_NONE;
 }
@@ -158,11 +157,7 @@ static void recipe_full(struct gb *b, const void *ctx)
     uint32_t next = GB(&c, "Add", "", GB(&c, "Mul", "", h, xs), f);
     gb_output(&c, next);
     gb_output(&c, GB(&c, "Tanh", "", next));
-    const struct gb_scan at = { .states = 1,
-                                .scans = 1,
-                                .outs = 1,
-                                .in_axes = (int64_t[]) { 1 },
-                                .out_axes = (int64_t[]) { 1 } };
+    const struct gb_scan at = SCAN_OF(1, 1, 1, .in_axes = I64S(1), .out_axes = I64S(1));
     uint32_t h0 = GB(b, "ReduceSum", "keepdims=0", x, gb_ints(b, 1));
     struct node *n = gb_scan(b, &c, &at, (const uint32_t[]) { h0, x, full }, 3);
     gb_output(b, n ? n->out[1] : WIRE_NONE);
@@ -238,7 +233,7 @@ static void recipe_two(struct gb *b, const void *ctx)
     uint32_t xs = gb_body_input(&c, "w");
     gb_output(&c, GB(&c, "ConstantOfShape", "", gb_shape(&c, 1, &b->time)));
     gb_output(&c, GB(&c, "Add", "", xs, gb_body_input(&c, "v")));
-    const struct gb_scan at = { .scans = 1, .outs = 2, .out_axes = (int64_t[]) { 0, 1 } };
+    const struct gb_scan at = SCAN_OF(0, 1, 2, .out_axes = I64S(0, 1));
     uint32_t v = gb_input(b, "v", 1, WIDTH);
     struct node *n = gb_scan(b, &c, &at, (const uint32_t[]) { w, v }, 2);
     gb_output(b, GB(b, "Tanh", "", x));

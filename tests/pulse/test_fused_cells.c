@@ -127,9 +127,8 @@ static uint32_t scan(struct gb *b, const struct shape *s, const struct layer *l,
     if (has_c)
         in[1] = rows(b, l->c, d, 0, s->batch);
     in[states] = x;
-    const struct gb_scan at = {
-        .states = (int) states, .scans = 1, .outs = 1, .in_reverse = &back, .out_reverse = &back
-    };
+    const struct gb_scan at =
+        SCAN_OF((int) states, 1, 1, .in_reverse = &back, .out_reverse = &back);
     struct node *node = gb_scan(b, &body, &at, in, states + 1 + n);
     return node ? GB(b, "Unsqueeze", "", node->out[states], gb_ints(b, 1)) : WIRE_NONE;
 }

@@ -156,11 +156,7 @@ static void scan_backwards(struct gb *b, const void *ctx)
         GB(&body, "Add", "", GB(&body, "Mul", "", state, gb_scalar(&body, 0.5f)), frame);
     gb_output(&body, next);
     gb_output(&body, next);
-    const struct gb_scan at = { .states = 1,
-                                .scans = 1,
-                                .outs = 1,
-                                .in_reverse = (int64_t[]) { in },
-                                .out_reverse = (int64_t[]) { !in } };
+    const struct gb_scan at = SCAN_OF(1, 1, 1, .in_reverse = I64S(in), .out_reverse = I64S(!in));
     struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { gb_weights(b, 2, 1, 3), x }, 2);
     gb_output(b, n ? n->out[1] : WIRE_NONE);
 }

@@ -69,13 +69,9 @@ static void across(struct gb *b, const void *ctx)
            GB(&body, "Add", "", GB(&body, "Neg", "", state), a->inside == AHEAD ? row : y));
     gb_output(&body, next);
     gb_output(&body, a->inside == AHEAD ? GB(&body, "Sub", "", y, next) : next);
-    const struct gb_scan at = { .states = 1,
-                                .scans = 1,
-                                .outs = 1,
-                                .in_axes = (int64_t[]) { a->axis },
-                                .in_reverse = (int64_t[]) { a->back_in },
-                                .out_axes = (int64_t[]) { a->out_axis },
-                                .out_reverse = (int64_t[]) { a->back_out } };
+    const struct gb_scan at =
+        SCAN_OF(1, 1, 1, .in_axes = I64S(a->axis), .in_reverse = I64S(a->back_in),
+                .out_axes = I64S(a->out_axis), .out_reverse = I64S(a->back_out));
     struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { shape_without(b, a, x), x }, 2);
     if (!n)
         return;
@@ -101,22 +97,15 @@ static void nested(struct gb *b, const void *ctx)
         GB(&inner, "Tanh", "", GB(&inner, "Sub", "", GB(&inner, "Add", "", sum, row), old));
     gb_output(&inner, next);
     gb_output(&inner, next);
-    const struct gb_scan in = { .states = 1,
-                                .scans = 1,
-                                .outs = 1,
-                                .in_reverse = (int64_t[]) { back[1] },
-                                .out_reverse = (int64_t[]) { back[1] } };
+    const struct gb_scan in =
+        SCAN_OF(1, 1, 1, .in_reverse = I64S(back[1]), .out_reverse = I64S(back[1]));
     uint32_t zero = GB(&body, "ReduceSum", "keepdims=0",
                        GB(&body, "Mul", "", state, gb_scalar(&body, 0.5f)), gb_ints(&body, 0));
     struct node *n = gb_scan(&body, &inner, &in, (uint32_t[]) { zero, rows }, 2);
     uint32_t y = n ? n->out[1] : WIRE_NONE;
     gb_output(&body, GB(&body, "Tanh", "", GB(&body, "Add", "", state, y)));
     gb_output(&body, y);
-    const struct gb_scan out = { .states = 1,
-                                 .scans = 1,
-                                 .outs = 1,
-                                 .in_reverse = (int64_t[]) { back[0] },
-                                 .out_axes = (int64_t[]) { 2 } };
+    const struct gb_scan out = SCAN_OF(1, 1, 1, .in_reverse = I64S(back[0]), .out_axes = I64S(2));
     uint32_t first = GB(b, "Squeeze", "", gb_slice(b, x, 0, 1, 2, 1), gb_ints(b, 0));
     n = gb_scan(b, &body, &out, (uint32_t[]) { first, x }, 2);
     if (n)
@@ -143,11 +132,7 @@ static void along(struct gb *b, const void *ctx)
     gb_output(&body, c2);
     gb_output(&body, GB(&body, "Mul", "", h2, g));
     gb_output(&body, c);
-    const struct gb_scan at = { .states = 2,
-                                .scans = 2,
-                                .outs = 2,
-                                .in_axes = (int64_t[]) { -1, 0 },
-                                .out_axes = (int64_t[]) { -1, 1 } };
+    const struct gb_scan at = SCAN_OF(2, 2, 2, .in_axes = I64S(-1, 0), .out_axes = I64S(-1, 1));
     const uint32_t in[] = { gb_weights(b, 2, 1, 3), gb_full(b, 2.0f, 2, 1, 3), late,
                             gb_transpose(b, x, "2,0,1"), gb_weights(b, 2, 1, 3) };
     struct node *n = gb_scan(b, &body, &at, in, 5);
@@ -176,11 +161,7 @@ static void along_and_across(struct gb *b, const void *ctx)
         GB(&body, "Add", "", GB(&body, "Mul", "", state, gb_scalar(&body, 0.5f)), frame);
     gb_output(&body, next);
     gb_output(&body, next);
-    const struct gb_scan at = { .states = 1,
-                                .scans = 1,
-                                .outs = 1,
-                                .in_axes = (int64_t[]) { 2 },
-                                .out_axes = (int64_t[]) { 0 } };
+    const struct gb_scan at = SCAN_OF(1, 1, 1, .in_axes = I64S(2), .out_axes = I64S(0));
     struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { gb_weights(b, 2, 3, 2), y }, 2);
     if (n)
         gb_output(b, n->out[1]);
@@ -203,18 +184,12 @@ static void along_in_across(struct gb *b, const void *ctx)
         GB(&inner, "Tanh", "", GB(&inner, "Add", "", GB(&inner, "Neg", "", state), frame));
     gb_output(&inner, next);
     gb_output(&inner, GB(&inner, "Mul", "", next, state));
-    const struct gb_scan in = { .states = 1,
-                                .scans = 1,
-                                .outs = 1,
-                                .in_axes = (int64_t[]) { 1 },
-                                .out_axes = (int64_t[]) { 1 } };
+    const struct gb_scan in = SCAN_OF(1, 1, 1, .in_axes = I64S(1), .out_axes = I64S(1));
     struct node *n =
         gb_scan(&body, &inner, &in, (uint32_t[]) { GB(&body, "Tanh", "", start), rows }, 2);
     gb_output(&body, n ? n->out[1] : WIRE_NONE);
-    const struct gb_scan out = { .scans = 2,
-                                 .outs = 1,
-                                 .in_reverse = (int64_t[]) { how[0], how[0] },
-                                 .out_reverse = (int64_t[]) { how[1] } };
+    const struct gb_scan out =
+        SCAN_OF(0, 2, 1, .in_reverse = I64S(how[0], how[0]), .out_reverse = I64S(how[1]));
     n = gb_scan(b, &body, &out, (uint32_t[]) { x, gb_weights(b, 2, 3, 2) }, 2);
     if (n)
         gb_output(b, n->out[0]);
@@ -229,9 +204,7 @@ static void table(struct gb *b, const void *ctx)
     gb_body(&body, b, "rows");
     uint32_t row = gb_body_input(&body, "row"), all = gb_body_input(&body, "all");
     gb_output(&body, GB(&body, "Conv", "pads=1,1", all, row));
-    const struct gb_scan at = {
-        .scans = 1, .outs = 1, .in_reverse = (int64_t[]) { 1 }, .out_axes = (int64_t[]) { 2 }
-    };
+    const struct gb_scan at = SCAN_OF(0, 1, 1, .in_reverse = I64S(1), .out_axes = I64S(2));
     struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { gb_weights(b, 4, 4, 2, 3, 3), x }, 2);
     if (n)
         gb_output(b, n->out[0]);
@@ -251,9 +224,7 @@ static void along_two(struct gb *b, const void *ctx)
               captured ? GB(&body, "Mul", "", f,
                             GB(&body, "ReduceMax", "keepdims=0", g, gb_ints(&body, 0)))
                        : GB(&body, "Add", "", f, g));
-    const struct gb_scan at = { .scans = captured ? 1 : 2,
-                                .outs = 1,
-                                .in_axes = (int64_t[]) { 0, 1 } };
+    const struct gb_scan at = SCAN_OF(0, captured ? 1 : 2, 1, .in_axes = I64S(0, 1));
     struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { x, other }, 2);
     gb_output(b, n ? n->out[0] : WIRE_NONE);
 }
@@ -367,11 +338,7 @@ static void from_input(struct gb *b, const void *ctx)
         GB(&body, "Sub", "", frame, GB(&body, "Mul", "", state, gb_scalar(&body, 0.75f)));
     gb_output(&body, next);
     gb_output(&body, next);
-    const struct gb_scan at = { .states = 1,
-                                .scans = 1,
-                                .outs = 1,
-                                .in_axes = (int64_t[]) { 2 },
-                                .out_axes = (int64_t[]) { 2 } };
+    const struct gb_scan at = SCAN_OF(1, 1, 1, .in_axes = I64S(2), .out_axes = I64S(2));
     struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { h, x }, 2);
     if (n)
         gb_output(b, n->out[1]);

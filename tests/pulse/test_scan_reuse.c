@@ -212,13 +212,8 @@ static void odd_recipe(struct gb *b, const void *ctx)
     odd_body(&body, c->kind);
     const int64_t axis = c->axis, back = c->back, out_axes[2] = { 0, c->axis },
                   out_back[2] = { 0, c->back };
-    const struct gb_scan at = { .states = 2,
-                                .scans = 1,
-                                .outs = 2,
-                                .in_axes = &axis,
-                                .in_reverse = &back,
-                                .out_axes = out_axes,
-                                .out_reverse = out_back };
+    const struct gb_scan at = SCAN_OF(2, 1, 2, .in_axes = &axis, .in_reverse = &back,
+                                      .out_axes = out_axes, .out_reverse = out_back);
     uint32_t x = c->axis ? gb_input(b, "x", 2, 6, c->steps) : gb_input(b, "x", 2, c->steps, 6);
     struct node *n =
         gb_scan(b, &body, &at, (uint32_t[]) { gb_input(b, "h", 1, 6), gb_weights(b, 1, 6), x }, 3);
