@@ -223,13 +223,29 @@ bool rig_wait_ready(struct rig *r)
     return false;
 }
 
+bool rig_run(struct rig *r)
+{
+    char *argv[] = { getenv("RILLD"), (char *) "--config", r->conf, NULL };
+    return argv[0] && rig_spawn(r, argv);
+}
+
+int rig_run_notified(struct rig *r, const char *name, const char *watchdog_usec)
+{
+    int fd = message_listen(name);
+    setenv("NOTIFY_SOCKET", name, 1);
+    setenv("WATCHDOG_USEC", watchdog_usec, 1);
+    rig_run(r);
+    unsetenv("NOTIFY_SOCKET");
+    unsetenv("WATCHDOG_USEC");
+    CHECK(notified(fd, "READY=1", 30000, NULL));
+    return fd;
+}
+
 void rig_start(struct rig *r, const char *more)
 {
-    char *argv[] = { getenv("RILLD"), (char *) "--config", NULL, NULL };
     rig_dir(r);
     rig_conf(r, more);
-    argv[2] = r->conf;
-    if (!argv[0] || !rig_spawn(r, argv) || !rig_wait_ready(r))
+    if (!rig_run(r) || !rig_wait_ready(r))
         give_up("the daemon did not start");
 }
 

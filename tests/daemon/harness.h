@@ -39,7 +39,10 @@ void rig_dir(struct rig *r);                       /* makes the folder and the n
 void rig_conf(struct rig *r, const char *more);    /* writes the settings; `more` follows them */
 pid_t rig_fork(struct rig *r);                     /* fork; the child's stderr goes to r->log */
 bool rig_spawn(struct rig *r, char *const argv[]); /* the same, and the program */
+bool rig_run(struct rig *r);                       /* the same with $RILLD and its settings */
 bool rig_wait_ready(struct rig *r);
+/* The same under a service manager that listens at `name`: its socket, once READY=1 has come. */
+int rig_run_notified(struct rig *r, const char *name, const char *watchdog_usec);
 void rig_start(struct rig *r, const char *more); /* all of the above with $RILLD */
 int rig_wait(struct rig *r, int timeout_ms);     /* exit status; -1 after killing it */
 int rig_stop(struct rig *r);                     /* SIGTERM, exit status, removes the folder */

@@ -211,14 +211,7 @@ static void test_model_hangs(void)
     rig_dir(&r);
     rig_conf(&r, "");
     snprintf(name, sizeof name, "%s/notify", r.dir);
-    int fd = message_listen(name);
-    setenv("NOTIFY_SOCKET", name, 1);
-    setenv("WATCHDOG_USEC", "2000000", 1);
-    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
-    rig_spawn(&r, argv);
-    unsetenv("NOTIFY_SOCKET");
-    unsetenv("WATCHDOG_USEC");
-    CHECK(notified(fd, "READY=1", 30000, NULL));
+    int fd = rig_run_notified(&r, name, "2000000");
     CHECK(notified(fd, "WATCHDOG=1", 20000, NULL));
     int data = raw_hello(r.sock);
     CHECK(health_is(data, RILL__HEALTH_REPLY__STATE__STATE_OK, ""));

@@ -24,15 +24,14 @@ static void test_sockets(void)
     CHECK(stat(r.ctl, &st) == 0 && (st.st_mode & 0777) == 0600);
     /* A second daemon does not take the sockets away. */
     second = r;
-    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
-    rig_spawn(&second, argv);
+    rig_run(&second);
     CHECK(rig_wait(&second, 30000) == 1);
     CHECK(rig_log_has(&r, "another rilld listens", 15000));
     rill_client_free(client_of(r.sock, "life"));
     CHECK(kill(r.pid, SIGKILL) == 0);
     waitpid(r.pid, NULL, 0);
     CHECK(stat(r.sock, &st) == 0); /* left behind by the kill */
-    rig_spawn(&r, argv);
+    rig_run(&r);
     CHECK(rig_wait_ready(&r));
     rill_client_free(client_of(r.sock, "life"));
     char sock[96];
@@ -47,8 +46,7 @@ static void test_sockets_order(void)
         struct rig r;
         rig_dir(&r);
         rig_conf(&r, "");
-        char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
-        CHECK(rig_spawn(&r, argv));
+        CHECK(rig_run(&r));
         int data = -1;
         for (uint64_t end = now_ms() + 30000; data < 0 && now_ms() < end;)
             data = raw_connect(r.sock);
@@ -68,8 +66,7 @@ static void test_foreign_file(void)
     int fd = open(r.sock, O_CREAT | O_WRONLY, 0600);
     CHECK(write(fd, "precious", 8) == 8);
     close(fd);
-    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
-    rig_spawn(&r, argv);
+    rig_run(&r);
     CHECK(rig_wait(&r, 30000) == 1);
     struct stat st;
     CHECK(stat(r.sock, &st) == 0 && st.st_size == 8);
@@ -81,20 +78,10 @@ static void test_preload_fails(void)
     struct rig r;
     rig_dir(&r);
     rig_conf(&r, "preload = nosuch\n");
-    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
-    rig_spawn(&r, argv);
+    rig_run(&r);
     CHECK(rig_wait(&r, 30000) == 1);
     CHECK(rig_log_has(&r, "models.preload: 'nosuch': no model of that name is built in", 100));
     rig_clean(&r);
-}
-
-static void test_default_misses(void)
-{
-    struct rig r;
-    rig_start(&r, "default_model = nosuch\n");
-    CHECK(rig_log_has(&r, "models.default_model: 'nosuch': no model of that name", 10000), "%s",
-          rig_log(&r));
-    CHECK(rig_stop(&r) == 0);
 }
 
 /* ---- reload ---- */
@@ -110,7 +97,6 @@ static bool open_soon(struct rill_client *c, uint32_t id, const struct rill_clie
 static void test_reload(void)
 {
     struct rig r;
-    char model[128];
     rig_start(&r, "");
     struct rill_client *c = client_of(r.sock, "life"), *ctl = client_of(r.ctl, "life");
     struct rill_client_finished f;
@@ -136,26 +122,6 @@ static void test_reload(void)
     kill(r.pid, SIGHUP);
     /* Two more than the old settings allowed; a reload waits a while after another. */
     CHECK_OF(c, open_soon(c, 4, &plain) && open_soon(c, 40, &plain));
-    /* A folder that appears in model_path is found without a reload; a link is not followed. */
-    snprintf(model, sizeof model, "%s/models", r.dir);
-    mkdir(model, 0700);
-    if (is_fake()) {
-        char path[256];
-        snprintf(path, sizeof path, "%s/later", model);
-        mkdir(path, 0700);
-        strcat(path, "/graph.nnef");
-        close(open(path, O_CREAT | O_WRONLY, 0600));
-        struct rill_client_open o = plain;
-        o.model = "later";
-        CHECK_OF(c, rill_client_open(c, 5, &o, NULL) == 0);
-        snprintf(path, sizeof path, "%s/link", model);
-        CHECK(symlink("later", path) == 0);
-        o.model = "link";
-        CHECK_OF(c,
-                 rill_client_open(c, 6, &o, NULL) < 0 &&
-                     rill_client_error_code(c) == RILL__CODE__MODEL_FAILED &&
-                     strstr(rill_client_error(c), "symbolic link"));
-    }
     rill_client_free(ctl);
     rill_client_free(c);
     CHECK(rig_stop(&r) == 0);
@@ -197,33 +163,6 @@ static void test_control(void)
     rill_client_free(c);
     rill_client_free(ctl);
     rig_clean(&r);
-}
-
-/* Live streams are admitted as long as their measured cost fits; files wait instead, so they always
- * are. */
-static void test_admission(void)
-{
-    struct rig r;
-    struct rill_client_open o = plain;
-    rig_start(&r,
-              "[daemon]\nworkers = 1\n[limits]\nrtf_budget = 3\n"
-              "max_streams_per_connection = 64\n");
-    struct rill_client *c = client_of(r.sock, "life");
-    uint32_t n = 0;
-    o.model = "slow";
-    o.pace = RILL_CLIENT_LIVE;
-    while (n < 40 && rill_client_open(c, n + 1, &o, NULL) == 0)
-        n++;
-    CHECK(n >= 1 && n <= 29, "%u live streams of at least a tenth each in 3", n);
-    CHECK_OF(c, rill_client_error_code(c) == RILL__CODE__OVERLOADED);
-    o.pace = RILL_CLIENT_FILE;
-    CHECK_OF(c, rill_client_open(c, 50, &o, NULL) == 0);
-    CHECK(rill_client_cancel(c, 1) == 0);
-    o.pace = RILL_CLIENT_LIVE;
-    CHECK(rill_client_open(c, 51, &o, NULL) == 0, "room again after one left: %s",
-          rill_client_error(c));
-    rill_client_free(c);
-    CHECK(rig_stop(&r) == 0);
 }
 
 /* ---- drain ---- */
@@ -303,14 +242,7 @@ static void test_notify(bool abstract)
     rig_dir(&r);
     rig_conf(&r, "");
     snprintf(name, sizeof name, "%s%s/notify", abstract ? "@" : "", r.dir);
-    int fd = message_listen(name);
-    setenv("NOTIFY_SOCKET", name, 1);
-    setenv("WATCHDOG_USEC", "1500000", 1); /* WATCHDOG_MS */
-    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
-    rig_spawn(&r, argv);
-    unsetenv("NOTIFY_SOCKET");
-    unsetenv("WATCHDOG_USEC");
-    CHECK(notified(fd, "READY=1", 30000, &pets));
+    int fd = rig_run_notified(&r, name, "1500000"); /* WATCHDOG_MS */
     pets_watch(fd);
     kill(r.pid, SIGHUP);
     CHECK(notified(fd, "RELOADING=1", 20000, &pets) && notified(fd, "READY=1", 20000, &pets));
@@ -342,14 +274,7 @@ static void test_stuck_worker(void)
     rig_dir(&r);
     rig_conf(&r, "");
     snprintf(name, sizeof name, "%s/notify", r.dir);
-    int fd = message_listen(name);
-    setenv("NOTIFY_SOCKET", name, 1);
-    setenv("WATCHDOG_USEC", "900000", 1);
-    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
-    rig_spawn(&r, argv);
-    unsetenv("NOTIFY_SOCKET");
-    unsetenv("WATCHDOG_USEC");
-    CHECK(notified(fd, "READY=1", 30000, &pets));
+    int fd = rig_run_notified(&r, name, "900000");
     struct rill_client *c = client_of(r.sock, "life"), *ctl = client_of(r.ctl, "life");
     rig_hold(&r);
     CHECK(rill_client_open(c, 1, &o, NULL) == 0 && rill_client_send(c, 1, hang, sizeof hang) == 0);
@@ -469,11 +394,8 @@ int main(void)
     test_sockets_order();
     test_foreign_file();
     test_preload_fails();
-    test_default_misses();
     test_reload();
     test_control();
-    if (is_fake())
-        test_admission();
     test_drain();
     test_drain_grace();
     test_notify(false);

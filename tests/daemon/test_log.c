@@ -87,8 +87,7 @@ static void test_journal(bool own)
              (unsigned long long) st.st_ino);
     if (own)
         setenv("JOURNAL_STREAM", stream, 1);
-    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
-    rig_spawn(&r, argv);
+    rig_run(&r);
     unsetenv("JOURNAL_STREAM");
     CHECK(rig_wait_ready(&r));
     const char *d = journal_find(fd, "MESSAGE_ID=6dba44a669c7044881073435470fa180", 10000);

@@ -713,8 +713,7 @@ static void test_http(void)
     snprintf(more, sizeof more,
              "preload = wiener\n[limits]\nmemory_max = 8M\n[http]\nlisten = %s\n", path);
     rig_conf(&r, more);
-    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
-    CHECK(rig_spawn(&r, argv) && rig_wait_ready(&r) && rig_log_has(&r, " ready: ", 30000));
+    CHECK(rig_run(&r) && rig_wait_ready(&r) && rig_log_has(&r, " ready: ", 30000));
     ctl = client(r.ctl);
     double most = 0;
     for (int i = 0; i < 300; i++) {

@@ -116,27 +116,6 @@ static void test_samples(void)
 
 /* ---- resampler ---- */
 
-static void test_resample_pieces(uint32_t from, uint32_t to)
-{
-    enum { N = 9000 };
-    static float x[N], whole[N * 25], pieces[N * 25];
-    uint32_t seed = 9;
-    for (int i = 0; i < N; i++)
-        x[i] = noise(&seed);
-    struct resample *a = resample_new(from, to), *b = resample_new(from, to);
-    size_t n = resample_run(a, x, N, whole, sizeof whole / 4), m = 0;
-    for (size_t at = 0, k = 1; at < N; at += k, k = k * 7 % 301 + 1) {
-        k = k < N - at ? k : N - at;
-        m += resample_run(b, x + at, k, pieces + m, resample_most(b, k));
-    }
-    CHECK(n == m && memcmp(whole, pieces, n * 4) == 0, "%u -> %u: %zu, %zu", from, to, n, m);
-    resample_reset(a);
-    m = resample_run(a, x, N, pieces, sizeof pieces / 4);
-    CHECK(n == m && memcmp(whole, pieces, n * 4) == 0, "%u -> %u after reset", from, to);
-    resample_free(a);
-    resample_free(b);
-}
-
 static size_t allocated_bytes(void)
 {
     struct mallinfo2 m = mallinfo2();
@@ -165,8 +144,6 @@ int main(void)
     test_hist();
     test_samples();
     for (size_t i = 0; i < 7; i++) {
-        test_resample_pieces(rates[i], 16000);
-        test_resample_pieces(16000, rates[i]);
         test_resample_bytes(rates[i], 16000);
         test_resample_bytes(16000, rates[i]);
         test_resample_bytes(rates[i], 48000);

@@ -72,8 +72,7 @@ static void test_over_builtin(void)
     snprintf(more, sizeof more, "model_path = %s/loop:%s/models\npreload = half\n", r.dir, r.dir);
     rig_conf(&r, more);
     model_put(&r, "half", "half");
-    char *argv[] = { getenv("RILLD"), (char *) "-c", r.conf, NULL };
-    CHECK(rig_spawn(&r, argv) && rig_wait(&r, 20000) == 1);
+    CHECK(rig_run(&r) && rig_wait(&r, 20000) == 1);
     CHECK(stat(r.dir, &st) == 0 && strstr(rig_log(&r), "/loop of model_path cannot be searched"),
           "%s", rig_log(&r));
     rig_clean(&r);

@@ -34,8 +34,7 @@ static void daemon_prepare(int i)
 
 static bool daemon_up(int i)
 {
-    char *argv[] = { getenv("RILLD"), (char *) (uintptr_t) "-c", daemons[i].conf, NULL };
-    return rig_spawn(&daemons[i], argv) && rig_wait_ready(&daemons[i]);
+    return rig_run(&daemons[i]) && rig_wait_ready(&daemons[i]);
 }
 
 /* What HAProxy says about a server, such as "UP"; "" if it does not answer. */

@@ -353,27 +353,6 @@ static void test_reads_too_little(void)
     CHECK(rig_stop(&own) == 0);
 }
 
-static void test_file_waits_for_reader(void)
-{
-    /* A file stream whose client stops reading pauses, and goes on when it reads again. */
-    struct rill_client_open o = OPEN(FILE, 48000, 8, F32, .align = true);
-    struct rill_client_finished f;
-    struct result r = { .frame_bytes = 32 };
-    static float x[8 * 4800];
-    struct rill_client *c = client_of(rig.sock, "pauser");
-    result_listen(c, &r);
-    CHECK(rill_client_open(c, 1, &o, NULL) == 0);
-    for (int k = 0; k < 20; k++)
-        CHECK_OF(c, rill_client_send(c, 1, x, sizeof x) == 0);
-    usleep(1500000);
-    for (int k = 0; k < 20; k++)
-        CHECK_OF(c, rill_client_send(c, 1, x, sizeof x) == 0);
-    CHECK_OF(c, rill_client_finish(c, 1, &f) == 0);
-    CHECK(f.in == 192000 && f.out == 192000 && f.dropped == 0 && r.bytes == 192000 * 32);
-    rill_client_free(c);
-    result_free(&r);
-}
-
 static void test_quota(void)
 {
     struct rill_client_open o = OPEN(FILE, 16000, 1, S16, .align = false);
@@ -433,7 +412,6 @@ int main(void)
         test_vad("vad", 48000);
         test_vad("both", 44100);
     }
-    test_file_waits_for_reader();
     test_quota();
     test_reads_too_little();
     CHECK(rig_log_has(&rig, "stream=", 10000) && rig_log_has(&rig, " rtf=", 10000));
