@@ -230,12 +230,6 @@ static rill_status stream_read(struct stream_reader *d, struct pgraph *g,
     return d->r.wrong ? RILL_OK : claims_read(d);
 }
 
-static const struct op *any_op(const char *name)
-{
-    const struct op *o = pulse_op_find(name);
-    return o ? o : op_find_made(name);
-}
-
 static rill_status file_check(const rill_plan *p, uint32_t pulse_frames, const char *cpu,
                               rill_error *err)
 {
@@ -270,7 +264,7 @@ static rill_status graph_take(rill_plan *p, uint32_t pulse_frames, const char *c
                                          .data_bytes = f->data_bytes,
                                          .zeros = f->zeros,
                                          .zeros_bytes = f->zeros_bytes,
-                                         .op_find = any_op,
+                                         .op_find = op_find_made,
                                          .dims = m->dims };
     struct record_reader packs = planfile_part(f, PLANFILE_PACKS, &p->arena);
     struct stream_reader d = { .r = planfile_part(f, PLANFILE_STREAM, &p->arena),

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/clock.h"
-#include "engine/ops/stack.h"
 
 #include <string.h>
 
@@ -457,14 +456,3 @@ const struct op op_pulse_history = {
     .eval = history_eval,
     .help = "frames of the past in front of those of this run",
 };
-
-const struct op *pulse_op_find(const char *name)
-{
-    static const struct op *const all[] = { &op_pulse_history, &op_pulse_pad,   &op_pulse_range,
-                                            &op_pulse_skip,    &op_pulse_valid, &op_pulse_window,
-                                            &op_pulse_stack };
-    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-        if (!strcmp(all[i]->name, name))
-            return all[i];
-    return NULL;
-}

@@ -46,7 +46,4 @@ struct pulse_history_attr {
 /* PulseRange(clock, start, step): [frames], start + step * frame. */
 extern const struct op op_pulse_history, op_pulse_pad, op_pulse_valid, op_pulse_skip,
     op_pulse_range, op_pulse_window;
-
-/* The op of that name among them; NULL: none. */
-const struct op *pulse_op_find(const char *name);
 #endif

@@ -31,9 +31,14 @@ const struct op *op_find(const char *name)
     return NULL;
 }
 
+/* All that passes and the pulser make, and no model file names. */
+static const struct op *const made[] = {
+    &op_chain,      &op_move,        &op_pulse_history, &op_pulse_pad,    &op_pulse_range,
+    &op_pulse_skip, &op_pulse_stack, &op_pulse_valid,   &op_pulse_window,
+};
+
 const struct op *op_find_made(const char *name)
 {
-    static const struct op *const made[] = { &op_chain, &op_move };
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         if (!strcmp(made[i]->name, name))
             return made[i];
@@ -42,10 +47,6 @@ const struct op *op_find_made(const char *name)
 
 const struct op *op_by_id(enum op_id id)
 {
-    static const struct op *const made[] = {
-        &op_chain,      &op_move,        &op_pulse_history, &op_pulse_pad,    &op_pulse_range,
-        &op_pulse_skip, &op_pulse_stack, &op_pulse_valid,   &op_pulse_window,
-    };
     for (size_t i = 0; i < sizeof made / sizeof *made; i++)
         if (made[i]->id == id)
             return made[i];
