@@ -95,14 +95,14 @@ static rill_status move_check(struct prep *c)
 /* The planner looks at pieces before they are prepared. */
 static rill_status move_infer_check(struct infer *c)
 {
-    struct tensor *t = arena_array(c->arena, struct tensor, c->n_in + 1), *y = &t[c->n_in];
-    const struct tensor **in = arena_array(c->arena, const struct tensor *, c->n_in + 1), *out = y;
+    struct tensor *t = arena_array(c->arena, struct tensor, c->n_in + 1), y;
+    const struct tensor **in = arena_array(c->arena, const struct tensor *, c->n_in + 1), *out = &y;
     if (!t || !in)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     for (unsigned i = 0; i < c->n_in; i++)
         if (c->in[i])
             in[i] = fact_to_tensor(c->in[i], &t[i]) ? &t[i] : NULL;
-    if (!fact_to_tensor(&c->out[0], y))
+    if (!fact_to_tensor(&c->out[0], &y))
         return infer_fail(c, "has a shape that is none");
     struct prep p = { .node = c->node,
                       .attr = c->attr,
