@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* conn_calls of clients: what the rooms above do for a connection. */
 #include "daemon/daemon.h"
+#include "daemon/net/conn.h"
+#include "daemon/serve/admit.h"
+#include "daemon/serve/limits.h"
+#include "daemon/serve/meter.h"
+#include "daemon/serve/session.h"
 #include "daemon/serve/session_list.h"
+#include "daemon/serve/topic.h"
 
 static void client_writable(struct conn *c)
 {

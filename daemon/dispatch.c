@@ -1,9 +1,24 @@
 /* SPDX-License-Identifier: MIT */
+#include "daemon/base/conf.h"
+#include "daemon/base/lifecycle.h"
+#include "daemon/base/log.h"
 #include "daemon/base/text.h"
+#include "daemon/compute/pool.h"
+#include "daemon/compute/worker.h"
 #include "daemon/daemon.h"
-#include "daemon/serve/session_list.h"
+#include "daemon/models/registry.h"
+#include "daemon/net/conn.h"
+#include "daemon/net/net.h"
 #include "daemon/net/wire.h"
 #include "daemon/serve/codes.h"
+#include "daemon/serve/session.h"
+#include "daemon/serve/session_list.h"
+#include "daemon/serve/topic.h"
+#include "daemon/watch/health.h"
+#include "daemon/watch/memory_reply.h"
+#include "daemon/watch/metrics.h"
+#include "daemon/watch/profile.h"
+#include "daemon/watch/stats.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -50,16 +65,16 @@ static void on_hello(struct conn *c, const Rill__ClientFrame *f)
     for (char *p = c->client; *p; p++)
         if ((unsigned char) *p <= ' ' || (unsigned char) *p >= 0x7f || *p == '"')
             *p = '_';
-    uint32_t most = d->conf.limits_max_message_bytes, asked = m->max_frame ? m->max_frame : most;
+    uint32_t most = d->conf->limits_max_message_bytes, asked = m->max_frame ? m->max_frame : most;
     c->max_message_bytes = asked < 4096 ? 4096 : asked < most ? asked : most;
     c->hello_done = true;
     Rill__HelloAck a = RILL__HELLO_ACK__INIT;
     Rill__ServerFrame r = RILL__SERVER_FRAME__INIT;
     a.minor = PROTO_MINOR;
     a.server = (char *) (uintptr_t) "rilld " RILL_VERSION;
-    a.instance_id = d->instance_id;
+    a.instance_id = d->life->instance_id;
     a.max_frame = c->max_message_bytes;
-    a.max_streams = d->conf.limits_max_streams_per_connection;
+    a.max_streams = d->conf->limits_max_streams_per_connection;
     a.mono_us = lane_now_us();
     r.m_case = RILL__SERVER_FRAME__M_HELLO;
     r.hello = &a;
@@ -172,18 +187,18 @@ static void on_stats(struct conn *c, const Rill__ClientFrame *f)
 static void on_health(struct conn *c, const Rill__ClientFrame *f)
 {
     struct daemon *d = c->daemon;
-    uint64_t beats[WORKERS_MAX], silent_us[WORKERS_MAX];
+    uint64_t beats[POOL_WORKERS_MAX], silent_us[POOL_WORKERS_MAX];
     Rill__HealthReply a = RILL__HEALTH_REPLY__INIT;
     Rill__ServerFrame r = RILL__SERVER_FRAME__INIT;
-    for (unsigned i = 0; i < d->n_workers; i++) {
-        beats[i] = atomic_load(&d->workers[i].heartbeat);
+    for (unsigned i = 0; i < d->pool->n; i++) {
+        beats[i] = atomic_load(&d->pool->workers[i].heartbeat);
         silent_us[i] = health_silent_us(d, i);
     }
     a.state = (Rill__HealthReply__State) health_state(d);
     a.reason = (char *) (uintptr_t) health_reason(d);
     a.beats = beats;
     a.silent_us = silent_us;
-    a.n_beats = a.n_silent_us = d->n_workers;
+    a.n_beats = a.n_silent_us = d->pool->n;
     r.m_case = RILL__SERVER_FRAME__M_HEALTH;
     r.health = &a;
     conn_send(c, f->req, &r);
@@ -236,7 +251,7 @@ static void on_ctl_drain(struct conn *c, const Rill__ClientFrame *f)
     done_send(c, f->req, "draining");
     daemon_drain(c->daemon,
                  f->ctl_drain->grace_ms ? f->ctl_drain->grace_ms
-                                        : c->daemon->conf.limits_drain_grace_ms);
+                                        : c->daemon->conf->limits_drain_grace_ms);
 }
 
 /* The connection may close while a model loads, so it is found again by number for the reply. */
@@ -247,7 +262,7 @@ struct load_wait {
 
 static struct conn *requester_find(const struct load_wait *w)
 {
-    struct conn *c = w->daemon->net.conns;
+    struct conn *c = w->daemon->net->conns;
     while (c && c->id != w->conn)
         c = c->next;
     return c;
@@ -256,10 +271,9 @@ static struct conn *requester_find(const struct load_wait *w)
 static void load_note(const struct load_wait *w, const struct model *m)
 {
     if (m->state == MODEL_READY)
-        log_line(&w->daemon->log, LOG_INFO, "model=%s loaded sha256=%.12s", m->name, m->sha256);
+        log_line(w->daemon->log, LOG_INFO, "model=%s loaded sha256=%.12s", m->name, m->sha256);
     else
-        log_line(&w->daemon->log, LOG_WARN, "model=%s cannot be loaded: %s", m->name,
-                 m->error.text);
+        log_line(w->daemon->log, LOG_WARN, "model=%s cannot be loaded: %s", m->name, m->error.text);
 }
 
 static void on_loaded(void *arg, struct model *m)
@@ -288,7 +302,7 @@ static void on_unloaded(void *arg, struct model *m)
 static struct model *model_named(struct conn *c, uint32_t req, const char *name)
 {
     char why[FOLDERS_WHY_BYTES];
-    struct model *m = registry_get(&c->daemon->registry, name, why);
+    struct model *m = registry_get(c->daemon->registry, name, why);
     if (!m)
         conn_error(c, req, 0, model_error_code(errno), false, "%s", why);
     return m;
@@ -308,7 +322,7 @@ static void on_ctl_load(struct conn *c, const Rill__ClientFrame *f)
 {
     struct model *m = model_named(c, f->req, f->ctl_load->model);
     struct load_wait *w = m ? load_wait_new(c, f->req) : NULL;
-    if (w && registry_load(&c->daemon->registry, m, NULL, true, on_loaded, w))
+    if (w && registry_load(c->daemon->registry, m, NULL, true, on_loaded, w))
         return;
     if (w)
         conn_error(c, f->req, 0, RILL__CODE__INTERNAL, false, "out of memory");
@@ -325,7 +339,7 @@ static void model_renew(struct conn *c, uint32_t req, const char *name, bool mus
         conn_error(c, req, 0, RILL__CODE__NO_MODEL, false,
                    "%s is not loaded, so there is nothing to swap; load it", name);
     else if (m && (w = load_wait_new(c, req)) &&
-             !registry_reload_model(&c->daemon->registry, m, on_loaded, w)) {
+             !registry_reload_model(c->daemon->registry, m, on_loaded, w)) {
         conn_error(c, req, 0, RILL__CODE__INTERNAL, false, "out of memory");
         free(w);
     }
@@ -353,21 +367,21 @@ static void on_ctl_unload(struct conn *c, const Rill__ClientFrame *f)
         return;
     uint32_t streams = m->stats->streams;
     bool waits = w && registry_on_freed(m, on_unloaded, w);
-    registry_unload(&c->daemon->registry, m);
+    registry_unload(c->daemon->registry, m);
     if (!waits && streams)
         done_send(c, f->req, "gone from memory when the streams that are open on it have ended");
     else if (!waits)
         done_send(c, f->req, "unloaded");
     if (!waits)
         free(w);
-    log_line(&c->daemon->log, LOG_INFO, "model=%s unloaded, %u streams go on with it", m->name,
+    log_line(c->daemon->log, LOG_INFO, "model=%s unloaded, %u streams go on with it", m->name,
              streams);
     registry_unref(m);
 }
 
 static void on_ctl_kick(struct conn *c, const Rill__ClientFrame *f)
 {
-    for (struct conn *x = c->daemon->net.conns; x; x = x->next)
+    for (struct conn *x = c->daemon->net->conns; x; x = x->next)
         if (x->id == f->ctl_kick->conn && !x->closing) {
             done_send(c, f->req, "kicked");
             conn_error(x, 0, 0, RILL__CODE__DENIED, true, "disconnected by the operator");
@@ -378,7 +392,7 @@ static void on_ctl_kick(struct conn *c, const Rill__ClientFrame *f)
 
 static void on_ctl_log_level(struct conn *c, const Rill__ClientFrame *f)
 {
-    if (log_set_level(&c->daemon->log, f->ctl_log_level->level))
+    if (log_set_level(c->daemon->log, f->ctl_log_level->level))
         done_send(c, f->req, f->ctl_log_level->level);
     else
         conn_error(c, f->req, 0, RILL__CODE__BAD_ARG, false,

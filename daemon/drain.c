@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* Shutdown, with a grace period for open streams. */
+#include "daemon/base/lifecycle.h"
+#include "daemon/base/log.h"
+#include "daemon/base/notify.h"
 #include "daemon/daemon.h"
+#include "daemon/models/registry.h"
+#include "daemon/net/conn.h"
+#include "daemon/net/net.h"
+#include "daemon/watch/stats.h"
 
 static void goaway_send(struct conn *c, uint32_t grace_ms)
 {
@@ -18,17 +25,18 @@ static void goaway_send(struct conn *c, uint32_t grace_ms)
 void daemon_drain(struct daemon *d, uint32_t grace_ms)
 {
     uint64_t until_us = lane_now_us() + grace_ms * UINT64_C(1000);
-    if (d->draining) {
-        d->drain_until_us = until_us < d->drain_until_us ? until_us : d->drain_until_us;
+    if (d->life->draining) {
+        d->life->drain_until_us =
+            until_us < d->life->drain_until_us ? until_us : d->life->drain_until_us;
         return;
     }
-    d->draining = true;
-    d->drain_until_us = until_us;
-    log_event(&d->log, LOG_INFO, EVENT_DRAINING, "draining: %u streams, at most %u ms",
+    d->life->draining = true;
+    d->life->drain_until_us = until_us;
+    log_event(d->log, LOG_INFO, EVENT_DRAINING, "draining: %u streams, at most %u ms",
               sessions_running(d), grace_ms);
     notify_send("STOPPING=1\nSTATUS=Draining %u streams", sessions_running(d));
-    listen_close(&d->net);
-    for (struct conn *c = d->net.conns, *next; c; c = next) {
+    listen_close(d->net);
+    for (struct conn *c = d->net->conns, *next; c; c = next) {
         next = c->next;
         goaway_send(c, grace_ms);
     }
@@ -36,12 +44,12 @@ void daemon_drain(struct daemon *d, uint32_t grace_ms)
 
 void drain_tick(struct daemon *d, uint64_t now_us)
 {
-    bool over = now_us >= d->drain_until_us;
-    if (!d->draining || d->stopping || (sessions_running(d) && !over))
+    bool over = now_us >= d->life->drain_until_us;
+    if (!d->life->draining || d->life->stopping || (sessions_running(d) && !over))
         return;
-    d->stopping = true;
-    atomic_store(&d->registry.stop, true);
-    for (struct conn *c = d->net.conns, *next; c; c = next) {
+    d->life->stopping = true;
+    atomic_store(&d->registry->stop, true);
+    for (struct conn *c = d->net->conns, *next; c; c = next) {
         next = c->next;
         if (c->streams.n)
             conn_error(c, 0, 0, RILL__CODE__DRAINING, true, "the time to finish is over");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* rilld: streaming audio inference over a Unix socket. Start reading in loop.c. */
+/* rilld: streaming audio inference over a Unix socket. Start reading in run.c. */
 #include "daemon/models/check.h"
 #include "daemon/conf_check.h"
-#include "daemon/daemon.h"
+#include "daemon/parts.h"
 #include "daemon/models/load.h"
 
 #include <errno.h>
@@ -110,27 +110,28 @@ int main(int argc, char **argv)
         return printed();
     }
     memory_setup();
-    struct daemon *d = calloc(1, sizeof *d);
-    if (!d) {
+    struct daemon_parts *p = daemon_new();
+    if (!p) {
         fputs("rilld: out of memory\n", stderr);
         return 1;
     }
-    d->conf_may_miss = !o.config;
-    snprintf(d->conf_path, sizeof d->conf_path, "%s", o.config ? o.config : DEFAULT_CONFIG);
-    if (!conf_load(&d->conf, d->conf_path, d->conf_may_miss, err)) {
+    p->life.conf_may_miss = !o.config;
+    snprintf(p->life.conf_path, sizeof p->life.conf_path, "%s",
+             o.config ? o.config : DEFAULT_CONFIG);
+    if (!conf_load(&p->conf, p->life.conf_path, p->life.conf_may_miss, err)) {
         fault_print(err);
         code = 1;
     } else if (o.print) {
-        conf_print(&d->conf, stdout);
+        conf_print(&p->conf, stdout);
         code = printed();
     } else if (o.check) {
-        code = conf_check(&d->conf, fault_print) ? 0 : 1;
+        code = conf_check(&p->conf, fault_print) ? 0 : 1;
     } else {
-        log_init(&d->log, d->conf.log_level, d->conf.log_format, d->conf.log_journal_socket,
-                 d->conf.log_client_lines_per_s);
-        code = daemon_run(d);
-        log_end(&d->log);
+        log_init(&p->log, p->conf.log_level, p->conf.log_format, p->conf.log_journal_socket,
+                 p->conf.log_client_lines_per_s);
+        code = daemon_run(p);
+        log_end(&p->log);
     }
-    free(d);
+    free(p);
     return code;
 }

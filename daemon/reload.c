@@ -1,5 +1,13 @@
 /* SPDX-License-Identifier: MIT */
+#include "daemon/base/conf.h"
+#include "daemon/base/lifecycle.h"
+#include "daemon/base/log.h"
+#include "daemon/base/notify.h"
 #include "daemon/daemon.h"
+#include "daemon/models/registry.h"
+#include "daemon/net/conn.h"
+#include "daemon/serve/admit.h"
+#include "daemon/serve/limits.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -33,19 +41,19 @@ struct reload {
 static void on_preloaded(void *arg, struct model *m)
 {
     struct daemon *d = arg;
-    d->preloads_left--;
+    d->life->preloads_left--;
     if (m->state == MODEL_READY)
-        log_event(&d->log, LOG_INFO, EVENT_MODEL_LOADED,
+        log_event(d->log, LOG_INFO, EVENT_MODEL_LOADED,
                   "model=%s loaded rate=%u pulse=%u latency=%u rtf=%.4f stream_bytes=%llu cpu=%s "
                   "sha256=%.12s",
                   m->name, m->lane.rate, m->lane.pulse_samples, m->lane.latency_samples,
                   (double) m->rtf, (unsigned long long) m->plan_info.stream_bytes, m->plan_info.cpu,
                   m->sha256);
-    else if (!d->stopping)
-        log_event(&d->log, LOG_ERROR, EVENT_MODEL_FAILED, "model=%s cannot be loaded: %s", m->name,
+    else if (!d->life->stopping)
+        log_event(d->log, LOG_ERROR, EVENT_MODEL_FAILED, "model=%s cannot be loaded: %s", m->name,
                   m->error.text);
-    if (m->state != MODEL_READY && !d->ready && !d->stopping)
-        d->exit_code = 1;
+    if (m->state != MODEL_READY && !d->life->ready && !d->life->stopping)
+        d->life->exit_code = 1;
     registry_unref(m);
 }
 
@@ -53,16 +61,16 @@ static bool preload_one(void *arg, const char *name)
 {
     struct daemon *d = arg;
     char why[FOLDERS_WHY_BYTES];
-    struct model *m = registry_get(&d->registry, name, why);
+    struct model *m = registry_get(d->registry, name, why);
     if (!m) {
-        log_line(&d->log, LOG_ERROR, "models.preload: '%s': %s", name, why);
+        log_line(d->log, LOG_ERROR, "models.preload: '%s': %s", name, why);
         return false;
     }
-    d->preloads_left++;
-    if (registry_load(&d->registry, m, NULL, true, on_preloaded, d))
+    d->life->preloads_left++;
+    if (registry_load(d->registry, m, NULL, true, on_preloaded, d))
         return true;
-    log_line(&d->log, LOG_ERROR, "model=%s cannot be loaded: out of memory or threads", m->name);
-    d->preloads_left--;
+    log_line(d->log, LOG_ERROR, "model=%s cannot be loaded: out of memory or threads", m->name);
+    d->life->preloads_left--;
     registry_unref(m);
     return false;
 }
@@ -71,13 +79,13 @@ static bool preload_one(void *arg, const char *name)
  * the reply. */
 static bool default_is_there(struct daemon *d, char *words, size_t n)
 {
-    const char *name = d->conf.models_default_model;
+    const char *name = d->conf->models_default_model;
     char why[FOLDERS_WHY_BYTES];
     words[0] = '\0';
-    if (model_exists(d->conf.models_model_path, name, why))
+    if (model_exists(d->conf->models_model_path, name, why))
         return true;
     snprintf(words, n, "models.default_model: '%.80s': %s", name, why);
-    log_line(&d->log, LOG_WARN, "%s", words);
+    log_line(d->log, LOG_WARN, "%s", words);
     return false;
 }
 
@@ -85,7 +93,7 @@ bool daemon_preload(struct daemon *d)
 {
     char words[FOLDERS_WHY_BYTES + 120];
     default_is_there(d, words, sizeof words);
-    return model_names_each(d->conf.models_preload, preload_one, d);
+    return model_names_each(d->conf->models_preload, preload_one, d);
 }
 
 /* ---- later ---- */
@@ -111,7 +119,7 @@ static void answer(struct reload *r, const char *text, bool good)
 /* New versions replace the old ones; models that are gone are unloaded. */
 static void models_apply(struct reload *r)
 {
-    struct registry *to = &r->daemon->registry;
+    struct registry *to = r->daemon->registry;
     for (struct model *m = to->models, *next; m; m = next) {
         next = m->next;
         if (m->state == MODEL_FAILED ||
@@ -131,22 +139,22 @@ static void reload_apply(struct reload *r)
     struct daemon *d = r->daemon;
     char fixed[256], missing[FOLDERS_WHY_BYTES + 120],
         text[sizeof fixed + sizeof missing + 40] = "";
-    conf_restart_keys(&d->conf, &r->conf, fixed, sizeof fixed);
+    conf_restart_keys(d->conf, &r->conf, fixed, sizeof fixed);
     if (fixed[0])
         snprintf(text, sizeof text, "these need a restart: %s", fixed);
-    struct conf old = d->conf;
-    d->conf = r->conf;
-    d->conf.daemon_workers = old.daemon_workers;
-    d->conf.limits_max_streams = old.limits_max_streams;
-    memcpy(d->conf.daemon_socket, old.daemon_socket, sizeof old.daemon_socket);
-    memcpy(d->conf.daemon_control_socket, old.daemon_control_socket,
+    struct conf old = *d->conf;
+    *d->conf = r->conf;
+    d->conf->daemon_workers = old.daemon_workers;
+    d->conf->limits_max_streams = old.limits_max_streams;
+    memcpy(d->conf->daemon_socket, old.daemon_socket, sizeof old.daemon_socket);
+    memcpy(d->conf->daemon_control_socket, old.daemon_control_socket,
            sizeof old.daemon_control_socket);
-    d->conf.daemon_realtime_priority = old.daemon_realtime_priority;
+    d->conf->daemon_realtime_priority = old.daemon_realtime_priority;
     admit_conf(d);
     memory_conf(d);
     models_apply(r);
-    log_set_level(&d->log, d->conf.log_level);
-    log_event(&d->log, LOG_INFO, EVENT_RELOADED, "reloaded %s%s%s", d->conf_path,
+    log_set_level(d->log, d->conf->log_level);
+    log_event(d->log, LOG_INFO, EVENT_RELOADED, "reloaded %s%s%s", d->life->conf_path,
               text[0] ? "; " : "", text);
     if (!default_is_there(d, missing, sizeof missing))
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", text[0] ? "; " : "",
@@ -158,17 +166,17 @@ static void reload_end(struct reload *r)
 {
     struct daemon *d = r->daemon;
     if (r->err[0]) {
-        log_line(&d->log, LOG_ERROR, "reload refused, the old settings stay: %s", r->err);
+        log_line(d->log, LOG_ERROR, "reload refused, the old settings stay: %s", r->err);
         answer(r, r->err, false);
     } else {
         reload_apply(r);
     }
     registry_clear(&r->registry);
     uint64_t now_us = lane_now_us(), rest_us = (now_us - r->began_us) * REST_TIMES;
-    d->reload_from_us = now_us + (rest_us < REST_MAX_US ? rest_us : REST_MAX_US);
+    d->reloads->not_before_us = now_us + (rest_us < REST_MAX_US ? rest_us : REST_MAX_US);
     notify_send("READY=1\nSTATUS=%s",
                 r->err[0] ? "Running with the settings from before a refused reload" : "Running");
-    d->reload = NULL;
+    d->reloads->running = NULL;
     free(r);
 }
 
@@ -207,7 +215,7 @@ static bool reload_one(void *arg, const char *name)
 static void reload_loaded(struct reload *r)
 {
     char why[FOLDERS_WHY_BYTES];
-    for (const struct model *m = r->daemon->registry.models; m && !r->err[0]; m = m->next) {
+    for (const struct model *m = r->daemon->registry->models; m && !r->err[0]; m = m->next) {
         if (m->state != MODEL_READY || model_is_listed(r->conf.models_preload, m->name))
             continue;
         struct model *new = registry_get(&r->registry, m->name, why);
@@ -238,12 +246,12 @@ static void reload_run(struct daemon *d, struct reload *r)
 {
     r->starting = true;
     r->began_us = lane_now_us();
-    d->reload = r;
+    d->reloads->running = r;
     notify_send("RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=Reloading",
                 (unsigned long long) lane_now_us());
-    registry_init(&r->registry, &d->loop, &r->conf);
-    r->registry.root = &d->registry;
-    if (conf_load(&r->conf, d->conf_path, d->conf_may_miss, r->err) &&
+    registry_init(&r->registry, d->loop, &r->conf);
+    r->registry.root = d->registry;
+    if (conf_load(&r->conf, d->life->conf_path, d->life->conf_may_miss, r->err) &&
         model_names_each(r->conf.models_preload, reload_one, r))
         reload_loaded(r);
     r->starting = false;
@@ -253,32 +261,32 @@ static void reload_run(struct daemon *d, struct reload *r)
 
 void reload_start(struct daemon *d, struct conn *c, uint32_t req)
 {
-    struct reload *r = d->next_reload ? d->next_reload : calloc(1, sizeof *r);
+    struct reload *r = d->reloads->next ? d->reloads->next : calloc(1, sizeof *r);
     if (!r) {
-        log_line(&d->log, LOG_ERROR, "reload refused: out of memory");
+        log_line(d->log, LOG_ERROR, "reload refused: out of memory");
         if (c)
             conn_error(c, req, 0, RILL__CODE__INTERNAL, false, "out of memory");
         return;
     }
     r->daemon = d;
     requester_add(r, c, req);
-    d->next_reload = r;
+    d->reloads->next = r;
     reload_tick(d, lane_now_us());
 }
 
 void reload_tick(struct daemon *d, uint64_t now_us)
 {
-    struct reload *r = d->next_reload;
-    if (!r || d->reload || now_us < d->reload_from_us)
+    struct reload *r = d->reloads->next;
+    if (!r || d->reloads->running || now_us < d->reloads->not_before_us)
         return;
-    d->next_reload = NULL;
+    d->reloads->next = NULL;
     reload_run(d, r);
 }
 
 void reload_drop(struct daemon *d)
 {
-    free(d->next_reload);
-    d->next_reload = NULL;
+    free(d->reloads->next);
+    d->reloads->next = NULL;
 }
 
 static void requesters_forget(struct reload *r, const struct conn *c)
@@ -290,8 +298,8 @@ static void requesters_forget(struct reload *r, const struct conn *c)
 
 void reload_forget(struct daemon *d, const struct conn *c)
 {
-    if (d->reload)
-        requesters_forget(d->reload, c);
-    if (d->next_reload)
-        requesters_forget(d->next_reload, c);
+    if (d->reloads->running)
+        requesters_forget(d->reloads->running, c);
+    if (d->reloads->next)
+        requesters_forget(d->reloads->next, c);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/compute/lane_in.h"
 #include "daemon/compute/pcm.h"
+#include "daemon/compute/resample.h"
 
 #define REC_RING 512
 #define MARK_RING 16

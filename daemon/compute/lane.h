@@ -12,7 +12,7 @@
 
 #include "daemon/compute/lane_sinks.h"
 #include "daemon/compute/bypass.h"
-#include "daemon/compute/resample.h"
+
 #include "daemon/compute/ring.h"
 
 #include <pthread.h>
@@ -87,6 +87,8 @@ struct lane_opts {
     uint32_t fade_ms;
     struct lane_sinks_opts sinks;
 };
+
+struct resample;
 
 struct lane {
     struct ring in, marks, arrivals;       /* loop writes */

@@ -422,7 +422,7 @@ bool registry_load(struct registry *r, struct model *m, struct owner *by, bool a
         return false;
     if (m->state == MODEL_LOADING || load_start(r, m, by))
         return true;
-    registry_forget(m, done, arg);
+    registry_forget(m, arg);
     return false;
 }
 
@@ -434,15 +434,15 @@ bool registry_reload_model(struct registry *r, const struct model *m, model_load
     next->replaces = true;
     if (model_waiter_add(&next->waiters, done, arg) && load_start(r, next, m->owner))
         return true;
-    registry_forget(next, done, arg);
+    registry_forget(next, arg);
     registry_unref(next);
     return false;
 }
 
-void registry_forget(struct model *m, model_loaded *done, void *arg)
+void registry_forget(struct model *m, const void *arg)
 {
     for (struct model_waiter **at = &m->waiters; *at; at = &(*at)->next)
-        if ((*at)->done == done && (*at)->arg == arg) {
+        if ((*at)->arg == arg) {
             struct model_waiter *x = *at;
             *at = x->next;
             free(x);

@@ -144,8 +144,8 @@ struct model *registry_take_first(struct registry *r);
 /* Once a tick: unloads models without streams for longer than keep_alive_s. */
 void registry_tick(struct registry *r, uint64_t now_us);
 
-/* Cancels a callback that was not called yet. */
-void registry_forget(struct model *m, model_loaded *done, void *arg);
+/* Cancels a callback with that argument that was not called yet. */
+void registry_forget(struct model *m, const void *arg);
 struct model *registry_ref(struct model *m);
 struct model *registry_unref(struct model *m); /* takes NULL too; returns NULL */
 

@@ -100,7 +100,7 @@ void conn_close(struct conn *c)
     uv_read_stop((uv_stream_t *) &c->pipe);
     c->deadline_us = lane_now_us() + CLOSE_LINGER_US;
     c->net->any_closing = true;
-    uv_async_send(c->net->progress); /* freed in conns_reap, since the caller may still use it */
+    uv_async_send(c->net->wake); /* freed in conns_reap, since the caller may still use it */
 }
 
 void conns_reap(struct net *net)
@@ -170,7 +170,7 @@ static void on_written(uv_write_t *w, int status)
 static void conn_break(struct conn *c)
 {
     c->broken = c->net->any_closing = true;
-    uv_async_send(c->net->progress);
+    uv_async_send(c->net->wake);
 }
 
 /* Tries to write at once, so that a failure is known before the next message: nothing may follow a
@@ -256,7 +256,7 @@ static bool is_over_memory(struct conn *c)
              conn_queue_bytes(c));
     error_put(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true, text);
     c->error_sent = c->net->any_closing = true;
-    uv_async_send(c->net->progress);
+    uv_async_send(c->net->wake);
     return true;
 }
 

@@ -17,7 +17,7 @@ struct net {
     const struct conn_calls *calls;
     const struct http_pages *pages;
     uv_loop_t *loop;
-    uv_async_t *progress; /* wakes the loop */
+    uv_async_t *wake; /* wakes the loop */
     const struct conf *conf;
     struct log *log;
     struct memory *memory;

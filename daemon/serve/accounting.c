@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/serve/accounting.h"
+#include "daemon/base/counters.h"
+#include "daemon/base/lifecycle.h"
+#include "daemon/base/log.h"
 #include "daemon/base/process.h"
+#include "daemon/base/worst.h"
 #include "daemon/compute/pcm.h"
+#include "daemon/models/registry.h"
 #include "daemon/serve/daemon.h"
 #include "daemon/serve/session.h"
+#include "daemon/serve/session_list.h"
 
 static void stats_add(struct model_stats *m, const struct lane_rec *r, uint64_t audio_us,
                       double rtf, bool miss)
@@ -32,7 +38,7 @@ static void worst_note(struct session *s, const struct lane_rec *r, uint32_t pul
                              .pulse_us = pulse_us,
                              .live = s->live };
     memcpy(p.model, s->model->name, sizeof p.model);
-    worst_put(&s->daemon->worst, &p);
+    worst_put(s->daemon->worst, &p);
 }
 
 void account_pulse(struct session *s, const struct lane_rec *r)
@@ -54,27 +60,27 @@ void account_pulse(struct session *s, const struct lane_rec *r)
     counters_add_pulse(s->counters,
                        &(struct pulse_counts) { r->compute_us, r->queue_us, r->batch, audio_us,
                                                 miss });
-    uint64_t now_us = s->daemon->tick_us;
-    if (worst_is(&s->daemon->worst, r->queue_us + r->compute_us, (uint32_t) pulse_us, now_us))
+    uint64_t now_us = s->daemon->life->tick_us;
+    if (worst_is(s->daemon->worst, r->queue_us + r->compute_us, (uint32_t) pulse_us, now_us))
         worst_note(s, r, (uint32_t) pulse_us, now_us);
 }
 
 void account_opened(struct session *s)
 {
-    s->counters = counters_of_model(&s->daemon->counters, s->model->name);
+    s->counters = counters_of_model(s->daemon->counters, s->model->name);
     s->counters->streams_opened++;
 }
 
 void account_gap(struct session *s, Rill__Gap__Reason reason, uint64_t samples)
 {
     s->gap_samples += samples;
-    counters_add_gap(&s->daemon->counters, s->counters, (unsigned) reason, samples, s->in.rate);
+    counters_add_gap(s->daemon->counters, s->counters, (unsigned) reason, samples, s->in.rate);
 }
 
 void account_refused(struct daemon *d, Rill__Code code)
 {
-    d->streams_refused++;
-    d->counters.refused[(unsigned) code < COUNTERS_CODES ? (unsigned) code : 0]++;
+    d->sessions->n_refused++;
+    d->counters->refused[(unsigned) code < COUNTERS_CODES ? (unsigned) code : 0]++;
 }
 
 double rtf_of(uint64_t compute_us, uint64_t audio_us)
@@ -89,7 +95,7 @@ void account_finished(struct session *s, bool cancelled)
     uint64_t pulse_us = samples_us(s->model->lane.pulse_samples, s->model->lane.rate);
     if (s->gone)
         return;
-    log_event(&s->daemon->log, LOG_INFO, EVENT_STREAM,
+    log_event(s->daemon->log, LOG_INFO, EVENT_STREAM,
               "stream=%u uid=%u model=%s in=%u/%u/%s dur=%.2fs rtf=%.5f rtf_max=%.5f q_p99=%.2fms "
               "c_p99=%.3fms "
               "miss=%llu gap=%llu out=%llu%s",

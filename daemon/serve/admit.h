@@ -3,10 +3,12 @@
 #ifndef RILL_DAEMON_SERVE_ADMIT_H
 #define RILL_DAEMON_SERVE_ADMIT_H
 
-#include "daemon/compute/lane.h"
 #include "rilld.pb-c.h"
 
+#include <stdbool.h>
+
 struct daemon;
+struct lane_opts;
 struct model;
 struct session;
 struct worker;
@@ -15,6 +17,12 @@ struct worker;
  */
 struct load {
     double compute, loop, all;
+};
+
+struct admission {
+    struct load load;    /* of the live streams that were accepted */
+    uint64_t polled_us;  /* when the loop last went to poll */
+    uint64_t stalled_us; /* when it had before, if it was stalled since then; 0: it was not */
 };
 
 bool admit_full(struct daemon *d); /* no live stream would be accepted, whatever its model */

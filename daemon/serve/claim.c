@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/serve/claim.h"
+#include "daemon/models/registry.h"
 #include "daemon/serve/daemon.h"
+#include "daemon/serve/meter.h"
 #include "daemon/serve/session.h"
 
 /* The client at the other end of a Unix socket runs on this machine, and works as much for a
@@ -20,7 +22,7 @@ static double larger(double a, double b)
 struct claim claim_price(const struct daemon *d, const struct model *m)
 {
     return (struct claim) { .compute = (double) m->rtf,
-                            .loop = (double) d->loop_cost.price / pulse_ns_of(m) };
+                            .loop = (double) d->metering->pulse_cost.price / pulse_ns_of(m) };
 }
 
 struct claim claim_of(const struct session *s)

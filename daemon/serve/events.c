@@ -2,6 +2,7 @@
 /* For a client that reads slowly, a partial is held back and replaced by the next one; all other
  * events are sent in order. */
 #include "daemon/serve/events.h"
+#include "daemon/net/conn.h"
 #include "daemon/serve/messages.h"
 #include "daemon/serve/session.h"
 #include "daemon/serve/topic.h"

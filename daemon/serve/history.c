@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/serve/history.h"
+#include "daemon/base/memory.h"
 
 #include <stdlib.h>
 #include <string.h>

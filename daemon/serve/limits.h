@@ -11,6 +11,11 @@ struct conn;
 struct daemon;
 struct session;
 
+struct memory_watch {
+    uint64_t next_us; /* when the process's memory is looked at again */
+    bool is_full;     /* memory_max is too small even without clients; the log said so */
+};
+
 size_t session_bytes(const struct session *s);
 /* Charges reserved memory, for which models without streams are unloaded if need be. */
 enum memory_answer memory_claim(struct daemon *d, struct owner *o, enum memory_kind k,

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/serve/messages.h"
+#include "daemon/compute/lane.h"
+#include "daemon/net/conn.h"
 
 #include <string.h>
 

@@ -3,9 +3,14 @@
 #ifndef RILL_DAEMON_SERVE_MESSAGES_H
 #define RILL_DAEMON_SERVE_MESSAGES_H
 
-#include "daemon/compute/lane.h"
 #include "daemon/compute/pcm.h"
-#include "daemon/net/conn.h"
+#include "rilld.pb-c.h"
+
+#include <rill.h>
+
+struct conn;
+struct lane_model;
+struct lane_rec;
 
 #define AUDIO_CHUNK_FRAMES 1024 /* the most in a message of audio */
 

@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/serve/meter.h"
+#include "daemon/base/cost.h"
+#include "daemon/base/lifecycle.h"
 #include "daemon/compute/lane.h"
+#include "daemon/compute/pool.h"
 #include "daemon/compute/work.h"
 #include "daemon/compute/worker.h"
 #include "daemon/models/load.h"
+#include "daemon/models/registry.h"
 #include "daemon/serve/admit.h"
 #include "daemon/serve/claim.h"
 #include "daemon/serve/daemon.h"
 #include "daemon/serve/session.h"
+#include "daemon/serve/session_list.h"
 
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -59,9 +64,9 @@ void meter_start(struct daemon *d)
     close(fds[0]);
     close(fds[1]);
     close(event);
-    d->registry.pulse_ns = THREAD_PASSES * best;
-    d->meter.factor = 1;
-    cost_probe(&d->loop_cost, (float) (LOOP_PASSES * best), (float) (LOOP_PASSES * best),
+    d->registry->pulse_ns = THREAD_PASSES * best;
+    d->metering->loop.factor = 1;
+    cost_probe(&d->metering->pulse_cost, (float) (LOOP_PASSES * best), (float) (LOOP_PASSES * best),
                lane_now_us());
 }
 
@@ -71,7 +76,7 @@ uint64_t meter_charge_loop(struct daemon *d, struct session *s, uint64_t since_u
 {
     uint64_t now_us = lane_now_us();
     double ns = (double) (now_us - since_us) * 1000;
-    d->meter.spent_ns += ns;
+    d->metering->loop.spent_ns += ns;
     if (s)
         s->loop_ns += ns;
     return now_us;
@@ -93,7 +98,8 @@ static double session_read(struct session *s)
     s->worker->meter.spent_ns += spent;
     if (s->live && n > 0) {
         cost_add(&s->model->cost, ran * f, ran, n * pulse_ns_of(s->model));
-        cost_add(&s->daemon->loop_cost, s->loop_ns * s->daemon->meter.factor, s->loop_ns, n);
+        cost_add(&s->daemon->metering->pulse_cost, s->loop_ns * s->daemon->metering->loop.factor,
+                 s->loop_ns, n);
     }
     return spent * f;
 }
@@ -107,7 +113,7 @@ void meter_session(struct session *s)
 
 static void session_tick(struct session *s, double took_ns)
 {
-    double cpu = session_read(s), loop = s->loop_ns * s->daemon->meter.factor;
+    double cpu = session_read(s), loop = s->loop_ns * s->daemon->metering->loop.factor;
     s->used.compute += (cpu / took_ns - s->used.compute) * SHARE_STEP;
     s->used.loop += (loop / took_ns - s->used.loop) * SHARE_STEP;
     s->loop_ns = 0;
@@ -140,25 +146,25 @@ static void model_tick(struct model *m, double weight, uint64_t now_us)
 
 void meter_tick(struct daemon *d, uint64_t now_us)
 {
-    double weight = d->load.all / (WEIGHT_FULL * admit_budget(d).all);
-    double took_ns = d->metered_us ? (double) (now_us - d->metered_us) * 1000 : 0;
-    d->metered_us = now_us;
-    for (struct session *s = d->sessions; s && took_ns > 0; s = s->next)
+    double weight = d->admission->load.all / (WEIGHT_FULL * admit_budget(d).all);
+    double took_ns = d->metering->at_us ? (double) (now_us - d->metering->at_us) * 1000 : 0;
+    d->metering->at_us = now_us;
+    for (struct session *s = d->sessions->first; s && took_ns > 0; s = s->next)
         if (s->lane && s->worker && !s->gone) {
             session_tick(s, took_ns);
             model_tick(s->model, weight,
                        now_us); /* covers old versions, which are not in the registry */
         }
-    for (struct model *m = d->registry.models; m; m = m->next)
+    for (struct model *m = d->registry->models; m; m = m->next)
         model_tick(m, weight, now_us);
-    for (unsigned i = 0; i < d->n_workers; i++) {
-        struct worker *w = &d->workers[i];
+    for (unsigned i = 0; i < d->pool->n; i++) {
+        struct worker *w = &d->pool->workers[i];
         meter_read(&w->meter, thread_cpu_ns(w->thread),
                    atomic_load_explicit(&w->busy_us, memory_order_relaxed) * 1000, took_ns);
     }
-    meter_read(&d->meter, thread_cpu_ns(pthread_self()),
-               now_us * 1000 - uv_metrics_idle_time(&d->loop), took_ns);
-    cost_tick(&d->loop_cost, PULSES_LEAST, weight, now_us);
+    meter_read(&d->metering->loop, thread_cpu_ns(pthread_self()),
+               now_us * 1000 - uv_metrics_idle_time(d->loop), took_ns);
+    cost_tick(&d->metering->pulse_cost, PULSES_LEAST, weight, now_us);
 }
 
 /* ---- probing again ---- */
@@ -180,9 +186,9 @@ static void on_probe(uv_work_t *w)
 static void on_probed(uv_work_t *w, int status)
 {
     struct probe_job *a = w->data;
-    a->daemon->probing = false;
+    a->daemon->metering->probing = false;
     if (status == 0 && a->status == RILL_OK)
-        registry_set_price(&a->daemon->registry, a->model, a->rtf, a->wall);
+        registry_set_price(a->daemon->registry, a->model, a->rtf, a->wall);
     registry_unref(a->model);
     free(a);
 }
@@ -194,8 +200,8 @@ static void probe_start(struct daemon *d, struct model *m)
         return;
     *a = (struct probe_job) { .daemon = d, .model = registry_ref(m) };
     a->work.data = a;
-    d->probing = work_start(&d->loop, &a->work, on_probe, on_probed) == 0;
-    if (d->probing)
+    d->metering->probing = work_start(d->loop, &a->work, on_probe, on_probed) == 0;
+    if (d->metering->probing)
         return;
     registry_unref(m);
     free(a);
@@ -203,9 +209,9 @@ static void probe_start(struct daemon *d, struct model *m)
 
 void meter_idle(struct daemon *d, uint64_t now_us)
 {
-    if (d->probing || d->draining || d->load.compute > 0)
+    if (d->metering->probing || d->life->draining || d->admission->load.compute > 0)
         return;
-    for (struct model *m = d->registry.models; m; m = m->next)
+    for (struct model *m = d->registry->models; m; m = m->next)
         if (m->state == MODEL_READY && cost_wants_probe(&m->cost, now_us)) {
             probe_start(d, m);
             return;

@@ -13,6 +13,13 @@
 struct daemon;
 struct session;
 
+struct metering {
+    struct meter loop;      /* of the loop thread */
+    struct cost pulse_cost; /* of a pulse's messages, in nanoseconds of the loop */
+    uint64_t at_us;         /* of the last tick */
+    bool probing;           /* a model is being probed */
+};
+
 /* Measures the least cost of a message on this machine by sending some. */
 void meter_start(struct daemon *d);
 void meter_tick(struct daemon *d, uint64_t now_us);

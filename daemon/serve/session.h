@@ -3,13 +3,19 @@
 #ifndef RILL_DAEMON_SERVE_SESSION_H
 #define RILL_DAEMON_SERVE_SESSION_H
 
+#include "daemon/base/hist.h"
 #include "daemon/compute/lane.h"
 #include "daemon/compute/options.h"
 #include "daemon/compute/pcm.h"
-#include "daemon/models/registry.h"
-#include "daemon/net/conn.h"
+#include "daemon/net/streams.h"
 #include "daemon/serve/claim.h"
+#include "rilld.pb-c.h"
 
+struct conn;
+struct daemon;
+struct model;
+struct model_counters;
+struct owner;
 struct topic;
 struct worker;
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/serve/session_list.h"
+#include "daemon/net/conn.h"
 #include "daemon/serve/session.h"
 
 struct session *session_find(const struct conn *c, uint32_t id)

@@ -1,11 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* session_list.h - the sessions of a connection. */
+/* session_list.h - the sessions of the daemon and of a connection. */
 #ifndef RILL_DAEMON_SERVE_SESSION_LIST_H
 #define RILL_DAEMON_SERVE_SESSION_LIST_H
 
-#include "daemon/net/conn.h"
+#include <stdint.h>
 
+struct conn;
 struct session;
+
+/* All sessions of the daemon. */
+struct session_list {
+    struct session *first;
+    uint32_t n, last_serial;
+    uint32_t last_served; /* serial of the file stream that had the last slice */
+    uint64_t n_opened, n_refused;
+};
 
 struct session *session_find(const struct conn *c, uint32_t id); /* NULL: there is none */
 /* unordered; after NULL the first */

@@ -3,15 +3,22 @@
  * The history never waits: its oldest entries make room for new ones, and a subscriber that had not
  * read them gets a Gap. Loop thread only. */
 #include "daemon/serve/topic.h"
+#include "daemon/base/conf.h"
+#include "daemon/base/counters.h"
+#include "daemon/base/lifecycle.h"
+#include "daemon/base/log.h"
+#include "daemon/base/memory.h"
 #include "daemon/compute/lane.h"
 #include "daemon/compute/pcm.h"
+#include "daemon/models/registry.h"
+#include "daemon/net/conn.h"
 #include "daemon/net/quota.h"
 #include "daemon/serve/daemon.h"
+#include "daemon/serve/history.h"
 #include "daemon/serve/limits.h"
 #include "daemon/serve/messages.h"
 #include "daemon/serve/session.h"
 #include "daemon/serve/session_list.h"
-#include "daemon/serve/history.h"
 
 #define SLACK_MS 1000         /* of history at least, for subscribers that lag a little */
 #define SUB_QUEUE_BYTES 32768 /* with more unsent, entries wait in the history */
@@ -138,7 +145,7 @@ static struct topic *topic_find(const struct daemon *d, const char *name)
 
 static struct topic *topic_free(struct topic *t)
 {
-    struct memory *m = &t->daemon->memory;
+    struct memory *m = t->daemon->memory;
     history_drop(&t->history);
     memory_uncharge(m, t->owner, MEMORY_TOPICS, t->reserved_bytes);
     memory_unref(m, t->owner);
@@ -161,7 +168,7 @@ static struct topic *topic_new(struct session *s, const Rill__Publish *m, uint32
     struct history_size z = history_size(s, keep_ms);
     size_t reserved_bytes = topic_reserved_bytes(s, &z);
     if (!t) {
-        memory_uncharge(&s->daemon->memory, s->owner, MEMORY_TOPICS, reserved_bytes);
+        memory_uncharge(s->daemon->memory, s->owner, MEMORY_TOPICS, reserved_bytes);
         return NULL;
     }
     *t = (struct topic) { .daemon = s->daemon,
@@ -169,7 +176,7 @@ static struct topic *topic_new(struct session *s, const Rill__Publish *m, uint32
                           .uid = s->uid,
                           .owner = memory_ref(s->owner),
                           .reserved_bytes = reserved_bytes,
-                          .history = { .memory = &s->daemon->memory, .owner = s->owner },
+                          .history = { .memory = s->daemon->memory, .owner = s->owner },
                           .keep_ms = keep_ms,
                           .want = s->want_mask,
                           .in_rate = s->in.rate,
@@ -215,7 +222,7 @@ static void published_send(struct conn *c, uint32_t req, const struct topic *t)
 void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m)
 {
     struct session *s = m->stream ? session_find(c, m->stream) : NULL;
-    uint32_t most_ms = c->daemon->conf.limits_topic_keep_ms;
+    uint32_t most_ms = c->daemon->conf->limits_topic_keep_ms;
     if (!s) {
         conn_error(c, req, m->stream, RILL__CODE__NO_STREAM, false, "stream %u is not open",
                    m->stream);
@@ -244,7 +251,7 @@ void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m)
     s->topic = t;
     s->mute = m->mute;
     published_send(c, req, t);
-    log_event(&c->daemon->log, LOG_INFO, EVENT_PEER, "topic=%s stream=%u uid=%u model=%s published",
+    log_event(c->daemon->log, LOG_INFO, EVENT_PEER, "topic=%s stream=%u uid=%u model=%s published",
               t->name, s->serial, t->uid, t->model);
 }
 
@@ -345,7 +352,7 @@ static void sub_skip(const struct topic *t, struct sub *s)
     uint64_t from = s->at > s->start ? s->at : s->start, n = e.before > from ? e.before - from : 0;
     s->lost += n;
     s->at = e.before;
-    counters_add_gap(&s->conn->daemon->counters, NULL, RILL__GAP__REASON__REASON_SLOW, n,
+    counters_add_gap(s->conn->daemon->counters, NULL, RILL__GAP__REASON__REASON_SLOW, n,
                      t->in_rate);
     if (e.before >= s->start)
         gap_send(s->conn, s->id, from, n, RILL__GAP__REASON__REASON_SLOW,
@@ -482,7 +489,7 @@ void topics_sweep(struct daemon *d)
                 continue;
             }
             *x = s->next;
-            sub_free(&d->memory, s);
+            sub_free(d->memory, s);
         }
         if (!t->ended || t->subs) {
             at = &t->next;
@@ -512,7 +519,7 @@ uint32_t subs_lag_ms(const struct conn *c)
 /* A client may read the rest at the pace of the audio, and may read nothing for output_stall_ms. */
 bool subs_overdue(const struct conn *c, uint64_t now_us)
 {
-    uint64_t stall_ms = c->daemon->conf.limits_output_stall_ms;
+    uint64_t stall_ms = c->daemon->conf->limits_output_stall_ms;
     for (const struct sub *s = NULL; (s = sub_next(c, s));) {
         const struct topic *t = s->topic;
         if (t->ended && now_us > t->ended_us + (stall_ms + t->keep_ms + SLACK_MS) * UINT64_C(1000))
@@ -593,10 +600,10 @@ static bool subscribe_check(struct conn *c, uint32_t req, const Rill__Subscribe 
     const struct daemon *d = c->daemon;
     struct topic *t = *ret = model_name_valid(m->topic) ? topic_find(d, m->topic) : NULL;
     char text[160];
-    if (d->draining)
+    if (d->life->draining)
         return refuse(c, req, m->stream, RILL__CODE__DRAINING,
                       "the daemon is stopping and opens nothing new");
-    if (c->streams.n >= d->conf.limits_max_streams_per_connection)
+    if (c->streams.n >= d->conf->limits_max_streams_per_connection)
         return refuse(c, req, m->stream, RILL__CODE__QUOTA,
                       "max_streams_per_connection is reached");
     if (!t)
@@ -677,7 +684,7 @@ void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m)
     s->id = m->stream;
     s->conn = c;
     s->owner = memory_ref(c->owner);
-    memory_charge(&c->daemon->memory, s->owner, MEMORY_TOPICS, sizeof *s);
+    memory_charge(c->daemon->memory, s->owner, MEMORY_TOPICS, sizeof *s);
     s->opened_us = lane_now_us();
     s->topic = t;
     s->next = t->subs;

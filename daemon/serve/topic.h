@@ -3,10 +3,14 @@
 #ifndef RILL_DAEMON_SERVE_TOPIC_H
 #define RILL_DAEMON_SERVE_TOPIC_H
 
-#include "daemon/compute/lane.h"
 #include "daemon/compute/pcm.h"
-#include "daemon/net/conn.h"
+#include "rilld.pb-c.h"
 
+struct conn;
+struct daemon;
+struct lane_rec;
+struct owner;
+struct session;
 struct topic;
 
 void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m);

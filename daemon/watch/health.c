@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/watch/health.h"
+#include "daemon/base/lifecycle.h"
+#include "daemon/base/log.h"
 #include "daemon/compute/lane.h"
 #include "daemon/compute/pcm.h"
+#include "daemon/compute/pool.h"
+#include "daemon/compute/worker.h"
 #include "daemon/serve/daemon.h"
 #include "daemon/serve/session.h"
+#include "daemon/serve/session_list.h"
 
 #define LOOP_SLACK_US 150000 /* a tick and a margin */
 
@@ -15,9 +20,9 @@ bool health_start(struct daemon *d, uint64_t watchdog_us)
     if (!h)
         return false;
     h->limit_us = watchdog_us && most < HEALTH_LIMIT_US ? most : HEALTH_LIMIT_US;
-    h->threads = calloc(d->n_workers ? d->n_workers : 1, sizeof *h->threads);
+    h->threads = calloc(d->pool->n ? d->pool->n : 1, sizeof *h->threads);
     h->updated_us = lane_now_us();
-    for (unsigned i = 0; h->threads && i < d->n_workers; i++)
+    for (unsigned i = 0; h->threads && i < d->pool->n; i++)
         h->threads[i].moved_us = h->updated_us;
     return h->threads;
 }
@@ -43,18 +48,18 @@ static bool lane_is_due(const struct session *s)
 
 static void busy_find(struct daemon *d)
 {
-    for (unsigned i = 0; i < d->n_workers; i++)
-        d->health->threads[i].busy = !atomic_load(&d->workers[i].sleeping);
-    for (const struct session *s = d->sessions; s; s = s->next)
+    for (unsigned i = 0; i < d->pool->n; i++)
+        d->health->threads[i].busy = !atomic_load(&d->pool->workers[i].sleeping);
+    for (const struct session *s = d->sessions->first; s; s = s->next)
         if (!s->gone && s->lane && s->worker && lane_is_due(s))
-            d->health->threads[s->worker - d->workers].busy = true;
+            d->health->threads[s->worker - d->pool->workers].busy = true;
 }
 
 static void thread_update(struct daemon *d, unsigned i, uint64_t now_us)
 {
     struct health *h = d->health;
     struct health_thread *t = &h->threads[i];
-    uint64_t heartbeat = atomic_load(&d->workers[i].heartbeat);
+    uint64_t heartbeat = atomic_load(&d->pool->workers[i].heartbeat);
     if (heartbeat != t->heartbeat || !t->busy)
         t->moved_us = now_us;
     t->heartbeat = heartbeat;
@@ -63,7 +68,7 @@ static void thread_update(struct daemon *d, unsigned i, uint64_t now_us)
     snprintf(h->reason, sizeof h->reason,
              "compute thread %u has work and does not advance for %llu ms%s", i,
              (unsigned long long) ((now_us - t->moved_us) / 1000),
-             atomic_load(&d->workers[i].sleeping) ? ", it sleeps" : "");
+             atomic_load(&d->pool->workers[i].sleeping) ? ", it sleeps" : "");
 }
 
 void health_update(struct daemon *d, uint64_t now_us)
@@ -76,24 +81,24 @@ void health_update(struct daemon *d, uint64_t now_us)
     busy_find(d);
     /* What stalled the loop for so long stalled the threads too, so that time does not count
      * against them. */
-    for (unsigned i = 0; late_us > h->limit_us / 2 && i < d->n_workers; i++)
+    for (unsigned i = 0; late_us > h->limit_us / 2 && i < d->pool->n; i++)
         h->threads[i].moved_us += late_us;
     h->reason[0] = '\0';
-    for (unsigned i = 0; i < d->n_workers; i++)
+    for (unsigned i = 0; i < d->pool->n; i++)
         thread_update(d, i, now_us);
     h->stuck = h->reason[0];
     if (h->stuck && !was)
-        log_event(&d->log, LOG_ERROR, EVENT_STUCK, "%s", h->reason);
+        log_event(d->log, LOG_ERROR, EVENT_STUCK, "%s", h->reason);
     if (was && !h->stuck)
-        log_event(&d->log, LOG_WARN, EVENT_RECOVERED, "the compute threads advance again");
+        log_event(d->log, LOG_WARN, EVENT_RECOVERED, "the compute threads advance again");
 }
 
 enum health_state health_state(const struct daemon *d)
 {
-    return d->health->stuck ? HEALTH_STUCK
-        : d->draining       ? HEALTH_DRAINING
-        : d->preloads_left  ? HEALTH_STARTING
-                            : HEALTH_OK;
+    return d->health->stuck      ? HEALTH_STUCK
+        : d->life->draining      ? HEALTH_DRAINING
+        : d->life->preloads_left ? HEALTH_STARTING
+                                 : HEALTH_OK;
 }
 
 bool health_is_live(const struct daemon *d)

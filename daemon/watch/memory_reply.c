@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The accounts of memory as a message. */
 #include "daemon/watch/memory_reply.h"
+#include "daemon/base/memory.h"
+#include "daemon/net/conn.h"
 #include "daemon/serve/daemon.h"
 
 struct sums_message {
@@ -41,7 +43,7 @@ static void owner_fill(struct owner_message *x, const struct owner *o)
 
 void memory_reply(struct conn *c, uint32_t req)
 {
-    const struct memory *m = &c->daemon->memory;
+    const struct memory *m = c->daemon->memory;
     const struct owner *list[MEMORY_OWNERS_LISTED];
     struct owner_message owners[MEMORY_OWNERS_LISTED];
     Rill__MemoryOwner *pointers[MEMORY_OWNERS_LISTED];

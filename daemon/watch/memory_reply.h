@@ -3,7 +3,11 @@
 #ifndef RILL_DAEMON_WATCH_MEMORY_REPLY_H
 #define RILL_DAEMON_WATCH_MEMORY_REPLY_H
 
-#include "daemon/net/conn.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct conn;
 
 void memory_reply(struct conn *c, uint32_t req);
 

@@ -2,11 +2,21 @@
 /* Every metric as text: OpenMetrics 1.0, or the older format 0.0.4. Labels are names of models,
  * reasons and codes, never text of clients. */
 #include "daemon/watch/metrics.h"
+#include "daemon/base/counters.h"
+#include "daemon/base/lifecycle.h"
+#include "daemon/base/log.h"
+#include "daemon/base/memory.h"
 #include "daemon/base/process.h"
 #include "daemon/compute/lane.h"
+#include "daemon/compute/pool.h"
 #include "daemon/compute/realtime.h"
+#include "daemon/compute/worker.h"
+#include "daemon/models/registry.h"
+#include "daemon/net/conn.h"
+#include "daemon/net/net.h"
 #include "daemon/serve/admit.h"
 #include "daemon/serve/daemon.h"
+#include "daemon/serve/session_list.h"
 #include "daemon/watch/health.h"
 #include "daemon/watch/stats.h"
 
@@ -113,22 +123,22 @@ static void put_sessions(struct text *t, struct daemon *d, const struct family *
 
 static void put_connections(struct text *t, struct daemon *d, const struct family *f)
 {
-    count_put(t, f, NULL, NULL, d->net.n_conns);
+    count_put(t, f, NULL, NULL, d->net->n_conns);
 }
 
 static void put_accepted(struct text *t, struct daemon *d, const struct family *f)
 {
-    count_put(t, f, NULL, NULL, d->net.conns_accepted);
+    count_put(t, f, NULL, NULL, d->net->conns_accepted);
 }
 
 static void put_opened(struct text *t, struct daemon *d, const struct family *f)
 {
-    count_put(t, f, NULL, NULL, d->streams_opened);
+    count_put(t, f, NULL, NULL, d->sessions->n_opened);
 }
 
 static void put_http_evicted(struct text *t, struct daemon *d, const struct family *f)
 {
-    count_put(t, f, NULL, NULL, d->net.http_evicted);
+    count_put(t, f, NULL, NULL, d->net->http_evicted);
 }
 
 /* A value of an enumeration as a label: its name in lower case, less `prefix` bytes. */
@@ -151,37 +161,37 @@ static void enum_put(struct text *t, const struct family *f, const ProtobufCEnum
 
 static void put_refused(struct text *t, struct daemon *d, const struct family *f)
 {
-    enum_put(t, f, &rill__code__descriptor, "reason", 0, d->counters.refused, false);
+    enum_put(t, f, &rill__code__descriptor, "reason", 0, d->counters->refused, false);
 }
 
 static void put_errors(struct text *t, struct daemon *d, const struct family *f)
 {
-    enum_put(t, f, &rill__code__descriptor, "code", 0, d->counters.errors, false);
+    enum_put(t, f, &rill__code__descriptor, "code", 0, d->counters->errors, false);
 }
 
 static void put_gaps(struct text *t, struct daemon *d, const struct family *f)
 {
-    enum_put(t, f, &rill__gap__reason__descriptor, "reason", strlen("REASON_"), d->counters.gap_us,
+    enum_put(t, f, &rill__gap__reason__descriptor, "reason", strlen("REASON_"), d->counters->gap_us,
              true);
 }
 
 static void put_memory(struct text *t, struct daemon *d, const struct family *f)
 {
     for (enum memory_kind k = 0; k < MEMORY_KINDS; k++)
-        count_put(t, f, "of", memory_kind_name(k), d->memory.bytes[k]);
-    count_put(t, f, "of", "rest", d->memory.uncounted_bytes);
+        count_put(t, f, "of", memory_kind_name(k), d->memory->bytes[k]);
+    count_put(t, f, "of", "rest", d->memory->uncounted_bytes);
 }
 
 static void put_memory_max(struct text *t, struct daemon *d, const struct family *f)
 {
-    count_put(t, f, NULL, NULL, d->memory.max_bytes);
+    count_put(t, f, NULL, NULL, d->memory->max_bytes);
 }
 
 static void put_memory_users(struct text *t, struct daemon *d, const struct family *f)
 {
     const struct owner *list[MEMORY_OWNERS_LISTED];
     char who[PRINCIPAL_NAME_BYTES];
-    for (size_t i = 0, n = memory_largest(&d->memory, list); i < n; i++) {
+    for (size_t i = 0, n = memory_largest(d->memory, list); i < n; i++) {
         principal_name(list[i]->who, who, sizeof who);
         count_put(t, f, "who", who, owner_used(list[i]));
     }
@@ -189,17 +199,17 @@ static void put_memory_users(struct text *t, struct daemon *d, const struct fami
 
 static void put_memory_refused(struct text *t, struct daemon *d, const struct family *f)
 {
-    count_put(t, f, NULL, NULL, d->memory.refused);
+    count_put(t, f, NULL, NULL, d->memory->refused);
 }
 
 static void put_reclaimed(struct text *t, struct daemon *d, const struct family *f)
 {
-    count_put(t, f, NULL, NULL, d->memory.reclaimed_bytes);
+    count_put(t, f, NULL, NULL, d->memory->reclaimed_bytes);
 }
 
 static void put_load(struct text *t, struct daemon *d, const struct family *f)
 {
-    real_put(t, f, NULL, NULL, d->load.compute > 0 ? d->load.compute : 0);
+    real_put(t, f, NULL, NULL, d->admission->load.compute > 0 ? d->admission->load.compute : 0);
 }
 
 static void put_budget(struct text *t, struct daemon *d, const struct family *f)
@@ -209,7 +219,7 @@ static void put_budget(struct text *t, struct daemon *d, const struct family *f)
 
 static void put_threads(struct text *t, struct daemon *d, const struct family *f)
 {
-    count_put(t, f, NULL, NULL, d->n_live);
+    count_put(t, f, NULL, NULL, d->pool->n_live);
 }
 
 static void put_demotions(struct text *t, struct daemon *d, const struct family *f)
@@ -236,10 +246,11 @@ static void put_bypassed(struct text *t, struct daemon *d, const struct family *
 static void put_rt_threads(struct text *t, struct daemon *d, const struct family *f)
 {
     unsigned n = 0;
-    for (unsigned i = 0; i < d->n_workers; i++) {
+    for (unsigned i = 0; i < d->pool->n; i++) {
         struct sched_param p;
         int policy;
-        if (d->workers[i].started && pthread_getschedparam(d->workers[i].thread, &policy, &p) == 0)
+        if (d->pool->workers[i].started &&
+            pthread_getschedparam(d->pool->workers[i].thread, &policy, &p) == 0)
             n += policy == SCHED_FIFO || policy == SCHED_RR;
     }
     count_put(t, f, NULL, NULL, n);
@@ -252,17 +263,17 @@ static void put_healthy(struct text *t, struct daemon *d, const struct family *f
 
 static void put_draining(struct text *t, struct daemon *d, const struct family *f)
 {
-    count_put(t, f, NULL, NULL, d->draining);
+    count_put(t, f, NULL, NULL, d->life->draining);
 }
 
 static void put_uptime(struct text *t, struct daemon *d, const struct family *f)
 {
-    us_put(t, f, NULL, NULL, lane_now_us() - d->started_us);
+    us_put(t, f, NULL, NULL, lane_now_us() - d->life->started_us);
 }
 
 static void put_log_lost(struct text *t, struct daemon *d, const struct family *f)
 {
-    count_put(t, f, NULL, NULL, log_lost(&d->log));
+    count_put(t, f, NULL, NULL, log_lost(d->log));
 }
 
 static void put_build(struct text *t, struct daemon *d, const struct family *f)
@@ -276,7 +287,7 @@ static void put_build(struct text *t, struct daemon *d, const struct family *f)
 
 static void put_model_info(struct text *t, struct daemon *d, const struct family *f)
 {
-    for (const struct model *m = d->registry.models; m; m = m->next)
+    for (const struct model *m = d->registry->models; m; m = m->next)
         if (m->state == MODEL_READY)
             put(t, "%s_info{model=\"%s\",sha256=\"%s\",latency=\"%u\",rate=\"%u\"} 1\n", f->name,
                 m->name, m->sha256, m->lane.latency_samples, m->lane.rate);
@@ -284,14 +295,14 @@ static void put_model_info(struct text *t, struct daemon *d, const struct family
 
 static void put_model_load(struct text *t, struct daemon *d, const struct family *f)
 {
-    for (const struct model *m = d->registry.models; m; m = m->next)
+    for (const struct model *m = d->registry->models; m; m = m->next)
         if (m->state == MODEL_READY)
             us_put(t, f, "model", m->name, m->load_us);
 }
 
 static void put_model_bytes(struct text *t, struct daemon *d, const struct family *f)
 {
-    for (const struct model *m = d->registry.models; m; m = m->next)
+    for (const struct model *m = d->registry->models; m; m = m->next)
         if (m->state == MODEL_READY)
             count_put(t, f, "model", m->name, m->plan_info.weights_bytes);
 }
@@ -299,9 +310,10 @@ static void put_model_bytes(struct text *t, struct daemon *d, const struct famil
 /* The next model's counters; those of models beyond COUNTERS_MODELS_MAX come last. */
 static struct model_counters *counters_next(struct daemon *d, struct model_counters *f)
 {
-    struct model_counters *n = f ? f->next : d->counters.models;
-    return n || f == &d->counters.other || !d->counters.other.streams_opened ? n
-                                                                             : &d->counters.other;
+    struct model_counters *n = f ? f->next : d->counters->models;
+    return n || f == &d->counters->other || !d->counters->other.streams_opened
+        ? n
+        : &d->counters->other;
 }
 
 #define EACH_FIGURES(x)                                                                            \
@@ -420,7 +432,7 @@ static void put_max_fds(struct text *t, struct daemon *d, const struct family *f
 
 static void put_start(struct text *t, struct daemon *d, const struct family *f)
 {
-    us_put(t, f, NULL, NULL, d->started_wall_us);
+    us_put(t, f, NULL, NULL, d->life->started_wall_us);
 }
 
 /* ---- all of it ---- */

@@ -3,7 +3,11 @@
 #ifndef RILL_DAEMON_WATCH_METRICS_H
 #define RILL_DAEMON_WATCH_METRICS_H
 
-#include "daemon/net/conn.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct conn;
 
 struct daemon;
 

@@ -3,8 +3,13 @@
  * steps, which would cost every pulse. When asked, a plan made for profiling is run on noise, on a
  * thread of its own. */
 #include "daemon/watch/profile.h"
+#include "daemon/base/conf.h"
 #include "daemon/base/text.h"
+#include "daemon/base/worst.h"
 #include "daemon/compute/work.h"
+#include "daemon/models/registry.h"
+#include "daemon/net/conn.h"
+#include "daemon/net/net.h"
 #include "daemon/serve/daemon.h"
 
 #include <time.h>
@@ -40,7 +45,7 @@ static void pulses_fill(struct worst_message *x, Rill__WorstReply *a, struct dae
                         const char *model)
 {
     const struct worst_pulse *list[WORST_KEPT];
-    a->n_pulses = worst_sorted(&d->worst, model, list);
+    a->n_pulses = worst_sorted(d->worst, model, list);
     a->pulses = x->pulse_pointers;
     for (size_t i = 0; i < a->n_pulses; i++) {
         Rill__WorstPulse *p = x->pulse_pointers[i] = &x->pulses[i];
@@ -169,7 +174,7 @@ static void profile_run(uv_work_t *w)
 static void profile_done(uv_work_t *w, int status)
 {
     struct profile_job *j = w->data;
-    struct conn *c = j->daemon->net.conns;
+    struct conn *c = j->daemon->net->conns;
     (void) status;
     while (c && c->id != j->conn)
         c = c->next;
@@ -201,11 +206,11 @@ static void profile_start(struct conn *c, uint32_t req, const struct model *m)
                                     .rate = m->lane.rate,
                                     .pulse_samples = m->lane.pulse_samples,
                                     .audio_in = m->lane.audio_in,
-                                    .max_bytes = d->conf.models_max_model_bytes };
+                                    .max_bytes = d->conf->models_max_model_bytes };
         memcpy(j->model, m->name, sizeof j->model);
         j->work.data = j;
     }
-    d->profiling = j && work_start(&d->loop, &j->work, profile_run, profile_done) == 0;
+    d->profiling = j && work_start(d->loop, &j->work, profile_run, profile_done) == 0;
     if (d->profiling)
         return;
     conn_error(c, req, 0, RILL__CODE__INTERNAL, false, "out of memory or threads");
@@ -216,7 +221,7 @@ static void profile_start(struct conn *c, uint32_t req, const struct model *m)
 
 void worst_reply(struct conn *c, uint32_t req, const char *model, bool profile)
 {
-    const struct model *m = c->daemon->registry.models;
+    const struct model *m = c->daemon->registry->models;
     while (m && strcmp(m->name, model) != 0)
         m = m->next;
     if (!profile)

@@ -4,7 +4,11 @@
 #ifndef RILL_DAEMON_WATCH_PROFILE_H
 #define RILL_DAEMON_WATCH_PROFILE_H
 
-#include "daemon/net/conn.h"
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct conn;
 
 void worst_reply(struct conn *c, uint32_t req, const char *model, bool profile);
 

@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/watch/stats.h"
+#include "daemon/base/conf.h"
+#include "daemon/base/cost.h"
+#include "daemon/base/counters.h"
+#include "daemon/base/lifecycle.h"
+#include "daemon/base/log.h"
+#include "daemon/base/memory.h"
 #include "daemon/base/process.h"
 #include "daemon/base/text.h"
 #include "daemon/compute/lane.h"
 #include "daemon/compute/pcm.h"
+#include "daemon/compute/pool.h"
+#include "daemon/models/registry.h"
+#include "daemon/net/conn.h"
+#include "daemon/net/net.h"
+#include "daemon/serve/accounting.h"
 #include "daemon/serve/admit.h"
 #include "daemon/serve/claim.h"
 #include "daemon/serve/daemon.h"
 #include "daemon/serve/limits.h"
 #include "daemon/serve/messages.h"
 #include "daemon/serve/session.h"
-#include "daemon/serve/accounting.h"
+#include "daemon/serve/session_list.h"
 #include "daemon/serve/topic.h"
 #include "daemon/watch/health.h"
 
@@ -30,21 +41,21 @@ static void memory_log(const struct daemon *d)
     process_memory(&virtual_bytes, &resident_bytes);
     for (enum memory_kind k = 0; k < MEMORY_KINDS; k++)
         n += (size_t) snprintf(words + n, sizeof words - n, "%s_bytes=%zu ", memory_kind_name(k),
-                               d->memory.bytes[k]);
-    log_line(&d->log, LOG_INFO, "%sof_bytes=%zu resident_bytes=%llu", words, d->memory.max_bytes,
+                               d->memory->bytes[k]);
+    log_line(d->log, LOG_INFO, "%sof_bytes=%zu resident_bytes=%llu", words, d->memory->max_bytes,
              (unsigned long long) resident_bytes);
 }
 
 void stats_summary(struct daemon *d)
 {
     bool any = false;
-    for (struct model *m = d->registry.models; m; m = m->next) {
+    for (struct model *m = d->registry->models; m; m = m->next) {
         struct model_stats *p = m->period;
         uint64_t pulse_us =
             m->state == MODEL_READY ? samples_us(m->lane.pulse_samples, m->lane.rate) : 0;
         if (!p->pulses || !pulse_us)
             continue;
-        log_event(&d->log, LOG_INFO, EVENT_MODEL,
+        log_event(d->log, LOG_INFO, EVENT_MODEL,
                   "model=%s streams=%u pulses=%llu dur=%.2fs rtf=%.5f rtf_p99=%.5f rtf_max=%.5f "
                   "q_p99=%.2fms c_p99=%.3fms miss=%llu batch=%.1f",
                   m->name, m->stats->streams, (unsigned long long) p->pulses,
@@ -113,7 +124,7 @@ static void model_stats_fill(struct model_stats_message *x, struct daemon *d, st
 {
     Rill__ModelStats *a = &x->m;
     const struct model_stats *p = m->stats;
-    const struct model_counters *f = counters_of_model(&d->counters, m->name);
+    const struct model_counters *f = counters_of_model(d->counters, m->name);
     double pulse_us = m->lane.rate ? (double) samples_us(m->lane.pulse_samples, m->lane.rate) : 0;
     rill__model_stats__init(a);
     a->name = m->name;
@@ -140,7 +151,7 @@ static void model_stats_fill(struct model_stats_message *x, struct daemon *d, st
 uint32_t sessions_running(const struct daemon *d)
 {
     uint32_t n = 0;
-    for (const struct session *s = d->sessions; s; s = s->next)
+    for (const struct session *s = d->sessions->first; s; s = s->next)
         n += !s->gone;
     return n;
 }
@@ -180,19 +191,19 @@ static void gaps_fill(struct stats_message *x, const struct counters *f)
 
 static void memory_fill(Rill__StatsReply *a, const struct daemon *d)
 {
-    const size_t *bytes = d->memory.bytes;
+    const size_t *bytes = d->memory->bytes;
     a->memory_connections_bytes = bytes[MEMORY_CONNECTIONS] + bytes[MEMORY_QUEUES];
     a->memory_streams_bytes = bytes[MEMORY_STREAMS];
     a->memory_topics_bytes = bytes[MEMORY_TOPICS] + bytes[MEMORY_HISTORIES];
     uint64_t virtual_bytes;
     process_memory(&virtual_bytes, &a->resident_bytes);
-    for (const struct model *m = d->registry.models; m; m = m->next)
+    for (const struct model *m = d->registry->models; m; m = m->next)
         a->weights_bytes += m->state == MODEL_READY ? m->plan_info.weights_bytes : 0;
-    for (const struct session *s = d->sessions; s; s = s->next)
+    for (const struct session *s = d->sessions->first; s; s = s->next)
         a->stream_bytes += s->lane ? s->model->plan_info.stream_bytes : 0;
     a->cpu_us = process_cpu_us();
     a->open_fds = (uint32_t) process_fds();
-    a->log_lines_lost = log_lost(&d->log);
+    a->log_lines_lost = log_lost(d->log);
 }
 
 /* The models that had streams, in order of names, past `after`. */
@@ -200,7 +211,7 @@ static void models_fill(struct stats_message *x, struct daemon *d, const char *a
 {
     Rill__StatsReply *a = &x->reply;
     a->models = x->pointers;
-    for (struct model *m = d->registry.models; m && !a->more; m = m->next) {
+    for (struct model *m = d->registry->models; m && !a->more; m = m->next) {
         if (!m->stats->streams_opened || strcmp(m->name, after) <= 0)
             continue;
         a->more = a->n_models == MODELS_A_REPLY;
@@ -216,18 +227,18 @@ static void stats_fill(struct stats_message *x, struct daemon *d, const char *af
 {
     Rill__StatsReply *a = &x->reply;
     rill__stats_reply__init(a);
-    a->uptime_us = lane_now_us() - d->started_us;
-    a->connections = d->net.n_conns;
-    a->connections_accepted = d->net.conns_accepted;
+    a->uptime_us = lane_now_us() - d->life->started_us;
+    a->connections = d->net->n_conns;
+    a->connections_accepted = d->net->conns_accepted;
     a->streams = sessions_running(d);
-    a->streams_opened = d->streams_opened;
-    a->streams_refused = d->streams_refused;
-    a->protocol_errors = d->net.protocol_errors;
+    a->streams_opened = d->sessions->n_opened;
+    a->streams_refused = d->sessions->n_refused;
+    a->protocol_errors = d->net->protocol_errors;
     a->errors = x->code_pointers[0];
-    a->n_errors = codes_fill(x->codes[0], a->errors, d->counters.errors);
+    a->n_errors = codes_fill(x->codes[0], a->errors, d->counters->errors);
     a->refused = x->code_pointers[1];
-    a->n_refused = codes_fill(x->codes[1], a->refused, d->counters.refused);
-    gaps_fill(x, &d->counters);
+    a->n_refused = codes_fill(x->codes[1], a->refused, d->counters->refused);
+    gaps_fill(x, d->counters);
     memory_fill(a, d);
     admit_stats(d, a);
     models_fill(x, d, after);
@@ -271,17 +282,17 @@ static void status_fill(Rill__StatusReply *a, struct stats_message *x, struct da
     a->state =
         (char *) (uintptr_t) (health_state(d) == HEALTH_OK ? "running"
                                                            : health_state_name(health_state(d)));
-    a->threads = d->n_live;
-    a->connections = d->net.n_conns;
+    a->threads = d->pool->n_live;
+    a->connections = d->net->n_conns;
     a->streams = x->reply.streams;
-    a->config = d->conf_path;
+    a->config = d->life->conf_path;
     a->stats = &x->reply;
-    a->rtf_load = (float) d->load.compute;
+    a->rtf_load = (float) d->admission->load.compute;
     struct load budget = admit_budget(d);
     a->rtf_budget = (float) budget.compute;
-    a->loop_load = (float) d->load.loop;
+    a->loop_load = (float) d->admission->load.loop;
     a->loop_budget = (float) budget.loop;
-    a->machine_load = (float) d->load.all;
+    a->machine_load = (float) d->admission->load.all;
     a->machine_budget = (float) budget.all;
     a->had = (float) admit_contention(d);
 }
@@ -375,7 +386,7 @@ static void sub_fill(struct session_message *x, const struct sub_info *s)
 static struct session *session_after(struct daemon *d, uint32_t conn, uint32_t stream)
 {
     struct session *best = NULL;
-    for (struct session *s = d->sessions; s; s = s->next) {
+    for (struct session *s = d->sessions->first; s; s = s->next) {
         if (s->gone || !s->conn || s->conn->id < conn || (s->conn->id == conn && s->id <= stream))
             continue;
         if (!best || s->conn->id < best->conn->id ||
@@ -434,7 +445,7 @@ static bool computed_more(const struct session *a, const struct session *b)
 static struct session *session_below(struct daemon *d, const struct session *above)
 {
     struct session *best = NULL;
-    for (struct session *s = d->sessions; s; s = s->next)
+    for (struct session *s = d->sessions->first; s; s = s->next)
         if (!s->gone && s->conn && (!above || computed_more(above, s)) &&
             (!best || computed_more(s, best)))
             best = s;
@@ -476,7 +487,7 @@ static void model_error_fill(struct model_message *x, const struct daemon *d, co
 {
     char why[FOLDERS_WHY_BYTES];
     enum model_state state = m->state;
-    if (state == MODEL_KNOWN && !model_exists(d->conf.models_model_path, m->name, why))
+    if (state == MODEL_KNOWN && !model_exists(d->conf->models_model_path, m->name, why))
         state = MODEL_FAILED;
     else
         memcpy(why, m->error.text, sizeof m->error.text);
@@ -572,8 +583,8 @@ void info_reply(struct conn *c, uint32_t req, const Rill__Info *m)
     Rill__ModelInfo *pointers[MODELS_A_REPLY];
     Rill__InfoReply a = RILL__INFO_REPLY__INIT;
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
-    registry_refresh(&c->daemon->registry);
-    struct model *at = c->daemon->registry.models;
+    registry_refresh(c->daemon->registry);
+    struct model *at = c->daemon->registry->models;
     while (at && strcmp(at->name, m->after_model) <= 0)
         at = at->next;
     for (; at && a.n_models < MODELS_A_REPLY; at = at->next) {
@@ -583,7 +594,7 @@ void info_reply(struct conn *c, uint32_t req, const Rill__Info *m)
     }
     a.more = at != NULL;
     a.server = (char *) (uintptr_t) "rilld " RILL_VERSION;
-    a.default_model = c->daemon->conf.models_default_model;
+    a.default_model = c->daemon->conf->models_default_model;
     a.models = pointers;
     topics_fill(&topics, c, m->after_topic, &a);
     f.m_case = RILL__SERVER_FRAME__M_INFO;

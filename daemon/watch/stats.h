@@ -3,7 +3,13 @@
 #ifndef RILL_DAEMON_WATCH_STATS_H
 #define RILL_DAEMON_WATCH_STATS_H
 
-#include "daemon/net/conn.h"
+#include "rilld.pb-c.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct conn;
 
 struct daemon;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Who is let in: prices, loads and contention of our own, and what admission makes of them. Nothing
  * runs. */
-#include "daemon/daemon.h"
+#include "daemon/parts.h"
+#include "daemon/serve/session.h"
 #include "tests/daemon/harness.h"
 
 #define STREAMS 4000
@@ -9,6 +10,11 @@
 
 struct desk {
     struct daemon d;
+    struct conf conf;
+    struct pool pool;
+    struct session_list list;
+    struct admission admission;
+    struct metering metering;
     struct model m;
     struct session sessions[STREAMS];
     unsigned n;
@@ -22,15 +28,17 @@ static struct desk *desk_make(unsigned processors, double compute, double loop_n
     static struct worker workers[4];
     memset(&x, 0, sizeof x);
     memset(workers, 0, sizeof workers);
-    x.d.workers = workers;
-    x.d.n_workers = 4;
-    x.d.n_live = 2;
-    x.d.n_processors = processors;
-    x.d.conf.limits_rtf_budget = 0.8;
+    x.d = (struct daemon) { .conf = &x.conf,
+                            .pool = &x.pool,
+                            .sessions = &x.list,
+                            .admission = &x.admission,
+                            .metering = &x.metering };
+    x.pool = (struct pool) { workers, 4, 2, processors };
+    x.conf.limits_rtf_budget = 0.8;
     x.m.lane.rate = 16000;
     x.m.lane.pulse_samples = PULSE;
     x.m.rtf = (float) compute;
-    x.d.loop_cost.price = (float) loop_ns;
+    x.metering.pulse_cost.price = (float) loop_ns;
     return &x;
 }
 
@@ -46,8 +54,8 @@ static struct session *open_one(struct desk *x, bool live)
                             .worker = w,
                             .live = live,
                             .lane = &lane,
-                            .next = x->d.sessions };
-    x->d.sessions = s;
+                            .next = x->list.first };
+    x->list.first = s;
     x->n++;
     return s;
 }
@@ -91,11 +99,11 @@ static void test_contended(void)
 {
     struct desk *x = desk_make(2, 0.1, 0);
     for (unsigned k = 0; k < 50; k++)
-        contention_tick(&x->d.workers[1].meter.contention, 40000000, 80000000, 100000000);
+        contention_tick(&x->pool.workers[1].meter.contention, 40000000, 80000000, 100000000);
     unsigned n = fill(x);
     CHECK(n >= 8 && n <= 13, "%u with half of the time", n);
     for (unsigned k = 0; k < 50; k++)
-        contention_tick(&x->d.workers[1].meter.contention, 0, 0, 100000000);
+        contention_tick(&x->pool.workers[1].meter.contention, 0, 0, 100000000);
     CHECK(n + fill(x) == 15, "%u and %u", n, x->n);
 }
 
@@ -106,10 +114,10 @@ static void test_over(void)
     fill(x);
     CHECK(!admit_over(&x->d) && strstr(admit_refusal(&x->d), "rtf_budget") != NULL);
     for (unsigned i = 0; i < 2; i++)
-        x->d.workers[i].overload.refuse_until_us = UINT64_MAX;
+        x->pool.workers[i].overload.refuse_until_us = UINT64_MAX;
     CHECK(strstr(admit_refusal(&x->d), "overload") != NULL);
     x = desk_make(2, 0.1, 0);
-    x->d.conf.limits_rtf_budget = 50;
+    x->conf.limits_rtf_budget = 50;
     while (x->n < 20 && open_one(x, true))
         CHECK(!admit_over(&x->d), "%u streams of a tenth on two processors", x->n);
     CHECK(open_one(x, true) && open_one(x, true) && admit_over(&x->d));
@@ -121,12 +129,12 @@ static void test_files(void)
     struct desk *x = desk_make(2, 0.1, 100000);
     for (unsigned k = 0; k < 100; k++) {
         struct session *s = open_one(x, false);
-        if (CHECK(s && s->worker >= x->d.workers + x->d.n_live))
+        if (CHECK(s && s->worker >= x->pool.workers + x->pool.n_live))
             s->used = (struct claim) { 1, 1 };
     }
     CHECK(!admit_full(&x->d) && fill(x) == 13);
     for (unsigned k = 100; k < x->n; k++)
-        CHECK(x->sessions[k].worker < x->d.workers + x->d.n_live);
+        CHECK(x->sessions[k].worker < x->pool.workers + x->pool.n_live);
 }
 
 int main(void)

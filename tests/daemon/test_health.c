@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Who is stuck and who is not: health.c over threads that never run, and a daemon whose model
  * hangs. */
-#include "daemon/daemon.h"
+#include "daemon/parts.h"
+#include "daemon/serve/session.h"
+#include "daemon/watch/health.h"
 #include "tests/daemon/harness.h"
 
 #include <signal.h>
@@ -37,16 +39,20 @@ static void look_for(struct daemon *d, uint64_t us)
     }
 }
 
-static void daemon_make(struct daemon *d, uint64_t watchdog_us)
+/* The parts that health reads, with two threads that never run. */
+static void daemon_make(struct daemon_parts *p, uint64_t watchdog_us)
 {
-    memset(d, 0, sizeof *d);
+    memset(p, 0, sizeof *p);
+    p->daemon = (struct daemon) {
+        .life = &p->life, .log = &p->log, .pool = &p->pool, .sessions = &p->sessions
+    };
     memset(workers, 0, sizeof workers);
-    d->workers = workers;
-    d->n_workers = 2;
+    p->pool.workers = workers;
+    p->pool.n = 2;
     atomic_store(&workers[0].sleeping, true);
     atomic_store(&workers[1].sleeping, true);
     n_lines = 0;
-    CHECK(health_start(d, watchdog_us));
+    CHECK(health_start(&p->daemon, watchdog_us));
 }
 
 static void test_limit(void)
@@ -58,120 +64,125 @@ static void test_limit(void)
         { 1000000, 350000 }, { 200000, 50000 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        struct daemon d;
-        daemon_make(&d, cases[i].watchdog_us);
-        CHECK(d.health->limit_us == cases[i].limit_us, "%zu: %llu", i,
-              (unsigned long long) d.health->limit_us);
-        health_stop(&d);
+        static struct daemon_parts p;
+        struct daemon *d = &p.daemon;
+        daemon_make(&p, cases[i].watchdog_us);
+        CHECK(d->health->limit_us == cases[i].limit_us, "%zu: %llu", i,
+              (unsigned long long) d->health->limit_us);
+        health_stop(d);
     }
 }
 
 static void test_hang(void)
 {
-    struct daemon d;
-    daemon_make(&d, 0);
-    look_for(&d, 5000000);
-    CHECK(health_state(&d) == HEALTH_OK && !*health_reason(&d) && health_is_live(&d));
-    d.preloads_left = 1;
-    CHECK(health_state(&d) == HEALTH_STARTING && health_is_live(&d));
-    d.preloads_left = 0;
+    static struct daemon_parts p;
+    struct daemon *d = &p.daemon;
+    daemon_make(&p, 0);
+    look_for(d, 5000000);
+    CHECK(health_state(d) == HEALTH_OK && !*health_reason(d) && health_is_live(d));
+    p.life.preloads_left = 1;
+    CHECK(health_state(d) == HEALTH_STARTING && health_is_live(d));
+    p.life.preloads_left = 0;
     atomic_store(&workers[1].sleeping, false);
-    look_for(&d, 1900000);
-    CHECK(health_state(&d) == HEALTH_OK);
-    look_for(&d, 300000);
-    CHECK(health_state(&d) == HEALTH_STUCK && strstr(health_reason(&d), "thread 1 "), "%s",
-          health_reason(&d));
-    CHECK(health_silent_us(&d, 1) > 2000000 && health_silent_us(&d, 0) == 0);
-    d.draining = true;
-    CHECK(health_state(&d) == HEALTH_STUCK && !health_is_live(&d)); /* it matters more */
+    look_for(d, 1900000);
+    CHECK(health_state(d) == HEALTH_OK);
+    look_for(d, 300000);
+    CHECK(health_state(d) == HEALTH_STUCK && strstr(health_reason(d), "thread 1 "), "%s",
+          health_reason(d));
+    CHECK(health_silent_us(d, 1) > 2000000 && health_silent_us(d, 0) == 0);
+    p.life.draining = true;
+    CHECK(health_state(d) == HEALTH_STUCK && !health_is_live(d)); /* it matters more */
     atomic_fetch_add(&workers[1].heartbeat, 1);
-    look_for(&d, 100000);
-    CHECK(health_state(&d) == HEALTH_DRAINING && health_is_live(&d) && n_lines == 2);
+    look_for(d, 100000);
+    CHECK(health_state(d) == HEALTH_DRAINING && health_is_live(d) && n_lines == 2);
     /* A busy thread that goes on. */
     for (int i = 0; i < 50; i++) {
         atomic_fetch_add(&workers[1].heartbeat, 1);
-        look_for(&d, 100000);
-        CHECK(health_state(&d) == HEALTH_DRAINING);
+        look_for(d, 100000);
+        CHECK(health_state(d) == HEALTH_DRAINING);
     }
-    health_stop(&d);
+    health_stop(d);
 }
 
 /* It sleeps, or was woken and never got the processor, while a pulse waits. */
 static void test_starved(void)
 {
-    struct daemon d;
+    static struct daemon_parts p;
+    struct daemon *d = &p.daemon;
     static const float x[600];
     struct session s = { .worker = &workers[0] };
     struct lane l = { .model = &model, .opts = { .in_rate = 16000, .out_rate = 16000 } };
-    daemon_make(&d, 0);
+    daemon_make(&p, 0);
     CHECK(ring_init(&l.in, sizeof(float), 2048) &&
           ring_init(&l.recs, sizeof(struct lane_rec), 16) &&
           ring_init(&l.out, sizeof(float), 2048));
     s.lane = &l;
-    d.sessions = &s;
+    p.sessions.first = &s;
     ring_write(&l.in, x, 500);
-    look_for(&d, 5000000);
-    CHECK(health_state(&d) == HEALTH_OK, "less than a pulse waits");
+    look_for(d, 5000000);
+    CHECK(health_state(d) == HEALTH_OK, "less than a pulse waits");
     ring_write(&l.in, x, 100);
-    look_for(&d, 1900000);
-    CHECK(health_state(&d) == HEALTH_OK);
-    look_for(&d, 300000);
-    CHECK(health_state(&d) == HEALTH_STUCK && strstr(health_reason(&d), "thread 0 ") &&
-              strstr(health_reason(&d), "sleeps"),
-          "%s", health_reason(&d));
+    look_for(d, 1900000);
+    CHECK(health_state(d) == HEALTH_OK);
+    look_for(d, 300000);
+    CHECK(health_state(d) == HEALTH_STUCK && strstr(health_reason(d), "thread 0 ") &&
+              strstr(health_reason(d), "sleeps"),
+          "%s", health_reason(d));
     /* The client does not read: that is no fault of the thread. */
     ring_write(&l.out, x, 10);
-    look_for(&d, 100000);
-    CHECK(health_state(&d) == HEALTH_OK);
-    look_for(&d, 5000000);
-    CHECK(health_state(&d) == HEALTH_OK);
+    look_for(d, 100000);
+    CHECK(health_state(d) == HEALTH_OK);
+    look_for(d, 5000000);
+    CHECK(health_state(d) == HEALTH_OK);
     ring_drop(&l.out, 10);
     s.gone = true;
-    look_for(&d, 5000000);
-    CHECK(health_state(&d) == HEALTH_OK, "nobody waits for a stream that is gone");
+    look_for(d, 5000000);
+    CHECK(health_state(d) == HEALTH_OK, "nobody waits for a stream that is gone");
     ring_free(&l.in);
     ring_free(&l.recs);
     ring_free(&l.out);
-    health_stop(&d);
+    health_stop(d);
 }
 
 /* The whole process stood still: the threads are not blamed for it. */
 static void test_loop_stopped(void)
 {
-    struct daemon d;
-    daemon_make(&d, 0);
+    static struct daemon_parts p;
+    struct daemon *d = &p.daemon;
+    daemon_make(&p, 0);
     atomic_store(&workers[0].sleeping, false);
-    look_for(&d, 100000);
+    look_for(d, 100000);
     clock_us += 60000000;
-    look_for(&d, 100000);
-    CHECK(health_state(&d) == HEALTH_OK && d.health->loop_late_us >= 60000000);
-    look_for(&d, 2200000);
-    CHECK(health_state(&d) == HEALTH_STUCK);
-    health_stop(&d);
+    look_for(d, 100000);
+    CHECK(health_state(d) == HEALTH_OK && d->health->loop_late_us >= 60000000);
+    look_for(d, 2200000);
+    CHECK(health_state(d) == HEALTH_STUCK);
+    health_stop(d);
 }
 
 /* A machine that stops everything again and again hides no thread that hangs: it is found by the
  * time between, and stays found. */
 static void test_loop_stops_often(void)
 {
-    struct daemon d;
-    daemon_make(&d, 0);
+    static struct daemon_parts p;
+    struct daemon *d = &p.daemon;
+    daemon_make(&p, 0);
     atomic_store(&workers[0].sleeping, false);
     for (int i = 0; i < 4; i++) {
-        look_for(&d, 400000);
+        look_for(d, 400000);
         clock_us += 1500000;
-        look_for(&d, 100000);
+        look_for(d, 100000);
     }
-    CHECK(health_state(&d) == HEALTH_OK && n_lines == 0);
-    look_for(&d, 500000);
-    CHECK(health_state(&d) == HEALTH_STUCK && n_lines == 1);
+    CHECK(health_state(d) == HEALTH_OK && n_lines == 0);
+    look_for(d, 500000);
+    CHECK(health_state(d) == HEALTH_STUCK && n_lines == 1);
     clock_us += 60000000;
-    look_for(&d, 100000);
-    CHECK(health_state(&d) == HEALTH_STUCK && n_lines == 1, "%u lines", n_lines);
+    look_for(d, 100000);
+    CHECK(health_state(d) == HEALTH_STUCK && n_lines == 1, "%u lines", n_lines);
     atomic_fetch_add(&workers[0].heartbeat, 1);
-    look_for(&d, 100000);
-    CHECK(health_state(&d) == HEALTH_OK && n_lines == 2);
-    health_stop(&d);
+    look_for(d, 100000);
+    CHECK(health_state(d) == HEALTH_OK && n_lines == 2);
+    health_stop(d);
 }
 
 /* ---- a daemon whose model hangs ---- */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/fuzz/daemon_inside.h"
-#include "daemon/daemon.h"
+#include "daemon/parts.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -10,7 +10,7 @@
 
 #define WAIT_MS 20000
 
-static struct daemon *inside;
+static struct daemon_parts *inside;
 static char dir[64], sock[96];
 
 /* Bytes of the frame that is coming in. */
@@ -36,7 +36,7 @@ static void inside_start(void)
     char path[96], err[CONF_ERROR_BYTES];
     pthread_t t;
     snprintf(dir, sizeof dir, "/tmp/rilld-fuzz-XXXXXX");
-    inside = calloc(1, sizeof *inside);
+    inside = daemon_new();
     if (!inside || !mkdtemp(dir))
         abort();
     atexit(inside_remove);
@@ -53,7 +53,7 @@ static void inside_start(void)
     fclose(f);
     if (!conf_load(&inside->conf, path, false, err))
         abort();
-    snprintf(inside->conf_path, sizeof inside->conf_path, "%s", path);
+    snprintf(inside->life.conf_path, sizeof inside->life.conf_path, "%s", path);
     log_init(&inside->log, "error", "plain", "", 0);
     if (pthread_create(&t, NULL, inside_main, inside) != 0)
         abort();

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening a session: the request is checked, the model loaded, the lane made. */
+#include "daemon/base/conf.h"
+#include "daemon/base/lifecycle.h"
+#include "daemon/base/memory.h"
+#include "daemon/base/text.h"
+#include "daemon/compute/lane.h"
+#include "daemon/compute/pcm.h"
+#include "daemon/compute/worker.h"
+#include "daemon/models/registry.h"
+#include "daemon/net/conn.h"
+#include "daemon/net/quota.h"
+#include "daemon/serve/accounting.h"
+#include "daemon/serve/admit.h"
+#include "daemon/serve/codes.h"
+#include "daemon/serve/daemon.h"
+#include "daemon/serve/events.h"
+#include "daemon/serve/limits.h"
+#include "daemon/serve/messages.h"
+#include "daemon/serve/session_internal.h"
+#include "daemon/serve/session_list.h"
+#include "daemon/serve/topic.h"
+
+#include <errno.h>
+
+#define WINDOW_HOPS 4
+#define MAX_REPEATED 64
+
+/* Where he does not, who comes takes it over. */
+static enum memory_answer model_owner_enter(struct session *s)
+{
+    struct model *m = s->model;
+    if (!m->owner || m->owner == s->owner || m->owner->who.kind == PRINCIPAL_DAEMON ||
+        session_other_of(s, m->owner))
+        return MEMORY_OK;
+    enum memory_answer a = memory_claim(s->daemon, s->owner, MEMORY_MODELS, m->counted_bytes);
+    if (a == MEMORY_OK)
+        registry_transfer(m, s->owner);
+    return a;
+}
+
+static bool refuse(struct conn *c, uint32_t req, uint32_t id, Rill__Code code, const char *text)
+{
+    conn_error(c, req, id, code, true, "%s", text);
+    account_refused(c->daemon, code);
+    return false;
+}
+
+static bool pcm_take(struct pcm *to, const Rill__Pcm *m)
+{
+    *to = (struct pcm) { m->rate, m->channels, (int) m->enc };
+    return pcm_valid(to);
+}
+
+static bool options_take(struct session *s, const Rill__OpenStream *m)
+{
+    if (m->n_opt > MAX_REPEATED)
+        return false;
+    for (size_t i = 0; i < m->n_opt; i++)
+        if (!text_valid(m->opt[i]->key) || !text_valid(m->opt[i]->value) ||
+            !option_take(&s->options, m->opt[i]->key, m->opt[i]->value))
+            return false;
+    return true;
+}
+
+static bool wants_take(struct session *s, const Rill__OpenStream *m)
+{
+    if (m->n_want > MAX_REPEATED)
+        return false;
+    for (size_t i = 0; i < m->n_want; i++) {
+        if (m->want[i] < RILL__OUTPUT__OUTPUT_AUDIO || m->want[i] > RILL__OUTPUT__OUTPUT_ENDPOINT)
+            return false;
+        s->want_mask |= 1u << m->want[i];
+    }
+    return true;
+}
+
+static bool request_check(struct session *s, struct conn *c, uint32_t req,
+                          const Rill__OpenStream *m)
+{
+    struct daemon *d = c->daemon;
+    if (d->life->draining)
+        return refuse(c, req, m->stream, RILL__CODE__DRAINING,
+                      "the daemon is stopping and opens nothing new");
+    const char *quota = quota_open(c, d);
+    if (quota)
+        return refuse(c, req, m->stream, RILL__CODE__QUOTA, quota);
+    if (!m->in)
+        return refuse(c, req, m->stream, RILL__CODE__BAD_FORMAT,
+                      "OpenStream.in is missing: rate, channels and enc are needed");
+    if (!pcm_take(&s->in, m->in) || !pcm_take(&s->out, m->out ? m->out : m->in))
+        return refuse(c, req, m->stream, RILL__CODE__BAD_FORMAT,
+                      "the format must have a rate of 8000 to 192000 Hz, "
+                      "1 to 8 channels and an encoding of S16LE, S24LE3, S32LE or F32LE");
+    if (m->pace != RILL__PACE__PACE_LIVE && m->pace != RILL__PACE__PACE_FILE)
+        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, "pace must be LIVE or FILE");
+    if (m->pace == RILL__PACE__PACE_LIVE && admit_full(d))
+        return refuse(c, req, m->stream, RILL__CODE__OVERLOADED,
+                      "live streams have claimed the compute there is (rtf_budget)");
+    if (!wants_take(s, m))
+        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG,
+                      "want holds an output that does not exist");
+    if (!options_take(s, m)) {
+        char text[512] = "an option is not known or out of range; there are ";
+        size_t n = strlen(text);
+        options_list(text + n, sizeof text - n);
+        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, text);
+    }
+    return true;
+}
+
+static struct model *model_choose(struct conn *c, uint32_t req, const Rill__OpenStream *m)
+{
+    const char *name = *m->model ? m->model : c->daemon->conf->models_default_model;
+    char why[FOLDERS_WHY_BYTES];
+    struct model *found = registry_get(c->daemon->registry, name, why);
+    if (!found)
+        refuse(c, req, m->stream, model_error_code(errno), why);
+    return found;
+}
+
+static bool outputs_choose(struct session *s)
+{
+    Rill__Output list[5];
+    uint32_t has = 0;
+    for (size_t i = 0, n = outputs_list(&s->model->lane, list); i < n; i++)
+        has |= 1u << list[i];
+    /* A detector's endpoints alone come only to who asks. */
+    uint32_t quiet =
+        has & 1u << RILL__OUTPUT__OUTPUT_TRANSCRIPT ? 0 : 1u << RILL__OUTPUT__OUTPUT_ENDPOINT;
+    uint32_t want = s->want_mask ? s->want_mask : has & ~quiet;
+    s->want_mask = want;
+    s->want_audio = want & 1u << RILL__OUTPUT__OUTPUT_AUDIO;
+    s->want_vad = want & 1u << RILL__OUTPUT__OUTPUT_VAD;
+    s->want_text = want & 1u << RILL__OUTPUT__OUTPUT_TRANSCRIPT;
+    s->want_keyword = want & 1u << RILL__OUTPUT__OUTPUT_KEYWORD;
+    s->want_endpoint = want & 1u << RILL__OUTPUT__OUTPUT_ENDPOINT;
+    return !(want & ~has);
+}
+
+/* What the model says of its detector, and what the daemon's settings and the client change of it.
+ * A threshold of the client's without a release is the release, too. */
+static bool vad_setup(const struct session *s, rill_sink_opts *o)
+{
+    const struct conf *conf = s->daemon->conf;
+    const struct lane_model *m = &s->model->lane;
+    float own = (float) option_or(&s->options, "vad_threshold", 0),
+          off = (float) option_or(&s->options, "vad_release", 0);
+    o->struct_bytes = sizeof *o;
+    if (rill_sink_defaults(o, m->plan, (unsigned) m->vad_out, NULL) != RILL_OK)
+        return false;
+    o->threshold = own > 0        ? own
+        : conf->vad_threshold > 0 ? (float) conf->vad_threshold
+                                  : o->threshold;
+    o->release = off > 0        ? off
+        : conf->vad_release > 0 ? (float) conf->vad_release
+        : own > 0               ? own
+                                : o->release;
+    o->hangover_ms = (uint32_t) option_or(&s->options, "vad_hangover_ms", o->hangover_ms);
+    if (o->hangover_ms < conf->vad_min_silence_ms)
+        o->hangover_ms = conf->vad_min_silence_ms;
+    options_apply(&s->options, o);
+    return true;
+}
+
+static bool lane_make(struct session *s)
+{
+    const struct conf *conf = s->daemon->conf;
+    const struct lane_model *m = &s->model->lane;
+    uint32_t ms = s->live ? conf->limits_live_window_ms : conf->limits_file_window_ms;
+    uint64_t window = (uint64_t) ms * s->in.rate / 1000;
+    uint64_t hops = pcm_rescale((uint64_t) m->pulse_samples * WINDOW_HOPS, s->in.rate, m->rate);
+    s->window = window > hops ? window : hops;
+    struct lane_opts o = {
+        .in_rate = s->in.rate,
+        .out_rate = s->out.rate,
+        .window_samples = (uint32_t) s->window,
+        .align = s->align,
+        .want_audio = s->want_audio,
+        .want_vad = s->want_vad,
+        .max_wait_us = s->live ? s->max_latency_ms * UINT64_C(1000) : 0,
+        .sinks = { s->want_text, s->want_keyword, s->want_endpoint, s->options, { 0 } }
+    };
+    if (m->vad_out >= 0 && !vad_setup(s, &o.sinks.vad))
+        return false;
+    admit_bypass(s, &o);
+    s->lane = events_make(s) ? lane_new(m, &o) : NULL;
+    if (!s->lane)
+        return false;
+    s->lane->live = s->live;
+    s->granted = s->window;
+    atomic_store(&s->lane->finish, s->finishing);
+    return true;
+}
+
+/* What the model says that a stream takes is asked for before it is made; all of it is known after
+ * that: rings and sinks are as large as the client asked for. OK without a lane: there is no
+ * memory. */
+static enum memory_answer lane_claim(struct session *s)
+{
+    struct daemon *d = s->daemon;
+    size_t state_bytes = (size_t) s->model->plan_info.stream_bytes;
+    enum memory_answer a = memory_claim(d, s->owner, MEMORY_STREAMS, state_bytes);
+    if (a != MEMORY_OK)
+        return a;
+    memory_uncharge(d->memory, s->owner, MEMORY_STREAMS, state_bytes);
+    if (!lane_make(s))
+        return MEMORY_OK;
+    size_t more = session_bytes(s) - s->counted_bytes;
+    a = memory_claim(d, s->owner, MEMORY_STREAMS, more);
+    if (a == MEMORY_OK)
+        s->counted_bytes += more;
+    else
+        s->lane = lane_free(s->lane);
+    return a;
+}
+
+static void opened_send(struct session *s)
+{
+    const struct lane_model *m = &s->model->lane;
+    Rill__Opened a = RILL__OPENED__INIT;
+    Rill__Pcm pcm = RILL__PCM__INIT;
+    Rill__Output outputs[5];
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    pcm.rate = m->rate;
+    pcm.channels = 1;
+    pcm.enc = RILL__ENC__ENC_F32LE;
+    a.stream = s->id;
+    a.model = s->model->name;
+    a.model_sha256 = s->model->sha256;
+    a.model_pcm = &pcm;
+    a.hop_samples = m->pulse_samples;
+    a.latency_samples = (uint32_t) pcm_rescale(m->latency_samples, s->out.rate, m->rate);
+    a.offset_samples = -(int32_t) s->lane->delay_out_samples;
+    a.lookahead_samples = m->lookahead_samples;
+    a.credit_samples = s->granted;
+    a.outputs = outputs;
+    for (int k = RILL__OUTPUT__OUTPUT_AUDIO; k <= RILL__OUTPUT__OUTPUT_ENDPOINT; k++)
+        if (s->want_mask & 1u << k)
+            outputs[a.n_outputs++] = (Rill__Output) k;
+    f.m_case = RILL__SERVER_FRAME__M_OPENED;
+    f.opened = &a;
+    conn_send(s->conn, s->req, &f);
+}
+
+static void on_loaded(void *arg, struct model *m)
+{
+    struct session *s = arg;
+    const char *quota;
+    enum memory_answer a;
+    struct daemon *d = s->daemon;
+    if (m->state != MODEL_READY) {
+        account_refused(d, model_failed_code(m));
+        session_fail(s, model_failed_code(m), m->error.text);
+    } else if (!outputs_choose(s)) {
+        session_fail(s, RILL__CODE__BAD_ARG, "want holds an output that the model does not have");
+    } else if ((quota = quota_run(s, s->live ? (double) m->rtf : 0))) {
+        account_refused(d, RILL__CODE__QUOTA);
+        session_fail(s, RILL__CODE__QUOTA, quota);
+    } else if (!(s->worker = admit_worker(d, s->live, m))) {
+        account_refused(d, RILL__CODE__OVERLOADED);
+        session_fail(s, RILL__CODE__OVERLOADED, admit_refusal(d));
+    } else if ((a = model_owner_enter(s)) != MEMORY_OK || (a = lane_claim(s)) != MEMORY_OK) {
+        account_refused(d, memory_code(a));
+        session_fail(s, memory_code(a), memory_words(a));
+    } else if (!s->lane) {
+        session_fail(s, RILL__CODE__INTERNAL, "out of memory");
+    } else {
+        d->sessions->n_opened++;
+        m->stats->streams++;
+        m->stats->streams_opened++;
+        account_opened(s);
+        opened_send(s);
+        s->req = 0;
+        worker_add(s->worker, s->lane);
+        if (s->conn) /* what was said may have failed */
+            socket_fit(s->conn);
+    }
+}
+
+void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
+{
+    struct daemon *d = c->daemon;
+    sessions_reap(d);
+    if (!m->stream || stream_taken(c, m->stream)) {
+        /* Not fatal: the number may be that of a stream that runs. */
+        conn_error(c, req, m->stream, RILL__CODE__BAD_ARG, false,
+                   m->stream ? "stream %u is open already" : "a stream's number is not %u",
+                   m->stream);
+        return;
+    }
+    struct session *s = calloc(1, sizeof *s);
+    if (!s)
+        refuse(c, req, m->stream, RILL__CODE__INTERNAL, "out of memory");
+    if (!s || !request_check(s, c, req, m)) {
+        free(s);
+        return;
+    }
+    s->model = model_choose(c, req, m);
+    if (!s->model) {
+        free(s);
+        return;
+    }
+    enum memory_answer a = memory_claim(d, c->owner, MEMORY_STREAMS, sizeof *s);
+    if (a != MEMORY_OK) {
+        refuse(c, req, m->stream, memory_code(a), memory_words(a));
+        registry_unref(s->model);
+        free(s);
+        return;
+    }
+    conn_id_reuse(c, m->stream);
+    s->daemon = d;
+    s->conn = c;
+    s->uid = c->uid;
+    s->owner = memory_ref(c->owner);
+    s->counted_bytes = sizeof *s;
+    s->id = m->stream;
+    s->req = req;
+    s->serial = ++d->sessions->last_serial;
+    s->live = m->pace == RILL__PACE__PACE_LIVE;
+    s->align = m->align;
+    s->max_latency_ms = m->max_latency_ms;
+    s->opened_us = s->audio_us = lane_now_us();
+    s->next = d->sessions->first;
+    d->sessions->first = s;
+    d->sessions->n++;
+    s->link = (struct stream_link) { .id = s->id, .kind = STREAM_SESSION };
+    streams_add(&c->streams, &s->link);
+    if (!registry_load(d->registry, s->model, s->owner, false, on_loaded, s))
+        session_fail(s, RILL__CODE__INTERNAL, "out of memory");
+}
