@@ -79,41 +79,23 @@ static unsigned users(void)
     return getuid() == 0 ? USERS : 1;
 }
 
-static void test_connections(unsigned k)
+static void test_places(unsigned k, bool streams)
 {
+    static const char *const what[] = { "connections", "streams" };
     struct rig r;
-    char conf[300], words[512];
+    char conf[300], words[512], limit[20];
     int code;
-    snprintf(conf, sizeof conf, SETTINGS "max_connections = %d\nmax_connections_per_uid = %u\n",
-             MOST, cases[k].most_of_user);
+    snprintf(limit, sizeof limit, "max_%s", what[streams]);
+    snprintf(conf, sizeof conf, SETTINGS "%s = %d\n%s_per_uid = %u\n%s", limit, MOST, limit,
+             cases[k].most_of_user, streams ? "max_streams_per_connection = 64\n" : "");
     rig_start(&r, conf);
     chmod(r.dir, 0755);
     for (unsigned u = 0; u < users(); u++) {
-        unsigned n = places_take(&r, u, &code, words);
-        CHECK(n == cases[k].gets[u] && code == RILL__CODE__QUOTA &&
-                  strstr(words, "max_connections"),
-              "user %u of case %u has %u places: %d, %s", u, k, n, code, words);
-    }
-    clients_free();
-    CHECK(rig_stop(&r) == 0);
-}
-
-static void test_streams(unsigned k)
-{
-    struct rig r;
-    char conf[300], words[512];
-    int code;
-    snprintf(conf, sizeof conf,
-             SETTINGS
-             "max_streams = %d\nmax_streams_per_connection = %d\nmax_streams_per_uid = %u\n",
-             MOST, MOST, cases[k].most_of_user);
-    rig_start(&r, conf);
-    chmod(r.dir, 0755);
-    for (unsigned u = 0; u < users(); u++) {
-        struct rill_client *c = clients[u][n_clients[u]++] = client_as(&r, u, &code, words);
-        unsigned n = streams_take(c, &code, words);
-        CHECK(n == cases[k].gets[u] && code == RILL__CODE__QUOTA && strstr(words, "max_streams"),
-              "user %u of case %u has %u streams: %d, %s", u, k, n, code, words);
+        struct rill_client *c =
+            streams ? clients[u][n_clients[u]++] = client_as(&r, u, &code, words) : NULL;
+        unsigned n = streams ? streams_take(c, &code, words) : places_take(&r, u, &code, words);
+        CHECK(n == cases[k].gets[u] && code == RILL__CODE__QUOTA && strstr(words, limit),
+              "user %u of case %u has %u %s: %d, %s", u, k, n, what[streams], code, words);
     }
     clients_free();
     CHECK(rig_stop(&r) == 0);
@@ -152,8 +134,8 @@ static void test_storm(void)
 int main(void)
 {
     for (unsigned k = 0; k < sizeof cases / sizeof *cases; k++) {
-        test_connections(k);
-        test_streams(k);
+        test_places(k, false);
+        test_places(k, true);
     }
     if (getuid() == 0)
         test_storm();

@@ -120,37 +120,6 @@ static void test_random(void)
     }
 }
 
-/* ---- states ---- */
-
-/* A shift register of three: each state takes the old value of the one before; the output is the
- * oldest. */
-static void test_shift_register(void)
-{
-    struct build b;
-    build_init(&b);
-    struct fact f = vec(&b, 4);
-    uint32_t x = graph_add_input(&b.g, "x", &f), s[3];
-    for (int i = 0; i < 3; i++)
-        s[i] = graph_add_wire(&b.g, "s", &f);
-    for (int i = 0; i < 3; i++)
-        graph_add_state(&b.g, "s", s[i], i ? s[i - 1] : x, NULL);
-    graph_add_output(&b.g, s[2]);
-    struct plan *p = NULL;
-    check(plan_from_sgraph(&p, &(struct sgraph) { b.g }, NULL, &b.err) == RILL_OK, b.err.text, 0);
-    unsigned char *mem = aligned_alloc(64, p->mem_bytes + 64);
-    plan_reset(p, mem);
-    for (int run = 0; run < 10; run++) {
-        float in[4] = { (float) run + 1, 0, 0, 0 }, out[4];
-        memcpy(mem + p->inputs[0].at.offset, in, sizeof in);
-        plan_run(p, mem);
-        memcpy(out, place_read(p->outputs[0].at, mem), sizeof out);
-        check(out[0] == (run < 3 ? 0 : (float) run - 2), "shift register", (uint32_t) run);
-    }
-    free(mem);
-    plan_free(p);
-    build_drop(&b);
-}
-
 /* ---- Scan: y[t] = s + x[t]; s' = s * 0.5 + x[t] * c ---- */
 
 static struct graph *scan_body(struct build *b, int64_t width)
@@ -252,7 +221,6 @@ static void test_fold(void)
 int main(void)
 {
     test_random();
-    test_shift_register();
     test_scan();
     test_fold();
     return check_done();

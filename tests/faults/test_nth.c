@@ -95,48 +95,29 @@ static uint64_t session_fault(enum fault_kind kind, uint64_t n, bool forever)
     return hits;
 }
 
-static void in_session(void)
+/* ---- while a model loads ---- */
+
+static void in_session(const char *when, const char *conf, bool load)
 {
-    fault_rig(&rig, "");
+    fault_rig(&rig, conf);
     want_learn();
     fds = fds_of(&rig);
     for (size_t k = 0; k < N_KINDS; k++) {
         unsigned tried = 0;
-        for (uint64_t n = 1; wanted(kinds[k]) && !n_failed; n = fault_next(n)) {
+        for (uint64_t n = 1; wanted(kinds[k]) && !n_failed && (!load || model_forget());
+             n = fault_next(n)) {
             bool any = session_fault(kinds[k], n, false);
-            if (!healthy("session", kinds[k], n) || !any)
+            if (!healthy(when, kinds[k], n) || !any)
                 break;
             tried++;
             /* From here on all fail; but who waits for ever, or is never accepted, learns nothing
              * from it. */
-            if (kinds[k] != FAULT_EPOLL && kinds[k] != FAULT_ACCEPT && (n == 1 || n == 7))
+            if (!load && kinds[k] != FAULT_EPOLL && kinds[k] != FAULT_ACCEPT && (n == 1 || n == 7))
                 session_fault(kinds[k], n, true);
         }
         CHECK(n_failed || fds_settle(&rig, fds), "%s: %u descriptors, %u before",
               fault_name(kinds[k]), fds_of(&rig), fds);
-        tried_note("session", kinds[k], tried);
-    }
-    CHECK(rig_stop(&rig) == 0);
-}
-
-/* ---- while a model loads ---- */
-
-static void at_load(void)
-{
-    fault_rig(&rig, "preload =\n");
-    want_learn();
-    fds = fds_of(&rig);
-    for (size_t k = 0; k < N_KINDS; k++) {
-        unsigned tried = 0;
-        for (uint64_t n = 1; wanted(kinds[k]) && !n_failed && model_forget(); n = fault_next(n)) {
-            bool any = session_fault(kinds[k], n, false);
-            if (!healthy("load", kinds[k], n) || !any)
-                break;
-            tried++;
-        }
-        CHECK(n_failed || fds_settle(&rig, fds), "%s: %u descriptors, %u before",
-              fault_name(kinds[k]), fds_of(&rig), fds);
-        tried_note("load", kinds[k], tried);
+        tried_note(when, kinds[k], tried);
     }
     CHECK(rig_stop(&rig) == 0);
 }
@@ -222,9 +203,9 @@ int main(int argc, char **argv)
     if (strcmp(what, "start") == 0)
         at_start();
     else if (strcmp(what, "load") == 0)
-        at_load();
+        in_session("load", "preload =\n", true);
     else
-        in_session();
+        in_session("session", "", false);
     result_free(&want);
     return check_end();
 }

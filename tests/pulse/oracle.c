@@ -402,6 +402,25 @@ enum verdict oracle_law(struct oracle *o, int64_t length, uint32_t cuts)
 
 /* ---- cases ---- */
 
+unsigned oracle_laws(struct oracle *o, const char *name, const int64_t *pulses,
+                     const int64_t *lengths)
+{
+    const float tolerance = o->tolerance;
+    unsigned whole = 0;
+    for (uint32_t i = 0; pulses[i] >= 0; i++) {
+        enum verdict v = oracle_pulse(o, pulses[i]);
+        o->tolerance = tolerance;
+        oracle_check(v == LAW_HOLDS, "%s, pulse %d: %s", name, (int) pulses[i], o->err.text);
+        for (uint32_t k = 0; v == LAW_HOLDS && lengths[k] >= 0; k++) {
+            enum verdict law = oracle_law(o, lengths[k], i * 31 + k);
+            whole += law == LAW_HOLDS;
+            oracle_check(law == LAW_HOLDS || law == LAW_NO_WHOLE, "%s, pulse %d, length %d: %s",
+                         name, (int) pulses[i], (int) lengths[k], o->err.text);
+        }
+    }
+    return whole;
+}
+
 static void case_refused(struct oracle *o, const struct oracle_case *c, enum verdict v)
 {
     oracle_check(v == LAW_REFUSED && o->err.status == RILL_UNSUPPORTED, "%s: it is not refused",

@@ -37,6 +37,11 @@ enum verdict oracle_pulse(struct oracle *o, int64_t pulse);
 /* Runs both ways on `length` units of the symbol. */
 enum verdict oracle_law(struct oracle *o, int64_t length, uint32_t cuts);
 
+/* At each pulse and each length (lists end with -1), cut in another way each time; what is refused
+ * or broken is a failed check. How many had a whole run. */
+unsigned oracle_laws(struct oracle *o, const char *name, const int64_t *pulses,
+                     const int64_t *lengths);
+
 void oracle_close(struct oracle *o);
 
 /* A recipe that streams, or is refused. */

@@ -124,3 +124,11 @@ void chain_recipe(struct gb *b, const void *ctx)
     }
     gb_output(b, form_output(b, c, s.wire));
 }
+
+bool chain_attends(const struct chain *c)
+{
+    bool any = false;
+    for (unsigned i = 0; i < c->n; i++)
+        any |= !strcmp(c->steps[i].kind->name, "attend");
+    return any;
+}

@@ -53,4 +53,8 @@ bool chain_parse(struct chain *c, const char *text);
 int chain_print(const struct chain *c, char *buf, size_t cap);
 
 gb_recipe chain_recipe; /* ctx: struct chain */
+
+/* Whether it has a step of attention: a whole run multiplies the frames that a mask hides by 0 and
+ * sums, and a sum of nothing may be -0 there. */
+bool chain_attends(const struct chain *c);
 #endif

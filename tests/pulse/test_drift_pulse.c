@@ -128,15 +128,10 @@ static void test_dual_path(void)
 static void test_law(void)
 {
     static const int blocks = 3;
-    static const int64_t pulses[] = { 1, 3, 4 };
+    static const int64_t pulses[] = { 1, 3, 4, -1 }, lengths[] = { 1, 6, 11, -1 };
     struct oracle o;
     oracle_check(oracle_open(&o, recipe_dual_path, &blocks, "S>=1") == LAW_HOLDS, "%s", o.err.text);
-    for (size_t i = 0; i < sizeof pulses / sizeof *pulses; i++) {
-        oracle_check(oracle_pulse(&o, pulses[i]) == LAW_HOLDS, "%s", o.err.text);
-        for (int64_t length = 1; length < 12; length += 5)
-            oracle_check(oracle_law(&o, length, 3) == LAW_HOLDS, "length %d: %s", (int) length,
-                         o.err.text);
-    }
+    oracle_check(oracle_laws(&o, "dual path", pulses, lengths) == 9, "%s", o.err.text);
     oracle_close(&o);
 }
 
@@ -211,12 +206,8 @@ static void test_full(const char *op)
                      graph_check_bodies(&pg.g, o.model->stream, &r, &o.err) == RILL_OK &&
                      r.n_drifting == 1 && seen,
                  "%s: drift of the whole slot is not seen", op);
-    for (int64_t pulse = 1; pulse <= 4; pulse += 3) {
-        oracle_check(oracle_pulse(&o, pulse) == LAW_HOLDS, "%s: %s", op, o.err.text);
-        for (int64_t length = 0; length < 10; length += 3)
-            oracle_check(oracle_law(&o, length, 5) == LAW_HOLDS, "%s, length %d: %s", op,
-                         (int) length, o.err.text);
-    }
+    oracle_check(oracle_laws(&o, op, (int64_t[]) { 1, 4, -1 }, (int64_t[]) { 0, 3, 6, 9, -1 }) == 8,
+                 "%s: %s", op, o.err.text);
     arena_drop(&a);
     oracle_close(&o);
 }

@@ -71,16 +71,6 @@ try {
     uint32_t cuts;
 };
 
-/* A whole run multiplies the frames that a mask hides by 0 and sums: a sum of nothing may be -0
- * there. */
-static bool chain_attends(const struct chain *c)
-{
-    bool any = false;
-    for (unsigned i = 0; i < c->n; i++)
-        any |= !strcmp(c->steps[i].kind->name, "attend");
-    return any;
-}
-
 static enum verdict try_law(const struct try *t, rill_error *err)
 {
     struct oracle o;
