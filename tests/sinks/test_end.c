@@ -2,8 +2,7 @@
 /* Where the input ends: frames that stand for samples behind it are heard, and nothing that they
  * say lies there, wherever the sink learns of the end and however the input comes in. */
 #include "sinks/gate.h"
-#include "tests/models/models_test.h"
-#include "tests/sinks/sinks_test.h"
+#include "tests/sinks/streamed.h"
 #include "tests/sinks/tones.h"
 
 #define HOP 100
@@ -135,64 +134,17 @@ static void models_write(void)
     CHECK(tones_write(test_path("quick", ""), conf, NULL), "the other folder");
 }
 
-static rill_plan *plan_of(const char *folder, const char *output)
-{
-    char spec[64];
-    snprintf(spec, sizeof spec, "select_outputs(%s)", output);
-    const char *const list[] = { spec, NULL };
-    const rill_model_opts opts = { .struct_bytes = sizeof opts, .transforms = list };
-    rill_error err = { .text = "" };
-    rill_model *m = NULL;
-    rill_plan *p = NULL;
-    CHECK(rill_model_open_with(&m, test_path(folder, ""), &opts, &err) == RILL_OK &&
-              rill_plan_new(&p, m, NULL, &err) == RILL_OK,
-          "%s: %s", output, err.text);
-    rill_model_free(m);
-    if (!p)
-        exit(check_done());
-    return p;
-}
-
-static void late_read(rill_sink *s, rill_stream *st, struct story *t)
-{
-    float y[TONES_WIDTH];
-    size_t n, took;
-    while (rill_stream_pull(st, 1, y, 1, &n) == RILL_OK && n) {
-        rill_sink_push(s, y, 1, &took);
-        story_events(t, s);
-    }
-}
-
 /* What is said about the audio in pieces; words: the recogniser behind it, or NULL. */
 static struct story late_story(const rill_plan *p, const rill_plan *words, const float *x, size_t n,
                                uint32_t most)
 {
-    struct story t = { 0 };
     rill_error err = { .text = "" };
     rill_sink *s = NULL;
-    void *mem = aligned_alloc(64, (rill_plan_stream_size(p) + 63) / 64 * 64);
-    rill_stream *st = rill_stream_init(mem, p);
-    story_add(&t, "%s", "");
     CHECK(rill_sink_new(&s, p, 1, NULL, &err) == RILL_OK &&
               (!words || rill_sink_listen(s, words, 1, NULL, &err) == RILL_OK),
           "%s", err.text);
-    for (size_t at = 0, took; at < n; at += took) {
-        size_t k = 1 + test_random(most);
-        rill_stream_push(st, 0, x + at, k < n - at ? k : n - at, &took);
-        if (words)
-            rill_sink_audio(s, x + at, took);
-        while (rill_stream_run(st) == RILL_OK)
-            late_read(s, st, &t);
-    }
-    rill_stream_finish(st);
-    rill_sink_end(s, n);
-    while (rill_stream_run(st) == RILL_OK)
-        late_read(s, st, &t);
-    late_read(s, st, &t);
-    rill_sink_finish(s);
-    story_events(&t, s);
+    struct story t = streamed(s, p, x, n, most, words != NULL, true);
     rill_sink_free(s);
-    free(mem);
     return t;
 }
 
@@ -226,8 +178,8 @@ static void late_is(const rill_plan *p, const rill_plan *words, const char *scri
 static void late_model(void)
 {
     models_write();
-    rill_plan *logp = plan_of("late", "logp"), *prob = plan_of("late", "prob"),
-              *speech = plan_of("late", "speech"), *quick = plan_of("quick", "speech");
+    rill_plan *logp = plan_of("late", "logp", 0), *prob = plan_of("late", "prob", 0),
+              *speech = plan_of("late", "speech", 0), *quick = plan_of("quick", "speech", 0);
     const char *script = "..........1122..4444"; /* frames behind the end are heard, too */
     late_is(logp, NULL, script, 0, WANT("[one 880..1040", "[t 1040..1200", "[three 1360..1600 "));
     late_is(logp, NULL, script, 50,

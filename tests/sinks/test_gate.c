@@ -1,68 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A recogniser behind a detector: each utterance reads as it does alone, silence costs nothing,
  * cuts do not matter. */
-#include "tests/models/models_test.h"
 #include "sinks/gate.h"
-#include "tests/sinks/sinks_test.h"
+#include "tests/sinks/streamed.h"
 #include "tests/sinks/tones.h"
-
-static rill_plan *plan_of(const char *output, uint32_t profile, rill_error *err)
-{
-    char spec[64];
-    snprintf(spec, sizeof spec, "select_outputs(%s)", output);
-    const char *const list[] = { spec, NULL };
-    const rill_model_opts opts = { .struct_bytes = sizeof opts, .transforms = list };
-    const rill_plan_opts popts = { .struct_bytes = sizeof popts, .profile = profile };
-    rill_model *m = NULL;
-    rill_plan *p = NULL;
-    if (rill_model_open_with(&m, test_path("tones", ""), &opts, err) == RILL_OK)
-        rill_plan_new(&p, m, &popts, err);
-    rill_model_free(m);
-    CHECK(p, "%s: %s", output, err->text);
-    if (!p)
-        exit(check_done());
-    return p;
-}
-
-static rill_stream *stream_of(const rill_plan *p)
-{
-    return rill_stream_init(aligned_alloc(64, (rill_plan_stream_size(p) + 63) / 64 * 64), p);
-}
-
-/* What the detector's stream has now, into its sink. */
-static void frames_read(rill_sink *s, rill_stream *st, struct story *t)
-{
-    float y[64];
-    size_t n, took;
-    while (rill_stream_pull(st, 1, y, 64, &n) == RILL_OK && n)
-        for (size_t at = 0; at < n; at += took) {
-            rill_sink_push(s, y + at, n - at, &took);
-            story_events(t, s);
-        }
-}
-
-static struct story gated(rill_sink *s, const rill_plan *vad, const float *x, size_t n,
-                          uint32_t most)
-{
-    struct story t = { 0 };
-    rill_stream *st = stream_of(vad);
-    story_add(&t, "%s", "");
-    for (size_t at = 0, took; at < n; at += took) {
-        size_t k = 1 + test_random(most);
-        rill_stream_push(st, 0, x + at, k < n - at ? k : n - at, &took);
-        CHECK(rill_sink_audio(s, x + at, took) == RILL_OK, "audio at %zu", at);
-        while (rill_stream_run(st) == RILL_OK)
-            frames_read(s, st, &t);
-    }
-    rill_stream_finish(st);
-    while (rill_stream_run(st) == RILL_OK)
-        frames_read(s, st, &t);
-    frames_read(s, st, &t);
-    rill_sink_finish(s);
-    story_events(&t, s);
-    free(st);
-    return t;
-}
 
 /* Texts of the samples from..to, by a stream and a sink of their own. */
 static void alone(struct story *t, const rill_plan *words, const float *x, uint64_t from,
@@ -163,25 +104,13 @@ static void test_utterances(const rill_plan *vad, const rill_plan *words)
     script_make(script, N);
     size_t n = tones_audio(x, script);
     CHECK(rill_sink_new(&plain, vad, 1, NULL, &err) == RILL_OK, "%s", err.text);
-    rill_stream *st = stream_of(vad);
-    struct story edges = { 0 };
-    story_add(&edges, "%s", "");
-    for (size_t at = 0, took; at < n; at += took) {
-        rill_stream_push(st, 0, x + at, n - at, &took);
-        while (rill_stream_run(st) == RILL_OK)
-            frames_read(plain, st, &edges);
-    }
-    rill_stream_finish(st);
-    while (rill_stream_run(st) == RILL_OK)
-        frames_read(plain, st, &edges);
-    rill_sink_finish(plain);
-    story_events(&edges, plain);
+    struct story edges = streamed(plain, vad, x, n, 1u << 20, false, false);
     struct story want = expected(&edges, words, x, n, plain->opts.preroll_ms * 8);
     for (uint32_t most = 1; most <= 100000; most *= 10) {
         CHECK(rill_sink_new(&s, vad, 1, NULL, &err) == RILL_OK &&
                   rill_sink_listen(s, words, 1, NULL, &err) == RILL_OK,
               "%s", err.text);
-        struct story got = gated(s, vad, x, n, most), texts = lines_of(&got, true),
+        struct story got = streamed(s, vad, x, n, most, true, false), texts = lines_of(&got, true),
                      rest = lines_of(&got, false);
         CHECK(!strcmp(texts.text, want.text), "pieces of %u:\n%s\nexpected\n%s", most, texts.text,
               want.text);
@@ -193,7 +122,6 @@ static void test_utterances(const rill_plan *vad, const rill_plan *words)
         story_drop(&rest);
         rill_sink_free(s);
     }
-    free(st);
     story_drop(&edges);
     story_drop(&want);
     rill_sink_free(plain);
@@ -221,7 +149,7 @@ static void test_silence(const rill_plan *vad, const rill_plan *words)
               bytes > rill_sink_bytes(alone) + rill_plan_stream_size(words),
           "%zu bytes", bytes);
     rill_sink_free(alone);
-    struct story t = gated(s, vad, x, n, 1000);
+    struct story t = streamed(s, vad, x, n, 1000, true, false);
     CHECK(strstr(t.text, "'one t three four one'"), "%s", t.text);
     /* 15 frames of speech, 20 until the endpoint, 3 of preroll, and what brings the last frame out,
      * two frames a pulse. */
@@ -269,10 +197,9 @@ static void test_refusals(const rill_plan *vad, const rill_plan *words)
 
 int main(void)
 {
-    rill_error err = { 0 };
     test_root_make();
     CHECK(tones_write(test_path("tones", ""), NULL, NULL), "the folder");
-    rill_plan *vad = plan_of("speech", 0, &err), *words = plan_of("logp", 1, &err);
+    rill_plan *vad = plan_of("tones", "speech", 0), *words = plan_of("tones", "logp", 1);
     test_utterances(vad, words);
     test_silence(vad, words);
     test_refusals(vad, words);

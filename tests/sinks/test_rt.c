@@ -2,8 +2,7 @@
 /* push, next, cut, finish and reset of every kind of sink, and of one with a recogniser behind it,
  * allocate nothing, lock nothing and write nothing. */
 #include "tests/rt/guard.h"
-#include "tests/sinks/sinks_test.h"
-#include "tests/models/models_test.h"
+#include "tests/sinks/streamed.h"
 #include "tests/sinks/tones.h"
 
 /* clang-format off */
@@ -70,27 +69,13 @@ static void test_transducer(float *x, uint32_t beam)
     rill_model_free(m);
 }
 
-static rill_plan *plan_of(const char *transform)
-{
-    const char *const list[] = { transform, NULL };
-    const rill_model_opts opts = { .struct_bytes = sizeof opts, .transforms = list };
-    rill_model *m = NULL;
-    rill_plan *p = NULL;
-    rill_error err = { .text = "" };
-    if (rill_model_open_with(&m, test_path("tones", ""), &opts, &err) == RILL_OK)
-        rill_plan_new(&p, m, NULL, &err);
-    rill_model_free(m);
-    CHECK(p, "%s", err.text);
-    return p;
-}
-
 /* The probabilities are those that the detector would give of this audio. */
 static void listener_runs(void)
 {
     static const char script[] =
         "....11.22.333.....................111...4446.....................5..";
     static float x[sizeof script * TONES_HOP];
-    rill_plan *vad = plan_of("select_outputs(speech)"), *words = plan_of("select_outputs(logp)");
+    rill_plan *vad = plan_of("tones", "speech", 0), *words = plan_of("tones", "logp", 0);
     rill_sink *s = NULL;
     rill_event e = { .struct_bytes = sizeof e };
     unsigned finals = 0, partials = 0;
