@@ -67,6 +67,13 @@ static bool only_moves(const struct node *n)
     return node_is_among(n, ids, sizeof ids / sizeof *ids);
 }
 
+bool node_gives_back(const struct node *n, const struct fact *in, const struct fact *out)
+{
+    static const enum op_id ids[] = { OP_CAST,    OP_EXPAND,  OP_FLATTEN, OP_IDENTITY,
+                                      OP_RESHAPE, OP_SQUEEZE, OP_TILE,    OP_UNSQUEEZE };
+    return node_is_among(n, ids, sizeof ids / sizeof *ids) && fact_same(in, out);
+}
+
 static bool span_of(const struct graph *g, uint32_t w, int depth, struct span *ret)
 {
     if (w == WIRE_NONE || depth == DEPTH_MAX)
@@ -81,7 +88,9 @@ static bool span_of(const struct graph *g, uint32_t w, int depth, struct span *r
         return span_of_range(g, n, ret);
     if ((node_is(n, OP_ADD) || node_is(n, OP_SUB)) && wire->fact.type == DTYPE_I64)
         return span_of_sum(g, n, depth + 1, ret);
-    return only_moves(n) && span_of(g, n->in[0], depth + 1, ret);
+    if (node_is(n, OP_CAST) && !node_gives_back(n, &g->wires[n->in[0]].fact, &wire->fact))
+        return false;
+    return (node_is(n, OP_CAST) || only_moves(n)) && span_of(g, n->in[0], depth + 1, ret);
 }
 
 /* a < b everywhere: 1; nowhere: 0; not known: -1. */

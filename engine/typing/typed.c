@@ -5,6 +5,7 @@
 #include "engine/graph/control.h"
 #include "engine/typing/decide.h"
 #include "engine/typing/interp.h"
+#include "engine/typing/outputs.h"
 #include "engine/graph/prune.h"
 
 #include <string.h>
@@ -166,15 +167,6 @@ static bool folds(const struct typer *t, const struct scope *s, const struct nod
     return bytes <= t->fold_bytes_max;
 }
 
-/* Ops that give their first input back when type and shape stay. */
-static bool changes_nothing(const struct node *n, const struct fact *in, const struct fact *out)
-{
-    static const enum op_id ids[] = { OP_CAST,    OP_EXPAND,  OP_FLATTEN, OP_IDENTITY,
-                                      OP_RESHAPE, OP_SQUEEZE, OP_TILE,    OP_UNSQUEEZE };
-    bool listed = node_is_among(n, ids, sizeof ids / sizeof *ids);
-    return listed && n->n_out == 1 && n->out[0] != WIRE_NONE && in && fact_same(in, out);
-}
-
 /* One truth value spread over the output's shape takes the node's place. */
 static rill_status truth_emit(const struct typer *t, struct scope *s, const struct node *n,
                               const struct fact *out, bool truth)
@@ -215,28 +207,6 @@ static bool size_for_range(const struct scope *s, const struct node *n, const ui
     const struct fact *f = n->n_in == 1 && node_is(n, OP_CAST) ? wire_fact(s, in[0]) : NULL;
     return f && f->type == DTYPE_DIM && dtype_is_float((enum dtype) cast_attr_of(n)->to) &&
         only_range_reads(s->src, n->out[0]);
-}
-
-static const struct node *writer(const struct graph *g, uint32_t w, enum op_id op)
-{
-    uint32_t i = w == WIRE_NONE ? WIRE_NONE : g->wires[w].node;
-    return i != WIRE_NONE && g->nodes[i].op->id == op ? &g->nodes[i] : NULL;
-}
-
-/* The op over the last axis of a tensor that was flattened to rows for it and gets its shape back
- * in n, which reads w; *ret_x: the tensor. NULL: it is none. */
-static const struct node *rows_op(const struct graph *g, const struct node *n, uint32_t w,
-                                  const struct fact *out, uint32_t *ret_x)
-{
-    static const enum op_id ids[] = { OP_SOFTMAX, OP_LOG_SOFTMAX, OP_HARDMAX };
-    const struct node *y = NULL, *flat;
-    for (size_t i = 0; i < sizeof ids / sizeof *ids && !y && node_is(n, OP_RESHAPE); i++)
-        y = writer(g, w, ids[i]);
-    if (!y || axis_of(y) != -1 || !(flat = writer(g, y->in[0], OP_FLATTEN)))
-        return NULL;
-    *ret_x = flat->in[0];
-    const struct fact *x = &g->wires[*ret_x].fact;
-    return fact_same(x, out) && axis_of(flat) == x->rank - 1 ? y : NULL;
 }
 
 /* The node at which a size became a number of another kind that w is made of; NULL where data is in
@@ -305,22 +275,14 @@ static rill_status node_type(const struct typer *t, struct scope *s, const struc
         return set_const(t, s, n->out[0], out[0].value);
     if (folds(t, s, n, in, out))
         return node_fold(t, s, n, in);
+    if (n->n_out == 1 && facts[0] && facts[0]->value && node_gives_back(n, facts[0], &out[0])) {
+        s->map[n->out[0]] = in[0]; /* too large to be copied */
+        return RILL_OK;
+    }
     bool truth;
     if (!fact_is_static(&out[0]) && out[0].type == DTYPE_BOOL &&
         compare_decided(s->dst, n, in, &truth))
         return truth_emit(t, s, n, &out[0], truth);
-    if (changes_nothing(n, facts[0], &out[0])) {
-        s->map[n->out[0]] = in[0];
-        return RILL_OK;
-    }
-    uint32_t x = WIRE_NONE;
-    const struct node *rows = n->n_in ? rows_op(s->dst, n, in[0], &out[0], &x) : NULL;
-    if (rows) {
-        const struct node whole = {
-            .name = rows->name, .op = rows->op, .attr = rows->attr, .out = n->out, .n_out = 1
-        };
-        return node_emit(t, s, &whole, &x, 1, out, NULL);
-    }
     return node_emit(t, s, n, in, n->n_in, out, NULL);
 }
 
@@ -624,35 +586,6 @@ static rill_status states_type(const struct typer *t, struct scope *s, bool begi
     return RILL_OK;
 }
 
-static bool is_output_before(const struct graph *g, uint32_t i)
-{
-    for (uint32_t k = 0; k < i; k++)
-        if (g->outputs[k] == g->outputs[i])
-            return true;
-    return false;
-}
-
-/* An output keeps the file's name, also where folding left another wire in its place. One that is
- * an input, a constant or another output gets a wire of its own. */
-static rill_status outputs_name(const struct typer *t, const struct graph *src, struct graph *dst)
-{
-    for (uint32_t i = 0; i < src->n_outputs; i++) {
-        const char *name = src->wires[src->outputs[i]].name;
-        uint32_t w = dst->outputs[i];
-        if (dst->wires[w].node == WIRE_NONE || is_output_before(dst, i)) {
-            struct fact f = dst->wires[w].fact;
-            const struct op *identity = op_by_id(OP_IDENTITY);
-            f.value = NULL;
-            dst->outputs[i] = graph_add_wire(dst, name, &f);
-            if (!identity || dst->outputs[i] == WIRE_NONE ||
-                !graph_add_node(dst, identity, name, NULL, &w, 1, &dst->outputs[i], 1))
-                return no_memory(t);
-        }
-        dst->wires[dst->outputs[i]].name = name;
-    }
-    return RILL_OK;
-}
-
 /* What the file itself declares may disagree: that is its fault, not ours. */
 static rill_status file_check(const struct graph *g, rill_error *err)
 {
@@ -665,7 +598,7 @@ static rill_status graph_walk(struct typer *t, struct scope *s)
     TRY(inputs_type(t, s));
     TRY(states_type(t, s, true));
     TRY(graph_type(t, s));
-    TRY(outputs_name(t, s->src, s->dst));
+    TRY(graph_outputs_own(s->dst, s->src, t->err));
     return states_type(t, s, false);
 }
 

@@ -29,6 +29,7 @@ struct trial {
     struct line start, limit, add, other;
     int step, op;
     bool swap, moved; /* the range on the right; through a Reshape */
+    bool cast;        /* through a Cast to what it is */
 };
 
 static const char *const ops[] = { "Less", "LessOrEqual", "Greater", "GreaterOrEqual" };
@@ -79,6 +80,17 @@ static uint32_t node(struct build *b, const char *op, uint32_t x, uint32_t y, ui
     return out;
 }
 
+static uint32_t cast_to_i64(struct build *b, uint32_t x)
+{
+    static const struct attr to = { .name = "to", .kind = ATTR_INT, .i = DTYPE_I64 };
+    const struct op *op = op_by_id(OP_CAST);
+    void *attr = arena_alloc(&b->arena, op->attr_bytes);
+    uint32_t out = graph_add_wire(&b->m.g, "cast", NULL);
+    attrs_parse(op, "cast", &to, 1, attr, &b->err);
+    graph_add_node(&b->m.g, op, "cast", attr, &x, 1, &out, 1);
+    return out;
+}
+
 static void graph_make(struct build *b, const struct trial *t)
 {
     struct fact f = { .type = DTYPE_F32, .rank = 1, .shape = { dim_symbol(b->dims, "S") } };
@@ -90,6 +102,8 @@ static void graph_make(struct build *b, const struct trial *t)
     uint32_t r = node(b, "Range", number(b, t->start), number(b, t->limit),
                       number(b, (struct line) { 0, t->step }));
     r = node(b, "Add", r, number(b, t->add), WIRE_NONE);
+    if (t->cast)
+        r = cast_to_i64(b, r);
     if (t->moved)
         r = node(b, "Unsqueeze", r, graph_add_const(&b->m.g, "axes", shape), WIRE_NONE);
     uint32_t o = number(b, t->other);
@@ -140,6 +154,12 @@ int main(void)
         rill_error err = { RILL_OK, "" };
         bool gone = false, ok = trial_run(&t, &gone, &err);
         decided += gone;
+        bool gone_too = false;
+        t.cast = true;
+        CHECK(trial_run(&t, &gone_too, &err) && gone_too == gone,
+              "graph %d: a Cast to what it is "
+              "hides what is compared",
+              i);
         CHECK(ok, "(%d*S + %d .. %d*S + %d by %d) + %d %s %d*S + %d, swapped %d: %s", t.start.k,
               t.start.c, t.limit.k, t.limit.c, t.step, t.add.c, ops[t.op], t.other.k, t.other.c,
               t.swap, err.text);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/pulse/oracle.h"
+#include "engine/rewrite/declutter/passes.h"
+#include "engine/rewrite/pass.h"
 #include "engine/typing/interp.h"
+#include "engine/typing/outputs.h"
 #include "engine/typing/typed.h"
 
 #include <math.h>
@@ -48,8 +51,12 @@ enum verdict oracle_open(struct oracle *o, gb_recipe *recipe, const void *ctx,
     if (b.err.status != RILL_OK ||
         tgraph_from_mgraph(&m->typed, &m->file, NULL, &o->err) != RILL_OK)
         return LAW_REFUSED;
-    m->decluttered.g = m->typed.g; /* as it was written */
-    return LAW_HOLDS;
+    /* as it was written, but for nodes that do nothing */
+    static const struct pass bypass = { "bypass", true, graph_with_bypasses };
+    return passes_run(&bypass, 1, &m->decluttered.g, &m->typed.g, NULL, &o->err) == RILL_OK &&
+            graph_outputs_own(&m->decluttered.g, &m->typed.g, &o->err) == RILL_OK
+        ? LAW_HOLDS
+        : LAW_REFUSED;
 }
 
 enum verdict oracle_pulse(struct oracle *o, int64_t pulse)

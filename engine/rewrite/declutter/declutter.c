@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/rewrite/declutter/declutter.h"
 #include "engine/rewrite/declutter/passes.h"
+#include "engine/typing/outputs.h"
 
 static const struct pass declutter_passes[] = {
+    { "bypass", true, graph_with_bypasses },
     { "fold-norms", false, graph_with_norms_folded },
     { "dfts", false, graph_with_dfts_recognised },
     { "absorb-pads", false, graph_with_pads_absorbed },
@@ -21,5 +23,6 @@ rill_status graph_declutter(struct graph *ret, const struct graph *g, struct pas
 rill_status dgraph_from_tgraph(struct dgraph *ret, const struct tgraph *t, struct pass_log *log,
                                rill_error *reterr)
 {
-    return graph_declutter(&ret->g, &t->g, log, reterr);
+    TRY(graph_declutter(&ret->g, &t->g, log, reterr));
+    return graph_outputs_own(&ret->g, &t->g, reterr);
 }

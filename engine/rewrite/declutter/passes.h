@@ -5,6 +5,10 @@
 #define RILL_ENGINE_REWRITE_DECLUTTER_PASSES_H
 #include "engine/graph/graph.h"
 
+/* Nodes that give their input back go, and so do those that flatten a tensor to rows for an op over
+ * its last axis. */
+rill_status graph_with_bypasses(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* A batch normalisation of known statistics after a convolution of known weights that nobody else
  * reads goes into those weights, computed in f64. Changes how results round. */
 rill_status graph_with_norms_folded(struct graph *ret, const struct graph *g, rill_error *reterr);
