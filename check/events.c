@@ -2,7 +2,7 @@
 #include "check/events.h"
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
-#include "models/sink_limits.h"
+#include "models/port_kinds.h"
 
 #include <stdio.h>
 #include <stdlib.h>

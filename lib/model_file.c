@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/model_file.h"
+#include "models/port_kinds.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -7,7 +8,6 @@
 #define PORTS_MAX 4096
 
 /* So many of each enum of rill.h. */
-#define PORT_KINDS (RILL_PORT_TRANSDUCER + 1)
 #define SCORE_KINDS (RILL_SCORES_PROBS + 1)
 #define UNIT_KINDS (RILL_UNITS_CHARS + 1)
 #define OVERLOAD_KINDS (RILL_OVERLOAD_SHED + 1)

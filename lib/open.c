@@ -7,7 +7,7 @@
 #include "models/conf.h"
 #include "models/nnef/nnef.h"
 #include "models/onnx/reader.h"
-#include "models/sink_limits.h"
+#include "models/port_kinds.h"
 #include "lib/part.h"
 #include "lib/pipeline.h"
 #include "models/tokens.h"

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/conf.h"
+#include "models/port_kinds.h"
 #include "models/sink_limits.h"
 
 #include <errno.h>
@@ -95,7 +96,7 @@ static const struct range {
     { "smooth_frames", 1, SINK_FRAMES_MAX },
 };
 
-struct reader {
+struct conf_reading {
     struct model_conf *conf;
     struct arena *arena;
     const char *text, *end; /* what is not read yet */
@@ -116,7 +117,7 @@ void model_conf_default(struct model_conf *ret)
     };
 }
 
-static bool set_text(struct reader *r, const char *value, void *at)
+static bool set_text(struct conf_reading *r, const char *value, void *at)
 {
     char *s = arena_string(r->arena, value);
     *(const char **) at = s;
@@ -152,13 +153,12 @@ static bool set_sha256(const char *value, uint8_t *ret)
 }
 
 /* Words that stand for the values of an enum, from 0. */
-static const char *const port_names[] = { [RILL_PORT_TENSOR] = "tensor",
-                                          [RILL_PORT_AUDIO] = "audio",
-                                          [RILL_PORT_VAD] = "vad",
-                                          [RILL_PORT_KEYWORD] = "keyword",
-                                          [RILL_PORT_CTC] = "ctc",
-                                          [RILL_PORT_TRANSDUCER] = "transducer",
-                                          NULL };
+static const char *const port_names[] = {
+#define X(kind, name) [RILL_PORT_##kind] = #name,
+    PORT_KIND_EACH(X)
+#undef X
+        NULL
+};
 static const char *const scores_names[] = { [RILL_SCORES_AUTO] = "auto",
                                             [RILL_SCORES_LOG] = "log_probs",
                                             [RILL_SCORES_LOGITS] = "logits",
@@ -204,7 +204,7 @@ static struct range range_of(const struct key *k)
     return (struct range) { k->name, 0, k->kind == VALUE_BLANK ? INT32_MAX : UINT32_MAX };
 }
 
-static bool value_set(struct reader *r, const struct key *k, const char *value, void *at)
+static bool value_set(struct conf_reading *r, const struct key *k, const char *value, void *at)
 {
     uint64_t n = 0;
     switch (k->kind) {
@@ -240,7 +240,7 @@ static const char *range_words(const struct key *k, char ret[60])
     return ret;
 }
 
-static void *port_at(struct reader *r, const char *name, bool is_input)
+static void *port_at(struct conf_reading *r, const char *name, bool is_input)
 {
     struct model_conf *c = r->conf;
     for (unsigned i = 0; i < c->n_ports; i++)
@@ -259,7 +259,7 @@ static void *port_at(struct reader *r, const char *name, bool is_input)
     return c->ports[c->n_ports].name ? &c->ports[c->n_ports++] : NULL;
 }
 
-static void *weights_at(struct reader *r, const char *file)
+static void *weights_at(struct conf_reading *r, const char *file)
 {
     struct model_conf *c = r->conf;
     for (unsigned i = 0; i < c->n_weights; i++)
@@ -280,7 +280,7 @@ static bool section_is(const struct key *k, const char *section)
 }
 
 /* The struct that a section fills; NULL when there are too many. */
-static void *section_at(struct reader *r, const struct key *k, const char *section)
+static void *section_at(struct conf_reading *r, const struct key *k, const char *section)
 {
     const char *name = section + strlen(k->section);
     switch (k->section[0]) {
@@ -293,7 +293,7 @@ static void *section_at(struct reader *r, const struct key *k, const char *secti
 
 static int entry(void *arg, const char *section, const char *name, const char *value)
 {
-    struct reader *r = arg;
+    struct conf_reading *r = arg;
     char range[60];
     if (r->why[0])
         return 0;
@@ -317,7 +317,7 @@ static int entry(void *arg, const char *section, const char *name, const char *v
 #define BLANKS " \t\v\f"
 #define SECTION_MOST 49 /* bytes that the library keeps of a name */
 
-/* What the library that takes lines apart would pass by in silence, or NULL. */
+/* Why the line is refused, or NULL: the INI library would accept it silently. */
 static const char *line_fault(const char *line, size_t n)
 {
     if (memchr(line, '\0', n))
@@ -334,10 +334,11 @@ static const char *line_fault(const char *line, size_t n)
     return NULL;
 }
 
-/* Without blanks in front, which would make the line more of the value before it. */
+/* Strips leading blanks: the INI library would take an indented line as part of the value before
+ * it. */
 static char *line_read(char *buf, int size, void *arg)
 {
-    struct reader *r = arg;
+    struct conf_reading *r = arg;
     const char *line = r->text, *fault;
     if (line == r->end || r->why[0])
         return NULL;
@@ -365,7 +366,7 @@ rill_status model_conf_parse(struct model_conf *ret, struct arena *a, const char
                              const char *text, size_t n, rill_error *reterr)
 {
     struct model_conf conf;
-    struct reader r = { .conf = &conf, .arena = a, .text = text, .end = text + n };
+    struct conf_reading r = { .conf = &conf, .arena = a, .text = text, .end = text + n };
     model_conf_default(&conf);
     int line = ini_parse_stream(line_read, &r, entry, &r);
     if (line < 0)

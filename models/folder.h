@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* folder.h - the files of one model, read from beneath its folder and nowhere else. */
+/* folder.h - the files of one model, read from its folder and nowhere else. */
 #ifndef RILL_MODELS_FOLDER_H
 #define RILL_MODELS_FOLDER_H
 #include "engine/base/arena.h"

@@ -7,8 +7,11 @@
 
 #define SINK_BYTES_MAX ((size_t) 256 << 20)
 
-static const struct sink_kind *const kinds[] = { &sink_ctc, &sink_keyword, &sink_transducer,
-                                                 &sink_vad };
+static const struct sink_kind *const kinds[] = {
+#define X(name) &sink_##name,
+    SINK_KIND_EACH(X)
+#undef X
+};
 
 static const struct sink_kind *kind_of(rill_port_kind port)
 {

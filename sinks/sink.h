@@ -27,7 +27,12 @@ struct sink_kind {
     void (*drop)(rill_sink *s);
 };
 
-extern const struct sink_kind sink_ctc, sink_keyword, sink_transducer, sink_vad;
+/* Every kind: sink_NAME in NAME.c. */
+#define SINK_KIND_EACH(X) X(ctc) X(keyword) X(transducer) X(vad)
+
+#define X(name) extern const struct sink_kind sink_##name;
+SINK_KIND_EACH(X)
+#undef X
 
 struct rill_sink {
     const struct sink_kind *kind;

@@ -2,7 +2,7 @@
 #include "tools/hear.h"
 #include "engine/base/err.h"
 #include "lib/model.h"
-#include "models/sink_limits.h"
+#include "models/port_kinds.h"
 
 #include <stdio.h>
 #include <stdlib.h>

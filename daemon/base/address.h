@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* address.h - where a socket of the settings listens: a path, or a numeric address and its port. */
+/* address.h - where a socket of the settings listens. */
 #ifndef RILL_DAEMON_BASE_ADDRESS_H
 #define RILL_DAEMON_BASE_ADDRESS_H
 
@@ -16,11 +16,12 @@ union address {
     struct sockaddr_storage room;
 };
 
-#define ADDRESS_RULE                                                                               \
-    "a path (with a / in it), or a numeric address and its port (127.0.0.1:9464, [::1]:9464)"
+#define ADDRESS_RULE_BYTES 256
 
-/* The length of the address that the text names; 0: it is none by ADDRESS_RULE, or too long a path.
- * Port 0 is any that is free. */
+/* What address_parse takes, for messages. */
+void address_rule(char ret[ADDRESS_RULE_BYTES]);
+
+/* The length of the address that the text names; 0: it names none. Port 0 is any that is free. */
 socklen_t address_parse(const char *text, union address *ret);
 
 #endif

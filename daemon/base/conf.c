@@ -102,7 +102,9 @@ static bool address_valid(const struct conf_key *k, const char *v, char *why, si
     for (size_t i = 0; i < sizeof keys_of / sizeof *keys_of; i++)
         if (*v && strcmp(k->section, "http") == 0 && strcmp(k->key, keys_of[i]) == 0 &&
             !address_parse(v, &a)) {
-            snprintf(why, n, "must be " ADDRESS_RULE);
+            char rule[ADDRESS_RULE_BYTES];
+            address_rule(rule);
+            snprintf(why, n, "must be %.110s", rule);
             return false;
         }
     return true;

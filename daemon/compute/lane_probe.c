@@ -47,7 +47,7 @@ static void vad_out_set(struct lane_model *m, const rill_port *p, unsigned port)
 
 static bool has_events(rill_port_kind kind)
 {
-    return kind == RILL_PORT_KEYWORD || kind == RILL_PORT_CTC || kind == RILL_PORT_TRANSDUCER;
+    return kind != RILL_PORT_TENSOR && kind != RILL_PORT_AUDIO && kind != RILL_PORT_VAD;
 }
 
 static rill_status output_choose(struct lane_model *m, const rill_port *p, unsigned port,

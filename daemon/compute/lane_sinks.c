@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_words(rill_port_kind kind)
+bool port_is_recogniser(rill_port_kind kind)
 {
     return kind == RILL_PORT_CTC || kind == RILL_PORT_TRANSDUCER;
 }
@@ -54,7 +54,7 @@ bool lane_sinks_make(struct lane_sinks *h, const struct lane_model *m,
         return false;
     for (unsigned i = 0; i < m->n_sink_ports; i++) {
         rill_sink_opts o = { .struct_bytes = sizeof o };
-        bool words = is_words(m->sink_ports[i].kind),
+        bool words = port_is_recogniser(m->sink_ports[i].kind),
              wanted = words ? w->text || w->endpoint : w->keyword;
         if ((wanted && !sink_opts(&o, w, m->plan, m->sink_ports[i].port)) ||
             !sink_add(h, &m->sink_ports[i], wanted, m->plan, &o))

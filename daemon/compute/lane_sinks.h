@@ -18,6 +18,9 @@ struct sink_port {
     uint32_t width;
 };
 
+/* Its sink gives texts and endpoints; those of other kinds with events give keywords. */
+bool port_is_recogniser(rill_port_kind kind);
+
 struct lane_sink {
     struct sink_port port;
     rill_sink *sink; /* NULL: the client wants none of its events, and its frames are dropped */

@@ -46,10 +46,16 @@ static size_t allocated_bytes(void)
 #endif
 }
 
-static int port_find(const rill_port *ports, unsigned n, rill_port_kind low, rill_port_kind high)
+static bool port_is_detector(rill_port_kind kind)
+{
+    return kind == RILL_PORT_VAD;
+}
+
+/* The first output of such a kind, or -1. */
+static int port_find(const rill_port *ports, unsigned n, bool (*is_kind)(rill_port_kind kind))
 {
     for (unsigned i = 0; i < n; i++)
-        if (!ports[i].is_input && ports[i].kind >= low && ports[i].kind <= high)
+        if (!ports[i].is_input && is_kind(ports[i].kind))
             return (int) i;
     return -1;
 }
@@ -112,8 +118,8 @@ static rill_status words_part(struct model_load_request *f, rill_plan **plan)
               one[2] = { { .struct_bytes = sizeof *one } };
     unsigned n = rill_plan_ports(*plan, ports, 32);
     n = n < 32 ? n : 32;
-    int out = port_find(ports, n, RILL_PORT_CTC, RILL_PORT_TRANSDUCER);
-    if (out < 0 || port_find(ports, n, RILL_PORT_VAD, RILL_PORT_VAD) < 0)
+    int out = port_find(ports, n, port_is_recogniser);
+    if (out < 0 || port_find(ports, n, port_is_detector) < 0)
         return RILL_OK;
     if (is_compiled(f))
         return compiled_refuse(f);

@@ -13,6 +13,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* Where a socket is to be made. */
+struct place {
+    const char *text; /* as the settings have it */
+    union address address;
+    socklen_t len;
+    const struct socket_rights *rights; /* of paths */
+};
+
 /* ---- paths ---- */
 
 static bool fail(char *err, size_t n, const char *where, const char *what)
@@ -61,16 +69,10 @@ static bool group_set(const char *path, const char *group, char *err, size_t n)
     return true;
 }
 
-int socket_at_path(struct own_socket *own, const char *path, const struct socket_rights *rights,
-                   char *err, size_t n)
+static int path_bind(struct own_socket *own, const struct place *where, char *err, size_t n)
 {
-    union address a = { .un = { .sun_family = AF_UNIX } };
-    *own = OWN_SOCKET_NONE;
-    if (strlen(path) >= sizeof a.un.sun_path) {
-        fail(err, n, path, "the path is longer than 107 bytes");
-        return -1;
-    }
-    memcpy(a.un.sun_path, path, strlen(path) + 1);
+    union address a = where->address;
+    const char *path = where->text;
     if (!path_clear(own, &a, err, n))
         return -1;
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -82,8 +84,8 @@ int socket_at_path(struct own_socket *own, const char *path, const struct socket
         fail(err, n, path, strerror(errno));
     } else {
         memcpy(own->path, a.un.sun_path, sizeof own->path);
-        if (group_set(path, rights->group, err, n)) {
-            if (rights->mode == 0600 || chmod(path, (mode_t) rights->mode) == 0)
+        if (group_set(path, where->rights->group, err, n)) {
+            if (where->rights->mode == 0600 || chmod(path, (mode_t) where->rights->mode) == 0)
                 return fd;
             fail(err, n, path, strerror(errno));
         }
@@ -92,36 +94,112 @@ int socket_at_path(struct own_socket *own, const char *path, const struct socket
     return -1;
 }
 
-static int port_bind(const char *where, const union address *a, socklen_t len, char *err, size_t n)
+/* ---- TCP ---- */
+
+static int port_bind(struct own_socket *own, const struct place *where, char *err, size_t n)
 {
-    int one = 1, fd = socket(a->any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    (void) own;
+    int one = 1,
+        fd = socket(where->address.any.sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
     if (fd < 0 && errno == EAFNOSUPPORT) {
-        fail(err, n, where,
+        fail(err, n, where->text,
              "addresses of this kind are not to be had here (RestrictAddressFamilies of the unit, "
              "or the kernel): name a path, or have a socket passed (rilld-metrics.socket)");
         return -1;
     }
     if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one) == 0 &&
-        bind(fd, &a->any, len) == 0)
+        bind(fd, &where->address.any, where->len) == 0)
         return fd;
-    fail(err, n, where, strerror(errno));
+    fail(err, n, where->text, strerror(errno));
     if (fd >= 0)
         close(fd);
     return -1;
 }
 
-int socket_at(struct own_socket *own, const char *where, const struct socket_rights *rights,
+/* ADDRESS:PORT, or [ADDRESS]:PORT of IPv6. */
+static void port_name(const union address *a, socklen_t len, char ret[SOCKET_NAME_BYTES])
+{
+    char text[INET6_ADDRSTRLEN];
+    bool is_6 = a->any.sa_family == AF_INET6;
+    (void) len;
+    const void *of = is_6 ? (const void *) &a->in6.sin6_addr : &a->in.sin_addr;
+    if (inet_ntop(a->any.sa_family, of, text, sizeof text))
+        snprintf(ret, SOCKET_NAME_BYTES, is_6 ? "[%s]:%u" : "%s:%u", text,
+                 ntohs(is_6 ? a->in6.sin6_port : a->in.sin_port));
+}
+
+/* The path, or @ and the abstract name. */
+static void path_name(const union address *a, socklen_t len, char ret[SOCKET_NAME_BYTES])
+{
+    size_t head = offsetof(struct sockaddr_un, sun_path);
+    if (len <= head || len > sizeof a->un)
+        return;
+    bool is_abstract = !a->un.sun_path[0];
+    snprintf(ret, SOCKET_NAME_BYTES, "%s%.*s", is_abstract ? "@" : "",
+             (int) (len - head) - is_abstract, a->un.sun_path + is_abstract);
+    text_clean(ret);
+}
+
+/* ---- all families ---- */
+
+/* What the settings may name is in daemon/base/address.c. */
+static const struct transport {
+    int family;
+    /* a bound socket, or -1 and a message */
+    int (*bind)(struct own_socket *own, const struct place *where, char *err, size_t n);
+    void (*name)(const union address *a, socklen_t len, char ret[SOCKET_NAME_BYTES]);
+} transports[] = {
+    { AF_UNIX, path_bind, path_name },
+    { AF_INET, port_bind, port_name },
+    { AF_INET6, port_bind, port_name },
+};
+
+static const struct transport *transport_of(const union address *a)
+{
+    for (size_t i = 0; i < sizeof transports / sizeof *transports; i++)
+        if (transports[i].family == a->any.sa_family)
+            return &transports[i];
+    return NULL;
+}
+
+int socket_at_path(struct own_socket *own, const char *path, const struct socket_rights *rights,
+                   char *err, size_t n)
+{
+    struct place where = { .text = path, .rights = rights, .len = sizeof where.address.un };
+    *own = OWN_SOCKET_NONE;
+    where.address.un.sun_family = AF_UNIX;
+    if (strlen(path) >= sizeof where.address.un.sun_path) {
+        fail(err, n, path, "the path is longer than 107 bytes");
+        return -1;
+    }
+    memcpy(where.address.un.sun_path, path, strlen(path) + 1);
+    return path_bind(own, &where, err, n);
+}
+
+int socket_at(struct own_socket *own, const char *text, const struct socket_rights *rights,
               char *err, size_t n)
 {
-    union address a;
-    socklen_t len = address_parse(where, &a);
+    struct place where = { .text = text, .rights = rights };
+    where.len = address_parse(text, &where.address);
+    const struct transport *t = where.len ? transport_of(&where.address) : NULL;
     *own = OWN_SOCKET_NONE;
-    if (len && a.any.sa_family == AF_UNIX)
-        return socket_at_path(own, where, rights, err, n);
-    if (len)
-        return port_bind(where, &a, len, err, n);
-    fail(err, n, where, "is not " ADDRESS_RULE);
+    if (t)
+        return t->bind(own, &where, err, n);
+    char rule[ADDRESS_RULE_BYTES], is_not[ADDRESS_RULE_BYTES + 8];
+    address_rule(rule);
+    snprintf(is_not, sizeof is_not, "is not %s", rule);
+    fail(err, n, text, is_not);
     return -1;
+}
+
+void socket_name(int fd, char ret[SOCKET_NAME_BYTES])
+{
+    union address a = { .any.sa_family = AF_UNSPEC };
+    socklen_t len = sizeof a;
+    snprintf(ret, SOCKET_NAME_BYTES, "a passed socket");
+    const struct transport *t = getsockname(fd, &a.any, &len) == 0 ? transport_of(&a) : NULL;
+    if (t)
+        t->name(&a, len, ret);
 }
 
 void own_socket_end(struct own_socket *own)
@@ -131,35 +209,4 @@ void own_socket_end(struct own_socket *own)
     if (own->lock_fd >= 0)
         close(own->lock_fd);
     *own = OWN_SOCKET_NONE;
-}
-
-/* ---- names ---- */
-
-/* ADDRESS:PORT, or [ADDRESS]:PORT of IPv6; false: the socket is of another family. */
-static bool port_name(const union address *a, char ret[SOCKET_NAME_BYTES])
-{
-    char text[INET6_ADDRSTRLEN];
-    bool is_6 = a->any.sa_family == AF_INET6;
-    if (!is_6 && a->any.sa_family != AF_INET)
-        return false;
-    const void *of = is_6 ? (const void *) &a->in6.sin6_addr : &a->in.sin_addr;
-    if (inet_ntop(a->any.sa_family, of, text, sizeof text))
-        snprintf(ret, SOCKET_NAME_BYTES, is_6 ? "[%s]:%u" : "%s:%u", text,
-                 ntohs(is_6 ? a->in6.sin6_port : a->in.sin_port));
-    return true;
-}
-
-void socket_name(int fd, char ret[SOCKET_NAME_BYTES])
-{
-    union address a = { .any.sa_family = AF_UNSPEC };
-    socklen_t len = sizeof a;
-    size_t head = offsetof(struct sockaddr_un, sun_path);
-    snprintf(ret, SOCKET_NAME_BYTES, "a passed socket");
-    if (getsockname(fd, &a.any, &len) < 0 || port_name(&a, ret) || a.any.sa_family != AF_UNIX ||
-        len <= head || len > sizeof a.un)
-        return;
-    bool is_abstract = !a.un.sun_path[0];
-    snprintf(ret, SOCKET_NAME_BYTES, "%s%.*s", is_abstract ? "@" : "",
-             (int) (len - head) - is_abstract, a.un.sun_path + is_abstract);
-    text_clean(ret);
 }

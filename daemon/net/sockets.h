@@ -27,7 +27,7 @@ struct socket_rights {
 int socket_at_path(struct own_socket *own, const char *path, const struct socket_rights *rights,
                    char *err, size_t n);
 /* At a path or an address, as address.h has them. */
-int socket_at(struct own_socket *own, const char *where, const struct socket_rights *rights,
+int socket_at(struct own_socket *own, const char *text, const struct socket_rights *rights,
               char *err, size_t n);
 void own_socket_end(struct own_socket *own);
 

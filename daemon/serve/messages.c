@@ -18,8 +18,9 @@ size_t outputs_list(const struct lane_model *m, Rill__Output list[5])
     bool words = m->words_plan, keywords = false;
     size_t n = 0;
     for (unsigned i = 0; i < m->n_sink_ports; i++) {
-        keywords |= m->sink_ports[i].kind == RILL_PORT_KEYWORD;
-        words |= m->sink_ports[i].kind != RILL_PORT_KEYWORD;
+        bool is_words = port_is_recogniser(m->sink_ports[i].kind);
+        keywords |= !is_words;
+        words |= is_words;
     }
     if (m->audio_out >= 0)
         list[n++] = RILL__OUTPUT__OUTPUT_AUDIO;

@@ -6,7 +6,7 @@
 
 /* ---- constants ---- */
 
-static rill_status constant_list(struct lower *l, enum dtype type, int rank, size_t n,
+static rill_status constant_list(struct conversion *l, enum dtype type, int rank, size_t n,
                                  const void *data, const struct tensor **ret)
 {
     int64_t dim = (int64_t) n;
@@ -19,7 +19,8 @@ static rill_status constant_list(struct lower *l, enum dtype type, int rank, siz
     return RILL_OK;
 }
 
-static rill_status constant_value(struct lower *l, const struct attr *a, const struct tensor **ret)
+static rill_status constant_value(struct conversion *l, const struct attr *a,
+                                  const struct tensor **ret)
 {
     switch (a->kind) {
     case ATTR_TENSOR: *ret = a->tensor; return RILL_OK;
@@ -27,17 +28,17 @@ static rill_status constant_value(struct lower *l, const struct attr *a, const s
     case ATTR_FLOAT: return constant_list(l, DTYPE_F32, 0, 1, &a->f, ret);
     case ATTR_INTS: return constant_list(l, DTYPE_I64, 1, a->ints.n, a->ints.v, ret);
     case ATTR_FLOATS: return constant_list(l, DTYPE_F32, 1, a->floats.n, a->floats.v, ret);
-    default: return lower_fail(l, RILL_UNSUPPORTED, "constants of strings are not supported");
+    default: return convert_fail(l, RILL_UNSUPPORTED, "constants of strings are not supported");
     }
 }
 
-rill_status up_constant(struct lower *l)
+rill_status up_constant(struct conversion *l)
 {
     const struct tensor *t = NULL;
     if (l->n_attr != 1 || strncmp(l->attr[0].name, "value", 5) || l->n_out != 1 || l->n_in != 0)
-        return lower_fail(l, RILL_MALFORMED,
-                          "takes no inputs and one attribute: value, value_int(s) or "
-                          "value_float(s)");
+        return convert_fail(l, RILL_MALFORMED,
+                            "takes no inputs and one attribute: value, value_int(s) or "
+                            "value_float(s)");
     TRY(constant_value(l, &l->attr[0], &t));
     fact_of_tensor(&l->scope->g->wires[l->out[0]].fact, l->r->dims, t);
     l->engine = NULL;
@@ -46,22 +47,22 @@ rill_status up_constant(struct lower *l)
 
 /* ---- dropout ---- */
 
-rill_status up_dropout(struct lower *l)
+rill_status up_dropout(struct conversion *l)
 {
     uint32_t shape, mask = l->n_out > 1 ? l->out[1] : WIRE_NONE;
-    if (!lower_has(l, 0))
-        return lower_fail(l, RILL_MALFORMED, "input 0 is required");
-    if (lower_has(l, 2)) {
+    if (!convert_has(l, 0))
+        return convert_fail(l, RILL_MALFORMED, "input 0 is required");
+    if (convert_has(l, 2)) {
         const struct tensor *training = l->scope->g->wires[l->in[2]].fact.value;
         if (!training || tensor_count(training) != 1 || tensor_get_i64(training, training->data, 0))
-            return lower_fail(l, RILL_UNSUPPORTED,
-                              "drops values at random (training_mode is not a constant "
-                              "false); export the model for inference");
+            return convert_fail(l, RILL_UNSUPPORTED,
+                                "drops values at random (training_mode is not a constant "
+                                "false); export the model for inference");
     }
-    if (l->r->opset < 7 && lower_int(l, "is_test", 0) == 0 && mask != WIRE_NONE)
-        return lower_fail(l, RILL_UNSUPPORTED,
-                          "drops values at random (is_test is 0); export the model for "
-                          "inference");
+    if (l->r->opset < 7 && convert_int(l, "is_test", 0) == 0 && mask != WIRE_NONE)
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "drops values at random (is_test is 0); export the model for "
+                            "inference");
     if (mask != WIRE_NONE) {
         int64_t one = 1;
         enum dtype type = l->r->opset >= 10 ? DTYPE_BOOL : DTYPE_F32;
@@ -70,111 +71,111 @@ rill_status up_dropout(struct lower *l)
             return no_memory(l->r);
         tensor_set_f64(t, t->data, 0, 1);
         struct attr value = { .name = "value", .kind = ATTR_TENSOR, .tensor = t };
-        TRY(lower_unary(l, "Shape", l->in[0], &shape));
-        TRY(lower_emit(l, "ConstantOfShape", &value, 1, &shape, 1, &mask, 1));
+        TRY(convert_unary(l, "Shape", l->in[0], &shape));
+        TRY(convert_emit(l, "ConstantOfShape", &value, 1, &shape, 1, &mask, 1));
     }
     uint32_t x = l->in[0];
     l->n_out = 1;
-    return lower_finish(l, x);
+    return convert_finish(l, x);
 }
 
 /* ---- softmax and its like before opset 13: over all axes from `axis` on, as one ---- */
 
-rill_status up_softmax_1(struct lower *l)
+rill_status up_softmax_1(struct conversion *l)
 {
-    int64_t axis = lower_int(l, "axis", 1);
+    int64_t axis = convert_int(l, "axis", 1);
     uint32_t shape, flat = WIRE_NONE, y = WIRE_NONE;
     if (axis == -1)
         return RILL_OK;
-    if (!lower_has(l, 0))
-        return lower_fail(l, RILL_MALFORMED, "input 0 is required");
+    if (!convert_has(l, 0))
+        return convert_fail(l, RILL_MALFORMED, "input 0 is required");
     struct attr at = { .name = "axis", .kind = ATTR_INT, .i = axis },
                 last = { .name = "axis", .kind = ATTR_INT, .i = -1 };
     const struct fact *f = &l->scope->g->wires[l->in[0]].fact;
     if (f->rank > 0 && axis == f->rank - 1)
         return RILL_OK;
-    TRY(lower_unary(l, "Shape", l->in[0], &shape));
-    TRY(lower_emit(l, "Flatten", &at, 1, l->in, 1, &flat, 1));
-    TRY(lower_emit(l, l->engine, &last, 1, &flat, 1, &y, 1));
+    TRY(convert_unary(l, "Shape", l->in[0], &shape));
+    TRY(convert_emit(l, "Flatten", &at, 1, l->in, 1, &flat, 1));
+    TRY(convert_emit(l, l->engine, &last, 1, &flat, 1, &y, 1));
     l->engine = NULL;
-    return lower_emit(l, "Reshape", NULL, 0, (uint32_t[]) { y, shape }, 2, l->out, 1);
+    return convert_emit(l, "Reshape", NULL, 0, (uint32_t[]) { y, shape }, 2, l->out, 1);
 }
 
 /* ---- normalisation ---- */
 
-rill_status up_mvn(struct lower *l)
+rill_status up_mvn(struct conversion *l)
 {
     static const int64_t usual[] = { 0, 2, 3 };
-    const struct attr *a = lower_attr(l, "axes");
+    const struct attr *a = convert_attr(l, "axes");
     struct attr keep = { .name = "keepdims", .kind = ATTR_INT, .i = 1 };
     uint32_t axes, mean = WIRE_NONE, d, square, var = WIRE_NONE, eps, sum, dev, y;
-    if (!lower_has(l, 0))
-        return lower_fail(l, RILL_MALFORMED, "input 0 is required");
-    TRY(lower_ints(l, a ? a->ints.v : usual, a ? a->ints.n : 3, &axes));
-    TRY(lower_emit(l, "ReduceMean", &keep, 1, (uint32_t[]) { l->in[0], axes }, 2, &mean, 1));
-    TRY(lower_binary(l, "Sub", l->in[0], mean, &d));
-    TRY(lower_binary(l, "Mul", d, d, &square));
-    TRY(lower_emit(l, "ReduceMean", &keep, 1, (uint32_t[]) { square, axes }, 2, &var, 1));
-    TRY(lower_unary(l, "Sqrt", var, &dev));
-    TRY(lower_float(l, 1e-9f, &eps));
-    TRY(lower_binary(l, "Add", dev, eps, &sum));
-    TRY(lower_binary(l, "Div", d, sum, &y));
-    return lower_finish(l, y);
+    if (!convert_has(l, 0))
+        return convert_fail(l, RILL_MALFORMED, "input 0 is required");
+    TRY(convert_ints(l, a ? a->ints.v : usual, a ? a->ints.n : 3, &axes));
+    TRY(convert_emit(l, "ReduceMean", &keep, 1, (uint32_t[]) { l->in[0], axes }, 2, &mean, 1));
+    TRY(convert_binary(l, "Sub", l->in[0], mean, &d));
+    TRY(convert_binary(l, "Mul", d, d, &square));
+    TRY(convert_emit(l, "ReduceMean", &keep, 1, (uint32_t[]) { square, axes }, 2, &var, 1));
+    TRY(convert_unary(l, "Sqrt", var, &dev));
+    TRY(convert_float(l, 1e-9f, &eps));
+    TRY(convert_binary(l, "Add", dev, eps, &sum));
+    TRY(convert_binary(l, "Div", d, sum, &y));
+    return convert_finish(l, y);
 }
 
 /* One scale a group becomes one a channel: [G] -> [G,1] -> [G,C/G] -> [C]. */
-static rill_status per_channel(struct lower *l, uint32_t v, int64_t groups, uint32_t *ret)
+static rill_status per_channel(struct conversion *l, uint32_t v, int64_t groups, uint32_t *ret)
 {
     struct attr from = { .name = "start", .kind = ATTR_INT, .i = 1 },
                 to = { .name = "end", .kind = ATTR_INT, .i = 2 };
     struct attr axis = { .name = "axis", .kind = ATTR_INT, .i = 0 }, range[] = { from, to };
     uint32_t c = WIRE_NONE, g, each, one, shape = WIRE_NONE, column, wide, flat;
-    TRY(lower_emit(l, "Shape", range, 2, l->in, 1, &c, 1));
-    TRY(lower_ints(l, &groups, 1, &g));
-    TRY(lower_binary(l, "Div", c, g, &each));
-    TRY(lower_emit(l, "Concat", &axis, 1, (uint32_t[]) { g, each }, 2, &shape, 1));
-    TRY(lower_ints(l, (const int64_t[]) { 1 }, 1, &one));
-    TRY(lower_binary(l, "Unsqueeze", v, one, &column));
-    TRY(lower_binary(l, "Expand", column, shape, &wide));
-    TRY(lower_ints(l, (const int64_t[]) { -1 }, 1, &flat));
-    return lower_binary(l, "Reshape", wide, flat, ret);
+    TRY(convert_emit(l, "Shape", range, 2, l->in, 1, &c, 1));
+    TRY(convert_ints(l, &groups, 1, &g));
+    TRY(convert_binary(l, "Div", c, g, &each));
+    TRY(convert_emit(l, "Concat", &axis, 1, (uint32_t[]) { g, each }, 2, &shape, 1));
+    TRY(convert_ints(l, (const int64_t[]) { 1 }, 1, &one));
+    TRY(convert_binary(l, "Unsqueeze", v, one, &column));
+    TRY(convert_binary(l, "Expand", column, shape, &wide));
+    TRY(convert_ints(l, (const int64_t[]) { -1 }, 1, &flat));
+    return convert_binary(l, "Reshape", wide, flat, ret);
 }
 
-rill_status up_groupnorm_18(struct lower *l)
+rill_status up_groupnorm_18(struct conversion *l)
 {
-    int64_t groups = lower_int(l, "num_groups", 0);
-    if (groups < 1 || !lower_has(l, 0) || !lower_has(l, 1) || !lower_has(l, 2))
-        return lower_fail(l, RILL_MALFORMED, "wants three inputs and num_groups of at least 1");
+    int64_t groups = convert_int(l, "num_groups", 0);
+    if (groups < 1 || !convert_has(l, 0) || !convert_has(l, 1) || !convert_has(l, 2))
+        return convert_fail(l, RILL_MALFORMED, "wants three inputs and num_groups of at least 1");
     TRY(per_channel(l, l->in[1], groups, &l->in[1]));
     return per_channel(l, l->in[2], groups, &l->in[2]);
 }
 
 /* ---- activations the engine may not have itself ---- */
 
-rill_status up_celu(struct lower *l)
+rill_status up_celu(struct conversion *l)
 {
     if (op_find("Celu"))
         return RILL_OK;
-    const struct attr *a = lower_attr(l, "alpha");
+    const struct attr *a = convert_attr(l, "alpha");
     uint32_t alpha, x, y;
-    if (!lower_has(l, 0))
-        return lower_fail(l, RILL_MALFORMED, "input 0 is required");
-    TRY(lower_float(l, a ? a->f : 1, &alpha));
-    TRY(lower_binary(l, "Div", l->in[0], alpha, &x));
-    TRY(lower_unary(l, "Elu", x, &y));
-    TRY(lower_binary(l, "Mul", y, alpha, &x));
-    return lower_finish(l, x);
+    if (!convert_has(l, 0))
+        return convert_fail(l, RILL_MALFORMED, "input 0 is required");
+    TRY(convert_float(l, a ? a->f : 1, &alpha));
+    TRY(convert_binary(l, "Div", l->in[0], alpha, &x));
+    TRY(convert_unary(l, "Elu", x, &y));
+    TRY(convert_binary(l, "Mul", y, alpha, &x));
+    return convert_finish(l, x);
 }
 
-rill_status up_hard_swish(struct lower *l)
+rill_status up_hard_swish(struct conversion *l)
 {
     if (op_find("HardSwish"))
         return RILL_OK;
     struct attr alpha = { .name = "alpha", .kind = ATTR_FLOAT, .f = 1.0f / 6 };
     uint32_t gate = WIRE_NONE, y;
-    if (!lower_has(l, 0))
-        return lower_fail(l, RILL_MALFORMED, "input 0 is required");
-    TRY(lower_emit(l, "HardSigmoid", &alpha, 1, l->in, 1, &gate, 1));
-    TRY(lower_binary(l, "Mul", l->in[0], gate, &y));
-    return lower_finish(l, y);
+    if (!convert_has(l, 0))
+        return convert_fail(l, RILL_MALFORMED, "input 0 is required");
+    TRY(convert_emit(l, "HardSigmoid", &alpha, 1, l->in, 1, &gate, 1));
+    TRY(convert_binary(l, "Mul", l->in[0], gate, &y));
+    return convert_finish(l, y);
 }

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-static const struct outline *body_find(const struct lower *l, const char *name)
+static const struct outline *body_find(const struct conversion *l, const char *name)
 {
     for (uint32_t i = 0; i < l->node->n_body; i++)
         if (!strcmp(l->node->body_name[i], name))
@@ -14,11 +14,11 @@ static const struct outline *body_find(const struct lower *l, const char *name)
     return NULL;
 }
 
-static rill_status body_make(struct lower *l, const char *name, struct graph **ret)
+static rill_status body_make(struct conversion *l, const char *name, struct graph **ret)
 {
     const struct outline *o = body_find(l, name);
     if (!o)
-        return lower_fail(l, RILL_MALFORMED, "attribute '%s' is missing or holds no graph", name);
+        return convert_fail(l, RILL_MALFORMED, "attribute '%s' is missing or holds no graph", name);
     *ret = arena_new(l->r->arena, struct graph);
     if (!*ret)
         return no_memory(l->r);
@@ -26,7 +26,7 @@ static rill_status body_make(struct lower *l, const char *name, struct graph **r
 }
 
 /* Emits the node: its inputs, then what its bodies take from outside. */
-static rill_status control_emit(struct lower *l, const struct op *op, const void *attr,
+static rill_status control_emit(struct conversion *l, const struct op *op, const void *attr,
                                 struct graph **body, unsigned n_body)
 {
     unsigned n = l->n_in + l->node->n_capture;
@@ -45,19 +45,19 @@ static rill_status control_emit(struct lower *l, const struct op *op, const void
     return RILL_OK;
 }
 
-static struct graph **body_list(struct lower *l, unsigned n)
+static struct graph **body_list(struct conversion *l, unsigned n)
 {
     return arena_array(l->r->arena, struct graph *, n);
 }
 
 /* Every output of the body has a place in the node's list, wanted or not. */
-static rill_status fit_outputs(struct lower *l, unsigned n)
+static rill_status fit_outputs(struct conversion *l, unsigned n)
 {
     uint32_t *out = arena_array(l->r->arena, uint32_t, n + 1);
     if (!out)
         return no_memory(l->r);
     if (l->n_out > n)
-        return lower_fail(l, RILL_MALFORMED, "has %u outputs, its body gives %u", l->n_out, n);
+        return convert_fail(l, RILL_MALFORMED, "has %u outputs, its body gives %u", l->n_out, n);
     for (unsigned i = 0; i < n; i++)
         out[i] = i < l->n_out ? l->out[i] : WIRE_NONE;
     l->out = out;
@@ -65,25 +65,25 @@ static rill_status fit_outputs(struct lower *l, unsigned n)
     return RILL_OK;
 }
 
-rill_status up_if_(struct lower *l)
+rill_status up_if_(struct conversion *l)
 {
     struct graph **body = body_list(l, 2);
     if (!body)
         return no_memory(l->r);
-    if (!lower_has(l, 0) || l->n_in != 1)
-        return lower_fail(l, RILL_MALFORMED, "takes one input, the condition");
+    if (!convert_has(l, 0) || l->n_in != 1)
+        return convert_fail(l, RILL_MALFORMED, "takes one input, the condition");
     TRY(body_make(l, "then_branch", &body[0]));
     TRY(body_make(l, "else_branch", &body[1]));
     if (body[0]->n_outputs != body[1]->n_outputs)
-        return lower_fail(l, RILL_MALFORMED, "its branches give %u and %u outputs",
-                          body[0]->n_outputs, body[1]->n_outputs);
+        return convert_fail(l, RILL_MALFORMED, "its branches give %u and %u outputs",
+                            body[0]->n_outputs, body[1]->n_outputs);
     if (body[0]->n_inputs != l->node->n_capture || body[1]->n_inputs != l->node->n_capture)
-        return lower_fail(l, RILL_MALFORMED, "its branches may not have inputs of their own");
+        return convert_fail(l, RILL_MALFORMED, "its branches may not have inputs of their own");
     TRY(fit_outputs(l, body[0]->n_outputs));
     return control_emit(l, &op_if, NULL, body, 2);
 }
 
-rill_status up_loop(struct lower *l)
+rill_status up_loop(struct conversion *l)
 {
     struct graph **body = body_list(l, 1);
     struct loop_attr *attr = arena_new(l->r->arena, struct loop_attr);
@@ -93,52 +93,53 @@ rill_status up_loop(struct lower *l)
         l->in[l->n_in++] = WIRE_NONE;
     attr->n_states = l->n_in - 2;
     for (unsigned i = 2; i < l->n_in; i++)
-        if (!lower_has(l, i))
-            return lower_fail(l, RILL_MALFORMED, "input %u, the start of a state, is absent", i);
+        if (!convert_has(l, i))
+            return convert_fail(l, RILL_MALFORMED, "input %u, the start of a state, is absent", i);
     TRY(body_make(l, "body", &body[0]));
     unsigned formal = body[0]->n_inputs - l->node->n_capture;
     if (formal != l->n_in || body[0]->n_outputs < l->n_in - 1)
-        return lower_fail(l, RILL_MALFORMED,
-                          "has %u states, its body %u inputs and %u outputs; it wants %u "
-                          "and at least %u",
-                          l->n_in - 2, formal, body[0]->n_outputs, l->n_in, l->n_in - 1);
+        return convert_fail(l, RILL_MALFORMED,
+                            "has %u states, its body %u inputs and %u outputs; it wants %u "
+                            "and at least %u",
+                            l->n_in - 2, formal, body[0]->n_outputs, l->n_in, l->n_in - 1);
     TRY(fit_outputs(l, body[0]->n_outputs - 1));
     return control_emit(l, &op_loop, attr, body, 1);
 }
 
-static rill_status scan_list(struct lower *l, const char *name, unsigned n, struct attr_ints *ret)
+static rill_status scan_list(struct conversion *l, const char *name, unsigned n,
+                             struct attr_ints *ret)
 {
-    const struct attr *a = lower_attr(l, name);
+    const struct attr *a = convert_attr(l, name);
     if (a && (a->kind != ATTR_INTS || a->ints.n > n))
-        return lower_fail(l, RILL_MALFORMED, "attribute '%s' wants %u integers", name, n);
+        return convert_fail(l, RILL_MALFORMED, "attribute '%s' wants %u integers", name, n);
     if (a)
         *ret = a->ints;
     return RILL_OK;
 }
 
-rill_status up_scan_9(struct lower *l)
+rill_status up_scan_9(struct conversion *l)
 {
     struct graph **body = body_list(l, 1);
     struct scan_attr *at = arena_new(l->r->arena, struct scan_attr);
     if (!body || !at)
         return no_memory(l->r);
-    at->n_scans = lower_int(l, "num_scan_inputs", -1);
+    at->n_scans = convert_int(l, "num_scan_inputs", -1);
     if (at->n_scans < 1 || at->n_scans > l->n_in)
-        return lower_fail(l, RILL_MALFORMED,
-                          "num_scan_inputs is missing, or not between 1 and the %u "
-                          "inputs",
-                          l->n_in);
+        return convert_fail(l, RILL_MALFORMED,
+                            "num_scan_inputs is missing, or not between 1 and the %u "
+                            "inputs",
+                            l->n_in);
     at->n_states = l->n_in - at->n_scans;
     for (unsigned i = 0; i < l->n_in; i++)
-        if (!lower_has(l, i))
-            return lower_fail(l, RILL_MALFORMED, "input %u is absent", i);
+        if (!convert_has(l, i))
+            return convert_fail(l, RILL_MALFORMED, "input %u is absent", i);
     TRY(body_make(l, "body", &body[0]));
     unsigned formal = body[0]->n_inputs - l->node->n_capture, n_out = body[0]->n_outputs;
     if (formal != l->n_in || n_out < at->n_states)
-        return lower_fail(l, RILL_MALFORMED,
-                          "has %u inputs, its body %u inputs and %u outputs; they do not "
-                          "fit",
-                          l->n_in, formal, n_out);
+        return convert_fail(l, RILL_MALFORMED,
+                            "has %u inputs, its body %u inputs and %u outputs; they do not "
+                            "fit",
+                            l->n_in, formal, n_out);
     TRY(fit_outputs(l, n_out));
     TRY(scan_list(l, "scan_input_axes", (unsigned) at->n_scans, &at->in_axes));
     TRY(scan_list(l, "scan_input_directions", (unsigned) at->n_scans, &at->in_reverse));

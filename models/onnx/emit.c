@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-rill_status lower_fail_(const struct lower *l, rill_status s, const char *fmt, ...)
+rill_status convert_fail_(const struct conversion *l, rill_status s, const char *fmt, ...)
 {
     char text[400];
     va_list ap;
@@ -21,7 +21,7 @@ rill_status lower_fail_(const struct lower *l, rill_status s, const char *fmt, .
 
 /* ---- attributes ---- */
 
-struct attr *lower_attr(struct lower *l, const char *name)
+struct attr *convert_attr(struct conversion *l, const char *name)
 {
     for (unsigned i = 0; i < l->n_attr; i++)
         if (!strcmp(l->attr[i].name, name))
@@ -29,16 +29,16 @@ struct attr *lower_attr(struct lower *l, const char *name)
     return NULL;
 }
 
-void lower_drop(struct lower *l, const char *name)
+void convert_attr_drop(struct conversion *l, const char *name)
 {
-    struct attr *a = lower_attr(l, name);
+    struct attr *a = convert_attr(l, name);
     if (a)
         *a = l->attr[--l->n_attr];
 }
 
-static struct attr *attr_make(struct lower *l, const char *name)
+static struct attr *attr_make(struct conversion *l, const char *name)
 {
-    struct attr *a = lower_attr(l, name);
+    struct attr *a = convert_attr(l, name);
     if (!a) {
         a = &l->attr[l->n_attr++];
         *a = (struct attr) { .name = name };
@@ -46,7 +46,7 @@ static struct attr *attr_make(struct lower *l, const char *name)
     return a;
 }
 
-rill_status lower_set_int(struct lower *l, const char *name, int64_t v)
+rill_status convert_set_int(struct conversion *l, const char *name, int64_t v)
 {
     struct attr *a = attr_make(l, name);
     a->kind = ATTR_INT;
@@ -54,7 +54,7 @@ rill_status lower_set_int(struct lower *l, const char *name, int64_t v)
     return RILL_OK;
 }
 
-rill_status lower_set_text(struct lower *l, const char *name, const char *text)
+rill_status convert_set_text(struct conversion *l, const char *name, const char *text)
 {
     const char **v = arena_array(l->r->arena, const char *, 1);
     if (!v)
@@ -66,9 +66,9 @@ rill_status lower_set_text(struct lower *l, const char *name, const char *text)
     return RILL_OK;
 }
 
-int64_t lower_int(struct lower *l, const char *name, int64_t absent)
+int64_t convert_int(struct conversion *l, const char *name, int64_t absent)
 {
-    const struct attr *a = lower_attr(l, name);
+    const struct attr *a = convert_attr(l, name);
     return a && a->kind == ATTR_INT ? a->i : absent;
 }
 
@@ -96,29 +96,29 @@ rill_status scope_wire(struct scope *s, const char *name, uint32_t *ret)
     return *ret != WIRE_NONE && map_set(&s->wires, name, *ret) ? RILL_OK : no_memory(s->r);
 }
 
-rill_status lower_input(struct lower *l, unsigned i, uint32_t w)
+rill_status convert_input(struct conversion *l, unsigned i, uint32_t w)
 {
-    if (i >= l->node->n_in + LOWER_SPARE)
-        return lower_fail(l, RILL_MALFORMED, "has too many inputs");
+    if (i >= l->node->n_in + CONVERT_SPARE)
+        return convert_fail(l, RILL_MALFORMED, "has too many inputs");
     while (l->n_in <= i)
         l->in[l->n_in++] = WIRE_NONE;
     l->in[i] = w;
     return RILL_OK;
 }
 
-bool lower_has(const struct lower *l, unsigned i)
+bool convert_has(const struct conversion *l, unsigned i)
 {
     return i < l->n_in && l->in[i] != WIRE_NONE;
 }
 
-static rill_status add_const(struct lower *l, const struct tensor *t, uint32_t *ret)
+static rill_status add_const(struct conversion *l, const struct tensor *t, uint32_t *ret)
 {
     const char *name = arena_printf(l->r->arena, "%s/%u", l->name, l->scope->g->n_wires);
     *ret = t && name ? graph_add_const(l->scope->g, name, t) : WIRE_NONE;
     return *ret == WIRE_NONE ? no_memory(l->r) : RILL_OK;
 }
 
-rill_status lower_ints(struct lower *l, const int64_t *v, unsigned n, uint32_t *ret)
+rill_status convert_ints(struct conversion *l, const int64_t *v, unsigned n, uint32_t *ret)
 {
     int64_t dim = n;
     struct tensor *t = tensor_new(l->r->arena, DTYPE_I64, 1, &dim);
@@ -127,7 +127,7 @@ rill_status lower_ints(struct lower *l, const int64_t *v, unsigned n, uint32_t *
     return add_const(l, t, ret);
 }
 
-rill_status lower_int_scalar(struct lower *l, int64_t v, uint32_t *ret)
+rill_status convert_int_scalar(struct conversion *l, int64_t v, uint32_t *ret)
 {
     struct tensor *t = tensor_new(l->r->arena, DTYPE_I64, 0, NULL);
     if (t)
@@ -135,7 +135,7 @@ rill_status lower_int_scalar(struct lower *l, int64_t v, uint32_t *ret)
     return add_const(l, t, ret);
 }
 
-rill_status lower_float(struct lower *l, float v, uint32_t *ret)
+rill_status convert_float(struct conversion *l, float v, uint32_t *ret)
 {
     struct tensor *t = tensor_new(l->r->arena, DTYPE_F32, 0, NULL);
     if (t)
@@ -152,8 +152,9 @@ static unsigned trimmed(const uint32_t *w, unsigned n, int min)
     return n;
 }
 
-rill_status lower_add(struct lower *l, const char *engine, const struct attr *attr, unsigned n_attr,
-                      const uint32_t *in, unsigned n_in, uint32_t *out, unsigned n_out)
+rill_status convert_add(struct conversion *l, const char *engine, const struct attr *attr,
+                        unsigned n_attr, const uint32_t *in, unsigned n_in, uint32_t *out,
+                        unsigned n_out)
 {
     const struct op *op = op_find(engine);
     if (!op)
@@ -173,9 +174,9 @@ rill_status lower_add(struct lower *l, const char *engine, const struct attr *at
     return n ? op_check_arity(n, l->r->err) : no_memory(l->r);
 }
 
-rill_status lower_emit(struct lower *l, const char *engine, const struct attr *attr,
-                       unsigned n_attr, const uint32_t *in, unsigned n_in, uint32_t *out,
-                       unsigned n_out)
+rill_status convert_emit(struct conversion *l, const char *engine, const struct attr *attr,
+                         unsigned n_attr, const uint32_t *in, unsigned n_in, uint32_t *out,
+                         unsigned n_out)
 {
     for (unsigned i = 0; i < n_out; i++) {
         if (out[i] != WIRE_NONE)
@@ -185,23 +186,24 @@ rill_status lower_emit(struct lower *l, const char *engine, const struct attr *a
         if (out[i] == WIRE_NONE)
             return no_memory(l->r);
     }
-    return lower_add(l, engine, attr, n_attr, in, n_in, out, n_out);
+    return convert_add(l, engine, attr, n_attr, in, n_in, out, n_out);
 }
 
-rill_status lower_unary(struct lower *l, const char *engine, uint32_t x, uint32_t *ret)
+rill_status convert_unary(struct conversion *l, const char *engine, uint32_t x, uint32_t *ret)
 {
     *ret = WIRE_NONE;
-    return lower_emit(l, engine, NULL, 0, &x, 1, ret, 1);
+    return convert_emit(l, engine, NULL, 0, &x, 1, ret, 1);
 }
 
-rill_status lower_binary(struct lower *l, const char *engine, uint32_t x, uint32_t y, uint32_t *ret)
+rill_status convert_binary(struct conversion *l, const char *engine, uint32_t x, uint32_t y,
+                           uint32_t *ret)
 {
     *ret = WIRE_NONE;
-    return lower_emit(l, engine, NULL, 0, (uint32_t[]) { x, y }, 2, ret, 1);
+    return convert_emit(l, engine, NULL, 0, (uint32_t[]) { x, y }, 2, ret, 1);
 }
 
-rill_status lower_finish(struct lower *l, uint32_t w)
+rill_status convert_finish(struct conversion *l, uint32_t w)
 {
     l->engine = NULL;
-    return lower_emit(l, "Identity", NULL, 0, &w, 1, l->out, 1);
+    return convert_emit(l, "Identity", NULL, 0, &w, 1, l->out, 1);
 }

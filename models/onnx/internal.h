@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* internal.h - what the parts of the reader share.
- *
- *   scan.c      wire format, unpacking
+ * wire.c      checks the wire format, unpacks
  *   outline.c   names, order, captures and what is needed, for a graph and the graphs within it
  *   emit.c      what upgrades work with: attributes, inputs, constants, nodes of a graph
  *   upgrade.c   brings old forms to the newest, compose.c writes ops as others
  *   names.c     the table of ops, which names the upgrades
- *   lower.c     outline -> struct graph: inputs, bodies, nodes
+ * convert.c   outline -> struct graph: inputs, bodies, nodes
  *   text.c      printable text of any bytes
  *   tensor.c    tensors and their data, external.c where it lies in other files */
 #ifndef RILL_MODELS_ONNX_INTERNAL_H
@@ -45,7 +44,7 @@ struct reader {
     const char *symbol_name[SYMBOLS_MAX];
     enum onnx_unknown unknown;
     rill_error *err;
-    /* What stands above upgrades and is asked for by them: names.c and lower.c. */
+    /* Calls from upgrades to what stands above them: names.c and convert.c. */
     rill_status (*op_refuse)(struct reader *r, const char *node, const char *op, int64_t opset);
     rill_status (*graph_make)(struct reader *r, const struct outline *from, const char **capture,
                               uint32_t n_capture, bool body, struct graph *ret);
@@ -104,7 +103,7 @@ rill_status fact_from_pb(struct reader *r, const char *input, const Onnxpb__Type
 rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribute *pb,
                       struct attr *ret);
 
-/* ---- emit.c, lower.c: one node on its way; upgrades work on it ---- */
+/* ---- emit.c, convert.c: a node being converted; upgrades change it ---- */
 
 struct scope {
     struct reader *r;
@@ -114,7 +113,7 @@ struct scope {
     struct map wires; /* value name -> wire */
 };
 
-struct lower {
+struct conversion {
     struct reader *r;
     struct scope *scope;
     const struct outline_node *node;
@@ -122,7 +121,7 @@ struct lower {
     const char *name; /* of the node, for messages */
     struct attr *attr;
     unsigned n_attr;
-    uint32_t *in, *out; /* room for LOWER_SPARE more inputs */
+    uint32_t *in, *out; /* room for CONVERT_SPARE more inputs */
     unsigned n_in, n_out;
     const char *engine; /* op to emit; NULL: everything is emitted already */
 };
@@ -135,13 +134,13 @@ rill_status graph_from_outline(struct reader *r, const struct outline *from, con
  * for. */
 rill_status scope_wire(struct scope *s, const char *name, uint32_t *ret);
 
-#define LOWER_SPARE 8
+#define CONVERT_SPARE 8
 
 struct op_row {
     const char *name;
     int first, last; /* opsets */
     const char *engine;
-    rill_status (*upgrade)(struct lower *l);
+    rill_status (*upgrade)(struct conversion *l);
     const char *note;
 };
 
@@ -149,40 +148,42 @@ const struct op_row *op_row_find(const char *name, int64_t opset);
 /* Refuses an op, saying what is near it or which opsets would do. */
 rill_status op_row_refuse(struct reader *r, const char *node, const char *op, int64_t opset);
 
-#define lower_fail(l, status, ...) lower_fail_((l), (status), __VA_ARGS__)
-__attribute__((format(printf, 3, 4))) rill_status lower_fail_(const struct lower *l, rill_status s,
-                                                              const char *fmt, ...);
+#define convert_fail(l, status, ...) convert_fail_((l), (status), __VA_ARGS__)
+__attribute__((format(printf, 3, 4))) rill_status convert_fail_(const struct conversion *l,
+                                                                rill_status s, const char *fmt,
+                                                                ...);
 
-struct attr *lower_attr(struct lower *l, const char *name); /* NULL if absent */
-void lower_drop(struct lower *l, const char *name);
-rill_status lower_set_int(struct lower *l, const char *name, int64_t v);
-rill_status lower_set_text(struct lower *l, const char *name, const char *text);
-int64_t lower_int(struct lower *l, const char *name, int64_t absent);
+struct attr *convert_attr(struct conversion *l, const char *name); /* NULL if absent */
+void convert_attr_drop(struct conversion *l, const char *name);
+rill_status convert_set_int(struct conversion *l, const char *name, int64_t v);
+rill_status convert_set_text(struct conversion *l, const char *name, const char *text);
+int64_t convert_int(struct conversion *l, const char *name, int64_t absent);
 
 /* Puts wire w at input i; inputs between are absent. */
-rill_status lower_input(struct lower *l, unsigned i, uint32_t w);
-bool lower_has(const struct lower *l, unsigned i);
+rill_status convert_input(struct conversion *l, unsigned i, uint32_t w);
+bool convert_has(const struct conversion *l, unsigned i);
 
 /* Constants: a list, or a scalar. */
-rill_status lower_ints(struct lower *l, const int64_t *v, unsigned n, uint32_t *ret);
-rill_status lower_int_scalar(struct lower *l, int64_t v, uint32_t *ret);
-rill_status lower_float(struct lower *l, float v, uint32_t *ret);
+rill_status convert_ints(struct conversion *l, const int64_t *v, unsigned n, uint32_t *ret);
+rill_status convert_int_scalar(struct conversion *l, int64_t v, uint32_t *ret);
+rill_status convert_float(struct conversion *l, float v, uint32_t *ret);
 
 /* Adds a node whose outputs are wires already, of the name of the present one. */
-rill_status lower_add(struct lower *l, const char *engine, const struct attr *attr, unsigned n_attr,
-                      const uint32_t *in, unsigned n_in, uint32_t *out, unsigned n_out);
+rill_status convert_add(struct conversion *l, const char *engine, const struct attr *attr,
+                        unsigned n_attr, const uint32_t *in, unsigned n_in, uint32_t *out,
+                        unsigned n_out);
 
 /* Emits one more node. in: wires, out: the wire it makes (new unless *out is a wire already). */
-rill_status lower_emit(struct lower *l, const char *engine, const struct attr *attr,
-                       unsigned n_attr, const uint32_t *in, unsigned n_in, uint32_t *out,
-                       unsigned n_out);
+rill_status convert_emit(struct conversion *l, const char *engine, const struct attr *attr,
+                         unsigned n_attr, const uint32_t *in, unsigned n_in, uint32_t *out,
+                         unsigned n_out);
 /* The same for one or two inputs, no attributes, one new output. */
-rill_status lower_unary(struct lower *l, const char *engine, uint32_t x, uint32_t *ret);
-rill_status lower_binary(struct lower *l, const char *engine, uint32_t x, uint32_t y,
-                         uint32_t *ret);
+rill_status convert_unary(struct conversion *l, const char *engine, uint32_t x, uint32_t *ret);
+rill_status convert_binary(struct conversion *l, const char *engine, uint32_t x, uint32_t y,
+                           uint32_t *ret);
 
 /* Points output 0 of the node at w: emits an Identity into it, nothing more is emitted. */
-rill_status lower_finish(struct lower *l, uint32_t w);
+rill_status convert_finish(struct conversion *l, uint32_t w);
 
 /* Upgrades named in the table. */
 /* clang-format off */
@@ -195,7 +196,7 @@ rill_status lower_finish(struct lower *l, uint32_t w);
                     X(nll_loss) X(cross_entropy) X(matmul_integer) X(qlinear_matmul)               \
                         X(conv_integer) X(qlinear_conv) X(mvn) X(celu) X(hard_swish)
 /* clang-format on */
-#define X(name) rill_status up_##name(struct lower *l);
+#define X(name) rill_status up_##name(struct conversion *l);
 UPGRADE_EACH(X)
 #undef X
 #endif

@@ -8,21 +8,21 @@
 /* Products of 8-bit numbers whose sum is exact in a float: 2^24 / 255^2. */
 #define EXACT_TERMS 258
 
-static rill_status cast(struct lower *l, uint32_t x, enum dtype type, uint32_t *ret)
+static rill_status cast(struct conversion *l, uint32_t x, enum dtype type, uint32_t *ret)
 {
     struct attr to = { .name = "to", .kind = ATTR_INT, .i = type };
     *ret = WIRE_NONE;
-    return lower_emit(l, "Cast", &to, 1, &x, 1, ret, 1);
+    return convert_emit(l, "Cast", &to, 1, &x, 1, ret, 1);
 }
 
-static const struct fact *fact_at(const struct lower *l, uint32_t w)
+static const struct fact *fact_at(const struct conversion *l, uint32_t w)
 {
     return &l->scope->g->wires[w].fact;
 }
 
 /* A list of one number a row (or channel) gets trailing axes, so that it broadcasts along the axis
  * before them. */
-static rill_status trailing(struct lower *l, uint32_t v, int n, uint32_t *ret)
+static rill_status trailing(struct conversion *l, uint32_t v, int n, uint32_t *ret)
 {
     const struct fact *f = fact_at(l, v);
     int64_t axes[RANK_MAX];
@@ -32,105 +32,105 @@ static rill_status trailing(struct lower *l, uint32_t v, int n, uint32_t *ret)
         return RILL_OK;
     for (int i = 0; i < n; i++)
         axes[i] = i + 1;
-    TRY(lower_ints(l, axes, (unsigned) n, &w));
-    return lower_binary(l, "Unsqueeze", v, w, ret);
+    TRY(convert_ints(l, axes, (unsigned) n, &w));
+    return convert_binary(l, "Unsqueeze", v, w, ret);
 }
 
 /* Input i in another type, less the zero at input z. axes: how many follow the axis that the zero
  * goes along. */
-static rill_status centred(struct lower *l, unsigned i, unsigned z, int axes, enum dtype type,
+static rill_status centred(struct conversion *l, unsigned i, unsigned z, int axes, enum dtype type,
                            uint32_t *ret)
 {
     uint32_t zero, wide;
-    if (!lower_has(l, i))
-        return lower_fail(l, RILL_MALFORMED, "input %u is required", i);
+    if (!convert_has(l, i))
+        return convert_fail(l, RILL_MALFORMED, "input %u is required", i);
     TRY(cast(l, l->in[i], type, ret));
-    if (!lower_has(l, z))
+    if (!convert_has(l, z))
         return RILL_OK;
     TRY(trailing(l, l->in[z], axes, &wide));
     TRY(cast(l, wide, type, &zero));
-    return lower_binary(l, "Sub", *ret, zero, ret);
+    return convert_binary(l, "Sub", *ret, zero, ret);
 }
 
-rill_status up_matmul_integer(struct lower *l)
+rill_status up_matmul_integer(struct conversion *l)
 {
     uint32_t a, b, y;
     TRY(centred(l, 0, 2, 1, DTYPE_I32, &a));
     TRY(centred(l, 1, 3, 0, DTYPE_I32, &b));
-    TRY(lower_binary(l, "MatMul", a, b, &y));
-    return lower_finish(l, y);
+    TRY(convert_binary(l, "MatMul", a, b, &y));
+    return convert_finish(l, y);
 }
 
 /* y * scale a * scale b, as small integers again. axes as above, for scale b. */
-static rill_status requantize(struct lower *l, uint32_t y, unsigned scale_a, unsigned scale_b,
+static rill_status requantize(struct conversion *l, uint32_t y, unsigned scale_a, unsigned scale_b,
                               int axes, unsigned scale_y)
 {
     uint32_t b, scale, real;
     for (unsigned i = 0; i < 3; i++)
-        if (!lower_has(l, (unsigned[]) { scale_a, scale_b, scale_y }[i]))
-            return lower_fail(l, RILL_MALFORMED, "its scales are required");
+        if (!convert_has(l, (unsigned[]) { scale_a, scale_b, scale_y }[i]))
+            return convert_fail(l, RILL_MALFORMED, "its scales are required");
     TRY(trailing(l, l->in[scale_b], axes, &b));
-    TRY(lower_binary(l, "Mul", l->in[scale_a], b, &scale));
-    TRY(lower_binary(l, "Mul", y, scale, &real));
+    TRY(convert_binary(l, "Mul", l->in[scale_a], b, &scale));
+    TRY(convert_binary(l, "Mul", y, scale, &real));
     l->engine = NULL;
-    uint32_t zero = lower_has(l, scale_y + 1) ? l->in[scale_y + 1] : WIRE_NONE;
-    return lower_emit(l, "QuantizeLinear", NULL, 0, (uint32_t[]) { real, l->in[scale_y], zero }, 3,
-                      l->out, 1);
+    uint32_t zero = convert_has(l, scale_y + 1) ? l->in[scale_y + 1] : WIRE_NONE;
+    return convert_emit(l, "QuantizeLinear", NULL, 0, (uint32_t[]) { real, l->in[scale_y], zero },
+                        3, l->out, 1);
 }
 
-rill_status up_qlinear_matmul(struct lower *l)
+rill_status up_qlinear_matmul(struct conversion *l)
 {
     uint32_t a, b, y, real;
     TRY(centred(l, 0, 2, 1, DTYPE_I32, &a));
     TRY(centred(l, 3, 5, 0, DTYPE_I32, &b));
-    TRY(lower_binary(l, "MatMul", a, b, &y));
+    TRY(convert_binary(l, "MatMul", a, b, &y));
     TRY(cast(l, y, DTYPE_F32, &real));
     l->n_out = 1;
     return requantize(l, real, 1, 4, 0, 6);
 }
 
 /* A convolution in floats is exact as long as its sums stay below 2^24. */
-static rill_status exact_conv(struct lower *l, uint32_t x, uint32_t w, unsigned weights,
+static rill_status exact_conv(struct conversion *l, uint32_t x, uint32_t w, unsigned weights,
                               uint32_t bias, uint32_t *ret)
 {
     const struct fact *f = fact_at(l, l->in[weights]);
     int64_t terms = 1;
     if (f->rank < 2)
-        return lower_fail(l, RILL_UNSUPPORTED, "the shape of its weights must be declared");
+        return convert_fail(l, RILL_UNSUPPORTED, "the shape of its weights must be declared");
     for (int i = 1; i < f->rank && terms <= EXACT_TERMS; i++)
         terms *= dim_is_const(f->shape[i]) && dim_value(f->shape[i]) < EXACT_TERMS
             ? dim_value(f->shape[i])
             : EXACT_TERMS + 1;
     if (terms > EXACT_TERMS)
-        return lower_fail(l, RILL_UNSUPPORTED,
-                          "sums more than %d products, which would not be exact; use "
-                          "DequantizeLinear and Conv",
-                          EXACT_TERMS);
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "sums more than %d products, which would not be exact; use "
+                            "DequantizeLinear and Conv",
+                            EXACT_TERMS);
     *ret = WIRE_NONE;
-    return lower_emit(l, "Conv", l->attr, l->n_attr, (uint32_t[]) { x, w, bias }, 3, ret, 1);
+    return convert_emit(l, "Conv", l->attr, l->n_attr, (uint32_t[]) { x, w, bias }, 3, ret, 1);
 }
 
-rill_status up_conv_integer(struct lower *l)
+rill_status up_conv_integer(struct conversion *l)
 {
     uint32_t x, w, y, whole;
-    if (!lower_has(l, 1))
-        return lower_fail(l, RILL_MALFORMED, "input 1, the weights, is required");
+    if (!convert_has(l, 1))
+        return convert_fail(l, RILL_MALFORMED, "input 1, the weights, is required");
     TRY(centred(l, 0, 2, 0, DTYPE_F32, &x));
     TRY(centred(l, 1, 3, fact_at(l, l->in[1])->rank - 1, DTYPE_F32, &w));
     TRY(exact_conv(l, x, w, 1, WIRE_NONE, &y));
     TRY(cast(l, y, DTYPE_I32, &whole));
-    return lower_finish(l, whole);
+    return convert_finish(l, whole);
 }
 
-rill_status up_qlinear_conv(struct lower *l)
+rill_status up_qlinear_conv(struct conversion *l)
 {
     uint32_t x, w, y, bias = WIRE_NONE;
-    if (!lower_has(l, 3))
-        return lower_fail(l, RILL_MALFORMED, "input 3, the weights, is required");
+    if (!convert_has(l, 3))
+        return convert_fail(l, RILL_MALFORMED, "input 3, the weights, is required");
     int axes = fact_at(l, l->in[3])->rank - 1;
     TRY(centred(l, 0, 2, 0, DTYPE_F32, &x));
     TRY(centred(l, 3, 5, axes, DTYPE_F32, &w));
-    if (lower_has(l, 8))
+    if (convert_has(l, 8))
         TRY(cast(l, l->in[8], DTYPE_F32, &bias));
     TRY(exact_conv(l, x, w, 3, bias, &y));
     l->n_out = 1;

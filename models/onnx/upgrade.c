@@ -5,111 +5,111 @@
 #include <string.h>
 
 /* Moves a list attribute to input i; absent stays absent. */
-static rill_status ints_to_input(struct lower *l, const char *name, unsigned i)
+static rill_status ints_to_input(struct conversion *l, const char *name, unsigned i)
 {
-    const struct attr *a = lower_attr(l, name);
+    const struct attr *a = convert_attr(l, name);
     uint32_t w;
     if (!a)
         return RILL_OK;
     if (a->kind != ATTR_INTS)
-        return lower_fail(l, RILL_MALFORMED, "attribute '%s' is no list of integers", name);
-    TRY(lower_ints(l, a->ints.v, a->ints.n, &w));
-    lower_drop(l, name);
-    return lower_input(l, i, w);
+        return convert_fail(l, RILL_MALFORMED, "attribute '%s' is no list of integers", name);
+    TRY(convert_ints(l, a->ints.v, a->ints.n, &w));
+    convert_attr_drop(l, name);
+    return convert_input(l, i, w);
 }
 
-rill_status up_axes_input(struct lower *l)
+rill_status up_axes_input(struct conversion *l)
 {
     return ints_to_input(l, "axes", 1);
 }
 
-rill_status up_pad_2(struct lower *l)
+rill_status up_pad_2(struct conversion *l)
 {
-    const struct attr *value = lower_attr(l, "value");
+    const struct attr *value = convert_attr(l, "value");
     float v = value && value->kind == ATTR_FLOAT ? value->f : 0;
     uint32_t w;
     TRY(ints_to_input(l, "pads", 1));
-    lower_drop(l, "value");
+    convert_attr_drop(l, "value");
     if (v == 0)
         return RILL_OK;
-    TRY(lower_float(l, v, &w));
-    return lower_input(l, 2, w);
+    TRY(convert_float(l, v, &w));
+    return convert_input(l, 2, w);
 }
 
-rill_status up_slice_1(struct lower *l)
+rill_status up_slice_1(struct conversion *l)
 {
     TRY(ints_to_input(l, "starts", 1));
     TRY(ints_to_input(l, "ends", 2));
     return ints_to_input(l, "axes", 3);
 }
 
-rill_status up_split_13(struct lower *l)
+rill_status up_split_13(struct conversion *l)
 {
-    return lower_has(l, 1) ? RILL_OK : lower_set_int(l, "num_outputs", l->n_out);
+    return convert_has(l, 1) ? RILL_OK : convert_set_int(l, "num_outputs", l->n_out);
 }
 
-rill_status up_split_2(struct lower *l)
+rill_status up_split_2(struct conversion *l)
 {
     TRY(ints_to_input(l, "split", 1));
     return up_split_13(l);
 }
 
-static rill_status float_to_input(struct lower *l, const char *name, unsigned i)
+static rill_status float_to_input(struct conversion *l, const char *name, unsigned i)
 {
-    const struct attr *a = lower_attr(l, name);
+    const struct attr *a = convert_attr(l, name);
     uint32_t w;
     if (!a)
         return RILL_OK;
-    TRY(lower_float(l, a->f, &w));
-    lower_drop(l, name);
-    return lower_input(l, i, w);
+    TRY(convert_float(l, a->f, &w));
+    convert_attr_drop(l, name);
+    return convert_input(l, i, w);
 }
 
-rill_status up_clip_6(struct lower *l)
+rill_status up_clip_6(struct conversion *l)
 {
     TRY(float_to_input(l, "min", 1));
     return float_to_input(l, "max", 2);
 }
 
-rill_status up_topk_1(struct lower *l)
+rill_status up_topk_1(struct conversion *l)
 {
-    int64_t k = lower_int(l, "k", -1);
+    int64_t k = convert_int(l, "k", -1);
     uint32_t w;
     if (k < 0)
-        return lower_fail(l, RILL_MALFORMED, "attribute 'k' is missing or negative");
-    TRY(lower_ints(l, &k, 1, &w));
-    lower_drop(l, "k");
-    return lower_input(l, 1, w);
+        return convert_fail(l, RILL_MALFORMED, "attribute 'k' is missing or negative");
+    TRY(convert_ints(l, &k, 1, &w));
+    convert_attr_drop(l, "k");
+    return convert_input(l, 1, w);
 }
 
 /* The ways of Upsample and of the first Resize: pixels are not centred, the nearest is the one
  * below. */
-static rill_status resize_old(struct lower *l)
+static rill_status resize_old(struct conversion *l)
 {
-    TRY(lower_set_text(l, "coordinate_transformation_mode", "asymmetric"));
-    TRY(lower_set_text(l, "nearest_mode", "floor"));
+    TRY(convert_set_text(l, "coordinate_transformation_mode", "asymmetric"));
+    TRY(convert_set_text(l, "nearest_mode", "floor"));
     uint32_t scales = l->in[1];
-    TRY(lower_input(l, 1, WIRE_NONE));
-    return lower_input(l, 2, scales);
+    TRY(convert_input(l, 1, WIRE_NONE));
+    return convert_input(l, 2, scales);
 }
 
-rill_status up_resize_10(struct lower *l)
+rill_status up_resize_10(struct conversion *l)
 {
-    if (!lower_has(l, 1))
-        return lower_fail(l, RILL_MALFORMED, "input 1 (scales) is missing");
+    if (!convert_has(l, 1))
+        return convert_fail(l, RILL_MALFORMED, "input 1 (scales) is missing");
     return resize_old(l);
 }
 
-rill_status up_upsample_9(struct lower *l)
+rill_status up_upsample_9(struct conversion *l)
 {
     return up_resize_10(l);
 }
 
-rill_status up_upsample_7(struct lower *l)
+rill_status up_upsample_7(struct conversion *l)
 {
-    const struct attr *a = lower_attr(l, "scales");
+    const struct attr *a = convert_attr(l, "scales");
     if (!a || a->kind != ATTR_FLOATS)
-        return lower_fail(l, RILL_MALFORMED, "attribute 'scales' is missing");
+        return convert_fail(l, RILL_MALFORMED, "attribute 'scales' is missing");
     int64_t n = a->floats.n;
     struct tensor *t = tensor_new(l->r->arena, DTYPE_F32, 1, &n);
     uint32_t w = WIRE_NONE;
@@ -119,20 +119,20 @@ rill_status up_upsample_7(struct lower *l)
     }
     if (w == WIRE_NONE)
         return no_memory(l->r);
-    lower_drop(l, "scales");
-    TRY(lower_input(l, 1, w));
+    convert_attr_drop(l, "scales");
+    TRY(convert_input(l, 1, w));
     return resize_old(l);
 }
 
 /* An element type by the format's number becomes the engine's: by name where it wants a choice. */
-static rill_status dtype_attr(struct lower *l, const char *name)
+static rill_status dtype_attr(struct conversion *l, const char *name)
 {
-    struct attr *a = lower_attr(l, name);
+    struct attr *a = convert_attr(l, name);
     enum dtype t;
     if (!a)
         return RILL_OK;
     if (a->kind != ATTR_INT)
-        return lower_fail(l, RILL_MALFORMED, "attribute '%s' is no element type", name);
+        return convert_fail(l, RILL_MALFORMED, "attribute '%s' is no element type", name);
     const char *what =
         arena_printf(l->r->arena, "node '%.80s' (%s), attribute '%s'", l->name, l->node->op, name);
     if (!what)
@@ -141,129 +141,129 @@ static rill_status dtype_attr(struct lower *l, const char *name)
     const struct op *op = op_find(l->engine);
     for (const struct attr_spec *s = op ? op->attrs : NULL; s && s->name; s++)
         if (!strcmp(s->name, name) && s->kind == ATTR_CHOICE)
-            return lower_set_text(l, name, dtype_name(t));
-    return lower_set_int(l, name, t);
+            return convert_set_text(l, name, dtype_name(t));
+    return convert_set_int(l, name, t);
 }
 
-rill_status up_dtype_attr(struct lower *l)
+rill_status up_dtype_attr(struct conversion *l)
 {
-    lower_drop(l, "saturate"); /* only for 8-bit floats, which are refused */
-    if (lower_int(l, "output_dtype", -1) == 0)
-        lower_drop(l, "output_dtype");
+    convert_attr_drop(l, "saturate"); /* only for 8-bit floats, which are refused */
+    if (convert_int(l, "output_dtype", -1) == 0)
+        convert_attr_drop(l, "output_dtype");
     TRY(dtype_attr(l, "to"));
     TRY(dtype_attr(l, "dtype"));
     TRY(dtype_attr(l, "output_dtype"));
     return dtype_attr(l, "output_datatype");
 }
 
-rill_status up_drop_training(struct lower *l)
+rill_status up_drop_training(struct conversion *l)
 {
-    lower_drop(l, "stash_type");
+    convert_attr_drop(l, "stash_type");
     return RILL_OK;
 }
 
-static rill_status refuse_training(const struct lower *l)
+static rill_status refuse_training(const struct conversion *l)
 {
-    return lower_fail(l, RILL_UNSUPPORTED,
-                      "trains (it wants the statistics of a batch); export the model "
-                      "for inference");
+    return convert_fail(l, RILL_UNSUPPORTED,
+                        "trains (it wants the statistics of a batch); export the model "
+                        "for inference");
 }
 
 /* Before opset 14 the outputs after the first are those of training, whatever the mode. */
-rill_status up_batchnorm_9(struct lower *l)
+rill_status up_batchnorm_9(struct conversion *l)
 {
     for (unsigned i = 1; i < l->n_out; i++)
         if (l->out[i] != WIRE_NONE)
             return refuse_training(l);
     l->n_out = l->n_out > 1 ? 1 : l->n_out;
-    lower_drop(l, "momentum");
+    convert_attr_drop(l, "momentum");
     return RILL_OK;
 }
 
-rill_status up_batchnorm_7(struct lower *l)
+rill_status up_batchnorm_7(struct conversion *l)
 {
-    if (lower_int(l, "spatial", 1) != 1)
-        return lower_fail(l, RILL_UNSUPPORTED,
-                          "attribute 'spatial' is 0 (one mean a value); only one mean "
-                          "a channel is supported, as all newer opsets have it");
-    lower_drop(l, "spatial");
+    if (convert_int(l, "spatial", 1) != 1)
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "attribute 'spatial' is 0 (one mean a value); only one mean "
+                            "a channel is supported, as all newer opsets have it");
+    convert_attr_drop(l, "spatial");
     return up_batchnorm_9(l);
 }
 
-rill_status up_batchnorm_1(struct lower *l)
+rill_status up_batchnorm_1(struct conversion *l)
 {
-    if (lower_int(l, "is_test", 0) == 0)
+    if (convert_int(l, "is_test", 0) == 0)
         return refuse_training(l);
-    lower_drop(l, "is_test");
+    convert_attr_drop(l, "is_test");
     return up_batchnorm_7(l);
 }
 
-rill_status up_batchnorm_14(struct lower *l)
+rill_status up_batchnorm_14(struct conversion *l)
 {
-    if (lower_int(l, "training_mode", 0) != 0)
+    if (convert_int(l, "training_mode", 0) != 0)
         return refuse_training(l);
-    lower_drop(l, "training_mode");
+    convert_attr_drop(l, "training_mode");
     return up_batchnorm_9(l);
 }
 
 /* Gives input 1 as many trailing axes of length 1 as put its first axis at `axis` of input 0. */
-static rill_status align_axis(struct lower *l, int64_t axis)
+static rill_status align_axis(struct conversion *l, int64_t axis)
 {
     const struct wire *w = l->scope->g->wires;
     int a = w[l->in[0]].fact.rank, b = w[l->in[1]].fact.rank;
     int64_t one[RANK_MAX], n = a - b - axis;
     uint32_t axes, wide;
     if (a < 0 || b < 0)
-        return lower_fail(l, RILL_UNSUPPORTED,
-                          "the form before opset 7 is supported where the ranks of "
-                          "both inputs are declared; export for opset 7 or newer");
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "the form before opset 7 is supported where the ranks of "
+                            "both inputs are declared; export for opset 7 or newer");
     for (int64_t i = 0; i < n; i++)
         one[i] = b + i;
     if (n <= 0)
         return RILL_OK;
-    TRY(lower_ints(l, one, (unsigned) n, &axes));
-    TRY(lower_binary(l, "Unsqueeze", l->in[1], axes, &wide));
+    TRY(convert_ints(l, one, (unsigned) n, &axes));
+    TRY(convert_binary(l, "Unsqueeze", l->in[1], axes, &wide));
     l->in[1] = wide;
     return RILL_OK;
 }
 
 /* `axis` says where the second input's axes lie; with trailing axes that is what broadcasting does
  * today. */
-rill_status up_legacy_broadcast(struct lower *l)
+rill_status up_legacy_broadcast(struct conversion *l)
 {
-    int64_t axis = lower_int(l, "axis", -1);
-    if (axis >= 0 && lower_has(l, 0) && lower_has(l, 1))
+    int64_t axis = convert_int(l, "axis", -1);
+    if (axis >= 0 && convert_has(l, 0) && convert_has(l, 1))
         TRY(align_axis(l, axis));
-    lower_drop(l, "axis");
-    lower_drop(l, "broadcast");
+    convert_attr_drop(l, "axis");
+    convert_attr_drop(l, "broadcast");
     return RILL_OK;
 }
 
-rill_status up_prelu_1(struct lower *l)
+rill_status up_prelu_1(struct conversion *l)
 {
-    if (!lower_has(l, 0) || !lower_has(l, 1))
-        return lower_fail(l, RILL_MALFORMED, "takes two inputs");
+    if (!convert_has(l, 0) || !convert_has(l, 1))
+        return convert_fail(l, RILL_MALFORMED, "takes two inputs");
     const struct fact *slope = &l->scope->g->wires[l->in[1]].fact;
     bool single = slope->rank == 0 || (slope->rank == 1 && dim_is(slope->shape[0], 1));
     return single ? RILL_OK : align_axis(l, 1);
 }
 
-rill_status up_gemm_6(struct lower *l)
+rill_status up_gemm_6(struct conversion *l)
 {
-    lower_drop(l, "broadcast");
+    convert_attr_drop(l, "broadcast");
     return RILL_OK;
 }
 
-rill_status up_dft_17(struct lower *l)
+rill_status up_dft_17(struct conversion *l)
 {
     uint32_t w;
-    TRY(lower_int_scalar(l, lower_int(l, "axis", 1), &w));
-    lower_drop(l, "axis");
-    return lower_input(l, 2, w);
+    TRY(convert_int_scalar(l, convert_int(l, "axis", 1), &w));
+    convert_attr_drop(l, "axis");
+    return convert_input(l, 2, w);
 }
 
-rill_status up_scan_8(struct lower *l)
+rill_status up_scan_8(struct conversion *l)
 {
-    return lower_fail(l, RILL_UNSUPPORTED,
-                      "the form of opset 8 scans batches; export for opset 9 or newer");
+    return convert_fail(l, RILL_UNSUPPORTED,
+                        "the form of opset 8 scans batches; export for opset 9 or newer");
 }

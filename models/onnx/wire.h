@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* scan.h - looks over the wire format before anything is unpacked. */
-#ifndef RILL_MODELS_ONNX_SCAN_H
-#define RILL_MODELS_ONNX_SCAN_H
+/* wire.h - checks protobuf's wire format before anything is unpacked. */
+#ifndef RILL_MODELS_ONNX_WIRE_H
+#define RILL_MODELS_ONNX_WIRE_H
 #include "engine/base/arena.h"
 #include "models/onnx/reader.h"
 
@@ -11,11 +11,11 @@
  * the data, wire types are those of the fields, nothing is nested too deep, no single message field
  * comes twice, and unpacking costs less than the limits allow. *ret_unpack_bytes is an upper bound
  * of that cost in an arena. limits: all fields set. */
-rill_status onnx_scan(const uint8_t *data, size_t n, const ProtobufCMessageDescriptor *desc,
-                      const struct onnx_limits *limits, uint64_t *ret_unpack_bytes,
-                      rill_error *reterr);
+rill_status onnx_wire_check(const uint8_t *data, size_t n, const ProtobufCMessageDescriptor *desc,
+                            const struct onnx_limits *limits, uint64_t *ret_unpack_bytes,
+                            rill_error *reterr);
 
-/* Scans, then unpacks into a. The message is never freed alone. */
+/* Checks, then unpacks into a. The message is never freed alone. */
 rill_status onnx_unpack(const uint8_t *data, size_t n, const ProtobufCMessageDescriptor *desc,
                         const struct onnx_limits *limits, struct arena *a, ProtobufCMessage **ret,
                         rill_error *reterr);

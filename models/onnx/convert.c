@@ -5,10 +5,10 @@
 
 /* ---- nodes ---- */
 
-static rill_status node_attrs(struct lower *l)
+static rill_status node_attrs(struct conversion *l)
 {
     const Onnxpb__Node *pb = l->node->pb;
-    l->attr = arena_array(l->r->arena, struct attr, pb->n_attribute + LOWER_SPARE);
+    l->attr = arena_array(l->r->arena, struct attr, pb->n_attribute + CONVERT_SPARE);
     if (!l->attr)
         return no_memory(l->r);
     for (size_t i = 0; i < pb->n_attribute; i++) {
@@ -18,18 +18,18 @@ static rill_status node_attrs(struct lower *l)
         TRY(onnx_attr(l->r, l->name, pb->attribute[i], &a));
         if (l->r->opset < 6 && !strcmp(a.name, "consumed_inputs"))
             continue; /* a hint on memory in old files */
-        if (lower_attr(l, a.name))
-            return lower_fail(l, RILL_MALFORMED, "attribute '%.60s' comes twice", a.name);
+        if (convert_attr(l, a.name))
+            return convert_fail(l, RILL_MALFORMED, "attribute '%.60s' comes twice", a.name);
         l->attr[l->n_attr++] = a;
     }
     return RILL_OK;
 }
 
-static rill_status node_wires(struct lower *l)
+static rill_status node_wires(struct conversion *l)
 {
     const struct outline_node *n = l->node;
-    l->in = arena_array(l->r->arena, uint32_t, n->n_in + LOWER_SPARE);
-    l->out = arena_array(l->r->arena, uint32_t, n->n_out + LOWER_SPARE);
+    l->in = arena_array(l->r->arena, uint32_t, n->n_in + CONVERT_SPARE);
+    l->out = arena_array(l->r->arena, uint32_t, n->n_out + CONVERT_SPARE);
     if (!l->in || !l->out)
         return no_memory(l->r);
     for (; l->n_in < n->n_in; l->n_in++)
@@ -44,9 +44,9 @@ static rill_status node_wires(struct lower *l)
     return RILL_OK;
 }
 
-static rill_status lower_node(struct scope *s, const struct outline_node *n)
+static rill_status convert_node(struct scope *s, const struct outline_node *n)
 {
-    struct lower l = { .r = s->r, .scope = s, .node = n, .name = n->name };
+    struct conversion l = { .r = s->r, .scope = s, .node = n, .name = n->name };
     if (!onnx_is_default_domain(n->pb->domain)) {
         s->r->unknown = ONNX_UNKNOWN_OP;
         return err_set(s->r->err, RILL_UNSUPPORTED,
@@ -62,12 +62,12 @@ static rill_status lower_node(struct scope *s, const struct outline_node *n)
     TRY(node_wires(&l));
     if (n->n_body && l.row->upgrade != up_if_ && l.row->upgrade != up_loop &&
         l.row->upgrade != up_scan_9 && l.row->upgrade != up_scan_8)
-        return lower_fail(&l, RILL_UNSUPPORTED,
-                          "attribute '%.60s' holds a graph, which this op does not take",
-                          n->body_name[0]);
+        return convert_fail(&l, RILL_UNSUPPORTED,
+                            "attribute '%.60s' holds a graph, which this op does not take",
+                            n->body_name[0]);
     if (l.row->upgrade)
         TRY(l.row->upgrade(&l));
-    return l.engine ? lower_add(&l, l.engine, l.attr, l.n_attr, l.in, l.n_in, l.out, l.n_out)
+    return l.engine ? convert_add(&l, l.engine, l.attr, l.n_attr, l.in, l.n_in, l.out, l.n_out)
                     : RILL_OK;
 }
 
@@ -113,7 +113,7 @@ rill_status graph_from_outline(struct reader *r, const struct outline *from, con
     }
     for (uint32_t i = 0; i < from->n_nodes; i++)
         if (from->nodes[i].needed)
-            TRY(lower_node(&s, &from->nodes[i]));
+            TRY(convert_node(&s, &from->nodes[i]));
     for (size_t i = 0; i < from->pb->n_output; i++) {
         uint32_t w;
         TRY(scope_wire(&s, onnx_text(r->arena, from->pb->output[i]->name), &w));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "models/onnx/scan.h"
+#include "models/onnx/wire.h"
 #include "models/onnx/onnx.pb-c.h"
 
 #include <inttypes.h>
@@ -182,9 +182,9 @@ static rill_status field(struct scan *s)
     return value(s, f, w);
 }
 
-rill_status onnx_scan(const uint8_t *data, size_t n, const ProtobufCMessageDescriptor *desc,
-                      const struct onnx_limits *limits, uint64_t *ret_unpack_bytes,
-                      rill_error *reterr)
+rill_status onnx_wire_check(const uint8_t *data, size_t n, const ProtobufCMessageDescriptor *desc,
+                            const struct onnx_limits *limits, uint64_t *ret_unpack_bytes,
+                            rill_error *reterr)
 {
     struct scan s = { .data = data, .limits = limits, .err = reterr };
     TRY(push(&s, desc, n));
@@ -217,7 +217,7 @@ rill_status onnx_unpack(const uint8_t *data, size_t n, const ProtobufCMessageDes
                         rill_error *reterr)
 {
     uint64_t bytes;
-    TRY(onnx_scan(data, n, desc, limits, &bytes, reterr));
+    TRY(onnx_wire_check(data, n, desc, limits, &bytes, reterr));
     a->limit_bytes = a->used_bytes + (size_t) bytes + 4096;
     ProtobufCAllocator alloc = { .alloc = unpack_alloc, .free = unpack_free, .allocator_data = a };
     *ret = protobuf_c_message_unpack(desc, &alloc, n, data);
