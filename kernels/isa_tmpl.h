@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Body of every isa_*.c: define ISA and include a vec_*.h first. */
 #include "kernels/kern.h"
-#include "kernels/stack.h"
+#include "kernels/program.h"
 #include <math.h>
 #include <stdbool.h>
 
@@ -21,15 +21,17 @@
 #include "kernels/move_tmpl.h"
 #include "kernels/cell_tmpl.h"
 #include "kernels/norm_tmpl.h"
-#include "kernels/chain_tmpl.h"
 #include "kernels/seq_tmpl.h"
-#include "kernels/stack_tmpl.h"
+#include "kernels/program_tmpl.h"
 
 void FN(kern_fill)(struct kern *k);
 void FN(kern_fill)(struct kern *k)
 {
     k->isa = TEXT(ISA);
 #define K(name) k->name = FN(name);
+#define X(number, name, operands) K(name##_f32)
     KERN_EACH(K)
+    KERN_POINTWISE(X)
+#undef X
 #undef K
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "kernels/kern.h"
+#include "kernels/program.h"
 
 #include <stdbool.h>
 #include <string.h>
@@ -10,8 +11,11 @@ void kern_fill_avx512(struct kern *k);
 void kern_fill_neon(struct kern *k);
 
 #define K(name) +1
-_Static_assert(offsetof(struct kern, l2_bytes) == (1 KERN_EACH(K)) * sizeof(void (*)(void)),
-               "KERN_EACH must name every function of struct kern");
+#define X(number, name, operands) +1
+_Static_assert(offsetof(struct kern, l2_bytes) ==
+                   (1 KERN_EACH(K) KERN_POINTWISE(X)) * sizeof(void (*)(void)),
+               "KERN_EACH must name every other function of struct kern");
+#undef X
 #undef K
 
 void kern_init(struct kern *k, unsigned cpu)
@@ -36,6 +40,21 @@ void kern_init(struct kern *k, unsigned cpu)
         kern_fill_neon(k);
 #endif
     (void) cpu;
+}
+
+void kern_map_f32(const struct kern *k, int function, float *y, const float *x, size_t n)
+{
+    switch (function) {
+#define MAP_1(name) k->name##_f32(y, x, n)
+#define MAP_2(name) (void) 0
+#define X(number, name, operands)                                                                  \
+    case KERN_##number: MAP_##operands(name); break;
+        KERN_POINTWISE(X)
+#undef X
+#undef MAP_1
+#undef MAP_2
+    default: break;
+    }
 }
 
 #define BLOCK_PANELS 4 /* that pass over all rows together, in the tiles of many rows */

@@ -8,6 +8,8 @@
  * elements. */
 #ifndef KERN_H
 #define KERN_H
+#include "kernels/pointwise.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -20,21 +22,7 @@ struct kern_rfft;
 struct kern_cell;
 struct kern_cell_seq;
 struct kern_cell_row;
-struct kern_stack;
-
-enum kern_act { KERN_ACT_NONE, KERN_ACT_RELU, KERN_ACT_SIGMOID, KERN_ACT_TANH, KERN_ACT_LEAKY };
-
-/* What follows a product y, in this order: y + add, y * scale, then the activation. Each step
- * rounds as its own kernel (add_f32, muls_f32, relu_f32, sigmoid_f32, tanh_f32) does; leaky is y <
- * 0 ? y * slope : y. */
-struct kern_epilogue {
-    const float *add; /* add[i * ld_add + o]; NULL: none. It must not overlap y unless it is y. */
-    size_t ld_add;    /* 0: the same row for all */
-    float scale;      /* 1: none */
-    enum kern_act act;
-    const float *slope; /* leaky only: slope[o * slope_step] */
-    size_t slope_step;  /* 1: one per output; 0: one for all */
-};
+struct kern_program;
 
 /* Where each output place of a row finds its inputs: place first + tap * step + output * stride of
  * a line, zero where that is not in 0 .. n_in-1. Set by kern_conv_set. */
@@ -77,34 +65,6 @@ struct kern_block {
     size_t n, k;
 };
 
-#define KERN_CHAIN_SLOTS 48
-#define KERN_CHAIN_BLOCK 512
-
-/* Steps of an element-wise program: slot `to` = op of slots a and b, each as its own kernel rounds;
- * LEAKY is a < 0 ? a * b : a. Slots are inputs, then outputs, then what is only passed on. */
-enum kern_chain_op {
-    KERN_CHAIN_ADD,
-    KERN_CHAIN_SUB,
-    KERN_CHAIN_MUL,
-    KERN_CHAIN_DIV,
-    KERN_CHAIN_LEAKY,
-    KERN_CHAIN_RELU,
-    KERN_CHAIN_SIGMOID,
-    KERN_CHAIN_TANH,
-    KERN_CHAIN_EXP,
-    KERN_CHAIN_LOG,
-    KERN_CHAIN_SQRT,
-    KERN_CHAIN_OPS
-};
-struct kern_chain_step {
-    uint8_t op, to, a, b;
-};
-struct kern_chain {
-    const struct kern_chain_step *step;
-    const bool *dense; /* of each slot; only inputs may be one element */
-    unsigned n_steps, n_in, n_out, n_tmp;
-};
-
 struct kern {
     const char *isa; /* "c", "avx2", "avx512", "neon": the set these functions were chosen for */
 
@@ -126,27 +86,14 @@ struct kern {
      * packed w_b one after the other. */
     void (*gemm_each_f32)(float *restrict y, size_t step_y, const float *restrict x, size_t step_x,
                           const float *restrict w, size_t n, size_t k, size_t count);
-    /* gemm_f32, then the epilogue: the bits of the kernels one after another. */
-    void (*gemm_act_f32)(float *restrict y, size_t ldy, const float *restrict x, size_t ldx,
-                         const float *restrict w, const float *restrict bias, size_t m, size_t n,
-                         size_t k, const struct kern_epilogue *e);
-    /* The epilogue alone, in place, over y[i*ldy + o], i < m, o < n. */
-    void (*epilogue_f32)(float *y, size_t ldy, size_t m, size_t n, const struct kern_epilogue *e);
 
-    /* y[i] = f(x[i]); y may be x */
-    void (*exp_f32)(float *y, const float *x, size_t n);
-    void (*log_f32)(float *y, const float *x, size_t n);
-    void (*sigmoid_f32)(float *y, const float *x, size_t n);
-    void (*tanh_f32)(float *y, const float *x, size_t n);
-    void (*sqrt_f32)(float *y, const float *x, size_t n);
-    void (*relu_f32)(float *y, const float *x, size_t n);
-    void (*erf_f32)(float *y, const float *x, size_t n);
+    /* y[i] = f(x[i]), y[i] = f(a[i], b[i]); y may be an operand */
+#define KERN_MEMBER_1(name) void (*name##_f32)(float *y, const float *x, size_t n)
+#define KERN_MEMBER_2(name) void (*name##_f32)(float *y, const float *a, const float *b, size_t n)
+#define X(number, name, operands) KERN_MEMBER_##operands(name);
+    KERN_POINTWISE(X)
+#undef X
 
-    /* y[i] = a[i] op b[i]; y may be a or b */
-    void (*add_f32)(float *y, const float *a, const float *b, size_t n);
-    void (*sub_f32)(float *y, const float *a, const float *b, size_t n);
-    void (*mul_f32)(float *y, const float *a, const float *b, size_t n);
-    void (*div_f32)(float *y, const float *a, const float *b, size_t n);
     /* y[i] = a[i] op s */
     void (*adds_f32)(float *y, const float *a, float s, size_t n);
     void (*muls_f32)(float *y, const float *a, float s, size_t n);
@@ -162,10 +109,9 @@ struct kern {
      * gain and shift may be NULL (1 and 0), y too; y may be x. */
     void (*norm_f32)(float *y, const float *x, const float *gain, const float *shift, float epsilon,
                      size_t n, float ret_moments[2]); /* mean, inv */
-    /* Runs the program on n elements of each; outputs overlap no input. tmp: n_tmp *
-     * KERN_CHAIN_BLOCK floats. */
-    void (*chain_f32)(const struct kern_chain *c, float *const *y, const float *const *x,
-                      float *tmp, size_t n);
+    /* Runs the program on n elements of operands that lie in those rooms. What it makes overlaps no
+     * operand, but may be one. See kernels/program.h. */
+    void (*program_f32)(const struct kern_program *p, float *const *room, size_t n);
 
     /* y[sum of i * to] = x[sum of i * from] */
     void (*move_f32)(float *y, const float *x, const struct kern_move *m);
@@ -201,45 +147,31 @@ struct kern {
     void (*irfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x,
                       float *restrict work);
 
-    /* Runs a program over a few frames whose operands lie in those rooms. See kernels/stack.h. */
-    void (*stack_f32)(const struct kern_stack *s, float *const *room);
-
     size_t l2_bytes, l3_bytes; /* caches that one core may fill */
 };
+
+/* y = f(x) by the kernel of a function of one operand (kernels/program.h). */
+void kern_map_f32(const struct kern *k, int function, float *y, const float *x, size_t n);
 
 #define KERN_EACH(K)                                                                               \
     K(gemm_f32)                                                                                    \
     K(gemm_rows_f32)                                                                               \
     K(gemm_block_f32)                                                                              \
     K(gemm_each_f32)                                                                               \
-    K(gemm_act_f32)                                                                                \
-    K(epilogue_f32)                                                                                \
-    K(exp_f32)                                                                                     \
-    K(log_f32)                                                                                     \
-    K(sigmoid_f32)                                                                                 \
-    K(tanh_f32)                                                                                    \
-    K(sqrt_f32)                                                                                    \
-    K(relu_f32)                                                                                    \
-    K(erf_f32)                                                                                     \
-    K(add_f32)                                                                                     \
-    K(sub_f32)                                                                                     \
-    K(mul_f32)                                                                                     \
-    K(div_f32)                                                                                     \
     K(adds_f32)                                                                                    \
     K(muls_f32)                                                                                    \
     K(conv_f32)                                                                                    \
     K(conv_outs_f32)                                                                               \
     K(conv_lines_f32)                                                                              \
     K(weave_f32)                                                                                   \
-    K(chain_f32)                                                                                   \
+    K(program_f32)                                                                                 \
     K(move_f32)                                                                                    \
     K(cell_small_f32)                                                                              \
     K(cell_seq_f32)                                                                                \
     K(norm_f32)                                                                                    \
     K(fft_f32)                                                                                     \
     K(rfft_f32)                                                                                    \
-    K(irfft_f32)                                                                                   \
-    K(stack_f32)
+    K(irfft_f32)
 
 enum kern_cpu {
     KERN_AVX2 = 1 << 0,   /* and FMA */

@@ -114,7 +114,17 @@ static inline v16 FN(v_sqrt)(v16 x) { return v16_sqrt(x); }
 /* NaN stays NaN: it is the second operand. */
 static inline v16 FN(v_relu)(v16 x) { return v16_max(v16_set1(0.0f), x); }
 
-#define MAP(name)                                                             \
+static inline v16 FN(v_add)(v16 a, v16 b) { return v16_add(a, b); }
+static inline v16 FN(v_sub)(v16 a, v16 b) { return v16_sub(a, b); }
+static inline v16 FN(v_mul)(v16 a, v16 b) { return v16_mul(a, b); }
+static inline v16 FN(v_div)(v16 a, v16 b) { return v16_div(a, b); }
+static inline v16 FN(v_prelu)(v16 a, v16 slope)
+{
+    return v16_pick(v16_lt(a, v16_set1(0)), v16_mul(a, slope), a);
+}
+static inline v16 FN(v_gate)(v16 a, v16 b) { return v16_mul(FN(v_tanh)(a), FN(v_sigmoid)(b)); }
+
+#define MAP_1(name)                                                           \
     static void FN(name##_f32)(float *y, const float *x, size_t n)            \
     {                                                                         \
         size_t i = 0;                                                         \
@@ -123,29 +133,42 @@ static inline v16 FN(v_relu)(v16 x) { return v16_max(v16_set1(0.0f), x); }
         if (i < n)                                                            \
             v16_store_n(y + i, FN(v_##name)(v16_load_n(x + i, n - i)), n - i); \
     }
-MAP(exp)
-MAP(log)
-MAP(sigmoid)
-MAP(tanh)
-MAP(sqrt)
-MAP(relu)
-MAP(erf)
-#undef MAP
-
-#define MAP2(name, op)                                                                                        \
+/* name_any: one of a and b may be a single element. */
+#define MAP_2(name)                                                                                           \
     static void FN(name##_f32)(float *y, const float *a, const float *b, size_t n)                            \
     {                                                                                                         \
         size_t i = 0;                                                                                         \
         for (; i + 16 <= n; i += 16)                                                                          \
-            v16_store(y + i, op(v16_load(a + i), v16_load(b + i)));                                           \
+            v16_store(y + i, FN(v_##name)(v16_load(a + i), v16_load(b + i)));                                 \
         if (i < n)                                                                                            \
-            v16_store_n(y + i, op(v16_load_n(a + i, n - i), v16_load_n(b + i, n - i)), n - i);                \
+            v16_store_n(y + i, FN(v_##name)(v16_load_n(a + i, n - i), v16_load_n(b + i, n - i)), n - i);      \
+    }                                                                                                         \
+    static void FN(name##_any)(float *y, const float *a, const float *b, bool a_one, bool b_one, size_t n)    \
+    {                                                                                                         \
+        if (!a_one && !b_one) {                                                                               \
+            FN(name##_f32)(y, a, b, n);                                                                       \
+            return;                                                                                           \
+        }                                                                                                     \
+        size_t i = 0;                                                                                         \
+        if (b_one && !a_one) {                                                                                \
+            const v16 vb = v16_set1(*b);                                                                      \
+            for (; i + 16 <= n; i += 16)                                                                      \
+                v16_store(y + i, FN(v_##name)(v16_load(a + i), vb));                                          \
+            if (i < n)                                                                                        \
+                v16_store_n(y + i, FN(v_##name)(v16_load_n(a + i, n - i), vb), n - i);                        \
+            return;                                                                                           \
+        }                                                                                                     \
+        const v16 va = v16_set1(*a), vb = v16_set1(*b);                                                       \
+        for (; i + 16 <= n; i += 16)                                                                          \
+            v16_store(y + i, FN(v_##name)(va, b_one ? vb : v16_load(b + i)));                                 \
+        if (i < n)                                                                                            \
+            v16_store_n(y + i, FN(v_##name)(va, b_one ? vb : v16_load_n(b + i, n - i)), n - i);               \
     }
-MAP2(add, v16_add)
-MAP2(sub, v16_sub)
-MAP2(mul, v16_mul)
-MAP2(div, v16_div)
-#undef MAP2
+#define X(number, name, operands) MAP_##operands(name)
+KERN_POINTWISE(X)
+#undef X
+#undef MAP_1
+#undef MAP_2
 
 #define MAPS(name, op)                                                                   \
     static void FN(name##_f32)(float *y, const float *a, float s, size_t n)              \

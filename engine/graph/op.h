@@ -161,6 +161,9 @@ struct op {
     size_t attr_bytes;
     int min_in, max_in; /* -1: any number */
     int own_in;         /* further ones after them, which no reader accepts and only passes make */
+    unsigned
+        epilogue_in;   /* the first input of its epilogue (engine/ops/epilogue.h); 0: takes none */
+    int epilogue_axis; /* channels of its first output; -1: its last axis */
     int min_out, max_out;
     unsigned flags;
     rill_status (*infer)(struct infer *c);

@@ -12,14 +12,14 @@
     X(BATCH_NORMALIZATION, "BatchNormalization") X(BIT_SHIFT, "BitShift")                        \
     X(BITWISE_AND, "BitwiseAnd") X(BITWISE_NOT, "BitwiseNot") X(BITWISE_OR, "BitwiseOr")         \
     X(BITWISE_XOR, "BitwiseXor") X(BLACKMAN_WINDOW, "BlackmanWindow") X(CAST, "Cast")            \
-    X(CAST_LIKE, "CastLike") X(CEIL, "Ceil") X(CELU, "Celu") X(CHAIN, "Chain") X(CLIP, "Clip")   \
+    X(CAST_LIKE, "CastLike") X(CEIL, "Ceil") X(CELU, "Celu") X(CLIP, "Clip")   \
     X(COMPLEX_MUL, "ComplexMul") X(COMPRESS, "Compress") X(CONCAT, "Concat")                     \
     X(CONSTANT_OF_SHAPE, "ConstantOfShape") X(CONV, "Conv") X(CONV_TRANSPOSE, "ConvTranspose")   \
     X(COS, "Cos") X(COSH, "Cosh") X(CUMSUM, "CumSum") X(DFT, "DFT")                              \
     X(DEPTH_TO_SPACE, "DepthToSpace") X(DEQUANTIZE_LINEAR, "DequantizeLinear") X(DIV, "Div")     \
     X(DYNAMIC_QUANTIZE_LINEAR, "DynamicQuantizeLinear") X(EINSUM, "Einsum") X(ELU, "Elu")        \
     X(EQUAL, "Equal") X(ERF, "Erf") X(EXP, "Exp") X(EXPAND, "Expand") X(EYE_LIKE, "EyeLike")     \
-    X(FLATTEN, "Flatten") X(FLOOR, "Floor") X(FRAME, "Frame") X(GRU, "GRU") X(GATHER, "Gather")  \
+    X(FLATTEN, "Flatten") X(FLOOR, "Floor") X(FRAME, "Frame") X(FUSED, "Fused") X(GRU, "GRU") X(GATHER, "Gather")  \
     X(GATHER_ELEMENTS, "GatherElements") X(GATHER_ND, "GatherND") X(GELU, "Gelu")                \
     X(GEMM, "Gemm") X(GLOBAL_AVERAGE_POOL, "GlobalAveragePool")                                  \
     X(GLOBAL_LP_POOL, "GlobalLpPool") X(GLOBAL_MAX_POOL, "GlobalMaxPool") X(GREATER, "Greater")  \
@@ -37,7 +37,7 @@
     X(NONZERO, "NonZero") X(NOT, "Not") X(ONE_HOT, "OneHot") X(OR, "Or")                         \
     X(OVERLAP_ADD, "OverlapAdd") X(PRELU, "PRelu") X(PAD, "Pad") X(POW, "Pow")                   \
     X(PULSE_HISTORY, "PulseHistory") X(PULSE_PAD, "PulsePad") X(PULSE_RANGE, "PulseRange")       \
-    X(PULSE_SKIP, "PulseSkip") X(PULSE_STACK, "PulseStack") X(PULSE_VALID, "PulseValid")         \
+    X(PULSE_SKIP, "PulseSkip") X(PULSE_VALID, "PulseValid")         \
     X(PULSE_WINDOW, "PulseWindow") X(QUANTIZE_LINEAR, "QuantizeLinear") X(RFFT, "RFFT")          \
     X(RNN, "RNN") X(RANGE, "Range") X(RECIPROCAL, "Reciprocal") X(REDUCE_L1, "ReduceL1")         \
     X(REDUCE_L2, "ReduceL2") X(REDUCE_LOG_SUM, "ReduceLogSum")                                   \

@@ -8,7 +8,7 @@
 struct conv_attr {
     struct window_attr w;
     int64_t group;
-    struct attr_ints then;
+    struct attr_ints epilogue;
 };
 
 struct deconv_attr {
@@ -24,7 +24,7 @@ struct pool_attr {
 struct gemm_attr {
     float alpha, beta;
     int64_t ta, tb;
-    struct attr_ints then;
+    struct attr_ints epilogue;
 };
 
 struct transpose_attr {

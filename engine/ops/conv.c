@@ -14,9 +14,9 @@ static const struct attr_spec conv_attrs[] = {
     { .name = "kernel_shape", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.kernel) },
     { .name = "pads", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.pads) },
     { .name = "strides", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.strides) },
-    { .name = THEN_ATTR,
+    { .name = EPILOGUE_ATTR,
       .kind = ATTR_INTS,
-      .offset = offsetof(struct conv_attr, then),
+      .offset = offsetof(struct conv_attr, epilogue),
       .own = true },
     { 0 },
 };
@@ -55,7 +55,7 @@ static rill_status conv_infer(struct infer *c)
     for (int i = 0; i < w.axes; i++)
         TRY(window_size(c, &a->w, &w, i, c->in[IN_X]->shape[2 + i], &shape[2 + i]));
     infer_shape(c, 0, DTYPE_F32, c->in[IN_X]->rank, shape);
-    return then_infer(c, a->then, 1);
+    return epilogue_infer(c, a->epilogue);
 }
 
 /* ---- plan ---- */
@@ -65,7 +65,7 @@ static rill_status conv_prepare(struct prep *c)
     const struct conv_attr *a = c->attr;
     struct window w;
     window_fix(&a->w, SAME_CONV, &w, c->in[IN_W]->dim + 2, c->in[IN_X], c->out[0]);
-    return conv_rows_prepare(c, &w, a->group, false, a->then);
+    return conv_rows_prepare(c, &w, a->group, false, a->epilogue);
 }
 
 static const struct op op_conv = {
@@ -75,7 +75,9 @@ static const struct op op_conv = {
     .attr_bytes = sizeof(struct conv_attr),
     .min_in = 2,
     .max_in = 3,
-    .own_in = THEN_IN_MAX,
+    .own_in = EPILOGUE_IN_MAX,
+    .epilogue_in = EPILOGUE_IN,
+    .epilogue_axis = 1,
     .min_out = 1,
     .max_out = 1,
     .infer = conv_infer,

@@ -433,7 +433,7 @@ static bool together_pays(const struct conv_rows *v)
 }
 
 rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t group,
-                              bool transposed, struct attr_ints then)
+                              bool transposed, struct attr_ints epilogue)
 {
     const struct tensor *x = c->in[IN_X], *weights = c->in[IN_W];
     struct conv_rows *v = arena_new(c->arena, struct conv_rows);
@@ -465,7 +465,7 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
         : v->blocked                                  ? ways[v->way].blocks
                                                       : ways[v->way].name;
     TRY(weights_prepare(c, v));
-    TRY(then_prepare(c, then, 1, &v->then));
+    TRY(epilogue_prepare(c, epilogue, &v->epilogue));
     scratch_set(c, v);
     c->many = together_pays(v);
     return RILL_OK;
@@ -744,7 +744,7 @@ void conv_rows_eval_many(const struct eval *e, unsigned n)
     for (unsigned i = 0; i < n; i++) {
         if (places > 1)
             rows_to_channels(&u[i], u[i].room + (size_t) v->tile * k, 0, (int64_t) places);
-        then_apply(&v->then, &e[i], u[i].y, 0, 0, v->cout);
+        epilogue_channels(&v->epilogue, &e[i], u[i].y, 0, 0, v->cout);
     }
 }
 
@@ -758,6 +758,6 @@ void conv_rows_eval(const struct eval *e)
         return;
     for (int64_t n = 0; n < v->batch; n++, y += y_image) {
         image_eval(e, y, (const float *) e->x[IN_X] + n * x_image);
-        then_apply(&v->then, e, y, n, 0, channels);
+        epilogue_channels(&v->epilogue, e, y, n, 0, channels);
     }
 }

@@ -9,7 +9,7 @@
  * own taps and every s-th place of the output. */
 #ifndef RILL_ENGINE_OPS_CONV_ROWS_H
 #define RILL_ENGINE_OPS_CONV_ROWS_H
-#include "engine/ops/then.h"
+#include "engine/ops/epilogue.h"
 #include "engine/ops/window.h"
 
 enum conv_way { CONV_PRODUCT, CONV_PLACES, CONV_CHANNELS };
@@ -41,14 +41,14 @@ struct conv_rows {
     size_t stride_out;                               /* from output to output in the weights */
     size_t most_weights, most_places, packed_floats; /* of any phase */
     int64_t tile;                                    /* places whose columns are made at once */
-    struct then then;                                /* what follows */
+    struct epilogue epilogue;
 };
 
 /* before: of w, as the output's size demands. */
 rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t group,
-                              bool transposed, struct attr_ints then);
+                              bool transposed, struct attr_ints epilogue);
 
-/* y = bias + sums, then what follows. */
+/* y = bias + sums, then the epilogue. */
 void conv_rows_eval(const struct eval *e);
 void conv_rows_eval_many(const struct eval *e, unsigned n);
 #endif

@@ -29,9 +29,9 @@ static const struct attr_spec deconv_attrs[] = {
     { .name = "strides",
       .kind = ATTR_INTS,
       .offset = offsetof(struct deconv_attr, conv.w.strides) },
-    { .name = THEN_ATTR,
+    { .name = EPILOGUE_ATTR,
       .kind = ATTR_INTS,
-      .offset = offsetof(struct deconv_attr, conv.then),
+      .offset = offsetof(struct deconv_attr, conv.epilogue),
       .own = true },
     { 0 },
 };
@@ -108,7 +108,7 @@ static rill_status deconv_infer(struct infer *c)
     for (int i = 0; i < w.axes; i++)
         TRY(axis_size(c, &w, i, c->in[IN_X]->shape[2 + i], &shape[2 + i]));
     infer_shape(c, 0, DTYPE_F32, c->in[IN_X]->rank, shape);
-    return then_infer(c, a->conv.then, 1);
+    return epilogue_infer(c, a->conv.epilogue);
 }
 
 /* ---- plan ---- */
@@ -135,7 +135,7 @@ static rill_status deconv_prepare(struct prep *c)
     window_fix(&plain, SAME_CONV, &win, w->dim + 2, x, c->out[0]);
     for (int i = 0; i < win.axes; i++)
         win.before[i] = before_of(a, &win, i, x->dim[2 + i], c->out[0]->dim[2 + i]);
-    return conv_rows_prepare(c, &win, a->conv.group, true, a->conv.then);
+    return conv_rows_prepare(c, &win, a->conv.group, true, a->conv.epilogue);
 }
 
 static const struct op op_deconv = {
@@ -145,7 +145,9 @@ static const struct op op_deconv = {
     .attr_bytes = sizeof(struct deconv_attr),
     .min_in = 2,
     .max_in = 3,
-    .own_in = THEN_IN_MAX,
+    .own_in = EPILOGUE_IN_MAX,
+    .epilogue_in = EPILOGUE_IN,
+    .epilogue_axis = 1,
     .min_out = 1,
     .max_out = 1,
     .infer = deconv_infer,

@@ -4,7 +4,7 @@
 #include "engine/ops/ops.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/many.h"
-#include "engine/ops/then.h"
+#include "engine/ops/epilogue.h"
 
 #include <string.h>
 
@@ -46,13 +46,13 @@ static plain_fn *plain_of(enum dtype t)
 /* ---- MatMul ---- */
 
 struct matmul_attr {
-    struct attr_ints then;
+    struct attr_ints epilogue;
 };
 
 static const struct attr_spec matmul_attrs[] = {
-    { .name = THEN_ATTR,
+    { .name = EPILOGUE_ATTR,
       .kind = ATTR_INTS,
-      .offset = offsetof(struct matmul_attr, then),
+      .offset = offsetof(struct matmul_attr, epilogue),
       .own = true },
     { 0 },
 };
@@ -69,7 +69,7 @@ struct matmul_args {
     const float *packed;                               /* the constant operand */
     size_t packed_floats;
     bool each; /* rows times packed matrices of their own, one after the other */
-    struct then then;
+    struct epilogue epilogue;
 };
 
 #define DIRECT_ROWS                                                                                \
@@ -100,7 +100,7 @@ static rill_status matmul_infer(struct infer *c)
         c->out[0].shape[c->out[0].rank++] = a->shape[a->rank - 2];
     if (b->rank > 1)
         c->out[0].shape[c->out[0].rank++] = b->shape[b->rank - 1];
-    return then_infer(c, ((const struct matmul_attr *) c->attr)->then, c->out[0].rank - 1);
+    return epilogue_infer(c, ((const struct matmul_attr *) c->attr)->epilogue);
 }
 
 /* Strides over batch matrices of an operand, aligned to the right of `rank` axes. */
@@ -271,7 +271,7 @@ static rill_status matmul_prepare(struct prep *c)
         g->rank = 0;
     }
     TRY(way_choose(c, g));
-    TRY(then_prepare(c, ((const struct matmul_attr *) c->attr)->then, y->rank - 1, &g->then));
+    TRY(epilogue_prepare(c, ((const struct matmul_attr *) c->attr)->epilogue, &g->epilogue));
     c->many = g->one == one_packed && g->batches == 1 && many_pays(g->m, g->n, g->k);
     return RILL_OK;
 }
@@ -300,8 +300,7 @@ static void matmul_eval(const struct eval *e)
                                (size_t) g->n, (size_t) g->k, (size_t) g->batches);
     else
         batches_eval(e, g);
-    if (g->then.n)
-        then_rows(&g->then, e, e->y[0]);
+    epilogue_rows(&g->epilogue, e, e->y[0]);
 }
 
 static void matmul_eval_many(const struct eval *e, unsigned many)
@@ -312,8 +311,8 @@ static void matmul_eval_many(const struct eval *e, unsigned many)
     for (unsigned i = 0; i < many; i++)
         many_rows_add(&rows, e[i].y[0], n, e[i].x[0], k, (size_t) g->m);
     many_rows_run(&rows);
-    for (unsigned i = 0; i < many && g->then.n; i++)
-        then_rows(&g->then, &e[i], e[i].y[0]);
+    for (unsigned i = 0; i < many; i++)
+        epilogue_rows(&g->epilogue, &e[i], e[i].y[0]);
 }
 
 /* ---- Gemm: y = alpha * A' * B' + beta * C ---- */
@@ -326,9 +325,9 @@ static const struct attr_spec gemm_attrs[] = {
     { .name = "beta", .kind = ATTR_FLOAT, .offset = offsetof(struct gemm_attr, beta), .def_f = 1 },
     { .name = "transA", .kind = ATTR_INT, .offset = offsetof(struct gemm_attr, ta) },
     { .name = "transB", .kind = ATTR_INT, .offset = offsetof(struct gemm_attr, tb) },
-    { .name = THEN_ATTR,
+    { .name = EPILOGUE_ATTR,
       .kind = ATTR_INTS,
-      .offset = offsetof(struct gemm_attr, then),
+      .offset = offsetof(struct gemm_attr, epilogue),
       .own = true },
     { 0 },
 };
@@ -347,7 +346,7 @@ static rill_status gemm_infer(struct infer *c)
     const struct dim *shape[2] = { a->shape[t->ta ? 1 : 0], b->shape[t->tb ? 0 : 1] };
     infer_shape(c, 0, a->type, 2, shape);
     if (!infer_has(c, 2))
-        return then_infer(c, t->then, 1);
+        return epilogue_infer(c, t->epilogue);
     const struct fact *bias = c->in[2];
     if (bias->rank > 2 || bias->type != a->type)
         return infer_fail(c, "the bias must be a %s that broadcasts to the matrix",
@@ -357,7 +356,7 @@ static rill_status gemm_infer(struct infer *c)
         if (d != want && !dim_is(d, 1) && dim_is_const(want))
             return infer_fail(c, "the bias does not broadcast to the matrix");
     }
-    return then_infer(c, t->then, 1);
+    return epilogue_infer(c, t->epilogue);
 }
 
 struct gemm_args {
@@ -365,7 +364,7 @@ struct gemm_args {
     const float *packed;                 /* NULL: pack into scratch, behind the rows */
     size_t rows_floats;                  /* of A turned, in scratch */
     bool starts_at_bias;                 /* a vector over n, unscaled: the sums start from it */
-    struct then then;
+    struct epilogue epilogue;
 };
 
 static rill_status gemm_prepare(struct prep *c)
@@ -389,7 +388,7 @@ static rill_status gemm_prepare(struct prep *c)
     if (a->type != DTYPE_F32)
         return RILL_OK;
     TRY(sizes_check(c, g->m, g->n, g->k));
-    TRY(then_prepare(c, t->then, 1, &g->then));
+    TRY(epilogue_prepare(c, t->epilogue, &g->epilogue));
     size_t n = (size_t) g->n, k = (size_t) g->k;
     if (t->ta)
         g->rows_floats = ((size_t) g->m * k + KERN_LANES - 1) / KERN_LANES * KERN_LANES;
@@ -452,8 +451,7 @@ static void gemm_finish(const struct eval *e, const struct gemm_args *g)
 {
     if (gemm_scales(e, g))
         gemm_scale(e, g);
-    if (g->then.n)
-        then_rows(&g->then, e, e->y[0]);
+    epilogue_rows(&g->epilogue, e, e->y[0]);
 }
 
 /* A bias that is no constant may differ: it is handed over only where it is one row for all. */
@@ -509,7 +507,9 @@ static const struct op op_matmul = {
     .attr_bytes = sizeof(struct matmul_attr),
     .min_in = 2,
     .max_in = 2,
-    .own_in = 1 + THEN_IN_MAX,
+    .own_in = 1 + EPILOGUE_IN_MAX,
+    .epilogue_in = EPILOGUE_IN,
+    .epilogue_axis = -1,
     .min_out = 1,
     .max_out = 1,
     .infer = matmul_infer,
@@ -526,7 +526,9 @@ static const struct op op_gemm = {
     .attr_bytes = sizeof(struct gemm_attr),
     .min_in = 2,
     .max_in = 3,
-    .own_in = THEN_IN_MAX,
+    .own_in = EPILOGUE_IN_MAX,
+    .epilogue_in = EPILOGUE_IN,
+    .epilogue_axis = -1,
     .min_out = 1,
     .max_out = 1,
     .infer = gemm_infer,

@@ -30,6 +30,10 @@ static const char *const directions[] = { "forward", "reverse", "bidirectional",
           .kind = ATTR_INT,                                                                        \
           .offset = offsetof(struct rnn_attr, hidden_size) },                                      \
         { .name = "layout", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, layout) },       \
+        { .name = EPILOGUE_ATTR,                                                                   \
+          .kind = ATTR_INTS,                                                                       \
+          .offset = offsetof(struct rnn_attr, epilogue),                                           \
+          .own = true },                                                                           \
     {                                                                                              \
         .name = "weights", .kind = ATTR_CHOICE, .offset = offsetof(struct rnn_attr, weights),      \
         .choices = weights, .own = true                                                            \
@@ -139,7 +143,7 @@ static rill_status cell_infer(struct infer *c, enum cell cell)
     infer_shape(c, 0, DTYPE_F32, 4, a->layout ? y1 : y0);
     for (unsigned o = 1; o < c->n_out; o++)
         infer_shape(c, o, DTYPE_F32, 3, a->layout ? s1 : s0);
-    return RILL_OK;
+    return epilogue_infer(c, a->epilogue);
 }
 
 static rill_status rnn_infer(struct infer *c)
@@ -233,6 +237,14 @@ static bool together_pays(const struct prep *c, const struct rnn *g)
         many_pays(g->batch, g->n, g->inputs + g->hidden) && (c->n_in <= IN_LENS || !c->in[IN_LENS]);
 }
 
+static rill_status epilogue_make(struct prep *c, struct rnn *g)
+{
+    const struct rnn_attr *a = c->attr;
+    if (a->epilogue.n && (!c->n_out || !c->out[0]))
+        return prep_fail(c, "has an epilogue and no Y");
+    return c->n_out && c->out[0] ? epilogue_prepare(c, a->epilogue, &g->epilogue) : RILL_OK;
+}
+
 static rill_status cell_prepare(struct prep *c, enum cell cell)
 {
     const struct rnn_attr *a = c->attr;
@@ -251,6 +263,7 @@ static rill_status cell_prepare(struct prep *c, enum cell cell)
                         .gates = rnn_cells[cell].gates };
     g->n = g->gates * g->hidden;
     TRY(sizes_check(c, g));
+    TRY(epilogue_make(c, g));
     g->w_floats = kern_packed_floats((size_t) g->n, (size_t) g->inputs);
     g->r_floats = kern_packed_floats((size_t) rnn_gates_joint(g), (size_t) g->hidden);
     g->rn_floats = kern_packed_floats((size_t) (g->n - rnn_gates_joint(g)), (size_t) g->hidden);
@@ -311,7 +324,7 @@ static void clip(const struct step_ctx *s, float *x, size_t n)
 
 static void activate(const struct step_ctx *s, int which, float *y, const float *x, size_t n)
 {
-    s->act[which].run(&s->act[which], s->k, y, x, n);
+    rnn_act_run(&s->act[which], s->k, y, x, n);
 }
 
 /* What follows the products of a cell: gates and states. */
@@ -475,7 +488,7 @@ static void direction_run(const struct eval *e, const struct rnn *g, int64_t d)
     states_store(g, cell, d, e->n_out > 2 ? e->y[2] : NULL);
 }
 
-static void cell_eval(const struct eval *e)
+static void cell_run(const struct eval *e)
 {
     const struct rnn *g = e->args;
     if (g->small.hidden || g->seq[0].hidden) {
@@ -484,6 +497,13 @@ static void cell_eval(const struct eval *e)
     }
     for (int64_t d = 0; d < g->dirs; d++)
         direction_run(e, g, d);
+}
+
+static void cell_eval(const struct eval *e)
+{
+    const struct rnn *g = e->args;
+    cell_run(e);
+    epilogue_rows(&g->epilogue, e, e->n_out ? e->y[0] : NULL);
 }
 
 /* ---- one step of many evaluations ---- */
@@ -519,7 +539,7 @@ static void many_begin(struct many *m, const struct eval *e, unsigned n)
     m->cell = m->h + states;
     for (unsigned i = 0; i < n; i++) {
         if (rnn_skip_of(&e[i]) > 0) {
-            cell_eval(&e[i]);
+            cell_run(&e[i]);
             continue;
         }
         states_load(m->g, rnn_input(&e[i], IN_H), 0, (float *) e[i].scratch + m->h);
@@ -585,7 +605,7 @@ static void many_gru_reset(const struct many *m, bool own_chain)
         many_product(m, b, 2 * hidden, (size_t) g->n, m->tmp);
 }
 
-static void cell_eval_many(const struct eval *e, unsigned n)
+static void cell_run_many(const struct eval *e, unsigned n)
 {
     const struct rnn *g = e->args;
     struct many m = { .g = g };
@@ -611,6 +631,14 @@ static void cell_eval_many(const struct eval *e, unsigned n)
     }
 }
 
+static void cell_eval_many(const struct eval *e, unsigned n)
+{
+    const struct rnn *g = e->args;
+    cell_run_many(e, n);
+    for (unsigned i = 0; i < n; i++)
+        epilogue_rows(&g->epilogue, &e[i], e[i].n_out ? e[i].y[0] : NULL);
+}
+
 #define CELL(stem, number, text, spec, hi, outs, words)                                            \
     static const struct op op_##stem = { .id = OP_##number,                                        \
                                          .name = text,                                             \
@@ -618,7 +646,9 @@ static void cell_eval_many(const struct eval *e, unsigned n)
                                          .attr_bytes = sizeof(struct rnn_attr),                    \
                                          .min_in = 3,                                              \
                                          .max_in = hi,                                             \
-                                         .own_in = 1,                                              \
+                                         .own_in = 1 + EPILOGUE_IN_MAX,                            \
+                                         .epilogue_in = hi + 1,                                    \
+                                         .epilogue_axis = -1,                                      \
                                          .min_out = 0,                                             \
                                          .max_out = outs,                                          \
                                          .infer = stem##_infer,                                    \

@@ -2,6 +2,7 @@
 /* rnn.h - what the ways to run a recurrent cell share. */
 #ifndef RILL_ENGINE_OPS_RNN_H
 #define RILL_ENGINE_OPS_RNN_H
+#include "engine/ops/epilogue.h"
 #include "engine/ops/rnn_act.h"
 #include "kernels/cell.h"
 
@@ -16,6 +17,7 @@ struct rnn_attr {
     float clip;
     int direction, weights; /* weights: enum rnn_weights */
     int64_t hidden_size, input_forget, layout, linear_before_reset;
+    struct attr_ints epilogue; /* of Y */
 };
 
 /* RNN, GRU, LSTM */
@@ -48,6 +50,7 @@ struct rnn {
     struct kern_cell_seq
         seq[2]; /* hidden 0: not one; one of each direction, packed where weights are constants */
     const float *seq_w[2];
+    struct epilogue epilogue;
 };
 
 /* One input beyond the standard ones, which readers refuse and passes make: `skip`, an i64 scalar.

@@ -4,18 +4,6 @@
 #include <math.h>
 #include <strings.h>
 
-#define KERNEL(name)                                                                               \
-    static void act_##name(const struct rnn_act *a, const struct kern *k, float *y,                \
-                           const float *x, size_t n)                                               \
-    {                                                                                              \
-        (void) a;                                                                                  \
-        k->name##_f32(y, x, n);                                                                    \
-    }
-KERNEL(sigmoid)
-KERNEL(tanh)
-KERNEL(relu)
-#undef KERNEL
-
 #define EACH(name, expr)                                                                           \
     static void act_##name(const struct rnn_act *a, const struct kern *k, float *y,                \
                            const float *x, size_t n)                                               \
@@ -71,18 +59,26 @@ static const struct {
     struct rnn_act act;
     bool has_alpha, has_beta;
 } acts[] = {
-    { "Affine", { act_affine, 1, 0 }, true, true },
-    { "Elu", { act_elu, 1, 0 }, true, false },
-    { "HardSigmoid", { act_hard_sigmoid, 0.2f, 0.5f }, true, true },
-    { "LeakyRelu", { act_leaky, 0.01f, 0 }, true, false },
-    { "Relu", { act_relu, 0, 0 }, false, false },
-    { "ScaledTanh", { act_scaled_tanh, 1, 1 }, true, true },
-    { "Sigmoid", { act_sigmoid, 0, 0 }, false, false },
-    { "Softplus", { act_softplus, 0, 0 }, false, false },
-    { "Softsign", { act_softsign, 0, 0 }, false, false },
-    { "Tanh", { act_tanh, 0, 0 }, false, false },
-    { "ThresholdedRelu", { act_threshold, 1, 0 }, true, false },
+    { "Affine", { .own = act_affine, .alpha = 1, .beta = 0 }, true, true },
+    { "Elu", { .own = act_elu, .alpha = 1, .beta = 0 }, true, false },
+    { "HardSigmoid", { .own = act_hard_sigmoid, .alpha = 0.2f, .beta = 0.5f }, true, true },
+    { "LeakyRelu", { .own = act_leaky, .alpha = 0.01f, .beta = 0 }, true, false },
+    { "Relu", { .function = KERN_RELU }, false, false },
+    { "ScaledTanh", { .own = act_scaled_tanh, .alpha = 1, .beta = 1 }, true, true },
+    { "Sigmoid", { .function = KERN_SIGMOID }, false, false },
+    { "Softplus", { .own = act_softplus, .alpha = 0, .beta = 0 }, false, false },
+    { "Softsign", { .own = act_softsign, .alpha = 0, .beta = 0 }, false, false },
+    { "Tanh", { .function = KERN_TANH }, false, false },
+    { "ThresholdedRelu", { .own = act_threshold, .alpha = 1, .beta = 0 }, true, false },
 };
+
+void rnn_act_run(const struct rnn_act *a, const struct kern *k, float *y, const float *x, size_t n)
+{
+    if (a->own)
+        a->own(a, k, y, x, n);
+    else
+        kern_map_f32(k, a->function, y, x, n);
+}
 
 bool rnn_act_find(const char *name, struct rnn_act *ret, bool *ret_has_alpha, bool *ret_has_beta)
 {
@@ -100,7 +96,8 @@ bool rnn_act_is(const struct rnn_act *a, const char *name)
 {
     struct rnn_act it;
     bool has_alpha, has_beta;
-    return rnn_act_find(name, &it, &has_alpha, &has_beta) && it.run == a->run;
+    return rnn_act_find(name, &it, &has_alpha, &has_beta) && it.own == a->own &&
+        it.function == a->function;
 }
 
 const char *rnn_act_names(void)

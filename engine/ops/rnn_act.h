@@ -3,12 +3,17 @@
 #ifndef RILL_ENGINE_OPS_RNN_ACT_H
 #define RILL_ENGINE_OPS_RNN_ACT_H
 #include "engine/graph/op.h"
+#include "kernels/program.h"
+
+/* A function of the kernels (kernels/program.h), or one of its own. */
+struct rnn_act {
+    void (*own)(const struct rnn_act *a, const struct kern *k, float *y, const float *x, size_t n);
+    float alpha, beta;
+    int function; /* where own is NULL */
+};
 
 /* y may be x */
-struct rnn_act {
-    void (*run)(const struct rnn_act *a, const struct kern *k, float *y, const float *x, size_t n);
-    float alpha, beta;
-};
+void rnn_act_run(const struct rnn_act *a, const struct kern *k, float *y, const float *x, size_t n);
 
 /* Finds a function by its standard name, any case; alpha and beta take its defaults. False: there
  * is none. */

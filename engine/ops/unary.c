@@ -4,6 +4,7 @@
 #include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 #include "engine/ops/fmath.h"
+#include "engine/ops/fused.h"
 
 #define CHUNK 256
 
@@ -21,28 +22,13 @@ typedef void int_fn(void *y, const void *x, size_t n);
 struct unary_def {
     struct op op;
     unsigned types;
-    f32_fn *f32; /* NULL: through `own`, rounded once */
+    f32_fn *f32; /* NULL: the kernel of that number, or through `own`, rounded once */
     f64_fn *own; /* for f32, in double, same on every machine */
     f64_fn *f64; /* for f64 */
     int_fn *const *ints;
 };
 
-/* ---- f32: kernels, and loops around them ---- */
-
-#define KERN1(NAME, SLOT)                                                                          \
-    static void NAME(const struct kern *k, const struct unary_attr *a, float *y, const float *x,   \
-                     size_t n)                                                                     \
-    {                                                                                              \
-        (void) a;                                                                                  \
-        k->SLOT(y, x, n);                                                                          \
-    }
-KERN1(f32_exp, exp_f32)
-KERN1(f32_log, log_f32)
-KERN1(f32_sigmoid, sigmoid_f32)
-KERN1(f32_tanh, tanh_f32)
-KERN1(f32_sqrt, sqrt_f32)
-KERN1(f32_relu, relu_f32)
-KERN1(f32_erf, erf_f32)
+/* ---- f32: what is not a kernel of its own (kernels/pointwise.h) ---- */
 
 #define LOOP1(NAME, EXPR)                                                                          \
     static void NAME(const struct kern *k, const struct unary_attr *a, float *y, const float *x,   \
@@ -334,21 +320,13 @@ static const char *kernel_of(const struct unary_def *d, enum dtype t)
         f32_fn *f32;
         const char *name;
     } kernels[] = {
-        { f32_exp, "exp_f32" },
-        { f32_log, "log_f32" },
-        { f32_sigmoid, "sigmoid_f32" },
-        { f32_tanh, "tanh_f32" },
-        { f32_sqrt, "sqrt_f32" },
-        { f32_relu, "relu_f32" },
-        { f32_erf, "erf_f32" },
-        { f32_elu, "elementwise, exp_f32" },
-        { f32_selu, "elementwise, exp_f32" },
-        { f32_celu, "elementwise, exp_f32" },
-        { f32_mish, "elementwise, exp_f32" },
-        { f32_gelu, "elementwise, erf_f32" },
-        { f32_swish, "elementwise, sigmoid_f32" },
+        { f32_elu, "elementwise, exp_f32" },      { f32_selu, "elementwise, exp_f32" },
+        { f32_celu, "elementwise, exp_f32" },     { f32_mish, "elementwise, exp_f32" },
+        { f32_gelu, "elementwise, erf_f32" },     { f32_swish, "elementwise, sigmoid_f32" },
         { f32_softplus, "elementwise, exp_f32" },
     };
+    if (t == DTYPE_F32 && fused_function(d->op.id) >= 0)
+        return fused_function_name(fused_function(d->op.id));
     for (size_t i = 0; t == DTYPE_F32 && d->f32 && i < sizeof kernels / sizeof *kernels; i++)
         if (kernels[i].f32 == d->f32)
             return kernels[i].name;
@@ -374,6 +352,11 @@ static rill_status unary_prepare(struct prep *c)
 static void f32_run(const struct eval *e, const struct unary_def *d, float *y, const float *x,
                     size_t n)
 {
+    int function = fused_function(d->op.id);
+    if (function >= 0) {
+        kern_map_f32(e->kern, function, y, x, n);
+        return;
+    }
     if (d->f32) {
         d->f32(e->kern, e->attr, y, x, n);
         return;
@@ -478,6 +461,7 @@ ATTRS(gelu,
     .op.infer = unary_infer, .op.prepare = unary_prepare, .op.eval = unary_eval,                   \
     .op.flags = OP_POINTWISE
 #define FN(name) PLAIN, .f32 = f32_##name, .f64 = d_##name
+#define KERNEL(name) PLAIN, .f64 = d_##name
 #define OWN(name) PLAIN, .own = own_##name, .f64 = d_##name
 #define LIBM(name) PLAIN, .own = d_##name, .f64 = d_##name
 #define TEST(fn) .op.infer = test_infer, .op.eval = fn, .op.flags = OP_POINTWISE
@@ -486,12 +470,12 @@ ATTRS(gelu,
 #define UNARY_LIST(X)                                                                             \
     X(ABS, Abs, TYPES_NUM, "absolute value", FN(abs), .ints = abs_ints, .op.eval_dim = abs_dim)        \
     X(NEG, Neg, TYPES_FLOAT | TYPES_SIGNED, "-x", FN(neg), .ints = neg_ints, .op.eval_dim = neg_dim)   \
-    X(SQRT, Sqrt, TYPES_FLOAT, "square root", FN(sqrt))                                                 \
-    X(EXP, Exp, TYPES_FLOAT, "e^x", FN(exp))                                                           \
-    X(LOG, Log, TYPES_FLOAT, "natural logarithm", FN(log))                                             \
-    X(SIGMOID, Sigmoid, TYPES_FLOAT, "1 / (1 + e^-x)", FN(sigmoid))                                        \
-    X(TANH, Tanh, TYPES_FLOAT, "hyperbolic tangent", FN(tanh))                                          \
-    X(RELU, Relu, TYPES_FLOAT | TYPES_SIGNED, "max(x, 0)", FN(relu), .ints = relu_ints, .op.eval_dim = relu_dim) \
+    X(SQRT, Sqrt, TYPES_FLOAT, "square root", KERNEL(sqrt))                                                 \
+    X(EXP, Exp, TYPES_FLOAT, "e^x", KERNEL(exp))                                                           \
+    X(LOG, Log, TYPES_FLOAT, "natural logarithm", KERNEL(log))                                             \
+    X(SIGMOID, Sigmoid, TYPES_FLOAT, "1 / (1 + e^-x)", KERNEL(sigmoid))                                        \
+    X(TANH, Tanh, TYPES_FLOAT, "hyperbolic tangent", KERNEL(tanh))                                          \
+    X(RELU, Relu, TYPES_FLOAT | TYPES_SIGNED, "max(x, 0)", KERNEL(relu), .ints = relu_ints, .op.eval_dim = relu_dim) \
     X(LEAKY_RELU, LeakyRelu, TYPES_FLOAT, "x, or alpha * x where negative", FN(leaky), WITH(leaky))           \
     X(ELU, Elu, TYPES_FLOAT, "x, or alpha * (e^x - 1) where negative", FN(elu), WITH(alpha_1))         \
     X(SELU, Selu, TYPES_FLOAT, "gamma * Elu", FN(selu), WITH(selu))                                     \
@@ -501,7 +485,7 @@ ATTRS(gelu,
     X(HARD_SWISH, HardSwish, TYPES_FLOAT, "x * clamp(x / 6 + 0.5)", FN(hard_swish))                           \
     X(SOFTPLUS, Softplus, TYPES_FLOAT, "log(1 + e^x)", FN(softplus))                                        \
     X(SOFTSIGN, Softsign, TYPES_FLOAT, "x / (1 + |x|)", FN(softsign))                                       \
-    X(ERF, Erf, TYPES_FLOAT, "error function", FN(erf))                                                \
+    X(ERF, Erf, TYPES_FLOAT, "error function", KERNEL(erf))                                                \
     X(GELU, Gelu, TYPES_FLOAT, "x * P(N(0,1) < x)", FN(gelu), WITH(gelu))                               \
     X(MISH, Mish, TYPES_FLOAT, "x * tanh(Softplus(x))", FN(mish))                                       \
     X(SWISH, Swish, TYPES_FLOAT, "x * Sigmoid(alpha * x)", FN(swish), WITH(alpha_1))                     \

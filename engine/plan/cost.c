@@ -3,7 +3,7 @@
 #include "engine/graph/control.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/einsum.h"
-#include "engine/ops/stack.h"
+#include "engine/ops/fused.h"
 
 static uint64_t times(uint64_t a, uint64_t b)
 {
@@ -168,8 +168,8 @@ static void graph_count(const struct graph *g, uint64_t often, struct cost *c)
             c->open = true;
         for (unsigned b = 0; b < n->n_body; b++)
             graph_count(n->body[b], times(often, runs), c);
-        if (n->op == &op_pulse_stack) {
-            uint64_t own = times(often, stack_multiply_adds(n->attr));
+        if (n->op == &op_fused && fused_in_frames(n->attr)) {
+            uint64_t own = times(often, fused_multiply_adds(n->attr));
             row_add(c, n->op, often, own);
             c->multiply_adds = plus(c->multiply_adds, own);
             c->effort = plus(c->effort, own);

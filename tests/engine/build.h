@@ -43,14 +43,15 @@ static inline struct fact vec(struct build *b, int64_t n)
     return (struct fact) { .type = DTYPE_F32, .rank = 1, .shape = { dim_int(b->dims, n) } };
 }
 
-/* Adds a node of one output; facts come from the op. WIRE_NONE: the op refuses. */
-static inline uint32_t build_node(struct build *b, const char *name, const struct attr *attrs,
-                                  unsigned n_attrs, const uint32_t *in, unsigned n_in)
+/* Adds a node; facts come from the op. Returns its first output; WIRE_NONE: the op refuses. */
+static inline uint32_t build_nodes(struct build *b, const char *name, const struct attr *attrs,
+                                   unsigned n_attrs, const uint32_t *in, unsigned n_in,
+                                   uint32_t *ret_out, unsigned n_out)
 {
     const struct op *op = op_find(name);
     void *attr = arena_alloc(&b->arena, op->attr_bytes + 1);
     const struct fact *facts[6];
-    struct fact out = { 0 };
+    struct fact out[3] = { 0 };
     struct attr own[2];
     for (unsigned i = 0; i < n_attrs; i++) { /* attributes borrow their lists */
         own[i] = attrs[i];
@@ -67,12 +68,21 @@ static inline uint32_t build_node(struct build *b, const char *name, const struc
                       .attr = attr,
                       .in = (uint32_t *) (uintptr_t) in,
                       .n_in = n_in,
-                      .n_out = 1 };
-    if (op_infer(&n, facts, &out, b->dims, &b->arena, &b->err) != RILL_OK)
+                      .n_out = n_out };
+    if (op_infer(&n, facts, out, b->dims, &b->arena, &b->err) != RILL_OK)
         return WIRE_NONE;
-    out.value = NULL;
-    uint32_t w = graph_add_wire(&b->g, name, &out);
-    graph_add_node(&b->g, op, name, attr, in, n_in, &w, 1);
-    return w;
+    for (unsigned o = 0; o < n_out; o++) {
+        out[o].value = NULL;
+        ret_out[o] = graph_add_wire(&b->g, name, &out[o]);
+    }
+    graph_add_node(&b->g, op, name, attr, in, n_in, ret_out, n_out);
+    return ret_out[0];
+}
+
+static inline uint32_t build_node(struct build *b, const char *name, const struct attr *attrs,
+                                  unsigned n_attrs, const uint32_t *in, unsigned n_in)
+{
+    uint32_t w;
+    return build_nodes(b, name, attrs, n_attrs, in, n_in, &w, 1);
 }
 #endif

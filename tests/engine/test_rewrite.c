@@ -3,7 +3,7 @@
  * random chains of ops that move elements, add, multiply and convolve; and the passes do what they
  * are for. */
 #include "engine/ops/attrs.h"
-#include "engine/ops/chain.h"
+#include "engine/ops/fused.h"
 #include "engine/ops/pieces.h"
 #include "engine/plan/plan.h"
 #include "engine/graph/prune.h"
@@ -299,7 +299,7 @@ static unsigned ops_count(const struct graph *g, const struct op *op)
 
 static void test_random(uint32_t count)
 {
-    unsigned moves = 0, chains = 0;
+    unsigned moves = 0, fused = 0;
     for (uint32_t s = 1; s <= count; s++) {
         struct build b;
         struct graph pruned, settled;
@@ -318,12 +318,12 @@ static void test_random(uint32_t count)
                     copy_move(&after); /* a snapshot goes on elsewhere */
             }
         moves += ops_count(&settled, &op_move);
-        chains += ops_count(&settled, &op_chain);
+        fused += ops_count(&settled, &op_fused);
         running_drop(&before);
         running_drop(&after);
         build_drop(&b);
     }
-    check(moves > count && chains > count / 8, "there are Moves and Chains", moves);
+    check(moves > count && fused > count / 8, "there are Moves and Fused", moves);
 }
 
 /* ---- what single passes are for ---- */

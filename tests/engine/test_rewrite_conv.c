@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Passes around convolutions: Fourier transforms among them are recognised and give the same
- * numbers; ops behind them become their stages and give the same bits. */
+ * numbers; ops behind them become their epilogues and give the same bits. */
 #include "engine/typing/interp.h"
-#include "engine/ops/then.h"
+#include "engine/ops/epilogue.h"
 #include "engine/plan/plan.h"
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/settle/passes.h"
@@ -107,9 +107,9 @@ static void test_dft(bool wrong, bool log)
     build_drop(&b);
 }
 
-/* ---- stages ---- */
+/* ---- epilogues ---- */
 
-static void test_stages(void)
+static void test_epilogues(void)
 {
     struct build b;
     struct graph made;
@@ -128,12 +128,40 @@ static void test_stages(void)
     uint32_t y = add(&b, "Mul", NULL, 0, (uint32_t[]) { a, c }, 2);
     y = add(&b, "Add", NULL, 0, (uint32_t[]) { more, y }, 2);
     graph_add_output(&b.g, y);
-    check(graph_with_stages_joined(&made, &b.g, &b.err) == RILL_OK, b.err.text, 0);
+    check(graph_with_epilogues_fused(&made, &b.g, &b.err) == RILL_OK, b.err.text, 0);
     check(made.n_nodes == 2 && count_of(&made, OP_CONV) == 2, "all that is element-wise has joined",
           0);
     const struct tensor *want = run(&b, &b.g, in), *got = run(&b, &made, in);
     check(want && got && !memcmp(want->data, got->data, tensor_bytes(want)),
-          "stages give the same bits", 0);
+          "epilogues give the same bits", 0);
+    build_drop(&b);
+}
+
+/* A cell whose last state is wanted, too; not where that is read before the op that would join. */
+static void test_cell(bool early)
+{
+    struct build b;
+    struct graph made;
+    int64_t x_dim[] = { 5, 1, 3 }, w_dim[] = { 1, 12, 3 }, r_dim[] = { 1, 12, 4 }, y_dim[] = { 4 },
+            hidden = 4;
+    const struct attr size = { .name = "hidden_size", .kind = ATTR_INT, .i = hidden };
+    build_init(&b);
+    const struct tensor *in[] = { noise(&b, 3, x_dim), noise(&b, 1, y_dim) };
+    uint32_t x = input(&b, in[0]), more = input(&b, in[1]);
+    uint32_t list[] = { x, graph_add_const(&b.g, "w", noise(&b, 3, w_dim)),
+                        graph_add_const(&b.g, "r", noise(&b, 3, r_dim)) };
+    uint32_t out[2], y = build_nodes(&b, "GRU", &size, 1, list, 3, out, 2);
+    if (early)
+        more = add(&b, "Add", NULL, 0, (uint32_t[]) { more, out[1] }, 2);
+    y = add(&b, "Mul", NULL, 0, (uint32_t[]) { y, more }, 2);
+    y = add(&b, "Relu", NULL, 0, &y, 1);
+    graph_add_output(&b.g, y);
+    graph_add_output(&b.g, out[1]);
+    check(graph_with_epilogues_fused(&made, &b.g, &b.err) == RILL_OK, b.err.text, 0);
+    check(made.n_nodes == (early ? 4 : 1), "what follows a cell has joined it", made.n_nodes);
+    const struct tensor *want = run(&b, &b.g, in), *got = run(&b, &made, in);
+    check(want && got && !memcmp(want->data, got->data, tensor_bytes(want)),
+          "the epilogue of a cell gives the same bits", 0);
     build_drop(&b);
 }
 
@@ -150,7 +178,7 @@ static void test_shared(void)
                      (uint32_t[]) { x, graph_add_const(&b.g, "w", noise(&b, 3, w_dim)) }, 2);
     graph_add_output(&b.g, add(&b, "Relu", NULL, 0, &y, 1));
     graph_add_output(&b.g, y);
-    check(graph_with_stages_joined(&made, &b.g, &b.err) == RILL_OK && made.n_nodes == 2,
+    check(graph_with_epilogues_fused(&made, &b.g, &b.err) == RILL_OK && made.n_nodes == 2,
           "what others read stays as it is", 0);
     build_drop(&b);
 }
@@ -160,7 +188,9 @@ int main(void)
     test_dft(false, false);
     test_dft(true, false);
     test_dft(false, true);
-    test_stages();
+    test_epilogues();
+    test_cell(false);
+    test_cell(true);
     test_shared();
     return check_done();
 }

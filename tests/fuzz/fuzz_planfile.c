@@ -295,10 +295,10 @@ static int64_t *attr_number(const struct node *n, uint32_t *seed)
 
 static bool is_made(const struct node *n)
 {
-    if (node_is(n, OP_MOVE) || node_is(n, OP_CHAIN) || node_is(n, OP_PULSE_STACK))
+    if (node_is(n, OP_MOVE) || node_is(n, OP_FUSED))
         return true;
     for (const struct attr_spec *s = n->op->attrs; s && s->name; s++)
-        if (!strcmp(s->name, "then"))
+        if (!strcmp(s->name, "epilogue"))
             return ((const struct attr_ints *) (const void *) ((const char *) n->attr + s->offset))
                        ->n > 0;
     return false;
@@ -383,7 +383,7 @@ int main(int argc, char **argv)
         rmdir(folder);
     if (!keep && made < rounds / 4) {
         failed++;
-        printf("only %u files had a Move, a Chain, a PulseStack or stages that follow\n", made);
+        printf("only %u files had a Move, a Fused or an epilogue\n", made);
     }
     printf("%u passed, %u failed\n", runs + made, failed);
     return failed != 0;

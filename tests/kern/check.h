@@ -52,9 +52,8 @@ void check_map(struct check *t);
 void check_accuracy(struct check *t);
 void check_fft(struct check *t);
 void check_move(struct check *t);
-void check_chain(struct check *t);
 void check_conv(struct check *t);
 void check_cell(struct check *t);
 void check_norm(struct check *t);
-void check_stack(struct check *t);
+void check_program(struct check *t);
 #endif

@@ -122,50 +122,6 @@ static void each_check(struct check *t, size_t count, size_t n, size_t k, bool l
     check_drop(t);
 }
 
-static void apart(const struct kern *k, float *y, size_t m, size_t n, const struct kern_epilogue *e)
-{
-    for (size_t i = 0; i < m; i++, y += n) {
-        if (e->add)
-            k->add_f32(y, y, e->add + i * e->ld_add, n);
-        k->muls_f32(y, y, e->scale, n);
-        if (e->act == KERN_ACT_RELU)
-            k->relu_f32(y, y, n);
-        if (e->act == KERN_ACT_SIGMOID)
-            k->sigmoid_f32(y, y, n);
-        if (e->act == KERN_ACT_TANH)
-            k->tanh_f32(y, y, n);
-        for (size_t o = 0; e->act == KERN_ACT_LEAKY && o < n; o++)
-            y[o] = y[o] < 0 ? y[o] * e->slope[o * e->slope_step] : y[o];
-    }
-}
-
-/* What follows a product gives the bits of the kernels one after another. */
-static void act_check(struct check *t, size_t m, size_t n, size_t k, unsigned variant)
-{
-    bool low = variant & 1;
-    float *w = check_buf(t, n * k, low), *want = check_buf(t, m * n, low),
-          *got = check_buf(t, m * n, low);
-    float *x = check_buf(t, m * k, low), *add = check_buf(t, m * n, low),
-          *slope = check_buf(t, n, low);
-    check_fill(t, w, n * k);
-    check_fill(t, x, m * k);
-    check_fill_bits(t, add, m * n);
-    check_fill(t, slope, n);
-    struct kern_epilogue e = { .add = variant & 2 ? add : NULL,
-                               .ld_add = variant & 4 ? n : 0,
-                               .scale = variant & 8 ? 0.3f : 1,
-                               .act = variant / 16 % 5,
-                               .slope = slope,
-                               .slope_step = variant & 1 };
-    const float *p = packed(t, w, n, k);
-    t->ref.gemm_f32(want, n, x, k, p, NULL, m, n, k);
-    apart(&t->ref, want, m, n, &e);
-    t->new.gemm_act_f32(got, n, x, k, p, NULL, m, n, k, &e);
-    check_same(t, "gemm_act_f32", want, got, m * n, "m %zu n %zu k %zu variant %u", m, n, k,
-               variant);
-    check_drop(t);
-}
-
 /* Blocks of a product with caches so small that k and rows are cut; seventeen panels and more. */
 static void blocks_check(struct check *t, size_t m, size_t n, size_t k, bool biased)
 {
@@ -261,7 +217,6 @@ void check_gemm(struct check *t)
     for (size_t m = 1; m < 12; m++)
         direct_check(t, m, 16 * m, 7 * m);
     for (variant = 0; variant < 80; variant++) {
-        act_check(t, 1 + variant * 7 % 60, 1 + variant * 5 % 70, 9, variant);
         rows_check(t, 1 + variant * 7 % 60, 1 + variant * 5 % 70, 1 + variant % 40, variant);
         each_check(t, 1 + variant * 7 % 19, 1 + variant * 5 % 70, variant % 40, variant & 1);
     }

@@ -41,8 +41,11 @@ static const struct {
     const char *name;
     size_t slot;
 } twos[] = {
-    { "add_f32", OFFSET(add_f32) }, { "sub_f32", OFFSET(sub_f32) }, { "mul_f32", OFFSET(mul_f32) },
-    { "div_f32", OFFSET(div_f32) },
+#define TWO_1(name)
+#define TWO_2(name) { #name "_f32", OFFSET(name##_f32) },
+#define X(number, name, operands) TWO_##operands(name)
+    KERN_POINTWISE(X)
+#undef X
 }, scalars[] = {
     { "adds_f32", OFFSET(adds_f32) }, { "muls_f32", OFFSET(muls_f32) },
 };

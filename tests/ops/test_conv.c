@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Conv and ConvTranspose against sums in double, with weights known before and at run time. */
-#include "engine/ops/then.h"
-#include "tests/ops/ops_test.h"
+#include "tests/ops/epilogue_test.h"
 
 struct shape {
     int axes;                        /* spatial */
@@ -227,92 +226,90 @@ static void shape_check(struct ops_test *t, const struct shape *s, bool deconv)
         ops_check(t, bits_same(first, t->out[0]), "weights at run time give other bits");
 }
 
-/* ---- what follows: the bits of the ops one after another ---- */
+/* ---- epilogues ---- */
 
-static const char *const stage_ops[THEN_KINDS] = {
-    "Add", "Mul", "PRelu", "Relu", "Sigmoid", "Tanh"
-};
-
-/* A random input of a stage for that output: whole, one per channel (with or without the axis of
- * the batch), single. */
-static const struct tensor *stage_input(struct ops_test *t, int64_t kind, const struct tensor *y)
+static void epilogue_of(struct ops_test *t, const struct shape *s, bool deconv)
 {
-    int64_t dim[RANK_MAX] = { 1, 1, 1, 1, 1 };
-    int how = (int) next(4);
-    if (how == 0 && kind != THEN_PRELU)
-        return random_f32(t, y->rank, y->dim);
-    if (how == 1)
-        return random_f32(t, 1, dim);
-    dim[how == 2] = y->dim[1];
-    return random_f32(t, how == 2 ? y->rank : y->rank - 1, dim);
-}
-
-static void then_check(struct ops_test *t, const struct shape *s, bool deconv)
-{
-    const char *op = deconv ? "ConvTranspose" : "Conv";
-    const struct tensor *in[THEN_IN + THEN_MAX], *plain, *want;
+    const struct tensor *in[EPILOGUE_TEST_IN] = { NULL };
     struct job j;
-    int64_t stages[THEN_MAX];
-    unsigned n = 1 + next(THEN_MAX), n_in = THEN_IN;
     job_set(&j, s, deconv);
     tensors_make(t, s, deconv, in);
-    t->what = "what follows";
+    t->what = "epilogue";
     t->runtime = 1;
-    if (ops_try(t, op, j.attrs, j.n_attrs, in, 3, 1) != RILL_OK)
-        return;
-    plain = want = t->out[0];
-    for (unsigned i = 0; i < n; i++) {
-        do
-            stages[i] = next(THEN_KINDS);
-        while (then_takes_input(stages[i]) && n_in == THEN_IN + THEN_IN_MAX);
-        if (then_takes_input(stages[i]))
-            in[n_in++] = stage_input(t, stages[i], plain);
-        t->runtime = UINT32_MAX;
-        if (!ops_run(t, stage_ops[stages[i]], NULL, 0,
-                     (const struct tensor *[]) { want, in[n_in - 1] },
-                     then_takes_input(stages[i]) ? 2 : 1, 1))
-            return;
-        want = t->out[0];
-    }
-    job_ints(&j, THEN_ATTR, n, stages);
-    t->made = true;
-    t->runtime = ~(uint32_t) 6;
-    if (ops_run(t, op, j.attrs, j.n_attrs, in, n_in, 1))
-        ops_check(t, bits_same(want, t->out[0]),
-                  "%s with %u stages, the first %s, gives other bits", op, n, stage_ops[stages[0]]);
-    t->made = false;
+    epilogue_check(t, &seed, deconv ? "ConvTranspose" : "Conv", j.attrs, j.n_attrs, in, 3);
 }
 
-static void then_refusals(struct ops_test *t)
+static void epilogue_refusals(struct ops_test *t)
 {
-    const struct tensor *x = random_f32(t, 3, I64S(1, 6, 9)), *w = random_f32(t, 3, I64S(4, 6, 3));
-    const struct tensor *in[] = { x, w, NULL, random_f32(t, 2, I64S(4, 7)) };
-    int64_t add = THEN_ADD, relu = THEN_RELU, unknown = THEN_KINDS, many[THEN_MAX + 1] = { 0 };
-    struct attr a = INTS_OF(THEN_ATTR, 1, &add);
-    t->what = "what follows";
+    const struct tensor *x = random_f32(t, 3, (int64_t[]) { 1, 6, 9 }),
+                        *w = random_f32(t, 3, (int64_t[]) { 4, 6, 3 });
+    const struct tensor *in[] = { x, w, NULL, random_f32(t, 2, (int64_t[]) { 4, 7 }) };
+    int64_t steps[(EPILOGUE_STEPS_MAX + 1) * EPILOGUE_INTS] = { KERN_ADD, 0, 1 };
+    struct attr a = { .name = EPILOGUE_ATTR, .kind = ATTR_INTS, .ints = { EPILOGUE_INTS, steps } };
+    t->what = "epilogue";
     t->made = true;
-    ops_refused(t, "Conv", &a, 1, in, 4, 1, "does not fit stage 0");
-    ops_refused(t, "Conv", &a, 1, in, 3, 1, "does not fit stage 0");
-    a.ints.v = &relu;
-    ops_refused(t, "Conv", &a, 1, in, 4, 1, "its stages use 3");
-    a.ints.v = &unknown;
-    ops_refused(t, "Conv", &a, 1, in, 3, 1, "which there is not");
-    a.ints = (struct attr_ints) { THEN_MAX + 1, many };
+    ops_refused(t, "Conv", &a, 1, in, 4, 1, "does not fit the epilogue");
+    ops_refused(t, "Conv", &a, 1, in, 3, 1, "step 0 of its epilogue is none");
+    ops_refused(t, "Conv", NULL, 0, in, 4, 1, "epilogue uses none");
+    in[3] = random_f32(t, 1, (int64_t[]) { 1 });
+    steps[0] = KERN_RELU; /* alone on what is not the output */
+    steps[1] = 1;
+    ops_refused(t, "Conv", &a, 1, in, 4, 1, "step 0 of its epilogue is none");
+    steps[0] = KERN_POINTWISE_COUNT;
+    steps[1] = 0;
+    ops_refused(t, "Conv", &a, 1, in, 4, 1, "step 0 of its epilogue is none");
+    a.ints.n--;
+    ops_refused(t, "Conv", &a, 1, in, 4, 1, "at most");
+    a.ints.n = (EPILOGUE_STEPS_MAX + 1) * EPILOGUE_INTS;
     ops_refused(t, "Conv", &a, 1, in, 3, 1, "at most");
     t->made = false;
 }
 
-/* clang-format off */
 static const struct shape shapes[] = {
-    { 2, 1, 1, 3, 16, { 1, 129 }, { 1, 5 }, { 1, 2 }, .before = { 0, 2 }, .after = { 0, 2 },
+    { 2,
+      1,
+      1,
+      3,
+      16,
+      { 1, 129 },
+      { 1, 5 },
+      { 1, 2 },
+      .before = { 0, 2 },
+      .after = { 0, 2 },
       .bias = true },
-    { 2, 1, 2, 8, 8, { 1, 65 }, { 1, 5 }, { 1, 2 }, .before = { 0, 2 }, .after = { 0, 2 },
+    { 2,
+      1,
+      2,
+      8,
+      8,
+      { 1, 65 },
+      { 1, 5 },
+      { 1, 2 },
+      .before = { 0, 2 },
+      .after = { 0, 2 },
       .bias = true },
     { 2, 1, 16, 1, 1, { 3, 33 }, { 3, 3 }, .before = { 0, 1 }, .after = { 0, 1 }, .bias = true },
-    { 2, 1, 16, 1, 1, { 5, 33 }, { 3, 3 }, .dilation = { 2, 1 }, .before = { 0, 1 },
+    { 2,
+      1,
+      16,
+      1,
+      1,
+      { 5, 33 },
+      { 3, 3 },
+      .dilation = { 2, 1 },
+      .before = { 0, 1 },
       .after = { 0, 1 } },
-    { 2, 1, 16, 1, 1, { 11, 33 }, { 3, 3 }, .dilation = { 5, 1 }, .before = { 0, 1 },
-      .after = { 0, 1 }, .bias = true },
+    { 2,
+      1,
+      16,
+      1,
+      1,
+      { 11, 33 },
+      { 3, 3 },
+      .dilation = { 5, 1 },
+      .before = { 0, 1 },
+      .after = { 0, 1 },
+      .bias = true },
     { 2, 1, 1, 24, 16, { 1, 33 }, { 1, 1 }, .bias = true },
     { 1, 1, 1, 1, 258, { 640 }, { 256 }, .stride = { 128 } },
     { 1, 1, 1, 129, 128, { 4 }, { 3 }, { 1 }, .before = { 1 }, .after = { 1 }, .bias = true },
@@ -320,7 +317,17 @@ static const struct shape shapes[] = {
     { 1, 1, 1, 64, 128, { 1 }, { 3 }, { 1 }, .before = { 1 }, .after = { 1 }, .bias = true },
     { 1, 2, 1, 7, 5, { 1 }, { 1 }, .bias = true },
     { 1, 1, 4, 1, 2, { 9 }, { 3 }, { 2 }, .before = { 1 }, .after = { 0 }, .bias = true },
-    { 3, 2, 2, 2, 3, { 4, 5, 6 }, { 2, 3, 2 }, { 1, 2, 1 }, { 1, 1, 2 }, { 1, 0, 1 }, { 0, 1, 2 },
+    { 3,
+      2,
+      2,
+      2,
+      3,
+      { 4, 5, 6 },
+      { 2, 3, 2 },
+      { 1, 2, 1 },
+      { 1, 1, 2 },
+      { 1, 0, 1 },
+      { 0, 1, 2 },
       .bias = true },
     { 2, 1, 1, 2, 3, { 7, 8 }, { 3, 2 }, { 2, 3 }, .auto_pad = 2 },
     { 2, 1, 1, 2, 3, { 7, 8 }, { 3, 2 }, { 2, 3 }, .auto_pad = 3, .bias = true },
@@ -331,7 +338,17 @@ static const struct shape shapes[] = {
     { 1, 1, 1, 3, 2, { 2 }, { 3 }, .before = { 3 }, .after = { 3 } },
     { 1, 1, 1, 129, 40, { 700 }, .kernel = { 1 } },
     { 1, 1, 2, 20, 40, { 30, 40 }, { 3, 3 }, .before = { 1, 2 }, .after = { 1, 2 }, .bias = true },
-    { 1, 1, 2, 40, 33, { 300 }, { 3 }, { 2 }, { 2 }, .before = { 3 }, .after = { 2 },
+    { 1,
+      1,
+      2,
+      40,
+      33,
+      { 300 },
+      { 3 },
+      { 2 },
+      { 2 },
+      .before = { 3 },
+      .after = { 2 },
       .bias = true },
     { 2, 2, 1, 40, 33, { 3, 250 }, { 3, 3 }, .before = { 1, 2 }, .after = { 1, 0 }, .bias = true },
     { 1, 1, 1, 40, 70, { 230 }, { 3 }, { 3 }, .before = { 1 }, .after = { 9 } },
@@ -442,9 +459,9 @@ int main(int argc, char **argv)
     for (int i = 0; i < 300; i++) {
         struct shape s = random_shape(i & 1);
         shape_check(&t, &s, i & 1);
-        then_check(&t, &s, i & 1);
+        epilogue_of(&t, &s, i & 1);
     }
-    then_refusals(&t);
+    epilogue_refusals(&t);
     refusals(&t);
     output_shapes(&t);
     return ops_end(&t);

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* MatMul and Gemm against sums in double, with the second operand known before and at run time. */
-#include "engine/ops/then.h"
-#include "tests/ops/ops_test.h"
+#include "tests/ops/epilogue_test.h"
 
 static uint32_t seed = 1;
 
@@ -204,61 +203,26 @@ static void gemm_check(struct ops_test *t, const struct gemm *g)
     }
 }
 
-/* ---- what follows: the bits of the ops one after another ---- */
+/* ---- epilogues ---- */
 
-static const char *const stage_ops[THEN_KINDS] = {
-    "Add", "Mul", "PRelu", "Relu", "Sigmoid", "Tanh"
-};
-
-static const struct tensor *stage_input(struct ops_test *t, int64_t kind, const struct tensor *y)
+static void epilogue_of(struct ops_test *t, const char *op, const struct tensor *a,
+                        const struct tensor *b)
 {
-    unsigned how = next(3);
-    if (how == 0 && kind != THEN_PRELU)
-        return random_tensor(t, DTYPE_F32, y->rank, y->dim);
-    return random_tensor(t, DTYPE_F32, 1, I64S(how == 1 ? 1 : y->dim[y->rank - 1]));
-}
-
-static void then_check(struct ops_test *t, const char *op, const struct tensor *a,
-                       const struct tensor *b)
-{
-    const struct tensor *in[THEN_IN + THEN_MAX] = { a, b }, *want;
-    int64_t stages[THEN_MAX];
-    unsigned n = 1 + next(THEN_MAX), n_in = THEN_IN;
-    t->what = "what follows";
+    const struct tensor *in[EPILOGUE_TEST_IN] = { a, b };
+    struct attr attrs[1];
+    t->what = "epilogue";
     t->runtime = 1;
-    if (!ops_run(t, op, NULL, 0, in, 2, 1))
-        return;
-    want = t->out[0];
-    for (unsigned i = 0; i < n; i++) {
-        do
-            stages[i] = next(THEN_KINDS);
-        while (then_takes_input(stages[i]) && n_in == THEN_IN + THEN_IN_MAX);
-        if (then_takes_input(stages[i]))
-            in[n_in++] = stage_input(t, stages[i], want);
-        if (!ops_run(t, stage_ops[stages[i]], NULL, 0,
-                     (const struct tensor *[]) { want, in[n_in - 1] },
-                     then_takes_input(stages[i]) ? 2 : 1, 1))
-            return;
-        want = t->out[0];
-    }
-    struct attr then = INTS_OF(THEN_ATTR, n, stages);
-    t->made = true;
-    if (ops_run(t, op, &then, 1, in, n_in, 1))
-        ops_check(t,
-                  tensor_count(want) == tensor_count(t->out[0]) &&
-                      !memcmp(want->data, t->out[0]->data, tensor_bytes(want)),
-                  "%s with %u stages, the first %s, gives other bits", op, n, stage_ops[stages[0]]);
-    t->made = false;
+    epilogue_check(t, &seed, op, attrs, 0, in, 2);
 }
 
-static void thens_check(struct ops_test *t)
+static void epilogues_check(struct ops_test *t)
 {
     for (int i = 0; i < 40; i++) {
         int64_t m = 1 + next(9), k = 1 + next(20), n = 1 + next(40);
-        const struct tensor *b = random_tensor(t, DTYPE_F32, 2, I64S(k, n));
-        then_check(t, "MatMul", random_tensor(t, DTYPE_F32, 3, I64S(2, m, k)), b);
-        then_check(t, "MatMul", random_tensor(t, DTYPE_F32, 1, I64S(k)), b);
-        then_check(t, "Gemm", random_tensor(t, DTYPE_F32, 2, I64S(m, k)), b);
+        const struct tensor *b = random_tensor(t, DTYPE_F32, 2, (int64_t[]) { k, n });
+        epilogue_of(t, "MatMul", random_tensor(t, DTYPE_F32, 3, (int64_t[]) { 2, m, k }), b);
+        epilogue_of(t, "MatMul", random_tensor(t, DTYPE_F32, 1, (int64_t[]) { k }), b);
+        epilogue_of(t, "Gemm", random_tensor(t, DTYPE_F32, 2, (int64_t[]) { m, k }), b);
     }
 }
 
@@ -286,21 +250,23 @@ static void refusals(struct ops_test *t)
     ops_refused(t, "Gemm", NULL, 0, IN(a, w, d), 1, "bias");
 }
 
-/* Stages are of f32 only: on any other product they are refused, never passed over. */
-static void thens_refused(struct ops_test *t)
+/* Epilogues are of f32 only: on any other product they are refused, never passed over. */
+static void epilogues_refused(struct ops_test *t)
 {
     static const enum dtype types[] = { DTYPE_F64, DTYPE_I32, DTYPE_U32, DTYPE_I64, DTYPE_U64 };
-    const int64_t relu = THEN_RELU;
-    const struct attr then = INTS_OF(THEN_ATTR, 1, &relu);
-    t->what = "stages of other types";
+    const int64_t relu[EPILOGUE_INTS] = { KERN_RELU };
+    const struct attr epilogue = { .name = EPILOGUE_ATTR,
+                                   .kind = ATTR_INTS,
+                                   .ints = { EPILOGUE_INTS, relu } };
+    t->what = "epilogues of other types";
     t->runtime = 1;
     t->made = true;
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        const struct tensor *a = random_tensor(t, types[i], 2, I64S(3, 4));
-        const struct tensor *w = random_tensor(t, types[i], 2, I64S(4, 6));
-        ops_refused(t, "MatMul", &then, 1, IN(a, w), 1, "f32");
+        const struct tensor *a = random_tensor(t, types[i], 2, (int64_t[]) { 3, 4 });
+        const struct tensor *w = random_tensor(t, types[i], 2, (int64_t[]) { 4, 6 });
+        ops_refused(t, "MatMul", &epilogue, 1, (const struct tensor *[]) { a, w }, 2, 1, "f32");
         if (types[i] == DTYPE_F64)
-            ops_refused(t, "Gemm", &then, 1, IN(a, w), 1, "f32");
+            ops_refused(t, "Gemm", &epilogue, 1, (const struct tensor *[]) { a, w }, 2, 1, "f32");
     }
     t->made = false;
 }
@@ -314,8 +280,8 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof gemms / sizeof *gemms; i++)
         gemm_check(&t, &gemms[i]);
     rows_check(&t);
-    thens_check(&t);
+    epilogues_check(&t);
     refusals(&t);
-    thens_refused(&t);
+    epilogues_refused(&t);
     return ops_end(&t);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* LSTM, GRU and RNN against the equations of the standard, in double, one element at a time. */
-#include "tests/ops/ops_test.h"
+#include "tests/ops/epilogue_test.h"
 
 #include <strings.h>
 
@@ -649,6 +649,27 @@ static void test_late_sizes(struct ops_test *t)
     }
 }
 
+/* ---- epilogues ---- */
+
+static void test_epilogues(struct ops_test *t)
+{
+    for (int i = 0; i < 60; i++) {
+        struct net n = { .cell = i % 3, .direction = i % 2 * 2, .batch = 1 + i % 2, .steps = 4 };
+        const struct tensor *in[EPILOGUE_TEST_IN] = { NULL };
+        struct attr a[4] = {
+            hidden_attr(),
+            { .name = "direction",
+              .kind = ATTR_STRINGS,
+              .strings = { 1, &directions[n.direction] } },
+            { .name = "clip", .kind = ATTR_FLOAT, .f = 9 },
+        };
+        net_fill(t, &n);
+        memcpy(in, n.in, 3 * sizeof *in);
+        t->runtime = 1;
+        epilogue_check(t, &seed, cells[n.cell].op, a, i % 4 ? 2 : 3, in, 3);
+    }
+}
+
 int main(void)
 {
     static const int64_t sizes[] = { 6, 16, HIDDEN_MAX };
@@ -662,6 +683,7 @@ int main(void)
             test_late_sizes(&t);
     }
     hidden = sizes[0];
+    test_epilogues(&t);
     test_activations(&t);
     test_refusals(&t);
     test_skip_refusals(&t);

@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FORMAT 5
+#define FORMAT 6
 #define PARTS_BYTES_MAX ((uint64_t) 256 << 20)
 #define FILE_BYTES_MAX ((uint64_t) 8 << 30)
 #define AGAIN "compile it again with: rill compile MODEL -o FILE.rill"

@@ -16,12 +16,13 @@ bool node_is_mover(const struct graph *g, const struct node *n);
  * only the places under its taps: the input is sliced by the dilation. Sizes must be known. */
 rill_status graph_with_rows_picked(struct graph *ret, const struct graph *g, rill_error *reterr);
 
-/* Element-wise ops behind a convolution or a product that nobody else reads become stages of it
- * (engine/ops/then.h). Sizes must be known. */
-rill_status graph_with_stages_joined(struct graph *ret, const struct graph *g, rill_error *reterr);
+/* Element-wise ops behind a convolution or a product that nobody else reads become its epilogue
+ * (engine/ops/epilogue.h). Sizes must be known. */
+rill_status graph_with_epilogues_fused(struct graph *ret, const struct graph *g,
+                                       rill_error *reterr);
 
-/* Element-wise nodes that read each other's results become one Chain. Sizes must be known. */
-rill_status graph_with_chains(struct graph *ret, const struct graph *g, rill_error *reterr);
+/* Element-wise nodes that read each other's results become one Fused. Sizes must be known. */
+rill_status graph_with_elements_fused(struct graph *ret, const struct graph *g, rill_error *reterr);
 
 /* Convolutions of known weights that read one tensor with the same geometry become one with the
  * outputs of all. Sizes must be known. */

@@ -9,8 +9,8 @@ static const struct pass settle_passes[] = {
     { "join-twins", true, graph_with_twins_joined },
     { "pick-rows", true, graph_with_rows_picked },
     { "moves", true, graph_with_moves },
-    { "join-stages", true, graph_with_stages_joined },
-    { "chains", true, graph_with_chains },
+    { "fuse-epilogues", true, graph_with_epilogues_fused },
+    { "fuse-elements", true, graph_with_elements_fused },
 };
 
 rill_status graph_settle(struct graph *ret, const struct graph *g, struct pass_log *log,
@@ -23,11 +23,11 @@ rill_status graph_settle(struct graph *ret, const struct graph *g, struct pass_l
 rill_status sgraph_from_pgraph(struct sgraph *ret, const struct pgraph *p, struct pass_log *log,
                                struct arena *a, rill_error *reterr)
 {
-    struct graph inlined, pruned, stacked;
+    struct graph inlined, pruned, fused;
     TRY(graph_check_bodies(&p->g, p->symbol, NULL, reterr));
     TRY(graph_with_scans_inlined(&inlined, &p->g, a, reterr));
     TRY(graph_pruned(&pruned, &inlined, reterr));
     TRY(graph_check_bodies(&pruned, p->symbol, NULL, reterr));
-    TRY(graph_with_stacks(&stacked, &pruned, reterr));
-    return graph_settle(&ret->g, &stacked, log, reterr);
+    TRY(graph_with_layers_fused(&fused, &pruned, reterr));
+    return graph_settle(&ret->g, &fused, log, reterr);
 }

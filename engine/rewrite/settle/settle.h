@@ -6,8 +6,8 @@
 #include "engine/graph/pulsed.h"
 #include "engine/rewrite/pass.h"
 
-/* Inlines Scans of one iteration, drops what nobody needs, stacks and settles. What is made lives
- * in a and in p's arena. Bodies that drift are INTERNAL. log (may be NULL) is added to. */
+/* Inlines Scans of one iteration, drops what nobody needs, fuses layers and settles. What is made
+ * lives in a and in p's arena. Bodies that drift are INTERNAL. log (may be NULL) is added to. */
 rill_status sgraph_from_pgraph(struct sgraph *ret, const struct pgraph *p, struct pass_log *log,
                                struct arena *a, rill_error *reterr);
 
@@ -15,6 +15,7 @@ rill_status sgraph_from_pgraph(struct sgraph *ret, const struct pgraph *p, struc
 rill_status graph_settle(struct graph *ret, const struct graph *g, struct pass_log *log,
                          rill_error *reterr);
 
-/* Makes PulseStacks (engine/ops/stack.h) where they pay. Sizes must be known; keeps bits. */
-rill_status graph_with_stacks(struct graph *ret, const struct graph *g, rill_error *reterr);
+/* Layer fusion: convolutions along time over a few frames and what stands between them become one
+ * Fused (engine/ops/fused.h) where that pays. Sizes must be known; keeps bits. */
+rill_status graph_with_layers_fused(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif

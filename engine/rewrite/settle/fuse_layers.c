@@ -1,28 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* A stack grows in the order of the nodes, as long as nobody outside has read what it makes, and
- * stands where its last node stood: all that it reads is there. */
+/* Layers of convolutions along time that work on a few frames become one program with their windows
+ * and what stands between them. It grows in the order of the nodes, as long as nobody outside has
+ * read what it makes, and stands where its last node stood: all that it reads is there. */
 #include "engine/graph/edit.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
-#include "engine/ops/stack.h"
+#include "engine/ops/fused.h"
+#include "engine/rewrite/settle/element.h"
 #include "engine/rewrite/settle/settle.h"
 
 #include <string.h>
 
 #define NODES_MAX 1024
 #define WINDOWS_MAX 48
-#define PORTS_MAX (STACK_ROOMS_MAX - 2 * WINDOWS_MAX)
+#define PORTS_MAX (FUSED_ROOMS_MAX - 2 * WINDOWS_MAX)
 #define WEIGHTS_MAX 16384 /* of a product; larger ones are shared by streams that run together */
 
 enum kind { NOT_OURS, WINDOW, PRODUCT, ELEMENTS };
-
-/* clang-format off */
-static const struct { enum op_id id; enum stack_kind kind; unsigned n_in; } elements[] = {
-    { OP_ADD, STACK_ADD, 2 },   { OP_SUB, STACK_SUB, 2 },   { OP_MUL, STACK_MUL, 2 },
-    { OP_DIV, STACK_DIV, 2 },   { OP_RELU, STACK_RELU, 1 }, { OP_SIGMOID, STACK_SIGMOID, 1 },
-    { OP_TANH, STACK_TANH, 1 },
-};
-/* clang-format on */
 
 /* A convolution along time. */
 struct product {
@@ -33,14 +27,14 @@ struct maker {
     struct edit e;
     rill_error *err;
     enum kind *kind; /* of each node */
-    bool *inside;    /* of each wire: a node of the stack that grows makes it */
+    bool *inside;    /* of each wire: a node of the program that grows makes it */
     uint32_t *node, n_nodes;
     uint32_t n_windows, n_products;
     uint32_t weights; /* wire */
     /* the program */
     int64_t *value; /* of each wire; -1: none yet */
-    int64_t *steps, *values, *windows;
-    uint32_t n_steps, n_values, cap_steps;
+    int64_t *steps, *values, *products, *windows, *shapes;
+    uint32_t n_steps, n_values, n_products_made, cap_steps;
     uint32_t in[PORTS_MAX], out[PORTS_MAX], old[WINDOWS_MAX], next[WINDOWS_MAX];
     unsigned n_in, n_out;
     bool *done; /* of each node: its step is there, or it needs none */
@@ -61,14 +55,14 @@ static bool frames_of(const struct graph *g, uint32_t w, int64_t *ret_channels, 
         return false;
     *ret_channels = t.dim[1];
     *ret_frames = t.dim[2];
-    return t.dim[1] >= 1 && t.dim[1] <= STACK_CHANNELS_MAX && t.dim[2] >= 1 &&
-        t.dim[2] <= STACK_WINDOW_MAX;
+    return t.dim[1] >= 1 && t.dim[1] <= FUSED_CHANNELS_MAX && t.dim[2] >= 1 &&
+        t.dim[2] <= FUSED_WINDOW_MAX;
 }
 
 static bool few_frames(const struct graph *g, uint32_t w)
 {
     int64_t channels, frames;
-    return frames_of(g, w, &channels, &frames) && frames <= STACK_FRAMES_MAX;
+    return frames_of(g, w, &channels, &frames) && frames <= FUSED_FRAMES_MAX;
 }
 
 static int64_t first_of(struct attr_ints l)
@@ -95,8 +89,8 @@ static bool product_of(const struct graph *g, const struct node *n, struct produ
     ret->dilation = first_of(window_attr_of(n)->dilations);
     ret->stride = first_of(window_attr_of(n)->strides);
     return w->dim[1] == ret->cin && tensor_count(w) <= WEIGHTS_MAX &&
-        ret->dilation <= STACK_WINDOW_MAX && ret->stride <= STACK_WINDOW_MAX &&
-        ret->taps <= STACK_WINDOW_MAX;
+        ret->dilation <= FUSED_WINDOW_MAX && ret->stride <= FUSED_WINDOW_MAX &&
+        ret->taps <= FUSED_WINDOW_MAX;
 }
 
 /* The state whose past and next value it is; nobody else reads the past, only products the
@@ -122,49 +116,44 @@ static struct state *window_state(const struct maker *m, const struct node *n)
     return NULL;
 }
 
-static int element_of(const struct graph *g, const struct node *n)
+static bool element_of(const struct graph *g, uint32_t node, struct element *ret)
 {
     int64_t channels, frames, c, f;
-    size_t k = 0, all = sizeof elements / sizeof *elements;
-    while (k < all && n->op->id != elements[k].id)
-        k++;
-    if (k == all || n->n_in != elements[k].n_in || n->n_out != 1 || !few_frames(g, n->out[0]))
-        return -1;
-    frames_of(g, n->out[0], &channels, &frames);
-    for (unsigned i = 0; i < n->n_in; i++)
-        if (!frames_of(g, n->in[i], &c, &f) || c != channels || f != frames)
-            return -1;
-    return (int) k;
+    if (!element_read(g, node, ret) || !few_frames(g, g->nodes[node].out[0]))
+        return false;
+    frames_of(g, g->nodes[node].out[0], &channels, &frames);
+    for (unsigned i = 0; i < 2; i++)
+        if (!frames_of(g, ret->in[i], &c, &f) || c != channels || f != frames)
+            return false;
+    return true;
 }
 
-static enum kind kind_of(const struct maker *m, const struct node *n)
+static enum kind kind_of(const struct maker *m, uint32_t node)
 {
+    const struct node *n = &m->e.g->nodes[node];
     struct product p;
+    struct element l;
     if (n->n_body || !n->n_out || n->out[0] == WIRE_NONE)
         return NOT_OURS;
     if (window_state(m, n))
         return WINDOW;
-    return product_of(m->e.g, n, &p) ? PRODUCT : element_of(m->e.g, n) >= 0 ? ELEMENTS : NOT_OURS;
+    return product_of(m->e.g, n, &p) ? PRODUCT : element_of(m->e.g, node, &l) ? ELEMENTS : NOT_OURS;
 }
 
 /* ---- the program ---- */
 
-static void step_add(struct maker *m, int64_t kind, int64_t to, int64_t a, int64_t b,
-                     const struct product *p)
+static void step_add(struct maker *m, int64_t op, int64_t to, int64_t a, int64_t b)
 {
-    if (m->n_steps + STACK_STEP_INTS > m->cap_steps) {
+    if (m->n_steps + FUSED_STEP_INTS > m->cap_steps) {
         m->full = true;
         return;
     }
     int64_t *s = m->steps + m->n_steps;
-    s[0] = kind;
+    s[0] = op;
     s[1] = to;
     s[2] = a;
     s[3] = b;
-    s[4] = p ? p->taps : 0;
-    s[5] = p ? p->dilation : 0;
-    s[6] = p ? p->stride : 0;
-    m->n_steps += STACK_STEP_INTS;
+    m->n_steps += FUSED_STEP_INTS;
 }
 
 static int64_t value_new(struct maker *m, uint32_t wire)
@@ -183,7 +172,7 @@ static int64_t value_read(struct maker *m, uint32_t wire)
         return 0;
     }
     int64_t v = value_new(m, wire);
-    step_add(m, STACK_LOAD, v, m->n_in, 0, NULL);
+    step_add(m, KERN_LOAD, v, m->n_in, 0);
     m->in[m->n_in++] = wire;
     return v;
 }
@@ -229,25 +218,25 @@ static void sum_join(struct maker *m, uint32_t wire, int64_t v, int64_t first)
         int64_t other = m->value[n->in[n->in[0] == wire]];
         if (other < 0 || other >= first)
             return;
-        step_add(m, STACK_JOIN, v, other, 0, NULL);
+        step_add(m, FUSED_JOIN, v, other, 0);
         m->value[n->out[0]] = v;
         m->done[m->node[i]] = true;
         return;
     }
 }
 
-/* All products of the stack that read one wire alike are one. */
+/* All products of the program that read one wire alike are one. */
 static void product_emit(struct maker *m, uint32_t at)
 {
     const struct graph *g = m->e.g;
     const struct node *first = &g->nodes[m->node[at]];
     struct product p, q;
-    uint32_t alike[STACK_PARTS_MAX], n = 0;
+    uint32_t alike[FUSED_PARTS_MAX], n = 0;
     size_t panels = 0, panel = 0;
     product_of(g, first, &p);
     int64_t window = window_find(m, first->in[0]),
             x = window < 0 ? value_read(m, first->in[0]) : window, to = 0;
-    for (uint32_t i = at; i < m->n_nodes && n < STACK_PARTS_MAX; i++) {
+    for (uint32_t i = at; i < m->n_nodes && n < FUSED_PARTS_MAX; i++) {
         const struct node *o = &g->nodes[m->node[i]];
         if (m->kind[m->node[i]] != PRODUCT || m->done[m->node[i]] || o->in[0] != first->in[0] ||
             !product_of(g, o, &q) || !reads_alike(&p, &q))
@@ -257,18 +246,24 @@ static void product_emit(struct maker *m, uint32_t at)
         sum_join(m, o->out[0], v, to);
         m->done[m->node[i]] = true;
         alike[n++] = m->node[i];
-        panels += (size_t) stack_lanes(q.cout) / KERN_LANES;
+        panels += (size_t) fused_lanes(q.cout) / KERN_LANES;
     }
     for (uint32_t i = 0; i < n; i++) {
         product_of(g, &g->nodes[alike[i]], &q);
         weights_lay(m, &g->nodes[alike[i]], &q, panel, panels);
-        panel += (size_t) stack_lanes(q.cout) / KERN_LANES;
+        panel += (size_t) fused_lanes(q.cout) / KERN_LANES;
     }
     m->n_w += panels * KERN_LANES * (size_t) (1 + p.cin * p.taps);
-    step_add(m, STACK_PRODUCT, to, window < 0 ? x : window - (int64_t) m->n_windows - 1, n, &p);
+    int64_t *made = m->products + m->n_products_made * FUSED_PRODUCT_INTS;
+    made[0] = n;
+    made[1] = p.taps;
+    made[2] = p.dilation;
+    made[3] = p.stride;
+    step_add(m, KERN_PRODUCT, to, window < 0 ? x : window - (int64_t) m->n_windows - 1,
+             m->n_products_made++);
 }
 
-/* A window that no product of the stack is still to read moves on. */
+/* A window that no product of the program is still to read moves on. */
 static void window_shift(struct maker *m, uint32_t wire)
 {
     const struct graph *g = m->e.g;
@@ -278,10 +273,10 @@ static void window_shift(struct maker *m, uint32_t wire)
             g->nodes[m->node[i]].in[0] == wire)
             return;
     if (window >= 0)
-        step_add(m, STACK_SHIFT, window, 0, 0, NULL);
+        step_add(m, FUSED_SHIFT, window, 0, 0);
 }
 
-/* The node of the stack that makes a wire which is read once, if it is that op. */
+/* The node of the program that makes a wire which is read once, if it is that op. */
 static const struct node *sole_op(const struct maker *m, uint32_t wire, enum op_id op)
 {
     uint32_t node;
@@ -315,14 +310,16 @@ static void gates_find(struct maker *m)
             m->done[t - g->nodes] = m->done[s - g->nodes] = true;
 }
 
-static void elements_emit(struct maker *m, const struct node *n)
+static void elements_emit(struct maker *m, uint32_t node)
 {
-    const struct node *t, *s;
-    bool gate = gate_of(m, n, &t, &s);
-    int64_t a = value_read(m, gate ? t->in[0] : n->in[0]),
-            b = value_read(m, gate ? s->in[0] : n->in[n->n_in - 1]);
-    step_add(m, gate ? STACK_GATE : elements[element_of(m->e.g, n)].kind, value_new(m, n->out[0]),
-             a, b, NULL);
+    const struct node *t, *s, *n = &m->e.g->nodes[node];
+    struct element l;
+    if (gate_of(m, n, &t, &s))
+        l = (struct element) { .function = KERN_GATE, .in = { t->in[0], s->in[0] } };
+    else
+        element_of(m->e.g, node, &l);
+    int64_t a = value_read(m, l.in[0]), b = value_read(m, l.in[1]);
+    step_add(m, l.function, value_new(m, n->out[0]), a, b);
 }
 
 static void window_emit(struct maker *m, const struct node *n)
@@ -334,10 +331,10 @@ static void window_emit(struct maker *m, const struct node *n)
     m->windows[3 * i] = channels;
     m->windows[3 * i + 1] = frames;
     m->windows[3 * i + 2] = fresh;
-    step_add(m, STACK_PUSH, i, value_read(m, n->in[1]), 0, NULL);
+    step_add(m, FUSED_PUSH, i, value_read(m, n->in[1]), 0);
 }
 
-/* Readers outside of the stack. */
+/* Readers outside of the program. */
 static bool read_outside(const struct maker *m, uint32_t wire)
 {
     const struct graph *g = m->e.g;
@@ -346,6 +343,24 @@ static bool read_outside(const struct maker *m, uint32_t wire)
         for (unsigned k = 0; k < g->nodes[m->node[i]].n_in; k++)
             n += g->nodes[m->node[i]].in[k] == wire;
     return m->e.readers[wire] > n;
+}
+
+static bool outputs_store(struct maker *m)
+{
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        uint32_t wire = m->e.g->nodes[m->node[i]].out[0];
+        if (m->kind[m->node[i]] == WINDOW || m->value[wire] < 0 || !read_outside(m, wire))
+            continue;
+        if (m->n_out == PORTS_MAX)
+            return false;
+        int64_t *shape = m->shapes + 4 * m->n_out;
+        shape[0] = 3;
+        shape[1] = 1;
+        frames_of(m->e.g, wire, &shape[2], &shape[3]);
+        step_add(m, KERN_STORE, m->n_out, m->value[wire], 0);
+        m->out[m->n_out++] = wire;
+    }
+    return true;
 }
 
 static bool program_make(struct maker *m)
@@ -362,28 +377,21 @@ static bool program_make(struct maker *m)
         } else if (m->kind[m->node[i]] == WINDOW) {
             window_emit(m, n);
         } else {
-            elements_emit(m, n);
+            elements_emit(m, m->node[i]);
         }
     }
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        const struct node *n = &g->nodes[m->node[i]];
-        if (m->kind[m->node[i]] == WINDOW || m->value[n->out[0]] < 0 || !read_outside(m, n->out[0]))
-            continue;
-        step_add(m, STACK_STORE, m->n_out, m->value[n->out[0]], 0, NULL);
-        if (m->n_out == PORTS_MAX)
-            return false;
-        m->out[m->n_out++] = n->out[0];
-    }
-    for (uint32_t i = 0; i < m->n_steps; i += STACK_STEP_INTS)
-        if (m->steps[i] == STACK_PRODUCT &&
+    if (!outputs_store(m))
+        return false;
+    for (uint32_t i = 0; i < m->n_steps; i += FUSED_STEP_INTS)
+        if (m->steps[i] == KERN_PRODUCT &&
             m->steps[i + 2] < 0) /* a window, now that values are counted */
             m->steps[i + 2] += m->n_values / 2 + (int64_t) m->n_windows + 1;
-    return !m->full && 1 + m->n_in + m->n_out + 2 * m->n_windows <= STACK_ROOMS_MAX;
+    return !m->full && 1 + m->n_in + m->n_out + 2 * m->n_windows <= FUSED_ROOMS_MAX;
 }
 
 /* ---- putting it into the graph ---- */
 
-/* Windows are numbered before the program is made, and all who read them belong to the stack. */
+/* Windows are numbered before the program is made, and all who read them belong to the program. */
 static bool windows_find(struct maker *m)
 {
     const struct graph *g = m->e.g;
@@ -411,21 +419,24 @@ static bool room_take(struct maker *m)
         const struct node *n = &m->e.g->nodes[m->node[i]];
         struct product p;
         if (m->kind[m->node[i]] == PRODUCT && product_of(m->e.g, n, &p))
-            floats += (size_t) (stack_lanes(p.cout) * (1 + p.cin * p.taps));
+            floats += (size_t) (fused_lanes(p.cout) * (1 + p.cin * p.taps));
     }
-    m->cap_steps = (4 * m->n_nodes + 2 * PORTS_MAX) * STACK_STEP_INTS;
+    m->cap_steps = (4 * m->n_nodes + 2 * PORTS_MAX) * FUSED_STEP_INTS;
     m->steps = arena_array(a, int64_t, m->cap_steps);
     m->values = arena_array(a, int64_t, 2 * (m->n_nodes + PORTS_MAX));
-    m->windows = arena_array(a, int64_t, 3 * m->n_windows + 1);
+    m->products = arena_array(a, int64_t, FUSED_PRODUCT_INTS * m->n_products + 1);
+    m->windows = arena_array(a, int64_t, FUSED_WINDOW_INTS * m->n_windows + 1);
+    m->shapes = arena_array(a, int64_t, 4 * PORTS_MAX);
     int64_t n = (int64_t) floats;
     struct tensor *t = tensor_new(a, DTYPE_F32, 1, &n);
-    m->weights = t ? graph_add_const(m->e.g, "stack", t) : WIRE_NONE;
+    m->weights = t ? graph_add_const(m->e.g, "layers", t) : WIRE_NONE;
     m->w = t ? t->data : NULL;
-    m->n_steps = m->n_values = 0;
+    m->n_steps = m->n_values = m->n_products_made = 0;
     m->n_in = m->n_out = 0;
     m->n_w = 0;
     m->full = false;
-    return m->steps && m->values && m->windows && m->weights != WIRE_NONE;
+    return m->steps && m->values && m->products && m->windows && m->shapes &&
+        m->weights != WIRE_NONE;
 }
 
 static const struct fact *window_fact(struct maker *m, uint32_t i)
@@ -435,20 +446,22 @@ static const struct fact *window_fact(struct maker *m, uint32_t i)
         return NULL;
     *f = (struct fact) { .type = DTYPE_F32, .rank = 2 };
     f->shape[0] = dim_int(m->e.g->dims, m->windows[3 * i + 1]);
-    f->shape[1] = dim_int(m->e.g->dims, stack_lanes(m->windows[3 * i]));
+    f->shape[1] = dim_int(m->e.g->dims, fused_lanes(m->windows[3 * i]));
     return f;
 }
 
-static bool stack_insert(struct maker *m)
+static bool program_insert(struct maker *m)
 {
     struct graph *g = m->e.g;
-    uint32_t in[STACK_ROOMS_MAX], out[STACK_ROOMS_MAX], n_in = 0, n_out = m->n_out;
-    struct stack_attr *a = arena_new(g->arena, struct stack_attr);
+    uint32_t in[FUSED_ROOMS_MAX], out[FUSED_ROOMS_MAX], n_in = 0, n_out = m->n_out;
+    struct fused_attr *a = arena_new(g->arena, struct fused_attr);
     if (!a)
         return false;
-    *a = (struct stack_attr) { .steps = { m->n_steps, m->steps },
+    *a = (struct fused_attr) { .steps = { m->n_steps, m->steps },
                                .values = { m->n_values, m->values },
-                               .windows = { 3 * m->n_windows, m->windows } };
+                               .products = { FUSED_PRODUCT_INTS * m->n_products_made, m->products },
+                               .windows = { FUSED_WINDOW_INTS * m->n_windows, m->windows },
+                               .shapes = { 4 * m->n_out, m->shapes } };
     in[n_in++] = m->weights;
     for (unsigned i = 0; i < m->n_in; i++)
         in[n_in++] = m->in[i];
@@ -463,12 +476,12 @@ static bool stack_insert(struct maker *m)
     }
     for (uint32_t i = 0; i < m->n_nodes; i++)
         m->e.gone[m->node[i]] = true;
-    return edit_insert(&m->e, m->node[m->n_nodes - 1], &op_pulse_stack, a, in, n_in, out, n_out);
+    return edit_insert(&m->e, m->node[m->n_nodes - 1], &op_fused, a, in, n_in, out, n_out);
 }
 
 /* ---- growing ---- */
 
-static rill_status stack_end(struct maker *m)
+static rill_status program_end(struct maker *m)
 {
     bool pays = m->n_windows || m->n_products > 1, made = true;
     if (pays && windows_find(m)) {
@@ -476,7 +489,7 @@ static rill_status stack_end(struct maker *m)
             m->value[w] = -1;
         made = room_take(m);
         if (made && program_make(m))
-            made = stack_insert(m);
+            made = program_insert(m);
     }
     for (uint32_t i = 0; i < m->n_nodes; i++)
         m->inside[m->e.g->nodes[m->node[i]].out[0]] = false;
@@ -495,13 +508,13 @@ static bool reads_inside(const struct maker *m, const struct node *n)
 static rill_status node_take(struct maker *m, uint32_t node)
 {
     const struct node *n = &m->e.g->nodes[node];
-    enum kind kind = kind_of(m, n);
+    enum kind kind = kind_of(m, node);
     bool inside = reads_inside(m, n);
     if (kind == ELEMENTS && !inside)
         kind = NOT_OURS;
     if (m->n_nodes == NODES_MAX || (kind == WINDOW && m->n_windows == WINDOWS_MAX) ||
         (kind == NOT_OURS && inside))
-        TRY(stack_end(m));
+        TRY(program_end(m));
     m->kind[node] = kind;
     if (kind == NOT_OURS || (kind == ELEMENTS && !m->n_nodes))
         return RILL_OK;
@@ -512,7 +525,7 @@ static rill_status node_take(struct maker *m, uint32_t node)
     return RILL_OK;
 }
 
-rill_status graph_with_stacks(struct graph *ret, const struct graph *g, rill_error *reterr)
+rill_status graph_with_layers_fused(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
     struct arena *a = g->arena;
     struct maker m = { .err = reterr,
@@ -526,6 +539,6 @@ rill_status graph_with_stacks(struct graph *ret, const struct graph *g, rill_err
         return err_set(reterr, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; i < g->n_nodes; i++)
         TRY(node_take(&m, i));
-    TRY(stack_end(&m));
+    TRY(program_end(&m));
     return edit_end(&m.e, reterr);
 }

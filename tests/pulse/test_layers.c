@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Random nets of small convolutions along time, branches, gates and sums obey the law at pulses of
- * 1 to 8 frames: their stacks give the bits of the whole-sequence run, which has none.
+ * 1 to 8 frames: their fused layers give the bits of the whole-sequence run, which has none.
  *
- *   RILL_SEED=7 RILL_COUNT=5000 test_pulse_stack */
-#include "engine/ops/stack.h"
+ *   RILL_SEED=7 RILL_COUNT=5000 test_pulse_layers */
+#include "engine/ops/fused.h"
 #include "tests/pulse/oracle.h"
 
 #include <stdio.h>
@@ -13,10 +13,10 @@
 #define SEED_DEFAULT 411u
 #define COUNT_DEFAULT 60
 #define LAYERS_MAX 14
-#define LAYERS_DEEP 80 /* more windows than a stack has */
+#define LAYERS_DEEP 80 /* more windows than a program has */
 #define DEEP_EVERY 12
 #define FRAMES_MAX 8
-#define LOADS_FROM 90 /* about as many as a stack may load */
+#define LOADS_FROM 90 /* about as many as a program may load */
 #define LOADS_TO 100
 
 struct net {
@@ -167,9 +167,9 @@ static struct {
 static void stacks_count(const struct graph *g)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++)
-        if (g->nodes[i].op == &op_pulse_stack) {
+        if (g->nodes[i].op == &op_fused && fused_in_frames(g->nodes[i].attr)) {
             count.stacks++;
-            count.windows += ((const struct stack_attr *) g->nodes[i].attr)->windows.n / 3;
+            count.windows += ((const struct fused_attr *) g->nodes[i].attr)->windows.n / 3;
         }
 }
 

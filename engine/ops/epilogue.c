@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/ops/epilogue.h"
+
+static bool dims_all_one(const int64_t *dim, int from, int to)
+{
+    for (int i = from; i < to; i++)
+        if (dim[i] != 1)
+            return false;
+    return true;
+}
+
+enum epilogue_lie epilogue_lie(int rank, const int64_t *dim, int out_rank, const int64_t *out,
+                               int axis)
+{
+    if (rank > out_rank)
+        return LIES_NOT;
+    if (dims_all_one(dim, 0, rank))
+        return LIES_ONE;
+    bool full = rank == out_rank;
+    for (int i = 0; full && i < rank; i++)
+        full = dim[i] == out[i];
+    if (full)
+        return LIES_FULL;
+    int channel = axis - (out_rank - rank); /* the operand's axis of channels */
+    bool per = channel >= 0 && dim[channel] == out[axis] && dims_all_one(dim, 0, channel) &&
+        dims_all_one(dim, channel + 1, rank);
+    return per ? LIES_CHANNEL : LIES_NOT;
+}
+
+static bool fact_dims(const struct fact *f, int64_t *ret)
+{
+    for (int i = 0; i < f->rank; i++) {
+        if (!dim_is_const(f->shape[i]))
+            return false;
+        ret[i] = dim_value(f->shape[i]);
+    }
+    return true;
+}
+
+unsigned epilogue_inputs(const struct op *op, unsigned n_in)
+{
+    return n_in > op->epilogue_in ? n_in - op->epilogue_in : 0;
+}
+
+int epilogue_axis(const struct op *op, int rank)
+{
+    return op->epilogue_axis < 0 ? rank + op->epilogue_axis : op->epilogue_axis;
+}
+
+static rill_status steps_check(struct infer *c, struct attr_ints steps)
+{
+    int64_t values = 1 + (int64_t) epilogue_inputs(c->node->op, c->n_in);
+    for (uint32_t i = 0; i < steps.n; i += EPILOGUE_INTS) {
+        const int64_t *s = steps.v + i;
+        if (s[0] < 0 || s[0] >= KERN_POINTWISE_COUNT || s[1] < 0 || s[1] >= values || s[2] < 0 ||
+            s[2] >= values || (s[1] && fused_operands((int) s[0]) == 1))
+            return infer_fail(c, "step %u of its epilogue is none", i / EPILOGUE_INTS);
+    }
+    return RILL_OK;
+}
+
+rill_status epilogue_infer(struct infer *c, struct attr_ints steps)
+{
+    int64_t out[RANK_MAX], dim[RANK_MAX];
+    unsigned first = c->node->op->epilogue_in, n_in = epilogue_inputs(c->node->op, c->n_in);
+    int axis = epilogue_axis(c->node->op, c->out[0].rank);
+    if (!steps.n)
+        return n_in ? infer_fail(c, "%u inputs, its epilogue uses none", c->n_in) : RILL_OK;
+    if (steps.n % EPILOGUE_INTS || steps.n > EPILOGUE_STEPS_MAX * EPILOGUE_INTS ||
+        n_in > EPILOGUE_IN_MAX)
+        return infer_fail(c, "its epilogue is not of at most %d steps and %d inputs",
+                          EPILOGUE_STEPS_MAX, EPILOGUE_IN_MAX);
+    if (c->out[0].type != DTYPE_F32)
+        return infer_fail(c, "an epilogue follows an output of %s, only f32 works",
+                          dtype_name(c->out[0].type));
+    if (!fact_dims(&c->out[0], out))
+        return infer_fail(c, "an epilogue needs an output of known size");
+    TRY(steps_check(c, steps));
+    for (unsigned i = 0; i < n_in; i++) {
+        const struct fact *f = infer_has(c, first + i) ? c->in[first + i] : NULL;
+        if (!f || f->type != DTYPE_F32 || !fact_dims(f, dim) ||
+            epilogue_lie(f->rank, dim, c->out[0].rank, out, axis) == LIES_NOT)
+            return infer_fail(c,
+                              "input %u does not fit the epilogue: f32 of the output's shape, one "
+                              "per channel or a single one works",
+                              first + i);
+    }
+    return RILL_OK;
+}
+
+static struct kern_operand operand_of(const struct epilogue *p, int64_t value)
+{
+    bool walks = !value || p->lie[value - 1] == LIES_FULL ||
+        (p->lie[value - 1] == LIES_CHANNEL && !p->by_channel);
+    return (struct kern_operand) { .room = (uint32_t) value,
+                                   .one = !walks,
+                                   .walk = walks ? SIZE_MAX : 0 };
+}
+
+rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epilogue *ret)
+{
+    const struct tensor *y = c->out[0];
+    const struct op *op = c->node->op;
+    *ret = (struct epilogue) { .images = 1,
+                               .channels = 1,
+                               .places = 1,
+                               .first_in = op->epilogue_in,
+                               .n_in = epilogue_inputs(op, c->n_in) };
+    if (!steps.n)
+        return RILL_OK;
+    int axis = epilogue_axis(op, y->rank);
+    ret->channels = axis < 0 ? 1 : y->dim[axis];
+    struct kern_instr *instr = arena_array(c->arena, struct kern_instr, steps.n / EPILOGUE_INTS);
+    if (!instr)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    for (int i = 0; i < axis; i++)
+        ret->images *= y->dim[i];
+    for (int i = axis + 1; i < y->rank; i++)
+        ret->places *= y->dim[i];
+    for (unsigned i = 0; i < ret->n_in; i++) {
+        const struct tensor *t = c->in[ret->first_in + i];
+        ret->lie[i] = epilogue_lie(t->rank, t->dim, y->rank, y->dim, axis);
+        ret->by_channel |= ret->lie[i] == LIES_CHANNEL && ret->places > 1;
+        ret->channel_step[i] = ret->lie[i] == LIES_FULL ? ret->places : ret->lie[i] == LIES_CHANNEL;
+    }
+    for (uint32_t i = 0; i < steps.n / EPILOGUE_INTS; i++) {
+        const int64_t *s = steps.v + i * EPILOGUE_INTS;
+        instr[i] = (struct kern_instr) { .op = (enum kern_instr_op) s[0],
+                                         .to = operand_of(ret, 0),
+                                         .a = operand_of(ret, s[1]),
+                                         .b = operand_of(ret, s[2]) };
+    }
+    ret->program = (struct kern_program) { instr, steps.n / EPILOGUE_INTS };
+    return RILL_OK;
+}
+
+/* ---- run time ---- */
+
+void epilogue_channels(const struct epilogue *p, const struct eval *e, float *y, int64_t i,
+                       int64_t first, int64_t n)
+{
+    float *room[1 + EPILOGUE_IN_MAX] = { y };
+    int64_t at_once = p->by_channel ? 1 : n;
+    if (!p->program.n_instrs)
+        return;
+    for (unsigned k = 0; k < p->n_in; k++) {
+        const float *x = e->x[p->first_in + k];
+        int64_t channel = p->lie[k] == LIES_FULL ? i * p->channels + first : first;
+        room[1 + k] = (float *) (uintptr_t) x + channel * p->channel_step[k]; /* only read */
+    }
+    for (int64_t done = 0;;) {
+        e->kern->program_f32(&p->program, room, (size_t) (at_once * p->places));
+        if ((done += at_once) >= n)
+            return;
+        room[0] += p->places;
+        for (unsigned k = 0; k < p->n_in; k++)
+            room[1 + k] += p->channel_step[k];
+    }
+}
+
+void epilogue_rows(const struct epilogue *p, const struct eval *e, float *y)
+{
+    bool whole = true; /* no input begins anew with each row */
+    if (!p->program.n_instrs)
+        return;
+    for (unsigned k = 0; k < p->n_in; k++)
+        whole = whole && p->lie[k] != LIES_CHANNEL;
+    if (whole && p->images) {
+        struct epilogue all = *p;
+        all.channels *= all.images;
+        epilogue_channels(&all, e, y, 0, 0, all.channels);
+        return;
+    }
+    for (int64_t i = 0; i < p->images; i++)
+        epilogue_channels(p, e, y + i * p->channels, i, 0, p->channels);
+}

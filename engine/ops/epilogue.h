@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* epilogue.h - the fused program behind a convolution, a product or a cell, run while its rows are
+ * hot: an attribute `epilogue`, a list of steps that only passes make.
+ *
+ * Value 0 of the program is what the node makes and each step makes it anew; values 1.. are inputs
+ * behind the node's own (from the input that the node's row says; WIRE_NONE fills what is missing
+ * before them): f32 of the output's shape, or one value per channel ([1, C, 1, ..] or [C, 1, ..];
+ * the channels of a product are its last axis), or a single value. */
+#ifndef RILL_ENGINE_OPS_EPILOGUE_H
+#define RILL_ENGINE_OPS_EPILOGUE_H
+#include "engine/ops/fused.h"
+
+#define EPILOGUE_ATTR "epilogue"
+#define EPILOGUE_STEPS_MAX 6
+#define EPILOGUE_IN_MAX 4 /* inputs of it */
+#define EPILOGUE_IN 3     /* the first of them, of convolutions and products */
+#define EPILOGUE_INTS 3   /* a step: function, a, b */
+
+enum epilogue_lie { LIES_NOT, LIES_ONE, LIES_CHANNEL, LIES_FULL };
+
+/* How an input of that shape lies on an output of out_rank axes, channels on one of them (-1:
+ * none). */
+enum epilogue_lie epilogue_lie(int rank, const int64_t *dim, int out_rank, const int64_t *out,
+                               int axis);
+
+struct epilogue {
+    struct kern_program program;      /* rooms: what the node made, then the inputs */
+    int64_t images, channels, places; /* of the output: all groups' channels, places of a channel */
+    unsigned first_in, n_in;
+    bool by_channel; /* the program runs on one channel at a time */
+    enum epilogue_lie lie[EPILOGUE_IN_MAX];
+    int64_t channel_step[EPILOGUE_IN_MAX]; /* floats of an input from channel to channel */
+};
+
+/* The inputs that an epilogue has of a node's n_in; its axis of channels for an output of that
+ * rank. */
+unsigned epilogue_inputs(const struct op *op, unsigned n_in);
+int epilogue_axis(const struct op *op, int rank);
+
+/* Checks steps and their inputs against out[0], which must be set. */
+rill_status epilogue_infer(struct infer *c, struct attr_ints steps);
+rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epilogue *ret);
+
+/* Runs it on n channels from `first` on of image i; y: those channels, one after the other. */
+void epilogue_channels(const struct epilogue *p, const struct eval *e, float *y, int64_t i,
+                       int64_t first, int64_t n);
+/* Runs it on the whole output y, whose channels are its last axis. */
+void epilogue_rows(const struct epilogue *p, const struct eval *e, float *y);
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/ops/fused.h"
+
+#include <string.h>
+
+#define INTS(member)                                                                               \
+    {                                                                                              \
+        .name = #member, .kind = ATTR_INTS, .offset = offsetof(struct fused_attr, member)          \
+    }
+
+static const struct attr_spec fused_attrs[] = { INTS(steps),   INTS(values), INTS(products),
+                                                INTS(windows), INTS(shapes), { 0 } };
+
+/* Shapes of what is stored. */
+static rill_status shapes_infer(struct infer *c, unsigned stores)
+{
+    const struct fused_attr *a = c->attr;
+    uint32_t at = 0;
+    for (unsigned o = 0; o < stores; o++) {
+        const struct dim *shape[RANK_MAX];
+        int64_t rank = at < a->shapes.n ? a->shapes.v[at++] : -1;
+        if (rank < 0 || rank > RANK_MAX || rank > a->shapes.n - at)
+            return infer_fail(c, "has no shape for output %u", o);
+        for (int64_t i = 0; i < rank; i++)
+            shape[i] = dim_int(c->dims, a->shapes.v[at++]);
+        infer_shape(c, o, DTYPE_F32, (int) rank, shape);
+    }
+    return RILL_OK;
+}
+
+static rill_status fused_infer(struct infer *c)
+{
+    const struct fused_attr *a = c->attr;
+    int64_t windows = a->windows.n / FUSED_WINDOW_INTS, weights = fused_in_frames(a), step;
+    int64_t stores = (int64_t) c->n_out - windows, loads = (int64_t) c->n_in - weights - windows;
+    if (stores < 0 || loads < 0 || c->n_in + c->n_out > FUSED_ROOMS_MAX)
+        return infer_fail(c, "its lists are none of a program");
+    if (!fused_fits(a, loads, stores, &step))
+        return step < 0 ? infer_fail(c, "its lists are none of a program")
+                        : infer_fail(c, "step %lld of its program is none", (long long) step);
+    TRY(shapes_infer(c, (unsigned) stores));
+    for (int64_t i = 0; i < windows; i++) {
+        struct fused_window w = fused_window_at(a, i);
+        infer_shape(c, (unsigned) (stores + i), DTYPE_F32, 2,
+                    (const struct dim *[]) { dim_int(c->dims, w.frames),
+                                             dim_int(c->dims, fused_lanes(w.channels)) });
+    }
+    return RILL_OK;
+}
+
+static rill_status windows_prepare(struct prep *c, struct fused *p)
+{
+    for (unsigned i = 0; i < p->n_windows; i++) {
+        struct fused_window w = fused_window_at(c->attr, i);
+        const struct tensor *old = c->in[p->n_weights + p->n_loads + i],
+                            *next = c->out[p->n_stores + i];
+        int64_t floats = w.frames * fused_lanes(w.channels);
+        if (!old || !next || old->type != DTYPE_F32 || next->type != DTYPE_F32 ||
+            tensor_count(old) != floats || tensor_count(next) != floats)
+            return prep_fail(c, "window %u has no past of its size", i);
+        p->window_bytes[i] = (size_t) floats * sizeof(float);
+    }
+    return RILL_OK;
+}
+
+static rill_status fused_prepare(struct prep *c)
+{
+    const struct fused_attr *a = c->attr;
+    struct fused *p = arena_new(c->arena, struct fused);
+    unsigned windows = (unsigned) fused_windows(a);
+    if (!p || !(p->window_bytes = arena_array(c->arena, size_t, windows + 1)) ||
+        !(p->row_step = arena_array(c->arena, size_t, 1 + FUSED_ROOMS_MAX)))
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    p->n_weights = fused_in_frames(a);
+    p->n_windows = windows;
+    p->n_loads = c->n_in - p->n_weights - windows;
+    p->n_stores = c->n_out - windows;
+    if (p->n_weights && (!c->in[0] || !c->in[0]->data || c->in[0]->type != DTYPE_F32))
+        return prep_fail(c, "its weights are not constant");
+    TRY(windows_prepare(c, p));
+    TRY(fused_compile(c, p));
+    c->args = p;
+    c->kernel = p->n_weights ? "program_f32 frames" : "program_f32";
+    return RILL_OK;
+}
+
+static void fused_eval(const struct eval *e)
+{
+    const struct fused *p = e->args;
+    float *room[1 + FUSED_ROOMS_MAX];
+    unsigned n = FUSED_ROOM_WINDOWS;
+    const void *const *load = e->x + p->n_weights, *const *old = load + p->n_loads;
+    void *const *next = e->y + p->n_stores;
+    room[FUSED_ROOM_SCRATCH] = e->scratch;
+    for (unsigned i = 0; i < p->n_windows; i++) {
+        if (next[i] != old[i])
+            memcpy(next[i], old[i], p->window_bytes[i]);
+        room[n++] = next[i];
+    }
+    for (unsigned i = 0; i < p->n_loads; i++)
+        room[n++] = (float *) (uintptr_t) load[i]; /* only read */
+    for (unsigned i = 0; i < p->n_stores; i++)
+        room[n++] = e->y[i];
+    for (size_t r = p->rows;;) {
+        e->kern->program_f32(&p->program, room, p->columns);
+        if (--r == 0)
+            return;
+        for (unsigned i = 0; i < n; i++)
+            room[i] += p->row_step[i];
+    }
+}
+
+/* A window's next value lies where the old one did. */
+static int fused_base(const struct node *n, unsigned output)
+{
+    unsigned windows = (unsigned) fused_windows(n->attr), stores = n->n_out - windows;
+    return output < stores ? -1 : (int) (n->n_in - windows + output - stores);
+}
+
+const struct op op_fused = {
+    .id = OP_FUSED,
+    .name = "Fused",
+    .attrs = fused_attrs,
+    .attr_bytes = sizeof(struct fused_attr),
+    .min_in = 1,
+    .max_in = -1,
+    .min_out = 1,
+    .max_out = -1,
+    .infer = fused_infer,
+    .prepare = fused_prepare,
+    .eval = fused_eval,
+    .base = fused_base,
+    .help = "element-wise functions one after another, and convolutions along time between them",
+};

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/* Element-wise ops behind a convolution, a product or a cell that nobody else reads become its
+ * epilogue. */
+#include "engine/ops/epilogue.h"
+#include "engine/graph/edit.h"
+#include "engine/rewrite/settle/element.h"
+#include "engine/rewrite/settle/passes.h"
+
+/* A step to be: node `head`, one that takes epilogues, takes in the op of the element's node. */
+struct step {
+    uint32_t head;
+    struct element element;
+    unsigned own;     /* the operand that the head makes */
+    bool is_leaky;    /* a slope of alpha, which is no wire yet */
+    bool takes_input; /* another wire than the head's */
+    float alpha;
+};
+
+static bool shape_of(const struct graph *g, uint32_t wire, struct tensor *ret)
+{
+    return fact_to_tensor(&g->wires[wire].fact, ret) && ret->type == DTYPE_F32;
+}
+
+/* Nobody needs its further outputs before the node that takes its place. */
+static bool others_wait(const struct graph *g, uint32_t head, uint32_t node)
+{
+    const struct node *h = &g->nodes[head];
+    for (unsigned o = 1; o < h->n_out; o++)
+        for (uint32_t i = head + 1; h->out[o] != WIRE_NONE && i < node; i++)
+            for (unsigned k = 0; k < g->nodes[i].n_in; k++)
+                if (g->nodes[i].in[k] == h->out[o])
+                    return false;
+    return true;
+}
+
+/* Operand `own` of the element is made by a node with room for the step, the other one
+ * is as an epilogue wants it. */
+static bool operand_fits(const struct edit *e, unsigned own, struct step *s)
+{
+    const struct graph *g = e->g;
+    const struct element *l = &s->element;
+    uint32_t made = g->nodes[l->node].out[0];
+    struct tensor y, other;
+    s->own = own;
+    s->takes_input = s->is_leaky || l->in[0] != l->in[1];
+    if (!edit_sole_writer(e, l->in[own], &s->head) || !shape_of(g, made, &y) ||
+        !fact_same(&g->wires[made].fact, &g->wires[l->in[own]].fact))
+        return false;
+    const struct node *head = &g->nodes[s->head];
+    if (!head->op->epilogue_in || head->out[0] != l->in[own] || !others_wait(g, s->head, l->node))
+        return false;
+    int axis = epilogue_axis(head->op, y.rank);
+    unsigned inputs = epilogue_inputs(head->op, head->n_in);
+    if (attr_get_ints(head, EPILOGUE_ATTR).n == EPILOGUE_STEPS_MAX * EPILOGUE_INTS ||
+        (s->takes_input && inputs == EPILOGUE_IN_MAX))
+        return false;
+    return s->is_leaky || !s->takes_input ||
+        (shape_of(g, l->in[1 - own], &other) &&
+         epilogue_lie(other.rank, other.dim, y.rank, y.dim, axis) != LIES_NOT);
+}
+
+static bool step_find(const struct edit *e, uint32_t node, struct step *ret)
+{
+    const struct node *n = &e->g->nodes[node];
+    *ret = (struct step) { 0 };
+    if (node_is(n, OP_LEAKY_RELU)) {
+        ret->element = (struct element) {
+            .node = node, .function = KERN_PRELU, .n_in = 1, .in = { n->in[0], n->in[0] }
+        };
+        ret->is_leaky = true;
+        ret->alpha = attr_get_float(n, "alpha");
+    } else if (!element_read(e->g, node, &ret->element)) {
+        return false;
+    }
+    if (n->out[0] == WIRE_NONE)
+        return false;
+    return (ret->element.n_in == 2 && operand_fits(e, 1, ret)) || operand_fits(e, 0, ret);
+}
+
+static uint32_t alpha_const(struct graph *g, float alpha)
+{
+    int64_t one = 1;
+    struct tensor *t = tensor_new(g->arena, DTYPE_F32, 1, &one);
+    if (t)
+        *(float *) t->data = alpha;
+    return t ? graph_add_const(g, "alpha", t) : WIRE_NONE;
+}
+
+/* It moves to where the op stood, behind all that the op reads. */
+static bool step_join(struct edit *e, const struct step *s)
+{
+    struct graph *g = e->g;
+    const struct element *l = &s->element;
+    struct node *n = &g->nodes[l->node], head = g->nodes[s->head];
+    struct attr_ints was = attr_get_ints(&head, EPILOGUE_ATTR);
+    uint32_t in = s->is_leaky ? alpha_const(g, s->alpha) : l->in[1 - s->own];
+    unsigned first = head.op->epilogue_in, n_in = head.n_in < first ? first : head.n_in;
+    int64_t *steps = arena_array(g->arena, int64_t, was.n + EPILOGUE_INTS);
+    uint32_t *list = arena_array(g->arena, uint32_t, n_in + 1),
+             *out = arena_array(g->arena, uint32_t, head.n_out);
+    if (!steps || !list || !out || in == WIRE_NONE)
+        return false;
+    for (uint32_t i = 0; i < was.n; i++)
+        steps[i] = was.v[i];
+    for (unsigned i = 0; i < n_in; i++)
+        list[i] = i < head.n_in ? head.in[i] : WIRE_NONE;
+    list[n_in] = in;
+    steps[was.n] = l->function;
+    steps[was.n + 1 + s->own] = 0;
+    steps[was.n + 2 - s->own] = s->takes_input ? 1 + n_in - first : 0;
+    g->wires[head.out[0]].node = WIRE_NONE;
+    out[0] = n->out[0];
+    for (unsigned o = 1; o < head.n_out; o++)
+        if ((out[o] = head.out[o]) != WIRE_NONE)
+            g->wires[out[o]].node = l->node;
+    head.out = out;
+    if (s->takes_input) {
+        head.in = list;
+        head.n_in = n_in + 1;
+    }
+    *n = head;
+    g->wires[n->out[0]].node = l->node;
+    e->gone[s->head] = true;
+    return edit_ints(e, l->node, EPILOGUE_ATTR,
+                     (struct attr_ints) { was.n + EPILOGUE_INTS, steps });
+}
+
+rill_status graph_with_epilogues_fused(struct graph *ret, const struct graph *g, rill_error *reterr)
+{
+    struct edit e;
+    struct step s;
+    TRY(edit_begin(&e, ret, g, reterr));
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        if (step_find(&e, i, &s) && !step_join(&e, &s))
+            return err_set(reterr, RILL_NOMEM, "out of memory");
+    return edit_end(&e, reterr);
+}

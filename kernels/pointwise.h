@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* pointwise.h - the element-wise functions, one list for all who name them.
+ *
+ * X(NUMBER, name, operands): v_name (map_tmpl.h) computes 16 lanes, name_f32 of struct kern whole
+ * tensors, KERN_NUMBER as an instruction of a program (program.h) what the ones before it made, to
+ * the same bits. An op of the engine with that number is that function of f32. */
+#ifndef KERN_POINTWISE_H
+#define KERN_POINTWISE_H
+
+/* clang-format off */
+#define KERN_POINTWISE_OPS(X)                                                                      \
+    X(ADD, add, 2)                                                                                 \
+    X(SUB, sub, 2)                                                                                 \
+    X(MUL, mul, 2)                                                                                 \
+    X(DIV, div, 2)                                                                                 \
+    X(PRELU, prelu, 2) /* a < 0 ? a * b : a */                                                     \
+    X(RELU, relu, 1)                                                                               \
+    X(SIGMOID, sigmoid, 1)                                                                         \
+    X(TANH, tanh, 1)                                                                               \
+    X(EXP, exp, 1)                                                                                 \
+    X(LOG, log, 1)                                                                                 \
+    X(SQRT, sqrt, 1)                                                                               \
+    X(ERF, erf, 1)
+/* clang-format on */
+
+/* And those that no op is alone. */
+#define KERN_POINTWISE(X)                                                                          \
+    KERN_POINTWISE_OPS(X)                                                                          \
+    X(GATE, gate, 2) /* tanh(a) * sigmoid(b) */
+#endif

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* program.h - fused programs: element-wise functions one after another, alone, behind a product,
+ * or between convolutions along time over a few frames.
+ *
+ * Operands lie in rooms: places of memory that differ from run to run. A program runs block by
+ * block over n elements, so that what one instruction makes the next one finds in the first cache;
+ * an operand that walks moves on with the blocks, others stay where they are. Each element-wise
+ * function rounds as the kernel of its name.
+ *
+ * Frames: instructions with a number of floats of their own know nothing of blocks. Values are rows
+ * of frames, each of whole vectors of 16 channels; lanes of channels that do not exist hold
+ * anything. A product is one chain of fused multiply-adds per output, from the bias, over (channel,
+ * tap) in order, as conv_f32 and gemm_f32 sum. */
+#ifndef KERN_PROGRAM_H
+#define KERN_PROGRAM_H
+#include "kernels/pointwise.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KERN_PROGRAM_BLOCK 512 /* elements */
+
+enum kern_instr_op {
+#define X(number, name, operands) KERN_##number,
+    KERN_POINTWISE(X)
+#undef X
+        KERN_POINTWISE_COUNT,
+    KERN_LOAD = KERN_POINTWISE_COUNT, /* to[row][channel] = a[channel][row]; lanes behind the
+                                         channels are zero */
+    KERN_STORE,                       /* to[channel][row] = a[row][channel] */
+    KERN_COPY,                        /* to = a; to may lie before what it overlaps */
+    KERN_PRODUCT,
+    KERN_INSTR_OPS
+};
+
+struct kern_operand {
+    uint32_t room;
+    bool one;    /* a single element for all */
+    size_t at;   /* floats from the room's start */
+    size_t walk; /* SIZE_MAX: moves on with the blocks; 0: does not */
+};
+
+/* 16 outputs of a product: their place in the first row, and floats from row to row. */
+struct kern_panel {
+    struct kern_operand to;
+    size_t ld;
+    bool adds;
+    struct kern_operand add; /* rows, ld apart, that are added to the sums */
+};
+
+struct kern_product {
+    size_t channels, rows;             /* of a; of its outputs */
+    size_t n_taps, tap_step, row_step; /* steps of a, in floats */
+    size_t n_panels;
+    const struct kern_panel *panel;
+    const float *w; /* [panel][16] of bias, then [channel][tap][panel][16] */
+};
+
+struct kern_instr {
+    enum kern_instr_op op;
+    struct kern_operand to, a, b; /* b: a again where the function has one operand */
+    size_t n;        /* floats, a multiple of 16, or 0: the block's; LOAD, STORE: channels */
+    size_t rows, ld; /* LOAD, STORE: frames, and floats from one to the next */
+    const struct kern_product *product;
+};
+
+struct kern_program {
+    const struct kern_instr *instr;
+    size_t n_instrs;
+};
+#endif

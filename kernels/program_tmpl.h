@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* Fused programs: see kernels/program.h. */
+
+/* ---- products: lanes along channels; a tile is rows by panels of sums in registers ---- */
+
+#define EACH_PANEL V16_UNROLL for (int p = 0; p < panels; p++)
+#define EACH_ROW   V16_UNROLL for (int r = 0; r < rows; r++)
+
+/* x: first row's first tap; w: of the first panel. */
+V16_UNROLLED void FN(frames_tile)(const struct kern_product *s, float *const *room,
+                                  const float *restrict x, size_t row, size_t first, const int rows,
+                                  const int panels)
+{
+    v16 acc[GEMM_ACC];
+    const size_t wide = s->n_panels * 16, n_taps = s->n_taps, tap_step = s->tap_step,
+                 step = s->row_step;
+    const float *w = s->w + first * 16;
+    EACH_PANEL
+        EACH_ROW
+            acc[p * rows + r] = v16_load(w + p * 16);
+    w += wide;
+    for (const float *end = x + s->channels; x != end; x++) {
+        const float *xt = x;
+        for (size_t t = n_taps; t; t--, xt += tap_step, w += wide) {
+            v16 in[8];
+            EACH_ROW
+                in[r] = v16_set1(xt[(size_t) r * step]);
+            EACH_PANEL {
+                v16 wp = v16_load(w + p * 16);
+                EACH_ROW
+                    acc[p * rows + r] = v16_fma(wp, in[r], acc[p * rows + r]);
+            }
+        }
+    }
+    EACH_PANEL {
+        const struct kern_panel *to = s->panel + first + p;
+        float *y = room[to->to.room] + to->to.at + row * to->ld;
+        if (to->adds) {
+            const float *add = room[to->add.room] + to->add.at + row * to->ld;
+            EACH_ROW
+                acc[p * rows + r] = v16_add(acc[p * rows + r], v16_load(add + (size_t) r * to->ld));
+        }
+        EACH_ROW
+            v16_store(y + (size_t) r * to->ld, acc[p * rows + r]);
+    }
+}
+#undef EACH_PANEL
+#undef EACH_ROW
+
+typedef void FN(frames_fn)(const struct kern_product *s, float *const *room,
+                           const float *restrict x, size_t row, size_t first);
+
+#define FRAMES_PANELS_MOST 4
+#define FRAMES_TILES(X) X(1, 1) X(1, 2) X(1, 3) X(1, 4) X(2, 1) X(2, 2) X(2, 3) X(3, 1) X(3, 2) X(3, 3) X(4, 1) X(4, 2) X(4, 3) \
+    X(8, 1) X(8, 2) X(8, 3)
+#define X(rows, panels)                                                                                              \
+    static void FN(frames_##rows##x##panels)(const struct kern_product *s, float *const *room,                       \
+                                             const float *restrict x, size_t row, size_t first)                      \
+    {                                                                                                                \
+        if (panels <= GEMM_FIT(rows))                                                                                \
+            FN(frames_tile)(s, room, x, row, first, rows, panels);                                                   \
+    }
+FRAMES_TILES(X)
+#undef X
+
+static FN(frames_fn) *const FN(frames_fns)[9][FRAMES_PANELS_MOST + 1] = {
+#define X(rows, panels)                                                                            \
+    [rows][panels] = panels <= GEMM_FIT(rows) ? FN(frames_##rows##x##panels) : NULL,
+    FRAMES_TILES(X)
+#undef X
+};
+
+static void FN(program_product)(const struct kern_product *s, float *const *room, const float *x)
+{
+    for (size_t row = 0, rows; row < s->rows; row += rows, x += rows * s->row_step) {
+        for (rows = 8; rows > s->rows - row || !FN(frames_fns)[rows][1]; rows--)
+            ;
+        for (size_t p = 0, panels; p < s->n_panels; p += panels) {
+            panels = s->n_panels - p < FRAMES_PANELS_MOST ? s->n_panels - p : FRAMES_PANELS_MOST;
+            while (!FN(frames_fns)[rows][panels])
+                panels--;
+            FN(frames_fns)[rows][panels](s, room, x, row, p);
+        }
+    }
+}
+
+/* ---- other instructions ---- */
+
+static void FN(program_load)(const struct kern_instr *s, float *restrict to,
+                             const float *restrict a)
+{
+    const size_t n = s->n, rows = s->rows, ld = s->ld;
+    for (size_t r = 0; r < rows; r++)
+        for (size_t i = n; i < ld; i++)
+            to[r * ld + i] = 0;
+    for (size_t i = 0; i < n; i++, a += rows)
+        for (size_t r = 0; r < rows; r++)
+            to[r * ld + i] = a[r];
+}
+
+static void FN(program_store)(const struct kern_instr *s, float *restrict to,
+                              const float *restrict a)
+{
+    const size_t n = s->n, rows = s->rows, ld = s->ld;
+    for (size_t i = 0; i < n; i++, to += rows)
+        for (size_t r = 0; r < rows; r++)
+            to[r] = a[r * ld + i];
+}
+
+static void FN(program_copy)(float *to, const float *a, size_t n)
+{
+    for (size_t i = 0; i < n; i += 16)
+        v16_store(to + i, v16_load(a + i));
+}
+
+static inline float *FN(program_at)(float *const *room, const struct kern_operand *o, size_t done)
+{
+    return room[o->room] + o->at + (done & o->walk);
+}
+
+/* done: elements of the blocks before this one. */
+V16_UNROLLED void FN(program_instr)(const struct kern_instr *i, float *const *room,
+                                    const size_t done, size_t block)
+{
+    float *to = FN(program_at)(room, &i->to, done);
+    const float *a = FN(program_at)(room, &i->a, done);
+    size_t n = i->n ? i->n : block;
+    switch (i->op) {
+#define RUN_1(name) FN(name##_f32)(to, a, n)
+#define RUN_2(name)                                                                                \
+    FN(name##_any)(to, a, FN(program_at)(room, &i->b, done), i->a.one, i->b.one, n)
+#define X(number, name, operands)                                                                  \
+    case KERN_##number: RUN_##operands(name); break;
+        KERN_POINTWISE(X)
+#undef X
+#undef RUN_1
+#undef RUN_2
+    case KERN_LOAD: FN(program_load)(i, to, a); break;
+    case KERN_STORE: FN(program_store)(i, to, a); break;
+    case KERN_COPY: FN(program_copy)(to, a, n); break;
+    case KERN_PRODUCT: FN(program_product)(i->product, room, a); break;
+    case KERN_INSTR_OPS: break;
+    }
+}
+
+static void FN(program_f32)(const struct kern_program *p, float *const *room, size_t n)
+{
+    const struct kern_instr *end = p->instr + p->n_instrs;
+    if (n <= KERN_PROGRAM_BLOCK) {
+        for (const struct kern_instr *i = p->instr; i != end; i++)
+            FN(program_instr)(i, room, 0, n);
+        return;
+    }
+    for (size_t done = 0; done < n; done += KERN_PROGRAM_BLOCK) {
+        size_t block = n - done < KERN_PROGRAM_BLOCK ? n - done : KERN_PROGRAM_BLOCK;
+        for (const struct kern_instr *i = p->instr; i != end; i++)
+            FN(program_instr)(i, room, done, block);
+    }
+}

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: MIT */
+/* Products of program_f32 are chains of fused multiply-adds; its element-wise functions give the
+ * bits of the kernels of their names. */
+#include "kernels/program.h"
+#include "tests/kern/check.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { SCRATCH, SOURCE, SUMS, ADDED };
+
+static void run(const struct kern *k, const struct kern_instr *s, size_t n, float *const *room)
+{
+    k->program_f32(&(struct kern_program) { s, n }, room, 1);
+}
+
+struct shape {
+    size_t channels, taps, dilation, stride, rows, panels;
+};
+
+static size_t lanes_of(size_t channels)
+{
+    return (channels + 15) / 16 * 16;
+}
+
+static void product_reference(const struct shape *p, float *y, const float *x, const float *w,
+                              const float *add)
+{
+    size_t lanes = lanes_of(p->channels), wide = p->panels * 16;
+    for (size_t r = 0; r < p->rows; r++)
+        for (size_t o = 0; o < wide; o++) {
+            float sum = w[o];
+            for (size_t c = 0; c < p->channels; c++)
+                for (size_t t = 0; t < p->taps; t++)
+                    sum = fmaf(w[(1 + c * p->taps + t) * wide + o],
+                               x[(r * p->stride + t * p->dilation) * lanes + c], sum);
+            y[r * wide + o] = add ? sum + add[r * wide + o] : sum;
+        }
+}
+
+static void product_check(struct check *t, const struct shape *p, bool adds)
+{
+    size_t lanes = lanes_of(p->channels), wide = p->panels * 16, n = p->rows * wide,
+           w_n = (1 + p->channels * p->taps) * wide;
+    size_t x_n = ((p->rows - 1) * p->stride + (p->taps - 1) * p->dilation + 1) * lanes;
+    float *x = check_buf(t, x_n, false), *w = check_buf(t, w_n, false),
+          *add = check_buf(t, n, false);
+    float *ref = check_buf(t, n, false), *got = check_buf(t, n, false);
+    struct kern_panel panel[8];
+    check_fill(t, x, x_n);
+    check_fill(t, w, w_n);
+    check_fill(t, add, n);
+    for (size_t i = 0; i < p->panels; i++)
+        panel[i] = (struct kern_panel) {
+            .to = { .room = SUMS, .at = i * 16 },
+            .ld = wide,
+            .adds = adds,
+            .add = { .room = ADDED, .at = i * 16 },
+        };
+    struct kern_product product = { .channels = p->channels,
+                                    .rows = p->rows,
+                                    .n_taps = p->taps,
+                                    .tap_step = p->dilation * lanes,
+                                    .row_step = p->stride * lanes,
+                                    .n_panels = p->panels,
+                                    .panel = panel,
+                                    .w = w };
+    struct kern_instr s = { .op = KERN_PRODUCT, .a = { .room = SOURCE }, .product = &product };
+    product_reference(p, ref, x, w, adds ? add : NULL);
+    run(&t->new, &s, 1, (float *[]) { NULL, x, got, add });
+    check_same(t, "program_f32 product", ref, got, n,
+               "%zu channels %zu taps %zu dilation %zu stride %zu rows %zu panels", p->channels,
+               p->taps, p->dilation, p->stride, p->rows, p->panels);
+    check_drop(t);
+}
+
+/* One function by the kernel of its name. */
+static void element_reference(const struct kern *k, unsigned op, float *y, const float *a,
+                              const float *b, size_t n)
+{
+    switch (op) {
+#define RUN_1(name) k->name##_f32(y, a, n)
+#define RUN_2(name) k->name##_f32(y, a, b, n)
+#define X(number, name, operands)                                                                  \
+    case KERN_##number: RUN_##operands(name); break;
+        KERN_POINTWISE(X)
+#undef X
+    }
+}
+
+/* Random element-wise programs on operands that walk and that are one element. */
+#define INPUTS 3
+#define STEPS 6
+
+static unsigned below(struct check *t, unsigned n)
+{
+    return (unsigned) ((check_rand(t) * 0.5f + 0.4999f) * (float) n) % n;
+}
+
+static bool is_unary(unsigned op)
+{
+    static const unsigned char operands_of[] = {
+#define X(number, name, operands) operands,
+        KERN_POINTWISE(X)
+#undef X
+    };
+    return operands_of[op] == 1;
+}
+
+static void elements_check(struct check *t, size_t n)
+{
+    struct kern_instr s[STEPS];
+    struct kern_operand at[INPUTS + STEPS];
+    const float *value[INPUTS + STEPS]; /* what each is, n elements */
+    float *room[1 + INPUTS + 1] = { check_buf(t, STEPS * KERN_PROGRAM_BLOCK, false) };
+    for (unsigned i = 0; i < INPUTS; i++) {
+        bool one = below(t, 3) == 0;
+        float *x = check_buf(t, one ? 1 : n, false), *wide = check_buf(t, n, false);
+        check_fill(t, x, one ? 1 : n);
+        for (size_t k = 0; k < n; k++)
+            wide[k] = x[one ? 0 : k];
+        room[1 + i] = x;
+        value[i] = wide;
+        at[i] = (struct kern_operand) { .room = 1 + i, .one = one, .walk = one ? 0 : SIZE_MAX };
+    }
+    room[1 + INPUTS] = check_buf(t, n, false);
+    for (unsigned i = 0; i < STEPS; i++) {
+        unsigned to = INPUTS + i, a = below(t, to), b = below(t, to),
+                 op = below(t, KERN_POINTWISE_COUNT);
+        if (is_unary(op) && at[a].one)
+            op = KERN_ADD; /* an operand alone is no single element */
+        at[to] = i == STEPS - 1 ? (struct kern_operand) { .room = 1 + INPUTS, .walk = SIZE_MAX }
+                                : (struct kern_operand) { .at = i * KERN_PROGRAM_BLOCK };
+        s[i] = (struct kern_instr) { .op = op, .to = at[to], .a = at[a], .b = at[b] };
+        float *r = check_buf(t, n, false);
+        element_reference(&t->ref, op, r, value[a], value[b], n);
+        value[to] = r;
+    }
+    t->new.program_f32(&(struct kern_program) { s, STEPS }, room, n);
+    check_same(t, "program_f32", value[INPUTS + STEPS - 1], room[1 + INPUTS], n, "n %zu", n);
+    check_drop(t);
+}
+
+/* In frames an instruction has a number of floats of its own; each function, in place too. */
+static void frames_check(struct check *t, size_t n)
+{
+    for (unsigned op = 0; op < KERN_POINTWISE_COUNT; op++) {
+        float *a = check_buf(t, n, false), *b = check_buf(t, n, true),
+              *ref = check_buf(t, n, false), *got = check_buf(t, n, false);
+        struct kern_instr s = { .op = op, .to = { 2 }, .a = { 0 }, .b = { 1 }, .n = n };
+        (op % 2 ? check_fill : check_fill_bits)(t, a, n);
+        check_fill(t, b, n);
+        element_reference(&t->ref, op, ref, a, b, n);
+        run(&t->new, &s, 1, (float *[]) { a, b, got });
+        check_same(t, "program_f32 in frames", ref, got, n, "op %u n %zu", op, n);
+        s.to.room = 0;
+        run(&t->new, &s, 1, (float *[]) { a, b, got });
+        check_same(t, "program_f32 in place", ref, a, n, "op %u n %zu", op, n);
+        check_drop(t);
+    }
+}
+
+/* Loaded, moved down over itself by a row, and stored. */
+static void moves_check(struct check *t, size_t channels, size_t rows)
+{
+    size_t lanes = lanes_of(channels), n = channels * rows;
+    float *x = check_buf(t, n, false), *mid = check_buf(t, lanes * rows, false),
+          *y = check_buf(t, n, false), *ref = check_buf(t, n, false);
+    struct kern_instr s[3] = {
+        { .op = KERN_LOAD, .to = { 1 }, .a = { 0 }, .n = channels, .rows = rows, .ld = lanes },
+        { .op = KERN_COPY,
+          .to = { 1 },
+          .a = { .room = 1, .at = rows > 1 ? lanes : 0 },
+          .n = (rows > 1 ? rows - 1 : 1) * lanes },
+        { .op = KERN_STORE, .to = { 2 }, .a = { 1 }, .n = channels, .rows = rows, .ld = lanes },
+    };
+    check_fill_bits(t, x, n);
+    for (size_t i = 0; i < n; i++)
+        ref[i] = x[i % rows + 1 < rows ? i + 1 : i];
+    run(&t->new, s, 3, (float *[]) { x, mid, y });
+    check_same(t, "program_f32 moves", ref, y, n, "%zu channels %zu rows", channels, rows);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t i = channels; i < lanes; i++)
+            t->failed += mid[r * lanes + i] != 0;
+    check_drop(t);
+}
+
+void check_program(struct check *t)
+{
+    static const size_t channels[] = { 1, 5, 12, 16, 33 };
+    for (size_t c = 0; c < sizeof channels / sizeof *channels; c++)
+        for (size_t rows = 1; rows <= 9; rows++)
+            for (size_t panels = 1; panels <= 7; panels++) {
+                size_t odd = c + rows + panels;
+                product_check(t,
+                              &(struct shape) { channels[c], 1 + odd % 4, 1 + odd % 3,
+                                                1 + odd / 2 % 2, rows, panels },
+                              odd % 2);
+            }
+    static const size_t sizes[] = { 1, 2, 12, 15, 16, 17, 33, 64, 511, 512, 513, 1040, 1100 };
+    for (int i = 0; i < 40; i++)
+        for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
+            elements_check(t, sizes[k]);
+    for (size_t n = 16; n <= 80; n += 16)
+        frames_check(t, n);
+    for (size_t c = 0; c < sizeof channels / sizeof *channels; c++)
+        for (size_t rows = 1; rows <= 9; rows += 2)
+            moves_check(t, channels[c], rows);
+}
