@@ -204,7 +204,8 @@ static bool only_range_reads(const struct graph *g, uint32_t w)
 /* A symbolic size made a float for a Range of floats, which takes the size as it is. */
 static bool size_for_range(const struct scope *s, const struct node *n, const uint32_t *in)
 {
-    const struct fact *f = n->n_in == 1 && node_is(n, OP_CAST) ? wire_fact(s, in[0]) : NULL;
+    bool casts = node_is(n, OP_CAST) && n->n_in == 1 && n->n_out == 1 && n->out[0] != WIRE_NONE;
+    const struct fact *f = casts ? wire_fact(s, in[0]) : NULL;
     return f && f->type == DTYPE_DIM && dtype_is_float((enum dtype) cast_attr_of(n)->to) &&
         only_range_reads(s->src, n->out[0]);
 }
@@ -275,7 +276,8 @@ static rill_status node_type(const struct typer *t, struct scope *s, const struc
         return set_const(t, s, n->out[0], out[0].value);
     if (folds(t, s, n, in, out))
         return node_fold(t, s, n, in);
-    if (n->n_out == 1 && facts[0] && facts[0]->value && node_gives_back(n, facts[0], &out[0])) {
+    if (n->n_out == 1 && n->out[0] != WIRE_NONE && facts[0] && facts[0]->value &&
+        node_gives_back(n, facts[0], &out[0])) {
         s->map[n->out[0]] = in[0]; /* too large to be copied */
         return RILL_OK;
     }

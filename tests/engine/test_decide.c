@@ -146,8 +146,35 @@ static bool trial_run(const struct trial *t, bool *ret_decided, rill_error *err)
     return ok;
 }
 
+/* Nodes whose one output has no name: nothing is written for them. */
+static void nameless_test(void)
+{
+    struct build b = { .dims = dims_new() };
+    struct tgraph g;
+    struct fact f = { .type = DTYPE_F32, .rank = 1, .shape = { dim_symbol(b.dims, "S") } };
+    int64_t many = 2048;
+    graph_init(&b.m.g, &b.arena, b.dims, "g");
+    graph_add_output(&b.m.g, graph_add_input(&b.m.g, "x", &f));
+    static const struct attr to = { .name = "to", .kind = ATTR_INT, .i = DTYPE_F32 };
+    const struct op *cast = op_by_id(OP_CAST);
+    void *attr = arena_alloc(&b.arena, cast->attr_bytes);
+    uint32_t in[2] = { number(&b, (struct line) { 1, 0 }),
+                       graph_add_const(&b.m.g, "large",
+                                       tensor_new(&b.arena, DTYPE_F32, 1, &many)) };
+    uint32_t nobody = WIRE_NONE;
+    attrs_parse(cast, "cast", &to, 1, attr, &b.err);
+    graph_add_node(&b.m.g, cast, "cast", attr, in, 1, &nobody, 1);
+    graph_add_node(&b.m.g, op_by_id(OP_IDENTITY), "same", NULL, in + 1, 1, &nobody, 1);
+    rill_status s =
+        tgraph_from_mgraph(&g, &b.m, &(struct typed_opts) { .fold_bytes_max = 1024 }, &b.err);
+    CHECK(s == RILL_OK && g.g.n_nodes == 1, "outputs without a name: %s", b.err.text);
+    arena_drop(&b.arena);
+    dims_free(b.dims);
+}
+
 int main(void)
 {
+    nameless_test();
     int decided = 0;
     for (int i = 0; i < N_GRAPHS; i++) {
         struct trial t = trial_random();
