@@ -124,5 +124,8 @@ int main(int argc, char **argv)
         rill_plan_unref(p);
     }
     rill_model_free(m);
+    for (int status = RILL_OK; status <= RILL_INTERNAL; status++)
+        SEE(strcmp(rill_status_text((rill_status) status), "unknown status"), "a status has words",
+            rill_status_text((rill_status) status));
     return check_done();
 }
