@@ -26,10 +26,10 @@ static const float six[6] = { 1, 2, 3, 4, 5, 6 };
 
 /* ---- pieces ---- */
 
-static struct pb graph_start(void)
-{
-    return make_graph(DIMS(1, 4));
-}
+/* clang-format off */
+#define MADE(name, ...) static struct pb name(void) { return __VA_ARGS__; }
+/* clang-format on */
+MADE(graph_start, make_graph(DIMS(1, 4)))
 
 static struct pb model_of(struct pb node)
 {
@@ -76,60 +76,19 @@ static struct pb nested(unsigned depth)
 
 /* ---- rows ---- */
 
-static struct pb path_parent(void)
-{
-    return external(NULL, NULL, "../secret.bin");
-}
-static struct pb path_inner(void)
-{
-    return external(NULL, NULL, "sub/../../secret.bin");
-}
-static struct pb path_absolute(void)
-{
-    return external(NULL, NULL, "/etc/passwd");
-}
-static struct pb path_empty(void)
-{
-    return external(NULL, NULL, "");
-}
-static struct pb path_link(void)
-{
-    return external(NULL, NULL, "link.bin");
-}
-static struct pb path_hard(void)
-{
-    return external(NULL, NULL, "hard.bin");
-}
-static struct pb path_pipe(void)
-{
-    return external(NULL, NULL, "pipe");
-}
-static struct pb key_foreign(void)
-{
-    return external("__class__", "x", "w.bin");
-}
-static struct pb offset_negative(void)
-{
-    return external("offset", "-8", "w.bin");
-}
-static struct pb offset_huge(void)
-{
-    return external("offset", "18446744073709551600", "w.bin");
-}
-static struct pb length_huge(void)
-{
-    return external("length", "9223372036854775807", "w.bin");
-}
-
-static struct pb raw_short(void)
-{
-    return model_of_const(make_node("Add", "x w", "y"), make_raw("w", 1, DIMS(1, 6), six, 20));
-}
-
-static struct pb raw_long(void)
-{
-    return model_of_const(make_node("Add", "x w", "y"), make_raw("w", 1, DIMS(1, 2), six, 24));
-}
+MADE(path_parent, external(NULL, NULL, "../secret.bin"))
+MADE(path_inner, external(NULL, NULL, "sub/../../secret.bin"))
+MADE(path_absolute, external(NULL, NULL, "/etc/passwd"))
+MADE(path_empty, external(NULL, NULL, ""))
+MADE(path_link, external(NULL, NULL, "link.bin"))
+MADE(path_hard, external(NULL, NULL, "hard.bin"))
+MADE(path_pipe, external(NULL, NULL, "pipe"))
+MADE(key_foreign, external("__class__", "x", "w.bin"))
+MADE(offset_negative, external("offset", "-8", "w.bin"))
+MADE(offset_huge, external("offset", "18446744073709551600", "w.bin"))
+MADE(length_huge, external("length", "9223372036854775807", "w.bin"))
+MADE(raw_short, model_of_const(make_node("Add", "x w", "y"), make_raw("w", 1, DIMS(1, 6), six, 20)))
+MADE(raw_long, model_of_const(make_node("Add", "x w", "y"), make_raw("w", 1, DIMS(1, 2), six, 24)))
 
 static struct pb dims_wrap(void)
 {
@@ -137,11 +96,9 @@ static struct pb dims_wrap(void)
     return model_of_const(make_node("Add", "x w", "y"), make_raw("w", 1, DIMS(big, big), six, 16));
 }
 
-static struct pb dims_zero_wrap(void)
-{
-    return model_of_const(make_node("Add", "x w", "y"),
-                          make_raw("w", 1, DIMS(0, INT64_MAX, INT64_MAX), six, 0));
-}
+MADE(dims_zero_wrap,
+     model_of_const(make_node("Add", "x w", "y"),
+                    make_raw("w", 1, DIMS(0, INT64_MAX, INT64_MAX), six, 0)))
 
 static struct pb conv_with(const char *attr, const int64_t *v, size_t n, const int64_t *weights,
                            size_t weight_bytes)
@@ -156,36 +113,14 @@ static struct pb conv_with(const char *attr, const int64_t *v, size_t n, const i
     return make_model(g, 13);
 }
 
-static struct pb conv_dilations(void)
-{
-    return conv_with("dilations", DIMS(1, 1, 1, 1, 1), 5, DIMS(2, 2, 3), 48);
-}
-static struct pb conv_stride(void)
-{
-    return conv_with("strides", DIMS(0), 1, DIMS(2, 2, 3), 48);
-}
-static struct pb conv_pads(void)
-{
-    return conv_with("pads", DIMS(INT64_MAX, INT64_MAX), 2, DIMS(2, 2, 3), 48);
-}
-static struct pb conv_kernel(void)
-{
-    return conv_with("kernel_shape", DIMS(99, 99), 2, DIMS(2, 2, 3), 48);
-}
-static struct pb conv_rank(void)
-{
-    return conv_with("strides", DIMS(1), 1, DIMS(4), 16);
-}
-
-static struct pb permutation(void)
-{
-    return model_of(with(make_node("Transpose", "x", "y"), make_ints_attr("perm", DIMS(7, 0), 2)));
-}
-
-static struct pb axis_far(void)
-{
-    return model_of(with(make_node("Softmax", "x", "y"), make_int_attr("axis", INT64_MIN)));
-}
+MADE(conv_dilations, conv_with("dilations", DIMS(1, 1, 1, 1, 1), 5, DIMS(2, 2, 3), 48))
+MADE(conv_stride, conv_with("strides", DIMS(0), 1, DIMS(2, 2, 3), 48))
+MADE(conv_pads, conv_with("pads", DIMS(INT64_MAX, INT64_MAX), 2, DIMS(2, 2, 3), 48))
+MADE(conv_kernel, conv_with("kernel_shape", DIMS(99, 99), 2, DIMS(2, 2, 3), 48))
+MADE(conv_rank, conv_with("strides", DIMS(1), 1, DIMS(4), 16))
+MADE(permutation,
+     model_of(with(make_node("Transpose", "x", "y"), make_ints_attr("perm", DIMS(7, 0), 2))))
+MADE(axis_far, model_of(with(make_node("Softmax", "x", "y"), make_int_attr("axis", INT64_MIN))))
 
 static struct pb gather_const(void)
 {
@@ -203,14 +138,8 @@ static struct pb gather_live(void)
     return make_model(g, 13);
 }
 
-static struct pb deep(void)
-{
-    return nested(2911);
-}
-static struct pb deep_by_one(void)
-{
-    return nested(17);
-}
+MADE(deep, nested(2911))
+MADE(deep_by_one, nested(17))
 
 /* Every body reads what is outside of all: walks that begin anew in each level would take 2^15
  * steps. */

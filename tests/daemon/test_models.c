@@ -314,30 +314,15 @@ static void in_models(const struct rig *r, const char *name, void (*make)(const 
     make(path);
 }
 
-static void make_fifo(const char *path)
-{
-    CHECK(mkfifo(path, 0600) == 0);
-}
-static void make_link(const char *path)
-{
-    CHECK(symlink("m", path) == 0);
-}
-static void make_link_up(const char *path)
-{
-    CHECK(symlink("../outside", path) == 0);
-}
-static void make_link_abs(const char *path)
-{
-    CHECK(symlink("/", path) == 0);
-}
-static void make_link_zero(const char *path)
-{
-    CHECK(symlink("/dev/zero", path) == 0);
-}
-static void make_file(const char *path)
-{
-    text_put(path, "wiener");
-}
+/* clang-format off */
+#define MAKES(name, call) static void name(const char *path) { call; }
+/* clang-format on */
+MAKES(make_fifo, CHECK(mkfifo(path, 0600) == 0))
+MAKES(make_link, CHECK(symlink("m", path) == 0))
+MAKES(make_link_up, CHECK(symlink("../outside", path) == 0))
+MAKES(make_link_abs, CHECK(symlink("/", path) == 0))
+MAKES(make_link_zero, CHECK(symlink("/dev/zero", path) == 0))
+MAKES(make_file, text_put(path, "wiener"))
 
 struct link_look {
     const char *name;

@@ -425,52 +425,43 @@ static void external_case(const char *folder, const char *name, struct external 
     expect(name, external_model(other ? list : list + 1, other ? 3 : 2), path, NULL, want, words);
 }
 
-static void test_external_paths(const char *folder)
-{
-    external_case(folder, "in place", (struct external) { "offset", "8" }, RILL_OK, "");
-    external_case(folder, "sub-folder", (struct external) { "location", "sub/w.bin" }, RILL_OK, "");
-    external_case(folder, "parent", (struct external) { "location", "../w.bin" }, RILL_MALFORMED,
-                  "'..'");
-    external_case(folder, "parent inside", (struct external) { "location", "sub/../../w.bin" },
-                  RILL_MALFORMED, "'..'");
-    external_case(folder, "a/../b", (struct external) { "location", "sub/../w.bin" },
-                  RILL_MALFORMED, "'..'");
-    external_case(folder, "absolute", (struct external) { "location", "/etc/passwd" },
-                  RILL_MALFORMED, "absolute");
-    external_case(folder, "empty", (struct external) { "location", "" }, RILL_MALFORMED,
-                  "empty path");
-    external_case(folder, "link", (struct external) { "location", "link.bin" }, RILL_MALFORMED,
-                  "symbolic link");
-    external_case(folder, "linked folder", (struct external) { "location", "away/w.bin" },
-                  RILL_MALFORMED, "symbolic link");
-    external_case(folder, "hard link", (struct external) { "location", "hard.bin" }, RILL_MALFORMED,
-                  "hard links");
-    external_case(folder, "folder", (struct external) { "location", "sub" }, RILL_MALFORMED,
-                  "not a regular file");
-    external_case(folder, "pipe", (struct external) { "location", "pipe" }, RILL_MALFORMED,
-                  "not a regular file");
-    external_case(folder, "missing", (struct external) { "location", "nothing.bin" }, RILL_IO,
-                  "nothing.bin");
-}
+static const struct {
+    const char *what;
+    struct external entry;
+    rill_status status;
+    const char *words;
+} outside[] = {
+    { "in place", { "offset", "8" }, RILL_OK, "" },
+    { "sub-folder", { "location", "sub/w.bin" }, RILL_OK, "" },
+    { "parent", { "location", "../w.bin" }, RILL_MALFORMED, "'..'" },
+    { "parent inside", { "location", "sub/../../w.bin" }, RILL_MALFORMED, "'..'" },
+    { "a/../b", { "location", "sub/../w.bin" }, RILL_MALFORMED, "'..'" },
+    { "absolute", { "location", "/etc/passwd" }, RILL_MALFORMED, "absolute" },
+    { "empty", { "location", "" }, RILL_MALFORMED, "empty path" },
+    { "link", { "location", "link.bin" }, RILL_MALFORMED, "symbolic link" },
+    { "linked folder", { "location", "away/w.bin" }, RILL_MALFORMED, "symbolic link" },
+    { "hard link", { "location", "hard.bin" }, RILL_MALFORMED, "hard links" },
+    { "folder", { "location", "sub" }, RILL_MALFORMED, "not a regular file" },
+    { "pipe", { "location", "pipe" }, RILL_MALFORMED, "not a regular file" },
+    { "missing", { "location", "nothing.bin" }, RILL_IO, "nothing.bin" },
+    { "negative offset", { "offset", "-8" }, RILL_MALFORMED, "offset '-8' is no size" },
+    { "offset past the end", { "offset", "9" }, RILL_MALFORMED, "24 bytes at 9" },
+    { "offset wraps", { "offset", "18446744073709551600" }, RILL_MALFORMED, "is no size" },
+    { "offset of 2^63 - 1", { "offset", "9223372036854775807" }, RILL_MALFORMED, "24 bytes at" },
+    { "offset of words", { "offset", "8 " }, RILL_MALFORMED, "is no size" },
+    { "wrong length",
+      { "length", "20" },
+      RILL_MALFORMED,
+      "takes 24 bytes and its external data has 20" },
+    { "unknown key", { "exec", "rm" }, RILL_MALFORMED, "key 'exec'" },
+    { "checksum", { "checksum", "ab" }, RILL_OK, "" },
+};
 
-static void test_external_sizes(const char *folder)
+static void test_external_rows(const char *folder)
 {
-    external_case(folder, "negative offset", (struct external) { "offset", "-8" }, RILL_MALFORMED,
-                  "offset '-8' is no size");
-    external_case(folder, "offset past the end", (struct external) { "offset", "9" },
-                  RILL_MALFORMED, "24 bytes at 9");
-    external_case(folder, "offset wraps", (struct external) { "offset", "18446744073709551600" },
-                  RILL_MALFORMED, "is no size");
-    external_case(folder, "offset of 2^63 - 1",
-                  (struct external) { "offset", "9223372036854775807" }, RILL_MALFORMED,
-                  "24 bytes at");
-    external_case(folder, "offset of words", (struct external) { "offset", "8 " }, RILL_MALFORMED,
-                  "is no size");
-    external_case(folder, "wrong length", (struct external) { "length", "20" }, RILL_MALFORMED,
-                  "takes 24 bytes and its external data has 20");
-    external_case(folder, "unknown key", (struct external) { "exec", "rm" }, RILL_MALFORMED,
-                  "key 'exec'");
-    external_case(folder, "checksum", (struct external) { "checksum", "ab" }, RILL_OK, "");
+    for (size_t i = 0; i < sizeof outside / sizeof *outside; i++)
+        external_case(folder, outside[i].what, outside[i].entry, outside[i].status,
+                      outside[i].words);
     struct external length = { "length", "24" };
     expect("no location", external_model(&length, 1), "/tmp/model.onnx", NULL, RILL_MALFORMED,
            "no location");
@@ -515,8 +506,7 @@ static void test_external(void)
     CHECK(link(a, b) == 0, "link");
     snprintf(b, sizeof b, "%s/pipe", folder);
     CHECK(mkfifo(b, 0600) == 0, "mkfifo");
-    test_external_paths(folder);
-    test_external_sizes(folder);
+    test_external_rows(folder);
     remove_files(folder);
 }
 
