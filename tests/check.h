@@ -20,6 +20,8 @@ static unsigned check_passed, check_failed, check_skipped;
         }                                                                                          \
     } while (0)
 
+#define LLU(x) ((unsigned long long) (x)) /* for %llu */
+
 /* The same, with words and a number that tells this case from others; true if it holds. */
 static inline bool check(bool ok, const char *what, long n)
 {

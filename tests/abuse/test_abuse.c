@@ -92,7 +92,7 @@ static void finished_check(int fd, uint32_t id, uint64_t in, uint64_t dropped, u
     Rill__ServerFrame *a = answer_of(fd, RILL__SERVER_FRAME__M_FINISHED, &errors);
     if (CHECK(a != NULL)) {
         CHECK(a->finished->in == in && a->finished->dropped == dropped, "in %llu, dropped %llu",
-              (unsigned long long) a->finished->in, (unsigned long long) a->finished->dropped);
+              LLU(a->finished->in), LLU(a->finished->dropped));
         rill__server_frame__free_unpacked(a, NULL);
     }
     CHECK(errors == want_errors, "%u errors", errors);
@@ -185,8 +185,7 @@ static void test_idle_thousand(void)
     char err[512];
     CHECK(session_play(&rig, NULL, &r, err), "beside a thousand idle ones: %s", err);
     result_free(&r);
-    CHECK(rss_kib(&rig) < rss + 1000 * 128, "%llu KiB for a thousand",
-          (unsigned long long) (rss_kib(&rig) - rss));
+    CHECK(rss_kib(&rig) < rss + 1000 * 128, "%llu KiB for a thousand", LLU((rss_kib(&rig) - rss)));
     for (int i = 0; i < 1000; i++) {
         served += fds[i] >= 0 && raw_closed(fds[i], 20000); /* hello_timeout_ms */
         close(fds[i]);
@@ -205,7 +204,7 @@ static void test_churn(void)
             raw_send(fd, "RILL\1\0\0\0", 8);
         close(fd);
     }
-    printf("2000 connections in %llu ms\n", (unsigned long long) (now_ms() - start));
+    printf("2000 connections in %llu ms\n", LLU((now_ms() - start)));
     CHECK(fds_settle(&rig, before), "%u descriptors, %u before", fds_of(&rig), before);
 }
 
@@ -254,7 +253,7 @@ static void test_never_reads(void)
     usleep(300000); /* Opened is there, unread */
     for (uint32_t i = 0; i < 200 && audio_say(fd, 1, i, pos, false, x, 1600); i++)
         pos += 1600;
-    CHECK(rss_kib(&rig) < rss + 8192, "%llu KiB more", (unsigned long long) (rss_kib(&rig) - rss));
+    CHECK(rss_kib(&rig) < rss + 8192, "%llu KiB more", LLU((rss_kib(&rig) - rss)));
     close(fd);
 }
 

@@ -163,8 +163,7 @@ bool rig_disturbed(struct rig *r)
     if (disturbed)
         printf("the machine stood still %llu times, and kept models for %llu us beyond the %llu "
                "that they asked for\n",
-               (unsigned long long) s.n, (unsigned long long) s.lost_us,
-               (unsigned long long) s.asked_us);
+               LLU(s.n), LLU(s.lost_us), LLU(s.asked_us));
     return disturbed;
 }
 

@@ -23,6 +23,7 @@ extern unsigned stream_timeout_ms; /* of stream_whole: how long nothing may happ
 bool check_note(const char *file, int line, const char *text, int good, ...);
 /* The same of what a client was asked for: with the words of its error. */
 #define CHECK_OF(c, ...) CHECK((__VA_ARGS__), "%s", rill_client_error(c))
+#define LLU(x) ((unsigned long long) (x)) /* for %llu */
 void check_skip(const char *what);
 int check_end(void); /* prints the totals; exit code */
 /* Ends the test as failed: what was awaited in vain, and what the newest daemon said last. */

@@ -95,9 +95,8 @@ void slow_close(struct slow_stream *s, float volume)
         want[i] = sound[i] * volume;
     CHECK(s->got.bytes == sizeof want && memcmp(s->got.pcm, want, sizeof want) == 0 &&
               s->got.pos_good,
-          "%zu bytes, in %llu, out %llu, dropped %llu, error %d", s->got.bytes,
-          (unsigned long long) s->got.fin.in, (unsigned long long) s->got.fin.out,
-          (unsigned long long) s->got.fin.dropped, s->got.error_code);
+          "%zu bytes, in %llu, out %llu, dropped %llu, error %d", s->got.bytes, LLU(s->got.fin.in),
+          LLU(s->got.fin.out), LLU(s->got.fin.dropped), s->got.error_code);
     rill_client_free(s->c);
     result_free(&s->got);
 }

@@ -195,8 +195,7 @@ static uint64_t entries_check(const struct shelf *s, int i)
         next = e.before + 1;
     }
     CHECK(!wrong && next == s->written[i], "tape %d: %llu wrong, the newest is %llu of %llu", i,
-          (unsigned long long) wrong, (unsigned long long) next,
-          (unsigned long long) s->written[i]);
+          LLU(wrong), LLU(next), LLU(s->written[i]));
     return n;
 }
 
@@ -213,7 +212,7 @@ static void test_tape_alone(void)
     const struct history *t = &s.tapes[0];
     CHECK(t->head - t->tail >= 2 * MB - 8192 && history_bytes(t) < 2 * MB + 131072 &&
               s.m.bytes[MEMORY_HISTORIES] == history_reclaimable_bytes(t),
-          "%zu bytes hold %llu", history_bytes(t), (unsigned long long) (t->head - t->tail));
+          "%zu bytes hold %llu", history_bytes(t), LLU((t->head - t->tail)));
     while (history_reclaim(&s.tapes[0]))
         entries_check(&s, 0);
     CHECK(entries_check(&s, 0) > 0 &&
@@ -300,8 +299,7 @@ static void put(const char *path, const char *text)
 static void limit_is(uint64_t bytes, const char *what)
 {
     uint64_t got = memory_limit(root);
-    CHECK(got == bytes, "%s: %llu, not %llu", what, (unsigned long long) got,
-          (unsigned long long) bytes);
+    CHECK(got == bytes, "%s: %llu, not %llu", what, LLU(got), LLU(bytes));
 }
 
 static void test_limits(void)

@@ -96,8 +96,7 @@ static bool pulses_wait(struct watcher *w, uint64_t n)
         if (w->pulses >= n)
             return true;
     }
-    return CHECK(false, "%llu of %llu pulses", (unsigned long long) w->pulses,
-                 (unsigned long long) n);
+    return CHECK(false, "%llu of %llu pulses", LLU(w->pulses), LLU(n));
 }
 
 /* ---- conflation ---- */
@@ -145,7 +144,7 @@ static void test_vad_conflation(void)
         done = a->m_case == RILL__SERVER_FRAME__M_FINISHED;
         if (done)
             CHECK(a->finished->vad_frames == VAD_FRAMES, "%llu frames",
-                  (unsigned long long) a->finished->vad_frames);
+                  LLU(a->finished->vad_frames));
         rill__server_frame__free_unpacked(a, NULL);
     }
     CHECK(starts == 1 && ends == 1 && start_pos == VAD_START * PULSE, "%u starts, %u ends", starts,
@@ -153,7 +152,7 @@ static void test_vad_conflation(void)
     CHECK(n < VAD_FRAMES * 3 / 4 && n > 10 && !disorder,
           "%u of %u probabilities came, %u in disorder", n, VAD_FRAMES, disorder);
     CHECK(last == (VAD_FRAMES - 1) * PULSE && prob == vad_level(VAD_FRAMES - 1),
-          "the newest is at %llu", (unsigned long long) last);
+          "the newest is at %llu", LLU(last));
     close(fd);
     rill_client_free(w.c);
     CHECK(rig_stop(&r) == 0);
@@ -196,8 +195,7 @@ static uint64_t memory_wait(struct watcher *w, uint64_t streams)
         if (s.memory_streams_bytes == streams && (streams || !s.memory_topics_bytes))
             break;
     }
-    CHECK(s.memory_streams_bytes == streams, "%llu bytes",
-          (unsigned long long) s.memory_streams_bytes);
+    CHECK(s.memory_streams_bytes == streams, "%llu bytes", LLU(s.memory_streams_bytes));
     return s.memory_connections_bytes;
 }
 
@@ -210,13 +208,13 @@ static void test_memory(void)
     watcher_connect(&w, r.sock);
     watcher_connect(&ctl, r.ctl);
     uint64_t before = memory_wait(&w, 0);
-    CHECK(before > 2 * 65536, "%llu bytes of two connections", (unsigned long long) before);
+    CHECK(before > 2 * 65536, "%llu bytes of two connections", LLU(before));
     struct rill_client *c = client_of(r.sock, "test");
     CHECK(rill_client_open(c, 1, &o, NULL) == 0 && rill_client_open(c, 2, &o, NULL) == 0);
     struct rill_client_stats s = stats_now(&w);
     CHECK(rill_client_ctl_sessions(ctl.c, session_see, &ctl) == 0 && ctl.n == 2);
     CHECK(s.memory_streams_bytes == ctl.memory && ctl.memory > 2 * 4096, "%llu and %llu bytes",
-          (unsigned long long) s.memory_streams_bytes, (unsigned long long) ctl.memory);
+          LLU(s.memory_streams_bytes), LLU(ctl.memory));
     CHECK(s.memory_connections_bytes > before && s.memory_topics_bytes == 0);
     struct rill_client_publish p = { .topic = "t", .keep_ms = 2000 };
     CHECK(rill_client_publish(c, 2, &p, NULL) == 0);

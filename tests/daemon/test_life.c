@@ -229,9 +229,9 @@ static void pets_watch(int fd)
         last = now;
     }
     CHECK(n == 5 && least < WATCHDOG_MS, "%u pets, the least time between two %llu ms", n,
-          (unsigned long long) least);
+          LLU(least));
     CHECK(n <= (last - began) / (WATCHDOG_MS / 3) + 1, "%u pets in %llu ms", n,
-          (unsigned long long) (last - began));
+          LLU((last - began)));
 }
 
 static void test_notify(bool abstract)

@@ -268,8 +268,8 @@ static void test_sessions(struct rill_client **sources, size_t n)
     }
     CHECK(x.n_streams == N_TOPICS && x.n_subs == N_READERS * N_SUBS && x.out >= want &&
               x.in == x.out,
-          "%u streams, %u subscriptions, %llu in, %llu out", x.n_streams, x.n_subs,
-          (unsigned long long) x.in, (unsigned long long) x.out);
+          "%u streams, %u subscriptions, %llu in, %llu out", x.n_streams, x.n_subs, LLU(x.in),
+          LLU(x.out));
     CHECK(rill_client_unsubscribe(readers[1], 6, NULL) == 0);
     CHECK(sessions_see(ctl).n_subs == N_READERS * N_SUBS - 1);
     rill_client_free(readers[0]);

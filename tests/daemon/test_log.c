@@ -83,8 +83,7 @@ static void test_journal(bool own)
     rig_conf(&r, more);
     close(open(r.log, O_CREAT | O_WRONLY, 0600));
     stat(r.log, &st);
-    snprintf(stream, sizeof stream, "%llu:%llu", (unsigned long long) st.st_dev,
-             (unsigned long long) st.st_ino);
+    snprintf(stream, sizeof stream, "%llu:%llu", LLU(st.st_dev), LLU(st.st_ino));
     if (own)
         setenv("JOURNAL_STREAM", stream, 1);
     rig_run(&r);
@@ -142,7 +141,7 @@ static void test_flood(void)
         n_lines++;
     /* Twenty at once, and five a second while it lasted. */
     CHECK(n_lines >= 20 && n_lines < 400 && st.log_lines_lost + n_lines == 2000,
-          "%u written, %llu lost", n_lines, (unsigned long long) st.log_lines_lost);
+          "%u written, %llu lost", n_lines, LLU(st.log_lines_lost));
     CHECK(st.protocol_errors == 2000);
     usleep(600000);
     CHECK(raw_frame(fd, &f) && raw_error(fd, 15000) == RILL__CODE__NO_STREAM);
@@ -178,7 +177,7 @@ static void test_full_pipe(void)
             break;
     c = client_of(r.sock, "pipe");
     CHECK(rill_client_stats(c, &st, NULL, NULL) == 0);
-    CHECK(st.log_lines_lost > 1000, "%llu", (unsigned long long) st.log_lines_lost);
+    CHECK(st.log_lines_lost > 1000, "%llu", LLU(st.log_lines_lost));
     rill_client_free(c);
     close(fd);
     close(ends[1]);

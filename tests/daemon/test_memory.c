@@ -260,8 +260,7 @@ static void history_check(struct rill_client *c, const char *topic)
         rill_client_poll(c, 100);
     CHECK(h.next >= last && !h.wrong && h.next - h.first >= RATE / 2 &&
               h.next - h.first < SECONDS * RATE * 3 / 4,
-          "%s: from %llu to %llu, %llu wrong", topic, (unsigned long long) h.first,
-          (unsigned long long) h.next, (unsigned long long) h.wrong);
+          "%s: from %llu to %llu, %llu wrong", topic, LLU(h.first), LLU(h.next), LLU(h.wrong));
     rill_client_free(c);
 }
 
@@ -348,9 +347,8 @@ static void account_check(const char *who, uint64_t least_bytes)
     struct told t = { .who = who };
     CHECK_OF(ctl, rill_client_ctl_memory(ctl, &m, sum_note, &t) == 0);
     CHECK(t.all == m.used_bytes && t.owners == m.used_bytes && t.user >= least_bytes,
-          "%llu of all, %llu of owners, %llu used; %llu of %s", (unsigned long long) t.all,
-          (unsigned long long) t.owners, (unsigned long long) m.used_bytes,
-          (unsigned long long) t.user, who);
+          "%llu of all, %llu of owners, %llu used; %llu of %s", LLU(t.all), LLU(t.owners),
+          LLU(m.used_bytes), LLU(t.user), who);
     figures_get();
     CHECK((double) m.max_bytes == om_value(&om, "rill_memory_max_bytes", "") && m.refused == 1 &&
           (double) m.refused == om_value(&om, "rill_memory_refused_total", ""));

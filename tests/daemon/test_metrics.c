@@ -228,8 +228,8 @@ static void sums_check_both(const Rill__StatsReply *st, uint64_t compute_us)
         near(om_value(&om, "rill_chunk_compute_seconds_sum", denoise),
              (double) m->compute_us * 1e-6) &&
         near(om_value(&om, "rill_compute_seconds_total", denoise), (double) m->compute_us * 1e-6));
-    CHECK(m->compute_us >= compute_us, "%llu, of three streams %llu",
-          (unsigned long long) m->compute_us, (unsigned long long) compute_us);
+    CHECK(m->compute_us >= compute_us, "%llu, of three streams %llu", LLU(m->compute_us),
+          LLU(compute_us));
     CHECK(near(om_value(&om, "rill_audio_seconds_total", denoise), (double) m->audio_us * 1e-6));
     /* One stream at a time: every run is a batch of one. */
     CHECK(om_value(&om, "rill_batch_size_count", denoise) == (double) m->pulses &&

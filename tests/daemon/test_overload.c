@@ -113,14 +113,13 @@ static void talk_end(struct talk *t)
     rill_client_free(t->client);
     CHECK(t->fin.in == t->n_in);
     CHECK(t->fin.in == t->fin.processed + t->fin.dropped + t->fin.bypassed,
-          "%llu in, %llu processed, %llu dropped, %llu bypassed", (unsigned long long) t->fin.in,
-          (unsigned long long) t->fin.processed, (unsigned long long) t->fin.dropped,
-          (unsigned long long) t->fin.bypassed);
+          "%llu in, %llu processed, %llu dropped, %llu bypassed", LLU(t->fin.in),
+          LLU(t->fin.processed), LLU(t->fin.dropped), LLU(t->fin.bypassed));
     CHECK(t->fin.bypassed == t->heard.told[2] &&
               t->fin.dropped == t->heard.told[0] + t->heard.told[1],
           "told: %zu skipped, %zu silent, %zu bypassed; counted: %llu dropped, %llu bypassed",
-          t->heard.told[0], t->heard.told[1], t->heard.told[2], (unsigned long long) t->fin.dropped,
-          (unsigned long long) t->fin.bypassed);
+          t->heard.told[0], t->heard.told[1], t->heard.told[2], LLU(t->fin.dropped),
+          LLU(t->fin.bypassed));
 }
 
 /* Slow pulses until the daemon's log says `what`; not as fast as a bypassed stream takes them, for
@@ -224,11 +223,11 @@ static void test_skip(void)
         talk_say(&t, 30, FAKE_SLOW);
         talk_end(&t);
         CHECK(t.fin.dropped > 20 * PULSE && t.heard.told[0] == t.fin.dropped && t.fin.bypassed == 0,
-              "%llu dropped", (unsigned long long) t.fin.dropped);
+              "%llu dropped", LLU(t.fin.dropped));
         CHECK(t.heard.reasons == 1u << RILL__GAP__REASON__REASON_OVERLOAD);
         CHECK(t.fin.vad_frames >= t.fin.processed / 512 &&
                   t.fin.vad_frames <= t.fin.processed / 512 + t.heard.n_gaps + 1,
-              "%llu frames", (unsigned long long) t.fin.vad_frames);
+              "%llu frames", LLU(t.fin.vad_frames));
     }
     CHECK(rig_stop(&r) == 0);
 }
@@ -297,7 +296,7 @@ static enum run_verdict victim_run(void *arg)
     }
     bool disturbed = rig_disturbed(&r), good = dear.fin.bypassed > 0 && cheap.fin.bypassed == 0;
     printf("%llu samples of the dear stream bypassed, %llu of the cheap one\n",
-           (unsigned long long) dear.fin.bypassed, (unsigned long long) cheap.fin.bypassed);
+           LLU(dear.fin.bypassed), LLU(cheap.fin.bypassed));
     if (!good)
         printf("%s", rig_log(&r));
     CHECK(rig_stop(&r) == 0);
@@ -421,9 +420,8 @@ static enum run_verdict crowd_run(void *arg)
         CHECK_OF(c.client, rill_client_finish(c.client, id, &f) == 0);
         CHECK(f.bypassed == c.told[id] && f.dropped == 0 && f.in == f.processed + f.bypassed &&
                   f.out == f.in && f.in > 0,
-              "stream %u: %llu in, %llu out, %llu bypassed, %llu told", id,
-              (unsigned long long) f.in, (unsigned long long) f.out,
-              (unsigned long long) f.bypassed, (unsigned long long) c.told[id]);
+              "stream %u: %llu in, %llu out, %llu bypassed, %llu told", id, LLU(f.in), LLU(f.out),
+              LLU(f.bypassed), LLU(c.told[id]));
         whole += f.bypassed == 0;
     }
     bool disturbed = rig_disturbed(&r) || c.behind_us;
@@ -497,7 +495,7 @@ static void test_refused_at_once(void)
     uint64_t slept_us = rig_slept_us(&r);
     refused_in_turn(&r);
     CHECK(slept_us > 0 && rig_slept_us(&r) == slept_us, "%llu us of its models, then %llu",
-          (unsigned long long) slept_us, (unsigned long long) rig_slept_us(&r));
+          LLU(slept_us), LLU(rig_slept_us(&r)));
     for (unsigned i = 0; i <= n; i++)
         rill_client_free(t[i].client);
     CHECK(rig_stop(&r) == 0);
@@ -554,12 +552,12 @@ static void test_stopped(void)
             talk_say(&t[i], 20, 0);
             talk_end(&t[i]);
             CHECK(t[i].fin.out == t[i].heard.n_out && t[i].fin.out == t[i].fin.processed,
-                  "%llu out", (unsigned long long) t[i].fin.out);
+                  "%llu out", LLU(t[i].fin.out));
         }
         CHECK(t[0].heard.reasons == 1u << RILL__GAP__REASON__REASON_LATE &&
                   t[0].fin.dropped >= 2 * PULSE && t[0].heard.gone[20 * PULSE] &&
                   t[0].heard.gone[22 * PULSE - 1] && !t[0].heard.gone[20 * PULSE - 1],
-              "%u gaps, %llu dropped", t[0].heard.n_gaps, (unsigned long long) t[0].fin.dropped);
+              "%u gaps, %llu dropped", t[0].heard.n_gaps, LLU(t[0].fin.dropped));
         for (int i = 1; i < 3; i++)
             CHECK(t[i].heard.n_gaps == 0 &&
                       memcmp(t[i].heard.out, t[i].in, t[i].n_in * sizeof(float)) == 0,
@@ -612,8 +610,7 @@ static bool demoted(struct rig *r, uint64_t n, uint32_t *ret_threads)
     for (uint64_t end = now_ms() + 20000; now_ms() < end; usleep(50000))
         if (stats_get(r->sock, ret_threads, &demotions) && demotions >= n)
             break;
-    return CHECK(demotions == n, "%llu demotions, not %llu", (unsigned long long) demotions,
-                 (unsigned long long) n);
+    return CHECK(demotions == n, "%llu demotions, not %llu", LLU(demotions), LLU(n));
 }
 
 /* Until the thread has the signal blocked, which the kernel sends to any thread of the process. The

@@ -219,9 +219,8 @@ int main(void)
             break;
     CHECK(st.streams == 0 && st.connections == 1, "%u streams, %u connections are left", st.streams,
           st.connections);
-    printf("%llu streams opened, %llu refused, %llu errors\n",
-           (unsigned long long) st.streams_opened, (unsigned long long) st.streams_refused,
-           (unsigned long long) st.protocol_errors);
+    printf("%llu streams opened, %llu refused, %llu errors\n", LLU(st.streams_opened),
+           LLU(st.streams_refused), LLU(st.protocol_errors));
     CHECK(st.streams_opened > 100);
     rill_client_free(c);
     result_free(&before);

@@ -165,8 +165,7 @@ static void test_resets(struct rig *r)
         rill_client_reset(c, 1);
     CHECK_OF(c, rill_client_send(c, 1, x, sizeof x) == 0 && rill_client_finish(c, 1, &f) == 0);
     CHECK(heard.error_code == 0 && f.in == 3200 && f.out == 3200 && heard.bytes == 6400,
-          "error %d, %llu in, %llu out", heard.error_code, (unsigned long long) f.in,
-          (unsigned long long) f.out);
+          "error %d, %llu in, %llu out", heard.error_code, LLU(f.in), LLU(f.out));
     rill_client_free(c);
     result_free(&heard);
 }

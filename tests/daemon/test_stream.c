@@ -124,7 +124,7 @@ static void test_rate(uint32_t in_rate, uint32_t out_rate, bool align, size_t n)
             want += r.opened.latency_samples;
         CHECK(r.fin.out == want && r.bytes == want * 2 && r.fin.in == n && r.pos_good,
               "%u -> %u align %d: %zu in, %llu out, %llu wanted", in_rate, out_rate, align, n,
-              (unsigned long long) r.fin.out, (unsigned long long) want);
+              LLU(r.fin.out), LLU(want));
     }
     result_free(&r);
     free(pcm);
@@ -238,8 +238,7 @@ static void test_skip(bool align)
           f.out == 2000 + (align ? 0 : opened.latency_samples));
     CHECK(r.n_gap == (align ? 1u : 2u) && r.gap.pos == 1000 && r.gap.samples == 5000, "%u",
           r.n_gap);
-    CHECK(r.next_pos == 7000 + (align ? 0 : opened.latency_samples), "%llu",
-          (unsigned long long) r.next_pos);
+    CHECK(r.next_pos == 7000 + (align ? 0 : opened.latency_samples), "%llu", LLU(r.next_pos));
     if (align && is_fake())
         CHECK(memcmp(r.pcm, x, 4000) == 0 && memcmp(r.pcm + 4000, x, 4000) == 0);
     rill_client_free(c);
@@ -294,7 +293,7 @@ static void test_late(void)
     CHECK_OF(c, rill_client_finish(c, 1, &f) == 0);
     CHECK(f.in == 2112 && f.dropped == 1000 && f.processed == 1112 && f.out == 1112 &&
               r.bytes == 4448,
-          "%llu dropped", (unsigned long long) f.dropped);
+          "%llu dropped", LLU(f.dropped));
     CHECK(r.n_gap == 1 && r.gap.pos == 512 && r.gap.samples == 1000 &&
           r.gap.reason == RILL__GAP__REASON__REASON_LATE);
     CHECK(r.next_pos == 2112 && f.deadline_misses > 0 && f.max_chunk_us > 1400000);
@@ -318,10 +317,8 @@ static void test_vad(const char *model, uint32_t rate)
         CHECK(r.n_vad == (2 * 16000 + 511) / 512 && r.fin.vad_frames == r.n_vad, "%u frames",
               r.n_vad);
         CHECK(r.n_start == 1 && r.n_end == 1, "%u %u", r.n_start, r.n_end);
-        CHECK(fabs((double) r.start_pos - rate * 0.5) < rate * 0.04, "%llu",
-              (unsigned long long) r.start_pos);
-        CHECK(fabs((double) r.end_pos - rate * 1.1) < rate * 0.08, "%llu",
-              (unsigned long long) r.end_pos);
+        CHECK(fabs((double) r.start_pos - rate * 0.5) < rate * 0.04, "%llu", LLU(r.start_pos));
+        CHECK(fabs((double) r.end_pos - rate * 1.1) < rate * 0.08, "%llu", LLU(r.end_pos));
         CHECK(r.bytes == (audio ? 4 * n : 0));
     }
     result_free(&r);

@@ -200,9 +200,8 @@ static void late_check(const struct reader *late, const struct source *s)
     }
     CHECK(same);
     CHECK(late->n_slow == 1 && late->lost > 0, "%u gaps, %llu samples", late->n_slow,
-          (unsigned long long) late->lost);
-    CHECK(at + late->lost == s->sent, "%zu came, %llu lost of %zu", at,
-          (unsigned long long) late->lost, s->sent);
+          LLU(late->lost));
+    CHECK(at + late->lost == s->sent, "%zu came, %llu lost of %zu", at, LLU(late->lost), s->sent);
     CHECK(late->fin.out == at && late->fin.dropped == late->lost && late->fin.in == s->sent &&
           !late->fin.cancelled);
 }
@@ -277,8 +276,7 @@ static void from_check(struct source *s, const struct rill_client_subscribe *o, 
     size_t n = s->r.bytes / sizeof(float) - first;
     if (!reader_subscribe(&x, o))
         return;
-    CHECK(x.sub.pos == first, "%llu, not %llu", (unsigned long long) x.sub.pos,
-          (unsigned long long) first);
+    CHECK(x.sub.pos == first, "%llu, not %llu", LLU(x.sub.pos), LLU(first));
     CHECK(reader_read(&x, n, sizeof(float)) && x.r.bytes == n * sizeof(float), "%zu of %zu",
           x.r.bytes / sizeof(float), n);
     CHECK(!n ||
@@ -532,7 +530,7 @@ static void test_one_connection(void)
     source_send(&s, PIECE);
     source_finish(&s);
     CHECK(s.r.fin.stream == 1 && s.r.fin.in == PIECE && s.r.fin.out == PIECE, "stream %u, %llu in",
-          s.r.fin.stream, (unsigned long long) s.r.fin.in);
+          s.r.fin.stream, LLU(s.r.fin.in));
     for (uint64_t end = now_ms() + 15000; !rill_client_ended(s.c, 2) && now_ms() < end;)
         rill_client_poll(s.c, 100);
     CHECK(rill_client_ended(s.c, 2));

@@ -39,8 +39,7 @@ static void on_text(void *arg, const struct rill_client_text *t)
     at += (size_t) snprintf(h->story + at, sizeof h->story - at, "'%s'", t->text);
     for (size_t i = 0; i < t->n_words && at < sizeof h->story; i++)
         at += (size_t) snprintf(h->story + at, sizeof h->story - at, " %llu-%llu",
-                                (unsigned long long) t->words[i].pos,
-                                (unsigned long long) t->words[i].end_pos);
+                                LLU(t->words[i].pos), LLU(t->words[i].end_pos));
     if (at < sizeof h->story)
         snprintf(h->story + at, sizeof h->story - at, "\n");
 }
@@ -49,16 +48,15 @@ static void on_keyword(void *arg, const struct rill_client_keyword *k)
 {
     struct heard *h = arg;
     size_t at = strlen(h->story);
-    snprintf(h->story + at, sizeof h->story - at, "[%s] %llu-%llu %.2f\n", k->word,
-             (unsigned long long) k->pos, (unsigned long long) k->end_pos, (double) k->score);
+    snprintf(h->story + at, sizeof h->story - at, "[%s] %llu-%llu %.2f\n", k->word, LLU(k->pos),
+             LLU(k->end_pos), (double) k->score);
 }
 
 static void on_endpoint(void *arg, const struct rill_client_endpoint *e)
 {
     struct heard *h = arg;
     size_t at = strlen(h->story);
-    snprintf(h->story + at, sizeof h->story - at, "end %d %llu\n", e->rule,
-             (unsigned long long) e->pos);
+    snprintf(h->story + at, sizeof h->story - at, "end %d %llu\n", e->rule, LLU(e->pos));
 }
 
 static void on_vad(void *arg, const struct rill_client_vad *v)
@@ -67,8 +65,7 @@ static void on_vad(void *arg, const struct rill_client_vad *v)
     struct heard *h = arg;
     size_t at = strlen(h->edges);
     if (v->edge && at + 64 < sizeof h->edges)
-        snprintf(h->edges + at, sizeof h->edges - at, "%s %llu ", names[v->edge],
-                 (unsigned long long) v->pos);
+        snprintf(h->edges + at, sizeof h->edges - at, "%s %llu ", names[v->edge], LLU(v->pos));
 }
 
 /* The first samples that came back. */
@@ -138,8 +135,8 @@ static void test_story(void)
     has(&first, "[yes] 2720-2880 0.90\n");
     CHECK(first.n_finals == 3, "%u finals", first.n_finals);
     CHECK(first.r.fin.out == n && first.r.fin.vad_frames == n / 80 - 1,
-          "%llu of %zu samples, %llu probabilities", (unsigned long long) first.r.fin.out, n,
-          (unsigned long long) first.r.fin.vad_frames);
+          "%llu of %zu samples, %llu probabilities", LLU(first.r.fin.out), n,
+          LLU(first.r.fin.vad_frames));
     for (size_t piece = 37; piece < 3000; piece = piece * 5 + 1) {
         hear(&h, &plain, x, n, piece, 0);
         CHECK(h.n_finals == 3 && strlen(h.story) == strlen(first.story),
@@ -356,8 +353,8 @@ static void test_short_sound(void)
         CHECK(!strcmp(h.story, "'one two three one' 80-160 240-320 400-480 560-640\n"), "%s: %s",
               o.model, h.story);
         CHECK(h.r.fin.out == n && h.r.fin.vad_frames == (gated ? end / 80 : 0),
-              "%llu samples of %zu, %llu probabilities", (unsigned long long) h.r.fin.out, n,
-              (unsigned long long) h.r.fin.vad_frames);
+              "%llu samples of %zu, %llu probabilities", LLU(h.r.fin.out), n,
+              LLU(h.r.fin.vad_frames));
         size_t wrong = 0;
         for (size_t i = 0; i < n; i++)
             wrong += h.n_y != n || h.y[i] != (i >= end - 80 ? 0 : i < 80 ? 0.5f * x[i] : x[i]);
@@ -414,7 +411,7 @@ static void test_padded_end(void)
         has(&h, cases[i].want);
         has(&h, cases[i].keyword);
         CHECK(h.r.fin.vad_frames == (strstr(o.model, "gated") ? 10 : 0), "%s: %llu probabilities",
-              o.model, (unsigned long long) h.r.fin.vad_frames);
+              o.model, LLU(h.r.fin.vad_frames));
     }
 }
 

@@ -179,8 +179,7 @@ bool result_same(const struct result *a, const struct result *b)
         return true;
     printf("%zu bytes against %zu, in %llu against %llu, out %llu against %llu, dropped %llu; the "
            "first difference is at %zu\n",
-           a->bytes, b->bytes, (unsigned long long) a->fin.in, (unsigned long long) b->fin.in,
-           (unsigned long long) a->fin.out, (unsigned long long) b->fin.out,
-           (unsigned long long) a->fin.dropped, first_difference(a, b));
+           a->bytes, b->bytes, LLU(a->fin.in), LLU(b->fin.in), LLU(a->fin.out), LLU(b->fin.out),
+           LLU(a->fin.dropped), first_difference(a, b));
     return false;
 }

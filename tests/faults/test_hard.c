@@ -47,8 +47,8 @@ static void limit_fds(rlim_t n)
  * round for want of something wakes thousands of times. */
 static bool wakes_little(uint64_t waits, uint64_t took_ms, const char *where)
 {
-    return CHECK(waits < took_ms / 10, "%s: waits %llu times in %llu ms", where,
-                 (unsigned long long) waits, (unsigned long long) took_ms);
+    return CHECK(waits < took_ms / 10, "%s: waits %llu times in %llu ms", where, LLU(waits),
+                 LLU(took_ms));
 }
 
 /* Whom the daemon has no descriptor for is told so; who is connected is served; then all is as
@@ -96,8 +96,8 @@ static void test_accept_fails(int error)
     waits = atomic_load(&page->waits) - waits;
     uint64_t tries = fault_disarm(), took = now_ms() - began;
     wakes_little(waits, took, strerror(error));
-    CHECK(tries >= 2 && tries < took / 10, "%s: %llu tries in %llu ms", strerror(error),
-          (unsigned long long) tries, (unsigned long long) took);
+    CHECK(tries >= 2 && tries < took / 10, "%s: %llu tries in %llu ms", strerror(error), LLU(tries),
+          LLU(took));
     uint8_t b[8];
     CHECK(raw_recv(fd, b, 8, 15000) == 8, "%s: not taken afterwards", strerror(error));
     close(fd);
@@ -152,8 +152,8 @@ static void test_clock_steps(void)
     good = good && rill_client_finish(c, 1, &fin) == 0;
     CHECK_OF(c, good);
     CHECK(fin.in == 32000 && fin.out == 32000 && fin.dropped == 0 && r.n_gap == 0,
-          "in %llu out %llu dropped %llu gaps %u", (unsigned long long) fin.in,
-          (unsigned long long) fin.out, (unsigned long long) fin.dropped, r.n_gap);
+          "in %llu out %llu dropped %llu gaps %u", LLU(fin.in), LLU(fin.out), LLU(fin.dropped),
+          r.n_gap);
     rill_client_free(c);
     result_free(&r);
     serves_as_before("steps of the clock");
@@ -184,10 +184,9 @@ static void test_stop(void)
     good = good && rill_client_finish(c, 1, &fin) == 0;
     CHECK_OF(c, good);
     CHECK(fin.in == 31 * 800 && fin.processed + fin.dropped == fin.in,
-          "in %llu processed %llu dropped %llu", (unsigned long long) fin.in,
-          (unsigned long long) fin.processed, (unsigned long long) fin.dropped);
-    CHECK(r.gap_dropped == fin.dropped, "gaps of %llu samples, %llu dropped",
-          (unsigned long long) r.gap_dropped, (unsigned long long) fin.dropped);
+          "in %llu processed %llu dropped %llu", LLU(fin.in), LLU(fin.processed), LLU(fin.dropped));
+    CHECK(r.gap_dropped == fin.dropped, "gaps of %llu samples, %llu dropped", LLU(r.gap_dropped),
+          LLU(fin.dropped));
     rill_client_free(c);
     result_free(&r);
     serves_as_before("five seconds of stop");

@@ -55,16 +55,15 @@ static bool healthy(const char *where, enum fault_kind kind, uint64_t n)
 {
     struct result r;
     char err[512];
-    if (!CHECK(rig_lives(&rig), "%s: %s %llu", where, fault_name(kind), (unsigned long long) n))
+    if (!CHECK(rig_lives(&rig), "%s: %s %llu", where, fault_name(kind), LLU(n)))
         return false;
     bool good = session_play(&rig, NULL, &r, err);
     if (!good && strstr(err, "MODEL_FAILED") &&
         model_forget()) /* remembered for a while, unless it is forgotten */
         good = session_play(&rig, NULL, &r, err);
-    good = CHECK(good, "%s: %s %llu: then: %s", where, fault_name(kind), (unsigned long long) n,
-                 err) &&
+    good = CHECK(good, "%s: %s %llu: then: %s", where, fault_name(kind), LLU(n), err) &&
         CHECK(result_same(&r, &want), "%s: %s %llu: another output", where, fault_name(kind),
-              (unsigned long long) n);
+              LLU(n));
     result_free(&r);
     return good;
 }
@@ -86,11 +85,9 @@ static uint64_t session_fault(enum fault_kind kind, uint64_t n, bool forever)
     fault_arm(kind, n, forever, 0);
     bool good = session_play(&rig, NULL, &r, err);
     uint64_t hits = fault_disarm();
-    CHECK(good || !strstr(err, "was silent"), "%s %llu: a hang: %s", fault_name(kind),
-          (unsigned long long) n, err);
-    CHECK(!good || result_same(&r, &want), "%s %llu: another output", fault_name(kind),
-          (unsigned long long) n);
-    CHECK(good || err[0], "%s %llu: without words", fault_name(kind), (unsigned long long) n);
+    CHECK(good || !strstr(err, "was silent"), "%s %llu: a hang: %s", fault_name(kind), LLU(n), err);
+    CHECK(!good || result_same(&r, &want), "%s %llu: another output", fault_name(kind), LLU(n));
+    CHECK(good || err[0], "%s %llu: without words", fault_name(kind), LLU(n));
     result_free(&r);
     return hits;
 }
@@ -158,19 +155,18 @@ static uint64_t start_fault(enum fault_kind kind, uint64_t n)
             code = rig_wait(&rig, 15000);
     }
     if (served) {
-        CHECK(result_same(&r, &want), "start: %s %llu: another output", fault_name(kind),
-              (unsigned long long) n);
+        CHECK(result_same(&r, &want), "start: %s %llu: another output", fault_name(kind), LLU(n));
         /* A client may come in between a model that cannot be loaded and the end that follows from
          * it. */
         bool ends = strstr(rig_log(&rig), "cannot be loaded") != NULL;
         int rc = rig_stop(&rig);
         CHECK(rc == 0 || (rc == 1 && ends), "start: %s %llu: exit code %d", fault_name(kind),
-              (unsigned long long) n, rc);
+              LLU(n), rc);
     } else {
         CHECK(code > 0 && code < 126 && hits, "start: %s %llu: exit code %d; %s\n%s",
-              fault_name(kind), (unsigned long long) n, code, err, rig_log(&rig));
+              fault_name(kind), LLU(n), code, err, rig_log(&rig));
         CHECK(strlen(rig_log(&rig)) > 10 || kind == FAULT_WRITE,
-              "start: %s %llu: ends without words", fault_name(kind), (unsigned long long) n);
+              "start: %s %llu: ends without words", fault_name(kind), LLU(n));
         rig_clean(&rig);
     }
     result_free(&r);

@@ -54,9 +54,9 @@ static void test_cycles(void)
     for (uint64_t end = now_ms() + 10000; rss_kib(&rig) > rss + RSS_GROWTH_KIB && now_ms() < end;)
         usleep(50000); /* what the last ones took is given back */
     CHECK(fault_sanitized() || rss_kib(&rig) <= rss + RSS_GROWTH_KIB, "%llu KiB, %llu before",
-          (unsigned long long) rss_kib(&rig), (unsigned long long) rss);
-    printf("%u cycles: %llu KiB before, %llu after, %u descriptors\n", n, (unsigned long long) rss,
-           (unsigned long long) rss_kib(&rig), fds);
+          LLU(rss_kib(&rig)), LLU(rss));
+    printf("%u cycles: %llu KiB before, %llu after, %u descriptors\n", n, LLU(rss),
+           LLU(rss_kib(&rig)), fds);
 }
 
 /* ---- neighbours ---- */

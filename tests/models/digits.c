@@ -22,11 +22,10 @@ static void transcript_add(struct transcript *t, const rill_event *e)
     for (uint32_t i = 0; i < e->n_words; i++) {
         const rill_word *w = &e->words[i];
         k += (size_t) snprintf(t->words + k, sizeof t->words - k, "%s %llu..%llu ", w->text,
-                               (unsigned long long) w->pos, (unsigned long long) w->end_pos);
+                               LLU(w->pos), LLU(w->end_pos));
         CHECK(w->pos >= t->end_pos && w->end_pos <= t->n &&
                   (w->end_pos > w->pos || w->pos == t->n), /* told behind the end, no room */
-              "'%s' from %llu to %llu", w->text, (unsigned long long) w->pos,
-              (unsigned long long) w->end_pos);
+              "'%s' from %llu to %llu", w->text, LLU(w->pos), LLU(w->end_pos));
         t->end_pos = w->end_pos;
     }
 }
@@ -101,8 +100,7 @@ static void test_transcript(const rill_model *m, struct floats x)
     printf("%s\n", first.words);
     CHECK(!strcmp(first.text, spoken), "'%s' for '%s'", first.text, spoken);
     CHECK(first.partials >= 4, "%u partials", first.partials);
-    CHECK(first.end_pos <= x.n, "the last word ends at %llu of %zu",
-          (unsigned long long) first.end_pos, x.n);
+    CHECK(first.end_pos <= x.n, "the last word ends at %llu of %zu", LLU(first.end_pos), x.n);
     for (size_t i = 0; i < sizeof cuts / sizeof *cuts; i++) {
         struct transcript t = transcribe(m, x, cuts[i].piece, cuts[i].pulse);
         CHECK(!strcmp(t.words, first.words), "pieces of %zu, pulse %u: '%s' for '%s'",

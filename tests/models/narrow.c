@@ -247,7 +247,7 @@ static void sizes(const char *path)
         rill_plan_get_info(y, &b);
         uint64_t spared = ROWS * ((INPUTS + HIDDEN) * 2 - 4);
         CHECK(a.weights_bytes == b.weights_bytes + spared, "%llu bytes of weights, %llu with f32",
-              (unsigned long long) b.weights_bytes, (unsigned long long) a.weights_bytes);
+              LLU(b.weights_bytes), LLU(a.weights_bytes));
     }
     CHECK(x && y, "%s", err.text);
     rill_plan_unref(x);

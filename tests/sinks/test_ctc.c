@@ -259,10 +259,10 @@ static void story_is(const rill_sink_opts *o, uint32_t width, const char *script
         while (rill_sink_next(s, &v) == RILL_OK) {
             story_add(&t, "%c%s", "<>k?!#"[v.kind], v.text);
             for (uint32_t i = 0; v.kind == RILL_EVENT_FINAL && i < v.n_words; i++)
-                story_add(&t, "(%llu,%llu)", ((unsigned long long) v.words[i].pos - 1000) / HOP,
-                          ((unsigned long long) v.words[i].end_pos - 1000) / HOP);
+                story_add(&t, "(%llu,%llu)", (LLU(v.words[i].pos) - 1000) / HOP,
+                          (LLU(v.words[i].end_pos) - 1000) / HOP);
             if (v.kind == RILL_EVENT_ENDPOINT)
-                story_add(&t, "%d@%llu", (int) v.rule, ((unsigned long long) v.pos - 1000) / HOP);
+                story_add(&t, "%d@%llu", (int) v.rule, (LLU(v.pos) - 1000) / HOP);
             story_add(&t, ";");
         }
     }
