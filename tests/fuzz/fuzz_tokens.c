@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a file of tokens, and then words made of any tokens. One entry point for libFuzzer
- * and for the regression. */
+/* Any bytes as a file of tokens, and then words made of any tokens. */
 #include "sinks/text.h"
 #include "tests/fuzz/fuzz.h"
 
 #include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -60,39 +58,3 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     arena_drop(&a);
     return 0;
 }
-
-#ifndef FUZZ_LIBFUZZER
-static const char *const seeds[] = {
-    "\x10<blk> 0\n\xe2\x96\x81he 1\nllo 2\r\n  3\n<0xC3> 4\n<0xA9> 5\n#0 6\n",
-    "\x01silence\nunknown\nyes no\n\n",
-    "\10a, b ,c",
-    "\x04| 0\na 1\nb 2\n<x> 3",
-    "\x03\xe4\xbd\xa0 0\n\xe5\xa5\xbd 1\n<s> 2\n",
-};
-
-int main(int argc, char **argv)
-{
-    static const char marks[] = "\n\r \t,0123456789<>x\xe2\x96\x81\xff\x80|a";
-    unsigned rounds = argc > 1 ? (unsigned) atoi(argv[1]) : 4000;
-    uint32_t seed = 5;
-    for (unsigned i = 0; i < rounds; i++) {
-        char text[256];
-        const char *from = seeds[i % (sizeof seeds / sizeof *seeds)];
-        size_t n = strlen(from);
-        memcpy(text, from, n);
-        for (unsigned k = 0; k < i % 9; k++) {
-            size_t at = next_random(&seed) % n, to = next_random(&seed) % n,
-                   m = 1 + next_random(&seed) % 12;
-            m = at + m > n || to + m > n ? 1 : m;
-            if (next_random(&seed) % 3)
-                text[at] =
-                    k ? marks[next_random(&seed) % (sizeof marks - 1)] : (char) next_random(&seed);
-            else
-                memmove(text + to, text + at, m);
-        }
-        LLVMFuzzerTestOneInput((const uint8_t *) text, i % 5 ? n : 1 + next_random(&seed) % n);
-    }
-    printf("%u passed, 0 failed\n", rounds);
-    return 0;
-}
-#endif

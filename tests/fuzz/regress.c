@@ -47,12 +47,12 @@ static void seeds_read(const char *dir)
 
 static void mutate_one(uint8_t *b, size_t *n, size_t cap, uint32_t *seed)
 {
-    static const uint8_t nasty[] = { 0, 1, 0x7f, 0x80, 0xff, '\n', '[', '=' };
+    static const char nasty[] = "\1\x7f\x80\xff\n\r\t []{}()=,;:.#\"'&|!^*/+-_<>0129eExaS";
     size_t at = next_random(seed) % *n, m = 1 + next_random(seed) % 16;
     m = m > *n - at ? *n - at : m;
     switch (next_random(seed) % 5) {
     case 0: b[at] ^= (uint8_t) (1u << next_random(seed) % 8); break;
-    case 1: b[at] = nasty[next_random(seed) % sizeof nasty]; break;
+    case 1: b[at] = (uint8_t) nasty[next_random(seed) % sizeof nasty]; break;
     case 2: b[at] = (uint8_t) next_random(seed); break;
     case 3:
         memmove(b + at, b + at + m, *n - at - m);
