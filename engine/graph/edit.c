@@ -92,14 +92,6 @@ void *edit_attr(struct edit *e, uint32_t node)
     return attr;
 }
 
-bool edit_ints(struct edit *e, uint32_t node, const char *name, struct attr_ints v)
-{
-    void *attr = edit_attr(e, node);
-    if (attr)
-        attr_put_ints(&e->g->nodes[node], attr, name, v);
-    return attr != NULL;
-}
-
 static void node_keep(struct graph *g, struct node *list, uint32_t *at, const struct node *n)
 {
     list[*at] = *n;

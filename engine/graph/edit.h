@@ -40,8 +40,6 @@ bool edit_insert(struct edit *e, uint32_t node, const struct op *op, const void 
 
 /* Gives the node attributes of its own, to be written to. NULL: no memory. */
 void *edit_attr(struct edit *e, uint32_t node);
-/* The same, with a list of integers changed. False: no memory. */
-bool edit_ints(struct edit *e, uint32_t node, const char *name, struct attr_ints v);
 
 /* Puts the nodes in order and takes those out that have gone. */
 rill_status edit_end(struct edit *e, rill_error *reterr);

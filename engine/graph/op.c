@@ -136,38 +136,11 @@ rill_status attrs_parse_file(const struct op *op, const char *node_name, const s
     return attrs_parse(op, node_name, attrs, n, ret, reterr);
 }
 
-static const void *attr_at(const struct node *n, const char *name, enum attr_kind *ret_kind)
-{
-    const struct attr_spec *s = spec_find(n->op, name);
-    assert(s);
-    *ret_kind = s->kind;
-    return (const unsigned char *) n->attr + s->offset;
-}
-
 const char *attr_choice(const struct node *n, const char *name)
 {
     const struct attr_spec *s = spec_find(n->op, name);
     assert(s && s->kind == ATTR_CHOICE);
     return s->choices[*(const int *) (const void *) ((const unsigned char *) n->attr + s->offset)];
-}
-
-float attr_get_float(const struct node *n, const char *name)
-{
-    enum attr_kind kind;
-    return *(const float *) attr_at(n, name, &kind);
-}
-
-struct attr_ints attr_get_ints(const struct node *n, const char *name)
-{
-    enum attr_kind kind;
-    return *(const struct attr_ints *) attr_at(n, name, &kind);
-}
-
-void attr_put_ints(const struct node *n, void *attr, const char *name, struct attr_ints v)
-{
-    const struct attr_spec *s = spec_find(n->op, name);
-    assert(s && s->kind == ATTR_INTS);
-    *(struct attr_ints *) (void *) ((unsigned char *) attr + s->offset) = v;
 }
 
 static rill_status arity_check(const struct node *n, int own_in, rill_error *reterr)

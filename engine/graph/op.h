@@ -75,14 +75,9 @@ rill_status attrs_parse(const struct op *op, const char *node_name, const struct
 rill_status attrs_parse_file(const struct op *op, const char *node_name, const struct attr *attrs,
                              unsigned n, void *ret, rill_error *reterr);
 
-/* Reads an attribute of any op by name, through its table: for what knows no op. Code reads fields
- * of the op's own struct (engine/ops/attrs.h). The op must have it, of that kind. */
-/* CHOICE, as its table calls it: for messages */
+/* A CHOICE as its table calls it, for messages. Code reads fields of the op's own struct
+ * (engine/ops/attrs.h). */
 const char *attr_choice(const struct node *n, const char *name);
-float attr_get_float(const struct node *n, const char *name); /* FLOAT */
-struct attr_ints attr_get_ints(const struct node *n, const char *name);
-/* INTS, in a copy */
-void attr_put_ints(const struct node *n, void *attr, const char *name, struct attr_ints v);
 
 /* ---- the three calls ---------------------------------------------------------------------- */
 
@@ -162,8 +157,9 @@ struct op {
     int min_in, max_in; /* -1: any number */
     int own_in;         /* further ones after them, which no reader accepts and only passes make */
     unsigned
-        epilogue_in;   /* the first input of its epilogue (engine/ops/epilogue.h); 0: takes none */
-    int epilogue_axis; /* channels of its first output; -1: its last axis */
+        epilogue_in;    /* the first input of its epilogue (engine/ops/epilogue.h); 0: takes none */
+    size_t epilogue_at; /* where its steps, a struct attr_ints, lie in the attributes */
+    int epilogue_axis;  /* channels of its first output; -1: its last axis */
     int min_out, max_out;
     unsigned flags;
     rill_status (*infer)(struct infer *c);

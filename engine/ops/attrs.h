@@ -51,6 +51,12 @@ struct overlap_attr {
     int tail;
 };
 
+struct unary_attr {
+    float alpha, beta, gamma, lambd, bias;
+    int approximate;
+    int64_t detect_negative, detect_positive;
+};
+
 struct axis_attr {
     int64_t axis;
 };
@@ -242,6 +248,12 @@ static inline const struct batch_attr *batch_attr_of(const struct node *n)
 
 /* Resize */
 static inline const struct resize_attr *resize_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
+/* LeakyRelu, and other functions of one number that have any */
+static inline const struct unary_attr *unary_attr_of(const struct node *n)
 {
     return n->attr;
 }

@@ -77,6 +77,7 @@ static const struct op op_conv = {
     .max_in = 3,
     .own_in = EPILOGUE_IN_MAX,
     .epilogue_in = EPILOGUE_IN,
+    .epilogue_at = offsetof(struct conv_attr, epilogue),
     .epilogue_axis = 1,
     .min_out = 1,
     .max_out = 1,

@@ -147,6 +147,7 @@ static const struct op op_deconv = {
     .max_in = 3,
     .own_in = EPILOGUE_IN_MAX,
     .epilogue_in = EPILOGUE_IN,
+    .epilogue_at = offsetof(struct deconv_attr, conv.epilogue),
     .epilogue_axis = 1,
     .min_out = 1,
     .max_out = 1,

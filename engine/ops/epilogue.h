@@ -32,6 +32,16 @@ struct epilogue {
     int64_t channel_step[EPILOGUE_IN_MAX]; /* floats of an input from channel to channel */
 };
 
+/* The steps in the attributes of an op that takes them. */
+static inline struct attr_ints *epilogue_steps(const struct op *op, void *attr)
+{
+    return (struct attr_ints *) (void *) ((unsigned char *) attr + op->epilogue_at);
+}
+static inline const struct attr_ints *epilogue_steps_of(const struct node *n)
+{
+    return (const void *) ((const unsigned char *) n->attr + n->op->epilogue_at);
+}
+
 /* The inputs that an epilogue has of a node's n_in; its axis of channels for an output of that
  * rank. */
 unsigned epilogue_inputs(const struct op *op, unsigned n_in);

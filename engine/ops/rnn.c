@@ -648,6 +648,7 @@ static void cell_eval_many(const struct eval *e, unsigned n)
                                          .max_in = hi,                                             \
                                          .own_in = 1 + EPILOGUE_IN_MAX,                            \
                                          .epilogue_in = hi + 1,                                    \
+                                         .epilogue_at = offsetof(struct rnn_attr, epilogue),       \
                                          .epilogue_axis = -1,                                      \
                                          .min_out = 0,                                             \
                                          .max_out = outs,                                          \

@@ -1,18 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* unary.c - elementwise ops of one input. f32 goes through kernels and own code; f64 through the C
  * library; half floats through f32. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 #include "engine/ops/fmath.h"
 #include "engine/ops/fused.h"
 
 #define CHUNK 256
-
-struct unary_attr {
-    float alpha, beta, gamma, lambd, bias;
-    int approximate;
-    int64_t detect_negative, detect_positive;
-};
 
 typedef void f32_fn(const struct kern *k, const struct unary_attr *a, float *y, const float *x,
                     size_t n);

@@ -26,10 +26,10 @@ check 'the ONNX reader knows no model by name' "$(grep -rniE 'silero|gtcrn|dtln'
 check 'ops are told by number (enum op_id); names are for files and people' \
     "$(grep -rnE 'str(n?cmp|str)\([^;]*op->name|op->name\[|= [^;,]*op->name;|op_find\("' --include='*.[ch]' \
         engine pulse lib sinks check tools)"
-# edit_ints and what makes epilogues serve convolutions and products alike.
+# By name go: what op.c parses, compiled plans, dumps, and a copy of attributes with some of them changed.
 check 'attributes are read as fields (engine/ops/attrs.h); their names are for readers, compiled plans and people' \
-    "$(grep -rnE 'attr_(get|put)_[a-z]+\(|edit_ints\(|attrs\[[0-9]+\]\.offset' --include='*.[ch]' engine pulse lib sinks check tools |
-        grep -vE '^engine/graph/(op|edit)\.[ch]:|^engine/rewrite/settle/(then|fuse_epilogues)\.c:')"
+    "$(grep -rnE 'attr_(get|put)_|attrs\[[0-9]+\]|attr \+ [a-z>-]*offset' --include='*.[ch]' engine pulse lib sinks check tools |
+        grep -vE '^(engine/graph/op\.c|engine/plan/|check/dump\.c|pulse/pulser\.c)')"
 check 'kernels neither allocate nor print' \
     "$(grep -rnwE '(m|c|re|aligned_)alloc|free|v?[fs]?n?printf|puts' --include='*.[ch]' kernels)"
 finish

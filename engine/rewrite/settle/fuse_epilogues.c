@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Element-wise ops behind a convolution, a product or a cell that nobody else reads become its
  * epilogue. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/epilogue.h"
 #include "engine/graph/edit.h"
 #include "engine/rewrite/settle/element.h"
@@ -51,7 +52,7 @@ static bool operand_fits(const struct edit *e, unsigned own, struct step *s)
         return false;
     int axis = epilogue_axis(head->op, y.rank);
     unsigned inputs = epilogue_inputs(head->op, head->n_in);
-    if (attr_get_ints(head, EPILOGUE_ATTR).n == EPILOGUE_STEPS_MAX * EPILOGUE_INTS ||
+    if (epilogue_steps_of(head)->n == EPILOGUE_STEPS_MAX * EPILOGUE_INTS ||
         (s->takes_input && inputs == EPILOGUE_IN_MAX))
         return false;
     return s->is_leaky || !s->takes_input ||
@@ -68,7 +69,7 @@ static bool step_find(const struct edit *e, uint32_t node, struct step *ret)
             .node = node, .function = KERN_PRELU, .n_in = 1, .in = { n->in[0], n->in[0] }
         };
         ret->is_leaky = true;
-        ret->alpha = attr_get_float(n, "alpha");
+        ret->alpha = unary_attr_of(n)->alpha;
     } else if (!element_read(e->g, node, &ret->element)) {
         return false;
     }
@@ -92,7 +93,7 @@ static bool step_join(struct edit *e, const struct step *s)
     struct graph *g = e->g;
     const struct element *l = &s->element;
     struct node *n = &g->nodes[l->node], head = g->nodes[s->head];
-    struct attr_ints was = attr_get_ints(&head, EPILOGUE_ATTR);
+    const struct attr_ints was = *epilogue_steps_of(&head);
     uint32_t in = s->is_leaky ? alpha_const(g, s->alpha) : l->in[1 - s->own];
     unsigned first = head.op->epilogue_in, n_in = head.n_in < first ? first : head.n_in;
     int64_t *steps = arena_array(g->arena, int64_t, was.n + EPILOGUE_INTS);
@@ -121,8 +122,10 @@ static bool step_join(struct edit *e, const struct step *s)
     *n = head;
     g->wires[n->out[0]].node = l->node;
     e->gone[s->head] = true;
-    return edit_ints(e, l->node, EPILOGUE_ATTR,
-                     (struct attr_ints) { was.n + EPILOGUE_INTS, steps });
+    void *attr = edit_attr(e, l->node);
+    if (attr)
+        *epilogue_steps(n->op, attr) = (struct attr_ints) { was.n + EPILOGUE_INTS, steps };
+    return attr != NULL;
 }
 
 rill_status graph_with_epilogues_fused(struct graph *ret, const struct graph *g, rill_error *reterr)
