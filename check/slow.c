@@ -61,7 +61,7 @@ static void slow_step_run(const struct step *step, unsigned char *mem)
     n->op->eval(&e);
 }
 
-static rill_status places_make(struct lower *l, const struct frame *f, struct slow_place **ret,
+static rill_status places_make(struct lower *l, const struct scope *f, struct slow_place **ret,
                                uint32_t *ret_n)
 {
     struct slow_place *p = arena_array(&l->p->arena, struct slow_place, f->g->n_wires + 1);
@@ -93,7 +93,7 @@ static void slice_look_up(const struct slice_copy *c, struct slice_copy *ret)
     ret->stride = ret->inner * (size_t) whole.dim[c->axis];
 }
 
-rill_status slow_loop_made(struct lower *l, const struct frame *f, struct scan_step *step,
+rill_status slow_loop_made(struct lower *l, const struct scope *f, struct scan_step *step,
                            uint32_t begin)
 {
     struct slow_place *places = NULL;

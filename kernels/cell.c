@@ -169,7 +169,8 @@ static float *gates_pack(const struct kern_cell_seq *c, float *ret, const float 
 void kern_cell_seq_pack_f32(const struct kern_cell_seq *c, float *ret, const float *w,
                             const float *r)
 {
-    size_t gates = kern_cell_gates(c->kind), joint = c->kind == KERN_CELL_GRU_LATE ? 2 : gates;
+    size_t gates = kern_cell_gates(c->kind),
+           joint = c->kind == KERN_CELL_GRU_RESET_BEFORE ? 2 : gates;
     ret = gates_pack(c, ret, w, r, 0, joint);
     if (joint < gates)
         gates_pack(c, ret, w, r, joint, gates - joint);

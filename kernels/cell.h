@@ -9,10 +9,10 @@
  *   RNN       h = tanh(a)
  *   GRU       z, r = sigmoid(a), n = tanh(a + b * r), h = (1 - z) * n + z * h; b: bias and states
  *             of its own chain
- *   GRU_LATE  the same with n = tanh(a), whose chain goes on over r * h
+ *   GRU_RESET_BEFORE  the same with n = tanh(a), whose chain goes on over r * h
  *   LSTM      gates i, o, f, g: c = sigmoid(f) * c + sigmoid(i) * tanh(g), h = sigmoid(o) * tanh(c)
  * where a is one chain per gate and unit: bias, inputs in order, states in order. */
-enum kern_cell_kind { KERN_CELL_RNN, KERN_CELL_GRU, KERN_CELL_GRU_LATE, KERN_CELL_LSTM };
+enum kern_cell_kind { KERN_CELL_RNN, KERN_CELL_GRU, KERN_CELL_GRU_RESET_BEFORE, KERN_CELL_LSTM };
 
 #define KERN_CELL_SMALL 16 /* units of the largest small cell */
 

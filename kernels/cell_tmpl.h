@@ -75,7 +75,7 @@ static inline v16 FN(gru_next)(v16 z, v16 n, v16 h)
 V16_UNROLLED void FN(small_recur)(struct FN(small) * q, v16 (*a)[4], size_t hidden, const int kind,
                                   const int width, const int vecs)
 {
-    const int gates = CELL_GATES(kind), with_h = kind == KERN_CELL_GRU_LATE ? 2 : gates;
+    const int gates = CELL_GATES(kind), with_h = kind == KERN_CELL_GRU_RESET_BEFORE ? 2 : gates;
     for (size_t k = 0; k < hidden; k++)
         EACH_VEC {
             v16 h = v16_spread(q->h[v], k, width);
@@ -223,7 +223,7 @@ typedef void FN(small_fn)(const struct kern_cell *c, const struct kern_cell_row 
 #define CELL_WIDTHS(X, kind)                                                                       \
     X(kind, 4, 1) X(kind, 4, 2) X(kind, 8, 1) X(kind, 8, 2) X(kind, 16, 1) X(kind, 16, 2)
 #define CELL_ALL(X)                                                                                \
-    CELL_WIDTHS(X, RNN) CELL_WIDTHS(X, GRU) CELL_WIDTHS(X, GRU_LATE) CELL_WIDTHS(X, LSTM)
+    CELL_WIDTHS(X, RNN) CELL_WIDTHS(X, GRU) CELL_WIDTHS(X, GRU_RESET_BEFORE) CELL_WIDTHS(X, LSTM)
 #define X(kind, width, vecs)                                                                                        \
     static void FN(small_##kind##_##width##_##vecs)(const struct kern_cell *c, const struct kern_cell_row *row,    \
                                                     size_t first, size_t n, size_t steps)                          \

@@ -18,7 +18,7 @@
 #include "kernels/conv_tmpl.h"
 #include "kernels/outs_tmpl.h"
 #include "kernels/fft_tmpl.h"
-#include "kernels/move_tmpl.h"
+#include "kernels/strided_copy_tmpl.h"
 #include "kernels/cell_tmpl.h"
 #include "kernels/norm_tmpl.h"
 #include "kernels/seq_tmpl.h"

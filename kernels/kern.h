@@ -47,7 +47,7 @@ struct kern_conv_lines {
 };
 
 /* n[0] x .. x n[3] elements, innermost last; strides in elements. */
-struct kern_move {
+struct kern_strided_copy {
     size_t n[4];
     ptrdiff_t from[4], to[4];
     bool overlaps; /* y may overlap x: elements are moved in order, none is read after it was
@@ -114,7 +114,7 @@ struct kern {
     void (*program_f32)(const struct kern_program *p, float *const *room, size_t n);
 
     /* y[sum of i * to] = x[sum of i * from] */
-    void (*move_f32)(float *y, const float *x, const struct kern_move *m);
+    void (*strided_copy_f32)(float *y, const float *x, const struct kern_strided_copy *m);
 
     /* `steps` steps of a small cell for each row. See kernels/cell.h. */
     void (*cell_small_f32)(const struct kern_cell *c, const struct kern_cell_row *rows,
@@ -165,7 +165,7 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(conv_lines_f32)                                                                              \
     K(weave_f32)                                                                                   \
     K(program_f32)                                                                                 \
-    K(move_f32)                                                                                    \
+    K(strided_copy_f32)                                                                            \
     K(cell_small_f32)                                                                              \
     K(cell_seq_f32)                                                                                \
     K(norm_f32)                                                                                    \

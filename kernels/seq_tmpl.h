@@ -5,17 +5,17 @@
  * caches still hold. Of a single row the gates of a GRU's tile are finished bit by bit in the next
  * tile: loading weights leaves the arithmetic idle, and there is no pause in the loads. */
 
-enum FN(pass) { FN(PASS_RNN), FN(PASS_GRU), FN(PASS_LATE_ZR), FN(PASS_LATE_N), FN(PASS_LSTM) };
+enum FN(pass) { FN(PASS_RNN), FN(PASS_GRU), FN(PASS_BEFORE_ZR), FN(PASS_BEFORE_N), FN(PASS_LSTM) };
 
 /* Gates whose chains go over states, and gates of the projection. */
 #define PASS_GATES(pass) \
-    ((pass) == FN(PASS_LSTM) ? 4 : (pass) == FN(PASS_GRU) ? 3 : (pass) == FN(PASS_LATE_ZR) ? 2 : 1)
+    ((pass) == FN(PASS_LSTM) ? 4 : (pass) == FN(PASS_GRU) ? 3 : (pass) == FN(PASS_BEFORE_ZR) ? 2 : 1)
 #define PASS_X_GATES(pass) ((pass) == FN(PASS_LSTM) ? 4 : (pass) == FN(PASS_RNN) ? 1 : 3)
 /* Activations of 16 units. */
 #define PASS_PIECES(pass) \
-    ((pass) == FN(PASS_LSTM) ? 5 : (pass) == FN(PASS_GRU) ? 3 : (pass) == FN(PASS_LATE_ZR) ? 2 : 1)
+    ((pass) == FN(PASS_LSTM) ? 5 : (pass) == FN(PASS_GRU) ? 3 : (pass) == FN(PASS_BEFORE_ZR) ? 2 : 1)
 #define SEQ_ROWS 4
-struct FN(late);
+struct FN(pending);
 
 /* What the tiles of one step share. */
 struct FN(seq) {
@@ -29,9 +29,9 @@ struct FN(seq) {
     const float *h[SEQ_ROWS];
     const float *old[SEQ_ROWS];         /* states before this step */
     float *next[SEQ_ROWS], *y[SEQ_ROWS];
-    float *c[SEQ_ROWS];                 /* state of an LSTM; z of a late GRU */
-    float *rh[SEQ_ROWS];                /* reset * state of a late GRU */
-    struct FN(late) *late;
+    float *c[SEQ_ROWS];                 /* state of an LSTM; z of a GRU that resets before */
+    float *rh[SEQ_ROWS];                /* reset * state of a GRU that resets before */
+    struct FN(pending) *pending;
 };
 
 #define EACH_ROW  V16_UNROLL for (int r = 0; r < rows; r++)
@@ -64,12 +64,12 @@ V16_UNROLLED void FN(seq_piece)(const struct FN(seq) * s, v16 *a, const int step
             a[0] = FN(v_sigmoid)(a[0]);
         else
             FN(seq_state)(s, r, u, FN(gru_next)(a[0], FN(v_tanh)(*n), v16_load(s->old[r] + u)));
-    } else if (pass == FN(PASS_LATE_ZR)) {
+    } else if (pass == FN(PASS_BEFORE_ZR)) {
         if (piece == 0)
             v16_store(s->rh[r] + u, v16_mul(FN(v_sigmoid)(a[step]), v16_load(s->old[r] + u)));
         else
             v16_store(s->c[r] + u, FN(v_sigmoid)(a[0]));
-    } else if (pass == FN(PASS_LATE_N)) {
+    } else if (pass == FN(PASS_BEFORE_N)) {
         FN(seq_state)
         (s, r, u, FN(gru_next)(v16_load(s->c[r] + u), FN(v_tanh)(a[0]), v16_load(s->old[r] + u)));
     } else if (piece == 0) {
@@ -86,10 +86,10 @@ V16_UNROLLED void FN(seq_piece)(const struct FN(seq) * s, v16 *a, const int step
     }
 }
 
-#include "kernels/late_tmpl.h"
+#include "kernels/pipelined_tmpl.h"
 
 /* Whether a tile leaves its gates to the next one. */
-#define PASS_LATE(pass) (CELL_LATE && (pass) == FN(PASS_GRU))
+#define PASS_PIPELINED(pass) (CELL_PIPELINED && (pass) == FN(PASS_GRU))
 
 /* Input k of every row into every gate. half: 0: its weights are floats; 1, 2: the first, second of
  * a pair of halves. */
@@ -128,7 +128,7 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) * s, const float *w, size_t 
                                const int pairs)
 {
     const int gates = PASS_GATES(pass), x_gates = PASS_X_GATES(pass),
-              x_from = pass == FN(PASS_LATE_N) ? 2 : 0;
+              x_from = pass == FN(PASS_BEFORE_N) ? 2 : 0;
     const size_t inputs = s->inputs, hidden = s->hidden;
     v16 acc[CELL_ACC], n[CELL_ACC];
     const float *h[SEQ_ROWS], *x[SEQ_ROWS];
@@ -141,15 +141,15 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) * s, const float *w, size_t 
         size_t at = ((group + (size_t) q * apart) * (size_t) x_gates + (size_t) (x_from + g)) * 16;
         ACC(q, g, r) = v16_load(s->from[r] + at);
     }
-#if CELL_LATE
-    struct FN(late) *late = s->late;
-    bool left = rows == 1 && PASS_LATE(pass) && FN(late_fits)(s);
+#if CELL_PIPELINED
+    struct FN(pending) *pending = s->pending;
+    bool left = rows == 1 && PASS_PIPELINED(pass) && FN(pending_fits)(s);
     struct FN(chains) e;
 #define STAGE_BEHIND(v, k, p)                           \
     TERM(v, k, (pairs ? 1 + p % 2 : 0));                \
     EACH_SEQ EACH_GATE                                  \
         V16_NOW(ACC(q, g, 0));                          \
-    FN(gru_stage)(late, &e, p);
+    FN(gru_stage)(pending, &e, p);
 #define DO_X(p) STAGE_BEHIND(x, i, p)
 #define DO_H(p) STAGE_BEHIND(h, k, p)
     if (left && inputs) {
@@ -162,7 +162,7 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) * s, const float *w, size_t 
         if (pass == FN(PASS_GRU))
             ACC(q, 2, r) = v16_load(s->bias_rn + (group + (size_t) q * apart) * 16);
     }
-#if CELL_LATE
+#if CELL_PIPELINED
     if (left && !inputs) {
         EACH_STAGE(DO_H)
     }
@@ -180,16 +180,16 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) * s, const float *w, size_t 
                 }
             }
         }
-#if CELL_LATE
-    if (rows == 1 && PASS_LATE(pass)) {
+#if CELL_PIPELINED
+    if (rows == 1 && PASS_PIPELINED(pass)) {
         V16_UNROLL for (int to = 0; to < 2; to++) {
             const int q = groups < 2 ? 0 : to;
             EACH_GATE
-                late->a[to][g] = ACC(q, g, 0);
-            late->n[to] = n[q];
-            late->u[to] = (group + (size_t) q * apart) * 16;
+                pending->a[to][g] = ACC(q, g, 0);
+            pending->n[to] = n[q];
+            pending->u[to] = (group + (size_t) q * apart) * 16;
         }
-        late->s = s;
+        pending->s = s;
         return;
     }
 #endif
@@ -219,7 +219,7 @@ typedef void FN(seq_fn)(const struct FN(seq) * s, const float *w, size_t down, s
     X(pass, 4, 2)
 #define SEQ_ALL(X)                                                                                 \
     SEQ_SIZES(X, RNN)                                                                              \
-    SEQ_SIZES(X, GRU) SEQ_SIZES(X, LATE_ZR) SEQ_SIZES(X, LATE_N) SEQ_SIZES(X, LSTM)
+    SEQ_SIZES(X, GRU) SEQ_SIZES(X, BEFORE_ZR) SEQ_SIZES(X, BEFORE_N) SEQ_SIZES(X, LSTM)
 #define SEQ_FITS(pass, rows, groups)                                                               \
     (PASS_GATES(pass) * (rows) * (groups) <= CELL_ACC && PASS_GATES(pass) * (groups) <= 8)
 #define X(pass, rows, groups)                                                                                       \
@@ -288,7 +288,7 @@ static size_t FN(seq_rows)(struct FN(seq) * s, const struct kern_cell_seq *c,
         s->next[r] = own + (~t & 1) * pad;
         s->c[r] = own + 2 * pad;
         s->rh[r] = own + 3 * pad;
-        s->h[r] = pass == FN(PASS_LATE_N) ? s->rh[r] : s->old[r];
+        s->h[r] = pass == FN(PASS_BEFORE_N) ? s->rh[r] : s->old[r];
     }
     return n;
 }
@@ -296,18 +296,18 @@ static size_t FN(seq_rows)(struct FN(seq) * s, const struct kern_cell_seq *c,
 /* Step t. s is what it shares, which the gates that are left unfinished go on using. */
 static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_row *rows,
                          size_t n_rows, size_t t, enum FN(pass) pass, struct FN(seq) * s,
-                         struct FN(late) * late)
+                         struct FN(pending) * pending)
 {
     size_t gates = (size_t) PASS_GATES(pass);
     s->words = kern_cell_seq_terms(c, c->inputs) + kern_cell_seq_terms(c, c->hidden);
-    s->w = pass == FN(PASS_LATE_N) ? c->r + 2 * c->groups * 16 * s->words : c->r;
+    s->w = pass == FN(PASS_BEFORE_N) ? c->r + 2 * c->groups * 16 * s->words : c->r;
     s->bias_rn = c->bias_rn;
     s->scale = c->scale;
     s->inputs = c->inputs;
     s->hidden = c->hidden;
     s->groups = c->groups;
     s->block = kern_cell_block(gates);
-    s->late = late;
+    s->pending = pending;
     size_t blocks = (c->groups + s->block - 1) / s->block, n = n_rows;
     if (n_rows == 1)
         FN(seq_rows)(s, c, rows, 0, 1, t, pass);
@@ -316,11 +316,11 @@ static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_r
             if (n_rows > 1)
                 n = FN(seq_rows)(s, c, rows, first, n_rows, t, pass);
             if (n == 1 && n_rows > 1)
-                FN(late_end)(late);
+                FN(pending_end)(pending);
             /* the last block group by group: of the next step's first term only the last group's
              * gates are left */
             bool last =
-                blocks > 1 && b + 1 == blocks && n_rows == 1 && PASS_LATE(pass) && !c->inputs;
+                blocks > 1 && b + 1 == blocks && n_rows == 1 && PASS_PIPELINED(pass) && !c->inputs;
             FN(seq_block)(s, t & 1 ? blocks - 1 - b : b, pass, n, last ? 1 : 8);
         }
 }
@@ -342,11 +342,11 @@ static void FN(cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_ce
     static const enum FN(pass)
         pass[][2] = { [KERN_CELL_RNN] = { FN(PASS_RNN), FN(PASS_RNN) },
                       [KERN_CELL_GRU] = { FN(PASS_GRU), FN(PASS_GRU) },
-                      [KERN_CELL_GRU_LATE] = { FN(PASS_LATE_ZR), FN(PASS_LATE_N) },
+                      [KERN_CELL_GRU_RESET_BEFORE] = { FN(PASS_BEFORE_ZR), FN(PASS_BEFORE_N) },
                       [KERN_CELL_LSTM] = { FN(PASS_LSTM), FN(PASS_LSTM) } };
     struct FN(seq) s[2];
-    struct FN(late) late;
-    late.s = NULL;
+    struct FN(pending) pending;
+    pending.s = NULL;
     size_t pad = c->groups * 16, n = c->hidden;
     for (size_t i = 0; i < n_rows; i++) {
         float *own = rows[i].work;
@@ -357,11 +357,11 @@ static void FN(cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_ce
             own[u] = own[pad + u] = own[2 * pad + u] = own[3 * pad + u] = 0;
     }
     for (size_t t = 0; t < steps; t++) {
-        FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][0], &s[t & 1], &late);
-        if (c->kind == KERN_CELL_GRU_LATE)
-            FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][1], &s[t & 1], &late);
+        FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][0], &s[t & 1], &pending);
+        if (c->kind == KERN_CELL_GRU_RESET_BEFORE)
+            FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][1], &s[t & 1], &pending);
     }
-    FN(late_end)(&late);
+    FN(pending_end)(&pending);
     for (size_t i = 0; i < n_rows; i++) {
         const float *own = rows[i].work;
         if (rows[i].h)

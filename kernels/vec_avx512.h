@@ -78,7 +78,7 @@ V16_INLINE void v8_store_n(float *p, v8 a, size_t n)
 
 /* Sums of recurrent cells that are under way in registers. */
 #define CELL_ACC 24
-#define CELL_LATE 1     /* gates of a tile are finished while the next one waits for weights */
+#define CELL_PIPELINED 1     /* gates of a tile are finished while the next one waits for weights */
 #define V16_NOW(a) __asm__ volatile("" : "+v"(a)) /* a is computed where this stands, not later */
 
 /* A tile of a convolution: outputs, and vectors of places. */

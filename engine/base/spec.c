@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-struct reader {
+struct lexer {
     struct spec *s;
     struct arena *a;
     const char *at;
@@ -23,18 +23,18 @@ rill_status spec_fail(const struct spec *s, unsigned column, rill_error *err, co
     return err_set(err, RILL_INVALID, "transform '%.120s', column %u: %s", s->text, column, what);
 }
 
-static unsigned column(const struct reader *r)
+static unsigned column(const struct lexer *r)
 {
     return (unsigned) (r->at - r->s->text) + 1;
 }
 
-static char peek(struct reader *r)
+static char peek(struct lexer *r)
 {
     r->at += strspn(r->at, " \t\r\n");
     return *r->at;
 }
 
-static bool accept(struct reader *r, char c)
+static bool accept(struct lexer *r, char c)
 {
     if (peek(r) != c)
         return false;
@@ -42,8 +42,8 @@ static bool accept(struct reader *r, char c)
     return true;
 }
 
-/* What stands at the reader, for messages. */
-static const char *found(const struct reader *r, char buf[16])
+/* What stands at the lexer, for messages. */
+static const char *found(const struct lexer *r, char buf[16])
 {
     if (!*r->at)
         return "the end";
@@ -56,7 +56,7 @@ static const char *found(const struct reader *r, char buf[16])
 
 static const char bare[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_./+-";
 
-static rill_status quoted_read(struct reader *r, const char **ret)
+static rill_status quoted_read(struct lexer *r, const char **ret)
 {
     unsigned start = column(r);
     char quote = *r->at++, *to = arena_alloc(r->a, strlen(r->at) + 1);
@@ -81,7 +81,7 @@ static rill_status quoted_read(struct reader *r, const char **ret)
 }
 
 /* ret_bare: whether the word stood without quotes. */
-static rill_status word_read(struct reader *r, const char *what, char **ret, bool *ret_bare)
+static rill_status word_read(struct lexer *r, const char *what, char **ret, bool *ret_bare)
 {
     char buf[16], c = peek(r);
     *ret_bare = c != '"' && c != '\'';
@@ -102,7 +102,7 @@ static void dashes_to_underscores(char *s)
             *s = '_';
 }
 
-static rill_status arg_read(struct reader *r)
+static rill_status arg_read(struct lexer *r)
 {
     char *word;
     bool is_bare;
@@ -124,7 +124,7 @@ static rill_status arg_read(struct reader *r)
     return RILL_OK;
 }
 
-static rill_status args_read(struct reader *r)
+static rill_status args_read(struct lexer *r)
 {
     char buf[16];
     if (accept(r, ')'))
@@ -146,7 +146,7 @@ rill_status spec_parse(struct spec *ret, struct arena *a, const char *text, rill
     *ret = (struct spec) { .text = arena_string(a, text) };
     if (!ret->text)
         return err_set(reterr, RILL_NOMEM, "out of memory");
-    struct reader r = { .s = ret, .a = a, .at = ret->text, .err = reterr };
+    struct lexer r = { .s = ret, .a = a, .at = ret->text, .err = reterr };
     TRY(word_read(&r, "the name of a transform", &name, &is_bare));
     if (is_bare)
         dashes_to_underscores(name);

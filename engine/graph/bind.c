@@ -26,7 +26,7 @@ const struct tensor *binding_tensor(const struct binding *b, struct arena *a,
     for (int64_t i = 0; bound && i < tensor_count(t); i++)
         ((const struct dim **) bound->data)[i] =
             binding_dim(b, ((const struct dim *const *) t->data)[i]);
-    return bound ? tensor_settled(a, bound) : NULL;
+    return bound ? tensor_resolved(a, bound) : NULL;
 }
 
 /* ---- what the inputs say ---- */

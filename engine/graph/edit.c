@@ -7,20 +7,20 @@ rill_status edit_begin(struct edit *e, struct graph *ret, const struct graph *g,
 {
     TRY(graph_copied(ret, g, reterr));
     *e = (struct edit) { .g = ret,
-                         .readers = arena_array(g->arena, uint32_t, g->n_wires + 1),
+                         .consumers = arena_array(g->arena, uint32_t, g->n_wires + 1),
                          .gone = arena_array(g->arena, bool, g->n_nodes + 1),
                          .n_wires = g->n_wires,
                          .n_nodes = g->n_nodes };
-    if (!e->readers || !e->gone)
+    if (!e->consumers || !e->gone)
         return err_set(reterr, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; i < g->n_nodes; i++)
         for (unsigned k = 0; k < g->nodes[i].n_in; k++)
             if (g->nodes[i].in[k] != WIRE_NONE)
-                e->readers[g->nodes[i].in[k]]++;
+                e->consumers[g->nodes[i].in[k]]++;
     for (uint32_t i = 0; i < g->n_outputs; i++)
-        e->readers[g->outputs[i]]++;
+        e->consumers[g->outputs[i]]++;
     for (uint32_t i = 0; i < g->n_states; i++)
-        e->readers[g->states[i].out]++;
+        e->consumers[g->states[i].out]++;
     return RILL_OK;
 }
 
@@ -38,9 +38,9 @@ uint32_t edit_int(struct graph *g, int64_t v)
     return t ? graph_add_const(g, "int", t) : WIRE_NONE;
 }
 
-bool edit_sole_writer(const struct edit *e, uint32_t wire, uint32_t *ret_node)
+bool edit_sole_producer(const struct edit *e, uint32_t wire, uint32_t *ret_node)
 {
-    if (wire >= e->n_wires || e->readers[wire] != 1 || e->g->wires[wire].node == WIRE_NONE)
+    if (wire >= e->n_wires || e->consumers[wire] != 1 || e->g->wires[wire].node == WIRE_NONE)
         return false;
     *ret_node = e->g->wires[wire].node;
     return !e->gone[*ret_node];

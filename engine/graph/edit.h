@@ -6,7 +6,7 @@
 
 struct edit {
     struct graph *g;           /* the copy */
-    uint32_t *readers;         /* of each wire, outputs and next states counted */
+    uint32_t *consumers;       /* of each wire, outputs and next states counted */
     bool *gone;                /* of each node */
     uint32_t n_wires, n_nodes; /* the copy's before it was changed */
     uint32_t *before; /* of a node that was put in, which is behind the old ones until edit_end: its
@@ -23,9 +23,9 @@ const struct tensor *node_value(const struct graph *g, const struct node *n, uns
 /* A constant list of one integer; WIRE_NONE: no memory. */
 uint32_t edit_int(struct graph *g, int64_t v);
 
-/* The node that writes a wire which has one reader; false: there is none, or somebody else reads
+/* The node that writes a wire which has one consumer; false: there is none, or somebody else reads
  * it. */
-bool edit_sole_writer(const struct edit *e, uint32_t wire, uint32_t *ret_node);
+bool edit_sole_producer(const struct edit *e, uint32_t wire, uint32_t *ret_node);
 
 /* false: no memory */
 bool edit_inputs(struct edit *e, uint32_t node, const uint32_t *in, unsigned n);

@@ -18,7 +18,7 @@ static bool is_plain(const struct tensor *t)
     return true;
 }
 
-const struct tensor *tensor_settled(struct arena *a, const struct tensor *t)
+const struct tensor *tensor_resolved(struct arena *a, const struct tensor *t)
 {
     if (t->type != DTYPE_DIM || !is_plain(t))
         return t;

@@ -135,7 +135,7 @@ static rill_status node_check(const struct graph *g, uint32_t i, rill_error *ret
             return op_fail(reterr, RILL_INTERNAL, n, "input %u is read before it is written", k);
     for (unsigned k = 0; k < n->n_out; k++)
         if (n->out[k] != WIRE_NONE && (n->out[k] >= g->n_wires || g->wires[n->out[k]].node != i))
-            return op_fail(reterr, RILL_INTERNAL, n, "output %u has another writer", k);
+            return op_fail(reterr, RILL_INTERNAL, n, "output %u has another producer", k);
     for (unsigned k = 0; k < n->n_body; k++)
         TRY(graph_check(n->body[k], reterr));
     return RILL_OK;
@@ -147,7 +147,7 @@ rill_status graph_check(const struct graph *g, rill_error *reterr)
         TRY(node_check(g, i, reterr));
     for (uint32_t i = 0; i < g->n_outputs; i++)
         if (!wire_ready(g, g->outputs[i], g->n_nodes))
-            return err_set(reterr, RILL_INTERNAL, "graph '%s': output %u has no writer", g->name,
+            return err_set(reterr, RILL_INTERNAL, "graph '%s': output %u has no producer", g->name,
                            i);
     return RILL_OK;
 }
@@ -223,7 +223,7 @@ struct sorter {
     uint32_t depth, n;
 };
 
-/* An input's writer that is not placed yet; WIRE_NONE: none. */
+/* An input's producer that is not placed yet; WIRE_NONE: none. */
 static uint32_t writer_missing(const struct sorter *s, uint32_t node)
 {
     const struct node *n = &s->g->nodes[node];

@@ -29,7 +29,7 @@ struct fact {
 struct wire {
     const char *name; /* printable, unique in its graph where the file's names were */
     struct fact fact;
-    uint32_t node; /* writer; WIRE_NONE for inputs, constants and states */
+    uint32_t node; /* producer; WIRE_NONE for inputs, constants and states */
 };
 
 struct op;
@@ -110,13 +110,13 @@ unsigned graph_count_nodes(const struct graph *g); /* with those of bodies */
 /* A copy of g in its arena to work on: wires keep their numbers, lists may be written to. */
 rill_status graph_copied(struct graph *ret, const struct graph *g, rill_error *reterr);
 
-/* Puts nodes of g that stand in any order into one where writers come before readers; INVALID with
- * a wire's name where a wire depends on itself. Changes g. */
+/* Puts nodes of g that stand in any order into one where producers come before consumers; INVALID
+ * with a wire's name where a wire depends on itself. Changes g. */
 rill_status graph_sort(struct graph *g, rill_error *reterr);
 
 void fact_of_tensor(struct fact *f, struct dims *ds, const struct tensor *t); /* with value = t */
 /* DIM without symbols as the numbers it stands for, any other tensor as it is; NULL: no memory. */
-const struct tensor *tensor_settled(struct arena *a, const struct tensor *t);
+const struct tensor *tensor_resolved(struct arena *a, const struct tensor *t);
 bool fact_is_static(const struct fact *f); /* type and every dimension are known integers */
 /* description (no data); false unless static */
 bool fact_to_tensor(const struct fact *f, struct tensor *ret);

@@ -33,7 +33,7 @@
     X(LOG_SOFTMAX, "LogSoftmax") X(LOOP, "Loop") X(LP_NORMALIZATION, "LpNormalization")          \
     X(LP_POOL, "LpPool") X(MAGNITUDE, "Magnitude") X(MATMUL, "MatMul") X(MAX, "Max")             \
     X(MAX_POOL, "MaxPool") X(MEAN, "Mean") X(MEL_WEIGHT_MATRIX, "MelWeightMatrix") X(MIN, "Min") \
-    X(MISH, "Mish") X(MOD, "Mod") X(MOVE, "Move") X(MUL, "Mul") X(NEG, "Neg")                    \
+    X(MISH, "Mish") X(MOD, "Mod") X(MUL, "Mul") X(NEG, "Neg")                    \
     X(NONZERO, "NonZero") X(NOT, "Not") X(ONE_HOT, "OneHot") X(OR, "Or")                         \
     X(OVERLAP_ADD, "OverlapAdd") X(PRELU, "PRelu") X(PAD, "Pad") X(POW, "Pow")                   \
     X(PULSE_HISTORY, "PulseHistory") X(PULSE_PAD, "PulsePad") X(PULSE_RANGE, "PulseRange")       \
@@ -50,7 +50,7 @@
     X(SIGMOID, "Sigmoid") X(SIGN, "Sign") X(SIN, "Sin") X(SINH, "Sinh") X(SIZE, "Size")          \
     X(SLICE, "Slice") X(SOFTMAX, "Softmax") X(SOFTPLUS, "Softplus") X(SOFTSIGN, "Softsign")      \
     X(SPACE_TO_DEPTH, "SpaceToDepth") X(SPLIT, "Split") X(SQRT, "Sqrt") X(SQUEEZE, "Squeeze")    \
-    X(SUB, "Sub") X(SUM, "Sum") X(SWISH, "Swish") X(TAN, "Tan") X(TANH, "Tanh")                  \
+    X(STRIDED_COPY, "StridedCopy") X(SUB, "Sub") X(SUM, "Sum") X(SWISH, "Swish") X(TAN, "Tan") X(TANH, "Tanh")                  \
     X(THRESHOLDED_RELU, "ThresholdedRelu") X(TILE, "Tile") X(TOPK, "TopK")                       \
     X(TRANSPOSE, "Transpose") X(TRILU, "Trilu") X(UNIQUE, "Unique") X(UNSQUEEZE, "Unsqueeze")    \
     X(WHERE, "Where") X(XOR, "Xor")

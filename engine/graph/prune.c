@@ -19,7 +19,7 @@ static void need(struct pruner *p, uint32_t w)
         p->node[p->g->wires[w].node] = true;
 }
 
-/* Nodes are in order, so one walk from the end sees every reader before the writer. */
+/* Nodes are in order, so one walk from the end sees every consumer before the producer. */
 static void mark_nodes(struct pruner *p)
 {
     const struct graph *g = p->g;

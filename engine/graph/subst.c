@@ -22,7 +22,7 @@ static const struct tensor *value_substituted(const struct subst *s, const struc
     const struct dim **d = t ? t->data : NULL;
     for (int64_t i = 0; t && i < tensor_count(t); i++)
         d[i] = dim_subst(s->dims, d[i], s->symbol, s->to);
-    return t ? tensor_settled(s->arena, t) : NULL;
+    return t ? tensor_resolved(s->arena, t) : NULL;
 }
 
 static rill_status wire_substitute(const struct subst *s, struct wire *w)

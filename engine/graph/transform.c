@@ -107,7 +107,7 @@ static bool node_needed(const struct node *n, const bool *wire)
     return false;
 }
 
-/* Nodes stand in order: one walk from the end sees readers before writers. */
+/* Nodes stand in order: one walk from the end sees consumers before producers. */
 static void needed_walk(const struct graph *g, bool *wire)
 {
     for (uint32_t i = g->n_nodes; i-- > 0;)
@@ -167,7 +167,7 @@ rill_status graph_with_outputs(struct graph *ret, const struct graph *g, const c
     return graph_trimmed(ret, &c, true, reterr);
 }
 
-/* Cuts w from its writer and makes it a place for something from outside. */
+/* Cuts w from its producer and makes it a place for something from outside. */
 static rill_status wire_free(struct graph *g, uint32_t w, const struct fact *fact, rill_error *err)
 {
     struct wire *wire = &g->wires[w];

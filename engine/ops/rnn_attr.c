@@ -51,11 +51,11 @@ void rnn_biases(const struct rnn *g, const struct rnn_attr *a, const float *b, f
                 float *ret_bias_rn)
 {
     int64_t joint = rnn_gates_joint(g);
-    bool late = g->cell == CELL_GRU && a->linear_before_reset;
+    bool reset_after = g->cell == CELL_GRU && a->linear_before_reset;
     for (int64_t i = 0; i < g->n; i++)
-        ret_bias[i] = !b ? 0 : late && i >= joint ? b[i] : b[i] + b[g->n + i];
+        ret_bias[i] = !b ? 0 : reset_after && i >= joint ? b[i] : b[i] + b[g->n + i];
     for (int64_t i = 0; i < g->hidden; i++)
-        ret_bias_rn[i] = b && late ? b[g->n + joint + i] : 0;
+        ret_bias_rn[i] = b && reset_after ? b[g->n + joint + i] : 0;
 }
 
 int64_t rnn_state_at(const struct rnn *g, int64_t d, int64_t b)

@@ -21,7 +21,7 @@ static enum kern_cell_kind kind_of(const struct prep *c, const struct rnn *g)
 {
     const struct rnn_attr *a = c->attr;
     if (g->cell == CELL_GRU)
-        return a->linear_before_reset ? KERN_CELL_GRU : KERN_CELL_GRU_LATE;
+        return a->linear_before_reset ? KERN_CELL_GRU : KERN_CELL_GRU_RESET_BEFORE;
     return g->cell == CELL_RNN ? KERN_CELL_RNN : KERN_CELL_LSTM;
 }
 

@@ -46,7 +46,7 @@ static void slots_span(struct lower *l, const uint32_t *slots, uint32_t n, uint3
 struct loop_lower {
     const struct node *n;
     const struct graph *body;
-    struct frame *outer, inner;
+    struct scope *outer, inner;
     struct scan_step *step;
     uint32_t n_states,
         first_state; /* states are body inputs first_state.. and body outputs out_state.. */
@@ -112,7 +112,7 @@ static rill_status stacks_set(struct lower *l, struct loop_lower *w, unsigned fi
     return RILL_OK;
 }
 
-static rill_status loop_begin(struct lower *l, struct loop_lower *w, struct frame *f,
+static rill_status loop_begin(struct lower *l, struct loop_lower *w, struct scope *f,
                               const struct node *n)
 {
     w->n = n;
@@ -129,7 +129,7 @@ static rill_status loop_begin(struct lower *l, struct loop_lower *w, struct fram
     if (!w->step || !w->body_in || !w->body_out || !w->state_bytes || !w->init || !w->moved ||
         !w->last)
         return lower_no_memory(l);
-    return frame_init(l, &w->inner, w->body);
+    return scope_init(l, &w->inner, w->body);
 }
 
 /* States that are copied from iteration to iteration. */
@@ -222,7 +222,7 @@ static rill_status scan_slices(struct lower *l, struct loop_lower *w, const stru
     return RILL_OK;
 }
 
-static rill_status scan_lower(struct lower *l, struct frame *f, const struct node *n,
+static rill_status scan_lower(struct lower *l, struct scope *f, const struct node *n,
                               struct steps *list)
 {
     const struct scan_attr *at = n->attr;
@@ -269,7 +269,7 @@ static rill_status loop_counter(struct lower *l, struct loop_lower *w)
     return slice_set(l, w->step->in[0], &whole, 0, slot, w->body_in[0]);
 }
 
-static rill_status loop_lower(struct lower *l, struct frame *f, const struct node *n,
+static rill_status loop_lower(struct lower *l, struct scope *f, const struct node *n,
                               struct steps *list)
 {
     const struct loop_attr *at = n->attr;
@@ -296,11 +296,11 @@ static rill_status loop_lower(struct lower *l, struct frame *f, const struct nod
 
 /* ---- If ---- */
 
-static rill_status branch_lower(struct lower *l, struct frame *f, const struct node *n, int b,
+static rill_status branch_lower(struct lower *l, struct scope *f, const struct node *n, int b,
                                 struct if_step *s)
 {
-    struct frame inner;
-    TRY(frame_init(l, &inner, n->body[b]));
+    struct scope inner;
+    TRY(scope_init(l, &inner, n->body[b]));
     for (uint32_t i = 0; i < n->body[b]->n_inputs; i++)
         TRY(wire_slot(l, f, n->in[1 + i], &inner.slot[n->body[b]->inputs[i]]));
     TRY(l->graph_lower(l, &inner, &s->body[b]));
@@ -319,7 +319,7 @@ static rill_status branch_lower(struct lower *l, struct frame *f, const struct n
     return RILL_OK;
 }
 
-static rill_status if_lower(struct lower *l, struct frame *f, const struct node *n,
+static rill_status if_lower(struct lower *l, struct scope *f, const struct node *n,
                             struct steps *list)
 {
     struct if_step *s = arena_new(&l->p->arena, struct if_step);
@@ -334,7 +334,7 @@ static rill_status if_lower(struct lower *l, struct frame *f, const struct node 
     return step_add(l, list, if_step_run, s, n->name, n->op->name);
 }
 
-rill_status control_lower(struct lower *l, struct frame *f, const struct node *n,
+rill_status control_lower(struct lower *l, struct scope *f, const struct node *n,
                           struct steps *list)
 {
     if (n->op == &op_scan)

@@ -21,26 +21,26 @@ struct slot {
     uint32_t before; /* slot that the first iteration sees instead; WIRE_NONE: none */
 };
 
-struct frame;
+struct scope;
 
 struct lower {
     struct plan *p;
     /* all nodes of a graph: control.c lowers bodies by it */
-    rill_status (*graph_lower)(struct lower *l, struct frame *f, struct steps *ret);
+    rill_status (*graph_lower)(struct lower *l, struct scope *f, struct steps *ret);
     struct arena work; /* dropped when the plan is made */
     struct slot *slots;
     union operand **operands; /* to resolve at the end */
     uint32_t n_slots, cap_slots, n_operands, cap_operands;
     uint32_t time; /* grows by one from step to step, through bodies too */
     /* of struct plan_opts */
-    rill_status (*loop_made)(struct lower *l, const struct frame *f, struct scan_step *step,
+    rill_status (*loop_made)(struct lower *l, const struct scope *f, struct scan_step *step,
                              uint32_t begin);
     size_t spared_bytes; /* of weights_bytes, where steps keep them smaller */
     rill_error *err;
 };
 
 /* A graph being lowered: wire -> slot. */
-struct frame {
+struct scope {
     const struct graph *g;
     uint32_t *slot;
     uint32_t *last; /* number of the last node that reads the wire, also through views; n_nodes:
@@ -62,9 +62,9 @@ rill_status step_add(struct lower *l, struct steps *list,
                      void (*run)(const struct step *, unsigned char *), const void *args,
                      const char *name, const char *kernel);
 rill_status steps_init(struct lower *l, struct steps *list, uint32_t cap);
-rill_status frame_init(struct lower *l, struct frame *f, const struct graph *g);
+rill_status scope_init(struct lower *l, struct scope *f, const struct graph *g);
 /* makes it on first sight */
-rill_status wire_slot(struct lower *l, struct frame *f, uint32_t wire, uint32_t *ret);
+rill_status wire_slot(struct lower *l, struct scope *f, uint32_t wire, uint32_t *ret);
 rill_status wire_bytes(struct lower *l, const struct graph *g, uint32_t wire, size_t *ret);
 /* Output 0 is bytes of an input as they lie there. */
 bool node_is_view(const struct node *n, unsigned *ret_input, size_t *ret_shift_bytes);
@@ -82,7 +82,7 @@ rill_status states_update(struct lower *l, const uint32_t *to, const uint32_t *f
 /* moving.c: what a body reads or writes moves along with the iterations where it can; the rest
  * is copied. */
 struct loop_slots {
-    const struct frame *body;
+    const struct scope *body;
     uint32_t first_slot;                   /* slots from here on were made for the body */
     uint32_t *in, *out;                    /* of the body's inputs and outputs */
     uint32_t *init, *state_in, *state_out; /* of each state */
@@ -95,6 +95,6 @@ rill_status loop_slots_move(struct lower *l, const struct loop_slots *s, struct 
 rill_status moves_collect(struct lower *l); /* once the pointers of steps have their places */
 
 /* control.c */
-rill_status control_lower(struct lower *l, struct frame *f, const struct node *n,
+rill_status control_lower(struct lower *l, struct scope *f, const struct node *n,
                           struct steps *list);
 #endif

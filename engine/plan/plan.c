@@ -21,7 +21,7 @@ static void operand_resolve(const struct lower *l, union operand *o)
 
 /* ---- ordinary ops ---- */
 
-static rill_status node_shapes(struct lower *l, const struct frame *f, const uint32_t *wires,
+static rill_status node_shapes(struct lower *l, const struct scope *f, const uint32_t *wires,
                                unsigned n, const struct tensor ***ret)
 {
     struct tensor *t = arena_array(&l->p->arena, struct tensor, n + 1);
@@ -43,7 +43,7 @@ static rill_status node_shapes(struct lower *l, const struct frame *f, const uin
 }
 
 /* Shapes of outputs that nobody wants are still part of eval's contract. */
-static rill_status node_unwanted(struct lower *l, const struct frame *f, const struct node *n,
+static rill_status node_unwanted(struct lower *l, const struct scope *f, const struct node *n,
                                  struct node_step *s, const struct tensor **out)
 {
     bool any = false;
@@ -77,7 +77,7 @@ static rill_status operand_set_packed(struct lower *l, union operand *o, uint32_
     return RILL_OK;
 }
 
-static rill_status node_operands(struct lower *l, struct frame *f, const struct node *n,
+static rill_status node_operands(struct lower *l, struct scope *f, const struct node *n,
                                  struct node_step *s, uint64_t packed)
 {
     uint32_t slot;
@@ -98,7 +98,7 @@ static rill_status node_operands(struct lower *l, struct frame *f, const struct 
 }
 
 /* Whether no step before has read a constant that this one packs: each is spared once. */
-static bool packs_first(const struct frame *f, const struct node *n, uint64_t packed)
+static bool packs_first(const struct scope *f, const struct node *n, uint64_t packed)
 {
     for (unsigned i = 0; i < n->n_in && i < 64; i++)
         if (packed >> i & 1 && n->in[i] != WIRE_NONE && f->slot[n->in[i]] != WIRE_NONE)
@@ -106,7 +106,7 @@ static bool packs_first(const struct frame *f, const struct node *n, uint64_t pa
     return true;
 }
 
-static rill_status node_lower(struct lower *l, struct frame *f, const struct node *n,
+static rill_status node_lower(struct lower *l, struct scope *f, const struct node *n,
                               struct steps *list)
 {
     struct arena *a = &l->p->arena;
@@ -153,7 +153,7 @@ static rill_status node_lower(struct lower *l, struct frame *f, const struct nod
     return RILL_OK;
 }
 
-static rill_status view_lower(struct lower *l, struct frame *f, const struct node *n,
+static rill_status view_lower(struct lower *l, struct scope *f, const struct node *n,
                               unsigned input, size_t shift_bytes)
 {
     uint32_t in, out;
@@ -174,7 +174,7 @@ static bool is_state(const struct graph *g, uint32_t wire)
 }
 
 /* Another input of the node, read under another shape maybe, lies there too. */
-static rill_status is_read_twice(struct lower *l, struct frame *f, const struct node *n,
+static rill_status is_read_twice(struct lower *l, struct scope *f, const struct node *n,
                                  int64_t base, uint32_t slot, bool *ret)
 {
     uint32_t other;
@@ -190,7 +190,7 @@ static rill_status is_read_twice(struct lower *l, struct frame *f, const struct 
 
 /* An output may be written where its base lay once nobody reads that any more and nothing outside
  * the run owns it. */
-static rill_status base_reuse(struct lower *l, struct frame *f, const struct node *n,
+static rill_status base_reuse(struct lower *l, struct scope *f, const struct node *n,
                               uint32_t number, unsigned output)
 {
     int base = n->op->base ? n->op->base(n, output) : -1;
@@ -210,7 +210,7 @@ static rill_status base_reuse(struct lower *l, struct frame *f, const struct nod
     return RILL_OK;
 }
 
-static rill_status graph_lower(struct lower *l, struct frame *f, struct steps *ret)
+static rill_status graph_lower(struct lower *l, struct scope *f, struct steps *ret)
 {
     TRY(steps_init(l, ret, f->g->n_nodes + 2));
     for (uint32_t i = 0; i < f->g->n_nodes; i++) {
@@ -232,7 +232,7 @@ static rill_status graph_lower(struct lower *l, struct frame *f, struct steps *r
 
 /* ---- states and ports ---- */
 
-static rill_status states_begin(struct lower *l, struct frame *f)
+static rill_status states_begin(struct lower *l, struct scope *f)
 {
     const struct graph *g = f->g;
     struct plan *p = l->p;
@@ -265,7 +265,7 @@ static void state_merge(struct lower *l, uint32_t to, uint32_t from)
         s->root = slot_root(l, to);
 }
 
-static rill_status states_end(struct lower *l, struct frame *f, struct steps *list)
+static rill_status states_end(struct lower *l, struct scope *f, struct steps *list)
 {
     const struct graph *g = f->g;
     uint32_t n = g->n_states, *to = arena_array(&l->work, uint32_t, n + 1),
@@ -296,7 +296,7 @@ static rill_status states_end(struct lower *l, struct frame *f, struct steps *li
 }
 
 /* The next value of a state that was written in its place: it lies there until the next run. */
-static rill_status is_updated_state(struct lower *l, struct frame *f, uint32_t w, uint32_t slot,
+static rill_status is_updated_state(struct lower *l, struct scope *f, uint32_t w, uint32_t slot,
                                     bool *ret)
 {
     *ret = false;
@@ -311,7 +311,7 @@ static rill_status is_updated_state(struct lower *l, struct frame *f, uint32_t w
 }
 
 /* An output that lies in a state which moves on (or is one port twice) is copied out before. */
-static rill_status outputs_end(struct lower *l, struct frame *f, uint32_t *ret_slots,
+static rill_status outputs_end(struct lower *l, struct scope *f, uint32_t *ret_slots,
                                struct steps *list)
 {
     const struct graph *g = f->g;
@@ -338,7 +338,7 @@ static rill_status outputs_end(struct lower *l, struct frame *f, uint32_t *ret_s
     return out->copies.n ? step_add(l, list, copy_step_run, out, "outputs", "copy") : RILL_OK;
 }
 
-static rill_status inputs_begin(struct lower *l, struct frame *f, uint32_t *ret_slots)
+static rill_status inputs_begin(struct lower *l, struct scope *f, uint32_t *ret_slots)
 {
     for (uint32_t i = 0; i < f->g->n_inputs; i++) {
         uint32_t slot;
@@ -350,7 +350,7 @@ static rill_status inputs_begin(struct lower *l, struct frame *f, uint32_t *ret_
     return RILL_OK;
 }
 
-static rill_status ports_set(struct lower *l, const struct frame *f, const uint32_t *wires,
+static rill_status ports_set(struct lower *l, const struct scope *f, const uint32_t *wires,
                              const uint32_t *slots, uint32_t n, struct plan_port **ret)
 {
     struct plan_port *ports = arena_array(&l->p->arena, struct plan_port, n + 1);
@@ -433,14 +433,14 @@ static rill_status constants_list(struct lower *l)
 
 static rill_status plan_build(struct lower *l, const struct graph *g, size_t max_bytes)
 {
-    struct frame f;
+    struct scope f;
     struct steps list = { 0 };
     uint32_t *in = arena_array(&l->work, uint32_t, g->n_inputs + 1),
              *out = arena_array(&l->work, uint32_t, g->n_outputs + 1);
     if (!in || !out)
         return lower_no_memory(l);
     TRY(graph_check_bodies(g, NULL, NULL, l->err)); /* sizes are taken from both sides of a slot */
-    TRY(frame_init(l, &f, g));
+    TRY(scope_init(l, &f, g));
     TRY(states_begin(l, &f));
     TRY(inputs_begin(l, &f, in));
     l->time = 1;

@@ -12,7 +12,7 @@
 struct node_step;
 struct scan_step;
 struct lower;
-struct frame;
+struct scope;
 
 /* NULL: block after block */
 struct step {
@@ -78,7 +78,7 @@ struct plan_opts {
     uint32_t n_packs;
     /* Makes something else of the steps of a loop's body, once they are lowered at time `begin`;
      * pointers do not move from iteration to iteration then (check/slow.h). NULL: they do. */
-    rill_status (*loop_made)(struct lower *l, const struct frame *f, struct scan_step *step,
+    rill_status (*loop_made)(struct lower *l, const struct scope *f, struct scan_step *step,
                              uint32_t begin);
     size_t own_bytes_max; /* of the plan itself, without streams; 0: no limit */
 };

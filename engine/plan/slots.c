@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Slots, and what of a plan is made of them alone: copies, lists of steps, the wires of a graph. */
-#include "engine/ops/pieces.h"
+#include "engine/ops/strided_copy.h"
 #include "engine/plan/lower.h"
 
 #include <string.h>
@@ -124,7 +124,7 @@ bool node_is_view(const struct node *n, unsigned *ret_input, size_t *ret_shift_b
 {
     int64_t first = 0;
     *ret_input = 0;
-    if (move_is_part(n, ret_input, &first)) {
+    if (strided_copy_is_part(n, ret_input, &first)) {
         *ret_shift_bytes = (size_t) first * sizeof(float);
         return true;
     }
@@ -137,7 +137,7 @@ bool node_is_view(const struct node *n, unsigned *ret_input, size_t *ret_shift_b
     return true;
 }
 
-static void frame_last_uses(struct frame *f)
+static void scope_last_uses(struct scope *f)
 {
     const struct graph *g = f->g;
     for (uint32_t i = 0; i < g->n_outputs; i++)
@@ -155,16 +155,16 @@ static void frame_last_uses(struct frame *f)
     }
 }
 
-rill_status frame_init(struct lower *l, struct frame *f, const struct graph *g)
+rill_status scope_init(struct lower *l, struct scope *f, const struct graph *g)
 {
-    *f = (struct frame) { .g = g,
+    *f = (struct scope) { .g = g,
                           .slot = arena_array(&l->work, uint32_t, g->n_wires + 1),
                           .last = arena_array(&l->work, uint32_t, g->n_wires + 1) };
     if (!f->slot || !f->last)
         return lower_no_memory(l);
     for (uint32_t w = 0; w < g->n_wires; w++)
         f->slot[w] = WIRE_NONE;
-    frame_last_uses(f);
+    scope_last_uses(f);
     return RILL_OK;
 }
 
@@ -184,7 +184,7 @@ rill_status wire_bytes(struct lower *l, const struct graph *g, uint32_t wire, si
     return RILL_OK;
 }
 
-rill_status wire_slot(struct lower *l, struct frame *f, uint32_t wire, uint32_t *ret)
+rill_status wire_slot(struct lower *l, struct scope *f, uint32_t wire, uint32_t *ret)
 {
     if (wire == WIRE_NONE) {
         *ret = WIRE_NONE;

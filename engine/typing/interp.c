@@ -128,7 +128,7 @@ static rill_status node_run(const struct interp *in, const struct node *n,
     for (unsigned i = 0; i < n->n_out; i++) {
         ret[i] = y[i];
         if (y[i]->type == DTYPE_DIM)
-            ret[i] = tensor_settled(in->arena, y[i]);
+            ret[i] = tensor_resolved(in->arena, y[i]);
         if (!ret[i])
             return no_memory(in, n);
     }

@@ -3,7 +3,7 @@
  * place where it may be, gives for two streams in turns what the graph gives whose states are
  * inputs and outputs. */
 #include "engine/typing/interp.h"
-#include "engine/ops/pieces.h"
+#include "engine/ops/strided_copy.h"
 #include "engine/plan/plan.h"
 #include "engine/graph/prune.h"
 #include "engine/rewrite/settle/settle.h"
@@ -255,7 +255,7 @@ static void graph_try(uint32_t s)
     seed = s;
     graph_draw(&ref, false);
     bool ok = (s & 1 ? graph_settle(&moved, &b.g, NULL, &b.err)
-                     : graph_with_moves(&moved, &b.g, &b.err)) == RILL_OK &&
+                     : graph_with_strided_copies(&moved, &b.g, &b.err)) == RILL_OK &&
         graph_pruned(&pruned, &moved, &b.err) == RILL_OK &&
         plan_from_sgraph(&p, &(struct sgraph) { pruned }, NULL, &b.err) == RILL_OK;
     check(ok, b.err.text, s);
@@ -290,13 +290,13 @@ static uint32_t turn(struct build *b, uint32_t base, uint32_t first)
           .to_stride = { 0, 0, 0, 1 } },
     };
     static const int64_t four = 4;
-    struct move_attr *a = arena_new(&b->arena, struct move_attr);
-    *a = (struct move_attr) { .shape = { .v = &four, .n = 1 }, .base = 0 };
+    struct strided_copy_attr *a = arena_new(&b->arena, struct strided_copy_attr);
+    *a = (struct strided_copy_attr) { .shape = { .v = &four, .n = 1 }, .base = 0 };
     a->pieces = (struct attr_ints) { .v = (const int64_t *) piece, .n = 2 * PIECE_INTS };
     a->patch = a->pieces;
     struct fact f = vec(b, 4);
     uint32_t out = graph_add_wire(&b->g, "turn", &f);
-    graph_add_node(&b->g, &op_move, "turn", a, (uint32_t[]) { base, first }, 2, &out, 1);
+    graph_add_node(&b->g, &op_strided_copy, "turn", a, (uint32_t[]) { base, first }, 2, &out, 1);
     return out;
 }
 

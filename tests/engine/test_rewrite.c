@@ -4,7 +4,7 @@
  * are for. */
 #include "engine/ops/attrs.h"
 #include "engine/ops/fused.h"
-#include "engine/ops/pieces.h"
+#include "engine/ops/strided_copy.h"
 #include "engine/plan/plan.h"
 #include "engine/graph/prune.h"
 #include "engine/rewrite/declutter/declutter.h"
@@ -317,18 +317,18 @@ static void test_random(uint32_t count)
                 if (run == 1)
                     copy_move(&after); /* a snapshot goes on elsewhere */
             }
-        moves += ops_count(&settled, &op_move);
+        moves += ops_count(&settled, &op_strided_copy);
         fused += ops_count(&settled, &op_fused);
         running_drop(&before);
         running_drop(&after);
         build_drop(&b);
     }
-    check(moves > count && fused > count / 8, "there are Moves and Fused", moves);
+    check(moves > count && fused > count / 8, "there are copies and Fused", moves);
 }
 
 /* ---- what single passes are for ---- */
 
-/* state' = rows 1.. of the state and a new one: one Move, where the state lies. */
+/* state' = rows 1.. of the state and a new one: one StridedCopy, where the state lies. */
 static void test_delay_line(void)
 {
     struct build b;
@@ -350,8 +350,8 @@ static void test_delay_line(void)
     graph_add_output(&b.g, first);
     graph_add_state(&b.g, "s", s, next, NULL);
     check(graph_settle(&settled, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
-    check(ops_count(&settled, &op_move) == 1 && settled.n_nodes == 2,
-          "one Move and one Neg are left", settled.n_nodes);
+    check(ops_count(&settled, &op_strided_copy) == 1 && settled.n_nodes == 2,
+          "one StridedCopy and one Neg are left", settled.n_nodes);
     if (running_init(&r, &settled, 0)) {
         check(r.plan->n_steps == 2, "the state is not copied", r.plan->n_steps);
         for (int run = 0; run < 9; run++) {
@@ -403,7 +403,7 @@ static void test_view_of_base(void)
     build_drop(&b);
 }
 
-/* What the op says of a Move that a file may hold: a base has the size of the output. */
+/* What the op says of a StridedCopy that a file may hold: a base has the size of the output. */
 static void test_move_bounds(void)
 {
     static const struct {
@@ -423,9 +423,9 @@ static void test_move_bounds(void)
                            .from_stride = { 0, 0, 0, 1 },
                            .to_stride = { 0, 0, 0, 1 } };
         const struct attr_ints pieces = { PIECE_INTS, (const int64_t *) (const void *) &p };
-        const struct move_attr a = { .shape = { 1, &rows[i].shape },
-                                     .pieces = pieces,
-                                     .base = rows[i].base };
+        const struct strided_copy_attr a = { .shape = { 1, &rows[i].shape },
+                                             .pieces = pieces,
+                                             .base = rows[i].base };
         struct fact x = { .type = DTYPE_F32,
                           .rank = 1,
                           .shape = { dim_int(b.dims, rows[i].floats) } },
@@ -433,7 +433,7 @@ static void test_move_bounds(void)
         const struct fact *in = &x;
         uint32_t none = WIRE_NONE;
         struct node n = { .name = "move",
-                          .op = &op_move,
+                          .op = &op_strided_copy,
                           .attr = &a,
                           .in = &none,
                           .out = &none,
@@ -454,11 +454,11 @@ static void test_move_is_part(void)
                            .from_stride = { 0, 0, 0, 1 },
                            .to_stride = { 0, 0, 0, 1 } };
         const struct attr_ints pieces = { PIECE_INTS, (const int64_t *) (const void *) &p };
-        const struct move_attr a = { .shape = { 1, &n }, .pieces = pieces, .base = -1 };
-        const struct node move = { .name = "move", .op = &op_move, .attr = &a };
+        const struct strided_copy_attr a = { .shape = { 1, &n }, .pieces = pieces, .base = -1 };
+        const struct node move = { .name = "move", .op = &op_strided_copy, .attr = &a };
         unsigned input;
         int64_t first;
-        check(move_is_part(&move, &input, &first) == (n == 4),
+        check(strided_copy_is_part(&move, &input, &first) == (n == 4),
               "a view is as large as what it shows", (uint32_t) n);
     }
 }

@@ -295,7 +295,7 @@ static int64_t *attr_number(const struct node *n, uint32_t *seed)
 
 static bool is_made(const struct node *n)
 {
-    if (node_is(n, OP_MOVE) || node_is(n, OP_FUSED))
+    if (node_is(n, OP_STRIDED_COPY) || node_is(n, OP_FUSED))
         return true;
     for (const struct attr_spec *s = n->op->attrs; s && s->name; s++)
         if (!strcmp(s->name, "epilogue"))
@@ -383,7 +383,7 @@ int main(int argc, char **argv)
         rmdir(folder);
     if (!keep && made < rounds / 4) {
         failed++;
-        printf("only %u files had a Move, a Fused or an epilogue\n", made);
+        printf("only %u files had a StridedCopy, a Fused or an epilogue\n", made);
     }
     printf("%u passed, %u failed\n", runs + made, failed);
     return failed != 0;

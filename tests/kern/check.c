@@ -166,9 +166,9 @@ static const struct {
     const char *name;
     void (*run)(struct check *);
 } tests[] = {
-    { "gemm", check_gemm }, { "map", check_map },   { "accuracy", check_accuracy },
-    { "fft", check_fft },   { "move", check_move }, { "program", check_program },
-    { "conv", check_conv }, { "cell", check_cell }, { "norm", check_norm },
+    { "gemm", check_gemm }, { "map", check_map },           { "accuracy", check_accuracy },
+    { "fft", check_fft },   { "move", check_strided_copy }, { "program", check_program },
+    { "conv", check_conv }, { "cell", check_cell },         { "norm", check_norm },
 };
 
 static const struct {

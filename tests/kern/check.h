@@ -51,7 +51,7 @@ void check_gemm(struct check *t);
 void check_map(struct check *t);
 void check_accuracy(struct check *t);
 void check_fft(struct check *t);
-void check_move(struct check *t);
+void check_strided_copy(struct check *t);
 void check_conv(struct check *t);
 void check_cell(struct check *t);
 void check_norm(struct check *t);

@@ -15,7 +15,7 @@ static const struct {
     size_t gates;
 } kinds[] = { [KERN_CELL_RNN] = { "rnn", 1 },
               [KERN_CELL_GRU] = { "gru", 3 },
-              [KERN_CELL_GRU_LATE] = { "gru late", 3 },
+              [KERN_CELL_GRU_RESET_BEFORE] = { "gru reset before", 3 },
               [KERN_CELL_LSTM] = { "lstm", 4 } };
 
 struct cell {
@@ -65,7 +65,7 @@ static void step(const struct check *t, const struct cell *q, size_t d, const fl
         switch (q->c.kind) {
         case KERN_CELL_RNN: next[u] = one(k->tanh_f32, a[0][u]); break;
         case KERN_CELL_GRU:
-        case KERN_CELL_GRU_LATE: {
+        case KERN_CELL_GRU_RESET_BEFORE: {
             float own =
                 q->c.kind == KERN_CELL_GRU ? chain(q->bias_rn[d][u], rn, h, n) * a[1][u] : 0;
             float c = q->c.kind == KERN_CELL_GRU ? a[2][u] + own : chain(a[2][u], rn, rh, n);

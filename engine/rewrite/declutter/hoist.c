@@ -10,7 +10,7 @@
 #include <string.h>
 
 /* Of a body wire: needs the state; the same in all iterations; a scanned input's. */
-enum kind { LATE, FIXED, SLICED };
+enum kind { VARIANT, INVARIANT, SLICED };
 
 struct hoist {
     struct graph *to;  /* the outer graph, made anew node by node */
@@ -21,7 +21,7 @@ struct hoist {
     uint8_t *kind;   /* per body wire, as are these: */
     bool *back;      /* SLICED: scanned from the end */
     uint32_t *outer; /* where it is outside, of all iterations if SLICED; WIRE_NONE: nowhere yet */
-    uint32_t *readers;
+    uint32_t *consumers;
     bool *gone;       /* per body node */
     uint32_t n_wires; /* of the body as it was */
     uint32_t *out;    /* outer wires the Scan writes */
@@ -44,22 +44,22 @@ static rill_status hoist_begin(struct hoist *h)
     h->kind = arena_array(a, uint8_t, body->n_wires + 1);
     h->back = arena_array(a, bool, body->n_wires + 1);
     h->outer = arena_array(a, uint32_t, body->n_wires + 1);
-    h->readers = arena_array(a, uint32_t, body->n_wires + 1);
+    h->consumers = arena_array(a, uint32_t, body->n_wires + 1);
     h->gone = arena_array(a, bool, body->n_nodes + 1);
     h->out = arena_copy(a, h->n->out, h->n->n_out * sizeof *h->out);
     h->at = *(const struct scan_attr *) h->n->attr;
-    if (!h->kind || !h->back || !h->outer || !h->readers || !h->gone || !h->out)
+    if (!h->kind || !h->back || !h->outer || !h->consumers || !h->gone || !h->out)
         return no_memory(h);
     for (uint32_t w = 0; w < body->n_wires; w++) {
         h->outer[w] = WIRE_NONE;
-        h->kind[w] = body->wires[w].fact.value ? FIXED : LATE;
+        h->kind[w] = body->wires[w].fact.value ? INVARIANT : VARIANT;
     }
     for (uint32_t i = 0; i < body->n_nodes; i++)
         for (unsigned k = 0; k < body->nodes[i].n_in; k++)
             if (body->nodes[i].in[k] != WIRE_NONE)
-                h->readers[body->nodes[i].in[k]]++;
+                h->consumers[body->nodes[i].in[k]]++;
     for (uint32_t i = 0; i < body->n_outputs; i++)
-        h->readers[body->outputs[i]]++;
+        h->consumers[body->outputs[i]]++;
     return RILL_OK;
 }
 
@@ -68,7 +68,7 @@ static void inputs_mark(struct hoist *h)
     unsigned first = (unsigned) h->at.n_states, fixed = first + (unsigned) h->at.n_scans;
     for (unsigned i = first; i < h->n->n_in; i++) {
         uint32_t w = h->body.inputs[i];
-        h->kind[w] = i < fixed ? SLICED : FIXED;
+        h->kind[w] = i < fixed ? SLICED : INVARIANT;
         h->back[w] = i < fixed && scan_is_reverse(h->at.in_reverse, i - first);
         h->outer[w] = i < fixed ? WIRE_NONE : h->n->in[i];
     }
@@ -82,10 +82,10 @@ static unsigned input_number(const struct hoist *h, uint32_t w)
     return i;
 }
 
-/* The wire outside for body wire w, which is not LATE. */
+/* The wire outside for body wire w, which does not vary with the state. */
 static rill_status outer_of(struct hoist *h, uint32_t w, uint32_t *ret)
 {
-    if (h->outer[w] == WIRE_NONE && h->kind[w] == FIXED) {
+    if (h->outer[w] == WIRE_NONE && h->kind[w] == INVARIANT) {
         h->outer[w] = graph_add_const(h->to, h->body.wires[w].name, h->body.wires[w].fact.value);
         if (h->outer[w] == WIRE_NONE)
             return no_memory(h);
@@ -111,20 +111,20 @@ static bool can_go(const struct hoist *h, const struct node *n, enum kind *ret, 
     bool stacked[64] = { 0 }, first = true;
     if (n->n_in > 64 || n->n_body || (n->op->flags & (OP_RANDOM | OP_CONTROL)))
         return false;
-    *ret = FIXED;
+    *ret = INVARIANT;
     for (unsigned i = 0; i < n->n_in; i++) {
         uint32_t w = n->in[i];
-        if (w == WIRE_NONE || h->kind[w] == FIXED)
+        if (w == WIRE_NONE || h->kind[w] == INVARIANT)
             continue;
-        if (h->kind[w] == LATE || (!first && h->back[w] != *ret_back))
+        if (h->kind[w] == VARIANT || (!first && h->back[w] != *ret_back))
             return false;
         stacked[i] = true;
         *ret = SLICED;
         *ret_back = h->back[w];
         first = false;
     }
-    return *ret == FIXED ? n->n_out == 1 && n->out[0] != WIRE_NONE
-                         : node_lifts(&h->body, n, stacked);
+    return *ret == INVARIANT ? n->n_out == 1 && n->out[0] != WIRE_NONE
+                             : node_lifts(&h->body, n, stacked);
 }
 
 static rill_status lift(struct hoist *h, const struct node *n, uint32_t replaced, uint32_t stack,
@@ -158,7 +158,7 @@ static rill_status front_hoist(struct hoist *h, bool *ret_any)
         h->gone[i] = *ret_any = true;
         for (unsigned k = 0; k < n->n_in; k++)
             if (n->in[k] != WIRE_NONE)
-                h->readers[n->in[k]]--;
+                h->consumers[n->in[k]]--;
     }
     return RILL_OK;
 }
@@ -175,12 +175,12 @@ static bool can_follow(const struct hoist *h, const struct node *n, bool back, u
         return false;
     for (unsigned i = 0; i < n->n_in; i++) {
         uint32_t w = n->in[i];
-        if (w == WIRE_NONE || h->kind[w] == FIXED)
+        if (w == WIRE_NONE || h->kind[w] == INVARIANT)
             continue;
         stacked[i] = true;
         if (h->kind[w] == SLICED ? h->back[w] != back : *ret != WIRE_NONE && *ret != w)
             return false;
-        if (h->kind[w] == LATE)
+        if (h->kind[w] == VARIANT)
             *ret = w;
     }
     return *ret != WIRE_NONE && node_lifts(&h->body, n, stacked);
@@ -200,7 +200,7 @@ static void chain_find(const struct hoist *h, unsigned k, struct chain *c)
     uint32_t w = h->body.outputs[k];
     unsigned keep = 0;
     c->n = 0;
-    while (c->n < CHAIN_MAX && h->readers[w] == 1 && h->kind[w] == LATE &&
+    while (c->n < CHAIN_MAX && h->consumers[w] == 1 && h->kind[w] == VARIANT &&
            h->body.wires[w].node != WIRE_NONE) {
         uint32_t i = h->body.wires[w].node, from;
         if (!can_follow(h, &h->body.nodes[i], back, &from))
@@ -232,9 +232,9 @@ static rill_status output_cut(struct hoist *h, unsigned k, const struct chain *c
         h->gone[c->node[i]] = true;
         for (unsigned j = 0; j < node->n_in; j++)
             if (node->in[j] != WIRE_NONE)
-                h->readers[node->in[j]]--;
+                h->consumers[node->in[j]]--;
     }
-    h->readers[from]++;
+    h->consumers[from]++;
     return RILL_OK;
 }
 
@@ -294,13 +294,14 @@ static rill_status inputs_make(struct hoist *h, const uint32_t *given, uint32_t 
         return no_memory(h);
     for (unsigned i = 0; i < lead; i++, n++)
         in[n] = h->n->in[i], body[n] = h->body.inputs[i];
-    for (int pass = SLICED; pass >= FIXED; pass--) {
-        for (unsigned i = lead; pass == FIXED && i < n_old; i++, n++)
+    static const enum kind order[] = { SLICED, INVARIANT };
+    for (size_t o = 0; o < sizeof order / sizeof *order; o++) {
+        for (unsigned i = lead; order[o] == INVARIANT && i < n_old; i++, n++)
             in[n] = h->n->in[i], body[n] = h->body.inputs[i];
         for (uint32_t w = 0; w < h->n_wires; w++) {
-            if (given[w] == WIRE_NONE || h->kind[w] != pass || !h->readers[w])
+            if (given[w] == WIRE_NONE || h->kind[w] != order[o] || !h->consumers[w])
                 continue;
-            if (pass == SLICED)
+            if (order[o] == SLICED)
                 back[more++] = h->back[w];
             h->body.wires[w].node = WIRE_NONE;
             in[n] = h->outer[w];
@@ -326,7 +327,7 @@ static rill_status given_find(struct hoist *h, uint32_t **ret)
         return no_memory(h);
     for (uint32_t w = 0; w < h->n_wires; w++) {
         uint32_t i = h->body.wires[w].node;
-        given[w] = i != WIRE_NONE && h->gone[i] && h->kind[w] != LATE ? i : WIRE_NONE;
+        given[w] = i != WIRE_NONE && h->gone[i] && h->kind[w] != VARIANT ? i : WIRE_NONE;
     }
     *ret = given;
     return RILL_OK;

@@ -92,7 +92,7 @@ rill_status graph_with_norms_folded(struct graph *ret, const struct graph *g, ri
     for (uint32_t i = 0; i < ret->n_nodes; i++) {
         const struct node *n = &ret->nodes[i];
         uint32_t conv;
-        if (norm_is_known(ret, n) && edit_sole_writer(&e, n->in[NORM_X], &conv) &&
+        if (norm_is_known(ret, n) && edit_sole_producer(&e, n->in[NORM_X], &conv) &&
             conv_is_known(ret, &ret->nodes[conv]))
             TRY(norm_fold(&e, conv, i, reterr));
     }

@@ -60,9 +60,9 @@ static bool zeros_take(const struct fact *x, int64_t *all, int64_t *taken)
     return any;
 }
 
-static bool pad_drop(struct edit *e, uint32_t pad, uint32_t reader)
+static bool pad_drop(struct edit *e, uint32_t pad, uint32_t consumer)
 {
-    struct node *n = &e->g->nodes[reader];
+    struct node *n = &e->g->nodes[consumer];
     uint32_t *in = arena_copy(e->g->arena, n->in, n->n_in * sizeof *in);
     if (!in)
         return false;
@@ -73,7 +73,8 @@ static bool pad_drop(struct edit *e, uint32_t pad, uint32_t reader)
 }
 
 /* Leaves the node only the zeros of `left`; without any it goes. */
-static bool pad_leave(struct edit *e, uint32_t pad, uint32_t reader, const int64_t *left, int rank)
+static bool pad_leave(struct edit *e, uint32_t pad, uint32_t consumer, const int64_t *left,
+                      int rank)
 {
     struct graph *g = e->g;
     struct node *n = &g->nodes[pad];
@@ -81,7 +82,7 @@ static bool pad_leave(struct edit *e, uint32_t pad, uint32_t reader, const int64
     const int64_t count = 2 * rank, none[2 * RANK_MAX] = { 0 };
     struct fact *y = &g->wires[n->out[0]].fact;
     if (!memcmp(left, none, (size_t) count * sizeof *left))
-        return pad_drop(e, pad, reader);
+        return pad_drop(e, pad, consumer);
     uint32_t in[] = { n->in[PAD_X], WIRE_NONE,
                       is_absent(n, PAD_VALUE) ? WIRE_NONE : n->in[PAD_VALUE] };
     struct tensor *t = tensor_new(g->arena, DTYPE_I64, 1, &count);
@@ -124,7 +125,7 @@ rill_status graph_with_pads_absorbed(struct graph *ret, const struct graph *g, r
     for (uint32_t i = 0; i < ret->n_nodes; i++) {
         uint32_t pad;
         int64_t zeros[2 * RANK_MAX], taken[2 * RANK_MAX];
-        if (!conv_takes(&ret->nodes[i]) || !edit_sole_writer(&e, ret->nodes[i].in[0], &pad) ||
+        if (!conv_takes(&ret->nodes[i]) || !edit_sole_producer(&e, ret->nodes[i].in[0], &pad) ||
             !pads_with_zero(ret, &ret->nodes[pad]))
             continue;
         const struct fact *x = &ret->wires[ret->nodes[pad].in[PAD_X]].fact;

@@ -127,9 +127,9 @@ static bool scan_cell_find(const struct graph *g, struct scan_cell *s, rill_stat
     unsigned states = (unsigned) s->at.n_states;
     (void) g;
     for (s->h = 0; s->h < states && states <= 2; s->h++) {
-        uint32_t w = s->body->outputs[s->h], writer = s->body->wires[w].node;
-        if (writer == WIRE_NONE ||
-            !cell_find(s->body, writer, s->body->inputs[s->h], &s->cell, ret_status))
+        uint32_t w = s->body->outputs[s->h], producer = s->body->wires[w].node;
+        if (producer == WIRE_NONE ||
+            !cell_find(s->body, producer, s->body->inputs[s->h], &s->cell, ret_status))
             continue;
         bool lstm = s->cell.c != WIRE_NONE, fits = states == 1u + lstm;
         if (fits && lstm)
@@ -230,11 +230,11 @@ static rill_status rest_emit(struct graph *to, const struct scan_cell *s, uint32
             inputs[n++] = s->body->inputs[i];
         }
     }
-    struct node *writer = &half.nodes[s->cell.last];
-    writer->out[0] = graph_add_wire(&half, "gone", &half.wires[s->cell.next_h].fact);
-    if (writer->out[0] == WIRE_NONE)
+    struct node *producer = &half.nodes[s->cell.last];
+    producer->out[0] = graph_add_wire(&half, "gone", &half.wires[s->cell.next_h].fact);
+    if (producer->out[0] == WIRE_NONE)
         return no_memory(err);
-    half.wires[writer->out[0]].node = s->cell.last;
+    half.wires[producer->out[0]].node = s->cell.last;
     half.wires[s->cell.next_h].node = WIRE_NONE;
     half.inputs = inputs;
     half.n_inputs = n;

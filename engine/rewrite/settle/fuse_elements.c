@@ -170,7 +170,7 @@ static rill_status element_join(struct fusion *c, const struct element *l, int64
 }
 
 /* Clusters that somebody outside reads from take no more nodes. */
-static void readers_close(struct fusion *c, const struct node *n, const struct cluster *mine)
+static void consumers_close(struct fusion *c, const struct node *n, const struct cluster *mine)
 {
     for (unsigned i = 0; i < n->n_in; i++) {
         struct cluster *k = n->in[i] == WIRE_NONE ? NULL : cluster_root(c->of[n->in[i]]);
@@ -187,7 +187,7 @@ static rill_status clusters_grow(struct fusion *c)
         int64_t n;
         if (element_read(g, i, &l) && element_rows(g, &l, &n))
             TRY(element_join(c, &l, n));
-        readers_close(c, &g->nodes[i], cluster_root(c->at[i]));
+        consumers_close(c, &g->nodes[i], cluster_root(c->at[i]));
     }
     return RILL_OK;
 }
@@ -211,7 +211,7 @@ static bool read_outside(const struct program *p, uint32_t wire)
     for (unsigned i = 0; i < p->k->n; i++)
         for (unsigned a = 0; a < g->nodes[p->k->element[i].node].n_in; a++)
             inside += g->nodes[p->k->element[i].node].in[a] == wire;
-    return p->c->e.readers[wire] > inside;
+    return p->c->e.consumers[wire] > inside;
 }
 
 static int64_t wire_find(const uint32_t *list, unsigned n, uint32_t wire)

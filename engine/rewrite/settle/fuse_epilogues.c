@@ -44,7 +44,7 @@ static bool operand_fits(const struct edit *e, unsigned own, struct step *s)
     struct tensor y, other;
     s->own = own;
     s->takes_input = s->is_leaky || l->in[0] != l->in[1];
-    if (!edit_sole_writer(e, l->in[own], &s->head) || !shape_of(g, made, &y) ||
+    if (!edit_sole_producer(e, l->in[own], &s->head) || !shape_of(g, made, &y) ||
         !fact_same(&g->wires[made].fact, &g->wires[l->in[own]].fact))
         return false;
     const struct node *head = &g->nodes[s->head];

@@ -101,14 +101,14 @@ static struct state *window_state(const struct maker *m, const struct node *n)
     int64_t channels, frames;
     struct product p;
     if (n->op != &op_pulse_window || ((const struct pulse_history_attr *) n->attr)->axis != 2 ||
-        m->e.readers[n->in[0]] != 1 || !few_frames(g, n->in[1]) ||
+        m->e.consumers[n->in[0]] != 1 || !few_frames(g, n->in[1]) ||
         !frames_of(g, n->out[0], &channels, &frames))
         return NULL;
-    uint32_t readers = 1;
+    uint32_t consumers = 1;
     for (uint32_t i = 0; i < m->e.n_nodes; i++)
-        readers +=
+        consumers +=
             g->nodes[i].n_in && g->nodes[i].in[0] == n->out[0] && product_of(g, &g->nodes[i], &p);
-    if (readers == 1 || readers != m->e.readers[n->out[0]])
+    if (consumers == 1 || consumers != m->e.consumers[n->out[0]])
         return NULL;
     for (uint32_t i = 0; i < g->n_states; i++)
         if (g->states[i].in == n->in[0])
@@ -212,7 +212,7 @@ static void sum_join(struct maker *m, uint32_t wire, int64_t v, int64_t first)
     const struct graph *g = m->e.g;
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct node *n = &g->nodes[m->node[i]];
-        if (!node_is(n, OP_ADD) || m->e.readers[wire] != 1 ||
+        if (!node_is(n, OP_ADD) || m->e.consumers[wire] != 1 ||
             (n->in[0] != wire && n->in[1] != wire))
             continue;
         int64_t other = m->value[n->in[n->in[0] == wire]];
@@ -280,7 +280,7 @@ static void window_shift(struct maker *m, uint32_t wire)
 static const struct node *sole_op(const struct maker *m, uint32_t wire, enum op_id op)
 {
     uint32_t node;
-    if (!m->inside[wire] || !edit_sole_writer(&m->e, wire, &node) ||
+    if (!m->inside[wire] || !edit_sole_producer(&m->e, wire, &node) ||
         m->e.g->nodes[node].op->id != op)
         return NULL;
     return &m->e.g->nodes[node];
@@ -342,7 +342,7 @@ static bool read_outside(const struct maker *m, uint32_t wire)
     for (uint32_t i = 0; i < m->n_nodes; i++)
         for (unsigned k = 0; k < g->nodes[m->node[i]].n_in; k++)
             n += g->nodes[m->node[i]].in[k] == wire;
-    return m->e.readers[wire] > n;
+    return m->e.consumers[wire] > n;
 }
 
 static bool outputs_store(struct maker *m)
@@ -400,10 +400,10 @@ static bool windows_find(struct maker *m)
         const struct node *n = &g->nodes[m->node[i]];
         if (m->kind[m->node[i]] != WINDOW)
             continue;
-        uint32_t readers = 1;
+        uint32_t consumers = 1;
         for (uint32_t k = 0; k < m->n_nodes; k++)
-            readers += m->kind[m->node[k]] == PRODUCT && g->nodes[m->node[k]].in[0] == n->out[0];
-        if (readers != m->e.readers[n->out[0]])
+            consumers += m->kind[m->node[k]] == PRODUCT && g->nodes[m->node[k]].in[0] == n->out[0];
+        if (consumers != m->e.consumers[n->out[0]])
             return false;
         m->old[m->n_windows] = n->in[0];
         m->next[m->n_windows++] = n->out[0];

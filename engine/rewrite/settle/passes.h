@@ -5,16 +5,17 @@
 #include "engine/graph/graph.h"
 
 /* Chains of ops that only move elements (Transpose, Slice, Gather, Concat, Pad, ScatterND of
- * constant places...) become one Move for each tensor that anybody reads: what is between is gone.
- * Updates of states come last, so that they may happen in place. Sizes must be known. */
-rill_status graph_with_moves(struct graph *ret, const struct graph *g, rill_error *reterr);
+ * constant places...) become one StridedCopy for each tensor that anybody reads: what is between is
+ * gone. Updates of states come last, so that they may happen in place. Sizes must be known. */
+rill_status graph_with_strided_copies(struct graph *ret, const struct graph *g, rill_error *reterr);
 
 /* Moves f32 elements between tensors of known sizes by constants alone. */
-bool node_is_mover(const struct graph *g, const struct node *n);
+bool node_moves_elements(const struct graph *g, const struct node *n);
 
 /* A convolution, also a transposed one, whose dilated kernel sees one place along an axis reads
  * only the places under its taps: the input is sliced by the dilation. Sizes must be known. */
-rill_status graph_with_rows_picked(struct graph *ret, const struct graph *g, rill_error *reterr);
+rill_status graph_with_dilations_sliced(struct graph *ret, const struct graph *g,
+                                        rill_error *reterr);
 
 /* Element-wise ops behind a convolution or a product that nobody else reads become its epilogue
  * (engine/ops/epilogue.h). Sizes must be known. */
@@ -26,5 +27,5 @@ rill_status graph_with_elements_fused(struct graph *ret, const struct graph *g, 
 
 /* Convolutions of known weights that read one tensor with the same geometry become one with the
  * outputs of all. Sizes must be known. */
-rill_status graph_with_twins_joined(struct graph *ret, const struct graph *g, rill_error *reterr);
+rill_status graph_with_siblings_fused(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif

@@ -119,7 +119,7 @@ static void axis_group(struct items *it, size_t n, int axis)
 }
 
 /* Drops axes of one element, joins those that run on, and lets the innermost be a real one. */
-static void piece_settle(struct piece *p)
+static void piece_normalise(struct piece *p)
 {
     int at = PIECE_AXES;
     for (int i = PIECE_AXES; i-- > 0;) {
@@ -157,7 +157,7 @@ struct piece *pieces_from_origins(struct arena *a, const struct origin *o, size_
     for (int axis = PIECE_AXES - 2; axis >= 0; axis--)
         axis_group(&it, n, axis);
     for (uint32_t i = 0; i < it.n; i++)
-        piece_settle(&it.p[i]);
+        piece_normalise(&it.p[i]);
     *ret_n = it.n;
     return it.p;
 }

@@ -2,7 +2,7 @@
 /* pieces.h - a movement, element by element, as few strided pieces. */
 #ifndef RILL_ENGINE_REWRITE_SETTLE_PIECES_H
 #define RILL_ENGINE_REWRITE_SETTLE_PIECES_H
-#include "engine/ops/pieces.h"
+#include "engine/ops/strided_copy.h"
 
 /* Where an element of an output comes from. input -1: it is in its place already. */
 struct origin {

@@ -6,9 +6,9 @@
 #include "engine/rewrite/settle/passes.h"
 
 static const struct pass settle_passes[] = {
-    { "join-twins", true, graph_with_twins_joined },
-    { "pick-rows", true, graph_with_rows_picked },
-    { "moves", true, graph_with_moves },
+    { "fuse-siblings", true, graph_with_siblings_fused },
+    { "slice-dilations", true, graph_with_dilations_sliced },
+    { "strided-copies", true, graph_with_strided_copies },
     { "fuse-epilogues", true, graph_with_epilogues_fused },
     { "fuse-elements", true, graph_with_elements_fused },
 };

@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-#define TWINS_MAX 8
+#define SIBLINGS_MAX 8
 
 enum { CONV_X, CONV_W, CONV_B };
 
@@ -44,23 +44,23 @@ static bool conv_alike(const struct graph *g, const struct node *a, const struct
         !memcmp(v->dim + 1, w->dim + 1, (size_t) (v->rank - 1) * sizeof *v->dim);
 }
 
-struct twins {
-    uint32_t node[TWINS_MAX];
+struct siblings {
+    uint32_t node[SIBLINGS_MAX];
     unsigned n;
 };
 
-static void twins_find(const struct edit *e, uint32_t first, struct twins *ret)
+static void siblings_find(const struct edit *e, uint32_t first, struct siblings *ret)
 {
     const struct graph *g = e->g;
     ret->n = 0;
-    for (uint32_t i = first; i < e->n_nodes && ret->n < TWINS_MAX; i++)
+    for (uint32_t i = first; i < e->n_nodes && ret->n < SIBLINGS_MAX; i++)
         if (!e->gone[i] && conv_joins(g, &g->nodes[i]) &&
             conv_alike(g, &g->nodes[first], &g->nodes[i]))
             ret->node[ret->n++] = i;
 }
 
-/* Input i of all twins, one behind the other along axis 0. */
-static uint32_t values_join(struct graph *g, const struct twins *t, unsigned input,
+/* Input i of all siblings, one behind the other along axis 0. */
+static uint32_t values_join(struct graph *g, const struct siblings *t, unsigned input,
                             const char *name)
 {
     struct tensor shape = *node_value(g, &g->nodes[t->node[0]], input);
@@ -77,7 +77,7 @@ static uint32_t values_join(struct graph *g, const struct twins *t, unsigned inp
     return all ? graph_add_const(g, name, all) : WIRE_NONE;
 }
 
-/* The twin's output is channels from..to of the joined one. */
+/* The sibling's output is channels from..to of the joined one. */
 static bool part_put(struct edit *e, uint32_t before, uint32_t all, uint32_t out, int64_t from,
                      int64_t to)
 {
@@ -89,7 +89,7 @@ static bool part_put(struct edit *e, uint32_t before, uint32_t all, uint32_t out
     return edit_insert(e, before, op_by_id(OP_SLICE), NULL, in, 4, &out, 1);
 }
 
-static bool twins_join(struct edit *e, const struct twins *t)
+static bool siblings_join(struct edit *e, const struct siblings *t)
 {
     struct graph *g = e->g;
     const struct node first = g->nodes[t->node[0]];
@@ -118,16 +118,16 @@ static bool twins_join(struct edit *e, const struct twins *t)
     return true;
 }
 
-rill_status graph_with_twins_joined(struct graph *ret, const struct graph *g, rill_error *reterr)
+rill_status graph_with_siblings_fused(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
     struct edit e;
     TRY(edit_begin(&e, ret, g, reterr));
     for (uint32_t i = 0; i < e.n_nodes; i++) {
-        struct twins t;
+        struct siblings t;
         if (e.gone[i] || !conv_joins(ret, &ret->nodes[i]))
             continue;
-        twins_find(&e, i, &t);
-        if (t.n > 1 && !twins_join(&e, &t))
+        siblings_find(&e, i, &t);
+        if (t.n > 1 && !siblings_join(&e, &t))
             return err_set(reterr, RILL_NOMEM, "out of memory");
     }
     return edit_end(&e, reterr);

@@ -17,12 +17,12 @@
 /* clang-format off */
 static const enum op_id movers[] = {
     OP_CONCAT, OP_DEPTH_TO_SPACE, OP_EXPAND, OP_FLATTEN, OP_FRAME, OP_GATHER, OP_GATHER_ELEMENTS,
-    OP_GATHER_ND, OP_IDENTITY, OP_MOVE, OP_PAD, OP_RESHAPE, OP_SCATTER_ELEMENTS, OP_SCATTER_ND,
+    OP_GATHER_ND, OP_IDENTITY, OP_STRIDED_COPY, OP_PAD, OP_RESHAPE, OP_SCATTER_ELEMENTS, OP_SCATTER_ND,
     OP_SLICE, OP_SPACE_TO_DEPTH, OP_SPLIT, OP_SQUEEZE, OP_TILE, OP_TRANSPOSE, OP_UNSQUEEZE,
 };
 /* clang-format on */
 
-struct moves {
+struct copies {
     const struct graph *g;
     struct graph *ret; /* wires as in g */
     struct arena work;
@@ -37,7 +37,7 @@ struct moves {
     rill_error *err;
 };
 
-static rill_status no_memory(const struct moves *m)
+static rill_status no_memory(const struct copies *m)
 {
     return err_set(m->err, RILL_NOMEM, "out of memory");
 }
@@ -50,7 +50,7 @@ static bool is_followed(const struct fact *f)
         n <= ELEMENTS_MAX;
 }
 
-bool node_is_mover(const struct graph *g, const struct node *n)
+bool node_moves_elements(const struct graph *g, const struct node *n)
 {
     if (!node_is_among(n, movers, sizeof movers / sizeof *movers) || n->n_body)
         return false;
@@ -70,7 +70,7 @@ bool node_is_mover(const struct graph *g, const struct node *n)
 
 /* ---- names ---- */
 
-static const struct tensor *names_of_source(struct moves *m, uint32_t w)
+static const struct tensor *names_of_source(struct copies *m, uint32_t w)
 {
     struct tensor t;
     if (m->leaf[w])
@@ -83,13 +83,13 @@ static const struct tensor *names_of_source(struct moves *m, uint32_t w)
     return m->leaf[w] = names;
 }
 
-static const struct tensor *names_of(struct moves *m, uint32_t w)
+static const struct tensor *names_of(struct copies *m, uint32_t w)
 {
     return m->own[w] && !m->wanted[w] ? m->own[w] : names_of_source(m, w);
 }
 
 /* False: the node is none that can be followed. */
-static rill_status node_follow(struct moves *m, const struct node *n, bool *ret)
+static rill_status node_follow(struct copies *m, const struct node *n, bool *ret)
 {
     const struct tensor **in = arena_array(&m->work, const struct tensor *, n->n_in + 1);
     const struct tensor **out = arena_array(&m->work, const struct tensor *, n->n_out + 1);
@@ -113,18 +113,18 @@ static rill_status node_follow(struct moves *m, const struct node *n, bool *ret)
     return RILL_OK;
 }
 
-static void want(struct moves *m, const uint32_t *wires, unsigned n)
+static void want(struct copies *m, const uint32_t *wires, unsigned n)
 {
     for (unsigned i = 0; i < n; i++)
         if (wires[i] != WIRE_NONE)
             m->wanted[wires[i]] = true;
 }
 
-static rill_status movers_follow(struct moves *m)
+static rill_status movers_follow(struct copies *m)
 {
     const struct graph *g = m->g;
     for (uint32_t i = 0; i < g->n_nodes; i++) {
-        m->mover[i] = node_is_mover(g, &g->nodes[i]);
+        m->mover[i] = node_moves_elements(g, &g->nodes[i]);
         if (!m->mover[i])
             want(m, g->nodes[i].in, g->nodes[i].n_in);
     }
@@ -140,9 +140,9 @@ static rill_status movers_follow(struct moves *m)
 
 /* ---- emission ---- */
 
-static rill_status wire_emit(struct moves *m, uint32_t w);
+static rill_status wire_emit(struct copies *m, uint32_t w);
 
-static rill_status node_push(struct moves *m, const struct node *n)
+static rill_status node_push(struct copies *m, const struct node *n)
 {
     if (m->n_nodes == m->cap_nodes) {
         uint32_t cap = m->cap_nodes ? 2 * m->cap_nodes : 64;
@@ -163,7 +163,7 @@ static rill_status node_push(struct moves *m, const struct node *n)
     return RILL_OK;
 }
 
-static rill_status node_emit(struct moves *m, const struct node *n)
+static rill_status node_emit(struct copies *m, const struct node *n)
 {
     for (unsigned i = 0; i < n->n_in; i++)
         if (n->in[i] != WIRE_NONE)
@@ -180,7 +180,7 @@ struct movement {
     uint32_t n_inputs;
 };
 
-static rill_status zero_wire(struct moves *m, uint32_t *ret)
+static rill_status zero_wire(struct copies *m, uint32_t *ret)
 {
     if (m->zero == WIRE_NONE) {
         struct tensor *t = tensor_new(m->ret->arena, DTYPE_F32, 0, NULL);
@@ -201,7 +201,7 @@ static int32_t movement_input(struct movement *v, uint32_t w)
     return (int32_t) v->n_inputs++;
 }
 
-static rill_status movement_read(struct moves *m, struct movement *v)
+static rill_status movement_read(struct copies *m, struct movement *v)
 {
     const struct tensor *names = m->own[v->wire];
     v->n = (size_t) tensor_count(names);
@@ -231,7 +231,7 @@ static bool is_next_of(const struct graph *g, uint32_t next, uint32_t in)
 
 /* The input that keeps most of its elements where they are, or whose next value this is; -1:
  * none. */
-static int32_t base_choose(const struct moves *m, const struct movement *v)
+static int32_t base_choose(const struct copies *m, const struct movement *v)
 {
     int32_t best = -1;
     size_t most = v->n / 2;
@@ -254,7 +254,7 @@ static int32_t base_choose(const struct moves *m, const struct movement *v)
 }
 
 /* The list that was found has room for a piece an element; what stays with the graph has not. */
-static bool pieces_keep(const struct moves *m, const struct piece *p, uint32_t n,
+static bool pieces_keep(const struct copies *m, const struct piece *p, uint32_t n,
                         struct attr_ints *ret)
 {
     const void *kept = arena_copy(m->ret->arena, p, n * sizeof *p);
@@ -275,7 +275,7 @@ static void base_first(struct piece *p, uint32_t n, int32_t base)
     }
 }
 
-static rill_status patch_make(struct moves *m, struct movement *v, struct move_attr *a)
+static rill_status patch_make(struct copies *m, struct movement *v, struct strided_copy_attr *a)
 {
     uint32_t n;
     bool ok;
@@ -296,7 +296,7 @@ static rill_status patch_make(struct moves *m, struct movement *v, struct move_a
     return RILL_OK;
 }
 
-static rill_status shape_set(struct moves *m, uint32_t w, struct attr_ints *ret)
+static rill_status shape_set(struct copies *m, uint32_t w, struct attr_ints *ret)
 {
     struct tensor t;
     fact_to_tensor(&m->g->wires[w].fact, &t);
@@ -305,9 +305,10 @@ static rill_status shape_set(struct moves *m, uint32_t w, struct attr_ints *ret)
     return dim ? RILL_OK : no_memory(m);
 }
 
-static rill_status move_push(struct moves *m, struct movement *v, const struct piece *p, uint32_t n)
+static rill_status move_push(struct copies *m, struct movement *v, const struct piece *p,
+                             uint32_t n)
 {
-    struct move_attr *a = arena_new(m->ret->arena, struct move_attr);
+    struct strided_copy_attr *a = arena_new(m->ret->arena, struct strided_copy_attr);
     uint32_t *lists = arena_array(m->ret->arena, uint32_t, v->n_inputs + 1);
     if (!a || !lists)
         return no_memory(m);
@@ -318,7 +319,7 @@ static rill_status move_push(struct moves *m, struct movement *v, const struct p
     memcpy(lists, v->input, v->n_inputs * sizeof *lists);
     lists[v->n_inputs] = v->wire;
     struct node made = { .name = m->g->nodes[m->g->wires[v->wire].node].name,
-                         .op = &op_move,
+                         .op = &op_strided_copy,
                          .attr = a,
                          .in = lists,
                          .out = lists + v->n_inputs,
@@ -327,7 +328,7 @@ static rill_status move_push(struct moves *m, struct movement *v, const struct p
     return node_push(m, &made);
 }
 
-static bool node_is_made(const struct moves *m, const struct node *n)
+static bool node_is_made(const struct copies *m, const struct node *n)
 {
     for (unsigned i = 0; i < n->n_out; i++)
         if (m->made[n->out[i]])
@@ -335,9 +336,9 @@ static bool node_is_made(const struct moves *m, const struct node *n)
     return false;
 }
 
-/* A mover's output: as one Move from its sources, or by the node itself where that would be in too
- * many pieces. */
-static rill_status wire_emit(struct moves *m, uint32_t w)
+/* A mover's output: as one StridedCopy from its sources, or by the node itself where that would be
+ * in too many pieces. */
+static rill_status wire_emit(struct copies *m, uint32_t w)
 {
     uint32_t from = m->g->wires[w].node, n;
     if (m->made[w] || from == WIRE_NONE || !m->mover[from])
@@ -355,7 +356,7 @@ static rill_status wire_emit(struct moves *m, uint32_t w)
     return move_push(m, &v, p, n);
 }
 
-static rill_status graph_emit(struct moves *m)
+static rill_status graph_emit(struct copies *m)
 {
     const struct graph *g = m->g;
     for (uint32_t i = 0; i < g->n_nodes; i++)
@@ -368,7 +369,7 @@ static rill_status graph_emit(struct moves *m)
     return RILL_OK;
 }
 
-static rill_status moves_run(struct moves *m)
+static rill_status moves_run(struct copies *m)
 {
     const struct graph *g = m->g;
     size_t n = g->n_wires + 1;
@@ -388,9 +389,9 @@ static rill_status moves_run(struct moves *m)
     return RILL_OK;
 }
 
-rill_status graph_with_moves(struct graph *ret, const struct graph *g, rill_error *reterr)
+rill_status graph_with_strided_copies(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
-    struct moves m = { .g = g, .ret = ret, .zero = WIRE_NONE, .err = reterr };
+    struct copies m = { .g = g, .ret = ret, .zero = WIRE_NONE, .err = reterr };
     TRY(graph_copied(ret, g, reterr));
     rill_status s = moves_run(&m);
     arena_drop(&m.work);

@@ -10,7 +10,7 @@ static size_t below(struct check *t, size_t n)
     return (size_t) ((check_rand(t) * 0.5f + 0.4999f) * (float) n) % n;
 }
 
-static void reference(float *y, const float *x, const struct kern_move *m)
+static void reference(float *y, const float *x, const struct kern_strided_copy *m)
 {
     for (size_t a = 0; a < m->n[0]; a++)
         for (size_t b = 0; b < m->n[1]; b++)
@@ -37,8 +37,8 @@ static void strides_shuffle(struct check *t, const size_t n[4], ptrdiff_t ret[4]
 
 static void random_check(struct check *t, bool low)
 {
-    struct kern_move m = { .n = { 1 + below(t, 3), 1 + below(t, 4), 1 + below(t, 21),
-                                  1 + below(t, 40) } };
+    struct kern_strided_copy m = { .n = { 1 + below(t, 3), 1 + below(t, 4), 1 + below(t, 21),
+                                          1 + below(t, 40) } };
     size_t n = m.n[0] * m.n[1] * m.n[2] * m.n[3];
     float *x = check_buf(t, n, low), *want = check_buf(t, n, low), *got = check_buf(t, n, low);
     strides_shuffle(t, m.n, m.from);
@@ -53,30 +53,31 @@ static void random_check(struct check *t, bool low)
     check_fill(t, want, n);
     memcpy(got, want, n * sizeof *got);
     reference(want, x, &m);
-    t->new.move_f32(got, x, &m);
-    check_same(t, "move_f32", want, got, n, "n %zu %zu %zu %zu", m.n[0], m.n[1], m.n[2], m.n[3]);
+    t->new.strided_copy_f32(got, x, &m);
+    check_same(t, "strided_copy_f32", want, got, n, "n %zu %zu %zu %zu", m.n[0], m.n[1], m.n[2],
+               m.n[3]);
     check_drop(t);
 }
 
 /* A history moves up by `step` where it lies. */
 static void history_check(struct check *t, size_t rows, size_t n, size_t step)
 {
-    struct kern_move m = { .n = { 1, 1, rows, n - step },
-                           .from = { 0, 0, (ptrdiff_t) n, 1 },
-                           .to = { 0, 0, (ptrdiff_t) n, 1 },
-                           .overlaps = true };
+    struct kern_strided_copy m = { .n = { 1, 1, rows, n - step },
+                                   .from = { 0, 0, (ptrdiff_t) n, 1 },
+                                   .to = { 0, 0, (ptrdiff_t) n, 1 },
+                                   .overlaps = true };
     float *want = check_buf(t, rows * n, false), *got = check_buf(t, rows * n, false);
     check_fill(t, want, rows * n);
     memcpy(got, want, rows * n * sizeof *got);
     for (size_t r = 0; r < rows; r++)
         memmove(want + r * n, want + r * n + step, (n - step) * sizeof *want);
-    t->new.move_f32(got, got + step, &m);
-    check_same(t, "move_f32", want, got, rows * n, "in place, %zu rows of %zu by %zu", rows, n,
-               step);
+    t->new.strided_copy_f32(got, got + step, &m);
+    check_same(t, "strided_copy_f32", want, got, rows * n, "in place, %zu rows of %zu by %zu", rows,
+               n, step);
     check_drop(t);
 }
 
-void check_move(struct check *t)
+void check_strided_copy(struct check *t)
 {
     for (int i = 0; i < 400; i++)
         random_check(t, i & 1);

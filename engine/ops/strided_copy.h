@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* pieces.h - Move: elements of some tensors put together to another, as strided pieces.
+/* strided_copy.h - StridedCopy: elements of some tensors put together to another, as strided
+ * pieces.
  *
  * What Transpose, Slice, Gather, Concat, Pad, ScatterND and their kind do with sizes known before
  * running is such a movement, and so is any chain of them. Made by passes only (engine/rewrite). */
-#ifndef RILL_ENGINE_OPS_PIECES_H
-#define RILL_ENGINE_OPS_PIECES_H
+#ifndef RILL_ENGINE_OPS_STRIDED_COPY_H
+#define RILL_ENGINE_OPS_STRIDED_COPY_H
 #include "engine/graph/op.h"
 
 #define PIECE_AXES 4
@@ -16,7 +17,7 @@ struct piece {
 };
 #define PIECE_INTS (sizeof(struct piece) / sizeof(int64_t))
 
-struct move_attr {
+struct strided_copy_attr {
     struct attr_ints shape;  /* of the output */
     struct attr_ints pieces; /* PIECE_INTS each, struct piece laid flat: write every element once */
     struct attr_ints
@@ -24,9 +25,9 @@ struct move_attr {
     int64_t base; /* -1: the output cannot lie there */
 };
 
-extern const struct op op_move;
+extern const struct op op_strided_copy;
 
 /* Input and element where the output lies as it is, one dense part of the input; false: it is put
  * together. */
-bool move_is_part(const struct node *n, unsigned *ret_input, int64_t *ret_first);
+bool strided_copy_is_part(const struct node *n, unsigned *ret_input, int64_t *ret_first);
 #endif

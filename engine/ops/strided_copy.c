@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/ops/pieces.h"
+#include "engine/ops/strided_copy.h"
 
 #define SPEC(member)                                                                               \
     {                                                                                              \
-        .name = #member, .kind = ATTR_INTS, .offset = offsetof(struct move_attr, member)           \
+        .name = #member, .kind = ATTR_INTS, .offset = offsetof(struct strided_copy_attr, member)   \
     }
 
-static const struct attr_spec move_attrs[] = {
+static const struct attr_spec copy_attrs[] = {
     SPEC(shape),
     SPEC(pieces),
     SPEC(patch),
-    { .name = "base", .kind = ATTR_INT, .offset = offsetof(struct move_attr, base), .def_i = -1 },
+    { .name = "base",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct strided_copy_attr, base),
+      .def_i = -1 },
     { 0 },
 };
 
@@ -79,9 +82,9 @@ static bool pieces_cover(const struct prep *c, struct attr_ints list)
     return all == tensor_count(c->out[0]);
 }
 
-static rill_status move_check(struct prep *c)
+static rill_status copy_check(struct prep *c)
 {
-    const struct move_attr *a = c->attr;
+    const struct strided_copy_attr *a = c->attr;
     TRY(pieces_check(c, a->pieces));
     if (!pieces_cover(c, a->pieces))
         return prep_fail(c, "has pieces that do not make its output");
@@ -93,7 +96,7 @@ static rill_status move_check(struct prep *c)
 }
 
 /* The planner looks at pieces before they are prepared. */
-static rill_status move_infer_check(struct infer *c)
+static rill_status copy_infer_check(struct infer *c)
 {
     struct tensor *t = arena_array(c->arena, struct tensor, c->n_in + 1), y;
     const struct tensor **in = arena_array(c->arena, const struct tensor *, c->n_in + 1), *out = &y;
@@ -111,32 +114,32 @@ static rill_status move_infer_check(struct infer *c)
                       .in = in,
                       .out = &out,
                       .err = c->err };
-    return move_check(&p);
+    return copy_check(&p);
 }
 
-static rill_status move_infer(struct infer *c)
+static rill_status copy_infer(struct infer *c)
 {
-    const struct move_attr *a = c->attr;
+    const struct strided_copy_attr *a = c->attr;
     const struct dim *shape[RANK_MAX];
     if (a->shape.n > RANK_MAX)
         return infer_fail(c, "has a shape of %u axes, at most %d", a->shape.n, RANK_MAX);
     for (uint32_t i = 0; i < a->shape.n; i++)
         shape[i] = dim_int(c->dims, a->shape.v[i]);
     infer_shape(c, 0, DTYPE_F32, (int) a->shape.n, shape);
-    return move_infer_check(c);
+    return copy_infer_check(c);
 }
 
 struct part {
     unsigned input;
     int64_t from, to;
-    struct kern_move m;
+    struct kern_strided_copy m;
 };
 
 struct parts {
     struct part *p;
     uint32_t n;
 };
-struct move {
+struct strided_copy {
     struct parts all, patch;
     int64_t base;
 };
@@ -159,34 +162,34 @@ static bool parts_make(struct prep *c, struct attr_ints list, bool in_place, str
     return ret->p != NULL;
 }
 
-static rill_status move_prepare(struct prep *c)
+static rill_status copy_prepare(struct prep *c)
 {
-    const struct move_attr *a = c->attr;
-    struct move *m = arena_new(c->arena, struct move);
-    TRY(move_check(c));
+    const struct strided_copy_attr *a = c->attr;
+    struct strided_copy *m = arena_new(c->arena, struct strided_copy);
+    TRY(copy_check(c));
     if (!m || !parts_make(c, a->pieces, false, &m->all) ||
         !parts_make(c, a->patch, true, &m->patch))
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     m->base = a->base;
     c->args = m;
-    c->kernel = "move_f32";
+    c->kernel = "strided_copy_f32";
     return RILL_OK;
 }
 
-static void move_eval(const struct eval *e)
+static void copy_eval(const struct eval *e)
 {
-    const struct move *m = e->args;
+    const struct strided_copy *m = e->args;
     bool there = m->base >= 0 && e->y[0] == e->x[m->base];
     const struct parts *list = there ? &m->patch : &m->all;
     for (const struct part *p = list->p, *end = p + list->n; p != end; p++)
-        e->kern->move_f32((float *) e->y[0] + p->to, (const float *) e->x[p->input] + p->from,
-                          &p->m);
+        e->kern->strided_copy_f32((float *) e->y[0] + p->to,
+                                  (const float *) e->x[p->input] + p->from, &p->m);
 }
 
-bool move_is_part(const struct node *n, unsigned *ret_input, int64_t *ret_first)
+bool strided_copy_is_part(const struct node *n, unsigned *ret_input, int64_t *ret_first)
 {
-    const struct move_attr *a = n->attr;
-    const struct piece *p = n->op == &op_move ? (const void *) a->pieces.v : NULL;
+    const struct strided_copy_attr *a = n->attr;
+    const struct piece *p = n->op == &op_strided_copy ? (const void *) a->pieces.v : NULL;
     if (!p || a->pieces.n != PIECE_INTS || p->to != 0)
         return false;
     int64_t inner = 1;
@@ -201,23 +204,23 @@ bool move_is_part(const struct node *n, unsigned *ret_input, int64_t *ret_first)
     return inner == count;
 }
 
-static int move_base(const struct node *n, unsigned o)
+static int copy_base(const struct node *n, unsigned o)
 {
-    return o ? -1 : (int) ((const struct move_attr *) n->attr)->base;
+    return o ? -1 : (int) ((const struct strided_copy_attr *) n->attr)->base;
 }
 
-const struct op op_move = {
-    .id = OP_MOVE,
-    .name = "Move",
-    .attrs = move_attrs,
-    .attr_bytes = sizeof(struct move_attr),
+const struct op op_strided_copy = {
+    .id = OP_STRIDED_COPY,
+    .name = "StridedCopy",
+    .attrs = copy_attrs,
+    .attr_bytes = sizeof(struct strided_copy_attr),
     .min_in = 1,
     .max_in = -1,
     .min_out = 1,
     .max_out = 1,
-    .infer = move_infer,
-    .prepare = move_prepare,
-    .eval = move_eval,
-    .base = move_base,
+    .infer = copy_infer,
+    .prepare = copy_prepare,
+    .eval = copy_eval,
+    .base = copy_base,
     .help = "elements of some tensors put together to another",
 };

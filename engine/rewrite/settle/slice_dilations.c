@@ -24,19 +24,19 @@ static bool size_is(const struct graph *g, uint32_t wire, int axis, int64_t n)
     return f->rank > axis && dim_is(f->shape[axis], n);
 }
 
-/* The rows are put together by a mover, and every other reader moves them on: leaving some out
+/* The rows are put together by a mover, and every other consumer moves them on: leaving some out
  * costs no step. */
 static bool rows_are_moved(const struct graph *g, uint32_t node)
 {
     uint32_t rows = g->nodes[node].in[0], from = g->wires[rows].node;
-    if (from == WIRE_NONE || !node_is_mover(g, &g->nodes[from]))
+    if (from == WIRE_NONE || !node_moves_elements(g, &g->nodes[from]))
         return false;
     for (uint32_t i = 0; i < g->n_outputs; i++)
         if (g->outputs[i] == rows)
             return false;
     for (uint32_t i = 0; i < g->n_nodes; i++)
         for (unsigned k = 0; k < g->nodes[i].n_in; k++)
-            if (g->nodes[i].in[k] == rows && i != node && !node_is_mover(g, &g->nodes[i]))
+            if (g->nodes[i].in[k] == rows && i != node && !node_moves_elements(g, &g->nodes[i]))
                 return false;
     return true;
 }
@@ -115,7 +115,8 @@ static bool rows_pick(struct edit *e, const struct sight *s)
         ints_set(e, &w->pads, 2 * axes, axes + s->axis, pad, 0);
 }
 
-rill_status graph_with_rows_picked(struct graph *ret, const struct graph *g, rill_error *reterr)
+rill_status graph_with_dilations_sliced(struct graph *ret, const struct graph *g,
+                                        rill_error *reterr)
 {
     struct edit e;
     TRY(edit_begin(&e, ret, g, reterr));

@@ -4,18 +4,18 @@
  * the next tile's sums, so that neither waits for the other and a constant is loaded once for all
  * chains. The bits are those of v_sigmoid and v_tanh. */
 
-#ifndef CELL_LATE
-#define CELL_LATE 0
+#ifndef CELL_PIPELINED
+#define CELL_PIPELINED 0
 #endif
 
 /* The sums of a tile, whose gates are not finished. A single group stands there twice. */
-struct FN(late) {
+struct FN(pending) {
     const struct FN(seq) *s;            /* NULL: nothing is left */
     size_t u[2];                        /* first unit of each group */
     v16 a[2][3], n[2];
 };
 
-#if CELL_LATE
+#if CELL_PIPELINED
 /* Chains under way. x: arguments of tanh, w: its odd polynomial. */
 struct FN(chains) { v16 r[4], p[4], x[2], w[2], z[2]; w16 n[4]; };
 
@@ -87,7 +87,7 @@ V16_UNROLLED void FN(negate)(struct FN(chains) *e, const int to, const v16 a0, c
     e->r[to + 1] = v16_sub(v16_set1(0.0f), a1);
 }
 
-V16_UNROLLED void FN(gru_stage)(struct FN(late) *l, struct FN(chains) *e, const int stage)
+V16_UNROLLED void FN(gru_stage)(struct FN(pending) *l, struct FN(chains) *e, const int stage)
 {
     const struct FN(seq) *s = l->s;
     const int half = EXP_STAGES + 2, j = stage - half;
@@ -120,7 +120,7 @@ V16_UNROLLED void FN(gru_stage)(struct FN(late) *l, struct FN(chains) *e, const 
     DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7) DO(8) DO(9) DO(10) DO(11) DO(12) DO(13) DO(14) DO(15) DO(16)   \
     DO(17) DO(18) DO(19) DO(20) DO(21) DO(22) DO(23) DO(24) DO(25)
 
-static void FN(late_end)(struct FN(late) *l)
+static void FN(pending_end)(struct FN(pending) *l)
 {
     struct FN(chains) e;
 #define DO(i) FN(gru_stage)(l, &e, i);
@@ -133,19 +133,19 @@ static void FN(late_end)(struct FN(late) *l)
 
 /* Whether gates are left that a tile of s can finish beside its sums, before it needs their states;
  * others end here. */
-static inline bool FN(late_fits)(const struct FN(seq) *s)
+static inline bool FN(pending_fits)(const struct FN(seq) *s)
 {
-    struct FN(late) *l = s->late;
+    struct FN(pending) *l = s->pending;
     if (!l->s)
         return false;
     size_t first = l->u[0] < l->u[1] ? l->u[0] : l->u[1];
     if ((s->inputs ? s->inputs : l->s == s ? s->hidden : first) >= GRU_STAGES)
         return true;
-    FN(late_end)(l);
+    FN(pending_end)(l);
     return false;
 }
 #else
-static inline void FN(late_end)(struct FN(late) *l)
+static inline void FN(pending_end)(struct FN(pending) *l)
 {
     (void) l;
 }

@@ -73,7 +73,7 @@ static void FN(move_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx
         FN(move_row)(y + (ptrdiff_t) r * ldy, x + r, columns, ldx, 1);
 }
 
-static void FN(move_f32)(float *y, const float *x, const struct kern_move *m)
+static void FN(strided_copy_f32)(float *y, const float *x, const struct kern_strided_copy *m)
 {
     bool narrow = m->n[3] < 16 && m->from[3] == 1 && m->to[3] == 1;
     bool turned = !m->overlaps && m->n[3] >= 4 && m->n[2] >= 4 && m->to[3] == 1 && m->from[2] == 1;
