@@ -73,39 +73,39 @@ static uint32_t token(const void *state, uint32_t hyp, uint32_t i)
     return ((const struct ctc *) state)->hyps[hyp].tokens[i];
 }
 
-/* Whether the likelier way to a hypothesis ends in the blank. */
+/* Whether the best path to a hypothesis ends in a blank. */
 static bool ends_blank(const struct ctc_hyp *h)
 {
     return h->best[ENDS_BLANK] > h->best[ENDS_TOKEN];
 }
 
-/* That way. Greedy keeps one, whatever it ends in. */
+/* That path. Greedy search keeps a single path, whatever it ends in. */
 static const struct ctc_span *spans_best(const struct ctc *c, const struct ctc_hyp *h)
 {
     return h->span[c->r.beam > 1 && ends_blank(h) ? ENDS_BLANK : ENDS_TOKEN];
 }
 
-static bool goes_on(const void *state, uint32_t hyp)
+static bool may_continue(const void *state, uint32_t hyp)
 {
     const struct ctc_hyp *h = &((const struct ctc *) state)->hyps[hyp];
     return h->n && !ends_blank(h);
 }
 
-/* A frame of these 32 bits, which is not after the present one. */
+/* The frame whose low 32 bits these are, at or before the present one. */
 static uint64_t frame_whole(const rill_sink *s, uint32_t frame)
 {
     return s->n_frames - (uint32_t) ((uint32_t) s->n_frames - frame);
 }
 
-static struct said said(const rill_sink *s, uint32_t hyp, uint32_t i)
+static struct timed_token timed(const rill_sink *s, uint32_t hyp, uint32_t i)
 {
     const struct ctc *c = s->state;
     const struct ctc_hyp *h = &c->hyps[hyp];
     const struct ctc_span *span = spans_best(c, h) + i;
-    return (struct said) { .token = h->tokens[i],
-                           .pos = sink_pos(s, frame_whole(s, span->first)),
-                           .end_pos = sink_pos(s, frame_whole(s, span->last) + 1),
-                           .confidence = expf(fminf(span->best, 0)) };
+    return (struct timed_token) { .token = h->tokens[i],
+                                  .pos = sink_pos(s, frame_whole(s, span->first)),
+                                  .end_pos = sink_pos(s, frame_whole(s, span->last) + 1),
+                                  .confidence = expf(fminf(span->best, 0)) };
 }
 
 static void keep(void *state, uint32_t hyp, uint32_t n)
@@ -137,8 +137,8 @@ static const struct recogniser_search search = { .restart = restart,
                                                  .log_prob = log_prob,
                                                  .length = length,
                                                  .token = token,
-                                                 .said = said,
-                                                 .goes_on = goes_on,
+                                                 .timed = timed,
+                                                 .may_continue = may_continue,
                                                  .keep = keep };
 
 static rill_status make(rill_sink *s, rill_error *err)

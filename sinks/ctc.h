@@ -10,43 +10,42 @@
 
 #define CTC_NONE UINT32_MAX /* no token */
 
-/* Where a token was emitted on the best way through the frames. Frame numbers are of 32 bits and
- * may wrap. */
+/* Where a token was emitted on the best path. Frame numbers are of 32 bits and may wrap. */
 struct ctc_span {
     uint32_t first, last;
-    float best; /* its highest score on the way */
+    float best; /* its highest score on that path */
 };
 
 enum { ENDS_BLANK, ENDS_TOKEN, N_ENDS };
 
-/* All ways through the frames that give these tokens, in two parts: those that end in a blank,
- * those that do not. */
+/* A hypothesis: all paths that give these tokens, those that end in a blank apart from the others.
+ */
 struct ctc_hyp {
     double sum[N_ENDS];            /* logarithm of their probability */
-    double best[N_ENDS];           /* that of the best single way */
-    struct ctc_span *span[N_ENDS]; /* along that way */
+    double best[N_ENDS];           /* that of the best path */
+    struct ctc_span *span[N_ENDS]; /* along that path */
     uint32_t *tokens, n;
 };
 
 struct ctc_candidate {
     double total, sum[N_ENDS], best[N_ENDS];
-    uint32_t from[N_ENDS]; /* hypothesis whose way is gone on with */
-    uint32_t end[N_ENDS];  /* and which of its two */
-    uint32_t hyp, token;   /* the tokens of hyp, and one more unless CTC_NONE */
-    bool appends;          /* the span of the last token is new; otherwise it goes on */
+    uint32_t from[N_ENDS]; /* hypothesis whose best path it extends */
+    uint32_t end[N_ENDS];  /* and which of its two ends */
+    uint32_t hyp, token;   /* the tokens of hyp, and `token` unless that is CTC_NONE */
+    bool appends;          /* the last token begins here; otherwise it continues */
 };
 
 struct ctc {
     struct recogniser r;
-    struct ctc_hyp *hyps, *others; /* those of now, room for those of the next frame */
-    uint32_t carry; /* a token of the text before that may still go on; CTC_NONE: none */
+    struct ctc_hyp *hyps, *others; /* the present ones, and room for those of the next frame */
+    uint32_t carry; /* the last token of the text before, which may continue; CTC_NONE: none */
     struct ctc_candidate *candidates;
     uint32_t *top, n_top; /* the best tokens of a frame */
     float *logp;
-    double offset; /* taken off all scores since restart or keep; greedy: the best way's */
+    double offset; /* subtracted from all scores since restart or keep; greedy: the best path's */
 };
 
-/* One frame of logarithms. */
+/* logp: a frame of log-probabilities. */
 void ctc_search_step(struct ctc *c, const float *logp, uint32_t frame);
 void ctc_greedy_step(struct ctc *c, const float *logp, uint32_t frame);
 

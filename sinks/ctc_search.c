@@ -27,10 +27,10 @@ void ctc_greedy_step(struct ctc *c, const float *logp, uint32_t frame)
     for (uint32_t i = 1; i < c->r.width; i++)
         best = logp[i] > logp[best] ? i : best;
     uint32_t last = h->n ? h->tokens[h->n - 1] : c->carry;
-    bool goes_on = best == last && h->sum[ENDS_TOKEN] == 0;
+    bool may_continue = best == last && h->sum[ENDS_TOKEN] == 0;
     bool is_blank = best == c->r.blank;
     struct ctc_span *span = h->span[ENDS_TOKEN] + h->n;
-    if (!is_blank && !goes_on) {
+    if (!is_blank && !may_continue) {
         h->tokens[h->n++] = best;
         *span = (struct ctc_span) { frame, frame, logp[best] };
     } else if (!is_blank && h->n) {
@@ -44,8 +44,7 @@ void ctc_greedy_step(struct ctc *c, const float *logp, uint32_t frame)
 
 /* ---- search ---- */
 
-/* The best tokens but the blank, one more than hypotheses are kept: nothing behind them can be
- * kept. */
+/* The best tokens except the blank, one more than the beam: no other token can get into it. */
 static void top_find(struct ctc *c, const float *logp)
 {
     uint32_t most = c->r.beam + 1, n = 0;
@@ -70,8 +69,8 @@ static uint32_t best_end(const struct ctc_hyp *h)
     return h->best[ENDS_BLANK] >= h->best[ENDS_TOKEN] ? ENDS_BLANK : ENDS_TOKEN;
 }
 
-/* What hypothesis i brings to the one that has `token` more: after the same token only what ends in
- * a blank. */
+/* Extends hypothesis i by a token. The same token once more needs a blank in between, so then only
+ * paths that end in one count. */
 static void extend(const struct ctc *c, uint32_t i, uint32_t token, float lp, double *ret_sum,
                    double *ret_best, uint32_t *ret_end)
 {
@@ -81,12 +80,12 @@ static void extend(const struct ctc *c, uint32_t i, uint32_t token, float lp, do
     *ret_best = h->best[*ret_end] + (double) lp;
 }
 
-static bool hyp_begins(const struct ctc_hyp *h, const struct ctc_hyp *start)
+static bool hyp_has_prefix(const struct ctc_hyp *h, const struct ctc_hyp *start)
 {
     return h->n >= start->n && !memcmp(h->tokens, start->tokens, start->n * sizeof *h->tokens);
 }
 
-/* Hypothesis i with the same tokens after this frame. */
+/* Hypothesis i without a new token in this frame. */
 static struct ctc_candidate stay(const struct ctc *c, uint32_t i, const float *logp)
 {
     const struct ctc_hyp *h = &c->hyps[i];
@@ -102,7 +101,7 @@ static struct ctc_candidate stay(const struct ctc *c, uint32_t i, const float *l
     k.best[ENDS_TOKEN] =
         last == CTC_NONE ? -(double) INFINITY : h->best[ENDS_TOKEN] + (double) logp[last];
     for (uint32_t g = 0; g < c->r.n_hyps && h->n; g++) {
-        if (c->hyps[g].n + 1 != h->n || !hyp_begins(h, &c->hyps[g]))
+        if (c->hyps[g].n + 1 != h->n || !hyp_has_prefix(h, &c->hyps[g]))
             continue;
         extend(c, g, last, logp[last], &sum, &best, &end);
         k.sum[ENDS_TOKEN] = scores_add(k.sum[ENDS_TOKEN], sum);
@@ -117,13 +116,13 @@ static struct ctc_candidate stay(const struct ctc *c, uint32_t i, const float *l
     return k;
 }
 
-/* Whether hypothesis i with one more token is among them already. */
+/* Whether hypothesis i with that token is one of the present hypotheses. */
 static bool is_kept(const struct ctc *c, uint32_t i, uint32_t token)
 {
     const struct ctc_hyp *h = &c->hyps[i];
     for (uint32_t g = 0; g < c->r.n_hyps; g++)
         if (c->hyps[g].n == h->n + 1 && c->hyps[g].tokens[h->n] == token &&
-            hyp_begins(&c->hyps[g], h))
+            hyp_has_prefix(&c->hyps[g], h))
             return true;
     return false;
 }
@@ -154,7 +153,7 @@ static uint32_t candidates_find(struct ctc *c, const float *logp)
     return n;
 }
 
-/* The best `beam` to the front, best first; of equals the one that was first. */
+/* Moves the best `beam` candidates to the front, best first; equal ones keep their order. */
 static uint32_t candidates_choose(struct ctc *c, uint32_t n)
 {
     struct ctc_candidate *k = c->candidates;
@@ -204,8 +203,8 @@ static void hyp_make(const struct ctc *c, struct ctc_hyp *to, const struct ctc_c
     }
 }
 
-/* Scores stay near 0 however long it takes. */
-static void scores_settle(struct ctc *c)
+/* Keeps scores near 0, however long the text. */
+static void scores_normalise(struct ctc *c)
 {
     double top = ctc_total(&c->hyps[0]);
     for (uint32_t i = 0; i < c->r.n_hyps; i++)
@@ -226,5 +225,5 @@ void ctc_search_step(struct ctc *c, const float *logp, uint32_t frame)
     c->hyps = c->others;
     c->others = old;
     c->r.n_hyps = n;
-    scores_settle(c);
+    scores_normalise(c);
 }

@@ -11,8 +11,8 @@ struct endpoint {
 
 void endpoint_init(struct endpoint *e, const rill_sink *s);
 
-/* The utterance reaches to end_pos; quiet_pos: where its last silence began, begin_pos where
- * nothing was heard. */
+/* The rule that ends an utterance at end_pos, if any. quiet_pos: where its last silence began, or
+ * begin_pos if there was no speech. */
 rill_rule endpoint_rule(const struct endpoint *e, uint64_t quiet_pos, uint64_t end_pos, bool heard);
 
 /* Reports the rule and begins the next utterance at end_pos. */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define GATE_PORTS_MAX 64
-#define RING_SAMPLES_MAX (32 << 20) /* half of what a sink may take */
+#define RING_SAMPLES_MAX (32 << 20) /* half of a sink's memory */
 
 /* ---- making ---- */
 
@@ -37,7 +37,7 @@ static rill_status ports_check(struct gate *g, const rill_sink *detector, const 
     return RILL_OK;
 }
 
-/* What the ring must hold: what the detector has not decided, what it decided last, and the
+/* The ring holds the audio that the detector has not decided on yet, its last decision's, and the
  * preroll. */
 static uint64_t ring_samples(const struct gate *g, const rill_sink *detector)
 {
@@ -65,7 +65,7 @@ rill_status gate_make(struct gate **ret, const rill_sink *detector, gate_recogni
     TRY(ports_check(g, detector, ports, n, err));
     TRY(opts ? sized_take(&sized_sink_opts, &own, opts, err)
              : rill_sink_defaults(&own, plan, port, err));
-    own.rule1_ms = own.rule2_ms = own.rule3_ms = 0; /* the detector's rules count */
+    own.rule1_ms = own.rule2_ms = own.rule3_ms = 0; /* utterances end by the detector's rules */
     g->preroll = sink_samples(detector, detector->opts.preroll_ms);
     g->cap = ring_samples(g, detector);
     if (g->cap > RING_SAMPLES_MAX)
@@ -144,13 +144,13 @@ static void piece_feed(struct gate *g)
     size_t took = 0;
     n = n < g->cap - at ? n : g->cap - at;
     if (rill_stream_push(g->stream, g->in_port, g->ring + at, (size_t) n, &took) != RILL_OK)
-        took = (size_t) n; /* it stopped: the utterance has no more words */
+        took = (size_t) n; /* its stream stopped: there are no more words */
     g->fed += took;
 }
 
-/* ---- work ---- */
+/* ---- steps ---- */
 
-/* One step of the recogniser; false: it has nothing to do before there is more audio. */
+/* One step of the recogniser; false: it needs more audio. */
 static bool recogniser_step(struct gate *g)
 {
     size_t took;
@@ -172,7 +172,7 @@ static bool recogniser_step(struct gate *g)
     return false;
 }
 
-/* Everything was fed and the utterance is over. False: the final has been told, too. */
+/* One step of an utterance that is over and all fed. False: its final has been reported. */
 static bool closing_step(struct gate *g)
 {
     rill_stream_finish(g->stream);
@@ -188,8 +188,8 @@ static bool closing_step(struct gate *g)
     return false;
 }
 
-/* The next event of the detector; false: it has to wait for the recogniser. */
-static bool held_tell(struct gate *g, rill_sink *s)
+/* Reports the detector's next event; false: it must wait for the recogniser. */
+static bool held_report(struct gate *g, rill_sink *s)
 {
     rill_event *e = &g->held[g->next_held];
     if (e->kind == RILL_EVENT_SPEECH_START && !g->open)
@@ -224,7 +224,7 @@ void gate_more(struct gate *g, rill_sink *s)
             continue;
         if (g->next_held == g->n_held)
             return;
-        if (held_tell(g, s))
+        if (held_report(g, s))
             return;
     }
 }

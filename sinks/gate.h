@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gate.h - a recogniser behind a detector of speech: it runs in utterances only, from the preroll
- * to the endpoint.
- *
- * What it is given is cut at frames of the detector, so it does not depend on how anything was
- * pushed. */
+/* gate.h - a recogniser gated by a detector of speech: it runs in utterances only, from the preroll
+ * to the endpoint. Its audio is cut at frames of the detector, so its events do not depend on how
+ * audio was pushed. */
 #ifndef RILL_SINKS_GATE_H
 #define RILL_SINKS_GATE_H
 #include "sinks/sink.h"
@@ -14,15 +12,15 @@ struct gate {
     rill_sink *sink;
     unsigned in_port, out_port;
     uint32_t width;
-    float *frames; /* pulled and not read yet */
+    float *frames; /* pulled from the stream, not read by the sink yet */
     size_t n_frames, next_frame, cap_frames;
     float *ring; /* sample p of the input at p % cap */
     uint64_t cap;
-    uint64_t n_in, decided,
-        fed; /* samples: known; looked at by the detector; given to the recogniser */
+    uint64_t n_in, decided, fed; /* samples: that came; that the detector has decided on; that were
+                                    fed to the recogniser */
     uint64_t last_end, preroll;
     bool open, closing, was_cut;
-    rill_event held[SINK_EVENTS_MAX]; /* of the detector, to be told in their turn */
+    rill_event held[SINK_EVENTS_MAX]; /* events of the detector that wait for the recogniser's */
     unsigned n_held, next_held;
 };
 
@@ -44,12 +42,12 @@ void gate_reset(struct gate *g, uint64_t pos);
  * its frames. */
 rill_status gate_audio(struct gate *g, const float *x, size_t n);
 
-/* The detector has read a frame up to end_pos, or at the end all there is, and made the events that
- * wait in s: they are taken. */
+/* The detector has read a frame up to end_pos (or everything, at the end): takes its events from s.
+ */
 void gate_decide(struct gate *g, rill_sink *s, uint64_t end_pos);
 void gate_finish(struct gate *g, rill_sink *s);
 void gate_cut(struct gate *g);
 
-/* Works on until it has put an event into s, or there is nothing more to do. */
+/* Runs steps until there is an event in s, or nothing to do. */
 void gate_more(struct gate *g, rill_sink *s);
 #endif

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* From a probability per word and frame to words that were heard.
- *
- * The mean over the last `smooth_frames` counts, with nothing before the first frame. A word is
- * heard when it has been the likeliest and over the threshold for `patience_frames` in a row; it is
- * not heard again before it was less than that. What begins to be so within the debounce time of a
- * word that was heard is not heard, however long it lasts: it may be that word, still or again. */
+/* Keyword spotting: from a probability per word and frame to events.
+ * Probabilities are averaged over the last `smooth_frames`, with zeros before the first frame. A
+ * word is reported when it has been the likeliest and over the threshold for `patience_frames` in a
+ * row, and not again before it fell below. A run that begins within the debounce time of a report
+ * is ignored however long it lasts, since it may be the same word. */
 #include "models/tokens.h"
 #include "sinks/sink.h"
 
@@ -14,11 +13,11 @@ struct keyword {
     struct tokens words;
     rill_scores scores;
     uint32_t smooth, patience, width;
-    float *recent; /* `smooth` frames, in turn */
-    float *now;
-    uint32_t word, run_frames; /* over the threshold; how long */
-    uint64_t begin_pos;        /* of that: the first frame of them */
-    uint64_t deaf_until;       /* sample */
+    float *recent;             /* a ring of `smooth` frames */
+    float *mean;               /* of the present frame */
+    uint32_t word, run_frames; /* the word over the threshold, and for how long */
+    uint64_t begin_pos;        /* the first frame of that run */
+    uint64_t debounce_until;   /* sample */
 };
 
 #define NO_WORD UINT32_MAX
@@ -33,8 +32,8 @@ static rill_status make(rill_sink *s, rill_error *err)
     k->smooth = s->opts.smooth_frames;
     k->patience = s->opts.patience_frames;
     k->recent = arena_alloc_array(&s->arena, (size_t) k->smooth * sizeof(float), k->width);
-    k->now = arena_array(&s->arena, float, k->width);
-    if (!k->recent || !k->now)
+    k->mean = arena_array(&s->arena, float, k->width);
+    if (!k->recent || !k->mean)
         return sink_no_memory(err);
     return tokens_from_opts(&k->words, &s->arena, &s->opts, k->width, err);
 }
@@ -46,7 +45,7 @@ static void reset(rill_sink *s)
         k->recent[i] = 0;
     k->word = NO_WORD;
     k->run_frames = 0;
-    k->begin_pos = k->deaf_until = 0;
+    k->begin_pos = k->debounce_until = 0;
 }
 
 /* ---- scores ---- */
@@ -82,7 +81,7 @@ static void scores_read(const struct keyword *k, const float *x, float *ret)
         ret[i] = unit(k->scores == RILL_SCORES_LOG ? exp((double) x[i]) : (double) x[i]);
 }
 
-/* Always from the oldest to the newest, so that no rounding is left behind. */
+/* Summed anew from the oldest to the newest, so that rounding does not accumulate. */
 static float mean_of(const struct keyword *k, uint32_t word, uint64_t newest)
 {
     double sum = 0;
@@ -101,7 +100,7 @@ static void report(rill_sink *s, const struct keyword *k)
     e->pos = sink_pos(s, s->n_frames + 1 > frames ? s->n_frames + 1 - frames : 0);
     e->end_pos = end_pos;
     e->text = k->words.list[k->word].name;
-    e->score = k->now[k->word];
+    e->score = k->mean[k->word];
 }
 
 static void frame(rill_sink *s, const float *x)
@@ -110,9 +109,9 @@ static void frame(rill_sink *s, const float *x)
     uint32_t best = NO_WORD;
     scores_read(k, x, k->recent + s->n_frames % k->smooth * k->width);
     for (uint32_t i = 0; i < k->width; i++) {
-        k->now[i] = mean_of(k, i, s->n_frames);
-        if (!k->words.list[i].is_silent && k->now[i] >= s->opts.threshold &&
-            (best == NO_WORD || k->now[i] > k->now[best]))
+        k->mean[i] = mean_of(k, i, s->n_frames);
+        if (!k->words.list[i].is_silent && k->mean[i] >= s->opts.threshold &&
+            (best == NO_WORD || k->mean[i] > k->mean[best]))
             best = i;
     }
     k->run_frames = best == NO_WORD ? 0
@@ -120,10 +119,10 @@ static void frame(rill_sink *s, const float *x)
                                     : 1;
     k->word = best;
     k->begin_pos = k->run_frames == 1 ? sink_pos(s, s->n_frames) : k->begin_pos;
-    if (k->run_frames != k->patience || k->begin_pos < k->deaf_until)
+    if (k->run_frames != k->patience || k->begin_pos < k->debounce_until)
         return;
     report(s, k);
-    k->deaf_until = sink_pos(s, s->n_frames + 1) + sink_samples(s, s->opts.debounce_ms);
+    k->debounce_until = sink_pos(s, s->n_frames + 1) + sink_samples(s, s->opts.debounce_ms);
 }
 
 static void finish(rill_sink *s)

@@ -15,25 +15,25 @@ rill_status recogniser_make(struct recogniser *r, rill_sink *s,
     r->max_tokens = s->opts.max_tokens;
     TRY(tokens_from_opts(&r->tokens, a, &s->opts, width, err));
     TRY(tokens_blank(&r->tokens, s->opts.blank, &r->blank, err));
-    r->now = arena_array(a, uint32_t, r->max_tokens);
-    r->shown = arena_array(a, uint32_t, r->max_tokens);
-    r->said = arena_array(a, struct said, r->max_tokens);
-    if (!r->now || !r->shown || !r->said)
+    r->hyp_tokens = arena_array(a, uint32_t, r->max_tokens);
+    r->partial_tokens = arena_array(a, uint32_t, r->max_tokens);
+    r->timed = arena_array(a, struct timed_token, r->max_tokens);
+    if (!r->hyp_tokens || !r->partial_tokens || !r->timed)
         return sink_no_memory(err);
     return text_make(&r->text, a, &r->tokens, r->max_tokens, err);
 }
 
-/* The next partial says all of it. */
-static void shown_forget(struct recogniser *r)
+/* The next partial is reported whatever it says. */
+static void partial_forget(struct recogniser *r)
 {
-    r->n_shown = 0;
+    r->n_partial_tokens = 0;
     text_forget(&r->text);
 }
 
 static void restart(struct recogniser *r)
 {
     r->search->restart(r);
-    shown_forget(r);
+    partial_forget(r);
 }
 
 void recogniser_reset(rill_sink *s)
@@ -45,7 +45,7 @@ void recogniser_reset(rill_sink *s)
 
 /* ---- hypotheses ---- */
 
-/* Whether one has all the tokens there may be. */
+/* Whether a hypothesis has max_tokens. */
 static bool is_full(const struct recogniser *r)
 {
     for (uint32_t i = 0; i < r->n_hyps; i++)
@@ -54,38 +54,38 @@ static bool is_full(const struct recogniser *r)
     return false;
 }
 
-/* The tokens of a hypothesis, to `now`; returns how many. */
-static uint32_t tokens_now(struct recogniser *r, uint32_t hyp)
+/* The tokens of a hypothesis, into hyp_tokens; returns how many. */
+static uint32_t hyp_tokens_read(struct recogniser *r, uint32_t hyp)
 {
     uint32_t n = r->search->length(r, hyp);
     for (uint32_t i = 0; i < n; i++)
-        r->now[i] = r->search->token(r, hyp, i);
+        r->hyp_tokens[i] = r->search->token(r, hyp, i);
     return n;
 }
 
-/* Whether a hypothesis begins with the first n of `now`. */
-static bool begins(const struct recogniser *r, uint32_t hyp, uint32_t n)
+/* Whether a hypothesis begins with the first n of hyp_tokens. */
+static bool has_prefix(const struct recogniser *r, uint32_t hyp, uint32_t n)
 {
     if (r->search->length(r, hyp) < n)
         return false;
     for (uint32_t i = 0; i < n; i++)
-        if (r->search->token(r, hyp, i) != r->now[i])
+        if (r->search->token(r, hyp, i) != r->hyp_tokens[i])
             return false;
     return true;
 }
 
-/* 0..1: share of all hypotheses that begin as this one, whose n tokens are in `now`; of a greedy
- * one the score of its last token. */
+/* 0..1: the share of hypotheses that begin with this one's n tokens, which are in hyp_tokens; for
+ * greedy search the confidence of its last token. */
 static float stability_of(const rill_sink *s, uint32_t hyp, uint32_t n)
 {
     const struct recogniser *r = s->state;
     double same = -(double) INFINITY, all = same;
     if (r->beam == 1)
-        return n ? r->search->said(s, hyp, n - 1).confidence : 1;
+        return n ? r->search->timed(s, hyp, n - 1).confidence : 1;
     for (uint32_t i = 0; i < r->n_hyps; i++) {
         double score = r->search->score(r, i);
         all = scores_add(all, score);
-        same = begins(r, i, n) ? scores_add(same, score) : same;
+        same = has_prefix(r, i, n) ? scores_add(same, score) : same;
     }
     return (float) exp(same - all);
 }
@@ -96,9 +96,9 @@ static void text_make_of(rill_sink *s, uint32_t hyp, uint32_t n)
 {
     struct recogniser *r = s->state;
     for (uint32_t i = 0; i < n; i++)
-        r->said[i] = r->search->said(s, hyp, i);
-    text_write(&r->text, r->said, n);
-    uint64_t from = s->told_pos;
+        r->timed[i] = r->search->timed(s, hyp, i);
+    text_write(&r->text, r->timed, n);
+    uint64_t from = s->reported_pos;
     for (uint32_t i = 0; i < r->text.n_words; i++) {
         rill_word *w = &r->text.words[i];
         sink_bound(s, from, &w->pos, &w->end_pos);
@@ -106,9 +106,9 @@ static void text_make_of(rill_sink *s, uint32_t hyp, uint32_t n)
     }
 }
 
-/* Whether what was written of a hypothesis is probable enough to be told: the geometric mean over
- * its words, so that long texts may be as doubtful a word as short ones. */
-static bool is_believed(const rill_sink *s, uint32_t hyp)
+/* Whether the text is probable enough to be reported: by the geometric mean over its words, so that
+ * the limit does not depend on its length. */
+static bool is_confident(const rill_sink *s, uint32_t hyp)
 {
     const struct recogniser *r = s->state;
     uint32_t n = r->text.n_words;
@@ -116,14 +116,14 @@ static bool is_believed(const rill_sink *s, uint32_t hyp)
     return !n || least <= 0 || r->search->log_prob(r, hyp) >= n * log(least);
 }
 
-/* What was written, or nothing where it is not believed, if that reads otherwise than what was told
- * last. */
-static void partial_tell(rill_sink *s, uint32_t hyp, float stability)
+/* Reports the text, or an empty one if its confidence is too low, if that differs from the last
+ * report. */
+static void partial_report(rill_sink *s, uint32_t hyp, float stability)
 {
     struct recogniser *r = s->state;
-    if (!is_believed(s, hyp)) {
+    if (!is_confident(s, hyp)) {
         text_make_of(s, hyp, 0);
-        r->n_shown = 0; /* the same tokens may be believed later */
+        r->n_partial_tokens = 0; /* the same tokens may become confident later */
     }
     if (!text_is_new(&r->text))
         return;
@@ -136,27 +136,28 @@ static void partial_tell(rill_sink *s, uint32_t hyp, float stability)
 static void partial_make(rill_sink *s, uint32_t hyp)
 {
     struct recogniser *r = s->state;
-    uint32_t n = tokens_now(r, hyp);
-    if (n == r->n_shown && !memcmp(r->now, r->shown, n * sizeof *r->now))
+    uint32_t n = hyp_tokens_read(r, hyp);
+    if (n == r->n_partial_tokens &&
+        !memcmp(r->hyp_tokens, r->partial_tokens, n * sizeof *r->hyp_tokens))
         return;
     float stability = stability_of(s, hyp, n);
     if (stability < s->opts.stability)
         return;
-    r->n_shown = n;
-    memcpy(r->shown, r->now, n * sizeof *r->now);
+    r->n_partial_tokens = n;
+    memcpy(r->partial_tokens, r->hyp_tokens, n * sizeof *r->hyp_tokens);
     text_make_of(s, hyp, n);
-    partial_tell(s, hyp, stability);
+    partial_report(s, hyp, stability);
 }
 
-/* The first n tokens become final, if they are believed. */
+/* Makes the first n tokens a final, if their confidence is high enough. */
 static void final_make(rill_sink *s, uint32_t hyp, uint32_t n)
 {
     struct recogniser *r = s->state;
     text_make_of(s, hyp, n);
     if (!r->text.n_words)
         return;
-    if (!is_believed(s, hyp)) {
-        partial_tell(s, hyp, 1);
+    if (!is_confident(s, hyp)) {
+        partial_report(s, hyp, 1);
         return;
     }
     rill_event *v = sink_event(s, RILL_EVENT_FINAL);
@@ -174,16 +175,16 @@ static void all_final(rill_sink *s)
     restart(r);
 }
 
-/* The words that are over become final; where there is none, all of it where it must. */
+/* Makes the words that are over a final; if there are none and it must, all of the text. */
 static void words_cut(rill_sink *s, bool must)
 {
     struct recogniser *r = s->state;
-    uint32_t best = r->search->best(r), all = tokens_now(r, best),
-             n = text_whole_words(&r->text, r->now, all, r->search->goes_on(r, best));
+    uint32_t best = r->search->best(r), all = hyp_tokens_read(r, best),
+             n = text_whole_words(&r->text, r->hyp_tokens, all, r->search->may_continue(r, best));
     n = n || !must ? n : all;
     final_make(s, best, n);
     r->search->keep(r, best, n);
-    shown_forget(r);
+    partial_forget(r);
 }
 
 void recogniser_cut(rill_sink *s)
@@ -205,7 +206,7 @@ static void endpoint_check(rill_sink *s)
     struct recogniser *r = s->state;
     uint32_t best = r->search->best(r), n = r->search->length(r, best);
     uint64_t end = sink_pos(s, s->n_frames + 1),
-             quiet = n ? r->search->said(s, best, n - 1).end_pos : r->endpoint.begin_pos;
+             quiet = n ? r->search->timed(s, best, n - 1).end_pos : r->endpoint.begin_pos;
     rill_rule rule = endpoint_rule(&r->endpoint, quiet > end ? end : quiet, end, n);
     if (rule == RILL_RULE_NONE)
         return;

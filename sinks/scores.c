@@ -13,11 +13,10 @@ double scores_add(double a, double b)
 static float score_log(float x, float shift)
 {
     x -= shift;
-    return x > SCORE_MIN ? (x < -SCORE_MIN ? x : -SCORE_MIN)
-                         : SCORE_MIN; /* not a number: the least */
+    return x > SCORE_MIN ? (x < -SCORE_MIN ? x : -SCORE_MIN) : SCORE_MIN; /* NaN: the least */
 }
 
-/* What logits are too large by. */
+/* log(sum(exp(x))), which logits exceed log-probabilities by. */
 static float logits_shift(const float *x, uint32_t n)
 {
     float high = -INFINITY;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* scores.h - a frame of scores as logarithms of probabilities. */
+/* scores.h - a frame of scores as log-probabilities. */
 #ifndef RILL_SINKS_SCORES_H
 #define RILL_SINKS_SCORES_H
 #include "rill.h"
 
-#define SCORE_MIN (-1e4f) /* of one frame; what is not a number counts as this */
+#define SCORE_MIN (-1e4f) /* the least in a frame; NaN counts as this */
 
 /* n scores at x to `to`, as AUTO and LOG they are. A frame without a finite score, or where all
  * probabilities are 0, says nothing: it is the blank. */

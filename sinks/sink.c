@@ -51,7 +51,7 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* Where the last frame begins that begins before `end`, which lies behind the first. */
+/* Where the last frame before `end` begins; `end` lies behind the first frame. */
 static uint64_t last_frame_pos(const rill_sink *s, uint64_t end)
 {
     int64_t into =
@@ -72,17 +72,17 @@ void sink_bound(const rill_sink *s, uint64_t from, uint64_t *pos, uint64_t *end_
     *end_pos = least(*end_pos, end);
 }
 
-/* Texts and what a recogniser behind this sink says are within the input already. */
+/* Moves an event into the input. Texts, and events of a gated recogniser, are within it already. */
 static void event_bound(rill_sink *s, rill_event *e)
 {
     bool is_text = e->kind == RILL_EVENT_PARTIAL || e->kind == RILL_EVENT_FINAL;
     if (e->kind == RILL_EVENT_SPEECH_START || e->kind == RILL_EVENT_KEYWORD)
-        sink_bound(s, s->told_pos, &e->pos, &e->end_pos);
+        sink_bound(s, s->reported_pos, &e->pos, &e->end_pos);
     e->pos = least(e->pos, s->end_pos);
     e->end_pos = least(e->end_pos, s->end_pos);
     uint64_t told = is_text ? e->end_pos : e->pos;
-    if (e->kind != RILL_EVENT_PARTIAL && told > s->told_pos)
-        s->told_pos = told;
+    if (e->kind != RILL_EVENT_PARTIAL && told > s->reported_pos)
+        s->reported_pos = told;
 }
 
 rill_event *sink_event(rill_sink *s, rill_event_kind kind)
@@ -103,8 +103,9 @@ static void events_clear(rill_sink *s)
     s->n_events = s->next_event = 0;
 }
 
-/* Ends what the last frame began; whether there are events to tell before the next. */
-static bool sink_settle(rill_sink *s)
+/* Runs the work that the last frame left; whether there are events to take before the next frame.
+ */
+static bool sink_work(rill_sink *s)
 {
     if (events_wait(s))
         return true;
@@ -119,7 +120,7 @@ rill_status rill_sink_push(rill_sink *s, const float *x, size_t n_frames, size_t
     size_t n = 0;
     if (s->finished)
         return RILL_INVALID;
-    while (n < n_frames && !sink_settle(s)) {
+    while (n < n_frames && !sink_work(s)) {
         s->kind->frame(s, x + n * s->port.width);
         s->n_frames++;
         n++;
@@ -130,7 +131,7 @@ rill_status rill_sink_push(rill_sink *s, const float *x, size_t n_frames, size_t
 
 rill_status rill_sink_next(rill_sink *s, rill_event *ret)
 {
-    if (!sink_settle(s))
+    if (!sink_work(s))
         return s->finished ? RILL_END : RILL_AGAIN;
     TRY(sized_check(&sized_event, ret, NULL));
     rill_event *e = &s->events[s->next_event++];
@@ -140,7 +141,7 @@ rill_status rill_sink_next(rill_sink *s, rill_event *ret)
 
 void rill_sink_cut(rill_sink *s)
 {
-    if (s->finished || sink_settle(s))
+    if (s->finished || sink_work(s))
         return;
     if (s->kind->cut)
         s->kind->cut(s);
@@ -156,7 +157,7 @@ void rill_sink_end(rill_sink *s, uint64_t pos)
 
 void rill_sink_finish(rill_sink *s)
 {
-    if (s->finished || sink_settle(s))
+    if (s->finished || sink_work(s))
         return;
     s->finished = true;
     s->kind->finish(s);
@@ -166,7 +167,7 @@ void rill_sink_reset(rill_sink *s, uint64_t pos)
 {
     events_clear(s);
     s->finished = false;
-    s->base_pos = s->told_pos = pos;
+    s->base_pos = s->reported_pos = pos;
     s->end_pos = UINT64_MAX;
     s->n_frames = 0;
     s->kind->reset(s);

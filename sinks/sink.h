@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sink.h - what every kind of sink is made of. A kind is a struct sink_kind and its state; what all
- * do is in sink.c, which knows no kind, and making one in make.c, which knows them all. */
+/* sink.h - what every kind of sink is made of: a struct sink_kind and a state. sink.c has what all
+ * kinds share and knows none of them, make.c makes a sink of any kind. */
 #ifndef RILL_SINKS_SINK_H
 #define RILL_SINKS_SINK_H
 #include "engine/base/arena.h"
@@ -9,21 +9,21 @@
 
 #include <stdbool.h>
 
-#define SINK_EVENTS_MAX 4 /* that one frame may make */
+#define SINK_EVENTS_MAX 4 /* the most that one frame makes */
 
 struct gate;
 
 struct sink_kind {
     rill_port_kind port;
-    rill_status (*make)(rill_sink *s, rill_error *err); /* s->state, of s->arena */
-    void (*reset)(rill_sink *s);                        /* called after make too */
+    rill_status (*make)(rill_sink *s, rill_error *err); /* sets s->state, from s->arena */
+    void (*reset)(rill_sink *s);                        /* also called after make */
     void (*frame)(rill_sink *s, const float *x);        /* s->n_frames is its number */
-    /* works on after a frame until there is an event; NULL: frames leave no work */
+    /* runs work that a frame left, until there is an event; NULL: frames leave none */
     void (*more)(rill_sink *s);
-    void (*cut)(rill_sink *s); /* NULL: nothing goes on */
+    void (*cut)(rill_sink *s); /* makes final what is over; NULL: nothing lasts over frames */
     void (*finish)(rill_sink *s);
-    struct gate *(*gate)(const rill_sink *s); /* of one that listens; NULL: never */
-    /* what is not in the arena; NULL: nothing; make may have failed */
+    struct gate *(*gate)(const rill_sink *s); /* its gate, if it has one; NULL: never */
+    /* frees what is not in the arena, also where make failed; NULL: nothing */
     void (*drop)(rill_sink *s);
 };
 
@@ -37,33 +37,33 @@ SINK_KIND_EACH(X)
 struct rill_sink {
     const struct sink_kind *kind;
     void *state;
-    struct arena arena;  /* grows in make only */
-    rill_sink_opts opts; /* numbers filled in; strings are valid in make only */
+    struct arena arena;  /* allocated from in make only */
+    rill_sink_opts opts; /* with defaults filled in; strings are valid in make only */
     rill_port port;
-    rill_plan *plan;      /* NULL: made without one */
-    uint32_t sample_rate; /* 0: not declared */
-    uint64_t base_pos;    /* of frame 0 */
-    uint64_t n_frames;    /* read before the present one */
-    uint64_t end_pos;     /* of the input; UINT64_MAX: not known */
-    uint64_t told_pos;    /* what is moved to before end_pos begins here or later */
+    rill_plan *plan;       /* NULL: made without a plan */
+    uint32_t sample_rate;  /* 0: not declared */
+    uint64_t base_pos;     /* of frame 0 */
+    uint64_t n_frames;     /* read before the present one */
+    uint64_t end_pos;      /* of the input; UINT64_MAX: not known */
+    uint64_t reported_pos; /* no event that is moved before end_pos begins before this */
     uint32_t segment;
     bool finished;
     unsigned n_events, next_event;
     rill_event events[SINK_EVENTS_MAX];
 };
 
-/* Without a plan; port: width, hop, offset and the rates count. */
+/* plan may be NULL; of port, only width, hop, offset and rates are read. */
 rill_status sink_new(rill_sink **ret, const rill_port *port, rill_plan *plan,
                      const rill_sink_opts *opts, rill_error *err);
 
-/* An empty event of the frame: the caller fills the rest. */
+/* An empty event, which the caller fills. */
 rill_event *sink_event(rill_sink *s, rill_event_kind kind);
 
 /* First sample of a frame. */
 uint64_t sink_pos(const rill_sink *s, uint64_t frame);
 
-/* Ends what spans [*pos, *end_pos) where the input ends; what lies behind that is put into the last
- * frame of the input, but not before `from`. */
+/* Cuts [*pos, *end_pos) at the end of the input; what lies behind it is moved into the last frame
+ * of the input, but not before `from`. */
 void sink_bound(const rill_sink *s, uint64_t from, uint64_t *pos, uint64_t *end_pos);
 
 /* Milliseconds as samples. */

@@ -4,19 +4,19 @@
 #include <string.h>
 
 rill_status text_make(struct text *t, struct arena *a, const struct tokens *tokens,
-                      uint32_t max_said, rill_error *err)
+                      uint32_t max_tokens, rill_error *err)
 {
-    size_t bytes = (tokens->longest_bytes + 1) * max_said + 1;
+    size_t bytes = (tokens->longest_bytes + 1) * max_tokens + 1;
     *t = (struct text) { .tokens = tokens,
-                         .max_said = max_said,
+                         .max_tokens = max_tokens,
                          .text = arena_alloc(a, bytes),
                          .parts = arena_alloc(a, bytes),
-                         .shown = arena_alloc(a, bytes),
-                         .words = arena_array(a, rill_word, max_said) };
-    return t->text && t->parts && t->shown && t->words ? RILL_OK : sink_no_memory(err);
+                         .last_text = arena_alloc(a, bytes),
+                         .words = arena_array(a, rill_word, max_tokens) };
+    return t->text && t->parts && t->last_text && t->words ? RILL_OK : sink_no_memory(err);
 }
 
-/* What byte tokens left that is no character becomes a question mark. */
+/* Replaces bytes that are no UTF-8, which byte tokens may leave, by question marks. */
 static void utf8_mend(char *text)
 {
     for (unsigned char *s = (unsigned char *) text; *s;) {
@@ -38,7 +38,7 @@ static void utf8_mend(char *text)
     }
 }
 
-/* Ends the word that begins at `from`; an empty one is none. Returns where the next begins. */
+/* Ends the word that begins at `from`, if it is not empty. Returns where the next begins. */
 static char *word_end(struct text *t, char *from, char *to, uint32_t n_tokens)
 {
     rill_word *w = &t->words[t->n_words];
@@ -65,13 +65,13 @@ static void words_join(struct text *t)
     *to = '\0';
 }
 
-void text_write(struct text *t, const struct said *said, uint32_t n)
+void text_write(struct text *t, const struct timed_token *timed, uint32_t n)
 {
     char *from = t->parts, *to = from;
     uint32_t n_tokens = 0;
     t->n_words = 0;
     for (uint32_t i = 0; i < n; i++) {
-        const struct token *k = &t->tokens->list[said[i].token];
+        const struct token *k = &t->tokens->list[timed[i].token];
         size_t bytes = strlen(k->text);
         if (k->is_silent)
             continue;
@@ -83,9 +83,9 @@ void text_write(struct text *t, const struct said *said, uint32_t n)
             continue;
         rill_word *w = &t->words[t->n_words];
         if (!n_tokens++)
-            *w = (rill_word) { .pos = said[i].pos };
-        w->end_pos = said[i].end_pos;
-        w->confidence += said[i].confidence;
+            *w = (rill_word) { .pos = timed[i].pos };
+        w->end_pos = timed[i].end_pos;
+        w->confidence += timed[i].confidence;
         memcpy(to, k->text, bytes);
         to += bytes;
     }
@@ -95,15 +95,15 @@ void text_write(struct text *t, const struct said *said, uint32_t n)
 
 bool text_is_new(struct text *t)
 {
-    if (!strcmp(t->text, t->shown))
+    if (!strcmp(t->text, t->last_text))
         return false;
-    strcpy(t->shown, t->text);
+    strcpy(t->last_text, t->text);
     return true;
 }
 
 void text_forget(struct text *t)
 {
-    t->shown[0] = '\0';
+    t->last_text[0] = '\0';
 }
 
 void text_report(const struct text *t, rill_event *v)
@@ -121,15 +121,16 @@ void text_report(const struct text *t, rill_event *v)
     v->end_pos = t->words[t->n_words - 1].end_pos;
 }
 
-uint32_t text_whole_words(const struct text *t, const uint32_t *said, uint32_t n, bool goes_on)
+uint32_t text_whole_words(const struct text *t, const uint32_t *tokens, uint32_t n,
+                          bool may_continue)
 {
-    bool parts = goes_on;
+    bool parts = may_continue;
     for (uint32_t i = 0; i < t->tokens->n && !parts; i++)
         parts = !t->tokens->list[i].begins_word && !t->tokens->list[i].is_silent;
     if (!parts)
         return n;
     uint32_t k = n;
-    while (k && !t->tokens->list[said[k - 1]].begins_word)
+    while (k && !t->tokens->list[tokens[k - 1]].begins_word)
         k--;
     return k ? k - 1 : 0;
 }

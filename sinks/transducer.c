@@ -9,9 +9,9 @@
 
 static rill_status context_read(struct transducer *t, rill_error *err)
 {
-    const char *stated = net_meta(&t->decoder, "context_size");
+    const char *stated = network_meta(&t->decoder, "context_size");
     t->context = t->decoder.in[0].width;
-    if (stated && !net_meta_is(stated, t->context))
+    if (stated && !network_meta_is(stated, t->context))
         return err_set(err, RILL_INVALID,
                        "the decoder's metadata has a context_size of '%.40s', and its input is of "
                        "%u tokens",
@@ -21,7 +21,7 @@ static rill_status context_read(struct transducer *t, rill_error *err)
 
 static rill_status joiner_check(struct transducer *t, const rill_sink *s, rill_error *err)
 {
-    const struct net *j = &t->joiner;
+    const struct network *j = &t->joiner;
     t->decoded_input =
         !strcmp(j->in[0].name, "decoder_out") || !strcmp(j->in[1].name, "encoder_out") ? 0 : 1;
     t->frame_input = 1 - t->decoded_input;
@@ -40,10 +40,10 @@ static rill_status joiner_check(struct transducer *t, const rill_sink *s, rill_e
 
 static rill_status vocabulary_check(const struct transducer *t, rill_error *err)
 {
-    const struct net *const nets[] = { &t->decoder, &t->joiner };
+    const struct network *const nets[] = { &t->decoder, &t->joiner };
     for (int i = 0; i < 2; i++) {
-        const char *stated = net_meta(nets[i], "vocab_size");
-        if (stated && !net_meta_is(stated, t->joiner.out.width))
+        const char *stated = network_meta(nets[i], "vocab_size");
+        if (stated && !network_meta_is(stated, t->joiner.out.width))
             return err_set(err, RILL_INVALID,
                            "the %s's metadata has a vocab_size of '%.40s', and the joiner gives %u "
                            "scores",
@@ -59,8 +59,8 @@ static rill_status nets_make(struct transducer *t, rill_sink *s, rill_error *err
         return err_set(err, RILL_INVALID,
                        "a transducer needs a decoder and a joiner: model.conf names their files as "
                        "decoder = FILE and joiner = FILE");
-    TRY(net_make(&t->decoder, &s->arena, o->decoder, "decoder", 1, o->beam, err));
-    TRY(net_make(&t->joiner, &s->arena, o->joiner, "joiner", 2, o->beam, err));
+    TRY(network_make(&t->decoder, &s->arena, o->decoder, "decoder", 1, o->beam, err));
+    TRY(network_make(&t->joiner, &s->arena, o->joiner, "joiner", 2, o->beam, err));
     TRY(context_read(t, err));
     TRY(joiner_check(t, s, err));
     return vocabulary_check(t, err);
@@ -70,10 +70,10 @@ static bool hyps_make(const struct transducer *t, struct arena *a, struct transd
 {
     struct transducer_hyp *h = *ret = arena_array(a, struct transducer_hyp, t->r.beam);
     for (uint32_t i = 0; h && i < t->r.beam; i++) {
-        h[i].heard = arena_array(a, struct heard, t->r.max_tokens);
+        h[i].emissions = arena_array(a, struct emission, t->r.max_tokens);
         h[i].context = arena_array(a, float, t->context);
         h[i].decoded = arena_array(a, float, t->decoder.out.width);
-        if (!h[i].heard || !h[i].context || !h[i].decoded)
+        if (!h[i].emissions || !h[i].context || !h[i].decoded)
             return false;
     }
     return h;
@@ -81,23 +81,23 @@ static bool hyps_make(const struct transducer *t, struct arena *a, struct transd
 
 static rill_status buffers_make(struct transducer *t, struct arena *a, rill_error *err)
 {
-    t->ways = arena_array(a, struct transducer_way, t->r.beam);
+    t->expansions = arena_array(a, struct transducer_expansion, t->r.beam);
     t->logp = arena_alloc_array(a, (size_t) t->r.beam * sizeof(float), t->r.width);
     t->decoded_first = arena_array(a, float, t->decoder.out.width);
-    if (!t->ways || !t->logp || !t->decoded_first || !hyps_make(t, a, &t->hyps) ||
+    if (!t->expansions || !t->logp || !t->decoded_first || !hyps_make(t, a, &t->hyps) ||
         !hyps_make(t, a, &t->others))
         return sink_no_memory(err);
     return RILL_OK;
 }
 
-/* The decoder has an answer to the last token that the joiner may give, and so to all of them. */
+/* Checks that the decoder takes the highest token that the joiner may give. */
 static rill_status last_token_check(struct transducer *t, rill_error *err)
 {
     float *context = t->hyps[0].context;
     uint32_t last = t->joiner.out.width - 1;
     for (uint32_t i = 0; i < t->context; i++)
         context[i] = (float) last;
-    net_push(&t->decoder, 0, 0, context);
+    network_push(&t->decoder, 0, 0, context);
     rill_status s = rill_stream_run(t->decoder.streams[0]);
     if (s == RILL_INVALID) {
         rill_stream_fault(t->decoder.streams[0], err);
@@ -110,7 +110,7 @@ static rill_status last_token_check(struct transducer *t, rill_error *err)
     return s;
 }
 
-/* The decoder's answer to a text that begins. */
+/* The decoder's output at the beginning of a text. */
 static void first_decode(struct transducer *t)
 {
     transducer_restart(t);
@@ -143,34 +143,34 @@ static uint32_t length(const void *state, uint32_t hyp)
 
 static uint32_t token(const void *state, uint32_t hyp, uint32_t i)
 {
-    return ((const struct transducer *) state)->hyps[hyp].heard[i].token;
+    return ((const struct transducer *) state)->hyps[hyp].emissions[i].token;
 }
 
-static struct said said(const rill_sink *s, uint32_t hyp, uint32_t i)
+static struct timed_token timed(const rill_sink *s, uint32_t hyp, uint32_t i)
 {
-    const struct heard *h = &((const struct transducer *) s->state)->hyps[hyp].heard[i];
-    return (struct said) { .token = h->token,
-                           .pos = sink_pos(s, h->frame),
-                           .end_pos = sink_pos(s, h->frame + 1),
-                           .confidence = expf(fminf(h->logp, 0)) };
+    const struct emission *h = &((const struct transducer *) s->state)->hyps[hyp].emissions[i];
+    return (struct timed_token) { .token = h->token,
+                                  .pos = sink_pos(s, h->frame),
+                                  .end_pos = sink_pos(s, h->frame + 1),
+                                  .confidence = expf(fminf(h->logp, 0)) };
 }
 
-/* A token is of the frame that made it. */
-static bool goes_on(const void *state, uint32_t hyp)
+/* A token belongs to the frame that emitted it alone. */
+static bool may_continue(const void *state, uint32_t hyp)
 {
     (void) state;
     (void) hyp;
     return false;
 }
 
-/* The decoder still knows the tokens that are taken off. */
+/* The decoder's context keeps the tokens that are removed. */
 static void keep(void *state, uint32_t hyp, uint32_t n)
 {
     struct transducer *t = state;
     struct transducer_hyp kept = t->hyps[hyp];
     t->hyps[hyp] = t->hyps[0];
     kept.n -= n;
-    memmove(kept.heard, kept.heard + n, kept.n * sizeof *kept.heard);
+    memmove(kept.emissions, kept.emissions + n, kept.n * sizeof *kept.emissions);
     kept.score = 0;
     t->hyps[0] = kept;
     t->r.n_hyps = 1;
@@ -188,8 +188,8 @@ static const struct recogniser_search search = { .restart = restart,
                                                  .log_prob = score,
                                                  .length = length,
                                                  .token = token,
-                                                 .said = said,
-                                                 .goes_on = goes_on,
+                                                 .timed = timed,
+                                                 .may_continue = may_continue,
                                                  .keep = keep };
 
 /* ---- the sink ---- */
@@ -220,8 +220,8 @@ static void drop(rill_sink *s)
     struct transducer *t = s->state;
     if (!t)
         return;
-    net_drop(&t->decoder);
-    net_drop(&t->joiner);
+    network_drop(&t->decoder);
+    network_drop(&t->joiner);
 }
 
 const struct sink_kind sink_transducer = { .port = RILL_PORT_TRANSDUCER,

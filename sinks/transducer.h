@@ -3,15 +3,14 @@
  *
  * Graves 2012, "Sequence transduction with recurrent neural networks"; the decoder sees the last
  * few tokens only (Ghodsi et al. 2020, "RNN-transducer with stateless prediction network"). The
- * search keeps the best `beam` ways through a frame, each of which says at most one token there,
- * and adds up those that have said the same. A text begins with the blank behind it, and -1 before
- * that. */
+ * search keeps the best `beam` expansions of a frame, of at most one token each, and adds up those
+ * with the same tokens. The context of a text that begins is the blank, and -1 before it. */
 #ifndef RILL_SINKS_TRANSDUCER_H
 #define RILL_SINKS_TRANSDUCER_H
-#include "sinks/net.h"
+#include "sinks/network.h"
 #include "sinks/recogniser.h"
 
-struct heard {
+struct emission {
     uint64_t frame;
     uint32_t token;
     float logp;
@@ -19,40 +18,41 @@ struct heard {
 
 struct transducer_hyp {
     double score; /* logarithm of its probability */
-    struct heard *heard;
+    struct emission *emissions;
     uint32_t n;
-    float *context; /* the last tokens, as the decoder takes them */
-    float *decoded; /* what the decoder says to it */
-    bool is_new;    /* decoded is that of another context */
+    float *context; /* the last tokens, as the decoder's input */
+    float *decoded; /* the decoder's output for it */
+    bool is_new;    /* the context has changed since it was decoded */
 };
 
-struct transducer_way {
+struct transducer_expansion {
     double score;
     uint32_t hyp, token;
 };
 
 struct transducer {
     struct recogniser r;
-    struct net decoder, joiner;
-    unsigned frame_input, decoded_input;  /* of the joiner */
-    uint32_t context;                     /* tokens that the decoder sees */
-    uint32_t unknown;                     /* is not said, as the blank; UINT32_MAX: none */
-    uint32_t max_symbols;                 /* of a frame */
-    struct transducer_hyp *hyps, *others; /* those of now, room for those of the next frame */
-    struct transducer_way *ways;
+    struct network decoder, joiner;
+    unsigned frame_input, decoded_input; /* of the joiner */
+    uint32_t context;                    /* tokens in the decoder's context */
+    uint32_t unknown;                    /* not emitted, like the blank; UINT32_MAX: none */
+    uint32_t max_symbols;                /* the most tokens of a frame */
+    struct transducer_hyp *hyps,
+        *others; /* the present ones, and room for those of the next frame */
+    struct transducer_expansion *expansions;
     float *logp;          /* [beam][width] */
-    float *decoded_first; /* of a text that begins */
+    float *decoded_first; /* at the beginning of a text */
 };
 
-/* One frame of the encoder. Stops early where the tokens of a text are all there may be. */
+/* One frame of the encoder. Stops early at max_tokens. */
 void transducer_step(struct transducer *t, const float *x, uint64_t frame);
 
-/* As after the blank. */
+/* To the beginning of a text. */
 void transducer_restart(struct transducer *t);
 
-/* Runs the decoder for hypotheses of a new context. */
+/* Runs the decoder for hypotheses whose context has changed. */
 void transducer_decode(struct transducer *t);
 
-/* The most probable hypothesis, a long one being as good as a short one. */
+/* The best hypothesis, by its score over its length. */
 uint32_t transducer_best(const struct transducer *t);
 #endif

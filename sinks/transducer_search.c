@@ -16,10 +16,10 @@ uint32_t transducer_best(const struct transducer *t)
     return best;
 }
 
-static bool hyp_begins(const struct transducer_hyp *h, const struct transducer_hyp *start)
+static bool hyp_has_prefix(const struct transducer_hyp *h, const struct transducer_hyp *start)
 {
     for (uint32_t i = 0; i < start->n; i++)
-        if (i == h->n || h->heard[i].token != start->heard[i].token)
+        if (i == h->n || h->emissions[i].token != start->emissions[i].token)
             return false;
     return true;
 }
@@ -31,11 +31,11 @@ void transducer_decode(struct transducer *t)
     unsigned n = 0, at = 0;
     for (uint32_t i = 0; i < t->r.n_hyps; i++)
         if (t->hyps[i].is_new)
-            net_push(&t->decoder, n++, 0, t->hyps[i].context);
-    net_run(&t->decoder, n);
+            network_push(&t->decoder, n++, 0, t->hyps[i].context);
+    network_run(&t->decoder, n);
     for (uint32_t i = 0; i < t->r.n_hyps; i++)
         if (t->hyps[i].is_new)
-            net_pull(&t->decoder, at++, t->hyps[i].decoded);
+            network_pull(&t->decoder, at++, t->hyps[i].decoded);
     for (uint32_t i = 0; i < t->r.n_hyps; i++)
         t->hyps[i].is_new = false;
 }
@@ -43,28 +43,28 @@ void transducer_decode(struct transducer *t)
 static void join(struct transducer *t, const float *x)
 {
     for (uint32_t i = 0; i < t->r.n_hyps; i++) {
-        net_push(&t->joiner, i, t->frame_input, x);
-        net_push(&t->joiner, i, t->decoded_input, t->hyps[i].decoded);
+        network_push(&t->joiner, i, t->frame_input, x);
+        network_push(&t->joiner, i, t->decoded_input, t->hyps[i].decoded);
     }
-    net_run(&t->joiner, t->r.n_hyps);
+    network_run(&t->joiner, t->r.n_hyps);
     for (uint32_t i = 0; i < t->r.n_hyps; i++) {
         float *logp = t->logp + (size_t) i * t->r.width;
-        net_pull(&t->joiner, i, logp);
+        network_pull(&t->joiner, i, logp);
         scores_log(logp, logp, t->r.width, t->r.scores, t->r.blank);
     }
 }
 
 /* ---- hypotheses ---- */
 
-static bool is_said(const struct transducer *t, uint32_t token)
+static bool is_emitted(const struct transducer *t, uint32_t token)
 {
     return token != t->r.blank && token != t->unknown;
 }
 
-static void say(const struct transducer *t, struct transducer_hyp *h, uint32_t token,
-                uint64_t frame, float logp)
+static void emit(const struct transducer *t, struct transducer_hyp *h, uint32_t token,
+                 uint64_t frame, float logp)
 {
-    h->heard[h->n++] = (struct heard) { .frame = frame, .token = token, .logp = logp };
+    h->emissions[h->n++] = (struct emission) { .frame = frame, .token = token, .logp = logp };
     memmove(h->context, h->context + 1, (t->context - 1) * sizeof *h->context);
     h->context[t->context - 1] = (float) token;
     h->is_new = true;
@@ -91,52 +91,52 @@ static void greedy_step(struct transducer *t, const float *x, uint64_t frame)
         for (uint32_t i = 1; i < t->r.width; i++)
             best = t->logp[i] > t->logp[best] ? i : best;
         h->score += (double) t->logp[best];
-        if (!is_said(t, best))
+        if (!is_emitted(t, best))
             return;
-        say(t, h, best, frame, t->logp[best]);
+        emit(t, h, best, frame, t->logp[best]);
         transducer_decode(t);
     }
 }
 
-/* The best ways on, best first; of equals the one that was first. */
-static uint32_t ways_find(struct transducer *t)
+/* The best `beam` expansions of all hypotheses, best first; equal ones in order. */
+static uint32_t expansions_find(struct transducer *t)
 {
-    struct transducer_way *ways = t->ways;
+    struct transducer_expansion *list = t->expansions;
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->r.n_hyps; i++) {
         const float *logp = t->logp + (size_t) i * t->r.width;
         for (uint32_t k = 0; k < t->r.width; k++) {
             double score = t->hyps[i].score + (double) logp[k];
-            if (n == t->r.beam && score <= ways[n - 1].score)
+            if (n == t->r.beam && score <= list[n - 1].score)
                 continue;
             uint32_t at = n < t->r.beam ? n++ : n - 1;
-            for (; at && ways[at - 1].score < score; at--)
-                ways[at] = ways[at - 1];
-            ways[at] = (struct transducer_way) { score, i, k };
+            for (; at && list[at - 1].score < score; at--)
+                list[at] = list[at - 1];
+            list[at] = (struct transducer_expansion) { score, i, k };
         }
     }
     return n;
 }
 
-static void way_go(const struct transducer *t, struct transducer_hyp *to,
-                   const struct transducer_way *w, uint64_t frame)
+static void hyp_expand(const struct transducer *t, struct transducer_hyp *to,
+                       const struct transducer_expansion *w, uint64_t frame)
 {
     const struct transducer_hyp *from = &t->hyps[w->hyp];
     to->score = w->score;
     to->n = from->n;
     to->is_new = false;
-    memcpy(to->heard, from->heard, from->n * sizeof *to->heard);
+    memcpy(to->emissions, from->emissions, from->n * sizeof *to->emissions);
     memcpy(to->context, from->context, t->context * sizeof *to->context);
     memcpy(to->decoded, from->decoded, t->decoder.out.width * sizeof *to->decoded);
-    if (is_said(t, w->token))
-        say(t, to, w->token, frame, t->logp[(size_t) w->hyp * t->r.width + w->token]);
+    if (is_emitted(t, w->token))
+        emit(t, to, w->token, frame, t->logp[(size_t) w->hyp * t->r.width + w->token]);
 }
 
-/* The one among the first n of the others that has said the same as `h`, or n. */
+/* The first of n new hypotheses with the same tokens as h, or n. */
 static uint32_t same_find(const struct transducer *t, uint32_t n, const struct transducer_hyp *h)
 {
     uint32_t i = 0;
-    while (i < n && (t->others[i].n != h->n || !hyp_begins(&t->others[i], h)))
+    while (i < n && (t->others[i].n != h->n || !hyp_has_prefix(&t->others[i], h)))
         i++;
     return i;
 }
@@ -144,10 +144,10 @@ static uint32_t same_find(const struct transducer *t, uint32_t n, const struct t
 static void search_step(struct transducer *t, const float *x, uint64_t frame)
 {
     join(t, x);
-    uint32_t n_ways = ways_find(t), n = 0;
-    for (uint32_t i = 0; i < n_ways; i++) {
+    uint32_t n_expansions = expansions_find(t), n = 0;
+    for (uint32_t i = 0; i < n_expansions; i++) {
         struct transducer_hyp *to = &t->others[n];
-        way_go(t, to, &t->ways[i], frame);
+        hyp_expand(t, to, &t->expansions[i], frame);
         uint32_t same = same_find(t, n, to);
         if (same < n)
             t->others[same].score = scores_add(t->others[same].score, to->score);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From a probability of speech a frame to where speech begins and ends, and where an utterance
- * does.
+/* Voice activity: from a probability of speech a frame to edges of speech and endpoints of
+ * utterances.
  *
  * Speech begins at the first frame of at least `threshold`. It ends once the probability was below
  * `release` for the hangover, and where that silence began. */
@@ -10,10 +10,10 @@
 struct vad {
     struct endpoint endpoint;
     uint64_t hangover_samples;
-    bool speaking, quiet; /* quiet: the last frames were below release */
-    bool heard;           /* speech in this utterance */
+    bool speaking, quiet; /* quiet: the last frames were below `release` */
+    bool heard;           /* there was speech in this utterance */
     uint64_t quiet_pos;   /* where the last silence began */
-    struct gate *gate;    /* NULL: nothing listens */
+    struct gate *gate;    /* NULL: no recogniser is gated */
 };
 
 static rill_status make(rill_sink *s, rill_error *err)
@@ -75,7 +75,7 @@ static void go_on(rill_sink *s, struct vad *v, uint64_t pos, uint64_t end_pos, f
 static void detect(rill_sink *s, struct vad *v, const float *x)
 {
     uint64_t pos = sink_pos(s, s->n_frames), end_pos = sink_pos(s, s->n_frames + 1);
-    float prob = *x > 0 ? *x : 0; /* not a number: none */
+    float prob = *x > 0 ? *x : 0; /* NaN: 0 */
     if (v->speaking)
         go_on(s, v, pos, end_pos, prob);
     else if (prob >= s->opts.threshold)

@@ -11,14 +11,15 @@
 static void text_check(struct arena *a, const struct tokens *t, const uint8_t *data, size_t n)
 {
     struct text text;
-    struct said said[64];
-    uint32_t n_said = n < 64 ? (uint32_t) n : 64;
+    struct timed_token timed[64];
+    uint32_t n_tokens = n < 64 ? (uint32_t) n : 64;
     if (text_make(&text, a, t, 64, NULL) != RILL_OK)
         return;
-    for (uint32_t i = 0; i < n_said; i++)
-        said[i] =
-            (struct said) { .token = data[i] % t->n, .pos = i, .end_pos = i + 1, .confidence = 1 };
-    text_write(&text, said, n_said);
+    for (uint32_t i = 0; i < n_tokens; i++)
+        timed[i] = (struct timed_token) {
+            .token = data[i] % t->n, .pos = i, .end_pos = i + 1, .confidence = 1
+        };
+    text_write(&text, timed, n_tokens);
     for (uint32_t i = 0; i < text.n_words; i++) {
         const rill_word *w = &text.words[i];
         if (!*w->text || w->pos >= w->end_pos || (i && w->pos < w[-1].end_pos) ||

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-#include "sinks/net.h"
+#include "sinks/network.h"
 #include "sinks/sink.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-static rill_status ports_read(struct net *n, const char *what, rill_error *err)
+static rill_status ports_read(struct network *n, const char *what, rill_error *err)
 {
-    rill_port ports[NET_INPUTS_MAX + 1] = { { .struct_bytes = sizeof *ports } };
-    unsigned n_ports = rill_plan_ports(n->plan, ports, NET_INPUTS_MAX + 1), n_in = 0;
-    while (n_in < n_ports && n_in <= NET_INPUTS_MAX && ports[n_in].is_input)
+    rill_port ports[NETWORK_INPUTS_MAX + 1] = { { .struct_bytes = sizeof *ports } };
+    unsigned n_ports = rill_plan_ports(n->plan, ports, NETWORK_INPUTS_MAX + 1), n_in = 0;
+    while (n_in < n_ports && n_in <= NETWORK_INPUTS_MAX && ports[n_in].is_input)
         n_in++;
     if (n_in != n->n_inputs || n_ports != n_in + 1)
         return err_set(err, RILL_INVALID, "the %s has %u ports; expected %u input%s and one output",
@@ -25,11 +25,11 @@ static rill_status ports_read(struct net *n, const char *what, rill_error *err)
     return RILL_OK;
 }
 
-rill_status net_make(struct net *ret, struct arena *a, const rill_plan *p, const char *what,
-                     unsigned n_inputs, unsigned n_streams, rill_error *err)
+rill_status network_make(struct network *ret, struct arena *a, const rill_plan *p, const char *what,
+                         unsigned n_inputs, unsigned n_streams, rill_error *err)
 {
-    *ret =
-        (struct net) { .n_inputs = n_inputs, .streams = arena_array(a, rill_stream *, n_streams) };
+    *ret = (struct network) { .n_inputs = n_inputs,
+                              .streams = arena_array(a, rill_stream *, n_streams) };
     if (!ret->streams)
         return sink_no_memory(err);
     ret->plan = rill_plan_ref((rill_plan *) (uintptr_t) p); /* only the count changes */
@@ -43,12 +43,12 @@ rill_status net_make(struct net *ret, struct arena *a, const rill_plan *p, const
     return RILL_OK;
 }
 
-void net_drop(struct net *n)
+void network_drop(struct network *n)
 {
     rill_plan_unref(n->plan);
 }
 
-void net_push(struct net *n, unsigned stream, unsigned input, const float *x)
+void network_push(struct network *n, unsigned stream, unsigned input, const float *x)
 {
     size_t took = 0;
     rill_status status = rill_stream_push(n->streams[stream], input, x, 1, &took);
@@ -56,7 +56,7 @@ void net_push(struct net *n, unsigned stream, unsigned input, const float *x)
     (void) status;
 }
 
-void net_run(struct net *n, unsigned n_streams)
+void network_run(struct network *n, unsigned n_streams)
 {
     rill_status ran[RILL_BEAM_MAX];
     assert(n_streams <= RILL_BEAM_MAX);
@@ -66,7 +66,7 @@ void net_run(struct net *n, unsigned n_streams)
             rill_stream_reset(n->streams[i]);
 }
 
-void net_pull(struct net *n, unsigned stream, float *y)
+void network_pull(struct network *n, unsigned stream, float *y)
 {
     size_t given = 0;
     rill_stream_pull(n->streams[stream], n->n_inputs, y, 1, &given);
@@ -74,12 +74,12 @@ void net_pull(struct net *n, unsigned stream, float *y)
         memset(y, 0, n->out.width * sizeof *y);
 }
 
-const char *net_meta(const struct net *n, const char *key)
+const char *network_meta(const struct network *n, const char *key)
 {
     return rill_model_metadata(rill_plan_model(n->plan), key);
 }
 
-bool net_meta_is(const char *text, uint32_t number)
+bool network_meta_is(const char *text, uint32_t number)
 {
     char *end;
     return *text >= '0' && *text <= '9' && strtoull(text, &end, 10) == number && !*end;

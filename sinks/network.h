@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/* network.h - a network without a time axis, run on a batch of vectors: a stream each, weights are
+ * read once. */
+#ifndef RILL_SINKS_NETWORK_H
+#define RILL_SINKS_NETWORK_H
+#include "engine/base/arena.h"
+#include "engine/base/err.h"
+
+#include <stdbool.h>
+
+#define NETWORK_INPUTS_MAX 2
+
+struct network {
+    rill_plan *plan;
+    rill_stream **streams;
+    unsigned n_inputs;
+    rill_port in[NETWORK_INPUTS_MAX], out;
+};
+
+/* what: its name in messages. INVALID unless it has n_inputs inputs and one output. network_drop is
+ * needed also where this failed. */
+rill_status network_make(struct network *ret, struct arena *a, const rill_plan *p, const char *what,
+                         unsigned n_inputs, unsigned n_streams, rill_error *err);
+void network_drop(struct network *n);
+
+/* Push every input of n streams, a vector each; run them; pull their outputs, which are zeros for a
+ * stream that stopped. Real-time safe. */
+void network_push(struct network *n, unsigned stream, unsigned input, const float *x);
+void network_run(struct network *n, unsigned n_streams);
+void network_pull(struct network *n, unsigned stream, float *y);
+
+/* The value of a key in its model's metadata, or NULL. */
+const char *network_meta(const struct network *n, const char *key);
+
+/* Whether such a text is this number, in decimal digits. */
+bool network_meta_is(const char *text, uint32_t number);
+#endif
