@@ -13,53 +13,12 @@ static struct rig rig;
 
 /* ---- messages by hand ---- */
 
-static Rill__ClientFrame frame_of(Rill__ClientFrame__MCase which, void *m, uint32_t req)
-{
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    f.req = req;
-    f.m_case = which;
-    f.ping = m; /* any member: they share their place */
-    return f;
-}
-
-static bool say(int fd, Rill__ClientFrame__MCase which, void *m, uint32_t req)
-{
-    Rill__ClientFrame f = frame_of(which, m, req);
-    return raw_frame(fd, &f);
-}
-
 static bool open_say(int fd, uint32_t id)
 {
-    Rill__OpenStream o = RILL__OPEN_STREAM__INIT;
-    Rill__Pcm in = RILL__PCM__INIT;
-    in.rate = 16000;
-    in.channels = 1;
-    in.enc = RILL__ENC__ENC_F32LE;
-    o.stream = id;
-    o.in = &in;
-    o.pace = RILL__PACE__PACE_FILE;
+    OPEN_FRAME(f, o, id, "", 16000, F32LE);
     o.align = true;
-    return say(fd, RILL__CLIENT_FRAME__M_OPEN, &o, 50);
-}
-
-static bool audio_say(int fd, uint32_t id, uint32_t seq, uint64_t pos, bool discont, const float *x,
-                      size_t n)
-{
-    Rill__Audio a = RILL__AUDIO__INIT;
-    a.stream = id;
-    a.seq = seq;
-    a.pos = pos;
-    a.discont = discont;
-    a.pcm.data = (uint8_t *) (uintptr_t) x;
-    a.pcm.len = n * 4;
-    return say(fd, RILL__CLIENT_FRAME__M_AUDIO, &a, 0);
-}
-
-static bool finish_say(int fd, uint32_t id)
-{
-    Rill__Finish f = RILL__FINISH__INIT;
-    f.stream = id;
-    return say(fd, RILL__CLIENT_FRAME__M_FINISH, &f, 0);
+    f.req = 50;
+    return raw_frame(fd, &f);
 }
 
 /* Reads to the first message of the kind; errors on the way are counted. */
@@ -88,7 +47,7 @@ static int opened(uint32_t id)
 static void finished_check(int fd, uint32_t id, uint64_t in, uint64_t dropped, unsigned want_errors)
 {
     unsigned errors = 0;
-    finish_say(fd, id);
+    raw_finish(fd, id);
     Rill__ServerFrame *a = answer_of(fd, RILL__SERVER_FRAME__M_FINISHED, &errors);
     if (CHECK(a != NULL)) {
         CHECK(a->finished->in == in && a->finished->dropped == dropped, "in %llu, dropped %llu",
@@ -106,8 +65,7 @@ static void test_reset_mid_frame(void)
     for (int i = 0; i < 50; i++) {
         int fd = opened(1);
         float x[400] = { 0 };
-        audio_say(fd, 1, 0, 0, false, x,
-                  400); /* answers stay unread: closing is a reset for the daemon */
+        raw_audio(fd, 1, 0, 0, false, x, 400); /* unread answers: closing is a reset */
         raw_send(fd, "\x40\1\0\0\x08", 5);
         close(fd);
     }
@@ -118,10 +76,10 @@ static void test_seq_wraps(void)
 {
     float x[160] = { 0 };
     int fd = opened(1);
-    audio_say(fd, 1, 0xfffffffe, 0, true, x, 160);
-    audio_say(fd, 1, 0xffffffff, 160, false, x, 160);
-    audio_say(fd, 1, 0, 320, false, x, 160);
-    audio_say(fd, 1, 1, 480, false, x, 160);
+    raw_audio(fd, 1, 0xfffffffe, 0, true, x, 160);
+    raw_audio(fd, 1, 0xffffffff, 160, false, x, 160);
+    raw_audio(fd, 1, 0, 320, false, x, 160);
+    raw_audio(fd, 1, 1, 480, false, x, 160);
     finished_check(fd, 1, 640, 0, 0);
 }
 
@@ -130,9 +88,9 @@ static void test_pos_past_32_bits(void)
     float x[160] = { 0 };
     const uint64_t far = (UINT64_C(1) << 32) - 100;
     int fd = opened(1);
-    audio_say(fd, 1, 0, 0, false, x, 160);
-    audio_say(fd, 1, 1, far, true, x, 160);
-    audio_say(fd, 1, 2, far + 160, false, x, 160); /* over 2^32 */
+    raw_audio(fd, 1, 0, 0, false, x, 160);
+    raw_audio(fd, 1, 1, far, true, x, 160);
+    raw_audio(fd, 1, 2, far + 160, false, x, 160); /* over 2^32 */
     finished_check(fd, 1, 480, far - 160, 0);
 }
 
@@ -141,8 +99,8 @@ static void test_empty_audio(void)
     float x[160] = { 0 };
     int fd = opened(1);
     for (uint32_t i = 0; i < 1000; i++)
-        audio_say(fd, 1, i, 0, false, x, 0);
-    audio_say(fd, 1, 1000, 0, false, x, 160);
+        raw_audio(fd, 1, i, 0, false, x, 0);
+    raw_audio(fd, 1, 1000, 0, false, x, 160);
     finished_check(fd, 1, 160, 0, 0);
     finished_check(opened(1), 1, 0, 0, 0); /* a stream of nothing */
 }
@@ -251,7 +209,7 @@ static void test_never_reads(void)
     setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &t, sizeof t);
     open_say(fd, 1);
     usleep(300000); /* Opened is there, unread */
-    for (uint32_t i = 0; i < 200 && audio_say(fd, 1, i, pos, false, x, 1600); i++)
+    for (uint32_t i = 0; i < 200 && raw_audio(fd, 1, i, pos, false, x, 1600); i++)
         pos += 1600;
     CHECK(rss_kib(&rig) < rss + 8192, "%llu KiB more", LLU((rss_kib(&rig) - rss)));
     close(fd);
@@ -286,7 +244,6 @@ int main(void)
              rill_client_send(bystander, 1, x, sizeof x) == 0 &&
                  rill_client_finish(bystander, 1, &fin) == 0);
     CHECK(fin.in == 32000 && fin.out == 32000 && fin.dropped == 0);
-    rill_client_free(bystander);
-    CHECK(rig_stop(&rig) == 0);
+    rig_done(&rig, bystander);
     return check_end();
 }

@@ -286,6 +286,13 @@ int rig_stop(struct rig *r)
     return rc;
 }
 
+void rig_end(struct rig *r, struct rill_client *const *clients)
+{
+    while (*clients)
+        rill_client_free(*clients++);
+    CHECK(rig_stop(r) == 0);
+}
+
 bool rig_freeze(struct rig *r)
 {
     int status = 0;
@@ -429,6 +436,35 @@ bool raw_frame(int fd, const Rill__ClientFrame *f)
 {
     static uint8_t b[1 << 20];
     return raw_send(fd, b, frame_make(b, sizeof b, f));
+}
+
+bool raw_say(int fd, Rill__ClientFrame__MCase which, void *m, uint32_t req)
+{
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
+    f.req = req;
+    f.m_case = which;
+    f.ping = m; /* any member: they share their place */
+    return raw_frame(fd, &f);
+}
+
+bool raw_audio(int fd, uint32_t id, uint32_t seq, uint64_t pos, bool discont, const float *x,
+               size_t n)
+{
+    Rill__Audio a = RILL__AUDIO__INIT;
+    a.stream = id;
+    a.seq = seq;
+    a.pos = pos;
+    a.discont = discont;
+    a.pcm.data = (uint8_t *) (uintptr_t) x;
+    a.pcm.len = n * sizeof *x;
+    return raw_say(fd, RILL__CLIENT_FRAME__M_AUDIO, &a, 0);
+}
+
+bool raw_finish(int fd, uint32_t id)
+{
+    Rill__Finish f = RILL__FINISH__INIT;
+    f.stream = id;
+    return raw_say(fd, RILL__CLIENT_FRAME__M_FINISH, &f, 0);
 }
 
 Rill__ServerFrame *raw_answer(int fd, int timeout_ms)

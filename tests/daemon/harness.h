@@ -47,6 +47,9 @@ int rig_run_notified(struct rig *r, const char *name, const char *watchdog_usec)
 void rig_start(struct rig *r, const char *more); /* all of the above with $RILLD */
 int rig_wait(struct rig *r, int timeout_ms);     /* exit status; -1 after killing it */
 int rig_stop(struct rig *r);                     /* SIGTERM, exit status, removes the folder */
+/* Frees the clients; the daemon must stop well. */
+#define rig_done(r, ...) rig_end(r, (struct rill_client *[]) { __VA_ARGS__, NULL })
+void rig_end(struct rig *r, struct rill_client *const *clients);
 void rig_clean(struct rig *r);  /* the log's end is printed where a check has failed */
 bool rig_freeze(struct rig *r); /* SIGSTOP; returns when no thread of it runs any more */
 /* From now on pulses that begin with FAKE_HANG last until rig_let_go(). */
@@ -78,8 +81,28 @@ bool raw_preface(int fd);
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;                                                \
     f.m_case = RILL__CLIENT_FRAME__M_##TYPE;                                                       \
     f.member = &m
+/* OPEN_FRAME(f, o, 1, "model", 16000, S16LE): a frame f that opens stream 1 by o, at a file's pace;
+ * "" is the default model. */
+#define OPEN_FRAME(f, o, id, name, hz, ENC)                                                        \
+    Rill__Pcm o##_in = RILL__PCM__INIT;                                                            \
+    Rill__OpenStream o = RILL__OPEN_STREAM__INIT;                                                  \
+    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;                                                \
+    o##_in.rate = hz;                                                                              \
+    o##_in.channels = 1;                                                                           \
+    o##_in.enc = RILL__ENC__ENC_##ENC;                                                             \
+    o.stream = id;                                                                                 \
+    o.model = (char *) (uintptr_t) (name);                                                         \
+    o.in = &o##_in;                                                                                \
+    o.pace = RILL__PACE__PACE_FILE;                                                                \
+    f.m_case = RILL__CLIENT_FRAME__M_OPEN;                                                         \
+    f.open = &o
 size_t frame_make(uint8_t *to, size_t cap, const Rill__ClientFrame *f);
 bool raw_frame(int fd, const Rill__ClientFrame *f);
+/* A message of the kind, and two that are often said. */
+bool raw_say(int fd, Rill__ClientFrame__MCase which, void *m, uint32_t req);
+bool raw_audio(int fd, uint32_t id, uint32_t seq, uint64_t pos, bool discont, const float *x,
+               size_t n);
+bool raw_finish(int fd, uint32_t id);
 Rill__ServerFrame *raw_answer(int fd, int timeout_ms);     /* NULL at the end */
 int raw_hello(const char *path);                           /* connected, preface and Hello done */
 int raw_hello_small(const char *path, uint32_t max_frame); /* checks that it is agreed on */

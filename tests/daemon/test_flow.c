@@ -19,41 +19,14 @@
 static int raw_open(const char *sock, const char *model, Rill__Pace pace, Rill__Enc enc)
 {
     int fd = raw_hello(sock);
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__OpenStream m = RILL__OPEN_STREAM__INIT;
-    f.m_case = RILL__CLIENT_FRAME__M_OPEN;
-    f.open = &m;
-    Rill__Pcm in = RILL__PCM__INIT;
-    in.rate = RATE;
-    in.channels = 1;
-    in.enc = enc;
-    m.stream = 1;
-    m.model = (char *) (uintptr_t) model;
-    m.in = &in;
+    OPEN_FRAME(f, m, 1, model, RATE, S16LE);
+    m_in.enc = enc;
     m.pace = pace;
     CHECK(raw_frame(fd, &f));
     Rill__ServerFrame *a = raw_answer(fd, 10000);
     CHECK(a && a->m_case == RILL__SERVER_FRAME__M_OPENED);
     rill__server_frame__free_unpacked(a, NULL);
     return fd;
-}
-
-static bool raw_audio(int fd, uint32_t seq, uint64_t pos, const void *pcm, size_t bytes)
-{
-    FRAME(f, m, Audio, AUDIO, audio);
-    m.stream = 1;
-    m.seq = seq;
-    m.pos = pos;
-    m.pcm.data = (uint8_t *) (uintptr_t) pcm;
-    m.pcm.len = bytes;
-    return raw_frame(fd, &f);
-}
-
-static void raw_finish(int fd)
-{
-    FRAME(f, m, Finish, FINISH, finish);
-    m.stream = 1;
-    CHECK(raw_frame(fd, &f));
 }
 
 struct watcher {
@@ -125,10 +98,11 @@ static void test_vad_conflation(void)
     for (unsigned k = 0; k < VAD_FRAMES; k++) {
         for (int i = 0; i < PULSE; i++)
             x[i] = vad_level(k);
-        if (!CHECK(raw_audio(fd, k, (uint64_t) k * PULSE, x, sizeof x)) || !pulses_wait(&w, k + 1))
+        if (!CHECK(raw_audio(fd, 1, k, (uint64_t) k * PULSE, false, x, PULSE)) ||
+            !pulses_wait(&w, k + 1))
             break;
     }
-    raw_finish(fd);
+    raw_finish(fd, 1);
     for (bool done = false; !done;) {
         Rill__ServerFrame *a = raw_answer(fd, 10000);
         if (!CHECK(a != NULL && a->m_case != RILL__SERVER_FRAME__M_ERROR))
@@ -154,8 +128,7 @@ static void test_vad_conflation(void)
     CHECK(last == (VAD_FRAMES - 1) * PULSE && prob == vad_level(VAD_FRAMES - 1),
           "the newest is at %llu", LLU(last));
     close(fd);
-    rill_client_free(w.c);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, w.c);
 }
 
 /* ---- what the kernel holds for who does not read ---- */
@@ -164,14 +137,15 @@ static void test_socket_bytes(void)
 {
     struct rig r;
     struct watcher w;
-    int16_t x[PULSE] = { 0 };
+    float x[PULSE / 2] = { 0 }; /* PULSE samples of two bytes */
     uint8_t b[65536];
     size_t held = 0, hop = sizeof x + 64;
     rig_start(&r, "preload = wiener");
     watcher_connect(&w, r.sock);
     int fd = raw_open(r.sock, "wiener", RILL__PACE__PACE_LIVE, RILL__ENC__ENC_S16LE);
     for (uint32_t k = 0; k < 60; k++)
-        if (!CHECK(raw_audio(fd, k, (uint64_t) k * PULSE, x, sizeof x)) || !pulses_wait(&w, k + 1))
+        if (!CHECK(raw_audio(fd, 1, k, (uint64_t) k * PULSE, false, x, PULSE / 2)) ||
+            !pulses_wait(&w, k + 1))
             break;
     CHECK(rig_freeze(&r)); /* nothing follows what is read */
     for (ssize_t n; (n = recv(fd, b, sizeof b, MSG_DONTWAIT)) > 0;)
@@ -181,8 +155,7 @@ static void test_socket_bytes(void)
            (size_t) PULSE * 1000 / RATE);
     CHECK(held >= 2 * hop && held <= 12 * hop, "%zu bytes", held);
     close(fd);
-    rill_client_free(w.c);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, w.c);
 }
 
 /* ---- memory that is accounted ---- */
@@ -222,9 +195,7 @@ static void test_memory(void)
     rill_client_free(c);
     CHECK(memory_wait(&w, 0) == before);
     CHECK(stats_now(&w).memory_topics_bytes == 0);
-    rill_client_free(w.c);
-    rill_client_free(ctl.c);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, w.c, ctl.c);
 }
 
 /* ---- quotas ---- */
@@ -280,9 +251,7 @@ static void quota_run(const char *conf, const char *model, enum rill_client_pace
     for (uint64_t end = now_ms() + 10000; code && now_ms() < end; usleep(20000))
         code = open_code(a, 100, model, pace);
     CHECK_OF(a, code == 0);
-    rill_client_free(a);
-    rill_client_free(b);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, a, b);
 }
 
 static void test_quotas(void)
@@ -313,8 +282,7 @@ static void test_large_stream(void)
                      rill_client_error_code(c) == RILL__CODE__QUOTA &&
                      strstr(rill_client_error(c), "max_bytes_per_uid"));
     CHECK_OF(c, open_code(c, 4, "wiener", RILL_CLIENT_FILE) == 0);
-    rill_client_free(c);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, c);
 }
 
 /* ---- idling ---- */
@@ -391,8 +359,7 @@ static void test_idle(void)
     CHECK(!rill_client_ended(busy, 2) && !res.goaway);
     struct rill_client_finished fin;
     CHECK_OF(busy, rill_client_finish(busy, 2, &fin) == 0);
-    rill_client_free(busy);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, busy);
 }
 
 /* ---- who disconnects is not computed for ---- */
@@ -408,7 +375,7 @@ static void test_disconnect(void)
     int fd = raw_open(r.sock, "wiener", RILL__PACE__PACE_FILE, RILL__ENC__ENC_F32LE);
     x[0] = x[PULSE] = FAKE_HANG;
     rig_hold(&r);
-    CHECK(raw_audio(fd, 0, 0, x, sizeof x) && rig_held(&r, 1));
+    CHECK(raw_audio(fd, 1, 0, 0, false, x, 2 * PULSE) && rig_held(&r, 1));
     CHECK(stats_now(&w).memory_streams_bytes > 0);
     close(fd);
     uint32_t n = 2;
@@ -418,8 +385,7 @@ static void test_disconnect(void)
     rig_let_go(&r);
     memory_wait(&w, 0);
     CHECK(rig_holds(&r) == 1, "%u pulses were computed for nobody", rig_holds(&r));
-    rill_client_free(w.c);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, w.c);
 }
 
 /* ---- a socket that another program listens on is left to it, also where it knows nothing of our

@@ -401,7 +401,6 @@ int main(void)
     CHECK_OF(bystander, rill_client_send(bystander, 1, x, sizeof x) == 0);
     CHECK_OF(bystander, rill_client_finish(bystander, 1, &fin) == 0);
     CHECK(fin.in == 32000 && fin.out == 32000 && fin.dropped == 0);
-    rill_client_free(bystander);
-    CHECK(rig_stop(&rig) == 0);
+    rig_done(&rig, bystander);
     return check_end();
 }

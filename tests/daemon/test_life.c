@@ -122,9 +122,7 @@ static void test_reload(void)
     kill(r.pid, SIGHUP);
     /* Two more than the old settings allowed; a reload waits a while after another. */
     CHECK_OF(c, open_soon(c, 4, &plain) && open_soon(c, 40, &plain));
-    rill_client_free(ctl);
-    rill_client_free(c);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, ctl, c);
 }
 
 /* ---- control ---- */

@@ -270,8 +270,7 @@ static bool setup_run(const struct setup *s, struct outcome *ret)
         ret->file_samples += loads[i].samples;
     }
     ret->disturbed = ret->overslept * 50 > ret->rounds || (rig_watches && rig_disturbed(&rig));
-    rill_client_free(live.client);
-    CHECK(rig_stop(&rig) == 0);
+    rig_done(&rig, live.client);
     return good;
 }
 

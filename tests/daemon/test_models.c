@@ -40,8 +40,7 @@ static void test_swap(void)
     CHECK(volume_of(&r, "m", err) == 1);
     slow_close(&old, 1);
     slow_close(&new, 0.5f);
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, ctl);
 }
 
 static void test_reload_all(void)
@@ -65,8 +64,7 @@ static void test_reload_all(void)
     CHECK(rig_log_has(&r, "reloaded /", 10000));
     CHECK(volume_of(&r, "a", err) == 0.5f && volume_of(&r, "b", err) == 0.5f, "%s", err);
     slow_close(&old, 1);
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, ctl);
 }
 
 static void test_unload(void)
@@ -106,8 +104,7 @@ static void test_unload(void)
     n = count_of(ctl, "m");
     CHECK(n.opened == 3 && n.streams == 0);
     CHECK(rill_client_ctl_load(ctl, "m") == 0 && rill_client_ctl_unload_wait(ctl, "m") == 0);
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, ctl);
 }
 
 static void test_idle(void)
@@ -127,8 +124,7 @@ static void test_idle(void)
     slow_open(&s, &r, "m"); /* loaded again on demand */
     CHECK(count_of(ctl, "m").opened == 2);
     slow_close(&s, 1);
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, ctl);
 }
 
 /* ---- bad files ---- */
@@ -237,8 +233,7 @@ static void test_bad(void)
     CHECK(strstr(rig_log(&r), "/models/bad") != NULL,
           "messages name the file, not a descriptor: %s", rig_log(&r));
     CHECK(!strstr(rig_log(&r), "/proc/self"), "%s", rig_log(&r));
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, ctl);
 }
 
 static void test_timeout(void)
@@ -285,17 +280,7 @@ static void test_stop_while_preloading(void)
 static int open_code_with_zero(struct rig *r, const char *name)
 {
     uint8_t b[512];
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__OpenStream o = RILL__OPEN_STREAM__INIT;
-    f.m_case = RILL__CLIENT_FRAME__M_OPEN;
-    f.open = &o;
-    Rill__Pcm pcm = RILL__PCM__INIT;
-    pcm =
-        (Rill__Pcm) { .base = pcm.base, .rate = 16000, .channels = 1, .enc = RILL__ENC__ENC_F32LE };
-    o.stream = 1;
-    o.model = (char *) (uintptr_t) name;
-    o.in = &pcm;
-    o.pace = RILL__PACE__PACE_FILE;
+    OPEN_FRAME(f, o, 1, name, 16000, F32LE);
     f.req = 3;
     size_t n = frame_make(b, sizeof b, &f);
     uint8_t *at = memchr(b, '#', n);
@@ -469,8 +454,7 @@ static void test_pins(void)
     CHECK(mkfifo(path, 0600) == 0);
     CHECK_OF(ctl,
              rill_client_ctl_swap(ctl, "m") < 0 && strstr(rill_client_error(ctl), "is no file"));
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, ctl);
 }
 
 /* ---- the library's own models ---- */
@@ -578,8 +562,7 @@ static void test_real(void)
     result_free(&a);
     result_free(&b);
     test_truncated(&r, ctl, path);
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, ctl);
 }
 
 /* ---- storms ---- */
@@ -617,8 +600,7 @@ static void test_storm(unsigned n_reloads)
     for (int i = 0; i < N_STORM; i++)
         slow_close(&s[i], 1);
     CHECK(count_of(ctl, "m").opened == N_STORM + n_new);
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, ctl);
 }
 
 /* Without a descriptor to look with, nothing can be told of the models, so all stays as it is. */
@@ -645,8 +627,7 @@ static void test_hup_without_files(void)
             break;
     }
     slow_close(&s, 1);
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, ctl);
 }
 
 /* SIGHUP without end is one reload after another. */

@@ -425,8 +425,7 @@ static enum run_verdict crowd_run(void *arg)
         whole += f.bypassed == 0;
     }
     bool disturbed = rig_disturbed(&r) || c.behind_us;
-    rill_client_free(c.client);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, c.client);
     printf("of %d streams %u kept their model; %u of their %u pulses late%s\n", CROWD, whole,
            c.n_late, c.n_pulses, c.behind_us ? "; this side was late itself" : "");
     bool good = whole >= 1 && whole <= 10 && c.n_pulses >= 50 && c.n_late * 50 < c.n_pulses;
@@ -448,23 +447,11 @@ static void refused_in_turn(struct rig *r)
     size_t n = 0;
     int fd = raw_hello(r->sock);
     for (uint32_t k = 0; k <= ASKS; k++) {
-        Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-        Rill__OpenStream open = RILL__OPEN_STREAM__INIT;
-        Rill__Pcm in = RILL__PCM__INIT;
-        Rill__Ping ping = RILL__PING__INIT;
-        in.rate = 16000;
-        in.channels = 1;
-        in.enc = RILL__ENC__ENC_F32LE;
-        open.model = (char *) (uintptr_t) "slow";
-        open.in = &in;
-        open.stream = k + 1;
-        f.req = k + 1;
-        f.m_case = k < ASKS ? RILL__CLIENT_FRAME__M_OPEN : RILL__CLIENT_FRAME__M_PING;
-        if (k < ASKS)
-            f.open = &open;
-        else
-            f.ping = &ping;
-        n += frame_make(bytes + n, sizeof bytes - n, &f);
+        OPEN_FRAME(open, o, k + 1, "slow", 16000, F32LE);
+        FRAME(last, ping, Ping, PING, ping);
+        o.pace = RILL__PACE__PACE_LIVE;
+        open.req = last.req = k + 1;
+        n += frame_make(bytes + n, sizeof bytes - n, k < ASKS ? &open : &last);
     }
     CHECK(raw_send(fd, bytes, n));
     for (uint32_t k = 0; k <= ASKS; k++) {

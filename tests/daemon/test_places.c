@@ -39,8 +39,7 @@ static void test_folder_unreadable(void)
     CHECK(volume_of(&r, "m", err) == 1, "%s", err);
     CHECK(open_code(&r, "nosuch") == RILL__CODE__NO_MODEL);
     slow_close(&s, 1);
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, ctl);
 }
 
 /* What lies in a folder under the name of a built-in model never gives way to that one while it
@@ -63,8 +62,7 @@ static void test_over_builtin(void)
     CHECK(volume_of(&r, "half", err) == 0 && strstr(err, "cannot be searched"), "%s", err);
     CHECK(unlink(dir) == 0);
     CHECK(volume_of(&r, "half", err) == 0.5f, "no folder, so what is built in: %s", err);
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, ctl);
     /* Neither does a later folder take its place, nor does a preload pass. */
     rig_dir(&r);
     snprintf(dir, sizeof dir, "%s/loop", r.dir);
@@ -168,9 +166,7 @@ static void test_many(void)
     CHECK_OF(ctl, rill_client_ctl_reload(ctl) == 0);
     CHECK_OF(ctl, rill_client_ctl_load(ctl, "fresh") == 0);
     CHECK(listed(c) == few + 1, "%u, not %u", listed(c), few + 1);
-    rill_client_free(c);
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, c, ctl);
 }
 
 /* As many as there can be are loaded: the words say so, and what to do. */
@@ -191,8 +187,7 @@ static void test_full(void)
               strstr(rill_client_error(ctl), "rill ctl unload"),
           "%d: %s", refused, rill_client_error(ctl));
     CHECK_OF(ctl, rill_client_ctl_unload(ctl, "m007") == 0 && rill_client_ctl_load(ctl, name) == 0);
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, ctl);
 }
 
 /* Of those that were used, the one that was used the longest time ago gives way, not the first by
@@ -221,8 +216,7 @@ static void test_oldest(void)
     CHECK(count_of(ctl, "m255").opened == 0 && count_of(ctl, "m000").opened == 0 &&
           count_of(ctl, "m254").opened == 1);
     CHECK(!strcmp(count_of(ctl, "bad").state, "failed"), "%s", count_of(ctl, "bad").state);
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, ctl);
 }
 
 /* A default model that is not there is told at reload as at start: in the log, and to who asked. */
@@ -244,8 +238,7 @@ static void test_default_missing(void)
           "%s", rill_client_ctl_text(ctl));
     const char *first = strstr(rig_log(&r), words);
     CHECK(first && strstr(first + 1, words), "%s", rig_log(&r));
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, ctl);
 }
 
 int main(void)

@@ -29,20 +29,9 @@ static bool burst_send(int fd, const Rill__ClientFrame *f, unsigned n)
 /* Adds the messages that open a stream and cancel it. */
 static bool open_close(uint8_t *to, size_t *at, size_t cap, uint32_t id)
 {
-    Rill__ClientFrame open = RILL__CLIENT_FRAME__INIT, cancel = RILL__CLIENT_FRAME__INIT;
-    Rill__OpenStream o = RILL__OPEN_STREAM__INIT;
-    Rill__Cancel x = RILL__CANCEL__INIT;
-    Rill__Pcm pcm = RILL__PCM__INIT;
-    pcm.rate = 16000;
-    pcm.channels = 1;
-    pcm.enc = RILL__ENC__ENC_S16LE;
-    o.stream = x.stream = id;
-    o.pace = RILL__PACE__PACE_FILE;
-    o.in = &pcm;
-    open.m_case = RILL__CLIENT_FRAME__M_OPEN;
-    open.open = &o;
-    cancel.m_case = RILL__CLIENT_FRAME__M_CANCEL;
-    cancel.cancel = &x;
+    OPEN_FRAME(open, o, id, "", 16000, S16LE);
+    FRAME(cancel, x, Cancel, CANCEL, cancel);
+    x.stream = id;
     size_t n = frame_make(to + *at, cap - *at, &open);
     *at += n;
     size_t m = n ? frame_make(to + *at, cap - *at, &cancel) : 0;

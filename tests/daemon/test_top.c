@@ -319,7 +319,6 @@ int main(void)
     test_subscription();
     test_terminal('q');
     test_terminal(SIGTERM);
-    rill_client_free(c);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, c);
     return check_end();
 }

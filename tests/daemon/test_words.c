@@ -489,9 +489,6 @@ static void test_slow_reader(void)
     static float x[FRAMES * TONES_HOP];
     static char long_script[FRAMES + 1];
     static struct heard h;
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__OpenStream m = RILL__OPEN_STREAM__INIT;
-    Rill__Pcm in = RILL__PCM__INIT;
     Rill__Output want = RILL__OUTPUT__OUTPUT_TRANSCRIPT;
     for (int i = 0; i < FRAMES; i++)
         long_script[i] = i % 60 > 30 ? '.' : i % 4 ? "1542"[i / 4 % 4] : '.';
@@ -499,18 +496,10 @@ static void test_slow_reader(void)
     hear(&h, &plain, x, n, 4000, 0);
     unsigned finals = h.n_finals, partials = 0, came = 0;
     CHECK(finals > 20, "%u finals", finals);
-    in.rate = 8000;
-    in.channels = 1;
-    in.enc = RILL__ENC__ENC_F32LE;
-    m.stream = 1;
-    m.model = (char *) (uintptr_t) "tones";
-    m.in = &in;
-    m.pace = RILL__PACE__PACE_FILE;
+    OPEN_FRAME(f, m, 1, "tones", 8000, F32LE);
     m.want = &want;
     m.n_want = 1;
     f.req = 2;
-    f.m_case = RILL__CLIENT_FRAME__M_OPEN;
-    f.open = &m;
     struct meter meter;
     meter_start(&meter, rig.sock, "tones");
     int fd = raw_hello(rig.sock);
@@ -521,24 +510,11 @@ static void test_slow_reader(void)
     for (uint32_t i = 0; i * 1600 < n; i++) { /* credit grows with the work, whoever reads it */
         if (!meter_wait(&meter, (i + 1) * 1600))
             break;
-        Rill__Audio audio = RILL__AUDIO__INIT;
-        audio.stream = 1;
-        audio.seq = i;
-        audio.pos = i * 1600;
-        audio.pcm.data = (uint8_t *) (x + i * 1600);
-        audio.pcm.len = (n - i * 1600 < 1600 ? n - i * 1600 : 1600) * sizeof *x;
-        f = (Rill__ClientFrame) RILL__CLIENT_FRAME__INIT;
-        f.m_case = RILL__CLIENT_FRAME__M_AUDIO;
-        f.audio = &audio;
-        raw_frame(fd, &f);
+        size_t left = n - i * 1600;
+        raw_audio(fd, 1, i, i * 1600, false, x + i * 1600, left < 1600 ? left : 1600);
     }
-    Rill__Finish finish = RILL__FINISH__INIT;
-    finish.stream = 1;
-    f = (Rill__ClientFrame) RILL__CLIENT_FRAME__INIT;
-    f.m_case = RILL__CLIENT_FRAME__M_FINISH;
-    f.finish = &finish;
     meter_wait(&meter, n + 12000 - 800); /* nearly all was computed before anything is read */
-    raw_frame(fd, &f);
+    raw_finish(fd, 1);
     for (bool end = false; !end && (a = raw_answer(fd, 10000));) {
         end =
             a->m_case == RILL__SERVER_FRAME__M_FINISHED || a->m_case == RILL__SERVER_FRAME__M_ERROR;

@@ -129,12 +129,7 @@ static void test_small_frames(void)
     enum { SAID = 120, MAX_FRAME = 4096 };
     static float x[4 * SAID * TONES_HOP];
     static char said[4 * SAID + 1], want[SAID * 110], got[sizeof want + MAX_FRAME];
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
     Rill__Hello hello = RILL__HELLO__INIT;
-    Rill__OpenStream m = RILL__OPEN_STREAM__INIT;
-    Rill__Pcm in = RILL__PCM__INIT;
-    Rill__Audio audio = RILL__AUDIO__INIT;
-    Rill__Finish finish = RILL__FINISH__INIT;
     Rill__ServerFrame *a;
     unsigned pieces = 0, n_words = 0;
     for (int i = 0; i < SAID; i++) {
@@ -147,36 +142,19 @@ static void test_small_frames(void)
     meter_start(&meter, rig.sock, "long");
     int fd = raw_connect(rig.sock);
     hello.max_frame = MAX_FRAME;
-    f.m_case = RILL__CLIENT_FRAME__M_HELLO;
-    f.hello = &hello;
-    CHECK(raw_preface(fd) && raw_frame(fd, &f), "hello");
-    in.rate = 8000;
-    in.channels = 1;
-    in.enc = RILL__ENC__ENC_F32LE;
-    m.stream = audio.stream = finish.stream = 1;
-    m.model = (char *) (uintptr_t) "long";
-    m.in = &in;
-    m.pace = RILL__PACE__PACE_FILE;
-    f.m_case = RILL__CLIENT_FRAME__M_OPEN;
-    f.open = &m;
+    CHECK(raw_preface(fd) && raw_say(fd, RILL__CLIENT_FRAME__M_HELLO, &hello, 0), "hello");
+    OPEN_FRAME(f, m, 1, "long", 8000, F32LE);
     raw_frame(fd, &f);
     while ((a = raw_answer(fd, 10000)) && a->m_case != RILL__SERVER_FRAME__M_OPENED)
         rill__server_frame__free_unpacked(a, NULL);
     if (!CHECK(a != NULL, "opened"))
         return;
     rill__server_frame__free_unpacked(a, NULL);
-    for (size_t at = 0; at < n; at += 800, audio.seq++) {
-        audio.pos = at;
-        audio.pcm.data = (uint8_t *) (x + at);
-        audio.pcm.len = (n - at < 800 ? n - at : 800) * sizeof *x;
-        f.m_case = RILL__CLIENT_FRAME__M_AUDIO;
-        f.audio = &audio;
-        if (!meter_wait(&meter, at + 800) || !raw_frame(fd, &f))
+    for (size_t at = 0; at < n; at += 800)
+        if (!meter_wait(&meter, at + 800) ||
+            !raw_audio(fd, 1, (uint32_t) at / 800, at, false, x + at, n - at < 800 ? n - at : 800))
             break;
-    }
-    f.m_case = RILL__CLIENT_FRAME__M_FINISH;
-    f.finish = &finish;
-    raw_frame(fd, &f);
+    raw_finish(fd, 1);
     for (bool end = false; !end && (a = raw_answer(fd, 10000));) {
         end = a->m_case == RILL__SERVER_FRAME__M_FINISHED;
         CHECK(a->m_case != RILL__SERVER_FRAME__M_ERROR, "%s",

@@ -106,8 +106,7 @@ static void test_daemon(void)
           s.n_pulses == 0);
     CHECK(rill_client_ctl_worst(ctl, "other", true, NULL, NULL, NULL) < 0 &&
           rill_client_error_code(ctl) == RILL__CODE__NO_MODEL);
-    rill_client_free(ctl);
-    CHECK(rig_stop(&r) == 0);
+    rig_done(&r, ctl);
 }
 
 int main(void)

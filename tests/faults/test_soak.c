@@ -87,28 +87,14 @@ static void *player_main(void *arg)
 /* Opens, sends what the credit allows, and never reads again. */
 static int never_reading(void)
 {
-    Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;
-    Rill__OpenStream o = RILL__OPEN_STREAM__INIT;
-    Rill__Pcm in = RILL__PCM__INIT;
-    Rill__Audio a = RILL__AUDIO__INIT;
-    static float x[3200];
+    static float x[800];
     int fd = raw_hello(rig.sock);
-    in.rate = 16000;
-    in.channels = 1;
-    in.enc = RILL__ENC__ENC_F32LE;
-    o.stream = 1;
-    o.in = &in;
-    f.m_case = RILL__CLIENT_FRAME__M_OPEN;
-    f.open = &o;
+    OPEN_FRAME(f, o, 1, "", 16000, F32LE);
+    o.pace = RILL__PACE__PACE_LIVE;
     raw_frame(fd, &f);
     usleep(200000);
-    a.stream = 1;
-    a.pcm.data = (uint8_t *) x;
-    a.pcm.len = 800 * sizeof *x;
-    f.m_case = RILL__CLIENT_FRAME__M_AUDIO;
-    f.audio = &a;
-    for (uint32_t i = 0; i < 2; i++, a.pos += 800, a.seq++)
-        raw_frame(fd, &f);
+    for (uint32_t i = 0; i < 2; i++)
+        raw_audio(fd, 1, i, i * 800, false, x, 800);
     return fd;
 }
 
