@@ -47,7 +47,7 @@ daemon/watch                +
 daemon                      +
 tools                       engine pulse models models/onnx lib sinks check clients/c kernels
 """
-TOPS = sorted({line.split("/")[0].split()[0] for line in ROOMS.split("\n") if line})
+ELSEWHERE = ("bench", "examples", "include", "tests")   # what uses the rooms, and the public header
 NO_CODE = ("models/library", "models/train", "tools/completion")
 
 
@@ -70,7 +70,9 @@ def rooms_read():
 
 def sources_of(source):
     found = []
-    for top in TOPS:
+    for top in os.listdir(source):
+        if top[0] == "." or top in ELSEWHERE or os.path.exists(os.path.join(source, top, "meson-private")):
+            continue
         for folder, _, names in os.walk(os.path.join(source, top)):
             folder = os.path.relpath(folder, source)
             if not folder.startswith(NO_CODE):
