@@ -17,7 +17,7 @@ struct checking {
     bool good;
 };
 
-static void fault_tell(struct checking *k, const char *key, const char *name, const char *why)
+static void fault_report(struct checking *k, const char *key, const char *name, const char *why)
 {
     char words[CONF_STR_BYTES + FOLDERS_WHY_BYTES + 80];
     snprintf(words, sizeof words, "%s: '%s': %s", key, name, why);
@@ -30,7 +30,7 @@ static bool name_check(void *arg, const char *name)
     struct checking *k = arg;
     char why[FOLDERS_WHY_BYTES];
     if (!model_exists(k->conf->models_model_path, name, why))
-        fault_tell(k, k->key, name, why);
+        fault_report(k, k->key, name, why);
     return true;
 }
 
@@ -52,14 +52,14 @@ static void folders_check(struct checking *k)
         if (!dir[0])
             continue;
         if (dir[0] != '/') {
-            fault_tell(k, "models.model_path", dir, "must begin with /; it would be passed over");
+            fault_report(k, "models.model_path", dir, "must begin with /; it would be passed over");
             continue;
         }
         int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), why = errno;
         if (fd >= 0)
             close(fd);
         else if (why != ENOENT || !folder_is_default(dir))
-            fault_tell(k, "models.model_path", dir, strerror(why));
+            fault_report(k, "models.model_path", dir, strerror(why));
     }
 }
 
@@ -77,7 +77,7 @@ static void pins_check(struct checking *k)
 static void group_check(struct checking *k, const char *key, const char *group)
 {
     if (*group && !getgrnam(group))
-        fault_tell(k, key, group, "there is no such group");
+        fault_report(k, key, group, "there is no such group");
 }
 
 bool conf_check(const struct conf *c, void (*tell)(char *words))

@@ -61,7 +61,7 @@ static void on_after_poll(uv_check_t *c)
 {
     struct daemon *d = c->data;
     uint64_t now_us = lane_now_us(), woke_us = (uv_now(d->loop) + 1) * 1000;
-    if (now_us <= woke_us + LONG_ITERATION_US || !admit_over(d))
+    if (now_us <= woke_us + LONG_ITERATION_US || !admit_is_overcommitted(d))
         return;
     for (unsigned i = 0; i < d->pool->n; i++)
         worker_loop_overrun(&d->pool->workers[i], now_us, now_us - woke_us);

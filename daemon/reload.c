@@ -12,7 +12,7 @@
 #include <errno.h>
 #include <unistd.h>
 
-#define MAX_ASKERS 8
+#define REQUESTERS_MAX 8
 #define REST_TIMES                                                                                 \
     2 /* the pause after a reload over its time, so that reloads take a third of the time at most  \
        */
@@ -30,8 +30,8 @@ struct reload {
     struct {
         struct conn *conn;
         uint32_t req;
-    } askers[MAX_ASKERS];
-    unsigned n_askers;
+    } requesters[REQUESTERS_MAX];
+    unsigned n_requesters;
     uint64_t began_us;
 };
 
@@ -77,7 +77,7 @@ static bool preload_one(void *arg, const char *name)
 
 /* The daemon runs without its default model, since streams may name others. words: for the log and
  * the reply. */
-static bool default_is_there(struct daemon *d, char *words, size_t n)
+static bool default_exists(struct daemon *d, char *words, size_t n)
 {
     const char *name = d->conf->models_default_model;
     char why[FOLDERS_WHY_BYTES];
@@ -92,7 +92,7 @@ static bool default_is_there(struct daemon *d, char *words, size_t n)
 bool daemon_preload(struct daemon *d)
 {
     char words[FOLDERS_WHY_BYTES + 120];
-    default_is_there(d, words, sizeof words);
+    default_exists(d, words, sizeof words);
     return model_names_each(d->conf->models_preload, preload_one, d);
 }
 
@@ -100,8 +100,8 @@ bool daemon_preload(struct daemon *d)
 
 static void answer(struct reload *r, const char *text, bool good)
 {
-    for (unsigned i = 0; i < r->n_askers; i++) {
-        struct conn *c = r->askers[i].conn;
+    for (unsigned i = 0; i < r->n_requesters; i++) {
+        struct conn *c = r->requesters[i].conn;
         Rill__CtlDone a = RILL__CTL_DONE__INIT;
         Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
         if (!c)
@@ -110,9 +110,9 @@ static void answer(struct reload *r, const char *text, bool good)
         f.m_case = RILL__SERVER_FRAME__M_CTL_DONE;
         f.ctl_done = &a;
         if (good)
-            conn_send(c, r->askers[i].req, &f);
+            conn_send(c, r->requesters[i].req, &f);
         else
-            conn_error(c, r->askers[i].req, 0, RILL__CODE__BAD_ARG, false, "%s", text);
+            conn_error(c, r->requesters[i].req, 0, RILL__CODE__BAD_ARG, false, "%s", text);
     }
 }
 
@@ -156,7 +156,7 @@ static void reload_apply(struct reload *r)
     log_set_level(d->log, d->conf->log_level);
     log_event(d->log, LOG_INFO, EVENT_RELOADED, "reloaded %s%s%s", d->life->conf_path,
               text[0] ? "; " : "", text);
-    if (!default_is_there(d, missing, sizeof missing))
+    if (!default_exists(d, missing, sizeof missing))
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", text[0] ? "; " : "",
                  missing);
     answer(r, text, true);
@@ -234,9 +234,9 @@ static void reload_loaded(struct reload *r)
 
 static void requester_add(struct reload *r, struct conn *c, uint32_t req)
 {
-    if (c && r->n_askers < MAX_ASKERS) {
-        r->askers[r->n_askers].conn = c;
-        r->askers[r->n_askers++].req = req;
+    if (c && r->n_requesters < REQUESTERS_MAX) {
+        r->requesters[r->n_requesters].conn = c;
+        r->requesters[r->n_requesters++].req = req;
     } else if (c) {
         conn_error(c, req, 0, RILL__CODE__OVERLOADED, false, "a reload is in progress");
     }
@@ -291,9 +291,9 @@ void reload_drop(struct daemon *d)
 
 static void requesters_forget(struct reload *r, const struct conn *c)
 {
-    for (unsigned i = 0; i < r->n_askers; i++)
-        if (r->askers[i].conn == c)
-            r->askers[i].conn = NULL;
+    for (unsigned i = 0; i < r->n_requesters; i++)
+        if (r->requesters[i].conn == c)
+            r->requesters[i].conn = NULL;
 }
 
 void reload_forget(struct daemon *d, const struct conn *c)

@@ -242,7 +242,7 @@ static struct bucket *bucket_of(struct log_state *s, const char *line)
 
 /* Takes a token of the user's bucket for a line that its client caused; false: the line is left
  * out. The next line that is written is preceded by their number. */
-static bool passes(const struct log *l, const char *line)
+static bool rate_allows(const struct log *l, const char *line)
 {
     struct log_state *s = l->state;
     struct timespec t;
@@ -286,7 +286,7 @@ __attribute__((format(printf, 4, 0))) static void vlog(const struct log *l, enum
     char line[LINE_BYTES];
     if (level > l->level || vsnprintf(line, sizeof line, format, ap) < 0)
         return;
-    if (!clients_cause(event) || passes(l, line))
+    if (!clients_cause(event) || rate_allows(l, line))
         put(l, level, event, line);
 }
 

@@ -56,7 +56,8 @@ struct owner *memory_unref(struct memory *m, struct owner *o)
 
 /* ---- limits ---- */
 
-static size_t less(size_t a, size_t b)
+/* 0 where b is more */
+static size_t minus(size_t a, size_t b)
 {
     return a > b ? a - b : 0;
 }
@@ -64,7 +65,7 @@ static size_t less(size_t a, size_t b)
 /* For all owners, reserved and histories. */
 static size_t room(const struct memory *m)
 {
-    return less(less(m->max_bytes, m->uncounted_bytes), m->own.reserved_bytes);
+    return minus(minus(m->max_bytes, m->uncounted_bytes), m->own.reserved_bytes);
 }
 
 static size_t reserved_of_others(const struct memory *m)
@@ -82,13 +83,13 @@ static size_t quota_left(const struct memory *m, const struct owner *o, bool his
 {
     size_t held = owner_used(o) - o->bytes[MEMORY_MODELS] - o->bytes[MEMORY_LOADS] -
         (histories ? 0 : o->bytes[MEMORY_HISTORIES]);
-    return m->owner_max_bytes ? less(m->owner_max_bytes, held) : SIZE_MAX;
+    return m->owner_max_bytes ? minus(m->owner_max_bytes, held) : SIZE_MAX;
 }
 
 size_t memory_room(const struct memory *m, const struct owner *o)
 {
-    size_t free_bytes = less(room(m), reserved_of_others(m));
-    return o == &m->own ? SIZE_MAX : less(free_bytes, o->reserved_bytes) / 2;
+    size_t free_bytes = minus(room(m), reserved_of_others(m));
+    return o == &m->own ? SIZE_MAX : minus(free_bytes, o->reserved_bytes) / 2;
 }
 
 enum memory_answer memory_would_grant(const struct memory *m, const struct owner *o,
@@ -141,7 +142,7 @@ static bool reclaim(struct memory *m, const struct owner *o, size_t longer_bytes
 /* By how much all that is held and `more` exceed the room. */
 static size_t over(const struct memory *m, size_t more)
 {
-    return less(reserved_of_others(m) + m->bytes[MEMORY_HISTORIES] + more, room(m));
+    return minus(reserved_of_others(m) + m->bytes[MEMORY_HISTORIES] + more, room(m));
 }
 
 /* Reclaims histories until o is within its quota and all are within the room. */
@@ -212,7 +213,7 @@ bool memory_charge_history(struct memory *m, struct owner *o, size_t has_bytes, 
 void memory_update(struct memory *m, size_t resident_bytes)
 {
     size_t held = memory_used(m);
-    m->uncounted_bytes = RESIDENT_IS_KNOWN ? less(resident_bytes, held) : UNCOUNTED_DEFAULT_BYTES;
+    m->uncounted_bytes = RESIDENT_IS_KNOWN ? minus(resident_bytes, held) : UNCOUNTED_DEFAULT_BYTES;
     for (const struct owner *o = m->owners; o && m->bytes[MEMORY_HISTORIES]; o = o->next)
         histories_fit(m, o);
 }

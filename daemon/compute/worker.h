@@ -42,9 +42,9 @@ struct worker {
     _Atomic uint64_t busy_us;   /* time awake */
     /* The last overrun of the loop: when it ended and how long it took. */
     _Atomic uint64_t loop_ended_us, loop_took_us;
-    struct meter meter;  /* used by the loop alone */
-    uint32_t level_told; /* what the loop logged last */
-    int realtime_told;
+    struct meter meter;    /* used by the loop alone */
+    uint32_t level_logged; /* what the loop logged last */
+    int realtime_logged;
 };
 
 /* Everything but the thread, for a caller of worker_round. 0 or an errno. */

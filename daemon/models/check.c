@@ -136,7 +136,7 @@ static enum verdict result_read(const struct check *c, int fd, struct result *r)
     return r->magic == MAGIC ? CHILD_DONE : CHILD_ENDED;
 }
 
-static rill_status end_say(const struct check *c, int status, rill_error *err)
+static rill_status child_end_describe(const struct check *c, int status, rill_error *err)
 {
     if (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
         return check_fail(err,
@@ -189,7 +189,7 @@ static rill_status child_read(struct check *c, pid_t pid, int fd, uint8_t sha256
         return check_fail(err, "%.200s: checking it took more than %u s (models.check_timeout_s)",
                           c->name, c->timeout_s);
     case CHILD_CANCELLED: return check_fail(err, "%.200s: the daemon is stopping", c->name);
-    default: return end_say(c, status, err);
+    default: return child_end_describe(c, status, err);
     }
 }
 

@@ -532,8 +532,8 @@ static bool quota_ok(struct conn *c)
     if (c->is_control)
         return true;
     for (const struct conn *x = net->conns; x; x = x->next) {
-        n += x->has_place;
-        of_uid += x->has_place && x->uid == c->uid;
+        n += x->is_counted;
+        of_uid += x->is_counted && x->uid == c->uid;
     }
     if (n >= most)
         conn_error(c, 0, 0, RILL__CODE__QUOTA, true, "max_connections is %u", most);
@@ -546,8 +546,8 @@ static bool quota_ok(struct conn *c)
                    most, of_uid);
     else if (a != MEMORY_OK)
         conn_error(c, 0, 0, memory_code(a), true, "the connection: %s", memory_words(a));
-    c->has_place = !c->closing;
-    return c->has_place;
+    c->is_counted = !c->closing;
+    return c->is_counted;
 }
 
 void conn_refuse(struct net *net, int fd, Rill__Code code, const char *text)

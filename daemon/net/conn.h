@@ -49,7 +49,7 @@ struct conn {
     struct daemon *daemon;
     struct conn *next;
     uint32_t id, uid, pid;
-    bool has_place; /* counts in max_connections: not on the control socket, not refused */
+    bool is_counted; /* counts in max_connections: not on the control socket, not refused */
     bool is_control, preface_done, hello_done, closing, paused;
     bool broken;     /* a write failed: it ends with this iteration of the loop */
     bool error_sent; /* a last error is queued, and nothing else is sent */

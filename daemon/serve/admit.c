@@ -66,7 +66,7 @@ struct load admit_budget(const struct daemon *d)
     };
 }
 
-bool admit_over(const struct daemon *d)
+bool admit_is_overcommitted(const struct daemon *d)
 {
     return d->admission->load.all > d->pool->n_processors * admit_contention(d);
 }
@@ -214,9 +214,9 @@ static void realtime_log(struct daemon *d, unsigned i)
                                          "ran for too long at real-time priority and lost it" };
     struct worker *w = &d->pool->workers[i];
     int state = atomic_load(&w->realtime.state);
-    if (state == w->realtime_told)
+    if (state == w->realtime_logged)
         return;
-    w->realtime_told = state;
+    w->realtime_logged = state;
     log_line(d->log, state == REALTIME_ON ? LOG_INFO : LOG_WARN, "compute thread %u %s%s%s", i,
              texts[state], state == REALTIME_FAILED ? ": " : "",
              state == REALTIME_FAILED ? strerror(atomic_load(&w->realtime.error)) : "");
@@ -227,12 +227,12 @@ static void overload_log(struct daemon *d, unsigned i)
     struct worker *w = &d->pool->workers[i];
     uint32_t level = atomic_load(&w->overload.level),
              bypassed = atomic_load(&w->overload.n_bypassed);
-    if (level == w->level_told)
+    if (level == w->level_logged)
         return;
-    log_line(d->log, level > w->level_told ? LOG_WARN : LOG_INFO,
+    log_line(d->log, level > w->level_logged ? LOG_WARN : LOG_INFO,
              "compute thread %u: overload %u -> %u, %u streams go without the model", i,
-             w->level_told, level, bypassed);
-    w->level_told = level;
+             w->level_logged, level, bypassed);
+    w->level_logged = level;
 }
 
 void admit_tick(struct daemon *d)
@@ -241,7 +241,7 @@ void admit_tick(struct daemon *d)
     for (unsigned i = 0; i < d->pool->n; i++) {
         realtime_log(d, i);
         overload_log(d, i);
-        if (d->pool->workers[i].level_told &&
+        if (d->pool->workers[i].level_logged &&
             lane_now_us() > atomic_load(&d->pool->workers[i].overload.refuse_until_us))
             worker_wake(&d->pool->workers[i]); /* an idle thread must take its steps down, too */
     }

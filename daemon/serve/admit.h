@@ -33,7 +33,7 @@ struct load admit_budget(const struct daemon *d);
 double admit_contention(
     const struct daemon *d); /* the share of processor time asked for that was had */
 /* Accepted live streams claim more than the processors have, at the present contention. */
-bool admit_over(const struct daemon *d);
+bool admit_is_overcommitted(const struct daemon *d);
 const char *admit_refusal(struct daemon *d); /* why admit_worker refused a live stream */
 uint32_t admit_retry_ms(struct daemon *d);
 const char *admit_policy_name(const struct daemon *d, const struct model *m);

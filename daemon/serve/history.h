@@ -20,8 +20,8 @@ struct history_entry {
 struct history {
     struct memory *memory;              /* charged here, beyond the minimum; */
     struct owner *owner;                /* to this account */
-    unsigned char **pieces;             /* a ring: chunk k at k % most */
-    size_t piece_bytes, n, least, most; /* chunks: present, at least, at most */
+    unsigned char **chunks;             /* a ring: chunk k at k % most */
+    size_t chunk_bytes, n, least, most; /* chunks: present, at least, at most */
     uint64_t first;                     /* number of the oldest chunk */
     uint64_t head,
         tail; /* offsets in bytes since the beginning: of the end, and of the oldest entry */
@@ -38,7 +38,7 @@ void history_drop(struct history *t); /* also where history_make failed */
 void history_append(struct history *t, const struct history_entry *e, const void *bytes);
 
 /* n bytes from an offset that is not before the tail */
-void history_read(const struct history *t, uint64_t place, void *to, size_t n);
+void history_read(const struct history *t, uint64_t offset, void *to, size_t n);
 
 size_t history_bytes(const struct history *t);             /* of memory */
 size_t history_reclaimable_bytes(const struct history *t); /* of it, beyond the minimum */

@@ -360,21 +360,21 @@ static void sub_skip(const struct topic *t, struct sub *s)
 }
 
 static void audio_deliver(const struct topic *t, struct sub *s, const struct history_entry *e,
-                          uint64_t place)
+                          uint64_t offset)
 {
     float x[AUDIO_CHUNK_FRAMES];
     uint64_t start = pcm_rescale(s->start, t->out.rate, t->in_rate);
     size_t skip = start > e->rec.pos ? (size_t) (start - e->rec.pos) : 0;
     if (skip >= e->rec.n)
         return;
-    history_read(&t->history, place + skip * sizeof *x, x, (e->rec.n - skip) * sizeof *x);
+    history_read(&t->history, offset + skip * sizeof *x, x, (e->rec.n - skip) * sizeof *x);
     s->sent += e->rec.n - skip;
     audio_send(s->conn, s->id, &s->seq, &s->out, e->rec.pos + skip, x, e->rec.n - skip, &e->rec);
 }
 
 /* Leaves out a partial if a newer text follows. */
 static void event_deliver(const struct topic *t, struct sub *s, const struct history_entry *e,
-                          uint64_t place)
+                          uint64_t offset)
 {
     static const Rill__Output outputs[] = { [RILL_EVENT_PARTIAL] = RILL__OUTPUT__OUTPUT_TRANSCRIPT,
                                             [RILL_EVENT_FINAL] = RILL__OUTPUT__OUTPUT_TRANSCRIPT,
@@ -382,18 +382,18 @@ static void event_deliver(const struct topic *t, struct sub *s, const struct his
                                             [RILL_EVENT_ENDPOINT] = RILL__OUTPUT__OUTPUT_ENDPOINT };
     rill_word words[EVENT_WORDS_MAX];
     rill_event v;
-    history_read(&t->history, place, t->event, e->bytes);
+    history_read(&t->history, offset, t->event, e->bytes);
     event_read(t->event, e->bytes, &v, words);
-    bool old = v.kind == RILL_EVENT_PARTIAL && place <= t->last_text;
+    bool old = v.kind == RILL_EVENT_PARTIAL && offset <= t->last_text;
     if ((size_t) v.kind < sizeof outputs / sizeof *outputs && outputs[v.kind] &&
         has(s->want, outputs[v.kind]) && !old)
         event_send(s->conn, s->id, &v, (char *) t->event + EVENT_BYTES_MAX);
 }
 
 static void vad_deliver(const struct topic *t, struct sub *s, const struct history_entry *e,
-                        uint64_t place)
+                        uint64_t offset)
 {
-    bool old = e->rec.edge == LANE_EDGE_NONE && place <= t->last_vad && t->live &&
+    bool old = e->rec.edge == LANE_EDGE_NONE && offset <= t->last_vad && t->live &&
         conn_reads_slowly(s->conn);
     if (!has(s->want, RILL__OUTPUT__OUTPUT_VAD))
         return;
@@ -403,7 +403,7 @@ static void vad_deliver(const struct topic *t, struct sub *s, const struct histo
 }
 
 static void entry_deliver(const struct topic *t, struct sub *s, const struct history_entry *e,
-                          uint64_t place)
+                          uint64_t offset)
 {
     static const Rill__Gap__Reason reasons[] = { RILL__GAP__REASON__REASON_CLIENT,
                                                  RILL__GAP__REASON__REASON_RESET,
@@ -414,10 +414,10 @@ static void entry_deliver(const struct topic *t, struct sub *s, const struct his
     switch (e->rec.kind) {
     case LANE_PULSE:
         if (has(s->want, RILL__OUTPUT__OUTPUT_AUDIO))
-            audio_deliver(t, s, e, place);
+            audio_deliver(t, s, e, offset);
         break;
-    case LANE_VAD: vad_deliver(t, s, e, place); break;
-    case LANE_EVENT: event_deliver(t, s, e, place); break;
+    case LANE_VAD: vad_deliver(t, s, e, offset); break;
+    case LANE_EVENT: event_deliver(t, s, e, offset); break;
     case LANE_GAP:
         gap_send(s->conn, s->id, e->rec.pos, e->rec.end_pos - e->rec.pos, reasons[e->rec.reason],
                  (Rill__Gap__Fill) e->rec.fill);
@@ -444,9 +444,9 @@ static void sub_deliver(const struct topic *t, struct sub *s)
             return;
         }
         history_read(&t->history, s->cursor, &e, sizeof e);
-        uint64_t place = s->cursor + sizeof e;
-        s->cursor = place + e.bytes;
-        entry_deliver(t, s, &e, place);
+        uint64_t offset = s->cursor + sizeof e;
+        s->cursor = offset + e.bytes;
+        entry_deliver(t, s, &e, offset);
         s->at = e.after;
     }
 }
@@ -539,18 +539,18 @@ void topics_shift_times(struct daemon *d, uint64_t us)
 /* Offset and progress of the oldest entry within keep_ms. */
 static uint64_t oldest_find(const struct topic *t, uint64_t *ret_pos)
 {
-    uint64_t keep = (uint64_t) t->keep_ms * t->in_rate / 1000, place = t->history.tail;
+    uint64_t keep = (uint64_t) t->keep_ms * t->in_rate / 1000, offset = t->history.tail;
     uint64_t from = t->progress > keep ? t->progress - keep : 0;
     struct history_entry e;
-    for (; place < t->history.head; place += sizeof e + e.bytes) {
-        history_read(&t->history, place, &e, sizeof e);
+    for (; offset < t->history.head; offset += sizeof e + e.bytes) {
+        history_read(&t->history, offset, &e, sizeof e);
         if (e.before >= from && t->keep_ms) {
             *ret_pos = e.before;
-            return place;
+            return offset;
         }
     }
     *ret_pos = t->progress;
-    return place;
+    return offset;
 }
 
 static void sub_place(const struct topic *t, struct sub *s, const Rill__Subscribe *m)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Who may have how much memory, what tapes keep when there is too little, and where limits are
+/* Who may have how much memory, what histories keep when there is too little, and where limits are
  * found. No daemon. */
 #include "daemon/serve/history.h"
 #include "tests/daemon/harness.h"
@@ -122,22 +122,23 @@ static void test_largest(void)
     memory_clear(&m);
 }
 
-/* ---- tapes ---- */
+/* ---- histories ---- */
 
-#define TAPES 4
+#define HISTORIES 4
 
 struct shelf {
     struct memory m;
-    struct history tapes[TAPES];
-    uint64_t written[TAPES];
+    struct history histories[HISTORIES];
+    uint64_t written[HISTORIES];
 };
 
 static size_t shelf_shorten(void *arg, const struct owner *o, size_t longer_bytes)
 {
     struct shelf *s = arg;
-    for (int i = 0; i < TAPES; i++)
-        if (s->tapes[i].owner == o && history_reclaimable_bytes(&s->tapes[i]) > longer_bytes)
-            return history_reclaim(&s->tapes[i]);
+    for (int i = 0; i < HISTORIES; i++)
+        if (s->histories[i].owner == o &&
+            history_reclaimable_bytes(&s->histories[i]) > longer_bytes)
+            return history_reclaim(&s->histories[i]);
     return 0;
 }
 
@@ -147,8 +148,8 @@ static void shelf_make(struct shelf *s, size_t max_bytes, size_t least_bytes, si
     memory_init(&s->m, max_bytes);
     s->m.reclaim = shelf_shorten;
     s->m.arg = s;
-    for (uint32_t i = 0; i < TAPES; i++) {
-        struct history *t = &s->tapes[i];
+    for (uint32_t i = 0; i < HISTORIES; i++) {
+        struct history *t = &s->histories[i];
         *t = (struct history) { .memory = &s->m, .owner = user(&s->m, i) };
         CHECK(history_make(t, least_bytes, most_bytes, 4096));
         CHECK(history_bytes(t) == history_min_bytes(least_bytes, most_bytes, 4096) &&
@@ -159,8 +160,8 @@ static void shelf_make(struct shelf *s, size_t max_bytes, size_t least_bytes, si
 
 static void shelf_drop(struct shelf *s)
 {
-    for (int i = 0; i < TAPES; i++) {
-        struct history *t = &s->tapes[i];
+    for (int i = 0; i < HISTORIES; i++) {
+        struct history *t = &s->histories[i];
         size_t least = history_bytes(t) - history_reclaimable_bytes(t);
         history_drop(t);
         memory_uncharge(&s->m, t->owner, MEMORY_TOPICS, least);
@@ -176,13 +177,13 @@ static void entry_write(struct shelf *s, int i)
     unsigned char bytes[4096];
     struct history_entry e = { .before = k, .after = k + 1, .bytes = (uint32_t) (k * 7919 % 4097) };
     memset(bytes, (int) (k & 0xff), e.bytes);
-    history_append(&s->tapes[i], &e, bytes);
+    history_append(&s->histories[i], &e, bytes);
 }
 
 /* Every entry from the tail to the head is whole and they follow one another; how many. */
 static uint64_t entries_check(const struct shelf *s, int i)
 {
-    const struct history *t = &s->tapes[i];
+    const struct history *t = &s->histories[i];
     unsigned char bytes[4096];
     struct history_entry e = { .before = 0 };
     uint64_t n = 0, wrong = 0, next = 0;
@@ -194,12 +195,12 @@ static uint64_t entries_check(const struct shelf *s, int i)
             wrong += bytes[k] != (e.before & 0xff);
         next = e.before + 1;
     }
-    CHECK(!wrong && next == s->written[i], "tape %d: %llu wrong, the newest is %llu of %llu", i,
+    CHECK(!wrong && next == s->written[i], "history %d: %llu wrong, the newest is %llu of %llu", i,
           LLU(wrong), LLU(next), LLU(s->written[i]));
     return n;
 }
 
-/* Where there is enough a tape keeps its whole length and no more. */
+/* Where there is enough a history keeps its whole length and no more. */
 static void test_tape_alone(void)
 {
     struct shelf s;
@@ -209,11 +210,11 @@ static void test_tape_alone(void)
         if (k % 501 == 0)
             entries_check(&s, 0);
     }
-    const struct history *t = &s.tapes[0];
+    const struct history *t = &s.histories[0];
     CHECK(t->head - t->tail >= 2 * MB - 8192 && history_bytes(t) < 2 * MB + 131072 &&
               s.m.bytes[MEMORY_HISTORIES] == history_reclaimable_bytes(t),
           "%zu bytes hold %llu", history_bytes(t), LLU((t->head - t->tail)));
-    while (history_reclaim(&s.tapes[0]))
+    while (history_reclaim(&s.histories[0]))
         entries_check(&s, 0);
     CHECK(entries_check(&s, 0) > 0 &&
           t->head - t->tail >= 20000 - 4096 - sizeof(struct history_entry));
@@ -230,15 +231,15 @@ static void test_tape_many(void)
     struct shelf s;
     struct owner *o;
     shelf_make(&s, 4 * MB, 20000, 2 * MB);
-    for (int i = 0; i < TAPES; i++) /* one after another */
+    for (int i = 0; i < HISTORIES; i++) /* one after another */
         for (int k = 0; k < 2000; k++)
             entry_write(&s, i);
     for (int k = 0; k < 2000; k++) /* and on, all of them */
-        for (int i = 0; i < TAPES; i++)
+        for (int i = 0; i < HISTORIES; i++)
             entry_write(&s, i);
-    for (int i = 0; i < TAPES; i++) {
-        size_t has = history_bytes(&s.tapes[i]);
-        CHECK(has > MB - 131072 && has < MB + 131072, "tape %d has %zu bytes", i, has);
+    for (int i = 0; i < HISTORIES; i++) {
+        size_t has = history_bytes(&s.histories[i]);
+        CHECK(has > MB - 131072 && has < MB + 131072, "history %d has %zu bytes", i, has);
         entries_check(&s, i);
     }
     CHECK(memory_used(&s.m) <= 4 * MB);
@@ -246,18 +247,18 @@ static void test_tape_many(void)
     size_t had = greed(&s.m, o, 10000);
     CHECK(had > 3 * MB / 2, "who comes later has %zu bytes", had);
     CHECK(memory_used(&s.m) <= 4 * MB && s.m.reclaimed_bytes > 0);
-    for (int i = 0; i < TAPES; i++) {
-        size_t has = history_bytes(&s.tapes[i]);
-        CHECK(has < (4 * MB - had) / 4 + 131072 && entries_check(&s, i) > 0, "tape %d has %zu", i,
-              has);
+    for (int i = 0; i < HISTORIES; i++) {
+        size_t has = history_bytes(&s.histories[i]);
+        CHECK(has < (4 * MB - had) / 4 + 131072 && entries_check(&s, i) > 0, "history %d has %zu",
+              i, has);
     }
     s.m.max_bytes = MB; /* a smaller limit from now on */
     memory_update(&s.m, 0);
     CHECK(!s.m.bytes[MEMORY_HISTORIES]);
     for (int k = 0; k < 500; k++)
-        for (int i = 0; i < TAPES; i++)
+        for (int i = 0; i < HISTORIES; i++)
             entry_write(&s, i);
-    for (int i = 0; i < TAPES; i++)
+    for (int i = 0; i < HISTORIES; i++)
         CHECK(entries_check(&s, i) > 0);
     memory_uncharge(&s.m, o, MEMORY_STREAMS, had);
     memory_unref(&s.m, o);
@@ -272,7 +273,7 @@ static void test_tape_quota(void)
     s.m.owner_max_bytes = MB;
     for (int k = 0; k < 3000; k++)
         entry_write(&s, 1);
-    struct owner *o = s.tapes[1].owner;
+    struct owner *o = s.histories[1].owner;
     CHECK(owner_used(o) <= MB && owner_used(o) > MB - 131072, "%zu bytes", owner_used(o));
     CHECK(memory_try_charge(&s.m, o, MEMORY_STREAMS, MB / 2) == MEMORY_OK);
     CHECK(owner_used(o) <= MB && entries_check(&s, 1) > 0);

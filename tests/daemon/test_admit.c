@@ -112,15 +112,15 @@ static void test_over(void)
 {
     struct desk *x = desk_make(2, 0.1, 0);
     fill(x);
-    CHECK(!admit_over(&x->d) && strstr(admit_refusal(&x->d), "rtf_budget") != NULL);
+    CHECK(!admit_is_overcommitted(&x->d) && strstr(admit_refusal(&x->d), "rtf_budget") != NULL);
     for (unsigned i = 0; i < 2; i++)
         x->pool.workers[i].overload.refuse_until_us = UINT64_MAX;
     CHECK(strstr(admit_refusal(&x->d), "overload") != NULL);
     x = desk_make(2, 0.1, 0);
     x->conf.limits_rtf_budget = 50;
     while (x->n < 20 && open_one(x, true))
-        CHECK(!admit_over(&x->d), "%u streams of a tenth on two processors", x->n);
-    CHECK(open_one(x, true) && open_one(x, true) && admit_over(&x->d));
+        CHECK(!admit_is_overcommitted(&x->d), "%u streams of a tenth on two processors", x->n);
+    CHECK(open_one(x, true) && open_one(x, true) && admit_is_overcommitted(&x->d));
 }
 
 /* Files take no place of live streams, whatever they cost, and run in threads of their own. */

@@ -319,7 +319,7 @@ static void test_many_scrapes(void)
         n_seen += k == n_seen;
         close(fds[i]);
     }
-    CHECK(n_seen <= ASKERS / 2, "made %u times for %d askers", n_seen, ASKERS);
+    CHECK(n_seen <= ASKERS / 2, "made %u times for %d requesters", n_seen, ASKERS);
     CHECK(rig_stop(&r) == 0);
 }
 

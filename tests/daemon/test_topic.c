@@ -560,7 +560,7 @@ static bool gone_while_read(struct rill_client *c, int fd, unsigned *ret_reads, 
     return false;
 }
 
-/* The ended source's tape goes after the 3 s that are kept and a second, and output_stall_ms,
+/* The ended source's history goes after the 3 s that are kept and a second, and output_stall_ms,
  * though it is read all the time: with most of it unread, as eight channels of floats take 15 s so.
  * Who reads it gets it. */
 static void test_ended_slowly(void)
@@ -590,9 +590,9 @@ static void test_ended_slowly(void)
     source_close(&s);
     CHECK(reader_end(&good) && good.r.bytes == 30 * PIECE * sizeof(float));
     reader_close(&good);
-    CHECK(topics_memory(asker) > 100000, "the one that does not read has the tape");
+    CHECK(topics_memory(asker) > 100000, "the one that does not read has the history");
     CHECK(gone_while_read(asker, rill_client_fd(slow), &n_reads, &n_bytes),
-          "the tape is still there after %zu bytes", n_bytes);
+          "the history is still there after %zu bytes", n_bytes);
     CHECK(n_reads > 10 && n_bytes < tape_bytes * 2 / 3 && now_ms() - began > 4000,
           "%zu of %zu bytes in %u reads and %u ms", n_bytes, tape_bytes, n_reads,
           (unsigned) (now_ms() - began));
