@@ -30,6 +30,11 @@ static rill_status opts_fill(rill_sink *s, rill_error *err)
         !(o->stability >= 0 && o->stability <= 1) || !(o->confidence >= 0 && o->confidence <= 1))
         return err_set(err, RILL_INVALID,
                        "threshold, release, stability and confidence are from 0 to 1");
+    if (o->scores > RILL_SCORES_PROBS || o->units > RILL_UNITS_CHARS)
+        return err_set(err, RILL_INVALID,
+                       "scores is %u and units %u; known are 0 to %d and 0 to %d",
+                       (unsigned) o->scores, (unsigned) o->units, RILL_SCORES_PROBS,
+                       RILL_UNITS_CHARS);
     o->beam = o->beam ? o->beam : o->kind == RILL_PORT_TRANSDUCER ? 4 : 8;
     o->max_tokens = o->max_tokens ? o->max_tokens : 192;
     o->threshold = o->threshold > 0 ? o->threshold : 0.5f;

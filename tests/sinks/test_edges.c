@@ -233,6 +233,12 @@ static void options_are_checked(void)
     o.beam = 4;
     o.max_tokens = 3;
     refused(o, 2, 16000, "max_tokens");
+    o.max_tokens = 0;
+    o.scores = (rill_scores) (RILL_SCORES_PROBS + 1);
+    refused(o, 2, 16000, "scores is 4");
+    o.scores = RILL_SCORES_AUTO;
+    o.units = (rill_units) (RILL_UNITS_CHARS + 1);
+    refused(o, 2, 16000, "units 4");
 }
 
 int main(void)
