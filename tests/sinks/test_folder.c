@@ -58,7 +58,7 @@ static void outputs_open(struct outputs *o, const rill_plan *p)
     rill_error err = { 0 };
     *o = (struct outputs) { .n = rill_plan_ports(p, ports, 8) };
     for (unsigned i = 0; i < o->n; i++)
-        if (ports[i].kind >= RILL_PORT_VAD)
+        if (ports[i].kind != RILL_PORT_TENSOR && ports[i].kind != RILL_PORT_AUDIO)
             CHECK(rill_sink_new(&o->sink[i], p, i, NULL, &err) == RILL_OK, "%s: %s", ports[i].name,
                   err.text);
 }
