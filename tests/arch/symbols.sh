@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# The functions of rill.h, those of lib/librill.map, what the shared library exports and the table of docs/api.md are the same, each
-# under a version of rill's own. symbols.sh LIBRARY
+# The functions of a header, those of the version script, what the shared library exports and, where one is given, the table of a page
+# are the same, each under a version of rill's own. symbols.sh LIBRARY HEADER MAP [PAGE]
 lib=$1
 if [ ! -f "$lib" ]; then
     echo "no shared library is built: ${lib:-none}"
@@ -9,13 +9,11 @@ if [ ! -f "$lib" ]; then
     exit 0
 fi
 . "$(dirname "$0")/../lib.sh"
-root=$(dirname "$0")/../..
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-grep -oE '\brill_[a-z0-9_]+\(' "$root/include/rill.h" | tr -d '(' | sort -u >"$dir/header"
-awk '/^RILL_[0-9_]+ \{/ { node = $1 } /^    rill_/ { sub(";", ""); print $1 "@@" node }' "$root/lib/librill.map" | sort -u >"$dir/map"
+grep -oE '\brill_[a-z0-9_]+\(' "$2" | tr -d '(' | sort -u >"$dir/header"
+awk '/^RILL_[A-Z0-9_]+ \{/ { node = $1 } /^    rill_/ { sub(";", ""); print $1 "@@" node }' "$3" | sort -u >"$dir/map"
 nm -D --defined-only "$lib" | awk '$2 != "A" { print $NF }' | sort -u >"$dir/library"
-sed -n 's/^| `\(rill_[a-z0-9_]*\)`.*/\1/p' "$root/docs/api.md" | sort -u >"$dir/table"
 
 # same WORDS A B: lines of one that the other lacks.
 same()
@@ -26,5 +24,8 @@ check 'the header has functions' "$([ -s "$dir/header" ] || echo none)"
 same 'the library exports the map, under its versions' map library
 sed 's/@.*//' "$dir/map" | sort -u >"$dir/names"
 same 'the map is the header' header names
-same 'docs/api.md has each in its table' header table
+if [ -n "$4" ]; then
+    sed -n 's/^| `\(rill_[a-z0-9_]*\)`.*/\1/p' "$4" | sort -u >"$dir/table"
+    same 'the page has each in its table' header table
+fi
 finish
