@@ -12,7 +12,7 @@
 
 struct checking {
     const struct conf *conf;
-    const char *key; /* that the name is of */
+    const char *key; /* the setting that names it */
     void (*tell)(char *words);
     bool good;
 };
@@ -63,7 +63,7 @@ static void folders_check(struct checking *k)
     }
 }
 
-/* Every line is read, since a bad one keeps all models out. */
+/* Checks every line, since a bad one keeps all models from loading. */
 static void pins_check(struct checking *k)
 {
     uint8_t sha256[32];

@@ -9,8 +9,8 @@
 
 #include <signal.h>
 
-#define LONG_ITERATION_US                                                                          \
-    UINT64_C(1000) /* an iteration of the loop that is longer than the shortest pulse */
+/* an iteration of the loop that is longer than the shortest pulse */
+#define LONG_ITERATION_US UINT64_C(1000)
 #define LOOP_STALL_US UINT64_C(250000) /* between ticks: the loop was stalled */
 
 static void on_wake(uv_async_t *a)

@@ -13,9 +13,8 @@
 #include <unistd.h>
 
 #define REQUESTERS_MAX 8
-#define REST_TIMES                                                                                 \
-    2 /* the pause after a reload over its time, so that reloads take a third of the time at most  \
-       */
+/* the pause after a reload over its time, so that reloads take a third of the time at most */
+#define REST_TIMES 2
 #define REST_MAX_US UINT64_C(2000000)
 
 /* A reload in progress: the new settings and models are made beside the old ones, and replace them

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #define FEW 3 /* readings: of so few the largest counts, or the probe */
-#define LATE_FIGURES 5
-#define HELD_UP 1.5f /* wall time over processor time: there was contention */
-#define FORGET_A_SECOND                                                                            \
-    1.4 /* decay of the contention's sums: after a second a fifth of them is left */
+#define LAST_READINGS 5
+#define CONTENDED 1.5f /* wall time over processor time: there was contention */
+/* decay of the contention's sums: after a second a fifth of them is left */
+#define DECAY_A_SECOND 1.4
 #define LEFT_US UINT64_C(2000000) /* work without an addition for so long is dropped */
 #define EVIDENCE_NS 4e8           /* so much running outweighs the prior of no contention */
 #define CONTENTION_NONE 0.9       /* a share from here on counts as no contention */
@@ -35,10 +35,10 @@ static float reading_value(const struct cost *c, uint32_t k)
     return c->probed + (f->cpu - c->probed) * f->weight;
 }
 
-static float median_late(const struct cost *c)
+static float median_last(const struct cost *c)
 {
-    float x[LATE_FIGURES];
-    uint32_t n = c->n < LATE_FIGURES ? c->n : LATE_FIGURES;
+    float x[LAST_READINGS];
+    uint32_t n = c->n < LAST_READINGS ? c->n : LAST_READINGS;
     for (uint32_t k = 0; k < n; k++)
         x[k] = reading_value(c, k);
     sort(x, n);
@@ -53,7 +53,7 @@ static float price_of(const struct cost *c)
     sort(x, c->n);
     if (c->n <= FEW)
         return c->n && x[c->n - 1] > c->probed ? x[c->n - 1] : c->probed;
-    float most = x[(uint32_t) ((float) (c->n - 1) * c->quantile)], late = median_late(c);
+    float most = x[(uint32_t) ((float) (c->n - 1) * c->quantile)], late = median_last(c);
     most = late > most ? late : most;
     return c->probe_is_floor && c->probed > most ? c->probed : most;
 }
@@ -118,8 +118,9 @@ void cost_tick(struct cost *c, double least, double weight, uint64_t now_us)
 
 bool cost_wants_probe(const struct cost *c, uint64_t now_us)
 {
-    bool held_up = c->probed_wall > HELD_UP * c->probed && now_us - c->probed_us > COST_AGE_US;
-    return !c->n && (c->is_stale || held_up);
+    bool was_contended =
+        c->probed_wall > CONTENDED * c->probed && now_us - c->probed_us > COST_AGE_US;
+    return !c->n && (c->is_stale || was_contended);
 }
 
 const struct cost_reading *cost_newest(const struct cost *c)
@@ -131,7 +132,7 @@ const struct cost_reading *cost_newest(const struct cost *c)
 
 void contention_tick(struct contention *c, uint64_t cpu_ns, uint64_t busy_ns, uint64_t took_ns)
 {
-    double seconds = (double) took_ns * 1e-9, kept = 1 - FORGET_A_SECOND * seconds;
+    double seconds = (double) took_ns * 1e-9, kept = 1 - DECAY_A_SECOND * seconds;
     kept = kept > 0 ? kept : 0;
     c->cpu_ns = c->cpu_ns * kept + (double) cpu_ns;
     c->busy_ns = c->busy_ns * kept + (double) busy_ns;

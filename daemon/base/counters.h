@@ -48,7 +48,7 @@ struct pulse_counts {
     bool miss;
 };
 void counters_add_pulse(struct model_counters *f, const struct pulse_counts *p);
-/* f: NULL where it is nobody's model, as of a subscriber. */
+/* f: NULL for gaps of subscribers, which count for no model. */
 void counters_add_gap(struct counters *a, struct model_counters *f, unsigned reason,
                       uint64_t samples, uint32_t rate);
 

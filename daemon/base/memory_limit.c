@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How much memory this process may take, by what the system says. */
+/* How much memory the system lets this process take. */
 #include "daemon/base/memory.h"
 
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* process.h - what the kernel says of this process; 0 where it does not. */
+/* process.h - figures of this process from /proc and the kernel; 0 where there are none. */
 #ifndef RILL_DAEMON_BASE_PROCESS_H
 #define RILL_DAEMON_BASE_PROCESS_H
 

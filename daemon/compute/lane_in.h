@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lane_in.h - what the files of a lane share. */
+/* lane_in.h - private to the files of a lane. */
 #ifndef RILL_DAEMON_COMPUTE_LANE_IN_H
 #define RILL_DAEMON_COMPUTE_LANE_IN_H
 

@@ -19,14 +19,14 @@ struct stream_options {
 /* False: no option of that name, or its value is out of range. The last value of a key counts. */
 bool option_take(struct stream_options *o, const char *key, const char *value);
 
-/* The value of an option; or otherwise, where it was not given. */
+/* The value of an option, or `otherwise` if it was not set. */
 double option_or(const struct stream_options *o, const char *key, double otherwise);
 
 /* Sets those that belong to sinks of sink->kind. Those of a detector (vad_...) are applied by the
  * caller, with option_or. */
 void options_apply(const struct stream_options *o, rill_sink_opts *sink);
 
-/* All options with their ranges, for people. */
+/* All options with their ranges, for messages. */
 void options_list(char *buf, size_t cap);
 
 #endif

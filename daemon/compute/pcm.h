@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pcm.h - interleaved samples as they travel, to and from mono floats. */
+/* pcm.h - converts interleaved PCM to and from mono floats. */
 #ifndef RILL_DAEMON_COMPUTE_PCM_H
 #define RILL_DAEMON_COMPUTE_PCM_H
 

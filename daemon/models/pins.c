@@ -58,7 +58,7 @@ static bool bytes_read(struct pins *p, int fd)
     return pins_fail(p, 0, "is longer than %d bytes", PINS_MAX_BYTES);
 }
 
-/* Neither waits for the other end of a pipe nor reads what has no end. */
+/* Refuses what is no regular file: a pipe would block, and a device may have no end. */
 static bool file_read(struct pins *p)
 {
     struct stat st;

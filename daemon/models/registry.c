@@ -17,9 +17,8 @@
 #define LOADS_AT_ONCE 4
 #define CHECK_US 500000
 #define OPEN_FILES_MOST 4 /* descriptors that opening a model takes */
-#define LOAD_BYTES                                                                                 \
-    ((size_t) 32 << 20) /* that loading may take; doubled where it was too little                  \
-                         */
+/* that loading may take; doubled where it was too little */
+#define LOAD_BYTES ((size_t) 32 << 20)
 #define LOAD_LEAST_BYTES ((size_t) 16 << 20) /* no process starts with less */
 #define BUILTIN_BYTES ((size_t) 8 << 20)     /* the most that a built-in model takes */
 

@@ -15,9 +15,8 @@
 #define ARENA_EXTRA_BYTES 65536
 #define CLOSE_LINGER_US 1000000
 #define QUEUE_FLOOR_BYTES 262144
-#define UNSENT_FACTOR                                                                              \
-    4 /* limit of the queue's memory over that of its bytes: messages may be small */
-
+/* limit of the queue's memory over that of its bytes: messages may be small */
+#define UNSENT_FACTOR 4
 static const uint8_t preface[PREFACE_BYTES] = { 'R', 'I', 'L', 'L', 1, 0, 0, 0 };
 
 struct write_job {

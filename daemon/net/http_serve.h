@@ -11,11 +11,11 @@
 struct daemon;
 struct net;
 
-/* What the pages say. */
+/* The contents of the pages. */
 struct http_pages {
     /* to be freed; NULL without memory. open: OpenMetrics, not Prometheus' older text */
     char *(*metrics)(struct daemon *d, bool open, size_t *ret_bytes);
-    /* Whether it is well, or, for live, worth keeping; the words of the page with their newline. */
+    /* Whether it is healthy, or, for `live`, alive; the text of the page with its newline. */
     bool (*health)(const struct daemon *d, bool live, char *ret, size_t bytes);
 };
 

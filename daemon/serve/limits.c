@@ -18,13 +18,13 @@
 
 #define HOPS_IN_SOCKET 4
 #define FILE_SOCKET_BYTES 32768
-#define SOCKET_BYTES_MIN                                                                           \
-    2304 /* half of the kernel's minimum of 4608, since it doubles what is set */
+/* half of the kernel's minimum of 4608, since it doubles what is set */
+#define SOCKET_BYTES_MIN 2304
 #define SOCKET_BYTES_MAX 262144
 #define ENDED_PART 8 /* of a user's streams: so many more may have ended and not be freed */
-#define MEMORY_LOOK_US UINT64_C(500000)
-#define RETURN_BYTES                                                                               \
-    ((size_t) 1 << 20)   /* freed since the last time: free memory is returned to the system */
+#define MEMORY_CHECK_US UINT64_C(500000)
+/* freed since the last time: free memory is returned to the system */
+#define RETURN_BYTES ((size_t) 1 << 20)
 #define MESSAGE_BYTES 64 /* overhead of a message with samples; the size of an event */
 
 /* ---- memory ---- */
@@ -75,7 +75,7 @@ void memory_tick(struct daemon *d, uint64_t now_us)
 {
     if (now_us < d->memory_watch->next_us)
         return;
-    d->memory_watch->next_us = now_us + MEMORY_LOOK_US;
+    d->memory_watch->next_us = now_us + MEMORY_CHECK_US;
     memory_update(d->memory, (size_t) process_private_bytes());
     memory_full_log(d);
     if (d->memory->freed_bytes < RETURN_BYTES)

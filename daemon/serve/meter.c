@@ -27,7 +27,7 @@
 #define PASS_ROUNDS 16
 #define PASS_BYTES 600
 
-#define SPENT_HALF_NS 2e6 /* of a tick: what is spent in it weighs half with so much */
+#define SPENT_HALF_NS 2e6 /* spent in a tick: it weighs half */
 #define FACTOR_STEP 0.3
 #define FACTOR_MOST 2.5       /* a larger factor is due to other work */
 #define SHARE_STEP 0.05       /* of a tick in the moving average: about two seconds */

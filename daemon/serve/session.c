@@ -22,7 +22,8 @@ struct session *session_other_of(const struct session *s, const struct owner *o)
     return NULL;
 }
 
-/* Who has a model loaded answers for it as long as he streams with it, then one of the others. */
+/* A model stays charged to the user that had it loaded until that user's last stream of it ends;
+ * then it is charged to the user of another stream. */
 static void model_owner_leave(struct session *s)
 {
     struct memory *memory = s->daemon->memory;

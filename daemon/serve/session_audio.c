@@ -23,7 +23,7 @@ static bool mark_put(struct session *s, uint64_t next_pos)
     return true;
 }
 
-/* Why it is not taken; NULL: it is. text: room for words that are not constant. */
+/* Why the audio is refused; NULL: it is accepted. text: room for a message that is not constant. */
 static const char *audio_check(struct session *s, const Rill__Audio *m, Rill__Code *code,
                                char text[REFUSAL_BYTES])
 {
@@ -89,7 +89,7 @@ void session_audio(struct session *s, const Rill__Audio *m)
         s->pos_in = m->pos;
     }
     size_t n = m->pcm.len / pcm_frame_bytes(&s->in);
-    /* Before the samples: they are never seen without it. */
+    /* Written before the samples, so that the worker never sees samples without their arrival. */
     struct lane_arrival a = { .count = s->received + n,
                               .us = lane_now_us(),
                               .since_us = admit_stalled_us(s->daemon) };
@@ -127,7 +127,7 @@ void session_reset(struct session *s, uint32_t req)
         return;
     }
     if (s->received == s->marked && s->pos_in == s->marked_pos)
-        return; /* nothing came since it began afresh */
+        return; /* nothing came since the last reset */
     if (!mark_put(s, s->pos_in)) {
         conn_error(s->conn, req, s->id, RILL__CODE__OVERLOADED, false,
                    "too many resets ahead of the work");

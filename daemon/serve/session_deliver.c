@@ -18,7 +18,7 @@
 #include "daemon/serve/topic.h"
 
 #define CHUNK_FRAMES AUDIO_CHUNK_FRAMES
-#define PRIORITY_MESSAGES 10 /* of a live stream in a tick, or as many as pulses */
+#define PRIORITY_MESSAGES 10 /* of a live stream in a tick; more if its pulses are shorter */
 
 uint64_t session_output_bytes_per_s(const struct session *s)
 {
@@ -91,7 +91,7 @@ static void credit_send(struct session *s)
     conn_send(s->conn, 0, &f);
 }
 
-/* Whether so much waits to be read that this stream holds back. */
+/* Whether the client has so much to read that this stream's output is held back. */
 static bool output_is_full(const struct session *s)
 {
     const struct conf *conf = s->daemon->conf;
@@ -100,8 +100,8 @@ static bool output_is_full(const struct session *s)
     return conn_queue_bytes(s->conn) > (bytes > floor ? bytes : floor) || !conn_has_room(s->conn);
 }
 
-/* A file is a whole sequence, and may be none of those that the model takes; a live stream ends
- * where it ends. */
+/* Whether the model takes sequences of the length that came. Only a file is a whole sequence; a
+ * live stream may end anywhere. */
 static bool length_fits(const struct session *s, rill_error *reterr)
 {
     const struct lane *l = s->lane;
@@ -115,8 +115,7 @@ static void done_take(struct session *s)
     rill_error err;
     events_flush(s, true);
     if (s->topic)
-        topic_deliver(
-            s->topic); /* what it gave comes before its end, also where one connection gets both */
+        topic_deliver(s->topic); /* before Finished, for a connection that gets both */
     if (!length_fits(s, &err)) {
         session_fail(s, RILL__CODE__BAD_ARG, err.text);
         return;
@@ -169,10 +168,11 @@ bool session_has_priority(const struct session *s)
 {
     uint64_t most = TICK_MS * UINT64_C(1000) / (s->lane ? s->lane->pulse_us + 1 : TICK_MS * 1000);
     most = most > PRIORITY_MESSAGES ? most : PRIORITY_MESSAGES;
-    return s->live && s->n_messages < 2 * most; /* what came late may come in the same tick */
+    return s->live &&
+        s->n_messages < 2 * most; /* twice as many, since late ones may come in the same tick */
 }
 
-/* What its lane has to say, on the account of who pays for it. */
+/* Sends what its lane has put out, and charges the time to the stream or to its user's slice. */
 static void session_serve(struct session *s)
 {
     struct daemon *d = s->daemon;
@@ -191,8 +191,8 @@ static void session_serve(struct session *s)
         d->sessions->last_served = s->serial;
 }
 
-/* Live streams first; the others from where the last turn ended, round: the list is in order of
- * numbers, the newest first. */
+/* Live streams first, then files round robin from the one that was served last: the list is sorted
+ * by serial, descending. */
 void sessions_deliver(struct daemon *d)
 {
     uint32_t last = d->sessions->last_served;

@@ -26,7 +26,8 @@
 #define WINDOW_HOPS 4
 #define MAX_REPEATED 64
 
-/* Where he does not, who comes takes it over. */
+/* If the user that a model is charged to has no stream of it any more, it is charged to the user of
+ * this one. */
 static enum memory_answer model_owner_enter(struct session *s)
 {
     struct model *m = s->model;
@@ -125,7 +126,7 @@ static bool outputs_choose(struct session *s)
     uint32_t has = 0;
     for (size_t i = 0, n = outputs_list(&s->model->lane, list); i < n; i++)
         has |= 1u << list[i];
-    /* A detector's endpoints alone come only to who asks. */
+    /* Endpoints of a model without texts are sent only if they are asked for. */
     uint32_t quiet =
         has & 1u << RILL__OUTPUT__OUTPUT_TRANSCRIPT ? 0 : 1u << RILL__OUTPUT__OUTPUT_ENDPOINT;
     uint32_t want = s->want_mask ? s->want_mask : has & ~quiet;
@@ -138,8 +139,8 @@ static bool outputs_choose(struct session *s)
     return !(want & ~has);
 }
 
-/* What the model says of its detector, and what the daemon's settings and the client change of it.
- * A threshold of the client's without a release is the release, too. */
+/* The detector's options: the model's, changed by the daemon's settings and then by the client. A
+ * client's threshold without a release is also the release. */
 static bool vad_setup(const struct session *s, rill_sink_opts *o)
 {
     const struct conf *conf = s->daemon->conf;
@@ -193,9 +194,9 @@ static bool lane_make(struct session *s)
     return true;
 }
 
-/* What the model says that a stream takes is asked for before it is made; all of it is known after
- * that: rings and sinks are as large as the client asked for. OK without a lane: there is no
- * memory. */
+/* Makes the lane and charges its memory. The size of the model's state is known before and is
+ * claimed first, so that a large one is refused before it is allocated; that of rings and sinks is
+ * known afterwards. OK without a lane: malloc failed. */
 static enum memory_answer lane_claim(struct session *s)
 {
     struct daemon *d = s->daemon;
@@ -273,7 +274,7 @@ static void on_loaded(void *arg, struct model *m)
         opened_send(s);
         s->req = 0;
         worker_add(s->worker, s->lane);
-        if (s->conn) /* what was said may have failed */
+        if (s->conn) /* sending Opened may have closed it */
             socket_fit(s->conn);
     }
 }
@@ -283,7 +284,7 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
     struct daemon *d = c->daemon;
     sessions_reap(d);
     if (!m->stream || stream_taken(c, m->stream)) {
-        /* Not fatal: the number may be that of a stream that runs. */
+        /* Not fatal, since the number may be that of a running stream. */
         conn_error(c, req, m->stream, RILL__CODE__BAD_ARG, false,
                    m->stream ? "stream %u is open already" : "a stream's number is not %u",
                    m->stream);
