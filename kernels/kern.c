@@ -6,9 +6,9 @@
 #include <string.h>
 
 void kern_fill_c(struct kern *k);
-void kern_fill_avx2(struct kern *k);
-void kern_fill_avx512(struct kern *k);
-void kern_fill_neon(struct kern *k);
+#define X(name) void kern_fill_##name(struct kern *k);
+KERN_BUILT(X)
+#undef X
 
 #define K(name) +1
 #define X(number, name, operands) +1
@@ -18,28 +18,31 @@ _Static_assert(offsetof(struct kern, l2_bytes) ==
 #undef X
 #undef K
 
+enum {
+#define X(name, cpu) NEEDS_##name = (cpu),
+    KERN_ISAS(X)
+#undef X
+};
+
+/* The sets of this build, and what a processor must have for each. */
+static const struct {
+    unsigned cpu;
+    void (*fill)(struct kern *k);
+} built[] = { { 0, kern_fill_c },
+#define X(name) { NEEDS_##name, kern_fill_##name },
+              KERN_BUILT(X)
+#undef X
+};
+
 void kern_init(struct kern *k, unsigned cpu)
 {
-    kern_fill_c(k);
+    for (size_t i = 0; i < sizeof built / sizeof *built; i++)
+        if ((cpu & built[i].cpu) == built[i].cpu)
+            built[i].fill(k);
     k->l2_bytes = KERN_L2_BYTES;
     k->l3_bytes = KERN_L3_BYTES;
     if (cpu)
         kern_caches(&k->l2_bytes, &k->l3_bytes);
-#ifdef RILL_HAVE_AVX2
-    if (!(cpu & KERN_AVX2))
-        return;
-    kern_fill_avx2(k);
-#endif
-#ifdef RILL_HAVE_AVX512
-    if (!(cpu & KERN_AVX512))
-        return;
-    kern_fill_avx512(k);
-#endif
-#ifdef RILL_HAVE_NEON
-    if (cpu & KERN_NEON)
-        kern_fill_neon(k);
-#endif
-    (void) cpu;
 }
 
 void kern_map_f32(const struct kern *k, int function, float *y, const float *x, size_t n)

@@ -179,6 +179,14 @@ enum kern_cpu {
     KERN_NEON = 1 << 2
 };
 
+/* The instruction sets of this kind of processor beside plain C, each better than those before it:
+ * X(name, what a processor must have). meson.build says which of them a build has. */
+#if defined(__aarch64__)
+#define KERN_ISAS(X) X(neon, KERN_NEON)
+#else
+#define KERN_ISAS(X) X(avx2, KERN_AVX2) X(avx512, KERN_AVX2 | KERN_AVX512)
+#endif
+
 unsigned kern_cpu_detect(void);
 /* Best function for each slot; with cpu 0 (plain C) the caches are not looked up. */
 void kern_init(struct kern *k, unsigned cpu);

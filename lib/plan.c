@@ -20,14 +20,10 @@ static size_t aligned(size_t bytes)
 static const struct {
     const char *name;
     unsigned cpu;
-} rungs[] = {
-    { "c", 0 },
-#if defined(__aarch64__)
-    { "neon", KERN_NEON },
-#else
-    { "avx2", KERN_AVX2 },
-    { "avx512", KERN_AVX2 | KERN_AVX512 },
-#endif
+} rungs[] = { { "c", 0 },
+#define X(name, cpu) { #name, cpu },
+              KERN_ISAS(X)
+#undef X
 };
 
 static rill_status cpu_choose(const rill_plan_opts *opts, unsigned *ret, rill_error *err)

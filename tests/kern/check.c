@@ -174,11 +174,10 @@ static const struct {
 static const struct {
     const char *name;
     unsigned cpu;
-} sets[] = {
-    { "c", 0 },
-    { "avx2", KERN_AVX2 },
-    { "avx512", KERN_AVX2 | KERN_AVX512 },
-    { "neon", KERN_NEON },
+} sets[] = { { "c", 0 },
+#define X(name, cpu) { #name, cpu },
+             KERN_ISAS(X)
+#undef X
 };
 
 static int usage(void)
