@@ -18,9 +18,11 @@ if [ "$1" != - ]; then
     find "$build" -name '*.gcda' -delete
     meson test -C "$build" "$@" || status=1
 fi
-(cd "$build" && find . -name '*.gcno' -print0 |
-    xargs -0 -n 20 -P "$(nproc)" sh -c 'gcov --json-format --branch-probabilities --stdout "$@" 2>/dev/null' gcov) |
-    python3 -c '
+told=$(mktemp -d)
+trap 'rm -rf "$told"' EXIT
+(cd "$build" && find . -name '*.gcno' -print0 | told=$told xargs -0 -n 20 -P "$(nproc)" \
+    sh -c 'gcov --json-format --branch-probabilities --stdout "$@" >"$told/$$" 2>/dev/null' gcov)
+cat "$told"/* | python3 -c '
 import collections, json, os, sys
 
 root, lines, branches = os.path.realpath(sys.argv[1]), {}, {}
