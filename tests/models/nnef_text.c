@@ -243,6 +243,8 @@ static const struct {
       "size -1" },
     { "graph g(x) -> (y) { " IN_X "w = variable(shape = [4], label = \"w\"); y = x + w; }", RILL_IO,
       "t.nnef:1:60", "no folder" },
+    Y("conv(reshape(x, [1, 1, 4]), constant(shape = [1, 1, 2], value = [1.0]), stride = [1, 1])",
+      MALFORMED, 60, "'stride' has 2 entries for 1 spatial axes"),
     Y("rill_onnx_scan(x, file = \"a.onnx\")", IO, 60, "no folder"),
     { "fragment f(x: tensor<scalar>) -> (y: tensor<scalar>) { y = f(x); }\n"
       "graph g(x) -> (y) { " IN_X "y = f(x); }",
@@ -260,6 +262,9 @@ static const struct {
       "graph g(x) -> (y) { " IN_X
       "y = rill_scan(x, body = f, state = [(s, t, rill_fill([], 0.0))]); }",
       RILL_MALFORMED, "t.nnef:3:60", "'s' starts as f32[] but 't' is f32[2]" },
+    { "fragment f(x: tensor<scalar>, s: tensor<scalar>) -> (y: tensor<scalar>) { y = x + s; }\n"
+      "graph g(x) -> (y) { " IN_X "y = rill_scan([x, rill_fill([3], 0.0)], body = f); }",
+      RILL_MALFORMED, "t.nnef:2:60", "tensor 1 to scan is f32[3]: expected frames along axis 0" },
     { "extension rill_assert S>0;\nextension rill_assert S + FOO>1;\ngraph g(x) -> (y) { "
       "x = external<scalar>(shape = [S]); y = x; }",
       RILL_INVALID, "t.nnef:2:11", "assertion 'S + FOO>1': nothing has a symbol 'FOO'" },
