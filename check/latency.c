@@ -79,7 +79,7 @@ static void ways_find(struct walk *k)
 }
 
 /* What a pad puts in front is taken back by the windows behind it that reach over it. */
-static void parts_settle(struct latency *l)
+static void parts_finish(struct latency *l)
 {
     unsigned n = 0;
     for (unsigned i = 0; i < l->n_parts; i++) {
@@ -105,7 +105,7 @@ static void parts_collect(const struct walk *k, uint32_t w, struct latency *ret)
             ret->part[--at] = (struct latency_part) { .node = &k->t->nodes[k->t->wires[w].node],
                                                       .input_frames = added(k, w),
                                                       .fact = &k->g->trace[w].fact };
-    parts_settle(ret);
+    parts_finish(ret);
     for (unsigned i = 0; i < ret->n_parts; i++) {
         const struct stream_fact *s = ret->part[i].fact;
         ret->part[i].frames = (int64_t) (ret->part[i].input_frames / k->per_symbol *

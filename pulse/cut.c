@@ -212,7 +212,7 @@ static rill_status output_pulse(struct pulser *p, uint32_t i)
     if (pulser_is_mask(p, w) || p->sf[w].keys)
         return op_fail(p->err, RILL_UNSUPPORTED, &n, "cannot stream: the output has two time axes");
     if (flow_of(p, w, &f)) {
-        TRY(flow_settle(p, &n, &f));
+        TRY(flow_resolve(p, &n, &f));
         p->sf[w] = f.sf;
         p->map[w] = f.wire;
     }

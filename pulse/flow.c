@@ -140,7 +140,7 @@ static bool frames_early(const struct pulser *p, const struct stream_fact *s, in
 #define SETTLED 65536
 
 /* Looked at for SETTLED lengths at the start and far on; assertions say which there are. */
-bool pulser_settled(const struct pulser *p, const struct dim *d, int64_t *ret)
+bool pulser_resolved(const struct pulser *p, const struct dim *d, int64_t *ret)
 {
     bool any = false;
     int64_t v;
@@ -160,7 +160,7 @@ bool pulser_settled(const struct pulser *p, const struct dim *d, int64_t *ret)
     return any;
 }
 
-rill_status flow_settle(struct pulser *p, const struct node *n, struct flow *f)
+rill_status flow_resolve(struct pulser *p, const struct node *n, struct flow *f)
 {
     struct early near, far;
     bool known = frames_early(p, &f->sf, 0, &near) && frames_early(p, &f->sf, 500009, &far);
@@ -260,7 +260,7 @@ rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f,
     if (q.before == 0 && q.after == 0)
         return RILL_OK;
     if (q.after)
-        TRY(flow_settle(p, n, f));
+        TRY(flow_resolve(p, n, f));
     int64_t delay = pad_delay(f, &q);
     offset_padded(&f->sf, q.before, q.after);
     return pad_emit(p, n, f, &q, delay, pad_past(f, &q, delay));
@@ -273,7 +273,7 @@ rill_status flow_mask(struct pulser *p, const struct node *n, struct flow *f,
         .mode = PULSE_PAD_CONSTANT, .fill = fill, .head = WIRE_NONE, .tail = WIRE_NONE
     };
     if (after)
-        TRY(flow_settle(p, n, f));
+        TRY(flow_resolve(p, n, f));
     if (!after && (!before || f->sf.delay == 0))
         return RILL_OK;
     return pad_emit(p, n, f, &none, f->sf.delay, 0);

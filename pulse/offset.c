@@ -121,7 +121,7 @@ static void anchor_apply(const struct offset_anchor *a, struct offset *at)
     at->guessed = false;
 }
 
-void offset_settle(struct stream_fact *s, const struct dim *symbol)
+void offset_resolve(struct stream_fact *s, const struct dim *symbol)
 {
     struct offset *at = &s->at;
     if (anchor_fits(&at->root, s, symbol))

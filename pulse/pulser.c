@@ -333,7 +333,7 @@ rill_status pulser_bind(struct pulser *p, const struct node *n, unsigned k, uint
     p->map[n->out[k]] = dst_wire;
     p->sf[n->out[k]] = *sf;
     p->sf[n->out[k]].length = length;
-    offset_settle(&p->sf[n->out[k]], p->symbol);
+    offset_resolve(&p->sf[n->out[k]], p->symbol);
     return RILL_OK;
 }
 

@@ -140,10 +140,10 @@ bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *re
 
 /* The one value that the expression has for all lengths that the assertions allow; false where it
  * has several. */
-bool pulser_settled(const struct pulser *p, const struct dim *d, int64_t *ret);
+bool pulser_resolved(const struct pulser *p, const struct dim *d, int64_t *ret);
 
 /* Late enough that whether a frame lies before the end is known when it comes. */
-rill_status flow_settle(struct pulser *p, const struct node *n, struct flow *f);
+rill_status flow_resolve(struct pulser *p, const struct node *n, struct flow *f);
 
 /* The newest n frames of the past in front: the wire has n + pulse frames, sf stays that of the
  * newest. Before the first run the past is `fill` (a scalar of the wire's type; NULL: zeros). */

@@ -104,7 +104,7 @@ static bool passes_scores(const struct pulser *p, const struct node *n, uint32_t
 }
 
 /* The one node that reads w; NULL of several. */
-static const struct node *only_reader(const struct pulser *p, uint32_t w)
+static const struct node *only_consumer(const struct pulser *p, uint32_t w)
 {
     const struct node *found = NULL;
     for (uint32_t k = 0; k < p->src->n_nodes; k++) {
@@ -125,7 +125,7 @@ static const struct node *masks_find(const struct pulser *p, uint32_t w, int axi
 {
     const struct node *n;
     ret->n = 0;
-    while ((n = only_reader(p, w)) != NULL && ret->n < MASKS_MAX) {
+    while ((n = only_consumer(p, w)) != NULL && ret->n < MASKS_MAX) {
         struct mask *m = &ret->mask[ret->n];
         *m = (struct mask) { .axis_i = axis_i, .axis_j = axis_j };
         if (mask_of(p, n, w, m))
@@ -255,7 +255,7 @@ static rill_status rule_scores(struct pulser *p, const struct node *n)
         return scores_refuse(
             p, n, "only queries times transposed keys of one rate can be limited to a window");
     const struct node *behind =
-        p->positions ? masks_find(p, n->out[0], query, key, &m) : only_reader(p, n->out[0]);
+        p->positions ? masks_find(p, n->out[0], query, key, &m) : only_consumer(p, n->out[0]);
     if (m.n == 0)
         return unmasked_refuse(p, n, behind);
     if (!band_measure(p->positions, &m, &b))
@@ -264,7 +264,7 @@ static rill_status rule_scores(struct pulser *p, const struct node *n)
             "its mask does not repeat from chunk to chunk of at most 512 frames, or shows frames "
             "more than 2048 away");
     TRY(pulser_want_multiple(p, n, &q.sf, b.chunk));
-    TRY(flow_settle(p, n, &k)); /* values are masked at the end, and come as late as that needs */
+    TRY(flow_resolve(p, n, &k)); /* values are masked at the end, and come as late as that needs */
     TRY(scores_align(p, n, &b, &q, &k));
     TRY(pulser_emit(p, n->op, n->name, n->attr, (uint32_t[]) { q.wire, k.wire }, 2, &out, 1));
     q.sf.axis = query;

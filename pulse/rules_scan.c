@@ -466,7 +466,7 @@ static rill_status states_carry(struct pulser *p, struct scan *s)
 }
 
 /* A body that checks its numbers runs once it is known which frames are none of the sequence's. */
-static rill_status inputs_settle(struct pulser *p, struct scan *s)
+static rill_status inputs_resolve(struct pulser *p, struct scan *s)
 {
     int64_t delay = s->sf.delay;
     for (unsigned i = 0; i < s->n->n_in; i++) {
@@ -474,7 +474,7 @@ static rill_status inputs_settle(struct pulser *p, struct scan *s)
         if (!pulser_stream(p, s->n->in[i]))
             continue;
         f.sf.uniform = pulser_stream(p, s->n->in[i])->uniform;
-        TRY(flow_settle(p, s->n, &f));
+        TRY(flow_resolve(p, s->n, &f));
         s->in[i] = f.wire;
         delay = f.sf.delay;
     }
@@ -494,7 +494,7 @@ rill_status rule_scan(struct pulser *p, const struct node *n)
         TRY(along_check(p, &s));
     TRY(pulser_align(p, n, s.in, &s.sf, &first));
     if (s.along && graph_checks(s.src))
-        TRY(inputs_settle(p, &s));
+        TRY(inputs_resolve(p, &s));
     if (s.along)
         TRY(states_carry(p, &s));
     TRY(iterations_find(p, &s));
