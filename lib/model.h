@@ -27,7 +27,7 @@ struct model_port {
 };
 
 /* The model after a transform. */
-struct model_stage {
+struct model_transform {
     const char *spec; /* "" for what pairs of symbols made */
     const char *note; /* what people should know; NULL: nothing */
     struct mgraph file;
@@ -47,8 +47,8 @@ struct rill_model {
     struct tgraph typed;
     struct dgraph decluttered; /* what is pulsed */
     struct pass_log passes;
-    struct model_stage *stages; /* none unless something was to be done to the model */
-    unsigned n_stages;
+    struct model_transform *transforms; /* none unless something was to be done to the model */
+    unsigned n_transforms;
     uint32_t pulse;     /* frames of plans that do not say; 0: as few as possible */
     uint32_t budget_ms; /* of plans that do not say; 0: as for any model */
     enum recurrent_weights recurrent;

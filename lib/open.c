@@ -182,7 +182,7 @@ static rill_status model_fill(struct opening *o)
     TRY(pipeline_run(&w, STAGE_BYTES, STAGE_DECLUTTERED));
     TRY(ports_make(o, m->typed.g.inputs, m->typed.g.n_inputs, true, &m->inputs));
     TRY(ports_make(o, m->typed.g.outputs, m->typed.g.n_outputs, false, &m->outputs));
-    if (!m->n_stages)
+    if (!m->n_transforms)
         TRY(ports_check(o)); /* the interface is the file's */
     m->info = o->conf.info;
     if (!(m->info.name = arena_string(&m->arena, o->name)))

@@ -416,11 +416,11 @@ static rill_status spec_run(struct run *r, const char *text)
 static rill_status stage_end(struct run *r, const char *spec)
 {
     rill_model *m = r->m;
-    struct model_stage *st = &m->stages[m->n_stages];
+    struct model_transform *st = &m->transforms[m->n_transforms];
     r->facts = arena_array(&m->arena, struct fact, r->g.g.n_wires + 1u);
-    *st = (struct model_stage) { .spec = spec ? arena_string(&m->arena, spec) : "",
-                                 .note = r->note,
-                                 .file = r->g };
+    *st = (struct model_transform) { .spec = spec ? arena_string(&m->arena, spec) : "",
+                                     .note = r->note,
+                                     .file = r->g };
     if (!r->facts || !st->spec)
         return no_memory(r);
     r->why = (rill_error) { RILL_OK, "" };
@@ -428,7 +428,7 @@ static rill_status stage_end(struct run *r, const char *spec)
     st->is_typed = r->typed == RILL_OK;
     if (!(st->why = arena_string(&m->arena, r->why.text)))
         return no_memory(r);
-    m->n_stages++;
+    m->n_transforms++;
     return dims_status(m->dims, r->err);
 }
 
@@ -446,8 +446,8 @@ static rill_status stages_run(struct run *r, const rill_model_opts *o)
     unsigned n = list_count(o->transforms);
     if (n >= STAGES_MAX)
         return err_set(r->err, RILL_LIMIT, "%u transforms, at most %d", n, STAGES_MAX - 1);
-    r->m->stages = arena_array(&r->m->arena, struct model_stage, n + 1);
-    if (!r->m->stages)
+    r->m->transforms = arena_array(&r->m->arena, struct model_transform, n + 1);
+    if (!r->m->transforms)
         return no_memory(r);
     for (unsigned i = 0; o->set && o->set[i]; i++)
         TRY(pair_set(r, o->set[i]));
@@ -475,11 +475,11 @@ rill_status model_transform(rill_model *m, const rill_model_opts *opts, bool gue
                         .time = { .name = o->stream, .guess_by_name = guess_time } };
     TRY(list_count(o->set) || list_count(o->transforms) ? stages_run(r, o) : RILL_OK);
     TRY(asserts_check(r, o));
-    if (!m->n_stages)
+    if (!m->n_transforms)
         return model_type(m, &m->file, &r->time, &m->typed, NULL, reterr);
     if (r->typed != RILL_OK)
         return err_set(reterr, r->why.status, "%s", r->why.text);
-    m->typed = m->stages[m->n_stages - 1].graph;
+    m->typed = m->transforms[m->n_transforms - 1].graph;
     return RILL_OK;
 }
 

@@ -9,7 +9,7 @@
 #include "tools/inspect_latency.h"
 #include "tools/measure.h"
 #include "tools/open.h"
-#include "tools/stages.h"
+#include "tools/inspect_transforms.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -144,7 +144,7 @@ static void report_text(const struct inspect *in, const char *name)
     if (info.summary && *info.summary)
         printf("  %s\n", info.summary);
     meta_print(&in->model->file.g);
-    stages_print(in->model);
+    inspect_transforms_print(in->model);
     passes_print(&in->model->passes);
     if (in->plan)
         passes_print(&in->plan->passes);
@@ -239,7 +239,7 @@ static int pass_print(const struct command *cmd, const struct inspect *in, const
 {
     const enum stage s = stage_find(pass);
     int code;
-    if (stages_pass(cmd, in->model, pass, &code))
+    if (inspect_transforms_pass(cmd, in->model, pass, &code))
         return code;
     if (s == N_STAGES)
         return stage_unknown(cmd, pass);
@@ -330,7 +330,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     if (asked.axes && n == 0)
         return axes_print();
     if (transforms) {
-        stages_help();
+        inspect_transforms_help();
         return TOOL_OK;
     }
     if (n == 0)

@@ -119,13 +119,15 @@ static bool all_f32(const struct graph *g, const uint32_t *wires, uint32_t n)
 
 rill_status ports_as_f32(rill_model *m, unsigned also, rill_error *reterr)
 {
-    struct graph *g = &m->typed.g;
-    if (all_f32(g, g->outputs, g->n_outputs) &&
-        (!(also & PORTS_INPUTS) || all_f32(g, g->inputs, g->n_inputs)))
+    struct graph g;
+    if (all_f32(&m->typed.g, m->typed.g.outputs, m->typed.g.n_outputs) &&
+        (!(also & PORTS_INPUTS) || all_f32(&m->typed.g, m->typed.g.inputs, m->typed.g.n_inputs)))
         return RILL_OK;
-    TRY(outputs_cast(g, also & PORTS_RESTS, reterr));
+    TRY(graph_copied(&g, &m->typed.g, reterr));
+    TRY(outputs_cast(&g, also & PORTS_RESTS, reterr));
     if (also & PORTS_INPUTS)
-        TRY(inputs_cast(g, reterr));
+        TRY(inputs_cast(&g, reterr));
+    m->typed = (struct tgraph) { .g = g }; /* as a transform makes it */
     return pipeline_run(&(struct pipeline) { .model = m, .err = reterr }, STAGE_TYPED,
                         STAGE_DECLUTTERED);
 }

@@ -56,7 +56,7 @@ bool edit_inputs(struct edit *e, uint32_t node, const uint32_t *in, unsigned n)
     return true;
 }
 
-void edit_bypass(struct edit *e, uint32_t node, uint32_t by)
+void edit_replace(struct edit *e, uint32_t node, uint32_t by)
 {
     struct graph *g = e->g;
     uint32_t mine = g->nodes[by].out[0], w = g->nodes[node].out[0];

@@ -32,7 +32,7 @@ bool edit_inputs(struct edit *e, uint32_t node, const uint32_t *in, unsigned n);
 
 /* Node `by` writes output 0 of `node` in its stead, which goes; by's own output 0 is nobody's any
  * more. */
-void edit_bypass(struct edit *e, uint32_t node, uint32_t by);
+void edit_replace(struct edit *e, uint32_t node, uint32_t by);
 
 /* Puts a node in before `node`, which keeps its number. False: no memory. */
 bool edit_insert(struct edit *e, uint32_t node, const struct op *op, const void *attr,

@@ -15,7 +15,6 @@ struct typed_opts {
     const struct typed_input *inputs;
     unsigned n_inputs;
     uint64_t fold_bytes_max; /* one folded constant may not be larger; 0: 64 MiB */
-    bool keep_names;         /* for debugging: nothing is fused, only folded */
     struct fact *ret_facts;  /* one per wire of m, or NULL: what each turned out to be, also where
                               * typing failed further on (DTYPE_NONE: it was not reached) */
 };

@@ -77,7 +77,7 @@ static void fold(const struct fold_case *c, const struct mgraph *m, struct arena
     CHECK(s == RILL_OK, "%s: %s", c->file, err.text);
     if (s != RILL_OK)
         return;
-    static const struct pass bypass = { "bypass", true, graph_with_bypasses };
+    static const struct pass bypass = { "peepholes", true, graph_with_peepholes };
     CHECK(passes_run(&bypass, 1, &t.g, &t.g, NULL, &err) == RILL_OK, "%s: %s", c->file, err.text);
     unsigned left = graph_count_nodes(&t.g);
     printf("%s: %u nodes read, %u after folding\n", c->file, graph_count_nodes(&m->g), left);

@@ -348,7 +348,7 @@ static void describe(const rill_model *m, char *buf, size_t cap)
     if (m->pulse)
         PUT("pulse %u, ", m->pulse);
     PUT("%u nodes", graph_count_nodes(g));
-    if (m->n_stages && m->stages[m->n_stages - 1].note)
+    if (m->n_transforms && m->transforms[m->n_transforms - 1].note)
         PUT(", note");
 #undef PUT
 }
@@ -356,9 +356,9 @@ static void describe(const rill_model *m, char *buf, size_t cap)
 /* Every stage agrees with its bodies, and no symbol that was replaced is left anywhere. */
 static bool stages_fine(const rill_model *m, const struct row *r, rill_error *err)
 {
-    for (unsigned i = 0; i < m->n_stages; i++)
-        if (graph_check_bodies(&m->stages[i].file.g, NULL, NULL, err) != RILL_OK ||
-            graph_check(&m->stages[i].file.g, err) != RILL_OK)
+    for (unsigned i = 0; i < m->n_transforms; i++)
+        if (graph_check_bodies(&m->transforms[i].file.g, NULL, NULL, err) != RILL_OK ||
+            graph_check(&m->transforms[i].file.g, err) != RILL_OK)
             return false;
     for (int i = 0; i < LIST_MAX && r->set[i]; i++) {
         const struct dim *list[32];
@@ -612,10 +612,11 @@ static void test_late_typing(void)
     const char *patch[] = { "patch(body: 'n = shape_of(signal)[1];')", NULL };
     rill_model *m = model_with("ragged.onnx", NULL, patch);
     if (m)
-        CHECK(m->n_stages == 2 && !m->stages[0].is_typed && strstr(m->stages[0].why, "Range") &&
-                  m->stages[1].is_typed && m->file.g.n_inputs == 2 &&
-                  m->decluttered.g.n_inputs == 1 && !strcmp(m->stages[1].spec, patch[0]),
-              "%u stages", m->n_stages);
+        CHECK(m->n_transforms == 2 && !m->transforms[0].is_typed &&
+                  strstr(m->transforms[0].why, "Range") && m->transforms[1].is_typed &&
+                  m->file.g.n_inputs == 2 && m->decluttered.g.n_inputs == 1 &&
+                  !strcmp(m->transforms[1].spec, patch[0]),
+              "%u transforms", m->n_transforms);
     rill_model_free(m);
 }
 

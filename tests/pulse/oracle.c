@@ -52,7 +52,7 @@ enum verdict oracle_open(struct oracle *o, gb_recipe *recipe, const void *ctx,
         tgraph_from_mgraph(&m->typed, &m->file, NULL, &o->err) != RILL_OK)
         return LAW_REFUSED;
     /* as it was written, but for nodes that do nothing */
-    static const struct pass bypass = { "bypass", true, graph_with_bypasses };
+    static const struct pass bypass = { "peepholes", true, graph_with_peepholes };
     return passes_run(&bypass, 1, &m->decluttered.g, &m->typed.g, NULL, &o->err) == RILL_OK &&
             graph_outputs_own(&m->decluttered.g, &m->typed.g, &o->err) == RILL_OK
         ? LAW_HOLDS

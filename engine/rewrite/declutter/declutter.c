@@ -4,7 +4,7 @@
 #include "engine/typing/outputs.h"
 
 static const struct pass declutter_passes[] = {
-    { "bypass", true, graph_with_bypasses },
+    { "peepholes", true, graph_with_peepholes },
     { "fold-norms", false, graph_with_norms_folded },
     { "dfts", false, graph_with_dfts_recognised },
     { "absorb-pads", false, graph_with_pads_absorbed },

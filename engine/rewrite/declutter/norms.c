@@ -81,7 +81,7 @@ static rill_status norm_fold(struct edit *e, uint32_t conv, uint32_t norm, rill_
     uint32_t in[] = { g->nodes[conv].in[CONV_X], w, b };
     if (w == WIRE_NONE || b == WIRE_NONE || !edit_inputs(e, conv, in, 3))
         return err_set(reterr, RILL_NOMEM, "out of memory");
-    edit_bypass(e, norm, conv);
+    edit_replace(e, norm, conv);
     return RILL_OK;
 }
 

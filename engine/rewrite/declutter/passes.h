@@ -7,7 +7,7 @@
 
 /* Nodes that give their input back go, and so do those that flatten a tensor to rows for an op over
  * its last axis. */
-rill_status graph_with_bypasses(struct graph *ret, const struct graph *g, rill_error *reterr);
+rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_error *reterr);
 
 /* A batch normalisation of known statistics after a convolution of known weights that nobody else
  * reads goes into those weights, computed in f64. Changes how results round. */

@@ -39,11 +39,11 @@ static void wires_follow(uint32_t *wires, size_t n, const uint32_t *instead)
             wires[i] = instead[wires[i]];
 }
 
-rill_status graph_with_bypasses(struct graph *ret, const struct graph *g, rill_error *reterr)
+rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
     uint32_t *instead = arena_array(g->arena, uint32_t, g->n_wires + 1);
     if (!instead)
-        return err_set(reterr, RILL_NOMEM, "out of memory while nodes are bypassed");
+        return err_set(reterr, RILL_NOMEM, "out of memory while nodes are looked at");
     TRY(graph_copied(ret, g, reterr));
     for (uint32_t w = 0; w < g->n_wires; w++)
         instead[w] = w;
