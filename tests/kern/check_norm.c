@@ -18,7 +18,8 @@ static void call(void *arg)
     c->k->norm_f32(c->y, c->x, c->gain, c->shift, 1e-5f, c->n, moments);
 }
 
-/* The largest difference from the formula in f64. */
+/* The largest difference from the formula in f64, over what the rounding of the mean allows where
+ * elements hardly differ from it. */
 static double off(const float *y, const float *x, const float *gain, const float *shift, size_t n)
 {
     double mean = 0, var = 0, worst = 0;
@@ -31,7 +32,7 @@ static double off(const float *y, const float *x, const float *gain, const float
         want = (gain ? want * (double) gain[i] : want) + (shift ? (double) shift[i] : 0);
         worst = fmax(worst, fabs(want - (double) y[i]));
     }
-    return worst;
+    return worst - fabs(mean) * 0x1p-22 / sqrt(var + (double) 1e-5f);
 }
 
 static void norm_check(struct check *t, size_t n, int with, bool timed)
@@ -49,7 +50,7 @@ static void norm_check(struct check *t, size_t n, int with, bool timed)
     check_same(t, "norm_f32", want, got, n, "n %zu, gain %d, shift %d", n, with & 1, with >> 1);
     check_same(t, "norm_f32 moments", ref_moments, moments, 2, "n %zu", n);
     double worst = off(got, x, gain, shift, n);
-    check_true(t, n == 1 || worst < (n == 2 ? 2e-4 : 4e-6), "norm_f32 of %zu is %g off", n, worst);
+    check_true(t, worst < 4e-6, "norm_f32 of %zu is %g off", n, worst);
     if (timed) {
         char text[40];
         snprintf(text, sizeof text, "norm %zu", n);
