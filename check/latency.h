@@ -5,7 +5,7 @@
 #include "engine/graph/pulsed.h"
 
 struct latency_part {
-    const struct node *node; /* of the typed graph */
+    const struct node *node; /* of the decluttered graph */
     int64_t frames;      /* added delay, in frames of the node's output (rounded towards zero) */
     double input_frames; /* the same in frames of the input's time axis, exact */
     const struct stream_fact *fact; /* of the output */

@@ -61,7 +61,7 @@ static rill_status inputs_make(struct law *l)
     return RILL_OK;
 }
 
-/* Wires of the typed graph that have a counterpart worth comparing. */
+/* Wires of the decluttered graph that have a counterpart worth comparing. */
 static bool wire_compared(const struct law *l, uint32_t w)
 {
     const struct pulsed_wire *t = &l->pg.trace[w];

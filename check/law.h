@@ -2,11 +2,11 @@
 /* law.h - what a stream gives is what the whole-sequence run gives: checked on any model, node by
  * node.
  *
- * The whole run is the interpreter on the typed graph with the length in the place of the stream
- * symbol. The nodes of the pulsed graph are run by the interpreter pulse by pulse, states carried;
- * the product path is a stream that gets the same frames in random cuts, with a snapshot moved in
- * the middle and a reset after other data. Both find NaN in their inputs after the end and learn
- * the length as late as it can be told. */
+ * The whole run is the interpreter on the decluttered graph with the length in the place of the
+ * stream symbol. The nodes of the pulsed graph are run by the interpreter pulse by pulse, states
+ * carried; the product path is a stream that gets the same frames in random cuts, with a snapshot
+ * moved in the middle and a reset after other data. Both find NaN in their inputs after the end and
+ * learn the length as late as it can be told. */
 #ifndef RILL_CHECK_LAW_H
 #define RILL_CHECK_LAW_H
 #include "lib/model.h"

@@ -93,7 +93,7 @@ static void slice_look_up(const struct slice_copy *c, struct slice_copy *ret)
     ret->stride = ret->inner * (size_t) whole.dim[c->axis];
 }
 
-rill_status slow_loop_made(struct lower *l, const struct scope *f, struct scan_step *step,
+rill_status slow_loop_made(struct lower *l, const struct scope *f, struct loop_step *step,
                            uint32_t begin)
 {
     struct slow_place *places = NULL;

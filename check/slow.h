@@ -7,7 +7,7 @@
 #include "lib/plan_internal.h"
 
 /* As loop_made of struct plan_opts. */
-rill_status slow_loop_made(struct lower *l, const struct scope *f, struct scan_step *step,
+rill_status slow_loop_made(struct lower *l, const struct scope *f, struct loop_step *step,
                            uint32_t begin);
 
 /* rill_plan_new, whose loops go that way. */

@@ -2,7 +2,7 @@
 /* program.h - fused programs: element-wise functions one after another, alone, behind a product,
  * or between convolutions along time over a few frames.
  *
- * Operands lie in rooms: places of memory that differ from run to run. A program runs block by
+ * Operands lie in buffers: places of memory that differ from run to run. A program runs block by
  * block over n elements, so that what one instruction makes the next one finds in the first cache;
  * an operand that walks moves on with the blocks, others stay where they are. Each element-wise
  * function rounds as the kernel of its name.
@@ -35,9 +35,9 @@ enum kern_instr_op {
 };
 
 struct kern_operand {
-    uint32_t room;
+    uint32_t buffer;
     bool one;    /* a single element for all */
-    size_t at;   /* floats from the room's start */
+    size_t at;   /* floats from the buffer's start */
     size_t walk; /* SIZE_MAX: moves on with the blocks; 0: does not */
 };
 

@@ -7,7 +7,7 @@
 #define EACH_ROW   V16_UNROLL for (int r = 0; r < rows; r++)
 
 /* x: first row's first tap; w: of the first panel. */
-V16_UNROLLED void FN(frames_tile)(const struct kern_product *s, float *const *room,
+V16_UNROLLED void FN(frames_tile)(const struct kern_product *s, float *const *buffer,
                                   const float *restrict x, size_t row, size_t first, const int rows,
                                   const int panels)
 {
@@ -34,9 +34,9 @@ V16_UNROLLED void FN(frames_tile)(const struct kern_product *s, float *const *ro
     }
     EACH_PANEL {
         const struct kern_panel *to = s->panel + first + p;
-        float *y = room[to->to.room] + to->to.at + row * to->ld;
+        float *y = buffer[to->to.buffer] + to->to.at + row * to->ld;
         if (to->adds) {
-            const float *add = room[to->add.room] + to->add.at + row * to->ld;
+            const float *add = buffer[to->add.buffer] + to->add.at + row * to->ld;
             EACH_ROW
                 acc[p * rows + r] = v16_add(acc[p * rows + r], v16_load(add + (size_t) r * to->ld));
         }
@@ -47,18 +47,18 @@ V16_UNROLLED void FN(frames_tile)(const struct kern_product *s, float *const *ro
 #undef EACH_PANEL
 #undef EACH_ROW
 
-typedef void FN(frames_fn)(const struct kern_product *s, float *const *room,
+typedef void FN(frames_fn)(const struct kern_product *s, float *const *buffer,
                            const float *restrict x, size_t row, size_t first);
 
 #define FRAMES_PANELS_MOST 4
 #define FRAMES_TILES(X) X(1, 1) X(1, 2) X(1, 3) X(1, 4) X(2, 1) X(2, 2) X(2, 3) X(3, 1) X(3, 2) X(3, 3) X(4, 1) X(4, 2) X(4, 3) \
     X(8, 1) X(8, 2) X(8, 3)
 #define X(rows, panels)                                                                                              \
-    static void FN(frames_##rows##x##panels)(const struct kern_product *s, float *const *room,                       \
+    static void FN(frames_##rows##x##panels)(const struct kern_product *s, float *const *buffer,                       \
                                              const float *restrict x, size_t row, size_t first)                      \
     {                                                                                                                \
         if (panels <= GEMM_FIT(rows))                                                                                \
-            FN(frames_tile)(s, room, x, row, first, rows, panels);                                                   \
+            FN(frames_tile)(s, buffer, x, row, first, rows, panels);                                                   \
     }
 FRAMES_TILES(X)
 #undef X
@@ -70,7 +70,7 @@ static FN(frames_fn) *const FN(frames_fns)[9][FRAMES_PANELS_MOST + 1] = {
 #undef X
 };
 
-static void FN(program_product)(const struct kern_product *s, float *const *room, const float *x)
+static void FN(program_product)(const struct kern_product *s, float *const *buffer, const float *x)
 {
     for (size_t row = 0, rows; row < s->rows; row += rows, x += rows * s->row_step) {
         for (rows = 8; rows > s->rows - row || !FN(frames_fns)[rows][1]; rows--)
@@ -79,7 +79,7 @@ static void FN(program_product)(const struct kern_product *s, float *const *room
             panels = s->n_panels - p < FRAMES_PANELS_MOST ? s->n_panels - p : FRAMES_PANELS_MOST;
             while (!FN(frames_fns)[rows][panels])
                 panels--;
-            FN(frames_fns)[rows][panels](s, room, x, row, p);
+            FN(frames_fns)[rows][panels](s, buffer, x, row, p);
         }
     }
 }
@@ -113,22 +113,22 @@ static void FN(program_copy)(float *to, const float *a, size_t n)
         v16_store(to + i, v16_load(a + i));
 }
 
-static inline float *FN(program_at)(float *const *room, const struct kern_operand *o, size_t done)
+static inline float *FN(program_at)(float *const *buffer, const struct kern_operand *o, size_t done)
 {
-    return room[o->room] + o->at + (done & o->walk);
+    return buffer[o->buffer] + o->at + (done & o->walk);
 }
 
 /* done: elements of the blocks before this one. */
-V16_UNROLLED void FN(program_instr)(const struct kern_instr *i, float *const *room,
+V16_UNROLLED void FN(program_instr)(const struct kern_instr *i, float *const *buffer,
                                     const size_t done, size_t block)
 {
-    float *to = FN(program_at)(room, &i->to, done);
-    const float *a = FN(program_at)(room, &i->a, done);
+    float *to = FN(program_at)(buffer, &i->to, done);
+    const float *a = FN(program_at)(buffer, &i->a, done);
     size_t n = i->n ? i->n : block;
     switch (i->op) {
 #define RUN_1(name) FN(name##_f32)(to, a, n)
 #define RUN_2(name)                                                                                \
-    FN(name##_any)(to, a, FN(program_at)(room, &i->b, done), i->a.one, i->b.one, n)
+    FN(name##_any)(to, a, FN(program_at)(buffer, &i->b, done), i->a.one, i->b.one, n)
 #define X(number, name, operands)                                                                  \
     case KERN_##number: RUN_##operands(name); break;
         KERN_POINTWISE(X)
@@ -138,22 +138,22 @@ V16_UNROLLED void FN(program_instr)(const struct kern_instr *i, float *const *ro
     case KERN_LOAD: FN(program_load)(i, to, a); break;
     case KERN_STORE: FN(program_store)(i, to, a); break;
     case KERN_COPY: FN(program_copy)(to, a, n); break;
-    case KERN_PRODUCT: FN(program_product)(i->product, room, a); break;
+    case KERN_PRODUCT: FN(program_product)(i->product, buffer, a); break;
     case KERN_INSTR_OPS: break;
     }
 }
 
-static void FN(program_f32)(const struct kern_program *p, float *const *room, size_t n)
+static void FN(program_f32)(const struct kern_program *p, float *const *buffer, size_t n)
 {
     const struct kern_instr *end = p->instr + p->n_instrs;
     if (n <= KERN_PROGRAM_BLOCK) {
         for (const struct kern_instr *i = p->instr; i != end; i++)
-            FN(program_instr)(i, room, 0, n);
+            FN(program_instr)(i, buffer, 0, n);
         return;
     }
     for (size_t done = 0; done < n; done += KERN_PROGRAM_BLOCK) {
         size_t block = n - done < KERN_PROGRAM_BLOCK ? n - done : KERN_PROGRAM_BLOCK;
         for (const struct kern_instr *i = p->instr; i != end; i++)
-            FN(program_instr)(i, room, done, block);
+            FN(program_instr)(i, buffer, done, block);
     }
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* model.h - an open model: its typed graph and what model.conf says about it. Made in models, read
- * by pulse. */
+/* model.h - an open model: its graphs and what model.conf says about it. Made in lib/open.c; plans
+ * are made of it. */
 #ifndef RILL_LIB_MODEL_H
 #define RILL_LIB_MODEL_H
 #include "engine/rewrite/pass.h"
@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 /* The file of a network that runs beside the pipeline. */
-struct model_file {
+struct part_file {
     const char *name; /* NULL: there is none */
     const uint8_t *data;
     size_t n;
@@ -22,12 +22,12 @@ struct model_port {
     uint32_t rate; /* Hz of an input's time axis, 0: not declared */
     /* how an output is read; strings NULL or the model's. All zero: not by a sink */
     rill_sink_opts sink;
-    struct model_file decoder,
+    struct part_file decoder,
         joiner; /* of a transducer; sink.decoder and sink.joiner are NULL here */
 };
 
 /* The model after a transform. */
-struct model_transform {
+struct transformed_model {
     const char *spec; /* "" for what pairs of symbols made */
     const char *note; /* what people should know; NULL: nothing */
     struct mgraph file;
@@ -47,7 +47,7 @@ struct rill_model {
     struct tgraph typed;
     struct dgraph decluttered; /* what is pulsed */
     struct pass_log passes;
-    struct model_transform *transforms; /* none unless something was to be done to the model */
+    struct transformed_model *transforms; /* none unless something was to be done to the model */
     unsigned n_transforms;
     uint32_t pulse;     /* frames of plans that do not say; 0: as few as possible */
     uint32_t budget_ms; /* of plans that do not say; 0: as for any model */

@@ -80,21 +80,21 @@ static void sink_read(struct record_reader *r, rill_sink_opts *ret)
         record_wrong(r, "a sink is of no known kind");
 }
 
-static void file_write(struct record *to, const struct model_file *f)
+static void file_write(struct record *to, const struct part_file *f)
 {
     record_text(to, f->name ? f->name : "");
     record_u32(to, (uint32_t) f->n);
     record_bytes(to, f->data, f->n);
 }
 
-static void file_read(struct record_reader *r, struct model_file *ret)
+static void file_read(struct record_reader *r, struct part_file *ret)
 {
     const char *name = record_take_text(r);
     uint32_t n = record_take_count(r, 1);
     const void *from = n ? record_take_bytes(r, n) : NULL;
     uint8_t *data = from && !r->wrong ? record_array(r, n, 1) : NULL;
     if (data)
-        *ret = (struct model_file) { .name = name, .data = memcpy(data, from, n), .n = n };
+        *ret = (struct part_file) { .name = name, .data = memcpy(data, from, n), .n = n };
 }
 
 static void ports_write(struct record *to, const struct model_port *ports, uint32_t n)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* model.h - the parts of a compiled file that open models keep: what model.conf said, and packed
- * weights. */
+/* model_file.h - the parts of a compiled file that open models keep: what model.conf said, and
+ * packed weights. */
 #ifndef RILL_LIB_MODEL_FILE_H
 #define RILL_LIB_MODEL_FILE_H
 #include "lib/model.h"

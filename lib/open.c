@@ -49,7 +49,7 @@ static const struct conf_port *port_find(const struct model_conf *c, const char 
 #define PART_BYTES_MAX ((uint64_t) 1 << 30)
 
 /* A network beside the pipeline from its file's bytes. */
-static rill_status part_add(struct opening *o, struct model_file *f)
+static rill_status part_add(struct opening *o, struct part_file *f)
 {
     if (!f->name)
         return RILL_OK;
@@ -65,7 +65,7 @@ static rill_status parts_add(struct opening *o, struct model_port *p)
     return part_add(o, &p->joiner);
 }
 
-static rill_status part_read(struct opening *o, const char *file, struct model_file *ret)
+static rill_status part_read(struct opening *o, const char *file, struct part_file *ret)
 {
     if (!file)
         return RILL_OK;

@@ -23,8 +23,8 @@ const char *stage_name(enum stage s);
 struct pipeline {
     rill_model *model; /* has the stages up to the decluttered graph */
     rill_plan *plan;   /* of model, has those behind; NULL where none of them is made */
-    /* Which reader it is, and what its caller wants changed: model->file, and model->typed of it.
-     * NULL where those stages are there. */
+    /* Reads the file into model->file; types it, with what the caller wants changed, into
+     * model->typed. NULL where `have` is behind them. */
     rill_status (*mgraph_from_bytes)(void *opener);
     rill_status (*tgraph_from_mgraph)(void *opener);
     void *opener;

@@ -20,9 +20,9 @@ static size_t aligned(size_t bytes)
 static const struct {
     const char *name;
     unsigned cpu;
-} rungs[] = { { "c", 0 },
+} sets[] = { { "c", 0 },
 #define X(name, cpu) { #name, cpu },
-              KERN_ISAS(X)
+             KERN_ISAS(X)
 #undef X
 };
 
@@ -37,14 +37,14 @@ static rill_status cpu_choose(const rill_plan_opts *opts, unsigned *ret, rill_er
     *ret = cpu;
     if (!force || !*force)
         return RILL_OK;
-    for (size_t i = 0; i < sizeof rungs / sizeof *rungs; i++)
-        if (!strcmp(rungs[i].name, force)) {
-            *ret = cpu & rungs[i].cpu;
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+        if (!strcmp(sets[i].name, force)) {
+            *ret = cpu & sets[i].cpu;
             return RILL_OK;
         }
     char known[64] = "";
-    for (size_t i = 0; i < sizeof rungs / sizeof *rungs; i++)
-        strcat(strcat(known, i ? ", " : ""), rungs[i].name);
+    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
+        strcat(strcat(known, i ? ", " : ""), sets[i].name);
     return err_set(err, RILL_INVALID, "RILL_CPU is '%.40s'; known on this kind of processor: %s",
                    force, known);
 }

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #define SYMBOLS_MAX 64
-#define STAGES_MAX 128
+#define TRANSFORMS_MAX 128
 
 /* A symbol that was replaced. Later expressions mean what it stands for. */
 struct setting {
@@ -413,14 +413,14 @@ static rill_status spec_run(struct run *r, const char *text)
 }
 
 /* Types what there is now. A graph may only become fit for it by a later transform. */
-static rill_status stage_end(struct run *r, const char *spec)
+static rill_status transform_end(struct run *r, const char *spec)
 {
     rill_model *m = r->m;
-    struct model_transform *st = &m->transforms[m->n_transforms];
+    struct transformed_model *st = &m->transforms[m->n_transforms];
     r->facts = arena_array(&m->arena, struct fact, r->g.g.n_wires + 1u);
-    *st = (struct model_transform) { .spec = spec ? arena_string(&m->arena, spec) : "",
-                                     .note = r->note,
-                                     .file = r->g };
+    *st = (struct transformed_model) { .spec = spec ? arena_string(&m->arena, spec) : "",
+                                       .note = r->note,
+                                       .file = r->g };
     if (!r->facts || !st->spec)
         return no_memory(r);
     r->why = (rill_error) { RILL_OK, "" };
@@ -440,21 +440,21 @@ static unsigned list_count(const char *const *list)
     return n;
 }
 
-/* Stage 0 is the graph after the pairs, stage k that after the k-th transform. */
-static rill_status stages_run(struct run *r, const rill_model_opts *o)
+/* Transform 0 is the graph after the pairs, transform k that after the k-th. */
+static rill_status transforms_run(struct run *r, const rill_model_opts *o)
 {
     unsigned n = list_count(o->transforms);
-    if (n >= STAGES_MAX)
-        return err_set(r->err, RILL_LIMIT, "%u transforms, at most %d", n, STAGES_MAX - 1);
-    r->m->transforms = arena_array(&r->m->arena, struct model_transform, n + 1);
+    if (n >= TRANSFORMS_MAX)
+        return err_set(r->err, RILL_LIMIT, "%u transforms, at most %d", n, TRANSFORMS_MAX - 1);
+    r->m->transforms = arena_array(&r->m->arena, struct transformed_model, n + 1);
     if (!r->m->transforms)
         return no_memory(r);
     for (unsigned i = 0; o->set && o->set[i]; i++)
         TRY(pair_set(r, o->set[i]));
-    TRY(stage_end(r, NULL));
+    TRY(transform_end(r, NULL));
     for (unsigned i = 0; i < n; i++) {
         TRY(spec_run(r, o->transforms[i]));
-        TRY(stage_end(r, o->transforms[i]));
+        TRY(transform_end(r, o->transforms[i]));
     }
     TRY(newcomers_check(r));
     return settings_check(r);
@@ -473,7 +473,7 @@ rill_status model_transform(rill_model *m, const rill_model_opts *opts, bool gue
                         .g = m->file,
                         .err = reterr,
                         .time = { .name = o->stream, .guess_by_name = guess_time } };
-    TRY(list_count(o->set) || list_count(o->transforms) ? stages_run(r, o) : RILL_OK);
+    TRY(list_count(o->set) || list_count(o->transforms) ? transforms_run(r, o) : RILL_OK);
     TRY(asserts_check(r, o));
     if (!m->n_transforms)
         return model_type(m, &m->file, &r->time, &m->typed, NULL, reterr);

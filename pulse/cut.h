@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cut.h - a typed graph cut for one pulse, with the words of the walk itself. */
+/* cut.h - a decluttered graph cut for one pulse. The error of a refusal is that of the node where
+ * the walk stopped; refusal_explain says what is behind it. */
 #ifndef RILL_PULSE_CUT_H
 #define RILL_PULSE_CUT_H
 #include "pulse/pulser.h"

@@ -301,7 +301,7 @@ rill_status pulser_want_multiple(struct pulser *p, const struct node *n,
 
 /* ---- outputs ---- */
 
-/* What stands in the typed graph must grow as fast as what is made of it. */
+/* What stands in the decluttered graph must grow as fast as what is made of it. */
 static rill_status bind_growth(const struct pulser *p, const struct node *n,
                                const struct stream_fact *sf, const struct dim *length)
 {

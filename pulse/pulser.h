@@ -49,7 +49,8 @@ rill_status pulser_maps_new(struct pulser *p);
 
 /* NULL: does not stream */
 const struct stream_fact *pulser_stream(const struct pulser *p, uint32_t src_wire);
-const struct fact *pulser_fact(const struct pulser *p, uint32_t src_wire); /* of the typed graph */
+const struct fact *pulser_fact(const struct pulser *p,
+                               uint32_t src_wire); /* of the decluttered graph */
 const struct fact *pulser_dst_fact(const struct pulser *p, uint32_t dst_wire);
 rill_status pulser_no_memory(const struct pulser *p);
 

@@ -280,7 +280,7 @@ static rill_status history_out(struct pulser *p, struct scan *s, const struct st
 
 /* ---- the Scan made ---- */
 
-/* Per input or output: the axis or direction it had, then `more` entries of 0. */
+/* Per input or output: the axis or direction it had, then `more` entries of `value`. */
 static bool ints_extended(struct pulser *p, struct attr_ints list, unsigned had, unsigned more,
                           int64_t value, struct attr_ints *ret)
 {

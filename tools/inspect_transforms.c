@@ -17,7 +17,7 @@ void inspect_transforms_help(void)
 void inspect_transforms_print(const rill_model *m)
 {
     for (unsigned i = 1; i < m->n_transforms; i++) {
-        const struct model_transform *s = &m->transforms[i];
+        const struct transformed_model *s = &m->transforms[i];
         printf("  transform %u: %s%s%s\n", i, s->spec, s->note ? "\n    note: " : "",
                s->note ? s->note : "");
     }
@@ -44,7 +44,7 @@ bool inspect_transforms_pass(const struct command *cmd, const rill_model *m, con
                                   "there is no pass '%s' without --transform or --set", pass);
         return true;
     }
-    const struct model_transform *s = &m->transforms[k];
+    const struct transformed_model *s = &m->transforms[k];
     if (!s->is_typed)
         printf("# as it was read: it cannot be typed yet: %s\n", s->why);
     graph_dump(s->is_typed ? &s->graph.g : &s->file.g, stdout);

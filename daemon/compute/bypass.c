@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/compute/bypass.h"
-#include "daemon/compute/lane_in.h"
+#include "daemon/compute/lane_internal.h"
 
 #define DRY_SAMPLES_MAX (1u << 19) /* of a model with a longer delay the dry signal is silence */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/compute/lane_in.h"
+#include "daemon/compute/lane_internal.h"
 #include "daemon/compute/pcm.h"
 #include "daemon/compute/resample.h"
 

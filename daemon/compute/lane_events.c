@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* From frames of a model's outputs, through sinks, to events in the rings of a lane. */
-#include "daemon/compute/lane_in.h"
+#include "daemon/compute/lane_internal.h"
 
 /* The position of an event in the input. Once the input is over, no later than its end: a sample at
  * the model's rate may lie behind that by rounding. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What comes out of a lane: its samples, and where in the input they are. */
-#include "daemon/compute/lane_in.h"
+#include "daemon/compute/lane_internal.h"
 #include "daemon/compute/resample.h"
 
 void lane_out_write(struct lane *l, const float *x, size_t n, struct lane_rec *rec)

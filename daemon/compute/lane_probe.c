@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the ports of a model and measures what a pulse costs. */
-#include "daemon/compute/lane_in.h"
+#include "daemon/compute/lane_internal.h"
 #include "daemon/compute/pcm.h"
 
 static rill_status probe_fail(rill_error *e, rill_status s, const char *text)

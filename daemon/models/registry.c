@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/models/registry_in.h"
+#include "daemon/models/registry_internal.h"
 #include "daemon/models/open_at.h"
 #include "daemon/models/check.h"
 #include "daemon/models/load.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The list of a registry's models by name, and their references. */
-#include "daemon/models/registry_in.h"
+#include "daemon/models/registry_internal.h"
 
 #include <errno.h>
 #include <stdio.h>

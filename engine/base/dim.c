@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/base/dim_impl.h"
+#include "engine/base/dim_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
  * unary      := '-' unary | integer | name | '"' any '"'
  *             | call '(' expression, expression... ')' | '(' expression ')'
  * Calls are min, max, broadcast, ge and eq. */
-#include "engine/base/dim_impl.h"
+#include "engine/base/dim_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>

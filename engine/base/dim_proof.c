@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the facts of a scope prove: intervals first, then a bounded search that replaces floors by
  * their linear bounds, splits min and max into cases, and adds multiples of facts. */
-#include "engine/base/dim_impl.h"
+#include "engine/base/dim_internal.h"
 
 #define LO INT64_MIN
 #define HI INT64_MAX

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The makers: each returns the canonical form of what it is asked for. */
-#include "engine/base/dim_impl.h"
+#include "engine/base/dim_internal.h"
 
 #include <string.h>
 

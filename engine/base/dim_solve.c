@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Equations with one unknown, and symbols that get a value. */
-#include "engine/base/dim_impl.h"
+#include "engine/base/dim_internal.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What the makers of expressions stand on: nodes that are interned, their order, and sums while
  * they are worked on. Nothing here simplifies. */
-#include "engine/base/dim_impl.h"
+#include "engine/base/dim_internal.h"
 
 #include <stdlib.h>
 #include <string.h>

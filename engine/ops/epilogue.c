@@ -92,7 +92,7 @@ static struct kern_operand operand_of(const struct epilogue *p, int64_t value)
 {
     bool walks = !value || p->lie[value - 1] == LIES_FULL ||
         (p->lie[value - 1] == LIES_CHANNEL && !p->by_channel);
-    return (struct kern_operand) { .room = (uint32_t) value,
+    return (struct kern_operand) { .buffer = (uint32_t) value,
                                    .one = !walks,
                                    .walk = walks ? SIZE_MAX : 0 };
 }
@@ -139,22 +139,22 @@ rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epil
 void epilogue_channels(const struct epilogue *p, const struct eval *e, float *y, int64_t i,
                        int64_t first, int64_t n)
 {
-    float *room[1 + EPILOGUE_IN_MAX] = { y };
+    float *buffer[1 + EPILOGUE_IN_MAX] = { y };
     int64_t at_once = p->by_channel ? 1 : n;
     if (!p->program.n_instrs)
         return;
     for (unsigned k = 0; k < p->n_in; k++) {
         const float *x = e->x[p->first_in + k];
         int64_t channel = p->lie[k] == LIES_FULL ? i * p->channels + first : first;
-        room[1 + k] = (float *) (uintptr_t) x + channel * p->channel_step[k]; /* only read */
+        buffer[1 + k] = (float *) (uintptr_t) x + channel * p->channel_step[k]; /* only read */
     }
     for (int64_t done = 0;;) {
-        e->kern->program_f32(&p->program, room, (size_t) (at_once * p->places));
+        e->kern->program_f32(&p->program, buffer, (size_t) (at_once * p->places));
         if ((done += at_once) >= n)
             return;
-        room[0] += p->places;
+        buffer[0] += p->places;
         for (unsigned k = 0; k < p->n_in; k++)
-            room[1 + k] += p->channel_step[k];
+            buffer[1 + k] += p->channel_step[k];
     }
 }
 

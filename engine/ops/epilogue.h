@@ -24,7 +24,7 @@ enum epilogue_lie epilogue_lie(int rank, const int64_t *dim, int out_rank, const
                                int axis);
 
 struct epilogue {
-    struct kern_program program;      /* rooms: what the node made, then the inputs */
+    struct kern_program program;      /* buffers: what the node made, then the inputs */
     int64_t images, channels, places; /* of the output: all groups' channels, places of a channel */
     unsigned first_in, n_in;
     bool by_channel; /* the program runs on one channel at a time */

@@ -33,7 +33,7 @@ static rill_status fused_infer(struct infer *c)
     const struct fused_attr *a = c->attr;
     int64_t windows = a->windows.n / FUSED_WINDOW_INTS, weights = fused_in_frames(a), step;
     int64_t stores = (int64_t) c->n_out - windows, loads = (int64_t) c->n_in - weights - windows;
-    if (stores < 0 || loads < 0 || c->n_in + c->n_out > FUSED_ROOMS_MAX)
+    if (stores < 0 || loads < 0 || c->n_in + c->n_out > FUSED_BUFFERS_MAX)
         return infer_fail(c, "its lists are none of a program");
     if (!fused_fits(a, loads, stores, &step))
         return step < 0 ? infer_fail(c, "its lists are none of a program")
@@ -69,7 +69,7 @@ static rill_status fused_prepare(struct prep *c)
     struct fused *p = arena_new(c->arena, struct fused);
     unsigned windows = (unsigned) fused_windows(a);
     if (!p || !(p->window_bytes = arena_array(c->arena, size_t, windows + 1)) ||
-        !(p->row_step = arena_array(c->arena, size_t, 1 + FUSED_ROOMS_MAX)))
+        !(p->row_step = arena_array(c->arena, size_t, 1 + FUSED_BUFFERS_MAX)))
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     p->n_weights = fused_in_frames(a);
     p->n_windows = windows;
@@ -87,26 +87,26 @@ static rill_status fused_prepare(struct prep *c)
 static void fused_eval(const struct eval *e)
 {
     const struct fused *p = e->args;
-    float *room[1 + FUSED_ROOMS_MAX];
-    unsigned n = FUSED_ROOM_WINDOWS;
+    float *buffer[1 + FUSED_BUFFERS_MAX];
+    unsigned n = FUSED_BUFFER_WINDOWS;
     const void *const *load = e->x + p->n_weights, *const *old = load + p->n_loads;
     void *const *next = e->y + p->n_stores;
-    room[FUSED_ROOM_SCRATCH] = e->scratch;
+    buffer[FUSED_BUFFER_SCRATCH] = e->scratch;
     for (unsigned i = 0; i < p->n_windows; i++) {
         if (next[i] != old[i])
             memcpy(next[i], old[i], p->window_bytes[i]);
-        room[n++] = next[i];
+        buffer[n++] = next[i];
     }
     for (unsigned i = 0; i < p->n_loads; i++)
-        room[n++] = (float *) (uintptr_t) load[i]; /* only read */
+        buffer[n++] = (float *) (uintptr_t) load[i]; /* only read */
     for (unsigned i = 0; i < p->n_stores; i++)
-        room[n++] = e->y[i];
+        buffer[n++] = e->y[i];
     for (size_t r = p->rows;;) {
-        e->kern->program_f32(&p->program, room, p->columns);
+        e->kern->program_f32(&p->program, buffer, p->columns);
         if (--r == 0)
             return;
         for (unsigned i = 0; i < n; i++)
-            room[i] += p->row_step[i];
+            buffer[i] += p->row_step[i];
     }
 }
 

@@ -18,7 +18,7 @@
 #define FUSED_FRAMES_MAX 8 /* of an output; more of them fill vectors along time */
 #define FUSED_CHANNELS_MAX 256
 #define FUSED_WINDOW_MAX 1024 /* frames of a window, and of what is loaded */
-#define FUSED_ROOMS_MAX 192   /* inputs and outputs */
+#define FUSED_BUFFERS_MAX 192 /* inputs and outputs */
 #define FUSED_PARTS_MAX 8     /* values that a product makes */
 
 /* A step is its op, to, a and b: numbers of values, where nothing else is said. Ops are those of
@@ -27,7 +27,7 @@
  * product: */
 enum fused_op {
     FUSED_PUSH = KERN_INSTR_OPS, /* window, value: its newest frames */
-    FUSED_SHIFT, /* window: makes room for the next run's frames; once, behind its products */
+    FUSED_SHIFT, /* window: makes buffer for the next run's frames; once, behind its products */
     FUSED_JOIN,  /* value that the next product makes, value that is added to it */
     FUSED_OPS
 };
@@ -96,15 +96,15 @@ int64_t fused_product_floats(const struct fused_attr *a, const int64_t *step);
  * each is stored once; *ret_step: the step that does not, or -1. */
 bool fused_fits(const struct fused_attr *a, int64_t loads, int64_t stores, int64_t *ret_step);
 
-/* Rooms: scratch, windows, what is loaded, what is stored. */
-#define FUSED_ROOM_SCRATCH 0
-#define FUSED_ROOM_WINDOWS 1
+/* Buffers: scratch, windows, what is loaded, what is stored. */
+#define FUSED_BUFFER_SCRATCH 0
+#define FUSED_BUFFER_WINDOWS 1
 
 struct fused {
     struct kern_program program;
     unsigned n_weights, n_loads, n_stores, n_windows;
     size_t rows, columns; /* the program runs row by row; once in frames */
-    size_t *row_step;     /* of each room, floats */
+    size_t *row_step;     /* of each buffer, floats */
     size_t *window_bytes;
 };
 

@@ -166,10 +166,10 @@ static bool step_fits(const struct fused_attr *a, const int64_t *s, int64_t load
 
 bool fused_fits(const struct fused_attr *a, int64_t loads, int64_t stores, int64_t *ret_step)
 {
-    bool stored[FUSED_ROOMS_MAX] = { false };
+    bool stored[FUSED_BUFFERS_MAX] = { false };
     int64_t n_stored = 0;
     *ret_step = -1;
-    if (stores > FUSED_ROOMS_MAX || !lists_fit(a))
+    if (stores > FUSED_BUFFERS_MAX || !lists_fit(a))
         return false;
     for (int64_t i = 0; i < fused_steps(a); i++) {
         const int64_t *s = a->steps.v + i * FUSED_STEP_INTS;

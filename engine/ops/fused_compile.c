@@ -46,14 +46,14 @@ static bool value_make(struct compiler *m, int64_t v)
     if (m->made[v])
         return false;
     m->made[v] = true;
-    if (m->at[v].room == FUSED_ROOM_SCRATCH)
+    if (m->at[v].buffer == FUSED_BUFFER_SCRATCH)
         m->at[v].at = place_take(m, value_floats(m, v));
     return true;
 }
 
 static void value_drop(struct compiler *m, int64_t v, int64_t step)
 {
-    if (m->last[v] != step || m->at[v].room != FUSED_ROOM_SCRATCH || !m->made[v])
+    if (m->last[v] != step || m->at[v].buffer != FUSED_BUFFER_SCRATCH || !m->made[v])
         return;
     m->last[v] = -1;
     m->free_at[m->n_free] = m->at[v].at;
@@ -82,20 +82,20 @@ static int64_t step_makes(const struct fused_attr *a, const int64_t *s, int64_t 
                                 : s[0] == KERN_LOAD || is_elements(s);
 }
 
-static uint32_t load_room(const struct compiler *m, int64_t i)
+static uint32_t load_buffer(const struct compiler *m, int64_t i)
 {
-    return FUSED_ROOM_WINDOWS + m->ret->n_windows + (uint32_t) i;
+    return FUSED_BUFFER_WINDOWS + m->ret->n_windows + (uint32_t) i;
 }
 
-static uint32_t store_room(const struct compiler *m, int64_t i)
+static uint32_t store_buffer(const struct compiler *m, int64_t i)
 {
-    return load_room(m, m->ret->n_loads) + (uint32_t) i;
+    return load_buffer(m, m->ret->n_loads) + (uint32_t) i;
 }
 
 static struct kern_operand window_place(const struct compiler *m, int64_t i, int64_t frame)
 {
     int64_t lanes = fused_lanes(fused_window_at(m->a, i).channels);
-    return (struct kern_operand) { .room = FUSED_ROOM_WINDOWS + (uint32_t) i,
+    return (struct kern_operand) { .buffer = FUSED_BUFFER_WINDOWS + (uint32_t) i,
                                    .at = (size_t) (frame * lanes) };
 }
 
@@ -103,7 +103,7 @@ static struct kern_operand window_place(const struct compiler *m, int64_t i, int
  * lies in the input, a made one that is stored in its output. */
 static void place_choose(struct compiler *m, const int64_t *s)
 {
-    if (s[0] == FUSED_PUSH && m->at[s[2]].room == FUSED_ROOM_SCRATCH) {
+    if (s[0] == FUSED_PUSH && m->at[s[2]].buffer == FUSED_BUFFER_SCRATCH) {
         struct fused_window w = fused_window_at(m->a, s[1]);
         m->at[s[2]] = window_place(m, s[1], w.frames - w.fresh);
     }
@@ -111,11 +111,11 @@ static void place_choose(struct compiler *m, const int64_t *s)
         return;
     if (s[0] == KERN_LOAD) {
         bool one = fused_value_at(m->a, s[1]).columns == 1;
-        m->at[s[1]] = (struct kern_operand) { .room = load_room(m, s[2]),
+        m->at[s[1]] = (struct kern_operand) { .buffer = load_buffer(m, s[2]),
                                               .one = one,
                                               .walk = one ? 0 : SIZE_MAX };
-    } else if (s[0] == KERN_STORE && m->at[s[2]].room == FUSED_ROOM_SCRATCH) {
-        m->at[s[2]] = (struct kern_operand) { .room = store_room(m, s[1]), .walk = SIZE_MAX };
+    } else if (s[0] == KERN_STORE && m->at[s[2]].buffer == FUSED_BUFFER_SCRATCH) {
+        m->at[s[2]] = (struct kern_operand) { .buffer = store_buffer(m, s[1]), .walk = SIZE_MAX };
     }
 }
 
@@ -189,11 +189,11 @@ static bool product_make(struct compiler *m, const int64_t *s, struct kern_instr
 }
 
 /* A tensor that is loaded or stored has the elements of its value; flat, each row of it moves the
- * room. */
-static bool port_fits(struct compiler *m, const struct tensor *t, uint32_t room, int64_t v)
+ * buffer. */
+static bool port_fits(struct compiler *m, const struct tensor *t, uint32_t buffer, int64_t v)
 {
     struct fused_value x = fused_value_at(m->a, v);
-    m->ret->row_step[room] = x.rows > 1 ? (size_t) x.columns : 0;
+    m->ret->row_step[buffer] = x.rows > 1 ? (size_t) x.columns : 0;
     return t && t->type == DTYPE_F32 && tensor_count(t) == x.rows * x.columns;
 }
 
@@ -202,7 +202,7 @@ static bool port_make(struct compiler *m, const int64_t *s, struct kern_instr *k
 {
     bool load = s[0] == KERN_LOAD;
     int64_t v = load ? s[1] : s[2];
-    struct kern_operand tensor = { .room = load ? load_room(m, s[2]) : store_room(m, s[1]) };
+    struct kern_operand tensor = { .buffer = load ? load_buffer(m, s[2]) : store_buffer(m, s[1]) };
     struct fused_value x = fused_value_at(m->a, v);
     *k = (struct kern_instr) { .op = (enum kern_instr_op) s[0],
                                .to = load ? m->at[v] : tensor,
@@ -211,7 +211,7 @@ static bool port_make(struct compiler *m, const int64_t *s, struct kern_instr *k
                                .rows = (size_t) x.columns,
                                .ld = (size_t) fused_lanes(x.rows) };
     const struct tensor *t = load ? m->c->in[m->ret->n_weights + (size_t) s[2]] : m->c->out[s[1]];
-    return port_fits(m, t, tensor.room, v) && (m->frames || m->at[v].room == tensor.room);
+    return port_fits(m, t, tensor.buffer, v) && (m->frames || m->at[v].buffer == tensor.buffer);
 }
 
 static bool copy_make(struct compiler *m, const int64_t *s, struct kern_instr *k)
@@ -253,7 +253,7 @@ static bool is_idle(const struct compiler *m, const int64_t *s, const struct ker
 {
     if (s[0] == FUSED_JOIN || (!m->frames && (s[0] == KERN_LOAD || s[0] == KERN_STORE)))
         return true;
-    return k->op == KERN_COPY && (!k->n || (k->to.room == k->a.room && k->to.at == k->a.at));
+    return k->op == KERN_COPY && (!k->n || (k->to.buffer == k->a.buffer && k->to.at == k->a.at));
 }
 
 static bool step_compile(struct compiler *m, int64_t i, struct kern_instr *k)

@@ -43,11 +43,11 @@ static void slots_span(struct lower *l, const uint32_t *slots, uint32_t n, uint3
         }
 }
 
-struct loop_lower {
+struct loop_lowering {
     const struct node *n;
     const struct graph *body;
     struct scope *outer, inner;
-    struct scan_step *step;
+    struct loop_step *step;
     uint32_t n_states,
         first_state; /* states are body inputs first_state.. and body outputs out_state.. */
     uint32_t out_state;
@@ -60,7 +60,7 @@ struct loop_lower {
     uint32_t first_slot; /* of the body */
 };
 
-static rill_status states_start(struct lower *l, struct loop_lower *w, unsigned first_in)
+static rill_status states_start(struct lower *l, struct loop_lowering *w, unsigned first_in)
 {
     for (uint32_t i = 0; i < w->n_states; i++) {
         TRY(wire_slot(l, w->outer, w->n->in[first_in + i], &w->init[i]));
@@ -70,7 +70,7 @@ static rill_status states_start(struct lower *l, struct loop_lower *w, unsigned 
     return RILL_OK;
 }
 
-static rill_status captures_start(struct lower *l, struct loop_lower *w, unsigned first_in,
+static rill_status captures_start(struct lower *l, struct loop_lowering *w, unsigned first_in,
                                   unsigned first_body)
 {
     for (unsigned i = first_in; i < w->n->n_in; i++)
@@ -78,7 +78,7 @@ static rill_status captures_start(struct lower *l, struct loop_lower *w, unsigne
     return RILL_OK;
 }
 
-static rill_status body_lower(struct lower *l, struct loop_lower *w)
+static rill_status body_lower(struct lower *l, struct loop_lowering *w)
 {
     for (uint32_t i = 0; i < w->body->n_inputs; i++)
         w->inner.slot[w->body->inputs[i]] = w->body_in[i];
@@ -90,7 +90,7 @@ static rill_status body_lower(struct lower *l, struct loop_lower *w)
 }
 
 /* Stacked outputs: body output first_body + i goes to node output first_out + i. */
-static rill_status stacks_set(struct lower *l, struct loop_lower *w, unsigned first_out,
+static rill_status stacks_set(struct lower *l, struct loop_lowering *w, unsigned first_out,
                               unsigned first_body, const struct scan_attr *at)
 {
     TRY(slices_init(l, &w->step->out, w->n->n_out));
@@ -112,14 +112,14 @@ static rill_status stacks_set(struct lower *l, struct loop_lower *w, unsigned fi
     return RILL_OK;
 }
 
-static rill_status loop_begin(struct lower *l, struct loop_lower *w, struct scope *f,
+static rill_status loop_begin(struct lower *l, struct loop_lowering *w, struct scope *f,
                               const struct node *n)
 {
     w->n = n;
     w->outer = f;
     w->body = n->body[0];
     w->begin = l->time++;
-    w->step = arena_new(&l->p->arena, struct scan_step);
+    w->step = arena_new(&l->p->arena, struct loop_step);
     w->body_in = arena_array(&l->work, uint32_t, w->body->n_inputs + 1);
     w->body_out = arena_array(&l->work, uint32_t, w->body->n_outputs + 1);
     w->state_bytes = arena_array(&l->work, size_t, w->body->n_inputs + 1);
@@ -133,7 +133,7 @@ static rill_status loop_begin(struct lower *l, struct loop_lower *w, struct scop
 }
 
 /* States that are copied from iteration to iteration. */
-static rill_status states_copied(struct lower *l, struct loop_lower *w)
+static rill_status states_copied(struct lower *l, struct loop_lowering *w)
 {
     uint32_t *to = arena_array(&l->work, uint32_t, w->n_states + 1),
              *from = arena_array(&l->work, uint32_t, w->n_states + 1);
@@ -152,7 +152,7 @@ static rill_status states_copied(struct lower *l, struct loop_lower *w)
 }
 
 /* States get their first values at w->begin and give their last ones now. */
-static rill_status states_ends(struct lower *l, struct loop_lower *w)
+static rill_status states_ends(struct lower *l, struct loop_lowering *w)
 {
     uint32_t now = l->time;
     TRY(copies_init(l, &w->step->start, w->n_states));
@@ -172,7 +172,7 @@ static rill_status states_ends(struct lower *l, struct loop_lower *w)
     return RILL_OK;
 }
 
-static rill_status loop_end(struct lower *l, struct loop_lower *w, struct steps *list)
+static rill_status loop_end(struct lower *l, struct loop_lowering *w, struct steps *list)
 {
     const struct loop_slots slots = {
         .body = &w->inner,
@@ -195,12 +195,12 @@ static rill_status loop_end(struct lower *l, struct loop_lower *w, struct steps 
     slots_span(l, w->body_in, w->body->n_inputs, w->begin, l->time);
     for (uint32_t i = 0; i < w->body->n_outputs; i++)
         slot_use(l, w->body_out[i], l->time);
-    return step_add(l, list, scan_step_run, w->step, w->n->name, w->n->op->name);
+    return step_add(l, list, loop_step_run, w->step, w->n->name, w->n->op->name);
 }
 
 /* ---- Scan ---- */
 
-static rill_status scan_slices(struct lower *l, struct loop_lower *w, const struct scan_attr *at,
+static rill_status scan_slices(struct lower *l, struct loop_lowering *w, const struct scan_attr *at,
                                uint32_t *wholes)
 {
     TRY(slices_init(l, &w->step->in, (size_t) at->n_scans));
@@ -226,7 +226,7 @@ static rill_status scan_lower(struct lower *l, struct scope *f, const struct nod
                               struct steps *list)
 {
     const struct scan_attr *at = n->attr;
-    struct loop_lower w = { .n_states = (uint32_t) at->n_states };
+    struct loop_lowering w = { .n_states = (uint32_t) at->n_states };
     uint32_t *wholes = arena_array(&l->work, uint32_t, (size_t) at->n_scans + 1);
     TRY(loop_begin(l, &w, f, n));
     if (!wholes)
@@ -250,7 +250,7 @@ static bool body_goes_on(const struct graph *body)
     return w == body->inputs[1] || (v && tensor_get_i64(v, v->data, 0));
 }
 
-static rill_status loop_counter(struct lower *l, struct loop_lower *w)
+static rill_status loop_counter(struct lower *l, struct loop_lowering *w)
 {
     int64_t n = w->step->length, *count = arena_array(&l->p->arena, int64_t, (size_t) n + 1);
     uint8_t *yes = arena_new(&l->p->arena, uint8_t);
@@ -280,7 +280,9 @@ static rill_status loop_lower(struct lower *l, struct scope *f, const struct nod
         return op_fail(l->err, RILL_UNSUPPORTED, n,
                        "the number of iterations depends on data; a plan needs a constant "
                        "trip count and no condition");
-    struct loop_lower w = { .n_states = (uint32_t) at->n_states, .first_state = 2, .out_state = 1 };
+    struct loop_lowering w = { .n_states = (uint32_t) at->n_states,
+                               .first_state = 2,
+                               .out_state = 1 };
     TRY(loop_begin(l, &w, f, n));
     w.step->length = tensor_get_i64(trips, trips->data, 0);
     if (w.step->length < 0 || w.step->length > 1 << 20)

@@ -14,7 +14,7 @@ struct slot {
     bool part;               /* a view: reads what root holds */
     bool persistent;         /* lives from run to run */
     bool is_read, is_packed; /* of constants: see struct plan_constant */
-    struct scan_step *loop;  /* iteration i of it sees the place (i & mask) * stride_bytes further;
+    struct loop_step *loop;  /* iteration i of it sees the place (i & mask) * stride_bytes further;
                                 NULL: it stays */
     ptrdiff_t stride_bytes;
     uint64_t mask;
@@ -33,7 +33,7 @@ struct lower {
     uint32_t n_slots, cap_slots, n_operands, cap_operands;
     uint32_t time; /* grows by one from step to step, through bodies too */
     /* of struct plan_opts */
-    rill_status (*loop_made)(struct lower *l, const struct scope *f, struct scan_step *step,
+    rill_status (*loop_made)(struct lower *l, const struct scope *f, struct loop_step *step,
                              uint32_t begin);
     size_t spared_bytes; /* of weights_bytes, where steps keep them smaller */
     rill_error *err;
@@ -91,7 +91,7 @@ struct loop_slots {
     uint32_t *last; /* to set: where a moved state's last value lies */
     uint32_t n_states;
 };
-rill_status loop_slots_move(struct lower *l, const struct loop_slots *s, struct scan_step *step);
+rill_status loop_slots_move(struct lower *l, const struct loop_slots *s, struct loop_step *step);
 rill_status moves_collect(struct lower *l); /* once the pointers of steps have their places */
 
 /* control.c */

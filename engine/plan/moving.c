@@ -43,7 +43,7 @@ static unsigned outputs_in(const struct lower *l, const struct loop_slots *s, ui
 }
 
 static void slot_move(struct lower *l, uint32_t slot, uint32_t root, size_t shift,
-                      struct scan_step *step, ptrdiff_t stride, uint64_t mask)
+                      struct loop_step *step, ptrdiff_t stride, uint64_t mask)
 {
     struct slot *s = slot_of(l, slot);
     s->root = root;
@@ -66,7 +66,7 @@ static ptrdiff_t slice_stride(const struct slice_copy *c)
 
 /* ---- slices that come in ---- */
 
-static void slices_in_move(struct lower *l, const struct loop_slots *s, struct scan_step *step)
+static void slices_in_move(struct lower *l, const struct loop_slots *s, struct loop_step *step)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < step->n_in; i++) {
@@ -108,7 +108,7 @@ static rill_status shifted(struct lower *l, uint32_t of, size_t shift, uint32_t 
 
 /* A next state that is written only after the old one was last read is written in its place; else
  * the two lie side by side and change places with every iteration. */
-static rill_status state_move(struct lower *l, const struct loop_slots *s, struct scan_step *step,
+static rill_status state_move(struct lower *l, const struct loop_slots *s, struct loop_step *step,
                               uint32_t k)
 {
     uint32_t root = next_alone(l, s, k, 0), mine = s->state_in[k];
@@ -143,7 +143,7 @@ static uint32_t state_in_slot(const struct lower *l, const struct loop_slots *s,
 
 /* State k is what the last iteration wrote into the whole. */
 static rill_status state_follows(struct lower *l, const struct loop_slots *s,
-                                 struct scan_step *step, uint32_t k, const struct slice_copy *c)
+                                 struct loop_step *step, uint32_t k, const struct slice_copy *c)
 {
     uint32_t mine = s->state_in[k], whole = c->whole.slot;
     size_t first = slice_first(c, step->length);
@@ -166,7 +166,7 @@ static bool slice_out_fits(const struct lower *l, const struct loop_slots *s,
 }
 
 static rill_status slices_out_move(struct lower *l, const struct loop_slots *s,
-                                   struct scan_step *step)
+                                   struct loop_step *step)
 {
     uint32_t kept = 0;
     for (uint32_t i = 0; i < step->n_out; i++) {
@@ -187,7 +187,7 @@ static rill_status slices_out_move(struct lower *l, const struct loop_slots *s,
     return RILL_OK;
 }
 
-rill_status loop_slots_move(struct lower *l, const struct loop_slots *s, struct scan_step *step)
+rill_status loop_slots_move(struct lower *l, const struct loop_slots *s, struct loop_step *step)
 {
     slices_in_move(l, s, step);
     TRY(slices_out_move(l, s, step));
@@ -249,7 +249,7 @@ rill_status moves_collect(struct lower *l)
                 uint32_t slot = operand_slot(n, i), moving = moving_slot(l, slot);
                 if (moving == WIRE_NONE)
                     continue;
-                struct scan_step *step = l->slots[moving].loop;
+                struct loop_step *step = l->slots[moving].loop;
                 if (fill && !step->moves) {
                     step->moves = arena_array(&l->p->arena, struct scan_move, step->n_moves);
                     step->n_moves = 0;

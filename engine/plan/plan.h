@@ -10,17 +10,17 @@
 #include "engine/graph/packs.h"
 
 struct node_step;
-struct scan_step;
+struct loop_step;
 struct lower;
 struct scope;
 
-/* NULL: block after block */
 struct step {
     void (*run)(const struct step *s, unsigned char *mem);
-    void (*run_many)(const struct step *s, unsigned char *const *mem, unsigned n);
-    const void *args;   /* of that kind of step, owned by the plan */
-    const char *name;   /* node name, for people */
-    const char *kernel; /* op or kernel name, for people */
+    void (*run_many)(const struct step *s, unsigned char *const *mem,
+                     unsigned n); /* NULL: run on one after the other */
+    const void *args;             /* of that kind of step, owned by the plan */
+    const char *name;             /* node name, for people */
+    const char *kernel;           /* op or kernel name, for people */
 };
 
 /* Where an operand lies: a constant, or an offset into the block. */
@@ -78,7 +78,7 @@ struct plan_opts {
     uint32_t n_packs;
     /* Makes something else of the steps of a loop's body, once they are lowered at time `begin`;
      * pointers do not move from iteration to iteration then (check/slow.h). NULL: they do. */
-    rill_status (*loop_made)(struct lower *l, const struct scope *f, struct scan_step *step,
+    rill_status (*loop_made)(struct lower *l, const struct scope *f, struct loop_step *step,
                              uint32_t begin);
     size_t own_bytes_max; /* of the plan itself, without streams; 0: no limit */
 };

@@ -90,7 +90,7 @@ void slice_out(const struct slice_copy *c, int64_t at, unsigned char *mem)
         memcpy(to + o * c->stride, from + o * c->inner, c->inner);
 }
 
-static inline void moves_run(const struct scan_step *n, int64_t it, unsigned char *mem)
+static inline void moves_run(const struct loop_step *n, int64_t it, unsigned char *mem)
 {
     for (uint32_t i = 0; i < n->n_moves; i++) {
         const struct scan_move *m = &n->moves[i];
@@ -101,7 +101,7 @@ static inline void moves_run(const struct scan_step *n, int64_t it, unsigned cha
     }
 }
 
-static void slices_in(const struct scan_step *n, int64_t it, unsigned char *mem)
+static void slices_in(const struct loop_step *n, int64_t it, unsigned char *mem)
 {
     for (uint32_t i = 0; i < n->n_in; i++) {
         struct slice_copy fresh, *c = n->in[i];
@@ -113,7 +113,7 @@ static void slices_in(const struct scan_step *n, int64_t it, unsigned char *mem)
     }
 }
 
-static void slices_out(const struct scan_step *n, int64_t it, unsigned char *mem)
+static void slices_out(const struct loop_step *n, int64_t it, unsigned char *mem)
 {
     for (uint32_t i = 0; i < n->n_out; i++) {
         struct slice_copy fresh, *c = n->out[i];
@@ -125,9 +125,9 @@ static void slices_out(const struct scan_step *n, int64_t it, unsigned char *mem
     }
 }
 
-void scan_step_run(const struct step *s, unsigned char *mem)
+void loop_step_run(const struct step *s, unsigned char *mem)
 {
-    const struct scan_step *n = s->args;
+    const struct loop_step *n = s->args;
     copies_run(&n->start, mem);
     for (int64_t it = 0; it < n->length; it++) {
         moves_run(n, it, mem);

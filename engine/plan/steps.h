@@ -53,7 +53,7 @@ struct scan_move {
 };
 
 /* A body run `length` times. */
-struct scan_step {
+struct loop_step {
     struct scan_move *moves;
     uint32_t n_moves;
     /* slices are worked out anew each time; NULL: they are not */
@@ -85,7 +85,7 @@ void slice_in(const struct slice_copy *c, int64_t at, unsigned char *mem);
 void slice_out(const struct slice_copy *c, int64_t at, unsigned char *mem);
 
 void node_step_run(const struct step *s, unsigned char *mem);
-void scan_step_run(const struct step *s, unsigned char *mem);
+void loop_step_run(const struct step *s, unsigned char *mem);
 void if_step_run(const struct step *s, unsigned char *mem);
 void copy_step_run(const struct step *s, unsigned char *mem);
 #endif

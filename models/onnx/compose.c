@@ -149,33 +149,3 @@ rill_status up_groupnorm_18(struct conversion *l)
     TRY(per_channel(l, l->in[1], groups, &l->in[1]));
     return per_channel(l, l->in[2], groups, &l->in[2]);
 }
-
-/* ---- activations the engine may not have itself ---- */
-
-rill_status up_celu(struct conversion *l)
-{
-    if (op_find("Celu"))
-        return RILL_OK;
-    const struct attr *a = convert_attr(l, "alpha");
-    uint32_t alpha, x, y;
-    if (!convert_has(l, 0))
-        return convert_fail(l, RILL_MALFORMED, "input 0 is required");
-    TRY(convert_float(l, a ? a->f : 1, &alpha));
-    TRY(convert_binary(l, "Div", l->in[0], alpha, &x));
-    TRY(convert_unary(l, "Elu", x, &y));
-    TRY(convert_binary(l, "Mul", y, alpha, &x));
-    return convert_finish(l, x);
-}
-
-rill_status up_hard_swish(struct conversion *l)
-{
-    if (op_find("HardSwish"))
-        return RILL_OK;
-    struct attr alpha = { .name = "alpha", .kind = ATTR_FLOAT, .f = 1.0f / 6 };
-    uint32_t gate = WIRE_NONE, y;
-    if (!convert_has(l, 0))
-        return convert_fail(l, RILL_MALFORMED, "input 0 is required");
-    TRY(convert_emit(l, "HardSigmoid", &alpha, 1, l->in, 1, &gate, 1));
-    TRY(convert_binary(l, "Mul", l->in[0], gate, &y));
-    return convert_finish(l, y);
-}

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* internal.h - what the parts of the reader share.
+ *
  * wire.c      checks the wire format, unpacks
- *   outline.c   names, order, captures and what is needed, for a graph and the graphs within it
- *   emit.c      what upgrades work with: attributes, inputs, constants, nodes of a graph
- *   upgrade.c   brings old forms to the newest, compose.c writes ops as others
- *   names.c     the table of ops, which names the upgrades
+ * outline.c   names, order, captures and what is needed, for a graph and the graphs within it
  * convert.c   outline -> struct graph: inputs, bodies, nodes
- *   text.c      printable text of any bytes
- *   tensor.c    tensors and their data, external.c where it lies in other files */
+ * op_rows.c   the table of ops, which names the upgrades
+ * upgrade.c   brings old forms to the newest; compose.c writes ops as others, quant.c and loss.c
+ *             those of their names, control.c Loops, Ifs and Scans
+ * emit.c      what upgrades work with: attributes, inputs, constants, nodes of a graph
+ * tensor.c    tensors and their data, external.c where it lies in other files
+ * attr.c, fact.c, map.c, text.c   attributes, types and shapes, names to wires, printable text */
 #ifndef RILL_MODELS_ONNX_INTERNAL_H
 #define RILL_MODELS_ONNX_INTERNAL_H
 #include "engine/graph/op.h"
@@ -44,7 +46,7 @@ struct reader {
     const char *symbol_name[SYMBOLS_MAX];
     enum onnx_unknown unknown;
     rill_error *err;
-    /* Calls from upgrades to what stands above them: names.c and convert.c. */
+    /* Calls from upgrades to what stands above them: op_rows.c and convert.c. */
     rill_status (*op_refuse)(struct reader *r, const char *node, const char *op, int64_t opset);
     rill_status (*graph_make)(struct reader *r, const struct outline *from, const char **capture,
                               uint32_t n_capture, bool body, struct graph *ret);
@@ -194,7 +196,7 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
             X(batchnorm_14) X(dft_17) X(groupnorm_18) X(constant) X(if_) X(loop) X(scan_9)         \
                 X(scan_8) X(drop_training) X(legacy_broadcast) X(gemm_6) X(batchnorm_1) X(prelu_1) \
                     X(nll_loss) X(cross_entropy) X(matmul_integer) X(qlinear_matmul)               \
-                        X(conv_integer) X(qlinear_conv) X(mvn) X(celu) X(hard_swish)
+                        X(conv_integer) X(qlinear_conv) X(mvn)
 /* clang-format on */
 #define X(name) rill_status up_##name(struct conversion *l);
 UPGRADE_EACH(X)

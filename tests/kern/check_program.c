@@ -9,9 +9,9 @@
 
 enum { SCRATCH, SOURCE, SUMS, ADDED };
 
-static void run(const struct kern *k, const struct kern_instr *s, size_t n, float *const *room)
+static void run(const struct kern *k, const struct kern_instr *s, size_t n, float *const *buffer)
 {
-    k->program_f32(&(struct kern_program) { s, n }, room, 1);
+    k->program_f32(&(struct kern_program) { s, n }, buffer, 1);
 }
 
 struct shape {
@@ -52,10 +52,10 @@ static void product_check(struct check *t, const struct shape *p, bool adds)
     check_fill(t, add, n);
     for (size_t i = 0; i < p->panels; i++)
         panel[i] = (struct kern_panel) {
-            .to = { .room = SUMS, .at = i * 16 },
+            .to = { .buffer = SUMS, .at = i * 16 },
             .ld = wide,
             .adds = adds,
-            .add = { .room = ADDED, .at = i * 16 },
+            .add = { .buffer = ADDED, .at = i * 16 },
         };
     struct kern_product product = { .channels = p->channels,
                                     .rows = p->rows,
@@ -65,7 +65,7 @@ static void product_check(struct check *t, const struct shape *p, bool adds)
                                     .n_panels = p->panels,
                                     .panel = panel,
                                     .w = w };
-    struct kern_instr s = { .op = KERN_PRODUCT, .a = { .room = SOURCE }, .product = &product };
+    struct kern_instr s = { .op = KERN_PRODUCT, .a = { .buffer = SOURCE }, .product = &product };
     product_reference(p, ref, x, w, adds ? add : NULL);
     run(&t->new, &s, 1, (float *[]) { NULL, x, got, add });
     check_same(t, "program_f32 product", ref, got, n,
@@ -112,32 +112,32 @@ static void elements_check(struct check *t, size_t n)
     struct kern_instr s[STEPS];
     struct kern_operand at[INPUTS + STEPS];
     const float *value[INPUTS + STEPS]; /* what each is, n elements */
-    float *room[1 + INPUTS + 1] = { check_buf(t, STEPS * KERN_PROGRAM_BLOCK, false) };
+    float *buffer[1 + INPUTS + 1] = { check_buf(t, STEPS * KERN_PROGRAM_BLOCK, false) };
     for (unsigned i = 0; i < INPUTS; i++) {
         bool one = below(t, 3) == 0;
         float *x = check_buf(t, one ? 1 : n, false), *wide = check_buf(t, n, false);
         check_fill(t, x, one ? 1 : n);
         for (size_t k = 0; k < n; k++)
             wide[k] = x[one ? 0 : k];
-        room[1 + i] = x;
+        buffer[1 + i] = x;
         value[i] = wide;
-        at[i] = (struct kern_operand) { .room = 1 + i, .one = one, .walk = one ? 0 : SIZE_MAX };
+        at[i] = (struct kern_operand) { .buffer = 1 + i, .one = one, .walk = one ? 0 : SIZE_MAX };
     }
-    room[1 + INPUTS] = check_buf(t, n, false);
+    buffer[1 + INPUTS] = check_buf(t, n, false);
     for (unsigned i = 0; i < STEPS; i++) {
         unsigned to = INPUTS + i, a = below(t, to), b = below(t, to),
                  op = below(t, KERN_POINTWISE_COUNT);
         if (is_unary(op) && at[a].one)
             op = KERN_ADD; /* an operand alone is no single element */
-        at[to] = i == STEPS - 1 ? (struct kern_operand) { .room = 1 + INPUTS, .walk = SIZE_MAX }
+        at[to] = i == STEPS - 1 ? (struct kern_operand) { .buffer = 1 + INPUTS, .walk = SIZE_MAX }
                                 : (struct kern_operand) { .at = i * KERN_PROGRAM_BLOCK };
         s[i] = (struct kern_instr) { .op = op, .to = at[to], .a = at[a], .b = at[b] };
         float *r = check_buf(t, n, false);
         element_reference(&t->ref, op, r, value[a], value[b], n);
         value[to] = r;
     }
-    t->new.program_f32(&(struct kern_program) { s, STEPS }, room, n);
-    check_same(t, "program_f32", value[INPUTS + STEPS - 1], room[1 + INPUTS], n, "n %zu", n);
+    t->new.program_f32(&(struct kern_program) { s, STEPS }, buffer, n);
+    check_same(t, "program_f32", value[INPUTS + STEPS - 1], buffer[1 + INPUTS], n, "n %zu", n);
     check_drop(t);
 }
 
@@ -153,7 +153,7 @@ static void frames_check(struct check *t, size_t n)
         element_reference(&t->ref, op, ref, a, b, n);
         run(&t->new, &s, 1, (float *[]) { a, b, got });
         check_same(t, "program_f32 in frames", ref, got, n, "op %u n %zu", op, n);
-        s.to.room = 0;
+        s.to.buffer = 0;
         run(&t->new, &s, 1, (float *[]) { a, b, got });
         check_same(t, "program_f32 in place", ref, a, n, "op %u n %zu", op, n);
         check_drop(t);
@@ -170,7 +170,7 @@ static void moves_check(struct check *t, size_t channels, size_t rows)
         { .op = KERN_LOAD, .to = { 1 }, .a = { 0 }, .n = channels, .rows = rows, .ld = lanes },
         { .op = KERN_COPY,
           .to = { 1 },
-          .a = { .room = 1, .at = rows > 1 ? lanes : 0 },
+          .a = { .buffer = 1, .at = rows > 1 ? lanes : 0 },
           .n = (rows > 1 ? rows - 1 : 1) * lanes },
         { .op = KERN_STORE, .to = { 2 }, .a = { 1 }, .n = channels, .rows = rows, .ld = lanes },
     };

@@ -13,7 +13,7 @@
 
 #define NODES_MAX 1024
 #define WINDOWS_MAX 48
-#define PORTS_MAX (FUSED_ROOMS_MAX - 2 * WINDOWS_MAX)
+#define PORTS_MAX (FUSED_BUFFERS_MAX - 2 * WINDOWS_MAX)
 #define WEIGHTS_MAX 16384 /* of a product; larger ones are shared by streams that run together */
 
 enum kind { NOT_OURS, WINDOW, PRODUCT, ELEMENTS };
@@ -386,7 +386,7 @@ static bool program_make(struct maker *m)
         if (m->steps[i] == KERN_PRODUCT &&
             m->steps[i + 2] < 0) /* a window, now that values are counted */
             m->steps[i + 2] += m->n_values / 2 + (int64_t) m->n_windows + 1;
-    return !m->full && 1 + m->n_in + m->n_out + 2 * m->n_windows <= FUSED_ROOMS_MAX;
+    return !m->full && 1 + m->n_in + m->n_out + 2 * m->n_windows <= FUSED_BUFFERS_MAX;
 }
 
 /* ---- putting it into the graph ---- */
@@ -453,7 +453,7 @@ static const struct fact *window_fact(struct maker *m, uint32_t i)
 static bool program_insert(struct maker *m)
 {
     struct graph *g = m->e.g;
-    uint32_t in[FUSED_ROOMS_MAX], out[FUSED_ROOMS_MAX], n_in = 0, n_out = m->n_out;
+    uint32_t in[FUSED_BUFFERS_MAX], out[FUSED_BUFFERS_MAX], n_in = 0, n_out = m->n_out;
     struct fused_attr *a = arena_new(g->arena, struct fused_attr);
     if (!a)
         return false;

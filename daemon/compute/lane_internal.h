@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* lane_in.h - private to the files of a lane. */
-#ifndef RILL_DAEMON_COMPUTE_LANE_IN_H
-#define RILL_DAEMON_COMPUTE_LANE_IN_H
+/* lane_internal.h - private to the files of a lane. */
+#ifndef RILL_DAEMON_COMPUTE_LANE_INTERNAL_H
+#define RILL_DAEMON_COMPUTE_LANE_INTERNAL_H
 
 #include "daemon/compute/lane.h"
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* dim_impl.h - what the files of the dimension module share; nobody else includes it.
+/* dim_internal.h - what the files of the dimension module share; nobody else includes it.
  *
  * Canonical form. A sum is constant + coefficients times terms, where a term is neither a constant
  * nor a sum; terms are sorted and differ. A product has two factors or more. min, max and broadcast
  * are flat and sorted. The order is by structure, so that it does not depend on who was made
  * first. */
-#ifndef RILL_ENGINE_BASE_DIM_IMPL_H
-#define RILL_ENGINE_BASE_DIM_IMPL_H
+#ifndef RILL_ENGINE_BASE_DIM_INTERNAL_H
+#define RILL_ENGINE_BASE_DIM_INTERNAL_H
 #include "engine/base/dim.h"
 
 #include <stddef.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* registry_in.h - what the files of the registry share: its list of models (registry_list.c). */
-#ifndef RILL_DAEMON_MODELS_REGISTRY_IN_H
-#define RILL_DAEMON_MODELS_REGISTRY_IN_H
+/* registry_internal.h - what the files of the registry share: its list of models (registry_list.c).
+ */
+#ifndef RILL_DAEMON_MODELS_REGISTRY_INTERNAL_H
+#define RILL_DAEMON_MODELS_REGISTRY_INTERNAL_H
 
 #include "daemon/models/registry.h"
 
