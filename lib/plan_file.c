@@ -71,8 +71,8 @@ static rill_status stream_write(struct record *to, const rill_plan *p, rill_erro
     for (uint32_t i = 0; i < g->n_lengths; i++)
         TRY(dim_write(to, g->lengths[i], err));
     const struct graph *planned = &p->settled.g;
-    TRY(facts_write(to, g->inputs, g->input_names, planned->n_inputs - g->has_clock, err));
-    TRY(facts_write(to, g->outputs, g->output_names, planned->n_outputs, err));
+    TRY(facts_write(to, g->inputs, p->input_names, planned->n_inputs - g->has_clock, err));
+    TRY(facts_write(to, g->outputs, p->output_names, planned->n_outputs, err));
     return claims_write(to, p, err);
 }
 
@@ -204,9 +204,10 @@ static bool clock_is_sound(const struct pgraph *g, const struct graph *planned)
         (f && f->type == DTYPE_I64 && f->rank == 1 && dim_is(f->shape[0], CLOCK_SIZE));
 }
 
-static rill_status stream_read(struct stream_reader *d, struct pgraph *g,
-                               const struct graph *planned)
+static rill_status stream_read(struct stream_reader *d, rill_plan *p)
 {
+    struct pgraph *g = &p->pgraph;
+    const struct graph *planned = &p->settled.g;
     TRY(symbol_read(d));
     g->symbol = d->symbol;
     d->asked_frames = record_take_u32(&d->r);
@@ -224,9 +225,9 @@ static rill_status stream_read(struct stream_reader *d, struct pgraph *g,
     if (d->r.wrong)
         return RILL_OK;
     TRY(facts_read(d, planned, planned->inputs, planned->n_inputs - g->has_clock, &g->inputs,
-                   &g->input_names));
+                   &p->input_names));
     TRY(facts_read(d, planned, planned->outputs, planned->n_outputs, &g->outputs,
-                   &g->output_names));
+                   &p->output_names));
     return d->r.wrong ? RILL_OK : claims_read(d);
 }
 
@@ -278,7 +279,7 @@ static rill_status graph_take(rill_plan *p, uint32_t pulse_frames, const char *c
     ret->own_bytes_max = OWN_BYTES + OWN_TIMES * (size_t) f->file_bytes;
     TRY(planfile_graph_read(&p->settled.g, &source, err));
     TRY(planfile_packs_read(&packs, f->data, f->data_bytes, &ret->packs, &ret->n_packs, err));
-    TRY(stream_read(&d, &p->pgraph, &p->settled.g));
+    TRY(stream_read(&d, p));
     if (d.r.wrong)
         return err_set(err, RILL_MALFORMED, "%s", d.r.wrong);
     p->symbol = d.symbol;

@@ -15,11 +15,9 @@ static const char **names_of(struct arena *a, const struct graph *g, const uint3
 rill_status ports_name(rill_plan *p, rill_error *err)
 {
     const struct graph *g = &p->model->typed.g;
-    p->pgraph.input_names = names_of(&p->arena, g, g->inputs, g->n_inputs);
-    p->pgraph.output_names = names_of(&p->arena, g, g->outputs, g->n_outputs);
-    return p->pgraph.input_names && p->pgraph.output_names
-        ? RILL_OK
-        : err_set(err, RILL_NOMEM, "out of memory");
+    p->input_names = names_of(&p->arena, g, g->inputs, g->n_inputs);
+    p->output_names = names_of(&p->arena, g, g->outputs, g->n_outputs);
+    return p->input_names && p->output_names ? RILL_OK : err_set(err, RILL_NOMEM, "out of memory");
 }
 
 static rill_status port_shape(struct port *q, const struct plan_port *pp,
@@ -92,7 +90,7 @@ static rill_status port_make(rill_plan *p, uint32_t i, const struct input_clock 
     struct port *q = &p->ports[i];
     q->info = (rill_port) {
         .struct_bytes = sizeof q->info,
-        .name = in ? p->pgraph.input_names[k] : p->pgraph.output_names[k],
+        .name = in ? p->input_names[k] : p->output_names[k],
         .kind = list ? list[k].kind : RILL_PORT_TENSOR,
         .is_input = in,
         .rate_den = 1,

@@ -50,11 +50,10 @@ int epilogue_axis(const struct op *op, int rank)
 static rill_status steps_check(struct infer *c, struct attr_ints steps)
 {
     int64_t values = 1 + (int64_t) epilogue_inputs(c->node->op, c->n_in);
-    for (uint32_t i = 0; i < steps.n; i += EPILOGUE_INTS) {
+    for (uint32_t i = 0; i < steps.n; i += FUSED_STEP_INTS) {
         const int64_t *s = steps.v + i;
-        if (s[0] < 0 || s[0] >= KERN_POINTWISE_COUNT || s[1] < 0 || s[1] >= values || s[2] < 0 ||
-            s[2] >= values || (s[1] && fused_operands((int) s[0]) == 1))
-            return infer_fail(c, "step %u of its epilogue is none", i / EPILOGUE_INTS);
+        if (!fused_element_fits(s, values) || s[1] || (s[2] && fused_operands((int) s[0]) == 1))
+            return infer_fail(c, "step %u of its epilogue is none", i / FUSED_STEP_INTS);
     }
     return RILL_OK;
 }
@@ -66,7 +65,7 @@ rill_status epilogue_infer(struct infer *c, struct attr_ints steps)
     int axis = epilogue_axis(c->node->op, c->out[0].rank);
     if (!steps.n)
         return n_in ? infer_fail(c, "%u inputs, its epilogue uses none", c->n_in) : RILL_OK;
-    if (steps.n % EPILOGUE_INTS || steps.n > EPILOGUE_STEPS_MAX * EPILOGUE_INTS ||
+    if (steps.n % FUSED_STEP_INTS || steps.n > EPILOGUE_STEPS_MAX * FUSED_STEP_INTS ||
         n_in > EPILOGUE_IN_MAX)
         return infer_fail(c, "its epilogue is not of at most %d steps and %d inputs",
                           EPILOGUE_STEPS_MAX, EPILOGUE_IN_MAX);
@@ -110,7 +109,8 @@ rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epil
         return RILL_OK;
     int axis = epilogue_axis(op, y->rank);
     ret->channels = axis < 0 ? 1 : y->dim[axis];
-    struct kern_instr *instr = arena_array(c->arena, struct kern_instr, steps.n / EPILOGUE_INTS);
+    struct kern_operand at[1 + EPILOGUE_IN_MAX];
+    struct kern_instr *instr = arena_array(c->arena, struct kern_instr, steps.n / FUSED_STEP_INTS);
     if (!instr)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     for (int i = 0; i < axis; i++)
@@ -123,14 +123,11 @@ rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epil
         ret->by_channel |= ret->lie[i] == LIES_CHANNEL && ret->places > 1;
         ret->channel_step[i] = ret->lie[i] == LIES_FULL ? ret->places : ret->lie[i] == LIES_CHANNEL;
     }
-    for (uint32_t i = 0; i < steps.n / EPILOGUE_INTS; i++) {
-        const int64_t *s = steps.v + i * EPILOGUE_INTS;
-        instr[i] = (struct kern_instr) { .op = (enum kern_instr_op) s[0],
-                                         .to = operand_of(ret, 0),
-                                         .a = operand_of(ret, s[1]),
-                                         .b = operand_of(ret, s[2]) };
-    }
-    ret->program = (struct kern_program) { instr, steps.n / EPILOGUE_INTS };
+    for (unsigned i = 0; i <= ret->n_in; i++)
+        at[i] = operand_of(ret, i);
+    for (uint32_t i = 0; i < steps.n / FUSED_STEP_INTS; i++)
+        instr[i] = fused_element(steps.v + i * FUSED_STEP_INTS, at);
+    ret->program = (struct kern_program) { instr, steps.n / FUSED_STEP_INTS };
     return RILL_OK;
 }
 

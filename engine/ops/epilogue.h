@@ -2,7 +2,8 @@
 /* epilogue.h - the fused program behind a convolution, a product or a cell, run while its rows are
  * hot: an attribute `epilogue`, a list of steps that only passes make.
  *
- * Value 0 of the program is what the node makes and each step makes it anew; values 1.. are inputs
+ * Its steps are those of engine/ops/fused.h, element-wise ones alone. Value 0 is what the node
+ * makes, and what each step makes again; values 1.. are inputs
  * behind the node's own (from the input that the node's row says; WIRE_NONE fills what is missing
  * before them): f32 of the output's shape, or one value per channel ([1, C, 1, ..] or [C, 1, ..];
  * the channels of a product are its last axis), or a single value. */
@@ -14,7 +15,6 @@
 #define EPILOGUE_STEPS_MAX 6
 #define EPILOGUE_IN_MAX 4 /* inputs of it */
 #define EPILOGUE_IN 3     /* the first of them, of convolutions and products */
-#define EPILOGUE_INTS 3   /* a step: function, a, b */
 
 enum epilogue_lie { LIES_NOT, LIES_ONE, LIES_CHANNEL, LIES_FULL };
 

@@ -111,6 +111,11 @@ struct fused {
 /* Makes instructions of the steps and finds places for the values. The attribute fits. */
 rill_status fused_compile(struct prep *c, struct fused *ret);
 
+/* An element-wise step on so many values reads and makes what there is; its instruction, with the
+ * places of the values. */
+bool fused_element_fits(const int64_t *step, int64_t n_values);
+struct kern_instr fused_element(const int64_t *step, const struct kern_operand *at);
+
 /* The function of f32 that an op is: KERN_ADD.., or -1; its operands, and the name of its kernel.
  */
 int fused_function(enum op_id id);

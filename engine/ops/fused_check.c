@@ -133,11 +133,16 @@ static bool window_fits(const struct fused_attr *a, const int64_t *s)
     return alike(fused_value_at(a, s[2]), (struct fused_value) { w.channels, w.fresh });
 }
 
+bool fused_element_fits(const int64_t *step, int64_t n_values)
+{
+    return within(step[0], 0, KERN_POINTWISE_COUNT - 1) && within(step[1], 0, n_values - 1) &&
+        within(step[2], 0, n_values - 1) && within(step[3], 0, n_values - 1);
+}
+
 /* Flat: what is made is whole, and what a function of one operand reads has whole rows. */
 static bool elements_fit(const struct fused_attr *a, const int64_t *s)
 {
-    int64_t last = fused_values(a) - 1;
-    if (!within(s[1], 0, last) || !within(s[2], 0, last) || !within(s[3], 0, last))
+    if (!fused_element_fits(s, fused_values(a)))
         return false;
     struct fused_value to = fused_value_at(a, s[1]), x = fused_value_at(a, s[2]);
     if (fused_in_frames(a))

@@ -142,6 +142,13 @@ static void lifetimes_find(struct compiler *m)
 
 /* ---- instructions ---- */
 
+struct kern_instr fused_element(const int64_t *step, const struct kern_operand *at)
+{
+    return (struct kern_instr) {
+        .op = (enum kern_instr_op) step[0], .to = at[step[1]], .a = at[step[2]], .b = at[step[3]]
+    };
+}
+
 static bool panels_make(struct compiler *m, const int64_t *s, struct kern_panel *p)
 {
     int64_t parts = fused_product_at(m->a, s[3]).parts;
@@ -238,11 +245,8 @@ static bool instr_make(struct compiler *m, const int64_t *s, struct kern_instr *
         *k = (struct kern_instr) { .op = KERN_PRODUCT };
         return product_make(m, s, k);
     default:
-        *k = (struct kern_instr) { .op = (enum kern_instr_op) s[0],
-                                   .to = m->at[s[1]],
-                                   .a = m->at[s[2]],
-                                   .b = m->at[s[3]],
-                                   .n = m->frames ? value_floats(m, s[1]) : 0 };
+        *k = fused_element(s, m->at);
+        k->n = m->frames ? value_floats(m, s[1]) : 0;
         return true;
     }
 }

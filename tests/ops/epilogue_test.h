@@ -43,7 +43,7 @@ static inline void epilogue_check(struct ops_test *t, uint32_t *seed, const char
                                   struct attr *attrs, unsigned n_attrs, const struct tensor **in,
                                   unsigned n_own)
 {
-    int64_t steps[EPILOGUE_STEPS_MAX * EPILOGUE_INTS];
+    int64_t steps[EPILOGUE_STEPS_MAX * FUSED_STEP_INTS];
     unsigned n = 1 + epilogue_next(seed, EPILOGUE_STEPS_MAX), first = op_find(op)->epilogue_in,
              n_in = first;
     uint32_t runtime = t->runtime;
@@ -52,25 +52,25 @@ static inline void epilogue_check(struct ops_test *t, uint32_t *seed, const char
     const struct tensor *want = t->out[0];
     int axis = epilogue_axis(op_find(op), want->rank);
     for (unsigned i = 0; i < n; i++) {
-        int64_t *s = steps + i * EPILOGUE_INTS, k = epilogue_next(seed, KERN_GATE);
+        int64_t *s = steps + i * FUSED_STEP_INTS, k = epilogue_next(seed, KERN_GATE);
         bool binary = fused_operands((int) k) == 2, room = n_in < first + EPILOGUE_IN_MAX;
         s[0] = k;
-        s[1] = s[2] = 0;
+        s[1] = s[2] = s[3] = 0;
         if (binary && room && epilogue_next(seed, 8)) {
             in[n_in] = epilogue_input(t, seed, want, axis);
             bool swaps = k != KERN_PRELU && epilogue_next(seed, 2);
-            s[swaps ? 1 : 2] = 1 + n_in++ - first;
+            s[swaps ? 2 : 3] = 1 + n_in++ - first;
         }
         t->runtime = UINT32_MAX;
-        const struct tensor *of[2] = { s[1] ? in[first + s[1] - 1] : want,
-                                       s[2] ? in[first + s[2] - 1] : want };
+        const struct tensor *of[2] = { s[2] ? in[first + s[2] - 1] : want,
+                                       s[3] ? in[first + s[3] - 1] : want };
         if (!ops_run(t, op_by_id(epilogue_op(k))->name, NULL, 0, of, binary ? 2 : 1, 1))
             return;
         want = t->out[0];
     }
     attrs[n_attrs] = (struct attr) { .name = EPILOGUE_ATTR,
                                      .kind = ATTR_INTS,
-                                     .ints = { n * EPILOGUE_INTS, steps } };
+                                     .ints = { n * FUSED_STEP_INTS, steps } };
     t->runtime = runtime | (uint32_t) -1 << first;
     t->made = true;
     if (ops_run(t, op, attrs, n_attrs + 1, in, n_in, 1))

@@ -244,8 +244,10 @@ static void epilogue_refusals(struct ops_test *t)
     const struct tensor *x = random_f32(t, 3, (int64_t[]) { 1, 6, 9 }),
                         *w = random_f32(t, 3, (int64_t[]) { 4, 6, 3 });
     const struct tensor *in[] = { x, w, NULL, random_f32(t, 2, (int64_t[]) { 4, 7 }) };
-    int64_t steps[(EPILOGUE_STEPS_MAX + 1) * EPILOGUE_INTS] = { KERN_ADD, 0, 1 };
-    struct attr a = { .name = EPILOGUE_ATTR, .kind = ATTR_INTS, .ints = { EPILOGUE_INTS, steps } };
+    int64_t steps[(EPILOGUE_STEPS_MAX + 1) * FUSED_STEP_INTS] = { KERN_ADD, 0, 0, 1 };
+    struct attr a = { .name = EPILOGUE_ATTR,
+                      .kind = ATTR_INTS,
+                      .ints = { FUSED_STEP_INTS, steps } };
     t->what = "epilogue";
     t->made = true;
     ops_refused(t, "Conv", &a, 1, in, 4, 1, "does not fit the epilogue");
@@ -253,14 +255,17 @@ static void epilogue_refusals(struct ops_test *t)
     ops_refused(t, "Conv", NULL, 0, in, 4, 1, "epilogue uses none");
     in[3] = random_f32(t, 1, (int64_t[]) { 1 });
     steps[0] = KERN_RELU; /* alone on what is not the output */
+    steps[2] = 1;
+    ops_refused(t, "Conv", &a, 1, in, 4, 1, "step 0 of its epilogue is none");
+    steps[0] = KERN_ADD; /* makes what is not the output */
     steps[1] = 1;
     ops_refused(t, "Conv", &a, 1, in, 4, 1, "step 0 of its epilogue is none");
     steps[0] = KERN_POINTWISE_COUNT;
-    steps[1] = 0;
+    steps[1] = steps[2] = 0;
     ops_refused(t, "Conv", &a, 1, in, 4, 1, "step 0 of its epilogue is none");
     a.ints.n--;
     ops_refused(t, "Conv", &a, 1, in, 4, 1, "at most");
-    a.ints.n = (EPILOGUE_STEPS_MAX + 1) * EPILOGUE_INTS;
+    a.ints.n = (EPILOGUE_STEPS_MAX + 1) * FUSED_STEP_INTS;
     ops_refused(t, "Conv", &a, 1, in, 3, 1, "at most");
     t->made = false;
 }

@@ -254,10 +254,10 @@ static void refusals(struct ops_test *t)
 static void epilogues_refused(struct ops_test *t)
 {
     static const enum dtype types[] = { DTYPE_F64, DTYPE_I32, DTYPE_U32, DTYPE_I64, DTYPE_U64 };
-    const int64_t relu[EPILOGUE_INTS] = { KERN_RELU };
+    const int64_t relu[FUSED_STEP_INTS] = { KERN_RELU };
     const struct attr epilogue = { .name = EPILOGUE_ATTR,
                                    .kind = ATTR_INTS,
-                                   .ints = { EPILOGUE_INTS, relu } };
+                                   .ints = { FUSED_STEP_INTS, relu } };
     t->what = "epilogues of other types";
     t->runtime = 1;
     t->made = true;

@@ -52,7 +52,7 @@ static bool operand_fits(const struct edit *e, unsigned own, struct step *s)
         return false;
     int axis = epilogue_axis(head->op, y.rank);
     unsigned inputs = epilogue_inputs(head->op, head->n_in);
-    if (epilogue_steps_of(head)->n == EPILOGUE_STEPS_MAX * EPILOGUE_INTS ||
+    if (epilogue_steps_of(head)->n == EPILOGUE_STEPS_MAX * FUSED_STEP_INTS ||
         (s->takes_input && inputs == EPILOGUE_IN_MAX))
         return false;
     return s->is_leaky || !s->takes_input ||
@@ -96,7 +96,7 @@ static bool step_join(struct edit *e, const struct step *s)
     const struct attr_ints was = *epilogue_steps_of(&head);
     uint32_t in = s->is_leaky ? alpha_const(g, s->alpha) : l->in[1 - s->own];
     unsigned first = head.op->epilogue_in, n_in = head.n_in < first ? first : head.n_in;
-    int64_t *steps = arena_array(g->arena, int64_t, was.n + EPILOGUE_INTS);
+    int64_t *steps = arena_array(g->arena, int64_t, was.n + FUSED_STEP_INTS);
     uint32_t *list = arena_array(g->arena, uint32_t, n_in + 1),
              *out = arena_array(g->arena, uint32_t, head.n_out);
     if (!steps || !list || !out || in == WIRE_NONE)
@@ -107,8 +107,9 @@ static bool step_join(struct edit *e, const struct step *s)
         list[i] = i < head.n_in ? head.in[i] : WIRE_NONE;
     list[n_in] = in;
     steps[was.n] = l->function;
-    steps[was.n + 1 + s->own] = 0;
-    steps[was.n + 2 - s->own] = s->takes_input ? 1 + n_in - first : 0;
+    steps[was.n + 1] = 0;
+    steps[was.n + 2 + s->own] = 0;
+    steps[was.n + 3 - s->own] = s->takes_input ? 1 + n_in - first : 0;
     g->wires[head.out[0]].node = WIRE_NONE;
     out[0] = n->out[0];
     for (unsigned o = 1; o < head.n_out; o++)
@@ -124,7 +125,7 @@ static bool step_join(struct edit *e, const struct step *s)
     e->gone[s->head] = true;
     void *attr = edit_attr(e, l->node);
     if (attr)
-        *epilogue_steps(n->op, attr) = (struct attr_ints) { was.n + EPILOGUE_INTS, steps };
+        *epilogue_steps(n->op, attr) = (struct attr_ints) { was.n + FUSED_STEP_INTS, steps };
     return attr != NULL;
 }
 
