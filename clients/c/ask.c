@@ -9,13 +9,13 @@ int rill_client_ping(struct rill_client *c, uint64_t *ret_us)
 {
     struct timespec a, b;
     Rill__Ping m = RILL__PING__INIT;
-    FRAME(PING, ping, m);
+    MESSAGE(PING, ping, m);
     clock_gettime(CLOCK_MONOTONIC, &a);
     Rill__ServerFrame *r = client_request(c, &f, RILL__SERVER_FRAME__M_PONG, "Ping");
     clock_gettime(CLOCK_MONOTONIC, &b);
     if (!r)
         return -1;
-    client_frame_free(r);
+    client_message_free(r);
     if (ret_us)
         *ret_us = (uint64_t) ((b.tv_sec - a.tv_sec) * 1000000 + (b.tv_nsec - a.tv_nsec) / 1000);
     return 0;
@@ -81,7 +81,7 @@ int client_info(struct rill_client *c,
         Rill__Info m = RILL__INFO__INIT;
         m.after_model = after_model;
         m.after_topic = after_topic;
-        FRAME(INFO, info, m);
+        MESSAGE(INFO, info, m);
         Rill__ServerFrame *r = client_request(c, &f, RILL__SERVER_FRAME__M_INFO, "Info");
         if (!r)
             return -1;
@@ -95,7 +95,7 @@ int client_info(struct rill_client *c,
         if (a->n_topics)
             snprintf(after_topic, sizeof after_topic, "%s", a->topics[a->n_topics - 1]->name);
         more = a->more && (a->n_models || a->n_topics);
-        client_frame_free(r);
+        client_message_free(r);
     }
     return 0;
 }

@@ -37,7 +37,7 @@ struct peer_stream *client_stream(struct rill_client *c, uint32_t id)
     return NULL;
 }
 
-void client_frame_free(Rill__ServerFrame *f)
+void client_message_free(Rill__ServerFrame *f)
 {
     if (f)
         rill__server_frame__free_unpacked(f, NULL);

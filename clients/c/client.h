@@ -5,7 +5,7 @@
 #include "clients/c/rill_client.h"
 #include "rilld.pb-c.h"
 
-#define MAX_FRAME_BYTES (1u << 20)
+#define MAX_MESSAGE_BYTES (1u << 20)
 #define MAX_STREAMS 64
 
 struct peer_stream {
@@ -19,9 +19,9 @@ struct peer_stream {
 struct rill_client {
     int fd;
     unsigned timeout_ms;
-    uint32_t max_frame_bytes, req;
+    uint32_t max_message_bytes, req;
     bool dead;
-    uint8_t *in; /* 4 + MAX_FRAME_BYTES */
+    uint8_t *in; /* 4 + MAX_MESSAGE_BYTES */
     size_t in_fill;
     struct peer_stream streams[MAX_STREAMS];
     struct rill_client_events ev;
@@ -33,8 +33,8 @@ struct rill_client {
     size_t metrics_bytes;
 };
 
-/* A frame f on the stack whose only member is message_. */
-#define FRAME(case_, member_, message_)                                                            \
+/* A message f on the stack whose only member is message_. */
+#define MESSAGE(case_, member_, message_)                                                          \
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;                                                \
     f.m_case = RILL__CLIENT_FRAME__M_##case_;                                                      \
     f.member_ = &(message_)
@@ -50,15 +50,15 @@ int client_fail_dead(struct rill_client *c, const char *what);
 const char *client_code_name(int code);
 /* 0 finds a free one; NULL if none */
 struct peer_stream *client_stream(struct rill_client *c, uint32_t id);
-void client_frame_free(Rill__ServerFrame *f); /* takes NULL */
+void client_message_free(Rill__ServerFrame *f); /* takes NULL */
 
 unsigned client_outputs(size_t n, const Rill__Output *outputs); /* bits of enum rill_client_want */
 struct rill_client_pcm client_pcm(const Rill__Pcm *m);          /* takes NULL */
 
 /* ---- wire.c ---- */
 
-/* handles the whole frames in c->in; their number or -1 */
-int client_frames(struct rill_client *c);
+/* handles the whole messages in c->in; their number or -1 */
+int client_messages(struct rill_client *c);
 /* one round; a daemon silent for timeout_ms is an error */
 int client_wait(struct rill_client *c, const char *for_what);
 int client_bytes_send(struct rill_client *c, const uint8_t *p, size_t n);
@@ -71,7 +71,7 @@ Rill__ServerFrame *client_request(struct rill_client *c, Rill__ClientFrame *f,
 
 /* ---- events.c ---- */
 
-void client_on_frame(struct rill_client *c, Rill__ServerFrame *f); /* owns f */
+void client_on_message(struct rill_client *c, Rill__ServerFrame *f); /* owns f */
 
 /* ---- stream.c ---- */
 

@@ -36,7 +36,7 @@ static int preface_exchange(struct rill_client *c)
     /* In place of the preface an Error may come, such as QUOTA. */
     memcpy(c->in, got, sizeof got);
     c->in_fill = sizeof got;
-    int r = client_frames(c);
+    int r = client_messages(c);
     for (int tries = 0; r >= 0 && !c->dead && tries < 4; tries++)
         r = rill_client_poll(c, (int) c->timeout_ms);
     return client_fail_dead(c, "the answer is not rilld's preface, or of another major version");
@@ -46,17 +46,17 @@ static int hello(struct rill_client *c, const char *name)
 {
     Rill__Hello m = RILL__HELLO__INIT;
     m.client = (char *) (uintptr_t) name;
-    m.max_frame = MAX_FRAME_BYTES;
-    FRAME(HELLO, hello, m);
+    m.max_frame = MAX_MESSAGE_BYTES;
+    MESSAGE(HELLO, hello, m);
     Rill__ServerFrame *a = client_request(c, &f, RILL__SERVER_FRAME__M_HELLO, "Hello");
     if (!a) {
         c->dead = true;
         return -1;
     }
-    if (a->hello->max_frame >= 1024 && a->hello->max_frame <= MAX_FRAME_BYTES)
-        c->max_frame_bytes = a->hello->max_frame;
+    if (a->hello->max_frame >= 1024 && a->hello->max_frame <= MAX_MESSAGE_BYTES)
+        c->max_message_bytes = a->hello->max_frame;
     snprintf(c->server, sizeof c->server, "%s", a->hello->server);
-    client_frame_free(a);
+    client_message_free(a);
     return 0;
 }
 
@@ -85,8 +85,8 @@ int rill_client_connect(struct rill_client **ret, const char *path, const char *
         return -1;
     c->fd = -1;
     c->timeout_ms = timeout_ms ? timeout_ms : 10000;
-    c->max_frame_bytes = MAX_FRAME_BYTES;
-    c->in = malloc(4 + (size_t) MAX_FRAME_BYTES);
+    c->max_message_bytes = MAX_MESSAGE_BYTES;
+    c->in = malloc(4 + (size_t) MAX_MESSAGE_BYTES);
     if (!c->in)
         return client_fail_dead(c, "out of memory");
     return socket_open(c, path) < 0 || preface_exchange(c) < 0 || hello(c, name ? name : "") < 0
@@ -100,8 +100,8 @@ struct rill_client *rill_client_free(struct rill_client *c)
         return NULL;
     if (c->fd >= 0)
         close(c->fd);
-    client_frame_free(c->answer);
-    client_frame_free(c->held);
+    client_message_free(c->answer);
+    client_message_free(c->held);
     free(c->in);
     free(c->metrics);
     free(c);

@@ -8,12 +8,12 @@ int rill_client_ctl_status(struct rill_client *c, struct rill_client_status *ret
                            void *arg)
 {
     Rill__CtlStatus m = RILL__CTL_STATUS__INIT;
-    FRAME(CTL_STATUS, ctl_status, m);
+    MESSAGE(CTL_STATUS, ctl_status, m);
     Rill__ServerFrame *r = client_request(c, &f, RILL__SERVER_FRAME__M_CTL_STATUS, "status");
     if (!r)
         return -1;
     const Rill__StatusReply *x = r->ctl_status;
-    client_frame_free(c->held);
+    client_message_free(c->held);
     c->held = r;
     client_status(ret, x, each, arg);
     return client_stats_rest(c, x->stats, each, arg);
@@ -26,7 +26,7 @@ int rill_client_ctl_sessions(struct rill_client *c,
     Rill__CtlSessions m = RILL__CTL_SESSIONS__INIT;
     bool more = true;
     while (more) {
-        FRAME(CTL_SESSIONS, ctl_sessions, m);
+        MESSAGE(CTL_SESSIONS, ctl_sessions, m);
         Rill__ServerFrame *r =
             client_request(c, &f, RILL__SERVER_FRAME__M_CTL_SESSIONS, "sessions");
         if (!r)
@@ -39,7 +39,7 @@ int rill_client_ctl_sessions(struct rill_client *c,
             m.after_conn = x->sessions[x->n_sessions - 1]->conn;
             m.after_stream = x->sessions[x->n_sessions - 1]->stream;
         }
-        client_frame_free(r);
+        client_message_free(r);
     }
     return 0;
 }
@@ -51,14 +51,14 @@ static int ctl_done(struct rill_client *c, Rill__ClientFrame *f, const char *wha
     if (!r)
         return -1;
     snprintf(c->text, sizeof c->text, "%s", r->ctl_done->text);
-    client_frame_free(r);
+    client_message_free(r);
     return 0;
 }
 
 int rill_client_ctl_reload(struct rill_client *c)
 {
     Rill__CtlReload m = RILL__CTL_RELOAD__INIT;
-    FRAME(CTL_RELOAD, ctl_reload, m);
+    MESSAGE(CTL_RELOAD, ctl_reload, m);
     return ctl_done(c, &f, "reload");
 }
 
@@ -66,7 +66,7 @@ int rill_client_ctl_reload_model(struct rill_client *c, const char *model)
 {
     Rill__CtlReload m = RILL__CTL_RELOAD__INIT;
     m.model = (char *) (uintptr_t) model;
-    FRAME(CTL_RELOAD, ctl_reload, m);
+    MESSAGE(CTL_RELOAD, ctl_reload, m);
     return ctl_done(c, &f, "reload");
 }
 
@@ -74,7 +74,7 @@ int rill_client_ctl_swap(struct rill_client *c, const char *model)
 {
     Rill__CtlSwap m = RILL__CTL_SWAP__INIT;
     m.model = (char *) (uintptr_t) model;
-    FRAME(CTL_SWAP, ctl_swap, m);
+    MESSAGE(CTL_SWAP, ctl_swap, m);
     return ctl_done(c, &f, "swap");
 }
 
@@ -82,7 +82,7 @@ int rill_client_ctl_drain(struct rill_client *c, uint32_t grace_ms)
 {
     Rill__CtlDrain m = RILL__CTL_DRAIN__INIT;
     m.grace_ms = grace_ms;
-    FRAME(CTL_DRAIN, ctl_drain, m);
+    MESSAGE(CTL_DRAIN, ctl_drain, m);
     return ctl_done(c, &f, "drain");
 }
 
@@ -90,7 +90,7 @@ int rill_client_ctl_load(struct rill_client *c, const char *model)
 {
     Rill__CtlLoad m = RILL__CTL_LOAD__INIT;
     m.model = (char *) (uintptr_t) model;
-    FRAME(CTL_LOAD, ctl_load, m);
+    MESSAGE(CTL_LOAD, ctl_load, m);
     return ctl_done(c, &f, "load");
 }
 
@@ -99,7 +99,7 @@ static int unload(struct rill_client *c, const char *model, bool wait)
     Rill__CtlUnload m = RILL__CTL_UNLOAD__INIT;
     m.model = (char *) (uintptr_t) model;
     m.wait = wait;
-    FRAME(CTL_UNLOAD, ctl_unload, m);
+    MESSAGE(CTL_UNLOAD, ctl_unload, m);
     return ctl_done(c, &f, "unload");
 }
 
@@ -117,7 +117,7 @@ int rill_client_ctl_kick(struct rill_client *c, uint32_t conn)
 {
     Rill__CtlKick m = RILL__CTL_KICK__INIT;
     m.conn = conn;
-    FRAME(CTL_KICK, ctl_kick, m);
+    MESSAGE(CTL_KICK, ctl_kick, m);
     return ctl_done(c, &f, "kick");
 }
 
@@ -125,7 +125,7 @@ int rill_client_ctl_log_level(struct rill_client *c, const char *level)
 {
     Rill__CtlLogLevel m = RILL__CTL_LOG_LEVEL__INIT;
     m.level = (char *) (uintptr_t) level;
-    FRAME(CTL_LOG_LEVEL, ctl_log_level, m);
+    MESSAGE(CTL_LOG_LEVEL, ctl_log_level, m);
     return ctl_done(c, &f, "log-level");
 }
 

@@ -147,10 +147,10 @@ static bool on_metrics(struct rill_client *c, const Rill__ServerFrame *f)
     return m->more;
 }
 
-void client_on_frame(struct rill_client *c, Rill__ServerFrame *f)
+void client_on_message(struct rill_client *c, Rill__ServerFrame *f)
 {
     if (f->m_case == RILL__SERVER_FRAME__M_CTL_METRICS && on_metrics(c, f)) {
-        client_frame_free(f);
+        client_message_free(f);
         return;
     }
     switch (f->m_case) {
@@ -172,5 +172,5 @@ void client_on_frame(struct rill_client *c, Rill__ServerFrame *f)
     if (f->req && f->req == c->req && !c->answer)
         c->answer = f;
     else
-        client_frame_free(f);
+        client_message_free(f);
 }

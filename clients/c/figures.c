@@ -123,7 +123,7 @@ static Rill__ServerFrame *stats_page(struct rill_client *c, const char *after_mo
 {
     Rill__Stats m = RILL__STATS__INIT;
     m.after_model = (char *) (uintptr_t) after_model;
-    FRAME(STATS, stats, m);
+    MESSAGE(STATS, stats, m);
     return client_request(c, &f, RILL__SERVER_FRAME__M_STATS, "Stats");
 }
 
@@ -133,14 +133,14 @@ int client_stats_rest(struct rill_client *c, const Rill__StatsReply *page,
     Rill__ServerFrame *last = NULL;
     while (page && page->more && page->n_models && each) {
         Rill__ServerFrame *r = stats_page(c, page->models[page->n_models - 1]->name);
-        client_frame_free(last);
+        client_message_free(last);
         if (!r)
             return -1;
         client_stats(NULL, r->stats, each, arg);
         page = r->stats;
         last = r;
     }
-    client_frame_free(last);
+    client_message_free(last);
     return 0;
 }
 
@@ -152,7 +152,7 @@ int rill_client_stats(struct rill_client *c, struct rill_client_stats *ret,
         return -1;
     client_stats(ret, r->stats, each, arg);
     int code = client_stats_rest(c, r->stats, each, arg);
-    client_frame_free(r);
+    client_message_free(r);
     return code;
 }
 
@@ -199,11 +199,11 @@ int rill_client_ctl_top(struct rill_client *c, struct rill_client_status *ret,
                         void *arg)
 {
     Rill__CtlTop m = RILL__CTL_TOP__INIT;
-    FRAME(CTL_TOP, ctl_top, m);
+    MESSAGE(CTL_TOP, ctl_top, m);
     Rill__ServerFrame *r = client_request(c, &f, RILL__SERVER_FRAME__M_CTL_TOP, "top");
     if (!r)
         return -1;
-    client_frame_free(c->held);
+    client_message_free(c->held);
     c->held = r;
     if (!r->ctl_top->status)
         return client_fail(c, 0, "the daemon's answer has no status");
@@ -218,7 +218,7 @@ int rill_client_ctl_top(struct rill_client *c, struct rill_client_status *ret,
 int rill_client_health(struct rill_client *c, struct rill_client_health *ret)
 {
     Rill__Health m = RILL__HEALTH__INIT;
-    FRAME(HEALTH, health, m);
+    MESSAGE(HEALTH, health, m);
     Rill__ServerFrame *r = client_request(c, &f, RILL__SERVER_FRAME__M_HEALTH, "Health");
     if (!r)
         return -1;
@@ -228,21 +228,21 @@ int rill_client_health(struct rill_client *c, struct rill_client_health *ret)
     for (size_t i = 0; i < r->health->n_silent_us; i++)
         ret->silent_us =
             r->health->silent_us[i] > ret->silent_us ? r->health->silent_us[i] : ret->silent_us;
-    client_frame_free(r);
+    client_message_free(r);
     return 0;
 }
 
 const char *rill_client_ctl_metrics(struct rill_client *c)
 {
     Rill__CtlMetrics m = RILL__CTL_METRICS__INIT;
-    FRAME(CTL_METRICS, ctl_metrics, m);
+    MESSAGE(CTL_METRICS, ctl_metrics, m);
     free(c->metrics);
     c->metrics = NULL;
     c->metrics_bytes = 0;
     Rill__ServerFrame *r = client_request(c, &f, RILL__SERVER_FRAME__M_CTL_METRICS, "metrics");
     if (!r)
         return NULL;
-    client_frame_free(r);
+    client_message_free(r);
     if (!c->metrics)
         client_fail(c, 0, "out of memory");
     return c->metrics;
@@ -255,7 +255,7 @@ int rill_client_ctl_worst(struct rill_client *c, const char *model, bool profile
     Rill__CtlWorst m = RILL__CTL_WORST__INIT;
     m.model = (char *) (uintptr_t) (model ? model : "");
     m.profile = profile;
-    FRAME(CTL_WORST, ctl_worst, m);
+    MESSAGE(CTL_WORST, ctl_worst, m);
     Rill__ServerFrame *r = client_request(c, &f, RILL__SERVER_FRAME__M_CTL_WORST, "worst");
     if (!r)
         return -1;
@@ -273,7 +273,7 @@ int rill_client_ctl_worst(struct rill_client *c, const char *model, bool profile
                   &(struct rill_client_step) { x->step, x->kernel, x->runs, x->total_ns,
                                                x->worst_ns });
     }
-    client_frame_free(r);
+    client_message_free(r);
     return 0;
 }
 
@@ -289,7 +289,7 @@ int rill_client_ctl_memory(struct rill_client *c, struct rill_client_memory *ret
                            void *arg)
 {
     Rill__CtlMemory m = RILL__CTL_MEMORY__INIT;
-    FRAME(CTL_MEMORY, ctl_memory, m);
+    MESSAGE(CTL_MEMORY, ctl_memory, m);
     Rill__ServerFrame *r = client_request(c, &f, RILL__SERVER_FRAME__M_CTL_MEMORY, "memory");
     if (!r)
         return -1;
@@ -299,6 +299,6 @@ int rill_client_ctl_memory(struct rill_client *c, struct rill_client_memory *ret
     sums_tell(NULL, x->sums, x->n_sums, each, arg);
     for (size_t i = 0; i < x->n_owners; i++)
         sums_tell(x->owners[i]->who, x->owners[i]->sums, x->owners[i]->n_sums, each, arg);
-    client_frame_free(r);
+    client_message_free(r);
     return 0;
 }

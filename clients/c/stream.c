@@ -98,7 +98,7 @@ int rill_client_open(struct rill_client *c, uint32_t id, const struct rill_clien
     m.n_want = client_wants(o->want, want);
     m.opt = options.pointers;
     m.n_opt = options.n;
-    FRAME(OPEN, open, m);
+    MESSAGE(OPEN, open, m);
     Rill__ServerFrame *a = client_request(c, &f, RILL__SERVER_FRAME__M_OPENED, "OpenStream");
     if (!a)
         return -1;
@@ -107,7 +107,7 @@ int rill_client_open(struct rill_client *c, uint32_t id, const struct rill_clien
                                 .limit_pos = a->opened->credit_samples };
     if (ret)
         opened_copy(ret, a->opened);
-    client_frame_free(a);
+    client_message_free(a);
     return 0;
 }
 
@@ -144,7 +144,7 @@ static int audio_send(struct rill_client *c, struct peer_stream *s, const uint8_
     m.pcm.data = (uint8_t *) (uintptr_t) pcm;
     m.pcm.len = n_samples * s->frame_bytes;
     m.discont = s->discont;
-    FRAME(AUDIO, audio, m);
+    MESSAGE(AUDIO, audio, m);
     s->discont = false;
     s->pos += n_samples;
     return client_send(c, &f);
@@ -159,7 +159,7 @@ int rill_client_send(struct rill_client *c, uint32_t id, const void *pcm, size_t
         return client_fail(c, 0, "%zu bytes are no whole number of frames of %u bytes", bytes,
                            s->frame_bytes);
     const uint8_t *p = pcm;
-    size_t left = bytes / s->frame_bytes, most = (c->max_frame_bytes - 128) / s->frame_bytes;
+    size_t left = bytes / s->frame_bytes, most = (c->max_message_bytes - 128) / s->frame_bytes;
     if (most > 4096)
         most = 4096;
     while (left) {
@@ -217,7 +217,7 @@ int rill_client_finish(struct rill_client *c, uint32_t id, struct rill_client_fi
         return -1;
     Rill__Finish m = RILL__FINISH__INIT;
     m.stream = id;
-    FRAME(FINISH, finish, m);
+    MESSAGE(FINISH, finish, m);
     if (client_send(c, &f) < 0)
         return -1;
     return client_finished(c, s, ret);
@@ -229,7 +229,7 @@ int rill_client_reset(struct rill_client *c, uint32_t id)
         return -1;
     Rill__Reset m = RILL__RESET__INIT;
     m.stream = id;
-    FRAME(RESET, reset, m);
+    MESSAGE(RESET, reset, m);
     return client_send(c, &f);
 }
 
@@ -244,6 +244,6 @@ int rill_client_cancel(struct rill_client *c, uint32_t id)
         return 0;
     Rill__Cancel m = RILL__CANCEL__INIT;
     m.stream = id;
-    FRAME(CANCEL, cancel, m);
+    MESSAGE(CANCEL, cancel, m);
     return client_send(c, &f);
 }

@@ -14,13 +14,13 @@ int rill_client_publish(struct rill_client *c, uint32_t id, const struct rill_cl
     m.access = p->for_all ? RILL__ACCESS__ACCESS_ALL : RILL__ACCESS__ACCESS_SAME_UID;
     m.keep_ms = p->keep_ms;
     m.mute = p->mute;
-    FRAME(PUBLISH, publish, m);
+    MESSAGE(PUBLISH, publish, m);
     Rill__ServerFrame *a = client_request(c, &f, RILL__SERVER_FRAME__M_PUBLISHED, "Publish");
     if (!a)
         return -1;
     if (ret_keep_ms)
         *ret_keep_ms = a->published->keep_ms;
-    client_frame_free(a);
+    client_message_free(a);
     return 0;
 }
 
@@ -51,7 +51,7 @@ int rill_client_subscribe(struct rill_client *c, uint32_t id, const struct rill_
     m.out = s->out.channels ? &out : NULL;
     m.want = want;
     m.n_want = client_wants(s->want, want);
-    FRAME(SUBSCRIBE, subscribe, m);
+    MESSAGE(SUBSCRIBE, subscribe, m);
     *slot = (struct peer_stream) { .id = id }; /* its end may come together with the answer */
     Rill__ServerFrame *a = client_request(c, &f, RILL__SERVER_FRAME__M_SUBSCRIBED, "Subscribe");
     if (!a) {
@@ -60,7 +60,7 @@ int rill_client_subscribe(struct rill_client *c, uint32_t id, const struct rill_
     }
     if (ret)
         subscribed_copy(ret, a->subscribed);
-    client_frame_free(a);
+    client_message_free(a);
     return 0;
 }
 
@@ -71,7 +71,7 @@ int rill_client_unsubscribe(struct rill_client *c, uint32_t id, struct rill_clie
         return -1;
     Rill__Unsubscribe m = RILL__UNSUBSCRIBE__INIT;
     m.stream = id;
-    FRAME(UNSUBSCRIBE, unsubscribe, m);
+    MESSAGE(UNSUBSCRIBE, unsubscribe, m);
     return client_send(c, &f) < 0 ? -1 : client_finished(c, s, ret);
 }
 

@@ -12,39 +12,39 @@ static uint32_t get_u32(const uint8_t *p)
     return (uint32_t) p[0] | (uint32_t) p[1] << 8 | (uint32_t) p[2] << 16 | (uint32_t) p[3] << 24;
 }
 
-int client_frames(struct rill_client *c)
+int client_messages(struct rill_client *c)
 {
     size_t at = 0;
-    int n_frames = 0;
+    int n_messages = 0;
     while (c->in_fill - at >= 4) {
         uint32_t n = get_u32(c->in + at);
-        if (n == 0 || n > c->max_frame_bytes)
+        if (n == 0 || n > c->max_message_bytes)
             return client_fail_dead(c, "the daemon sent a frame of a wrong length");
         if (c->in_fill - at - 4 < n)
             break;
         Rill__ServerFrame *f = rill__server_frame__unpack(NULL, n, c->in + at + 4);
         if (!f)
             return client_fail_dead(c, "the daemon sent a frame that cannot be read");
-        client_on_frame(c, f);
+        client_on_message(c, f);
         at += 4 + (size_t) n;
-        n_frames++;
+        n_messages++;
     }
     memmove(c->in, c->in + at, c->in_fill - at);
     c->in_fill -= at;
-    return n_frames;
+    return n_messages;
 }
 
 /* Reads what is there without waiting; 0 if there is nothing. */
 static int socket_read(struct rill_client *c)
 {
     ssize_t n =
-        recv(c->fd, c->in + c->in_fill, 4 + (size_t) MAX_FRAME_BYTES - c->in_fill, MSG_DONTWAIT);
+        recv(c->fd, c->in + c->in_fill, 4 + (size_t) MAX_MESSAGE_BYTES - c->in_fill, MSG_DONTWAIT);
     if (n < 0)
         return errno == EAGAIN || errno == EINTR ? 0 : client_fail_dead(c, strerror(errno));
     if (n == 0)
         return client_fail_dead(c, "the daemon closed the connection");
     c->in_fill += (size_t) n;
-    return client_frames(c);
+    return client_messages(c);
 }
 
 int rill_client_poll(struct rill_client *c, int timeout_ms)
@@ -117,9 +117,9 @@ int client_send(struct rill_client *c, const Rill__ClientFrame *f)
     size_t n = rill__client_frame__get_packed_size(f);
     if (c->dead)
         return client_fail_dead(c, "the connection is closed");
-    if (n > c->max_frame_bytes)
+    if (n > c->max_message_bytes)
         return client_fail(c, 0, "a message of %zu bytes is over the limit of %u", n,
-                           c->max_frame_bytes);
+                           c->max_message_bytes);
     uint8_t *b = malloc(4 + n);
     if (!b)
         return client_fail(c, 0, "out of memory");
@@ -139,7 +139,7 @@ Rill__ServerFrame *client_request(struct rill_client *c, Rill__ClientFrame *f,
         c->error[0] = '\0';
         c->error_code = 0;
     }
-    client_frame_free(c->answer);
+    client_message_free(c->answer);
     c->answer = NULL;
     if (++c->req == 0)
         c->req = 1;
@@ -158,6 +158,6 @@ Rill__ServerFrame *client_request(struct rill_client *c, Rill__ClientFrame *f,
                     a->error->text);
     else if (!c->error[0])
         client_fail(c, 0, "the daemon answered %s with something else", what);
-    client_frame_free(a);
+    client_message_free(a);
     return NULL;
 }

@@ -283,7 +283,7 @@ class Pages(WithDaemon):
         async def ask():
             async with await AsyncClient.connect(self.daemon.socket) as client, await AsyncControl.connect(self.daemon.control) as control:
                 return await client.stats(), (await control.status()).stats
-        with unittest.mock.patch("rill_client._core.MAX_FRAME_BYTES", 4096), rc.Client(self.daemon.socket) as client, \
+        with unittest.mock.patch("rill_client._core.MAX_MESSAGE_BYTES", 4096), rc.Client(self.daemon.socket) as client, \
                 rc.Control(self.daemon.control) as control:
             for name in names:
                 with client.open(name, rate=RATE) as stream:

@@ -20,9 +20,9 @@ ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 class Wire(unittest.TestCase):
     def test_bytes_of_the_page(self):
         core = Core()
-        self.assertEqual(core.frame("hello", {"client": "doc"}, 1).hex(" "), "09 00 00 00 08 01 12 05 12 03 64 6f 63")
-        self.assertEqual(core.frame("ping", {"payload": b"hi"}, 2).hex(" "), "08 00 00 00 08 02 42 04 0a 02 68 69")
-        opened = core.frame("open", {"stream": 1, "in": {"rate": 16000, "channels": 1, "enc": 1}, "pace": 1, "align": True}, 2)
+        self.assertEqual(core.message("hello", {"client": "doc"}, 1).hex(" "), "09 00 00 00 08 01 12 05 12 03 64 6f 63")
+        self.assertEqual(core.message("ping", {"payload": b"hi"}, 2).hex(" "), "08 00 00 00 08 02 42 04 0a 02 68 69")
+        opened = core.message("open", {"stream": 1, "in": {"rate": 16000, "channels": 1, "enc": 1}, "pace": 1, "align": True}, 2)
         self.assertEqual(opened.hex(" "), "13 00 00 00 08 02 1a 0f 08 01 1a 07 08 80 7d 10 01 18 01 28 01 30 01")
 
     def test_round_trip(self):

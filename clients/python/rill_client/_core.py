@@ -18,7 +18,7 @@ from ._wire import Message, decode, encode
 from .errors import ConnectionLost, DaemonError, ProtocolError, RillError, StreamEnded, daemon_error
 
 PREFACE = b"RILL\x01\x00\x00\x00"
-MAX_FRAME_BYTES = 1 << 20
+MAX_MESSAGE_BYTES = 1 << 20
 CHUNK_SAMPLES = 4096
 FULL_WAIT = 0.01                        # seconds until a daemon whose queue is full is asked again
 SOCKET = "/run/rilld/rilld.sock"
@@ -112,7 +112,7 @@ class Core:
     """One connection's side of the protocol."""
 
     def __init__(self) -> None:
-        self.max_frame_bytes = MAX_FRAME_BYTES
+        self.max_message_bytes = MAX_MESSAGE_BYTES
         self.hello: Message = {}
         self.streams: Dict[int, StreamState] = {}
         self.goaway: Optional[ev.GoAway] = None
@@ -125,16 +125,16 @@ class Core:
 
     # ---- out
 
-    def frame(self, member: str, message: Message, req: int = 0) -> bytes:
+    def message(self, member: str, message: Message, req: int = 0) -> bytes:
         body = encode("ClientFrame", {"req": req, member: message})
-        if len(body) > self.max_frame_bytes:
-            raise ValueError("a message of %d bytes is over the limit of %d" % (len(body), self.max_frame_bytes))
+        if len(body) > self.max_message_bytes:
+            raise ValueError("a message of %d bytes is over the limit of %d" % (len(body), self.max_message_bytes))
         return struct.pack("<I", len(body)) + body
 
     def request(self, member: str, message: Message) -> Tuple[int, bytes]:
         """The bytes of a request and the number to ask answer() with."""
         self._req = self._req + 1 if self._req < 0xFFFFFFFF else 1
-        data = self.frame(member, message, self._req)
+        data = self.message(member, message, self._req)
         self._answers[self._req] = deque()
         return self._req, data
 
@@ -148,14 +148,14 @@ class Core:
         return state
 
     def audio(self, state: StreamState, pcm: memoryview) -> Tuple[bytes, int]:
-        """A message with as much of pcm as credit and the frame's limit allow, and its bytes of pcm; 0: wait."""
-        most = min(CHUNK_SAMPLES, (self.max_frame_bytes - 128) // state.frame_bytes, state.credit)
+        """A message with as much of pcm as credit and a message's limit allow, and its bytes of pcm; 0: wait."""
+        most = min(CHUNK_SAMPLES, (self.max_message_bytes - 128) // state.frame_bytes, state.credit)
         n = min(most, len(pcm) // state.frame_bytes)
         if n <= 0:
             return b"", 0
         size = n * state.frame_bytes
-        data = self.frame("audio", {"stream": state.id, "seq": state.seq, "pos": state.pos, "discont": state.discont,
-                                    "cap_us": time.monotonic_ns() // 1000, "pcm": pcm[:size]})
+        data = self.message("audio", {"stream": state.id, "seq": state.seq, "pos": state.pos, "discont": state.discont,
+                                      "cap_us": time.monotonic_ns() // 1000, "pcm": pcm[:size]})
         state.seq = (state.seq + 1) & 0xFFFFFFFF
         state.pos += n
         state.discont = False
@@ -171,7 +171,7 @@ class Core:
         at = n = 0
         while len(self._in) - at >= 4:
             (size,) = struct.unpack_from("<I", self._in, at)
-            if not 0 < size <= MAX_FRAME_BYTES:
+            if not 0 < size <= MAX_MESSAGE_BYTES:
                 raise ProtocolError("the daemon sent a frame of %d bytes" % size)
             if len(self._in) - at - 4 < size:
                 break
@@ -184,7 +184,7 @@ class Core:
     def _preface_take(self) -> bool:
         if len(self._in) < len(PREFACE):
             return False
-        # In place of the preface an Error may come, such as QUOTA: then frames begin at once.
+        # In place of the preface an Error may come, such as QUOTA: then messages begin at once.
         self._preface = True
         if self._in[:6] == PREFACE[:6]:
             del self._in[:len(PREFACE)]
@@ -192,9 +192,9 @@ class Core:
             raise ProtocolError("the answer is not rilld's preface, or of another major version")
         return True
 
-    def _handle(self, frame: Message) -> None:
-        req = frame.pop("req")
-        for member, message in frame.items():
+    def _handle(self, fields: Message) -> None:
+        req = fields.pop("req")
+        for member, message in fields.items():
             state = self.streams.get(message.get("stream", 0)) if message.get("stream") else None
             if member in ev.STREAM_EVENTS:
                 if state is not None:
@@ -303,14 +303,14 @@ def pcm_bytes(pcm: Any, frame_bytes: int) -> memoryview:
 
 def whole_hello(core: Core, name: str) -> Tuple[int, bytes]:
     """What opens a connection."""
-    req, data = core.request("hello", {"client": name, "max_frame": MAX_FRAME_BYTES})
+    req, data = core.request("hello", {"client": name, "max_frame": MAX_MESSAGE_BYTES})
     return req, PREFACE + data
 
 
 def hello_take(core: Core, message: Message) -> None:
     core.hello = message
-    if 1024 <= message["max_frame"] <= MAX_FRAME_BYTES:
-        core.max_frame_bytes = message["max_frame"]
+    if 1024 <= message["max_frame"] <= MAX_MESSAGE_BYTES:
+        core.max_message_bytes = message["max_frame"]
 
 
 __all__: List[str] = []

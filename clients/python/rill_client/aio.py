@@ -343,7 +343,7 @@ class AsyncStream:
     async def reset(self) -> None:
         """The model starts afresh; positions go on."""
         self._state.check()
-        await self._client._send(self._client._core.frame("reset", {"stream": self.id}))
+        await self._client._send(self._client._core.message("reset", {"stream": self.id}))
 
     async def publish(self, topic: str, *, access: str = "same-uid", keep_ms: int = 0, mute: bool = False) -> int:
         """Offers what the stream gives to other connections.
@@ -416,7 +416,7 @@ class AsyncStream:
         self._state.check()
         if self._state.frame_bytes == 0:
             raise StreamEnded("a subscription is ended by cancel()")
-        await self._client._send(self._client._core.frame("finish", {"stream": self.id}))
+        await self._client._send(self._client._core.message("finish", {"stream": self.id}))
 
     async def finish(self) -> ev.Finished:
         """Ends the stream, waits until everything came back and gives the account."""
@@ -432,7 +432,7 @@ class AsyncStream:
         """Drops the stream at once; nothing more comes."""
         if not self._state.ended:
             member = "unsubscribe" if self.subscribed else "cancel"
-            await self._client._send(self._client._core.frame(member, {"stream": self.id}))
+            await self._client._send(self._client._core.message(member, {"stream": self.id}))
             self._state.failure = StreamEnded("stream %d was cancelled" % self.id)
         self._forget()
 

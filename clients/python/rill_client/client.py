@@ -327,7 +327,7 @@ class Stream:
     def reset(self) -> None:
         """The model starts afresh; positions go on."""
         self._state.check()
-        self._client._send(self._client._core.frame("reset", {"stream": self.id}))
+        self._client._send(self._client._core.message("reset", {"stream": self.id}))
 
     def publish(self, topic: str, *, access: str = "same-uid", keep_ms: int = 0, mute: bool = False) -> int:
         """Offers what the stream gives to other connections.
@@ -390,7 +390,7 @@ class Stream:
         self._state.check()
         if self._state.frame_bytes == 0:
             raise StreamEnded("a subscription is ended by cancel()")
-        self._client._send(self._client._core.frame("finish", {"stream": self.id}))
+        self._client._send(self._client._core.message("finish", {"stream": self.id}))
 
     def finish(self) -> ev.Finished:
         """Ends the stream, waits until everything came back and gives the account. The last events are in the queue."""
@@ -406,7 +406,7 @@ class Stream:
         """Drops the stream at once; nothing more comes."""
         if not self._state.ended:
             member = "unsubscribe" if self.subscribed else "cancel"
-            self._client._send(self._client._core.frame(member, {"stream": self.id}))
+            self._client._send(self._client._core.message(member, {"stream": self.id}))
             self._state.failure = StreamEnded("stream %d was cancelled" % self.id)
         self._forget()
 
