@@ -29,7 +29,9 @@ static void client_gone(struct conn *c)
 
 static void client_outputs(const struct conn *c, uint64_t now_us, struct conn_outputs *ret)
 {
-    *ret = (struct conn_outputs) { .lag_ms = subs_lag_ms(c), .overdue = subs_overdue(c, now_us) };
+    *ret = (struct conn_outputs) { .lag_ms = subs_lag_ms(c),
+                                   .overdue = subs_overdue(c, now_us) ? "the topic ended long ago"
+                                                                      : NULL };
     for (const struct session *s = NULL; (s = session_next(c, s));) {
         ret->bytes_per_s += session_output_bytes_per_s(s);
         ret->any_live |= s->live;

@@ -630,7 +630,7 @@ static void slow_check(struct conn *c, uint64_t now_us)
         c->last_write_us = now_us;
     c->last_queue_bytes = queue;
     bool behind = o.lag_ms >
-        conf->limits_output_soft_ms; /* its subscriptions wait in histories, not in the queue */
+        conf->limits_output_soft_ms; /* of a live source: what it lags by is not in the queue */
     if (queue <= output_bytes(&o, conf->limits_output_soft_ms) && !(behind && queue))
         c->over_soft_us = 0;
     else if (!c->over_soft_us)
@@ -640,7 +640,7 @@ static void slow_check(struct conn *c, uint64_t now_us)
     bool stalled =
         queue && now_us > c->last_write_us + conf->limits_output_stall_ms * UINT64_C(1000);
     hard = hard > QUEUE_FLOOR_BYTES ? hard : QUEUE_FLOOR_BYTES;
-    bool overdue = queue && o.overdue;
+    const char *overdue = queue ? o.overdue : NULL;
     if (stalled) /* reading a few bytes does not free room in the socket's buffer yet */
         conn_error(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true,
                    "%zu bytes wait, and your socket had no room for any of them for %u ms; read "
@@ -648,7 +648,7 @@ static void slow_check(struct conn *c, uint64_t now_us)
                    queue, conf->limits_output_stall_ms);
     else if (soft || overdue || queue > hard || c->unsent_bytes > UNSENT_FACTOR * hard)
         conn_error(c, 0, 0, RILL__CODE__SLOW_CONSUMER, true, "%zu bytes wait to be read; %s", queue,
-                   overdue ? "the topic ended long ago" : "read as fast as you send");
+                   overdue ? overdue : "read as fast as you send");
 }
 
 /* Messages that wait for a slice are not handled once the client has hung up. */

@@ -22,7 +22,7 @@ struct conn_outputs {
     uint64_t bytes_per_s;
     uint32_t lag_ms; /* the longest lag behind a live source */
     bool any_live;
-    bool overdue; /* it has not read the end of a source that ended long ago */
+    const char *overdue; /* why what waits should have been read long ago; NULL: it need not */
 };
 
 /* What a connection calls in the rooms above. */

@@ -39,13 +39,13 @@ struct stream_link *streams_find(const struct streams *t, uint32_t id)
     return l;
 }
 
-struct stream_link *streams_next(const struct streams *t, enum stream_kind k,
+struct stream_link *streams_next(const struct streams *t, unsigned kind,
                                  const struct stream_link *after)
 {
     size_t place = after ? place_of(t, after->id) : 0;
     struct stream_link *l = after ? after->next : t->places[0];
     for (;;) {
-        while (l && l->kind != k)
+        while (l && l->kind != kind)
             l = l->next;
         if (l || ++place == STREAMS_PLACES)
             return l;

@@ -9,13 +9,11 @@
 
 #define STREAMS_PLACES 128 /* a power of two; a connection has at most 64 streams */
 
-enum stream_kind { STREAM_SESSION, STREAM_SUB };
-
-/* The first member of struct session and of a subscription. */
+/* The first member of what serves a stream. */
 struct stream_link {
     struct stream_link *next; /* of the bucket */
     uint32_t id;
-    enum stream_kind kind;
+    unsigned kind; /* the rooms above tell their streams apart by it */
 };
 
 struct streams {
@@ -29,7 +27,7 @@ struct stream_link *streams_find(const struct streams *t, uint32_t id); /* NULL:
 
 /* The streams of a kind, unordered, after one (NULL: the first). The last one may have been
  * removed, as long as its memory is valid. */
-struct stream_link *streams_next(const struct streams *t, enum stream_kind k,
+struct stream_link *streams_next(const struct streams *t, unsigned kind,
                                  const struct stream_link *after);
 
 #endif

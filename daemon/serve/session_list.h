@@ -8,6 +8,9 @@
 struct conn;
 struct session;
 
+/* What a stream_link is the first member of: struct session or a subscription. */
+enum stream_kind { STREAM_SESSION, STREAM_SUB };
+
 /* All sessions of the daemon. */
 struct session_list {
     struct session *first;
