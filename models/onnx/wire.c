@@ -8,7 +8,15 @@
  * more. */
 #define DEPTH_MAX (3 * 64 + 16)
 
-enum wire_type { WIRE_VARINT, WIRE_I64, WIRE_LEN, WIRE_GROUP, WIRE_GROUP_END, WIRE_I32 };
+enum wire_type {
+    WIRE_VARINT,
+    WIRE_I64,
+    WIRE_LEN,
+    WIRE_GROUP,
+    WIRE_GROUP_END,
+    WIRE_I32,
+    N_WIRE_TYPES
+};
 
 struct frame {
     const ProtobufCMessageDescriptor *desc;
@@ -16,7 +24,7 @@ struct frame {
     uint32_t seen; /* bit per field number */
 };
 
-struct scan {
+struct walk {
     const uint8_t *data;
     size_t at;
     const struct onnx_limits *limits;
@@ -30,7 +38,7 @@ struct scan {
 #define FIELD_BYTES 80 /* what the unpacker notes per field while it reads a message, at most */
 #define UNKNOWN_BYTES (sizeof(ProtobufCMessageUnknownField))
 
-static rill_status malformed(struct scan *s, const char *what)
+static rill_status malformed(struct walk *s, const char *what)
 {
     const struct frame *f = &s->stack[s->depth - 1];
     return err_set(s->err, RILL_MALFORMED,
@@ -39,7 +47,7 @@ static rill_status malformed(struct scan *s, const char *what)
                    s->at, what, f->desc->short_name);
 }
 
-static rill_status read_varint(struct scan *s, uint64_t *ret)
+static rill_status read_varint(struct walk *s, uint64_t *ret)
 {
     const struct frame *f = &s->stack[s->depth - 1];
     uint64_t v = 0;
@@ -56,7 +64,7 @@ static rill_status read_varint(struct scan *s, uint64_t *ret)
     return malformed(s, "a number is longer than ten bytes");
 }
 
-static rill_status charge(struct scan *s, uint64_t bytes)
+static rill_status charge(struct walk *s, uint64_t bytes)
 {
     s->bytes += bytes; /* no overflow: below 2^9 for each of at most 2^32 bytes of file */
     if (s->bytes > s->limits->unpack_bytes)
@@ -88,7 +96,7 @@ static enum wire_type field_wire(const ProtobufCFieldDescriptor *f)
     }
 }
 
-static rill_status push(struct scan *s, const ProtobufCMessageDescriptor *desc, size_t end)
+static rill_status push(struct walk *s, const ProtobufCMessageDescriptor *desc, size_t end)
 {
     if (desc == &onnxpb__graph__descriptor && ++s->graphs > s->limits->graphs_deep)
         return err_set(s->err, RILL_LIMIT, "byte %zu: graphs are nested more than %u deep", s->at,
@@ -104,7 +112,7 @@ static rill_status push(struct scan *s, const ProtobufCMessageDescriptor *desc, 
 }
 
 /* A run of packed numbers: elements are counted by the bytes that end a varint. */
-static rill_status packed(struct scan *s, const ProtobufCFieldDescriptor *f, uint64_t n)
+static rill_status packed(struct walk *s, const ProtobufCFieldDescriptor *f, uint64_t n)
 {
     enum wire_type w = field_wire(f);
     uint64_t width = w == WIRE_I32 ? 4 : 8, count = n / width;
@@ -120,7 +128,7 @@ static rill_status packed(struct scan *s, const ProtobufCFieldDescriptor *f, uin
     return charge(s, count * element_bytes(f->type));
 }
 
-static rill_status length_field(struct scan *s, const ProtobufCFieldDescriptor *f)
+static rill_status length_field(struct walk *s, const ProtobufCFieldDescriptor *f)
 {
     const struct frame *top = &s->stack[s->depth - 1];
     uint64_t n;
@@ -137,7 +145,7 @@ static rill_status length_field(struct scan *s, const ProtobufCFieldDescriptor *
     return RILL_OK;
 }
 
-static rill_status skip_fixed(struct scan *s, size_t n)
+static rill_status skip_fixed(struct walk *s, size_t n)
 {
     if (n > s->stack[s->depth - 1].end - s->at)
         return malformed(s, "a number is cut off");
@@ -145,7 +153,7 @@ static rill_status skip_fixed(struct scan *s, size_t n)
     return RILL_OK;
 }
 
-static rill_status value(struct scan *s, const ProtobufCFieldDescriptor *f, enum wire_type w)
+static rill_status value(struct walk *s, const ProtobufCFieldDescriptor *f, enum wire_type w)
 {
     uint64_t v;
     switch (w) {
@@ -157,14 +165,14 @@ static rill_status value(struct scan *s, const ProtobufCFieldDescriptor *f, enum
     }
 }
 
-static rill_status field(struct scan *s)
+static rill_status field(struct walk *s)
 {
     struct frame *top = &s->stack[s->depth - 1];
     uint64_t key;
     TRY(read_varint(s, &key));
     enum wire_type w = (enum wire_type)(key & 7);
     uint64_t id = key >> 3;
-    if (id == 0 || id > UINT32_MAX >> 3 || w > WIRE_I32)
+    if (id == 0 || id > UINT32_MAX >> 3 || w >= N_WIRE_TYPES)
         return malformed(s, "no field has that number");
     const ProtobufCFieldDescriptor *f =
         protobuf_c_message_descriptor_get_field(top->desc, (unsigned) id);
@@ -186,7 +194,7 @@ rill_status onnx_wire_check(const uint8_t *data, size_t n, const ProtobufCMessag
                             const struct onnx_limits *limits, uint64_t *ret_unpack_bytes,
                             rill_error *reterr)
 {
-    struct scan s = { .data = data, .limits = limits, .err = reterr };
+    struct walk s = { .data = data, .limits = limits, .err = reterr };
     TRY(push(&s, desc, n));
     while (s.depth > 0) {
         struct frame *top = &s.stack[s.depth - 1];

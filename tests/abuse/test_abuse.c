@@ -149,7 +149,7 @@ static void test_idle_thousand(void)
         close(fds[i]);
     }
     CHECK(served == 1000, "%u of 1000 were sent away", served);
-    CHECK(fds_settle(&rig, before), "%u descriptors, %u before", fds_of(&rig), before);
+    CHECK(wait_fds(&rig, before), "%u descriptors, %u before", fds_of(&rig), before);
 }
 
 static void test_churn(void)
@@ -163,7 +163,7 @@ static void test_churn(void)
         close(fd);
     }
     printf("2000 connections in %llu ms\n", LLU((now_ms() - start)));
-    CHECK(fds_settle(&rig, before), "%u descriptors, %u before", fds_of(&rig), before);
+    CHECK(wait_fds(&rig, before), "%u descriptors, %u before", fds_of(&rig), before);
 }
 
 /* Descriptors that come along are none of the daemon's. */

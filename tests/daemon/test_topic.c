@@ -149,7 +149,7 @@ static void source_send(struct source *s, size_t n)
     s->sent += n;
 }
 
-static void source_settle(struct source *s)
+static void wait_source(struct source *s)
 {
     size_t out = s->sent / 512 * 512 - s->lag;
     for (uint64_t end = now_ms() + 20000; s->r.bytes < out * sizeof(float) && now_ms() < end;)
@@ -221,7 +221,7 @@ static void test_bits(void)
           late.sub.outputs == RILL_CLIENT_AUDIO);
     while (s.sent + PIECE <= sizeof noises / sizeof *noises) {
         source_send(&s, PIECE);
-        source_settle(&s);
+        wait_source(&s);
         CHECK(reader_read(&fast, s.r.bytes / sizeof(float), sizeof(float)));
     }
     source_finish(&s);
@@ -253,7 +253,7 @@ static void test_never_reads(void)
         if (s.sent + PIECE > sizeof noises / sizeof *noises)
             break;
         source_send(&s, PIECE);
-        source_settle(&s);
+        wait_source(&s);
         CHECK(reader_read(&fast, s.r.bytes / sizeof(float), sizeof(float)));
         usleep(20000);
         gone = rig_log_has(&rig, "SLOW_CONSUMER", 0);
@@ -298,7 +298,7 @@ static void test_from(void)
     CHECK(rill_client_publish(s.c, 1, &p, &kept) == 0 && kept == 500, "%u", kept);
     for (int i = 0; i < 20; i++)
         source_send(&s, PIECE);
-    source_settle(&s);
+    wait_source(&s);
     uint64_t newest = s.r.bytes / sizeof(float);
     uint64_t oldest = (newest - 500 * RATE / 1000 + 511) / 512 * 512;
     from_check(&s, &(struct rill_client_subscribe) { .topic = "past" }, newest);
@@ -582,7 +582,7 @@ static void test_ended_slowly(void)
                                    NULL) == 0);
     for (int i = 0; i < 30; i++) {
         source_send(&s, PIECE);
-        source_settle(&s);
+        wait_source(&s);
         CHECK(reader_read(&good, s.sent / 512 * 512 - s.lag, sizeof(float)));
     }
     uint64_t began = now_ms();

@@ -192,7 +192,7 @@ static bool fits(const struct anchor *a, const struct wave *w)
     return a->is_set && a->length_id == w->length_id && a->more == w->more && a->hop == w->hop;
 }
 
-static void settle(struct wave *w)
+static void origin_anchor(struct wave *w)
 {
     if (fits(&w->root, w))
         w->origin = w->root.origin;
@@ -230,12 +230,12 @@ struct wave chain_run(const struct chain *ch, const float *x, int64_t n)
         w.y[i] = x[i];
         w.need[i] = i;
     }
-    settle(&w);
+    origin_anchor(&w);
     for (int i = 0; i < ch->n; i++) {
         struct wave v = run_element(&ch->element[i], &w, ch->of_symbol);
         wave_free(&w);
         w = v;
-        settle(&w);
+        origin_anchor(&w);
     }
     return w;
 }

@@ -117,7 +117,7 @@ unsigned fds_of(const struct rig *r)
     return n > 2 ? n - 2 : 0;
 }
 
-bool fds_settle(const struct rig *r, unsigned want)
+bool wait_fds(const struct rig *r, unsigned want)
 {
     for (uint64_t end = now_ms() + 20000; fds_of(r) > want; usleep(20000))
         if (now_ms() > end)

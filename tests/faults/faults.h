@@ -23,8 +23,8 @@ uint64_t fault_disarm(void); /* how many calls failed */
 /* The next n to fail: every one in the long form, ever wider apart in the short one. */
 uint64_t fault_next(uint64_t n);
 
-unsigned fds_of(const struct rig *r);                /* open descriptors of the daemon */
-bool fds_settle(const struct rig *r, unsigned want); /* waits for at most `want` */
+unsigned fds_of(const struct rig *r);              /* open descriptors of the daemon */
+bool wait_fds(const struct rig *r, unsigned want); /* waits for at most `want` */
 uint64_t rss_kib(const struct rig *r);
 bool rig_lives(struct rig *r);
 

@@ -78,7 +78,7 @@ static void test_no_fds(void)
     wakes_little(waits, now_ms() - began, "no descriptors");
     for (int i = 0; i < CLIENTS; i++)
         close(fds[i]);
-    CHECK(fds_settle(&rig, before));
+    CHECK(wait_fds(&rig, before));
     prlimit(rig.pid, RLIMIT_NOFILE, &old, NULL);
     serves_as_before("no descriptors");
 }
@@ -298,7 +298,7 @@ int main(void)
     test_reloads();
     if (is_fake())
         test_stuck();
-    CHECK(fds_settle(&rig, fds), "%u descriptors, %u before", fds_of(&rig), fds);
+    CHECK(wait_fds(&rig, fds), "%u descriptors, %u before", fds_of(&rig), fds);
     test_path_removed();
     CHECK(rig_stop(&rig) == 0);
     result_free(&want);

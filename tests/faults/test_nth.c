@@ -112,7 +112,7 @@ static void in_session(const char *when, const char *conf, bool load)
             if (!load && kinds[k] != FAULT_EPOLL && kinds[k] != FAULT_ACCEPT && (n == 1 || n == 7))
                 session_fault(kinds[k], n, true);
         }
-        CHECK(n_failed || fds_settle(&rig, fds), "%s: %u descriptors, %u before",
+        CHECK(n_failed || wait_fds(&rig, fds), "%s: %u descriptors, %u before",
               fault_name(kinds[k]), fds_of(&rig), fds);
         tried_note(when, kinds[k], tried);
     }

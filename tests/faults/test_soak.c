@@ -50,7 +50,7 @@ static void test_cycles(void)
         ;
     usleep(500000);
     CHECK(i == n);
-    CHECK(fds_settle(&rig, fds), "%u descriptors, %u before", fds_of(&rig), fds);
+    CHECK(wait_fds(&rig, fds), "%u descriptors, %u before", fds_of(&rig), fds);
     for (uint64_t end = now_ms() + 10000; rss_kib(&rig) > rss + RSS_GROWTH_KIB && now_ms() < end;)
         usleep(50000); /* what the last ones took is given back */
     CHECK(fault_sanitized() || rss_kib(&rig) <= rss + RSS_GROWTH_KIB, "%llu KiB, %llu before",
