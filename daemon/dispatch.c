@@ -422,6 +422,7 @@ static const struct verb verbs[] = {
     [M(CTL_LOAD)] = { .control = true, .run = on_ctl_load },
     [M(CTL_UNLOAD)] = { .control = true, .run = on_ctl_unload },
     [M(CTL_LOG_LEVEL)] = { .control = true, .run = on_ctl_log_level },
+    [M(CTL_DUMP)] = { .control = true }, /* reserved */
     [M(CTL_METRICS)] = { .control = true, .run = on_ctl_metrics },
     [M(CTL_KICK)] = { .control = true, .run = on_ctl_kick },
     [M(CTL_SWAP)] = { .control = true, .run = on_ctl_swap },
@@ -435,7 +436,7 @@ static void message_handle(struct conn *c, const Rill__ClientFrame *f)
 {
     size_t i = (size_t) f->m_case;
     const struct verb *v = i < sizeof verbs / sizeof *verbs ? &verbs[i] : NULL;
-    bool control = i >= RILL__CLIENT_FRAME__M_CTL_STATUS;
+    bool control = v && v->control;
     if (!c->hello_done && !(v && v->before_hello))
         conn_error(c, f->req, 0, RILL__CODE__BAD_FRAME, true, "the first message must be Hello");
     else if (control && !c->is_control)

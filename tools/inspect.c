@@ -199,6 +199,12 @@ static bool stage_in_file(enum stage s)
     return s == STAGE_SETTLED || s == STAGE_PLAN;
 }
 
+/* A plan makes these; the others are the model's. */
+static bool stage_of_plan(enum stage s)
+{
+    return s == STAGE_PULSED || s == STAGE_SETTLED || s == STAGE_PLAN;
+}
+
 /* What stages were called before. */
 static const char *stage_renamed(const char *name)
 {
@@ -243,7 +249,7 @@ static int pass_print(const struct command *cmd, const struct inspect *in, const
         return code;
     if (s == N_STAGES)
         return stage_unknown(cmd, pass);
-    if (s >= STAGE_PULSED && !in->plan)
+    if (stage_of_plan(s) && !in->plan)
         return tool_fail(cmd, TOOL_BAD_INPUT, "%s", in->why.text);
     if (s == STAGE_PLAN)
         steps_print(in->plan->plan);

@@ -49,11 +49,15 @@ static const struct {
     [RILL__ENC__ENC_F32LE] = { "f32", 4, get_f32, false },
 };
 
+static bool enc_known(int enc)
+{
+    return enc >= 0 && (size_t) enc < sizeof encodings / sizeof *encodings && encodings[enc].get;
+}
+
 bool pcm_valid(const struct pcm *p)
 {
     return p->rate >= PCM_MIN_RATE && p->rate <= PCM_MAX_RATE && p->channels >= 1 &&
-        p->channels <= PCM_MAX_CHANNELS && p->enc >= RILL__ENC__ENC_S16LE &&
-        p->enc <= RILL__ENC__ENC_F32LE;
+        p->channels <= PCM_MAX_CHANNELS && enc_known(p->enc);
 }
 
 size_t pcm_frame_bytes(const struct pcm *p)

@@ -156,6 +156,17 @@ static rill_status child_end_describe(const struct check *c, int status, rill_er
                       c->name, WEXITSTATUS(status));
 }
 
+static bool status_known(uint32_t s)
+{
+    switch ((rill_status) s) {
+#define X(name, text) case RILL_##name:
+        RILL_STATUS_LIST(X)
+#undef X
+        return true;
+    }
+    return false;
+}
+
 static rill_status result_take(struct check *c, struct result *r, uint8_t sha256[32],
                                rill_error *err)
 {
@@ -170,7 +181,7 @@ static rill_status result_take(struct check *c, struct result *r, uint8_t sha256
     check_fail(err, "%.*s%s", (int) sizeof r->text - 80, r->text,
                r->status == RILL_NOMEM ? " (models.check_memory_bytes limits what loading may take)"
                                        : "");
-    return err->status = r->status <= RILL_INTERNAL ? (rill_status) r->status : RILL_INTERNAL;
+    return err->status = status_known(r->status) ? (rill_status) r->status : RILL_INTERNAL;
 }
 
 static rill_status child_read(struct check *c, pid_t pid, int fd, uint8_t sha256[32],

@@ -80,3 +80,8 @@ uint32_t wire_audio_stream(const uint8_t *bytes, size_t n)
     varint(&s);
     return varint(&s) == STREAM ? (uint32_t) varint(&s) : 0;
 }
+
+bool wire_enum_has(const ProtobufCEnumDescriptor *d, int value)
+{
+    return protobuf_c_enum_descriptor_get_value(d, value) != NULL;
+}

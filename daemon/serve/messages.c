@@ -2,6 +2,7 @@
 #include "daemon/serve/messages.h"
 #include "daemon/compute/lane.h"
 #include "daemon/net/conn.h"
+#include "daemon/net/wire.h"
 
 #include <string.h>
 
@@ -11,6 +12,11 @@
 bool conn_reads_slowly(const struct conn *c)
 {
     return conn_queue_bytes(c) > PARTIAL_QUEUE_BYTES;
+}
+
+bool output_known(Rill__Output o)
+{
+    return o != RILL__OUTPUT__OUTPUT_NONE && wire_enum_has(&rill__output__descriptor, (int) o);
 }
 
 size_t outputs_list(const struct lane_model *m, Rill__Output list[5])

@@ -23,6 +23,7 @@ void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill_
 void event_send(struct conn *c, uint32_t id, const rill_event *e, char *piece);
 
 bool conn_reads_slowly(const struct conn *c);
+bool output_known(Rill__Output o); /* one that can be asked for */
 size_t outputs_list(const struct lane_model *m, Rill__Output list[5]); /* that the model has */
 
 #endif

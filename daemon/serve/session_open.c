@@ -69,7 +69,7 @@ static bool wants_take(struct session *s, const Rill__OpenStream *m)
     if (m->n_want > MAX_REPEATED)
         return false;
     for (size_t i = 0; i < m->n_want; i++) {
-        if (m->want[i] < RILL__OUTPUT__OUTPUT_AUDIO || m->want[i] > RILL__OUTPUT__OUTPUT_ENDPOINT)
+        if (!output_known(m->want[i]))
             return false;
         s->want_mask |= 1u << m->want[i];
     }

@@ -13,6 +13,7 @@
 #include "daemon/models/registry.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/quota.h"
+#include "daemon/net/wire.h"
 #include "daemon/serve/daemon.h"
 #include "daemon/serve/history.h"
 #include "daemon/serve/limits.h"
@@ -203,7 +204,7 @@ static const char *publish_check(const struct conn *c, const struct session *s,
         return "the stream is published already";
     if (!model_name_valid(m->topic))
         return "a topic's name is 1 to 64 of a-z 0-9 . _ - and begins with no dot";
-    if (m->access > RILL__ACCESS__ACCESS_ALL)
+    if (!wire_enum_has(&rill__access__descriptor, (int) m->access))
         return "access must be SAME_UID or ALL";
     return topic_find(c->daemon, m->topic) ? "a topic of that name is published already" : NULL;
 }
@@ -569,8 +570,7 @@ static void sub_place(const struct topic *t, struct sub *s, const Rill__Subscrib
 static bool wants_choose(const struct topic *t, struct sub *s, const Rill__Subscribe *m)
 {
     for (size_t i = 0; i < m->n_want; i++) {
-        if (m->want[i] < RILL__OUTPUT__OUTPUT_AUDIO || m->want[i] > RILL__OUTPUT__OUTPUT_ENDPOINT ||
-            !has(t->want, m->want[i]))
+        if (!output_known(m->want[i]) || !has(t->want, m->want[i]))
             return false;
         s->want |= 1u << m->want[i];
     }
@@ -612,7 +612,7 @@ static bool subscribe_check(struct conn *c, uint32_t req, const Rill__Subscribe 
     if (t->access != RILL__ACCESS__ACCESS_ALL && t->uid != c->uid)
         return refuse(c, req, m->stream, RILL__CODE__DENIED,
                       "the topic is for its publisher's user only");
-    if (m->from > RILL__FROM__FROM_POS || m->pos > UINT64_MAX / 4)
+    if (!wire_enum_has(&rill__from__descriptor, (int) m->from) || m->pos > UINT64_MAX / 4)
         return refuse(c, req, m->stream, RILL__CODE__BAD_ARG,
                       "from must be NOW, OLDEST or POS, and pos in range");
     if (m->n_want > 64 || !wants_choose(t, s, m))

@@ -29,9 +29,15 @@ bool dtype_is_float(enum dtype t)
     return t == DTYPE_F32 || t == DTYPE_F64 || t == DTYPE_F16 || t == DTYPE_BF16;
 }
 
+bool dtype_is_signed(enum dtype t)
+{
+    return t == DTYPE_I8 || t == DTYPE_I16 || t == DTYPE_I32 || t == DTYPE_I64;
+}
+
 bool dtype_is_int(enum dtype t)
 {
-    return t >= DTYPE_I8 && t <= DTYPE_U64;
+    return dtype_is_signed(t) || t == DTYPE_U8 || t == DTYPE_U16 || t == DTYPE_U32 ||
+        t == DTYPE_U64;
 }
 
 enum dtype dtype_number(enum dtype t, enum dtype number)

@@ -167,7 +167,7 @@ static void wide_fill(enum wide w, void *y, size_t n, double f, int64_t i, uint6
 static int64_t int_limit(enum dtype t, bool most)
 {
     unsigned bits = t == DTYPE_BOOL ? 1 : (unsigned) dtype_bytes(t) * 8;
-    if (t >= DTYPE_U8)
+    if (!dtype_is_signed(t))
         return most && bits < 64 ? (INT64_C(1) << bits) - 1 : 0;
     return most ? INT64_MAX >> (64 - bits) : INT64_MIN >> (64 - bits);
 }

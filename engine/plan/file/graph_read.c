@@ -150,11 +150,26 @@ static void attr_list_read(struct reader *d, struct attr *a)
     }
 }
 
+/* A choice is written as the text of it. */
+static bool attr_kind_is_written(uint32_t kind)
+{
+    switch ((enum attr_kind) kind) {
+    case ATTR_INT:
+    case ATTR_FLOAT:
+    case ATTR_INTS:
+    case ATTR_FLOATS:
+    case ATTR_STRINGS:
+    case ATTR_TENSOR: return true;
+    case ATTR_CHOICE: return false;
+    }
+    return false;
+}
+
 static void attr_read(struct reader *d, struct attr *a)
 {
     a->name = record_take_text(d->r);
     uint32_t kind = record_take_u32(d->r);
-    if (kind > ATTR_TENSOR || kind == ATTR_CHOICE) {
+    if (!attr_kind_is_written(kind)) {
         record_wrong(d->r, "an attribute is of no known kind");
         return;
     }
