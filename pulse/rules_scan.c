@@ -37,13 +37,13 @@ static unsigned n_states(const struct scan *s)
 }
 static unsigned n_leading(const struct scan *s)
 {
-    return (unsigned) (s->at->n_states + s->at->n_scans);
+    return (unsigned) (s->at->n_states + s->at->n_scanned);
 }
 
 /* States that the stream keeps from run to run. */
 static unsigned n_carried(const struct scan *s)
 {
-    return s->along && !s->at->external ? n_states(s) : 0;
+    return s->along && !s->at->restarts ? n_states(s) : 0;
 }
 
 static bool is_scanned(const struct scan *s, unsigned i)
@@ -107,7 +107,7 @@ static bool runs_along(const struct pulser *p, const struct scan *s)
 static rill_status iterations_find(struct pulser *p, struct scan *s)
 {
     unsigned i = n_states(s);
-    if (s->at->n_scans < 1)
+    if (s->at->n_scanned < 1)
         return op_fail(p->err, RILL_UNSUPPORTED, s->n, "cannot stream: it scans nothing");
     const struct dim *d = pulser_dst_fact(p, s->in[i])->shape[in_axis(p, s, i)];
     if (!dim_is_const(d))
@@ -296,7 +296,7 @@ static rill_status attr_make(struct pulser *p, const struct scan *s, unsigned mo
                              unsigned more_out, const struct scan_attr **ret)
 {
     struct scan_attr *a = arena_copy(p->arena, s->at, sizeof *a);
-    unsigned in = (unsigned) s->at->n_scans, out = s->n->n_out - n_states(s);
+    unsigned in = (unsigned) s->at->n_scanned, out = s->n->n_out - n_states(s);
     bool back = scan_is_reverse(s->at->in_reverse, 0);
     *ret = a;
     if (!a || !ints_extended(p, s->at->in_axes, in, more_in, 0, &a->in_axes) ||
@@ -304,8 +304,8 @@ static rill_status attr_make(struct pulser *p, const struct scan *s, unsigned mo
         !ints_extended(p, s->at->out_axes, out, more_out, 0, &a->out_axes) ||
         !ints_extended(p, s->at->out_reverse, out, more_out, back, &a->out_reverse))
         return pulser_no_memory(p);
-    a->n_scans += more_in;
-    a->external |= !s->along; /* it starts anew in every frame */
+    a->n_scanned += more_in;
+    a->restarts |= !s->along; /* it starts anew in every frame */
     return RILL_OK;
 }
 

@@ -169,9 +169,9 @@ static void scan_check(struct visit *v)
 {
     const struct node *n = v->n;
     const struct scan_attr *at = n->attr;
-    unsigned states = (unsigned) at->n_states, fixed = states + (unsigned) at->n_scans;
+    unsigned states = (unsigned) at->n_states, fixed = states + (unsigned) at->n_scanned;
     v->r.n_states = states;
-    v->r.n_scanned = (unsigned) at->n_scans;
+    v->r.n_scanned = (unsigned) at->n_scanned;
     v->r.n_captures = n->n_in > fixed ? n->n_in - fixed : 0;
     if (!counts_check(v, n->n_in, n->n_out, fixed, states))
         return;

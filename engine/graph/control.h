@@ -21,10 +21,10 @@ struct loop_attr {
 };
 
 struct scan_attr {
-    int64_t n_states, n_scans;              /* leading inputs; the rest are captures */
+    int64_t n_states, n_scanned;            /* leading inputs; the rest are captures */
     struct attr_ints in_axes, in_reverse;   /* one per scanned input; empty: axis 0, forward */
     struct attr_ints out_axes, out_reverse; /* one per scanned output */
-    int64_t external; /* 1: states start from the inputs in every run, also along a stream */
+    int64_t restarts; /* 1: states start from the inputs in every run, also along a stream */
 };
 
 extern const struct op op_if, op_loop, op_scan;

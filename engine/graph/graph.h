@@ -76,7 +76,7 @@ struct tgraph {
 }; /* every wire has a type and a shape; constants folded; no dead nodes */
 struct dgraph {
     struct graph g;
-}; /* decluttered: typed, rewritten by shapes alone, the same for every pulse */
+}; /* decluttered: typed, rewritten by shapes and constants, the same for every pulse */
 struct sgraph {
     struct graph g;
 }; /* settled: pulsed, sizes known, ready to be planned */

@@ -66,7 +66,7 @@ static void captures_drop(struct node *n)
 {
     struct graph *body = n->body[0];
     const struct scan_attr *at = n->attr;
-    unsigned m = (unsigned) (at->n_states + at->n_scans);
+    unsigned m = (unsigned) (at->n_states + at->n_scanned);
     for (unsigned i = m; i < n->n_in; i++)
         if (body_reads(body, i)) {
             n->in[m] = n->in[i];

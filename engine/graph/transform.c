@@ -241,7 +241,7 @@ static rill_status node_external(struct node *n, struct arena *a, unsigned *coun
     struct scan_attr *attr = arena_copy(a, n->attr, sizeof *attr);
     if (!attr)
         return no_memory(err);
-    attr->external = 1;
+    attr->restarts = 1;
     n->attr = attr;
     ++*count;
     return RILL_OK;

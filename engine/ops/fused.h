@@ -27,7 +27,7 @@
  * product: */
 enum fused_op {
     FUSED_PUSH = KERN_INSTR_OPS, /* window, value: its newest frames */
-    FUSED_SHIFT, /* window: makes buffer for the next run's frames; once, behind its products */
+    FUSED_SHIFT, /* window: makes room for the next run's frames; once, behind its products */
     FUSED_JOIN,  /* value that the next product makes, value that is added to it */
     FUSED_OPS
 };

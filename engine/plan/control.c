@@ -203,8 +203,8 @@ static rill_status loop_end(struct lower *l, struct loop_lowering *w, struct ste
 static rill_status scan_slices(struct lower *l, struct loop_lowering *w, const struct scan_attr *at,
                                uint32_t *wholes)
 {
-    TRY(slices_init(l, &w->step->in, (size_t) at->n_scans));
-    for (unsigned k = 0; k < at->n_scans; k++) {
+    TRY(slices_init(l, &w->step->in, (size_t) at->n_scanned));
+    for (unsigned k = 0; k < at->n_scanned; k++) {
         unsigned i = w->n_states + k;
         struct tensor whole;
         size_t bytes;
@@ -227,17 +227,17 @@ static rill_status scan_lower(struct lower *l, struct scope *f, const struct nod
 {
     const struct scan_attr *at = n->attr;
     struct loop_lowering w = { .n_states = (uint32_t) at->n_states };
-    uint32_t *wholes = arena_array(&l->work, uint32_t, (size_t) at->n_scans + 1);
+    uint32_t *wholes = arena_array(&l->work, uint32_t, (size_t) at->n_scanned + 1);
     TRY(loop_begin(l, &w, f, n));
     if (!wholes)
         return lower_no_memory(l);
     TRY(states_start(l, &w, 0));
     TRY(scan_slices(l, &w, at, wholes));
-    unsigned fixed = (unsigned) (at->n_states + at->n_scans);
+    unsigned fixed = (unsigned) (at->n_states + at->n_scanned);
     TRY(captures_start(l, &w, fixed, fixed));
     TRY(body_lower(l, &w));
     TRY(stacks_set(l, &w, w.n_states, w.n_states, at));
-    slots_span(l, wholes, (uint32_t) at->n_scans, w.begin, l->time + 1);
+    slots_span(l, wholes, (uint32_t) at->n_scanned, w.begin, l->time + 1);
     return loop_end(l, &w, list);
 }
 

@@ -148,7 +148,7 @@ static bool body_runs(const struct graph *g, const struct node *n, uint64_t *ret
     if (n->op != &op_scan)
         return false;
     const struct scan_attr *a = n->attr;
-    uint32_t w = a->n_scans ? n->in[a->n_states] : WIRE_NONE;
+    uint32_t w = a->n_scanned ? n->in[a->n_states] : WIRE_NONE;
     if (w == WIRE_NONE || !fact_to_tensor(&g->wires[w].fact, &t))
         return false;
     int axis = scan_axis(a->in_axes, 0, t.rank);

@@ -287,7 +287,7 @@ static rill_status scan_length(const struct interp *in, const struct node *n,
 {
     const struct scan_attr *at = n->attr;
     *ret = 0;
-    for (unsigned k = 0; k < at->n_scans; k++) {
+    for (unsigned k = 0; k < at->n_scanned; k++) {
         const struct tensor *t = x[at->n_states + k];
         int axis = t ? scan_axis(at->in_axes, k, t->rank) : -1;
         if (axis < 0)
@@ -305,7 +305,7 @@ static rill_status scan_run(const struct interp *in, const struct node *n,
 {
     const struct scan_attr *at = n->attr;
     const struct graph *body = n->body[0];
-    unsigned n_states = (unsigned) at->n_states, n_scans = (unsigned) at->n_scans;
+    unsigned n_states = (unsigned) at->n_states, n_scanned = (unsigned) at->n_scanned;
     unsigned n_stacks = body->n_outputs - n_states;
     const struct tensor **args = arena_array(in->arena, const struct tensor *, body->n_inputs + 1);
     const struct tensor **outs = arena_array(in->arena, const struct tensor *, body->n_outputs + 1);
@@ -316,7 +316,7 @@ static rill_status scan_run(const struct interp *in, const struct node *n,
     int64_t length;
     TRY(scan_length(in, n, x, &length));
     for (int64_t it = 0; it < length; it++) {
-        for (unsigned k = 0; k < n_scans; k++) {
+        for (unsigned k = 0; k < n_scanned; k++) {
             const struct tensor *t = x[n_states + k];
             int64_t pos = scan_is_reverse(at->in_reverse, k) ? length - 1 - it : it;
             TRY(scan_slice(in, n, t, scan_axis(at->in_axes, k, t->rank), pos, &args[n_states + k]));

@@ -395,7 +395,7 @@ static rill_status scan_slices(const struct typer *t, const struct scope *s, con
 {
     const struct scan_attr *at = n->attr;
     *ret_length = NULL;
-    for (unsigned k = 0; k < at->n_scans; k++) {
+    for (unsigned k = 0; k < at->n_scanned; k++) {
         unsigned i = (unsigned) at->n_states + k;
         const struct fact *f = wire_fact(s, in[i]);
         int axis = f && f->rank > 0 ? scan_axis(at->in_axes, k, f->rank) : -1;
@@ -441,7 +441,7 @@ static unsigned list_keep(uint32_t *list, const bool *keep, unsigned n)
 static rill_status scan_type(struct typer *t, struct scope *s, const struct node *n)
 {
     const struct scan_attr *at = n->attr;
-    unsigned n_states = (unsigned) at->n_states, n_fixed = n_states + (unsigned) at->n_scans;
+    unsigned n_states = (unsigned) at->n_states, n_fixed = n_states + (unsigned) at->n_scanned;
     uint32_t *in;
     TRY(scope_wires(t, s, n->in, n->n_in, &in));
     struct fact *facts = arena_array(t->arena, struct fact, n->n_in + n->n_out + 1);

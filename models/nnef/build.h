@@ -207,6 +207,6 @@ BUILDERS(X)
 
 /* A Scan along axis 0; in: first states, scanned tensors, what the body takes whole. (scan.c) */
 rill_status build_scan_node(const struct call *c, struct graph *body, unsigned n_states,
-                            unsigned n_scans, const struct dim *length, const uint32_t *in,
+                            unsigned n_scanned, const struct dim *length, const uint32_t *in,
                             unsigned n_in, struct val *ret);
 #endif

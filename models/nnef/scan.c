@@ -278,7 +278,7 @@ static rill_status body_build(struct scan_spec *sp, struct graph *g, uint32_t *c
 
 /* The node, whose outputs are the last states (wanted by nobody) and the stacked results. */
 rill_status build_scan_node(const struct call *c, struct graph *body, unsigned n_states,
-                            unsigned n_scans, const struct dim *length, const uint32_t *in,
+                            unsigned n_scanned, const struct dim *length, const uint32_t *in,
                             unsigned n_in, struct val *ret)
 {
     struct builder *b = c->b;
@@ -291,7 +291,7 @@ rill_status build_scan_node(const struct call *c, struct graph *body, unsigned n
         arena_printf(b->arena, "%s%s", c->s->prefix, c->s->target ? c->s->target : c->e->text);
     if (!attr || !bodies || !out || !list || !name)
         return nnef_no_memory(b);
-    *attr = (struct scan_attr) { .n_states = n_states, .n_scans = n_scans };
+    *attr = (struct scan_attr) { .n_states = n_states, .n_scanned = n_scanned };
     bodies[0] = body;
     for (unsigned i = 0; i < body->n_outputs; i++) {
         const struct fact *f = &body->wires[body->outputs[i]].fact;

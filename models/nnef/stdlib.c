@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every operator that NNEF text may call: one row each, or one fragment of the library text at the
- * end. */
+/* Every operator that NNEF text may call: one row each, or one fragment of the library text
+ * (fragments.c). */
 #include "models/nnef/build.h"
 
 #include <stdio.h>

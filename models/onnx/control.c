@@ -123,13 +123,13 @@ rill_status up_scan_9(struct conversion *l)
     struct scan_attr *at = arena_new(l->r->arena, struct scan_attr);
     if (!body || !at)
         return no_memory(l->r);
-    at->n_scans = convert_int(l, "num_scan_inputs", -1);
-    if (at->n_scans < 1 || at->n_scans > l->n_in)
+    at->n_scanned = convert_int(l, "num_scan_inputs", -1);
+    if (at->n_scanned < 1 || at->n_scanned > l->n_in)
         return convert_fail(l, RILL_MALFORMED,
                             "num_scan_inputs is missing, or not between 1 and the %u "
                             "inputs",
                             l->n_in);
-    at->n_states = l->n_in - at->n_scans;
+    at->n_states = l->n_in - at->n_scanned;
     for (unsigned i = 0; i < l->n_in; i++)
         if (!convert_has(l, i))
             return convert_fail(l, RILL_MALFORMED, "input %u is absent", i);
@@ -141,8 +141,8 @@ rill_status up_scan_9(struct conversion *l)
                             "fit",
                             l->n_in, formal, n_out);
     TRY(fit_outputs(l, n_out));
-    TRY(scan_list(l, "scan_input_axes", (unsigned) at->n_scans, &at->in_axes));
-    TRY(scan_list(l, "scan_input_directions", (unsigned) at->n_scans, &at->in_reverse));
+    TRY(scan_list(l, "scan_input_axes", (unsigned) at->n_scanned, &at->in_axes));
+    TRY(scan_list(l, "scan_input_directions", (unsigned) at->n_scanned, &at->in_reverse));
     TRY(scan_list(l, "scan_output_axes", n_out - (unsigned) at->n_states, &at->out_axes));
     TRY(scan_list(l, "scan_output_directions", n_out - (unsigned) at->n_states, &at->out_reverse));
     return control_emit(l, &op_scan, at, body, 1);

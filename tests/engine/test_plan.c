@@ -147,7 +147,7 @@ static void scan_graph(struct build *b, int64_t length, int64_t width, bool reve
                       .shape = { dim_int(b->dims, length), dim_int(b->dims, width) } };
     struct fact v = vec(b, width);
     struct scan_attr *at = arena_new(&b->arena, struct scan_attr);
-    *at = (struct scan_attr) { .n_states = 1, .n_scans = 1 };
+    *at = (struct scan_attr) { .n_states = 1, .n_scanned = 1 };
     if (reverse)
         at->in_reverse = at->out_reverse = (struct attr_ints) { 1, &one };
     uint32_t s0 = graph_add_input(&b->g, "s0", &v), x = graph_add_input(&b->g, "x", &f),

@@ -263,7 +263,7 @@ struct node *gb_scan(struct gb *b, struct gb *body, const struct gb_scan *s, con
     if (!good(b))
         return NULL;
     *at = (struct scan_attr) { .n_states = s->states,
-                               .n_scans = s->scans,
+                               .n_scanned = s->scans,
                                .in_axes = axes_of(b, s->in_axes, s->scans),
                                .in_reverse = axes_of(b, s->in_reverse, s->scans),
                                .out_axes = axes_of(b, s->out_axes, s->outs),

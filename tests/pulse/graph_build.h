@@ -68,8 +68,8 @@ struct gb_scan {
 /* SCAN_OF(1, 2, 1, .in_axes = I64S(1, 1)): so many states, scanned inputs and outputs. */
 /* clang-format off */
 #define I64S(...) (int64_t[]) { __VA_ARGS__ }
-#define SCAN_OF(n_states, n_scans, n_outs, ...) \
-    { .states = n_states, .scans = n_scans, .outs = n_outs, __VA_ARGS__ }
+#define SCAN_OF(n_states, n_scanned, n_outs, ...) \
+    { .states = n_states, .scans = n_scanned, .outs = n_outs, __VA_ARGS__ }
 /* clang-format on */
 struct node *gb_scan(struct gb *b, struct gb *body, const struct gb_scan *s, const uint32_t *in,
                      unsigned n_in);

@@ -26,9 +26,9 @@ static uint32_t tanh_cell(struct gb *b, uint32_t x, uint32_t h)
               GB(b, "Add", "", w, GB(b, "MatMul", "", h, gb_weights(b, 2, HIDDEN, HIDDEN))));
 }
 
-/* h' = z * h + (1 - z) * n; returns the Scan: outputs h', stacked h'. external: the file says that
+/* h' = z * h + (1 - z) * n; returns the Scan: outputs h', stacked h'. restarts: the file says that
  * it restarts. */
-static struct node *gru_scan(struct gb *b, uint32_t x, uint32_t h, bool external)
+static struct node *gru_scan(struct gb *b, uint32_t x, uint32_t h, bool restarts)
 {
     struct gb body;
     gb_body(&body, b, "gru");
@@ -41,8 +41,8 @@ static struct node *gru_scan(struct gb *b, uint32_t x, uint32_t h, bool external
     gb_output(&body, next);
     const struct gb_scan at = { .states = 1, .scans = 1, .outs = 1 };
     struct node *node = gb_scan(b, &body, &at, (uint32_t[]) { h, x }, 2);
-    if (node && external)
-        ((struct scan_attr *) (uintptr_t) node->attr)->external = 1;
+    if (node && restarts)
+        ((struct scan_attr *) (uintptr_t) node->attr)->restarts = 1;
     return node;
 }
 
@@ -72,11 +72,11 @@ static void explicit_gru(struct gb *b, const void *ctx)
     gb_output(b, n ? n->out[0] : WIRE_NONE);
 }
 
-static void decoder(struct gb *b, const struct net *t, bool external)
+static void decoder(struct gb *b, const struct net *t, bool restarts)
 {
     uint32_t x = gb_input(b, "x", 3, t->steps, 1, HIDDEN);
     for (int i = 0; i < 2; i++) {
-        struct node *n = gru_scan(b, x, gb_full(b, 0, 2, 1, HIDDEN), external);
+        struct node *n = gru_scan(b, x, gb_full(b, 0, 2, 1, HIDDEN), restarts);
         x = n ? n->out[1] : WIRE_NONE;
     }
     gb_output(b, GB(b, "Sigmoid", "", GB(b, "MatMul", "", x, gb_weights(b, 2, HIDDEN, 4))));

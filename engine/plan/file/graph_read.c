@@ -282,9 +282,10 @@ static bool scan_is_sound(const struct node *n)
 {
     const struct scan_attr *at = n->attr;
     int64_t n_in = n->n_in, n_out = n->n_out;
-    return n->n_body == 1 && at->n_states >= 0 && at->n_scans >= 0 && at->n_states <= n_in &&
-        at->n_scans <= n_in - at->n_states && at->n_states <= n_out && all_there(n->in, n->n_in) &&
-        n->body[0]->n_inputs == n->n_in && n->body[0]->n_outputs == n->n_out;
+    return n->n_body == 1 && at->n_states >= 0 && at->n_scanned >= 0 && at->n_states <= n_in &&
+        at->n_scanned <= n_in - at->n_states && at->n_states <= n_out &&
+        all_there(n->in, n->n_in) && n->body[0]->n_inputs == n->n_in &&
+        n->body[0]->n_outputs == n->n_out;
 }
 
 /* It only counts, and what it stacks is as long as its count. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* declutter.h - passes over the typed graph, before it is pulsed: whatever may change how a result
- * rounds happens here, chosen from shapes alone, so that the whole sequence and every pulse see the
- * same graph. */
+ * rounds happens here, chosen from shapes and constants, so that the whole sequence and every pulse
+ * see the same graph. */
 #ifndef RILL_ENGINE_REWRITE_DECLUTTER_DECLUTTER_H
 #define RILL_ENGINE_REWRITE_DECLUTTER_DECLUTTER_H
 #include "engine/rewrite/pass.h"

@@ -65,7 +65,7 @@ static rill_status hoist_begin(struct hoist *h)
 
 static void inputs_mark(struct hoist *h)
 {
-    unsigned first = (unsigned) h->at.n_states, fixed = first + (unsigned) h->at.n_scans;
+    unsigned first = (unsigned) h->at.n_states, fixed = first + (unsigned) h->at.n_scanned;
     for (unsigned i = first; i < h->n->n_in; i++) {
         uint32_t w = h->body.inputs[i];
         h->kind[w] = i < fixed ? SLICED : INVARIANT;
@@ -285,7 +285,7 @@ static rill_status inputs_make(struct hoist *h, const uint32_t *given, uint32_t 
                                unsigned *ret_n)
 {
     struct arena *a = h->to->arena;
-    unsigned n_old = h->n->n_in, lead = (unsigned) (h->at.n_states + h->at.n_scans),
+    unsigned n_old = h->n->n_in, lead = (unsigned) (h->at.n_states + h->at.n_scanned),
              room = n_old + h->n_wires + 1;
     uint32_t *in = arena_array(a, uint32_t, room), *body = arena_array(a, uint32_t, room);
     bool *back = arena_array(a, bool, room);
@@ -308,10 +308,10 @@ static rill_status inputs_make(struct hoist *h, const uint32_t *given, uint32_t 
             body[n++] = w;
         }
     }
-    if (!ints_grow(a, &h->at.in_axes, (unsigned) h->at.n_scans, more, NULL) ||
-        !ints_grow(a, &h->at.in_reverse, (unsigned) h->at.n_scans, more, back))
+    if (!ints_grow(a, &h->at.in_axes, (unsigned) h->at.n_scanned, more, NULL) ||
+        !ints_grow(a, &h->at.in_reverse, (unsigned) h->at.n_scanned, more, back))
         return no_memory(h);
-    h->at.n_scans += more;
+    h->at.n_scanned += more;
     h->body.inputs = body;
     h->body.n_inputs = h->body.cap_inputs = n;
     *ret_in = in;
@@ -365,7 +365,7 @@ static rill_status node_again(struct graph *to, const struct node *n, rill_error
 static const struct dim *scan_length(const struct graph *g, const struct node *n)
 {
     const struct scan_attr *at = n->attr;
-    const struct fact *f = at->n_scans ? &g->wires[n->in[at->n_states]].fact : NULL;
+    const struct fact *f = at->n_scanned ? &g->wires[n->in[at->n_states]].fact : NULL;
     int axis = f && f->rank > 0 ? scan_axis(at->in_axes, 0, f->rank) : -1;
     return axis >= 0 ? f->shape[axis] : NULL;
 }

@@ -134,7 +134,7 @@ static bool scan_cell_find(const struct graph *g, struct scan_cell *s, rill_stat
         bool lstm = s->cell.c != WIRE_NONE, fits = states == 1u + lstm;
         if (fits && lstm)
             fits = s->cell.c == s->body->inputs[1 - s->h] && out_is(s, 1 - s->h, s->cell.next_c);
-        for (s->x = 0; fits && s->x < s->at.n_scans; s->x++)
+        for (s->x = 0; fits && s->x < s->at.n_scanned; s->x++)
             if (s->body->inputs[states + s->x] == s->cell.x)
                 return true;
     }
@@ -209,7 +209,7 @@ static bool flags_extended(struct arena *a, struct attr_ints *list, unsigned had
 static rill_status rest_emit(struct graph *to, const struct scan_cell *s, uint32_t hidden,
                              rill_error *err)
 {
-    unsigned states = (unsigned) s->at.n_states, scans = (unsigned) s->at.n_scans, n = 0;
+    unsigned states = (unsigned) s->at.n_states, scans = (unsigned) s->at.n_scanned, n = 0;
     struct graph half, *body = arena_new(to->arena, struct graph);
     struct scan_attr *at = arena_copy(to->arena, &s->at, sizeof *at);
     uint32_t *in = arena_array(to->arena, uint32_t, s->n->n_in + 1);
@@ -242,7 +242,7 @@ static rill_status rest_emit(struct graph *to, const struct scan_cell *s, uint32
     half.n_outputs -= states;
     TRY(graph_pruned(body, &half, err));
     at->n_states = 0;
-    at->n_scans++;
+    at->n_scanned++;
     struct node *made = graph_add_node(to, s->n->op, s->n->name, at, in, n, s->n->out + states,
                                        s->n->n_out - states);
     if (!made || !(made->body = arena_array(to->arena, struct graph *, 1)))
@@ -296,7 +296,7 @@ static rill_status scan_again(struct graph *to, const struct graph *g, const str
 {
     struct scan_cell s = { .n = n, .body = n->body[0], .at = *(const struct scan_attr *) n->attr };
     rill_status status = RILL_OK;
-    bool found = !s.at.external && scan_cell_find(g, &s, &status) && rest_is_free(&s, to->arena);
+    bool found = !s.at.restarts && scan_cell_find(g, &s, &status) && rest_is_free(&s, to->arena);
     if (status != RILL_OK)
         return no_memory(err);
     return found ? scan_cell_emit(to, &s, err) : node_again(to, n, err);

@@ -79,7 +79,7 @@ static rill_status reshaped(struct inliner *in, const char *name, uint32_t wire,
 static bool runs_once(const struct graph *g, const struct node *n)
 {
     const struct scan_attr *at = n->attr;
-    if (n->op != &op_scan || at->n_scans == 0)
+    if (n->op != &op_scan || at->n_scanned == 0)
         return false;
     const struct fact *f = &g->wires[n->in[at->n_states]].fact;
     return dim_is(f->shape[scan_axis(at->in_axes, 0, f->rank)], 1);
@@ -124,7 +124,7 @@ rill_status scan_may_inline(const struct graph *g, const struct node *n, bool *r
     if (!from)
         return err_set(reterr, RILL_NOMEM, "out of memory while inlining a Scan");
     *ret = runs_once(g, n);
-    for (int64_t k = 0; *ret && !at->external && k < at->n_states; k++)
+    for (int64_t k = 0; *ret && !at->restarts && k < at->n_states; k++)
         *ret = wire_leaves(g, n->out[k], from);
     return RILL_OK;
 }
@@ -136,7 +136,7 @@ static rill_status scan_inline(struct inliner *in, const struct graph *g, uint32
 {
     const struct scan_attr *at = n->attr;
     const struct graph *body = n->body[0];
-    uint32_t *inner, fixed = (uint32_t) (at->n_states + at->n_scans);
+    uint32_t *inner, fixed = (uint32_t) (at->n_states + at->n_scanned);
     TRY(map_new(in, body, &inner));
     for (uint32_t i = 0; i < body->n_inputs; i++) {
         uint32_t w = body->inputs[i], outer = map[n->in[i]];
