@@ -14,12 +14,16 @@ check 'a file has at most 800 lines' \
     "$(files -name '*.[ch]' -o -name '*.sh' | xargs awk 'FNR > n[FILENAME] { n[FILENAME] = FNR }
         END { for (f in n) if (n[f] > 800) print f ": " n[f] " lines" }')"
 
-# A function starts at a brace in the first column and ends at the next closing one; its head is what stands above.
+# A function starts with the first line of its head, a line that begins in the first column after one that did not end
+# in an open list, and ends at the closing brace there.
 check 'a function has at most 80 lines' \
     "$(files -name '*.c' -o -name '*.h' | xargs awk '
-        FNR == 1 { start = 0 }
-        /^\{[[:space:]]*$/ { start = FNR; next }
-        /^\}/ { if (start && FNR - start > 80) print FILENAME ":" start ": " FNR - start " lines"; start = 0 }')"
+        FNR == 1 { start = 0; head = 0 }
+        /^\}/ { if (start && FNR - start > 79) print FILENAME ":" start ": " FNR - start + 1 " lines"; start = head = 0; next }
+        start { next }
+        /^\{[[:space:]]*$/ { start = head ? head : FNR; next }
+        /^[a-zA-Z_]/ && !head { head = FNR }
+        /[;}\\][[:space:]]*$|^[[:space:]]*$|^#|\*\/$/ { head = 0 }')"
 
 check 'the licence stands in the first two lines' \
     "$(files -name '*.[ch]' -o -name '*.sh' -o -name meson.build -o -name meson_options.txt |
