@@ -17,7 +17,7 @@ struct daemon;
 struct listener;
 struct net;
 
-/* The output of a connection's streams and subscriptions. */
+/* The output of all streams of a connection. */
 struct conn_outputs {
     uint64_t bytes_per_s;
     uint32_t lag_ms; /* the longest lag behind a live source */

@@ -216,7 +216,7 @@ static rill_status cast_infer_to(struct infer *c, enum dtype to)
 static rill_status cast_infer(struct infer *c)
 {
     const struct cast_attr *a = c->attr;
-    if (a->to <= DTYPE_NONE || a->to >= DTYPE_DIM)
+    if (!types_hold(TYPES_ANY, a->to))
         return infer_fail(c, "target type %lld is not supported", (long long) a->to);
     return cast_infer_to(c, (enum dtype) a->to);
 }

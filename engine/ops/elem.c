@@ -8,6 +8,11 @@
 
 /* ---- types ---- */
 
+bool types_hold(unsigned types, int64_t t)
+{
+    return t >= 0 && t < DTYPE_COUNT && types >> t & 1;
+}
+
 static void types_print(unsigned types, char *buf, size_t cap)
 {
     size_t at = 0;

@@ -20,6 +20,8 @@ enum {
 };
 #define DTYPE_COUNT (DTYPE_DIM + 1)
 
+bool types_hold(unsigned types, int64_t t); /* false also of a number that is no type */
+
 /* Refuses input i unless its type is in the set (DIM too, where the op computes on symbolic
  * sizes). */
 rill_status elem_check_type(struct infer *c, unsigned i, unsigned types);

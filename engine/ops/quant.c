@@ -72,9 +72,9 @@ static rill_status quantize_infer(struct infer *c)
                                           : DTYPE_U8;
     TRY(elem_check_type(c, IN_X, TYPE_F32 | TYPE_I32));
     TRY(scale_check(c));
-    if (a->output_dtype < 0 || a->output_dtype > DTYPE_DIM)
+    if (a->output_dtype && !types_hold(TYPES_ANY | TYPE_DIM, a->output_dtype))
         return infer_fail(c, "output_dtype %lld is no type", (long long) a->output_dtype);
-    if (to >= DTYPE_DIM || !(TYPES_SMALL & 1 << to))
+    if (!types_hold(TYPES_SMALL, to))
         return infer_fail(c, "its output would be %s; wants u8, i8, u16 or i16", dtype_name(to));
     infer_shape(c, 0, to, c->in[IN_X]->rank, c->in[IN_X]->shape);
     return RILL_OK;

@@ -469,7 +469,7 @@ static rill_status eye_infer(struct infer *c)
     const struct eye_attr *a = c->attr;
     if (c->in[0]->rank != 2)
         return infer_fail(c, "wants a matrix, has rank %d", c->in[0]->rank);
-    if (a->dtype < 0 || a->dtype >= DTYPE_DIM || (!a->dtype && c->in[0]->type == DTYPE_DIM))
+    if (a->dtype ? !types_hold(TYPES_ANY, a->dtype) : c->in[0]->type == DTYPE_DIM)
         return infer_fail(c, "dtype %lld is no type of number", (long long) a->dtype);
     infer_same(c, 0, 0);
     c->out[0].type = a->dtype ? (enum dtype) a->dtype : c->in[0]->type;
