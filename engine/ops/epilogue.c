@@ -138,7 +138,7 @@ void epilogue_channels(const struct epilogue *p, const struct eval *e, float *y,
 {
     float *buffer[1 + EPILOGUE_IN_MAX] = { y };
     int64_t at_once = p->by_channel ? 1 : n;
-    if (!p->program.n_instrs)
+    if (!p->program.n_instrs || n < 1)
         return;
     for (unsigned k = 0; k < p->n_in; k++) {
         const float *x = e->x[p->first_in + k];

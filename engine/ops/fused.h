@@ -20,6 +20,8 @@
 #define FUSED_WINDOW_MAX 1024 /* frames of a window, and of what is loaded */
 #define FUSED_BUFFERS_MAX 192 /* inputs and outputs */
 #define FUSED_PARTS_MAX 8     /* values that a product makes */
+#define FUSED_STEPS_MAX 8192
+#define FUSED_VALUES_MAX 4096
 
 /* A step is its op, to, a and b: numbers of values, where nothing else is said. Ops are those of
  * kernels/program.h (LOAD: value, input; STORE: output, value; PRODUCT: first of the values made,
@@ -92,8 +94,8 @@ static inline int64_t fused_lanes(int64_t channels)
 int64_t fused_product_panels(const struct fused_attr *a, const int64_t *step);
 int64_t fused_product_floats(const struct fused_attr *a, const int64_t *step);
 
-/* Numbers and sizes of everything agree, for so many inputs that are loaded and outputs of which
- * each is stored once; *ret_step: the step that does not, or -1. */
+/* Numbers and sizes of everything agree, for so many inputs and outputs, of which each is loaded or
+ * stored once; *ret_step: the step that does not, or -1. */
 bool fused_fits(const struct fused_attr *a, int64_t loads, int64_t stores, int64_t *ret_step);
 
 /* Buffers: scratch, windows, what is loaded, what is stored. */

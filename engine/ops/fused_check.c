@@ -87,7 +87,8 @@ static bool value_fits(const struct fused_attr *a, struct fused_value v, struct 
 
 static bool lists_fit(const struct fused_attr *a)
 {
-    if (a->steps.n % FUSED_STEP_INTS || a->values.n % 2 || a->products.n % FUSED_PRODUCT_INTS ||
+    if (fused_steps(a) > FUSED_STEPS_MAX || fused_values(a) > FUSED_VALUES_MAX ||
+        a->steps.n % FUSED_STEP_INTS || a->values.n % 2 || a->products.n % FUSED_PRODUCT_INTS ||
         a->windows.n % FUSED_WINDOW_INTS)
         return false;
     struct fused_value whole = fused_whole(a);
@@ -169,24 +170,36 @@ static bool step_fits(const struct fused_attr *a, const int64_t *s, int64_t load
     }
 }
 
+/* Each input is loaded once, each output stored once. */
+struct ports_seen {
+    bool loaded[FUSED_BUFFERS_MAX], stored[FUSED_BUFFERS_MAX];
+    int64_t n_loaded, n_stored;
+};
+
+static bool port_is_new(struct ports_seen *p, const int64_t *s)
+{
+    bool load = s[0] == KERN_LOAD, *seen = load ? &p->loaded[s[2]] : &p->stored[s[1]];
+    bool first = !*seen;
+    *seen = true;
+    *(load ? &p->n_loaded : &p->n_stored) += 1;
+    return first;
+}
+
 bool fused_fits(const struct fused_attr *a, int64_t loads, int64_t stores, int64_t *ret_step)
 {
-    bool stored[FUSED_BUFFERS_MAX] = { false };
-    int64_t n_stored = 0;
+    struct ports_seen ports = { 0 };
     *ret_step = -1;
-    if (stores > FUSED_BUFFERS_MAX || !lists_fit(a))
+    if (loads > FUSED_BUFFERS_MAX || stores > FUSED_BUFFERS_MAX || !lists_fit(a))
         return false;
     for (int64_t i = 0; i < fused_steps(a); i++) {
         const int64_t *s = a->steps.v + i * FUSED_STEP_INTS;
-        bool again = s[0] == KERN_STORE && within(s[1], 0, stores - 1) && stored[s[1]];
-        if (again || !step_fits(a, s, loads, stores)) {
+        bool port = s[0] == KERN_LOAD || s[0] == KERN_STORE;
+        if (!step_fits(a, s, loads, stores) || (port && !port_is_new(&ports, s))) {
             *ret_step = i;
             return false;
         }
-        if (s[0] == KERN_STORE)
-            stored[s[1]] = ++n_stored;
     }
-    return n_stored == stores;
+    return ports.n_loaded == loads && ports.n_stored == stores;
 }
 
 int64_t fused_product_panels(const struct fused_attr *a, const int64_t *step)

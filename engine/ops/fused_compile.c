@@ -269,6 +269,8 @@ static bool step_compile(struct compiler *m, int64_t i, struct kern_instr *k)
     for (int r = 0; r < 2; r++)
         if (reads[r] >= 0 && !m->made[reads[r]])
             return false;
+    if (s[0] == FUSED_JOIN && m->made[s[1]])
+        return false; /* its product has been */
     for (int64_t v = 0; v < makes; v++)
         if (!value_make(m, first + v))
             return false;

@@ -240,9 +240,10 @@ static bool together_pays(const struct prep *c, const struct rnn *g)
 static rill_status epilogue_make(struct prep *c, struct rnn *g)
 {
     const struct rnn_attr *a = c->attr;
-    if (a->epilogue.n && (!c->n_out || !c->out[0]))
+    bool wanted = c->n_out && c->out[0] && c->node->out[0] != WIRE_NONE;
+    if (a->epilogue.n && !wanted)
         return prep_fail(c, "has an epilogue and no Y");
-    return c->n_out && c->out[0] ? epilogue_prepare(c, a->epilogue, &g->epilogue) : RILL_OK;
+    return wanted ? epilogue_prepare(c, a->epilogue, &g->epilogue) : RILL_OK;
 }
 
 static rill_status cell_prepare(struct prep *c, enum cell cell)

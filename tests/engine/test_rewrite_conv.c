@@ -138,7 +138,9 @@ static void test_epilogues(void)
 }
 
 /* A cell whose last state is wanted, too; not where that is read before the op that would join. */
-static void test_cell(bool early)
+enum last_state { READ_BEHIND, READ_BEFORE, READ_WITH };
+
+static void test_cell(enum last_state use)
 {
     struct build b;
     struct graph made;
@@ -151,14 +153,18 @@ static void test_cell(bool early)
     uint32_t list[] = { x, graph_add_const(&b.g, "w", noise(&b, 3, w_dim)),
                         graph_add_const(&b.g, "r", noise(&b, 3, r_dim)) };
     uint32_t out[2], y = build_nodes(&b, "GRU", &size, 1, list, 3, out, 2);
-    if (early)
+    if (use == READ_BEFORE)
         more = add(&b, "Add", NULL, 0, (uint32_t[]) { more, out[1] }, 2);
-    y = add(&b, "Mul", NULL, 0, (uint32_t[]) { y, more }, 2);
+    y = add(&b, "Mul", NULL, 0, (uint32_t[]) { y, use == READ_WITH ? out[1] : more }, 2);
     y = add(&b, "Relu", NULL, 0, &y, 1);
     graph_add_output(&b.g, y);
     graph_add_output(&b.g, out[1]);
     check(graph_with_epilogues_fused(&made, &b.g, &b.err) == RILL_OK, b.err.text, 0);
-    check(made.n_nodes == (early ? 4 : 1), "what follows a cell has joined it", made.n_nodes);
+    check(made.n_nodes ==
+              (use == READ_BEHIND       ? 1
+                   : use == READ_BEFORE ? 4
+                                        : 3),
+          "what follows a cell has joined it", made.n_nodes);
     const struct tensor *want = run(&b, &b.g, in), *got = run(&b, &made, in);
     check(want && got && !memcmp(want->data, got->data, tensor_bytes(want)),
           "the epilogue of a cell gives the same bits", 0);
@@ -189,8 +195,9 @@ int main(void)
     test_dft(true, false);
     test_dft(false, true);
     test_epilogues();
-    test_cell(false);
-    test_cell(true);
+    test_cell(READ_BEHIND);
+    test_cell(READ_BEFORE);
+    test_cell(READ_WITH);
     test_shared();
     return check_done();
 }

@@ -186,7 +186,7 @@ static inline rill_status ops_build(struct ops_test *t, struct ops_state *s, con
                                     const struct attr *attrs, unsigned n_attrs,
                                     const struct tensor *const *in, unsigned n_in, unsigned n_out)
 {
-    const struct op *op = op_find(name);
+    const struct op *op = t->made ? op_find_made(name) : op_find(name);
     if (!op)
         return err_set(&t->err, RILL_UNSUPPORTED, "no op '%s'", name);
     void *attr = arena_alloc(&t->arena, op->attr_bytes + 1);

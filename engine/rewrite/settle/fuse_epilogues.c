@@ -22,12 +22,12 @@ static bool shape_of(const struct graph *g, uint32_t wire, struct tensor *ret)
     return fact_to_tensor(&g->wires[wire].fact, ret) && ret->type == DTYPE_F32;
 }
 
-/* Nobody needs its further outputs before the node that takes its place. */
+/* Nobody needs its further outputs up to the node that takes its place, which included. */
 static bool others_wait(const struct graph *g, uint32_t head, uint32_t node)
 {
     const struct node *h = &g->nodes[head];
     for (unsigned o = 1; o < h->n_out; o++)
-        for (uint32_t i = head + 1; h->out[o] != WIRE_NONE && i < node; i++)
+        for (uint32_t i = head + 1; h->out[o] != WIRE_NONE && i <= node; i++)
             for (unsigned k = 0; k < g->nodes[i].n_in; k++)
                 if (g->nodes[i].in[k] == h->out[o])
                     return false;
