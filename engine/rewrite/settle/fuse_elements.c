@@ -2,10 +2,9 @@
 /* Clusters grow in the order of the nodes: an element-wise node joins those that made its inputs as
  * long as nobody outside has read from them. A cluster runs where its last node stood, so all it
  * reads is there and nothing it makes is late. */
-#include "engine/ops/fused.h"
-#include "engine/graph/edit.h"
 #include "engine/rewrite/settle/element.h"
 #include "engine/rewrite/settle/passes.h"
+#include "engine/rewrite/settle/program_build.h"
 
 #include <string.h>
 
@@ -27,6 +26,7 @@ struct fusion {
     struct edit e;
     struct cluster **of; /* of each wire: the cluster that makes it */
     struct cluster **at; /* of each node */
+    struct program_builder program;
     rill_error *err;
 };
 
@@ -194,138 +194,47 @@ static rill_status clusters_grow(struct fusion *c)
 
 /* ---- programs ---- */
 
-struct program {
-    struct fusion *c;
-    const struct cluster *k;
-    int64_t *steps, *values, *shapes;
-    uint32_t n_steps, n_values, n_shapes;
-    uint32_t in[PORTS_MAX], out[PORTS_MAX], *value; /* value: the wire of each */
-    unsigned n_in, n_out;
-};
-
-/* Readers other than the cluster's elements. */
-static bool read_outside(const struct program *p, uint32_t wire)
+/* Rows and columns of what the cluster makes, as far as a value has all of them. */
+static struct fused_value size_of(const struct cluster *k, bool all_rows, bool all_columns)
 {
-    const struct graph *g = p->c->e.g;
-    uint32_t inside = 0;
-    for (unsigned i = 0; i < p->k->n; i++)
-        for (unsigned a = 0; a < g->nodes[p->k->element[i].node].n_in; a++)
-            inside += g->nodes[p->k->element[i].node].in[a] == wire;
-    return p->c->e.consumers[wire] > inside;
+    int64_t columns = k->cols ? k->cols : k->count;
+    return (struct fused_value) { all_rows ? k->count / columns : 1, all_columns ? columns : 1 };
 }
 
-static int64_t wire_find(const uint32_t *list, unsigned n, uint32_t wire)
+static void operands_load(struct fusion *c, const struct cluster *k, const struct element *l)
 {
-    for (unsigned i = 0; i < n; i++)
-        if (list[i] == wire)
-            return i;
-    return -1;
-}
-
-static void step_add(struct program *p, int64_t op, int64_t to, int64_t a, int64_t b)
-{
-    int64_t *s = p->steps + p->n_steps;
-    s[0] = op;
-    s[1] = to;
-    s[2] = a;
-    s[3] = b;
-    p->n_steps += FUSED_STEP_INTS;
-}
-
-static int64_t value_new(struct program *p, uint32_t wire, bool all_rows, bool all_columns)
-{
-    int64_t columns = p->k->cols ? p->k->cols : p->k->count;
-    p->values[2 * p->n_values] = all_rows ? p->k->count / columns : 1;
-    p->values[2 * p->n_values + 1] = all_columns ? columns : 1;
-    p->value[p->n_values] = wire;
-    return p->n_values++;
-}
-
-static bool input_add(struct program *p, const struct element *l, uint32_t wire)
-{
-    const struct graph *g = p->c->e.g;
+    const struct graph *g = c->e.g;
     struct tensor out, x;
     int64_t n;
-    if (wire_find(p->in, p->n_in, wire) >= 0)
-        return true;
-    if (p->n_in == PORTS_MAX)
-        return false;
     known_shape(g, g->nodes[l->node].out[0], &out);
-    known_shape(g, wire, &x);
-    enum lie lie = operand_lie(&out, &x, &n);
-    int64_t v = value_new(p, wire, lie == LIE_DENSE || lie == LIE_PER_ROW,
-                          lie == LIE_DENSE || lie == LIE_ROW);
-    step_add(p, KERN_LOAD, v, p->n_in, 0);
-    p->in[p->n_in++] = wire;
-    return true;
-}
-
-static bool inputs_find(struct program *p)
-{
-    for (unsigned i = 0; i < p->k->n; i++) {
-        const struct element *l = &p->k->element[i];
-        for (unsigned a = 0; a < l->n_in; a++)
-            if (cluster_root(p->c->of[l->in[a]]) != p->k && !input_add(p, l, l->in[a]))
-                return false;
+    for (unsigned a = 0; a < l->n_in; a++) {
+        if (cluster_root(c->of[l->in[a]]) == k)
+            continue;
+        known_shape(g, l->in[a], &x);
+        enum lie lie = operand_lie(&out, &x, &n);
+        program_load(&c->program, l->in[a],
+                     size_of(k, lie == LIE_DENSE || lie == LIE_PER_ROW,
+                             lie == LIE_DENSE || lie == LIE_ROW));
     }
-    return true;
-}
-
-static bool output_add(struct program *p, uint32_t wire)
-{
-    struct tensor t;
-    if (p->n_out == PORTS_MAX)
-        return false;
-    known_shape(p->c->e.g, wire, &t);
-    p->shapes[p->n_shapes++] = t.rank;
-    for (int i = 0; i < t.rank; i++)
-        p->shapes[p->n_shapes++] = t.dim[i];
-    step_add(p, KERN_STORE, p->n_out, wire_find(p->value, p->n_values, wire), 0);
-    p->out[p->n_out++] = wire;
-    return true;
-}
-
-/* False: out of memory or ports; the nodes stay as they are. */
-static bool program_make(struct program *p)
-{
-    const struct graph *g = p->c->e.g;
-    p->steps = arena_array(g->arena, int64_t, FUSED_STEP_INTS * (NODES_MAX + 2 * PORTS_MAX));
-    p->values = arena_array(g->arena, int64_t, 2 * (NODES_MAX + PORTS_MAX));
-    p->value = arena_array(g->arena, uint32_t, NODES_MAX + PORTS_MAX);
-    p->shapes = arena_array(g->arena, int64_t, PORTS_MAX * (RANK_MAX + 1));
-    if (!p->steps || !p->values || !p->value || !p->shapes || !inputs_find(p))
-        return false;
-    for (unsigned i = 0; i < p->k->n; i++) {
-        const struct element *l = &p->k->element[i];
-        int64_t a = wire_find(p->value, p->n_values, l->in[0]),
-                b = wire_find(p->value, p->n_values, l->in[1]);
-        step_add(p, l->function, value_new(p, g->nodes[l->node].out[0], true, true), a, b);
-    }
-    for (unsigned i = 0; i < p->k->n; i++) {
-        uint32_t w = g->nodes[p->k->element[i].node].out[0];
-        if (read_outside(p, w) && !output_add(p, w))
-            return false;
-    }
-    return p->n_out > 0;
 }
 
 static rill_status cluster_emit(struct fusion *c, const struct cluster *k)
 {
-    struct program p = { .c = c, .k = k };
-    struct graph *g = c->e.g;
-    if (k->n < 2 || !program_make(&p))
+    struct program_builder *p = &c->program;
+    uint32_t node[NODES_MAX];
+    if (k->n < 2)
         return RILL_OK;
-    struct fused_attr *a = arena_new(g->arena, struct fused_attr);
-    if (!a)
-        return no_memory(c);
-    *a = (struct fused_attr) { .steps = { p.n_steps, p.steps },
-                               .values = { 2 * p.n_values, p.values },
-                               .shapes = { p.n_shapes, p.shapes } };
-    uint32_t last = k->element[k->n - 1].node;
+    program_begin(p);
     for (unsigned i = 0; i < k->n; i++)
-        c->e.gone[k->element[i].node] = true;
-    return edit_insert(&c->e, last, &op_fused, a, p.in, p.n_in, p.out, p.n_out) ? RILL_OK
-                                                                                : no_memory(c);
+        operands_load(c, k, &k->element[i]);
+    for (unsigned i = 0; i < k->n; i++) {
+        const struct element *l = &k->element[i];
+        int64_t a = program_value_of(p, l->in[0]), b = program_value_of(p, l->in[1]);
+        uint32_t made = c->e.g->nodes[l->node].out[0];
+        program_step(p, l->function, program_value_new(p, made, size_of(k, true, true)), a, b);
+        node[i] = l->node;
+    }
+    return program_end(p, node, k->n, c->err);
 }
 
 rill_status graph_with_elements_fused(struct graph *ret, const struct graph *g, rill_error *reterr)
@@ -334,7 +243,7 @@ rill_status graph_with_elements_fused(struct graph *ret, const struct graph *g, 
                         .of = arena_array(g->arena, struct cluster *, g->n_wires + 1),
                         .at = arena_array(g->arena, struct cluster *, g->n_nodes + 1) };
     TRY(edit_begin(&c.e, ret, g, reterr));
-    if (!c.of || !c.at)
+    if (!c.of || !c.at || !program_builder_init(&c.program, &c.e, PORTS_MAX))
         return no_memory(&c);
     TRY(clusters_grow(&c));
     for (uint32_t i = 0; i < g->n_nodes; i++) {

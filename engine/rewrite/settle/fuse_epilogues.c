@@ -6,6 +6,7 @@
 #include "engine/graph/edit.h"
 #include "engine/rewrite/settle/element.h"
 #include "engine/rewrite/settle/passes.h"
+#include "engine/rewrite/settle/program_build.h"
 
 /* A step to be: node `head`, one that takes epilogues, takes in the op of the element's node. */
 struct step {
@@ -87,29 +88,31 @@ static uint32_t alpha_const(struct graph *g, float alpha)
     return t ? graph_add_const(g, "alpha", t) : WIRE_NONE;
 }
 
+/* Value 0 is the head's, `other` the other operand's. */
+static void step_append(struct program_builder *p, struct attr_ints was, const struct step *s,
+                        int64_t other)
+{
+    program_begin(p);
+    program_steps_copy(p, was);
+    program_step(p, s->element.function, 0, s->own ? other : 0, s->own ? 0 : other);
+}
+
 /* It moves to where the op stood, behind all that the op reads. */
-static bool step_join(struct edit *e, const struct step *s)
+static bool step_join(struct edit *e, struct program_builder *p, const struct step *s)
 {
     struct graph *g = e->g;
     const struct element *l = &s->element;
     struct node *n = &g->nodes[l->node], head = g->nodes[s->head];
-    const struct attr_ints was = *epilogue_steps_of(&head);
     uint32_t in = s->is_leaky ? alpha_const(g, s->alpha) : l->in[1 - s->own];
     unsigned first = head.op->epilogue_in, n_in = head.n_in < first ? first : head.n_in;
-    int64_t *steps = arena_array(g->arena, int64_t, was.n + FUSED_STEP_INTS);
     uint32_t *list = arena_array(g->arena, uint32_t, n_in + 1),
              *out = arena_array(g->arena, uint32_t, head.n_out);
-    if (!steps || !list || !out || in == WIRE_NONE)
+    step_append(p, *epilogue_steps_of(&head), s, s->takes_input ? 1 + n_in - first : 0);
+    if (p->no_memory || !list || !out || in == WIRE_NONE)
         return false;
-    for (uint32_t i = 0; i < was.n; i++)
-        steps[i] = was.v[i];
     for (unsigned i = 0; i < n_in; i++)
         list[i] = i < head.n_in ? head.in[i] : WIRE_NONE;
     list[n_in] = in;
-    steps[was.n] = l->function;
-    steps[was.n + 1] = 0;
-    steps[was.n + 2 + s->own] = 0;
-    steps[was.n + 3 - s->own] = s->takes_input ? 1 + n_in - first : 0;
     g->wires[head.out[0]].node = WIRE_NONE;
     out[0] = n->out[0];
     for (unsigned o = 1; o < head.n_out; o++)
@@ -125,7 +128,7 @@ static bool step_join(struct edit *e, const struct step *s)
     e->gone[s->head] = true;
     void *attr = edit_attr(e, l->node);
     if (attr)
-        *epilogue_steps(n->op, attr) = (struct attr_ints) { was.n + FUSED_STEP_INTS, steps };
+        *epilogue_steps(n->op, attr) = program_steps(p);
     return attr != NULL;
 }
 
@@ -133,9 +136,12 @@ rill_status graph_with_epilogues_fused(struct graph *ret, const struct graph *g,
 {
     struct edit e;
     struct step s;
+    struct program_builder p;
     TRY(edit_begin(&e, ret, g, reterr));
-    for (uint32_t i = 0; i < g->n_nodes; i++)
-        if (step_find(&e, i, &s) && !step_join(&e, &s))
-            return err_set(reterr, RILL_NOMEM, "out of memory");
+    bool made = program_builder_init(&p, &e, 0);
+    for (uint32_t i = 0; made && i < g->n_nodes; i++)
+        made = !step_find(&e, i, &s) || step_join(&e, &p, &s);
+    if (!made)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
     return edit_end(&e, reterr);
 }

@@ -5,11 +5,9 @@
 #include "engine/graph/edit.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
-#include "engine/ops/fused.h"
 #include "engine/rewrite/settle/element.h"
+#include "engine/rewrite/settle/program_build.h"
 #include "engine/rewrite/settle/settle.h"
-
-#include <string.h>
 
 #define NODES_MAX 1024
 #define WINDOWS_MAX 48
@@ -30,17 +28,10 @@ struct maker {
     bool *inside;    /* of each wire: a node of the program that grows makes it */
     uint32_t *node, n_nodes;
     uint32_t n_windows, n_products;
-    uint32_t weights; /* wire */
-    /* the program */
-    int64_t *value; /* of each wire; -1: none yet */
-    int64_t *steps, *values, *products, *windows, *shapes;
-    uint32_t n_steps, n_values, n_products_made, cap_steps;
-    uint32_t in[PORTS_MAX], out[PORTS_MAX], old[WINDOWS_MAX], next[WINDOWS_MAX];
-    unsigned n_in, n_out;
+    struct program_builder program;
     bool *done; /* of each node: its step is there, or it needs none */
-    float *w;
+    float *w;   /* of all products of the program */
     size_t n_w;
-    bool full; /* a limit was met */
 };
 
 /* ---- what fits ---- */
@@ -142,47 +133,21 @@ static enum kind kind_of(const struct maker *m, uint32_t node)
 
 /* ---- the program ---- */
 
-static void step_add(struct maker *m, int64_t op, int64_t to, int64_t a, int64_t b)
+static struct fused_value size_of(const struct maker *m, uint32_t wire)
 {
-    if (m->n_steps + FUSED_STEP_INTS > m->cap_steps) {
-        m->full = true;
-        return;
-    }
-    int64_t *s = m->steps + m->n_steps;
-    s[0] = op;
-    s[1] = to;
-    s[2] = a;
-    s[3] = b;
-    m->n_steps += FUSED_STEP_INTS;
+    struct fused_value v;
+    frames_of(m->e.g, wire, &v.rows, &v.columns);
+    return v;
 }
 
 static int64_t value_new(struct maker *m, uint32_t wire)
 {
-    frames_of(m->e.g, wire, &m->values[m->n_values], &m->values[m->n_values + 1]);
-    m->n_values += 2;
-    return m->value[wire] = m->n_values / 2 - 1;
+    return program_value_new(&m->program, wire, size_of(m, wire));
 }
 
 static int64_t value_read(struct maker *m, uint32_t wire)
 {
-    if (m->value[wire] >= 0)
-        return m->value[wire];
-    if (m->n_in == PORTS_MAX) {
-        m->full = true;
-        return 0;
-    }
-    int64_t v = value_new(m, wire);
-    step_add(m, KERN_LOAD, v, m->n_in, 0);
-    m->in[m->n_in++] = wire;
-    return v;
-}
-
-static int64_t window_find(const struct maker *m, uint32_t wire)
-{
-    for (uint32_t i = 0; i < m->n_windows; i++)
-        if (m->next[i] == wire)
-            return (int64_t) i;
-    return -1;
+    return program_load(&m->program, wire, size_of(m, wire));
 }
 
 static bool reads_alike(const struct product *a, const struct product *b)
@@ -215,11 +180,11 @@ static void sum_join(struct maker *m, uint32_t wire, int64_t v, int64_t first)
         if (!node_is(n, OP_ADD) || m->e.consumers[wire] != 1 ||
             (n->in[0] != wire && n->in[1] != wire))
             continue;
-        int64_t other = m->value[n->in[n->in[0] == wire]];
+        int64_t other = program_value_of(&m->program, n->in[n->in[0] == wire]);
         if (other < 0 || other >= first)
             return;
-        step_add(m, FUSED_JOIN, v, other, 0);
-        m->value[n->out[0]] = v;
+        program_step(&m->program, FUSED_JOIN, v, other, 0);
+        program_value_share(&m->program, n->out[0], v);
         m->done[m->node[i]] = true;
         return;
     }
@@ -234,8 +199,8 @@ static void product_emit(struct maker *m, uint32_t at)
     uint32_t alike[FUSED_PARTS_MAX], n = 0;
     size_t panels = 0, panel = 0;
     product_of(g, first, &p);
-    int64_t window = window_find(m, first->in[0]),
-            x = window < 0 ? value_read(m, first->in[0]) : window, to = 0;
+    int64_t to = 0, window = program_window_of(&m->program, first->in[0]),
+            x = window < 0 ? value_read(m, first->in[0]) : program_of_window(window);
     for (uint32_t i = at; i < m->n_nodes && n < FUSED_PARTS_MAX; i++) {
         const struct node *o = &g->nodes[m->node[i]];
         if (m->kind[m->node[i]] != PRODUCT || m->done[m->node[i]] || o->in[0] != first->in[0] ||
@@ -254,26 +219,20 @@ static void product_emit(struct maker *m, uint32_t at)
         panel += (size_t) fused_lanes(q.cout) / KERN_LANES;
     }
     m->n_w += panels * KERN_LANES * (size_t) (1 + p.cin * p.taps);
-    int64_t *made = m->products + m->n_products_made * FUSED_PRODUCT_INTS;
-    made[0] = n;
-    made[1] = p.taps;
-    made[2] = p.dilation;
-    made[3] = p.stride;
-    step_add(m, KERN_PRODUCT, to, window < 0 ? x : window - (int64_t) m->n_windows - 1,
-             m->n_products_made++);
+    program_product(&m->program, to, x, (struct fused_product) { n, p.taps, p.dilation, p.stride });
 }
 
 /* A window that no product of the program is still to read moves on. */
 static void window_shift(struct maker *m, uint32_t wire)
 {
     const struct graph *g = m->e.g;
-    int64_t window = window_find(m, wire);
+    int64_t window = program_window_of(&m->program, wire);
     for (uint32_t i = 0; i < m->n_nodes; i++)
         if (m->kind[m->node[i]] == PRODUCT && !m->done[m->node[i]] &&
             g->nodes[m->node[i]].in[0] == wire)
             return;
     if (window >= 0)
-        step_add(m, FUSED_SHIFT, window, 0, 0);
+        program_step(&m->program, FUSED_SHIFT, window, 0, 0);
 }
 
 /* The node of the program that makes a wire which is read once, if it is that op. */
@@ -319,55 +278,20 @@ static void elements_emit(struct maker *m, uint32_t node)
     else
         element_of(m->e.g, node, &l);
     int64_t a = value_read(m, l.in[0]), b = value_read(m, l.in[1]);
-    step_add(m, l.function, value_new(m, n->out[0]), a, b);
+    program_step(&m->program, l.function, value_new(m, n->out[0]), a, b);
 }
 
 static void window_emit(struct maker *m, const struct node *n)
 {
-    struct graph *g = m->e.g;
-    int64_t channels, frames, c, fresh, i = window_find(m, n->out[0]);
-    frames_of(g, n->out[0], &channels, &frames);
-    frames_of(g, n->in[1], &c, &fresh);
-    m->windows[3 * i] = channels;
-    m->windows[3 * i + 1] = frames;
-    m->windows[3 * i + 2] = fresh;
-    step_add(m, FUSED_PUSH, i, value_read(m, n->in[1]), 0);
+    int64_t fresh = value_read(m, n->in[1]);
+    program_step(&m->program, FUSED_PUSH, program_window_of(&m->program, n->out[0]), fresh, 0);
 }
 
-/* Readers outside of the program. */
-static bool read_outside(const struct maker *m, uint32_t wire)
-{
-    const struct graph *g = m->e.g;
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        for (unsigned k = 0; k < g->nodes[m->node[i]].n_in; k++)
-            n += g->nodes[m->node[i]].in[k] == wire;
-    return m->e.consumers[wire] > n;
-}
-
-static bool outputs_store(struct maker *m)
-{
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        uint32_t wire = m->e.g->nodes[m->node[i]].out[0];
-        if (m->kind[m->node[i]] == WINDOW || m->value[wire] < 0 || !read_outside(m, wire))
-            continue;
-        if (m->n_out == PORTS_MAX)
-            return false;
-        int64_t *shape = m->shapes + 4 * m->n_out;
-        shape[0] = 3;
-        shape[1] = 1;
-        frames_of(m->e.g, wire, &shape[2], &shape[3]);
-        step_add(m, KERN_STORE, m->n_out, m->value[wire], 0);
-        m->out[m->n_out++] = wire;
-    }
-    return true;
-}
-
-static bool program_make(struct maker *m)
+static void steps_make(struct maker *m)
 {
     const struct graph *g = m->e.g;
     gates_find(m);
-    for (uint32_t i = 0; i < m->n_nodes && !m->full; i++) {
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct node *n = &g->nodes[m->node[i]];
         if (m->done[m->node[i]])
             continue;
@@ -380,22 +304,12 @@ static bool program_make(struct maker *m)
             elements_emit(m, m->node[i]);
         }
     }
-    if (!outputs_store(m))
-        return false;
-    for (uint32_t i = 0; i < m->n_steps; i += FUSED_STEP_INTS)
-        if (m->steps[i] == KERN_PRODUCT &&
-            m->steps[i + 2] < 0) /* a window, now that values are counted */
-            m->steps[i + 2] += m->n_values / 2 + (int64_t) m->n_windows + 1;
-    return !m->full && 1 + m->n_in + m->n_out + 2 * m->n_windows <= FUSED_BUFFERS_MAX;
 }
 
-/* ---- putting it into the graph ---- */
-
-/* Windows are numbered before the program is made, and all who read them belong to the program. */
+/* Windows are numbered before any step, and all who read them belong to the program. */
 static bool windows_find(struct maker *m)
 {
     const struct graph *g = m->e.g;
-    m->n_windows = 0;
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct node *n = &g->nodes[m->node[i]];
         if (m->kind[m->node[i]] != WINDOW)
@@ -405,96 +319,51 @@ static bool windows_find(struct maker *m)
             consumers += m->kind[m->node[k]] == PRODUCT && g->nodes[m->node[k]].in[0] == n->out[0];
         if (consumers != m->e.consumers[n->out[0]])
             return false;
-        m->old[m->n_windows] = n->in[0];
-        m->next[m->n_windows++] = n->out[0];
+        struct fused_value window = size_of(m, n->out[0]), fresh = size_of(m, n->in[1]);
+        program_window(&m->program, n->in[0], n->out[0],
+                       (struct fused_window) { window.rows, window.columns, fresh.columns });
     }
     return true;
 }
 
-static bool room_take(struct maker *m)
+/* Room for biases and weights of all products. */
+static bool weights_take(struct maker *m)
 {
-    struct arena *a = m->e.g->arena;
-    size_t floats = 0;
+    int64_t floats = 0;
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct node *n = &m->e.g->nodes[m->node[i]];
         struct product p;
         if (m->kind[m->node[i]] == PRODUCT && product_of(m->e.g, n, &p))
-            floats += (size_t) (fused_lanes(p.cout) * (1 + p.cin * p.taps));
+            floats += fused_lanes(p.cout) * (1 + p.cin * p.taps);
     }
-    m->cap_steps = (4 * m->n_nodes + 2 * PORTS_MAX) * FUSED_STEP_INTS;
-    m->steps = arena_array(a, int64_t, m->cap_steps);
-    m->values = arena_array(a, int64_t, 2 * (m->n_nodes + PORTS_MAX));
-    m->products = arena_array(a, int64_t, FUSED_PRODUCT_INTS * m->n_products + 1);
-    m->windows = arena_array(a, int64_t, FUSED_WINDOW_INTS * m->n_windows + 1);
-    m->shapes = arena_array(a, int64_t, 4 * PORTS_MAX);
-    int64_t n = (int64_t) floats;
-    struct tensor *t = tensor_new(a, DTYPE_F32, 1, &n);
-    m->weights = t ? graph_add_const(m->e.g, "layers", t) : WIRE_NONE;
+    struct tensor *t = tensor_new(m->e.g->arena, DTYPE_F32, 1, &floats);
+    m->program.weights = t ? graph_add_const(m->e.g, "layers", t) : WIRE_NONE;
     m->w = t ? t->data : NULL;
-    m->n_steps = m->n_values = m->n_products_made = 0;
-    m->n_in = m->n_out = 0;
     m->n_w = 0;
-    m->full = false;
-    return m->steps && m->values && m->products && m->windows && m->shapes &&
-        m->weights != WIRE_NONE;
-}
-
-static const struct fact *window_fact(struct maker *m, uint32_t i)
-{
-    struct fact *f = arena_new(m->e.g->arena, struct fact);
-    if (!f)
-        return NULL;
-    *f = (struct fact) { .type = DTYPE_F32, .rank = 2 };
-    f->shape[0] = dim_int(m->e.g->dims, m->windows[3 * i + 1]);
-    f->shape[1] = dim_int(m->e.g->dims, fused_lanes(m->windows[3 * i]));
-    return f;
-}
-
-static bool program_insert(struct maker *m)
-{
-    struct graph *g = m->e.g;
-    uint32_t in[FUSED_BUFFERS_MAX], out[FUSED_BUFFERS_MAX], n_in = 0, n_out = m->n_out;
-    struct fused_attr *a = arena_new(g->arena, struct fused_attr);
-    if (!a)
-        return false;
-    *a = (struct fused_attr) { .steps = { m->n_steps, m->steps },
-                               .values = { m->n_values, m->values },
-                               .products = { FUSED_PRODUCT_INTS * m->n_products_made, m->products },
-                               .windows = { FUSED_WINDOW_INTS * m->n_windows, m->windows },
-                               .shapes = { 4 * m->n_out, m->shapes } };
-    in[n_in++] = m->weights;
-    for (unsigned i = 0; i < m->n_in; i++)
-        in[n_in++] = m->in[i];
-    memcpy(out, m->out, n_out * sizeof *out);
-    for (uint32_t i = 0; i < m->n_windows; i++) {
-        const struct fact *f = window_fact(m, i);
-        if (!f)
-            return false;
-        g->wires[m->old[i]].fact = g->wires[m->next[i]].fact = *f;
-        in[n_in++] = m->old[i];
-        out[n_out++] = m->next[i];
-    }
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        m->e.gone[m->node[i]] = true;
-    return edit_insert(&m->e, m->node[m->n_nodes - 1], &op_fused, a, in, n_in, out, n_out);
+    return m->program.weights != WIRE_NONE;
 }
 
 /* ---- growing ---- */
 
-static rill_status program_end(struct maker *m)
+static rill_status program_make(struct maker *m)
 {
-    bool pays = m->n_windows || m->n_products > 1, made = true;
-    if (pays && windows_find(m)) {
-        for (uint32_t w = 0; w < m->e.n_wires; w++)
-            m->value[w] = -1;
-        made = room_take(m);
-        if (made && program_make(m))
-            made = program_insert(m);
-    }
+    program_begin(&m->program);
+    if (!windows_find(m))
+        return RILL_OK;
+    if (!weights_take(m))
+        return err_set(m->err, RILL_NOMEM, "out of memory");
+    steps_make(m);
+    return program_end(&m->program, m->node, m->n_nodes, m->err);
+}
+
+static rill_status layers_end(struct maker *m)
+{
+    if (m->n_windows || m->n_products > 1)
+        TRY(program_make(m));
     for (uint32_t i = 0; i < m->n_nodes; i++)
         m->inside[m->e.g->nodes[m->node[i]].out[0]] = false;
     m->n_nodes = m->n_windows = m->n_products = 0;
-    return made ? RILL_OK : err_set(m->err, RILL_NOMEM, "out of memory");
+    return RILL_OK;
 }
 
 static bool reads_inside(const struct maker *m, const struct node *n)
@@ -514,7 +383,7 @@ static rill_status node_take(struct maker *m, uint32_t node)
         kind = NOT_OURS;
     if (m->n_nodes == NODES_MAX || (kind == WINDOW && m->n_windows == WINDOWS_MAX) ||
         (kind == NOT_OURS && inside))
-        TRY(program_end(m));
+        TRY(layers_end(m));
     m->kind[node] = kind;
     if (kind == NOT_OURS || (kind == ELEMENTS && !m->n_nodes))
         return RILL_OK;
@@ -532,13 +401,13 @@ rill_status graph_with_layers_fused(struct graph *ret, const struct graph *g, ri
                        .kind = arena_array(a, enum kind, g->n_nodes + 1),
                        .inside = arena_array(a, bool, g->n_wires + 1),
                        .node = arena_array(a, uint32_t, NODES_MAX),
-                       .value = arena_array(a, int64_t, g->n_wires + 1),
                        .done = arena_array(a, bool, g->n_nodes + 1) };
     TRY(edit_begin(&m.e, ret, g, reterr));
-    if (!m.kind || !m.inside || !m.node || !m.value || !m.done)
+    if (!m.kind || !m.inside || !m.node || !m.done ||
+        !program_builder_init(&m.program, &m.e, PORTS_MAX))
         return err_set(reterr, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; i < g->n_nodes; i++)
         TRY(node_take(&m, i));
-    TRY(program_end(&m));
+    TRY(layers_end(&m));
     return edit_end(&m.e, reterr);
 }
