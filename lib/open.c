@@ -2,7 +2,7 @@
 /* Opens a model from where it lies: a folder, a single file, or this library itself. */
 #include "lib/model_file.h"
 #include "engine/base/sized.h"
-#include "engine/base/thread.h"
+#include "engine/base/float_mode.h"
 #include "models/builtin.h"
 #include "models/conf.h"
 #include "models/nnef/nnef.h"

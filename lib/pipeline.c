@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* The stages as calls in a row, as docs/design.md has them. The first two are the opener's, which
+ * knows what lies there and what the caller wants changed (open.c). */
 #include "lib/pipeline.h"
 #include "engine/ops/rnn.h"
 #include "engine/rewrite/declutter/declutter.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/plan_internal.h"
 #include "engine/base/sized.h"
-#include "engine/base/thread.h"
+#include "engine/base/float_mode.h"
 #include "lib/pipeline.h"
 #include "lib/plan_file.h"
 #include "lib/port.h"

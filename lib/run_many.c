@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/stream_internal.h"
-#include "engine/base/thread.h"
+#include "engine/base/float_mode.h"
 
 /* Streams that run together: so many at a time that what they touch in a step stays in cache. */
 struct batch {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/stream_internal.h"
 #include "engine/base/sized.h"
-#include "engine/base/thread.h"
+#include "engine/base/float_mode.h"
 
 #include <string.h>
 #include <time.h>

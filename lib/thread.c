@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/base/thread.h"
+#include "engine/base/float_mode.h"
 #include "rill.h"
 
 void rill_thread_prepare(void)

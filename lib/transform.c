@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* What a caller wants changed of a model before it is typed for good: symbols set, assertions, and
+ * transforms in order, each a row of the table below (docs/transforms.md). */
 #include "lib/transform.h"
 #include "engine/base/spec.h"
 #include "engine/ops/rnn.h"
@@ -26,7 +28,7 @@ struct newcomer {
     const char *name, *text; /* of the setting */
 };
 
-struct run {
+struct transforming {
     rill_model *m;
     struct folder *folder;
     struct mgraph g;    /* so far */
@@ -48,7 +50,7 @@ struct run {
 #define transform_fail(r, s, column, ...)                                                          \
     ((r)->is_placed = true, spec_fail(s, column, (r)->err, __VA_ARGS__))
 
-static rill_status no_memory(const struct run *r)
+static rill_status no_memory(const struct transforming *r)
 {
     return err_set(r->err, RILL_NOMEM, "out of memory");
 }
@@ -83,7 +85,7 @@ static bool graph_mentions(const struct graph *g, const struct dim *symbol)
 }
 
 /* Remembers the symbols that were named since `known`. */
-static rill_status newcomers_add(struct run *r, const struct dim *known, const char *name,
+static rill_status newcomers_add(struct transforming *r, const struct dim *known, const char *name,
                                  const char *text)
 {
     struct arena *a = &r->m->arena;
@@ -99,7 +101,7 @@ static rill_status newcomers_add(struct run *r, const struct dim *known, const c
     return RILL_OK;
 }
 
-static rill_status set_expression(struct run *r, const char *name, const char *text,
+static rill_status set_expression(struct transforming *r, const char *name, const char *text,
                                   const struct dim **ret)
 {
     const struct dim *known = dims_newest_symbol(r->m->dims);
@@ -112,7 +114,7 @@ static rill_status set_expression(struct run *r, const char *name, const char *t
     return dims_status(r->m->dims, r->err);
 }
 
-static rill_status symbol_set(struct run *r, const char *name, const char *text)
+static rill_status symbol_set(struct transforming *r, const char *name, const char *text)
 {
     const struct dim *symbol = dim_symbol(r->m->dims, name), *to;
     TRY(dims_status(r->m->dims, r->err));
@@ -131,7 +133,7 @@ static rill_status symbol_set(struct run *r, const char *name, const char *text)
 }
 
 /* "SYM=EXPR" */
-static rill_status pair_set(struct run *r, const char *text)
+static rill_status pair_set(struct transforming *r, const char *text)
 {
     const char *at = strchr(text, '=');
     char name[256];
@@ -144,7 +146,7 @@ static rill_status pair_set(struct run *r, const char *text)
 }
 
 /* A new symbol that a later pair sets, or that counts time, is meant. */
-static bool newcomer_meant(const struct run *r, const struct dim *symbol)
+static bool newcomer_meant(const struct transforming *r, const struct dim *symbol)
 {
     bool meant = r->time.name && !strcmp(r->time.name, dim_name(symbol));
     for (unsigned i = 0; i < r->n_set; i++)
@@ -152,7 +154,7 @@ static bool newcomer_meant(const struct run *r, const struct dim *symbol)
     return meant;
 }
 
-static rill_status newcomers_check(const struct run *r)
+static rill_status newcomers_check(const struct transforming *r)
 {
     char known[200];
     for (unsigned i = 0; i < r->n_new; i++) {
@@ -169,7 +171,7 @@ static rill_status newcomers_check(const struct run *r)
 }
 
 /* A symbol that neither the graph nor a later expression had is a mistyped one. */
-static rill_status settings_check(const struct run *r)
+static rill_status settings_check(const struct transforming *r)
 {
     char known[200];
     for (unsigned i = 0; i < r->n_set; i++) {
@@ -187,7 +189,7 @@ static rill_status settings_check(const struct run *r)
 
 /* An assertion about a symbol that the file, the graph made of it and the settings lack is
  * mistyped. */
-static rill_status asserts_check(struct run *r, const rill_model_opts *o)
+static rill_status asserts_check(struct transforming *r, const rill_model_opts *o)
 {
     const struct dim *known[SYMBOLS_MAX], *list[SYMBOLS_MAX];
     unsigned n = graph_symbols(&r->m->file.g, known, 0, SYMBOLS_MAX);
@@ -209,7 +211,7 @@ static rill_status asserts_check(struct run *r, const rill_model_opts *o)
 
 /* ---- the transforms ---- */
 
-static rill_status do_set_symbols(struct run *r, const struct spec *s)
+static rill_status do_set_symbols(struct transforming *r, const struct spec *s)
 {
     for (unsigned i = 0; i < s->n_args; i++) {
         const struct spec_arg *a = &s->arg[i];
@@ -223,7 +225,7 @@ static rill_status do_set_symbols(struct run *r, const struct spec *s)
     return RILL_OK;
 }
 
-static rill_status names_read(struct run *r, const struct spec *s, const char **ret)
+static rill_status names_read(struct transforming *r, const struct spec *s, const char **ret)
 {
     for (unsigned i = 0; i < s->n_args; i++) {
         if (s->arg[i].key)
@@ -236,7 +238,7 @@ static rill_status names_read(struct run *r, const struct spec *s, const char **
     return RILL_OK;
 }
 
-static rill_status do_select_outputs(struct run *r, const struct spec *s)
+static rill_status do_select_outputs(struct transforming *r, const struct spec *s)
 {
     const char *names[SPEC_ARGS_MAX];
     struct mgraph made;
@@ -246,7 +248,7 @@ static rill_status do_select_outputs(struct run *r, const struct spec *s)
     return RILL_OK;
 }
 
-static rill_status do_select_inputs(struct run *r, const struct spec *s)
+static rill_status do_select_inputs(struct transforming *r, const struct spec *s)
 {
     const char *names[SPEC_ARGS_MAX];
     struct mgraph made;
@@ -262,14 +264,14 @@ static rill_status do_select_inputs(struct run *r, const struct spec *s)
     return RILL_OK;
 }
 
-static rill_status key_refuse(struct run *r, const struct spec *s, const struct spec_arg *a,
-                              const char *known)
+static rill_status key_refuse(struct transforming *r, const struct spec *s,
+                              const struct spec_arg *a, const char *known)
 {
     return transform_fail(r, s, a->column, "unknown argument '%.40s'; known: %s",
                           a->key ? a->key : a->value, known);
 }
 
-static rill_status do_patch(struct run *r, const struct spec *s)
+static rill_status do_patch(struct transforming *r, const struct spec *s)
 {
     const char *body = NULL;
     struct mgraph made;
@@ -291,7 +293,7 @@ static rill_status do_patch(struct run *r, const struct spec *s)
     return RILL_OK;
 }
 
-static rill_status do_pulse(struct run *r, const struct spec *s)
+static rill_status do_pulse(struct transforming *r, const struct spec *s)
 {
     for (unsigned i = 0; i < s->n_args; i++) {
         const struct spec_arg *a = &s->arg[i];
@@ -312,7 +314,7 @@ static rill_status do_pulse(struct run *r, const struct spec *s)
     return RILL_OK;
 }
 
-static rill_status do_external_states(struct run *r, const struct spec *s)
+static rill_status do_external_states(struct transforming *r, const struct spec *s)
 {
     struct mgraph made;
     unsigned n = 0;
@@ -330,7 +332,7 @@ static rill_status do_external_states(struct run *r, const struct spec *s)
     return r->note ? RILL_OK : no_memory(r);
 }
 
-static rill_status do_recurrent_weights(struct run *r, const struct spec *s)
+static rill_status do_recurrent_weights(struct transforming *r, const struct spec *s)
 {
     static const char *const names[] = { [RECURRENT_F32] = "f32", [RECURRENT_I16] = "i16" };
     if (s->n_args != 1)
@@ -347,7 +349,7 @@ static rill_status do_recurrent_weights(struct run *r, const struct spec *s)
 
 static const struct transform {
     struct transform_help help;
-    rill_status (*run)(struct run *r, const struct spec *s);
+    rill_status (*run)(struct transforming *r, const struct spec *s);
 } transforms[] = {
     { { "set_symbols", "set_symbols(SYMBOL: value, ...)",
         "symbols become numbers or expressions in quotes, one after the "
@@ -387,7 +389,7 @@ bool transform_at(unsigned i, struct transform_help *ret)
 
 /* ---- running them ---- */
 
-static rill_status spec_run(struct run *r, const char *text)
+static rill_status spec_run(struct transforming *r, const char *text)
 {
     struct spec *s = arena_new(&r->m->arena, struct spec);
     char known[240];
@@ -413,7 +415,7 @@ static rill_status spec_run(struct run *r, const char *text)
 }
 
 /* Types what there is now. A graph may only become fit for it by a later transform. */
-static rill_status transform_end(struct run *r, const char *spec)
+static rill_status transform_end(struct transforming *r, const char *spec)
 {
     rill_model *m = r->m;
     struct transformed_model *st = &m->transforms[m->n_transforms];
@@ -441,7 +443,7 @@ static unsigned list_count(const char *const *list)
 }
 
 /* Transform 0 is the graph after the pairs, transform k that after the k-th. */
-static rill_status transforms_run(struct run *r, const rill_model_opts *o)
+static rill_status transforms_run(struct transforming *r, const rill_model_opts *o)
 {
     unsigned n = list_count(o->transforms);
     if (n >= TRANSFORMS_MAX)
@@ -465,14 +467,14 @@ rill_status model_transform(rill_model *m, const rill_model_opts *opts, bool gue
 {
     static const rill_model_opts none = { 0 };
     const rill_model_opts *o = opts ? opts : &none;
-    struct run *r = arena_new(&m->arena, struct run);
+    struct transforming *r = arena_new(&m->arena, struct transforming);
     if (!r)
         return err_set(reterr, RILL_NOMEM, "out of memory");
-    *r = (struct run) { .m = m,
-                        .folder = folder,
-                        .g = m->file,
-                        .err = reterr,
-                        .time = { .name = o->stream, .guess_by_name = guess_time } };
+    *r = (struct transforming) { .m = m,
+                                 .folder = folder,
+                                 .g = m->file,
+                                 .err = reterr,
+                                 .time = { .name = o->stream, .guess_by_name = guess_time } };
     TRY(list_count(o->set) || list_count(o->transforms) ? transforms_run(r, o) : RILL_OK);
     TRY(asserts_check(r, o));
     if (!m->n_transforms)

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* The walk: each node of the decluttered graph, in order, by its rule into the pulsed one. What
+ * surrounds it: time set to its symbol, pulses tried, inputs, states and outputs. */
 #include "engine/ops/clock.h"
 #include "pulse/axes.h"
 #include "pulse/cut.h"
@@ -129,15 +131,12 @@ static rill_status node_pulse(struct pulser *p, const struct node *n)
                                 : NULL;
     if (rule)
         return rule(p, n);
-    if (streams)
-        return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "does not stream: no rule says how it touches the time axis");
     TRY(pulser_no_lengths(p, n));
     TRY(bodies_check(p, n));
     return node_copy(p, n);
 }
 
-static rill_status pulser_nodes(struct pulser *p)
+static rill_status nodes_pulse(struct pulser *p)
 {
     for (uint32_t i = 0; i < p->src->n_nodes; i++) {
         p->stopped = &p->src->nodes[i];
@@ -226,7 +225,7 @@ static rill_status pulser_walk(struct pulser *p)
 {
     const struct graph *src = p->src;
     TRY(pulser_begin(p));
-    TRY(pulser_nodes(p));
+    TRY(nodes_pulse(p));
     for (uint32_t i = 0; i < src->n_outputs; i++)
         TRY(output_pulse(p, i));
     for (uint32_t i = 0; i < src->n_states; i++) {
@@ -330,7 +329,7 @@ rill_status pgraph_cut(struct pgraph *ret, const struct dgraph *t, const struct 
                         .pulse = pulse > 0 ? pulse : 1,
                         .keep_bodies = opts && opts->keep_bodies,
                         .row_of = axis_row_of,
-                        .nodes = pulser_nodes,
+                        .walk = nodes_pulse,
                         .err = reterr };
     const struct dim *symbols[SYMBOLS_MAX];
     *ret_p = (struct pulser) { .err = reterr };

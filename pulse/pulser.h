@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* pulser.h - what a streaming rule sees and may do. */
+/* pulser.h - what a streaming rule sees and may do.
+ *
+ *   pulser.c            facts of wires; nodes, states and constants of the pulsed graph
+ *   flow.c              delays, histories, masks, padding, windows, alignment
+ *   rules_attention.c   masks over two time axes
+ *   guard.c             numbers that an op checks, in frames outside the sequence
+ *
+ * The rules themselves are in rules_*.c: rules.h. */
 #ifndef RILL_PULSE_PULSER_H
 #define RILL_PULSE_PULSER_H
 #include "engine/graph/op.h"
@@ -33,7 +40,7 @@ struct pulser {
     /* What rules ask for and stands above them: the table of rows (rules.c), and the walk of src
      * into dst, whose inputs, states and maps are set up (cut.c). */
     const struct axis_row *(*row_of)(const struct op *op);
-    rill_status (*nodes)(struct pulser *p);
+    rill_status (*walk)(struct pulser *p);
     const struct node *stopped; /* at which the walk was refused; NULL: at none */
     rill_error *err;
 };
@@ -45,7 +52,7 @@ typedef rill_status pulse_rule(struct pulser *p, const struct node *n);
 /* The maps of src, whose constants are in dst then. */
 rill_status pulser_maps_new(struct pulser *p);
 
-/* ---- for rules: facts ---- */
+/* ---- pulser.c: facts ---- */
 
 /* NULL: does not stream */
 const struct stream_fact *pulser_stream(const struct pulser *p, uint32_t src_wire);
@@ -64,15 +71,22 @@ bool pulser_knows_length(const struct pulser *p, const struct node *n);
 bool fact_knows_length(const struct fact *f); /* takes NULL */
 rill_status pulser_no_lengths(const struct pulser *p, const struct node *n);
 
+/* Frames per frame of the stream, in the long run, of a wire of that length; false where it does
+ * not grow evenly. */
+bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *ret_num,
+                   int64_t *ret_den);
+
+/* ---- rules_attention.c ---- */
+
 /* Two of its axes mention the stream symbol; and it is a function of positions alone. */
 bool pulser_time_twice(const struct pulser *p, uint32_t src_wire);
 bool pulser_is_mask(const struct pulser *p, uint32_t src_wire);
 
-/* Nodes of attention over time: see rules_attention.c. */
+/* Nodes of attention over time. */
 bool node_is_attention(const struct pulser *p, const struct node *n);
 pulse_rule rule_attention;
 
-/* ---- for rules: emitting ---- */
+/* ---- pulser.c: emitting ---- */
 
 /* Emits op with the dst wires `in`; facts by the op's own infer. */
 rill_status pulser_emit(struct pulser *p, const struct op *op, const char *name, const void *attr,
@@ -114,6 +128,8 @@ rill_status pulser_bind(struct pulser *p, const struct node *n, unsigned k, uint
 rill_status pulser_want_multiple(struct pulser *p, const struct node *n,
                                  const struct stream_fact *s, int64_t hop);
 
+/* ---- guard.c ---- */
+
 /* Whether a node in the graph or its bodies checks numbers that are not constants. */
 bool graph_checks(const struct graph *g);
 /* In a body that runs once a frame: the node as it is, but that numbers that it or a body of its
@@ -121,7 +137,7 @@ bool graph_checks(const struct graph *g);
 rill_status pulser_guard(struct pulser *p, const struct node *n, const uint32_t *in,
                          const uint32_t *out);
 
-/* ---- flows: a dst wire and how it streams ---- */
+/* ---- flow.c: a dst wire and how it streams ---- */
 
 struct flow {
     uint32_t wire;
@@ -133,11 +149,6 @@ bool flow_of(const struct pulser *p, uint32_t src_wire, struct flow *ret);
 
 /* Later by n frames. */
 rill_status flow_delay(struct pulser *p, const char *name, struct flow *f, int64_t n);
-
-/* Frames per frame of the stream, in the long run, of a wire of that length; false where it does
- * not grow evenly. */
-bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *ret_num,
-                   int64_t *ret_den);
 
 /* The one value that the expression has for all lengths that the assertions allow; false where it
  * has several. */

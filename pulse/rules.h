@@ -4,16 +4,28 @@
 #define RILL_PULSE_RULES_H
 #include "pulse/pulser.h"
 
-/* The rule of an op; NULL: the op does not stream. */
+/* The rule of an op, never NULL: one without a rule of its own is done frame by frame where time is
+ * on an axis that it leaves alone, and refused elsewhere (pulser_off_axis). */
 pulse_rule *pulse_rule_find(const struct op *op);
 
 /* The rule of an op without streaming inputs whose output mentions the stream symbol; NULL: it has
  * none. */
 pulse_rule *pulse_source_find(const struct op *op);
 
-pulse_rule rule_average_pool, rule_cell, rule_concat, rule_conv, rule_conv_transpose, rule_cumsum,
-    rule_elements, rule_expand, rule_frame, rule_gather, rule_lp_pool, rule_max_pool,
-    rule_overlap_add, rule_pad, rule_reshape, rule_resize, rule_scan, rule_slice, rule_stft,
-    rule_tile;
+/* rules_window.c */
+pulse_rule rule_average_pool, rule_conv, rule_frame, rule_lp_pool, rule_max_pool, rule_slice,
+    rule_stft;
+/* rules_deconv.c, rules_overlap.c */
+pulse_rule rule_conv_transpose, rule_overlap_add;
+/* rules_ends.c: what is longer or shorter at its ends */
+pulse_rule rule_concat, rule_pad;
+/* rules_index.c: what reads positions or sums over them */
+pulse_rule rule_cumsum, rule_elements, rule_gather;
+/* rules_reshape.c, rules_resize.c */
+pulse_rule rule_reshape, rule_resize;
+/* rules_rnn.c, rules_scan.c: states along time */
+pulse_rule rule_cell, rule_scan;
+/* rules_source.c: what makes time */
+pulse_rule rule_expand, rule_tile;
 pulse_rule source_constant, source_expand, source_range, source_slice;
 #endif

@@ -188,7 +188,7 @@ static rill_status body_begin(struct pulser *p, struct scan *s)
                                 .outer = p,
                                 .keep_bodies = p->keep_bodies,
                                 .row_of = p->row_of,
-                                .nodes = p->nodes,
+                                .walk = p->walk,
                                 .err = p->err };
     s->valid = s->valid_in = WIRE_NONE;
     return pulser_maps_new(&s->body);
@@ -374,7 +374,7 @@ static rill_status scan_build(struct pulser *p, struct scan *s)
     s->outer_in.n = s->body_in.n = 0;
     TRY(body_inputs(p, s, n_leading(s), s->n->n_in));
     struct wires captures_out = s->outer_in, captures_in = s->body_in;
-    TRY(s->body.nodes(&s->body));
+    TRY(s->body.walk(&s->body));
     TRY(body_outputs(p, s));
     unsigned n_hist = s->dst->n_states, n_out = s->src->n_outputs;
     if (n_hist && s->along)

@@ -2,7 +2,7 @@
 #include "tools/conformance_case.h"
 #include "engine/typing/interp.h"
 #include "engine/plan/plan.h"
-#include "engine/base/thread.h"
+#include "engine/base/float_mode.h"
 #include "engine/typing/typed.h"
 #include "models/onnx/reader.h"
 

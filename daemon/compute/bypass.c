@@ -162,7 +162,7 @@ static void dry_emit(struct lane *l, uint64_t until, struct lane_rec *rec)
     }
 }
 
-void bypass_crossfade(struct lane *l, float *x, size_t n, struct lane_rec *rec)
+void bypass_model_emit(struct lane *l, float *x, size_t n, struct lane_rec *rec)
 {
     struct bypass *b = &l->bypass;
     if (b->wet == b->fade_samples && !b->wanted && b->n_out == b->model_from + b->model_out) {

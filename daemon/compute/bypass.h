@@ -46,8 +46,9 @@ bool bypass_update(struct lane *l);
 /* Input on its way to the model goes through the delay line. */
 void bypass_dry_write(struct lane *l, const float *x, size_t n);
 
-/* n samples that the model gave are mixed with the dry signal, in place, and emitted. */
-void bypass_crossfade(struct lane *l, float *x, size_t n, struct lane_rec *rec);
+/* What the model gave goes out: n samples, as they are, or mixed in place with the dry signal while
+ * the lane is being switched. */
+void bypass_model_emit(struct lane *l, float *x, size_t n, struct lane_rec *rec);
 /* Emits the dry signal for the time between the model's start and its first output. */
 void bypass_latency_fill(struct lane *l, struct lane_rec *rec);
 

@@ -17,7 +17,7 @@ uint64_t lane_now_us(void)
 static void segment_begin(struct lane *l, uint64_t in_pos)
 {
     l->seg_in_pos = in_pos;
-    l->seg_out_pos = pcm_rescale(in_pos, l->opts.out_rate, l->opts.in_rate);
+    l->seg_out_pos = rate_rescale(in_pos, l->opts.out_rate, l->opts.in_rate);
     l->seg_in = l->seg_fed = l->seg_emitted = l->seg_out = l->seg_vad = 0;
     l->seg_cut = 0;
     l->out_limit = l->model_limit = UINT64_MAX;
@@ -31,12 +31,12 @@ static bool buffers_make(struct lane *l)
 {
     const struct lane_model *m = l->model;
     size_t pulse = m->pulse_samples;
-    l->chunk_cap = (size_t) pcm_rescale(pulse, l->opts.in_rate, m->rate) + 2;
+    l->chunk_cap = (size_t) rate_rescale(pulse, l->opts.in_rate, m->rate) + 2;
     if (l->chunk_cap < FLUSH_CHUNK)
         l->chunk_cap = FLUSH_CHUNK;
-    l->feed_cap = pulse + (size_t) pcm_rescale(l->chunk_cap, m->rate, l->opts.in_rate) + 2;
+    l->feed_cap = pulse + (size_t) rate_rescale(l->chunk_cap, m->rate, l->opts.in_rate) + 2;
     size_t most = pulse > FLUSH_CHUNK ? pulse : FLUSH_CHUNK;
-    l->resampled_cap = (size_t) pcm_rescale(most, l->opts.out_rate, m->rate) + 2;
+    l->resampled_cap = (size_t) rate_rescale(most, l->opts.out_rate, m->rate) + 2;
     l->chunk = calloc(l->chunk_cap, sizeof *l->chunk);
     l->feed = calloc(l->feed_cap, sizeof *l->feed);
     for (unsigned i = 0; i < m->n_sink_ports; i++)
@@ -96,7 +96,7 @@ struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o)
     l->window_us = o->window_samples * UINT64_C(1000000) / o->in_rate;
     l->cost_ns = m->run_us * UINT64_C(1000);
     l->delay_out_samples =
-        o->align ? 0 : (uint32_t) pcm_rescale(m->latency_samples, o->out_rate, m->rate);
+        o->align ? 0 : (uint32_t) rate_rescale(m->latency_samples, o->out_rate, m->rate);
     if (!buffers_make(l) || !rings_make(l) || !stream_make(l) || !bypass_make(l) ||
         !lane_sinks_make(&l->sinks, m, &o->sinks))
         return lane_free(l);
@@ -141,7 +141,7 @@ static void outputs_pull(struct lane *l, struct lane_rec *rec)
     while (m->audio_out >= 0 &&
            rill_stream_pull(l->stream, (unsigned) m->audio_out, l->pulled, cap, &n) == RILL_OK && n)
         if (l->opts.want_audio)
-            bypass_crossfade(l, l->pulled, n, rec);
+            bypass_model_emit(l, l->pulled, n, rec);
     bypass_latency_fill(l, rec);
     l->stalled = !lane_sinks_read(l);
 }
@@ -210,9 +210,9 @@ static void segment_end(struct lane *l, bool last)
     l->last_segment = last;
     l->phase = TAIL_RATE;
     l->arrival_us = lane_now_us(); /* the rest waited for the end, not since the last sample */
-    l->out_limit = pcm_rescale(l->seg_in, l->opts.out_rate, l->opts.in_rate) +
+    l->out_limit = rate_rescale(l->seg_in, l->opts.out_rate, l->opts.in_rate) +
         (last && l->seg_in ? l->delay_out_samples : 0);
-    uint64_t fed = pcm_rescale(l->seg_in, m->rate, l->opts.in_rate);
+    uint64_t fed = rate_rescale(l->seg_in, m->rate, l->opts.in_rate);
     lane_sinks_end(&l->sinks, fed);
     /* Behind that end the second resampler gets silence. */
     l->model_limit = fed + (last && !l->opts.align ? m->latency_samples : 0);
@@ -250,7 +250,7 @@ static void samples_take(struct lane *l, float *to, size_t n)
 static size_t chunk_wanted(const struct lane *l)
 {
     uint64_t have = l->seg_fed + (l->feed_fill - l->feed_at), pulse = l->model->pulse_samples;
-    size_t n = (size_t) pcm_rescale(pulse - have % pulse, l->opts.in_rate, l->model->rate);
+    size_t n = (size_t) rate_rescale(pulse - have % pulse, l->opts.in_rate, l->model->rate);
     return n < l->chunk_cap ? n : l->chunk_cap;
 }
 
@@ -271,7 +271,7 @@ static uint64_t arrival_of(const struct lane *l, uint64_t count)
  * may end here. */
 static size_t lead_due(const struct lane *l)
 {
-    uint64_t most = pcm_rescale(l->seg_in, l->model->rate, l->opts.in_rate), n = l->lead_left;
+    uint64_t most = rate_rescale(l->seg_in, l->model->rate, l->opts.in_rate), n = l->lead_left;
     if (!n || !l->opts.want_audio || most <= l->seg_emitted)
         return 0;
     n = n < most - l->seg_emitted ? n : most - l->seg_emitted;
@@ -376,7 +376,7 @@ static enum lane_result feed_more(struct lane *l)
 /* Feeds what the first resampler still holds. */
 static enum lane_result tail_rate(struct lane *l)
 {
-    uint64_t want = pcm_rescale(l->seg_in, l->model->rate, l->opts.in_rate);
+    uint64_t want = rate_rescale(l->seg_in, l->model->rate, l->opts.in_rate);
     uint64_t have = l->seg_fed + (l->feed_fill - l->feed_at);
     if (have < want && l->seg_in) {
         feed_samples(l, NULL, FLUSH_CHUNK < l->chunk_cap ? FLUSH_CHUNK : l->chunk_cap);
@@ -423,7 +423,7 @@ static enum lane_result segment_done(struct lane *l)
     if (!l->drop_samples)
         ring_read(&l->marks, &mark, 1);
     if (!l->opts.align && l->opts.want_audio) {
-        uint64_t lost = pcm_rescale(l->delay_out_samples, l->opts.in_rate, l->opts.out_rate);
+        uint64_t lost = rate_rescale(l->delay_out_samples, l->opts.in_rate, l->opts.out_rate);
         gap_record(l, lost < l->seg_in ? end_pos - lost : l->seg_in_pos, end_pos, LANE_GAP_RESET);
     }
     gap_record(l, end_pos, mark.next_pos, l->drop_samples ? l->drop_reason : LANE_GAP_CLIENT);

@@ -126,7 +126,7 @@ const char *pcm_container_name(const uint8_t *bytes, size_t n)
     return NULL;
 }
 
-uint64_t pcm_rescale(uint64_t n, uint32_t to, uint32_t from)
+uint64_t rate_rescale(uint64_t n, uint32_t to, uint32_t from)
 {
     uint64_t whole = n / from, rest = n % from;
     return whole * to + (rest * to + from - 1) / from;

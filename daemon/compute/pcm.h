@@ -30,7 +30,7 @@ void pcm_encode(const struct pcm *p, const float *from, size_t n_frames, uint8_t
 const char *pcm_container_name(const uint8_t *bytes, size_t n);
 
 /* ceil(n * to / from) without overflow for every n that a stream can reach. */
-uint64_t pcm_rescale(uint64_t n, uint32_t to, uint32_t from);
+uint64_t rate_rescale(uint64_t n, uint32_t to, uint32_t from);
 
 uint64_t samples_us(uint64_t n, uint32_t rate); /* how long they last; rounded down */
 

@@ -13,7 +13,7 @@
 /* A live lane with something to do. */
 struct worker_due {
     uint64_t deadline_us;
-    uint32_t at; /* in the list of lanes */
+    uint32_t at; /* of all its lanes */
 };
 
 struct worker {
@@ -33,7 +33,7 @@ struct worker {
     size_t max_batch;
     uint64_t shortest_pulse_us; /* in the list of lanes */
     uint64_t loop_seen_us;      /* the overrun of the loop that was counted last */
-    size_t next_file;           /* lane that files go on with */
+    size_t next_file;           /* index of the lane where files_run goes on */
     bool started;
     struct overload overload;
     struct realtime realtime;

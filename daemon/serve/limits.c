@@ -125,7 +125,7 @@ static uint64_t hop_bytes(const struct session *s)
 {
     const struct lane_model *m = &s->model->lane;
     uint64_t frames =
-        s->want_audio && !s->mute ? pcm_rescale(m->pulse_samples, s->out.rate, m->rate) : 0;
+        s->want_audio && !s->mute ? rate_rescale(m->pulse_samples, s->out.rate, m->rate) : 0;
     return frames * pcm_frame_bytes(&s->out) + MESSAGE_BYTES;
 }
 

@@ -41,7 +41,7 @@ static void pulse_take(struct session *s, const struct lane_rec *r)
         at += (uint32_t) n;
     }
     if (r->n)
-        s->out_progress = pcm_rescale(r->pos + r->n, s->in.rate, s->out.rate);
+        s->out_progress = rate_rescale(r->pos + r->n, s->in.rate, s->out.rate);
 }
 
 static void vad_take(struct session *s, const struct lane_rec *r)

@@ -170,7 +170,7 @@ static bool lane_make(struct session *s)
     const struct lane_model *m = &s->model->lane;
     uint32_t ms = s->live ? conf->limits_live_window_ms : conf->limits_file_window_ms;
     uint64_t window = (uint64_t) ms * s->in.rate / 1000;
-    uint64_t hops = pcm_rescale((uint64_t) m->pulse_samples * WINDOW_HOPS, s->in.rate, m->rate);
+    uint64_t hops = rate_rescale((uint64_t) m->pulse_samples * WINDOW_HOPS, s->in.rate, m->rate);
     s->window = window > hops ? window : hops;
     struct lane_opts o = {
         .in_rate = s->in.rate,
@@ -231,7 +231,7 @@ static void opened_send(struct session *s)
     a.model_sha256 = s->model->sha256;
     a.model_pcm = &pcm;
     a.hop_samples = m->pulse_samples;
-    a.latency_samples = (uint32_t) pcm_rescale(m->latency_samples, s->out.rate, m->rate);
+    a.latency_samples = (uint32_t) rate_rescale(m->latency_samples, s->out.rate, m->rate);
     a.offset_samples = -(int32_t) s->lane->delay_out_samples;
     a.lookahead_samples = m->lookahead_samples;
     a.credit_samples = s->granted;

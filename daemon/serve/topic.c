@@ -101,7 +101,7 @@ void topic_audio(struct topic *t, const struct lane_rec *r, uint64_t pos, const 
                                .bytes = (uint32_t) (n * sizeof *x) };
     e.rec.pos = pos;
     e.rec.n = (uint32_t) n;
-    e.after = t->progress = pcm_rescale(pos + n, t->in_rate, t->out.rate);
+    e.after = t->progress = rate_rescale(pos + n, t->in_rate, t->out.rate);
     history_append(&t->history, &e, x);
 }
 
@@ -364,7 +364,7 @@ static void audio_deliver(const struct topic *t, struct sub *s, const struct his
                           uint64_t offset)
 {
     float x[AUDIO_CHUNK_FRAMES];
-    uint64_t start = pcm_rescale(s->start, t->out.rate, t->in_rate);
+    uint64_t start = rate_rescale(s->start, t->out.rate, t->in_rate);
     size_t skip = start > e->rec.pos ? (size_t) (start - e->rec.pos) : 0;
     if (skip >= e->rec.n)
         return;

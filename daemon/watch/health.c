@@ -40,7 +40,7 @@ static bool lane_is_due(const struct session *s)
 {
     const struct lane *l = s->lane;
     const struct lane_model *m = l->model;
-    uint64_t pulse = pcm_rescale(m->pulse_samples, l->opts.in_rate, m->rate) + 1;
+    uint64_t pulse = rate_rescale(m->pulse_samples, l->opts.in_rate, m->rate) + 1;
     uint64_t most = l->in.mask < pulse ? l->in.mask : pulse;
     return !atomic_load_explicit(&l->detached, memory_order_acquire) && ring_used(&l->in) >= most &&
         !ring_used(&l->recs) && !ring_used(&l->out);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Lowers nodes with bodies: steps of the body, and what a loop does between two iterations. */
 #include "engine/graph/control.h"
 #include "engine/plan/lower.h"
 

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* A settled graph becomes a plan: nodes are lowered to steps in order, slots get their places in
+ * one block, and what was packed is kept. */
 #include "engine/graph/bodies.h"
 #include "engine/plan/lower.h"
 

@@ -2,7 +2,7 @@
 #include "engine/typing/interp.h"
 #include "engine/graph/bind.h"
 #include "engine/graph/control.h"
-#include "engine/base/thread.h"
+#include "engine/base/float_mode.h"
 
 #include <string.h>
 

@@ -2,12 +2,15 @@
 /* build.h - evaluates NNEF trees: numbers at once, tensors into graph nodes. Private to this
  * folder.
  *
- *   value.c    values -> wires, numbers, lists; nodes
+ *   reader.c   the door: a text -> a model graph
+ *   eval.c     statements, expressions, calls
  *   scope.c    what names stand for
- *   eval.c     expressions, fragments, statements
+ *   value.c    values -> wires, numbers, lists; nodes
  *   args.c     arguments of a call
- *   stdlib.c   the table of operators
- *   array.c, product.c, scan.c, import.c    operators that need more than a row */
+ *   stdlib.c   the table of operators; fragments.c: those that are written in NNEF
+ *   constants.c, array.c, product.c, scan.c, import.c    operators that need more than a row
+ *   patch.c    a text that changes a model's wires
+ *   fail.c     errors, with line and column */
 #ifndef RILL_MODELS_NNEF_BUILD_H
 #define RILL_MODELS_NNEF_BUILD_H
 #include "engine/graph/op.h"
@@ -185,6 +188,9 @@ rill_status build_align(struct builder *b, struct scope *s, struct nnef_pos pos,
 /* ---- stdlib.c ---- */
 
 const struct nnef_row *row_find(const char *name);
+
+/* ---- fragments.c ---- */
+
 /* the operators that are formulas of others: b->formulas */
 rill_status formulas_parse(struct builder *b);
 /* Whether the numbers in `in` suit the library's fragment that e calls from scope s. */

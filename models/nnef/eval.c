@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* The tree of a text is walked: statements bind names, calls go to rows of the table of operators
+ * (stdlib.c) or into fragments. */
 #include "models/nnef/build.h"
 
 #include <math.h>

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* A graph as outlined becomes a struct graph: inputs, constants, then node after node by its row in
+ * op_rows.c, with a graph for each body. */
 #include "models/onnx/internal.h"
 
 #include <string.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* internal.h - what the parts of the reader share.
  *
- * wire.c      checks the wire format, unpacks
+ * protobuf.c  checks the wire format, unpacks
  * outline.c   names, order, captures and what is needed, for a graph and the graphs within it
  * convert.c   outline -> struct graph: inputs, bodies, nodes
  * op_rows.c   the table of ops, which names the upgrades
  * upgrade.c   brings old forms to the newest; compose.c writes ops as others, quant.c and loss.c
  *             those of their names, control.c Loops, Ifs and Scans
- * emit.c      what upgrades work with: attributes, inputs, constants, nodes of a graph
+ * conversion.c  what upgrades work with: attributes, inputs, constants, nodes of a graph
  * tensor.c    tensors and their data, external.c where it lies in other files
  * attr.c, fact.c, map.c, text.c   attributes, types and shapes, names to wires, printable text */
 #ifndef RILL_MODELS_ONNX_INTERNAL_H
@@ -105,7 +105,7 @@ rill_status fact_from_pb(struct reader *r, const char *input, const Onnxpb__Type
 rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribute *pb,
                       struct attr *ret);
 
-/* ---- emit.c, convert.c: a node being converted; upgrades change it ---- */
+/* ---- conversion.c, convert.c: a node being converted; upgrades change it ---- */
 
 struct scope {
     struct reader *r;

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* What a graph of the file and the graphs within it name, in which order nodes can be converted,
+ * what a body captures, and which nodes nobody needs. */
 #include "models/onnx/internal.h"
 
 #include <string.h>

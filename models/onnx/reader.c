@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/onnx/internal.h"
-#include "models/onnx/wire.h"
+#include "models/onnx/protobuf.h"
 
 #include <inttypes.h>
 #include <string.h>

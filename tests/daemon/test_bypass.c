@@ -236,17 +236,17 @@ static void test_counts(const struct lane_model *m, uint32_t in, uint32_t out, b
         if (rnd(&r, 20) == 0) {
             struct lane_mark mark = { .count = r.n_in, .next_pos = r.n_in };
             ring_write(&r.lane->marks, &mark, 1);
-            want += (size_t) pcm_rescale(r.n_in - from, out, in);
+            want += (size_t) rate_rescale(r.n_in - from, out, in);
             from = r.n_in;
             marks++;
             steps(&r);
         }
     }
     run_end(&r);
-    want += (size_t) pcm_rescale(r.n_in - from, out, in) +
+    want += (size_t) rate_rescale(r.n_in - from, out, in) +
         (align || from == r.n_in
              ? 0
-             : (size_t) pcm_rescale(m->latency_samples, out, in == out ? m->rate : m->rate));
+             : (size_t) rate_rescale(m->latency_samples, out, in == out ? m->rate : m->rate));
     CHECK(r.n_out == want, "%u -> %u align=%d seed=%u, %zu marks: %zu out of %zu", in, out, align,
           seed, marks, r.n_out, want);
     CHECK(r.told[0] == 0 && r.told[1] + r.told[2] <= r.n_in);

@@ -109,9 +109,9 @@ static void test_samples(void)
         same &= memcmp(all, back, 2) == 0;
     }
     CHECK(same, "s16 does not come back as it went in");
-    CHECK(pcm_rescale(1, 48000, 44100) == 2 && pcm_rescale(441, 480, 441) == 480 &&
-          pcm_rescale(0, 5, 3) == 0);
-    CHECK(pcm_rescale(UINT64_MAX / 8, 8000, 16000) == UINT64_MAX / 16 + 1);
+    CHECK(rate_rescale(1, 48000, 44100) == 2 && rate_rescale(441, 480, 441) == 480 &&
+          rate_rescale(0, 5, 3) == 0);
+    CHECK(rate_rescale(UINT64_MAX / 8, 8000, 16000) == UINT64_MAX / 16 + 1);
 }
 
 /* ---- resampler ---- */

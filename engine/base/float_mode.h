@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* thread.h - floats that are smaller than normal ones are 0 in all that is computed: bits do not
- * depend on how the calling thread was set. */
-#ifndef RILL_ENGINE_BASE_THREAD_H
-#define RILL_ENGINE_BASE_THREAD_H
+/* float_mode.h - floats that are smaller than normal ones are 0 in all that is computed: bits do
+ * not depend on how the calling thread was set. */
+#ifndef RILL_ENGINE_BASE_FLOAT_MODE_H
+#define RILL_ENGINE_BASE_FLOAT_MODE_H
 #include <stdint.h>
 
 #if defined(__x86_64__)

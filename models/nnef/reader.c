@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* The door: a text is parsed (parser.c), its graph evaluated (eval.c), its inputs and outputs put
+ * in the order of its head. */
 #include "engine/graph/transform.h"
 #include "models/nnef/build.h"
 

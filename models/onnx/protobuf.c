@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "models/onnx/wire.h"
+#include "models/onnx/protobuf.h"
 #include "models/onnx/onnx.pb-c.h"
 
 #include <inttypes.h>
@@ -8,15 +8,7 @@
  * more. */
 #define DEPTH_MAX (3 * 64 + 16)
 
-enum wire_type {
-    WIRE_VARINT,
-    WIRE_I64,
-    WIRE_LEN,
-    WIRE_GROUP,
-    WIRE_GROUP_END,
-    WIRE_I32,
-    N_WIRE_TYPES
-};
+enum pb_type { PB_VARINT, PB_I64, PB_LEN, PB_GROUP, PB_GROUP_END, PB_I32, N_PB_TYPES };
 
 struct frame {
     const ProtobufCMessageDescriptor *desc;
@@ -85,14 +77,14 @@ static size_t element_bytes(ProtobufCType t)
     }
 }
 
-static enum wire_type field_wire(const ProtobufCFieldDescriptor *f)
+static enum pb_type field_wire(const ProtobufCFieldDescriptor *f)
 {
     switch (f->type) {
-    case PROTOBUF_C_TYPE_FLOAT: return WIRE_I32;
-    case PROTOBUF_C_TYPE_DOUBLE: return WIRE_I64;
+    case PROTOBUF_C_TYPE_FLOAT: return PB_I32;
+    case PROTOBUF_C_TYPE_DOUBLE: return PB_I64;
     case PROTOBUF_C_TYPE_BYTES:
-    case PROTOBUF_C_TYPE_MESSAGE: return WIRE_LEN;
-    default: return WIRE_VARINT;
+    case PROTOBUF_C_TYPE_MESSAGE: return PB_LEN;
+    default: return PB_VARINT;
     }
 }
 
@@ -114,11 +106,11 @@ static rill_status push(struct walk *s, const ProtobufCMessageDescriptor *desc, 
 /* A run of packed numbers: elements are counted by the bytes that end a varint. */
 static rill_status packed(struct walk *s, const ProtobufCFieldDescriptor *f, uint64_t n)
 {
-    enum wire_type w = field_wire(f);
-    uint64_t width = w == WIRE_I32 ? 4 : 8, count = n / width;
-    if (w != WIRE_VARINT && n % width)
+    enum pb_type w = field_wire(f);
+    uint64_t width = w == PB_I32 ? 4 : 8, count = n / width;
+    if (w != PB_VARINT && n % width)
         return malformed(s, "a list of numbers has a broken length");
-    if (w == WIRE_VARINT) {
+    if (w == PB_VARINT) {
         count = 0;
         for (uint64_t i = 0; i < n; i++)
             count += !(s->data[s->at + i] & 128);
@@ -153,14 +145,14 @@ static rill_status skip_fixed(struct walk *s, size_t n)
     return RILL_OK;
 }
 
-static rill_status value(struct walk *s, const ProtobufCFieldDescriptor *f, enum wire_type w)
+static rill_status value(struct walk *s, const ProtobufCFieldDescriptor *f, enum pb_type w)
 {
     uint64_t v;
     switch (w) {
-    case WIRE_VARINT: return read_varint(s, &v);
-    case WIRE_I64: return skip_fixed(s, 8);
-    case WIRE_I32: return skip_fixed(s, 4);
-    case WIRE_LEN: return length_field(s, f);
+    case PB_VARINT: return read_varint(s, &v);
+    case PB_I64: return skip_fixed(s, 8);
+    case PB_I32: return skip_fixed(s, 4);
+    case PB_LEN: return length_field(s, f);
     default: return malformed(s, "a group (an encoding that no ONNX file uses)");
     }
 }
@@ -170,9 +162,9 @@ static rill_status field(struct walk *s)
     struct frame *top = &s->stack[s->depth - 1];
     uint64_t key;
     TRY(read_varint(s, &key));
-    enum wire_type w = (enum wire_type)(key & 7);
+    enum pb_type w = (enum pb_type)(key & 7);
     uint64_t id = key >> 3;
-    if (id == 0 || id > UINT32_MAX >> 3 || w >= N_WIRE_TYPES)
+    if (id == 0 || id > UINT32_MAX >> 3 || w >= N_PB_TYPES)
         return malformed(s, "no field has that number");
     const ProtobufCFieldDescriptor *f =
         protobuf_c_message_descriptor_get_field(top->desc, (unsigned) id);
@@ -181,7 +173,7 @@ static rill_status field(struct walk *s)
         top->seen |= (uint32_t) 1 << id; /* all field numbers of the schema are below 32 */
     if (f && !first && f->type == PROTOBUF_C_TYPE_MESSAGE && !repeated)
         return malformed(s, "a part that may stand once comes twice");
-    bool list = repeated && w == WIRE_LEN && f->type != PROTOBUF_C_TYPE_MESSAGE;
+    bool list = repeated && w == PB_LEN && f->type != PROTOBUF_C_TYPE_MESSAGE;
     if (f && w != field_wire(f) && !list)
         return malformed(s, "a field has the wrong wire type");
     TRY(charge(s,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* wire.h - checks protobuf's wire format before anything is unpacked. */
-#ifndef RILL_MODELS_ONNX_WIRE_H
-#define RILL_MODELS_ONNX_WIRE_H
+/* protobuf.h - checks protobuf's wire format before anything is unpacked. */
+#ifndef RILL_MODELS_ONNX_PROTOBUF_H
+#define RILL_MODELS_ONNX_PROTOBUF_H
 #include "engine/base/arena.h"
 #include "models/onnx/reader.h"
 
