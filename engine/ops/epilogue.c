@@ -1,40 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/epilogue.h"
 
-static bool dims_all_one(const int64_t *dim, int from, int to)
+bool epilogue_reads(const struct tensor *x, const struct tensor *out, int axis)
 {
-    for (int i = from; i < to; i++)
-        if (dim[i] != 1)
-            return false;
-    return true;
-}
-
-enum epilogue_lie epilogue_lie(int rank, const int64_t *dim, int out_rank, const int64_t *out,
-                               int axis)
-{
-    if (rank > out_rank)
-        return LIES_NOT;
-    if (dims_all_one(dim, 0, rank))
-        return LIES_ONE;
-    bool full = rank == out_rank;
-    for (int i = 0; full && i < rank; i++)
-        full = dim[i] == out[i];
-    if (full)
-        return LIES_FULL;
-    int channel = axis - (out_rank - rank); /* the operand's axis of channels */
-    bool per = channel >= 0 && dim[channel] == out[axis] && dims_all_one(dim, 0, channel) &&
-        dims_all_one(dim, channel + 1, rank);
-    return per ? LIES_CHANNEL : LIES_NOT;
-}
-
-static bool fact_dims(const struct fact *f, int64_t *ret)
-{
-    for (int i = 0; i < f->rank; i++) {
-        if (!dim_is_const(f->shape[i]))
-            return false;
-        ret[i] = dim_value(f->shape[i]);
-    }
-    return true;
+    struct operand_lie l = operand_lie(x, out);
+    return l.lie == LIE_AXES ? l.first == axis && l.last == axis : l.lie != LIE_NOT;
 }
 
 unsigned epilogue_inputs(const struct op *op, unsigned n_in)
@@ -60,7 +30,7 @@ static rill_status steps_check(struct infer *c, struct attr_ints steps)
 
 rill_status epilogue_infer(struct infer *c, struct attr_ints steps)
 {
-    int64_t out[RANK_MAX], dim[RANK_MAX];
+    struct tensor out, x;
     unsigned first = c->node->op->epilogue_in, n_in = epilogue_inputs(c->node->op, c->n_in);
     int axis = epilogue_axis(c->node->op, c->out[0].rank);
     if (!steps.n)
@@ -72,13 +42,12 @@ rill_status epilogue_infer(struct infer *c, struct attr_ints steps)
     if (c->out[0].type != DTYPE_F32)
         return infer_fail(c, "an epilogue follows an output of %s, only f32 works",
                           dtype_name(c->out[0].type));
-    if (!fact_dims(&c->out[0], out))
+    if (!fact_to_tensor(&c->out[0], &out))
         return infer_fail(c, "an epilogue needs an output of known size");
     TRY(steps_check(c, steps));
     for (unsigned i = 0; i < n_in; i++) {
         const struct fact *f = infer_has(c, first + i) ? c->in[first + i] : NULL;
-        if (!f || f->type != DTYPE_F32 || !fact_dims(f, dim) ||
-            epilogue_lie(f->rank, dim, c->out[0].rank, out, axis) == LIES_NOT)
+        if (!f || f->type != DTYPE_F32 || !fact_to_tensor(f, &x) || !epilogue_reads(&x, &out, axis))
             return infer_fail(c,
                               "input %u does not fit the epilogue: f32 of the output's shape, one "
                               "per channel or a single one works",
@@ -89,8 +58,8 @@ rill_status epilogue_infer(struct infer *c, struct attr_ints steps)
 
 static struct kern_operand operand_of(const struct epilogue *p, int64_t value)
 {
-    bool walks = !value || p->lie[value - 1] == LIES_FULL ||
-        (p->lie[value - 1] == LIES_CHANNEL && !p->by_channel);
+    bool walks =
+        !value || p->lie[value - 1] == LIE_ALL || (p->lie[value - 1] == LIE_AXES && !p->by_channel);
     return (struct kern_operand) { .buffer = (uint32_t) value,
                                    .one = !walks,
                                    .walk = walks ? SIZE_MAX : 0 };
@@ -119,9 +88,9 @@ rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epil
         ret->places *= y->dim[i];
     for (unsigned i = 0; i < ret->n_in; i++) {
         const struct tensor *t = c->in[ret->first_in + i];
-        ret->lie[i] = epilogue_lie(t->rank, t->dim, y->rank, y->dim, axis);
-        ret->by_channel |= ret->lie[i] == LIES_CHANNEL && ret->places > 1;
-        ret->channel_step[i] = ret->lie[i] == LIES_FULL ? ret->places : ret->lie[i] == LIES_CHANNEL;
+        ret->lie[i] = operand_lie(t, y).lie;
+        ret->by_channel |= ret->lie[i] == LIE_AXES && ret->places > 1;
+        ret->channel_step[i] = ret->lie[i] == LIE_ALL ? ret->places : ret->lie[i] == LIE_AXES;
     }
     for (unsigned i = 0; i <= ret->n_in; i++)
         at[i] = operand_of(ret, i);
@@ -142,7 +111,7 @@ void epilogue_channels(const struct epilogue *p, const struct eval *e, float *y,
         return;
     for (unsigned k = 0; k < p->n_in; k++) {
         const float *x = e->x[p->first_in + k];
-        int64_t channel = p->lie[k] == LIES_FULL ? i * p->channels + first : first;
+        int64_t channel = p->lie[k] == LIE_ALL ? i * p->channels + first : first;
         buffer[1 + k] = (float *) (uintptr_t) x + channel * p->channel_step[k]; /* only read */
     }
     for (int64_t done = 0;;) {
@@ -161,7 +130,7 @@ void epilogue_rows(const struct epilogue *p, const struct eval *e, float *y)
     if (!p->program.n_instrs)
         return;
     for (unsigned k = 0; k < p->n_in; k++)
-        whole = whole && p->lie[k] != LIES_CHANNEL;
+        whole = whole && p->lie[k] != LIE_AXES;
     if (whole && p->images) {
         struct epilogue all = *p;
         all.channels *= all.images;

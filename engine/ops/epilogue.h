@@ -3,32 +3,30 @@
  * hot: an attribute `epilogue`, a list of steps that only passes make.
  *
  * Its steps are those of engine/ops/fused.h, element-wise ones alone. Value 0 is what the node
- * makes, and what each step makes again; values 1.. are inputs
- * behind the node's own (from the input that the node's row says; WIRE_NONE fills what is missing
- * before them): f32 of the output's shape, or one value per channel ([1, C, 1, ..] or [C, 1, ..];
- * the channels of a product are its last axis), or a single value. */
+ * makes, and what each step makes again; values 1.. are inputs behind the node's own (from the
+ * input that the node's row says; WIRE_NONE fills what is missing before them): f32 of the output's
+ * shape (axes of one in front of it may be missing), or one value per channel ([1, C, 1, ..] or
+ * [C, 1, ..]; the channels of a product are its last axis), or a single value. */
 #ifndef RILL_ENGINE_OPS_EPILOGUE_H
 #define RILL_ENGINE_OPS_EPILOGUE_H
 #include "engine/ops/fused.h"
+#include "engine/ops/lie.h"
 
 #define EPILOGUE_ATTR "epilogue"
 #define EPILOGUE_STEPS_MAX 6
 #define EPILOGUE_IN_MAX 4 /* inputs of it */
 #define EPILOGUE_IN 3     /* the first of them, of convolutions and products */
 
-enum epilogue_lie { LIES_NOT, LIES_ONE, LIES_CHANNEL, LIES_FULL };
-
-/* How an input of that shape lies on an output of out_rank axes, channels on one of them (-1:
- * none). */
-enum epilogue_lie epilogue_lie(int rank, const int64_t *dim, int out_rank, const int64_t *out,
-                               int axis);
+/* Whether an operand lies as an input of an epilogue may, on an output with channels on that axis
+ * (-1: none). */
+bool epilogue_reads(const struct tensor *x, const struct tensor *out, int axis);
 
 struct epilogue {
     struct kern_program program;      /* buffers: what the node made, then the inputs */
     int64_t images, channels, places; /* of the output: all groups' channels, places of a channel */
     unsigned first_in, n_in;
-    bool by_channel; /* the program runs on one channel at a time */
-    enum epilogue_lie lie[EPILOGUE_IN_MAX];
+    bool by_channel;                       /* the program runs on one channel at a time */
+    enum lie lie[EPILOGUE_IN_MAX];         /* LIE_AXES: one element a channel */
     int64_t channel_step[EPILOGUE_IN_MAX]; /* floats of an input from channel to channel */
 };
 

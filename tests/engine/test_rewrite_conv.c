@@ -109,14 +109,15 @@ static void test_dft(bool wrong, bool log)
 
 /* ---- epilogues ---- */
 
-static void test_epilogues(void)
+/* lead: whether an operand has the axis of one in front, too. */
+static void test_epilogues(bool lead)
 {
     struct build b;
     struct graph made;
     int64_t x_dim[] = { 1, 3, 40 }, w_dim[] = { 5, 3, 3 }, y_dim[] = { 1, 5, 38 },
             slope_dim[] = { 5, 1 };
     build_init(&b);
-    const struct tensor *in[] = { noise(&b, 3, x_dim), noise(&b, 3, y_dim) };
+    const struct tensor *in[] = { noise(&b, 3, x_dim), noise(&b, 2 + lead, y_dim + !lead) };
     uint32_t x = input(&b, in[0]), more = input(&b, in[1]),
              w = graph_add_const(&b.g, "w", noise(&b, 3, w_dim));
     uint32_t slope = graph_add_const(&b.g, "s", noise(&b, 2, slope_dim));
@@ -194,7 +195,8 @@ int main(void)
     test_dft(false, false);
     test_dft(true, false);
     test_dft(false, true);
-    test_epilogues();
+    test_epilogues(true);
+    test_epilogues(false);
     test_cell(READ_BEHIND);
     test_cell(READ_BEFORE);
     test_cell(READ_WITH);

@@ -21,15 +21,16 @@ static inline enum op_id epilogue_op(int64_t function)
     return ids[function];
 }
 
-/* A random input for that output: whole, single, or one per channel (with or without the axes
- * before it). */
+/* A random input for that output: whole (with or without a first axis of one), single, or one per
+ * channel (with or without the axes before it). */
 static inline const struct tensor *epilogue_input(struct ops_test *t, uint32_t *seed,
                                                   const struct tensor *y, int axis)
 {
     int64_t dim[RANK_MAX];
     unsigned how = epilogue_next(seed, 4);
+    int drop = y->rank > 1 && y->dim[0] == 1 ? (int) epilogue_next(seed, 2) : 0;
     if (how == 0)
-        return ops_numbers(t, seed, y->rank, y->dim);
+        return ops_numbers(t, seed, y->rank - drop, y->dim + drop);
     for (int i = 0; i < y->rank; i++)
         dim[i] = how == 1 || i != axis ? 1 : y->dim[i];
     int from = how == 1 ? (int) epilogue_next(seed, (uint32_t) y->rank + 1) : how == 3 ? axis : 0;

@@ -243,13 +243,15 @@ static void epilogue_refusals(struct ops_test *t)
 {
     const struct tensor *x = random_f32(t, 3, (int64_t[]) { 1, 6, 9 }),
                         *w = random_f32(t, 3, (int64_t[]) { 4, 6, 3 });
-    const struct tensor *in[] = { x, w, NULL, random_f32(t, 2, (int64_t[]) { 4, 7 }) };
+    const struct tensor *in[] = { x, w, NULL, random_f32(t, 2, (int64_t[]) { 3, 7 }) };
     int64_t steps[(EPILOGUE_STEPS_MAX + 1) * FUSED_STEP_INTS] = { KERN_ADD, 0, 0, 1 };
     struct attr a = { .name = EPILOGUE_ATTR,
                       .kind = ATTR_INTS,
                       .ints = { FUSED_STEP_INTS, steps } };
     t->what = "epilogue";
     t->made = true;
+    ops_refused(t, "Conv", &a, 1, in, 4, 1, "does not fit the epilogue");
+    in[3] = random_f32(t, 4, (int64_t[]) { 1, 1, 4, 7 }); /* what is made has three axes */
     ops_refused(t, "Conv", &a, 1, in, 4, 1, "does not fit the epilogue");
     ops_refused(t, "Conv", &a, 1, in, 3, 1, "step 0 of its epilogue is none");
     ops_refused(t, "Conv", NULL, 0, in, 4, 1, "epilogue uses none");

@@ -2,6 +2,7 @@
 /* Clusters grow in the order of the nodes: an element-wise node joins those that made its inputs as
  * long as nobody outside has read from them. A cluster runs where its last node stood, so all it
  * reads is there and nothing it makes is late. */
+#include "engine/ops/lie.h"
 #include "engine/rewrite/settle/element.h"
 #include "engine/rewrite/settle/passes.h"
 #include "engine/rewrite/settle/program_build.h"
@@ -50,39 +51,38 @@ static bool known_shape(const struct graph *g, uint32_t w, struct tensor *ret)
         fact_to_tensor(&g->wires[w].fact, ret) && tensor_count(ret) > 0;
 }
 
-/* How an operand lies along the elements of an output: densely, one element, one a row or one row
- * for all. */
-enum lie { LIE_DENSE, LIE_ONE, LIE_PER_ROW, LIE_ROW, LIE_NOT };
+/* A matrix with every row and column of the output's, or one row or column for all; columns: how
+ * many the output must have for that (0: any number will do). */
+struct placing {
+    bool every_row, every_column;
+    int64_t columns;
+};
 
-static enum lie operand_lie(const struct tensor *out, const struct tensor *x, int64_t *ret_n)
+static int64_t places(const struct tensor *t, int from, int to)
 {
-    int64_t own = tensor_count(x), all = tensor_count(out);
-    *ret_n = 0;
-    if (own == 1)
-        return all == 1 ? LIE_DENSE : LIE_ONE;
-    int lead = out->rank - x->rank, first = -1, last = -1;
-    if (lead < 0)
-        return own == all ? LIE_DENSE : LIE_NOT;
-    for (int i = 0; i < x->rank; i++)
-        if (x->dim[i] != 1) {
-            first = first < 0 ? i + lead : first;
-            last = i + lead;
-            if (x->dim[i] != out->dim[i + lead])
-                return LIE_NOT;
-        }
-    int64_t inside = 1, after = 1;
-    for (int i = first; i <= last; i++)
-        inside *= out->dim[i];
-    for (int i = last + 1; i < out->rank; i++)
-        after *= out->dim[i];
-    if (inside != own)
-        return LIE_NOT;
-    if (own == all)
-        return LIE_DENSE;
-    *ret_n = after == 1 ? own : after;
-    if (after == 1)
-        return LIE_ROW;
-    return own * after == all ? LIE_PER_ROW : LIE_NOT;
+    int64_t n = 1;
+    for (int i = from; i < to; i++)
+        n *= t->dim[i];
+    return n;
+}
+
+/* False: it lies otherwise. */
+static bool operand_place(const struct tensor *out, const struct tensor *x, struct placing *ret)
+{
+    struct operand_lie l = operand_lie(x, out);
+    bool all = l.lie == LIE_ALL;
+    *ret = (struct placing) { .every_row = all, .every_column = all };
+    if (l.lie != LIE_AXES)
+        return l.lie != LIE_NOT;
+    int64_t behind = places(out, l.last + 1, out->rank);
+    bool row = behind == 1, column = places(out, 0, l.first) == 1;
+    *ret = (struct placing) { column, row, row ? places(out, l.first, l.last + 1) : behind };
+    return row || column;
+}
+
+static bool rows_agree(int64_t a, int64_t b)
+{
+    return !a || !b || a == b;
 }
 
 /* The rows that all operands of an element ask for; false: they lie otherwise, or two ask for
@@ -94,23 +94,16 @@ static bool element_rows(const struct graph *g, const struct element *l, int64_t
         return false;
     *ret_n = 0;
     for (unsigned i = 0; i < l->n_in; i++) {
-        int64_t n;
-        if (!known_shape(g, l->in[i], &x))
+        struct placing p;
+        if (!known_shape(g, l->in[i], &x) || !operand_place(&out, &x, &p) ||
+            !rows_agree(p.columns, *ret_n))
             return false;
-        enum lie lie = operand_lie(&out, &x, &n);
-        if (lie == LIE_NOT || (n && *ret_n && n != *ret_n))
-            return false;
-        *ret_n = n ? n : *ret_n;
+        *ret_n = p.columns ? p.columns : *ret_n;
     }
     return !*ret_n || *ret_n >= COLUMNS_MIN || tensor_count(&out) == *ret_n;
 }
 
 /* ---- growing ---- */
-
-static bool rows_agree(int64_t a, int64_t b)
-{
-    return !a || !b || a == b;
-}
 
 static bool cluster_takes(const struct graph *g, const struct cluster *c, const struct element *l,
                           int64_t n)
@@ -194,28 +187,24 @@ static rill_status clusters_grow(struct fusion *c)
 
 /* ---- programs ---- */
 
-/* Rows and columns of what the cluster makes, as far as a value has all of them. */
-static struct fused_value size_of(const struct cluster *k, bool all_rows, bool all_columns)
+/* Of an operand, or of what the cluster makes. */
+static struct fused_value size_of(const struct cluster *k, struct placing p)
 {
     int64_t columns = k->cols ? k->cols : k->count;
-    return (struct fused_value) { all_rows ? k->count / columns : 1, all_columns ? columns : 1 };
+    return (struct fused_value) { p.every_row ? k->count / columns : 1,
+                                  p.every_column ? columns : 1 };
 }
 
 static void operands_load(struct fusion *c, const struct cluster *k, const struct element *l)
 {
     const struct graph *g = c->e.g;
     struct tensor out, x;
-    int64_t n;
+    struct placing p;
     known_shape(g, g->nodes[l->node].out[0], &out);
-    for (unsigned a = 0; a < l->n_in; a++) {
-        if (cluster_root(c->of[l->in[a]]) == k)
-            continue;
-        known_shape(g, l->in[a], &x);
-        enum lie lie = operand_lie(&out, &x, &n);
-        program_load(&c->program, l->in[a],
-                     size_of(k, lie == LIE_DENSE || lie == LIE_PER_ROW,
-                             lie == LIE_DENSE || lie == LIE_ROW));
-    }
+    for (unsigned a = 0; a < l->n_in; a++)
+        if (cluster_root(c->of[l->in[a]]) != k && known_shape(g, l->in[a], &x) &&
+            operand_place(&out, &x, &p))
+            program_load(&c->program, l->in[a], size_of(k, p));
 }
 
 static rill_status cluster_emit(struct fusion *c, const struct cluster *k)
@@ -231,7 +220,8 @@ static rill_status cluster_emit(struct fusion *c, const struct cluster *k)
         const struct element *l = &k->element[i];
         int64_t a = program_value_of(p, l->in[0]), b = program_value_of(p, l->in[1]);
         uint32_t made = c->e.g->nodes[l->node].out[0];
-        program_step(p, l->function, program_value_new(p, made, size_of(k, true, true)), a, b);
+        int64_t to = program_value_new(p, made, size_of(k, (struct placing) { true, true, 0 }));
+        program_step(p, l->function, to, a, b);
         node[i] = l->node;
     }
     return program_end(p, node, k->n, c->err);

@@ -57,8 +57,7 @@ static bool operand_fits(const struct edit *e, unsigned own, struct step *s)
         (s->takes_input && inputs == EPILOGUE_IN_MAX))
         return false;
     return s->is_leaky || !s->takes_input ||
-        (shape_of(g, l->in[1 - own], &other) &&
-         epilogue_lie(other.rank, other.dim, y.rank, y.dim, axis) != LIES_NOT);
+        (shape_of(g, l->in[1 - own], &other) && epilogue_reads(&other, &y, axis));
 }
 
 static bool step_find(const struct edit *e, uint32_t node, struct step *ret)
