@@ -52,7 +52,7 @@ static bool known_shape(const struct graph *g, uint32_t w, struct tensor *ret)
 }
 
 /* A matrix with every row and column of the output's, or one row or column for all; columns: how
- * many the output must have for that (0: any number will do). */
+ * many the output must have for that, in more than one row (0: any number will do). */
 struct placing {
     bool every_row, every_column;
     int64_t columns;
@@ -100,7 +100,7 @@ static bool element_rows(const struct graph *g, const struct element *l, int64_t
             return false;
         *ret_n = p.columns ? p.columns : *ret_n;
     }
-    return !*ret_n || *ret_n >= COLUMNS_MIN || tensor_count(&out) == *ret_n;
+    return !*ret_n || *ret_n >= COLUMNS_MIN;
 }
 
 /* ---- growing ---- */
