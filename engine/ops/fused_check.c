@@ -78,25 +78,32 @@ static bool alike(struct fused_value a, struct fused_value b)
     return a.rows == b.rows && a.columns == b.columns;
 }
 
-static bool value_fits(const struct fused_attr *a, struct fused_value v, struct fused_value whole)
+/* A program that is checked, for so many inputs and outputs. */
+struct check {
+    const struct fused_attr *a;
+    struct fused_value whole; /* of a flat one */
+    int64_t loads, stores;
+};
+
+static bool value_fits(const struct check *c, struct fused_value v)
 {
-    if (fused_in_frames(a))
+    if (fused_in_frames(c->a))
         return within(v.rows, 1, FUSED_CHANNELS_MAX) && within(v.columns, 1, FUSED_WINDOW_MAX);
-    return (v.rows == 1 || v.rows == whole.rows) && (v.columns == 1 || v.columns == whole.columns);
+    return (v.rows == 1 || v.rows == c->whole.rows) &&
+        (v.columns == 1 || v.columns == c->whole.columns);
 }
 
-static bool lists_fit(const struct fused_attr *a)
+static bool lists_fit(const struct check *c)
 {
+    const struct fused_attr *a = c->a;
+    int64_t count;
     if (fused_steps(a) > FUSED_STEPS_MAX || fused_values(a) > FUSED_VALUES_MAX ||
         a->steps.n % FUSED_STEP_INTS || a->values.n % 2 || a->products.n % FUSED_PRODUCT_INTS ||
-        a->windows.n % FUSED_WINDOW_INTS)
-        return false;
-    struct fused_value whole = fused_whole(a);
-    int64_t count;
-    if (__builtin_mul_overflow(whole.rows, whole.columns, &count))
+        a->windows.n % FUSED_WINDOW_INTS ||
+        __builtin_mul_overflow(c->whole.rows, c->whole.columns, &count))
         return false;
     for (int64_t i = 0; i < fused_values(a); i++)
-        if (!value_fits(a, fused_value_at(a, i), whole))
+        if (!value_fits(c, fused_value_at(a, i)))
             return false;
     for (int64_t i = 0; i < fused_windows(a); i++) {
         struct fused_window w = fused_window_at(a, i);
@@ -141,25 +148,27 @@ bool fused_element_fits(const int64_t *step, int64_t n_values)
 }
 
 /* Flat: what is made is whole, and what a function of one operand reads has whole rows. */
-static bool elements_fit(const struct fused_attr *a, const int64_t *s)
+static bool elements_fit(const struct check *c, const int64_t *s)
 {
+    const struct fused_attr *a = c->a;
     if (!fused_element_fits(s, fused_values(a)))
         return false;
     struct fused_value to = fused_value_at(a, s[1]), x = fused_value_at(a, s[2]);
     if (fused_in_frames(a))
         return alike(to, x) && alike(to, fused_value_at(a, s[3]));
-    struct fused_value whole = fused_whole(a);
-    return alike(to, whole) && (fused_operands((int) s[0]) == 2 || x.columns == whole.columns);
+    return alike(to, c->whole) &&
+        (fused_operands((int) s[0]) == 2 || x.columns == c->whole.columns);
 }
 
-static bool step_fits(const struct fused_attr *a, const int64_t *s, int64_t loads, int64_t stores)
+static bool step_fits(const struct check *c, const int64_t *s)
 {
+    const struct fused_attr *a = c->a;
     int64_t last = fused_values(a) - 1;
     if (within(s[0], 0, KERN_POINTWISE_COUNT - 1))
-        return elements_fit(a, s);
+        return elements_fit(c, s);
     switch (s[0]) {
-    case KERN_LOAD: return within(s[1], 0, last) && within(s[2], 0, loads - 1);
-    case KERN_STORE: return within(s[1], 0, stores - 1) && within(s[2], 0, last);
+    case KERN_LOAD: return within(s[1], 0, last) && within(s[2], 0, c->loads - 1);
+    case KERN_STORE: return within(s[1], 0, c->stores - 1) && within(s[2], 0, last);
     case KERN_PRODUCT: return product_fits(a, s);
     case FUSED_PUSH: return window_fits(a, s);
     case FUSED_SHIFT: return within(s[1], 0, fused_windows(a) - 1);
@@ -187,14 +196,15 @@ static bool port_is_new(struct ports_seen *p, const int64_t *s)
 
 bool fused_fits(const struct fused_attr *a, int64_t loads, int64_t stores, int64_t *ret_step)
 {
+    const struct check c = { a, fused_whole(a), loads, stores };
     struct ports_seen ports = { 0 };
     *ret_step = -1;
-    if (loads > FUSED_BUFFERS_MAX || stores > FUSED_BUFFERS_MAX || !lists_fit(a))
+    if (loads > FUSED_BUFFERS_MAX || stores > FUSED_BUFFERS_MAX || !lists_fit(&c))
         return false;
     for (int64_t i = 0; i < fused_steps(a); i++) {
         const int64_t *s = a->steps.v + i * FUSED_STEP_INTS;
         bool port = s[0] == KERN_LOAD || s[0] == KERN_STORE;
-        if (!step_fits(a, s, loads, stores) || (port && !port_is_new(&ports, s))) {
+        if (!step_fits(&c, s) || (port && !port_is_new(&ports, s))) {
             *ret_step = i;
             return false;
         }
