@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: MIT */
+/* What a message does: it is decoded, and goes to the session, the topic or the reply that it is
+ * for. */
 #include "daemon/base/conf.h"
 #include "daemon/base/lifecycle.h"
 #include "daemon/base/log.h"

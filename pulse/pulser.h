@@ -12,7 +12,7 @@
 #include "engine/graph/op.h"
 #include "pulse/offset.h"
 
-struct axis_row;
+struct axis_row; /* axes.h */
 struct positions;
 struct made; /* a history that was made before and serves again */
 

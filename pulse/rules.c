@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How each op streams: one row an op. An op without a row does not stream. */
+/* How each op streams: a row an op, one for all that are element-wise. What has no row is refused
+ * where it touches time. */
 #include "engine/ops/attrs.h"
 #include "engine/ops/einsum.h"
 #include "pulse/off_axis.h"

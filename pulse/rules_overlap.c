@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rules of ops whose output frames overlap: OverlapAdd, ConvTranspose. What later frames still add
- * to is a state. */
+/* OverlapAdd: output frames overlap, and what later frames still add to is a state. */
 #include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
 #include "pulse/off_axis.h"

@@ -13,7 +13,7 @@
 /* A live lane with something to do. */
 struct worker_due {
     uint64_t deadline_us;
-    uint32_t at; /* of all its lanes */
+    uint32_t at; /* index in lanes */
 };
 
 struct worker {
@@ -22,8 +22,9 @@ struct worker {
     int wake_fd;
     _Atomic bool sleeping, stop;
     _Atomic uint64_t heartbeat; /* grows with every round */
-    void (*progress)(
-        void *arg); /* called after a round that did something, on the worker's thread */
+    /* Called after a round that did something, on the worker's thread. The daemon's is loop_wake
+     * (daemon/loop.c), set by run.c. */
+    void (*progress)(void *arg);
     void *arg;
     struct lane **lanes;    /* those of one plan side by side */
     bool *ended, *idle;     /* per lane, in this round; idle: it was due but could do nothing */
@@ -31,7 +32,7 @@ struct worker {
     uint32_t batch[LANE_BATCH_MAX];
     size_t n_lanes, max_lanes;
     size_t max_batch;
-    uint64_t shortest_pulse_us; /* in the list of lanes */
+    uint64_t shortest_pulse_us; /* of all its lanes */
     uint64_t loop_seen_us;      /* the overrun of the loop that was counted last */
     size_t next_file;           /* index of the lane where files_run goes on */
     bool started;

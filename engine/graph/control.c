@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ops with bodies have no infer and eval of their own: typed.c, interp.c and plan.c run their
- * bodies. */
+/* Ops with bodies have no infer and eval of their own: typed.c types their
+ * bodies, interp.c runs them, plan/control.c makes steps of them. */
 #include "engine/graph/control.h"
 
 const struct op op_if = {

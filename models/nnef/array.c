@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators that move elements, and reductions. */
+/* Operators that move elements or add them up: reductions, softmax, overlap-add. */
 #include "models/nnef/build.h"
 
 #include <string.h>

@@ -197,18 +197,24 @@ rill_status formulas_parse(struct builder *b);
 rill_status formula_check(struct builder *b, const struct scope *in, const struct scope *s,
                           const struct nnef_expr *e);
 
-/* ---- builders in other files ---- */
+/* ---- builders, each in the file of its group ---- */
 
 /* clang-format off */
-#define BUILDERS(X)                                                                                \
-    X(reshape)                                                                                     \
-    X(transpose) X(squeeze) X(unsqueeze) X(concat) X(split) X(slice) X(pad) X(tile) X(stack)       \
-        X(unstack) X(shape_of) X(length_of) X(reduce) X(softmax) X(argmax) X(matmul) X(conv)       \
-            X(deconv) X(pool) X(batch_norm) X(external) X(variable) X(constant) X(fill)            \
-                X(overlap_add) X(window) X(mel) X(dct) X(scan) X(onnx) X(onnx_scan)
+#define BUILDERS_CONSTANTS(X)                                                                      \
+    X(external) X(variable) X(constant) X(fill) X(window) X(mel) X(dct)
+#define BUILDERS_ARRAY(X)                                                                          \
+    X(reshape) X(transpose) X(squeeze) X(unsqueeze) X(concat) X(split) X(slice) X(pad) X(tile)     \
+    X(stack) X(unstack) X(shape_of) X(length_of) X(reduce) X(softmax) X(argmax) X(overlap_add)
+#define BUILDERS_PRODUCT(X) X(matmul) X(conv) X(deconv) X(pool) X(batch_norm)
+#define BUILDERS_SCAN(X) X(scan)
+#define BUILDERS_IMPORT(X) X(onnx) X(onnx_scan)
 /* clang-format on */
 #define X(name) rill_status build_##name(const struct call *c, struct val *ret);
-BUILDERS(X)
+BUILDERS_CONSTANTS(X)
+BUILDERS_ARRAY(X)
+BUILDERS_PRODUCT(X)
+BUILDERS_SCAN(X)
+BUILDERS_IMPORT(X)
 #undef X
 
 /* A Scan along axis 0; in: first states, scanned tensors, what the body takes whole. (scan.c) */

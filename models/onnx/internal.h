@@ -6,8 +6,8 @@
  * convert.c   outline -> struct graph: inputs, bodies, nodes
  * op_rows.c   the table of ops, which names the upgrades
  * upgrade.c   brings old forms to the newest; compose.c writes ops as others, quant.c and loss.c
- *             those of their names, control.c Loops, Ifs and Scans
- * conversion.c  what upgrades work with: attributes, inputs, constants, nodes of a graph
+ *             those of their names, control.c bodies of Loops, Ifs and Scans
+ * conversion.c   what upgrades work with: attributes, inputs, constants, nodes of a graph
  * tensor.c    tensors and their data, external.c where it lies in other files
  * attr.c, fact.c, map.c, text.c   attributes, types and shapes, names to wires, printable text */
 #ifndef RILL_MODELS_ONNX_INTERNAL_H
@@ -189,14 +189,21 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
 
 /* Upgrades named in the table. */
 /* clang-format off */
+/* upgrade.c */
+#define UPGRADE_FORMS(X)                                                                           \
+    X(axes_input) X(batchnorm_1) X(batchnorm_7) X(batchnorm_9) X(batchnorm_14) X(clip_6)           \
+    X(dft_17) X(drop_training) X(dtype_attr) X(gemm_6) X(legacy_broadcast) X(pad_2) X(prelu_1)     \
+    X(resize_10) X(scan_8) X(slice_1) X(split_2) X(split_13) X(topk_1) X(upsample_7) X(upsample_9)
+/* compose.c */
+#define UPGRADE_COMPOSED(X) X(constant) X(dropout) X(groupnorm_18) X(mvn) X(softmax_1)
+/* loss.c */
+#define UPGRADE_LOSSES(X) X(cross_entropy) X(nll_loss)
+/* quant.c */
+#define UPGRADE_QUANTISED(X) X(conv_integer) X(matmul_integer) X(qlinear_conv) X(qlinear_matmul)
+/* control.c */
+#define UPGRADE_CONTROL(X) X(if_) X(loop) X(scan_9)
 #define UPGRADE_EACH(X)                                                                            \
-    X(axes_input)                                                                                  \
-    X(pad_2) X(slice_1) X(split_2) X(split_13) X(clip_6) X(topk_1) X(upsample_7) X(upsample_9)     \
-        X(resize_10) X(dropout) X(dtype_attr) X(softmax_1) X(batchnorm_7) X(batchnorm_9)           \
-            X(batchnorm_14) X(dft_17) X(groupnorm_18) X(constant) X(if_) X(loop) X(scan_9)         \
-                X(scan_8) X(drop_training) X(legacy_broadcast) X(gemm_6) X(batchnorm_1) X(prelu_1) \
-                    X(nll_loss) X(cross_entropy) X(matmul_integer) X(qlinear_matmul)               \
-                        X(conv_integer) X(qlinear_conv) X(mvn)
+    UPGRADE_FORMS(X) UPGRADE_COMPOSED(X) UPGRADE_LOSSES(X) UPGRADE_QUANTISED(X) UPGRADE_CONTROL(X)
 /* clang-format on */
 #define X(name) rill_status up_##name(struct conversion *l);
 UPGRADE_EACH(X)
