@@ -234,12 +234,22 @@ static bool shapes_have_symbols(const struct step_decl *d)
     return false;
 }
 
-static rill_status step_model_build(rill_model *m, const struct bytes *b, const struct step_decl *d,
+static rill_status step_model_read(rill_model *m, const char *path, struct mgraph *ret,
+                                   rill_error *err)
+{
+    struct bytes b = { 0 };
+    TRY(bytes_map(&b, path, 0, err));
+    rill_status s = mgraph_from_onnx(ret, &m->arena, m->dims, &b, NULL, err);
+    bytes_drop(&b);
+    return s;
+}
+
+static rill_status step_model_build(rill_model *m, const char *path, const struct step_decl *d,
                                     const rill_model_opts *opts, rill_error *err)
 {
     struct mgraph mg;
     TRY(model_assert(m, opts, err));
-    TRY(mgraph_from_onnx(&mg, &m->arena, m->dims, b, NULL, err));
+    TRY(step_model_read(m, path, &mg, err));
     TRY(shapes_apply(&mg.g, d, err));
     TRY(consts_apply(&mg.g, d, err));
     TRY(states_apply(&mg.g, d, err));
@@ -253,15 +263,12 @@ static rill_status step_model_build(rill_model *m, const struct bytes *b, const 
 rill_status step_model_open(rill_model **ret, const char *path, const struct step_decl *d,
                             const rill_model_opts *opts, rill_error *reterr)
 {
-    struct bytes b = { 0 };
-    TRY(bytes_map(&b, path, 0, reterr));
     rill_model *m = model_new();
-    rill_status s =
-        m ? step_model_build(m, &b, d, opts, reterr) : err_set(reterr, RILL_NOMEM, "out of memory");
-    bytes_drop(&b);
+    rill_status s = m ? step_model_build(m, path, d, opts, reterr)
+                      : err_set(reterr, RILL_NOMEM, "out of memory");
     if (s != RILL_OK) {
         rill_model_free(m);
-        return s;
+        return err_prefix(reterr, s, "%.200s", path);
     }
     const char *slash = strrchr(path, '/');
     m->info.name = arena_string(&m->arena, slash ? slash + 1 : path);

@@ -175,6 +175,8 @@ typedef struct rill_model_opts {
     uint32_t copy;    /* 1: path is a folder or a compiled plan, and nothing that happens to a file
                          later matters: a plan is read into memory instead of mapped, and sha256 is
                          that of its bytes */
+    /* what errors, and the model's name, call it instead of path; NULL: path */
+    const char *shown_as;
 } rill_model_opts;
 
 #define RILL_CPU_C (1u << 31)     /* plain C only */

@@ -15,6 +15,7 @@
 
 #include <errno.h>
 #include <libgen.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -27,7 +28,8 @@ struct opening {
     rill_model *model;
     /* into model->file, and conf where there is one */
     rill_status (*read)(struct opening *o);
-    const char *path, *name; /* of the file, folder or built-in model; for people */
+    const char *path;         /* of the file or folder, or the name of a built-in model */
+    const char *shown, *name; /* path and the name of the model, for people */
     struct folder folder;
     struct model_conf conf;
     const rill_model_opts *opts; /* NULL: none */
@@ -196,6 +198,7 @@ static rill_status opening_init(struct opening *o, const char *path, const rill_
 {
     *o = (struct opening) { .model = model_new(),
                             .path = path,
+                            .shown = opts && opts->shown_as ? opts->shown_as : path,
                             .opts = opts,
                             .err = err,
                             .folder = { .fd = -1, .path = "" } };
@@ -219,9 +222,9 @@ static rill_status opening_finish(struct opening *o, rill_status s, rill_model *
 
 /* ---- the ways to open ---- */
 
-static const char *base_name(struct opening *o)
+static const char *base_name(struct opening *o, const char *path)
 {
-    char *copy = arena_string(&o->model->arena, o->path);
+    char *copy = arena_string(&o->model->arena, path);
     return copy ? basename(copy) : "";
 }
 
@@ -250,7 +253,7 @@ static rill_status files_read(struct opening *o)
 static rill_status folder_model_read(struct opening *o)
 {
     TRY(folder_open(&o->folder, o->path, o->err));
-    o->name = base_name(o);
+    o->name = base_name(o, o->shown);
     return files_read(o);
 }
 
@@ -261,8 +264,8 @@ static rill_status nnef_file_read(struct opening *o)
         return err_set(o->err, RILL_NOMEM, "out of memory");
     const char *folder = arena_string(&o->model->arena, dirname(copy));
     TRY(folder_open(&o->folder, folder ? folder : ".", o->err));
-    o->name = base_name(o);
-    return nnef_read(o, o->name);
+    o->name = base_name(o, o->shown);
+    return nnef_read(o, base_name(o, o->path));
 }
 
 static rill_status onnx_file_read(struct opening *o)
@@ -273,7 +276,7 @@ static rill_status onnx_file_read(struct opening *o)
     folder_digest(&o->folder, bytes.data, bytes.n);
     rill_status s = mgraph_from_onnx(&m->file, &m->arena, m->dims, &bytes, NULL, o->err);
     bytes_drop(&bytes);
-    o->name = base_name(o);
+    o->name = base_name(o, o->shown);
     return s;
 }
 
@@ -296,9 +299,9 @@ static rill_status compiled_model(struct opening *o)
     TRY(planfile_open(&f, o->path, copies, o->err));
     if (copies)
         folder_digest(&o->folder, f->map, f->map_bytes);
-    f->path = arena_string(&o->model->arena, o->path);
-    rill_status s = f->path ? planfile_model_read(o->model, f, o->err)
-                            : err_set(o->err, RILL_NOMEM, "out of memory");
+    f->shown = arena_string(&o->model->arena, o->shown);
+    rill_status s = f->shown ? planfile_model_read(o->model, f, o->err)
+                             : err_set(o->err, RILL_NOMEM, "out of memory");
     if (s != RILL_OK) {
         planfile_free(f);
         return s;
@@ -326,14 +329,23 @@ const char *rill_model_builtin_name(unsigned n)
     return builtins[i].name;
 }
 
+static rill_status builtin_refuse(rill_error *err)
+{
+    char known[200] = "";
+    for (const struct builtin *b = builtins; b->name; b++) {
+        size_t at = strlen(known);
+        snprintf(known + at, sizeof known - at, "%s%s", at ? ", " : "", b->name);
+    }
+    return err_set(err, RILL_INVALID, "there is none of that name; there are %s", known);
+}
+
 static rill_status builtin_read(struct opening *o)
 {
     const struct builtin *b = builtins;
     while (b->name && strcmp(b->name, o->path) != 0)
         b++;
     if (!b->name)
-        return err_set(o->err, RILL_INVALID, "no model '%.80s' is built in; '%s' is", o->path,
-                       builtins[0].name);
+        return builtin_refuse(o->err);
     o->folder.built_in = b->files;
     o->folder.path = o->name = b->name;
     return files_read(o);
@@ -341,13 +353,17 @@ static rill_status builtin_read(struct opening *o)
 
 /* ---- opening ---- */
 
-static rill_status any_model(struct opening *o, bool is_folder)
+static rill_status any_model(struct opening *o)
 {
     const char *path = o->path;
+    struct stat st = { 0 };
+    bool is_builtin = o->opts && o->opts->builtin;
+    if (!is_builtin && stat(path, &st) < 0)
+        return err_set(o->err, RILL_IO, "%s", strerror(errno));
     TRY(model_assert(o->model, o->opts, o->err));
-    if (o->opts && o->opts->builtin)
+    if (is_builtin)
         o->read = builtin_read;
-    else if (is_folder)
+    else if (S_ISDIR(st.st_mode))
         o->read = folder_model_read;
     else if ((o->opts && o->opts->copy) || planfile_is(path) || ends_with(path, ".rill"))
         return compiled_model(o);
@@ -356,22 +372,20 @@ static rill_status any_model(struct opening *o, bool is_folder)
     return model_fill(o);
 }
 
+/* Here alone the file is named: readers say what is wrong with it, and name what lies beneath it.
+ */
 rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_model_opts *opts,
                                  rill_error *reterr)
 {
     struct opening o;
-    struct stat st = { 0 };
     rill_model_opts own = { .struct_bytes = sizeof own };
     if (opts)
         TRY(sized_take(&sized_model_opts, &own, opts, reterr));
-    bool builtin = own.builtin;
-    if (!builtin && stat(path, &st) < 0)
-        return err_set(reterr, RILL_IO, "%.300s: %s", path, strerror(errno));
     TRY(opening_init(&o, path, opts ? &own : NULL, reterr));
     uint64_t mode = floats_flush();
-    rill_status s = any_model(&o, S_ISDIR(st.st_mode));
-    if (s != RILL_OK && reterr && !strstr(reterr->text, path)) /* a reader may have named it */
-        err_prefix(reterr, s, "%s%.200s", builtin ? "built-in " : "", path);
+    rill_status s = any_model(&o);
+    if (s != RILL_OK)
+        err_prefix(reterr, s, "%s%.200s", own.builtin ? "built-in " : "", o.shown);
     s = opening_finish(&o, s, ret);
     floats_restore(mode);
     return s;

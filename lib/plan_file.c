@@ -291,5 +291,5 @@ rill_status plan_file_graph(rill_plan *p, uint32_t pulse_frames, const char *cpu
                             struct plan_opts *ret, rill_error *reterr)
 {
     rill_status s = graph_take(p, pulse_frames, cpu, ret, reterr);
-    return s == RILL_OK ? s : err_prefix(reterr, s, "%.200s", p->model->compiled->path);
+    return s == RILL_OK ? s : err_prefix(reterr, s, "%.200s", p->model->compiled->shown);
 }

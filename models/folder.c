@@ -13,7 +13,7 @@ rill_status folder_open(struct folder *ret, const char *path, rill_error *reterr
     SHA256Init(&f.digest);
     f.fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (f.fd < 0)
-        return err_set(reterr, RILL_IO, "%s: %s", path, strerror(errno));
+        return err_set(reterr, RILL_IO, "its folder cannot be opened: %s", strerror(errno));
     *ret = f;
     return RILL_OK;
 }
@@ -76,15 +76,15 @@ static bool read_all(int fd, uint8_t *at, size_t n)
     return true;
 }
 
-static rill_status open_fail(const struct folder *f, const char *name, rill_error *reterr)
+static rill_status open_fail(const char *name, rill_error *reterr)
 {
     if (errno == ELOOP || errno == EINVAL)
         return err_set(
             reterr, RILL_INVALID,
-            "'%.200s': not a file beneath the model's folder %.200s (names are relative, without "
-            "'..' and symbolic links)",
-            name, f->path);
-    return err_set(reterr, RILL_IO, "%.200s/%.200s: %s", f->path, name, strerror(errno));
+            "'%.200s': not a file beneath the model's folder (names are relative, without '..' and "
+            "symbolic links)",
+            name);
+    return err_set(reterr, RILL_IO, "%.200s: %s", name, strerror(errno));
 }
 
 static rill_status file_read(struct folder *f, int fd, const char *name, struct arena *a,
@@ -93,18 +93,16 @@ static rill_status file_read(struct folder *f, int fd, const char *name, struct 
 {
     struct stat st;
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
-        return err_set(reterr, RILL_IO, "%.200s/%.200s is not a regular file", f->path, name);
+        return err_set(reterr, RILL_IO, "%.200s is not a regular file", name);
     if ((uint64_t) st.st_size > max_bytes)
-        return err_set(reterr, RILL_LIMIT, "%.200s/%.200s has %lld bytes, the limit is %llu",
-                       f->path, name, (long long) st.st_size, (unsigned long long) max_bytes);
+        return err_set(reterr, RILL_LIMIT, "%.200s has %lld bytes, the limit is %llu", name,
+                       (long long) st.st_size, (unsigned long long) max_bytes);
     size_t n = (size_t) st.st_size;
     uint8_t *bytes = arena_alloc(a, n + 1);
     if (!bytes)
-        return err_set(reterr, RILL_NOMEM, "%.200s/%.200s: out of memory for %zu bytes", f->path,
-                       name, n);
+        return err_set(reterr, RILL_NOMEM, "%.200s: out of memory for %zu bytes", name, n);
     if (!read_all(fd, bytes, n))
-        return err_set(reterr, RILL_IO, "%.200s/%.200s: could not be read to its end", f->path,
-                       name);
+        return err_set(reterr, RILL_IO, "%.200s: could not be read to its end", name);
     SHA256Update(&f->digest, bytes, n);
     *ret = bytes;
     *ret_n = n;
@@ -144,7 +142,7 @@ rill_status folder_read(struct folder *f, const char *name, struct arena *a, uin
                        name);
     int fd = beneath_open(f->fd, name);
     if (fd < 0)
-        return open_fail(f, name, reterr);
+        return open_fail(name, reterr);
     rill_status s = file_read(f, fd, name, a, max_bytes, ret, ret_n, reterr);
     close(fd);
     return s;

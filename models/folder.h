@@ -19,7 +19,7 @@ struct folder_file {
 struct folder {
     int fd;                             /* of the directory; -1: none */
     const struct folder_file *built_in; /* what there is instead of a directory; NULL: nothing */
-    const char *path;                   /* for messages */
+    const char *path;                   /* of the directory; "": none */
     SHA2_CTX digest;                    /* over all bytes read so far, in order */
 };
 
@@ -27,7 +27,8 @@ rill_status folder_open(struct folder *ret, const char *path, rill_error *reterr
 void folder_close(struct folder *f);
 
 /* Reads a regular file of at most max_bytes into a. name is relative, without "..", and no part of
- * it is a symbolic link. The bytes are followed by a zero that *ret_n does not count. */
+ * it is a symbolic link. The bytes are followed by a zero that *ret_n does not count. An error
+ * begins with name; which model it is of the caller says. */
 rill_status folder_read(struct folder *f, const char *name, struct arena *a, uint64_t max_bytes,
                         const uint8_t **ret, size_t *ret_n, rill_error *reterr);
 

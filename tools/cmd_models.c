@@ -203,8 +203,11 @@ static int copy_file(struct get *g, const char *path)
         return tool_fail(g->cmd, TOOL_BAD_INPUT, "%s: has %lld bytes, expected %s%llu", path,
                          (long long) st.st_size, g->exact ? "" : "at most ",
                          (unsigned long long) g->want);
-    if (bytes_map(&b, path, g->want, &err) != RILL_OK)
+    rill_status s = bytes_map(&b, path, g->want, &err);
+    if (s != RILL_OK) {
+        err_prefix(&err, s, "%.200s", path);
         return tool_fail_status(g->cmd, &err);
+    }
     bool ok = piece_take(g, b.data, b.n);
     bytes_drop(&b);
     return ok ? TOOL_OK : tool_fail(g->cmd, TOOL_IO, "%s.part: %s", g->file, strerror(errno));
@@ -294,8 +297,11 @@ static int file_copy(const struct command *cmd, const char *from, const char *to
     struct bytes b = { 0 };
     rill_error err;
     snprintf(path, sizeof path, "%s/%s", from, name);
-    if (bytes_map(&b, path, SHIPPED_BYTES_MAX, &err) != RILL_OK)
+    rill_status s = bytes_map(&b, path, SHIPPED_BYTES_MAX, &err);
+    if (s != RILL_OK) {
+        err_prefix(&err, s, "%.200s", path);
         return tool_fail_status(cmd, &err);
+    }
     snprintf(path, sizeof path, "%s/%s", to, name);
     FILE *f = fopen(path, "wb");
     bool ok = f && fwrite(b.data, 1, b.n, f) == b.n;

@@ -288,6 +288,7 @@ static bool read_tensors(struct job *j, const char *set, const char *kind,
             s = tensor_from_onnx(&ret[*ret_n], &j->arena, &b, &j->err);
         bytes_drop(&b);
         if (s != RILL_OK) {
+            err_prefix(&j->err, s, "%.200s", path);
             failed(j, "data");
             j->ret->refused = true; /* a sequence, an optional value, or strings */
             return false;
@@ -319,6 +320,8 @@ static bool load(struct job *j)
         s = mgraph_from_onnx_or_unknown(&j->model, &j->arena, j->dims, &b, &j->ret->unknown,
                                         &j->err);
     bytes_drop(&b);
+    if (s != RILL_OK)
+        err_prefix(&j->err, s, "%.200s", path);
     return s == RILL_OK || failed(j, "load");
 }
 

@@ -67,13 +67,14 @@ static rill_status numbers_read(struct ref_tensor *t, const char *path, enum dty
                                 size_t *ret_n, rill_error *err)
 {
     struct bytes b = { 0 };
-    TRY(bytes_map(&b, path, 0, err));
+    rill_status s = bytes_map(&b, path, 0, err);
+    if (s != RILL_OK)
+        return err_prefix(err, s, "%.200s", path);
     *ret_n = b.n / dtype_bytes(type);
     t->data = malloc(*ret_n * sizeof *t->data + 1);
     t->rest = type == DTYPE_F32 ? NULL : malloc(*ret_n * sizeof *t->rest + 1);
-    rill_status s = t->data && (t->rest || type == DTYPE_F32)
-        ? numbers_split(t, &b, type, *ret_n, err)
-        : err_set(err, RILL_NOMEM, "out of memory");
+    s = t->data && (t->rest || type == DTYPE_F32) ? numbers_split(t, &b, type, *ret_n, err)
+                                                  : err_set(err, RILL_NOMEM, "out of memory");
     bytes_drop(&b);
     return s;
 }
@@ -289,8 +290,7 @@ static rill_status json_read(struct refcase *c, const char *path, rill_error *er
     c->json = json_loadb((const char *) text.data, text.n, 0, &je);
     bytes_drop(&text);
     if (!c->json)
-        return err_set(err, RILL_MALFORMED, "'%.200s' line %d column %d: %s", path, je.line,
-                       je.column, je.text);
+        return err_set(err, RILL_MALFORMED, "line %d column %d: %s", je.line, je.column, je.text);
     return RILL_OK;
 }
 
@@ -309,7 +309,7 @@ static rill_status case_read(struct refcase *c, const char *path, rill_error *er
     c->n_chunks = json_integer_value(json_object_get(c->json, "chunks"));
     models_read(c);
     if (!c->n_models)
-        return err_set(err, RILL_MALFORMED, "'%.200s' names no model", path);
+        return err_set(err, RILL_MALFORMED, "it names no model");
     TRY(states_read(c, err));
     TRY(tensors_read(c, err));
     shapes_of_inputs(c);

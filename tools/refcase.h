@@ -34,7 +34,8 @@ struct refcase {
     unsigned n_tensors;
 };
 
-/* Reads the case and its tensors; what is missing or malformed is named. */
+/* Reads the case and its tensors. Errors name what lies beside path; path itself the caller
+ * names. */
 rill_status refcase_read(struct refcase *ret, const char *path, rill_error *reterr);
 void refcase_drop(struct refcase *c);
 const struct ref_tensor *refcase_find(const struct refcase *c, const char *role, const char *name);

@@ -156,23 +156,11 @@ static void words_measure(struct model *f)
         f->lane.lookahead_samples = words.lookahead_samples;
 }
 
-/* The library's message names the descriptor; replaces it by the file's name. */
-static void error_name(struct model_load_request *f)
-{
-    char *text = f->model.error.text, *at = strstr(text, f->opened),
-         with[sizeof f->model.error.text];
-    if (!at || f->fd < 0)
-        return;
-    int n = snprintf(with, sizeof with, "%.*s%.200s%s", (int) (at - text), text, f->path,
-                     at + strlen(f->opened));
-    memcpy(text, with, n < 0 ? 0 : (size_t) n < sizeof with ? (size_t) n + 1 : sizeof with);
-}
-
 static rill_status open_it(struct model_load_request *f, rill_model **ret)
 {
-    const rill_model_opts opts = { .struct_bytes = sizeof opts,
-                                   .builtin = f->fd < 0,
-                                   .copy = f->fd >= 0 };
+    const rill_model_opts opts = {
+        .struct_bytes = sizeof opts, .builtin = f->fd < 0, .copy = f->fd >= 0, .shown_as = f->path
+    };
     struct model *m = &f->model;
     if (f->fd >= 0)
         snprintf(f->opened, sizeof f->opened, "/proc/self/fd/%d", f->fd);
@@ -237,8 +225,6 @@ rill_status model_load(struct model_load_request *f)
     to->lane.plan = s == RILL_OK ? plan : rill_plan_unref(plan);
     if (s != RILL_OK)
         to->lane.words_plan = rill_plan_unref(to->lane.words_plan);
-    if (s != RILL_OK)
-        error_name(f);
     size_t now_bytes = allocated_bytes();
     f->kept_bytes = s == RILL_OK && now_bytes > before_bytes ? now_bytes - before_bytes : 0;
     memory_return();

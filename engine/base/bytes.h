@@ -15,13 +15,12 @@ struct bytes {
 #define BYTES_MAX ((uint64_t) 2 << 30)
 
 /* Reads a regular file of at most max_bytes (0: BYTES_MAX). *ret is owned by the caller, written
- * only on RILL_OK. */
+ * only on RILL_OK. The caller names the file in front of an error (err_prefix). */
 rill_status bytes_map(struct bytes *ret, const char *path, uint64_t max_bytes, rill_error *reterr);
 
 /* Frees and zeroes b; a zeroed b is fine. */
 void bytes_drop(struct bytes *b);
 
-/* Reads n bytes at offset of an open file; IO if the file is shorter. path is for the message. */
-rill_status bytes_read_at(int fd, void *ret, size_t n, uint64_t offset, const char *path,
-                          rill_error *reterr);
+/* Reads n bytes at offset of an open file; IO if the file is shorter. The caller names the file. */
+rill_status bytes_read_at(int fd, void *ret, size_t n, uint64_t offset, rill_error *reterr);
 #endif

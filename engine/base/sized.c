@@ -15,7 +15,7 @@
     _Static_assert(sizeof(type) <= SIZED_BYTES_MAX, "too long");                                   \
     const struct sized name = { #type, END(type, first), sizeof(type) }
 
-SIZED(sized_model_opts, rill_model_opts, copy, copy);
+SIZED(sized_model_opts, rill_model_opts, copy, shown_as);
 SIZED(sized_plan_opts, rill_plan_opts, profile, profile);
 SIZED(sized_sink_opts, rill_sink_opts, preroll_ms, preroll_ms);
 SIZED(sized_model_info, rill_model_info, sha256, sha256);

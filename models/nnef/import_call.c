@@ -102,9 +102,11 @@ static rill_status file_read(struct net *net)
     struct bytes bytes = { .data = data,
                            .n = n,
                            .path = arena_printf(&file, "%s/%s", b->folder->path, net->file) };
-    if (s == RILL_OK)
-        s = bytes.path ? mgraph_from_onnx(&net->m, b->arena, b->dims, &bytes, NULL, b->err)
-                       : nnef_no_memory(b);
+    if (s == RILL_OK && !bytes.path)
+        s = nnef_no_memory(b);
+    else if (s == RILL_OK &&
+             (s = mgraph_from_onnx(&net->m, b->arena, b->dims, &bytes, NULL, b->err)) != RILL_OK)
+        err_prefix(b->err, s, "%.160s", net->file);
     arena_drop(&file);
     return s == RILL_OK ? s
                         : err_prefix(b->err, s, "%s:%u:%u", net->c->s->file, net->c->e->pos.line,

@@ -198,8 +198,8 @@ rill_status external_read(const struct reader *r, const Onnxpb__Tensor *t, const
         return err_set(r->err, RILL_IO, "%s: its external data '%.120s': %s", what, p.path,
                        strerror(why));
     rill_status s = check_file(r, what, &p, fd, n);
-    if (s == RILL_OK && data)
-        s = bytes_read_at(fd, data, n, p.offset, p.path, r->err);
+    if (s == RILL_OK && data && (s = bytes_read_at(fd, data, n, p.offset, r->err)) != RILL_OK)
+        err_prefix(r->err, s, "%s: its external data '%.120s'", what, p.path);
     close(fd);
     return s;
 }

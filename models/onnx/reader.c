@@ -80,11 +80,6 @@ static rill_status read_bytes(struct reader *r, struct arena *unpacked, struct g
     return read_model(r, (const Onnxpb__Model *) m, ret);
 }
 
-static rill_status with_path(const struct reader *r, rill_status s)
-{
-    return s != RILL_OK && r->file->path ? err_prefix(r->err, s, "'%.160s'", r->file->path) : s;
-}
-
 static rill_status mgraph_read(struct reader *r, struct mgraph *ret)
 {
     struct arena unpacked = { 0 };
@@ -93,7 +88,7 @@ static rill_status mgraph_read(struct reader *r, struct mgraph *ret)
     arena_drop(&unpacked);
     if (s == RILL_OK)
         *ret = made;
-    return with_path(r, s);
+    return s;
 }
 
 rill_status mgraph_from_onnx(struct mgraph *ret, struct arena *a, struct dims *ds,
@@ -141,5 +136,5 @@ rill_status tensor_from_onnx(const struct tensor **ret, struct arena *a, const s
     if (s == RILL_OK)
         s = onnx_tensor(&r, (const Onnxpb__Tensor *) m, "tensor", ret);
     arena_drop(&unpacked);
-    return with_path(&r, s);
+    return s;
 }

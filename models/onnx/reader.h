@@ -19,7 +19,8 @@ struct onnx_limits {
 #define ONNX_OPSET_MAX 21
 
 /* Makes the graph in arena a (facts on inputs and constants only); b may be dropped afterwards.
- * External data is looked for beneath the folder of b->path. limits may be NULL. */
+ * External data is looked for beneath the folder of b->path. The caller names the file in front of
+ * an error. limits may be NULL. */
 rill_status mgraph_from_onnx(struct mgraph *ret, struct arena *a, struct dims *ds,
                              const struct bytes *b, const struct onnx_limits *limits,
                              rill_error *reterr);
@@ -33,7 +34,7 @@ rill_status mgraph_from_onnx_or_unknown(struct mgraph *ret, struct arena *a, str
                                         const struct bytes *b, enum onnx_unknown *ret_unknown,
                                         rill_error *reterr);
 
-/* Reads a file that holds a single tensor message (test data). */
+/* Reads a file that holds a single tensor message (test data); the caller names it, too. */
 rill_status tensor_from_onnx(const struct tensor **ret, struct arena *a, const struct bytes *b,
                              rill_error *reterr);
 

@@ -123,7 +123,7 @@ static void eat(void)
         memset(p, 1, piece);
 }
 
-static rill_status text_obey(rill_model **ret, const char *path, const char *text,
+static rill_status text_obey(rill_model **ret, const char *shown, const char *text,
                              rill_error *reterr)
 {
     if (!strncmp(text, "crash", 5))
@@ -134,11 +134,11 @@ static rill_status text_obey(rill_model **ret, const char *path, const char *tex
         sleep(1);
     if (!strncmp(text, "eat", 3)) {
         eat();
-        return fail(reterr, RILL_NOMEM, "out of memory", path);
+        return fail(reterr, RILL_NOMEM, "out of memory", shown);
     }
     if (*text && strncmp(text, "wiener", 6) && strncmp(text, "half", 4) &&
         strncmp(text, "change", 6) && strncmp(text, "heavy", 5))
-        return fail(reterr, RILL_MALFORMED, "is no model", path);
+        return fail(reterr, RILL_MALFORMED, "is no model", shown);
     rill_model_builtin(ret, "wiener", reterr);
     for (const char *c = text; *c; c++)
         (*ret)->sum = (unsigned char) ((*ret)->sum * 31 + *c);
@@ -150,7 +150,9 @@ static rill_status text_obey(rill_model **ret, const char *path, const char *tex
     return RILL_OK;
 }
 
-rill_status rill_model_open(rill_model **ret, const char *path, rill_error *reterr)
+/* shown: what errors call it. */
+static rill_status path_open(rill_model **ret, const char *path, const char *shown,
+                             rill_error *reterr)
 {
     char file[1024], text[64] = "";
     struct stat st;
@@ -161,11 +163,16 @@ rill_status rill_model_open(rill_model **ret, const char *path, rill_error *rete
     if (folder >= 0)
         close(folder);
     if (!f)
-        return fail(reterr, RILL_IO, "cannot be read", file);
+        return fail(reterr, RILL_IO, "cannot be read", shown);
     size_t n = fread(text, 1, sizeof text - 1, f);
     fclose(f);
     text[n] = '\0';
-    return text_obey(ret, file, text, reterr);
+    return text_obey(ret, shown, text, reterr);
+}
+
+rill_status rill_model_open(rill_model **ret, const char *path, rill_error *reterr)
+{
+    return path_open(ret, path, path, reterr);
 }
 
 /* The daemon is as old as this library. */
@@ -299,8 +306,9 @@ rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_
 {
     if (opts)
         SIZE_CHECK(opts);
-    return opts && opts->builtin ? rill_model_builtin(ret, path, reterr)
-                                 : rill_model_open(ret, path, reterr);
+    if (opts && opts->builtin)
+        return rill_model_builtin(ret, path, reterr);
+    return path_open(ret, path, opts && opts->shown_as ? opts->shown_as : path, reterr);
 }
 
 size_t rill_plan_stream_size(const rill_plan *p)

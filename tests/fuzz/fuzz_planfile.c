@@ -104,7 +104,7 @@ static bool take(const void *bytes, size_t n)
         abort();
     rill_status s = planfile_of_bytes(&f, bytes, n, true, &err);
     if (s == RILL_OK) {
-        f->path = "fuzz";
+        f->shown = "fuzz";
         s = planfile_model_read(m, f, &err);
         if (s != RILL_OK)
             planfile_free(f);

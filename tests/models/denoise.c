@@ -180,7 +180,8 @@ static void test_names(void)
               !strcmp(rill_model_builtin_name(2), "rill-digits") && !rill_model_builtin_name(3),
           "the default is the first of three");
     CHECK(rill_model_builtin(&model, "nothing", &err) == RILL_INVALID &&
-              strstr(err.text, "'rill-denoise' is"),
+              strstr(err.text,
+                     "nothing: there is none of that name; there are rill-denoise, wiener"),
           "%s", err.text);
 }
 

@@ -336,9 +336,66 @@ static void test_bare(void)
     rill_model_free(m);
 }
 
+/* ---- who is named ---- */
+
+static unsigned times_in(const char *text, const char *what)
+{
+    unsigned n = 0;
+    for (; (text = strstr(text, what)); text += strlen(what))
+        n++;
+    return n;
+}
+
+/* Whatever is wrong with it: the file comes first, once, under the name it is shown as. */
+static void named(const char *path, bool is_builtin, bool copies, const char *words)
+{
+    const char *const names[] = { NULL, "/the/model" };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const rill_model_opts opts = {
+            .struct_bytes = sizeof opts, .builtin = is_builtin, .copy = copies, .shown_as = names[i]
+        };
+        rill_error err = { .text = "" };
+        rill_model *m = NULL;
+        char begin[4200];
+        rill_status s = rill_model_open_with(&m, path, &opts, &err);
+        snprintf(begin, sizeof begin, "%s%s: ", is_builtin ? "built-in " : "",
+                 names[i] ? names[i] : path);
+        CHECK(s != RILL_OK && !strncmp(err.text, begin, strlen(begin)) &&
+                  times_in(err.text, path) == !names[i] && strstr(err.text, words),
+              "%s shown as %s: '%s', without '%s'", path, names[i] ? names[i] : "it is", err.text,
+              words);
+        rill_model_free(m);
+    }
+}
+
+static void test_named(void)
+{
+    text_write("n.conf", "graph.nnef", HEAD "rill_frame(x, 4, 4);\n}");
+    text_write("n.conf", "model.conf", "nonsense\n");
+    text_write("n.port", "graph.nnef", HEAD "rill_frame(x, 4, 4);\n}");
+    text_write("n.port", "model.conf", "[output.loud]\nkind = audio\n");
+    text_write("n.net", "graph.nnef", HEAD "rill_onnx(x, file = \"net.onnx\");\n}");
+    text_write("n.net", "net.onnx", "no network");
+    text_write("n.lacks", "graph.nnef", HEAD "rill_onnx(x, file = \"net.onnx\");\n}");
+    text_write("n.bare", "mine.nnef", HEAD "nothing(x);\n}");
+    text_write("n.bare", "net.onnx", "no network");
+    text_write("n.bare", "cut.rill", "RILL");
+    named(test_path("n.none", ""), false, false, "No such file");
+    named(test_path("n.conf", ""), false, false, "model.conf:1: expected [section]");
+    named(test_path("n.port", ""), false, false, "model.conf: the graph has no output 'loud'");
+    named(test_path("n.net", ""), false, false, "graph.nnef:4:9: net.onnx: byte 1: ");
+    named(test_path("n.lacks", ""), false, true, "graph.nnef:4:9: net.onnx: No such file");
+    named(test_path("n.bare", "mine.nnef"), false, false, "mine.nnef:4:9: unknown operator");
+    named(test_path("n.bare", "net.onnx"), false, false, "no ONNX file");
+    named(test_path("n.bare", "cut.rill"), false, false, "it is too short");
+    named(test_path("n.bare", "cut.rill"), false, true, "it is too short");
+    named("nobody", true, false, "there is none of that name; there are ");
+}
+
 int main(void)
 {
     test_root_make();
+    test_named();
     refused("no folder", test_path("nowhere", ""), RILL_IO, "No such file");
     mkdir(test_path("hollow", ""), 0700);
     refused("no graph", test_path("hollow", ""), RILL_IO, "graph.nnef: No such file");

@@ -27,13 +27,13 @@ sed 's/"int32"/"int33"/' "$ref/types.json" >"$dir/small/ref/types.json"
 expect 3 "has dtype 'int33'; known: float32, " "$rill" verify "$dir/small/ref/types.json"
 
 # what is no case: the cause is told, a line only where there is one
-expect 4 "'$dir/nowhere.json': No such file" "$rill" verify "$dir/nowhere.json"
+expect 4 "verify: $dir/nowhere.json: No such file" "$rill" verify "$dir/nowhere.json"
 check "no line of a file that is not there" "$(grep 'line' "$dir/said")"
 expect 4 "is not a regular file" "$rill" verify "$dir"
 printf '{\n' >"$dir/cut.json"
-expect 3 "cut.json' line 2 column 0: " "$rill" verify "$dir/cut.json"
+expect 3 "verify: $dir/cut.json: line 2 column 0: " "$rill" verify "$dir/cut.json"
 : >"$dir/empty.json"
-expect 3 "empty.json' line 1 column 0: " "$rill" verify "$dir/empty.json"
+expect 3 "verify: $dir/empty.json: line 1 column 0: " "$rill" verify "$dir/empty.json"
 
 # shapes with symbols: what is stored are the frames of one stream, whole or in chunks
 says 0 "image: pass" image

@@ -162,7 +162,7 @@ static rill_status file_copy(struct planfile *f, int fd, rill_error *err)
     if (map == MAP_FAILED)
         return err_set(err, RILL_NOMEM, "out of memory for %zu bytes", f->map_bytes);
     f->map = map;
-    TRY(bytes_read_at(fd, map, f->map_bytes, 0, f->path, err));
+    TRY(bytes_read_at(fd, map, f->map_bytes, 0, err));
     mprotect(map, f->map_bytes, PROT_READ);
     return RILL_OK;
 }
@@ -189,7 +189,6 @@ rill_status planfile_open(struct planfile **ret, const char *path, bool copies, 
     struct planfile *f = calloc(1, sizeof *f);
     if (!f)
         return err_set(reterr, RILL_NOMEM, "out of memory");
-    f->path = path;
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     rill_status s =
         fd < 0 ? err_set(reterr, RILL_IO, "%s", strerror(errno)) : file_map(f, fd, copies, reterr);

@@ -26,7 +26,7 @@ enum planfile_part {
 #define PLANFILE_TAG_BYTES 32
 
 struct planfile {
-    const char *path;             /* for messages */
+    const char *shown;            /* what errors of its plans call it; the opener's */
     char cpu[PLANFILE_TAG_BYTES]; /* instruction set its weights are packed for */
     uint64_t file_bytes;
     const unsigned char *data;
