@@ -2,6 +2,7 @@
 #include "tools/open.h"
 #include "engine/base/err.h"
 #include "lib/model.h"
+#include "tools/left_open.h"
 #include "tools/library.h"
 
 #include <stdio.h>
@@ -49,21 +50,6 @@ static bool is_network(const char *name)
     return n > 5 && !strcmp(name + n - 5, ".onnx");
 }
 
-/* Adds to a refusal for want of a size or value how it is given. */
-static rill_status open_left_tell(rill_error *err)
-{
-    static const char *const wants[] = { "before running", "symbolic", "wanted shape" };
-    size_t at = strlen(err->text);
-    for (size_t i = 0; i < sizeof wants / sizeof *wants; i++)
-        if (strstr(err->text, wants[i])) {
-            snprintf(err->text + at, sizeof err->text - at,
-                     "; sizes and values that the file leaves open can be given "
-                     "with --shape INPUT=1,S,.., --const INPUT=VALUE and --set SYMBOL=VALUE");
-            break;
-        }
-    return RILL_UNSUPPORTED;
-}
-
 rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o,
                      rill_error *reterr)
 {
@@ -72,8 +58,9 @@ rill_status open_any(rill_model **ret, const char *name, const struct open_opts 
     open_lists_fill(&lists, o);
     if (!o->shapes.n && !o->consts.n && !o->states.n) {
         rill_status s = library_open(ret, name, &lists.opts, reterr);
-        return s == RILL_UNSUPPORTED && o->declares && is_network(name) ? open_left_tell(reterr)
-                                                                        : s;
+        if (s == RILL_UNSUPPORTED && o->declares && is_network(name))
+            left_open_tell(reterr, name);
+        return s;
     }
     TRY(open_decl_add(&d, o, reterr));
     return step_model_open(ret, name, &d, &lists.opts, reterr);
