@@ -109,9 +109,11 @@ struct kern {
      * gain and shift may be NULL (1 and 0), y too; y may be x. */
     void (*norm_f32)(float *y, const float *x, const float *gain, const float *shift, float epsilon,
                      size_t n, float ret_moments[2]); /* mean, inv */
-    /* Runs the program on n elements of operands that lie in those buffers. What it makes overlaps
-     * no operand, but may be one. See kernels/program.h. */
-    void (*program_f32)(const struct kern_program *p, float *const *buffer, size_t n);
+    /* Runs the program on rows of n elements of operands that lie in those buffers, which move on
+     * by row_step floats each from row to row (NULL: there is one). What it makes overlaps no
+     * operand, but may be one. See kernels/program.h. */
+    void (*program_f32)(const struct kern_program *p, float *const *buffer, const size_t *row_step,
+                        size_t rows, size_t n);
 
     /* y[sum of i * to] = x[sum of i * from] */
     void (*strided_copy_f32)(float *y, const float *x, const struct kern_strided_copy *m);

@@ -3,11 +3,13 @@
  * or between convolutions along time over a few frames.
  *
  * Operands lie in buffers: places of memory that differ from run to run. A program runs block by
- * block over n elements, so that what one instruction makes the next one finds in the first cache;
- * an operand that walks moves on with the blocks, others stay where they are. Each element-wise
- * function rounds as the kernel of its name.
+ * block over rows of n elements, so that what one instruction makes the next one finds in the first
+ * cache: a part of a row, or as many short rows as fit; an operand that walks moves on with the
+ * blocks, one element for all with the rows; what does neither is scratch, room for one block. Each
+ * element-wise function rounds as the kernel of its name.
  *
- * Frames: instructions with a number of floats of their own know nothing of blocks. Values are rows
+ * Frames: instructions with a number of floats of their own know nothing of blocks, and there is
+ * one row. Values are rows
  * of frames, each of whole vectors of 16 channels; lanes of channels that do not exist hold
  * anything. A product is one chain of fused multiply-adds per output, from the bias, over (channel,
  * tap) in order, as conv_f32 and gemm_f32 sum. */

@@ -113,47 +113,83 @@ static void FN(program_copy)(float *to, const float *a, size_t n)
         v16_store(to + i, v16_load(a + i));
 }
 
-static inline float *FN(program_at)(float *const *buffer, const struct kern_operand *o, size_t done)
+/* Elements of rows, from `row` on and from element `done` of each. */
+struct FN(program_block) {
+    const size_t *row_step;
+    size_t row, rows, done, n;
+};
+
+static inline float *FN(program_at)(float *const *buffer, const struct kern_operand *o,
+                                    const struct FN(program_block) * b)
 {
-    return buffer[o->buffer] + o->at + (done & o->walk);
+    float *at = buffer[o->buffer] + o->at + (b->done & o->walk);
+    return b->row && (o->one || o->walk) ? at + b->row * b->row_step[o->buffer] : at;
 }
 
-/* done: elements of the blocks before this one. */
-V16_UNROLLED void FN(program_instr)(const struct kern_instr *i, float *const *buffer,
-                                    const size_t done, size_t block)
+/* Floats from one row to the next; rows of scratch lie one after the other. */
+static inline size_t FN(program_row_step)(const struct kern_operand *o,
+                                          const struct FN(program_block) * b)
 {
-    float *to = FN(program_at)(buffer, &i->to, done);
-    const float *a = FN(program_at)(buffer, &i->a, done);
-    size_t n = i->n ? i->n : block;
+    return o->one || o->walk ? b->row_step[o->buffer] : b->n;
+}
+
+V16_UNROLLED void FN(program_instr)(const struct kern_instr *i, float *const *buffer,
+                                    const struct FN(program_block) block)
+{
+    const struct FN(program_block) *b = &block;
+    float *to = FN(program_at)(buffer, &i->to, b);
+    const float *x = FN(program_at)(buffer, &i->a, b), *y;
+    size_t n = i->n ? i->n : b->n, to_step, x_step, y_step;
     switch (i->op) {
-#define RUN_1(name) FN(name##_f32)(to, a, n)
+#define STEPS                                                                                      \
+    to_step = FN(program_row_step)(&i->to, b), x_step = FN(program_row_step)(&i->a, b)
+#define RUN_1(name)                                                                                \
+    FN(name##_f32)(to, x, n);                                                                      \
+    if (b->rows > 1) {                                                                             \
+        STEPS;                                                                                     \
+        for (size_t r = 1; r < b->rows; r++)                                                       \
+            FN(name##_f32)(to += to_step, x += x_step, n);                                         \
+    }
 #define RUN_2(name)                                                                                \
-    FN(name##_any)(to, a, FN(program_at)(buffer, &i->b, done), i->a.one, i->b.one, n)
+    y = FN(program_at)(buffer, &i->b, b);                                                          \
+    FN(name##_any)(to, x, y, i->a.one, i->b.one, n);                                               \
+    if (b->rows > 1) {                                                                             \
+        STEPS, y_step = FN(program_row_step)(&i->b, b);                                            \
+        for (size_t r = 1; r < b->rows; r++)                                                       \
+            FN(name##_any)(to += to_step, x += x_step, y += y_step, i->a.one, i->b.one, n);        \
+    }
 #define X(number, name, operands)                                                                  \
-    case KERN_##number: RUN_##operands(name); break;
+    case KERN_##number: RUN_##operands(name) break;
         KERN_POINTWISE(X)
 #undef X
 #undef RUN_1
 #undef RUN_2
-    case KERN_LOAD: FN(program_load)(i, to, a); break;
-    case KERN_STORE: FN(program_store)(i, to, a); break;
-    case KERN_COPY: FN(program_copy)(to, a, n); break;
-    case KERN_PRODUCT: FN(program_product)(i->product, buffer, a); break;
+#undef STEPS
+    case KERN_LOAD: FN(program_load)(i, to, x); break;
+    case KERN_STORE: FN(program_store)(i, to, x); break;
+    case KERN_COPY: FN(program_copy)(to, x, n); break;
+    case KERN_PRODUCT: FN(program_product)(i->product, buffer, x); break;
     case KERN_INSTR_OPS: break;
     }
 }
 
-static void FN(program_f32)(const struct kern_program *p, float *const *buffer, size_t n)
+static void FN(program_f32)(const struct kern_program *p, float *const *buffer,
+                            const size_t *row_step, size_t rows, size_t n)
 {
     const struct kern_instr *end = p->instr + p->n_instrs;
-    if (n <= KERN_PROGRAM_BLOCK) {
+    if (rows == 1 && n <= KERN_PROGRAM_BLOCK) {
         for (const struct kern_instr *i = p->instr; i != end; i++)
-            FN(program_instr)(i, buffer, 0, n);
+            FN(program_instr)(i, buffer, (struct FN(program_block)) { NULL, 0, 1, 0, n });
         return;
     }
-    for (size_t done = 0; done < n; done += KERN_PROGRAM_BLOCK) {
-        size_t block = n - done < KERN_PROGRAM_BLOCK ? n - done : KERN_PROGRAM_BLOCK;
-        for (const struct kern_instr *i = p->instr; i != end; i++)
-            FN(program_instr)(i, buffer, done, block);
+    const size_t at_once = n && n < KERN_PROGRAM_BLOCK ? KERN_PROGRAM_BLOCK / n : 1;
+    for (size_t row = 0, k; row < rows; row += k) {
+        k = rows - row < at_once ? rows - row : at_once;
+        for (size_t done = 0, block; done < n; done += block) {
+            block = n - done < KERN_PROGRAM_BLOCK ? n - done : KERN_PROGRAM_BLOCK;
+            for (const struct kern_instr *i = p->instr; i != end; i++)
+                FN(program_instr)(i, buffer,
+                                  (struct FN(program_block)) { row_step, row, k, done, block });
+        }
     }
 }

@@ -86,11 +86,12 @@ rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epil
         ret->images *= y->dim[i];
     for (int i = axis + 1; i < y->rank; i++)
         ret->places *= y->dim[i];
+    const size_t places = ret->channel_step[0] = (size_t) ret->places;
     for (unsigned i = 0; i < ret->n_in; i++) {
         const struct tensor *t = c->in[ret->first_in + i];
         ret->lie[i] = operand_lie(t, y).lie;
         ret->by_channel |= ret->lie[i] == LIE_AXES && ret->places > 1;
-        ret->channel_step[i] = ret->lie[i] == LIE_ALL ? ret->places : ret->lie[i] == LIE_AXES;
+        ret->channel_step[1 + i] = ret->lie[i] == LIE_ALL ? places : ret->lie[i] == LIE_AXES;
     }
     for (unsigned i = 0; i <= ret->n_in; i++)
         at[i] = operand_of(ret, i);
@@ -106,37 +107,32 @@ void epilogue_channels(const struct epilogue *p, const struct eval *e, float *y,
                        int64_t first, int64_t n)
 {
     float *buffer[1 + EPILOGUE_IN_MAX] = { y };
-    int64_t at_once = p->by_channel ? 1 : n;
     if (!p->program.n_instrs || n < 1)
         return;
     for (unsigned k = 0; k < p->n_in; k++) {
         const float *x = e->x[p->first_in + k];
         int64_t channel = p->lie[k] == LIE_ALL ? i * p->channels + first : first;
-        buffer[1 + k] = (float *) (uintptr_t) x + channel * p->channel_step[k]; /* only read */
+        buffer[1 + k] =
+            (float *) (uintptr_t) x + (size_t) channel * p->channel_step[1 + k]; /* only read */
     }
-    for (int64_t done = 0;;) {
-        e->kern->program_f32(&p->program, buffer, (size_t) (at_once * p->places));
-        if ((done += at_once) >= n)
-            return;
-        buffer[0] += p->places;
-        for (unsigned k = 0; k < p->n_in; k++)
-            buffer[1 + k] += p->channel_step[k];
-    }
+    size_t rows = p->by_channel ? (size_t) n : 1, places = (size_t) p->places;
+    e->kern->program_f32(&p->program, buffer, p->channel_step, rows,
+                         p->by_channel ? places : (size_t) n * places);
 }
 
 void epilogue_rows(const struct epilogue *p, const struct eval *e, float *y)
 {
+    float *buffer[1 + EPILOGUE_IN_MAX] = { y };
+    size_t step[1 + EPILOGUE_IN_MAX], channels = (size_t) p->channels, rows = (size_t) p->images;
     bool whole = true; /* no input begins anew with each row */
-    if (!p->program.n_instrs)
+    if (!p->program.n_instrs || !rows || !channels)
         return;
-    for (unsigned k = 0; k < p->n_in; k++)
+    step[0] = channels;
+    for (unsigned k = 0; k < p->n_in; k++) {
+        buffer[1 + k] = (float *) (uintptr_t) e->x[p->first_in + k]; /* only read */
+        step[1 + k] = p->lie[k] == LIE_ALL ? channels : 0;
         whole = whole && p->lie[k] != LIE_AXES;
-    if (whole && p->images) {
-        struct epilogue all = *p;
-        all.channels *= all.images;
-        epilogue_channels(&all, e, y, 0, 0, all.channels);
-        return;
     }
-    for (int64_t i = 0; i < p->images; i++)
-        epilogue_channels(p, e, y + i * p->channels, i, 0, p->channels);
+    e->kern->program_f32(&p->program, buffer, step, whole ? 1 : rows,
+                         whole ? rows * channels : channels);
 }

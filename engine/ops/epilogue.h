@@ -25,9 +25,9 @@ struct epilogue {
     struct kern_program program;      /* buffers: what the node made, then the inputs */
     int64_t images, channels, places; /* of the output: all groups' channels, places of a channel */
     unsigned first_in, n_in;
-    bool by_channel;                       /* the program runs on one channel at a time */
-    enum lie lie[EPILOGUE_IN_MAX];         /* LIE_AXES: one element a channel */
-    int64_t channel_step[EPILOGUE_IN_MAX]; /* floats of an input from channel to channel */
+    bool by_channel;                          /* a row of the program is a channel */
+    enum lie lie[EPILOGUE_IN_MAX];            /* LIE_AXES: one element a channel */
+    size_t channel_step[1 + EPILOGUE_IN_MAX]; /* floats of a buffer from channel to channel */
 };
 
 /* The steps in the attributes of an op that takes them. */

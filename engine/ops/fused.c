@@ -101,13 +101,7 @@ static void fused_eval(const struct eval *e)
         buffer[n++] = (float *) (uintptr_t) load[i]; /* only read */
     for (unsigned i = 0; i < p->n_stores; i++)
         buffer[n++] = e->y[i];
-    for (size_t r = p->rows;;) {
-        e->kern->program_f32(&p->program, buffer, p->columns);
-        if (--r == 0)
-            return;
-        for (unsigned i = 0; i < n; i++)
-            buffer[i] += p->row_step[i];
-    }
+    e->kern->program_f32(&p->program, buffer, p->row_step, p->rows, p->columns);
 }
 
 /* A window's next value lies where the old one did. */

@@ -11,7 +11,7 @@ enum { SCRATCH, SOURCE, SUMS, ADDED };
 
 static void run(const struct kern *k, const struct kern_instr *s, size_t n, float *const *buffer)
 {
-    k->program_f32(&(struct kern_program) { s, n }, buffer, 1);
+    k->program_f32(&(struct kern_program) { s, n }, buffer, NULL, 1, 1);
 }
 
 struct shape {
@@ -88,7 +88,7 @@ static void element_reference(const struct kern *k, unsigned op, float *y, const
     }
 }
 
-/* Random element-wise programs on operands that walk and that are one element. */
+/* Random element-wise programs on operands that walk and that are one element, row by row. */
 #define INPUTS 3
 #define STEPS 6
 
@@ -107,23 +107,37 @@ static bool is_unary(unsigned op)
     return operands_of[op] == 1;
 }
 
-static void elements_check(struct check *t, size_t n)
+/* An input of rows of n elements: every row and column of them or one for all. */
+static struct kern_operand input_make(struct check *t, size_t rows, size_t n, float **ret,
+                                      size_t *ret_row_step, float *wide)
+{
+    bool one = below(t, 3) == 0, every_row = rows == 1 || below(t, 2);
+    size_t columns = one ? 1 : n, count = every_row ? rows * columns : columns;
+    float *x = *ret = check_buf(t, count, false);
+    *ret_row_step = every_row ? columns : 0;
+    check_fill(t, x, count);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t k = 0; k < n; k++)
+            wide[r * n + k] = x[r * *ret_row_step + (one ? 0 : k)];
+    return (struct kern_operand) { .one = one, .walk = one ? 0 : SIZE_MAX };
+}
+
+static void elements_check(struct check *t, size_t rows, size_t n)
 {
     struct kern_instr s[STEPS];
     struct kern_operand at[INPUTS + STEPS];
-    const float *value[INPUTS + STEPS]; /* what each is, n elements */
+    const size_t count = rows * n;
+    const float *value[INPUTS + STEPS]; /* what each is, with all rows and columns */
     float *buffer[1 + INPUTS + 1] = { check_buf(t, STEPS * KERN_PROGRAM_BLOCK, false) };
+    size_t row_step[1 + INPUTS + 1] = { 0 };
     for (unsigned i = 0; i < INPUTS; i++) {
-        bool one = below(t, 3) == 0;
-        float *x = check_buf(t, one ? 1 : n, false), *wide = check_buf(t, n, false);
-        check_fill(t, x, one ? 1 : n);
-        for (size_t k = 0; k < n; k++)
-            wide[k] = x[one ? 0 : k];
-        buffer[1 + i] = x;
+        float *wide = check_buf(t, count, false);
+        at[i] = input_make(t, rows, n, &buffer[1 + i], &row_step[1 + i], wide);
+        at[i].buffer = 1 + i;
         value[i] = wide;
-        at[i] = (struct kern_operand) { .buffer = 1 + i, .one = one, .walk = one ? 0 : SIZE_MAX };
     }
-    buffer[1 + INPUTS] = check_buf(t, n, false);
+    buffer[1 + INPUTS] = check_buf(t, count, false);
+    row_step[1 + INPUTS] = n;
     for (unsigned i = 0; i < STEPS; i++) {
         unsigned to = INPUTS + i, a = below(t, to), b = below(t, to),
                  op = below(t, KERN_POINTWISE_COUNT);
@@ -132,12 +146,13 @@ static void elements_check(struct check *t, size_t n)
         at[to] = i == STEPS - 1 ? (struct kern_operand) { .buffer = 1 + INPUTS, .walk = SIZE_MAX }
                                 : (struct kern_operand) { .at = i * KERN_PROGRAM_BLOCK };
         s[i] = (struct kern_instr) { .op = op, .to = at[to], .a = at[a], .b = at[b] };
-        float *r = check_buf(t, n, false);
-        element_reference(&t->ref, op, r, value[a], value[b], n);
+        float *r = check_buf(t, count, false);
+        element_reference(&t->ref, op, r, value[a], value[b], count);
         value[to] = r;
     }
-    t->new.program_f32(&(struct kern_program) { s, STEPS }, buffer, n);
-    check_same(t, "program_f32", value[INPUTS + STEPS - 1], buffer[1 + INPUTS], n, "n %zu", n);
+    t->new.program_f32(&(struct kern_program) { s, STEPS }, buffer, row_step, rows, n);
+    check_same(t, "program_f32", value[INPUTS + STEPS - 1], buffer[1 + INPUTS], count,
+               "%zu rows n %zu", rows, n);
     check_drop(t);
 }
 
@@ -200,7 +215,8 @@ void check_program(struct check *t)
     static const size_t sizes[] = { 1, 2, 12, 15, 16, 17, 33, 64, 511, 512, 513, 1040, 1100 };
     for (int i = 0; i < 40; i++)
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
-            elements_check(t, sizes[k]);
+            for (size_t rows = 1; rows <= 40; rows = 3 * rows + 1)
+                elements_check(t, rows, sizes[k]);
     for (size_t n = 16; n <= 80; n += 16)
         frames_check(t, n);
     for (size_t c = 0; c < sizeof channels / sizeof *channels; c++)
