@@ -183,6 +183,10 @@ typedef struct rill_model_opts {
 #define RILL_CPU_AVX2 (1u << 0)   /* AVX2 and FMA */
 #define RILL_CPU_AVX512 (1u << 1) /* F, BW, DQ, VL */
 #define RILL_CPU_NEON (1u << 2)
+/* Products of 8 bits: */
+#define RILL_CPU_AVXVNNI (1u << 3)    /* beside AVX2 */
+#define RILL_CPU_AVX512VNNI (1u << 4) /* beside AVX2 and AVX512 */
+#define RILL_CPU_DOTPROD (1u << 5)    /* beside NEON */
 
 typedef struct rill_plan_info {
     uint32_t struct_bytes;

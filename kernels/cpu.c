@@ -15,14 +15,22 @@ unsigned kern_cpu_detect(void)
 {
     unsigned cpu = 0;
 #if defined(__x86_64__)
+    unsigned a, b, c, d;
     if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
         cpu |= KERN_AVX2;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
         cpu |= KERN_AVX512;
+    if (__builtin_cpu_supports("avx512vnni"))
+        cpu |= KERN_AVX512VNNI;
+    /* Leaf 7, subleaf 1: compilers know no name for it. Registers are those of AVX2. */
+    if (cpu & KERN_AVX2 && __get_cpuid_count(7, 1, &a, &b, &c, &d) && a & 1 << 4)
+        cpu |= KERN_AVXVNNI;
 #elif defined(__aarch64__)
     if (getauxval(AT_HWCAP) & HWCAP_ASIMD)
         cpu |= KERN_NEON;
+    if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP)
+        cpu |= KERN_DOTPROD;
 #endif
     return cpu;
 }

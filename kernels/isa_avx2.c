@@ -5,4 +5,5 @@
 #include <stddef.h>
 #define ISA avx2
 #include "kernels/vec_avx2.h"
+#include "kernels/vec_q8_avx2.h"
 #include "kernels/isa_tmpl.h"

@@ -5,4 +5,5 @@
 #include <stddef.h>
 #define ISA neon
 #include "kernels/vec_neon.h"
+#include "kernels/vec_q8_neon.h"
 #include "kernels/isa_tmpl.h"

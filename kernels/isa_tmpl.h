@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Body of every isa_*.c: define ISA and include a vec_*.h first. */
+/* Body of an isa_*.c of a set with all kernels: define ISA and include a vec_*.h first, and a
+ * vec_q8_*.h where the set has products of 8 bits. */
+#include "kernels/isa_name.h"
 #include "kernels/kern.h"
 #include "kernels/program.h"
 #include <math.h>
 #include <stdbool.h>
-
-#define FN3(name, isa) name##_##isa
-#define FN2(name, isa) FN3(name, isa)
-#define FN(name) FN2(name, ISA)
-#define TEXT2(x) #x
-#define TEXT(x) TEXT2(x)
 
 #include "kernels/map_tmpl.h"
 #include "kernels/gemm_tmpl.h"
@@ -23,6 +19,10 @@
 #include "kernels/norm_tmpl.h"
 #include "kernels/seq_tmpl.h"
 #include "kernels/program_tmpl.h"
+#include "kernels/quant_tmpl.h"
+#ifdef Q8_INLINE
+#include "kernels/q8_tmpl.h"
+#endif
 
 void FN(kern_fill)(struct kern *k);
 void FN(kern_fill)(struct kern *k)
@@ -32,6 +32,10 @@ void FN(kern_fill)(struct kern *k)
 #define X(number, name, operands) K(name##_f32)
     KERN_EACH(K)
     KERN_POINTWISE(X)
+#ifdef Q8_INLINE
+    k->isa_q8 = TEXT(ISA);
+    KERN_EACH_Q8(K)
+#endif
 #undef X
 #undef K
 }

@@ -9,6 +9,7 @@
 #ifndef KERN_H
 #define KERN_H
 #include "kernels/pointwise.h"
+#include "kernels/q8.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -66,7 +67,8 @@ struct kern_block {
 };
 
 struct kern {
-    const char *isa; /* "c", "avx2", "avx512", "neon": the set these functions were chosen for */
+    const char *isa;    /* "c", "avx2", "avx512", "neon": the set these functions were chosen for */
+    const char *isa_q8; /* the same of those whose names end in q8: "avx512vnni", ... */
 
     /* y[i*ldy + o] = bias[o] + sum_k x[i*ldx + k] * w[o][k], i < m, o < n; bias may be NULL (zero).
      * w is packed by kern_pack_f32: panels of 16 outputs, k-major, 64-byte aligned. m = 1 is the
@@ -149,6 +151,20 @@ struct kern {
     void (*irfft_f32)(const struct kern_rfft *f, float *restrict y, const float *restrict x,
                       float *restrict work);
 
+    /* The least and the greatest of x and 0; what is no number does not count. */
+    void (*range_f32)(const float *x, size_t n, float ret_low_high[2]);
+    /* y[i] = x[i] / scale, rounded to nearest even, + zero, saturated: numbers of 8 bits. NaN gives
+     * the least. */
+    void (*quantize_f32)(void *y, const float *x, size_t n, const struct kern_quant *q);
+
+    /* Products of 8 bits (kernels/q8.h): y[i*ldy + o], rows of w->k bytes at x + i*ldx, i < m. Rows
+     * of y overlap neither each other nor any x. */
+    void (*gemm_q8)(int32_t *restrict y, size_t ldy, const void *restrict x, size_t ldx,
+                    const struct kern_q8 *w, const struct kern_q8_x *how, size_t m);
+    /* The same with one pointer per row. */
+    void (*gemm_rows_q8)(int32_t *const *y, const void *const *x, const struct kern_q8 *w,
+                         const struct kern_q8_x *how, size_t m);
+
     size_t l2_bytes, l3_bytes; /* caches that one core may fill */
 };
 
@@ -173,20 +189,33 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(norm_f32)                                                                                    \
     K(fft_f32)                                                                                     \
     K(rfft_f32)                                                                                    \
-    K(irfft_f32)
+    K(irfft_f32)                                                                                   \
+    K(range_f32)                                                                                   \
+    K(quantize_f32)
+#define KERN_EACH_Q8(K)                                                                            \
+    K(gemm_q8)                                                                                     \
+    K(gemm_rows_q8)
 
 enum kern_cpu {
     KERN_AVX2 = 1 << 0,   /* and FMA */
     KERN_AVX512 = 1 << 1, /* F, BW, DQ, VL */
-    KERN_NEON = 1 << 2
+    KERN_NEON = 1 << 2,
+    KERN_AVXVNNI = 1 << 3,
+    KERN_AVX512VNNI = 1 << 4,
+    KERN_DOTPROD = 1 << 5
 };
 
 /* The instruction sets of this kind of processor beside plain C, each better than those before it:
- * X(name, what a processor must have). meson.build says which of them a build has. */
+ * X(name, what a processor must have). Some have kernels of 8 bits only, or all others; the rest
+ * is of the sets before. meson.build says which of them a build has. */
 #if defined(__aarch64__)
-#define KERN_ISAS(X) X(neon, KERN_NEON)
+#define KERN_ISAS(X) X(neon, KERN_NEON) X(dotprod, KERN_NEON | KERN_DOTPROD)
 #else
-#define KERN_ISAS(X) X(avx2, KERN_AVX2) X(avx512, KERN_AVX2 | KERN_AVX512)
+#define KERN_ISAS(X)                                                                               \
+    X(avx2, KERN_AVX2)                                                                             \
+    X(avxvnni, KERN_AVX2 | KERN_AVXVNNI)                                                           \
+    X(avx512, KERN_AVX2 | KERN_AVX512)                                                             \
+    X(avx512vnni, KERN_AVX2 | KERN_AVX512 | KERN_AVX512VNNI)
 #endif
 
 unsigned kern_cpu_detect(void);

@@ -138,6 +138,31 @@ V16_INLINE i16 i16_half(i16 a)
 #define GEMM_ROWS 6
 #define GEMM_ROWS_FEW 6
 
+/* Low bytes of the lanes, and bytes as lanes. */
+V16_INLINE void i16_store_bytes(uint8_t *p, i16 a)
+{
+    const __m256i low = _mm256_set1_epi32(0xff);
+    __m256i words = _mm256_packus_epi32(_mm256_and_si256(a.lo, low), _mm256_and_si256(a.hi, low));
+    words = _mm256_permute4x64_epi64(words, 0xd8);
+    _mm_storeu_si128((__m128i *) (void *) p,
+                     _mm_packus_epi16(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1)));
+}
+V16_INLINE i16 i16_load_u8(const uint8_t *p)
+{
+    __m128i a = _mm_loadu_si128((const __m128i *) (const void *) p);
+    return (i16) { _mm256_cvtepu8_epi32(a), _mm256_cvtepu8_epi32(_mm_srli_si128(a, 8)) };
+}
+V16_INLINE i16 i16_load_s8(const uint8_t *p)
+{
+    __m128i a = _mm_loadu_si128((const __m128i *) (const void *) p);
+    return (i16) { _mm256_cvtepi8_epi32(a), _mm256_cvtepi8_epi32(_mm_srli_si128(a, 8)) };
+}
+V16_INLINE i16 i16_load(const int32_t *p)
+{
+    return (i16) { _mm256_loadu_si256((const __m256i *) (const void *) p),
+                   _mm256_loadu_si256((const __m256i *) (const void *) (p + 8)) };
+}
+
 /* Eight lanes, for a last panel of up to 8 outputs; worth a tile of its own with so many rows. */
 #define GEMM_HALF(m, n) ((m) >= 8 && (n) % 16 - 1 < 8)
 typedef __m256 v8;

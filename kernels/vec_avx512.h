@@ -52,6 +52,20 @@ V16_INLINE i16 i16_shl23(i16 a) { return _mm512_slli_epi32(a, 23); }
 V16_INLINE i16 i16_shl16(i16 a) { return _mm512_slli_epi32(a, 16); }
 V16_INLINE i16 i16_shr23(i16 a) { return _mm512_srai_epi32(a, 23); }
 V16_INLINE i16 i16_half(i16 a) { return _mm512_srai_epi32(a, 1); }
+/* Low bytes of the lanes, and bytes as lanes. */
+V16_INLINE void i16_store_bytes(uint8_t *p, i16 a)
+{
+    _mm_storeu_si128((__m128i *) (void *) p, _mm512_cvtepi32_epi8(a));
+}
+V16_INLINE i16 i16_load_u8(const uint8_t *p)
+{
+    return _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *) (const void *) p));
+}
+V16_INLINE i16 i16_load_s8(const uint8_t *p)
+{
+    return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *) (const void *) p));
+}
+V16_INLINE i16 i16_load(const int32_t *p) { return _mm512_loadu_si512(p); }
 
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none),
  * their product at most GEMM_ACC; rows of a tile when there are many, and when there are few

@@ -72,6 +72,15 @@ CALLED i16 i16_shl23(i16 a) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] << 23)); 
 CALLED i16 i16_shl16(i16 a) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] << 16)); return a; }
 CALLED i16 i16_shr23(i16 a) { LANES(a, i, a.i[l] >> 23); return a; }
 CALLED i16 i16_half(i16 a) { LANES(a, i, a.i[l] >> 1); return a; }
+/* Low bytes of the lanes, and bytes as lanes. */
+CALLED void i16_store_bytes(uint8_t *p, i16 a)
+{
+    for (int l = 0; l < 16; l++)
+        p[l] = (uint8_t) a.i[l];
+}
+CALLED i16 i16_load_u8(const uint8_t *p) { i16 r; LANES(r, i, p[l]); return r; }
+CALLED i16 i16_load_s8(const uint8_t *p) { i16 r; LANES(r, i, (int8_t) p[l]); return r; }
+CALLED i16 i16_load(const int32_t *p) { i16 r; memcpy(&r, p, sizeof r); return r; }
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none),
  * their product at most GEMM_ACC; rows of a tile when there are many, and when there are few
  * panels. */

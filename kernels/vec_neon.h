@@ -91,6 +91,33 @@ static inline v16 v16_add(v16 a, v16 b) EACH_QUAD(v16, vaddq_f32(a.q[i], b.q[i])
         EACH_QUAD(i16, vshrq_n_s32(a.q[i], 23)) static inline i16 i16_half(i16 a)
             EACH_QUAD(i16, vshrq_n_s32(a.q[i], 1))
 static inline i16 i16_shl16(i16 a) EACH_QUAD(i16, vshlq_n_s32(a.q[i], 16))
+/* Low bytes of the lanes, and bytes as lanes. */
+static inline void i16_store_bytes(uint8_t *p, i16 a)
+{
+    uint16x4_t h[4];
+    V16_UNROLL for (int i = 0; i < 4; i++)
+        h[i] = vmovn_u32(vreinterpretq_u32_s32(a.q[i]));
+    vst1q_u8(p, vcombine_u8(vmovn_u16(vcombine_u16(h[0], h[1])), vmovn_u16(vcombine_u16(h[2], h[3]))));
+}
+static inline i16 i16_load_u8(const uint8_t *p)
+{
+    uint8x16_t a = vld1q_u8(p);
+    int16x8_t low = vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(a))),
+              high = vreinterpretq_s16_u16(vmovl_high_u8(a));
+    return (i16) { { vmovl_s16(vget_low_s16(low)), vmovl_high_s16(low), vmovl_s16(vget_low_s16(high)),
+                     vmovl_high_s16(high) } };
+}
+static inline i16 i16_load_s8(const uint8_t *p)
+{
+    int8x16_t a = vreinterpretq_s8_u8(vld1q_u8(p));
+    int16x8_t low = vmovl_s8(vget_low_s8(a)), high = vmovl_high_s8(a);
+    return (i16) { { vmovl_s16(vget_low_s16(low)), vmovl_high_s16(low), vmovl_s16(vget_low_s16(high)),
+                     vmovl_high_s16(high) } };
+}
+static inline i16 i16_load(const int32_t *p)
+{
+    return (i16) { { vld1q_s32(p), vld1q_s32(p + 4), vld1q_s32(p + 8), vld1q_s32(p + 12) } };
+}
 
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none),
  * their product at most GEMM_ACC; rows of a tile when there are many, and when there are few

@@ -9,9 +9,9 @@
 #include <time.h>
 #include <unistd.h>
 
-float *check_buf(struct check *t, size_t n, bool low)
+void *check_bytes(struct check *t, size_t n, bool low)
 {
-    size_t page = (size_t) sysconf(_SC_PAGESIZE), span = (n * 4 + page) / page * page,
+    size_t page = (size_t) sysconf(_SC_PAGESIZE), span = (n + page) / page * page,
            bytes = span + 2 * page;
     char *p = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED || t->n_bufs == CHECK_BUFS_MAX || mprotect(p, page, PROT_NONE) ||
@@ -19,7 +19,12 @@ float *check_buf(struct check *t, size_t n, bool low)
         abort();
     t->bufs[t->n_bufs].at = p;
     t->bufs[t->n_bufs++].bytes = bytes;
-    return (float *) (void *) (low ? p + page : p + page + span - n * 4);
+    return low ? p + page : p + page + span - n;
+}
+
+float *check_buf(struct check *t, size_t n, bool low)
+{
+    return check_bytes(t, n * sizeof(float), low);
 }
 
 void check_drop(struct check *t)
@@ -34,6 +39,11 @@ static uint32_t next(struct check *t)
 {
     t->seed = t->seed * 1664525u + 1013904223u;
     return t->seed;
+}
+
+uint32_t check_bits(struct check *t)
+{
+    return next(t) >> 8;
 }
 
 float check_rand(struct check *t)
@@ -80,8 +90,8 @@ static uint32_t bits_settled(float x)
     return x != x ? 0x7fc00000 : bits & 0x7f800000 ? bits : bits & 0x80000000;
 }
 
-/* FNV-1a, a word at a time. */
-static void digest_add(struct check *t, const char *what, const float *got, size_t n)
+/* The digest of that name, where n more words go in. */
+static struct check_digest *digest_of(struct check *t, const char *what, size_t n)
 {
     unsigned i = 0;
     while (i < t->n_digests && strcmp(t->digests[i].what, what))
@@ -94,8 +104,13 @@ static void digest_add(struct check *t, const char *what, const float *got, size
         *d = (struct check_digest) { what, 0, 0xcbf29ce484222325 };
     }
     d->n += n;
-    for (size_t k = 0; k < n; k++)
-        d->hash = (d->hash ^ bits_settled(got[k])) * 0x100000001b3;
+    return d;
+}
+
+/* FNV-1a, a word at a time. */
+static void word_add(struct check_digest *d, uint32_t word)
+{
+    d->hash = (d->hash ^ word) * 0x100000001b3;
 }
 
 static void digests_print(const struct check *t)
@@ -109,7 +124,9 @@ bool check_same(struct check *t, const char *what, const float *ref, const float
                 const char *fmt, ...)
 {
     size_t i = 0;
-    digest_add(t, what, got, n);
+    struct check_digest *d = digest_of(t, what, n);
+    for (size_t k = 0; k < n; k++)
+        word_add(d, bits_settled(got[k]));
     while (i < n && same(ref[i], got[i]))
         i++;
     if (i == n) {
@@ -122,6 +139,28 @@ bool check_same(struct check *t, const char *what, const float *ref, const float
     vprintf(fmt, ap);
     va_end(ap);
     printf(": [%zu] want %a got %a\n", i, (double) ref[i], (double) got[i]);
+    return false;
+}
+
+bool check_ints(struct check *t, const char *what, const int32_t *ref, const int32_t *got, size_t n,
+                const char *fmt, ...)
+{
+    size_t i = 0;
+    struct check_digest *d = digest_of(t, what, n);
+    for (size_t k = 0; k < n; k++)
+        word_add(d, (uint32_t) got[k]);
+    while (i < n && ref[i] == got[i])
+        i++;
+    if (i == n) {
+        t->passed++;
+        return true;
+    }
+    va_list ap;
+    va_start(ap, fmt);
+    fail_start(t, what);
+    vprintf(fmt, ap);
+    va_end(ap);
+    printf(": [%zu] want %d got %d\n", i, ref[i], got[i]);
     return false;
 }
 
@@ -169,6 +208,7 @@ static const struct {
     { "gemm", check_gemm }, { "map", check_map },           { "accuracy", check_accuracy },
     { "fft", check_fft },   { "move", check_strided_copy }, { "program", check_program },
     { "conv", check_conv }, { "cell", check_cell },         { "norm", check_norm },
+    { "q8", check_q8 },     { "quant", check_quant },
 };
 
 static const struct {
@@ -189,21 +229,46 @@ static int usage(void)
     return 2;
 }
 
-/* One set, where this machine and this build have it. */
-static void set_check(struct check *t, unsigned cpu, const char *isa)
+static void tests_run(struct check *t, bool of_8_bits, bool of_all)
 {
     unsigned seed = t->seed;
-    kern_init(&t->new, cpu);
-    t->isa = isa;
-    if (strcmp(t->new.isa, isa))
-        return;
     for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) {
         t->seed = seed;
+        if (tests[i].run == check_q8 ? !of_8_bits : !of_all)
+            continue;
         if (!t->only || !strcmp(t->only, tests[i].name))
             tests[i].run(t);
         check_drop(t);
     }
     t->seed = seed;
+}
+
+#ifdef HAVE_EVEX
+void kern_fill_evex(struct kern *k);
+
+/* AVX-VNNI's source, encoded for AVX-512. */
+static void evex_check(struct check *t)
+{
+    t->isa = "evex";
+    kern_fill_evex(&t->new);
+    tests_run(t, true, false);
+}
+#endif
+
+/* One set, where this machine and this build have it: of some sets there are products of 8 bits
+ * only, or all others. */
+static void set_check(struct check *t, unsigned cpu, const char *isa)
+{
+    kern_init(&t->new, cpu);
+    t->isa = isa;
+    bool of_8_bits = !strcmp(t->new.isa_q8, isa), of_all = !strcmp(t->new.isa, isa);
+    if (!of_8_bits && !of_all)
+        printf("skipped: %s, which this build lacks\n", isa);
+    tests_run(t, of_8_bits, of_all);
+#ifdef HAVE_EVEX
+    if (cpu & KERN_AVX512VNNI)
+        evex_check(t);
+#endif
 }
 
 int main(int argc, char **argv)
@@ -233,9 +298,14 @@ int main(int argc, char **argv)
     unsigned cpu = kern_cpu_detect();
     printf("check_kern --seed=%u\n", t.seed);
     kern_init(&t.ref, 0);
-    for (size_t s = 0; s < sizeof sets / sizeof *sets; s++)
-        if ((sets[s].cpu & cpu) == sets[s].cpu && (!isa || !strcmp(isa, sets[s].name)))
+    for (size_t s = 0; s < sizeof sets / sizeof *sets; s++) {
+        if (isa && strcmp(isa, sets[s].name))
+            continue;
+        if ((sets[s].cpu & cpu) == sets[s].cpu)
             set_check(&t, sets[s].cpu, sets[s].name);
+        else
+            printf("skipped: %s, which this machine lacks\n", sets[s].name);
+    }
     if (!t.passed && !t.failed)
         t.failed +=
             (unsigned) printf("FAILED: nothing ran: this machine or this build lacks '%s'\n",

@@ -33,9 +33,11 @@ struct check {
 
 /* n floats between two guard pages, touching the later one, or the earlier one when `low`. */
 float *check_buf(struct check *t, size_t n, bool low);
-void check_drop(struct check *t);                     /* all buffers */
-float check_rand(struct check *t);                    /* -1..1 */
-void check_fill(struct check *t, float *p, size_t n); /* -1..1 */
+void *check_bytes(struct check *t, size_t n, bool low); /* the same of bytes */
+void check_drop(struct check *t);                       /* all buffers */
+float check_rand(struct check *t);                      /* -1..1 */
+uint32_t check_bits(struct check *t);                   /* any 24 bits */
+void check_fill(struct check *t, float *p, size_t n);   /* -1..1 */
 /* any bits: zeros, subnormals, inf and NaN too */
 void check_fill_bits(struct check *t, float *p, size_t n);
 
@@ -43,6 +45,10 @@ void check_fill_bits(struct check *t, float *p, size_t n);
 __attribute__((format(printf, 6, 7))) bool check_same(struct check *t, const char *what,
                                                       const float *ref, const float *got, size_t n,
                                                       const char *fmt, ...);
+/* The same of whole numbers. */
+__attribute__((format(printf, 6, 7))) bool check_ints(struct check *t, const char *what,
+                                                      const int32_t *ref, const int32_t *got,
+                                                      size_t n, const char *fmt, ...);
 __attribute__((format(printf, 3, 4))) bool check_true(struct check *t, bool ok, const char *fmt,
                                                       ...);
 void check_time(struct check *t, const char *what, double flop, void (*call)(void *), void *arg);
@@ -56,4 +62,6 @@ void check_conv(struct check *t);
 void check_cell(struct check *t);
 void check_norm(struct check *t);
 void check_program(struct check *t);
+void check_q8(struct check *t);
+void check_quant(struct check *t);
 #endif

@@ -47,18 +47,22 @@ without()
 
 if [ "$(uname -m)" = x86_64 ]; then
     without avx512 -mavx512f
-    left_out avx512 'c, avx2'
+    left_out avx512 'c, avx2, avxvnni'
+    without avx512vnni -mavx512vnni
+    left_out avx512vnni 'c, avx2, avxvnni, avx512'
+    without avxvnni -mavxvnni
+    left_out avxvnni 'c, avx2, avx512, avx512vnni'
     without avx2 -mavx2
-    left_out avx2 'c, avx512'
+    left_out avx2 'c, avx512, avx512vnni'
 else
-    echo "skipped: avx2 and avx512, which are of another kind of processor"
-    skipped=$((skipped + 6))
+    echo "skipped: those of x86, which are of another kind of processor"
+    skipped=$((skipped + 12))
 fi
 
 if command -v aarch64-linux-gnu-gcc >/dev/null; then
     meson setup "$dir/neon" "$root" --cross-file "$root/tests/cross/aarch64.ini" -Dpart=core \
         -Dc_args=-march=armv8-a+nosimd >"$dir/neon.said" 2>&1
-    left_out neon c
+    left_out neon 'c, dotprod'
 else
     echo "skipped: neon, for there is no aarch64-linux-gnu-gcc (Debian: gcc-aarch64-linux-gnu)"
     skipped=$((skipped + 3))

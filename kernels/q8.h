@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* q8.h - products of 8-bit rows with 8-bit weights, in whole numbers.
+ *
+ *   y[i][o] = bias[o] + sum over k of (x[i][k] - x_zero[i]) * (w[o][k] - w_zero[o])
+ *
+ * modulo 2^32, which is exact wherever the sum is a number of 32 bits. No order of additions
+ * changes it, so every instruction set, tile and number of rows gives the same bits.
+ *
+ * Rows and weights may be s8 or u8. Packing makes weights s8: v[o][k] = w[o][k] - 128 for u8, whose
+ * zero v_zero[o] is shifted alike. A kernel reads rows as its instructions want them (u8 for
+ * vpdpbusd, s8 elsewhere): a[i][k] = x[i][k] + d, d one of -128, 0, 128, by turning the highest
+ * bit. What it sums is a * v; with z = x_zero + d
+ *
+ *   sum (a - z) * (v - v_zero) = sum a * v - z * sum v - v_zero * sum (x - x_zero)
+ *
+ * The second sum is kept beside the packed weights, so that zeros of rows cost one multiplication
+ * per output. The third is one of a row, and taken only where v_zero is not 0 everywhere. */
+#ifndef KERN_Q8_H
+#define KERN_Q8_H
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define KERN_Q8_TERMS 4 /* terms that lie side by side in a panel */
+
+/* Weights as kern_q8_pack lays them out: panels of 16 outputs, in each four terms after four, 16
+ * outputs with four terms each (64 bytes, aligned); zero where there is no output or term. */
+struct kern_q8 {
+    const int8_t *w;
+    const int32_t *sums;  /* per output, whole panels */
+    const int32_t *zeros; /* the same; NULL: all 0 */
+    const int32_t *bias;  /* per output, n of them; NULL: 0. Set by who calls the product */
+    size_t n, k;
+};
+
+/* How rows are to be read. */
+struct kern_q8_x {
+    bool is_signed;
+    size_t zero_step;    /* 1: a zero for each row; 0: one for all */
+    const int32_t *zero; /* NULL: 0 */
+};
+
+/* What the weights are before they are packed: w[o][k] at w[o * stride_o + k * stride_k]. */
+struct kern_q8_w {
+    const void *w; /* s8 or u8 */
+    bool is_signed;
+    size_t n, k, stride_o, stride_k;
+    size_t zero_step;
+    const int32_t *zero; /* NULL: 0 */
+};
+
+/* Floats as numbers of 8 bits: x = (q - zero) * scale, q in least .. most. */
+struct kern_quant {
+    float scale;
+    int32_t zero, least, most;
+};
+
+/* Bytes of the packed form, a multiple of 64; it is to be 64-byte aligned. 0: too large. */
+size_t kern_q8_bytes(size_t n, size_t k);
+void kern_q8_pack(void *ret, const struct kern_q8_w *w);
+/* Finds the parts of a packed form; no bias. */
+struct kern_q8 kern_q8_open(const void *packed, size_t n, size_t k);
+
+/* u8 whose range holds 0 and low .. high. A range of 0 gives a scale of 0, and all values are 0 */
+struct kern_quant kern_quant_of_range(float low, float high);
+
+struct kern;
+/* Whether the products of both give the same numbers for a few inputs. */
+bool kern_q8_same(const struct kern *a, const struct kern *b);
+#endif

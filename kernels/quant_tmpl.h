@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* Floats to numbers of 8 bits and sums to floats: the contracts are in kern.h. What remains of less
+ * than 16 goes through copies. */
+
+static void FN(range_f32)(const float *x, size_t n, float ret[2])
+{
+    v16 low = v16_set1(0), high = low;
+    float lows[16], highs[16];
+    for (; n >= 16; n -= 16, x += 16) {
+        v16 v = v16_load(x);
+        low = v16_min(v, low);
+        high = v16_max(v, high);
+    }
+    v16 rest = v16_load_n(x, n);
+    v16_store(lows, v16_min(rest, low));
+    v16_store(highs, v16_max(rest, high));
+    ret[0] = ret[1] = 0;
+    for (int i = 0; i < 16; i++) {
+        ret[0] = lows[i] < ret[0] ? lows[i] : ret[0];
+        ret[1] = highs[i] > ret[1] ? highs[i] : ret[1];
+    }
+}
+
+static inline i16 FN(quantize_16)(v16 x, const struct kern_quant *q)
+{
+    v16 v = v16_div(x, v16_set1(q->scale));
+    v = v16_max(v, v16_set1((float) (q->least - q->zero)));
+    v = v16_min(v, v16_set1((float) (q->most - q->zero)));
+    return i16_add(v16_round(v), i16_set1(q->zero));
+}
+
+static void FN(quantize_f32)(void *y, const float *x, size_t n, const struct kern_quant *q)
+{
+    uint8_t *to = y, last[16];
+    for (; n >= 16; n -= 16, x += 16, to += 16)
+        i16_store_bytes(to, FN(quantize_16)(v16_load(x), q));
+    if (!n)
+        return;
+    i16_store_bytes(last, FN(quantize_16)(v16_load_n(x, n), q));
+    memcpy(to, last, n);
+}

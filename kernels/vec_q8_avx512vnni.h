@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* Sums of 8-bit products with vpdpbusd on registers of 512 bits: rows are u8. */
+#include <immintrin.h>
+#include <stdint.h>
+
+#define Q8_INLINE static inline __attribute__((always_inline))
+#define Q8_TILE   Q8_INLINE
+#define Q8_ROWS_ARE_SIGNED 0
+#define Q8_FIT(rows) ((rows) == 1 ? 6 : (rows) <= 3 ? 6 : (rows) <= 6 ? 4 : 3)
+#define Q8_ACC 24
+#define Q8_ROWS 8
+
+typedef __m512i n16, d16, w64, x4;
+
+Q8_INLINE x4 x4_of(uint32_t bytes, uint32_t flip)
+{
+    return _mm512_xor_si512(_mm512_set1_epi32((int32_t) bytes), _mm512_set1_epi32((int32_t) flip));
+}
+Q8_INLINE w64 w64_load(const int8_t *w) { return _mm512_load_si512(w); }
+Q8_INLINE d16 d16_zero(void) { return _mm512_setzero_si512(); }
+Q8_INLINE d16 d16_dot(d16 s, w64 w, x4 x) { return _mm512_dpbusd_epi32(s, x, w); }
+Q8_INLINE n16 d16_sums(d16 a, int32_t extra) { (void) extra; return a; }
+Q8_INLINE __mmask16 n16_first(size_t n) { return (__mmask16) ((1u << n) - 1); }
+Q8_INLINE n16 n16_load(const int32_t *p) { return _mm512_loadu_si512(p); }
+Q8_INLINE n16 n16_load_n(const int32_t *p, size_t n) { return _mm512_maskz_loadu_epi32(n16_first(n), p); }
+Q8_INLINE void n16_store(int32_t *p, n16 a) { _mm512_storeu_si512(p, a); }
+Q8_INLINE void n16_store_n(int32_t *p, n16 a, size_t n) { _mm512_mask_storeu_epi32(p, n16_first(n), a); }
+Q8_INLINE n16 n16_add(n16 a, n16 b) { return _mm512_add_epi32(a, b); }
+/* a - b * s */
+Q8_INLINE n16 n16_less(n16 a, n16 b, int32_t s)
+{
+    return _mm512_sub_epi32(a, _mm512_mullo_epi32(b, _mm512_set1_epi32(s)));
+}

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* Sums of 8-bit products with NEON: rows are s8. With __ARM_FEATURE_DOTPROD SDOT sums four terms at
+ * once; else products of 16 bits are added in pairs, and an output has two sums until the end. */
+#include <arm_neon.h>
+#include <stdint.h>
+#include <string.h>
+
+#define Q8_INLINE static inline __attribute__((always_inline))
+#define Q8_TILE   Q8_INLINE
+#define Q8_ROWS_ARE_SIGNED 1
+
+typedef struct { int32x4_t i[4]; } n16;
+typedef struct { int8x16_t b[4]; } w64;
+typedef int8x16_t x4;
+
+Q8_INLINE x4 x4_of(uint32_t bytes, uint32_t flip)
+{
+    return vreinterpretq_s8_u32(veorq_u32(vdupq_n_u32(bytes), vdupq_n_u32(flip)));
+}
+Q8_INLINE w64 w64_load(const int8_t *w)
+{
+    return (w64) { { vld1q_s8(w), vld1q_s8(w + 16), vld1q_s8(w + 32), vld1q_s8(w + 48) } };
+}
+
+#define EACH_4 V16_UNROLL for (int j = 0; j < 4; j++)
+#ifdef __ARM_FEATURE_DOTPROD
+#define Q8_FIT(rows) ((rows) == 1 ? 4 : (rows) == 2 ? 2 : 1)
+#define Q8_ACC 4
+#define Q8_ROWS 4
+typedef n16 d16;
+Q8_INLINE d16 d16_zero(void)
+{
+    return (d16) { { vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0), vdupq_n_s32(0) } };
+}
+Q8_INLINE d16 d16_dot(d16 s, w64 w, x4 x)
+{
+    EACH_4 s.i[j] = vdotq_s32(s.i[j], w.b[j], x);
+    return s;
+}
+Q8_INLINE n16 d16_sums(d16 a, int32_t extra) { (void) extra; return a; }
+#else
+#define Q8_FIT(rows) ((rows) == 1 ? 2 : 1)
+#define Q8_ACC 2
+#define Q8_ROWS 2
+typedef struct { int32x4_t low[4], high[4]; } d16;
+Q8_INLINE d16 d16_zero(void)
+{
+    d16 s;
+    EACH_4 s.low[j] = s.high[j] = vdupq_n_s32(0);
+    return s;
+}
+Q8_INLINE d16 d16_dot(d16 s, w64 w, x4 x)
+{
+    EACH_4 {
+        s.low[j] = vpadalq_s16(s.low[j], vmull_s8(vget_low_s8(w.b[j]), vget_low_s8(x)));
+        s.high[j] = vpadalq_s16(s.high[j], vmull_high_s8(w.b[j], x));
+    }
+    return s;
+}
+Q8_INLINE n16 d16_sums(d16 a, int32_t extra)
+{
+    n16 r;
+    (void) extra;
+    EACH_4 r.i[j] = vpaddq_s32(a.low[j], a.high[j]);
+    return r;
+}
+#endif
+
+Q8_INLINE n16 n16_load(const int32_t *p)
+{
+    return (n16) { { vld1q_s32(p), vld1q_s32(p + 4), vld1q_s32(p + 8), vld1q_s32(p + 12) } };
+}
+Q8_INLINE void n16_store(int32_t *p, n16 a)
+{
+    EACH_4 vst1q_s32(p + 4 * j, a.i[j]);
+}
+Q8_INLINE n16 n16_load_n(const int32_t *p, size_t n)
+{
+    int32_t whole[16] = { 0 };
+    memcpy(whole, p, n * sizeof *p);
+    return n16_load(whole);
+}
+Q8_INLINE void n16_store_n(int32_t *p, n16 a, size_t n)
+{
+    int32_t whole[16];
+    n16_store(whole, a);
+    memcpy(p, whole, n * sizeof *p);
+}
+Q8_INLINE n16 n16_add(n16 a, n16 b)
+{
+    EACH_4 a.i[j] = vaddq_s32(a.i[j], b.i[j]);
+    return a;
+}
+/* a - b * s */
+Q8_INLINE n16 n16_less(n16 a, n16 b, int32_t s)
+{
+    EACH_4 a.i[j] = vmlsq_n_s32(a.i[j], b.i[j], s);
+    return a;
+}
+#undef EACH_4

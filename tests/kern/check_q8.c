@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/* Products of 8 bits against their contract (kernels/q8.h), written out. */
+#include "tests/kern/check.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define ROWS_MOST 80
+
+struct shape {
+    size_t m, n, k;
+};
+
+enum variant {
+    LOW = 1 << 0, /* buffers touch the earlier guard page */
+    X_SIGNED = 1 << 1,
+    W_SIGNED = 1 << 2,
+    X_ZERO = 1 << 3,  /* rows have a zero */
+    X_ZEROS = 1 << 4, /* each its own */
+    W_ZERO = 1 << 5,
+    W_ZEROS = 1 << 6,
+    BIAS = 1 << 7,
+    EXTREME = 1 << 8, /* nothing but the least and greatest values */
+    TURNED = 1 << 9,  /* weights lie term by term */
+    VARIANTS = 1 << 10,
+};
+
+struct q8 {
+    struct shape s;
+    unsigned variant;
+    uint8_t *x, *w;
+    int32_t *bias, *x_zeros, *w_zeros, *y, *want;
+    size_t ldx, ldy;
+    struct kern_q8_w from;
+    struct kern_q8_x how;
+    struct kern_q8 packed;
+};
+
+static uint8_t byte_rand(struct check *t, unsigned variant)
+{
+    uint32_t r = check_bits(t);
+    if (variant & EXTREME)
+        return (const uint8_t[]) { 0, 255, 127, 128 }[r % 4];
+    return (uint8_t) (r >> 8);
+}
+
+static int32_t number(uint8_t b, bool is_signed)
+{
+    return is_signed ? (int8_t) b : b;
+}
+
+static int32_t *zeros_make(struct check *t, size_t n, bool is_signed, bool low)
+{
+    int32_t *z = (int32_t *) (void *) check_buf(t, n, low);
+    for (size_t i = 0; i < n; i++)
+        z[i] = number(byte_rand(t, i % 3 ? 0 : EXTREME), is_signed);
+    return z;
+}
+
+static void weights_make(struct check *t, struct q8 *q)
+{
+    const unsigned v = q->variant;
+    const size_t n = q->s.n, k = q->s.k;
+    q->w = check_bytes(t, n * k, v & LOW);
+    for (size_t i = 0; i < n * k; i++)
+        q->w[i] = byte_rand(t, v);
+    q->w_zeros = zeros_make(t, n, v & W_SIGNED, v & LOW);
+    q->from = (struct kern_q8_w) { .w = q->w, .is_signed = v & W_SIGNED, .n = n, .k = k };
+    q->from.stride_o = v & TURNED ? 1 : k;
+    q->from.stride_k = v & TURNED ? n : 1;
+    q->from.zero = v & (W_ZERO | W_ZEROS) ? q->w_zeros : NULL;
+    q->from.zero_step = v & W_ZEROS ? 1 : 0;
+    void *packed = check_bytes(t, kern_q8_bytes(n, k), false);
+    kern_q8_pack(packed, &q->from);
+    q->packed = kern_q8_open(packed, n, k);
+    if (v & BIAS)
+        q->packed.bias = q->bias = (int32_t *) (void *) check_buf(t, n, v & LOW);
+    for (size_t i = 0; i < n && v & BIAS; i++)
+        q->bias[i] = (int32_t) (check_bits(t) << 8); /* sums wrap around */
+}
+
+static void rows_make(struct check *t, struct q8 *q)
+{
+    const unsigned v = q->variant;
+    const size_t n_x = (q->s.m - 1) * q->ldx + q->s.k, n_y = (q->s.m - 1) * q->ldy + q->s.n;
+    q->x = check_bytes(t, n_x, v & LOW);
+    for (size_t i = 0; i < n_x; i++)
+        q->x[i] = byte_rand(t, v);
+    q->x_zeros = zeros_make(t, q->s.m, v & X_SIGNED, v & LOW);
+    q->how = (struct kern_q8_x) { .is_signed = v & X_SIGNED, .zero_step = v & X_ZEROS ? 1 : 0 };
+    q->how.zero = v & (X_ZERO | X_ZEROS) ? q->x_zeros : NULL;
+    q->y = (int32_t *) (void *) check_buf(t, n_y, v & LOW);
+    q->want = (int32_t *) (void *) check_buf(t, n_y, v & LOW);
+    for (size_t i = 0; i < n_y; i++)
+        q->y[i] = q->want[i] = (int32_t) check_bits(t); /* what lies between the rows stays */
+}
+
+/* The contract. */
+static void want_make(struct q8 *q)
+{
+    const struct kern_q8_w *w = &q->from;
+    for (size_t i = 0; i < q->s.m; i++)
+        for (size_t o = 0; o < q->s.n; o++) {
+            uint32_t s = q->packed.bias ? (uint32_t) q->packed.bias[o] : 0;
+            int32_t xz = q->how.zero ? q->how.zero[i * q->how.zero_step] : 0,
+                    wz = w->zero ? w->zero[o * w->zero_step] : 0;
+            for (size_t l = 0; l < q->s.k; l++)
+                s += (uint32_t) ((number(q->x[i * q->ldx + l], q->how.is_signed) - xz) *
+                                 (number(q->w[o * w->stride_o + l * w->stride_k], w->is_signed) -
+                                  wz));
+            q->want[i * q->ldy + o] = (int32_t) s;
+        }
+}
+
+static struct q8 q8_make(struct check *t, struct shape s, unsigned variant)
+{
+    struct q8 q = { .s = s, .variant = variant };
+    q.ldx = s.k + variant % 3;
+    q.ldy = s.n + variant % 5;
+    weights_make(t, &q);
+    rows_make(t, &q);
+    want_make(&q);
+    return q;
+}
+
+static void shape_check(struct check *t, struct shape s, unsigned variant)
+{
+    struct q8 q = q8_make(t, s, variant);
+    size_t n_y = (s.m - 1) * q.ldy + s.n;
+    t->new.gemm_q8(q.y, q.ldy, q.x, q.ldx, &q.packed, &q.how, s.m);
+    check_ints(t, "gemm_q8", q.want, q.y, n_y, "m %zu n %zu k %zu variant %#x", s.m, s.n, s.k,
+               variant);
+    check_drop(t);
+}
+
+/* Rows that lie anywhere, here in reverse order. */
+static void rows_check(struct check *t, struct shape s, unsigned variant)
+{
+    struct q8 q = q8_make(t, s, variant);
+    int32_t *y[ROWS_MOST], *zeros = zeros_make(t, s.m, false, false);
+    const void *x[ROWS_MOST];
+    size_t n_y = (s.m - 1) * q.ldy + s.n;
+    for (size_t i = 0; i < s.m; i++) {
+        size_t at = s.m - 1 - i;
+        y[i] = q.y + at * q.ldy;
+        x[i] = q.x + at * q.ldx;
+        zeros[i] = q.how.zero ? q.how.zero[at * q.how.zero_step] : 0;
+    }
+    struct kern_q8_x how = { q.how.is_signed, 1, zeros };
+    t->new.gemm_rows_q8(y, x, &q.packed, &how, s.m);
+    check_ints(t, "gemm_rows_q8", q.want, q.y, n_y, "m %zu n %zu k %zu variant %#x", s.m, s.n, s.k,
+               variant);
+    check_drop(t);
+}
+
+/* Sums that leave 32 bits wrap around; these do not, and are as large as they may be. */
+static void largest_check(struct check *t)
+{
+    const size_t k = (size_t) INT32_MAX / (255 * 128), n = 17;
+    uint8_t *x = check_bytes(t, k, false), *w = check_bytes(t, n * k, false);
+    int32_t y[17], want[17];
+    memset(x, 255, k);
+    memset(w, 128, n * k);
+    struct kern_q8_w from = { w, true, n, k, k, 1, 0, NULL };
+    void *packed = check_bytes(t, kern_q8_bytes(n, k), false);
+    kern_q8_pack(packed, &from);
+    const struct kern_q8 q = kern_q8_open(packed, n, k);
+    t->new.gemm_q8(y, n, x, k, &q, &(struct kern_q8_x) { .is_signed = false }, 1);
+    for (size_t o = 0; o < n; o++)
+        want[o] = -(int32_t) (255 * 128 * k);
+    check_ints(t, "gemm_q8", want, y, n, "%zu terms of 255 * -128", k);
+    check_drop(t);
+}
+
+void check_q8(struct check *t)
+{
+    static const size_t ms[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 65 };
+    static const size_t ns[] = { 1, 7, 15, 16, 17, 33, 64, 100, 150 };
+    static const size_t ks[] = { 0, 1, 2, 3, 4, 5, 8, 31, 64, 258, 259 };
+    for (size_t m = 0; m < sizeof ms / sizeof *ms; m++)
+        for (size_t n = 0; n < sizeof ns / sizeof *ns; n++)
+            for (size_t k = 0; k < sizeof ks / sizeof *ks; k++)
+                shape_check(t, (struct shape) { ms[m], ns[n], ks[k] }, check_bits(t) % VARIANTS);
+    for (unsigned v = 0; v < VARIANTS; v++)
+        shape_check(t, (struct shape) { 1 + v % 11, 1 + v * 7 % 140, v * 5 % 67 }, v);
+    for (unsigned i = 0; i < 200; i++)
+        rows_check(t, (struct shape) { 1 + i * 7 % ROWS_MOST, 1 + i * 5 % 140, i % 50 },
+                   check_bits(t) % VARIANTS);
+    largest_check(t);
+}
+
+/* ---- floats to numbers of 8 bits ---- */
+
+static int32_t quantized(float x, const struct kern_quant *q)
+{
+    float v = x / q->scale, least = (float) (q->least - q->zero),
+          most = (float) (q->most - q->zero);
+    v = rintf(v);
+    return (v >= most ? (int32_t) most : v > least ? (int32_t) v : (int32_t) least) + q->zero;
+}
+
+static void quantize_check(struct check *t, size_t n, unsigned variant)
+{
+    const bool low = variant & 1, is_signed = variant & 2;
+    float *x = check_buf(t, n, low);
+    uint8_t *y = check_bytes(t, n, low);
+    int32_t got[300], want[300];
+    struct kern_quant q = { .scale = variant & 4 ? 0.25f : 0.0173f,
+                            .zero = (int32_t) (variant % 256),
+                            .least = is_signed ? -128 : 0,
+                            .most = is_signed ? 127 : 255 };
+    q.zero += q.least;
+    check_fill_bits(t, x, n);
+    for (size_t i = 0; i < n; i += 5)
+        x[i] = (float) (int) (check_bits(t) % 512) * 0.125f - 32; /* halves */
+    if (variant & 8) {
+        float range[2], want_range[2] = { 0, 0 };
+        for (size_t i = 0; i < n; i++) {
+            x[i] = x[i] * 0 != 0 ? 0 : x[i];
+            want_range[0] = x[i] < want_range[0] ? x[i] : want_range[0];
+            want_range[1] = x[i] > want_range[1] ? x[i] : want_range[1];
+        }
+        t->new.range_f32(x, n, range);
+        check_same(t, "range_f32", want_range, range, 2, "n %zu variant %u", n, variant);
+        q = kern_quant_of_range(range[0], range[1]);
+    }
+    t->new.quantize_f32(y, x, n, &q);
+    for (size_t i = 0; i < n; i++) {
+        got[i] = number(y[i], is_signed && !(variant & 8));
+        want[i] = q.most > q.least ? quantized(x[i], &q) : q.zero;
+    }
+    check_ints(t, "quantize_f32", want, got, n, "n %zu variant %u", n, variant);
+    check_drop(t);
+}
+
+void check_quant(struct check *t)
+{
+    for (unsigned i = 0; i < 400; i++)
+        quantize_check(t, i % 7 ? i % 50 : i % 300, i * 37 % 1024);
+}
