@@ -114,6 +114,38 @@ static inline v16 FN(v_sqrt)(v16 x) { return v16_sqrt(x); }
 /* NaN stays NaN: it is the second operand. */
 static inline v16 FN(v_relu)(v16 x) { return v16_max(v16_set1(0.0f), x); }
 
+/* Adding 2^k rounds to a multiple of 2^(k-23), halves to even, and taking it off again is exact: k is
+ * chosen so that as many bits of a are left as the narrow type has. `least` is that of its subnormal
+ * numbers. Takes |a| from 0 to 2^(127 - digits), and NaN. */
+static inline v16 FN(v_round_bits)(v16 a, int32_t digits, float least)
+{
+    i16 power = i16_and(v16_bits(a), i16_set1(0x7f800000));
+    v16 k = v16_of_bits(i16_add(power, i16_set1(digits << 23)));
+    k = v16_max(k, v16_set1(least));
+    return v16_sub(v16_add(a, k), k);
+}
+
+static inline v16 FN(v_round_f16)(v16 x)
+{
+    i16 sign = i16_and(v16_bits(x), i16_set1(INT32_MIN));
+    v16 a = v16_of_bits(i16_and(v16_bits(x), i16_set1(INT32_MAX)));
+    v16 r = FN(v_round_bits)(v16_min(v16_set1(0x1p17f), a), 13, 0.5f);
+    r = v16_pick(v16_lt(v16_set1(65504.0f), r), v16_set1(INFINITY), r);
+    return v16_of_bits(i16_or(v16_bits(r), sign));
+}
+
+/* Large numbers are made smaller, so that 2^k is one. */
+static inline v16 FN(v_round_bf16)(v16 x)
+{
+    i16 sign = i16_and(v16_bits(x), i16_set1(INT32_MIN));
+    v16 a = v16_of_bits(i16_and(v16_bits(x), i16_set1(INT32_MAX)));
+    m16 large = v16_lt(v16_set1(0x1p64f), a);
+    v16 r = v16_pick(large, v16_mul(a, v16_set1(0x1p-64f)), a);
+    r = FN(v_round_bits)(r, 16, 0x1p-110f);
+    r = v16_pick(large, v16_mul(r, v16_set1(0x1p64f)), r);
+    return v16_of_bits(i16_or(v16_bits(r), sign));
+}
+
 static inline v16 FN(v_add)(v16 a, v16 b) { return v16_add(a, b); }
 static inline v16 FN(v_sub)(v16 a, v16 b) { return v16_sub(a, b); }
 static inline v16 FN(v_mul)(v16 a, v16 b) { return v16_mul(a, b); }

@@ -20,7 +20,9 @@
     X(EXP, exp, 1)                                                                                 \
     X(LOG, log, 1)                                                                                 \
     X(SQRT, sqrt, 1)                                                                               \
-    X(ERF, erf, 1)
+    X(ERF, erf, 1)                                                                                 \
+    X(ROUND_F16, round_f16, 1) /* to the nearest number of 16 bits, halves to even */              \
+    X(ROUND_BF16, round_bf16, 1)
 /* clang-format on */
 
 /* And those that no op is alone. */

@@ -51,7 +51,8 @@
     X(REDUCE_LOG_SUM_EXP, "ReduceLogSumExp") X(REDUCE_MAX, "ReduceMax")                          \
     X(REDUCE_MEAN, "ReduceMean") X(REDUCE_MIN, "ReduceMin") X(REDUCE_PROD, "ReduceProd")         \
     X(REDUCE_SUM, "ReduceSum") X(REDUCE_SUM_SQUARE, "ReduceSumSquare") X(RESHAPE, "Reshape")     \
-    X(RESIZE, "Resize") X(REVERSE_SEQUENCE, "ReverseSequence") X(STFT, "STFT") X(SCAN, "Scan")   \
+    X(RESIZE, "Resize") X(REVERSE_SEQUENCE, "ReverseSequence")                           \
+    X(ROUND_BF16, "RoundBF16") X(ROUND_F16, "RoundF16") X(STFT, "STFT") X(SCAN, "Scan")   \
     X(SCATTER_ELEMENTS, "ScatterElements") X(SCATTER_ND, "ScatterND") X(SELU, "Selu")            \
     X(SHAPE, "Shape") X(SIZE, "Size") X(SLICE, "Slice") X(SOFTMAX, "Softmax")                    \
     X(SPACE_TO_DEPTH, "SpaceToDepth") X(SPLIT, "Split") X(SQUEEZE, "Squeeze")                    \

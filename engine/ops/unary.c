@@ -488,6 +488,8 @@ ATTRS(gelu,
     X(FLOOR, Floor, TYPES_FLOAT, "largest integer not above", FN(floor), .op.eval_dim = same_dim)        \
     X(CEIL, Ceil, TYPES_FLOAT, "smallest integer not below", FN(ceil), .op.eval_dim = same_dim)         \
     X(ROUND, Round, TYPES_FLOAT, "nearest integer, halves to even", FN(round), .op.eval_dim = same_dim)  \
+    X(ROUND_F16, RoundF16, TYPE_F32, "nearest number that is one of f16, halves to even", PLAIN) \
+    X(ROUND_BF16, RoundBF16, TYPE_F32, "nearest number that is one of bf16, halves to even", PLAIN) \
     X(SIGN, Sign, TYPES_NUM, "-1, 0 or 1", FN(sign), .ints = sign_ints)                                 \
     X(SIN, Sin, TYPES_FLOAT, "sine", OWN(sin))                                                         \
     X(COS, Cos, TYPES_FLOAT, "cosine", OWN(cos))                                                       \

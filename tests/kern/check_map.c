@@ -22,6 +22,24 @@ static long double relu_exact(long double x)
     return x > 0 ? x : 0;
 }
 
+/* To `digits` bits, of numbers from 2^least on. */
+static long double narrow_exact(long double x, int digits, int least, int above)
+{
+    if (x == 0 || isinf(x))
+        return x;
+    int e = ilogbl(x) < least ? least : ilogbl(x);
+    long double unit = ldexpl(1, e - digits + 1), r = nearbyintl(x / unit) * unit;
+    return fabsl(r) < ldexpl(1, above) ? r : copysignl(INFINITY, x);
+}
+static long double round_f16_exact(long double x)
+{
+    return narrow_exact(x, 11, -14, 16);
+}
+static long double round_bf16_exact(long double x)
+{
+    return narrow_exact(x, 8, -126, 128);
+}
+
 static const struct one {
     const char *name;
     size_t slot;
@@ -35,6 +53,8 @@ static const struct one {
     { "sqrt_f32", OFFSET(sqrt_f32), sqrtl, 0.5 },
     { "relu_f32", OFFSET(relu_f32), relu_exact, 0 },
     { "erf_f32", OFFSET(erf_f32), erfl, 3 },
+    { "round_f16_f32", OFFSET(round_f16_f32), round_f16_exact, 0 },
+    { "round_bf16_f32", OFFSET(round_bf16_f32), round_bf16_exact, 0 },
 };
 
 static const struct {
@@ -198,6 +218,16 @@ void check_accuracy(struct check *t)
     edge(t, "sigmoid_f32", k->sigmoid_f32, 0.0f, 0.5f);
     edge(t, "tanh_f32", k->tanh_f32, INFINITY, 1.0f);
     edge(t, "tanh_f32", k->tanh_f32, -INFINITY, -1.0f);
+    edge(t, "round_f16_f32", k->round_f16_f32, 65519.0f, 65504.0f);
+    edge(t, "round_f16_f32", k->round_f16_f32, -65520.0f, -INFINITY);
+    edge(t, "round_f16_f32", k->round_f16_f32, -0.0f, -0.0f);
+    edge(t, "round_f16_f32", k->round_f16_f32, 0x1p-25f, 0.0f);
+    edge(t, "round_f16_f32", k->round_f16_f32, -0x1.8p-25f, -0x1p-24f);
+    edge(t, "round_f16_f32", k->round_f16_f32, 0x1.006p0f, 0x1.008p0f);
+    edge(t, "round_bf16_f32", k->round_bf16_f32, FLT_MAX, INFINITY);
+    edge(t, "round_bf16_f32", k->round_bf16_f32, -0x1.fep127f, -0x1.fep127f);
+    edge(t, "round_bf16_f32", k->round_bf16_f32, 0x1.01p0f, 0x1p0f);
+    edge(t, "round_bf16_f32", k->round_bf16_f32, 0x1.03p0f, 0x1.04p0f);
     edge(t, "relu_f32", k->relu_f32, NAN, NAN);
     edge(t, "relu_f32", k->relu_f32, -3.0f, 0.0f);
 }
