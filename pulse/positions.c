@@ -315,6 +315,18 @@ static struct position absolute(const struct walk *w, const struct position *x)
                    : (struct position) { .e = dim_max(w->ps->dims, x->e, negative) };
 }
 
+static struct position rounded(const struct walk *w, const struct node *n)
+{
+    struct position y = w->ps->of[n->in[0]];
+    const struct tensor half = { .type = node_is(n, OP_ROUND_F16) ? DTYPE_F16 : DTYPE_BF16 };
+    uint16_t one, zero;
+    tensor_set_f64(&half, &one, 0, y.one);
+    tensor_set_f64(&half, &zero, 0, y.zero);
+    y.one = tensor_get_f64(&half, &one, 0);
+    y.zero = tensor_get_f64(&half, &zero, 0);
+    return y.pair ? y : (struct position) { 0 };
+}
+
 /* Sums of one integer: places, counted. */
 static struct position counted(const struct walk *w, const struct node *n, int rank)
 {
@@ -348,6 +360,8 @@ static struct position node_position(const struct walk *w, const struct node *n)
     case OP_TRILU: return rank >= 2 ? triangle(w, n, rank) : (struct position) { 0 };
     case OP_EXPAND: return broadcast(w, n->in[0], rank);
     case OP_CAST: return cast(w, n);
+    case OP_ROUND_BF16:
+    case OP_ROUND_F16: return rounded(w, n);
     case OP_WHERE: return where(w, n, rank);
     case OP_CUMSUM: return counted(w, n, rank);
     case OP_ABS: return absolute(w, &w->ps->of[n->in[0]]);

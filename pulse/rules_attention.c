@@ -388,7 +388,7 @@ static bool constant_within(const struct pulser *p, uint32_t w, double least, do
 static bool keeps_hidden(const struct pulser *p, const struct node *n, unsigned first)
 {
     enum op_id op = n->op->id;
-    if (op == OP_IDENTITY || op == OP_CAST)
+    if (op == OP_IDENTITY || op == OP_CAST || op == OP_ROUND_F16 || op == OP_ROUND_BF16)
         return true;
     if (n->n_in != 2 || (first > 0 && (op == OP_SUB || op == OP_DIV)))
         return false;
@@ -402,8 +402,10 @@ static bool keeps_hidden(const struct pulser *p, const struct node *n, unsigned 
 /* A weight of 0 stays 0. */
 static bool keeps_zero(const struct pulser *p, const struct node *n, unsigned first)
 {
-    static const enum op_id always[] = { OP_IDENTITY, OP_CAST, OP_MUL,  OP_RELU,
-                                         OP_NEG,      OP_ABS,  OP_SQRT, OP_TANH };
+    static const enum op_id always[] = {
+        OP_IDENTITY, OP_CAST, OP_MUL,  OP_RELU,      OP_NEG,
+        OP_ABS,      OP_SQRT, OP_TANH, OP_ROUND_F16, OP_ROUND_BF16
+    };
     if (node_is_among(n, always, sizeof always / sizeof *always))
         return true;
     if (node_is(n, OP_WHERE))

@@ -3,6 +3,7 @@
 #include "engine/typing/interp.h"
 #include "engine/plan/plan.h"
 #include "engine/base/float_mode.h"
+#include "engine/typing/half.h"
 #include "engine/typing/typed.h"
 #include "models/onnx/reader.h"
 
@@ -125,6 +126,12 @@ static bool failed(struct job *j, const char *way)
     return false;
 }
 
+static bool failed_memory(struct job *j)
+{
+    err_set(&j->err, RILL_NOMEM, "out of memory");
+    return failed(j, "data");
+}
+
 static bool run_interp(struct job *j, const struct graph *g, const char *way, const struct set *s,
                        const struct tensor **got)
 {
@@ -193,11 +200,31 @@ static bool run_plan(struct job *j, const struct plan *p, const struct set *s,
     return ok;
 }
 
+/* Floats of 16 bits as a typed graph takes and gives them; an output that it does not call so stays
+ * what the case wants. */
+static bool set_widened(struct job *j, const struct tgraph *g, const struct set *s, struct set *ret)
+{
+    *ret = *s;
+    for (unsigned i = 0; i < s->n_in; i++)
+        if (!(ret->in[i] = half_widened(&j->arena, s->in[i])))
+            return failed_memory(j);
+    for (unsigned k = 0; k < s->n_want; k++) {
+        enum dtype half = half_of(&g->g.wires[g->g.outputs[k]].fact);
+        const struct tensor *want = as_declared(j, s->want[k], half);
+        if (half && want->type == half && !(ret->want[k] = half_widened(&j->arena, want)))
+            return failed_memory(j);
+    }
+    return true;
+}
+
 /* What can be planned is planned; the shapes of the rest depend on data. */
-static bool run_typed(struct job *j, const struct tgraph *g, const struct set *s)
+static bool run_typed(struct job *j, const struct tgraph *g, const struct set *of_file)
 {
     struct plan *p = NULL;
+    struct set wide, *s = &wide;
     const struct tensor *interpreted[PORTS_MAX];
+    if (!set_widened(j, g, of_file, s))
+        return false;
     if (!run_interp(j, &g->g, "typed", s, interpreted))
         return false;
     rill_status st = plan_from_sgraph(&p, &(struct sgraph) { g->g },
@@ -231,14 +258,16 @@ static bool is_open(const struct graph *g)
 static bool run_open(struct job *j, const struct set *s)
 {
     struct tgraph typed;
+    struct set wide;
     const struct tensor *got[PORTS_MAX];
     if (!is_open(&j->model.g))
         return true;
     rill_status st = tgraph_from_mgraph(&typed, &j->model, NULL, &j->err);
     if (st == RILL_UNSUPPORTED)
         return true;
-    return st == RILL_OK ? run_interp(j, &typed.g, "with symbols", s, got)
-                         : failed(j, "typed with symbols");
+    if (st != RILL_OK)
+        return failed(j, "typed with symbols");
+    return set_widened(j, &typed, s, &wide) && run_interp(j, &typed.g, "with symbols", &wide, got);
 }
 
 /* The model at the shapes of the inputs; their values stay unknown until it runs. */

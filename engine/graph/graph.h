@@ -20,7 +20,8 @@
 /* Type and shape of a wire; value where it is known before running. */
 struct fact {
     enum dtype type;   /* DTYPE_NONE: not known yet */
-    enum dtype number; /* of DIM, as in struct tensor */
+    enum dtype number; /* of DIM, as in struct tensor; of F32: F16, BF16 where the file has that and
+                        * the numbers are all of it (engine/typing/half.h) */
     int rank;          /* -1: not known yet */
     const struct dim *shape[RANK_MAX];
     const struct tensor *value; /* borrowed, lives as long as the graph */

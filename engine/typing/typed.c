@@ -4,6 +4,7 @@
 #include "engine/graph/bodies.h"
 #include "engine/graph/control.h"
 #include "engine/typing/decide.h"
+#include "engine/typing/half.h"
 #include "engine/typing/interp.h"
 #include "engine/typing/outputs.h"
 #include "engine/graph/prune.h"
@@ -57,8 +58,11 @@ static rill_status scope_wire(const struct typer *t, struct scope *s, uint32_t w
         return RILL_OK;
     }
     const struct wire *from = &s->src->wires[w];
-    if (s->map[w] == WIRE_NONE && from->fact.value)
-        s->map[w] = graph_add_const(s->dst, from->name, from->fact.value);
+    if (s->map[w] == WIRE_NONE && from->fact.value) {
+        s->map[w] = half_file_const(s->dst, from->name, from->fact.value);
+        if (s->map[w] == WIRE_NONE)
+            return no_memory(t);
+    }
     if (s->map[w] == WIRE_NONE)
         return err_set(t->err, RILL_MALFORMED, "graph '%s': '%s' is read before it is written",
                        s->src->name, from->name);
@@ -253,25 +257,12 @@ static rill_status untyped(const struct typer *t, const struct scope *s, const s
     return status;
 }
 
-static rill_status node_type(const struct typer *t, struct scope *s, const struct node *n)
+/* `out` of a node becomes constants, wires or a node of dst. */
+static rill_status node_settle(const struct typer *t, struct scope *s, const struct node *n,
+                               const uint32_t *in, const struct fact *const *facts,
+                               const struct fact *out)
 {
-    uint32_t *in;
-    TRY(scope_wires(t, s, n->in, n->n_in, &in));
-    if (size_for_range(s, n, in)) {
-        s->map[n->out[0]] = in[0];
-        return RILL_OK;
-    }
-    const struct fact **facts = arena_array(t->arena, const struct fact *, n->n_in + 1);
-    struct fact *out = arena_array(t->arena, struct fact, n->n_out + 1);
-    if (!facts || !out)
-        return no_memory(t);
-    for (unsigned i = 0; i < n->n_in; i++)
-        facts[i] = wire_fact(s, in[i]);
-    TRY(op_check_arity(n, t->err));
-    rill_status typed = op_infer(n, facts, out, t->dims, t->arena, t->err);
-    if (typed != RILL_OK)
-        return untyped(t, s, n, in, typed);
-    TRY(dims_status(t->dims, t->err));
+    bool truth;
     if (n->n_out == 1 && out[0].value)
         return set_const(t, s, n->out[0], out[0].value);
     if (folds(t, s, n, in, out))
@@ -281,11 +272,44 @@ static rill_status node_type(const struct typer *t, struct scope *s, const struc
         s->map[n->out[0]] = in[0]; /* too large to be copied */
         return RILL_OK;
     }
-    bool truth;
     if (!fact_is_static(&out[0]) && out[0].type == DTYPE_BOOL &&
         compare_decided(s->dst, n, in, &truth))
         return truth_emit(t, s, n, &out[0], truth);
     return node_emit(t, s, n, in, n->n_in, out, NULL);
+}
+
+static rill_status node_type(const struct typer *t, struct scope *s, const struct node *of_file)
+{
+    struct node room;
+    enum dtype to;
+    const struct node *n = of_file;
+    uint32_t *in;
+    TRY(scope_wires(t, s, n->in, n->n_in, &in));
+    if (size_for_range(s, n, in)) {
+        s->map[n->out[0]] = in[0];
+        return RILL_OK;
+    }
+    const struct fact **facts = arena_array(t->arena, const struct fact *, n->n_in + 1), **plain;
+    struct fact *out = arena_array(t->arena, struct fact, n->n_out + 1);
+    enum dtype *half = arena_array(t->arena, enum dtype, n->n_out + 1);
+    if (!facts || !out || !half)
+        return no_memory(t);
+    for (unsigned i = 0; i < n->n_in; i++)
+        facts[i] = wire_fact(s, in[i]);
+    TRY(op_check_arity(n, t->err));
+    TRY(half_cast(n, facts, t->arena, &room, &n, &to, t->err));
+    TRY(half_hidden(n, facts, t->arena, &plain, t->err));
+    rill_status typed = op_infer(n, plain, out, t->dims, t->arena, t->err);
+    if (typed != RILL_OK)
+        return untyped(t, s, n, in, typed);
+    TRY(dims_status(t->dims, t->err));
+    TRY(half_infer(n, facts, out, t->dims, t->arena, half, t->err));
+    half[0] = to ? to : half[0];
+    TRY(node_settle(t, s, n, in, plain, out));
+    for (unsigned i = 0; i < n->n_out; i++)
+        if (n->out[i] != WIRE_NONE)
+            TRY(half_output(s->dst, n, half[i], &s->map[n->out[i]], t->err));
+    return RILL_OK;
 }
 
 /* ---- bodies ---- */
@@ -307,7 +331,7 @@ static rill_status body_type(struct typer *t, const struct graph *src, const str
         const char *name = src->wires[src->inputs[i]].name;
         keep[i] = !facts[i].value;
         uint32_t w = keep[i] ? graph_add_input(dst, name, &facts[i])
-                             : graph_add_const(dst, name, facts[i].value);
+                             : half_const(dst, name, facts[i].value, half_of(&facts[i]));
         if (w == WIRE_NONE)
             return no_memory(t);
         s.map[src->inputs[i]] = w;
@@ -358,6 +382,9 @@ static rill_status if_type(struct typer *t, struct scope *s, const struct node *
         out[i] = body[0]->wires[body[0]->outputs[i]].fact;
         out[i].value = NULL;
         const struct fact *other = &body[1]->wires[body[1]->outputs[i]].fact;
+        if (half_differs(&out[i], other))
+            return op_fail(t->err, RILL_MALFORMED, n,
+                           "its branches give output %u different types: both must agree", i);
         if (!fact_same(&out[i], other))
             return op_fail(t->err, RILL_UNSUPPORTED, n,
                            "its branches give output %u different shapes and the "
@@ -373,7 +400,7 @@ static rill_status if_type(struct typer *t, struct scope *s, const struct node *
 
 static struct fact fact_without_axis(const struct fact *f, int axis)
 {
-    struct fact r = { .type = f->type, .rank = f->rank - 1 };
+    struct fact r = { .type = f->type, .number = f->number, .rank = f->rank - 1 };
     for (int i = 0, k = 0; i < f->rank; i++)
         if (i != axis)
             r.shape[k++] = f->shape[i];
@@ -382,7 +409,7 @@ static struct fact fact_without_axis(const struct fact *f, int axis)
 
 static struct fact fact_with_axis(const struct fact *f, int axis, const struct dim *d)
 {
-    struct fact r = { .type = f->type, .rank = f->rank + 1 };
+    struct fact r = { .type = f->type, .number = f->number, .rank = f->rank + 1 };
     for (int i = 0, k = 0; i < r.rank; i++)
         r.shape[i] = i == axis ? d : f->shape[k++];
     return r;
@@ -419,11 +446,12 @@ static rill_status state_check(const struct typer *t, const struct node *n,
                                unsigned k)
 {
     const struct fact *f = &body->wires[body->outputs[out]].fact;
-    if (fact_same(f, in))
+    if (fact_same(f, in) && !half_differs(f, in))
         return RILL_OK;
+    const struct fact was = half_in_file(in), is = half_in_file(f);
     char a[160], b[160];
-    fact_print(in, a, sizeof a);
-    fact_print(f, b, sizeof b);
+    fact_print(&was, a, sizeof a);
+    fact_print(&is, b, sizeof b);
     return op_fail(t->err, RILL_MALFORMED, n,
                    "state %u goes in as %s and comes out as %s; both must agree", k, a, b);
 }
@@ -549,24 +577,39 @@ static const struct typed_input *input_override(const struct typed_opts *opts, c
     return NULL;
 }
 
+/* Numbers that come in for f16 and bf16 are made such. f: what the file says of it, or the caller,
+ * who may promise (by `number`) that they are. */
+static rill_status input_type(const struct typer *t, struct scope *s, const struct wire *from,
+                              const struct fact *f, uint32_t *ret)
+{
+    enum dtype half = dtype_is_half(from->fact.type) ? from->fact.type : half_of(f);
+    struct fact in = { .type = half ? DTYPE_F32 : f->type, .rank = f->rank };
+    memcpy(in.shape, f->shape, sizeof in.shape);
+    in.number = half_of(f) || in.type == DTYPE_DIM ? f->number : DTYPE_NONE;
+    bool known = f->value != NULL;
+    *ret = !known ? graph_add_input(s->dst, from->name, &in)
+        : half    ? half_const(s->dst, from->name, half_rounded(t->arena, f->value, half), half)
+                  : graph_add_const(s->dst, from->name, f->value);
+    if (*ret == WIRE_NONE)
+        return no_memory(t);
+    return half && !known && !in.number ? half_round_input(s->dst, half, ret, t->err) : RILL_OK;
+}
+
 static rill_status inputs_type(const struct typer *t, struct scope *s)
 {
     for (uint32_t i = 0; i < s->src->n_inputs; i++) {
         const struct wire *from = &s->src->wires[s->src->inputs[i]];
         const struct typed_input *o = input_override(t->opts, from->name);
         const struct fact *f = o ? &o->fact : &from->fact;
-        if (o && from->fact.type && f->type != from->fact.type)
+        bool told = dtype_is_half(from->fact.type) && f->type == DTYPE_F32; /* f32 for a half */
+        if (o && from->fact.type && f->type != from->fact.type && !told)
             return err_set(t->err, RILL_INVALID, "input '%s' is %s in the file, %s was asked for",
                            from->name, dtype_name(from->fact.type), dtype_name(f->type));
         if (!f->type || f->rank < 0)
             return err_set(t->err, RILL_UNSUPPORTED,
                            "input '%s' has no declared %s: give its shape", from->name,
                            f->type ? "shape" : "type");
-        uint32_t w = f->value ? graph_add_const(s->dst, from->name, f->value)
-                              : graph_add_input(s->dst, from->name, f);
-        if (w == WIRE_NONE)
-            return no_memory(t);
-        s->map[s->src->inputs[i]] = w;
+        TRY(input_type(t, s, from, f, &s->map[s->src->inputs[i]]));
     }
     return RILL_OK;
 }
@@ -576,13 +619,16 @@ static rill_status states_type(const struct typer *t, struct scope *s, bool begi
     for (uint32_t i = 0; i < s->src->n_states; i++) {
         const struct state *st = &s->src->states[i];
         if (begin) {
-            s->map[st->in] =
-                graph_add_wire(s->dst, s->src->wires[st->in].name, &s->src->wires[st->in].fact);
+            const struct fact f = half_as_f32(&s->src->wires[st->in].fact);
+            s->map[st->in] = graph_add_wire(s->dst, s->src->wires[st->in].name, &f);
+            if (s->map[st->in] == WIRE_NONE)
+                return no_memory(t);
             continue;
         }
         uint32_t out = WIRE_NONE;
         TRY(scope_wire(t, s, st->out, &out));
-        if (!graph_add_state(s->dst, st->name, s->map[st->in], out, st->init))
+        const struct tensor *init = st->init ? half_widened(t->arena, st->init) : NULL;
+        if ((st->init && !init) || !graph_add_state(s->dst, st->name, s->map[st->in], out, init))
             return no_memory(t);
     }
     return RILL_OK;
@@ -607,8 +653,8 @@ static rill_status graph_walk(struct typer *t, struct scope *s)
 static void facts_give(const struct scope *s, struct fact *ret)
 {
     for (uint32_t w = 0; ret && w < s->src->n_wires; w++)
-        ret[w] =
-            s->map[w] != WIRE_NONE ? s->dst->wires[s->map[w]].fact : (struct fact) { .rank = -1 };
+        ret[w] = s->map[w] != WIRE_NONE ? half_in_file(&s->dst->wires[s->map[w]].fact)
+                                        : (struct fact) { .rank = -1 };
 }
 
 rill_status tgraph_from_mgraph(struct tgraph *ret, const struct mgraph *m,

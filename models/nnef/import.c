@@ -17,6 +17,7 @@
  * their shapes on both sides; sizes that the file leaves open are those of what comes in. */
 #include "engine/base/bytes.h"
 #include "engine/graph/control.h"
+#include "engine/typing/half.h"
 #include "models/nnef/import.h"
 
 #include <stdio.h>
@@ -89,7 +90,8 @@ static rill_status input_fact(const struct net *net, const char *name, const cha
         return call_fail(net->c, RILL_MALFORMED, "%s: input '%.60s' is given twice", net->file,
                          name);
     in->name = g->wires[g->inputs[i]].name;
-    in->fact = g->wires[g->inputs[i]].fact;
+    in->fact = half_as_f32(&g->wires[g->inputs[i]].fact);
+    in->fact.number = DTYPE_NONE; /* what comes in is rounded */
     in->fact.value = NULL;
     const struct nnef_expr *e = shape_given(net, name);
     if (e)
@@ -217,8 +219,14 @@ static rill_status inputs_read(struct net *net)
     TRY(consts_read(net));
     for (unsigned i = 0; i < net->n_states; i++) {
         struct fact *f;
-        TRY(input_fact(net, net->state[i].in, net_pair_print(net, &net->state[i]), 0, &f));
+        uint32_t at;
+        bool zeros = net->state[i].init == WIRE_NONE;
+        const char *pair = net_pair_print(net, &net->state[i]);
+        TRY(input_fact(net, net->state[i].in, pair, 0, &f));
         TRY(state_init(net, &net->state[i], f));
+        TRY(net_input_index(net, net->state[i].in, pair, &at));
+        if (zeros) /* then it holds nothing but what the network itself has rounded */
+            f->number = half_as_f32(&g->wires[g->inputs[at]].fact).number;
         if (net_index_of(g, g->outputs, g->n_outputs, net->state[i].out) == g->n_outputs)
             return net_no_such(net, "output", net->state[i].out,
                                net_pair_print(net, &net->state[i]));
@@ -408,7 +416,7 @@ rill_status build_onnx_scan(const struct call *c, struct val *ret)
 static bool whole_fits(const struct fact *f, const struct fact *declared)
 {
     bool fits = declared->rank < 0 || f->rank == declared->rank;
-    fits = fits && (declared->type == DTYPE_NONE || declared->type == f->type);
+    fits = fits && (declared->type == DTYPE_NONE || half_as_f32(declared).type == f->type);
     for (int i = 0; fits && i < declared->rank; i++)
         fits = !dim_is_const(declared->shape[i]) || declared->shape[i] == f->shape[i];
     return fits;

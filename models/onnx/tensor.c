@@ -110,6 +110,19 @@ static void list_copy(const Onnxpb__Tensor *t, enum list list, const struct tens
     }
 }
 
+/* The low bytes of a number of 32 bits are the element: the others say nothing more. */
+static rill_status list_fits(const struct reader *r, const Onnxpb__Tensor *t, const char *what,
+                             const struct tensor *to, int64_t n)
+{
+    int bits = 8 * (int) dtype_bytes(to->type);
+    for (int64_t i = 0; bits < 32 && i < n; i++)
+        if (t->int32_data[i] < -(1 << (bits - 1)) || t->int32_data[i] >= 1 << bits)
+            return err_set(r->err, RILL_MALFORMED,
+                           "%s: its element %" PRId64 " is %" PRId32 ", which is no %d bits of %s",
+                           what, i, t->int32_data[i], bits, dtype_name(to->type));
+    return RILL_OK;
+}
+
 static rill_status from_list(const struct reader *r, const Onnxpb__Tensor *t, const char *what,
                              const struct tensor *to)
 {
@@ -119,6 +132,8 @@ static rill_status from_list(const struct reader *r, const Onnxpb__Tensor *t, co
     if (have != (uint64_t) n)
         return err_set(r->err, RILL_MALFORMED,
                        "%s: its shape has %" PRId64 " elements and its data %zu", what, n, have);
+    if (list == LIST_INT32)
+        TRY(list_fits(r, t, what, to, n));
     list_copy(t, list, to, n);
     return RILL_OK;
 }

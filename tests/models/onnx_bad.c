@@ -67,6 +67,15 @@ static void expect_const(const char *name, struct pb tensor, rill_status want, c
     expect_graph(name, graph_with_const(tensor), want, words);
 }
 
+/* A list of n times v. */
+static struct pb make_listed(const char *name, int64_t type, const int64_t *dims, int n, int64_t v)
+{
+    struct pb p = make_tensor(name, type, dims);
+    while (n-- > 0)
+        pb_int(&p, TENSOR_INT32S, v);
+    return p;
+}
+
 static const float six[6] = { 1, 2, 3, 4, 5, 6 };
 
 static struct pb good_model(void)
@@ -195,6 +204,14 @@ static void test_tensors(void)
                  "takes 24 bytes and its raw data has 20");
     expect_const("raw too long", make_raw("w", 7, DIMS(2), six, 24), RILL_MALFORMED,
                  "takes 16 bytes and its raw data has 24");
+    expect_const("f16, an odd byte count", make_raw("w", 10, DIMS(2, 3), six, 11), RILL_MALFORMED,
+                 "'w': its shape takes 12 bytes and its raw data has 11");
+    expect_const("bf16, raw too long", make_raw("w", 16, DIMS(2, 3), six, 24), RILL_MALFORMED,
+                 "'w': its shape takes 12 bytes and its raw data has 24");
+    expect_const("f16, a list too short", make_listed("w", 10, DIMS(2), 1, 0x3c00), RILL_MALFORMED,
+                 "'w': its shape has 2 elements and its data 1");
+    expect_const("f16, a list of wide numbers", make_listed("w", 10, DIMS(2), 2, 0x13c00),
+                 RILL_MALFORMED, "'w': its element 0 is 80896, which is no 16 bits of f16");
     expect_const("product overflows", make_raw("w", 1, DIMS(big, big), six, 24), RILL_MALFORMED,
                  "constant 'w'");
     expect_const("bytes overflow", make_raw("w", 11, DIMS(huge), six, 24), RILL_MALFORMED,
