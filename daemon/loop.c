@@ -70,7 +70,7 @@ static void on_after_poll(uv_check_t *c)
 static void on_before_poll(uv_prepare_t *p)
 {
     struct daemon *d = p->data;
-    admit_before_poll(d);
+    stall_before_poll(&d->net->stall, lane_now_us());
     slices_next_iteration(d->slices);
 }
 

@@ -454,6 +454,14 @@ static void messages_take(struct conn *c)
     slices_resume(c->net->slices, when);
 }
 
+/* What a stall has kept waiting waits no less for a slice. is_rest: it may have been there when the
+ * message before it was handled. */
+static void waited_note(struct conn *c, bool is_rest)
+{
+    if (!is_rest || !c->waited_since_us)
+        c->waited_since_us = stall_since_us(&c->net->stall, lane_now_us());
+}
+
 static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *b)
 {
     struct conn *c = (struct conn *) (void *) st;
@@ -464,6 +472,7 @@ static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *b)
     }
     c->in_fill += (size_t) n;
     c->active_us = lane_now_us();
+    waited_note(c, c->net->stall.iteration - c->resumed_at <= 1); /* lay in the socket */
     messages_take(c);
 }
 
@@ -471,11 +480,14 @@ static void conn_resume(struct conn *c)
 {
     size_t before = c->in_fill;
     c->input_pending = false;
+    waited_note(c, true);
     messages_take(c);
     if (c->in_fill < before)
         c->net->last_served_conn = c->id;
-    if (!c->input_pending && !c->closing)
-        uv_read_start((uv_stream_t *) &c->pipe, on_alloc, on_read);
+    if (c->input_pending || c->closing)
+        return;
+    c->resumed_at = c->net->stall.iteration;
+    uv_read_start((uv_stream_t *) &c->pipe, on_alloc, on_read);
 }
 
 void conns_resume(struct net *net)

@@ -65,7 +65,10 @@ struct conn {
     uint64_t accepted_us, deadline_us;    /* deadline: of Hello, or of closing */
     uint64_t over_soft_us, last_write_us; /* over_soft_us 0: it is not over output_soft_ms */
     uint64_t active_us;                   /* when it last sent bytes or a stream of it ended */
-    size_t unsent_bytes;                  /* memory of queued messages */
+    uint64_t waited_since_us; /* what is handled now may have waited since then, for the loop was
+                                 stalled; 0: it came just now */
+    uint32_t resumed_at;      /* iteration of the loop in which it went on reading after a slice */
+    size_t unsent_bytes;      /* memory of queued messages */
     size_t last_queue_bytes;
     struct streams streams;
     struct stream_link *last_audio; /* the stream of the last message, if that was Audio */

@@ -8,6 +8,7 @@
 #include "daemon/base/counters.h"
 #include "daemon/base/log.h"
 #include "daemon/base/slices.h"
+#include "daemon/base/stall.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/http_serve.h"
 #include "daemon/net/listen.h"
@@ -23,6 +24,7 @@ struct net {
     struct memory *memory;
     struct slices *slices;
     struct counters *counters;
+    struct stall stall;
 
     struct listener listeners[MAX_LISTENERS];
     unsigned n_listeners;

@@ -18,7 +18,6 @@
 
 #define RETRY_MIN_MS 1000
 #define RETRY_MAX_MS 60000
-#define STALL_US UINT64_C(250000) /* well over the loop's longest poll */
 
 /* ---- load ---- */
 
@@ -257,23 +256,4 @@ void admit_stats(const struct daemon *d, Rill__StatsReply *a)
         a->overload_level = level > a->overload_level ? level : a->overload_level;
     }
     a->rt_demotions = realtime_demotions();
-}
-
-void admit_before_poll(struct daemon *d)
-{
-    uint64_t now_us = lane_now_us();
-    d->admission->stalled_us =
-        d->admission->polled_us && now_us - d->admission->polled_us > STALL_US
-        ? d->admission->polled_us
-        : 0;
-    d->admission->polled_us = now_us;
-}
-
-/* What is read after a stall may have come at any time since the loop last polled. */
-uint64_t admit_stalled_us(const struct daemon *d)
-{
-    return d->admission->stalled_us ? d->admission->stalled_us
-        : d->admission->polled_us && lane_now_us() - d->admission->polled_us > STALL_US
-        ? d->admission->polled_us
-        : 0;
 }

@@ -20,9 +20,7 @@ struct load {
 };
 
 struct admission {
-    struct load load;    /* of the live streams that were accepted */
-    uint64_t polled_us;  /* when the loop last went to poll */
-    uint64_t stalled_us; /* when it had before, if it was stalled since then; 0: it was not */
+    struct load load; /* of the live streams that were accepted */
 };
 
 bool admit_full(struct daemon *d); /* no live stream would be accepted, whatever its model */
@@ -41,8 +39,5 @@ void admit_bypass(const struct session *s, struct lane_opts *o);
 void admit_conf(struct daemon *d); /* gives the workers the settings of overload */
 void admit_tick(struct daemon *d);
 void admit_stats(const struct daemon *d, Rill__StatsReply *a);
-void admit_before_poll(struct daemon *d); /* the loop is about to poll */
-/* when the loop last polled, if it was stalled since then; else 0 */
-uint64_t admit_stalled_us(const struct daemon *d);
 
 #endif

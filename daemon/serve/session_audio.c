@@ -4,7 +4,6 @@
 #include "daemon/compute/pcm.h"
 #include "daemon/compute/worker.h"
 #include "daemon/net/conn.h"
-#include "daemon/serve/admit.h"
 #include "daemon/serve/daemon.h"
 #include "daemon/serve/messages.h"
 #include "daemon/serve/session_internal.h"
@@ -92,7 +91,7 @@ void session_audio(struct session *s, const Rill__Audio *m)
     /* Written before the samples, so that the worker never sees samples without their arrival. */
     struct lane_arrival a = { .count = s->received + n,
                               .us = lane_now_us(),
-                              .since_us = admit_stalled_us(s->daemon) };
+                              .since_us = s->conn->waited_since_us };
     if (n && ring_room(&s->lane->arrivals))
         ring_write(&s->lane->arrivals, &a, 1);
     audio_put(s, m->pcm.data, n);

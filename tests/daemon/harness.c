@@ -438,6 +438,18 @@ bool raw_frame(int fd, const Rill__ClientFrame *f)
     return raw_send(fd, b, frame_make(b, sizeof b, f));
 }
 
+bool raw_burst(int fd, const Rill__ClientFrame *f, unsigned n)
+{
+    uint8_t one[64];
+    size_t bytes = frame_make(one, sizeof one, f);
+    uint8_t *all = malloc(bytes * n);
+    for (unsigned i = 0; all && i < n; i++)
+        memcpy(all + i * bytes, one, bytes);
+    bool good = all && raw_send(fd, all, bytes * n);
+    free(all);
+    return good;
+}
+
 bool raw_say(int fd, Rill__ClientFrame__MCase which, void *m, uint32_t req)
 {
     Rill__ClientFrame f = RILL__CLIENT_FRAME__INIT;

@@ -98,6 +98,7 @@ bool raw_preface(int fd);
     f.open = &o
 size_t frame_make(uint8_t *to, size_t cap, const Rill__ClientFrame *f);
 bool raw_frame(int fd, const Rill__ClientFrame *f);
+bool raw_burst(int fd, const Rill__ClientFrame *f, unsigned n); /* so many times, written at once */
 /* A message of the kind, and two that are often said. */
 bool raw_say(int fd, Rill__ClientFrame__MCase which, void *m, uint32_t req);
 bool raw_audio(int fd, uint32_t id, uint32_t seq, uint64_t pos, bool discont, const float *x,

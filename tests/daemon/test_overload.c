@@ -19,6 +19,7 @@
 
 #define PULSE 512
 #define PULSES_MAX 400
+#define PINGS 9000 /* many slices of the loop */
 /* Stops of the machine that are shorter than calm_ms change nothing. */
 #define CALM "[overload]\npolicy = model\ncalm_ms = 1200\n[daemon]\nworkers = 1\n"
 #define LONG_CALM CALM "[overload]\ncalm_ms = 3000\n"
@@ -553,6 +554,36 @@ static void test_stopped(void)
     CHECK(rig_stop(&r) == 0);
 }
 
+/* What a client sent before it all stood still is no later for being handled in several slices. */
+static void test_stopped_behind(void)
+{
+    FRAME(f, ping, Ping, PING, ping);
+    static struct talk t;
+    struct rig r;
+    rig_start(&r, "[daemon]\nworkers = 1\n[overload]\npolicy = model\n");
+    if (CHECK(talk_open(&t, r.sock, "wiener", RILL_CLIENT_LIVE, 3000))) {
+        talk_say(&t, 20, 0);
+        while (t.heard.n_out + PULSE < t.n_in && rill_client_poll(t.client, 2000) > 0)
+            ;
+        rill_client_poll(t.client, 100);
+        CHECK(rig_freeze(&r));
+        talk_say(&t, 1, 0);
+        CHECK(raw_burst(rill_client_fd(t.client), &f, PINGS));
+        talk_say(&t, 1, 0);
+        sleep(4);
+        kill(r.pid, SIGCONT);
+        for (uint64_t end = now_ms() + 10000; !t.heard.gone[22 * PULSE - 1] && now_ms() < end;)
+            rill_client_poll(t.client, 100);
+        talk_say(&t, 20, 0); /* is not late */
+        talk_end(&t);
+        CHECK(t.heard.reasons == 1u << RILL__GAP__REASON__REASON_LATE &&
+                  t.fin.dropped == 2 * PULSE && t.heard.gone[20 * PULSE] &&
+                  t.heard.gone[22 * PULSE - 1] && !t.heard.gone[20 * PULSE - 1],
+              "%u gaps, %llu dropped", t.heard.n_gaps, LLU(t.fin.dropped));
+    }
+    CHECK(rig_stop(&r) == 0);
+}
+
 /* ---- real-time priority ---- */
 
 static bool stats_get(const char *sock, uint32_t *ret_threads, uint64_t *ret_demotions)
@@ -697,7 +728,7 @@ int main(int argc, char **argv)
         { "threefold", test_threefold }, { "refused", test_refused_at_once },
         { "cost", test_cost_current },   { "stopped", test_stopped },
         { "realtime", test_realtime },   { "denormals", test_denormals },
-        { "past", test_past },
+        { "past", test_past },           { "behind", test_stopped_behind },
     };
     rig_watches = true;
     for (int k = 1; k < argc; k++)

@@ -13,19 +13,6 @@
 #define CHURNS 24
 #define RESETS 2000
 
-/* The same frame so many times, written at once. */
-static bool burst_send(int fd, const Rill__ClientFrame *f, unsigned n)
-{
-    uint8_t one[64];
-    size_t bytes = frame_make(one, sizeof one, f);
-    uint8_t *all = malloc(bytes * n);
-    for (unsigned i = 0; all && i < n; i++)
-        memcpy(all + i * bytes, one, bytes);
-    bool good = all && raw_send(fd, all, bytes * n);
-    free(all);
-    return good;
-}
-
 /* Adds the messages that open a stream and cancel it. */
 static bool open_close(uint8_t *to, size_t *at, size_t cap, uint32_t id)
 {
@@ -70,7 +57,7 @@ static void test_fair(struct rig *r)
     CHECK(open_close(b, &n, sizeof b, 1) && raw_send(many, b, n) && ping_send(many) &&
           pong_us(many));
     CHECK(rig_freeze(r));
-    CHECK(ping_send(a) && burst_send(many, &f, LATE_MESSAGES) && ping_send(many) && ping_send(z));
+    CHECK(ping_send(a) && raw_burst(many, &f, LATE_MESSAGES) && ping_send(many) && ping_send(z));
     kill(r->pid, SIGCONT);
     uint64_t many_us = pong_us(many), a_us = pong_us(a), z_us = pong_us(z);
     CHECK(many_us && a_us && z_us);
@@ -91,7 +78,7 @@ static void test_answers_bounded(struct rig *r)
     size_t bytes = 0;
     ssize_t n;
     CHECK(rig_freeze(r));
-    CHECK(burst_send(fd, &f, INFOS));
+    CHECK(raw_burst(fd, &f, INFOS));
     kill(r->pid, SIGCONT);
     CHECK(rig_log_has(r, "error=SLOW_CONSUMER", 20000)); /* all that is made was made */
     while ((n = recv(fd, b, sizeof b, 0)) > 0)
