@@ -146,8 +146,8 @@ static uint32_t step_scatter(struct build *b, uint32_t w)
 
 static uint32_t step_alone(struct build *b, uint32_t w)
 {
-    static const char *const ops[] = { "Tanh", "Sigmoid", "Relu", "Exp", "Neg" };
-    return build_node(b, ops[rnd(5)], NULL, 0, &w, 1);
+    static const char *const ops[] = { "Tanh", "Sigmoid", "Relu", "Exp", "Neg", "LeakyRelu" };
+    return build_node(b, ops[rnd(6)], NULL, 0, &w, 1);
 }
 
 /* Two tensors of one shape, or one and a part of it that is broadcast. */

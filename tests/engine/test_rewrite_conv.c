@@ -6,6 +6,7 @@
 #include "engine/plan/plan.h"
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/settle/passes.h"
+#include "engine/rewrite/settle/settle.h"
 #include "kernels/fft.h"
 #include "tests/engine/build.h"
 
@@ -113,7 +114,7 @@ static void test_dft(bool wrong, bool log)
 static void test_epilogues(bool lead)
 {
     struct build b;
-    struct graph made;
+    struct graph sloped, made;
     int64_t x_dim[] = { 1, 3, 40 }, w_dim[] = { 5, 3, 3 }, y_dim[] = { 1, 5, 38 },
             slope_dim[] = { 5, 1 };
     build_init(&b);
@@ -129,12 +130,37 @@ static void test_epilogues(bool lead)
     uint32_t y = add(&b, "Mul", NULL, 0, (uint32_t[]) { a, c }, 2);
     y = add(&b, "Add", NULL, 0, (uint32_t[]) { more, y }, 2);
     graph_add_output(&b.g, y);
-    check(graph_with_epilogues_fused(&made, &b.g, &b.err) == RILL_OK, b.err.text, 0);
+    check(graph_with_prelus(&sloped, &b.g, &b.err) == RILL_OK &&
+              graph_with_epilogues_fused(&made, &sloped, &b.err) == RILL_OK,
+          b.err.text, 0);
     check(made.n_nodes == 2 && count_of(&made, OP_CONV) == 2, "all that is element-wise has joined",
           0);
     const struct tensor *want = run(&b, &b.g, in), *got = run(&b, &made, in);
     check(want && got && !memcmp(want->data, got->data, tensor_bytes(want)),
           "epilogues give the same bits", 0);
+    build_drop(&b);
+}
+
+/* A LeakyRelu between element-wise ops is fused with them. */
+static void test_leaky(void)
+{
+    struct build b;
+    struct graph made;
+    int64_t dim[] = { 3, 40 };
+    build_init(&b);
+    const struct tensor *in[] = { noise(&b, 2, dim), noise(&b, 1, dim + 1) };
+    struct attr alpha = { .name = "alpha", .kind = ATTR_FLOAT, .f = 0.3f };
+    uint32_t x = input(&b, in[0]), row = input(&b, in[1]);
+    uint32_t y = add(&b, "Sub", NULL, 0, (uint32_t[]) { x, row }, 2);
+    y = add(&b, "LeakyRelu", &alpha, 1, &y, 1);
+    y = add(&b, "Mul", NULL, 0, (uint32_t[]) { y, x }, 2);
+    graph_add_output(&b.g, y);
+    check(graph_settle(&made, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
+    check(made.n_nodes == 1 && count_of(&made, OP_FUSED) == 1, "a LeakyRelu is fused",
+          made.n_nodes);
+    const struct tensor *want = run(&b, &b.g, in), *got = run(&b, &made, in);
+    check(want && got && !memcmp(want->data, got->data, tensor_bytes(want)),
+          "a slope that is known gives the same bits", 0);
     build_drop(&b);
 }
 
@@ -197,6 +223,7 @@ int main(void)
     test_dft(false, true);
     test_epilogues(true);
     test_epilogues(false);
+    test_leaky();
     test_cell(READ_BEHIND);
     test_cell(READ_BEFORE);
     test_cell(READ_WITH);

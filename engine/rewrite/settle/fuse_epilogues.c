@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Element-wise ops behind a convolution, a product or a cell that nobody else reads become its
  * epilogue. */
-#include "engine/ops/attrs.h"
 #include "engine/ops/epilogue.h"
 #include "engine/graph/edit.h"
 #include "engine/rewrite/settle/element.h"
@@ -13,9 +12,7 @@ struct step {
     uint32_t head;
     struct element element;
     unsigned own;     /* the operand that the head makes */
-    bool is_leaky;    /* a slope of alpha, which is no wire yet */
     bool takes_input; /* another wire than the head's */
-    float alpha;
 };
 
 static bool shape_of(const struct graph *g, uint32_t wire, struct tensor *ret)
@@ -44,7 +41,7 @@ static bool operand_fits(const struct edit *e, unsigned own, struct step *s)
     uint32_t made = g->nodes[l->node].out[0];
     struct tensor y, other;
     s->own = own;
-    s->takes_input = s->is_leaky || l->in[0] != l->in[1];
+    s->takes_input = l->in[0] != l->in[1];
     if (!edit_sole_producer(e, l->in[own], &s->head) || !shape_of(g, made, &y) ||
         !fact_same(&g->wires[made].fact, &g->wires[l->in[own]].fact))
         return false;
@@ -56,35 +53,16 @@ static bool operand_fits(const struct edit *e, unsigned own, struct step *s)
     if (epilogue_steps_of(head)->n == EPILOGUE_STEPS_MAX * FUSED_STEP_INTS ||
         (s->takes_input && inputs == EPILOGUE_IN_MAX))
         return false;
-    return s->is_leaky || !s->takes_input ||
+    return !s->takes_input ||
         (shape_of(g, l->in[1 - own], &other) && epilogue_reads(&other, &y, axis));
 }
 
 static bool step_find(const struct edit *e, uint32_t node, struct step *ret)
 {
-    const struct node *n = &e->g->nodes[node];
     *ret = (struct step) { 0 };
-    if (node_is(n, OP_LEAKY_RELU)) {
-        ret->element = (struct element) {
-            .node = node, .function = KERN_PRELU, .n_in = 1, .in = { n->in[0], n->in[0] }
-        };
-        ret->is_leaky = true;
-        ret->alpha = unary_attr_of(n)->alpha;
-    } else if (!element_read(e->g, node, &ret->element)) {
-        return false;
-    }
-    if (n->out[0] == WIRE_NONE)
+    if (!element_read(e->g, node, &ret->element))
         return false;
     return (ret->element.n_in == 2 && operand_fits(e, 1, ret)) || operand_fits(e, 0, ret);
-}
-
-static uint32_t alpha_const(struct graph *g, float alpha)
-{
-    int64_t one = 1;
-    struct tensor *t = tensor_new(g->arena, DTYPE_F32, 1, &one);
-    if (t)
-        *(float *) t->data = alpha;
-    return t ? graph_add_const(g, "alpha", t) : WIRE_NONE;
 }
 
 /* Value 0 is the head's, `other` the other operand's. */
@@ -102,16 +80,15 @@ static bool step_join(struct edit *e, struct program_builder *p, const struct st
     struct graph *g = e->g;
     const struct element *l = &s->element;
     struct node *n = &g->nodes[l->node], head = g->nodes[s->head];
-    uint32_t in = s->is_leaky ? alpha_const(g, s->alpha) : l->in[1 - s->own];
     unsigned first = head.op->epilogue_in, n_in = head.n_in < first ? first : head.n_in;
     uint32_t *list = arena_array(g->arena, uint32_t, n_in + 1),
              *out = arena_array(g->arena, uint32_t, head.n_out);
     step_append(p, *epilogue_steps_of(&head), s, s->takes_input ? 1 + n_in - first : 0);
-    if (p->no_memory || !list || !out || in == WIRE_NONE)
+    if (p->no_memory || !list || !out)
         return false;
     for (unsigned i = 0; i < n_in; i++)
         list[i] = i < head.n_in ? head.in[i] : WIRE_NONE;
-    list[n_in] = in;
+    list[n_in] = l->in[1 - s->own];
     g->wires[head.out[0]].node = WIRE_NONE;
     out[0] = n->out[0];
     for (unsigned o = 1; o < head.n_out; o++)

@@ -17,6 +17,9 @@ bool node_moves_elements(const struct graph *g, const struct node *n);
 rill_status graph_with_dilations_sliced(struct graph *ret, const struct graph *g,
                                         rill_error *reterr);
 
+/* LeakyRelus of f32 become PRelus of a constant slope, which the passes below know. */
+rill_status graph_with_prelus(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* Element-wise ops behind a convolution, a product or a cell that nobody else reads become its
  * epilogue (engine/ops/epilogue.h). Sizes must be known. */
 rill_status graph_with_epilogues_fused(struct graph *ret, const struct graph *g,
