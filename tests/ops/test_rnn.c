@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* LSTM, GRU and RNN against the equations of the standard, in double, one element at a time. */
+#include "engine/ops/rnn_act.h"
 #include "tests/ops/epilogue_test.h"
 
 #include <strings.h>
@@ -649,6 +650,61 @@ static void test_late_sizes(struct ops_test *t)
     }
 }
 
+/* ---- activations alone ---- */
+
+#define ACT_N 1100 /* more than two blocks of a program */
+
+/* What the function of that number in act_defaults is of one element, rounded as it is written. */
+static float act_alone(const struct kern *k, size_t which, float a, float b, float v)
+{
+    float e = -fabsf(v);
+    switch (which) {
+    case 3: return v / (1 + fabsf(v));
+    case 4:
+        k->exp_f32(&e, &e, 1);
+        e += 1;
+        k->log_f32(&e, &e, 1);
+        return (v > 0 ? v : 0) + e;
+    case 5: return v < 0 ? a * v : v;
+    case 6: return v >= a ? v : 0;
+    case 7: k->exp_f32(&e, &v, 1); return v < 0 ? a * (e - 1) : v;
+    case 8: return a * v + b;
+    case 9:
+        e = v * b;
+        k->tanh_f32(&e, &e, 1);
+        return e * a;
+    default: return fminf(fmaxf(a * v + b, 0), 1);
+    }
+}
+
+/* Bits from all over the range, also in place; one NaN is as good as another. */
+static void test_act_bits(struct ops_test *t)
+{
+    static float x[ACT_N], y[ACT_N], in_place[ACT_N];
+    uint32_t bits = 0;
+    for (int round = 0; round < 40; round++) {
+        for (int i = 0; i < ACT_N; i++, bits += 97661)
+            memcpy(&x[i], &bits, sizeof bits);
+        for (size_t f = 3; f < COUNT(act_defaults); f++) {
+            struct rnn_act act;
+            bool has[2];
+            if (!rnn_act_find(act_defaults[f].name, &act, &has[0], &has[1]))
+                continue;
+            memcpy(in_place, x, sizeof x);
+            rnn_act_run(&act, &t->kern, y, x, ACT_N);
+            rnn_act_run(&act, &t->kern, in_place, in_place, ACT_N);
+            unsigned other = 0;
+            for (int i = 0; i < ACT_N; i++) {
+                float want = act_alone(&t->kern, f, act.alpha, act.beta, x[i]);
+                bool nan = isnan(want) && isnan(y[i]) && isnan(in_place[i]);
+                other += !nan &&
+                    (memcmp(&want, &y[i], sizeof want) || memcmp(&want, &in_place[i], sizeof want));
+            }
+            ops_check(t, !other, "%s gives other bits for %u numbers", act_defaults[f].name, other);
+        }
+    }
+}
+
 /* ---- epilogues ---- */
 
 static void test_epilogues(struct ops_test *t)
@@ -685,6 +741,7 @@ int main(void)
     hidden = sizes[0];
     test_epilogues(&t);
     test_activations(&t);
+    test_act_bits(&t);
     test_refusals(&t);
     test_skip_refusals(&t);
     return ops_end(&t);
