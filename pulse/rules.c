@@ -111,14 +111,13 @@ static int map_einsum(const struct pulser *p, const struct node *n, unsigned inp
     return ranks ? einsum_output_axis(n, ranks, input, axis) : AXIS_NONE;
 }
 
-/* Scales and zeros that differ along an axis do not run along time. */
+/* Scales and zeros that differ along an axis do not run along time, nor do those of blocks. */
 static int map_quantised(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
     const struct fact *scale = pulser_fact(p, n->in[1]);
-    bool single = scale->rank == 0 || dim_is(scale->shape[0], 1);
-    return input == 0 && (single || axis != axis_normalise(axis_of(n), rank_of(p, n, 0)))
-        ? axis
-        : AXIS_NONE;
+    bool single = scale->rank == 0 || (scale->rank == 1 && dim_is(scale->shape[0], 1));
+    int along = axis_normalise(axis_of(n), rank_of(p, n, 0));
+    return input == 0 && (single || (scale->rank == 1 && axis != along)) ? axis : AXIS_NONE;
 }
 
 /* The largest along an axis, and what is dropped with it. */

@@ -202,8 +202,9 @@ static bool any_size(const struct fact *const *in, unsigned n)
     return false;
 }
 
-rill_status op_infer(const struct node *n, const struct fact *const *in, struct fact *out,
-                     struct dims *dims, struct arena *a, rill_error *reterr)
+rill_status op_infer_named(const struct node *n, const struct fact *const *in,
+                           const char *const *in_name, struct fact *out, struct dims *dims,
+                           struct arena *a, rill_error *reterr)
 {
     struct infer c = { .node = n,
                        .attr = n->attr,
@@ -212,10 +213,17 @@ rill_status op_infer(const struct node *n, const struct fact *const *in, struct 
                        .n_in = n->n_in,
                        .n_out = n->n_out,
                        .in = in,
+                       .in_name = in_name,
                        .out = out,
                        .err = reterr };
     TRY(n->op->infer(&c));
     return any_size(in, n->n_in) ? numbers_infer(&c) : RILL_OK;
+}
+
+rill_status op_infer(const struct node *n, const struct fact *const *in, struct fact *out,
+                     struct dims *dims, struct arena *a, rill_error *reterr)
+{
+    return op_infer_named(n, in, NULL, out, dims, a, reterr);
 }
 
 void *prep_pack(struct prep *c, size_t n, size_t bytes, bool *ret_there)
@@ -248,6 +256,14 @@ rill_status fault_error(const struct fault *f, rill_error *reterr)
 bool infer_has(const struct infer *c, unsigned i)
 {
     return i < c->n_in && c->in[i];
+}
+
+const char *infer_name(const struct infer *c, unsigned i)
+{
+    const char *name = c->in_name ? c->in_name[i] : NULL;
+    const char *said = name && *name ? arena_printf(c->arena, "input %u ('%.80s')", i, name)
+                                     : arena_printf(c->arena, "input %u", i);
+    return said ? said : "an input";
 }
 
 void infer_same(struct infer *c, unsigned o, unsigned i)

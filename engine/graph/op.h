@@ -88,6 +88,7 @@ struct infer {
     struct arena *arena; /* lives as long as the graph */
     unsigned n_in, n_out;
     const struct fact *const *in; /* NULL where an optional input is absent */
+    const char *const *in_name;   /* of their wires; NULL where nobody knows them */
     struct fact *out;             /* to fill: type, rank, shape (value: only shape-like ops) */
     rill_error *err;
 };
@@ -249,6 +250,10 @@ rill_status op_check_arity_made(const struct node *n, rill_error *reterr);
 /* What the node's op makes of the facts `in` (NULL: absent), one for each input, to `out`. */
 rill_status op_infer(const struct node *n, const struct fact *const *in, struct fact *out,
                      struct dims *dims, struct arena *a, rill_error *reterr);
+/* The same, with names of the inputs for messages. */
+rill_status op_infer_named(const struct node *n, const struct fact *const *in,
+                           const char *const *in_name, struct fact *out, struct dims *dims,
+                           struct arena *a, rill_error *reterr);
 
 /* For prepare: n * bytes for what it lays out of constants alone. *ret_there: it was laid out
  * before and must not be written, nor the data of inputs read that `packed` says; else it is
@@ -268,6 +273,8 @@ rill_status infer_ints(struct infer *c, unsigned i, int64_t *ret, unsigned cap, 
 rill_status infer_dims(struct infer *c, unsigned i, const struct dim **ret, unsigned cap,
                        unsigned *ret_n);
 bool infer_has(const struct infer *c, unsigned i); /* input i is present */
+/* What input i is called, for messages: "input 1 ('w_scale')". */
+const char *infer_name(const struct infer *c, unsigned i);
 /* Refuses indices that are known (input k) and lie outside of the data: index i is one into axis
  * first + i % n of input 0. */
 rill_status infer_indices(struct infer *c, unsigned k, int first, int64_t n);

@@ -138,10 +138,14 @@ static uint64_t u64_of_f64(double v)
 int64_t tensor_get_i64(const struct tensor *t, const void *data, int64_t i)
 {
     switch (t->type) {
+    case DTYPE_I4:
+    case DTYPE_I2:
     case DTYPE_I8: return ((const int8_t *) data)[i];
     case DTYPE_I16: return ((const int16_t *) data)[i];
     case DTYPE_I32: return ((const int32_t *) data)[i];
     case DTYPE_I64: return ((const int64_t *) data)[i];
+    case DTYPE_U4:
+    case DTYPE_U2:
     case DTYPE_U8: return ((const uint8_t *) data)[i];
     case DTYPE_U16: return ((const uint16_t *) data)[i];
     case DTYPE_U32: return ((const uint32_t *) data)[i];
@@ -160,10 +164,14 @@ void tensor_set_f64(const struct tensor *t, void *data, int64_t i, double v)
     case DTYPE_F64: ((double *) data)[i] = v; return;
     case DTYPE_F16: ((uint16_t *) data)[i] = f32_to_f16((float) v); return;
     case DTYPE_BF16: ((uint16_t *) data)[i] = f32_to_bf16((float) v); return;
+    case DTYPE_I4:
+    case DTYPE_I2:
     case DTYPE_I8: ((int8_t *) data)[i] = (int8_t) i64_of_f64(v); return;
     case DTYPE_I16: ((int16_t *) data)[i] = (int16_t) i64_of_f64(v); return;
     case DTYPE_I32: ((int32_t *) data)[i] = (int32_t) i64_of_f64(v); return;
     case DTYPE_I64: ((int64_t *) data)[i] = i64_of_f64(v); return;
+    case DTYPE_U4:
+    case DTYPE_U2:
     case DTYPE_U8: ((uint8_t *) data)[i] = (uint8_t) i64_of_f64(v); return;
     case DTYPE_U16: ((uint16_t *) data)[i] = (uint16_t) i64_of_f64(v); return;
     case DTYPE_U32: ((uint32_t *) data)[i] = (uint32_t) i64_of_f64(v); return;

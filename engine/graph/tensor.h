@@ -10,7 +10,10 @@
 
 #define RANK_MAX 8
 
-/* DTYPE_DIM holds `const struct dim *`: the value of a shape that mentions symbols, or what is
+/* I4, U4, I2 and U2 have a byte an element; numbers of such types are only moved, quantised to and
+ * dequantised.
+ *
+ * DTYPE_DIM holds `const struct dim *`: the value of a shape that mentions symbols, or what is
  * computed from one. It is as wide as i64, so ops that only move elements serve it as they serve
  * i64. */
 /* clang-format off */
@@ -18,7 +21,9 @@
     X(F32, "f32", 4) X(F64, "f64", 8) X(F16, "f16", 2) X(BF16, "bf16", 2)     \
     X(I8, "i8", 1) X(I16, "i16", 2) X(I32, "i32", 4) X(I64, "i64", 8)         \
     X(U8, "u8", 1) X(U16, "u16", 2) X(U32, "u32", 4) X(U64, "u64", 8)         \
-    X(BOOL, "bool", 1) X(DIM, "dim", 8)
+    X(BOOL, "bool", 1)                                                        \
+    X(I4, "i4", 1) X(U4, "u4", 1) X(I2, "i2", 1) X(U2, "u2", 1)               \
+    X(DIM, "dim", 8)
 /* clang-format on */
 
 enum dtype {
@@ -32,7 +37,7 @@ const char *dtype_name(enum dtype t);
 size_t dtype_bytes(enum dtype t);   /* 0 for NONE */
 bool dtype_is_float(enum dtype t);  /* f32 f64 f16 bf16 */
 bool dtype_is_signed(enum dtype t); /* i8..i64 */
-bool dtype_is_int(enum dtype t);    /* i8..u64, not bool, not dim */
+bool dtype_is_int(enum dtype t);    /* i8..u64, not bool, not of 4 or 2 bits, not dim */
 /* What t is once no symbol is left. */
 enum dtype dtype_number(enum dtype t, enum dtype number);
 

@@ -61,6 +61,13 @@ struct axis_attr {
     int64_t axis;
 };
 
+struct quant_attr {
+    struct axis_attr on;
+    int64_t block_size;              /* 0: none */
+    int64_t output_dtype, precision; /* enum dtype; 0: as the inputs say */
+    int64_t saturate;                /* belongs to types that do not exist here */
+};
+
 struct reduce_attr {
     int64_t keepdims, noop_with_empty_axes;
 };
@@ -182,6 +189,12 @@ static inline const struct frame_attr *frame_attr_of(const struct node *n)
 
 /* OverlapAdd */
 static inline const struct overlap_attr *overlap_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
+/* QuantizeLinear, DequantizeLinear */
+static inline const struct quant_attr *quant_attr_of(const struct node *n)
 {
     return n->attr;
 }

@@ -98,6 +98,10 @@ static void store_f64(enum dtype t, void *y, const double *x, size_t n)
         FROM_F64(U32, uint32_t, i64_saturated(v, 0, UINT32_MAX));
         FROM_F64(U64, uint64_t, u64_from(v));
         FROM_F64(BOOL, uint8_t, v != 0);
+    case DTYPE_I4:
+    case DTYPE_U4:
+    case DTYPE_I2:
+    case DTYPE_U2:
     case DTYPE_NONE:
     case DTYPE_DIM: return;
     }

@@ -292,14 +292,17 @@ static rill_status node_type(const struct typer *t, struct scope *s, const struc
     const struct fact **facts = arena_array(t->arena, const struct fact *, n->n_in + 1), **plain;
     struct fact *out = arena_array(t->arena, struct fact, n->n_out + 1);
     enum dtype *half = arena_array(t->arena, enum dtype, n->n_out + 1);
-    if (!facts || !out || !half)
+    const char **names = arena_array(t->arena, const char *, n->n_in + 1);
+    if (!facts || !out || !half || !names)
         return no_memory(t);
-    for (unsigned i = 0; i < n->n_in; i++)
+    for (unsigned i = 0; i < n->n_in; i++) {
         facts[i] = wire_fact(s, in[i]);
+        names[i] = n->in[i] == WIRE_NONE ? "" : s->src->wires[n->in[i]].name;
+    }
     TRY(op_check_arity(n, t->err));
     TRY(half_cast(n, facts, t->arena, &room, &n, &to, t->err));
     TRY(half_hidden(n, facts, t->arena, &plain, t->err));
-    rill_status typed = op_infer(n, plain, out, t->dims, t->arena, t->err);
+    rill_status typed = op_infer_named(n, plain, names, out, t->dims, t->arena, t->err);
     if (typed != RILL_OK)
         return untyped(t, s, n, in, typed);
     TRY(dims_status(t->dims, t->err));

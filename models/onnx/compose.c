@@ -81,24 +81,40 @@ rill_status up_dropout(struct conversion *l)
 
 /* ---- softmax and its like before opset 13: over all axes from `axis` on, as one ---- */
 
+static rill_status softmax_flat(struct conversion *l, const char *engine, uint32_t x, int64_t axis,
+                                uint32_t *out)
+{
+    uint32_t shape, flat = WIRE_NONE, y = WIRE_NONE;
+    struct attr at = { .name = "axis", .kind = ATTR_INT, .i = axis },
+                last = { .name = "axis", .kind = ATTR_INT, .i = -1 };
+    TRY(convert_unary(l, "Shape", x, &shape));
+    TRY(convert_emit(l, "Flatten", &at, 1, &x, 1, &flat, 1));
+    TRY(convert_emit(l, engine, &last, 1, &flat, 1, &y, 1));
+    return convert_emit(l, "Reshape", NULL, 0, (uint32_t[]) { y, shape }, 2, out, 1);
+}
+
+rill_status convert_softmax_rows(struct conversion *l, const char *engine, uint32_t x, int64_t axis,
+                                 uint32_t *ret)
+{
+    struct attr last = { .name = "axis", .kind = ATTR_INT, .i = -1 };
+    *ret = WIRE_NONE;
+    return axis == -1 ? convert_emit(l, engine, &last, 1, &x, 1, ret, 1)
+                      : softmax_flat(l, engine, x, axis, ret);
+}
+
 rill_status up_softmax_1(struct conversion *l)
 {
     int64_t axis = convert_int(l, "axis", 1);
-    uint32_t shape, flat = WIRE_NONE, y = WIRE_NONE;
+    const char *engine = l->engine;
     if (axis == -1)
         return RILL_OK;
     if (!convert_has(l, 0))
         return convert_fail(l, RILL_MALFORMED, "input 0 is required");
-    struct attr at = { .name = "axis", .kind = ATTR_INT, .i = axis },
-                last = { .name = "axis", .kind = ATTR_INT, .i = -1 };
     const struct fact *f = &l->scope->g->wires[l->in[0]].fact;
     if (f->rank > 0 && axis == f->rank - 1)
         return RILL_OK;
-    TRY(convert_unary(l, "Shape", l->in[0], &shape));
-    TRY(convert_emit(l, "Flatten", &at, 1, l->in, 1, &flat, 1));
-    TRY(convert_emit(l, l->engine, &last, 1, &flat, 1, &y, 1));
     l->engine = NULL;
-    return convert_emit(l, "Reshape", NULL, 0, (uint32_t[]) { y, shape }, 2, l->out, 1);
+    return softmax_flat(l, engine, l->in[0], axis, l->out);
 }
 
 /* ---- normalisation ---- */

@@ -15,6 +15,9 @@ rill_status convert_fail_(const struct conversion *l, rill_status s, const char 
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
+    if (*l->domain)
+        return err_set(l->r->err, s, "node '%.80s' (%s.%s): %s", l->name, l->domain, l->node->op,
+                       text);
     return err_set(l->r->err, s, "node '%.80s' (%s, opset %" PRId64 "): %s", l->name, l->node->op,
                    l->r->opset, text);
 }
@@ -111,7 +114,7 @@ bool convert_has(const struct conversion *l, unsigned i)
     return i < l->n_in && l->in[i] != WIRE_NONE;
 }
 
-static rill_status add_const(struct conversion *l, const struct tensor *t, uint32_t *ret)
+rill_status convert_const(struct conversion *l, const struct tensor *t, uint32_t *ret)
 {
     const char *name = arena_printf(l->r->arena, "%s/%u", l->name, l->scope->g->n_wires);
     *ret = t && name ? graph_add_const(l->scope->g, name, t) : WIRE_NONE;
@@ -124,7 +127,7 @@ rill_status convert_ints(struct conversion *l, const int64_t *v, unsigned n, uin
     struct tensor *t = tensor_new(l->r->arena, DTYPE_I64, 1, &dim);
     if (t && n)
         memcpy(t->data, v, n * sizeof *v);
-    return add_const(l, t, ret);
+    return convert_const(l, t, ret);
 }
 
 rill_status convert_int_scalar(struct conversion *l, int64_t v, uint32_t *ret)
@@ -132,7 +135,7 @@ rill_status convert_int_scalar(struct conversion *l, int64_t v, uint32_t *ret)
     struct tensor *t = tensor_new(l->r->arena, DTYPE_I64, 0, NULL);
     if (t)
         *(int64_t *) t->data = v;
-    return add_const(l, t, ret);
+    return convert_const(l, t, ret);
 }
 
 rill_status convert_float(struct conversion *l, float v, uint32_t *ret)
@@ -140,7 +143,7 @@ rill_status convert_float(struct conversion *l, float v, uint32_t *ret)
     struct tensor *t = tensor_new(l->r->arena, DTYPE_F32, 0, NULL);
     if (t)
         *(float *) t->data = v;
-    return add_const(l, t, ret);
+    return convert_const(l, t, ret);
 }
 
 /* ---- nodes ---- */
@@ -158,7 +161,7 @@ rill_status convert_add(struct conversion *l, const char *engine, const struct a
 {
     const struct op *op = op_find(engine);
     if (!op)
-        return l->r->op_refuse(l->r, l->name, l->node->op, l->r->opset);
+        return l->r->op_refuse(l->r, l->name, l->domain, l->node->op, l->r->opset);
     void *parsed = arena_alloc(l->r->arena, op->attr_bytes);
     uint32_t *all = arena_array(l->r->arena, uint32_t,
                                 n_out + (size_t) (op->min_out > 0 ? op->min_out : 0) + 1);
@@ -200,6 +203,13 @@ rill_status convert_binary(struct conversion *l, const char *engine, uint32_t x,
 {
     *ret = WIRE_NONE;
     return convert_emit(l, engine, NULL, 0, (uint32_t[]) { x, y }, 2, ret, 1);
+}
+
+rill_status convert_cast(struct conversion *l, uint32_t x, enum dtype type, uint32_t *ret)
+{
+    struct attr to = { .name = "to", .kind = ATTR_INT, .i = type };
+    *ret = WIRE_NONE;
+    return convert_emit(l, "Cast", &to, 1, &x, 1, ret, 1);
 }
 
 rill_status convert_finish(struct conversion *l, uint32_t w)

@@ -49,16 +49,12 @@ static rill_status node_wires(struct conversion *l)
 static rill_status convert_node(struct scope *s, const struct outline_node *n)
 {
     struct conversion l = { .r = s->r, .scope = s, .node = n, .name = n->name };
-    if (!onnx_is_default_domain(n->pb->domain)) {
-        s->r->unknown = ONNX_UNKNOWN_OP;
-        return err_set(s->r->err, RILL_UNSUPPORTED,
-                       "node '%.80s': op '%.60s' is of domain '%.60s'; only "
-                       "ops of the standard domain are supported: export without vendor ops",
-                       n->name, n->op, onnx_text(s->r->arena, n->pb->domain));
-    }
-    l.row = op_row_find(n->op, s->r->opset);
+    l.domain = onnx_is_default_domain(n->pb->domain) ? "" : onnx_text(s->r->arena, n->pb->domain);
+    if (!l.domain)
+        return no_memory(s->r);
+    l.row = op_row_find(l.domain, n->op, s->r->opset);
     if (!l.row)
-        return op_row_refuse(s->r, n->name, n->op, s->r->opset);
+        return op_row_refuse(s->r, n->name, l.domain, n->op, s->r->opset);
     l.engine = l.row->engine;
     TRY(node_attrs(&l));
     TRY(node_wires(&l));

@@ -6,7 +6,8 @@
  * convert.c   outline -> struct graph: inputs, bodies, nodes
  * op_rows.c   the table of ops, which names the upgrades
  * upgrade.c   brings old forms to the newest; compose.c writes ops as others, quant.c and loss.c
- *             those of their names, control.c bodies of Loops, Ifs and Scans
+ *             those of their names, qlinear.c and nbits.c those of another domain, control.c bodies
+ *             of Loops, Ifs and Scans
  * conversion.c   what upgrades work with: attributes, inputs, constants, nodes of a graph
  * tensor.c    tensors and their data, external.c where it lies in other files
  * attr.c, fact.c, map.c, text.c   attributes, types and shapes, names to wires, printable text */
@@ -47,7 +48,8 @@ struct reader {
     enum onnx_unknown unknown;
     rill_error *err;
     /* Calls from upgrades to what stands above them: op_rows.c and convert.c. */
-    rill_status (*op_refuse)(struct reader *r, const char *node, const char *op, int64_t opset);
+    rill_status (*op_refuse)(struct reader *r, const char *node, const char *domain, const char *op,
+                             int64_t opset);
     rill_status (*graph_make)(struct reader *r, const struct outline *from, const char **capture,
                               uint32_t n_capture, bool body, struct graph *ret);
 };
@@ -120,7 +122,8 @@ struct conversion {
     struct scope *scope;
     const struct outline_node *node;
     const struct op_row *row;
-    const char *name; /* of the node, for messages */
+    const char *domain; /* of the row; "": the standard one */
+    const char *name;   /* of the node, for messages */
     struct attr *attr;
     unsigned n_attr;
     uint32_t *in, *out; /* room for CONVERT_SPARE more inputs */
@@ -146,9 +149,12 @@ struct op_row {
     const char *note;
 };
 
-const struct op_row *op_row_find(const char *name, int64_t opset);
+/* domain: "" is the standard one. */
+const struct op_row *op_row_find(const char *domain, const char *name, int64_t opset);
+rill_status onnx_opset_refuse(struct reader *r);
 /* Refuses an op, saying what is near it or which opsets would do. */
-rill_status op_row_refuse(struct reader *r, const char *node, const char *op, int64_t opset);
+rill_status op_row_refuse(struct reader *r, const char *node, const char *domain, const char *op,
+                          int64_t opset);
 
 #define convert_fail(l, status, ...) convert_fail_((l), (status), __VA_ARGS__)
 __attribute__((format(printf, 3, 4))) rill_status convert_fail_(const struct conversion *l,
@@ -165,10 +171,11 @@ int64_t convert_int(struct conversion *l, const char *name, int64_t absent);
 rill_status convert_input(struct conversion *l, unsigned i, uint32_t w);
 bool convert_has(const struct conversion *l, unsigned i);
 
-/* Constants: a list, or a scalar. */
+/* Constants: a list, or a scalar, or any tensor (of the arena). */
 rill_status convert_ints(struct conversion *l, const int64_t *v, unsigned n, uint32_t *ret);
 rill_status convert_int_scalar(struct conversion *l, int64_t v, uint32_t *ret);
 rill_status convert_float(struct conversion *l, float v, uint32_t *ret);
+rill_status convert_const(struct conversion *l, const struct tensor *t, uint32_t *ret);
 
 /* Adds a node whose outputs are wires already, of the name of the present one. */
 rill_status convert_add(struct conversion *l, const char *engine, const struct attr *attr,
@@ -183,6 +190,16 @@ rill_status convert_emit(struct conversion *l, const char *engine, const struct 
 rill_status convert_unary(struct conversion *l, const char *engine, uint32_t x, uint32_t *ret);
 rill_status convert_binary(struct conversion *l, const char *engine, uint32_t x, uint32_t y,
                            uint32_t *ret);
+
+rill_status convert_cast(struct conversion *l, uint32_t x, enum dtype type, uint32_t *ret);
+
+/* Softmax and its like over all axes from `axis` on, as one; -1: the last alone. */
+rill_status convert_softmax_rows(struct conversion *l, const char *engine, uint32_t x, int64_t axis,
+                                 uint32_t *ret);
+/* The product of two matrices of small integers, less their zeros (WIRE_NONE: 0): whole numbers.
+ * Zero a is one for all, zero b may have one for each column. */
+rill_status convert_product(struct conversion *l, uint32_t a, uint32_t b, uint32_t zero_a,
+                            uint32_t zero_b, uint32_t *ret);
 
 /* Points output 0 of the node at w: emits an Identity into it, nothing more is emitted. */
 rill_status convert_finish(struct conversion *l, uint32_t w);
@@ -200,10 +217,16 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
 #define UPGRADE_LOSSES(X) X(cross_entropy) X(nll_loss)
 /* quant.c */
 #define UPGRADE_QUANTISED(X) X(conv_integer) X(matmul_integer) X(qlinear_conv) X(qlinear_matmul)
+/* qlinear.c, nbits.c */
+#define UPGRADE_VENDOR(X)                                                                          \
+    X(dynamic_lstm) X(dynamic_matmul) X(matmul_nbits) X(matmul_to_float) X(qattention) X(qgemm)    \
+    X(qlinear_add) X(qlinear_concat) X(qlinear_global_pool) X(qlinear_leaky_relu) X(qlinear_mul)   \
+    X(qlinear_pool) X(qlinear_sigmoid) X(qlinear_softmax) X(qlinear_where)
 /* control.c */
 #define UPGRADE_CONTROL(X) X(if_) X(loop) X(scan_9)
 #define UPGRADE_EACH(X)                                                                            \
-    UPGRADE_FORMS(X) UPGRADE_COMPOSED(X) UPGRADE_LOSSES(X) UPGRADE_QUANTISED(X) UPGRADE_CONTROL(X)
+    UPGRADE_FORMS(X) UPGRADE_COMPOSED(X) UPGRADE_LOSSES(X) UPGRADE_QUANTISED(X) UPGRADE_VENDOR(X)  \
+    UPGRADE_CONTROL(X)
 /* clang-format on */
 #define X(name) rill_status up_##name(struct conversion *l);
 UPGRADE_EACH(X)

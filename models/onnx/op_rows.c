@@ -53,11 +53,11 @@ static const struct op_row rows[] = {
     { "DFT", 17, 19, "DFT", up_dft_17, "axis becomes an input" },
     { "DFT", 20, 21, "DFT", NULL, NULL },
     SAME("DepthToSpace"),
-    SAME("DequantizeLinear"),
+    { "DequantizeLinear", 10, 28, "DequantizeLinear", up_dtype_attr, NULL },
     SAME("Det"),
     BROADCAST("Div"),
     { "Dropout", 1, 21, NULL, up_dropout, "inference: identity" },
-    SAME("DynamicQuantizeLinear"),
+    { "DynamicQuantizeLinear", 11, 28, "DynamicQuantizeLinear", NULL, NULL },
     SAME("Einsum"),
     BROADCAST("Equal"),
     SAME("Expand"),
@@ -117,7 +117,7 @@ static const struct op_row rows[] = {
     BROADCAST("Pow"),
     { "QLinearConv", 10, 21, NULL, up_qlinear_conv, "Conv of exact floats" },
     { "QLinearMatMul", 10, 21, NULL, up_qlinear_matmul, "MatMul of i32" },
-    { "QuantizeLinear", 10, 21, "QuantizeLinear", up_dtype_attr, NULL },
+    { "QuantizeLinear", 10, 28, "QuantizeLinear", up_dtype_attr, NULL },
     SAME("RNN"),
     SAME("Range"),
 #define REDUCE(name)                                                                               \
@@ -179,15 +179,54 @@ static const struct op_row rows[] = {
     BROADCAST("Xor"),
 };
 
-#define ROWS (sizeof rows / sizeof *rows)
+/* Of com.microsoft, whose only version is 1: quantised ops, as the standard ones they are. */
+static const struct op_row microsoft_rows[] = {
+    { "DequantizeLinear", 1, 1, "DequantizeLinear", NULL, "16 and 4 bits" },
+    { "DynamicQuantizeLSTM", 1, 1, NULL, up_dynamic_lstm, "LSTM of dequantised weights" },
+    { "DynamicQuantizeMatMul", 1, 1, NULL, up_dynamic_matmul,
+      "DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Add" },
+    { "MatMulIntegerToFloat", 1, 1, NULL, up_matmul_to_float, "MatMulInteger, Cast, Mul, Add" },
+    { "MatMulNBits", 1, 1, NULL, up_matmul_nbits, "DequantizeLinear, MatMul" },
+    { "QAttention", 1, 1, NULL, up_qattention, "refused" },
+    { "QGemm", 1, 1, NULL, up_qgemm, "MatMulInteger, Add, Cast, Mul, QuantizeLinear" },
+#define QLINEAR(name, upgrade, middle)                                                             \
+    {                                                                                              \
+        name, 1, 1, NULL, upgrade, "DequantizeLinear, " middle ", QuantizeLinear"                  \
+    }
+    QLINEAR("QLinearAdd", up_qlinear_add, "Add"),
+    QLINEAR("QLinearAveragePool", up_qlinear_pool, "AveragePool"),
+    QLINEAR("QLinearConcat", up_qlinear_concat, "Concat"),
+    QLINEAR("QLinearGlobalAveragePool", up_qlinear_global_pool, "GlobalAveragePool"),
+    QLINEAR("QLinearLeakyRelu", up_qlinear_leaky_relu, "LeakyRelu"),
+    QLINEAR("QLinearMul", up_qlinear_mul, "Mul"),
+    QLINEAR("QLinearSigmoid", up_qlinear_sigmoid, "Sigmoid"),
+    QLINEAR("QLinearSoftmax", up_qlinear_softmax, "Softmax"),
+    QLINEAR("QLinearWhere", up_qlinear_where, "Where"),
+    { "QuantizeLinear", 1, 1, "QuantizeLinear", up_dtype_attr, "16 and 4 bits" },
+};
+
+#define TABLE(domain, rows)                                                                        \
+    {                                                                                              \
+        domain, rows, sizeof rows / sizeof *rows                                                   \
+    }
+static const struct op_table {
+    const char *domain; /* "": the standard one */
+    const struct op_row *rows;
+    size_t n;
+} tables[] = { TABLE("", rows), TABLE("com.microsoft", microsoft_rows) };
+
+#define TABLES (sizeof tables / sizeof *tables)
 
 bool onnx_op_at(unsigned i, struct onnx_op_row *ret)
 {
-    if (i >= ROWS)
-        return false;
-    *ret = (struct onnx_op_row) { rows[i].name, rows[i].first, rows[i].last, rows[i].engine,
-                                  rows[i].note };
-    return true;
+    for (size_t t = 0; t < TABLES; i -= (unsigned) tables[t++].n)
+        if (i < tables[t].n) {
+            const struct op_row *row = &tables[t].rows[i];
+            *ret = (struct onnx_op_row) { row->name,   row->first, row->last,
+                                          row->engine, row->note,  tables[t].domain };
+            return true;
+        }
+    return false;
 }
 
 static bool row_works(const struct op_row *row)
@@ -195,11 +234,23 @@ static bool row_works(const struct op_row *row)
     return row->engine ? op_find(row->engine) != NULL : row->upgrade != NULL;
 }
 
-const struct op_row *op_row_find(const char *name, int64_t opset)
+/* NULL: no op of the domain is known. */
+static const struct op_table *table_of(const char *domain)
 {
-    for (size_t i = 0; i < ROWS; i++)
-        if (!strcmp(rows[i].name, name) && opset >= rows[i].first && opset <= rows[i].last)
-            return &rows[i];
+    for (size_t t = 0; t < TABLES; t++)
+        if (!strcmp(tables[t].domain, domain))
+            return &tables[t];
+    return NULL;
+}
+
+const struct op_row *op_row_find(const char *domain, const char *name, int64_t opset)
+{
+    const struct op_table *t = table_of(domain);
+    int64_t version = *domain ? 1 : opset;
+    for (size_t i = 0; t && i < t->n; i++)
+        if (!strcmp(t->rows[i].name, name) && version >= t->rows[i].first &&
+            version <= t->rows[i].last)
+            return &t->rows[i];
     return NULL;
 }
 
@@ -212,25 +263,51 @@ static size_t common_prefix(const char *a, const char *b)
 }
 
 /* The supported op whose name starts most like this one; NULL if none does. */
-static const char *nearest(const char *name)
+static const char *nearest(const struct op_table *t, const char *name)
 {
     const char *best = NULL;
     size_t most = 2;
-    for (size_t i = 0; i < ROWS; i++) {
-        size_t n = common_prefix(rows[i].name, name);
-        if (n > most && row_works(&rows[i])) {
+    for (size_t i = 0; i < t->n; i++) {
+        size_t n = common_prefix(t->rows[i].name, name);
+        if (n > most && row_works(&t->rows[i])) {
             most = n;
-            best = rows[i].name;
+            best = t->rows[i].name;
         }
     }
     return best;
 }
 
-rill_status op_row_refuse(struct reader *r, const char *node, const char *op, int64_t opset)
+rill_status onnx_opset_refuse(struct reader *r)
+{
+    r->unknown = r->opset > ONNX_OPSET_MAX ? ONNX_UNKNOWN_OPSET : r->unknown;
+    return err_set(r->err, RILL_UNSUPPORTED,
+                   "the model is of opset %" PRId64 "; opsets %d to %d are "
+                   "read: export it again for one of those",
+                   r->opset, ONNX_OPSET_MIN, ONNX_OPSET_MAX);
+}
+
+static rill_status refuse_of_domain(struct reader *r, const char *node, const char *domain,
+                                    const char *op)
+{
+    const struct op_table *t = table_of(domain);
+    const char *near = t ? nearest(t, op) : NULL;
+    return err_set(r->err, RILL_UNSUPPORTED,
+                   "node '%.80s': op '%.60s' is of domain '%.60s'; only %sops of the standard "
+                   "domain are supported%s%s%s: export without vendor ops",
+                   node, op, domain, t ? "some quantised ops of it and " : "",
+                   near ? ", the nearest is '" : "", near ? near : "", near ? "'" : "");
+}
+
+rill_status op_row_refuse(struct reader *r, const char *node, const char *domain, const char *op,
+                          int64_t opset)
 {
     int first = 0, last = 0;
+    if (!*domain && opset > ONNX_OPSET_MAX)
+        return onnx_opset_refuse(r);
     r->unknown = ONNX_UNKNOWN_OP;
-    for (size_t i = 0; i < ROWS; i++)
+    if (*domain)
+        return refuse_of_domain(r, node, domain, op);
+    for (size_t i = 0; i < tables[0].n; i++)
         if (!strcmp(rows[i].name, op) && row_works(&rows[i])) {
             first = first ? first : rows[i].first;
             last = rows[i].last;
@@ -240,7 +317,7 @@ rill_status op_row_refuse(struct reader *r, const char *node, const char *op, in
                        "node '%.80s': op '%.60s' exists in opsets %d to %d, the "
                        "model is of %" PRId64,
                        node, op, first, last, opset);
-    const char *near = nearest(op);
+    const char *near = nearest(&tables[0], op);
     return err_set(r->err, RILL_UNSUPPORTED,
                    "node '%.80s': op '%.60s' (opset %" PRId64 ") is not "
                    "supported%s%s%s; `rill inspect --ops` lists what is",

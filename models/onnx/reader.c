@@ -26,14 +26,7 @@ static rill_status read_opset(struct reader *r, const Onnxpb__Model *m)
                        "the model does not say which opset it uses; opsets %d to %d "
                        "are read",
                        ONNX_OPSET_MIN, ONNX_OPSET_MAX);
-    if (r->opset > ONNX_OPSET_MAX)
-        r->unknown = ONNX_UNKNOWN_OPSET;
-    if (r->opset < ONNX_OPSET_MIN || r->opset > ONNX_OPSET_MAX)
-        return err_set(r->err, RILL_UNSUPPORTED,
-                       "the model is of opset %" PRId64 "; opsets %d to %d are "
-                       "read: export it again for one of those",
-                       r->opset, ONNX_OPSET_MIN, ONNX_OPSET_MAX);
-    return RILL_OK;
+    return r->opset < ONNX_OPSET_MIN ? onnx_opset_refuse(r) : RILL_OK;
 }
 
 static rill_status read_meta(const struct reader *r, const Onnxpb__Model *m, struct graph *g)

@@ -14,7 +14,7 @@ struct onnx_limits {
 };
 
 /* Opsets of the default domain that are read: 7 and newer whole, older ones as far as the table of
- * ops goes. */
+ * ops goes; of still newer ones, models of the few ops whose rows go further. */
 #define ONNX_OPSET_MIN 1
 #define ONNX_OPSET_MAX 21
 
@@ -44,6 +44,7 @@ struct onnx_op_row {
     int first, last;    /* opsets */
     const char *engine; /* NULL: becomes several */
     const char *note;
+    const char *domain; /* "": the standard one */
 };
 
 /* The i-th row; false past the end. */

@@ -33,8 +33,12 @@ static const struct {
     [18] = { "float8e4m3fnuz", DTYPE_NONE, LIST_NONE },
     [19] = { "float8e5m2", DTYPE_NONE, LIST_NONE },
     [20] = { "float8e5m2fnuz", DTYPE_NONE, LIST_NONE },
-    [21] = { "uint4", DTYPE_NONE, LIST_NONE },
-    [22] = { "int4", DTYPE_NONE, LIST_NONE },
+    [21] = { "uint4", DTYPE_U4, LIST_INT32 },
+    [22] = { "int4", DTYPE_I4, LIST_INT32 },
+    [23] = { "float4e2m1", DTYPE_NONE, LIST_NONE },
+    [24] = { "float8e8m0", DTYPE_NONE, LIST_NONE },
+    [25] = { "uint2", DTYPE_U2, LIST_INT32 },
+    [26] = { "int2", DTYPE_I2, LIST_INT32 },
 };
 
 #define TYPES ((int64_t) (sizeof types / sizeof *types))
@@ -48,7 +52,7 @@ rill_status onnx_dtype(const struct reader *r, int64_t code, const char *what, e
     if (*ret == DTYPE_NONE)
         return err_set(r->err, RILL_UNSUPPORTED,
                        "%s: elements of type %s are not supported; floats, "
-                       "integers and bool of 8 bits and more are",
+                       "bool and integers of 2 to 64 bits are",
                        what, types[code].name);
     return RILL_OK;
 }
@@ -75,6 +79,42 @@ static rill_status tensor_shape(const struct reader *r, const Onnxpb__Tensor *t,
                            "%s: its dimensions multiply to more bytes than there are", what);
     }
     return RILL_OK;
+}
+
+/* Numbers of 4 and 2 bits are several in a byte, the first one low. */
+static int64_t per_byte(const struct tensor *t)
+{
+    switch (t->type) {
+    case DTYPE_U4:
+    case DTYPE_I4: return 2;
+    case DTYPE_U2:
+    case DTYPE_I2: return 4;
+    default: return 1;
+    }
+}
+
+/* Elements of a typed list, and bytes, that a tensor takes in the file. */
+static int64_t stored_count(const struct tensor *t)
+{
+    return (tensor_count(t) + per_byte(t) - 1) / per_byte(t);
+}
+
+static size_t stored_bytes(const struct tensor *t)
+{
+    return (size_t) stored_count(t) * dtype_bytes(t->type);
+}
+
+/* From the last on, so that no byte is written before it is read. */
+static void unpack(const struct tensor *t)
+{
+    uint8_t *p = t->data;
+    int64_t many = per_byte(t);
+    unsigned bits = (unsigned) (8 / many), mask = (1u << bits) - 1;
+    bool is_signed = t->type == DTYPE_I4 || t->type == DTYPE_I2;
+    for (int64_t i = many > 1 ? tensor_count(t) : 0; i-- > 0;) {
+        unsigned v = p[i / many] >> ((unsigned) (i % many) * bits) & mask;
+        p[i] = (uint8_t) (is_signed && v >> (bits - 1) ? v | ~mask : v);
+    }
 }
 
 /* Elements of a typed list. */
@@ -127,11 +167,12 @@ static rill_status from_list(const struct reader *r, const Onnxpb__Tensor *t, co
                              const struct tensor *to)
 {
     enum list list = types[t->data_type].list;
-    int64_t n = tensor_count(to);
+    int64_t n = stored_count(to);
     size_t have = list_length(t, list);
     if (have != (uint64_t) n)
         return err_set(r->err, RILL_MALFORMED,
-                       "%s: its shape has %" PRId64 " elements and its data %zu", what, n, have);
+                       "%s: its shape has %" PRId64 " elements%s and its data %zu", what,
+                       tensor_count(to), per_byte(to) > 1 ? ", several in a byte," : "", have);
     if (list == LIST_INT32)
         TRY(list_fits(r, t, what, to, n));
     list_copy(t, list, to, n);
@@ -141,7 +182,7 @@ static rill_status from_list(const struct reader *r, const Onnxpb__Tensor *t, co
 static rill_status from_raw(const struct reader *r, const Onnxpb__Tensor *t, const char *what,
                             const struct tensor *to)
 {
-    size_t want = tensor_bytes(to);
+    size_t want = stored_bytes(to);
     if (t->raw_data.len != want)
         return err_set(r->err, RILL_MALFORMED,
                        "%s: its shape takes %zu bytes and its raw data has %zu", what, want,
@@ -170,9 +211,9 @@ static rill_status check_length(const struct reader *r, const Onnxpb__Tensor *t,
 {
     struct tensor none = *shape;
     none.data = NULL;
-    if (is_raw(t) && t->raw_data.len != tensor_bytes(&none))
+    if (is_raw(t) && t->raw_data.len != stored_bytes(&none))
         return from_raw(r, t, what, &none);
-    if (!is_raw(t) && list_length(t, types[t->data_type].list) != (uint64_t) tensor_count(&none))
+    if (!is_raw(t) && list_length(t, types[t->data_type].list) != (uint64_t) stored_count(&none))
         return from_list(r, t, what, &none);
     return RILL_OK;
 }
@@ -199,13 +240,14 @@ rill_status onnx_tensor(struct reader *r, const Onnxpb__Tensor *t, const char *w
                        what, bytes, r->limits.tensor_bytes);
     r->tensor_bytes += bytes;
     if (external)
-        TRY(external_read(r, t, what, NULL, bytes));
+        TRY(external_read(r, t, what, NULL, stored_bytes(&shape)));
     struct tensor *made = tensor_new(r->arena, shape.type, shape.rank, shape.dim);
     if (!made)
         return no_memory(r);
-    TRY(external        ? external_read(r, t, what, made->data, bytes)
+    TRY(external        ? external_read(r, t, what, made->data, stored_bytes(made))
             : is_raw(t) ? from_raw(r, t, what, made)
                         : from_list(r, t, what, made));
+    unpack(made);
     bools_normalise(made);
     *ret = made;
     return RILL_OK;

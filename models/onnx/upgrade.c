@@ -148,11 +148,14 @@ static rill_status dtype_attr(struct conversion *l, const char *name)
 rill_status up_dtype_attr(struct conversion *l)
 {
     convert_attr_drop(l, "saturate"); /* only for 8-bit floats, which are refused */
-    if (convert_int(l, "output_dtype", -1) == 0)
-        convert_attr_drop(l, "output_dtype");
+    static const char *const optional[] = { "output_dtype", "precision" };
+    for (unsigned i = 0; i < sizeof optional / sizeof *optional; i++) {
+        if (convert_int(l, optional[i], -1) == 0)
+            convert_attr_drop(l, optional[i]);
+        TRY(dtype_attr(l, optional[i]));
+    }
     TRY(dtype_attr(l, "to"));
     TRY(dtype_attr(l, "dtype"));
-    TRY(dtype_attr(l, "output_dtype"));
     return dtype_attr(l, "output_datatype");
 }
 

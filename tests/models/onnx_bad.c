@@ -230,7 +230,9 @@ static void test_tensors(void)
                  "has 6 elements and its data 0");
     expect_const("strings", make_tensor("w", 8, DIMS(1)), RILL_UNSUPPORTED, "string");
     expect_const("complex", make_tensor("w", 14, DIMS(1)), RILL_UNSUPPORTED, "complex64");
-    expect_const("4-bit", make_tensor("w", 22, DIMS(1)), RILL_UNSUPPORTED, "int4");
+    expect_const("8-bit float", make_tensor("w", 17, DIMS(1)), RILL_UNSUPPORTED, "float8e4m3fn");
+    expect_const("4-bit, a byte too many", make_raw("w", 22, DIMS(3), six, 3), RILL_MALFORMED,
+                 "takes 2 bytes and its raw data has 3");
     expect_const("no such type", make_tensor("w", 99, DIMS(1)), RILL_MALFORMED,
                  "element type number 99");
     struct pb segment = make_raw("w", 1, DIMS(2, 3), six, 24);

@@ -17,17 +17,34 @@ import onnx
 import onnxruntime
 from onnx import TensorProto as T
 from onnx import helper, numpy_helper
+from onnx.reference import ReferenceEvaluator
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 TYPES = {np.dtype(a): b for a, b in
-         {"f4": T.FLOAT, "i8": T.INT64, "i4": T.INT32, "u1": T.UINT8, "i1": T.INT8, "?": T.BOOL}.items()}
+         {"f4": T.FLOAT, "u2": T.UINT16, "i2": T.INT16, "i8": T.INT64, "i4": T.INT32, "u1": T.UINT8, "i1": T.INT8, "?": T.BOOL}.items()}
+
+
+MICROSOFT = "com.microsoft"
+
+
+def run_onnxruntime(model, data):
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(model.SerializeToString(), options,
+                                           providers=["CPUExecutionProvider"])
+    return session.run(None, data)
+
+
+def run_reference(model, data):
+    """The standard's own evaluator, slow and without vendors' ops."""
+    return ReferenceEvaluator(model).run(None, data)
 
 
 class Case:
     """A graph under construction: calls add nodes and give the names of their outputs."""
 
     def __init__(self, name, opset=21):
-        self.name, self.opset = name, opset
+        self.name, self.opset, self.vendor = name, opset, False
         self.random = np.random.default_rng(zlib.crc32(name.encode()))
         self.nodes, self.constants, self.inputs, self.outputs, self.data = [], [], [], [], []
 
@@ -46,9 +63,17 @@ class Case:
         self.constants.append(numpy_helper.from_array(np.asarray(value, dtype), name))
         return name
 
+    def small(self, value, to, shape=None):
+        """A constant of an element type that numpy may lack."""
+        value = np.asarray(value)
+        name = f"c{len(self.constants)}"
+        self.constants.append(helper.make_tensor(name, to, shape or value.shape, value.ravel().tolist()))
+        return name
+
     def op(self, op, *inputs, outputs=1, **attrs):
         names = [f"{op.lower()}{len(self.nodes)}_{i}" for i in range(outputs)]
         self.nodes.append(helper.make_node(op, list(inputs), names, name=names[0], **attrs))
+        self.vendor |= attrs.get("domain") == MICROSOFT
         return names[0] if outputs == 1 else names
 
     def output(self, wire):
@@ -56,13 +81,16 @@ class Case:
 
     def model(self):
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.constants)
-        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=8)
+        return helper.make_model(graph, opset_imports=self.opsets(), ir_version=10 if self.vendor else 8)
 
-    def save(self):
+    def opsets(self):
+        more = [helper.make_opsetid(MICROSOFT, 1)] if self.vendor else []
+        return [helper.make_opsetid("", self.opset), *more]
+
+    def save(self, run=None):
+        """run: what makes the results instead of ONNX Runtime."""
         model = self.model()
-        session = onnxruntime.InferenceSession(model.SerializeToString(),
-                                               providers=["CPUExecutionProvider"])
-        results = session.run(None, dict(self.data))
+        results = (run or run_onnxruntime)(model, dict(self.data))
         shutil.rmtree(os.path.join(HERE, self.name), ignore_errors=True)
         folder = os.path.join(HERE, self.name, "test_data_set_0")
         os.makedirs(folder)
@@ -130,6 +158,157 @@ def quant_ranks():
         q = c.op("QuantizeLinear", x, c.const(scale, "f4"), c.const(zero, "u1"))
         c.output(c.op("DequantizeLinear", q, c.const(scale, "f4"), c.const(zero, "u1")))
     c.save()
+
+
+SMALL = {"u8": T.UINT8, "i8": T.INT8, "u16": T.UINT16, "i16": T.INT16, "u4": T.UINT4, "i4": T.INT4}
+
+
+def quant_types():
+    """There and back, by the type of the zero and by output_dtype."""
+    c = Case("quant_types", 21)
+    x = c.numbers("x", [1, 3, "S"], 1, 3, 7)
+    for name, to in SMALL.items():
+        scale = c.const(.25 if name.endswith("4") else .01, "f4")
+        zero = c.small(0 if name == "i16" else 2, to, [])
+        c.output(c.op("DequantizeLinear", c.op("QuantizeLinear", x, scale, zero), scale, zero))
+        c.output(c.op("DequantizeLinear", c.op("QuantizeLinear", x, scale, output_dtype=to), scale))
+    c.save(run_reference)
+
+
+def quant_axes():
+    """A scale for each place of an axis, counted from either end, with zeros that differ, too."""
+    c = Case("quant_axes", 21)
+    x = c.numbers("x", [2, 3, "S"], 2, 3, 7)
+    scale, zero = c.const([.01, .02, .04], "f4"), c.const([3, 128, 250], "u1")
+    two = c.const([.03, .01], "f4")
+    for axis in 1, -2:
+        c.output(c.op("DequantizeLinear", c.op("QuantizeLinear", x, scale, zero, axis=axis), scale, zero, axis=axis))
+    c.output(c.op("DequantizeLinear", c.op("QuantizeLinear", x, two, axis=0), two, axis=0))
+    last = c.op("Transpose", x, perm=[0, 2, 1])
+    c.output(c.op("DequantizeLinear", c.op("QuantizeLinear", last, scale, zero, axis=2), scale, zero, axis=-1))
+    c.save(run_reference)
+
+
+def quant_blocks():
+    """Weights in blocks along either axis, the last block short, of 4 and 8 bits."""
+    c = Case("quant_blocks", 21)
+    x = c.numbers("x", ["S", 10], 5, 10)
+    for to, low, high in (T.INT4, -8, 8), (T.UINT4, 0, 16), (T.INT8, -128, 128):
+        for axis, shape in (0, [3, 6]), (1, [10, 2]):
+            w = c.small(c.random.integers(low, high, (10, 6)), to)
+            scale = c.const(c.random.uniform(-.1, .1, shape), "f4")
+            zero = c.small(c.random.integers(max(low, -8), min(high, 8), shape), to)
+            real = c.op("DequantizeLinear", w, scale, zero, axis=axis, block_size=4)
+            c.output(c.op("MatMul", x, real))
+    fine = c.const(c.random.uniform(.01, .1, [10, 2]), "f4")
+    whole = c.op("QuantizeLinear", table(c, 10, 6), fine, c.small(np.full((10, 2), 7), T.UINT8), axis=1, block_size=4)
+    c.output(c.op("MatMul", x, c.op("Cast", whole, to=T.FLOAT)))
+    c.save(run_reference)
+
+
+def vendor(c, op, *inputs, **attrs):
+    return c.op(op, *inputs, domain=MICROSOFT, **attrs)
+
+
+def bytes_of(c, x, scale, zero, to="u1"):
+    """x as integers, and the three inputs that stand for it."""
+    params = c.const(scale, "f4"), c.const(zero, to)
+    return c.op("QuantizeLinear", x, *params), *params
+
+
+def vendor_elements(name, to, zero):
+    def make():
+        c = Case(name, 17)
+        x, other = c.numbers("x", [1, 4, "S"], 1, 4, 8), c.numbers("other", [1, 4, "S"], 1, 4, 8)
+        a, b = bytes_of(c, x, .0213, zero, to), bytes_of(c, other, .0317, zero + 2, to)
+        y = c.const(.0431, "f4"), c.const(zero - 3, to)  # no sum is a tie
+
+        def out(q):
+            c.output(c.op("DequantizeLinear", q, *y))
+
+        out(vendor(c, "QLinearAdd", *a, *b, *y))
+        out(vendor(c, "QLinearMul", *a, *b, *y))
+        c.output(vendor(c, "QLinearSigmoid", *a, c.const(1 / 256, "f4"), ""))
+        out(vendor(c, "QLinearSigmoid", *a, *y))
+        out(vendor(c, "QLinearLeakyRelu", *a, *y, alpha=.2))
+        out(vendor(c, "QLinearConcat", *y, *a, *b, axis=1))
+        out(vendor(c, "QLinearWhere", c.op("Greater", x, other), *a, *b, *y))
+        c.save()
+    make.__name__ = name
+    return make
+
+
+def vendor_pools():
+    c = Case("vendor_pools", 17)
+    x = c.numbers("x", [1, 3, 6, 8], 1, 3, 6, 8)
+    a, y = bytes_of(c, x, .02, 120), (c.const(.01, "f4"), c.const(100, "u1"))
+    pads = {"kernel_shape": [3, 3], "strides": [2, 2], "pads": [1, 1, 1, 1]}
+    c.output(vendor(c, "QLinearAveragePool", *a, *y, **pads))
+    c.output(vendor(c, "QLinearAveragePool", *a, *y, count_include_pad=1, **pads))
+    c.output(vendor(c, "QLinearGlobalAveragePool", *a, *y))
+    c.output(vendor(c, "QLinearSoftmax", *a, c.const(1 / 256, "f4"), c.const(0, "u1"), axis=2, opset=11))
+    c.output(vendor(c, "QLinearSoftmax", *a, c.const(1 / 256, "f4"), c.const(0, "u1"), axis=1, opset=13))
+    c.save()
+
+
+def whole(c, shape, low=-60, high=60, to="i1"):
+    return c.const(c.random.integers(low, high, shape), to)
+
+
+def vendor_products():
+    c = Case("vendor_products", 17)
+    x = c.numbers("x", ["S", 6], 5, 6)
+    a = bytes_of(c, x, .02, 130)
+    columns, zeros = c.const(c.random.uniform(.01, .03, 4), "f4"), c.const([0, 0, 0, 0], "i1")
+    one, y = c.const(.02, "f4"), (c.const(.08, "f4"), c.const(110, "u1"))
+    w, bias = whole(c, (6, 4)), table(c, 4)
+    c.output(vendor(c, "MatMulIntegerToFloat", a[0], w, a[1], one, a[2], c.const(3, "i1"), bias))
+    c.output(vendor(c, "MatMulIntegerToFloat", a[0], w, a[1], columns, a[2]))
+    c.output(vendor(c, "DynamicQuantizeMatMul", x, w, columns, zeros, bias))
+    c.output(vendor(c, "DynamicQuantizeMatMul", x, w, one))
+    turned, sums = whole(c, (4, 6)), whole(c, (4,), -900, 900, "i4")
+    c.output(vendor(c, "QGemm", *a, turned, columns, zeros, sums, *y, transB=1))
+    c.output(vendor(c, "QGemm", *a, turned, one, c.const(0, "i1"), sums, transB=1))
+    c.output(vendor(c, "QGemm", *a, w, one, c.const(0, "i1"), "", *y, alpha=.5))
+    c.save()
+
+
+def vendor_nbits():
+    """4 and 8 bits, with zeros and without, and rows that end within a block."""
+    c = Case("vendor_nbits", 17)
+    x = c.numbers("x", ["S", 40], 3, 40)
+    for bits in 4, 8:
+        size = {"N": 5, "K": 40, "bits": bits, "block_size": 16}
+        w = whole(c, (5, 3, 2 * bits), 0, 256, "u1")
+        scale = c.const(c.random.uniform(-.1, .1, (5, 3)), "f4")
+        zero = whole(c, (5, (3 * bits + 7) // 8), 0, 256, "u1")
+        c.output(vendor(c, "MatMulNBits", x, w, scale, **size))
+        c.output(vendor(c, "MatMulNBits", x, w, scale, zero, **size))
+    c.save()
+
+
+def vendor_lstm():
+    """An LSTM of quantised weights; what goes in and the state are not rounded, so the reference is an
+    LSTM whose weights were made real before."""
+    h, n = 3, 2
+    real, c = Case("real", 17), Case("vendor_lstm", 17)
+    for case in real, c:
+        case.random = np.random.default_rng(5)
+        x, b = case.numbers("x", ["S", 1, n], 6, 1, n), table(case, 2, 8 * h)
+        w, r = (case.random.integers(-99, 99, (2, k, 4 * h)) for k in (n, h))
+        sw, sr = case.random.uniform(.004, .009, (2, 4 * h)), case.random.uniform(.004, .009, 2)
+        zr = np.array([4, -5])
+        if case is c:
+            cell = vendor(c, "DynamicQuantizeLSTM", x, c.const(w, "i1"), c.const(r, "i1"), b, "", "", "", "",
+                          c.const(sw, "f4"), "", c.const(sr, "f4"), c.const(zr, "i1"),
+                          outputs=3, hidden_size=h, direction="bidirectional")
+        else:
+            wr = [case.const((a * s).transpose(0, 2, 1), "f4") for a, s in (
+                (w, np.float32(sw)[:, None]), (r - zr[:, None, None], np.float32(sr)[:, None, None]))]
+            cell = case.op("LSTM", x, *wr, b, outputs=3, hidden_size=h, direction="bidirectional")
+        for y in cell:
+            case.output(y)
+    c.save(lambda model, data: run_onnxruntime(real.model(), data))
 
 
 # ---- indices that data makes, and tables that end ----
@@ -294,7 +473,9 @@ def denormals():
     onnx.save(c.model(), os.path.join(HERE, "../../api/denormals.onnx"))
 
 
-CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks,
+CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks, quant_types, quant_axes, quant_blocks,
+         vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
+         vendor_products, vendor_nbits, vendor_lstm,
          index_position, index_late, index_cut, index_data, index_elements, index_nd, index_lengths,
          index_scan, *SAME, length_once, denormals]
 

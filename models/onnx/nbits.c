@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* Products with weights of 2, 4 or 8 bits, in blocks with a scale each. */
+#include "models/onnx/internal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct nbits {
+    int64_t n, k, block, bits;
+    int64_t blocks;     /* of a row */
+    int64_t blob_bytes; /* of a block */
+};
+
+static rill_status nbits_read(struct conversion *l, struct nbits *ret)
+{
+    *ret = (struct nbits) { .n = convert_int(l, "N", 0),
+                            .k = convert_int(l, "K", 0),
+                            .block = convert_int(l, "block_size", 0),
+                            .bits = convert_int(l, "bits", 4) };
+    if (ret->n < 1 || ret->k < 1 || ret->n > INT32_MAX || ret->k > INT32_MAX)
+        return convert_fail(l, RILL_MALFORMED, "wants N and K of at least 1");
+    if (ret->bits != 2 && ret->bits != 4 && ret->bits != 8)
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "weights of %" PRId64 " bits are not supported; 2, 4 and 8 are",
+                            ret->bits);
+    if (ret->block < 16 || ret->block > 1 << 20 || (ret->block & (ret->block - 1)))
+        return convert_fail(l, RILL_MALFORMED,
+                            "block_size=%" PRId64 " is no power of 2 of at least 16", ret->block);
+    ret->blocks = (ret->k + ret->block - 1) / ret->block;
+    ret->blob_bytes = ret->block * ret->bits / 8;
+    return RILL_OK;
+}
+
+/* The constant at input i, which must hold so many elements of one of two types. */
+static rill_status constant_at(struct conversion *l, unsigned i, const char *what, int64_t count,
+                               const struct tensor **ret)
+{
+    const struct tensor *t = convert_has(l, i) ? l->scope->g->wires[l->in[i]].fact.value : NULL;
+    if (!t)
+        return convert_fail(l, RILL_UNSUPPORTED, "input %u, %s, must be a constant", i, what);
+    if (tensor_count(t) != count)
+        return convert_fail(l, RILL_MALFORMED,
+                            "input %u, %s, has %" PRId64 " elements and N, K, bits and block_size "
+                            "make %" PRId64,
+                            i, what, tensor_count(t), count);
+    *ret = t;
+    return RILL_OK;
+}
+
+static int64_t number_at(const uint8_t *row, int64_t bits, int64_t i)
+{
+    return row[i * bits / 8] >> (i * bits % 8) & ((1 << bits) - 1);
+}
+
+/* Rows of packed numbers, each of whole bytes, become one byte a number. */
+static rill_status unpacked(struct conversion *l, const struct tensor *packed, int64_t bits,
+                            int64_t rows, int64_t cols, int64_t row_bytes, uint32_t *ret)
+{
+    struct tensor *t = tensor_new(l->r->arena, DTYPE_U8, 2, (const int64_t[]) { rows, cols });
+    if (!t)
+        return no_memory(l->r);
+    for (int64_t r = 0; r < rows; r++)
+        for (int64_t c = 0; c < cols; c++)
+            ((uint8_t *) t->data)[r * cols + c] =
+                (uint8_t) number_at((const uint8_t *) packed->data + r * row_bytes, bits, c);
+    return convert_const(l, t, ret);
+}
+
+static rill_status zeros_read(struct conversion *l, const struct nbits *q, uint32_t *ret)
+{
+    const struct tensor *t;
+    int64_t row_bytes = (q->blocks * q->bits + 7) / 8;
+    if (!convert_has(l, 3)) {
+        struct tensor *middle =
+            tensor_new(l->r->arena, DTYPE_U8, 2, (const int64_t[]) { q->n, q->blocks });
+        if (!middle)
+            return no_memory(l->r);
+        memset(middle->data, 1 << (q->bits - 1), (size_t) (q->n * q->blocks));
+        return convert_const(l, middle, ret);
+    }
+    TRY(constant_at(l, 3, "the zero points", q->n * row_bytes, &t));
+    if (t->type != DTYPE_U8)
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "input 3, the zero points, is %s; only packed ones (u8) are supported",
+                            dtype_name(t->type));
+    return unpacked(l, t, q->bits, q->n, q->blocks, row_bytes, ret);
+}
+
+static rill_status scales_read(struct conversion *l, const struct nbits *q, uint32_t *ret)
+{
+    const struct tensor *t;
+    uint32_t shape;
+    TRY(constant_at(l, 2, "the scales", q->n * q->blocks, &t));
+    TRY(convert_ints(l, (const int64_t[]) { q->n, q->blocks }, 2, &shape));
+    return convert_binary(l, "Reshape", l->in[2], shape, ret);
+}
+
+rill_status up_matmul_nbits(struct conversion *l)
+{
+    struct nbits q;
+    const struct tensor *packed;
+    uint32_t w, scale, zero, real = WIRE_NONE, wide = WIRE_NONE, y;
+    TRY(nbits_read(l, &q));
+    if (!convert_has(l, 0))
+        return convert_fail(l, RILL_MALFORMED, "input 0 is required");
+    if (convert_has(l, 4))
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "input 4 puts weights into groups in another order (g_idx), which is "
+                            "not supported; quantise in blocks of neighbours");
+    TRY(constant_at(l, 1, "the weights", q.n * q.blocks * q.blob_bytes, &packed));
+    if (packed->type != DTYPE_U8)
+        return convert_fail(l, RILL_MALFORMED, "input 1, the weights, is %s, not u8",
+                            dtype_name(packed->type));
+    TRY(unpacked(l, packed, q.bits, q.n, q.k, q.blocks * q.blob_bytes, &w));
+    TRY(scales_read(l, &q, &scale));
+    TRY(zeros_read(l, &q, &zero));
+    struct attr on[] = { { .name = "axis", .kind = ATTR_INT, .i = 1 },
+                         { .name = "block_size", .kind = ATTR_INT, .i = q.block } };
+    TRY(convert_emit(l, "DequantizeLinear", on, 2, (uint32_t[]) { w, scale, zero }, 3, &real, 1));
+    TRY(convert_emit(l, "Transpose", NULL, 0, &real, 1, &wide, 1));
+    TRY(convert_binary(l, "MatMul", l->in[0], wide, &y));
+    if (convert_has(l, 5))
+        TRY(convert_binary(l, "Add", y, l->in[5], &y));
+    return convert_finish(l, y);
+}

@@ -1,0 +1,1 @@
+Bqlinearsigmoid6_0J Ja_#n.{Xf`lvW7yXT

@@ -1,0 +1,1 @@
+Bdynamicquantizelstm0_1J²¶¸¼7™¾fQ›¼n3Ó:ß@>’U¾

@@ -1,0 +1,1 @@
+Bqlinearaveragepool1_0J$a\(Vl6—d]‰ŽY:%J_ftˆ³“XVSB-pwœq~\

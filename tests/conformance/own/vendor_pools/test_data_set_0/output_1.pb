@@ -1,0 +1,1 @@
+Bqlinearaveragepool2_0J$c^<[vl6—d]‰w\++H%J_etˆ³y\[YM-pwŠq~\

@@ -1,0 +1,1 @@
+Bqlinearglobalaveragepool3_0Jp]`

@@ -1,0 +1,1 @@
+Bqlinearsoftmax5_0J5)a4ª‰ËO|(¾i#¤DêÀWhÓTáH?‰Â2sL]i ¶0_T<®=\~^&N;T&‚i0x=”6KsJ%`R_')zÓ”ÆóC+FNE!oJ"nKQ%cH„~[ˆ,¨	#1[XvlM."Õn:T{nfQAÌv v¢

@@ -1,0 +1,1 @@
+Bqgemm5_0JaogyrjqYnncnSihS]sgœ

@@ -1,0 +1,1 @@
+Bqgemm7_0JmpLupegvencm~X{tNo

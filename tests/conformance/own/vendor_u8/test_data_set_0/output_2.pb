@@ -1,0 +1,1 @@
+Bqlinearsigmoid6_0J ¨H>µVx‹ÖE‹M{®n%q`š¼B¸\¿d`‡Ž}—Œ
