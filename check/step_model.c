@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "check/step_model.h"
-#include "models/onnx/reader.h"
+#include "models/network/network.h"
 #include "lib/pipeline.h"
 #include "lib/transform.h"
 
@@ -209,22 +209,6 @@ static rill_status states_apply(struct graph *g, const struct step_decl *d, rill
     return RILL_OK;
 }
 
-static rill_status states_check(const struct graph *g, rill_error *err)
-{
-    for (uint32_t i = 0; i < g->n_states; i++) {
-        const struct wire *in = &g->wires[g->states[i].in], *out = &g->wires[g->states[i].out];
-        if (fact_same(&in->fact, &out->fact))
-            continue;
-        char a[160], b[160];
-        fact_print(&in->fact, a, sizeof a);
-        fact_print(&out->fact, b, sizeof b);
-        return err_set(err, RILL_INVALID,
-                       "state '%s' goes in as %s and comes out of '%s' as %s; both must agree",
-                       in->name, a, out->name, b);
-    }
-    return RILL_OK;
-}
-
 static bool shapes_have_symbols(const struct step_decl *d)
 {
     for (unsigned i = 0; i < d->n_shapes; i++)
@@ -239,7 +223,7 @@ static rill_status step_model_read(rill_model *m, const char *path, struct mgrap
 {
     struct bytes b = { 0 };
     TRY(bytes_map(&b, path, 0, err));
-    rill_status s = mgraph_from_onnx(ret, &m->arena, m->dims, &b, NULL, err);
+    rill_status s = mgraph_from_network(ret, &m->arena, m->dims, &b, err);
     bytes_drop(&b);
     return s;
 }
@@ -255,7 +239,6 @@ static rill_status step_model_build(rill_model *m, const char *path, const struc
     TRY(states_apply(&mg.g, d, err));
     m->file = mg;
     TRY(model_transform(m, opts, shapes_have_symbols(d), NULL, err));
-    TRY(states_check(&m->typed.g, err));
     return pipeline_run(&(struct pipeline) { .model = m, .err = err }, STAGE_TYPED,
                         STAGE_DECLUTTERED);
 }

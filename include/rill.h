@@ -212,7 +212,7 @@ RILL_API const char *rill_status_text(rill_status s);
 
 /* --- models ------------------------------------------------------------------------------- */
 
-/* Opens a model folder (model.conf + graph.nnef + weights), an ONNX file, an NNEF file or a
+/* Opens a model folder (model.conf + graph.nnef + weights), an ONNX, .tflite or NNEF file or a
  * compiled plan (rill_plan_save). Weights are read into memory: the file may change or vanish
  * afterwards; those of a compiled plan are mapped: it may be replaced or removed, but not written
  * over or cut. *ret is owned by the caller and written only on RILL_OK. UNSUPPORTED: another

@@ -6,7 +6,7 @@
 #include "models/builtin.h"
 #include "models/conf.h"
 #include "models/nnef/nnef.h"
-#include "models/onnx/reader.h"
+#include "models/network/network.h"
 #include "models/port_kinds.h"
 #include "lib/part.h"
 #include "lib/pipeline.h"
@@ -268,13 +268,13 @@ static rill_status nnef_file_read(struct opening *o)
     return nnef_read(o, base_name(o, o->path));
 }
 
-static rill_status onnx_file_read(struct opening *o)
+static rill_status network_file_read(struct opening *o)
 {
     rill_model *m = o->model;
     struct bytes bytes;
     TRY(bytes_map(&bytes, o->path, 0, o->err));
     folder_digest(&o->folder, bytes.data, bytes.n);
-    rill_status s = mgraph_from_onnx(&m->file, &m->arena, m->dims, &bytes, NULL, o->err);
+    rill_status s = mgraph_from_network(&m->file, &m->arena, m->dims, &bytes, o->err);
     bytes_drop(&bytes);
     o->name = base_name(o, o->shown);
     return s;
@@ -368,7 +368,7 @@ static rill_status any_model(struct opening *o)
     else if ((o->opts && o->opts->copy) || planfile_is(path) || ends_with(path, ".rill"))
         return compiled_model(o);
     else
-        o->read = ends_with(path, ".nnef") ? nnef_file_read : onnx_file_read;
+        o->read = ends_with(path, ".nnef") ? nnef_file_read : network_file_read;
     return model_fill(o);
 }
 

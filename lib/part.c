@@ -2,7 +2,7 @@
 #include "lib/part.h"
 #include "engine/graph/op.h"
 #include "engine/graph/transform.h"
-#include "models/onnx/reader.h"
+#include "models/network/network.h"
 #include "lib/pipeline.h"
 #include "lib/transform.h"
 
@@ -82,7 +82,7 @@ static rill_status part_read(void *opener)
 {
     struct part *p = opener;
     rill_model *m = p->model;
-    TRY(mgraph_from_onnx(&p->g, &m->arena, m->dims, &p->bytes, NULL, p->err));
+    TRY(mgraph_from_network(&p->g, &m->arena, m->dims, &p->bytes, p->err));
     TRY(batch_fix(p));
     TRY(inputs_cast(p));
     m->file = p->g;

@@ -2,7 +2,7 @@
 #include "tools/left_open.h"
 #include "engine/graph/op.h"
 #include "engine/typing/typed.h"
-#include "models/onnx/reader.h"
+#include "models/network/network.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +21,7 @@ static bool reading_open(struct reading *r, const char *path)
     struct bytes b = { 0 };
     if (!r->dims || bytes_map(&b, path, 0, NULL) != RILL_OK)
         return false;
-    rill_status s = mgraph_from_onnx(&r->m, &r->arena, r->dims, &b, NULL, NULL);
+    rill_status s = mgraph_from_network(&r->m, &r->arena, r->dims, &b, NULL);
     bytes_drop(&b);
     r->facts = s == RILL_OK ? arena_array(&r->arena, struct fact, r->m.g.n_wires + 1u) : NULL;
     return r->facts;

@@ -131,6 +131,27 @@ char *arena_printf(struct arena *a, const char *fmt, ...)
     return s;
 }
 
+char *arena_printable(struct arena *a, const void *bytes, size_t n)
+{
+    static const char hex[] = "0123456789abcdef";
+    const unsigned char *b = bytes;
+    size_t size = 1;
+    for (size_t i = 0; i < n; i++)
+        size += b[i] < 32 || b[i] > 126 || b[i] == '\\' ? 4 : 1;
+    char *s = arena_alloc(a, size), *at = s;
+    for (size_t i = 0; s && i < n; i++) {
+        if (b[i] >= 32 && b[i] <= 126 && b[i] != '\\') {
+            *at++ = (char) b[i];
+            continue;
+        }
+        *at++ = '\\';
+        *at++ = 'x';
+        *at++ = hex[b[i] >> 4];
+        *at++ = hex[b[i] & 15];
+    }
+    return s;
+}
+
 void arena_drop(struct arena *a)
 {
     for (struct arena_block *b = a->head, *next; b; b = next) {

@@ -25,6 +25,9 @@ void *arena_alloc_array(struct arena *a, size_t n, size_t bytes);
 void *arena_copy(struct arena *a, const void *from, size_t bytes);
 char *arena_string(struct arena *a, const char *s);
 __attribute__((format(printf, 2, 3))) char *arena_printf(struct arena *a, const char *fmt, ...);
+/* Printable text for any n bytes: everything but plain ASCII, and the backslash itself, becomes
+ * \xNN, so different bytes give different texts. */
+char *arena_printable(struct arena *a, const void *bytes, size_t n);
 void arena_drop(struct arena *a);
 size_t arena_bytes(const struct arena *a); /* of memory, with what nobody has asked for yet */
 

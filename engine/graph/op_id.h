@@ -23,7 +23,7 @@
     X(ADD, "Add") X(AND, "And") X(ARG_MAX, "ArgMax") X(ARG_MIN, "ArgMin")                        \
     X(AVERAGE_POOL, "AveragePool") X(BATCH_NORMALIZATION, "BatchNormalization")                  \
     X(BIT_SHIFT, "BitShift") X(BITWISE_AND, "BitwiseAnd") X(BITWISE_OR, "BitwiseOr")             \
-    X(BITWISE_XOR, "BitwiseXor") X(BLACKMAN_WINDOW, "BlackmanWindow") X(CAST, "Cast")            \
+    X(BITWISE_XOR, "BitwiseXor") X(BLACKMAN_WINDOW, "BlackmanWindow") X(BYTE_ADD, "ByteAdd") X(BYTE_CONV, "ByteConv") X(BYTE_MUL, "ByteMul") X(BYTE_OF, "ByteOf") X(BYTE_ROWS, "ByteRows") X(BYTE_TABLE, "ByteTable") X(CAST, "Cast")            \
     X(CAST_LIKE, "CastLike") X(CELU, "Celu") X(CLIP, "Clip") X(COMPLEX_MUL, "ComplexMul")        \
     X(COMPRESS, "Compress") X(CONCAT, "Concat") X(CONSTANT_OF_SHAPE, "ConstantOfShape")          \
     X(CONV, "Conv") X(CONV_TRANSPOSE, "ConvTranspose") X(CUMSUM, "CumSum") X(DFT, "DFT")         \
@@ -50,7 +50,7 @@
     X(REDUCE_L1, "ReduceL1") X(REDUCE_L2, "ReduceL2") X(REDUCE_LOG_SUM, "ReduceLogSum")          \
     X(REDUCE_LOG_SUM_EXP, "ReduceLogSumExp") X(REDUCE_MAX, "ReduceMax")                          \
     X(REDUCE_MEAN, "ReduceMean") X(REDUCE_MIN, "ReduceMin") X(REDUCE_PROD, "ReduceProd")         \
-    X(REDUCE_SUM, "ReduceSum") X(REDUCE_SUM_SQUARE, "ReduceSumSquare") X(RESHAPE, "Reshape")     \
+    X(REDUCE_SUM, "ReduceSum") X(REDUCE_SUM_SQUARE, "ReduceSumSquare") X(REQUANTIZE, "Requantize") X(RESHAPE, "Reshape")     \
     X(RESIZE, "Resize") X(REVERSE_SEQUENCE, "ReverseSequence")                           \
     X(ROUND_BF16, "RoundBF16") X(ROUND_F16, "RoundF16") X(STFT, "STFT") X(SCAN, "Scan")   \
     X(SCATTER_ELEMENTS, "ScatterElements") X(SCATTER_ND, "ScatterND") X(SELU, "Selu")            \

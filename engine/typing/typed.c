@@ -617,6 +617,26 @@ static rill_status inputs_type(const struct typer *t, struct scope *s)
     return RILL_OK;
 }
 
+/* What a run leaves is what the next one reads. */
+static rill_status state_agrees(const struct typer *t, const struct tensor *first,
+                                const struct wire *in, const struct wire *out)
+{
+    struct tensor init = { 0 };
+    char a[160], b[160];
+    bool fits = !first ||
+        (fact_to_tensor(&in->fact, &init) && init.type == first->type && init.rank == first->rank &&
+         !memcmp(init.dim, first->dim, (size_t) init.rank * sizeof *init.dim));
+    if (!fits)
+        return err_set(t->err, RILL_INVALID, "state '%s' does not fit its first value", in->name);
+    if (fact_same(&in->fact, &out->fact))
+        return RILL_OK;
+    fact_print(&in->fact, a, sizeof a);
+    fact_print(&out->fact, b, sizeof b);
+    return err_set(t->err, RILL_INVALID,
+                   "state '%s' goes in as %s and comes out of '%s' as %s; both must agree",
+                   in->name, a, out->name, b);
+}
+
 static rill_status states_type(const struct typer *t, struct scope *s, bool begin)
 {
     for (uint32_t i = 0; i < s->src->n_states; i++) {
@@ -631,6 +651,7 @@ static rill_status states_type(const struct typer *t, struct scope *s, bool begi
         uint32_t out = WIRE_NONE;
         TRY(scope_wire(t, s, st->out, &out));
         const struct tensor *init = st->init ? half_widened(t->arena, st->init) : NULL;
+        TRY(state_agrees(t, init, &s->dst->wires[s->map[st->in]], &s->dst->wires[out]));
         if ((st->init && !init) || !graph_add_state(s->dst, st->name, s->map[st->in], out, init))
             return no_memory(t);
     }

@@ -245,6 +245,38 @@ static rill_status net_type(struct net *net)
     return RILL_OK;
 }
 
+/* What the file itself declares to be left from run to run goes from frame to frame. */
+static rill_status states_own_add(struct net *net)
+{
+    struct builder *b = net->c->b;
+    const struct graph *t = &net->t.g;
+    struct net_state *all =
+        arena_array(b->arena, struct net_state, net->n_states + t->n_states + 1u);
+    if (!all)
+        return nnef_no_memory(b);
+    memcpy(all, net->state, net->n_states * sizeof *all);
+    net->state = all;
+    for (uint32_t i = 0; i < t->n_states; i++) {
+        const struct state *st = &t->states[i];
+        struct net_state *own = &net->state[net->n_states++];
+        *own = (struct net_state) { .in = st->name,
+                                    .out = st->name,
+                                    .init = WIRE_NONE,
+                                    .pos = net->c->e->pos,
+                                    .own_in = st->in,
+                                    .own_out = st->out };
+        if (!st->init) {
+            TRY(state_init(net, own, &t->wires[st->in].fact));
+            continue;
+        }
+        const char *name = arena_printf(b->arena, "const:%s:%u", own->in, net->c->s->g->n_wires);
+        own->init = name ? graph_add_const(net->c->s->g, name, st->init) : WIRE_NONE;
+        if (own->init == WIRE_NONE)
+            return nnef_no_memory(b);
+    }
+    return RILL_OK;
+}
+
 /* ---- the body ---- */
 
 static rill_status reshape_add(const struct net *net, struct graph *g, uint32_t from,
@@ -279,7 +311,8 @@ static rill_status body_inputs(const struct net *net, struct graph *g)
     for (unsigned i = 0; i < net->n_states + net->n_x; i++) {
         bool state = i < net->n_states;
         const char *name = state ? net->state[i].in : net->in[i - net->n_states];
-        uint32_t inner = typed_input_wire(net, name), w;
+        bool own = state && net->state[i].own_in != WIRE_NONE;
+        uint32_t inner = own ? net->state[i].own_in : typed_input_wire(net, name), w;
         struct fact f =
             *wire_fact(net->c->s, state ? net->state[i].init : net->x[i - net->n_states]);
         f.value = NULL;
@@ -343,7 +376,9 @@ static rill_status body_outputs(const struct net *net, struct graph *g)
     for (unsigned i = 0; i < net->n_states + net->n_out; i++) {
         const struct net_state *st = i < net->n_states ? &net->state[i] : NULL;
         const char *name = st ? st->out : net->out[i - net->n_states];
-        uint32_t w = net->t.g.outputs[net_index_of(m, m->outputs, m->n_outputs, name)];
+        bool own = st && st->own_out != WIRE_NONE;
+        uint32_t w =
+            own ? st->own_out : net->t.g.outputs[net_index_of(m, m->outputs, m->n_outputs, name)];
         if (!st)
             TRY(result_squeezed(net, g, name, w, &w));
         const struct fact *f = &g->wires[w].fact,
@@ -399,6 +434,7 @@ rill_status build_onnx_scan(const struct call *c, struct val *ret)
     TRY(net_states_expand(net));
     TRY(inputs_read(net));
     TRY(net_type(net));
+    TRY(states_own_add(net));
     TRY(body_build(net, body));
     uint32_t *in = arena_array(b->arena, uint32_t, net->n_states + net->n_x);
     if (!in)
@@ -541,6 +577,11 @@ rill_status build_onnx(const struct call *c, struct val *ret)
     TRY(net_names_all(net));
     TRY(whole_inputs(net));
     TRY(net_type(net));
+    if (net->t.g.n_states)
+        return call_fail(
+            net->c, RILL_UNSUPPORTED,
+            "%s: it keeps '%.60s' from frame to frame: rill_onnx_scan runs it over frames",
+            net->file, net->t.g.states[0].name);
     uint32_t *map = arena_array(b->arena, uint32_t, net->t.g.n_wires + 1u);
     if (!map)
         return nnef_no_memory(b);

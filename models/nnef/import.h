@@ -20,6 +20,7 @@ struct net {
         const char *in, *out;
         uint32_t init;
         struct nnef_pos pos;
+        uint32_t own_in, own_out; /* of the file's own: wires of t; else WIRE_NONE */
     } * state;
     struct net_const {
         const char *in;

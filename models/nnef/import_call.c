@@ -2,7 +2,7 @@
 /* What a call of rill_onnx or rill_onnx_scan says of its network: file, names, states. */
 #include "engine/base/bytes.h"
 #include "models/nnef/import.h"
-#include "models/onnx/reader.h"
+#include "models/network/network.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -56,7 +56,7 @@ rill_status net_states_read(struct net *net)
         TRY(tuple_check(net, t, "state", 2, 3));
         TRY(expr_name(c, t->part[0], &st->in));
         TRY(expr_name(c, t->part[1], &st->out));
-        st->init = WIRE_NONE;
+        st->init = st->own_in = st->own_out = WIRE_NONE;
         st->pos = t->pos;
         if (t->n_part == 3) {
             TRY(eval_expr(c->b, c->s, t->part[2], &init));
@@ -105,7 +105,7 @@ static rill_status file_read(struct net *net)
     if (s == RILL_OK && !bytes.path)
         s = nnef_no_memory(b);
     else if (s == RILL_OK &&
-             (s = mgraph_from_onnx(&net->m, b->arena, b->dims, &bytes, NULL, b->err)) != RILL_OK)
+             (s = mgraph_from_network(&net->m, b->arena, b->dims, &bytes, b->err)) != RILL_OK)
         err_prefix(b->err, s, "%.160s", net->file);
     arena_drop(&file);
     return s == RILL_OK ? s

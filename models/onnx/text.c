@@ -12,25 +12,7 @@ rill_status no_memory(const struct reader *r)
 
 const char *onnx_text(struct arena *a, ProtobufCBinaryData b)
 {
-    static const char hex[] = "0123456789abcdef";
-    size_t n = 0;
-    for (size_t i = 0; i < b.len; i++)
-        n += b.data[i] < 32 || b.data[i] > 126 || b.data[i] == '\\' ? 4 : 1;
-    if (n == 0)
-        return "";
-    char *s = arena_alloc(a, n + 1), *at = s;
-    for (size_t i = 0; s && i < b.len; i++) {
-        uint8_t c = b.data[i];
-        if (c < 32 || c > 126 || c == '\\') {
-            *at++ = '\\';
-            *at++ = 'x';
-            *at++ = hex[c >> 4];
-            *at++ = hex[c & 15];
-        } else {
-            *at++ = (char) c;
-        }
-    }
-    return s;
+    return b.len ? arena_printable(a, b.data, b.len) : "";
 }
 
 bool onnx_is_default_domain(ProtobufCBinaryData d)

@@ -36,10 +36,12 @@ engine/plan/file            +
 pulse                       ops
 models                      ops
 models/onnx                 ops models
-models/nnef                 ops models models/onnx
-lib                         engine pulse models models/onnx models/nnef
+models/tflite               ops models
+models/network              ops models/onnx models/tflite
+models/nnef                 ops models models/network
+lib                         engine pulse models models/network models/nnef
 sinks                       engine/base models rill.h
-check                       engine pulse models models/onnx lib sinks
+check                       engine pulse models models/network lib sinks
 clients/c
 daemon/base                 rill.h
 daemon/compute              +
@@ -48,7 +50,7 @@ daemon/net                  daemon/base daemon/compute rill.h
 daemon/serve                + daemon/models
 daemon/watch                +
 daemon                      +
-tools                       engine pulse models models/onnx lib sinks check clients/c kernels
+tools                       engine pulse models models/onnx models/tflite models/network lib sinks check clients/c kernels
 """
 ELSEWHERE = ("bench", "examples", "include", "tests")   # what uses the rooms, and the public header
 OPS = ("engine/base", "engine/graph", "engine/ops")

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* Bytes by their elements: scaled by fixed-point factors (fixed.h), looked up in a table, or made
+ * of floats with a scale for each row. A byte stands for (byte - zero) * scale; the scales are in
+ * the factors. */
+#include "engine/ops/fixed.h"
+#include "engine/ops/ops.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- what ops on bytes check ---- */
+
+rill_status byte_zero_check(struct infer *c, enum dtype t, int64_t zero)
+{
+    int64_t low = t == DTYPE_I8 ? -128 : 0, high = t == DTYPE_I8 ? 127 : 255;
+    if (types_hold(TYPES_BYTE, t) && (zero < low || zero > high))
+        return infer_fail(c, "a zero of %lld, which %s does not hold", (long long) zero,
+                          dtype_name(t));
+    return RILL_OK;
+}
+
+rill_status byte_range_check(struct infer *c, const struct byte_range *r, enum dtype *ret)
+{
+    *ret = r->to ? (enum dtype) r->to : c->in[0]->type;
+    if (!types_hold(TYPES_BYTE, r->to ? r->to : (int64_t) c->in[0]->type))
+        return infer_fail(c, "its output would be no i8 or u8");
+    int64_t low = *ret == DTYPE_I8 ? -128 : 0, high = *ret == DTYPE_I8 ? 127 : 255;
+    if (r->low < low || r->high > high || r->low > r->high)
+        return infer_fail(c, "a range of %lld to %lld, wants one within %lld to %lld",
+                          (long long) r->low, (long long) r->high, (long long) low,
+                          (long long) high);
+    return byte_zero_check(c, *ret, r->zero);
+}
+
+rill_status fixed_factor_check(struct infer *c, const struct fixed_factor *f)
+{
+    if (f->multiplier < INT32_MIN || f->multiplier > INT32_MAX || f->shift < -31 || f->shift > 30)
+        return infer_fail(c, "a factor of %lld * 2^%lld; wants 32 bits and a shift of -31 to 30",
+                          (long long) f->multiplier, (long long) f->shift);
+    return RILL_OK;
+}
+
+static int32_t factor_apply(int32_t x, struct fixed_factor f)
+{
+    return fixed_scale(x, (int32_t) f.multiplier, (int) f.shift);
+}
+
+static int32_t range_cut(int32_t v, const struct byte_range *r)
+{
+    int32_t moved = (int32_t) ((uint32_t) v + (uint32_t) r->zero);
+    return fixed_clip(moved, (int32_t) r->low, (int32_t) r->high);
+}
+
+#define FACTOR_SPECS(type, member, prefix)                                                         \
+    { .name = prefix "multiplier",                                                                 \
+      .kind = ATTR_INT,                                                                            \
+      .offset = offsetof(type, member.multiplier) },                                               \
+    {                                                                                              \
+        .name = prefix "shift", .kind = ATTR_INT, .offset = offsetof(type, member.shift)           \
+    }
+
+/* ---- Requantize: (x - x_zero) * factor + zero ---- */
+
+struct requantize_attr {
+    int64_t x_zero;
+    struct fixed_factor by;
+    struct byte_range y;
+};
+
+static const struct attr_spec requantize_attrs[] = {
+    { .name = "x_zero", .kind = ATTR_INT, .offset = offsetof(struct requantize_attr, x_zero) },
+    FACTOR_SPECS(struct requantize_attr, by, ""),
+    BYTE_RANGE_SPECS(struct requantize_attr, y),
+    { 0 },
+};
+
+static rill_status requantize_infer(struct infer *c)
+{
+    const struct requantize_attr *a = c->attr;
+    enum dtype to;
+    TRY(elem_check_type(c, 0, TYPES_BYTE | TYPE_I16 | TYPE_I32));
+    TRY(byte_zero_check(c, c->in[0]->type, a->x_zero));
+    if (a->x_zero < INT16_MIN || a->x_zero > INT16_MAX)
+        return infer_fail(c, "a zero of %lld", (long long) a->x_zero);
+    TRY(fixed_factor_check(c, &a->by));
+    TRY(byte_range_check(c, &a->y, &to));
+    infer_shape(c, 0, to, c->in[0]->rank, c->in[0]->shape);
+    return RILL_OK;
+}
+
+static void requantize_eval(const struct eval *e)
+{
+    const struct requantize_attr *a = e->attr;
+    for (int64_t i = 0, n = tensor_count(e->in[0]); i < n; i++) {
+        uint32_t x = (uint32_t) tensor_get_i64(e->in[0], e->x[0], i) - (uint32_t) a->x_zero;
+        byte_put(e->out[0]->type, e->y[0], i, range_cut(factor_apply((int32_t) x, a->by), &a->y));
+    }
+}
+
+/* ---- ByteAdd, ByteMul: two operands that broadcast ---- */
+
+struct byte_add_attr {
+    int64_t a_zero, b_zero;
+    struct fixed_factor by; /* of the sum, or the product */
+    struct byte_range y;
+    struct fixed_factor a, b;
+    int64_t up;    /* both are shifted left so far first */
+    int64_t minus; /* the second is taken off */
+};
+
+#define MUL_SPECS(type)                                                                            \
+    { .name = "a_zero", .kind = ATTR_INT, .offset = offsetof(type, a_zero) },                      \
+        { .name = "b_zero", .kind = ATTR_INT, .offset = offsetof(type, b_zero) },                  \
+        FACTOR_SPECS(type, by, ""), BYTE_RANGE_SPECS(type, y)
+
+static const struct attr_spec byte_mul_attrs[] = { MUL_SPECS(struct byte_add_attr), { 0 } };
+
+static const struct attr_spec byte_add_attrs[] = {
+    MUL_SPECS(struct byte_add_attr),
+    FACTOR_SPECS(struct byte_add_attr, a, "a_"),
+    FACTOR_SPECS(struct byte_add_attr, b, "b_"),
+    { .name = "up", .kind = ATTR_INT, .offset = offsetof(struct byte_add_attr, up) },
+    { .name = "minus", .kind = ATTR_INT, .offset = offsetof(struct byte_add_attr, minus) },
+    { 0 },
+};
+
+static rill_status byte_binary_infer(struct infer *c)
+{
+    const struct byte_add_attr *a = c->attr;
+    enum dtype to;
+    for (unsigned i = 0; i < 2; i++) {
+        TRY(elem_check_type(c, i, TYPES_BYTE));
+        TRY(byte_zero_check(c, c->in[i]->type, i ? a->b_zero : a->a_zero));
+    }
+    TRY(fixed_factor_check(c, &a->by));
+    TRY(byte_range_check(c, &a->y, &to));
+    return infer_broadcast(c, 0, to, 0, 1);
+}
+
+static rill_status byte_add_infer(struct infer *c)
+{
+    const struct byte_add_attr *a = c->attr;
+    TRY(fixed_factor_check(c, &a->a));
+    TRY(fixed_factor_check(c, &a->b));
+    if (a->up < 0 || a->up > 22)
+        return infer_fail(c, "up=%lld; wants 0 to 22", (long long) a->up);
+    return byte_binary_infer(c);
+}
+
+static rill_status byte_binary_prepare(struct prep *c)
+{
+    struct elem_loop *l = arena_new(c->arena, struct elem_loop);
+    if (!l)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    elem_loop_make(l, c->out[0], c->in, 2);
+    c->args = l;
+    return RILL_OK;
+}
+
+static int32_t byte_sum(const struct byte_add_attr *a, int32_t x, int32_t y)
+{
+    uint32_t p = (uint32_t) factor_apply(fixed_shift_up(x, (int) a->up), a->a),
+             q = (uint32_t) factor_apply(fixed_shift_up(y, (int) a->up), a->b);
+    return (int32_t) (a->minus ? p - q : p + q);
+}
+
+static void byte_binary(const struct eval *e, bool adds)
+{
+    const struct byte_add_attr *a = e->attr;
+    const struct elem_loop *l = e->args;
+    enum dtype ta = e->in[0]->type, tb = e->in[1]->type, ty = e->out[0]->type;
+    size_t row = l->n[l->rank - 1], n = (size_t) tensor_count(e->out[0]);
+    for (size_t at = 0; at < n; at += row) {
+        int64_t p = (int64_t) elem_offset(l, 0, at), q = (int64_t) elem_offset(l, 1, at);
+        for (size_t i = 0; i < row; i++) {
+            int32_t x = byte_at(ta, e->x[0], p + (int64_t) (i * l->step[0][l->rank - 1])) -
+                (int32_t) a->a_zero;
+            int32_t y = byte_at(tb, e->x[1], q + (int64_t) (i * l->step[1][l->rank - 1])) -
+                (int32_t) a->b_zero;
+            int32_t v = factor_apply(adds ? byte_sum(a, x, y) : x * y, a->by);
+            byte_put(ty, e->y[0], (int64_t) (at + i), range_cut(v, &a->y));
+        }
+    }
+}
+
+static void byte_add_eval(const struct eval *e)
+{
+    byte_binary(e, true);
+}
+
+static void byte_mul_eval(const struct eval *e)
+{
+    byte_binary(e, false);
+}
+
+/* ---- ByteTable: for each byte what it becomes ---- */
+
+struct byte_table_attr {
+    struct attr_ints table; /* by the bits of the byte */
+    int64_t to;
+};
+
+static const struct attr_spec byte_table_attrs[] = {
+    { .name = "table",
+      .kind = ATTR_INTS,
+      .offset = offsetof(struct byte_table_attr, table),
+      .required = true },
+    { .name = "to", .kind = ATTR_INT, .offset = offsetof(struct byte_table_attr, to) },
+    { 0 },
+};
+
+static rill_status byte_table_infer(struct infer *c)
+{
+    const struct byte_table_attr *a = c->attr;
+    const struct byte_range all = { .to = a->to };
+    enum dtype to;
+    TRY(elem_check_type(c, 0, TYPES_BYTE));
+    TRY(byte_range_check(c, &all, &to));
+    if (a->table.n != 256)
+        return infer_fail(c, "a table of %u, wants 256", a->table.n);
+    for (unsigned i = 0; i < 256; i++)
+        TRY(byte_zero_check(c, to, a->table.v[i]));
+    infer_shape(c, 0, to, c->in[0]->rank, c->in[0]->shape);
+    return RILL_OK;
+}
+
+static rill_status byte_table_prepare(struct prep *c)
+{
+    const struct byte_table_attr *a = c->attr;
+    uint8_t *t = arena_alloc(c->arena, 256);
+    if (!t)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    for (unsigned i = 0; i < 256; i++)
+        t[i] = (uint8_t) a->table.v[i];
+    c->args = t;
+    return RILL_OK;
+}
+
+static void byte_table_eval(const struct eval *e)
+{
+    const uint8_t *t = e->args, *x = e->x[0];
+    uint8_t *y = e->y[0];
+    for (int64_t i = 0, n = tensor_count(e->in[0]); i < n; i++)
+        y[i] = t[x[i]];
+}
+
+/* ---- ByteOf: floats as bytes of one scale ---- */
+
+struct byte_of_attr {
+    float scale;
+    struct byte_range y;
+};
+
+static const struct attr_spec byte_of_attrs[] = {
+    { .name = "scale",
+      .kind = ATTR_FLOAT,
+      .offset = offsetof(struct byte_of_attr, scale),
+      .required = true },
+    BYTE_RANGE_SPECS(struct byte_of_attr, y),
+    { 0 },
+};
+
+static rill_status byte_of_infer(struct infer *c)
+{
+    const struct byte_of_attr *a = c->attr;
+    enum dtype to;
+    TRY(elem_check_type(c, 0, TYPE_F32));
+    TRY(byte_range_check(c, &a->y, &to));
+    if (!(a->scale > 0) || !isfinite(a->scale))
+        return infer_fail(c, "scale=%g; wants a number above 0", (double) a->scale);
+    infer_shape(c, 0, to, c->in[0]->rank, c->in[0]->shape);
+    return RILL_OK;
+}
+
+/* Rounds to nearest, half away from zero; low for NaN. */
+static void byte_of_eval(const struct eval *e)
+{
+    const struct byte_of_attr *a = e->attr;
+    const float *x = e->x[0];
+    float zero = (float) a->y.zero, low = (float) a->y.low, high = (float) a->y.high;
+    for (int64_t i = 0, n = tensor_count(e->in[0]); i < n; i++) {
+        float v = roundf(x[i] / a->scale) + zero;
+        byte_put(e->out[0]->type, e->y[0], i, (int32_t) (!(v > low) ? low : v < high ? v : high));
+    }
+}
+
+/* ---- ByteRows: floats as i8 around 0, with the scale of the largest of a row ---- */
+
+static rill_status byte_rows_infer(struct infer *c)
+{
+    TRY(elem_check_type(c, 0, TYPE_F32));
+    if (c->in[0]->rank < 1)
+        return infer_fail(c, "wants rows: an input of rank 1 or more");
+    infer_shape(c, 0, DTYPE_I8, c->in[0]->rank, c->in[0]->shape);
+    infer_shape(c, 1, DTYPE_F32, 1, c->in[0]->shape);
+    return RILL_OK;
+}
+
+/* Rounds to nearest, half away from zero. */
+static int8_t row_byte(float v)
+{
+    float r = roundf(v);
+    return (int8_t) (!(r > -127) ? -127 : r > 127 ? 127 : r);
+}
+
+static void byte_rows_eval(const struct eval *e)
+{
+    int64_t rows = e->in[0]->dim[0], n = rows ? tensor_count(e->in[0]) / rows : 0;
+    const float *x = e->x[0];
+    int8_t *y = e->y[0];
+    float *scale = e->y[1];
+    for (int64_t r = 0; r < rows; r++, x += n) {
+        float most = 0;
+        for (int64_t i = 0; i < n; i++)
+            most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
+        float by = most > 0 ? 127 / most : 0;
+        if (scale)
+            scale[r] = most > 0 ? most / 127 : 1;
+        for (int64_t i = 0; i < n && y; i++)
+            y[r * n + i] = by > 0 ? row_byte(x[i] * by) : 0;
+    }
+}
+
+#define BYTE_OP(NAME, ID, TEXT, ATTRS, ATTR, INS, OUTS, FLAGS, INFER, PREPARE, EVAL, HELP)         \
+    static const struct op NAME = {                                                                \
+        .id = ID,                                                                                  \
+        .name = TEXT,                                                                              \
+        .attrs = ATTRS,                                                                            \
+        .attr_bytes = ATTR,                                                                        \
+        .min_in = INS,                                                                             \
+        .max_in = INS,                                                                             \
+        .min_out = OUTS,                                                                           \
+        .max_out = OUTS,                                                                           \
+        .flags = FLAGS,                                                                            \
+        .infer = INFER,                                                                            \
+        .prepare = PREPARE,                                                                        \
+        .eval = EVAL,                                                                              \
+        .help = HELP,                                                                              \
+    }
+
+BYTE_OP(op_requantize, OP_REQUANTIZE, "Requantize", requantize_attrs,
+        sizeof(struct requantize_attr), 1, 1, OP_POINTWISE, requantize_infer, NULL, requantize_eval,
+        "whole numbers less their zero, by a fixed-point factor, as bytes");
+BYTE_OP(op_byte_add, OP_BYTE_ADD, "ByteAdd", byte_add_attrs, sizeof(struct byte_add_attr), 2, 1,
+        OP_POINTWISE, byte_add_infer, byte_binary_prepare, byte_add_eval,
+        "sum of bytes, each by a fixed-point factor");
+BYTE_OP(op_byte_mul, OP_BYTE_MUL, "ByteMul", byte_mul_attrs, sizeof(struct byte_add_attr), 2, 1,
+        OP_POINTWISE, byte_binary_infer, byte_binary_prepare, byte_mul_eval,
+        "product of bytes by a fixed-point factor");
+BYTE_OP(op_byte_table, OP_BYTE_TABLE, "ByteTable", byte_table_attrs, sizeof(struct byte_table_attr),
+        1, 1, OP_POINTWISE, byte_table_infer, byte_table_prepare, byte_table_eval,
+        "for each byte the one that a table has for it");
+BYTE_OP(op_byte_of, OP_BYTE_OF, "ByteOf", byte_of_attrs, sizeof(struct byte_of_attr), 1, 1,
+        OP_POINTWISE, byte_of_infer, NULL, byte_of_eval,
+        "x / scale, rounded half away from zero, + zero, as bytes");
+BYTE_OP(op_byte_rows, OP_BYTE_ROWS, "ByteRows", NULL, 0, 1, 2, 0, byte_rows_infer, NULL,
+        byte_rows_eval, "floats as bytes around 0, with a scale for each row of the first axis");
+
+const struct op *const ops_byte_elem[] = {
+    &op_requantize, &op_byte_add, &op_byte_mul, &op_byte_table, &op_byte_of, &op_byte_rows, NULL
+};

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: MIT */
+/* What conversions work with: operands, constants, nodes put into the graph. */
+#include "models/tflite/internal.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+rill_status tfl_fail_(const struct conversion *c, rill_status s, const char *fmt, ...)
+{
+    char text[400];
+    va_list ap;
+    va_start(ap, fmt);
+    vsnprintf(text, sizeof text, fmt, ap);
+    va_end(ap);
+    return err_set(c->r->err, s, "operator %u (%s, '%.80s'): %s", c->index,
+                   c->row ? tfl_op_name(c->row->number) : "output", c->name, text);
+}
+
+/* ---- operands ---- */
+
+static struct tfl_tensor *operand(const struct conversion *c, struct flat_list l, unsigned i)
+{
+    int32_t t = i < l.n ? flat_list_i32(&c->r->flat, l, i) : -1;
+    return t < 0 ? NULL : &c->s->tensors[t];
+}
+
+const struct tfl_tensor *tfl_in(const struct conversion *c, unsigned i)
+{
+    return operand(c, c->in, i);
+}
+
+const struct tfl_tensor *tfl_out(const struct conversion *c, unsigned i)
+{
+    return operand(c, c->out, i);
+}
+
+enum dtype tfl_type(const struct conversion *c, unsigned i)
+{
+    const struct tfl_tensor *t = tfl_in(c, i);
+    return t ? t->shape.type : DTYPE_NONE;
+}
+
+bool tfl_type_is_byte(enum dtype t)
+{
+    return t == DTYPE_I8 || t == DTYPE_U8;
+}
+
+rill_status tfl_wire_of(struct conversion *c, const struct tensor *t, uint32_t *ret)
+{
+    const char *name = arena_printf(c->r->arena, "%s/%u", c->name, c->s->g->n_wires);
+    *ret = t && name ? graph_add_const(c->s->g, name, t) : WIRE_NONE;
+    return *ret == WIRE_NONE ? tfl_no_memory(c->r) : RILL_OK;
+}
+
+rill_status tfl_wire(struct conversion *c, unsigned i, uint32_t *ret)
+{
+    struct tfl_tensor *t = operand(c, c->in, i);
+    const struct tensor *value;
+    *ret = t ? t->wire : WIRE_NONE;
+    if (!t || *ret != WIRE_NONE)
+        return RILL_OK;
+    if (t->element == ELEMENT_RESOURCE)
+        return tfl_fail(c, RILL_UNSUPPORTED, "input %u, '%.80s', is a resource", i, t->name);
+    TRY(tfl_tensor_value(c->r, t, &value));
+    if (!value)
+        return tfl_fail(c, RILL_MALFORMED,
+                        "input %u, tensor '%.80s', is read before anything makes it", i, t->name);
+    *ret = t->wire = graph_add_const(c->s->g, t->name, value);
+    return *ret == WIRE_NONE ? tfl_no_memory(c->r) : RILL_OK;
+}
+
+rill_status tfl_const(struct conversion *c, unsigned i, const struct tensor **ret)
+{
+    uint32_t w;
+    TRY(tfl_wire(c, i, &w));
+    *ret = w == WIRE_NONE ? NULL : c->s->g->wires[w].fact.value;
+    if (!*ret)
+        return tfl_fail(c, RILL_UNSUPPORTED, "input %u, tensor '%.80s', must be a constant", i,
+                        tfl_in(c, i) ? tfl_in(c, i)->name : "");
+    return RILL_OK;
+}
+
+rill_status tfl_ints(struct conversion *c, unsigned i, int64_t *ret, unsigned cap, unsigned *ret_n)
+{
+    const struct tensor *t;
+    TRY(tfl_const(c, i, &t));
+    int64_t n = tensor_count(t);
+    if ((t->type != DTYPE_I32 && t->type != DTYPE_I64) || n > cap)
+        return tfl_fail(c, RILL_MALFORMED,
+                        "input %u, tensor '%.80s', is %lld elements of %s; wants at most %u "
+                        "integers of 32 or 64 bits",
+                        i, tfl_in(c, i)->name, (long long) n, dtype_name(t->type), cap);
+    for (int64_t k = 0; k < n; k++)
+        ret[k] = tensor_get_i64(t, t->data, k);
+    *ret_n = (unsigned) n;
+    return RILL_OK;
+}
+
+/* ---- constants ---- */
+
+rill_status tfl_wire_i64s(struct conversion *c, const int64_t *v, unsigned n, uint32_t *ret)
+{
+    int64_t dim = n;
+    struct tensor *t = tensor_new(c->r->arena, DTYPE_I64, 1, &dim);
+    if (t && n)
+        memcpy(t->data, v, n * sizeof *v);
+    return tfl_wire_of(c, t, ret);
+}
+
+rill_status tfl_wire_i64(struct conversion *c, int64_t v, uint32_t *ret)
+{
+    struct tensor *t = tensor_new(c->r->arena, DTYPE_I64, 0, NULL);
+    if (t)
+        *(int64_t *) t->data = v;
+    return tfl_wire_of(c, t, ret);
+}
+
+rill_status tfl_wire_f32(struct conversion *c, float v, uint32_t *ret)
+{
+    struct tensor *t = tensor_new(c->r->arena, DTYPE_F32, 0, NULL);
+    if (t)
+        *(float *) t->data = v;
+    return tfl_wire_of(c, t, ret);
+}
+
+/* ---- nodes ---- */
+
+rill_status tfl_emit(struct conversion *c, enum op_id id, const struct attr *attrs,
+                     unsigned n_attrs, const uint32_t *in, unsigned n_in, uint32_t *ret,
+                     unsigned n_out)
+{
+    const struct op *op = op_by_id(id);
+    void *parsed = arena_alloc(c->r->arena, op->attr_bytes + 1);
+    uint32_t *from = arena_array(c->r->arena, uint32_t, n_in + (size_t) 1);
+    if (!parsed || !from)
+        return tfl_no_memory(c->r);
+    memcpy(from, in, n_in * sizeof *in); /* ret may be where in is */
+    TRY(attrs_parse(op, c->name, attrs, n_attrs, parsed, c->r->err));
+    for (unsigned i = 0; i < n_out; i++) {
+        const char *name = arena_printf(c->r->arena, "%s/%u", c->name, c->s->g->n_wires);
+        ret[i] = name ? graph_add_wire(c->s->g, name, NULL) : WIRE_NONE;
+        if (ret[i] == WIRE_NONE)
+            return tfl_no_memory(c->r);
+    }
+    while ((int) n_in > op->min_in && from[n_in - 1] == WIRE_NONE)
+        n_in--;
+    struct node *n = graph_add_node(c->s->g, op, c->name, parsed, from, n_in, ret, n_out);
+    return n ? op_check_arity(n, c->r->err) : tfl_no_memory(c->r);
+}
+
+rill_status tfl_emit1(struct conversion *c, enum op_id id, uint32_t x, uint32_t *ret)
+{
+    return tfl_emit(c, id, NULL, 0, &x, 1, ret, 1);
+}
+
+rill_status tfl_emit2(struct conversion *c, enum op_id id, uint32_t x, uint32_t y, uint32_t *ret)
+{
+    return tfl_emit(c, id, NULL, 0, (uint32_t[]) { x, y }, 2, ret, 1);
+}
+
+rill_status tfl_emit_transpose(struct conversion *c, const int64_t *perm, unsigned n, uint32_t x,
+                               uint32_t *ret)
+{
+    int64_t *kept = arena_copy(c->r->arena, perm, n * sizeof *perm);
+    if (!kept)
+        return tfl_no_memory(c->r);
+    struct attr a = attr_ints("perm", kept, n);
+    return tfl_emit(c, OP_TRANSPOSE, &a, 1, &x, 1, ret, 1);
+}
+
+rill_status tfl_emit_reshape(struct conversion *c, uint32_t x, const struct tfl_tensor *t,
+                             uint32_t *ret)
+{
+    uint32_t shape;
+    TRY(tfl_wire_i64s(c, t->shape.dim, (unsigned) t->shape.rank, &shape));
+    return tfl_emit2(c, OP_RESHAPE, x, shape, ret);
+}
+
+static rill_status emit_clip(struct conversion *c, uint32_t x, float low, float high, uint32_t *ret)
+{
+    uint32_t in[3] = { x };
+    TRY(tfl_wire_f32(c, low, &in[1]));
+    TRY(tfl_wire_f32(c, high, &in[2]));
+    TRY(tfl_emit2(c, OP_MAX, x, in[1], ret));
+    return tfl_emit2(c, OP_MIN, *ret, in[2], ret);
+}
+
+rill_status tfl_emit_activation(struct conversion *c, int activation, uint32_t x, uint32_t *ret)
+{
+    *ret = x;
+    switch (activation) {
+    case ACTIVATION_NONE: return RILL_OK;
+    case ACTIVATION_RELU: return tfl_emit1(c, OP_RELU, x, ret);
+    case ACTIVATION_RELU_N1_TO_1: return emit_clip(c, x, -1, 1, ret);
+    case ACTIVATION_RELU6: return emit_clip(c, x, 0, 6, ret);
+    case ACTIVATION_TANH: return tfl_emit1(c, OP_TANH, x, ret);
+    default:
+        return tfl_fail(c, RILL_UNSUPPORTED, "its activation is number %d; 0 to 4 are read",
+                        activation);
+    }
+}
+
+/* The wire takes the output's name where it has none of the file's. */
+rill_status tfl_result(struct conversion *c, unsigned i, uint32_t w)
+{
+    struct tfl_tensor *t = operand(c, c->out, i);
+    if (!t)
+        return RILL_OK;
+    t->wire = w;
+    if (c->s->g->wires[w].node != WIRE_NONE && strchr(c->s->g->wires[w].name, '/'))
+        c->s->g->wires[w].name = t->name;
+    return RILL_OK;
+}
+
+/* ---- quantised numbers ---- */
+
+struct factor tfl_factor_of(double v)
+{
+    struct factor f = { 0, 0 };
+    int exponent;
+    if (!(v > 0))
+        return f;
+    int64_t q = (int64_t) round(frexp(v, &exponent) * (double) ((int64_t) 1 << 31));
+    if (q == (int64_t) 1 << 31) {
+        q /= 2;
+        exponent++;
+    }
+    if (exponent < -31)
+        return f;
+    return (struct factor) { exponent > 30 ? INT32_MAX : (int32_t) q,
+                             exponent > 30 ? 30 : exponent };
+}
+
+rill_status tfl_single(struct conversion *c, const struct tfl_tensor *t)
+{
+    if (t && tfl_type_is_byte(t->shape.type) && t->q.n == 1)
+        return RILL_OK;
+    return tfl_fail(c, RILL_UNSUPPORTED,
+                    "tensor '%.80s' is %s with %u scales; wants 8 bits with one scale and zero "
+                    "point",
+                    t ? t->name : "", t ? dtype_name(t->shape.type) : "absent", t ? t->q.n : 0);
+}
+
+static int64_t quantised(float v, float scale, int32_t zero)
+{
+    return zero + (int64_t) roundf(v / scale);
+}
+
+rill_status tfl_range_attrs(struct conversion *c, const struct tfl_tensor *y, int activation,
+                            struct attr ret[RANGE_ATTRS])
+{
+    TRY(tfl_single(c, y));
+    bool is_signed = y->shape.type == DTYPE_I8;
+    float scale = tfl_quant_scale(c->r, y, 0);
+    int32_t zero = tfl_quant_zero(c->r, y);
+    int64_t low = is_signed ? -128 : 0, high = is_signed ? 127 : 255, least = low, most = high;
+    if (activation == ACTIVATION_RELU || activation == ACTIVATION_RELU6)
+        least = quantised(0, scale, zero);
+    if (activation == ACTIVATION_RELU6)
+        most = quantised(6, scale, zero);
+    if (activation == ACTIVATION_RELU_N1_TO_1) {
+        least = quantised(-1, scale, zero);
+        most = quantised(1, scale, zero);
+    }
+    if (activation > ACTIVATION_RELU6 || activation < 0)
+        return tfl_fail(c, RILL_UNSUPPORTED,
+                        "its activation is number %d; on 8 bits 0 to 3 are read", activation);
+    least = least > low ? least : low;
+    most = most < high ? most : high;
+    ret[0] = attr_int("to", y->shape.type);
+    ret[1] = attr_int("zero", zero);
+    ret[2] = attr_int("low", least < high ? least : high);
+    ret[3] = attr_int("high", most > low ? most : low);
+    return RILL_OK;
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* Convolutions and full products: of floats, of bytes, and of floats by bytes, where what comes in
+ * is made bytes of, each row with a scale of its own. */
+#include "models/tflite/internal.h"
+
+#include <string.h>
+
+/* What a convolution does to the axes of rows and columns. */
+struct window {
+    int64_t stride[2], dilation[2], pad[4];
+    int activation;
+    bool depthwise, full; /* full: a product of rows, which the format's kernels round once */
+};
+
+static const int64_t to_channels_first[] = { 0, 3, 1, 2 }, to_channels_last[] = { 0, 2, 3, 1 };
+
+/* Zeros in front and behind, so that the sizes of the result are those of the input over the
+ * stride, rounded up; one more behind than in front where that is odd. */
+static void window_pad(struct window *w, const struct tensor *x, int64_t rows, int64_t columns)
+{
+    const int64_t size[2] = { rows, columns };
+    for (unsigned i = 0; i < 2; i++) {
+        int64_t reach = (size[i] - 1) * w->dilation[i] + 1, n = x->dim[1 + i],
+                outputs = (n + w->stride[i] - 1) / w->stride[i],
+                all = (outputs - 1) * w->stride[i] + reach - n;
+        all = all > 0 ? all : 0;
+        w->pad[i] = all / 2;
+        w->pad[2 + i] = all - all / 2;
+    }
+}
+
+static rill_status window_read(struct conversion *c, bool depthwise, struct window *ret)
+{
+    struct flat *f = &c->r->flat;
+    const struct tensor *x = &tfl_in(c, 0)->shape, *w = &tfl_in(c, 1)->shape;
+    unsigned dilation = depthwise ? DEPTHWISE_DILATION_W : CONV_DILATION_W;
+    *ret = (struct window) { .depthwise = depthwise };
+    ret->stride[0] = flat_i32(f, c->options, CONV_STRIDE_H, 1);
+    ret->stride[1] = flat_i32(f, c->options, CONV_STRIDE_W, 1);
+    ret->dilation[0] = flat_i32(f, c->options, dilation + 1, 1);
+    ret->dilation[1] = flat_i32(f, c->options, dilation, 1);
+    ret->activation = flat_i8(f, c->options, depthwise ? DEPTHWISE_ACTIVATION : CONV_ACTIVATION, 0);
+    for (unsigned i = 0; i < 2; i++)
+        if (ret->stride[i] < 1 || ret->dilation[i] < 1)
+            return tfl_fail(c, RILL_MALFORMED, "a stride of %lld, a dilation of %lld",
+                            (long long) ret->stride[i], (long long) ret->dilation[i]);
+    if (x->rank != 4 || w->rank != 4 || tfl_out(c, 0)->shape.rank != 4)
+        return tfl_fail(c, RILL_MALFORMED, "input of rank %d, weights of rank %d; wants 4", x->rank,
+                        w->rank);
+    if (flat_i8(f, c->options, CONV_PADDING, PADDING_SAME) == PADDING_SAME)
+        window_pad(ret, x, w->dim[1], w->dim[2]);
+    return RILL_OK;
+}
+
+/* ---- floats ---- */
+
+static rill_status real_product(struct conversion *c, enum op_id id, const struct attr *attrs,
+                                unsigned n_attrs, const int64_t *weights, int activation)
+{
+    uint32_t in[3], y;
+    for (unsigned i = 0; i < 3; i++)
+        TRY(tfl_wire(c, i, &in[i]));
+    TRY(tfl_emit_transpose(c, to_channels_first, 4, in[0], &in[0]));
+    TRY(tfl_emit_transpose(c, weights, 4, in[1], &in[1]));
+    TRY(tfl_emit(c, id, attrs, n_attrs, in, 3, &y, 1));
+    TRY(tfl_emit_activation(c, activation, y, &y));
+    TRY(tfl_emit_transpose(c, to_channels_last, 4, y, &y));
+    return tfl_result(c, 0, y);
+}
+
+static rill_status real_conv(struct conversion *c, const struct window *w)
+{
+    static const int64_t plain[] = { 0, 3, 1, 2 }, depthwise[] = { 3, 0, 1, 2 };
+    struct window *kept = arena_copy(c->r->arena, w, sizeof *w);
+    if (!kept)
+        return tfl_no_memory(c->r);
+    struct attr a[] = { attr_ints("strides", kept->stride, 2),
+                        attr_ints("dilations", kept->dilation, 2), attr_ints("pads", kept->pad, 4),
+                        attr_int("group", w->depthwise ? tfl_in(c, 0)->shape.dim[3] : 1) };
+    return real_product(c, OP_CONV, a, 4, w->depthwise ? depthwise : plain, w->activation);
+}
+
+rill_status tfl_transpose_conv(struct conversion *c)
+{
+    static const int64_t weights[] = { 3, 0, 1, 2 };
+    const struct tfl_tensor *x = tfl_in(c, 2), *y = tfl_out(c, 0);
+    struct flat *f = &c->r->flat;
+    const struct tensor *w = &tfl_in(c, 1)->shape;
+    int64_t *kept = arena_array(c->r->arena, int64_t, 6);
+    uint32_t in[3], out;
+    if (!kept)
+        return tfl_no_memory(c->r);
+    if (!x || x->shape.type != DTYPE_F32 || w->type != DTYPE_F32 || x->shape.rank != 4 ||
+        w->rank != 4 || y->shape.rank != 4)
+        return tfl_fail(c, RILL_UNSUPPORTED, "is read of floats of rank 4 only");
+    int64_t *stride = kept, *pad = kept + 2;
+    for (unsigned i = 0; i < 2; i++) {
+        stride[i] = flat_i32(f, c->options, i ? CONV_STRIDE_W : CONV_STRIDE_H, 1);
+        if (stride[i] < 1)
+            return tfl_fail(c, RILL_MALFORMED, "a stride of %lld", (long long) stride[i]);
+        int64_t all = (x->shape.dim[1 + i] - 1) * stride[i] + w->dim[1 + i] - y->shape.dim[1 + i];
+        if (all < 0)
+            return tfl_fail(c, RILL_UNSUPPORTED, "its output is larger than its windows reach");
+        pad[i] = all / 2;
+        pad[2 + i] = all - all / 2;
+    }
+    struct attr a[] = { attr_ints("strides", stride, 2), attr_ints("pads", pad, 4) };
+    TRY(tfl_wire(c, 2, &in[0]));
+    TRY(tfl_wire(c, 1, &in[1]));
+    TRY(tfl_wire(c, 3, &in[2]));
+    TRY(tfl_emit_transpose(c, to_channels_first, 4, in[0], &in[0]));
+    TRY(tfl_emit_transpose(c, weights, 4, in[1], &in[1]));
+    TRY(tfl_emit(c, OP_CONV_TRANSPOSE, a, 2, in, 3, &out, 1));
+    TRY(tfl_emit_activation(c, flat_i8(f, c->options, CONV_ACTIVATION, 0), out, &out));
+    TRY(tfl_emit_transpose(c, to_channels_last, 4, out, &out));
+    return tfl_result(c, 0, out);
+}
+
+/* ---- bytes ---- */
+
+/* Scales of a product next to that of its result. The format's own kernels multiply the first two
+ * as doubles where each channel has its own, as floats where one serves all. */
+static rill_status factors_make(struct conversion *c, bool channels, uint32_t ret[2])
+{
+    const struct tfl_tensor *x = tfl_in(c, 0), *w = tfl_in(c, 1), *y = tfl_out(c, 0);
+    int64_t n = w->q.n;
+    struct tensor *multiplier = tensor_new(c->r->arena, DTYPE_I32, 1, &n),
+                  *shift = tensor_new(c->r->arena, DTYPE_I32, 1, &n);
+    if (!multiplier || !shift)
+        return tfl_no_memory(c->r);
+    float of_x = tfl_quant_scale(c->r, x, 0), of_y = tfl_quant_scale(c->r, y, 0);
+    for (uint32_t i = 0; i < w->q.n; i++) {
+        float of_w = tfl_quant_scale(c->r, w, i);
+        double product = channels ? (double) of_x * (double) of_w : (double) (of_x * of_w);
+        struct factor f = tfl_factor_of(product / (double) of_y);
+        ((int32_t *) multiplier->data)[i] = f.multiplier;
+        ((int32_t *) shift->data)[i] = f.shift;
+    }
+    TRY(tfl_wire_of(c, multiplier, &ret[0]));
+    return tfl_wire_of(c, shift, &ret[1]);
+}
+
+static rill_status byte_scales_check(struct conversion *c, int axis)
+{
+    const struct tfl_tensor *w = tfl_in(c, 1);
+    TRY(tfl_single(c, tfl_in(c, 0)));
+    TRY(tfl_single(c, tfl_out(c, 0)));
+    if (!tfl_type_is_byte(w->shape.type) || w->q.n == 0 || (w->q.n > 1 && w->q.axis != axis))
+        return tfl_fail(c, RILL_UNSUPPORTED,
+                        "weights '%.80s' are %s with %u scales along axis %d; wants 8 bits with "
+                        "one scale, or one for each output along axis %d",
+                        w->name, dtype_name(w->shape.type), w->q.n, w->q.axis, axis);
+    if (tfl_in(c, 2) && tfl_type(c, 2) != DTYPE_I32)
+        return tfl_fail(c, RILL_UNSUPPORTED, "its bias is %s; wants i32",
+                        dtype_name(tfl_type(c, 2)));
+    return RILL_OK;
+}
+
+/* x and weights: wires in the shapes that ByteConv wants. */
+static rill_status byte_conv(struct conversion *c, const struct window *w, bool channels,
+                             uint32_t x, uint32_t weights, uint32_t *ret)
+{
+    const struct window *kept = arena_copy(c->r->arena, w, sizeof *w);
+    uint32_t in[5] = { x, weights };
+    struct attr a[7 + RANGE_ATTRS];
+    if (!kept)
+        return tfl_no_memory(c->r);
+    a[0] = attr_ints("strides", kept->stride, 2);
+    a[1] = attr_ints("dilations", kept->dilation, 2);
+    a[2] = attr_ints("pads", kept->pad, 4);
+    a[3] = attr_int("depthwise", w->depthwise);
+    a[4] = attr_int("x_zero", tfl_quant_zero(c->r, tfl_in(c, 0)));
+    a[5] = attr_int("w_zero", tfl_quant_zero(c->r, tfl_in(c, 1)));
+    a[6] = attr_int("once", w->full);
+    TRY(tfl_range_attrs(c, tfl_out(c, 0), w->activation, a + 7));
+    TRY(tfl_wire(c, 2, &in[2]));
+    TRY(factors_make(c, channels, &in[3]));
+    return tfl_emit(c, OP_BYTE_CONV, a, 7 + RANGE_ATTRS, in, 5, ret, 1);
+}
+
+/* ---- floats by bytes ---- */
+
+/* One scale an output, in the shape of the last axis. */
+static rill_status scales_wire(struct conversion *c, uint32_t *ret)
+{
+    const struct tfl_tensor *w = tfl_in(c, 1);
+    int64_t n = w->q.n;
+    struct tensor *t = tensor_new(c->r->arena, DTYPE_F32, 1, &n);
+    for (uint32_t i = 0; t && i < w->q.n; i++)
+        ((float *) t->data)[i] = tfl_quant_scale(c->r, w, i);
+    return tfl_wire_of(c, t, ret);
+}
+
+/* x: [rows, rows of the image, columns, channels]; each row gets a scale of its own. */
+static rill_status mixed_product(struct conversion *c, const struct window *w, uint32_t x,
+                                 uint32_t weights, uint32_t *ret)
+{
+    const struct window *kept = arena_copy(c->r->arena, w, sizeof *w);
+    uint32_t rows[2], scale, sum, bias;
+    int64_t axes[] = { 1, 2, 3 };
+    if (!kept)
+        return tfl_no_memory(c->r);
+    struct attr a[] = { attr_ints("strides", kept->stride, 2),
+                        attr_ints("dilations", kept->dilation, 2), attr_ints("pads", kept->pad, 4),
+                        attr_int("depthwise", w->depthwise) },
+                to = attr_int("to", DTYPE_F32);
+    TRY(tfl_emit(c, OP_BYTE_ROWS, NULL, 0, &x, 1, rows, 2));
+    TRY(tfl_emit(c, OP_BYTE_CONV, a, 4, (uint32_t[]) { rows[0], weights }, 2, &sum, 1));
+    TRY(tfl_emit(c, OP_CAST, &to, 1, &sum, 1, &sum, 1));
+    TRY(tfl_wire_i64s(c, axes, 3, &scale));
+    TRY(tfl_emit2(c, OP_UNSQUEEZE, rows[1], scale, &rows[1]));
+    TRY(scales_wire(c, &scale));
+    TRY(tfl_emit2(c, OP_MUL, rows[1], scale, &scale));
+    TRY(tfl_emit2(c, OP_MUL, sum, scale, ret));
+    TRY(tfl_wire(c, 2, &bias));
+    if (bias != WIRE_NONE)
+        TRY(tfl_emit2(c, OP_ADD, *ret, bias, ret));
+    return tfl_emit_activation(c, w->activation, *ret, ret);
+}
+
+static rill_status mixed_check(struct conversion *c, int axis)
+{
+    const struct tfl_tensor *w = tfl_in(c, 1);
+    if (w->shape.type != DTYPE_I8 || w->q.n == 0 || (w->q.n > 1 && w->q.axis != axis) ||
+        tfl_quant_zero(c->r, w) != 0)
+        return tfl_fail(c, RILL_UNSUPPORTED,
+                        "weights '%.80s' of floats are %s with %u scales; wants floats, or i8 "
+                        "with one scale, or one for each output along axis %d, and a zero "
+                        "point of 0",
+                        w->name, dtype_name(w->shape.type), w->q.n, axis);
+    return RILL_OK;
+}
+
+/* ---- operators ---- */
+
+static rill_status conv(struct conversion *c, bool depthwise)
+{
+    struct window w;
+    uint32_t x, weights, y;
+    bool real = tfl_type(c, 0) == DTYPE_F32;
+    int axis = depthwise ? 3 : 0;
+    TRY(window_read(c, depthwise, &w));
+    if (real && tfl_type(c, 1) == DTYPE_F32)
+        return real_conv(c, &w);
+    TRY(real ? mixed_check(c, axis) : byte_scales_check(c, axis));
+    if (real && tfl_in(c, 1)->q.n > 1)
+        return tfl_fail(c, RILL_UNSUPPORTED,
+                        "weights '%.80s' have a scale a channel and its input is of floats; one "
+                        "scale for all, or an input of 8 bits, is read",
+                        tfl_in(c, 1)->name);
+    TRY(tfl_wire(c, 0, &x));
+    TRY(tfl_wire(c, 1, &weights));
+    TRY(real ? mixed_product(c, &w, x, weights, &y) : byte_conv(c, &w, true, x, weights, &y));
+    return tfl_result(c, 0, y);
+}
+
+rill_status tfl_conv_2d(struct conversion *c)
+{
+    return conv(c, false);
+}
+
+rill_status tfl_depthwise_conv_2d(struct conversion *c)
+{
+    return conv(c, true);
+}
+
+static rill_status shaped(struct conversion *c, uint32_t x, const int64_t *dim, unsigned n,
+                          uint32_t *ret)
+{
+    uint32_t shape;
+    TRY(tfl_wire_i64s(c, dim, n, &shape));
+    return tfl_emit2(c, OP_RESHAPE, x, shape, ret);
+}
+
+static rill_status real_full(struct conversion *c, int64_t k, int activation, uint32_t *ret)
+{
+    struct attr a = attr_int("transB", 1);
+    uint32_t in[3];
+    for (unsigned i = 0; i < 3; i++)
+        TRY(tfl_wire(c, i, &in[i]));
+    TRY(shaped(c, in[0], (int64_t[]) { -1, k }, 2, &in[0]));
+    TRY(tfl_emit(c, OP_GEMM, &a, 1, in, 3, ret, 1));
+    return tfl_emit_activation(c, activation, *ret, ret);
+}
+
+static rill_status whole_full(struct conversion *c, bool real, int64_t k, int activation,
+                              uint32_t *ret)
+{
+    const struct window one = {
+        .full = true, .stride = { 1, 1 }, .dilation = { 1, 1 }, .activation = activation
+    };
+    int64_t outputs = tfl_in(c, 1)->shape.dim[0];
+    uint32_t x, weights;
+    TRY(real ? mixed_check(c, 0) : byte_scales_check(c, 0));
+    TRY(tfl_wire(c, 0, &x));
+    TRY(tfl_wire(c, 1, &weights));
+    TRY(shaped(c, x, (int64_t[]) { -1, 1, 1, k }, 4, &x));
+    TRY(shaped(c, weights, (int64_t[]) { outputs, 1, 1, k }, 4, &weights));
+    return real ? mixed_product(c, &one, x, weights, ret)
+                : byte_conv(c, &one, tfl_in(c, 1)->q.n > 1, x, weights, ret);
+}
+
+rill_status tfl_fully_connected(struct conversion *c)
+{
+    struct flat *f = &c->r->flat;
+    const struct tensor *x = &tfl_in(c, 0)->shape, *w = &tfl_in(c, 1)->shape;
+    int activation = flat_i8(f, c->options, FULL_ACTIVATION, 0);
+    bool real = x->type == DTYPE_F32;
+    uint32_t y;
+    if (w->rank != 2 || w->dim[1] < 1 || tensor_count(x) % w->dim[1])
+        return tfl_fail(c, RILL_MALFORMED, "an input of %lld elements for weights of rank %d",
+                        (long long) tensor_count(x), w->rank);
+    if (flat_i8(f, c->options, FULL_FORMAT, 0))
+        return tfl_fail(c, RILL_UNSUPPORTED, "its weights are shuffled; plain ones are read");
+    if (real && w->type != DTYPE_F32 && flat_i8(f, c->options, FULL_ASYMMETRIC, 0))
+        return tfl_fail(c, RILL_UNSUPPORTED,
+                        "makes bytes of its input around a zero point of each row; rows "
+                        "around 0 are read (asymmetric_quantize_inputs = false)");
+    TRY(real && w->type == DTYPE_F32 ? real_full(c, w->dim[1], activation, &y)
+                                     : whole_full(c, real, w->dim[1], activation, &y));
+    TRY(tfl_emit_reshape(c, y, tfl_out(c, 0), &y));
+    return tfl_result(c, 0, y);
+}
+
+/* The last two axes changed. */
+static rill_status turned(struct conversion *c, unsigned i, bool turn, uint32_t *ret)
+{
+    int64_t perm[RANK_MAX];
+    int rank = tfl_in(c, i)->shape.rank;
+    TRY(tfl_wire(c, i, ret));
+    if (!turn)
+        return RILL_OK;
+    if (rank < 2)
+        return tfl_fail(c, RILL_MALFORMED, "input %u is of rank %d", i, rank);
+    for (int k = 0; k < rank; k++)
+        perm[k] = k < rank - 2 ? k : 2 * rank - 3 - k;
+    return tfl_emit_transpose(c, perm, (unsigned) rank, *ret, ret);
+}
+
+rill_status tfl_batch_matmul(struct conversion *c)
+{
+    uint32_t x, w, y;
+    if (tfl_type(c, 0) != DTYPE_F32 || tfl_type(c, 1) != DTYPE_F32)
+        return tfl_fail(c, RILL_UNSUPPORTED, "of %s by %s; floats are read",
+                        dtype_name(tfl_type(c, 0)), dtype_name(tfl_type(c, 1)));
+    TRY(turned(c, 0, flat_i8(&c->r->flat, c->options, MATMUL_ADJ_X, 0), &x));
+    TRY(turned(c, 1, flat_i8(&c->r->flat, c->options, MATMUL_ADJ_Y, 0), &w));
+    TRY(tfl_emit2(c, OP_MATMUL, x, w, &y));
+    return tfl_result(c, 0, y);
+}

@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT */
+/* Operators by elements on bytes, and the ways between bytes and floats. */
+#include "models/tflite/internal.h"
+
+#include <math.h>
+
+/* ---- tables: one result for each of 256 numbers ---- */
+
+static float logistic(float x)
+{
+    return 1.0f / (1.0f + (float) exp((double) -x));
+}
+
+static float tangent(float x)
+{
+    return (float) tanh((double) x);
+}
+
+static rill_status table_make(struct conversion *c, float (*f)(float), int64_t ret[256])
+{
+    const struct tfl_tensor *x = tfl_in(c, 0), *y = tfl_out(c, 0);
+    bool is_signed = x->shape.type == DTYPE_I8;
+    int32_t low = y->shape.type == DTYPE_I8 ? -128 : 0, zero = tfl_quant_zero(c->r, x);
+    float scale = tfl_quant_scale(c->r, x, 0), inverse = 1 / tfl_quant_scale(c->r, y, 0);
+    for (int32_t i = 0; i < 256; i++) {
+        int32_t byte = is_signed ? (int8_t) i : i;
+        float v = roundf(f(scale * (float) (byte - zero)) * inverse);
+        float moved = v + (float) tfl_quant_zero(c->r, y);
+        ret[i] = (int64_t) (moved < (float) low               ? (float) low
+                                : moved > (float) (low + 255) ? (float) (low + 255)
+                                                              : moved);
+    }
+    return RILL_OK;
+}
+
+rill_status tfl_byte_table(struct conversion *c)
+{
+    int64_t *table = arena_array(c->r->arena, int64_t, 256);
+    uint32_t x, y;
+    if (!table)
+        return tfl_no_memory(c->r);
+    TRY(tfl_single(c, tfl_in(c, 0)));
+    TRY(tfl_single(c, tfl_out(c, 0)));
+    TRY(table_make(c, c->row->with == OP_SIGMOID ? logistic : tangent, table));
+    struct attr a[] = { attr_ints("table", table, 256), attr_int("to", tfl_out(c, 0)->shape.type) };
+    TRY(tfl_wire(c, 0, &x));
+    TRY(tfl_emit(c, OP_BYTE_TABLE, a, 2, &x, 1, &y, 1));
+    return tfl_result(c, 0, y);
+}
+
+/* ---- from scale to scale ---- */
+
+static rill_status requantize(struct conversion *c, int activation)
+{
+    const struct tfl_tensor *x = tfl_in(c, 0), *y = tfl_out(c, 0);
+    struct attr a[3 + RANGE_ATTRS];
+    uint32_t in, out;
+    TRY(tfl_single(c, x));
+    TRY(tfl_range_attrs(c, tfl_out(c, 0), activation, a + 3));
+    struct factor f =
+        tfl_factor_of((double) tfl_quant_scale(c->r, x, 0) / (double) tfl_quant_scale(c->r, y, 0));
+    a[0] = attr_int("x_zero", tfl_quant_zero(c->r, x));
+    a[1] = attr_int("multiplier", f.multiplier);
+    a[2] = attr_int("shift", f.shift);
+    TRY(tfl_wire(c, 0, &in));
+    TRY(tfl_emit(c, OP_REQUANTIZE, a, 3 + RANGE_ATTRS, &in, 1, &out, 1));
+    return tfl_result(c, 0, out);
+}
+
+rill_status tfl_byte_relu(struct conversion *c, int activation)
+{
+    return requantize(c, activation);
+}
+
+/* Scale and zero of a tensor as the inputs of QuantizeLinear and DequantizeLinear. */
+static rill_status quant_wires(struct conversion *c, const struct tfl_tensor *t, uint32_t ret[2])
+{
+    int64_t n = t->q.n > 1 ? t->q.n : 1;
+    int rank = t->q.n > 1;
+    struct tensor *scale = tensor_new(c->r->arena, DTYPE_F32, rank, &n),
+                  *zero = tensor_new(c->r->arena, t->shape.type, rank, &n);
+    if (!scale || !zero)
+        return tfl_no_memory(c->r);
+    for (uint32_t i = 0; i < n; i++) {
+        int64_t z =
+            t->q.zero.n ? flat_list_i64(&c->r->flat, t->q.zero, t->q.zero.n > 1 ? i : 0) : 0;
+        ((float *) scale->data)[i] = tfl_quant_scale(c->r, t, i);
+        tensor_set_f64(zero, zero->data, i, (double) z);
+    }
+    TRY(tfl_wire_of(c, scale, &ret[0]));
+    return tfl_wire_of(c, zero, &ret[1]);
+}
+
+/* Floats to bytes round half away from zero, as the format has it. */
+rill_status tfl_emit_bytes(struct conversion *c, const struct tfl_tensor *t, uint32_t x,
+                           uint32_t *ret)
+{
+    struct attr a[1 + RANGE_ATTRS] = { { .name = "scale", .kind = ATTR_FLOAT } };
+    TRY(tfl_range_attrs(c, t, ACTIVATION_NONE, a + 1));
+    a[0].f = tfl_quant_scale(c->r, t, 0);
+    return tfl_emit(c, OP_BYTE_OF, a, 1 + RANGE_ATTRS, &x, 1, ret, 1);
+}
+
+rill_status tfl_emit_reals(struct conversion *c, const struct tfl_tensor *t, uint32_t x,
+                           uint32_t *ret)
+{
+    struct attr axis = attr_int("axis", t->q.axis);
+    uint32_t in[3] = { x };
+    TRY(quant_wires(c, t, in + 1));
+    return tfl_emit(c, OP_DEQUANTIZE_LINEAR, &axis, t->shape.rank > 0, in, 3, ret, 1);
+}
+
+rill_status tfl_quantize(struct conversion *c)
+{
+    uint32_t x, y;
+    if (tfl_type_is_byte(tfl_type(c, 0)))
+        return requantize(c, ACTIVATION_NONE);
+    if (tfl_type(c, 0) == DTYPE_F32) {
+        TRY(tfl_wire(c, 0, &x));
+        TRY(tfl_emit_bytes(c, tfl_out(c, 0), x, &y));
+        return tfl_result(c, 0, y);
+    }
+    return tfl_fail(c, RILL_UNSUPPORTED, "of %s; 8 bits or f32 are read",
+                    dtype_name(tfl_type(c, 0)));
+}
+
+rill_status tfl_dequantize(struct conversion *c)
+{
+    const struct tfl_tensor *x = tfl_in(c, 0);
+    struct attr to = attr_int("to", DTYPE_F32);
+    uint32_t w, y;
+    TRY(tfl_wire(c, 0, &w));
+    if (x->shape.type != DTYPE_F16 && !x->q.n)
+        return tfl_fail(c, RILL_MALFORMED, "tensor '%.80s' says no scale", x->name);
+    TRY(x->shape.type == DTYPE_F16 ? tfl_emit(c, OP_CAST, &to, 1, &w, 1, &y, 1)
+                                   : tfl_emit_reals(c, x, w, &y));
+    return tfl_result(c, 0, y);
+}
+
+/* ---- sums and products ---- */
+
+static void factor_attrs(struct attr *a, const char *multiplier, const char *shift, double v)
+{
+    struct factor f = tfl_factor_of(v);
+    a[0] = attr_int(multiplier, f.multiplier);
+    a[1] = attr_int(shift, f.shift);
+}
+
+#define SUM_UP 20 /* bits that a sum has below its operands */
+
+/* Products of scales are made as floats, as the format's own kernels make them. */
+rill_status tfl_byte_binary(struct conversion *c, int activation)
+{
+    const struct tfl_tensor *a = tfl_in(c, 0), *b = tfl_in(c, 1), *y = tfl_out(c, 0);
+    struct attr attrs[10 + RANGE_ATTRS];
+    uint32_t in[2], out;
+    enum op_id id = (enum op_id) c->row->with;
+    bool product = id == OP_MUL;
+    TRY(tfl_single(c, a));
+    TRY(tfl_single(c, b));
+    TRY(tfl_range_attrs(c, tfl_out(c, 0), activation, attrs));
+    float of_a = tfl_quant_scale(c->r, a, 0), of_b = tfl_quant_scale(c->r, b, 0),
+          of_y = tfl_quant_scale(c->r, y, 0), most = of_a > of_b ? of_a : of_b;
+    double twice = 2 * (double) most;
+    if (!product && id != OP_ADD && id != OP_SUB)
+        return tfl_fail(c, RILL_UNSUPPORTED, "on 8 bits is not read; ADD, SUB and MUL are");
+    struct attr *at = attrs + RANGE_ATTRS;
+    *at++ = attr_int("a_zero", tfl_quant_zero(c->r, a));
+    *at++ = attr_int("b_zero", tfl_quant_zero(c->r, b));
+    factor_attrs(at, "multiplier", "shift",
+                 product ? (double) (of_a * of_b / of_y)
+                         : twice / ((double) (1 << SUM_UP) * (double) of_y));
+    factor_attrs(at + 2, "a_multiplier", "a_shift", (double) of_a / twice);
+    factor_attrs(at + 4, "b_multiplier", "b_shift", (double) of_b / twice);
+    at[6] = attr_int("up", SUM_UP);
+    at[7] = attr_int("minus", id == OP_SUB);
+    TRY(tfl_wire(c, 0, &in[0]));
+    TRY(tfl_wire(c, 1, &in[1]));
+    TRY(tfl_emit(c, product ? OP_BYTE_MUL : OP_BYTE_ADD, attrs, RANGE_ATTRS + (product ? 4 : 10),
+                 in, 2, &out, 1));
+    return tfl_result(c, 0, out);
+}

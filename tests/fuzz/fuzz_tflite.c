@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* Any bytes as a .tflite file: read, then typed. */
+#include "engine/typing/typed.h"
+#include "models/tflite/reader.h"
+#include "tests/fuzz/fuzz.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
+{
+    struct arena a = { .limit_bytes = (size_t) 64 << 20 };
+    struct dims *ds = dims_new();
+    struct bytes b = { .data = data, .n = n };
+    struct tflite_limits limits = { .tables = 10000, .tensor_bytes = (uint64_t) 16 << 20 };
+    struct mgraph m;
+    struct tgraph t;
+    rill_error err;
+    if (ds && mgraph_from_tflite(&m, &a, ds, &b, &limits, &err) == RILL_OK)
+        tgraph_from_mgraph(&t, &m, &(struct typed_opts) { .fold_bytes_max = 1 << 20 }, &err);
+    arena_drop(&a);
+    dims_free(ds);
+    return 0;
+}

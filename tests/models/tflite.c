@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT */
+/* .tflite files: nets of a few operators against what the format's reference kernels made of the
+ * same numbers (tests/models/tflite/make.py), published ones, and bad files. */
+#include "rill.h"
+#include "models/tflite/reader.h"
+#include "engine/typing/typed.h"
+#include "tests/models/models_test.h"
+
+static const struct row {
+    const char *name;
+    float tolerance; /* 0: to the bit */
+} rows[] = {
+    { "conv8", 0 },
+    { "conv8_dilated", 0 },
+    { "depthwise8", 0 },
+    { "full8", 0 },
+    { "full8_channels", 0 },
+    { "add8", 0 },
+    { "sub8", 0 },
+    { "add8_broadcast", 0 },
+    { "mul8", 0 },
+    { "logistic8", 0 },
+    { "tanh8", 0 },
+    { "relu8", 0 },
+    { "requantize8", 0 },
+    { "variable8", 0 },
+    { "mixed_full", 1e-5f },
+    { "mixed_conv", 1e-5f },
+    { "conv", 1e-5f },
+    { "depthwise", 1e-5f },
+    { "transpose_conv", 1e-5f },
+    { "full", 1e-5f },
+    { "matmul", 1e-5f },
+    { "pools", 1e-6f },
+    { "elements", 2e-6f },
+    { "along", 1e-6f },
+    { "moves", 0 },
+};
+
+struct session {
+    rill_plan *plan;
+    rill_stream *stream;
+    rill_port ports[64];
+    unsigned n_ports;
+};
+
+static bool session_open(struct session *s, const char *path, rill_error *err)
+{
+    rill_model *m;
+    *s = (struct session) { .n_ports = 0 };
+    if (rill_model_open(&m, path, err) != RILL_OK)
+        return false;
+    rill_status status = rill_plan_new(&s->plan, m, NULL, err);
+    rill_model_free(m);
+    if (status != RILL_OK)
+        return false;
+    s->ports[0].struct_bytes = sizeof *s->ports;
+    s->n_ports = rill_plan_ports(s->plan, s->ports, 64);
+    void *mem = aligned_alloc(64, (rill_plan_stream_size(s->plan) + 63) / 64 * 64);
+    s->stream = mem ? rill_stream_init(mem, s->plan) : NULL;
+    return s->stream != NULL;
+}
+
+static void session_close(struct session *s)
+{
+    free(s->stream);
+    rill_plan_unref(s->plan);
+}
+
+/* One run: what the file has for the inputs goes in, what comes out is compared. */
+static float run_compare(struct session *s, const float *ref, size_t *at)
+{
+    float y[4096], most = 0;
+    size_t n;
+    for (unsigned i = 0; i < s->n_ports; i++) {
+        const rill_port *p = &s->ports[i];
+        if (p->is_input) {
+            CHECK(rill_stream_push(s->stream, i, ref + *at, 1, &n) == RILL_OK && n == 1, "%s",
+                  p->name);
+        } else {
+            if (!i || s->ports[i - 1].is_input)
+                CHECK(rill_stream_run(s->stream) == RILL_OK, "%s", p->name);
+            CHECK(rill_stream_pull(s->stream, i, y, 1, &n) == RILL_OK && n == 1, "%s", p->name);
+            float d = max_difference(y, ref + *at, p->width);
+            if (d > 0)
+                printf("  %s: %g\n", p->name, (double) d);
+            most = d > most || d != d ? d : most;
+        }
+        *at += p->width;
+    }
+    return most;
+}
+
+static void test_row(const struct row *r)
+{
+    char file[8192], path[512];
+    struct session s;
+    rill_error err = { .text = "" };
+    snprintf(path, sizeof path, "tests/models/tflite/refs/%s.ref", r->name);
+    struct floats ref = floats_read(source_path(path));
+    snprintf(path, sizeof path, "tests/models/tflite/nets/%s.tflite", r->name);
+    snprintf(file, sizeof file, "%s", source_path(path));
+    bool open = session_open(&s, file, &err);
+    CHECK(open && ref.v, "%s: %s", r->name, err.text);
+    size_t at = 0;
+    float most = 0;
+    while (open && at < ref.n) {
+        float d = run_compare(&s, ref.v, &at);
+        most = d > most || d != d ? d : most;
+    }
+    CHECK(most <= r->tolerance, "%s: differs by %g", r->name, (double) most);
+    if (open)
+        session_close(&s);
+    free(ref.v);
+}
+
+/* ---- bad files (bad.py) ---- */
+
+static const struct bad {
+    const char *name;
+    rill_status status;
+    const char *words[2];
+} bads[] = {
+    { "good", RILL_OK, { "" } },
+    { "custom", RILL_UNSUPPORTED, { "operator 0", "'MyOp'" } },
+    { "while", RILL_UNSUPPORTED, { "operator 0", "WHILE" } },
+    { "unknown_code", RILL_UNSUPPORTED, { "'out'", "250" } },
+    { "scale_zero", RILL_MALFORMED, { "'in'", "scale 0 is 0" } },
+    { "scale_nan", RILL_MALFORMED, { "'in'", "scale 0 is nan" } },
+    { "scale_negative", RILL_MALFORMED, { "'in'", "scale 0 is -1" } },
+    { "zero_range", RILL_MALFORMED, { "'in'", "zero point 0 is 200" } },
+    { "scales_number", RILL_MALFORMED, { "'in'", "3 scales" } },
+    { "scales_axis", RILL_MALFORMED, { "'weights'", "axis 5" } },
+    { "scales_inputs", RILL_UNSUPPORTED, { "FULLY_CONNECTED", "4 scales along axis 1" } },
+    { "int16", RILL_UNSUPPORTED, { "FULLY_CONNECTED", "i16" } },
+    { "bias_type", RILL_UNSUPPORTED, { "FULLY_CONNECTED", "i64" } },
+    { "version", RILL_UNSUPPORTED, { "version 2", "3 is read" } },
+    { "no_graph", RILL_MALFORMED, { "no graph", "" } },
+    { "no_output", RILL_MALFORMED, { "no outputs", "" } },
+    { "no_buffer", RILL_MALFORMED, { "'weights'", "no buffer 77" } },
+    { "no_code", RILL_MALFORMED, { "operator 0", "no code 3" } },
+    { "no_tensor", RILL_MALFORMED, { "input 1 is tensor 9", "of 4" } },
+    { "no_input", RILL_MALFORMED, { "1 inputs", "2 to 3" } },
+    { "port", RILL_MALFORMED, { "input 0 is tensor -3", "" } },
+    { "buffer_short", RILL_MALFORMED, { "'weights'", "8 bytes, its shape wants 12" } },
+    { "buffer_far", RILL_UNSUPPORTED, { "'weights'", "64 bits" } },
+    { "dims_negative", RILL_MALFORMED, { "'in'", "negative" } },
+    { "dims_overflow", RILL_MALFORMED, { "'in'", "multiply" } },
+    { "rank", RILL_UNSUPPORTED, { "'in'", "9 dimensions" } },
+    { "text", RILL_UNSUPPORTED, { "'in'", "STRING" } },
+    { "element", RILL_UNSUPPORTED, { "'in'", "99" } },
+    { "twice", RILL_MALFORMED, { "'out'", "once more" } },
+    { "order", RILL_MALFORMED, { "'in'", "before anything makes it" } },
+    { "sparse", RILL_UNSUPPORTED, { "'weights'", "sparse" } },
+    { "variable", RILL_MALFORMED, { "'memory'", "before it has a value" } },
+    { "identifier", RILL_MALFORMED, { "", "" } },
+    { "loop", RILL_MALFORMED, { "byte 0", "itself" } },
+    { "offset", RILL_MALFORMED, { "byte 0", "leaves the file" } },
+    { "cut", RILL_MALFORMED, { "byte", "" } },
+};
+
+static rill_status read_bytes(const void *data, size_t n, const struct tflite_limits *limits,
+                              rill_error *err)
+{
+    struct arena a = { .limit_bytes = (size_t) 64 << 20 };
+    struct dims *ds = dims_new();
+    struct bytes b = { .data = data, .n = n };
+    struct mgraph m;
+    struct tgraph t;
+    *err = (rill_error) { .text = "" };
+    rill_status s = mgraph_from_tflite(&m, &a, ds, &b, limits, err);
+    if (s == RILL_OK)
+        s = tgraph_from_mgraph(&t, &m, NULL, err);
+    arena_drop(&a);
+    dims_free(ds);
+    return s;
+}
+
+static void *bad_read(const char *name, size_t *ret_n)
+{
+    char path[512];
+    snprintf(path, sizeof path, "tests/models/tflite/%s.tflite", name);
+    return file_read(source_path(path), ret_n);
+}
+
+static void test_bad(void)
+{
+    for (size_t i = 0; i < sizeof bads / sizeof *bads; i++) {
+        const struct bad *b = &bads[i];
+        char name[64];
+        size_t n = 0;
+        rill_error err;
+        snprintf(name, sizeof name, "bad/%s", b->name);
+        void *data = bad_read(name, &n);
+        CHECK(data, "%s", name);
+        if (!data)
+            continue;
+        rill_status s = read_bytes(data, n, NULL, &err);
+        CHECK(s == b->status, "%s: %s: %s", name, rill_status_text(s), err.text);
+        for (unsigned k = 0; k < 2 && b->words[k]; k++)
+            CHECK(strstr(err.text, b->words[k]), "%s: '%s' does not say '%s'", name, err.text,
+                  b->words[k]);
+        free(data);
+    }
+}
+
+/* Every beginning of a file, and every four bytes of it written over: no answer is wrong but a
+ * read or a write out of bounds. */
+static void test_broken(const char *name)
+{
+    static const uint32_t values[] = { 0, 1, 4, 0x7fffffff, 0x80000000, 0xffffffff };
+    size_t n = 0, refused = 0;
+    rill_error err;
+    uint8_t *data = bad_read(name, &n), *copy = data ? malloc(n) : NULL;
+    CHECK(copy, "%s", name);
+    for (size_t i = 0; copy && i < n; i++) {
+        uint8_t *part = malloc(i + 1);
+        memcpy(part, data, i);
+        refused += read_bytes(part, i, NULL, &err) != RILL_OK;
+        free(part);
+        for (size_t k = 0; i + 4 <= n && i % 2 == 0 && k < sizeof values / sizeof *values; k++) {
+            memcpy(copy, data, n);
+            memcpy(copy + i, &values[k], 4);
+            read_bytes(copy, n, NULL, &err);
+        }
+    }
+    CHECK(refused > n / 2, "%s: %zu of %zu beginnings are refused", name, refused, n);
+    free(copy);
+    free(data);
+}
+
+static void test_limits(void)
+{
+    rill_error err;
+    size_t n = 0;
+    void *data = bad_read("nets/variable8", &n);
+    CHECK(data && read_bytes(data, n, NULL, &err) == RILL_OK, "%s", err.text);
+    for (uint32_t most = 1; data && most < 16; most++)
+        CHECK(read_bytes(data, n, &(struct tflite_limits) { .tables = most }, &err) == RILL_LIMIT &&
+                  strstr(err.text, "tables"),
+              "%s", err.text);
+    CHECK(data &&
+              read_bytes(data, n, &(struct tflite_limits) { .tensor_bytes = 64 }, &err) ==
+                  RILL_LIMIT &&
+              strstr(err.text, "64 bytes"),
+          "%s", err.text);
+    free(data);
+}
+
+int main(void)
+{
+    test_bad();
+    test_broken("bad/good");
+    test_broken("nets/variable8");
+    test_limits();
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        test_row(&rows[i]);
+    return check_done();
+}

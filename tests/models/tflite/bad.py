@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes bad/NAME.tflite: files that are refused; tests/models/tflite.c has the words of each."""
+import os
+import struct
+
+import numpy as np
+
+from flat import Model, Writer
+
+HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'bad')
+
+
+class Net(Model):
+    """x -> FULLY_CONNECTED -> y of bytes, with one thing wrong."""
+
+    def __init__(self, scale=0.1, zero=0, w_scale=0.02, w_axis=0, kind='FULLY_CONNECTED', type='INT8', bias='INT32', **code):
+        super().__init__()
+        self.x = self.tensor('in', [1, 4], type, scale=scale, zero=zero)
+        self.w = self.tensor('weights', [2, 4], 'INT8', np.zeros((2, 4), np.int8), w_scale, axis=w_axis)
+        self.b = self.tensor('bias', [2], bias, np.zeros(2, {'INT32': np.int32, 'INT64': np.int64}[bias]), scale=0.002)
+        self.y = self.tensor('out', [1, 2], type, scale=0.1)
+        self.op(kind, [self.x, self.w, self.b], [self.y], {0: ('b', 0)}, version=4, **code)
+
+    def save(self, name, change=None):
+        root = self.root([self.x], [self.y])
+        if change:
+            change(root)
+        save(name, Writer().file(root))
+
+
+def save(name, data):
+    with open(os.path.join(HERE, name + '.tflite'), 'wb') as f:
+        f.write(data)
+
+
+def graph(root):
+    return root[2][0]
+
+
+def main():
+    Net().save('good')
+    Net(kind='CUSTOM', custom='MyOp').save('custom')
+    Net(kind='WHILE').save('while')
+    Net(kind=250).save('unknown_code')
+    Net(scale=0.0).save('scale_zero')
+    Net(scale=float('nan')).save('scale_nan')
+    Net(scale=-1.0).save('scale_negative')
+    Net(zero=200).save('zero_range')
+    Net(scale=[0.1, 0.2, 0.3]).save('scales_number')
+    Net(w_scale=[0.1, 0.2], w_axis=5).save('scales_axis')
+    Net(w_scale=[0.1, 0.2, 0.3, 0.4], w_axis=1).save('scales_inputs')
+    Net(type='INT16').save('int16')
+    Net(bias='INT64').save('bias_type')
+    Net().save('version', lambda r: r.update({0: ('I', 2)}))
+    Net().save('no_graph', lambda r: r.update({2: []}))
+    Net().save('no_output', lambda r: graph(r).update({2: ('i', [])}))
+    Net().save('no_buffer', lambda r: graph(r)[0][1].update({2: ('I', 77)}))
+    Net().save('no_code', lambda r: graph(r)[3][0].update({0: ('I', 3)}))
+    Net().save('no_tensor', lambda r: graph(r)[3][0].update({1: ('i', [0, 9, 2])}))
+    Net().save('no_input', lambda r: graph(r)[3][0].update({1: ('i', [0])}))
+    Net().save('port', lambda r: graph(r).update({1: ('i', [-3])}))
+    Net().save('buffer_short', lambda r: graph(r)[0][1].update({0: ('i', [3, 4])}))
+    Net().save('buffer_far', lambda r: r[4][2].update({1: ('Q', 1 << 33), 2: ('Q', 8)}))
+    Net().save('dims_negative', lambda r: graph(r)[0][0].update({0: ('i', [1, -4])}))
+    Net().save('dims_overflow', lambda r: graph(r)[0][0].update({0: ('i', [2 ** 31 - 1] * 3)}))
+    Net().save('rank', lambda r: graph(r)[0][0].update({0: ('i', [1] * 9)}))
+    Net().save('text', lambda r: graph(r)[0][0].update({1: ('b', 5)}))
+    Net().save('element', lambda r: graph(r)[0][0].update({1: ('b', 99)}))
+    Net().save('twice', lambda r: graph(r)[3].append(dict(graph(r)[3][0])))
+    Net().save('order', lambda r: graph(r).update({1: ('i', [])}))
+    Net().save('sparse', lambda r: graph(r)[0][1].update({6: {0: ('i', [0])}}))
+    m = Model()
+    handle, y = m.tensor('handle', [], 'RESOURCE'), m.tensor('out', [2])
+    m.op('VAR_HANDLE', [], [handle], {0: '', 1: 'memory'})
+    m.op('READ_VARIABLE', [handle], [y])
+    m.write(os.path.join(HERE, 'variable.tflite'), [], [y])
+    good = bytearray(Net().bytes([0], [3]))
+    save('identifier', bytes(good[:4]) + b'TFL2' + bytes(good[8:]))
+    save('loop', struct.pack('<I', 0) + bytes(good[4:]))
+    save('offset', struct.pack('<I', 0x7fffffff) + bytes(good[4:]))
+    save('cut', bytes(good[:len(good) // 2]))
+
+
+main()

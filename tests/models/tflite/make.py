@@ -1,0 +1,387 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes nets/NAME.tflite and refs/NAME.ref of every case: nets of a few operators, and what the format's own reference kernels make
+of random numbers (ai-edge-litert, BUILTIN_REF).
+
+    make.py [NAME...]
+
+A .ref file holds one run after the other: every input, then every output, as the floats that its numbers stand for."""
+import math
+import os
+import sys
+
+import numpy as np
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
+
+from flat import Model
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RUNS = 4
+SAME, VALID = 0, 1
+CASES = {}
+
+
+def case(f):
+    CASES[f.__name__] = f
+    return f
+
+
+class Case(Model):
+    """Numbers of its own, the same every time."""
+
+    def __init__(self, name):
+        super().__init__()
+        self.random = np.random.default_rng(list(name.encode()))
+
+    def bytes8(self, name, shape, scale, **more):
+        return self.tensor(name, shape, 'INT8', self.random.integers(-127, 128, shape).astype(np.int8), scale, **more)
+
+    def bias(self, n, scale):
+        scale = list(scale) if hasattr(scale, '__len__') else scale
+        return self.tensor('bias', [n], 'INT32', self.random.integers(-900, 900, n).astype(np.int32), scale)
+
+    def real(self, name, shape):
+        return self.tensor(name, shape, data=self.random.standard_normal(shape).astype(np.float32) * np.float32(0.5))
+
+    def ints(self, name, values):
+        return self.tensor(name, np.shape(values), 'INT32', np.array(values, np.int32))
+
+
+def conv_scale(x, w):
+    return [float(np.float32(x) * np.float32(s)) for s in w]
+
+
+def whole_conv(m, shape, outputs, size, options, out, activation=1, name=''):
+    x = m.tensor('x' + name, shape, 'INT8', scale=0.07, zero=-9)
+    scales = [0.004 * (1 + i / 5) for i in range(outputs)]
+    w = m.bytes8('w', [outputs, *size, shape[3]], scales)
+    b = m.bias(outputs, conv_scale(0.07, scales))
+    y = m.tensor('y' + name, out, 'INT8', scale=0.21, zero=-20)
+    m.op('CONV_2D', [x, w, b], [y], {**options, 3: ('b', activation)}, version=3)
+    return x, y
+
+
+@case
+def conv8(m):
+    """A window over rows with padding, strides and a fused Relu; more products than a float sums exactly."""
+    return whole_conv(m, [2, 7, 3, 40], 6, (3, 3), {0: ('b', SAME), 1: ('i', 1), 2: ('i', 2), 4: ('i', 1), 5: ('i', 1)},
+                      [2, 4, 3, 6])
+
+
+@case
+def conv8_dilated(m):
+    return whole_conv(m, [1, 9, 5, 3], 5, (3, 2), {0: ('b', VALID), 1: ('i', 2), 2: ('i', 1), 4: ('i', 1), 5: ('i', 3)},
+                      [1, 3, 2, 5], activation=3)
+
+
+@case
+def depthwise8(m):
+    x = m.tensor('x', [1, 6, 4, 3], 'INT8', scale=0.05, zero=4)
+    scales = [0.01 * (1 + i / 3) for i in range(6)]
+    w = m.bytes8('w', [1, 3, 3, 6], scales, axis=3)
+    b = m.bias(6, conv_scale(0.05, scales))
+    y = m.tensor('y', [1, 3, 2, 6], 'INT8', scale=0.09, zero=3)
+    m.op('DEPTHWISE_CONV_2D', [x, w, b], [y],
+         {0: ('b', SAME), 1: ('i', 2), 2: ('i', 2), 3: ('i', 2), 4: ('b', 0), 5: ('i', 1), 6: ('i', 1)}, version=3)
+    return x, y
+
+
+@case
+def full8(m):
+    """One scale for all weights; rounds once."""
+    x = m.tensor('x', [5, 2, 30], 'INT8', scale=0.05, zero=-7)
+    w = m.bytes8('w', [8, 60], 0.011)
+    y = m.tensor('y', [5, 8], 'INT8', scale=0.3, zero=-3)
+    m.op('FULLY_CONNECTED', [x, w, m.bias(8, float(np.float32(0.05) * np.float32(0.011)))], [y], {0: ('b', 0)}, version=4)
+    return x, y
+
+
+@case
+def full8_channels(m):
+    x = m.tensor('x', [3, 32], 'INT8', scale=0.05, zero=-7)
+    scales = [0.004 * (1 + i / 5) for i in range(8)]
+    w = m.bytes8('w', [8, 32], scales)
+    y = m.tensor('y', [3, 8], 'INT8', scale=0.15, zero=1)
+    m.op('FULLY_CONNECTED', [x, w, m.bias(8, conv_scale(0.05, scales))], [y], {0: ('b', 1)}, version=4)
+    return x, y
+
+
+def binary8(m, kind, a, b):
+    x = m.tensor('x', a, 'INT8', scale=0.06, zero=-3)
+    w = m.tensor('w', b, 'INT8', scale=0.021, zero=11)
+    y = m.tensor('y', np.broadcast_shapes(a, b), 'INT8', scale=0.05, zero=-1)
+    m.op(kind, [x, w], [y], {0: ('b', 0)}, version=2)
+    return [x, w], y
+
+
+@case
+def add8(m):
+    return binary8(m, 'ADD', [2, 3, 40], [2, 3, 40])
+
+
+@case
+def add8_broadcast(m):
+    return binary8(m, 'ADD', [2, 3, 40], [40])
+
+
+@case
+def sub8(m):
+    return binary8(m, 'SUB', [4, 60], [4, 60])
+
+
+@case
+def mul8(m):
+    return binary8(m, 'MUL', [4, 60], [4, 1])
+
+
+def table8(m, kind, scale, zero):
+    x = m.tensor('x', [16, 16], 'INT8', scale=0.06, zero=-3)
+    y = m.tensor('y', [16, 16], 'INT8', scale=scale, zero=zero)
+    m.op(kind, [x], [y], version=2)
+    return x, y
+
+
+@case
+def logistic8(m):
+    return table8(m, 'LOGISTIC', 1 / 256, -128)
+
+
+@case
+def tanh8(m):
+    return table8(m, 'TANH', 1 / 128, 0)
+
+
+@case
+def relu8(m):
+    return table8(m, 'RELU6', 0.031, -100)
+
+
+@case
+def requantize8(m):
+    """i8 -> u8 and to another scale, through the middle of floats."""
+    x = m.tensor('x', [16, 16], 'INT8', scale=0.06, zero=-3)
+    y = m.tensor('y', [16, 16], 'UINT8', scale=0.045, zero=130)
+    f = m.tensor('f', [16, 16])
+    z = m.tensor('z', [16, 16], 'INT8', scale=0.017, zero=4)
+    m.op('QUANTIZE', [x], [y])
+    m.op('DEQUANTIZE', [x], [f], version=2)
+    m.op('QUANTIZE', [f], [z])
+    return x, [y, z]
+
+
+@case
+def variable8(m):
+    """What a streaming export has: variables with first values, history in front of a window."""
+    m.signature = ({'frame': 0}, {'prob': 6})
+    s = {'scale': 0.07, 'zero': -12}
+    x = m.tensor('x_long:0', [1, 1, 1, 6], 'INT8', **s)
+    handle = m.tensor('h', [], 'RESOURCE')
+    old = m.tensor('old', [1, 3, 1, 6], 'INT8', **s)
+    both = m.tensor('both', [1, 4, 1, 6], 'INT8', **s)
+    kept = m.tensor('kept', [1, 3, 1, 6], 'INT8', **s)
+    middle = m.tensor('middle', [1, 1, 1, 5], 'INT8', scale=0.1, zero=3)
+    y = m.tensor('y_long:0', [1, 1, 1, 5], 'INT8', scale=1 / 256, zero=-128)
+    begin, end, step = m.ints('begin', [0, 1, 0, 0]), m.ints('end', [0, 4, 0, 0]), m.ints('step', [1, 1, 1, 1])
+    w, b = m.bytes8('w', [5, 4, 1, 6], [0.01] * 5), m.bias(5, conv_scale(0.07, [0.01] * 5))
+    once = m.graph('once')
+    inner = once.tensor('h2', [], 'RESOURCE')
+    first = once.tensor('first', [1, 3, 1, 6], 'INT8', m.random.integers(-40, 40, [1, 3, 1, 6]).astype(np.int8), **s)
+    once.op('VAR_HANDLE', [], [inner], {0: '', 1: 'history'})
+    once.op('ASSIGN_VARIABLE', [inner, first], [])
+    m.op('CALL_ONCE', [], [], {0: ('i', 1)})
+    m.op('VAR_HANDLE', [], [handle], {0: '', 1: 'history'})
+    m.op('READ_VARIABLE', [handle], [old])
+    m.op('CONCATENATION', [old, x], [both], {0: ('i', 1)}, version=2)
+    m.op('STRIDED_SLICE', [both, begin, end, step], [kept], {0: ('i', 13), 1: ('i', 13)}, version=2)
+    m.op('ASSIGN_VARIABLE', [handle, kept], [])
+    m.op('CONV_2D', [both, w, b], [middle], {0: ('b', VALID), 1: ('i', 1), 2: ('i', 1)}, version=3)
+    m.op('LOGISTIC', [middle], [y], version=2)
+    return x, y
+
+
+# ---- floats by bytes ----
+
+@case
+def mixed_full(m):
+    x = m.tensor('x', [3, 40])
+    w = m.bytes8('w', [8, 40], 0.02)
+    y = m.tensor('y', [3, 8])
+    m.op('FULLY_CONNECTED', [x, w, m.real('b', [8])], [y], {0: ('b', 1)}, version=3)
+    return x, y
+
+
+@case
+def mixed_conv(m):
+    x = m.tensor('x', [2, 5, 1, 12])
+    w = m.bytes8('w', [7, 3, 1, 12], 0.02)
+    y = m.tensor('y', [2, 5, 1, 7])
+    m.op('CONV_2D', [x, w, m.real('b', [7])], [y], {0: ('b', SAME), 1: ('i', 1), 2: ('i', 1), 3: ('b', 0)}, version=2)
+    return x, y
+
+
+# ---- floats ----
+
+@case
+def conv(m):
+    x = m.tensor('x', [2, 7, 5, 3])
+    y = m.tensor('y', [2, 4, 5, 6])
+    m.op('CONV_2D', [x, m.real('w', [6, 3, 2, 3]), m.real('b', [6])], [y],
+         {0: ('b', SAME), 1: ('i', 1), 2: ('i', 2), 3: ('b', 3)})
+    return x, y
+
+
+@case
+def depthwise(m):
+    x = m.tensor('x', [1, 9, 4, 3])
+    y = m.tensor('y', [1, 5, 3, 6])
+    m.op('DEPTHWISE_CONV_2D', [x, m.real('w', [1, 3, 2, 6]), m.real('b', [6])], [y],
+         {0: ('b', VALID), 1: ('i', 1), 2: ('i', 1), 3: ('i', 2), 5: ('i', 1), 6: ('i', 2)}, version=2)
+    return x, y
+
+
+@case
+def transpose_conv(m):
+    x = m.tensor('x', [1, 4, 3, 5])
+    y = m.tensor('y', [1, 8, 6, 2])
+    m.op('TRANSPOSE_CONV', [m.ints('shape', [1, 8, 6, 2]), m.real('w', [2, 3, 3, 5]), x], [y],
+         {0: ('b', SAME), 1: ('i', 2), 2: ('i', 2)})
+    return x, y
+
+
+@case
+def full(m):
+    x = m.tensor('x', [2, 3, 10])
+    y = m.tensor('y', [6, 8])
+    m.op('FULLY_CONNECTED', [x, m.real('w', [8, 10]), m.real('b', [8])], [y], {0: ('b', 1)})
+    return x, y
+
+
+@case
+def matmul(m):
+    x, w = m.tensor('x', [2, 4, 5]), m.tensor('w', [2, 6, 5])
+    y = m.tensor('y', [2, 4, 6])
+    m.op('BATCH_MATMUL', [x, w], [y], {0: ('b', 0), 1: ('b', 1)})
+    return [x, w], y
+
+
+@case
+def pools(m):
+    x = m.tensor('x', [1, 7, 6, 3])
+    y, z = m.tensor('y', [1, 4, 3, 3]), m.tensor('z', [1, 5, 5, 3])
+    m.op('AVERAGE_POOL_2D', [x], [y], {0: ('b', SAME), 1: ('i', 2), 2: ('i', 2), 3: ('i', 3), 4: ('i', 3)})
+    m.op('MAX_POOL_2D', [x], [z], {0: ('b', VALID), 1: ('i', 1), 2: ('i', 1), 3: ('i', 2), 4: ('i', 3)})
+    return x, [y, z]
+
+
+@case
+def elements(m):
+    """What is done to numbers one by one."""
+    x, w = m.tensor('x', [2, 30]), m.tensor('w', [2, 30])
+    outs = []
+    for kind in ('ADD', 'SUB', 'MUL', 'MAXIMUM', 'MINIMUM', 'SQUARED_DIFFERENCE'):
+        outs.append(m.tensor(kind, [2, 30]))
+        m.op(kind, [x, w], [outs[-1]], {0: ('b', 0)} if kind in ('ADD', 'SUB', 'MUL') else None)
+    a = m.tensor('ABS', [2, 30])
+    m.op('ABS', [x], [a])
+    for kind in ('LOGISTIC', 'TANH', 'RELU', 'RELU6', 'RELU_N1_TO_1', 'EXP', 'NEG', 'FLOOR', 'SQUARE', 'SIN',
+                 'COS', 'HARD_SWISH'):
+        outs.append(m.tensor(kind, [2, 30]))
+        m.op(kind, [x], [outs[-1]])
+    for kind in ('SQRT', 'LOG', 'RSQRT'):
+        outs.append(m.tensor(kind, [2, 30]))
+        m.op(kind, [a], [outs[-1]])
+    outs.append(m.tensor('LEAKY', [2, 30]))
+    m.op('LEAKY_RELU', [x], [outs[-1]], {0: ('f', 0.125)})
+    outs.append(m.tensor('PRELU', [2, 30]))
+    m.op('PRELU', [x, m.real('slope', [1, 30])], [outs[-1]])
+    return [x, w], outs
+
+
+@case
+def along(m):
+    """Softmax, sums and means."""
+    x = m.tensor('x', [2, 3, 7])
+    soft, log = m.tensor('soft', [2, 3, 7]), m.tensor('log', [2, 3, 7])
+    mean, total, most = m.tensor('mean', [2, 1, 7]), m.tensor('sum', [3]), m.tensor('max', [2, 3])
+    m.op('SOFTMAX', [x], [soft], {0: ('f', 0.5)})
+    m.op('LOG_SOFTMAX', [x], [log])
+    m.op('MEAN', [x, m.ints('a', [1])], [mean], {0: ('b', 1)})
+    m.op('SUM', [x, m.ints('b', [0, 2])], [total], {0: ('b', 0)})
+    m.op('REDUCE_MAX', [x, m.ints('c', [-1])], [most], {0: ('b', 0)})
+    return x, [soft, log, mean, total, most]
+
+
+@case
+def moves(m):
+    """What only moves elements."""
+    x = m.tensor('x', [2, 3, 4])
+    t, p, q = m.tensor('t', [4, 2, 3]), m.tensor('p', [3, 4, 6]), m.tensor('q', [2, 5, 4])
+    m.op('TRANSPOSE', [x, m.ints('perm', [2, 0, 1])], [t])
+    m.op('PAD', [x, m.ints('pads', [[0, 1], [1, 0], [2, 0]])], [p])
+    m.op('MIRROR_PAD', [x, m.ints('mirror', [[0, 0], [1, 1], [0, 0]])], [q], {0: ('b', 0)})
+    a, b, c = m.tensor('a', [2, 1, 4]), m.tensor('b', [2, 2, 4]), m.tensor('c', [2, 3, 4])
+    m.op('SPLIT_V', [x, m.ints('sizes', [1, -1]), m.ints('axis', 1)], [a, b], {0: ('i', 2)})
+    m.op('CONCATENATION', [b, a], [c], {0: ('i', 1), 1: ('b', 0)})
+    u = [m.tensor('u%d' % i, [2, 4]) for i in range(3)]
+    m.op('UNPACK', [x], u, {0: ('i', 3), 1: ('i', 1)})
+    k = m.tensor('k', [2, 4, 2])
+    m.op('PACK', [u[2], u[0]], [k], {0: ('i', 2), 1: ('i', -1)})
+    s, v = m.tensor('s', [1, 3, 2]), m.tensor('v', [3, 2])
+    m.op('SLICE', [x, m.ints('from', [1, 0, 1]), m.ints('n', [-1, 3, 2])], [s])
+    m.op('STRIDED_SLICE', [x, m.ints('begin', [1, 2, 3]), m.ints('end', [2, -4, -5]), m.ints('step', [1, -1, -2])], [v],
+         {0: ('i', 0), 1: ('i', 2), 4: ('i', 1)})
+    g, r = m.tensor('g', [2, 2, 4]), m.tensor('r', [6, 4])
+    m.op('GATHER', [x, m.ints('which', [2, 0])], [g], {0: ('i', 1), 1: ('i', 0)})
+    m.op('RESHAPE', [x, m.ints('shape', [6, 4])], [r], {0: ('i', [6, 4])})
+    return x, [t, p, q, c, k, s, v, g, r]
+
+
+# ---- running ----
+
+def as_list(x):
+    return list(x) if isinstance(x, (list, tuple)) else [x]
+
+
+def reals(detail, x):
+    if x.dtype not in (np.int8, np.uint8):
+        return x.astype(np.float32)
+    q = detail['quantization_parameters']
+    return (x.astype(np.float32) - np.float32(q['zero_points'][0])) * np.float32(q['scales'][0])
+
+
+def numbers(random, detail, run):
+    if detail['dtype'] == np.float32:
+        return random.standard_normal(detail['shape']).astype(np.float32)
+    i = np.iinfo(detail['dtype'])
+    if run == 0 and np.prod(detail['shape']) == 256:
+        return np.arange(i.min, i.max + 1).astype(detail['dtype']).reshape(detail['shape'])
+    return random.integers(i.min, i.max + 1, detail['shape']).astype(detail['dtype'])
+
+
+def make(name):
+    m = Case(name)
+    inputs, outputs = (as_list(x) for x in CASES[name](m))
+    data = m.bytes(inputs, outputs)
+    runner = Interpreter(model_content=data, num_threads=1, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    runner.allocate_tensors()
+    detail = {d['index']: d for d in runner.get_input_details() + runner.get_output_details()}
+    with open(os.path.join(HERE, 'refs', name + '.ref'), 'wb') as f:
+        for run in range(RUNS):
+            for i in inputs:
+                x = numbers(m.random, detail[i], run)
+                runner.set_tensor(i, x)
+                f.write(reals(detail[i], x).tobytes())
+            runner.invoke()
+            for o in outputs:
+                f.write(reals(detail[o], runner.get_tensor(o)).tobytes())
+    with open(os.path.join(HERE, 'nets', name + '.tflite'), 'wb') as f:
+        f.write(data)
+
+
+def main():
+    for name in sys.argv[1:] or CASES:
+        make(name)
+
+
+if __name__ == '__main__':
+    main()
