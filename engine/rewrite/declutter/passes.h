@@ -37,4 +37,8 @@ rill_status graph_with_dfts_recognised(struct graph *ret, const struct graph *g,
 /* Zeros that a Pad puts around a convolution's input are the convolution's own padding, on axes of
  * known size. May change the sign of a zero. */
 rill_status graph_with_pads_absorbed(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* What only moves elements moves the integers that they were dequantised from, and quantising again
+ * by the same scale gives those back. Scales and zeros must be known, one for all. */
+rill_status graph_with_integers_moved(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* What declutter makes of dequantised numbers gives the bits of the graph as it was written, on
+ * random chains of ops that move elements and are quantised between, and moves integers. */
+#include "engine/rewrite/declutter/declutter.h"
+#include "engine/graph/prune.h"
+#include "engine/typing/interp.h"
+#include "tests/engine/build.h"
+
+#include <stdlib.h>
+
+#define STEPS 6
+#define ROUNDS 400
+
+static uint32_t ints(struct build *b, int64_t n, const int64_t *v)
+{
+    struct tensor *t = tensor_new(&b->arena, DTYPE_I64, 1, &n);
+    memcpy(t->data, v, (size_t) n * sizeof *v);
+    return graph_add_const(&b->g, "ints", t);
+}
+
+static uint32_t number(struct build *b, enum dtype type, double v)
+{
+    struct tensor *t = tensor_new(&b->arena, type, 0, NULL);
+    tensor_set_f64(t, t->data, 0, v);
+    return graph_add_const(&b->g, "number", t);
+}
+
+static struct tensor shape_of(const struct build *b, uint32_t w)
+{
+    struct tensor t;
+    if (!fact_to_tensor(&b->g.wires[w].fact, &t))
+        abort();
+    return t;
+}
+
+struct scale {
+    float scale;
+    enum dtype type;
+    int zero;
+};
+
+static const struct scale scales[] = { { .05f, DTYPE_U8, 120 },
+                                       { .05f, DTYPE_U8, 120 },
+                                       { .07f, DTYPE_I8, -3 },
+                                       { .001f, DTYPE_I16, 0 } };
+
+static uint32_t quantise(struct build *b, uint32_t w, const struct scale *s, const char *op)
+{
+    return build_node(b, op, NULL, 0,
+                      (uint32_t[]) { w, number(b, DTYPE_F32, (double) s->scale),
+                                     number(b, s->type, s->zero) },
+                      3);
+}
+
+/* ---- ops that move elements of a tensor of rank 3 ---- */
+
+static uint32_t step_transpose(struct build *b, uint32_t w)
+{
+    static const int64_t perm[] = { 2, 0, 1 };
+    struct attr a = { .name = "perm", .kind = ATTR_INTS, .ints = { 3, perm } };
+    return build_node(b, "Transpose", &a, 1, &w, 1);
+}
+
+static uint32_t step_reshape(struct build *b, uint32_t w)
+{
+    struct tensor t = shape_of(b, w);
+    int64_t to[] = { t.dim[1], t.dim[0] * t.dim[2], 1 };
+    uint32_t flat = build_node(b, "Reshape", NULL, 0, (uint32_t[]) { w, ints(b, 3, to) }, 2);
+    int64_t back[] = { t.dim[0], t.dim[1], t.dim[2] };
+    return build_node(b, "Reshape", NULL, 0, (uint32_t[]) { flat, ints(b, 3, back) }, 2);
+}
+
+static uint32_t step_slice(struct build *b, uint32_t w)
+{
+    int64_t axis = rnd(3), from = 1, to = INT32_MAX;
+    if (shape_of(b, w).dim[axis] < 3)
+        return w;
+    uint32_t in[] = { w, ints(b, 1, &from), ints(b, 1, &to), ints(b, 1, &axis) };
+    return build_node(b, "Slice", NULL, 0, in, 4);
+}
+
+static uint32_t step_pad(struct build *b, uint32_t w)
+{
+    int64_t pads[] = { 0, 1, 0, 0, 0, 2 };
+    return build_node(b, "Pad", NULL, 0, (uint32_t[]) { w, ints(b, 6, pads) }, 2);
+}
+
+static uint32_t step_squeeze(struct build *b, uint32_t w)
+{
+    int64_t axis = 1;
+    uint32_t more = build_node(b, "Unsqueeze", NULL, 0, (uint32_t[]) { w, ints(b, 1, &axis) }, 2);
+    return build_node(b, "Squeeze", NULL, 0, (uint32_t[]) { more, ints(b, 1, &axis) }, 2);
+}
+
+/* One part goes on, both are read. */
+static uint32_t step_split(struct build *b, uint32_t w)
+{
+    int64_t n = shape_of(b, w).dim[0], parts[] = { n - n / 2, n / 2 };
+    struct attr axis = { .name = "axis", .kind = ATTR_INT, .i = 0 };
+    uint32_t out[2];
+    if (n < 2)
+        return w;
+    build_nodes(b, "Split", &axis, 1, (uint32_t[]) { w, ints(b, 2, parts) }, 2, out, 2);
+    graph_add_output(&b->g, out[rnd(2)]);
+    return out[rnd(2)];
+}
+
+static uint32_t step_pool(struct build *b, uint32_t w)
+{
+    static const int64_t two[] = { 2 }, ends[] = { 1, 1 };
+    struct attr a[] = { { .name = "kernel_shape", .kind = ATTR_INTS, .ints = { 1, two } },
+                        { .name = "pads", .kind = ATTR_INTS, .ints = { 2, ends } } };
+    return build_node(b, "MaxPool", a, 2, &w, 1);
+}
+
+static uint32_t step_relu(struct build *b, uint32_t w)
+{
+    return build_node(b, "Relu", NULL, 0, &w, 1);
+}
+
+static uint32_t step_quantise(struct build *b, uint32_t w)
+{
+    const struct scale *s = &scales[rnd(4)];
+    return quantise(b, quantise(b, w, s, "QuantizeLinear"), s, "DequantizeLinear");
+}
+
+static uint32_t (*const steps[])(struct build *b, uint32_t w) = {
+    step_transpose, step_reshape, step_slice, step_pad,      step_squeeze,
+    step_split,     step_pool,    step_relu,  step_quantise, step_quantise
+};
+
+/* ---- the same bits ---- */
+
+static uint32_t input(struct build *b, int64_t d0, int64_t d1, int64_t d2)
+{
+    struct fact f = { .type = DTYPE_F32,
+                      .rank = 3,
+                      .shape = { dim_int(b->dims, d0), dim_int(b->dims, d1),
+                                 dim_int(b->dims, d2) } };
+    return graph_add_input(&b->g, "x", &f);
+}
+
+static struct tensor *noise(struct build *b, uint32_t w)
+{
+    struct tensor t = shape_of(b, w), *x = tensor_new(&b->arena, DTYPE_F32, t.rank, t.dim);
+    for (int64_t i = 0; i < tensor_count(x); i++)
+        ((float *) x->data)[i] = (float) rnd(4000) * 2e-3f - 4;
+    return x;
+}
+
+static void same_bits(struct build *b, const struct graph *made, const struct tensor *x,
+                      uint32_t round)
+{
+    const struct tensor *want[32] = { 0 }, *got[32] = { 0 };
+    bool ran = interp_run(&b->g, &x, &b->arena, want, &b->err) == RILL_OK &&
+        interp_run(made, &x, &b->arena, got, &b->err) == RILL_OK;
+    check(ran, b->err.text, round);
+    for (uint32_t i = 0; ran && i < b->g.n_outputs; i++)
+        check(tensor_bytes(want[i]) == tensor_bytes(got[i]) &&
+                  !memcmp(want[i]->data, got[i]->data, tensor_bytes(want[i])),
+              "bits of an output", round);
+}
+
+static unsigned count(const struct graph *g, enum op_id id)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        n += node_is(&g->nodes[i], id);
+    return n;
+}
+
+static void test_chain(uint32_t round)
+{
+    struct build b;
+    struct graph made, live;
+    build_init(&b);
+    uint32_t x = input(&b, 4, 3, 8), w = step_quantise(&b, x);
+    for (unsigned i = 0; i < STEPS; i++) {
+        w = steps[rnd(sizeof steps / sizeof *steps)](&b, w);
+        if (rnd(4) == 0)
+            graph_add_output(&b.g, w);
+    }
+    graph_add_output(&b.g, w);
+    bool ok = graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK &&
+        graph_pruned(&live, &made, &b.err) == RILL_OK && graph_check(&live, &b.err) == RILL_OK;
+    check(ok, b.err.text, round);
+    if (ok)
+        same_bits(&b, &live, noise(&b, x), round);
+    build_drop(&b);
+}
+
+/* Between two roundings by one scale nothing is left but moves of bytes. */
+static void test_only_moves(void)
+{
+    struct build b;
+    struct graph made, live;
+    build_init(&b);
+    uint32_t x = input(&b, 4, 3, 8);
+    uint32_t w =
+        quantise(&b, quantise(&b, x, scales, "QuantizeLinear"), scales, "DequantizeLinear");
+    w = step_pad(&b, step_slice(&b, step_transpose(&b, w)));
+    w = quantise(&b, quantise(&b, w, scales, "QuantizeLinear"), scales, "DequantizeLinear");
+    w = step_transpose(&b, step_reshape(&b, w));
+    graph_add_output(&b.g, w);
+    bool ok = graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK &&
+        graph_pruned(&live, &made, &b.err) == RILL_OK;
+    check(ok, b.err.text, 0);
+    check(ok && count(&live, OP_QUANTIZE_LINEAR) == 1 && count(&live, OP_DEQUANTIZE_LINEAR) == 1,
+          "one rounding, one dequantisation", ok ? count(&live, OP_QUANTIZE_LINEAR) : 0);
+    check(ok && node_is(&live.nodes[live.n_nodes - 1], OP_DEQUANTIZE_LINEAR),
+          "which is the last node", 0);
+    if (ok)
+        same_bits(&b, &live, noise(&b, x), 0);
+    build_drop(&b);
+}
+
+int main(void)
+{
+    for (uint32_t i = 0; i < ROUNDS; i++)
+        test_chain(i);
+    test_only_moves();
+    return check_done();
+}
