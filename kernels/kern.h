@@ -164,6 +164,9 @@ struct kern {
     /* The same with one pointer per row. */
     void (*gemm_rows_q8)(int32_t *const *y, const void *const *x, const struct kern_q8 *w,
                          const struct kern_q8_x *how, size_t m);
+    /* y[i] += w * (x[i * stride] - zero), i < n */
+    void (*line_q8)(int32_t *restrict y, const void *restrict x, size_t n, size_t stride,
+                    bool is_signed, int32_t zero, int32_t w);
 
     size_t l2_bytes, l3_bytes; /* caches that one core may fill */
 };
@@ -194,7 +197,8 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(quantize_f32)
 #define KERN_EACH_Q8(K)                                                                            \
     K(gemm_q8)                                                                                     \
-    K(gemm_rows_q8)
+    K(gemm_rows_q8)                                                                                \
+    K(line_q8)
 
 enum kern_cpu {
     KERN_AVX2 = 1 << 0,   /* and FMA */

@@ -48,6 +48,16 @@ static int map_matmul(const struct pulser *p, const struct node *n, unsigned inp
     return pulser_fact(p, n->out[0])->rank - from_right;
 }
 
+/* Zeros of rows and columns lie along axes that do not stream. */
+static int map_matmul_integer(const struct pulser *p, const struct node *n, unsigned input,
+                              int axis)
+{
+    bool rows = input == 0 && axis == rank_of(p, n, 0) - 2 && n->n_in > 2 &&
+        n->in[2] != WIRE_NONE && rank_of(p, n, 2) == 1 &&
+        !dim_is(pulser_fact(p, n->in[2])->shape[0], 1);
+    return input > 1 || rows ? AXIS_NONE : map_matmul(p, n, input, axis);
+}
+
 /* The axes named by a constant integer input; all of them where it is absent. */
 static bool axes_hit(const struct pulser *p, const struct node *n, unsigned input, int rank,
                      int axis, int *ret_below)
@@ -278,6 +288,8 @@ static const struct axis_row rows[OP_COUNT] = {
     ROW(CONSTANT_OF_SHAPE, MOVED, NULL, .source = source_constant),
     ROW(CONV, WINDOW, "all but batch (channels: global)", .map = map_batch, .rule = rule_conv,
         .streams = true),
+    ROW(CONV_INTEGER, WINDOW, "all but batch (channels: global)", .map = map_batch,
+        .rule = rule_conv_integer, .streams = true),
     ROW(CONV_TRANSPOSE, WINDOW, "all but batch (channels: global)", .map = map_batch,
         .rule = rule_conv_transpose, .streams = true),
     ROW(CUMSUM, FORWARD, "axis (reversed: backward)", .rule = rule_cumsum, .streams = true),
@@ -327,6 +339,7 @@ static const struct axis_row rows[OP_COUNT] = {
         .streams = true),
     ROW(MAGNITUDE, GLOBAL, "the last", .map = map_rows),
     ROW(MATMUL, GLOBAL, "the contracted", .map = map_matmul, .way = MASKED),
+    ROW(MATMUL_INTEGER, GLOBAL, "the contracted", .map = map_matmul_integer),
     ROW(MAX_POOL, WINDOW, "all but batch and channels", .map = map_channels, .rule = rule_max_pool,
         .streams = true),
     ROW(MEL_WEIGHT_MATRIX, GLOBAL, "all", .way = "of constants they are folded away"),

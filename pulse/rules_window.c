@@ -123,11 +123,12 @@ static rill_status windowed_emit(struct pulser *p, const struct node *n, const s
     return pulser_bind(p, n, 0, out, &f->sf);
 }
 
-rill_status rule_conv(struct pulser *p, const struct node *n)
+/* fill: what pads are; NULL: 0 */
+static rill_status conv_rule(struct pulser *p, const struct node *n, const struct tensor *fill)
 {
     struct flow f;
     struct spatial s = { 0 };
-    struct flow_window w = { 0 };
+    struct flow_window w = { .fill = fill };
     int64_t before, after;
     if (!flow_of_windowed(p, n->in[0], &f, &before, &after) || f.sf.axis < 2)
         return pulser_off_axis(p, n);
@@ -137,6 +138,22 @@ rill_status rule_conv(struct pulser *p, const struct node *n)
     w.before += before;
     w.after += after;
     return windowed_emit(p, n, &s, &f, &w);
+}
+
+rill_status rule_conv(struct pulser *p, const struct node *n)
+{
+    return conv_rule(p, n, NULL);
+}
+
+/* Pads are the zero of the input. */
+rill_status rule_conv_integer(struct pulser *p, const struct node *n)
+{
+    const bool has = n->n_in > 2 && n->in[2] != WIRE_NONE;
+    const struct tensor *zero = has ? pulser_fact(p, n->in[2])->value : NULL;
+    if (has && !zero && pulser_stream(p, n->in[0]))
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: input 2, the zero of its input, is no constant");
+    return conv_rule(p, n, zero);
 }
 
 static const struct tensor *scalar_f32(struct pulser *p, float v)

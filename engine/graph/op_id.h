@@ -26,7 +26,8 @@
     X(BITWISE_XOR, "BitwiseXor") X(BLACKMAN_WINDOW, "BlackmanWindow") X(BYTE_ADD, "ByteAdd") X(BYTE_CONV, "ByteConv") X(BYTE_MUL, "ByteMul") X(BYTE_OF, "ByteOf") X(BYTE_ROWS, "ByteRows") X(BYTE_TABLE, "ByteTable") X(CAST, "Cast")            \
     X(CAST_LIKE, "CastLike") X(CELU, "Celu") X(CLIP, "Clip") X(COMPLEX_MUL, "ComplexMul")        \
     X(COMPRESS, "Compress") X(CONCAT, "Concat") X(CONSTANT_OF_SHAPE, "ConstantOfShape")          \
-    X(CONV, "Conv") X(CONV_TRANSPOSE, "ConvTranspose") X(CUMSUM, "CumSum") X(DFT, "DFT")         \
+    X(CONV, "Conv") X(CONV_INTEGER, "ConvInteger") X(CONV_TRANSPOSE, "ConvTranspose")            \
+    X(CUMSUM, "CumSum") X(DFT, "DFT")                                                            \
     X(DEPTH_TO_SPACE, "DepthToSpace") X(DEQUANTIZE_LINEAR, "DequantizeLinear") X(DIV, "Div")     \
     X(DYNAMIC_QUANTIZE_LINEAR, "DynamicQuantizeLinear") X(EINSUM, "Einsum") X(EQUAL, "Equal")    \
     X(EXPAND, "Expand") X(EYE_LIKE, "EyeLike") X(FLATTEN, "Flatten") X(FRAME, "Frame")           \
@@ -40,7 +41,8 @@
     X(LRN, "LRN") X(LSTM, "LSTM") X(LAYER_NORMALIZATION, "LayerNormalization") X(LESS, "Less")   \
     X(LESS_OR_EQUAL, "LessOrEqual") X(LOG_SOFTMAX, "LogSoftmax") X(LOOP, "Loop")                 \
     X(LP_NORMALIZATION, "LpNormalization") X(LP_POOL, "LpPool") X(MAGNITUDE, "Magnitude")        \
-    X(MATMUL, "MatMul") X(MAX, "Max") X(MAX_POOL, "MaxPool") X(MEAN, "Mean")                     \
+    X(MATMUL, "MatMul") X(MATMUL_INTEGER, "MatMulInteger")                                       \
+    X(MAX, "Max") X(MAX_POOL, "MaxPool") X(MEAN, "Mean")                     \
     X(MEL_WEIGHT_MATRIX, "MelWeightMatrix") X(MIN, "Min") X(MOD, "Mod") X(MUL, "Mul")            \
     X(NONZERO, "NonZero") X(ONE_HOT, "OneHot") X(OR, "Or") X(OVERLAP_ADD, "OverlapAdd")          \
     X(PRELU, "PRelu") X(PAD, "Pad") X(POW, "Pow") X(PULSE_HISTORY, "PulseHistory")               \

@@ -139,13 +139,13 @@ static inline int64_t axis_of(const struct node *n)
     return ((const struct axis_attr *) n->attr)->axis;
 }
 
-/* Conv, ConvTranspose, AveragePool, LpPool, MaxPool: theirs begin with it. */
+/* Conv, ConvInteger, ConvTranspose, AveragePool, LpPool, MaxPool: theirs begin with it. */
 static inline const struct window_attr *window_attr_of(const struct node *n)
 {
     return n->attr;
 }
 
-/* Conv, and ConvTranspose, whose begins with it. */
+/* Conv, ConvInteger, and ConvTranspose, whose begins with it. */
 static inline const struct conv_attr *conv_attr_of(const struct node *n)
 {
     return n->attr;

@@ -29,7 +29,7 @@ static rill_status weights_check(struct infer *c, int64_t kernel[WINDOW_AXES_MAX
 {
     const struct conv_attr *a = c->attr;
     const struct fact *x = c->in[IN_X], *w = c->in[IN_W];
-    TRY(window_weights_read(c, kernel));
+    TRY(window_weights_sizes(c, kernel));
     if (!dim_is_const(x->shape[1]))
         return infer_fail(c, "channels must be of a known number");
     int64_t cin = dim_value(x->shape[1]), cout = dim_value(w->shape[0]),
@@ -39,10 +39,10 @@ static rill_status weights_check(struct infer *c, int64_t kernel[WINDOW_AXES_MAX
                           "%lld input channels and %lld output channels in %lld groups do not fit "
                           "weights of %lld",
                           (long long) cin, (long long) cout, (long long) a->group, (long long) per);
-    return window_bias_check(c, w->shape[0]);
+    return RILL_OK;
 }
 
-static rill_status conv_infer(struct infer *c)
+rill_status conv_shape_infer(struct infer *c, enum dtype type)
 {
     const struct conv_attr *a = c->attr;
     const struct dim *shape[RANK_MAX];
@@ -54,8 +54,17 @@ static rill_status conv_infer(struct infer *c)
     shape[1] = c->in[IN_W]->shape[0];
     for (int i = 0; i < w.axes; i++)
         TRY(window_size(c, &a->w, &w, i, c->in[IN_X]->shape[2 + i], &shape[2 + i]));
-    infer_shape(c, 0, DTYPE_F32, c->in[IN_X]->rank, shape);
-    return epilogue_infer(c, a->epilogue);
+    infer_shape(c, 0, type, c->in[IN_X]->rank, shape);
+    return RILL_OK;
+}
+
+static rill_status conv_infer(struct infer *c)
+{
+    int64_t kernel[WINDOW_AXES_MAX];
+    TRY(window_weights_read(c, kernel));
+    TRY(conv_shape_infer(c, DTYPE_F32));
+    TRY(window_bias_check(c, c->in[IN_W]->shape[0]));
+    return epilogue_infer(c, ((const struct conv_attr *) c->attr)->epilogue);
 }
 
 /* ---- plan ---- */

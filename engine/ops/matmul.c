@@ -4,6 +4,7 @@
 #include "engine/ops/ops.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/many.h"
+#include "engine/ops/matmul.h"
 #include "engine/ops/epilogue.h"
 
 #include <string.h>
@@ -62,11 +63,9 @@ typedef void matmul_fn(const struct eval *e, const struct matmul_args *g, int64_
                        int64_t b);
 
 struct matmul_args {
-    int64_t m, n, k, batches;
-    int rank;                                          /* of the batch */
-    int64_t dim[RANK_MAX], sa[RANK_MAX], sb[RANK_MAX]; /* strides in matrices, 0 where broadcast */
-    matmul_fn *one;                                    /* multiplies matrices a and b into y */
-    const float *packed;                               /* the constant operand */
+    struct matmul_shape s;
+    matmul_fn *one;      /* multiplies matrices a and b into y */
+    const float *packed; /* the constant operand */
     size_t packed_floats;
     bool each; /* rows times packed matrices of their own, one after the other */
     struct epilogue epilogue;
@@ -75,15 +74,11 @@ struct matmul_args {
 #define DIRECT_ROWS                                                                                \
     16 /* up to so many rows a second operand is read as it lies: packing it would cost more */
 
-static rill_status matmul_infer(struct infer *c)
+rill_status matmul_shape_infer(struct infer *c, enum dtype type)
 {
     const struct fact *a = c->in[0], *b = c->in[1];
     if (a->rank < 1 || b->rank < 1)
         return infer_fail(c, "wants tensors of rank 1 or more, has %d and %d", a->rank, b->rank);
-    if (a->type != b->type || (a->type != DTYPE_F32 && !plain_of(a->type)))
-        return infer_fail(
-            c, "cannot multiply %s with %s; f32, f64, i32, i64, u32, u64 of one kind work",
-            dtype_name(a->type), dtype_name(b->type));
     const struct dim *ka = a->shape[a->rank - 1], *kb = b->shape[b->rank > 1 ? b->rank - 2 : 0];
     if (ka != kb && dim_is_const(ka) && dim_is_const(kb))
         return infer_fail(c, "inner sizes are %lld and %lld", (long long) dim_value(ka),
@@ -93,13 +88,24 @@ static rill_status matmul_infer(struct infer *c)
     fb.rank = b->rank > 2 ? b->rank - 2 : 0;
     const struct fact *batch[2] = { &fa, &fb }, *const *in = c->in;
     c->in = batch;
-    rill_status s = infer_broadcast(c, 0, a->type, 0, 1);
+    rill_status s = infer_broadcast(c, 0, type, 0, 1);
     c->in = in;
     TRY(s);
     if (a->rank > 1)
         c->out[0].shape[c->out[0].rank++] = a->shape[a->rank - 2];
     if (b->rank > 1)
         c->out[0].shape[c->out[0].rank++] = b->shape[b->rank - 1];
+    return RILL_OK;
+}
+
+static rill_status matmul_infer(struct infer *c)
+{
+    const struct fact *a = c->in[0], *b = c->in[1];
+    if (a->type != b->type || (a->type != DTYPE_F32 && !plain_of(a->type)))
+        return infer_fail(
+            c, "cannot multiply %s with %s; f32, f64, i32, i64, u32, u64 of one kind work",
+            dtype_name(a->type), dtype_name(b->type));
+    TRY(matmul_shape_infer(c, a->type));
     return epilogue_infer(c, ((const struct matmul_attr *) c->attr)->epilogue);
 }
 
@@ -112,6 +118,36 @@ static void batch_strides(const struct tensor *t, int rank, int64_t *ret)
         ret[i] = 0;
     for (int i = own; i-- > 0; s *= t->dim[i])
         ret[rank - own + i] = t->dim[i] == 1 ? 0 : s;
+}
+
+void matmul_shape_set(struct matmul_shape *g, const struct tensor *a, const struct tensor *b,
+                      const struct tensor *y)
+{
+    g->m = a->rank > 1 ? a->dim[a->rank - 2] : 1;
+    g->k = a->dim[a->rank - 1];
+    g->n = b->rank > 1 ? b->dim[b->rank - 1] : 1;
+    g->rank = y->rank - (a->rank > 1) - (b->rank > 1);
+    g->batches = 1;
+    for (int i = 0; i < g->rank; i++)
+        g->batches *= g->dim[i] = y->dim[i];
+    batch_strides(a, g->rank, g->sa);
+    batch_strides(b, g->rank, g->sb);
+}
+
+void matmul_rows_join(struct matmul_shape *g)
+{
+    g->m *= g->batches;
+    g->batches = 1;
+    g->rank = 0;
+}
+
+void matmul_batch(const struct matmul_shape *g, int64_t i, int64_t *ret_a, int64_t *ret_b)
+{
+    *ret_a = *ret_b = 0;
+    for (int k = g->rank; k-- > 0; i /= g->dim[k]) {
+        *ret_a += i % g->dim[k] * g->sa[k];
+        *ret_b += i % g->dim[k] * g->sb[k];
+    }
 }
 
 static const float *pack_all(struct prep *c, unsigned input, int64_t matrices, size_t n, size_t k,
@@ -144,18 +180,18 @@ static void one_plain(const struct eval *e, const struct matmul_args *g, int64_t
                       int64_t b)
 {
     size_t bytes = dtype_bytes(e->in[0]->type);
-    plain_of(e->in[0]->type)((char *) e->y[0] + (size_t) (y * g->m * g->n) * bytes,
-                             (const char *) e->x[0] + (size_t) (a * g->m * g->k) * bytes,
-                             (const char *) e->x[1] + (size_t) (b * g->k * g->n) * bytes, g->m,
-                             g->n, g->k);
+    plain_of(e->in[0]->type)((char *) e->y[0] + (size_t) (y * g->s.m * g->s.n) * bytes,
+                             (const char *) e->x[0] + (size_t) (a * g->s.m * g->s.k) * bytes,
+                             (const char *) e->x[1] + (size_t) (b * g->s.k * g->s.n) * bytes,
+                             g->s.m, g->s.n, g->s.k);
 }
 
 static void product(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a,
                     const float *w)
 {
-    kern_gemm_f32(e->kern, (float *) e->y[0] + y * g->m * g->n, (size_t) g->n,
-                  (const float *) e->x[0] + a * g->m * g->k, (size_t) g->k, w, NULL, (size_t) g->m,
-                  (size_t) g->n, (size_t) g->k);
+    kern_gemm_f32(e->kern, (float *) e->y[0] + y * g->s.m * g->s.n, (size_t) g->s.n,
+                  (const float *) e->x[0] + a * g->s.m * g->s.k, (size_t) g->s.k, w, NULL,
+                  (size_t) g->s.m, (size_t) g->s.n, (size_t) g->s.k);
 }
 
 static void one_packed(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a,
@@ -167,8 +203,8 @@ static void one_packed(const struct eval *e, const struct matmul_args *g, int64_
 static void one_packing(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a,
                         int64_t b)
 {
-    kern_pack_f32(e->scratch, (const float *) e->x[1] + b * g->k * g->n, (size_t) g->n,
-                  (size_t) g->k, 1, (size_t) g->n);
+    kern_pack_f32(e->scratch, (const float *) e->x[1] + b * g->s.k * g->s.n, (size_t) g->s.n,
+                  (size_t) g->s.k, 1, (size_t) g->s.n);
     product(e, g, y, a, e->scratch);
 }
 
@@ -177,21 +213,21 @@ static void one_packing(const struct eval *e, const struct matmul_args *g, int64
 static void one_column(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a,
                        int64_t b)
 {
-    e->kern->gemm_f32((float *) e->y[0] + y * g->m, (size_t) g->m,
-                      (const float *) e->x[1] + b * g->k, (size_t) g->k,
-                      g->packed + (size_t) a * g->packed_floats, NULL, 1, (size_t) g->m,
-                      (size_t) g->k);
+    e->kern->gemm_f32((float *) e->y[0] + y * g->s.m, (size_t) g->s.m,
+                      (const float *) e->x[1] + b * g->s.k, (size_t) g->s.k,
+                      g->packed + (size_t) a * g->packed_floats, NULL, 1, (size_t) g->s.m,
+                      (size_t) g->s.k);
 }
 
 /* The second operand as it lies; only columns that do not fill a panel are packed. */
 static void one_direct(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a,
                        int64_t b)
 {
-    size_t m = (size_t) g->m, n = (size_t) g->n, k = (size_t) g->k,
+    size_t m = (size_t) g->s.m, n = (size_t) g->s.n, k = (size_t) g->s.k,
            whole = n / KERN_LANES * KERN_LANES;
-    const float *x = (const float *) e->x[0] + a * g->m * g->k,
-                *w = (const float *) e->x[1] + b * g->k * g->n;
-    float *to = (float *) e->y[0] + y * g->m * g->n;
+    const float *x = (const float *) e->x[0] + a * g->s.m * g->s.k,
+                *w = (const float *) e->x[1] + b * g->s.k * g->s.n;
+    float *to = (float *) e->y[0] + y * g->s.m * g->s.n;
     struct kern_block block = { .w = w, .step_panel = KERN_LANES, .step_k = n, .n = whole, .k = k };
     e->kern->gemm_block_f32(to, n, x, k, &block, m);
     if (whole == n)
@@ -206,7 +242,7 @@ static rill_status packed_set(struct prep *c, struct matmul_args *g, unsigned in
                               size_t so, size_t sk)
 {
     const struct tensor *w = c->in[input];
-    size_t k = (size_t) g->k;
+    size_t k = (size_t) g->s.k;
     g->packed_floats = kern_packed_floats(n, k);
     g->packed = pack_all(c, input, n && k ? tensor_count(w) / (int64_t) (n * k) : 0, n, k, so, sk);
     return g->packed ? RILL_OK : op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
@@ -215,16 +251,16 @@ static rill_status packed_set(struct prep *c, struct matmul_args *g, unsigned in
 static bool is_each(const struct matmul_args *g)
 {
     int64_t n = 1;
-    for (int i = g->rank; i-- > 0; n *= g->dim[i])
-        if (g->dim[i] != 1 && (g->sa[i] != n || g->sb[i] != n))
+    for (int i = g->s.rank; i-- > 0; n *= g->s.dim[i])
+        if (g->s.dim[i] != 1 && (g->s.sa[i] != n || g->s.sb[i] != n))
             return false;
-    return g->m == 1 && n > 1;
+    return g->s.m == 1 && n > 1;
 }
 
 static rill_status way_choose(struct prep *c, struct matmul_args *g)
 {
     const struct tensor *a = c->in[0], *b = c->in[1];
-    size_t k = (size_t) g->k, n = (size_t) g->n;
+    size_t k = (size_t) g->s.k, n = (size_t) g->s.n;
     c->kernel = "gemm_f32";
     if (b->data) {
         g->one = one_packed;
@@ -234,9 +270,9 @@ static rill_status way_choose(struct prep *c, struct matmul_args *g)
     }
     if (a->data && n == 1) {
         g->one = one_column;
-        return packed_set(c, g, 0, (size_t) g->m, k, 1);
+        return packed_set(c, g, 0, (size_t) g->s.m, k, 1);
     }
-    bool direct = g->m <= DIRECT_ROWS;
+    bool direct = g->s.m <= DIRECT_ROWS;
     g->one = direct ? one_direct : one_packing;
     c->kernel = direct ? "gemm_f32 direct" : "gemm_f32 packing";
     c->scratch_bytes = kern_packed_floats(direct ? n % KERN_LANES : n, k) * sizeof(float);
@@ -249,41 +285,27 @@ static rill_status matmul_prepare(struct prep *c)
     struct matmul_args *g = arena_new(c->arena, struct matmul_args);
     if (!g)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    g->m = a->rank > 1 ? a->dim[a->rank - 2] : 1;
-    g->k = a->dim[a->rank - 1];
-    g->n = b->rank > 1 ? b->dim[b->rank - 1] : 1;
-    g->rank = y->rank - (a->rank > 1) - (b->rank > 1);
-    g->batches = 1;
-    for (int i = 0; i < g->rank; i++)
-        g->batches *= g->dim[i] = y->dim[i];
-    batch_strides(a, g->rank, g->sa);
-    batch_strides(b, g->rank, g->sb);
+    matmul_shape_set(&g->s, a, b, y);
     g->one = one_plain;
     c->args = g;
     c->kernel = "matmul";
     if (a->type != DTYPE_F32 || !tensor_count(y))
         return RILL_OK;
-    TRY(sizes_check(c, g->m, g->n, g->k));
+    TRY(sizes_check(c, g->s.m, g->s.n, g->s.k));
     /* One matrix for all rows of the batch is one taller product. */
-    if (b->rank <= 2 && a->rank > 1) {
-        g->m *= g->batches;
-        g->batches = 1;
-        g->rank = 0;
-    }
+    if (b->rank <= 2 && a->rank > 1)
+        matmul_rows_join(&g->s);
     TRY(way_choose(c, g));
     TRY(epilogue_prepare(c, ((const struct matmul_attr *) c->attr)->epilogue, &g->epilogue));
-    c->many = g->one == one_packed && g->batches == 1 && many_pays(g->m, g->n, g->k);
+    c->many = g->one == one_packed && g->s.batches == 1 && many_pays(g->s.m, g->s.n, g->s.k);
     return RILL_OK;
 }
 
 static void batches_eval(const struct eval *e, const struct matmul_args *g)
 {
-    for (int64_t i = 0; i < g->batches; i++) {
-        int64_t a = 0, b = 0, rest = i;
-        for (int k = g->rank; k-- > 0; rest /= g->dim[k]) {
-            a += rest % g->dim[k] * g->sa[k];
-            b += rest % g->dim[k] * g->sb[k];
-        }
+    for (int64_t i = 0; i < g->s.batches; i++) {
+        int64_t a, b;
+        matmul_batch(&g->s, i, &a, &b);
         g->one(e, g, i, a, b);
     }
 }
@@ -291,13 +313,13 @@ static void batches_eval(const struct eval *e, const struct matmul_args *g)
 static void matmul_eval(const struct eval *e)
 {
     const struct matmul_args *g = e->args;
-    if (!g->m || !g->n)
+    if (!g->s.m || !g->s.n)
         return;
-    if (g->batches == 1)
+    if (g->s.batches == 1)
         g->one(e, g, 0, 0, 0);
     else if (g->each)
-        e->kern->gemm_each_f32(e->y[0], (size_t) g->n, e->x[0], (size_t) g->k, g->packed,
-                               (size_t) g->n, (size_t) g->k, (size_t) g->batches);
+        e->kern->gemm_each_f32(e->y[0], (size_t) g->s.n, e->x[0], (size_t) g->s.k, g->packed,
+                               (size_t) g->s.n, (size_t) g->s.k, (size_t) g->s.batches);
     else
         batches_eval(e, g);
     epilogue_rows(&g->epilogue, e, e->y[0]);
@@ -306,10 +328,10 @@ static void matmul_eval(const struct eval *e)
 static void matmul_eval_many(const struct eval *e, unsigned many)
 {
     const struct matmul_args *g = e->args;
-    size_t n = (size_t) g->n, k = (size_t) g->k;
+    size_t n = (size_t) g->s.n, k = (size_t) g->s.k;
     struct many_rows rows = { .kern = e->kern, .block = many_block(g->packed, NULL, n, k) };
     for (unsigned i = 0; i < many; i++)
-        many_rows_add(&rows, e[i].y[0], n, e[i].x[0], k, (size_t) g->m);
+        many_rows_add(&rows, e[i].y[0], n, e[i].x[0], k, (size_t) g->s.m);
     many_rows_run(&rows);
     for (unsigned i = 0; i < many; i++)
         epilogue_rows(&g->epilogue, &e[i], e[i].y[0]);

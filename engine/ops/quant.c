@@ -395,54 +395,24 @@ static rill_status dynamic_infer(struct infer *c)
     return RILL_OK;
 }
 
-static double saturate(double v, double low, double high)
+static rill_status dynamic_prepare(struct prep *c)
 {
-    return !(v > low) ? low : v > high ? high : v;
-}
-
-#define LANES 16
-
-static void range_of(const float *x, int64_t n, float *ret_low, float *ret_high)
-{
-    float low[LANES] = { 0 }, high[LANES] = { 0 };
-    int64_t i = 0;
-    for (; i + LANES <= n; i += LANES)
-        for (int k = 0; k < LANES; k++) {
-            low[k] = x[i + k] < low[k] ? x[i + k] : low[k];
-            high[k] = x[i + k] > high[k] ? x[i + k] : high[k];
-        }
-    for (; i < n; i++) {
-        low[0] = x[i] < low[0] ? x[i] : low[0];
-        high[0] = x[i] > high[0] ? x[i] : high[0];
-    }
-    for (int k = 1; k < LANES; k++) {
-        low[0] = low[k] < low[0] ? low[k] : low[0];
-        high[0] = high[k] > high[0] ? high[k] : high[0];
-    }
-    *ret_low = low[0];
-    *ret_high = high[0];
+    c->kernel = "quantize_f32";
+    return RILL_OK;
 }
 
 static void dynamic_eval(const struct eval *e)
 {
-    const float *x = e->x[0];
-    float low, high;
-    int64_t n = tensor_count(e->in[0]);
-    range_of(x, n, &low, &high);
-    float scale = (high - low) / 255;
-    double zero = scale > 0 ? saturate((double) rintf(0 - low / scale), 0, 255) : 0;
-    float most = 255 - (float) zero, least = 0 - (float) zero;
-    uint8_t *y = e->y[0];
-    for (int64_t i = 0; i < n && y; i++) {
-        float v = x[i] / scale; /* without a range: NaN, which is the least */
-        v = v > least ? v : least;
-        v = v < most ? v : most;
-        y[i] = (uint8_t) ((int32_t) ((v + ROUND_BIAS) - ROUND_BIAS) + (int32_t) zero);
-    }
+    const size_t n = (size_t) tensor_count(e->in[0]);
+    float range[2];
+    e->kern->range_f32(e->x[0], n, range);
+    const struct kern_quant q = kern_quant_of_range(range[0], range[1]);
+    if (e->y[0])
+        e->kern->quantize_f32(e->y[0], e->x[0], n, &q);
     if (e->n_out > 1 && e->y[1])
-        *(float *) e->y[1] = scale;
+        *(float *) e->y[1] = q.scale;
     if (e->n_out > 2 && e->y[2])
-        *(uint8_t *) e->y[2] = (uint8_t) zero;
+        *(uint8_t *) e->y[2] = (uint8_t) q.zero;
 }
 
 static const struct op op_quantize = {
@@ -481,6 +451,7 @@ static const struct op op_dynamic = {
     .min_out = 1,
     .max_out = 3,
     .infer = dynamic_infer,
+    .prepare = dynamic_prepare,
     .eval = dynamic_eval,
     .help = "x as u8 with the scale and zero of its own range",
 };

@@ -77,6 +77,12 @@ rill_status window_weights_read(struct infer *c, int64_t kernel[WINDOW_AXES_MAX]
     if (x->type != DTYPE_F32 || w->type != DTYPE_F32)
         return infer_fail(c, "input %s and weights %s; only f32 is supported", dtype_name(x->type),
                           dtype_name(w->type));
+    return window_weights_sizes(c, kernel);
+}
+
+rill_status window_weights_sizes(struct infer *c, int64_t kernel[WINDOW_AXES_MAX])
+{
+    const struct fact *x = c->in[0], *w = c->in[1];
     if (x->rank != w->rank || x->rank < 3 || x->rank > WINDOW_AXES_MAX + 2)
         return infer_fail(c, "input has rank %d, weights %d; both must be 3 to %d", x->rank,
                           w->rank, WINDOW_AXES_MAX + 2);

@@ -45,9 +45,14 @@ void window3_set(struct window3 *ret, const struct window *w, const struct tenso
 rill_status window_read(struct infer *c, const struct window_attr *a, int rank,
                         const int64_t *kernel, struct window *ret);
 
-/* Types and ranks of a convolution's input 0 and weights 1, whose sizes must be known; kernel: the
- * weights' sizes from the third axis on. */
+/* Ranks of a convolution's input 0 and weights 1, whose sizes must be known; kernel: the weights'
+ * sizes from the third axis on. */
+rill_status window_weights_sizes(struct infer *c, int64_t kernel[WINDOW_AXES_MAX]);
+/* The same of floats. */
 rill_status window_weights_read(struct infer *c, int64_t kernel[WINDOW_AXES_MAX]);
+
+/* The output of a Conv or ConvInteger of inputs 0 and 1, whatever their types. */
+rill_status conv_shape_infer(struct infer *c, enum dtype type);
 
 /* Input 2 of a convolution, where there is one: f32[cout]. */
 rill_status window_bias_check(struct infer *c, const struct dim *cout);

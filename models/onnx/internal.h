@@ -216,7 +216,7 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
 /* loss.c */
 #define UPGRADE_LOSSES(X) X(cross_entropy) X(nll_loss)
 /* quant.c */
-#define UPGRADE_QUANTISED(X) X(conv_integer) X(matmul_integer) X(qlinear_conv) X(qlinear_matmul)
+#define UPGRADE_QUANTISED(X) X(matmul_integer) X(qlinear_conv) X(qlinear_matmul)
 /* qlinear.c, nbits.c */
 #define UPGRADE_VENDOR(X)                                                                          \
     X(dynamic_lstm) X(dynamic_matmul) X(matmul_nbits) X(matmul_to_float) X(qattention) X(qgemm)    \

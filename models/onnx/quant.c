@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Integer products: the zeros are taken off first, then an exact product, then scales and
- * rounding. */
+/* Integer products, then scales and rounding. */
 #include "models/onnx/internal.h"
 
 #include <string.h>
-
-/* Products of 8-bit numbers whose sum is exact in a float: 2^24 / 255^2. */
-#define EXACT_TERMS 258
 
 static const struct fact *fact_at(const struct conversion *l, uint32_t w)
 {
@@ -42,29 +38,41 @@ static rill_status less_zero(struct conversion *l, uint32_t x, uint32_t z, int a
     return convert_binary(l, "Sub", *ret, zero, ret);
 }
 
-/* The same of input i and the zero at input z. */
-static rill_status centred(struct conversion *l, unsigned i, unsigned z, int axes, enum dtype type,
-                           uint32_t *ret)
+/* An operand of MatMulInteger: of 8 bits, with no axes of its zero but rows or columns. */
+static bool is_of_8_bits(const struct conversion *l, uint32_t x, uint32_t zero)
 {
-    if (!convert_has(l, i))
-        return convert_fail(l, RILL_MALFORMED, "input %u is required", i);
-    return less_zero(l, l->in[i], convert_has(l, z) ? l->in[z] : WIRE_NONE, axes, type, ret);
+    const enum dtype type = fact_at(l, x)->type;
+    return (type == DTYPE_U8 || type == DTYPE_I8) &&
+        (zero == WIRE_NONE || fact_at(l, zero)->rank <= 1);
 }
 
 rill_status convert_product(struct conversion *l, uint32_t a, uint32_t b, uint32_t zero_a,
                             uint32_t zero_b, uint32_t *ret)
 {
+    *ret = WIRE_NONE;
+    if (is_of_8_bits(l, a, zero_a) && is_of_8_bits(l, b, zero_b))
+        return convert_emit(l, "MatMulInteger", NULL, 0, (uint32_t[]) { a, b, zero_a, zero_b }, 4,
+                            ret, 1);
     TRY(less_zero(l, a, zero_a, 1, DTYPE_I32, &a));
     TRY(less_zero(l, b, zero_b, 0, DTYPE_I32, &b));
     return convert_binary(l, "MatMul", a, b, ret);
 }
 
+/* The same of inputs, the zeros optional. */
+static rill_status inputs_product(struct conversion *l, unsigned a, unsigned zero_a, unsigned b,
+                                  unsigned zero_b, uint32_t *ret)
+{
+    if (!convert_has(l, a) || !convert_has(l, b))
+        return convert_fail(l, RILL_MALFORMED, "inputs %u and %u are required", a, b);
+    return convert_product(l, l->in[a], l->in[b],
+                           convert_has(l, zero_a) ? l->in[zero_a] : WIRE_NONE,
+                           convert_has(l, zero_b) ? l->in[zero_b] : WIRE_NONE, ret);
+}
+
 rill_status up_matmul_integer(struct conversion *l)
 {
-    uint32_t a, b, y;
-    TRY(centred(l, 0, 2, 1, DTYPE_I32, &a));
-    TRY(centred(l, 1, 3, 0, DTYPE_I32, &b));
-    TRY(convert_binary(l, "MatMul", a, b, &y));
+    uint32_t y;
+    TRY(inputs_product(l, 0, 2, 1, 3, &y));
     return convert_finish(l, y);
 }
 
@@ -92,59 +100,27 @@ static rill_status requantize(struct conversion *l, uint32_t y, unsigned scale_a
 
 rill_status up_qlinear_matmul(struct conversion *l)
 {
-    uint32_t a, b, y, real;
-    TRY(centred(l, 0, 2, 1, DTYPE_I32, &a));
-    TRY(centred(l, 3, 5, 0, DTYPE_I32, &b));
-    TRY(convert_binary(l, "MatMul", a, b, &y));
+    uint32_t y, real;
+    TRY(inputs_product(l, 0, 2, 3, 5, &y));
     TRY(convert_cast(l, y, DTYPE_F32, &real));
     l->n_out = 1;
     return requantize(l, real, 1, 4, 0, 6);
 }
 
-/* A convolution in floats is exact as long as its sums stay below 2^24. */
-static rill_status exact_conv(struct conversion *l, uint32_t x, uint32_t w, unsigned weights,
-                              uint32_t bias, uint32_t *ret)
-{
-    const struct fact *f = fact_at(l, l->in[weights]);
-    int64_t terms = 1;
-    if (f->rank < 2)
-        return convert_fail(l, RILL_UNSUPPORTED, "the shape of its weights must be declared");
-    for (int i = 1; i < f->rank && terms <= EXACT_TERMS; i++)
-        terms *= dim_is_const(f->shape[i]) && dim_value(f->shape[i]) < EXACT_TERMS
-            ? dim_value(f->shape[i])
-            : EXACT_TERMS + 1;
-    if (terms > EXACT_TERMS)
-        return convert_fail(l, RILL_UNSUPPORTED,
-                            "sums more than %d products, which would not be exact; use "
-                            "DequantizeLinear and Conv",
-                            EXACT_TERMS);
-    *ret = WIRE_NONE;
-    return convert_emit(l, "Conv", l->attr, l->n_attr, (uint32_t[]) { x, w, bias }, 3, ret, 1);
-}
-
-rill_status up_conv_integer(struct conversion *l)
-{
-    uint32_t x, w, y, whole;
-    if (!convert_has(l, 1))
-        return convert_fail(l, RILL_MALFORMED, "input 1, the weights, is required");
-    TRY(centred(l, 0, 2, 0, DTYPE_F32, &x));
-    TRY(centred(l, 1, 3, fact_at(l, l->in[1])->rank - 1, DTYPE_F32, &w));
-    TRY(exact_conv(l, x, w, 1, WIRE_NONE, &y));
-    TRY(convert_cast(l, y, DTYPE_I32, &whole));
-    return convert_finish(l, whole);
-}
-
 rill_status up_qlinear_conv(struct conversion *l)
 {
-    uint32_t x, w, y, bias = WIRE_NONE;
-    if (!convert_has(l, 3))
-        return convert_fail(l, RILL_MALFORMED, "input 3, the weights, is required");
-    int axes = fact_at(l, l->in[3])->rank - 1;
-    TRY(centred(l, 0, 2, 0, DTYPE_F32, &x));
-    TRY(centred(l, 3, 5, axes, DTYPE_F32, &w));
-    if (convert_has(l, 8))
-        TRY(convert_cast(l, l->in[8], DTYPE_F32, &bias));
-    TRY(exact_conv(l, x, w, 3, bias, &y));
+    uint32_t y = WIRE_NONE, bias, real;
+    if (!convert_has(l, 0) || !convert_has(l, 3))
+        return convert_fail(l, RILL_MALFORMED, "inputs 0 and 3 are required");
+    const int axes = fact_at(l, l->in[3])->rank - 1;
+    const uint32_t in[] = { l->in[0], l->in[3], convert_has(l, 2) ? l->in[2] : WIRE_NONE,
+                            convert_has(l, 5) ? l->in[5] : WIRE_NONE };
+    TRY(convert_emit(l, "ConvInteger", l->attr, l->n_attr, in, 4, &y, 1));
+    if (convert_has(l, 8)) {
+        TRY(trailing(l, l->in[8], axes - 1, &bias));
+        TRY(convert_binary(l, "Add", y, bias, &y));
+    }
+    TRY(convert_cast(l, y, DTYPE_F32, &real));
     l->n_out = 1;
-    return requantize(l, y, 1, 4, axes - 1, 6);
+    return requantize(l, real, 1, 4, axes - 1, 6);
 }

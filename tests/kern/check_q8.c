@@ -173,6 +173,25 @@ static void largest_check(struct check *t)
     check_drop(t);
 }
 
+static void line_check(struct check *t, size_t n, size_t stride, unsigned variant)
+{
+    const bool is_signed = variant & 1, low = variant & 2;
+    const size_t n_x = n ? (n - 1) * stride + 1 : 0;
+    uint8_t *x = check_bytes(t, n_x, low);
+    int32_t *y = (int32_t *) (void *) check_buf(t, n, low), want[100],
+            zero = number(byte_rand(t, 0), is_signed), w = (int32_t) (check_bits(t) % 511) - 255;
+    for (size_t i = 0; i < n_x; i++)
+        x[i] = byte_rand(t, i % 3 ? 0 : EXTREME);
+    for (size_t i = 0; i < n; i++) {
+        y[i] = (int32_t) (check_bits(t) << 8);
+        want[i] = (int32_t) ((uint32_t) y[i] +
+                             (uint32_t) (w * (number(x[i * stride], is_signed) - zero)));
+    }
+    t->new.line_q8(y, x, n, stride, is_signed, zero, w);
+    check_ints(t, "line_q8", want, y, n, "n %zu stride %zu variant %u", n, stride, variant);
+    check_drop(t);
+}
+
 void check_q8(struct check *t)
 {
     static const size_t ms[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 65 };
@@ -188,6 +207,8 @@ void check_q8(struct check *t)
         rows_check(t, (struct shape) { 1 + i * 7 % ROWS_MOST, 1 + i * 5 % 140, i % 50 },
                    check_bits(t) % VARIANTS);
     largest_check(t);
+    for (unsigned i = 0; i < 100; i++)
+        line_check(t, i, 1 + i % 5 / 2, check_bits(t));
 }
 
 /* ---- floats to numbers of 8 bits ---- */

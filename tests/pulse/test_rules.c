@@ -76,6 +76,35 @@ static void one_hot(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "OneHot", ctx, indices(b, late(b)), gb_int(b, 5), values));
 }
 
+/* [1, 3, T] as u8 around 77, so that pads are not 0. */
+static uint32_t eighths(struct gb *b, uint32_t *ret_zero)
+{
+    *ret_zero = gb_const(b, DTYPE_U8, 0, NULL, (const uint8_t[]) { 77 });
+    return GB(b, "QuantizeLinear", "", late(b), gb_scalar(b, 0.03f), *ret_zero);
+}
+
+static void conv_integer(struct gb *b, const void *ctx)
+{
+    static const int8_t w[] = { 5, -128, 127, 30,  -71, 2,   99, -4, 64,  17, -90, 8,  1, -1,
+                                0, 55,   -33, 121, 12,  -60, 7,  41, -19, 77, -2,  88, 3 };
+    const bool alone = strstr(ctx, "group=3") != NULL;
+    uint32_t zero,
+        x = eighths(b, &zero),
+        weights = gb_const(b, DTYPE_I8, 3, (int64_t[]) { 3, alone ? 1 : 3, 3 }, w),
+        zeros = gb_const(b, DTYPE_I8, 1, (int64_t[]) { 3 }, (const int8_t[]) { 0, -3, 9 });
+    outputs(b, GB(b, "ConvInteger", ctx, x, weights, zero, zeros));
+}
+
+static void matmul_integer(struct gb *b, const void *ctx)
+{
+    const int64_t n = *(const int64_t *) ctx;
+    uint32_t zero, x = gb_transpose(b, eighths(b, &zero), "0,2,1"),
+                   w = gb_const(b, DTYPE_I8, 2, (int64_t[]) { 3, 2 },
+                                (const int8_t[]) { 5, -128, 127, 30, -71, 2 }),
+                   zeros = gb_const(b, DTYPE_I8, 1, (int64_t[]) { n }, (const int8_t[]) { -3, 9 });
+    outputs(b, GB(b, "MatMulInteger", "", x, w, zero, zeros));
+}
+
 /* Lower or upper triangles of a matrix for each frame. */
 static void triangles(struct gb *b, const void *ctx)
 {
@@ -255,6 +284,11 @@ static const struct oracle_case cases[] = {
     { "CastLike", ONE("CastLike", "", .other = ITSELF), STREAMS },
     { "DynamicQuantizeLinear", ONE("DynamicQuantizeLinear", "", .other = NONE, .n_out = 3),
       { "(DynamicQuantizeLinear)", "every output needs all frames", "constant scale", NULL } },
+    { "ConvInteger", conv_integer, "pads=2,0", STREAMS },
+    { "ConvInteger, both ends", conv_integer, "pads=1,1 dilations=2", STREAMS },
+    { "ConvInteger, groups and strides", conv_integer, "pads=1,2 group=3 strides=2", STREAMS },
+    { "MatMulInteger", matmul_integer, (const int64_t[]) { 1 }, STREAMS },
+    { "MatMulInteger, zeros of columns", matmul_integer, (const int64_t[]) { 2 }, STREAMS },
     { "Softmax of time", ONE("Softmax", "axis=2", .other = NONE), { "(Softmax)",
       "global along axis 2 of input 0, the time axis", "every output needs all frames",
       "mask of positions" } },

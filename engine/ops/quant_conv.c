@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* ConvInteger: a product of 8-bit rows, one for each place, with the weights packed as those of a
+ * matrix; or, where a group has few outputs, sums line by line. Padding is the zero of x, so that
+ * it adds nothing. */
+#include "engine/ops/attrs.h"
+#include "engine/ops/ops.h"
+#include "engine/ops/quant_product.h"
+
+#include <string.h>
+
+static const struct attr_spec conv_integer_attrs[] = {
+    { .name = "auto_pad",
+      .kind = ATTR_CHOICE,
+      .offset = offsetof(struct conv_attr, w.auto_pad),
+      .choices = auto_pad_names },
+    { .name = "dilations", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.dilations) },
+    { .name = "group", .kind = ATTR_INT, .offset = offsetof(struct conv_attr, group), .def_i = 1 },
+    { .name = "kernel_shape", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.kernel) },
+    { .name = "pads", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.pads) },
+    { .name = "strides", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.strides) },
+    { 0 },
+};
+
+#define IN_X PRODUCT_X
+#define IN_W PRODUCT_W
+#define IN_X_ZERO PRODUCT_X_ZERO
+#define IN_W_ZERO PRODUCT_W_ZERO
+#define TILE_BYTES 131072 /* rows of one tile, and their sums, stay in the second cache */
+#define LINES_OUTS 4      /* groups of so few outputs would leave most lanes empty */
+
+static rill_status conv_integer_infer(struct infer *c)
+{
+    TRY(product_types_check(c));
+    TRY(product_zero_check(c, IN_X_ZERO, IN_X, NULL));
+    TRY(conv_shape_infer(c, DTYPE_I32));
+    return product_zero_check(c, IN_W_ZERO, IN_W, c->in[IN_W]->shape[0]);
+}
+
+struct conv_integer {
+    struct window3 g;
+    int64_t batch, group, cin, cout; /* channels of one group */
+    struct product_weights w;
+    bool lines;    /* line by line: no weights are packed */
+    bool in_place; /* the only row lies in x as it is read */
+    bool inside;   /* no place is outside of x */
+    int64_t tile;  /* places whose rows are gathered at once */
+};
+
+/* ---- plan ---- */
+
+/* One place that reads all of x in order. */
+static bool in_place(const struct conv_integer *v)
+{
+    const struct window3 *g = &v->g;
+    bool all = v->inside && g->n_out == 1 && g->n_in == g->n_kernel;
+    for (int i = 0; i < 3; i++)
+        all = all && (g->kernel[i] == 1 || g->dilation[i] == 1);
+    return all;
+}
+
+static bool inside(const struct window3 *g)
+{
+    for (int i = 0; i < 3; i++)
+        if (g->before[i] ||
+            (g->out[i] - 1) * g->stride[i] + (g->kernel[i] - 1) * g->dilation[i] >= g->in[i])
+            return false;
+    return true;
+}
+
+static size_t whole_lines(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/* Rows and sums of a tile; of lines, the zeros of all outputs. */
+static size_t tile_bytes(const struct conv_integer *v)
+{
+    const size_t k = v->w.form.k, n = v->w.form.n, tile = (size_t) v->tile;
+    if (v->lines)
+        return whole_lines((size_t) (v->cout * v->group) * sizeof(int32_t));
+    return whole_lines(tile * k) + whole_lines(tile * n * sizeof(int32_t));
+}
+
+static rill_status product_prepare(struct prep *c, struct conv_integer *v)
+{
+    struct kern_q8_w *form = &v->w.form;
+    form->n = (size_t) v->cout;
+    form->k = (size_t) (v->cin * v->g.n_kernel);
+    form->stride_o = form->k;
+    form->stride_k = 1;
+    v->w.step = form->n * form->k;
+    v->w.matrices = v->group;
+    v->w.zero_each = true;
+    v->in_place = in_place(v);
+    int64_t most = TILE_BYTES / (int64_t) (form->k + form->n * sizeof(int32_t) + 1);
+    v->tile = most < 8 ? 8 : most;
+    v->tile = v->tile < v->g.n_out ? v->tile : v->g.n_out;
+    return product_weights_prepare(c, &v->w);
+}
+
+static rill_status conv_integer_prepare(struct prep *c)
+{
+    const struct conv_attr *a = c->attr;
+    const struct tensor *x = c->in[IN_X], *w = c->in[IN_W];
+    struct conv_integer *v = arena_new(c->arena, struct conv_integer);
+    struct window window;
+    if (!v)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    window_fix(&a->w, SAME_CONV, &window, w->dim + 2, x, c->out[0]);
+    window3_set(&v->g, &window, x, c->out[0]);
+    v->batch = x->dim[0];
+    v->group = a->group;
+    v->cin = x->dim[1] / a->group;
+    v->cout = w->dim[0] / a->group;
+    v->inside = inside(&v->g);
+    v->lines = v->group > 1 && v->cout <= LINES_OUTS;
+    c->args = v;
+    c->kernel = v->lines ? "line_q8" : "rows, gemm_q8";
+    if (!tensor_count(c->out[0]))
+        return RILL_OK;
+    if (!v->lines)
+        TRY(product_prepare(c, v));
+    c->kernel = v->in_place ? "gemm_q8" : c->kernel;
+    c->scratch_bytes = tile_bytes(v) + (v->lines ? 0 : product_weights_scratch(&v->w));
+    return RILL_OK;
+}
+
+/* ---- line by line ---- */
+
+/* Output places first .. last-1 of an axis read places of x at kernel place k. */
+static void places_inside(const struct window3 *g, int axis, int64_t k, int64_t *ret_first,
+                          int64_t *ret_last)
+{
+    int64_t at = k * g->dilation[axis] - g->before[axis], s = g->stride[axis],
+            last = g->in[axis] > at ? (g->in[axis] - 1 - at) / s + 1 : 0;
+    *ret_first = at < 0 ? (-at + s - 1) / s : 0;
+    *ret_last = last < g->out[axis] ? last : g->out[axis];
+}
+
+struct line_sum {
+    const struct eval *e;
+    const struct conv_integer *v;
+    int32_t *y;       /* of one output channel */
+    const uint8_t *x; /* of one input channel */
+    int32_t zero;
+};
+
+/* Adds w times the places that one weight reads. */
+static void weight_add(const struct line_sum *s, const int64_t k[3], int32_t w)
+{
+    const struct window3 *g = &s->v->g;
+    const bool is_signed = product_is_signed(s->e->in[IN_X]);
+    int64_t first[3], last[3], at[3];
+    for (int i = 0; i < 3; i++) {
+        places_inside(g, i, k[i], &first[i], &last[i]);
+        at[i] = k[i] * g->dilation[i] - g->before[i];
+    }
+    for (int64_t o0 = first[0]; o0 < last[0]; o0++)
+        for (int64_t o1 = first[1]; o1 < last[1] && first[2] < last[2]; o1++) {
+            int64_t i0 = o0 * g->stride[0] + at[0], i1 = o1 * g->stride[1] + at[1],
+                    i2 = first[2] * g->stride[2] + at[2];
+            s->e->kern->line_q8(s->y + (o0 * g->out[1] + o1) * g->out[2] + first[2],
+                                s->x + (i0 * g->in[1] + i1) * g->in[2] + i2,
+                                (size_t) (last[2] - first[2]), (size_t) g->stride[2], is_signed,
+                                s->zero, w);
+        }
+}
+
+/* All weights of one output and input channel. */
+static void channel_add(const struct line_sum *s, const uint8_t *w, int32_t w_zero)
+{
+    const struct window3 *g = &s->v->g;
+    const bool is_signed = product_is_signed(s->e->in[IN_W]);
+    int64_t k[3];
+    for (k[0] = 0; k[0] < g->kernel[0]; k[0]++)
+        for (k[1] = 0; k[1] < g->kernel[1]; k[1]++)
+            for (k[2] = 0; k[2] < g->kernel[2]; k[2]++, w++)
+                weight_add(s, k, (is_signed ? (int8_t) *w : *w) - w_zero);
+}
+
+static void lines_eval(const struct eval *e, const struct conv_integer *v, int32_t zero)
+{
+    int32_t *zeros = e->scratch;
+    const bool has = e->n_in > IN_W_ZERO && e->x[IN_W_ZERO];
+    int64_t n_zeros = product_zeros(e->in[IN_W_ZERO * has], has ? e->x[IN_W_ZERO] : NULL, zeros),
+            outs = v->group * v->cout;
+    struct line_sum s = { .e = e, .v = v, .y = e->y[0], .zero = zero };
+    memset(s.y, 0, (size_t) (v->batch * outs * v->g.n_out) * sizeof *s.y);
+    for (int64_t b = 0; b < v->batch; b++)
+        for (int64_t o = 0; o < outs; o++, s.y += v->g.n_out) {
+            int64_t first = b * v->group * v->cin + o / v->cout * v->cin;
+            for (int64_t ch = 0; ch < v->cin; ch++) {
+                s.x = (const uint8_t *) e->x[IN_X] + (first + ch) * v->g.n_in;
+                channel_add(&s, (const uint8_t *) e->x[IN_W] + (o * v->cin + ch) * v->g.n_kernel,
+                            zeros[n_zeros > 1 ? o : 0]);
+            }
+        }
+}
+
+/* ---- as a product ---- */
+
+/* One weight's column of the rows of n places of a row of outputs from place `at` on; i0, i1: where
+ * its line is, outside: nowhere. */
+static void column_gather(const struct conv_integer *v, uint8_t *to, const uint8_t *line,
+                          int64_t at, int64_t n, uint8_t outside)
+{
+    const int64_t s = v->g.stride[2], k = (int64_t) v->w.form.k;
+    int64_t p = 0;
+    for (; p < n && at + p * s < 0; p++)
+        to[p * k] = outside;
+    for (; p < n && at + p * s < v->g.in[2]; p++)
+        to[p * k] = line[at + p * s];
+    for (; p < n; p++)
+        to[p * k] = outside;
+}
+
+/* The rows of places first .. first+n-1, all in one row of outputs. */
+static void rows_gather_line(const struct conv_integer *v, uint8_t *to, const uint8_t *x,
+                             int64_t first, int64_t n, uint8_t outside)
+{
+    const struct window3 *g = &v->g;
+    const int64_t o2 = first % g->out[2], o1 = first / g->out[2] % g->out[1],
+                  o0 = first / g->out[2] / g->out[1];
+    for (int64_t ch = 0; ch < v->cin; ch++, x += g->n_in)
+        for (int64_t k0 = 0; k0 < g->kernel[0]; k0++)
+            for (int64_t k1 = 0; k1 < g->kernel[1]; k1++) {
+                int64_t i0 = o0 * g->stride[0] - g->before[0] + k0 * g->dilation[0],
+                        i1 = o1 * g->stride[1] - g->before[1] + k1 * g->dilation[1];
+                bool none = i0 < 0 || i0 >= g->in[0] || i1 < 0 || i1 >= g->in[1];
+                const uint8_t *line = none ? NULL : x + (i0 * g->in[1] + i1) * g->in[2];
+                int64_t at = none ? g->in[2] : o2 * g->stride[2] - g->before[2];
+                for (int64_t k2 = 0; k2 < g->kernel[2]; k2++, to++)
+                    column_gather(v, to, line, none ? at : at + k2 * g->dilation[2], n, outside);
+            }
+}
+
+static void rows_gather(const struct conv_integer *v, uint8_t *to, const uint8_t *x, int64_t first,
+                        int64_t n, uint8_t outside)
+{
+    for (int64_t done = 0, some; done < n; done += some) {
+        int64_t left = v->g.out[2] - (first + done) % v->g.out[2];
+        some = n - done < left ? n - done : left;
+        rows_gather_line(v, to + done * (int64_t) v->w.form.k, x, first + done, some, outside);
+    }
+}
+
+static void rows_to_channels(int32_t *y, const int32_t *rows, int64_t n, int64_t channels,
+                             int64_t places)
+{
+    for (int64_t o = 0; o < channels; o++)
+        for (int64_t p = 0; p < n; p++)
+            y[o * places + p] = rows[p * channels + o];
+}
+
+/* One group of one image. */
+static void group_eval(const struct eval *e, const struct conv_integer *v, const char *packed,
+                       const uint8_t *x, int32_t *y, int32_t zero)
+{
+    const size_t n = v->w.form.n, k = v->w.form.k;
+    const struct kern_q8 w = kern_q8_open(packed, n, k);
+    const struct kern_q8_x how = { .is_signed = product_is_signed(e->in[IN_X]), .zero = &zero };
+    uint8_t *rows = e->scratch;
+    int32_t *sums = (int32_t *) (void *) (rows + whole_lines((size_t) v->tile * k));
+    for (int64_t first = 0; first < v->g.n_out; first += v->tile) {
+        int64_t some = v->g.n_out - first < v->tile ? v->g.n_out - first : v->tile;
+        if (!v->in_place)
+            rows_gather(v, rows, x, first, some, (uint8_t) zero);
+        e->kern->gemm_q8(v->g.n_out == 1 ? y : sums, n, v->in_place ? x : rows, k, &w, &how,
+                         (size_t) some);
+        if (v->g.n_out > 1)
+            rows_to_channels(y + first, sums, some, v->cout, v->g.n_out);
+    }
+}
+
+static void conv_integer_eval(const struct eval *e)
+{
+    const struct conv_integer *v = e->args;
+    const bool has = e->n_in > IN_X_ZERO && e->x[IN_X_ZERO];
+    const uint8_t *x = e->x[IN_X];
+    int32_t *y = e->y[0], zero = 0;
+    if (!tensor_count(e->out[0]))
+        return;
+    if (has)
+        zero = (int32_t) tensor_get_i64(e->in[IN_X_ZERO], e->x[IN_X_ZERO], 0);
+    if (v->lines) {
+        lines_eval(e, v, zero);
+        return;
+    }
+    const char *packed = product_weights_ready(e, &v->w, (char *) e->scratch + tile_bytes(v));
+    for (int64_t i = 0; i < v->batch * v->group; i++) {
+        group_eval(e, v, packed + (size_t) (i % v->group) * v->w.packed_bytes, x, y, zero);
+        x += v->cin * v->g.n_in;
+        y += v->cout * v->g.n_out;
+    }
+}
+
+static const struct op op_conv_integer = {
+    .id = OP_CONV_INTEGER,
+    .name = "ConvInteger",
+    .attrs = conv_integer_attrs,
+    .attr_bytes = sizeof(struct conv_attr),
+    .min_in = 2,
+    .max_in = 4,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = conv_integer_infer,
+    .prepare = conv_integer_prepare,
+    .eval = conv_integer_eval,
+    .help = "convolution of 8-bit numbers less their zeros, in i32",
+};
+
+const struct op *const ops_quant_conv[] = { &op_conv_integer, NULL };

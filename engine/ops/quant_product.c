@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT */
+/* Products of 8-bit numbers, in whole numbers: MatMulInteger, and what it shares with ConvInteger.
+ */
+#include "engine/ops/quant_product.h"
+#include "engine/ops/elem.h"
+#include "engine/ops/many.h"
+#include "engine/ops/matmul.h"
+#include "engine/ops/ops.h"
+
+#include <string.h>
+
+#define IN_X PRODUCT_X
+#define IN_W PRODUCT_W
+#define IN_X_ZERO PRODUCT_X_ZERO
+#define IN_W_ZERO PRODUCT_W_ZERO
+
+/* ---- types and zeros ---- */
+
+rill_status product_types_check(struct infer *c)
+{
+    TRY(elem_check_type(c, IN_X, TYPE_U8 | TYPE_I8));
+    return elem_check_type(c, IN_W, TYPE_U8 | TYPE_I8);
+}
+
+static bool is_single(const struct fact *f)
+{
+    return f->rank == 0 || (f->rank == 1 && dim_is(f->shape[0], 1));
+}
+
+rill_status product_zero_check(struct infer *c, unsigned i, unsigned of, const struct dim *each)
+{
+    if (!infer_has(c, i))
+        return RILL_OK;
+    const struct fact *z = c->in[i];
+    if (z->type != c->in[of]->type)
+        return infer_fail(c, "input %u, the zero of input %u, is %s; input %u is %s", i, of,
+                          dtype_name(z->type), of, dtype_name(c->in[of]->type));
+    if (is_single(z) || (z->rank == 1 && each && z->shape[0] == each))
+        return RILL_OK;
+    return infer_fail(c,
+                      "input %u, the zero of input %u, is neither one number nor a list that fits",
+                      i, of);
+}
+
+int64_t product_zeros(const struct tensor *t, const void *data, int32_t *ret)
+{
+    int64_t n = data ? tensor_count(t) : 0;
+    *ret = 0;
+    for (int64_t i = 0; i < n; i++)
+        ret[i] = (int32_t) tensor_get_i64(t, data, i);
+    return n;
+}
+
+/* ---- weights ---- */
+
+/* Room for the zeros of all matrices, in whole lines. */
+static size_t zeros_bytes(const struct product_weights *w)
+{
+    size_t n = w->zero_each ? (size_t) w->matrices * w->form.n : w->form.n;
+    return (n * sizeof(int32_t) + 63) / 64 * 64 + 64;
+}
+
+static void weights_pack(const struct product_weights *w, const struct tensor *zero,
+                         const void *zero_data, const void *data, int32_t *zeros, char *to)
+{
+    struct kern_q8_w one = w->form;
+    int64_t n = product_zeros(zero, zero_data, zeros);
+    one.zero = n ? zeros : NULL;
+    one.zero_step = n > 1;
+    for (int64_t i = 0; i < w->matrices; i++, to += w->packed_bytes) {
+        one.w = (const uint8_t *) data + (size_t) i * w->step;
+        kern_q8_pack(to, &one);
+        one.zero += n > 1 && w->zero_each ? one.n : 0;
+    }
+}
+
+rill_status product_weights_prepare(struct prep *c, struct product_weights *w)
+{
+    const struct tensor *data = c->in[IN_W], *zero = c->n_in > IN_W_ZERO ? c->in[IN_W_ZERO] : NULL;
+    size_t all;
+    bool there;
+    w->form.is_signed = product_is_signed(data);
+    w->packed_bytes = kern_q8_bytes(w->form.n, w->form.k);
+    if (!w->packed_bytes || __builtin_mul_overflow(w->packed_bytes, (size_t) w->matrices, &all) ||
+        all > PTRDIFF_MAX / 2)
+        return prep_fail(c, "a product of %zu columns and %zu terms is too large", w->form.n,
+                         w->form.k);
+    if (!data->data || (zero && !zero->data))
+        return RILL_OK;
+    int32_t *zeros = arena_alloc(c->arena, zeros_bytes(w));
+    char *to = prep_pack(c, all / 64, 64, &there);
+    if (!zeros || !to)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    if (!there)
+        weights_pack(w, zero, zero ? zero->data : NULL, data->data, zeros, to);
+    w->packed = to;
+    c->packed |= 1u << IN_W;
+    c->packed |= zero ? 1u << IN_W_ZERO : 0;
+    return RILL_OK;
+}
+
+size_t product_weights_scratch(const struct product_weights *w)
+{
+    return w->packed ? 0 : zeros_bytes(w) + w->packed_bytes * (size_t) w->matrices;
+}
+
+const char *product_weights_ready(const struct eval *e, const struct product_weights *w,
+                                  void *scratch)
+{
+    if (w->packed)
+        return w->packed;
+    const struct tensor *zero = e->n_in > IN_W_ZERO ? e->in[IN_W_ZERO] : NULL;
+    char *to = (char *) scratch + zeros_bytes(w);
+    weights_pack(w, zero, zero ? e->x[IN_W_ZERO] : NULL, e->x[IN_W], scratch, to);
+    return to;
+}
+
+/* ---- MatMulInteger ---- */
+
+static rill_status matmul_integer_infer(struct infer *c)
+{
+    const struct fact *x = c->in[IN_X], *w = c->in[IN_W];
+    TRY(product_types_check(c));
+    TRY(matmul_shape_infer(c, DTYPE_I32));
+    TRY(product_zero_check(c, IN_X_ZERO, IN_X, x->rank > 1 ? x->shape[x->rank - 2] : NULL));
+    return product_zero_check(c, IN_W_ZERO, IN_W, w->rank > 1 ? w->shape[w->rank - 1] : NULL);
+}
+
+struct matmul_integer_args {
+    struct matmul_shape s;
+    struct product_weights w;
+    int64_t rows;       /* of a matrix, which zeros of rows go by */
+    size_t zeros_bytes; /* of the rows of a product, in front of the weights in scratch */
+};
+
+static rill_status matmul_integer_prepare(struct prep *c)
+{
+    const struct tensor *x = c->in[IN_X], *w = c->in[IN_W], *y = c->out[0];
+    struct matmul_integer_args *g = arena_new(c->arena, struct matmul_integer_args);
+    if (!g)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    c->args = g;
+    c->kernel = "gemm_q8";
+    matmul_shape_set(&g->s, x, w, y);
+    g->rows = g->s.m;
+    if (!tensor_count(y))
+        return RILL_OK;
+    if (w->rank <= 2 && x->rank > 1)
+        matmul_rows_join(&g->s);
+    g->w.form = (struct kern_q8_w) {
+        .n = (size_t) g->s.n, .k = (size_t) g->s.k, .stride_o = 1, .stride_k = (size_t) g->s.n
+    };
+    g->w.step = g->w.form.n * g->w.form.k;
+    g->w.matrices = 1;
+    for (int i = 0; i < w->rank - 2; i++)
+        g->w.matrices *= w->dim[i];
+    TRY(product_weights_prepare(c, &g->w));
+    g->zeros_bytes = ((size_t) g->s.m * sizeof(int32_t) + 63) / 64 * 64;
+    c->scratch_bytes = g->zeros_bytes + product_weights_scratch(&g->w);
+    c->many = g->w.packed && g->s.batches == 1 && many_pays(g->s.m, g->s.n, g->s.k);
+    return RILL_OK;
+}
+
+/* The zeros of the rows of a product: one, or as many as there are rows. */
+static struct kern_q8_x rows_read(const struct eval *e, const struct matmul_integer_args *g)
+{
+    int32_t *zeros = e->scratch;
+    const bool has = e->n_in > IN_X_ZERO && e->x[IN_X_ZERO];
+    struct kern_q8_x how = { .is_signed = product_is_signed(e->in[IN_X]) };
+    int64_t n = has ? tensor_count(e->in[IN_X_ZERO]) : 0;
+    if (!n)
+        return how;
+    for (int64_t i = 0; i < (n > 1 ? g->s.m : 1); i++)
+        zeros[i] = (int32_t) tensor_get_i64(e->in[IN_X_ZERO], e->x[IN_X_ZERO], i % n);
+    how.zero = zeros;
+    how.zero_step = n > 1;
+    return how;
+}
+
+static void matmul_integer_eval(const struct eval *e)
+{
+    const struct matmul_integer_args *g = e->args;
+    const size_t m = (size_t) g->s.m, n = (size_t) g->s.n, k = (size_t) g->s.k;
+    if (!m || !n)
+        return;
+    const struct kern_q8_x how = rows_read(e, g);
+    const char *packed = product_weights_ready(e, &g->w, (char *) e->scratch + g->zeros_bytes);
+    for (int64_t i = 0; i < g->s.batches; i++) {
+        int64_t a, b;
+        matmul_batch(&g->s, i, &a, &b);
+        const struct kern_q8 w = kern_q8_open(packed + (size_t) b * g->w.packed_bytes, n, k);
+        e->kern->gemm_q8((int32_t *) e->y[0] + (size_t) i * m * n, n,
+                         (const uint8_t *) e->x[IN_X] + (size_t) a * m * k, k, &w, &how, m);
+    }
+}
+
+/* Rows of many evaluations, with the zero of each. */
+struct rows {
+    const struct kern *kern;
+    struct kern_q8 w;
+    struct kern_q8_x how;
+    size_t count;
+    int32_t *y[MANY_ROWS_MAX], zero[MANY_ROWS_MAX];
+    const void *x[MANY_ROWS_MAX];
+};
+
+static void rows_run(struct rows *r)
+{
+    r->how.zero = r->zero;
+    r->how.zero_step = 1;
+    if (r->count)
+        r->kern->gemm_rows_q8(r->y, r->x, &r->w, &r->how, r->count);
+    r->count = 0;
+}
+
+static void rows_add(struct rows *r, const struct eval *e, const struct matmul_integer_args *g)
+{
+    const struct kern_q8_x how = rows_read(e, g);
+    for (size_t i = 0; i < (size_t) g->s.m; i++) {
+        if (r->count == MANY_ROWS_MAX)
+            rows_run(r);
+        r->y[r->count] = (int32_t *) e->y[0] + i * r->w.n;
+        r->x[r->count] = (const uint8_t *) e->x[IN_X] + i * r->w.k;
+        r->zero[r->count++] = how.zero ? how.zero[i * how.zero_step] : 0;
+    }
+}
+
+static void matmul_integer_eval_many(const struct eval *e, unsigned n)
+{
+    const struct matmul_integer_args *g = e->args;
+    struct rows r = { .kern = e->kern, .how = { .is_signed = product_is_signed(e->in[IN_X]) } };
+    r.w = kern_q8_open(g->w.packed, (size_t) g->s.n, (size_t) g->s.k);
+    for (unsigned i = 0; i < n; i++)
+        rows_add(&r, &e[i], g);
+    rows_run(&r);
+}
+
+static const struct op op_matmul_integer = {
+    .id = OP_MATMUL_INTEGER,
+    .name = "MatMulInteger",
+    .min_in = 2,
+    .max_in = 4,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = matmul_integer_infer,
+    .prepare = matmul_integer_prepare,
+    .eval = matmul_integer_eval,
+    .eval_many = matmul_integer_eval_many,
+    .help = "matrix product of 8-bit numbers less their zeros, in i32",
+};
+
+const struct op *const ops_quant_product[] = { &op_matmul_integer, NULL };

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* quant_product.h - what the products of 8-bit numbers share: zeros, and weights packed once per
+ * plan or, where they or their zeros are not constant, as they come. */
+#ifndef RILL_ENGINE_OPS_QUANT_PRODUCT_H
+#define RILL_ENGINE_OPS_QUANT_PRODUCT_H
+#include "engine/graph/op.h"
+
+enum { PRODUCT_X, PRODUCT_W, PRODUCT_X_ZERO, PRODUCT_W_ZERO };
+
+/* Inputs are u8 or s8, and the zero at input `i` is of the type of input `of`: one for all, or one
+ * for each of `each` (NULL: one for all). */
+rill_status product_types_check(struct infer *c);
+rill_status product_zero_check(struct infer *c, unsigned i, unsigned of, const struct dim *each);
+
+/* Matrices of n outputs and k terms, packed one after the other. */
+struct product_weights {
+    struct kern_q8_w form; /* without data and zeros */
+    int64_t matrices;
+    size_t step;         /* of the data, from matrix to matrix */
+    size_t packed_bytes; /* of one */
+    bool zero_each;      /* a matrix has zeros of its own, one for each output, or one */
+    const char *packed;  /* NULL: not constant, packed into scratch */
+};
+
+/* Packs what is constant. n, k and strides are set in `form`. */
+rill_status product_weights_prepare(struct prep *c, struct product_weights *w);
+/* Bytes of scratch, a multiple of 64, that product_weights_ready wants. */
+size_t product_weights_scratch(const struct product_weights *w);
+/* The packed matrices, wherever they lie. */
+const char *product_weights_ready(const struct eval *e, const struct product_weights *w,
+                                  void *scratch);
+
+/* Input i as numbers of 32 bits; 0 where it is absent. */
+int64_t product_zeros(const struct tensor *t, const void *data, int32_t *ret);
+static inline bool product_is_signed(const struct tensor *t)
+{
+    return t->type == DTYPE_I8;
+}
+#endif

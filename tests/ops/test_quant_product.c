@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* MatMulInteger and ConvInteger against loops in 64 bits: all types, zeros of every form, constant
+ * and not, more terms than floats could sum. */
+#include "tests/ops/ops_test.h"
+
+static uint32_t seed = 11;
+
+static uint32_t number(uint32_t below)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % below;
+}
+
+/* Every fifth is an extreme. */
+static const struct tensor *bytes(struct ops_test *t, enum dtype type, int rank, const int64_t *dim)
+{
+    struct tensor *x = ops_tensor(t, type, rank, dim, NULL);
+    for (int64_t i = 0; i < tensor_count(x); i++)
+        ((uint8_t *) x->data)[i] =
+            number(5) ? (uint8_t) number(256) : (uint8_t) (number(2) * 255 ^ 128);
+    return x;
+}
+
+static int64_t at(const struct tensor *x, int64_t i)
+{
+    return x ? tensor_get_i64(x, x->data, i % tensor_count(x)) : 0;
+}
+
+static void sums_are(struct ops_test *t, const int64_t *want, const char *what)
+{
+    const struct tensor *y = t->out[0];
+    bool same = y->type == DTYPE_I32;
+    for (int64_t i = 0; same && i < tensor_count(y); i++)
+        if (((const int32_t *) y->data)[i] != (int32_t) (uint32_t) (uint64_t) want[i])
+            same = ops_check(t, false, "%s: [%lld] is %d, not %lld", what, (long long) i,
+                             ((const int32_t *) y->data)[i], (long long) want[i]);
+    ops_check(t, same, "%s", what);
+}
+
+/* ---- MatMulInteger ---- */
+
+static const struct tensor *zero_make(struct ops_test *t, enum dtype type, unsigned form, int64_t n)
+{
+    return form == 0 ? NULL
+        : form == 1  ? bytes(t, type, 0, NULL)
+        : form == 2  ? bytes(t, type, 1, I64S(1))
+                     : bytes(t, type, 1, I64S(n));
+}
+
+static void matmul_check(struct ops_test *t, int64_t batches, int64_t m, int64_t k, int64_t n,
+                         unsigned variant)
+{
+    const enum dtype tx = variant & 1 ? DTYPE_I8 : DTYPE_U8, tw = variant & 2 ? DTYPE_I8 : DTYPE_U8;
+    const bool many_w = variant & 4;
+    const struct tensor *x = bytes(t, tx, batches ? 3 : 2,
+                                   batches ? I64S(batches, m, k) : I64S(m, k)),
+                        *w =
+                            bytes(t, tw, many_w ? 3 : 2, many_w ? I64S(batches, k, n) : I64S(k, n)),
+                        *xz = zero_make(t, tx, number(4), m), *wz = zero_make(t, tw, number(4), n);
+    int64_t all = batches ? batches : 1,
+            *want = arena_array(&t->arena, int64_t, (size_t) (all * m * n) + 1);
+    for (int64_t b = 0; b < all; b++)
+        for (int64_t i = 0; i < m; i++)
+            for (int64_t o = 0; o < n; o++)
+                for (int64_t l = 0; l < k; l++)
+                    want[(b * m + i) * n + o] += (at(x, (b * m + i) * k + l) - at(xz, i)) *
+                        (at(w, ((many_w ? b : 0) * k + l) * n + o) - at(wz, o));
+    for (t->runtime = 0; t->runtime < 16; t->runtime += 5) /* 0, 5 (x and its zero), 10, 15 */
+        if (ops_run(t, "MatMulInteger", NULL, 0, IN(x, w, xz, wz), 1))
+            sums_are(t, want, t->runtime & 2 ? "MatMulInteger" : "MatMulInteger, constant weights");
+    t->runtime = 0;
+}
+
+static void matmuls(struct ops_test *t)
+{
+    t->what = "product";
+    for (unsigned v = 0; v < 60; v++)
+        matmul_check(t, v & 4 ? 1 + v % 3 : v % 3, 1 + number(10), 1 + number(70), 1 + number(50),
+                     v);
+    matmul_check(t, 0, 2, 1000, 20, 1);
+    if (ops_run(t, "MatMulInteger", NULL, 0,
+                IN(bytes(t, DTYPE_U8, 1, I64S(5)), bytes(t, DTYPE_I8, 1, I64S(5))), 1))
+        ops_shape_is(t, 0, DTYPE_I32, 0, NULL);
+    const struct tensor *x = bytes(t, DTYPE_U8, 2, I64S(3, 4)),
+                        *w = bytes(t, DTYPE_I8, 2, I64S(4, 5));
+    ops_refused(t, "MatMulInteger", NULL, 0, IN(x, bytes(t, DTYPE_I8, 2, I64S(3, 5))), 1,
+                "inner sizes are 4 and 3");
+    ops_refused(t, "MatMulInteger", NULL, 0, IN(x, w, bytes(t, DTYPE_I8, 0, NULL)), 1,
+                "the zero of input 0, is i8");
+    ops_refused(t, "MatMulInteger", NULL, 0, IN(x, w, bytes(t, DTYPE_U8, 1, I64S(4))), 1,
+                "neither one number nor a list");
+    ops_refused(t, "MatMulInteger", NULL, 0, IN(x, w, NULL, bytes(t, DTYPE_I8, 1, I64S(0))), 1,
+                "neither one number nor a list");
+    ops_refused(t, "MatMulInteger", NULL, 0, IN(x, ops_f32(t, 2, I64S(4, 5), NULL)), 1, "f32");
+}
+
+/* ---- ConvInteger ---- */
+
+struct conv {
+    int64_t batch, group, cin, cout, in[2], kernel[2], stride[2], dilation[2], pads[4];
+};
+
+static int64_t out_size(const struct conv *c, int i)
+{
+    return (c->in[i] + c->pads[i] + c->pads[2 + i] - (c->kernel[i] - 1) * c->dilation[i] - 1) /
+        c->stride[i] +
+        1;
+}
+
+/* One output: channel o of image b, place p, q. */
+static int64_t conv_sum(const struct conv *c, const struct tensor *const *in, int64_t b, int64_t o,
+                        int64_t p, int64_t q)
+{
+    int64_t s = 0, per = c->cout / c->group;
+    for (int64_t ch = 0; ch < c->cin; ch++)
+        for (int64_t i = 0; i < c->kernel[0]; i++)
+            for (int64_t j = 0; j < c->kernel[1]; j++) {
+                int64_t y = p * c->stride[0] - c->pads[0] + i * c->dilation[0],
+                        x = q * c->stride[1] - c->pads[1] + j * c->dilation[1],
+                        from = ((b * c->group + o / per) * c->cin + ch) * c->in[0];
+                if (y >= 0 && y < c->in[0] && x >= 0 && x < c->in[1])
+                    s += (at(in[0], (from + y) * c->in[1] + x) - at(in[2], 0)) *
+                        (at(in[1], ((o * c->cin + ch) * c->kernel[0] + i) * c->kernel[1] + j) -
+                         at(in[3], o));
+            }
+    return s;
+}
+
+static void conv_check(struct ops_test *t, const struct conv *c, unsigned variant)
+{
+    const enum dtype tx = variant & 1 ? DTYPE_I8 : DTYPE_U8, tw = variant & 2 ? DTYPE_I8 : DTYPE_U8;
+    const struct tensor *in[4] = {
+        bytes(t, tx, 4, I64S(c->batch, c->group * c->cin, c->in[0], c->in[1])),
+        bytes(t, tw, 4, I64S(c->cout, c->cin, c->kernel[0], c->kernel[1])),
+        zero_make(t, tx, number(3), 1), zero_make(t, tw, number(4), c->cout)
+    };
+    int64_t h = out_size(c, 0), w = out_size(c, 1), n = 0,
+            *want = arena_array(&t->arena, int64_t, (size_t) (c->batch * c->cout * h * w) + 1);
+    const struct attr attrs[] = {
+        { .name = "strides", .kind = ATTR_INTS, .ints = { 2, c->stride } },
+        { .name = "dilations", .kind = ATTR_INTS, .ints = { 2, c->dilation } },
+        { .name = "pads", .kind = ATTR_INTS, .ints = { 4, c->pads } },
+        { .name = "group", .kind = ATTR_INT, .i = c->group },
+    };
+    for (int64_t b = 0; b < c->batch; b++)
+        for (int64_t o = 0; o < c->cout; o++)
+            for (int64_t p = 0; p < h; p++)
+                for (int64_t q = 0; q < w; q++)
+                    want[n++] = conv_sum(c, in, b, o, p, q);
+    for (t->runtime = 0; t->runtime < 16; t->runtime += 5)
+        if (ops_run(t, "ConvInteger", attrs, 4, in, 4, 1))
+            sums_are(t, want, t->kernel);
+    t->runtime = 0;
+}
+
+static struct conv conv_any(void)
+{
+    struct conv c = { .batch = 1 + number(2),
+                      .group = number(3) ? 1 : 1 + number(4),
+                      .cin = 1 + number(5) };
+    c.cout = c.group * (1 + number(number(2) ? 3 : 20));
+    for (int i = 0; i < 2; i++) {
+        c.kernel[i] = 1 + number(4);
+        c.stride[i] = 1 + number(3);
+        c.dilation[i] = 1 + number(2);
+        c.pads[i] = number(2) * number(4);
+        c.pads[2 + i] = number(2) * number(4);
+        c.in[i] = (c.kernel[i] - 1) * c.dilation[i] + 1 + number(9);
+    }
+    return c;
+}
+
+static void convs(struct ops_test *t)
+{
+    t->what = "convolution";
+    for (unsigned v = 0; v < 150; v++) {
+        const struct conv c = conv_any();
+        conv_check(t, &c, v);
+    }
+    /* 1280 terms; a row that lies in x; many places */
+    conv_check(t, &(struct conv) { 1, 1, 256, 18, { 1, 9 }, { 1, 5 }, { 1, 1 }, { 1, 1 }, { 0 } },
+               3);
+    conv_check(t, &(struct conv) { 2, 1, 12, 18, { 3, 5 }, { 3, 5 }, { 1, 1 }, { 1, 1 }, { 0 } },
+               1);
+    conv_check(t,
+               &(struct conv) {
+                   1, 1, 3, 5, { 40, 300 }, { 3, 3 }, { 1, 2 }, { 1, 1 }, { 1, 1, 1, 1 } },
+               2);
+    const struct tensor *x = bytes(t, DTYPE_U8, 3, I64S(1, 2, 8)),
+                        *w = bytes(t, DTYPE_I8, 3, I64S(3, 2, 3));
+    ops_refused(t, "ConvInteger", NULL, 0, IN(x, bytes(t, DTYPE_I8, 3, I64S(3, 4, 3))), 1,
+                "do not fit");
+    ops_refused(t, "ConvInteger", NULL, 0, IN(x, w, bytes(t, DTYPE_U8, 1, I64S(2))), 1,
+                "neither one number nor a list");
+    ops_refused(t, "ConvInteger", NULL, 0, IN(x, w, NULL, bytes(t, DTYPE_I8, 1, I64S(2))), 1,
+                "neither one number nor a list");
+    ops_refused(t, "ConvInteger", NULL, 0, IN(ops_f32(t, 3, I64S(1, 2, 8), NULL), w), 1, "f32");
+}
+
+/* ---- DynamicQuantizeLinear ---- */
+
+static void dynamic(struct ops_test *t)
+{
+    const float x[] = { 0.5f, -1.0f, 2.0f, 0.25f, INFINITY * 0 }, scale = 3.0f / 255;
+    t->what = "range";
+    if (!ops_run(t, "DynamicQuantizeLinear", NULL, 0, IN(ops_f32(t, 1, I64S(5), x)), 3))
+        return;
+    ops_check(t, *(const float *) t->out[1]->data == scale, "scale");
+    ops_check(t, *(const uint8_t *) t->out[2]->data == 85, "zero");
+    const uint8_t want[] = { 127, 0, 255, 106, 0 };
+    for (size_t i = 0; i < sizeof want; i++)
+        ops_check(t, ((const uint8_t *) t->out[0]->data)[i] == want[i], "number %zu is %u", i,
+                  ((const uint8_t *) t->out[0]->data)[i]);
+}
+
+int main(void)
+{
+    struct ops_test t = ops_begin();
+    matmuls(&t);
+    convs(&t);
+    dynamic(&t);
+    return ops_end(&t);
+}
