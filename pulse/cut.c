@@ -44,7 +44,7 @@ static rill_status node_copy(struct pulser *p, const struct node *n)
         }
         out[i] = p->map[n->out[i]] = graph_add_wire(p->dst, w->name, &w->fact);
     }
-    if (p->valid)
+    if (p->valid != WIRE_NONE)
         return pulser_guard(p, n, in, out);
     struct node *made = graph_add_node(p->dst, n->op, n->name, n->attr, in, n->n_in, out, n->n_out);
     if (!made)

@@ -6,11 +6,11 @@
 
 #include <string.h>
 
-struct made {
+struct wire_history {
     uint32_t wire, joined;
     int64_t frames;
     const struct tensor *fill;
-    struct made *next;
+    struct wire_history *next;
 };
 
 bool flow_of(const struct pulser *p, uint32_t src_wire, struct flow *ret)
@@ -44,12 +44,12 @@ static bool fill_same(const struct tensor *a, const struct tensor *b)
         (a && b && a->type == b->type && !memcmp(a->data, b->data, dtype_bytes(a->type)));
 }
 
-static const struct made *made_find(const struct pulser *p, uint32_t wire, int64_t frames,
-                                    const struct tensor *fill)
+static const struct wire_history *history_find(const struct pulser *p, uint32_t wire,
+                                               int64_t frames, const struct tensor *fill)
 {
-    for (const struct made *m = p->made; m; m = m->next)
-        if (m->wire == wire && m->frames == frames && fill_same(m->fill, fill))
-            return m;
+    for (const struct wire_history *h = p->histories; h; h = h->next)
+        if (h->wire == wire && h->frames == frames && fill_same(h->fill, fill))
+            return h;
     return NULL;
 }
 
@@ -80,20 +80,20 @@ static rill_status history_join(struct pulser *p, const char *name, uint32_t wir
 rill_status flow_history(struct pulser *p, const char *name, struct flow *f, int64_t n,
                          const struct tensor *fill)
 {
-    const struct made *old = made_find(p, f->wire, n, fill);
+    const struct wire_history *old = history_find(p, f->wire, n, fill);
     if (n == 0)
         return RILL_OK;
     if (old) {
         f->wire = old->joined;
         return RILL_OK;
     }
-    struct made *m = arena_new(p->arena, struct made);
-    if (!m)
+    struct wire_history *h = arena_new(p->arena, struct wire_history);
+    if (!h)
         return pulser_no_memory(p);
-    *m = (struct made) { .wire = f->wire, .frames = n, .fill = fill, .next = p->made };
-    TRY(history_join(p, name, f->wire, f->sf.axis, n, fill, &m->joined));
-    f->wire = m->joined;
-    p->made = m;
+    *h = (struct wire_history) { .wire = f->wire, .frames = n, .fill = fill, .next = p->histories };
+    TRY(history_join(p, name, f->wire, f->sf.axis, n, fill, &h->joined));
+    f->wire = h->joined;
+    p->histories = h;
     return RILL_OK;
 }
 

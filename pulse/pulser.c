@@ -348,8 +348,8 @@ rill_status pulser_maps_new(struct pulser *p)
     p->windows = arena_array(p->arena, struct axis_window, src->n_nodes + 1);
     if (!p->map || !p->sf || !p->padded || !p->windows)
         return pulser_no_memory(p);
-    p->clock = WIRE_NONE;
-    p->made = NULL;
+    p->clock = p->valid = WIRE_NONE;
+    p->histories = NULL;
     for (uint32_t w = 0; w < src->n_wires; w++) {
         const struct wire *from = &src->wires[w];
         p->map[w] = WIRE_NONE;

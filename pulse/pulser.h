@@ -14,7 +14,7 @@
 
 struct axis_row; /* axes.h */
 struct positions;
-struct made; /* a history that was made before and serves again */
+struct wire_history; /* flow.c */
 
 struct pulser {
     const struct graph *src;
@@ -29,13 +29,13 @@ struct pulser {
     uint32_t clock;       /* dst wire, WIRE_NONE until a rule needs it */
     const struct dim *lengths[LENGTHS_MAX]; /* of the outermost pulser only */
     uint32_t n_lengths;
-    struct made *made;
-    struct axis_window *windows; /* of src nodes */
-    struct padded *padded;       /* of src wires: the flow in front of a constant pad along time */
+    struct wire_history *histories; /* those that were made, to serve again */
+    struct axis_window *windows;    /* of src nodes */
+    struct padded *padded; /* of src wires: the flow in front of a constant pad along time */
     const struct positions
         *positions; /* of the outermost graph; NULL where no wire has time twice */
     uint32_t valid; /* of a body that runs once a frame and checks numbers: whether the frame is one
-                       of the sequence; 0: none */
+                       of the sequence; WIRE_NONE: of no such body */
     bool keep_bodies;
     /* What rules ask for and stands above them: the table of rows (rules.c), and the walk of src
      * into dst, whose inputs, states and maps are set up (cut.c). */

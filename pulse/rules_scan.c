@@ -366,7 +366,7 @@ static rill_status scan_build(struct pulser *p, struct scan *s)
     bool checks = s->along && graph_checks(s->src);
     if (checks || (s->along && n_states(s) && s->sf.delay))
         TRY(valid_make(p, s));
-    s->body.valid = checks ? s->valid_in : 0;
+    s->body.valid = checks ? s->valid_in : WIRE_NONE;
     struct wires outer = s->outer_in,
                  inner = s->body_in; /* the captures go behind what is put in between */
     s->outer_in.v += s->outer_in.n;
