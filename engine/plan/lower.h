@@ -92,7 +92,8 @@ struct loop_slots {
     uint32_t n_states;
 };
 rill_status loop_slots_move(struct lower *l, const struct loop_slots *s, struct loop_step *step);
-rill_status moves_collect(struct lower *l); /* once the pointers of steps have their places */
+rill_status moving_pointers_collect(
+    struct lower *l); /* once the pointers of steps have their places */
 
 /* control.c */
 rill_status control_lower(struct lower *l, struct scope *f, const struct node *n,

@@ -219,15 +219,15 @@ static size_t shift_below(const struct lower *l, uint32_t slot, uint32_t moving)
     return bytes;
 }
 
-static rill_status move_add(struct lower *l, const struct node_step *n, unsigned pointer,
-                            uint32_t slot, uint32_t moving)
+static rill_status moving_pointer_add(struct lower *l, const struct node_step *n, unsigned pointer,
+                                      uint32_t slot, uint32_t moving)
 {
     const struct slot from = l->slots[moving];
-    struct scan_move *m = &from.loop->moves[from.loop->n_moves++];
-    *m = (struct scan_move) { .pointer_offset = n->lists_offset + pointer * sizeof(void *),
-                              .stride_bytes = from.stride_bytes,
-                              .mask = from.mask,
-                              .has_first = from.before != WIRE_NONE };
+    struct moving_pointer *m = &from.loop->moving[from.loop->n_moving++];
+    *m = (struct moving_pointer) { .pointer_offset = n->lists_offset + pointer * sizeof(void *),
+                                   .stride_bytes = from.stride_bytes,
+                                   .mask = from.mask,
+                                   .has_first = from.before != WIRE_NONE };
     TRY(operand_set(l, &m->at, slot));
     if (!m->has_first)
         return RILL_OK;
@@ -241,7 +241,7 @@ static uint32_t operand_slot(const struct node_step *n, unsigned pointer)
     return pointer < n->eval.n_in ? n->in[pointer].slot : n->out[pointer - n->eval.n_in].slot;
 }
 
-rill_status moves_collect(struct lower *l)
+rill_status moving_pointers_collect(struct lower *l)
 {
     for (int fill = 0; fill < 2; fill++)
         for (const struct node_step *n = l->p->node_steps; n; n = n->next)
@@ -250,16 +250,16 @@ rill_status moves_collect(struct lower *l)
                 if (moving == WIRE_NONE)
                     continue;
                 struct loop_step *step = l->slots[moving].loop;
-                if (fill && !step->moves) {
-                    step->moves = arena_array(&l->p->arena, struct scan_move, step->n_moves);
-                    step->n_moves = 0;
-                    if (!step->moves)
+                if (fill && !step->moving) {
+                    step->moving = arena_array(&l->p->arena, struct moving_pointer, step->n_moving);
+                    step->n_moving = 0;
+                    if (!step->moving)
                         return lower_no_memory(l);
                 }
                 if (fill)
-                    TRY(move_add(l, n, i, slot, moving));
+                    TRY(moving_pointer_add(l, n, i, slot, moving));
                 else
-                    step->n_moves++;
+                    step->n_moving++;
             }
     return RILL_OK;
 }

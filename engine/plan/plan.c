@@ -412,7 +412,7 @@ static rill_status layout(struct lower *l, size_t max_bytes)
     if (p->mem_bytes > max_bytes)
         return err_set(l->err, RILL_LIMIT, "one stream needs %zu bytes, over the limit of %zu",
                        p->mem_bytes, max_bytes);
-    TRY(moves_collect(l));
+    TRY(moving_pointers_collect(l));
     for (uint32_t i = 0; i < l->n_operands; i++)
         operand_resolve(l, l->operands[i]);
     return RILL_OK;

@@ -92,8 +92,8 @@ void slice_out(const struct slice_copy *c, int64_t at, unsigned char *mem)
 
 static inline void moves_run(const struct loop_step *n, int64_t it, unsigned char *mem)
 {
-    for (uint32_t i = 0; i < n->n_moves; i++) {
-        const struct scan_move *m = &n->moves[i];
+    for (uint32_t i = 0; i < n->n_moving; i++) {
+        const struct moving_pointer *m = &n->moving[i];
         bool first = it == 0 && m->has_first;
         const unsigned char *at = operand_read(first ? &m->first : &m->at, mem);
         ptrdiff_t by = first ? 0 : (ptrdiff_t) ((uint64_t) it & m->mask) * m->stride_bytes;

@@ -44,7 +44,7 @@ struct steps {
 };
 
 /* A pointer of a step that goes from iteration to iteration. */
-struct scan_move {
+struct moving_pointer {
     size_t pointer_offset;   /* where it lies in the block */
     union operand at, first; /* first: what iteration 0 sees instead, where has_first */
     ptrdiff_t stride_bytes;
@@ -54,8 +54,8 @@ struct scan_move {
 
 /* A body run `length` times. */
 struct loop_step {
-    struct scan_move *moves;
-    uint32_t n_moves;
+    struct moving_pointer *moving;
+    uint32_t n_moving;
     /* slices are worked out anew each time; NULL: they are not */
     void (*slice_look_up)(const struct slice_copy *c, struct slice_copy *ret);
     int64_t length;
