@@ -30,16 +30,16 @@ void folder_digest(struct folder *f, const void *bytes, size_t n)
     SHA256Update(&f->digest, bytes, n);
 }
 
-/* Steps into one part of a path; -1 with errno. */
-static int part_open(int dir, const char *part, size_t n, bool last)
+/* Steps into one component of a path; -1 with errno. */
+static int component_open(int dir, const char *component, size_t n, bool last)
 {
     char name[256];
-    if (n == 0 || n >= sizeof name || (n == 1 && part[0] == '.') ||
-        (n == 2 && !memcmp(part, "..", 2))) {
+    if (n == 0 || n >= sizeof name || (n == 1 && component[0] == '.') ||
+        (n == 2 && !memcmp(component, "..", 2))) {
         errno = EINVAL;
         return -1;
     }
-    memcpy(name, part, n);
+    memcpy(name, component, n);
     name[n] = 0;
     return openat(dir, name,
                   O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK | (last ? 0 : O_DIRECTORY));
@@ -50,7 +50,7 @@ static int beneath_open(int dir, const char *name)
     int at = dir;
     for (;;) {
         size_t n = strcspn(name, "/");
-        int next = part_open(at, name, n, !name[n]);
+        int next = component_open(at, name, n, !name[n]);
         int saved = errno;
         if (at != dir)
             close(at);

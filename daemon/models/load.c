@@ -61,8 +61,8 @@ static int port_find(const rill_port *ports, unsigned n, bool (*is_kind)(rill_po
 }
 
 /* A plan of the output `out` alone, or of all others; NULL where the model cannot be split. */
-static rill_plan *part_plan(const struct model_load_request *f, const rill_port *ports, unsigned n,
-                            int out, bool alone)
+static rill_plan *outputs_plan(const struct model_load_request *f, const rill_port *ports,
+                               unsigned n, int out, bool alone)
 {
     char spec[2048] = "select_outputs(";
     const char *comma = "";
@@ -112,7 +112,7 @@ static rill_status compiled_refuse(struct model_load_request *f)
 
 /* Splits a model with a detector and a recogniser into two plans, so that the recogniser does not
  * run in silence. */
-static rill_status words_part(struct model_load_request *f, rill_plan **plan)
+static rill_status words_split(struct model_load_request *f, rill_plan **plan)
 {
     rill_port ports[32] = { { .struct_bytes = sizeof *ports } },
               one[2] = { { .struct_bytes = sizeof *one } };
@@ -123,8 +123,8 @@ static rill_status words_part(struct model_load_request *f, rill_plan **plan)
         return RILL_OK;
     if (is_compiled(f))
         return compiled_refuse(f);
-    rill_plan *rest = part_plan(f, ports, n, out, false),
-              *words = rest ? part_plan(f, ports, n, out, true) : NULL;
+    rill_plan *rest = outputs_plan(f, ports, n, out, false),
+              *words = rest ? outputs_plan(f, ports, n, out, true) : NULL;
     if (!words || rill_plan_ports(words, one, 2) != 2) {
         rill_plan_unref(rest);
         rill_plan_unref(words);
@@ -213,7 +213,7 @@ rill_status model_load(struct model_load_request *f)
         s = plan_it(f, m, &plan);
     rill_model_free(m);
     if (s == RILL_OK)
-        s = words_part(f, &plan);
+        s = words_split(f, &plan);
     if (s == RILL_OK) {
         to->plan_info.struct_bytes = sizeof to->plan_info;
         rill_plan_get_info(plan, &to->plan_info);
