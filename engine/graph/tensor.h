@@ -47,6 +47,13 @@ struct tensor {
     int rank;          /* 0..RANK_MAX */
     int64_t dim[RANK_MAX];
     void *data; /* 64-byte aligned where rill made it; NULL in a pure description */
+    const struct quantised *from; /* of a constant that was dequantised; NULL: not known */
+};
+
+/* Integers of 8 bits, with one scale and zero for all or for each place of an axis. */
+struct quantised {
+    const struct tensor *whole, *scale, *zero; /* zero NULL: 0 */
+    int axis;
 };
 
 int64_t tensor_count(const struct tensor *t); /* elements; 1 for rank 0 */

@@ -107,6 +107,26 @@ static rill_status set_const(const struct typer *t, struct scope *s, uint32_t sr
     return w == WIRE_NONE ? no_memory(t) : RILL_OK;
 }
 
+/* A constant that was dequantised says from what, for products that want the integers. */
+static rill_status quantised_note(const struct typer *t, const struct node *n,
+                                  const struct tensor *const *x, const struct tensor **y)
+{
+    if (!node_is(n, OP_DEQUANTIZE_LINEAR) || quant_attr_of(n)->block_size || !y[0] ||
+        y[0]->type != DTYPE_F32 || x[1]->type != DTYPE_F32 ||
+        (x[0]->type != DTYPE_U8 && x[0]->type != DTYPE_I8))
+        return RILL_OK;
+    struct tensor *own = arena_new(t->arena, struct tensor);
+    struct quantised *from = arena_new(t->arena, struct quantised);
+    if (!own || !from)
+        return no_memory(t);
+    *from = (struct quantised) { x[0], x[1], n->n_in > 2 ? x[2] : NULL,
+                                 axis_normalise(axis_of(n), x[0]->rank) };
+    *own = *y[0];
+    own->from = from;
+    y[0] = own;
+    return RILL_OK;
+}
+
 static rill_status node_fold(const struct typer *t, struct scope *s, const struct node *n,
                              const uint32_t *in)
 {
@@ -117,6 +137,7 @@ static rill_status node_fold(const struct typer *t, struct scope *s, const struc
     for (unsigned i = 0; i < n->n_in; i++)
         x[i] = in[i] == WIRE_NONE ? NULL : wire_fact(s, in[i])->value;
     TRY(interp_node(t->dims, n, x, t->kern, t->arena, y, t->err));
+    TRY(quantised_note(t, n, x, y));
     for (unsigned i = 0; i < n->n_out; i++)
         TRY(set_const(t, s, n->out[i], y[i]));
     return RILL_OK;

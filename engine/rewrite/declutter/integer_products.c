@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: MIT */
+/* Products of dequantised numbers become products of the integers that they were: the sums are
+ * exact, and take both scales afterwards. */
+#include "engine/graph/edit.h"
+#include "engine/ops/attrs.h"
+#include "engine/rewrite/declutter/passes.h"
+#include "engine/rewrite/declutter/quantised.h"
+
+#include <string.h>
+
+enum { IN_X, IN_W, IN_BIAS };
+
+/* One operand: integers, their zero, and one scale or one for each channel. */
+struct operand {
+    uint32_t whole, zero; /* wires; zero may be WIRE_NONE */
+    const float *scale;
+    int64_t n_scale;
+};
+
+static rill_status no_memory(rill_error *reterr)
+{
+    return err_set(reterr, RILL_NOMEM, "out of memory");
+}
+
+static bool is_byte(const struct graph *g, uint32_t wire)
+{
+    return g->wires[wire].fact.type == DTYPE_U8 || g->wires[wire].fact.type == DTYPE_I8;
+}
+
+static bool operand_flows(const struct edit *e, uint32_t wire, struct operand *ret)
+{
+    struct quantised_wire q;
+    if (!quantised_wire(e, wire, &q) || !is_byte(e->g, q.whole))
+        return false;
+    const struct node *n = &e->g->nodes[q.node];
+    *ret = (struct operand) { .whole = q.whole,
+                              .zero = q.zero ? n->in[2] : WIRE_NONE,
+                              .scale = node_value(e->g, n, 1)->data,
+                              .n_scale = 1 };
+    return true;
+}
+
+/* What was dequantised by one scale, or by one for each place of `axis`. */
+static const struct quantised *quantised_of(const struct graph *g, uint32_t wire, int axis)
+{
+    const struct tensor *t = g->wires[wire].fact.value;
+    const struct quantised *q = t ? t->from : NULL;
+    if (!q)
+        return NULL;
+    bool one = tensor_count(q->scale) == 1, one_zero = !q->zero || tensor_count(q->zero) == 1;
+    return (one && one_zero) || (axis < q->whole->rank && q->axis == axis) ? q : NULL;
+}
+
+static bool operand_known(struct edit *e, const struct quantised *q, const struct tensor *whole,
+                          const char *name, struct operand *ret)
+{
+    *ret = (struct operand) { .whole = graph_add_const(e->g, name, whole),
+                              .zero = WIRE_NONE,
+                              .scale = q->scale->data,
+                              .n_scale = tensor_count(q->scale) };
+    if (q->zero)
+        ret->zero = graph_add_const(e->g, name, q->zero);
+    return ret->whole != WIRE_NONE && (!q->zero || ret->zero != WIRE_NONE);
+}
+
+/* ---- the nodes behind the product ---- */
+
+static uint32_t wire_like(struct graph *g, uint32_t of, enum dtype type)
+{
+    struct fact f = g->wires[of].fact;
+    f.type = type;
+    f.value = NULL;
+    return graph_add_wire(g, g->wires[of].name, &f);
+}
+
+/* n numbers along the axis in front of `trailing` ones; a single one has no axes. */
+static uint32_t const_along(struct graph *g, const char *name, const float *v, int64_t n,
+                            int trailing)
+{
+    int64_t dim[RANK_MAX];
+    for (int i = 0; i <= trailing; i++)
+        dim[i] = i ? 1 : n;
+    struct tensor *t = tensor_new(g->arena, DTYPE_F32, n == 1 ? 0 : trailing + 1, dim);
+    if (t)
+        memcpy(t->data, v, (size_t) n * sizeof *v);
+    return t ? graph_add_const(g, name, t) : WIRE_NONE;
+}
+
+static uint32_t scales_of(struct graph *g, const char *name, const struct operand *x,
+                          const struct operand *w, int trailing)
+{
+    float *v = arena_array(g->arena, float, (size_t) w->n_scale);
+    for (int64_t i = 0; v && i < w->n_scale; i++)
+        v[i] = x->scale[0] * w->scale[i];
+    return v ? const_along(g, name, v, w->n_scale, trailing) : WIRE_NONE;
+}
+
+/* Puts in sum -> f32 -> times both scales -> plus a bias, which writes what node i wrote. */
+static bool sum_scaled(struct edit *e, uint32_t i, uint32_t sum, uint32_t scales, uint32_t bias)
+{
+    struct graph *g = e->g;
+    uint32_t y = g->nodes[i].out[0], real = wire_like(g, y, DTYPE_F32),
+             scaled = bias == WIRE_NONE ? y : wire_like(g, y, DTYPE_F32);
+    struct cast_attr *to = arena_new(g->arena, struct cast_attr);
+    if (!to || real == WIRE_NONE || scaled == WIRE_NONE || scales == WIRE_NONE)
+        return false;
+    *to = (struct cast_attr) { .to = DTYPE_F32, .saturate = 1 };
+    bool put = edit_insert(e, i, op_by_id(OP_CAST), to, &sum, 1, &real, 1) &&
+        edit_insert(e, i, op_by_id(OP_MUL), NULL, (uint32_t[]) { real, scales }, 2, &scaled, 1) &&
+        (bias == WIRE_NONE ||
+         edit_insert(e, i, op_by_id(OP_ADD), NULL, (uint32_t[]) { scaled, bias }, 2, &y, 1));
+    e->gone[i] = true;
+    return put;
+}
+
+static bool product_put(struct edit *e, uint32_t i, enum op_id id, const void *attr,
+                        const struct operand *x, const struct operand *w, uint32_t *ret_sum)
+{
+    *ret_sum = wire_like(e->g, e->g->nodes[i].out[0], DTYPE_I32);
+    return *ret_sum != WIRE_NONE &&
+        edit_insert(e, i, op_by_id(id), attr, (uint32_t[]) { x->whole, w->whole, x->zero, w->zero },
+                    4, ret_sum, 1);
+}
+
+/* ---- convolutions ---- */
+
+static bool has_input(const struct node *n, unsigned k)
+{
+    return k < n->n_in && n->in[k] != WIRE_NONE;
+}
+
+/* Bytes pay where weights are many; fewer than that are sooner multiplied as floats than what flows
+ * is gathered, and so are groups of few channels. */
+#define CONV_WEIGHTS_MIN 8192
+#define MATRIX_WEIGHTS_MIN 4096
+
+static bool conv_worth(const struct node *n, const struct tensor *w)
+{
+    return tensor_count(w) >= CONV_WEIGHTS_MIN && conv_attr_of(n)->group == 1;
+}
+
+static rill_status conv_turn(struct edit *e, uint32_t i, rill_error *reterr)
+{
+    struct graph *g = e->g;
+    const struct node n = g->nodes[i];
+    const struct quantised *q = quantised_of(g, n.in[IN_W], 0);
+    const struct tensor *b = node_value(g, &n, IN_BIAS);
+    struct operand x, w;
+    uint32_t sum, bias = WIRE_NONE;
+    if (!q || conv_attr_of(&n)->epilogue.n || (has_input(&n, IN_BIAS) && !b) ||
+        !conv_worth(&n, q->whole) || !operand_flows(e, n.in[IN_X], &x))
+        return RILL_OK;
+    int trailing = q->whole->rank - 2;
+    if (!operand_known(e, q, q->whole, n.name, &w) ||
+        (b && (bias = const_along(g, n.name, b->data, tensor_count(b), trailing)) == WIRE_NONE) ||
+        !product_put(e, i, OP_CONV_INTEGER, n.attr, &x, &w, &sum) ||
+        !sum_scaled(e, i, sum, scales_of(g, n.name, &x, &w, trailing), bias))
+        return no_memory(reterr);
+    return RILL_OK;
+}
+
+/* ---- matrices ---- */
+
+static struct tensor *turned(struct arena *a, const struct tensor *t)
+{
+    struct tensor *y = tensor_new(a, t->type, 2, (const int64_t[]) { t->dim[1], t->dim[0] });
+    for (int64_t i = 0; y && i < t->dim[0]; i++)
+        for (int64_t k = 0; k < t->dim[1]; k++)
+            ((uint8_t *) y->data)[k * t->dim[0] + i] =
+                ((const uint8_t *) t->data)[i * t->dim[1] + k];
+    return y;
+}
+
+static rill_status matmul_turn(struct edit *e, uint32_t i, rill_error *reterr)
+{
+    struct graph *g = e->g;
+    const struct node n = g->nodes[i];
+    const struct fact *f = &g->wires[n.in[IN_W]].fact;
+    struct operand x, w;
+    uint32_t sum;
+    if (f->rank < 2 || g->wires[n.in[IN_X]].fact.rank < 1 || !operand_flows(e, n.in[IN_X], &x))
+        return RILL_OK;
+    const struct quantised *q = quantised_of(g, n.in[IN_W], f->rank - 1);
+    if (!q || tensor_count(q->whole) < MATRIX_WEIGHTS_MIN)
+        return RILL_OK;
+    if (!operand_known(e, q, q->whole, n.name, &w) ||
+        !product_put(e, i, OP_MATMUL_INTEGER, NULL, &x, &w, &sum) ||
+        !sum_scaled(e, i, sum, scales_of(g, n.name, &x, &w, 0), WIRE_NONE))
+        return no_memory(reterr);
+    return RILL_OK;
+}
+
+static rill_status gemm_turn(struct edit *e, uint32_t i, rill_error *reterr)
+{
+    struct graph *g = e->g;
+    const struct node n = g->nodes[i];
+    const struct gemm_attr *a = gemm_attr_of(&n);
+    const struct quantised *q = quantised_of(g, n.in[IN_W], a->tb ? 0 : 1);
+    struct operand x, w;
+    uint32_t sum;
+    bool plain =
+        a->alpha >= 1 && a->alpha <= 1 && a->beta >= 1 && a->beta <= 1 && !a->ta && !a->epilogue.n;
+    if (!plain || !q || tensor_count(q->whole) < MATRIX_WEIGHTS_MIN ||
+        !operand_flows(e, n.in[IN_X], &x))
+        return RILL_OK;
+    const struct tensor *whole = a->tb ? turned(g->arena, q->whole) : q->whole;
+    if (!whole || !operand_known(e, q, whole, n.name, &w) ||
+        !product_put(e, i, OP_MATMUL_INTEGER, NULL, &x, &w, &sum) ||
+        !sum_scaled(e, i, sum, scales_of(g, n.name, &x, &w, 0),
+                    has_input(&n, IN_BIAS) ? n.in[IN_BIAS] : WIRE_NONE))
+        return no_memory(reterr);
+    return RILL_OK;
+}
+
+rill_status graph_with_integer_products(struct graph *ret, const struct graph *g,
+                                        rill_error *reterr)
+{
+    struct edit e;
+    TRY(edit_begin(&e, ret, g, reterr));
+    for (uint32_t i = 0; i < e.n_nodes; i++) {
+        const struct node *n = &ret->nodes[i];
+        TRY(node_is(n, OP_CONV)         ? conv_turn(&e, i, reterr)
+                : node_is(n, OP_MATMUL) ? matmul_turn(&e, i, reterr)
+                : node_is(n, OP_GEMM)   ? gemm_turn(&e, i, reterr)
+                                        : RILL_OK);
+    }
+    return edit_end(&e, reterr);
+}
