@@ -38,11 +38,12 @@ static rill_status less_zero(struct conversion *l, uint32_t x, uint32_t z, int a
     return convert_binary(l, "Sub", *ret, zero, ret);
 }
 
-/* An operand of MatMulInteger: of 8 bits, with no axes of its zero but rows or columns. */
+/* An operand of MatMulInteger: of 8 bits, as it is where a node makes it (the standard has no
+ * other), with no axes of its zero but rows or columns. */
 static bool is_of_8_bits(const struct conversion *l, uint32_t x, uint32_t zero)
 {
     const enum dtype type = fact_at(l, x)->type;
-    return (type == DTYPE_U8 || type == DTYPE_I8) &&
+    return (type == DTYPE_U8 || type == DTYPE_I8 || type == DTYPE_NONE) &&
         (zero == WIRE_NONE || fact_at(l, zero)->rank <= 1);
 }
 

@@ -6,6 +6,7 @@
 #include "engine/typing/interp.h"
 #include "tests/engine/build.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define STEPS 6
@@ -214,8 +215,125 @@ static void test_only_moves(void)
     build_drop(&b);
 }
 
+/* ---- products ---- */
+
+static uint32_t bytes(struct build *b, enum dtype type, int rank, const int64_t *dim)
+{
+    struct tensor *t = tensor_new(&b->arena, type, rank, dim);
+    for (int64_t i = 0; i < tensor_count(t); i++)
+        tensor_set_f64(t, t->data, i, (double) rnd(256) - (type == DTYPE_I8 ? 128 : 0));
+    return graph_add_const(&b->g, "bytes", t);
+}
+
+/* Weights as folding leaves them: real, and known to have been bytes, by a scale (and zero) for all
+ * or for each of an axis. */
+static uint32_t weights(struct build *b, int rank, const int64_t *dim, int axis)
+{
+    int64_t n = axis < 0 ? 1 : dim[axis], inner = 1;
+    uint32_t whole = bytes(b, DTYPE_I8, rank, dim), zero = bytes(b, DTYPE_I8, 1, &n);
+    struct quantised *from = arena_new(&b->arena, struct quantised);
+    struct tensor *scale = tensor_new(&b->arena, DTYPE_F32, 1, &n),
+                  *t = tensor_new(&b->arena, DTYPE_F32, rank, dim);
+    *from = (struct quantised) { b->g.wires[whole].fact.value, scale, b->g.wires[zero].fact.value,
+                                 axis < 0 ? 0 : axis };
+    for (int64_t i = 0; i < n; i++)
+        ((float *) scale->data)[i] = (float) (1 + rnd(90)) * 1e-4f;
+    for (int i = axis + 1; i < rank && axis >= 0; i++)
+        inner *= dim[i];
+    for (int64_t i = 0; i < tensor_count(t); i++) {
+        int64_t at = i / inner % n, w = tensor_get_i64(from->whole, from->whole->data, i);
+        ((float *) t->data)[i] = ((float *) scale->data)[at] *
+            (float) (w - tensor_get_i64(from->zero, from->zero->data, at));
+    }
+    t->from = from;
+    return graph_add_const(&b->g, "weights", t);
+}
+
+static uint32_t floats(struct build *b, int64_t n)
+{
+    struct tensor *t = tensor_new(&b->arena, DTYPE_F32, 1, &n);
+    for (int64_t i = 0; i < n; i++)
+        ((float *) t->data)[i] = (float) rnd(2000) * 1e-3f - 1;
+    return graph_add_const(&b->g, "floats", t);
+}
+
+static void nearly_same(struct build *b, const struct graph *made, const struct tensor *x,
+                        const char *what, long n)
+{
+    const struct tensor *want[1] = { 0 }, *got[1] = { 0 };
+    bool ran = interp_run(&b->g, &x, &b->arena, want, &b->err) == RILL_OK &&
+        interp_run(made, &x, &b->arena, got, &b->err) == RILL_OK;
+    float worst = 0, most = 0;
+    check(ran && tensor_bytes(want[0]) == tensor_bytes(got[0]), b->err.text, n);
+    for (int64_t i = 0; ran && i < tensor_count(want[0]); i++) {
+        float v = ((const float *) want[0]->data)[i];
+        worst = fmaxf(worst, fabsf(v - ((const float *) got[0]->data)[i]));
+        most = fmaxf(most, fabsf(v));
+    }
+    check(ran && worst <= 2e-5f * most, what, n);
+}
+
+static const struct product {
+    const char *op;
+    int64_t dim[3];
+    int rank, axis; /* of the weights' scales; -1: one for all */
+    bool bias, turned, whole;
+} products[] = {
+    { "MatMul", { 80, 64 }, 2, -1, false, false, true },
+    { "MatMul", { 80, 64 }, 2, 1, false, false, true },
+    { "MatMul", { 80, 64 }, 2, 0, false, false, false }, /* scales along what is summed */
+    { "MatMul", { 80, 8 }, 2, -1, false, false, false }, /* few weights */
+    { "Gemm", { 80, 64 }, 2, 1, true, false, true },
+    { "Gemm", { 64, 80 }, 2, 0, true, true, true },
+    { "Gemm", { 64, 80 }, 2, 1, true, true, false },
+    { "Conv", { 40, 80, 3 }, 3, 0, true, false, true },
+    { "Conv", { 40, 80, 3 }, 3, -1, false, false, true },
+    { "Conv", { 40, 80, 3 }, 3, 1, false, false, false },
+};
+
+static uint32_t product_build(struct build *b, const struct product *p, uint32_t x)
+{
+    static const int64_t ends[] = { 2, 1 };
+    struct attr turned = { .name = "transB", .kind = ATTR_INT, .i = p->turned },
+                pads = { .name = "pads", .kind = ATTR_INTS, .ints = { 2, ends } };
+    bool conv = !strcmp(p->op, "Conv"), gemm = !strcmp(p->op, "Gemm");
+    uint32_t in[] = { x, weights(b, p->rank, p->dim, p->axis), WIRE_NONE };
+    if (p->bias)
+        in[2] = floats(b, p->dim[gemm && !p->turned]);
+    return build_node(b, p->op, conv ? &pads : &turned, conv || gemm, in, p->bias ? 3 : 2);
+}
+
+static void test_product(long k)
+{
+    const struct product *p = &products[k];
+    struct build b;
+    struct graph made, live;
+    build_init(&b);
+    bool conv = p->rank == 3;
+    struct fact f = { .type = DTYPE_F32,
+                      .rank = conv ? 3 : 2,
+                      .shape = { dim_int(b.dims, conv ? 1 : 7), dim_int(b.dims, 80),
+                                 dim_int(b.dims, 9) } };
+    uint32_t x = graph_add_input(&b.g, "x", &f);
+    uint32_t q =
+        quantise(&b, quantise(&b, x, scales, "QuantizeLinear"), scales, "DequantizeLinear");
+    uint32_t y = product_build(&b, p, q);
+    graph_add_output(&b.g, y);
+    bool ok = y != WIRE_NONE && graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK &&
+        graph_pruned(&live, &made, &b.err) == RILL_OK && graph_check(&live, &b.err) == RILL_OK;
+    check(ok, b.err.text, k);
+    if (ok) {
+        check(count(&live, conv ? OP_CONV_INTEGER : OP_MATMUL_INTEGER) == p->whole,
+              "sums whole numbers where it pays", k);
+        nearly_same(&b, &live, noise(&b, x), "the product that it was", k);
+    }
+    build_drop(&b);
+}
+
 int main(void)
 {
+    for (size_t k = 0; k < sizeof products / sizeof *products; k++)
+        test_product((long) k);
     for (uint32_t i = 0; i < ROUNDS; i++)
         test_chain(i);
     test_only_moves();
