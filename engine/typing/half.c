@@ -129,6 +129,8 @@ static bool keeps(const struct node *n)
         OP_UNSQUEEZE,
         OP_WHERE,
     };
+    if (node_is(n, OP_SCATTER_ELEMENTS) || node_is(n, OP_SCATTER_ND))
+        return !scatter_attr_of(n)->reduction; /* 0: none */
     return node_is_among(n, ids, sizeof ids / sizeof *ids);
 }
 
@@ -230,17 +232,26 @@ static const struct op *round_op(enum dtype half)
     return op_by_id(half == DTYPE_F16 ? OP_ROUND_F16 : OP_ROUND_BF16);
 }
 
+/* The type that a cast gives where n is one to look at; NONE: it is taken as it is. */
+static enum dtype cast_type(const struct node *n, const struct fact *const *facts)
+{
+    if (node_is(n, OP_CAST) && types_hold(TYPES_HALF, cast_attr_of(n)->to))
+        return (enum dtype) cast_attr_of(n)->to;
+    if (!node_is(n, OP_CAST_LIKE) || !facts[1])
+        return DTYPE_NONE;
+    return half_of(facts[1])          ? half_of(facts[1])
+        : facts[0] && facts[0]->value ? fact_number(facts[1])
+                                      : DTYPE_NONE;
+}
+
 rill_status half_cast(const struct node *n, const struct fact *const *facts, struct arena *a,
                       struct node *room, const struct node **ret, enum dtype *ret_to,
                       rill_error *reterr)
 {
-    bool like = node_is(n, OP_CAST_LIKE) && facts[1];
-    enum dtype to = like ? half_of(facts[1])
-        : node_is(n, OP_CAST) && types_hold(TYPES_HALF, cast_attr_of(n)->to)
-        ? (enum dtype) cast_attr_of(n)->to
-        : DTYPE_NONE;
+    enum dtype to = cast_type(n, facts);
+    bool half = dtype_is_half(to);
     *ret = n;
-    *ret_to = DTYPE_NONE;
+    *ret_to = half ? to : DTYPE_NONE;
     if (!to || !facts[0])
         return RILL_OK;
     struct cast_attr *attr = arena_copy(a, n->attr, sizeof *attr);
@@ -249,12 +260,13 @@ rill_status half_cast(const struct node *n, const struct fact *const *facts, str
     attr->to = to;
     *room = *n;
     *ret = room;
-    *ret_to = to;
     room->n_in = 1;
-    room->attr = facts[0]->type == DTYPE_F32 ? NULL : attr;
-    room->op = facts[0]->type != DTYPE_F32 ? op_by_id(OP_CAST)
-        : half_of(facts[0]) == to          ? op_by_id(OP_IDENTITY)
-                                           : round_op(to);
+    room->op = op_by_id(OP_CAST);
+    room->attr = attr;
+    if (half && facts[0]->type == DTYPE_F32) {
+        room->op = half_of(facts[0]) == to ? op_by_id(OP_IDENTITY) : round_op(to);
+        room->attr = NULL;
+    }
     return RILL_OK;
 }
 

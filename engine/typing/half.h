@@ -26,8 +26,8 @@ uint32_t half_const(struct graph *g, const char *name, const struct tensor *valu
 uint32_t half_file_const(struct graph *g, const char *name, const struct tensor *value);
 
 /* The node to take for n, perhaps made in room: a Cast or CastLike to a half type is a rounding
- * where f32 comes in, and a CastLike, whose second input is f32 here, a Cast. ret_to: that type;
- * NONE of another node. */
+ * where f32 comes in; a CastLike, whose second input is f32 here, or whose first is known, is a
+ * Cast. ret_to: the half type; NONE of another node. */
 rill_status half_cast(const struct node *n, const struct fact *const *facts, struct arena *a,
                       struct node *room, const struct node **ret, enum dtype *ret_to,
                       rill_error *reterr);

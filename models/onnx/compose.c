@@ -133,7 +133,7 @@ rill_status up_mvn(struct conversion *l)
     TRY(convert_binary(l, "Mul", d, d, &square));
     TRY(convert_emit(l, "ReduceMean", &keep, 1, (uint32_t[]) { square, axes }, 2, &var, 1));
     TRY(convert_unary(l, "Sqrt", var, &dev));
-    TRY(convert_float(l, 1e-9f, &eps));
+    TRY(convert_float(l, 1e-9f, dev, &eps));
     TRY(convert_binary(l, "Add", dev, eps, &sum));
     TRY(convert_binary(l, "Div", d, sum, &y));
     return convert_finish(l, y);

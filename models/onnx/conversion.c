@@ -138,14 +138,6 @@ rill_status convert_int_scalar(struct conversion *l, int64_t v, uint32_t *ret)
     return convert_const(l, t, ret);
 }
 
-rill_status convert_float(struct conversion *l, float v, uint32_t *ret)
-{
-    struct tensor *t = tensor_new(l->r->arena, DTYPE_F32, 0, NULL);
-    if (t)
-        *(float *) t->data = v;
-    return convert_const(l, t, ret);
-}
-
 /* ---- nodes ---- */
 
 static unsigned trimmed(const uint32_t *w, unsigned n, int min)
@@ -210,6 +202,16 @@ rill_status convert_cast(struct conversion *l, uint32_t x, enum dtype type, uint
     struct attr to = { .name = "to", .kind = ATTR_INT, .i = type };
     *ret = WIRE_NONE;
     return convert_emit(l, "Cast", &to, 1, &x, 1, ret, 1);
+}
+
+rill_status convert_float(struct conversion *l, float v, uint32_t like, uint32_t *ret)
+{
+    struct tensor *t = tensor_new(l->r->arena, DTYPE_F32, 0, NULL);
+    uint32_t number;
+    if (t)
+        *(float *) t->data = v;
+    TRY(convert_const(l, t, &number));
+    return convert_binary(l, "CastLike", number, like, ret);
 }
 
 rill_status convert_finish(struct conversion *l, uint32_t w)

@@ -174,7 +174,6 @@ bool convert_has(const struct conversion *l, unsigned i);
 /* Constants: a list, or a scalar, or any tensor (of the arena). */
 rill_status convert_ints(struct conversion *l, const int64_t *v, unsigned n, uint32_t *ret);
 rill_status convert_int_scalar(struct conversion *l, int64_t v, uint32_t *ret);
-rill_status convert_float(struct conversion *l, float v, uint32_t *ret);
 rill_status convert_const(struct conversion *l, const struct tensor *t, uint32_t *ret);
 
 /* Adds a node whose outputs are wires already, of the name of the present one. */
@@ -190,6 +189,8 @@ rill_status convert_emit(struct conversion *l, const char *engine, const struct 
 rill_status convert_unary(struct conversion *l, const char *engine, uint32_t x, uint32_t *ret);
 rill_status convert_binary(struct conversion *l, const char *engine, uint32_t x, uint32_t y,
                            uint32_t *ret);
+/* A number of the element type that wire `like` will turn out to have. */
+rill_status convert_float(struct conversion *l, float v, uint32_t like, uint32_t *ret);
 
 rill_status convert_cast(struct conversion *l, uint32_t x, enum dtype type, uint32_t *ret);
 

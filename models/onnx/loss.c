@@ -15,7 +15,7 @@ struct loss {
 static rill_status mask(struct loss *s, uint32_t x, float ignored_value, uint32_t *ret)
 {
     uint32_t v;
-    TRY(convert_float(s->l, ignored_value, &v));
+    TRY(convert_float(s->l, ignored_value, x, &v));
     *ret = WIRE_NONE;
     return convert_emit(s->l, "Where", NULL, 0, (uint32_t[]) { s->ignored, v, x }, 3, ret, 1);
 }
@@ -43,7 +43,7 @@ static rill_status read_weight(struct loss *s)
     if (convert_has(s->l, 2))
         TRY(convert_binary(s->l, "Gather", s->l->in[2], s->target, &s->weight));
     else if (s->ignored != WIRE_NONE)
-        TRY(convert_float(s->l, 1, &one));
+        TRY(convert_float(s->l, 1, s->l->in[0], &one));
     if (s->ignored == WIRE_NONE)
         return RILL_OK;
     return mask(s, s->weight == WIRE_NONE ? one : s->weight, 0, &s->weight);

@@ -182,7 +182,7 @@ static rill_status scaled(struct conversion *l, uint32_t whole, uint32_t scale_a
     uint32_t scale, x, more;
     TRY(convert_binary(l, "Mul", scale_a, scale_b, &scale));
     if (alpha < 1 || alpha > 1) {
-        TRY(convert_float(l, alpha, &more));
+        TRY(convert_float(l, alpha, scale_a, &more));
         TRY(convert_binary(l, "Mul", scale, more, &scale));
     }
     TRY(convert_cast(l, whole, DTYPE_F32, &x));

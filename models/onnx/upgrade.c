@@ -32,7 +32,9 @@ rill_status up_pad_2(struct conversion *l)
     convert_attr_drop(l, "value");
     if (v == 0)
         return RILL_OK;
-    TRY(convert_float(l, v, &w));
+    if (!convert_has(l, 0))
+        return convert_fail(l, RILL_MALFORMED, "input 0 is required");
+    TRY(convert_float(l, v, l->in[0], &w));
     return convert_input(l, 2, w);
 }
 
@@ -60,7 +62,9 @@ static rill_status float_to_input(struct conversion *l, const char *name, unsign
     uint32_t w;
     if (!a)
         return RILL_OK;
-    TRY(convert_float(l, a->f, &w));
+    if (!convert_has(l, 0))
+        return convert_fail(l, RILL_MALFORMED, "input 0 is required");
+    TRY(convert_float(l, a->f, l->in[0], &w));
     convert_attr_drop(l, name);
     return convert_input(l, i, w);
 }

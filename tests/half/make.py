@@ -56,17 +56,17 @@ class Net:
         self.nodes.append(h.make_node(op, list(ins), names, name=names[0], **attrs))
         return names[0] if n == 1 else names
 
-    def write(self, *outs, kinds=()):
+    def write(self, *outs, kinds=(), opset=19):
         kinds = dict(kinds)
         values = [h.make_tensor_value_info(o, kinds.get(o, self.onnx), None) for o in outs]
         m = h.make_model(h.make_graph(self.nodes, self.name, self.ins, values, self.inits),
-                         opset_imports=[h.make_opsetid("", 19)], ir_version=9)
+                         opset_imports=[h.make_opsetid("", opset)], ir_version=9)
         onnx.save(m, ROOT / f"{self.name}.onnx")
         return m
 
-    def save(self, *outs, kinds=()):
-        m = self.write(*outs, kinds=kinds)
-        wants = ReferenceEvaluator(m).run(None, self.feeds)
+    def save(self, *outs, kinds=(), opset=19, wants=None):
+        m = self.write(*outs, kinds=kinds, opset=opset)
+        wants = wants or ReferenceEvaluator(m).run(None, self.feeds)
         rows = [self.row("in", k, v, 0) for k, v in self.feeds.items()]
         rows += [self.row("out", o, np.asarray(v), self.steps) for o, v in zip(outs, wants)]
         text = {"case": self.name, "onnx": f"nets/{self.name}.onnx", "chunks": 1, "tensors": rows}
@@ -190,6 +190,18 @@ def images(half):
     n.save(*pools, more, pad, *sums)
 
 
+def upgrades(half):
+    """Forms of old, and functions of the standard, in which numbers stand that have the type of what they meet."""
+    n = Net("upgrades", half)
+    x = n.x("x", 1, 4, 3, 5)
+    clip = n.op("Clip", x, min=-0.3, max=0.9)
+    pad = n.op("Pad", clip, pads=[0, 0, 1, 0, 0, 0, 0, 2], value=0.3)
+    n.save(pad, opset=9)
+    n = Net("mvn", half)
+    y, v = n.op("MeanVarianceNormalization", n.x("x", 1, 4, 3, 5)), n.feeds["x"].astype(np.float64)
+    n.save(y, wants=[n.half((v - v.mean((0, 2, 3), keepdims=True)) / v.std((0, 2, 3), keepdims=True))])
+
+
 def bodies(half):
     """An If, a Scan and a Loop whose bodies compute in the type."""
     n = Net("bodies", half, steps=2)
@@ -226,5 +238,5 @@ def mixed(half):
 if __name__ == "__main__":
     (ROOT / "ref").mkdir(parents=True, exist_ok=True)
     for half in TYPES:
-        for make in (products, cells, norms, attention, elements, types, edges, images, bodies, mixed):
+        for make in (products, cells, norms, attention, elements, types, edges, images, bodies, upgrades, mixed):
             make(half)
