@@ -16,7 +16,8 @@ unsigned kern_cpu_detect(void)
     unsigned cpu = 0;
 #if defined(__x86_64__)
     unsigned a, b, c, d;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    bool f16c = __get_cpuid(1, &a, &b, &c, &d) && c & bit_F16C; /* compilers know no name for it */
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && f16c)
         cpu |= KERN_AVX2;
     if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))

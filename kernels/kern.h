@@ -201,7 +201,7 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(line_q8)
 
 enum kern_cpu {
-    KERN_AVX2 = 1 << 0,   /* and FMA */
+    KERN_AVX2 = 1 << 0,   /* and FMA, F16C */
     KERN_AVX512 = 1 << 1, /* F, BW, DQ, VL */
     KERN_NEON = 1 << 2,
     KERN_AVXVNNI = 1 << 3,

@@ -125,6 +125,9 @@ static inline v16 FN(v_round_bits)(v16 a, int32_t digits, float least)
     return v16_sub(v16_add(a, k), k);
 }
 
+#ifdef V16_ROUNDS_F16
+static inline v16 FN(v_round_f16)(v16 x) { return v16_round_f16(x); }
+#else
 static inline v16 FN(v_round_f16)(v16 x)
 {
     i16 sign = i16_and(v16_bits(x), i16_set1(INT32_MIN));
@@ -133,6 +136,7 @@ static inline v16 FN(v_round_f16)(v16 x)
     r = v16_pick(v16_lt(v16_set1(65504.0f), r), v16_set1(INFINITY), r);
     return v16_of_bits(i16_or(v16_bits(r), sign));
 }
+#endif
 
 /* Large numbers are made smaller, so that 2^k is one. */
 static inline v16 FN(v_round_bf16)(v16 x)

@@ -125,6 +125,15 @@ V16_INLINE i16 i16_shr23(i16 a)
 {
     return (i16) { _mm256_srai_epi32(a.lo, 23), _mm256_srai_epi32(a.hi, 23) };
 }
+#ifdef __F16C__
+/* The nearest number of f16, as a float. */
+#define V16_ROUNDS_F16
+V16_INLINE v16 v16_round_f16(v16 a)
+{
+    return (v16) { _mm256_cvtph_ps(_mm256_cvtps_ph(a.lo, _MM_FROUND_TO_NEAREST_INT)),
+                   _mm256_cvtph_ps(_mm256_cvtps_ph(a.hi, _MM_FROUND_TO_NEAREST_INT)) };
+}
+#endif
 V16_INLINE i16 i16_half(i16 a)
 {
     return (i16) { _mm256_srai_epi32(a.lo, 1), _mm256_srai_epi32(a.hi, 1) };

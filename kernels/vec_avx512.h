@@ -51,6 +51,12 @@ V16_INLINE i16 i16_or(i16 a, i16 b) { return _mm512_or_si512(a, b); }
 V16_INLINE i16 i16_shl23(i16 a) { return _mm512_slli_epi32(a, 23); }
 V16_INLINE i16 i16_shl16(i16 a) { return _mm512_slli_epi32(a, 16); }
 V16_INLINE i16 i16_shr23(i16 a) { return _mm512_srai_epi32(a, 23); }
+/* The nearest number of f16, as a float. */
+#define V16_ROUNDS_F16
+V16_INLINE v16 v16_round_f16(v16 a)
+{
+    return _mm512_cvtph_ps(_mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
+}
 V16_INLINE i16 i16_half(i16 a) { return _mm512_srai_epi32(a, 1); }
 /* Low bytes of the lanes, and bytes as lanes. */
 V16_INLINE void i16_store_bytes(uint8_t *p, i16 a)
