@@ -224,6 +224,14 @@ def bodies(half):
     n.save(chosen, rows, turned)
 
 
+def frame(half):
+    """A network of one frame, with its state as an input and an output."""
+    n = Net("frame", half)
+    x, s = n.x("x", 1, 16), n.x("s", 1, 16)
+    y = n.op("Tanh", n.op("Add", n.op("MatMul", x, n.w(16, 16)), n.op("Mul", s, n.const(n.half(0.5)))))
+    n.save(y, n.op("Add", n.op("Mul", s, n.const(n.half(0.9))), y))
+
+
 def mixed(half):
     """No model: a sum of two types. Nor is a convolution of another type than what comes in, but
     converters write it."""
@@ -238,5 +246,5 @@ def mixed(half):
 if __name__ == "__main__":
     (ROOT / "ref").mkdir(parents=True, exist_ok=True)
     for half in TYPES:
-        for make in (products, cells, norms, attention, elements, types, edges, images, bodies, upgrades, mixed):
+        for make in (products, cells, norms, attention, elements, types, edges, images, bodies, upgrades, frame, mixed):
             make(half)

@@ -26,6 +26,23 @@ streams norms x=S,32 -t "select_outputs(layernormalization0_0, add9_0)"
 streams elements x=S,30
 streams attention x=S,10,16
 
+# a pipeline of f32 around a network of one frame, whose state it keeps
+for half in f16 bf16; do
+    mkdir "$dir/$half"
+    cp "$nets/frame_$half.onnx" "$dir/$half/frame.onnx"
+    cat >"$dir/$half/graph.nnef" <<END
+version 1.0;
+graph frames(pcm) -> (out)
+{
+    pcm = external<scalar>(shape = [S]);
+    y = rill_onnx_scan(rill_frame(pcm, size = 16, hop = 16), file = "frame.onnx", input = [x], output = [tanh3_0],
+                       state = [(s, add5_0)]);
+    out = rill_overlap_add(y, hop = 16);
+}
+END
+    expect 0 ", 0 failed" "$rill" check "$dir/$half"
+done
+
 # a compiled plan is the same net
 good "a net is compiled" "$rill" compile --shape x=1,8,S "$nets/products_f16.onnx" -o "$dir/products.rill"
 expect 0 "input  x .* 8 floats a frame" "$rill" inspect "$dir/products.rill"
