@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Keyword nets of the library: what comes out of samples is what independent front ends and ONNX
- * Runtime gave (tests/models/keywords/make.py), streamed in odd pieces and at once. */
+/* Keyword nets of the library: what comes out of samples is what independent front ends gave
+ * with ONNX Runtime, or with the reference kernels of .tflite files
+ * (tests/models/keywords/make.py), streamed in odd pieces and at once. */
 #include "tests/models/models_test.h"
 
 #define TOLERANCE 1e-5f
@@ -17,12 +18,12 @@ static const struct entry {
     { "ml_kws_lstm_s_whole", "ml_kws/Basic_LSTM_S.onnx", GO, 0.99f },
     { "ml_kws_crnn_s", "ml_kws/CRNN_S.onnx", GO, 0.99f },
     { "ml_kws_ds_cnn_s", "ml_kws/DS_CNN_S.onnx", GO, 0.99f },
-    { "micro_okay_nabu", "micro_wake_word/okay_nabu.onnx", MICRO("okay_nabu_1"), 0.98f },
-    { "micro_hey_jarvis", "micro_wake_word/hey_jarvis.onnx", MICRO("hey_jarvis_1"), 0.99f },
-    { "micro_vad", "micro_wake_word/vad.onnx", MICRO("alexa_1"), 0.99f },
-    { "micro_alexa", "micro_wake_word/alexa.onnx", MICRO("alexa_1"), 0.99f },
-    { "micro_hey_mycroft", "micro_wake_word/hey_mycroft.onnx", "hey_mycroft.wav", 0.99f },
-    { "micro_okay_nabu_2", "micro_wake_word/okay_nabu_2.onnx", MICRO("okay_nabu_1"), 0.98f },
+    { "micro_okay_nabu", "tflite/micro_okay_nabu.tflite", MICRO("okay_nabu_1"), 0.98f },
+    { "micro_hey_jarvis", "tflite/micro_hey_jarvis.tflite", MICRO("hey_jarvis_1"), 0.99f },
+    { "micro_vad", "tflite/micro_vad.tflite", MICRO("alexa_1"), 0.99f },
+    { "micro_alexa", "tflite/micro_alexa.tflite", MICRO("alexa_1"), 0.99f },
+    { "micro_hey_mycroft", "tflite/micro_hey_mycroft.tflite", "hey_mycroft.wav", 0.99f },
+    { "micro_okay_nabu_2", "tflite/micro_okay_nabu_2.tflite", MICRO("okay_nabu_1"), 0.98f },
 };
 
 static struct floats reference_read(const struct entry *e)

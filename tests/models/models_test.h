@@ -98,8 +98,7 @@ static inline void test_root_drop(void)
     nftw(test_root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
 }
 
-/* Weights, below shared/models or in the folder RILL_FETCHED, which
- * models/train/keywords/convert.sh fills; NULL: in neither. */
+/* Weights, below shared/models or in the folder RILL_FETCHED, laid out alike; NULL: in neither. */
 static inline const char *weights_path(const char *name)
 {
     static char path[8192];

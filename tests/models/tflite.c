@@ -91,15 +91,14 @@ static float run_compare(struct session *s, const float *ref, size_t *at)
     return most;
 }
 
-static void test_row(const struct row *r)
+/* file: where the net lies. */
+static void test_row(const struct row *r, const char *file)
 {
-    char file[8192], path[512];
+    char path[512];
     struct session s;
     rill_error err = { .text = "" };
     snprintf(path, sizeof path, "tests/models/tflite/refs/%s.ref", r->name);
     struct floats ref = floats_read(source_path(path));
-    snprintf(path, sizeof path, "tests/models/tflite/nets/%s.tflite", r->name);
-    snprintf(file, sizeof file, "%s", source_path(path));
     bool open = session_open(&s, file, &err);
     CHECK(open && ref.v, "%s: %s", r->name, err.text);
     size_t at = 0;
@@ -112,6 +111,33 @@ static void test_row(const struct row *r)
     if (open)
         session_close(&s);
     free(ref.v);
+}
+
+static void test_nets(void)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        char file[8192], path[512];
+        snprintf(path, sizeof path, "tests/models/tflite/nets/%s.tflite", rows[i].name);
+        snprintf(file, sizeof file, "%s", source_path(path));
+        test_row(&rows[i], file);
+    }
+}
+
+/* Two steps each of a recording, with the state that was there. */
+static const struct row published[] = { { "dtln_model_quant_1", 1e-5f },
+                                        { "dtln_model_quant_2", 1e-5f } };
+
+static void test_published(const struct row *r)
+{
+    char file[8192], path[512];
+    snprintf(path, sizeof path, "models/tflite/%s.tflite", r->name);
+    const char *from = shared_path(path);
+    if (!from) {
+        check_skipped++;
+        return;
+    }
+    snprintf(file, sizeof file, "%s", from);
+    test_row(r, file);
 }
 
 /* ---- bad files (bad.py) ---- */
@@ -253,7 +279,8 @@ int main(void)
     test_broken("bad/good");
     test_broken("nets/variable8");
     test_limits();
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
-        test_row(&rows[i]);
+    test_nets();
+    for (size_t i = 0; i < sizeof published / sizeof *published; i++)
+        test_published(&published[i]);
     return check_done();
 }

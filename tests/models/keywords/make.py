@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Makes the references of the keyword nets: `make.py SHARED FETCHED`, with numpy and onnxruntime. FETCHED is what
-models/train/keywords/convert.sh filled; nets that lie in neither folder are left out.
+"""Makes the references of the keyword nets: `make.py SHARED FETCHED`, with numpy, onnxruntime and ai-edge-litert. FETCHED has
+nets that SHARED/models has not, laid out alike; those that lie in neither folder are left out.
 
-Front ends in double precision, written from their definitions and not from rill's; the nets in ONNX Runtime. How near the
+Front ends in double precision, written from their definitions and not from rill's; the nets in ONNX Runtime, those of 8 bits
+by the reference kernels of their format. How near the
 micro front end comes to TensorFlow Lite Micro's own: models/train/keywords/compare.py.
 """
 import os
@@ -11,6 +12,7 @@ import wave
 
 import numpy as np
 import onnxruntime as ort
+from ai_edge_litert.interpreter import Interpreter, OpResolverType
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
@@ -80,9 +82,18 @@ def run_steps(path, feeds, out, states):
     return np.concatenate(ys).astype(np.float32)
 
 
-def caches(path):
-    names = [i.name for i in ort.InferenceSession(path, providers=["CPUExecutionProvider"]).get_inputs()]
-    return [(n, n.replace("_in", "_out")) for n in names if n.startswith("cache")]
+def run_bytes(path, feeds):
+    """A net of 8 bits, which keeps its state by itself."""
+    net = Interpreter(path, num_threads=1, experimental_op_resolver_type=OpResolverType.BUILTIN_REF)
+    net.allocate_tensors()
+    (x,), (y,) = net.get_input_details(), net.get_output_details()
+    (sx, zx), (sy, zy) = x["quantization"], y["quantization"]
+    out = []
+    for feed in feeds:
+        net.set_tensor(x["index"], np.clip(np.round(feed / np.float32(sx)) + zx, -128, 127).astype(np.int8))
+        net.invoke()
+        out.append((int(net.get_tensor(y["index"])[0, 0]) - zy) * np.float32(sy))
+    return np.array(out, np.float32)
 
 
 def seconds(m, n=49, step=10):
@@ -117,9 +128,9 @@ def references(shared, fetched):
     for name, wav in (("okay_nabu", f"{micro_shared}/okay_nabu_1"), ("hey_jarvis", f"{micro_shared}/hey_jarvis_1"),
                       ("vad", f"{micro_shared}/alexa_1"), ("alexa", f"{micro_shared}/alexa_1"),
                       ("okay_nabu_2", f"{micro_shared}/okay_nabu_1"), ("hey_mycroft", f"{HERE}/hey_mycroft")):
-        paths = [p for p in (f"{micro_shared}/{name}.onnx", f"{fetched}/micro_wake_word/{name}.onnx") if os.path.exists(p)]
-        if paths:
-            yield "micro_" + name, run_steps(paths[0], threes(micro(read(wav + ".wav"))), "prob", caches(paths[0]))
+        paths = [f"{folder}/tflite/micro_{name}.tflite" for folder in (f"{shared}/models", fetched)]
+        for path in [p for p in paths if os.path.exists(p)][:1]:
+            yield "micro_" + name, run_bytes(path, threes(micro(read(wav + ".wav"))))
 
 
 def main():

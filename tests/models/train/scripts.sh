@@ -42,7 +42,7 @@ row() {
 
 # ---- usage ----
 
-for script in fetch.sh keywords/convert.sh digits/train.sh denoise/train.sh; do
+for script in fetch.sh digits/train.sh denoise/train.sh; do
     try "$train/$script"
     holds "$script alone says how it is used" [ "$status" = 2 ]
     holds "$script alone names itself" says "^# usage: $(basename "$script") "
@@ -94,66 +94,8 @@ echo two >"$tmp/apt/two_1_all.deb"
 try "$here/fetch.sh" "$tmp/f"
 holds 'fetch.sh has it once apt does' [ "$status" = 0 ]
 
-# ---- convert.sh: one net from a package, one from an address, without a checksum ----
-
-here=$tmp/keywords
-mkdir -p "$here" "$tmp/net"
-cp "$train/keywords/convert.sh" "$here/"
-echo net >"$tmp/net/a.whl"
-echo onnx >"$tmp/net/onnx"
-{
-    row '# name'
-    row a 'pip:nets==1' "$(sum "$tmp/net/a.whl")" a.tflite "$(sum "$tmp/net/onnx")" of-a
-    row b https://b/b.tflite - b.tflite "$(sum "$tmp/net/onnx")" of-b
-} >"$here/nets.tsv"
-fake "$tmp/bin/pip" <<'END'
-while [ "$1" != -d ]; do shift; done
-cp "$NET/a.whl" "$2/"
-END
-fake "$tmp/bin/unzip" <<'END'
-cp "$2" "$4/a.tflite"
-END
-fake "$tmp/bin/curl" <<'END'
-while [ "$1" != -o ]; do shift; done
-[ ! -e "$NET/cut" ] || { printf n >"$2"; exit 18; }
-echo net >"$2"
-END
-fake "$tmp/bin/python" <<'END'
-[ "$(cat "$2")" = net ] && echo onnx >"$3"
-END
-export NET="$tmp/net" PYTHON="$tmp/bin/python"
-
-try "$here/convert.sh" "$tmp/c" nosuch
-holds 'convert.sh refuses a name that it does not know' [ "$status" = 2 ]
-holds 'convert.sh names it' says '^nosuch: '
-
-touch "$tmp/net/cut"
-try "$here/convert.sh" "$tmp/c"
-holds 'convert.sh fails when one net is not had' [ "$status" = 1 ]
-holds 'convert.sh names it' says '^b: not had'
-holds 'convert.sh converts the other' [ -e "$tmp/c/micro_wake_word/a.onnx" ]
-holds 'convert.sh keeps no half of a download' [ -z "$(ls "$tmp/c/fetched/b")" ]
-rm "$tmp/net/cut"
-try "$here/convert.sh" "$tmp/c"
-holds 'convert.sh has it the next time' [ "$status" = 0 ]
-
-printf n >"$tmp/c/fetched/b/b.tflite"
-try "$here/convert.sh" "$tmp/c" b
-holds 'convert.sh fails on a broken file' [ "$status" = 1 ]
-holds 'convert.sh says what to delete' says "$tmp/c/fetched/b/b.tflite: if it is broken, delete it"
-rm "$tmp/c/fetched/b/b.tflite"
-try "$here/convert.sh" "$tmp/c" b
-holds 'convert.sh fetches what was deleted' [ "$status" = 0 ]
-
-printf n >"$tmp/net/a.whl"
-rm -r "$tmp/c/fetched/nets__1"
-try "$here/convert.sh" "$tmp/c" a
-holds 'convert.sh refuses a package with another checksum' [ "$status" = 1 ]
-holds 'convert.sh names it' says 'a.whl: its SHA-256 is not '
-holds 'convert.sh keeps none of it' [ ! -e "$tmp/c/fetched/nets__1" ]
-echo net >"$tmp/net/a.whl"
-try "$here/convert.sh" "$tmp/c" a
-holds 'convert.sh fetches it again' [ "$status" = 0 ]
+export NET="$tmp/net"
+mkdir -p "$NET"
 
 # ---- digits/train.sh: mix.py and train.py fail, or not ----
 
@@ -233,8 +175,6 @@ refuses numpy,soundfile 'installed|nothing of asterisk-core-sounds-en' digits/co
 refuses numpy,torch '^x: not a number' digits/train.py "$tmp/p/shards" "$tmp/p/out" x
 refuses numpy,torch,soundfile 'broken.npz: broken' digits/evaluate.py "$tmp/p/broken.npz" "$tmp/p/test" sh model
 refuses numpy,torch 'no pairs/NAME_clean.wav' denoise/evaluate.py sh - "$tmp/p" wiener
-refuses numpy,onnx.helper '^/nonexistent: No such file' keywords/mww2onnx.py /nonexistent "$tmp/p/out.onnx"
-refuses numpy,onnx.helper 'broken.npz is no TensorFlow' keywords/mww2onnx.py "$tmp/p/broken.npz" "$tmp/p/out.onnx"
-refuses sys 'needs numpy, onnxruntime and pymicro-features|no package with' keywords/compare.py "$tmp/p" a.wav
+refuses sys 'it needs numpy, onnxruntime, ai-edge-litert and pymicro-features|a.wav: not taken' keywords/compare.py "$tmp/p/net" a.wav
 
 finish
