@@ -148,115 +148,290 @@ static rill_status conv_infer(struct infer *c)
     return RILL_OK;
 }
 
-/* ---- sums ---- */
+/* ---- plan ---- */
+
+#define WINDOWS_MAX 16 /* that are gathered and summed at once */
 
 struct conv_args {
     int64_t stride[2], dilation[2], pad[2];
     int64_t n[4], w[4], y[4]; /* sizes of x, weights and result */
-    int64_t k;                /* products of a sum; depthwise: places of the window */
-    const int16_t *weights;   /* less their zero: [outputs][k], depthwise [k][outputs] */
+    int64_t k;                /* numbers under a window */
+    bool dense;               /* windows lie in x as they are, one `step` behind the other */
+    int64_t step;
+    const void *packed;        /* of kern_q8_pack */
+    const int16_t *weights;    /* depthwise: less their zero, [places][outputs] */
+    const int32_t *by, *shift; /* one for each output; NULL: sums come out */
+    size_t rows_bytes;         /* of scratch in front of the sums */
 };
 
-static rill_status conv_prepare(struct prep *c)
+/* Windows over whole rows, or over one, without a gap. */
+static bool is_dense(const struct conv_args *s, const struct byte_conv_attr *a)
+{
+    bool pads = list_at(a->pads, 0, 0) || list_at(a->pads, 1, 0) || list_at(a->pads, 2, 0) ||
+        list_at(a->pads, 3, 0);
+    bool gaps = (s->w[1] > 1 && s->dilation[0] > 1) || (s->w[2] > 1 && s->dilation[1] > 1);
+    bool rows = s->w[1] == 1 || s->w[2] == s->n[2];
+    return !pads && !gaps && rows && (s->y[2] == 1 || s->w[1] == 1);
+}
+
+static void geometry_set(struct conv_args *s, const struct prep *c)
+{
+    const struct byte_conv_attr *a = c->attr;
+    for (unsigned i = 0; i < 2; i++) {
+        s->stride[i] = list_at(a->strides, i, 1);
+        s->dilation[i] = list_at(a->dilations, i, 1);
+        s->pad[i] = list_at(a->pads, i, 0);
+    }
+    memcpy(s->n, c->in[IN_X]->dim, sizeof s->n);
+    memcpy(s->w, c->in[IN_W]->dim, sizeof s->w);
+    memcpy(s->y, c->out[0]->dim, sizeof s->y);
+    s->k = s->w[1] * s->w[2] * s->n[3];
+    s->dense = is_dense(s, a);
+    s->step = (s->y[2] == 1 ? s->stride[0] * s->n[2] : s->stride[1]) * s->n[3];
+}
+
+static rill_status weights_pack(struct prep *c, struct conv_args *s)
 {
     const struct byte_conv_attr *a = c->attr;
     const struct tensor *w = c->in[IN_W];
-    struct conv_args *args = arena_new(c->arena, struct conv_args);
+    const int32_t zero = (int32_t) a->w_zero;
+    size_t n = (size_t) s->y[3], k = (size_t) s->k, bytes = kern_q8_bytes(n, k);
     bool there;
-    if (!args)
+    if (!bytes)
+        return prep_fail(c, "weights of %zu outputs and %zu terms are too large", n, k);
+    void *packed = prep_pack(c, bytes / 64, 64, &there);
+    if (!packed)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    for (unsigned i = 0; i < 2; i++) {
-        args->stride[i] = list_at(a->strides, i, 1);
-        args->dilation[i] = list_at(a->dilations, i, 1);
-        args->pad[i] = list_at(a->pads, i, 0);
-    }
-    memcpy(args->n, c->in[IN_X]->dim, sizeof args->n);
-    memcpy(args->w, w->dim, sizeof args->w);
-    memcpy(args->y, c->out[0]->dim, sizeof args->y);
-    args->k = w->dim[1] * w->dim[2] * (a->depthwise ? 1 : w->dim[3]);
-    if (!w->data)
-        return prep_fail(c, "its weights must be constants");
+    s->packed = packed;
+    if (!there)
+        kern_q8_pack(packed,
+                     &(struct kern_q8_w) { .w = w->data,
+                                           .is_signed = w->type == DTYPE_I8,
+                                           .n = n,
+                                           .k = k,
+                                           .stride_o = k,
+                                           .stride_k = 1,
+                                           .zero = zero ? &zero : NULL });
+    c->kernel = "gemm_q8";
+    return RILL_OK;
+}
+
+static rill_status places_pack(struct prep *c, struct conv_args *s)
+{
+    const struct byte_conv_attr *a = c->attr;
+    const struct tensor *w = c->in[IN_W];
     int64_t n = tensor_count(w);
+    bool there;
     int16_t *packed = prep_pack(c, (size_t) n, sizeof *packed, &there);
     if (!packed)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     for (int64_t i = 0; !there && i < n; i++)
         packed[i] = (int16_t) (byte_at(w->type, w->data, i) - (int32_t) a->w_zero);
-    args->weights = packed;
-    c->packed = 1u << IN_W;
-    c->args = args;
-    c->scratch_bytes = (size_t) (args->w[1] * args->w[2] * args->n[3]) * sizeof(int16_t);
+    s->weights = packed;
     return RILL_OK;
 }
 
-/* What lies under the window at (row, column), less its zero; 0 where that is padding. */
-static void window_gather(const struct eval *e, const struct conv_args *s, int64_t batch,
-                          int64_t row, int64_t column, int16_t *ret)
+/* One number for each output, where the node has one for all. */
+static rill_status each_output(struct prep *c, unsigned i, int64_t n, const int32_t **ret)
 {
+    const struct tensor *t = c->n_in > i ? c->in[i] : NULL;
+    if (!t)
+        return RILL_OK;
+    int32_t *v = arena_array(c->arena, int32_t, (size_t) n);
+    if (!v)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    for (int64_t k = 0; k < n; k++)
+        v[k] = ((const int32_t *) t->data)[t->dim[0] > 1 ? k : 0];
+    *ret = v;
+    return RILL_OK;
+}
+
+static rill_status conv_prepare(struct prep *c)
+{
+    const struct byte_conv_attr *a = c->attr;
+    struct conv_args *s = arena_new(c->arena, struct conv_args);
+    if (!s)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    if (!c->in[IN_W]->data)
+        return prep_fail(c, "its weights must be constants");
+    geometry_set(s, c);
+    TRY(a->depthwise ? places_pack(c, s) : weights_pack(c, s));
+    TRY(each_output(c, IN_MULTIPLIER, s->y[3], &s->by));
+    TRY(each_output(c, IN_SHIFT, s->y[3], &s->shift));
+    size_t wide = a->depthwise ? sizeof(int16_t) : s->dense ? 0 : WINDOWS_MAX;
+    s->rows_bytes = ((size_t) s->k * wide + 63) / 64 * 64;
+    c->scratch_bytes = s->rows_bytes + WINDOWS_MAX * (size_t) s->y[3] * sizeof(int32_t);
+    c->packed = 1u << IN_W;
+    c->args = s;
+    return RILL_OK;
+}
+
+/* ---- from sums to bytes ---- */
+
+static void bytes_put(const struct eval *e, const int32_t *restrict sums, int64_t at, size_t rows)
+{
+    const struct conv_args *s = e->args;
     const struct byte_conv_attr *a = e->attr;
-    int64_t channels = s->n[3], zero = a->x_zero;
-    enum dtype t = e->in[IN_X]->type;
-    for (int64_t i = 0; i < s->w[1]; i++)
-        for (int64_t j = 0; j < s->w[2]; j++, ret += channels) {
-            int64_t r = row * s->stride[0] - s->pad[0] + i * s->dilation[0];
-            int64_t k = column * s->stride[1] - s->pad[1] + j * s->dilation[1];
-            if (r < 0 || r >= s->n[1] || k < 0 || k >= s->n[2]) {
-                memset(ret, 0, (size_t) channels * sizeof *ret);
-                continue;
-            }
-            int64_t from = ((batch * s->n[1] + r) * s->n[2] + k) * channels;
-            for (int64_t c = 0; c < channels; c++)
-                ret[c] = (int16_t) (byte_at(t, e->x[IN_X], from + c) - zero);
+    const int32_t zero = (int32_t) a->y.zero, low = (int32_t) a->y.low, high = (int32_t) a->y.high;
+    const int32_t *restrict by = s->by, *restrict shift = s->shift;
+    uint8_t *restrict y = (uint8_t *) e->y[0] + at;
+    const bool once = a->once;
+    int64_t n = s->y[3];
+    for (size_t r = 0; r < rows; r++, y += n, sums += n)
+        for (int64_t o = 0; o < n; o++) {
+            int32_t v = once ? fixed_scale_once(sums[o], by[o], shift[o])
+                             : fixed_scale(sums[o], by[o], shift[o]);
+            y[o] = (uint8_t) fixed_clip((int32_t) ((uint32_t) v + (uint32_t) zero), low, high);
         }
 }
 
-static int32_t sum_at(const struct byte_conv_attr *a, const struct conv_args *s, const int16_t *x,
-                      int64_t o)
+/* ---- windows ---- */
+
+/* Window i, of all in their order: where its first number lies, in rows and columns of the image,
+ * which may be outside. */
+struct window_at {
+    int64_t batch, row, column;
+};
+
+static struct window_at window_at(const struct conv_args *s, int64_t i)
 {
-    uint32_t sum = 0;
-    if (a->depthwise) {
-        int64_t outputs = s->w[3], channel = o / (outputs / s->n[3]);
-        for (int64_t k = 0; k < s->k; k++)
-            sum += (uint32_t) ((int32_t) x[k * s->n[3] + channel] * s->weights[k * outputs + o]);
-        return (int32_t) sum;
-    }
-    const int16_t *w = s->weights + o * s->k;
-    for (int64_t k = 0; k < s->k; k++)
-        sum += (uint32_t) ((int32_t) x[k] * w[k]);
-    return (int32_t) sum;
+    return (struct window_at) { i / (s->y[1] * s->y[2]),
+                                i / s->y[2] % s->y[1] * s->stride[0] - s->pad[0],
+                                i % s->y[2] * s->stride[1] - s->pad[1] };
 }
 
-static void sum_put(const struct eval *e, int64_t o, int64_t at, int32_t sum)
+/* The numbers of place (i, j) of the window; NULL: padding. */
+static const uint8_t *place_at(const struct conv_args *s, const uint8_t *x, struct window_at at,
+                               int64_t i, int64_t j)
 {
-    const struct byte_range *r = &((const struct byte_conv_attr *) e->attr)->y;
-    if (e->n_in <= IN_MULTIPLIER || !e->x[IN_MULTIPLIER]) {
-        ((int32_t *) e->y[0])[at] = sum;
-        return;
+    int64_t r = at.row + i * s->dilation[0], k = at.column + j * s->dilation[1];
+    if (r < 0 || r >= s->n[1] || k < 0 || k >= s->n[2])
+        return NULL;
+    return x + ((at.batch * s->n[1] + r) * s->n[2] + k) * s->n[3];
+}
+
+static void window_gather(const struct eval *e, int64_t window, uint8_t *ret)
+{
+    const struct conv_args *s = e->args;
+    const struct byte_conv_attr *a = e->attr;
+    const struct window_at at = window_at(s, window);
+    for (int64_t i = 0; i < s->w[1]; i++)
+        for (int64_t j = 0; j < s->w[2]; j++, ret += s->n[3]) {
+            const uint8_t *from = place_at(s, e->x[IN_X], at, i, j);
+            if (from)
+                memcpy(ret, from, (size_t) s->n[3]);
+            else
+                memset(ret, (int) (a->x_zero & 255), (size_t) s->n[3]);
+        }
+}
+
+/* ---- full convolutions ---- */
+
+static const uint8_t *windows_ready(const struct eval *e, int64_t first, size_t n, size_t *ret_step)
+{
+    const struct conv_args *s = e->args;
+    *ret_step = (size_t) (s->dense ? s->step : s->k);
+    if (s->dense) {
+        const struct window_at at = window_at(s, first);
+        return (const uint8_t *) e->x[IN_X] +
+            ((at.batch * s->n[1] + at.row) * s->n[2] + at.column) * s->n[3];
     }
-    int64_t k = e->in[IN_MULTIPLIER]->dim[0] > 1 ? o : 0;
-    int64_t q = e->in[IN_SHIFT]->dim[0] > 1 ? o : 0;
-    int32_t by = ((const int32_t *) e->x[IN_MULTIPLIER])[k],
-            shift = ((const int32_t *) e->x[IN_SHIFT])[q];
-    bool once = ((const struct byte_conv_attr *) e->attr)->once;
-    int32_t v = once ? fixed_scale_once(sum, by, shift) : fixed_scale(sum, by, shift);
-    int32_t moved = (int32_t) ((uint32_t) v + (uint32_t) r->zero);
-    byte_put(e->out[0]->type, e->y[0], at, fixed_clip(moved, (int32_t) r->low, (int32_t) r->high));
+    for (size_t i = 0; i < n; i++)
+        window_gather(e, first + (int64_t) i, (uint8_t *) e->scratch + i * (size_t) s->k);
+    return e->scratch;
+}
+
+/* How many windows lie one step behind the other from this one on. */
+static size_t windows_after(const struct conv_args *s, int64_t first, int64_t all)
+{
+    int64_t line = s->y[2] == 1 ? s->y[1] : s->y[2];
+    int64_t left = s->dense ? line - first % line : all - first;
+    return (size_t) (left < WINDOWS_MAX ? left : WINDOWS_MAX);
+}
+
+static void full_eval(const struct eval *e)
+{
+    const struct conv_args *s = e->args;
+    const struct byte_conv_attr *a = e->attr;
+    const int32_t zero = (int32_t) a->x_zero;
+    const struct kern_q8_x how = { .is_signed = e->in[IN_X]->type == DTYPE_I8, .zero = &zero };
+    struct kern_q8 w = kern_q8_open(s->packed, (size_t) s->y[3], (size_t) s->k);
+    int32_t *sums = (int32_t *) ((char *) e->scratch + s->rows_bytes);
+    int64_t n = s->y[3], all = e->out[0]->dim[0] * s->y[1] * s->y[2];
+    w.bias = e->n_in > IN_BIAS ? e->x[IN_BIAS] : NULL;
+    for (int64_t i = 0; i < all;) {
+        size_t rows = windows_after(s, i, all), step;
+        const uint8_t *x = windows_ready(e, i, rows, &step);
+        int32_t *to = s->by ? sums : (int32_t *) e->y[0] + i * n;
+        e->kern->gemm_q8(to, (size_t) n, x, step, &w, &how, rows);
+        if (s->by)
+            bytes_put(e, sums, i * n, rows);
+        i += (int64_t) rows;
+    }
+}
+
+/* ---- depthwise ---- */
+
+/* What lies under a window, less its zero; 0 where that is padding. */
+static void window_widen(const struct eval *e, int64_t window, int16_t *restrict ret)
+{
+    const struct conv_args *s = e->args;
+    const struct window_at at = window_at(s, window);
+    const int16_t zero = (int16_t) ((const struct byte_conv_attr *) e->attr)->x_zero;
+    const bool is_signed = e->in[IN_X]->type == DTYPE_I8;
+    for (int64_t i = 0; i < s->w[1]; i++)
+        for (int64_t j = 0; j < s->w[2]; j++, ret += s->n[3]) {
+            const uint8_t *from = place_at(s, e->x[IN_X], at, i, j);
+            if (!from)
+                memset(ret, 0, (size_t) s->n[3] * sizeof *ret);
+            else if (is_signed)
+                for (int64_t k = 0; k < s->n[3]; k++)
+                    ret[k] = (int16_t) ((int8_t) from[k] - zero);
+            else
+                for (int64_t k = 0; k < s->n[3]; k++)
+                    ret[k] = (int16_t) (from[k] - zero);
+        }
+}
+
+static void places_sum(const struct conv_args *s, const int16_t *restrict x, int32_t *restrict sums)
+{
+    const int16_t *w = s->weights;
+    int64_t n = s->y[3], channels = s->n[3], each = n / channels;
+    for (int64_t p = 0; p < s->w[1] * s->w[2]; p++, x += channels, w += n) {
+        if (each == 1)
+            for (int64_t o = 0; o < n; o++)
+                sums[o] = (int32_t) ((uint32_t) sums[o] + (uint32_t) (x[o] * w[o]));
+        else
+            for (int64_t o = 0; o < n; o++)
+                sums[o] = (int32_t) ((uint32_t) sums[o] + (uint32_t) (x[o / each] * w[o]));
+    }
+}
+
+static void depthwise_eval(const struct eval *e)
+{
+    const struct conv_args *s = e->args;
+    const int32_t *bias = e->n_in > IN_BIAS ? e->x[IN_BIAS] : NULL;
+    int64_t n = s->y[3], all = e->out[0]->dim[0] * s->y[1] * s->y[2];
+    for (int64_t i = 0; i < all; i++) {
+        int32_t *sums =
+            s->by ? (int32_t *) ((char *) e->scratch + s->rows_bytes) : (int32_t *) e->y[0] + i * n;
+        window_widen(e, i, e->scratch);
+        if (bias)
+            memcpy(sums, bias, (size_t) n * sizeof *sums);
+        else
+            memset(sums, 0, (size_t) n * sizeof *sums);
+        places_sum(s, e->scratch, sums);
+        if (s->by)
+            bytes_put(e, sums, i * n, 1);
+    }
 }
 
 static void conv_eval(const struct eval *e)
 {
-    const struct conv_args *s = e->args;
-    const int32_t *bias = e->n_in > IN_BIAS ? e->x[IN_BIAS] : NULL;
-    int64_t at = 0;
-    for (int64_t b = 0; b < e->out[0]->dim[0]; b++)
-        for (int64_t i = 0; i < s->y[1]; i++)
-            for (int64_t j = 0; j < s->y[2]; j++) {
-                window_gather(e, s, b, i, j, e->scratch);
-                for (int64_t o = 0; o < s->y[3]; o++, at++) {
-                    uint32_t sum = (uint32_t) sum_at(e->attr, s, e->scratch, o);
-                    sum_put(e, o, at, (int32_t) (sum + (uint32_t) (bias ? bias[o] : 0)));
-                }
-            }
+    if (((const struct byte_conv_attr *) e->attr)->depthwise)
+        depthwise_eval(e);
+    else
+        full_eval(e);
 }
 
 static const struct op op_byte_conv = {

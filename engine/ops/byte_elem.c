@@ -272,16 +272,16 @@ static rill_status byte_of_infer(struct infer *c)
     return RILL_OK;
 }
 
-/* Rounds to nearest, half away from zero; low for NaN. */
 static void byte_of_eval(const struct eval *e)
 {
     const struct byte_of_attr *a = e->attr;
-    const float *x = e->x[0];
-    float zero = (float) a->y.zero, low = (float) a->y.low, high = (float) a->y.high;
-    for (int64_t i = 0, n = tensor_count(e->in[0]); i < n; i++) {
-        float v = roundf(x[i] / a->scale) + zero;
-        byte_put(e->out[0]->type, e->y[0], i, (int32_t) (!(v > low) ? low : v < high ? v : high));
-    }
+    const float *restrict x = e->x[0];
+    uint8_t *restrict y = e->y[0];
+    const int32_t zero = (int32_t) a->y.zero;
+    const float scale = a->scale, low = (float) (a->y.low - zero),
+                high = (float) (a->y.high - zero);
+    for (int64_t i = 0, n = tensor_count(e->in[0]); i < n; i++)
+        y[i] = (uint8_t) (byte_round(x[i] / scale, low, high) + zero);
 }
 
 /* ---- ByteRows: floats as i8 around 0, with the scale of the largest of a row ---- */
@@ -296,28 +296,25 @@ static rill_status byte_rows_infer(struct infer *c)
     return RILL_OK;
 }
 
-/* Rounds to nearest, half away from zero. */
-static int8_t row_byte(float v)
+static void row_put(int8_t *restrict y, const float *restrict x, int64_t n, float by)
 {
-    float r = roundf(v);
-    return (int8_t) (!(r > -127) ? -127 : r > 127 ? 127 : r);
+    for (int64_t i = 0; i < n; i++)
+        y[i] = (int8_t) byte_round(x[i] * by, -127, 127);
 }
 
 static void byte_rows_eval(const struct eval *e)
 {
     int64_t rows = e->in[0]->dim[0], n = rows ? tensor_count(e->in[0]) / rows : 0;
     const float *x = e->x[0];
-    int8_t *y = e->y[0];
     float *scale = e->y[1];
     for (int64_t r = 0; r < rows; r++, x += n) {
-        float most = 0;
-        for (int64_t i = 0; i < n; i++)
-            most = fabsf(x[i]) > most ? fabsf(x[i]) : most;
-        float by = most > 0 ? 127 / most : 0;
+        float range[2];
+        e->kern->range_f32(x, (size_t) n, range);
+        float most = -range[0] > range[1] ? -range[0] : range[1];
         if (scale)
             scale[r] = most > 0 ? most / 127 : 1;
-        for (int64_t i = 0; i < n && y; i++)
-            y[r * n + i] = by > 0 ? row_byte(x[i] * by) : 0;
+        if (e->y[0])
+            row_put((int8_t *) e->y[0] + r * n, x, n, most > 0 ? 127 / most : 0);
     }
 }
 

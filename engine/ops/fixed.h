@@ -7,20 +7,17 @@
 
 #include <stdint.h>
 
-/* The upper half of 2ab, rounded to nearest, half away from zero; saturates. */
+/* The upper half of 2ab, b not the least of all, rounded to nearest, halves up; x / 2^by, halves
+ * away from zero, by in 0..31. */
 static inline int32_t fixed_high_mul(int32_t a, int32_t b)
 {
-    if (a == b && a == INT32_MIN)
-        return INT32_MAX;
-    int64_t ab = (int64_t) a * b, nudge = ab >= 0 ? 1 << 30 : 1 - (1 << 30);
-    return (int32_t) ((ab + nudge) / ((int64_t) 1 << 31));
+    return (int32_t) (((int64_t) a * b + (1 << 30)) >> 31);
 }
 
-/* x / 2^by, rounded to nearest, half away from zero; by in 0..31. */
 static inline int32_t fixed_halve(int32_t x, int by)
 {
-    int32_t mask = (int32_t) (((int64_t) 1 << by) - 1), rest = x & mask;
-    return (x >> by) + (rest > (mask >> 1) + (x < 0));
+    int64_t half = ((int64_t) 1 << by) >> 1;
+    return (int32_t) ((x + half - (x < 0 && by)) >> by);
 }
 
 static inline int32_t fixed_shift_up(int32_t x, int by)
@@ -45,6 +42,16 @@ static inline int32_t fixed_scale_once(int32_t x, int32_t multiplier, int shift)
 static inline int32_t fixed_clip(int32_t x, int32_t low, int32_t high)
 {
     return x < low ? low : x > high ? high : x;
+}
+
+/* v within low..high, whole numbers, rounded to nearest, half away from zero; low for NaN. */
+static inline int32_t byte_round(float v, float low, float high)
+{
+    v = v > low ? v : low;
+    v = v < high ? v : high;
+    int32_t whole = (int32_t) v;
+    float rest = v - (float) whole;
+    return whole + (rest >= 0.5f) - (rest <= -0.5f);
 }
 
 /* One operand of an op on bytes, i8 or u8, as a number. */
