@@ -6,6 +6,7 @@
 #include "engine/plan/file/planfile.h"
 #include "lib/pipeline.h"
 #include "tools/inspect_axes.h"
+#include "tools/inspect_bytes.h"
 #include "tools/inspect_latency.h"
 #include "tools/measure.h"
 #include "tools/open.h"
@@ -146,6 +147,7 @@ static void report_text(const struct inspect *in, const char *name)
     meta_print(&in->model->file.g);
     inspect_transforms_print(in->model);
     passes_print(&in->model->passes);
+    inspect_bytes(&in->model->decluttered.g);
     if (in->plan)
         passes_print(&in->plan->passes);
     if (!in->plan) {

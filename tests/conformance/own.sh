@@ -9,6 +9,8 @@ good "the cases as ONNX Runtime has them" "$tool" conformance --unsupported /dev
 for model in "$cases"/*/model.onnx; do
     good "$model opens" "$tool" inspect --pass typed "$model"
 done
+expect 0 "products: 1 of bytes, 1 of dequantised floats: 'conv11_0' (Conv)" \
+    "$tool" inspect "$cases/quant_net/model.onnx"
 grep -v '^#' "$cases/streams.txt" >"$dir/streams"
 while read -r case pulses lengths assertion; do
     model=$cases/$case/model.onnx

@@ -206,6 +206,27 @@ def quant_blocks():
     c.save(run_reference)
 
 
+def quant_net():
+    """QDQ as tools write it: a convolution worth its bytes, one a channel that is not, moves between."""
+    c = Case("quant_net", 19)
+    x = c.numbers("x", [1, 80, "S"], 1, 80, 9)
+
+    def around(x, scale, zero):
+        params = c.const(scale, "f4"), c.const(zero, "u1")
+        return c.op("DequantizeLinear", c.op("QuantizeLinear", x, *params), *params)
+
+    def real(shape, low=-127):
+        w = c.const(c.random.integers(low, 128, shape), "i1")
+        scale = c.const(c.random.uniform(.0005, .001, shape[0]), "f4")
+        return c.op("DequantizeLinear", w, scale, c.const(np.zeros(shape[0]), "i1"), axis=0)
+
+    a = around(c.op("Conv", around(x, .03, 128), real((40, 80, 3)), table(c, 40), pads=[2, 0]), .05, 100)
+    turned = around(c.op("Transpose", a, perm=[0, 2, 1]), .05, 100)
+    b = c.op("Conv", c.op("Transpose", turned, perm=[0, 2, 1]), real((40, 1, 3)), group=40, pads=[1, 1])
+    c.output(b)
+    c.save(run_reference)
+
+
 def vendor(c, op, *inputs, **attrs):
     return c.op(op, *inputs, domain=MICROSOFT, **attrs)
 
@@ -473,7 +494,7 @@ def denormals():
     onnx.save(c.model(), os.path.join(HERE, "../../api/denormals.onnx"))
 
 
-CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks, quant_types, quant_axes, quant_blocks,
+CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks, quant_types, quant_axes, quant_blocks, quant_net,
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_nbits, vendor_lstm,
          index_position, index_late, index_cut, index_data, index_elements, index_nd, index_lengths,
