@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Callable, Optional
 
-from nets import PRODUCTS
+from nets import PRODUCTS, PRODUCTS_8
 
 PEER_NAMES = {"ort": "ONNX Runtime", "tract": "tract", "blas": "OpenBLAS", "other": "nnnoiseless"}
 
@@ -127,8 +127,15 @@ def product(m, k, n):
                 work=(2 * m * k * n, 4 * k * n * (1 if m < 16 else 0), 4 * k * n))
 
 
+def product_8(m, k, n):
+    """Weights of 8 bits, the input quantised as it comes; ONNX Runtime takes VNNI where the machine has it."""
+    run = Run(f"q8_{m}x{k}x{n}")
+    return Case(run.net, "products of 8 bits", {"rill": [run], "ort": [run]}, bar=1,
+                work=(2 * m * k * n, k * n, k * n))
+
+
 LAYERS = [recurrent(k, s, t) for k in GATES for s, t in ((128, 50), (256, 100), (128, 1), (256, 1))]
-LAYERS += [product(*p) for p in PRODUCTS]
+LAYERS += [product(*p) for p in PRODUCTS] + [product_8(*p) for p in PRODUCTS_8]
 
 # ---- streams ----
 

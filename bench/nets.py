@@ -7,7 +7,7 @@ import os
 import sys
 
 import dfn
-from onnx_write import Net
+from onnx_write import FLOAT, Net
 
 PRODUCTS = [(1, 256, 256), (1, 128, 512), (1, 256, 768), (1, 512, 512), (64, 64, 64), (128, 128, 128), (256, 256, 256),
             (512, 512, 512), (1024, 1024, 1024), (63, 65, 67), (33, 16, 48), (8, 256, 768)]
@@ -35,6 +35,21 @@ def recurrent(kind, size, steps):
 def product(m, k, n_):
     n = Net()
     n.node("MatMul", [n.input("a", [m, k]), n.weights([k, n_], 0.1)], "y")
+    n.output("y", [m, n_])
+    return n
+
+
+PRODUCTS_8 = [(1, 512, 512), (8, 512, 512), (1, 256, 1536), (8, 256, 1536)]
+
+
+def product_8(m, k, n_):
+    """As dynamic quantisation of a product writes it."""
+    n = Net()
+    q, scale, zero = "q", "q_scale", "q_zero"
+    n.node("DynamicQuantizeLinear", [n.input("a", [m, k])], [q, scale, zero])
+    sums = n.node("MatMulInteger", [q, n.bytes_signed([k, n_]), zero, n.bytes_signed([], 0)])
+    whole = n.node("Mul", [scale, n.floats([0.01], [])])
+    n.node("Mul", [n.node("Cast", [sums], to=FLOAT), whole], "y")
     n.output("y", [m, n_])
     return n
 
@@ -113,6 +128,7 @@ def rnnoise():
 
 NETS = {f"{k}_{s}_{t}": (recurrent, k, s, t) for k in GATES for s, t in ((128, 50), (256, 100), (128, 1), (256, 1))}
 NETS |= {f"mm_{m}x{k}x{n}": (product, m, k, n) for m, k, n in PRODUCTS}
+NETS |= {f"q8_{m}x{k}x{n}": (product_8, m, k, n) for m, k, n in PRODUCTS_8}
 NETS |= {f"tdnn_step_{p}": (tdnn_step, p) for p in (4, 8, 24)} | {"tdnn": (tdnn,)}
 NETS |= {f"chain_{s}": (chain, s) for s in (10, 50, 200)} | {"rnnoise": (rnnoise,)}
 NETS |= {"dfn3": (dfn.dfn3,), "dpdfnet2": (dfn.dpdfnet2,)}

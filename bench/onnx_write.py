@@ -4,7 +4,7 @@ import array
 import random
 import struct
 
-FLOAT, INT64 = 1, 7
+FLOAT, INT8, INT32, INT64 = 1, 3, 6, 7
 
 
 def varint(v):
@@ -77,6 +77,13 @@ class Net:
 
     def floats(self, values, dims):
         return self.tensor(self.fresh("c"), dims, array.array("f", values).tobytes())
+
+    def bytes_signed(self, dims, most=127):
+        n = 1
+        for d in dims:
+            n *= d
+        values = array.array("b", (self.random.randint(-most, most) for _ in range(n)))
+        return self.tensor(self.fresh("b"), dims, values.tobytes(), INT8)
 
     def weights(self, dims, scale):
         n = 1

@@ -11,6 +11,17 @@ struct conv_attr {
     struct attr_ints epilogue;
 };
 
+/* floats: 1: sums are given as f32, each rounded once, and an epilogue may follow. */
+struct conv_integer_attr {
+    struct conv_attr conv;
+    int64_t floats;
+};
+
+struct matmul_integer_attr {
+    int64_t floats;
+    struct attr_ints epilogue;
+};
+
 struct deconv_attr {
     struct conv_attr conv;
     struct attr_ints output_padding, output_shape;

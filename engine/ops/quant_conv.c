@@ -3,6 +3,7 @@
  * matrix; or, where a group has few outputs, sums line by line. Padding is the zero of x, so that
  * it adds nothing. */
 #include "engine/ops/attrs.h"
+#include "engine/ops/epilogue.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/quant_product.h"
 
@@ -18,6 +19,14 @@ static const struct attr_spec conv_integer_attrs[] = {
     { .name = "kernel_shape", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.kernel) },
     { .name = "pads", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.pads) },
     { .name = "strides", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.strides) },
+    { .name = PRODUCT_FLOATS_ATTR,
+      .kind = ATTR_INT,
+      .offset = offsetof(struct conv_integer_attr, floats),
+      .own = true },
+    { .name = EPILOGUE_ATTR,
+      .kind = ATTR_INTS,
+      .offset = offsetof(struct conv_attr, epilogue),
+      .own = true },
     { 0 },
 };
 
@@ -30,10 +39,12 @@ static const struct attr_spec conv_integer_attrs[] = {
 
 static rill_status conv_integer_infer(struct infer *c)
 {
+    const struct conv_integer_attr *a = c->attr;
     TRY(product_types_check(c));
     TRY(product_zero_check(c, IN_X_ZERO, IN_X, NULL));
-    TRY(conv_shape_infer(c, DTYPE_I32));
-    return product_zero_check(c, IN_W_ZERO, IN_W, c->in[IN_W]->shape[0]);
+    TRY(conv_shape_infer(c, a->floats ? DTYPE_F32 : DTYPE_I32));
+    TRY(product_zero_check(c, IN_W_ZERO, IN_W, c->in[IN_W]->shape[0]));
+    return epilogue_infer(c, a->conv.epilogue);
 }
 
 struct conv_integer {
@@ -44,6 +55,7 @@ struct conv_integer {
     bool in_place; /* the only row lies in x as it is read */
     bool inside;   /* no place is outside of x */
     int64_t tile;  /* places whose rows are gathered at once */
+    struct epilogue epilogue;
 };
 
 /* ---- plan ---- */
@@ -120,6 +132,7 @@ static rill_status conv_integer_prepare(struct prep *c)
         return RILL_OK;
     if (!v->lines)
         TRY(product_prepare(c, v));
+    TRY(epilogue_prepare(c, a->epilogue, &v->epilogue));
     c->kernel = v->in_place ? "gemm_q8" : c->kernel;
     c->scratch_bytes = tile_bytes(v) + (v->lines ? 0 : product_weights_scratch(&v->w));
     return RILL_OK;
@@ -272,20 +285,10 @@ static void group_eval(const struct eval *e, const struct conv_integer *v, const
     }
 }
 
-static void conv_integer_eval(const struct eval *e)
+static void images_eval(const struct eval *e, const struct conv_integer *v, int32_t zero)
 {
-    const struct conv_integer *v = e->args;
-    const bool has = e->n_in > IN_X_ZERO && e->x[IN_X_ZERO];
     const uint8_t *x = e->x[IN_X];
-    int32_t *y = e->y[0], zero = 0;
-    if (!tensor_count(e->out[0]))
-        return;
-    if (has)
-        zero = (int32_t) tensor_get_i64(e->in[IN_X_ZERO], e->x[IN_X_ZERO], 0);
-    if (v->lines) {
-        lines_eval(e, v, zero);
-        return;
-    }
+    int32_t *y = e->y[0];
     const char *packed = product_weights_ready(e, &v->w, (char *) e->scratch + tile_bytes(v));
     for (int64_t i = 0; i < v->batch * v->group; i++) {
         group_eval(e, v, packed + (size_t) (i % v->group) * v->w.packed_bytes, x, y, zero);
@@ -294,13 +297,35 @@ static void conv_integer_eval(const struct eval *e)
     }
 }
 
+static void conv_integer_eval(const struct eval *e)
+{
+    const struct conv_integer *v = e->args;
+    const bool has = e->n_in > IN_X_ZERO && e->x[IN_X_ZERO];
+    int64_t channels = v->group * v->cout, image = channels * v->g.n_out;
+    int32_t zero = 0;
+    if (!tensor_count(e->out[0]))
+        return;
+    if (has)
+        zero = (int32_t) tensor_get_i64(e->in[IN_X_ZERO], e->x[IN_X_ZERO], 0);
+    (v->lines ? lines_eval : images_eval)(e, v, zero);
+    if (!((const struct conv_integer_attr *) e->attr)->floats)
+        return;
+    product_floats(e->y[0], v->batch * image);
+    for (int64_t i = 0; i < v->batch; i++)
+        epilogue_channels(&v->epilogue, e, (float *) e->y[0] + i * image, i, 0, channels);
+}
+
 static const struct op op_conv_integer = {
     .id = OP_CONV_INTEGER,
     .name = "ConvInteger",
     .attrs = conv_integer_attrs,
-    .attr_bytes = sizeof(struct conv_attr),
+    .attr_bytes = sizeof(struct conv_integer_attr),
     .min_in = 2,
     .max_in = 4,
+    .own_in = EPILOGUE_IN_MAX,
+    .epilogue_in = PRODUCT_EPILOGUE,
+    .epilogue_at = offsetof(struct conv_integer_attr, conv.epilogue),
+    .epilogue_axis = 1,
     .min_out = 1,
     .max_out = 1,
     .infer = conv_integer_infer,

@@ -2,7 +2,9 @@
 /* Products of 8-bit numbers, in whole numbers: MatMulInteger, and what it shares with ConvInteger.
  */
 #include "engine/ops/quant_product.h"
+#include "engine/ops/attrs.h"
 #include "engine/ops/elem.h"
+#include "engine/ops/epilogue.h"
 #include "engine/ops/many.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/ops.h"
@@ -115,15 +117,45 @@ const char *product_weights_ready(const struct eval *e, const struct product_wei
     return to;
 }
 
+#define LANES 16
+
+void product_floats(void *sums, int64_t n)
+{
+    char *at = sums;
+    int32_t whole[LANES];
+    float real[LANES];
+    for (int64_t i = 0; i < n; i += LANES, at += sizeof real) {
+        size_t bytes = (size_t) (n - i < LANES ? n - i : LANES) * sizeof *real;
+        memcpy(whole, at, bytes == sizeof whole ? sizeof whole : bytes);
+        for (int k = 0; k < LANES; k++)
+            real[k] = (float) whole[k];
+        memcpy(at, real, bytes == sizeof real ? sizeof real : bytes);
+    }
+}
+
 /* ---- MatMulInteger ---- */
+
+static const struct attr_spec matmul_integer_attrs[] = {
+    { .name = PRODUCT_FLOATS_ATTR,
+      .kind = ATTR_INT,
+      .offset = offsetof(struct matmul_integer_attr, floats),
+      .own = true },
+    { .name = EPILOGUE_ATTR,
+      .kind = ATTR_INTS,
+      .offset = offsetof(struct matmul_integer_attr, epilogue),
+      .own = true },
+    { 0 },
+};
 
 static rill_status matmul_integer_infer(struct infer *c)
 {
+    const struct matmul_integer_attr *a = c->attr;
     const struct fact *x = c->in[IN_X], *w = c->in[IN_W];
     TRY(product_types_check(c));
-    TRY(matmul_shape_infer(c, DTYPE_I32));
+    TRY(matmul_shape_infer(c, a->floats ? DTYPE_F32 : DTYPE_I32));
     TRY(product_zero_check(c, IN_X_ZERO, IN_X, x->rank > 1 ? x->shape[x->rank - 2] : NULL));
-    return product_zero_check(c, IN_W_ZERO, IN_W, w->rank > 1 ? w->shape[w->rank - 1] : NULL);
+    TRY(product_zero_check(c, IN_W_ZERO, IN_W, w->rank > 1 ? w->shape[w->rank - 1] : NULL));
+    return epilogue_infer(c, a->epilogue);
 }
 
 struct matmul_integer_args {
@@ -131,6 +163,7 @@ struct matmul_integer_args {
     struct product_weights w;
     int64_t rows;       /* of a matrix, which zeros of rows go by */
     size_t zeros_bytes; /* of the rows of a product, in front of the weights in scratch */
+    struct epilogue epilogue;
 };
 
 static rill_status matmul_integer_prepare(struct prep *c)
@@ -155,6 +188,8 @@ static rill_status matmul_integer_prepare(struct prep *c)
     for (int i = 0; i < w->rank - 2; i++)
         g->w.matrices *= w->dim[i];
     TRY(product_weights_prepare(c, &g->w));
+    TRY(epilogue_prepare(c, ((const struct matmul_integer_attr *) c->attr)->epilogue,
+                         &g->epilogue));
     g->zeros_bytes = ((size_t) g->s.m * sizeof(int32_t) + 63) / 64 * 64;
     c->scratch_bytes = g->zeros_bytes + product_weights_scratch(&g->w);
     c->many = g->w.packed && g->s.batches == 1 && many_pays(g->s.m, g->s.n, g->s.k);
@@ -177,6 +212,14 @@ static struct kern_q8_x rows_read(const struct eval *e, const struct matmul_inte
     return how;
 }
 
+static void sums_finish(const struct eval *e, const struct matmul_integer_args *g)
+{
+    if (!((const struct matmul_integer_attr *) e->attr)->floats)
+        return;
+    product_floats(e->y[0], g->s.batches * g->s.m * g->s.n);
+    epilogue_rows(&g->epilogue, e, e->y[0]);
+}
+
 static void matmul_integer_eval(const struct eval *e)
 {
     const struct matmul_integer_args *g = e->args;
@@ -192,6 +235,7 @@ static void matmul_integer_eval(const struct eval *e)
         e->kern->gemm_q8((int32_t *) e->y[0] + (size_t) i * m * n, n,
                          (const uint8_t *) e->x[IN_X] + (size_t) a * m * k, k, &w, &how, m);
     }
+    sums_finish(e, g);
 }
 
 /* Rows of many evaluations, with the zero of each. */
@@ -233,13 +277,21 @@ static void matmul_integer_eval_many(const struct eval *e, unsigned n)
     for (unsigned i = 0; i < n; i++)
         rows_add(&r, &e[i], g);
     rows_run(&r);
+    for (unsigned i = 0; i < n; i++)
+        sums_finish(&e[i], g);
 }
 
 static const struct op op_matmul_integer = {
     .id = OP_MATMUL_INTEGER,
     .name = "MatMulInteger",
+    .attrs = matmul_integer_attrs,
+    .attr_bytes = sizeof(struct matmul_integer_attr),
     .min_in = 2,
     .max_in = 4,
+    .own_in = EPILOGUE_IN_MAX,
+    .epilogue_in = PRODUCT_EPILOGUE,
+    .epilogue_at = offsetof(struct matmul_integer_attr, epilogue),
+    .epilogue_axis = -1,
     .min_out = 1,
     .max_out = 1,
     .infer = matmul_integer_infer,

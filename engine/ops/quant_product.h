@@ -5,7 +5,10 @@
 #define RILL_ENGINE_OPS_QUANT_PRODUCT_H
 #include "engine/graph/op.h"
 
-enum { PRODUCT_X, PRODUCT_W, PRODUCT_X_ZERO, PRODUCT_W_ZERO };
+enum { PRODUCT_X, PRODUCT_W, PRODUCT_X_ZERO, PRODUCT_W_ZERO, PRODUCT_EPILOGUE };
+
+/* Set by a pass alone: sums are given as f32. */
+#define PRODUCT_FLOATS_ATTR "floats"
 
 /* Inputs are u8 or s8, and the zero at input `i` is of the type of input `of`: one for all, or one
  * for each of `each` (NULL: one for all). */
@@ -29,6 +32,9 @@ size_t product_weights_scratch(const struct product_weights *w);
 /* The packed matrices, wherever they lie. */
 const char *product_weights_ready(const struct eval *e, const struct product_weights *w,
                                   void *scratch);
+
+/* Sums as floats, in place. */
+void product_floats(void *sums, int64_t n);
 
 /* Input i as numbers of 32 bits; 0 where it is absent. */
 int64_t product_zeros(const struct tensor *t, const void *data, int32_t *ret);

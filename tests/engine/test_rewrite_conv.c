@@ -198,6 +198,45 @@ static void test_cell(enum last_state use)
     build_drop(&b);
 }
 
+/* 8-bit products, a scale for each channel and a Relu behind them; `read`: somebody else reads the
+ * sums. */
+static void test_sums(bool conv, bool read)
+{
+    struct build b;
+    struct graph floats, made;
+    int64_t x_dim[] = { 1, 3, 40 }, w_dim[] = { 5, 3, 3 }, m_dim[] = { 40, 20 };
+    const struct attr to = { .name = "to", .kind = ATTR_INT, .i = DTYPE_F32 };
+    build_init(&b);
+    const struct tensor *in = noise(&b, 3, x_dim);
+    struct tensor *w = tensor_new(&b.arena, DTYPE_I8, conv ? 3 : 2, conv ? w_dim : m_dim),
+                  *zero = tensor_new(&b.arena, DTYPE_U8, 0, NULL),
+                  *size = tensor_new(&b.arena, DTYPE_F32, 0, NULL);
+    for (int64_t i = 0; i < tensor_count(w); i++)
+        ((int8_t *) w->data)[i] = (int8_t) (i * 97 % 251 - 128);
+    *(uint8_t *) zero->data = 127;
+    *(float *) size->data = 0.01f;
+    uint32_t z = graph_add_const(&b.g, "z", zero), x = input(&b, in),
+             scale = graph_add_const(&b.g, "scale",
+                                     noise(&b, conv ? 2 : 1, (int64_t[]) { conv ? 5 : 20, 1 }));
+    x = add(&b, "QuantizeLinear", NULL, 0,
+            (uint32_t[]) { x, graph_add_const(&b.g, "size", size), z }, 3);
+    uint32_t sums = add(&b, conv ? "ConvInteger" : "MatMulInteger", NULL, 0,
+                        (uint32_t[]) { x, graph_add_const(&b.g, "w", w), z }, 3),
+             y = add(&b, "Cast", &to, 1, &sums, 1);
+    y = add(&b, "Mul", NULL, 0, (uint32_t[]) { y, scale }, 2);
+    graph_add_output(&b.g, add(&b, "Relu", NULL, 0, &y, 1));
+    if (read)
+        graph_add_output(&b.g, sums);
+    check(graph_with_float_sums(&floats, &b.g, &b.err) == RILL_OK &&
+              graph_with_epilogues_fused(&made, &floats, &b.err) == RILL_OK,
+          b.err.text, 0);
+    check(made.n_nodes == (read ? 5 : 2), "what follows whole sums has joined them", made.n_nodes);
+    const struct tensor *want = run(&b, &b.g, &in), *got = run(&b, &made, &in);
+    check(want && got && !memcmp(want->data, got->data, tensor_bytes(want)),
+          "the epilogue of whole sums gives the same bits", conv);
+    build_drop(&b);
+}
+
 /* What two nodes read stays. */
 static void test_shared(void)
 {
@@ -228,5 +267,7 @@ int main(void)
     test_cell(READ_BEFORE);
     test_cell(READ_WITH);
     test_shared();
+    for (int i = 0; i < 4; i++)
+        test_sums(i & 1, i & 2);
     return check_done();
 }

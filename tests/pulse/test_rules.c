@@ -105,6 +105,17 @@ static void matmul_integer(struct gb *b, const void *ctx)
     outputs(b, GB(b, "MatMulInteger", "", x, w, zero, zeros));
 }
 
+/* As floats, with a scale and a bias for each channel. */
+static void conv_integer_floats(struct gb *b, const void *ctx)
+{
+    static const int8_t w[] = { 5, -128, 127, 30, -71, 2, 99, -4, 64 };
+    uint32_t zero, x = eighths(b, &zero),
+                   weights = gb_const(b, DTYPE_I8, 3, (int64_t[]) { 3, 3, 1 }, w),
+                   y = GB(b, "ConvInteger", ctx, x, weights, zero);
+    y = GB(b, "Mul", "", GB(b, "Cast", "to=1", y), gb_weights(b, 2, 3, 1));
+    gb_output(b, GB(b, "Relu", "", GB(b, "Add", "", y, gb_weights(b, 2, 3, 1))));
+}
+
 /* Lower or upper triangles of a matrix for each frame. */
 static void triangles(struct gb *b, const void *ctx)
 {
@@ -287,6 +298,7 @@ static const struct oracle_case cases[] = {
     { "ConvInteger", conv_integer, "pads=2,0", STREAMS },
     { "ConvInteger, both ends", conv_integer, "pads=1,1 dilations=2", STREAMS },
     { "ConvInteger, groups and strides", conv_integer, "pads=1,2 group=3 strides=2", STREAMS },
+    { "ConvInteger, then floats", conv_integer_floats, "pads=1,0", STREAMS },
     { "MatMulInteger", matmul_integer, (const int64_t[]) { 1 }, STREAMS },
     { "MatMulInteger, zeros of columns", matmul_integer, (const int64_t[]) { 2 }, STREAMS },
     { "Softmax of time", ONE("Softmax", "axis=2", .other = NONE), { "(Softmax)",

@@ -17,6 +17,9 @@ bool node_moves_elements(const struct graph *g, const struct node *n);
 rill_status graph_with_dilations_sliced(struct graph *ret, const struct graph *g,
                                         rill_error *reterr);
 
+/* Products of 8-bit numbers whose sums only a Cast to f32 reads give floats. */
+rill_status graph_with_float_sums(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* LeakyRelus of f32 become PRelus of a constant slope, which the passes below know. */
 rill_status graph_with_prelus(struct graph *ret, const struct graph *g, rill_error *reterr);
 
