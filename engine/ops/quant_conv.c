@@ -35,6 +35,7 @@ static const struct attr_spec conv_integer_attrs[] = {
 #define IN_X_ZERO PRODUCT_X_ZERO
 #define IN_W_ZERO PRODUCT_W_ZERO
 #define TILE_BYTES 131072 /* rows of one tile, and their sums, stay in the second cache */
+#define FEW_PLACES 4      /* fewer in a row of outputs are gathered one by one */
 #define LINES_OUTS 4      /* groups of so few outputs would leave most lanes empty */
 
 static rill_status conv_integer_infer(struct infer *c)
@@ -107,7 +108,10 @@ static rill_status product_prepare(struct prep *c, struct conv_integer *v)
     int64_t most = TILE_BYTES / (int64_t) (form->k + form->n * sizeof(int32_t) + 1);
     v->tile = most < 8 ? 8 : most;
     v->tile = v->tile < v->g.n_out ? v->tile : v->g.n_out;
-    return product_weights_prepare(c, &v->w);
+    TRY(product_weights_prepare(c, &v->w));
+    c->many = v->w.packed && v->batch == 1 && v->group == 1 && v->tile == v->g.n_out &&
+        many_pays(v->g.n_out, v->cout, (int64_t) form->k);
+    return RILL_OK;
 }
 
 static rill_status conv_integer_prepare(struct prep *c)
@@ -247,13 +251,39 @@ static void rows_gather_line(const struct conv_integer *v, uint8_t *to, const ui
             }
 }
 
+/* The row of one place. */
+static void row_gather(const struct conv_integer *v, uint8_t *to, const uint8_t *x, int64_t place,
+                       uint8_t outside)
+{
+    const struct window3 *g = &v->g;
+    const int64_t from2 = place % g->out[2] * g->stride[2] - g->before[2],
+                  from1 = place / g->out[2] % g->out[1] * g->stride[1] - g->before[1],
+                  from0 = place / g->out[2] / g->out[1] * g->stride[0] - g->before[0];
+    for (int64_t ch = 0; ch < v->cin; ch++, x += g->n_in)
+        for (int64_t k0 = 0; k0 < g->kernel[0]; k0++)
+            for (int64_t k1 = 0; k1 < g->kernel[1]; k1++) {
+                int64_t i0 = from0 + k0 * g->dilation[0], i1 = from1 + k1 * g->dilation[1],
+                        i2 = from2;
+                const bool is = i0 >= 0 && i0 < g->in[0] && i1 >= 0 && i1 < g->in[1];
+                const uint8_t *line = is ? x + (i0 * g->in[1] + i1) * g->in[2] : x;
+                for (int64_t k2 = 0; k2 < g->kernel[2]; k2++, i2 += g->dilation[2])
+                    *to++ = is && i2 >= 0 && i2 < g->in[2] ? line[i2] : outside;
+            }
+}
+
 static void rows_gather(const struct conv_integer *v, uint8_t *to, const uint8_t *x, int64_t first,
                         int64_t n, uint8_t outside)
 {
     for (int64_t done = 0, some; done < n; done += some) {
         int64_t left = v->g.out[2] - (first + done) % v->g.out[2];
+        uint8_t *row = to + done * (int64_t) v->w.form.k;
         some = n - done < left ? n - done : left;
-        rows_gather_line(v, to + done * (int64_t) v->w.form.k, x, first + done, some, outside);
+        if (some >= FEW_PLACES) {
+            rows_gather_line(v, row, x, first + done, some, outside);
+            continue;
+        }
+        some = 1;
+        row_gather(v, row, x, first + done, outside);
     }
 }
 
@@ -265,6 +295,12 @@ static void rows_to_channels(int32_t *y, const int32_t *rows, int64_t n, int64_t
             y[o * places + p] = rows[p * channels + o];
 }
 
+/* Behind the rows in scratch. */
+static int32_t *sums_of(const struct conv_integer *v, void *scratch)
+{
+    return (int32_t *) (void *) ((char *) scratch + whole_lines((size_t) v->tile * v->w.form.k));
+}
+
 /* One group of one image. */
 static void group_eval(const struct eval *e, const struct conv_integer *v, const char *packed,
                        const uint8_t *x, int32_t *y, int32_t zero)
@@ -273,7 +309,7 @@ static void group_eval(const struct eval *e, const struct conv_integer *v, const
     const struct kern_q8 w = kern_q8_open(packed, n, k);
     const struct kern_q8_x how = { .is_signed = product_is_signed(e->in[IN_X]), .zero = &zero };
     uint8_t *rows = e->scratch;
-    int32_t *sums = (int32_t *) (void *) (rows + whole_lines((size_t) v->tile * k));
+    int32_t *sums = sums_of(v, rows);
     for (int64_t first = 0; first < v->g.n_out; first += v->tile) {
         int64_t some = v->g.n_out - first < v->tile ? v->g.n_out - first : v->tile;
         if (!v->in_place)
@@ -297,22 +333,54 @@ static void images_eval(const struct eval *e, const struct conv_integer *v, int3
     }
 }
 
-static void conv_integer_eval(const struct eval *e)
+static int32_t zero_read(const struct eval *e)
 {
-    const struct conv_integer *v = e->args;
     const bool has = e->n_in > IN_X_ZERO && e->x[IN_X_ZERO];
+    return has ? (int32_t) tensor_get_i64(e->in[IN_X_ZERO], e->x[IN_X_ZERO], 0) : 0;
+}
+
+static void sums_finish(const struct eval *e, const struct conv_integer *v)
+{
     int64_t channels = v->group * v->cout, image = channels * v->g.n_out;
-    int32_t zero = 0;
-    if (!tensor_count(e->out[0]))
-        return;
-    if (has)
-        zero = (int32_t) tensor_get_i64(e->in[IN_X_ZERO], e->x[IN_X_ZERO], 0);
-    (v->lines ? lines_eval : images_eval)(e, v, zero);
     if (!((const struct conv_integer_attr *) e->attr)->floats)
         return;
     product_floats(e->y[0], v->batch * image);
     for (int64_t i = 0; i < v->batch; i++)
         epilogue_channels(&v->epilogue, e, (float *) e->y[0] + i * image, i, 0, channels);
+}
+
+static void conv_integer_eval(const struct eval *e)
+{
+    const struct conv_integer *v = e->args;
+    if (!tensor_count(e->out[0]))
+        return;
+    (v->lines ? lines_eval : images_eval)(e, v, zero_read(e));
+    sums_finish(e, v);
+}
+
+/* One image, one group, one tile each. */
+static void conv_integer_eval_many(const struct eval *e, unsigned n)
+{
+    const struct conv_integer *v = e->args;
+    const int64_t places = v->g.n_out;
+    struct product_rows r = { .kern = e->kern, .is_signed = product_is_signed(e->in[IN_X]) };
+    r.w = kern_q8_open(v->w.packed, v->w.form.n, v->w.form.k);
+    for (unsigned i = 0; i < n; i++) {
+        const int32_t zero = zero_read(&e[i]);
+        uint8_t *rows = e[i].scratch;
+        int32_t *sums = places == 1 ? e[i].y[0] : sums_of(v, rows);
+        if (!v->in_place)
+            rows_gather(v, rows, e[i].x[IN_X], 0, places, (uint8_t) zero);
+        for (int64_t p = 0; p < places; p++)
+            product_rows_add(&r, sums + p * v->cout,
+                             v->in_place ? e[i].x[IN_X] : rows + p * (int64_t) r.w.k, zero);
+    }
+    product_rows_run(&r);
+    for (unsigned i = 0; i < n; i++) {
+        if (places > 1)
+            rows_to_channels(e[i].y[0], sums_of(v, e[i].scratch), places, v->cout, places);
+        sums_finish(&e[i], v);
+    }
 }
 
 static const struct op op_conv_integer = {
@@ -331,6 +399,7 @@ static const struct op op_conv_integer = {
     .infer = conv_integer_infer,
     .prepare = conv_integer_prepare,
     .eval = conv_integer_eval,
+    .eval_many = conv_integer_eval_many,
     .help = "convolution of 8-bit numbers less their zeros, in i32",
 };
 

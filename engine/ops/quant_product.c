@@ -5,7 +5,6 @@
 #include "engine/ops/attrs.h"
 #include "engine/ops/elem.h"
 #include "engine/ops/epilogue.h"
-#include "engine/ops/many.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/ops.h"
 
@@ -116,6 +115,27 @@ const char *product_weights_ready(const struct eval *e, const struct product_wei
     weights_pack(w, zero, zero ? e->x[IN_W_ZERO] : NULL, e->x[IN_W], scratch, to);
     return to;
 }
+
+/* ---- rows of many evaluations ---- */
+
+void product_rows_run(struct product_rows *r)
+{
+    const struct kern_q8_x how = { .is_signed = r->is_signed, .zero_step = 1, .zero = r->zero };
+    if (r->count)
+        r->kern->gemm_rows_q8(r->y, r->x, &r->w, &how, r->count);
+    r->count = 0;
+}
+
+void product_rows_add(struct product_rows *r, int32_t *y, const void *x, int32_t zero)
+{
+    if (r->count == MANY_ROWS_MAX)
+        product_rows_run(r);
+    r->y[r->count] = y;
+    r->x[r->count] = x;
+    r->zero[r->count++] = zero;
+}
+
+/* ---- floats ---- */
 
 #define LANES 16
 
@@ -238,45 +258,24 @@ static void matmul_integer_eval(const struct eval *e)
     sums_finish(e, g);
 }
 
-/* Rows of many evaluations, with the zero of each. */
-struct rows {
-    const struct kern *kern;
-    struct kern_q8 w;
-    struct kern_q8_x how;
-    size_t count;
-    int32_t *y[MANY_ROWS_MAX], zero[MANY_ROWS_MAX];
-    const void *x[MANY_ROWS_MAX];
-};
-
-static void rows_run(struct rows *r)
-{
-    r->how.zero = r->zero;
-    r->how.zero_step = 1;
-    if (r->count)
-        r->kern->gemm_rows_q8(r->y, r->x, &r->w, &r->how, r->count);
-    r->count = 0;
-}
-
-static void rows_add(struct rows *r, const struct eval *e, const struct matmul_integer_args *g)
+static void evaluation_add(struct product_rows *r, const struct eval *e,
+                           const struct matmul_integer_args *g)
 {
     const struct kern_q8_x how = rows_read(e, g);
-    for (size_t i = 0; i < (size_t) g->s.m; i++) {
-        if (r->count == MANY_ROWS_MAX)
-            rows_run(r);
-        r->y[r->count] = (int32_t *) e->y[0] + i * r->w.n;
-        r->x[r->count] = (const uint8_t *) e->x[IN_X] + i * r->w.k;
-        r->zero[r->count++] = how.zero ? how.zero[i * how.zero_step] : 0;
-    }
+    for (size_t i = 0; i < (size_t) g->s.m; i++)
+        product_rows_add(r, (int32_t *) e->y[0] + i * r->w.n,
+                         (const uint8_t *) e->x[IN_X] + i * r->w.k,
+                         how.zero ? how.zero[i * how.zero_step] : 0);
 }
 
 static void matmul_integer_eval_many(const struct eval *e, unsigned n)
 {
     const struct matmul_integer_args *g = e->args;
-    struct rows r = { .kern = e->kern, .how = { .is_signed = product_is_signed(e->in[IN_X]) } };
+    struct product_rows r = { .kern = e->kern, .is_signed = product_is_signed(e->in[IN_X]) };
     r.w = kern_q8_open(g->w.packed, (size_t) g->s.n, (size_t) g->s.k);
     for (unsigned i = 0; i < n; i++)
-        rows_add(&r, &e[i], g);
-    rows_run(&r);
+        evaluation_add(&r, &e[i], g);
+    product_rows_run(&r);
     for (unsigned i = 0; i < n; i++)
         sums_finish(&e[i], g);
 }

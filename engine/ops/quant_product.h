@@ -3,7 +3,7 @@
  * plan or, where they or their zeros are not constant, as they come. */
 #ifndef RILL_ENGINE_OPS_QUANT_PRODUCT_H
 #define RILL_ENGINE_OPS_QUANT_PRODUCT_H
-#include "engine/graph/op.h"
+#include "engine/ops/many.h"
 
 enum { PRODUCT_X, PRODUCT_W, PRODUCT_X_ZERO, PRODUCT_W_ZERO, PRODUCT_EPILOGUE };
 
@@ -32,6 +32,19 @@ size_t product_weights_scratch(const struct product_weights *w);
 /* The packed matrices, wherever they lie. */
 const char *product_weights_ready(const struct eval *e, const struct product_weights *w,
                                   void *scratch);
+
+/* Rows that lie anywhere, each with its zero; set kern, w and is_signed, the rest zero. They are
+ * computed when there are many, or by product_rows_run. */
+struct product_rows {
+    const struct kern *kern;
+    struct kern_q8 w;
+    bool is_signed;
+    size_t count;
+    int32_t *y[MANY_ROWS_MAX], zero[MANY_ROWS_MAX];
+    const void *x[MANY_ROWS_MAX];
+};
+void product_rows_add(struct product_rows *r, int32_t *y, const void *x, int32_t zero);
+void product_rows_run(struct product_rows *r);
 
 /* Sums as floats, in place. */
 void product_floats(void *sums, int64_t n);

@@ -37,6 +37,9 @@ static void one_make(struct ops_test *t, const struct ops_state *s, const struct
         void *x = ops_guarded(t, tensor_bytes(s->in[i]));
         if (floats)
             numbers_fill(x, (size_t) tensor_count(s->in[i]));
+        else if (s->in[i]->type == DTYPE_U8)
+            for (int64_t k = 0; k < tensor_count(s->in[i]); k++)
+                ((uint8_t *) x)[k] = (uint8_t) ((seed = seed * 1664525u + 1013904223u) >> 24);
         else /* how many steps to skip: every third evaluation does */
             *(int64_t *) x = seed++ % 3 == 0;
         o->x[i] = x;
@@ -134,6 +137,27 @@ static void convolutions(struct ops_test *t)
     many_check(t, "Conv with pads", "Conv", pads, 1, x, 3, 1, 1);
 }
 
+/* Of 8 bits: each evaluation has a zero of its own. */
+static void whole_numbers(struct ops_test *t)
+{
+    struct tensor *w = tensor_new(&t->arena, DTYPE_I8, 2, I64S(260, 70)),
+                  *c = tensor_new(&t->arena, DTYPE_I8, 3, I64S(70, 96, 3)),
+                  *wz = tensor_new(&t->arena, DTYPE_I8, 1, I64S(70));
+    numbers_fill(w->data, 260 * 70 / 4);
+    numbers_fill(c->data, 70 * 96 * 3 / 4);
+    numbers_fill(wz->data, 70 / 4);
+    const struct tensor *in[4] = { NULL, w, tensor_new(&t->arena, DTYPE_U8, 0, NULL), wz };
+    for (int64_t m = 1; m <= 5; m += 2) {
+        in[0] = tensor_new(&t->arena, DTYPE_U8, 2, I64S(m, 260));
+        many_check(t, "MatMulInteger", "MatMulInteger", NULL, 0, in, 4, 1, 5);
+    }
+    in[1] = c;
+    for (int64_t places = 1; places <= 5; places++) {
+        in[0] = tensor_new(&t->arena, DTYPE_U8, 3, I64S(1, 96, places + 2));
+        many_check(t, "ConvInteger", "ConvInteger", NULL, 0, in, 4, 1, 5);
+    }
+}
+
 static void cells(struct ops_test *t)
 {
     static const struct {
@@ -176,6 +200,7 @@ int main(void)
     struct ops_test t = ops_begin();
     products(&t);
     convolutions(&t);
+    whole_numbers(&t);
     cells(&t);
     return ops_end(&t);
 }
