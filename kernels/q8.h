@@ -29,7 +29,9 @@ struct kern_q8 {
     const int8_t *w;
     const int32_t *sums;  /* per output, whole panels */
     const int32_t *zeros; /* the same; NULL: all 0 */
-    const int32_t *bias;  /* per output, n of them; NULL: 0. Set by who calls the product */
+    /* Set by who calls the product: */
+    const int32_t *bias; /* per output, n of them; NULL: 0 */
+    bool floats;         /* sums are stored as f32, each rounded once */
     size_t n, k;
 };
 

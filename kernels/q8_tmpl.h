@@ -58,7 +58,9 @@ Q8_INLINE n16 FN(q8_whole)(const struct FN(q8) *g, n16 sums, size_t row, size_t 
     if (b->bias)
         sums = n16_add(sums, n >= 16 ? n16_load(b->bias + o) : n16_load_n(b->bias + o, n));
     sums = n16_less(sums, n16_load(b->sums + o), g->z[row]);
-    return b->zeros ? n16_less(sums, n16_load(b->zeros + o), g->sum[row]) : sums;
+    if (b->zeros)
+        sums = n16_less(sums, n16_load(b->zeros + o), g->sum[row]);
+    return b->floats ? n16_floats(sums) : sums;
 }
 
 /* 16 * panels outputs of `rows` rows; both are constants where it is called. */

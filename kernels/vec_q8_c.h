@@ -49,6 +49,15 @@ Q8_INLINE n16 n16_add(n16 a, n16 b)
         a.i[l] = (int32_t) ((uint32_t) a.i[l] + (uint32_t) b.i[l]);
     return a;
 }
+/* Of the same value, rounded to nearest even, and its bits. */
+Q8_INLINE n16 n16_floats(n16 a)
+{
+    for (int l = 0; l < 16; l++) {
+        float f = (float) a.i[l];
+        memcpy(&a.i[l], &f, sizeof f);
+    }
+    return a;
+}
 /* a - b * s */
 Q8_INLINE n16 n16_less(n16 a, n16 b, int32_t s)
 {

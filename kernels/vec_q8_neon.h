@@ -91,6 +91,12 @@ Q8_INLINE n16 n16_add(n16 a, n16 b)
     EACH_4 a.i[j] = vaddq_s32(a.i[j], b.i[j]);
     return a;
 }
+/* Of the same value, rounded to nearest even, and its bits. */
+Q8_INLINE n16 n16_floats(n16 a)
+{
+    EACH_4 a.i[j] = vreinterpretq_s32_f32(vcvtq_f32_s32(a.i[j]));
+    return a;
+}
 /* a - b * s */
 Q8_INLINE n16 n16_less(n16 a, n16 b, int32_t s)
 {

@@ -301,12 +301,20 @@ static int32_t *sums_of(const struct conv_integer *v, void *scratch)
     return (int32_t *) (void *) ((char *) scratch + whole_lines((size_t) v->tile * v->w.form.k));
 }
 
+static struct kern_q8 weights_open(const struct eval *e, const struct conv_integer *v,
+                                   const char *packed)
+{
+    struct kern_q8 w = kern_q8_open(packed, v->w.form.n, v->w.form.k);
+    w.floats = ((const struct conv_integer_attr *) e->attr)->floats;
+    return w;
+}
+
 /* One group of one image. */
 static void group_eval(const struct eval *e, const struct conv_integer *v, const char *packed,
                        const uint8_t *x, int32_t *y, int32_t zero)
 {
     const size_t n = v->w.form.n, k = v->w.form.k;
-    const struct kern_q8 w = kern_q8_open(packed, n, k);
+    const struct kern_q8 w = weights_open(e, v, packed);
     const struct kern_q8_x how = { .is_signed = product_is_signed(e->in[IN_X]), .zero = &zero };
     uint8_t *rows = e->scratch;
     int32_t *sums = sums_of(v, rows);
@@ -339,12 +347,21 @@ static int32_t zero_read(const struct eval *e)
     return has ? (int32_t) tensor_get_i64(e->in[IN_X_ZERO], e->x[IN_X_ZERO], 0) : 0;
 }
 
+static int32_t whole_at(const void *sums, int64_t i)
+{
+    int32_t v;
+    memcpy(&v, (const char *) sums + (size_t) i * sizeof v, sizeof v);
+    return v;
+}
+
 static void sums_finish(const struct eval *e, const struct conv_integer *v)
 {
     int64_t channels = v->group * v->cout, image = channels * v->g.n_out;
     if (!((const struct conv_integer_attr *) e->attr)->floats)
         return;
-    product_floats(e->y[0], v->batch * image);
+    if (v->lines)
+        for (int64_t i = 0; i < v->batch * image; i++)
+            ((float *) e->y[0])[i] = (float) whole_at(e->y[0], i);
     for (int64_t i = 0; i < v->batch; i++)
         epilogue_channels(&v->epilogue, e, (float *) e->y[0] + i * image, i, 0, channels);
 }
@@ -364,7 +381,7 @@ static void conv_integer_eval_many(const struct eval *e, unsigned n)
     const struct conv_integer *v = e->args;
     const int64_t places = v->g.n_out;
     struct product_rows r = { .kern = e->kern, .is_signed = product_is_signed(e->in[IN_X]) };
-    r.w = kern_q8_open(v->w.packed, v->w.form.n, v->w.form.k);
+    r.w = weights_open(e, v, v->w.packed);
     for (unsigned i = 0; i < n; i++) {
         const int32_t zero = zero_read(&e[i]);
         uint8_t *rows = e[i].scratch;

@@ -135,24 +135,6 @@ void product_rows_add(struct product_rows *r, int32_t *y, const void *x, int32_t
     r->zero[r->count++] = zero;
 }
 
-/* ---- floats ---- */
-
-#define LANES 16
-
-void product_floats(void *sums, int64_t n)
-{
-    char *at = sums;
-    int32_t whole[LANES];
-    float real[LANES];
-    for (int64_t i = 0; i < n; i += LANES, at += sizeof real) {
-        size_t bytes = (size_t) (n - i < LANES ? n - i : LANES) * sizeof *real;
-        memcpy(whole, at, bytes == sizeof whole ? sizeof whole : bytes);
-        for (int k = 0; k < LANES; k++)
-            real[k] = (float) whole[k];
-        memcpy(at, real, bytes == sizeof real ? sizeof real : bytes);
-    }
-}
-
 /* ---- MatMulInteger ---- */
 
 static const struct attr_spec matmul_integer_attrs[] = {
@@ -232,12 +214,12 @@ static struct kern_q8_x rows_read(const struct eval *e, const struct matmul_inte
     return how;
 }
 
-static void sums_finish(const struct eval *e, const struct matmul_integer_args *g)
+static struct kern_q8 weights_open(const struct eval *e, const struct matmul_integer_args *g,
+                                   const char *packed)
 {
-    if (!((const struct matmul_integer_attr *) e->attr)->floats)
-        return;
-    product_floats(e->y[0], g->s.batches * g->s.m * g->s.n);
-    epilogue_rows(&g->epilogue, e, e->y[0]);
+    struct kern_q8 w = kern_q8_open(packed, (size_t) g->s.n, (size_t) g->s.k);
+    w.floats = ((const struct matmul_integer_attr *) e->attr)->floats;
+    return w;
 }
 
 static void matmul_integer_eval(const struct eval *e)
@@ -251,11 +233,11 @@ static void matmul_integer_eval(const struct eval *e)
     for (int64_t i = 0; i < g->s.batches; i++) {
         int64_t a, b;
         matmul_batch(&g->s, i, &a, &b);
-        const struct kern_q8 w = kern_q8_open(packed + (size_t) b * g->w.packed_bytes, n, k);
+        const struct kern_q8 w = weights_open(e, g, packed + (size_t) b * g->w.packed_bytes);
         e->kern->gemm_q8((int32_t *) e->y[0] + (size_t) i * m * n, n,
                          (const uint8_t *) e->x[IN_X] + (size_t) a * m * k, k, &w, &how, m);
     }
-    sums_finish(e, g);
+    epilogue_rows(&g->epilogue, e, e->y[0]);
 }
 
 static void evaluation_add(struct product_rows *r, const struct eval *e,
@@ -272,12 +254,12 @@ static void matmul_integer_eval_many(const struct eval *e, unsigned n)
 {
     const struct matmul_integer_args *g = e->args;
     struct product_rows r = { .kern = e->kern, .is_signed = product_is_signed(e->in[IN_X]) };
-    r.w = kern_q8_open(g->w.packed, (size_t) g->s.n, (size_t) g->s.k);
+    r.w = weights_open(e, g, g->w.packed);
     for (unsigned i = 0; i < n; i++)
         evaluation_add(&r, &e[i], g);
     product_rows_run(&r);
     for (unsigned i = 0; i < n; i++)
-        sums_finish(&e[i], g);
+        epilogue_rows(&g->epilogue, &e[i], e[i].y[0]);
 }
 
 static const struct op op_matmul_integer = {

@@ -46,9 +46,6 @@ struct product_rows {
 void product_rows_add(struct product_rows *r, int32_t *y, const void *x, int32_t zero);
 void product_rows_run(struct product_rows *r);
 
-/* Sums as floats, in place. */
-void product_floats(void *sums, int64_t n);
-
 /* Input i as numbers of 32 bits; 0 where it is absent. */
 int64_t product_zeros(const struct tensor *t, const void *data, int32_t *ret);
 static inline bool product_is_signed(const struct tensor *t)

@@ -23,7 +23,8 @@ enum variant {
     BIAS = 1 << 7,
     EXTREME = 1 << 8, /* nothing but the least and greatest values */
     TURNED = 1 << 9,  /* weights lie term by term */
-    VARIANTS = 1 << 10,
+    FLOATS = 1 << 10, /* sums come as f32 */
+    VARIANTS = 1 << 11,
 };
 
 struct q8 {
@@ -74,6 +75,7 @@ static void weights_make(struct check *t, struct q8 *q)
     void *packed = check_bytes(t, kern_q8_bytes(n, k), false);
     kern_q8_pack(packed, &q->from);
     q->packed = kern_q8_open(packed, n, k);
+    q->packed.floats = v & FLOATS;
     if (v & BIAS)
         q->packed.bias = q->bias = (int32_t *) (void *) check_buf(t, n, v & LOW);
     for (size_t i = 0; i < n && v & BIAS; i++)
@@ -96,6 +98,13 @@ static void rows_make(struct check *t, struct q8 *q)
         q->y[i] = q->want[i] = (int32_t) check_bits(t); /* what lies between the rows stays */
 }
 
+static int32_t float_bits(int32_t v)
+{
+    float f = (float) v;
+    memcpy(&v, &f, sizeof v);
+    return v;
+}
+
 /* The contract. */
 static void want_make(struct q8 *q)
 {
@@ -109,7 +118,7 @@ static void want_make(struct q8 *q)
                 s += (uint32_t) ((number(q->x[i * q->ldx + l], q->how.is_signed) - xz) *
                                  (number(q->w[o * w->stride_o + l * w->stride_k], w->is_signed) -
                                   wz));
-            q->want[i * q->ldy + o] = (int32_t) s;
+            q->want[i * q->ldy + o] = q->packed.floats ? float_bits((int32_t) s) : (int32_t) s;
         }
 }
 
