@@ -12,7 +12,8 @@ struct interp {
     struct dims *dims;
     struct arena *arena;
     const struct kern *kern;
-    const struct binding *bound; /* symbols that the inputs gave values; NULL while folding */
+    const struct binding *bound;      /* symbols that the inputs gave values; NULL while folding */
+    const struct interp_watch *watch; /* NULL: nobody looks on */
     rill_error *err;
 };
 
@@ -225,46 +226,115 @@ static rill_status stack_join(const struct interp *in, const struct node *n, con
     return RILL_OK;
 }
 
-static rill_status loop_run(const struct interp *in, const struct node *n,
-                            const struct tensor *const *x, const struct tensor **ret)
+/* Iterations of a body. Each computes in memory of its own, which goes before the next: a loop
+ * keeps what it gives, and no more. */
+struct rounds {
+    struct interp in; /* of this iteration */
+    struct arena now;
+    struct arena state[2]; /* what the last two gave to the one after them */
+    uint64_t n;
+    const struct tensor **args, **outs; /* of the body */
+    struct stack *stacks;
+};
+
+static rill_status rounds_begin(struct rounds *r, const struct interp *in, const struct node *n,
+                                unsigned n_stacks)
 {
-    const struct loop_attr *at = n->attr;
+    *r = (struct rounds) { .in = *in };
+    r->args = arena_array(in->arena, const struct tensor *, n->body[0]->n_inputs + 1);
+    r->outs = arena_array(in->arena, const struct tensor *, n->body[0]->n_outputs + 1);
+    r->stacks = arena_array(in->arena, struct stack, n_stacks + 1);
+    return r->args && r->outs && r->stacks ? RILL_OK : no_memory(in, n);
+}
+
+static void rounds_end(struct rounds *r)
+{
+    arena_drop(&r->now);
+    arena_drop(&r->state[0]);
+    arena_drop(&r->state[1]);
+}
+
+/* Memory for the arguments of the next iteration, and what it computes. */
+static void round_begin(struct rounds *r)
+{
+    arena_drop(&r->now);
+    r->in.arena = &r->now;
+}
+
+/* The first n_states outputs live through the next iteration, the others as long as the run. */
+static rill_status round_run(struct rounds *r, const struct interp *in, const struct node *n,
+                             unsigned n_states)
+{
     const struct graph *body = n->body[0];
-    unsigned n_states = (unsigned) at->n_states, n_stacks = body->n_outputs - 1 - n_states;
+    struct arena *state = &r->state[r->n++ & 1];
+    TRY(graph_run(&r->in, body, r->args, r->outs));
+    arena_drop(state);
+    for (unsigned i = 0; i < body->n_outputs; i++) {
+        r->outs[i] = tensor_clone(i < n_states ? state : in->arena, r->outs[i]);
+        if (!r->outs[i])
+            return no_memory(in, n);
+    }
+    return RILL_OK;
+}
+
+/* The states that the last iteration left. */
+static rill_status rounds_states(const struct interp *in, const struct node *n,
+                                 const struct tensor *const *states, unsigned n_states,
+                                 const struct tensor **ret)
+{
+    for (unsigned i = 0; i < n_states; i++) {
+        ret[i] = tensor_clone(in->arena, states[i]);
+        if (!ret[i])
+            return no_memory(in, n);
+    }
+    return RILL_OK;
+}
+
+static rill_status loop_rounds(const struct interp *in, const struct node *n, struct rounds *r,
+                               const struct tensor *const *x, const struct tensor **ret)
+{
+    const struct graph *body = n->body[0];
+    unsigned n_states = (unsigned) ((const struct loop_attr *) n->attr)->n_states,
+             n_stacks = body->n_outputs - 1 - n_states;
     int64_t trips = x[0] ? tensor_get_i64(x[0], x[0]->data, 0) : INT64_MAX;
     bool go = !x[1] || tensor_get_i64(x[1], x[1]->data, 0);
-    const struct tensor **args = arena_array(in->arena, const struct tensor *, body->n_inputs + 1);
-    const struct tensor **outs = arena_array(in->arena, const struct tensor *, body->n_outputs + 1);
-    struct stack *stacks = arena_array(in->arena, struct stack, n_stacks + 1);
-    if (!args || !outs || !stacks)
-        return no_memory(in, n);
     for (unsigned i = 2; i < body->n_inputs; i++)
-        args[i] = x[i];
+        r->args[i] = x[i];
     for (int64_t it = 0; go && it < trips; it++) {
         if (it == LOOP_ITERATIONS_MAX)
             return op_fail(in->err, RILL_LIMIT, n, "more than %d iterations", LOOP_ITERATIONS_MAX);
-        struct tensor *count = tensor_new(in->arena, DTYPE_I64, 0, NULL),
-                      *cond = tensor_new(in->arena, DTYPE_BOOL, 0, NULL);
+        round_begin(r);
+        struct tensor *count = tensor_new(&r->now, DTYPE_I64, 0, NULL),
+                      *cond = tensor_new(&r->now, DTYPE_BOOL, 0, NULL);
         if (!count || !cond)
             return no_memory(in, n);
         *(int64_t *) count->data = it;
         *(uint8_t *) cond->data = 1;
-        args[0] = count;
-        args[1] = cond;
-        TRY(graph_run(in, body, args, outs));
-        go = tensor_get_i64(outs[0], outs[0]->data, 0);
+        r->args[0] = count;
+        r->args[1] = cond;
+        TRY(round_run(r, in, n, 1 + n_states));
+        go = tensor_get_i64(r->outs[0], r->outs[0]->data, 0);
         for (unsigned i = 0; i < n_states; i++)
-            args[2 + i] = outs[1 + i];
+            r->args[2 + i] = r->outs[1 + i];
         for (unsigned i = 0; i < n_stacks; i++)
-            if (!stack_push(in->arena, &stacks[i], outs[1 + n_states + i]))
+            if (!stack_push(in->arena, &r->stacks[i], r->outs[1 + n_states + i]))
                 return no_memory(in, n);
     }
-    for (unsigned i = 0; i < n_states; i++)
-        ret[i] = args[2 + i];
+    TRY(rounds_states(in, n, r->args + 2, n_states, ret));
     for (unsigned i = 0; i < n_stacks; i++)
-        TRY(stack_join(in, n, &stacks[i], 0, false,
+        TRY(stack_join(in, n, &r->stacks[i], 0, false,
                        &body->wires[body->outputs[1 + n_states + i]].fact, &ret[n_states + i]));
     return RILL_OK;
+}
+
+static rill_status loop_run(const struct interp *in, const struct node *n,
+                            const struct tensor *const *x, const struct tensor **ret)
+{
+    struct rounds r;
+    TRY(rounds_begin(&r, in, n, n->body[0]->n_outputs));
+    rill_status s = loop_rounds(in, n, &r, x, ret);
+    rounds_end(&r);
+    return s;
 }
 
 static rill_status scan_slice(const struct interp *in, const struct node *n, const struct tensor *t,
@@ -300,46 +370,59 @@ static rill_status scan_length(const struct interp *in, const struct node *n,
     return RILL_OK;
 }
 
-static rill_status scan_run(const struct interp *in, const struct node *n,
-                            const struct tensor *const *x, const struct tensor **ret)
+static rill_status scan_stacks(const struct interp *in, const struct node *n,
+                               const struct rounds *r, const struct tensor **ret)
+{
+    const struct scan_attr *at = n->attr;
+    const struct graph *body = n->body[0];
+    for (unsigned i = (unsigned) at->n_states, k = 0; i < body->n_outputs; i++, k++) {
+        const struct fact *f = &body->wires[body->outputs[i]].fact;
+        int rank = r->stacks[k].n ? r->stacks[k].item[0]->rank : f->rank,
+            axis = scan_axis(at->out_axes, k, rank + 1);
+        if (axis < 0)
+            return op_fail(in->err, RILL_MALFORMED, n, "scanned output %u has no such axis", k);
+        TRY(stack_join(in, n, &r->stacks[k], axis, scan_is_reverse(at->out_reverse, k), f,
+                       &ret[i]));
+    }
+    return RILL_OK;
+}
+
+static rill_status scan_rounds(const struct interp *in, const struct node *n, struct rounds *r,
+                               const struct tensor *const *x, const struct tensor **ret)
 {
     const struct scan_attr *at = n->attr;
     const struct graph *body = n->body[0];
     unsigned n_states = (unsigned) at->n_states, n_scanned = (unsigned) at->n_scanned;
-    unsigned n_stacks = body->n_outputs - n_states;
-    const struct tensor **args = arena_array(in->arena, const struct tensor *, body->n_inputs + 1);
-    const struct tensor **outs = arena_array(in->arena, const struct tensor *, body->n_outputs + 1);
-    struct stack *stacks = arena_array(in->arena, struct stack, n_stacks + 1);
-    if (!args || !outs || !stacks)
-        return no_memory(in, n);
-    memcpy(args, x, body->n_inputs * sizeof *args);
     int64_t length;
+    memcpy(r->args, x, body->n_inputs * sizeof *x);
     TRY(scan_length(in, n, x, &length));
     for (int64_t it = 0; it < length; it++) {
+        round_begin(r);
         for (unsigned k = 0; k < n_scanned; k++) {
             const struct tensor *t = x[n_states + k];
             int64_t pos = scan_is_reverse(at->in_reverse, k) ? length - 1 - it : it;
-            TRY(scan_slice(in, n, t, scan_axis(at->in_axes, k, t->rank), pos, &args[n_states + k]));
+            TRY(scan_slice(&r->in, n, t, scan_axis(at->in_axes, k, t->rank), pos,
+                           &r->args[n_states + k]));
         }
-        TRY(graph_run(in, body, args, outs));
+        TRY(round_run(r, in, n, n_states));
         for (unsigned i = 0; i < n_states; i++)
-            args[i] = outs[i];
-        for (unsigned i = 0; i < n_stacks; i++)
-            if (!stack_push(in->arena, &stacks[i], outs[n_states + i]))
+            r->args[i] = r->outs[i];
+        for (unsigned i = n_states; i < body->n_outputs; i++)
+            if (!stack_push(in->arena, &r->stacks[i - n_states], r->outs[i]))
                 return no_memory(in, n);
     }
-    for (unsigned i = 0; i < n_states; i++)
-        ret[i] = args[i];
-    for (unsigned i = 0; i < n_stacks; i++) {
-        const struct fact *f = &body->wires[body->outputs[n_states + i]].fact;
-        int axis =
-            scan_axis(at->out_axes, i, (stacks[i].n ? stacks[i].item[0]->rank : f->rank) + 1);
-        if (axis < 0)
-            return op_fail(in->err, RILL_MALFORMED, n, "scanned output %u has no such axis", i);
-        TRY(stack_join(in, n, &stacks[i], axis, scan_is_reverse(at->out_reverse, i), f,
-                       &ret[n_states + i]));
-    }
-    return RILL_OK;
+    TRY(rounds_states(in, n, r->args, n_states, ret));
+    return scan_stacks(in, n, r, ret);
+}
+
+static rill_status scan_run(const struct interp *in, const struct node *n,
+                            const struct tensor *const *x, const struct tensor **ret)
+{
+    struct rounds r;
+    TRY(rounds_begin(&r, in, n, n->body[0]->n_outputs));
+    rill_status s = scan_rounds(in, n, &r, x, ret);
+    rounds_end(&r);
+    return s;
 }
 
 /* ---- graphs ---- */
@@ -352,7 +435,7 @@ static rill_status control_run(const struct interp *in, const struct node *n,
     return n->op == &op_loop ? loop_run(in, n, x, ret) : scan_run(in, n, x, ret);
 }
 
-static rill_status graph_step(const struct interp *in, const struct graph *g, const struct node *n,
+static rill_status graph_step(const struct interp *in, const struct node *n,
                               const struct tensor **wires)
 {
     const struct tensor **x = arena_array(in->arena, const struct tensor *, n->n_in + 1);
@@ -362,10 +445,11 @@ static rill_status graph_step(const struct interp *in, const struct graph *g, co
     for (unsigned i = 0; i < n->n_in; i++)
         x[i] = n->in[i] == WIRE_NONE ? NULL : wires[n->in[i]];
     TRY(n->op->flags & OP_CONTROL ? control_run(in, n, x, y) : node_run(in, n, x, y));
+    if (in->watch)
+        TRY(in->watch->see(in->watch->arg, n, x, y));
     for (unsigned i = 0; i < n->n_out; i++)
         if (n->out[i] != WIRE_NONE)
             wires[n->out[i]] = y[i];
-    (void) g;
     return RILL_OK;
 }
 
@@ -397,20 +481,21 @@ static rill_status graph_run(const struct interp *in, const struct graph *g,
     for (uint32_t i = 0; i < g->n_states; i++)
         TRY(state_start(in, g, &g->states[i], wires));
     for (uint32_t i = 0; i < g->n_nodes; i++)
-        TRY(graph_step(in, g, &g->nodes[i], wires));
+        TRY(graph_step(in, &g->nodes[i], wires));
     for (uint32_t i = 0; i < g->n_outputs; i++)
         ret[i] = wires[g->outputs[i]];
     return RILL_OK;
 }
 
-rill_status interp_run(const struct graph *g, const struct tensor *const *inputs, struct arena *a,
-                       const struct tensor **ret_outputs, rill_error *reterr)
+rill_status interp_run_watched(const struct graph *g, const struct tensor *const *inputs,
+                               struct arena *a, const struct interp_watch *watch,
+                               const struct tensor **ret_outputs, rill_error *reterr)
 {
     struct kern kern;
     kern_init(&kern, kern_cpu_detect());
     struct binding bound;
     struct interp in = {
-        .dims = g->dims, .arena = a, .kern = &kern, .bound = &bound, .err = reterr
+        .dims = g->dims, .arena = a, .kern = &kern, .bound = &bound, .watch = watch, .err = reterr
     };
     for (uint32_t i = 0; i < g->n_inputs; i++) {
         const struct wire *w = &g->wires[g->inputs[i]];
@@ -423,4 +508,10 @@ rill_status interp_run(const struct graph *g, const struct tensor *const *inputs
     rill_status s = graph_run(&in, g, inputs, ret_outputs);
     floats_restore(mode);
     return s;
+}
+
+rill_status interp_run(const struct graph *g, const struct tensor *const *inputs, struct arena *a,
+                       const struct tensor **ret_outputs, rill_error *reterr)
+{
+    return interp_run_watched(g, inputs, a, NULL, ret_outputs, reterr);
 }

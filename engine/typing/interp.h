@@ -14,6 +14,17 @@
 rill_status interp_run(const struct graph *g, const struct tensor *const *inputs, struct arena *a,
                        const struct tensor **ret_outputs, rill_error *reterr);
 
+/* Who looks on: called after every node, also of bodies, with what went in and came out (NULL where
+ * absent), which lives until see returns. What is not RILL_OK ends the run. */
+struct interp_watch {
+    rill_status (*see)(void *arg, const struct node *n, const struct tensor *const *in,
+                       const struct tensor *const *out);
+    void *arg;
+};
+rill_status interp_run_watched(const struct graph *g, const struct tensor *const *inputs,
+                               struct arena *a, const struct interp_watch *watch,
+                               const struct tensor **ret_outputs, rill_error *reterr);
+
 /* Runs one node without bodies. in[i] is NULL where absent; ret_out[i] is set for every output,
  * also those that nobody wants. Symbolic sizes (DTYPE_DIM) are computed symbolically; a result
  * without symbols comes back as I64. */
