@@ -14,7 +14,7 @@
 #ifndef RILL_MODELS_ONNX_INTERNAL_H
 #define RILL_MODELS_ONNX_INTERNAL_H
 #include "engine/graph/op.h"
-#include "models/onnx/onnx.pb-c.h"
+#include "models/onnx/message.h"
 #include "models/onnx/reader.h"
 
 #define SYMBOLS_MAX 64
@@ -55,12 +55,6 @@ struct reader {
 };
 
 rill_status no_memory(const struct reader *r);
-
-/* Printable text for any bytes: everything but plain ASCII, and the backslash itself, becomes \xNN,
- * so different bytes give different texts. NULL when the arena is full. "" for absent fields. */
-const char *onnx_text(struct arena *a, ProtobufCBinaryData b);
-
-bool onnx_is_default_domain(ProtobufCBinaryData domain);
 
 /* ---- outline.c ---- */
 

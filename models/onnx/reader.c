@@ -16,11 +16,18 @@ static struct onnx_limits limits_complete(const struct onnx_limits *given, size_
     return l;
 }
 
+Onnxpb__OpsetId *onnx_message_opset(const Onnxpb__Model *m)
+{
+    for (size_t i = m->n_opset_import; i-- > 0;)
+        if (onnx_is_default_domain(m->opset_import[i]->domain))
+            return m->opset_import[i];
+    return NULL;
+}
+
 static rill_status read_opset(struct reader *r, const Onnxpb__Model *m)
 {
-    for (size_t i = 0; i < m->n_opset_import; i++)
-        if (onnx_is_default_domain(m->opset_import[i]->domain))
-            r->opset = m->opset_import[i]->version;
+    const Onnxpb__OpsetId *set = onnx_message_opset(m);
+    r->opset = set ? set->version : 0;
     if (r->opset == 0)
         return err_set(r->err, RILL_MALFORMED,
                        "the model does not say which opset it uses; opsets %d to %d "
@@ -130,4 +137,33 @@ rill_status tensor_from_onnx(const struct tensor **ret, struct arena *a, const s
         s = onnx_tensor(&r, (const Onnxpb__Tensor *) m, "tensor", ret);
     arena_drop(&unpacked);
     return s;
+}
+
+rill_status onnx_message_read(Onnxpb__Model **ret, struct arena *a, const struct bytes *b,
+                              rill_error *reterr)
+{
+    struct reader r = { .arena = a, .file = b, .limits = limits_complete(NULL, b->n) };
+    ProtobufCMessage *message = NULL;
+    r.err = reterr;
+    rill_status s = b->n
+        ? onnx_unpack(b->data, b->n, &onnxpb__model__descriptor, &r.limits, a, &message, reterr)
+        : err_set(reterr, RILL_MALFORMED, "the file is empty");
+    Onnxpb__Model *m = (Onnxpb__Model *) message;
+    a->limit_bytes = 0;
+    if (s == RILL_OK && !m->graph)
+        s = err_set(reterr, RILL_MALFORMED, "holds no graph; the file is no ONNX model");
+    if (s == RILL_OK)
+        s = read_opset(&r, m);
+    if (s == RILL_OK)
+        *ret = m;
+    return s;
+}
+
+rill_status onnx_message_tensor(const struct tensor **ret, struct arena *a, const struct bytes *b,
+                                const Onnxpb__Tensor *t, const char *what, rill_error *reterr)
+{
+    struct reader r = {
+        .arena = a, .file = b, .limits = limits_complete(NULL, b->n), .err = reterr
+    };
+    return onnx_tensor(&r, t, what, ret);
 }
