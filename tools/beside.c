@@ -38,11 +38,15 @@ rill_status beside_open(struct beside *b, const char *path, rill_error *reterr)
 rill_status beside_close(struct beside *b, bool fine, const char *why, rill_error *reterr)
 {
     errno = 0;
+    /* Only what is on the disk takes the place of what was there. */
+    bool kept = fine && fflush(b->f) == 0 && (!b->name[0] || fsync(fileno(b->f)) == 0);
+    int reason = errno;
     bool closed = fclose(b->f) == 0,
-         whole = fine && closed && (!b->name[0] || rename(b->name, b->place) == 0);
+         whole = kept && closed && (!b->name[0] || rename(b->name, b->place) == 0);
     if (whole)
         return RILL_OK;
-    rill_status s = fail(b->place, fine && errno ? strerror(errno) : why, reterr);
+    reason = reason ? reason : errno;
+    rill_status s = fail(b->place, fine && reason ? strerror(reason) : why, reterr);
     if (b->name[0])
         unlink(b->name);
     return s;

@@ -156,6 +156,17 @@ static rill_status builtin_open(rill_model **ret, const char *name, const rill_m
     return rill_model_open_with(ret, name, &o, err);
 }
 
+bool library_folder(const char *name, char *ret, size_t cap)
+{
+    const char *paths[LIBRARY_PATHS_MAX];
+    unsigned n = library_paths(paths), i = 0;
+    while (i < n && !is_model_folder(paths[i], name))
+        i++;
+    if (i < n)
+        snprintf(ret, cap, "%s/%s", paths[i], name);
+    return i < n;
+}
+
 rill_status library_open(rill_model **ret, const char *name, const rill_model_opts *opts,
                          rill_error *reterr)
 {
@@ -164,14 +175,9 @@ rill_status library_open(rill_model **ret, const char *name, const rill_model_op
         return stat(name, &st)
             ? err_set(reterr, RILL_IO, "there is no file or folder '%.300s'", name)
             : rill_model_open_with(ret, name, opts, reterr);
-    const char *paths[LIBRARY_PATHS_MAX];
-    unsigned n = library_paths(paths);
-    for (unsigned i = 0; i < n; i++) {
-        char path[4096];
-        snprintf(path, sizeof path, "%s/%s", paths[i], name);
-        if (is_model_folder(paths[i], name))
-            return named_open(ret, path, name, opts, reterr);
-    }
+    char path[4096];
+    if (library_folder(name, path, sizeof path))
+        return named_open(ret, path, name, opts, reterr);
     const char *b;
     for (unsigned i = 0; (b = rill_model_builtin_name(i)); i++)
         if (!strcmp(b, name))

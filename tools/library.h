@@ -6,6 +6,7 @@
 #include "rill.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 
 /* Opens what a person calls a model: a path to a folder or file, the name of a model folder in the
  * library, or a built-in; opts as for rill_model_open_with. An unknown name is refused with the
@@ -22,6 +23,9 @@ bool library_conf_builtin(struct model_conf *ret, struct arena *a, unsigned n);
 
 /* Whether all that conf names to be fetched lies in the folder, and the graph. */
 bool library_is_whole(const char *folder, const struct model_conf *conf);
+
+/* The folder of a model of the library; false where none of that name has one. */
+bool library_folder(const char *name, char *ret, size_t cap);
 
 /* Calls see for every model folder found, the first of each name; stops when it returns false. */
 void library_each(bool (*see)(void *arg, const char *name, const char *path), void *arg);

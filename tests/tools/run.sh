@@ -11,7 +11,7 @@ export HOME="$dir/home" XDG_DATA_HOME="$dir/data"
 # ---- help and usage
 expect 0 "Usage: rill COMMAND" "$rill" --help
 expect 2 "unknown command 'nonsense'" "$rill" nonsense
-for c in bench check conformance ctl denoise devices inspect keyword live models plot stream transcribe vad verify; do
+for c in bench check conformance ctl denoise devices inspect keyword live models plot quantize stream transcribe vad verify; do
     expect 0 "sage: rill $c" "$rill" $c --help
 done
 expect 2 "unknown option" "$rill" denoise --loud a b
