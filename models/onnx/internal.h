@@ -186,6 +186,9 @@ rill_status convert_binary(struct conversion *l, const char *engine, uint32_t x,
 /* A number of the element type that wire `like` will turn out to have. */
 rill_status convert_float(struct conversion *l, float v, uint32_t like, uint32_t *ret);
 
+/* Refuses a scale that is known and none. */
+rill_status convert_scale_check(const struct conversion *l, uint32_t w);
+
 rill_status convert_cast(struct conversion *l, uint32_t x, enum dtype type, uint32_t *ret);
 
 /* Softmax and its like over all axes from `axis` on, as one; -1: the last alone. */

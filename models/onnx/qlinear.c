@@ -180,6 +180,8 @@ static rill_status scaled(struct conversion *l, uint32_t whole, uint32_t scale_a
                           float alpha, uint32_t *ret)
 {
     uint32_t scale, x, more;
+    TRY(convert_scale_check(l, scale_a));
+    TRY(convert_scale_check(l, scale_b));
     TRY(convert_binary(l, "Mul", scale_a, scale_b, &scale));
     if (alpha < 1 || alpha > 1) {
         TRY(convert_float(l, alpha, scale_a, &more));
@@ -261,6 +263,7 @@ static rill_status cell_weights(struct conversion *l, unsigned weights, unsigned
     uint32_t axes, by[2], x, zero;
     TRY(need(l, weights, 1));
     TRY(need(l, scale, 1));
+    TRY(convert_scale_check(l, l->in[scale]));
     for (unsigned i = 0; i < 1u + convert_has(l, scale + 1); i++) {
         int rank = fact_at(l, l->in[scale + i])->rank;
         if (rank != 1 && rank != 2)

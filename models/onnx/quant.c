@@ -86,6 +86,7 @@ static rill_status requantize(struct conversion *l, uint32_t y, unsigned scale_a
         unsigned at = (unsigned[]) { scale_a, scale_b, scale_y }[i];
         if (!convert_has(l, at))
             return convert_fail(l, RILL_MALFORMED, "its scales are required");
+        TRY(convert_scale_check(l, l->in[at]));
         TRY(convert_cast(l, l->in[at], DTYPE_F32, &wide[i]));
     }
     TRY(trailing(l, l->in[scale_b], axes, &b));
