@@ -23,7 +23,7 @@
     X(ADD, "Add") X(AND, "And") X(ARG_MAX, "ArgMax") X(ARG_MIN, "ArgMin")                        \
     X(AVERAGE_POOL, "AveragePool") X(BATCH_NORMALIZATION, "BatchNormalization")                  \
     X(BIT_SHIFT, "BitShift") X(BITWISE_AND, "BitwiseAnd") X(BITWISE_OR, "BitwiseOr")             \
-    X(BITWISE_XOR, "BitwiseXor") X(BLACKMAN_WINDOW, "BlackmanWindow") X(BYTE_ADD, "ByteAdd") X(BYTE_CONV, "ByteConv") X(BYTE_MUL, "ByteMul") X(BYTE_OF, "ByteOf") X(BYTE_ROWS, "ByteRows") X(BYTE_TABLE, "ByteTable") X(CAST, "Cast")            \
+    X(BITWISE_XOR, "BitwiseXor") X(BLACKMAN_WINDOW, "BlackmanWindow") X(BYTE_ADD, "ByteAdd") X(BYTE_CONV, "ByteConv") X(BYTE_MUL, "ByteMul") X(BYTE_OF, "ByteOf") X(BYTE_POOL, "BytePool") X(BYTE_ROWS, "ByteRows") X(BYTE_SOFTMAX, "ByteSoftmax") X(BYTE_TABLE, "ByteTable") X(CAST, "Cast")            \
     X(CAST_LIKE, "CastLike") X(CELU, "Celu") X(CLIP, "Clip") X(COMPLEX_MUL, "ComplexMul")        \
     X(COMPRESS, "Compress") X(CONCAT, "Concat") X(CONSTANT_OF_SHAPE, "ConstantOfShape")          \
     X(CONV, "Conv") X(CONV_INTEGER, "ConvInteger") X(CONV_TRANSPOSE, "ConvTranspose")            \

@@ -80,7 +80,7 @@ static rill_status requantize_infer(struct infer *c)
     enum dtype to;
     TRY(elem_check_type(c, 0, TYPES_BYTE | TYPE_I16 | TYPE_I32));
     TRY(byte_zero_check(c, c->in[0]->type, a->x_zero));
-    if (a->x_zero < INT16_MIN || a->x_zero > INT16_MAX)
+    if (a->x_zero < INT32_MIN || a->x_zero > INT32_MAX)
         return infer_fail(c, "a zero of %lld", (long long) a->x_zero);
     TRY(fixed_factor_check(c, &a->by));
     TRY(byte_range_check(c, &a->y, &to));

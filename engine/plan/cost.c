@@ -58,6 +58,14 @@ static uint64_t conv_transpose_count(const struct node *n, const struct sizes *s
     return times(product(&s->in[0], 0), product(&s->in[weights], 1));
 }
 
+/* All weights at each place of the result, depthwise or not. */
+static uint64_t byte_conv_count(const struct node *n, const struct sizes *s, unsigned weights)
+{
+    (void) n;
+    uint64_t outputs = (uint64_t) s->out.dim[3];
+    return outputs ? times(product(&s->out, 0) / outputs, product(&s->in[weights], 0)) : 0;
+}
+
 static uint64_t matmul_count(const struct node *n, const struct sizes *s, unsigned other)
 {
     (void) n, (void) other;
@@ -93,11 +101,12 @@ static const struct counted {
     uint64_t (*count)(const struct node *, const struct sizes *, unsigned weights);
     unsigned weights; /* input that has them */
 } counted[] = {
-    { OP_CONV, conv_count, 1 },         { OP_CONV_TRANSPOSE, conv_transpose_count, 1 },
-    { OP_MATMUL, matmul_count, 1 },     { OP_GEMM, gemm_count, 1 },
-    { OP_EINSUM, einsum_count, 1 },     { OP_GRU, cell_count, 1 },
-    { OP_LSTM, cell_count, 1 },         { OP_RNN, cell_count, 1 },
-    { OP_CONV_INTEGER, conv_count, 1 }, { OP_MATMUL_INTEGER, matmul_count, 1 },
+    { OP_CONV, conv_count, 1 },           { OP_CONV_TRANSPOSE, conv_transpose_count, 1 },
+    { OP_MATMUL, matmul_count, 1 },       { OP_GEMM, gemm_count, 1 },
+    { OP_EINSUM, einsum_count, 1 },       { OP_GRU, cell_count, 1 },
+    { OP_LSTM, cell_count, 1 },           { OP_RNN, cell_count, 1 },
+    { OP_CONV_INTEGER, conv_count, 1 },   { OP_MATMUL_INTEGER, matmul_count, 1 },
+    { OP_BYTE_CONV, byte_conv_count, 1 },
 };
 
 static const struct counted *counted_find(const struct op *op)

@@ -147,6 +147,8 @@ rill_status tfl_softmax(struct conversion *c)
     float beta = flat_f32(&c->r->flat, c->options, 0, c->row->with == OP_SOFTMAX ? 0 : 1);
     struct attr axis = attr_int("axis", -1);
     uint32_t x, y, by;
+    if (tfl_type_is_byte(tfl_type(c, 0)) && c->row->with == OP_SOFTMAX)
+        return tfl_byte_softmax(c, (double) beta);
     TRY(real_check(c, 0));
     TRY(tfl_wire(c, 0, &x));
     if (c->row->with == OP_SOFTMAX && beta != 1) {
@@ -163,8 +165,10 @@ rill_status tfl_reduce(struct conversion *c)
     int64_t axes[RANK_MAX];
     uint32_t in[2], y;
     unsigned n;
-    TRY(real_check(c, 0));
     TRY(tfl_ints(c, 1, axes, RANK_MAX, &n));
+    if (tfl_type_is_byte(tfl_type(c, 0)))
+        return tfl_byte_reduce(c, axes, n, &keep);
+    TRY(real_check(c, 0));
     TRY(tfl_wire(c, 0, &in[0]));
     TRY(tfl_wire_i64s(c, axes, n, &in[1]));
     TRY(tfl_emit(c, (enum op_id) c->row->with, &keep, 1, in, 2, &y, 1));
@@ -200,17 +204,20 @@ rill_status tfl_pool(struct conversion *c)
 {
     static const int64_t first[] = { 0, 3, 1, 2 }, last[] = { 0, 2, 3, 1 };
     int64_t *kept = arena_array(c->r->arena, int64_t, 8);
+    int activation = flat_i8(&c->r->flat, c->options, POOL_ACTIVATION, 0);
     uint32_t x, y;
-    TRY(real_check(c, 0));
     if (!kept)
         return tfl_no_memory(c->r);
     TRY(pool_read(c, kept));
+    if (tfl_type_is_byte(tfl_type(c, 0)))
+        return tfl_byte_pool(c, kept, activation);
+    TRY(real_check(c, 0));
     struct attr a[] = { attr_ints("strides", kept, 2), attr_ints("kernel_shape", kept + 2, 2),
                         attr_ints("pads", kept + 4, 4) };
     TRY(tfl_wire(c, 0, &x));
     TRY(tfl_emit_transpose(c, first, 4, x, &x));
     TRY(tfl_emit(c, (enum op_id) c->row->with, a, 3, &x, 1, &y, 1));
-    TRY(tfl_emit_activation(c, flat_i8(&c->r->flat, c->options, POOL_ACTIVATION, 0), y, &y));
+    TRY(tfl_emit_activation(c, activation, y, &y));
     TRY(tfl_emit_transpose(c, last, 4, y, &y));
     return tfl_result(c, 0, y);
 }

@@ -180,3 +180,91 @@ rill_status tfl_byte_binary(struct conversion *c, int activation)
                  in, 2, &out, 1));
     return tfl_result(c, 0, out);
 }
+
+/* ---- windows and axes ---- */
+
+static rill_status same_scale(struct conversion *c)
+{
+    const struct tfl_tensor *x = tfl_in(c, 0), *y = tfl_out(c, 0);
+    TRY(tfl_single(c, x));
+    TRY(tfl_single(c, y));
+    if (tfl_quant_scale(c->r, x, 0) == tfl_quant_scale(c->r, y, 0) &&
+        tfl_quant_zero(c->r, x) == tfl_quant_zero(c->r, y))
+        return RILL_OK;
+    return tfl_fail(c, RILL_UNSUPPORTED,
+                    "its input and output have different scales or zero points");
+}
+
+rill_status tfl_byte_pool(struct conversion *c, const int64_t kept[8], int activation)
+{
+    struct attr a[4 + RANGE_ATTRS] = { attr_ints("strides", kept, 2),
+                                       attr_ints("kernel", kept + 2, 2),
+                                       attr_ints("pads", kept + 4, 4),
+                                       attr_int("mean", c->row->with == OP_AVERAGE_POOL) };
+    uint32_t x, y;
+    TRY(same_scale(c));
+    TRY(tfl_range_attrs(c, tfl_out(c, 0), activation, a + 4));
+    TRY(tfl_wire(c, 0, &x));
+    TRY(tfl_emit(c, OP_BYTE_POOL, a, 4 + RANGE_ATTRS, &x, 1, &y, 1));
+    return tfl_result(c, 0, y);
+}
+
+#define EXP_BITS 5 /* before the point, of what goes into an exponential */
+
+rill_status tfl_byte_softmax(struct conversion *c, double beta)
+{
+    const struct tfl_tensor *x = tfl_in(c, 0), *y = tfl_out(c, 0);
+    const double largest = (double) INT32_MAX;
+    uint32_t in, out;
+    TRY(tfl_single(c, x));
+    TRY(tfl_single(c, y));
+    if (tfl_quant_scale(c->r, y, 0) != 1.0f / 256 ||
+        tfl_quant_zero(c->r, y) != (y->shape.type == DTYPE_I8 ? -128 : 0))
+        return tfl_fail(c, RILL_UNSUPPORTED, "its output is not in steps of 1/256 from 0");
+    double v = beta * (double) tfl_quant_scale(c->r, x, 0) * (1 << (31 - EXP_BITS));
+    struct factor f = tfl_factor_of(v < largest ? v : largest);
+    if (f.shift < 0)
+        return tfl_fail(c, RILL_UNSUPPORTED, "its input has a scale of %g, which is too small",
+                        (double) tfl_quant_scale(c->r, x, 0));
+    double least = floor((double) ((1 << EXP_BITS) - 1) * (double) (1 << (31 - EXP_BITS)) /
+                         (double) ((int64_t) 1 << f.shift));
+    struct attr a[] = { attr_int("multiplier", f.multiplier), attr_int("shift", f.shift),
+                        attr_int("least", -(int64_t) least), attr_int("to", y->shape.type) };
+    TRY(tfl_wire(c, 0, &in));
+    TRY(tfl_emit(c, OP_BYTE_SOFTMAX, a, 4, &in, 1, &out, 1));
+    return tfl_result(c, 0, out);
+}
+
+/* The factor over n, with as many bits as there were. */
+static struct factor factor_over(struct factor f, int64_t n)
+{
+    int by = 63 - __builtin_clzll((unsigned long long) n);
+    by = by < 31 + f.shift ? by : 31 + f.shift;
+    return (struct factor) { (int32_t) (((int64_t) f.multiplier << by) / n), f.shift - by };
+}
+
+rill_status tfl_byte_reduce(struct conversion *c, const int64_t *axes, unsigned n,
+                            const struct attr *keep)
+{
+    const struct tfl_tensor *x = tfl_in(c, 0), *y = tfl_out(c, 0);
+    struct attr to = attr_int("to", DTYPE_I32), a[3 + RANGE_ATTRS];
+    uint32_t in[2], out;
+    TRY(tfl_range_attrs(c, y, ACTIVATION_NONE, a + 3));
+    TRY(tfl_single(c, x));
+    int64_t all = tensor_count(&x->shape), left = tensor_count(&y->shape);
+    if (c->row->with != OP_REDUCE_MEAN || left < 1 || all < left || all / left > 1 << 20)
+        return tfl_fail(c, RILL_UNSUPPORTED, "on 8 bits is not read; MEAN of at most 2^20 is");
+    int64_t each = all / left;
+    struct factor f = factor_over(tfl_factor_of((double) tfl_quant_scale(c->r, x, 0) /
+                                                (double) tfl_quant_scale(c->r, y, 0)),
+                                  each);
+    a[0] = attr_int("x_zero", tfl_quant_zero(c->r, x) * each);
+    a[1] = attr_int("multiplier", f.multiplier);
+    a[2] = attr_int("shift", f.shift);
+    TRY(tfl_wire(c, 0, &in[0]));
+    TRY(tfl_wire_i64s(c, axes, n, &in[1]));
+    TRY(tfl_emit(c, OP_CAST, &to, 1, in, 1, in, 1));
+    TRY(tfl_emit(c, OP_REDUCE_SUM, keep, 1, in, 2, &out, 1));
+    TRY(tfl_emit(c, OP_REQUANTIZE, a, 3 + RANGE_ATTRS, &out, 1, &out, 1));
+    return tfl_result(c, 0, out);
+}

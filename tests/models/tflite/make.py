@@ -170,6 +170,34 @@ def requantize8(m):
 
 
 @case
+def pools8(m):
+    q = {'scale': 0.05, 'zero': -11}
+    x = m.tensor('x', [1, 7, 6, 3], 'INT8', **q)
+    y, z = m.tensor('y', [1, 4, 3, 3], 'INT8', **q), m.tensor('z', [1, 5, 5, 3], 'INT8', **q)
+    m.op('AVERAGE_POOL_2D', [x], [y], {0: ('b', SAME), 1: ('i', 2), 2: ('i', 2), 3: ('i', 3), 4: ('i', 3)}, version=2)
+    m.op('MAX_POOL_2D', [x], [z], {0: ('b', VALID), 1: ('i', 1), 2: ('i', 1), 3: ('i', 2), 4: ('i', 3)}, version=2)
+    return x, [y, z]
+
+
+@case
+def softmax8(m):
+    x = m.tensor('x', [8, 12], 'INT8', scale=0.07, zero=5)
+    y = m.tensor('y', [8, 12], 'INT8', scale=1 / 256, zero=-128)
+    m.op('SOFTMAX', [x], [y], {0: ('f', 1.0)}, version=2)
+    return x, y
+
+
+@case
+def mean8(m):
+    x = m.tensor('x', [2, 5, 7, 6], 'INT8', scale=0.07, zero=5)
+    y = m.tensor('y', [2, 6], 'INT8', scale=0.021, zero=-9)
+    z = m.tensor('z', [2, 5, 7, 1], 'INT8', scale=0.03, zero=2)
+    m.op('MEAN', [x, m.ints('a', [1, 2])], [y], {0: ('b', 0)}, version=2)
+    m.op('MEAN', [x, m.ints('b', [3])], [z], {0: ('b', 1)}, version=2)
+    return x, [y, z]
+
+
+@case
 def variable8(m):
     """What a streaming export has: variables with first values, history in front of a window."""
     m.signature = ({'frame': 0}, {'prob': 6})
