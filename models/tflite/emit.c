@@ -222,6 +222,8 @@ struct factor tfl_factor_of(double v)
     int exponent;
     if (!(v > 0))
         return f;
+    if (!isfinite(v))
+        return (struct factor) { INT32_MAX, 30 };
     int64_t q = (int64_t) round(frexp(v, &exponent) * (double) ((int64_t) 1 << 31));
     if (q == (int64_t) 1 << 31) {
         q /= 2;
@@ -245,7 +247,8 @@ rill_status tfl_single(struct conversion *c, const struct tfl_tensor *t)
 
 static int64_t quantised(float v, float scale, int32_t zero)
 {
-    return zero + (int64_t) roundf(v / scale);
+    float q = roundf(v / scale);
+    return zero + (int64_t) (q > 1e6f ? 1e6f : q < -1e6f ? -1e6f : q);
 }
 
 rill_status tfl_range_attrs(struct conversion *c, const struct tfl_tensor *y, int activation,

@@ -26,9 +26,8 @@ static rill_status table_make(struct conversion *c, float (*f)(float), int64_t r
         int32_t byte = is_signed ? (int8_t) i : i;
         float v = roundf(f(scale * (float) (byte - zero)) * inverse);
         float moved = v + (float) tfl_quant_zero(c->r, y);
-        ret[i] = (int64_t) (moved < (float) low               ? (float) low
-                                : moved > (float) (low + 255) ? (float) (low + 255)
-                                                              : moved);
+        float most = (float) (low + 255);
+        ret[i] = moved > (float) low ? (int64_t) (moved < most ? moved : most) : low;
     }
     return RILL_OK;
 }
