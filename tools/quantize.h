@@ -4,7 +4,7 @@
 #define TOOLS_QUANTIZE_H
 #include "models/conf.h"
 #include "models/folder.h"
-#include "quantize/watch.h"
+#include "tools/quantize/watch.h"
 #include "tools/tool.h"
 
 #define QUANTIZE_NETS_MAX 32

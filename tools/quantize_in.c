@@ -2,7 +2,7 @@
 #include "tools/quantize.h"
 #include "engine/base/err.h"
 #include "models/builtin.h"
-#include "quantize/pipeline.h"
+#include "tools/quantize/pipeline.h"
 #include "tools/audio.h"
 #include "tools/library.h"
 

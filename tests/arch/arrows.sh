@@ -18,14 +18,14 @@ check 'the daemon includes rill.h and its own' "$(includes_beyond daemon "$own|d
 [ -d examples ] && check 'examples include rill.h and their own' "$(includes_beyond examples "$own|examples/|rill\.h")"
 [ -d include ] && check 'the public header includes nothing of ours' "$(includes_beyond include "$own")"
 check 'no include climbs out of its folder' \
-    "$(grep -rnE '#[[:space:]]*include[[:space:]]*[<"]\.\.' --include='*.[ch]' kernels engine pulse models lib sinks check quantize daemon tools)"
+    "$(grep -rnE '#[[:space:]]*include[[:space:]]*[<"]\.\.' --include='*.[ch]' kernels engine pulse models lib sinks check daemon tools)"
 
 words='onnx|nnef|silero|gtcrn|dtln'
 check "engine, pulse and kernels know none of $words" "$(grep -rniE "$words" engine pulse kernels)"
 check 'the ONNX reader knows no model by name' "$(grep -rniE 'silero|gtcrn|dtln' --include='*.[ch]' models/onnx)"
 
 # found KIND EXCEPT FOLDER..: what names.awk says of KIND in the folders, but for paths that match EXCEPT.
-said=$(find engine kernels pulse models lib sinks check quantize daemon tools clients examples -name '*.[ch]' | sort |
+said=$(find engine kernels pulse models lib sinks check daemon tools clients examples -name '*.[ch]' | sort |
     xargs awk -f tests/arch/names.awk)
 found()
 {

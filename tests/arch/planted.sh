@@ -7,7 +7,7 @@ root=$(cd "$1" && pwd)
 folder_make
 house=$dir/house
 mkdir -p "$house/tests" "$dir/build"
-(cd "$root" && find kernels engine pulse models lib sinks check quantize clients daemon tools include examples tests/lib.sh tests/arch \
+(cd "$root" && find kernels engine pulse models lib sinks check clients daemon tools include examples tests/lib.sh tests/arch \
     \( -name '*.[ch]' -o -name '*.sh' -o -name '*.awk' -o -name '*.py' \) -exec cp --parents -t "$house" {} +)
 
 # The symbols of a build that has only what was planted.

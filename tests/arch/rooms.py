@@ -42,7 +42,7 @@ models/nnef                 ops models models/network
 lib                         engine pulse models models/network models/nnef
 sinks                       engine/base models rill.h
 check                       engine pulse models models/network lib sinks
-quantize                    engine pulse models models/onnx models/nnef lib check
+tools/quantize              engine pulse models models/onnx models/nnef lib check
 clients/c
 daemon/base                 rill.h
 daemon/compute              +
@@ -51,7 +51,7 @@ daemon/net                  daemon/base daemon/compute rill.h
 daemon/serve                + daemon/models
 daemon/watch                +
 daemon                      +
-tools                       engine pulse models models/onnx models/tflite models/network lib sinks check quantize clients/c kernels
+tools                       engine pulse models models/onnx models/tflite models/network lib sinks check tools/quantize clients/c kernels
 """
 ELSEWHERE = ("bench", "examples", "include", "tests")   # what uses the rooms, and the public header
 OPS = ("engine/base", "engine/graph", "engine/ops")

@@ -226,7 +226,7 @@ static void binary_run(struct ops_test *t, const struct binary_case *c, enum dty
 static void test_binary(struct ops_test *t)
 {
     for (size_t k = 0; k < COUNT(binary_cases); k++)
-        for (int type = DTYPE_F32; type < DTYPE_DIM; type++)
+        for (int type = DTYPE_F32; type <= DTYPE_BOOL; type++)
             for (size_t s = 0; s < COUNT(shape_pairs); s++) {
                 const struct binary_case *c = &binary_cases[k];
                 const struct shape_pair *p = &shape_pairs[s];
@@ -256,7 +256,7 @@ static void test_variadic(struct ops_test *t)
 
 static void test_where(struct ops_test *t)
 {
-    for (int type = DTYPE_F32; type < DTYPE_DIM; type++) {
+    for (int type = DTYPE_F32; type <= DTYPE_BOOL; type++) {
         struct tensor *c = edges(t, DTYPE_BOOL, 2, I64S(4, 1), 0);
         struct tensor *a = edges(t, (enum dtype) type, 3, I64S(2, 1, 5), 0);
         struct tensor *b = edges(t, (enum dtype) type, 1, I64S(5), 7);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "quantize/pipeline.h"
+#include "tools/quantize/pipeline.h"
 #include "models/nnef/lexer.h"
 
 #include <string.h>

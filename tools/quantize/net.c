@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-#include "quantize/net.h"
+#include "tools/quantize/net.h"
 #include "engine/base/err.h"
 
 #include <math.h>
 #include <string.h>
 
 static const struct layer_kind kinds[] = {
-    { "Conv", ROLE_CONV },
-    { "ConvInteger", ROLE_DONE },
-    { "ConvTranspose", ROLE_CONV_TRANSPOSE },
-    { "DynamicQuantizeLSTM", ROLE_DONE },
-    { "DynamicQuantizeMatMul", ROLE_DONE },
-    { "GRU", ROLE_CELL },
-    { "Gemm", ROLE_PRODUCT },
-    { "LSTM", ROLE_CELL },
-    { "MatMul", ROLE_PRODUCT },
-    { "MatMulInteger", ROLE_DONE },
-    { "MatMulIntegerToFloat", ROLE_DONE },
-    { "MatMulNBits", ROLE_DONE },
-    { "QGemm", ROLE_DONE },
-    { "QLinearConv", ROLE_DONE },
-    { "QLinearMatMul", ROLE_DONE },
-    { "RNN", ROLE_CELL },
+    { "Conv", ROLE_CONV, OP_CONV },
+    { "ConvInteger", ROLE_DONE, OP_NONE },
+    { "ConvTranspose", ROLE_CONV_TRANSPOSE, OP_CONV_TRANSPOSE },
+    { "DynamicQuantizeLSTM", ROLE_DONE, OP_NONE },
+    { "DynamicQuantizeMatMul", ROLE_DONE, OP_NONE },
+    { "GRU", ROLE_CELL, OP_GRU },
+    { "Gemm", ROLE_PRODUCT, OP_GEMM },
+    { "LSTM", ROLE_CELL, OP_LSTM },
+    { "MatMul", ROLE_PRODUCT, OP_MATMUL },
+    { "MatMulInteger", ROLE_DONE, OP_NONE },
+    { "MatMulIntegerToFloat", ROLE_DONE, OP_NONE },
+    { "MatMulNBits", ROLE_DONE, OP_NONE },
+    { "QGemm", ROLE_DONE, OP_NONE },
+    { "QLinearConv", ROLE_DONE, OP_NONE },
+    { "QLinearMatMul", ROLE_DONE, OP_NONE },
+    { "RNN", ROLE_CELL, OP_RNN },
 };
 
 rill_status net_no_memory(const struct net *net)

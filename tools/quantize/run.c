@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A model with given nets, run from beginning to end. */
-#include "quantize/watch.h"
+#include "tools/quantize/watch.h"
 #include "engine/base/err.h"
 #include "engine/typing/typed.h"
 #include "models/nnef/nnef.h"

@@ -2,8 +2,9 @@
 /* net.h - an ONNX file that is being quantised: its messages, which of their nodes are layers with
  * weights, and what becomes of each. The messages are changed, nothing goes through a graph of
  * ours: what is not touched is written as it was read. */
-#ifndef RILL_QUANTIZE_NET_H
-#define RILL_QUANTIZE_NET_H
+#ifndef RILL_TOOLS_QUANTIZE_NET_H
+#define RILL_TOOLS_QUANTIZE_NET_H
+#include "engine/graph/op_id.h"
 #include "models/onnx/message.h"
 
 /* What is quantised: weights alone, or what goes into the layers as well, with a scale that each
@@ -81,8 +82,9 @@ enum layer_role { ROLE_PRODUCT, ROLE_CONV, ROLE_CONV_TRANSPOSE, ROLE_CELL, ROLE_
 
 /* An op that has weights, or had (ROLE_DONE). */
 struct layer_kind {
-    const char *name;
+    const char *name; /* in the file */
     enum layer_role role;
+    enum op_id id; /* of the engine; OP_NONE: one that is DONE */
 };
 
 struct layer {

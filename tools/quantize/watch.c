@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "quantize/watch.h"
+#include "tools/quantize/watch.h"
 #include "engine/base/err.h"
-#include "quantize/activation.h"
+#include "tools/quantize/activation.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +15,8 @@ static struct layer *layer_marked(struct net *const *nets, unsigned n_nets, cons
         i >= nets[net]->n_layers)
         return NULL;
     struct layer *l = &nets[net]->layers[i];
-    /* what an older form of the op is brought to has its name, too */
-    return strcmp(n->op->name, l->kind->name) == 0 ? l : NULL;
+    /* the nodes that the op is brought to have the mark in their names, too */
+    return n->op->id == l->kind->id ? l : NULL;
 }
 
 void layers_put_in(struct net *const *nets, unsigned n_nets, const struct graph *g)

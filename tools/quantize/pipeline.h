@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* pipeline.h - which nets the text of a pipeline names. */
-#ifndef RILL_QUANTIZE_PIPELINE_H
-#define RILL_QUANTIZE_PIPELINE_H
+#ifndef RILL_TOOLS_QUANTIZE_PIPELINE_H
+#define RILL_TOOLS_QUANTIZE_PIPELINE_H
 #include "engine/base/err.h"
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Floats become small integers with a scale for each channel, or for each block of a channel. */
-#include "quantize/net.h"
+#include "tools/quantize/net.h"
 #include "engine/base/err.h"
 
 #include <float.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Layers as they are written: weights as integers with DequantizeLinear behind them, activations
  * through QuantizeLinear and back (static), or the whole layer in integers (dynamic). */
-#include "quantize/edit.h"
+#include "tools/quantize/edit.h"
 #include "engine/base/err.h"
-#include "quantize/activation.h"
+#include "tools/quantize/activation.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "quantize/edit.h"
+#include "tools/quantize/edit.h"
 #include "engine/base/err.h"
 
 #include <stdio.h>

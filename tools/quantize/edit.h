@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* edit.h - nodes and tensors put into messages. What fails leaves its reason in net->err. */
-#ifndef RILL_QUANTIZE_EDIT_H
-#define RILL_QUANTIZE_EDIT_H
-#include "quantize/net.h"
+#ifndef RILL_TOOLS_QUANTIZE_EDIT_H
+#define RILL_TOOLS_QUANTIZE_EDIT_H
+#include "tools/quantize/net.h"
 
 ProtobufCBinaryData pb_text(const char *text);
 

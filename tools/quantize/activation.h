@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* activation.h - what goes into a layer as numbers of 8 bits, of one scale and one zero. */
-#ifndef RILL_QUANTIZE_ACTIVATION_H
-#define RILL_QUANTIZE_ACTIVATION_H
+#ifndef RILL_TOOLS_QUANTIZE_ACTIVATION_H
+#define RILL_TOOLS_QUANTIZE_ACTIVATION_H
 #include <float.h>
 #include <math.h>
 

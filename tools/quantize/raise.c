@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A file of an older opset as a newer one says it. The meaning of its nodes stays: what became an
  * input is one, and what a default used to say is said. */
-#include "quantize/edit.h"
+#include "tools/quantize/edit.h"
 #include "engine/base/err.h"
 
 #include <inttypes.h>

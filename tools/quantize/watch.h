@@ -3,12 +3,12 @@
  *
  * A layer is measured by itself: what it gives with small weights (and activations) for the numbers
  * that the f32 net puts into it, against what it gives with its own. */
-#ifndef RILL_QUANTIZE_WATCH_H
-#define RILL_QUANTIZE_WATCH_H
+#ifndef RILL_TOOLS_QUANTIZE_WATCH_H
+#define RILL_TOOLS_QUANTIZE_WATCH_H
 #include "check/step_model.h"
 #include "engine/typing/interp.h"
 #include "models/folder.h"
-#include "quantize/net.h"
+#include "tools/quantize/net.h"
 
 /* ---- what is run ---- */
 
