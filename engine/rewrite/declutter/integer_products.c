@@ -147,19 +147,30 @@ static rill_status conv_turn(struct edit *e, uint32_t i, rill_error *reterr)
     const struct tensor *b = node_value(g, &n, IN_BIAS);
     struct operand x, w;
     uint32_t sum, bias = WIRE_NONE;
-    if (!q || conv_attr_of(&n)->epilogue.n || (has_input(&n, IN_BIAS) && !b) ||
-        !conv_worth(&n, q->whole) || !operand_flows(e, n.in[IN_X], &x))
+    struct conv_integer_attr *a = arena_new(g->arena, struct conv_integer_attr);
+    if (!a)
+        return no_memory(reterr);
+    a->conv = *conv_attr_of(&n);
+    if (!q || a->conv.epilogue.n || (has_input(&n, IN_BIAS) && !b) || !conv_worth(&n, q->whole) ||
+        !operand_flows(e, n.in[IN_X], &x))
         return RILL_OK;
     int trailing = q->whole->rank - 2;
     if (!operand_known(e, q, q->whole, n.name, &w) ||
         (b && (bias = const_along(g, n.name, b->data, tensor_count(b), trailing)) == WIRE_NONE) ||
-        !product_put(e, i, OP_CONV_INTEGER, n.attr, &x, &w, &sum) ||
+        !product_put(e, i, OP_CONV_INTEGER, a, &x, &w, &sum) ||
         !sum_scaled(e, i, sum, scales_of(g, n.name, &x, &w, trailing), bias))
         return no_memory(reterr);
     return RILL_OK;
 }
 
 /* ---- matrices ---- */
+
+static bool matrix_put(struct edit *e, uint32_t i, const struct operand *x, const struct operand *w,
+                       uint32_t *ret_sum)
+{
+    struct matmul_integer_attr *a = arena_new(e->g->arena, struct matmul_integer_attr);
+    return a && product_put(e, i, OP_MATMUL_INTEGER, a, x, w, ret_sum);
+}
 
 static struct tensor *turned(struct arena *a, const struct tensor *t)
 {
@@ -183,8 +194,7 @@ static rill_status matmul_turn(struct edit *e, uint32_t i, rill_error *reterr)
     const struct quantised *q = quantised_of(g, n.in[IN_W], f->rank - 1);
     if (!q || tensor_count(q->whole) < MATRIX_WEIGHTS_MIN)
         return RILL_OK;
-    if (!operand_known(e, q, q->whole, n.name, &w) ||
-        !product_put(e, i, OP_MATMUL_INTEGER, NULL, &x, &w, &sum) ||
+    if (!operand_known(e, q, q->whole, n.name, &w) || !matrix_put(e, i, &x, &w, &sum) ||
         !sum_scaled(e, i, sum, scales_of(g, n.name, &x, &w, 0), WIRE_NONE))
         return no_memory(reterr);
     return RILL_OK;
@@ -204,8 +214,7 @@ static rill_status gemm_turn(struct edit *e, uint32_t i, rill_error *reterr)
         !operand_flows(e, n.in[IN_X], &x))
         return RILL_OK;
     const struct tensor *whole = a->tb ? turned(g->arena, q->whole) : q->whole;
-    if (!whole || !operand_known(e, q, whole, n.name, &w) ||
-        !product_put(e, i, OP_MATMUL_INTEGER, NULL, &x, &w, &sum) ||
+    if (!whole || !operand_known(e, q, whole, n.name, &w) || !matrix_put(e, i, &x, &w, &sum) ||
         !sum_scaled(e, i, sum, scales_of(g, n.name, &x, &w, 0),
                     has_input(&n, IN_BIAS) ? n.in[IN_BIAS] : WIRE_NONE))
         return no_memory(reterr);
