@@ -167,6 +167,38 @@ static void no_numbers(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Tile", "", x, gb_ints(b, 1, 0, 1)));
 }
 
+/* ctx: which of a frame's product, what becomes of an input that does not run along time, and a
+ * constant come out. */
+enum { FRAMES = 1, STILL = 2, CONSTANT = 4 };
+
+static void beside(struct gb *b, const void *ctx)
+{
+    const int which = *(const int *) ctx;
+    uint32_t w = gb_weights(b, 2, WIDTH, WIDTH);
+    if (which & FRAMES)
+        gb_output(b, GB(b, "MatMul", "", gb_input(b, "x", 3, 1, GB_TIME, WIDTH), w));
+    else if (which & CONSTANT)
+        gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    if (which & STILL)
+        gb_output(b, GB(b, "MatMul", "", gb_input(b, "still", 2, 1, WIDTH), w));
+    if (which & CONSTANT)
+        gb_output(b, w);
+}
+
+/* Outputs that do not run along time are there once a run, and hold up nothing. */
+static void check_beside(int which, int64_t length)
+{
+    struct oracle o;
+    struct law_result r = { .pulse = 0 };
+    const struct law_opts opts = { .pulse = 3, .length = length, .seed = 1, .tolerance = 1e-5 };
+    enum verdict v = oracle_open(&o, beside, &which, NULL);
+    oracle_check(v == LAW_HOLDS && law_check(o.model, &opts, &r, &o.err) == RILL_OK && r.holds &&
+                     r.n_outputs == (unsigned) __builtin_popcount((unsigned) which),
+                 "outputs %d beside time, length %lld: %u outputs, %s%s", which, (long long) length,
+                 r.n_outputs, r.where, o.err.text);
+    oracle_close(&o);
+}
+
 static void check_ends(void)
 {
     struct oracle o;
@@ -186,6 +218,9 @@ static void check_ends(void)
 int main(void)
 {
     check_ends();
+    for (int which = 1; which < 8; which++)
+        for (int64_t length = 0; length < 30; length += 7)
+            check_beside(which, length);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct oracle o;
         enum verdict v = oracle_open(&o, rows[i].recipe, rows[i].ctx, rows[i].assertion);
