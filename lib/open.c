@@ -372,8 +372,23 @@ static rill_status any_model(struct opening *o)
     return model_fill(o);
 }
 
-/* Here alone the file is named: readers say what is wrong with it, and name what lies beneath it.
+/* Here alone the file is named: readers say what is wrong with it, and name what lies beneath it. A
+ * text that is a model by itself lies beneath its folder, so the name that it has there gives way.
  */
+static void model_name(const struct opening *o, bool is_builtin, rill_status s)
+{
+    if (!o->err)
+        return;
+    const char *slash = strrchr(o->path, '/'), *own = slash ? slash + 1 : o->path;
+    size_t n = o->read == nnef_file_read ? strlen(own) : 0;
+    char rest[sizeof o->err->text];
+    memcpy(rest, o->err->text, sizeof rest);
+    if (n && !strncmp(rest, own, n) && (rest[n] == ':' || rest[n] == ' '))
+        err_set(o->err, s, "%.200s%s", o->shown, rest + n);
+    else
+        err_prefix(o->err, s, "%s%.200s", is_builtin ? "built-in " : "", o->shown);
+}
+
 rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_model_opts *opts,
                                  rill_error *reterr)
 {
@@ -385,7 +400,7 @@ rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_
     uint64_t mode = floats_flush();
     rill_status s = any_model(&o);
     if (s != RILL_OK)
-        err_prefix(reterr, s, "%s%.200s", own.builtin ? "built-in " : "", o.shown);
+        model_name(&o, own.builtin, s);
     s = opening_finish(&o, s, ret);
     floats_restore(mode);
     return s;

@@ -346,9 +346,11 @@ static unsigned times_in(const char *text, const char *what)
     return n;
 }
 
-/* Whatever is wrong with it: the file comes first, once, under the name it is shown as. */
+/* Whatever is wrong with it: the file comes first, once, under the name it is shown as. A text that
+ * is a model by itself is not named again in front of the line. */
 static void named(const char *path, bool is_builtin, bool copies, const char *words)
 {
+    const char *own = strrchr(path, '/');
     const char *const names[] = { NULL, "/the/model" };
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         const rill_model_opts opts = {
@@ -358,10 +360,11 @@ static void named(const char *path, bool is_builtin, bool copies, const char *wo
         rill_model *m = NULL;
         char begin[4200];
         rill_status s = rill_model_open_with(&m, path, &opts, &err);
-        snprintf(begin, sizeof begin, "%s%s: ", is_builtin ? "built-in " : "",
-                 names[i] ? names[i] : path);
+        snprintf(begin, sizeof begin, "%s%s%s", is_builtin ? "built-in " : "",
+                 names[i] ? names[i] : path, strchr(": ", *words) ? words : ": ");
         CHECK(s != RILL_OK && !strncmp(err.text, begin, strlen(begin)) &&
-                  times_in(err.text, path) == !names[i] && strstr(err.text, words),
+                  times_in(err.text, path) == !names[i] && strstr(err.text, words) &&
+                  times_in(err.text, own ? own + 1 : path) == !names[i],
               "%s shown as %s: '%s', without '%s'", path, names[i] ? names[i] : "it is", err.text,
               words);
         rill_model_free(m);
@@ -378,6 +381,9 @@ static void test_named(void)
     text_write("n.net", "net.onnx", "no network");
     text_write("n.lacks", "graph.nnef", HEAD "rill_onnx(x, file = \"net.onnx\");\n}");
     text_write("n.bare", "mine.nnef", HEAD "nothing(x);\n}");
+    text_write("n.bare", "far.nnef", HEAD "rill_onnx(x, file = \"gone.onnx\");\n}");
+    text_write("n.bare", "long.nnef", "");
+    CHECK(!truncate(test_path("n.bare", "long.nnef"), (4 << 20) + 1), "truncate");
     text_write("n.bare", "net.onnx", "no network");
     text_write("n.bare", "cut.rill", "RILL");
     named(test_path("n.none", ""), false, false, "No such file");
@@ -385,7 +391,9 @@ static void test_named(void)
     named(test_path("n.port", ""), false, false, "model.conf: the graph has no output 'loud'");
     named(test_path("n.net", ""), false, false, "graph.nnef:4:9: net.onnx: byte 1: ");
     named(test_path("n.lacks", ""), false, true, "graph.nnef:4:9: net.onnx: No such file");
-    named(test_path("n.bare", "mine.nnef"), false, false, "mine.nnef:4:9: unknown operator");
+    named(test_path("n.bare", "mine.nnef"), false, false, ":4:9: unknown operator 'nothing'");
+    named(test_path("n.bare", "far.nnef"), false, false, ":4:9: gone.onnx: No such file");
+    named(test_path("n.bare", "long.nnef"), false, false, " has 4194305 bytes, the limit is");
     named(test_path("n.bare", "net.onnx"), false, false, "no ONNX file");
     named(test_path("n.bare", "cut.rill"), false, false, "it is too short");
     named(test_path("n.bare", "cut.rill"), false, true, "it is too short");
