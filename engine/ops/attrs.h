@@ -11,6 +11,16 @@ struct conv_attr {
     struct attr_ints epilogue;
 };
 
+/* The rows of ops whose attributes begin with it, but the epilogue's: those that come before one's
+ * own about the output, and those behind. */
+/* clang-format off */
+#define CONV_KERNEL_ROWS                                                                           \
+    AUTO_PAD_ROW, WINDOW_ROW("dilations", dilations),                                              \
+    { .name = "group", .kind = ATTR_INT, .offset = offsetof(struct conv_attr, group), .def_i = 1 },\
+    WINDOW_ROW("kernel_shape", kernel)
+#define CONV_STEP_ROWS WINDOW_ROW("pads", pads), WINDOW_ROW("strides", strides)
+/* clang-format on */
+
 /* floats: 1: sums are given as f32, each rounded once, and an epilogue may follow. */
 struct conv_integer_attr {
     struct conv_attr conv;

@@ -5,19 +5,9 @@
 #include "engine/ops/conv_rows.h"
 
 static const struct attr_spec conv_attrs[] = {
-    { .name = "auto_pad",
-      .kind = ATTR_CHOICE,
-      .offset = offsetof(struct conv_attr, w.auto_pad),
-      .choices = auto_pad_names },
-    { .name = "dilations", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.dilations) },
-    { .name = "group", .kind = ATTR_INT, .offset = offsetof(struct conv_attr, group), .def_i = 1 },
-    { .name = "kernel_shape", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.kernel) },
-    { .name = "pads", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.pads) },
-    { .name = "strides", .kind = ATTR_INTS, .offset = offsetof(struct conv_attr, w.strides) },
-    { .name = EPILOGUE_ATTR,
-      .kind = ATTR_INTS,
-      .offset = offsetof(struct conv_attr, epilogue),
-      .own = true },
+    CONV_KERNEL_ROWS,
+    CONV_STEP_ROWS,
+    EPILOGUE_ROW(struct conv_attr),
     { 0 },
 };
 

@@ -13,6 +13,11 @@
 #include "engine/ops/lie.h"
 
 #define EPILOGUE_ATTR "epilogue"
+/* Its row, of attributes of that type. */
+/* clang-format off */
+#define EPILOGUE_ROW(type)                                                                         \
+    { .name = EPILOGUE_ATTR, .kind = ATTR_INTS, .offset = offsetof(type, epilogue), .own = true }
+/* clang-format on */
 #define EPILOGUE_STEPS_MAX 6
 #define EPILOGUE_IN_MAX 4 /* inputs of it */
 #define EPILOGUE_IN 3     /* the first of them, of convolutions and products */

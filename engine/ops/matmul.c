@@ -51,10 +51,7 @@ struct matmul_attr {
 };
 
 static const struct attr_spec matmul_attrs[] = {
-    { .name = EPILOGUE_ATTR,
-      .kind = ATTR_INTS,
-      .offset = offsetof(struct matmul_attr, epilogue),
-      .own = true },
+    EPILOGUE_ROW(struct matmul_attr),
     { 0 },
 };
 
@@ -347,10 +344,7 @@ static const struct attr_spec gemm_attrs[] = {
     { .name = "beta", .kind = ATTR_FLOAT, .offset = offsetof(struct gemm_attr, beta), .def_f = 1 },
     { .name = "transA", .kind = ATTR_INT, .offset = offsetof(struct gemm_attr, ta) },
     { .name = "transB", .kind = ATTR_INT, .offset = offsetof(struct gemm_attr, tb) },
-    { .name = EPILOGUE_ATTR,
-      .kind = ATTR_INTS,
-      .offset = offsetof(struct gemm_attr, epilogue),
-      .own = true },
+    EPILOGUE_ROW(struct gemm_attr),
     { 0 },
 };
 

@@ -6,25 +6,15 @@
 
 #include <math.h>
 
+/* clang-format off */
 #define WINDOW_ATTRS                                                                               \
-    { .name = "auto_pad",                                                                          \
-      .kind = ATTR_CHOICE,                                                                         \
-      .offset = offsetof(struct pool_attr, w.auto_pad),                                            \
-      .choices = auto_pad_names },                                                                 \
-        { .name = "ceil_mode",                                                                     \
-          .kind = ATTR_INT,                                                                        \
-          .offset = offsetof(struct pool_attr, w.ceil_mode) },                                     \
-        { .name = "dilations",                                                                     \
-          .kind = ATTR_INTS,                                                                       \
-          .offset = offsetof(struct pool_attr, w.dilations) },                                     \
-        { .name = "kernel_shape",                                                                  \
-          .kind = ATTR_INTS,                                                                       \
-          .offset = offsetof(struct pool_attr, w.kernel),                                          \
-          .required = true },                                                                      \
-        { .name = "pads", .kind = ATTR_INTS, .offset = offsetof(struct pool_attr, w.pads) },       \
-    {                                                                                              \
-        .name = "strides", .kind = ATTR_INTS, .offset = offsetof(struct pool_attr, w.strides)      \
-    }
+    AUTO_PAD_ROW,                                                                                  \
+    { .name = "ceil_mode", .kind = ATTR_INT, .offset = offsetof(struct window_attr, ceil_mode) },  \
+    WINDOW_ROW("dilations", dilations),                                                            \
+    { .name = "kernel_shape", .kind = ATTR_INTS, .offset = offsetof(struct window_attr, kernel),   \
+      .required = true },                                                                          \
+    WINDOW_ROW("pads", pads), WINDOW_ROW("strides", strides)
+/* clang-format on */
 
 static const struct attr_spec max_attrs[] = {
     WINDOW_ATTRS,

@@ -138,14 +138,8 @@ void product_rows_add(struct product_rows *r, int32_t *y, const void *x, int32_t
 /* ---- MatMulInteger ---- */
 
 static const struct attr_spec matmul_integer_attrs[] = {
-    { .name = PRODUCT_FLOATS_ATTR,
-      .kind = ATTR_INT,
-      .offset = offsetof(struct matmul_integer_attr, floats),
-      .own = true },
-    { .name = EPILOGUE_ATTR,
-      .kind = ATTR_INTS,
-      .offset = offsetof(struct matmul_integer_attr, epilogue),
-      .own = true },
+    PRODUCT_FLOATS_ROW(struct matmul_integer_attr),
+    EPILOGUE_ROW(struct matmul_integer_attr),
     { 0 },
 };
 

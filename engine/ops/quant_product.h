@@ -9,6 +9,10 @@ enum { PRODUCT_X, PRODUCT_W, PRODUCT_X_ZERO, PRODUCT_W_ZERO, PRODUCT_EPILOGUE };
 
 /* Set by a pass alone: sums are given as f32. */
 #define PRODUCT_FLOATS_ATTR "floats"
+/* clang-format off */
+#define PRODUCT_FLOATS_ROW(type)                                                                   \
+    { .name = PRODUCT_FLOATS_ATTR, .kind = ATTR_INT, .offset = offsetof(type, floats), .own = true }
+/* clang-format on */
 
 /* Inputs are u8 or s8, and the zero at input `i` is of the type of input `of`: one for all, or one
  * for each of `each` (NULL: one for all). */

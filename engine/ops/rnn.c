@@ -30,10 +30,7 @@ static const char *const directions[] = { "forward", "reverse", "bidirectional",
           .kind = ATTR_INT,                                                                        \
           .offset = offsetof(struct rnn_attr, hidden_size) },                                      \
         { .name = "layout", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, layout) },       \
-        { .name = EPILOGUE_ATTR,                                                                   \
-          .kind = ATTR_INTS,                                                                       \
-          .offset = offsetof(struct rnn_attr, epilogue),                                           \
-          .own = true },                                                                           \
+        EPILOGUE_ROW(struct rnn_attr),                                                             \
     {                                                                                              \
         .name = "weights", .kind = ATTR_CHOICE, .offset = offsetof(struct rnn_attr, weights),      \
         .choices = weights, .own = true                                                            \

@@ -23,6 +23,15 @@ struct window_attr {
     int64_t ceil_mode;
 };
 
+/* Their rows, of ops whose attributes begin with it. */
+/* clang-format off */
+#define AUTO_PAD_ROW                                                                               \
+    { .name = "auto_pad", .kind = ATTR_CHOICE, .offset = offsetof(struct window_attr, auto_pad),   \
+      .choices = auto_pad_names }
+#define WINDOW_ROW(text, member)                                                                   \
+    { .name = text, .kind = ATTR_INTS, .offset = offsetof(struct window_attr, member) }
+/* clang-format on */
+
 /* Checked and filled in. */
 struct window {
     int axes; /* spatial axes */
