@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a message does: it is decoded, and goes to the session, the topic or the reply that it is
  * for. */
+#include "daemon/base/clock.h"
 #include "daemon/base/conf.h"
 #include "daemon/base/lifecycle.h"
 #include "daemon/base/log.h"
@@ -77,7 +78,7 @@ static void on_hello(struct conn *c, const Rill__ClientFrame *f)
     a.instance_id = d->life->instance_id;
     a.max_frame = c->max_message_bytes;
     a.max_streams = d->conf->limits_max_streams_per_connection;
-    a.mono_us = lane_now_us();
+    a.mono_us = clock_now_us();
     r.m_case = RILL__SERVER_FRAME__M_HELLO;
     r.hello = &a;
     conn_send(c, f->req, &r);
@@ -170,7 +171,7 @@ static void on_ping(struct conn *c, const Rill__ClientFrame *f)
         return;
     }
     a.payload = f->ping->payload;
-    a.mono_us = lane_now_us();
+    a.mono_us = clock_now_us();
     r.m_case = RILL__SERVER_FRAME__M_PONG;
     r.pong = &a;
     conn_send(c, f->req, &r);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Shutdown, with a grace period for open streams. */
+#include "daemon/base/clock.h"
 #include "daemon/base/lifecycle.h"
 #include "daemon/base/log.h"
 #include "daemon/base/notify.h"
@@ -24,7 +25,7 @@ static void goaway_send(struct conn *c, uint32_t grace_ms)
 
 void daemon_drain(struct daemon *d, uint32_t grace_ms)
 {
-    uint64_t until_us = lane_now_us() + grace_ms * UINT64_C(1000);
+    uint64_t until_us = clock_now_us() + grace_ms * UINT64_C(1000);
     if (d->life->draining) {
         d->life->drain_until_us =
             until_us < d->life->drain_until_us ? until_us : d->life->drain_until_us;

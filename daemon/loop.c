@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The loop thread: what wakes it, its tick, its signals. */
+#include "daemon/base/clock.h"
 #include "daemon/base/notify.h"
 #include "daemon/parts.h"
 #include "daemon/serve/session.h"
@@ -60,7 +61,7 @@ static void ready_check(struct daemon *d)
 static void on_after_poll(uv_check_t *c)
 {
     struct daemon *d = c->data;
-    uint64_t now_us = lane_now_us(), woke_us = (uv_now(d->loop) + 1) * 1000;
+    uint64_t now_us = clock_now_us(), woke_us = (uv_now(d->loop) + 1) * 1000;
     if (now_us <= woke_us + LONG_ITERATION_US || !admit_is_overcommitted(d))
         return;
     for (unsigned i = 0; i < d->pool->n; i++)
@@ -70,7 +71,7 @@ static void on_after_poll(uv_check_t *c)
 static void on_before_poll(uv_prepare_t *p)
 {
     struct daemon *d = p->data;
-    stall_before_poll(&d->net->stall, lane_now_us());
+    stall_before_poll(&d->net->stall, clock_now_us());
     slices_next_iteration(d->slices);
 }
 
@@ -94,7 +95,7 @@ static void on_tick(uv_timer_t *t)
     struct daemon_parts *p = t->data;
     struct daemon *d = &p->daemon;
     slices_tick(d->slices, d->admission->load.loop > 0);
-    uint64_t before_us = d->life->tick_us, now_us = d->life->tick_us = lane_now_us();
+    uint64_t before_us = d->life->tick_us, now_us = d->life->tick_us = clock_now_us();
     if (before_us && now_us - before_us > LOOP_STALL_US)
         loop_stalled(d, now_us - before_us);
     sessions_deliver(d);

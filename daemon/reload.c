@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+#include "daemon/base/clock.h"
 #include "daemon/base/conf.h"
 #include "daemon/base/lifecycle.h"
 #include "daemon/base/log.h"
@@ -171,7 +172,7 @@ static void reload_end(struct reload *r)
         reload_apply(r);
     }
     registry_clear(&r->registry);
-    uint64_t now_us = lane_now_us(), rest_us = (now_us - r->began_us) * REST_TIMES;
+    uint64_t now_us = clock_now_us(), rest_us = (now_us - r->began_us) * REST_TIMES;
     d->reloads->not_before_us = now_us + (rest_us < REST_MAX_US ? rest_us : REST_MAX_US);
     notify_send("READY=1\nSTATUS=%s",
                 r->err[0] ? "Running with the settings from before a refused reload" : "Running");
@@ -244,10 +245,10 @@ static void requester_add(struct reload *r, struct conn *c, uint32_t req)
 static void reload_run(struct daemon *d, struct reload *r)
 {
     r->starting = true;
-    r->began_us = lane_now_us();
+    r->began_us = clock_now_us();
     d->reloads->running = r;
     notify_send("RELOADING=1\nMONOTONIC_USEC=%llu\nSTATUS=Reloading",
-                (unsigned long long) lane_now_us());
+                (unsigned long long) clock_now_us());
     registry_init(&r->registry, d->loop, &r->conf);
     r->registry.root = d->registry;
     if (conf_load(&r->conf, d->life->conf_path, d->life->conf_may_miss, r->err) &&
@@ -270,7 +271,7 @@ void reload_start(struct daemon *d, struct conn *c, uint32_t req)
     r->daemon = d;
     requester_add(r, c, req);
     d->reloads->next = r;
-    reload_tick(d, lane_now_us());
+    reload_tick(d, clock_now_us());
 }
 
 void reload_tick(struct daemon *d, uint64_t now_us)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The parts of the daemon, in the order in which they start and stop. */
+#include "daemon/base/clock.h"
 #include "daemon/base/loop_init.h"
 #include "daemon/base/notify.h"
 #include "daemon/base/process.h"
@@ -86,7 +87,7 @@ static bool daemon_start(struct daemon_parts *p)
 {
     struct daemon *d = &p->daemon;
     char err[512];
-    p->life.started_us = lane_now_us();
+    p->life.started_us = clock_now_us();
     p->life.started_wall_us = process_wall_us();
     p->next_summary_us = p->life.started_us + p->conf.log_interval_s * UINT64_C(1000000);
     p->watchdog_us = notify_watchdog_us();

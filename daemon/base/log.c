@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/base/log.h"
+#include "daemon/base/clock.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -10,7 +11,6 @@
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #define LINE_BYTES 1200 /* less than PIPE_BUF, so a pipe takes a whole line or nothing */
@@ -245,13 +245,11 @@ static struct bucket *bucket_of(struct log_state *s, const char *line)
 static bool rate_allows(const struct log *l, const char *line)
 {
     struct log_state *s = l->state;
-    struct timespec t;
     char told[120];
     if (!s || !s->lines_per_s)
         return true;
     struct bucket *b = bucket_of(s, line);
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    uint64_t us = (uint64_t) t.tv_sec * 1000000u + (uint64_t) t.tv_nsec / 1000;
+    uint64_t us = clock_now_us();
     double most = (double) s->lines_per_s * BURST_S,
            filled = b->tokens + (double) (us - b->us) * 1e-6 * s->lines_per_s;
     b->tokens = filled < most ? filled : most;

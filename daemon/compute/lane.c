@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/compute/lane_internal.h"
+#include "daemon/base/clock.h"
 #include "daemon/compute/pcm.h"
 #include "daemon/compute/resample.h"
 
@@ -8,11 +9,6 @@
 #define ARRIVAL_RING 64
 #define FLUSH_CHUNK 256
 #define PACE_SLACK 256 /* a client's clock may be fast by one part in so many */
-
-uint64_t lane_now_us(void)
-{
-    return now_ns() / 1000;
-}
 
 static void segment_begin(struct lane *l, uint64_t in_pos)
 {
@@ -155,7 +151,7 @@ static void count_add(_Atomic uint64_t *to, uint64_t n)
 
 static void pulse_record(struct lane *l, struct lane_rec *rec, uint64_t began_ns)
 {
-    uint64_t end_ns = now_ns(), began_us = began_ns / 1000,
+    uint64_t end_ns = clock_now_ns(), began_us = began_ns / 1000,
              spent_ns = l->work_ns + end_ns - began_ns;
     rec->compute_us = (uint32_t) (spent_ns / 1000);
     count_add(&l->spent_ns, spent_ns);
@@ -209,7 +205,7 @@ static void segment_end(struct lane *l, bool last)
     const struct lane_model *m = l->model;
     l->last_segment = last;
     l->phase = TAIL_RATE;
-    l->arrival_us = lane_now_us(); /* the rest waited for the end, not since the last sample */
+    l->arrival_us = clock_now_us(); /* the rest waited for the end, not since the last sample */
     l->out_limit = rate_rescale(l->seg_in, l->opts.out_rate, l->opts.in_rate) +
         (last && l->seg_in ? l->delay_out_samples : 0);
     uint64_t fed = rate_rescale(l->seg_in, m->rate, l->opts.in_rate);
@@ -227,7 +223,7 @@ static bool waited_too_long(const struct lane *l)
     if (!l->opts.max_wait_us || !ring_used(&l->arrivals))
         return false;
     ring_peek(&l->arrivals, &a, 1);
-    uint64_t now_us = lane_now_us();
+    uint64_t now_us = clock_now_us();
     a.us = a.since_us ? a.since_us : a.us;
     return a.count > atomic_load_explicit(&l->consumed, memory_order_relaxed) && now_us > a.us &&
         now_us - a.us > l->opts.max_wait_us;
@@ -331,7 +327,7 @@ static enum lane_result skip(struct lane *l, size_t n)
 {
     uint64_t pos = l->seg_in_pos;
     samples_take(l, NULL, n);
-    l->worked_us = lane_now_us();
+    l->worked_us = clock_now_us();
     l->paced_us = l->worked_us;
     if (l->seg_in) {
         l->drop_samples = n;
@@ -442,7 +438,7 @@ static enum lane_result tail_out(struct lane *l)
     struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
     if (l->seg_out >= l->out_limit)
         return segment_done(l);
-    uint64_t began = now_ns();
+    uint64_t began = clock_now_ns();
     size_t n = resample_run(l->from_model, NULL, FLUSH_CHUNK, l->resampled, l->resampled_cap);
     lane_out_write(l, l->resampled, n, &rec);
     pulse_record(l, &rec, began);
@@ -522,7 +518,7 @@ static bool feed_push(struct lane *l)
 static bool step_begin(struct lane_step *t)
 {
     struct lane *l = t->lane;
-    uint64_t began = now_ns();
+    uint64_t began = clock_now_ns();
     l->missed_deadline = false;
     *t->ret = LANE_WORKED;
     if (atomic_load_explicit(&l->cancel, memory_order_acquire)) {
@@ -546,17 +542,17 @@ static bool step_begin(struct lane_step *t)
             return false; /* the silence is emitted before the model's output */
         feed_push(l);
     }
-    t->ns = now_ns() - began;
+    t->ns = clock_now_ns() - began;
     return true;
 }
 
 /* The model had nothing to run. */
 static void step_starved(struct lane_step *t)
 {
-    uint64_t began = now_ns();
+    uint64_t began = clock_now_ns();
     *t->ret = t->fed ? LANE_WORKED : starved(t->lane);
     if (*t->ret == LANE_WORKED)
-        t->lane->work_ns += t->ns + now_ns() - began;
+        t->lane->work_ns += t->ns + clock_now_ns() - began;
 }
 
 /* A pulse of the dry signal. */
@@ -567,7 +563,7 @@ static void step_bypassed(struct lane_step *t)
         step_starved(t);
         return;
     }
-    uint64_t began = now_ns() - t->ns;
+    uint64_t began = clock_now_ns() - t->ns;
     struct lane_rec rec = { .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out };
     bypass_pulse(l, &rec);
     l->paced_us = pace(l, l->arrival_us);
@@ -578,7 +574,7 @@ static void step_bypassed(struct lane_step *t)
 static void step_end(struct lane_step *t, uint32_t n_ran)
 {
     struct lane *l = t->lane;
-    uint64_t began = now_ns() - t->ns;
+    uint64_t began = clock_now_ns() - t->ns;
     struct lane_rec rec = {
         .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out, .is_run = true, .batch = n_ran
     };
@@ -587,7 +583,7 @@ static void step_end(struct lane_step *t, uint32_t n_ran)
     pulse_record(l, &rec, began);
     l->cost_ns = (l->cost_ns * 15 + rec.compute_us * UINT64_C(1000)) / 16;
     l->paced_us = pace(l, l->arrival_us);
-    l->missed_deadline = now_ns() / 1000 > l->paced_us + l->pulse_us;
+    l->missed_deadline = clock_now_ns() / 1000 > l->paced_us + l->pulse_us;
 }
 
 /* The model's stream stopped: the client gets an error, and the lane ends. */
@@ -617,9 +613,9 @@ void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret)
         else
             streams[n_due++] = lanes[i]->stream;
     }
-    uint64_t began = now_ns();
+    uint64_t began = clock_now_ns();
     rill_run_many(streams, n_due, status);
-    uint64_t took = now_ns() - began;
+    uint64_t took = clock_now_ns() - began;
     for (unsigned i = 0; i < n_due; i++)
         n_ran += status[i] == RILL_OK;
     for (unsigned i = 0; i < n_due; i++)

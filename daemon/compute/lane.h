@@ -12,10 +12,8 @@
 
 #include "daemon/compute/lane_sinks.h"
 #include "daemon/compute/bypass.h"
-
 #include "daemon/compute/ring.h"
 
-#include <pthread.h>
 #include <rill.h>
 
 /* Ends a segment after `count` received samples; the next begins at position next_pos. */
@@ -162,10 +160,5 @@ uint64_t lane_pulse_us(const struct lane_model *m);
  * if there is one; ret_rtf gets the processor time of a pulse (p95) over its length. */
 rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
                              float *ret_rtf, rill_error *reterr);
-
-uint64_t lane_now_us(void);
-
-/* Processor time that a thread has used. A system call: not for the compute path. */
-uint64_t thread_cpu_ns(pthread_t thread);
 
 #endif

@@ -5,19 +5,10 @@
 
 #include "daemon/compute/lane.h"
 
-#include <time.h>
-
 #define VAD_PER_STEP_MAX 128
 #define RECS_SPARE 8 /* records that are kept free beside those of one frame of a sink */
 
 enum phase { FEED, TAIL_RATE, TAIL_MODEL, DRAIN, TAIL_OUT };
-
-static inline uint64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (uint64_t) t.tv_sec * 1000000000u + (uint64_t) t.tv_nsec;
-}
 
 /* lane_out.c */
 /* samples at the output rate; of them, as many as the segment may still give */

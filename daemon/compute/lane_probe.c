@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the ports of a model and measures what a pulse costs. */
 #include "daemon/compute/lane_internal.h"
+#include "daemon/base/clock.h"
 #include "daemon/compute/pcm.h"
 
 static rill_status probe_fail(rill_error *e, rill_status s, const char *text)
@@ -149,10 +150,10 @@ static void probe_run(rill_stream *s, struct lane_model *m, float *buf, uint64_t
     for (unsigned k = 0; k < n_pulses; k++) {
         noise_make(buf, m->pulse_samples, &seed);
         rill_stream_push(s, (unsigned) m->audio_in, buf, m->pulse_samples, &took);
-        uint64_t wall = now_ns(), t = thread_cpu_ns(pthread_self());
+        uint64_t wall = clock_now_ns(), t = thread_cpu_ns(pthread_self());
         bool stopped = rill_stream_run(s) == RILL_INVALID;
         times_ns[k] = thread_cpu_ns(pthread_self()) - t;
-        wall_ns += now_ns() - wall;
+        wall_ns += clock_now_ns() - wall;
         cpu_ns += times_ns[k];
         probe_pull(s, m, buf, 1);
         if (stopped)

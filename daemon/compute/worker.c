@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/compute/worker.h"
+#include "daemon/base/clock.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -60,7 +61,7 @@ static bool group_step(struct worker *w, size_t first, size_t n, uint64_t until_
         lanes[i] = w->lanes[first + i];
         at[i] = first + i;
     }
-    for (unsigned k = 0; k < STEPS_A_ROUND && n && !(worked && lane_now_us() > until_us); k++) {
+    for (unsigned k = 0; k < STEPS_A_ROUND && n && !(worked && clock_now_us() > until_us); k++) {
         size_t still = 0;
         lanes_step(lanes, n, r);
         for (size_t i = 0; i < n; i++) {
@@ -156,7 +157,7 @@ static uint64_t other_plans_start(const struct worker *w, size_t n_due, uint64_t
 static size_t batch_pick(struct worker *w, size_t n_due)
 {
     const struct lane *l = w->lanes[w->due[0].at];
-    uint64_t now_us = lane_now_us(), first_us,
+    uint64_t now_us = clock_now_us(), first_us,
              latest_us = other_plans_start(w, n_due, now_us, &first_us);
     uint64_t cost_us = lane_cost_us(l);
     bool part = w->due[0].deadline_us == LANE_PART;
@@ -213,7 +214,7 @@ static bool batch_run(struct worker *w, size_t n)
     for (size_t i = 0; i < n; i++)
         lanes[i] = w->lanes[w->batch[i]];
     lanes_step(lanes, n, r);
-    uint64_t now_us = lane_now_us();
+    uint64_t now_us = clock_now_us();
     bool step = loop_overran(w, now_us);
     for (size_t i = 0; i < n; i++) {
         worked |= r[i] != LANE_IDLE;
@@ -233,7 +234,7 @@ static bool batch_run(struct worker *w, size_t n)
  * anew before each batch. */
 static bool live_run(struct worker *w)
 {
-    uint64_t until_us = lane_now_us() + w->shortest_pulse_us;
+    uint64_t until_us = clock_now_us() + w->shortest_pulse_us;
     bool worked = false;
     size_t n_due;
     memset(w->idle, 0, w->n_lanes * sizeof *w->idle);
@@ -243,7 +244,7 @@ static bool live_run(struct worker *w)
             w->progress(w->arg); /* its output need not wait for the next batch */
         }
         atomic_fetch_add_explicit(&w->heartbeat, 1, memory_order_release);
-        if (lane_now_us() > until_us)
+        if (clock_now_us() > until_us)
             break;
     }
     return worked;
@@ -256,10 +257,10 @@ static bool live_run(struct worker *w)
  * after every group was asked. */
 static bool files_run(struct worker *w)
 {
-    uint64_t until_us = lane_now_us() + w->shortest_pulse_us / 4;
+    uint64_t until_us = clock_now_us() + w->shortest_pulse_us / 4;
     bool worked = false;
     size_t i = w->next_file < w->n_lanes ? w->next_file : 0, n;
-    for (size_t seen = 0; seen < w->n_lanes && !(worked && lane_now_us() > until_us); seen += n) {
+    for (size_t seen = 0; seen < w->n_lanes && !(worked && clock_now_us() > until_us); seen += n) {
         n = group_size(w, i);
         n = n < w->n_lanes - seen ? n : w->n_lanes - seen; /* no lane twice */
         if (!w->lanes[i]->live)
@@ -286,7 +287,7 @@ bool worker_round(struct worker *w)
     memset(w->ended, 0, w->n_lanes * sizeof *w->ended);
     bool live = live_run(w), files = false;
     if (!live)
-        overload_idle(&w->overload, w->lanes, w->n_lanes, lane_now_us());
+        overload_idle(&w->overload, w->lanes, w->n_lanes, clock_now_us());
     if (!live || !atomic_load_explicit(&w->overload.level, memory_order_relaxed))
         files = files_run(w);
     lanes_drop(w);
@@ -299,7 +300,7 @@ bool worker_round(struct worker *w)
 /* Adds the time awake since since_us; returns now. */
 static uint64_t busy_note(struct worker *w, uint64_t since_us)
 {
-    uint64_t now_us = lane_now_us();
+    uint64_t now_us = clock_now_us();
     atomic_store_explicit(&w->busy_us,
                           atomic_load_explicit(&w->busy_us, memory_order_relaxed) + now_us -
                               since_us,
@@ -310,7 +311,7 @@ static uint64_t busy_note(struct worker *w, uint64_t since_us)
 static void *worker_main(void *arg)
 {
     struct worker *w = arg;
-    uint64_t since_us = lane_now_us();
+    uint64_t since_us = clock_now_us();
     rill_thread_prepare();
     if (w->background)
         thread_background();
@@ -328,7 +329,7 @@ static void *worker_main(void *arg)
             uint64_t n;
             while (read(w->wake_fd, &n, sizeof n) < 0 && errno == EINTR)
                 ;
-            since_us = lane_now_us();
+            since_us = clock_now_us();
         }
         atomic_store(&w->sleeping, false);
     }

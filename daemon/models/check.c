@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/models/check.h"
+#include "daemon/base/clock.h"
 #include "daemon/models/load.h"
 
 #include <errno.h>
@@ -117,12 +118,12 @@ static enum verdict result_read(const struct check *c, int fd, struct result *r)
 {
     uint8_t *to = (uint8_t *) r;
     size_t have = 0;
-    uint64_t until_us = lane_now_us() + c->timeout_s * UINT64_C(1000000);
+    uint64_t until_us = clock_now_us() + c->timeout_s * UINT64_C(1000000);
     while (have < sizeof *r) {
         struct pollfd p = { .fd = fd, .events = POLLIN };
         if (atomic_load(c->stop))
             return CHILD_CANCELLED;
-        if (lane_now_us() >= until_us)
+        if (clock_now_us() >= until_us)
             return CHILD_TIMED_OUT;
         if (poll(&p, 1, POLL_MS) <= 0)
             continue;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/models/registry_internal.h"
+#include "daemon/base/clock.h"
 #include "daemon/models/open_at.h"
 #include "daemon/models/check.h"
 #include "daemon/models/load.h"
@@ -223,7 +224,7 @@ void registry_set_price(const struct registry *r, struct model *m, float rtf, fl
     m->cost.probe_is_floor = m->lane.words_plan; /* a gated recogniser costs nothing in silence,
                                                     which says nothing of speech */
     m->cost.quantile = 0.9f;
-    cost_probe(&m->cost, rtf + around, wall + around, lane_now_us());
+    cost_probe(&m->cost, rtf + around, wall + around, clock_now_us());
     m->rtf = m->cost.price;
 }
 
@@ -306,7 +307,7 @@ static void job_end(struct load_job *j, bool good)
     m->is_transient = m->state == MODEL_FAILED && j->is_transient;
     m->missing = m->state == MODEL_FAILED && j->location.kind == LOCATION_NONE &&
         j->location.error == ENOENT;
-    m->used_us = m->failed_us = lane_now_us();
+    m->used_us = m->failed_us = clock_now_us();
     m->load_us = m->used_us - m->begun_us;
     if (m->state == MODEL_READY)
         registry_charge(m, j->owner, kept_bytes);
@@ -400,7 +401,7 @@ static bool load_start(struct registry *r, struct model *m, struct owner *by)
         return false;
     }
     m->state = MODEL_LOADING;
-    m->begun_us = lane_now_us();
+    m->begun_us = clock_now_us();
     registry_ref(m);
     return true;
 }
@@ -411,8 +412,8 @@ bool registry_load(struct registry *r, struct model *m, struct owner *by, bool a
     uint32_t doublings = m->failures < RETRY_DOUBLINGS ? m->failures : RETRY_DOUBLINGS;
     bool failed = m->state == MODEL_FAILED && !afresh && m->error.status != RILL_NOMEM &&
         !m->is_transient &&
-        lane_now_us() - m->failed_us < (UINT64_C(1) << doublings) * RETRY_US / 2;
-    m->used_us = lane_now_us();
+        clock_now_us() - m->failed_us < (UINT64_C(1) << doublings) * RETRY_US / 2;
+    m->used_us = clock_now_us();
     if (m->state == MODEL_READY || failed) {
         done(arg, m);
         return true;

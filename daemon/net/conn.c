@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
+#include "daemon/base/clock.h"
 #include "daemon/base/text.h"
-#include "daemon/compute/lane.h"
 #include "daemon/net/net.h"
 #include "daemon/net/quota.h"
 #include "daemon/net/wire.h"
 
 #include <poll.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -97,7 +99,7 @@ void conn_close(struct conn *c)
     c->closing = true;
     c->net->calls->drop(c);
     uv_read_stop((uv_stream_t *) &c->pipe);
-    c->deadline_us = lane_now_us() + CLOSE_LINGER_US;
+    c->deadline_us = clock_now_us() + CLOSE_LINGER_US;
     c->net->any_closing = true;
     uv_async_send(c->net->wake); /* freed in conns_reap, since the caller may still use it */
 }
@@ -154,7 +156,7 @@ static void on_written(uv_write_t *w, int status)
         conn_end(c);
         return;
     }
-    c->last_write_us = lane_now_us();
+    c->last_write_us = clock_now_us();
     if (c->closing && !conn_queue_bytes(c)) {
         conn_end(c);
         return;
@@ -180,7 +182,7 @@ static void bytes_send(struct conn *c, struct write_job *j, size_t n)
     int r = uv_is_closing((uv_handle_t *) &c->pipe) ? UV_ECANCELED
                                                     : uv_try_write((uv_stream_t *) &c->pipe, &b, 1);
     if (r > 0)
-        c->last_write_us = lane_now_us();
+        c->last_write_us = clock_now_us();
     if (r == (int) n || (r < 0 && r != UV_EAGAIN)) {
         free(j);
         if (r < 0)
@@ -414,7 +416,7 @@ static void slow_check(struct conn *c, uint64_t now_us);
 static size_t message_run(struct conn *c, const uint8_t *p, size_t have)
 {
     const struct conn_calls *calls = c->net->calls;
-    uint64_t since_us = lane_now_us();
+    uint64_t since_us = clock_now_us();
     c->last_audio = NULL;
     size_t used = message_take(c, p, have);
     if (!c->closing && conn_queue_bytes(c) > QUEUE_FLOOR_BYTES)
@@ -430,7 +432,7 @@ static size_t message_run(struct conn *c, const uint8_t *p, size_t have)
  * loop, or for the next tick. */
 static void messages_take(struct conn *c)
 {
-    uint64_t until_us = lane_now_us() + SLICE_US;
+    uint64_t until_us = clock_now_us() + SLICE_US;
     size_t at = 0, used = 1;
     enum slice when = SLICE_NOW;
     if (!c->preface_done)
@@ -441,7 +443,7 @@ static void messages_take(struct conn *c)
             break;
         used = message_run(c, c->in + at, c->in_fill - at);
         at += used;
-        when = used && lane_now_us() >= until_us ? SLICE_NEXT_ITERATION : SLICE_NOW;
+        when = used && clock_now_us() >= until_us ? SLICE_NEXT_ITERATION : SLICE_NOW;
     }
     c->input_pending = when != SLICE_NOW && !c->closing;
     memmove(c->in, c->in + at, c->in_fill - at);
@@ -459,7 +461,7 @@ static void messages_take(struct conn *c)
 static void waited_note(struct conn *c, bool is_rest)
 {
     if (!is_rest || !c->waited_since_us)
-        c->waited_since_us = stall_since_us(&c->net->stall, lane_now_us());
+        c->waited_since_us = stall_since_us(&c->net->stall, clock_now_us());
 }
 
 static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *b)
@@ -471,7 +473,7 @@ static void on_read(uv_stream_t *st, ssize_t n, const uv_buf_t *b)
         return;
     }
     c->in_fill += (size_t) n;
-    c->active_us = lane_now_us();
+    c->active_us = clock_now_us();
     waited_note(c, c->net->stall.iteration - c->resumed_at <= 1); /* lay in the socket */
     messages_take(c);
 }
@@ -602,7 +604,7 @@ void conn_accept(struct net *net, const struct listener *l, int fd)
     c->streams.secret = net->streams_secret;
     c->is_control = l->is_control;
     c->max_message_bytes = HELLO_MAX_BYTES;
-    c->accepted_us = c->last_write_us = c->active_us = lane_now_us();
+    c->accepted_us = c->last_write_us = c->active_us = clock_now_us();
     c->deadline_us = c->accepted_us + net->conf->limits_hello_timeout_ms * UINT64_C(1000);
     net->conns_accepted++;
     if (!buffer_fit(c) || uv_pipe_open(&c->pipe, fd) < 0) {

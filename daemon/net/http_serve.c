@@ -5,11 +5,14 @@
  * accepted, or completed its request, the longest ago. Per tick it accepts at most half its limit,
  * so that every connection has a tick at least to send its request; a request that has come already
  * is answered at once. */
-#include "daemon/compute/lane.h"
+#include "daemon/base/clock.h"
 #include "daemon/net/http.h"
 #include "daemon/net/net.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -201,7 +204,7 @@ static void response_send(struct http_conn *c)
     shutdown(c->fd, SHUT_WR);
     response_free(c);
     c->state = HTTP_LINGERS;
-    c->deadline_us = lane_now_us() + LINGER_US;
+    c->deadline_us = clock_now_us() + LINGER_US;
     conn_unlink(c);
     conn_prepend(c);
     uv_poll_start(&c->poll, UV_READABLE | UV_DISCONNECT, on_ready);
@@ -216,7 +219,7 @@ static void response_start(struct http_conn *c, struct http_decision x)
         return;
     }
     c->state = HTTP_RESPONDS;
-    c->deadline_us = lane_now_us() + RESPONSE_US;
+    c->deadline_us = clock_now_us() + RESPONSE_US;
     conn_unlink(c);
     conn_append(c);
     responses_bound(c->listener, c);
@@ -273,7 +276,7 @@ static void conn_make(struct http_listener *l, int fd)
         conn_evict(l->conns);
     c->listener = l;
     c->fd = fd;
-    c->deadline_us = lane_now_us() + REQUEST_US;
+    c->deadline_us = clock_now_us() + REQUEST_US;
     l->n_conns++;
     conn_append(c);
     uv_poll_start(&c->poll, UV_READABLE | UV_DISCONNECT, on_ready);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Admission control, the choice of a compute thread, and the policy under overload. */
 #include "daemon/serve/admit.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/conf.h"
 #include "daemon/base/cost.h"
 #include "daemon/base/log.h"
@@ -86,7 +87,7 @@ static bool load_fits(struct load load, struct claim more, struct load budget)
 bool admit_full(struct daemon *d)
 {
     static const struct claim least = { 1e-9, 1e-9 };
-    uint64_t now_us = lane_now_us();
+    uint64_t now_us = clock_now_us();
     bool takes = false;
     for (unsigned i = 0; i < d->pool->n_live; i++)
         takes |= takes_live(&d->pool->workers[i], now_us);
@@ -99,7 +100,7 @@ static struct worker *least_loaded(struct daemon *d, unsigned first, unsigned la
                                    bool live)
 {
     struct worker *best = NULL;
-    uint64_t now_us = lane_now_us();
+    uint64_t now_us = clock_now_us();
     double least = 0;
     unsigned fewest = 0;
     for (unsigned i = first; i < last; i++) {
@@ -131,7 +132,7 @@ struct worker *admit_worker(struct daemon *d, bool live, const struct model *m)
 
 const char *admit_refusal(struct daemon *d)
 {
-    uint64_t now_us = lane_now_us();
+    uint64_t now_us = clock_now_us();
     for (unsigned i = 0; i < d->pool->n_live; i++)
         if (takes_live(&d->pool->workers[i], now_us))
             return "live streams have claimed the compute there is (rtf_budget)";
@@ -140,7 +141,7 @@ const char *admit_refusal(struct daemon *d)
 
 uint32_t admit_retry_ms(struct daemon *d)
 {
-    uint64_t now_us = lane_now_us(), until_us = 0;
+    uint64_t now_us = clock_now_us(), until_us = 0;
     for (unsigned i = 0; i < d->pool->n; i++) {
         uint64_t us = atomic_load_explicit(&d->pool->workers[i].overload.refuse_until_us,
                                            memory_order_relaxed);
@@ -241,7 +242,7 @@ void admit_tick(struct daemon *d)
         realtime_log(d, i);
         overload_log(d, i);
         if (d->pool->workers[i].level_logged &&
-            lane_now_us() > atomic_load(&d->pool->workers[i].overload.refuse_until_us))
+            clock_now_us() > atomic_load(&d->pool->workers[i].overload.refuse_until_us))
             worker_wake(&d->pool->workers[i]); /* an idle thread must take its steps down, too */
     }
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/serve/meter.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/cost.h"
 #include "daemon/base/lifecycle.h"
 #include "daemon/compute/lane.h"
@@ -67,14 +68,14 @@ void meter_start(struct daemon *d)
     d->registry->pulse_ns = THREAD_PASSES * best;
     d->metering->loop.factor = 1;
     cost_probe(&d->metering->pulse_cost, (float) (LOOP_PASSES * best), (float) (LOOP_PASSES * best),
-               lane_now_us());
+               clock_now_us());
 }
 
 /* ---- the tick ---- */
 
 uint64_t meter_charge_loop(struct daemon *d, struct session *s, uint64_t since_us)
 {
-    uint64_t now_us = lane_now_us();
+    uint64_t now_us = clock_now_us();
     double ns = (double) (now_us - since_us) * 1000;
     d->metering->loop.spent_ns += ns;
     if (s)

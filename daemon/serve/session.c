@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The end of a session. */
+#include "daemon/base/clock.h"
 #include "daemon/base/memory.h"
 #include "daemon/compute/lane.h"
 #include "daemon/compute/pcm.h"
@@ -65,7 +66,7 @@ void session_end(struct session *s)
     if (s->conn) {
         conn_id_retire(s->conn, s->id);
         streams_remove(&s->conn->streams, &s->link);
-        s->conn->active_us = lane_now_us();
+        s->conn->active_us = clock_now_us();
         s->conn = NULL;
     }
     if (!s->lane) {

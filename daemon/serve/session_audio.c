@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* A session's input: audio, its end, and resets, from messages into the rings of the lane. */
+#include "daemon/base/clock.h"
 #include "daemon/compute/lane.h"
 #include "daemon/compute/pcm.h"
 #include "daemon/compute/worker.h"
@@ -90,7 +91,7 @@ void session_audio(struct session *s, const Rill__Audio *m)
     size_t n = m->pcm.len / pcm_frame_bytes(&s->in);
     /* Written before the samples, so that the worker never sees samples without their arrival. */
     struct lane_arrival a = { .count = s->received + n,
-                              .us = lane_now_us(),
+                              .us = clock_now_us(),
                               .since_us = s->conn->waited_since_us };
     if (n && ring_room(&s->lane->arrivals))
         ring_write(&s->lane->arrivals, &a, 1);

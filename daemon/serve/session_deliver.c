@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A session's output: records of the lane become messages to the client, and entries of its topic.
  */
+#include "daemon/base/clock.h"
 #include "daemon/base/conf.h"
 #include "daemon/base/slices.h"
 #include "daemon/compute/lane.h"
@@ -182,7 +183,7 @@ static void session_serve(struct session *s)
         slices_resume(d->slices, when);
         return;
     }
-    uint64_t since_us = has_output ? lane_now_us() : 0;
+    uint64_t since_us = has_output ? clock_now_us() : 0;
     session_deliver(s);
     uint64_t now_us = has_output ? meter_charge_loop(d, s, since_us) : 0;
     if (has_output && !s->live)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Opening a session: the request is checked, the model loaded, the lane made. */
+#include "daemon/base/clock.h"
 #include "daemon/base/conf.h"
 #include "daemon/base/lifecycle.h"
 #include "daemon/base/memory.h"
@@ -321,7 +322,7 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
     s->live = m->pace == RILL__PACE__PACE_LIVE;
     s->align = m->align;
     s->max_latency_ms = m->max_latency_ms;
-    s->opened_us = s->audio_us = lane_now_us();
+    s->opened_us = s->audio_us = clock_now_us();
     s->next = d->sessions->first;
     d->sessions->first = s;
     d->sessions->n++;

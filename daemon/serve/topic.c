@@ -3,6 +3,7 @@
  * The history never waits: its oldest entries make room for new ones, and a subscriber that had not
  * read them gets a Gap. Loop thread only. */
 #include "daemon/serve/topic.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/conf.h"
 #include "daemon/base/counters.h"
 #include "daemon/base/lifecycle.h"
@@ -269,7 +270,7 @@ void topic_end(struct topic *t, bool cancelled)
     if (!t)
         return;
     t->ended = true;
-    t->ended_us = lane_now_us();
+    t->ended_us = clock_now_us();
     t->cancelled = cancelled;
     topic_deliver(t);
 }
@@ -299,7 +300,7 @@ static void sub_leave(struct sub *s)
     struct conn *c = s->conn;
     s->conn = NULL;
     streams_remove(&c->streams, &s->link);
-    c->active_us = lane_now_us();
+    c->active_us = clock_now_us();
     conn_id_retire(c, s->id);
 }
 
@@ -685,7 +686,7 @@ void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m)
     s->conn = c;
     s->owner = memory_ref(c->owner);
     memory_charge(c->daemon->memory, s->owner, MEMORY_TOPICS, sizeof *s);
-    s->opened_us = lane_now_us();
+    s->opened_us = clock_now_us();
     s->topic = t;
     s->next = t->subs;
     t->subs = s;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/watch/health.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/lifecycle.h"
 #include "daemon/base/log.h"
 #include "daemon/compute/lane.h"
@@ -21,7 +22,7 @@ bool health_start(struct daemon *d, uint64_t watchdog_us)
         return false;
     h->limit_us = watchdog_us && most < HEALTH_LIMIT_US ? most : HEALTH_LIMIT_US;
     h->threads = calloc(d->pool->n ? d->pool->n : 1, sizeof *h->threads);
-    h->updated_us = lane_now_us();
+    h->updated_us = clock_now_us();
     for (unsigned i = 0; h->threads && i < d->pool->n; i++)
         h->threads[i].moved_us = h->updated_us;
     return h->threads;

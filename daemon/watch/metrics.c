@@ -2,6 +2,7 @@
 /* Every metric as text: OpenMetrics 1.0, or the older format 0.0.4. Labels are names of models,
  * reasons and codes, never text of clients. */
 #include "daemon/watch/metrics.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/counters.h"
 #include "daemon/base/lifecycle.h"
 #include "daemon/base/log.h"
@@ -268,7 +269,7 @@ static void put_draining(struct text *t, struct daemon *d, const struct family *
 
 static void put_uptime(struct text *t, struct daemon *d, const struct family *f)
 {
-    us_put(t, f, NULL, NULL, lane_now_us() - d->life->started_us);
+    us_put(t, f, NULL, NULL, clock_now_us() - d->life->started_us);
 }
 
 static void put_log_lost(struct text *t, struct daemon *d, const struct family *f)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/watch/stats.h"
+#include "daemon/base/clock.h"
 #include "daemon/base/conf.h"
 #include "daemon/base/cost.h"
 #include "daemon/base/counters.h"
@@ -227,7 +228,7 @@ static void stats_fill(struct stats_message *x, struct daemon *d, const char *af
 {
     Rill__StatsReply *a = &x->reply;
     rill__stats_reply__init(a);
-    a->uptime_us = lane_now_us() - d->life->started_us;
+    a->uptime_us = clock_now_us() - d->life->started_us;
     a->connections = d->net->n_conns;
     a->connections_accepted = d->net->conns_accepted;
     a->streams = sessions_running(d);
@@ -338,7 +339,7 @@ static void session_fill(struct session_message *x, struct session *s)
     a->pace = s->live ? RILL__PACE__PACE_LIVE : RILL__PACE__PACE_FILE;
     a->in_samples = s->received;
     a->out_samples = s->sent;
-    a->age_us = lane_now_us() - s->opened_us;
+    a->age_us = clock_now_us() - s->opened_us;
     a->rtf = (float) rtf_of(s->compute_us, samples_us(s->audio_noted, s->in.rate));
     a->queued_bytes = conn_queue_bytes(s->conn);
     a->memory_bytes = session_bytes(s);
@@ -377,7 +378,7 @@ static void sub_fill(struct session_message *x, const struct sub_info *s)
     a->out_samples = s->sent;
     a->gap_samples = s->lost;
     a->lag_ms = s->lag_ms;
-    a->age_us = lane_now_us() - s->opened_us;
+    a->age_us = clock_now_us() - s->opened_us;
     a->queued_bytes = conn_queue_bytes(s->conn);
     a->memory_bytes = s->bytes;
 }
@@ -507,7 +508,7 @@ static uint32_t age_ms(uint64_t at_us, uint64_t now_us)
 static void price_fill(Rill__Price *p, const struct daemon *d, const struct model *m)
 {
     const struct cost_reading *f = cost_newest(&m->cost);
-    uint64_t now_us = lane_now_us();
+    uint64_t now_us = clock_now_us();
     struct claim c = claim_price(d, m);
     rill__price__init(p);
     p->compute = (float) c.compute;

@@ -47,8 +47,8 @@ clients/c
 daemon/base                 rill.h
 daemon/compute              +
 daemon/models               +
-daemon/net                  daemon/base daemon/compute rill.h
-daemon/serve                + daemon/models
+daemon/net                  daemon/base rill.h
+daemon/serve                + daemon/compute daemon/models
 daemon/watch                +
 daemon                      +
 tools                       engine pulse models models/onnx models/tflite models/network lib sinks check tools/quantize clients/c kernels

@@ -19,6 +19,7 @@
  *   "heavy"  wiener with HEAVY_BYTES of weights
  * The samples of fake_rill.h at the begin of a pulse make any of them slow. */
 #include "tests/daemon/fake_rill.h"
+#include "daemon/base/clock.h"
 #include "daemon/compute/lane.h"
 
 #include <rill.h>

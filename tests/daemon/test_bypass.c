@@ -2,6 +2,7 @@
 /* A live lane that the model does not run for now and then: sample for sample what comes out, and
  * what is told about it. The fake models halve what they hear, so that each sample says how much of
  * it came from the model; of real ones what goes past them is looked at, and what comes before. */
+#include "daemon/base/clock.h"
 #include "daemon/compute/lane.h"
 #include "daemon/compute/pcm.h"
 #include "tests/daemon/guarded.h"
@@ -105,7 +106,7 @@ static void run_begin(struct run *r, const struct lane_model *m, bool align, enu
 
 static void feed(struct run *r, size_t n)
 {
-    struct lane_arrival a = { .count = r->n_in + n, .us = lane_now_us() };
+    struct lane_arrival a = { .count = r->n_in + n, .us = clock_now_us() };
     ring_write(&r->lane->arrivals, &a, 1);
     ring_write(&r->lane->in, r->x + r->n_in, n);
     r->n_in += n;

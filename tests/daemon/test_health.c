@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Who is stuck and who is not: health.c over threads that never run, and a daemon whose model
  * hangs. */
+#include "daemon/base/clock.h"
 #include "daemon/parts.h"
 #include "daemon/serve/session.h"
 #include "daemon/watch/health.h"
@@ -16,7 +17,7 @@
 static uint64_t clock_us = 1000000;
 static unsigned n_lines;
 
-uint64_t lane_now_us(void)
+uint64_t clock_now_us(void)
 {
     return clock_us;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a pulse waited for is counted from the arrival of its last sample, also where the next pulse
  * is there already. */
+#include "daemon/base/clock.h"
 #include "daemon/compute/lane.h"
 #include "tests/daemon/fake_rill.h"
 #include "tests/daemon/harness.h"
@@ -27,7 +28,7 @@ static uint32_t queue_of_next(struct lane *l)
 static void arrive(struct lane *l, uint64_t count, uint64_t ago_us)
 {
     ring_write(&l->arrivals,
-               &(struct lane_arrival) { .count = count, .us = lane_now_us() - ago_us }, 1);
+               &(struct lane_arrival) { .count = count, .us = clock_now_us() - ago_us }, 1);
 }
 
 static size_t allocated_bytes(void)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* In which order a compute thread serves live lanes, and who runs together: rounds of a worker by
  * hand, with arrivals and costs in seconds, so that nothing depends on how fast the machine is. */
+#include "daemon/base/clock.h"
 #include "daemon/compute/worker.h"
 #include "tests/daemon/fake_rill.h"
 #include "tests/daemon/guarded.h"
@@ -52,7 +53,7 @@ static struct lane *lane_with_pulse(struct worker *w, const struct kind *k, int6
     if (!l)
         give_up("no lane");
     struct lane_arrival a = { .count = k->lane.pulse_samples,
-                              .us = lane_now_us() + (uint64_t) due_us - lane_pulse_us(&k->lane) };
+                              .us = clock_now_us() + (uint64_t) due_us - lane_pulse_us(&k->lane) };
     l->live = true;
     l->cost_ns = cost_us * 1000;
     ring_write(&l->arrivals, &a, 1);
@@ -181,7 +182,7 @@ static void test_ahead(struct bench *b)
     add(b, &b->brief, 5 * SECOND + 100000, 1);
     struct lane *l = b->lanes[0];
     struct lane_arrival a = { .count = 3 * 4096,
-                              .us = lane_now_us() + 5 * SECOND - lane_pulse_us(&b->lengthy.lane) };
+                              .us = clock_now_us() + 5 * SECOND - lane_pulse_us(&b->lengthy.lane) };
     ring_write(&l->arrivals, &a, 1);
     ring_write(&l->in, x, 2 * 4096);
     served(&b->worker, "long*1 short*1 long*1 long*1");
@@ -344,12 +345,12 @@ static void test_loop(struct bench *b)
         add(b, &b->brief, SECOND, 100);
         b->lanes[k]->opts.bypass_mode = k ? BYPASS_DRY : BYPASS_NONE;
         if (k < 3)
-            worker_loop_overrun(&b->worker, lane_now_us(), k == 1 ? pulse_us : pulse_us + 1);
+            worker_loop_overrun(&b->worker, clock_now_us(), k == 1 ? pulse_us : pulse_us + 1);
         served(&b->worker, "short*1");
         CHECK(o->level == (k > 1), "level %u after turn %u", o->level, k);
     }
     CHECK(bypassed(b) != 0);
-    for (uint64_t t = lane_now_us(), k = 0; k < 9; k++)
+    for (uint64_t t = clock_now_us(), k = 0; k < 9; k++)
         overload_step(o, b->lanes, b->n, t + k);
     CHECK(o->level <= 3 && o->n_bypassed == 3, "nobody is left to bypass: level %u", o->level);
     lanes_end(b);

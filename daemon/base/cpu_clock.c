@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "daemon/compute/lane.h"
+#include "daemon/base/clock.h"
 
 #include <time.h>
 
