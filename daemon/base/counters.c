@@ -77,11 +77,3 @@ uint64_t counters_batches(const struct model_counters *f, unsigned n)
 {
     return n && n < COUNTERS_BATCHES ? (f->batch[n] + n - 1) / n : 0;
 }
-
-uint64_t time_hist_total(const struct time_hist *h)
-{
-    uint64_t n = 0;
-    for (unsigned i = 0; i <= TIME_BUCKETS; i++)
-        n += h->count[i];
-    return n;
-}

@@ -54,6 +54,5 @@ void counters_add_gap(struct counters *a, struct model_counters *f, unsigned rea
 
 /* How many batches of n streams ran. */
 uint64_t counters_batches(const struct model_counters *f, unsigned n);
-uint64_t time_hist_total(const struct time_hist *h);
 
 #endif

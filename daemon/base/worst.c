@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-double worst_share(const struct worst_pulse *p)
+/* The time from the arrival of its last sample to its end, over its length. */
+static double share_of(const struct worst_pulse *p)
 {
     return ((double) p->queue_us + (double) p->compute_us) /
         (double) (p->pulse_us ? p->pulse_us : 1);
@@ -28,7 +29,7 @@ static unsigned least_find(const struct worst *w)
 {
     unsigned at = 0;
     for (unsigned i = 1; i < w->n; i++)
-        if (worst_share(&w->list[i]) < worst_share(&w->list[at]))
+        if (share_of(&w->list[i]) < share_of(&w->list[at]))
             at = i;
     return at;
 }
@@ -39,16 +40,16 @@ void worst_put(struct worst *w, const struct worst_pulse *p)
         old_drop(w, p->mono_us);
     bool full = w->n == WORST_KEPT;
     unsigned at = full ? least_find(w) : w->n++;
-    if (full && worst_share(p) <= worst_share(&w->list[at]))
+    if (full && share_of(p) <= share_of(&w->list[at]))
         return;
     w->list[at] = *p;
-    w->bar = w->n == WORST_KEPT ? worst_share(&w->list[least_find(w)]) : 0;
+    w->bar = w->n == WORST_KEPT ? share_of(&w->list[least_find(w)]) : 0;
 }
 
 static int by_share(const void *a, const void *b)
 {
-    double x = worst_share(*(const struct worst_pulse *const *) a),
-           y = worst_share(*(const struct worst_pulse *const *) b);
+    double x = share_of(*(const struct worst_pulse *const *) a),
+           y = share_of(*(const struct worst_pulse *const *) b);
     return x > y ? -1 : x < y;
 }
 

@@ -24,9 +24,6 @@ struct worst {
     uint64_t look_us; /* when old entries are dropped next */
 };
 
-/* The time from the arrival of its last sample to its end, over its length. */
-double worst_share(const struct worst_pulse *p);
-
 /* Whether worst_put would keep it. */
 static inline bool worst_is(const struct worst *w, uint32_t took_us, uint32_t pulse_us,
                             uint64_t now_us)

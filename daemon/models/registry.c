@@ -474,6 +474,8 @@ static void trim_start(struct registry *r)
     r->trimming = work_start(r->loop, &r->trim_work, trim_work, trim_done) == 0;
 }
 
+/* Streams that run on an earlier version use the name, but do not keep a version without streams.
+ */
 static bool model_is_used(const struct model *m)
 {
     return m->refs > 1 || (m->state != MODEL_READY && m->totals->refs > 1);

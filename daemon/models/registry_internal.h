@@ -12,7 +12,7 @@ struct model *registry_model_new(const struct registry *r,
                                  const char *name); /* NULL without memory */
 /* A new entry, for which an unused one may be removed; NULL: errno is ENOSPC or ENOMEM. */
 struct model *model_add(struct registry *r, const char *name, bool for_list);
-struct model *model_find(struct registry *r, const char *name);
+struct model *model_find(const struct registry *r, const char *name);
 void model_drop(struct registry *r, struct model *m); /* with the registry's reference */
 
 /* It is not loaded, and no stream runs on it or on an earlier version. */

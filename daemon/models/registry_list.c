@@ -101,7 +101,7 @@ void registry_clear(struct registry *r)
     }
 }
 
-struct model *model_find(struct registry *r, const char *name)
+struct model *model_find(const struct registry *r, const char *name)
 {
     struct model *m = r->models;
     while (m && strcmp(m->name, name) != 0)
@@ -199,10 +199,7 @@ void registry_replace(struct registry *r, struct model *m)
 
 bool registry_has(const struct registry *r, const char *name)
 {
-    const struct model *m = r->models;
-    while (m && strcmp(m->name, name) != 0)
-        m = m->next;
-    return m != NULL;
+    return model_find(r, name) != NULL;
 }
 
 struct model *registry_take_first(struct registry *r)
@@ -271,6 +268,3 @@ bool model_names_each(const char *names, bool (*each)(void *arg, const char *nam
     }
     return true;
 }
-
-/* Streams that run on an earlier version use the name, but do not keep a version without streams.
- */

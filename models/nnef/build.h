@@ -78,7 +78,6 @@ struct nnef_row {
     const char *op;     /* engine op, where build wants one */
     const char *inputs; /* "x, y": parameters that are its tensor inputs */
     const char *attrs;  /* "size:i hop:i end:s alpha:f axes:l": those that are attributes */
-    const char *help;
 };
 
 /* A call being built: arguments are evaluated when the operator asks for them. */

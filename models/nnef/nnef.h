@@ -24,10 +24,4 @@ rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *d
 rill_status mgraph_patched(struct mgraph *ret, const struct mgraph *m, const struct fact *facts,
                            const struct nnef_source *source, const struct nnef_limits *limits,
                            rill_error *reterr);
-
-/* The operators one may call, for help texts; NULL past the last. */
-struct nnef_help {
-    const char *name, *signature, *text;
-};
-bool nnef_operator(unsigned i, struct nnef_help *ret);
 #endif

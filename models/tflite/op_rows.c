@@ -85,8 +85,3 @@ const struct op_row *tfl_op_find(int number)
             return &rows[i];
     return NULL;
 }
-
-const char *tflite_op_at(unsigned i)
-{
-    return i < sizeof rows / sizeof *rows ? tfl_op_name(rows[i].number) : NULL;
-}

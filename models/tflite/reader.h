@@ -26,7 +26,4 @@ bool tflite_is(const struct bytes *b);
 rill_status mgraph_from_tflite(struct mgraph *ret, struct arena *a, struct dims *ds,
                                const struct bytes *b, const struct tflite_limits *limits,
                                rill_error *reterr);
-
-/* The i-th operator that is read, by its name in the format; NULL past the end. */
-const char *tflite_op_at(unsigned i);
 #endif
