@@ -8,7 +8,7 @@
 struct law {
     const struct law_opts *o;
     const rill_model *m;
-    const struct graph *t; /* typed */
+    const struct graph *t; /* decluttered */
     struct arena *arena;
     struct pgraph pg;
     uint32_t *wire, n_wires;     /* compared, in graph order */

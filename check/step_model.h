@@ -43,10 +43,10 @@ bool step_decl_state(struct step_decl *d, const char *text);
 /* Frees what those took; a model that was opened with d borrows it and goes first. */
 void step_decl_drop(struct step_decl *d);
 
-/* Opens an ONNX file as a model without a time axis: each run takes every input whole. State
- * outputs stay outputs as well. Then opts are applied. A stream that they name is time, and so is
- * a symbol of the declared shapes that is named like it. Names that the file does not have are
- * refused with the ones it has. */
+/* Opens an ONNX or .tflite file as a model without a time axis: each run takes every input whole.
+ * State outputs stay outputs as well. Then opts are applied. A stream that they name is time, and
+ * so is a symbol of the declared shapes that is named like it. Names that the file does not have
+ * are refused with the ones it has. */
 rill_status step_model_open(rill_model **ret, const char *path, const struct step_decl *d,
                             const rill_model_opts *opts, rill_error *reterr);
 #endif

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Loading the models of the settings at start, and reading the settings again later. */
 #include "daemon/base/clock.h"
 #include "daemon/base/conf.h"
 #include "daemon/base/lifecycle.h"

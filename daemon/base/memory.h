@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* memory.h - accounts of the memory that the daemon holds for its clients, and the rule of who may
- * have more. Memory is reserved, or a history, which can be reclaimed. With `room` for what the
- * total leaves beside the daemon's own: reserved memory  an owner gets more of it while it holds no
- * more than what stays free: of `room`, what nobody has reserved. So n owners that take all they
- * can have one part in n + 1 each, and there is always something for a later one. histories fill
- * the rest. They are reclaimed for reserved memory, those of the owner with the most of them first,
- * so they become equally long for all. What the daemon takes for itself is counted and never
- * refused. Loop thread only. */
+ * have more. Memory is reserved, or it is a history, which can be reclaimed. `room` is what the
+ * total leaves beside the daemon's own.
+ *
+ * Reserved memory: an owner gets more of it while it holds no more than what stays free, of `room`
+ * what nobody has reserved. So n owners that take all they can have one part in n + 1 each, and
+ * there is always something for a later one.
+ *
+ * Histories fill the rest. They are reclaimed for reserved memory, those of the owner with the most
+ * of them first, so they become equally long for all.
+ *
+ * What the daemon takes for itself is counted and never refused. Loop thread only. */
 #ifndef RILL_DAEMON_BASE_MEMORY_H
 #define RILL_DAEMON_BASE_MEMORY_H
 

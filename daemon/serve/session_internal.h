@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* session_internal.h - what the files of a session share: session.c ends it, session_open.c opens
- * it, session_audio.c takes its input and session_deliver.c sends its output. */
+/* session_internal.h - what the files of a session share: session_end.c ends it, session_open.c
+ * opens it, session_audio.c takes its input and session_deliver.c sends its output. */
 #ifndef RILL_DAEMON_SERVE_SESSION_INTERNAL_H
 #define RILL_DAEMON_SERVE_SESSION_INTERNAL_H
 

@@ -126,8 +126,7 @@ void session_finished_send(struct session *s, bool cancelled)
     a.max_chunk_us = s->max_chunk_us;
     a.deadline_misses = (uint32_t) s->misses;
     a.rtf = a.audio_us ? (float) ((double) s->compute_us / (double) a.audio_us) : 0;
-    double pulse_us =
-        s->lane ? (double) samples_us(s->model->lane.pulse_samples, s->model->lane.rate) : 0;
+    double pulse_us = s->lane ? (double) lane_pulse_us(&s->model->lane) : 0;
     a.max_chunk_rtf = pulse_us > 0 ? (float) (s->max_chunk_us / pulse_us) : 0;
     a.not_finite = s->not_finite;
     a.vad_frames = s->vad_frames;
