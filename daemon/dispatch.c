@@ -89,7 +89,7 @@ static void on_hello(struct conn *c, const Rill__ClientFrame *f)
 static struct session *session_of(struct conn *c, uint32_t req, uint32_t id)
 {
     struct session *s = id ? session_find(c, id) : NULL;
-    if (!s && stream_taken(c, id))
+    if (!s && conn_id_is_taken(c, id))
         conn_error(c, req, id, RILL__CODE__BAD_ARG, false,
                    "stream %u is a subscription; it takes Unsubscribe only", id);
     else if (!s && !conn_id_is_retired(c, id))
@@ -263,14 +263,6 @@ struct load_wait {
     uint32_t conn, req;
 };
 
-static struct conn *requester_find(const struct load_wait *w)
-{
-    struct conn *c = w->daemon->net->conns;
-    while (c && c->id != w->conn)
-        c = c->next;
-    return c;
-}
-
 static void load_note(const struct load_wait *w, const struct model *m)
 {
     if (m->state == MODEL_READY)
@@ -282,7 +274,7 @@ static void load_note(const struct load_wait *w, const struct model *m)
 static void on_loaded(void *arg, struct model *m)
 {
     struct load_wait *w = arg;
-    struct conn *c = requester_find(w);
+    struct conn *c = conn_find(w->daemon->net, w->conn);
     load_note(w, m);
     if (c && m->state == MODEL_READY)
         done_send(c, w->req, m->name);
@@ -295,7 +287,7 @@ static void on_loaded(void *arg, struct model *m)
 static void on_unloaded(void *arg, struct model *m)
 {
     struct load_wait *w = arg;
-    struct conn *c = requester_find(w);
+    struct conn *c = conn_find(w->daemon->net, w->conn);
     (void) m;
     if (c)
         done_send(c, w->req, "unloaded");
@@ -384,13 +376,13 @@ static void on_ctl_unload(struct conn *c, const Rill__ClientFrame *f)
 
 static void on_ctl_kick(struct conn *c, const Rill__ClientFrame *f)
 {
-    for (struct conn *x = c->daemon->net->conns; x; x = x->next)
-        if (x->id == f->ctl_kick->conn && !x->closing) {
-            done_send(c, f->req, "kicked");
-            conn_error(x, 0, 0, RILL__CODE__DENIED, true, "disconnected by the operator");
-            return;
-        }
-    conn_error(c, f->req, 0, RILL__CODE__BAD_ARG, false, "no connection %u", f->ctl_kick->conn);
+    struct conn *x = conn_find(c->daemon->net, f->ctl_kick->conn);
+    if (!x || x->closing) {
+        conn_error(c, f->req, 0, RILL__CODE__BAD_ARG, false, "no connection %u", f->ctl_kick->conn);
+        return;
+    }
+    done_send(c, f->req, "kicked");
+    conn_error(x, 0, 0, RILL__CODE__DENIED, true, "disconnected by the operator");
 }
 
 static void on_ctl_log_level(struct conn *c, const Rill__ClientFrame *f)

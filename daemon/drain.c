@@ -8,7 +8,7 @@
 #include "daemon/models/registry.h"
 #include "daemon/net/conn.h"
 #include "daemon/net/net.h"
-#include "daemon/watch/stats.h"
+#include "daemon/serve/session_list.h"
 
 static void goaway_send(struct conn *c, uint32_t grace_ms)
 {

@@ -14,6 +14,7 @@
 
 #define PREFACE_BYTES 8
 #define HELLO_MAX_BYTES 4096
+#define REQ_BYTES 8 /* of a ServerFrame, at most */
 #define ARENA_EXTRA_BYTES 65536
 #define CLOSE_LINGER_US 1000000
 #define QUEUE_FLOOR_BYTES 262144
@@ -56,6 +57,14 @@ ProtobufCAllocator conn_allocator(struct conn *c)
 size_t conn_queue_bytes(const struct conn *c)
 {
     return uv_stream_get_write_queue_size((const uv_stream_t *) &c->pipe);
+}
+
+struct conn *conn_find(const struct net *net, uint32_t id)
+{
+    struct conn *c = net->conns;
+    while (c && c->id != id)
+        c = c->next;
+    return c;
 }
 
 static void conn_unlink(struct conn *c)
@@ -269,6 +278,11 @@ static bool is_output(const Rill__ServerFrame *f)
         M(CREDIT) | M(AUDIO) | M(VAD) | M(TEXT) | M(GAP) | M(FINISHED) | M(KEYWORD) | M(ENDPOINT);
 #undef M
     return (unsigned) f->m_case < 32 && outputs & UINT32_C(1) << f->m_case;
+}
+
+bool conn_takes(const struct conn *c, const Rill__ServerFrame *f)
+{
+    return rill__server_frame__get_packed_size(f) + REQ_BYTES <= c->max_message_bytes;
 }
 
 void conn_send(struct conn *c, uint32_t req, Rill__ServerFrame *f)
@@ -713,4 +727,9 @@ bool conn_id_is_retired(const struct conn *c, uint32_t stream)
         if (c->retired_ids[i] == stream)
             return true;
     return false;
+}
+
+bool conn_id_is_taken(const struct conn *c, uint32_t stream)
+{
+    return streams_find(&c->streams, stream);
 }

@@ -86,12 +86,16 @@ void conn_close(struct conn *c);    /* once the queue is written, or after a sec
 void conns_end(struct net *net);    /* all at once */
 void conns_resume(struct net *net); /* handles messages that waited for a slice */
 void conns_reap(struct net *net);   /* frees those that are closing and have nothing queued */
+struct conn *conn_find(const struct net *net, uint32_t id); /* NULL: it is closed */
 size_t conn_queue_bytes(const struct conn *c);
+/* Whether f is short enough for the client, whatever req conn_send gives it. */
+bool conn_takes(const struct conn *c, const Rill__ServerFrame *f);
 void conn_tick(struct conn *c, uint64_t now_us);
 void conn_id_retire(struct conn *c,
                     uint32_t stream); /* messages for it that were under way are ignored */
 bool conn_id_is_retired(const struct conn *c, uint32_t stream);
-void conn_id_reuse(struct conn *c, uint32_t stream); /* a new stream takes the number */
+bool conn_id_is_taken(const struct conn *c, uint32_t stream); /* by a session or a subscription */
+void conn_id_reuse(struct conn *c, uint32_t stream);          /* a new stream takes the number */
 /* Whether memory allows it a longer queue. */
 bool conn_has_room(const struct conn *c);
 ProtobufCAllocator conn_allocator(struct conn *c);

@@ -339,7 +339,7 @@ static bool listener_add(struct net *net, int fd, bool health_only, struct own_s
     if (error)
         snprintf(err, n, "%s: %s", name, uv_strerror(error));
     else
-        log_line(net->log, LOG_INFO, "HTTP at %s: %shealth", name, health_only ? "" : "figures, ");
+        log_line(net->log, LOG_INFO, "HTTP at %s: %shealth", name, health_only ? "" : "metrics, ");
     return !error;
 }
 

@@ -43,7 +43,7 @@ static void worst_note(struct session *s, const struct lane_rec *r, uint32_t pul
 
 void account_pulse(struct session *s, const struct lane_rec *r)
 {
-    uint64_t pulse_us = samples_us(s->model->lane.pulse_samples, s->model->lane.rate);
+    uint64_t pulse_us = lane_pulse_us(&s->model->lane);
     uint64_t consumed = atomic_load_explicit(&s->lane->consumed, memory_order_acquire);
     uint64_t audio_us = samples_us(consumed, s->in.rate) -
         samples_us(s->audio_noted, s->in.rate); /* adds up without rounding */
@@ -92,7 +92,7 @@ void account_finished(struct session *s, bool cancelled)
 {
     uint64_t in = s->lane ? atomic_load_explicit(&s->lane->consumed, memory_order_acquire) : 0;
     uint64_t audio_us = samples_us(in, s->in.rate);
-    uint64_t pulse_us = samples_us(s->model->lane.pulse_samples, s->model->lane.rate);
+    uint64_t pulse_us = lane_pulse_us(&s->model->lane);
     if (s->gone)
         return;
     log_event(s->daemon->log, LOG_INFO, EVENT_STREAM,

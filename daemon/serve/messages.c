@@ -19,7 +19,7 @@ bool output_known(Rill__Output o)
     return o != RILL__OUTPUT__OUTPUT_NONE && wire_enum_has(&rill__output__descriptor, (int) o);
 }
 
-size_t outputs_list(const struct lane_model *m, Rill__Output list[5])
+size_t outputs_list(const struct lane_model *m, Rill__Output list[OUTPUTS])
 {
     bool words = m->words_plan, keywords = false;
     size_t n = 0;
@@ -39,6 +39,23 @@ size_t outputs_list(const struct lane_model *m, Rill__Output list[5])
     if (words || m->vad_out >= 0)
         list[n++] = RILL__OUTPUT__OUTPUT_ENDPOINT;
     return n;
+}
+
+size_t outputs_fill(uint32_t mask, Rill__Output list[OUTPUTS])
+{
+    size_t n = 0;
+    for (int k = RILL__OUTPUT__OUTPUT_AUDIO; k <= RILL__OUTPUT__OUTPUT_ENDPOINT; k++)
+        if (mask & 1u << k)
+            list[n++] = (Rill__Output) k;
+    return n;
+}
+
+void pcm_fill(Rill__Pcm *m, const struct pcm *p)
+{
+    rill__pcm__init(m);
+    m->rate = p->rate;
+    m->channels = p->channels;
+    m->enc = (Rill__Enc) p->enc;
 }
 
 /* protobuf-c declares strings that it only reads as char *. */
@@ -171,6 +188,17 @@ void vad_send(struct conn *c, uint32_t id, const struct lane_rec *r)
     f.m_case = RILL__SERVER_FRAME__M_VAD;
     f.vad = &a;
     conn_send(c, 0, &f);
+}
+
+Rill__Gap__Reason gap_reason(const struct lane_rec *r)
+{
+    static const Rill__Gap__Reason reasons[] = {
+        [LANE_GAP_CLIENT] = RILL__GAP__REASON__REASON_CLIENT,
+        [LANE_GAP_RESET] = RILL__GAP__REASON__REASON_RESET,
+        [LANE_GAP_LATE] = RILL__GAP__REASON__REASON_LATE,
+        [LANE_GAP_OVERLOAD] = RILL__GAP__REASON__REASON_OVERLOAD,
+    };
+    return reasons[r->reason];
 }
 
 void gap_send(struct conn *c, uint32_t id, uint64_t pos, uint64_t samples, Rill__Gap__Reason reason,

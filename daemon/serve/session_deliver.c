@@ -58,10 +58,6 @@ static void vad_take(struct session *s, const struct lane_rec *r)
 
 static void gap_take(struct session *s, const struct lane_rec *r)
 {
-    static const Rill__Gap__Reason reasons[] = { RILL__GAP__REASON__REASON_CLIENT,
-                                                 RILL__GAP__REASON__REASON_RESET,
-                                                 RILL__GAP__REASON__REASON_LATE,
-                                                 RILL__GAP__REASON__REASON_OVERLOAD };
     uint64_t samples = r->end_pos - r->pos;
     s->skipped += r->reason == LANE_GAP_CLIENT ? samples : 0;
     s->late += r->reason == LANE_GAP_LATE ||
@@ -69,12 +65,12 @@ static void gap_take(struct session *s, const struct lane_rec *r)
         ? samples
         : 0;
     s->bypassed += r->fill == LANE_FILL_BYPASS ? samples : 0;
-    account_gap(s, reasons[r->reason], samples);
+    account_gap(s, gap_reason(r), samples);
     if (r->fill == LANE_FILL_SKIPPED)
         s->out_progress = r->end_pos;
     if (s->topic)
         topic_rec(s->topic, r, NULL);
-    gap_send(s->conn, s->id, r->pos, samples, reasons[r->reason], (Rill__Gap__Fill) r->fill);
+    gap_send(s->conn, s->id, r->pos, samples, gap_reason(r), (Rill__Gap__Fill) r->fill);
 }
 
 static void credit_send(struct session *s)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/serve/session_list.h"
 #include "daemon/net/conn.h"
+#include "daemon/serve/daemon.h"
 #include "daemon/serve/session.h"
 
 struct session *session_find(const struct conn *c, uint32_t id)
@@ -13,4 +14,12 @@ struct session *session_next(const struct conn *c, const struct session *after)
 {
     return (struct session *) (void *) streams_next(&c->streams, STREAM_SESSION,
                                                     after ? &after->link : NULL);
+}
+
+uint32_t sessions_running(const struct daemon *d)
+{
+    uint32_t n = 0;
+    for (const struct session *s = d->sessions->first; s; s = s->next)
+        n += !s->gone;
+    return n;
 }

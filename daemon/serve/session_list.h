@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 struct conn;
+struct daemon;
 struct session;
 
 /* What a stream_link is the first member of: struct session or a subscription. */
@@ -18,6 +19,8 @@ struct session_list {
     uint32_t last_served; /* serial of the file stream that had the last slice */
     uint64_t n_opened, n_refused;
 };
+
+uint32_t sessions_running(const struct daemon *d); /* that have not ended */
 
 struct session *session_find(const struct conn *c, uint32_t id); /* NULL: there is none */
 /* unordered; after NULL the first */

@@ -123,7 +123,7 @@ static struct model *model_choose(struct conn *c, uint32_t req, const Rill__Open
 
 static bool outputs_choose(struct session *s)
 {
-    Rill__Output list[5];
+    Rill__Output list[OUTPUTS];
     uint32_t has = 0;
     for (size_t i = 0, n = outputs_list(&s->model->lane, list); i < n; i++)
         has |= 1u << list[i];
@@ -222,7 +222,7 @@ static void opened_send(struct session *s)
     const struct lane_model *m = &s->model->lane;
     Rill__Opened a = RILL__OPENED__INIT;
     Rill__Pcm pcm = RILL__PCM__INIT;
-    Rill__Output outputs[5];
+    Rill__Output outputs[OUTPUTS];
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
     pcm.rate = m->rate;
     pcm.channels = 1;
@@ -237,9 +237,7 @@ static void opened_send(struct session *s)
     a.lookahead_samples = m->lookahead_samples;
     a.credit_samples = s->granted;
     a.outputs = outputs;
-    for (int k = RILL__OUTPUT__OUTPUT_AUDIO; k <= RILL__OUTPUT__OUTPUT_ENDPOINT; k++)
-        if (s->want_mask & 1u << k)
-            outputs[a.n_outputs++] = (Rill__Output) k;
+    a.n_outputs = outputs_fill(s->want_mask, outputs);
     f.m_case = RILL__SERVER_FRAME__M_OPENED;
     f.opened = &a;
     conn_send(s->conn, s->req, &f);
@@ -284,7 +282,7 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
 {
     struct daemon *d = c->daemon;
     sessions_reap(d);
-    if (!m->stream || stream_taken(c, m->stream)) {
+    if (!m->stream || conn_id_is_taken(c, m->stream)) {
         /* Not fatal, since the number may be that of a running stream. */
         conn_error(c, req, m->stream, RILL__CODE__BAD_ARG, false,
                    m->stream ? "stream %u is open already" : "a stream's number is not %u",

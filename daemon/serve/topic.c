@@ -24,7 +24,6 @@
 
 #define SLACK_MS 1000         /* of history at least, for subscribers that lag a little */
 #define SUB_QUEUE_BYTES 32768 /* with more unsent, entries wait in the history */
-#define ALL_OUTPUTS 5
 
 struct sub {
     struct stream_link link; /* of its connection; first member */
@@ -289,11 +288,6 @@ static struct sub *sub_next(const struct conn *c, const struct sub *after)
                                                 after ? &after->link : NULL);
 }
 
-bool stream_taken(const struct conn *c, uint32_t id)
-{
-    return streams_find(&c->streams, id);
-}
-
 /* Takes it off its connection; its topic frees it later. */
 static void sub_leave(struct sub *s)
 {
@@ -407,10 +401,6 @@ static void vad_deliver(const struct topic *t, struct sub *s, const struct histo
 static void entry_deliver(const struct topic *t, struct sub *s, const struct history_entry *e,
                           uint64_t offset)
 {
-    static const Rill__Gap__Reason reasons[] = { RILL__GAP__REASON__REASON_CLIENT,
-                                                 RILL__GAP__REASON__REASON_RESET,
-                                                 RILL__GAP__REASON__REASON_LATE,
-                                                 RILL__GAP__REASON__REASON_OVERLOAD };
     if (s->start && s->start >= (e->rec.kind == LANE_PULSE ? e->after : e->rec.end_pos))
         return;
     switch (e->rec.kind) {
@@ -421,7 +411,7 @@ static void entry_deliver(const struct topic *t, struct sub *s, const struct his
     case LANE_VAD: vad_deliver(t, s, e, offset); break;
     case LANE_EVENT: event_deliver(t, s, e, offset); break;
     case LANE_GAP:
-        gap_send(s->conn, s->id, e->rec.pos, e->rec.end_pos - e->rec.pos, reasons[e->rec.reason],
+        gap_send(s->conn, s->id, e->rec.pos, e->rec.end_pos - e->rec.pos, gap_reason(&e->rec),
                  (Rill__Gap__Fill) e->rec.fill);
         break;
     case LANE_DONE:
@@ -625,28 +615,11 @@ static bool subscribe_check(struct conn *c, uint32_t req, const Rill__Subscribe 
     return format_choose(t, s, m->out) || refuse(c, req, m->stream, RILL__CODE__BAD_FORMAT, text);
 }
 
-static void pcm_fill(Rill__Pcm *m, const struct pcm *p)
-{
-    rill__pcm__init(m);
-    m->rate = p->rate;
-    m->channels = p->channels;
-    m->enc = (Rill__Enc) p->enc;
-}
-
-static size_t outputs_fill(uint32_t mask, Rill__Output outputs[ALL_OUTPUTS])
-{
-    size_t n = 0;
-    for (int k = RILL__OUTPUT__OUTPUT_AUDIO; k <= RILL__OUTPUT__OUTPUT_ENDPOINT; k++)
-        if (mask & 1u << k)
-            outputs[n++] = (Rill__Output) k;
-    return n;
-}
-
 static void subscribed_send(uint32_t req, struct topic *t, struct sub *s)
 {
     Rill__Subscribed a = RILL__SUBSCRIBED__INIT;
     Rill__Pcm pcm;
-    Rill__Output outputs[ALL_OUTPUTS];
+    Rill__Output outputs[OUTPUTS];
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
     pcm_fill(&pcm, &s->out);
     a.topic = t->name;
@@ -665,7 +638,7 @@ static void subscribed_send(uint32_t req, struct topic *t, struct sub *s)
 void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m)
 {
     struct topic *t;
-    if (!m->stream || stream_taken(c, m->stream)) {
+    if (!m->stream || conn_id_is_taken(c, m->stream)) {
         conn_error(c, req, m->stream, RILL__CODE__BAD_ARG, false,
                    m->stream ? "stream %u is open already" : "a stream's number is not %u",
                    m->stream);
@@ -709,7 +682,7 @@ static struct topic *topic_after(const struct conn *c, const char *name)
 }
 
 size_t topics_list(const struct conn *c, const char *after, Rill__TopicInfo *infos, Rill__Pcm *pcms,
-                   Rill__Output (*outputs)[5], size_t cap, bool *ret_more)
+                   Rill__Output (*outputs)[OUTPUTS], size_t cap, bool *ret_more)
 {
     size_t n = 0;
     struct topic *t = topic_after(c, after);

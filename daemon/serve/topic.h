@@ -4,6 +4,7 @@
 #define RILL_DAEMON_SERVE_TOPIC_H
 
 #include "daemon/compute/pcm.h"
+#include "daemon/serve/messages.h"
 #include "rilld.pb-c.h"
 
 struct conn;
@@ -17,8 +18,6 @@ void topic_publish(struct conn *c, uint32_t req, const Rill__Publish *m);
 void topic_subscribe(struct conn *c, uint32_t req, const Rill__Subscribe *m);
 /* false: there is no such subscription */
 bool sub_cancel(struct conn *c, uint32_t req, uint32_t id);
-bool stream_taken(const struct conn *c,
-                  uint32_t id); /* whether a session or a subscription has that number */
 void topic_audio(struct topic *t, const struct lane_rec *r, uint64_t pos, const float *x, size_t n);
 void topic_rec(struct topic *t, const struct lane_rec *r, const unsigned char *event);
 void topic_deliver(struct topic *t);
@@ -36,7 +35,7 @@ void topics_shift_times(
     struct daemon *d, uint64_t us); /* after the loop was stalled for so long: nobody could read */
 /* in order of names, those past `after`; *ret_more: there are more than cap */
 size_t topics_list(const struct conn *c, const char *after, Rill__TopicInfo *infos, Rill__Pcm *pcms,
-                   Rill__Output (*outputs)[5], size_t cap, bool *ret_more);
+                   Rill__Output (*outputs)[OUTPUTS], size_t cap, bool *ret_more);
 const char *topic_name(const struct topic *t); /* "" for NULL */
 struct sub_info {
     struct conn *conn;

@@ -65,7 +65,7 @@ void memory_reply(struct conn *c, uint32_t req)
     }
     f.m_case = RILL__SERVER_FRAME__M_CTL_MEMORY;
     f.ctl_memory = &a;
-    while (a.n_owners && rill__server_frame__get_packed_size(&f) + 8 > c->max_message_bytes)
+    while (a.n_owners && !conn_takes(c, &f))
         a.n_owners--;
     conn_send(c, req, &f);
 }

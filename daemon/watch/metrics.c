@@ -19,7 +19,6 @@
 #include "daemon/serve/daemon.h"
 #include "daemon/serve/session_list.h"
 #include "daemon/watch/health.h"
-#include "daemon/watch/stats.h"
 
 #include <ctype.h>
 #include <stdarg.h>
@@ -317,30 +316,30 @@ static struct model_counters *counters_next(struct daemon *d, struct model_count
         : &d->counters->other;
 }
 
-#define EACH_FIGURES(x)                                                                            \
+#define EACH_MODEL_COUNTERS(x)                                                                     \
     for (struct model_counters *x = counters_next(d, NULL); x; x = counters_next(d, x))
 
 static void put_model_opened(struct text *t, struct daemon *d, const struct family *f)
 {
-    EACH_FIGURES(x)
+    EACH_MODEL_COUNTERS(x)
     count_put(t, f, "model", x->model, x->streams_opened);
 }
 
 static void put_audio(struct text *t, struct daemon *d, const struct family *f)
 {
-    EACH_FIGURES(x)
+    EACH_MODEL_COUNTERS(x)
     us_put(t, f, "model", x->model, x->audio_us);
 }
 
 static void put_compute(struct text *t, struct daemon *d, const struct family *f)
 {
-    EACH_FIGURES(x)
+    EACH_MODEL_COUNTERS(x)
     us_put(t, f, "model", x->model, x->compute.sum_us);
 }
 
 static void put_misses(struct text *t, struct daemon *d, const struct family *f)
 {
-    EACH_FIGURES(x)
+    EACH_MODEL_COUNTERS(x)
     count_put(t, f, "model", x->model, x->misses);
 }
 
@@ -364,13 +363,13 @@ static void times_put(struct text *t, const struct family *f, const char *model,
 
 static void put_compute_times(struct text *t, struct daemon *d, const struct family *f)
 {
-    EACH_FIGURES(x)
+    EACH_MODEL_COUNTERS(x)
     times_put(t, f, x->model, &x->compute);
 }
 
 static void put_queue_times(struct text *t, struct daemon *d, const struct family *f)
 {
-    EACH_FIGURES(x)
+    EACH_MODEL_COUNTERS(x)
     times_put(t, f, x->model, &x->queue);
 }
 
@@ -391,7 +390,7 @@ static void batches_put(struct text *t, const struct family *f, const struct mod
 
 static void put_batches(struct text *t, struct daemon *d, const struct family *f)
 {
-    EACH_FIGURES(x)
+    EACH_MODEL_COUNTERS(x)
     batches_put(t, f, x);
 }
 

@@ -97,7 +97,7 @@ static void answer_send(struct conn *c, uint32_t req, const char *model,
         steps_fill(&x, &a, j);
     f.m_case = RILL__SERVER_FRAME__M_CTL_WORST;
     f.ctl_worst = &a;
-    while (a.n_pulses && rill__server_frame__get_packed_size(&f) + 8 > c->max_message_bytes)
+    while (a.n_pulses && !conn_takes(c, &f))
         a.n_pulses--;
     conn_send(c, req, &f);
 }
@@ -174,10 +174,8 @@ static void profile_run(uv_work_t *w)
 static void profile_done(uv_work_t *w, int status)
 {
     struct profile_job *j = w->data;
-    struct conn *c = j->daemon->net->conns;
+    struct conn *c = conn_find(j->daemon->net, j->conn);
     (void) status;
-    while (c && c->id != j->conn)
-        c = c->next;
     if (c && j->status != RILL_OK)
         conn_error(c, j->req, 0, RILL__CODE__MODEL_FAILED, false, "%s: %s", j->model,
                    j->error.text);

@@ -52,8 +52,7 @@ void stats_summary(struct daemon *d)
     bool any = false;
     for (struct model *m = d->registry->models; m; m = m->next) {
         struct model_stats *p = m->period;
-        uint64_t pulse_us =
-            m->state == MODEL_READY ? samples_us(m->lane.pulse_samples, m->lane.rate) : 0;
+        uint64_t pulse_us = m->state == MODEL_READY ? lane_pulse_us(&m->lane) : 0;
         if (!p->pulses || !pulse_us)
             continue;
         log_event(d->log, LOG_INFO, EVENT_MODEL,
@@ -126,7 +125,7 @@ static void model_stats_fill(struct model_stats_message *x, struct daemon *d, st
     Rill__ModelStats *a = &x->m;
     const struct model_stats *p = m->stats;
     const struct model_counters *f = counters_of_model(d->counters, m->name);
-    double pulse_us = m->lane.rate ? (double) samples_us(m->lane.pulse_samples, m->lane.rate) : 0;
+    double pulse_us = m->lane.rate ? (double) lane_pulse_us(&m->lane) : 0;
     rill__model_stats__init(a);
     a->name = m->name;
     a->streams = p->streams;
@@ -147,14 +146,6 @@ static void model_stats_fill(struct model_stats_message *x, struct daemon *d, st
     a->compute = &x->compute.m;
     a->queue = &x->queue.m;
     batches_fill(x, f);
-}
-
-uint32_t sessions_running(const struct daemon *d)
-{
-    uint32_t n = 0;
-    for (const struct session *s = d->sessions->first; s; s = s->next)
-        n += !s->gone;
-    return n;
 }
 
 /* Fills in the codes that are not zero; returns their number. */
@@ -245,19 +236,14 @@ static void stats_fill(struct stats_message *x, struct daemon *d, const char *af
     models_fill(x, d, after);
 }
 
-static bool message_too_large(const struct conn *c, const Rill__ServerFrame *f)
-{
-    return rill__server_frame__get_packed_size(f) + 8 > c->max_message_bytes;
-}
-
 /* Sends f, which holds x; where it is too large, without histograms, then with fewer models. */
 static void stats_send(struct conn *c, uint32_t req, Rill__ServerFrame *f, struct stats_message *x)
 {
-    for (size_t i = 0; message_too_large(c, f) && i < x->reply.n_models; i++) {
+    for (size_t i = 0; !conn_takes(c, f) && i < x->reply.n_models; i++) {
         x->models[i].m.compute = x->models[i].m.queue = NULL;
         x->models[i].m.n_batches = 0;
     }
-    for (; x->reply.n_models > 1 && message_too_large(c, f); x->reply.n_models--)
+    for (; x->reply.n_models > 1 && !conn_takes(c, f); x->reply.n_models--)
         x->reply.more = true;
     conn_send(c, req, f);
 }
@@ -313,14 +299,6 @@ struct session_message {
     Rill__Session session;
     Rill__Pcm in, out;
 };
-
-static void pcm_fill(Rill__Pcm *m, const struct pcm *p)
-{
-    rill__pcm__init(m);
-    m->rate = p->rate;
-    m->channels = p->channels;
-    m->enc = (Rill__Enc) p->enc;
-}
 
 static void session_fill(struct session_message *x, struct session *s)
 {
@@ -429,7 +407,7 @@ void sessions_reply(struct conn *c, uint32_t req, uint32_t after_conn, uint32_t 
     a.sessions = pointers;
     f.m_case = RILL__SERVER_FRAME__M_CTL_SESSIONS;
     f.ctl_sessions = &a;
-    for (; a.n_sessions > 1 && message_too_large(c, &f); a.n_sessions--)
+    for (; a.n_sessions > 1 && !conn_takes(c, &f); a.n_sessions--)
         a.more = true;
     conn_send(c, req, &f);
 }
@@ -471,14 +449,14 @@ void top_reply(struct conn *c, uint32_t req)
     }
     f.m_case = RILL__SERVER_FRAME__M_CTL_TOP;
     f.ctl_top = &a;
-    while (a.n_sessions && message_too_large(c, &f))
+    while (a.n_sessions && !conn_takes(c, &f))
         a.n_sessions--;
     stats_send(c, req, &f, &x);
 }
 
 struct model_message {
     Rill__ModelInfo info;
-    Rill__Output outputs[5];
+    Rill__Output outputs[OUTPUTS];
     char error[400]; /* less than FOLDERS_WHY_BYTES: lists are long */
     Rill__Price price;
 };
@@ -553,7 +531,7 @@ static void model_fill(struct model_message *x, const struct daemon *d, struct m
 struct topic_messages {
     Rill__TopicInfo infos[TOPICS_A_REPLY], *pointers[TOPICS_A_REPLY];
     Rill__Pcm pcms[TOPICS_A_REPLY];
-    Rill__Output outputs[TOPICS_A_REPLY][5];
+    Rill__Output outputs[TOPICS_A_REPLY][OUTPUTS];
 };
 
 static void topics_fill(struct topic_messages *x, struct conn *c, const char *after,
@@ -571,7 +549,7 @@ static void topics_fill(struct topic_messages *x, struct conn *c, const char *af
 static void info_fit(const struct conn *c, Rill__ServerFrame *f)
 {
     Rill__InfoReply *a = f->info;
-    while (message_too_large(c, f) && (a->n_models > 1 || a->n_topics > 1)) {
+    while (!conn_takes(c, f) && (a->n_models > 1 || a->n_topics > 1)) {
         --*(a->n_models > a->n_topics ? &a->n_models : &a->n_topics);
         a->more = true;
     }

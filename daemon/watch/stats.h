@@ -14,7 +14,6 @@ struct conn;
 struct daemon;
 
 void stats_summary(struct daemon *d);
-uint32_t sessions_running(const struct daemon *d);
 void stats_reply(struct conn *c, uint32_t req, const char *after_model);
 void status_reply(struct conn *c, uint32_t req, const char *after_model);
 void top_reply(struct conn *c, uint32_t req);
