@@ -267,14 +267,16 @@ static rill_status pgraph_finish(struct pgraph *g, const struct pulser *p)
 }
 
 /* With larger pulses until one fits all strides. */
-static rill_status pulser_walk_fitting(struct pulser *p, int64_t *tries)
+static rill_status pulser_walk_fitting(struct pulser *p, struct pgraph *g)
 {
     int64_t asked = p->pulse, of = 1;
-    for (rill_status s; (s = pulser_walk(p)) != RILL_OK; ++*tries) {
-        if (!p->multiple || *tries == TRIES_MAX ||
+    for (rill_status s; (s = pulser_walk(p)) != RILL_OK; g->tries++) {
+        if (!p->multiple || g->tries == TRIES_MAX ||
             __builtin_mul_overflow(of / gcd(of, p->multiple), p->multiple, &of) ||
             of > INT32_MAX - asked)
             return s;
+        if (!g->longer && p->err && !(g->longer = arena_string(p->arena, p->err->text)))
+            return pulser_no_memory(p);
         p->pulse = (asked + of - 1) / of * of;
     }
     return RILL_OK;
@@ -339,7 +341,7 @@ rill_status pgraph_cut(struct pgraph *ret, const struct dgraph *t, const struct 
         TRY(positions_find(&positions, &t->g, a, reterr));
         p.positions = &positions;
     }
-    rill_status status = pulser_walk_fitting(&p, &made.tries);
+    rill_status status = pulser_walk_fitting(&p, &made);
     if (symbol)
         positions_drop(&positions);
     *ret_p = p;

@@ -312,7 +312,7 @@ static rill_status window_check(struct pulser *p, const struct node *n, const st
         if (list[i] > 1 << 24 || list[i] < -(1 << 24))
             return op_fail(p->err, RILL_LIMIT, n,
                            "a window of more than 2^24 frames does not stream");
-    return pulser_want_multiple(p, n, s, w->stride);
+    return pulser_want_multiple(p, n, s, w->stride, "its hop");
 }
 
 rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,

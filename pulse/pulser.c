@@ -286,7 +286,7 @@ bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *re
 
 /* s->pulse is the stream's pulse times hop_den / hop_num. */
 rill_status pulser_want_multiple(struct pulser *p, const struct node *n,
-                                 const struct stream_fact *s, int64_t hop)
+                                 const struct stream_fact *s, int64_t hop, const char *what)
 {
     struct pulser *o = outermost(p);
     int64_t input_frames;
@@ -295,8 +295,8 @@ rill_status pulser_want_multiple(struct pulser *p, const struct node *n,
     bool fits = !__builtin_mul_overflow(hop, s->hop_num, &input_frames);
     o->multiple = fits ? input_frames / gcd(input_frames, s->hop_den) : 0;
     return op_fail(p->err, RILL_UNSUPPORTED, n,
-                   "a pulse of %lld frames is no multiple of its hop of %lld", (long long) s->pulse,
-                   (long long) hop);
+                   "a pulse has %lld frames there, no multiple of %s, %lld frames",
+                   (long long) s->pulse, what, (long long) hop);
 }
 
 /* ---- outputs ---- */

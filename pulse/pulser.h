@@ -124,9 +124,10 @@ rill_status pulser_any_pulse(struct pulser *p, const struct node *n, const uint3
 rill_status pulser_bind(struct pulser *p, const struct node *n, unsigned k, uint32_t dst_wire,
                         const struct stream_fact *sf);
 
-/* Asks for another pulse where s->pulse is no multiple of hop: sets p->multiple and fails. */
+/* Asks for another pulse where s->pulse is no multiple of hop: sets p->multiple and fails. what:
+ * the hop, for people. */
 rill_status pulser_want_multiple(struct pulser *p, const struct node *n,
-                                 const struct stream_fact *s, int64_t hop);
+                                 const struct stream_fact *s, int64_t hop, const char *what);
 
 /* ---- guard.c ---- */
 

@@ -263,7 +263,7 @@ static rill_status rule_scores(struct pulser *p, const struct node *n)
             p, n,
             "its mask does not repeat from chunk to chunk of at most 512 frames, or shows frames "
             "more than 2048 away");
-    TRY(pulser_want_multiple(p, n, &q.sf, b.chunk));
+    TRY(pulser_want_multiple(p, n, &q.sf, b.chunk, "the chunks of its mask"));
     TRY(flow_resolve(p, n, &k)); /* values are masked at the end, and come as late as that needs */
     TRY(scores_align(p, n, &b, &q, &k));
     TRY(pulser_emit(p, n->op, n->name, n->attr, (uint32_t[]) { q.wire, k.wire }, 2, &out, 1));

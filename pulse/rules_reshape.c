@@ -51,7 +51,7 @@ static rill_status reshape_frames(struct pulser *p, const struct node *n, const 
                                   struct flow *f)
 {
     int64_t pulse;
-    TRY(pulser_want_multiple(p, n, &f->sf, r->den));
+    TRY(pulser_want_multiple(p, n, &f->sf, r->den, "its hop"));
     if (f->sf.delay % r->den)
         TRY(flow_delay(p, n->name, f, r->den - f->sf.delay % r->den));
     if (__builtin_mul_overflow(f->sf.pulse / r->den, r->num, &pulse) || pulse > INT32_MAX)

@@ -28,7 +28,7 @@ static rill_status source_fact(struct pulser *p, const struct node *n, struct st
         if (!pulser_growth(p, f->shape[i], &num, &den) || num > INT32_MAX / p->pulse)
             return source_refuse(p, n, "whose length does not grow evenly with the stream");
     }
-    TRY(pulser_want_multiple(p, n, ret, den));
+    TRY(pulser_want_multiple(p, n, ret, den, "its hop"));
     ret->pulse = p->pulse / den * num;
     ret->length = f->shape[ret->axis];
     flow_scale(ret, den, num);

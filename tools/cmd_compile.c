@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rill compile: a plan, packed and laid out, in a file that opens at once. */
+#include "lib/plan_internal.h"
 #include "tools/open.h"
 
 #include <stdio.h>
@@ -22,12 +23,12 @@ static int compile(const struct command *cmd, struct compile *c, const char *nam
     double planned = tool_now_s();
     rill_plan_info info = { .struct_bytes = sizeof info };
     rill_plan_get_info(c->plan, &info);
+    const char *longer = c->plan->pgraph.longer;
     if (opts->pulse_frames && info.pulse_samples != opts->pulse_frames)
         return tool_fail(
             cmd, TOOL_USAGE,
-            "'%s' cannot run in pulses of %u frames, which its windows and strides do not divide "
-            "evenly; the next longer that works is --pulse %u",
-            name, opts->pulse_frames, info.pulse_samples);
+            "'%s' cannot run in pulses of %u frames%s%s; the next longer that works is --pulse %u",
+            name, opts->pulse_frames, longer ? ": " : "", longer ? longer : "", info.pulse_samples);
     rill_model *again = NULL;
     rill_plan *copy = NULL;
     if (rill_plan_save(c->plan, to, &c->err) != RILL_OK)

@@ -65,8 +65,9 @@ struct pgraph {
     struct stream_fact *inputs, *outputs; /* one per input and output of the decluttered graph */
     const struct dim *symbol;             /* NULL: nothing streams, one run is the whole graph */
     int64_t pulse;                        /* input frames per run */
-    int64_t tries;  /* pulses that were too short or no multiple of a stride */
-    bool has_clock; /* the last input of g is the clock (engine/ops/clock.h) */
+    int64_t tries;      /* pulses that were too short or no multiple of a stride */
+    const char *longer; /* node and reason why the pulse asked for was not taken; NULL: it was */
+    bool has_clock;     /* the last input of g is the clock (engine/ops/clock.h) */
     const struct dim *lengths[LENGTHS_MAX]; /* of the clock's places 1.. */
     uint32_t n_lengths;
     struct pulsed_wire *trace; /* one per wire of the decluttered graph, for checks and reports */

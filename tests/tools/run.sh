@@ -261,6 +261,10 @@ expect 0 "pulses of 512 frames" "$rill" compile wiener -o "$dir/w.rill" --pulse 
 rm "$dir/w.rill"
 expect 2 "pulses of 100 frames, .*--pulse 256" "$rill" compile wiener -o "$dir/w.rill" --pulse 100
 expect 2 "pulses of 300 frames, .*--pulse 512" "$rill" compile wiener -o "$dir/w.rill" --pulse 300
+expect 2 "pulses of 8 frames: node '.*' (MatMul): .* 2 frames .* chunks of its mask, 4 frames; .*--pulse 16" \
+    "$rill" compile "$zoo/conformer/model.onnx" -o "$dir/w.rill" --pulse 8
+expect 2 "pulses of 3 frames: node '.*' (Conv): .* 3 frames .* its hop, 2 frames; .*--pulse 16" \
+    "$rill" compile "$zoo/conformer/model.onnx" -o "$dir/w.rill" --pulse 3
 expect 2 "pulse is a whole number from 1 to .*, not '0'" "$rill" compile wiener -o "$dir/w.rill" --pulse 0
 expect 2 "pulse is a whole number from 1 to .*, not '-1'" "$rill" compile wiener -o "$dir/w.rill" --pulse -1
 good "a pulse that is refused leaves no file" test ! -e "$dir/w.rill"
