@@ -166,7 +166,7 @@ static rill_status inputs_add(struct subgraph *s)
 {
     struct flat_list l = flat_list(&s->r->flat, s->table, GRAPH_INPUTS, 4);
     for (uint32_t i = 0; i < l.n; i++) {
-        struct tfl_tensor *t;
+        struct tfl_tensor *t = NULL;
         struct fact f;
         TRY(port_tensor(s, l, i, "input", &t));
         if (t->element == ELEMENT_RESOURCE)
@@ -217,7 +217,7 @@ static rill_status outputs_add(struct subgraph *s)
     if (l.n == 0)
         return err_set(s->r->err, RILL_MALFORMED, "graph '%.80s' has no outputs", s->g->name);
     for (uint32_t i = 0; i < l.n; i++) {
-        struct tfl_tensor *t;
+        struct tfl_tensor *t = NULL;
         TRY(port_tensor(s, l, i, "output", &t));
         TRY(output_add(s, t));
     }

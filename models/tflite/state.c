@@ -44,7 +44,7 @@ static rill_status variable_of(struct conversion *c, struct variable **ret)
 
 rill_status tfl_read_variable(struct conversion *c)
 {
-    struct variable *v;
+    struct variable *v = NULL;
     const struct tfl_tensor *y = tfl_out(c, 0);
     TRY(variable_of(c, &v));
     if (v->now != WIRE_NONE)
@@ -67,7 +67,7 @@ rill_status tfl_read_variable(struct conversion *c)
 /* Before the first run (no graph is made) a value is a first one. */
 rill_status tfl_assign_variable(struct conversion *c)
 {
-    struct variable *v;
+    struct variable *v = NULL;
     TRY(variable_of(c, &v));
     if (c->s->g)
         return tfl_wire(c, 1, &v->now);

@@ -84,7 +84,7 @@ static void test_places(unsigned k, bool streams)
     static const char *const what[] = { "connections", "streams" };
     struct rig r;
     char conf[300], words[512], limit[20];
-    int code;
+    int code = 0;
     snprintf(limit, sizeof limit, "max_%s", what[streams]);
     snprintf(conf, sizeof conf, SETTINGS "%s = %d\n%s_per_uid = %u\n%s", limit, MOST, limit,
              cases[k].most_of_user, streams ? "max_streams_per_connection = 64\n" : "");
