@@ -9,7 +9,8 @@
 # rill, else one is made. All that is built or fetched lies in --work (default: rill-bench in TMPDIR).
 # --fetch gets peers: ONNX Runtime 1.24.3 by npm and its C header by go, tract and nnnoiseless by cargo. Without it what
 # is there already serves: RILL_BENCH_ORT_LIB (libonnxruntime.so), RILL_BENCH_ORT_HEADER (the folder of
-# onnxruntime_c_api.h), RILL_BENCH_BLAS_LIB. Peers that are absent are skipped and named.
+# onnxruntime_c_api.h), RILL_BENCH_BLAS_LIB, RILL_BENCH_PYTHON (a python with ai_edge_litert or torch). Peers that are
+# absent are skipped and named.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd) root=$(dirname "$here")
 work=${TMPDIR:-/tmp}/rill-bench build= fetch= models=${RILL_SHARED:+$RILL_SHARED/models} absent=
@@ -23,7 +24,7 @@ while [ $# -gt 0 ]; do
     --rill) build=$(realpath "$2"); shift ;;
     --work) work=$(realpath -m "$2"); shift ;;
     --fetch) fetch=1 ;;
-    *) sed -n '3,14s/^# \{0,1\}//p' "$0"; exit 2 ;;
+    *) sed -n '3,15s/^# \{0,1\}//p' "$0"; exit 2 ;;
     esac
     shift
 done
@@ -95,10 +96,18 @@ if [ -n "$fetch" ] && command -v cargo >/dev/null; then
 fi
 [ -x "$tract" ] || { tract=; missing "tract and nnnoiseless (cargo; --fetch builds them)"; }
 
-torch=
-for python in python3 /usr/bin/python3; do
-    [ -n "$torch" ] || { "$python" -c 'import torch.onnx' 2>/dev/null && torch=$python; } || :
-done
+# The first python that has a module.
+python_with()
+{
+    for python in ${RILL_BENCH_PYTHON:-} python3 /usr/bin/python3; do
+        "$python" -c "import $1" 2>/dev/null && { echo "$python"; return 0; }
+    done
+    return 0
+}
+
+litert=$(python_with ai_edge_litert)
+[ -n "$litert" ] || missing "LiteRT (a python with ai_edge_litert; RILL_BENCH_PYTHON)"
+torch=$(python_with torch.onnx)
 [ -n "$torch" ] || missing "nets as PyTorch exports them (python3 with torch)"
 
 program roofline
@@ -108,7 +117,7 @@ program sigpath -march=native -ffast-math
 cat >"$work/tools.json" <<END
 { "rill": "$rill", "rilld": "$build/daemon/rilld", "ortbench": "$ortbench", "ort_lib": "$ort_lib", "blas_lib": "$blas",
   "blasbench": "$work/bin/blasbench", "roofline": "$work/bin/roofline", "sigpath": "$work/bin/sigpath",
-  "tractbench": "$tract", "torch": "$torch", "models": "$models", "library": "$library", "work": "$work", "root": "$root",
+  "tractbench": "$tract", "torch": "$torch", "litert": "$litert", "models": "$models", "library": "$library", "work": "$work", "root": "$root",
   "absent": [${absent%, }] }
 END
 PYTHONDONTWRITEBYTECODE=1 exec python3 "$here/table.py" "$work/tools.json" $pass

@@ -5,7 +5,8 @@ from typing import Callable, Optional
 
 from nets import PRODUCTS, PRODUCTS_8
 
-PEER_NAMES = {"ort": "ONNX Runtime", "tract": "tract", "blas": "OpenBLAS", "other": "nnnoiseless"}
+PEER_NAMES = {"ort": "ONNX Runtime", "tract": "tract", "blas": "OpenBLAS", "other": "nnnoiseless",
+              "litert": "LiteRT"}
 
 
 @dataclass
@@ -137,6 +138,18 @@ def product_8(m, k, n):
 LAYERS = [recurrent(k, s, t) for k in GATES for s, t in ((128, 50), (256, 100), (128, 1), (256, 1))]
 LAYERS += [product(*p) for p in PRODUCTS] + [product_8(*p) for p in PRODUCTS_8]
 
+# ---- .tflite files as they are published ----
+
+
+def tflite(bar, case, *files):
+    runs = [Run(f"models/tflite/{name}.tflite") for name in files or [case]]
+    return Case(case, ".tflite files of 8 bits", {"rill": [Run(r.net, ("--pulse", "1")) for r in runs], "litert": runs},
+                bar=bar, judged=("litert",))
+
+
+TFLITE = [tflite(1, f"micro_{name}") for name in ("vad", "hey_jarvis", "okay_nabu")]
+TFLITE += [tflite(1.5, "dtln pair, nets alone", "dtln_model_quant_1", "dtln_model_quant_2")]
+
 # ---- streams ----
 
 
@@ -154,4 +167,4 @@ STREAMS += [Case("silero_v6, each of 64 streams", "models",
                  {"rill": [Run(silero(1).net, silero(1).args + ("--streams", "64"))], "ort": [silero(64)]}, bar=2,
                  share={"rill": 64, "ort": 64})]
 
-CASES = MODELS + I16 + LAYERS + STREAMS
+CASES = MODELS + I16 + LAYERS + TFLITE + STREAMS

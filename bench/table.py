@@ -85,6 +85,12 @@ class Peers:
         return run_json([self.tools["ortbench"], self.tools["ort_lib"], self.path(run.net), *run.args, "--seconds",
                          str(self.seconds)])
 
+    def litert(self, run):
+        script = os.path.join(self.tools["root"], "bench", "litertbench.py")
+        if not self.tools["litert"] or not self.path(run.net):
+            return None
+        return run_json([self.tools["litert"], script, self.path(run.net), "--seconds", str(self.seconds)])
+
     def tract(self, run):
         if not self.tools["tractbench"] or not self.path(run.net):
             return None
@@ -154,8 +160,8 @@ class Result:
 
 def measure(case, peers, machine, rounds):
     r = Result(case)
-    kinds = {"rill": peers.rill, "ort": peers.ort, "tract": peers.tract, "blas": peers.blas, "path": peers.path_cost,
-             "other": peers.rnnoise}
+    kinds = {"rill": peers.rill, "ort": peers.ort, "tract": peers.tract, "litert": peers.litert, "blas": peers.blas,
+             "path": peers.path_cost, "other": peers.rnnoise}
     for _ in range(rounds):
         machine.measure()
         for who, runs in case.runs.items():
@@ -208,7 +214,7 @@ def figures(out, results, machine):
         there = [r for r in results if r.case.group == group and "rill" in r.us]
         if not there:
             continue
-        who = [w for w in ("ort", "tract", "blas", "other") if any(w in r.us for r in there)]
+        who = [w for w in ("ort", "tract", "blas", "other", "litert") if any(w in r.us for r in there)]
         head = [group, "rill us", *[f"{cases.PEER_NAMES[w]} us" for w in who], "judged peer / rill", "roofline us",
                 "rill / roofline"]
         rows = []

@@ -2,6 +2,7 @@
 /* Body of an isa_*.c of a set with all kernels: define ISA and include a vec_*.h first, and a
  * vec_q8_*.h where the set has products of 8 bits. */
 #include "kernels/isa_name.h"
+#include "kernels/fixed.h"
 #include "kernels/kern.h"
 #include "kernels/program.h"
 #include <math.h>
@@ -20,6 +21,7 @@
 #include "kernels/seq_tmpl.h"
 #include "kernels/program_tmpl.h"
 #include "kernels/quant_tmpl.h"
+#include "kernels/bytes_tmpl.h"
 #ifdef Q8_INLINE
 #include "kernels/q8_tmpl.h"
 #endif

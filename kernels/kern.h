@@ -66,6 +66,23 @@ struct kern_block {
     size_t n, k;
 };
 
+/* A window over channels that lie side by side: bytes of so many places, and a weight for each
+ * channel at each place. A zero of the bytes is taken off by the bias. */
+struct kern_places {
+    bool is_signed; /* the bytes */
+    size_t n, n_places;
+    const int16_t *w;    /* [n_places][n] */
+    const int32_t *bias; /* [n] */
+};
+
+/* From sums to bytes: by[o] * 2^(shift[o] - 31), shift in -31..30, rounded as kernels/fixed.h says
+ * (once, or twice), + zero, cut to low..high. */
+struct kern_requant {
+    const int32_t *by, *shift;
+    int32_t zero, low, high;
+    bool once;
+};
+
 struct kern {
     const char *isa;    /* "c", "avx2", "avx512", "neon": the set these functions were chosen for */
     const char *isa_q8; /* the same of those whose names end in q8: "avx512vnni", ... */
@@ -157,6 +174,12 @@ struct kern {
      * the least. */
     void (*quantize_f32)(void *y, const float *x, size_t n, const struct kern_quant *q);
 
+    /* y[o] = bias[o] + sum over places of x[place][o] * w[place][o], o < n, modulo 2^32 */
+    void (*places_sum)(int32_t *restrict y, const uint8_t *const *x, const struct kern_places *p);
+    /* y[o] of x[o], o < n: s8 or u8, as low and high are */
+    void (*requantize)(uint8_t *restrict y, const int32_t *restrict x, size_t n,
+                       const struct kern_requant *q);
+
     /* Products of 8 bits (kernels/q8.h): y[i*ldy + o], rows of w->k bytes at x + i*ldx, i < m. Rows
      * of y overlap neither each other nor any x. */
     void (*gemm_q8)(int32_t *restrict y, size_t ldy, const void *restrict x, size_t ldx,
@@ -194,7 +217,9 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(rfft_f32)                                                                                    \
     K(irfft_f32)                                                                                   \
     K(range_f32)                                                                                   \
-    K(quantize_f32)
+    K(quantize_f32)                                                                                \
+    K(places_sum)                                                                                  \
+    K(requantize)
 #define KERN_EACH_Q8(K)                                                                            \
     K(gemm_q8)                                                                                     \
     K(gemm_rows_q8)                                                                                \

@@ -110,6 +110,7 @@ V16_INLINE i16 i16_set1(int32_t a) { __m256i r = _mm256_set1_epi32(a); return (i
     V16_INLINE i16 name(i16 a, i16 b) { return (i16) { op(a.lo, b.lo), op(a.hi, b.hi) }; }
 BINARY(i16_add, _mm256_add_epi32)
 BINARY(i16_sub, _mm256_sub_epi32)
+BINARY(i16_mul, _mm256_mullo_epi32)
 BINARY(i16_and, _mm256_and_si256)
 BINARY(i16_or, _mm256_or_si256)
 #undef BINARY
@@ -170,6 +171,17 @@ V16_INLINE i16 i16_load(const int32_t *p)
 {
     return (i16) { _mm256_loadu_si256((const __m256i *) (const void *) p),
                    _mm256_loadu_si256((const __m256i *) (const void *) (p + 8)) };
+}
+V16_INLINE i16 i16_load_s16(const int16_t *p)
+{
+    __m256i a = _mm256_loadu_si256((const __m256i *) (const void *) p);
+    return (i16) { _mm256_cvtepi16_epi32(_mm256_castsi256_si128(a)),
+                   _mm256_cvtepi16_epi32(_mm256_extracti128_si256(a, 1)) };
+}
+V16_INLINE void i16_store(int32_t *p, i16 a)
+{
+    _mm256_storeu_si256((__m256i *) (void *) p, a.lo);
+    _mm256_storeu_si256((__m256i *) (void *) (p + 8), a.hi);
 }
 
 /* Eight lanes, for a last panel of up to 8 outputs; worth a tile of its own with so many rows. */

@@ -46,6 +46,7 @@ V16_INLINE v16 v16_of_int(i16 a) { return _mm512_cvtepi32_ps(a); }
 V16_INLINE i16 i16_set1(int32_t a) { return _mm512_set1_epi32(a); }
 V16_INLINE i16 i16_add(i16 a, i16 b) { return _mm512_add_epi32(a, b); }
 V16_INLINE i16 i16_sub(i16 a, i16 b) { return _mm512_sub_epi32(a, b); }
+V16_INLINE i16 i16_mul(i16 a, i16 b) { return _mm512_mullo_epi32(a, b); }
 V16_INLINE i16 i16_and(i16 a, i16 b) { return _mm512_and_si512(a, b); }
 V16_INLINE i16 i16_or(i16 a, i16 b) { return _mm512_or_si512(a, b); }
 V16_INLINE i16 i16_shl23(i16 a) { return _mm512_slli_epi32(a, 23); }
@@ -72,6 +73,11 @@ V16_INLINE i16 i16_load_s8(const uint8_t *p)
     return _mm512_cvtepi8_epi32(_mm_loadu_si128((const __m128i *) (const void *) p));
 }
 V16_INLINE i16 i16_load(const int32_t *p) { return _mm512_loadu_si512(p); }
+V16_INLINE i16 i16_load_s16(const int16_t *p)
+{
+    return _mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *) (const void *) p));
+}
+V16_INLINE void i16_store(int32_t *p, i16 a) { _mm512_storeu_si512(p, a); }
 
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none),
  * their product at most GEMM_ACC; rows of a tile when there are many, and when there are few

@@ -66,6 +66,11 @@ CALLED i16 i16_sub(i16 a, i16 b)
     LANES(a, i, (int32_t) ((uint32_t) a.i[l] - (uint32_t) b.i[l]));
     return a;
 }
+CALLED i16 i16_mul(i16 a, i16 b)
+{
+    LANES(a, i, (int32_t) ((uint32_t) a.i[l] * (uint32_t) b.i[l]));
+    return a;
+}
 CALLED i16 i16_and(i16 a, i16 b) { LANES(a, i, a.i[l] & b.i[l]); return a; }
 CALLED i16 i16_or(i16 a, i16 b) { LANES(a, i, a.i[l] | b.i[l]); return a; }
 CALLED i16 i16_shl23(i16 a) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] << 23)); return a; }
@@ -81,6 +86,8 @@ CALLED void i16_store_bytes(uint8_t *p, i16 a)
 CALLED i16 i16_load_u8(const uint8_t *p) { i16 r; LANES(r, i, p[l]); return r; }
 CALLED i16 i16_load_s8(const uint8_t *p) { i16 r; LANES(r, i, (int8_t) p[l]); return r; }
 CALLED i16 i16_load(const int32_t *p) { i16 r; memcpy(&r, p, sizeof r); return r; }
+CALLED i16 i16_load_s16(const int16_t *p) { i16 r; LANES(r, i, p[l]); return r; }
+CALLED void i16_store(int32_t *p, i16 a) { memcpy(p, &a, sizeof a); }
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none),
  * their product at most GEMM_ACC; rows of a tile when there are many, and when there are few
  * panels. */

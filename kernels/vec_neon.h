@@ -93,6 +93,7 @@ static inline v16 v16_add(v16 a, v16 b) EACH_QUAD(v16, vaddq_f32(a.q[i], b.q[i])
 /* The nearest number of f16, as a float. */
 #define V16_ROUNDS_F16
 static inline v16 v16_round_f16(v16 a) EACH_QUAD(v16, vcvt_f32_f16(vcvt_f16_f32(a.q[i])))
+static inline i16 i16_mul(i16 a, i16 b) EACH_QUAD(i16, vmulq_s32(a.q[i], b.q[i]))
 static inline i16 i16_shl16(i16 a) EACH_QUAD(i16, vshlq_n_s32(a.q[i], 16))
 /* Low bytes of the lanes, and bytes as lanes. */
 static inline void i16_store_bytes(uint8_t *p, i16 a)
@@ -120,6 +121,17 @@ static inline i16 i16_load_s8(const uint8_t *p)
 static inline i16 i16_load(const int32_t *p)
 {
     return (i16) { { vld1q_s32(p), vld1q_s32(p + 4), vld1q_s32(p + 8), vld1q_s32(p + 12) } };
+}
+static inline i16 i16_load_s16(const int16_t *p)
+{
+    int16x8_t low = vld1q_s16(p), high = vld1q_s16(p + 8);
+    return (i16) { { vmovl_s16(vget_low_s16(low)), vmovl_high_s16(low), vmovl_s16(vget_low_s16(high)),
+                     vmovl_high_s16(high) } };
+}
+static inline void i16_store(int32_t *p, i16 a)
+{
+    V16_UNROLL for (int i = 0; i < 4; i++)
+        vst1q_s32(p + 4 * i, a.q[i]);
 }
 
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none),

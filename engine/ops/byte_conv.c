@@ -159,8 +159,9 @@ struct conv_args {
     bool dense;               /* windows lie in x as they are, one `step` behind the other */
     int64_t step;
     const void *packed;        /* of kern_q8_pack */
-    const int16_t *weights;    /* depthwise: less their zero, [places][outputs] */
-    const int32_t *by, *shift; /* one for each output; NULL: sums come out */
+    struct kern_places places; /* depthwise */
+    const uint8_t *padding;    /* depthwise: a place outside */
+    struct kern_requant to;    /* by and shift for each output; NULL: sums come out */
     size_t rows_bytes;         /* of scratch in front of the sums */
 };
 
@@ -216,21 +217,6 @@ static rill_status weights_pack(struct prep *c, struct conv_args *s)
     return RILL_OK;
 }
 
-static rill_status places_pack(struct prep *c, struct conv_args *s)
-{
-    const struct byte_conv_attr *a = c->attr;
-    const struct tensor *w = c->in[IN_W];
-    int64_t n = tensor_count(w);
-    bool there;
-    int16_t *packed = prep_pack(c, (size_t) n, sizeof *packed, &there);
-    if (!packed)
-        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    for (int64_t i = 0; !there && i < n; i++)
-        packed[i] = (int16_t) (byte_at(w->type, w->data, i) - (int32_t) a->w_zero);
-    s->weights = packed;
-    return RILL_OK;
-}
-
 /* One number for each output, where the node has one for all. */
 static rill_status each_output(struct prep *c, unsigned i, int64_t n, const int32_t **ret)
 {
@@ -246,6 +232,55 @@ static rill_status each_output(struct prep *c, unsigned i, int64_t n, const int3
     return RILL_OK;
 }
 
+/* Whether channels have several outputs each, so that bytes are repeated. */
+static bool is_widened(const struct conv_args *s)
+{
+    return s->y[3] != s->n[3];
+}
+
+/* The weights less their zero, [places][outputs], and sums to begin with: the bias less what the
+ * zero of the bytes adds. */
+static rill_status places_pack(struct prep *c, struct conv_args *s)
+{
+    const struct byte_conv_attr *a = c->attr;
+    const struct tensor *w = c->in[IN_W], *b = c->n_in > IN_BIAS ? c->in[IN_BIAS] : NULL;
+    int64_t n = tensor_count(w), n_out = s->y[3];
+    int32_t *bias = arena_array(c->arena, int32_t, (size_t) n_out);
+    uint8_t *padding = arena_array(c->arena, uint8_t, (size_t) n_out);
+    bool there;
+    int16_t *packed = prep_pack(c, (size_t) n, sizeof *packed, &there);
+    if (!packed || !bias || !padding)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    if (b && !b->data)
+        return prep_fail(c, "its bias must be constant");
+    memset(padding, (int) (a->x_zero & 255), (size_t) n_out);
+    for (int64_t o = 0; o < n_out; o++)
+        bias[o] = b ? ((const int32_t *) b->data)[o] : 0;
+    for (int64_t i = 0; i < n; i++) {
+        int32_t v = byte_at(w->type, w->data, i) - (int32_t) a->w_zero, *sum = &bias[i % n_out];
+        if (!there)
+            packed[i] = (int16_t) v;
+        *sum = (int32_t) ((uint32_t) *sum - (uint32_t) v * (uint32_t) a->x_zero);
+    }
+    s->padding = padding;
+    s->places = (struct kern_places) { .is_signed = c->in[IN_X]->type == DTYPE_I8,
+                                       .n = (size_t) n_out,
+                                       .n_places = (size_t) (s->w[1] * s->w[2]),
+                                       .w = packed,
+                                       .bias = bias };
+    return RILL_OK;
+}
+
+/* Of a row of windows that are gathered, or of the places of one and, where channels have several
+ * outputs, of its bytes for each output. */
+static size_t rows_bytes(const struct conv_args *s, bool depthwise)
+{
+    size_t n_places = s->places.n_places, n = (size_t) s->y[3];
+    size_t bytes = !depthwise ? (s->dense ? 0 : WINDOWS_MAX * (size_t) s->k)
+                              : n_places * (sizeof(uint8_t *) + (is_widened(s) ? n : 0));
+    return (bytes + 63) / 64 * 64;
+}
+
 static rill_status conv_prepare(struct prep *c)
 {
     const struct byte_conv_attr *a = c->attr;
@@ -256,33 +291,17 @@ static rill_status conv_prepare(struct prep *c)
         return prep_fail(c, "its weights must be constants");
     geometry_set(s, c);
     TRY(a->depthwise ? places_pack(c, s) : weights_pack(c, s));
-    TRY(each_output(c, IN_MULTIPLIER, s->y[3], &s->by));
-    TRY(each_output(c, IN_SHIFT, s->y[3], &s->shift));
-    size_t wide = a->depthwise ? sizeof(int16_t) : s->dense ? 0 : WINDOWS_MAX;
-    s->rows_bytes = ((size_t) s->k * wide + 63) / 64 * 64;
+    TRY(each_output(c, IN_MULTIPLIER, s->y[3], &s->to.by));
+    TRY(each_output(c, IN_SHIFT, s->y[3], &s->to.shift));
+    s->to.zero = (int32_t) a->y.zero;
+    s->to.low = (int32_t) a->y.low;
+    s->to.high = (int32_t) a->y.high;
+    s->to.once = a->once;
+    s->rows_bytes = rows_bytes(s, a->depthwise);
     c->scratch_bytes = s->rows_bytes + WINDOWS_MAX * (size_t) s->y[3] * sizeof(int32_t);
     c->packed = 1u << IN_W;
     c->args = s;
     return RILL_OK;
-}
-
-/* ---- from sums to bytes ---- */
-
-static void bytes_put(const struct eval *e, const int32_t *restrict sums, int64_t at, size_t rows)
-{
-    const struct conv_args *s = e->args;
-    const struct byte_conv_attr *a = e->attr;
-    const int32_t zero = (int32_t) a->y.zero, low = (int32_t) a->y.low, high = (int32_t) a->y.high;
-    const int32_t *restrict by = s->by, *restrict shift = s->shift;
-    uint8_t *restrict y = (uint8_t *) e->y[0] + at;
-    const bool once = a->once;
-    int64_t n = s->y[3];
-    for (size_t r = 0; r < rows; r++, y += n, sums += n)
-        for (int64_t o = 0; o < n; o++) {
-            int32_t v = once ? fixed_scale_once(sums[o], by[o], shift[o])
-                             : fixed_scale(sums[o], by[o], shift[o]);
-            y[o] = (uint8_t) fixed_clip((int32_t) ((uint32_t) v + (uint32_t) zero), low, high);
-        }
 }
 
 /* ---- windows ---- */
@@ -362,67 +381,60 @@ static void full_eval(const struct eval *e)
     for (int64_t i = 0; i < all;) {
         size_t rows = windows_after(s, i, all), step;
         const uint8_t *x = windows_ready(e, i, rows, &step);
-        int32_t *to = s->by ? sums : (int32_t *) e->y[0] + i * n;
+        int32_t *to = s->to.by ? sums : (int32_t *) e->y[0] + i * n;
         e->kern->gemm_q8(to, (size_t) n, x, step, &w, &how, rows);
-        if (s->by)
-            bytes_put(e, sums, i * n, rows);
+        for (size_t r = 0; s->to.by && r < rows; r++)
+            e->kern->requantize((uint8_t *) e->y[0] + (i + (int64_t) r) * n, sums + (int64_t) r * n,
+                                (size_t) n, &s->to);
         i += (int64_t) rows;
     }
 }
 
 /* ---- depthwise ---- */
 
-/* What lies under a window, less its zero; 0 where that is padding. */
-static void window_widen(const struct eval *e, int64_t window, int16_t *restrict ret)
+/* `each` copies of every byte of a place. */
+static const uint8_t *place_widen(const uint8_t *x, int64_t n, int64_t each, uint8_t *ret)
+{
+    for (int64_t o = 0; o < n; o++)
+        ret[o] = x[o / each];
+    return ret;
+}
+
+/* Where the bytes under a window are, place by place. */
+static const uint8_t *const *places_find(const struct eval *e, int64_t window)
 {
     const struct conv_args *s = e->args;
     const struct window_at at = window_at(s, window);
-    const int16_t zero = (int16_t) ((const struct byte_conv_attr *) e->attr)->x_zero;
-    const bool is_signed = e->in[IN_X]->type == DTYPE_I8;
-    for (int64_t i = 0; i < s->w[1]; i++)
-        for (int64_t j = 0; j < s->w[2]; j++, ret += s->n[3]) {
-            const uint8_t *from = place_at(s, e->x[IN_X], at, i, j);
-            if (!from)
-                memset(ret, 0, (size_t) s->n[3] * sizeof *ret);
-            else if (is_signed)
-                for (int64_t k = 0; k < s->n[3]; k++)
-                    ret[k] = (int16_t) ((int8_t) from[k] - zero);
+    const int64_t n = s->y[3], each = n / s->n[3];
+    const uint8_t **ret = e->scratch, **to = ret;
+    uint8_t *wide = (uint8_t *) (ret + s->places.n_places);
+    const int64_t row_bytes = s->n[2] * s->n[3];
+    for (int64_t i = 0, r = at.row; i < s->w[1]; i++, r += s->dilation[0]) {
+        const bool inside = r >= 0 && r < s->n[1];
+        const uint8_t *row =
+            (const uint8_t *) e->x[IN_X] + (inside ? (at.batch * s->n[1] + r) * row_bytes : 0);
+        for (int64_t j = 0, k = at.column; j < s->w[2]; j++, k += s->dilation[1], to++) {
+            if (!inside || k < 0 || k >= s->n[2])
+                *to = s->padding;
+            else if (each == 1)
+                *to = row + k * s->n[3];
             else
-                for (int64_t k = 0; k < s->n[3]; k++)
-                    ret[k] = (int16_t) (from[k] - zero);
+                *to = place_widen(row + k * s->n[3], n, each, wide + (to - ret) * n);
         }
-}
-
-static void places_sum(const struct conv_args *s, const int16_t *restrict x, int32_t *restrict sums)
-{
-    const int16_t *w = s->weights;
-    int64_t n = s->y[3], channels = s->n[3], each = n / channels;
-    for (int64_t p = 0; p < s->w[1] * s->w[2]; p++, x += channels, w += n) {
-        if (each == 1)
-            for (int64_t o = 0; o < n; o++)
-                sums[o] = (int32_t) ((uint32_t) sums[o] + (uint32_t) (x[o] * w[o]));
-        else
-            for (int64_t o = 0; o < n; o++)
-                sums[o] = (int32_t) ((uint32_t) sums[o] + (uint32_t) (x[o / each] * w[o]));
     }
+    return ret;
 }
 
 static void depthwise_eval(const struct eval *e)
 {
     const struct conv_args *s = e->args;
-    const int32_t *bias = e->n_in > IN_BIAS ? e->x[IN_BIAS] : NULL;
+    int32_t *sums = (int32_t *) ((char *) e->scratch + s->rows_bytes);
     int64_t n = s->y[3], all = e->out[0]->dim[0] * s->y[1] * s->y[2];
     for (int64_t i = 0; i < all; i++) {
-        int32_t *sums =
-            s->by ? (int32_t *) ((char *) e->scratch + s->rows_bytes) : (int32_t *) e->y[0] + i * n;
-        window_widen(e, i, e->scratch);
-        if (bias)
-            memcpy(sums, bias, (size_t) n * sizeof *sums);
-        else
-            memset(sums, 0, (size_t) n * sizeof *sums);
-        places_sum(s, e->scratch, sums);
-        if (s->by)
-            bytes_put(e, sums, i * n, 1);
+        const uint8_t *const *x = places_find(e, i);
+        e->kern->places_sum(s->to.by ? sums : (int32_t *) e->y[0] + i * n, x, &s->places);
+        if (s->to.by)
+            e->kern->requantize((uint8_t *) e->y[0] + i * n, sums, (size_t) n, &s->to);
     }
 }
 

@@ -1,48 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* fixed.h - fixed-point scaling of whole numbers: by multiplier * 2^(shift - 31), rounded twice, as
- * gemmlowp defined it, or once, as ruy does. */
+/* fixed.h - what the ops on bytes share: operands, ranges and factors. */
 #ifndef RILL_ENGINE_OPS_FIXED_H
 #define RILL_ENGINE_OPS_FIXED_H
 #include "engine/ops/elem.h"
+#include "kernels/fixed.h"
 
 #include <stdint.h>
-
-/* The upper half of 2ab, b not the least of all, rounded to nearest, halves up; x / 2^by, halves
- * away from zero, by in 0..31. */
-static inline int32_t fixed_high_mul(int32_t a, int32_t b)
-{
-    return (int32_t) (((int64_t) a * b + (1 << 30)) >> 31);
-}
-
-static inline int32_t fixed_halve(int32_t x, int by)
-{
-    int64_t half = ((int64_t) 1 << by) >> 1;
-    return (int32_t) ((x + half - (x < 0 && by)) >> by);
-}
-
-static inline int32_t fixed_shift_up(int32_t x, int by)
-{
-    return (int32_t) ((uint32_t) x << by);
-}
-
-/* x * multiplier * 2^(shift - 31); shift in -31..30. */
-static inline int32_t fixed_scale(int32_t x, int32_t multiplier, int shift)
-{
-    int32_t up = fixed_shift_up(x, shift > 0 ? shift : 0);
-    return fixed_halve(fixed_high_mul(up, multiplier), shift > 0 ? 0 : -shift);
-}
-
-/* The same, rounded once, halves up. */
-static inline int32_t fixed_scale_once(int32_t x, int32_t multiplier, int shift)
-{
-    int64_t half = (int64_t) 1 << (30 - shift);
-    return (int32_t) (((int64_t) x * multiplier + half) >> (31 - shift));
-}
-
-static inline int32_t fixed_clip(int32_t x, int32_t low, int32_t high)
-{
-    return x < low ? low : x > high ? high : x;
-}
 
 /* v within low..high, whole numbers, rounded to nearest, half away from zero; low for NaN. */
 static inline int32_t byte_round(float v, float low, float high)

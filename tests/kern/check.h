@@ -64,4 +64,5 @@ void check_norm(struct check *t);
 void check_program(struct check *t);
 void check_q8(struct check *t);
 void check_quant(struct check *t);
+void check_bytes_sums(struct check *t);
 #endif

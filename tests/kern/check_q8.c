@@ -2,6 +2,8 @@
 /* Products of 8 bits against their contract (kernels/q8.h), written out. */
 #include "tests/kern/check.h"
 
+#include "kernels/fixed.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -268,4 +270,80 @@ void check_quant(struct check *t)
 {
     for (unsigned i = 0; i < 400; i++)
         quantize_check(t, i % 7 ? i % 50 : i % 300, i * 37 % 1024);
+}
+
+/* ---- sums of places, and sums to bytes ---- */
+
+static void places_check(struct check *t, size_t n, size_t n_places, unsigned variant)
+{
+    const bool is_signed = variant & 1, low = variant & 2;
+    const uint8_t *x[32];
+    int16_t *w = check_bytes(t, n * n_places * sizeof *w, low);
+    int32_t *bias = (int32_t *) (void *) check_buf(t, n, low),
+            *y = (int32_t *) (void *) check_buf(t, n, low), want[100];
+    uint8_t *bytes = check_bytes(t, n * n_places, low);
+    for (size_t i = 0; i < n * n_places; i++) {
+        bytes[i] = byte_rand(t, i % 3 ? 0 : EXTREME);
+        w[i] = (int16_t) (i % 5 ? (int32_t) (check_bits(t) % 511) - 255 : i % 2 ? 255 : -255);
+    }
+    for (size_t i = 0; i < n_places; i++) /* they lie anywhere */
+        x[i] = bytes + (n_places - 1 - i) * n;
+    for (size_t o = 0; o < n; o++) {
+        bias[o] = (int32_t) (check_bits(t) << 8);
+        uint32_t s = (uint32_t) bias[o];
+        for (size_t i = 0; i < n_places; i++)
+            s += (uint32_t) (number(x[i][o], is_signed) * w[i * n + o]);
+        want[o] = (int32_t) s;
+    }
+    t->new.places_sum(y, x, &(struct kern_places) { is_signed, n, n_places, w, bias });
+    check_ints(t, "places_sum", want, y, n, "n %zu places %zu variant %u", n, n_places, variant);
+    check_drop(t);
+}
+
+/* Sums of any size, and those about halves. */
+static int32_t sum_rand(struct check *t, int shift)
+{
+    uint32_t r = check_bits(t) << 8 ^ check_bits(t);
+    switch (r % 4) {
+    case 0: return (const int32_t[]) { INT32_MIN, INT32_MAX, 0, -1 }[r / 4 % 4];
+    case 1: return (int32_t) r;
+    default:
+        return ((int32_t) (r % 2001) - 1000) * (1 << (shift < 0 && shift > -20 ? -shift : 0)) / 2;
+    }
+}
+
+static void requantize_check(struct check *t, size_t n, unsigned variant)
+{
+    const bool low = variant & 1, is_signed = variant & 2, once = variant & 4;
+    int32_t *x = (int32_t *) (void *) check_buf(t, n, low),
+            *by = (int32_t *) (void *) check_buf(t, n, low),
+            *shift = (int32_t *) (void *) check_buf(t, n, low), got[100], want[100];
+    uint8_t *y = check_bytes(t, n, low);
+    struct kern_requant q = {
+        by,  shift, number(byte_rand(t, 0), is_signed), is_signed ? -128 : 0, is_signed ? 127 : 255,
+        once
+    };
+    q.low += variant & 8 ? 17 : 0;
+    for (size_t i = 0; i < n; i++) {
+        shift[i] =
+            variant & 16 ? -(int32_t) (check_bits(t) % 14) : (int32_t) (check_bits(t) % 62) - 31;
+        by[i] = i % 3 ? (int32_t) (1u << 30 | check_bits(t) << 6) : 1 << 30;
+        x[i] = sum_rand(t, shift[i]);
+        int32_t v =
+            once ? fixed_scale_once(x[i], by[i], shift[i]) : fixed_scale(x[i], by[i], shift[i]);
+        want[i] = fixed_clip((int32_t) ((uint32_t) v + (uint32_t) q.zero), q.low, q.high);
+    }
+    t->new.requantize(y, x, n, &q);
+    for (size_t i = 0; i < n; i++)
+        got[i] = number(y[i], is_signed);
+    check_ints(t, "requantize", want, got, n, "n %zu variant %u", n, variant);
+    check_drop(t);
+}
+
+void check_bytes_sums(struct check *t)
+{
+    for (unsigned i = 0; i < 600; i++) {
+        places_check(t, 1 + i * 7 % 100, i % 32, check_bits(t));
+        requantize_check(t, 1 + i * 3 % 100, check_bits(t));
+    }
 }
