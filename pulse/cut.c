@@ -46,12 +46,7 @@ static rill_status node_copy(struct pulser *p, const struct node *n)
     }
     if (p->valid != WIRE_NONE)
         return pulser_guard(p, n, in, out);
-    struct node *made = graph_add_node(p->dst, n->op, n->name, n->attr, in, n->n_in, out, n->n_out);
-    if (!made)
-        return pulser_no_memory(p);
-    made->body = n->body;
-    made->n_body = n->n_body;
-    return RILL_OK;
+    return graph_copy_node(p->dst, n, in, n->n_in, out) ? RILL_OK : pulser_no_memory(p);
 }
 
 static bool node_makes_time(const struct pulser *p, const struct node *n)

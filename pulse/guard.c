@@ -58,12 +58,12 @@ static rill_status node_guard(struct pulser *p, struct graph *g, const struct no
         checks |= graph_checks(n->body[b]);
     if (checks)
         in[n_in++] = valid;
-    struct node *made = graph_add_node(g, n->op, n->name, n->attr, in, n_in, out, n->n_out);
+    struct node *made = graph_copy_node(g, n, in, n_in, out);
     struct graph **body = arena_array(p->arena, struct graph *, n->n_body + 1);
     if (!made || !body)
         return pulser_no_memory(p);
-    made->body = checks ? body : n->body;
-    made->n_body = n->n_body;
+    if (checks)
+        made->body = body;
     for (unsigned b = 0; checks && b < n->n_body; b++)
         TRY(body_guard(p, n->body[b], &body[b]));
     return RILL_OK;

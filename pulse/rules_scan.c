@@ -439,13 +439,7 @@ static rill_status scan_keep(struct pulser *p, struct scan *s)
             return pulser_no_memory(p);
         TRY(pulser_carry_end(p, n, &s->carried[k], out[k]));
     }
-    struct node *made =
-        graph_add_node(p->dst, n->op, n->name, n->attr, s->in, n->n_in, out, n->n_out);
-    if (!made)
-        return pulser_no_memory(p);
-    made->body = n->body;
-    made->n_body = n->n_body;
-    return RILL_OK;
+    return graph_copy_node(p->dst, n, s->in, n->n_in, out) ? RILL_OK : pulser_no_memory(p);
 }
 
 /* Along time the states of this run are those that the last one left. */

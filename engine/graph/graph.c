@@ -113,6 +113,17 @@ struct node *graph_add_node(struct graph *g, const struct op *op, const char *na
     return n;
 }
 
+struct node *graph_copy_node(struct graph *g, const struct node *n, const uint32_t *in,
+                             unsigned n_in, const uint32_t *out)
+{
+    struct node *made = graph_add_node(g, n->op, n->name, n->attr, in, n_in, out, n->n_out);
+    if (made) {
+        made->body = n->body;
+        made->n_body = n->n_body;
+    }
+    return made;
+}
+
 uint32_t graph_find_wire(const struct graph *g, const char *name)
 {
     for (uint32_t w = 0; w < g->n_wires; w++)

@@ -99,6 +99,9 @@ bool graph_add_state(struct graph *g, const char *name, uint32_t in, uint32_t ou
 struct node *graph_add_node(struct graph *g, const struct op *op, const char *name,
                             const void *attr, const uint32_t *in, unsigned n_in,
                             const uint32_t *out, unsigned n_out);
+/* A node of n's op, name, attributes, bodies and number of outputs, on wires of g. */
+struct node *graph_copy_node(struct graph *g, const struct node *n, const uint32_t *in,
+                             unsigned n_in, const uint32_t *out);
 
 /* Finds a wire by name; WIRE_NONE if there is none. Linear. */
 uint32_t graph_find_wire(const struct graph *g, const char *name);

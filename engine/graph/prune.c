@@ -148,11 +148,9 @@ static rill_status node_copy(struct pruner *p, struct graph *ret, const struct n
         if (w != WIRE_NONE && p->wire[w])
             out[k] = map[w] = graph_add_wire(ret, g->wires[w].name, &g->wires[w].fact);
     }
-    struct node *made = graph_add_node(ret, n->op, n->name, n->attr, in, n->n_in, out, n->n_out);
+    struct node *made = graph_copy_node(ret, n, in, n->n_in, out);
     if (!made)
         return err_set(reterr, RILL_NOMEM, "out of memory");
-    made->body = n->body;
-    made->n_body = n->n_body;
     return n->n_body ? bodies_prune(ret, made, reterr) : RILL_OK;
 }
 

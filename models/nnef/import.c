@@ -341,12 +341,8 @@ static rill_status nodes_copy(const struct net *net, struct graph *g)
 {
     for (uint32_t i = 0; i < net->t.g.n_nodes; i++) {
         const struct node *n = &net->t.g.nodes[i];
-        struct node *made =
-            graph_add_node(g, n->op, n->name, n->attr, n->in, n->n_in, n->out, n->n_out);
-        if (!made)
+        if (!graph_copy_node(g, n, n->in, n->n_in, n->out))
             return nnef_no_memory(net->c->b);
-        made->body = n->body;
-        made->n_body = n->n_body;
     }
     return RILL_OK;
 }
@@ -542,13 +538,7 @@ static rill_status whole_node(const struct net *net, const struct node *n, uint3
         if (out[i] == WIRE_NONE)
             return nnef_no_memory(b);
     }
-    struct node *made =
-        graph_add_node(net->c->s->g, n->op, n->name, n->attr, in, n->n_in, out, n->n_out);
-    if (!made)
-        return nnef_no_memory(b);
-    made->body = n->body;
-    made->n_body = n->n_body;
-    return RILL_OK;
+    return graph_copy_node(net->c->s->g, n, in, n->n_in, out) ? RILL_OK : nnef_no_memory(b);
 }
 
 static rill_status whole_results(const struct net *net, const uint32_t *map, struct val *ret)

@@ -353,13 +353,9 @@ static rill_status scan_emit(struct hoist *h)
 
 static rill_status node_again(struct graph *to, const struct node *n, rill_error *err)
 {
-    struct node *made =
-        graph_add_node(to, n->op, n->name, n->attr, n->in, n->n_in, n->out, n->n_out);
-    if (!made)
-        return err_set(err, RILL_NOMEM, "out of memory");
-    made->body = n->body;
-    made->n_body = n->n_body;
-    return RILL_OK;
+    return graph_copy_node(to, n, n->in, n->n_in, n->out)
+        ? RILL_OK
+        : err_set(err, RILL_NOMEM, "out of memory");
 }
 
 static const struct dim *scan_length(const struct graph *g, const struct node *n)

@@ -282,13 +282,7 @@ static rill_status scan_cell_emit(struct graph *to, const struct scan_cell *s, r
 
 static rill_status node_again(struct graph *to, const struct node *n, rill_error *err)
 {
-    struct node *made =
-        graph_add_node(to, n->op, n->name, n->attr, n->in, n->n_in, n->out, n->n_out);
-    if (!made)
-        return no_memory(err);
-    made->body = n->body;
-    made->n_body = n->n_body;
-    return RILL_OK;
+    return graph_copy_node(to, n, n->in, n->n_in, n->out) ? RILL_OK : no_memory(err);
 }
 
 static rill_status scan_again(struct graph *to, const struct graph *g, const struct node *n,

@@ -45,12 +45,7 @@ static rill_status node_copy(struct inliner *in, const struct graph *g, uint32_t
         if (w != WIRE_NONE)
             map[w] = o[k];
     }
-    struct node *made = graph_add_node(in->dst, n->op, n->name, n->attr, i, n->n_in, o, n->n_out);
-    if (!made)
-        return no_memory(in);
-    made->body = n->body;
-    made->n_body = n->n_body;
-    return RILL_OK;
+    return graph_copy_node(in->dst, n, i, n->n_in, o) ? RILL_OK : no_memory(in);
 }
 
 /* wire under the shape of fact f. */
