@@ -104,6 +104,22 @@ void *arena_alloc_array(struct arena *a, size_t n, size_t bytes)
     return arena_alloc(a, n * bytes);
 }
 
+#define LIST_FIRST 16 /* elements of a list that is new */
+
+void *arena_grow(struct arena *a, void *list, uint32_t n, uint32_t *cap, size_t bytes)
+{
+    if (n < *cap)
+        return list;
+    uint32_t want = *cap ? *cap * 2 : LIST_FIRST;
+    void *more = want > *cap ? arena_alloc_array(a, want, bytes) : NULL;
+    if (!more)
+        return NULL;
+    if (n)
+        memcpy(more, list, n * bytes);
+    *cap = want;
+    return more;
+}
+
 void *arena_copy(struct arena *a, const void *from, size_t bytes)
 {
     void *p = arena_alloc(a, bytes);

@@ -7,6 +7,7 @@
 #define RILL_ENGINE_BASE_ARENA_H
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct arena_block;
 struct arena {
@@ -22,6 +23,9 @@ struct arena {
 void *arena_alloc(struct arena *a, size_t bytes);
 /* NULL when n * bytes overflows */
 void *arena_alloc_array(struct arena *a, size_t n, size_t bytes);
+/* A list of n elements of so many bytes with room for one more: itself, or a copy with room for
+ * twice as many, which *cap counts; NULL: no memory, or more than *cap can count. */
+void *arena_grow(struct arena *a, void *list, uint32_t n, uint32_t *cap, size_t bytes);
 void *arena_copy(struct arena *a, const void *from, size_t bytes);
 char *arena_string(struct arena *a, const char *s);
 __attribute__((format(printf, 2, 3))) char *arena_printf(struct arena *a, const char *fmt, ...);

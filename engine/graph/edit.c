@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/graph/edit.h"
 
-#include <string.h>
-
 rill_status edit_begin(struct edit *e, struct graph *ret, const struct graph *g, rill_error *reterr)
 {
     TRY(graph_copied(ret, g, reterr));
@@ -70,16 +68,11 @@ bool edit_insert(struct edit *e, uint32_t node, const struct op *op, const void 
                  const uint32_t *in, unsigned n_in, const uint32_t *out, unsigned n_out)
 {
     uint32_t k = e->g->n_nodes - e->n_nodes;
-    if (k == e->cap_before) {
-        uint32_t cap = k ? 2 * k : 16, *more = arena_array(e->g->arena, uint32_t, cap);
-        if (!more)
-            return false;
-        if (k)
-            memcpy(more, e->before, k * sizeof *more);
-        e->before = more;
-        e->cap_before = cap;
-    }
-    e->before[k] = node;
+    uint32_t *list = arena_grow(e->g->arena, e->before, k, &e->cap_before, sizeof *list);
+    if (!list)
+        return false;
+    e->before = list;
+    list[k] = node;
     return graph_add_node(e->g, op, e->g->nodes[node].name, attr, in, n_in, out, n_out) != NULL;
 }
 

@@ -18,23 +18,8 @@ bool graph_reserve(struct graph *g, uint32_t n_wires, uint32_t n_nodes)
     return g->wires && g->nodes;
 }
 
-/* Room for one more element in an arena array that doubles; NULL when the arena is full. */
-static void *list_grow(struct arena *a, void *list, uint32_t n, uint32_t *cap, size_t bytes)
-{
-    if (n < *cap)
-        return list;
-    uint32_t want = *cap ? *cap * 2 : 16;
-    void *more = want > *cap ? arena_alloc_array(a, want, bytes) : NULL;
-    if (!more)
-        return NULL;
-    if (n)
-        memcpy(more, list, n * bytes);
-    *cap = want;
-    return more;
-}
-
 #define GROW(g, field)                                                                             \
-    list_grow((g)->arena, (g)->field, (g)->n_##field, &(g)->cap_##field, sizeof *(g)->field)
+    arena_grow((g)->arena, (g)->field, (g)->n_##field, &(g)->cap_##field, sizeof *(g)->field)
 
 uint32_t graph_add_wire(struct graph *g, const char *name, const struct fact *fact)
 {

@@ -10,22 +10,9 @@ rill_status lower_no_memory(const struct lower *l)
     return err_set(l->err, RILL_NOMEM, "out of memory while planning");
 }
 
-static void *list_grow(struct arena *a, void *list, uint32_t n, uint32_t *cap, size_t bytes)
-{
-    if (n < *cap)
-        return list;
-    uint32_t want = *cap ? *cap * 2 : 256;
-    void *more = arena_alloc_array(a, want, bytes);
-    if (more && n)
-        memcpy(more, list, n * bytes);
-    if (more)
-        *cap = want;
-    return more;
-}
-
 rill_status slot_new(struct lower *l, size_t bytes, uint32_t *ret)
 {
-    struct slot *s = list_grow(&l->work, l->slots, l->n_slots, &l->cap_slots, sizeof *s);
+    struct slot *s = arena_grow(&l->work, l->slots, l->n_slots, &l->cap_slots, sizeof *s);
     if (!s)
         return lower_no_memory(l);
     l->slots = s;
@@ -70,7 +57,7 @@ void slot_use(struct lower *l, uint32_t slot, uint32_t time)
 rill_status operand_set(struct lower *l, union operand *o, uint32_t slot)
 {
     union operand **list =
-        list_grow(&l->work, l->operands, l->n_operands, &l->cap_operands, sizeof *list);
+        arena_grow(&l->work, l->operands, l->n_operands, &l->cap_operands, sizeof *list);
     if (!list)
         return lower_no_memory(l);
     l->operands = list;

@@ -160,22 +160,16 @@ static rill_status if_run(const struct interp *in, const struct node *n,
 /* Outputs of all iterations, to be stacked when their number is known. */
 struct stack {
     const struct tensor **item;
-    size_t n, cap;
+    uint32_t n, cap;
 };
 
 static bool stack_push(struct arena *a, struct stack *s, const struct tensor *t)
 {
-    if (s->n == s->cap) {
-        size_t cap = s->cap ? s->cap * 2 : 16;
-        const struct tensor **more = arena_array(a, const struct tensor *, cap);
-        if (!more)
-            return false;
-        if (s->n)
-            memcpy(more, s->item, s->n * sizeof *more);
-        s->item = more;
-        s->cap = cap;
-    }
-    s->item[s->n++] = t;
+    const struct tensor **list = arena_grow(a, s->item, s->n, &s->cap, sizeof *list);
+    if (!list)
+        return false;
+    s->item = list;
+    list[s->n++] = t;
     return true;
 }
 
@@ -215,7 +209,7 @@ static rill_status stack_join(const struct interp *in, const struct node *n, con
     struct tensor *big = tensor_new(in->arena, t.type, t.rank + 1, t.dim);
     if (!big)
         return no_memory(in, n);
-    for (size_t i = 0; i < s->n; i++) {
+    for (uint32_t i = 0; i < s->n; i++) {
         if (tensor_bytes(s->item[i]) != tensor_bytes(s->item[0]))
             return op_fail(in->err, RILL_UNSUPPORTED, n,
                            "an output changes its shape from iteration to iteration");

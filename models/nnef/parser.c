@@ -80,20 +80,6 @@ static rill_status take_name(struct parser *p, const char **ret, const char *exp
     return RILL_OK;
 }
 
-/* Room for one more element in an arena array that doubles. */
-static void *grow(struct arena *a, void *list, uint32_t n, uint32_t *cap, size_t bytes)
-{
-    if (n < *cap)
-        return list;
-    uint32_t want = *cap ? *cap * 2 : 4;
-    void *more = want > *cap ? arena_alloc_array(a, want, bytes) : NULL;
-    if (more && n)
-        memcpy(more, list, n * bytes);
-    if (more)
-        *cap = want;
-    return more;
-}
-
 /* ---- expressions ---- */
 
 static rill_status parse_expr(struct parser *p, struct nnef_expr **ret);
@@ -114,8 +100,9 @@ static rill_status expr_add(struct parser *p, struct nnef_expr *e, struct nnef_e
                             const char *name)
 {
     uint32_t cap = e->cap_part;
-    struct nnef_expr **parts = grow(p->arena, e->part, e->n_part, &e->cap_part, sizeof *parts);
-    const char **names = grow(p->arena, e->arg_name, e->n_part, &cap, sizeof *names);
+    struct nnef_expr **parts =
+        arena_grow(p->arena, e->part, e->n_part, &e->cap_part, sizeof *parts);
+    const char **names = arena_grow(p->arena, e->arg_name, e->n_part, &cap, sizeof *names);
     if (!parts || !names)
         return no_memory(p);
     e->part = parts;
@@ -389,7 +376,8 @@ static rill_status parse_left(struct parser *p, struct nnef_expr **ret)
 
 static rill_status parse_statement(struct parser *p, struct nnef_fragment *f)
 {
-    struct nnef_statement *list = grow(p->arena, f->body, f->n_body, &f->cap_body, sizeof *list);
+    struct nnef_statement *list =
+        arena_grow(p->arena, f->body, f->n_body, &f->cap_body, sizeof *list);
     if (!list)
         return no_memory(p);
     f->body = list;
@@ -442,7 +430,7 @@ static rill_status parse_type(struct parser *p)
 static rill_status param_add(struct parser *p, struct nnef_param **list, uint32_t *n, uint32_t *cap,
                              struct nnef_param **ret)
 {
-    struct nnef_param *more = grow(p->arena, *list, *n, cap, sizeof *more);
+    struct nnef_param *more = arena_grow(p->arena, *list, *n, cap, sizeof *more);
     if (!more)
         return no_memory(p);
     *list = more;

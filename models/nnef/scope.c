@@ -7,17 +7,11 @@
 static rill_status binding_add(struct builder *b, struct binding **list, uint32_t *n, uint32_t *cap,
                                struct binding x)
 {
-    if (*n == *cap) {
-        uint32_t want = *cap ? *cap * 2 : 16;
-        struct binding *more = arena_array(b->arena, struct binding, want);
-        if (!more)
-            return nnef_no_memory(b);
-        if (*n)
-            memcpy(more, *list, *n * sizeof *more);
-        *list = more;
-        *cap = want;
-    }
-    (*list)[(*n)++] = x;
+    struct binding *more = arena_grow(b->arena, *list, *n, cap, sizeof *more);
+    if (!more)
+        return nnef_no_memory(b);
+    *list = more;
+    more[(*n)++] = x;
     return RILL_OK;
 }
 

@@ -144,22 +144,17 @@ static rill_status wire_emit(struct copies *m, uint32_t w);
 
 static rill_status node_push(struct copies *m, const struct node *n)
 {
-    if (m->n_nodes == m->cap_nodes) {
-        uint32_t cap = m->cap_nodes ? 2 * m->cap_nodes : 64;
-        struct node *more = arena_array(m->ret->arena, struct node, cap);
-        if (!more)
-            return no_memory(m);
-        if (m->n_nodes)
-            memcpy(more, m->nodes, m->n_nodes * sizeof *more);
-        m->nodes = more;
-        m->cap_nodes = cap;
-    }
+    struct node *list =
+        arena_grow(m->ret->arena, m->nodes, m->n_nodes, &m->cap_nodes, sizeof *list);
+    if (!list)
+        return no_memory(m);
+    m->nodes = list;
     for (unsigned i = 0; i < n->n_out; i++)
         if (n->out[i] != WIRE_NONE) {
             m->made[n->out[i]] = true;
             m->ret->wires[n->out[i]].node = m->n_nodes;
         }
-    m->nodes[m->n_nodes++] = *n;
+    list[m->n_nodes++] = *n;
     return RILL_OK;
 }
 
