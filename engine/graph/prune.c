@@ -2,50 +2,45 @@
 #include "engine/graph/prune.h"
 #include "engine/graph/control.h"
 
-#include <string.h>
-
 struct pruner {
     const struct graph *g;
-    bool *wire, *node, *state; /* needed */
-    uint32_t *in, *out;        /* of the node that is copied: the longest lists of the graph */
+    const bool *wire;   /* needed, or an input */
+    uint32_t *in, *out; /* of the node that is copied: the longest lists of the graph */
 };
 
-static void need(struct pruner *p, uint32_t w)
+static bool node_needed(const struct node *n, const bool *wire)
 {
-    if (w == WIRE_NONE)
-        return;
-    p->wire[w] = true;
-    if (p->g->wires[w].node != WIRE_NONE)
-        p->node[p->g->wires[w].node] = true;
+    for (unsigned k = 0; k < n->n_out; k++)
+        if (n->out[k] != WIRE_NONE && wire[n->out[k]])
+            return true;
+    return false;
 }
 
 /* Nodes are in order, so one walk from the end sees every consumer before the producer. */
-static void mark_nodes(struct pruner *p)
+static void needed_walk(const struct graph *g, bool *wire)
 {
-    const struct graph *g = p->g;
-    for (uint32_t i = g->n_nodes; i-- > 0;)
-        for (unsigned k = 0; p->node[i] && k < g->nodes[i].n_in; k++)
-            need(p, g->nodes[i].in[k]);
+    for (uint32_t i = g->n_nodes; i-- > 0;) {
+        const struct node *n = &g->nodes[i];
+        for (unsigned k = 0, n_in = node_needed(n, wire) ? n->n_in : 0; k < n_in; k++)
+            if (n->in[k] != WIRE_NONE)
+                wire[n->in[k]] = true;
+    }
 }
 
 /* A state lives when what is needed reads it: its next value is needed then. */
-static void mark(struct pruner *p)
+bool *graph_needed(const struct graph *g)
 {
-    const struct graph *g = p->g;
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        need(p, g->outputs[i]);
-    mark_nodes(p);
-    for (bool more = true; more;) {
+    bool *wire = arena_array(g->arena, bool, g->n_wires + 1), more = wire != NULL;
+    for (uint32_t i = 0; wire && i < g->n_outputs; i++)
+        wire[g->outputs[i]] = true;
+    while (more) {
         more = false;
+        needed_walk(g, wire);
         for (uint32_t i = 0; i < g->n_states; i++)
-            if (p->wire[g->states[i].in] && !p->state[i]) {
-                p->state[i] = more = true;
-                need(p, g->states[i].out);
-            }
-        mark_nodes(p);
+            if (wire[g->states[i].in] && !wire[g->states[i].out])
+                more = wire[g->states[i].out] = true;
     }
-    for (uint32_t i = 0; i < g->n_inputs; i++)
-        p->wire[g->inputs[i]] = true;
+    return wire;
 }
 
 static bool body_reads(const struct graph *body, uint32_t input)
@@ -178,10 +173,8 @@ static bool copy_begin(struct pruner *p, struct graph *ret)
     const struct graph *g = p->g;
     for (uint32_t w = 0; w < g->n_wires; w++)
         wires += p->wire[w];
-    for (uint32_t i = 0; i < g->n_inputs; i++)
-        wires += !p->wire[g->inputs[i]];
     for (uint32_t i = 0; i < g->n_nodes; i++) {
-        nodes += p->node[i];
+        nodes += node_needed(&g->nodes[i], p->wire);
         in = g->nodes[i].n_in > in ? g->nodes[i].n_in : in;
         out = g->nodes[i].n_out > out ? g->nodes[i].n_out : out;
     }
@@ -192,28 +185,27 @@ static bool copy_begin(struct pruner *p, struct graph *ret)
 
 rill_status graph_pruned(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
-    struct pruner p = { .g = g,
-                        .wire = arena_array(g->arena, bool, g->n_wires + 1),
-                        .node = arena_array(g->arena, bool, g->n_nodes + 1),
-                        .state = arena_array(g->arena, bool, g->n_states + 1) };
+    bool *wire = graph_needed(g);
     uint32_t *map = arena_array(g->arena, uint32_t, g->n_wires + 1);
-    if (!p.wire || !p.node || !p.state || !map)
+    if (!wire || !map)
         return err_set(reterr, RILL_NOMEM, "out of memory");
-    mark(&p);
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        wire[g->inputs[i]] = true;
+    struct pruner p = { .g = g, .wire = wire };
     graph_init(ret, g->arena, g->dims, g->name);
     ret->meta = g->meta;
     ret->n_meta = g->n_meta;
     if (!copy_begin(&p, ret) || !interface_copy(&p, ret, map))
         return err_set(reterr, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; i < g->n_nodes; i++)
-        if (p.node[i])
+        if (node_needed(&g->nodes[i], wire))
             TRY(node_copy(&p, ret, &g->nodes[i], map, reterr));
     for (uint32_t i = 0; i < g->n_outputs; i++)
         if (!graph_add_output(ret, map[g->outputs[i]]))
             return err_set(reterr, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; i < g->n_states; i++) {
         const struct state *s = &g->states[i];
-        if (p.state[i] && !graph_add_state(ret, s->name, map[s->in], map[s->out], s->init))
+        if (wire[s->in] && !graph_add_state(ret, s->name, map[s->in], map[s->out], s->init))
             return err_set(reterr, RILL_NOMEM, "out of memory");
     }
     return RILL_OK;

@@ -4,6 +4,10 @@
 #define RILL_ENGINE_GRAPH_PRUNE_H
 #include "engine/graph/graph.h"
 
+/* Which wires the outputs need, through states too: a flag a wire, in g's arena. NULL: no memory.
+ */
+bool *graph_needed(const struct graph *g);
+
 /* Graph inputs are kept, also unused ones. ret may not be g. Bit-preserving. */
 rill_status graph_pruned(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif

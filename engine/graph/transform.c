@@ -97,42 +97,7 @@ static rill_status wires_named(const struct graph *g, const char *const *names, 
     return RILL_OK;
 }
 
-/* ---- what is needed ---- */
-
-static bool node_needed(const struct node *n, const bool *wire)
-{
-    for (unsigned k = 0; k < n->n_out; k++)
-        if (n->out[k] != WIRE_NONE && wire[n->out[k]])
-            return true;
-    return false;
-}
-
-/* Nodes stand in order: one walk from the end sees consumers before producers. */
-static void needed_walk(const struct graph *g, bool *wire)
-{
-    for (uint32_t i = g->n_nodes; i-- > 0;)
-        for (unsigned k = 0; k < g->nodes[i].n_in && node_needed(&g->nodes[i], wire); k++)
-            if (g->nodes[i].in[k] != WIRE_NONE)
-                wire[g->nodes[i].in[k]] = true;
-}
-
-/* Which wires the outputs need, through states too: one flag per wire; NULL: out of memory. */
-static bool *graph_needed(const struct graph *g)
-{
-    bool *wire = arena_array(g->arena, bool, g->n_wires + 1), more = wire != NULL;
-    for (uint32_t i = 0; wire && i < g->n_outputs; i++)
-        wire[g->outputs[i]] = true;
-    while (more) {
-        more = false;
-        needed_walk(g, wire);
-        for (uint32_t i = 0; i < g->n_states; i++)
-            if (wire[g->states[i].in] && !wire[g->states[i].out])
-                more = wire[g->states[i].out] = true;
-    }
-    return wire;
-}
-
-/* Without the states and nodes that no output needs, and where drop_inputs is set without such
+/* Without the nodes and states that no output needs, and where drop_inputs is set without such
  * inputs. */
 static rill_status graph_trimmed(struct graph *ret, const struct graph *g, bool drop_inputs,
                                  rill_error *reterr)
@@ -142,13 +107,10 @@ static rill_status graph_trimmed(struct graph *ret, const struct graph *g, bool 
     TRY(graph_copied(&c, g, reterr));
     if (!need)
         return no_memory(reterr);
-    c.n_inputs = c.n_states = 0;
+    c.n_inputs = 0;
     for (uint32_t i = 0; i < g->n_inputs; i++)
         if (need[g->inputs[i]] || !drop_inputs)
             c.inputs[c.n_inputs++] = g->inputs[i];
-    for (uint32_t i = 0; i < g->n_states; i++)
-        if (need[g->states[i].in])
-            c.states[c.n_states++] = g->states[i];
     return graph_pruned(ret, &c, reterr);
 }
 
@@ -255,5 +217,3 @@ rill_status graph_with_external_states(struct graph *ret, const struct graph *g,
         TRY(node_external(&ret->nodes[i], g->arena, ret_n, reterr));
     return RILL_OK;
 }
-
-/* ---- order ---- */
