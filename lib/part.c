@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/part.h"
 #include "engine/graph/op.h"
-#include "engine/graph/transform.h"
+#include "engine/graph/subst.h"
 #include "models/network/network.h"
 #include "lib/pipeline.h"
 #include "lib/transform.h"

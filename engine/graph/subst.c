@@ -3,6 +3,32 @@
 
 #include <string.h>
 
+/* ---- which there are ---- */
+
+static unsigned tensor_symbols(const struct tensor *t, const struct dim **list, unsigned n,
+                               unsigned cap)
+{
+    for (int64_t i = 0; t && t->type == DTYPE_DIM && i < tensor_count(t); i++)
+        n = dim_symbols(((const struct dim *const *) t->data)[i], list, n, cap);
+    return n;
+}
+
+unsigned graph_symbols(const struct graph *g, const struct dim **list, unsigned n, unsigned cap)
+{
+    for (uint32_t w = 0; w < g->n_wires; w++) {
+        const struct fact *f = &g->wires[w].fact;
+        for (int k = 0; k < f->rank; k++)
+            n = dim_symbols(f->shape[k], list, n, cap);
+        n = tensor_symbols(f->value, list, n, cap);
+    }
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned b = 0; b < g->nodes[i].n_body; b++)
+            n = graph_symbols(g->nodes[i].body[b], list, n, cap);
+    return n;
+}
+
+/* ---- one of them replaced ---- */
+
 struct subst {
     struct arena *arena;
     struct dims *dims;
@@ -83,4 +109,11 @@ rill_status graph_substituted(struct graph *ret, const struct graph *g, const st
 {
     const struct subst s = { a, g->dims, symbol, to, reterr };
     return graph_copy(&s, ret, g);
+}
+
+rill_status graph_with_symbol(struct graph *ret, const struct graph *g, const struct dim *symbol,
+                              const struct dim *to, rill_error *reterr)
+{
+    TRY(dims_carry(g->dims, symbol, to, reterr));
+    return graph_substituted(ret, g, symbol, to, g->arena, reterr);
 }

@@ -4,7 +4,8 @@
  * Names on the right that no statement assigned are wires of the graph, or its symbols. Names on
  * the left that are wires of the graph are redefined: whoever read the old wire reads the new one,
  * in the old type and shape; the statements themselves go on reading the old one. */
-#include "engine/graph/transform.h"
+#include "engine/graph/interface.h"
+#include "engine/graph/subst.h"
 #include "models/nnef/build.h"
 
 #include <string.h>

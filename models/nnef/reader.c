@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The door: a text is parsed (parser.c), its graph evaluated (eval.c), its inputs and outputs put
  * in the order of its head. */
-#include "engine/graph/transform.h"
+#include "engine/graph/subst.h"
 #include "models/nnef/build.h"
 
 #include <string.h>

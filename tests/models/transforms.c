@@ -2,7 +2,7 @@
 /* What transforms, pairs of symbols and assertions make of a model, and how wrong ones are
  * refused. */
 #include "engine/graph/bodies.h"
-#include "engine/graph/transform.h"
+#include "engine/graph/subst.h"
 #include "tests/models/models_test.h"
 #include "tests/models/sample.h"
 

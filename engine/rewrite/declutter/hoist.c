@@ -5,7 +5,6 @@
 #include "engine/graph/control.h"
 #include "engine/rewrite/declutter/lift.h"
 #include "engine/rewrite/declutter/passes.h"
-#include "engine/graph/transform.h"
 
 #include <string.h>
 

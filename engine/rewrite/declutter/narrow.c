@@ -4,7 +4,6 @@
 #include "engine/graph/prune.h"
 #include "engine/graph/edit.h"
 #include "engine/rewrite/declutter/declutter.h"
-#include "engine/graph/transform.h"
 
 #include <math.h>
 

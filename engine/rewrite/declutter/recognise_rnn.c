@@ -7,7 +7,6 @@
 #include "engine/rewrite/declutter/cell.h"
 #include "engine/rewrite/declutter/lift.h"
 #include "engine/rewrite/declutter/passes.h"
-#include "engine/graph/transform.h"
 
 static rill_status no_memory(rill_error *err)
 {

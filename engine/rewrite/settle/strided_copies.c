@@ -5,7 +5,6 @@
 #include "engine/rewrite/settle/pieces.h"
 #include "engine/rewrite/settle/passes.h"
 #include "engine/typing/interp.h"
-#include "engine/graph/transform.h"
 
 #include <string.h>
 

@@ -1,19 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* transform.h - model graphs made from model graphs. The graph that is read stays as it is; what is
- * made lives in its arena. Facts of wires in between stay those of the file (typing makes them
- * anew); facts of bodies change together with those around them. */
-#ifndef RILL_ENGINE_GRAPH_TRANSFORM_H
-#define RILL_ENGINE_GRAPH_TRANSFORM_H
+/* interface.h - the same graph with other inputs or outputs, or with states that are the caller's.
+ * The graph that is read stays as it is; what is made lives in its arena. Facts of wires in between
+ * stay those of the file: typing makes them anew. */
+#ifndef RILL_ENGINE_GRAPH_INTERFACE_H
+#define RILL_ENGINE_GRAPH_INTERFACE_H
 #include "engine/graph/graph.h"
-
-/* Adds the symbols that g mentions, in bodies too, to list[0..n), at most to cap; returns how many
- * there are. */
-unsigned graph_symbols(const struct graph *g, const struct dim **list, unsigned n, unsigned cap);
-
-/* g with `to` in the place of symbol: in facts, in constants that hold sizes, in states and in
- * bodies. */
-rill_status graph_with_symbol(struct graph *ret, const struct graph *g, const struct dim *symbol,
-                              const struct dim *to, rill_error *reterr);
 
 /* g with the named wires as its inputs, in that order; what only fed them is gone. facts: of g's
  * wires (type DTYPE_NONE where not known). Refused where an output or a state still needs another
@@ -31,7 +22,7 @@ rill_status graph_with_outputs(struct graph *ret, const struct graph *g, const c
 rill_status graph_with_external_states(struct graph *ret, const struct graph *g, unsigned *ret_n,
                                        rill_error *reterr);
 
-/* For transforms elsewhere: a wire by name; INVALID with names that are like it. */
+/* For others that change graphs: a wire by name; INVALID with names that are like it. */
 rill_status graph_wire_named(const struct graph *g, const char *name, uint32_t *ret,
                              rill_error *reterr);
 #endif

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/graph/transform.h"
+#include "engine/graph/interface.h"
 #include "engine/graph/control.h"
 #include "engine/graph/prune.h"
-#include "engine/graph/subst.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -11,37 +10,6 @@
 static rill_status no_memory(rill_error *err)
 {
     return err_set(err, RILL_NOMEM, "out of memory while changing a graph");
-}
-
-/* ---- symbols ---- */
-
-static unsigned tensor_symbols(const struct tensor *t, const struct dim **list, unsigned n,
-                               unsigned cap)
-{
-    for (int64_t i = 0; t && t->type == DTYPE_DIM && i < tensor_count(t); i++)
-        n = dim_symbols(((const struct dim *const *) t->data)[i], list, n, cap);
-    return n;
-}
-
-unsigned graph_symbols(const struct graph *g, const struct dim **list, unsigned n, unsigned cap)
-{
-    for (uint32_t w = 0; w < g->n_wires; w++) {
-        const struct fact *f = &g->wires[w].fact;
-        for (int k = 0; k < f->rank; k++)
-            n = dim_symbols(f->shape[k], list, n, cap);
-        n = tensor_symbols(f->value, list, n, cap);
-    }
-    for (uint32_t i = 0; i < g->n_nodes; i++)
-        for (unsigned b = 0; b < g->nodes[i].n_body; b++)
-            n = graph_symbols(g->nodes[i].body[b], list, n, cap);
-    return n;
-}
-
-rill_status graph_with_symbol(struct graph *ret, const struct graph *g, const struct dim *symbol,
-                              const struct dim *to, rill_error *reterr)
-{
-    TRY(dims_carry(g->dims, symbol, to, reterr));
-    return graph_substituted(ret, g, symbol, to, g->arena, reterr);
 }
 
 /* ---- names ---- */
