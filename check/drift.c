@@ -66,7 +66,7 @@ static rill_status plan_walk(struct walk *w, rill_plan *p, const struct drift_op
 static rill_status stages_walk(struct walk *w, rill_plan *p, const struct drift_opts *o)
 {
     const rill_model *m = p->model;
-    TRY(stage_print(w, STAGE_MODEL, &m->file.g, NULL));
+    TRY(stage_print(w, STAGE_MODEL, &m->mgraph.g, NULL));
     TRY(stage_print(w, STAGE_TYPED, &m->typed.g, NULL));
     TRY(stage_print(w, STAGE_DECLUTTERED, &m->decluttered.g, NULL));
     return plan_walk(w, p, o);

@@ -52,7 +52,7 @@ rill_status rill_model_get_info(const rill_model *m, rill_model_info *ret)
 
 const char *rill_model_metadata(const rill_model *m, const char *key)
 {
-    const struct graph *g = &m->file.g;
+    const struct graph *g = &m->mgraph.g;
     for (uint32_t i = 0; i < g->n_meta; i++)
         if (!strcmp(g->meta[i].key, key))
             return g->meta[i].value;

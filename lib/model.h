@@ -30,8 +30,8 @@ struct model_port {
 struct transformed_model {
     const char *spec; /* "" for what pairs of symbols made */
     const char *note; /* what people should know; NULL: nothing */
-    struct mgraph file;
-    struct tgraph graph; /* where is_typed; some graphs are fit for it only later */
+    struct mgraph mgraph;
+    struct tgraph typed; /* where is_typed; some graphs are fit for it only later */
     bool is_typed;
     const char *why; /* it is not typed */
 };
@@ -43,7 +43,7 @@ struct rill_model {
     pthread_mutex_t planning; /* making a plan interns dimensions in dims; running one does not */
     struct arena arena;
     struct dims *dims;
-    struct mgraph file; /* as it was read, for people */
+    struct mgraph mgraph; /* as it was read */
     struct tgraph typed;
     struct dgraph decluttered; /* what is pulsed */
     struct pass_log passes;

@@ -26,7 +26,7 @@
 /* A model being opened. */
 struct opening {
     rill_model *model;
-    /* into model->file, and conf where there is one */
+    /* into model->mgraph, and conf where there is one */
     rill_status (*read)(struct opening *o);
     const char *path;         /* of the file or folder, or the name of a built-in model */
     const char *shown, *name; /* path and the name of the model, for people */
@@ -235,7 +235,7 @@ static rill_status nnef_read(struct opening *o, const char *file)
     const uint8_t *text;
     TRY(folder_read(&o->folder, file, a, nnef_limits_default.text_bytes, &text, &source.n, o->err));
     source.text = (const char *) text;
-    return mgraph_from_nnef(&o->model->file, a, o->model->dims, &source, NULL, o->err);
+    return mgraph_from_nnef(&o->model->mgraph, a, o->model->dims, &source, NULL, o->err);
 }
 
 static rill_status files_read(struct opening *o)
@@ -274,7 +274,7 @@ static rill_status network_file_read(struct opening *o)
     struct bytes bytes;
     TRY(bytes_map(&bytes, o->path, 0, o->err));
     folder_digest(&o->folder, bytes.data, bytes.n);
-    rill_status s = mgraph_from_network(&m->file, &m->arena, m->dims, &bytes, o->err);
+    rill_status s = mgraph_from_network(&m->mgraph, &m->arena, m->dims, &bytes, o->err);
     bytes_drop(&bytes);
     o->name = base_name(o, o->shown);
     return s;

@@ -85,7 +85,7 @@ static rill_status part_read(void *opener)
     TRY(mgraph_from_network(&p->g, &m->arena, m->dims, &p->bytes, p->err));
     TRY(batch_fix(p));
     TRY(inputs_cast(p));
-    m->file = p->g;
+    m->mgraph = p->g;
     return RILL_OK;
 }
 

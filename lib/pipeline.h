@@ -23,7 +23,7 @@ const char *stage_name(enum stage s);
 struct pipeline {
     rill_model *model; /* has the stages up to the decluttered graph */
     rill_plan *plan;   /* of model, has those behind; NULL where none of them is made */
-    /* Reads the file into model->file; types it, with what the caller wants changed, into
+    /* Reads the file into model->mgraph; types it, with what the caller wants changed, into
      * model->typed. NULL where `have` is behind them. */
     rill_status (*mgraph_from_bytes)(void *opener);
     rill_status (*tgraph_from_mgraph)(void *opener);

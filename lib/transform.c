@@ -162,7 +162,7 @@ static rill_status newcomers_check(const struct transforming *r)
         const struct newcomer *c = &r->new[i];
         if (newcomer_meant(r, c->symbol))
             continue;
-        symbols_print(&r->m->file.g, known, sizeof known);
+        symbols_print(&r->m->mgraph.g, known, sizeof known);
         return err_set(r->err, RILL_INVALID,
                        "set '%.60s=%.60s': nothing has a symbol '%.60s'; the model has: %s; one "
                        "that is new is named by an assertion ('%.60s>=1') or as the stream",
@@ -193,7 +193,7 @@ static rill_status settings_check(const struct transforming *r)
 static rill_status asserts_check(struct transforming *r, const rill_model_opts *o)
 {
     const struct dim *known[SYMBOLS_MAX], *list[SYMBOLS_MAX];
-    unsigned n = graph_symbols(&r->m->file.g, known, 0, SYMBOLS_MAX);
+    unsigned n = graph_symbols(&r->m->mgraph.g, known, 0, SYMBOLS_MAX);
     n = graph_symbols(&r->g.g, known, n, SYMBOLS_MAX);
     for (unsigned i = 0; i < r->n_set; i++)
         n = dim_symbols(r->set[i].to, known, dim_symbols(r->set[i].symbol, known, n, SYMBOLS_MAX),
@@ -423,11 +423,11 @@ static rill_status transform_end(struct transforming *r, const char *spec)
     r->facts = arena_array(&m->arena, struct fact, r->g.g.n_wires + 1u);
     *st = (struct transformed_model) { .spec = spec ? arena_string(&m->arena, spec) : "",
                                        .note = r->note,
-                                       .file = r->g };
+                                       .mgraph = r->g };
     if (!r->facts || !st->spec)
         return no_memory(r);
     r->why = (rill_error) { RILL_OK, "" };
-    r->typed = model_type(m, &r->g, &r->time, &st->graph, r->facts, &r->why);
+    r->typed = model_type(m, &r->g, &r->time, &st->typed, r->facts, &r->why);
     st->is_typed = r->typed == RILL_OK;
     if (!(st->why = arena_string(&m->arena, r->why.text)))
         return no_memory(r);
@@ -473,16 +473,16 @@ rill_status model_transform(rill_model *m, const rill_model_opts *opts, bool gue
         return err_set(reterr, RILL_NOMEM, "out of memory");
     *r = (struct transforming) { .m = m,
                                  .folder = folder,
-                                 .g = m->file,
+                                 .g = m->mgraph,
                                  .err = reterr,
                                  .time = { .name = o->stream, .guess_by_name = guess_time } };
     TRY(list_count(o->set) || list_count(o->transforms) ? transforms_run(r, o) : RILL_OK);
     TRY(asserts_check(r, o));
     if (!m->n_transforms)
-        return model_type(m, &m->file, &r->time, &m->typed, NULL, reterr);
+        return model_type(m, &m->mgraph, &r->time, &m->typed, NULL, reterr);
     if (r->typed != RILL_OK)
         return err_set(reterr, r->why.status, "%s", r->why.text);
-    m->typed = m->transforms[m->n_transforms - 1].graph;
+    m->typed = m->transforms[m->n_transforms - 1].typed;
     return RILL_OK;
 }
 

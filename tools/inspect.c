@@ -144,7 +144,7 @@ static void report_text(const struct inspect *in, const char *name)
         printf("%s: %u nodes after folding\n", name, graph_count_nodes(&in->model->typed.g));
     if (info.summary && *info.summary)
         printf("  %s\n", info.summary);
-    meta_print(&in->model->file.g);
+    meta_print(&in->model->mgraph.g);
     inspect_transforms_print(in->model);
     passes_print(&in->model->passes);
     inspect_bytes(&in->model->decluttered.g);
@@ -237,7 +237,7 @@ static int stage_unknown(const struct command *cmd, const char *name)
 static const struct graph *stage_graph(const struct inspect *in, enum stage s)
 {
     switch (s) {
-    case STAGE_MODEL: return &in->model->file.g;
+    case STAGE_MODEL: return &in->model->mgraph.g;
     case STAGE_TYPED: return &in->model->typed.g;
     case STAGE_DECLUTTERED: return &in->model->decluttered.g;
     case STAGE_PULSED: return &in->plan->pgraph.g;

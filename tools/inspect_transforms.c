@@ -47,6 +47,6 @@ bool inspect_transforms_pass(const struct command *cmd, const rill_model *m, con
     const struct transformed_model *s = &m->transforms[k];
     if (!s->is_typed)
         printf("# as it was read: it cannot be typed yet: %s\n", s->why);
-    graph_dump(s->is_typed ? &s->graph.g : &s->file.g, stdout);
+    graph_dump(s->is_typed ? &s->typed.g : &s->mgraph.g, stdout);
     return true;
 }

@@ -100,11 +100,11 @@ static bool model_make(rill_model *m, const char *step_path)
     rill_error err = { .text = "" };
     const struct time_choice time = { .guess_by_name = true };
     if (!graph_read(m, &step, step_path, &err) ||
-        !graph_read(m, &m->file, source_path("tests/models/zoo/gtcrn/model.onnx"), &err))
+        !graph_read(m, &m->mgraph, source_path("tests/models/zoo/gtcrn/model.onnx"), &err))
         return false;
     for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
-        weights_take(&m->file.g, &step.g, &kinds[i]);
-    bool ok = model_type(m, &m->file, &time, &m->typed, NULL, &err) == RILL_OK;
+        weights_take(&m->mgraph.g, &step.g, &kinds[i]);
+    bool ok = model_type(m, &m->mgraph, &time, &m->typed, NULL, &err) == RILL_OK;
     CHECK(ok && m->stream, "%s", err.text);
     m->decluttered.g = m->typed.g;
     return ok && m->stream;

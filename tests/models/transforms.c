@@ -357,8 +357,8 @@ static void describe(const rill_model *m, char *buf, size_t cap)
 static bool stages_fine(const rill_model *m, const struct row *r, rill_error *err)
 {
     for (unsigned i = 0; i < m->n_transforms; i++)
-        if (graph_check_bodies(&m->transforms[i].file.g, NULL, NULL, err) != RILL_OK ||
-            graph_check(&m->transforms[i].file.g, err) != RILL_OK)
+        if (graph_check_bodies(&m->transforms[i].mgraph.g, NULL, NULL, err) != RILL_OK ||
+            graph_check(&m->transforms[i].mgraph.g, err) != RILL_OK)
             return false;
     for (int i = 0; i < LIST_MAX && r->set[i]; i++) {
         const struct dim *list[32];
@@ -614,7 +614,7 @@ static void test_late_typing(void)
     if (m)
         CHECK(m->n_transforms == 2 && !m->transforms[0].is_typed &&
                   strstr(m->transforms[0].why, "Range") && m->transforms[1].is_typed &&
-                  m->file.g.n_inputs == 2 && m->decluttered.g.n_inputs == 1 &&
+                  m->mgraph.g.n_inputs == 2 && m->decluttered.g.n_inputs == 1 &&
                   !strcmp(m->transforms[1].spec, patch[0]),
               "%u transforms", m->n_transforms);
     rill_model_free(m);

@@ -45,11 +45,11 @@ enum verdict oracle_open(struct oracle *o, gb_recipe *recipe, const void *ctx,
     m->stream = dim_symbol(m->dims, "S");
     if (dims_assert(m->dims, assertion ? assertion : "S>=0", &o->err) != RILL_OK)
         return LAW_REFUSED;
-    gb_init(&b, &m->file.g, &m->arena, m->dims, m->stream, o->seed);
+    gb_init(&b, &m->mgraph.g, &m->arena, m->dims, m->stream, o->seed);
     recipe(&b, ctx);
     o->err = b.err;
     if (b.err.status != RILL_OK ||
-        tgraph_from_mgraph(&m->typed, &m->file, NULL, &o->err) != RILL_OK)
+        tgraph_from_mgraph(&m->typed, &m->mgraph, NULL, &o->err) != RILL_OK)
         return LAW_REFUSED;
     /* as it was written, but for nodes that do nothing */
     static const struct pass bypass = { "peepholes", true, graph_with_peepholes };

@@ -74,7 +74,7 @@ static bool passes_count(struct oracle *o, int64_t pulse, bool keep_bodies, stru
     struct arena a = { 0 };
     struct pgraph pg;
     struct graph inlined, pruned;
-    ret->load = count(&o->model->file.g, NULL, &ret->scans);
+    ret->load = count(&o->model->mgraph.g, NULL, &ret->scans);
     ret->typed = count(&o->model->decluttered.g, NULL, &ret->scans);
     bool ok =
         pgraph_from_dgraph(&pg, &o->model->decluttered, s, pulse, &opts, &a, &o->err) == RILL_OK;
