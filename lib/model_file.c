@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#define PORTS_MAX 4096
+#define FILE_PORTS_MAX 4096
 
 /* So many of each enum of rill.h. */
 #define SCORE_KINDS (RILL_SCORES_PROBS + 1)
@@ -132,7 +132,7 @@ static struct model_port *ports_read(struct record_reader *r, uint32_t *ret_n)
     struct model_port *list = n ? record_array(r, n, sizeof *list) : NULL;
     for (uint32_t i = 0; i < n && !r->wrong; i++) {
         uint32_t kind = record_take_u32(r);
-        if (kind >= PORT_KINDS || n > PORTS_MAX)
+        if (kind >= PORT_KINDS || n > FILE_PORTS_MAX)
             record_wrong(r, "a port is of no known kind");
         list[i] = (struct model_port) { .kind = (rill_port_kind) kind, .rate = record_take_u32(r) };
         sink_read(r, &list[i].sink);

@@ -28,7 +28,7 @@ struct port {
 struct rill_plan {
     atomic_uint refs;
     rill_model *model;                        /* owns the constants */
-    struct arena arena;                       /* the pulsed graph */
+    struct arena arena;                       /* of the graphs below, and lists */
     struct pgraph pgraph;                     /* of a compiled plan: without its graph */
     const char **input_names, **output_names; /* of the pulsed graph, as the file calls them */
     struct sgraph settled;                    /* what is planned */

@@ -137,9 +137,9 @@ static bool frames_early(const struct pulser *p, const struct stream_fact *s, in
     return ret->least <= ret->most;
 }
 
-#define SETTLED 65536
+#define LENGTHS_TRIED 65536
 
-/* Looked at for SETTLED lengths at the start and far on; assertions say which there are. */
+/* Looked at for LENGTHS_TRIED lengths at the start and far on; assertions say which there are. */
 bool pulser_resolved(const struct pulser *p, const struct dim *d, int64_t *ret)
 {
     bool any = false;
@@ -148,8 +148,8 @@ bool pulser_resolved(const struct pulser *p, const struct dim *d, int64_t *ret)
         *ret = dim_value(d);
         return true;
     }
-    for (int64_t i = 0; i < 2 * SETTLED; i++) {
-        int64_t at = i < SETTLED ? i : 1000003 + i;
+    for (int64_t i = 0; i < 2 * LENGTHS_TRIED; i++) {
+        int64_t at = i < LENGTHS_TRIED ? i : 1000003 + i;
         if (!dims_allow(p->dst->dims, p->symbol, at) || !dim_eval(d, p->symbol, at, &v))
             continue;
         if (any && v != *ret)
@@ -294,14 +294,9 @@ static int64_t frames_up(int64_t a, int64_t b)
 
 void flow_scale(struct stream_fact *s, int64_t num, int64_t den)
 {
-    int64_t a = s->hop_num * num, b = s->hop_den * den, x = a, y = b;
-    while (y) {
-        int64_t r = x % y;
-        x = y;
-        y = r;
-    }
-    s->hop_num = a / x;
-    s->hop_den = b / x;
+    int64_t a = s->hop_num * num, b = s->hop_den * den, g = gcd(a, b);
+    s->hop_num = a / g;
+    s->hop_den = b / g;
 }
 
 static rill_status window_check(struct pulser *p, const struct node *n, const struct flow_window *w,

@@ -176,7 +176,7 @@ bool dims_allow(const struct dims *ds, const struct dim *symbol, int64_t v)
 
 /* ---- slope ---- */
 
-static bool ratio_add(int64_t *num, int64_t *den, int64_t n, int64_t d)
+static bool slope_add(int64_t *num, int64_t *den, int64_t n, int64_t d)
 {
     int64_t g = gcd_i64(*den, d), a, b, m;
     if (__builtin_mul_overflow(*num, d / g, &a) || __builtin_mul_overflow(n, *den / g, &b) ||
@@ -195,7 +195,7 @@ static bool slope_of_sum(const struct dim *d, const struct dim *symbol, int64_t 
     for (unsigned i = 0; i < d->n; i++) {
         int64_t n, q;
         if (!dim_slope(d->arg[i], symbol, &n, &q) || __builtin_mul_overflow(n, d->coef[i], &n) ||
-            !ratio_add(num, den, n, q))
+            !slope_add(num, den, n, q))
             return false;
     }
     return true;

@@ -73,10 +73,10 @@ rill_status dim_solve(const struct dim *expr, const struct dim *symbol, int64_t 
 const struct dim *dim_subst(struct dims *ds, const struct dim *d, const struct dim *symbol,
                             const struct dim *to);
 
-/* What is asserted about symbol holds for `to` from now on; INVALID where it cannot. To be called
+/* `to` inherits what is asserted about symbol; INVALID where it cannot. To be called
  * when symbol is replaced by `to` everywhere; `to` may not mention it. */
-rill_status dims_carry(struct dims *ds, const struct dim *symbol, const struct dim *to,
-                       rill_error *reterr);
+rill_status dims_inherit(struct dims *ds, const struct dim *symbol, const struct dim *to,
+                         rill_error *reterr);
 
 /* Value with symbol bound to v; false if another symbol is left or the arithmetic overflows. No
  * allocation. */

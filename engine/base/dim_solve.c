@@ -42,8 +42,8 @@ rill_status dim_solve(const struct dim *expr, const struct dim *symbol, int64_t 
 /* ---- symbols that become something else ---- */
 
 /* ge0, which is `known` with the symbol replaced, is >= 0 from now on. */
-static rill_status fact_carry(struct dims *ds, const struct dim *known, const struct dim *ge0,
-                              rill_error *err)
+static rill_status fact_inherit(struct dims *ds, const struct dim *known, const struct dim *ge0,
+                                rill_error *err)
 {
     char e[160], text[200];
     TRY(dims_status(ds, err));
@@ -57,8 +57,8 @@ static rill_status fact_carry(struct dims *ds, const struct dim *known, const st
     return err_set(err, s, "it contradicts what is known: %s >= 0", e);
 }
 
-rill_status dims_carry(struct dims *ds, const struct dim *symbol, const struct dim *to,
-                       rill_error *reterr)
+rill_status dims_inherit(struct dims *ds, const struct dim *symbol, const struct dim *to,
+                         rill_error *reterr)
 {
     if (dim_is_bad(to) || dim_is_bad(symbol) || symbol->kind != DIM_SYM)
         return err_set(reterr, RILL_INVALID, "only a symbol can be replaced, and by an expression");
@@ -71,13 +71,13 @@ rill_status dims_carry(struct dims *ds, const struct dim *symbol, const struct d
     for (struct dim_claim *c = ds->claims; c; c = c->next) /* before facts of `to` are known */
         c->ge0 = dim_subst(ds, c->ge0, symbol, to);
     if (b.lo != INT64_MIN)
-        TRY(fact_carry(ds, dim_sub(ds, symbol, dim_int(ds, b.lo)),
-                       dim_sub(ds, to, dim_int(ds, b.lo)), reterr));
+        TRY(fact_inherit(ds, dim_sub(ds, symbol, dim_int(ds, b.lo)),
+                         dim_sub(ds, to, dim_int(ds, b.lo)), reterr));
     if (b.hi != INT64_MAX)
-        TRY(fact_carry(ds, dim_sub(ds, dim_int(ds, b.hi), symbol),
-                       dim_sub(ds, dim_int(ds, b.hi), to), reterr));
+        TRY(fact_inherit(ds, dim_sub(ds, dim_int(ds, b.hi), symbol),
+                         dim_sub(ds, dim_int(ds, b.hi), to), reterr));
     for (unsigned i = 0, n = ds->n_facts; i < n; i++)
         if (dim_mentions(ds->fact[i], symbol))
-            TRY(fact_carry(ds, ds->fact[i], dim_subst(ds, ds->fact[i], symbol, to), reterr));
+            TRY(fact_inherit(ds, ds->fact[i], dim_subst(ds, ds->fact[i], symbol, to), reterr));
     return RILL_OK;
 }

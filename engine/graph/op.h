@@ -147,7 +147,6 @@ enum op_flags {
         1 << 1, /* has bodies: run by the interpreter and planner themselves, eval is NULL */
     OP_RANDOM = 1 << 2,   /* never folded */
     OP_POINTWISE = 1 << 3 /* elementwise with broadcasting: output i,j,k from inputs i,j,k */
-
 };
 
 struct op {

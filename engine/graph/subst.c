@@ -114,6 +114,6 @@ rill_status graph_substituted(struct graph *ret, const struct graph *g, const st
 rill_status graph_with_symbol(struct graph *ret, const struct graph *g, const struct dim *symbol,
                               const struct dim *to, rill_error *reterr)
 {
-    TRY(dims_carry(g->dims, symbol, to, reterr));
+    TRY(dims_inherit(g->dims, symbol, to, reterr));
     return graph_substituted(ret, g, symbol, to, g->arena, reterr);
 }

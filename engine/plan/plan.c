@@ -46,7 +46,7 @@ static rill_status node_shapes(struct lower *l, const struct scope *f, const uin
 
 /* Shapes of outputs that nobody wants are still part of eval's contract. */
 static rill_status node_unwanted(struct lower *l, const struct scope *f, const struct node *n,
-                                 struct node_step *s, const struct tensor **out)
+                                 const struct tensor **out)
 {
     bool any = false;
     for (unsigned i = 0; i < n->n_out; i++)
@@ -64,7 +64,6 @@ static rill_status node_unwanted(struct lower *l, const struct scope *f, const s
     for (unsigned i = 0; i < n->n_out; i++)
         if (!out[i] && fact_to_tensor(&facts[i], &t[i]))
             out[i] = &t[i];
-    (void) s;
     return RILL_OK;
 }
 
@@ -119,7 +118,7 @@ static rill_status node_lower(struct lower *l, struct scope *f, const struct nod
     if (!s || !(s->in = arena_array(a, union operand, n->n_in + 1)) ||
         !(s->out = arena_array(a, union operand, n->n_out + 1)))
         return lower_no_memory(l);
-    TRY(node_unwanted(l, f, n, s, out));
+    TRY(node_unwanted(l, f, n, out));
     struct prep p = { .node = n,
                       .attr = n->attr,
                       .kern = &l->p->kern,

@@ -2,6 +2,15 @@
 #include "engine/rewrite/pass.h"
 #include "engine/graph/prune.h"
 
+void pass_log_add(struct pass_log *log, const char *name, bool keeps_bits, const struct graph *made)
+{
+    if (!log || log->n == PASSES_MAX)
+        return;
+    log->at[log->n].name = name;
+    log->at[log->n].keeps_bits = keeps_bits;
+    log->at[log->n++].nodes = graph_count_nodes(made);
+}
+
 static rill_status pass_run(const struct pass *p, struct graph *ret, const struct graph *g,
                             rill_error *reterr)
 {
@@ -29,11 +38,7 @@ rill_status passes_run(const struct pass *list, size_t n, struct graph *ret, con
         struct graph made;
         TRY(pass_run(&list[i], &made, &now, reterr));
         TRY(graph_pruned(&now, &made, reterr));
-        if (log && log->n < PASSES_MAX) {
-            log->at[log->n].name = list[i].name;
-            log->at[log->n].keeps_bits = list[i].keeps_bits;
-            log->at[log->n++].nodes = graph_count_nodes(&now);
-        }
+        pass_log_add(log, list[i].name, list[i].keeps_bits, &now);
     }
     *ret = now;
     return RILL_OK;

@@ -25,6 +25,10 @@ struct pass_log {
     } at[PASSES_MAX];
 };
 
+/* Takes NULL for log. */
+void pass_log_add(struct pass_log *log, const char *name, bool keeps_bits,
+                  const struct graph *made);
+
 /* What is made lives in g's arena; ret may be g. log (may be NULL) is added to. */
 rill_status passes_run(const struct pass *list, size_t n, struct graph *ret, const struct graph *g,
                        struct pass_log *log, rill_error *reterr);

@@ -279,9 +279,9 @@ static rill_status untyped(const struct typer *t, const struct scope *s, const s
 }
 
 /* `out` of a node becomes constants, wires or a node of dst. */
-static rill_status node_settle(const struct typer *t, struct scope *s, const struct node *n,
-                               const uint32_t *in, const struct fact *const *facts,
-                               const struct fact *out)
+static rill_status outputs_make(const struct typer *t, struct scope *s, const struct node *n,
+                                const uint32_t *in, const struct fact *const *facts,
+                                const struct fact *out)
 {
     bool truth;
     if (n->n_out == 1 && out[0].value)
@@ -329,7 +329,7 @@ static rill_status node_type(const struct typer *t, struct scope *s, const struc
     TRY(dims_status(t->dims, t->err));
     TRY(half_infer(n, facts, out, t->dims, t->arena, half, t->err));
     half[0] = to ? to : half[0];
-    TRY(node_settle(t, s, n, in, plain, out));
+    TRY(outputs_make(t, s, n, in, plain, out));
     for (unsigned i = 0; i < n->n_out; i++)
         if (n->out[i] != WIRE_NONE)
             TRY(half_output(s->dst, n, half[i], &s->map[n->out[i]], t->err));

@@ -290,7 +290,7 @@ static void test_carry(void)
         rill_error err = { RILL_OK, "" };
         bool ok = dims_assert(ds, rows[i].facts, &err) == RILL_OK &&
             dim_parse(ds, rows[i].to, &to, &err) == RILL_OK;
-        rill_status s = dims_carry(ds, dim_symbol(ds, "S"), to, &err);
+        rill_status s = dims_inherit(ds, dim_symbol(ds, "S"), to, &err);
         ok = ok && dim_parse(ds, rows[i].a, &a, NULL) == RILL_OK &&
             dim_parse(ds, rows[i].b, &b, NULL) == RILL_OK;
         CHECK(ok && (s != RILL_OK) == rows[i].refused && a == b, "%s, S = %s: %d %s %s",

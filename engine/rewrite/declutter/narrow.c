@@ -92,11 +92,7 @@ rill_status graph_with_narrow_cells(struct graph *ret, const struct graph *g,
                                     ret_count->wide); /* of the large ones */
     if (!name)
         return err_set(reterr, RILL_NOMEM, "out of memory");
-    if (log && log->n < PASSES_MAX) {
-        log->at[log->n].name = name;
-        log->at[log->n].keeps_bits = false;
-        log->at[log->n++].nodes = graph_count_nodes(&made);
-    }
+    pass_log_add(log, name, false, &made);
     *ret = made;
     return RILL_OK;
 }

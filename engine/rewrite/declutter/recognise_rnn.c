@@ -121,10 +121,9 @@ static bool out_is(const struct scan_cell *s, unsigned k, uint32_t wire)
 }
 
 /* The body's states are those of one cell, whose input is a slice. */
-static bool scan_cell_find(const struct graph *g, struct scan_cell *s, rill_status *ret_status)
+static bool scan_cell_find(struct scan_cell *s, rill_status *ret_status)
 {
     unsigned states = (unsigned) s->at.n_states;
-    (void) g;
     for (s->h = 0; s->h < states && states <= 2; s->h++) {
         uint32_t w = s->body->outputs[s->h], producer = s->body->wires[w].node;
         if (producer == WIRE_NONE ||
@@ -209,13 +208,13 @@ static rill_status rest_emit(struct graph *to, const struct scan_cell *s, uint32
                              rill_error *err)
 {
     unsigned states = (unsigned) s->at.n_states, scans = (unsigned) s->at.n_scanned, n = 0;
-    struct graph half, *body = arena_new(to->arena, struct graph);
+    struct graph rest, *body = arena_new(to->arena, struct graph);
     struct scan_attr *at = arena_copy(to->arena, &s->at, sizeof *at);
     uint32_t *in = arena_array(to->arena, uint32_t, s->n->n_in + 1);
     if (!body || !at || !in)
         return no_memory(err);
-    TRY(graph_copied(&half, s->body, err));
-    uint32_t *inputs = arena_array(to->arena, uint32_t, half.n_inputs + 1);
+    TRY(graph_copied(&rest, s->body, err));
+    uint32_t *inputs = arena_array(to->arena, uint32_t, rest.n_inputs + 1);
     if (!inputs || !flags_extended(to->arena, &at->in_axes, scans, 0) ||
         !flags_extended(to->arena, &at->in_reverse, scans, scan_is_reverse(s->at.in_reverse, s->x)))
         return no_memory(err);
@@ -229,17 +228,17 @@ static rill_status rest_emit(struct graph *to, const struct scan_cell *s, uint32
             inputs[n++] = s->body->inputs[i];
         }
     }
-    struct node *producer = &half.nodes[s->cell.last];
-    producer->out[0] = graph_add_wire(&half, "gone", &half.wires[s->cell.next_h].fact);
+    struct node *producer = &rest.nodes[s->cell.last];
+    producer->out[0] = graph_add_wire(&rest, "gone", &rest.wires[s->cell.next_h].fact);
     if (producer->out[0] == WIRE_NONE)
         return no_memory(err);
-    half.wires[producer->out[0]].node = s->cell.last;
-    half.wires[s->cell.next_h].node = WIRE_NONE;
-    half.inputs = inputs;
-    half.n_inputs = n;
-    half.outputs += states;
-    half.n_outputs -= states;
-    TRY(graph_pruned(body, &half, err));
+    rest.wires[producer->out[0]].node = s->cell.last;
+    rest.wires[s->cell.next_h].node = WIRE_NONE;
+    rest.inputs = inputs;
+    rest.n_inputs = n;
+    rest.outputs += states;
+    rest.n_outputs -= states;
+    TRY(graph_pruned(body, &rest, err));
     at->n_states = 0;
     at->n_scanned++;
     struct node *made = graph_add_node(to, s->n->op, s->n->name, at, in, n, s->n->out + states,
@@ -284,12 +283,11 @@ static rill_status node_again(struct graph *to, const struct node *n, rill_error
     return graph_copy_node(to, n, n->in, n->n_in, n->out) ? RILL_OK : no_memory(err);
 }
 
-static rill_status scan_again(struct graph *to, const struct graph *g, const struct node *n,
-                              rill_error *err)
+static rill_status scan_again(struct graph *to, const struct node *n, rill_error *err)
 {
     struct scan_cell s = { .n = n, .body = n->body[0], .at = *(const struct scan_attr *) n->attr };
     rill_status status = RILL_OK;
-    bool found = !s.at.restarts && scan_cell_find(g, &s, &status) && rest_is_free(&s, to->arena);
+    bool found = !s.at.restarts && scan_cell_find(&s, &status) && rest_is_free(&s, to->arena);
     if (status != RILL_OK)
         return no_memory(err);
     return found ? scan_cell_emit(to, &s, err) : node_again(to, n, err);
@@ -335,7 +333,7 @@ rill_status graph_with_cells_recognised(struct graph *ret, const struct graph *g
         if (s.starts[i])
             TRY(step_emit(ret, nodes[i].name, &s.at_node[i], reterr));
         if (!s.gone[i])
-            TRY(nodes[i].op == &op_scan ? scan_again(ret, g, &nodes[i], reterr)
+            TRY(nodes[i].op == &op_scan ? scan_again(ret, &nodes[i], reterr)
                                         : node_again(ret, &nodes[i], reterr));
     }
     return RILL_OK;

@@ -6,8 +6,8 @@
 #include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
 #include "engine/rewrite/settle/element.h"
+#include "engine/rewrite/settle/passes.h"
 #include "engine/rewrite/settle/program_build.h"
-#include "engine/rewrite/settle/settle.h"
 
 #define NODES_MAX 1024
 #define WINDOWS_MAX 48

@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* passes.h - the passes of settle.c, one graph at a time (struct pass of engine/rewrite/pass.h). */
+/* passes.h - the passes of settle.c, one graph at a time (struct pass of engine/rewrite/pass.h),
+ * and layer fusion, which comes before them. */
 #ifndef RILL_ENGINE_REWRITE_SETTLE_PASSES_H
 #define RILL_ENGINE_REWRITE_SETTLE_PASSES_H
 #include "engine/graph/graph.h"
+
+/* Layer fusion: convolutions along time over a few frames and what stands between them become one
+ * Fused (engine/ops/fused.h) where that pays. Sizes must be known. */
+rill_status graph_with_layers_fused(struct graph *ret, const struct graph *g, rill_error *reterr);
 
 /* Chains of ops that only move elements (Transpose, Slice, Gather, Concat, Pad, ScatterND of
  * constant places...) become one StridedCopy for each tensor that anybody reads: what is between is

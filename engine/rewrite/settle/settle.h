@@ -14,8 +14,4 @@ rill_status sgraph_from_pgraph(struct sgraph *ret, const struct pgraph *p, struc
 /* What is made lives in g's arena; ret may be g. log (may be NULL) is added to. */
 rill_status graph_settle(struct graph *ret, const struct graph *g, struct pass_log *log,
                          rill_error *reterr);
-
-/* Layer fusion: convolutions along time over a few frames and what stands between them become one
- * Fused (engine/ops/fused.h) where that pays. Sizes must be known; keeps bits. */
-rill_status graph_with_layers_fused(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif

@@ -299,7 +299,7 @@ static rill_status shape_set(struct copies *m, uint32_t w, struct attr_ints *ret
     return dim ? RILL_OK : no_memory(m);
 }
 
-static rill_status move_push(struct copies *m, struct movement *v, const struct piece *p,
+static rill_status copy_push(struct copies *m, struct movement *v, const struct piece *p,
                              uint32_t n)
 {
     struct strided_copy_attr *a = arena_new(m->ret->arena, struct strided_copy_attr);
@@ -347,7 +347,7 @@ static rill_status wire_emit(struct copies *m, uint32_t w)
     for (uint32_t i = 0; i < v.n_inputs; i++)
         if (v.input[i] < m->g->n_wires)
             TRY(wire_emit(m, v.input[i]));
-    return move_push(m, &v, p, n);
+    return copy_push(m, &v, p, n);
 }
 
 static rill_status graph_emit(struct copies *m)
@@ -363,7 +363,7 @@ static rill_status graph_emit(struct copies *m)
     return RILL_OK;
 }
 
-static rill_status moves_run(struct copies *m)
+static rill_status copies_make(struct copies *m)
 {
     const struct graph *g = m->g;
     size_t n = g->n_wires + 1;
@@ -387,7 +387,7 @@ rill_status graph_with_strided_copies(struct graph *ret, const struct graph *g, 
 {
     struct copies m = { .g = g, .ret = ret, .zero = WIRE_NONE, .err = reterr };
     TRY(graph_copied(ret, g, reterr));
-    rill_status s = moves_run(&m);
+    rill_status s = copies_make(&m);
     arena_drop(&m.work);
     return s;
 }
