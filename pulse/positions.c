@@ -244,7 +244,7 @@ static struct position triangle(const struct walk *w, const struct node *n, int 
 {
     struct dims *ds = w->ps->dims;
     struct position y = w->ps->of[n->in[0]];
-    const struct position *k = n->n_in > 1 && n->in[1] != WIRE_NONE ? &w->ps->of[n->in[1]] : NULL;
+    const struct position *k = node_has_input(n, 1) ? &w->ps->of[n->in[1]] : NULL;
     if ((k && (!k->e || k->pair)) || (y.pair && y.zero != 0 && !pair_constant(&y)))
         return (struct position) { 0 };
     const struct dim *j = w->ps->axis[rank - 1], *i = w->ps->axis[rank - 2];

@@ -28,8 +28,7 @@ const struct fact *pulser_dst_fact(const struct pulser *p, uint32_t w)
 bool pulser_const_ints(const struct pulser *p, const struct node *n, unsigned i, int64_t *ret,
                        unsigned cap, unsigned *ret_n)
 {
-    const struct tensor *v =
-        i < n->n_in && n->in[i] != WIRE_NONE ? pulser_fact(p, n->in[i])->value : NULL;
+    const struct tensor *v = node_value(p->src, n, i);
     if (!v || tensor_count(v) > cap)
         return false;
     *ret_n = (unsigned) tensor_count(v);

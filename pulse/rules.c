@@ -52,9 +52,8 @@ static int map_matmul(const struct pulser *p, const struct node *n, unsigned inp
 static int map_matmul_integer(const struct pulser *p, const struct node *n, unsigned input,
                               int axis)
 {
-    bool rows = input == 0 && axis == rank_of(p, n, 0) - 2 && n->n_in > 2 &&
-        n->in[2] != WIRE_NONE && rank_of(p, n, 2) == 1 &&
-        !dim_is(pulser_fact(p, n->in[2])->shape[0], 1);
+    bool rows = input == 0 && axis == rank_of(p, n, 0) - 2 && node_has_input(n, 2) &&
+        rank_of(p, n, 2) == 1 && !dim_is(pulser_fact(p, n->in[2])->shape[0], 1);
     return input > 1 || rows ? AXIS_NONE : map_matmul(p, n, input, axis);
 }
 
@@ -62,8 +61,7 @@ static int map_matmul_integer(const struct pulser *p, const struct node *n, unsi
 static bool axes_hit(const struct pulser *p, const struct node *n, unsigned input, int rank,
                      int axis, int *ret_below)
 {
-    const struct tensor *v =
-        input < n->n_in && n->in[input] != WIRE_NONE ? pulser_fact(p, n->in[input])->value : NULL;
+    const struct tensor *v = node_value(p->src, n, input);
     bool hit = !v;
     *ret_below = 0;
     for (int64_t i = 0; v && i < tensor_count(v); i++) {
@@ -144,8 +142,7 @@ static int map_dft(const struct pulser *p, const struct node *n, unsigned input,
     int64_t at = -2;
     unsigned one;
     int rank = rank_of(p, n, 0);
-    bool known = n->n_in < 3 || n->in[2] == WIRE_NONE ||
-        (pulser_const_ints(p, n, 2, &at, 1, &one) && one == 1);
+    bool known = !node_has_input(n, 2) || (pulser_const_ints(p, n, 2, &at, 1, &one) && one == 1);
     return input == 0 && known && axis != axis_normalise(at, rank) && axis != rank - 1 ? axis
                                                                                        : AXIS_NONE;
 }

@@ -27,8 +27,7 @@ static rill_status pads_read(struct pulser *p, const struct node *n, struct pads
         axes[i] = i;
     *ret = (struct pads) { 0 };
     if (!pulser_const_ints(p, n, PAD_PADS, pads, 2 * RANK_MAX, &n_pads) ||
-        (n->n_in > PAD_AXES && n->in[PAD_AXES] != WIRE_NONE &&
-         !pulser_const_ints(p, n, PAD_AXES, axes, RANK_MAX, &m)))
+        (node_has_input(n, PAD_AXES) && !pulser_const_ints(p, n, PAD_AXES, axes, RANK_MAX, &m)))
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: its pads are computed from data or from the length of "
                        "the sequence");
@@ -56,7 +55,7 @@ static rill_status pad_others(struct pulser *p, const struct node *n, struct pad
     if (!any)
         return RILL_OK;
     TRY(pulser_ints(p, n->name, list, 2 * (unsigned) rank, &in[1]));
-    if (n->n_in > PAD_VALUE && n->in[PAD_VALUE] != WIRE_NONE)
+    if (node_has_input(n, PAD_VALUE))
         in[2] = p->map[n->in[PAD_VALUE]];
     return pulser_emit(p, n->op, n->name, n->attr, in, 3, wire, 1);
 }
@@ -86,7 +85,7 @@ rill_status rule_pad(struct pulser *p, const struct node *n)
                        "cannot stream: mode %s on axis %d, the time axis, joins the end of the "
                        "sequence to its start; constant, edge and reflect stream",
                        mode_names[mode], t);
-    if (n->n_in > PAD_VALUE && n->in[PAD_VALUE] != WIRE_NONE && pad.mode == PULSE_PAD_CONSTANT) {
+    if (node_has_input(n, PAD_VALUE) && pad.mode == PULSE_PAD_CONSTANT) {
         pad.fill = pulser_fact(p, n->in[PAD_VALUE])->value;
         if (!pad.fill)
             return op_fail(p->err, RILL_UNSUPPORTED, n,

@@ -18,7 +18,7 @@ static rill_status overlap_check(struct pulser *p, const struct node *n)
         if (pulser_stream(p, n->in[i]))
             return op_fail(p->err, RILL_UNSUPPORTED, n,
                            "cannot stream: input %u runs along time too", i);
-    if ((n->n_in > 2 && n->in[2] != WIRE_NONE) || (n->n_out > 1 && n->out[1] != WIRE_NONE))
+    if (node_has_input(n, 2) || (n->n_out > 1 && n->out[1] != WIRE_NONE))
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: its partial sums are the stream's own");
     return RILL_OK;

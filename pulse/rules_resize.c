@@ -37,7 +37,7 @@ static int64_t times_longer(const struct pulser *p, const struct dim *from, cons
 
 static bool has_input(const struct pulser *p, const struct node *n, unsigned i)
 {
-    return i < n->n_in && n->in[i] != WIRE_NONE && !dim_is(pulser_fact(p, n->in[i])->shape[0], 0);
+    return node_has_input(n, i) && !dim_is(pulser_fact(p, n->in[i])->shape[0], 0);
 }
 
 /* The sizes of one run, of the axes that the op speaks of. */

@@ -46,7 +46,7 @@ static void lens_way(const struct pulser *p, uint32_t lens, const struct dim *le
 /* sequence_lens says no more than that every sequence is as long as X. */
 static bool lens_are_whole(const struct pulser *p, const struct node *n, const struct dim *length)
 {
-    if (n->n_in <= IN_LENS || n->in[IN_LENS] == WIRE_NONE)
+    if (!node_has_input(n, IN_LENS))
         return true;
     const struct tensor *v = pulser_fact(p, n->in[IN_LENS])->value;
     bool whole = v && v->type == DTYPE_DIM;
@@ -136,7 +136,7 @@ static rill_status cell_along_time(struct pulser *p, const struct node *n, struc
     struct carried c[2];
     TRY(cell_check(p, n, &f->sf));
     for (unsigned i = 0; i <= N_IN; i++)
-        in[i] = i < n->n_in && n->in[i] != WIRE_NONE ? p->map[n->in[i]] : WIRE_NONE;
+        in[i] = node_has_input(n, i) ? p->map[n->in[i]] : WIRE_NONE;
     in[IN_X] = f->wire;
     in[IN_LENS] = WIRE_NONE;
     for (unsigned k = 0; k < n_states; k++) {

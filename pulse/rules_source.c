@@ -110,9 +110,9 @@ static bool slice_of(const struct pulser *p, const struct node *n, int *ret_axis
     unsigned one;
     if (!pulser_const_ints(p, n, 1, ret_from, 1, &one) || one != 1 || *ret_from < 0)
         return false;
-    if (n->n_in > 3 && n->in[3] != WIRE_NONE && !pulser_const_ints(p, n, 3, &axis, 1, &one))
+    if (node_has_input(n, 3) && !pulser_const_ints(p, n, 3, &axis, 1, &one))
         return false;
-    if (n->n_in > 4 && n->in[4] != WIRE_NONE && !pulser_const_ints(p, n, 4, &step, 1, &one))
+    if (node_has_input(n, 4) && !pulser_const_ints(p, n, 4, &step, 1, &one))
         return false;
     *ret_axis = axis_normalise(axis, pulser_fact(p, n->in[0])->rank);
     return step == 1;

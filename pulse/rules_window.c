@@ -148,7 +148,7 @@ rill_status rule_conv(struct pulser *p, const struct node *n)
 /* Pads are the zero of the input. */
 rill_status rule_conv_integer(struct pulser *p, const struct node *n)
 {
-    const bool has = n->n_in > 2 && n->in[2] != WIRE_NONE;
+    const bool has = node_has_input(n, 2);
     const struct tensor *zero = has ? pulser_fact(p, n->in[2])->value : NULL;
     if (has && !zero && pulser_stream(p, n->in[0]))
         return op_fail(p->err, RILL_UNSUPPORTED, n,
@@ -268,23 +268,18 @@ static const struct dim *dim_at(struct pulser *p, const struct tensor *v, int64_
                                 : dim_int(p->dst->dims, tensor_get_i64(v, v->data, i));
 }
 
-static const struct tensor *value_of(const struct pulser *p, const struct node *n, unsigned i)
-{
-    return i < n->n_in && n->in[i] != WIRE_NONE ? pulser_fact(p, n->in[i])->value : NULL;
-}
-
 /* Emits the slices on the other axes: the node's own with the entry of the time axis left out. */
 static rill_status slice_others(struct pulser *p, const struct node *n, int64_t skip,
                                 uint32_t *wire)
 {
-    int64_t v[4][RANK_MAX], m = 0, count = tensor_count(value_of(p, n, 1));
+    int64_t v[4][RANK_MAX], m = 0, count = tensor_count(node_value(p->src, n, 1));
     uint32_t in[5] = { *wire };
     int rank = pulser_fact(p, n->in[0])->rank;
     for (int64_t i = 0; i < count; i++) {
         if (i == skip)
             continue;
         for (unsigned k = 0; k < 4; k++) {
-            const struct tensor *t = value_of(p, n, 1 + k);
+            const struct tensor *t = node_value(p->src, n, 1 + k);
             const struct dim *d = t ? dim_at(p, t, i) : dim_int(p->dst->dims, k == 2 ? i : 1);
             if (!dim_is_const(d))
                 return op_fail(p->err, RILL_UNSUPPORTED, n,
@@ -322,8 +317,8 @@ static rill_status slice_frames(struct pulser *p, const struct node *n, struct f
 
 static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at, struct flow *f)
 {
-    const struct tensor *steps = value_of(p, n, 4);
-    const struct dim *start = dim_at(p, value_of(p, n, 1), at),
+    const struct tensor *steps = node_value(p->src, n, 4);
+    const struct dim *start = dim_at(p, node_value(p->src, n, 1), at),
                      *out = pulser_fact(p, n->out[0])->shape[f->sf.axis];
     int64_t step = steps ? dim_value(dim_at(p, steps, at)) : 1;
     if (step < 0)
@@ -354,7 +349,7 @@ static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at
 rill_status rule_slice(struct pulser *p, const struct node *n)
 {
     struct flow f;
-    const struct tensor *starts = value_of(p, n, 1), *axes = value_of(p, n, 3);
+    const struct tensor *starts = node_value(p->src, n, 1), *axes = node_value(p->src, n, 3);
     int64_t at = -1;
     if (!flow_of(p, n->in[0], &f) || !starts)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: where it cuts depends on data");
@@ -408,9 +403,8 @@ rill_status rule_stft(struct pulser *p, const struct node *n)
     unsigned one;
     if (!flow_of(p, n->in[STFT_SIGNAL], &f) || f.sf.axis != 1)
         return pulser_off_axis(p, n);
-    const struct fact *window = n->n_in > STFT_WINDOW && n->in[STFT_WINDOW] != WIRE_NONE
-        ? pulser_fact(p, n->in[STFT_WINDOW])
-        : NULL;
+    const struct fact *window =
+        node_has_input(n, STFT_WINDOW) ? pulser_fact(p, n->in[STFT_WINDOW]) : NULL;
     if (!pulser_const_ints(p, n, STFT_STEP, &step, 1, &one) || one != 1 || step < 1)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its step depends on data");
     if (!pulser_const_ints(p, n, STFT_LENGTH, &size, 1, &one)) {

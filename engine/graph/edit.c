@@ -22,11 +22,6 @@ rill_status edit_begin(struct edit *e, struct graph *ret, const struct graph *g,
     return RILL_OK;
 }
 
-const struct tensor *node_value(const struct graph *g, const struct node *n, unsigned i)
-{
-    return i < n->n_in && n->in[i] != WIRE_NONE ? g->wires[n->in[i]].fact.value : NULL;
-}
-
 uint32_t edit_int(struct graph *g, int64_t v)
 {
     int64_t one = 1;

@@ -17,9 +17,6 @@ struct edit {
 rill_status edit_begin(struct edit *e, struct graph *ret, const struct graph *g,
                        rill_error *reterr);
 
-/* The known value of input i; NULL: absent or not known. */
-const struct tensor *node_value(const struct graph *g, const struct node *n, unsigned i);
-
 /* A constant list of one integer; WIRE_NONE: no memory. */
 uint32_t edit_int(struct graph *g, int64_t v);
 

@@ -201,6 +201,18 @@ static inline bool node_is_among(const struct node *n, const enum op_id *ids, si
     return n_ids > 0;
 }
 
+static inline bool node_has_input(const struct node *n, unsigned i)
+{
+    return i < n->n_in && n->in[i] != WIRE_NONE;
+}
+
+/* The known value of input i of a node of g; NULL: absent or not known. */
+static inline const struct tensor *node_value(const struct graph *g, const struct node *n,
+                                              unsigned i)
+{
+    return node_has_input(n, i) ? g->wires[n->in[i]].fact.value : NULL;
+}
+
 /* The row of an op, of whatever kind. NULL: there is none (OP_NONE, OP_COUNT). */
 const struct op *op_by_id(enum op_id id);
 

@@ -274,8 +274,7 @@ static rill_status loop_lower(struct lower *l, struct scope *f, const struct nod
                               struct steps *list)
 {
     const struct loop_attr *at = n->attr;
-    const struct tensor *trips = n->in[0] == WIRE_NONE ? NULL : f->g->wires[n->in[0]].fact.value;
-    const struct tensor *cond = n->in[1] == WIRE_NONE ? NULL : f->g->wires[n->in[1]].fact.value;
+    const struct tensor *trips = node_value(f->g, n, 0), *cond = node_value(f->g, n, 1);
     bool starts = n->in[1] == WIRE_NONE || (cond && tensor_get_i64(cond, cond->data, 0));
     if (!trips || !starts || !body_goes_on(n->body[0]))
         return op_fail(l->err, RILL_UNSUPPORTED, n,

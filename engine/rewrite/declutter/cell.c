@@ -49,7 +49,7 @@ static bool sum_take(const struct graph *g, uint32_t wire, int depth, struct sum
     if (s->n_products == 2 || !product_fits(g, n, s->width))
         return false;
     s->product[s->n_products++] = n;
-    return n->n_in < 3 || n->in[2] == WIRE_NONE || bias_take(g, n->in[2], s);
+    return !node_has_input(n, 2) || bias_take(g, n->in[2], s);
 }
 
 static bool sum_find(const struct graph *g, uint32_t wire, unsigned n_products, int64_t width,

@@ -38,7 +38,7 @@ static bool ints_all(struct attr_ints l, int64_t v)
 
 static bool bias_is_zero(const struct graph *g, const struct node *n)
 {
-    if (n->n_in < 3 || n->in[2] == WIRE_NONE)
+    if (!node_has_input(n, 2))
         return true;
     const struct tensor *b = g->wires[n->in[2]].fact.value;
     for (int64_t i = 0; b && i < tensor_count(b); i++)

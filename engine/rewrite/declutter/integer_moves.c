@@ -21,7 +21,7 @@ static const enum op_id movers[] = { OP_RESHAPE,        OP_TRANSPOSE, OP_SLICE, 
 static bool pad_moves(const struct graph *g, const struct node *n)
 {
     const struct fact *x = &g->wires[n->in[0]].fact, *y = &g->wires[n->out[0]].fact;
-    bool has_value = n->n_in > PAD_VALUE && n->in[PAD_VALUE] != WIRE_NONE;
+    bool has_value = node_has_input(n, PAD_VALUE);
     const struct tensor *v = has_value ? node_value(g, n, PAD_VALUE) : NULL;
     for (int i = 0; i < x->rank; i++)
         if (x->shape[i] != y->shape[i] && !dim_is_const(x->shape[i]))

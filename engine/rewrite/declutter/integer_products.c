@@ -124,11 +124,6 @@ static bool product_put(struct edit *e, uint32_t i, enum op_id id, const void *a
 
 /* ---- convolutions ---- */
 
-static bool has_input(const struct node *n, unsigned k)
-{
-    return k < n->n_in && n->in[k] != WIRE_NONE;
-}
-
 /* Bytes pay where weights are many; fewer than that are sooner multiplied as floats than what flows
  * is gathered, and so are groups of few channels. */
 #define CONV_WEIGHTS_MIN 8192
@@ -151,8 +146,8 @@ static rill_status conv_turn(struct edit *e, uint32_t i, rill_error *reterr)
     if (!a)
         return no_memory(reterr);
     a->conv = *conv_attr_of(&n);
-    if (!q || a->conv.epilogue.n || (has_input(&n, IN_BIAS) && !b) || !conv_worth(&n, q->whole) ||
-        !operand_flows(e, n.in[IN_X], &x))
+    if (!q || a->conv.epilogue.n || (node_has_input(&n, IN_BIAS) && !b) ||
+        !conv_worth(&n, q->whole) || !operand_flows(e, n.in[IN_X], &x))
         return RILL_OK;
     int trailing = q->whole->rank - 2;
     if (!operand_known(e, q, q->whole, n.name, &w) ||
@@ -216,7 +211,7 @@ static rill_status gemm_turn(struct edit *e, uint32_t i, rill_error *reterr)
     const struct tensor *whole = a->tb ? turned(g->arena, q->whole) : q->whole;
     if (!whole || !operand_known(e, q, whole, n.name, &w) || !matrix_put(e, i, &x, &w, &sum) ||
         !sum_scaled(e, i, sum, scales_of(g, n.name, &x, &w, 0),
-                    has_input(&n, IN_BIAS) ? n.in[IN_BIAS] : WIRE_NONE))
+                    node_has_input(&n, IN_BIAS) ? n.in[IN_BIAS] : WIRE_NONE))
         return no_memory(reterr);
     return RILL_OK;
 }

@@ -46,7 +46,7 @@ static bool matmul_lifts(const struct graph *g, const struct node *n, const bool
 static bool gemm_lifts(const struct graph *g, const struct node *n, const bool *stacked)
 {
     const struct fact *a = &g->wires[n->in[0]].fact;
-    bool bias = n->n_in > 2 && n->in[2] != WIRE_NONE;
+    bool bias = node_has_input(n, 2);
     return stacked[0] && !stacked[1] && !(bias && stacked[2]) && a->rank == 2 &&
         dim_is(a->shape[0], 1) && !gemm_attr_of(n)->ta;
 }

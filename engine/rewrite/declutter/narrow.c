@@ -7,14 +7,9 @@
 
 #include <math.h>
 
-static bool has_input(const struct node *n, unsigned i)
-{
-    return i < n->n_in && n->in[i] != WIRE_NONE;
-}
-
 static const struct tensor *weights_of(const struct graph *g, const struct node *n, unsigned i)
 {
-    const struct tensor *t = has_input(n, i) ? g->wires[n->in[i]].fact.value : NULL;
+    const struct tensor *t = node_value(g, n, i);
     return t && t->type == DTYPE_F32 && t->data ? t : NULL;
 }
 
@@ -36,8 +31,8 @@ static bool cell_is_plain(const struct graph *g, const struct node *n)
     };
     for (enum cell c = CELL_RNN; c <= CELL_LSTM; c++)
         if (n->op->id == ids[c])
-            return rnn_attr_is_plain(n->attr, c) && !has_input(n, IN_P) && !has_input(n, IN_LENS) &&
-                (!has_input(n, IN_B) || weights_of(g, n, IN_B));
+            return rnn_attr_is_plain(n->attr, c) && !node_has_input(n, IN_P) &&
+                !node_has_input(n, IN_LENS) && (!node_has_input(n, IN_B) || weights_of(g, n, IN_B));
     return false;
 }
 

@@ -20,7 +20,7 @@ static bool norm_is_known(const struct graph *g, const struct node *n)
 static bool conv_is_known(const struct graph *g, const struct node *n)
 {
     bool conv = node_is(n, OP_CONV) || node_is(n, OP_CONV_TRANSPOSE);
-    bool bias = n->n_in > CONV_B && n->in[CONV_B] != WIRE_NONE;
+    bool bias = node_has_input(n, CONV_B);
     return conv && node_value(g, n, CONV_W) && (!bias || node_value(g, n, CONV_B));
 }
 

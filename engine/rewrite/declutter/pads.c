@@ -10,17 +10,12 @@
 
 enum { PAD_X, PAD_PADS, PAD_VALUE, PAD_AXES };
 
-static bool is_absent(const struct node *n, unsigned i)
-{
-    return i >= n->n_in || n->in[i] == WIRE_NONE;
-}
-
 static bool pads_with_zero(const struct graph *g, const struct node *n)
 {
     const struct tensor *v = node_value(g, n, PAD_VALUE);
     return node_is(n, OP_PAD) && pad_attr_of(n)->mode == PAD_CONSTANT &&
         g->wires[n->in[PAD_X]].fact.type == DTYPE_F32 &&
-        (is_absent(n, PAD_VALUE) ||
+        (!node_has_input(n, PAD_VALUE) ||
          (v && tensor_count(v) == 1 && tensor_get_f64(v, v->data, 0) == 0));
 }
 
@@ -29,7 +24,7 @@ static bool pads_with_zero(const struct graph *g, const struct node *n)
 static bool zeros_read(const struct graph *g, const struct node *n, int64_t *ret, int rank)
 {
     const struct tensor *p = node_value(g, n, PAD_PADS), *axes = node_value(g, n, PAD_AXES);
-    if (!p || p->type != DTYPE_I64 || (!is_absent(n, PAD_AXES) && !axes))
+    if (!p || p->type != DTYPE_I64 || (node_has_input(n, PAD_AXES) && !axes))
         return false;
     int64_t named = tensor_count(p) / 2;
     memset(ret, 0, 2 * (size_t) rank * sizeof *ret);
@@ -84,7 +79,7 @@ static bool pad_leave(struct edit *e, uint32_t pad, uint32_t consumer, const int
     if (!memcmp(left, none, (size_t) count * sizeof *left))
         return pad_drop(e, pad, consumer);
     uint32_t in[] = { n->in[PAD_X], WIRE_NONE,
-                      is_absent(n, PAD_VALUE) ? WIRE_NONE : n->in[PAD_VALUE] };
+                      node_has_input(n, PAD_VALUE) ? n->in[PAD_VALUE] : WIRE_NONE };
     struct tensor *t = tensor_new(g->arena, DTYPE_I64, 1, &count);
     if (!t)
         return false;

@@ -8,7 +8,7 @@ enum { IN_WHOLE, IN_SCALE, IN_ZERO };
 bool quantised_params(const struct graph *g, const struct node *n, struct quantised_wire *ret)
 {
     const struct tensor *scale = node_value(g, n, IN_SCALE);
-    bool has_zero = n->n_in > IN_ZERO && n->in[IN_ZERO] != WIRE_NONE;
+    bool has_zero = node_has_input(n, IN_ZERO);
     ret->zero = has_zero ? node_value(g, n, IN_ZERO) : NULL;
     if (!scale || scale->type != DTYPE_F32 || tensor_count(scale) != 1 ||
         (has_zero && (!ret->zero || tensor_count(ret->zero) != 1)))

@@ -18,7 +18,7 @@ static bool mean_of(const struct graph *g, uint32_t wire, uint32_t *ret_x, int *
     const struct node *n = match_op(g, wire, OP_REDUCE_MEAN);
     int64_t axes[RANK_MAX];
     unsigned count = 0, seen = 0;
-    if (!n || n->n_in < 2 || n->in[1] == WIRE_NONE || !reduce_attr_of(n)->keepdims ||
+    if (!n || !node_has_input(n, 1) || !reduce_attr_of(n)->keepdims ||
         !match_ints(g, n->in[1], axes, RANK_MAX, &count) || !count)
         return false;
     int rank = g->wires[n->in[0]].fact.rank, first = rank;

@@ -13,7 +13,7 @@ enum { CONV_X, CONV_W, CONV_B };
 
 static bool has_bias(const struct node *n)
 {
-    return n->n_in > CONV_B && n->in[CONV_B] != WIRE_NONE;
+    return node_has_input(n, CONV_B);
 }
 
 /* One image, all channels in one group, known weights; its own channels lie densely in the output
