@@ -222,7 +222,7 @@ static rill_status step_model_read(rill_model *m, const char *path, struct mgrap
                                    rill_error *err)
 {
     struct bytes b = { 0 };
-    TRY(bytes_map(&b, path, 0, err));
+    TRY(bytes_from_file(&b, path, 0, err));
     rill_status s = mgraph_from_network(ret, &m->arena, m->dims, &b, err);
     bytes_drop(&b);
     return s;

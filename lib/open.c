@@ -272,7 +272,7 @@ static rill_status network_file_read(struct opening *o)
 {
     rill_model *m = o->model;
     struct bytes bytes;
-    TRY(bytes_map(&bytes, o->path, 0, o->err));
+    TRY(bytes_from_file(&bytes, o->path, 0, o->err));
     folder_digest(&o->folder, bytes.data, bytes.n);
     rill_status s = mgraph_from_network(&m->mgraph, &m->arena, m->dims, &bytes, o->err);
     bytes_drop(&bytes);

@@ -262,6 +262,14 @@ rill_status pulser_no_lengths(const struct pulser *p, const struct node *n)
     return RILL_OK;
 }
 
+rill_status pulser_refuse_shapes(const struct pulser *p, const struct node *n, const char *why)
+{
+    char from[160], to[160];
+    fact_print(pulser_fact(p, n->in[0]), from, sizeof from);
+    fact_print(pulser_fact(p, n->out[0]), to, sizeof to);
+    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: from %s to %s %s", from, to, why);
+}
+
 #define GROWTH_STEP ((int64_t) 4096 * 81 * 25 * 7)
 
 /* Clamps at 0 and the like are long past at the lengths looked at. */

@@ -71,6 +71,9 @@ bool pulser_knows_length(const struct pulser *p, const struct node *n);
 bool fact_knows_length(const struct fact *f); /* takes NULL */
 rill_status pulser_no_lengths(const struct pulser *p, const struct node *n);
 
+/* Refuses n for what it makes of its first input's shape. */
+rill_status pulser_refuse_shapes(const struct pulser *p, const struct node *n, const char *why);
+
 /* Frames per frame of the stream, in the long run, of a wire of that length; false where it does
  * not grow evenly. */
 bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *ret_num,

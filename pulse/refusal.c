@@ -219,7 +219,7 @@ static void length_put(rill_error *err, const struct graph *g, const struct dim 
 {
     char text[300];
     const struct fact *f = &g->wires[port_wire].fact;
-    bool one = f->rank == 0 || (f->rank == 1 && dim_is(f->shape[0], 1));
+    bool one = fact_is_single(f);
     for (uint32_t i = 0; one && dtype_is_int(f->type) && i < g->n_inputs; i++) {
         const struct wire *x = &g->wires[g->inputs[i]];
         for (int a = 0; a < x->fact.rank; a++)

@@ -123,7 +123,7 @@ static int map_einsum(const struct pulser *p, const struct node *n, unsigned inp
 static int map_quantised(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
     const struct fact *scale = pulser_fact(p, n->in[1]);
-    bool single = scale->rank == 0 || (scale->rank == 1 && dim_is(scale->shape[0], 1));
+    bool single = fact_is_single(scale);
     int along = axis_normalise(axis_of(n), rank_of(p, n, 0));
     return input == 0 && (single || (scale->rank == 1 && axis != along)) ? axis : AXIS_NONE;
 }

@@ -39,14 +39,6 @@ static bool frames_ratio(const struct pulser *p, const struct dim *from, const s
     return ret->num <= INT32_MAX && ret->den <= INT32_MAX;
 }
 
-static rill_status reshape_refuse(const struct pulser *p, const struct node *n, const char *why)
-{
-    char from[160], to[160];
-    fact_print(pulser_fact(p, n->in[0]), from, sizeof from);
-    fact_print(pulser_fact(p, n->out[0]), to, sizeof to);
-    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: from %s to %s %s", from, to, why);
-}
-
 static rill_status reshape_frames(struct pulser *p, const struct node *n, const struct ratio *r,
                                   struct flow *f)
 {
@@ -68,23 +60,23 @@ rill_status rule_reshape(struct pulser *p, const struct node *n)
     struct flow f;
     struct ratio r;
     if (!flow_of(p, n->in[0], &f))
-        return reshape_refuse(p, n, "its sizes run along time");
+        return pulser_refuse_shapes(p, n, "its sizes run along time");
     const struct fact *from = pulser_fact(p, n->in[0]), *to = pulser_fact(p, n->out[0]);
     int64_t shape[RANK_MAX];
     int axis = time_axis(p, to);
     if (axis < 0)
-        return reshape_refuse(p, n, "time would be on two axes or on none");
+        return pulser_refuse_shapes(p, n, "time would be on two axes or on none");
     if (leading(p, from, f.sf.axis) != leading(p, to, axis))
-        return reshape_refuse(
+        return pulser_refuse_shapes(
             p, n,
             "the sizes in front of the time axis change; only sizes behind it can be merged with "
             "it or split off");
     if (!frames_ratio(p, from->shape[f.sf.axis], to->shape[axis], &r))
-        return reshape_refuse(p, n, "the time axis does not grow evenly");
+        return pulser_refuse_shapes(p, n, "the time axis does not grow evenly");
     TRY(reshape_frames(p, n, &r, &f));
     for (int i = 0; i < to->rank; i++) {
         if (i != axis && !dim_is_const(to->shape[i]))
-            return reshape_refuse(p, n, "a size is not known");
+            return pulser_refuse_shapes(p, n, "a size is not known");
         shape[i] = i == axis ? f.sf.pulse : dim_value(to->shape[i]);
     }
     uint32_t in[2] = { f.wire }, out;

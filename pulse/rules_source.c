@@ -160,27 +160,19 @@ rill_status source_slice(struct pulser *p, const struct node *n)
 
 /* ---- time comes in ---- */
 
-static rill_status repeat_refuse(const struct pulser *p, const struct node *n, const char *why)
-{
-    char from[160], to[160];
-    fact_print(pulser_fact(p, n->in[0]), from, sizeof from);
-    fact_print(pulser_fact(p, n->out[0]), to, sizeof to);
-    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: from %s to %s %s", from, to, why);
-}
-
 /* How input 0 streams where the time axis comes out as it went in. */
 static rill_status repeat_flow(struct pulser *p, const struct node *n, struct flow *f,
                                int *ret_axis)
 {
     const struct fact *x = pulser_fact(p, n->in[0]), *y = pulser_fact(p, n->out[0]);
     if (!flow_of(p, n->in[0], f) || pulser_stream(p, n->in[1]))
-        return repeat_refuse(p, n, "the wanted sizes run along time");
+        return pulser_refuse_shapes(p, n, "the wanted sizes run along time");
     *ret_axis = f->sf.axis + y->rank - x->rank;
     if (y->shape[*ret_axis] != x->shape[f->sf.axis])
-        return repeat_refuse(p, n, "the time axis is repeated; only other axes can be");
+        return pulser_refuse_shapes(p, n, "the time axis is repeated; only other axes can be");
     for (int i = 0; i < y->rank; i++)
         if (i != *ret_axis && dim_mentions(y->shape[i], p->symbol))
-            return repeat_refuse(p, n, "time would be on two axes");
+            return pulser_refuse_shapes(p, n, "time would be on two axes");
     return RILL_OK;
 }
 
@@ -206,7 +198,7 @@ rill_status rule_tile(struct pulser *p, const struct node *n)
     int axis;
     TRY(repeat_flow(p, n, &f, &axis));
     if (!pulser_const_ints(p, n, 1, times, RANK_MAX, &count))
-        return repeat_refuse(p, n, "the repeats are not known");
+        return pulser_refuse_shapes(p, n, "the repeats are not known");
     in[0] = f.wire;
     TRY(pulser_ints(p, n->name, times, count, &in[1]));
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));

@@ -203,7 +203,7 @@ static int copy_file(struct get *g, const char *path)
         return tool_fail(g->cmd, TOOL_BAD_INPUT, "%s: has %lld bytes, expected %s%llu", path,
                          (long long) st.st_size, g->exact ? "" : "at most ",
                          (unsigned long long) g->want);
-    rill_status s = bytes_map(&b, path, g->want, &err);
+    rill_status s = bytes_from_file(&b, path, g->want, &err);
     if (s != RILL_OK) {
         err_prefix(&err, s, "%.200s", path);
         return tool_fail_status(g->cmd, &err);
@@ -297,7 +297,7 @@ static int file_copy(const struct command *cmd, const char *from, const char *to
     struct bytes b = { 0 };
     rill_error err;
     snprintf(path, sizeof path, "%s/%s", from, name);
-    rill_status s = bytes_map(&b, path, SHIPPED_BYTES_MAX, &err);
+    rill_status s = bytes_from_file(&b, path, SHIPPED_BYTES_MAX, &err);
     if (s != RILL_OK) {
         err_prefix(&err, s, "%.200s", path);
         return tool_fail_status(cmd, &err);

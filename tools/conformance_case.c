@@ -312,7 +312,7 @@ static bool read_tensors(struct job *j, const char *set, const char *kind,
             return true;
         if (*ret_n == PORTS_MAX)
             return false;
-        rill_status s = bytes_map(&b, path, 0, &j->err);
+        rill_status s = bytes_from_file(&b, path, 0, &j->err);
         if (s == RILL_OK)
             s = tensor_from_onnx(&ret[*ret_n], &j->arena, &b, &j->err);
         bytes_drop(&b);
@@ -344,7 +344,7 @@ static bool load(struct job *j)
     char path[4096];
     struct bytes b = { 0 };
     snprintf(path, sizeof path, "%s/model.onnx", j->dir);
-    rill_status s = bytes_map(&b, path, 0, &j->err);
+    rill_status s = bytes_from_file(&b, path, 0, &j->err);
     if (s == RILL_OK)
         s = mgraph_from_onnx_or_unknown(&j->model, &j->arena, j->dims, &b, &j->ret->unknown,
                                         &j->err);

@@ -19,7 +19,7 @@ struct reading {
 static bool reading_open(struct reading *r, const char *path)
 {
     struct bytes b = { 0 };
-    if (!r->dims || bytes_map(&b, path, 0, NULL) != RILL_OK)
+    if (!r->dims || bytes_from_file(&b, path, 0, NULL) != RILL_OK)
         return false;
     rill_status s = mgraph_from_network(&r->m, &r->arena, r->dims, &b, NULL);
     bytes_drop(&b);

@@ -64,7 +64,7 @@ rill_status library_conf_read(struct model_conf *ret, struct arena *a, const cha
     char path[2 * LIBRARY_PATH_BYTES];
     struct bytes b = { 0 };
     snprintf(path, sizeof path, "%s/model.conf", folder);
-    rill_status s = bytes_map(&b, path, CONF_BYTES_MAX, reterr);
+    rill_status s = bytes_from_file(&b, path, CONF_BYTES_MAX, reterr);
     if (s != RILL_OK)
         return err_prefix(reterr, s, "%.200s", path);
     s = model_conf_parse(ret, a, path, (const char *) b.data, b.n, reterr);

@@ -111,7 +111,7 @@ static rill_status bare_net(struct quantize_in *in, const char *path, rill_error
         return err_set(err, RILL_UNSUPPORTED,
                        "'%.300s' is no .onnx file and no model folder; nets of those are quantised",
                        path);
-    TRY(bytes_map(&in->file[0], path, 0, err));
+    TRY(bytes_from_file(&in->file[0], path, 0, err));
     in->path = in->name[0] = path;
     in->n_nets = 1;
     return RILL_OK;

@@ -67,7 +67,7 @@ static rill_status numbers_read(struct ref_tensor *t, const char *path, enum dty
                                 size_t *ret_n, rill_error *err)
 {
     struct bytes b = { 0 };
-    rill_status s = bytes_map(&b, path, 0, err);
+    rill_status s = bytes_from_file(&b, path, 0, err);
     if (s != RILL_OK)
         return err_prefix(err, s, "%.200s", path);
     *ret_n = b.n / dtype_bytes(type);
@@ -286,7 +286,7 @@ static rill_status json_read(struct refcase *c, const char *path, rill_error *er
 {
     json_error_t je;
     struct bytes text;
-    TRY(bytes_map(&text, path, 0, err));
+    TRY(bytes_from_file(&text, path, 0, err));
     c->json = json_loadb((const char *) text.data, text.n, 0, &je);
     bytes_drop(&text);
     if (!c->json)

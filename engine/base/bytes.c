@@ -49,7 +49,8 @@ static rill_status bytes_read(struct bytes *ret, int fd, const char *path, uint6
     return s;
 }
 
-rill_status bytes_map(struct bytes *ret, const char *path, uint64_t max_bytes, rill_error *reterr)
+rill_status bytes_from_file(struct bytes *ret, const char *path, uint64_t max_bytes,
+                            rill_error *reterr)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0)

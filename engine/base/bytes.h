@@ -16,7 +16,8 @@ struct bytes {
 
 /* Reads a regular file of at most max_bytes (0: BYTES_MAX). *ret is owned by the caller, written
  * only on RILL_OK. The caller names the file in front of an error (err_prefix). */
-rill_status bytes_map(struct bytes *ret, const char *path, uint64_t max_bytes, rill_error *reterr);
+rill_status bytes_from_file(struct bytes *ret, const char *path, uint64_t max_bytes,
+                            rill_error *reterr);
 
 /* Frees and zeroes b; a zeroed b is fine. */
 void bytes_drop(struct bytes *b);

@@ -83,6 +83,17 @@ static inline bool dim_is_bad(const struct dim *d)
     return !d || d->kind == DIM_POISON;
 }
 
+/* Of what a symbol's name is made that needs no quotes. */
+static inline bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
+}
+
+static inline bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
 bool floor_div_checked(int64_t a, int64_t q, int64_t *ret); /* q > 0 */
 int64_t gcd_i64(int64_t a, int64_t b); /* of the magnitudes; INT64_MIN counts as 1 */
 

@@ -49,16 +49,6 @@ static bool accept(struct parser *p, const char *token)
     return true;
 }
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 static const struct dim *parse_int(struct parser *p, bool negative)
 {
     int64_t v = 0;

@@ -23,16 +23,6 @@ static void put_int(struct out *o, int64_t v)
     put(o, s);
 }
 
-static bool is_letter(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
 /* As the parser reads one without quotes: a slash belongs to a name only before a letter. */
 static bool name_is_plain(const char *s)
 {

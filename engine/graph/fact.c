@@ -33,6 +33,11 @@ const struct tensor *tensor_resolved(struct arena *a, const struct tensor *t)
     return s;
 }
 
+bool fact_is_single(const struct fact *f)
+{
+    return f->rank == 0 || (f->rank == 1 && dim_is(f->shape[0], 1));
+}
+
 bool fact_is_static(const struct fact *f)
 {
     struct tensor t;

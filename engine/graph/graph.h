@@ -121,6 +121,7 @@ rill_status graph_sort(struct graph *g, rill_error *reterr);
 void fact_of_tensor(struct fact *f, struct dims *ds, const struct tensor *t); /* with value = t */
 /* DIM without symbols as the numbers it stands for, any other tensor as it is; NULL: no memory. */
 const struct tensor *tensor_resolved(struct arena *a, const struct tensor *t);
+bool fact_is_single(const struct fact *f); /* a scalar, or a list of one */
 bool fact_is_static(const struct fact *f); /* type and every dimension are known integers */
 /* description (no data); false unless static */
 bool fact_to_tensor(const struct fact *f, struct tensor *ret);

@@ -24,9 +24,14 @@ size_t dtype_bytes(enum dtype t)
     return dtypes[t].bytes;
 }
 
+bool dtype_is_half(enum dtype t)
+{
+    return t == DTYPE_F16 || t == DTYPE_BF16;
+}
+
 bool dtype_is_float(enum dtype t)
 {
-    return t == DTYPE_F32 || t == DTYPE_F64 || t == DTYPE_F16 || t == DTYPE_BF16;
+    return t == DTYPE_F32 || t == DTYPE_F64 || dtype_is_half(t);
 }
 
 bool dtype_is_signed(enum dtype t)

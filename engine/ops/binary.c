@@ -285,11 +285,6 @@ static rill_status binary_prepare(struct prep *c)
     return RILL_OK;
 }
 
-static void binary_eval(const struct eval *e)
-{
-    elem_run(e->args, e->kern, e->y[0], e->x);
-}
-
 static rill_status mod_infer(struct infer *c)
 {
     const struct binary_attr *a = c->attr;
@@ -411,7 +406,7 @@ static const struct attr_spec shift_attrs[] = { { .name = "direction",
                                                 { 0 } };
 
 #define TWO(types_of)                                                                              \
-    .min_in = 2, .max_in = 2, .infer = types_of, .prepare = binary_prepare, .eval = binary_eval
+    .min_in = 2, .max_in = 2, .infer = types_of, .prepare = binary_prepare, .eval = elem_eval
 #define MANY(run)                                                                                  \
     .min_in = 1, .max_in = -1, .infer = variadic_infer, .prepare = variadic_prepare, .eval = run
 

@@ -100,11 +100,6 @@ static rill_status compare_prepare(struct prep *c)
     return plan_prepare(c, def_of(c->node)->fns, c->in, 2);
 }
 
-static void plan_eval(const struct eval *e)
-{
-    elem_run(e->args, e->kern, e->y[0], e->x);
-}
-
 /* ---- Where: by element size ---- */
 
 #define DEF_WHERE(NAME, C)                                                                         \
@@ -283,7 +278,7 @@ static void clip_eval(const struct eval *e)
                                                            .flags = OP_POINTWISE,                  \
                                                            .infer = compare_infer,                 \
                                                            .prepare = compare_prepare,             \
-                                                           .eval = plan_eval,                      \
+                                                           .eval = elem_eval,                      \
                                                            .eval_dim = sizes,                      \
                                                            .help = words },                        \
                                                    .types = set,                                   \
@@ -300,7 +295,7 @@ static const struct op where_op = { .id = OP_WHERE,
                                     .flags = OP_POINTWISE,
                                     .infer = where_infer,
                                     .prepare = where_prepare,
-                                    .eval = plan_eval,
+                                    .eval = elem_eval,
                                     .eval_dim = where_dim,
                                     .help = "a where the condition holds, else b" };
 

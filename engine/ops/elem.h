@@ -71,6 +71,7 @@ size_t elem_offset(const struct elem_loop *l, unsigned input, size_t flat);
 bool elem_plan_make(struct elem_plan *ret, const struct tensor *out, const struct tensor *const *in,
                     unsigned n_in, elem_fn *const *fns);
 void elem_run(const struct elem_plan *p, const struct kern *k, void *y, const void *const *x);
+void elem_eval(const struct eval *e); /* of an op whose args are a plan */
 
 /* ---- rows of a two-input function, EXPR in terms of u and v ---- */
 
@@ -109,8 +110,6 @@ void elem_run(const struct elem_plan *p, const struct kern *k, void *y, const vo
 /* clang-format off */
 #define ELEM_SIGNED(X, op)                                                                         \
     X(I8, int8_t, op) X(I16, int16_t, op) X(I32, int32_t, op) X(I64, int64_t, op)
-/* clang-format on */
-/* clang-format off */
 #define ELEM_UNSIGNED(X, op)                                                                       \
     X(U8, uint8_t, op) X(U16, uint16_t, op) X(U32, uint32_t, op) X(U64, uint64_t, op)
 /* clang-format on */

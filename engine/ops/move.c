@@ -6,11 +6,6 @@
 
 #include <string.h>
 
-static void copies_eval(const struct eval *e)
-{
-    view_copy_run(e->args, e->y[0], e->x[0]);
-}
-
 static rill_status no_memory(struct prep *c)
 {
     return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
@@ -508,16 +503,16 @@ static rill_status space_to_depth_prepare(struct prep *c)
                                          .help = words }
 
 OP(transpose, TRANSPOSE, "Transpose", transpose_attrs, sizeof(struct transpose_attr), 1, 1, 1,
-   transpose_infer, transpose_prepare, copies_eval, "permutes axes");
+   transpose_infer, transpose_prepare, view_copy_eval, "permutes axes");
 OP(split, SPLIT, "Split", split_attrs, sizeof(struct split_attr), 1, 2, -1, split_infer,
    split_prepare, split_eval, "cuts an axis into pieces");
-OP(slice, SLICE, "Slice", NULL, 0, 3, 5, 1, slice_infer, slice_prepare, copies_eval,
+OP(slice, SLICE, "Slice", NULL, 0, 3, 5, 1, slice_infer, slice_prepare, view_copy_eval,
    "a part of some axes, with steps");
 OP(tile, TILE, "Tile", NULL, 0, 2, 2, 1, tile_infer, NULL, tile_eval, "repeats axes");
 OP(depth_to_space, DEPTH_TO_SPACE, "DepthToSpace", depth_attrs, sizeof(struct block_attr), 1, 1, 1,
-   depth_to_space_infer, depth_to_space_prepare, copies_eval, "channels to blocks of pixels");
+   depth_to_space_infer, depth_to_space_prepare, view_copy_eval, "channels to blocks of pixels");
 OP(space_to_depth, SPACE_TO_DEPTH, "SpaceToDepth", space_attrs, sizeof(struct block_attr), 1, 1, 1,
-   space_to_depth_infer, space_to_depth_prepare, copies_eval, "blocks of pixels to channels");
+   space_to_depth_infer, space_to_depth_prepare, view_copy_eval, "blocks of pixels to channels");
 
 static const struct op op_concat = {
     .id = OP_CONCAT,

@@ -38,11 +38,6 @@ enum { IN_X, IN_SCALE, IN_ZERO };
 
 /* ---- what is right ---- */
 
-static bool is_single(const struct fact *f)
-{
-    return f->rank == 0 || (f->rank == 1 && dim_is(f->shape[0], 1));
-}
-
 /* One for each block of an axis: the shape of x, but for that axis. */
 static rill_status blocks_check(struct infer *c, unsigned i, int axis)
 {
@@ -80,7 +75,7 @@ static rill_status shape_check(struct infer *c, unsigned i)
     const struct quant_attr *a = c->attr;
     const struct fact *x = c->in[IN_X], *f = c->in[i];
     int axis = axis_normalise(a->on.axis, x->rank);
-    if (is_single(f))
+    if (fact_is_single(f))
         return RILL_OK;
     if (axis < 0)
         return infer_fail(c, "axis %lld is not one of an input of rank %d", (long long) a->on.axis,

@@ -23,11 +23,6 @@ rill_status product_types_check(struct infer *c)
     return elem_check_type(c, IN_W, TYPE_U8 | TYPE_I8);
 }
 
-static bool is_single(const struct fact *f)
-{
-    return f->rank == 0 || (f->rank == 1 && dim_is(f->shape[0], 1));
-}
-
 rill_status product_zero_check(struct infer *c, unsigned i, unsigned of, const struct dim *each)
 {
     if (!infer_has(c, i))
@@ -36,7 +31,7 @@ rill_status product_zero_check(struct infer *c, unsigned i, unsigned of, const s
     if (z->type != c->in[of]->type)
         return infer_fail(c, "input %u, the zero of input %u, is %s; input %u is %s", i, of,
                           dtype_name(z->type), of, dtype_name(c->in[of]->type));
-    if (is_single(z) || (z->rank == 1 && each && z->shape[0] == each))
+    if (fact_is_single(z) || (z->rank == 1 && each && z->shape[0] == each))
         return RILL_OK;
     return infer_fail(c,
                       "input %u, the zero of input %u, is neither one number nor a list that fits",

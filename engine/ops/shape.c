@@ -317,11 +317,6 @@ static rill_status expand_prepare(struct prep *c)
     return RILL_OK;
 }
 
-static void copy_eval(const struct eval *e)
-{
-    view_copy_run(e->args, e->y[0], e->x[0]);
-}
-
 /* ---- ConstantOfShape, Range, EyeLike ---- */
 
 static const struct attr_spec value_attrs[] = {
@@ -550,7 +545,7 @@ static const struct op op_expand = {
     .max_out = 1,
     .infer = expand_infer,
     .prepare = expand_prepare,
-    .eval = copy_eval,
+    .eval = view_copy_eval,
     .help = "repeats axes of size 1",
 };
 

@@ -190,11 +190,6 @@ static rill_status softmax_infer(struct infer *c)
     return RILL_OK;
 }
 
-static bool type_is_half(enum dtype t)
-{
-    return t == DTYPE_F16 || t == DTYPE_BF16;
-}
-
 static rill_status softmax_prepare(struct prep *c)
 {
     const struct axis_attr *a = c->attr;
@@ -210,7 +205,7 @@ static rill_status softmax_prepare(struct prep *c)
     }
     size_t total = g->outer * g->n * g->inner;
     c->scratch_bytes =
-        total ? (g->n + 3 * g->inner + (type_is_half(t->type) ? total : 0)) * sizeof(float) : 0;
+        total ? (g->n + 3 * g->inner + (dtype_is_half(t->type) ? total : 0)) * sizeof(float) : 0;
     c->args = g;
     c->kernel = "softmax, exp_f32";
     return RILL_OK;

@@ -82,3 +82,8 @@ void view_copy_run(const struct view_copy *v, void *to, const void *from)
             return;
     }
 }
+
+void view_copy_eval(const struct eval *e)
+{
+    view_copy_run(e->args, e->y[0], e->x[0]);
+}

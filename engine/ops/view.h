@@ -2,7 +2,7 @@
 /* view.h - copies between two layouts of the same elements: transposes, slices, joins, tiles. */
 #ifndef RILL_ENGINE_OPS_VIEW_H
 #define RILL_ENGINE_OPS_VIEW_H
-#include "engine/graph/tensor.h"
+#include "engine/graph/op.h"
 
 struct view_copy {
     int rank; /* after merging what lies in a row on both sides */
@@ -17,4 +17,5 @@ struct view_copy {
 void view_copy_init(struct view_copy *v, int rank, const int64_t *dim, const int64_t *from,
                     const int64_t *to, size_t bytes);
 void view_copy_run(const struct view_copy *v, void *to, const void *from);
+void view_copy_eval(const struct eval *e); /* of an op whose args are a copy: of input 0 */
 #endif

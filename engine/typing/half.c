@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-bool dtype_is_half(enum dtype t)
-{
-    return t == DTYPE_F16 || t == DTYPE_BF16;
-}
-
 enum dtype half_of(const struct fact *f)
 {
     return f->type == DTYPE_F32 ? f->number : DTYPE_NONE;

@@ -9,7 +9,6 @@
 #define RILL_ENGINE_TYPING_HALF_H
 #include "engine/graph/op.h"
 
-bool dtype_is_half(enum dtype t);         /* f16, bf16 */
 enum dtype half_of(const struct fact *f); /* what an f32 wire's numbers are: f16, bf16; or NONE */
 bool half_differs(const struct fact *a, const struct fact *b);
 

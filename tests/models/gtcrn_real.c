@@ -87,7 +87,7 @@ static void weights_take(struct graph *to, const struct graph *from, const struc
 static bool graph_read(rill_model *m, struct mgraph *ret, const char *path, rill_error *err)
 {
     struct bytes b = { 0 };
-    bool ok = bytes_map(&b, path, 0, err) == RILL_OK &&
+    bool ok = bytes_from_file(&b, path, 0, err) == RILL_OK &&
         mgraph_from_onnx(ret, &m->arena, m->dims, &b, NULL, err) == RILL_OK;
     CHECK(ok, "%s: %s", path, err->text);
     bytes_drop(&b);

@@ -102,7 +102,7 @@ static void run(const struct fold_case *c, const char *folder)
         printf("skipped: %s (no folder of shared models)\n", c->file);
         check_skipped++;
     } else {
-        CHECK(bytes_map(&b, path, 0, &err) == RILL_OK, "%s", err.text);
+        CHECK(bytes_from_file(&b, path, 0, &err) == RILL_OK, "%s", err.text);
         rill_status s = mgraph_from_onnx(&m, &a, ds, &b, NULL, &err);
         CHECK(s == RILL_OK, "%s", err.text);
         bytes_drop(&b);
