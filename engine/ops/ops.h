@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* ops.h - the op families: one file each in engine/ops, one NULL-ended table each. */
+/* ops.h - the op families: one file each in engine/ops (control: engine/graph), one NULL-ended
+ * table each. */
 #ifndef RILL_ENGINE_OPS_OPS_H
 #define RILL_ENGINE_OPS_OPS_H
 #include "engine/graph/op.h"
 
 /* clang-format off */
-#define OPS_EACH(X)                                                           \
-    X(binary) X(byte_conv) X(byte_elem) X(byte_pool) X(byte_softmax) X(cast) X(compare) X(control) X(conv) X(conv_transpose)         \
-    X(cumsum) X(einsum) X(frame) X(gather) X(matmul) X(move) X(norm) X(pad)   \
-    X(pool) X(pow) X(quant) X(quant_conv) X(quant_product) X(reduce) X(resize) X(rnn) X(scatter) X(select)   \
-    X(shape) X(signal) X(softmax) X(topk) X(unary) X(unique)
+#define OPS_EACH(X)                                                                              \
+    X(binary) X(byte_conv) X(byte_elem) X(byte_pool) X(byte_softmax) X(cast) X(compare)          \
+    X(control) X(conv) X(conv_transpose) X(cumsum) X(einsum) X(frame) X(gather) X(matmul)        \
+    X(move) X(norm) X(pad) X(pool) X(pow) X(quant) X(quant_conv) X(quant_product) X(reduce)      \
+    X(resize) X(rnn) X(scatter) X(select) X(shape) X(signal) X(softmax) X(topk) X(unary)         \
+    X(unique)
 /* clang-format on */
 
 #define X(family) extern const struct op *const ops_##family[];
