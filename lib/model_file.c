@@ -109,7 +109,7 @@ static void ports_write(struct record *to, const struct model_port *ports, uint3
     }
 }
 
-void planfile_model_write(struct record *to, const rill_model *m, uint32_t n_in, uint32_t n_out)
+void model_file_write(struct record *to, const rill_model *m, uint32_t n_in, uint32_t n_out)
 {
     const rill_model_info *i = &m->info;
     record_text(to, i->name);
@@ -152,7 +152,7 @@ static float share_take(struct record_reader *r)
     return v;
 }
 
-rill_status planfile_model_read(rill_model *m, struct planfile *f, rill_error *reterr)
+rill_status model_file_read(rill_model *m, struct planfile *f, rill_error *reterr)
 {
     struct record_reader r = planfile_part(f, PLANFILE_MODEL, &m->arena);
     rill_model_info info = { 0 };

@@ -300,7 +300,7 @@ static rill_status compiled_model(struct opening *o)
     if (copies)
         folder_digest(&o->folder, f->map, f->map_bytes);
     f->shown = arena_string(&o->model->arena, o->shown);
-    rill_status s = f->shown ? planfile_model_read(o->model, f, o->err)
+    rill_status s = f->shown ? model_file_read(o->model, f, o->err)
                              : err_set(o->err, RILL_NOMEM, "out of memory");
     if (s != RILL_OK) {
         planfile_free(f);

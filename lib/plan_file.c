@@ -80,8 +80,8 @@ rill_status rill_plan_save(const rill_plan *p, const char *path, rill_error *ret
 {
     struct record parts[PLANFILE_PARTS] = { 0 }, data = { 0 };
     const struct graph *g = &p->settled.g;
-    planfile_model_write(&parts[PLANFILE_MODEL], p->model, g->n_inputs - p->pgraph.has_clock,
-                         g->n_outputs);
+    model_file_write(&parts[PLANFILE_MODEL], p->model, g->n_inputs - p->pgraph.has_clock,
+                     g->n_outputs);
     rill_status s = stream_write(&parts[PLANFILE_STREAM], p, reterr);
     if (s == RILL_OK)
         s = planfile_graph_write(&parts[PLANFILE_GRAPH], &data, g, p->plan, reterr);

@@ -105,7 +105,7 @@ static bool take(const void *bytes, size_t n)
     rill_status s = planfile_of_bytes(&f, bytes, n, true, &err);
     if (s == RILL_OK) {
         f->shown = "fuzz";
-        s = planfile_model_read(m, f, &err);
+        s = model_file_read(m, f, &err);
         if (s != RILL_OK)
             planfile_free(f);
     }
