@@ -46,8 +46,8 @@ rill_status open_decl_add(struct step_decl *d, const struct open_opts *o, rill_e
 
 static bool is_network(const char *name)
 {
-    size_t n = strlen(name);
-    return n > 5 && !strcmp(name + n - 5, ".onnx");
+    const char *dot = strrchr(name, '.');
+    return dot && (!strcmp(dot, ".onnx") || !strcmp(dot, ".tflite"));
 }
 
 rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o,

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <rill.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 bool folders_part(const char *model_path, unsigned n, char *ret, size_t bytes)
@@ -49,16 +50,23 @@ static void folders_search(const char *model_path, const char *name, struct mode
         if (dir[0] != '/')
             continue;
         ret->fd = model_open_at(dir, name);
-        if (ret->fd < 0 && errno == ENOENT && !model_is_link(dir, name))
+        int error = ret->fd < 0 ? errno : 0;
+        mode_t type = error == ENOENT ? model_type_at(dir, name) : 0;
+        if (type == S_IFREG)
+            snprintf(ret->why, sizeof ret->why,
+                     "%.420s/%.64s is a file, no model folder: put it into one with graph.nnef and "
+                     "model.conf, which say what its numbers mean",
+                     dir, name);
+        if (error == ENOENT && type != S_IFLNK)
             continue;
-        if (ret->fd < 0 && errno == ENOENT) {
+        if (error == ENOENT) {
             ret->error = ELOOP;
             snprintf(ret->why, sizeof ret->why,
                      "%.420s/%.64s is a symbolic link, which is not followed: move the folder "
                      "itself there, or add the folder that it lies in to model_path",
                      dir, name);
-        } else if (ret->fd < 0) {
-            ret->error = errno;
+        } else if (error) {
+            ret->error = error;
             snprintf(ret->why, sizeof ret->why,
                      "the folder %s of model_path cannot be searched for it: %s", dir,
                      strerror(ret->error));

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -42,13 +43,12 @@ int model_open_at(const char *dir, const char *name)
     return fd;
 }
 
-bool model_is_link(const char *dir, const char *name)
+mode_t model_type_at(const char *dir, const char *name)
 {
-    struct stat st;
+    struct stat st = { 0 };
     int at = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
-    bool is_link =
-        at >= 0 && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0 && S_ISLNK(st.st_mode);
+    bool is = at >= 0 && fstatat(at, name, &st, AT_SYMLINK_NOFOLLOW) == 0;
     if (at >= 0)
         close(at);
-    return is_link;
+    return is ? st.st_mode & S_IFMT : 0;
 }

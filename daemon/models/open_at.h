@@ -3,7 +3,7 @@
 #ifndef RILL_DAEMON_MODELS_OPEN_AT_H
 #define RILL_DAEMON_MODELS_OPEN_AT_H
 
-#include <stdbool.h>
+#include <sys/types.h>
 
 /* Opens the folder `name`, or the regular file if the name ends in .rill, directly in dir, without
  * following symbolic links. The descriptor refers to what was found even if the name is replaced
@@ -11,7 +11,7 @@
  * (model_name_valid). */
 int model_open_at(const char *dir, const char *name);
 
-/* Whether that name is a symbolic link; for messages. */
-bool model_is_link(const char *dir, const char *name);
+/* What that name is itself, a kind of st_mode (S_IFLNK); 0: nothing. For messages. */
+mode_t model_type_at(const char *dir, const char *name);
 
 #endif

@@ -69,7 +69,7 @@ static bool entry_is_model(const char *dir, const struct dirent *e)
     int fd = model_open_at(dir, e->d_name);
     if (fd >= 0)
         close(fd);
-    return fd >= 0 || model_is_link(dir, e->d_name);
+    return fd >= 0 || model_type_at(dir, e->d_name) == S_IFLNK;
 }
 
 static void folder_list(struct refresh *s, const char *path)

@@ -38,6 +38,12 @@ static void test_folder_unreadable(void)
     CHECK(unlink(dir) == 0 && rename(aside, dir) == 0);
     CHECK(volume_of(&r, "m", err) == 1, "%s", err);
     CHECK(open_code(&r, "nosuch") == RILL__CODE__NO_MODEL);
+    snprintf(words, sizeof words, "%s/net.tflite is a file, no model folder", dir);
+    snprintf(aside, sizeof aside, "%s/net.tflite", dir);
+    text_put(aside, "wiener");
+    CHECK(open_code(&r, "net.tflite") == RILL__CODE__NO_MODEL &&
+              volume_of(&r, "net.tflite", err) == 0 && strstr(err, words),
+          "%s", err);
     slow_close(&s, 1);
     rig_done(&r, ctl);
 }

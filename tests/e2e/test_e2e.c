@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Real models through the daemon's socket against stored references of ONNX Runtime.
+/* Real models through the daemon's socket against stored references of ONNX Runtime, and of
+ * TensorFlow Lite's reference kernels.
  * RILL_SHARED holds models/ and audio/, RILL_LIBRARY the model folders without weights. */
 #include "tests/daemon/harness.h"
 
@@ -15,10 +16,13 @@ static struct rig rig;
 
 /* ---- files ---- */
 
+/* Of RILL_SHARED; of the source where the name begins with "tests/". */
 static void *file_read(const char *name, size_t *ret_bytes)
 {
     char path[512];
-    snprintf(path, sizeof path, "%s/%s", getenv("RILL_SHARED"), name);
+    bool ours = !strncmp(name, "tests/", 6);
+    snprintf(path, sizeof path, "%s/%s%s", getenv(ours ? "RILL_LIBRARY" : "RILL_SHARED"),
+             ours ? "../../" : "", name);
     FILE *f = fopen(path, "rb");
     if (!f) {
         printf("cannot read %s\n", path);
@@ -242,6 +246,24 @@ static void test_vad(void)
     free(want);
 }
 
+/* A network in bytes whose caches are variables of its file, loaded with no word from any client
+ * but its name. */
+static void test_tflite(void)
+{
+    size_t n, n_want;
+    float *x = wav_read("models/micro_wake_word/alexa_1.wav", &n);
+    float *want = floats_read("tests/models/keywords/micro_vad.f32", &n_want);
+    struct job j = job("micro_vad", 16000, RILL_CLIENT_S16, false, x, n);
+    CHECK(j.good && j.r.n_vad == n_want && n_want > 60, "%u frames of %zu", j.r.n_vad, n_want);
+    if (j.r.n_vad == n_want)
+        CHECK(floats_apart(j.r.probs, want, n_want) <= 1e-5 && j.r.n_start == 1,
+              "%g from the reference, %u starts", floats_apart(j.r.probs, want, n_want),
+              j.r.n_start);
+    result_free(&j.r);
+    free(x);
+    free(want);
+}
+
 static void test_together(void)
 {
     static const char *const models[] = { "gtcrn", "dtln", "gtcrn", "wiener" };
@@ -310,15 +332,25 @@ static void test_many(const char *model)
 
 static bool library_make(const char *dir)
 {
+    static const struct {
+        const char *model, *weights;
+    } models[] = {
+        { "gtcrn", "gtcrn/gtcrn_simple.onnx" },
+        { "dtln", "dtln/*.onnx" },
+        { "silero_v6", "silero_v6/*.onnx" },
+        { "micro_vad", "tflite/micro_vad.tflite" },
+    };
     char cmd[2048];
-    snprintf(cmd, sizeof cmd,
-             "mkdir -p '%s/models' && cp -r '%s'/gtcrn '%s'/dtln '%s'/silero_v6 '%s/models' && "
-             "cp '%s'/models/gtcrn/gtcrn_simple.onnx '%s/models/gtcrn' && cp "
-             "'%s'/models/dtln/*.onnx '%s/models/dtln' && "
-             "cp '%s'/models/silero_v6/*.onnx '%s/models/silero_v6'",
-             dir, getenv("RILL_LIBRARY"), getenv("RILL_LIBRARY"), getenv("RILL_LIBRARY"), dir,
-             getenv("RILL_SHARED"), dir, getenv("RILL_SHARED"), dir, getenv("RILL_SHARED"), dir);
-    return system(cmd) == 0;
+    bool made = true;
+    for (size_t i = 0; made && i < sizeof models / sizeof *models; i++) {
+        snprintf(cmd, sizeof cmd,
+                 "mkdir -p '%s/models' && cp -r '%s/%s' '%s/models' && "
+                 "cp '%s'/models/%s '%s/models/%s'",
+                 dir, getenv("RILL_LIBRARY"), models[i].model, dir, getenv("RILL_SHARED"),
+                 models[i].weights, dir, models[i].model);
+        made = system(cmd) == 0;
+    }
+    return made;
 }
 
 int main(void)
@@ -338,6 +370,7 @@ int main(void)
                   "models/gtcrn/ref/e2e_causal.out.wav.f32", 256);
     test_denoiser("dtln", "models/dtln/ref/e2e.in.wav.f32", "models/dtln/ref/e2e.out.wav.f32", 384);
     test_vad();
+    test_tflite();
     for (int align = 0; align < 2; align++) {
         test_denoiser_48k("gtcrn", "models/gtcrn/ref/e2e_causal.in.wav.f32", 256, align);
         test_denoiser_48k("dtln", "models/dtln/ref/e2e.in.wav.f32", 384, align);
@@ -347,6 +380,7 @@ int main(void)
     rig_start(&rig, "[daemon]\nworkers = 1\n[log]\ninterval_s = 1\n");
     if (CHECK(library_make(rig.dir))) {
         test_many("silero_v6");
+        test_many("micro_vad");
         test_many("gtcrn");
         test_many("dtln");
         test_many("wiener");

@@ -142,6 +142,7 @@ for c in denoise vad; do
     expect 3 "graph.nnef.*model.conf.*sample_rate.*kind = audio.*docs/adding.md" "$rill" $c -m "$bare" "$dir/../none.wav" "$dir/none.wav"
 done
 expect 3 "graph.nnef.*model.conf" "$rill" transcribe -m "$bare" "$dir/none.wav"
+expect 3 "graph.nnef.*model.conf" "$rill" vad -m "$(dirname "$0")/../models/tflite/nets/conv.tflite" "$dir/../none.wav" "$dir/none.wav"
 expect 3 "kind = audio, vad, keyword, ctc or transducer); docs/adding.md shows one" "$rill" vad -m "$bare" "$dir/../none.wav" "$dir/none.wav"
 # declarations are proposed where a size or value is wanted, and to commands that take them
 LC_ALL=C sed 's/LSTM/LOST/g' "$bare" >"$dir/op.onnx"
