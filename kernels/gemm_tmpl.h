@@ -3,8 +3,7 @@
  * output. A tile is `rows` rows by `panels` panels of 16 outputs held in registers; vec_*.h says
  * how many panels fit beside each number of rows. */
 
-#define GEMM_ROWS_MOST   8
-#define GEMM_PANELS_MOST 8
+#include "kernels/tiles_tmpl.h"
 
 /* A product, the same for all its tiles. Rows lie at lists of pointers or (NULL) at a base and a
  * step. */
@@ -17,10 +16,7 @@ struct FN(gemm) {
     size_t ldy, ldx;
 };
 
-/* The tile that starts at a row and an output. */
-typedef void FN(gemm_fn)(const struct FN(gemm) *g, size_t row, size_t o);
-
-static const float FN(gemm_zeros)[GEMM_PANELS_MOST * 16];
+static const float FN(gemm_zeros)[TILE_PANELS_MOST * 16];
 
 #define EACH_PANEL V16_UNROLL for (int p = 0; p < panels; p++)
 #define EACH_ROW   V16_UNROLL for (int r = 0; r < rows; r++)
@@ -46,7 +42,7 @@ V16_UNROLLED void FN(gemm_tile)(const struct FN(gemm) * g, size_t row, size_t o,
 {
     v16 acc[GEMM_ACC];
     const struct kern_block *b = g->b;
-    const float *x[GEMM_ROWS_MOST], *w = b->w + o / 16 * b->step_panel,
+    const float *x[TILE_ROWS_MOST], *w = b->w + o / 16 * b->step_panel,
                                     *bias = b->bias ? b->bias + o : FN(gemm_zeros);
     const size_t k = b->k, step = b->step_panel, down = b->step_k,
                  last = (size_t) (panels - 1) * 16, left = b->n - o - last;
@@ -84,9 +80,9 @@ V16_UNROLLED void FN(gemm_tile)(const struct FN(gemm) * g, size_t row, size_t o,
 /* The last panel, where it has no more than 8 outputs. */
 V16_UNROLLED void FN(gemm_half)(const struct FN(gemm) *g, size_t row, size_t o, const int rows)
 {
-    v8 acc[GEMM_ROWS_MOST];
+    v8 acc[TILE_ROWS_MOST];
     const struct kern_block *b = g->b;
-    const float *x[GEMM_ROWS_MOST], *w = b->w + o / 16 * b->step_panel;
+    const float *x[TILE_ROWS_MOST], *w = b->w + o / 16 * b->step_panel;
     const size_t k = b->k, down = b->step_k, left = b->n - o;
     v8 bias = b->bias ? v8_load_n(b->bias + o, left) : v8_set1(0);
     EACH_ROW
@@ -106,84 +102,34 @@ V16_UNROLLED void FN(gemm_half)(const struct FN(gemm) *g, size_t row, size_t o, 
 #undef EACH_PANEL
 #undef EACH_ROW
 
-#define GEMM_TILES(X)                                                                                      \
-    X(1, 1) X(1, 2) X(1, 3) X(1, 4) X(1, 5) X(1, 6) X(1, 7) X(1, 8)                                        \
-    X(2, 1) X(2, 2) X(2, 3) X(2, 4) X(2, 5) X(2, 6) X(3, 1) X(3, 2) X(3, 3) X(3, 4) X(3, 5) X(3, 6)        \
-    X(4, 1) X(4, 2) X(4, 3) X(4, 4) X(4, 5) X(4, 6) X(5, 1) X(5, 2) X(5, 3) X(5, 4)                        \
-    X(6, 1) X(6, 2) X(6, 3) X(6, 4) X(7, 1) X(7, 2) X(7, 3) X(7, 4) X(8, 1) X(8, 2) X(8, 3)
-
-#define X(rows, panels)                                                                                    \
-    static void FN(gemm_##rows##x##panels)(const struct FN(gemm) *g, size_t row, size_t o)                 \
-    {                                                                                                      \
-        if (panels <= GEMM_FIT(rows))                                                                      \
-            FN(gemm_tile)(g, row, o, rows, panels);                                                       \
-    }
-GEMM_TILES(X)
-#undef X
-
-static FN(gemm_fn) *const FN(gemm_fns)[GEMM_ROWS_MOST + 1][GEMM_PANELS_MOST + 1] = {
-#define X(rows, panels) [rows][panels] = FN(gemm_##rows##x##panels),
-GEMM_TILES(X)
-#undef X
-};
+TILES_DEFINE(gemm, GEMM_FIT)
 
 #ifdef GEMM_HALF
 #define X(rows)                                                                                            \
-    static void FN(gemm_##rows##xhalf)(const struct FN(gemm) *g, size_t row, size_t o)                     \
+    static void FN(gemm_##rows##xhalf)(const void *g, size_t row, size_t o)                                \
     {                                                                                                      \
         FN(gemm_half)(g, row, o, rows);                                                                   \
     }
 X(4) X(5) X(6) X(7) X(8)
 #undef X
-static FN(gemm_fn) *const FN(gemm_halves)[GEMM_ROWS_MOST + 1] = {
+static tile_fn *const FN(gemm_halves)[TILE_ROWS_MOST + 1] = {
     [4] = FN(gemm_4xhalf), FN(gemm_5xhalf), FN(gemm_6xhalf), FN(gemm_7xhalf), FN(gemm_8xhalf)
 };
 #else
 #define GEMM_HALF(m, n) 0
-static FN(gemm_fn) *const FN(gemm_halves)[1];
+static tile_fn *const FN(gemm_halves)[1];
 #endif
-
-static const unsigned char FN(gemm_fit)[GEMM_ROWS_MOST + 1] = {
-    0,           GEMM_FIT(1), GEMM_FIT(2), GEMM_FIT(3), GEMM_FIT(4),
-    GEMM_FIT(5), GEMM_FIT(6), GEMM_FIT(7), GEMM_FIT(8)
-};
-
-/* How many of those that are left the next tile takes: the last four share alike, so that no tile
- * is left with a single row or panel, whose few chains would wait for each other. Constants divide
- * faster than variables. */
-static inline size_t FN(gemm_share)(size_t left, size_t most)
-{
-    return left <= most    ? left
-        : left <= 2 * most ? (left + 1) / 2
-        : left <= 3 * most ? (left + 2) / 3
-        : left <= 4 * most ? (left + 3) / 4
-                           : most;
-}
-
-/* All rows against the panels from output o on that by_rows[rows * next] takes; they stay in cache
- * meanwhile. */
-static inline void FN(gemm_columns)(const struct FN(gemm) * g, size_t m, size_t most,
-                                    FN(gemm_fn) *const *by_rows, size_t next, size_t o)
-{
-    for (size_t r = 0, rows; r < m; r += rows) {
-        rows = FN(gemm_share)(m - r, most);
-        by_rows[rows * next](g, r, o);
-    }
-}
 
 static void FN(gemm_run)(const struct FN(gemm) *g, size_t m)
 {
     bool half = GEMM_HALF(m, g->b->n);
     size_t panels = g->b->n / 16 + (g->b->n % 16 && !half);
-    size_t most = m <= GEMM_ROWS_FEW            ? m
-        : panels <= FN(gemm_fit)[GEMM_ROWS_FEW] ? GEMM_ROWS_FEW
-                                                : GEMM_ROWS;
-    for (size_t p = 0, wide; m && p < panels; p += wide) {
-        wide = FN(gemm_share)(panels - p, FN(gemm_fit)[most]);
-        FN(gemm_columns)(g, m, most, FN(gemm_fns)[0] + wide, GEMM_PANELS_MOST + 1, p * 16);
-    }
+    size_t most = m <= GEMM_ROWS_FEW                    ? m
+        : panels <= FN(gemm_tiles).panels[GEMM_ROWS_FEW] ? GEMM_ROWS_FEW
+                                                         : GEMM_ROWS;
+    tiles_run(&FN(gemm_tiles), g, m, most, panels);
     if (half)
-        FN(gemm_columns)(g, m, GEMM_ROWS_MOST, FN(gemm_halves), 1, panels * 16);
+        tiles_rows(g, m, TILE_ROWS_MOST, FN(gemm_halves), 1, panels * 16);
 }
 
 static void FN(gemm_block_f32)(float *y, size_t ldy, const float *x, size_t ldx,

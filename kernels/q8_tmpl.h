@@ -2,11 +2,10 @@
 /* Products of 8 bits (kernels/q8.h). A tile is `rows` rows by `panels` panels of 16 outputs whose sums
  * are in registers; vec_q8_*.h says how many fit. */
 #include "kernels/q8.h"
+#include "kernels/tiles_tmpl.h"
 #include <string.h>
 
-#define Q8_ROWS_MOST   8
-#define Q8_PANELS_MOST 8
-#define Q8_BLOCK       64 /* rows whose numbers are taken at once */
+#define Q8_BLOCK 64 /* rows whose numbers are taken at once */
 
 /* A product, the same for all its tiles. `z`, `sum` and `extra` are of the rows of the block: x_zero +
  * d, the sum of x - x_zero, and what the kernel's sums lack. */
@@ -20,8 +19,6 @@ struct FN(q8) {
     uint32_t flip; /* what makes the kernel's bytes of the row's, four at once */
     const int32_t *z, *sum, *extra;
 };
-
-typedef void FN(q8_fn)(const struct FN(q8) *g, size_t row, size_t o);
 
 static inline uint32_t FN(q8_four)(const uint8_t *p)
 {
@@ -43,7 +40,7 @@ static inline uint32_t FN(q8_few)(const uint8_t *p, size_t n)
 #define EACH_ROW   V16_UNROLL for (int r = 0; r < rows; r++)
 #define Q8_STEP(bytes)                                                       \
     do {                                                                     \
-        x4 xs[Q8_ROWS_MOST];                                                 \
+        x4 xs[TILE_ROWS_MOST];                                                 \
         EACH_ROW xs[r] = x4_of(bytes, flip);                                 \
         EACH_PANEL {                                                         \
             w64 wp = w64_load(w + (size_t) p * step);                        \
@@ -71,7 +68,7 @@ Q8_TILE void FN(q8_tile)(const struct FN(q8) *g, size_t row, size_t o, const int
     const size_t groups = b->k / 4, rest = b->k % 4, step = (groups + (rest > 0)) * 64;
     const int8_t *w = b->w + o / 16 * step;
     const uint32_t flip = g->flip;
-    const uint8_t *x[Q8_ROWS_MOST];
+    const uint8_t *x[TILE_ROWS_MOST];
     EACH_ROW
         x[r] = g->x_by ? g->x_by[row + (size_t) r] : g->x + (row + (size_t) r) * g->ldx;
     V16_UNROLL for (int j = 0; j < rows * panels; j++)
@@ -97,50 +94,8 @@ Q8_TILE void FN(q8_tile)(const struct FN(q8) *g, size_t row, size_t o, const int
 #undef EACH_PANEL
 #undef EACH_ROW
 
-#define Q8_TILES(X)                                                                                \
-    X(1, 1) X(1, 2) X(1, 3) X(1, 4) X(1, 5) X(1, 6) X(1, 7) X(1, 8)                                \
-    X(2, 1) X(2, 2) X(2, 3) X(2, 4) X(2, 5) X(2, 6) X(3, 1) X(3, 2) X(3, 3) X(3, 4) X(3, 5) X(3, 6) \
-    X(4, 1) X(4, 2) X(4, 3) X(4, 4) X(5, 1) X(5, 2) X(5, 3) X(5, 4) X(6, 1) X(6, 2) X(6, 3) X(6, 4) \
-    X(7, 1) X(7, 2) X(7, 3) X(8, 1) X(8, 2) X(8, 3)
-
-#define X(rows, panels)                                                                            \
-    static void FN(q8_##rows##x##panels)(const struct FN(q8) *g, size_t row, size_t o)             \
-    {                                                                                              \
-        if (panels <= Q8_FIT(rows) && rows <= Q8_ROWS)                                             \
-            FN(q8_tile)(g, row, o, rows, panels);                                           \
-    }
-Q8_TILES(X)
-#undef X
-
-static FN(q8_fn) *const FN(q8_fns)[Q8_ROWS_MOST + 1][Q8_PANELS_MOST + 1] = {
-#define X(rows, panels) [rows][panels] = FN(q8_##rows##x##panels),
-Q8_TILES(X)
-#undef X
-};
-
-static const unsigned char FN(q8_fit)[Q8_ROWS_MOST + 1] = {
-    0,         Q8_FIT(1), Q8_FIT(2), Q8_FIT(3), Q8_FIT(4),
-    Q8_FIT(5), Q8_FIT(6), Q8_FIT(7), Q8_FIT(8)
-};
-
-/* How many of those that are left the next tile takes: the last share alike. */
-static inline size_t FN(q8_share)(size_t left, size_t most)
-{
-    return left <= most ? left : left < 2 * most ? (left + 1) / 2 : most;
-}
-
-/* Rows first .. first+m-1 against all panels; a panel's weights stay in cache while the rows pass. */
-static void FN(q8_rows)(const struct FN(q8) *g, size_t m)
-{
-    size_t panels = g->b->n / 16 + (g->b->n % 16 > 0), row_most = m < Q8_ROWS ? m : Q8_ROWS;
-    for (size_t p = 0, wide; p < panels; p += wide) {
-        wide = FN(q8_share)(panels - p, FN(q8_fit)[row_most]);
-        for (size_t r = 0, rows; r < m; r += rows) {
-            rows = FN(q8_share)(m - r, row_most);
-            FN(q8_fns)[rows][wide](g, r, p * 16);
-        }
-    }
-}
+#define Q8_FITS(rows) ((rows) <= Q8_ROWS ? Q8_FIT(rows) : 0)
+TILES_DEFINE(q8, Q8_FITS)
 
 static int32_t FN(q8_row_sum)(const uint8_t *x, size_t k, bool is_signed, int32_t zero)
 {
@@ -161,6 +116,7 @@ static void FN(q8_run)(struct FN(q8) g, const struct kern_q8_x *how, size_t m)
     g.z = z;
     g.sum = sum;
     g.extra = extra;
+    const size_t panels = g.b->n / 16 + (g.b->n % 16 > 0);
     for (size_t r = 0, rows; r < m; r += rows) {
         rows = m - r < Q8_BLOCK ? m - r : Q8_BLOCK;
         for (size_t i = 0; i < rows; i++) {
@@ -173,7 +129,7 @@ static void FN(q8_run)(struct FN(q8) g, const struct kern_q8_x *how, size_t m)
             extra[i] = q8_extra(x, g.b->k, (uint8_t) g.flip);
 #endif
         }
-        FN(q8_rows)(&g, rows);
+        tiles_run(&FN(q8_tiles), &g, rows, rows < Q8_ROWS ? rows : Q8_ROWS, panels);
         g.x_by += g.x_by ? rows : 0;
         g.y_by += g.y_by ? rows : 0;
         g.x += g.x ? rows * g.ldx : 0;
