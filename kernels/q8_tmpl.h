@@ -36,6 +36,21 @@ static inline uint32_t FN(q8_few)(const uint8_t *p, size_t n)
     return v;
 }
 
+#ifndef N16_MASKED /* sets with masks have their own */
+Q8_INLINE n16 n16_load_n(const int32_t *p, size_t n)
+{
+    int32_t whole[16] = { 0 };
+    memcpy(whole, p, n * sizeof *p);
+    return n16_load(whole);
+}
+Q8_INLINE void n16_store_n(int32_t *p, n16 a, size_t n)
+{
+    int32_t whole[16];
+    n16_store(whole, a);
+    memcpy(p, whole, n * sizeof *p);
+}
+#endif
+
 #define EACH_PANEL V16_UNROLL for (int p = 0; p < panels; p++)
 #define EACH_ROW   V16_UNROLL for (int r = 0; r < rows; r++)
 #define Q8_STEP(bytes)                                                       \

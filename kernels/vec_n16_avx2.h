@@ -15,18 +15,6 @@ Q8_INLINE void n16_store(int32_t *p, n16 a)
     _mm256_storeu_si256((__m256i *) (void *) p, a.a);
     _mm256_storeu_si256((__m256i *) (void *) (p + 8), a.b);
 }
-Q8_INLINE n16 n16_load_n(const int32_t *p, size_t n)
-{
-    int32_t whole[16] = { 0 };
-    memcpy(whole, p, n * sizeof *p);
-    return n16_load(whole);
-}
-Q8_INLINE void n16_store_n(int32_t *p, n16 a, size_t n)
-{
-    int32_t whole[16];
-    n16_store(whole, a);
-    memcpy(p, whole, n * sizeof *p);
-}
 Q8_INLINE n16 n16_add(n16 a, n16 b)
 {
     return (n16) { _mm256_add_epi32(a.a, b.a), _mm256_add_epi32(a.b, b.b) };

@@ -20,6 +20,7 @@ Q8_INLINE w64 w64_load(const int8_t *w) { return _mm512_load_si512(w); }
 Q8_INLINE d16 d16_zero(void) { return _mm512_setzero_si512(); }
 Q8_INLINE d16 d16_dot(d16 s, w64 w, x4 x) { return _mm512_dpbusd_epi32(s, x, w); }
 Q8_INLINE n16 d16_sums(d16 a, int32_t extra) { (void) extra; return a; }
+#define N16_MASKED
 Q8_INLINE __mmask16 n16_first(size_t n) { return (__mmask16) ((1u << n) - 1); }
 Q8_INLINE n16 n16_load(const int32_t *p) { return _mm512_loadu_si512(p); }
 Q8_INLINE n16 n16_load_n(const int32_t *p, size_t n) { return _mm512_maskz_loadu_epi32(n16_first(n), p); }

@@ -35,14 +35,7 @@ Q8_INLINE d16 d16_dot(d16 a, w64 w, x4 x)
 Q8_INLINE n16 d16_sums(d16 a, int32_t extra) { (void) extra; return a; }
 
 Q8_INLINE n16 n16_load(const int32_t *p) { n16 a; memcpy(&a, p, sizeof a); return a; }
-Q8_INLINE n16 n16_load_n(const int32_t *p, size_t n)
-{
-    n16 a = { { 0 } };
-    memcpy(&a, p, n * sizeof *p);
-    return a;
-}
 Q8_INLINE void n16_store(int32_t *p, n16 a) { memcpy(p, &a, sizeof a); }
-Q8_INLINE void n16_store_n(int32_t *p, n16 a, size_t n) { memcpy(p, &a, n * sizeof *p); }
 Q8_INLINE n16 n16_add(n16 a, n16 b)
 {
     for (int l = 0; l < 16; l++)

@@ -74,18 +74,6 @@ Q8_INLINE void n16_store(int32_t *p, n16 a)
 {
     EACH_4 vst1q_s32(p + 4 * j, a.i[j]);
 }
-Q8_INLINE n16 n16_load_n(const int32_t *p, size_t n)
-{
-    int32_t whole[16] = { 0 };
-    memcpy(whole, p, n * sizeof *p);
-    return n16_load(whole);
-}
-Q8_INLINE void n16_store_n(int32_t *p, n16 a, size_t n)
-{
-    int32_t whole[16];
-    n16_store(whole, a);
-    memcpy(p, whole, n * sizeof *p);
-}
 Q8_INLINE n16 n16_add(n16 a, n16 b)
 {
     EACH_4 a.i[j] = vaddq_s32(a.i[j], b.i[j]);
