@@ -158,22 +158,29 @@ V16_INLINE v16 v16_spread(v16 a, size_t k, int width)
     return _mm512_permutexvar_ps(_mm512_add_epi32(group, _mm512_set1_epi32((int) k)), a);
 }
 
-/* r[i][k] becomes r[k][i], 16 by 16. */
-#define V16_TRANSPOSES
-V16_INLINE __attribute__((always_inline)) void v16_transpose(v16 *r)
+/* n registers, four after four: in each quarter of a register r[i][k] becomes r[k][i]. */
+V16_INLINE __attribute__((always_inline)) void quads_transpose(v16 *r, const int n)
 {
     v16 t[16];
-    V16_UNROLL for (int i = 0; i < 16; i += 2) {
+    V16_UNROLL for (int i = 0; i < n; i += 2) {
         t[i] = _mm512_unpacklo_ps(r[i], r[i + 1]);
         t[i + 1] = _mm512_unpackhi_ps(r[i], r[i + 1]);
     }
-    V16_UNROLL for (int i = 0; i < 16; i += 4)
+    V16_UNROLL for (int i = 0; i < n; i += 4)
         V16_UNROLL for (int k = 0; k < 2; k++) {
         r[i + 2 * k] = _mm512_castpd_ps(
             _mm512_unpacklo_pd(_mm512_castps_pd(t[i + k]), _mm512_castps_pd(t[i + k + 2])));
         r[i + 2 * k + 1] = _mm512_castpd_ps(
             _mm512_unpackhi_pd(_mm512_castps_pd(t[i + k]), _mm512_castps_pd(t[i + k + 2])));
         }
+}
+
+/* r[i][k] becomes r[k][i], 16 by 16. */
+#define V16_TRANSPOSES
+V16_INLINE __attribute__((always_inline)) void v16_transpose(v16 *r)
+{
+    v16 t[16];
+    quads_transpose(r, 16);
     V16_UNROLL for (int k = 0; k < 4; k++) {
         v16 a = _mm512_shuffle_f32x4(r[k], r[4 + k], 0x44),
             b = _mm512_shuffle_f32x4(r[8 + k], r[12 + k], 0x44);
@@ -194,20 +201,10 @@ V16_INLINE __attribute__((always_inline)) void v8_transpose(v16 *ret, const v8 *
     const __m512i low = _mm512_setr_epi32(0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
     const __m512i high =
         _mm512_setr_epi32(4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
-    v16 p[8], t[8];
+    v16 p[8];
     V16_UNROLL for (int i = 0; i < 8; i++)
         p[i] = _mm512_insertf32x8(_mm512_castps256_ps512(r[i]), r[i + 8], 1);
-    V16_UNROLL for (int i = 0; i < 8; i += 2) {
-        t[i] = _mm512_unpacklo_ps(p[i], p[i + 1]);
-        t[i + 1] = _mm512_unpackhi_ps(p[i], p[i + 1]);
-    }
-    V16_UNROLL for (int i = 0; i < 8; i += 4)
-        V16_UNROLL for (int k = 0; k < 2; k++) {
-        p[i + 2 * k] = _mm512_castpd_ps(
-            _mm512_unpacklo_pd(_mm512_castps_pd(t[i + k]), _mm512_castps_pd(t[i + k + 2])));
-        p[i + 2 * k + 1] = _mm512_castpd_ps(
-            _mm512_unpackhi_pd(_mm512_castps_pd(t[i + k]), _mm512_castps_pd(t[i + k + 2])));
-        }
+    quads_transpose(p, 8);
     V16_UNROLL for (int k = 0; k < 4; k++) {
         ret[k] = _mm512_permutex2var_ps(p[k], low, p[4 + k]);
         ret[4 + k] = _mm512_permutex2var_ps(p[k], high, p[4 + k]);

@@ -165,20 +165,23 @@ static inline void v8_store_n(float *p, v8 a, size_t n)
 #define CONV_OUTS 4
 #define CONV_VECS 1
 
-static inline float32x4_t quad_load_mask(const float *p, uint32_t mask)
+/* Four places `step` apart; those whose bit is not set are zero, and not read. */
+static inline float32x4_t quad_load_some(const float *p, uint32_t mask, const int step)
 {
     float32x4_t r = vdupq_n_f32(0);
-    if ((mask & 15) == 15)
-        return vld1q_f32(p);
     if (mask & 1)
         r = vld1q_lane_f32(p, r, 0);
-    if (mask & 2)
-        r = vld1q_lane_f32(p + 1, r, 1);
-    if (mask & 4)
-        r = vld1q_lane_f32(p + 2, r, 2);
-    if (mask & 8)
-        r = vld1q_lane_f32(p + 3, r, 3);
+    if (mask & 1u << step)
+        r = vld1q_lane_f32(p + step, r, 1);
+    if (mask & 1u << 2 * step)
+        r = vld1q_lane_f32(p + 2 * step, r, 2);
+    if (mask & 1u << 3 * step)
+        r = vld1q_lane_f32(p + 3 * step, r, 3);
     return r;
+}
+static inline float32x4_t quad_load_mask(const float *p, uint32_t mask)
+{
+    return (mask & 15) == 15 ? vld1q_f32(p) : quad_load_some(p, mask, 1);
 }
 /* Lanes whose bit is not set are zero, and not read. */
 static inline v16 v16_load_mask(const float *p, uint32_t mask)
@@ -186,20 +189,10 @@ static inline v16 v16_load_mask(const float *p, uint32_t mask)
 /* p[0], p[2], p[4], p[6]; p[7] is not read. */
 static inline float32x4_t quad_load_even(const float *p, uint32_t mask)
 {
-    float32x4_t r = vdupq_n_f32(0);
-    if ((mask & 0x55) == 0x55) {
-        float32x4_t a = vld1q_f32(p), b = vld1q_f32(p + 3);
-        return vcombine_f32(vget_low_f32(vuzp1q_f32(a, a)), vget_low_f32(vuzp2q_f32(b, b)));
-    }
-    if (mask & 1)
-        r = vld1q_lane_f32(p, r, 0);
-    if (mask & 4)
-        r = vld1q_lane_f32(p + 2, r, 1);
-    if (mask & 16)
-        r = vld1q_lane_f32(p + 4, r, 2);
-    if (mask & 64)
-        r = vld1q_lane_f32(p + 6, r, 3);
-    return r;
+    if ((mask & 0x55) != 0x55)
+        return quad_load_some(p, mask, 2);
+    float32x4_t a = vld1q_f32(p), b = vld1q_f32(p + 3);
+    return vcombine_f32(vget_low_f32(vuzp1q_f32(a, a)), vget_low_f32(vuzp2q_f32(b, b)));
 }
 /* p[0], p[2], .. p[30]; bits count places of p */
 static inline v16 v16_load_even(const float *p, uint32_t mask)
