@@ -71,10 +71,16 @@ void check_fill_bits(struct check *t, float *p, size_t n)
     }
 }
 
-static void fail_start(struct check *t, const char *what)
+/* Counts one test; of one that failed, prints all but the end of the line. */
+static bool test_count(struct check *t, bool ok, const char *what, const char *fmt, va_list ap)
 {
-    t->failed++;
-    printf("FAILED %s%s%s: ", what, *what ? "_" : "", t->isa);
+    t->passed += ok;
+    t->failed += !ok;
+    if (!ok) {
+        printf("FAILED %s%s%s: ", what, *what ? "_" : "", t->isa);
+        vprintf(fmt, ap);
+    }
+    return ok;
 }
 
 static bool same(float a, float b)
@@ -129,17 +135,13 @@ bool check_same(struct check *t, const char *what, const float *ref, const float
         word_add(d, bits_settled(got[k]));
     while (i < n && same(ref[i], got[i]))
         i++;
-    if (i == n) {
-        t->passed++;
-        return true;
-    }
     va_list ap;
     va_start(ap, fmt);
-    fail_start(t, what);
-    vprintf(fmt, ap);
+    bool ok = test_count(t, i == n, what, fmt, ap);
     va_end(ap);
-    printf(": [%zu] want %a got %a\n", i, (double) ref[i], (double) got[i]);
-    return false;
+    if (!ok)
+        printf(": [%zu] want %a got %a\n", i, (double) ref[i], (double) got[i]);
+    return ok;
 }
 
 bool check_ints(struct check *t, const char *what, const int32_t *ref, const int32_t *got, size_t n,
@@ -151,32 +153,24 @@ bool check_ints(struct check *t, const char *what, const int32_t *ref, const int
         word_add(d, (uint32_t) got[k]);
     while (i < n && ref[i] == got[i])
         i++;
-    if (i == n) {
-        t->passed++;
-        return true;
-    }
     va_list ap;
     va_start(ap, fmt);
-    fail_start(t, what);
-    vprintf(fmt, ap);
+    bool ok = test_count(t, i == n, what, fmt, ap);
     va_end(ap);
-    printf(": [%zu] want %d got %d\n", i, ref[i], got[i]);
-    return false;
+    if (!ok)
+        printf(": [%zu] want %d got %d\n", i, ref[i], got[i]);
+    return ok;
 }
 
 bool check_true(struct check *t, bool ok, const char *fmt, ...)
 {
-    if (ok) {
-        t->passed++;
-        return true;
-    }
     va_list ap;
     va_start(ap, fmt);
-    fail_start(t, "");
-    vprintf(fmt, ap);
+    test_count(t, ok, "", fmt, ap);
     va_end(ap);
-    printf("\n");
-    return false;
+    if (!ok)
+        printf("\n");
+    return ok;
 }
 
 static double now_ns(void)
