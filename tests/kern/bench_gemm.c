@@ -5,18 +5,14 @@
  * at the measured peak and the weights at the measured read bandwidth of as many bytes; --least
  * prints the shortest times instead of medians. "-" where a figure is not to be had. */
 #include "kernels/kern.h"
+#include "tests/kern/bench.h"
 
 #include <dlfcn.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
-
-#define REPEATS_MOST 201
 
 typedef void sgemm_fn(int order, int ta, int tb, int m, int n, int k, float alpha, const float *a,
                       int lda, const float *b, int ldb, float beta, float *c, int ldc);
@@ -33,18 +29,9 @@ struct product {
     volatile float sink;
 };
 
-static double now_us(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t); /* neighbours do not count */
-    return (double) t.tv_sec * 1e6 + (double) t.tv_nsec * 1e-3;
-}
-
 static float *floats(size_t n)
 {
-    float *p = aligned_alloc(64, (n * sizeof *p + 127) / 64 * 64);
-    if (!p)
-        abort();
+    float *p = bench_block(n * sizeof *p);
     for (size_t i = 0; i < n; i++)
         p[i] = (float) (int) (i * 2654435761u >> 20 & 255) * 0.01f - 1.28f;
     return p;
@@ -52,13 +39,15 @@ static float *floats(size_t n)
 
 /* ---- what is timed ---- */
 
-static void ours(struct product *p)
+static void ours(void *arg)
 {
+    struct product *p = arg;
     kern_gemm_f32(&p->kern, p->y, p->n, p->x, p->k, p->w, NULL, p->m, p->n, p->k);
 }
 
-static void openblas(struct product *p)
+static void openblas(void *arg)
 {
+    struct product *p = arg;
     int m = (int) p->m, k = (int) p->k, n = (int) p->n;
     enum { ROWS = 101, AS_IS = 111, TURNED = 112 };
     if (m == 1)
@@ -71,8 +60,9 @@ static void openblas(struct product *p)
 #define FMA_STEPS 4096
 #define UNROLL _Pragma("GCC unroll 16")
 #define WIDE(isa, type, width, set, fma, add, load, lanes)                                         \
-    __attribute__((target(isa))) static void fma_##width(struct product *p)                        \
+    __attribute__((target(isa))) static void fma_##width(void *arg)                                \
     {                                                                                              \
+        struct product *p = arg;                                                                   \
         type a[10], one = set(p->x[0]);                                                            \
         UNROLL for (int j = 0; j < 10; j++) a[j] = set((float) j);                                 \
         for (int i = 0; i < FMA_STEPS; i++) {                                                      \
@@ -81,8 +71,9 @@ static void openblas(struct product *p)
         UNROLL for (int j = 1; j < 10; j++) a[0] = add(a[0], a[j]);                                \
         p->sink = ((float *) &a[0])[0];                                                            \
     }                                                                                              \
-    __attribute__((target(isa))) static void read_##width(struct product *p)                       \
+    __attribute__((target(isa))) static void read_##width(void *arg)                               \
     {                                                                                              \
+        struct product *p = arg;                                                                   \
         type a[8];                                                                                 \
         const char *at = (const char *) p->w;                                                      \
         UNROLL for (int j = 0; j < 8; j++) a[j] = set(0);                                          \
@@ -98,7 +89,7 @@ WIDE("avx2,fma", __m256, 256, _mm256_set1_ps, _mm256_fmadd_ps, _mm256_add_ps, _m
 #endif
 
 struct limits {
-    void (*fma)(struct product *p), (*read)(struct product *p);
+    bench_fn *fma, *read;
     double flop;
 };
 
@@ -114,45 +105,6 @@ static struct limits limits_of(unsigned cpu)
     return l;
 }
 
-/* ---- medians of interleaved repeats ---- */
-
-static int by_size(const void *a, const void *b)
-{
-    double x = *(const double *) a, y = *(const double *) b;
-    return (x > y) - (x < y);
-}
-
-static double call_us(struct product *p, void (*f)(struct product *), int calls)
-{
-    double t = now_us();
-    for (int i = 0; i < calls; i++)
-        f(p);
-    return (now_us() - t) / calls;
-}
-
-/* Medians of n functions, NULL ones left at 0. */
-static void medians(struct product *p, void (*const *f)(struct product *), int n, double *ret,
-                    double total_us, bool least)
-{
-    static double t[4][REPEATS_MOST];
-    int reps = 0, calls[4] = { 0 };
-    double began = now_us();
-    for (int j = 0; j < n; j++)
-        if (f[j]) {
-            f[j](p);
-            double once = call_us(p, f[j], 3);
-            calls[j] = once > 100 ? 1 : (int) (100 / (once + 0.01)) + 1;
-        }
-    for (; reps < REPEATS_MOST && (reps < 5 || now_us() - began < total_us); reps++)
-        for (int j = 0; j < n; j++)
-            if (f[j])
-                t[j][reps] = call_us(p, f[j], calls[j]);
-    for (int j = 0; j < n; j++) {
-        qsort(t[j], (size_t) reps, sizeof t[j][0], by_size);
-        ret[j] = f[j] ? t[j][least ? 0 : reps / 2] : 0;
-    }
-}
-
 static void number_print(double v, char end)
 {
     if (v > 0)
@@ -161,18 +113,19 @@ static void number_print(double v, char end)
         printf("-%c", end);
 }
 
-static void size_time(struct product *p, const struct limits *l, size_t m, size_t k, size_t n,
-                      double total_us, bool least)
+static void size_time(void *arg, const bench_size size, bool least)
 {
-    p->m = m, p->k = k, p->n = n;
+    struct product *p = arg;
+    const size_t m = p->m = size[0], k = p->k = size[1], n = p->n = size[2];
+    const struct limits l = limits_of(bench_cpu());
     p->x = floats(m * k), p->b = floats(k * n), p->y = floats(m * n),
     p->w = floats(kern_packed_floats(n, k));
     kern_pack_f32(p->w, p->b, n, k, 1, n);
     p->bytes = k * n * sizeof(float);
-    void (*const f[4])(struct product *) = { ours, p->sgemm ? openblas : NULL, l->fma, l->read };
+    bench_fn *const f[4] = { ours, p->sgemm ? openblas : NULL, l.fma, l.read };
     double us[4];
-    medians(p, f, 4, us, total_us, least);
-    double flop_us = l->fma ? 2.0 * (double) (m * k * n) / l->flop * us[2] : 0;
+    bench_us(p, f, 4, 4e5, least, us);
+    double flop_us = l.fma ? 2.0 * (double) (m * k * n) / l.flop * us[2] : 0;
     double roof = us[3] > flop_us ? us[3] : flop_us;
     printf("%zu\t%zu\t%zu\t", m, k, n);
     number_print(us[0], '\t');
@@ -201,7 +154,7 @@ static void peer_open(struct product *p)
 int main(int argc, char **argv)
 {
     /* clang-format off */
-    static const size_t sizes[][3] = {
+    static const bench_size sizes[] = {
         { 1, 16, 48 },     { 1, 256, 256 },   { 1, 128, 512 },      { 1, 256, 768 },
         { 1, 512, 512 },   { 1, 1024, 1024 }, { 64, 64, 64 },       { 128, 128, 128 },
         { 256, 256, 256 }, { 512, 512, 512 }, { 1024, 1024, 1024 }, { 63, 65, 67 },
@@ -209,25 +162,10 @@ int main(int argc, char **argv)
     };
     /* clang-format on */
     struct product p = { 0 };
-    bool least = argc > 1 && !strcmp(argv[1], "--least");
-    if (least)
-        argc--, argv++;
-    const char *force = getenv("RILL_CPU");
-    unsigned cpu = kern_cpu_detect();
-    if (force && strcmp(force, "avx512"))
-        cpu &= strcmp(force, "avx2") ? 0 : ~(unsigned) KERN_AVX512;
-    kern_init(&p.kern, cpu);
-    struct limits l = limits_of(cpu);
+    kern_init(&p.kern, bench_cpu());
     peer_open(&p);
     printf("# %s, OpenBLAS %s\n# m\tk\tn\tours us\tOpenBLAS us\troofline "
            "us\tours/OpenBLAS\tours/roofline\n",
            p.kern.isa, p.sgemm ? "found" : "not found");
-    if (argc == 4)
-        size_time(&p, &l, strtoul(argv[1], NULL, 0), strtoul(argv[2], NULL, 0),
-                  strtoul(argv[3], NULL, 0), 1e6, least);
-    else if (argc != 1)
-        return printf("bench_gemm [--least] [M K N]\n"), 2;
-    for (size_t i = 0; argc == 1 && i < sizeof sizes / sizeof *sizes; i++)
-        size_time(&p, &l, sizes[i][0], sizes[i][1], sizes[i][2], 4e5, least);
-    return 0;
+    return bench_main(argc, argv, sizes, sizeof sizes / sizeof *sizes, size_time, &p);
 }
