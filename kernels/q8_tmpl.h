@@ -5,10 +5,18 @@
 #include "kernels/tiles_tmpl.h"
 #include <string.h>
 
-#define Q8_BLOCK 64 /* rows whose numbers are taken at once */
+#define Q8_BLOCK 16   /* rows that are taken at once */
+#define Q8_SPAN  2048 /* bytes of what is taken of a row */
+#ifndef Q8_TAKE       /* bytes that a term takes there */
+#define Q8_TAKE 1
+#endif
+#define Q8_TERMS (Q8_SPAN / Q8_TAKE)
+#define Q8_APART (Q8_SPAN + 64) /* from row to row: other places of the first cache */
 
-/* A product, the same for all its tiles. `z`, `sum` and `extra` are of the rows of the block: x_zero +
- * d, the sum of x - x_zero, and what the kernel's sums lack. */
+/* A product, the same for all its tiles. Rows are taken before they are multiplied, some of their terms
+ * at a time: `taken` is what the kernel reads, `w` are the weights of these terms, and `y` has the sums
+ * of the terms before. `z`, `sum` and `extra` are of the rows of the block: x_zero + d, the sum of
+ * x - x_zero, and what the kernel's sums of the terms taken lack. */
 struct FN(q8) {
     const struct kern_q8 *b;
     int32_t *const *y_by;
@@ -16,25 +24,31 @@ struct FN(q8) {
     int32_t *y;
     const uint8_t *x;
     size_t ldy, ldx;
-    uint32_t flip; /* what makes the kernel's bytes of the row's, four at once */
-    const int32_t *z, *sum, *extra;
+    const uint8_t *taken;
+    const int8_t *w;
+    size_t groups; /* of four terms */
+    bool first, last;
+    int32_t z[Q8_BLOCK], sum[Q8_BLOCK], extra[Q8_BLOCK];
 };
 
-static inline uint32_t FN(q8_four)(const uint8_t *p)
+#if Q8_TAKE == 1
+/* Terms as the kernel's instructions want them, whole groups; what is missing meets weights of zero. */
+static int32_t q8_take(uint8_t *restrict to, const uint8_t *restrict x, size_t n, uint8_t flip)
 {
-    uint32_t v;
-    memcpy(&v, p, sizeof v);
-    return v;
+    const uint64_t by = flip * 0x0101010101010101u;
+    size_t i = 0;
+    for (uint64_t eight; n - i >= sizeof eight; i += sizeof eight) {
+        memcpy(&eight, x + i, sizeof eight);
+        eight ^= by;
+        memcpy(to + i, &eight, sizeof eight);
+    }
+    for (; i < n; i++)
+        to[i] = x[i] ^ flip;
+    for (; i % KERN_Q8_TERMS; i++)
+        to[i] = 0;
+    return 0;
 }
-
-/* The last terms; what is missing meets weights of zero. */
-static inline uint32_t FN(q8_few)(const uint8_t *p, size_t n)
-{
-    uint32_t v = 0;
-    for (size_t i = 0; i < n; i++)
-        v |= (uint32_t) p[i] << 8 * i;
-    return v;
-}
+#endif
 
 #ifndef N16_MASKED /* sets with masks have their own */
 Q8_INLINE n16 n16_load_n(const int32_t *p, size_t n)
@@ -53,17 +67,8 @@ Q8_INLINE void n16_store_n(int32_t *p, n16 a, size_t n)
 
 #define EACH_PANEL V16_UNROLL for (int p = 0; p < panels; p++)
 #define EACH_ROW   V16_UNROLL for (int r = 0; r < rows; r++)
-#define Q8_STEP(bytes)                                                       \
-    do {                                                                     \
-        x4 xs[TILE_ROWS_MOST];                                                 \
-        EACH_ROW xs[r] = x4_of(bytes, flip);                                 \
-        EACH_PANEL {                                                         \
-            w64 wp = w64_load(w + (size_t) p * step);                        \
-            EACH_ROW acc[p * rows + r] = d16_dot(acc[p * rows + r], wp, xs[r]); \
-        }                                                                    \
-    } while (0)
 
-/* What is added to the sum of row r and a panel: see kernels/q8.h. */
+/* The sums of row r and a panel, of which n outputs exist: see kernels/q8.h. */
 Q8_INLINE n16 FN(q8_whole)(const struct FN(q8) *g, n16 sums, size_t row, size_t o, size_t n)
 {
     const struct kern_q8 *b = g->b;
@@ -75,37 +80,53 @@ Q8_INLINE n16 FN(q8_whole)(const struct FN(q8) *g, n16 sums, size_t row, size_t 
     return b->floats ? n16_floats(sums) : sums;
 }
 
-/* 16 * panels outputs of `rows` rows; both are constants where it is called. */
+/* Of these terms, behind those before. */
+Q8_INLINE void FN(q8_store)(const struct FN(q8) *g, int32_t *y, n16 sums, size_t row, size_t o)
+{
+    const size_t n = g->b->n - o;
+    if (!g->first)
+        sums = n16_add(sums, n >= 16 ? n16_load(y) : n16_load_n(y, n));
+    if (g->last)
+        sums = FN(q8_whole)(g, sums, row, o, n);
+    if (n >= 16)
+        n16_store(y, sums);
+    else
+        n16_store_n(y, sums, n);
+}
+
+/* 16 * panels outputs of `rows` rows; both are constants where it is called. What there is less of, rows
+ * or panels, is held in registers. */
 Q8_TILE void FN(q8_tile)(const struct FN(q8) *g, size_t row, size_t o, const int rows, const int panels)
 {
     d16 acc[Q8_ACC];
-    const struct kern_q8 *b = g->b;
-    const size_t groups = b->k / 4, rest = b->k % 4, step = (groups + (rest > 0)) * 64;
-    const int8_t *w = b->w + o / 16 * step;
-    const uint32_t flip = g->flip;
-    const uint8_t *x[TILE_ROWS_MOST];
+    const size_t step = (g->b->k + KERN_Q8_TERMS - 1) / KERN_Q8_TERMS * 64;
+    const int8_t *w = g->w + o / 16 * step;
+    const uint8_t *x = g->taken + row * Q8_APART;
     EACH_ROW
-        x[r] = g->x_by ? g->x_by[row + (size_t) r] : g->x + (row + (size_t) r) * g->ldx;
-    V16_UNROLL for (int j = 0; j < rows * panels; j++)
-        acc[j] = d16_zero();
-    for (size_t i = 0; i < groups; i++, w += 64)
-        Q8_STEP(FN(q8_four)(x[r] + 4 * i));
-    if (rest)
-        Q8_STEP(FN(q8_few)(x[r] + 4 * groups, rest));
-    EACH_ROW {
-        int32_t *y = g->y_by ? g->y_by[row + (size_t) r] : g->y + (row + (size_t) r) * g->ldy;
-        EACH_PANEL {
-            size_t at = o + (size_t) p * 16, left = b->n - at;
-            n16 sums = d16_sums(acc[p * rows + r], g->extra[row + (size_t) r]);
-            n16 whole = FN(q8_whole)(g, sums, row + (size_t) r, at, left);
-            if (left >= 16)
-                n16_store(y + at, whole);
-            else
-                n16_store_n(y + at, whole, left);
+        EACH_PANEL acc[p * rows + r] = d16_zero();
+    for (size_t i = 0; i < g->groups; i++, w += 64, x += KERN_Q8_TERMS) {
+        if (rows < panels) {
+            x4 xs[TILE_ROWS_MOST];
+            EACH_ROW xs[r] = x4_load(x + r * Q8_APART);
+            EACH_PANEL {
+                w64 wp = w64_load(w + (size_t) p * step);
+                EACH_ROW acc[p * rows + r] = d16_dot(acc[p * rows + r], wp, xs[r]);
+            }
+        } else {
+            w64 ws[TILE_PANELS_MOST];
+            EACH_PANEL ws[p] = w64_load(w + (size_t) p * step);
+            EACH_ROW {
+                x4 xr = x4_load(x + r * Q8_APART);
+                EACH_PANEL acc[p * rows + r] = d16_dot(acc[p * rows + r], ws[p], xr);
+            }
         }
     }
+    EACH_ROW {
+        const size_t at = row + (size_t) r;
+        int32_t *y = (g->y_by ? g->y_by[at] : g->y + at * g->ldy) + o;
+        EACH_PANEL FN(q8_store)(g, y + p * 16, d16_sums(acc[p * rows + r], g->extra[at]), at, o + (size_t) p * 16);
+    }
 }
-#undef Q8_STEP
 #undef EACH_PANEL
 #undef EACH_ROW
 
@@ -124,31 +145,44 @@ static int32_t FN(q8_row_sum)(const uint8_t *x, size_t k, bool is_signed, int32_
     return (int32_t) (s - (uint32_t) k * (uint32_t) zero);
 }
 
-static void FN(q8_run)(struct FN(q8) g, const struct kern_q8_x *how, size_t m)
+/* Rows 0 .. m-1, no more than a block. */
+static void FN(q8_block)(struct FN(q8) *g, const struct kern_q8_x *how, const int32_t *zero, size_t m)
 {
-    int32_t z[Q8_BLOCK], sum[Q8_BLOCK], extra[Q8_BLOCK] = { 0 }, d = how->is_signed - Q8_ROWS_ARE_SIGNED;
-    g.flip = d ? 0x80808080u : 0;
-    g.z = z;
-    g.sum = sum;
-    g.extra = extra;
-    const size_t panels = g.b->n / 16 + (g.b->n % 16 > 0);
+    _Alignas(64) uint8_t taken[Q8_BLOCK * Q8_APART];
+    const int32_t d = how->is_signed - Q8_ROWS_ARE_SIGNED;
+    const size_t k = g->b->k, panels = g->b->n / 16 + (g->b->n % 16 > 0);
+    const uint8_t *x[Q8_BLOCK];
+    for (size_t i = 0; i < m; i++) {
+        x[i] = g->x_by ? g->x_by[i] : g->x + i * g->ldx;
+        g->z[i] = zero[i * how->zero_step] + 128 * d;
+        if (g->b->zeros)
+            g->sum[i] = FN(q8_row_sum)(x[i], k, how->is_signed, zero[i * how->zero_step]);
+    }
+    g->taken = taken;
+    size_t at = 0, n;
+    do {
+        n = k - at < Q8_TERMS ? k - at : Q8_TERMS;
+        for (size_t i = 0; i < m; i++)
+            g->extra[i] = q8_take(taken + i * Q8_APART, x[i] + at, n, d ? 0x80 : 0);
+        g->w = g->b->w + at / KERN_Q8_TERMS * 64;
+        g->groups = (n + KERN_Q8_TERMS - 1) / KERN_Q8_TERMS;
+        g->first = at == 0;
+        g->last = at + n == k;
+        tiles_run(&FN(q8_tiles), g, m, m < Q8_ROWS ? m : Q8_ROWS, panels);
+        at += n;
+    } while (at < k);
+}
+
+static void FN(q8_run)(struct FN(q8) *g, const struct kern_q8_x *how, size_t m)
+{
+    const int32_t none[Q8_BLOCK] = { 0 }, *zero = how->zero;
     for (size_t r = 0, rows; r < m; r += rows) {
         rows = m - r < Q8_BLOCK ? m - r : Q8_BLOCK;
-        for (size_t i = 0; i < rows; i++) {
-            int32_t zero = how->zero ? how->zero[(r + i) * how->zero_step] : 0;
-            z[i] = zero + 128 * d;
-            const uint8_t *x = g.x_by ? g.x_by[i] : g.x + i * g.ldx;
-            if (g.b->zeros)
-                sum[i] = FN(q8_row_sum)(x, g.b->k, how->is_signed, zero);
-#ifdef Q8_EXTRA
-            extra[i] = q8_extra(x, g.b->k, (uint8_t) g.flip);
-#endif
-        }
-        tiles_run(&FN(q8_tiles), &g, rows, rows < Q8_ROWS ? rows : Q8_ROWS, panels);
-        g.x_by += g.x_by ? rows : 0;
-        g.y_by += g.y_by ? rows : 0;
-        g.x += g.x ? rows * g.ldx : 0;
-        g.y += g.y ? rows * g.ldy : 0;
+        FN(q8_block)(g, how, zero ? zero + r * how->zero_step : none, rows);
+        g->x_by += g->x_by ? rows : 0;
+        g->y_by += g->y_by ? rows : 0;
+        g->x += g->x ? rows * g->ldx : 0;
+        g->y += g->y ? rows * g->ldy : 0;
     }
 }
 
@@ -156,14 +190,14 @@ static void FN(gemm_q8)(int32_t *restrict y, size_t ldy, const void *restrict x,
                         const struct kern_q8 *w, const struct kern_q8_x *how, size_t m)
 {
     struct FN(q8) g = { .b = w, .y = y, .x = x, .ldy = ldy, .ldx = ldx };
-    FN(q8_run)(g, how, m);
+    FN(q8_run)(&g, how, m);
 }
 
 static void FN(gemm_rows_q8)(int32_t *const *y, const void *const *x, const struct kern_q8 *w,
                              const struct kern_q8_x *how, size_t m)
 {
     struct FN(q8) g = { .b = w, .y_by = y, .x_by = x };
-    FN(q8_run)(g, how, m);
+    FN(q8_run)(&g, how, m);
 }
 
 #define Q8_LINE(type)                                                                              \

@@ -1,5 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* n16: 16 whole numbers of 32 bits in two AVX2 registers; sums of products are of the same type. */
+/* n16: 16 whole numbers of 32 bits in two AVX2 registers; sums under way and weights are of the same
+ * type. */
+#include <immintrin.h>
+#include <stdint.h>
+#include <string.h>
+
+#define Q8_INLINE static inline __attribute__((always_inline))
+#define Q8_TILE   Q8_INLINE
+
+typedef struct { __m256i a, b; } n16;
+typedef n16 d16;
+typedef n16 w64;
+
+Q8_INLINE w64 w64_load(const int8_t *w)
+{
+    return (w64) { _mm256_load_si256((const __m256i *) (const void *) w),
+                   _mm256_load_si256((const __m256i *) (const void *) (w + 32)) };
+}
+Q8_INLINE __m256i four_load(const uint8_t *p)
+{
+    int32_t four;
+    memcpy(&four, p, sizeof four);
+    return _mm256_set1_epi32(four);
+}
+Q8_INLINE d16 d16_zero(void) { return (d16) { _mm256_setzero_si256(), _mm256_setzero_si256() }; }
 Q8_INLINE n16 d16_sums(d16 a, int32_t extra)
 {
     __m256i e = _mm256_set1_epi32(extra);

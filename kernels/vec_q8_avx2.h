@@ -2,36 +2,24 @@
 /* Sums of 8-bit products with AVX2. vpmaddubsw multiplies u8 by s8 and adds pairs of products in 16
  * bits, saturating. Rows are s8 here, and what is multiplied is |x| by v, or by ~v = -v - 1 where x is
  * negative: a pair is at least 2 * 128 * -128 = -32768 and at most 2 * 128 * 127 = 32512, so nothing
- * saturates, whatever the numbers. Each negative x then adds |x| too little, to all
- * outputs of a row alike: q8_extra. (vpsignb would do without, but goes where vpmaddubsw does,
- * and has no -(-128).) */
-#include <immintrin.h>
-#include <stdint.h>
-#include <string.h>
+ * saturates, whatever the numbers. Each negative x then adds |x| too little, to all outputs of a row
+ * alike. (vpsignb would do without, but goes where vpmaddubsw does, and has no -(-128).) A row is taken
+ * as its |x|, and behind all of them a byte of ones for each negative x. */
+#include "kernels/vec_n16_avx2.h"
 
-#define Q8_INLINE static inline __attribute__((always_inline))
-#define Q8_TILE   Q8_INLINE
 #define Q8_ROWS_ARE_SIGNED 1
 #define Q8_FIT(rows) ((rows) == 1 ? 4 : (rows) == 2 ? 2 : 1)
 #define Q8_ACC 4
-#define Q8_ROWS 3
+#define Q8_ROWS 4
+#define Q8_TAKE 2
+#define Q8_NEGATIVE 1024 /* where those bytes begin */
 
-typedef struct { __m256i a, b; } n16;
-typedef n16 d16;
-typedef n16 w64;
 typedef struct { __m256i size, negative; } x4;
 
-Q8_INLINE x4 x4_of(uint32_t bytes, uint32_t flip)
+Q8_INLINE x4 x4_load(const uint8_t *taken)
 {
-    __m256i x = _mm256_xor_si256(_mm256_set1_epi32((int32_t) bytes), _mm256_set1_epi32((int32_t) flip));
-    return (x4) { _mm256_abs_epi8(x), _mm256_cmpgt_epi8(_mm256_setzero_si256(), x) };
+    return (x4) { four_load(taken), four_load(taken + Q8_NEGATIVE) };
 }
-Q8_INLINE w64 w64_load(const int8_t *w)
-{
-    return (w64) { _mm256_load_si256((const __m256i *) (const void *) w),
-                   _mm256_load_si256((const __m256i *) (const void *) (w + 32)) };
-}
-Q8_INLINE d16 d16_zero(void) { return (d16) { _mm256_setzero_si256(), _mm256_setzero_si256() }; }
 Q8_INLINE __m256i pairs_add(__m256i sums, __m256i w, x4 x)
 {
     __m256i pairs = _mm256_maddubs_epi16(x.size, _mm256_xor_si256(w, x.negative));
@@ -44,15 +32,31 @@ Q8_INLINE d16 d16_dot(d16 s, w64 w, x4 x)
     __asm__ volatile("" : "+x"(s.a), "+x"(s.b)); /* one after the other: there are few registers */
     return s;
 }
-/* What a row's negative terms added too little to each of its sums: |x|. */
-#define Q8_EXTRA
-Q8_INLINE int32_t q8_extra(const uint8_t *x, size_t k, uint8_t flip)
+/* 32 terms; returns |x| of the negative ones in four sums. */
+Q8_INLINE __m256i x32_take(uint8_t *to, __m256i x)
 {
-    uint32_t s = (uint32_t) (flip & 0x80) * (uint32_t) ((4 - k % 4) % 4);
-    for (size_t i = 0; i < k; i++) {
-        int32_t v = (int8_t) (x[i] ^ flip);
-        s += v < 0 ? (uint32_t) -v : 0;
-    }
-    return (int32_t) s;
+    const __m256i none = _mm256_setzero_si256(), negative = _mm256_cmpgt_epi8(none, x),
+                  size = _mm256_abs_epi8(x);
+    _mm256_store_si256((__m256i *) (void *) to, size);
+    _mm256_store_si256((__m256i *) (void *) (to + Q8_NEGATIVE), negative);
+    return _mm256_sad_epu8(_mm256_and_si256(size, negative), none);
 }
-#include "kernels/vec_n16_avx2.h"
+/* Returns what the negative terms add too little. */
+static int32_t q8_take(uint8_t *restrict to, const uint8_t *restrict x, size_t n, uint8_t flip)
+{
+    const __m256i by = _mm256_set1_epi8((char) flip);
+    __m256i last, less = _mm256_setzero_si256();
+    size_t i = 0;
+    for (; n - i >= 32; i += 32) {
+        __m256i x32 = _mm256_loadu_si256((const __m256i *) (const void *) (x + i));
+        less = _mm256_add_epi64(less, x32_take(to + i, _mm256_xor_si256(x32, by)));
+    }
+    if (i < n) {
+        last = by; /* no terms become 0 */
+        memcpy(&last, x + i, n - i);
+        less = _mm256_add_epi64(less, x32_take(to + i, _mm256_xor_si256(last, by)));
+    }
+    int64_t sums[4];
+    memcpy(sums, &less, sizeof sums);
+    return (int32_t) (sums[0] + sums[1] + sums[2] + sums[3]);
+}

@@ -2,6 +2,7 @@
 /* Sums of 8-bit products with vpdpbusd on registers of 512 bits: rows are u8. */
 #include <immintrin.h>
 #include <stdint.h>
+#include <string.h>
 
 #define Q8_INLINE static inline __attribute__((always_inline))
 #define Q8_TILE   Q8_INLINE
@@ -12,9 +13,11 @@
 
 typedef __m512i n16, d16, w64, x4;
 
-Q8_INLINE x4 x4_of(uint32_t bytes, uint32_t flip)
+Q8_INLINE x4 x4_load(const uint8_t *taken)
 {
-    return _mm512_xor_si512(_mm512_set1_epi32((int32_t) bytes), _mm512_set1_epi32((int32_t) flip));
+    int32_t four;
+    memcpy(&four, taken, sizeof four);
+    return _mm512_set1_epi32(four);
 }
 Q8_INLINE w64 w64_load(const int8_t *w) { return _mm512_load_si512(w); }
 Q8_INLINE d16 d16_zero(void) { return _mm512_setzero_si512(); }

@@ -16,11 +16,10 @@ typedef n16 d16;                       /* 16 sums under way */
 typedef struct { uint8_t b[4]; } x4;   /* four terms of a row */
 typedef const int8_t *w64;             /* their weights for 16 outputs */
 
-Q8_INLINE x4 x4_of(uint32_t bytes, uint32_t flip)
+Q8_INLINE x4 x4_load(const uint8_t *taken)
 {
     x4 x;
-    bytes ^= flip;
-    memcpy(&x, &bytes, sizeof x);
+    memcpy(&x, taken, sizeof x);
     return x;
 }
 Q8_INLINE w64 w64_load(const int8_t *w) { return w; }

@@ -13,9 +13,11 @@ typedef struct { int32x4_t i[4]; } n16;
 typedef struct { int8x16_t b[4]; } w64;
 typedef int8x16_t x4;
 
-Q8_INLINE x4 x4_of(uint32_t bytes, uint32_t flip)
+Q8_INLINE x4 x4_load(const uint8_t *taken)
 {
-    return vreinterpretq_s8_u32(veorq_u32(vdupq_n_u32(bytes), vdupq_n_u32(flip)));
+    uint32_t four;
+    memcpy(&four, taken, sizeof four);
+    return vreinterpretq_s8_u32(vdupq_n_u32(four));
 }
 Q8_INLINE w64 w64_load(const int8_t *w)
 {

@@ -217,6 +217,10 @@ void check_q8(struct check *t)
     for (unsigned i = 0; i < 200; i++)
         rows_check(t, (struct shape) { 1 + i * 7 % ROWS_MOST, 1 + i * 5 % 140, i % 50 },
                    check_bits(t) % VARIANTS);
+    for (unsigned i = 0; i < 60; i++) /* kernels take rows of so many terms part by part */
+        shape_check(t,
+                    (struct shape) { 1 + i * 5 % 19, 1 + i * 7 % 40, 1020 + i % 3 * 1024 + i % 8 },
+                    check_bits(t) % VARIANTS);
     largest_check(t);
     for (unsigned i = 0; i < 100; i++)
         line_check(t, i, 1 + i % 5 / 2, check_bits(t));
