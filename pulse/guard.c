@@ -28,8 +28,6 @@ static rill_status wire_guard(struct pulser *p, struct graph *g, const char *nam
 {
     struct fact f = g->wires[*wire].fact;
     struct tensor *zero = tensor_new(p->arena, f.type, 0, NULL);
-    if (!zero)
-        return pulser_no_memory(p);
     uint32_t in[3] = { valid, *wire, graph_add_const(g, name, zero) },
              out = graph_add_wire(g, name, &f);
     if (in[2] == WIRE_NONE || out == WIRE_NONE ||

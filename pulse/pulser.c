@@ -113,11 +113,8 @@ rill_status pulser_any_pulse(struct pulser *p, const struct node *n, const uint3
 rill_status pulser_ints(struct pulser *p, const char *name, const int64_t *v, unsigned n,
                         uint32_t *ret)
 {
-    struct tensor *t = tensor_new(p->arena, DTYPE_I64, 1, &(int64_t) { n });
-    if (!t)
-        return pulser_no_memory(p);
-    memcpy(t->data, v, n * sizeof *v);
-    *ret = graph_add_const(p->dst, name, t);
+    *ret = graph_add_const(p->dst, name,
+                           tensor_from_data(p->arena, DTYPE_I64, 1, &(int64_t) { n }, v));
     return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
 }
 

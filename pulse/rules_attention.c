@@ -317,11 +317,9 @@ static rill_status hide_outside(struct pulser *p, const struct node *n, const st
                                 uint32_t *wire)
 {
     struct clock_attr *at = arena_new(p->arena, struct clock_attr);
-    struct tensor *hidden = tensor_new(p->arena, DTYPE_F32, 0, NULL);
     uint32_t clock, in[3];
-    if (!at || !hidden)
+    if (!at)
         return pulser_no_memory(p);
-    *(float *) hidden->data = -INFINITY;
     *at = (struct clock_attr) { .pulse = s->pulse, .frames = s->keys, .delay = s->delay + s->left };
     TRY(pulser_length_place(p, pulser_fact(p, n->out[0])->shape[s->key_axis], &at->length));
     TRY(pulser_clock(p, &clock));
@@ -333,7 +331,8 @@ static rill_status hide_outside(struct pulser *p, const struct node *n, const st
                            &in[0]));
     }
     in[1] = *wire;
-    in[2] = graph_add_const(p->dst, n->name, hidden);
+    in[2] = graph_add_const(p->dst, n->name,
+                            tensor_from_data(p->arena, DTYPE_F32, 0, NULL, &(float) { -INFINITY }));
     return in[2] == WIRE_NONE ? pulser_no_memory(p)
                               : pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, wire);
 }

@@ -5,8 +5,6 @@
 #include "pulse/off_axis.h"
 #include "pulse/rules.h"
 
-#include <string.h>
-
 /* ---- OverlapAdd ---- */
 
 static rill_status overlap_check(struct pulser *p, const struct node *n)
@@ -48,11 +46,7 @@ static rill_status overlap_emit(struct pulser *p, const struct node *n, uint32_t
 static rill_status constant_f32(struct pulser *p, const char *name, int rank, const int64_t *dim,
                                 const float *v, uint32_t *ret)
 {
-    struct tensor *t = tensor_new(p->arena, DTYPE_F32, rank, dim);
-    if (!t)
-        return pulser_no_memory(p);
-    memcpy(t->data, v, tensor_bytes(t));
-    *ret = graph_add_const(p->dst, name, t);
+    *ret = graph_add_const(p->dst, name, tensor_from_data(p->arena, DTYPE_F32, rank, dim, v));
     return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
 }
 

@@ -7,7 +7,6 @@
 #include "pulse/rules.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- convolution and pooling ---- */
 
@@ -156,14 +155,6 @@ rill_status rule_conv_integer(struct pulser *p, const struct node *n)
     return conv_rule(p, n, zero);
 }
 
-static const struct tensor *scalar_f32(struct pulser *p, float v)
-{
-    struct tensor *t = tensor_new(p->arena, DTYPE_F32, 0, NULL);
-    if (t)
-        memcpy(t->data, &v, sizeof v);
-    return t;
-}
-
 struct pool {
     struct flow f;
     struct spatial s;
@@ -192,9 +183,10 @@ rill_status rule_max_pool(struct pulser *p, const struct node *n)
     struct pool q;
     bool done;
     TRY(pool_read(p, n, &q, &done));
-    if (!done && !(q.w.fill = scalar_f32(p, -INFINITY)))
-        return pulser_no_memory(p);
-    return done ? RILL_OK : windowed_emit(p, n, &q.s, &q.f, &q.w);
+    if (done)
+        return RILL_OK;
+    q.w.fill = tensor_from_data(p->arena, DTYPE_F32, 0, NULL, &(float) { -INFINITY });
+    return q.w.fill ? windowed_emit(p, n, &q.s, &q.f, &q.w) : pulser_no_memory(p);
 }
 
 rill_status rule_lp_pool(struct pulser *p, const struct node *n)

@@ -24,11 +24,8 @@ rill_status edit_begin(struct edit *e, struct graph *ret, const struct graph *g,
 
 uint32_t edit_int(struct graph *g, int64_t v)
 {
-    int64_t one = 1;
-    struct tensor *t = tensor_new(g->arena, DTYPE_I64, 1, &one);
-    if (t)
-        *(int64_t *) t->data = v;
-    return t ? graph_add_const(g, "int", t) : WIRE_NONE;
+    return graph_add_const(g, "int",
+                           tensor_from_data(g->arena, DTYPE_I64, 1, &(int64_t) { 1 }, &v));
 }
 
 bool edit_sole_producer(const struct edit *e, uint32_t wire, uint32_t *ret_node)

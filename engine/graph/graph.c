@@ -48,6 +48,8 @@ uint32_t graph_add_input(struct graph *g, const char *name, const struct fact *f
 uint32_t graph_add_const(struct graph *g, const char *name, const struct tensor *value)
 {
     struct fact f;
+    if (!name || !value)
+        return WIRE_NONE;
     fact_of_tensor(&f, g->dims, value);
     return graph_add_wire(g, name, &f);
 }

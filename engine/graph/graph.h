@@ -89,6 +89,7 @@ bool graph_reserve(struct graph *g, uint32_t n_wires, uint32_t n_nodes);
 /* fact may be NULL */
 uint32_t graph_add_wire(struct graph *g, const char *name, const struct fact *fact);
 uint32_t graph_add_input(struct graph *g, const char *name, const struct fact *fact);
+/* WIRE_NONE, too, where there was no memory for the name or the value: NULL. */
 uint32_t graph_add_const(struct graph *g, const char *name, const struct tensor *value);
 bool graph_add_output(struct graph *g, uint32_t wire);
 bool graph_add_state(struct graph *g, const char *name, uint32_t in, uint32_t out,

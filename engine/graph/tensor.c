@@ -102,13 +102,20 @@ struct tensor *tensor_new(struct arena *a, enum dtype type, int rank, const int6
     return t->data ? t : NULL;
 }
 
+struct tensor *tensor_from_data(struct arena *a, enum dtype type, int rank, const int64_t *dim,
+                                const void *data)
+{
+    struct tensor *t = tensor_new(a, type, rank, dim);
+    if (t && tensor_bytes(t))
+        memcpy(t->data, data, tensor_bytes(t));
+    return t;
+}
+
 struct tensor *tensor_clone(struct arena *a, const struct tensor *t)
 {
-    struct tensor *c = tensor_new(a, t->type, t->rank, t->dim);
-    if (!c)
-        return NULL;
-    c->number = t->number;
-    memcpy(c->data, t->data, tensor_bytes(t));
+    struct tensor *c = tensor_from_data(a, t->type, t->rank, t->dim, t->data);
+    if (c)
+        c->number = t->number;
     return c;
 }
 

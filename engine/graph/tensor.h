@@ -65,6 +65,9 @@ void tensor_strides(const struct tensor *t, int64_t ret[RANK_MAX]); /* in elemen
 
 /* zeroed; NULL: no memory */
 struct tensor *tensor_new(struct arena *a, enum dtype type, int rank, const int64_t *dim);
+/* With a copy of as many elements. */
+struct tensor *tensor_from_data(struct arena *a, enum dtype type, int rank, const int64_t *dim,
+                                const void *data);
 struct tensor *tensor_clone(struct arena *a, const struct tensor *t);
 
 /* One element as a number, whatever the type (f16 and bf16 widened; not DIM). */

@@ -3,8 +3,6 @@
 #include "engine/ops/attrs.h"
 #include "engine/ops/elem.h"
 
-#include <string.h>
-
 enum dtype half_of(const struct fact *f)
 {
     return f->type == DTYPE_F32 ? f->number : DTYPE_NONE;
@@ -59,7 +57,7 @@ const struct tensor *half_rounded(struct arena *a, const struct tensor *t, enum 
 
 uint32_t half_const(struct graph *g, const char *name, const struct tensor *value, enum dtype half)
 {
-    uint32_t w = value ? graph_add_const(g, name, value) : WIRE_NONE;
+    uint32_t w = graph_add_const(g, name, value);
     if (w != WIRE_NONE && half)
         g->wires[w].fact.number = half;
     return w;

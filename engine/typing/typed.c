@@ -200,16 +200,12 @@ static rill_status truth_emit(const struct typer *t, struct scope *s, const stru
         .name = n->name, .op = op_by_id(OP_EXPAND), .out = n->out, .n_out = 1
     };
     int64_t rank = out->rank;
-    struct tensor *one = tensor_new(t->arena, DTYPE_BOOL, 0, NULL),
-                  *sizes = tensor_new(t->arena, DTYPE_DIM, 1, &rank);
-    if (!one || !sizes || !expand.op)
-        return no_memory(t);
-    *(uint8_t *) one->data = truth;
-    for (int k = 0; k < out->rank; k++)
-        ((const struct dim **) sizes->data)[k] = out->shape[k];
+    const uint8_t value = truth;
+    const struct tensor *one = tensor_from_data(t->arena, DTYPE_BOOL, 0, NULL, &value),
+                        *sizes = tensor_from_data(t->arena, DTYPE_DIM, 1, &rank, out->shape);
     uint32_t in[2] = { graph_add_const(s->dst, n->name, one),
                        graph_add_const(s->dst, n->name, sizes) };
-    if (in[0] == WIRE_NONE || in[1] == WIRE_NONE)
+    if (!expand.op || in[0] == WIRE_NONE || in[1] == WIRE_NONE)
         return no_memory(t);
     return node_emit(t, s, &expand, in, 2, out, NULL);
 }

@@ -62,8 +62,8 @@ static rill_status const_shape(const struct call *c, struct tensor *ret)
 
 static rill_status const_add(const struct call *c, const struct tensor *t, struct val *ret)
 {
-    const char *name = arena_printf(c->b->arena, "const:%u", c->s->g->n_wires);
-    uint32_t w = name ? graph_add_const(c->s->g, name, t) : WIRE_NONE;
+    uint32_t w =
+        graph_add_const(c->s->g, arena_printf(c->b->arena, "const:%u", c->s->g->n_wires), t);
     *ret = val_of_wire(w);
     return w == WIRE_NONE ? nnef_no_memory(c->b) : RILL_OK;
 }

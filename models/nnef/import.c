@@ -194,9 +194,8 @@ static rill_status state_init(struct net *net, struct net_state *st, const struc
                          st->in, a);
     TRY(literal_new(net->c, &shape, &t));
     const char *name = arena_printf(b->arena, "const:%s:%u", st->in, net->c->s->g->n_wires);
-    if (!name || (st->init = graph_add_const(net->c->s->g, name, t)) == WIRE_NONE)
-        return nnef_no_memory(b);
-    return RILL_OK;
+    st->init = graph_add_const(net->c->s->g, name, t);
+    return st->init == WIRE_NONE ? nnef_no_memory(b) : RILL_OK;
 }
 
 static rill_status inputs_complete(const struct net *net, const char *places)
@@ -270,7 +269,7 @@ static rill_status states_own_add(struct net *net)
             continue;
         }
         const char *name = arena_printf(b->arena, "const:%s:%u", own->in, net->c->s->g->n_wires);
-        own->init = name ? graph_add_const(net->c->s->g, name, st->init) : WIRE_NONE;
+        own->init = graph_add_const(net->c->s->g, name, st->init);
         if (own->init == WIRE_NONE)
             return nnef_no_memory(b);
     }
@@ -506,7 +505,7 @@ static rill_status whole_sources(const struct net *net, uint32_t *map)
         if (!t->wires[w].fact.value || t->wires[w].node != WIRE_NONE || !wire_is_read(t, w))
             continue;
         const char *name = arena_printf(b->arena, "%s:%s", net->file, t->wires[w].name);
-        map[w] = name ? graph_add_const(net->c->s->g, name, t->wires[w].fact.value) : WIRE_NONE;
+        map[w] = graph_add_const(net->c->s->g, name, t->wires[w].fact.value);
         if (map[w] == WIRE_NONE)
             return nnef_no_memory(b);
     }

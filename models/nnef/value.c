@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/nnef/build.h"
 
-#include <string.h>
-
 const char *val_kind_name(struct val v)
 {
     /* clang-format off */
@@ -44,29 +42,21 @@ const struct fact *wire_fact(const struct scope *s, uint32_t w)
 static rill_status const_tensor(struct builder *b, struct graph *g, const struct tensor *t,
                                 uint32_t *ret)
 {
-    const char *name = t ? arena_printf(b->arena, "const:%u", g->n_wires) : NULL;
-    if (!name || (*ret = graph_add_const(g, name, t)) == WIRE_NONE)
-        return nnef_no_memory(b);
-    return RILL_OK;
+    *ret = graph_add_const(g, arena_printf(b->arena, "const:%u", g->n_wires), t);
+    return *ret == WIRE_NONE ? nnef_no_memory(b) : RILL_OK;
 }
 
 rill_status const_f32(struct builder *b, struct graph *g, int rank, const int64_t *dim,
                       const float *data, uint32_t *ret)
 {
-    struct tensor *t = tensor_new(b->arena, DTYPE_F32, rank, dim);
-    if (t)
-        memcpy(t->data, data, tensor_bytes(t));
-    return const_tensor(b, g, t, ret);
+    return const_tensor(b, g, tensor_from_data(b->arena, DTYPE_F32, rank, dim, data), ret);
 }
 
 rill_status const_i64(struct builder *b, struct graph *g, const int64_t *v, unsigned n,
                       uint32_t *ret)
 {
     int64_t dim = n;
-    struct tensor *t = tensor_new(b->arena, DTYPE_I64, 1, &dim);
-    if (t && n)
-        memcpy(t->data, v, n * sizeof *v);
-    return const_tensor(b, g, t, ret);
+    return const_tensor(b, g, tensor_from_data(b->arena, DTYPE_I64, 1, &dim, v), ret);
 }
 
 rill_status const_sizes(struct builder *b, struct graph *g, const struct dim *const *d, unsigned n,

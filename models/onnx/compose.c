@@ -10,13 +10,8 @@ static rill_status constant_list(struct conversion *l, enum dtype type, int rank
                                  const void *data, const struct tensor **ret)
 {
     int64_t dim = (int64_t) n;
-    struct tensor *t = tensor_new(l->r->arena, type, rank, &dim);
-    if (!t)
-        return no_memory(l->r);
-    if (n)
-        memcpy(t->data, data, n * dtype_bytes(type));
-    *ret = t;
-    return RILL_OK;
+    *ret = tensor_from_data(l->r->arena, type, rank, &dim, data);
+    return *ret ? RILL_OK : no_memory(l->r);
 }
 
 static rill_status constant_value(struct conversion *l, const struct attr *a,

@@ -118,25 +118,19 @@ bool convert_has(const struct conversion *l, unsigned i)
 rill_status convert_const(struct conversion *l, const struct tensor *t, uint32_t *ret)
 {
     const char *name = arena_printf(l->r->arena, "%s/%u", l->name, l->scope->g->n_wires);
-    *ret = t && name ? graph_add_const(l->scope->g, name, t) : WIRE_NONE;
+    *ret = graph_add_const(l->scope->g, name, t);
     return *ret == WIRE_NONE ? no_memory(l->r) : RILL_OK;
 }
 
 rill_status convert_ints(struct conversion *l, const int64_t *v, unsigned n, uint32_t *ret)
 {
     int64_t dim = n;
-    struct tensor *t = tensor_new(l->r->arena, DTYPE_I64, 1, &dim);
-    if (t && n)
-        memcpy(t->data, v, n * sizeof *v);
-    return convert_const(l, t, ret);
+    return convert_const(l, tensor_from_data(l->r->arena, DTYPE_I64, 1, &dim, v), ret);
 }
 
 rill_status convert_int_scalar(struct conversion *l, int64_t v, uint32_t *ret)
 {
-    struct tensor *t = tensor_new(l->r->arena, DTYPE_I64, 0, NULL);
-    if (t)
-        *(int64_t *) t->data = v;
-    return convert_const(l, t, ret);
+    return convert_const(l, tensor_from_data(l->r->arena, DTYPE_I64, 0, NULL, &v), ret);
 }
 
 /* ---- nodes ---- */
@@ -207,11 +201,8 @@ rill_status convert_cast(struct conversion *l, uint32_t x, enum dtype type, uint
 
 rill_status convert_float(struct conversion *l, float v, uint32_t like, uint32_t *ret)
 {
-    struct tensor *t = tensor_new(l->r->arena, DTYPE_F32, 0, NULL);
     uint32_t number;
-    if (t)
-        *(float *) t->data = v;
-    TRY(convert_const(l, t, &number));
+    TRY(convert_const(l, tensor_from_data(l->r->arena, DTYPE_F32, 0, NULL, &v), &number));
     return convert_binary(l, "CastLike", number, like, ret);
 }
 

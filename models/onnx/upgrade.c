@@ -115,12 +115,8 @@ rill_status up_upsample_7(struct conversion *l)
     if (!a || a->kind != ATTR_FLOATS)
         return convert_fail(l, RILL_MALFORMED, "attribute 'scales' is missing");
     int64_t n = a->floats.n;
-    struct tensor *t = tensor_new(l->r->arena, DTYPE_F32, 1, &n);
-    uint32_t w = WIRE_NONE;
-    if (t) {
-        memcpy(t->data, a->floats.v, (size_t) n * sizeof(float));
-        w = graph_add_const(l->scope->g, arena_printf(l->r->arena, "%s/scales", l->name), t);
-    }
+    uint32_t w = graph_add_const(l->scope->g, arena_printf(l->r->arena, "%s/scales", l->name),
+                                 tensor_from_data(l->r->arena, DTYPE_F32, 1, &n, a->floats.v));
     if (w == WIRE_NONE)
         return no_memory(l->r);
     convert_attr_drop(l, "scales");

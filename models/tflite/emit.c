@@ -50,7 +50,7 @@ bool tfl_type_is_byte(enum dtype t)
 rill_status tfl_wire_of(struct conversion *c, const struct tensor *t, uint32_t *ret)
 {
     const char *name = arena_printf(c->r->arena, "%s/%u", c->name, c->s->g->n_wires);
-    *ret = t && name ? graph_add_const(c->s->g, name, t) : WIRE_NONE;
+    *ret = graph_add_const(c->s->g, name, t);
     return *ret == WIRE_NONE ? tfl_no_memory(c->r) : RILL_OK;
 }
 
@@ -103,26 +103,17 @@ rill_status tfl_ints(struct conversion *c, unsigned i, int64_t *ret, unsigned ca
 rill_status tfl_wire_i64s(struct conversion *c, const int64_t *v, unsigned n, uint32_t *ret)
 {
     int64_t dim = n;
-    struct tensor *t = tensor_new(c->r->arena, DTYPE_I64, 1, &dim);
-    if (t && n)
-        memcpy(t->data, v, n * sizeof *v);
-    return tfl_wire_of(c, t, ret);
+    return tfl_wire_of(c, tensor_from_data(c->r->arena, DTYPE_I64, 1, &dim, v), ret);
 }
 
 rill_status tfl_wire_i64(struct conversion *c, int64_t v, uint32_t *ret)
 {
-    struct tensor *t = tensor_new(c->r->arena, DTYPE_I64, 0, NULL);
-    if (t)
-        *(int64_t *) t->data = v;
-    return tfl_wire_of(c, t, ret);
+    return tfl_wire_of(c, tensor_from_data(c->r->arena, DTYPE_I64, 0, NULL, &v), ret);
 }
 
 rill_status tfl_wire_f32(struct conversion *c, float v, uint32_t *ret)
 {
-    struct tensor *t = tensor_new(c->r->arena, DTYPE_F32, 0, NULL);
-    if (t)
-        *(float *) t->data = v;
-    return tfl_wire_of(c, t, ret);
+    return tfl_wire_of(c, tensor_from_data(c->r->arena, DTYPE_F32, 0, NULL, &v), ret);
 }
 
 /* ---- nodes ---- */

@@ -4,7 +4,6 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <string.h>
 
 static const struct {
     const char *name;
@@ -178,12 +177,9 @@ rill_status tfl_tensor_value(struct reader *r, const struct tfl_tensor *t,
         return err_set(r->err, RILL_LIMIT,
                        "tensor '%.80s': the constants have more than %" PRIu64 " bytes", t->name,
                        r->tensor_bytes_max);
-    struct tensor *made = tensor_new(r->arena, t->shape.type, t->shape.rank, t->shape.dim);
-    if (!made)
-        return tfl_no_memory(r);
-    memcpy(made->data, r->flat.data + data.at, data.n);
-    *ret = made;
-    return RILL_OK;
+    *ret = tensor_from_data(r->arena, t->shape.type, t->shape.rank, t->shape.dim,
+                            r->flat.data + data.at);
+    return *ret ? RILL_OK : tfl_no_memory(r);
 }
 
 float tfl_quant_scale(const struct reader *r, const struct tfl_tensor *t, uint32_t i)

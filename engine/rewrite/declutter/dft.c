@@ -117,10 +117,7 @@ static bool reaches_log(const struct graph *g, uint32_t node, bool *seen)
 
 static uint32_t const_of(struct graph *g, enum dtype type, int rank, int64_t n, const void *data)
 {
-    struct tensor *t = tensor_new(g->arena, type, rank, &n);
-    if (t)
-        memcpy(t->data, data, tensor_bytes(t));
-    return t ? graph_add_const(g, "dft", t) : WIRE_NONE;
+    return graph_add_const(g, "dft", tensor_from_data(g->arena, type, rank, &n, data));
 }
 
 static void *attr_of(struct graph *g, const struct op *op, const struct attr *list, unsigned n)

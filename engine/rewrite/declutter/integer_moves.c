@@ -100,7 +100,7 @@ static bool inputs_whole(struct edit *e, const struct node *n, const struct quan
     if (zero)
         tensor_set_f64(zero, zero->data, 0,
                        q->zero ? tensor_get_f64(q->zero, q->zero->data, 0) : 0);
-    (*ret)[PAD_VALUE] = zero ? graph_add_const(e->g, n->name, zero) : WIRE_NONE;
+    (*ret)[PAD_VALUE] = graph_add_const(e->g, n->name, zero);
     return (*ret)[PAD_VALUE] != WIRE_NONE;
 }
 

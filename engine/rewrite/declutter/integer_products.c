@@ -6,8 +6,6 @@
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/declutter/quantised.h"
 
-#include <string.h>
-
 enum { IN_X, IN_W, IN_BIAS };
 
 /* One operand: integers, their zero, and one scale or one for each channel. */
@@ -80,10 +78,9 @@ static uint32_t const_along(struct graph *g, const char *name, const float *v, i
     int64_t dim[RANK_MAX];
     for (int i = 0; i <= trailing; i++)
         dim[i] = i ? 1 : n;
-    struct tensor *t = tensor_new(g->arena, DTYPE_F32, n == 1 ? 0 : trailing + 1, dim);
-    if (t)
-        memcpy(t->data, v, (size_t) n * sizeof *v);
-    return t ? graph_add_const(g, name, t) : WIRE_NONE;
+    return graph_add_const(g, name,
+                           tensor_from_data(g->arena, DTYPE_F32, n == 1 ? 0 : trailing + 1, dim,
+                                            v));
 }
 
 static uint32_t scales_of(struct graph *g, const char *name, const struct operand *x,

@@ -126,11 +126,7 @@ static rill_status wire_add(struct graph *to, const char *name, const struct fac
 static rill_status ints_add(struct graph *to, const int64_t *v, int64_t n, uint32_t *ret,
                             rill_error *err)
 {
-    struct tensor *t = tensor_new(to->arena, DTYPE_I64, 1, &n);
-    if (!t)
-        return no_memory(err);
-    memcpy(t->data, v, (size_t) n * sizeof *v);
-    *ret = graph_add_const(to, "axes", t);
+    *ret = graph_add_const(to, "axes", tensor_from_data(to->arena, DTYPE_I64, 1, &n, v));
     return *ret == WIRE_NONE ? no_memory(err) : RILL_OK;
 }
 

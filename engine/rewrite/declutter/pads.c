@@ -80,14 +80,11 @@ static bool pad_leave(struct edit *e, uint32_t pad, uint32_t consumer, const int
         return pad_drop(e, pad, consumer);
     uint32_t in[] = { n->in[PAD_X], WIRE_NONE,
                       node_has_input(n, PAD_VALUE) ? n->in[PAD_VALUE] : WIRE_NONE };
-    struct tensor *t = tensor_new(g->arena, DTYPE_I64, 1, &count);
-    if (!t)
-        return false;
-    memcpy(t->data, left, (size_t) count * sizeof *left);
     for (int i = 0; i < rank; i++)
         if (dim_is_const(x->shape[i]))
             y->shape[i] = x->shape[i];
-    in[PAD_PADS] = graph_add_const(g, n->name, t);
+    in[PAD_PADS] =
+        graph_add_const(g, n->name, tensor_from_data(g->arena, DTYPE_I64, 1, &count, left));
     return in[PAD_PADS] != WIRE_NONE && edit_inputs(e, pad, in, 3);
 }
 

@@ -150,7 +150,7 @@ static bool ones_make(struct graph *g, struct layer *l)
     struct tensor *t = tensor_new(g->arena, DTYPE_F32, x->rank - l->axis, dim);
     for (int64_t i = 0; t && i < tensor_count(t); i++)
         ((float *) t->data)[i] = 1;
-    l->gain = t ? graph_add_const(g, "ones", t) : WIRE_NONE;
+    l->gain = graph_add_const(g, "ones", t);
     return l->gain != WIRE_NONE;
 }
 

@@ -20,11 +20,8 @@ static rill_status axis_change(struct graph *to, enum op_id id, const char *name
     const struct op *op = op_by_id(id);
     struct fact f = to->wires[from].fact;
     void *attr = arena_alloc(to->arena, op->attr_bytes + 1);
-    int64_t one = 1;
-    struct tensor *axes = tensor_new(to->arena, DTYPE_I64, 1, &one);
-    if (!attr || !axes)
+    if (!attr)
         return no_memory(err);
-    *(int64_t *) axes->data = axis;
     TRY(attrs_parse(op, name, NULL, 0, attr, err));
     bool more = id == OP_UNSQUEEZE;
     f.value = NULL;
@@ -35,6 +32,8 @@ static rill_status axis_change(struct graph *to, enum op_id id, const char *name
         f.shape[axis] = dim_int(to->dims, 1);
     if (*out == WIRE_NONE)
         *out = graph_add_wire(to, name, &f);
+    const struct tensor *axes =
+        tensor_from_data(to->arena, DTYPE_I64, 1, &(int64_t) { 1 }, &(int64_t) { axis });
     uint32_t in[2] = { from, graph_add_const(to, "axes", axes) };
     if (*out == WIRE_NONE || in[1] == WIRE_NONE ||
         !graph_add_node(to, op, name, attr, in, 2, out, 1))

@@ -337,7 +337,7 @@ static bool weights_take(struct maker *m)
             floats += fused_lanes(p.cout) * (1 + p.cin * p.taps);
     }
     struct tensor *t = tensor_new(m->e.g->arena, DTYPE_F32, 1, &floats);
-    m->program.weights = t ? graph_add_const(m->e.g, "layers", t) : WIRE_NONE;
+    m->program.weights = graph_add_const(m->e.g, "layers", t);
     m->w = t ? t->data : NULL;
     m->n_w = 0;
     return m->program.weights != WIRE_NONE;

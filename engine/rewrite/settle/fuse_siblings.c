@@ -74,7 +74,7 @@ static uint32_t values_join(struct graph *g, const struct siblings *t, unsigned 
         memcpy(to, v->data, tensor_bytes(v));
         to += tensor_bytes(v);
     }
-    return all ? graph_add_const(g, name, all) : WIRE_NONE;
+    return graph_add_const(g, name, all);
 }
 
 /* The sibling's output is channels from..to of the joined one. */

@@ -52,15 +52,11 @@ static rill_status node_copy(struct inliner *in, const struct graph *g, uint32_t
 static rill_status reshaped(struct inliner *in, const char *name, uint32_t wire,
                             const struct fact *f, uint32_t *ret)
 {
-    struct tensor t, *shape;
+    struct tensor t;
     int64_t rank = f->rank;
     if (!fact_to_tensor(f, &t))
         return err_set(in->err, RILL_INTERNAL, "'%s' has no fixed shape", name);
-    shape = tensor_new(in->dst->arena, DTYPE_I64, 1, &rank);
-    if (!shape)
-        return no_memory(in);
-    for (int i = 0; i < t.rank; i++)
-        ((int64_t *) shape->data)[i] = t.dim[i];
+    const struct tensor *shape = tensor_from_data(in->dst->arena, DTYPE_I64, 1, &rank, t.dim);
     uint32_t args[2] = { wire, graph_add_const(in->dst, name, shape) };
     struct fact plain = *f;
     plain.value = NULL;

@@ -16,10 +16,8 @@ static bool prelu_put(struct edit *e, uint32_t node)
 {
     struct graph *g = e->g;
     const struct node n = g->nodes[node];
-    struct tensor *slope = tensor_new(g->arena, DTYPE_F32, 0, NULL);
-    if (!slope)
-        return false;
-    *(float *) slope->data = unary_attr_of(&n)->alpha;
+    const struct tensor *slope =
+        tensor_from_data(g->arena, DTYPE_F32, 0, NULL, &unary_attr_of(&n)->alpha);
     uint32_t in[] = { n.in[0], graph_add_const(g, "slope", slope) };
     e->gone[node] = true;
     return in[1] != WIRE_NONE && edit_insert(e, node, op_by_id(OP_PRELU), NULL, in, 2, n.out, 1);

@@ -177,8 +177,7 @@ struct movement {
 static rill_status zero_wire(struct copies *m, uint32_t *ret)
 {
     if (m->zero == WIRE_NONE) {
-        struct tensor *t = tensor_new(m->ret->arena, DTYPE_F32, 0, NULL);
-        m->zero = t ? graph_add_const(m->ret, "zero", t) : WIRE_NONE;
+        m->zero = graph_add_const(m->ret, "zero", tensor_new(m->ret->arena, DTYPE_F32, 0, NULL));
         if (m->zero == WIRE_NONE)
             return no_memory(m);
     }
