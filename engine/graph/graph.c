@@ -54,6 +54,11 @@ uint32_t graph_add_const(struct graph *g, const char *name, const struct tensor 
     return graph_add_wire(g, name, &f);
 }
 
+const char *graph_name_next(const struct graph *g, const char *node)
+{
+    return arena_printf(g->arena, "%s/%u", node, g->n_wires);
+}
+
 bool graph_add_output(struct graph *g, uint32_t wire)
 {
     uint32_t *list = GROW(g, outputs);

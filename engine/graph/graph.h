@@ -91,6 +91,8 @@ uint32_t graph_add_wire(struct graph *g, const char *name, const struct fact *fa
 uint32_t graph_add_input(struct graph *g, const char *name, const struct fact *fact);
 /* WIRE_NONE, too, where there was no memory for the name or the value: NULL. */
 uint32_t graph_add_const(struct graph *g, const char *name, const struct tensor *value);
+/* A name for the wire that is added next, which belongs to the node of that name. NULL: no memory */
+const char *graph_name_next(const struct graph *g, const char *node);
 bool graph_add_output(struct graph *g, uint32_t wire);
 bool graph_add_state(struct graph *g, const char *name, uint32_t in, uint32_t out,
                      const struct tensor *init);

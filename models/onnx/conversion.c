@@ -117,8 +117,7 @@ bool convert_has(const struct conversion *l, unsigned i)
 
 rill_status convert_const(struct conversion *l, const struct tensor *t, uint32_t *ret)
 {
-    const char *name = arena_printf(l->r->arena, "%s/%u", l->name, l->scope->g->n_wires);
-    *ret = graph_add_const(l->scope->g, name, t);
+    *ret = graph_add_const(l->scope->g, graph_name_next(l->scope->g, l->name), t);
     return *ret == WIRE_NONE ? no_memory(l->r) : RILL_OK;
 }
 
@@ -171,7 +170,7 @@ rill_status convert_emit(struct conversion *l, const char *engine, const struct 
     for (unsigned i = 0; i < n_out; i++) {
         if (out[i] != WIRE_NONE)
             continue;
-        const char *name = arena_printf(l->r->arena, "%s/%u", l->name, l->scope->g->n_wires);
+        const char *name = graph_name_next(l->scope->g, l->name);
         out[i] = name ? graph_add_wire(l->scope->g, name, NULL) : WIRE_NONE;
         if (out[i] == WIRE_NONE)
             return no_memory(l->r);

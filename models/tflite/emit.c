@@ -49,8 +49,7 @@ bool tfl_type_is_byte(enum dtype t)
 
 rill_status tfl_wire_of(struct conversion *c, const struct tensor *t, uint32_t *ret)
 {
-    const char *name = arena_printf(c->r->arena, "%s/%u", c->name, c->s->g->n_wires);
-    *ret = graph_add_const(c->s->g, name, t);
+    *ret = graph_add_const(c->s->g, graph_name_next(c->s->g, c->name), t);
     return *ret == WIRE_NONE ? tfl_no_memory(c->r) : RILL_OK;
 }
 
@@ -130,7 +129,7 @@ rill_status tfl_emit(struct conversion *c, enum op_id id, const struct attr *att
     memcpy(from, in, n_in * sizeof *in); /* ret may be where in is */
     TRY(attrs_parse(op, c->name, attrs, n_attrs, parsed, c->r->err));
     for (unsigned i = 0; i < n_out; i++) {
-        const char *name = arena_printf(c->r->arena, "%s/%u", c->name, c->s->g->n_wires);
+        const char *name = graph_name_next(c->s->g, c->name);
         ret[i] = name ? graph_add_wire(c->s->g, name, NULL) : WIRE_NONE;
         if (ret[i] == WIRE_NONE)
             return tfl_no_memory(c->r);
