@@ -2,19 +2,6 @@
 #include "pulse/carry.h"
 #include "engine/ops/clock.h"
 
-bool pulser_wire_used(const struct pulser *p, uint32_t w)
-{
-    const struct graph *g = p->src;
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        if (g->outputs[i] == w)
-            return true;
-    for (uint32_t i = 0; i < g->n_nodes; i++)
-        for (unsigned k = 0; k < g->nodes[i].n_in; k++)
-            if (g->nodes[i].in[k] == w)
-                return true;
-    return false;
-}
-
 /* In the first run the initial value, which is computed and so no constant of the stream, stands
  * for the state. */
 static rill_status state_choose(struct pulser *p, const struct node *n, uint32_t init,

@@ -16,7 +16,4 @@ rill_status pulser_carry(struct pulser *p, const struct node *n, const struct fa
                          uint32_t init, struct carried *ret);
 rill_status pulser_carry_end(struct pulser *p, const struct node *n, const struct carried *c,
                              uint32_t next);
-
-/* Some node or output of the decluttered graph reads the wire. */
-bool pulser_wire_used(const struct pulser *p, uint32_t src_wire);
 #endif

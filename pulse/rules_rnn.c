@@ -83,7 +83,7 @@ static rill_status cell_check(const struct pulser *p, const struct node *n,
             return op_fail(p->err, RILL_UNSUPPORTED, n,
                            "cannot stream: input %u runs along time too", i);
     for (unsigned k = 1; k < n->n_out; k++)
-        if (n->out[k] != WIRE_NONE && pulser_wire_used(p, n->out[k]))
+        if (n->out[k] != WIRE_NONE && graph_wire_is_read(p->src, n->out[k]))
             return op_fail(
                 p->err, RILL_UNSUPPORTED, n,
                 "cannot stream: output %u, the state after the last frame of axis %d, "

@@ -81,7 +81,7 @@ static rill_status along_check(struct pulser *p, const struct scan *s)
                            f->axis, i);
     }
     for (unsigned i = 0; i < n_carried(s); i++)
-        if (n->out[i] != WIRE_NONE && pulser_wire_used(p, n->out[i]))
+        if (n->out[i] != WIRE_NONE && graph_wire_is_read(p->src, n->out[i]))
             return op_fail(p->err, RILL_UNSUPPORTED, n,
                            "cannot stream: the last value of state %u, after the last frame of "
                            "axis %d of input %u, the time axis, is wanted, which is known only at "

@@ -124,6 +124,18 @@ uint32_t graph_find_wire(const struct graph *g, const char *name)
     return WIRE_NONE;
 }
 
+bool graph_wire_is_read(const struct graph *g, uint32_t w)
+{
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        if (g->outputs[i] == w)
+            return true;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned k = 0; k < g->nodes[i].n_in; k++)
+            if (g->nodes[i].in[k] == w)
+                return true;
+    return false;
+}
+
 /* A wire that may be read by node i. */
 static bool wire_ready(const struct graph *g, uint32_t w, uint32_t i)
 {

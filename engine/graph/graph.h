@@ -91,7 +91,7 @@ uint32_t graph_add_wire(struct graph *g, const char *name, const struct fact *fa
 uint32_t graph_add_input(struct graph *g, const char *name, const struct fact *fact);
 /* WIRE_NONE, too, where there was no memory for the name or the value: NULL. */
 uint32_t graph_add_const(struct graph *g, const char *name, const struct tensor *value);
-/* A name for the wire that is added next, which belongs to the node of that name. NULL: no memory */
+/* A name for the wire that is added next, from its node's. NULL: no memory */
 const char *graph_name_next(const struct graph *g, const char *node);
 bool graph_add_output(struct graph *g, uint32_t wire);
 bool graph_add_state(struct graph *g, const char *name, uint32_t in, uint32_t out,
@@ -108,6 +108,9 @@ struct node *graph_copy_node(struct graph *g, const struct node *n, const uint32
 
 /* Finds a wire by name; WIRE_NONE if there is none. Linear. */
 uint32_t graph_find_wire(const struct graph *g, const char *name);
+
+/* Whether a node or an output of g reads w. Linear. */
+bool graph_wire_is_read(const struct graph *g, uint32_t w);
 
 /* Checks the order and index rules above; INTERNAL with the node's name where one is broken. */
 rill_status graph_check(const struct graph *g, rill_error *reterr);

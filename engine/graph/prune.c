@@ -43,19 +43,6 @@ bool *graph_needed(const struct graph *g)
     return wire;
 }
 
-static bool body_reads(const struct graph *body, uint32_t input)
-{
-    uint32_t w = body->inputs[input];
-    for (uint32_t i = 0; i < body->n_outputs; i++)
-        if (body->outputs[i] == w)
-            return true;
-    for (uint32_t i = 0; i < body->n_nodes; i++)
-        for (unsigned k = 0; k < body->nodes[i].n_in; k++)
-            if (body->nodes[i].in[k] == w)
-                return true;
-    return false;
-}
-
 /* Drops a Scan's captures that its body does not read. */
 static void captures_drop(struct node *n)
 {
@@ -63,7 +50,7 @@ static void captures_drop(struct node *n)
     const struct scan_attr *at = n->attr;
     unsigned m = (unsigned) (at->n_states + at->n_scanned);
     for (unsigned i = m; i < n->n_in; i++)
-        if (body_reads(body, i)) {
+        if (graph_wire_is_read(body, body->inputs[i])) {
             n->in[m] = n->in[i];
             body->inputs[m++] = body->inputs[i];
         }

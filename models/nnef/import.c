@@ -482,18 +482,6 @@ static rill_status whole_inputs(struct net *net)
     return inputs_complete(net, "input or const");
 }
 
-static bool wire_is_read(const struct graph *t, uint32_t w)
-{
-    for (uint32_t i = 0; i < t->n_outputs; i++)
-        if (t->outputs[i] == w)
-            return true;
-    for (uint32_t k = 0; k < t->n_nodes; k++)
-        for (unsigned i = 0; i < t->nodes[k].n_in; i++)
-            if (t->nodes[k].in[i] == w)
-                return true;
-    return false;
-}
-
 /* Where the network's wires stand in the graph under construction: inputs and constants; WIRE_NONE
  * for the others. */
 static rill_status whole_sources(const struct net *net, uint32_t *map)
@@ -502,7 +490,7 @@ static rill_status whole_sources(const struct net *net, uint32_t *map)
     const struct graph *t = &net->t.g;
     for (uint32_t w = 0; w < t->n_wires; w++) {
         map[w] = WIRE_NONE;
-        if (!t->wires[w].fact.value || t->wires[w].node != WIRE_NONE || !wire_is_read(t, w))
+        if (!t->wires[w].fact.value || t->wires[w].node != WIRE_NONE || !graph_wire_is_read(t, w))
             continue;
         const char *name = arena_printf(b->arena, "%s:%s", net->file, t->wires[w].name);
         map[w] = graph_add_const(net->c->s->g, name, t->wires[w].fact.value);
