@@ -200,34 +200,13 @@ static const struct dim *dim_xor(struct dims *ds, const struct dim *a, const str
     return dim_sub(ds, dim_int(ds, 1), dim_eq(ds, a, b));
 }
 
-static void add_dim(const struct eval *e, struct dims *ds)
-{
-    elem_dims2(e, ds, dim_add);
-}
-static void sub_dim(const struct eval *e, struct dims *ds)
-{
-    elem_dims2(e, ds, dim_sub);
-}
-static void mul_dim(const struct eval *e, struct dims *ds)
-{
-    elem_dims2(e, ds, dim_mul);
-}
-static void div_dim(const struct eval *e, struct dims *ds)
-{
-    elem_dims2(e, ds, dim_div);
-}
-static void mod_dim(const struct eval *e, struct dims *ds)
-{
-    elem_dims2(e, ds, dim_mod);
-}
-static void or_dim(const struct eval *e, struct dims *ds)
-{
-    elem_dims2(e, ds, dim_or);
-}
-static void xor_dim(const struct eval *e, struct dims *ds)
-{
-    elem_dims2(e, ds, dim_xor);
-}
+ELEM_DIM2(add)
+ELEM_DIM2(sub)
+ELEM_DIM2(mul)
+ELEM_DIM2(div)
+ELEM_DIM2(mod)
+ELEM_DIM2(or)
+ELEM_DIM2(xor)
 
 /* ---- two inputs ---- */
 

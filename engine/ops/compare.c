@@ -49,26 +49,11 @@ static const struct dim *dim_lt(struct dims *ds, const struct dim *a, const stru
     return dim_gt(ds, b, a);
 }
 
-static void eq_dim(const struct eval *e, struct dims *ds)
-{
-    elem_dims2(e, ds, dim_eq);
-}
-static void ge_dim(const struct eval *e, struct dims *ds)
-{
-    elem_dims2(e, ds, dim_ge);
-}
-static void le_dim(const struct eval *e, struct dims *ds)
-{
-    elem_dims2(e, ds, dim_le);
-}
-static void gt_dim(const struct eval *e, struct dims *ds)
-{
-    elem_dims2(e, ds, dim_gt);
-}
-static void lt_dim(const struct eval *e, struct dims *ds)
-{
-    elem_dims2(e, ds, dim_lt);
-}
+ELEM_DIM2(eq)
+ELEM_DIM2(ge)
+ELEM_DIM2(le)
+ELEM_DIM2(gt)
+ELEM_DIM2(lt)
 
 static const struct compare_def *def_of(const struct node *n)
 {

@@ -127,4 +127,10 @@ const struct dim *elem_dim_at(struct dims *ds, const struct tensor *t, const voi
 /* y = f(a, b) with broadcasting over inputs 0 and 1 of e. */
 void elem_dims2(const struct eval *e, struct dims *ds,
                 const struct dim *(*f)(struct dims *, const struct dim *, const struct dim *) );
+/* stem_dim, the eval_dim of dim_stem. */
+#define ELEM_DIM2(stem)                                                                            \
+    static void stem##_dim(const struct eval *e, struct dims *ds)                                  \
+    {                                                                                              \
+        elem_dims2(e, ds, dim_##stem);                                                             \
+    }
 #endif

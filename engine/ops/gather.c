@@ -220,27 +220,13 @@ static void gather_nd_eval(const struct eval *e)
 
 /* ---- table ---- */
 
-#define OP(stem, number, text, spec, bytes, inf, prep, run, words)                                 \
-    static const struct op op_##stem = { .id = OP_##number,                                        \
-                                         .name = text,                                             \
-                                         .attrs = spec,                                            \
-                                         .attr_bytes = bytes,                                      \
-                                         .min_in = 2,                                              \
-                                         .max_in = 2,                                              \
-                                         .min_out = 1,                                             \
-                                         .max_out = 1,                                             \
-                                         .infer = inf,                                             \
-                                         .prepare = prep,                                          \
-                                         .eval = run,                                              \
-                                         .checked = 1,                                             \
-                                         .help = words }
-
-OP(gather, GATHER, "Gather", gather_attrs, sizeof(struct axis_attr), gather_infer, gather_prepare,
-   gather_eval, "slices of an axis by index");
-OP(gather_elements, GATHER_ELEMENTS, "GatherElements", gather_attrs, sizeof(struct axis_attr),
-   gather_elements_infer, gather_elements_prepare, gather_elements_eval,
-   "elements by an index along one axis");
-OP(gather_nd, GATHER_ND, "GatherND", gather_nd_attrs, sizeof(struct gather_nd_attr),
-   gather_nd_infer, gather_nd_prepare, gather_nd_eval, "slices by several coordinates");
+OP_ROW(gather, GATHER, "Gather", gather_attrs, sizeof(struct axis_attr), 2, 2, 1, gather_infer,
+       gather_prepare, gather_eval, "slices of an axis by index", .checked = 1);
+OP_ROW(gather_elements, GATHER_ELEMENTS, "GatherElements", gather_attrs, sizeof(struct axis_attr),
+       2, 2, 1, gather_elements_infer, gather_elements_prepare, gather_elements_eval,
+       "elements by an index along one axis", .checked = 1);
+OP_ROW(gather_nd, GATHER_ND, "GatherND", gather_nd_attrs, sizeof(struct gather_nd_attr), 2, 2, 1,
+       gather_nd_infer, gather_nd_prepare, gather_nd_eval, "slices by several coordinates",
+       .checked = 1);
 
 const struct op *const ops_gather[] = { &op_gather, &op_gather_elements, &op_gather_nd, NULL };

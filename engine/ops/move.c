@@ -488,31 +488,19 @@ static rill_status space_to_depth_prepare(struct prep *c)
 
 /* ---- table ---- */
 
-#define OP(stem, number, text, spec, bytes, lo, hi, outs, inf, prep, run, words)                   \
-    static const struct op op_##stem = { .id = OP_##number,                                        \
-                                         .name = text,                                             \
-                                         .attrs = spec,                                            \
-                                         .attr_bytes = bytes,                                      \
-                                         .min_in = lo,                                             \
-                                         .max_in = hi,                                             \
-                                         .min_out = 1,                                             \
-                                         .max_out = outs,                                          \
-                                         .infer = inf,                                             \
-                                         .prepare = prep,                                          \
-                                         .eval = run,                                              \
-                                         .help = words }
-
-OP(transpose, TRANSPOSE, "Transpose", transpose_attrs, sizeof(struct transpose_attr), 1, 1, 1,
-   transpose_infer, transpose_prepare, view_copy_eval, "permutes axes");
-OP(split, SPLIT, "Split", split_attrs, sizeof(struct split_attr), 1, 2, -1, split_infer,
-   split_prepare, split_eval, "cuts an axis into pieces");
-OP(slice, SLICE, "Slice", NULL, 0, 3, 5, 1, slice_infer, slice_prepare, view_copy_eval,
-   "a part of some axes, with steps");
-OP(tile, TILE, "Tile", NULL, 0, 2, 2, 1, tile_infer, NULL, tile_eval, "repeats axes");
-OP(depth_to_space, DEPTH_TO_SPACE, "DepthToSpace", depth_attrs, sizeof(struct block_attr), 1, 1, 1,
-   depth_to_space_infer, depth_to_space_prepare, view_copy_eval, "channels to blocks of pixels");
-OP(space_to_depth, SPACE_TO_DEPTH, "SpaceToDepth", space_attrs, sizeof(struct block_attr), 1, 1, 1,
-   space_to_depth_infer, space_to_depth_prepare, view_copy_eval, "blocks of pixels to channels");
+OP_ROW(transpose, TRANSPOSE, "Transpose", transpose_attrs, sizeof(struct transpose_attr), 1, 1, 1,
+       transpose_infer, transpose_prepare, view_copy_eval, "permutes axes");
+OP_ROW(split, SPLIT, "Split", split_attrs, sizeof(struct split_attr), 1, 2, -1, split_infer,
+       split_prepare, split_eval, "cuts an axis into pieces");
+OP_ROW(slice, SLICE, "Slice", NULL, 0, 3, 5, 1, slice_infer, slice_prepare, view_copy_eval,
+       "a part of some axes, with steps");
+OP_ROW(tile, TILE, "Tile", NULL, 0, 2, 2, 1, tile_infer, NULL, tile_eval, "repeats axes");
+OP_ROW(depth_to_space, DEPTH_TO_SPACE, "DepthToSpace", depth_attrs, sizeof(struct block_attr), 1, 1,
+       1, depth_to_space_infer, depth_to_space_prepare, view_copy_eval,
+       "channels to blocks of pixels");
+OP_ROW(space_to_depth, SPACE_TO_DEPTH, "SpaceToDepth", space_attrs, sizeof(struct block_attr), 1, 1,
+       1, space_to_depth_infer, space_to_depth_prepare, view_copy_eval,
+       "blocks of pixels to channels");
 
 static const struct op op_concat = {
     .id = OP_CONCAT,

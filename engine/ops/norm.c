@@ -355,34 +355,21 @@ static void lrn_eval(const struct eval *e)
 
 /* ---- table ---- */
 
-#define OP(stem, number, text, spec, bytes, lo, hi, outs, inf, prep, run, words)                   \
-    static const struct op op_##stem = { .id = OP_##number,                                        \
-                                         .name = text,                                             \
-                                         .attrs = spec,                                            \
-                                         .attr_bytes = bytes,                                      \
-                                         .min_in = lo,                                             \
-                                         .max_in = hi,                                             \
-                                         .min_out = 1,                                             \
-                                         .max_out = outs,                                          \
-                                         .infer = inf,                                             \
-                                         .prepare = prep,                                          \
-                                         .eval = run,                                              \
-                                         .help = words }
-
-OP(batch, BATCH_NORMALIZATION, "BatchNormalization", batch_attrs, sizeof(struct batch_attr), 5, 5,
-   1, batch_infer, batch_prepare, batch_eval,
-   "scale and shift per channel, from stored statistics");
-OP(layer, LAYER_NORMALIZATION, "LayerNormalization", layer_attrs, sizeof(struct layer_attr), 2, 3,
-   3, layer_infer, layer_prepare, layer_eval, "zero mean and unit variance over the last axes");
-OP(instance, INSTANCE_NORMALIZATION, "InstanceNormalization", instance_attrs,
-   sizeof(struct group_attr), 3, 3, 1, group_infer, NULL, group_eval,
-   "zero mean and unit variance per channel");
-OP(group, GROUP_NORMALIZATION, "GroupNormalization", group_attrs, sizeof(struct group_attr), 3, 3,
-   1, group_infer, NULL, group_eval, "zero mean and unit variance per group of channels");
-OP(lp, LP_NORMALIZATION, "LpNormalization", lp_attrs, sizeof(struct lp_attr), 1, 1, 1, lp_infer,
-   NULL, lp_eval, "unit norm along an axis");
-OP(lrn, LRN, "LRN", lrn_attrs, sizeof(struct lrn_attr), 1, 1, 1, lrn_infer, NULL, lrn_eval,
-   "local response normalisation across channels");
+OP_ROW(batch, BATCH_NORMALIZATION, "BatchNormalization", batch_attrs, sizeof(struct batch_attr), 5,
+       5, 1, batch_infer, batch_prepare, batch_eval,
+       "scale and shift per channel, from stored statistics");
+OP_ROW(layer, LAYER_NORMALIZATION, "LayerNormalization", layer_attrs, sizeof(struct layer_attr), 2,
+       3, 3, layer_infer, layer_prepare, layer_eval,
+       "zero mean and unit variance over the last axes");
+OP_ROW(instance, INSTANCE_NORMALIZATION, "InstanceNormalization", instance_attrs,
+       sizeof(struct group_attr), 3, 3, 1, group_infer, NULL, group_eval,
+       "zero mean and unit variance per channel");
+OP_ROW(group, GROUP_NORMALIZATION, "GroupNormalization", group_attrs, sizeof(struct group_attr), 3,
+       3, 1, group_infer, NULL, group_eval, "zero mean and unit variance per group of channels");
+OP_ROW(lp, LP_NORMALIZATION, "LpNormalization", lp_attrs, sizeof(struct lp_attr), 1, 1, 1, lp_infer,
+       NULL, lp_eval, "unit norm along an axis");
+OP_ROW(lrn, LRN, "LRN", lrn_attrs, sizeof(struct lrn_attr), 1, 1, 1, lrn_infer, NULL, lrn_eval,
+       "local response normalisation across channels");
 
 const struct op *const ops_norm[] = { &op_batch, &op_layer, &op_instance, &op_group,
                                       &op_lp,    &op_lrn,   NULL };

@@ -14,6 +14,21 @@
     X(unique)
 /* clang-format on */
 
+/* op_stem. Behind its words of help may stand what few rows have, as .flags = OP_VIEW. */
+#define OP_ROW(stem, number, text, spec, bytes, lo, hi, outs, inf, prep, run, ...)                 \
+    static const struct op op_##stem = { .id = OP_##number,                                        \
+                                         .name = text,                                             \
+                                         .attrs = spec,                                            \
+                                         .attr_bytes = bytes,                                      \
+                                         .min_in = lo,                                             \
+                                         .max_in = hi,                                             \
+                                         .min_out = 1,                                             \
+                                         .max_out = outs,                                          \
+                                         .infer = inf,                                             \
+                                         .prepare = prep,                                          \
+                                         .eval = run,                                              \
+                                         .help = __VA_ARGS__ }
+
 #define X(family) extern const struct op *const ops_##family[];
 OPS_EACH(X)
 #undef X

@@ -262,34 +262,19 @@ static void global_lp_eval(const struct eval *e)
     global_run(e, POOL_LP, visit_power, ((const struct global_attr *) e->attr)->p);
 }
 
-#define POOL(stem, number, text, spec, bytes, own, outs, inf, prep, run, words)                    \
-    static const struct op op_##stem = { .id = OP_##number,                                        \
-                                         .name = text,                                             \
-                                         .attrs = spec,                                            \
-                                         .attr_bytes = bytes,                                      \
-                                         .min_in = 1,                                              \
-                                         .max_in = 1,                                              \
-                                         .own_in = own,                                            \
-                                         .min_out = 1,                                             \
-                                         .max_out = outs,                                          \
-                                         .infer = inf,                                             \
-                                         .prepare = prep,                                          \
-                                         .eval = run,                                              \
-                                         .help = words }
-
-POOL(max, MAX_POOL, "MaxPool", max_attrs, sizeof(struct pool_attr), 0, 2, pool_infer, pool_prepare,
-     max_eval, "largest in a window");
-POOL(average, AVERAGE_POOL, "AveragePool", average_attrs, sizeof(struct pool_attr), 1, 1,
-     pool_infer, pool_prepare, average_eval,
-     "mean of a window, or of those of its places that count");
-POOL(lp, LP_POOL, "LpPool", lp_attrs, sizeof(struct pool_attr), 0, 1, pool_infer, pool_prepare,
-     lp_eval, "norm of a window");
-POOL(global_max, GLOBAL_MAX_POOL, "GlobalMaxPool", NULL, 0, 0, 1, global_infer, NULL,
-     global_max_eval, "largest of a channel");
-POOL(global_average, GLOBAL_AVERAGE_POOL, "GlobalAveragePool", NULL, 0, 0, 1, global_infer, NULL,
-     global_average_eval, "mean of a channel");
-POOL(global_lp, GLOBAL_LP_POOL, "GlobalLpPool", global_lp_attrs, sizeof(struct global_attr), 0, 1,
-     global_infer, NULL, global_lp_eval, "norm of a channel");
+OP_ROW(max, MAX_POOL, "MaxPool", max_attrs, sizeof(struct pool_attr), 1, 1, 2, pool_infer,
+       pool_prepare, max_eval, "largest in a window");
+OP_ROW(average, AVERAGE_POOL, "AveragePool", average_attrs, sizeof(struct pool_attr), 1, 1, 1,
+       pool_infer, pool_prepare, average_eval,
+       "mean of a window, or of those of its places that count", .own_in = 1);
+OP_ROW(lp, LP_POOL, "LpPool", lp_attrs, sizeof(struct pool_attr), 1, 1, 1, pool_infer, pool_prepare,
+       lp_eval, "norm of a window");
+OP_ROW(global_max, GLOBAL_MAX_POOL, "GlobalMaxPool", NULL, 0, 1, 1, 1, global_infer, NULL,
+       global_max_eval, "largest of a channel");
+OP_ROW(global_average, GLOBAL_AVERAGE_POOL, "GlobalAveragePool", NULL, 0, 1, 1, 1, global_infer,
+       NULL, global_average_eval, "mean of a channel");
+OP_ROW(global_lp, GLOBAL_LP_POOL, "GlobalLpPool", global_lp_attrs, sizeof(struct global_attr), 1, 1,
+       1, global_infer, NULL, global_lp_eval, "norm of a channel");
 
 const struct op *const ops_pool[] = {
     &op_max, &op_average, &op_lp, &op_global_max, &op_global_average, &op_global_lp, NULL

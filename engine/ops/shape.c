@@ -484,30 +484,9 @@ static void eye_eval(const struct eval *e)
 /* ---- table ---- */
 
 #define VIEW(stem, number, text, spec, bytes, max, fn, words)                                      \
-    static const struct op op_##stem = { .id = OP_##number,                                        \
-                                         .name = text,                                             \
-                                         .attrs = spec,                                            \
-                                         .attr_bytes = bytes,                                      \
-                                         .min_in = 1,                                              \
-                                         .max_in = max,                                            \
-                                         .min_out = 1,                                             \
-                                         .max_out = 1,                                             \
-                                         .flags = OP_VIEW,                                         \
-                                         .infer = fn,                                              \
-                                         .eval = view_eval,                                        \
-                                         .help = words }
+    OP_ROW(stem, number, text, spec, bytes, 1, max, 1, fn, NULL, view_eval, words, .flags = OP_VIEW)
 #define MAKE(stem, number, text, spec, bytes, n, fn, run, words)                                   \
-    static const struct op op_##stem = { .id = OP_##number,                                        \
-                                         .name = text,                                             \
-                                         .attrs = spec,                                            \
-                                         .attr_bytes = bytes,                                      \
-                                         .min_in = n,                                              \
-                                         .max_in = n,                                              \
-                                         .min_out = 1,                                             \
-                                         .max_out = 1,                                             \
-                                         .infer = fn,                                              \
-                                         .eval = run,                                              \
-                                         .help = words }
+    OP_ROW(stem, number, text, spec, bytes, n, n, 1, fn, NULL, run, words)
 
 VIEW(reshape, RESHAPE, "Reshape", reshape_attrs, sizeof(struct reshape_attr), 2, reshape_infer,
      "the same elements in another shape");

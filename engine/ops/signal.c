@@ -688,42 +688,26 @@ static void complex_mul_eval(const struct eval *e)
 
 /* ---- table ---- */
 
-#define OP(ID, NUMBER, NAME, ATTRS, ATTR_BYTES, MIN, MAX, STEM, PREPARE, EVAL, HELP)               \
-    static const struct op op_##ID = {                                                             \
-        .id = OP_##NUMBER,                                                                         \
-        .name = NAME,                                                                              \
-        .attrs = ATTRS,                                                                            \
-        .attr_bytes = ATTR_BYTES,                                                                  \
-        .min_in = MIN,                                                                             \
-        .max_in = MAX,                                                                             \
-        .min_out = 1,                                                                              \
-        .max_out = 1,                                                                              \
-        .infer = STEM##_infer,                                                                     \
-        .prepare = PREPARE,                                                                        \
-        .eval = EVAL,                                                                              \
-        .help = HELP,                                                                              \
-    };
-
-OP(rfft, RFFT, "RFFT", rfft_attrs, sizeof(struct rfft_attr), 1, 1, rfft, rfft_prepare, rfft_eval,
-   "spectrum of real rows: [.., N] -> [.., N/2+1, 2]")
-OP(irfft, IRFFT, "IRFFT", rfft_attrs, sizeof(struct rfft_attr), 1, 1, irfft, irfft_prepare,
-   irfft_eval, "real rows of a spectrum: [.., n/2+1, 2] -> [.., n]")
-OP(dft, DFT, "DFT", dft_attrs, sizeof(struct dft_attr), 1, 3, dft, dft_prepare, dft_eval,
-   "Fourier transform along an axis")
-OP(stft, STFT, "STFT", stft_attrs, sizeof(struct stft_attr), 2, 4, stft, stft_prepare, stft_eval,
-   "spectra of windowed frames")
-OP(hann, HANN_WINDOW, "HannWindow", window_attrs, sizeof(struct window_attr), 1, 1, window, NULL,
-   hann_eval, "Hann window")
-OP(hamming, HAMMING_WINDOW, "HammingWindow", window_attrs, sizeof(struct window_attr), 1, 1, window,
-   NULL, hamming_eval, "Hamming window")
-OP(blackman, BLACKMAN_WINDOW, "BlackmanWindow", window_attrs, sizeof(struct window_attr), 1, 1,
-   window, NULL, blackman_eval, "Blackman window")
-OP(mel, MEL_WEIGHT_MATRIX, "MelWeightMatrix", mel_attrs, sizeof(struct mel_attr), 5, 5, mel, NULL,
-   mel_eval, "triangular filters on the mel scale: [dft_length/2+1, bins]")
-OP(magnitude, MAGNITUDE, "Magnitude", NULL, 0, 1, 1, magnitude, NULL, magnitude_eval,
-   "length of pairs: [.., 2] -> [..]")
-OP(complex_mul, COMPLEX_MUL, "ComplexMul", NULL, 0, 2, 2, complex_mul, complex_mul_prepare,
-   complex_mul_eval, "product of pairs taken as complex numbers")
+OP_ROW(rfft, RFFT, "RFFT", rfft_attrs, sizeof(struct rfft_attr), 1, 1, 1, rfft_infer, rfft_prepare,
+       rfft_eval, "spectrum of real rows: [.., N] -> [.., N/2+1, 2]");
+OP_ROW(irfft, IRFFT, "IRFFT", rfft_attrs, sizeof(struct rfft_attr), 1, 1, 1, irfft_infer,
+       irfft_prepare, irfft_eval, "real rows of a spectrum: [.., n/2+1, 2] -> [.., n]");
+OP_ROW(dft, DFT, "DFT", dft_attrs, sizeof(struct dft_attr), 1, 3, 1, dft_infer, dft_prepare,
+       dft_eval, "Fourier transform along an axis");
+OP_ROW(stft, STFT, "STFT", stft_attrs, sizeof(struct stft_attr), 2, 4, 1, stft_infer, stft_prepare,
+       stft_eval, "spectra of windowed frames");
+OP_ROW(hann, HANN_WINDOW, "HannWindow", window_attrs, sizeof(struct window_attr), 1, 1, 1,
+       window_infer, NULL, hann_eval, "Hann window");
+OP_ROW(hamming, HAMMING_WINDOW, "HammingWindow", window_attrs, sizeof(struct window_attr), 1, 1, 1,
+       window_infer, NULL, hamming_eval, "Hamming window");
+OP_ROW(blackman, BLACKMAN_WINDOW, "BlackmanWindow", window_attrs, sizeof(struct window_attr), 1, 1,
+       1, window_infer, NULL, blackman_eval, "Blackman window");
+OP_ROW(mel, MEL_WEIGHT_MATRIX, "MelWeightMatrix", mel_attrs, sizeof(struct mel_attr), 5, 5, 1,
+       mel_infer, NULL, mel_eval, "triangular filters on the mel scale: [dft_length/2+1, bins]");
+OP_ROW(magnitude, MAGNITUDE, "Magnitude", NULL, 0, 1, 1, 1, magnitude_infer, NULL, magnitude_eval,
+       "length of pairs: [.., 2] -> [..]");
+OP_ROW(complex_mul, COMPLEX_MUL, "ComplexMul", NULL, 0, 2, 2, 1, complex_mul_infer,
+       complex_mul_prepare, complex_mul_eval, "product of pairs taken as complex numbers");
 
 const struct op *const ops_signal[] = {
     &op_rfft,     &op_irfft, &op_dft,       &op_stft,        &op_hann, &op_hamming,

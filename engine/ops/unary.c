@@ -268,26 +268,16 @@ static void unary_dims(const struct eval *e, struct dims *ds,
         y[i] = f(ds, elem_dim_at(ds, e->in[0], e->x[0], i));
 }
 
-static void neg_dim(const struct eval *e, struct dims *ds)
-{
-    unary_dims(e, ds, dim_neg);
-}
-static void abs_dim(const struct eval *e, struct dims *ds)
-{
-    unary_dims(e, ds, dim_abs);
-}
-static void same_dim(const struct eval *e, struct dims *ds)
-{
-    unary_dims(e, ds, dim_same);
-}
-static void not_dim(const struct eval *e, struct dims *ds)
-{
-    unary_dims(e, ds, dim_not);
-}
-static void relu_dim(const struct eval *e, struct dims *ds)
-{
-    unary_dims(e, ds, dim_relu);
-}
+#define DIM(stem)                                                                                  \
+    static void stem##_dim(const struct eval *e, struct dims *ds)                                  \
+    {                                                                                              \
+        unary_dims(e, ds, dim_##stem);                                                             \
+    }
+DIM(neg)
+DIM(abs)
+DIM(same)
+DIM(not )
+DIM(relu)
 
 /* ---- infer, prepare, eval ---- */
 
