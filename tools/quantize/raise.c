@@ -32,33 +32,38 @@ static rill_status unknown(struct raising *r, const struct change *c)
     return RILL_OK;
 }
 
+static rill_status attr_to_input(struct raising *r, const struct change *c, const char *suffix,
+                                 const struct tensor_form *value)
+{
+    const ProtobufCBinaryData base = r->node->n_output ? r->node->output[0] : r->node->op_type;
+    ProtobufCBinaryData name;
+    TRY(name_fresh(r->net, base, suffix, &name));
+    TRY(tensor_add(r->net, r->g, name, value));
+    TRY(node_set_input(r->net, r->node, c->input, name));
+    node_drop_attr(r->node, c->attr);
+    return RILL_OK;
+}
+
 /* A list of integers becomes an input. */
 static rill_status ints_to_input(struct raising *r, const struct change *c)
 {
     const Onnxpb__Attribute *a = pb_attr(r->node, c->attr);
-    ProtobufCBinaryData name, base = r->node->n_output ? r->node->output[0] : r->node->op_type;
     if (!a)
         return RILL_OK;
-    const int64_t *v = a->n_ints || !a->has_i ? a->ints : &a->i;
-    TRY(ints_add(r->net, r->g, base, "_axes", v, a->n_ints || !a->has_i ? a->n_ints : 1, &name));
-    TRY(node_set_input(r->net, r->node, c->input, name));
-    node_drop_attr(r->node, c->attr);
-    return RILL_OK;
+    const bool is_list = a->n_ints || !a->has_i;
+    const int64_t n = is_list ? (int64_t) a->n_ints : 1;
+    return attr_to_input(r, c, "_axes",
+                         &(struct tensor_form) { ONNX_INT64, 1, &n, is_list ? a->ints : &a->i,
+                                                 (size_t) n * sizeof a->i });
 }
 
 /* One integer becomes an input without axes. */
 static rill_status int_to_input(struct raising *r, const struct change *c)
 {
     const Onnxpb__Attribute *a = pb_attr(r->node, c->attr);
-    ProtobufCBinaryData name;
-    if (!a)
-        return RILL_OK;
-    TRY(name_fresh(r->net, r->node->output[0], "_axis", &name));
-    TRY(tensor_add(r->net, r->g, name,
-                   &(struct tensor_form) { ONNX_INT64, 0, NULL, &a->i, sizeof a->i }));
-    TRY(node_set_input(r->net, r->node, c->input, name));
-    node_drop_attr(r->node, c->attr);
-    return RILL_OK;
+    return !a ? RILL_OK
+              : attr_to_input(r, c, "_axis",
+                              &(struct tensor_form) { ONNX_INT64, 0, NULL, &a->i, sizeof a->i });
 }
 
 static rill_status attr_drop(struct raising *r, const struct change *c)
@@ -128,29 +133,33 @@ static rill_status grid_modes(struct raising *r, const struct change *c)
     return RILL_OK;
 }
 
+/* clang-format off */
+#define AXES(op, since) { op, since, ints_to_input, "axes", 1 }
+/* clang-format on */
+
 /* In the order of the opsets. Ops that only take more types since, or have new attributes whose
  * defaults say what was before, are not here. */
 static const struct change changes[] = {
     { "Dropout", 12, attr_drop, "ratio", 0 },
-    { "Squeeze", 13, ints_to_input, "axes", 1 },
-    { "Unsqueeze", 13, ints_to_input, "axes", 1 },
-    { "ReduceSum", 13, ints_to_input, "axes", 1 },
+    AXES("Squeeze", 13),
+    AXES("Unsqueeze", 13),
+    AXES("ReduceSum", 13),
     { "Split", 13, ints_to_input, "split", 1 },
-    { "Softmax", 13, softmax_whole, "axis", 0 },
-    { "LogSoftmax", 13, softmax_whole, "axis", 0 },
-    { "Hardmax", 13, softmax_whole, "axis", 0 },
+    { "Softmax", 13, softmax_whole, NULL, 0 },
+    { "LogSoftmax", 13, softmax_whole, NULL, 0 },
+    { "Hardmax", 13, softmax_whole, NULL, 0 },
     { "Resize", 13, resize_modes, "coordinate_transformation_mode", 0 },
     { "BatchNormalization", 14, batch_norm, NULL, 0 },
     { "RoiAlign", 16, unknown, NULL, 0 },
-    { "ReduceL1", 18, ints_to_input, "axes", 1 },
-    { "ReduceL2", 18, ints_to_input, "axes", 1 },
-    { "ReduceLogSum", 18, ints_to_input, "axes", 1 },
-    { "ReduceLogSumExp", 18, ints_to_input, "axes", 1 },
-    { "ReduceMax", 18, ints_to_input, "axes", 1 },
-    { "ReduceMean", 18, ints_to_input, "axes", 1 },
-    { "ReduceMin", 18, ints_to_input, "axes", 1 },
-    { "ReduceProd", 18, ints_to_input, "axes", 1 },
-    { "ReduceSumSquare", 18, ints_to_input, "axes", 1 },
+    AXES("ReduceL1", 18),
+    AXES("ReduceL2", 18),
+    AXES("ReduceLogSum", 18),
+    AXES("ReduceLogSumExp", 18),
+    AXES("ReduceMax", 18),
+    AXES("ReduceMean", 18),
+    AXES("ReduceMin", 18),
+    AXES("ReduceProd", 18),
+    AXES("ReduceSumSquare", 18),
     { "Split", 18, split_count, NULL, 0 },
     { "DFT", 20, int_to_input, "axis", 2 },
     { "GridSample", 20, grid_modes, "mode", 0 },
