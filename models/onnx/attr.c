@@ -37,14 +37,9 @@ static int attr_type(const Onnxpb__Attribute *pb)
 static rill_status attr_strings(const struct reader *r, const ProtobufCBinaryData *s, size_t n,
                                 struct attr *ret)
 {
-    const char **v = arena_array(r->arena, const char *, n + 1);
+    const char **v = onnx_texts(r->arena, s, n);
     if (!v)
         return no_memory(r);
-    for (size_t i = 0; i < n; i++) {
-        v[i] = onnx_text(r->arena, s[i]);
-        if (!v[i])
-            return no_memory(r);
-    }
     ret->kind = ATTR_STRINGS;
     ret->strings = (struct attr_strings) { (uint32_t) n, v };
     return RILL_OK;

@@ -36,5 +36,6 @@ Onnxpb__OpsetId *onnx_message_opset(const Onnxpb__Model *m);
 /* Printable text for any bytes: everything but plain ASCII, and the backslash itself, becomes \xNN,
  * so different bytes give different texts. NULL when the arena is full. "" for absent fields. */
 const char *onnx_text(struct arena *a, ProtobufCBinaryData b);
+const char **onnx_texts(struct arena *a, const ProtobufCBinaryData *b, size_t n);
 bool onnx_is_default_domain(ProtobufCBinaryData domain);
 #endif

@@ -57,21 +57,6 @@ static rill_status define(struct outliner *u, const char *name, const char *by)
     return map_set(&u->defined, name, 0) ? RILL_OK : no_memory(u->r);
 }
 
-static rill_status texts(const struct reader *r, const ProtobufCBinaryData *b, size_t n,
-                         const char ***ret)
-{
-    const char **v = arena_array(r->arena, const char *, n + 1);
-    if (!v)
-        return no_memory(r);
-    for (size_t i = 0; i < n; i++) {
-        v[i] = onnx_text(r->arena, b[i]);
-        if (!v[i])
-            return no_memory(r);
-    }
-    *ret = v;
-    return RILL_OK;
-}
-
 /* ---- values that stand at the start ---- */
 
 static rill_status define_inputs(struct outliner *u)
@@ -163,8 +148,10 @@ static rill_status node_outline(struct outliner *u, size_t i)
     n->pb = u->o->pb->node[i];
     n->n_in = (uint32_t) n->pb->n_input;
     n->n_out = (uint32_t) n->pb->n_output;
-    TRY(texts(r, n->pb->input, n->n_in, &n->in));
-    TRY(texts(r, n->pb->output, n->n_out, &n->out));
+    n->in = onnx_texts(r->arena, n->pb->input, n->n_in);
+    n->out = onnx_texts(r->arena, n->pb->output, n->n_out);
+    if (!n->in || !n->out)
+        return no_memory(r);
     n->op = onnx_text(r->arena, n->pb->op_type);
     n->name = n->op ? node_name(r, n, i) : NULL;
     if (!n->name)

@@ -91,18 +91,24 @@ static rill_status mgraph_read(struct reader *r, struct mgraph *ret)
     return s;
 }
 
+static struct reader reader_of(struct arena *a, struct dims *ds, const struct bytes *b,
+                               const struct onnx_limits *limits, rill_error *reterr)
+{
+    return (struct reader) { .arena = a,
+                             .dims = ds,
+                             .file = b,
+                             .limits = limits_complete(limits, b->n),
+                             .symbols.arena = a,
+                             .err = reterr,
+                             .op_refuse = op_row_refuse,
+                             .graph_make = graph_from_outline };
+}
+
 rill_status mgraph_from_onnx(struct mgraph *ret, struct arena *a, struct dims *ds,
                              const struct bytes *b, const struct onnx_limits *limits,
                              rill_error *reterr)
 {
-    struct reader r = { .arena = a,
-                        .dims = ds,
-                        .file = b,
-                        .limits = limits_complete(limits, b->n),
-                        .symbols.arena = a,
-                        .err = reterr,
-                        .op_refuse = op_row_refuse,
-                        .graph_make = graph_from_outline };
+    struct reader r = reader_of(a, ds, b, limits, reterr);
     return mgraph_read(&r, ret);
 }
 
@@ -110,14 +116,7 @@ rill_status mgraph_from_onnx_or_unknown(struct mgraph *ret, struct arena *a, str
                                         const struct bytes *b, enum onnx_unknown *ret_unknown,
                                         rill_error *reterr)
 {
-    struct reader r = { .arena = a,
-                        .dims = ds,
-                        .file = b,
-                        .limits = limits_complete(NULL, b->n),
-                        .symbols.arena = a,
-                        .err = reterr,
-                        .op_refuse = op_row_refuse,
-                        .graph_make = graph_from_outline };
+    struct reader r = reader_of(a, ds, b, NULL, reterr);
     rill_status s = mgraph_read(&r, ret);
     *ret_unknown = r.unknown;
     return s;
