@@ -120,25 +120,29 @@ static rows_fn *const fold_rows[FOLD_COUNT] = { sum_rows,  abs_rows, square_rows
 
 /* ---- walking the input ---- */
 
+/* The next place of the input, over axes up to `last`, and of the output; false: there is none. */
+static bool place_next(const struct reduce_args *g, int last, size_t *at, size_t *place)
+{
+    for (int a = last; a >= 0; a--) {
+        *place += g->step[a];
+        if (++at[a] < g->n[a])
+            return true;
+        *place -= g->step[a] * g->n[a];
+        at[a] = 0;
+    }
+    return false;
+}
+
 /* Visits every row of the last axis in input order and folds it onto its place in the output. */
 static void reduce_walk(const struct reduce_args *g, enum fold fold, char *y, const char *x)
 {
     int last = g->rank - 1;
     size_t bytes = wide_bytes[g->wide], n = g->n[last], at[RANK_MAX] = { 0 }, place = 0;
     fold_fn *f = g->step[last] ? fold_each[g->wide][fold] : fold_one[g->wide][fold];
-    for (;; x += n * bytes) {
+    do {
         f(y + place * bytes, x, n);
-        int a = last - 1;
-        for (; a >= 0; a--) {
-            place += g->step[a];
-            if (++at[a] < g->n[a])
-                break;
-            place -= g->step[a] * g->n[a];
-            at[a] = 0;
-        }
-        if (a < 0)
-            return;
-    }
+        x += n * bytes;
+    } while (place_next(g, last - 1, at, &place));
 }
 
 static void reduce_fold(const struct reduce_args *g, enum fold fold, void *y, const void *x)
@@ -220,13 +224,7 @@ static void shifted_exp(const struct eval *e, const struct reduce_args *g, void 
             ((float *) t)[i] = ((const float *) x)[i] - (float) m;
         else
             ((double *) t)[i] = exp(((const double *) x)[i] - m);
-        for (int a = g->rank - 1; a >= 0; a--) {
-            place += g->step[a];
-            if (++at[a] < g->n[a])
-                break;
-            place -= g->step[a] * g->n[a];
-            at[a] = 0;
-        }
+        place_next(g, g->rank - 1, at, &place);
     }
     if (g->wide == WIDE_F32)
         e->kern->exp_f32(t, t, g->count_in);

@@ -143,19 +143,6 @@ static rill_status cell_infer(struct infer *c, enum cell cell)
     return epilogue_infer(c, a->epilogue);
 }
 
-static rill_status rnn_infer(struct infer *c)
-{
-    return cell_infer(c, CELL_RNN);
-}
-static rill_status gru_infer(struct infer *c)
-{
-    return cell_infer(c, CELL_GRU);
-}
-static rill_status lstm_infer(struct infer *c)
-{
-    return cell_infer(c, CELL_LSTM);
-}
-
 /* ---- plan ---- */
 
 static size_t dir_floats(const struct rnn *g)
@@ -285,19 +272,6 @@ static rill_status cell_prepare(struct prep *c, enum cell cell)
     }
     c->many = together_pays(c, g);
     return RILL_OK;
-}
-
-static rill_status rnn_prepare(struct prep *c)
-{
-    return cell_prepare(c, CELL_RNN);
-}
-static rill_status gru_prepare(struct prep *c)
-{
-    return cell_prepare(c, CELL_GRU);
-}
-static rill_status lstm_prepare(struct prep *c)
-{
-    return cell_prepare(c, CELL_LSTM);
 }
 
 /* ---- one step of one sequence ---- */
@@ -638,6 +612,14 @@ static void cell_eval_many(const struct eval *e, unsigned n)
 }
 
 #define CELL(stem, number, text, spec, hi, outs, words)                                            \
+    static rill_status stem##_infer(struct infer *c)                                               \
+    {                                                                                              \
+        return cell_infer(c, CELL_##number);                                                       \
+    }                                                                                              \
+    static rill_status stem##_prepare(struct prep *c)                                              \
+    {                                                                                              \
+        return cell_prepare(c, CELL_##number);                                                     \
+    }                                                                                              \
     static const struct op op_##stem = { .id = OP_##number,                                        \
                                          .name = text,                                             \
                                          .attrs = spec,                                            \
