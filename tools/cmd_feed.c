@@ -6,7 +6,6 @@
 #include "tools/mic.h"
 #include "tools/tool.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,14 +32,6 @@ struct feed {
     uint64_t lost; /* samples that were left out */
     rill_error err;
 };
-
-static volatile sig_atomic_t stop;
-
-static void on_signal(int sig)
-{
-    (void) sig;
-    stop = 1;
-}
 
 /* ---- samples ---- */
 
@@ -163,7 +154,7 @@ static void feed_step(struct feed *f)
 
 static void feed_loop(struct feed *f)
 {
-    while (!stop && !source_ended(f)) {
+    while (!tool_stops() && !source_ended(f)) {
         if (f->client) {
             feed_step(f);
         } else if (tool_now_s() >= f->next_try_s) {
@@ -178,7 +169,7 @@ static void feed_loop(struct feed *f)
 static int feed_end(struct feed *f)
 {
     struct rill_client_finished fin;
-    bool gone = !f->file && !stop;
+    bool gone = !f->file && !tool_stops();
     if (f->client && rill_client_finish(f->client, STREAM, &fin) < 0)
         return tool_fail(f->cmd, TOOL_IO, "%s", rill_client_error(f->client));
     if (f->client)
@@ -186,15 +177,14 @@ static int feed_end(struct feed *f)
                 (unsigned long long) fin.in, (unsigned long long) f->lost, (double) fin.rtf);
     if (gone)
         return tool_fail(f->cmd, TOOL_IO, "the microphone stopped");
-    return f->client || stop ? TOOL_OK
-                             : tool_fail(f->cmd, TOOL_IO, "the file ended without a connection");
+    return f->client || tool_stops()
+        ? TOOL_OK
+        : tool_fail(f->cmd, TOOL_IO, "the file ended without a connection");
 }
 
 static int feed_start(struct feed *f)
 {
-    struct sigaction sa = { .sa_handler = on_signal };
-    sigaction(SIGINT, &sa, NULL);
-    sigaction(SIGTERM, &sa, NULL);
+    tool_stop_by_signals();
     PaError e = f->file ? paNoError : devices_init();
     if (e != paNoError)
         return tool_fail(f->cmd, TOOL_IO, "PortAudio does not start: %s", Pa_GetErrorText(e));

@@ -29,14 +29,6 @@ struct listen {
     rill_error err;
 };
 
-static volatile sig_atomic_t stop;
-
-static void on_signal(int sig)
-{
-    (void) sig;
-    stop = 1;
-}
-
 /* ---- what comes ---- */
 
 static void event_print(const struct listen *l, uint64_t pos, const char *kind, const char *text,
@@ -201,7 +193,7 @@ static int connection_make(struct listen *l)
 
 static void read_on(struct listen *l, double until_s)
 {
-    while (!stop && !l->failed && !rill_client_ended(l->client, STREAM) &&
+    while (!tool_stops() && !l->failed && !rill_client_ended(l->client, STREAM) &&
            (until_s <= 0 || tool_now_s() < until_s))
         if (rill_client_poll(l->client, 100) < 0)
             break;
@@ -214,9 +206,9 @@ static int listen_loop(struct listen *l)
         int code = connection_make(l);
         if (code == TOOL_OK && !l->names)
             read_on(l, until_s);
-        if (stop)
+        if (tool_stops())
             code = TOOL_OK;
-        bool over = stop || l->failed || l->names || code == TOOL_USAGE ||
+        bool over = tool_stops() || l->failed || l->names || code == TOOL_USAGE ||
             (until_s > 0 && tool_now_s() >= until_s);
         if (!over && code == TOOL_OK && !l->finished)
             code = TOOL_IO;
@@ -236,7 +228,6 @@ static int listen_run(const struct command *cmd, int argc, char **argv)
 {
     const char *env = getenv("RILL_SOCKET");
     struct listen l = { .cmd = cmd, .socket = env && *env ? env : "/run/rilld/rilld.sock" };
-    struct sigaction sa = { .sa_handler = on_signal };
     const struct opt table[] = {
         { "from", 0, OPT_TEXT, &l.from, "WHERE",
           "now (default), oldest, or a position in samples of the source" },
@@ -252,8 +243,7 @@ static int listen_run(const struct command *cmd, int argc, char **argv)
     int n = opts_parse(cmd, table, argc, argv, 0, 2);
     if (n < 0)
         return -n;
-    sigaction(SIGINT, &sa, NULL);
-    sigaction(SIGTERM, &sa, NULL);
+    tool_stop_by_signals();
     signal(SIGPIPE, SIG_IGN);
     l.names = n == 0;
     l.topic = n > 0 ? argv[0] : "";

@@ -13,7 +13,6 @@
 #include <errno.h>
 #include <jansson.h>
 #include <math.h>
-#include <signal.h>
 #include <speex/speex_resampler.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,14 +39,6 @@ struct live {
     uint64_t n_samples, all_samples;
     rill_error err;
 };
-
-static volatile sig_atomic_t stop;
-
-static void on_signal(int sig)
-{
-    (void) sig;
-    stop = 1;
-}
 
 /* ---- callbacks: real time ---- */
 
@@ -304,12 +295,10 @@ static void line_draw(struct live *l)
 
 static rill_status live_loop(struct live *l, double seconds)
 {
-    struct sigaction sa = { .sa_handler = on_signal };
-    sigaction(SIGINT, &sa, NULL);
-    sigaction(SIGTERM, &sa, NULL);
+    tool_stop_by_signals();
     rill_thread_prepare();
     double start = tool_now_s(), shown = start;
-    while (!stop && (seconds <= 0 || tool_now_s() - start < seconds)) {
+    while (!tool_stops() && (seconds <= 0 || tool_now_s() - start < seconds)) {
         TRY(piece_take(l));
         if (tool_now_s() - shown >= 1) {
             shown = tool_now_s();

@@ -2,6 +2,7 @@
 #include "tools/tool.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,6 +49,26 @@ double tool_now_s(void)
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
     return (double) t.tv_sec + (double) t.tv_nsec * 1e-9;
+}
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int sig)
+{
+    (void) sig;
+    stop = 1;
+}
+
+void tool_stop_by_signals(void)
+{
+    struct sigaction sa = { .sa_handler = on_signal };
+    sigaction(SIGINT, &sa, NULL);
+    sigaction(SIGTERM, &sa, NULL);
+}
+
+bool tool_stops(void)
+{
+    return stop;
 }
 
 int tool_compare_f64(const void *a, const void *b)

@@ -84,6 +84,9 @@ int tool_end(int code);
 void tool_cell_write(FILE *f, const char *text);
 
 double tool_now_s(void); /* monotonic */
+/* From now on SIGINT and SIGTERM only ask to stop. */
+void tool_stop_by_signals(void);
+bool tool_stops(void); /* whether one has come */
 int tool_compare_f64(const void *a, const void *b);
 double tool_percentile(const double *sorted, size_t n, double p); /* p 0..1, nearest rank */
 
