@@ -2,12 +2,12 @@
 /* What a caller wants changed of a model before it is typed for good: symbols set, assertions, and
  * transforms in order, each a row of the table below (docs/transforms.md). */
 #include "lib/transform.h"
-#include "engine/base/spec.h"
 #include "engine/ops/rnn.h"
 #include "engine/graph/interface.h"
 #include "engine/graph/subst.h"
 #include "engine/rewrite/declutter/declutter.h"
 #include "models/nnef/nnef.h"
+#include "lib/spec.h"
 #include "lib/typing.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/base/spec.h"
+#include "lib/spec.h"
 
 #include <stdarg.h>
 #include <stdbool.h>

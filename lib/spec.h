@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* spec.h - "name" or "name(key: value, value, ...)": a call with words for arguments.
+/* spec.h - a transform as it is written: "name" or "name(key: value, value, ...)", a call with
+ * words for arguments.
  *
  * A word is bare (letters, digits and _ . / + -) or in double or single quotes, where a backslash
  * stands before a quote, another backslash, or n for a new line. Dashes in the name and in bare
  * keys count as underscores. */
-#ifndef RILL_ENGINE_BASE_SPEC_H
-#define RILL_ENGINE_BASE_SPEC_H
+#ifndef RILL_LIB_SPEC_H
+#define RILL_LIB_SPEC_H
 #include "engine/base/arena.h"
 #include "engine/base/err.h"
 
