@@ -3,7 +3,7 @@
 #include "engine/base/err.h"
 #include "tools/audio.h"
 #include "tools/tool.h"
-#include "tools/transform.h"
+#include "tools/spectra.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -118,10 +118,10 @@ static void window_add(struct piece *row, size_t n_bands, const float *clean, co
 
 static struct pieces pieces_make(const struct quality *q, const float *y)
 {
-    struct transform t[3];
+    struct spectra t[3];
     const float *x[3] = { q->clean, q->noisy, y };
     for (int i = 0; i < 3; i++)
-        transform_make(&t[i], q->rate_hz);
+        spectra_make(&t[i], q->rate_hz);
     size_t step = t[0].n / 2, n_windows = q->n / step;
     struct pieces p = { .n_times = (n_windows + PIECE_WINDOWS - 1) / PIECE_WINDOWS,
                         .n_bands = t[0].n / 2 / BAND_BINS };
@@ -130,12 +130,12 @@ static struct pieces pieces_make(const struct quality *q, const float *y)
     memset(p.at, 0, bytes);
     for (size_t w = 0; w < n_windows; w++) {
         for (int i = 0; i < 3; i++)
-            transform_run(&t[i], x[i], q->n, (ptrdiff_t) (w * step));
+            spectra_run(&t[i], x[i], q->n, (ptrdiff_t) (w * step));
         window_add(p.at + w / PIECE_WINDOWS * p.n_bands, p.n_bands, t[0].bins, t[1].bins,
                    t[2].bins);
     }
     for (int i = 0; i < 3; i++)
-        transform_free(&t[i]);
+        spectra_free(&t[i]);
     return p;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/spectrogram.h"
 #include "tools/tool.h"
-#include "tools/transform.h"
+#include "tools/spectra.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -10,10 +10,10 @@
 #define SILENCE_DB (-140.f) /* dB of it */
 
 /* Adds the power of each bin of the window around the sample `at`. */
-static void power_add(struct transform *t, const float *x, size_t n_samples, ptrdiff_t at,
+static void power_add(struct spectra *t, const float *x, size_t n_samples, ptrdiff_t at,
                       double *power)
 {
-    transform_run(t, x, n_samples, at);
+    spectra_run(t, x, n_samples, at);
     for (size_t i = 0; i <= t->n / 2; i++)
         power[i] += t->gain *
             ((double) t->bins[2 * i] * (double) t->bins[2 * i] +
@@ -36,8 +36,8 @@ static void column_fill(const double *power, size_t n_bins, double frames, float
 void spectrogram_make(struct spectrogram *ret, const float *x, size_t n_samples, int rate_hz,
                       size_t n_columns, double column_s)
 {
-    struct transform t;
-    transform_make(&t, rate_hz);
+    struct spectra t;
+    spectra_make(&t, rate_hz);
     double *power = tool_alloc((t.n / 2 + 1) * sizeof *power), column = column_s * rate_hz;
     *ret =
         (struct spectrogram) { .n_columns = n_columns, .column_s = column_s, .rate_hz = rate_hz };
@@ -58,7 +58,7 @@ void spectrogram_make(struct spectrogram *ret, const float *x, size_t n_samples,
             db[row] = SPECTROGRAM_NONE;
     }
     free(power);
-    transform_free(&t);
+    spectra_free(&t);
 }
 
 float spectrogram_loudest(const struct spectrogram *s, size_t n)

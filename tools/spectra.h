@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* transform.h - spectra of windows of 32 ms. */
-#ifndef TOOLS_TRANSFORM_H
-#define TOOLS_TRANSFORM_H
+/* spectra.h - spectra of windows of 32 ms. */
+#ifndef TOOLS_SPECTRA_H
+#define TOOLS_SPECTRA_H
 #include "kernels/fft.h"
 #include "kernels/kern.h"
 
-struct transform {
+struct spectra {
     struct kern kern;
     struct kern_rfft fft;
     float *table, *work, *frame, *window;
@@ -14,10 +14,10 @@ struct transform {
     double gain; /* of power: a sine of full scale gives 1 */
 };
 
-void transform_make(struct transform *t, int rate_hz);
-void transform_free(struct transform *t);
+void spectra_make(struct spectra *t, int rate_hz);
+void spectra_free(struct spectra *t);
 
 /* Into bins: the window around the sample `at`. What is no number, or beyond any scale, and what
  * lies outside of x is silence. */
-void transform_run(struct transform *t, const float *x, size_t n_samples, ptrdiff_t at);
+void spectra_run(struct spectra *t, const float *x, size_t n_samples, ptrdiff_t at);
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-#include "tools/transform.h"
+#include "tools/spectra.h"
 #include "tools/tool.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-void transform_make(struct transform *t, int rate_hz)
+void spectra_make(struct spectra *t, int rate_hz)
 {
     double sum = 0;
-    *t = (struct transform) { .n = (size_t) (rate_hz * 16 / 1000) * 2 };
+    *t = (struct spectra) { .n = (size_t) (rate_hz * 16 / 1000) * 2 };
     kern_init(&t->kern, kern_cpu_detect());
     t->table = tool_alloc(kern_rfft_floats(t->n) * sizeof(float));
     kern_rfft_init(&t->fft, t->n, t->table);
@@ -23,7 +23,7 @@ void transform_make(struct transform *t, int rate_hz)
     t->gain = 4 / (sum * sum);
 }
 
-void transform_free(struct transform *t)
+void spectra_free(struct spectra *t)
 {
     free(t->table);
     free(t->work);
@@ -37,7 +37,7 @@ static float sample_heard(float x)
     return x > -1e6f && x < 1e6f ? x : 0;
 }
 
-void transform_run(struct transform *t, const float *x, size_t n_samples, ptrdiff_t at)
+void spectra_run(struct spectra *t, const float *x, size_t n_samples, ptrdiff_t at)
 {
     for (size_t i = 0; i < t->n; i++) {
         ptrdiff_t k = at - (ptrdiff_t) (t->n / 2) + (ptrdiff_t) i;
