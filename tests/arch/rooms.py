@@ -42,7 +42,7 @@ models/nnef                 ops models models/network
 lib                         engine pulse models models/network models/nnef
 sinks                       engine/base models rill.h
 check                       engine pulse models models/network lib sinks
-tools/quantize              engine pulse models models/onnx models/nnef lib check
+tools/quantize              engine models models/onnx models/nnef check
 clients/c
 daemon/base                 rill.h
 daemon/compute              +
