@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/typing.h"
+#include "engine/graph/subst.h"
 #include "engine/typing/typed.h"
 
 #include <stdio.h>
@@ -12,15 +13,6 @@ struct symbols {
     const struct dim *list[SYMBOLS_MAX];
     unsigned n;
 };
-
-static void symbols_of_inputs(const struct graph *g, struct symbols *s)
-{
-    for (uint32_t i = 0; i < g->n_inputs; i++) {
-        const struct fact *f = &g->wires[g->inputs[i]].fact;
-        for (int k = 0; k < f->rank; k++)
-            s->n = dim_symbols(f->shape[k], s->list, s->n, SYMBOLS_MAX);
-    }
-}
 
 static bool name_among(const char *name, const char *const *list)
 {
@@ -87,11 +79,11 @@ static void batch_fix(struct dims *ds, const struct dim *stream, const struct sy
 rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_choice *time,
                        struct tgraph *ret, struct fact *ret_facts, rill_error *reterr)
 {
-    struct symbols s = { .n = 0 };
+    struct symbols s;
     struct typed_input *in = arena_array(&m->arena, struct typed_input, g->g.n_inputs + 1u);
     if (!in)
         return err_set(reterr, RILL_NOMEM, "out of memory");
-    symbols_of_inputs(&g->g, &s);
+    s.n = graph_input_symbols(&g->g, s.list, SYMBOLS_MAX);
     TRY(dims_status(m->dims, reterr));
     m->stream = NULL;
     if (time->name)

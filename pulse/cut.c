@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The walk: each node of the decluttered graph, in order, by its rule into the pulsed one. What
  * surrounds it: time set to its symbol, pulses tried, inputs, states and outputs. */
+#include "engine/graph/subst.h"
 #include "engine/ops/clock.h"
 #include "pulse/axes.h"
 #include "pulse/cut.h"
@@ -279,22 +280,11 @@ static rill_status pulser_walk_fitting(struct pulser *p, struct pgraph *g)
 
 #define SYMBOLS_MAX 16
 
-static unsigned input_symbols(const struct graph *g, const struct dim **list)
-{
-    unsigned n = 0;
-    for (uint32_t i = 0; i < g->n_inputs; i++) {
-        const struct fact *f = &g->wires[g->inputs[i]].fact;
-        for (int k = 0; k < f->rank; k++)
-            n = dim_symbols(f->shape[k], list, n, SYMBOLS_MAX);
-    }
-    return n;
-}
-
 rill_status pgraph_no_time(const struct dgraph *t, rill_error *reterr)
 {
     const struct dim *list[SYMBOLS_MAX];
     char names[240] = "";
-    unsigned n = input_symbols(&t->g, list);
+    unsigned n = graph_input_symbols(&t->g, list, SYMBOLS_MAX);
     for (unsigned i = 0; i < n; i++)
         snprintf(names + strlen(names), sizeof names - strlen(names), "%s%.60s", i ? ", " : "",
                  dim_name(list[i]));
@@ -330,7 +320,7 @@ rill_status pgraph_cut(struct pgraph *ret, const struct dgraph *t, const struct 
                         .err = reterr };
     const struct dim *symbols[SYMBOLS_MAX];
     *ret_p = (struct pulser) { .err = reterr };
-    if (!symbol && input_symbols(&t->g, symbols))
+    if (!symbol && graph_input_symbols(&t->g, symbols, SYMBOLS_MAX))
         return pgraph_no_time(t, reterr);
     if (symbol) {
         TRY(positions_find(&positions, &t->g, a, reterr));

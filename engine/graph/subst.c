@@ -13,12 +13,27 @@ static unsigned tensor_symbols(const struct tensor *t, const struct dim **list, 
     return n;
 }
 
+static unsigned fact_symbols(const struct fact *f, const struct dim **list, unsigned n,
+                             unsigned cap)
+{
+    for (int k = 0; k < f->rank; k++)
+        n = dim_symbols(f->shape[k], list, n, cap);
+    return n;
+}
+
+unsigned graph_input_symbols(const struct graph *g, const struct dim **list, unsigned cap)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        n = fact_symbols(&g->wires[g->inputs[i]].fact, list, n, cap);
+    return n;
+}
+
 unsigned graph_symbols(const struct graph *g, const struct dim **list, unsigned n, unsigned cap)
 {
     for (uint32_t w = 0; w < g->n_wires; w++) {
         const struct fact *f = &g->wires[w].fact;
-        for (int k = 0; k < f->rank; k++)
-            n = dim_symbols(f->shape[k], list, n, cap);
+        n = fact_symbols(f, list, n, cap);
         n = tensor_symbols(f->value, list, n, cap);
     }
     for (uint32_t i = 0; i < g->n_nodes; i++)

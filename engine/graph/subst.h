@@ -7,6 +7,8 @@
 /* Adds the symbols that g mentions, in bodies too, to list[0..n), at most to cap; returns how many
  * there are. */
 unsigned graph_symbols(const struct graph *g, const struct dim **list, unsigned n, unsigned cap);
+/* Those that the shapes of its inputs mention. */
+unsigned graph_input_symbols(const struct graph *g, const struct dim **list, unsigned cap);
 
 /* Facts, values that hold dimensions and bodies take `to` where they have the symbol; nothing is
  * inferred anew. A value without symbols becomes one of plain integers. ret may not be g; wires and
