@@ -275,9 +275,8 @@ rill_status dim_parse(struct dims *ds, const char *text, const struct dim **ret,
 
 /* ---- assertions ---- */
 
-#define ASSUME_BUDGET                                                                              \
-    16 /* cases looked at before a fact is kept beside those that may imply it                     \
-        */
+/* Cases looked at before a fact is kept beside those that may imply it. */
+#define ASSUME_BUDGET 16
 
 /* claimed: what somebody said that nothing can hold of beside it; NULL: nobody did. */
 static rill_status assert_refuse(struct parser *p, const char *claimed)

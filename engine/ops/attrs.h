@@ -104,7 +104,6 @@ struct cast_attr {
 
 struct scatter_attr {
     struct axis_attr on;
-
     int reduction;
 };
 

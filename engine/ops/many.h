@@ -6,9 +6,8 @@
 
 #define MANY_ROWS_MAX 128
 #define MANY_ROWS_EACH 8 /* an evaluation with more rows reads the weights seldom enough alone */
-#define MANY_WEIGHTS                                                                               \
-    16384 /* fewer stay in the first cache; changing blocks would cost more than reading them      \
-             again */
+/* Fewer stay in the first cache; changing blocks would cost more than reading them again. */
+#define MANY_WEIGHTS 16384
 
 /* Products of few rows with many weights gain by being done for all blocks at once. */
 static inline bool many_pays(int64_t rows, int64_t n, int64_t k)

@@ -68,8 +68,8 @@ struct matmul_args {
     struct epilogue epilogue;
 };
 
-#define DIRECT_ROWS                                                                                \
-    16 /* up to so many rows a second operand is read as it lies: packing it would cost more */
+/* Up to so many rows a second operand is read as it lies: packing it would cost more. */
+#define DIRECT_ROWS 16
 
 rill_status matmul_shape_infer(struct infer *c, enum dtype type)
 {

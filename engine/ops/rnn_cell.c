@@ -198,8 +198,8 @@ static rill_status seq_weights(struct prep *c, struct rnn *g, const float *w, co
     return RILL_OK;
 }
 
-#define TOGETHER_ROWS                                                                              \
-    4 /* more rows than that share reads of the weights better in a product of their own */
+/* More rows than that share reads of the weights better in a product of their own. */
+#define TOGETHER_ROWS 4
 
 static const float place_later;
 

@@ -182,8 +182,8 @@ struct dft_args {
     double *turn; /* cos and sin of 2 pi k / n, k < n: short transforms; NULL otherwise */
 };
 
-#define DFT_SHORT_MAX                                                                              \
-    32 /* up to here a sum in double costs little and leaves no rounding in the float */
+/* Up to here a sum in double costs little and leaves no rounding in the float. */
+#define DFT_SHORT_MAX 32
 
 static rill_status dft_axis(struct infer *c, int *ret)
 {

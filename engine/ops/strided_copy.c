@@ -17,8 +17,8 @@ static const struct attr_spec copy_attrs[] = {
     { 0 },
 };
 
-#define STRIDE_MAX                                                                                 \
-    ((int64_t) 1 << 40) /* also where it is not taken: addresses are computed of it */
+/* Also where it is not taken: addresses are computed of it. */
+#define STRIDE_MAX ((int64_t) 1 << 40)
 
 /* All elements of a piece lie within `count`. */
 static bool axis_fits(int64_t first, const int64_t *n, const int64_t *stride, int64_t count)

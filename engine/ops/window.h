@@ -11,8 +11,8 @@ enum auto_pad { PAD_NOTSET, PAD_VALID, PAD_SAME_UPPER, PAD_SAME_LOWER };
 extern const char *const auto_pad_names[];
 
 /* Frames of SAME padding in front, where `total` are wanted in all. Where windows are further apart
- * than they are long that is negative, and so many frames are cut off, which
- * is rounded otherwise in convolutions than in pools. */
+ * than they are long that is negative, and so many frames are cut off, which is rounded otherwise
+ * in convolutions than in pools. */
 enum same_kind { SAME_POOL, SAME_CONV };
 int64_t same_before(int auto_pad, enum same_kind kind, int64_t total);
 

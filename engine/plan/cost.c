@@ -120,9 +120,8 @@ static const struct counted *counted_find(const struct op *op)
 /* ---- effort ---- */
 
 #define NODE_EFFORT 1000 /* a step without arithmetic, about 100 ns */
-#define LANES_FULL                                                                                 \
-    64 /* numbers that a product makes at once at full speed: 4 chains of 16 lanes                 \
-        */
+/* Numbers that a product makes at once at full speed: 4 chains of 16 lanes. */
+#define LANES_FULL 64
 
 /* Each of the numbers that come out is one chain of multiply-adds: of few of them the lanes stand
  * empty. */

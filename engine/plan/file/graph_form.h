@@ -5,8 +5,8 @@
 #include "engine/graph/tensor.h"
 
 #define CONST_INLINE_MAX_BYTES 1024
-#define CONST_PACKED_ONLY                                                                          \
-    INT64_C(-1) /* in the place of an offset: the bytes are kept in packed form only */
+/* In the place of an offset: the bytes are kept in packed form only. */
+#define CONST_PACKED_ONLY INT64_C(-1)
 
 /* Large tensors of numbers that only arithmetic reads lie in the part that is mapped. What may be
  * an index, a size or a truth is copied out, so that it stays as it was checked whatever becomes of

@@ -10,8 +10,8 @@
 
 #define ELEMENTS_MAX (1 << 18)   /* of a tensor that is followed */
 #define NAME_STRIDE 4294967296.0 /* a name is (wire + 1) * 2^32 + element, exact in f64 */
-#define PIECES_MIN                                                                                 \
-    64 /* a movement of more pieces than this and a sixteenth of its elements is none */
+/* A movement of more pieces than this and a sixteenth of its elements is none. */
+#define PIECES_MIN 64
 
 /* clang-format off */
 static const enum op_id movers[] = {
