@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rill quantize: a model with weights of 8 or 4 bits, and activations of 8 where that is asked. */
 #include "models/onnx/reader.h"
+#include "tools/json.h"
 #include "tools/open.h"
 #include "tools/quantize.h"
 #include "engine/base/err.h"
@@ -18,7 +19,7 @@ struct job {
     struct quantize_opts opts;
     struct opt_list recordings;
     double noise_db;
-    bool force;
+    bool force, json;
     const char *out;
     struct open_opts open;
     struct step_decl bare;
@@ -199,18 +200,25 @@ static void db_print(const struct loss *l)
         printf("%8.1f", db);
 }
 
+static const char *const layer_how[] = { [LAYER_LEFT] = "f32",
+                                         [LAYER_WEIGHTS] = "weights",
+                                         [LAYER_DYNAMIC] = "dynamic",
+                                         [LAYER_STATIC] = "static" };
+
+/* What is told of a layer; NULL: it has no weights that could lose anything. */
+static const struct loss *layer_loss(const struct layer *l)
+{
+    return !l->n_weights ? NULL : l->fate > LAYER_WEIGHTS ? &l->whole : &l->weights;
+}
+
 static void layer_print(const struct job *j, const struct layer *l)
 {
-    static const char *const how[] = { [LAYER_LEFT] = "f32",
-                                       [LAYER_WEIGHTS] = "weights",
-                                       [LAYER_DYNAMIC] = "dynamic",
-                                       [LAYER_STATIC] = "static" };
     printf("  %-14s %-40.40s %9lld ", l->kind->name, l->name, (long long) l->n_values);
     if (l->n_weights)
-        db_print(l->fate > LAYER_WEIGHTS ? &l->whole : &l->weights);
+        db_print(layer_loss(l));
     else
         printf("       -");
-    printf("  %s%s%s%s\n", how[l->fate], l->why ? ": " : "", l->why ? l->why : "",
+    printf("  %s%s%s%s\n", layer_how[l->fate], l->why ? ": " : "", l->why ? l->why : "",
            l->n_weights && !l->runs && j->ran ? " (nothing ran it; of its weights)" : "");
 }
 
@@ -253,6 +261,65 @@ static void outputs_print(const struct job *j)
     }
 }
 
+/* ---- report in JSON ---- */
+
+/* snr: measured, or why there is no number: exact, none (nothing is left), silent; null: nothing
+ * was compared. */
+static json_t *loss_json(json_t *to, const struct loss *l)
+{
+    double db = l ? loss_db(l) : 0;
+    const char *how = !l ? NULL
+        : isnan(db)      ? "silent"
+        : !isinf(db)     ? "measured"
+        : db > 0         ? "exact"
+                         : "none";
+    json_object_set_new(to, "snr_db", l && isfinite(db) ? json_real(db) : json_null());
+    json_object_set_new(to, "snr", how ? json_string(how) : json_null());
+    return to;
+}
+
+static json_t *layer_json(const struct job *j, const struct layer *l)
+{
+    json_t *o = json_pack("{s:s, s:o, s:I, s:s, s:s?, s:b}", "op", l->kind->name, "layer",
+                          json_text(l->name), "weights", (json_int_t) l->n_values, "as",
+                          layer_how[l->fate], "why", l->why, "ran", j->ran && l->runs);
+    return loss_json(o, layer_loss(l));
+}
+
+static json_t *net_json(const struct job *j, unsigned i)
+{
+    const struct net *n = j->nets[i];
+    const struct bytes *made = &j->made[i];
+    json_t *layers = json_array();
+    for (size_t k = 0; k < n->n_layers; k++)
+        json_array_append_new(layers, layer_json(j, &n->layers[k]));
+    return json_pack("{s:o, s:I, s:I, s:I, s:I, s:I, s:o}", "file", json_text(n->name), "quantised",
+                     (json_int_t) net_quantised(n), "bytes_before", (json_int_t) j->in.file[i].n,
+                     "bytes", (json_int_t) (made->data ? made->n : j->in.file[i].n), "opset_before",
+                     (json_int_t) n->opset, "opset",
+                     (json_int_t) onnx_message_opset(n->model)->version, "layers", layers);
+}
+
+static void report_json(const struct job *j)
+{
+    json_t *nets = json_array(), *outputs = json_array();
+    for (unsigned i = 0; i < j->in.n_nets; i++)
+        json_array_append_new(nets, net_json(j, i));
+    for (unsigned i = 0; j->ran && i < j->before.n_outputs; i++) {
+        struct loss l = run_loss(&j->before, &j->after, i);
+        json_t *o = json_pack("{s:o}", "name", json_text(j->before.output[i].name));
+        json_array_append_new(outputs, loss_json(o, &l));
+    }
+    json_t *o = json_pack("{s:o, s:o, s:b, s:o, s:i, s:f, s:o, s:o}", "model",
+                          json_text(j->in.path), "out", json_text(j->out), "ran", j->ran,
+                          "why_not_run", j->ran ? json_null() : json_text(j->why.text),
+                          "recordings", (int) j->in.n_recordings, "seconds", j->in.seconds, "nets",
+                          nets, "outputs", outputs);
+    json_dumpf(o, stdout, JSON_INDENT(1) | JSON_REAL_PRECISION(7));
+    putchar('\n');
+    json_decref(o);
+}
+
 static void report(const struct job *j)
 {
     for (unsigned i = 0; i < j->in.n_nets; i++)
@@ -275,7 +342,7 @@ static rill_status quantize(struct job *j, const char *model)
     TRY(nets_write(j));
     TRY(outputs_run(j));
     TRY(quantize_out_write(&j->in, j->out, j->made, &j->err));
-    report(j);
+    (j->json ? report_json : report)(j);
     return RILL_OK;
 }
 
@@ -325,6 +392,9 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "dynamic", 0, OPT_FLAG, &dynamic, NULL,
           "activations, too, by the range that each run finds" },
         { "force", 'f', OPT_FLAG, &j->force, NULL, "replace what is there" },
+        { "json", 0, OPT_FLAG, &j->json, NULL,
+          "print {model, out, nets: [{file, bytes, layers: [{op, layer, snr_db, as, ..}]}], "
+          "outputs, ..}" },
         { "min-snr", 0, OPT_REAL, REAL_FROM_TO(&j->opts.least_db, -100, 200), "DB",
           "a layer that would fall below stays f32 (default 10)" },
         { "noise", 0, OPT_REAL, REAL_FROM_TO(&j->noise_db, -120, 20), "DB",

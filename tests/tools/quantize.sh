@@ -75,6 +75,27 @@ expect 3 "the first, MatMul 'd', is quantised already" "$rill" quantize "$nets/d
 "$rill" quantize "$nets/known.onnx" "$dir/once.onnx" >/dev/null
 expect 3 "MatMul 'known', is quantised already" "$rill" quantize "$dir/once.onnx" "$dir/none.onnx"
 
+# ---- the same for programs
+json() # NET PYTHON OPTION..: holds of what is printed, as r
+{
+    net=$1 holds=$2
+    shift 2
+    "$rill" quantize --json --force "$nets/$net.onnx" "$dir/out.onnx" "$@" >"$dir/report" 2>&1
+    good "$net in JSON: $holds" python3 -c "
+import json, sys
+r = json.load(open('$dir/report'))
+net = r['nets'][0]
+layer = {l['layer']: l for l in net['layers']}
+sys.exit(not ($holds))"
+}
+json layers "round(layer['conv']['snr_db'], 1) == 59.7 and layer['conv']['as'] == 'weights' and layer['conv']['ran']"
+json layers "net['quantised'] == 4 and layer['transposed']['why'].startswith('loses more')" --min-snr 48
+json layers "[(o['name'], o['snr'], round(o['snr_db'], 1)) for o in r['outputs']] == [('y', 'measured', 39.4)]"
+json exact "layer['exact']['snr'] == 'exact' and layer['exact']['snr_db'] is None and r['out'].endswith('/out.onnx')"
+json odd "layer['zeros']['snr'] == 'silent' and layer['nan']['snr'] is None and 'NaN' in layer['nan']['why']"
+json old "(net['opset_before'], net['opset']) == (11, 13) and net['bytes'] != net['bytes_before']"
+json wants "not r['ran'] and 'i64' in r['why_not_run'] and r['outputs'] == [] and not layer['first']['ran']"
+
 # ---- activations
 quantized layers "^  Conv  *conv  *96  *[0-9.]*  dynamic$" --dynamic
 says "^  ConvTranspose .* weights$"
