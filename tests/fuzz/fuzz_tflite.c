@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a .tflite file: read, then typed. */
+/* Any bytes as a .tflite file: read, typed, then decluttered. */
+#include "engine/rewrite/declutter/declutter.h"
 #include "engine/typing/typed.h"
 #include "models/tflite/reader.h"
 #include "tests/fuzz/fuzz.h"
@@ -12,9 +13,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct tflite_limits limits = { .tables = 10000, .tensor_bytes = (uint64_t) 16 << 20 };
     struct mgraph m;
     struct tgraph t;
+    struct dgraph d;
     rill_error err;
-    if (ds && mgraph_from_tflite(&m, &a, ds, &b, &limits, &err) == RILL_OK)
-        tgraph_from_mgraph(&t, &m, &(struct typed_opts) { .fold_bytes_max = 1 << 20 }, &err);
+    if (ds && mgraph_from_tflite(&m, &a, ds, &b, &limits, &err) == RILL_OK &&
+        tgraph_from_mgraph(&t, &m, &(struct typed_opts) { .fold_bytes_max = 1 << 20 }, &err) ==
+            RILL_OK)
+        dgraph_from_tgraph(&d, &t, NULL, &err);
     arena_drop(&a);
     dims_free(ds);
     return 0;
