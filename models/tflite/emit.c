@@ -42,6 +42,16 @@ enum dtype tfl_type(const struct conversion *c, unsigned i)
     return t ? t->shape.type : DTYPE_NONE;
 }
 
+rill_status tfl_known(const struct conversion *c, const struct tfl_tensor *t, int axis,
+                      const char *why)
+{
+    if (axis < 0 || !(t->open >> axis & 1))
+        return RILL_OK;
+    return tfl_fail(c, RILL_UNSUPPORTED,
+                    "axis %d of tensor '%.80s' is left open by the file, and %s wants its size",
+                    axis, t->name, why);
+}
+
 bool tfl_type_is_byte(enum dtype t)
 {
     return t == DTYPE_I8 || t == DTYPE_U8;
@@ -163,8 +173,16 @@ rill_status tfl_emit_transpose(struct conversion *c, const int64_t *perm, unsign
 rill_status tfl_emit_reshape(struct conversion *c, uint32_t x, const struct tfl_tensor *t,
                              uint32_t *ret)
 {
+    int64_t dim[RANK_MAX];
     uint32_t shape;
-    TRY(tfl_wire_i64s(c, t->shape.dim, (unsigned) t->shape.rank, &shape));
+    for (int i = 0; i < t->shape.rank; i++)
+        dim[i] = t->open >> i & 1 ? -1 : t->shape.dim[i];
+    if (t->open & (t->open - 1))
+        return tfl_fail(c, RILL_UNSUPPORTED,
+                        "tensor '%.80s' has several axes that the file leaves open; a reshape to "
+                        "one is read",
+                        t->name);
+    TRY(tfl_wire_i64s(c, dim, (unsigned) t->shape.rank, &shape));
     return tfl_emit2(c, OP_RESHAPE, x, shape, ret);
 }
 

@@ -26,6 +26,7 @@ struct tfl_tensor {
     const char *name; /* printable */
     int element;      /* number of the format */
     struct tensor shape;
+    unsigned open; /* bit i: the file leaves the size of axis i open; shape has 1 there */
     uint32_t buffer;
     bool variable;
     struct quant q;
@@ -50,6 +51,7 @@ struct reader {
     struct flat_list codes, graphs, buffers;
     struct variable *variables;
     uint32_t n_variables;
+    uint32_t n_open; /* axes of inputs that are symbols */
     rill_error *err;
     /* Call from state.c to what stands above it: runs subgraph i before the first run. */
     rill_status (*graph_once)(struct reader *r, uint32_t i);
@@ -109,6 +111,10 @@ __attribute__((format(printf, 3, 4))) rill_status tfl_fail_(const struct convers
 const struct tfl_tensor *tfl_in(const struct conversion *c, unsigned i);
 const struct tfl_tensor *tfl_out(const struct conversion *c, unsigned i);
 enum dtype tfl_type(const struct conversion *c, unsigned i); /* of input i; NONE: absent */
+
+/* Refuses where the size of an axis of t is wanted that the file leaves open; why: for what. */
+rill_status tfl_known(const struct conversion *c, const struct tfl_tensor *t, int axis,
+                      const char *why);
 
 /* The wire of input i; WIRE_NONE where absent. */
 rill_status tfl_wire(struct conversion *c, unsigned i, uint32_t *ret);

@@ -19,7 +19,8 @@ rill_status tfl_reshape(struct conversion *c)
     uint32_t x, y;
     TRY(moved_check(c, 0));
     TRY(tfl_wire(c, 0, &x));
-    if (tensor_count(&tfl_in(c, 0)->shape) != tensor_count(&tfl_out(c, 0)->shape))
+    if (!tfl_in(c, 0)->open && !tfl_out(c, 0)->open &&
+        tensor_count(&tfl_in(c, 0)->shape) != tensor_count(&tfl_out(c, 0)->shape))
         return tfl_fail(c, RILL_MALFORMED, "makes %lld elements of %lld",
                         (long long) tensor_count(&tfl_out(c, 0)->shape),
                         (long long) tensor_count(&tfl_in(c, 0)->shape));
@@ -163,8 +164,10 @@ rill_status tfl_split_v(struct conversion *c)
         rest = sizes[i] == -1 ? (int64_t) i : rest;
         left -= sizes[i] == -1 ? 0 : sizes[i];
     }
-    if (rest >= 0)
+    if (rest >= 0) {
+        TRY(tfl_known(c, tfl_in(c, 0), at, "what is left for one part"));
         sizes[rest] = left;
+    }
     TRY(tfl_wire(c, 0, &x));
     TRY(tfl_wire_i64s(c, sizes, n, &w));
     return split(c, x, axis, w, false);

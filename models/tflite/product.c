@@ -47,8 +47,14 @@ static rill_status window_read(struct conversion *c, bool depthwise, struct wind
     if (x->rank != 4 || w->rank != 4 || tfl_out(c, 0)->shape.rank != 4)
         return tfl_fail(c, RILL_MALFORMED, "input of rank %d, weights of rank %d; wants 4", x->rank,
                         w->rank);
-    if (flat_i8(f, c->options, CONV_PADDING, PADDING_SAME) == PADDING_SAME)
-        window_pad(ret, x, w->dim[1], w->dim[2]);
+    if (depthwise)
+        TRY(tfl_known(c, tfl_in(c, 0), 3, "a depthwise convolution"));
+    if (flat_i8(f, c->options, CONV_PADDING, PADDING_SAME) != PADDING_SAME)
+        return RILL_OK;
+    for (unsigned i = 0; i < 2; i++)
+        if (ret->stride[i] > 1)
+            TRY(tfl_known(c, tfl_in(c, 0), 1 + (int) i, "SAME padding with a stride"));
+    window_pad(ret, x, w->dim[1], w->dim[2]);
     return RILL_OK;
 }
 
@@ -98,6 +104,8 @@ rill_status tfl_transpose_conv(struct conversion *c)
         stride[i] = flat_i32(f, c->options, i ? CONV_STRIDE_W : CONV_STRIDE_H, 1);
         if (stride[i] < 1)
             return tfl_fail(c, RILL_MALFORMED, "a stride of %lld", (long long) stride[i]);
+        TRY(tfl_known(c, x, 1 + (int) i, "a transposed convolution"));
+        TRY(tfl_known(c, y, 1 + (int) i, "a transposed convolution"));
         int64_t all = (x->shape.dim[1 + i] - 1) * stride[i] + w->dim[1 + i] - y->shape.dim[1 + i];
         if (all < 0)
             return tfl_fail(c, RILL_UNSUPPORTED, "its output is larger than its windows reach");

@@ -162,6 +162,24 @@ static bool is_real(const struct tfl_tensor *t)
     return tfl_type_is_byte(t->shape.type) && t->q.n == 1;
 }
 
+/* Axes that the file leaves open are symbols: S, S_2 and so on. */
+static rill_status open_axes(struct subgraph *s, const struct tfl_tensor *t, struct fact *f)
+{
+    struct reader *r = s->r;
+    for (int i = 0; i < f->rank; i++) {
+        if (!(t->open >> i & 1))
+            continue;
+        const char *name =
+            r->n_open++ ? arena_printf(r->arena, "S_%u", r->n_open) : arena_string(r->arena, "S");
+        const char *size = name ? arena_printf(r->arena, "%s >= 0", name) : NULL;
+        if (!size)
+            return tfl_no_memory(r);
+        f->shape[i] = dim_symbol(r->dims, name);
+        TRY(dims_assert(r->dims, size, r->err));
+    }
+    return RILL_OK;
+}
+
 static rill_status inputs_add(struct subgraph *s)
 {
     struct flat_list l = flat_list(&s->r->flat, s->table, GRAPH_INPUTS, 4);
@@ -177,6 +195,7 @@ static rill_status inputs_add(struct subgraph *s)
             return err_set(s->r->err, RILL_MALFORMED, "input '%.80s' is listed twice", t->name);
         fact_of_tensor(&f, s->r->dims, &t->shape);
         f.value = NULL;
+        TRY(open_axes(s, t, &f));
         f.type = is_real(t) ? DTYPE_F32 : f.type;
         t->wire = graph_add_input(s->g, t->name, &f);
         if (t->wire == WIRE_NONE)

@@ -191,6 +191,8 @@ static rill_status pool_read(struct conversion *c, int64_t kept[8])
                             (long long) kept[i], (long long) kept[2 + i]);
         if (flat_i8(f, c->options, POOL_PADDING, PADDING_SAME) != PADDING_SAME)
             continue;
+        if (kept[i] > 1)
+            TRY(tfl_known(c, tfl_in(c, 0), 1 + (int) i, "SAME padding with a stride"));
         int64_t outputs = (x->dim[1 + i] + kept[i] - 1) / kept[i];
         int64_t all = (outputs - 1) * kept[i] + kept[2 + i] - x->dim[1 + i];
         all = all > 0 ? all : 0;

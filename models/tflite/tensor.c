@@ -52,6 +52,21 @@ static rill_status shape_read(struct reader *r, struct flat_table table, struct 
     return RILL_OK;
 }
 
+/* Sizes that the file leaves open. The first of several axes counts the batch, and stays what the
+ * shape says. */
+static rill_status signature_read(struct reader *r, struct flat_table table, struct tfl_tensor *t)
+{
+    struct flat_list l = flat_list(&r->flat, table, TENSOR_SIGNATURE, 4);
+    if (l.n && l.n != (uint32_t) t->shape.rank)
+        return err_set(r->err, RILL_MALFORMED,
+                       "tensor '%.80s': a shape of %d dimensions and a signature of %u", t->name,
+                       t->shape.rank, l.n);
+    for (uint32_t i = l.n > 1; i < l.n; i++)
+        if (flat_list_i32(&r->flat, l, i) < 0)
+            t->open |= 1u << i;
+    return RILL_OK;
+}
+
 /* Scales are above 0 and finite, zeros of the element's range. */
 static rill_status scales_check(const struct reader *r, const struct tfl_tensor *t)
 {
@@ -123,6 +138,7 @@ static rill_status tensor_read(struct reader *r, struct flat_table table, struct
         return err_set(r->err, RILL_UNSUPPORTED,
                        "tensor '%.80s' is sparse; convert the model without sparsity", t->name);
     TRY(shape_read(r, table, t));
+    TRY(signature_read(r, table, t));
     TRY(flat_status(&r->flat, r->err));
     TRY(quant_read(r, table, t));
     return flat_status(&r->flat, r->err);

@@ -250,6 +250,8 @@ rill_status tfl_byte_reduce(struct conversion *c, const int64_t *axes, unsigned 
     uint32_t in[2], out;
     TRY(tfl_range_attrs(c, y, ACTIVATION_NONE, a + 3));
     TRY(tfl_single(c, x));
+    for (unsigned i = 0; i < n; i++)
+        TRY(tfl_known(c, x, axis_normalise(axes[i], x->shape.rank), "a mean of bytes"));
     int64_t all = tensor_count(&x->shape), left = tensor_count(&y->shape);
     if (c->row->with != OP_REDUCE_MEAN || left < 1 || all < left || all / left > 1 << 20)
         return tfl_fail(c, RILL_UNSUPPORTED, "on 8 bits is not read; MEAN of at most 2^20 is");

@@ -33,11 +33,14 @@ struct session {
     unsigned n_ports;
 };
 
-static bool session_open(struct session *s, const char *path, rill_error *err)
+/* set: a size for each symbol; NULL: none */
+static bool session_open(struct session *s, const char *path, const char *set, rill_error *err)
 {
     rill_model *m;
+    const char *const sets[] = { set, NULL };
+    const rill_model_opts opts = { .struct_bytes = sizeof opts, .set = sets };
     *s = (struct session) { .n_ports = 0 };
-    if (rill_model_open(&m, path, err) != RILL_OK)
+    if (rill_model_open_with(&m, path, &opts, err) != RILL_OK)
         return false;
     rill_status status = rill_plan_new(&s->plan, m, NULL, err);
     rill_model_free(m);
@@ -88,7 +91,7 @@ static void test_row(const struct row *r, const char *file)
     rill_error err = { .text = "" };
     snprintf(path, sizeof path, "tests/models/tflite/refs/%s.ref", r->name);
     struct floats ref = floats_read(source_path(path));
-    bool open = session_open(&s, file, &err);
+    bool open = session_open(&s, file, NULL, &err);
     CHECK(open && ref.v, "%s: %s", r->name, err.text);
     size_t at = 0;
     float most = 0;
@@ -109,6 +112,59 @@ static void test_nets(void)
         snprintf(path, sizeof path, "tests/models/tflite/nets/%s.tflite", rows[i].name);
         snprintf(file, sizeof file, "%s", source_path(path));
         test_row(&rows[i], file);
+    }
+}
+
+/* ---- axes that the file leaves open (open.py) ---- */
+
+/* Pushes n frames, finishes where there is time, and takes what comes. */
+static size_t frames_run(struct session *s, const float *x, size_t n, bool streams, float *y)
+{
+    size_t given = 0, all = 0, taken;
+    for (size_t at = 0; at < n; at += taken) {
+        CHECK(rill_stream_push(s->stream, 0, x + at * s->ports[0].width, n - at, &taken) == RILL_OK,
+              "push");
+        if (rill_stream_run(s->stream) != RILL_OK)
+            break;
+        rill_stream_pull(s->stream, 1, y + all * s->ports[1].width, n, &given);
+        all += given;
+    }
+    if (streams)
+        rill_stream_finish(s->stream);
+    while (streams && rill_stream_run(s->stream) == RILL_OK) {
+        rill_stream_pull(s->stream, 1, y + all * s->ports[1].width, n, &given);
+        all += given;
+    }
+    return all * s->ports[1].width;
+}
+
+/* What is made of 7 rows: by the twin that has as many, by the symbol with that value and, where
+ * time streams, row by row. */
+static void test_open(const char *name, bool streams)
+{
+    float x[7 * 12], y[3][7 * 8] = { { 0 } };
+    size_t n[3] = { 0 };
+    rill_error err = { .text = "" };
+    for (size_t i = 0; i < sizeof x / sizeof *x; i++)
+        x[i] = (float) (int) (i * 37 % 101) / 25 - 2;
+    for (unsigned k = 0; k < 3; k++) {
+        char path[128];
+        struct session s;
+        snprintf(path, sizeof path, "tests/models/tflite/nets/open_%s%s.tflite", name,
+                 k == 0 ? "_7" : "");
+        bool open = session_open(&s, source_path(path), k == 1 ? "S=7" : NULL, &err);
+        if (k == 2 && !streams) {
+            CHECK(!open && err.status == RILL_UNSUPPORTED && strstr(err.text, "ByteConv"), "%s: %s",
+                  path, err.text);
+            continue;
+        }
+        CHECK(open, "%s: %s", path, err.text);
+        if (open) {
+            n[k] = frames_run(&s, x, k == 2 ? 7 : 1, k == 2, y[k]);
+            session_close(&s);
+        }
+        CHECK(n[k] && n[k] == n[0] && !memcmp(y[k], y[0], n[0] * sizeof **y),
+              "%s: %zu numbers of %zu, or others", path, n[k], n[0]);
     }
 }
 
@@ -172,6 +228,12 @@ static const struct bad {
     { "loop", RILL_MALFORMED, { "byte 0", "itself" } },
     { "offset", RILL_MALFORMED, { "byte 0", "leaves the file" } },
     { "cut", RILL_MALFORMED, { "byte", "" } },
+    { "open_same",
+      RILL_UNSUPPORTED,
+      { "MAX_POOL_2D, 'out'", "axis 1 of tensor 'in' is left open" } },
+    { "open_mean", RILL_UNSUPPORTED, { "MEAN, 'out'", "axis 1 of tensor 'in' is left open" } },
+    { "open_reshape", RILL_UNSUPPORTED, { "RESHAPE, 'out'", "several axes" } },
+    { "open_signature", RILL_MALFORMED, { "'in'", "signature of 3" } },
 };
 
 static rill_status read_bytes(const void *data, size_t n, const struct tflite_limits *limits,
@@ -269,6 +331,8 @@ int main(void)
     test_broken("nets/variable8");
     test_limits();
     test_nets();
+    test_open("floats", true);
+    test_open("whole", false);
     for (size_t i = 0; i < sizeof published / sizeof *published; i++)
         test_published(&published[i]);
     return check_done();

@@ -123,7 +123,8 @@ class Graph:
     def __init__(self, model, name):
         self.model, self.name, self.tensors, self.ops, self.ports = model, name, [], [], ([], [])
 
-    def tensor(self, name, shape, type='FLOAT32', data=None, scale=None, zero=0, axis=0, buffer=None):
+    def tensor(self, name, shape, type='FLOAT32', data=None, scale=None, zero=0, axis=0, buffer=None,
+               signature=None):
         fields = {1: ('b', TYPES[type]), 3: name}
         if shape:
             fields[0] = ('i', list(shape))
@@ -134,6 +135,8 @@ class Graph:
             scales = [float(s) for s in (scale if hasattr(scale, '__len__') else [scale])]
             zeros = list(zero) if hasattr(zero, '__len__') else [zero] * len(scales)
             fields[4] = {2: ('f', scales), 3: ('q', zeros), 6: ('i', axis)}
+        if signature:
+            fields[7] = ('i', list(signature))
         self.tensors.append(fields)
         return len(self.tensors) - 1
 

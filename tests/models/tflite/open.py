@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes nets/open*.tflite, of which the file leaves the axis of rows open, their twins of seven rows, nets/*_7.tflite, and
+bad/open_*.tflite: files that want a size there, or whose signature is none. tests/models/tflite.c has the words of each."""
+import os
+
+import numpy as np
+
+from flat import Model
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SAME, VALID = 0, 1
+
+
+class Net(Model):
+    """rows: of the input; None: open."""
+
+    def __init__(self, rows):
+        super().__init__()
+        self.rows, self.random = rows, np.random.default_rng(7)
+
+    def rowed(self, name, shape, *args, **more):
+        """A tensor whose axis 1 is that of the rows."""
+        if self.rows is None:
+            more['signature'] = [-1, -1, *shape[2:]]
+        return self.tensor(name, [1, self.rows or 1, *shape[2:]], *args, **more)
+
+    def real(self, name, shape):
+        return self.tensor(name, shape, data=(self.random.standard_normal(shape) / 2).astype(np.float32))
+
+    def save(self, name, inputs, outputs):
+        self.write(os.path.join(HERE, name + '.tflite'), inputs=inputs, outputs=outputs)
+
+
+def floats(rows, name):
+    """A window that looks one row ahead, a product of each row."""
+    m = Net(rows)
+    x = m.rowed('x', [1, 0, 2, 4])
+    c = m.rowed('c', [1, 0, 2, 6])
+    m.op('CONV_2D', [x, m.real('w', [6, 3, 1, 4]), m.real('b', [6])], [c],
+         {0: ('b', SAME), 1: ('i', 1), 2: ('i', 1), 3: ('b', 1), 4: ('i', 1), 5: ('i', 1)})
+    r = m.rowed('r', [1, 0, 12])
+    m.op('RESHAPE', [c], [r], {})
+    y = m.rowed('y', [1, 0, 5])
+    m.op('FULLY_CONNECTED', [r, m.real('v', [5, 12]), m.real('d', [5])], [y], {0: ('b', 0), 2: ('?', True)}, version=4)
+    m.save(name, [x], [y])
+
+
+def whole(rows, name):
+    """Bytes: a window over rows, the mean of each row's columns."""
+    m = Net(rows)
+    x = m.rowed('x', [1, 0, 3, 4], 'INT8', scale=0.05, zero=3)
+    scales = [0.01 * (1 + i) for i in range(6)]
+    w = m.tensor('w', [6, 2, 1, 4], 'INT8', m.random.integers(-127, 128, [6, 2, 1, 4]).astype(np.int8), scales)
+    b = m.tensor('b', [6], 'INT32', m.random.integers(-900, 900, 6).astype(np.int32),
+                 [float(np.float32(0.05) * np.float32(s)) for s in scales])
+    c = m.rowed('c', [1, 0, 3, 6], 'INT8', scale=0.2, zero=-5)
+    m.op('CONV_2D', [x, w, b], [c], {0: ('b', SAME), 1: ('i', 1), 2: ('i', 1), 3: ('b', 0), 4: ('i', 1), 5: ('i', 1)}, version=3)
+    y = m.rowed('y', [1, 0, 6], 'INT8', scale=0.1, zero=1)
+    m.op('MEAN', [c, m.tensor('axes', [1], 'INT32', np.array([2], np.int32))], [y], {0: ('?', False)}, version=2)
+    m.save(name, [x], [y])
+
+
+def refused():
+    m = Net(None)
+    x, y = m.rowed('in', [1, 0, 2, 4]), m.rowed('out', [1, 0, 2, 4])
+    m.op('MAX_POOL_2D', [x], [y], {0: ('b', SAME), 1: ('i', 1), 2: ('i', 2), 3: ('i', 1), 4: ('i', 2), 5: ('b', 0)})
+    m.save('bad/open_same', [x], [y])
+    m = Net(None)
+    x, y = m.rowed('in', [1, 0, 4], 'INT8', scale=0.1), m.tensor('out', [1, 4], 'INT8', scale=0.1)
+    m.op('MEAN', [x, m.tensor('axes', [1], 'INT32', np.array([-2], np.int32))], [y], {0: ('?', False)}, version=2)
+    m.save('bad/open_mean', [x], [y])
+    m = Net(None)
+    x, y = m.rowed('in', [1, 0, 4]), m.tensor('out', [1, 1, 1], signature=[1, -1, -1])
+    m.op('RESHAPE', [x], [y], {})
+    m.save('bad/open_reshape', [x], [y])
+    m = Net(None)
+    x, y = m.tensor('in', [1, 4], signature=[1, -1, 4]), m.tensor('out', [1, 4])
+    m.op('ABS', [x], [y])
+    m.save('bad/open_signature', [x], [y])
+
+
+if __name__ == '__main__':
+    for net in (floats, whole):
+        net(None, 'nets/open_' + net.__name__)
+        net(7, 'nets/open_%s_7' % net.__name__)
+    refused()
