@@ -4,6 +4,8 @@
 cd "${1:-$(dirname "$0")/../..}" || exit 1
 . tests/lib.sh
 
+sources='engine kernels pulse models lib sinks check daemon tools clients examples include'
+
 # Root-relative includes in folder $1 that match none of the patterns in $2.
 includes_beyond()
 {
@@ -15,17 +17,19 @@ includes_beyond()
 own='[^/"]+"'
 check 'kernels include nothing of ours' "$(includes_beyond kernels "$own|kernels/")"
 check 'the daemon includes rill.h and its own' "$(includes_beyond daemon "$own|daemon/|rill\.h")"
-[ -d examples ] && check 'examples include rill.h and their own' "$(includes_beyond examples "$own|examples/|rill\.h")"
-[ -d include ] && check 'the public header includes nothing of ours' "$(includes_beyond include "$own")"
+check 'examples include rill.h and their own' "$(includes_beyond examples "$own|examples/|rill\.h")"
+check 'the public header includes nothing of ours' "$(includes_beyond include "$own")"
 check 'no include climbs out of its folder' \
-    "$(grep -rnE '#[[:space:]]*include[[:space:]]*[<"]\.\.' --include='*.[ch]' kernels engine pulse models lib sinks check daemon tools)"
+    "$(grep -rnE '#[[:space:]]*include[[:space:]]*[<"]\.\.' --include='*.[ch]' $sources)"
 
-words='onnx|nnef|silero|gtcrn|dtln'
+nets='silero|gtcrn|dtln'
+words="onnx|nnef|tflite|$nets"
 check "engine, pulse and kernels know none of $words" "$(grep -rniE "$words" engine pulse kernels)"
-check 'the ONNX reader knows no model by name' "$(grep -rniE 'silero|gtcrn|dtln' --include='*.[ch]' models/onnx)"
+check 'readers, the library, sinks and the daemon know no model by name' \
+    "$(grep -rniE "$nets" --include='*.[ch]' models lib sinks daemon)"
 
 # found KIND EXCEPT FOLDER..: what names.awk says of KIND in the folders, but for paths that match EXCEPT.
-said=$(find engine kernels pulse models lib sinks check daemon tools clients examples -name '*.[ch]' | sort |
+said=$(find $sources -name '*.[ch]' | sort |
     xargs awk -f tests/arch/names.awk)
 found()
 {

@@ -31,7 +31,7 @@ check 'the licence stands in the first two lines' \
             END { for (i = 1; i < ARGC; i++) if (!has[ARGV[i]]) print ARGV[i] }')"
 
 check 'nothing is left to do' \
-    "$(files -name '*.[ch]' -o -name '*.sh' -o -name meson.build | grep -v '^tests/arch/house\.sh$' |
+    "$(files -name '*.[ch]' -o -name '*.sh' -o -name '*.py' -o -name meson.build | grep -v '^tests/arch/house\.sh$' |
         xargs grep -nwE 'TODO|FIXME|XXX|HACK')"
 
 finish

@@ -47,7 +47,7 @@ refused()
     for file in $planted; do
         rm -f "$house/$file"
         rmdir "$(dirname "$house/$file")" 2>/dev/null
-        [ ! -f "$root/$file" ] || cp "$root/$file" "$house/$file"
+        [ ! -f "$root/$file" ] || (cd "$root" && cp --parents "$file" "$house")
     done
     planted=
 }
@@ -89,6 +89,23 @@ if [ "$python" ] && command -v "${CC:-cc}" >/dev/null && command -v nm >/dev/nul
         refused built "FAIL symbol $room/planted.c -> engine/rewrite/settle/planted.c: planted_too"
     done
 fi
+
+# A line of FILE that WHO refuses there: WHO FILE TEXT.
+while read -r who file text <&3; do
+    plant "$file" "$text"
+    refused "$who" "^$file:[0-9]*:"
+done 3<<'EOF'
+arrows kernels/planted.c #include "engine/base/arena.h"
+arrows daemon/base/planted.c #include "engine/base/arena.h"
+arrows examples/planted.c #include "lib/model.h"
+arrows include/rill.h #include "engine/base/arena.h"
+arrows clients/c/planted.c #include "../../daemon/base/log.h"
+arrows engine/base/planted.c /* as .tflite has it */
+arrows models/nnef/planted.c /* as GTCRN has it */
+arrows kernels/planted.c void *planted(void) { return malloc(3); }
+arrows engine/rewrite/planted.c int planted(const struct node *n) { return attr_get_int(n, 3); }
+lengths sinks/planted.c /* TO\0104O: what is planted */
+EOF
 
 # Each in a function of a file of its own: KIND TEXT.
 many=0
@@ -133,4 +150,23 @@ plant engine/base/planted.c "int planted(int a,\n$(lines 20 '            int b,'
 refused lengths 'engine/base/planted.c:2: 85 lines'
 plant engine/base/planted.c "int planted(int a)\n{\n$(lines 78 '    a++;')}"
 refused lengths 'engine/base/planted.c:2: 81 lines'
+plant engine/base/planted.c "$(lines 799 'int planted;')"
+refused lengths 'engine/base/planted.c: 801 lines'
+printf 'int planted;\n' >"$house/engine/base/planted.c"
+planted=engine/base/planted.c
+refused lengths '^engine/base/planted.c$'
+
+# A library of one function, its header and its map.
+if command -v "${CC:-cc}" >/dev/null && command -v nm >/dev/null; then
+    symbols() { sh tests/arch/symbols.sh "$dir/libone.so" "$dir/one.h" "$dir/one.map"; }
+    echo 'int rill_one(void);' >"$dir/one.h"
+    printf 'RILL_1 {\n  global:\n    rill_one;\n  local: *;\n};\n' >"$dir/one.map"
+    echo 'int rill_one(void); int rill_one(void) { return 1; }' >"$dir/one.c"
+    good 'a library of one function' "${CC:-cc}" -shared -fPIC -Wl,--version-script="$dir/one.map" -o "$dir/libone.so" "$dir/one.c"
+    good 'symbols.sh takes it as it is' judge symbols
+    echo 'int rill_two(void);' >>"$dir/one.h"
+    expect 1 'only in the header: rill_two' judge symbols
+    sed -i 's/    rill_one;/    rill_one; rill_two;\n    rill_three;/' "$dir/one.map"
+    expect 1 'only in the map: rill_three' judge symbols
+fi
 finish
