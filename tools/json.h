@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* json.h - texts of any bytes as JSON. */
 #ifndef TOOLS_JSON_H
 #define TOOLS_JSON_H
 #include <jansson.h>

@@ -379,7 +379,7 @@ const struct command cmd_inspect = {
     .usage = "[OPTIONS] MODEL",
     .summary = "show a model's ports, latencies, sizes and graphs",
     .details = "MODEL is a name of the library, a model folder, a compiled plan, or a bare ONNX "
-               "file (then --shape, --const\n"
-               "and --state say what its file leaves open).",
+               "or .tflite file (then\n"
+               "--shape, --const and --state say what its file leaves open).",
     .run = run,
 };

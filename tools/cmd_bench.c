@@ -59,9 +59,10 @@ const struct command cmd_bench = {
     .name = "bench",
     .usage = "[OPTIONS] MODEL",
     .summary = "measure what one pulse of a model costs",
-    .details = "MODEL is a name of the library, a model folder, or a bare ONNX file (then --shape, "
-               "--const and --state\n"
-               "say what its file leaves open). One thread, warm caches, noise as input; times are "
+    .details = "MODEL is a name of the library, a model folder, a compiled plan, or a bare ONNX "
+               "or .tflite file (then\n"
+               "--shape, --const and --state say what its file leaves open). One thread, warm "
+               "caches, noise as input; times are\n"
                "of run() alone.",
     .run = run,
 };
