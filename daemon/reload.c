@@ -138,19 +138,12 @@ static void models_apply(struct reload *r)
 static void reload_apply(struct reload *r)
 {
     struct daemon *d = r->daemon;
-    char fixed[256], missing[FOLDERS_WHY_BYTES + 120],
+    char fixed[CONF_FIXED_BYTES], missing[FOLDERS_WHY_BYTES + 120],
         text[sizeof fixed + sizeof missing + 40] = "";
-    conf_restart_keys(d->conf, &r->conf, fixed, sizeof fixed);
+    conf_keep_fixed(&r->conf, d->conf, fixed);
     if (fixed[0])
         snprintf(text, sizeof text, "these need a restart: %s", fixed);
-    struct conf old = *d->conf;
     *d->conf = r->conf;
-    d->conf->daemon_workers = old.daemon_workers;
-    d->conf->limits_max_streams = old.limits_max_streams;
-    memcpy(d->conf->daemon_socket, old.daemon_socket, sizeof old.daemon_socket);
-    memcpy(d->conf->daemon_control_socket, old.daemon_control_socket,
-           sizeof old.daemon_control_socket);
-    d->conf->daemon_realtime_priority = old.daemon_realtime_priority;
     admit_conf(d);
     memory_conf(d);
     models_apply(r);

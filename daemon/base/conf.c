@@ -473,21 +473,32 @@ static size_t value_bytes(const struct conf_key *k)
     return bytes[k->type];
 }
 
-void conf_restart_keys(const struct conf *a, const struct conf *b, char *ret, size_t n)
+/* Whether the setting is read at start alone. */
+static bool is_fixed(const struct conf_key *k)
 {
     static const char fixed[] =
-        " socket socket_mode socket_group control_socket listen health_listen workers "
-        "realtime_priority batch max_streams max_connections format journal_socket "
-        "client_lines_per_s ";
+        " daemon.socket daemon.socket_mode daemon.socket_group daemon.control_socket "
+        "daemon.workers "
+        "daemon.realtime_priority daemon.batch http.listen http.health_listen http.socket_mode "
+        "http.socket_group limits.max_streams log.format log.journal_socket "
+        "log.client_lines_per_s ";
+    char word[64];
+    snprintf(word, sizeof word, " %s.%s ", k->section, k->key);
+    return strstr(fixed, word);
+}
+
+void conf_keep_fixed(struct conf *to, const struct conf *running, char ret[CONF_FIXED_BYTES])
+{
     ret[0] = '\0';
-    for (size_t i = 0; i < N_KEYS; i++) {
-        char word[64];
-        snprintf(word, sizeof word, " %s ", keys[i].key);
-        const char *x = (const char *) a + keys[i].offset, *y = (const char *) b + keys[i].offset;
-        bool same =
-            keys[i].type == STR ? strcmp(x, y) == 0 : memcmp(x, y, value_bytes(&keys[i])) == 0;
+    for (const struct conf_key *k = keys; k < keys + N_KEYS; k++) {
+        char *x = (char *) to + k->offset;
+        const char *is = (const char *) running + k->offset;
+        bool same = k->type == STR ? strcmp(x, is) == 0 : memcmp(x, is, value_bytes(k)) == 0;
         size_t used = strlen(ret);
-        if (!same && strstr(fixed, word))
-            snprintf(ret + used, n - used, "%s%s", used ? " " : "", keys[i].key);
+        if (same || !is_fixed(k))
+            continue;
+        memcpy(x, is, value_bytes(k));
+        snprintf(ret + used, CONF_FIXED_BYTES - used, "%s%s.%s", used ? " " : "", k->section,
+                 k->key);
     }
 }

@@ -157,7 +157,9 @@ void conf_print_template(FILE *f);
 /* Every key with its value in c. */
 void conf_print(const struct conf *c, FILE *f);
 
-/* Keys that differ and are only read at start, with spaces between; "" if none. */
-void conf_restart_keys(const struct conf *a, const struct conf *b, char *ret, size_t n);
+#define CONF_FIXED_BYTES 400
+/* Gives settings that are read at start alone the values that run. ret: those that differed, as
+ * section.key with spaces between; "" if none. */
+void conf_keep_fixed(struct conf *to, const struct conf *running, char ret[CONF_FIXED_BYTES]);
 
 #endif

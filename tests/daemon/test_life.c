@@ -125,6 +125,24 @@ static void test_reload(void)
     rig_done(&r, ctl, c);
 }
 
+/* What is read at start alone is told as long as the file differs from what runs; the rest holds at
+ * once. */
+static void test_reload_fixed(void)
+{
+    static const char words[] = "these need a restart: daemon.batch log.format";
+    struct rig r;
+    rig_start(&r, "");
+    struct rill_client *ctl = client_of(r.ctl, "life");
+    rig_conf(&r, "[daemon]\nbatch = 3\n[limits]\nmax_connections = 100\n[log]\nformat = prefix\n");
+    for (int i = 0; i < 2; i++)
+        CHECK(rill_client_ctl_reload(ctl) == 0 && !strcmp(rill_client_ctl_text(ctl), words),
+              "reload %d: '%s'", i, rill_client_ctl_text(ctl));
+    rig_conf(&r, "");
+    CHECK(rill_client_ctl_reload(ctl) == 0 && !*rill_client_ctl_text(ctl), "'%s'",
+          rill_client_ctl_text(ctl));
+    rig_done(&r, ctl);
+}
+
 /* ---- control ---- */
 
 static void on_session(void *arg, const struct rill_client_session *s)
@@ -393,6 +411,7 @@ int main(void)
     test_foreign_file();
     test_preload_fails();
     test_reload();
+    test_reload_fixed();
     test_control();
     test_drain();
     test_drain_grace();
