@@ -260,8 +260,8 @@ expect 0 "window(left 4, right 0, stride 1, dilation 2)" "$rill" inspect --axes 
 expect 0 "pulses of 256 frames" "$rill" compile wiener -o "$dir/w.rill"
 expect 0 "pulses of 512 frames" "$rill" compile wiener -o "$dir/w.rill" --pulse 512
 rm "$dir/w.rill"
-expect 2 "pulses of 100 frames, .*--pulse 256" "$rill" compile wiener -o "$dir/w.rill" --pulse 100
-expect 2 "pulses of 300 frames, .*--pulse 512" "$rill" compile wiener -o "$dir/w.rill" --pulse 300
+expect 2 "pulses of 100 frames: node .*--pulse 256" "$rill" compile wiener -o "$dir/w.rill" --pulse 100
+expect 2 "pulses of 300 frames: node .*--pulse 512" "$rill" compile wiener -o "$dir/w.rill" --pulse 300
 expect 2 "pulses of 8 frames: node '.*' (MatMul): .* 2 frames .* chunks of its mask, 4 frames; .*--pulse 16" \
     "$rill" compile "$zoo/conformer/model.onnx" -o "$dir/w.rill" --pulse 8
 expect 2 "pulses of 3 frames: node '.*' (Conv): .* 3 frames .* its hop, 2 frames; .*--pulse 16" \
