@@ -74,18 +74,25 @@ static void soft_rows(const struct kern *k, float *y, const float *x, size_t row
     }
 }
 
+/* y = x - max, and sum = that of e^y, which is written to t, or to y where t is NULL. */
+static void slice_shift(const struct kern *k, float *y, const float *x, size_t n, size_t inner,
+                        float *top, float *sum, float *t)
+{
+    rows_max(top, x, n, inner);
+    memset(sum, 0, inner * sizeof *sum);
+    for (size_t r = 0; r < n; r++) {
+        float *o = y + r * inner, *power = t ? t : o;
+        k->sub_f32(o, x + r * inner, top, inner);
+        k->exp_f32(power, o, inner);
+        k->add_f32(sum, sum, power, inner);
+    }
+}
+
 static void soft_slice(const struct kern *k, float *y, const float *x, size_t n, size_t inner,
                        float *scratch)
 {
     float *top = scratch, *sum = scratch + inner;
-    rows_max(top, x, n, inner);
-    memset(sum, 0, inner * sizeof *sum);
-    for (size_t r = 0; r < n; r++) {
-        float *o = y + r * inner;
-        k->sub_f32(o, x + r * inner, top, inner);
-        k->exp_f32(o, o, inner);
-        k->add_f32(sum, sum, o, inner);
-    }
+    slice_shift(k, y, x, n, inner, top, sum, NULL);
     for (size_t r = 0; r < n; r++)
         k->div_f32(y + r * inner, y + r * inner, sum, inner);
 }
@@ -94,15 +101,8 @@ static void soft_slice(const struct kern *k, float *y, const float *x, size_t n,
 static void log_slice(const struct kern *k, float *y, const float *x, size_t n, size_t inner,
                       float *scratch)
 {
-    float *top = scratch, *sum = scratch + inner, *t = sum + inner;
-    rows_max(top, x, n, inner);
-    memset(sum, 0, inner * sizeof *sum);
-    for (size_t r = 0; r < n; r++) {
-        float *o = y + r * inner;
-        k->sub_f32(o, x + r * inner, top, inner);
-        k->exp_f32(t, o, inner);
-        k->add_f32(sum, sum, t, inner);
-    }
+    float *top = scratch, *sum = scratch + inner;
+    slice_shift(k, y, x, n, inner, top, sum, sum + inner);
     k->log_f32(sum, sum, inner);
     for (size_t r = 0; r < n; r++)
         k->sub_f32(y + r * inner, y + r * inner, sum, inner);
