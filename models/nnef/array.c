@@ -23,25 +23,27 @@ static rill_status with_axes(const struct call *c, const char *op, const char *a
     return call_node(c, op, NULL, 0, in, 2, ret);
 }
 
-rill_status build_squeeze(const struct call *c, struct val *ret)
+/* The same of the operator's `input`. */
+static rill_status axes_op(const struct call *c, const char *op, const char *arg, struct val *ret)
 {
     uint32_t x, y;
     TRY(arg_wire(c, "input", &x));
-    return done(with_axes(c, "Squeeze", "axes", x, &y), &y, ret);
+    return done(with_axes(c, op, arg, x, &y), &y, ret);
+}
+
+rill_status build_squeeze(const struct call *c, struct val *ret)
+{
+    return axes_op(c, "Squeeze", "axes", ret);
 }
 
 rill_status build_unsqueeze(const struct call *c, struct val *ret)
 {
-    uint32_t x, y;
-    TRY(arg_wire(c, "input", &x));
-    return done(with_axes(c, "Unsqueeze", "axes", x, &y), &y, ret);
+    return axes_op(c, "Unsqueeze", "axes", ret);
 }
 
 rill_status build_tile(const struct call *c, struct val *ret)
 {
-    uint32_t x, y;
-    TRY(arg_wire(c, "input", &x));
-    return done(with_axes(c, "Tile", "repeats", x, &y), &y, ret);
+    return axes_op(c, "Tile", "repeats", ret);
 }
 
 rill_status build_reduce(const struct call *c, struct val *ret)

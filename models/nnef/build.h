@@ -186,7 +186,10 @@ rill_status build_align(struct builder *b, struct scope *s, struct nnef_pos pos,
 
 /* ---- stdlib.c ---- */
 
-const struct nnef_row *row_find(const char *name);
+/* A builder that has done nothing yet. limits NULL: the usual ones. */
+struct builder builder_of(struct arena *a, struct dims *ds, const struct nnef_document *doc,
+                          const struct nnef_source *source, const struct nnef_limits *limits,
+                          rill_error *reterr);
 
 /* ---- fragments.c ---- */
 

@@ -258,13 +258,7 @@ rill_status mgraph_patched(struct mgraph *ret, const struct mgraph *m, const str
     struct nnef_document *doc = arena_new(a, struct nnef_document);
     struct nnef_fragment body;
     struct graph g;
-    struct builder b = { .arena = a,
-                         .dims = m->g.dims,
-                         .doc = doc,
-                         .limits = limits ? limits : &nnef_limits_default,
-                         .folder = source->folder,
-                         .row_find = row_find,
-                         .err = reterr };
+    struct builder b = builder_of(a, m->g.dims, doc, source, limits, reterr);
     struct scope s = { .g = &g, .file = source->file, .prefix = "", .n_model = m->g.n_wires };
     struct patch p = { .b = &b, .s = &s, .m = &m->g, .g = &g };
     if (!doc)

@@ -139,13 +139,7 @@ rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *d
                              rill_error *reterr)
 {
     struct nnef_document *doc = arena_new(a, struct nnef_document);
-    struct builder b = { .arena = a,
-                         .dims = ds,
-                         .doc = doc,
-                         .limits = limits ? limits : &nnef_limits_default,
-                         .folder = source->folder,
-                         .row_find = row_find,
-                         .err = reterr };
+    struct builder b = builder_of(a, ds, doc, source, limits, reterr);
     struct mgraph m;
     if (!doc)
         return err_set(reterr, RILL_NOMEM, "%s: out of memory", source->file);

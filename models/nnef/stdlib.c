@@ -221,10 +221,23 @@ static const struct nnef_row rows[] = {
       build_onnx_scan, NULL, NULL, NULL },
 };
 
-const struct nnef_row *row_find(const char *name)
+static const struct nnef_row *row_find(const char *name)
 {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (!strcmp(rows[i].name, name))
             return &rows[i];
     return NULL;
+}
+
+struct builder builder_of(struct arena *a, struct dims *ds, const struct nnef_document *doc,
+                          const struct nnef_source *source, const struct nnef_limits *limits,
+                          rill_error *reterr)
+{
+    return (struct builder) { .arena = a,
+                              .dims = ds,
+                              .doc = doc,
+                              .limits = limits ? limits : &nnef_limits_default,
+                              .folder = source->folder,
+                              .row_find = row_find,
+                              .err = reterr };
 }
