@@ -185,10 +185,9 @@ static int feed_end(struct feed *f)
 static int feed_start(struct feed *f)
 {
     tool_stop_by_signals();
-    PaError e = f->file ? paNoError : devices_init();
-    if (e != paNoError)
-        return tool_fail(f->cmd, TOOL_IO, "PortAudio does not start: %s", Pa_GetErrorText(e));
-    int code = TOOL_OK;
+    int code = f->file ? TOOL_OK : devices_init(f->cmd);
+    if (code != TOOL_OK)
+        return code;
     if (source_open(f) != RILL_OK) {
         code = tool_fail_status(f->cmd, &f->err);
     } else {

@@ -105,10 +105,10 @@ static int devices_run(const struct command *cmd, int argc, char **argv)
     int n = opts_parse(cmd, table, argc, argv, 0, 0);
     if (n < 0)
         return -n;
-    PaError e = devices_init();
-    if (e != paNoError)
-        return tool_fail(cmd, TOOL_IO, "PortAudio does not start: %s", Pa_GetErrorText(e));
-    int code = devices_print(cmd, json);
+    int code = devices_init(cmd);
+    if (code != TOOL_OK)
+        return code;
+    code = devices_print(cmd, json);
     Pa_Terminate();
     return code;
 }
@@ -392,9 +392,9 @@ static int live_run(const struct command *cmd, int argc, char **argv)
     int n = opts_parse(cmd, table, argc, argv, 0, 0);
     if (n < 0)
         return -n;
-    PaError e = devices_init();
-    if (e != paNoError)
-        return tool_fail(cmd, TOOL_IO, "PortAudio does not start: %s", Pa_GetErrorText(e));
+    int code = devices_init(cmd);
+    if (code != TOOL_OK)
+        return code;
     struct live *l = tool_alloc(sizeof *l);
     l->cmd = cmd;
     l->json = o.json;
@@ -406,7 +406,7 @@ static int live_run(const struct command *cmd, int argc, char **argv)
         fprintf(stderr,
                 "rill live: the microphone ran over %zu times, the speaker ran dry %zu times\n",
                 over, under);
-    int code = s == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &l->err);
+    code = s == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &l->err);
     live_close(l);
     free(l);
     Pa_Terminate();

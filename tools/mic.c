@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/mic.h"
 #include "engine/base/err.h"
-#include "tools/tool.h"
 
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +11,7 @@
 #define RING_SAMPLES ((size_t) 1 << 17)
 
 /* ALSA and JACK talk to standard error while devices are looked for. */
-PaError devices_init(void)
+int devices_init(const struct command *cmd)
 {
     int null = open("/dev/null", O_WRONLY), kept = dup(2);
     fflush(stderr);
@@ -23,7 +22,9 @@ PaError devices_init(void)
         dup2(kept, 2);
     close(null);
     close(kept);
-    return e;
+    return e == paNoError
+        ? TOOL_OK
+        : tool_fail(cmd, TOOL_IO, "PortAudio does not start: %s", Pa_GetErrorText(e));
 }
 
 PaDeviceIndex device_find(const char *text, bool input)

@@ -4,12 +4,14 @@
 #define TOOLS_MIC_H
 #include "rill.h"
 #include "tools/ring.h"
+#include "tools/tool.h"
 
 #include <portaudio.h>
 #include <stdbool.h>
 
-/* Pa_Initialize without the talk of the sound systems. */
-PaError devices_init(void);
+/* Pa_Initialize without the talk of the sound systems. An exit code, with the words that go with
+ * it. */
+int devices_init(const struct command *cmd);
 
 /* A device by number or part of its name; the default where text is NULL. paNoDevice: there is
  * none. */
