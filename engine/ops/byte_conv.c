@@ -257,10 +257,10 @@ static rill_status places_pack(struct prep *c, struct conv_args *s)
     for (int64_t o = 0; o < n_out; o++)
         bias[o] = b ? ((const int32_t *) b->data)[o] : 0;
     for (int64_t i = 0; i < n; i++) {
-        int32_t v = byte_at(w->type, w->data, i) - (int32_t) a->w_zero, *sum = &bias[i % n_out];
+        int32_t *sum = &bias[i % n_out];
         if (!there)
-            packed[i] = (int16_t) v;
-        *sum = (int32_t) ((uint32_t) *sum - (uint32_t) v * (uint32_t) a->x_zero);
+            packed[i] = (int16_t) (byte_at(w->type, w->data, i) - (int32_t) a->w_zero);
+        *sum = (int32_t) ((uint32_t) *sum - (uint32_t) packed[i] * (uint32_t) a->x_zero);
     }
     s->padding = padding;
     s->places = (struct kern_places) { .is_signed = c->in[IN_X]->type == DTYPE_I8,
