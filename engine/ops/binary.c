@@ -142,6 +142,17 @@ ELEM_ROWS2(add_F64, double, double, u + v)
 ELEM_ROWS2(sub_F64, double, double, u - v)
 ELEM_ROWS2(mul_F64, double, double, u *v)
 ELEM_ROWS2(div_F64, double, double, u / v)
+/* As the kernel of the name. */
+static inline float round_s8(float x, float zero)
+{
+    zero = zero > -256 ? zero : -256;
+    zero = zero < 256 ? zero : 256;
+    x = x > -128 - zero ? x : -128 - zero;
+    x = x < 127 - zero ? x : 127 - zero;
+    return (float) lrintf(x);
+}
+
+ELEM_ROWS2(round_s8_F32, float, float, round_s8(u, v))
 ELEM_ROWS2(rem_F32, float, float, fmodf(u, v))
 ELEM_ROWS2(rem_F64, double, double, fmod(u, v))
 ELEM_ROWS2(land_BOOL, uint8_t, uint8_t, (u != 0) & (v != 0))
@@ -169,6 +180,7 @@ TABLE(shr, ELEM_UNSIGNED);
 TABLE(land, LIST_BOOL);
 TABLE(lor, LIST_BOOL);
 TABLE(lxor, LIST_BOOL);
+static elem_fn *const round_s8_fns[DTYPE_COUNT] = { [DTYPE_F32] = round_s8_F32 };
 
 /* ---- symbolic sizes ---- */
 
@@ -408,6 +420,8 @@ static const struct attr_spec shift_attrs[] = { { .name = "direction",
     X(BIT_SHIFT, BitShift, TYPES_UNSIGNED, shl_fns, shr_fns, "a shifted by b bits; all bits out is 0", TWO(binary_infer), \
       .attrs = shift_attrs, .attr_bytes = sizeof(struct binary_attr))                             \
     X(PRELU, PRelu, TYPES_NUM, prelu_fns, NULL, "x, or slope * x where negative", TWO(prelu_infer))      \
+    X(ROUND_S8, RoundS8, TYPE_F32, round_s8_fns, NULL, "nearest whole number of -128 - b .. 127 - b, halves to even", \
+      TWO(binary_infer))                                                                          \
     X(MAX, Max, TYPES_NUM, max_fns, NULL, "largest of all inputs; NaN wins", MANY(variadic_eval),      \
         .eval_dim = max_dim)                                                                      \
     X(MIN, Min, TYPES_NUM, min_fns, NULL, "smallest of all inputs; NaN wins", MANY(variadic_eval),     \

@@ -4,7 +4,7 @@
 #include "engine/graph/edit.h"
 #include "engine/ops/attrs.h"
 #include "engine/rewrite/declutter/passes.h"
-#include "engine/rewrite/declutter/quantised.h"
+#include "engine/rewrite/quantised.h"
 
 #include <string.h>
 

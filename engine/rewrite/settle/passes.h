@@ -28,6 +28,11 @@ rill_status graph_with_float_sums(struct graph *ret, const struct graph *g, rill
 /* LeakyRelus of f32 become PRelus of a constant slope, which the passes below know. */
 rill_status graph_with_prelus(struct graph *ret, const struct graph *g, rill_error *reterr);
 
+/* A DequantizeLinear of what a QuantizeLinear made by the same scale and zero of 8 bits becomes a
+ * division, a RoundS8 and a product by the scale, which the passes below know: the same numbers.
+ */
+rill_status graph_with_pairs_rounded(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* Element-wise ops behind a convolution, a product or a cell that nobody else reads become its
  * epilogue (engine/ops/epilogue.h). Sizes must be known. */
 rill_status graph_with_epilogues_fused(struct graph *ret, const struct graph *g,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* quantised.h - wires that are dequantised integers, with one scale and zero for all that are
  * known. */
-#ifndef RILL_ENGINE_REWRITE_DECLUTTER_QUANTISED_H
-#define RILL_ENGINE_REWRITE_DECLUTTER_QUANTISED_H
+#ifndef RILL_ENGINE_REWRITE_QUANTISED_H
+#define RILL_ENGINE_REWRITE_QUANTISED_H
 #include "engine/graph/edit.h"
 
 struct quantised_wire {

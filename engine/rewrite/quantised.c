@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "engine/rewrite/declutter/quantised.h"
+#include "engine/rewrite/quantised.h"
 
 #include <float.h>
 
