@@ -81,6 +81,11 @@ static void matmuls(struct ops_test *t)
     if (ops_run(t, "MatMulInteger", NULL, 0,
                 IN(bytes(t, DTYPE_U8, 1, I64S(5)), bytes(t, DTYPE_I8, 1, I64S(5))), 1))
         ops_shape_is(t, 0, DTYPE_I32, 0, NULL);
+    if (ops_run(t, "MatMulInteger", NULL, 0,
+                IN(bytes(t, DTYPE_U8, 3, I64S(0, 1, 2)), bytes(t, DTYPE_I8, 2, I64S(2, 2)),
+                   zero_make(t, DTYPE_U8, 1, 1)),
+                1))
+        ops_shape_is(t, 0, DTYPE_I32, 3, I64S(0, 1, 2));
     const struct tensor *x = bytes(t, DTYPE_U8, 2, I64S(3, 4)),
                         *w = bytes(t, DTYPE_I8, 2, I64S(4, 5));
     ops_refused(t, "MatMulInteger", NULL, 0, IN(x, bytes(t, DTYPE_I8, 2, I64S(3, 5))), 1,
