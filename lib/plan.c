@@ -7,6 +7,7 @@
 #include "lib/port.h"
 #include "lib/stream_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,9 +43,9 @@ static rill_status cpu_choose(const rill_plan_opts *opts, unsigned *ret, rill_er
             *ret = cpu & sets[i].cpu;
             return RILL_OK;
         }
-    char known[64] = "";
-    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-        strcat(strcat(known, i ? ", " : ""), sets[i].name);
+    char known[200] = "";
+    for (size_t i = 0, at = 0; i < sizeof sets / sizeof *sets && at < sizeof known; i++)
+        at += (size_t) snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "", sets[i].name);
     return err_set(err, RILL_INVALID, "RILL_CPU is '%.40s'; known on this kind of processor: %s",
                    force, known);
 }

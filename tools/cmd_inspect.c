@@ -5,6 +5,7 @@
 #include "engine/graph/op.h"
 #include "engine/plan/file/planfile.h"
 #include "lib/pipeline.h"
+#include "models/port_kinds.h"
 #include "tools/inspect_axes.h"
 #include "tools/inspect_bytes.h"
 #include "tools/inspect_latency.h"
@@ -33,7 +34,11 @@ static json_t *rate_json(const rill_port *p)
 
 static json_t *port_json(const rill_port *p)
 {
-    static const char *const kinds[] = { "tensor", "audio", "vad", "keyword", "ctc", "transducer" };
+    static const char *const kinds[] = {
+#define X(kind, name) #name,
+        PORT_KIND_EACH(X)
+#undef X
+    };
     return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:f, s:i, s:f, s:i}", "name", p->name, "kind",
                      kinds[p->kind], "rate", rate_json(p), "width", p->width, "pulse_frames",
                      p->pulse_frames, "delay_frames", p->delay_frames, "hop_samples",

@@ -104,7 +104,7 @@ static bool address_valid(const struct conf_key *k, const char *v, char *why, si
             !address_parse(v, &a)) {
             char rule[ADDRESS_RULE_BYTES];
             address_rule(rule);
-            snprintf(why, n, "must be %.110s", rule);
+            snprintf(why, n, "must be %s", rule);
             return false;
         }
     return true;
@@ -175,7 +175,7 @@ static bool value_set(struct conf *c, const struct conf_key *k, const char *v, c
 
 void conf_defaults(struct conf *c)
 {
-    char why[128];
+    char why[ADDRESS_RULE_BYTES + 16];
     memset(c, 0, sizeof *c);
     for (size_t i = 0; i < N_KEYS; i++)
         if (!value_set(c, &keys[i], keys[i].def, why, sizeof why))
@@ -295,7 +295,7 @@ static bool key_is(const struct conf_key *k, const char *section, const char *na
 static int value_take(void *arg, const char *section, const char *name, const char *value)
 {
     struct reading *r = arg;
-    char why[128];
+    char why[ADDRESS_RULE_BYTES + 16];
     for (size_t i = 0; i < N_KEYS && !r->failed; i++) {
         if (!key_is(&keys[i], section, name))
             continue;
