@@ -238,7 +238,7 @@ static rill_status step_model_build(rill_model *m, const char *path, const struc
     TRY(consts_apply(&mg.g, d, err));
     TRY(states_apply(&mg.g, d, err));
     m->mgraph = mg;
-    TRY(model_transform(m, opts, shapes_have_symbols(d), NULL, err));
+    TRY(model_transform_and_type(m, opts, shapes_have_symbols(d), NULL, err));
     return pipeline_run(&(struct pipeline) { .model = m, .err = err }, STAGE_TYPED,
                         STAGE_DECLUTTERED);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sums of whole numbers from bytes, and bytes from sums: the contracts are in kern.h. */
 
-/* The products of 16 channels at every place; what lies beyond `n` of them is of no use. */
+/* The sums of channels o .. o+15 over all places. */
 static inline i16 FN(places_sum_16)(const uint8_t *const *x, const int16_t *w, size_t step,
                                     const struct kern_places *p, size_t o, i16 sum)
 {
@@ -58,7 +58,7 @@ static inline void FN(requantize_twice)(uint8_t *restrict y, const int32_t *rest
     }
 }
 
-/* The same blocks of 16. */
+/* Blocks of 16 as in places_sum: the last ends where the channels end. */
 static void FN(requantize_blocks)(uint8_t *restrict y, const int32_t *restrict x, size_t n,
                                   const struct kern_requant *q)
 {

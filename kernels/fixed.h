@@ -5,14 +5,14 @@
 #define KERN_FIXED_H
 #include <stdint.h>
 
-/* The upper half of 2ab, b not the least of all, rounded to nearest, halves up; x / 2^by, halves
- * away from zero, by in 0..31. */
+/* The upper half of 2ab, b not the least of all, rounded to nearest, halves up. */
 static inline int32_t fixed_high_mul(int32_t a, int32_t b)
 {
     return (int32_t) (((int64_t) a * b + (1 << 30)) >> 31);
 }
 
-static inline int32_t fixed_halve(int32_t x, int by)
+/* x / 2^by, halves away from zero, by in 0..31. */
+static inline int32_t fixed_shift_down(int32_t x, int by)
 {
     int64_t half = ((int64_t) 1 << by) >> 1;
     return (int32_t) ((x + half - (x < 0 && by)) >> by);
@@ -27,7 +27,7 @@ static inline int32_t fixed_shift_up(int32_t x, int by)
 static inline int32_t fixed_scale(int32_t x, int32_t multiplier, int shift)
 {
     int32_t up = fixed_shift_up(x, shift > 0 ? shift : 0);
-    return fixed_halve(fixed_high_mul(up, multiplier), shift > 0 ? 0 : -shift);
+    return fixed_shift_down(fixed_high_mul(up, multiplier), shift > 0 ? 0 : -shift);
 }
 
 /* The same, rounded once, halves up. */

@@ -70,7 +70,7 @@ static inline void tiles_rows(const void *product, size_t m, size_t most, tile_f
     }
 }
 
-/* m rows against all panels. */
+/* m rows, at most `most` together, against all panels. */
 static inline void tiles_run(const struct tiles *t, const void *product, size_t m, size_t most,
                              size_t panels)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* model.h - an open model: its graphs and what model.conf says about it. Made in lib/open.c; plans
- * are made of it. */
+/* model.h - an open model: its graphs and what model.conf says about it. Made by who opens (open.c,
+ * part.c); plans are made of it. */
 #ifndef RILL_LIB_MODEL_H
 #define RILL_LIB_MODEL_H
 #include "engine/rewrite/pass.h"

@@ -48,7 +48,7 @@ static const struct conf_port *port_find(const struct model_conf *c, const char 
 }
 
 #define TOKENS_BYTES_MAX ((uint64_t) 4 << 20)
-#define PART_BYTES_MAX ((uint64_t) 1 << 30)
+#define PART_FILE_BYTES_MAX ((uint64_t) 1 << 30)
 
 /* A network beside the pipeline from its file's bytes. */
 static rill_status part_add(struct opening *o, struct part_file *f)
@@ -72,7 +72,7 @@ static rill_status part_read(struct opening *o, const char *file, struct part_fi
     if (!file)
         return RILL_OK;
     ret->name = file;
-    return folder_read(&o->folder, file, &o->model->arena, PART_BYTES_MAX, &ret->data, &ret->n,
+    return folder_read(&o->folder, file, &o->model->arena, PART_FILE_BYTES_MAX, &ret->data, &ret->n,
                        o->err);
 }
 
@@ -167,7 +167,7 @@ static rill_status tgraph_make(void *opener)
 {
     struct opening *o = opener;
     rill_model *m = o->model;
-    TRY(model_transform(m, o->opts, true, &o->folder, o->err));
+    TRY(model_transform_and_type(m, o->opts, true, &o->folder, o->err));
     m->budget_ms = o->conf.budget_ms;
     m->recurrent = m->recurrent ? m->recurrent : o->conf.recurrent_weights;
     return RILL_OK;
@@ -375,7 +375,7 @@ static rill_status any_model(struct opening *o)
 /* Here alone the file is named: readers say what is wrong with it, and name what lies beneath it. A
  * text that is a model by itself lies beneath its folder, so the name that it has there gives way.
  */
-static void model_name(const struct opening *o, bool is_builtin, rill_status s)
+static void error_name_file(const struct opening *o, bool is_builtin, rill_status s)
 {
     if (!o->err)
         return;
@@ -400,7 +400,7 @@ rill_status rill_model_open_with(rill_model **ret, const char *path, const rill_
     uint64_t mode = floats_flush();
     rill_status s = any_model(&o);
     if (s != RILL_OK)
-        model_name(&o, own.builtin, s);
+        error_name_file(&o, own.builtin, s);
     s = opening_finish(&o, s, ret);
     floats_restore(mode);
     return s;

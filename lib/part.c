@@ -6,7 +6,7 @@
 #include "lib/pipeline.h"
 #include "lib/transform.h"
 
-#define PART_BYTES_MAX ((size_t) 4 << 30)
+#define PART_ARENA_BYTES_MAX ((size_t) 4 << 30)
 
 struct part {
     rill_model *model;
@@ -92,7 +92,7 @@ static rill_status part_read(void *opener)
 static rill_status part_type(void *opener)
 {
     struct part *p = opener;
-    return model_transform(p->model, NULL, false, NULL, p->err);
+    return model_transform_and_type(p->model, NULL, false, NULL, p->err);
 }
 
 static rill_status part_fill(struct part *p)
@@ -118,7 +118,7 @@ rill_status part_open(rill_model **ret, const char *name, const uint8_t *data, s
     };
     if (!p.model)
         return no_memory(&p);
-    p.model->arena.limit_bytes = PART_BYTES_MAX;
+    p.model->arena.limit_bytes = PART_ARENA_BYTES_MAX;
     rill_status s = part_fill(&p);
     if (s != RILL_OK) {
         rill_model_free(p.model);

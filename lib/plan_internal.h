@@ -11,7 +11,8 @@
 
 #define PORTS_MAX 64
 
-/* One port as the stream sees it: frames of `inner` bytes at `outer` places per run. */
+/* One port as the stream sees it: a frame is `outer` pieces of `inner_floats` floats, and the
+ * frames of a pulse lie side by side in each piece. */
 struct port {
     rill_port info;
     struct place at;

@@ -463,8 +463,8 @@ static rill_status transforms_run(struct transforming *r, const rill_model_opts 
     return settings_check(r);
 }
 
-rill_status model_transform(rill_model *m, const rill_model_opts *opts, bool guess_time,
-                            struct folder *folder, rill_error *reterr)
+rill_status model_transform_and_type(rill_model *m, const rill_model_opts *opts, bool guess_time,
+                                     struct folder *folder, rill_error *reterr)
 {
     static const rill_model_opts none = { 0 };
     const rill_model_opts *o = opts ? opts : &none;

@@ -217,7 +217,7 @@ static rill_status output_pulse(struct pulser *p, uint32_t i)
     return graph_add_output(p->dst, p->map[w]) ? RILL_OK : pulser_no_memory(p);
 }
 
-static rill_status pulser_walk(struct pulser *p)
+static rill_status graph_pulse(struct pulser *p)
 {
     const struct graph *src = p->src;
     TRY(pulser_begin(p));
@@ -263,10 +263,10 @@ static rill_status pgraph_finish(struct pgraph *g, const struct pulser *p)
 }
 
 /* With larger pulses until one fits all strides. */
-static rill_status pulser_walk_fitting(struct pulser *p, struct pgraph *g)
+static rill_status graph_pulse_fitting(struct pulser *p, struct pgraph *g)
 {
     int64_t asked = p->pulse, of = 1;
-    for (rill_status s; (s = pulser_walk(p)) != RILL_OK; g->tries++) {
+    for (rill_status s; (s = graph_pulse(p)) != RILL_OK; g->tries++) {
         if (!p->multiple || g->tries == TRIES_MAX ||
             __builtin_mul_overflow(of / gcd(of, p->multiple), p->multiple, &of) ||
             of > INT32_MAX - asked)
@@ -326,7 +326,7 @@ rill_status pgraph_cut(struct pgraph *ret, const struct dgraph *t, const struct 
         TRY(positions_find(&positions, &t->g, a, reterr));
         p.positions = &positions;
     }
-    rill_status status = pulser_walk_fitting(&p, &made);
+    rill_status status = graph_pulse_fitting(&p, &made);
     if (symbol)
         positions_drop(&positions);
     *ret_p = p;

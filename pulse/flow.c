@@ -140,7 +140,7 @@ static bool frames_early(const struct pulser *p, const struct stream_fact *s, in
 #define LENGTHS_TRIED 65536
 
 /* Looked at for LENGTHS_TRIED lengths at the start and far on; assertions say which there are. */
-bool pulser_resolved(const struct pulser *p, const struct dim *d, int64_t *ret)
+bool pulser_dim_value(const struct pulser *p, const struct dim *d, int64_t *ret)
 {
     bool any = false;
     int64_t v;

@@ -156,7 +156,7 @@ rill_status flow_delay(struct pulser *p, const char *name, struct flow *f, int64
 
 /* The one value that the expression has for all lengths that the assertions allow; false where it
  * has several. */
-bool pulser_resolved(const struct pulser *p, const struct dim *d, int64_t *ret);
+bool pulser_dim_value(const struct pulser *p, const struct dim *d, int64_t *ret);
 
 /* Late enough that whether a frame lies before the end is known when it comes. */
 rill_status flow_resolve(struct pulser *p, const struct node *n, struct flow *f);

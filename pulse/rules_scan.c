@@ -175,6 +175,7 @@ static rill_status body_begin(struct pulser *p, struct scan *s)
 {
     unsigned room = s->n->n_in + s->src->n_nodes + 2;
     s->dst = arena_new(p->arena, struct graph);
+    /* twice: scan_build gathers the captures behind the others */
     s->outer_in.v = arena_array(p->arena, uint32_t, 2 * room);
     s->body_in.v = arena_array(p->arena, uint32_t, 2 * room);
     if (!s->dst || !s->outer_in.v || !s->body_in.v)

@@ -72,7 +72,7 @@ static rill_status pads_refuse(const struct pulser *p, const struct node *n,
 static rill_status time_window(struct pulser *p, const struct node *n, const struct spatial *s,
                                int k, struct flow_window *ret)
 {
-    if (!pulser_resolved(p, s->before[k], &ret->before))
+    if (!pulser_dim_value(p, s->before[k], &ret->before))
         return pads_refuse(p, n, s, k);
     ret->after = dim_is_const(s->after[k]) ? dim_value(s->after[k])
                                            : s->stride[k] + s->kernel[k] * s->dilation[k];

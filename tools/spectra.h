@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* spectra.h - spectra of windows of 32 ms. */
+/* spectra.h - spectra of Hann windows of 32 ms, one at a time. */
 #ifndef TOOLS_SPECTRA_H
 #define TOOLS_SPECTRA_H
 #include "kernels/fft.h"

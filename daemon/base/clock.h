@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* clock.h - the daemon's clocks. The monotonic one is that of all times in _us and _ns; it begins
- * at no date. */
+/* clock.h - the daemon's clocks. The monotonic one is that of all times in _us and _ns but
+ * thread_cpu_ns; it begins at no date. */
 #ifndef RILL_DAEMON_BASE_CLOCK_H
 #define RILL_DAEMON_BASE_CLOCK_H
 

@@ -71,7 +71,7 @@ struct graph {
 
 struct mgraph {
     struct graph g;
-}; /* as the file says; facts of inputs and constants only */
+}; /* as the file says; facts of inputs and constants at least */
 struct tgraph {
     struct graph g;
 }; /* every wire has a type and a shape; constants folded; no dead nodes */

@@ -98,7 +98,8 @@ rill_status graph_with_outputs(struct graph *ret, const struct graph *g, const c
 }
 
 /* Cuts w from its producer and makes it a place for something from outside. */
-static rill_status wire_free(struct graph *g, uint32_t w, const struct fact *fact, rill_error *err)
+static rill_status wire_to_input(struct graph *g, uint32_t w, const struct fact *fact,
+                                 rill_error *err)
 {
     struct wire *wire = &g->wires[w];
     struct fact f = fact->type ? *fact : wire->fact;
@@ -150,7 +151,7 @@ rill_status graph_with_inputs(struct graph *ret, const struct graph *g, const st
     TRY(wires_named(g, names, n, c.inputs, reterr));
     c.n_inputs = c.cap_inputs = n;
     for (unsigned i = 0; i < n; i++)
-        TRY(wire_free(&c, c.inputs[i], &facts[c.inputs[i]], reterr));
+        TRY(wire_to_input(&c, c.inputs[i], &facts[c.inputs[i]], reterr));
     TRY(inputs_suffice(&c, g, reterr));
     return graph_trimmed(ret, &c, false, reterr); /* what was named stays, read or not */
 }

@@ -16,8 +16,7 @@ unsigned graph_input_symbols(const struct graph *g, const struct dim **list, uns
 rill_status graph_substituted(struct graph *ret, const struct graph *g, const struct dim *symbol,
                               const struct dim *to, struct arena *a, rill_error *reterr);
 
-/* The same for the whole life of a model, in g's arena: what is asserted of symbol holds for `to`
- * from now on. */
+/* The same for good, in g's arena: what is asserted of symbol is asserted of `to`, too. */
 rill_status graph_with_symbol(struct graph *ret, const struct graph *g, const struct dim *symbol,
                               const struct dim *to, rill_error *reterr);
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* fixed.h - what the ops on bytes share: operands, ranges and factors. */
-#ifndef RILL_ENGINE_OPS_FIXED_H
-#define RILL_ENGINE_OPS_FIXED_H
+/* byte.h - what the ops on bytes share: operands, ranges and factors. */
+#ifndef RILL_ENGINE_OPS_BYTE_H
+#define RILL_ENGINE_OPS_BYTE_H
 #include "engine/ops/elem.h"
 #include "kernels/fixed.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolution of bytes, channels last: exact sums as i32, or scaled to bytes again by fixed-point
  * multipliers, one for all channels or one a channel. A full product is one of 1 x 1. */
-#include "engine/ops/fixed.h"
+#include "engine/ops/byte.h"
 #include "engine/ops/ops.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 /* Bytes by their elements: scaled by fixed-point factors (fixed.h), looked up in a table, or made
  * of floats with a scale for each row. A byte stands for (byte - zero) * scale; the scales are in
  * the factors. */
-#include "engine/ops/fixed.h"
+#include "engine/ops/byte.h"
 #include "engine/ops/ops.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Pools of bytes, channels last: the largest, or the mean rounded half away from zero, of what lies
  * within the image. */
-#include "engine/ops/fixed.h"
+#include "engine/ops/byte.h"
 #include "engine/ops/ops.h"
 
 struct byte_pool_attr {

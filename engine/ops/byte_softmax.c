@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Softmax of bytes along the last axis in fixed point, as gemmlowp defined its exponential and its
  * reciprocal: numbers of 32 bits of which the first 0 (Q0), 2, 5 or 12 stand before the point. */
-#include "engine/ops/fixed.h"
+#include "engine/ops/byte.h"
 #include "engine/ops/ops.h"
 
 struct byte_softmax_attr {
@@ -55,8 +55,8 @@ static int32_t exp_near_zero(int32_t a)
 {
     const int32_t centre = 1895147668, third = 715827883;
     int32_t x = add(a, 1 << 28), x2 = fixed_high_mul(x, x), x3 = fixed_high_mul(x2, x);
-    int32_t quarter = fixed_halve(fixed_high_mul(x2, x2), 2);
-    int32_t rest = fixed_halve(add(fixed_high_mul(add(quarter, x3), third), x2), 1);
+    int32_t quarter = fixed_shift_down(fixed_high_mul(x2, x2), 2);
+    int32_t rest = fixed_shift_down(add(fixed_high_mul(add(quarter, x3), third), x2), 1);
     return add(centre, fixed_high_mul(centre, add(x, rest)));
 }
 
@@ -106,17 +106,17 @@ static void row_eval(const struct eval *e, int64_t at, int64_t n)
     }
     for (int64_t i = 0; i < n; i++) {
         int32_t d = byte_at(tx, e->x[0], at + i) - most;
-        sum += d >= a->least ? (uint32_t) fixed_halve(exp_at(a, d), 12) : 0;
+        sum += d >= a->least ? (uint32_t) fixed_shift_down(exp_at(a, d), 12) : 0;
     }
     int free = sum ? __builtin_clz(sum) : 0, down = 12 - free + 23;
     int32_t by = one_over_one_plus((int32_t) ((sum << free) - (1u << 31)));
     for (int64_t i = 0; i < n; i++) {
         int32_t d = byte_at(tx, e->x[0], at + i) - most, v = least;
         if (d >= a->least)
-            v = fixed_halve(fixed_high_mul(by, exp_at(a, d)),
-                            down < 0        ? 0
-                                : down > 31 ? 31
-                                            : down) +
+            v = fixed_shift_down(fixed_high_mul(by, exp_at(a, d)),
+                                 down < 0        ? 0
+                                     : down > 31 ? 31
+                                                 : down) +
                 least;
         byte_put(ty, e->y[0], at + i, fixed_clip(v, least, least + 255));
     }

@@ -153,7 +153,7 @@ static rill_status states_copied(struct lower *l, struct loop_lowering *w)
 }
 
 /* States get their first values at w->begin and give their last ones now. */
-static rill_status states_ends(struct lower *l, struct loop_lowering *w)
+static rill_status loop_states_copy(struct lower *l, struct loop_lowering *w)
 {
     uint32_t now = l->time;
     TRY(copies_init(l, &w->step->start, w->n_states));
@@ -192,7 +192,7 @@ static rill_status loop_end(struct lower *l, struct loop_lowering *w, struct ste
         TRY(loop_slots_move(l, &slots, w->step));
     TRY(states_copied(l, w));
     l->time++;
-    TRY(states_ends(l, w));
+    TRY(loop_states_copy(l, w));
     slots_span(l, w->body_in, w->body->n_inputs, w->begin, l->time);
     for (uint32_t i = 0; i < w->body->n_outputs; i++)
         slot_use(l, w->body_out[i], l->time);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cost.h - how much one run of a pulsed graph multiplies.
+/* cost.h - how much one run of a graph of known sizes, pulsed or settled, multiplies.
  *
  * Counted are the multiply-adds of products: convolutions, matrix products, Einsum and recurrent
  * cells, with what padding and histories make them compute again. Bodies count as often as they

@@ -24,7 +24,7 @@ struct slice_copy {
     union operand whole, slice;
     size_t outer, inner, stride; /* bytes; stride from piece to piece in the whole */
     bool reverse;                /* iteration i takes slice length-1-i */
-    const struct fact *fact;     /* of the whole */
+    const struct fact *fact; /* of the whole, and the axis: for who looks places up in each run */
     int axis;
 };
 

@@ -17,7 +17,7 @@ bool quantised_params(const struct graph *g, const struct node *n, struct quanti
     return ret->scale >= FLT_MIN && ret->scale <= FLT_MAX / 65536;
 }
 
-bool quantised_wire(const struct edit *e, uint32_t wire, struct quantised_wire *ret)
+bool wire_is_dequantised(const struct edit *e, uint32_t wire, struct quantised_wire *ret)
 {
     uint32_t at = wire < e->n_wires ? e->g->wires[wire].node : WIRE_NONE;
     if (at >= e->n_nodes || e->gone[at])
@@ -29,6 +29,16 @@ bool quantised_wire(const struct edit *e, uint32_t wire, struct quantised_wire *
     ret->node = at;
     ret->whole = n->in[IN_WHOLE];
     return e->g->wires[ret->whole].fact.type != DTYPE_I32;
+}
+
+bool node_only_moves(const struct node *n)
+{
+    static const enum op_id movers[] = { OP_RESHAPE,       OP_TRANSPOSE, OP_SLICE,
+                                         OP_SQUEEZE,       OP_FLATTEN,   OP_UNSQUEEZE,
+                                         OP_EXPAND,        OP_GATHER,    OP_TILE,
+                                         OP_SPLIT,         OP_IDENTITY,  OP_DEPTH_TO_SPACE,
+                                         OP_SPACE_TO_DEPTH };
+    return node_is_among(n, movers, sizeof movers / sizeof *movers);
 }
 
 int64_t quantised_zero(const struct quantised_wire *q)

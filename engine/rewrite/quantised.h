@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* quantised.h - wires that are dequantised integers, with one scale and zero for all that are
- * known. */
+/* quantised.h - wires that are dequantised integers, with one scale and zero for all, both known.
+ */
 #ifndef RILL_ENGINE_REWRITE_QUANTISED_H
 #define RILL_ENGINE_REWRITE_QUANTISED_H
 #include "engine/graph/edit.h"
@@ -12,11 +12,17 @@ struct quantised_wire {
     const struct tensor *zero; /* NULL: 0 */
 };
 
-/* Scale and zero of a QuantizeLinear or DequantizeLinear; false: they are not known, or several. */
+/* Scale and zero of a QuantizeLinear or DequantizeLinear; ret->node and whole stay. False: they are
+ * not known, or several, or the scale is next to 0 or infinite. */
 bool quantised_params(const struct graph *g, const struct node *n, struct quantised_wire *ret);
 
-/* False where a node that was put in writes the wire. */
-bool quantised_wire(const struct edit *e, uint32_t wire, struct quantised_wire *ret);
+/* Whether a DequantizeLinear to f32 of the old nodes with one known scale and zero writes the wire;
+ * sums of i32 are none. */
+bool wire_is_dequantised(const struct edit *e, uint32_t wire, struct quantised_wire *ret);
+
+/* An op whose first input holds elements that it moves, and whose others, if any, are places and
+ * sizes. */
+bool node_only_moves(const struct node *n);
 
 int64_t quantised_zero(const struct quantised_wire *q);
 #endif

@@ -8,7 +8,9 @@
  *   value.c    values -> wires, numbers, lists; nodes
  *   args.c     arguments of a call
  *   stdlib.c   the table of operators; fragments.c: those that are written in NNEF
- *   constants.c, array.c, product.c, scan.c, import.c    operators that need more than a row
+ *   constants.c, array.c, product.c, scan.c, import.c, import_call.c
+ *              operators that need more than a row
+ *   dat.c      tensor files
  *   patch.c    a text that changes a model's wires
  *   fail.c     errors, with line and column */
 #ifndef RILL_MODELS_NNEF_BUILD_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rill_onnx_scan: an ONNX network for one frame, run over frames.
+/* rill_onnx_scan: a network (ONNX or .tflite) for one frame, run over frames.
  *
  *     p = rill_onnx_scan(frames, file = "vad.onnx", input = ["input"], output = ["output"],
  *                        state = [("state", "stateN")], const = [("sr", 16000)],
@@ -13,7 +13,7 @@
  * all inputs that fit and have no place of their own. Results lose their axes of length 1 and are
  * stacked along axis 0.
  *
- * rill_onnx: an ONNX network for a whole sequence, put into the graph as it stands. Tensors keep
+ * rill_onnx: a network for a whole sequence, put into the graph as it stands. Tensors keep
  * their shapes on both sides; sizes that the file leaves open are those of what comes in. */
 #include "engine/base/bytes.h"
 #include "engine/graph/control.h"
@@ -425,7 +425,7 @@ rill_status build_onnx_scan(const struct call *c, struct val *ret)
         return call_fail(c, RILL_MALFORMED, "a scan needs 1 to %d tensors, not %u", PARTS_MAX,
                          net->n_x);
     TRY(net_states_read(net));
-    TRY(net_names_all(net));
+    TRY(net_file_read(net));
     TRY(net_states_expand(net));
     TRY(inputs_read(net));
     TRY(net_type(net));
@@ -551,7 +551,7 @@ rill_status build_onnx(const struct call *c, struct val *ret)
         return nnef_no_memory(b);
     net->c = c;
     TRY(arg_wires(c, "x", &net->x, &net->n_x));
-    TRY(net_names_all(net));
+    TRY(net_file_read(net));
     TRY(whole_inputs(net));
     TRY(net_type(net));
     if (net->t.g.n_states)

@@ -35,8 +35,8 @@ struct net {
     const struct dim *length;
 };
 
-/* The file, and the names of what goes in and comes out. */
-rill_status net_names_all(struct net *net);
+/* Reads the file into net->m, then the names of what goes in and comes out. */
+rill_status net_file_read(struct net *net);
 
 /* States as the call names them; then each * stands for every pair that fits. */
 rill_status net_states_read(struct net *net);

@@ -173,7 +173,7 @@ static rill_status names_default(struct net *net)
 }
 
 /* The file, and the names of what goes in and comes out. */
-rill_status net_names_all(struct net *net)
+rill_status net_file_read(struct net *net)
 {
     TRY(arg_text(net->c, "file", &net->file));
     TRY(names_read(net, "input", net->in, &net->n_in));

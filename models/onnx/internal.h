@@ -191,6 +191,8 @@ rill_status convert_scale_check(const struct conversion *l, uint32_t w);
 
 rill_status convert_cast(struct conversion *l, uint32_t x, enum dtype type, uint32_t *ret);
 
+/* ---- compose.c, quant.c: several nodes for one ---- */
+
 /* Softmax and its like over all axes from `axis` on, as one; -1: the last alone. */
 rill_status convert_softmax_rows(struct conversion *l, const char *engine, uint32_t x, int64_t axis,
                                  uint32_t *ret);
@@ -198,6 +200,8 @@ rill_status convert_softmax_rows(struct conversion *l, const char *engine, uint3
  * Zero a is one for all, zero b may have one for each column. */
 rill_status convert_product(struct conversion *l, uint32_t a, uint32_t b, uint32_t zero_a,
                             uint32_t zero_b, uint32_t *ret);
+
+/* ---- conversion.c, convert.c again ---- */
 
 /* Points output 0 of the node at w: emits an Identity into it, nothing more is emitted. */
 rill_status convert_finish(struct conversion *l, uint32_t w);

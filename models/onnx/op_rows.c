@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of ops: every standard op that is read, by opset, and what it becomes. An engine op
+/* The table of ops: every op that is read, of the standard domain and of com.microsoft, by opset,
+ * and what it becomes. An engine op
  * that is not built in makes its rows unsupported, so a row here costs nothing. */
 #include "models/onnx/internal.h"
 

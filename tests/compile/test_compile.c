@@ -20,8 +20,8 @@
 #define TRIES 9
 
 static unsigned passed, failed, skipped;
-static bool thorough;    /* 'all' was given: plain C takes as much as the others */
-static bool is_timed;    /* 'times' was given */
+static bool thorough; /* 'all' was given: plain C takes as much as the others */
+static bool is_timed; /* 'times' was given */
 static char dir[64] = "/dev/shm/rill_compile_XXXXXX"; /* memory: thousands of files are written */
 
 static int check(int ok, const char *model, const char *what, const char *more)

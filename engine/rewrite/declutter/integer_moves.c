@@ -10,12 +10,6 @@
 
 enum { PAD_VALUE = 2 };
 
-/* Those whose first input holds the elements and the others, if any, places and sizes. */
-static const enum op_id movers[] = { OP_RESHAPE,        OP_TRANSPOSE, OP_SLICE,         OP_SQUEEZE,
-                                     OP_UNSQUEEZE,      OP_FLATTEN,   OP_SPLIT,         OP_PAD,
-                                     OP_EXPAND,         OP_GATHER,    OP_TILE,          OP_IDENTITY,
-                                     OP_DEPTH_TO_SPACE, OP_MAX_POOL,  OP_SPACE_TO_DEPTH };
-
 /* Zeros on an axis whose size is open may be those of time, which convolutions take as their own.
  */
 static bool pad_moves(const struct graph *g, const struct node *n)
@@ -31,7 +25,8 @@ static bool pad_moves(const struct graph *g, const struct node *n)
 
 static bool moves(const struct graph *g, const struct node *n)
 {
-    if (!node_is_among(n, movers, sizeof movers / sizeof *movers) || n->n_in == 0)
+    bool known = node_only_moves(n) || node_is(n, OP_PAD) || node_is(n, OP_MAX_POOL);
+    if (!known || n->n_in == 0)
         return false;
     for (unsigned k = 0; k < n->n_out; k++)
         if (n->out[k] == WIRE_NONE)
@@ -75,7 +70,7 @@ static rill_status dequantisers_split(struct graph *ret, const struct graph *g, 
     struct quantised_wire q;
     TRY(edit_begin(&e, ret, g, reterr));
     for (uint32_t i = 0; i < e.n_nodes; i++)
-        if (moves(ret, &ret->nodes[i]) && quantised_wire(&e, ret->nodes[i].in[0], &q) &&
+        if (moves(ret, &ret->nodes[i]) && wire_is_dequantised(&e, ret->nodes[i].in[0], &q) &&
             takes(ret, &ret->nodes[i], &q) && e.consumers[ret->nodes[i].in[0]] > 1)
             TRY(dequantiser_split(&e, i, &q, reterr));
     return edit_end(&e, reterr);
@@ -188,7 +183,7 @@ rill_status graph_with_integers_moved(struct graph *ret, const struct graph *g, 
     TRY(edit_begin(&e, ret, &split, reterr));
     for (uint32_t i = 0; i < e.n_nodes; i++) {
         const struct node *n = &ret->nodes[i];
-        if (n->n_in == 0 || !quantised_wire(&e, n->in[0], &q))
+        if (n->n_in == 0 || !wire_is_dequantised(&e, n->in[0], &q))
             continue;
         if (gives_back(ret, n, &q)) {
             consumers_turn(ret, n->out[0], q.whole);

@@ -28,7 +28,7 @@ static bool is_byte(const struct graph *g, uint32_t wire)
 static bool operand_flows(const struct edit *e, uint32_t wire, struct operand *ret)
 {
     struct quantised_wire q;
-    if (!quantised_wire(e, wire, &q) || !is_byte(e->g, q.whole))
+    if (!wire_is_dequantised(e, wire, &q) || !is_byte(e->g, q.whole))
         return false;
     const struct node *n = &e->g->nodes[q.node];
     *ret = (struct operand) { .whole = q.whole,

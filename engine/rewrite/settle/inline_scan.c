@@ -107,8 +107,11 @@ static bool wire_leaves(const struct graph *g, uint32_t wire, bool *from)
     return leaves(g, from);
 }
 
-rill_status scan_may_inline(const struct graph *g, const struct node *n, bool *ret,
-                            rill_error *reterr)
+/* Whether the Scan goes: it runs once, and it has no state, is declared to restart in every run, or
+ * every state's last value gets into an output or a declared state of the graph, so that somebody
+ * carries it. */
+static rill_status scan_may_inline(const struct graph *g, const struct node *n, bool *ret,
+                                   rill_error *reterr)
 {
     const struct scan_attr *at = n->attr;
     bool *from = arena_array(g->arena, bool, g->n_wires + 1);

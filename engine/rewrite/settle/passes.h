@@ -9,6 +9,20 @@
  * Fused (engine/ops/fused.h) where that pays. Sizes must be known. */
 rill_status graph_with_layers_fused(struct graph *ret, const struct graph *g, rill_error *reterr);
 
+/* A DequantizeLinear of what a QuantizeLinear of 8 bits made by the same scale and zero, directly
+ * or through ops that only move elements, becomes a division, a RoundS8 and a product by the scale,
+ * which the passes below know: the same numbers. */
+rill_status graph_with_pairs_rounded(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* Convolutions of known weights that read one tensor with the same geometry become one with the
+ * outputs of all. Sizes must be known. */
+rill_status graph_with_siblings_fused(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* A convolution, also a transposed one, whose dilated kernel sees one place along an axis reads
+ * only the places under its taps: the input is sliced by the dilation. Sizes must be known. */
+rill_status graph_with_dilations_sliced(struct graph *ret, const struct graph *g,
+                                        rill_error *reterr);
+
 /* Chains of ops that only move elements (Transpose, Slice, Gather, Concat, Pad, ScatterND of
  * constant places...) become one StridedCopy for each tensor that anybody reads: what is between is
  * gone. Updates of states come last, so that they may happen in place. Sizes must be known. */
@@ -17,21 +31,11 @@ rill_status graph_with_strided_copies(struct graph *ret, const struct graph *g, 
 /* Moves f32 elements between tensors of known sizes by constants alone. */
 bool node_moves_elements(const struct graph *g, const struct node *n);
 
-/* A convolution, also a transposed one, whose dilated kernel sees one place along an axis reads
- * only the places under its taps: the input is sliced by the dilation. Sizes must be known. */
-rill_status graph_with_dilations_sliced(struct graph *ret, const struct graph *g,
-                                        rill_error *reterr);
-
 /* Products of 8-bit numbers whose sums only a Cast to f32 reads give floats. */
 rill_status graph_with_float_sums(struct graph *ret, const struct graph *g, rill_error *reterr);
 
 /* LeakyRelus of f32 become PRelus of a constant slope, which the passes below know. */
 rill_status graph_with_prelus(struct graph *ret, const struct graph *g, rill_error *reterr);
-
-/* A DequantizeLinear of what a QuantizeLinear made by the same scale and zero of 8 bits becomes a
- * division, a RoundS8 and a product by the scale, which the passes below know: the same numbers.
- */
-rill_status graph_with_pairs_rounded(struct graph *ret, const struct graph *g, rill_error *reterr);
 
 /* Element-wise ops behind a convolution, a product or a cell that nobody else reads become its
  * epilogue (engine/ops/epilogue.h). Sizes must be known. */
@@ -40,8 +44,4 @@ rill_status graph_with_epilogues_fused(struct graph *ret, const struct graph *g,
 
 /* Element-wise nodes that read each other's results become one Fused. Sizes must be known. */
 rill_status graph_with_elements_fused(struct graph *ret, const struct graph *g, rill_error *reterr);
-
-/* Convolutions of known weights that read one tensor with the same geometry become one with the
- * outputs of all. Sizes must be known. */
-rill_status graph_with_siblings_fused(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif

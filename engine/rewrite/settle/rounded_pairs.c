@@ -15,10 +15,6 @@ struct real {
     struct quantised_wire of;
 };
 
-static const enum op_id movers[] = { OP_RESHAPE, OP_TRANSPOSE, OP_SLICE,    OP_SQUEEZE,
-                                     OP_FLATTEN, OP_UNSQUEEZE, OP_EXPAND,   OP_GATHER,
-                                     OP_TILE,    OP_SPLIT,     OP_IDENTITY, OP_DEPTH_TO_SPACE };
-
 static bool quantises(const struct graph *g, const struct node *n, struct quantised_wire *ret)
 {
     if (!node_is(n, OP_QUANTIZE_LINEAR) || n->out[0] == WIRE_NONE || quant_attr_of(n)->precision ||
@@ -34,7 +30,7 @@ static bool dequantises(const struct edit *e, const struct node *n, const struct
 {
     struct quantised_wire q;
     if (!node_is(n, OP_DEQUANTIZE_LINEAR) || n->in[IN_X] >= e->n_wires ||
-        !quantised_wire(e, n->out[0], &q))
+        !wire_is_dequantised(e, n->out[0], &q))
         return false;
     const struct real *r = &reals[q.whole];
     return r->wire != WIRE_NONE && r->of.scale >= q.scale && r->of.scale <= q.scale &&
@@ -123,7 +119,7 @@ static bool node_round(struct edit *e, uint32_t i, struct real *reals)
         return rounded_put(e, i, &q, reals);
     if (dequantises(e, n, reals))
         return reals_give(e, i, from);
-    if (from->wire != WIRE_NONE && node_is_among(n, movers, sizeof movers / sizeof *movers))
+    if (from->wire != WIRE_NONE && node_only_moves(n))
         return moved_put(e, i, from, reals);
     return true;
 }

@@ -11,7 +11,8 @@
 rill_status sgraph_from_pgraph(struct sgraph *ret, const struct pgraph *p, struct pass_log *log,
                                struct arena *a, rill_error *reterr);
 
-/* What is made lives in g's arena; ret may be g. log (may be NULL) is added to. */
+/* The table of settle.c alone. What is made lives in g's arena; ret may be g. log (may be NULL) is
+ * added to. */
 rill_status graph_settle(struct graph *ret, const struct graph *g, struct pass_log *log,
                          rill_error *reterr);
 #endif
