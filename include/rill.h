@@ -190,8 +190,8 @@ typedef struct rill_model_opts {
 
 typedef struct rill_plan_info {
     uint32_t struct_bytes;
-    uint32_t steps;         /* what one run() executes */
-    uint64_t weights_bytes; /* packed weights, shared by all streams of the plan */
+    uint32_t steps;         /* those of bodies too, each once */
+    uint64_t weights_bytes; /* constants, shared by all streams of the plan */
     uint64_t stream_bytes;  /* rill_plan_stream_size() */
     uint64_t state_bytes;   /* the part of a stream that lives from pulse to pulse */
     uint32_t pulse_samples; /* input frames per run() */
@@ -306,9 +306,9 @@ RILL_API void rill_stream_reset(rill_stream *s);
 /* Takes up to n frames (n * width floats) into the stream's input carry-over; *ret_taken may be
  * less when a pulse is waiting for run(), and is 0 while an output that was not pulled yet lies
  * where they would go. An input that does not run along time holds one frame, wants it anew for
- * every run() and takes it after finish too. INVALID after finish otherwise, on a wrong port, or
- * after a run() that was. Samples that are not finite, or of 2^32 and more, are taken as 0 on audio
- * ports. Real-time safe. */
+ * every run() and, where others do, takes it after finish too. INVALID after finish otherwise, on a
+ * wrong port, or after a run() that was. Samples that are not finite, or of 2^32 and more, are
+ * taken as 0 on audio ports. Real-time safe. */
 RILL_API rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x,
                                       size_t n_frames, size_t *ret_taken);
 

@@ -77,7 +77,7 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
 }
 
 #define BLOCK_PANELS 4 /* that pass over all rows together, in the tiles of many rows */
-#define BLOCK_ROWS 24  /* a multiple of the rows of every tile */
+#define BLOCK_ROWS 24  /* a multiple of the rows that tiles of many rows have */
 #define BLOCK_K 16
 
 static size_t down_to(size_t v, size_t multiple)

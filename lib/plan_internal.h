@@ -35,8 +35,8 @@ struct rill_plan {
     struct sgraph settled;                    /* what is planned */
     struct pass_log passes;
     struct plan *plan;
-    const struct dim *symbol;
-    struct port *ports; /* inputs first */
+    const struct dim *symbol; /* counts input frames; NULL: a graph without time, one run is all */
+    struct port *ports;       /* inputs first */
     uint32_t n_inputs, n_ports;
     rill_plan **parts; /* of the networks beside the pipeline */
     uint32_t n_parts;

@@ -17,9 +17,9 @@ bool transform_at(unsigned i, struct transform_help *ret);
 /* Makes the simplifier assume opts->asserts. opts may be NULL. */
 rill_status model_assert(rill_model *m, const rill_model_opts *opts, rill_error *reterr);
 
-/* Takes m->mgraph through opts (NULL: nothing) into m->typed, with m->stream and m->transforms.
- * guess_time: the time symbol is guessed by name where opts and transforms do not say. folder:
- * where patches read tensors; may be NULL. */
+/* Takes m->mgraph through opts (NULL: nothing) into m->typed, with m->stream and m->transforms,
+ * and m->pulse and m->recurrent where a transform says them. guess_time: the time symbol is guessed
+ * by name where opts and transforms do not say. folder: where patches read tensors; may be NULL. */
 rill_status model_transform_and_type(rill_model *m, const rill_model_opts *opts, bool guess_time,
                                      struct folder *folder, rill_error *reterr);
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* The walk: each node of the decluttered graph, in order, by its rule into the pulsed one. What
- * surrounds it: time set to its symbol, pulses tried, inputs, states and outputs. */
+ * surrounds it: the symbol that is time, pulses tried, inputs, states and outputs. */
 #include "engine/graph/subst.h"
 #include "engine/ops/clock.h"
 #include "pulse/axes.h"
@@ -201,7 +201,8 @@ static rill_status pulser_begin(struct pulser *p)
 /* An output comes late enough that frames past its end are never given out. */
 static rill_status output_pulse(struct pulser *p, uint32_t i)
 {
-    const struct node n = { .name = p->src->wires[p->src->outputs[i]].name, .op = &op_pulse_pad };
+    const struct node n = { .name = p->src->wires[p->src->outputs[i]].name, /* for messages */
+                            .op = &op_pulse_pad };
     struct flow f;
     uint32_t w = p->src->outputs[i];
     if (pulser_is_mask(p, w) || p->sf[w].keys)

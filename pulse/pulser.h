@@ -33,7 +33,7 @@ struct pulser {
     struct axis_window *windows;    /* of src nodes */
     struct padded *padded; /* of src wires: the flow in front of a constant pad along time */
     const struct positions
-        *positions; /* of the outermost graph; NULL where no wire has time twice */
+        *positions; /* of the outermost graph; NULL: nothing streams, or a body is pulsed */
     uint32_t valid; /* of a body that runs once a frame and checks numbers: whether the frame is one
                        of the sequence; WIRE_NONE: of no such body */
     bool keep_bodies;

@@ -166,8 +166,8 @@ struct op {
     rill_status (*prepare)(struct prep *c); /* optional */
     void (*eval)(const struct eval *e);
     /* Optional, called where prepare set `many`: n evaluations of one node, 1 <= n <= OP_MANY_MAX,
-     * that differ in x, y and scratch only; constant inputs are the same. Weights are read once for
-     * all; each gets the bits of its eval. */
+     * that differ in x, y, scratch and fault only; constant inputs are the same. Weights are read
+     * once for all; each gets the bits of its eval. */
     void (*eval_many)(const struct eval *e, unsigned n);
     /* Optional: the same on symbolic integers. Inputs are I64 or DIM tensors (x read accordingly),
      * the output is DIM. Only called while folding. */

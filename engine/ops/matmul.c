@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Products. f32 goes through the packed kernel whether the second operand is a constant (packed
- * once) or not (packed into scratch), so the bits do not depend on it. */
+ * once) or not (packed into scratch; with few rows read as it lies): sums of one order, so the bits
+ * do not depend on it. */
 #include "engine/ops/ops.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/many.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Everything that runs in real time outside the ops themselves. */
+/* The steps of a plan, run on one block; many.c runs them on several. */
 #include "engine/plan/steps.h"
 
 #include <string.h>

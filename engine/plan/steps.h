@@ -11,7 +11,7 @@ union operand {
 
 /* An ordinary op. Where its operands lie in a block is noted in that block when it is first run. */
 struct node_step {
-    struct eval eval;        /* all but x, y and scratch */
+    struct eval eval;        /* all but x, y, scratch and fault */
     union operand *in, *out; /* slot WIRE_NONE / constant and offset SIZE_MAX: absent */
     union operand scratch;
     size_t lists_offset;    /* of the pointers in the block: n_in of inputs, n_out of outputs */

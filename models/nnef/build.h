@@ -118,7 +118,8 @@ const char *registry_of(const struct builder *b, const char *operator_name);
 
 rill_status eval_expr(struct builder *b, struct scope *s, const struct nnef_expr *e,
                       struct val *ret);
-/* Runs the statements of f, whose parameters are bound already, and collects its results. */
+/* Runs the statements of f, whose parameters are bound already (those of the graph by its
+ * `external` statements), and collects its results. */
 rill_status fragment_run(struct builder *b, struct scope *s, const struct nnef_fragment *f,
                          struct val *ret_results);
 rill_status eval_infix(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign,

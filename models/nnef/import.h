@@ -35,7 +35,8 @@ struct net {
     const struct dim *length;
 };
 
-/* Reads the file into net->m, then the names of what goes in and comes out. */
+/* Reads the names that the call gives of what goes in and comes out, the file into net->m, then the
+ * names that the call leaves out. */
 rill_status net_file_read(struct net *net);
 
 /* States as the call names them; then each * stands for every pair that fits. */

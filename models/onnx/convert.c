@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A graph as outlined becomes a struct graph: inputs, constants, then node after node by its row in
- * op_rows.c, with a graph for each body. */
+/* A graph as outlined becomes a struct graph: inputs, then node after node by its row in op_rows.c,
+ * with a graph for each body; a constant comes over when it is first read (scope_wire). */
 #include "models/onnx/internal.h"
 
 #include <string.h>

@@ -54,7 +54,7 @@ struct reader {
                               uint32_t n_capture, bool body, struct graph *ret);
 };
 
-rill_status no_memory(const struct reader *r);
+rill_status no_memory(const struct reader *r); /* text.c */
 
 /* ---- outline.c ---- */
 
@@ -135,6 +135,8 @@ rill_status scope_wire(struct scope *s, const char *name, uint32_t *ret);
 
 #define CONVERT_SPARE 8
 
+/* ---- op_rows.c ---- */
+
 struct op_row {
     const char *name;
     int first, last; /* opsets */
@@ -149,6 +151,8 @@ rill_status onnx_opset_refuse(struct reader *r);
 /* Refuses an op, saying what is near it or which opsets would do. */
 rill_status op_row_refuse(struct reader *r, const char *node, const char *domain, const char *op,
                           int64_t opset);
+
+/* ---- conversion.c ---- */
 
 #define convert_fail(l, status, ...) convert_fail_((l), (status), __VA_ARGS__)
 __attribute__((format(printf, 3, 4))) rill_status convert_fail_(const struct conversion *l,
