@@ -162,7 +162,9 @@ static void frames_check(struct check *t, size_t n)
     for (unsigned op = 0; op < KERN_POINTWISE_COUNT; op++) {
         float *a = check_buf(t, n, false), *b = check_buf(t, n, true),
               *ref = check_buf(t, n, false), *got = check_buf(t, n, false);
-        struct kern_instr s = { .op = op, .to = { 2 }, .a = { 0 }, .b = { 1 }, .n = n };
+        struct kern_instr s = {
+            .op = op, .to = { .buffer = 2 }, .a = { .buffer = 0 }, .b = { .buffer = 1 }, .n = n
+        };
         (op % 2 ? check_fill : check_fill_bits)(t, a, n);
         check_fill(t, b, n);
         element_reference(&t->ref, op, ref, a, b, n);
@@ -182,12 +184,22 @@ static void moves_check(struct check *t, size_t channels, size_t rows)
     float *x = check_buf(t, n, false), *mid = check_buf(t, lanes * rows, false),
           *y = check_buf(t, n, false), *ref = check_buf(t, n, false);
     struct kern_instr s[3] = {
-        { .op = KERN_LOAD, .to = { 1 }, .a = { 0 }, .n = channels, .rows = rows, .ld = lanes },
+        { .op = KERN_LOAD,
+          .to = { .buffer = 1 },
+          .a = { .buffer = 0 },
+          .n = channels,
+          .rows = rows,
+          .ld = lanes },
         { .op = KERN_COPY,
-          .to = { 1 },
+          .to = { .buffer = 1 },
           .a = { .buffer = 1, .at = rows > 1 ? lanes : 0 },
           .n = (rows > 1 ? rows - 1 : 1) * lanes },
-        { .op = KERN_STORE, .to = { 2 }, .a = { 1 }, .n = channels, .rows = rows, .ld = lanes },
+        { .op = KERN_STORE,
+          .to = { .buffer = 2 },
+          .a = { .buffer = 1 },
+          .n = channels,
+          .rows = rows,
+          .ld = lanes },
     };
     check_fill_bits(t, x, n);
     for (size_t i = 0; i < n; i++)
