@@ -76,7 +76,7 @@ struct outline_node {
 struct outline {
     const Onnxpb__Graph *pb;
     const char *name;
-    struct outline_node *nodes;
+    struct outline_node *nodes; /* each after those that make what it reads */
     uint32_t n_nodes;
     const char **free_name; /* read here or below, defined outside */
     const char **free_by;   /* name of the node that reads it first */

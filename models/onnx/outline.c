@@ -15,7 +15,7 @@ struct name_set {
 struct outliner {
     const struct reader *r;
     struct outline *o;
-    struct map defined;      /* value name -> index into definer */
+    struct map defined;      /* value name -> what `define` says */
     struct name_set outside; /* read, not defined here so far */
 };
 
@@ -44,17 +44,13 @@ static rill_status set_add(const struct reader *r, struct name_set *s, const cha
     return map_set(&s->map, name, s->n++) ? RILL_OK : no_memory(r);
 }
 
-static rill_status define(struct outliner *u, const char *name, const char *by)
+/* by: the node, or who else defines it; at: number of the node and one, 0 for what is there at the
+ * start. */
+static rill_status define(struct outliner *u, const char *name, const char *by, uint32_t at)
 {
-    const uint32_t *early = map_get(&u->outside.map, name);
-    if (early)
-        return err_set(u->r->err, RILL_MALFORMED,
-                       "node '%.80s' reads '%.80s' before node '%.80s' makes it: "
-                       "the nodes are not in order, or go in a circle",
-                       u->outside.by[*early], name, by);
     if (map_get(&u->defined, name))
         return err_set(u->r->err, RILL_MALFORMED, "%s: value '%.80s' is defined twice", by, name);
-    return map_set(&u->defined, name, 0) ? RILL_OK : no_memory(u->r);
+    return map_set(&u->defined, name, at) ? RILL_OK : no_memory(u->r);
 }
 
 /* ---- values that stand at the start ---- */
@@ -69,7 +65,7 @@ static rill_status define_inputs(struct outliner *u)
         if (!*name)
             return err_set(u->r->err, RILL_MALFORMED, "graph '%.80s': input %zu has no name",
                            u->o->name, i);
-        TRY(define(u, name, "graph inputs"));
+        TRY(define(u, name, "graph inputs", 0));
     }
     return RILL_OK;
 }
@@ -96,11 +92,6 @@ static rill_status define_constants(struct outliner *u)
 }
 
 /* ---- nodes ---- */
-
-static rill_status read_name(struct outliner *u, const char *name, const char *by)
-{
-    return !*name || map_get(&u->defined, name) ? RILL_OK : set_add(u->r, &u->outside, name, by);
-}
 
 static rill_status node_bodies(const struct reader *r, struct outline_node *n)
 {
@@ -157,13 +148,78 @@ static rill_status node_outline(struct outliner *u, size_t i)
     if (!n->name)
         return no_memory(r);
     TRY(node_bodies(r, n));
-    for (uint32_t k = 0; k < n->n_in; k++)
-        TRY(read_name(u, n->in[k], n->name));
-    for (uint32_t k = 0; k < n->n_capture; k++)
-        TRY(read_name(u, n->capture[k], n->name));
     for (uint32_t k = 0; k < n->n_out; k++)
         if (*n->out[k])
-            TRY(define(u, n->out[k], n->name));
+            TRY(define(u, n->out[k], n->name, (uint32_t) i + 1));
+    return RILL_OK;
+}
+
+/* ---- the order in which nodes can be converted ---- */
+
+enum { VISIT_NONE, VISIT_BEGUN, VISIT_DONE };
+
+struct sorter {
+    struct outliner *u;
+    struct outline_node *sorted;
+    uint32_t n;
+    uint8_t *visit; /* of the nodes in the file's order */
+    struct visit {
+        uint32_t node, next; /* operand to look at */
+    } * stack;               /* nodes that wait for the one above them */
+    uint32_t depth;
+};
+
+static void visit_begin(struct sorter *s, uint32_t node)
+{
+    s->visit[node] = VISIT_BEGUN;
+    s->stack[s->depth++] = (struct visit) { node, 0 };
+}
+
+/* Looks at the next operand of the node on top, or takes the node if it has no more. */
+static rill_status visit_step(struct sorter *s)
+{
+    struct visit *top = &s->stack[s->depth - 1];
+    const struct outline_node *nodes = s->u->o->nodes, *n = &nodes[top->node];
+    if (top->next == n->n_in + n->n_capture) {
+        s->visit[top->node] = VISIT_DONE;
+        s->sorted[s->n++] = *n;
+        s->depth--;
+        return RILL_OK;
+    }
+    const uint32_t i = top->next++;
+    const char *value = i < n->n_in ? n->in[i] : n->capture[i - n->n_in];
+    const uint32_t *at = map_get(&s->u->defined, value);
+    if (!*value)
+        return RILL_OK;
+    if (!at)
+        return set_add(s->u->r, &s->u->outside, value, n->name);
+    if (*at && s->visit[*at - 1] == VISIT_BEGUN)
+        return err_set(
+            s->u->r->err, RILL_MALFORMED,
+            "node '%.80s' reads '%.80s', which cannot be made without it: the nodes go in a "
+            "circle",
+            n->name, value);
+    if (*at && s->visit[*at - 1] == VISIT_NONE)
+        visit_begin(s, *at - 1);
+    return RILL_OK;
+}
+
+/* The file's order, except that a node which comes late moves to just before the first that needs
+ * it. What is read and not defined here is noted on the way. */
+static rill_status sort_nodes(struct outliner *u)
+{
+    const uint32_t n = u->o->n_nodes;
+    struct sorter s = { .u = u,
+                        .sorted = arena_array(u->r->arena, struct outline_node, n + 1),
+                        .visit = arena_array(u->r->arena, uint8_t, n + 1),
+                        .stack = arena_array(u->r->arena, struct visit, n + 1) };
+    if (!s.sorted || !s.visit || !s.stack)
+        return no_memory(u->r);
+    for (uint32_t i = 0; i < n; i++)
+        if (s.visit[i] == VISIT_NONE)
+            for (visit_begin(&s, i); s.depth;)
+                TRY(visit_step(&s));
+    u->o->nodes = s.sorted;
     return RILL_OK;
 }
 
@@ -200,7 +256,8 @@ static rill_status outline_outputs(struct outliner *u)
         if (!*name)
             return err_set(u->r->err, RILL_MALFORMED, "graph '%.80s': output %zu has no name",
                            u->o->name, i);
-        TRY(read_name(u, name, "graph outputs"));
+        if (!map_get(&u->defined, name))
+            TRY(set_add(u->r, &u->outside, name, "graph outputs"));
     }
     TRY(mark_needed(u, &wanted));
     struct name_set *out = &u->outside;
@@ -231,6 +288,7 @@ rill_status outline_from_pb(const struct reader *r, const Onnxpb__Graph *pb, str
     TRY(define_constants(&u));
     for (size_t i = 0; i < pb->n_node; i++)
         TRY(node_outline(&u, i));
+    TRY(sort_nodes(&u));
     TRY(outline_outputs(&u));
     *ret = o;
     return RILL_OK;

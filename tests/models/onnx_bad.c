@@ -261,7 +261,14 @@ static void test_graphs(void)
     g = graph_with(make_node("Add", "x b", "a"));
     pb_message(&g, GRAPH_NODE, make_node("Relu", "a", "b"));
     pb_message(&g, GRAPH_NODE, make_node("Neg", "a", "y"));
-    expect_graph("circle", g, RILL_MALFORMED, "circle");
+    expect_graph("circle", g, RILL_MALFORMED,
+                 "node 'b' reads 'a', which cannot be made without it: the nodes go in a circle");
+    expect_graph("circle of one", graph_with(make_node("Add", "x y", "y")), RILL_MALFORMED,
+                 "node 'y' reads 'y', which cannot be made without it");
+    g = graph_with(make_node("Neg", "late", "y"));
+    pb_message(&g, GRAPH_NODE, make_node("Relu", "x", "late"));
+    pb_message(&g, GRAPH_NODE, make_node("Abs", "x", "late"));
+    expect_graph("defined twice, later", g, RILL_MALFORMED, "'late' is defined twice");
     expect_graph("undefined", graph_with(make_node("Add", "x nowhere", "y")), RILL_MALFORMED,
                  "node 'y' reads 'nowhere', which nothing defines");
     expect_graph("no writer of an output", graph_start(), RILL_MALFORMED, "'y'");
@@ -403,6 +410,15 @@ static void test_bodies(void)
                   make_graph_attr("body", body_with("a", make_node("Neg", "zz", "b"), "b")));
     pb_message(&n, NODE_ATTR, make_int_attr("num_scan_inputs", 1));
     expect_graph("body that reads what is nowhere", graph_with(n), RILL_MALFORMED, "reads 'zz'");
+    n = node_with(make_node("If", "c", "a"),
+                  make_graph_attr("then_branch", body_with("", make_node("Neg", "y", "b"), "b")));
+    n = node_with(n,
+                  make_graph_attr("else_branch", body_with("", make_node("Neg", "x", "b"), "b")));
+    struct pb g = graph_with(n);
+    pb_message(&g, GRAPH_NODE, make_node("Cast", "x", "c"));
+    pb_message(&g, GRAPH_NODE, make_node("Relu", "a", "y"));
+    expect_graph("circle through a body", g, RILL_MALFORMED,
+                 "node 'y' reads 'a', which cannot be made without it: the nodes go in a circle");
     n = node_with(make_node("Scan", "- x", "y"),
                   make_graph_attr("body", body_with("a", make_node("Neg", "a", "b"), "b")));
     expect("Scan of opset 8", make_model(graph_with(n), 8), NULL, NULL, RILL_UNSUPPORTED,

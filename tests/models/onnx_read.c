@@ -281,6 +281,77 @@ static void test_captures(void)
     run_drop(&r);
 }
 
+/* ---- nodes in another order than they run ---- */
+
+/* y = -relu(x) + k where x is not negative: what the branches read comes later than their If, one
+ * of them has its own nodes the wrong way round, and so has the graph. */
+static struct pb disordered(void)
+{
+    static const float k[2] = { 100, 200 };
+    struct pb g = { 0 }, node = make_node("If", "flag", "y"), then = { 0 };
+    pb_message(&then, GRAPH_NODE, make_node("Add", "n k", "r"));
+    pb_message(&then, GRAPH_NODE, make_node("Neg", "late", "n"));
+    pb_message(&then, GRAPH_OUTPUT, make_value("r", 1, DIMS(2)));
+    node = sample_attr(node, make_graph_attr("then_branch", then));
+    node =
+        sample_attr(node,
+                    make_graph_attr("else_branch", branch_of(make_node("Identity", "later", "r"))));
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(2)));
+    pb_message(&g, GRAPH_CONST, make_raw("k", 1, DIMS(2), k, sizeof k));
+    pb_message(&g, GRAPH_NODE, make_node("Abs", "x", "first"));
+    pb_message(&g, GRAPH_NODE, node);
+    pb_message(&g, GRAPH_NODE, make_node("Greater", "first later", "flags"));
+    pb_message(&g, GRAPH_NODE, make_node("ReduceMax", "flags_u", "flag_u"));
+    pb_message(&g, GRAPH_NODE,
+               sample_attr(make_node("Cast", "flags", "flags_u"), make_int_attr("to", 1)));
+    pb_message(&g, GRAPH_NODE,
+               sample_attr(make_node("Cast", "flag_u", "flag"), make_int_attr("to", 9)));
+    pb_message(&g, GRAPH_NODE, make_node("Neg", "late", "later"));
+    pb_message(&g, GRAPH_NODE, make_node("Relu", "x", "late"));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(2)));
+    return make_model(g, 13);
+}
+
+/* A node that is late comes just before the first that reads it; the others stay in their order. */
+static void test_disordered(void)
+{
+    static const char *const order[] = { "first",   "late",   "later", "flags",
+                                         "flags_u", "flag_u", "flag",  "y" };
+    float v[2] = { 3, 4 }, up[2] = { 97, 196 }, zero[2] = { 0, 0 };
+    struct tensor x = of_floats(v, 1, 2, 0);
+    struct run r;
+    run_open(&r, disordered());
+    CHECK(r.ok && r.m.g.n_nodes == 8, "%u nodes", r.m.g.n_nodes);
+    for (unsigned i = 0; r.ok && i < 8; i++)
+        CHECK(!strcmp(r.m.g.nodes[i].name, order[i]), "node %u is '%s', not '%s'", i,
+              r.m.g.nodes[i].name, order[i]);
+    run_eval(&r, (const struct tensor *[]) { &x });
+    expect_floats(&r, 0, "then", up, 2);
+    v[0] = v[1] = 0;
+    run_eval(&r, (const struct tensor *[]) { &x });
+    expect_floats(&r, 0, "else", zero, 2);
+    run_drop(&r);
+}
+
+/* A chain of which the last node comes first. */
+static void test_long_disorder(void)
+{
+    enum { N = 100000 };
+    struct pb g = { 0 };
+    for (int i = N; i > 0; i--) {
+        char from[16], to[16];
+        snprintf(from, sizeof from, "v%d", i - 1);
+        snprintf(to, sizeof to, "v%d", i);
+        pb_message(&g, GRAPH_NODE, make_node("Neg", from, to));
+    }
+    pb_message(&g, GRAPH_INPUT, make_value("v0", 1, DIMS(2)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("v100000", 1, DIMS(2)));
+    struct run r;
+    run_open(&r, make_model(g, 13));
+    CHECK(r.ok && r.m.g.n_nodes == N && !strcmp(r.m.g.nodes[N - 1].name, "v100000"), "the chain");
+    run_drop(&r);
+}
+
 /* ---- old forms ---- */
 
 /* One node on x f32[2,3] = 1..6, with up to two constants, at an opset. */
@@ -484,6 +555,8 @@ int main(void)
     test_dims();
     test_listed_constant();
     test_captures();
+    test_disordered();
+    test_long_disorder();
     test_old_axes();
     test_old_attrs();
     test_old_broadcast();
