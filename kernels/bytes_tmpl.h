@@ -84,3 +84,110 @@ static void FN(requantize)(uint8_t *restrict y, const int32_t *restrict x, size_
         y[o] = (uint8_t) fixed_clip((int32_t) (v + (uint32_t) q->zero), q->low, q->high);
     }
 }
+
+/* 16 * vecs places from x on. */
+V16_UNROLLED void FN(taps_some)(int32_t *restrict y, const uint8_t *restrict x,
+                                const struct kern_taps *t, t4 pattern, const int vecs)
+{
+    i16 acc[TAPS_VECS];
+    V16_UNROLL for (int v = 0; v < vecs; v++)
+        acc[v] = i16_set1(t->bias);
+    for (size_t l = 0; l < t->n_lines; l++) {
+        const uint8_t *from = x + t->line[l].at;
+        V16_UNROLL for (int v = 0; v < vecs; v++)
+            acc[v] = taps_add(acc[v], from + 16 * v, t->line[l].w, pattern);
+    }
+    V16_UNROLL for (int v = 0; v < vecs; v++)
+        i16_store(y + 16 * v, acc[v]);
+}
+
+static void FN(taps_sum)(int32_t *restrict y, const uint8_t *restrict x, size_t n,
+                         const struct kern_taps *t)
+{
+    const t4 pattern = taps_pattern(t->step, t->flip);
+    size_t i = 0;
+    for (; i + 16 * TAPS_VECS <= n; i += 16 * TAPS_VECS)
+        FN(taps_some)(y + i, x + i, t, pattern, TAPS_VECS);
+    for (; i < n; i += 16)
+        FN(taps_some)(y + i, x + i, t, pattern, 1);
+}
+
+/* What follows the sums of 16 elements. */
+static inline i16 FN(scale_16)(i16 sum, v16 by, v16 add, const struct kern_scale *s)
+{
+    v16 v = v16_add(v16_mul(v16_of_int(sum), by), add);
+    v = v16_max(v, v16_set1((float) (s->low - s->zero)));
+    v = v16_min(v, v16_set1((float) (s->high - s->zero)));
+    return i16_add(v16_round(v), i16_set1(s->zero));
+}
+
+static void FN(scale_each)(uint8_t *restrict y, const int32_t *restrict x, const struct kern_scale *s,
+                           size_t at)
+{
+    i16 sum = i16_load(x);
+    if (s->bias)
+        sum = i16_add(sum, i16_load(s->bias + at));
+    i16_store_bytes(y, FN(scale_16)(sum, v16_load(s->by + at),
+                                    s->add ? v16_load(s->add + at) : v16_set1(0), s));
+}
+
+static void FN(scale_all)(uint8_t *restrict y, const int32_t *restrict x, size_t n,
+                          const struct kern_scale *s)
+{
+    const i16 bias = i16_set1(s->bias ? *s->bias : 0);
+    const v16 by = v16_set1(*s->by), add = v16_set1(s->add ? *s->add : 0);
+    for (; n >= 16; n -= 16, x += 16, y += 16)
+        i16_store_bytes(y, FN(scale_16)(i16_add(i16_load(x), bias), by, add, s));
+    if (!n)
+        return;
+    int32_t rest[16] = { 0 };
+    uint8_t last[16];
+    memcpy(rest, x, n * sizeof *x);
+    i16_store_bytes(last, FN(scale_16)(i16_add(i16_load(rest), bias), by, add, s));
+    memcpy(y, last, n);
+}
+
+static void FN(scale_bytes)(uint8_t *restrict y, const int32_t *restrict x, size_t n,
+                            const struct kern_scale *s)
+{
+    if (!s->step) {
+        FN(scale_all)(y, x, n, s);
+        return;
+    }
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        FN(scale_each)(y + i, x + i, s, i);
+    for (struct kern_scale one = *s; i < n; i++) {
+        one.step = 0;
+        one.bias = s->bias ? s->bias + i : NULL;
+        one.by = s->by + i;
+        one.add = s->add ? s->add + i : NULL;
+        FN(scale_all)(y + i, x + i, 1, &one);
+    }
+}
+
+/* One panel; `behind` of its places do not exist and are not read. */
+static void FN(panel_pack)(int8_t *restrict to, int32_t *restrict sums, const uint8_t *restrict x,
+                           const size_t *at, size_t k, size_t n, uint8_t flip)
+{
+    uint8_t none[16], part[4][16] = { { 0 } };
+    i16 sum = i16_set1(0);
+    memset(none, flip, sizeof none);
+    for (size_t i = 0; i < k; i += 4, to += 64) {
+        const uint8_t *line[4];
+        for (size_t l = 0; l < 4; l++) {
+            line[l] = i + l < k ? x + at[i + l] : none;
+            if (n < 16 && i + l < k)
+                line[l] = memcpy(part[l], line[l], n);
+        }
+        sum = lines_weave(to, line, flip, sum);
+    }
+    i16_store(sums, sum);
+}
+
+static void FN(places_pack)(int8_t *restrict to, int32_t *restrict sums, const uint8_t *restrict x,
+                            const size_t *at, size_t k, size_t n, uint8_t flip)
+{
+    for (size_t o = 0; o < n; o += 16, to += (k + 3) / 4 * 64)
+        FN(panel_pack)(to, sums + o, x + o, at, k, n - o < 16 ? n - o : 16, flip);
+}

@@ -83,6 +83,30 @@ struct kern_requant {
     bool once;
 };
 
+/* Places that lie side by side, and the taps of a window over them, in lines of four: tap t of a
+ * line is at + t * step bytes from its place, and multiplied by w[t], -256 .. 255. Taps that do not
+ * exist have weights of 0. */
+struct kern_taps {
+    uint8_t flip;         /* 0, or 0x80: bytes are read with that bit turned, as u8 */
+    size_t step, n_lines; /* step: 1..4 */
+    int32_t bias;
+    const struct kern_taps_line {
+        size_t at;
+        int16_t w[4];
+    } * line;
+};
+#define KERN_TAPS_BEHIND 32 /* bytes that may be read behind the last tap of the last place */
+
+/* From sums to bytes: the sum plus bias as f32, times by, plus add, rounded to nearest even, +
+ * zero, cut to low..high. `step` is 1 where each element has its own bias, by and add, 0 where one
+ * is for all. */
+struct kern_scale {
+    const int32_t *bias;   /* NULL: 0 */
+    const float *by, *add; /* add may be NULL: 0 */
+    size_t step;
+    int32_t zero, low, high;
+};
+
 struct kern {
     const char *isa;    /* "c", "avx2", "avx512", "neon": the set these functions were chosen for */
     const char *isa_q8; /* the same of those whose names end in q8: "avx512vnni", ... */
@@ -180,6 +204,18 @@ struct kern {
     void (*requantize)(uint8_t *restrict y, const int32_t *restrict x, size_t n,
                        const struct kern_requant *q);
 
+    /* y[i] = bias + sum over lines and taps of (x[at + t * step + i] ^ flip) * w[t], i < n rounded
+     * up to 16, modulo 2^32 */
+    void (*taps_sum)(int32_t *restrict y, const uint8_t *restrict x, size_t n,
+                     const struct kern_taps *t);
+    /* y[i] of x[i], i < n: s8 or u8, as low and high are */
+    void (*scale_bytes)(uint8_t *restrict y, const int32_t *restrict x, size_t n,
+                        const struct kern_scale *s);
+    /* Places as the outputs of packed weights: what kern_q8_pack makes of w[o][k] = x[at[k] + o],
+     * s8 after `flip` (0 or 128), o < n. Sums follow the panels of `to`; no zeros. */
+    void (*places_pack)(int8_t *restrict to, int32_t *restrict sums, const uint8_t *restrict x,
+                        const size_t *at, size_t k, size_t n, uint8_t flip);
+
     /* Products of 8 bits (kernels/q8.h): y[i*ldy + o], rows of w->k bytes at x + i*ldx, i < m. Rows
      * of y overlap neither each other nor any x. */
     void (*gemm_q8)(int32_t *restrict y, size_t ldy, const void *restrict x, size_t ldx,
@@ -187,9 +223,6 @@ struct kern {
     /* The same with one pointer per row. */
     void (*gemm_rows_q8)(int32_t *const *y, const void *const *x, const struct kern_q8 *w,
                          const struct kern_q8_x *how, size_t m);
-    /* y[i] += w * (x[i * stride] - zero), i < n */
-    void (*line_q8)(int32_t *restrict y, const void *restrict x, size_t n, size_t stride,
-                    bool is_signed, int32_t zero, int32_t w);
 
     size_t l2_bytes, l3_bytes; /* caches that one core may fill */
 };
@@ -219,11 +252,13 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(range_f32)                                                                                   \
     K(quantize_f32)                                                                                \
     K(places_sum)                                                                                  \
-    K(requantize)
+    K(requantize)                                                                                  \
+    K(taps_sum)                                                                                    \
+    K(scale_bytes)                                                                                 \
+    K(places_pack)
 #define KERN_EACH_Q8(K)                                                                            \
     K(gemm_q8)                                                                                     \
-    K(gemm_rows_q8)                                                                                \
-    K(line_q8)
+    K(gemm_rows_q8)
 
 enum kern_cpu {
     KERN_AVX2 = 1 << 0,   /* and FMA, F16C */

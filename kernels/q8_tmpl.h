@@ -199,27 +199,3 @@ static void FN(gemm_rows_q8)(int32_t *const *y, const void *const *x, const stru
     struct FN(q8) g = { .b = w, .y_by = y, .x_by = x };
     FN(q8_run)(&g, how, m);
 }
-
-#define Q8_LINE(type)                                                                              \
-    static void FN(line_##type)(int32_t *restrict y, const type *restrict x, size_t n,             \
-                                size_t stride, uint32_t zero, uint32_t w)                          \
-    {                                                                                              \
-        if (stride == 1)                                                                           \
-            for (size_t i = 0; i < n; i++)                                                         \
-                y[i] = (int32_t) ((uint32_t) y[i] + w * ((uint32_t) x[i] - zero));                 \
-        else                                                                                       \
-            for (size_t i = 0; i < n; i++)                                                         \
-                y[i] = (int32_t) ((uint32_t) y[i] + w * ((uint32_t) x[i * stride] - zero));        \
-    }
-Q8_LINE(int8_t)
-Q8_LINE(uint8_t)
-#undef Q8_LINE
-
-static void FN(line_q8)(int32_t *restrict y, const void *restrict x, size_t n, size_t stride,
-                        bool is_signed, int32_t zero, int32_t w)
-{
-    if (is_signed)
-        FN(line_int8_t)(y, x, n, stride, (uint32_t) zero, (uint32_t) w);
-    else
-        FN(line_uint8_t)(y, x, n, stride, (uint32_t) zero, (uint32_t) w);
-}

@@ -184,6 +184,55 @@ V16_INLINE void i16_store(int32_t *p, i16 a)
     _mm256_storeu_si256((__m256i *) (void *) (p + 8), a.hi);
 }
 
+/* Four taps of 16 places (struct kern_taps): a register holds 8 places, a lane the bytes that taps of
+ * 4 of them read, and each pair of taps is two numbers of 16 bits. */
+#define TAPS_VECS 2
+typedef struct { __m256i low, high, flip; } t4;
+V16_INLINE __m256i taps_pair(size_t step, size_t first)
+{
+    int8_t at[16];
+    for (size_t i = 0; i < 16; i++)
+        at[i] = i % 2 ? (int8_t) -128 : (int8_t) (i / 4 + (first + i / 2 % 2) * step);
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *) (const void *) at));
+}
+V16_INLINE t4 taps_pattern(size_t step, uint8_t flip)
+{
+    return (t4) { taps_pair(step, 0), taps_pair(step, 2), _mm256_set1_epi8((char) flip) };
+}
+V16_INLINE __m256i taps_8(__m256i a, const uint8_t *x, __m256i w01, __m256i w23, t4 p)
+{
+    const __m128i *from = (const __m128i *) (const void *) x, *next = (const __m128i *) (const void *) (x + 4);
+    __m256i v = _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(from)), _mm_loadu_si128(next), 1);
+    v = _mm256_xor_si256(v, p.flip);
+    a = _mm256_add_epi32(a, _mm256_madd_epi16(_mm256_shuffle_epi8(v, p.low), w01));
+    return _mm256_add_epi32(a, _mm256_madd_epi16(_mm256_shuffle_epi8(v, p.high), w23));
+}
+V16_INLINE i16 taps_add(i16 a, const uint8_t *x, const int16_t *w, t4 p)
+{
+    int32_t pair[2];
+    memcpy(pair, w, sizeof pair);
+    const __m256i w01 = _mm256_set1_epi32(pair[0]), w23 = _mm256_set1_epi32(pair[1]);
+    return (i16) { taps_8(a.lo, x, w01, w23, p), taps_8(a.hi, x + 8, w01, w23, p) };
+}
+
+/* Bytes of four lines, place by place, as s8 after `flip`; sums grow by those of each place. */
+V16_INLINE i16 lines_weave(int8_t *to, const uint8_t *const *line, uint8_t flip, i16 sums)
+{
+    const __m128i by = _mm_set1_epi8((char) flip);
+    __m128i a[4];
+    V16_UNROLL for (int i = 0; i < 4; i++)
+        a[i] = _mm_xor_si128(_mm_loadu_si128((const __m128i *) (const void *) line[i]), by);
+    const __m128i ab = _mm_unpacklo_epi8(a[0], a[1]), AB = _mm_unpackhi_epi8(a[0], a[1]),
+                  cd = _mm_unpacklo_epi8(a[2], a[3]), CD = _mm_unpackhi_epi8(a[2], a[3]);
+    const __m256i low = _mm256_set_m128i(_mm_unpackhi_epi16(ab, cd), _mm_unpacklo_epi16(ab, cd)),
+                  high = _mm256_set_m128i(_mm_unpackhi_epi16(AB, CD), _mm_unpacklo_epi16(AB, CD)),
+                  ones = _mm256_set1_epi8(1), one = _mm256_set1_epi16(1);
+    _mm256_storeu_si256((__m256i *) (void *) to, low);
+    _mm256_storeu_si256((__m256i *) (void *) (to + 32), high);
+    return (i16) { _mm256_add_epi32(sums.lo, _mm256_madd_epi16(_mm256_maddubs_epi16(ones, low), one)),
+                   _mm256_add_epi32(sums.hi, _mm256_madd_epi16(_mm256_maddubs_epi16(ones, high), one)) };
+}
+
 /* Eight lanes, for a last panel of up to 8 outputs; worth a tile of its own with so many rows. */
 #define GEMM_HALF(m, n) ((m) >= 8 && (n) % 16 - 1 < 8)
 typedef __m256 v8;

@@ -2,6 +2,7 @@
 /* v16: sixteen floats in one AVX-512 register. */
 #include <immintrin.h>
 #include <stdint.h>
+#include <string.h>
 #include "kernels/unroll.h"
 
 /* Not left to the compiler, which calls them when a file grows: their structs would pass through
@@ -78,6 +79,49 @@ V16_INLINE i16 i16_load_s16(const int16_t *p)
     return _mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *) (const void *) p));
 }
 V16_INLINE void i16_store(int32_t *p, i16 a) { _mm512_storeu_si512(p, a); }
+
+/* Four taps of 16 places (struct kern_taps): a lane holds the bytes that taps of 4 places read, and
+ * each pair of taps is two numbers of 16 bits. */
+#define TAPS_VECS 4
+typedef struct { __m512i lanes, low, high, flip; } t4;
+V16_INLINE __m512i taps_pair(size_t step, size_t first)
+{
+    int8_t at[16];
+    for (size_t i = 0; i < 16; i++)
+        at[i] = i % 2 ? (int8_t) -128 : (int8_t) (i / 4 + (first + i / 2 % 2) * step);
+    return _mm512_broadcast_i32x4(_mm_loadu_si128((const __m128i *) (const void *) at));
+}
+V16_INLINE t4 taps_pattern(size_t step, uint8_t flip)
+{
+    return (t4) { _mm512_set_epi32(6, 5, 4, 3, 5, 4, 3, 2, 4, 3, 2, 1, 3, 2, 1, 0), taps_pair(step, 0),
+                  taps_pair(step, 2), _mm512_set1_epi8((char) flip) };
+}
+V16_INLINE i16 taps_add(i16 a, const uint8_t *x, const int16_t *w, t4 p)
+{
+    int32_t pair[2];
+    memcpy(pair, w, sizeof pair);
+    __m512i v = _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *) (const void *) x));
+    v = _mm512_xor_si512(_mm512_permutexvar_epi32(p.lanes, v), p.flip);
+    a = _mm512_add_epi32(a, _mm512_madd_epi16(_mm512_shuffle_epi8(v, p.low), _mm512_set1_epi32(pair[0])));
+    return _mm512_add_epi32(a, _mm512_madd_epi16(_mm512_shuffle_epi8(v, p.high), _mm512_set1_epi32(pair[1])));
+}
+
+/* Bytes of four lines, place by place, as s8 after `flip`; sums grow by those of each place. */
+V16_INLINE i16 lines_weave(int8_t *to, const uint8_t *const *line, uint8_t flip, i16 sums)
+{
+    const __m128i by = _mm_set1_epi8((char) flip);
+    __m128i a[4];
+    V16_UNROLL for (int i = 0; i < 4; i++)
+        a[i] = _mm_xor_si128(_mm_loadu_si128((const __m128i *) (const void *) line[i]), by);
+    const __m128i ab = _mm_unpacklo_epi8(a[0], a[1]), AB = _mm_unpackhi_epi8(a[0], a[1]),
+                  cd = _mm_unpacklo_epi8(a[2], a[3]), CD = _mm_unpackhi_epi8(a[2], a[3]);
+    const __m256i low = _mm256_set_m128i(_mm_unpackhi_epi16(ab, cd), _mm_unpacklo_epi16(ab, cd)),
+                  high = _mm256_set_m128i(_mm_unpackhi_epi16(AB, CD), _mm_unpacklo_epi16(AB, CD));
+    const __m512i all = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1),
+                  pairs = _mm512_maddubs_epi16(_mm512_set1_epi8(1), all);
+    _mm512_storeu_si512(to, all);
+    return _mm512_add_epi32(sums, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
+}
 
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none),
  * their product at most GEMM_ACC; rows of a tile when there are many, and when there are few

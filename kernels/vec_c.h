@@ -88,6 +88,26 @@ CALLED i16 i16_load_s8(const uint8_t *p) { i16 r; LANES(r, i, (int8_t) p[l]); re
 CALLED i16 i16_load(const int32_t *p) { i16 r; memcpy(&r, p, sizeof r); return r; }
 CALLED i16 i16_load_s16(const int16_t *p) { i16 r; LANES(r, i, p[l]); return r; }
 CALLED void i16_store(int32_t *p, i16 a) { memcpy(p, &a, sizeof a); }
+/* Four taps of 16 places (struct kern_taps): what the set wants to know of all lines, and a line. */
+#define TAPS_VECS 1
+typedef struct { size_t step; uint8_t flip; } t4;
+CALLED t4 taps_pattern(size_t step, uint8_t flip) { return (t4) { step, flip }; }
+CALLED i16 taps_add(i16 a, const uint8_t *x, const int16_t *w, t4 p)
+{
+    for (int t = 0; t < 4; t++, x += p.step)
+        LANES(a, i, (int32_t) ((uint32_t) a.i[l] + (uint32_t) ((x[l] ^ p.flip) * w[t])));
+    return a;
+}
+/* Bytes of four lines, place by place, as s8 after `flip`; sums grow by those of each place. */
+CALLED i16 lines_weave(int8_t *to, const uint8_t *const *line, uint8_t flip, i16 sums)
+{
+    for (int l = 0; l < 16; l++)
+        for (int i = 0; i < 4; i++) {
+            to[4 * l + i] = (int8_t) (line[i][l] ^ flip);
+            sums.i[l] += to[4 * l + i];
+        }
+    return sums;
+}
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none),
  * their product at most GEMM_ACC; rows of a tile when there are many, and when there are few
  * panels. */

@@ -134,6 +134,35 @@ static inline void i16_store(int32_t *p, i16 a)
         vst1q_s32(p + 4 * i, a.q[i]);
 }
 
+/* Four taps of 16 places (struct kern_taps). */
+#define TAPS_VECS 1
+typedef struct { size_t step; uint8x16_t flip; } t4;
+static inline t4 taps_pattern(size_t step, uint8_t flip) { return (t4) { step, vdupq_n_u8(flip) }; }
+static inline i16 taps_add(i16 a, const uint8_t *x, const int16_t *w, t4 p)
+{
+    V16_UNROLL for (int t = 0; t < 4; t++) {
+        const uint8x16_t v = veorq_u8(vld1q_u8(x + (size_t) t * p.step), p.flip);
+        const int16x8_t low = vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(v))),
+                        high = vreinterpretq_s16_u16(vmovl_high_u8(v));
+        a.q[0] = vmlal_n_s16(a.q[0], vget_low_s16(low), w[t]);
+        a.q[1] = vmlal_high_n_s16(a.q[1], low, w[t]);
+        a.q[2] = vmlal_n_s16(a.q[2], vget_low_s16(high), w[t]);
+        a.q[3] = vmlal_high_n_s16(a.q[3], high, w[t]);
+    }
+    return a;
+}
+/* Bytes of four lines, place by place, as s8 after `flip`; sums grow by those of each place. */
+static inline i16 lines_weave(int8_t *to, const uint8_t *const *line, uint8_t flip, i16 sums)
+{
+    int8x16x4_t a;
+    V16_UNROLL for (int i = 0; i < 4; i++)
+        a.val[i] = vreinterpretq_s8_u8(veorq_u8(vld1q_u8(line[i]), vdupq_n_u8(flip)));
+    vst4q_s8(to, a);
+    V16_UNROLL for (int i = 0; i < 4; i++)
+        sums.q[i] = vpadalq_s16(sums.q[i], vpaddlq_s8(vld1q_s8(to + 16 * i)));
+    return sums;
+}
+
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none),
  * their product at most GEMM_ACC; rows of a tile when there are many, and when there are few
  * panels. */

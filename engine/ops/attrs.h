@@ -21,14 +21,21 @@ struct conv_attr {
 #define CONV_STEP_ROWS WINDOW_ROW("pads", pads), WINDOW_ROW("strides", strides)
 /* clang-format on */
 
-/* floats: 1: sums are given as f32, each rounded once, and an epilogue may follow. */
+/* What sums of whole numbers become, set by passes alone. floats: 1: f32, each rounded once, and an
+ * epilogue may follow. to: i8 or u8: scaled by an input as kern_scale says, and further inputs;
+ * 0: neither. */
+struct product_results {
+    int64_t floats;
+    int64_t to, zero, low, high;
+};
+
 struct conv_integer_attr {
     struct conv_attr conv;
-    int64_t floats;
+    struct product_results y;
 };
 
 struct matmul_integer_attr {
-    int64_t floats;
+    struct product_results y;
     struct attr_ints epilogue;
 };
 

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* ConvInteger: a product of 8-bit rows, one for each place, with the weights packed as those of a
- * matrix; or, where a group has few outputs, sums line by line. Padding is the zero of x, so that
- * it adds nothing. */
+ * matrix; or, of many places or few outputs, with lanes along the places (quant_places.h). Padding
+ * is the zero of x, so that it adds nothing. */
 #include "engine/ops/attrs.h"
 #include "engine/ops/epilogue.h"
 #include "engine/ops/ops.h"
-#include "engine/ops/quant_product.h"
+#include "engine/ops/quant_places.h"
 
 #include <string.h>
 
 static const struct attr_spec conv_integer_attrs[] = {
     CONV_KERNEL_ROWS,
     CONV_STEP_ROWS,
-    PRODUCT_FLOATS_ROW(struct conv_integer_attr),
+    PRODUCT_RESULT_ROWS(struct conv_integer_attr),
     EPILOGUE_ROW(struct conv_attr),
     { 0 },
 };
@@ -30,19 +30,20 @@ static rill_status conv_integer_infer(struct infer *c)
     const struct conv_integer_attr *a = c->attr;
     TRY(product_types_check(c));
     TRY(product_zero_check(c, IN_X_ZERO, IN_X, NULL));
-    TRY(conv_shape_infer(c, a->floats ? DTYPE_F32 : DTYPE_I32));
+    TRY(conv_shape_infer(c, product_type(&a->y)));
     TRY(product_zero_check(c, IN_W_ZERO, IN_W, c->in[IN_W]->shape[0]));
-    return epilogue_infer(c, a->conv.epilogue);
+    return product_results_check(c, &a->y, dim_value(c->in[IN_W]->shape[0]), a->conv.epilogue);
 }
 
 struct conv_integer {
     struct window3 g;
     int64_t batch, group, cin, cout; /* channels of one group */
     struct product_weights w;
-    bool lines;    /* line by line: no weights are packed */
-    bool in_place; /* the only row lies in x as it is read */
-    bool inside;   /* no place is outside of x */
-    int64_t tile;  /* places whose rows are gathered at once */
+    struct places *places; /* NULL: not along them */
+    struct kern_scale to;  /* by: NULL: no bytes come out */
+    bool in_place;         /* the only row lies in x as it is read */
+    bool inside;           /* no place is outside of x */
+    int64_t tile;          /* places whose rows are gathered at once */
     struct epilogue epilogue;
 };
 
@@ -72,12 +73,10 @@ static size_t whole_lines(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* Rows and sums of a tile; of lines, the zeros of all outputs. */
+/* Rows and sums of a tile. */
 static size_t tile_bytes(const struct conv_integer *v)
 {
     const size_t k = v->w.form.k, n = v->w.form.n, tile = (size_t) v->tile;
-    if (v->lines)
-        return whole_lines((size_t) (v->cout * v->group) * sizeof(int32_t));
     return whole_lines(tile * k) + whole_lines(tile * n * sizeof(int32_t));
 }
 
@@ -96,109 +95,60 @@ static rill_status product_prepare(struct prep *c, struct conv_integer *v)
     v->tile = most < 8 ? 8 : most;
     v->tile = v->tile < v->g.n_out ? v->tile : v->g.n_out;
     TRY(product_weights_prepare(c, &v->w));
-    c->many = v->w.packed && v->batch == 1 && v->group == 1 && v->tile == v->g.n_out &&
+    c->many = !v->to.by && v->w.packed && v->batch == 1 && v->group == 1 && v->tile == v->g.n_out &&
         many_pays(v->g.n_out, v->cout, (int64_t) form->k);
     return RILL_OK;
 }
 
+static rill_status places_set(struct prep *c, struct conv_integer *v)
+{
+    const struct tensor *w = c->in[IN_W], *zero = c->n_in > IN_W_ZERO ? c->in[IN_W_ZERO] : NULL;
+    const struct conv_integer_attr *a = c->attr;
+    struct places p = { .g = v->g,
+                        .batch = v->batch,
+                        .group = v->group,
+                        .cin = v->cin,
+                        .cout = v->cout,
+                        .x_signed = product_is_signed(c->in[IN_X]),
+                        .w_signed = product_is_signed(w),
+                        .floats = a->y.floats,
+                        .to = v->to };
+    p.taps = v->group > 1 && v->cout <= LINES_OUTS && w->data && (!zero || zero->data);
+    if (!p.taps && !places_pay(&p))
+        return RILL_OK;
+    v->places = arena_copy(c->arena, &p, sizeof p);
+    return v->places ? places_prepare(c, v->places)
+                     : op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+}
+
 static rill_status conv_integer_prepare(struct prep *c)
 {
-    const struct conv_attr *a = c->attr;
+    const struct conv_integer_attr *a = c->attr;
     const struct tensor *x = c->in[IN_X], *w = c->in[IN_W];
     struct conv_integer *v = arena_new(c->arena, struct conv_integer);
     struct window window;
     if (!v)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    window_fix(&a->w, SAME_CONV, &window, w->dim + 2, x, c->out[0]);
+    window_fix(&a->conv.w, SAME_CONV, &window, w->dim + 2, x, c->out[0]);
     window3_set(&v->g, &window, x, c->out[0]);
     v->batch = x->dim[0];
-    v->group = a->group;
-    v->cin = x->dim[1] / a->group;
-    v->cout = w->dim[0] / a->group;
+    v->group = a->conv.group;
+    v->cin = x->dim[1] / a->conv.group;
+    v->cout = w->dim[0] / a->conv.group;
     v->inside = inside(&v->g);
-    v->lines = v->group > 1 && v->cout <= LINES_OUTS;
     c->args = v;
-    c->kernel = v->lines ? "line_q8" : "rows, gemm_q8";
+    c->kernel = "rows, gemm_q8";
     if (!tensor_count(c->out[0]))
         return RILL_OK;
-    if (!v->lines)
-        TRY(product_prepare(c, v));
-    TRY(epilogue_prepare(c, a->epilogue, &v->epilogue));
+    TRY(product_scale_prepare(c, &a->y, v->cout * v->group, &v->to));
+    TRY(epilogue_prepare(c, a->conv.epilogue, &v->epilogue));
+    TRY(places_set(c, v));
+    if (v->places)
+        return RILL_OK;
+    TRY(product_prepare(c, v));
     c->kernel = v->in_place ? "gemm_q8" : c->kernel;
-    c->scratch_bytes = tile_bytes(v) + (v->lines ? 0 : product_weights_scratch(&v->w));
+    c->scratch_bytes = tile_bytes(v) + product_weights_scratch(&v->w);
     return RILL_OK;
-}
-
-/* ---- line by line ---- */
-
-/* Output places first .. last-1 of an axis read places of x at kernel place k. */
-static void places_inside(const struct window3 *g, int axis, int64_t k, int64_t *ret_first,
-                          int64_t *ret_last)
-{
-    int64_t at = k * g->dilation[axis] - g->before[axis], s = g->stride[axis],
-            last = g->in[axis] > at ? (g->in[axis] - 1 - at) / s + 1 : 0;
-    *ret_first = at < 0 ? (-at + s - 1) / s : 0;
-    *ret_last = last < g->out[axis] ? last : g->out[axis];
-}
-
-struct line_sum {
-    const struct eval *e;
-    const struct conv_integer *v;
-    int32_t *y;       /* of one output channel */
-    const uint8_t *x; /* of one input channel */
-    int32_t zero;
-};
-
-/* Adds w times the places that one weight reads. */
-static void weight_add(const struct line_sum *s, const int64_t k[3], int32_t w)
-{
-    const struct window3 *g = &s->v->g;
-    const bool is_signed = product_is_signed(s->e->in[IN_X]);
-    int64_t first[3], last[3], at[3];
-    for (int i = 0; i < 3; i++) {
-        places_inside(g, i, k[i], &first[i], &last[i]);
-        at[i] = k[i] * g->dilation[i] - g->before[i];
-    }
-    for (int64_t o0 = first[0]; o0 < last[0]; o0++)
-        for (int64_t o1 = first[1]; o1 < last[1] && first[2] < last[2]; o1++) {
-            int64_t i0 = o0 * g->stride[0] + at[0], i1 = o1 * g->stride[1] + at[1],
-                    i2 = first[2] * g->stride[2] + at[2];
-            s->e->kern->line_q8(s->y + (o0 * g->out[1] + o1) * g->out[2] + first[2],
-                                s->x + (i0 * g->in[1] + i1) * g->in[2] + i2,
-                                (size_t) (last[2] - first[2]), (size_t) g->stride[2], is_signed,
-                                s->zero, w);
-        }
-}
-
-/* All weights of one output and input channel. */
-static void channel_add(const struct line_sum *s, const uint8_t *w, int32_t w_zero)
-{
-    const struct window3 *g = &s->v->g;
-    const bool is_signed = product_is_signed(s->e->in[IN_W]);
-    int64_t k[3];
-    for (k[0] = 0; k[0] < g->kernel[0]; k[0]++)
-        for (k[1] = 0; k[1] < g->kernel[1]; k[1]++)
-            for (k[2] = 0; k[2] < g->kernel[2]; k[2]++, w++)
-                weight_add(s, k, (is_signed ? (int8_t) *w : *w) - w_zero);
-}
-
-static void lines_eval(const struct eval *e, const struct conv_integer *v, int32_t zero)
-{
-    int32_t *zeros = e->scratch;
-    const bool has = e->n_in > IN_W_ZERO && e->x[IN_W_ZERO];
-    int64_t n_zeros = product_zeros(e->in[IN_W_ZERO * has], has ? e->x[IN_W_ZERO] : NULL, zeros),
-            outs = v->group * v->cout;
-    struct line_sum s = { .e = e, .v = v, .y = e->y[0], .zero = zero };
-    memset(s.y, 0, (size_t) (v->batch * outs * v->g.n_out) * sizeof *s.y);
-    for (int64_t b = 0; b < v->batch; b++)
-        for (int64_t o = 0; o < outs; o++, s.y += v->g.n_out) {
-            int64_t first = b * v->group * v->cin + o / v->cout * v->cin;
-            for (int64_t ch = 0; ch < v->cin; ch++) {
-                s.x = (const uint8_t *) e->x[IN_X] + (first + ch) * v->g.n_in;
-                channel_add(&s, (const uint8_t *) e->x[IN_W] + (o * v->cin + ch) * v->g.n_kernel,
-                            zeros[n_zeros > 1 ? o : 0]);
-            }
-        }
 }
 
 /* ---- as a product ---- */
@@ -274,6 +224,23 @@ static void rows_gather(const struct conv_integer *v, uint8_t *to, const uint8_t
     }
 }
 
+/* Sums of n places from `first` on to bytes of each channel, which lie in y. */
+static void rows_to_bytes(const struct eval *e, const struct conv_integer *v, uint8_t *y,
+                          int32_t *rows, int64_t group, int64_t n)
+{
+    struct kern_scale to = v->to;
+    uint8_t *bytes = (uint8_t *) rows; /* never further than the sums that are read */
+    to.by += group * v->cout;
+    to.add += to.add ? group * v->cout : 0;
+    to.bias += to.bias ? group * v->cout : 0;
+    for (int64_t p = 0; p < n; p++)
+        e->kern->scale_bytes(v->g.n_out == 1 ? y : bytes + p * v->cout, rows + p * v->cout,
+                             (size_t) v->cout, &to);
+    for (int64_t o = 0; o < v->cout && v->g.n_out > 1; o++)
+        for (int64_t p = 0; p < n; p++)
+            y[o * v->g.n_out + p] = bytes[p * v->cout + o];
+}
+
 static void rows_to_channels(int32_t *y, const int32_t *rows, int64_t n, int64_t channels,
                              int64_t places)
 {
@@ -292,13 +259,13 @@ static struct kern_q8 weights_open(const struct eval *e, const struct conv_integ
                                    const char *packed)
 {
     struct kern_q8 w = kern_q8_open(packed, v->w.form.n, v->w.form.k);
-    w.floats = ((const struct conv_integer_attr *) e->attr)->floats;
+    w.floats = ((const struct conv_integer_attr *) e->attr)->y.floats;
     return w;
 }
 
 /* One group of one image. */
 static void group_eval(const struct eval *e, const struct conv_integer *v, const char *packed,
-                       const uint8_t *x, int32_t *y, int32_t zero)
+                       const uint8_t *x, void *y, int64_t group, int32_t zero)
 {
     const size_t n = v->w.form.n, k = v->w.form.k;
     const struct kern_q8 w = weights_open(e, v, packed);
@@ -309,22 +276,25 @@ static void group_eval(const struct eval *e, const struct conv_integer *v, const
         int64_t some = v->g.n_out - first < v->tile ? v->g.n_out - first : v->tile;
         if (!v->in_place)
             rows_gather(v, rows, x, first, some, (uint8_t) zero);
-        e->kern->gemm_q8(v->g.n_out == 1 ? y : sums, n, v->in_place ? x : rows, k, &w, &how,
-                         (size_t) some);
-        if (v->g.n_out > 1)
-            rows_to_channels(y + first, sums, some, v->cout, v->g.n_out);
+        e->kern->gemm_q8(v->g.n_out == 1 && !v->to.by ? y : sums, n, v->in_place ? x : rows, k, &w,
+                         &how, (size_t) some);
+        if (v->to.by)
+            rows_to_bytes(e, v, (uint8_t *) y + first, sums, group, some);
+        else if (v->g.n_out > 1)
+            rows_to_channels((int32_t *) y + first, sums, some, v->cout, v->g.n_out);
     }
 }
 
 static void images_eval(const struct eval *e, const struct conv_integer *v, int32_t zero)
 {
     const uint8_t *x = e->x[IN_X];
-    int32_t *y = e->y[0];
+    char *y = e->y[0];
     const char *packed = product_weights_ready(e, &v->w, (char *) e->scratch + tile_bytes(v));
     for (int64_t i = 0; i < v->batch * v->group; i++) {
-        group_eval(e, v, packed + (size_t) (i % v->group) * v->w.packed_bytes, x, y, zero);
+        group_eval(e, v, packed + (size_t) (i % v->group) * v->w.packed_bytes, x, y, i % v->group,
+                   zero);
         x += v->cin * v->g.n_in;
-        y += v->cout * v->g.n_out;
+        y += (size_t) (v->cout * v->g.n_out) * (v->to.by ? 1 : sizeof(int32_t));
     }
 }
 
@@ -334,21 +304,11 @@ static int32_t zero_read(const struct eval *e)
     return has ? (int32_t) tensor_get_i64(e->in[IN_X_ZERO], e->x[IN_X_ZERO], 0) : 0;
 }
 
-static int32_t whole_at(const void *sums, int64_t i)
-{
-    int32_t v;
-    memcpy(&v, (const char *) sums + (size_t) i * sizeof v, sizeof v);
-    return v;
-}
-
 static void sums_finish(const struct eval *e, const struct conv_integer *v)
 {
     int64_t channels = v->group * v->cout, image = channels * v->g.n_out;
-    if (!((const struct conv_integer_attr *) e->attr)->floats)
+    if (!((const struct conv_integer_attr *) e->attr)->y.floats)
         return;
-    if (v->lines)
-        for (int64_t i = 0; i < v->batch * image; i++)
-            ((float *) e->y[0])[i] = (float) whole_at(e->y[0], i);
     for (int64_t i = 0; i < v->batch; i++)
         epilogue_channels(&v->epilogue, e, (float *) e->y[0] + i * image, i, 0, channels);
 }
@@ -358,7 +318,10 @@ static void conv_integer_eval(const struct eval *e)
     const struct conv_integer *v = e->args;
     if (!tensor_count(e->out[0]))
         return;
-    (v->lines ? lines_eval : images_eval)(e, v, zero_read(e));
+    if (v->places)
+        places_eval(e, v->places, zero_read(e));
+    else
+        images_eval(e, v, zero_read(e));
     sums_finish(e, v);
 }
 

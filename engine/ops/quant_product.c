@@ -14,6 +14,7 @@
 #define IN_W PRODUCT_W
 #define IN_X_ZERO PRODUCT_X_ZERO
 #define IN_W_ZERO PRODUCT_W_ZERO
+#define SOME_ROWS 16 /* whose sums are scaled while they are hot */
 
 /* ---- types and zeros ---- */
 
@@ -45,6 +46,77 @@ int64_t product_zeros(const struct tensor *t, const void *data, int32_t *ret)
     for (int64_t i = 0; i < n; i++)
         ret[i] = (int32_t) tensor_get_i64(t, data, i);
     return n;
+}
+
+/* ---- what follows the sums ---- */
+
+enum dtype product_type(const struct product_results *y)
+{
+    return y->to ? (enum dtype) y->to : y->floats ? DTYPE_F32 : DTYPE_I32;
+}
+
+static rill_status scale_input_check(struct infer *c, unsigned i, enum dtype type, int64_t n)
+{
+    const struct tensor *t = infer_has(c, i) ? c->in[i]->value : NULL;
+    if (!infer_has(c, i) && i != PRODUCT_BY)
+        return RILL_OK;
+    if (!t || t->type != type || (tensor_count(t) != 1 && tensor_count(t) != n))
+        return infer_fail(c, "input %u is no constant %s of one number or %lld", i,
+                          dtype_name(type), (long long) n);
+    return RILL_OK;
+}
+
+rill_status product_results_check(struct infer *c, const struct product_results *y, int64_t n,
+                                  struct attr_ints epilogue)
+{
+    if (!y->to)
+        return epilogue_infer(c, epilogue);
+    const int64_t least = y->to == DTYPE_I8 ? -128 : 0;
+    if (y->to != DTYPE_I8 && y->to != DTYPE_U8)
+        return infer_fail(c, "its output would be no i8 or u8");
+    if (y->floats || epilogue.n || c->n_in > PRODUCT_BYTES_INS)
+        return infer_fail(c, "what it scales to bytes has no epilogue");
+    if (y->low < least || y->high > least + 255 || y->low > y->high || y->zero < least ||
+        y->zero > least + 255)
+        return infer_fail(c, "a range of %lld to %lld about %lld does not fit %s",
+                          (long long) y->low, (long long) y->high, (long long) y->zero,
+                          dtype_name((enum dtype) y->to));
+    TRY(scale_input_check(c, PRODUCT_BY, DTYPE_F32, n));
+    TRY(scale_input_check(c, PRODUCT_ADD, DTYPE_F32, n));
+    return scale_input_check(c, PRODUCT_BIAS, DTYPE_I32, n);
+}
+
+/* Four bytes for each of n outputs; NULL where there is no input. */
+static rill_status each_output(struct prep *c, unsigned i, int64_t n, const void **ret)
+{
+    const struct tensor *t = c->n_in > i ? c->in[i] : NULL;
+    if (!t)
+        return RILL_OK;
+    int32_t *v = arena_array(c->arena, int32_t, (size_t) n + 1);
+    if (!v)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    for (int64_t k = 0; k < n; k++)
+        memcpy(&v[k], (const int32_t *) t->data + (tensor_count(t) > 1 ? k : 0), sizeof *v);
+    *ret = v;
+    return RILL_OK;
+}
+
+rill_status product_scale_prepare(struct prep *c, const struct product_results *y, int64_t n,
+                                  struct kern_scale *ret)
+{
+    const void *by = NULL, *add = NULL, *bias = NULL;
+    *ret = (struct kern_scale) {
+        .step = 1, .zero = (int32_t) y->zero, .low = (int32_t) y->low, .high = (int32_t) y->high
+    };
+    if (!y->to)
+        return RILL_OK;
+    TRY(each_output(c, PRODUCT_BY, n, &by));
+    TRY(each_output(c, PRODUCT_ADD, n, &add));
+    TRY(each_output(c, PRODUCT_BIAS, n, &bias));
+    ret->by = by;
+    ret->add = add;
+    ret->bias = bias;
+    return RILL_OK;
 }
 
 /* ---- weights ---- */
@@ -133,7 +205,7 @@ void product_rows_add(struct product_rows *r, int32_t *y, const void *x, int32_t
 /* ---- MatMulInteger ---- */
 
 static const struct attr_spec matmul_integer_attrs[] = {
-    PRODUCT_FLOATS_ROW(struct matmul_integer_attr),
+    PRODUCT_RESULT_ROWS(struct matmul_integer_attr),
     EPILOGUE_ROW(struct matmul_integer_attr),
     { 0 },
 };
@@ -143,10 +215,14 @@ static rill_status matmul_integer_infer(struct infer *c)
     const struct matmul_integer_attr *a = c->attr;
     const struct fact *x = c->in[IN_X], *w = c->in[IN_W];
     TRY(product_types_check(c));
-    TRY(matmul_shape_infer(c, a->floats ? DTYPE_F32 : DTYPE_I32));
+    TRY(matmul_shape_infer(c, product_type(&a->y)));
     TRY(product_zero_check(c, IN_X_ZERO, IN_X, x->rank > 1 ? x->shape[x->rank - 2] : NULL));
     TRY(product_zero_check(c, IN_W_ZERO, IN_W, w->rank > 1 ? w->shape[w->rank - 1] : NULL));
-    return epilogue_infer(c, a->epilogue);
+    return product_results_check(c, &a->y,
+                                 w->rank > 1 && dim_is_const(w->shape[w->rank - 1])
+                                     ? dim_value(w->shape[w->rank - 1])
+                                     : 1,
+                                 a->epilogue);
 }
 
 struct matmul_integer_args {
@@ -154,11 +230,14 @@ struct matmul_integer_args {
     struct product_weights w;
     int64_t rows;       /* of a matrix, which zeros of rows go by */
     size_t zeros_bytes; /* of the rows of a product, in front of the weights in scratch */
+    size_t sums_bytes;  /* of some rows, where bytes come out; in front of the zeros */
     struct epilogue epilogue;
+    struct kern_scale to;
 };
 
 static rill_status matmul_integer_prepare(struct prep *c)
 {
+    const struct matmul_integer_attr *a = c->attr;
     const struct tensor *x = c->in[IN_X], *w = c->in[IN_W], *y = c->out[0];
     struct matmul_integer_args *g = arena_new(c->arena, struct matmul_integer_args);
     if (!g)
@@ -179,18 +258,19 @@ static rill_status matmul_integer_prepare(struct prep *c)
     for (int i = 0; i < w->rank - 2; i++)
         g->w.matrices *= w->dim[i];
     TRY(product_weights_prepare(c, &g->w));
-    TRY(epilogue_prepare(c, ((const struct matmul_integer_attr *) c->attr)->epilogue,
-                         &g->epilogue));
+    TRY(product_scale_prepare(c, &a->y, g->s.n, &g->to));
+    TRY(epilogue_prepare(c, a->epilogue, &g->epilogue));
     g->zeros_bytes = ((size_t) g->s.m * sizeof(int32_t) + 63) / 64 * 64;
-    c->scratch_bytes = g->zeros_bytes + product_weights_scratch(&g->w);
-    c->many = g->w.packed && g->s.batches == 1 && many_pays(g->s.m, g->s.n, g->s.k);
+    g->sums_bytes = g->to.by ? ((size_t) g->s.n * SOME_ROWS * sizeof(int32_t) + 63) / 64 * 64 : 0;
+    c->scratch_bytes = g->sums_bytes + g->zeros_bytes + product_weights_scratch(&g->w);
+    c->many = !g->to.by && g->w.packed && g->s.batches == 1 && many_pays(g->s.m, g->s.n, g->s.k);
     return RILL_OK;
 }
 
 /* The zeros of the rows of a product: one, or as many as there are rows. */
 static struct kern_q8_x rows_read(const struct eval *e, const struct matmul_integer_args *g)
 {
-    int32_t *zeros = e->scratch;
+    int32_t *zeros = (int32_t *) (void *) ((char *) e->scratch + g->sums_bytes);
     const bool has = e->n_in > IN_X_ZERO && e->x[IN_X_ZERO];
     struct kern_q8_x how = { .is_signed = product_is_signed(e->in[IN_X]) };
     int64_t n = has ? tensor_count(e->in[IN_X_ZERO]) : 0;
@@ -207,8 +287,22 @@ static struct kern_q8 weights_open(const struct eval *e, const struct matmul_int
                                    const char *packed)
 {
     struct kern_q8 w = kern_q8_open(packed, (size_t) g->s.n, (size_t) g->s.k);
-    w.floats = ((const struct matmul_integer_attr *) e->attr)->floats;
+    w.floats = ((const struct matmul_integer_attr *) e->attr)->y.floats;
     return w;
+}
+
+/* Rows of bytes, some at a time. */
+static void bytes_put(const struct eval *e, const struct matmul_integer_args *g, uint8_t *y,
+                      const uint8_t *x, const struct kern_q8 *w, struct kern_q8_x how)
+{
+    int32_t *sums = e->scratch;
+    for (size_t i = 0, some, m = (size_t) g->s.m; i < m; i += some) {
+        some = m - i < SOME_ROWS ? m - i : SOME_ROWS;
+        e->kern->gemm_q8(sums, w->n, x + i * w->k, w->k, w, &how, some);
+        how.zero += how.zero ? some * how.zero_step : 0;
+        for (size_t r = 0; r < some; r++)
+            e->kern->scale_bytes(y + (i + r) * w->n, sums + r * w->n, w->n, &g->to);
+    }
 }
 
 static void matmul_integer_eval(const struct eval *e)
@@ -218,13 +312,17 @@ static void matmul_integer_eval(const struct eval *e)
     if (!tensor_count(e->out[0]))
         return;
     const struct kern_q8_x how = rows_read(e, g);
-    const char *packed = product_weights_ready(e, &g->w, (char *) e->scratch + g->zeros_bytes);
+    const char *packed =
+        product_weights_ready(e, &g->w, (char *) e->scratch + g->sums_bytes + g->zeros_bytes);
     for (int64_t i = 0; i < g->s.batches; i++) {
         int64_t a, b;
         matmul_batch(&g->s, i, &a, &b);
         const struct kern_q8 w = weights_open(e, g, packed + (size_t) b * g->w.packed_bytes);
-        e->kern->gemm_q8((int32_t *) e->y[0] + (size_t) i * m * n, n,
-                         (const uint8_t *) e->x[IN_X] + (size_t) a * m * k, k, &w, &how, m);
+        const uint8_t *x = (const uint8_t *) e->x[IN_X] + (size_t) a * m * k;
+        if (g->to.by)
+            bytes_put(e, g, (uint8_t *) e->y[0] + (size_t) i * m * n, x, &w, how);
+        else
+            e->kern->gemm_q8((int32_t *) e->y[0] + (size_t) i * m * n, n, x, k, &w, &how, m);
     }
     epilogue_rows(&g->epilogue, e, e->y[0]);
 }

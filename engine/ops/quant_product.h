@@ -3,16 +3,33 @@
  * plan or, where they or their zeros are not constant, as they come. */
 #ifndef RILL_ENGINE_OPS_QUANT_PRODUCT_H
 #define RILL_ENGINE_OPS_QUANT_PRODUCT_H
+#include "engine/ops/attrs.h"
 #include "engine/ops/many.h"
 
 enum { PRODUCT_X, PRODUCT_W, PRODUCT_X_ZERO, PRODUCT_W_ZERO, PRODUCT_EPILOGUE };
 
-/* Set by a pass alone: sums are given as f32. */
-#define PRODUCT_FLOATS_ATTR "floats"
+/* Where bytes come out, instead of inputs of an epilogue: f32 factors and what is added, i32
+ * biases; each constant, one number or one for each output. */
+enum { PRODUCT_BY = PRODUCT_EPILOGUE, PRODUCT_ADD, PRODUCT_BIAS, PRODUCT_BYTES_INS };
+
 /* clang-format off */
-#define PRODUCT_FLOATS_ROW(type)                                                                   \
-    { .name = PRODUCT_FLOATS_ATTR, .kind = ATTR_INT, .offset = offsetof(type, floats), .own = true }
+#define PRODUCT_RESULT_ROW(text, type, member)                                                     \
+    { .name = text, .kind = ATTR_INT, .offset = offsetof(type, y.member), .own = true }
+#define PRODUCT_RESULT_ROWS(type)                                                                  \
+    PRODUCT_RESULT_ROW("floats", type, floats), PRODUCT_RESULT_ROW("to", type, to),                \
+    PRODUCT_RESULT_ROW("zero", type, zero), PRODUCT_RESULT_ROW("low", type, low),                  \
+    PRODUCT_RESULT_ROW("high", type, high)
 /* clang-format on */
+
+/* The type that comes out. */
+enum dtype product_type(const struct product_results *y);
+/* Checks what follows the sums, of n outputs each. */
+rill_status product_results_check(struct infer *c, const struct product_results *y, int64_t n,
+                                  struct attr_ints epilogue);
+/* Factors and what goes with them, one for each of n outputs; where no bytes come out, ret->by is
+ * NULL. */
+rill_status product_scale_prepare(struct prep *c, const struct product_results *y, int64_t n,
+                                  struct kern_scale *ret);
 
 /* Inputs are u8 or s8, and the zero at input `i` is of the type of input `of`: one for all, or one
  * for each of `each` (NULL: one for all). */

@@ -184,25 +184,6 @@ static void largest_check(struct check *t)
     check_drop(t);
 }
 
-static void line_check(struct check *t, size_t n, size_t stride, unsigned variant)
-{
-    const bool is_signed = variant & 1, low = variant & 2;
-    const size_t n_x = n ? (n - 1) * stride + 1 : 0;
-    uint8_t *x = check_bytes(t, n_x, low);
-    int32_t *y = (int32_t *) (void *) check_buf(t, n, low), want[100],
-            zero = number(byte_rand(t, 0), is_signed), w = (int32_t) (check_bits(t) % 511) - 255;
-    for (size_t i = 0; i < n_x; i++)
-        x[i] = byte_rand(t, i % 3 ? 0 : EXTREME);
-    for (size_t i = 0; i < n; i++) {
-        y[i] = (int32_t) (check_bits(t) << 8);
-        want[i] = (int32_t) ((uint32_t) y[i] +
-                             (uint32_t) (w * (number(x[i * stride], is_signed) - zero)));
-    }
-    t->new.line_q8(y, x, n, stride, is_signed, zero, w);
-    check_ints(t, "line_q8", want, y, n, "n %zu stride %zu variant %u", n, stride, variant);
-    check_drop(t);
-}
-
 void check_q8(struct check *t)
 {
     static const size_t ms[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 17, 65 };
@@ -222,8 +203,6 @@ void check_q8(struct check *t)
                     (struct shape) { 1 + i * 5 % 19, 1 + i * 7 % 40, 1020 + i % 3 * 1024 + i % 8 },
                     check_bits(t) % VARIANTS);
     largest_check(t);
-    for (unsigned i = 0; i < 100; i++)
-        line_check(t, i, 1 + i % 5 / 2, check_bits(t));
 }
 
 /* ---- floats to numbers of 8 bits ---- */
@@ -344,8 +323,109 @@ static void requantize_check(struct check *t, size_t n, unsigned variant)
     check_drop(t);
 }
 
+/* ---- places side by side ---- */
+
+static void taps_check(struct check *t, size_t n, size_t n_lines, unsigned variant)
+{
+    const bool low = variant & 1;
+    const uint8_t flip = variant & 2 ? 0x80 : 0;
+    const size_t all = (n + 15) / 16 * 16, span = all + 40, n_x = span + 12 + KERN_TAPS_BEHIND;
+    struct kern_taps_line line[12];
+    struct kern_taps taps = { flip, 1 + variant % 4, n_lines, (int32_t) check_bits(t), line };
+    uint8_t *x = check_bytes(t, n_x, low);
+    int32_t *y = (int32_t *) (void *) check_buf(t, all, low), want[112];
+    for (size_t i = 0; i < n_x; i++)
+        x[i] = byte_rand(t, i % 3 ? 0 : EXTREME);
+    for (size_t l = 0; l < n_lines; l++) {
+        line[l].at = check_bits(t) % 41;
+        for (unsigned k = 0; k < 4; k++)
+            line[l].w[k] = (int16_t) (variant & 4 ? (k % 2 ? 255 : -255)
+                                                  : (int32_t) (check_bits(t) % 511) - 255);
+    }
+    for (size_t i = 0; i < all; i++) {
+        uint32_t s = (uint32_t) taps.bias;
+        for (size_t l = 0; l < n_lines; l++)
+            for (size_t k = 0; k < 4; k++)
+                s += (uint32_t) ((x[line[l].at + k * taps.step + i] ^ flip) * line[l].w[k]);
+        want[i] = (int32_t) s;
+    }
+    t->new.taps_sum(y, x, n, &taps);
+    check_ints(t, "taps_sum", want, y, all, "n %zu lines %zu variant %u", n, n_lines, variant);
+    check_drop(t);
+}
+
+static void scale_check(struct check *t, size_t n, unsigned variant)
+{
+    const bool low = variant & 1, is_signed = variant & 2, each = variant & 4;
+    int32_t *x = (int32_t *) (void *) check_buf(t, n, low),
+            *bias = (int32_t *) (void *) check_buf(t, each ? n : 1, low), got[100], want[100];
+    float *by = check_buf(t, each ? n : 1, low), *add = check_buf(t, each ? n : 1, low);
+    uint8_t *y = check_bytes(t, n, low);
+    struct kern_scale s = { variant & 8 ? bias : NULL,
+                            by,
+                            variant & 16 ? add : NULL,
+                            each,
+                            number(byte_rand(t, 0), is_signed),
+                            is_signed ? -128 : 0,
+                            is_signed ? 127 : 255 };
+    s.low += variant & 32 ? 17 : 0;
+    for (size_t i = 0; i < (each ? n : 1); i++) {
+        bias[i] = (int32_t) (check_bits(t) % 2001) - 1000;
+        by[i] = i % 3 ? (float) (check_bits(t) % 1000) * 1e-4f : 0.5f; /* halves, too */
+        add[i] = (float) (int) (check_bits(t) % 512) * 0.25f - 64;
+    }
+    for (size_t i = 0; i < n; i++) {
+        size_t at = each ? i : 0;
+        x[i] = sum_rand(t, 0);
+        int32_t sum = (int32_t) ((uint32_t) x[i] + (uint32_t) (s.bias ? bias[at] : 0));
+        float v = (float) sum * by[at];
+        v = rintf(s.add ? v + add[at] : v) + (float) s.zero;
+        want[i] = v > (float) s.high ? s.high : v < (float) s.low ? s.low : (int32_t) v;
+    }
+    t->new.scale_bytes(y, x, n, &s);
+    for (size_t i = 0; i < n; i++)
+        got[i] = number(y[i], is_signed);
+    check_ints(t, "scale_bytes", want, got, n, "n %zu variant %u", n, variant);
+    check_drop(t);
+}
+
+/* Against the packing of the same numbers as weights. */
+static void places_pack_check(struct check *t, size_t n, size_t k, unsigned variant)
+{
+    const bool low = variant & 1, is_signed = variant & 2;
+    size_t at[70], panels = (n + 15) / 16 * 16, bytes = panels * ((k + 3) / 4 * 4);
+    uint8_t *x = check_bytes(t, n + 100, low), *w = check_bytes(t, n * k + 1, low);
+    int8_t *got = check_bytes(t, bytes, low);
+    int32_t *sums = (int32_t *) (void *) check_buf(t, panels, low), a[112 * 72], b[112 * 72];
+    for (size_t i = 0; i < n + 100; i++)
+        x[i] = byte_rand(t, i % 3 ? 0 : EXTREME);
+    for (size_t i = 0; i < k; i++) {
+        at[i] = check_bits(t) % 101; /* up to the end of x */
+        for (size_t o = 0; o < n; o++)
+            w[i * n + o] = x[at[i] + o];
+    }
+    struct kern_q8_w from = { w, is_signed, n, k, 1, n, 0, NULL };
+    void *packed = check_bytes(t, kern_q8_bytes(n, k), false);
+    kern_q8_pack(packed, &from);
+    const struct kern_q8 q = kern_q8_open(packed, n, k);
+    t->new.places_pack(got, sums, x, at, k, n, is_signed ? 0 : 0x80);
+    for (size_t i = 0; i < bytes; i++) { /* those of places that do not exist are anything */
+        const bool is = i / ((k + 3) / 4 * 64) * 16 + i % 64 / 4 < n;
+        a[i] = is ? q.w[i] : 0;
+        b[i] = is ? got[i] : 0;
+    }
+    check_ints(t, "places_pack", a, b, bytes, "n %zu k %zu variant %u", n, k, variant);
+    check_ints(t, "places_pack", q.sums, sums, n, "sums, n %zu k %zu variant %u", n, k, variant);
+    check_drop(t);
+}
+
 void check_bytes_sums(struct check *t)
 {
+    for (unsigned i = 0; i < 300; i++) {
+        taps_check(t, 1 + i * 7 % 100, i % 12, check_bits(t));
+        scale_check(t, 1 + i * 3 % 100, check_bits(t));
+        places_pack_check(t, 1 + i * 5 % 100, i % 70, check_bits(t));
+    }
     for (unsigned i = 0; i < 600; i++) {
         places_check(t, 1 + i * 7 % 100, i % 32, check_bits(t));
         requantize_check(t, 1 + i * 3 % 100, check_bits(t));

@@ -7,8 +7,8 @@
 
 static int64_t *floats_at(const struct op *op, void *attr)
 {
-    return op->id == OP_CONV_INTEGER ? &((struct conv_integer_attr *) attr)->floats
-                                     : &((struct matmul_integer_attr *) attr)->floats;
+    return op->id == OP_CONV_INTEGER ? &((struct conv_integer_attr *) attr)->y.floats
+                                     : &((struct matmul_integer_attr *) attr)->y.floats;
 }
 
 /* The product that node i casts. */
