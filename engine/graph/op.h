@@ -247,6 +247,8 @@ static inline int64_t index_read(const struct eval *e, unsigned k, int64_t i, in
 
 /* Refusals that name node and op: "node 'x' (Conv): ...". */
 #define infer_fail(c, ...) op_fail((c)->err, RILL_UNSUPPORTED, (c)->node, __VA_ARGS__)
+/* Of what no model may say. */
+#define infer_invalid(c, ...) op_fail((c)->err, RILL_MALFORMED, (c)->node, __VA_ARGS__)
 #define prep_fail(c, ...) op_fail((c)->err, RILL_UNSUPPORTED, (c)->node, __VA_ARGS__)
 __attribute__((format(printf, 4, 5))) rill_status op_fail(rill_error *err, rill_status s,
                                                           const struct node *n, const char *fmt,

@@ -44,27 +44,27 @@ static rill_status blocks_check(struct infer *c, unsigned i, int axis)
     const struct quant_attr *a = c->attr;
     const struct fact *x = c->in[IN_X], *f = c->in[i];
     if (f->rank != x->rank)
-        return infer_fail(c,
-                          "%s has %d dimensions and what is quantised %d; with block_size both "
-                          "have the same",
-                          infer_name(c, i), f->rank, x->rank);
+        return infer_invalid(c,
+                             "%s has %d dimensions and what is quantised %d; with block_size both "
+                             "have the same",
+                             infer_name(c, i), f->rank, x->rank);
     for (int k = 0; k < x->rank; k++)
         if (k != axis && f->shape[k] != x->shape[k])
-            return infer_fail(c,
-                              "%s differs from what is quantised in axis %d, which is not that "
-                              "of the blocks (%d)",
-                              infer_name(c, i), k, axis);
+            return infer_invalid(c,
+                                 "%s differs from what is quantised in axis %d, which is not that "
+                                 "of the blocks (%d)",
+                                 infer_name(c, i), k, axis);
     if (!dim_is_const(x->shape[axis]) || !dim_is_const(f->shape[axis]))
         return infer_fail(c, "axis %d has blocks and no size before running; give it a number",
                           axis);
     int64_t size = dim_value(x->shape[axis]), have = dim_value(f->shape[axis]),
             want = size / a->block_size + (size % a->block_size != 0);
     if (have != want)
-        return infer_fail(c,
-                          "%s has %lld blocks on axis %d, where blocks of %lld over %lld places "
-                          "make %lld",
-                          infer_name(c, i), (long long) have, axis, (long long) a->block_size,
-                          (long long) size, (long long) want);
+        return infer_invalid(c,
+                             "%s has %lld blocks on axis %d, where blocks of %lld over %lld places "
+                             "make %lld",
+                             infer_name(c, i), (long long) have, axis, (long long) a->block_size,
+                             (long long) size, (long long) want);
     return RILL_OK;
 }
 
@@ -78,21 +78,21 @@ static rill_status shape_check(struct infer *c, unsigned i)
     if (fact_is_single(f))
         return RILL_OK;
     if (axis < 0)
-        return infer_fail(c, "axis %lld is not one of an input of rank %d", (long long) a->on.axis,
-                          x->rank);
+        return infer_invalid(c, "axis %lld is not one of an input of rank %d",
+                             (long long) a->on.axis, x->rank);
     if (a->block_size)
         return blocks_check(c, i, axis);
     if (f->rank != 1)
-        return infer_fail(c,
-                          "%s has %d dimensions; wants one number, or a list of one for each "
-                          "place of an axis, or block_size",
-                          infer_name(c, i), f->rank);
+        return infer_invalid(c,
+                             "%s has %d dimensions; wants one number, or a list of one for each "
+                             "place of an axis, or block_size",
+                             infer_name(c, i), f->rank);
     if (f->shape[0] != x->shape[axis]) {
         char have[80], want[80];
         dim_print(f->shape[0], have, sizeof have);
         dim_print(x->shape[axis], want, sizeof want);
-        return infer_fail(c, "%s has %s numbers, axis %d of what is quantised %s places",
-                          infer_name(c, i), have, axis, want);
+        return infer_invalid(c, "%s has %s numbers, axis %d of what is quantised %s places",
+                             infer_name(c, i), have, axis, want);
     }
     return RILL_OK;
 }
@@ -107,9 +107,9 @@ static rill_status scale_check(struct infer *c)
     for (int64_t i = 0, n = t ? tensor_count(t) : 0; i < n; i++) {
         double s = tensor_get_f64(t, t->data, i);
         if (isnan(s) || isinf(s) || (!any_sign && s <= 0))
-            return infer_fail(c, "%s is %g at place %lld; a scale is finite%s",
-                              infer_name(c, IN_SCALE), s, (long long) i,
-                              any_sign ? "" : " and greater than 0");
+            return infer_invalid(c, "%s is %g at place %lld; a scale is finite%s",
+                                 infer_name(c, IN_SCALE), s, (long long) i,
+                                 any_sign ? "" : " and greater than 0");
     }
     return RILL_OK;
 }
@@ -118,7 +118,8 @@ static rill_status params_check(struct infer *c, unsigned scale_types)
 {
     const struct quant_attr *a = c->attr;
     if (a->block_size < 0)
-        return infer_fail(c, "block_size=%lld; wants 0 (none) or more", (long long) a->block_size);
+        return infer_invalid(c, "block_size=%lld; wants 0 (none) or more",
+                             (long long) a->block_size);
     TRY(elem_check_type(c, IN_SCALE, scale_types));
     for (unsigned i = IN_SCALE; i <= IN_ZERO && infer_has(c, i); i++)
         TRY(shape_check(c, i));
@@ -144,8 +145,8 @@ static rill_status quantize_infer(struct infer *c)
         return infer_fail(c, "precision %lld is none of f32, f16 and bf16",
                           (long long) a->precision);
     if (!types_hold(TYPES_SMALL, to))
-        return infer_fail(c, "its output would be %s; wants u or i of 8, 16, 4 or 2 bits",
-                          dtype_name(to));
+        return infer_invalid(c, "its output would be %s; wants u or i of 8, 16, 4 or 2 bits",
+                             dtype_name(to));
     infer_shape(c, 0, to, c->in[IN_X]->rank, c->in[IN_X]->shape);
     return RILL_OK;
 }
@@ -156,8 +157,8 @@ static rill_status dequantize_infer(struct infer *c)
     TRY(elem_check_type(c, IN_X, TYPES_SMALL | TYPE_I32));
     TRY(params_check(c, TYPES_REAL));
     if (infer_has(c, IN_ZERO) && c->in[IN_ZERO]->type != c->in[IN_X]->type)
-        return infer_fail(c, "its zero, %s, is %s, its input %s", infer_name(c, IN_ZERO),
-                          dtype_name(c->in[IN_ZERO]->type), dtype_name(c->in[IN_X]->type));
+        return infer_invalid(c, "its zero, %s, is %s, its input %s", infer_name(c, IN_ZERO),
+                             dtype_name(c->in[IN_ZERO]->type), dtype_name(c->in[IN_X]->type));
     if (a->output_dtype && !types_hold(TYPES_REAL, a->output_dtype))
         return infer_fail(c, "output_dtype %lld is none of f32, f16 and bf16",
                           (long long) a->output_dtype);

@@ -30,13 +30,12 @@ rill_status product_zero_check(struct infer *c, unsigned i, unsigned of, const s
         return RILL_OK;
     const struct fact *z = c->in[i];
     if (z->type != c->in[of]->type)
-        return infer_fail(c, "input %u, the zero of input %u, is %s; input %u is %s", i, of,
-                          dtype_name(z->type), of, dtype_name(c->in[of]->type));
+        return infer_invalid(c, "input %u, the zero of input %u, is %s; input %u is %s", i, of,
+                             dtype_name(z->type), of, dtype_name(c->in[of]->type));
     if (fact_is_single(z) || (z->rank == 1 && each && z->shape[0] == each))
         return RILL_OK;
-    return infer_fail(c,
-                      "input %u, the zero of input %u, is neither one number nor a list that fits",
-                      i, of);
+    return infer_invalid(
+        c, "input %u, the zero of input %u, is neither one number nor a list that fits", i, of);
 }
 
 int64_t product_zeros(const struct tensor *t, const void *data, int32_t *ret)

@@ -4,7 +4,6 @@
 #include "models/onnx/internal.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -203,21 +202,6 @@ rill_status convert_float(struct conversion *l, float v, uint32_t like, uint32_t
     uint32_t number;
     TRY(convert_const(l, tensor_from_data(l->r->arena, DTYPE_F32, 0, NULL, &v), &number));
     return convert_binary(l, "CastLike", number, like, ret);
-}
-
-rill_status convert_scale_check(const struct conversion *l, uint32_t w)
-{
-    const struct wire *scale = &l->scope->g->wires[w];
-    const struct tensor *t = scale->fact.value;
-    for (int64_t i = 0; t && i < tensor_count(t); i++) {
-        double v = tensor_get_f64(t, t->data, i);
-        if (!(v > 0) || isinf(v))
-            return convert_fail(l, RILL_UNSUPPORTED,
-                                "its scale '%.80s' is %g at place %" PRId64
-                                "; a scale is finite and greater than 0",
-                                scale->name, v, i);
-    }
-    return RILL_OK;
 }
 
 rill_status convert_finish(struct conversion *l, uint32_t w)

@@ -7,7 +7,7 @@
  * op_rows.c   the table of ops, which names the upgrades
  * upgrade.c   brings old forms to the newest; compose.c writes ops as others, quant.c and loss.c
  *             those of their names, qlinear.c and nbits.c those of another domain, control.c bodies
- *             of Loops, Ifs and Scans
+ *             of Loops, Ifs and Scans; qparams.c refuses wrong scales and zeros
  * conversion.c   what upgrades work with: attributes, inputs, constants, nodes of a graph
  * tensor.c    tensors and their data, external.c where it lies in other files
  * attr.c, fact.c, map.c, text.c   attributes, types and shapes, names to wires, printable text */
@@ -190,10 +190,38 @@ rill_status convert_binary(struct conversion *l, const char *engine, uint32_t x,
 /* A number of the element type that wire `like` will turn out to have. */
 rill_status convert_float(struct conversion *l, float v, uint32_t like, uint32_t *ret);
 
-/* Refuses a scale that is known and none. */
-rill_status convert_scale_check(const struct conversion *l, uint32_t w);
-
 rill_status convert_cast(struct conversion *l, uint32_t x, enum dtype type, uint32_t *ret);
+
+/* ---- qparams.c: what is wrong of a quantised op's inputs is refused; absent ones are fine ---- */
+
+/* What numbers a parameter has: one for all, or what is said here. */
+struct qparam_form {
+    const char *each;    /* a list has one number for each of these; NULL: there are no lists */
+    const struct dim *n; /* so many; NULL: not known */
+    bool list_only;      /* one number would not do */
+    bool halves;         /* scales may be of 16 bits */
+    const struct fact
+        *of;    /* one for each row or column of every matrix of this will do; NULL: no */
+    int summed; /* axis of the sum in that: -1 (rows) or -2 (columns) */
+};
+
+/* For each row, or column, of the matrices at input x. Good until a node is emitted. */
+struct qparam_form convert_matrix_form(const struct conversion *l, unsigned x, bool rows);
+
+/* required: a set of inputs. */
+rill_status convert_inputs_check(const struct conversion *l, unsigned least, unsigned most,
+                                 unsigned required);
+rill_status convert_scale_check(const struct conversion *l, unsigned i,
+                                const struct qparam_form *form);
+/* Of its numbers alone: where they are known they are finite and greater than 0. */
+rill_status convert_scale_values_check(const struct conversion *l, unsigned i);
+/* Of the type of input `of`; where that is the zero itself, of any with 8 bits. */
+rill_status convert_zero_check(const struct conversion *l, unsigned i, unsigned of,
+                               const struct qparam_form *form);
+rill_status convert_bias_check(const struct conversion *l, unsigned i, enum dtype type,
+                               const struct qparam_form *form);
+/* The same wire, as one number where its shape is not known: typing holds it to that. */
+rill_status convert_one(struct conversion *l, uint32_t w, uint32_t *ret);
 
 /* ---- compose.c, quant.c: several nodes for one ---- */
 

@@ -6,13 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-static rill_status need(const struct conversion *l, unsigned first, unsigned n)
-{
-    for (unsigned i = first; i < first + n; i++)
-        if (!convert_has(l, i))
-            return convert_fail(l, RILL_MALFORMED, "input %u is required", i);
-    return RILL_OK;
-}
+#define INPUT(i) (1u << (i))
 
 static uint32_t input_or_none(const struct conversion *l, unsigned i)
 {
@@ -24,14 +18,26 @@ static const struct fact *fact_at(const struct conversion *l, uint32_t w)
     return &l->scope->g->wires[w].fact;
 }
 
+static const struct qparam_form one_number;
+
+/* The scale at input `at` and the zero behind it are one number each. */
+static rill_status one_params(struct conversion *l, unsigned at, unsigned like, uint32_t ret[2])
+{
+    TRY(convert_scale_check(l, at, &one_number));
+    TRY(convert_zero_check(l, at + 1, like, &one_number));
+    ret[1] = input_or_none(l, at + 1);
+    TRY(convert_one(l, l->in[at], &ret[0]));
+    return ret[1] == WIRE_NONE ? RILL_OK : convert_one(l, ret[1], &ret[1]);
+}
+
 /* Inputs at, at + 1, at + 2 are small integers, their scale and their zero. */
 static rill_status real_of(struct conversion *l, unsigned at, uint32_t *ret)
 {
-    TRY(need(l, at, 2));
+    uint32_t by[2];
+    TRY(one_params(l, at + 1, at, by));
     *ret = WIRE_NONE;
-    return convert_emit(l, "DequantizeLinear", NULL, 0,
-                        (uint32_t[]) { l->in[at], l->in[at + 1], input_or_none(l, at + 2) }, 3, ret,
-                        1);
+    return convert_emit(l, "DequantizeLinear", NULL, 0, (uint32_t[]) { l->in[at], by[0], by[1] }, 3,
+                        ret, 1);
 }
 
 /* A zero of the type of the small integers at input `like`, whose own zero follows two later. */
@@ -47,17 +53,16 @@ static rill_status zero_like(struct conversion *l, unsigned like, uint32_t *ret)
     return convert_cast(l, zero, type, ret);
 }
 
-/* x by the scale at input `scale` and the zero behind it; without one it is 0 of the type of input
- * `like`. */
+/* x by the scale at input `scale` and the zero behind it, of the type of input `like`; without one
+ * it is 0 of that type. */
 static rill_status small_of(struct conversion *l, uint32_t x, unsigned scale, unsigned like,
                             uint32_t *ret)
 {
-    TRY(need(l, scale, 1));
-    uint32_t zero = input_or_none(l, scale + 1);
-    if (zero == WIRE_NONE)
-        TRY(zero_like(l, like, &zero));
-    return convert_emit(l, "QuantizeLinear", NULL, 0, (uint32_t[]) { x, l->in[scale], zero }, 3,
-                        ret, 1);
+    uint32_t by[2];
+    TRY(one_params(l, scale, like, by));
+    if (by[1] == WIRE_NONE)
+        TRY(zero_like(l, like, &by[1]));
+    return convert_emit(l, "QuantizeLinear", NULL, 0, (uint32_t[]) { x, by[0], by[1] }, 3, ret, 1);
 }
 
 static rill_status finish_small(struct conversion *l, uint32_t x, unsigned scale, unsigned like)
@@ -71,6 +76,8 @@ static rill_status finish_small(struct conversion *l, uint32_t x, unsigned scale
 static rill_status up_binary(struct conversion *l, const char *engine)
 {
     uint32_t a, b, y;
+    TRY(convert_inputs_check(l, 7, 8, INPUT(0) | INPUT(1) | INPUT(3) | INPUT(4) | INPUT(6)));
+    TRY(convert_zero_check(l, 5, 0, &one_number));
     TRY(real_of(l, 0, &a));
     TRY(real_of(l, 3, &b));
     TRY(convert_binary(l, engine, a, b, &y));
@@ -90,17 +97,19 @@ rill_status up_qlinear_mul(struct conversion *l)
 rill_status up_qlinear_where(struct conversion *l)
 {
     uint32_t x, y, z = WIRE_NONE;
-    TRY(need(l, 0, 1));
+    TRY(convert_inputs_check(l, 9, 9, 0x1ff));
+    TRY(convert_zero_check(l, 6, 1, &one_number));
     TRY(real_of(l, 1, &x));
     TRY(real_of(l, 4, &y));
     TRY(convert_emit(l, "Where", NULL, 0, (uint32_t[]) { l->in[0], x, y }, 3, &z, 1));
     return finish_small(l, z, 7, 1);
 }
 
-/* The attributes of the node are those of the op. */
+/* The attributes of the node are those of the op; the zeros may be absent. */
 static rill_status up_unary(struct conversion *l, const char *engine)
 {
     uint32_t x, y = WIRE_NONE;
+    TRY(convert_inputs_check(l, 4, 5, INPUT(0) | INPUT(1) | INPUT(3)));
     TRY(real_of(l, 0, &x));
     TRY(convert_emit(l, engine, l->attr, l->n_attr, &x, 1, &y, 1));
     return finish_small(l, y, 3, 0);
@@ -135,6 +144,7 @@ rill_status up_qlinear_pool(struct conversion *l)
 rill_status up_qlinear_global_pool(struct conversion *l)
 {
     TRY(channels_first(l));
+    TRY(convert_inputs_check(l, 5, 5, 0x1f));
     return up_unary(l, "GlobalAveragePool");
 }
 
@@ -143,6 +153,7 @@ rill_status up_qlinear_softmax(struct conversion *l)
 {
     int64_t opset = convert_int(l, "opset", 0);
     uint32_t x, y = WIRE_NONE;
+    TRY(convert_inputs_check(l, 5, 5, 0x1f & ~INPUT(2)));
     if (opset < 1)
         return convert_fail(l, RILL_MALFORMED, "attribute 'opset' is missing or no opset");
     convert_attr_drop(l, "opset");
@@ -157,13 +168,18 @@ rill_status up_qlinear_softmax(struct conversion *l)
  * scale of the result first, so that only bytes are put together. */
 rill_status up_qlinear_concat(struct conversion *l)
 {
-    unsigned n = l->n_in > 2 ? (l->n_in - 2 + 2) / 3 : 0;
+    unsigned n = l->n_in > 2 ? (l->n_in - 2) / 3 : 0;
     uint32_t *part = arena_array(l->r->arena, uint32_t, n + 1), x;
     if (!part)
         return no_memory(l->r);
-    if (n == 0)
-        return convert_fail(l, RILL_MALFORMED, "has nothing to put together");
-    TRY(need(l, 0, 1));
+    if (n == 0 || l->n_in != 2 + 3 * n)
+        return convert_fail(l, RILL_MALFORMED,
+                            "has %u inputs; wants 2, and integers, scale and zero of each that is "
+                            "put together",
+                            l->n_in);
+    for (unsigned i = 0; i < l->n_in; i++)
+        if (!convert_has(l, i))
+            return convert_fail(l, RILL_MALFORMED, "input %u is required", i);
     for (unsigned i = 0; i < n; i++) {
         TRY(real_of(l, 2 + 3 * i, &x));
         part[i] = WIRE_NONE;
@@ -180,8 +196,6 @@ static rill_status scaled(struct conversion *l, uint32_t whole, uint32_t scale_a
                           float alpha, uint32_t *ret)
 {
     uint32_t scale, x, more;
-    TRY(convert_scale_check(l, scale_a));
-    TRY(convert_scale_check(l, scale_b));
     TRY(convert_binary(l, "Mul", scale_a, scale_b, &scale));
     if (alpha < 1 || alpha > 1) {
         TRY(convert_float(l, alpha, scale_a, &more));
@@ -199,19 +213,37 @@ static rill_status biased(struct conversion *l, uint32_t y, unsigned bias)
     return convert_finish(l, sum);
 }
 
+/* Operand b at input `at`, its scale, zero and, where there is one, a bias of floats. */
+static rill_status columns_check(struct conversion *l, unsigned at, unsigned scale, unsigned zero,
+                                 unsigned bias)
+{
+    struct qparam_form columns = convert_matrix_form(l, at, false);
+    TRY(convert_scale_check(l, scale, &columns));
+    TRY(convert_zero_check(l, zero, at, &columns));
+    columns.of = NULL;
+    columns.list_only = true;
+    return convert_bias_check(l, bias, DTYPE_F32, &columns);
+}
+
 rill_status up_matmul_to_float(struct conversion *l)
 {
-    uint32_t whole, y;
-    TRY(need(l, 0, 4));
+    uint32_t whole, y, one;
+    TRY(convert_inputs_check(l, 4, 7, 0xf));
+    const struct qparam_form rows = convert_matrix_form(l, 0, true);
+    TRY(convert_scale_check(l, 2, &one_number));
+    TRY(convert_zero_check(l, 4, 0, &rows));
+    TRY(columns_check(l, 1, 3, 5, 6));
     TRY(convert_product(l, l->in[0], l->in[1], input_or_none(l, 4), input_or_none(l, 5), &whole));
-    TRY(scaled(l, whole, l->in[2], l->in[3], 1, &y));
+    TRY(convert_one(l, l->in[2], &one));
+    TRY(scaled(l, whole, one, l->in[3], 1, &y));
     return biased(l, y, 6);
 }
 
 rill_status up_dynamic_matmul(struct conversion *l)
 {
     uint32_t a[3] = { WIRE_NONE, WIRE_NONE, WIRE_NONE }, whole, y;
-    TRY(need(l, 0, 3));
+    TRY(convert_inputs_check(l, 3, 5, 0x7));
+    TRY(columns_check(l, 1, 2, 3, 4));
     TRY(convert_emit(l, "DynamicQuantizeLinear", NULL, 0, l->in, 1, a, 3));
     TRY(convert_product(l, a[0], l->in[1], a[2], input_or_none(l, 3), &whole));
     TRY(scaled(l, whole, a[1], l->in[2], 1, &y));
@@ -229,12 +261,33 @@ static rill_status turned(struct conversion *l, const char *flag, uint32_t x, ui
     return convert_emit(l, "Transpose", &perm, 1, &x, 1, ret, 1);
 }
 
+static rill_status qgemm_check(struct conversion *l)
+{
+    TRY(convert_inputs_check(l, 6, 9, 0x3f));
+    struct qparam_form columns = convert_matrix_form(l, 3, convert_int(l, "transB", 0) != 0);
+    columns.each = "column";
+    columns.of = NULL;
+    TRY(convert_scale_check(l, 1, &one_number));
+    TRY(convert_zero_check(l, 2, 0, &one_number));
+    TRY(convert_scale_check(l, 4, &columns));
+    TRY(convert_zero_check(l, 5, 3, &columns));
+    if (convert_has(l, 7) != convert_has(l, 8))
+        return convert_fail(l, RILL_MALFORMED,
+                            "has input %d and not input %d: scale and zero of the result stand "
+                            "together",
+                            convert_has(l, 7) ? 7 : 8, convert_has(l, 7) ? 8 : 7);
+    if (convert_has(l, 6) && fact_at(l, l->in[6])->rank > 2)
+        return convert_fail(l, RILL_MALFORMED, "input 6, C, has %d dimensions, at most 2 fit",
+                            fact_at(l, l->in[6])->rank);
+    return RILL_OK;
+}
+
 /* C holds whole numbers of scale alpha * a * b; without a scale of its own the result is real. */
 rill_status up_qgemm(struct conversion *l)
 {
     const struct attr *alpha = convert_attr(l, "alpha");
     uint32_t a, b, whole, sum, y;
-    TRY(need(l, 0, 5));
+    TRY(qgemm_check(l));
     TRY(turned(l, "transA", l->in[0], &a));
     TRY(turned(l, "transB", l->in[3], &b));
     TRY(convert_product(l, a, b, l->in[2], input_or_none(l, 5), &whole));
@@ -242,7 +295,7 @@ rill_status up_qgemm(struct conversion *l)
     if (convert_has(l, 6))
         TRY(convert_binary(l, "Add", whole, l->in[6], &sum));
     TRY(scaled(l, sum, l->in[1], l->in[4], alpha && alpha->kind == ATTR_FLOAT ? alpha->f : 1, &y));
-    return convert_has(l, 7) ? finish_small(l, y, 7, 0) : convert_finish(l, y);
+    return convert_has(l, 7) ? finish_small(l, y, 7, 8) : convert_finish(l, y);
 }
 
 rill_status up_qattention(struct conversion *l)
@@ -254,6 +307,23 @@ rill_status up_qattention(struct conversion *l)
 
 /* ---- LSTM of quantised weights ---- */
 
+static rill_status cell_param_check(const struct conversion *l, unsigned i, unsigned weights)
+{
+    const struct wire *p = &l->scope->g->wires[l->in[i]];
+    const struct fact *w = fact_at(l, l->in[weights]), *f = &p->fact;
+    const bool known = w->rank == 3;
+    if ((f->rank == 1 || f->rank == 2) && (!known || f->shape[0] == w->shape[0]) &&
+        (!known || f->rank == 1 || f->shape[1] == w->shape[2]))
+        return RILL_OK;
+    char have[160];
+    fact_print(f, have, sizeof have);
+    return convert_fail(
+        l, f->rank < 0 ? RILL_UNSUPPORTED : RILL_MALFORMED,
+        "input %u ('%.80s') is %s; wants one or two dimensions, declared: one number "
+        "for each direction, or also for each column",
+        i, p->name, have);
+}
+
 /* Weights [D,I,4H] with a scale and a zero for each direction, or also for each of the 4H columns,
  * become real ones as LSTM takes them: [D,4H,I]. */
 static rill_status cell_weights(struct conversion *l, unsigned weights, unsigned scale)
@@ -261,20 +331,14 @@ static rill_status cell_weights(struct conversion *l, unsigned weights, unsigned
     static const int64_t swapped[] = { 0, 2, 1 };
     struct attr perm = { .name = "perm", .kind = ATTR_INTS, .ints = { 3, swapped } };
     uint32_t axes, by[2], x, zero;
-    TRY(need(l, weights, 1));
-    TRY(need(l, scale, 1));
-    TRY(convert_scale_check(l, l->in[scale]));
     for (unsigned i = 0; i < 1u + convert_has(l, scale + 1); i++) {
-        int rank = fact_at(l, l->in[scale + i])->rank;
-        if (rank != 1 && rank != 2)
-            return convert_fail(l, RILL_UNSUPPORTED,
-                                "input %u must be declared with one or two dimensions: one for "
-                                "each direction, or also for each column",
-                                scale + i);
-        TRY(convert_ints(l, rank == 1 ? (const int64_t[]) { 1, 2 } : (const int64_t[]) { 1 },
-                         rank == 1 ? 2 : 1, &axes));
+        TRY(cell_param_check(l, scale + i, weights));
+        const bool each = fact_at(l, l->in[scale + i])->rank == 2;
+        TRY(convert_ints(l, each ? (const int64_t[]) { 1 } : (const int64_t[]) { 1, 2 },
+                         each ? 1 : 2, &axes));
         TRY(convert_binary(l, "Unsqueeze", l->in[scale + i], axes, &by[i]));
     }
+    TRY(convert_scale_values_check(l, scale));
     TRY(convert_cast(l, l->in[weights], DTYPE_F32, &x));
     if (convert_has(l, scale + 1)) {
         TRY(convert_cast(l, by[1], DTYPE_F32, &zero));
@@ -289,6 +353,7 @@ static rill_status cell_weights(struct conversion *l, unsigned weights, unsigned
  * original does, would only add noise, and need its end. */
 rill_status up_dynamic_lstm(struct conversion *l)
 {
+    TRY(convert_inputs_check(l, 11, 12, INPUT(0) | INPUT(1) | INPUT(2) | INPUT(8) | INPUT(10)));
     TRY(cell_weights(l, 1, 8));
     TRY(cell_weights(l, 2, 10));
     l->engine = NULL;

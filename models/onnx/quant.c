@@ -9,16 +9,29 @@ static const struct fact *fact_at(const struct conversion *l, uint32_t w)
     return &l->scope->g->wires[w].fact;
 }
 
+/* What is one number or a list of them gets n axes behind it. */
+static rill_status as_list(struct conversion *l, uint32_t v, int n, uint32_t *ret)
+{
+    int64_t sizes[RANK_MAX] = { -1 };
+    uint32_t w;
+    for (int i = 0; i < n; i++)
+        sizes[1 + i] = 1;
+    TRY(convert_ints(l, sizes, (unsigned) n + 1, &w));
+    return convert_binary(l, "Reshape", v, w, ret);
+}
+
 /* A list of one number a row (or channel) gets trailing axes, so that it broadcasts along the axis
- * before them. */
+ * before them; so does what may be one. */
 static rill_status trailing(struct conversion *l, uint32_t v, int n, uint32_t *ret)
 {
     const struct fact *f = fact_at(l, v);
     int64_t axes[RANK_MAX];
     uint32_t w;
     *ret = v;
-    if (f->rank != 1 || dim_is(f->shape[0], 1) || n <= 0)
+    if ((f->rank >= 0 && f->rank != 1) || fact_is_single(f) || n <= 0)
         return RILL_OK;
+    if (f->rank < 0)
+        return as_list(l, v, n, ret);
     for (int i = 0; i < n; i++)
         axes[i] = i + 1;
     TRY(convert_ints(l, axes, (unsigned) n, &w));
@@ -59,70 +72,96 @@ rill_status convert_product(struct conversion *l, uint32_t a, uint32_t b, uint32
     return convert_binary(l, "MatMul", a, b, ret);
 }
 
-/* The same of inputs, the zeros optional. */
-static rill_status inputs_product(struct conversion *l, unsigned a, unsigned zero_a, unsigned b,
-                                  unsigned zero_b, uint32_t *ret)
+static uint32_t input_or_none(const struct conversion *l, unsigned i)
 {
-    if (!convert_has(l, a) || !convert_has(l, b))
-        return convert_fail(l, RILL_MALFORMED, "inputs %u and %u are required", a, b);
-    return convert_product(l, l->in[a], l->in[b],
-                           convert_has(l, zero_a) ? l->in[zero_a] : WIRE_NONE,
-                           convert_has(l, zero_b) ? l->in[zero_b] : WIRE_NONE, ret);
+    return convert_has(l, i) ? l->in[i] : WIRE_NONE;
 }
 
 rill_status up_matmul_integer(struct conversion *l)
 {
     uint32_t y;
-    TRY(inputs_product(l, 0, 2, 1, 3, &y));
+    TRY(convert_inputs_check(l, 2, 4, 1u << 0 | 1u << 1));
+    const struct qparam_form rows = convert_matrix_form(l, 0, true),
+                             columns = convert_matrix_form(l, 1, false);
+    TRY(convert_zero_check(l, 2, 0, &rows));
+    TRY(convert_zero_check(l, 3, 1, &columns));
+    TRY(convert_product(l, l->in[0], l->in[1], input_or_none(l, 2), input_or_none(l, 3), &y));
     return convert_finish(l, y);
 }
 
-/* y * scale a * scale b, as small integers again. axes as above, for scale b. */
-static rill_status requantize(struct conversion *l, uint32_t y, unsigned scale_a, unsigned scale_b,
-                              int axes, unsigned scale_y)
+/* Whole numbers y by the scale that each has, as small integers again: by the scale at input `to`
+ * and the zero behind it. */
+static rill_status requantize(struct conversion *l, uint32_t y, uint32_t scale_a, uint32_t scale_b,
+                              unsigned to)
 {
-    uint32_t b, scale, real, wide[3];
-    for (unsigned i = 0; i < 3; i++) {
-        unsigned at = (unsigned[]) { scale_a, scale_b, scale_y }[i];
-        if (!convert_has(l, at))
-            return convert_fail(l, RILL_MALFORMED, "its scales are required");
-        TRY(convert_scale_check(l, l->in[at]));
-        TRY(convert_cast(l, l->in[at], DTYPE_F32, &wide[i]));
-    }
-    TRY(trailing(l, l->in[scale_b], axes, &b));
-    if (b != l->in[scale_b])
-        TRY(convert_cast(l, b, DTYPE_F32, &wide[1]));
-    TRY(convert_binary(l, "Mul", wide[0], wide[1], &scale));
+    uint32_t scale, real, a, b, one, zero;
+    TRY(convert_cast(l, y, DTYPE_F32, &y));
+    TRY(convert_cast(l, scale_a, DTYPE_F32, &a));
+    TRY(convert_cast(l, scale_b, DTYPE_F32, &b));
+    TRY(convert_binary(l, "Mul", a, b, &scale));
     TRY(convert_binary(l, "Mul", y, scale, &real));
+    TRY(convert_one(l, l->in[to], &one));
+    TRY(convert_cast(l, one, DTYPE_F32, &one));
+    TRY(convert_one(l, l->in[to + 1], &zero));
+    l->n_out = 1;
     l->engine = NULL;
-    uint32_t zero = convert_has(l, scale_y + 1) ? l->in[scale_y + 1] : WIRE_NONE;
-    return convert_emit(l, "QuantizeLinear", NULL, 0, (uint32_t[]) { real, wide[2], zero }, 3,
-                        l->out, 1);
+    return convert_emit(l, "QuantizeLinear", NULL, 0, (uint32_t[]) { real, one, zero }, 3, l->out,
+                        1);
+}
+
+/* The scale at input `scale` and the zero behind it, of the operand before it. */
+static rill_status params_check(const struct conversion *l, unsigned scale,
+                                const struct qparam_form *form)
+{
+    TRY(convert_scale_check(l, scale, form));
+    return convert_zero_check(l, scale + 1, scale - 1, form);
+}
+
+static rill_status result_check(const struct conversion *l, unsigned scale, bool halves)
+{
+    const struct qparam_form one = { .halves = halves };
+    TRY(convert_scale_check(l, scale, &one));
+    return convert_zero_check(l, scale + 1, scale + 1, &one);
 }
 
 rill_status up_qlinear_matmul(struct conversion *l)
 {
-    uint32_t y, real;
-    TRY(inputs_product(l, 0, 2, 3, 5, &y));
-    TRY(convert_cast(l, y, DTYPE_F32, &real));
-    l->n_out = 1;
-    return requantize(l, real, 1, 4, 0, 6);
+    uint32_t y, rows;
+    const bool halves = l->r->opset >= 21;
+    TRY(convert_inputs_check(l, 8, 8, 0xff));
+    struct qparam_form a = convert_matrix_form(l, 0, true), b = convert_matrix_form(l, 3, false);
+    a.halves = b.halves = halves;
+    TRY(params_check(l, 1, &a));
+    TRY(params_check(l, 4, &b));
+    TRY(result_check(l, 6, halves));
+    TRY(convert_product(l, l->in[0], l->in[3], l->in[2], l->in[5], &y));
+    TRY(trailing(l, l->in[1], 1, &rows));
+    return requantize(l, y, rows, l->in[4], 6);
 }
 
 rill_status up_qlinear_conv(struct conversion *l)
 {
-    uint32_t y = WIRE_NONE, bias, real;
-    if (!convert_has(l, 0) || !convert_has(l, 3))
-        return convert_fail(l, RILL_MALFORMED, "inputs 0 and 3 are required");
-    const int axes = fact_at(l, l->in[3])->rank - 1;
-    const uint32_t in[] = { l->in[0], l->in[3], convert_has(l, 2) ? l->in[2] : WIRE_NONE,
-                            convert_has(l, 5) ? l->in[5] : WIRE_NONE };
-    TRY(convert_emit(l, "ConvInteger", l->attr, l->n_attr, in, 4, &y, 1));
+    uint32_t y = WIRE_NONE, bias, each;
+    const struct qparam_form one = { 0 };
+    TRY(convert_inputs_check(l, 8, 9, 0xff));
+    const struct fact *x = fact_at(l, l->in[0]), *w = fact_at(l, l->in[3]);
+    const int spatial = (w->rank >= 0 ? w->rank : x->rank) - 2;
+    struct qparam_form outs = { .each = "output channel", .n = w->rank > 0 ? w->shape[0] : NULL };
+    if (w->rank < 0 && x->rank < 0)
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "the rank of neither input 0 nor input 3 is declared; declare it or "
+                            "make the weights a constant");
+    TRY(params_check(l, 1, &one));
+    TRY(params_check(l, 4, &outs));
+    TRY(result_check(l, 6, false));
+    outs.list_only = true;
+    TRY(convert_bias_check(l, 8, DTYPE_I32, &outs));
+    TRY(convert_emit(l, "ConvInteger", l->attr, l->n_attr,
+                     (uint32_t[]) { l->in[0], l->in[3], l->in[2], l->in[5] }, 4, &y, 1));
     if (convert_has(l, 8)) {
-        TRY(trailing(l, l->in[8], axes - 1, &bias));
+        TRY(trailing(l, l->in[8], spatial, &bias));
         TRY(convert_binary(l, "Add", y, bias, &y));
     }
-    TRY(convert_cast(l, y, DTYPE_F32, &real));
-    l->n_out = 1;
-    return requantize(l, real, 1, 4, axes - 1, 6);
+    TRY(trailing(l, l->in[4], spatial, &each));
+    return requantize(l, y, l->in[1], each, 6);
 }
