@@ -112,6 +112,58 @@ rill_status up_softmax_1(struct conversion *l)
     return softmax_flat(l, engine, l->in[0], axis, l->out);
 }
 
+/* ---- products of turned matrices ---- */
+
+rill_status convert_einsum(struct conversion *l, const char *text, const uint32_t *in, unsigned n,
+                           uint32_t *ret)
+{
+    const char **list = arena_array(l->r->arena, const char *, 1);
+    uint32_t y = WIRE_NONE;
+    if (!text || !list)
+        return no_memory(l->r);
+    *list = text;
+    struct attr equation = { .name = "equation", .kind = ATTR_STRINGS, .strings = { 1, list } };
+    TRY(convert_emit(l, "Einsum", &equation, 1, in, n, &y, 1));
+    *ret = y;
+    return RILL_OK;
+}
+
+/* The axes of an operand as it lies in the file: those of the batch come first, or second. */
+static const char *matrix_axes(struct conversion *l, const char *turned, const char *batch_second,
+                               const char *row, const char *column)
+{
+    const bool turn = convert_int(l, turned, 0) != 0;
+    const char *first = turn ? column : row, *last = turn ? row : column;
+    return convert_int(l, batch_second, 0) ? arena_printf(l->r->arena, "%s...%s", first, last)
+                                           : arena_printf(l->r->arena, "...%s%s", first, last);
+}
+
+/* Letters instead of transpositions: ranks need not be known. */
+rill_status up_fused_matmul(struct conversion *l)
+{
+    static const char *const turns[] = { "transA", "transB", "transBatchA", "transBatchB" };
+    const struct attr *alpha = convert_attr(l, "alpha");
+    const float by = alpha && alpha->kind == ATTR_FLOAT ? alpha->f : 1;
+    uint32_t y = WIRE_NONE, scale;
+    bool turned = false;
+    TRY(convert_inputs_check(l, 2, 2, 0x3));
+    for (unsigned i = 0; i < 4; i++)
+        turned |= convert_int(l, turns[i], 0) != 0;
+    if (turned) {
+        const char *a = matrix_axes(l, turns[0], turns[2], "i", "j"),
+                   *b = matrix_axes(l, turns[1], turns[3], "j", "k");
+        TRY(convert_einsum(l, a && b ? arena_printf(l->r->arena, "%s,%s->...ik", a, b) : NULL,
+                           l->in, 2, &y));
+    } else {
+        TRY(convert_binary(l, "MatMul", l->in[0], l->in[1], &y));
+    }
+    if (by < 1 || by > 1) {
+        TRY(convert_float(l, by, y, &scale));
+        TRY(convert_binary(l, "Mul", y, scale, &y));
+    }
+    return convert_finish(l, y);
+}
+
 /* ---- normalisation ---- */
 
 rill_status up_mvn(struct conversion *l)

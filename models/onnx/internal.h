@@ -228,6 +228,9 @@ rill_status convert_one(struct conversion *l, uint32_t w, uint32_t *ret);
 /* Softmax and its like over all axes from `axis` on, as one; -1: the last alone. */
 rill_status convert_softmax_rows(struct conversion *l, const char *engine, uint32_t x, int64_t axis,
                                  uint32_t *ret);
+/* text: of the arena, or constant; NULL is no memory */
+rill_status convert_einsum(struct conversion *l, const char *text, const uint32_t *in, unsigned n,
+                           uint32_t *ret);
 /* The product of two matrices of small integers, less their zeros (WIRE_NONE: 0): whole numbers.
  * Zero a is one for all, zero b may have one for each column. */
 rill_status convert_product(struct conversion *l, uint32_t a, uint32_t b, uint32_t zero_a,
@@ -246,7 +249,7 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
     X(dft_17) X(drop_training) X(dtype_attr) X(gemm_6) X(legacy_broadcast) X(pad_2) X(prelu_1)     \
     X(resize_10) X(scan_8) X(slice_1) X(split_2) X(split_13) X(topk_1) X(upsample_7) X(upsample_9)
 /* compose.c */
-#define UPGRADE_COMPOSED(X) X(constant) X(dropout) X(groupnorm_18) X(mvn) X(softmax_1)
+#define UPGRADE_COMPOSED(X) X(constant) X(dropout) X(fused_matmul) X(groupnorm_18) X(mvn) X(softmax_1)
 /* loss.c */
 #define UPGRADE_LOSSES(X) X(cross_entropy) X(nll_loss)
 /* quant.c */

@@ -171,12 +171,13 @@ static const struct op_row rows[] = {
     BROADCAST("Xor"),
 };
 
-/* Of com.microsoft: quantised ops, as the standard ones they are. */
+/* Of com.microsoft: quantised and fused ops, as the standard ones they are. */
 static const struct op_row microsoft_rows[] = {
     ROW("DequantizeLinear", 1, 1, NULL, "16 and 4 bits"),
     VENDOR("DynamicQuantizeLSTM", up_dynamic_lstm, "LSTM of dequantised weights"),
     VENDOR("DynamicQuantizeMatMul", up_dynamic_matmul,
            "DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Add"),
+    VENDOR("FusedMatMul", up_fused_matmul, "MatMul, or Einsum, and Mul"),
     VENDOR("MatMulIntegerToFloat", up_matmul_to_float, "MatMulInteger, Cast, Mul, Add"),
     VENDOR("MatMulNBits", up_matmul_nbits, "DequantizeLinear, MatMul"),
     VENDOR("QAttention", up_qattention, "refused"),
@@ -282,7 +283,7 @@ static rill_status refuse_of_domain(struct reader *r, const char *node, const ch
     return err_set(r->err, RILL_UNSUPPORTED,
                    "node '%.80s': op '%.60s' is of domain '%.60s'; only %sops of the standard "
                    "domain are supported%s%s%s: export without vendor ops",
-                   node, op, domain, t ? "some quantised ops of it and " : "",
+                   node, op, domain, t ? "some ops of it and " : "",
                    near ? ", the nearest is '" : "", near ? near : "", near ? "'" : "");
 }
 

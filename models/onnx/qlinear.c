@@ -125,27 +125,31 @@ rill_status up_qlinear_leaky_relu(struct conversion *l)
     return up_unary(l, "LeakyRelu");
 }
 
-static rill_status channels_first(struct conversion *l)
+/* Channels behind the places go in front while the op is done, by letters: ranks need not be known.
+ */
+static rill_status up_pool(struct conversion *l, const char *engine, unsigned least)
 {
-    if (convert_int(l, "channels_last", 0) != 0)
-        return convert_fail(l, RILL_UNSUPPORTED,
-                            "attribute 'channels_last' is not 0; only channels in front are "
-                            "supported: export without the optimisation for NHWC");
+    const bool last = convert_int(l, "channels_last", 0) != 0;
+    uint32_t x, y = WIRE_NONE;
+    TRY(convert_inputs_check(l, least, 5, least == 5 ? 0x1f : INPUT(0) | INPUT(1) | INPUT(3)));
     convert_attr_drop(l, "channels_last");
-    return RILL_OK;
+    TRY(real_of(l, 0, &x));
+    if (last)
+        TRY(convert_einsum(l, "n...c->nc...", &x, 1, &x));
+    TRY(convert_emit(l, engine, l->attr, l->n_attr, &x, 1, &y, 1));
+    if (last)
+        TRY(convert_einsum(l, "nc...->n...c", &y, 1, &y));
+    return finish_small(l, y, 3, 0);
 }
 
 rill_status up_qlinear_pool(struct conversion *l)
 {
-    TRY(channels_first(l));
-    return up_unary(l, "AveragePool");
+    return up_pool(l, "AveragePool", 4);
 }
 
 rill_status up_qlinear_global_pool(struct conversion *l)
 {
-    TRY(channels_first(l));
-    TRY(convert_inputs_check(l, 5, 5, 0x1f));
-    return up_unary(l, "GlobalAveragePool");
+    return up_pool(l, "GlobalAveragePool", 5);
 }
 
 /* Which Softmax is meant is said by its opset: before 13 it goes over all axes from `axis` on. */

@@ -12,10 +12,13 @@
  * (f8), DIMS "2x3" or "-" for a number, VALUES a list whose last number goes on. attrs:
  * "NAME=NUMBER;". x is f32[2,4,S], q u8[2,4,S]. */
 /* What may not be is malformed; these words are of what is right and not supported. */
-static const char *const not_supported[] = { "channels_last",      "'basic'",
-                                             "is of domain",       "3 bits",
-                                             "must be a constant", "has blocks and no size",
-                                             "output_dtype ",      "are not supported",
+static const char *const not_supported[] = { "'basic'",
+                                             "is of domain",
+                                             "3 bits",
+                                             "must be a constant",
+                                             "has blocks and no size",
+                                             "output_dtype ",
+                                             "are not supported",
                                              "supported:" };
 
 /* clang-format off */
@@ -91,8 +94,8 @@ static const struct row {
       { "(com.microsoft.QLinearConcat)", "has 3 inputs; wants 2, and integers, scale and zero" } },
     { "a triple without a zero", ".QLinearConcat", "s z q s -", "s f - .1; z u - 3;", "axis=0;",
       { "input 4 is required" } },
-    { "channels last", ".QLinearGlobalAveragePool", "q s z s z", "s f - .1; z u - 3;",
-      "channels_last=1;", { "(com.microsoft.QLinearGlobalAveragePool)", "channels_last" } },
+    { "channels last", ".QLinearGlobalAveragePool", "q s z s z", "s f - .1; z u - 3;", "channels_last=1;", { 0 } },
+    { "turned product of three", ".FusedMatMul", "x x x", "", "transB=1;", { "(com.microsoft.FusedMatMul)", "has 3 inputs, wants 2" } },
     { "no opset", ".QLinearSoftmax", "q s z s z", "s f - .1; z u - 3;", "", { "'opset'" } },
     { "fused attention", ".QAttention", "x s z", "s f - .1; z u - 3;", "num_heads=2;",
       { "(com.microsoft.QAttention)", "'basic'" } },

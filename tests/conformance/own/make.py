@@ -294,6 +294,25 @@ def vendor_products():
     c.save()
 
 
+def vendor_turned():
+    """Products of turned matrices, and pools with the channels behind the places."""
+    c = Case("vendor_turned", 17)
+    flags = "transA", "transB", "transBatchA", "transBatchB"
+    for k, on in enumerate([(), (0,), (1,), (0, 1), (2,), (2, 3), (0, 2), (0, 1, 2, 3)]):
+        (m, n, p), sides = (3, 4, 5), []
+        for side, (rows, columns) in enumerate([(m, n), (n, p)]):
+            first, last = (columns, rows) if side in on else (rows, columns)
+            sides.append([first, 2, last] if side + 2 in on else [2, first, last])
+        a = c.numbers(f"a{k}", sides[0], *sides[0])
+        c.output(vendor(c, "FusedMatMul", a, table(c, *sides[1]), alpha=.25 if k % 2 else 1.,
+                        **{flags[i]: 1 for i in on}))
+    a, y = bytes_of(c, c.numbers("x", [1, 6, 8, 3], 1, 6, 8, 3), .02, 120), (c.const(.01, "f4"), c.const(100, "u1"))
+    c.output(vendor(c, "QLinearGlobalAveragePool", *a, *y, channels_last=1))
+    c.output(vendor(c, "QLinearAveragePool", *a, *y, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1],
+                    channels_last=1))
+    c.save()
+
+
 def vendor_nbits():
     """4 and 8 bits, with zeros and without, and rows that end within a block."""
     c = Case("vendor_nbits", 17)
@@ -496,7 +515,7 @@ def denormals():
 
 CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks, quant_types, quant_axes, quant_blocks, quant_net,
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
-         vendor_products, vendor_nbits, vendor_lstm,
+         vendor_products, vendor_turned, vendor_nbits, vendor_lstm,
          index_position, index_late, index_cut, index_data, index_elements, index_nd, index_lengths,
          index_scan, *SAME, length_once, denormals]
 

@@ -1,0 +1,1 @@
+Bqlinearglobalaveragepool9_0JVpZ

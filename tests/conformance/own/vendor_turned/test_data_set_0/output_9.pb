@@ -1,0 +1,1 @@
+Bqlinearaveragepool10_0J$V/pS.Dn-]u]UÇsTzJJá;@ne?çlEäk@µgxgi
