@@ -65,9 +65,19 @@ static rill_status stage_make(struct pipeline *w, enum stage s)
     }
 }
 
+/* Whether a stage was built without all its memory, though it ended well. */
+static bool ran_out(const struct pipeline *w)
+{
+    return w->model->arena.ran_out || (w->plan && w->plan->arena.ran_out);
+}
+
 rill_status pipeline_run(struct pipeline *w, enum stage have, enum stage wanted)
 {
-    for (enum stage s = have; s++ < wanted;)
+    for (enum stage s = have; s++ < wanted;) {
         TRY(stage_make(w, s));
+        if (ran_out(w))
+            return err_set(w->err, RILL_NOMEM, "out of memory while the %s stage was built",
+                           stage_name(s));
+    }
     return RILL_OK;
 }

@@ -70,18 +70,24 @@ static struct arena_block *block_for(struct arena *a, size_t bytes)
     return b ? b : block_add(a, bytes);
 }
 
+static void *none_left(struct arena *a)
+{
+    a->ran_out = true;
+    return NULL;
+}
+
 void *arena_alloc(struct arena *a, size_t bytes)
 {
     if (bytes > SIZE_MAX / 2)
-        return NULL;
+        return none_left(a);
     size_t size = (bytes + ALIGN_BYTES - 1) & ~(ALIGN_BYTES - 1);
     if (a->limit_bytes && (size > a->limit_bytes || a->used_bytes > a->limit_bytes - size))
-        return NULL;
+        return none_left(a);
     struct arena_block *b = a->head;
     if (!b || size > b->size - b->used)
         b = block_for(a, size);
     if (!b)
-        return NULL;
+        return none_left(a);
     unsigned char *p = b->bytes + b->used;
     b->used += size;
     a->used_bytes += size;
@@ -100,7 +106,7 @@ size_t arena_bytes(const struct arena *a)
 void *arena_alloc_array(struct arena *a, size_t n, size_t bytes)
 {
     if (bytes && n > SIZE_MAX / bytes)
-        return NULL;
+        return none_left(a);
     return arena_alloc(a, n * bytes);
 }
 

@@ -16,6 +16,7 @@ struct arena {
         limit_bytes;  /* an allocation that would pass the limit (0: none) returns NULL */
     bool large_pages; /* memory of megabytes that is read again and again: in as few pages as there
                          may be */
+    bool ran_out;     /* an allocation returned NULL, once: what was built since may have gaps */
 };
 
 /* Zeroed, aligned to 64 bytes; NULL when the limit or the machine has no more. {0} is a valid empty

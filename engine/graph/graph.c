@@ -86,7 +86,7 @@ struct node *graph_add_node(struct graph *g, const struct op *op, const char *na
 {
     struct node *list = GROW(g, nodes);
     uint32_t *i = arena_array(g->arena, uint32_t, (size_t) n_in + n_out);
-    if (!list || !i)
+    if (g->arena->ran_out) /* also for a wire of this node, which is WIRE_NONE then */
         return NULL;
     uint32_t *o = i + n_in;
     if (n_in)
@@ -158,6 +158,8 @@ static rill_status node_check(const struct graph *g, uint32_t i, rill_error *ret
 
 rill_status graph_check(const struct graph *g, rill_error *reterr)
 {
+    if (g->arena->ran_out)
+        return err_set(reterr, RILL_NOMEM, "out of memory while graph '%s' was built", g->name);
     for (uint32_t i = 0; i < g->n_nodes; i++)
         TRY(node_check(g, i, reterr));
     for (uint32_t i = 0; i < g->n_outputs; i++)

@@ -221,10 +221,8 @@ rill_status onnx_unpack(const uint8_t *data, size_t n, const ProtobufCMessageDes
     a->limit_bytes = a->used_bytes + (size_t) bytes + 4096;
     ProtobufCAllocator alloc = { .alloc = unpack_alloc, .free = unpack_free, .allocator_data = a };
     *ret = protobuf_c_message_unpack(desc, &alloc, n, data);
-    if (!*ret)
-        return err_set(reterr, RILL_MALFORMED,
-                       "the file is no ONNX file, or there is no memory to unpack "
-                       "it (%" PRIu64 " bytes)",
+    if (a->ran_out)
+        return err_set(reterr, RILL_NOMEM, "no memory to unpack the file (%" PRIu64 " bytes)",
                        bytes);
-    return RILL_OK;
+    return *ret ? RILL_OK : err_set(reterr, RILL_MALFORMED, "the file is no ONNX file");
 }

@@ -77,6 +77,13 @@ __attribute__((constructor)) static void page_open(void)
         page = (struct fault_page *) p;
 }
 
+/* For a program that the shim is linked to, and not preloaded into. */
+EXPORT struct fault_page *fault_shim_page(void);
+EXPORT struct fault_page *fault_shim_page(void)
+{
+    return page;
+}
+
 static bool fails(enum fault_kind kind)
 {
     if (atomic_load_explicit(&page->kind, memory_order_acquire) != kind || looking)
