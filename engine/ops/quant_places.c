@@ -189,12 +189,36 @@ static void row_split(const struct places *v, uint8_t *to, const uint8_t *x)
     }
 }
 
+/* Of strides of 1. */
+static void channel_lay_whole(const struct places *v, uint8_t *to, const uint8_t *x,
+                              const uint8_t *end, uint8_t fill)
+{
+    const struct window3 *g = &v->g;
+    const int64_t n = g->in[2] < v->size[2] - g->before[2] ? g->in[2] : v->size[2] - g->before[2];
+    const int64_t rows0 = v->size[0] - g->before[0], rows1 = v->size[1] - g->before[1];
+    for (int64_t i0 = 0; i0 < g->in[0] && i0 < rows0 && n > 0; i0++) {
+        const uint8_t *from = x + i0 * g->in[1] * g->in[2];
+        uint8_t *row =
+            to + ((i0 + g->before[0]) * v->size[1] + g->before[1]) * v->size[2] + g->before[2];
+        for (int64_t i1 = 0; i1 < g->in[1] && i1 < rows1; i1++) {
+            row_lay(row, from, n, end - from, fill);
+            row += v->size[2];
+            from += g->in[2];
+        }
+    }
+}
+
+/* Of any. */
 static void channel_lay(const struct places *v, uint8_t *to, const uint8_t *x, const uint8_t *end,
                         uint8_t fill)
 {
     const struct window3 *g = &v->g;
     const int64_t image = v->size[0] * v->size[1] * v->size[2];
     const int64_t room = v->size[2] - g->before[2], n = g->in[2] < room ? g->in[2] : room;
+    if (g->stride[0] == 1 && g->stride[1] == 1 && g->stride[2] == 1) {
+        channel_lay_whole(v, to, x, end, fill);
+        return;
+    }
     for (int64_t i0 = 0; i0 < g->in[0]; i0++)
         for (int64_t i1 = 0; i1 < g->in[1]; i1++, x += g->in[2]) {
             int64_t p0 = i0 + g->before[0], p1 = i1 + g->before[1], at0 = p0 / g->stride[0],
@@ -206,10 +230,8 @@ static void channel_lay(const struct places *v, uint8_t *to, const uint8_t *x, c
                 (at0 * v->size[1] + at1) * v->size[2];
             if (g->stride[2] > 1)
                 row_split(v, row, x);
-            else if (g->stride[0] > 1 || g->stride[1] > 1)
-                memcpy(row + g->before[2], x, n > 0 ? (size_t) n : 0);
             else if (n > 0)
-                row_lay(row + g->before[2], x, n, end - x, fill);
+                memcpy(row + g->before[2], x, (size_t) n);
         }
 }
 

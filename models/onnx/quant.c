@@ -89,23 +89,25 @@ rill_status up_matmul_integer(struct conversion *l)
     return convert_finish(l, y);
 }
 
-/* Whole numbers y by the scale that each has, as small integers again: by the scale at input `to`
- * and the zero behind it. */
+/* Whole numbers y by the scale that each has, as small integers again, by the scale at input `to`
+ * and the zero behind it: one factor of all three, as the standard's reference has it. */
 static rill_status requantize(struct conversion *l, uint32_t y, uint32_t scale_a, uint32_t scale_b,
                               unsigned to)
 {
-    uint32_t scale, real, a, b, one, zero;
+    uint32_t scale, real, a, b, one, zero, unit;
     TRY(convert_cast(l, y, DTYPE_F32, &y));
     TRY(convert_cast(l, scale_a, DTYPE_F32, &a));
     TRY(convert_cast(l, scale_b, DTYPE_F32, &b));
-    TRY(convert_binary(l, "Mul", a, b, &scale));
-    TRY(convert_binary(l, "Mul", y, scale, &real));
     TRY(convert_one(l, l->in[to], &one));
     TRY(convert_cast(l, one, DTYPE_F32, &one));
+    TRY(convert_binary(l, "Mul", a, b, &scale));
+    TRY(convert_binary(l, "Div", scale, one, &scale));
+    TRY(convert_binary(l, "Mul", y, scale, &real));
+    TRY(convert_float(l, 1, one, &unit));
     TRY(convert_one(l, l->in[to + 1], &zero));
     l->n_out = 1;
     l->engine = NULL;
-    return convert_emit(l, "QuantizeLinear", NULL, 0, (uint32_t[]) { real, one, zero }, 3, l->out,
+    return convert_emit(l, "QuantizeLinear", NULL, 0, (uint32_t[]) { real, unit, zero }, 3, l->out,
                         1);
 }
 

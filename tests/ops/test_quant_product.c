@@ -131,6 +131,49 @@ static int64_t conv_sum(const struct conv *c, const struct tensor *const *in, in
     return s;
 }
 
+/* Bytes of the sums: biased, scaled, shifted, rounded, cut. */
+static void conv_bytes_check(struct ops_test *t, const struct conv *c, const struct attr attrs[4],
+                             const struct tensor *const in[4], const int64_t *want, int64_t places)
+{
+    const int64_t n = number(2) ? 1 : c->cout, low = 3, high = 250, zero = number(256);
+    float by[64], add[64];
+    int32_t bias[64];
+    for (int64_t i = 0; i < 64; i++) {
+        by[i] = 0.5f / (float) (1 << number(14)); /* halves, too */
+        add[i] = (float) number(100) - 50;
+        bias[i] = (int32_t) number(5000) - 2500;
+    }
+    struct attr all[8] = { attrs[0],
+                           attrs[1],
+                           attrs[2],
+                           attrs[3],
+                           { .name = "to", .kind = ATTR_INT, .i = DTYPE_U8 },
+                           { .name = "zero", .kind = ATTR_INT, .i = zero },
+                           { .name = "low", .kind = ATTR_INT, .i = low },
+                           { .name = "high", .kind = ATTR_INT, .i = high } };
+    const struct tensor *with[7] = { in[0],
+                                     in[1],
+                                     in[2],
+                                     in[3],
+                                     ops_f32(t, 1, &n, by),
+                                     number(2) ? ops_f32(t, 1, &n, add) : NULL,
+                                     ops_tensor(t, DTYPE_I32, 1, &n, bias) };
+    t->made = true;
+    bool ran = ops_run(t, "ConvInteger", all, 8, with, 7, 1);
+    t->made = false;
+    if (!ran)
+        return;
+    for (int64_t i = 0; i < tensor_count(t->out[0]); i++) {
+        int64_t o = n > 1 ? i / places % c->cout : 0;
+        float v = (float) (int32_t) (want[i] + bias[o]) * by[o];
+        v = rintf(with[5] ? v + add[o] : v) + (float) zero;
+        v = v < low ? low : v > high ? high : v;
+        ops_check(t, ((const uint8_t *) t->out[0]->data)[i] == (uint8_t) v,
+                  "%s: byte %lld is %u, not %g", t->kernel, (long long) i,
+                  ((const uint8_t *) t->out[0]->data)[i], (double) v);
+    }
+}
+
 static void conv_check(struct ops_test *t, const struct conv *c, unsigned variant)
 {
     const enum dtype tx = variant & 1 ? DTYPE_I8 : DTYPE_U8, tw = variant & 2 ? DTYPE_I8 : DTYPE_U8;
@@ -156,6 +199,8 @@ static void conv_check(struct ops_test *t, const struct conv *c, unsigned varian
         if (ops_run(t, "ConvInteger", attrs, 4, in, 4, 1))
             sums_are(t, want, t->kernel);
     t->runtime = 0;
+    if (c->cout <= 64)
+        conv_bytes_check(t, c, attrs, in, want, h * w);
 }
 
 static struct conv conv_any(void)

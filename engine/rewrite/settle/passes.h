@@ -31,6 +31,10 @@ rill_status graph_with_strided_copies(struct graph *ret, const struct graph *g, 
 /* Moves f32 elements between tensors of known sizes by constants alone. */
 bool node_moves_elements(const struct graph *g, const struct node *n);
 
+/* Products of 8-bit numbers whose sums are biased, scaled and quantised, each once and by nobody
+ * else, give bytes. */
+rill_status graph_with_byte_sums(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* Products of 8-bit numbers whose sums only a Cast to f32 reads give floats. */
 rill_status graph_with_float_sums(struct graph *ret, const struct graph *g, rill_error *reterr);
 

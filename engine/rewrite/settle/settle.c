@@ -6,6 +6,7 @@
 #include "engine/rewrite/settle/passes.h"
 
 static const struct pass settle_passes[] = {
+    { "byte-sums", true, graph_with_byte_sums },
     { "rounded-pairs", true, graph_with_pairs_rounded },
     { "fuse-siblings", true, graph_with_siblings_fused },
     { "slice-dilations", true, graph_with_dilations_sliced },
