@@ -95,29 +95,94 @@ static rill_status scales_read(struct conversion *l, const struct nbits *q, uint
     return convert_binary(l, "Reshape", l->in[2], shape, ret);
 }
 
+/* ---- weights that DequantizeLinear has no form for ---- */
+
+/* Which block each of the K numbers of a row belongs to; NULL: neighbours do. */
+static rill_status groups_read(struct conversion *l, const struct nbits *q,
+                               const struct tensor **ret)
+{
+    const struct tensor *t;
+    *ret = NULL;
+    if (!convert_has(l, 4))
+        return RILL_OK;
+    TRY(constant_at(l, 4, "the groups (g_idx)", q->k, &t));
+    for (int64_t i = 0; i < q->k; i++) {
+        int64_t g = t->type == DTYPE_I32 ? tensor_get_i64(t, t->data, i) : -1;
+        if (g < 0 || g >= q->blocks)
+            return convert_fail(l, RILL_MALFORMED,
+                                "input 4, the groups (g_idx), is %s, of which number %" PRId64
+                                " is none of the %" PRId64 " blocks; wants i32",
+                                dtype_name(t->type), i, q->blocks);
+    }
+    *ret = t;
+    return RILL_OK;
+}
+
+/* Zeros that are no whole numbers, and groups in another order: real weights, [K,N]. */
+static rill_status weights_real(struct conversion *l, const struct nbits *q,
+                                const struct tensor *packed, uint32_t *ret)
+{
+    const struct tensor *scale, *group, *zero = NULL;
+    TRY(constant_at(l, 2, "the scales", q->n * q->blocks, &scale));
+    TRY(groups_read(l, q, &group));
+    if (convert_has(l, 3) && l->scope->g->wires[l->in[3]].fact.type != DTYPE_F32)
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "input 3, the zero points, is packed and input 4 puts weights into "
+                            "groups (g_idx); with groups only zero points of f32, or none, are "
+                            "supported");
+    if (scale->type != DTYPE_F32)
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "input 2, the scales, is %s; with zero points of floats or groups "
+                            "(g_idx) only f32 is supported",
+                            dtype_name(scale->type));
+    if (convert_has(l, 3))
+        TRY(constant_at(l, 3, "the zero points", q->n * q->blocks, &zero));
+    struct tensor *t = tensor_new(l->r->arena, DTYPE_F32, 2, (const int64_t[]) { q->k, q->n });
+    if (!t)
+        return no_memory(l->r);
+    for (int64_t n = 0; n < q->n; n++)
+        for (int64_t k = 0; k < q->k; k++) {
+            int64_t at =
+                n * q->blocks + (group ? ((const int32_t *) group->data)[k] : k / q->block);
+            const uint8_t *row = (const uint8_t *) packed->data + n * q->blocks * q->blob_bytes;
+            float less = zero ? ((const float *) zero->data)[at] : (float) (1 << (q->bits - 1));
+            ((float *) t->data)[k * q->n + n] =
+                ((float) number_at(row, q->bits, k) - less) * ((const float *) scale->data)[at];
+        }
+    return convert_const(l, t, ret);
+}
+
+/* ---- the op ---- */
+
+/* [K,N], of numbers that stay packed until they are used. */
+static rill_status weights_in_blocks(struct conversion *l, const struct nbits *q,
+                                     const struct tensor *packed, uint32_t *ret)
+{
+    uint32_t w, scale, zero, real = WIRE_NONE;
+    TRY(unpacked(l, packed, q->bits, q->n, q->k, q->blocks * q->blob_bytes, &w));
+    TRY(scales_read(l, q, &scale));
+    TRY(zeros_read(l, q, &zero));
+    struct attr on[] = { { .name = "axis", .kind = ATTR_INT, .i = 1 },
+                         { .name = "block_size", .kind = ATTR_INT, .i = q->block } };
+    TRY(convert_emit(l, "DequantizeLinear", on, 2, (uint32_t[]) { w, scale, zero }, 3, &real, 1));
+    *ret = WIRE_NONE;
+    return convert_emit(l, "Transpose", NULL, 0, &real, 1, ret, 1);
+}
+
 rill_status up_matmul_nbits(struct conversion *l)
 {
     struct nbits q;
     const struct tensor *packed;
-    uint32_t w, scale, zero, real = WIRE_NONE, wide = WIRE_NONE, y;
+    uint32_t wide, y;
+    TRY(convert_inputs_check(l, 3, 6, 0x7));
     TRY(nbits_read(l, &q));
-    if (!convert_has(l, 0))
-        return convert_fail(l, RILL_MALFORMED, "input 0 is required");
-    if (convert_has(l, 4))
-        return convert_fail(l, RILL_UNSUPPORTED,
-                            "input 4 puts weights into groups in another order (g_idx), which is "
-                            "not supported; quantise in blocks of neighbours");
     TRY(constant_at(l, 1, "the weights", q.n * q.blocks * q.blob_bytes, &packed));
     if (packed->type != DTYPE_U8)
         return convert_fail(l, RILL_MALFORMED, "input 1, the weights, is %s, not u8",
                             dtype_name(packed->type));
-    TRY(unpacked(l, packed, q.bits, q.n, q.k, q.blocks * q.blob_bytes, &w));
-    TRY(scales_read(l, &q, &scale));
-    TRY(zeros_read(l, &q, &zero));
-    struct attr on[] = { { .name = "axis", .kind = ATTR_INT, .i = 1 },
-                         { .name = "block_size", .kind = ATTR_INT, .i = q.block } };
-    TRY(convert_emit(l, "DequantizeLinear", on, 2, (uint32_t[]) { w, scale, zero }, 3, &real, 1));
-    TRY(convert_emit(l, "Transpose", NULL, 0, &real, 1, &wide, 1));
+    const bool odd = convert_has(l, 4) ||
+        (convert_has(l, 3) && l->scope->g->wires[l->in[3]].fact.type == DTYPE_F32);
+    TRY(odd ? weights_real(l, &q, packed, &wide) : weights_in_blocks(l, &q, packed, &wide));
     TRY(convert_binary(l, "MatMul", l->in[0], wide, &y));
     if (convert_has(l, 5))
         TRY(convert_binary(l, "Add", y, l->in[5], &y));

@@ -19,7 +19,8 @@ static const char *const not_supported[] = { "'basic'",
                                              "has blocks and no size",
                                              "output_dtype ",
                                              "are not supported",
-                                             "supported:" };
+                                             "supported:",
+                                             "are supported" };
 
 /* clang-format off */
 static const struct row {
@@ -113,6 +114,12 @@ static const struct row {
       "N=2;K=4;bits=4;block_size=16;", { "input 2, the scales, has 1" } },
     { "huge sizes", ".MatMulNBits", "x b s", "b u 2x1x8 1; s f 2 .1;",
       "N=2147483647;K=2147483647;bits=8;block_size=1048576;", { "the weights" } },
+    { "a group past the last", ".MatMulNBits", "x b s - g", "b u 2x1x8 1; s f 2 .1; g w 4 0,1,0;",
+      "N=2;K=4;bits=4;block_size=16;", { "input 4, the groups (g_idx), is i32, of which number 1 is none of the 1 blocks" } },
+    { "groups with packed zeros", ".MatMulNBits", "x b s z g", "b u 2x1x8 1; s f 2 .1; z u 2 1; g w 4 0;",
+      "N=2;K=4;bits=4;block_size=16;", { "with groups only zero points of f32, or none, are supported" } },
+    { "too few float zeros", ".MatMulNBits", "x b s z", "b u 2x1x8 1; s f 2 .1; z f 1 3;",
+      "N=2;K=4;bits=4;block_size=16;", { "input 3, the zero points, has 1" } },
     { "weights that are no constant", ".MatMulNBits", "x q s", "s f 2 .1;",
       "N=2;K=4;bits=4;block_size=16;", { "must be a constant" } },
     { "convolution by 0", "QLinearConv", "q s z w t v s z", "s f - .1; z u - 3; w i 5x4x2 1; t f - 0; v i - 0;", "",

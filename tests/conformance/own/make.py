@@ -327,6 +327,20 @@ def vendor_nbits():
     c.save()
 
 
+def vendor_groups():
+    """MatMulNBits with zeros that are floats, and rows whose numbers go by another block each."""
+    c = Case("vendor_groups", 17)
+    x = c.numbers("x", ["S", 40], 3, 40)
+    size = {"N": 5, "K": 40, "bits": 4, "block_size": 16}
+    w, scale = whole(c, (5, 3, 8), 0, 256, "u1"), c.const(c.random.uniform(-.1, .1, (5, 3)), "f4")
+    group = whole(c, (40,), 0, 3, "i4")
+    real = c.const(c.random.uniform(0, 15, (5, 3)), "f4")
+    c.output(vendor(c, "MatMulNBits", x, w, scale, real, **size))
+    for zero in "", real:
+        c.output(vendor(c, "MatMulNBits", x, w, scale, zero, group, table(c, 5), **size))
+    c.save()
+
+
 def vendor_lstm():
     """An LSTM of quantised weights; what goes in and the state are not rounded, so the reference is an
     LSTM whose weights were made real before."""
@@ -515,7 +529,7 @@ def denormals():
 
 CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks, quant_types, quant_axes, quant_blocks, quant_net,
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
-         vendor_products, vendor_turned, vendor_nbits, vendor_lstm,
+         vendor_products, vendor_turned, vendor_nbits, vendor_groups, vendor_lstm,
          index_position, index_late, index_cut, index_data, index_elements, index_nd, index_lengths,
          index_scan, *SAME, length_once, denormals]
 
