@@ -42,6 +42,14 @@ enum dtype tfl_type(const struct conversion *c, unsigned i)
     return t ? t->shape.type : DTYPE_NONE;
 }
 
+rill_status tfl_step_check(const struct conversion *c, const char *what, int64_t v)
+{
+    if (v >= 1 && v <= INT16_MAX)
+        return RILL_OK;
+    return tfl_fail(c, RILL_MALFORMED, "a %s of %lld; wants 1 to %d", what, (long long) v,
+                    INT16_MAX);
+}
+
 rill_status tfl_known(const struct conversion *c, const struct tfl_tensor *t, int axis,
                       const char *why)
 {

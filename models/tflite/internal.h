@@ -100,6 +100,8 @@ rill_status tfl_tensor_value(struct reader *r, const struct tfl_tensor *t,
                              const struct tensor **ret);
 rill_status tfl_text_read(struct reader *r, struct flat_table t, unsigned field, const char **ret);
 float tfl_quant_scale(const struct reader *r, const struct tfl_tensor *t, uint32_t i);
+/* Whether every zero point is 0. */
+bool tfl_quant_centred(const struct reader *r, const struct tfl_tensor *t);
 int32_t tfl_quant_zero(const struct reader *r, const struct tfl_tensor *t);
 
 /* ---- emit.c ---- */
@@ -111,6 +113,9 @@ __attribute__((format(printf, 3, 4))) rill_status tfl_fail_(const struct convers
 const struct tfl_tensor *tfl_in(const struct conversion *c, unsigned i);
 const struct tfl_tensor *tfl_out(const struct conversion *c, unsigned i);
 enum dtype tfl_type(const struct conversion *c, unsigned i); /* of input i; NONE: absent */
+
+/* Strides, dilations and windows of the format are 1 to 32767; a stride that a file lacks is 0. */
+rill_status tfl_step_check(const struct conversion *c, const char *what, int64_t v);
 
 /* Refuses where the size of an axis of t is wanted that the file leaves open; why: for what. */
 rill_status tfl_known(const struct conversion *c, const struct tfl_tensor *t, int axis,

@@ -35,15 +35,15 @@ static rill_status window_read(struct conversion *c, bool depthwise, struct wind
     const struct tensor *x = &tfl_in(c, 0)->shape, *w = &tfl_in(c, 1)->shape;
     unsigned dilation = depthwise ? DEPTHWISE_DILATION_W : CONV_DILATION_W;
     *ret = (struct window) { .depthwise = depthwise };
-    ret->stride[0] = flat_i32(f, c->options, CONV_STRIDE_H, 1);
-    ret->stride[1] = flat_i32(f, c->options, CONV_STRIDE_W, 1);
+    ret->stride[0] = flat_i32(f, c->options, CONV_STRIDE_H, 0);
+    ret->stride[1] = flat_i32(f, c->options, CONV_STRIDE_W, 0);
     ret->dilation[0] = flat_i32(f, c->options, dilation + 1, 1);
     ret->dilation[1] = flat_i32(f, c->options, dilation, 1);
     ret->activation = flat_i8(f, c->options, depthwise ? DEPTHWISE_ACTIVATION : CONV_ACTIVATION, 0);
-    for (unsigned i = 0; i < 2; i++)
-        if (ret->stride[i] < 1 || ret->dilation[i] < 1)
-            return tfl_fail(c, RILL_MALFORMED, "a stride of %lld, a dilation of %lld",
-                            (long long) ret->stride[i], (long long) ret->dilation[i]);
+    for (unsigned i = 0; i < 2; i++) {
+        TRY(tfl_step_check(c, "stride", ret->stride[i]));
+        TRY(tfl_step_check(c, "dilation", ret->dilation[i]));
+    }
     if (x->rank != 4 || w->rank != 4 || tfl_out(c, 0)->shape.rank != 4)
         return tfl_fail(c, RILL_MALFORMED, "input of rank %d, weights of rank %d; wants 4", x->rank,
                         w->rank);
@@ -101,9 +101,8 @@ rill_status tfl_transpose_conv(struct conversion *c)
         return tfl_fail(c, RILL_UNSUPPORTED, "is read of floats of rank 4 only");
     int64_t *stride = kept, *pad = kept + 2;
     for (unsigned i = 0; i < 2; i++) {
-        stride[i] = flat_i32(f, c->options, i ? CONV_STRIDE_W : CONV_STRIDE_H, 1);
-        if (stride[i] < 1)
-            return tfl_fail(c, RILL_MALFORMED, "a stride of %lld", (long long) stride[i]);
+        stride[i] = flat_i32(f, c->options, i ? CONV_STRIDE_W : CONV_STRIDE_H, 0);
+        TRY(tfl_step_check(c, "stride", stride[i]));
         TRY(tfl_known(c, x, 1 + (int) i, "a transposed convolution"));
         TRY(tfl_known(c, y, 1 + (int) i, "a transposed convolution"));
         int64_t all = (x->shape.dim[1 + i] - 1) * stride[i] + w->dim[1 + i] - y->shape.dim[1 + i];
@@ -148,7 +147,8 @@ static rill_status factors_make(struct conversion *c, bool channels, uint32_t re
     return tfl_wire_of(c, shift, &ret[1]);
 }
 
-static rill_status byte_scales_check(struct conversion *c, int axis)
+/* Products of i8 leave zero points of their weights out, but full ones with one scale. */
+static rill_status byte_scales_check(struct conversion *c, int axis, bool full)
 {
     const struct tfl_tensor *w = tfl_in(c, 1);
     TRY(tfl_single(c, tfl_in(c, 0)));
@@ -158,6 +158,9 @@ static rill_status byte_scales_check(struct conversion *c, int axis)
                         "weights '%.80s' are %s with %u scales along axis %d; wants 8 bits with "
                         "one scale, or one for each output along axis %d",
                         w->name, dtype_name(w->shape.type), w->q.n, w->q.axis, axis);
+    if (w->shape.type == DTYPE_I8 && !(full && w->q.n == 1) && !tfl_quant_centred(c->r, w))
+        return tfl_fail(c, RILL_UNSUPPORTED,
+                        "weights '%.80s' of i8 have a zero point that is not 0", w->name);
     if (tfl_in(c, 2) && tfl_type(c, 2) != DTYPE_I32)
         return tfl_fail(c, RILL_UNSUPPORTED, "its bias is %s; wants i32",
                         dtype_name(tfl_type(c, 2)));
@@ -230,7 +233,7 @@ static rill_status mixed_check(struct conversion *c, int axis)
 {
     const struct tfl_tensor *w = tfl_in(c, 1);
     if (w->shape.type != DTYPE_I8 || w->q.n == 0 || (w->q.n > 1 && w->q.axis != axis) ||
-        tfl_quant_zero(c->r, w) != 0)
+        !tfl_quant_centred(c->r, w))
         return tfl_fail(c, RILL_UNSUPPORTED,
                         "weights '%.80s' of floats are %s with %u scales; wants floats, or i8 "
                         "with one scale, or one for each output along axis %d, and a zero "
@@ -250,7 +253,7 @@ static rill_status conv(struct conversion *c, bool depthwise)
     TRY(window_read(c, depthwise, &w));
     if (real && tfl_type(c, 1) == DTYPE_F32)
         return real_conv(c, &w);
-    TRY(real ? mixed_check(c, axis) : byte_scales_check(c, axis));
+    TRY(real ? mixed_check(c, axis) : byte_scales_check(c, axis, false));
     if (real && tfl_in(c, 1)->q.n > 1)
         return tfl_fail(c, RILL_UNSUPPORTED,
                         "weights '%.80s' have a scale a channel and its input is of floats; one "
@@ -299,7 +302,7 @@ static rill_status whole_full(struct conversion *c, bool real, int64_t k, int ac
     };
     int64_t outputs = tfl_in(c, 1)->shape.dim[0];
     uint32_t x, weights;
-    TRY(real ? mixed_check(c, 0) : byte_scales_check(c, 0));
+    TRY(real ? mixed_check(c, 0) : byte_scales_check(c, 0, true));
     TRY(tfl_wire(c, 0, &x));
     TRY(tfl_wire(c, 1, &weights));
     TRY(shaped(c, x, (int64_t[]) { -1, 1, 1, k }, 4, &x));

@@ -184,11 +184,10 @@ static rill_status pool_read(struct conversion *c, int64_t kept[8])
     if (x->rank != 4 || y->rank != 4)
         return tfl_fail(c, RILL_MALFORMED, "an input of rank %d; wants 4", x->rank);
     for (unsigned i = 0; i < 2; i++) {
-        kept[i] = flat_i32(f, c->options, i ? POOL_STRIDE_W : POOL_STRIDE_H, 1);
-        kept[2 + i] = flat_i32(f, c->options, i ? POOL_WIDTH : POOL_HEIGHT, 1);
-        if (kept[i] < 1 || kept[2 + i] < 1)
-            return tfl_fail(c, RILL_MALFORMED, "a stride of %lld, a window of %lld",
-                            (long long) kept[i], (long long) kept[2 + i]);
+        kept[i] = flat_i32(f, c->options, i ? POOL_STRIDE_W : POOL_STRIDE_H, 0);
+        kept[2 + i] = flat_i32(f, c->options, i ? POOL_WIDTH : POOL_HEIGHT, 0);
+        TRY(tfl_step_check(c, "stride", kept[i]));
+        TRY(tfl_step_check(c, "window", kept[2 + i]));
         if (flat_i8(f, c->options, POOL_PADDING, PADDING_SAME) != PADDING_SAME)
             continue;
         if (kept[i] > 1)

@@ -203,6 +203,14 @@ float tfl_quant_scale(const struct reader *r, const struct tfl_tensor *t, uint32
     return t->q.n ? flat_list_f32(&r->flat, t->q.scale, t->q.n > 1 ? i : 0) : 1;
 }
 
+bool tfl_quant_centred(const struct reader *r, const struct tfl_tensor *t)
+{
+    for (uint32_t i = 0; i < t->q.zero.n; i++)
+        if (flat_list_i64(&r->flat, t->q.zero, i) != 0)
+            return false;
+    return true;
+}
+
 int32_t tfl_quant_zero(const struct reader *r, const struct tfl_tensor *t)
 {
     return t->q.zero.n ? (int32_t) flat_list_i64(&r->flat, t->q.zero, 0) : 0;

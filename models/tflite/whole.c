@@ -40,6 +40,10 @@ rill_status tfl_byte_table(struct conversion *c)
         return tfl_no_memory(c->r);
     TRY(tfl_single(c, tfl_in(c, 0)));
     TRY(tfl_single(c, tfl_out(c, 0)));
+    float step = tfl_quant_scale(c->r, tfl_out(c, 0), 0);
+    if (c->row->with == OP_SIGMOID && step != 1.0f / 256)
+        return tfl_fail(c, RILL_UNSUPPORTED, "output '%.80s' is in steps of %g; wants 1/256",
+                        tfl_out(c, 0)->name, (double) step);
     TRY(table_make(c, c->row->with == OP_SIGMOID ? logistic : tangent, table));
     struct attr a[] = { attr_ints("table", table, 256), attr_int("to", tfl_out(c, 0)->shape.type) };
     TRY(tfl_wire(c, 0, &x));

@@ -14,10 +14,11 @@ HERE = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'bad')
 class Net(Model):
     """x -> FULLY_CONNECTED -> y of bytes, with one thing wrong."""
 
-    def __init__(self, scale=0.1, zero=0, w_scale=0.02, w_axis=0, kind='FULLY_CONNECTED', type='INT8', bias='INT32', **code):
+    def __init__(self, scale=0.1, zero=0, w_scale=0.02, w_axis=0, kind='FULLY_CONNECTED', type='INT8', bias='INT32', w_zero=0,
+                 **code):
         super().__init__()
         self.x = self.tensor('in', [1, 4], type, scale=scale, zero=zero)
-        self.w = self.tensor('weights', [2, 4], 'INT8', np.zeros((2, 4), np.int8), w_scale, axis=w_axis)
+        self.w = self.tensor('weights', [2, 4], 'INT8', np.zeros((2, 4), np.int8), w_scale, w_zero, axis=w_axis)
         self.b = self.tensor('bias', [2], bias, np.zeros(2, {'INT32': np.int32, 'INT64': np.int64}[bias]), scale=0.002)
         self.y = self.tensor('out', [1, 2], type, scale=0.1)
         self.op(kind, [self.x, self.w, self.b], [self.y], {0: ('b', 0)}, version=4, **code)
@@ -27,6 +28,37 @@ class Net(Model):
         if change:
             change(root)
         save(name, Writer().file(root))
+
+
+def conv(name, w_zero=0, kind='CONV_2D', input='INT8', **options):
+    """A convolution of bytes; options: other fields than those that fit."""
+    depthwise = kind == 'DEPTHWISE_CONV_2D'
+    names = ('padding', 'width', 'height') + (('multiplier',) if depthwise else ()) + ('activation', 'wide', 'high')
+    fields = {'padding': ('b', 1), 'width': ('i', 1), 'height': ('i', 1), 'multiplier': ('i', 1), 'activation': ('b', 0),
+              'wide': ('i', 1), 'high': ('i', 1), **options}
+    m, n = Model(), 3
+    x = m.tensor('in', [1, 5, 5, n], input, scale=0.1)
+    w = m.tensor('weights', [1, 1, 1, n] if depthwise else [n, 1, 1, n], input,
+                 np.ones(n if depthwise else n * n, np.uint8), [0.02] * n if input == 'INT8' else 0.02, w_zero, axis=3 * depthwise)
+    b = m.tensor('bias', [n], 'INT32', np.zeros(n, np.int32), scale=[0.002] * n if input == 'INT8' else 0.002)
+    y = m.tensor('out', [1, 5, 5, n], input, scale=0.1)
+    m.op(kind, [x, w, b], [y], {i: fields[f] for i, f in enumerate(names) if fields[f]}, version=3)
+    m.write(os.path.join(HERE, name + '.tflite'), [x], [y])
+
+
+def pool(name, kind='MAX_POOL_2D', **options):
+    fields = {'padding': ('b', 1), 'width': ('i', 1), 'height': ('i', 1), 'columns': ('i', 1), 'rows': ('i', 1), **options}
+    m = Model()
+    x, y = (m.tensor(t, [1, 5, 5, 3], 'INT8', scale=0.1) for t in ('in', 'out'))
+    m.op(kind, [x], [y], {i: v for i, v in enumerate(fields.values()) if v}, version=2)
+    m.write(os.path.join(HERE, name + '.tflite'), [x], [y])
+
+
+def table(name, kind, scale, zero, type='INT8'):
+    m = Model()
+    x, y = m.tensor('in', [1, 4], type, scale=0.1), m.tensor('out', [1, 4], type, scale=scale, zero=zero)
+    m.op(kind, [x], [y], {0: ('f', 1.0)} if kind == 'SOFTMAX' else None, version=2)
+    m.write(os.path.join(HERE, name + '.tflite'), [x], [y])
 
 
 def save(name, data):
@@ -70,6 +102,22 @@ def main():
     Net().save('twice', lambda r: graph(r)[3].append(dict(graph(r)[3][0])))
     Net().save('order', lambda r: graph(r).update({1: ('i', [])}))
     Net().save('sparse', lambda r: graph(r)[0][1].update({6: {0: ('i', [0])}}))
+    Net(w_zero=5).save('full_zero')
+    conv('stride_absent', height=None)
+    conv('stride_far', width=('i', 1 << 15))
+    conv('dilation_far', high=('i', 1 << 30))
+    conv('dilation_far_depthwise', kind='DEPTHWISE_CONV_2D', wide=('i', 1 << 15))
+    conv('conv_zero', w_zero=[0, 0, 5])
+    conv('depthwise_zero', kind='DEPTHWISE_CONV_2D', w_zero=[0, 0, 5])
+    conv('conv_u8_zero', w_zero=5, input='UINT8')
+    pool('pool_stride_absent', width=None)
+    pool('pool_window_absent', rows=None)
+    table('logistic_scale', 'LOGISTIC', 0.02, -128)
+    table('logistic_zero', 'LOGISTIC', 1 / 256, -127)
+    table('tanh_scale', 'TANH', 0.02, 0)
+    table('tanh_zero', 'TANH', 1 / 128, 1)
+    table('tanh_u8_zero', 'TANH', 1 / 128, 0, 'UINT8')
+    table('softmax_scale', 'SOFTMAX', 0.01, -128)
     m = Model()
     handle, y = m.tensor('handle', [], 'RESOURCE'), m.tensor('out', [2])
     m.op('VAR_HANDLE', [], [handle], {0: '', 1: 'memory'})
