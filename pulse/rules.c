@@ -299,6 +299,9 @@ static const struct axis_row rows[OP_COUNT] = {
     ROW(DEQUANTIZE_LINEAR, POSITION, "axis, with a scale for each index", .map = map_quantised),
     ROW(DYNAMIC_QUANTIZE_LINEAR, GLOBAL, "all",
         .way = "QuantizeLinear with a constant scale streams"),
+    ROW(DYNAMIC_QUANTIZE_LSTM, GLOBAL, "all",
+        .way = "called for one frame, with its states, it streams; so does an LSTM of dequantised "
+               "weights"),
     ROW(EINSUM, GLOBAL, "the summed labels", .map = map_einsum, .way = BY_MATMUL),
     ROW(EXPAND, MOVED, "of size 1", .rule = rule_expand, .source = source_expand),
     ROW(EYE_LIKE, POSITION, "all", .way = "of known sizes it is folded away"),

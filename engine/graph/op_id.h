@@ -31,7 +31,8 @@
     X(CONSTANT_OF_SHAPE, "ConstantOfShape") X(CONV, "Conv") X(CONV_INTEGER, "ConvInteger")       \
     X(CONV_TRANSPOSE, "ConvTranspose") X(CUMSUM, "CumSum") X(DFT, "DFT")                         \
     X(DEPTH_TO_SPACE, "DepthToSpace") X(DEQUANTIZE_LINEAR, "DequantizeLinear") X(DIV, "Div")     \
-    X(DYNAMIC_QUANTIZE_LINEAR, "DynamicQuantizeLinear") X(EINSUM, "Einsum")                      \
+    X(DYNAMIC_QUANTIZE_LINEAR, "DynamicQuantizeLinear")                                          \
+    X(DYNAMIC_QUANTIZE_LSTM, "DynamicQuantizeLSTM") X(EINSUM, "Einsum")                          \
     X(EQUAL, "Equal") X(EXPAND, "Expand") X(EYE_LIKE, "EyeLike") X(FLATTEN, "Flatten")           \
     X(FRAME, "Frame") X(FUSED, "Fused") X(GRU, "GRU") X(GATHER, "Gather")                        \
     X(GATHER_ELEMENTS, "GatherElements") X(GATHER_ND, "GatherND") X(GEMM, "Gemm")                \

@@ -10,8 +10,8 @@
     X(binary) X(byte_conv) X(byte_elem) X(byte_pool) X(byte_softmax) X(cast) X(compare)          \
     X(control) X(conv) X(conv_transpose) X(cumsum) X(einsum) X(frame) X(gather) X(matmul)        \
     X(move) X(norm) X(pad) X(pool) X(pow) X(quant) X(quant_conv) X(quant_product) X(reduce)      \
-    X(resize) X(rnn) X(scatter) X(select) X(shape) X(signal) X(softmax) X(topk) X(unary)         \
-    X(unique)
+    X(resize) X(rnn) X(rnn_bytes) X(scatter) X(select) X(shape) X(signal) X(softmax) X(topk)     \
+    X(unary) X(unique)
 /* clang-format on */
 
 /* op_stem. Behind its words of help may stand what few rows have, as .flags = OP_VIEW. */

@@ -276,17 +276,7 @@ static rill_status cell_prepare(struct prep *c, enum cell cell)
 
 /* ---- one step of one sequence ---- */
 
-struct step_ctx {
-    const struct rnn *g;
-    const struct rnn_attr *a;
-    const struct kern *k;
-    const struct weights *w;
-    const struct rnn_act *act;
-    const float *peephole; /* i, o, f; NULL: none */
-    float *gate, *tmp;     /* [n], [3 * hidden] */
-};
-
-static void clip(const struct step_ctx *s, float *x, size_t n)
+static void clip(const struct rnn_step *s, float *x, size_t n)
 {
     float c = s->a->clip;
     if (c > 0)
@@ -294,14 +284,14 @@ static void clip(const struct step_ctx *s, float *x, size_t n)
             x[i] = x[i] > c ? c : x[i] < -c ? -c : x[i];
 }
 
-static void activate(const struct step_ctx *s, int which, float *y, const float *x, size_t n)
+static void activate(const struct rnn_step *s, int which, float *y, const float *x, size_t n)
 {
     rnn_act_run(&s->act[which], s->k, y, x, n);
 }
 
 /* What follows the products of a cell: gates and states. */
 
-static void gates_rnn(const struct step_ctx *s, float *h)
+static void gates_rnn(const struct rnn_step *s, float *h)
 {
     size_t n = (size_t) s->g->hidden;
     clip(s, s->gate, n);
@@ -310,7 +300,7 @@ static void gates_rnn(const struct step_ctx *s, float *h)
 
 /* tmp: of linear_before_reset the candidate's own product; otherwise what its chain goes on
  * over. */
-static void gates_gru_reset(const struct step_ctx *s, const float *h)
+static void gates_gru_reset(const struct rnn_step *s, const float *h)
 {
     size_t n = (size_t) s->g->hidden;
     float *z = s->gate, *r = z + n;
@@ -319,7 +309,7 @@ static void gates_gru_reset(const struct step_ctx *s, const float *h)
     s->k->mul_f32(s->tmp, s->a->linear_before_reset ? s->tmp : h, r, n);
 }
 
-static void gates_gru_next(const struct step_ctx *s, float *h)
+static void gates_gru_next(const struct rnn_step *s, float *h)
 {
     size_t n = (size_t) s->g->hidden;
     float *z = s->gate, *c = z + 2 * n;
@@ -329,7 +319,7 @@ static void gates_gru_next(const struct step_ctx *s, float *h)
         h[i] = (1 - z[i]) * c[i] + z[i] * h[i];
 }
 
-static void gates_lstm(const struct step_ctx *s, float *h, float *cell)
+void rnn_gates_lstm(const struct rnn_step *s, float *h, float *cell)
 {
     size_t n = (size_t) s->g->hidden;
     float *i = s->gate, *o = i + n, *f = o + n, *c = f + n, *t = s->tmp;
@@ -353,7 +343,7 @@ static void gates_lstm(const struct step_ctx *s, float *h, float *cell)
     s->k->mul_f32(h, o, t, n);
 }
 
-static void step_gru(const struct step_ctx *s, const float *proj, float *h)
+static void step_gru(const struct rnn_step *s, const float *proj, float *h)
 {
     size_t n = (size_t) s->g->hidden;
     float *c = s->gate + 2 * n;
@@ -368,7 +358,7 @@ static void step_gru(const struct step_ctx *s, const float *proj, float *h)
     gates_gru_next(s, h);
 }
 
-static void step_run(const struct step_ctx *s, const float *proj, float *h, float *cell)
+static void step_run(const struct rnn_step *s, const float *proj, float *h, float *cell)
 {
     size_t n = (size_t) s->g->n, k = (size_t) s->g->hidden;
     if (s->g->cell == CELL_GRU) {
@@ -377,14 +367,14 @@ static void step_run(const struct step_ctx *s, const float *proj, float *h, floa
     }
     s->k->gemm_f32(s->gate, n, h, k, s->w->r, proj, 1, n, k);
     if (s->g->cell == CELL_LSTM)
-        gates_lstm(s, h, cell);
+        rnn_gates_lstm(s, h, cell);
     else
         gates_rnn(s, h);
 }
 
 /* ---- a direction ---- */
 
-static void states_load(const struct rnn *g, const float *from, int64_t d, float *to)
+void rnn_states_load(const struct rnn *g, const float *from, int64_t d, float *to)
 {
     for (int64_t b = 0; b < g->batch; b++, to += g->hidden)
         if (from)
@@ -393,13 +383,13 @@ static void states_load(const struct rnn *g, const float *from, int64_t d, float
             memset(to, 0, (size_t) g->hidden * sizeof *to);
 }
 
-static void states_store(const struct rnn *g, const float *from, int64_t d, float *to)
+void rnn_states_store(const struct rnn *g, const float *from, int64_t d, float *to)
 {
     for (int64_t b = 0; to && b < g->batch; b++, from += g->hidden)
         memcpy(to + rnn_state_at(g, d, b), from, (size_t) g->hidden * sizeof *to);
 }
 
-static int64_t length_of(const struct eval *e, const struct rnn *g, int64_t b)
+int64_t rnn_length_of(const struct eval *e, const struct rnn *g, int64_t b)
 {
     if (e->n_in <= IN_LENS || !e->x[IN_LENS])
         return g->steps;
@@ -409,11 +399,11 @@ static int64_t length_of(const struct eval *e, const struct rnn *g, int64_t b)
     return n < 0 ? 0 : n > g->steps ? g->steps : n;
 }
 
-static void sequence_run(const struct eval *e, const struct step_ctx *s, int64_t d, int64_t b,
+static void sequence_run(const struct eval *e, const struct rnn_step *s, int64_t d, int64_t b,
                          bool reverse, const float *proj, float *h, float *cell)
 {
     const struct rnn *g = s->g;
-    int64_t length = length_of(e, g, b), skip = rnn_skip_of(e);
+    int64_t length = rnn_length_of(e, g, b), skip = rnn_skip_of(e);
     float *y = e->y[0];
     for (int64_t i = 0; i < g->steps; i++) {
         int64_t t = i < length && reverse ? length - 1 - i : i;
@@ -441,7 +431,7 @@ static void direction_run(const struct eval *e, const struct rnn *g, int64_t d)
     if (!g->packed)
         w = dir_pack_at(g, a, pack, d, e->x[IN_W], e->x[IN_R], rnn_input(e, IN_B));
     const float *peephole = rnn_input(e, IN_P);
-    struct step_ctx s = { .g = g,
+    struct rnn_step s = { .g = g,
                           .a = a,
                           .k = e->kern,
                           .w = &w,
@@ -451,13 +441,13 @@ static void direction_run(const struct eval *e, const struct rnn *g, int64_t d)
                           .peephole = peephole ? peephole + d * 3 * g->hidden : NULL };
     e->kern->gemm_f32(proj, (size_t) g->n, e->x[IN_X], (size_t) g->inputs, w.w, w.bias,
                       (size_t) (g->steps * g->batch), (size_t) g->n, (size_t) g->inputs);
-    states_load(g, rnn_input(e, IN_H), d, h);
-    states_load(g, rnn_input(e, IN_C), d, cell);
+    rnn_states_load(g, rnn_input(e, IN_H), d, h);
+    rnn_states_load(g, rnn_input(e, IN_C), d, cell);
     bool reverse = a->direction == DIR_REVERSE || d == 1;
     for (int64_t b = 0; b < g->batch; b++)
         sequence_run(e, &s, d, b, reverse, proj, h + b * g->hidden, cell + b * g->hidden);
-    states_store(g, h, d, e->n_out > 1 ? e->y[1] : NULL);
-    states_store(g, cell, d, e->n_out > 2 ? e->y[2] : NULL);
+    rnn_states_store(g, h, d, e->n_out > 1 ? e->y[1] : NULL);
+    rnn_states_store(g, cell, d, e->n_out > 2 ? e->y[2] : NULL);
 }
 
 static void cell_run(const struct eval *e)
@@ -489,11 +479,11 @@ struct many {
     size_t tmp, h, cell; /* floats from the gates */
 };
 
-static struct step_ctx many_ctx(const struct many *m, unsigned i, int64_t b)
+static struct rnn_step many_ctx(const struct many *m, unsigned i, int64_t b)
 {
     const struct eval *e = m->e[i];
     float *gate = e->scratch;
-    return (struct step_ctx) { .g = m->g,
+    return (struct rnn_step) { .g = m->g,
                                .a = e->attr,
                                .k = e->kern,
                                .w = &m->g->weights[0],
@@ -514,8 +504,8 @@ static void many_begin(struct many *m, const struct eval *e, unsigned n)
             cell_run(&e[i]);
             continue;
         }
-        states_load(m->g, rnn_input(&e[i], IN_H), 0, (float *) e[i].scratch + m->h);
-        states_load(m->g, rnn_input(&e[i], IN_C), 0, (float *) e[i].scratch + m->cell);
+        rnn_states_load(m->g, rnn_input(&e[i], IN_H), 0, (float *) e[i].scratch + m->h);
+        rnn_states_load(m->g, rnn_input(&e[i], IN_C), 0, (float *) e[i].scratch + m->cell);
         m->e[m->n++] = &e[i];
     }
 }
@@ -546,12 +536,12 @@ static void many_gates(const struct many *m, unsigned i)
 {
     const struct rnn *g = m->g;
     for (int64_t b = 0; b < g->batch; b++) {
-        struct step_ctx s = many_ctx(m, i, b);
+        struct rnn_step s = many_ctx(m, i, b);
         float *h = (float *) m->e[i]->scratch + m->h + b * g->hidden, *c = s.gate + 2 * g->hidden;
         if (g->cell == CELL_RNN)
             gates_rnn(&s, h);
         else if (g->cell == CELL_LSTM)
-            gates_lstm(&s, h, h - m->h + m->cell);
+            rnn_gates_lstm(&s, h, h - m->h + m->cell);
         else if (s.a->linear_before_reset)
             s.k->add_f32(c, c, s.tmp, (size_t) g->hidden);
         if (g->cell == CELL_GRU)
@@ -569,7 +559,7 @@ static void many_gru_reset(const struct many *m, bool own_chain)
         many_product(m, b, m->tmp, hidden, m->h);
     for (unsigned i = 0; i < m->n; i++)
         for (int64_t s = 0; s < g->batch; s++) {
-            struct step_ctx ctx = many_ctx(m, i, s);
+            struct rnn_step ctx = many_ctx(m, i, s);
             gates_gru_reset(&ctx, (float *) m->e[i]->scratch + m->h + s * g->hidden);
         }
     b.more = true;
@@ -597,9 +587,9 @@ static void cell_run_many(const struct eval *e, unsigned n)
         const struct eval *at = m.e[i];
         float *h = (float *) at->scratch + m.h;
         many_gates(&m, i);
-        states_store(g, h, 0, at->y[0]);
-        states_store(g, h, 0, at->n_out > 1 ? at->y[1] : NULL);
-        states_store(g, h - m.h + m.cell, 0, at->n_out > 2 ? at->y[2] : NULL);
+        rnn_states_store(g, h, 0, at->y[0]);
+        rnn_states_store(g, h, 0, at->n_out > 1 ? at->y[1] : NULL);
+        rnn_states_store(g, h - m.h + m.cell, 0, at->n_out > 2 ? at->y[2] : NULL);
     }
 }
 

@@ -103,6 +103,24 @@ int64_t rnn_state_at(const struct rnn *g, int64_t d, int64_t b);
 void rnn_biases(const struct rnn *g, const struct rnn_attr *a, const float *b, float *ret_bias,
                 float *ret_bias_rn);
 
+/* One step of one sequence. */
+struct rnn_step {
+    const struct rnn *g;
+    const struct rnn_attr *a;
+    const struct kern *k;
+    const struct weights *w;
+    const struct rnn_act *act;
+    const float *peephole; /* i, o, f; NULL: none */
+    float *gate, *tmp;     /* [n], [3 * hidden] */
+};
+/* What follows the products of an LSTM, whose sums are the gates i, o, f, c: the next states. */
+void rnn_gates_lstm(const struct rnn_step *s, float *h, float *cell);
+/* The states [batch][hidden] of direction d, from an input (NULL: 0) and to an output (or NULL). */
+void rnn_states_load(const struct rnn *g, const float *from, int64_t d, float *to);
+void rnn_states_store(const struct rnn *g, const float *from, int64_t d, float *to);
+/* How many steps sequence b has. */
+int64_t rnn_length_of(const struct eval *e, const struct rnn *g, int64_t b);
+
 /* Cells with the standard activations and nothing that changes their equations run in one kernel;
  * there is one for small cells, and one for others. */
 bool rnn_is_plain(const struct prep *c, const struct rnn *g);

@@ -106,7 +106,7 @@ static const struct counted {
     { OP_EINSUM, einsum_count, 1 },       { OP_GRU, cell_count, 1 },
     { OP_LSTM, cell_count, 1 },           { OP_RNN, cell_count, 1 },
     { OP_CONV_INTEGER, conv_count, 1 },   { OP_MATMUL_INTEGER, matmul_count, 1 },
-    { OP_BYTE_CONV, byte_conv_count, 1 },
+    { OP_BYTE_CONV, byte_conv_count, 1 }, { OP_DYNAMIC_QUANTIZE_LSTM, cell_count, 1 },
 };
 
 static const struct counted *counted_find(const struct op *op)

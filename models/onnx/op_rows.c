@@ -174,7 +174,7 @@ static const struct op_row rows[] = {
 /* Of com.microsoft: quantised and fused ops, as the standard ones they are. */
 static const struct op_row microsoft_rows[] = {
     ROW("DequantizeLinear", 1, 1, NULL, "16 and 4 bits"),
-    VENDOR("DynamicQuantizeLSTM", up_dynamic_lstm, "LSTM of dequantised weights"),
+    VENDOR("DynamicQuantizeLSTM", up_dynamic_lstm, "scales checked"),
     VENDOR("DynamicQuantizeMatMul", up_dynamic_matmul,
            "DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Add"),
     VENDOR("FusedMatMul", up_fused_matmul, "MatMul, or Einsum, and Mul"),

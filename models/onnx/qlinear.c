@@ -311,6 +311,7 @@ rill_status up_qattention(struct conversion *l)
 
 /* ---- LSTM of quantised weights ---- */
 
+/* A scale or a zero is one for each direction, or also for each column, of weights [D,I,4H]. */
 static rill_status cell_param_check(const struct conversion *l, unsigned i, unsigned weights)
 {
     const struct wire *p = &l->scope->g->wires[l->in[i]];
@@ -328,38 +329,19 @@ static rill_status cell_param_check(const struct conversion *l, unsigned i, unsi
         i, p->name, have);
 }
 
-/* Weights [D,I,4H] with a scale and a zero for each direction, or also for each of the 4H columns,
- * become real ones as LSTM takes them: [D,4H,I]. */
-static rill_status cell_weights(struct conversion *l, unsigned weights, unsigned scale)
+static rill_status cell_params_check(const struct conversion *l, unsigned weights, unsigned scale)
 {
-    static const int64_t swapped[] = { 0, 2, 1 };
-    struct attr perm = { .name = "perm", .kind = ATTR_INTS, .ints = { 3, swapped } };
-    uint32_t axes, by[2], x, zero;
-    for (unsigned i = 0; i < 1u + convert_has(l, scale + 1); i++) {
+    for (unsigned i = 0; i < 1u + convert_has(l, scale + 1); i++)
         TRY(cell_param_check(l, scale + i, weights));
-        const bool each = fact_at(l, l->in[scale + i])->rank == 2;
-        TRY(convert_ints(l, each ? (const int64_t[]) { 1 } : (const int64_t[]) { 1, 2 },
-                         each ? 1 : 2, &axes));
-        TRY(convert_binary(l, "Unsqueeze", l->in[scale + i], axes, &by[i]));
-    }
-    TRY(convert_scale_values_check(l, scale));
-    TRY(convert_cast(l, l->in[weights], DTYPE_F32, &x));
-    if (convert_has(l, scale + 1)) {
-        TRY(convert_cast(l, by[1], DTYPE_F32, &zero));
-        TRY(convert_binary(l, "Sub", x, zero, &x));
-    }
-    TRY(convert_binary(l, "Mul", x, by[0], &x));
-    l->in[weights] = WIRE_NONE;
-    return convert_emit(l, "Transpose", &perm, 1, &x, 1, &l->in[weights], 1);
+    return convert_scale_values_check(l, scale);
 }
 
-/* What goes in and the state stay real: rounding them to the range of a whole sequence, as the
- * original does, would only add noise, and need its end. */
 rill_status up_dynamic_lstm(struct conversion *l)
 {
     TRY(convert_inputs_check(l, 11, 12, INPUT(0) | INPUT(1) | INPUT(2) | INPUT(8) | INPUT(10)));
-    TRY(cell_weights(l, 1, 8));
-    TRY(cell_weights(l, 2, 10));
+    TRY(cell_params_check(l, 1, 8));
+    TRY(cell_params_check(l, 2, 10));
     l->engine = NULL;
-    return convert_add(l, "LSTM", l->attr, l->n_attr, l->in, 8, l->out, l->n_out);
+    return convert_add(l, "DynamicQuantizeLSTM", l->attr, l->n_attr, l->in, l->n_in, l->out,
+                       l->n_out);
 }

@@ -21,4 +21,19 @@ while read -r case pulses lengths assertion; do
             ${assertion:+--assert "$assertion"} "$model"
     fi
 done <"$dir/streams"
+mkdir "$dir/cell"
+cp "$cases/vendor_lstm_frame/model.onnx" "$dir/cell/cell.onnx"
+cat >"$dir/cell/graph.nnef" <<'END'
+version 1.0;
+graph cell(pcm) -> (y)
+{
+    pcm = external<scalar>(shape = [S]);
+    x = reshape(rill_frame(pcm, size = 40, hop = 8), shape = [-1, 1, 1, 40]);
+    y = rill_onnx_scan(x, file = "cell.onnx", input = [x], output = [dynamicquantizelstm0_0],
+                       state = [(h, dynamicquantizelstm0_1), (c, dynamicquantizelstm0_2)]);
+}
+END
+printf '[model]\ntask = other\nsample_rate = 16000\n' >"$dir/cell/model.conf"
+good "a cell of bytes streams, called for every frame" "$tool" check --pulse 8,24 --length 40,96,200 "$dir/cell"
+expect 0 "gemm_q8" "$tool" inspect --pass plan "$dir/cell"
 finish

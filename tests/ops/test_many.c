@@ -195,12 +195,39 @@ static void cells(struct ops_test *t)
     }
 }
 
+/* States and inputs of each evaluation have ranges, and so scales and zeros, of their own. */
+static void cell_of_bytes(struct ops_test *t)
+{
+    const int64_t n = 70, h = 48;
+    struct tensor *w = tensor_new(&t->arena, DTYPE_I8, 3, I64S(1, n, 4 * h)),
+                  *r = tensor_new(&t->arena, DTYPE_U8, 3, I64S(1, h, 4 * h)),
+                  *zero = tensor_new(&t->arena, DTYPE_U8, 1, I64S(1));
+    numbers_fill(w->data, (size_t) (n * h));
+    numbers_fill(r->data, (size_t) (h * h));
+    for (int64_t batch = 1; batch <= 3; batch += 2) {
+        const struct tensor *in[] = { numbers(t, 3, I64S(1, batch, n)),
+                                      w,
+                                      r,
+                                      numbers(t, 2, I64S(1, 8 * h)),
+                                      NULL,
+                                      numbers(t, 3, I64S(1, batch, h)),
+                                      numbers(t, 3, I64S(1, batch, h)),
+                                      NULL,
+                                      numbers(t, 2, I64S(1, 4 * h)),
+                                      NULL,
+                                      numbers(t, 1, I64S(1)),
+                                      zero };
+        many_check(t, "DynamicQuantizeLSTM", "DynamicQuantizeLSTM", NULL, 0, in, 12, 3, 0x61);
+    }
+}
+
 int main(void)
 {
     struct ops_test t = ops_begin();
     products(&t);
     convolutions(&t);
     whole_numbers(&t);
+    cell_of_bytes(&t);
     cells(&t);
     return ops_end(&t);
 }

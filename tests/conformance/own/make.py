@@ -30,6 +30,7 @@ MICROSOFT = "com.microsoft"
 def run_onnxruntime(model, data):
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    options.intra_op_num_threads = 1  # with more, each quantises the states of its own sequences
     session = onnxruntime.InferenceSession(model.SerializeToString(), options,
                                            providers=["CPUExecutionProvider"])
     return session.run(None, data)
@@ -341,28 +342,48 @@ def vendor_groups():
     c.save()
 
 
+def quantised_cell(c, to, columns, directions, n, h):
+    """Weights of both products as bytes with a scale and a zero for each direction, or for each column: their
+    inputs. ONNX Runtime has zeros of s8 and of columns 0."""
+    low, high, zero = (-128, 128, 0) if to == "i1" else (0, 256, 128 if columns else 131)
+    shape = (directions, 4 * h) if columns else (directions,)
+    weights = [whole(c, (directions, k, 4 * h), low, high, to) for k in (n, h)]
+    scales = [(c.const(c.random.uniform(.001, .004, shape), "f4"), c.const(np.full(shape, zero), to)) for _ in "wr"]
+    return weights, [*scales[0], *scales[1]]
+
+
 def vendor_lstm():
-    """An LSTM of quantised weights; what goes in and the state are not rounded, so the reference is an
-    LSTM whose weights were made real before."""
-    h, n = 3, 2
-    real, c = Case("real", 17), Case("vendor_lstm", 17)
-    for case in real, c:
-        case.random = np.random.default_rng(5)
-        x, b = case.numbers("x", ["S", 1, n], 6, 1, n), table(case, 2, 8 * h)
-        w, r = (case.random.integers(-99, 99, (2, k, 4 * h)) for k in (n, h))
-        sw, sr = case.random.uniform(.004, .009, (2, 4 * h)), case.random.uniform(.004, .009, 2)
-        zr = np.array([4, -5])
-        if case is c:
-            cell = vendor(c, "DynamicQuantizeLSTM", x, c.const(w, "i1"), c.const(r, "i1"), b, "", "", "", "",
-                          c.const(sw, "f4"), "", c.const(sr, "f4"), c.const(zr, "i1"),
-                          outputs=3, hidden_size=h, direction="bidirectional")
-        else:
-            wr = [case.const((a * s).transpose(0, 2, 1), "f4") for a, s in (
-                (w, np.float32(sw)[:, None]), (r - zr[:, None, None], np.float32(sr)[:, None, None]))]
-            cell = case.op("LSTM", x, *wr, b, outputs=3, hidden_size=h, direction="bidirectional")
-        for y in cell:
-            case.output(y)
-    c.save(lambda model, data: run_onnxruntime(real.model(), data))
+    """Bytes of both types, scales of both forms, both directions, several sequences, and what else a cell may have."""
+    n, h, batch = 5, 19, 2
+    c = Case("vendor_lstm", 17)
+    x = c.numbers("x", ["S", batch, n], 7, batch, n)
+    lens = c.input("lens", [batch], np.array([7, 4], "i4"))
+    for to, columns, way, used, attrs in (
+            ("i1", False, "forward", "hc", {}), ("i1", True, "reverse", "h", {}), ("u1", False, "bidirectional", "hcp", {}),
+            ("u1", False, "forward", "l", {}), ("i1", True, "bidirectional", "l", {"clip": .6}),
+            ("i1", False, "forward", "", {"input_forget": 1}),
+            ("u1", False, "forward", "h", {"activations": ["HardSigmoid", "Tanh", "Softsign"], "activation_alpha": [.25]})):
+        d = 2 if way == "bidirectional" else 1
+        weights, scales = quantised_cell(c, to, columns, d, n, h)
+        first = [table(c, d, batch, h) if s in used else "" for s in "hc"]
+        for y in vendor(c, "DynamicQuantizeLSTM", x, *weights, table(c, d, 8 * h), lens if "l" in used else "", *first,
+                        table(c, d, 3 * h) if "p" in used else "", *scales,
+                        outputs=3, hidden_size=h, direction=way, **attrs):
+            c.output(y)
+    c.save()
+
+
+def vendor_lstm_frame():
+    """One step, its states handed in and out: streams where a pipeline calls it for every frame."""
+    n, h = 40, 48
+    c = Case("vendor_lstm_frame", 17)
+    x = c.numbers("x", [1, 1, n])
+    states = [c.numbers(s, [1, 1, h]) for s in "hc"]
+    weights, scales = quantised_cell(c, "i1", True, 1, n, h)
+    cell = vendor(c, "DynamicQuantizeLSTM", x, *weights, table(c, 1, 8 * h), "", *states, "", *scales, outputs=3, hidden_size=h)
+    for y in cell:
+        c.output(y)
+    c.save()
 
 
 # ---- indices that data makes, and tables that end ----
@@ -529,7 +550,7 @@ def denormals():
 
 CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks, quant_types, quant_axes, quant_blocks, quant_net,
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
-         vendor_products, vendor_turned, vendor_nbits, vendor_groups, vendor_lstm,
+         vendor_products, vendor_turned, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, index_data, index_elements, index_nd, index_lengths,
          index_scan, *SAME, length_once, denormals]
 
