@@ -125,9 +125,8 @@ rill_status tfl_transpose_conv(struct conversion *c)
 
 /* ---- bytes ---- */
 
-/* Scales of a product next to that of its result. The format's own kernels multiply the first two
- * as doubles where each channel has its own, as floats where one serves all. */
-static rill_status factors_make(struct conversion *c, bool channels, uint32_t ret[2])
+/* Scales of a product next to that of its result. */
+static rill_status factors_make(struct conversion *c, uint32_t ret[2])
 {
     const struct tfl_tensor *x = tfl_in(c, 0), *w = tfl_in(c, 1), *y = tfl_out(c, 0);
     int64_t n = w->q.n;
@@ -137,8 +136,7 @@ static rill_status factors_make(struct conversion *c, bool channels, uint32_t re
         return tfl_no_memory(c->r);
     float of_x = tfl_quant_scale(c->r, x, 0), of_y = tfl_quant_scale(c->r, y, 0);
     for (uint32_t i = 0; i < w->q.n; i++) {
-        float of_w = tfl_quant_scale(c->r, w, i);
-        double product = channels ? (double) of_x * (double) of_w : (double) (of_x * of_w);
+        double product = (double) of_x * (double) tfl_quant_scale(c->r, w, i);
         struct factor f = tfl_factor_of(product / (double) of_y);
         ((int32_t *) multiplier->data)[i] = f.multiplier;
         ((int32_t *) shift->data)[i] = f.shift;
@@ -168,8 +166,8 @@ static rill_status byte_scales_check(struct conversion *c, int axis, bool full)
 }
 
 /* x and weights: wires in the shapes that ByteConv wants. */
-static rill_status byte_conv(struct conversion *c, const struct window *w, bool channels,
-                             uint32_t x, uint32_t weights, uint32_t *ret)
+static rill_status byte_conv(struct conversion *c, const struct window *w, uint32_t x,
+                             uint32_t weights, uint32_t *ret)
 {
     const struct window *kept = arena_copy(c->r->arena, w, sizeof *w);
     uint32_t in[5] = { x, weights };
@@ -185,7 +183,7 @@ static rill_status byte_conv(struct conversion *c, const struct window *w, bool 
     a[6] = attr_int("once", w->full);
     TRY(tfl_range_attrs(c, tfl_out(c, 0), w->activation, a + 7));
     TRY(tfl_wire(c, 2, &in[2]));
-    TRY(factors_make(c, channels, &in[3]));
+    TRY(factors_make(c, &in[3]));
     return tfl_emit(c, OP_BYTE_CONV, a, 7 + RANGE_ATTRS, in, 5, ret, 1);
 }
 
@@ -261,7 +259,7 @@ static rill_status conv(struct conversion *c, bool depthwise)
                         tfl_in(c, 1)->name);
     TRY(tfl_wire(c, 0, &x));
     TRY(tfl_wire(c, 1, &weights));
-    TRY(real ? mixed_product(c, &w, x, weights, &y) : byte_conv(c, &w, true, x, weights, &y));
+    TRY(real ? mixed_product(c, &w, x, weights, &y) : byte_conv(c, &w, x, weights, &y));
     return tfl_result(c, 0, y);
 }
 
@@ -307,8 +305,7 @@ static rill_status whole_full(struct conversion *c, bool real, int64_t k, int ac
     TRY(tfl_wire(c, 1, &weights));
     TRY(shaped(c, x, (int64_t[]) { -1, 1, 1, k }, 4, &x));
     TRY(shaped(c, weights, (int64_t[]) { outputs, 1, 1, k }, 4, &weights));
-    return real ? mixed_product(c, &one, x, weights, ret)
-                : byte_conv(c, &one, tfl_in(c, 1)->q.n > 1, x, weights, ret);
+    return real ? mixed_product(c, &one, x, weights, ret) : byte_conv(c, &one, x, weights, ret);
 }
 
 rill_status tfl_fully_connected(struct conversion *c)

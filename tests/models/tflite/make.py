@@ -106,6 +106,16 @@ def full8_channels(m):
     return x, y
 
 
+@case
+def full8_ties(m):
+    """Sums that lie half way between two results but for the last bit of the factor."""
+    x = m.tensor('x', [32, 1], 'INT8', scale=0.1)
+    w = m.tensor('w', [8, 1], 'INT8', np.array([[5], [-5], [15], [-15], [25], [3], [7], [-1]], np.int8), 0.02)
+    y = m.tensor('y', [32, 8], 'INT8', scale=0.1)
+    m.op('FULLY_CONNECTED', [x, w, -1], [y], {0: ('b', 0)}, version=4)
+    return x, y
+
+
 def binary8(m, kind, a, b):
     x = m.tensor('x', a, 'INT8', scale=0.06, zero=-3)
     w = m.tensor('w', b, 'INT8', scale=0.021, zero=11)
