@@ -356,8 +356,62 @@ static void test_product(long k)
     build_drop(&b);
 }
 
+/* All within one step of the scale, nearly all the same: those on halves may fall to either side.
+ */
+static void within_step(struct build *b, const struct graph *made, const struct tensor *x,
+                        float scale, const char *what, long n)
+{
+    const struct tensor *want[1] = { 0 }, *got[1] = { 0 };
+    bool ran = interp_run(&b->g, &x, &b->arena, want, &b->err) == RILL_OK &&
+        interp_run(made, &x, &b->arena, got, &b->err) == RILL_OK;
+    int64_t all = ran ? tensor_count(want[0]) : 0, other = 0;
+    float worst = 0;
+    for (int64_t i = 0; i < all; i++) {
+        float d = fabsf(((const float *) want[0]->data)[i] - ((const float *) got[0]->data)[i]);
+        other += d > 0;
+        worst = fmaxf(worst, d);
+    }
+    check(ran && worst <= scale * 1.001f && other * 200 <= all, what, n);
+}
+
+/* Of many places, between bytes: one product that gives bytes. */
+static void test_bytes(long k)
+{
+    const struct product p = { "Conv", { 4, 80, 3 }, 3, k & 1 ? 0 : -1, k & 2, false, true };
+    const struct scale to = { .5f, k & 4 ? DTYPE_U8 : DTYPE_I8, k & 4 ? 100 : -3 };
+    struct build b;
+    struct graph made, live, settled;
+    build_init(&b);
+    struct fact f = { .type = DTYPE_F32,
+                      .rank = 3,
+                      .shape = { dim_int(b.dims, 1), dim_int(b.dims, 80), dim_int(b.dims, 120) } };
+    uint32_t x = graph_add_input(&b.g, "x", &f);
+    uint32_t y = product_build(&b, &p,
+                               quantise(&b, quantise(&b, x, scales, "QuantizeLinear"), scales,
+                                        "DequantizeLinear"));
+    if (k & 8)
+        y = build_node(&b, "Relu", NULL, 0, &y, 1);
+    graph_add_output(&b.g,
+                     quantise(&b, quantise(&b, y, &to, "QuantizeLinear"), &to, "DequantizeLinear"));
+    bool ok = graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK &&
+        graph_pruned(&live, &made, &b.err) == RILL_OK &&
+        graph_settle(&settled, &live, NULL, &b.err) == RILL_OK;
+    check(ok, b.err.text, k);
+    if (ok) {
+        const struct tensor *in = noise(&b, x);
+        check(count(&settled, OP_CONV_INTEGER) == 1 && count(&settled, OP_CAST) == 0 &&
+                  count(&settled, OP_QUANTIZE_LINEAR) == 1 && count(&settled, OP_RELU) == 0,
+              "a convolution between bytes is one step", k);
+        within_step(&b, &live, in, to.scale, "the convolution that it was", k);
+        within_step(&b, &settled, in, to.scale, "the convolution that it was, settled", k);
+    }
+    build_drop(&b);
+}
+
 int main(void)
 {
+    for (long k = 0; k < 16; k++)
+        test_bytes(k);
     for (size_t k = 0; k < sizeof products / sizeof *products; k++)
         test_product((long) k);
     for (uint32_t i = 0; i < ROUNDS; i++)

@@ -6,6 +6,9 @@
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/quantised.h"
 
+#include <float.h>
+#include <math.h>
+
 enum { IN_X, IN_W, IN_BIAS };
 
 /* One operand: integers, their zero, and one scale or one for each channel. */
@@ -119,16 +122,103 @@ static bool product_put(struct edit *e, uint32_t i, enum op_id id, const void *a
                     4, ret_sum, 1);
 }
 
+/* ---- what is quantised behind ---- */
+
+/* The node that alone reads the wire; WIRE_NONE: there is none. */
+static uint32_t sole_reader(const struct edit *e, uint32_t wire)
+{
+    for (uint32_t i = 0; i < e->n_nodes && e->consumers[wire] == 1; i++)
+        for (unsigned k = 0; k < e->g->nodes[i].n_in && !e->gone[i]; k++)
+            if (e->g->nodes[i].in[k] == wire)
+                return i;
+    return WIRE_NONE;
+}
+
+/* The QuantizeLinear to bytes behind a wire, or behind a Relu of it: its scale. 0: there is none.
+ */
+static float quantised_behind(const struct edit *e, uint32_t wire, uint32_t *ret_node)
+{
+    const struct graph *g = e->g;
+    struct quantised_wire q;
+    uint32_t at = sole_reader(e, wire);
+    if (at != WIRE_NONE && node_is(&g->nodes[at], OP_RELU))
+        at = sole_reader(e, g->nodes[at].out[0]);
+    if (at == WIRE_NONE || !node_is(&g->nodes[at], OP_QUANTIZE_LINEAR) ||
+        quant_attr_of(&g->nodes[at])->precision || !is_byte(g, g->nodes[at].out[0]) ||
+        !quantised_params(g, &g->nodes[at], &q))
+        return 0;
+    *ret_node = at;
+    return q.scale;
+}
+
+/* A QuantizeLinear that takes what was divided by its scale before. */
+static bool quantise_by_one(struct edit *e, uint32_t node)
+{
+    const struct node n = e->g->nodes[node];
+    const float one = 1;
+    uint32_t in[3] = { n.in[0], const_along(e->g, n.name, &one, 1, 0),
+                       n.n_in > 2 ? n.in[2] : WIRE_NONE };
+    return in[1] != WIRE_NONE && edit_inputs(e, node, in, n.n_in);
+}
+
+/* All numbers over a scale; false: they leave the normal ones. */
+static bool scaled_down(struct arena *a, const float **v, int64_t n, float by, bool zeros)
+{
+    float *to = arena_array(a, float, (size_t) n + 1);
+    for (int64_t i = 0; to && i < n; i++) {
+        to[i] = (*v)[i] / by;
+        bool is_zero = to[i] >= 0 && to[i] <= 0;
+        if (!(is_zero && zeros) && !(fabsf(to[i]) >= FLT_MIN && fabsf(to[i]) <= FLT_MAX / 65536))
+            return false;
+    }
+    *v = to;
+    return to;
+}
+
 /* ---- convolutions ---- */
 
 /* Bytes pay where weights are many; fewer than that are sooner multiplied as floats than what flows
  * is gathered, and so are groups of few channels. */
 #define CONV_WEIGHTS_MIN 8192
+#define CONV_PLACES_MIN 100 /* and where the result is bytes, so many places do */
 #define MATRIX_WEIGHTS_MIN 4096
 
 static bool conv_worth(const struct node *n, const struct tensor *w)
 {
     return tensor_count(w) >= CONV_WEIGHTS_MIN && conv_attr_of(n)->group == 1;
+}
+
+/* Whether bytes pay at any number of weights: of so many places, which are known, that nothing is
+ * gathered for a few. */
+static bool places_many(const struct fact *y)
+{
+    int64_t places = 1;
+    for (int i = 2; i < y->rank; i++) {
+        int64_t n = dim_is_const(y->shape[i]) ? dim_value(y->shape[i]) : 0;
+        places *= n < CONV_PLACES_MIN ? n : CONV_PLACES_MIN;
+    }
+    return y->rank > 2 && places >= CONV_PLACES_MIN;
+}
+
+/* Of what is quantised behind it, scales and bias become those of its bytes; *ret: its
+ * QuantizeLinear. The product of both scales is taken first, as of all others. */
+static bool results_scale(struct edit *e, uint32_t wire, struct operand *x, struct operand *w,
+                          const float **bias, int64_t n_bias, uint32_t *ret)
+{
+    struct arena *a = e->g->arena;
+    const float s = quantised_behind(e, wire, ret), *by = w->scale, *b = *bias;
+    float *both = arena_array(a, float, (size_t) w->n_scale + 1);
+    static const float one = 1;
+    for (int64_t i = 0; both && i < w->n_scale; i++)
+        both[i] = w->scale[i] * x->scale[0];
+    by = both;
+    if (!(s > 0) || !both || !scaled_down(a, &by, w->n_scale, s, false) ||
+        (b && !scaled_down(a, &b, n_bias, s, true)))
+        return false;
+    w->scale = by;
+    x->scale = &one;
+    *bias = b;
+    return true;
 }
 
 static rill_status conv_turn(struct edit *e, uint32_t i, rill_error *reterr)
@@ -138,19 +228,26 @@ static rill_status conv_turn(struct edit *e, uint32_t i, rill_error *reterr)
     const struct quantised *q = quantised_of(g, n.in[IN_W], 0);
     const struct tensor *b = node_value(g, &n, IN_BIAS);
     struct operand x, w;
-    uint32_t sum, bias = WIRE_NONE;
+    uint32_t sum, bias = WIRE_NONE, quantiser = WIRE_NONE;
+    const float *added = b ? b->data : NULL;
     struct conv_integer_attr *a = arena_new(g->arena, struct conv_integer_attr);
     if (!a)
         return no_memory(reterr);
     a->conv = *conv_attr_of(&n);
     if (!q || a->conv.epilogue.n || (node_has_input(&n, IN_BIAS) && !b) ||
-        !conv_worth(&n, q->whole) || !operand_flows(e, n.in[IN_X], &x))
+        !operand_flows(e, n.in[IN_X], &x))
         return RILL_OK;
     int trailing = q->whole->rank - 2;
-    if (!operand_known(e, q, q->whole, n.name, &w) ||
-        (b && (bias = const_along(g, n.name, b->data, tensor_count(b), trailing)) == WIRE_NONE) ||
+    w = (struct operand) { .scale = q->scale->data, .n_scale = tensor_count(q->scale) };
+    bool bytes = (places_many(&g->wires[n.out[0]].fact) || conv_worth(&n, q->whole)) &&
+        results_scale(e, n.out[0], &x, &w, &added, b ? tensor_count(b) : 0, &quantiser);
+    const struct operand scales = w;
+    if (!bytes && !conv_worth(&n, q->whole))
+        return RILL_OK;
+    if ((bytes && !quantise_by_one(e, quantiser)) || !operand_known(e, q, q->whole, n.name, &w) ||
+        (b && (bias = const_along(g, n.name, added, tensor_count(b), trailing)) == WIRE_NONE) ||
         !product_put(e, i, OP_CONV_INTEGER, a, &x, &w, &sum) ||
-        !sum_scaled(e, i, sum, scales_of(g, n.name, &x, &w, trailing), bias))
+        !sum_scaled(e, i, sum, scales_of(g, n.name, &x, &scales, trailing), bias))
         return no_memory(reterr);
     return RILL_OK;
 }
