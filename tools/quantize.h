@@ -29,7 +29,7 @@ struct quantize_in {
 rill_status quantize_in_open(struct quantize_in *in, const char *model, rill_error *reterr);
 void quantize_in_drop(struct quantize_in *in);
 
-/* Recordings, or folders of them, at the model's rate: INVALID otherwise. */
+/* Recordings, or folders of them, of any rate: they are resampled to the model's. */
 rill_status quantize_in_listen(struct quantize_in *in, const struct opt_list *paths,
                                rill_error *reterr);
 /* Noise of this root mean square instead. */

@@ -168,11 +168,12 @@ static void piece_add(struct quantize_in *in, const float *x, size_t n)
 
 static rill_status recording_read(struct quantize_in *in, const char *path, rill_error *err)
 {
-    int64_t rate = in->conf.info.sample_rate;
-    int rate_hz;
-    float *x;
-    size_t n;
-    TRY(audio_read(path, rate, &x, &n, &rate_hz, err));
+    int rate_hz = (int) in->conf.info.sample_rate, file_hz;
+    float *raw;
+    size_t n_raw, n;
+    TRY(audio_read(path, 0, &raw, &n_raw, &file_hz, err));
+    float *x = audio_resampled(raw, n_raw, (unsigned) file_hz, (unsigned) rate_hz, &n);
+    free(raw);
     size_t most = (size_t) rate_hz * PIECE_S, rest = (size_t) (rate_hz * REST_S);
     for (size_t at = 0; at < n; at += most) {
         size_t left = n - at;
