@@ -70,13 +70,35 @@ rill_status tfl_binary(struct conversion *c)
     return tfl_result(c, 0, y);
 }
 
-/* Two operands as they are: floats or whole numbers; bytes only where their scales agree. */
+/* Bytes of one scale, whose order is that of the numbers that they stand for. */
+static rill_status bytes_agree(struct conversion *c)
+{
+    const struct tfl_tensor *y = tfl_out(c, 0);
+    TRY(tfl_single(c, y));
+    for (unsigned i = 0; i < 2; i++) {
+        const struct tfl_tensor *x = tfl_in(c, i);
+        TRY(tfl_single(c, x));
+        if (x->shape.type != y->shape.type ||
+            tfl_quant_scale(c->r, x, 0) != tfl_quant_scale(c->r, y, 0) ||
+            tfl_quant_zero(c->r, x) != tfl_quant_zero(c->r, y))
+            return tfl_fail(c, RILL_UNSUPPORTED,
+                            "tensor '%.80s' has another scale, zero point or type than the result",
+                            x->name);
+    }
+    return RILL_OK;
+}
+
+/* Two operands as they are: floats or whole numbers; the extremes of bytes where scales agree. */
 rill_status tfl_alike(struct conversion *c)
 {
     const struct tfl_tensor *a = tfl_in(c, 0), *b = tfl_in(c, 1), *y = tfl_out(c, 0);
     uint32_t x, w, out;
+    bool extreme = c->row->with == OP_MAX || c->row->with == OP_MIN,
+         bytes = extreme && tfl_type_is_byte(y->shape.type);
     bool plain = type_is_plain(a->shape.type) && a->shape.type == b->shape.type;
-    if (!plain)
+    if (bytes)
+        TRY(bytes_agree(c));
+    else if (!plain)
         return tfl_fail(c, RILL_UNSUPPORTED,
                         "of %s and %s, which makes %s; f32, i32 or i64 are "
                         "read",

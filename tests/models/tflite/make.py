@@ -190,6 +190,16 @@ def pools8(m):
 
 
 @case
+def extremes8(m):
+    q = {'scale': 0.05, 'zero': -11}
+    x, w = m.tensor('x', [2, 3, 16], 'INT8', **q), m.tensor('w', [3, 1], 'INT8', **q)
+    y, z = m.tensor('y', [2, 3, 16], 'INT8', **q), m.tensor('z', [2, 3, 16], 'INT8', **q)
+    m.op('MAXIMUM', [x, w], [y], version=2)
+    m.op('MINIMUM', [x, w], [z], version=2)
+    return [x, w], [y, z]
+
+
+@case
 def softmax8(m):
     x = m.tensor('x', [8, 12], 'INT8', scale=0.07, zero=5)
     y = m.tensor('y', [8, 12], 'INT8', scale=1 / 256, zero=-128)
