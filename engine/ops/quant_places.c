@@ -10,6 +10,7 @@
 #define TILE_BYTES 65536 /* of packed places and their sums */
 #define CHUNK 16         /* short rows are moved so many bytes at once */
 #define STEP_MAX 4       /* bytes from tap to tap of a line */
+#define NEAR_TERMS 64    /* among which the next tap of a line is looked for */
 
 static size_t whole_lines(size_t bytes)
 {
@@ -85,7 +86,7 @@ static size_t taps_pack(const struct places *v, const int16_t *w, struct kern_ta
             ret[lines] = (struct kern_taps_line) { .at = v->at[i] };
         next = v->at[i];
         count = 0;
-        for (size_t l = i; l < n && count < 4; l++) {
+        for (size_t l = i; l < n && l < i + NEAR_TERMS && count < 4; l++) {
             if (done[l] || v->at[l] != next)
                 continue;
             if (ret)
