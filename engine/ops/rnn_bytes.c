@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* DynamicQuantizeLSTM: an LSTM whose products sum bytes. X is quantised once, to the range that all
- * of it has; so are the states of all sequences before each step, to the range they have then. A
- * gate is (sum(x) * scale + sum(h) * scale) + bias; what follows is that of an LSTM of floats. */
+/* DynamicQuantizeLSTM: an LSTM whose products sum bytes. X is quantised once, to the range that it
+ * has up to the end of the longest sequence; so are the states of all sequences before each step,
+ * to the range they have then. A gate is (sum(x) * scale + sum(h) * scale) + bias; what follows is
+ * that of an LSTM of floats. */
 #include "engine/ops/ops.h"
 #include "engine/ops/quant_product.h"
 #include "engine/ops/rnn.h"
@@ -402,6 +403,17 @@ struct run {
     struct rnn_step step;
 };
 
+/* Up to the end of the longest sequence. */
+static int64_t steps_used(const struct eval *e, const struct rnn *g)
+{
+    int64_t ret = 0;
+    for (int64_t b = 0; b < g->batch; b++) {
+        const int64_t length = rnn_length_of(e, g, b);
+        ret = length > ret ? length : ret;
+    }
+    return ret;
+}
+
 /* What all directions share. */
 static struct run run_begin(const struct eval *e, const struct byte_cell *q,
                             const struct room *room)
@@ -419,11 +431,11 @@ static struct run run_begin(const struct eval *e, const struct byte_cell *q,
     r.step = (struct rnn_step) {
         .g = &q->g, .a = e->attr, .k = e->kern, .tmp = (float *) (void *) (at + room->tmp)
     };
-    const size_t n = (size_t) (q->g.steps * q->g.batch * q->g.inputs);
+    const size_t step = (size_t) (q->g.batch * q->g.inputs);
     float range[2];
-    e->kern->range_f32(e->x[IN_X], n, range);
+    e->kern->range_f32(e->x[IN_X], (size_t) steps_used(e, &q->g) * step, range);
     r.x_quant = kern_quant_of_range(range[0], range[1]);
-    e->kern->quantize_f32(r.x, e->x[IN_X], n, &r.x_quant);
+    e->kern->quantize_f32(r.x, e->x[IN_X], (size_t) q->g.steps * step, &r.x_quant);
     return r;
 }
 

@@ -149,6 +149,30 @@ static void same_check(struct ops_test *t, const struct shape *s, unsigned varia
     t->runtime = 0;
 }
 
+/* The scale of X is that of the steps that some sequence has. */
+static void lengths_check(struct ops_test *t)
+{
+    const struct shape s = { 6, 3, 20, 9, 2 };
+    const int64_t lengths[] = { 2, 4, 1 }, used = 4 * s.batch * s.inputs;
+    const struct attr attrs[] = { ONE_TEXT("direction", "bidirectional") };
+    const struct tensor *in[N_IN], *want[3];
+    inputs_make(t, &s, 8, in);
+    in[LENS] = ops_i64s(t, 3, lengths);
+    for (int far = 0; far < 2; far++) {
+        float *x = in[X]->data;
+        for (int64_t i = used; far && i < tensor_count(in[X]); i++)
+            x[i] = number(2) ? 1e3f : NAN;
+        if (!ops_run(t, "DynamicQuantizeLSTM", attrs, 1, in, N_IN, 3))
+            return;
+        for (unsigned o = 0; o < 3; o++)
+            if (!far)
+                want[o] = t->out[o];
+            else
+                ops_check(t, !memcmp(want[o]->data, t->out[o]->data, tensor_bytes(want[o])),
+                          "output %u depends on steps after every sequence's end", o);
+    }
+}
+
 static void refusals(struct ops_test *t)
 {
     const struct shape s = { 2, 1, 4, 3, 1 };
@@ -179,6 +203,7 @@ int main(void)
         same_check(&t, &s, v);
     }
     same_check(&t, &(struct shape) { 1, 1, 300, 130, 1 }, 15);
+    lengths_check(&t);
     refusals(&t);
     return ops_end(&t);
 }
