@@ -585,6 +585,8 @@ static void lstm_eval_many(const struct eval *e, unsigned n)
     const struct byte_cell *q = e->args;
     struct run runs[OP_MANY_MAX];
     struct room room;
+    if (!n)
+        return;
     room_of(q, &room);
     for (unsigned i = 0; i < n; i++) {
         runs[i] = run_begin(&e[i], q, &room);
