@@ -128,32 +128,47 @@ rill_status convert_einsum(struct conversion *l, const char *text, const uint32_
     return RILL_OK;
 }
 
-/* The axes of an operand as it lies in the file: those of the batch come first, or second. */
-static const char *matrix_axes(struct conversion *l, const char *turned, const char *batch_second,
-                               const char *row, const char *column)
+/* An operand as it lies in the file: the axes of its batch come first, or second; a
+ * vector is never turned. */
+struct side {
+    const char *turned, *batch_second, *row, *column;
+};
+
+static bool side_is_vector(const struct conversion *l, unsigned i)
 {
-    const bool turn = convert_int(l, turned, 0) != 0;
-    const char *first = turn ? column : row, *last = turn ? row : column;
-    return convert_int(l, batch_second, 0) ? arena_printf(l->r->arena, "%s...%s", first, last)
-                                           : arena_printf(l->r->arena, "...%s%s", first, last);
+    return l->scope->g->wires[l->in[i]].fact.rank == 1;
 }
 
-/* Letters instead of transpositions: ranks need not be known. */
+static bool side_turns(struct conversion *l, const struct side *s, unsigned i)
+{
+    return !side_is_vector(l, i) &&
+        (convert_int(l, s->turned, 0) || convert_int(l, s->batch_second, 0));
+}
+
+static const char *side_axes(struct conversion *l, const struct side *s)
+{
+    const bool turn = convert_int(l, s->turned, 0) != 0;
+    const char *first = turn ? s->column : s->row, *last = turn ? s->row : s->column;
+    return convert_int(l, s->batch_second, 0) ? arena_printf(l->r->arena, "%s...%s", first, last)
+                                              : arena_printf(l->r->arena, "...%s%s", first, last);
+}
+
+/* Letters instead of transpositions: but for vectors, ranks need not be known. */
 rill_status up_fused_matmul(struct conversion *l)
 {
-    static const char *const turns[] = { "transA", "transB", "transBatchA", "transBatchB" };
+    static const struct side left = { "transA", "transBatchA", "i", "j" },
+                             right = { "transB", "transBatchB", "j", "k" };
     const struct attr *alpha = convert_attr(l, "alpha");
     const float by = alpha && alpha->kind == ATTR_FLOAT ? alpha->f : 1;
     uint32_t y = WIRE_NONE, scale;
-    bool turned = false;
     TRY(convert_inputs_check(l, 2, 2, 0x3));
-    for (unsigned i = 0; i < 4; i++)
-        turned |= convert_int(l, turns[i], 0) != 0;
-    if (turned) {
-        const char *a = matrix_axes(l, turns[0], turns[2], "i", "j"),
-                   *b = matrix_axes(l, turns[1], turns[3], "j", "k");
-        TRY(convert_einsum(l, a && b ? arena_printf(l->r->arena, "%s,%s->...ik", a, b) : NULL,
-                           l->in, 2, &y));
+    if (side_turns(l, &left, 0) || side_turns(l, &right, 1)) {
+        const bool vector = side_is_vector(l, 0);
+        const char *a = vector ? "j" : side_axes(l, &left), *b = side_axes(l, &right);
+        const char *text = a && b
+            ? arena_printf(l->r->arena, vector ? "%s,%s->...k" : "%s,%s->...ik", a, b)
+            : NULL;
+        TRY(convert_einsum(l, text, l->in, 2, &y));
     } else {
         TRY(convert_binary(l, "MatMul", l->in[0], l->in[1], &y));
     }

@@ -311,6 +311,8 @@ def vendor_turned():
     c.output(vendor(c, "QLinearGlobalAveragePool", *a, *y, channels_last=1))
     c.output(vendor(c, "QLinearAveragePool", *a, *y, kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1],
                     channels_last=1))
+    for k, (left, right) in enumerate([([4], [2, 5, 4]), ([4], [4])]):  # vectors are never turned
+        c.output(vendor(c, "FusedMatMul", c.numbers(f"v{k}", left, *left), table(c, *right), transA=1, transB=1))
     c.save()
 
 
