@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "kernels/unroll.h"
+#include "kernels/vec_woven.h"
 
 /* Not left to the compiler, which calls them when a file grows: their structs would pass through
  * memory. */
@@ -218,19 +219,12 @@ V16_INLINE i16 taps_add(i16 a, const uint8_t *x, const int16_t *w, t4 p)
 /* Bytes of four lines, place by place, as s8 after `flip`; sums grow by those of each place. */
 V16_INLINE i16 lines_weave(int8_t *to, const uint8_t *const *line, uint8_t flip, i16 sums)
 {
-    const __m128i by = _mm_set1_epi8((char) flip);
-    __m128i a[4];
-    V16_UNROLL for (int i = 0; i < 4; i++)
-        a[i] = _mm_xor_si128(_mm_loadu_si128((const __m128i *) (const void *) line[i]), by);
-    const __m128i ab = _mm_unpacklo_epi8(a[0], a[1]), AB = _mm_unpackhi_epi8(a[0], a[1]),
-                  cd = _mm_unpacklo_epi8(a[2], a[3]), CD = _mm_unpackhi_epi8(a[2], a[3]);
-    const __m256i low = _mm256_set_m128i(_mm_unpackhi_epi16(ab, cd), _mm_unpacklo_epi16(ab, cd)),
-                  high = _mm256_set_m128i(_mm_unpackhi_epi16(AB, CD), _mm_unpacklo_epi16(AB, CD)),
-                  ones = _mm256_set1_epi8(1), one = _mm256_set1_epi16(1);
-    _mm256_storeu_si256((__m256i *) (void *) to, low);
-    _mm256_storeu_si256((__m256i *) (void *) (to + 32), high);
-    return (i16) { _mm256_add_epi32(sums.lo, _mm256_madd_epi16(_mm256_maddubs_epi16(ones, low), one)),
-                   _mm256_add_epi32(sums.hi, _mm256_madd_epi16(_mm256_maddubs_epi16(ones, high), one)) };
+    const struct woven w = lines_woven(line, flip);
+    const __m256i ones = _mm256_set1_epi8(1), one = _mm256_set1_epi16(1);
+    _mm256_storeu_si256((__m256i *) (void *) to, w.low);
+    _mm256_storeu_si256((__m256i *) (void *) (to + 32), w.high);
+    return (i16) { _mm256_add_epi32(sums.lo, _mm256_madd_epi16(_mm256_maddubs_epi16(ones, w.low), one)),
+                   _mm256_add_epi32(sums.hi, _mm256_madd_epi16(_mm256_maddubs_epi16(ones, w.high), one)) };
 }
 
 /* Eight lanes, for a last panel of up to 8 outputs; worth a tile of its own with so many rows. */

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <string.h>
 #include "kernels/unroll.h"
+#include "kernels/vec_woven.h"
 
 /* Not left to the compiler, which calls them when a file grows: their structs would pass through
  * memory. */
@@ -109,15 +110,8 @@ V16_INLINE i16 taps_add(i16 a, const uint8_t *x, const int16_t *w, t4 p)
 /* Bytes of four lines, place by place, as s8 after `flip`; sums grow by those of each place. */
 V16_INLINE i16 lines_weave(int8_t *to, const uint8_t *const *line, uint8_t flip, i16 sums)
 {
-    const __m128i by = _mm_set1_epi8((char) flip);
-    __m128i a[4];
-    V16_UNROLL for (int i = 0; i < 4; i++)
-        a[i] = _mm_xor_si128(_mm_loadu_si128((const __m128i *) (const void *) line[i]), by);
-    const __m128i ab = _mm_unpacklo_epi8(a[0], a[1]), AB = _mm_unpackhi_epi8(a[0], a[1]),
-                  cd = _mm_unpacklo_epi8(a[2], a[3]), CD = _mm_unpackhi_epi8(a[2], a[3]);
-    const __m256i low = _mm256_set_m128i(_mm_unpackhi_epi16(ab, cd), _mm_unpacklo_epi16(ab, cd)),
-                  high = _mm256_set_m128i(_mm_unpackhi_epi16(AB, CD), _mm_unpacklo_epi16(AB, CD));
-    const __m512i all = _mm512_inserti64x4(_mm512_castsi256_si512(low), high, 1),
+    const struct woven w = lines_woven(line, flip);
+    const __m512i all = _mm512_inserti64x4(_mm512_castsi256_si512(w.low), w.high, 1),
                   pairs = _mm512_maddubs_epi16(_mm512_set1_epi8(1), all);
     _mm512_storeu_si512(to, all);
     return _mm512_add_epi32(sums, _mm512_madd_epi16(pairs, _mm512_set1_epi16(1)));
