@@ -52,14 +52,17 @@ rill_status graph_wire_named(const struct graph *g, const char *name, uint32_t *
 }
 
 static rill_status wires_named(const struct graph *g, const char *const *names, unsigned n,
-                               uint32_t *ret, rill_error *err)
+                               uint32_t **ret, rill_error *err)
 {
     if (!n)
         return err_set(err, RILL_INVALID, "at least one wire must be named");
+    uint32_t *wires = *ret = arena_array(g->arena, uint32_t, n);
+    if (!wires)
+        return no_memory(err);
     for (unsigned i = 0; i < n; i++) {
-        TRY(graph_wire_named(g, names[i], &ret[i], err));
+        TRY(graph_wire_named(g, names[i], &wires[i], err));
         for (unsigned k = 0; k < i; k++)
-            if (ret[k] == ret[i])
+            if (wires[k] == wires[i])
                 return err_set(err, RILL_INVALID, "wire '%.80s' is named twice", names[i]);
     }
     return RILL_OK;
@@ -89,10 +92,7 @@ rill_status graph_with_outputs(struct graph *ret, const struct graph *g, const c
 {
     struct graph c;
     TRY(graph_copied(&c, g, reterr));
-    c.outputs = arena_array(g->arena, uint32_t, n + 1);
-    if (!c.outputs)
-        return no_memory(reterr);
-    TRY(wires_named(g, names, n, c.outputs, reterr));
+    TRY(wires_named(g, names, n, &c.outputs, reterr));
     c.n_outputs = c.cap_outputs = n;
     return graph_trimmed(ret, &c, true, reterr);
 }
@@ -145,10 +145,7 @@ rill_status graph_with_inputs(struct graph *ret, const struct graph *g, const st
 {
     struct graph c;
     TRY(graph_copied(&c, g, reterr));
-    c.inputs = arena_array(g->arena, uint32_t, n + 1);
-    if (!c.inputs)
-        return no_memory(reterr);
-    TRY(wires_named(g, names, n, c.inputs, reterr));
+    TRY(wires_named(g, names, n, &c.inputs, reterr));
     c.n_inputs = c.cap_inputs = n;
     for (unsigned i = 0; i < n; i++)
         TRY(wire_to_input(&c, c.inputs[i], &facts[c.inputs[i]], reterr));
