@@ -13,18 +13,20 @@
 #include <sys/sysmacros.h>
 
 enum conf_type { STR, INT, MODE, REAL, SIZE };
+enum conf_read { START, LIVE };
 
 struct conf_key {
     const char *section, *key;
     enum conf_type type;
+    enum conf_read read;
     size_t offset;
     const char *def, *help;
     double lo, hi;
 };
 
 static const struct conf_key keys[] = {
-#define X(section, key, type, def, lo, hi, help)                                                   \
-    { #section, #key, type, offsetof(struct conf, section##_##key), def, help, lo, hi },
+#define X(section, key, type, read, def, lo, hi, help)                                             \
+    { #section, #key, type, read, offsetof(struct conf, section##_##key), def, help, lo, hi },
     CONF_EACH(X)
 #undef X
 };
@@ -420,6 +422,8 @@ static void help_print(FILE *f, const struct conf_key *k)
     range_print(range, k, "to");
     if (k->type == INT || k->type == REAL || k->type == SIZE)
         fprintf(f, "# Range: %s.\n", range);
+    if (k->read == START)
+        fputs("# Read at start alone.\n", f);
 }
 
 void conf_print_template(FILE *f)
@@ -473,20 +477,6 @@ static size_t value_bytes(const struct conf_key *k)
     return bytes[k->type];
 }
 
-/* Whether the setting is read at start alone. */
-static bool is_fixed(const struct conf_key *k)
-{
-    static const char fixed[] =
-        " daemon.socket daemon.socket_mode daemon.socket_group daemon.control_socket "
-        "daemon.workers "
-        "daemon.realtime_priority daemon.batch http.listen http.health_listen http.socket_mode "
-        "http.socket_group limits.max_streams log.format log.journal_socket "
-        "log.client_lines_per_s ";
-    char word[64];
-    snprintf(word, sizeof word, " %s.%s ", k->section, k->key);
-    return strstr(fixed, word);
-}
-
 void conf_keep_fixed(struct conf *to, const struct conf *running, char ret[CONF_FIXED_BYTES])
 {
     ret[0] = '\0';
@@ -495,7 +485,7 @@ void conf_keep_fixed(struct conf *to, const struct conf *running, char ret[CONF_
         const char *is = (const char *) running + k->offset;
         bool same = k->type == STR ? strcmp(x, is) == 0 : memcmp(x, is, value_bytes(k)) == 0;
         size_t used = strlen(ret);
-        if (same || !is_fixed(k))
+        if (same || k->read != START)
             continue;
         memcpy(x, is, value_bytes(k));
         snprintf(ret + used, CONF_FIXED_BYTES - used, "%s%s.%s", used ? " " : "", k->section,

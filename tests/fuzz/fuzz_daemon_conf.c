@@ -29,7 +29,7 @@ static void limits_check(const struct conf *c)
 #define IN_MODE(v, lo, hi) IN_INT(v, lo, hi)
 #define IN_REAL(v, lo, hi) IN_INT(v, lo, hi)
 #define IN_SIZE(v, lo, hi) IN_INT(v, lo, hi)
-#define X(section, key, type, def, lo, hi, help)                                                   \
+#define X(section, key, type, read, def, lo, hi, help)                                             \
     if (!IN_##type(c->section##_##key, lo, hi))                                                    \
         abort();
     CONF_EACH(X)
