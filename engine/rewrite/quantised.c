@@ -41,6 +41,16 @@ bool node_only_moves(const struct node *n)
     return node_is_among(n, movers, sizeof movers / sizeof *movers);
 }
 
+bool wire_leaves(const struct graph *g, uint32_t wire)
+{
+    bool is = false;
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        is |= g->outputs[i] == wire;
+    for (uint32_t i = 0; i < g->n_states; i++)
+        is |= g->states[i].out == wire;
+    return is;
+}
+
 int64_t quantised_zero(const struct quantised_wire *q)
 {
     return q->zero ? tensor_get_i64(q->zero, q->zero->data, 0) : 0;

@@ -24,5 +24,8 @@ bool wire_is_dequantised(const struct edit *e, uint32_t wire, struct quantised_w
  * sizes. */
 bool node_only_moves(const struct node *n);
 
+/* An output of the graph or a state's next value. */
+bool wire_leaves(const struct graph *g, uint32_t wire);
+
 int64_t quantised_zero(const struct quantised_wire *q);
 #endif

@@ -230,12 +230,34 @@ static void test_settles_to_floats(void)
     struct graph made;
     build_init(&b);
     uint32_t x = input(&b, 4, 3, 8), q = quantise(&b, x, scales, "QuantizeLinear");
-    uint32_t moved[] = { q, step_slice(&b, step_transpose(&b, q)), step_split(&b, q) };
-    for (unsigned i = 0; i < 3; i++)
+    uint32_t moved[] = { q, step_slice(&b, step_transpose(&b, q)), step_split(&b, q),
+                         step_transpose(&b, step_pad(&b, q)) };
+    for (unsigned i = 0; i < 4; i++)
         graph_add_output(&b.g, quantise(&b, moved[i], scales, "DequantizeLinear"));
     bool ok = graph_settle(&made, &b.g, NULL, &b.err) == RILL_OK;
     check(ok, b.err.text, 0);
     check(ok && count(&made, OP_DEQUANTIZE_LINEAR) == 0, "no dequantisation is left", 0);
+    if (ok)
+        same_bits(&b, &made, noise(&b, x), 0);
+    build_drop(&b);
+}
+
+/* What stands between roundings of several scales is one program with them. */
+static void test_settles_to_a_program(void)
+{
+    struct build b;
+    struct graph made;
+    build_init(&b);
+    uint32_t x = input(&b, 4, 3, 8), w = x;
+    for (unsigned i = 0; i < 3; i++) {
+        const struct scale *s = &scales[2 - i];
+        w = quantise(&b, quantise(&b, w, s, "QuantizeLinear"), s, "DequantizeLinear");
+        w = step_relu(&b, w);
+    }
+    graph_add_output(&b.g, w);
+    bool ok = graph_settle(&made, &b.g, NULL, &b.err) == RILL_OK;
+    check(ok && made.n_nodes == 1 && node_is(&made.nodes[0], OP_FUSED), "one program",
+          ok ? made.n_nodes : 0);
     if (ok)
         same_bits(&b, &made, noise(&b, x), 0);
     build_drop(&b);
@@ -418,5 +440,6 @@ int main(void)
         test_chain(i);
     test_only_moves();
     test_settles_to_floats();
+    test_settles_to_a_program();
     return check_done();
 }

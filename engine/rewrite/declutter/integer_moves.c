@@ -147,16 +147,6 @@ static rill_status mover_first(struct edit *e, uint32_t mover, const struct quan
 
 /* ---- what is rounded again by the same scale ---- */
 
-static bool is_output(const struct graph *g, uint32_t wire)
-{
-    bool is = false;
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        is |= g->outputs[i] == wire;
-    for (uint32_t i = 0; i < g->n_states; i++)
-        is |= g->states[i].out == wire;
-    return is;
-}
-
 static void consumers_turn(struct graph *g, uint32_t from, uint32_t to)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++)
@@ -171,7 +161,7 @@ static bool gives_back(const struct graph *g, const struct node *n, const struct
     return node_is(n, OP_QUANTIZE_LINEAR) && quantised_params(g, n, &to) && to.scale >= q->scale &&
         to.scale <= q->scale && quantised_zero(&to) == quantised_zero(q) &&
         g->wires[n->out[0]].fact.type == g->wires[q->whole].fact.type &&
-        !quant_attr_of(n)->precision && !is_output(g, n->out[0]);
+        !quant_attr_of(n)->precision && !wire_leaves(g, n->out[0]);
 }
 
 rill_status graph_with_integers_moved(struct graph *ret, const struct graph *g, rill_error *reterr)

@@ -7,7 +7,9 @@
 #include "engine/rewrite/quantised.h"
 #include "engine/rewrite/settle/passes.h"
 
-enum { IN_X };
+#include <string.h>
+
+enum { IN_X, PAD_VALUE = 2 };
 
 /* A wire of integers as the reals that they stand for. */
 struct real {
@@ -78,16 +80,35 @@ static bool rounded_put(struct edit *e, uint32_t at, const struct quantised_wire
     return reals[q->whole].wire != WIRE_NONE;
 }
 
+static bool moves(const struct graph *g, const struct node *n)
+{
+    return node_only_moves(n) ||
+        (node_is(n, OP_PAD) && (!node_has_input(n, PAD_VALUE) || node_value(g, n, PAD_VALUE)));
+}
+
+/* What a Pad of the integers puts around them, as a real. WIRE_NONE: no memory. */
+static uint32_t padding_add(struct graph *g, const struct node *n, const struct quantised_wire *q)
+{
+    const struct tensor *t = node_has_input(n, PAD_VALUE) ? node_value(g, n, PAD_VALUE) : NULL;
+    int64_t v = t ? tensor_get_i64(t, t->data, 0) : 0;
+    return number_add(g, n->name, (float) (v - quantised_zero(q)) * q->scale);
+}
+
 /* Beside what moves integers: the same of the reals. */
 static bool moved_put(struct edit *e, uint32_t at, const struct real *from, struct real *reals)
 {
     struct graph *g = e->g;
     const struct node n = g->nodes[at];
-    uint32_t *in = arena_copy(g->arena, n.in, n.n_in * sizeof *in),
+    unsigned n_in = node_is(&n, OP_PAD) && n.n_in <= PAD_VALUE ? PAD_VALUE + 1 : n.n_in;
+    uint32_t *in = arena_array(g->arena, uint32_t, n_in),
              *out = arena_array(g->arena, uint32_t, n.n_out);
     if (!in || !out)
         return false;
+    memset(in, 0xff, n_in * sizeof *in);
+    memcpy(in, n.in, n.n_in * sizeof *in);
     in[IN_X] = from->wire;
+    if (node_is(&n, OP_PAD) && (in[PAD_VALUE] = padding_add(g, &n, &from->of)) == WIRE_NONE)
+        return false;
     for (unsigned k = 0; k < n.n_out; k++) {
         out[k] = n.out[k] == WIRE_NONE ? WIRE_NONE : wire_add(g, n.out[k]);
         if (n.out[k] == WIRE_NONE)
@@ -96,15 +117,20 @@ static bool moved_put(struct edit *e, uint32_t at, const struct real *from, stru
             return false;
         reals[n.out[k]] = (struct real) { out[k], from->of };
     }
-    return edit_insert(e, at, n.op, n.attr, in, n.n_in, out, n.n_out);
+    return edit_insert(e, at, n.op, n.attr, in, n_in, out, n.n_out);
 }
 
-/* Who reads the reals of a dequantisation reads those that are there. */
+/* Who reads what was dequantised reads the reals that are there. */
 static bool reals_give(struct edit *e, uint32_t at, const struct real *from)
 {
-    uint32_t in = from->wire, out = e->g->nodes[at].out[0];
+    struct graph *g = e->g;
+    uint32_t in = from->wire, out = g->nodes[at].out[0];
     e->gone[at] = true;
-    return edit_insert(e, at, op_by_id(OP_IDENTITY), NULL, &in, 1, &out, 1);
+    for (uint32_t i = at + 1; i < e->n_nodes; i++)
+        for (unsigned k = 0; k < g->nodes[i].n_in; k++)
+            if (g->nodes[i].in[k] == out)
+                g->nodes[i].in[k] = in;
+    return !wire_leaves(g, out) || edit_insert(e, at, op_by_id(OP_IDENTITY), NULL, &in, 1, &out, 1);
 }
 
 /* False: no memory. */
@@ -112,14 +138,14 @@ static bool node_round(struct edit *e, uint32_t i, struct real *reals)
 {
     const struct node *n = &e->g->nodes[i];
     struct quantised_wire q;
+    if (quantises(e->g, n, &q))
+        return rounded_put(e, i, &q, reals);
     if (n->n_in == 0 || n->in[IN_X] >= e->n_wires)
         return true;
     const struct real *from = &reals[n->in[IN_X]];
-    if (quantises(e->g, n, &q))
-        return rounded_put(e, i, &q, reals);
     if (dequantises(e, n, reals))
         return reals_give(e, i, from);
-    if (from->wire != WIRE_NONE && node_only_moves(n))
+    if (from->wire != WIRE_NONE && moves(e->g, n))
         return moved_put(e, i, from, reals);
     return true;
 }
