@@ -9,26 +9,8 @@
 #include <string.h>
 
 static const char *const weights[] = { "f32", "i16", NULL };
-static const char *const directions[] = { "forward", "reverse", "bidirectional", NULL };
-
 #define COMMON_ATTRS                                                                               \
-    { .name = "activation_alpha",                                                                  \
-      .kind = ATTR_FLOATS,                                                                         \
-      .offset = offsetof(struct rnn_attr, alpha) },                                                \
-        { .name = "activation_beta",                                                               \
-          .kind = ATTR_FLOATS,                                                                     \
-          .offset = offsetof(struct rnn_attr, beta) },                                             \
-        { .name = "activations",                                                                   \
-          .kind = ATTR_STRINGS,                                                                    \
-          .offset = offsetof(struct rnn_attr, activations) },                                      \
-        { .name = "clip", .kind = ATTR_FLOAT, .offset = offsetof(struct rnn_attr, clip) },         \
-        { .name = "direction",                                                                     \
-          .kind = ATTR_CHOICE,                                                                     \
-          .offset = offsetof(struct rnn_attr, direction),                                          \
-          .choices = directions },                                                                 \
-        { .name = "hidden_size",                                                                   \
-          .kind = ATTR_INT,                                                                        \
-          .offset = offsetof(struct rnn_attr, hidden_size) },                                      \
+    RNN_ATTRS,                                                                                     \
         { .name = "layout", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, layout) },       \
         EPILOGUE_ROW(struct rnn_attr),                                                             \
     {                                                                                              \

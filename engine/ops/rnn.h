@@ -20,6 +20,19 @@ struct rnn_attr {
     struct attr_ints epilogue; /* of Y */
 };
 
+/* Rows of what is set for every kind of cell. */
+extern const char *const rnn_directions[];
+/* clang-format off */
+#define RNN_ATTRS                                                                                  \
+    { .name = "activation_alpha", .kind = ATTR_FLOATS, .offset = offsetof(struct rnn_attr, alpha) }, \
+    { .name = "activation_beta", .kind = ATTR_FLOATS, .offset = offsetof(struct rnn_attr, beta) }, \
+    { .name = "activations", .kind = ATTR_STRINGS, .offset = offsetof(struct rnn_attr, activations) }, \
+    { .name = "clip", .kind = ATTR_FLOAT, .offset = offsetof(struct rnn_attr, clip) },             \
+    { .name = "direction", .kind = ATTR_CHOICE, .offset = offsetof(struct rnn_attr, direction),    \
+      .choices = rnn_directions },                                                                 \
+    { .name = "hidden_size", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, hidden_size) }
+/* clang-format on */
+
 /* RNN, GRU, LSTM */
 static inline const struct rnn_attr *rnn_attr_of(const struct node *n)
 {

@@ -2,6 +2,8 @@
 /* What the attributes of a recurrent cell come to, whichever way it runs. */
 #include "engine/ops/rnn.h"
 
+const char *const rnn_directions[] = { "forward", "reverse", "bidirectional", NULL };
+
 const struct rnn_cell rnn_cells[] = {
     [CELL_RNN] = { 1, 1, { "Tanh" } },
     [CELL_GRU] = { 3, 2, { "Sigmoid", "Tanh" } },

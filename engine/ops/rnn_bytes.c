@@ -11,20 +11,8 @@
 
 enum { IN_W_SCALE = IN_P + 1, IN_W_ZERO, IN_R_SCALE, IN_R_ZERO, N_BYTES_IN };
 
-static const char *const directions[] = { "forward", "reverse", "bidirectional", NULL };
-
 static const struct attr_spec attrs[] = {
-    { .name = "activation_alpha", .kind = ATTR_FLOATS, .offset = offsetof(struct rnn_attr, alpha) },
-    { .name = "activation_beta", .kind = ATTR_FLOATS, .offset = offsetof(struct rnn_attr, beta) },
-    { .name = "activations",
-      .kind = ATTR_STRINGS,
-      .offset = offsetof(struct rnn_attr, activations) },
-    { .name = "clip", .kind = ATTR_FLOAT, .offset = offsetof(struct rnn_attr, clip) },
-    { .name = "direction",
-      .kind = ATTR_CHOICE,
-      .offset = offsetof(struct rnn_attr, direction),
-      .choices = directions },
-    { .name = "hidden_size", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, hidden_size) },
+    RNN_ATTRS,
     { .name = "input_forget", .kind = ATTR_INT, .offset = offsetof(struct rnn_attr, input_forget) },
     { 0 },
 };
