@@ -116,6 +116,8 @@ static void FN(taps_sum)(int32_t *restrict y, const uint8_t *restrict x, size_t 
 static inline i16 FN(scale_16)(i16 sum, v16 by, v16 add, const struct kern_scale *s)
 {
     v16 v = v16_add(v16_mul(v16_of_int(sum), by), add);
+    if (s->leaky > 0)
+        v = v16_max(v, v16_mul(v, v16_set1(s->leaky)));
     v = v16_max(v, v16_set1((float) (s->low - s->zero)));
     v = v16_min(v, v16_set1((float) (s->high - s->zero)));
     return i16_add(v16_round(v), i16_set1(s->zero));
@@ -157,13 +159,18 @@ static void FN(scale_bytes)(uint8_t *restrict y, const int32_t *restrict x, size
     size_t i = 0;
     for (; i + 16 <= n; i += 16)
         FN(scale_each)(y + i, x + i, s, i);
-    for (struct kern_scale one = *s; i < n; i++) {
-        one.step = 0;
-        one.bias = s->bias ? s->bias + i : NULL;
-        one.by = s->by + i;
-        one.add = s->add ? s->add + i : NULL;
-        FN(scale_all)(y + i, x + i, 1, &one);
-    }
+    if (i == n)
+        return;
+    int32_t rest[16] = { 0 }, bias[16] = { 0 };
+    float by[16] = { 0 }, add[16] = { 0 };
+    uint8_t last[16];
+    struct kern_scale part = *s;
+    memcpy(rest, x + i, (n - i) * sizeof *rest);
+    part.by = memcpy(by, s->by + i, (n - i) * sizeof *by);
+    part.bias = s->bias ? memcpy(bias, s->bias + i, (n - i) * sizeof *bias) : NULL;
+    part.add = s->add ? memcpy(add, s->add + i, (n - i) * sizeof *add) : NULL;
+    FN(scale_each)(last, rest, &part, 0);
+    memcpy(y + i, last, n - i);
 }
 
 /* One panel; `behind` of its places do not exist and are not read. */

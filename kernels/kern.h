@@ -97,14 +97,15 @@ struct kern_taps {
 };
 #define KERN_TAPS_BEHIND 32 /* bytes that may be read behind the last tap of the last place */
 
-/* From sums to bytes: the sum plus bias as f32, times by, plus add, rounded to nearest even, +
- * zero, cut to low..high. `step` is 1 where each element has its own bias, by and add, 0 where one
- * is for all. */
+/* From sums to bytes: the sum plus bias as f32, times by, plus add, where that is negative times
+ * leaky (0..1; 0: as it is), rounded to nearest even, + zero, cut to low..high. `step` is 1 where
+ * each element has its own bias, by and add, 0 where one is for all. */
 struct kern_scale {
     const int32_t *bias;   /* NULL: 0 */
     const float *by, *add; /* add may be NULL: 0 */
     size_t step;
     int32_t zero, low, high;
+    float leaky;
 };
 
 struct kern {

@@ -27,6 +27,7 @@ struct conv_attr {
 struct product_results {
     int64_t floats;
     int64_t to, zero, low, high;
+    float leaky; /* slope of what is negative before it is cut; 0: it is left */
 };
 
 struct conv_integer_attr {

@@ -286,7 +286,8 @@ static void sums_put(const struct eval *e, const struct places *v, void *image, 
                                        .add = v->to.add ? v->to.add + o : NULL,
                                        .zero = v->to.zero,
                                        .low = v->to.low,
-                                       .high = v->to.high };
+                                       .high = v->to.high,
+                                       .leaky = v->to.leaky };
         uint8_t *y = whole ? (uint8_t *) image + at : some;
         e->kern->scale_bytes(y, sums, (size_t) n, &to);
         from = y;

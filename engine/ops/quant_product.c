@@ -80,6 +80,8 @@ rill_status product_results_check(struct infer *c, const struct product_results 
         return infer_fail(c, "a range of %lld to %lld about %lld does not fit %s",
                           (long long) y->low, (long long) y->high, (long long) y->zero,
                           dtype_name((enum dtype) y->to));
+    if (!(y->leaky >= 0 && y->leaky <= 1))
+        return infer_fail(c, "leaky=%g; wants 0 to 1", (double) y->leaky);
     TRY(scale_input_check(c, PRODUCT_BY, DTYPE_F32, n));
     TRY(scale_input_check(c, PRODUCT_ADD, DTYPE_F32, n));
     return scale_input_check(c, PRODUCT_BIAS, DTYPE_I32, n);
@@ -104,9 +106,11 @@ rill_status product_scale_prepare(struct prep *c, const struct product_results *
                                   struct kern_scale *ret)
 {
     const void *by = NULL, *add = NULL, *bias = NULL;
-    *ret = (struct kern_scale) {
-        .step = 1, .zero = (int32_t) y->zero, .low = (int32_t) y->low, .high = (int32_t) y->high
-    };
+    *ret = (struct kern_scale) { .step = 1,
+                                 .zero = (int32_t) y->zero,
+                                 .low = (int32_t) y->low,
+                                 .high = (int32_t) y->high,
+                                 .leaky = y->leaky };
     if (!y->to)
         return RILL_OK;
     TRY(each_output(c, PRODUCT_BY, n, &by));

@@ -18,7 +18,10 @@ enum { PRODUCT_BY = PRODUCT_EPILOGUE, PRODUCT_ADD, PRODUCT_BIAS, PRODUCT_BYTES_I
 #define PRODUCT_RESULT_ROWS(type)                                                                  \
     PRODUCT_RESULT_ROW("floats", type, floats), PRODUCT_RESULT_ROW("to", type, to),                \
     PRODUCT_RESULT_ROW("zero", type, zero), PRODUCT_RESULT_ROW("low", type, low),                  \
-    PRODUCT_RESULT_ROW("high", type, high)
+    PRODUCT_RESULT_ROW("high", type, high),                                                        \
+    {                                                                                              \
+        .name = "leaky", .kind = ATTR_FLOAT, .offset = offsetof(type, y.leaky), .own = true        \
+    }
 /* clang-format on */
 
 /* The type that comes out. */

@@ -235,6 +235,10 @@ rill_status convert_einsum(struct conversion *l, const char *text, const uint32_
  * Zero a is one for all, zero b may have one for each column. */
 rill_status convert_product(struct conversion *l, uint32_t a, uint32_t b, uint32_t zero_a,
                             uint32_t zero_b, uint32_t *ret);
+/* Whole numbers y by the scale that each has, as small integers again, by the scale at input `to`
+ * and the zero behind it; the node is done. */
+rill_status convert_requantized(struct conversion *l, uint32_t y, uint32_t scale_a,
+                                uint32_t scale_b, unsigned to);
 
 /* ---- conversion.c, convert.c again ---- */
 

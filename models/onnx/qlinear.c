@@ -197,14 +197,10 @@ rill_status up_qlinear_concat(struct conversion *l)
 
 /* Whole numbers times both scales; scale b may have one for each column. */
 static rill_status scaled(struct conversion *l, uint32_t whole, uint32_t scale_a, uint32_t scale_b,
-                          float alpha, uint32_t *ret)
+                          uint32_t *ret)
 {
-    uint32_t scale, x, more;
+    uint32_t scale, x;
     TRY(convert_binary(l, "Mul", scale_a, scale_b, &scale));
-    if (alpha < 1 || alpha > 1) {
-        TRY(convert_float(l, alpha, scale_a, &more));
-        TRY(convert_binary(l, "Mul", scale, more, &scale));
-    }
     TRY(convert_cast(l, whole, DTYPE_F32, &x));
     return convert_binary(l, "Mul", x, scale, ret);
 }
@@ -239,7 +235,7 @@ rill_status up_matmul_to_float(struct conversion *l)
     TRY(columns_check(l, 1, 3, 5, 6));
     TRY(convert_product(l, l->in[0], l->in[1], input_or_none(l, 4), input_or_none(l, 5), &whole));
     TRY(convert_one(l, l->in[2], &one));
-    TRY(scaled(l, whole, one, l->in[3], 1, &y));
+    TRY(scaled(l, whole, one, l->in[3], &y));
     return biased(l, y, 6);
 }
 
@@ -250,7 +246,7 @@ rill_status up_dynamic_matmul(struct conversion *l)
     TRY(columns_check(l, 1, 2, 3, 4));
     TRY(convert_emit(l, "DynamicQuantizeLinear", NULL, 0, l->in, 1, a, 3));
     TRY(convert_product(l, a[0], l->in[1], a[2], input_or_none(l, 3), &whole));
-    TRY(scaled(l, whole, a[1], l->in[2], 1, &y));
+    TRY(scaled(l, whole, a[1], l->in[2], &y));
     return biased(l, y, 4);
 }
 
@@ -290,7 +286,8 @@ static rill_status qgemm_check(struct conversion *l)
 rill_status up_qgemm(struct conversion *l)
 {
     const struct attr *alpha = convert_attr(l, "alpha");
-    uint32_t a, b, whole, sum, y;
+    const float by = alpha && alpha->kind == ATTR_FLOAT ? alpha->f : 1;
+    uint32_t a, b, whole, sum, y, more, scale = l->in[1];
     TRY(qgemm_check(l));
     TRY(turned(l, "transA", l->in[0], &a));
     TRY(turned(l, "transB", l->in[3], &b));
@@ -298,8 +295,14 @@ rill_status up_qgemm(struct conversion *l)
     sum = whole;
     if (convert_has(l, 6))
         TRY(convert_binary(l, "Add", whole, l->in[6], &sum));
-    TRY(scaled(l, sum, l->in[1], l->in[4], alpha && alpha->kind == ATTR_FLOAT ? alpha->f : 1, &y));
-    return convert_has(l, 7) ? finish_small(l, y, 7, 8) : convert_finish(l, y);
+    if (by < 1 || by > 1) {
+        TRY(convert_float(l, by, scale, &more));
+        TRY(convert_binary(l, "Mul", scale, more, &scale));
+    }
+    if (convert_has(l, 7))
+        return convert_requantized(l, sum, scale, l->in[4], 7);
+    TRY(scaled(l, sum, scale, l->in[4], &y));
+    return convert_finish(l, y);
 }
 
 rill_status up_qattention(struct conversion *l)

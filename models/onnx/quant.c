@@ -89,10 +89,9 @@ rill_status up_matmul_integer(struct conversion *l)
     return convert_finish(l, y);
 }
 
-/* Whole numbers y by the scale that each has, as small integers again, by the scale at input `to`
- * and the zero behind it: one factor of all three, as the standard's reference has it. */
-static rill_status requantize(struct conversion *l, uint32_t y, uint32_t scale_a, uint32_t scale_b,
-                              unsigned to)
+/* One factor of all three scales, as the standard's reference has it. */
+rill_status convert_requantized(struct conversion *l, uint32_t y, uint32_t scale_a,
+                                uint32_t scale_b, unsigned to)
 {
     uint32_t scale, real, a, b, one, zero, unit;
     TRY(convert_cast(l, y, DTYPE_F32, &y));
@@ -138,7 +137,7 @@ rill_status up_qlinear_matmul(struct conversion *l)
     TRY(result_check(l, 6, halves));
     TRY(convert_product(l, l->in[0], l->in[3], l->in[2], l->in[5], &y));
     TRY(trailing(l, l->in[1], 1, &rows));
-    return requantize(l, y, rows, l->in[4], 6);
+    return convert_requantized(l, y, rows, l->in[4], 6);
 }
 
 rill_status up_qlinear_conv(struct conversion *l)
@@ -165,5 +164,5 @@ rill_status up_qlinear_conv(struct conversion *l)
         TRY(convert_binary(l, "Add", y, bias, &y));
     }
     TRY(trailing(l, l->in[4], spatial, &each));
-    return requantize(l, y, l->in[1], each, 6);
+    return convert_requantized(l, y, l->in[1], each, 6);
 }

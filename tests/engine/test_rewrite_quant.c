@@ -396,6 +396,21 @@ static void within_step(struct build *b, const struct graph *made, const struct 
     check(ran && worst <= scale * 1.001f && other * 200 <= all, what, n);
 }
 
+/* None, Relu, LeakyRelu, Clip, or a Clip of a LeakyRelu. */
+#define FUNCTIONS 5
+static uint32_t function_build(struct build *b, unsigned k, uint32_t y)
+{
+    struct attr slope = { .name = "alpha", .kind = ATTR_FLOAT, .f = .2f };
+    if (k == 1)
+        return build_node(b, "Relu", NULL, 0, &y, 1);
+    if (k == 2 || k == 4)
+        y = build_node(b, "LeakyRelu", &slope, 1, &y, 1);
+    if (k > 2)
+        y = build_node(b, "Clip", NULL, 0,
+                       (uint32_t[]) { y, number(b, DTYPE_F32, -4.2), number(b, DTYPE_F32, 6) }, 3);
+    return y;
+}
+
 /* Of many places, between bytes: one product that gives bytes. */
 static void test_bytes(long k)
 {
@@ -411,8 +426,7 @@ static void test_bytes(long k)
     uint32_t y = product_build(&b, &p,
                                quantise(&b, quantise(&b, x, scales, "QuantizeLinear"), scales,
                                         "DequantizeLinear"));
-    if (k & 8)
-        y = build_node(&b, "Relu", NULL, 0, &y, 1);
+    y = function_build(&b, (unsigned) k / 8, y);
     graph_add_output(&b.g,
                      quantise(&b, quantise(&b, y, &to, "QuantizeLinear"), &to, "DequantizeLinear"));
     bool ok = graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK &&
@@ -422,7 +436,8 @@ static void test_bytes(long k)
     if (ok) {
         const struct tensor *in = noise(&b, x);
         check(count(&settled, OP_CONV_INTEGER) == 1 && count(&settled, OP_CAST) == 0 &&
-                  count(&settled, OP_QUANTIZE_LINEAR) == 1 && count(&settled, OP_RELU) == 0,
+                  count(&settled, OP_QUANTIZE_LINEAR) == 1 && count(&settled, OP_RELU) == 0 &&
+                  count(&settled, OP_CLIP) == 0 && count(&settled, OP_PRELU) == 0,
               "a convolution between bytes is one step", k);
         within_step(&b, &live, in, to.scale, "the convolution that it was", k);
         within_step(&b, &settled, in, to.scale, "the convolution that it was, settled", k);
@@ -430,9 +445,36 @@ static void test_bytes(long k)
     build_drop(&b);
 }
 
+/* A product of a single vector gives bytes, as one of rows does. */
+static void test_vector(int rank)
+{
+    static const int64_t dim[] = { 20, 24 };
+    struct attr to = { .name = "to", .kind = ATTR_INT, .i = DTYPE_F32 };
+    struct build b;
+    struct graph settled;
+    build_init(&b);
+    struct fact f = { .type = DTYPE_F32,
+                      .rank = rank,
+                      .shape = { dim_int(b.dims, rank > 1 ? 3 : 20), dim_int(b.dims, 20) } };
+    uint32_t x = graph_add_input(&b.g, "x", &f);
+    uint32_t in[] = { quantise(&b, x, scales, "QuantizeLinear"), bytes(&b, DTYPE_I8, 2, dim) };
+    uint32_t y = build_node(&b, "MatMulInteger", NULL, 0, in, 2);
+    y = build_node(&b, "Cast", &to, 1, &y, 1);
+    y = build_node(&b, "Mul", NULL, 0, (uint32_t[]) { y, number(&b, DTYPE_F32, 1e-3) }, 2);
+    graph_add_output(&b.g, quantise(&b, y, &(struct scale) { 1, DTYPE_U8, 99 }, "QuantizeLinear"));
+    bool ok = graph_settle(&settled, &b.g, NULL, &b.err) == RILL_OK;
+    check(ok, b.err.text, rank);
+    check(ok && settled.n_nodes == 2, "a vector's product is one step", rank);
+    if (ok)
+        same_bits(&b, &settled, noise(&b, x), (uint32_t) rank);
+    build_drop(&b);
+}
+
 int main(void)
 {
-    for (long k = 0; k < 16; k++)
+    test_vector(1);
+    test_vector(2);
+    for (long k = 0; k < 8 * FUNCTIONS; k++)
         test_bytes(k);
     for (size_t k = 0; k < sizeof products / sizeof *products; k++)
         test_product((long) k);

@@ -367,7 +367,8 @@ static void scale_check(struct check *t, size_t n, unsigned variant)
                             each,
                             number(byte_rand(t, 0), is_signed),
                             is_signed ? -128 : 0,
-                            is_signed ? 127 : 255 };
+                            is_signed ? 127 : 255,
+                            variant & 64 ? 0.25f : 0 };
     s.low += variant & 32 ? 17 : 0;
     for (size_t i = 0; i < (each ? n : 1); i++) {
         bias[i] = (int32_t) (check_bits(t) % 2001) - 1000;
@@ -379,7 +380,8 @@ static void scale_check(struct check *t, size_t n, unsigned variant)
         x[i] = sum_rand(t, 0);
         int32_t sum = (int32_t) ((uint32_t) x[i] + (uint32_t) (s.bias ? bias[at] : 0));
         float v = (float) sum * by[at];
-        v = rintf(s.add ? v + add[at] : v) + (float) s.zero;
+        v = s.add ? v + add[at] : v;
+        v = rintf(v < 0 && s.leaky > 0 ? v * s.leaky : v) + (float) s.zero;
         want[i] = v > (float) s.high ? s.high : v < (float) s.low ? s.low : (int32_t) v;
     }
     t->new.scale_bytes(y, x, n, &s);

@@ -134,14 +134,26 @@ static uint32_t sole_reader(const struct edit *e, uint32_t wire)
     return WIRE_NONE;
 }
 
-/* The QuantizeLinear to bytes behind a wire, or behind a Relu of it: its scale. 0: there is none.
- */
+#define FUNCTIONS_MAX 2 /* nodes between a product and what quantises it */
+
+/* What scales with its input: a Relu or LeakyRelu, or a Clip whose bounds do, as they are known. */
+static bool is_scaled_by(const struct graph *g, const struct node *n)
+{
+    for (unsigned k = 1; k < 3 && node_is(n, OP_CLIP); k++)
+        if (node_has_input(n, k) && !node_value(g, n, k))
+            return false;
+    return node_is(n, OP_RELU) || node_is(n, OP_LEAKY_RELU) || node_is(n, OP_CLIP);
+}
+
+/* The QuantizeLinear to bytes behind a wire, or behind functions of it: its scale. 0: there is
+ * none. */
 static float quantised_behind(const struct edit *e, uint32_t wire, uint32_t *ret_node)
 {
     const struct graph *g = e->g;
     struct quantised_wire q;
     uint32_t at = sole_reader(e, wire);
-    if (at != WIRE_NONE && node_is(&g->nodes[at], OP_RELU))
+    for (unsigned i = 0; i < FUNCTIONS_MAX && at != WIRE_NONE && is_scaled_by(g, &g->nodes[at]);
+         i++)
         at = sole_reader(e, g->nodes[at].out[0]);
     if (at == WIRE_NONE || !node_is(&g->nodes[at], OP_QUANTIZE_LINEAR) ||
         quant_attr_of(&g->nodes[at])->precision || !is_byte(g, g->nodes[at].out[0]) ||
@@ -151,10 +163,30 @@ static float quantised_behind(const struct edit *e, uint32_t wire, uint32_t *ret
     return q.scale;
 }
 
-/* A QuantizeLinear that takes what was divided by its scale before. */
-static bool quantise_by_one(struct edit *e, uint32_t node)
+/* Bounds of a Clip of what was divided by a scale. False: no memory. */
+static bool clip_scale(struct edit *e, uint32_t node, float by)
 {
     const struct node n = e->g->nodes[node];
+    uint32_t in[3] = { n.in[0], WIRE_NONE, WIRE_NONE };
+    for (unsigned k = 1; k < 3; k++) {
+        const struct tensor *t = node_value(e->g, &n, k);
+        const float bound = t ? (float) tensor_get_f64(t, t->data, 0) / by : 0;
+        if (t && (in[k] = const_along(e->g, n.name, &bound, 1, 0)) == WIRE_NONE)
+            return false;
+    }
+    return edit_inputs(e, node, in, 3);
+}
+
+/* The QuantizeLinear takes what was divided by its scale before, and so do the functions of `wire`
+ * in front of it. */
+static bool quantise_by_one(struct edit *e, uint32_t wire, uint32_t node)
+{
+    const struct node n = e->g->nodes[node];
+    const struct tensor *scale = node_value(e->g, &n, 1);
+    for (uint32_t at = sole_reader(e, wire); at != node;
+         at = sole_reader(e, e->g->nodes[at].out[0]))
+        if (node_is(&e->g->nodes[at], OP_CLIP) && !clip_scale(e, at, *(const float *) scale->data))
+            return false;
     const float one = 1;
     uint32_t in[3] = { n.in[0], const_along(e->g, n.name, &one, 1, 0),
                        n.n_in > 2 ? n.in[2] : WIRE_NONE };
@@ -244,7 +276,8 @@ static rill_status conv_turn(struct edit *e, uint32_t i, rill_error *reterr)
     const struct operand scales = w;
     if (!bytes && !conv_worth(&n, q->whole))
         return RILL_OK;
-    if ((bytes && !quantise_by_one(e, quantiser)) || !operand_known(e, q, q->whole, n.name, &w) ||
+    if ((bytes && !quantise_by_one(e, n.out[0], quantiser)) ||
+        !operand_known(e, q, q->whole, n.name, &w) ||
         (b && (bias = const_along(g, n.name, added, tensor_count(b), trailing)) == WIRE_NONE) ||
         !product_put(e, i, OP_CONV_INTEGER, a, &x, &w, &sum) ||
         !sum_scaled(e, i, sum, scales_of(g, n.name, &x, &scales, trailing), bias))

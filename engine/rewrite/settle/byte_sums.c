@@ -6,6 +6,9 @@
 #include "engine/rewrite/quantised.h"
 #include "engine/rewrite/settle/passes.h"
 
+#include <float.h>
+#include <math.h>
+
 #define BETWEEN_MAX 8 /* nodes from the sums to the bytes */
 
 /* What stands between a product and a QuantizeLinear by 1. */
@@ -13,31 +16,64 @@ struct sums {
     uint32_t product, between[BETWEEN_MAX];
     unsigned n_between;
     const struct tensor *by, *add, *bias;
-    bool relu, cast;
+    bool cast;
+    float leaky;             /* slope of what is negative; 0: none */
+    int64_t zero, low, high; /* of the bytes */
     int64_t outputs;
-    int trailing; /* axes behind that of the outputs */
-    struct quantised_wire q;
 };
 
-/* One number, or one for each output along its axis. */
-static bool is_along(const struct sums *s, const struct tensor *t)
-{
-    int64_t n = tensor_count(t);
-    int axis = t->rank - 1 - s->trailing;
-    return n == 1 || (n == s->outputs && axis >= 0 && t->dim[axis] == n);
-}
-
-/* The constant operand of an Add or Mul; *ret_other is the other one. */
-static const struct tensor *constant_of(const struct graph *g, const struct node *n,
-                                        const struct sums *s, uint32_t *ret_other)
+/* The other operand of an Add or Mul whose constant one is kept in *ret. */
+static bool constant_take(const struct graph *g, const struct node *n, const struct tensor **ret,
+                          uint32_t *ret_other)
 {
     for (unsigned k = 0; k < 2; k++) {
-        const struct tensor *t = node_value(g, n, k);
+        *ret = node_value(g, n, k);
         *ret_other = n->in[1 - k];
-        if (t && is_along(s, t) && g->wires[*ret_other].fact.rank == g->wires[n->out[0]].fact.rank)
-            return t;
+        if (*ret && g->wires[*ret_other].fact.rank == g->wires[n->out[0]].fact.rank)
+            return true;
     }
-    return NULL;
+    return false;
+}
+
+/* A byte that a bound of the floats becomes, within those that are left. */
+static int64_t bound_of(const struct sums *s, float v)
+{
+    const float least = (float) (s->low - s->zero), most = (float) (s->high - s->zero);
+    return s->zero + (int64_t) rintf(v < least ? least : v > most ? most : v);
+}
+
+/* Bounds of a Clip that are known, and in order. */
+static bool clip_take(const struct graph *g, const struct node *n, struct sums *s)
+{
+    float bound[2] = { -FLT_MAX, FLT_MAX };
+    for (unsigned k = 0; k < 2; k++) {
+        const struct tensor *t = node_value(g, n, 1 + k);
+        if (node_has_input(n, 1 + k) && !t)
+            return false;
+        if (t)
+            bound[k] = (float) tensor_get_f64(t, t->data, 0);
+    }
+    if (!(bound[0] <= bound[1]))
+        return false;
+    const int64_t low = bound_of(s, bound[0]);
+    s->high = bound_of(s, bound[1]);
+    s->low = low;
+    return true;
+}
+
+/* Takes in a function of the bytes' floats; a LeakyRelu is the first of them. */
+static bool function_take(const struct graph *g, const struct node *n, struct sums *s)
+{
+    if (s->leaky > 0)
+        return false;
+    if (node_is(n, OP_RELU)) {
+        s->low = bound_of(s, 0);
+        return true;
+    }
+    if (node_is(n, OP_CLIP))
+        return clip_take(g, n, s);
+    s->leaky = node_is(n, OP_LEAKY_RELU) ? unary_attr_of(n)->alpha : 0;
+    return s->leaky > 0 && s->leaky <= 1;
 }
 
 /* Takes in one node more; they are met from the last to the first. */
@@ -45,18 +81,16 @@ static bool between_take(const struct graph *g, const struct node *n, struct sum
                          uint32_t *wire)
 {
     *wire = n->in[0];
-    if (node_is(n, OP_RELU) && !s->add && !s->by && !s->relu)
-        return s->relu = true;
     if (node_is(n, OP_CAST) && s->by && !s->cast && cast_attr_of(n)->to == DTYPE_F32 &&
         g->wires[n->in[0]].fact.type == DTYPE_I32)
         return s->cast = true;
     if (node_is(n, OP_MUL) && !s->by)
-        return (s->by = constant_of(g, n, s, wire));
+        return constant_take(g, n, &s->by, wire);
     if (node_is(n, OP_ADD) && !s->by && !s->add)
-        return (s->add = constant_of(g, n, s, wire));
+        return constant_take(g, n, &s->add, wire);
     if (node_is(n, OP_ADD) && s->cast && !s->bias)
-        return (s->bias = constant_of(g, n, s, wire));
-    return false;
+        return constant_take(g, n, &s->bias, wire);
+    return !s->by && !s->add && function_take(g, n, s);
 }
 
 static const struct product_results *results_of(const struct node *n)
@@ -72,18 +106,34 @@ static bool is_product(const struct node *n)
         !results_of(n)->floats && !results_of(n)->to && n->n_in <= PRODUCT_EPILOGUE;
 }
 
-/* Outputs of all products are along the second axis, or the last: what is per output is checked
- * against the one that is found. */
-static bool sums_walk(const struct edit *e, uint32_t from, struct sums *s)
+/* One number, or one for each output along its axis, which `trailing` ones are behind. */
+static bool is_along(const struct sums *s, const struct tensor *t, int trailing)
+{
+    int64_t n = t ? tensor_count(t) : 1;
+    int axis = t ? t->rank - 1 - trailing : 0;
+    return n == 1 || (n == s->outputs && axis >= 0 && t->dim[axis] == n);
+}
+
+/* Outputs of a convolution are along the second axis, of a matrix along the last. */
+static bool sums_fit(const struct node *product, const struct tensor *y, struct sums *s)
+{
+    const int trailing = node_is(product, OP_CONV_INTEGER) ? y->rank - 2 : 0;
+    if (y->rank <= trailing)
+        return false;
+    s->outputs = y->dim[y->rank - 1 - trailing];
+    return s->cast && is_along(s, s->by, trailing) && is_along(s, s->add, trailing) &&
+        is_along(s, s->bias, trailing);
+}
+
+static bool sums_walk(const struct edit *e, uint32_t from, const struct tensor *y, struct sums *s)
 {
     const struct graph *g = e->g;
     uint32_t wire = g->nodes[from].in[0], at;
     while (s->n_between < BETWEEN_MAX && edit_sole_producer(e, wire, &at)) {
         const struct node *n = &g->nodes[at];
-        if (is_product(n)) {
-            s->product = at;
-            return s->cast;
-        }
+        s->product = at;
+        if (is_product(n))
+            return sums_fit(n, y, s);
         if (n->n_in == 0 || !between_take(g, n, s, &wire))
             return false;
         s->between[s->n_between++] = at;
@@ -95,20 +145,16 @@ static bool sums_find(const struct edit *e, uint32_t i, struct sums *ret)
 {
     const struct graph *g = e->g;
     const struct node *n = &g->nodes[i];
+    struct quantised_wire q;
     struct tensor y;
     if (!node_is(n, OP_QUANTIZE_LINEAR) || quant_attr_of(n)->precision ||
-        !fact_to_tensor(&g->wires[n->out[0]].fact, &y) || y.rank < 2 ||
-        (y.type != DTYPE_U8 && y.type != DTYPE_I8) || g->wires[n->in[0]].fact.type != DTYPE_F32)
+        !fact_to_tensor(&g->wires[n->out[0]].fact, &y) ||
+        (y.type != DTYPE_U8 && y.type != DTYPE_I8) || g->wires[n->in[0]].fact.type != DTYPE_F32 ||
+        !quantised_params(g, n, &q) || !(q.scale >= 1 && q.scale <= 1))
         return false;
-    for (int conv = 0; conv < 2; conv++) {
-        *ret = (struct sums) { .trailing = conv ? y.rank - 2 : 0 };
-        ret->outputs = y.dim[y.rank - 1 - ret->trailing];
-        if (quantised_params(g, n, &ret->q) && ret->q.scale >= 1 && ret->q.scale <= 1 &&
-            sums_walk(e, i, ret) &&
-            node_is(&g->nodes[ret->product], conv ? OP_CONV_INTEGER : OP_MATMUL_INTEGER))
-            return true;
-    }
-    return false;
+    *ret = (struct sums) { .zero = quantised_zero(&q), .low = y.type == DTYPE_I8 ? -128 : 0 };
+    ret->high = ret->low + 255;
+    return sums_walk(e, i, &y, ret);
 }
 
 static uint32_t list_add(struct graph *g, const char *name, const struct tensor *t)
@@ -130,10 +176,10 @@ static bool sums_join(struct edit *e, uint32_t i, const struct sums *s)
         ? &((struct conv_integer_attr *) attr)->y
         : &((struct matmul_integer_attr *) attr)->y;
     y->to = g->wires[g->nodes[i].out[0]].fact.type;
-    y->zero = quantised_zero(&s->q);
-    y->low = y->to == DTYPE_I8 ? -128 : 0;
-    y->high = y->low + 255;
-    y->low = s->relu && y->zero > y->low ? y->zero : y->low;
+    y->zero = s->zero;
+    y->low = s->low;
+    y->high = s->high;
+    y->leaky = s->leaky;
     for (unsigned k = 0; k < PRODUCT_BYTES_INS; k++)
         in[k] = k < was.n_in ? was.in[k] : WIRE_NONE;
     in[PRODUCT_BY] = list_add(g, was.name, s->by);
