@@ -153,6 +153,8 @@ struct kern {
      * gain and shift may be NULL (1 and 0), y too; y may be x. */
     void (*norm_f32)(float *y, const float *x, const float *gain, const float *shift, float epsilon,
                      size_t n, float ret_moments[2]); /* mean, inv */
+    /* y[i] = x[i] / sqrt(mean square + epsilon) * gain[i]; y may be x. */
+    void (*rms_f32)(float *y, const float *x, const float *gain, float epsilon, size_t n);
     /* Runs the program on rows of n elements of operands that lie in those buffers, which move on
      * by row_step floats each from row to row (NULL: there is one). What it makes overlaps no
      * operand, but may be one. See kernels/program.h. */
@@ -247,6 +249,7 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(cell_small_f32)                                                                              \
     K(cell_seq_f32)                                                                                \
     K(norm_f32)                                                                                    \
+    K(rms_f32)                                                                                     \
     K(fft_f32)                                                                                     \
     K(rfft_f32)                                                                                    \
     K(irfft_f32)                                                                                   \

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of zero mean and unit variance. A sum has 16 lanes of f32, element i in lane i % 16, over
- * blocks of NORM_BLOCK elements; the lanes of a block are added in a fixed tree and the blocks in
- * order, in f64: the same on every machine. */
+/* Rows of zero mean and unit variance, or of unit mean square. A sum has 16 lanes of f32, element i
+ * in lane i % 16, over blocks of NORM_BLOCK elements; the lanes of a block are added in a fixed
+ * tree and the blocks in order, in f64: the same on every machine. */
 
 #define NORM_BLOCK 1024
 
@@ -60,6 +60,23 @@ static inline v16 FN(norm_one)(v16 x, v16 m, v16 s, v16 gain, v16 shift, bool ha
     return has_shift ? v16_add(v, shift) : v;
 }
 
+static void FN(row_write)(float *y, const float *x, const float *gain, const float *shift,
+                          float mean, float inv, size_t n)
+{
+    v16 m = v16_set1(mean), s = v16_set1(inv), none = v16_set1(0.0f);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        v16_store(y + i,
+                  FN(norm_one)(v16_load(x + i), m, s, gain ? v16_load(gain + i) : none,
+                               shift ? v16_load(shift + i) : none, gain, shift));
+    if (i < n)
+        v16_store_n(y + i,
+                    FN(norm_one)(v16_load_n(x + i, n - i), m, s,
+                                 gain ? v16_load_n(gain + i, n - i) : none,
+                                 shift ? v16_load_n(shift + i, n - i) : none, gain, shift),
+                    n - i);
+}
+
 static void FN(norm_f32)(float *y, const float *x, const float *gain, const float *shift,
                          float epsilon, size_t n, float ret_moments[2])
 {
@@ -69,17 +86,12 @@ static void FN(norm_f32)(float *y, const float *x, const float *gain, const floa
     float inv = (float) (1 / sqrt(FN(row_squares)(x, mean, n) / (double) n + (double) epsilon));
     ret_moments[0] = mean;
     ret_moments[1] = inv;
-    if (!y)
-        return;
-    v16 m = v16_set1(mean), s = v16_set1(inv), none = v16_set1(0.0f);
-    size_t i = 0;
-    for (; i + 16 <= n; i += 16)
-        v16_store(y + i, FN(norm_one)(v16_load(x + i), m, s, gain ? v16_load(gain + i) : none,
-                                      shift ? v16_load(shift + i) : none, gain, shift));
-    if (i < n)
-        v16_store_n(y + i,
-                    FN(norm_one)(v16_load_n(x + i, n - i), m, s,
-                                 gain ? v16_load_n(gain + i, n - i) : none,
-                                 shift ? v16_load_n(shift + i, n - i) : none, gain, shift),
-                    n - i);
+    if (y)
+        FN(row_write)(y, x, gain, shift, mean, inv, n);
+}
+
+static void FN(rms_f32)(float *y, const float *x, const float *gain, float epsilon, size_t n)
+{
+    double squares = n ? FN(row_squares)(x, 0, n) / (double) n : 0;
+    FN(row_write)(y, x, gain, NULL, 0, (float) (1 / sqrt(squares + (double) epsilon)), n);
 }

@@ -293,6 +293,12 @@ rill_status rule_cumsum(struct pulser *p, const struct node *n)
         TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
         return pulser_bind(p, n, 0, out, &f.sf);
     }
+    if (node_is(n, OP_CUMPROD))
+        return op_fail(
+            p->err, RILL_UNSUPPORTED, n,
+            "cannot stream: a product of all frames so far along axis %d of input 0, the "
+            "time axis; CumSum of logarithms streams",
+            f.sf.axis);
     if (cumsum_attr_of(n)->reverse)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: it runs backwards along axis %d of input 0, the time axis: "

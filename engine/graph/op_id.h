@@ -22,14 +22,14 @@
 #define OP_IDS_OTHER(X)                                                                          \
     X(ADD, "Add") X(AND, "And") X(ARG_MAX, "ArgMax") X(ARG_MIN, "ArgMin")                        \
     X(AVERAGE_POOL, "AveragePool") X(BATCH_NORMALIZATION, "BatchNormalization")                  \
-    X(BIT_SHIFT, "BitShift") X(BITWISE_AND, "BitwiseAnd") X(BITWISE_OR, "BitwiseOr")             \
+    X(BIT_CAST, "BitCast") X(BIT_SHIFT, "BitShift") X(BITWISE_AND, "BitwiseAnd") X(BITWISE_OR, "BitwiseOr")             \
     X(BITWISE_XOR, "BitwiseXor") X(BLACKMAN_WINDOW, "BlackmanWindow") X(BYTE_ADD, "ByteAdd")     \
     X(BYTE_CONV, "ByteConv") X(BYTE_MUL, "ByteMul") X(BYTE_OF, "ByteOf")                         \
     X(BYTE_POOL, "BytePool") X(BYTE_ROWS, "ByteRows") X(BYTE_SOFTMAX, "ByteSoftmax")             \
     X(BYTE_TABLE, "ByteTable") X(CAST, "Cast") X(CAST_LIKE, "CastLike") X(CELU, "Celu")          \
     X(CLIP, "Clip") X(COMPLEX_MUL, "ComplexMul") X(COMPRESS, "Compress") X(CONCAT, "Concat")     \
     X(CONSTANT_OF_SHAPE, "ConstantOfShape") X(CONV, "Conv") X(CONV_INTEGER, "ConvInteger")       \
-    X(CONV_TRANSPOSE, "ConvTranspose") X(CUMSUM, "CumSum") X(DFT, "DFT")                         \
+    X(CONV_TRANSPOSE, "ConvTranspose") X(CUMPROD, "CumProd") X(CUMSUM, "CumSum") X(DFT, "DFT")                         \
     X(DEPTH_TO_SPACE, "DepthToSpace") X(DEQUANTIZE_LINEAR, "DequantizeLinear") X(DIV, "Div")     \
     X(DYNAMIC_QUANTIZE_LINEAR, "DynamicQuantizeLinear")                                          \
     X(DYNAMIC_QUANTIZE_LSTM, "DynamicQuantizeLSTM") X(EINSUM, "Einsum")                          \
@@ -56,7 +56,7 @@
     X(REDUCE_LOG_SUM_EXP, "ReduceLogSumExp") X(REDUCE_MAX, "ReduceMax")                          \
     X(REDUCE_MEAN, "ReduceMean") X(REDUCE_MIN, "ReduceMin") X(REDUCE_PROD, "ReduceProd")         \
     X(REDUCE_SUM, "ReduceSum") X(REDUCE_SUM_SQUARE, "ReduceSumSquare")                           \
-    X(REQUANTIZE, "Requantize") X(RESHAPE, "Reshape") X(RESIZE, "Resize")                        \
+    X(RMS_NORMALIZATION, "RMSNormalization") X(REQUANTIZE, "Requantize") X(RESHAPE, "Reshape") X(RESIZE, "Resize")                        \
     X(REVERSE_SEQUENCE, "ReverseSequence") X(ROUND_BF16, "RoundBF16")                            \
     X(ROUND_F16, "RoundF16") X(ROUND_S8, "RoundS8") X(STFT, "STFT") X(SCAN, "Scan")              \
     X(SCATTER_ELEMENTS, "ScatterElements") X(SCATTER_ND, "ScatterND") X(SELU, "Selu")            \

@@ -116,6 +116,12 @@ static inline uint64_t mod_unsigned(uint64_t a, uint64_t b)
 #define DEF_SHL(T, C, op) ELEM_ROWS2(shl_##T, C, C, v < sizeof(C) * 8 ? (uint64_t) u << v : 0)
 #define DEF_SHR(T, C, op) ELEM_ROWS2(shr_##T, C, C, v < sizeof(C) * 8 ? (uint64_t) u >> v : 0)
 
+/* A shift below 0 is one past all bits; signed numbers keep their sign to the right. */
+#define SHIFT_OF(C, v) ((uint64_t) (v) < sizeof(C) * 8 ? (unsigned) (v) : 63u)
+#define DEF_SSHL(T, C, op)                                                                         \
+    ELEM_ROWS2(shl_##T, C, C, (uint64_t) v < sizeof(C) * 8 ? (uint64_t) u << v : 0)
+#define DEF_SSHR(T, C, op) ELEM_ROWS2(shr_##T, C, C, (int64_t) u >> SHIFT_OF(C, v))
+
 #define ELEM_INTS(X, op) ELEM_SIGNED(X, op) ELEM_UNSIGNED(X, op)
 ELEM_INTS(DEF_ADD, _)
 ELEM_INTS(DEF_SUB, _)
@@ -138,6 +144,8 @@ ELEM_INTS(DEF_OR, _)
 ELEM_INTS(DEF_XOR, _)
 ELEM_UNSIGNED(DEF_SHL, _)
 ELEM_UNSIGNED(DEF_SHR, _)
+ELEM_SIGNED(DEF_SSHL, _)
+ELEM_SIGNED(DEF_SSHR, _)
 ELEM_ROWS2(add_F64, double, double, u + v)
 ELEM_ROWS2(sub_F64, double, double, u - v)
 ELEM_ROWS2(mul_F64, double, double, u *v)
@@ -153,6 +161,15 @@ static inline float round_s8(float x, float zero)
 }
 
 ELEM_ROWS2(round_s8_F32, float, float, round_s8(u, v))
+/* Of the sign of b, zeros too; NaN where b is 0 or a infinite. */
+static inline double mod_float(double a, double b)
+{
+    const double r = fmod(a, b);
+    return r < 0 || r > 0 ? ((r < 0) != (b < 0) ? r + b : r) : isnan(r) ? r : copysign(0, b);
+}
+
+ELEM_ROWS2(mod_F32, float, float, mod_float((double) u, (double) v))
+ELEM_ROWS2(mod_F64, double, double, mod_float(u, v))
 ELEM_ROWS2(rem_F32, float, float, fmodf(u, v))
 ELEM_ROWS2(rem_F64, double, double, fmod(u, v))
 ELEM_ROWS2(land_BOOL, uint8_t, uint8_t, (u != 0) & (v != 0))
@@ -170,13 +187,13 @@ TABLE(div, LIST_NUM);
 TABLE(max, LIST_NUM);
 TABLE(min, LIST_NUM);
 TABLE(rem, LIST_NUM);
-TABLE(mod, ELEM_INTS);
+TABLE(mod, LIST_NUM);
 TABLE(prelu, LIST_NUM);
 TABLE(and, ELEM_INTS);
 TABLE(or, ELEM_INTS);
 TABLE(xor, ELEM_INTS);
-TABLE(shl, ELEM_UNSIGNED);
-TABLE(shr, ELEM_UNSIGNED);
+TABLE(shl, ELEM_INTS);
+TABLE(shr, ELEM_INTS);
 TABLE(land, LIST_BOOL);
 TABLE(lor, LIST_BOOL);
 TABLE(lxor, LIST_BOOL);
@@ -274,14 +291,6 @@ static rill_status binary_prepare(struct prep *c)
     c->args = p;
     c->kernel = kernel_of(p->fn);
     return RILL_OK;
-}
-
-static rill_status mod_infer(struct infer *c)
-{
-    const struct binary_attr *a = c->attr;
-    if (!a->fmod && dtype_is_float(c->in[0]->type))
-        return infer_fail(c, "%s needs fmod = 1", dtype_name(c->in[0]->type));
-    return binary_infer(c);
 }
 
 /* The slope broadcasts to the input, never the other way. */
@@ -408,7 +417,7 @@ static const struct attr_spec shift_attrs[] = { { .name = "direction",
     X(MUL, Mul, TYPES_NUM, mul_fns, NULL, "a * b", TWO(binary_infer), .eval_dim = mul_dim)             \
     X(DIV, Div, TYPES_NUM, div_fns, NULL, "a / b; integers truncate, by zero is 0", TWO(binary_infer), \
         .eval_dim = div_dim)                                                                      \
-    X(MOD, Mod, TYPES_NUM, mod_fns, rem_fns, "remainder; fmod takes the sign of the dividend", TWO(mod_infer), \
+    X(MOD, Mod, TYPES_NUM, mod_fns, rem_fns, "remainder; fmod takes the sign of the dividend", TWO(binary_infer), \
         .eval_dim = mod_dim,                                                                      \
       .attrs = mod_attrs, .attr_bytes = sizeof(struct binary_attr))                               \
     X(AND, And, TYPE_BOOL, land_fns, NULL, "a and b", TWO(binary_infer), .eval_dim = mul_dim)          \
@@ -417,7 +426,7 @@ static const struct attr_spec shift_attrs[] = { { .name = "direction",
     X(BITWISE_AND, BitwiseAnd, TYPES_INT, and_fns, NULL, "bits of a and b", TWO(binary_infer))                 \
     X(BITWISE_OR, BitwiseOr, TYPES_INT, or_fns, NULL, "bits of a or b", TWO(binary_infer))                    \
     X(BITWISE_XOR, BitwiseXor, TYPES_INT, xor_fns, NULL, "bits that differ", TWO(binary_infer))                \
-    X(BIT_SHIFT, BitShift, TYPES_UNSIGNED, shl_fns, shr_fns, "a shifted by b bits; all bits out is 0", TWO(binary_infer), \
+    X(BIT_SHIFT, BitShift, TYPES_INT, shl_fns, shr_fns, "a shifted by b bits; all bits out is 0, or the sign", TWO(binary_infer), \
       .attrs = shift_attrs, .attr_bytes = sizeof(struct binary_attr))                             \
     X(PRELU, PRelu, TYPES_NUM, prelu_fns, NULL, "x, or slope * x where negative", TWO(prelu_infer))      \
     X(ROUND_S8, RoundS8, TYPE_F32, round_s8_fns, NULL, "nearest whole number of -128 - b .. 127 - b, halves to even", \

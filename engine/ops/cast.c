@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cast.c - conversion of element types. Floats to integers truncate and saturate (NaN is 0);
- * integers to narrower integers keep the low bits; anything to bool is "not zero"; floats round to
- * nearest even. */
+ * integers to narrower integers keep the low bits, and so do floats to those of 4 and 2 bits;
+ * anything to bool is "not zero"; floats round to nearest even. */
 #include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
@@ -10,6 +10,7 @@
 #include <string.h>
 
 #define CHUNK 128
+#define TYPES_CAST (TYPES_ANY | TYPES_SMALL_INT)
 
 typedef void direct_fn(void *y, const void *x, size_t n);
 
@@ -82,6 +83,16 @@ static float f32_odd(double v)
         }                                                                                          \
         return
 
+/* Of an integer type that has a byte an element: the low bits, as a number of that type. */
+static uint8_t low_bits(enum dtype t, int64_t v)
+{
+    const unsigned bits = types_hold(TYPE_I4 | TYPE_U4, t) ? 4
+        : types_hold(TYPE_I2 | TYPE_U2, t)                 ? 2
+                                                           : 8,
+                   sign = types_hold(TYPE_I4 | TYPE_I2, t) ? 1u << (bits - 1) : 0;
+    return (uint8_t) ((((unsigned) v & ((1u << bits) - 1)) ^ sign) - sign);
+}
+
 static void store_f64(enum dtype t, void *y, const double *x, size_t n)
 {
     switch (t) {
@@ -102,9 +113,18 @@ static void store_f64(enum dtype t, void *y, const double *x, size_t n)
     case DTYPE_U4:
     case DTYPE_I2:
     case DTYPE_U2:
+        for (size_t i = 0; i < n; i++)
+            ((uint8_t *) y)[i] = low_bits(t, i64_from(x[i]));
+        return;
     case DTYPE_NONE:
     case DTYPE_DIM: return;
     }
+}
+
+static void store_bytes(enum dtype t, uint8_t *y, const int64_t *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = t == DTYPE_BOOL ? x[i] != 0 : low_bits(t, x[i]);
 }
 
 static void store_i64(enum dtype t, void *y, const int64_t *x, size_t n)
@@ -115,10 +135,7 @@ static void store_i64(enum dtype t, void *y, const int64_t *x, size_t n)
         to_double_I64(wide, x, n);
         store_f64(t, y, wide, n);
         return;
-    case 1:
-        for (size_t i = 0; i < n; i++)
-            ((uint8_t *) y)[i] = t == DTYPE_BOOL ? x[i] != 0 : (uint8_t) x[i];
-        return;
+    case 1: store_bytes(t, y, x, n); return;
     case 2:
         for (size_t i = 0; i < n; i++)
             ((uint16_t *) y)[i] = (uint16_t) x[i];
@@ -207,7 +224,7 @@ static bool sizes_fit(const struct infer *c, enum dtype to)
 static rill_status cast_infer_to(struct infer *c, enum dtype to)
 {
     enum dtype from = c->in[0]->type;
-    TRY(elem_check_type(c, 0, TYPES_ANY));
+    TRY(elem_check_type(c, 0, TYPES_CAST));
     bool stays = from == DTYPE_DIM && !dtype_is_float(to); /* a float is known when the size is */
     if (stays && !sizes_fit(c, to))
         return infer_fail(c, "a symbolic size cannot become %s; give the size a number",
@@ -220,14 +237,14 @@ static rill_status cast_infer_to(struct infer *c, enum dtype to)
 static rill_status cast_infer(struct infer *c)
 {
     const struct cast_attr *a = c->attr;
-    if (!types_hold(TYPES_ANY, a->to))
+    if (!types_hold(TYPES_CAST, a->to))
         return infer_fail(c, "target type %lld is not supported", (long long) a->to);
     return cast_infer_to(c, (enum dtype) a->to);
 }
 
 static rill_status cast_like_infer(struct infer *c)
 {
-    TRY(elem_check_type(c, 1, TYPES_ANY));
+    TRY(elem_check_type(c, 1, TYPES_CAST));
     return cast_infer_to(c, fact_number(c->in[1]));
 }
 
@@ -245,6 +262,38 @@ static const struct attr_spec cast_like_attrs[] = { { .name = "saturate",
                                                           offsetof(struct cast_attr, saturate),
                                                       .def_i = 1 },
                                                     { 0 } };
+
+/* ---- BitCast ---- */
+
+/* Numbers of 16 bits that are floats have no bits of their own: they are kept as f32. */
+static rill_status bit_cast_infer(struct infer *c)
+{
+    const struct cast_attr *a = c->attr;
+    const unsigned types = TYPES_NUM & ~(unsigned) TYPES_HALF;
+    TRY(elem_check_type(c, 0, types | TYPE_BOOL));
+    const struct fact *x = c->in[0];
+    if (x->number || !types_hold(types | TYPE_BOOL, a->to) ||
+        dtype_bytes((enum dtype) a->to) != dtype_bytes(x->type))
+        return infer_fail(c,
+                          "%s cannot be read as %s: as many bits are wanted, and of f16 and bf16 "
+                          "none are kept",
+                          dtype_name(fact_number(x)), dtype_name((enum dtype) a->to));
+    infer_shape(c, 0, (enum dtype) a->to, x->rank, x->shape);
+    return RILL_OK;
+}
+
+static void bit_cast_eval(const struct eval *e)
+{
+    memmove(e->y[0], e->x[0], (size_t) tensor_count(e->out[0]) * dtype_bytes(e->out[0]->type));
+}
+
+static const struct attr_spec bit_cast_attrs[] = {
+    { .name = "to", .kind = ATTR_INT, .offset = offsetof(struct cast_attr, to), .required = true },
+    { 0 }
+};
+
+OP_ROW(bit_cast, BIT_CAST, "BitCast", bit_cast_attrs, sizeof(struct cast_attr), 1, 1, 1,
+       bit_cast_infer, NULL, bit_cast_eval, "the bits of x as another type", .flags = OP_POINTWISE);
 
 static const struct op cast_op = { .id = OP_CAST,
                                    .name = "Cast",
@@ -274,4 +323,4 @@ static const struct op cast_like_op = { .id = OP_CAST_LIKE,
                                         .eval_dim = cast_like_dim,
                                         .help = "x in the element type of the second input" };
 
-const struct op *const ops_cast[] = { &cast_op, &cast_like_op, NULL };
+const struct op *const ops_cast[] = { &cast_op, &cast_like_op, &op_bit_cast, NULL };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cumsum.c - running sums along an axis, in index order (or backwards). */
+/* cumsum.c - running sums and products along an axis, in index order (or backwards). */
 #include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
@@ -10,19 +10,19 @@ struct cumsum_args {
 
 #define TYPES_CUMSUM (TYPES_FLOAT | TYPE_I32 | TYPE_I64 | TYPE_U32 | TYPE_U64)
 
-/* One slice [n][inner]: y[r] = y[r-1] + x[r], or of what stands before r where exclusive. */
-#define DEF_CUMSUM(NAME, C, LOAD, STORE)                                                           \
+/* One slice [n][inner]: y[r] = y[r-1] OP x[r], or of what stands before r where exclusive. */
+#define DEF_RUNNING(NAME, C, FIRST, OP, LOAD, STORE)                                               \
     static void NAME(void *y, const void *x, const struct cumsum_args *g,                          \
                      const struct cumsum_attr *a, void *scratch)                                   \
     {                                                                                              \
         C *sum = scratch;                                                                          \
         for (size_t o = 0; o < g->outer; o++) {                                                    \
             for (size_t j = 0; j < g->inner; j++)                                                  \
-                sum[j] = 0;                                                                        \
+                sum[j] = FIRST;                                                                    \
             for (size_t r = 0; r < g->n; r++) {                                                    \
                 size_t at = (o * g->n + (a->reverse ? g->n - 1 - r : r)) * g->inner;               \
                 for (size_t j = 0; j < g->inner; j++, at++) {                                      \
-                    C before = sum[j], after = before + LOAD(x, at),                               \
+                    C before = sum[j], after = (C) (before OP LOAD(x, at)),                        \
                       v = a->exclusive ? before : after;                                           \
                     sum[j] = after;                                                                \
                     STORE(y, at, v);                                                               \
@@ -42,21 +42,27 @@ struct cumsum_args {
 #define STORE_64(y, i, v) ((uint64_t *) y)[i] = v
 #define STORE_F16(y, i, v) ((uint16_t *) y)[i] = f32_to_f16(v)
 #define STORE_BF16(y, i, v) ((uint16_t *) y)[i] = f32_to_bf16(v)
-DEF_CUMSUM(cumsum_f32, float, LOAD_F32, STORE_F32)
-DEF_CUMSUM(cumsum_f64, double, LOAD_F64, STORE_F64)
-DEF_CUMSUM(cumsum_32, uint32_t, LOAD_32, STORE_32)
-DEF_CUMSUM(cumsum_64, uint64_t, LOAD_64, STORE_64)
-DEF_CUMSUM(cumsum_f16, float, LOAD_F16, STORE_F16)
-DEF_CUMSUM(cumsum_bf16, float, LOAD_BF16, STORE_BF16)
+/* clang-format off */
+#define RUNNING(stem, FIRST, OP)                                                                   \
+    DEF_RUNNING(stem##_f32, float, FIRST, OP, LOAD_F32, STORE_F32)                                 \
+    DEF_RUNNING(stem##_f64, double, FIRST, OP, LOAD_F64, STORE_F64)                                \
+    DEF_RUNNING(stem##_32, uint32_t, FIRST, OP, LOAD_32, STORE_32)                                 \
+    DEF_RUNNING(stem##_64, uint64_t, FIRST, OP, LOAD_64, STORE_64)                                 \
+    DEF_RUNNING(stem##_f16, float, FIRST, OP, LOAD_F16, STORE_F16)                                 \
+    DEF_RUNNING(stem##_bf16, float, FIRST, OP, LOAD_BF16, STORE_BF16)
+/* clang-format on */
+RUNNING(cumsum, 0, +)
+RUNNING(cumprod, 1, *)
 
 typedef void cumsum_fn(void *y, const void *x, const struct cumsum_args *g,
                        const struct cumsum_attr *a, void *scratch);
 /* clang-format off */
-static cumsum_fn *const cumsum_fns[DTYPE_COUNT] = {
-    [DTYPE_F32] = cumsum_f32,   [DTYPE_F64] = cumsum_f64, [DTYPE_F16] = cumsum_f16,
-    [DTYPE_BF16] = cumsum_bf16, [DTYPE_I32] = cumsum_32,  [DTYPE_U32] = cumsum_32,
-    [DTYPE_I64] = cumsum_64,    [DTYPE_U64] = cumsum_64
-};
+#define FNS(stem)                                                                                  \
+    [DTYPE_F32] = stem##_f32, [DTYPE_F64] = stem##_f64, [DTYPE_F16] = stem##_f16,                  \
+    [DTYPE_BF16] = stem##_bf16, [DTYPE_I32] = stem##_32, [DTYPE_U32] = stem##_32,                  \
+    [DTYPE_I64] = stem##_64, [DTYPE_U64] = stem##_64
+static cumsum_fn *const cumsum_fns[DTYPE_COUNT] = { FNS(cumsum) };
+static cumsum_fn *const cumprod_fns[DTYPE_COUNT] = { FNS(cumprod) };
 /* clang-format on */
 
 static rill_status cumsum_infer(struct infer *c)
@@ -95,15 +101,22 @@ static rill_status cumsum_prepare(struct prep *c)
     }
     c->scratch_bytes = g->inner * sizeof(double);
     c->args = g;
-    c->kernel = "cumsum";
     return RILL_OK;
 }
 
-static void cumsum_eval(const struct eval *e)
+static void running_eval(const struct eval *e, cumsum_fn *f)
 {
     const struct cumsum_args *g = e->args;
     if (g->outer && g->n && g->inner)
-        cumsum_fns[e->in[0]->type](e->y[0], e->x[0], g, e->attr, e->scratch);
+        f(e->y[0], e->x[0], g, e->attr, e->scratch);
+}
+static void cumsum_eval(const struct eval *e)
+{
+    running_eval(e, cumsum_fns[e->in[0]->type]);
+}
+static void cumprod_eval(const struct eval *e)
+{
+    running_eval(e, cumprod_fns[e->in[0]->type]);
 }
 
 static const struct attr_spec cumsum_attrs[] = {
@@ -112,17 +125,9 @@ static const struct attr_spec cumsum_attrs[] = {
     { 0 }
 };
 
-static const struct op cumsum_op = { .id = OP_CUMSUM,
-                                     .name = "CumSum",
-                                     .attrs = cumsum_attrs,
-                                     .attr_bytes = sizeof(struct cumsum_attr),
-                                     .min_in = 2,
-                                     .max_in = 2,
-                                     .min_out = 1,
-                                     .max_out = 1,
-                                     .infer = cumsum_infer,
-                                     .prepare = cumsum_prepare,
-                                     .eval = cumsum_eval,
-                                     .help = "running sum along an axis" };
+OP_ROW(cumsum, CUMSUM, "CumSum", cumsum_attrs, sizeof(struct cumsum_attr), 2, 2, 1, cumsum_infer,
+       cumsum_prepare, cumsum_eval, "running sum along an axis");
+OP_ROW(cumprod, CUMPROD, "CumProd", cumsum_attrs, sizeof(struct cumsum_attr), 2, 2, 1, cumsum_infer,
+       cumsum_prepare, cumprod_eval, "running product along an axis");
 
-const struct op *const ops_cumsum[] = { &cumsum_op, NULL };
+const struct op *const ops_cumsum[] = { &op_cumsum, &op_cumprod, NULL };

@@ -399,7 +399,7 @@ struct block_attr {
 
 static const char *const depth_modes[] = { "DCR", "CRD", NULL };
 
-static const struct attr_spec depth_attrs[] = {
+static const struct attr_spec block_attrs[] = {
     { .name = "blocksize",
       .kind = ATTR_INT,
       .offset = offsetof(struct block_attr, blocksize),
@@ -408,14 +408,6 @@ static const struct attr_spec depth_attrs[] = {
       .kind = ATTR_CHOICE,
       .offset = offsetof(struct block_attr, mode),
       .choices = depth_modes },
-    { 0 },
-};
-
-static const struct attr_spec space_attrs[] = {
-    { .name = "blocksize",
-      .kind = ATTR_INT,
-      .offset = offsetof(struct block_attr, blocksize),
-      .required = true },
     { 0 },
 };
 
@@ -455,8 +447,9 @@ static rill_status space_to_depth_infer(struct infer *c)
 
 /* Walks (n, c, h, w, bh, bw) of the space side; `space` says which side is the output. */
 static rill_status block_prepare(struct prep *c, const struct tensor *deep,
-                                 const struct tensor *space, bool crd, bool to_space)
+                                 const struct tensor *space, bool to_space)
 {
+    const bool crd = ((const struct block_attr *) c->attr)->mode == 1;
     struct view_copy *v = arena_new(c->arena, struct view_copy);
     int64_t b = ((const struct block_attr *) c->attr)->blocksize, h = deep->dim[2],
             w = deep->dim[3], ch = space->dim[1];
@@ -477,13 +470,12 @@ static rill_status block_prepare(struct prep *c, const struct tensor *deep,
 
 static rill_status depth_to_space_prepare(struct prep *c)
 {
-    return block_prepare(c, c->in[0], c->out[0], ((const struct block_attr *) c->attr)->mode == 1,
-                         true);
+    return block_prepare(c, c->in[0], c->out[0], true);
 }
 
 static rill_status space_to_depth_prepare(struct prep *c)
 {
-    return block_prepare(c, c->out[0], c->in[0], false, false);
+    return block_prepare(c, c->out[0], c->in[0], false);
 }
 
 /* ---- table ---- */
@@ -495,10 +487,10 @@ OP_ROW(split, SPLIT, "Split", split_attrs, sizeof(struct split_attr), 1, 2, -1, 
 OP_ROW(slice, SLICE, "Slice", NULL, 0, 3, 5, 1, slice_infer, slice_prepare, view_copy_eval,
        "a part of some axes, with steps");
 OP_ROW(tile, TILE, "Tile", NULL, 0, 2, 2, 1, tile_infer, NULL, tile_eval, "repeats axes");
-OP_ROW(depth_to_space, DEPTH_TO_SPACE, "DepthToSpace", depth_attrs, sizeof(struct block_attr), 1, 1,
+OP_ROW(depth_to_space, DEPTH_TO_SPACE, "DepthToSpace", block_attrs, sizeof(struct block_attr), 1, 1,
        1, depth_to_space_infer, depth_to_space_prepare, view_copy_eval,
        "channels to blocks of pixels");
-OP_ROW(space_to_depth, SPACE_TO_DEPTH, "SpaceToDepth", space_attrs, sizeof(struct block_attr), 1, 1,
+OP_ROW(space_to_depth, SPACE_TO_DEPTH, "SpaceToDepth", block_attrs, sizeof(struct block_attr), 1, 1,
        1, space_to_depth_infer, space_to_depth_prepare, view_copy_eval,
        "blocks of pixels to channels");
 

@@ -3,6 +3,7 @@
  * LayerNormalization: the same on every machine. */
 #include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
+#include "engine/ops/view.h"
 
 #include <math.h>
 #include <string.h>
@@ -195,6 +196,77 @@ static void layer_eval(const struct eval *e)
     }
 }
 
+/* ---- RMSNormalization ---- */
+
+/* The gain broadcasts to the axes that are normalised. */
+static rill_status rms_infer(struct infer *c)
+{
+    const struct layer_attr *a = c->attr;
+    TRY(f32_check(c, 1));
+    const struct fact *x = c->in[0], *gain = c->in[1];
+    int axis = axis_normalise(a->on.axis, x->rank);
+    if (axis < 0)
+        return infer_fail(c, "axis %lld is not one of rank %d", (long long) a->on.axis, x->rank);
+    bool fits = gain->type == DTYPE_F32 && gain->rank <= x->rank - axis;
+    for (int k = 0; fits && k < gain->rank; k++) {
+        const struct dim *d = gain->shape[k], *of = x->shape[x->rank - gain->rank + k];
+        fits = d == of || !dim_is_const(of) || dim_is(d, 1);
+    }
+    if (!fits)
+        return infer_fail(c, "input 1 must be f32 and broadcast to axes %d and on", axis);
+    infer_same(c, 0, 0);
+    return RILL_OK;
+}
+
+/* A gain of fewer elements than a row, laid out as one. */
+static void gain_spread(struct view_copy *v, const struct tensor *x, int axis,
+                        const struct tensor *gain)
+{
+    int64_t from[RANK_MAX] = { 0 }, to[RANK_MAX] = { 0 };
+    int64_t step = 1, at = 1;
+    for (int i = x->rank - 1, k = gain->rank - 1; i >= axis; i--, k--) {
+        from[i - axis] = k < 0 || gain->dim[k] == 1 ? 0 : step;
+        to[i - axis] = at;
+        step *= k < 0 ? 1 : gain->dim[k];
+        at *= x->dim[i];
+    }
+    view_copy_init(v, x->rank - axis, x->dim + axis, from, to, sizeof(float));
+}
+
+/* Where the gain has fewer elements than a row, a row of it is made. */
+static rill_status rms_prepare(struct prep *c)
+{
+    const struct layer_attr *a = c->attr;
+    const struct tensor *x = c->in[0];
+    int axis = axis_normalise(a->on.axis, x->rank);
+    struct view_copy *v = arena_new(c->arena, struct view_copy);
+    if (!v)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    if (tensor_count(c->in[1]) != inner_size(x, axis)) {
+        gain_spread(v, x, axis, c->in[1]);
+        c->args = v;
+        c->scratch_bytes = (size_t) inner_size(x, axis) * sizeof(float);
+    }
+    c->kernel = "rms_f32";
+    return RILL_OK;
+}
+
+static void rms_eval(const struct eval *e)
+{
+    const struct layer_attr *a = e->attr;
+    const struct tensor *x = e->in[0];
+    int64_t n = inner_size(x, axis_normalise(a->on.axis, x->rank)),
+            rows = n ? tensor_count(x) / n : 0;
+    const float *gain = e->x[1];
+    if (e->args) {
+        view_copy_run(e->args, e->scratch, e->x[1]);
+        gain = e->scratch;
+    }
+    for (int64_t r = 0; r < rows; r++)
+        e->kern->rms_f32((float *) e->y[0] + r * n, (const float *) e->x[0] + r * n, gain,
+                         a->epsilon, (size_t) n);
+}
+
 /* ---- InstanceNormalization, GroupNormalization ---- */
 
 struct group_attr {
@@ -361,6 +433,8 @@ OP_ROW(batch, BATCH_NORMALIZATION, "BatchNormalization", batch_attrs, sizeof(str
 OP_ROW(layer, LAYER_NORMALIZATION, "LayerNormalization", layer_attrs, sizeof(struct layer_attr), 2,
        3, 3, layer_infer, layer_prepare, layer_eval,
        "zero mean and unit variance over the last axes");
+OP_ROW(rms, RMS_NORMALIZATION, "RMSNormalization", layer_attrs, sizeof(struct layer_attr), 2, 2, 1,
+       rms_infer, rms_prepare, rms_eval, "unit mean square over the last axes");
 OP_ROW(instance, INSTANCE_NORMALIZATION, "InstanceNormalization", instance_attrs,
        sizeof(struct group_attr), 3, 3, 1, group_infer, NULL, group_eval,
        "zero mean and unit variance per channel");
@@ -371,5 +445,5 @@ OP_ROW(lp, LP_NORMALIZATION, "LpNormalization", lp_attrs, sizeof(struct lp_attr)
 OP_ROW(lrn, LRN, "LRN", lrn_attrs, sizeof(struct lrn_attr), 1, 1, 1, lrn_infer, NULL, lrn_eval,
        "local response normalisation across channels");
 
-const struct op *const ops_norm[] = { &op_batch, &op_layer, &op_instance, &op_group,
-                                      &op_lp,    &op_lrn,   NULL };
+const struct op *const ops_norm[] = { &op_batch, &op_layer, &op_rms, &op_instance,
+                                      &op_group, &op_lp,    &op_lrn, NULL };

@@ -112,6 +112,18 @@ rill_status up_softmax_1(struct conversion *l)
     return softmax_flat(l, engine, l->in[0], axis, l->out);
 }
 
+/* ---- gates ---- */
+
+rill_status up_swiglu(struct conversion *l)
+{
+    const struct attr *alpha = convert_attr(l, "alpha");
+    uint32_t gate = WIRE_NONE, y;
+    TRY(convert_inputs_check(l, 2, 2, 0x3));
+    TRY(convert_emit(l, "Swish", alpha, alpha != NULL, l->in, 1, &gate, 1));
+    TRY(convert_binary(l, "Mul", gate, l->in[1], &y));
+    return convert_finish(l, y);
+}
+
 /* ---- products of turned matrices ---- */
 
 rill_status convert_einsum(struct conversion *l, const char *text, const uint32_t *in, unsigned n,

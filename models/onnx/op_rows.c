@@ -8,11 +8,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#define NEWEST ONNX_OPSET_MAX
 /* clang-format off */
 /* An op of the engine by the same name, from one opset to another. */
 #define ROW(name, first, last, upgrade, note) { name, first, last, name, upgrade, note }
 /* Its form is the newest one since `first`, or ever. */
-#define SINCE(name, first) ROW(name, first, 21, NULL, NULL)
+#define SINCE(name, first) ROW(name, first, NEWEST, NULL, NULL)
 #define SAME(name) SINCE(name, 1)
 /* Its form is an old one until `last`. */
 #define UNTIL(name, first, last, upgrade, note) \
@@ -24,7 +25,7 @@
 /* Its element type is an attribute. */
 #define TYPED(name, first, last) ROW(name, first, last, up_dtype_attr, NULL)
 /* No op of the engine, or several. */
-#define MADE(name, first, upgrade, note) { name, first, 21, NULL, upgrade, note }
+#define MADE(name, first, upgrade, note) { name, first, NEWEST, NULL, upgrade, note }
 /* Of com.microsoft, whose only version is 1. */
 #define VENDOR(name, upgrade, note) { name, 1, 1, NULL, upgrade, note }
 #define QLINEAR(name, upgrade, middle) \
@@ -43,13 +44,14 @@ static const struct op_row rows[] = {
     ROW("BatchNormalization", 1, 6, up_batchnorm_1, "is_test=1"),
     ROW("BatchNormalization", 7, 8, up_batchnorm_7, "spatial only"),
     ROW("BatchNormalization", 9, 13, up_batchnorm_9, "inference"),
-    ROW("BatchNormalization", 14, 21, up_batchnorm_14, "training_mode=0"),
+    ROW("BatchNormalization", 14, NEWEST, up_batchnorm_14, "training_mode=0"),
+    TYPED("BitCast", 26, NEWEST),
     SAME("BitShift"),
     SAME("BitwiseAnd"),
     SAME("BitwiseOr"),
     SAME("BitwiseXor"),
-    TYPED("BlackmanWindow", 17, 21),
-    TYPED("Cast", 6, 21),
+    TYPED("BlackmanWindow", 17, NEWEST),
+    TYPED("Cast", 6, NEWEST),
     SAME("CastLike"),
     SINCE("Celu", 12),
     SAME("CenterCropPad"),
@@ -62,18 +64,19 @@ static const struct op_row rows[] = {
     SAME("Conv"),
     SINCE("ConvInteger", 10),
     SAME("ConvTranspose"),
+    SINCE("CumProd", 26),
     SAME("CumSum"),
     UNTIL("DFT", 17, 19, up_dft_17, "axis becomes an input"),
     SAME("DepthToSpace"),
-    TYPED("DequantizeLinear", 10, 28),
+    TYPED("DequantizeLinear", 10, NEWEST),
     SAME("Det"),
     BROADCAST("Div"),
     MADE("Dropout", 1, up_dropout, "inference: identity"),
-    ROW("DynamicQuantizeLinear", 11, 28, NULL, NULL),
+    ROW("DynamicQuantizeLinear", 11, NEWEST, NULL, NULL),
     SAME("Einsum"),
     BROADCAST("Equal"),
     SAME("Expand"),
-    TYPED("EyeLike", 9, 21),
+    TYPED("EyeLike", 9, NEWEST),
     SAME("Flatten"),
     SAME("GRU"),
     SAME("Gather"),
@@ -87,9 +90,9 @@ static const struct op_row rows[] = {
     SAME("GreaterOrEqual"),
     SAME("GridSample"),
     ROW("GroupNormalization", 18, 20, up_groupnorm_18, "scale and bias a group"),
-    ROW("GroupNormalization", 21, 21, up_drop_training, NULL),
-    TYPED("HammingWindow", 17, 21),
-    TYPED("HannWindow", 17, 21),
+    ROW("GroupNormalization", 21, NEWEST, up_drop_training, NULL),
+    TYPED("HammingWindow", 17, NEWEST),
+    TYPED("HannWindow", 17, NEWEST),
     SINCE("HardSwish", 14),
     SOFTMAX("Hardmax"),
     MADE("If", 1, up_if_, "bodies closed over what they take"),
@@ -110,7 +113,7 @@ static const struct op_row rows[] = {
     SAME("MaxUnpool"),
     SAME("Mean"),
     MADE("MeanVarianceNormalization", 9, up_mvn, "ReduceMean, Sub, Mul, Sqrt, Div"),
-    TYPED("MelWeightMatrix", 17, 21),
+    TYPED("MelWeightMatrix", 17, NEWEST),
     SAME("Min"),
     SAME("Mod"),
     BROADCAST("Mul"),
@@ -123,7 +126,8 @@ static const struct op_row rows[] = {
     BROADCAST("Pow"),
     MADE("QLinearConv", 10, up_qlinear_conv, "ConvInteger"),
     MADE("QLinearMatMul", 10, up_qlinear_matmul, "MatMulInteger"),
-    TYPED("QuantizeLinear", 10, 28),
+    TYPED("QuantizeLinear", 10, NEWEST),
+    SINCE("RMSNormalization", 23),
     SAME("RNN"),
     SAME("Range"),
     AXES("ReduceL1", 17),
@@ -144,7 +148,7 @@ static const struct op_row rows[] = {
     { "Scan", 8, 8, NULL, up_scan_8, "refused" },
     MADE("Scan", 9, up_scan_9, "body closed over what it takes"),
     { "Scatter", 9, 10, "ScatterElements", NULL, "its old name" },
-    { "Scatter", 11, 21, "ScatterElements", NULL, "its old name" },
+    { "Scatter", 11, NEWEST, "ScatterElements", NULL, "its old name" },
     SAME("ScatterElements"),
     SAME("ScatterND"),
     SINCE("Selu", 6),
@@ -159,6 +163,8 @@ static const struct op_row rows[] = {
     AXES("Squeeze", 12),
     BROADCAST("Sub"),
     SAME("Sum"),
+    MADE("SwiGLU", 28, up_swiglu, "Swish, Mul"),
+    SINCE("Swish", 24),
     SINCE("Tile", 6),
     UNTIL("TopK", 1, 9, up_topk_1, "k becomes an input"),
     SAME("Transpose"),
@@ -166,7 +172,7 @@ static const struct op_row rows[] = {
     SAME("Unique"),
     AXES("Unsqueeze", 12),
     { "Upsample", 7, 8, "Resize", up_upsample_7, "asymmetric, floor" },
-    { "Upsample", 9, 21, "Resize", up_upsample_9, "asymmetric, floor" },
+    { "Upsample", 9, NEWEST, "Resize", up_upsample_9, "asymmetric, floor" },
     SAME("Where"),
     BROADCAST("Xor"),
 };

@@ -16,7 +16,7 @@ struct onnx_limits {
 /* Opsets of the default domain that are read: 7 and newer whole, older ones as far as the table of
  * ops goes; of still newer ones, models of the few ops whose rows go further. */
 #define ONNX_OPSET_MIN 1
-#define ONNX_OPSET_MAX 21
+#define ONNX_OPSET_MAX 28
 
 /* Makes the graph in arena a (facts on inputs and constants only); b may be dropped afterwards.
  * External data is looked for beneath the folder of b->path. The caller names the file in front of

@@ -58,6 +58,9 @@ static void norm_check(struct check *t, size_t n, int with, bool timed)
     }
     t->new.norm_f32(x, x, gain, shift, 1e-5f, n, moments);
     check_same(t, "norm_f32 in place", want, x, n, "n %zu", n);
+    t->ref.rms_f32(want, got, g, 1e-5f, n);
+    t->new.rms_f32(x, got, g, 1e-5f, n);
+    check_same(t, "rms_f32", want, x, n, "n %zu", n);
     check_drop(t);
 }
 

@@ -330,7 +330,7 @@ static void test_nodes(void)
     expect_graph("near op", graph_with(make_node("Reluctant", "x", "y")), RILL_UNSUPPORTED,
                  "nearest is 'Relu'");
     expect("too new for its opset", make_model(graph_with(make_node("Cast", "x", "y")), 5), NULL,
-           NULL, RILL_UNSUPPORTED, "exists in opsets 6 to 21");
+           NULL, RILL_UNSUPPORTED, "exists in opsets 6 to 28");
     struct pb vendor = make_node("FusedGemm", "x x", "y");
     pb_text(&vendor, NODE_DOMAIN, "com.microsoft");
     expect_graph("vendor op", graph_with(vendor), RILL_UNSUPPORTED, "'com.microsoft'");
@@ -359,8 +359,8 @@ static void test_nodes(void)
 
 static void test_opsets(void)
 {
-    expect("opset 22", make_model(graph_with(make_node("Relu", "x", "y")), 22), NULL, NULL,
-           RILL_UNSUPPORTED, "opset 22");
+    expect("opset 29", make_model(graph_with(make_node("Relu", "x", "y")), 29), NULL, NULL,
+           RILL_UNSUPPORTED, "opset 29");
     expect("opset -1", make_model(graph_with(make_node("Relu", "x", "y")), -1), NULL, NULL,
            RILL_UNSUPPORTED, "opset -1");
     struct pb m = { 0 };

@@ -514,6 +514,19 @@ static void test_new_ops(void)
                21, NONE, FLOATS(1, 1, 1, 1, 1, 1), 6);
     expect_old("Clip 21 without limits", make_node("Clip", "x - -", "y"), 21, NONE,
                FLOATS(1, 2, 3, 4, 5, 6), 6);
+    expect_old("Swish 24", sample_attr(make_node("Swish", "x", "y"), float_attr("alpha", 2)), 24,
+               NONE, FLOATS(0.8807970f, 1.964028f, 2.992582f, 3.998659f, 4.999773f, 5.999963f), 6);
+    expect_old("SwiGLU 28", make_node("SwiGLU", "x x", "y"), 28, NONE,
+               FLOATS(0.7310586f, 3.523188f, 8.573167f, 15.71221f, 24.83268f, 35.91099f), 6);
+    expect_old("RMSNormalization 23 with one gain",
+               sample_attr(make_node("RMSNormalization", "x w", "y"), make_int_attr("axis", -2)),
+               23, F32("w", 2),
+               FLOATS(0.5135525f, 1.027105f, 1.540658f, 2.054210f, 2.567763f, 3.081315f), 6);
+    expect_old("CumProd 26 backwards",
+               sample_attr(make_node("CumProd", "x a", "y"), make_int_attr("reverse", 1)), 26,
+               I64("a", 1), FLOATS(6, 6, 3, 120, 30, 6), 6);
+    expect_old("Mod 28 of the divisor's sign", make_node("Mod", "x w", "y"), 28,
+               F32("w", -2.5f, 2, 2), FLOATS(-1.5f, 0, 1, -1, 1, 0), 6);
     expect_old("Upsample's last form", make_node("Upsample", "x s", "y"), 9, F32("s", 1, 2),
                FLOATS(1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6), 12);
 }
