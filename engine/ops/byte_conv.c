@@ -27,8 +27,9 @@ static const struct attr_spec conv_attrs[] = {
 #undef AT
 
 /* x: [batch, rows, columns, channels]; w: [outputs, rows, columns, channels], depthwise: [1, rows,
- * columns, outputs], where output o reads channel o / (outputs / channels) */
-enum { IN_X, IN_W, IN_BIAS, IN_MULTIPLIER, IN_SHIFT };
+ * columns, outputs], where output o reads channel o / (outputs / channels). zero: of the bytes of
+ * each batch, in place of x_zero. */
+enum { IN_X, IN_W, IN_BIAS, IN_MULTIPLIER, IN_SHIFT, IN_ZERO };
 
 #define SIDE_MAX ((int64_t) 1 << 30)
 
@@ -117,6 +118,20 @@ static rill_status channels_check(struct infer *c, int64_t *ret_outputs)
     return RILL_OK;
 }
 
+/* Zeros that come with the bytes. */
+static rill_status zeros_check(struct infer *c)
+{
+    const struct byte_conv_attr *a = c->attr;
+    if (!infer_has(c, IN_ZERO))
+        return RILL_OK;
+    TRY(elem_check_type(c, IN_ZERO, TYPE_I32));
+    if (c->in[IN_ZERO]->rank != 1 || c->in[IN_ZERO]->shape[0] != c->in[IN_X]->shape[0])
+        return infer_fail(c, "input %u does not have a zero for each batch", IN_ZERO);
+    if (a->x_zero || infer_has(c, IN_MULTIPLIER))
+        return infer_fail(c, "zeros of batches go with sums, and with no other zero");
+    return RILL_OK;
+}
+
 static rill_status conv_infer(struct infer *c)
 {
     const struct byte_conv_attr *a = c->attr;
@@ -131,6 +146,7 @@ static rill_status conv_infer(struct infer *c)
     TRY(lists_check(c));
     TRY(channels_check(c, &outputs));
     TRY(factors_check(c, outputs));
+    TRY(zeros_check(c));
     if (infer_has(c, IN_MULTIPLIER))
         TRY(byte_range_check(c, &a->y, &to));
     shape[0] = c->in[IN_X]->shape[0];
@@ -161,8 +177,10 @@ struct conv_args {
     const void *packed;        /* of kern_q8_pack */
     struct kern_places places; /* depthwise */
     const uint8_t *padding;    /* depthwise: a place outside */
+    const int32_t *w_sums;     /* depthwise, zeros of batches: of the weights of each output */
     struct kern_requant to;    /* by and shift for each output; NULL: sums come out */
     size_t rows_bytes;         /* of scratch in front of the sums */
+    size_t batch_bytes;        /* behind the sums: a bias and a place outside, of the batch */
 };
 
 /* Windows over whole rows, or over one, without a gap. */
@@ -281,6 +299,23 @@ static size_t rows_bytes(const struct conv_args *s, bool depthwise)
     return (bytes + 63) / 64 * 64;
 }
 
+/* What a zero takes off each output, and room for the bias and the place outside of a batch. */
+static rill_status zeros_prepare(struct prep *c, struct conv_args *s)
+{
+    const struct byte_conv_attr *a = c->attr;
+    const int64_t n_out = s->y[3], n = tensor_count(c->in[IN_W]);
+    if (c->n_in <= IN_ZERO || !c->in[IN_ZERO] || !a->depthwise)
+        return RILL_OK;
+    int32_t *sums = arena_array(c->arena, int32_t, (size_t) n_out);
+    if (!sums)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    for (int64_t i = 0; i < n; i++)
+        sums[i % n_out] += s->places.w[i];
+    s->w_sums = sums;
+    s->batch_bytes = (size_t) n_out * (sizeof(int32_t) + 1);
+    return RILL_OK;
+}
+
 static rill_status conv_prepare(struct prep *c)
 {
     const struct byte_conv_attr *a = c->attr;
@@ -291,6 +326,7 @@ static rill_status conv_prepare(struct prep *c)
         return prep_fail(c, "its weights must be constants");
     geometry_set(s, c);
     TRY(a->depthwise ? places_pack(c, s) : weights_pack(c, s));
+    TRY(zeros_prepare(c, s));
     TRY(each_output(c, IN_MULTIPLIER, s->y[3], &s->to.by));
     TRY(each_output(c, IN_SHIFT, s->y[3], &s->to.shift));
     s->to.zero = (int32_t) a->y.zero;
@@ -298,7 +334,8 @@ static rill_status conv_prepare(struct prep *c)
     s->to.high = (int32_t) a->y.high;
     s->to.once = a->once;
     s->rows_bytes = rows_bytes(s, a->depthwise);
-    c->scratch_bytes = s->rows_bytes + WINDOWS_MAX * (size_t) s->y[3] * sizeof(int32_t);
+    c->scratch_bytes =
+        s->rows_bytes + WINDOWS_MAX * (size_t) s->y[3] * sizeof(int32_t) + s->batch_bytes;
     c->packed = 1u << IN_W;
     c->args = s;
     return RILL_OK;
@@ -329,18 +366,24 @@ static const uint8_t *place_at(const struct conv_args *s, const uint8_t *x, stru
     return x + ((at.batch * s->n[1] + r) * s->n[2] + k) * s->n[3];
 }
 
+static int32_t zero_at(const struct eval *e, int64_t batch)
+{
+    const int32_t *zeros = e->n_in > IN_ZERO ? e->x[IN_ZERO] : NULL;
+    return zeros ? zeros[batch] : (int32_t) ((const struct byte_conv_attr *) e->attr)->x_zero;
+}
+
 static void window_gather(const struct eval *e, int64_t window, uint8_t *ret)
 {
     const struct conv_args *s = e->args;
-    const struct byte_conv_attr *a = e->attr;
     const struct window_at at = window_at(s, window);
+    const int outside = zero_at(e, at.batch) & 255;
     for (int64_t i = 0; i < s->w[1]; i++)
         for (int64_t j = 0; j < s->w[2]; j++, ret += s->n[3]) {
             const uint8_t *from = place_at(s, e->x[IN_X], at, i, j);
             if (from)
                 memcpy(ret, from, (size_t) s->n[3]);
             else
-                memset(ret, (int) (a->x_zero & 255), (size_t) s->n[3]);
+                memset(ret, outside, (size_t) s->n[3]);
         }
 }
 
@@ -371,9 +414,10 @@ static size_t windows_after(const struct conv_args *s, int64_t first, int64_t al
 static void full_eval(const struct eval *e)
 {
     const struct conv_args *s = e->args;
-    const struct byte_conv_attr *a = e->attr;
-    const int32_t zero = (int32_t) a->x_zero;
-    const struct kern_q8_x how = { .is_signed = e->in[IN_X]->type == DTYPE_I8, .zero = &zero };
+    int32_t zeros[WINDOWS_MAX];
+    const struct kern_q8_x how = { .is_signed = e->in[IN_X]->type == DTYPE_I8,
+                                   .zero = zeros,
+                                   .zero_step = 1 };
     struct kern_q8 w = kern_q8_open(s->packed, (size_t) s->y[3], (size_t) s->k);
     int32_t *sums = (int32_t *) ((char *) e->scratch + s->rows_bytes);
     int64_t n = s->y[3], all = e->out[0]->dim[0] * s->y[1] * s->y[2];
@@ -382,6 +426,8 @@ static void full_eval(const struct eval *e)
         size_t rows = windows_after(s, i, all), step;
         const uint8_t *x = windows_ready(e, i, rows, &step);
         int32_t *to = s->to.by ? sums : (int32_t *) e->y[0] + i * n;
+        for (size_t r = 0; r < rows; r++)
+            zeros[r] = zero_at(e, (i + (int64_t) r) / (s->y[1] * s->y[2]));
         e->kern->gemm_q8(to, (size_t) n, x, step, &w, &how, rows);
         for (size_t r = 0; s->to.by && r < rows; r++)
             e->kern->requantize((uint8_t *) e->y[0] + (i + (int64_t) r) * n, sums + (int64_t) r * n,
@@ -401,7 +447,8 @@ static const uint8_t *place_widen(const uint8_t *x, int64_t n, int64_t each, uin
 }
 
 /* Where the bytes under a window are, place by place. */
-static const uint8_t *const *places_find(const struct eval *e, int64_t window)
+static const uint8_t *const *places_find(const struct eval *e, int64_t window,
+                                         const uint8_t *outside)
 {
     const struct conv_args *s = e->args;
     const struct window_at at = window_at(s, window);
@@ -415,7 +462,7 @@ static const uint8_t *const *places_find(const struct eval *e, int64_t window)
             (const uint8_t *) e->x[IN_X] + (inside ? (at.batch * s->n[1] + r) * row_bytes : 0);
         for (int64_t j = 0, k = at.column; j < s->w[2]; j++, k += s->dilation[1], to++) {
             if (!inside || k < 0 || k >= s->n[2])
-                *to = s->padding;
+                *to = outside;
             else if (each == 1)
                 *to = row + k * s->n[3];
             else
@@ -425,14 +472,33 @@ static const uint8_t *const *places_find(const struct eval *e, int64_t window)
     return ret;
 }
 
+/* The bias of a batch whose bytes have a zero of their own, and behind it a place outside. */
+static const uint8_t *batch_begin(const struct eval *e, int64_t batch, struct kern_places *ret)
+{
+    const struct conv_args *s = e->args;
+    const size_t n = (size_t) s->y[3];
+    int32_t *bias = (int32_t *) ((char *) e->scratch + s->rows_bytes) + WINDOWS_MAX * n;
+    const uint32_t zero = (uint32_t) zero_at(e, batch);
+    if (!s->w_sums)
+        return s->padding;
+    for (size_t o = 0; o < n; o++)
+        bias[o] = (int32_t) ((uint32_t) s->places.bias[o] - zero * (uint32_t) s->w_sums[o]);
+    ret->bias = bias;
+    return memset(bias + n, (int) (zero & 255), n);
+}
+
 static void depthwise_eval(const struct eval *e)
 {
     const struct conv_args *s = e->args;
+    struct kern_places places = s->places;
     int32_t *sums = (int32_t *) ((char *) e->scratch + s->rows_bytes);
-    int64_t n = s->y[3], all = e->out[0]->dim[0] * s->y[1] * s->y[2];
+    int64_t n = s->y[3], each = s->y[1] * s->y[2], all = e->out[0]->dim[0] * each;
+    const uint8_t *outside = s->padding;
     for (int64_t i = 0; i < all; i++) {
-        const uint8_t *const *x = places_find(e, i);
-        e->kern->places_sum(s->to.by ? sums : (int32_t *) e->y[0] + i * n, x, &s->places);
+        if (i % each == 0)
+            outside = batch_begin(e, i / each, &places);
+        const uint8_t *const *x = places_find(e, i, outside);
+        e->kern->places_sum(s->to.by ? sums : (int32_t *) e->y[0] + i * n, x, &places);
         if (s->to.by)
             e->kern->requantize((uint8_t *) e->y[0] + i * n, sums, (size_t) n, &s->to);
     }
@@ -452,7 +518,7 @@ static const struct op op_byte_conv = {
     .attrs = conv_attrs,
     .attr_bytes = sizeof(struct byte_conv_attr),
     .min_in = 2,
-    .max_in = 5,
+    .max_in = 6,
     .min_out = 1,
     .max_out = 1,
     .infer = conv_infer,

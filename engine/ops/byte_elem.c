@@ -284,41 +284,84 @@ static void byte_of_eval(const struct eval *e)
         y[i] = (uint8_t) (byte_round(x[i] / scale, low, high) + zero);
 }
 
-/* ---- ByteRows: floats as i8 around 0, with the scale of the largest of a row ---- */
+/* ---- ByteRows: floats as i8, each row with a scale of its own ---- */
+
+struct byte_rows_attr {
+    int64_t shifted; /* the range of a row fills all bytes, around a zero of its own */
+};
+
+static const struct attr_spec byte_rows_attrs[] = {
+    { .name = "shifted", .kind = ATTR_INT, .offset = offsetof(struct byte_rows_attr, shifted) },
+    { 0 },
+};
 
 static rill_status byte_rows_infer(struct infer *c)
 {
+    const struct byte_rows_attr *a = c->attr;
     TRY(elem_check_type(c, 0, TYPE_F32));
     if (c->in[0]->rank < 1)
         return infer_fail(c, "wants rows: an input of rank 1 or more");
+    if (c->n_out != (a->shifted ? 3 : 2))
+        return infer_fail(c, "has %u outputs; wants bytes and scales, and zeros where shifted",
+                          c->n_out);
     infer_shape(c, 0, DTYPE_I8, c->in[0]->rank, c->in[0]->shape);
     infer_shape(c, 1, DTYPE_F32, 1, c->in[0]->shape);
+    if (a->shifted)
+        infer_shape(c, 2, DTYPE_I32, 1, c->in[0]->shape);
     return RILL_OK;
 }
 
-static void row_put(int8_t *restrict y, const float *restrict x, int64_t n, float by)
+struct row_form {
+    float scale, by; /* a step of the bytes, and its inverse; 0: all of the row is 0 */
+    int32_t zero, low;
+};
+
+/* Around 0: the largest is 127. */
+static struct row_form form_centred(const float range[2])
+{
+    float most = -range[0] > range[1] ? -range[0] : range[1];
+    return most > 0 ? (struct row_form) { most / 127, 127 / most, 0, -127 }
+                    : (struct row_form) { 1, 0, 0, -127 };
+}
+
+/* Of both ends the one that is nearer to 0 says where the zero is. */
+static struct row_form form_shifted(const float range[2])
+{
+    const double low = range[0] < 0 ? (double) range[0] : 0,
+                 high = range[1] > 0 ? (double) range[1] : 0, scale = (high - low) / 255;
+    if (!(high > low))
+        return (struct row_form) { 1, 0, 0, -128 };
+    const double from_low = -128 - low / scale, from_high = 127 - high / scale;
+    const double zero = 128 - low / scale < 127 + high / scale ? from_low : from_high;
+    const float step = (float) scale;
+    return (struct row_form) { step, 1 / step, fixed_clip((int32_t) round(zero), -128, 127), -128 };
+}
+
+static void row_put(int8_t *restrict y, const float *restrict x, int64_t n, struct row_form f)
 {
     for (int64_t i = 0; i < n; i++)
-        y[i] = (int8_t) byte_round(x[i] * by, -127, 127);
+        y[i] = (int8_t) byte_round((float) f.zero + x[i] * f.by, (float) f.low, 127);
 }
 
 static void byte_rows_eval(const struct eval *e)
 {
+    const struct byte_rows_attr *a = e->attr;
     int64_t rows = e->in[0]->dim[0], n = rows ? tensor_count(e->in[0]) / rows : 0;
     const float *x = e->x[0];
-    float *scale = e->y[1];
     for (int64_t r = 0; r < rows; r++, x += n) {
         float range[2];
         e->kern->range_f32(x, (size_t) n, range);
-        float most = -range[0] > range[1] ? -range[0] : range[1];
-        if (scale)
-            scale[r] = most > 0 ? most / 127 : 1;
+        struct row_form f = a->shifted ? form_shifted(range) : form_centred(range);
+        if (e->y[1])
+            ((float *) e->y[1])[r] = f.scale;
+        if (a->shifted && e->y[2])
+            ((int32_t *) e->y[2])[r] = f.zero;
         if (e->y[0])
-            row_put((int8_t *) e->y[0] + r * n, x, n, most > 0 ? 127 / most : 0);
+            row_put((int8_t *) e->y[0] + r * n, x, n, f);
     }
 }
 
-#define BYTE_OP(NAME, ID, TEXT, ATTRS, ATTR, INS, OUTS, FLAGS, INFER, PREPARE, EVAL, HELP)         \
+#define BYTE_OP(NAME, ID, TEXT, ATTRS, ATTR, INS, FLAGS, INFER, PREPARE, EVAL, HELP)               \
     static const struct op NAME = {                                                                \
         .id = ID,                                                                                  \
         .name = TEXT,                                                                              \
@@ -326,8 +369,8 @@ static void byte_rows_eval(const struct eval *e)
         .attr_bytes = ATTR,                                                                        \
         .min_in = INS,                                                                             \
         .max_in = INS,                                                                             \
-        .min_out = OUTS,                                                                           \
-        .max_out = OUTS,                                                                           \
+        .min_out = 1,                                                                              \
+        .max_out = 1,                                                                              \
         .flags = FLAGS,                                                                            \
         .infer = INFER,                                                                            \
         .prepare = PREPARE,                                                                        \
@@ -336,22 +379,34 @@ static void byte_rows_eval(const struct eval *e)
     }
 
 BYTE_OP(op_requantize, OP_REQUANTIZE, "Requantize", requantize_attrs,
-        sizeof(struct requantize_attr), 1, 1, OP_POINTWISE, requantize_infer, NULL, requantize_eval,
+        sizeof(struct requantize_attr), 1, OP_POINTWISE, requantize_infer, NULL, requantize_eval,
         "whole numbers less their zero, by a fixed-point factor, as bytes");
-BYTE_OP(op_byte_add, OP_BYTE_ADD, "ByteAdd", byte_add_attrs, sizeof(struct byte_add_attr), 2, 1,
+BYTE_OP(op_byte_add, OP_BYTE_ADD, "ByteAdd", byte_add_attrs, sizeof(struct byte_add_attr), 2,
         OP_POINTWISE, byte_add_infer, byte_binary_prepare, byte_add_eval,
         "sum of bytes, each by a fixed-point factor");
-BYTE_OP(op_byte_mul, OP_BYTE_MUL, "ByteMul", byte_mul_attrs, sizeof(struct byte_add_attr), 2, 1,
+BYTE_OP(op_byte_mul, OP_BYTE_MUL, "ByteMul", byte_mul_attrs, sizeof(struct byte_add_attr), 2,
         OP_POINTWISE, byte_binary_infer, byte_binary_prepare, byte_mul_eval,
         "product of bytes by a fixed-point factor");
 BYTE_OP(op_byte_table, OP_BYTE_TABLE, "ByteTable", byte_table_attrs, sizeof(struct byte_table_attr),
-        1, 1, OP_POINTWISE, byte_table_infer, byte_table_prepare, byte_table_eval,
+        1, OP_POINTWISE, byte_table_infer, byte_table_prepare, byte_table_eval,
         "for each byte the one that a table has for it");
-BYTE_OP(op_byte_of, OP_BYTE_OF, "ByteOf", byte_of_attrs, sizeof(struct byte_of_attr), 1, 1,
+BYTE_OP(op_byte_of, OP_BYTE_OF, "ByteOf", byte_of_attrs, sizeof(struct byte_of_attr), 1,
         OP_POINTWISE, byte_of_infer, NULL, byte_of_eval,
         "x / scale, rounded half away from zero, + zero, as bytes");
-BYTE_OP(op_byte_rows, OP_BYTE_ROWS, "ByteRows", NULL, 0, 1, 2, 0, byte_rows_infer, NULL,
-        byte_rows_eval, "floats as bytes around 0, with a scale for each row of the first axis");
+
+static const struct op op_byte_rows = {
+    .id = OP_BYTE_ROWS,
+    .name = "ByteRows",
+    .attrs = byte_rows_attrs,
+    .attr_bytes = sizeof(struct byte_rows_attr),
+    .min_in = 1,
+    .max_in = 1,
+    .min_out = 2,
+    .max_out = 3,
+    .infer = byte_rows_infer,
+    .eval = byte_rows_eval,
+    .help = "floats as bytes, with a scale and perhaps a zero for each row of the first axis",
+};
 
 const struct op *const ops_byte_elem[] = {
     &op_requantize, &op_byte_add, &op_byte_mul, &op_byte_table, &op_byte_of, &op_byte_rows, NULL

@@ -251,6 +251,20 @@ struct factor tfl_factor_of(double v)
                              exponent > 30 ? 30 : exponent };
 }
 
+int32_t tfl_halved(int32_t v, int by)
+{
+    int64_t half = ((int64_t) 1 << by) >> 1;
+    return (int32_t) ((v + half - (v < 0 && by)) >> by);
+}
+
+int32_t tfl_factor_apply(struct factor f, int32_t v)
+{
+    int64_t up = (int64_t) v * ((int64_t) 1 << (f.shift > 0 ? f.shift : 0));
+    up = up > INT32_MAX ? INT32_MAX : up < INT32_MIN ? INT32_MIN : up;
+    return tfl_halved((int32_t) ((up * f.multiplier + (1 << 30)) >> 31),
+                      f.shift > 0 ? 0 : -f.shift);
+}
+
 rill_status tfl_single(struct conversion *c, const struct tfl_tensor *t)
 {
     if (t && tfl_type_is_byte(t->shape.type) && t->q.n == 1)

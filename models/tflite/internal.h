@@ -6,8 +6,10 @@
  * tensor.c    tensors of the file, their constants, their scales
  * emit.c      what conversions work with: operands, constants, nodes of the graph
  * op_rows.c   the table of operators, which names the conversions; names.c all of the format
- * move.c      operators that move elements; real.c those of floats; whole.c those of bytes;
- * product.c   convolutions and products of either; state.c variables */
+ * move.c      operators that move elements; real.c those of floats
+ * whole.c     those of bytes; table.c those of one operand that are looked up
+ * product.c   convolutions and products of either; deconv.c transposed ones
+ * resize.c    images of other sizes; state.c variables */
 #ifndef RILL_MODELS_TFLITE_INTERNAL_H
 #define RILL_MODELS_TFLITE_INTERNAL_H
 #include "engine/graph/op.h"
@@ -157,6 +159,10 @@ struct factor {
 };
 /* multiplier * 2^(shift - 31) next to v; v >= 0 */
 struct factor tfl_factor_of(double v);
+/* v times f, rounded twice, as Requantize does it. */
+int32_t tfl_factor_apply(struct factor f, int32_t v);
+/* v / 2^by, halves away from zero. */
+int32_t tfl_halved(int32_t v, int by);
 
 /* The attributes to, zero, low, high of what comes out as tensor y behind an activation. */
 #define RANGE_ATTRS 4
@@ -172,6 +178,20 @@ rill_status tfl_emit_reals(struct conversion *c, const struct tfl_tensor *t, uin
 /* Refuses a tensor of bytes that does not say with one scale and zero what it stands for. */
 rill_status tfl_single(struct conversion *c, const struct tfl_tensor *t);
 bool tfl_type_is_byte(enum dtype t);
+
+/* Which inputs of an operator a product is made of. */
+struct product_of {
+    unsigned x, w, bias;
+};
+
+/* Products of i8 leave zero points of their weights out, but full ones with one scale. */
+rill_status tfl_byte_scales_check(struct conversion *c, const struct product_of *of, int axis,
+                                  bool full);
+/* ByteConv of x and weights, as `how` says, scaled to the output. */
+#define CONV_HOW_MAX 5
+rill_status tfl_byte_conv_emit(struct conversion *c, const struct product_of *of,
+                               const struct attr *how, unsigned n_how, int activation, uint32_t x,
+                               uint32_t weights, uint32_t *ret);
 
 static inline struct attr attr_int(const char *name, int64_t v)
 {
@@ -191,19 +211,21 @@ static inline struct attr attr_ints(const char *name, const int64_t *v, uint32_t
     X(pack) X(unpack) X(squeeze) X(expand_dims) X(gather) X(mirror_pad)                            \
     X(binary) X(unary) X(table) X(pool) X(reduce) X(softmax) X(quantize) X(dequantize) X(cast)     \
     X(squared_difference) X(rsqrt) X(relu_like) X(leaky_relu) X(prelu) X(compare) X(alike)         \
+    X(resize_nearest) X(resize_bilinear) X(arg) X(l2_normalization) X(cumsum)                      \
     X(var_handle) X(read_variable) X(assign_variable) X(call_once)
 /* clang-format on */
 #define X(name) rill_status tfl_##name(struct conversion *c);
 CONVERT_EACH(X)
 #undef X
 
-/* The same on bytes (whole.c). */
+/* The same on bytes (table.c, whole.c). */
 rill_status tfl_byte_table(struct conversion *c);
 rill_status tfl_byte_relu(struct conversion *c, int activation);
 rill_status tfl_byte_binary(struct conversion *c, int activation);
 /* kept: strides, sizes of the window, pads */
 rill_status tfl_byte_pool(struct conversion *c, const int64_t kept[8], int activation);
 rill_status tfl_byte_softmax(struct conversion *c, double beta);
+rill_status tfl_byte_prelu(struct conversion *c);
 rill_status tfl_byte_reduce(struct conversion *c, const int64_t *axes, unsigned n,
                             const struct attr *keep);
 #endif

@@ -10,6 +10,7 @@ struct window {
     int64_t stride[2], dilation[2], pad[4];
     int activation;
     bool depthwise, full; /* full: a product of rows, which the format's kernels round once */
+    bool shifted;         /* rows of floats are made bytes around a zero of their own */
 };
 
 static const int64_t to_channels_first[] = { 0, 3, 1, 2 }, to_channels_last[] = { 0, 2, 3, 1 };
@@ -86,49 +87,14 @@ static rill_status real_conv(struct conversion *c, const struct window *w)
     return real_product(c, OP_CONV, a, 4, w->depthwise ? depthwise : plain, w->activation);
 }
 
-rill_status tfl_transpose_conv(struct conversion *c)
-{
-    static const int64_t weights[] = { 3, 0, 1, 2 };
-    const struct tfl_tensor *x = tfl_in(c, 2), *y = tfl_out(c, 0);
-    struct flat *f = &c->r->flat;
-    const struct tensor *w = &tfl_in(c, 1)->shape;
-    int64_t *kept = arena_array(c->r->arena, int64_t, 6);
-    uint32_t in[3], out;
-    if (!kept)
-        return tfl_no_memory(c->r);
-    if (!x || x->shape.type != DTYPE_F32 || w->type != DTYPE_F32 || x->shape.rank != 4 ||
-        w->rank != 4 || y->shape.rank != 4)
-        return tfl_fail(c, RILL_UNSUPPORTED, "is read of floats of rank 4 only");
-    int64_t *stride = kept, *pad = kept + 2;
-    for (unsigned i = 0; i < 2; i++) {
-        stride[i] = flat_i32(f, c->options, i ? CONV_STRIDE_W : CONV_STRIDE_H, 0);
-        TRY(tfl_step_check(c, "stride", stride[i]));
-        TRY(tfl_known(c, x, 1 + (int) i, "a transposed convolution"));
-        TRY(tfl_known(c, y, 1 + (int) i, "a transposed convolution"));
-        int64_t all = (x->shape.dim[1 + i] - 1) * stride[i] + w->dim[1 + i] - y->shape.dim[1 + i];
-        if (all < 0)
-            return tfl_fail(c, RILL_UNSUPPORTED, "its output is larger than its windows reach");
-        pad[i] = all / 2;
-        pad[2 + i] = all - all / 2;
-    }
-    struct attr a[] = { attr_ints("strides", stride, 2), attr_ints("pads", pad, 4) };
-    TRY(tfl_wire(c, 2, &in[0]));
-    TRY(tfl_wire(c, 1, &in[1]));
-    TRY(tfl_wire(c, 3, &in[2]));
-    TRY(tfl_emit_transpose(c, to_channels_first, 4, in[0], &in[0]));
-    TRY(tfl_emit_transpose(c, weights, 4, in[1], &in[1]));
-    TRY(tfl_emit(c, OP_CONV_TRANSPOSE, a, 2, in, 3, &out, 1));
-    TRY(tfl_emit_activation(c, flat_i8(f, c->options, CONV_ACTIVATION, 0), out, &out));
-    TRY(tfl_emit_transpose(c, to_channels_last, 4, out, &out));
-    return tfl_result(c, 0, out);
-}
-
 /* ---- bytes ---- */
 
+static const struct product_of plain_of = { .x = 0, .w = 1, .bias = 2 };
+
 /* Scales of a product next to that of its result. */
-static rill_status factors_make(struct conversion *c, uint32_t ret[2])
+static rill_status factors_make(struct conversion *c, const struct product_of *of, uint32_t ret[2])
 {
-    const struct tfl_tensor *x = tfl_in(c, 0), *w = tfl_in(c, 1), *y = tfl_out(c, 0);
+    const struct tfl_tensor *x = tfl_in(c, of->x), *w = tfl_in(c, of->w), *y = tfl_out(c, 0);
     int64_t n = w->q.n;
     struct tensor *multiplier = tensor_new(c->r->arena, DTYPE_I32, 1, &n),
                   *shift = tensor_new(c->r->arena, DTYPE_I32, 1, &n);
@@ -145,11 +111,11 @@ static rill_status factors_make(struct conversion *c, uint32_t ret[2])
     return tfl_wire_of(c, shift, &ret[1]);
 }
 
-/* Products of i8 leave zero points of their weights out, but full ones with one scale. */
-static rill_status byte_scales_check(struct conversion *c, int axis, bool full)
+rill_status tfl_byte_scales_check(struct conversion *c, const struct product_of *of, int axis,
+                                  bool full)
 {
-    const struct tfl_tensor *w = tfl_in(c, 1);
-    TRY(tfl_single(c, tfl_in(c, 0)));
+    const struct tfl_tensor *w = tfl_in(c, of->w);
+    TRY(tfl_single(c, tfl_in(c, of->x)));
     TRY(tfl_single(c, tfl_out(c, 0)));
     if (!tfl_type_is_byte(w->shape.type) || w->q.n == 0 || (w->q.n > 1 && w->q.axis != axis))
         return tfl_fail(c, RILL_UNSUPPORTED,
@@ -159,10 +125,25 @@ static rill_status byte_scales_check(struct conversion *c, int axis, bool full)
     if (w->shape.type == DTYPE_I8 && !(full && w->q.n == 1) && !tfl_quant_centred(c->r, w))
         return tfl_fail(c, RILL_UNSUPPORTED,
                         "weights '%.80s' of i8 have a zero point that is not 0", w->name);
-    if (tfl_in(c, 2) && tfl_type(c, 2) != DTYPE_I32)
+    if (tfl_in(c, of->bias) && tfl_type(c, of->bias) != DTYPE_I32)
         return tfl_fail(c, RILL_UNSUPPORTED, "its bias is %s; wants i32",
-                        dtype_name(tfl_type(c, 2)));
+                        dtype_name(tfl_type(c, of->bias)));
     return RILL_OK;
+}
+
+rill_status tfl_byte_conv_emit(struct conversion *c, const struct product_of *of,
+                               const struct attr *how, unsigned n_how, int activation, uint32_t x,
+                               uint32_t weights, uint32_t *ret)
+{
+    uint32_t in[5] = { x, weights };
+    struct attr a[CONV_HOW_MAX + 2 + RANGE_ATTRS], *at = a + n_how;
+    memcpy(a, how, n_how * sizeof *a);
+    *at++ = attr_int("x_zero", tfl_quant_zero(c->r, tfl_in(c, of->x)));
+    *at++ = attr_int("w_zero", tfl_quant_zero(c->r, tfl_in(c, of->w)));
+    TRY(tfl_range_attrs(c, tfl_out(c, 0), activation, at));
+    TRY(tfl_wire(c, of->bias, &in[2]));
+    TRY(factors_make(c, of, &in[3]));
+    return tfl_emit(c, OP_BYTE_CONV, a, n_how + 2 + RANGE_ATTRS, in, 5, ret, 1);
 }
 
 /* x and weights: wires in the shapes that ByteConv wants. */
@@ -170,21 +151,14 @@ static rill_status byte_conv(struct conversion *c, const struct window *w, uint3
                              uint32_t weights, uint32_t *ret)
 {
     const struct window *kept = arena_copy(c->r->arena, w, sizeof *w);
-    uint32_t in[5] = { x, weights };
-    struct attr a[7 + RANGE_ATTRS];
     if (!kept)
         return tfl_no_memory(c->r);
-    a[0] = attr_ints("strides", kept->stride, 2);
-    a[1] = attr_ints("dilations", kept->dilation, 2);
-    a[2] = attr_ints("pads", kept->pad, 4);
-    a[3] = attr_int("depthwise", w->depthwise);
-    a[4] = attr_int("x_zero", tfl_quant_zero(c->r, tfl_in(c, 0)));
-    a[5] = attr_int("w_zero", tfl_quant_zero(c->r, tfl_in(c, 1)));
-    a[6] = attr_int("once", w->full);
-    TRY(tfl_range_attrs(c, tfl_out(c, 0), w->activation, a + 7));
-    TRY(tfl_wire(c, 2, &in[2]));
-    TRY(factors_make(c, &in[3]));
-    return tfl_emit(c, OP_BYTE_CONV, a, 7 + RANGE_ATTRS, in, 5, ret, 1);
+    const struct attr how[CONV_HOW_MAX] = { attr_ints("strides", kept->stride, 2),
+                                            attr_ints("dilations", kept->dilation, 2),
+                                            attr_ints("pads", kept->pad, 4),
+                                            attr_int("depthwise", w->depthwise),
+                                            attr_int("once", w->full) };
+    return tfl_byte_conv_emit(c, &plain_of, how, CONV_HOW_MAX, w->activation, x, weights, ret);
 }
 
 /* ---- floats by bytes ---- */
@@ -200,21 +174,25 @@ static rill_status scales_wire(struct conversion *c, uint32_t *ret)
     return tfl_wire_of(c, t, ret);
 }
 
-/* x: [rows, rows of the image, columns, channels]; each row gets a scale of its own. */
+/* x: [rows, rows of the image, columns, channels]; each row gets a scale of its own and, shifted, a
+ * zero of its own. */
 static rill_status mixed_product(struct conversion *c, const struct window *w, uint32_t x,
                                  uint32_t weights, uint32_t *ret)
 {
     const struct window *kept = arena_copy(c->r->arena, w, sizeof *w);
-    uint32_t rows[2], scale, sum, bias;
+    uint32_t rows[3], scale, sum, bias;
     int64_t axes[] = { 1, 2, 3 };
     if (!kept)
         return tfl_no_memory(c->r);
     struct attr a[] = { attr_ints("strides", kept->stride, 2),
                         attr_ints("dilations", kept->dilation, 2), attr_ints("pads", kept->pad, 4),
                         attr_int("depthwise", w->depthwise) },
-                to = attr_int("to", DTYPE_F32);
-    TRY(tfl_emit(c, OP_BYTE_ROWS, NULL, 0, &x, 1, rows, 2));
-    TRY(tfl_emit(c, OP_BYTE_CONV, a, 4, (uint32_t[]) { rows[0], weights }, 2, &sum, 1));
+                shifted = attr_int("shifted", w->shifted), to = attr_int("to", DTYPE_F32);
+    uint32_t in[] = { WIRE_NONE, weights, WIRE_NONE, WIRE_NONE, WIRE_NONE, WIRE_NONE };
+    TRY(tfl_emit(c, OP_BYTE_ROWS, &shifted, 1, &x, 1, rows, w->shifted ? 3 : 2));
+    in[0] = rows[0];
+    in[5] = w->shifted ? rows[2] : WIRE_NONE;
+    TRY(tfl_emit(c, OP_BYTE_CONV, a, 4, in, 6, &sum, 1));
     TRY(tfl_emit(c, OP_CAST, &to, 1, &sum, 1, &sum, 1));
     TRY(tfl_wire_i64s(c, axes, 3, &scale));
     TRY(tfl_emit2(c, OP_UNSQUEEZE, rows[1], scale, &rows[1]));
@@ -251,12 +229,13 @@ static rill_status conv(struct conversion *c, bool depthwise)
     TRY(window_read(c, depthwise, &w));
     if (real && tfl_type(c, 1) == DTYPE_F32)
         return real_conv(c, &w);
-    TRY(real ? mixed_check(c, axis) : byte_scales_check(c, axis, false));
-    if (real && tfl_in(c, 1)->q.n > 1)
+    TRY(real ? mixed_check(c, axis) : tfl_byte_scales_check(c, &plain_of, axis, false));
+    if (real && depthwise && tfl_in(c, 1)->q.n != (uint64_t) tfl_in(c, 1)->shape.dim[3])
         return tfl_fail(c, RILL_UNSUPPORTED,
-                        "weights '%.80s' have a scale a channel and its input is of floats; one "
-                        "scale for all, or an input of 8 bits, is read",
+                        "weights '%.80s' have one scale and its input is of floats; a scale for "
+                        "each channel is read",
                         tfl_in(c, 1)->name);
+    w.shifted = real && (depthwise || tfl_in(c, 1)->q.n > 1);
     TRY(tfl_wire(c, 0, &x));
     TRY(tfl_wire(c, 1, &weights));
     TRY(real ? mixed_product(c, &w, x, weights, &y) : byte_conv(c, &w, x, weights, &y));
@@ -296,11 +275,15 @@ static rill_status whole_full(struct conversion *c, bool real, int64_t k, int ac
                               uint32_t *ret)
 {
     const struct window one = {
-        .full = true, .stride = { 1, 1 }, .dilation = { 1, 1 }, .activation = activation
+        .full = true,
+        .stride = { 1, 1 },
+        .dilation = { 1, 1 },
+        .activation = activation,
+        .shifted = flat_i8(&c->r->flat, c->options, FULL_ASYMMETRIC, 0),
     };
     int64_t outputs = tfl_in(c, 1)->shape.dim[0];
     uint32_t x, weights;
-    TRY(real ? mixed_check(c, 0) : byte_scales_check(c, 0, true));
+    TRY(real ? mixed_check(c, 0) : tfl_byte_scales_check(c, &plain_of, 0, true));
     TRY(tfl_wire(c, 0, &x));
     TRY(tfl_wire(c, 1, &weights));
     TRY(shaped(c, x, (int64_t[]) { -1, 1, 1, k }, 4, &x));
@@ -320,10 +303,6 @@ rill_status tfl_fully_connected(struct conversion *c)
                         (long long) tensor_count(x), w->rank);
     if (flat_i8(f, c->options, FULL_FORMAT, 0))
         return tfl_fail(c, RILL_UNSUPPORTED, "its weights are shuffled; plain ones are read");
-    if (real && w->type != DTYPE_F32 && flat_i8(f, c->options, FULL_ASYMMETRIC, 0))
-        return tfl_fail(c, RILL_UNSUPPORTED,
-                        "makes bytes of its input around a zero point of each row; rows "
-                        "around 0 are read (asymmetric_quantize_inputs = false)");
     TRY(real && w->type == DTYPE_F32 ? real_full(c, w->dim[1], activation, &y)
                                      : whole_full(c, real, w->dim[1], activation, &y));
     TRY(tfl_emit_reshape(c, y, tfl_out(c, 0), &y));
@@ -345,14 +324,44 @@ static rill_status turned(struct conversion *c, unsigned i, bool turn, uint32_t 
     return tfl_emit_transpose(c, perm, (unsigned) rank, *ret, ret);
 }
 
+static rill_status zero_wire(struct conversion *c, const struct tfl_tensor *t, uint32_t *ret)
+{
+    struct tensor *zero = tensor_new(c->r->arena, t->shape.type, 0, NULL);
+    if (!zero)
+        return tfl_no_memory(c->r);
+    tensor_set_f64(zero, zero->data, 0, tfl_quant_zero(c->r, t));
+    return tfl_wire_of(c, zero, ret);
+}
+
+static rill_status byte_matmul(struct conversion *c, uint32_t x, uint32_t w, uint32_t *ret)
+{
+    const struct tfl_tensor *tx = tfl_in(c, 0), *tw = tfl_in(c, 1), *ty = tfl_out(c, 0);
+    uint32_t in[4] = { x, w };
+    struct attr a[2 + RANGE_ATTRS];
+    TRY(tfl_single(c, tx));
+    TRY(tfl_single(c, tw));
+    TRY(tfl_range_attrs(c, ty, ACTIVATION_NONE, a + 2));
+    struct factor f = tfl_factor_of((double) tfl_quant_scale(c->r, tx, 0) *
+                                    (double) tfl_quant_scale(c->r, tw, 0) /
+                                    (double) tfl_quant_scale(c->r, ty, 0));
+    a[0] = attr_int("multiplier", f.multiplier);
+    a[1] = attr_int("shift", f.shift);
+    TRY(zero_wire(c, tx, &in[2]));
+    TRY(zero_wire(c, tw, &in[3]));
+    TRY(tfl_emit(c, OP_MATMUL_INTEGER, NULL, 0, in, 4, ret, 1));
+    return tfl_emit(c, OP_REQUANTIZE, a, 2 + RANGE_ATTRS, ret, 1, ret, 1);
+}
+
 rill_status tfl_batch_matmul(struct conversion *c)
 {
+    enum dtype tx = tfl_type(c, 0), tw = tfl_type(c, 1);
     uint32_t x, w, y;
-    if (tfl_type(c, 0) != DTYPE_F32 || tfl_type(c, 1) != DTYPE_F32)
-        return tfl_fail(c, RILL_UNSUPPORTED, "of %s by %s; floats are read",
-                        dtype_name(tfl_type(c, 0)), dtype_name(tfl_type(c, 1)));
+    bool real = tx == DTYPE_F32 && tw == DTYPE_F32;
+    if (!real && !(tx == DTYPE_I8 && tw == DTYPE_I8))
+        return tfl_fail(c, RILL_UNSUPPORTED, "of %s by %s; both f32 or both i8 are read",
+                        dtype_name(tx), dtype_name(tw));
     TRY(turned(c, 0, flat_i8(&c->r->flat, c->options, MATMUL_ADJ_X, 0), &x));
     TRY(turned(c, 1, flat_i8(&c->r->flat, c->options, MATMUL_ADJ_Y, 0), &w));
-    TRY(tfl_emit2(c, OP_MATMUL, x, w, &y));
+    TRY(real ? tfl_emit2(c, OP_MATMUL, x, w, &y) : byte_matmul(c, x, w, &y));
     return tfl_result(c, 0, y);
 }

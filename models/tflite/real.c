@@ -135,6 +135,8 @@ rill_status tfl_leaky_relu(struct conversion *c)
 {
     struct attr a = { .name = "alpha", .kind = ATTR_FLOAT };
     uint32_t x, y;
+    if (tfl_type_is_byte(tfl_type(c, 0)))
+        return tfl_byte_table(c);
     TRY(real_check(c, 0));
     a.f = flat_f32(&c->r->flat, c->options, 0, 0);
     TRY(tfl_wire(c, 0, &x));
@@ -145,6 +147,8 @@ rill_status tfl_leaky_relu(struct conversion *c)
 rill_status tfl_prelu(struct conversion *c)
 {
     uint32_t x, slope, y;
+    if (tfl_type_is_byte(tfl_type(c, 0)))
+        return tfl_byte_prelu(c);
     TRY(real_check(c, 0));
     TRY(real_check(c, 1));
     TRY(tfl_wire(c, 0, &x));
@@ -181,19 +185,86 @@ rill_status tfl_softmax(struct conversion *c)
     return tfl_result(c, 0, y);
 }
 
+/* The axes of input 0 that input 1 has. */
+static rill_status axes_read(struct conversion *c, unsigned cap, int64_t *ret, unsigned *ret_n)
+{
+    const struct tfl_tensor *x = tfl_in(c, 0);
+    TRY(tfl_ints(c, 1, ret, cap, ret_n));
+    if (cap == 1 && *ret_n == 0)
+        return tfl_fail(c, RILL_MALFORMED, "input 1, its axis, is empty");
+    for (unsigned i = 0; i < *ret_n; i++)
+        if (axis_normalise(ret[i], x->shape.rank) < 0)
+            return tfl_fail(c, RILL_MALFORMED, "axis %lld of tensor '%.80s', which is of rank %d",
+                            (long long) ret[i], x->name, x->shape.rank);
+    return RILL_OK;
+}
+
 rill_status tfl_reduce(struct conversion *c)
 {
     struct attr keep = attr_int("keepdims", flat_i8(&c->r->flat, c->options, 0, 0) != 0);
     int64_t axes[RANK_MAX];
     uint32_t in[2], y;
     unsigned n;
-    TRY(tfl_ints(c, 1, axes, RANK_MAX, &n));
+    TRY(axes_read(c, RANK_MAX, axes, &n));
     if (tfl_type_is_byte(tfl_type(c, 0)))
         return tfl_byte_reduce(c, axes, n, &keep);
     TRY(real_check(c, 0));
     TRY(tfl_wire(c, 0, &in[0]));
     TRY(tfl_wire_i64s(c, axes, n, &in[1]));
     TRY(tfl_emit(c, (enum op_id) c->row->with, &keep, 1, in, 2, &y, 1));
+    return tfl_result(c, 0, y);
+}
+
+/* Each row of the last axis over its length, which is at least 1e-6. */
+rill_status tfl_l2_normalization(struct conversion *c)
+{
+    struct attr keep = attr_int("keepdims", 1);
+    const int64_t last = -1;
+    uint32_t x, in[2], least, y;
+    TRY(real_check(c, 0));
+    TRY(tfl_wire(c, 0, &x));
+    in[0] = x;
+    TRY(tfl_wire_i64s(c, &last, 1, &in[1]));
+    TRY(tfl_emit(c, OP_REDUCE_SUM_SQUARE, &keep, 1, in, 2, &y, 1));
+    TRY(tfl_emit1(c, OP_SQRT, y, &y));
+    TRY(tfl_wire_f32(c, 1e-6f, &least));
+    TRY(tfl_emit2(c, OP_MAX, y, least, &y));
+    TRY(tfl_emit2(c, OP_DIV, x, y, &y));
+    TRY(tfl_emit_activation(c, flat_i8(&c->r->flat, c->options, 0, 0), y, &y));
+    return tfl_result(c, 0, y);
+}
+
+rill_status tfl_cumsum(struct conversion *c)
+{
+    struct flat *f = &c->r->flat;
+    struct attr a[] = { attr_int("exclusive", flat_i8(f, c->options, 0, 0) != 0),
+                        attr_int("reverse", flat_i8(f, c->options, 1, 0) != 0) };
+    int64_t axis = 0;
+    uint32_t in[2], y;
+    unsigned n;
+    TRY(axes_read(c, 1, &axis, &n));
+    if (!type_is_plain(tfl_type(c, 0)))
+        return tfl_fail(c, RILL_UNSUPPORTED, "of %s; f32, i32 and i64 are read",
+                        dtype_name(tfl_type(c, 0)));
+    TRY(tfl_wire(c, 0, &in[0]));
+    TRY(tfl_wire_i64(c, axis, &in[1]));
+    TRY(tfl_emit(c, OP_CUMSUM, a, 2, in, 2, &y, 1));
+    return tfl_result(c, 0, y);
+}
+
+/* Where the largest or the least is: the first of several. */
+rill_status tfl_arg(struct conversion *c)
+{
+    struct attr a[] = { attr_int("axis", 0), attr_int("keepdims", 0) },
+                to = attr_int("to", tfl_out(c, 0)->shape.type);
+    int64_t axis = 0;
+    uint32_t x, y;
+    unsigned n;
+    TRY(axes_read(c, 1, &axis, &n));
+    a[0].i = axis;
+    TRY(tfl_wire(c, 0, &x));
+    TRY(tfl_emit(c, (enum op_id) c->row->with, a, 2, &x, 1, &y, 1));
+    TRY(tfl_emit(c, OP_CAST, &to, 1, &y, 1, &y, 1));
     return tfl_result(c, 0, y);
 }
 

@@ -1,72 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators by elements on bytes, and the ways between bytes and floats. */
+/* Operators on bytes by scales, and the ways between bytes and floats. */
 #include "models/tflite/internal.h"
 
 #include <math.h>
 
-/* ---- tables: one result for each of 256 numbers ---- */
-
-static float logistic(float x)
-{
-    return 1.0f / (1.0f + (float) exp((double) -x));
-}
-
-static float tangent(float x)
-{
-    return (float) tanh((double) x);
-}
-
-static rill_status table_make(struct conversion *c, float (*f)(float), int64_t ret[256])
-{
-    const struct tfl_tensor *x = tfl_in(c, 0), *y = tfl_out(c, 0);
-    bool is_signed = x->shape.type == DTYPE_I8;
-    int32_t low = y->shape.type == DTYPE_I8 ? -128 : 0, zero = tfl_quant_zero(c->r, x);
-    float scale = tfl_quant_scale(c->r, x, 0), inverse = 1 / tfl_quant_scale(c->r, y, 0);
-    for (int32_t i = 0; i < 256; i++) {
-        int32_t byte = is_signed ? (int8_t) i : i;
-        float v = roundf(f(scale * (float) (byte - zero)) * inverse);
-        float moved = v + (float) tfl_quant_zero(c->r, y);
-        float most = (float) (low + 255);
-        ret[i] = moved > (float) low ? (int64_t) (moved < most ? moved : most) : low;
-    }
-    return RILL_OK;
-}
-
-rill_status tfl_byte_table(struct conversion *c)
-{
-    int64_t *table = arena_array(c->r->arena, int64_t, 256);
-    uint32_t x, y;
-    if (!table)
-        return tfl_no_memory(c->r);
-    TRY(tfl_single(c, tfl_in(c, 0)));
-    TRY(tfl_single(c, tfl_out(c, 0)));
-    float step = tfl_quant_scale(c->r, tfl_out(c, 0), 0);
-    if (c->row->with == OP_SIGMOID && step != 1.0f / 256)
-        return tfl_fail(c, RILL_UNSUPPORTED, "output '%.80s' is in steps of %g; wants 1/256",
-                        tfl_out(c, 0)->name, (double) step);
-    TRY(table_make(c, c->row->with == OP_SIGMOID ? logistic : tangent, table));
-    struct attr a[] = { attr_ints("table", table, 256), attr_int("to", tfl_out(c, 0)->shape.type) };
-    TRY(tfl_wire(c, 0, &x));
-    TRY(tfl_emit(c, OP_BYTE_TABLE, a, 2, &x, 1, &y, 1));
-    return tfl_result(c, 0, y);
-}
-
 /* ---- from scale to scale ---- */
 
-static rill_status requantize(struct conversion *c, int activation)
+/* The input as the output has it. */
+static rill_status requantized(struct conversion *c, int activation, double factor, uint32_t *ret)
 {
-    const struct tfl_tensor *x = tfl_in(c, 0), *y = tfl_out(c, 0);
+    const struct tfl_tensor *x = tfl_in(c, 0);
+    const struct factor f = tfl_factor_of(factor);
     struct attr a[3 + RANGE_ATTRS];
-    uint32_t in, out;
+    uint32_t in;
     TRY(tfl_single(c, x));
     TRY(tfl_range_attrs(c, tfl_out(c, 0), activation, a + 3));
-    struct factor f =
-        tfl_factor_of((double) tfl_quant_scale(c->r, x, 0) / (double) tfl_quant_scale(c->r, y, 0));
     a[0] = attr_int("x_zero", tfl_quant_zero(c->r, x));
     a[1] = attr_int("multiplier", f.multiplier);
     a[2] = attr_int("shift", f.shift);
     TRY(tfl_wire(c, 0, &in));
-    TRY(tfl_emit(c, OP_REQUANTIZE, a, 3 + RANGE_ATTRS, &in, 1, &out, 1));
+    return tfl_emit(c, OP_REQUANTIZE, a, 3 + RANGE_ATTRS, &in, 1, ret, 1);
+}
+
+static rill_status requantize(struct conversion *c, int activation)
+{
+    uint32_t out;
+    TRY(requantized(c, activation,
+                    (double) tfl_quant_scale(c->r, tfl_in(c, 0), 0) /
+                        (double) tfl_quant_scale(c->r, tfl_out(c, 0), 0),
+                    &out));
     return tfl_result(c, 0, out);
 }
 
@@ -184,6 +146,34 @@ rill_status tfl_byte_binary(struct conversion *c, int activation)
     return tfl_result(c, 0, out);
 }
 
+/* Numbers from zero up are scaled, those below it by their slopes, too. */
+rill_status tfl_byte_prelu(struct conversion *c)
+{
+    const struct tfl_tensor *x = tfl_in(c, 0), *w = tfl_in(c, 1), *y = tfl_out(c, 0);
+    struct attr a[4 + RANGE_ATTRS];
+    struct tensor *zero = tensor_new(c->r->arena, x->shape.type, 0, NULL);
+    uint32_t in[2], part[3];
+    if (!zero)
+        return tfl_no_memory(c->r);
+    TRY(tfl_single(c, x));
+    TRY(tfl_single(c, w));
+    TRY(tfl_range_attrs(c, y, ACTIVATION_NONE, a + 4));
+    const float of_x = tfl_quant_scale(c->r, x, 0), of_w = tfl_quant_scale(c->r, w, 0),
+                of_y = tfl_quant_scale(c->r, y, 0);
+    tensor_set_f64(zero, zero->data, 0, tfl_quant_zero(c->r, x));
+    a[0] = attr_int("a_zero", tfl_quant_zero(c->r, x));
+    a[1] = attr_int("b_zero", tfl_quant_zero(c->r, w));
+    factor_attrs(a + 2, "multiplier", "shift", (double) (of_x * of_w / of_y));
+    TRY(tfl_wire(c, 0, &in[0]));
+    TRY(tfl_wire(c, 1, &in[1]));
+    TRY(requantized(c, ACTIVATION_NONE, (double) (of_x / of_y), &part[1]));
+    TRY(tfl_emit(c, OP_BYTE_MUL, a, 4 + RANGE_ATTRS, in, 2, &part[2], 1));
+    TRY(tfl_wire_of(c, zero, &in[1]));
+    TRY(tfl_emit2(c, OP_GREATER_OR_EQUAL, in[0], in[1], &part[0]));
+    TRY(tfl_emit(c, OP_WHERE, NULL, 0, part, 3, &part[0], 1));
+    return tfl_result(c, 0, part[0]);
+}
+
 /* ---- windows and axes ---- */
 
 static rill_status same_scale(struct conversion *c)
@@ -246,19 +236,35 @@ static struct factor factor_over(struct factor f, int64_t n)
     return (struct factor) { (int32_t) (((int64_t) f.multiplier << by) / n), f.shift - by };
 }
 
+/* The largest or least of bytes, which stay what they are. */
+static rill_status byte_extreme(struct conversion *c, const int64_t *axes, unsigned n,
+                                const struct attr *keep)
+{
+    uint32_t in[2], out;
+    TRY(same_scale(c));
+    TRY(tfl_wire(c, 0, &in[0]));
+    TRY(tfl_wire_i64s(c, axes, n, &in[1]));
+    TRY(tfl_emit(c, (enum op_id) c->row->with, keep, 1, in, 2, &out, 1));
+    return tfl_result(c, 0, out);
+}
+
 rill_status tfl_byte_reduce(struct conversion *c, const int64_t *axes, unsigned n,
                             const struct attr *keep)
 {
     const struct tfl_tensor *x = tfl_in(c, 0), *y = tfl_out(c, 0);
     struct attr to = attr_int("to", DTYPE_I32), a[3 + RANGE_ATTRS];
     uint32_t in[2], out;
+    if (c->row->with == OP_REDUCE_MAX || c->row->with == OP_REDUCE_MIN)
+        return byte_extreme(c, axes, n, keep);
     TRY(tfl_range_attrs(c, y, ACTIVATION_NONE, a + 3));
     TRY(tfl_single(c, x));
     for (unsigned i = 0; i < n; i++)
         TRY(tfl_known(c, x, axis_normalise(axes[i], x->shape.rank), "a mean of bytes"));
     int64_t all = tensor_count(&x->shape), left = tensor_count(&y->shape);
     if (c->row->with != OP_REDUCE_MEAN || left < 1 || all < left || all / left > 1 << 20)
-        return tfl_fail(c, RILL_UNSUPPORTED, "on 8 bits is not read; MEAN of at most 2^20 is");
+        return tfl_fail(c, RILL_UNSUPPORTED,
+                        "on 8 bits is not read; MEAN of at most 2^20, REDUCE_MAX and "
+                        "REDUCE_MIN are");
     int64_t each = all / left;
     struct factor f = factor_over(tfl_factor_of((double) tfl_quant_scale(c->r, x, 0) /
                                                 (double) tfl_quant_scale(c->r, y, 0)),

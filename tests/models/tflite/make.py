@@ -161,6 +161,30 @@ def tanh8(m):
     return table8(m, 'TANH', 1 / 128, 0)
 
 
+def curves(m, kinds, type):
+    """What becomes of every byte: by kind, or by kind and slope; scales of which one fits the other, so that halves turn up."""
+    low = -128 if type == 'INT8' else 0
+    x = m.tensor('x', [16, 16], type, scale=0.05, zero=low + 115)
+    outs = []
+    for i, kind in enumerate(kinds):
+        for scale in (0.1, 0.0371):
+            outs.append(m.tensor('y%d' % len(outs), [16, 16], type, scale=scale, zero=low + 90 + 7 * i))
+            slope = kind if isinstance(kind, float) else None
+            m.op('LEAKY_RELU' if slope else kind, [x], [outs[-1]], {0: ('f', slope)} if slope else None,
+                 version=1 if kind == 'HARD_SWISH' else 2)
+    return x, outs
+
+
+@case
+def curves8(m):
+    return curves(m, ('HARD_SWISH', 0.25, 0.3, -0.5, 'EXP'), 'INT8')
+
+
+@case
+def curves_u8(m):
+    return curves(m, ('HARD_SWISH', 0.25), 'UINT8')
+
+
 @case
 def relu8(m):
     return table8(m, 'RELU6', 0.031, -100)
@@ -177,6 +201,14 @@ def requantize8(m):
     m.op('DEQUANTIZE', [x], [f], version=2)
     m.op('QUANTIZE', [f], [z])
     return x, [y, z]
+
+
+@case
+def prelu8(m):
+    x = m.tensor('x', [4, 8, 2, 4], 'INT8', scale=0.06, zero=-3)
+    y = m.tensor('y', [4, 8, 2, 4], 'INT8', scale=0.05, zero=-1)
+    m.op('PRELU', [x, m.bytes8('slope', [1, 1, 4], 0.008, zero=11)], [y])
+    return x, y
 
 
 @case
@@ -205,6 +237,64 @@ def softmax8(m):
     y = m.tensor('y', [8, 12], 'INT8', scale=1 / 256, zero=-128)
     m.op('SOFTMAX', [x], [y], {0: ('f', 1.0)}, version=2)
     return x, y
+
+
+@case
+def matmul8(m):
+    """One side that runs and one that is constant, turned and not."""
+    x, w = m.tensor('x', [2, 4, 30], 'INT8', scale=0.1, zero=5), m.tensor('w', [2, 6, 30], 'INT8', scale=0.02, zero=-7)
+    y, z = m.tensor('y', [2, 4, 6], 'INT8', scale=0.5, zero=3), m.tensor('z', [2, 6, 5], 'INT8', scale=0.4, zero=-9)
+    m.op('BATCH_MATMUL', [x, w], [y], {0: ('?', False), 1: ('?', True)}, version=2)
+    m.op('BATCH_MATMUL', [y, m.bytes8('v', [4, 5], 0.01, zero=2)], [z], {0: ('?', True), 1: ('?', False)}, version=2)
+    return [x, w], [y, z]
+
+
+@case
+def transpose_conv8(m):
+    """A step that the window is a multiple of and one that it is not; the second is cut at one end."""
+    x = m.tensor('x', [2, 4, 3, 7], 'INT8', scale=0.06, zero=-9)
+    y, z = m.tensor('y', [2, 8, 9, 5], 'INT8', scale=0.2, zero=4), m.tensor('z', [2, 9, 7, 2], 'INT8', scale=0.3, zero=-4)
+    scales = [0.004 * (1 + i / 3) for i in range(5)]
+    m.op('TRANSPOSE_CONV', [m.ints('of_y', [2, 8, 9, 5]), m.bytes8('w', [5, 3, 4, 7], scales), x, m.bias(5, conv_scale(0.06, scales))],
+         [y], {0: ('b', SAME), 1: ('i', 3), 2: ('i', 2), 3: ('b', 1)}, version=4)
+    m.op('TRANSPOSE_CONV', [m.ints('of_z', [2, 9, 7, 2]), m.bytes8('v', [2, 3, 3, 7], [0.01, 0.02]), x], [z],
+         {0: ('b', VALID), 1: ('i', 2), 2: ('i', 2)}, version=2)
+    return x, [y, z]
+
+
+def resized(m, type, **q):
+    """The nearest and those between, by edges, by corners and by centres; one axis longer, one shorter, and the other way."""
+    x = m.tensor('x', [1, 4, 6, 3], type, **q)
+    outs = []
+    for kind, field in (('RESIZE_BILINEAR', 2), ('RESIZE_NEAREST_NEIGHBOR', 0)):
+        for mode in range(3):
+            size = [7, 5] if mode < 2 else [3, 9]
+            outs.append(m.tensor('y%d' % len(outs), [1, *size, 3], type, **q))
+            m.op(kind, [x, m.ints('size%d' % len(outs), size)], [outs[-1]], {field: ('?', mode == 1), field + 1: ('?', mode == 2)},
+                 version=3)
+    return x, outs
+
+
+@case
+def resized8(m):
+    return resized(m, 'INT8', scale=0.1, zero=-20)
+
+
+@case
+def choices8(m):
+    """Where the largest and the least are, and what they are."""
+    q = {'scale': 0.05, 'zero': -11}
+    x = m.tensor('x', [2, 5, 60], 'INT8', **q)
+    where, which = m.tensor('where', [2, 5], 'INT32'), m.tensor('which', [2, 60], 'INT32')
+    at, line = m.tensor('at', [2, 5]), m.tensor('line', [2, 60])
+    most, least = m.tensor('most', [2, 1, 60], 'INT8', **q), m.tensor('least', [2, 5], 'INT8', **q)
+    m.op('ARG_MAX', [x, m.ints('a', -1)], [where], {0: ('b', 2)}, version=2)
+    m.op('ARG_MIN', [x, m.ints('b', 1)], [which], {0: ('b', 2)}, version=2)
+    m.op('CAST', [where], [at], {0: ('b', 2), 1: ('b', 0)})
+    m.op('CAST', [which], [line], {0: ('b', 2), 1: ('b', 0)})
+    m.op('REDUCE_MAX', [x, m.ints('c', [1])], [most], {0: ('?', True)}, version=2)
+    m.op('REDUCE_MIN', [x, m.ints('d', [2])], [least], {0: ('?', False)}, version=2)
+    return x, [at, line, most, least]
 
 
 @case
@@ -264,6 +354,30 @@ def mixed_conv(m):
     w = m.bytes8('w', [7, 3, 1, 12], 0.02)
     y = m.tensor('y', [2, 5, 1, 7])
     m.op('CONV_2D', [x, w, m.real('b', [7])], [y], {0: ('b', SAME), 1: ('i', 1), 2: ('i', 1), 3: ('b', 0)}, version=2)
+    return x, y
+
+
+@case
+def mixed_conv_channels(m):
+    """Scales a channel: rows are made bytes around a zero point of their own, which pads are, too."""
+    x, y = m.tensor('x', [2, 5, 3, 12]), m.tensor('y', [2, 5, 3, 7])
+    m.op('CONV_2D', [x, m.bytes8('w', [7, 3, 2, 12], [0.001 * (1 + i) for i in range(7)]), m.real('b', [7])], [y],
+         {0: ('b', SAME), 1: ('i', 1), 2: ('i', 1), 3: ('b', 1)}, version=5)
+    return x, y
+
+
+@case
+def mixed_depthwise(m):
+    x, y = m.tensor('x', [2, 6, 4, 3]), m.tensor('y', [2, 6, 4, 6])
+    m.op('DEPTHWISE_CONV_2D', [x, m.bytes8('w', [1, 3, 2, 6], [0.002 * (1 + i) for i in range(6)], axis=3), m.real('b', [6])], [y],
+         {0: ('b', SAME), 1: ('i', 1), 2: ('i', 1), 3: ('i', 2), 5: ('i', 1), 6: ('i', 1)}, version=6)
+    return x, y
+
+
+@case
+def mixed_full_shifted(m):
+    x, y = m.tensor('x', [3, 40]), m.tensor('y', [3, 8])
+    m.op('FULLY_CONNECTED', [x, m.bytes8('w', [8, 40], 0.02), m.real('b', [8])], [y], {0: ('b', 0), 3: ('?', True)}, version=9)
     return x, y
 
 
@@ -357,6 +471,22 @@ def along(m):
     m.op('SUM', [x, m.ints('b', [0, 2])], [total], {0: ('b', 0)})
     m.op('REDUCE_MAX', [x, m.ints('c', [-1])], [most], {0: ('b', 0)})
     return x, [soft, log, mean, total, most]
+
+
+@case
+def resized_reals(m):
+    return resized(m, 'FLOAT32')
+
+
+@case
+def rows(m):
+    """Over their lengths, and running sums."""
+    x = m.tensor('x', [2, 5, 6])
+    unit, sums, back = m.tensor('unit', [2, 5, 6]), m.tensor('sums', [2, 5, 6]), m.tensor('back', [2, 5, 6])
+    m.op('L2_NORMALIZATION', [x], [unit], {0: ('b', 0)})
+    m.op('CUMSUM', [x, m.ints('a', 1)], [sums], {0: ('?', False), 1: ('?', False)})
+    m.op('CUMSUM', [x, m.ints('b', -1)], [back], {0: ('?', True), 1: ('?', True)})
+    return x, [unit, sums, back]
 
 
 @case
