@@ -33,8 +33,19 @@ enum kern_instr_op {
     KERN_STORE,                       /* to[channel][row] = a[row][channel] */
     KERN_COPY,                        /* to = a; to may lie before what it overlaps */
     KERN_PRODUCT,
-    KERN_INSTR_OPS
+    KERN_INSTR_OPS,
+    KERN_GRID = KERN_INSTR_OPS /* what DIV, ROUND_S8 and MUL make; made of those only */
 };
+
+/* Whole numbers times a scale, from the least to the most; inverse + rest: 1 / scale. */
+struct kern_grid {
+    float scale, inverse, rest, least, most;
+};
+
+#define KERN_GRID_MOST 512 /* of low and high */
+
+/* False: by the inverse something would be rounded otherwise than by the quotient. */
+bool kern_grid_set(struct kern_grid *ret, float scale, int low, int high);
 
 struct kern_operand {
     uint32_t buffer;
@@ -65,6 +76,7 @@ struct kern_instr {
     size_t n;        /* floats, a multiple of 16, or 0: the block's; LOAD, STORE: channels */
     size_t rows, ld; /* LOAD, STORE: frames, and floats from one to the next */
     const struct kern_product *product;
+    const struct kern_grid *grid;
 };
 
 struct kern_program {

@@ -113,6 +113,34 @@ static void FN(program_copy)(float *to, const float *a, size_t n)
         v16_store(to + i, v16_load(a + i));
 }
 
+/* round_s8 of the quotient, times the scale. The quotient is a product by an inverse in two parts. */
+struct FN(grid) {
+    v16 inverse, rest, least, most, scale;
+};
+
+static inline v16 FN(v_grid)(v16 a, struct FN(grid) g)
+{
+    a = v16_min(v16_max(a, g.least), g.most);
+    v16 q = v16_fma(a, g.inverse, v16_mul(a, g.rest));
+    return v16_mul(v16_of_int(v16_round(q)), g.scale);
+}
+
+static void FN(program_grid)(float *to, const float *a, const struct kern_grid *of, size_t n)
+{
+    const struct FN(grid) g = { v16_set1(of->inverse), v16_set1(of->rest), v16_set1(of->least),
+                                v16_set1(of->most), v16_set1(of->scale) };
+    size_t i = 0;
+    for (; i + 32 <= n; i += 32) {
+        v16 x = v16_load(a + i), y = v16_load(a + i + 16);
+        v16_store(to + i, FN(v_grid)(x, g));
+        v16_store(to + i + 16, FN(v_grid)(y, g));
+    }
+    for (; i + 16 <= n; i += 16)
+        v16_store(to + i, FN(v_grid)(v16_load(a + i), g));
+    if (i < n)
+        v16_store_n(to + i, FN(v_grid)(v16_load_n(a + i, n - i), g), n - i);
+}
+
 /* Elements of rows, from `row` on and from element `done` of each. */
 struct FN(program_block) {
     const size_t *row_step;
@@ -162,6 +190,12 @@ V16_UNROLLED void FN(program_instr)(const struct kern_instr *i, float *const *bu
     case KERN_##number: RUN_##operands(name) break;
         KERN_POINTWISE(X)
 #undef X
+    case KERN_GRID:
+        FN(program_grid)(to, x, i->grid, n);
+        STEPS;
+        for (size_t r = 1; r < b->rows; r++)
+            FN(program_grid)(to += to_step, x += x_step, i->grid, n);
+        break;
 #undef RUN_1
 #undef RUN_2
 #undef STEPS
@@ -169,7 +203,6 @@ V16_UNROLLED void FN(program_instr)(const struct kern_instr *i, float *const *bu
     case KERN_STORE: FN(program_store)(i, to, x); break;
     case KERN_COPY: FN(program_copy)(to, x, n); break;
     case KERN_PRODUCT: FN(program_product)(i->product, buffer, x); break;
-    case KERN_INSTR_OPS: break;
     }
 }
 

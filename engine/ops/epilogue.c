@@ -65,6 +65,43 @@ static struct kern_operand operand_of(const struct epilogue *p, int64_t value)
                                    .walk = walks ? SIZE_MAX : 0 };
 }
 
+static const struct tensor *input_of(const struct prep *c, const struct epilogue *p, int64_t value)
+{
+    return value ? c->in[p->first_in + value - 1] : NULL;
+}
+
+/* Of the next three steps, which round. False: they do not. */
+static bool grid_make(struct prep *c, const struct epilogue *p, const int64_t *s,
+                      struct kern_instr *ret)
+{
+    struct kern_grid *g = arena_new(c->arena, struct kern_grid);
+    if (!g || !fused_rounds(s) || s[2] ||
+        !fused_grid(input_of(c, p, s[3]), input_of(c, p, s[7]), input_of(c, p, s[11]), g))
+        return false;
+    *ret = (struct kern_instr) {
+        .op = KERN_GRID, .to = operand_of(p, 0), .a = operand_of(p, 0), .grid = g
+    };
+    return true;
+}
+
+/* Returns how many instructions the steps are. */
+static size_t steps_make(struct prep *c, const struct epilogue *p, struct attr_ints steps,
+                         struct kern_instr *ret)
+{
+    struct kern_operand at[1 + EPILOGUE_IN_MAX];
+    size_t n = 0;
+    for (unsigned i = 0; i <= p->n_in; i++)
+        at[i] = operand_of(p, i);
+    for (uint32_t i = 0; i < steps.n; n++) {
+        bool rounds = i + FUSED_ROUNDING * FUSED_STEP_INTS <= steps.n &&
+            grid_make(c, p, steps.v + i, &ret[n]);
+        if (!rounds)
+            ret[n] = fused_element(steps.v + i, at);
+        i += (rounds ? FUSED_ROUNDING : 1) * FUSED_STEP_INTS;
+    }
+    return n;
+}
+
 rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epilogue *ret)
 {
     const struct tensor *y = c->out[0];
@@ -78,7 +115,6 @@ rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epil
         return RILL_OK;
     int axis = epilogue_axis(op, y->rank);
     ret->channels = axis < 0 ? 1 : y->dim[axis];
-    struct kern_operand at[1 + EPILOGUE_IN_MAX];
     struct kern_instr *instr = arena_array(c->arena, struct kern_instr, steps.n / FUSED_STEP_INTS);
     if (!instr)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
@@ -93,11 +129,7 @@ rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epil
         ret->by_channel |= ret->lie[i] == LIE_AXES && ret->places > 1;
         ret->channel_step[1 + i] = ret->lie[i] == LIE_ALL ? places : ret->lie[i] == LIE_AXES;
     }
-    for (unsigned i = 0; i <= ret->n_in; i++)
-        at[i] = operand_of(ret, i);
-    for (uint32_t i = 0; i < steps.n / FUSED_STEP_INTS; i++)
-        instr[i] = fused_element(steps.v + i * FUSED_STEP_INTS, at);
-    ret->program = (struct kern_program) { instr, steps.n / FUSED_STEP_INTS };
+    ret->program = (struct kern_program) { instr, steps_make(c, ret, steps, instr) };
     return RILL_OK;
 }
 

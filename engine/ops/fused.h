@@ -118,6 +118,13 @@ rill_status fused_compile(struct prep *c, struct fused *ret);
 bool fused_element_fits(const int64_t *step, int64_t n_values);
 struct kern_instr fused_element(const int64_t *step, const struct kern_operand *at);
 
+/* Three steps: divided by a scale, rounded (RoundS8), times the scale. Their operands beside what
+ * flows are these; false: the numbers are not known, or no grid (kernels/program.h). */
+#define FUSED_ROUNDING 3
+bool fused_rounds(const int64_t *step);
+bool fused_grid(const struct tensor *scale, const struct tensor *zero, const struct tensor *times,
+                struct kern_grid *ret);
+
 /* The function of f32 that an op is: KERN_ADD.., or -1; its operands, and the name of its kernel.
  */
 int fused_function(enum op_id id);

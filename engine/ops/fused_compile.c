@@ -251,6 +251,32 @@ static bool instr_make(struct compiler *m, const int64_t *s, struct kern_instr *
     }
 }
 
+/* Of a value that is loaded; NULL: it is not. */
+static const struct tensor *loaded(const struct compiler *m, int64_t v)
+{
+    uint32_t buffer = m->at[v].buffer, first = load_buffer(m, 0);
+    return buffer >= first && buffer < store_buffer(m, 0)
+        ? m->c->in[m->ret->n_weights + buffer - first]
+        : NULL;
+}
+
+/* Of three steps from i on whose results between nobody else reads. False: there are none such. */
+static bool grid_compile(struct compiler *m, int64_t i, struct kern_instr *k)
+{
+    const int64_t *s = m->a->steps.v + i * FUSED_STEP_INTS;
+    if (m->frames || i + FUSED_ROUNDING > fused_steps(m->a) || !fused_rounds(s) ||
+        m->last[s[1]] != i + 1 || m->last[s[5]] != i + 2 || !m->made[s[2]] || m->at[s[2]].one)
+        return false;
+    struct kern_grid *g = arena_new(m->c->arena, struct kern_grid);
+    if (!g || !fused_grid(loaded(m, s[3]), loaded(m, s[7]), loaded(m, s[11]), g) ||
+        !value_make(m, s[9]))
+        return false;
+    *k = (struct kern_instr) { .op = KERN_GRID, .to = m->at[s[9]], .a = m->at[s[2]], .grid = g };
+    value_drop(m, s[2], i);
+    value_drop(m, s[9], i + 2);
+    return true;
+}
+
 /* What is loaded and stored in place, a sum that its product makes, a push of what was made in its
  * place. */
 static bool is_idle(const struct compiler *m, const int64_t *s, const struct kern_instr *k)
@@ -291,6 +317,11 @@ static rill_status steps_compile(struct compiler *m)
 {
     size_t n = 0;
     for (int64_t i = 0; i < fused_steps(m->a); i++) {
+        if (grid_compile(m, i, &m->instr[n])) {
+            i += FUSED_ROUNDING - 1;
+            n++;
+            continue;
+        }
         if (!step_compile(m, i, &m->instr[n]))
             return prep_fail(m->c, "step %lld of its program does not fit", (long long) i);
         n += !is_idle(m, m->a->steps.v + i * FUSED_STEP_INTS, &m->instr[n]);

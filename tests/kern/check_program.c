@@ -177,6 +177,52 @@ static void frames_check(struct check *t, size_t n)
     }
 }
 
+/* What a quotient, a rounding and a product make: between two numbers of the grid, at the ends and
+ * anywhere. */
+static void grid_check(struct check *t, float scale, int zero)
+{
+    enum {
+        STEPS_OF = 255,
+        BESIDE = 9,
+        COUNT_OF = STEPS_OF * BESIDE,
+        ANY = 2000,
+        N = COUNT_OF + ANY
+    };
+    struct kern_grid g;
+    float *a = check_buf(t, N, false), *ref = check_buf(t, N, false), *got = check_buf(t, N, false),
+          *numbers = check_buf(t, 2 * N, false);
+    if (!check_true(t, kern_grid_set(&g, scale, -128 - zero, 127 - zero), "no grid of %a %d",
+                    (double) scale, zero))
+        return;
+    check_fill_bits(t, a, N);
+    for (int i = 0; i < COUNT_OF; i++) {
+        float x = ((float) (i / BESIDE - 128 - zero) + 0.5f) * scale;
+        int beside = i % BESIDE - BESIDE / 2;
+        for (; beside; beside += beside < 0 ? 1 : -1)
+            x = nextafterf(x, beside < 0 ? -INFINITY : INFINITY);
+        a[i] = x;
+    }
+    for (int i = 0; i < N; i++) {
+        numbers[i] = scale;
+        numbers[N + i] = (float) zero;
+    }
+    t->ref.div_f32(ref, a, numbers, N);
+    t->ref.round_s8_f32(ref, ref, numbers + N, N);
+    t->ref.mul_f32(ref, ref, numbers, N);
+    struct kern_instr s = { .op = KERN_GRID,
+                            .to = { .buffer = 1, .walk = SIZE_MAX },
+                            .a = { .buffer = 0, .walk = SIZE_MAX },
+                            .grid = &g };
+    for (size_t columns = N; columns > 1; columns /= 40) {
+        memset(got, 0, N * sizeof *got);
+        t->new.program_f32(&(struct kern_program) { &s, 1 }, (float *[]) { a, got },
+                           (size_t[]) { columns, columns }, N / columns, columns);
+        check_same(t, "program_f32 grid", ref, got, N / columns * columns,
+                   "scale %a zero %d columns %zu", (double) scale, zero, columns);
+    }
+    check_drop(t);
+}
+
 /* Loaded, moved down over itself by a row, and stored. */
 static void moves_check(struct check *t, size_t channels, size_t rows)
 {
@@ -229,6 +275,9 @@ void check_program(struct check *t)
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
             for (size_t rows = 1; rows <= 40; rows = 3 * rows + 1)
                 elements_check(t, rows, sizes[k]);
+    for (int i = 0; i < 300; i++)
+        grid_check(t, ldexpf(1 + fabsf(check_rand(t)), (int) below(t, 150) - 75),
+                   (int) below(t, 256) - 128);
     for (size_t n = 16; n <= 80; n += 16)
         frames_check(t, n);
     for (size_t c = 0; c < sizeof channels / sizeof *channels; c++)

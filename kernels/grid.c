@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+#include "kernels/program.h"
+
+#include <math.h>
+
+#define NEAR 2 /* floats beside what lies between two numbers of a grid */
+
+/* As FN(v_grid) of program_tmpl.h rounds. */
+static float by_inverse(const struct kern_grid *g, float x)
+{
+    return rintf(fmaf(x, g->inverse, x * g->rest));
+}
+
+static bool agrees_near(const struct kern_grid *g, float x)
+{
+    for (int i = 0; i < NEAR; i++)
+        x = nextafterf(x, -INFINITY);
+    for (int i = 0; i <= 2 * NEAR; i++, x = nextafterf(x, INFINITY)) {
+        float a = rintf(x / g->scale), b = by_inverse(g, x);
+        if (a < b || a > b)
+            return false;
+    }
+    return true;
+}
+
+/* What lies below the least is the least, and so above the most. Between, both ways go up with x,
+ * and the second is out by far less than the quotient grows from float to float: they are the same
+ * everywhere if they are where they step. */
+bool kern_grid_set(struct kern_grid *ret, float scale, int low, int high)
+{
+    if (!(scale >= 0x1p-80f && scale <= 0x1p80f) || low < -KERN_GRID_MOST || high > KERN_GRID_MOST)
+        return false;
+    struct kern_grid g = { .scale = scale,
+                           .inverse = 1 / scale,
+                           .least = (float) low * scale,
+                           .most = (float) high * scale };
+    g.rest = (float) (1 / (double) scale - (double) g.inverse);
+    for (int n = low; n < high; n++)
+        if (!agrees_near(&g, ((float) n + 0.5f) * scale))
+            return false;
+    *ret = g;
+    return true;
+}
