@@ -4,6 +4,7 @@
  * integers; where nothing but moves is between two roundings, settle has none left. */
 #include "engine/rewrite/declutter/declutter.h"
 #include "engine/rewrite/settle/settle.h"
+#include "engine/ops/fused.h"
 #include "engine/graph/prune.h"
 #include "engine/typing/interp.h"
 #include "tests/engine/build.h"
@@ -53,6 +54,11 @@ static uint32_t quantise(struct build *b, uint32_t w, const struct scale *s, con
                       (uint32_t[]) { w, number(b, DTYPE_F32, (double) s->scale),
                                      number(b, s->type, s->zero) },
                       3);
+}
+
+static uint32_t rounded(struct build *b, uint32_t w, const struct scale *s)
+{
+    return quantise(b, quantise(b, w, s, "QuantizeLinear"), s, "DequantizeLinear");
 }
 
 /* ---- ops that move elements of a tensor of rank 3 ---- */
@@ -123,13 +129,22 @@ static uint32_t step_relu(struct build *b, uint32_t w)
 
 static uint32_t step_quantise(struct build *b, uint32_t w)
 {
-    const struct scale *s = &scales[rnd(4)];
-    return quantise(b, quantise(b, w, s, "QuantizeLinear"), s, "DequantizeLinear");
+    return rounded(b, w, &scales[rnd(4)]);
+}
+
+/* Of itself and of what it is when it is rounded. */
+static uint32_t step_concat(struct build *b, uint32_t w)
+{
+    struct attr axis = { .name = "axis", .kind = ATTR_INT, .i = rnd(3) };
+    struct tensor t = shape_of(b, w);
+    if (tensor_count(&t) > 4000)
+        return w;
+    return build_node(b, "Concat", &axis, 1, (uint32_t[]) { w, step_quantise(b, w) }, 2);
 }
 
 static uint32_t (*const steps[])(struct build *b, uint32_t w) = {
-    step_transpose, step_reshape, step_slice, step_pad,      step_squeeze,
-    step_split,     step_pool,    step_relu,  step_quantise, step_quantise
+    step_transpose, step_reshape, step_slice,    step_pad,      step_squeeze, step_split,
+    step_pool,      step_relu,    step_quantise, step_quantise, step_concat
 };
 
 /* ---- the same bits ---- */
@@ -205,10 +220,9 @@ static void test_only_moves(void)
     struct graph made, live;
     build_init(&b);
     uint32_t x = input(&b, 4, 3, 8);
-    uint32_t w =
-        quantise(&b, quantise(&b, x, scales, "QuantizeLinear"), scales, "DequantizeLinear");
+    uint32_t w = rounded(&b, x, scales);
     w = step_pad(&b, step_slice(&b, step_transpose(&b, w)));
-    w = quantise(&b, quantise(&b, w, scales, "QuantizeLinear"), scales, "DequantizeLinear");
+    w = rounded(&b, w, scales);
     w = step_transpose(&b, step_reshape(&b, w));
     graph_add_output(&b.g, w);
     bool ok = graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK &&
@@ -250,14 +264,41 @@ static void test_settles_to_a_program(void)
     build_init(&b);
     uint32_t x = input(&b, 4, 3, 8), w = x;
     for (unsigned i = 0; i < 3; i++) {
-        const struct scale *s = &scales[2 - i];
-        w = quantise(&b, quantise(&b, w, s, "QuantizeLinear"), s, "DequantizeLinear");
-        w = step_relu(&b, w);
+        w = step_relu(&b, rounded(&b, w, &scales[2 - i]));
     }
     graph_add_output(&b.g, w);
     bool ok = graph_settle(&made, &b.g, NULL, &b.err) == RILL_OK;
     check(ok && made.n_nodes == 1 && node_is(&made.nodes[0], OP_FUSED), "one program",
           ok ? made.n_nodes : 0);
+    if (ok)
+        same_bits(&b, &made, noise(&b, x), 0);
+    build_drop(&b);
+}
+
+/* What is put together of rounded numbers, and rounded again, is rounded before: once where it is
+ * by the same scale. */
+static void test_settles_before_moves(void)
+{
+    struct build b;
+    struct graph made;
+    build_init(&b);
+    uint32_t x = input(&b, 4, 3, 8);
+    uint32_t parts[] = { step_transpose(&b, rounded(&b, x, &scales[0])),
+                         step_transpose(&b, rounded(&b, x, &scales[2])) };
+    struct attr axis = { .name = "axis", .kind = ATTR_INT, .i = 1 };
+    uint32_t w = step_reshape(&b, build_node(&b, "Concat", &axis, 1, parts, 2));
+    graph_add_output(&b.g, rounded(&b, w, &scales[0]));
+    bool ok = graph_settle(&made, &b.g, NULL, &b.err) == RILL_OK;
+    check(ok && made.n_nodes == 3 && count(&made, OP_FUSED) == 2 &&
+              count(&made, OP_STRIDED_COPY) == 1,
+          "two programs and one copy", ok ? made.n_nodes : 0);
+    unsigned n = 0;
+    for (uint32_t i = 0; ok && i < made.n_nodes && node_is(&made.nodes[i], OP_FUSED); i++) {
+        const struct attr_ints made_of = ((const struct fused_attr *) made.nodes[i].attr)->steps;
+        for (uint32_t k = 0; k < made_of.n; k += FUSED_STEP_INTS)
+            n += made_of.v[k] == KERN_ROUND_S8;
+    }
+    check(n == 3, "roundings", n);
     if (ok)
         same_bits(&b, &made, noise(&b, x), 0);
     build_drop(&b);
@@ -351,6 +392,33 @@ static uint32_t product_build(struct build *b, const struct product *p, uint32_t
     return build_node(b, p->op, conv ? &pads : &turned, conv || gemm, in, p->bias ? 3 : 2);
 }
 
+static uint32_t product_input(struct build *b, const struct product *p)
+{
+    bool conv = p->rank == 3;
+    struct fact f = { .type = DTYPE_F32,
+                      .rank = conv ? 3 : 2,
+                      .shape = { dim_int(b->dims, conv ? 1 : 7), dim_int(b->dims, 80),
+                                 dim_int(b->dims, 9) } };
+    return graph_add_input(&b->g, "x", &f);
+}
+
+/* Roundings behind a product of floats are its epilogue. */
+static void test_settles_into_product(long k)
+{
+    struct build b;
+    struct graph made;
+    build_init(&b);
+    uint32_t x = product_input(&b, &products[k]), w = product_build(&b, &products[k], x);
+    for (unsigned i = 0; i < 2; i++)
+        w = step_relu(&b, rounded(&b, w, &scales[2 - i]));
+    graph_add_output(&b.g, w);
+    bool ok = graph_settle(&made, &b.g, NULL, &b.err) == RILL_OK;
+    check(ok && made.n_nodes == 1, "one step", ok ? made.n_nodes : 0);
+    if (ok)
+        same_bits(&b, &made, noise(&b, x), (uint32_t) k);
+    build_drop(&b);
+}
+
 static void test_product(long k)
 {
     const struct product *p = &products[k];
@@ -358,14 +426,7 @@ static void test_product(long k)
     struct graph made, live;
     build_init(&b);
     bool conv = p->rank == 3;
-    struct fact f = { .type = DTYPE_F32,
-                      .rank = conv ? 3 : 2,
-                      .shape = { dim_int(b.dims, conv ? 1 : 7), dim_int(b.dims, 80),
-                                 dim_int(b.dims, 9) } };
-    uint32_t x = graph_add_input(&b.g, "x", &f);
-    uint32_t q =
-        quantise(&b, quantise(&b, x, scales, "QuantizeLinear"), scales, "DequantizeLinear");
-    uint32_t y = product_build(&b, p, q);
+    uint32_t x = product_input(&b, p), q = rounded(&b, x, scales), y = product_build(&b, p, q);
     graph_add_output(&b.g, y);
     bool ok = y != WIRE_NONE && graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK &&
         graph_pruned(&live, &made, &b.err) == RILL_OK && graph_check(&live, &b.err) == RILL_OK;
@@ -476,12 +537,15 @@ int main(void)
     test_vector(2);
     for (long k = 0; k < 8 * FUNCTIONS; k++)
         test_bytes(k);
-    for (size_t k = 0; k < sizeof products / sizeof *products; k++)
+    for (size_t k = 0; k < sizeof products / sizeof *products; k++) {
         test_product((long) k);
+        test_settles_into_product((long) k);
+    }
     for (uint32_t i = 0; i < ROUNDS; i++)
         test_chain(i);
     test_only_moves();
     test_settles_to_floats();
     test_settles_to_a_program();
+    test_settles_before_moves();
     return check_done();
 }

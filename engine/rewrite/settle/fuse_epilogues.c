@@ -12,7 +12,8 @@ struct step {
     uint32_t head;
     struct element element;
     unsigned own;     /* the operand that the head makes */
-    bool takes_input; /* another wire than the head's */
+    unsigned other;   /* the input of the head's that is the other operand, or behind its last */
+    bool takes_input; /* another wire than the head's inputs */
 };
 
 static bool shape_of(const struct graph *g, uint32_t wire, struct tensor *ret)
@@ -32,6 +33,17 @@ static bool others_wait(const struct graph *g, uint32_t head, uint32_t node)
     return true;
 }
 
+/* The other operand, among the inputs of the head's epilogue or behind them. */
+static void other_find(const struct node *head, struct step *s)
+{
+    unsigned first = head->op->epilogue_in;
+    uint32_t wire = s->element.in[1 - s->own];
+    bool is_own = s->element.in[0] == s->element.in[1];
+    for (s->other = first; s->other < head->n_in && head->in[s->other] != wire;)
+        s->other++;
+    s->takes_input = !is_own && s->other >= head->n_in;
+}
+
 /* Operand `own` of the element is made by a node with room for the step, the other one
  * is as an epilogue wants it. */
 static bool operand_fits(const struct edit *e, unsigned own, struct step *s)
@@ -41,13 +53,13 @@ static bool operand_fits(const struct edit *e, unsigned own, struct step *s)
     uint32_t made = g->nodes[l->node].out[0];
     struct tensor y, other;
     s->own = own;
-    s->takes_input = l->in[0] != l->in[1];
     if (!edit_sole_producer(e, l->in[own], &s->head) || !shape_of(g, made, &y) ||
         !fact_same(&g->wires[made].fact, &g->wires[l->in[own]].fact))
         return false;
     const struct node *head = &g->nodes[s->head];
     if (!head->op->epilogue_in || head->out[0] != l->in[own] || !others_wait(g, s->head, l->node))
         return false;
+    other_find(head, s);
     int axis = epilogue_axis(head->op, y.rank);
     unsigned inputs = epilogue_inputs(head->op, head->n_in);
     if (epilogue_steps_of(head)->n == EPILOGUE_STEPS_MAX * FUSED_STEP_INTS ||
@@ -83,7 +95,7 @@ static bool step_join(struct edit *e, struct program_builder *p, const struct st
     unsigned first = head.op->epilogue_in, n_in = head.n_in < first ? first : head.n_in;
     uint32_t *list = arena_array(g->arena, uint32_t, n_in + 1),
              *out = arena_array(g->arena, uint32_t, head.n_out);
-    step_append(p, *epilogue_steps_of(&head), s, s->takes_input ? 1 + n_in - first : 0);
+    step_append(p, *epilogue_steps_of(&head), s, l->in[0] == l->in[1] ? 0 : 1 + s->other - first);
     if (p->no_memory || !list || !out)
         return false;
     for (unsigned i = 0; i < n_in; i++)

@@ -11,7 +11,8 @@ rill_status graph_with_layers_fused(struct graph *ret, const struct graph *g, ri
 
 /* A DequantizeLinear of what a QuantizeLinear of 8 bits made by the same scale and zero, directly
  * or through ops that only move elements, becomes a division, a RoundS8 and a product by the scale,
- * which the passes below know: the same numbers. */
+ * which the passes below know: the same numbers. They stand where the numbers are made, before what
+ * puts them together, and what was rounded to the same numbers before is left as it is. */
 rill_status graph_with_pairs_rounded(struct graph *ret, const struct graph *g, rill_error *reterr);
 
 /* Convolutions of known weights that read one tensor with the same geometry become one with the

@@ -4,9 +4,11 @@
  * are what moves fast. */
 #include "engine/graph/edit.h"
 #include "engine/ops/attrs.h"
+#include "engine/ops/fused.h"
 #include "engine/rewrite/quantised.h"
 #include "engine/rewrite/settle/passes.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { IN_X, PAD_VALUE = 2 };
@@ -15,6 +17,8 @@ enum { IN_X, PAD_VALUE = 2 };
 struct real {
     uint32_t wire; /* WIRE_NONE: it has none */
     struct quantised_wire of;
+    uint32_t quantiser; /* the node that rounds them */
+    bool given;         /* of those that a quantiser makes: somebody reads them */
 };
 
 static bool quantises(const struct graph *g, const struct node *n, struct quantised_wire *ret)
@@ -60,10 +64,120 @@ static uint32_t wire_add(struct graph *g, uint32_t like)
 /* WIRE_NONE: no memory. */
 static uint32_t step_put(struct edit *e, uint32_t at, enum op_id op, uint32_t x, uint32_t by)
 {
-    uint32_t in[] = { x, by }, to = wire_add(e->g, e->g->nodes[at].out[0]);
-    bool ok = x != WIRE_NONE && by != WIRE_NONE && to != WIRE_NONE &&
-        edit_insert(e, at, op_by_id(op), NULL, in, 2, &to, 1);
+    uint32_t in[] = { x, by }, to = x == WIRE_NONE ? WIRE_NONE : wire_add(e->g, x);
+    bool ok =
+        by != WIRE_NONE && to != WIRE_NONE && edit_insert(e, at, op_by_id(op), NULL, in, 2, &to, 1);
     return ok ? to : WIRE_NONE;
+}
+
+/* ---- numbers on a grid: whole ones, from 128 below -zero on, times a scale ---- */
+
+struct grid {
+    float scale, zero;
+    uint32_t scale_wire, zero_wire; /* constants of them */
+};
+
+static const struct node *maker(const struct graph *g, uint32_t wire, enum op_id op)
+{
+    uint32_t at = wire == WIRE_NONE ? WIRE_NONE : g->wires[wire].node;
+    return at != WIRE_NONE && node_is(&g->nodes[at], op) ? &g->nodes[at] : NULL;
+}
+
+static bool number_is(const struct graph *g, uint32_t wire, float v)
+{
+    const struct tensor *t = g->wires[wire].fact.value;
+    float is = t && t->type == DTYPE_F32 && tensor_count(t) == 1 ? *(const float *) t->data : NAN;
+    return is >= v && is <= v;
+}
+
+/* Whether what a wire holds was rounded to that grid, and moved at most: rounding it again changes
+ * nothing, as a quotient of numbers below 2^9 is out by less than a half. */
+static bool is_on_grid(const struct graph *g, uint32_t wire, const struct grid *to)
+{
+    uint32_t at;
+    while ((at = g->wires[wire].node) != WIRE_NONE && node_only_moves(&g->nodes[at]))
+        wire = g->nodes[at].in[IN_X];
+    const struct node *times = maker(g, wire, OP_MUL),
+                      *whole = times ? maker(g, times->in[0], OP_ROUND_S8) : NULL;
+    return whole && number_is(g, times->in[1], to->scale) && number_is(g, whole->in[1], to->zero);
+}
+
+static bool shape_stays(const struct node *n)
+{
+    static const enum op_id ops[] = { OP_RESHAPE,        OP_TRANSPOSE,     OP_SQUEEZE,
+                                      OP_FLATTEN,        OP_IDENTITY,      OP_UNSQUEEZE,
+                                      OP_DEPTH_TO_SPACE, OP_SPACE_TO_DEPTH };
+    return node_is_among(n, ops, sizeof ops / sizeof *ops);
+}
+
+/* Whether rounding what a wire holds is a part of the step that makes it. */
+static bool rounds_where_made(const struct graph *g, uint32_t wire, const struct grid *to)
+{
+    uint32_t at = g->wires[wire].node;
+    return is_on_grid(g, wire, to) ||
+        (at != WIRE_NONE &&
+         (g->nodes[at].op->epilogue_in || fused_function(g->nodes[at].op->id) >= 0));
+}
+
+/* The node that makes what is read once; reals count as those that were dequantised. */
+static bool sole_maker(const struct edit *e, uint32_t wire, uint32_t *ret)
+{
+    const struct graph *g = e->g;
+    unsigned readers = 0;
+    if (wire < e->n_wires)
+        return edit_sole_producer(e, wire, ret);
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned k = 0; k < g->nodes[i].n_in && !(i < e->n_nodes && e->gone[i]); k++)
+            readers += g->nodes[i].in[k] == wire;
+    *ret = g->wires[wire].node;
+    return readers == 1;
+}
+
+/* The node that only puts together what is there, whose inputs had better be rounded than what it
+ * gives. False: there is none. */
+static bool mover_behind(const struct edit *e, uint32_t wire, const struct grid *to, uint32_t *ret)
+{
+    const struct graph *g = e->g;
+    unsigned steps = 0;
+    if (!sole_maker(e, wire, ret))
+        return false;
+    const struct node *n = &g->nodes[*ret];
+    if (shape_stays(n))
+        return g->wires[n->in[IN_X]].fact.value == NULL;
+    for (unsigned k = 0; node_is(n, OP_CONCAT) && k < n->n_in; k++)
+        steps += !rounds_where_made(g, n->in[k], to);
+    return node_is(n, OP_CONCAT) && steps <= 1;
+}
+
+/* The first place behind what makes a wire. */
+static uint32_t place_behind(const struct edit *e, uint32_t wire)
+{
+    uint32_t at = e->g->wires[wire].node;
+    return at == WIRE_NONE ? 0 : at < e->n_nodes ? at + 1 : e->before[at - e->n_nodes];
+}
+
+/* The wire rounded. WIRE_NONE: no memory. */
+static uint32_t round_put(struct edit *e, uint32_t wire, const struct grid *to)
+{
+    struct graph *g = e->g;
+    uint32_t mover, out;
+    if (is_on_grid(g, wire, to))
+        return wire;
+    if (!mover_behind(e, wire, to, &mover)) {
+        const uint32_t at = place_behind(e, wire);
+        uint32_t quotient = step_put(e, at, OP_DIV, wire, to->scale_wire),
+                 whole = step_put(e, at, OP_ROUND_S8, quotient, to->zero_wire);
+        return step_put(e, at, OP_MUL, whole, to->scale_wire);
+    }
+    const struct node n = g->nodes[mover];
+    const uint32_t at = mover < e->n_nodes ? mover : e->before[mover - e->n_nodes];
+    uint32_t *in = arena_copy(g->arena, n.in, n.n_in * sizeof *in);
+    for (unsigned k = 0; in && k < (node_is(&n, OP_CONCAT) ? n.n_in : 1); k++)
+        if ((in[k] = round_put(e, n.in[k], to)) == WIRE_NONE)
+            return WIRE_NONE;
+    out = in ? wire_add(g, wire) : WIRE_NONE;
+    bool ok = out != WIRE_NONE && edit_insert(e, at, n.op, n.attr, in, n.n_in, &out, 1);
+    return ok ? out : WIRE_NONE;
 }
 
 /* Beside a quantisation: its numbers rounded, as reals. */
@@ -72,12 +186,23 @@ static bool rounded_put(struct edit *e, uint32_t at, const struct quantised_wire
 {
     struct graph *g = e->g;
     bool is_signed = g->wires[q->whole].fact.type == DTYPE_I8;
-    uint32_t scale = number_add(g, "scale", q->scale),
-             zero = number_add(g, "zero", (float) (quantised_zero(q) - (is_signed ? 0 : 128))),
-             quotient = step_put(e, at, OP_DIV, g->nodes[at].in[IN_X], scale),
-             whole = step_put(e, at, OP_ROUND_S8, quotient, zero);
-    reals[q->whole] = (struct real) { step_put(e, at, OP_MUL, whole, scale), *q };
-    return reals[q->whole].wire != WIRE_NONE;
+    const float zero = (float) (quantised_zero(q) - (is_signed ? 0 : 128));
+    const struct grid to = { q->scale, zero, number_add(g, "scale", q->scale),
+                             number_add(g, "zero", zero) };
+    uint32_t wire = round_put(e, g->nodes[at].in[IN_X], &to);
+    reals[q->whole] = (struct real) { .wire = wire, .of = *q, .quantiser = at };
+    return wire != WIRE_NONE;
+}
+
+/* Reals that somebody reads are what is quantised, too: they give the same integers. */
+static bool integers_of_reals(struct edit *e, uint32_t at, const struct real *reals)
+{
+    const struct node n = e->g->nodes[at];
+    const struct real *r = n.n_out && n.out[0] < e->n_wires ? &reals[n.out[0]] : NULL;
+    if (e->gone[at] || !node_is(&n, OP_QUANTIZE_LINEAR) || !r || !r->given)
+        return true;
+    uint32_t in[3] = { r->wire, n.in[1], n.n_in > 2 ? n.in[2] : WIRE_NONE };
+    return edit_inputs(e, at, in, n.n_in);
 }
 
 static bool moves(const struct graph *g, const struct node *n)
@@ -115,15 +240,17 @@ static bool moved_put(struct edit *e, uint32_t at, const struct real *from, stru
             continue;
         if (out[k] == WIRE_NONE)
             return false;
-        reals[n.out[k]] = (struct real) { out[k], from->of };
+        reals[n.out[k]] =
+            (struct real) { .wire = out[k], .of = from->of, .quantiser = from->quantiser };
     }
     return edit_insert(e, at, n.op, n.attr, in, n_in, out, n.n_out);
 }
 
 /* Who reads what was dequantised reads the reals that are there. */
-static bool reals_give(struct edit *e, uint32_t at, const struct real *from)
+static bool reals_give(struct edit *e, uint32_t at, const struct real *from, struct real *reals)
 {
     struct graph *g = e->g;
+    reals[g->nodes[from->quantiser].out[0]].given = true;
     uint32_t in = from->wire, out = g->nodes[at].out[0];
     e->gone[at] = true;
     for (uint32_t i = at + 1; i < e->n_nodes; i++)
@@ -144,7 +271,7 @@ static bool node_round(struct edit *e, uint32_t i, struct real *reals)
         return true;
     const struct real *from = &reals[n->in[IN_X]];
     if (dequantises(e, n, reals))
-        return reals_give(e, i, from);
+        return reals_give(e, i, from, reals);
     if (from->wire != WIRE_NONE && moves(e->g, n))
         return moved_put(e, i, from, reals);
     return true;
@@ -159,6 +286,9 @@ rill_status graph_with_pairs_rounded(struct graph *ret, const struct graph *g, r
         reals[i].wire = WIRE_NONE;
     for (uint32_t i = 0; i < e.n_nodes; i++)
         if (!reals || !node_round(&e, i, reals))
+            return err_set(reterr, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < e.n_nodes; i++)
+        if (!integers_of_reals(&e, i, reals))
             return err_set(reterr, RILL_NOMEM, "out of memory");
     return edit_end(&e, reterr);
 }
