@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What upgrades work with: a node's attributes and inputs, constants, and nodes put into its graph.
  */
+#include "engine/ops/attrs.h"
 #include "models/onnx/internal.h"
 
 #include <inttypes.h>
@@ -129,6 +130,69 @@ rill_status convert_ints(struct conversion *l, const int64_t *v, unsigned n, uin
 rill_status convert_int_scalar(struct conversion *l, int64_t v, uint32_t *ret)
 {
     return convert_const(l, tensor_from_data(l->r->arena, DTYPE_I64, 0, NULL, &v), ret);
+}
+
+/* ---- what is known of an input ---- */
+
+static const Onnxpb__Type *type_of_value(const struct conversion *l, unsigned i)
+{
+    const Onnxpb__Graph *g = l->scope->from->pb;
+    const char *name = i < l->node->n_in ? l->node->in[i] : "";
+    for (size_t k = 0; *name && k < g->n_value_info; k++)
+        if (g->value_info[k]->name.len == strlen(name) &&
+            !memcmp(g->value_info[k]->name.data, name, strlen(name)))
+            return g->value_info[k]->type;
+    return NULL;
+}
+
+/* The node that writes a wire; NULL: none does. */
+static const struct node *writer_of(const struct graph *g, uint32_t w)
+{
+    return g->wires[w].node == WIRE_NONE ? NULL : &g->nodes[g->wires[w].node];
+}
+
+/* By the nodes in front: truth values keep their type where they are only moved. */
+static bool is_truth(const struct graph *g, uint32_t w)
+{
+    static const enum op_id makes[] = { OP_AND,   OP_EQUAL, OP_GREATER, OP_GREATER_OR_EQUAL,
+                                        OP_ISINF, OP_ISNAN, OP_LESS,    OP_LESS_OR_EQUAL,
+                                        OP_NOT,   OP_OR,    OP_XOR };
+    static const enum op_id moves[] = { OP_CONCAT,    OP_EXPAND, OP_GATHER,   OP_IDENTITY, OP_PAD,
+                                        OP_RESHAPE,   OP_SLICE,  OP_SPLIT,    OP_SQUEEZE,  OP_TILE,
+                                        OP_TRANSPOSE, OP_TRILU,  OP_UNSQUEEZE };
+    for (unsigned steps = 0; steps < 64; steps++) {
+        const struct node *n = writer_of(g, w);
+        if (!n)
+            return g->wires[w].fact.type == DTYPE_BOOL;
+        if (node_is_among(n, makes, sizeof makes / sizeof *makes))
+            return true;
+        if (node_is(n, OP_CAST))
+            return cast_attr_of(n)->to == DTYPE_BOOL;
+        unsigned from = node_is(n, OP_WHERE) ? 1 : 0;
+        if ((!from && !node_is_among(n, moves, sizeof moves / sizeof *moves)) || n->n_in <= from)
+            return false;
+        w = n->in[from];
+    }
+    return false;
+}
+
+enum dtype convert_type(const struct conversion *l, unsigned i)
+{
+    const struct graph *g = l->scope->g;
+    const Onnxpb__Type *t = type_of_value(l, i);
+    enum dtype type = g->wires[l->in[i]].fact.type;
+    if (type || !t || !t->tensor_type || onnx_dtype(l->r, t->tensor_type->elem_type, "", &type))
+        type = type ? type : is_truth(g, l->in[i]) ? DTYPE_BOOL : DTYPE_NONE;
+    return type;
+}
+
+int convert_rank(const struct conversion *l, unsigned i)
+{
+    const Onnxpb__Type *t = type_of_value(l, i);
+    const struct fact *f = &l->scope->g->wires[l->in[i]].fact;
+    if (f->type || !t || !t->tensor_type || !t->tensor_type->shape)
+        return f->type ? f->rank : -1;
+    return (int) t->tensor_type->shape->n_dim;
 }
 
 /* ---- nodes ---- */

@@ -7,10 +7,11 @@
  * op_rows.c   the table of ops, which names the upgrades
  * upgrade.c   brings old forms to the newest; compose.c writes ops as others, quant.c and loss.c
  *             those of their names, qlinear.c and nbits.c those of another domain, control.c bodies
- *             of Loops, Ifs and Scans; qparams.c refuses wrong scales and zeros
- * conversion.c   what upgrades work with: attributes, inputs, constants, nodes of a graph
- * tensor.c    tensors and their data, external.c where it lies in other files
- * attr.c, fact.c, map.c, text.c   attributes, types and shapes, names to wires, printable text */
+ *             of Loops, Ifs and Scans, attention.c what transformers have; qparams.c refuses wrong
+ * scales and zeros conversion.c   what upgrades work with: attributes, inputs, constants, nodes of
+ * a graph; emitter.c   the same for many nodes in a row tensor.c    tensors and their data,
+ * external.c where it lies in other files attr.c, fact.c, map.c, text.c   attributes, types and
+ * shapes, names to wires, printable text */
 #ifndef RILL_MODELS_ONNX_INTERNAL_H
 #define RILL_MODELS_ONNX_INTERNAL_H
 #include "engine/graph/op.h"
@@ -192,6 +193,43 @@ rill_status convert_float(struct conversion *l, float v, uint32_t like, uint32_t
 
 rill_status convert_cast(struct conversion *l, uint32_t x, enum dtype type, uint32_t *ret);
 
+/* What the file says of an input before anything is typed. DTYPE_NONE and -1: nothing. */
+enum dtype convert_type(const struct conversion *l, unsigned i);
+int convert_rank(const struct conversion *l, unsigned i);
+
+/* ---- emitter.c: nodes of one output, one after the other ---- */
+
+/* After the first failure nothing more is emitted, and wires are WIRE_NONE. */
+struct emitter {
+    struct conversion *l;
+    rill_status status;
+};
+
+uint32_t emit_node(struct emitter *e, const char *engine, const struct attr *attr, unsigned n_attr,
+                   const uint32_t *in, unsigned n_in);
+/* With one attribute. */
+uint32_t emit_with(struct emitter *e, const char *engine, const char *name, int64_t v,
+                   const uint32_t *in, unsigned n_in);
+#define EMIT_WIRES(...)                                                                            \
+    (const uint32_t[]) { __VA_ARGS__ }, sizeof((const uint32_t[]) { __VA_ARGS__ }) / 4
+#define EMIT_INTS(...)                                                                             \
+    (const int64_t[]) { __VA_ARGS__ }, sizeof((const int64_t[]) { __VA_ARGS__ }) / 8
+#define emit(e, engine, ...) emit_node((e), (engine), NULL, 0, EMIT_WIRES(__VA_ARGS__))
+#define emit_list(e, ...) emit_ints((e), EMIT_INTS(__VA_ARGS__))
+/* Lists end to end. */
+#define emit_joined(e, ...) emit_with((e), "Concat", "axis", 0, EMIT_WIRES(__VA_ARGS__))
+uint32_t emit_ints(struct emitter *e, const int64_t *v, unsigned n);
+uint32_t emit_int(struct emitter *e, int64_t v);
+uint32_t emit_float(struct emitter *e, float v, uint32_t like);
+uint32_t emit_cast(struct emitter *e, uint32_t x, enum dtype to);
+uint32_t emit_turned(struct emitter *e, uint32_t x, const int64_t *perm, unsigned rank);
+/* The sizes of axes first to end - 1, as a list. */
+uint32_t emit_sizes(struct emitter *e, uint32_t x, int first, int end);
+/* 0, 1, .. below a size of one element. */
+uint32_t emit_range(struct emitter *e, uint32_t size);
+/* Output i of the node is w, where it is wanted; nothing but outputs is emitted after the last. */
+rill_status emit_output(struct emitter *e, unsigned i, uint32_t w);
+
 /* ---- qparams.c: what is wrong of a quantised op's inputs is refused; absent ones are fine ---- */
 
 /* What numbers a parameter has: one for all, or what is said here. */
@@ -255,6 +293,8 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
 /* compose.c */
 #define UPGRADE_COMPOSED(X)                                                                        \
     X(constant) X(dropout) X(fused_matmul) X(groupnorm_18) X(mvn) X(softmax_1) X(swiglu)
+/* attention.c */
+#define UPGRADE_ATTENTION(X) X(attention) X(causal_conv) X(rotary)
 /* loss.c */
 #define UPGRADE_LOSSES(X) X(cross_entropy) X(nll_loss)
 /* quant.c */
@@ -267,7 +307,7 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
 /* control.c */
 #define UPGRADE_CONTROL(X) X(if_) X(loop) X(scan_9)
 #define UPGRADE_EACH(X)                                                                            \
-    UPGRADE_FORMS(X) UPGRADE_COMPOSED(X) UPGRADE_LOSSES(X) UPGRADE_QUANTISED(X) UPGRADE_VENDOR(X)  \
+    UPGRADE_FORMS(X) UPGRADE_COMPOSED(X) UPGRADE_ATTENTION(X) UPGRADE_LOSSES(X) UPGRADE_QUANTISED(X) UPGRADE_VENDOR(X)  \
     UPGRADE_CONTROL(X)
 /* clang-format on */
 #define X(name) rill_status up_##name(struct conversion *l);

@@ -527,6 +527,54 @@ SAME = [same(f"same_{op.lower()}_{'lower' if lower else 'upper'}_{kernel}_{strid
         for kernel, stride, frames in cases for lower in (False, True)]
 
 
+# ---- what transformers have, as the standard's own evaluator computes it ----
+
+def attention_cached():
+    """Three heads of queries for each of keys, behind a cache, under a mask of truth values that is computed."""
+    c = Case("attention_cached", 25)
+    q, k, v = (c.numbers(n, [1, "S", w], 1, 5, w) for n, w in (("q", 48), ("k", 16), ("v", 8)))
+    cache = [c.numbers(f"past_{n}", [1, 2, 3, w], 1, 2, 3, w) for n, w in (("k", 8), ("v", 4))]
+    mask = c.op("Less", c.numbers("m", ["S", "T"], 5, 8), c.const(0.8, "f4"))
+    for y in c.op("Attention", q, k, v, mask, *cache, outputs=4, q_num_heads=6, kv_num_heads=2, is_causal=1,
+                  softcap=2.0, qk_matmul_output_mode=2):
+        c.output(y)
+    c.save(run_reference)
+
+
+def attention_window():
+    """Each frame sees three before it and one after it; what is added to the scores is a table of heads."""
+    c = Case("attention_window", 25)
+    x = c.numbers("x", [1, 2, "S", 4], 1, 2, 9, 4)
+    c.output(c.op("Attention", x, c.op("Neg", x), c.op("Mul", x, x), left_window_size=3, right_window_size=1))
+    c.save(run_reference)
+
+
+def rotary():
+    """Halves, and every other number of a part; positions that are given and those that are not."""
+    c = Case("rotary", 23)
+    x = c.numbers("x", [1, "S", 24], 1, 5, 24)
+    angles = c.random.standard_normal((16, 2)).astype("f4")
+    cos, sin = c.const(np.cos(angles), "f4"), c.const(np.sin(angles), "f4")
+    at = c.input("at", [1, "S"], np.array([[3, 0, 15, 7, 7]], "i8"))
+    y = c.op("RotaryEmbedding", x, cos, sin, at, num_heads=3, interleaved=1, rotary_embedding_dim=4)
+    wide = c.op("Unsqueeze", y, c.const([1]))
+    turned = [c.op("Gather", c.const(f(c.random.standard_normal((16, 12))), "f4"), at) for f in (np.cos, np.sin)]
+    c.output(c.op("RotaryEmbedding", wide, *turned))
+    c.save(run_reference)
+
+
+def causal_conv():
+    """With a state that comes and goes, and without."""
+    c = Case("causal_conv", 27)
+    x = c.numbers("x", [1, 3, "S"], 1, 3, 6)
+    w, b = (c.const(c.random.standard_normal(shape), "f4") for shape in ((3, 1, 4), (3,)))
+    alone = c.op("CausalConvWithState", x, w, outputs=2)
+    y = c.op("CausalConvWithState", alone[0], w, b, c.numbers("past", [1, 3, 3], 1, 3, 3), outputs=2, activation="silu")
+    for out in (*y, alone[1]):
+        c.output(out)
+    c.save(run_reference)
+
+
 # ---- lengths that meet once ----
 
 def length_once():
@@ -554,7 +602,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks, quant_types, qu
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, index_data, index_elements, index_nd, index_lengths,
-         index_scan, *SAME, length_once, denormals]
+         index_scan, attention_cached, attention_window, rotary, causal_conv, *SAME, length_once, denormals]
 
 if __name__ == "__main__":
     for case in CASES:

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/* Attention (opsets 23 to 25) and RotaryEmbedding, written as products, masks and softmax. */
+#include "models/onnx/internal.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { IN_Q, IN_K, IN_V, IN_MASK, IN_PAST_K, IN_PAST_V, IN_NONPAD };
+enum { OUT_Y, OUT_PRESENT_K, OUT_PRESENT_V, OUT_SCORES };
+
+/* What OUT_SCORES holds. */
+enum scores { SCORES_RAW, SCORES_CAPPED, SCORES_MASKED, SCORES_SOFTMAX };
+
+/* All of q, k and v are [batch, heads, frames, width]; k and v with what was cached. */
+struct attention {
+    uint32_t q, k, v;
+    uint32_t bias;    /* added to the scores; WIRE_NONE: nothing is */
+    uint32_t allowed; /* bool, of the scores; WIRE_NONE: all are */
+    uint32_t before;  /* frames in front of the first of q: i64 [1], or [batch,1,1,1] */
+    bool rows_empty;  /* a frame of q may see none of k */
+};
+
+static float float_of(struct conversion *l, const char *name, float absent)
+{
+    const struct attr *a = convert_attr(l, name);
+    return a && a->kind == ATTR_FLOAT ? a->f : absent;
+}
+
+/* [batch, frames, heads * width] -> [batch, heads, frames, width]. The first Transpose holds the
+ * rank to 3. */
+static uint32_t heads_split(struct emitter *e, uint32_t x, int64_t heads)
+{
+    uint32_t held = emit_turned(e, x, (const int64_t[]) { 0, 1, 2 }, 3);
+    uint32_t y = emit(e, "Reshape", held, emit_list(e, 0, 0, heads, -1));
+    return emit_turned(e, y, (const int64_t[]) { 0, 2, 1, 3 }, 4);
+}
+
+static uint32_t heads_joined(struct emitter *e, uint32_t x)
+{
+    uint32_t y = emit_turned(e, x, (const int64_t[]) { 0, 2, 1, 3 }, 4);
+    return emit(e, "Reshape", y, emit_list(e, 0, 0, -1));
+}
+
+/* Each head of x as often as it serves heads of q: [h0, h0, h1, h1, ..]. */
+static uint32_t heads_repeated(struct emitter *e, uint32_t x, uint32_t q)
+{
+    uint32_t all = emit_sizes(e, q, 1, 2), own = emit_sizes(e, x, 1, 2);
+    uint32_t times = emit(e, "Div", all, own), ones = emit_list(e, 1, 1);
+    uint32_t shape = emit_joined(e, ones, times, ones);
+    uint32_t wide = emit(e, "Expand", emit(e, "Unsqueeze", x, emit_list(e, 2)), shape);
+    uint32_t to = emit_joined(e, emit_sizes(e, x, 0, 1), all, emit_sizes(e, x, 2, 4));
+    return emit(e, "Reshape", wide, to);
+}
+
+/* The root of the scale, which q and k take each, as the standard has it. */
+static uint32_t scale_root(struct emitter *e, uint32_t q)
+{
+    float scale = float_of(e->l, "scale", 0);
+    if (scale > 0)
+        return emit_float(e, (float) sqrt((double) scale), q);
+    uint32_t width = emit_cast(e, emit_sizes(e, q, 3, 4), DTYPE_F64);
+    uint32_t root = emit(e, "Sqrt", emit(e, "Sqrt", width));
+    return emit(e, "CastLike", emit(e, "Reciprocal", root), q);
+}
+
+/* ---- masks ---- */
+
+static uint32_t both(struct emitter *e, uint32_t a, uint32_t b)
+{
+    return a == WIRE_NONE ? b : b == WIRE_NONE ? a : emit(e, "And", a, b);
+}
+
+/* Of so many frames of k as a number says; a symbol, or what is not known yet, is that of k. */
+static bool mask_may_end(const struct conversion *l)
+{
+    const struct fact *f = &l->scope->g->wires[l->in[IN_MASK]].fact;
+    return l->r->opset >= 24 &&
+        (convert_has(l, IN_NONPAD) ||
+         (f->type && f->rank > 0 && dim_is_const(f->shape[f->rank - 1])));
+}
+
+/* What is behind the end of a mask is not seen. */
+static uint32_t mask_padded(struct emitter *e, uint32_t mask, uint32_t k, uint32_t behind)
+{
+    if (!mask_may_end(e->l))
+        return mask;
+    uint32_t missing = emit(e, "Sub", emit_sizes(e, k, 2, 3), emit_sizes(e, mask, -1, 9));
+    uint32_t pads = emit_joined(e, emit_list(e, 0), missing);
+    return emit(e, "Pad", mask, pads, behind, emit_list(e, -1));
+}
+
+static void mask_take(struct emitter *e, struct attention *a)
+{
+    struct conversion *l = e->l;
+    if (!convert_has(l, IN_MASK))
+        return;
+    uint32_t mask = l->in[IN_MASK];
+    a->rows_empty = true;
+    if (convert_type(l, IN_MASK) == DTYPE_BOOL)
+        a->allowed = mask_padded(e, mask, a->k, emit_cast(e, emit_int(e, 0), DTYPE_BOOL));
+    else
+        a->bias = mask_padded(e, mask, a->k, emit_float(e, -INFINITY, mask));
+}
+
+/* Frames of k by their distance from those of q; -1: no bound. */
+static void window_take(struct emitter *e, struct attention *a)
+{
+    const bool causal = convert_int(e->l, "is_causal", 0) != 0;
+    int64_t left = convert_int(e->l, "left_window_size", -1),
+            right = convert_int(e->l, "right_window_size", -1);
+    if (!causal && left < 0 && right < 0)
+        return;
+    uint32_t rows = emit_range(e, emit_sizes(e, a->q, 2, 3));
+    uint32_t at = emit(e, "Add", emit(e, "Unsqueeze", rows, emit_list(e, 1)), a->before);
+    uint32_t of = emit_range(e, emit_sizes(e, a->k, 2, 3));
+    a->rows_empty |= left >= 0 || right >= 0;
+    if (causal || right >= 0) {
+        int64_t ahead = causal && (right < 0 || right > 0) ? 0 : right;
+        uint32_t last = ahead ? emit(e, "Add", at, emit_int(e, ahead)) : at;
+        a->allowed = both(e, a->allowed, emit(e, "LessOrEqual", of, last));
+    }
+    if (left >= 0) {
+        uint32_t first = emit(e, "Sub", at, emit_int(e, left));
+        a->allowed = both(e, a->allowed, emit(e, "GreaterOrEqual", of, first));
+    }
+}
+
+/* Of a cache that is filled outside, how much of it holds frames. */
+static void filled_take(struct emitter *e, struct attention *a)
+{
+    if (!convert_has(e->l, IN_NONPAD))
+        return;
+    uint32_t filled = emit(e, "Reshape", e->l->in[IN_NONPAD], emit_list(e, -1, 1, 1, 1));
+    uint32_t of = emit_range(e, emit_sizes(e, a->k, 2, 3));
+    a->rows_empty = true;
+    a->before = emit(e, "Sub", filled, emit_sizes(e, a->q, 2, 3));
+    a->allowed = both(e, a->allowed, emit(e, "Less", of, filled));
+}
+
+/* Scores of what is not seen are -inf; *ret_seen: whether a frame of q sees any (WIRE_NONE: all
+ * do), by the mask and not by the scores, which may be NaN. */
+static uint32_t scores_masked(struct emitter *e, const struct attention *a, uint32_t scores,
+                              uint32_t *ret_seen)
+{
+    uint32_t bias = a->bias, none = emit_float(e, -INFINITY, a->q);
+    *ret_seen = WIRE_NONE;
+    if (bias == WIRE_NONE && a->allowed == WIRE_NONE)
+        return scores;
+    if (a->allowed != WIRE_NONE)
+        bias =
+            emit(e, "Where", a->allowed, bias == WIRE_NONE ? emit_float(e, 0, a->q) : bias, none);
+    if (a->rows_empty) {
+        uint32_t most = emit(e, "ReduceMax", bias, emit_list(e, -1));
+        *ret_seen = emit(e, "Greater", most, none);
+    }
+    return emit(e, "Add", scores, bias);
+}
+
+/* ---- the whole ---- */
+
+static uint32_t softmax_put(struct emitter *e, const struct attention *a, uint32_t scores,
+                            uint32_t seen)
+{
+    const int64_t precision = convert_int(e->l, "softmax_precision", 0);
+    enum dtype type;
+    if (precision && e->status == RILL_OK)
+        e->status = onnx_dtype(e->l->r, precision, "softmax_precision", &type);
+    if (precision && e->status == RILL_OK)
+        scores = emit_cast(e, scores, type);
+    uint32_t y = emit_with(e, "Softmax", "axis", -1, &scores, 1);
+    if (seen != WIRE_NONE)
+        y = emit(e, "Where", seen, y, emit_float(e, 0, y));
+    return precision ? emit(e, "CastLike", y, a->q) : y;
+}
+
+static void attention_put(struct emitter *e, const struct attention *a, bool joined)
+{
+    const enum scores shown = (enum scores) convert_int(e->l, "qk_matmul_output_mode", SCORES_RAW);
+    const float cap = float_of(e->l, "softcap", 0);
+    uint32_t root = scale_root(e, a->q), seen;
+    uint32_t k = emit_turned(e, heads_repeated(e, a->k, a->q), (const int64_t[]) { 0, 1, 3, 2 }, 4);
+    uint32_t scores = emit(e, "MatMul", emit(e, "Mul", a->q, root), emit(e, "Mul", k, root));
+    uint32_t of[SCORES_SOFTMAX + 1] = { scores };
+    if (cap > 0) {
+        uint32_t by = emit_float(e, cap, a->q);
+        scores = emit(e, "Mul", emit(e, "Tanh", emit(e, "Div", scores, by)), by);
+    }
+    of[SCORES_CAPPED] = scores;
+    of[SCORES_MASKED] = scores = scores_masked(e, a, scores, &seen);
+    of[SCORES_SOFTMAX] = scores = softmax_put(e, a, scores, seen);
+    uint32_t y = emit(e, "MatMul", scores, heads_repeated(e, a->v, a->q));
+    (void) emit_output(e, OUT_Y, joined ? heads_joined(e, y) : y);
+    (void) emit_output(e, OUT_SCORES, of[shown]);
+}
+
+static rill_status attention_check(struct conversion *l, bool joined)
+{
+    int64_t q = convert_int(l, "q_num_heads", 0), kv = convert_int(l, "kv_num_heads", 0),
+            shown = convert_int(l, "qk_matmul_output_mode", 0);
+    TRY(convert_inputs_check(l, 3, 7, 0x7));
+    if (convert_has(l, IN_PAST_K) != convert_has(l, IN_PAST_V))
+        return convert_fail(l, RILL_MALFORMED, "past_key and past_value come together");
+    if (convert_has(l, IN_PAST_K) && convert_has(l, IN_NONPAD))
+        return convert_fail(l, RILL_MALFORMED,
+                            "nonpad_kv_seqlen is of caches that are filled "
+                            "outside: past_key cannot be beside it");
+    if (joined && (q < 1 || kv < 1 || q % kv))
+        return convert_fail(l, RILL_MALFORMED,
+                            "inputs of rank 3 want q_num_heads, a multiple of kv_num_heads");
+    if (shown < SCORES_RAW || shown > SCORES_SOFTMAX)
+        return convert_fail(l, RILL_MALFORMED, "qk_matmul_output_mode is 0 to 3");
+    return RILL_OK;
+}
+
+static uint32_t cached(struct emitter *e, unsigned past, uint32_t x)
+{
+    struct conversion *l = e->l;
+    if (!convert_has(l, past))
+        return x;
+    return emit_with(e, "Concat", "axis", 2, (uint32_t[]) { l->in[past], x }, 2);
+}
+
+rill_status up_attention(struct conversion *l)
+{
+    struct emitter e = { l, RILL_OK };
+    const int rank = convert_rank(l, IN_Q);
+    const bool joined = rank == 3 || (rank < 0 && convert_attr(l, "q_num_heads"));
+    struct attention a = { .bias = WIRE_NONE, .allowed = WIRE_NONE };
+    TRY(attention_check(l, joined));
+    const int64_t kv = convert_int(l, "kv_num_heads", 0);
+    a.q = joined ? heads_split(&e, l->in[IN_Q], convert_int(l, "q_num_heads", 0)) : l->in[IN_Q];
+    a.k = cached(&e, IN_PAST_K, joined ? heads_split(&e, l->in[IN_K], kv) : l->in[IN_K]);
+    a.v = cached(&e, IN_PAST_V, joined ? heads_split(&e, l->in[IN_V], kv) : l->in[IN_V]);
+    a.before =
+        convert_has(l, IN_PAST_K) ? emit_sizes(&e, l->in[IN_PAST_K], 2, 3) : emit_list(&e, 0);
+    mask_take(&e, &a);
+    filled_take(&e, &a);
+    window_take(&e, &a);
+    (void) emit_output(&e, OUT_PRESENT_K, a.k);
+    (void) emit_output(&e, OUT_PRESENT_V, a.v);
+    attention_put(&e, &a, joined);
+    return e.status;
+}
+
+/* ---- RotaryEmbedding ---- */
+
+enum { IN_X, IN_COS, IN_SIN, IN_POSITIONS };
+
+/* From first on, every step-th number of the last axis, up to end. */
+static uint32_t last_sliced(struct emitter *e, uint32_t x, int64_t first, int64_t end, int64_t step)
+{
+    return emit(e, "Slice", x, emit_list(e, first), emit_list(e, end), emit_list(e, -1),
+                emit_list(e, step));
+}
+
+/* Cosines or sines of each frame, laid beside the heads. */
+static uint32_t angles(struct emitter *e, unsigned i, int64_t heads_axis)
+{
+    struct conversion *l = e->l;
+    uint32_t of = l->in[i];
+    if (convert_has(l, IN_POSITIONS))
+        of = emit(e, "Gather", of, l->in[IN_POSITIONS]);
+    return emit(e, "Unsqueeze", of, emit_list(e, heads_axis));
+}
+
+static uint32_t rotated(struct emitter *e, uint32_t x, int64_t heads_axis)
+{
+    const bool woven = convert_int(e->l, "interleaved", 0) != 0;
+    uint32_t cosine = angles(e, IN_COS, heads_axis), sine = angles(e, IN_SIN, heads_axis);
+    uint32_t half[2] = { WIRE_NONE, WIRE_NONE };
+    struct attr split[] = { { .name = "axis", .kind = ATTR_INT, .i = -1 },
+                            { .name = "num_outputs", .kind = ATTR_INT, .i = 2 } };
+    if (woven)
+        for (int i = 0; i < 2; i++)
+            half[i] = last_sliced(e, x, i, INT64_MAX, 2);
+    else if (e->status == RILL_OK)
+        e->status = convert_emit(e->l, "Split", split, 2, &x, 1, half, 2);
+    uint32_t real = emit(e, "Sub", emit(e, "Mul", cosine, half[0]), emit(e, "Mul", sine, half[1])),
+             imag = emit(e, "Add", emit(e, "Mul", sine, half[0]), emit(e, "Mul", cosine, half[1]));
+    if (!woven)
+        return emit_with(e, "Concat", "axis", -1, (uint32_t[]) { real, imag }, 2);
+    uint32_t last = emit_list(e, -1);
+    uint32_t pair[] = { emit(e, "Unsqueeze", real, last), emit(e, "Unsqueeze", imag, last) };
+    uint32_t y = emit_with(e, "Concat", "axis", -1, pair, 2);
+    return emit(e, "Reshape", y, emit_list(e, 0, 0, 0, -1));
+}
+
+rill_status up_rotary(struct conversion *l)
+{
+    struct emitter e = { l, RILL_OK };
+    const int64_t width = convert_int(l, "rotary_embedding_dim", 0),
+                  heads = convert_int(l, "num_heads", 0);
+    const int rank = convert_rank(l, IN_X);
+    const bool joined = rank == 3 || (rank < 0 && heads);
+    TRY(convert_inputs_check(l, 3, 4, 0x7));
+    if (width < 0 || width % 2 || (joined && heads < 1))
+        return convert_fail(l, RILL_MALFORMED,
+                            "wants an even rotary_embedding_dim, and num_heads "
+                            "where its input has rank 3");
+    uint32_t x = l->in[IN_X];
+    if (joined) {
+        x = emit_turned(&e, x, (const int64_t[]) { 0, 1, 2 }, 3);
+        x = emit(&e, "Reshape", x, emit_list(&e, 0, 0, heads, -1));
+    }
+    uint32_t y = rotated(&e, width ? last_sliced(&e, x, 0, width, 1) : x, joined ? 2 : 1);
+    if (width) {
+        uint32_t rest[] = { y, last_sliced(&e, x, width, INT64_MAX, 1) };
+        y = emit_with(&e, "Concat", "axis", -1, rest, 2);
+    }
+    if (joined)
+        y = emit(&e, "Reshape", y, emit_list(&e, 0, 0, -1));
+    return emit_output(&e, 0, y);
+}
+
+/* ---- CausalConvWithState ---- */
+
+enum { IN_SIGNAL, IN_WEIGHT, IN_BIAS, IN_STATE };
+
+rill_status up_causal_conv(struct conversion *l)
+{
+    struct emitter e = { l, RILL_OK };
+    TRY(convert_inputs_check(l, 2, 4, 0x3));
+    const struct fact *w = &l->scope->g->wires[l->in[IN_WEIGHT]].fact;
+    if (w->rank != 3 || !dim_is_const(w->shape[0]) || !dim_is_const(w->shape[2]))
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "its weight must be of a known shape [channels, 1, "
+                            "taps]: a constant, or an input of that shape");
+    const struct attr *act = convert_attr(l, "activation");
+    const bool gated = act && act->kind == ATTR_STRINGS && act->strings.n == 1 &&
+        strcmp(act->strings.v[0], "none") != 0;
+    if (gated && strcmp(act->strings.v[0], "silu") != 0 && strcmp(act->strings.v[0], "swish") != 0)
+        return convert_fail(l, RILL_UNSUPPORTED, "activation '%.40s'; known: none, silu, swish",
+                            act->strings.v[0]);
+    const int64_t past = dim_value(w->shape[2]) - 1;
+    uint32_t x = l->in[IN_SIGNAL], all;
+    if (convert_has(l, IN_STATE))
+        all = emit_with(&e, "Concat", "axis", 2, (uint32_t[]) { l->in[IN_STATE], x }, 2);
+    else
+        all = emit(&e, "Pad", x, emit_list(&e, 0, 0, past, 0, 0, 0));
+    uint32_t in[] = { all, l->in[IN_WEIGHT], convert_has(l, IN_BIAS) ? l->in[IN_BIAS] : WIRE_NONE };
+    uint32_t y = emit_with(&e, "Conv", "group", dim_value(w->shape[0]), in, 3);
+    TRY(emit_output(&e, 0, gated ? emit(&e, "Swish", y) : y));
+    uint32_t end = emit_list(&e, INT64_MAX), axis = emit_list(&e, 2);
+    uint32_t first = past ? emit_list(&e, -past) : end;
+    return emit_output(&e, 1, emit(&e, "Slice", all, first, end, axis));
+}
