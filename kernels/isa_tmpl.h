@@ -10,6 +10,7 @@
 
 #include "kernels/map_tmpl.h"
 #include "kernels/gemm_tmpl.h"
+#include "kernels/narrow_tmpl.h"
 #include "kernels/each_tmpl.h"
 #include "kernels/depth_tmpl.h"
 #include "kernels/conv_tmpl.h"

@@ -8,6 +8,7 @@
  * elements. */
 #ifndef KERN_H
 #define KERN_H
+#include "kernels/narrow.h"
 #include "kernels/pointwise.h"
 #include "kernels/q8.h"
 
@@ -131,6 +132,12 @@ struct kern {
     void (*gemm_each_f32)(float *restrict y, size_t step_y, const float *restrict x, size_t step_x,
                           const float *restrict w, size_t n, size_t k, size_t count);
 
+    /* y[i][o] = w->bias[o] + sum_k x[i][k] * w[o][k], i < m, to the bits of gemm_f32 with the
+     * numbers that the weights stand for (kernels/narrow.h). Rows of y overlap neither each other
+     * nor any x. */
+    void (*gemm_rows_narrow)(float *const *y, const float *const *x, const struct kern_narrow *w,
+                             size_t m);
+
     /* y[i] = f(x[i]), y[i] = f(a[i], b[i]); y may be an operand */
 #define KERN_MEMBER_1(name) void (*name##_f32)(float *y, const float *x, size_t n)
 #define KERN_MEMBER_2(name) void (*name##_f32)(float *y, const float *a, const float *b, size_t n)
@@ -238,6 +245,7 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(gemm_rows_f32)                                                                               \
     K(gemm_block_f32)                                                                              \
     K(gemm_each_f32)                                                                               \
+    K(gemm_rows_narrow)                                                                            \
     K(adds_f32)                                                                                    \
     K(muls_f32)                                                                                    \
     K(conv_f32)                                                                                    \

@@ -135,7 +135,16 @@ V16_INLINE v16 v16_round_f16(v16 a)
     return (v16) { _mm256_cvtph_ps(_mm256_cvtps_ph(a.lo, _MM_FROUND_TO_NEAREST_INT)),
                    _mm256_cvtph_ps(_mm256_cvtps_ph(a.hi, _MM_FROUND_TO_NEAREST_INT)) };
 }
+V16_INLINE v16 v16_load_f16(const uint16_t *p)
+{
+    const __m128i *at = (const __m128i *) (const void *) p;
+    return (v16) { _mm256_cvtph_ps(_mm_loadu_si128(at)), _mm256_cvtph_ps(_mm_loadu_si128(at + 1)) };
+}
 #endif
+V16_INLINE i16 i16_shr4(i16 a)
+{
+    return (i16) { _mm256_srli_epi32(a.lo, 4), _mm256_srli_epi32(a.hi, 4) };
+}
 V16_INLINE i16 i16_half(i16 a)
 {
     return (i16) { _mm256_srai_epi32(a.lo, 1), _mm256_srai_epi32(a.hi, 1) };

@@ -60,6 +60,11 @@ V16_INLINE v16 v16_round_f16(v16 a)
 {
     return _mm512_cvtph_ps(_mm512_cvtps_ph(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
+V16_INLINE v16 v16_load_f16(const uint16_t *p)
+{
+    return _mm512_cvtph_ps(_mm256_loadu_si256((const __m256i *) (const void *) p));
+}
+V16_INLINE i16 i16_shr4(i16 a) { return _mm512_srli_epi32(a, 4); }
 V16_INLINE i16 i16_half(i16 a) { return _mm512_srai_epi32(a, 1); }
 /* Low bytes of the lanes, and bytes as lanes. */
 V16_INLINE void i16_store_bytes(uint8_t *p, i16 a)

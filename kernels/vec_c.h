@@ -76,6 +76,19 @@ CALLED i16 i16_or(i16 a, i16 b) { LANES(a, i, a.i[l] | b.i[l]); return a; }
 CALLED i16 i16_shl23(i16 a) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] << 23)); return a; }
 CALLED i16 i16_shl16(i16 a) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] << 16)); return a; }
 CALLED i16 i16_shr23(i16 a) { LANES(a, i, a.i[l] >> 23); return a; }
+static inline float f16_widened(uint16_t h)
+{
+    const uint32_t size = h & 0x7fff, sign = (uint32_t) (h & 0x8000) << 16;
+    float a = (float) size * 0x1p-24f; /* of one that is subnormal, which no f32 here may be */
+    uint32_t bits = (size << 13) + ((uint32_t) (size < 0x7c00 ? 127 - 15 : 255 - 31) << 23);
+    if (size < 0x400)
+        memcpy(&bits, &a, sizeof bits);
+    bits |= sign;
+    memcpy(&a, &bits, sizeof a);
+    return a;
+}
+CALLED v16 v16_load_f16(const uint16_t *p) { v16 r; LANES(r, f, f16_widened(p[l])); return r; }
+CALLED i16 i16_shr4(i16 a) { LANES(a, i, (int32_t) ((uint32_t) a.i[l] >> 4)); return a; }
 CALLED i16 i16_half(i16 a) { LANES(a, i, a.i[l] >> 1); return a; }
 /* Low bytes of the lanes, and bytes as lanes. */
 CALLED void i16_store_bytes(uint8_t *p, i16 a)

@@ -93,6 +93,9 @@ static inline v16 v16_add(v16 a, v16 b) EACH_QUAD(v16, vaddq_f32(a.q[i], b.q[i])
 /* The nearest number of f16, as a float. */
 #define V16_ROUNDS_F16
 static inline v16 v16_round_f16(v16 a) EACH_QUAD(v16, vcvt_f32_f16(vcvt_f16_f32(a.q[i])))
+static inline v16 v16_load_f16(const uint16_t *p)
+    EACH_QUAD(v16, vcvt_f32_f16(vreinterpret_f16_u16(vld1_u16(p + 4 * i))))
+static inline i16 i16_shr4(i16 a) EACH_QUAD(i16, vshrq_n_s32(a.q[i], 4))
 static inline i16 i16_mul(i16 a, i16 b) EACH_QUAD(i16, vmulq_s32(a.q[i], b.q[i]))
 static inline i16 i16_shl16(i16 a) EACH_QUAD(i16, vshlq_n_s32(a.q[i], 16))
 /* Low bytes of the lanes, and bytes as lanes. */

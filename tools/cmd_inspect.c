@@ -179,9 +179,10 @@ static void report_text(const struct inspect *in, const char *name)
  * machine. */
 static const char *step_isa(const struct plan *p, const struct step *s)
 {
-    return strstr(s->kernel, "_q8")                              ? p->kern.isa_q8
-        : strstr(s->kernel, "_f32") || strstr(s->kernel, "_i16") ? p->kern.isa
-                                                                 : "c";
+    return strstr(s->kernel, "_q8") ? p->kern.isa_q8
+        : strstr(s->kernel, "_f32") || strstr(s->kernel, "_i16") || strstr(s->kernel, "_narrow")
+        ? p->kern.isa
+        : "c";
 }
 
 static void steps_print(const struct plan *p)

@@ -51,10 +51,13 @@ struct tensor {
     const struct quantised *from; /* of a constant that was dequantised; NULL: not known */
 };
 
-/* Integers of 8 bits, with one scale and zero for all or for each place of an axis. */
+/* Integers of up to 8 bits, with one scale and zero for all, or for each place of an axis, or for
+ * each block of it. */
 struct quantised {
     const struct tensor *whole, *scale, *zero; /* zero NULL: 0 */
     int axis;
+    int64_t block; /* places of the axis; 0: no blocks */
+    bool turned;   /* a matrix, whose axes changed places since */
 };
 
 int64_t tensor_count(const struct tensor *t); /* elements; 1 for rank 0 */

@@ -101,12 +101,19 @@ static const struct counted {
     uint64_t (*count)(const struct node *, const struct sizes *, unsigned weights);
     unsigned weights; /* input that has them */
 } counted[] = {
-    { OP_CONV, conv_count, 1 },           { OP_CONV_TRANSPOSE, conv_transpose_count, 1 },
-    { OP_MATMUL, matmul_count, 1 },       { OP_GEMM, gemm_count, 1 },
-    { OP_EINSUM, einsum_count, 1 },       { OP_GRU, cell_count, 1 },
-    { OP_LSTM, cell_count, 1 },           { OP_RNN, cell_count, 1 },
-    { OP_CONV_INTEGER, conv_count, 1 },   { OP_MATMUL_INTEGER, matmul_count, 1 },
-    { OP_BYTE_CONV, byte_conv_count, 1 }, { OP_DYNAMIC_QUANTIZE_LSTM, cell_count, 1 },
+    { OP_CONV, conv_count, 1 },
+    { OP_CONV_TRANSPOSE, conv_transpose_count, 1 },
+    { OP_MATMUL, matmul_count, 1 },
+    { OP_GEMM, gemm_count, 1 },
+    { OP_EINSUM, einsum_count, 1 },
+    { OP_GRU, cell_count, 1 },
+    { OP_LSTM, cell_count, 1 },
+    { OP_RNN, cell_count, 1 },
+    { OP_CONV_INTEGER, conv_count, 1 },
+    { OP_MATMUL_INTEGER, matmul_count, 1 },
+    { OP_BYTE_CONV, byte_conv_count, 1 },
+    { OP_DYNAMIC_QUANTIZE_LSTM, cell_count, 1 },
+    { OP_MATMUL_NARROW, matmul_count, 1 },
 };
 
 static const struct counted *counted_find(const struct op *op)

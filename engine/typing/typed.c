@@ -107,20 +107,35 @@ static rill_status set_const(const struct typer *t, struct scope *s, uint32_t sr
     return w == WIRE_NONE ? no_memory(t) : RILL_OK;
 }
 
+static bool transpose_turns(const struct transpose_attr *a)
+{
+    return !a->perm.n || (a->perm.n == 2 && a->perm.v[0] == 1);
+}
+
 /* A constant that was dequantised says from what, for products that want the integers. */
 static rill_status quantised_note(const struct typer *t, const struct node *n,
                                   const struct tensor *const *x, const struct tensor **y)
 {
-    if (!node_is(n, OP_DEQUANTIZE_LINEAR) || quant_attr_of(n)->block_size || !y[0] ||
-        y[0]->type != DTYPE_F32 || x[1]->type != DTYPE_F32 ||
-        (x[0]->type != DTYPE_U8 && x[0]->type != DTYPE_I8))
+    const bool turned = node_is(n, OP_TRANSPOSE) && x[0]->from && x[0]->rank == 2 &&
+        transpose_turns(transpose_attr_of(n));
+    const bool real =
+        node_is(n, OP_DEQUANTIZE_LINEAR) && dtype_bytes(x[0]->type) == 1 && x[1]->type == DTYPE_F32;
+    if ((!turned && !real) || !y[0] || y[0]->type != DTYPE_F32)
         return RILL_OK;
     struct tensor *own = arena_new(t->arena, struct tensor);
     struct quantised *from = arena_new(t->arena, struct quantised);
     if (!own || !from)
         return no_memory(t);
-    *from = (struct quantised) { x[0], x[1], n->n_in > 2 ? x[2] : NULL,
-                                 axis_normalise(axis_of(n), x[0]->rank) };
+    if (turned) {
+        *from = *x[0]->from;
+        from->turned = !from->turned;
+    } else {
+        *from = (struct quantised) { .whole = x[0],
+                                     .scale = x[1],
+                                     .zero = n->n_in > 2 ? x[2] : NULL,
+                                     .axis = axis_normalise(axis_of(n), x[0]->rank),
+                                     .block = quant_attr_of(n)->block_size };
+    }
     *own = *y[0];
     own->from = from;
     y[0] = own;

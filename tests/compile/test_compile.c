@@ -5,6 +5,8 @@
  * damaged, cut, or for another machine, pulse or build is refused in words that say what to do. */
 #include <rill.h>
 
+#include "tests/models/pb.h"
+
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -348,6 +350,75 @@ static void file_write(const char *path, const void *bytes, size_t n)
         abort();
 }
 
+/* ---- weights that are kept narrow ---- */
+
+#define NARROW 520 /* terms, and outputs */
+
+static const struct narrow {
+    const char *from, *op, *in, *to; /* weights, and what widens them */
+    int64_t type, bits;
+} narrow[] = {
+    { "a", "Cast", "a", "fa", 10, 16 },
+    { "b", "DequantizeLinear", "b s", "fb", 3, 8 },
+    { "c", "DequantizeLinear", "c s", "fc", 21, 4 },
+};
+
+static struct pb narrow_graph(void)
+{
+    static uint8_t bytes[NARROW * NARROW * 2];
+    static float scale[NARROW];
+    uint32_t seed = 3;
+    struct pb g = { 0 };
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(-2, NARROW)));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(-2, NARROW)));
+    for (size_t i = 0; i < NARROW; i++)
+        scale[i] = 0.001f + noise(&seed) * 0.001f;
+    pb_message(&g, GRAPH_CONST, make_raw("s", 1, DIMS(NARROW), scale, sizeof scale));
+    for (size_t k = 0; k < sizeof narrow / sizeof *narrow; k++) {
+        const struct narrow *w = &narrow[k];
+        for (size_t i = 0; i < sizeof bytes; i++) /* of f16: below 2^-7 */
+            bytes[i] =
+                (uint8_t) ((int) (noise(&seed) * 255) & (w->bits == 16 && i % 2 ? 0x9f : 0xff));
+        struct pb node = make_node(w->op, w->in, w->to);
+        if (w->bits == 16)
+            pb_message(&node, NODE_ATTR, make_int_attr("to", 1));
+        pb_message(&g, GRAPH_CONST,
+                   make_raw(w->from, w->type, DIMS(NARROW, NARROW), bytes,
+                            (size_t) (NARROW * NARROW * w->bits / 8)));
+        pb_message(&g, GRAPH_NODE, node);
+    }
+    pb_message(&g, GRAPH_NODE, make_node("MatMul", "x fa", "h"));
+    pb_message(&g, GRAPH_NODE, make_node("MatMul", "h fb", "i"));
+    pb_message(&g, GRAPH_NODE, make_node("Tanh", "i", "j"));
+    pb_message(&g, GRAPH_NODE, make_node("MatMul", "j fc", "y"));
+    return g;
+}
+
+/* A compiled file holds them as they were written: of 3.2 MB of floats, 0.95. */
+static void narrow_test(void)
+{
+    struct pb net = make_model(narrow_graph(), 21);
+    rill_model *m;
+    rill_plan *p;
+    rill_error err;
+    char path[80];
+    struct stat file;
+    snprintf(path, sizeof path, "%s/narrow.onnx", dir);
+    file_write(path, net.data, net.n);
+    free(net.data);
+    if (!check(rill_model_open(&m, path, &err) == RILL_OK, "narrow", "opens", err.text))
+        return;
+    model_test(m, "narrow", 0);
+    model_test(m, "narrow", 5);
+    snprintf(path, sizeof path, "%s/narrow.rill", dir);
+    int made =
+        rill_plan_new(&p, m, NULL, &err) == RILL_OK && rill_plan_save(p, path, &err) == RILL_OK;
+    check(made && !stat(path, &file) && file.st_size < 1100000, "narrow", "is small", err.text);
+    file_drop(m, p);
+}
+
+/* ---- damage ---- */
+
 static void damage_test(void)
 {
     char path[80], bad[80];
@@ -442,6 +513,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++)
         for (uint32_t pulse = 0; pulse <= 24; pulse += 24)
             path_test(nets, zoo[i], pulse);
+    narrow_test();
     lock_test();
     damage_test();
     char line[128];

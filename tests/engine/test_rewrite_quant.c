@@ -323,8 +323,10 @@ static uint32_t weights(struct build *b, int rank, const int64_t *dim, int axis)
     struct quantised *from = arena_new(&b->arena, struct quantised);
     struct tensor *scale = tensor_new(&b->arena, DTYPE_F32, 1, &n),
                   *t = tensor_new(&b->arena, DTYPE_F32, rank, dim);
-    *from = (struct quantised) { b->g.wires[whole].fact.value, scale, b->g.wires[zero].fact.value,
-                                 axis < 0 ? 0 : axis };
+    *from = (struct quantised) { .whole = b->g.wires[whole].fact.value,
+                                 .scale = scale,
+                                 .zero = b->g.wires[zero].fact.value,
+                                 .axis = axis < 0 ? 0 : axis };
     for (int64_t i = 0; i < n; i++)
         ((float *) scale->data)[i] = (float) (1 + rnd(90)) * 1e-4f;
     for (int i = axis + 1; i < rank && axis >= 0; i++)

@@ -63,6 +63,7 @@ void check_cell(struct check *t);
 void check_norm(struct check *t);
 void check_program(struct check *t);
 void check_q8(struct check *t);
+void check_narrow(struct check *t);
 void check_quant(struct check *t);
 void check_bytes_sums(struct check *t);
 #endif

@@ -124,6 +124,22 @@ static void products(struct ops_test *t)
     }
 }
 
+static void narrow_products(struct ops_test *t)
+{
+    const struct tensor *x[5] = { NULL, tensor_new(&t->arena, DTYPE_I8, 2, I64S(260, 70)),
+                                  numbers(t, 2, I64S(9, 70)), NULL, numbers(t, 1, I64S(70)) };
+    const struct attr blocks = ONE_INT("block_size", 32);
+    for (int64_t i = 0; i < 260 * 70; i++)
+        ((int8_t *) x[1]->data)[i] = (int8_t) (i * 37);
+    t->made = true;
+    for (int64_t m = 1; m <= 5; m += 2) {
+        x[0] = numbers(t, 2, I64S(m, 260));
+        many_check(t, "MatMulNarrow", "MatMulNarrow", &blocks, 1, x, 3, 1, 1);
+        many_check(t, "MatMulNarrow, own bias", "MatMulNarrow", &blocks, 1, x, 5, 1, 17);
+    }
+    t->made = false;
+}
+
 static void convolutions(struct ops_test *t)
 {
     const struct tensor *x[3] = { NULL, numbers(t, 3, I64S(70, 96, 3)), numbers(t, 1, I64S(70)) };
@@ -225,6 +241,7 @@ int main(void)
 {
     struct ops_test t = ops_begin();
     products(&t);
+    narrow_products(&t);
     convolutions(&t);
     whole_numbers(&t);
     cell_of_bytes(&t);

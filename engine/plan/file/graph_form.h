@@ -14,6 +14,6 @@
 static inline bool const_is_mapped(enum dtype type, size_t bytes)
 {
     return bytes > CONST_INLINE_MAX_BYTES &&
-        (dtype_is_float(type) || type == DTYPE_I8 || type == DTYPE_U8);
+        (dtype_is_float(type) || type == DTYPE_I8 || type == DTYPE_U8 || type == DTYPE_U4);
 }
 #endif

@@ -46,7 +46,7 @@ static const struct quantised *quantised_of(const struct graph *g, uint32_t wire
 {
     const struct tensor *t = g->wires[wire].fact.value;
     const struct quantised *q = t ? t->from : NULL;
-    if (!q)
+    if (!q || q->block || q->turned || (q->whole->type != DTYPE_U8 && q->whole->type != DTYPE_I8))
         return NULL;
     bool one = tensor_count(q->scale) == 1, one_zero = !q->zero || tensor_count(q->zero) == 1;
     return (one && one_zero) || (axis < q->whole->rank && q->axis == axis) ? q : NULL;

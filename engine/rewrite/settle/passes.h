@@ -15,6 +15,11 @@ rill_status graph_with_layers_fused(struct graph *ret, const struct graph *g, ri
  * puts them together, and what was rounded to the same numbers before is left as it is. */
 rill_status graph_with_pairs_rounded(struct graph *ret, const struct graph *g, rill_error *reterr);
 
+/* Products of rows by large matrices of known weights that are halves, or were dequantised from
+ * integers of up to 8 bits, become MatMulNarrow, which keeps them so. */
+rill_status graph_with_narrow_products(struct graph *ret, const struct graph *g,
+                                       rill_error *reterr);
+
 /* Convolutions of known weights that read one tensor with the same geometry become one with the
  * outputs of all. Sizes must be known. */
 rill_status graph_with_siblings_fused(struct graph *ret, const struct graph *g, rill_error *reterr);

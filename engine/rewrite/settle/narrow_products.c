@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* Products of rows by large constant matrices whose weights are halves, or were dequantised from
+ * integers of up to 8 bits, keep them so: each weight is proved to be the number that the kernel
+ * will widen it to. */
+#include "engine/graph/edit.h"
+#include "engine/ops/attrs.h"
+#include "engine/ops/epilogue.h"
+#include "engine/ops/matmul_narrow.h"
+#include "engine/rewrite/settle/passes.h"
+
+#include <string.h>
+
+enum { IN_X, IN_W, IN_BIAS };
+
+/* Below so many bytes of floats together, weights of products stay in the nearer caches, where
+ * reading them costs less than widening; and small ones are not worth a packed form of their own.
+ */
+#define PRODUCTS_BYTES_MIN ((size_t) 1 << 20)
+#define WEIGHTS_MIN 16384
+
+/* y = x * w', w' [k, n]; w is [n, k] where turned. */
+struct product {
+    const struct tensor *w;
+    bool turned;
+    int64_t k, n;
+    uint32_t bias; /* WIRE_NONE: none */
+};
+
+/* What is left of the weights: constants of a MatMulNarrow. */
+struct narrow {
+    struct tensor *w, *scale, *zero; /* the last two may be NULL */
+    int64_t block;
+};
+
+static bool is_one(float v)
+{
+    return v >= 1 && v <= 1;
+}
+
+/* One number for each of n > 1 outputs, which sums start from. */
+static bool bias_fits(const struct fact *f, int64_t n)
+{
+    return f->type == DTYPE_F32 && n > 1 && (f->rank == 1 || f->rank == 2) &&
+        dim_is(f->shape[f->rank - 1], n) && (f->rank == 1 || dim_is(f->shape[0], 1));
+}
+
+static bool product_read(const struct graph *g, const struct node *n, struct product *ret)
+{
+    const struct tensor *w = node_value(g, n, IN_W);
+    const struct gemm_attr *a = node_is(n, OP_GEMM) ? gemm_attr_of(n) : NULL;
+    if ((!a && !node_is(n, OP_MATMUL)) || !w || w->type != DTYPE_F32 || w->rank != 2 ||
+        node_value(g, n, IN_X) || epilogue_steps_of(n)->n)
+        return false;
+    bool turned = a && a->tb;
+    *ret = (struct product) { w, turned, w->dim[turned], w->dim[!turned], WIRE_NONE };
+    if (!a || !node_has_input(n, IN_BIAS))
+        return g->wires[n->in[IN_X]].fact.rank > 0 && (!a || (is_one(a->alpha) && !a->ta));
+    ret->bias = n->in[IN_BIAS];
+    return is_one(a->alpha) && is_one(a->beta) && !a->ta &&
+        bias_fits(&g->wires[ret->bias].fact, ret->n);
+}
+
+static float weight_at(const struct product *p, int64_t i, int64_t o)
+{
+    return ((const float *) p->w->data)[p->turned ? o * p->k + i : i * p->n + o];
+}
+
+static bool bits_same(float a, float b)
+{
+    return !memcmp(&a, &b, sizeof a);
+}
+
+/* ---- halves ---- */
+
+static bool halves_hold(const struct product *p, float (*widen)(uint16_t), uint16_t (*cut)(float))
+{
+    const float *v = p->w->data;
+    for (int64_t i = 0; i < p->k * p->n; i++)
+        if (!bits_same(widen(cut(v[i])), v[i]))
+            return false;
+    return true;
+}
+
+static bool halves_make(struct arena *a, const struct product *p, struct narrow *ret)
+{
+    bool f16 = halves_hold(p, f16_to_f32, f32_to_f16);
+    if (!f16 && !halves_hold(p, bf16_to_f32, f32_to_bf16))
+        return false;
+    *ret = (struct narrow) { .w = tensor_new(a, f16 ? DTYPE_F16 : DTYPE_BF16, 2,
+                                             (const int64_t[]) { p->k, p->n }) };
+    uint16_t *to = ret->w ? ret->w->data : NULL;
+    for (int64_t i = 0; to && i < p->k; i++)
+        for (int64_t o = 0; o < p->n; o++)
+            to[i * p->n + o] =
+                f16 ? f32_to_f16(weight_at(p, i, o)) : f32_to_bf16(weight_at(p, i, o));
+    return to;
+}
+
+/* ---- whole numbers ---- */
+
+/* Where a list has the number of block b of output o. */
+struct list_steps {
+    int64_t o, b;
+};
+
+static struct list_steps list_steps(const struct tensor *t, const struct quantised *q,
+                                    bool outputs_first, int64_t blocks, int64_t n)
+{
+    if (!t || tensor_count(t) == 1)
+        return (struct list_steps) { 0, 0 };
+    if (!q->block)
+        return (struct list_steps) { 1, 0 };
+    return outputs_first ? (struct list_steps) { blocks, 1 } : (struct list_steps) { 1, n };
+}
+
+/* How numbers of a type become i8, or u4. */
+static bool type_shift(enum dtype t, enum dtype *ret, int *ret_add)
+{
+    static const struct {
+        enum dtype from, to;
+        int add;
+    } rows[] = {
+        { DTYPE_I8, DTYPE_I8, 0 }, { DTYPE_U8, DTYPE_I8, -128 }, { DTYPE_U4, DTYPE_U4, 0 },
+        { DTYPE_I4, DTYPE_U4, 8 }, { DTYPE_U2, DTYPE_U4, 0 },    { DTYPE_I2, DTYPE_U4, 8 }
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        if (rows[i].from == t) {
+            *ret = rows[i].to;
+            *ret_add = rows[i].add;
+            return true;
+        }
+    return false;
+}
+
+/* Scales and zeros [blocks, n]. */
+static void lists_fill(const struct quantised *q, struct narrow *to, int add, bool outputs_first)
+{
+    const int64_t blocks = to->scale->dim[0], n = to->scale->dim[1];
+    const struct list_steps s = list_steps(q->scale, q, outputs_first, blocks, n),
+                            z = list_steps(q->zero, q, outputs_first, blocks, n);
+    for (int64_t b = 0; b < blocks; b++)
+        for (int64_t o = 0; o < n; o++) {
+            int64_t zero = q->zero ? tensor_get_i64(q->zero, q->zero->data, o * z.o + b * z.b) : 0;
+            ((float *) to->scale->data)[b * n + o] =
+                ((const float *) q->scale->data)[o * s.o + b * s.b];
+            ((int8_t *) to->zero->data)[b * n + o] = (int8_t) (zero + add);
+        }
+}
+
+/* Fills in the weights; false: one is not what it would be widened to. */
+static bool weights_fill(const struct product *p, const struct quantised *q, struct narrow *to,
+                         int add, bool outputs_first)
+{
+    const float *scale = to->scale->data;
+    for (int64_t i = 0; i < p->k; i++)
+        for (int64_t o = 0; o < p->n; o++) {
+            int64_t b = i / to->block * p->n + o,
+                    whole = tensor_get_i64(q->whole, q->whole->data,
+                                           outputs_first ? o * p->k + i : i * p->n + o) +
+                add,
+                    zero = tensor_get_i64(to->zero, to->zero->data, b);
+            ((int8_t *) to->w->data)[i * p->n + o] = (int8_t) whole;
+            if (!bits_same((float) (whole - zero) * scale[b], weight_at(p, i, o)))
+                return false;
+        }
+    return true;
+}
+
+static bool all_zero(const struct tensor *t)
+{
+    const int8_t *v = t->data;
+    int64_t i = 0, n = tensor_count(t);
+    while (i < n && !v[i])
+        i++;
+    return i == n;
+}
+
+/* Numbers of 4 bits whose file has no such type. */
+static bool below_16(const struct tensor *t)
+{
+    const uint8_t *v = t->data;
+    int64_t i = 0, n = tensor_count(t);
+    while (i < n && v[i] < 16)
+        i++;
+    return i == n;
+}
+
+static bool wholes_make(struct arena *a, const struct product *p, struct narrow *ret)
+{
+    const struct quantised *q = p->w->from;
+    enum dtype type;
+    int add;
+    if (!q || !type_shift(q->whole->type, &type, &add) || q->whole->rank != 2)
+        return false;
+    if (q->whole->type == DTYPE_U8 && below_16(q->whole) && (!q->zero || below_16(q->zero))) {
+        type = DTYPE_U4;
+        add = 0;
+    }
+    bool outputs_first = p->turned != q->turned,
+         one = tensor_count(q->scale) == 1 && (!q->zero || tensor_count(q->zero) == 1);
+    if (!one && (q->axis == outputs_first) != !!q->block)
+        return false;
+    ret->block = q->block && q->block < p->k ? q->block : p->k;
+    if (type == DTYPE_U4 && ret->block % 2 && ret->block < p->k)
+        return false;
+    const int64_t shape[] = { (p->k + ret->block - 1) / ret->block, p->n };
+    ret->w = tensor_new(a, type, 2, (const int64_t[]) { p->k, p->n });
+    ret->scale = tensor_new(a, DTYPE_F32, 2, shape);
+    ret->zero = tensor_new(a, type, 2, shape);
+    if (!ret->w || !ret->scale || !ret->zero)
+        return false;
+    lists_fill(q, ret, add, outputs_first);
+    if (!weights_fill(p, q, ret, add, outputs_first))
+        return false;
+    if (type == DTYPE_I8 && all_zero(ret->zero))
+        ret->zero = NULL;
+    return true;
+}
+
+/* ---- the node ---- */
+
+static bool product_put(struct edit *e, uint32_t i, const struct product *p,
+                        const struct narrow *made)
+{
+    struct graph *g = e->g;
+    const struct node n = g->nodes[i];
+    struct matmul_narrow_attr *a = arena_new(g->arena, struct matmul_narrow_attr);
+    const struct tensor *const part[] = { made->w, made->scale, made->zero };
+    uint32_t in[NARROW_BIAS + 1] = { n.in[IN_X], [NARROW_BIAS] = p->bias };
+    bool ok = a;
+    for (unsigned k = 0; k < 3; k++) {
+        in[NARROW_W + k] = part[k] ? graph_add_const(g, n.name, part[k]) : WIRE_NONE;
+        ok = ok && (!part[k] || in[NARROW_W + k] != WIRE_NONE);
+    }
+    if (!ok || !edit_insert(e, i, &op_matmul_narrow, a, in, NARROW_BIAS + 1, &n.out[0], 1))
+        return false;
+    a->block = made->block;
+    e->gone[i] = true;
+    return true;
+}
+
+static size_t products_bytes(const struct graph *g)
+{
+    struct product p;
+    size_t bytes = 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        bytes += product_read(g, &g->nodes[i], &p) ? tensor_bytes(p.w) : 0;
+    return bytes;
+}
+
+rill_status graph_with_narrow_products(struct graph *ret, const struct graph *g, rill_error *reterr)
+{
+    struct edit e;
+    struct product p;
+    bool worth = products_bytes(g) > PRODUCTS_BYTES_MIN;
+    TRY(edit_begin(&e, ret, g, reterr));
+    for (uint32_t i = 0; worth && i < e.n_nodes; i++) {
+        struct narrow made = { 0 };
+        if (!product_read(ret, &ret->nodes[i], &p) || tensor_count(p.w) < WEIGHTS_MIN ||
+            !(wholes_make(ret->arena, &p, &made) || halves_make(ret->arena, &p, &made)))
+            continue;
+        if (!product_put(&e, i, &p, &made))
+            return err_set(reterr, RILL_NOMEM, "out of memory");
+    }
+    return edit_end(&e, reterr);
+}

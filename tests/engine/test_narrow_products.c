@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: MIT */
+/* Products whose weights came as halves or whole numbers keep them so where they are many, to the
+ * bits of the graph as it was written. */
+#include "engine/ops/matmul_narrow.h"
+#include "engine/plan/plan.h"
+#include "engine/rewrite/declutter/declutter.h"
+#include "engine/rewrite/settle/settle.h"
+#include "engine/graph/prune.h"
+#include "engine/typing/interp.h"
+#include "engine/typing/typed.h"
+#include "tests/engine/build.h"
+
+#include <math.h>
+
+#define TERMS 514
+#define OUTPUTS 520
+
+enum { ONE = -1, BY_TERM = 0, BY_OUTPUT = 1 }; /* what shares a scale */
+
+static const struct row {
+    const char *what;
+    enum dtype type;
+    int by;
+    int64_t block;                  /* of terms */
+    int zero;                       /* 0: none */
+    bool gemm, bias, turned, moved; /* transB; Transpose of [outputs, terms] */
+    enum dtype kept;                /* DTYPE_NONE: floats */
+} rows[] = {
+    { "f16", DTYPE_F16, .kept = DTYPE_F16 },
+    { "f16, turned, with a bias", DTYPE_F16, .gemm = true, .bias = true, .turned = true,
+      .kept = DTYPE_F16 },
+    { "bf16", DTYPE_BF16, .kept = DTYPE_BF16 },
+    { "one scale", DTYPE_I8, ONE, .kept = DTYPE_I8 },
+    { "a scale an output", DTYPE_I8, BY_OUTPUT, .kept = DTYPE_I8 },
+    { "u8 with zeros", DTYPE_U8, BY_OUTPUT, 0, 100, .kept = DTYPE_I8 },
+    { "u8 with its middle as zero", DTYPE_U8, BY_OUTPUT, 0, 128, .kept = DTYPE_I8 },
+    { "u8 without zero", DTYPE_U8, ONE, .gemm = true, .kept = DTYPE_I8 },
+    { "turned, with a bias", DTYPE_I8, BY_OUTPUT, 0, -3, .gemm = true, .bias = true, .turned = true,
+      .kept = DTYPE_I8 },
+    { "moved", DTYPE_I8, BY_OUTPUT, .moved = true, .kept = DTYPE_I8 },
+    { "blocks", DTYPE_I8, BY_TERM, 32, .kept = DTYPE_I8 },
+    { "odd blocks, moved", DTYPE_U8, BY_TERM, 13, 7, .moved = true, .kept = DTYPE_I8 },
+    { "4 bits", DTYPE_I4, BY_TERM, 32, .kept = DTYPE_U4 },
+    { "4 bits, moved", DTYPE_U4, BY_TERM, 16, 8, .moved = true, .kept = DTYPE_U4 },
+    { "4 bits, turned", DTYPE_U4, BY_TERM, 1024, 7, .gemm = true, .turned = true,
+      .kept = DTYPE_U4 },
+    { "4 bits in odd blocks", DTYPE_I4, BY_TERM, 13, .kept = DTYPE_NONE },
+    { "2 bits", DTYPE_I2, BY_OUTPUT, .kept = DTYPE_U4 },
+    { "a scale a term", DTYPE_I8, BY_TERM, .kept = DTYPE_NONE },
+    { "floats", DTYPE_F32, .kept = DTYPE_NONE },
+};
+
+static uint32_t constant(struct build *b, const struct tensor *t)
+{
+    return graph_add_const(&b->g, "constant", t);
+}
+
+/* Numbers of the type that an axis has, least and greatest among them. */
+static struct tensor *numbers(struct build *b, enum dtype type, int64_t d0, int64_t d1)
+{
+    static const int spans[] = { [DTYPE_I8] = 256, [DTYPE_U8] = 256, [DTYPE_I4] = 16,
+                                 [DTYPE_U4] = 16,  [DTYPE_I2] = 4,   [DTYPE_U2] = 4 };
+    struct tensor *t = tensor_new(&b->arena, type, 2, (const int64_t[]) { d0, d1 });
+    bool is_signed = type == DTYPE_I8 || type == DTYPE_I4 || type == DTYPE_I2;
+    for (int64_t i = 0; i < d0 * d1; i++) {
+        int span = dtype_is_float(type) ? 0 : spans[type];
+        double v = span ? (double) rnd((uint32_t) span) - (is_signed ? span / 2 : 0)
+                        : (double) rnd(1 << 20) * 0x1p-20 - 0.4;
+        tensor_set_f64(t, t->data, i, v);
+    }
+    return t;
+}
+
+static uint32_t scales(struct build *b, const struct row *r, int axis, int64_t rows_n, int64_t cols)
+{
+    int64_t dim[2] = { rows_n, cols };
+    int rank = r->by == ONE ? 0 : r->block ? 2 : 1;
+    if (r->block)
+        dim[axis] = (dim[axis] + r->block - 1) / r->block;
+    else
+        dim[0] = dim[axis];
+    struct tensor *t = tensor_new(&b->arena, DTYPE_F32, rank, dim);
+    for (int64_t i = 0; i < tensor_count(t); i++)
+        ((float *) t->data)[i] = (float) (1 + rnd(90)) * 1e-4f;
+    return constant(b, t);
+}
+
+static uint32_t zeros(struct build *b, const struct row *r, uint32_t scale)
+{
+    const struct tensor *s = b->g.wires[scale].fact.value;
+    struct tensor *t = tensor_new(&b->arena, r->type, s->rank, s->dim);
+    for (int64_t i = 0; i < tensor_count(t); i++)
+        tensor_set_f64(t, t->data, i, r->zero);
+    return constant(b, t);
+}
+
+/* As a file has them: whole numbers behind DequantizeLinear, halves behind a Cast. */
+static uint32_t weights(struct build *b, const struct row *r)
+{
+    bool outputs_first = r->turned || r->moved;
+    int64_t d0 = outputs_first ? OUTPUTS : TERMS, d1 = outputs_first ? TERMS : OUTPUTS;
+    uint32_t w = constant(b, numbers(b, r->type, d0, d1));
+    if (dtype_is_half(r->type)) {
+        struct attr to = { .name = "to", .kind = ATTR_INT, .i = DTYPE_F32 };
+        w = build_node(b, "Cast", &to, 1, &w, 1);
+    } else if (r->type != DTYPE_F32) {
+        int axis = r->by == BY_OUTPUT ? !outputs_first : outputs_first;
+        uint32_t in[3] = { w, scales(b, r, axis, d0, d1) };
+        struct attr on[] = { { .name = "axis", .kind = ATTR_INT, .i = axis },
+                             { .name = "block_size", .kind = ATTR_INT, .i = r->block } };
+        if (r->zero)
+            in[2] = zeros(b, r, in[1]);
+        w = build_node(b, "DequantizeLinear", on, 2, in, r->zero ? 3 : 2);
+    }
+    return r->moved ? build_node(b, "Transpose", NULL, 0, &w, 1) : w;
+}
+
+static struct tensor *noise(struct build *b, int64_t m, int64_t n)
+{
+    struct tensor *t = numbers(b, DTYPE_F32, m, n);
+    ((float *) t->data)[1] = -0.0f;
+    return t;
+}
+
+static void net_build(struct build *b, const struct row *r, int64_t m)
+{
+    struct fact f = { .type = DTYPE_F32,
+                      .rank = 2,
+                      .shape = { dim_int(b->dims, m), dim_int(b->dims, TERMS) } };
+    uint32_t in[3] = { graph_add_input(&b->g, "x", &f), weights(b, r) };
+    struct attr turned = { .name = "transB", .kind = ATTR_INT, .i = r->turned };
+    if (r->bias)
+        in[2] = constant(b, numbers(b, DTYPE_F32, 1, OUTPUTS));
+    uint32_t y = build_node(b, r->gemm ? "Gemm" : "MatMul", &turned, r->gemm, in, r->bias ? 3 : 2);
+    graph_add_output(&b->g, build_node(b, "Tanh", NULL, 0, &y, 1)); /* its epilogue */
+}
+
+static enum dtype kept_as(const struct graph *g)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        if (node_is(&g->nodes[i], OP_MATMUL_NARROW))
+            return g->wires[g->nodes[i].in[NARROW_W]].fact.type;
+    return DTYPE_NONE;
+}
+
+static void test_row(long k, int64_t m)
+{
+    const struct row *r = &rows[k];
+    struct build b;
+    struct tgraph t;
+    struct graph made, live, settled;
+    const struct tensor *want[1] = { 0 }, *got[1] = { 0 };
+    build_init(&b);
+    net_build(&b, r, m);
+    bool ok = tgraph_from_mgraph(&t, &(struct mgraph) { b.g }, NULL, &b.err) == RILL_OK &&
+        graph_declutter(&made, &t.g, NULL, &b.err) == RILL_OK &&
+        graph_settle(&settled, &made, NULL, &b.err) == RILL_OK &&
+        graph_pruned(&live, &settled, &b.err) == RILL_OK && graph_check(&live, &b.err) == RILL_OK;
+    check(ok, b.err.text, k);
+    check(ok && kept_as(&live) == r->kept && live.n_nodes == 1, r->what, kept_as(&live));
+    const struct tensor *x = noise(&b, m, TERMS);
+    check(ok && interp_run(&t.g, &x, &b.arena, want, &b.err) == RILL_OK &&
+              interp_run(&live, &x, &b.arena, got, &b.err) == RILL_OK &&
+              !memcmp(want[0]->data, got[0]->data, tensor_bytes(want[0])),
+          r->what, m);
+    build_drop(&b);
+}
+
+int main(void)
+{
+    for (size_t k = 0; k < sizeof rows / sizeof *rows; k++) {
+        test_row((long) k, 1);
+        test_row((long) k, 6);
+    }
+    return check_done();
+}
