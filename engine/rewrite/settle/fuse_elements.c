@@ -9,11 +9,11 @@
 
 #include <string.h>
 
-#define NODES_MAX 24
+#define NODES_MAX 64
 #define FAR_COUNT 4096 /* tensors of more elements are not kept waiting */
 #define COLUMNS_MIN 24 /* shorter rows cost more than a step */
 #define FAR_NODES 12   /* that many nodes from a cluster's first */
-#define PORTS_MAX 16   /* inputs, and outputs */
+#define PORTS_MAX 48   /* inputs, and outputs */
 
 struct cluster {
     struct element element[NODES_MAX];

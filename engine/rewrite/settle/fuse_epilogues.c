@@ -7,13 +7,15 @@
 #include "engine/rewrite/settle/passes.h"
 #include "engine/rewrite/settle/program_build.h"
 
-/* A step to be: node `head`, one that takes epilogues, takes in the op of the element's node. */
+/* A step to be: node `head`, one that takes epilogues, takes in the op of the element's node. It
+ * stands where the op stood, behind all that the op reads, or stays where that is a constant. */
 struct step {
     uint32_t head;
     struct element element;
     unsigned own;     /* the operand that the head makes */
     unsigned other;   /* the input of the head's that is the other operand, or behind its last */
     bool takes_input; /* another wire than the head's inputs */
+    bool stays;
 };
 
 static bool shape_of(const struct graph *g, uint32_t wire, struct tensor *ret)
@@ -34,7 +36,7 @@ static bool others_wait(const struct graph *g, uint32_t head, uint32_t node)
 }
 
 /* The other operand, among the inputs of the head's epilogue or behind them. */
-static void other_find(const struct node *head, struct step *s)
+static void other_find(const struct graph *g, const struct node *head, struct step *s)
 {
     unsigned first = head->op->epilogue_in;
     uint32_t wire = s->element.in[1 - s->own];
@@ -42,6 +44,7 @@ static void other_find(const struct node *head, struct step *s)
     for (s->other = first; s->other < head->n_in && head->in[s->other] != wire;)
         s->other++;
     s->takes_input = !is_own && s->other >= head->n_in;
+    s->stays = is_own || g->wires[wire].fact.value;
 }
 
 /* Operand `own` of the element is made by a node with room for the step, the other one
@@ -57,9 +60,11 @@ static bool operand_fits(const struct edit *e, unsigned own, struct step *s)
         !fact_same(&g->wires[made].fact, &g->wires[l->in[own]].fact))
         return false;
     const struct node *head = &g->nodes[s->head];
-    if (!head->op->epilogue_in || head->out[0] != l->in[own] || !others_wait(g, s->head, l->node))
+    if (!head->op->epilogue_in || head->out[0] != l->in[own])
         return false;
-    other_find(head, s);
+    other_find(g, head, s);
+    if (!s->stays && !others_wait(g, s->head, l->node))
+        return false;
     int axis = epilogue_axis(head->op, y.rank);
     unsigned inputs = epilogue_inputs(head->op, head->n_in);
     if (epilogue_steps_of(head)->n == EPILOGUE_STEPS_MAX * FUSED_STEP_INTS ||
@@ -86,12 +91,12 @@ static void step_append(struct program_builder *p, struct attr_ints was, const s
     program_step(p, s->element.function, 0, s->own ? other : 0, s->own ? 0 : other);
 }
 
-/* It moves to where the op stood, behind all that the op reads. */
 static bool step_join(struct edit *e, struct program_builder *p, const struct step *s)
 {
     struct graph *g = e->g;
     const struct element *l = &s->element;
-    struct node *n = &g->nodes[l->node], head = g->nodes[s->head];
+    struct node head = g->nodes[s->head];
+    const uint32_t y = g->nodes[l->node].out[0], at = s->stays ? s->head : l->node;
     unsigned first = head.op->epilogue_in, n_in = head.n_in < first ? first : head.n_in;
     uint32_t *list = arena_array(g->arena, uint32_t, n_in + 1),
              *out = arena_array(g->arena, uint32_t, head.n_out);
@@ -102,21 +107,22 @@ static bool step_join(struct edit *e, struct program_builder *p, const struct st
         list[i] = i < head.n_in ? head.in[i] : WIRE_NONE;
     list[n_in] = l->in[1 - s->own];
     g->wires[head.out[0]].node = WIRE_NONE;
-    out[0] = n->out[0];
+    out[0] = y;
     for (unsigned o = 1; o < head.n_out; o++)
         if ((out[o] = head.out[o]) != WIRE_NONE)
-            g->wires[out[o]].node = l->node;
+            g->wires[out[o]].node = at;
     head.out = out;
     if (s->takes_input) {
         head.in = list;
         head.n_in = n_in + 1;
     }
-    *n = head;
-    g->wires[n->out[0]].node = l->node;
-    e->gone[s->head] = true;
-    void *attr = edit_attr(e, l->node);
+    e->gone[l->node] = e->gone[s->head] = true;
+    e->gone[at] = false;
+    g->nodes[at] = head;
+    g->wires[y].node = at;
+    void *attr = edit_attr(e, at);
     if (attr)
-        *epilogue_steps(n->op, attr) = program_steps(p);
+        *epilogue_steps(head.op, attr) = program_steps(p);
     return attr != NULL;
 }
 

@@ -110,27 +110,33 @@ static bool shape_stays(const struct node *n)
     return node_is_among(n, ops, sizeof ops / sizeof *ops);
 }
 
-/* Whether rounding what a wire holds is a part of the step that makes it. */
-static bool rounds_where_made(const struct graph *g, uint32_t wire, const struct grid *to)
-{
-    uint32_t at = g->wires[wire].node;
-    return is_on_grid(g, wire, to) ||
-        (at != WIRE_NONE &&
-         (g->nodes[at].op->epilogue_in || fused_function(g->nodes[at].op->id) >= 0));
-}
-
 /* The node that makes what is read once; reals count as those that were dequantised. */
 static bool sole_maker(const struct edit *e, uint32_t wire, uint32_t *ret)
 {
     const struct graph *g = e->g;
     unsigned readers = 0;
-    if (wire < e->n_wires)
-        return edit_sole_producer(e, wire, ret);
+    *ret = g->wires[wire].node;
+    if (*ret == WIRE_NONE || wire < e->n_wires)
+        return *ret != WIRE_NONE && edit_sole_producer(e, wire, ret);
     for (uint32_t i = 0; i < g->n_nodes; i++)
         for (unsigned k = 0; k < g->nodes[i].n_in && !(i < e->n_nodes && e->gone[i]); k++)
             readers += g->nodes[i].in[k] == wire;
-    *ret = g->wires[wire].node;
     return readers == 1;
+}
+
+/* Whether rounding what a wire holds is a part of the step that makes it. */
+static bool rounds_where_made(const struct edit *e, uint32_t wire, const struct grid *to)
+{
+    const struct graph *g = e->g;
+    uint32_t at;
+    while (!is_on_grid(g, wire, to)) {
+        bool sole = sole_maker(e, wire, &at);
+        const struct node *n = at == WIRE_NONE ? NULL : &g->nodes[at];
+        if (!n || !sole || !shape_stays(n))
+            return n && ((sole && n->op->epilogue_in) || fused_function(n->op->id) >= 0);
+        wire = n->in[IN_X];
+    }
+    return true;
 }
 
 /* The node that only puts together what is there, whose inputs had better be rounded than what it
@@ -145,7 +151,7 @@ static bool mover_behind(const struct edit *e, uint32_t wire, const struct grid 
     if (shape_stays(n))
         return g->wires[n->in[IN_X]].fact.value == NULL;
     for (unsigned k = 0; node_is(n, OP_CONCAT) && k < n->n_in; k++)
-        steps += !rounds_where_made(g, n->in[k], to);
+        steps += !rounds_where_made(e, n->in[k], to);
     return node_is(n, OP_CONCAT) && steps <= 1;
 }
 
