@@ -23,6 +23,7 @@ static const struct attr_spec conv_integer_attrs[] = {
 #define IN_W_ZERO PRODUCT_W_ZERO
 #define TILE_BYTES 131072 /* rows of one tile, and their sums, stay in the second cache */
 #define FEW_PLACES 4      /* fewer in a row of outputs are gathered one by one */
+#define LONG_KERNEL 16    /* and so are more, whose lines are copied */
 #define LINES_OUTS 4      /* groups of so few outputs would leave most lanes empty */
 
 static rill_status conv_integer_infer(struct infer *c)
@@ -188,6 +189,19 @@ static void rows_gather_line(const struct conv_integer *v, uint8_t *to, const ui
             }
 }
 
+/* n bytes of a line from `at` on, which may lie before it. */
+static void line_copy(uint8_t *to, const uint8_t *line, int64_t length, int64_t at, int64_t n,
+                      uint8_t outside)
+{
+    int64_t before = at < 0 ? -at : 0, end = length - at;
+    before = before < n ? before : n;
+    end = end < before ? before : end < n ? end : n;
+    memset(to, outside, (size_t) before);
+    if (end > before)
+        memcpy(to + before, line + at + before, (size_t) (end - before));
+    memset(to + end, outside, (size_t) (n - end));
+}
+
 /* The row of one place. */
 static void row_gather(const struct conv_integer *v, uint8_t *to, const uint8_t *x, int64_t place,
                        uint8_t outside)
@@ -203,6 +217,11 @@ static void row_gather(const struct conv_integer *v, uint8_t *to, const uint8_t 
                         i2 = from2;
                 const bool is = i0 >= 0 && i0 < g->in[0] && i1 >= 0 && i1 < g->in[1];
                 const uint8_t *line = is ? x + (i0 * g->in[1] + i1) * g->in[2] : x;
+                if (g->kernel[2] >= LONG_KERNEL && g->dilation[2] == 1) {
+                    line_copy(to, line, is ? g->in[2] : 0, is ? i2 : 0, g->kernel[2], outside);
+                    to += g->kernel[2];
+                    continue;
+                }
                 for (int64_t k2 = 0; k2 < g->kernel[2]; k2++, i2 += g->dilation[2])
                     *to++ = is && i2 >= 0 && i2 < g->in[2] ? line[i2] : outside;
             }
@@ -211,11 +230,12 @@ static void row_gather(const struct conv_integer *v, uint8_t *to, const uint8_t 
 static void rows_gather(const struct conv_integer *v, uint8_t *to, const uint8_t *x, int64_t first,
                         int64_t n, uint8_t outside)
 {
+    const bool copies = v->g.kernel[2] >= LONG_KERNEL && v->g.dilation[2] == 1;
     for (int64_t done = 0, some; done < n; done += some) {
         int64_t left = v->g.out[2] - (first + done) % v->g.out[2];
         uint8_t *row = to + done * (int64_t) v->w.form.k;
         some = n - done < left ? n - done : left;
-        if (some >= FEW_PLACES) {
+        if (some >= FEW_PLACES && !copies) {
             rows_gather_line(v, row, x, first + done, some, outside);
             continue;
         }

@@ -210,11 +210,11 @@ static struct conv conv_any(void)
                       .cin = 1 + number(5) };
     c.cout = c.group * (1 + number(number(2) ? 3 : 20));
     for (int i = 0; i < 2; i++) {
-        c.kernel[i] = 1 + number(4);
+        c.kernel[i] = i && !number(4) ? 14 + number(9) : 1 + number(4); /* some are copied */
         c.stride[i] = 1 + number(3);
         c.dilation[i] = 1 + number(2);
-        c.pads[i] = number(2) * number(4);
-        c.pads[2 + i] = number(2) * number(4);
+        c.pads[i] = number(2) * number(c.kernel[i] + 3);
+        c.pads[2 + i] = number(2) * number(c.kernel[i] + 3);
         c.in[i] = (c.kernel[i] - 1) * c.dilation[i] + 1 + number(9);
     }
     return c;
