@@ -66,13 +66,15 @@ size_t kern_cell_seq_columns(const struct kern_cell_seq *c)
 
 size_t kern_cell_seq_floats(const struct kern_cell_seq *c)
 {
-    return kern_cell_seq_columns(c) *
-        (kern_cell_seq_terms(c, c->inputs) + kern_cell_seq_terms(c, c->hidden));
+    return c->groups * kern_cell_gates(c->kind) *
+        (kern_cell_seq_panel_floats(c, c->inputs) + kern_cell_seq_panel_floats(c, c->hidden));
 }
 
 size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c)
 {
-    return 4 * c->groups * KERN_LANES;
+    const size_t pad = c->groups * KERN_LANES,
+                 halves = pad + (c->inputs + KERN_LANES - 1) / KERN_LANES * KERN_LANES;
+    return 4 * pad + (c->weights == KERN_CELL_I8 ? KERN_LANES + halves / 2 : 0);
 }
 
 /* Of gate g and unit u in the order of the projection. */
@@ -126,36 +128,48 @@ static float whole_of(const float *w, size_t k, size_t n, float scale)
     return (float) (int32_t) (word_of(w + pair, n - pair, scale) << (k - pair) * 16);
 }
 
-/* As r has it: a weight, or a word of two. */
-static float term_of(const struct kern_cell_seq *c, const float *w, size_t n, size_t column)
+/* As r has it: term `at` of the weights from w on of a column, of which n are left: a weight, or
+ * two. Returns where the next one goes. */
+static char *term_put(const struct kern_cell_seq *c, char *ret, const void *w, size_t at, size_t n,
+                      size_t column)
 {
-    float ret = *w;
-    if (c->scale) {
-        uint32_t word = word_of(w, n, c->scale[column]);
-        memcpy(&ret, &word, sizeof ret);
+    if (c->weights == KERN_CELL_I8) {
+        const char *bytes = (const char *) w + at;
+        ret[0] = bytes[0];
+        ret[1] = n > 1 ? bytes[1] : 0;
+        return ret + 2;
     }
-    return ret;
+    const float *from = (const float *) w + at;
+    uint32_t word;
+    if (c->weights == KERN_CELL_I16)
+        word = word_of(from, n, c->scale[column]);
+    else
+        memcpy(&word, from, sizeof word);
+    memcpy(ret, &word, sizeof word);
+    return ret + sizeof word;
 }
 
 /* Gates first .. first+n-1 of the groups from place q on: terms in order, in each groups, gates and
  * lanes. */
-static float *terms_pack(const struct kern_cell_seq *c, float *ret, const float *w, size_t terms,
-                         size_t q, size_t groups, size_t first, size_t n)
+static char *terms_pack(const struct kern_cell_seq *c, char *ret, const void *w, size_t terms,
+                        size_t q, size_t groups, size_t first, size_t n)
 {
-    for (size_t k = 0; k < terms; k += c->scale ? 2 : 1)
+    static const float zeros[2];
+    for (size_t k = 0; k < terms; k += c->weights == KERN_CELL_F32 ? 1 : 2)
         for (size_t i = 0; i < groups * n; i++)
             for (size_t lane = 0; lane < KERN_LANES; lane++) {
                 size_t u = kern_cell_group(n, c->groups, q + i / n) * KERN_LANES + lane,
-                       g = first + i % n;
-                const float *from = w + (g * c->hidden + u) * terms + k;
-                *ret++ = u < c->hidden ? term_of(c, from, terms - k, column_of(c, g, u)) : 0;
+                       g = first + i % n, row = g * c->hidden + u;
+                ret = u < c->hidden
+                    ? term_put(c, ret, w, row * terms + k, terms - k, column_of(c, g, u))
+                    : term_put(c, ret, zeros, 0, 1, 0);
             }
     return ret;
 }
 
 /* Blocks of groups, in each the inputs and the states. */
-static float *gates_pack(const struct kern_cell_seq *c, float *ret, const float *w, const float *r,
-                         size_t first, size_t n)
+static char *gates_pack(const struct kern_cell_seq *c, char *ret, const void *w, const void *r,
+                        size_t first, size_t n)
 {
     size_t most = kern_cell_block(n), block;
     for (size_t q = 0; q < c->groups; q += block) {
@@ -166,38 +180,56 @@ static float *gates_pack(const struct kern_cell_seq *c, float *ret, const float 
     return ret;
 }
 
-void kern_cell_seq_pack_f32(const struct kern_cell_seq *c, float *ret, const float *w,
-                            const float *r)
+void kern_cell_seq_pack(const struct kern_cell_seq *c, float *ret, const void *w, const void *r)
 {
     size_t gates = kern_cell_gates(c->kind),
            joint = c->kind == KERN_CELL_GRU_RESET_BEFORE ? 2 : gates;
-    ret = gates_pack(c, ret, w, r, 0, joint);
+    char *to = gates_pack(c, (char *) ret, w, r, 0, joint);
     if (joint < gates)
-        gates_pack(c, ret, w, r, joint, gates - joint);
+        gates_pack(c, to, w, r, joint, gates - joint);
 }
 
-void kern_cell_seq_inputs_pack_f32(const struct kern_cell_seq *c, float *ret_w, float *ret_bias,
-                                   const float *w, const float *bias, size_t inputs)
+void kern_cell_seq_inputs_pack_f32(const struct kern_cell_seq *c, float *ret, const float *w,
+                                   size_t inputs)
 {
     size_t gates = kern_cell_gates(c->kind);
     for (size_t p = 0; p < c->groups * gates; p++)
         for (size_t lane = 0; lane < KERN_LANES; lane++) {
             size_t u = p / gates * KERN_LANES + lane, row = p % gates * c->hidden + u;
-            bool used = u < c->hidden;
-            float scale = c->scale ? c->scale[p * KERN_LANES + lane] : 1;
+            float scale = c->weights == KERN_CELL_I16 ? c->scale[p * KERN_LANES + lane] : 1;
             const float *from = w + row * inputs;
-            ret_bias[p * KERN_LANES + lane] = used ? bias[row] / scale : 0;
-            for (size_t k = 0; ret_w && k < inputs; k++)
-                ret_w[(p * inputs + k) * KERN_LANES + lane] = !used ? 0
-                    : c->scale ? whole_of(from, k, inputs, scale)
-                               : from[k];
+            for (size_t k = 0; k < inputs; k++)
+                ret[(p * inputs + k) * KERN_LANES + lane] = u >= c->hidden ? 0
+                    : c->weights == KERN_CELL_I16 ? whole_of(from, k, inputs, scale)
+                                                  : from[k];
         }
+}
+
+/* Over `by`, or not where that is NULL. */
+static void columns_pack(const struct kern_cell_seq *c, float *ret, const float *v, const float *by)
+{
+    size_t gates = kern_cell_gates(c->kind);
+    for (size_t i = 0; i < kern_cell_seq_columns(c); i++) {
+        size_t p = i / KERN_LANES, u = p / gates * KERN_LANES + i % KERN_LANES;
+        ret[i] = u < c->hidden ? v[p % gates * c->hidden + u] / (by ? by[i] : 1) : 0;
+    }
+}
+
+void kern_cell_seq_columns_pack_f32(const struct kern_cell_seq *c, float *ret, const float *v)
+{
+    columns_pack(c, ret, v, NULL);
+}
+
+void kern_cell_seq_bias_pack_f32(const struct kern_cell_seq *c, float *ret, const float *bias)
+{
+    columns_pack(c, ret, bias, c->weights == KERN_CELL_I16 ? c->scale : NULL);
 }
 
 void kern_cell_seq_bias_rn_pack_f32(const struct kern_cell_seq *c, float *ret, const float *bias_rn)
 {
     for (size_t u = 0; u < c->groups * KERN_LANES; u++) {
-        float scale = c->scale && c->kind == KERN_CELL_GRU ? c->scale[column_of(c, 2, u)] : 1;
+        bool divided = c->weights == KERN_CELL_I16 && c->kind == KERN_CELL_GRU;
+        float scale = divided ? c->scale[column_of(c, 2, u)] : 1;
         ret[u] = u < c->hidden ? bias_rn[u] / scale : 0;
     }
 }

@@ -14,6 +14,9 @@
  * where a is one chain per gate and unit: bias, inputs in order, states in order. */
 enum kern_cell_kind { KERN_CELL_RNN, KERN_CELL_GRU, KERN_CELL_GRU_RESET_BEFORE, KERN_CELL_LSTM };
 
+/* How a cell of any size keeps its weights. */
+enum kern_cell_weights { KERN_CELL_F32, KERN_CELL_I16, KERN_CELL_I8 };
+
 #define KERN_CELL_SMALL 16 /* units of the largest small cell */
 
 /* A small cell: hidden <= KERN_CELL_SMALL. Set by kern_cell_set, packed by kern_cell_pack_f32. */
@@ -41,15 +44,24 @@ struct kern_cell_row {
  * each 16 lanes. */
 struct kern_cell_seq {
     enum kern_cell_kind kind;
+    enum kern_cell_weights weights;
     size_t hidden, groups; /* groups of 16 units */
     size_t inputs;         /* > 0: x of a row are inputs, summed together with the states; 0: x are
                               projections */
     const float *r, *bias_rn; /* packed; bias_rn[16 * groups] of a KERN_CELL_GRU */
     const float *bias;        /* where there are inputs: in the order of the projection */
-    const float *scale;       /* NULL, or of weights of 16 bits: in that order too */
+    const float *scale;   /* in that order too: of KERN_CELL_I16; of the states of KERN_CELL_I8 */
+    const float *w_scale; /* of the inputs of KERN_CELL_I8 */
 };
 
-/* Weights of 16 bits: a word of r holds those of two terms in a row, as whole numbers: the first
+/* Weights of 8 bits are whole numbers, and so are the inputs and the states of each step: of 16
+ * bits, their unit is the largest of them over kern_cell_halves_most. Sums of products are exact
+ * and take both scales: a gate is fma(states, scale, fma(inputs, w_scale, bias)), the candidate of
+ * a KERN_CELL_GRU fma(inputs, w_scale, bias) + fma(states, scale, bias_rn) * r, where inputs and
+ * states are sums in units. Such cells have no projection. An input or a state that is not finite
+ * makes all gates NaN.
+ *
+ * Weights of 16 bits: a word of r holds those of two terms in a row, as whole numbers: the first
  * is (float) (int32_t) word * scale, the second (float) (int32_t) (word << 16) * scale, of a last
  * term that is alone only the first is read. A column's scale is a power of two. Biases and
  * projections are divided by it, so that the chains are those of f32 weights of the same values;
@@ -77,13 +89,24 @@ static inline size_t kern_cell_group(size_t gates, size_t n, size_t i)
 {
     return kern_cell_block(gates) != 2 ? i : i % 2 ? n - 1 - i / 2 : i / 2;
 }
-size_t kern_cell_seq_columns(const struct kern_cell_seq *c);     /* of the projection */
-size_t kern_cell_seq_floats(const struct kern_cell_seq *c);      /* of r; or words */
-size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c); /* of each row */
-/* Words of so many terms of a column. */
-static inline size_t kern_cell_seq_terms(const struct kern_cell_seq *c, size_t terms)
+/* The largest whole number that so many inputs or states become: no sum of products leaves 32
+ * bits. */
+static inline float kern_cell_halves_most(size_t terms)
 {
-    return c->scale ? (terms + 1) / 2 : terms;
+    const size_t most = INT32_MAX / 128 / (terms ? terms : 1);
+    return (float) (most < INT16_MAX ? most : INT16_MAX);
+}
+#define KERN_CELL_I8_TERMS_MAX 4096 /* which leave them 12 bits and a sign */
+size_t kern_cell_seq_columns(const struct kern_cell_seq *c);     /* of the projection */
+size_t kern_cell_seq_floats(const struct kern_cell_seq *c);      /* the room of r */
+size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c); /* of each row */
+/* The room, in floats, of so many terms of 16 columns; bytes are pairs of terms, of one column
+ * after the other. */
+static inline size_t kern_cell_seq_panel_floats(const struct kern_cell_seq *c, size_t terms)
+{
+    const size_t pairs = (terms + 1) / 2;
+    return c->weights == KERN_CELL_I8 ? pairs * 8
+                                      : (c->weights == KERN_CELL_I16 ? pairs : terms) * 16;
 }
 /* Of c with weights of 16 bits, before anything is packed: the scale of every column from all its
  * weights, w[gate * hidden + unit][inputs] and r[gate * hidden + unit][hidden], which are below
@@ -92,13 +115,17 @@ static inline size_t kern_cell_seq_terms(const struct kern_cell_seq *c, size_t t
 #define KERN_CELL_I16_BELOW 65536.0f
 void kern_cell_seq_scale(const struct kern_cell_seq *c, float *ret_scale, const float *w,
                          const float *r, size_t inputs);
-/* r[gate * hidden + unit][hidden]; w[gate * hidden + unit][inputs] where c has inputs */
-void kern_cell_seq_pack_f32(const struct kern_cell_seq *c, float *ret, const float *w,
-                            const float *r);
-/* w[gate * hidden + unit][inputs] for gemm_f32 with kern_cell_seq_columns columns, and its bias;
- * ret_w NULL: only that. */
-void kern_cell_seq_inputs_pack_f32(const struct kern_cell_seq *c, float *ret_w, float *ret_bias,
-                                   const float *w, const float *bias, size_t inputs);
+/* r[gate * hidden + unit][hidden]; w[gate * hidden + unit][inputs] where c has inputs: floats, of
+ * KERN_CELL_I8 int8_t */
+void kern_cell_seq_pack(const struct kern_cell_seq *c, float *ret, const void *w, const void *r);
+/* w[gate * hidden + unit][inputs] for gemm_f32 with kern_cell_seq_columns columns and c->bias; not
+ * of KERN_CELL_I8 */
+void kern_cell_seq_inputs_pack_f32(const struct kern_cell_seq *c, float *ret, const float *w,
+                                   size_t inputs);
+/* bias[gate * hidden + unit] in the order of the projection */
+void kern_cell_seq_bias_pack_f32(const struct kern_cell_seq *c, float *ret, const float *bias);
+/* v[gate * hidden + unit], a scale of KERN_CELL_I8, in that order */
+void kern_cell_seq_columns_pack_f32(const struct kern_cell_seq *c, float *ret, const float *v);
 /* bias_rn[hidden] of a KERN_CELL_GRU into groups of 16 */
 void kern_cell_seq_bias_rn_pack_f32(const struct kern_cell_seq *c, float *ret,
                                     const float *bias_rn);

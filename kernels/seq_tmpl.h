@@ -3,7 +3,8 @@
  * for `rows` rows: their chains over the states stay in registers and the gates are finished there.
  * Every second step takes the tiles in reverse order, so that it starts with the weights that the
  * caches still hold. Of a single row the gates of a GRU's tile are finished bit by bit in the next
- * tile: loading weights leaves the arithmetic idle, and there is no pause in the loads. */
+ * tile: loading weights leaves the arithmetic idle, and there is no pause in the loads. Of weights of 8
+ * bits the sums are whole numbers. */
 
 enum FN(pass) { FN(PASS_RNN), FN(PASS_GRU), FN(PASS_BEFORE_ZR), FN(PASS_BEFORE_N), FN(PASS_LSTM) };
 
@@ -20,8 +21,9 @@ struct FN(pending);
 /* What the tiles of one step share. */
 struct FN(seq) {
     const float *w;                     /* of this pass */
-    const float *bias_rn, *scale;
-    size_t inputs, hidden, groups, block, words;    /* words: of a column */
+    const float *bias, *bias_rn, *scale, *w_scale;
+    enum kern_cell_weights weights;
+    size_t inputs, hidden, groups, block, panel;    /* panel: floats of all terms of 16 columns */
     const float *x[SEQ_ROWS];           /* inputs of this step, where there are */
     /* what the chains start from: projections of this step, or biases */
     const float *from[SEQ_ROWS];
@@ -31,6 +33,9 @@ struct FN(seq) {
     float *next[SEQ_ROWS], *y[SEQ_ROWS];
     float *c[SEQ_ROWS];                 /* state of an LSTM; z of a GRU that resets before */
     float *rh[SEQ_ROWS];                /* reset * state of a GRU that resets before */
+    /* of KERN_CELL_I8: x and h in whole numbers, and what one of these is */
+    const int16_t *x16[SEQ_ROWS], *h16[SEQ_ROWS];
+    float x_unit[SEQ_ROWS], h_unit[SEQ_ROWS];
     struct FN(pending) *pending;
 };
 
@@ -87,6 +92,27 @@ V16_UNROLLED void FN(seq_piece)(const struct FN(seq) * s, v16 *a, const int step
 }
 
 #include "kernels/pipelined_tmpl.h"
+
+/* First column, in the order of the projection, of gate g of a pass and a group of units. */
+static inline size_t FN(seq_column)(size_t group, int g, const int pass)
+{
+    return (group * (size_t) PASS_X_GATES(pass) + (size_t) (g + (pass == FN(PASS_BEFORE_N) ? 2 : 0))) * 16;
+}
+
+/* The gates of a tile at once. */
+V16_UNROLLED void FN(seq_gates)(const struct FN(seq) * s, v16 *acc, v16 *n, size_t group, size_t apart,
+                                const int pass, const int rows, const int groups)
+{
+    const int gates = PASS_GATES(pass);
+#define DO(p)                                                                                      \
+    if (p < PASS_PIECES(pass))                                                                     \
+        FN(seq_piece)                                                                              \
+        (s, &ACC(q, 0, r), rows, &n[q * rows + r], r, (group + (size_t) q * apart) * 16, pass, p);
+    EACH_SEQ EACH_ROW {
+        DO(0) DO(1) DO(2) DO(3) DO(4)
+    }
+#undef DO
+}
 
 /* Whether a tile leaves its gates to the next one. */
 #define PASS_PIPELINED(pass) (CELL_PIPELINED && (pass) == FN(PASS_GRU))
@@ -193,20 +219,90 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) * s, const float *w, size_t 
         return;
     }
 #endif
-#define DO(p)                                                                                      \
-    if (p < PASS_PIECES(pass))                                                                     \
-        FN(seq_piece)                                                                              \
-        (s, &ACC(q, 0, r), rows, &n[q * rows + r], r, (group + (size_t) q * apart) * 16, pass, p);
-    EACH_SEQ EACH_ROW {
-        DO(0) DO(1) DO(2) DO(3) DO(4)
-    }
-#undef DO
+    FN(seq_gates)(s, acc, n, group, apart, pass, rows, groups);
 }
 #undef TERM
 #undef TERMS
 #undef STAGE_BEHIND
 #undef DO_X
 #undef DO_H
+
+/* ---- weights of 8 bits ---- */
+
+/* Adds n terms of x times the weights at w; returns those behind. */
+V16_UNROLLED const int8_t *FN(byte_terms)(i16 *acc, const int8_t *w, size_t down, const int16_t *const *x,
+                                          size_t n, const int gates, const int rows, const int groups)
+{
+    for (size_t k = 0; k < n; k += 2, w += down * 32)
+        EACH_SEQ EACH_GATE {
+            const w2 pair = w2_load(w + (q * gates + g) * 32);
+            EACH_ROW
+                ACC(q, g, r) = i16_add_pairs(ACC(q, g, r), pair, x[r] + k);
+        }
+    return w;
+}
+
+/* A tile of the same groups, whose weights are bytes: pairs of terms. */
+V16_UNROLLED void FN(byte_tile)(const struct FN(seq) * s, const float *weights, size_t down, size_t group,
+                                size_t apart, const int pass, const int rows, const int groups)
+{
+    const int gates = PASS_GATES(pass);
+    const int8_t *w = (const int8_t *) (const void *) weights;
+    i16 whole[CELL_ACC], zero = i16_set1(0);
+    v16 acc[CELL_ACC], n[CELL_ACC];
+    for (int i = 0; i < gates * rows * groups; i++)
+        whole[i] = zero;
+    w = FN(byte_terms)(whole, w, down, s->x16, s->inputs, gates, rows, groups);
+    EACH_SEQ EACH_GATE {
+        const size_t at = FN(seq_column)(group + (size_t) q * apart, g, pass);
+        const v16 scale = v16_load(s->w_scale + at), bias = v16_load(s->bias + at);
+        EACH_ROW {
+            const int i = (q * gates + g) * rows + r;
+            acc[i] = v16_fma(v16_mul(v16_of_int(whole[i]), v16_set1(s->x_unit[r])), scale, bias);
+            whole[i] = zero;
+            if (pass == FN(PASS_GRU) && g == 2) {
+                n[q * rows + r] = acc[i];
+                acc[i] = v16_load(s->bias_rn + (group + (size_t) q * apart) * 16);
+            }
+        }
+    }
+    FN(byte_terms)(whole, w, down, s->h16, s->hidden, gates, rows, groups);
+    EACH_SEQ EACH_GATE {
+        const v16 scale = v16_load(s->scale + FN(seq_column)(group + (size_t) q * apart, g, pass));
+        EACH_ROW {
+            const int i = (q * gates + g) * rows + r;
+            acc[i] = v16_fma(v16_mul(v16_of_int(whole[i]), v16_set1(s->h_unit[r])), scale, acc[i]);
+        }
+    }
+    FN(seq_gates)(s, acc, n, group, apart, pass, rows, groups);
+}
+
+/* n floats in whole numbers up to `most`, 16 at a time; what one of them is: NaN where a float is
+ * not finite. */
+static float FN(halves_of)(int16_t *ret, const float *x, size_t n, float most)
+{
+    float large[16], wrong[16], top = 0, bad = 0;
+    v16 zero = v16_set1(0), a = zero, b = zero;
+    for (size_t i = 0; i < n; i += 16) {
+        const v16 v = n - i < 16 ? v16_load_n(x + i, n - i) : v16_load(x + i);
+        a = v16_max(a, v16_max(v, v16_sub(zero, v)));
+        b = v16_fma(v, zero, b);
+    }
+    v16_store(large, a);
+    v16_store(wrong, b);
+    for (int i = 0; i < 16; i++) {
+        top = large[i] > top ? large[i] : top;
+        bad += wrong[i];
+    }
+    const bool finite = bad >= 0;
+    const v16 by = v16_set1(finite && top > 1e-30f ? most / top : 0);
+    for (size_t i = 0; i < n; i += 16) {
+        const v16 v = n - i < 16 ? v16_load_n(x + i, n - i) : v16_load(x + i);
+        i16_store_s16(ret + i, finite ? v16_round(v16_mul(v, by)) : i16_set1(0));
+    }
+    return finite ? top / most : bad;
+}
+
 #undef EACH_ROW
 #undef EACH_SEQ
 #undef EACH_GATE
@@ -222,26 +318,26 @@ typedef void FN(seq_fn)(const struct FN(seq) * s, const float *w, size_t down, s
     SEQ_SIZES(X, GRU) SEQ_SIZES(X, BEFORE_ZR) SEQ_SIZES(X, BEFORE_N) SEQ_SIZES(X, LSTM)
 #define SEQ_FITS(pass, rows, groups)                                                               \
     (PASS_GATES(pass) * (rows) * (groups) <= CELL_ACC && PASS_GATES(pass) * (groups) <= 8)
-#define X(pass, rows, groups)                                                                                       \
-    static void FN(seq_##pass##_##rows##_##groups)(const struct FN(seq) *s, const float *w, size_t down, size_t group, \
-                                                     size_t apart)                                                  \
+#define SEQ_FN(stem, tile, pass, rows, groups, ...)                                                                  \
+    static void FN(stem##_##pass##_##rows##_##groups)(const struct FN(seq) *s, const float *w, size_t down,            \
+                                                      size_t group, size_t apart)                                   \
     {                                                                                                               \
         if (SEQ_FITS(FN(PASS_##pass), rows, groups))                                                                \
-            FN(seq_tile)(s, w, down, group, apart, FN(PASS_##pass), rows, groups, 0);                               \
-    }                                                                                                               \
-    static void FN(pairs_##pass##_##rows##_##groups)(const struct FN(seq) *s, const float *w, size_t down, size_t group, \
-                                                     size_t apart)                                                  \
-    {                                                                                                               \
-        if (SEQ_FITS(FN(PASS_##pass), rows, groups))                                                                \
-            FN(seq_tile)(s, w, down, group, apart, FN(PASS_##pass), rows, groups, 1);                               \
+            FN(tile)(s, w, down, group, apart, FN(PASS_##pass), rows, groups __VA_ARGS__);                          \
     }
+#define X(pass, rows, groups)                                                                      \
+    SEQ_FN(seq, seq_tile, pass, rows, groups, , 0)                                                 \
+    SEQ_FN(pairs, seq_tile, pass, rows, groups, , 1)                                               \
+    SEQ_FN(bytes, byte_tile, pass, rows, groups, )
 SEQ_ALL(X)
 #undef X
+#undef SEQ_FN
 
-static FN(seq_fn) *const FN(seq_fns)[2][5][SEQ_ROWS + 1][9] = {
+static FN(seq_fn) *const FN(seq_fns)[3][5][SEQ_ROWS + 1][9] = {
 #define X(pass, rows, groups)                                                                      \
-    [0][FN(PASS_##pass)][rows][groups] = FN(seq_##pass##_##rows##_##groups),                       \
-    [1][FN(PASS_##pass)][rows][groups] = FN(pairs_##pass##_##rows##_##groups),
+    [KERN_CELL_F32][FN(PASS_##pass)][rows][groups] = FN(seq_##pass##_##rows##_##groups),           \
+    [KERN_CELL_I16][FN(PASS_##pass)][rows][groups] = FN(pairs_##pass##_##rows##_##groups),         \
+    [KERN_CELL_I8][FN(PASS_##pass)][rows][groups] = FN(bytes_##pass##_##rows##_##groups),
     SEQ_ALL(X)
 #undef X
 };
@@ -259,14 +355,15 @@ static void FN(seq_block)(const struct FN(seq) * s, size_t b, enum FN(pass) pass
 {
     size_t gates = (size_t) PASS_GATES(pass), first = b * s->block,
            n = s->groups - first < s->block ? s->groups - first : s->block;
-    const float *w = s->w + first * gates * 16 * s->words;
+    const size_t each = s->weights == KERN_CELL_I8 ? 8 : 16;    /* floats of a panel's terms that lie together */
+    const float *w = s->w + first * gates * s->panel;
     for (size_t q = 0, now; q < n; q += now) {
         for (now = most; now > n - q || !FN(seq_fit)[pass][rows][now]; now /= 2)
             ;
         size_t group = kern_cell_group(gates, s->groups, first + q);
         size_t apart = now < 2 ? 1 : kern_cell_group(gates, s->groups, first + q + 1) - group;
         FN(seq_fns)
-        [!!s->scale][pass][rows][now](s, w + q * gates * 16, n * gates, group, apart);
+        [s->weights][pass][rows][now](s, w + q * gates * each, n * gates, group, apart);
     }
 }
 
@@ -289,8 +386,32 @@ static size_t FN(seq_rows)(struct FN(seq) * s, const struct kern_cell_seq *c,
         s->c[r] = own + 2 * pad;
         s->rh[r] = own + 3 * pad;
         s->h[r] = pass == FN(PASS_BEFORE_N) ? s->rh[r] : s->old[r];
+        if (c->weights != KERN_CELL_I8)
+            continue;
+        const float *units = own + 4 * pad;
+        s->x_unit[r] = units[0];
+        s->h_unit[r] = units[1];
+        s->h16[r] = (const int16_t *) (const void *) (units + 16);
+        s->x16[r] = s->h16[r] + pad;
     }
     return n;
+}
+
+/* What the chains of step t go over in whole numbers, beside the states of each row; x only once. */
+static void FN(seq_halves)(const struct kern_cell_seq *c, const struct kern_cell_row *rows,
+                           size_t n_rows, size_t t, enum FN(pass) pass)
+{
+    const size_t pad = c->groups * 16;
+    const float most_h = kern_cell_halves_most(c->hidden), most_x = kern_cell_halves_most(c->inputs);
+    for (size_t r = 0; r < n_rows; r++) {
+        float *own = rows[r].work, *units = own + 4 * pad;
+        int16_t *h16 = (int16_t *) (void *) (units + 16);
+        const float *h = pass == FN(PASS_BEFORE_N) ? own + 3 * pad : own + (t & 1) * pad;
+        units[1] = FN(halves_of)(h16, h, c->hidden, most_h);
+        if (pass != FN(PASS_BEFORE_N))
+            units[0] = FN(halves_of)(h16 + pad, rows[r].x + (ptrdiff_t) t * rows[r].x_step, c->inputs,
+                                     most_x);
+    }
 }
 
 /* Step t. s is what it shares, which the gates that are left unfinished go on using. */
@@ -299,16 +420,21 @@ static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_r
                          struct FN(pending) * pending)
 {
     size_t gates = (size_t) PASS_GATES(pass);
-    s->words = kern_cell_seq_terms(c, c->inputs) + kern_cell_seq_terms(c, c->hidden);
-    s->w = pass == FN(PASS_BEFORE_N) ? c->r + 2 * c->groups * 16 * s->words : c->r;
+    s->panel = kern_cell_seq_panel_floats(c, c->inputs) + kern_cell_seq_panel_floats(c, c->hidden);
+    s->w = pass == FN(PASS_BEFORE_N) ? c->r + 2 * c->groups * s->panel : c->r;
+    s->weights = c->weights;
+    s->bias = c->bias;
     s->bias_rn = c->bias_rn;
     s->scale = c->scale;
+    s->w_scale = c->w_scale;
     s->inputs = c->inputs;
     s->hidden = c->hidden;
     s->groups = c->groups;
     s->block = kern_cell_block(gates);
     s->pending = pending;
     size_t blocks = (c->groups + s->block - 1) / s->block, n = n_rows;
+    if (c->weights == KERN_CELL_I8)
+        FN(seq_halves)(c, rows, n_rows, t, pass);
     if (n_rows == 1)
         FN(seq_rows)(s, c, rows, 0, 1, t, pass);
     for (size_t b = 0; b < blocks; b++)

@@ -169,13 +169,13 @@ V16_INLINE void i16_store_bytes(uint8_t *p, i16 a)
 }
 V16_INLINE i16 i16_load_u8(const uint8_t *p)
 {
-    __m128i a = _mm_loadu_si128((const __m128i *) (const void *) p);
-    return (i16) { _mm256_cvtepu8_epi32(a), _mm256_cvtepu8_epi32(_mm_srli_si128(a, 8)) };
+    const __m128i *at = (const __m128i *) (const void *) p, *next = (const __m128i *) (const void *) (p + 8);
+    return (i16) { _mm256_cvtepu8_epi32(_mm_loadl_epi64(at)), _mm256_cvtepu8_epi32(_mm_loadl_epi64(next)) };
 }
 V16_INLINE i16 i16_load_s8(const uint8_t *p)
 {
-    __m128i a = _mm_loadu_si128((const __m128i *) (const void *) p);
-    return (i16) { _mm256_cvtepi8_epi32(a), _mm256_cvtepi8_epi32(_mm_srli_si128(a, 8)) };
+    const __m128i *at = (const __m128i *) (const void *) p, *next = (const __m128i *) (const void *) (p + 8);
+    return (i16) { _mm256_cvtepi8_epi32(_mm_loadl_epi64(at)), _mm256_cvtepi8_epi32(_mm_loadl_epi64(next)) };
 }
 V16_INLINE i16 i16_load(const int32_t *p)
 {
@@ -187,6 +187,26 @@ V16_INLINE i16 i16_load_s16(const int16_t *p)
     __m256i a = _mm256_loadu_si256((const __m256i *) (const void *) p);
     return (i16) { _mm256_cvtepi16_epi32(_mm256_castsi256_si128(a)),
                    _mm256_cvtepi16_epi32(_mm256_extracti128_si256(a, 1)) };
+}
+V16_INLINE void i16_store_s16(int16_t *p, i16 a)
+{
+    const __m256i words = _mm256_packs_epi32(a.lo, a.hi);
+    _mm256_storeu_si256((__m256i *) (void *) p, _mm256_permute4x64_epi64(words, 0xd8));
+}
+/* Two bytes for each lane, and what their products with two numbers add. */
+typedef struct { __m256i lo, hi; } w2;
+V16_INLINE w2 w2_load(const int8_t *p)
+{
+    const __m128i *at = (const __m128i *) (const void *) p;
+    return (w2) { _mm256_cvtepi8_epi16(_mm_loadu_si128(at)), _mm256_cvtepi8_epi16(_mm_loadu_si128(at + 1)) };
+}
+V16_INLINE i16 i16_add_pairs(i16 a, w2 w, const int16_t *x)
+{
+    int32_t both;
+    memcpy(&both, x, sizeof both);
+    const __m256i by = _mm256_set1_epi32(both);
+    return (i16) { _mm256_add_epi32(a.lo, _mm256_madd_epi16(w.lo, by)),
+                   _mm256_add_epi32(a.hi, _mm256_madd_epi16(w.hi, by)) };
 }
 V16_INLINE void i16_store(int32_t *p, i16 a)
 {

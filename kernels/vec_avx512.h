@@ -85,6 +85,22 @@ V16_INLINE i16 i16_load_s16(const int16_t *p)
     return _mm512_cvtepi16_epi32(_mm256_loadu_si256((const __m256i *) (const void *) p));
 }
 V16_INLINE void i16_store(int32_t *p, i16 a) { _mm512_storeu_si512(p, a); }
+V16_INLINE void i16_store_s16(int16_t *p, i16 a)
+{
+    _mm256_storeu_si256((__m256i *) (void *) p, _mm512_cvtepi32_epi16(a));
+}
+/* Two bytes for each lane, and what their products with two numbers add. */
+typedef __m512i w2;
+V16_INLINE w2 w2_load(const int8_t *p)
+{
+    return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *) (const void *) p));
+}
+V16_INLINE i16 i16_add_pairs(i16 a, w2 w, const int16_t *x)
+{
+    int32_t both;
+    memcpy(&both, x, sizeof both);
+    return _mm512_add_epi32(a, _mm512_madd_epi16(w, _mm512_set1_epi32(both)));
+}
 
 /* Four taps of 16 places (struct kern_taps): a lane holds the bytes that taps of 4 places read, and
  * each pair of taps is two numbers of 16 bits. */

@@ -101,6 +101,20 @@ CALLED i16 i16_load_s8(const uint8_t *p) { i16 r; LANES(r, i, (int8_t) p[l]); re
 CALLED i16 i16_load(const int32_t *p) { i16 r; memcpy(&r, p, sizeof r); return r; }
 CALLED i16 i16_load_s16(const int16_t *p) { i16 r; LANES(r, i, p[l]); return r; }
 CALLED void i16_store(int32_t *p, i16 a) { memcpy(p, &a, sizeof a); }
+/* Low halves of the lanes. */
+CALLED void i16_store_s16(int16_t *p, i16 a)
+{
+    for (int l = 0; l < 16; l++)
+        p[l] = (int16_t) a.i[l];
+}
+/* Two bytes for each lane, and what their products with two numbers add. */
+typedef struct { int8_t b[32]; } w2;
+CALLED w2 w2_load(const int8_t *p) { w2 r; memcpy(&r, p, sizeof r); return r; }
+CALLED i16 i16_add_pairs(i16 a, w2 w, const int16_t *x)
+{
+    LANES(a, i, a.i[l] + w.b[2 * l] * x[0] + w.b[2 * l + 1] * x[1]);
+    return a;
+}
 /* Four taps of 16 places (struct kern_taps): what the set wants to know of all lines, and a line. */
 #define TAPS_VECS 1
 typedef struct { size_t step; uint8_t flip; } t4;

@@ -131,6 +131,29 @@ static inline i16 i16_load_s16(const int16_t *p)
     return (i16) { { vmovl_s16(vget_low_s16(low)), vmovl_high_s16(low), vmovl_s16(vget_low_s16(high)),
                      vmovl_high_s16(high) } };
 }
+static inline void i16_store_s16(int16_t *p, i16 a)
+{
+    vst1q_s16(p, vcombine_s16(vmovn_s32(a.q[0]), vmovn_s32(a.q[1])));
+    vst1q_s16(p + 8, vcombine_s16(vmovn_s32(a.q[2]), vmovn_s32(a.q[3])));
+}
+/* Two bytes for each lane, and what their products with two numbers add. */
+typedef struct { int16x8_t low[2], high[2]; } w2;
+static inline w2 w2_load(const int8_t *p)
+{
+    const int8x16x2_t a = vld2q_s8(p);
+    return (w2) { { vmovl_s8(vget_low_s8(a.val[0])), vmovl_s8(vget_low_s8(a.val[1])) },
+                  { vmovl_high_s8(a.val[0]), vmovl_high_s8(a.val[1]) } };
+}
+static inline i16 i16_add_pairs(i16 a, w2 w, const int16_t *x)
+{
+    V16_UNROLL for (int t = 0; t < 2; t++) {
+        a.q[0] = vmlal_n_s16(a.q[0], vget_low_s16(w.low[t]), x[t]);
+        a.q[1] = vmlal_high_n_s16(a.q[1], w.low[t], x[t]);
+        a.q[2] = vmlal_n_s16(a.q[2], vget_low_s16(w.high[t]), x[t]);
+        a.q[3] = vmlal_high_n_s16(a.q[3], w.high[t], x[t]);
+    }
+    return a;
+}
 static inline void i16_store(int32_t *p, i16 a)
 {
     V16_UNROLL for (int i = 0; i < 4; i++)

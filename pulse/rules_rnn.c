@@ -131,20 +131,25 @@ static rill_status skip_emit(struct pulser *p, const struct node *n, const struc
 static rill_status cell_along_time(struct pulser *p, const struct node *n, struct flow *f)
 {
     bool lstm = node_is(n, OP_LSTM);
-    unsigned n_in = (unsigned) n->op->max_in, n_states = lstm ? 2 : 1;
-    uint32_t in[N_IN + 1], out[3];
+    const unsigned n_all = rnn_own_input(n, N_RNN_OWN), skip = rnn_skip_input(n);
+    unsigned n_in = skip, n_states = lstm ? 2 : 1;
+    uint32_t in[N_IN + N_RNN_OWN], out[3];
     struct carried c[2];
     TRY(cell_check(p, n, &f->sf));
-    for (unsigned i = 0; i <= N_IN; i++)
+    for (unsigned i = 0; i < n_all; i++) {
         in[i] = node_has_input(n, i) ? p->map[n->in[i]] : WIRE_NONE;
+        n_in = i > skip && in[i] != WIRE_NONE ? i + 1 : n_in;
+    }
     in[IN_X] = f->wire;
     in[IN_LENS] = WIRE_NONE;
     for (unsigned k = 0; k < n_states; k++) {
         TRY(state_read(p, n, IN_H + k, &c[k]));
         in[IN_H + k] = c[k].read;
     }
-    if (f->sf.delay)
-        TRY(skip_emit(p, n, f, &in[n_in++]));
+    if (f->sf.delay) {
+        TRY(skip_emit(p, n, f, &in[skip]));
+        n_in = n_in > skip ? n_in : skip + 1;
+    }
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, n_in, out, 1 + n_states));
     for (unsigned k = 0; k < n_states; k++)
         TRY(pulser_carry_end(p, n, &c[k], out[1 + k]));
@@ -154,7 +159,7 @@ static rill_status cell_along_time(struct pulser *p, const struct node *n, struc
 
 static rill_status cell_per_frame(struct pulser *p, const struct node *n)
 {
-    uint32_t in[N_IN], out[3];
+    uint32_t in[N_IN + N_RNN_OWN], out[3];
     struct stream_fact sf;
     unsigned first;
     bool batch_major = rnn_attr_of(n)->layout != 0;

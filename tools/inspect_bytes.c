@@ -12,6 +12,13 @@ static const enum op_id whole[] = { OP_CONV_INTEGER, OP_DYNAMIC_QUANTIZE_LSTM, O
 
 #define IS_AMONG(n, ids) node_is_among(n, ids, sizeof ids / sizeof *ids)
 
+/* A cell that keeps its weights in bytes. */
+static bool has_bytes(const struct graph *g, const struct node *n)
+{
+    static const enum op_id cells[] = { OP_GRU, OP_LSTM, OP_RNN };
+    return IS_AMONG(n, cells) && node_has_input(n, 1) && g->wires[n->in[1]].fact.type == DTYPE_I8;
+}
+
 static bool is_dequantised(const struct graph *g, const struct node *n)
 {
     bool is = false;
@@ -31,7 +38,7 @@ static void graph_count(const struct graph *g, struct counts *c, bool names)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++) {
         const struct node *n = &g->nodes[i];
-        c->whole += IS_AMONG(n, whole);
+        c->whole += IS_AMONG(n, whole) || has_bytes(g, n);
         if (IS_AMONG(n, products) && is_dequantised(g, n)) {
             if (names && c->real < NAMES_MAX)
                 printf("%s '%.60s' (%s)", c->real ? "," : "", n->name, n->op->name);

@@ -36,14 +36,29 @@ static const struct attr_spec lstm_attrs[] = {
 
 /* ---- shapes ---- */
 
-static bool shape_is(const struct fact *f, int rank, const struct dim *const *want)
+static bool shape_is(const struct fact *f, enum dtype type, int rank, const struct dim *const *want)
 {
-    if (f->type != DTYPE_F32 || f->rank != rank)
+    if (f->type != type || f->rank != rank)
         return false;
     for (int i = 0; i < rank; i++)
         if (f->shape[i] != want[i] && dim_is_const(f->shape[i]) && dim_is_const(want[i]))
             return false;
     return true;
+}
+
+/* W and R are floats, or i8 beside which their scales stand. want: [directions, gates*hidden] */
+static rill_status scales_check(struct infer *c, const struct dim *const *want)
+{
+    const bool bytes = c->in[IN_R]->type == DTYPE_I8;
+    for (unsigned own = RNN_OWN_W_SCALE; own <= RNN_OWN_R_SCALE; own++) {
+        const unsigned i = rnn_own_input(c->node, own);
+        if (infer_has(c, i) != bytes || (bytes && !shape_is(c->in[i], DTYPE_F32, 2, want)))
+            return infer_fail(c,
+                              "input %u wants f32 scales [directions, gates*hidden] where R is "
+                              "i8, and only there",
+                              i);
+    }
+    return RILL_OK;
 }
 
 static rill_status operands_check(struct infer *c, enum cell cell, int64_t dirs, int64_t hidden,
@@ -56,29 +71,32 @@ static rill_status operands_check(struct infer *c, enum cell cell, int64_t dirs,
     const struct dim *w[3] = { d, gh, c->in[IN_X]->shape[2] }, *r[3] = { d, gh, h };
     const struct dim *b[2] = { d, dim_mul_int(ds, gh, 2) }, *p[2] = { d, dim_mul_int(ds, h, 3) };
     const struct dim *s[3] = { a->layout ? batch : d, a->layout ? d : batch, h };
+    const enum dtype f32 = DTYPE_F32,
+                     of_weights = c->in[IN_R]->type == DTYPE_I8 ? DTYPE_I8 : DTYPE_F32;
     const struct {
         unsigned input;
+        enum dtype type;
         int rank;
         const struct dim *const *want;
         const char *words;
     } rows[] = {
-        { IN_W, 3, w, "W [directions, gates*hidden, input]" },
-        { IN_R, 3, r, "R [directions, gates*hidden, hidden]" },
-        { IN_B, 2, b, "B [directions, 2*gates*hidden]" },
-        { IN_H, 3, s, "initial_h [directions, batch, hidden]" },
-        { IN_C, 3, s, "initial_c [directions, batch, hidden]" },
-        { IN_P, 2, p, "P [directions, 3*hidden]" },
+        { IN_W, of_weights, 3, w, "W [directions, gates*hidden, input]" },
+        { IN_R, of_weights, 3, r, "R [directions, gates*hidden, hidden]" },
+        { IN_B, f32, 2, b, "B [directions, 2*gates*hidden]" },
+        { IN_H, f32, 3, s, "initial_h [directions, batch, hidden]" },
+        { IN_C, f32, 3, s, "initial_c [directions, batch, hidden]" },
+        { IN_P, f32, 2, p, "P [directions, 3*hidden]" },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (rows[i].input < rnn_skip_input(c->node) && infer_has(c, rows[i].input) &&
-            !shape_is(c->in[rows[i].input], rows[i].rank, rows[i].want)) {
+            !shape_is(c->in[rows[i].input], rows[i].type, rows[i].rank, rows[i].want)) {
             char fact[160];
             fact_print(c->in[rows[i].input], fact, sizeof fact);
-            return infer_fail(c,
-                              "input %u is %s; wants f32 %s with %lld directions and hidden %lld",
-                              rows[i].input, fact, rows[i].words, (long long) dirs,
-                              (long long) hidden);
+            return infer_fail(c, "input %u is %s; wants %s %s with %lld directions and hidden %lld",
+                              rows[i].input, fact, dtype_name(rows[i].type), rows[i].words,
+                              (long long) dirs, (long long) hidden);
         }
+    TRY(scales_check(c, w));
     const struct fact *lens = infer_has(c, IN_LENS) ? c->in[IN_LENS] : NULL;
     if (lens &&
         ((lens->type != DTYPE_I32 && lens->type != DTYPE_I64 && lens->type != DTYPE_DIM) ||
@@ -223,6 +241,7 @@ static rill_status cell_prepare(struct prep *c, enum cell cell)
     *g = (struct rnn) { .cell = cell,
                         .dirs = a->direction == DIR_BOTH ? 2 : 1,
                         .batch_major = a->layout,
+                        .bytes = c->in[IN_R]->type == DTYPE_I8,
                         .steps = x->dim[a->layout ? 1 : 0],
                         .batch = x->dim[a->layout ? 0 : 1],
                         .inputs = x->dim[2],
@@ -240,6 +259,10 @@ static rill_status cell_prepare(struct prep *c, enum cell cell)
     c->args = g;
     if (rnn_is_plain(c, g))
         return rnn_plain_prepare(c, g);
+    if (g->bytes)
+        return prep_fail(c,
+                         "has weights of i8, which want standard activations, no clip, no "
+                         "peepholes and no sequence_lens");
     c->kernel = "cell gemm_f32";
     size_t run = (size_t) (g->steps * g->batch * g->n) + (size_t) (g->n + 4 * g->hidden) +
         3 * (size_t) (g->batch * g->hidden);
@@ -598,8 +621,8 @@ static void cell_eval_many(const struct eval *e, unsigned n)
                                          .attr_bytes = sizeof(struct rnn_attr),                    \
                                          .min_in = 3,                                              \
                                          .max_in = hi,                                             \
-                                         .own_in = 1 + EPILOGUE_IN_MAX,                            \
-                                         .epilogue_in = hi + 1,                                    \
+                                         .own_in = N_RNN_OWN + EPILOGUE_IN_MAX,                    \
+                                         .epilogue_in = hi + N_RNN_OWN,                            \
                                          .epilogue_at = offsetof(struct rnn_attr, epilogue),       \
                                          .epilogue_axis = -1,                                      \
                                          .min_out = 0,                                             \

@@ -55,6 +55,7 @@ struct rnn {
     enum cell cell;
     int64_t dirs, steps, batch, inputs, hidden, gates, n; /* n = gates * hidden */
     bool batch_major;
+    bool bytes; /* W and R are i8 */
     struct rnn_act act[2][3];
     struct weights weights[2]; /* used when the file's weights are constants */
     bool packed;
@@ -66,12 +67,23 @@ struct rnn {
     struct epilogue epilogue;
 };
 
-/* One input beyond the standard ones, which readers refuse and passes make: `skip`, an i64 scalar.
- * The first `skip` steps do not run: the states stay what they were and Y is 0 there. It keeps what
- * comes before a stream out of its state. */
+/* Inputs beyond the standard ones, which readers refuse and passes make.
+ *
+ * `skip`, an i64 scalar: the first `skip` steps do not run: the states stay what they were and Y is
+ * 0 there. It keeps what comes before a stream out of its state.
+ *
+ * Scales of W and of R, where these are i8: f32 [directions, gates * hidden], one for each row.
+ * Such a cell is plain (rnn_is_plain), and all that is made of weights is constant. */
+enum { RNN_OWN_SKIP, RNN_OWN_W_SCALE, RNN_OWN_R_SCALE, N_RNN_OWN };
+
+static inline unsigned rnn_own_input(const struct node *n, unsigned own)
+{
+    return (unsigned) n->op->max_in + own;
+}
+
 static inline unsigned rnn_skip_input(const struct node *n)
 {
-    return (unsigned) n->op->max_in;
+    return rnn_own_input(n, RNN_OWN_SKIP);
 }
 
 static inline int64_t rnn_skip_of(const struct eval *e)

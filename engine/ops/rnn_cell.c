@@ -11,6 +11,13 @@ static bool present(const struct prep *c, unsigned i)
     return i < c->n_in && i < rnn_skip_input(c->node) && c->in[i];
 }
 
+/* A scale of weights of bytes; NULL: not constant. */
+static const float *scale_of(const struct prep *c, unsigned own)
+{
+    const unsigned i = rnn_own_input(c->node, own);
+    return i < c->n_in && c->in[i] ? c->in[i]->data : NULL;
+}
+
 /* Nothing that a kernel of whole cells does not know. */
 bool rnn_is_plain(const struct prep *c, const struct rnn *g)
 {
@@ -134,12 +141,18 @@ static size_t seq_w_floats(const struct rnn *g)
     return g->seq[0].inputs ? 0 : kern_cell_seq_columns(&g->seq[0]) * (size_t) g->inputs;
 }
 
-/* Floats of one direction: w, r, bias, bias_rn, and scale of weights of 16 bits. */
+/* Scales of each column. */
+static size_t seq_scales(const struct kern_cell_seq *q)
+{
+    return q->weights == KERN_CELL_I8 ? 2 : q->weights == KERN_CELL_I16 ? 1 : 0;
+}
+
+/* Floats of one direction: w, r, bias, bias_rn, scales. */
 static size_t seq_floats(const struct rnn *g)
 {
     const struct kern_cell_seq *q = &g->seq[0];
     return seq_w_floats(g) + kern_cell_seq_floats(q) +
-        kern_cell_seq_columns(q) * (q->scale ? 2 : 1) + q->groups * KERN_LANES;
+        kern_cell_seq_columns(q) * (1 + seq_scales(q)) + q->groups * KERN_LANES;
 }
 
 /* Where direction d's packed weights lie in `at`. */
@@ -150,26 +163,38 @@ static void seq_place(struct rnn *g, const float *at, int64_t d)
     q->r = at + seq_w_floats(g);
     q->bias = q->r + kern_cell_seq_floats(q);
     q->bias_rn = q->bias + kern_cell_seq_columns(q);
-    if (q->scale)
-        q->scale = q->bias_rn + q->groups * KERN_LANES;
+    q->scale = q->bias_rn + q->groups * KERN_LANES;
+    q->w_scale = q->scale + kern_cell_seq_columns(q);
 }
+
+/* What a cell is packed from. */
+struct seq_source {
+    const void *w, *r;                  /* floats or i8 */
+    const float *b, *w_scale, *r_scale; /* b may be NULL; scales of i8 */
+};
 
 /* Packs direction d into `to`; bias, of n + hidden floats, is written over. */
 static void seq_pack(const struct rnn *g, const struct rnn_attr *a, float *to, float *bias,
-                     int64_t d, const float *w, const float *r, const float *b)
+                     int64_t d, const struct seq_source *from)
 {
     struct kern_cell_seq own = g->seq[d], *q = &own;
-    float *pr = to + seq_w_floats(g), *pb = pr + kern_cell_seq_floats(q),
-          *prn = pb + kern_cell_seq_columns(q);
-    w += d * g->n * g->inputs;
-    if (q->scale) {
-        float *scale = prn + q->groups * KERN_LANES;
-        kern_cell_seq_scale(q, scale, w, r + d * g->n * g->hidden, (size_t) g->inputs);
-        q->scale = scale;
+    const size_t each = g->bytes ? 1 : sizeof(float), columns = kern_cell_seq_columns(q);
+    const void *w = (const char *) from->w + (size_t) (d * g->n * g->inputs) * each,
+               *r = (const char *) from->r + (size_t) (d * g->n * g->hidden) * each;
+    float *pr = to + seq_w_floats(g), *pb = pr + kern_cell_seq_floats(q), *prn = pb + columns,
+          *scale = prn + q->groups * KERN_LANES;
+    if (q->weights == KERN_CELL_I16)
+        kern_cell_seq_scale(q, scale, w, r, (size_t) g->inputs);
+    if (q->weights == KERN_CELL_I8) {
+        kern_cell_seq_columns_pack_f32(q, scale, from->r_scale + d * g->n);
+        kern_cell_seq_columns_pack_f32(q, scale + columns, from->w_scale + d * g->n);
     }
-    rnn_biases(g, a, b ? b + d * 2 * g->n : NULL, bias, bias + g->n);
-    kern_cell_seq_inputs_pack_f32(q, q->inputs ? NULL : to, pb, w, bias, (size_t) g->inputs);
-    kern_cell_seq_pack_f32(q, pr, w, r + d * g->n * g->hidden);
+    q->scale = scale;
+    rnn_biases(g, a, from->b ? from->b + d * 2 * g->n : NULL, bias, bias + g->n);
+    if (!q->inputs)
+        kern_cell_seq_inputs_pack_f32(q, to, w, (size_t) g->inputs);
+    kern_cell_seq_bias_pack_f32(q, pb, bias);
+    kern_cell_seq_pack(q, pr, w, r);
     kern_cell_seq_bias_rn_pack_f32(q, prn, bias + g->n);
 }
 
@@ -181,8 +206,7 @@ static size_t seq_work_floats(const struct rnn *g)
         ~(size_t) 15;
 }
 
-static rill_status seq_weights(struct prep *c, struct rnn *g, const float *w, const float *r,
-                               const float *b)
+static rill_status seq_weights(struct prep *c, struct rnn *g, const struct seq_source *from)
 {
     float *bias = arena_alloc_array(c->arena, (size_t) (g->n + g->hidden), sizeof *bias);
     for (int64_t d = 0; d < g->dirs; d++) {
@@ -191,37 +215,57 @@ static rill_status seq_weights(struct prep *c, struct rnn *g, const float *w, co
         if (!to || !bias)
             return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
         if (!there)
-            seq_pack(g, c->attr, to, bias, d, w, r, b);
+            seq_pack(g, c->attr, to, bias, d, from);
         seq_place(g, to, d);
     }
     c->packed |= FROM_WEIGHTS;
+    for (unsigned own = RNN_OWN_W_SCALE; g->bytes && own <= RNN_OWN_R_SCALE; own++)
+        c->packed |= UINT64_C(1) << rnn_own_input(c->node, own);
     return RILL_OK;
 }
 
 /* More rows than that share reads of the weights better in a product of their own. */
 #define TOGETHER_ROWS 4
 
-static const float place_later;
-
 /* Whatever the number of steps and sequences is. */
-static bool seq_is_narrow(const struct rnn_attr *a, const struct rnn *g)
+static enum kern_cell_weights seq_weights_kind(const struct rnn_attr *a, const struct rnn *g)
 {
-    return a->weights == RNN_WEIGHTS_I16 && g->packed &&
+    bool narrow = a->weights == RNN_WEIGHTS_I16 && g->packed &&
         rnn_narrow_pays((size_t) g->n, (size_t) g->hidden);
+    return g->bytes ? KERN_CELL_I8 : narrow ? KERN_CELL_I16 : KERN_CELL_F32;
+}
+
+/* What the plan holds less than the file's floats. */
+static size_t seq_spared_bytes(const struct rnn *g)
+{
+    const struct kern_cell_seq *q = &g->seq[0];
+    const size_t terms = q->inputs + q->hidden;
+    return q->weights != KERN_CELL_I16
+        ? 0
+        : (size_t) (g->dirs * g->n) * (terms * (sizeof(float) - sizeof(int16_t)) - sizeof(float));
 }
 
 /* Scratch: rows, work, projections, then packed weights where they are not constants. */
 static rill_status seq_prepare(struct prep *c, struct rnn *g)
 {
-    const struct tensor *w = c->in[IN_W], *r = c->in[IN_R],
-                        *b = present(c, IN_B) ? c->in[IN_B] : NULL;
-    g->packed = w->data && r->data && (!b || b->data);
+    static const char *const kernels[] = { [KERN_CELL_F32] = "cell_seq_f32",
+                                           [KERN_CELL_I16] = "cell_seq_i16",
+                                           [KERN_CELL_I8] = "cell_seq_i8" };
+    const struct tensor *b = present(c, IN_B) ? c->in[IN_B] : NULL;
+    const struct seq_source from = { .w = c->in[IN_W]->data,
+                                     .r = c->in[IN_R]->data,
+                                     .b = b ? b->data : NULL,
+                                     .w_scale = scale_of(c, RNN_OWN_W_SCALE),
+                                     .r_scale = scale_of(c, RNN_OWN_R_SCALE) };
+    g->packed = from.w && from.r && (!b || b->data);
+    if (g->bytes && !(g->packed && from.w_scale && from.r_scale))
+        return prep_fail(c, "has weights of i8 that are not constant");
     g->seq[0] = g->seq[1] = (struct kern_cell_seq) {
         .kind = kind_of(c, g),
         .hidden = (size_t) g->hidden,
         .groups = ((size_t) g->hidden + KERN_LANES - 1) / KERN_LANES,
-        .inputs = g->steps == 1 && g->batch <= TOGETHER_ROWS ? (size_t) g->inputs : 0,
-        .scale = seq_is_narrow(c->attr, g) ? &place_later : NULL
+        .inputs = g->bytes || (g->steps == 1 && g->batch <= TOGETHER_ROWS) ? (size_t) g->inputs : 0,
+        .weights = seq_weights_kind(c->attr, g)
     };
     size_t columns = g->seq[0].inputs ? 0 : kern_cell_seq_columns(&g->seq[0]), projected, floats;
     if (__builtin_mul_overflow((size_t) (g->steps * g->batch), columns, &projected) ||
@@ -231,15 +275,11 @@ static rill_status seq_prepare(struct prep *c, struct rnn *g)
     floats = seq_work_floats(g) + projected + (g->packed ? 0 : seq_floats(g));
     c->scratch_bytes =
         floats * sizeof(float) + (size_t) g->batch * sizeof(struct kern_cell_row) + 64;
-    c->kernel = g->seq[0].scale ? "cell_seq_i16" : "cell_seq_f32";
+    c->kernel = kernels[g->seq[0].weights];
     c->many = g->packed && g->steps == 1 && g->dirs == 1 &&
         many_pays(g->batch, g->n, g->inputs + g->hidden);
-    if (g->seq[0].scale) {
-        size_t terms = g->seq[0].inputs + g->seq[0].hidden;
-        c->spared_bytes =
-            (size_t) (g->dirs * g->n) * (terms * (sizeof(float) - sizeof(int16_t)) - sizeof(float));
-    }
-    return g->packed ? seq_weights(c, g, w->data, r->data, b ? b->data : NULL) : RILL_OK;
+    c->spared_bytes = seq_spared_bytes(g);
+    return g->packed ? seq_weights(c, g, &from) : RILL_OK;
 }
 
 struct seq_scratch {
@@ -280,7 +320,10 @@ void rnn_seq_eval(const struct eval *e, const struct rnn *g)
     }
     for (int64_t d = 0; d < g->dirs; d++) {
         if (!g->packed) {
-            seq_pack(g, e->attr, s.weights, s.work, d, e->x[IN_W], e->x[IN_R], rnn_input(e, IN_B));
+            const struct seq_source from = { .w = e->x[IN_W],
+                                             .r = e->x[IN_R],
+                                             .b = rnn_input(e, IN_B) };
+            seq_pack(g, e->attr, s.weights, s.work, d, &from);
             seq_place(&own, s.weights, d);
         }
         if (!g->seq[d].inputs)
@@ -317,6 +360,6 @@ void rnn_seq_eval_many(const struct eval *e, unsigned n)
 
 rill_status rnn_plain_prepare(struct prep *c, struct rnn *g)
 {
-    bool small = g->hidden <= KERN_CELL_SMALL && g->inputs <= 4 * KERN_CELL_SMALL;
+    bool small = !g->bytes && g->hidden <= KERN_CELL_SMALL && g->inputs <= 4 * KERN_CELL_SMALL;
     return small ? small_prepare(c, g) : seq_prepare(c, g);
 }

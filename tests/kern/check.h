@@ -6,7 +6,7 @@
 
 #include <stdbool.h>
 
-#define CHECK_BUFS_MAX 16
+#define CHECK_BUFS_MAX 20
 #define CHECK_DIGESTS_MAX 64
 
 /* Of all that one kernel gave in a run. */

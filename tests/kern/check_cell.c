@@ -21,9 +21,13 @@ static const struct {
 struct cell {
     struct kern_cell c;
     size_t rows, steps;
+    bool equal;                                /* all inputs are one number */
     float *w[2], *r[2], *bias[2], *bias_rn[2]; /* of each direction, as a file has them */
     /* those of which weights of 16 bits are made; w and r: their values */
     float *fine_w, *fine_r;
+    /* weights of 8 bits, and a scale for each row */
+    int8_t *bytes_w, *bytes_r;
+    float *scale_w, *scale_r;
     float *x, *y, *h, *s; /* [rows][steps][inputs], [rows][steps][hidden], [rows][hidden] */
     const struct kern *kern;
     struct kern_cell_row row[ROWS_MOST * 8];
@@ -37,6 +41,36 @@ static float chain(float a, const float *w, const float *x, size_t n)
     return a;
 }
 
+/* Bytes times x in whole numbers of 16 bits, and what one of those is. */
+static float whole_sum(const int8_t *w, const float *x, size_t n)
+{
+    const float most = n < 512 ? 32767 : (float) (16777215 / n);
+    float top = 0;
+    int64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        top = fmaxf(top, fabsf(x[i]));
+    for (size_t i = 0; i < n; i++)
+        sum += w[i] * (int64_t) rintf(x[i] * (top > 1e-30f ? most / top : 0));
+    return (float) sum * (top / most);
+}
+
+/* Row `row` of direction d over its inputs, from the bias on. */
+static float inputs_sum(const struct cell *q, size_t d, size_t row, const float *x)
+{
+    const size_t in = q->c.inputs;
+    const float bias = q->bias[d][row];
+    return q->bytes_w ? fmaf(whole_sum(q->bytes_w + row * in, x, in), q->scale_w[row], bias)
+                      : chain(bias, q->w[d] + row * in, x, in);
+}
+
+/* Row `row` of direction d over states, from `a` on. */
+static float states_sum(const struct cell *q, size_t d, size_t row, float a, const float *h)
+{
+    const size_t n = q->c.hidden;
+    return q->bytes_r ? fmaf(whole_sum(q->bytes_r + row * n, h, n), q->scale_r[row], a)
+                      : chain(a, q->r[d] + row * n, h, n);
+}
+
 static float one(void (*f)(float *, const float *, size_t), float x)
 {
     f(&x, &x, 1);
@@ -47,28 +81,30 @@ static void step(const struct check *t, const struct cell *q, size_t d, const fl
                  float *s)
 {
     const struct kern *k = &t->ref;
-    size_t n = q->c.hidden, in = q->c.inputs;
+    size_t n = q->c.hidden;
     float a[4][UNITS_MOST], rh[UNITS_MOST], next[UNITS_MOST];
     for (size_t g = 0; g < kinds[q->c.kind].gates; g++)
         for (size_t u = 0; u < n; u++) {
             size_t row = g * n + u;
             bool apart = g == 2 && q->c.kind != KERN_CELL_LSTM;
-            a[g][u] = chain(q->bias[d][row], q->w[d] + row * in, x, in);
-            a[g][u] = apart ? a[g][u] : chain(a[g][u], q->r[d] + row * n, h, n);
+            a[g][u] = inputs_sum(q, d, row, x);
+            a[g][u] = apart ? a[g][u] : states_sum(q, d, row, a[g][u], h);
         }
     for (size_t u = 0; u < n && q->c.kind != KERN_CELL_LSTM && q->c.kind != KERN_CELL_RNN; u++) {
         a[1][u] = one(k->sigmoid_f32, a[1][u]);
         rh[u] = a[1][u] * h[u];
     }
     for (size_t u = 0; u < n; u++) {
-        const float *rn = q->r[d] + (2 * n + u) * n;
+        const size_t row = 2 * n + u; /* the candidate's */
         switch (q->c.kind) {
         case KERN_CELL_RNN: next[u] = one(k->tanh_f32, a[0][u]); break;
         case KERN_CELL_GRU:
         case KERN_CELL_GRU_RESET_BEFORE: {
-            float own =
-                q->c.kind == KERN_CELL_GRU ? chain(q->bias_rn[d][u], rn, h, n) * a[1][u] : 0;
-            float c = q->c.kind == KERN_CELL_GRU ? a[2][u] + own : chain(a[2][u], rn, rh, n);
+            float own = q->c.kind == KERN_CELL_GRU
+                ? states_sum(q, d, row, q->bias_rn[d][u], h) * a[1][u]
+                : 0;
+            float c =
+                q->c.kind == KERN_CELL_GRU ? a[2][u] + own : states_sum(q, d, row, a[2][u], rh);
             float z = one(k->sigmoid_f32, a[0][u]), zh = z * h[u],
                   zc = (1 - z) * one(k->tanh_f32, c);
             next[u] = zc + zh;
@@ -194,6 +230,51 @@ static void cell_narrow(struct check *t, struct cell *q, bool low)
     check_true(t, near, "weights of 16 bits: farther than half a unit from those of 32");
 }
 
+/* ---- weights of 8 bits ---- */
+
+/* Whole numbers of a row, -128 and 127 among them, and its scale. */
+static float row_bytes(struct check *t, int8_t *ret, const float *w, size_t n)
+{
+    float scale;
+    check_fill(t, &scale, 1);
+    const bool least = check_bits(t) % 8 == 0; /* the largest sums that there are */
+    for (size_t k = 0; k < n; k++)
+        ret[k] = (int8_t) (least ? -128 : rintf(fmaxf(-128, fminf(127, w[k] * 200))));
+    return scale / 128;
+}
+
+static void cell_bytes(struct check *t, struct cell *q, bool low)
+{
+    size_t in = q->c.inputs, n = q->c.hidden, rows = kinds[q->c.kind].gates * n;
+    for (size_t i = 0; q->equal && i < q->rows * q->steps * in; i++)
+        q->x[i] = q->x[0];
+    q->scale_w = check_buf(t, 2 * rows, low);
+    q->scale_r = q->scale_w + rows;
+    q->bytes_w = (int8_t *) check_buf(t, (rows * (in + n) + 3) / 4, low);
+    q->bytes_r = q->bytes_w + rows * in;
+    for (size_t i = 0; i < rows; i++) {
+        q->scale_w[i] = row_bytes(t, q->bytes_w + i * in, q->w[0] + i * in, in);
+        q->scale_r[i] = row_bytes(t, q->bytes_r + i * n, q->r[0] + i * n, n);
+    }
+}
+
+/* Scales of weights of 16 or 8 bits, in the order of c's projection. */
+static void seq_scales(struct check *t, const struct cell *q, struct kern_cell_seq *c, bool low)
+{
+    const size_t n = kern_cell_seq_columns(c);
+    float *scale = check_buf(t, 2 * n, low);
+    if (q->fine_w) {
+        c->weights = KERN_CELL_I16;
+        kern_cell_seq_scale(c, scale, q->fine_w, q->fine_r, q->c.inputs);
+    } else if (q->bytes_w) {
+        c->weights = KERN_CELL_I8;
+        kern_cell_seq_columns_pack_f32(c, scale, q->scale_r);
+        kern_cell_seq_columns_pack_f32(c, scale + n, q->scale_w);
+    }
+    c->scale = scale;
+    c->w_scale = scale + n;
+}
+
 /* Of one direction: the projection, then the steps; or both together. */
 static void seq_run(struct check *t, const struct cell *q, bool low, bool together)
 {
@@ -201,13 +282,15 @@ static void seq_run(struct check *t, const struct cell *q, bool low, bool togeth
                                .hidden = q->c.hidden,
                                .groups = (q->c.hidden + 15) / 16,
                                .inputs = together ? q->c.inputs : 0 };
-    const float *from_w = q->fine_w ? q->fine_w : q->w[0],
-                *from_r = q->fine_r ? q->fine_r : q->r[0];
-    if (q->fine_w) {
-        float *scale = check_buf(t, kern_cell_seq_columns(&c), low);
-        kern_cell_seq_scale(&c, scale, from_w, from_r, q->c.inputs);
-        c.scale = scale;
-    }
+    const void *from_w = q->bytes_w ? (void *) q->bytes_w
+        : q->fine_w                 ? q->fine_w
+                                    : q->w[0],
+               *from_r = q->bytes_r ? (void *) q->bytes_r
+        : q->fine_r                 ? q->fine_r
+                                    : q->r[0];
+    seq_scales(t, q, &c, low);
+    together = together || q->bytes_w;
+    c.inputs = together ? q->c.inputs : 0;
     size_t n = kern_cell_seq_columns(&c), work = kern_cell_seq_work_floats(&c), in = q->c.inputs;
     float *w = check_buf(t, n * in + n, low), *r = check_buf(t, kern_cell_seq_floats(&c), low);
     float *x = check_buf(t, q->rows * q->steps * n, low),
@@ -215,13 +298,16 @@ static void seq_run(struct check *t, const struct cell *q, bool low, bool togeth
     float *rooms = check_buf(t, q->rows * work, low);
     struct kern_cell_row rows[ROWS_MOST];
     check_fill_bits(t, rooms, q->rows * work);
-    kern_cell_seq_inputs_pack_f32(&c, w, w + n * in, from_w, q->bias[0], in);
-    kern_cell_seq_pack_f32(&c, r, from_w, from_r);
+    if (!together)
+        kern_cell_seq_inputs_pack_f32(&c, w, from_w, in);
+    kern_cell_seq_bias_pack_f32(&c, w + n * in, q->bias[0]);
+    kern_cell_seq_pack(&c, r, from_w, from_r);
     kern_cell_seq_bias_rn_pack_f32(&c, bias_rn, q->bias_rn[0]);
     c.r = r;
     c.bias_rn = bias_rn;
     c.bias = w + n * in;
-    t->new.gemm_f32(x, n, q->x, in, w, w + n * in, q->rows * q->steps, n, in);
+    if (!together)
+        t->new.gemm_f32(x, n, q->x, in, w, c.bias, q->rows * q->steps, n, in);
     for (size_t i = 0; i < q->rows; i++) {
         rows[i] = q->row[i];
         if (!together) {
@@ -233,16 +319,18 @@ static void seq_run(struct check *t, const struct cell *q, bool low, bool togeth
     t->new.cell_seq_f32(&c, rows, q->rows, q->steps);
 }
 
-enum form { SMALL, SEQ, NARROW };
+enum form { SMALL, SEQ, NARROW, BYTES };
 
 static void cell_check(struct check *t, const struct cell *shape, bool low, enum form form)
 {
     static const char *const names[] = { "cell_small_f32", "cell_seq_f32",
-                                         "cell_seq_f32 of 16 bits" };
+                                         "cell_seq_f32 of 16 bits", "cell_seq_f32 of 8 bits" };
     struct cell q = *shape;
     cell_make(t, &q, low);
     if (form == NARROW)
         cell_narrow(t, &q, low);
+    if (form == BYTES)
+        cell_bytes(t, &q, low);
     size_t n = q.c.hidden, each = q.steps * n;
     float *y = check_buf(t, q.rows * each, low), *h = check_buf(t, q.rows * n, low),
           *s = check_buf(t, q.rows * n, low);
@@ -295,12 +383,30 @@ static void seq_checks(struct check *t)
                                   .steps = 1 + variant % 4 };
                 cell_check(t, &q, variant & 1, SEQ);
                 cell_check(t, &q, variant & 1, NARROW);
+                cell_check(t, &q, variant & 1, BYTES);
             }
+}
+
+/* Bytes of so many terms that 32 bits are full. */
+static void long_checks(struct check *t)
+{
+    static const size_t inputs[] = { 511, 512, 513, 1024, 4096 };
+    for (size_t i = 0; i < sizeof inputs / sizeof *inputs; i++) {
+        struct cell q = { .c = { .kind = i % 2 ? KERN_CELL_GRU : KERN_CELL_LSTM,
+                                 .inputs = inputs[i],
+                                 .hidden = 5,
+                                 .dirs = 1 },
+                          .rows = 1 + i,
+                          .steps = 2,
+                          .equal = true };
+        cell_check(t, &q, i & 1, BYTES);
+    }
 }
 
 void check_cell(struct check *t)
 {
     seq_checks(t);
+    long_checks(t);
     static const size_t hiddens[] = { 1, 3, 4, 5, 8, 11, 16 }, inputs[] = { 1, 8, 17 };
     unsigned variant = 0;
     for (size_t h = 0; h < sizeof hiddens / sizeof *hiddens; h++)

@@ -1,11 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* recurrent_weights(i16) as a user asks for it: by a transform or in model.conf. It gives other
- * results than f32, the same on every instruction set, at every pulse, in company, and out of a
- * compiled file; f32 stays what it was. */
+/* Recurrent cells with small weights: of 8 bits as a file has them, dequantised or not, and
+ * recurrent_weights(i16) as a user asks for it, by a transform or in model.conf. Their results are
+ * the same on every instruction set, at every pulse, in company, and out of a compiled file; those
+ * of 8 bits are what f64 makes of the file, those of 16 others than with f32, which stays what it
+ * was. */
 #include "tests/models/models_test.h"
 #include "tests/models/sample.h"
 
 #include "lib/plan_internal.h"
+
+#include <math.h>
 
 #define INPUTS 9
 #define HIDDEN 72
@@ -27,6 +31,12 @@ struct unusual {
     float extreme;                     /* one of its weights, unless 0 */
     const char *activations, *weights; /* attributes */
     unsigned more;                     /* cells of the same weights beside it */
+    const struct eight *eight;         /* its weights are of 8 bits */
+};
+
+/* Weights of 8 bits: scales a row or one for all. */
+struct eight {
+    bool each, late; /* late: linear_before_reset is 0 */
 };
 
 static struct pb gru_make(const char *in, const char *out, const struct unusual *u)
@@ -37,13 +47,45 @@ static struct pb gru_make(const char *in, const char *out, const struct unusual 
         n = sample_attr(n, make_texts_attr("activations", u->activations));
     if (u->weights)
         n = sample_attr(n, make_text_attr("weights", u->weights));
-    return sample_attr(n, make_int_attr("linear_before_reset", 1));
+    return sample_attr(n, make_int_attr("linear_before_reset", !u->eight || !u->eight->late));
+}
+
+/* [1, ROWS, terms] of i8, -128 and 127 among them, some rows zero, dequantised to `name`. ret:
+ * their values. */
+static void eight_write(struct pb *g, const char *name, const struct eight *how, int64_t terms,
+                        uint32_t *seed, double *ret)
+{
+    static int8_t q[ROWS * HIDDEN];
+    float scale[ROWS];
+    char whole[16], by[16], in[40];
+    for (int64_t i = 0; i < ROWS * terms; i++)
+        q[i] = (int8_t) lrint(fmax(-128, fmin(127, 280.0 * (double) noise(seed))));
+    for (int i = 0; i < ROWS; i++) {
+        scale[i] = how->each ? ldexpf(1.5f + noise(seed), i % 9 ? -9 : -20) : 0x1.3p-8F;
+        if (i % 29 == 3)
+            memset(q + i * terms, 0, (size_t) terms);
+        for (int64_t k = 0; k < terms; k++)
+            ret[i * terms + k] = (double) q[i * terms + k] * scale[how->each ? i : 0];
+    }
+    snprintf(whole, sizeof whole, "%s8", name);
+    snprintf(by, sizeof by, "%s_scale", name);
+    snprintf(in, sizeof in, "%s %s", whole, by);
+    pb_message(g, GRAPH_CONST,
+               make_raw(whole, 3, DIMS(1, ROWS, terms), q, (size_t) (ROWS * terms)));
+    pb_message(g, GRAPH_CONST,
+               how->each ? make_raw(by, 1, DIMS(ROWS), scale, sizeof scale)
+                         : make_raw(by, 1, (const int64_t[]) { -1 }, scale, sizeof *scale));
+    struct pb n = make_node("DequantizeLinear", in, name);
+    pb_message(g, GRAPH_NODE, sample_attr(n, make_int_attr("axis", 1)));
 }
 
 /* x f32[S,1,9] -> y, a GRU of 72; one step of it where steps is 1, with its state h -> h_out. */
+static float biases[2 * ROWS];
+static double eight_w[ROWS * INPUTS], eight_r[ROWS * HIDDEN]; /* what weights of 8 bits are */
+
 static void cell_write(const char *path, int64_t steps, struct unusual u)
 {
-    static float w[ROWS * INPUTS], r[ROWS * HIDDEN], b[2 * ROWS];
+    static float w[ROWS * INPUTS], r[ROWS * HIDDEN];
     uint32_t seed = 11;
     struct pb g = { 0 };
     for (size_t i = 0; i < ROWS * INPUTS; i++)
@@ -51,12 +93,17 @@ static void cell_write(const char *path, int64_t steps, struct unusual u)
     for (size_t i = 0; i < ROWS * HIDDEN; i++)
         r[i] = 0.5f * noise(&seed);
     for (size_t i = 0; i < 2 * ROWS; i++)
-        b[i] = noise(&seed);
+        biases[i] = noise(&seed);
     w[40] = u.extreme != 0 ? u.extreme : w[40];
     pb_text(&g, GRAPH_NAME, "cell");
-    pb_message(&g, GRAPH_CONST, make_raw("w", 1, DIMS(1, ROWS, INPUTS), w, sizeof w));
-    pb_message(&g, GRAPH_CONST, make_raw("r", 1, DIMS(1, ROWS, HIDDEN), r, sizeof r));
-    pb_message(&g, GRAPH_CONST, make_raw("b", 1, DIMS(1, 2 * ROWS), b, sizeof b));
+    if (u.eight) {
+        eight_write(&g, "w", u.eight, INPUTS, &seed, eight_w);
+        eight_write(&g, "r", u.eight, HIDDEN, &seed, eight_r);
+    } else {
+        pb_message(&g, GRAPH_CONST, make_raw("w", 1, DIMS(1, ROWS, INPUTS), w, sizeof w));
+        pb_message(&g, GRAPH_CONST, make_raw("r", 1, DIMS(1, ROWS, HIDDEN), r, sizeof r));
+    }
+    pb_message(&g, GRAPH_CONST, make_raw("b", 1, DIMS(1, 2 * ROWS), biases, sizeof biases));
     pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(steps, 1, INPUTS)));
     if (steps == 1)
         pb_message(&g, GRAPH_INPUT, make_value("h", 1, DIMS(1, 1, HIDDEN)));
@@ -162,7 +209,13 @@ static struct given *given_by(rill_plan *p, const char *what, const rill_error *
 
 /* ---- the checks ---- */
 
-static void every_way(const char *path, const struct given *want)
+/* How small weights come about, and what runs them. */
+struct small {
+    const char *const *transforms;
+    const char *kernel;
+};
+
+static void every_way(const char *path, const struct small *how, const struct given *want)
 {
     static const uint32_t cpus[] = { RILL_CPU_C, RILL_CPU_AVX2, RILL_CPU_AVX2 | RILL_CPU_AVX512 };
     for (size_t c = 0; c < 3; c++)
@@ -171,7 +224,7 @@ static void every_way(const char *path, const struct given *want)
             const rill_plan_opts opts = { .struct_bytes = sizeof opts,
                                           .pulse_frames = pulse,
                                           .cpu_mask = cpus[c] };
-            rill_plan *p = plan_of(path, narrow, &opts, &err);
+            rill_plan *p = plan_of(path, how->transforms, &opts, &err);
             if (!p && c && strstr(err.text, "cpu"))
                 continue; /* another machine */
             struct given *g = given_by(p, "cpu and pulse", &err);
@@ -179,12 +232,12 @@ static void every_way(const char *path, const struct given *want)
         }
 }
 
-static void in_company(const char *path)
+static void in_company(const char *path, const struct small *how)
 {
     rill_error err;
     struct given alone, got[MANY] = { 0 };
     rill_plan *p =
-        plan_of(path, narrow,
+        plan_of(path, how->transforms,
                 &(rill_plan_opts) { .struct_bytes = sizeof(rill_plan_opts), .pulse_frames = 1 },
                 &err);
     rill_stream *s[MANY];
@@ -216,18 +269,18 @@ static void in_company(const char *path)
     rill_plan_unref(p);
 }
 
-static void compiled(const char *path, const struct given *want)
+static void compiled(const char *path, const struct small *how, const struct given *want)
 {
     const char *file = test_path("m", "cell.rill");
     rill_error err = { 0 };
     rill_plan *p =
-        plan_of(path, narrow,
+        plan_of(path, how->transforms,
                 &(rill_plan_opts) { .struct_bytes = sizeof(rill_plan_opts), .pulse_frames = 1 },
                 &err);
     CHECK(p && rill_plan_save(p, file, &err) == RILL_OK, "%s", err.text);
     rill_plan_unref(p);
     p = plan_of(file, NULL, NULL, &err);
-    CHECK(p && kernel_is(p, "cell_seq_i16"), "the compiled plan has no such cell: %s", err.text);
+    CHECK(p && kernel_is(p, how->kernel), "the compiled plan has no such cell: %s", err.text);
     CHECK(same(want, given_by(p, "compiled", &err)), "the compiled plan: other bits");
     p = plan_of(file, wide, NULL, &err);
     CHECK(!p && err.status == RILL_INVALID && strstr(err.text, "rill compile"),
@@ -329,8 +382,87 @@ static void by_conf(const struct given *want, const struct given *want_f32)
     CHECK(!p && strstr(err.text, "recurrent_weights: 'f16' is not a value"), "%s", err.text);
 }
 
+/* ---- 8 bits ---- */
+
+static double gate(const double *w, const float *x, const double *r, const double *h, double a)
+{
+    for (int k = 0; w && k < INPUTS; k++)
+        a += w[k] * x[k];
+    for (int k = 0; r && k < HIDDEN; k++)
+        a += r[k] * h[k];
+    return a;
+}
+
+static double sigmoid(double a)
+{
+    return 1 / (1 + exp(-a));
+}
+
+/* One step of the GRU that was written last, in f64. */
+static void f64_step(const float *x, double *h, bool late)
+{
+    double next[HIDDEN], rh[HIDDEN], z[HIDDEN], reset[HIDDEN];
+    for (int u = 0; u < HIDDEN; u++) {
+        const double *w = eight_w + u * INPUTS, *r = eight_r + u * HIDDEN;
+        z[u] = sigmoid(gate(w, x, r, h, biases[u] + biases[ROWS + u]));
+        w += HIDDEN * INPUTS;
+        r += HIDDEN * HIDDEN;
+        reset[u] = sigmoid(gate(w, x, r, h, biases[HIDDEN + u] + biases[ROWS + HIDDEN + u]));
+        rh[u] = reset[u] * h[u];
+    }
+    for (int u = 0; u < HIDDEN; u++) {
+        const int row = 2 * HIDDEN + u;
+        const double *w = eight_w + row * INPUTS, *r = eight_r + row * HIDDEN,
+                     own = biases[ROWS + row];
+        const double in = gate(w, x, NULL, NULL, biases[row]);
+        next[u] =
+            late ? in + gate(NULL, NULL, r, rh, own) : in + reset[u] * gate(NULL, NULL, r, h, own);
+        next[u] = (1 - z[u]) * tanh(next[u]) + z[u] * h[u];
+    }
+    memcpy(h, next, sizeof next);
+}
+
+static double from_f64(const struct given *g, uint32_t seed, bool late)
+{
+    double h[HIDDEN] = { 0 }, most = 0;
+    for (int k = 0; k < FRAMES; k++) {
+        float x[INPUTS];
+        for (int i = 0; i < INPUTS; i++)
+            x[i] = 2 * noise(&seed);
+        f64_step(x, h, late);
+        for (int u = 0; u < HIDDEN; u++)
+            most = fmax(most, fabs(g->y[k * HIDDEN + u] - h[u]));
+    }
+    return g->frames == FRAMES ? most : INFINITY;
+}
+
+static void eight_bits(const char *path)
+{
+    static const struct eight forms[] = { { false, false }, { true, false }, { true, true } };
+    static const struct small how = { NULL, "cell_seq_i8" }, asked = { narrow, "cell_seq_i8" };
+    for (size_t i = 0; i < sizeof forms / sizeof *forms; i++) {
+        rill_error err = { 0 };
+        cell_write(path, -2, (struct unusual) { .eight = &forms[i] });
+        rill_plan *p = plan_of(path, NULL, NULL, &err);
+        rill_plan_info info = { .struct_bytes = sizeof info };
+        CHECK(p && kernel_is(p, how.kernel), "weights of 8 bits: %s", err.text);
+        if (p)
+            rill_plan_get_info(p, &info);
+        CHECK(info.weights_bytes && info.weights_bytes < ROWS * (INPUTS + HIDDEN + 24),
+              "%llu bytes of weights", LLU(info.weights_bytes));
+        const struct given want = *given_by(p, "i8", &err);
+        const double d = from_f64(&want, 3, forms[i].late);
+        CHECK(d < 2e-4, "form %zu is %g from f64", i, d);
+        every_way(path, &how, &want);
+        every_way(path, &asked, &want);
+        in_company(path, &how);
+        compiled(path, &how, &want);
+    }
+}
+
 int main(void)
 {
+    static const struct small i16 = { narrow, "cell_seq_i16" };
     rill_error err;
     struct given want, want_f32;
     test_root_make();
@@ -346,9 +478,9 @@ int main(void)
     CHECK(want.frames == FRAMES && !same(&want, &want_f32) && apart(&want, &want_f32) < 1e-3,
           "%zu frames, %g apart from f32", want.frames, apart(&want, &want_f32));
     CHECK(same(&want_f32, given_by(plan_of(path, wide, NULL, &err), "f32", &err)), "f32 again");
-    every_way(path, &want);
-    in_company(path);
-    compiled(path, &want);
+    every_way(path, &i16, &want);
+    in_company(path, &i16);
+    compiled(path, &i16, &want);
     sizes(path);
     cell_write(test_path("m", "shared.onnx"), -2, (struct unusual) { .more = 5 });
     sizes(test_path("m", "shared.onnx"));
@@ -356,6 +488,7 @@ int main(void)
     not_standard();
     by_itself();
     by_conf(&want, &want_f32);
+    eight_bits(path);
     test_root_drop();
     free(path);
     return check_done();

@@ -107,6 +107,8 @@ static rill_status whole_run(struct oracle *o, struct whole *w, int64_t length, 
     }
     TRY(tgraph_from_mgraph(&w->t, &w->m, NULL, &o->err));
     whole_inputs(o, w, seed);
+    if (o->pass)
+        TRY(passes_run(o->pass, 1, &w->t.g, &w->t.g, NULL, &o->err));
     return interp_run(&w->t.g, w->in, &w->arena, w->out, &o->err);
 }
 

@@ -11,6 +11,7 @@
 #include "tests/pulse/graph_build.h"
 
 struct oracle {
+    const struct pass *pass; /* of the whole sequence, too, where somebody sets it; or NULL */
     gb_recipe *recipe;
     const void *ctx;
     uint32_t seed; /* of the weights */

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Cells with weights of 16 bits: a stream gives the bits of the whole sequence at every pulse and
- * cut, whether their inputs are summed with the states or in a product of their own; they are taken
- * where they pay, and nowhere else. */
+/* Cells with weights of 16 and of 8 bits: a stream gives the bits of the whole sequence at every
+ * pulse and cut, whether their inputs are summed with the states or in a product of their own; they
+ * are taken where they pay, and nowhere else. */
 #include "engine/typing/interp.h"
 #include "engine/ops/rnn.h"
 #include "engine/rewrite/declutter/declutter.h"
+#include "engine/rewrite/declutter/passes.h"
+#include "engine/rewrite/pass.h"
 #include "engine/typing/typed.h"
 #include "tests/pulse/oracle.h"
 
@@ -18,6 +20,7 @@ struct shape {
     const char *kernel; /* that runs it when it is asked for 16 bits */
     const char *weights;
     float extreme; /* stands among W and R; 0: none does */
+    bool bytes;    /* weights are what i8 are dequantised to */
 };
 
 static uint32_t with_extreme(struct gb *b, const struct shape *s, int columns)
@@ -30,19 +33,46 @@ static uint32_t with_extreme(struct gb *b, const struct shape *s, int columns)
     return gb_const(b, DTYPE_F32, 3, dim, v);
 }
 
+/* [1, rows, columns] floats that bytes are dequantised to, with a scale for each row; one row is
+ * zero, one has a single weight. */
+static uint32_t of_bytes(struct gb *b, const struct shape *s, int columns)
+{
+    static float v[4 * 128 * 128];
+    const int64_t rows = s->gates * s->hidden, dim[] = { 1, rows, columns };
+    for (int64_t i = 0; i < rows; i++) {
+        const float scale = ldexpf(1.5f + gb_random_f32(&b->seed), i % 5 ? -9 : -14);
+        for (int64_t k = 0; k < columns; k++) {
+            float whole = i == 2 || (i == 4 && k) ? 0 : rintf(280 * gb_random_f32(&b->seed));
+            v[i * columns + k] = fmaxf(-128, fminf(127, whole)) * scale;
+        }
+    }
+    v[7] = s->extreme != 0 ? s->extreme : v[7];
+    return gb_const(b, DTYPE_F32, 3, dim, v);
+}
+
+static uint32_t weights_of(struct gb *b, const struct shape *s, int columns)
+{
+    if (s->bytes)
+        return of_bytes(b, s, columns);
+    return s->extreme != 0 ? with_extreme(b, s, columns)
+                           : gb_weights(b, 3, 1, s->gates * s->hidden, columns);
+}
+
 static void one_cell(struct gb *b, const void *ctx)
 {
     const struct shape *s = ctx;
     const int rows = s->gates * s->hidden;
     uint32_t x = gb_input(b, "x", 3, GB_TIME, s->batch, s->inputs);
-    uint32_t w =
-        s->extreme == 0 ? gb_weights(b, 3, 1, rows, s->inputs) : with_extreme(b, s, s->inputs);
-    uint32_t r = gb_weights(b, 3, 1, rows, s->hidden), bias = gb_weights(b, 2, 1, 2 * rows);
+    uint32_t w = weights_of(b, s, s->inputs);
+    uint32_t r = s->bytes ? of_bytes(b, s, s->hidden) : gb_weights(b, 3, 1, rows, s->hidden),
+             bias = gb_weights(b, 2, 1, 2 * rows);
     gb_output(b,
               GB(b, s->op,
                  gb_printf(b, "hidden_size=%d %s weights='%s", s->hidden, s->attrs, s->weights), x,
                  w, r, bias));
 }
+
+static const struct pass byte_cells = { "byte-cells", false, graph_with_byte_cells };
 
 static bool kernel_is(const struct plan *p, const char *name)
 {
@@ -60,6 +90,10 @@ static void law_check(const struct shape *s)
     for (int64_t pulse = 1; pulse <= 5; pulse += 4) {
         struct oracle o;
         enum verdict v = oracle_open(&o, one_cell, s, NULL);
+        struct graph *g = &o.model->decluttered.g;
+        o.pass = s->bytes ? &byte_cells : NULL;
+        if (v == LAW_HOLDS && s->bytes && passes_run(o.pass, 1, g, g, NULL, &o.err) != RILL_OK)
+            v = LAW_REFUSED;
         if (v == LAW_HOLDS)
             v = oracle_pulse(&o, pulse);
         if (v == LAW_HOLDS)
@@ -145,31 +179,76 @@ static void pass_check(const struct shape *s, unsigned wide, unsigned narrow, co
     made_drop(&w);
 }
 
+/* Whether the pass makes bytes of floats that bytes were. */
+static void bytes_check(const struct shape *s, bool want, const char *what)
+{
+    struct made w;
+    struct graph g;
+    rill_status st = made_run(&w, s);
+    st = st == RILL_OK ? graph_with_byte_cells(&g, &w.t.g, &w.err) : st;
+    oracle_check(st == RILL_OK, "%s: %s", what, w.err.text);
+    for (uint32_t i = 0; st == RILL_OK && i < g.n_nodes; i++) {
+        const struct node *n = &g.nodes[i];
+        if (strcmp(n->op->name, s->op) != 0)
+            continue;
+        oracle_check(g.wires[n->in[IN_R]].fact.type == (want ? DTYPE_I8 : DTYPE_F32),
+                     "%s: weights are %s", what, dtype_name(g.wires[n->in[IN_R]].fact.type));
+        const struct tensor *y;
+        double most = 0;
+        st = interp_run(&g, &w.in, &w.arena, &y, &w.err);
+        for (int64_t k = 0; st == RILL_OK && want && k < tensor_count(y); k++)
+            most = fmax(most,
+                        fabs((double) ((const float *) y->data)[k] -
+                             ((const float *) w.out[0]->data)[k]));
+        oracle_check(st == RILL_OK && most < 6e-4, "%s: %g from floats %s", what, most, w.err.text);
+    }
+    made_drop(&w);
+}
+
 int main(void)
 {
     static const char late[] = "linear_before_reset=0", early[] = "linear_before_reset=1",
-                      seq16[] = "cell_seq_i16", seq32[] = "cell_seq_f32";
+                      seq16[] = "cell_seq_i16", seq32[] = "cell_seq_f32", seq8[] = "cell_seq_i8";
     static const struct shape shapes[] = {
-        { "GRU", early, 3, 9, 65, 1, seq16, "i16", 0 },
-        { "GRU", early, 3, 8, 72, 6, seq16, "i16", 0 },
-        { "GRU", late, 3, 7, 80, 1, seq16, "i16", 0 },
-        { "GRU", late, 3, 2, 65, 5, seq16, "i16", 0 },
-        { "LSTM", "", 4, 11, 57, 1, seq16, "i16", 0 },
-        { "LSTM", "", 4, 4, 64, 3, seq16, "i16", 0 },
-        { "RNN", "", 1, 5, 111, 1, seq16, "i16", 0 },
-        { "RNN", "", 1, 6, 128, 5, seq16, "i16", 0 },
-        { "GRU", early, 3, 9, 64, 1, seq32, "i16", 0 },
-        { "LSTM", "", 4, 11, 55, 1, seq32, "i16", 0 },
-        { "GRU", early, 3, 9, 65, 1, seq32, "f32", 0 },
+        { "GRU", early, 3, 9, 65, 1, seq16, "i16", 0, false },
+        { "GRU", early, 3, 8, 72, 6, seq16, "i16", 0, false },
+        { "GRU", late, 3, 7, 80, 1, seq16, "i16", 0, false },
+        { "GRU", late, 3, 2, 65, 5, seq16, "i16", 0, false },
+        { "LSTM", "", 4, 11, 57, 1, seq16, "i16", 0, false },
+        { "LSTM", "", 4, 4, 64, 3, seq16, "i16", 0, false },
+        { "RNN", "", 1, 5, 111, 1, seq16, "i16", 0, false },
+        { "RNN", "", 1, 6, 128, 5, seq16, "i16", 0, false },
+        { "GRU", early, 3, 9, 64, 1, seq32, "i16", 0, false },
+        { "LSTM", "", 4, 11, 55, 1, seq32, "i16", 0, false },
+        { "GRU", early, 3, 9, 65, 1, seq32, "f32", 0, false },
+        { "GRU", early, 3, 9, 65, 1, seq8, "f32", 0, true },
+        { "GRU", early, 3, 30, 80, 6, seq8, "f32", 0, true },
+        { "GRU", late, 3, 7, 80, 1, seq8, "f32", 0, true },
+        { "GRU", late, 3, 2, 65, 5, seq8, "f32", 0, true },
+        { "LSTM", "", 4, 11, 57, 1, seq8, "f32", 0, true },
+        { "LSTM", "", 4, 4, 64, 3, seq8, "f32", 0, true },
+        { "RNN", "", 1, 5, 111, 1, seq8, "f32", 0, true },
+        { "RNN", "", 1, 6, 128, 5, seq8, "f32", 0, true },
     };
     for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i++) {
         const struct shape *s = &shapes[i];
         law_check(s);
+        if (s->bytes) {
+            bytes_check(s, true, s->op);
+            continue;
+        }
         double d = distance(s);
         oracle_check(s->kernel == seq16 ? d > 0 && d < 5e-3 : d == 0, "%s %d: %g from f32", s->op,
                      s->hidden, d);
     }
-    struct shape s = { "GRU", early, 3, 9, 65, 1, seq16, "f32", 0 };
+    struct shape s = { "GRU", early, 3, 9, 65, 1, seq8, "f32", 0, true };
+    s.extreme = 0.0123f;
+    bytes_check(&s, false, "a weight that no byte is");
+    s.extreme = NAN;
+    bytes_check(&s, false, "no number among bytes");
+    s = (struct shape) { "GRU", early, 3, 9, 64, 1, seq8, "f32", 0, true };
+    bytes_check(&s, false, "a GRU of 64, of bytes");
+    s = (struct shape) { "GRU", early, 3, 9, 65, 1, seq16, "f32", 0, false };
     pass_check(&s, 1, 1, "a GRU of 65");
     s.extreme = 65535.9f;
     pass_check(&s, 1, 1, "a weight below 65536");

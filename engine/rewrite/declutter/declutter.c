@@ -13,6 +13,7 @@ static const struct pass declutter_passes[] = {
     { "layer-norms", false, graph_with_norms_recognised },
     { "cells", false, graph_with_cells_recognised },
     { "hoist", true, graph_with_scans_hoisted },
+    { "byte-cells", false, graph_with_byte_cells },
 };
 
 rill_status graph_declutter(struct graph *ret, const struct graph *g, struct pass_log *log,

@@ -46,4 +46,9 @@ rill_status graph_with_integers_moved(struct graph *ret, const struct graph *g, 
  * dequantised, too, sum integers and scale the sums. Changes how results round. */
 rill_status graph_with_integer_products(struct graph *ret, const struct graph *g,
                                         rill_error *reterr);
+
+/* Large recurrent cells whose constant weights are whole numbers of 8 bits times a scale for each
+ * row keep them so, whichever way they were dequantised: sums over inputs and over states are whole
+ * numbers, too (kernels/cell.h). Changes how results round. */
+rill_status graph_with_byte_cells(struct graph *ret, const struct graph *g, rill_error *reterr);
 #endif
