@@ -74,6 +74,18 @@ static const struct attr_spec requantize_attrs[] = {
     { 0 },
 };
 
+/* Of bytes, or of i16 around 0. */
+static rill_status requantize_range(struct infer *c, const struct byte_range *r, enum dtype *ret)
+{
+    if (r->to != DTYPE_I16)
+        return byte_range_check(c, r, ret);
+    *ret = DTYPE_I16;
+    if (r->zero || r->low < INT16_MIN || r->high > INT16_MAX || r->low > r->high)
+        return infer_fail(c, "a zero of %lld and a range of %lld to %lld for i16",
+                          (long long) r->zero, (long long) r->low, (long long) r->high);
+    return RILL_OK;
+}
+
 static rill_status requantize_infer(struct infer *c)
 {
     const struct requantize_attr *a = c->attr;
@@ -83,7 +95,7 @@ static rill_status requantize_infer(struct infer *c)
     if (a->x_zero < INT32_MIN || a->x_zero > INT32_MAX)
         return infer_fail(c, "a zero of %lld", (long long) a->x_zero);
     TRY(fixed_factor_check(c, &a->by));
-    TRY(byte_range_check(c, &a->y, &to));
+    TRY(requantize_range(c, &a->y, &to));
     infer_shape(c, 0, to, c->in[0]->rank, c->in[0]->shape);
     return RILL_OK;
 }
@@ -93,7 +105,11 @@ static void requantize_eval(const struct eval *e)
     const struct requantize_attr *a = e->attr;
     for (int64_t i = 0, n = tensor_count(e->in[0]); i < n; i++) {
         uint32_t x = (uint32_t) tensor_get_i64(e->in[0], e->x[0], i) - (uint32_t) a->x_zero;
-        byte_put(e->out[0]->type, e->y[0], i, range_cut(factor_apply((int32_t) x, a->by), &a->y));
+        int32_t v = range_cut(factor_apply((int32_t) x, a->by), &a->y);
+        if (e->out[0]->type == DTYPE_I16)
+            ((int16_t *) e->y[0])[i] = (int16_t) v;
+        else
+            byte_put(e->out[0]->type, e->y[0], i, v);
     }
 }
 
@@ -380,7 +396,7 @@ static void byte_rows_eval(const struct eval *e)
 
 BYTE_OP(op_requantize, OP_REQUANTIZE, "Requantize", requantize_attrs,
         sizeof(struct requantize_attr), 1, OP_POINTWISE, requantize_infer, NULL, requantize_eval,
-        "whole numbers less their zero, by a fixed-point factor, as bytes");
+        "whole numbers less their zero, by a fixed-point factor, as bytes or i16");
 BYTE_OP(op_byte_add, OP_BYTE_ADD, "ByteAdd", byte_add_attrs, sizeof(struct byte_add_attr), 2,
         OP_POINTWISE, byte_add_infer, byte_binary_prepare, byte_add_eval,
         "sum of bytes, each by a fixed-point factor");

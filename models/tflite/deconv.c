@@ -62,13 +62,6 @@ static rill_status deconv_real(struct conversion *c, const struct deconv *d)
 
 /* ---- bytes ---- */
 
-static rill_status shaped(struct conversion *c, uint32_t x, const int64_t dim[4], uint32_t *ret)
-{
-    uint32_t shape;
-    TRY(tfl_wire_i64s(c, dim, 4, &shape));
-    return tfl_emit2(c, OP_RESHAPE, x, shape, ret);
-}
-
 /* stride - 1 zeros behind every row of axis 1, or column of axis 2, but the last. */
 static rill_status spread(struct conversion *c, const int64_t dim[4], int axis, int64_t stride,
                           uint32_t *x)
@@ -82,11 +75,11 @@ static rill_status spread(struct conversion *c, const int64_t dim[4], int axis, 
     if (!zero)
         return tfl_no_memory(c->r);
     tensor_set_f64(zero, zero->data, 0, tfl_quant_zero(c->r, t));
-    TRY(shaped(c, in[0], (int64_t[]) { outer, dim[axis], 1, inner }, &in[0]));
+    TRY(tfl_emit_shape(c, in[0], (int64_t[]) { outer, dim[axis], 1, inner }, 4, &in[0]));
     TRY(tfl_wire_i64s(c, pads, 8, &in[1]));
     TRY(tfl_wire_of(c, zero, &in[2]));
     TRY(tfl_emit(c, OP_PAD, NULL, 0, in, 3, &in[0], 1));
-    TRY(shaped(c, in[0], (int64_t[]) { outer, 1, longer, inner }, &in[0]));
+    TRY(tfl_emit_shape(c, in[0], (int64_t[]) { outer, 1, longer, inner }, 4, &in[0]));
     TRY(tfl_wire_i64s(c, (int64_t[]) { 0 }, 1, &in[1]));
     TRY(tfl_wire_i64s(c, (int64_t[]) { longer - stride + 1 }, 1, &in[2]));
     TRY(tfl_wire_i64s(c, (int64_t[]) { 2 }, 1, &in[3]));
@@ -126,7 +119,7 @@ static rill_status deconv_bytes(struct conversion *c, const struct deconv *d)
             TRY(spread(c, dim, axis, d->stride[axis - 1], &x));
         dim[axis] = (dim[axis] - 1) * d->stride[axis - 1] + 1;
     }
-    TRY(shaped(c, x, dim, &x));
+    TRY(tfl_emit_shape(c, x, dim, 4, &x));
     TRY(weights_turned(c, &weights));
     for (int i = 0; i < 4; i++)
         pads[i] = w->dim[1 + i % 2] - 1 - d->pad[i];

@@ -9,7 +9,7 @@
  * move.c      operators that move elements; real.c those of floats
  * whole.c     those of bytes; table.c those of one operand that are looked up
  * product.c   convolutions and products of either; deconv.c transposed ones
- * resize.c    images of other sizes; state.c variables */
+ * resize.c    images of other sizes; svdf.c and lstm.c layers with states; state.c variables */
 #ifndef RILL_MODELS_TFLITE_INTERNAL_H
 #define RILL_MODELS_TFLITE_INTERNAL_H
 #include "engine/graph/op.h"
@@ -147,6 +147,8 @@ rill_status tfl_emit_transpose(struct conversion *c, const int64_t *perm, unsign
 /* To the shape of output or input tensor t. */
 rill_status tfl_emit_reshape(struct conversion *c, uint32_t x, const struct tfl_tensor *t,
                              uint32_t *ret);
+rill_status tfl_emit_shape(struct conversion *c, uint32_t x, const int64_t *dim, unsigned n,
+                           uint32_t *ret);
 /* The activation after an operator of floats. */
 rill_status tfl_emit_activation(struct conversion *c, int activation, uint32_t x, uint32_t *ret);
 /* Output i of the operator is wire w. */
@@ -193,6 +195,16 @@ rill_status tfl_byte_conv_emit(struct conversion *c, const struct product_of *of
                                const struct attr *how, unsigned n_how, int activation, uint32_t x,
                                uint32_t weights, uint32_t *ret);
 
+/* Floats x of [rows, k] by weights of [n, k]: floats, or i8 that stand for their numbers times the
+ * scale of each output, or the one of all; rows are made bytes as in FULLY_CONNECTED. */
+rill_status tfl_emit_rows(struct conversion *c, uint32_t x, const struct tensor *w,
+                          const struct tensor *scales, bool shifted, uint32_t *ret);
+
+/* ---- state.c ---- */
+
+/* What input i, a variable tensor that begins as zeros, holds from run to run. */
+rill_status tfl_own_state(struct conversion *c, unsigned i, struct variable **ret);
+
 static inline struct attr attr_int(const char *name, int64_t v)
 {
     return (struct attr) { .name = name, .kind = ATTR_INT, .i = v };
@@ -211,7 +223,7 @@ static inline struct attr attr_ints(const char *name, const int64_t *v, uint32_t
     X(pack) X(unpack) X(squeeze) X(expand_dims) X(gather) X(mirror_pad)                            \
     X(binary) X(unary) X(table) X(pool) X(reduce) X(softmax) X(quantize) X(dequantize) X(cast)     \
     X(squared_difference) X(rsqrt) X(relu_like) X(leaky_relu) X(prelu) X(compare) X(alike)         \
-    X(resize_nearest) X(resize_bilinear) X(arg) X(l2_normalization) X(cumsum)                      \
+    X(resize_nearest) X(resize_bilinear) X(arg) X(l2_normalization) X(cumsum) X(svdf) X(lstm)              \
     X(var_handle) X(read_variable) X(assign_variable) X(call_once)
 /* clang-format on */
 #define X(name) rill_status tfl_##name(struct conversion *c);

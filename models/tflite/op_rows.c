@@ -23,6 +23,7 @@ static const struct op_row rows[] = {
     { 22, 1, 2, 1, 1, tfl_reshape, 0, false }, /* RESHAPE */
     { 23, 2, 2, 1, 1, tfl_resize_bilinear, 0, false }, /* RESIZE_BILINEAR */
     { 25, 1, 1, 1, 1, tfl_softmax, OP_SOFTMAX, false }, /* SOFTMAX */
+    { 27, 3, 5, 1, 1, tfl_svdf, 0, false }, /* SVDF */
     { 28, 1, 1, 1, 1, tfl_table, OP_TANH, false }, /* TANH */
     { 34, 2, 2, 1, 1, tfl_pad, 0, false }, /* PAD */
     { 36, 2, 2, 1, 1, tfl_gather, 0, false }, /* GATHER */
@@ -31,6 +32,7 @@ static const struct op_row rows[] = {
     { 41, 2, 2, 1, 1, tfl_binary, OP_SUB, false }, /* SUB */
     { 42, 2, 2, 1, 1, tfl_binary, OP_DIV, false }, /* DIV */
     { 43, 1, 1, 1, 1, tfl_squeeze, 0, false }, /* SQUEEZE */
+    { 44, 1, 24, 1, 1, tfl_lstm, 0, false }, /* UNIDIRECTIONAL_SEQUENCE_LSTM */
     { 45, 4, 4, 1, 1, tfl_strided_slice, 0, false }, /* STRIDED_SLICE */
     { 47, 1, 1, 1, 1, tfl_table, OP_EXP, false }, /* EXP */
     { 49, 2, 2, 1, -1, tfl_split, 0, false }, /* SPLIT */

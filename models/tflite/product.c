@@ -163,24 +163,23 @@ static rill_status byte_conv(struct conversion *c, const struct window *w, uint3
 
 /* ---- floats by bytes ---- */
 
-/* One scale an output, in the shape of the last axis. */
-static rill_status scales_wire(struct conversion *c, uint32_t *ret)
+/* One scale an output, or one for all. */
+static struct tensor *scales_of(struct conversion *c, const struct tfl_tensor *w)
 {
-    const struct tfl_tensor *w = tfl_in(c, 1);
     int64_t n = w->q.n;
     struct tensor *t = tensor_new(c->r->arena, DTYPE_F32, 1, &n);
     for (uint32_t i = 0; t && i < w->q.n; i++)
         ((float *) t->data)[i] = tfl_quant_scale(c->r, w, i);
-    return tfl_wire_of(c, t, ret);
+    return t;
 }
 
 /* x: [rows, rows of the image, columns, channels]; each row gets a scale of its own and, shifted, a
  * zero of its own. */
-static rill_status mixed_product(struct conversion *c, const struct window *w, uint32_t x,
-                                 uint32_t weights, uint32_t *ret)
+static rill_status mixed_sums(struct conversion *c, const struct window *w, uint32_t x,
+                              uint32_t weights, const struct tensor *scales, uint32_t *ret)
 {
     const struct window *kept = arena_copy(c->r->arena, w, sizeof *w);
-    uint32_t rows[3], scale, sum, bias;
+    uint32_t rows[3], scale, sum;
     int64_t axes[] = { 1, 2, 3 };
     if (!kept)
         return tfl_no_memory(c->r);
@@ -196,13 +195,46 @@ static rill_status mixed_product(struct conversion *c, const struct window *w, u
     TRY(tfl_emit(c, OP_CAST, &to, 1, &sum, 1, &sum, 1));
     TRY(tfl_wire_i64s(c, axes, 3, &scale));
     TRY(tfl_emit2(c, OP_UNSQUEEZE, rows[1], scale, &rows[1]));
-    TRY(scales_wire(c, &scale));
+    TRY(tfl_wire_of(c, scales, &scale));
     TRY(tfl_emit2(c, OP_MUL, rows[1], scale, &scale));
-    TRY(tfl_emit2(c, OP_MUL, sum, scale, ret));
+    return tfl_emit2(c, OP_MUL, sum, scale, ret);
+}
+
+static rill_status mixed_product(struct conversion *c, const struct window *w, uint32_t x,
+                                 uint32_t weights, uint32_t *ret)
+{
+    uint32_t bias;
+    TRY(mixed_sums(c, w, x, weights, scales_of(c, tfl_in(c, 1)), ret));
     TRY(tfl_wire(c, 2, &bias));
     if (bias != WIRE_NONE)
         TRY(tfl_emit2(c, OP_ADD, *ret, bias, ret));
     return tfl_emit_activation(c, w->activation, *ret, ret);
+}
+
+rill_status tfl_emit_shape(struct conversion *c, uint32_t x, const int64_t *dim, unsigned n,
+                           uint32_t *ret)
+{
+    uint32_t shape;
+    TRY(tfl_wire_i64s(c, dim, n, &shape));
+    return tfl_emit2(c, OP_RESHAPE, x, shape, ret);
+}
+
+rill_status tfl_emit_rows(struct conversion *c, uint32_t x, const struct tensor *w,
+                          const struct tensor *scales, bool shifted, uint32_t *ret)
+{
+    const struct window one = {
+        .stride = { 1, 1 }, .dilation = { 1, 1 }, .full = true, .shifted = shifted
+    };
+    const int64_t n = w->dim[0], k = w->dim[1];
+    struct attr turned = attr_int("transB", 1);
+    uint32_t in[2] = { x };
+    TRY(tfl_wire_of(c, w, &in[1]));
+    if (w->type == DTYPE_F32)
+        return tfl_emit(c, OP_GEMM, &turned, 1, in, 2, ret, 1);
+    TRY(tfl_emit_shape(c, in[0], (int64_t[]) { -1, 1, 1, k }, 4, &in[0]));
+    TRY(tfl_emit_shape(c, in[1], (int64_t[]) { n, 1, 1, k }, 4, &in[1]));
+    TRY(mixed_sums(c, &one, in[0], in[1], scales, ret));
+    return tfl_emit_shape(c, *ret, (int64_t[]) { -1, n }, 2, ret);
 }
 
 static rill_status mixed_check(struct conversion *c, int axis)
@@ -252,21 +284,13 @@ rill_status tfl_depthwise_conv_2d(struct conversion *c)
     return conv(c, true);
 }
 
-static rill_status shaped(struct conversion *c, uint32_t x, const int64_t *dim, unsigned n,
-                          uint32_t *ret)
-{
-    uint32_t shape;
-    TRY(tfl_wire_i64s(c, dim, n, &shape));
-    return tfl_emit2(c, OP_RESHAPE, x, shape, ret);
-}
-
 static rill_status real_full(struct conversion *c, int64_t k, int activation, uint32_t *ret)
 {
     struct attr a = attr_int("transB", 1);
     uint32_t in[3];
     for (unsigned i = 0; i < 3; i++)
         TRY(tfl_wire(c, i, &in[i]));
-    TRY(shaped(c, in[0], (int64_t[]) { -1, k }, 2, &in[0]));
+    TRY(tfl_emit_shape(c, in[0], (int64_t[]) { -1, k }, 2, &in[0]));
     TRY(tfl_emit(c, OP_GEMM, &a, 1, in, 3, ret, 1));
     return tfl_emit_activation(c, activation, *ret, ret);
 }
@@ -286,8 +310,8 @@ static rill_status whole_full(struct conversion *c, bool real, int64_t k, int ac
     TRY(real ? mixed_check(c, 0) : tfl_byte_scales_check(c, &plain_of, 0, true));
     TRY(tfl_wire(c, 0, &x));
     TRY(tfl_wire(c, 1, &weights));
-    TRY(shaped(c, x, (int64_t[]) { -1, 1, 1, k }, 4, &x));
-    TRY(shaped(c, weights, (int64_t[]) { outputs, 1, 1, k }, 4, &weights));
+    TRY(tfl_emit_shape(c, x, (int64_t[]) { -1, 1, 1, k }, 4, &x));
+    TRY(tfl_emit_shape(c, weights, (int64_t[]) { outputs, 1, 1, k }, 4, &weights));
     return real ? mixed_product(c, &one, x, weights, ret) : byte_conv(c, &one, x, weights, ret);
 }
 

@@ -83,6 +83,32 @@ rill_status tfl_assign_variable(struct conversion *c)
                               v->name, t->name);
 }
 
+rill_status tfl_own_state(struct conversion *c, unsigned i, struct variable **ret)
+{
+    struct reader *r = c->r;
+    const struct tfl_tensor *given = tfl_in(c, i);
+    struct fact f;
+    if (!given || !given->variable)
+        return tfl_fail(c, RILL_MALFORMED, "input %u, tensor '%.80s', is no variable tensor", i,
+                        given ? given->name : "");
+    struct tfl_tensor *t = &c->s->tensors[flat_list_i32(&r->flat, c->in, i)];
+    for (int k = 0; k < t->shape.rank; k++)
+        TRY(tfl_known(c, t, k, "a state"));
+    if (t->resource == WIRE_NONE) {
+        if (r->n_variables == VARIABLES_MAX)
+            return tfl_fail(c, RILL_LIMIT, "more than %d variables", VARIABLES_MAX);
+        fact_of_tensor(&f, r->dims, &t->shape);
+        f.value = NULL;
+        uint32_t w = graph_add_wire(c->s->g, t->name, &f);
+        if (w == WIRE_NONE)
+            return tfl_no_memory(r);
+        t->resource = r->n_variables;
+        r->variables[r->n_variables++] = (struct variable) { .name = t->name, .in = w, .now = w };
+    }
+    *ret = &r->variables[t->resource];
+    return RILL_OK;
+}
+
 /* What runs once gives variables their first values, and does nothing else. */
 rill_status tfl_call_once(struct conversion *c)
 {

@@ -36,11 +36,18 @@ static const struct row {
     { "transpose_conv8", 0 },
     { "resized8", 0 },
     { "variable8", 0 },
+    { "svdf8", 0 },
     { "mixed_full", 1e-5f },
     { "mixed_conv", 1e-5f },
     { "mixed_conv_channels", 1e-5f },
     { "mixed_depthwise", 1e-5f },
     { "mixed_full_shifted", 1e-5f },
+    { "mixed_svdf", 1e-5f },
+    { "mixed_svdf_shifted", 1e-5f },
+    { "mixed_lstm", 1e-5f },
+    { "mixed_lstm_shifted", 1e-5f },
+    { "svdf_reals", 1e-5f },
+    { "lstm_reals", 1e-5f },
     { "conv", 1e-5f },
     { "depthwise", 1e-5f },
     { "transpose_conv", 1e-5f },
@@ -282,6 +289,8 @@ static const struct bad {
     { "arg_axis", RILL_MALFORMED, { "ARG_MAX, 'out'", "axis 7 of tensor 'in'" } },
     { "mean_axis", RILL_MALFORMED, { "MEAN, 'out'", "axis -3 of tensor 'in'" } },
     { "mixed_matmul", RILL_UNSUPPORTED, { "BATCH_MATMUL, 'out'", "f32 by i8" } },
+    { "svdf_state", RILL_MALFORMED, { "SVDF, 'out'", "'state', is no variable tensor" } },
+    { "lstm_bytes", RILL_UNSUPPORTED, { "UNIDIRECTIONAL_SEQUENCE_LSTM", "of i8; floats by" } },
     { "open_same",
       RILL_UNSUPPORTED,
       { "MAX_POOL_2D, 'out'", "axis 1 of tensor 'in' is left open" } },
@@ -387,6 +396,7 @@ int main(void)
     test_nets();
     test_open("floats", true);
     test_open("whole", false);
+    test_open("cell", true);
     for (size_t i = 0; i < sizeof published / sizeof *published; i++)
         test_published(&published[i]);
     return check_done();

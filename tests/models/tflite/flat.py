@@ -14,8 +14,8 @@ TYPES = {'FLOAT32': 0, 'FLOAT16': 1, 'INT32': 2, 'UINT8': 3, 'INT64': 4, 'BOOL':
          'RESOURCE': 13}
 OPS = {'ADD': 0, 'AVERAGE_POOL_2D': 1, 'CONCATENATION': 2, 'CONV_2D': 3, 'DEPTHWISE_CONV_2D': 4, 'DEQUANTIZE': 6,
        'FLOOR': 8, 'FULLY_CONNECTED': 9, 'L2_NORMALIZATION': 11, 'LOGISTIC': 14, 'MAX_POOL_2D': 17, 'MUL': 18, 'RELU': 19, 'RELU_N1_TO_1': 20,
-       'RELU6': 21, 'RESHAPE': 22, 'RESIZE_BILINEAR': 23, 'SOFTMAX': 25, 'TANH': 28, 'CUSTOM': 32, 'PAD': 34, 'GATHER': 36, 'TRANSPOSE': 39,
-       'MEAN': 40, 'SUB': 41, 'DIV': 42, 'SQUEEZE': 43, 'STRIDED_SLICE': 45, 'EXP': 47, 'SPLIT': 49,
+       'RELU6': 21, 'RESHAPE': 22, 'RESIZE_BILINEAR': 23, 'SOFTMAX': 25, 'SVDF': 27, 'TANH': 28, 'CUSTOM': 32, 'PAD': 34, 'GATHER': 36, 'TRANSPOSE': 39,
+       'MEAN': 40, 'SUB': 41, 'DIV': 42, 'SQUEEZE': 43, 'UNIDIRECTIONAL_SEQUENCE_LSTM': 44, 'STRIDED_SLICE': 45, 'EXP': 47, 'SPLIT': 49,
        'LOG_SOFTMAX': 50, 'CAST': 53, 'PRELU': 54, 'MAXIMUM': 55, 'ARG_MAX': 56, 'MINIMUM': 57, 'LESS': 58, 'NEG': 59, 'PADV2': 60,
        'SLICE': 65, 'SIN': 66, 'TRANSPOSE_CONV': 67, 'EXPAND_DIMS': 70, 'LOG': 73, 'SUM': 74, 'SQRT': 75, 'RSQRT': 76,
        'POW': 78, 'ARG_MIN': 79, 'REDUCE_MAX': 82, 'PACK': 83, 'UNPACK': 88, 'REDUCE_MIN': 89, 'SQUARE': 92,
@@ -24,12 +24,12 @@ OPS = {'ADD': 0, 'AVERAGE_POOL_2D': 1, 'CONCATENATION': 2, 'CONV_2D': 3, 'DEPTHW
        'QUANTIZE': 114, 'ROUND': 116, 'HARD_SWISH': 117, 'WHILE': 119, 'BATCH_MATMUL': 126, 'CUMSUM': 128, 'CALL_ONCE': 129,
        'VAR_HANDLE': 142, 'READ_VARIABLE': 143, 'ASSIGN_VARIABLE': 144, 'GELU': 150}
 # What the runtime wants to know which options a table holds.
-OPTIONS = {'CONV_2D': 1, 'DEPTHWISE_CONV_2D': 2, 'AVERAGE_POOL_2D': 5, 'MAX_POOL_2D': 5, 'FULLY_CONNECTED': 8,
+OPTIONS = {'CONV_2D': 1, 'DEPTHWISE_CONV_2D': 2, 'AVERAGE_POOL_2D': 5, 'MAX_POOL_2D': 5, 'SVDF': 6, 'FULLY_CONNECTED': 8,
            'SOFTMAX': 9, 'CONCATENATION': 10, 'ADD': 11, 'L2_NORMALIZATION': 12, 'RESIZE_BILINEAR': 15, 'RESHAPE': 17, 'MUL': 21, 'PAD': 22, 'GATHER': 23,
            'TRANSPOSE': 26, 'MEAN': 27, 'SUM': 27, 'REDUCE_MAX': 27, 'REDUCE_MIN': 27, 'SUB': 28, 'DIV': 29, 'SQUEEZE': 30,
            'STRIDED_SLICE': 32, 'SPLIT': 35, 'CAST': 37, 'MAXIMUM': 39, 'MINIMUM': 39, 'ARG_MAX': 40,
            'TRANSPOSE_CONV': 49, 'ARG_MIN': 57, 'PACK': 59,
-           'UNPACK': 64, 'RESIZE_NEAREST_NEIGHBOR': 74, 'LEAKY_RELU': 75, 'MIRROR_PAD': 77, 'SPLIT_V': 79, 'CALL_ONCE': 103, 'VAR_HANDLE': 111,
+           'UNPACK': 64, 'UNIDIRECTIONAL_SEQUENCE_LSTM': 71, 'RESIZE_NEAREST_NEIGHBOR': 74, 'LEAKY_RELU': 75, 'MIRROR_PAD': 77, 'SPLIT_V': 79, 'CALL_ONCE': 103, 'VAR_HANDLE': 111,
            'READ_VARIABLE': 112, 'ASSIGN_VARIABLE': 113, 'BATCH_MATMUL': 101, 'CUMSUM': 102, 'GELU': 122}
 
 
@@ -126,7 +126,7 @@ class Graph:
         self.model, self.name, self.tensors, self.ops, self.ports = model, name, [], [], ([], [])
 
     def tensor(self, name, shape, type='FLOAT32', data=None, scale=None, zero=0, axis=0, buffer=None,
-               signature=None):
+               signature=None, variable=False):
         fields = {1: ('b', TYPES[type]), 3: name}
         if shape:
             fields[0] = ('i', list(shape))
@@ -137,6 +137,8 @@ class Graph:
             scales = [float(s) for s in (scale if hasattr(scale, '__len__') else [scale])]
             zeros = list(zero) if hasattr(zero, '__len__') else [zero] * len(scales)
             fields[4] = {2: ('f', scales), 3: ('q', zeros), 6: ('i', axis)}
+        if variable:
+            fields[5] = ('?', True)
         if signature:
             fields[7] = ('i', list(signature))
         self.tensors.append(fields)

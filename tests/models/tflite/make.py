@@ -337,7 +337,66 @@ def variable8(m):
     return x, y
 
 
+def svdf(m, type, weights, state, **options):
+    """Two filters a unit over five frames; the state goes on from run to run."""
+    q = type == 'INT8'
+    x = m.tensor('x', [2, 12], type, **({'scale': 0.05, 'zero': 7} if q else {}))
+    y = m.tensor('y', [2, 4], type, **({'scale': 0.02, 'zero': -128} if q else {}))
+    feature = m.real('feature', [8, 12]) if weights == 'FLOAT32' else m.bytes8('feature', [8, 12], 0.01)
+    if q:
+        time = m.tensor('time', [8, 5], 'INT16', m.random.integers(-32767, 32768, [8, 5]).astype(np.int16), 1e-5)
+        bias = m.bias(4, 1e-8)
+    else:
+        time = m.real('time', [8, 5]) if weights == 'FLOAT32' else m.bytes8('time', [8, 5], 0.02)
+        bias = m.real('bias', [4])
+    kept = m.tensor('kept', [2, 40], state, scale=0.001 if q else None, variable=True)
+    m.op('SVDF', [x, feature, time, bias, kept], [y], {0: ('i', 2), 1: ('b', 1), 2: ('?', options.get('shifted', False))},
+         version=3 if q else 4)
+    return x, y
+
+
+@case
+def svdf8(m):
+    return svdf(m, 'INT8', 'INT8', 'INT16')
+
+
+def lstm(m, weights, shifted=False):
+    """Three frames a run with all gates and a limited cell; then input and forget coupled, peepholes and a projection."""
+    w = weights or (lambda name, shape: m.bytes8(name, shape, 0.005))
+    x, y, z = m.tensor('x', [2, 3, 10]), m.tensor('y', [2, 3, 6]), m.tensor('z', [2, 3, 4])
+    gates = [w('w%d' % i, [6, 10]) for i in range(4)] + [w('r%d' % i, [6, 6]) for i in range(4)]
+    m.op('UNIDIRECTIONAL_SEQUENCE_LSTM',
+         [x, *gates, -1, -1, -1, *(m.real('b%d' % i, [6]) for i in range(4)), -1, -1, m.tensor('h', [2, 6], variable=True),
+          m.tensor('c', [2, 6], variable=True)], [y], {0: ('b', 4), 1: ('f', 0.5), 3: ('?', False), 4: ('?', shifted)}, version=3)
+    gates = [-1, *(w('v%d' % i, [5, 6]) for i in range(3)), -1, *(w('s%d' % i, [5, 4]) for i in range(3))]
+    m.op('UNIDIRECTIONAL_SEQUENCE_LSTM',
+         [y, *gates, -1, w('p1', [5]), w('p2', [5]), -1, *(m.real('d%d' % i, [5]) for i in range(3)), w('down', [4, 5]),
+          m.real('by', [4]), m.tensor('g', [2, 4], variable=True), m.tensor('e', [2, 5], variable=True)], [z],
+         {0: ('b', 4), 1: ('f', 0.0), 2: ('f', 0.6), 3: ('?', False), 4: ('?', shifted)}, version=3)
+    return x, [y, z]
+
+
 # ---- floats by bytes ----
+
+@case
+def mixed_svdf(m):
+    return svdf(m, 'FLOAT32', 'INT8', 'FLOAT32')
+
+
+@case
+def mixed_svdf_shifted(m):
+    return svdf(m, 'FLOAT32', 'INT8', 'FLOAT32', shifted=True)
+
+
+@case
+def mixed_lstm(m):
+    return lstm(m, None)
+
+
+@case
+def mixed_lstm_shifted(m):
+    return lstm(m, None, shifted=True)
+
 
 @case
 def mixed_full(m):
@@ -408,6 +467,16 @@ def transpose_conv(m):
     m.op('TRANSPOSE_CONV', [m.ints('shape', [1, 8, 6, 2]), m.real('w', [2, 3, 3, 5]), x], [y],
          {0: ('b', SAME), 1: ('i', 2), 2: ('i', 2)})
     return x, y
+
+
+@case
+def svdf_reals(m):
+    return svdf(m, 'FLOAT32', 'FLOAT32', 'FLOAT32')
+
+
+@case
+def lstm_reals(m):
+    return lstm(m, m.real)
 
 
 @case

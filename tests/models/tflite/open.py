@@ -61,6 +61,17 @@ def whole(rows, name):
     m.save(name, [x], [y])
 
 
+def cell(rows, name):
+    """An LSTM along the rows."""
+    m = Net(rows)
+    x, y = m.rowed('x', [1, 0, 12]), m.rowed('y', [1, 0, 5])
+    gates = [m.real('w%d' % i, [5, 12]) for i in range(4)] + [m.real('r%d' % i, [5, 5]) for i in range(4)]
+    states = [m.tensor(t, [1, 5], variable=True) for t in ('h', 'c')]
+    m.op('UNIDIRECTIONAL_SEQUENCE_LSTM', [x, *gates, -1, -1, -1, *(m.real('b%d' % i, [5]) for i in range(4)), -1, -1, *states], [y],
+         {0: ('b', 4), 1: ('f', 10.0), 3: ('?', False)})
+    m.save(name, [x], [y])
+
+
 def refused():
     m = Net(None)
     x, y = m.rowed('in', [1, 0, 2, 4]), m.rowed('out', [1, 0, 2, 4])
@@ -81,7 +92,7 @@ def refused():
 
 
 if __name__ == '__main__':
-    for net in (floats, whole):
+    for net in (floats, whole, cell):
         net(None, 'nets/open_' + net.__name__)
         net(7, 'nets/open_%s_7' % net.__name__)
     refused()
