@@ -129,6 +129,9 @@ bool graph_wire_is_read(const struct graph *g, uint32_t w)
     for (uint32_t i = 0; i < g->n_outputs; i++)
         if (g->outputs[i] == w)
             return true;
+    for (uint32_t i = 0; i < g->n_states; i++)
+        if (g->states[i].out == w)
+            return true;
     for (uint32_t i = 0; i < g->n_nodes; i++)
         for (unsigned k = 0; k < g->nodes[i].n_in; k++)
             if (g->nodes[i].in[k] == w)

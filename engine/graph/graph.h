@@ -109,7 +109,7 @@ struct node *graph_copy_node(struct graph *g, const struct node *n, const uint32
 /* Finds a wire by name; WIRE_NONE if there is none. Linear. */
 uint32_t graph_find_wire(const struct graph *g, const char *name);
 
-/* Whether a node or an output of g reads w. Linear. */
+/* Whether a node, an output or a state of g reads w. Linear. */
 bool graph_wire_is_read(const struct graph *g, uint32_t w);
 
 /* Checks the order and index rules above; INTERNAL with the node's name where one is broken. */

@@ -161,19 +161,30 @@ static void scan_backwards(struct gb *b, const void *ctx)
     gb_output(b, n ? n->out[1] : WIRE_NONE);
 }
 
-/* Only the last value of the state. */
+/* A wire that holds from run to run what `like` begins with. */
+static uint32_t kept_wire(struct gb *b, uint32_t like)
+{
+    struct fact f = b->g->wires[like].fact;
+    f.value = NULL;
+    return graph_add_wire(b->g, "kept", &f);
+}
+
+/* The last value of the state comes out; or, ctx, it is what the next run begins with. */
 static void scan_last(struct gb *b, const void *ctx)
 {
     struct gb body;
     uint32_t x = gb_transpose(b, gb_input(b, "x", 3, 1, 3, GB_TIME), "2,0,1");
-    (void) ctx;
+    uint32_t first = gb_weights(b, 2, 1, 3);
+    first = ctx ? kept_wire(b, first) : first;
     gb_body(&body, b, "sum");
     uint32_t state = gb_body_input(&body, "state"), frame = gb_body_input(&body, "x");
     gb_output(&body, GB(&body, "Add", "", state, frame));
     gb_output(&body, GB(&body, "Neg", "", frame));
     const struct gb_scan at = { .states = 1, .scans = 1, .outs = 1 };
-    struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { gb_weights(b, 2, 1, 3), x }, 2);
-    gb_output(b, n ? n->out[0] : WIRE_NONE);
+    struct node *n = gb_scan(b, &body, &at, (uint32_t[]) { first, x }, 2);
+    gb_output(b, n ? n->out[ctx != NULL] : WIRE_NONE);
+    if (ctx && n)
+        graph_add_state(b->g, "kept", first, n->out[0], NULL);
 }
 
 /* ---- recurrent cells: ctx says which, how, and what is wanted of it ---- */
@@ -287,6 +298,8 @@ static const struct oracle_case hazards[] = {
     { "H2 a Scan that writes backwards", scan_backwards, "out",
       { "(Scan)", "backwards", "time", NULL } },
     { "H2 the last state of a Scan", scan_last, NULL,
+      { "(Scan)", "state 0", "end of the stream", NULL } },
+    { "H2 the last state of a Scan as a state of the net", scan_last, "kept",
       { "(Scan)", "state 0", "end of the stream", NULL } },
     { "H2 a GRU backwards", cell, CELL("GRU", "direction=reverse", 3, 1), BACKWARDS("GRU") },
     { "H2 an LSTM backwards", cell, CELL("LSTM", "direction=reverse", 4, 1), BACKWARDS("LSTM") },
