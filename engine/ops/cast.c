@@ -272,8 +272,9 @@ static rill_status bit_cast_infer(struct infer *c)
     const unsigned types = TYPES_NUM & ~(unsigned) TYPES_HALF;
     TRY(elem_check_type(c, 0, types | TYPE_BOOL));
     const struct fact *x = c->in[0];
-    if (x->number || !types_hold(types | TYPE_BOOL, a->to) ||
-        dtype_bytes((enum dtype) a->to) != dtype_bytes(x->type))
+    if (!types_hold(types | TYPE_BOOL, a->to))
+        return infer_fail(c, "to=%lld is no type whose bits are kept", (long long) a->to);
+    if (x->number || dtype_bytes((enum dtype) a->to) != dtype_bytes(x->type))
         return infer_fail(c,
                           "%s cannot be read as %s: as many bits are wanted, and of f16 and bf16 "
                           "none are kept",
