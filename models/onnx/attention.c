@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Attention (opsets 23 to 25) and RotaryEmbedding, written as products, masks and softmax. */
-#include "models/onnx/internal.h"
+#include "models/onnx/attention.h"
 
 #include <math.h>
 #include <string.h>
@@ -8,27 +8,13 @@
 enum { IN_Q, IN_K, IN_V, IN_MASK, IN_PAST_K, IN_PAST_V, IN_NONPAD };
 enum { OUT_Y, OUT_PRESENT_K, OUT_PRESENT_V, OUT_SCORES };
 
-/* What OUT_SCORES holds. */
-enum scores { SCORES_RAW, SCORES_CAPPED, SCORES_MASKED, SCORES_SOFTMAX };
-
-/* All of q, k and v are [batch, heads, frames, width]; k and v with what was cached. */
-struct attention {
-    uint32_t q, k, v;
-    uint32_t bias;    /* added to the scores; WIRE_NONE: nothing is */
-    uint32_t allowed; /* bool, of the scores; WIRE_NONE: all are */
-    uint32_t before;  /* frames in front of the first of q: i64 [1], or [batch,1,1,1] */
-    bool rows_empty;  /* a frame of q may see none of k */
-};
-
-static float float_of(struct conversion *l, const char *name, float absent)
+struct attention attention_none(void)
 {
-    const struct attr *a = convert_attr(l, name);
-    return a && a->kind == ATTR_FLOAT ? a->f : absent;
+    return (struct attention) { .bias = WIRE_NONE, .allowed = WIRE_NONE, .left = -1, .right = -1 };
 }
 
-/* [batch, frames, heads * width] -> [batch, heads, frames, width]. The first Transpose holds the
- * rank to 3. */
-static uint32_t heads_split(struct emitter *e, uint32_t x, int64_t heads)
+/* The first Transpose holds the rank to 3. */
+uint32_t attention_heads(struct emitter *e, uint32_t x, int64_t heads)
 {
     uint32_t held = emit_turned(e, x, (const int64_t[]) { 0, 1, 2 }, 3);
     uint32_t y = emit(e, "Reshape", held, emit_list(e, 0, 0, heads, -1));
@@ -53,14 +39,13 @@ static uint32_t heads_repeated(struct emitter *e, uint32_t x, uint32_t q)
 }
 
 /* The root of the scale, which q and k take each, as the standard has it. */
-static uint32_t scale_root(struct emitter *e, uint32_t q)
+static uint32_t scale_root(struct emitter *e, const struct attention *a)
 {
-    float scale = float_of(e->l, "scale", 0);
-    if (scale > 0)
-        return emit_float(e, (float) sqrt((double) scale), q);
-    uint32_t width = emit_cast(e, emit_sizes(e, q, 3, 4), DTYPE_F64);
+    if (a->scale > 0)
+        return emit_float(e, (float) sqrt((double) a->scale), a->q);
+    uint32_t width = emit_cast(e, emit_sizes(e, a->q, 3, 4), DTYPE_F64);
     uint32_t root = emit(e, "Sqrt", emit(e, "Sqrt", width));
-    return emit(e, "CastLike", emit(e, "Reciprocal", root), q);
+    return emit(e, "CastLike", emit(e, "Reciprocal", root), a->q);
 }
 
 /* ---- masks ---- */
@@ -102,25 +87,20 @@ static void mask_take(struct emitter *e, struct attention *a)
         a->bias = mask_padded(e, mask, a->k, emit_float(e, -INFINITY, mask));
 }
 
-/* Frames of k by their distance from those of q; -1: no bound. */
-static void window_take(struct emitter *e, struct attention *a)
+void attention_window(struct emitter *e, struct attention *a)
 {
-    const bool causal = convert_int(e->l, "is_causal", 0) != 0;
-    int64_t left = convert_int(e->l, "left_window_size", -1),
-            right = convert_int(e->l, "right_window_size", -1);
-    if (!causal && left < 0 && right < 0)
+    if (!a->causal && a->left < 0 && a->right < 0)
         return;
     uint32_t rows = emit_range(e, emit_sizes(e, a->q, 2, 3));
     uint32_t at = emit(e, "Add", emit(e, "Unsqueeze", rows, emit_list(e, 1)), a->before);
     uint32_t of = emit_range(e, emit_sizes(e, a->k, 2, 3));
-    a->rows_empty |= left >= 0 || right >= 0;
-    if (causal || right >= 0) {
-        int64_t ahead = causal && (right < 0 || right > 0) ? 0 : right;
-        uint32_t last = ahead ? emit(e, "Add", at, emit_int(e, ahead)) : at;
+    a->rows_empty |= a->left >= 0 || a->right >= 0;
+    if (a->causal || a->right >= 0) {
+        uint32_t last = a->causal ? at : emit(e, "Add", at, emit_int(e, a->right));
         a->allowed = both(e, a->allowed, emit(e, "LessOrEqual", of, last));
     }
-    if (left >= 0) {
-        uint32_t first = emit(e, "Sub", at, emit_int(e, left));
+    if (a->left >= 0) {
+        uint32_t first = emit(e, "Sub", at, emit_int(e, a->left));
         a->allowed = both(e, a->allowed, emit(e, "GreaterOrEqual", of, first));
     }
 }
@@ -161,36 +141,33 @@ static uint32_t scores_masked(struct emitter *e, const struct attention *a, uint
 static uint32_t softmax_put(struct emitter *e, const struct attention *a, uint32_t scores,
                             uint32_t seen)
 {
-    const int64_t precision = convert_int(e->l, "softmax_precision", 0);
     enum dtype type;
-    if (precision && e->status == RILL_OK)
-        e->status = onnx_dtype(e->l->r, precision, "softmax_precision", &type);
-    if (precision && e->status == RILL_OK)
+    if (a->precision && e->status == RILL_OK)
+        e->status = onnx_dtype(e->l->r, a->precision, "softmax_precision", &type);
+    if (a->precision && e->status == RILL_OK)
         scores = emit_cast(e, scores, type);
     uint32_t y = emit_with(e, "Softmax", "axis", -1, &scores, 1);
     if (seen != WIRE_NONE)
         y = emit(e, "Where", seen, y, emit_float(e, 0, y));
-    return precision ? emit(e, "CastLike", y, a->q) : y;
+    return a->precision ? emit(e, "CastLike", y, a->q) : y;
 }
 
-static void attention_put(struct emitter *e, const struct attention *a, bool joined)
+void attention_put(struct emitter *e, const struct attention *a)
 {
-    const enum scores shown = (enum scores) convert_int(e->l, "qk_matmul_output_mode", SCORES_RAW);
-    const float cap = float_of(e->l, "softcap", 0);
-    uint32_t root = scale_root(e, a->q), seen;
+    uint32_t root = scale_root(e, a), seen;
     uint32_t k = emit_turned(e, heads_repeated(e, a->k, a->q), (const int64_t[]) { 0, 1, 3, 2 }, 4);
     uint32_t scores = emit(e, "MatMul", emit(e, "Mul", a->q, root), emit(e, "Mul", k, root));
     uint32_t of[SCORES_SOFTMAX + 1] = { scores };
-    if (cap > 0) {
-        uint32_t by = emit_float(e, cap, a->q);
+    if (a->softcap > 0) {
+        uint32_t by = emit_float(e, a->softcap, a->q);
         scores = emit(e, "Mul", emit(e, "Tanh", emit(e, "Div", scores, by)), by);
     }
     of[SCORES_CAPPED] = scores;
     of[SCORES_MASKED] = scores = scores_masked(e, a, scores, &seen);
     of[SCORES_SOFTMAX] = scores = softmax_put(e, a, scores, seen);
     uint32_t y = emit(e, "MatMul", scores, heads_repeated(e, a->v, a->q));
-    (void) emit_output(e, OUT_Y, joined ? heads_joined(e, y) : y);
-    (void) emit_output(e, OUT_SCORES, of[shown]);
+    (void) emit_output(e, OUT_Y, a->joined ? heads_joined(e, y) : y);
+    (void) emit_output(e, OUT_SCORES, of[a->shown]);
 }
 
 static rill_status attention_check(struct conversion *l, bool joined)
@@ -207,7 +184,7 @@ static rill_status attention_check(struct conversion *l, bool joined)
     if (joined && (q < 1 || kv < 1 || q % kv))
         return convert_fail(l, RILL_MALFORMED,
                             "inputs of rank 3 want q_num_heads, a multiple of kv_num_heads");
-    if (shown < SCORES_RAW || shown > SCORES_SOFTMAX)
+    if (shown < (int64_t) SCORES_RAW || shown > (int64_t) SCORES_SOFTMAX)
         return convert_fail(l, RILL_MALFORMED, "qk_matmul_output_mode is 0 to 3");
     return RILL_OK;
 }
@@ -224,21 +201,29 @@ rill_status up_attention(struct conversion *l)
 {
     struct emitter e = { l, RILL_OK };
     const int rank = convert_rank(l, IN_Q);
-    const bool joined = rank == 3 || (rank < 0 && convert_attr(l, "q_num_heads"));
-    struct attention a = { .bias = WIRE_NONE, .allowed = WIRE_NONE };
-    TRY(attention_check(l, joined));
-    const int64_t kv = convert_int(l, "kv_num_heads", 0);
-    a.q = joined ? heads_split(&e, l->in[IN_Q], convert_int(l, "q_num_heads", 0)) : l->in[IN_Q];
-    a.k = cached(&e, IN_PAST_K, joined ? heads_split(&e, l->in[IN_K], kv) : l->in[IN_K]);
-    a.v = cached(&e, IN_PAST_V, joined ? heads_split(&e, l->in[IN_V], kv) : l->in[IN_V]);
+    struct attention a = attention_none();
+    a.joined = rank == 3 || (rank < 0 && convert_attr(l, "q_num_heads"));
+    TRY(attention_check(l, a.joined));
+    const int64_t q = a.joined ? convert_int(l, "q_num_heads", 0) : 0,
+                  kv = a.joined ? convert_int(l, "kv_num_heads", 0) : 0;
+    a.q = q ? attention_heads(&e, l->in[IN_Q], q) : l->in[IN_Q];
+    a.k = cached(&e, IN_PAST_K, kv ? attention_heads(&e, l->in[IN_K], kv) : l->in[IN_K]);
+    a.v = cached(&e, IN_PAST_V, kv ? attention_heads(&e, l->in[IN_V], kv) : l->in[IN_V]);
     a.before =
         convert_has(l, IN_PAST_K) ? emit_sizes(&e, l->in[IN_PAST_K], 2, 3) : emit_list(&e, 0);
+    a.causal = convert_int(l, "is_causal", 0) != 0;
+    a.left = convert_int(l, "left_window_size", -1);
+    a.right = convert_int(l, "right_window_size", -1);
+    a.scale = convert_float_of(l, "scale", 0);
+    a.softcap = convert_float_of(l, "softcap", 0);
+    a.precision = convert_int(l, "softmax_precision", 0);
+    a.shown = (enum attention_scores) convert_int(l, "qk_matmul_output_mode", SCORES_RAW);
     mask_take(&e, &a);
     filled_take(&e, &a);
-    window_take(&e, &a);
+    attention_window(&e, &a);
     (void) emit_output(&e, OUT_PRESENT_K, a.k);
     (void) emit_output(&e, OUT_PRESENT_V, a.v);
-    attention_put(&e, &a, joined);
+    attention_put(&e, &a);
     return e.status;
 }
 
@@ -246,8 +231,7 @@ rill_status up_attention(struct conversion *l)
 
 enum { IN_X, IN_COS, IN_SIN, IN_POSITIONS };
 
-/* From first on, every step-th number of the last axis, up to end. */
-static uint32_t last_sliced(struct emitter *e, uint32_t x, int64_t first, int64_t end, int64_t step)
+uint32_t last_sliced(struct emitter *e, uint32_t x, int64_t first, int64_t end, int64_t step)
 {
     return emit(e, "Slice", x, emit_list(e, first), emit_list(e, end), emit_list(e, -1),
                 emit_list(e, step));
@@ -263,10 +247,8 @@ static uint32_t angles(struct emitter *e, unsigned i, int64_t heads_axis)
     return emit(e, "Unsqueeze", of, emit_list(e, heads_axis));
 }
 
-static uint32_t rotated(struct emitter *e, uint32_t x, int64_t heads_axis)
+uint32_t rotary_put(struct emitter *e, uint32_t x, uint32_t cosine, uint32_t sine, bool woven)
 {
-    const bool woven = convert_int(e->l, "interleaved", 0) != 0;
-    uint32_t cosine = angles(e, IN_COS, heads_axis), sine = angles(e, IN_SIN, heads_axis);
     uint32_t half[2] = { WIRE_NONE, WIRE_NONE };
     struct attr split[] = { { .name = "axis", .kind = ATTR_INT, .i = -1 },
                             { .name = "num_outputs", .kind = ATTR_INT, .i = 2 } };
@@ -302,7 +284,10 @@ rill_status up_rotary(struct conversion *l)
         x = emit_turned(&e, x, (const int64_t[]) { 0, 1, 2 }, 3);
         x = emit(&e, "Reshape", x, emit_list(&e, 0, 0, heads, -1));
     }
-    uint32_t y = rotated(&e, width ? last_sliced(&e, x, 0, width, 1) : x, joined ? 2 : 1);
+    const int64_t beside = joined ? 2 : 1;
+    uint32_t cosine = angles(&e, IN_COS, beside), sine = angles(&e, IN_SIN, beside);
+    uint32_t y = rotary_put(&e, width ? last_sliced(&e, x, 0, width, 1) : x, cosine, sine,
+                            convert_int(l, "interleaved", 0) != 0);
     if (width) {
         uint32_t rest[] = { y, last_sliced(&e, x, width, INT64_MAX, 1) };
         y = emit_with(&e, "Concat", "axis", -1, rest, 2);

@@ -76,6 +76,12 @@ int64_t convert_int(struct conversion *l, const char *name, int64_t absent)
     return a && a->kind == ATTR_INT ? a->i : absent;
 }
 
+float convert_float_of(struct conversion *l, const char *name, float absent)
+{
+    const struct attr *a = convert_attr(l, name);
+    return a && a->kind == ATTR_FLOAT ? a->f : absent;
+}
+
 /* ---- inputs and constants ---- */
 
 rill_status scope_wire(struct scope *s, const char *name, uint32_t *ret)
@@ -178,6 +184,8 @@ static bool is_truth(const struct graph *g, uint32_t w)
 
 enum dtype convert_type(const struct conversion *l, unsigned i)
 {
+    if (!convert_has(l, i))
+        return DTYPE_NONE;
     const struct graph *g = l->scope->g;
     const Onnxpb__Type *t = type_of_value(l, i);
     enum dtype type = g->wires[l->in[i]].fact.type;
@@ -188,6 +196,8 @@ enum dtype convert_type(const struct conversion *l, unsigned i)
 
 int convert_rank(const struct conversion *l, unsigned i)
 {
+    if (!convert_has(l, i))
+        return -1;
     const Onnxpb__Type *t = type_of_value(l, i);
     const struct fact *f = &l->scope->g->wires[l->in[i]].fact;
     if (f->type || !t || !t->tensor_type || !t->tensor_type->shape)

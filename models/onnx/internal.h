@@ -6,12 +6,13 @@
  * convert.c   outline -> struct graph: inputs, bodies, nodes
  * op_rows.c   the table of ops, which names the upgrades
  * upgrade.c   brings old forms to the newest; compose.c writes ops as others, quant.c and loss.c
- *             those of their names, qlinear.c and nbits.c those of another domain, control.c bodies
- *             of Loops, Ifs and Scans, attention.c what transformers have; qparams.c refuses wrong
- * scales and zeros conversion.c   what upgrades work with: attributes, inputs, constants, nodes of
- * a graph; emitter.c   the same for many nodes in a row tensor.c    tensors and their data,
- * external.c where it lies in other files attr.c, fact.c, map.c, text.c   attributes, types and
- * shapes, names to wires, printable text */
+ *             those of their names, attention.c and attention_vendor.c what transformers have,
+ *             fused.c what optimisers joined, qlinear.c and nbits.c what is of another domain,
+ *             control.c bodies of Loops, Ifs and Scans; qparams.c refuses wrong scales and zeros
+ * conversion.c   what upgrades work with: attributes, inputs, constants, nodes of a graph;
+ *             emitter.c   the same for many nodes in a row
+ * tensor.c    tensors and their data, external.c where it lies in other files
+ * attr.c, fact.c, map.c, text.c   attributes, types and shapes, names to wires, printable text */
 #ifndef RILL_MODELS_ONNX_INTERNAL_H
 #define RILL_MODELS_ONNX_INTERNAL_H
 #include "engine/graph/op.h"
@@ -165,6 +166,7 @@ void convert_attr_drop(struct conversion *l, const char *name);
 rill_status convert_set_int(struct conversion *l, const char *name, int64_t v);
 rill_status convert_set_text(struct conversion *l, const char *name, const char *text);
 int64_t convert_int(struct conversion *l, const char *name, int64_t absent);
+float convert_float_of(struct conversion *l, const char *name, float absent);
 
 /* Puts wire w at input i; inputs between are absent. */
 rill_status convert_input(struct conversion *l, unsigned i, uint32_t w);
@@ -293,8 +295,14 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
 /* compose.c */
 #define UPGRADE_COMPOSED(X)                                                                        \
     X(constant) X(dropout) X(fused_matmul) X(groupnorm_18) X(mvn) X(softmax_1) X(swiglu)
-/* attention.c */
-#define UPGRADE_ATTENTION(X) X(attention) X(causal_conv) X(rotary)
+/* attention.c, attention_vendor.c */
+#define UPGRADE_ATTENTION(X)                                                                       \
+    X(attention) X(causal_conv) X(rotary) X(group_query_attention) X(multi_head_attention)         \
+    X(vendor_rotary)
+/* fused.c */
+#define UPGRADE_FUSED(X)                                                                           \
+    X(bias_gelu) X(fast_gelu) X(fused_conv) X(fused_gemm) X(quick_gelu) X(simplified_norm)         \
+    X(skip_layer_norm) X(skip_rms_norm)
 /* loss.c */
 #define UPGRADE_LOSSES(X) X(cross_entropy) X(nll_loss)
 /* quant.c */
@@ -307,7 +315,7 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
 /* control.c */
 #define UPGRADE_CONTROL(X) X(if_) X(loop) X(scan_9)
 #define UPGRADE_EACH(X)                                                                            \
-    UPGRADE_FORMS(X) UPGRADE_COMPOSED(X) UPGRADE_ATTENTION(X) UPGRADE_LOSSES(X) UPGRADE_QUANTISED(X) UPGRADE_VENDOR(X)  \
+    UPGRADE_FORMS(X) UPGRADE_COMPOSED(X) UPGRADE_ATTENTION(X) UPGRADE_FUSED(X) UPGRADE_LOSSES(X) UPGRADE_QUANTISED(X) UPGRADE_VENDOR(X)  \
     UPGRADE_CONTROL(X)
 /* clang-format on */
 #define X(name) rill_status up_##name(struct conversion *l);

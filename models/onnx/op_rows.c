@@ -101,7 +101,7 @@ static const struct op_row rows[] = {
     SAME("InstanceNormalization"),
     SAME("LRN"),
     SAME("LSTM"),
-    SINCE("LayerNormalization", 17),
+    SAME("LayerNormalization"),
     BROADCAST("Less"),
     SAME("LessOrEqual"),
     SOFTMAX("LogSoftmax"),
@@ -163,6 +163,8 @@ static const struct op_row rows[] = {
     SAME("SpaceToDepth"),
     ROW("Split", 2, 12, up_split_2, "split becomes an input"),
     UNTIL("Split", 13, 17, up_split_13, "without sizes: as many parts as outputs"),
+    { "SimplifiedLayerNormalization", 1, NEWEST, "RMSNormalization", up_simplified_norm,
+      "an optimiser's name" },
     AXES("Squeeze", 12),
     BROADCAST("Sub"),
     SAME("Sum"),
@@ -182,13 +184,20 @@ static const struct op_row rows[] = {
 
 /* Of com.microsoft: quantised and fused ops, as the standard ones they are. */
 static const struct op_row microsoft_rows[] = {
+    VENDOR("BiasGelu", up_bias_gelu, "Add, Gelu"),
     ROW("DequantizeLinear", 1, 1, NULL, "16 and 4 bits"),
     VENDOR("DynamicQuantizeLSTM", up_dynamic_lstm, "scales checked"),
     VENDOR("DynamicQuantizeMatMul", up_dynamic_matmul,
            "DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Add"),
+    VENDOR("FastGelu", up_fast_gelu, "Add, Gelu"),
+    VENDOR("FusedConv", up_fused_conv, "Conv, Add and an activation"),
+    VENDOR("FusedGemm", up_fused_gemm, "Gemm and an activation"),
     VENDOR("FusedMatMul", up_fused_matmul, "MatMul, or Einsum, and Mul"),
+    ROW("Gelu", 1, 1, NULL, NULL),
+    VENDOR("GroupQueryAttention", up_group_query_attention, "as Attention"),
     VENDOR("MatMulIntegerToFloat", up_matmul_to_float, "MatMulInteger, Cast, Mul, Add"),
     VENDOR("MatMulNBits", up_matmul_nbits, "DequantizeLinear, MatMul"),
+    VENDOR("MultiHeadAttention", up_multi_head_attention, "as Attention"),
     VENDOR("QAttention", up_qattention, "refused"),
     VENDOR("QGemm", up_qgemm, "MatMulInteger, Add, Cast, Mul, QuantizeLinear"),
     QLINEAR("QLinearAdd", up_qlinear_add, "Add"),
@@ -201,6 +210,10 @@ static const struct op_row microsoft_rows[] = {
     QLINEAR("QLinearSoftmax", up_qlinear_softmax, "Softmax"),
     QLINEAR("QLinearWhere", up_qlinear_where, "Where"),
     ROW("QuantizeLinear", 1, 1, up_dtype_attr, "16 and 4 bits"),
+    VENDOR("QuickGelu", up_quick_gelu, "Swish"),
+    VENDOR("RotaryEmbedding", up_vendor_rotary, "as RotaryEmbedding"),
+    VENDOR("SkipLayerNormalization", up_skip_layer_norm, "Add, LayerNormalization"),
+    VENDOR("SkipSimplifiedLayerNormalization", up_skip_rms_norm, "Add, RMSNormalization"),
 };
 
 #define TABLE(domain, rows)                                                                        \

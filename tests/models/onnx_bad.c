@@ -331,7 +331,7 @@ static void test_nodes(void)
                  "nearest is 'Relu'");
     expect("too new for its opset", make_model(graph_with(make_node("Cast", "x", "y")), 5), NULL,
            NULL, RILL_UNSUPPORTED, "exists in opsets 6 to 28");
-    struct pb vendor = make_node("FusedGemm", "x x", "y");
+    struct pb vendor = make_node("Inverse", "x x", "y");
     pb_text(&vendor, NODE_DOMAIN, "com.microsoft");
     expect_graph("vendor op", graph_with(vendor), RILL_UNSUPPORTED, "'com.microsoft'");
     expect_graph("unknown attribute",

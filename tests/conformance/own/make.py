@@ -575,6 +575,42 @@ def causal_conv():
     c.save(run_reference)
 
 
+def vendor_attention():
+    """Grouped heads that turn behind a cache and see two frames; heads with a bias, a mask and a cache."""
+    c = Case("vendor_attention", 17)
+    q, k, v = (c.numbers(n, [1, "S", w], 1, 3, w) for n, w in (("q", 64), ("k", 32), ("v", 32)))
+    angles = c.random.standard_normal((16, 8))
+    cache = [c.numbers(f"past_{n}", [1, 2, 4, 16], 1, 2, 4, 16) for n in "kv"]
+    last, total = (c.input(n, shape, np.array(v, "i4")) for n, shape, v in (("last", [1], [6]), ("total", [], 7)))
+    grouped = vendor(c, "GroupQueryAttention", q, k, v, *cache, last, total, c.const(np.cos(angles), "f4"),
+                     c.const(np.sin(angles), "f4"), outputs=3, num_heads=4, kv_num_heads=2, do_rotary=1,
+                     local_window_size=2, softcap=3.0)
+    mask = c.input("mask", [1, "S+4"], np.array([[1, 0, 1, 1, 0, 1, 1]], "i4"))
+    heads = vendor(c, "MultiHeadAttention", grouped[0], grouped[0], q, c.const(c.random.standard_normal(192), "f4"),
+                   mask, "", *(c.numbers(f"past_{n}", [1, 4, 4, 16], 1, 4, 4, 16) for n in "ab"), outputs=3,
+                   num_heads=4)
+    for y in (*grouped, *heads):
+        c.output(y)
+    c.save()
+
+
+def vendor_fused():
+    """What optimisers write for several nodes."""
+    c = Case("vendor_fused", 17)
+    x = c.numbers("x", [1, 4, "S"], 1, 4, 6)
+    w = [c.const(c.random.standard_normal(shape), "f4") for shape in ((4, 4, 3), (4,), (4,), (4,), (4, 5))]
+    y = vendor(c, "FusedConv", x, w[0], w[1], "", activation="LeakyRelu", activation_params=[0.2], pads=[1, 1])
+    y = c.op("Transpose", y, perm=[0, 2, 1])
+    norm = vendor(c, "SkipLayerNormalization", y, vendor(c, "FastGelu", y, w[1]), w[2], w[3], w[1], outputs=4)
+    rms = vendor(c, "SkipSimplifiedLayerNormalization", norm[0], norm[3], w[2], epsilon=1e-5)
+    rms = c.op("SimplifiedLayerNormalization", rms, w[3], axis=-1, epsilon=1e-5)
+    gelu = vendor(c, "QuickGelu", vendor(c, "BiasGelu", vendor(c, "Gelu", rms), w[2]))
+    flat = c.op("Reshape", gelu, c.const([-1, 4]))
+    c.output(vendor(c, "FusedGemm", flat, w[4], activation="HardSigmoid", activation_alpha=0.3, activation_beta=0.4))
+    c.output(norm[3])
+    c.save()
+
+
 # ---- lengths that meet once ----
 
 def length_once():
@@ -602,7 +638,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks, quant_types, qu
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, causal_conv, *SAME, length_once, denormals]
+         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_fused, *SAME, length_once, denormals]
 
 if __name__ == "__main__":
     for case in CASES:

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: MIT */
+/* Ops of the domain com.microsoft that optimisers make of several, as those again. */
+#include "models/onnx/internal.h"
+
+#include <string.h>
+
+/* ---- functions of one operand ---- */
+
+static rill_status gelu_of(struct conversion *l, uint32_t x, const char *approximate)
+{
+    const char **text = arena_array(l->r->arena, const char *, 1);
+    uint32_t y = WIRE_NONE;
+    if (!text)
+        return no_memory(l->r);
+    *text = approximate;
+    struct attr how = { .name = "approximate", .kind = ATTR_STRINGS, .strings = { 1, text } };
+    TRY(convert_emit(l, "Gelu", &how, 1, &x, 1, &y, 1));
+    return convert_finish(l, y);
+}
+
+static rill_status biased(struct conversion *l, uint32_t *ret)
+{
+    *ret = l->in[0];
+    return convert_has(l, 1) ? convert_binary(l, "Add", l->in[0], l->in[1], ret) : RILL_OK;
+}
+
+rill_status up_fast_gelu(struct conversion *l)
+{
+    uint32_t x;
+    TRY(convert_inputs_check(l, 1, 2, 0x1));
+    TRY(biased(l, &x));
+    return gelu_of(l, x, "tanh");
+}
+
+rill_status up_bias_gelu(struct conversion *l)
+{
+    uint32_t x;
+    TRY(convert_inputs_check(l, 2, 2, 0x3));
+    TRY(biased(l, &x));
+    return gelu_of(l, x, "none");
+}
+
+rill_status up_quick_gelu(struct conversion *l)
+{
+    struct attr alpha = { .name = "alpha",
+                          .kind = ATTR_FLOAT,
+                          .f = convert_float_of(l, "alpha", 1.702f) };
+    uint32_t y = WIRE_NONE;
+    TRY(convert_inputs_check(l, 1, 1, 0x1));
+    TRY(convert_emit(l, "Swish", &alpha, 1, l->in, 1, &y, 1));
+    return convert_finish(l, y);
+}
+
+/* ---- normalisation of a sum ---- */
+
+enum { SKIP_SUM = 3 }; /* behind the outputs of the norm itself */
+
+/* n_gain: gain, and shift, of the norm; a bias may stand behind them. */
+static rill_status skip_norm(struct conversion *l, const char *engine, unsigned n_gain)
+{
+    struct emitter e = { l, RILL_OK };
+    struct attr epsilon = { .name = "epsilon",
+                            .kind = ATTR_FLOAT,
+                            .f = convert_float_of(l, "epsilon", 1e-12f) };
+    const unsigned bias = 2 + n_gain;
+    TRY(convert_inputs_check(l, 3, bias + 1, 0x7));
+    uint32_t sum = emit(&e, "Add", l->in[0], l->in[1]);
+    if (convert_has(l, bias))
+        sum = emit(&e, "Add", sum, l->in[bias]);
+    uint32_t in[] = { sum, l->in[2], n_gain > 1 && convert_has(l, 3) ? l->in[3] : WIRE_NONE };
+    TRY(emit_output(&e, SKIP_SUM, sum));
+    return convert_emit(l, engine, &epsilon, 1, in, 1 + n_gain, l->out,
+                        l->n_out < SKIP_SUM ? l->n_out : SKIP_SUM);
+}
+
+rill_status up_skip_layer_norm(struct conversion *l)
+{
+    return skip_norm(l, "LayerNormalization", 2);
+}
+
+rill_status up_skip_rms_norm(struct conversion *l)
+{
+    return skip_norm(l, "RMSNormalization", 1);
+}
+
+rill_status up_simplified_norm(struct conversion *l)
+{
+    if (l->n_out > 1 && l->out[1] != WIRE_NONE)
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "output 1 is for training; export the model for inference");
+    l->n_out = 1;
+    return RILL_OK;
+}
+
+/* ---- products with an activation ---- */
+
+/* What a fused activation takes of the numbers beside it, in their order; "": nothing there. */
+static const struct activation {
+    const char *name, *number[2];
+} activations[] = {
+    { "Relu", { "", "" } },       { "Sigmoid", { "", "" } },
+    { "Tanh", { "", "" } },       { "LeakyRelu", { "alpha", "" } },
+    { "Elu", { "alpha", "" } },   { "HardSigmoid", { "alpha", "beta" } },
+    { "Clip", { "min", "max" } }, { "Softplus", { "", "" } },
+    { "HardSwish", { "", "" } },  { "Gelu", { "", "" } },
+};
+
+/* x through the activation that the node names; none: x. number: its parameters, as the file has
+ * them. */
+static rill_status activated(struct conversion *l, const char *name, const float *number,
+                             unsigned n_number, uint32_t x, uint32_t *ret)
+{
+    const struct activation *a = NULL;
+    struct emitter e = { l, RILL_OK };
+    struct attr attr[2];
+    unsigned n = 0;
+    *ret = x;
+    if (!*name)
+        return RILL_OK;
+    for (size_t i = 0; i < sizeof activations / sizeof *activations; i++)
+        if (!strcmp(activations[i].name, name))
+            a = &activations[i];
+    if (!a)
+        return convert_fail(l, RILL_UNSUPPORTED, "activation '%.40s' is not known", name);
+    for (; n < 2 && *a->number[n] && n < n_number; n++)
+        attr[n] = (struct attr) { .name = a->number[n], .kind = ATTR_FLOAT, .f = number[n] };
+    if (strcmp(name, "Clip") != 0)
+        *ret = emit_node(&e, name, attr, n, &x, 1);
+    else if (n == 2)
+        *ret = emit(&e, name, x, emit_float(&e, number[0], x), emit_float(&e, number[1], x));
+    else
+        return convert_fail(l, RILL_MALFORMED, "activation Clip wants two numbers");
+    return e.status;
+}
+
+static const char *text_of(struct conversion *l, const char *name)
+{
+    const struct attr *a = convert_attr(l, name);
+    return a && a->kind == ATTR_STRINGS && a->strings.n == 1 ? a->strings.v[0] : "";
+}
+
+/* Input 3 is added before the activation. */
+rill_status up_fused_conv(struct conversion *l)
+{
+    const struct attr *numbers = convert_attr(l, "activation_params");
+    const bool has = numbers && numbers->kind == ATTR_FLOATS;
+    const float *number = has ? numbers->floats.v : NULL;
+    const unsigned n_number = has ? (unsigned) numbers->floats.n : 0;
+    const char *name = text_of(l, "activation");
+    uint32_t y = WIRE_NONE;
+    TRY(convert_inputs_check(l, 2, 4, 0x3));
+    convert_attr_drop(l, "activation_params");
+    convert_attr_drop(l, "activation");
+    TRY(convert_emit(l, "Conv", l->attr, l->n_attr, l->in, l->n_in < 3 ? l->n_in : 3, &y, 1));
+    if (convert_has(l, 3))
+        TRY(convert_binary(l, "Add", y, l->in[3], &y));
+    TRY(activated(l, name, number, n_number, y, &y));
+    return convert_finish(l, y);
+}
+
+rill_status up_fused_gemm(struct conversion *l)
+{
+    static const char *const drop[] = { "activation", "activation_alpha", "activation_beta",
+                                        "activation_gamma" };
+    const float number[2] = { convert_float_of(l, "activation_alpha", 0),
+                              convert_float_of(l, "activation_beta", 0) };
+    const unsigned n_number = convert_attr(l, "activation_beta") ? 2
+        : convert_attr(l, "activation_alpha")                    ? 1
+                                                                 : 0;
+    const char *name = text_of(l, "activation");
+    uint32_t y = WIRE_NONE;
+    TRY(convert_inputs_check(l, 2, 3, 0x3));
+    for (size_t i = 0; i < sizeof drop / sizeof *drop; i++)
+        convert_attr_drop(l, drop[i]);
+    TRY(convert_emit(l, "Gemm", l->attr, l->n_attr, l->in, l->n_in, &y, 1));
+    TRY(activated(l, name, number, n_number, y, &y));
+    return convert_finish(l, y);
+}

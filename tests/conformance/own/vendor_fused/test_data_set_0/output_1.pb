@@ -1,0 +1,1 @@
+Bskiplayernormalization3_3J`Ë¨?ZÜ¡@àBA˜İ'ÀÊÙÌ@nù’AÏn@:Ã#Àì5A6ï’A›Äé?lAvÀÕ4n?#jAºß?•§UÀ®‹@ÜAt4AA¹ñ1ÀÌ“ZA3Ò@46xAÎFjÀ
