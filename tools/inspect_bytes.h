@@ -4,6 +4,6 @@
 #define RILL_TOOLS_INSPECT_BYTES_H
 #include "engine/graph/op.h"
 
-/* A line; nothing of a graph without such products. */
+/* Lines with the reason of each that does not; nothing of a graph without dequantised numbers. */
 void inspect_bytes(const struct graph *g);
 #endif

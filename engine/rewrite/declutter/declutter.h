@@ -21,4 +21,7 @@ struct narrow_count {
 rill_status graph_with_narrow_cells(struct graph *ret, const struct graph *g,
                                     struct narrow_count *ret_count, struct pass_log *log,
                                     rill_error *reterr);
+
+/* Why a product of dequantised numbers sums no integers: what it lacks first. */
+const char *product_stays_real(const struct graph *g, const struct node *n);
 #endif

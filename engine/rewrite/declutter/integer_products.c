@@ -3,6 +3,7 @@
  * exact, and take both scales afterwards. */
 #include "engine/graph/edit.h"
 #include "engine/ops/attrs.h"
+#include "engine/rewrite/declutter/declutter.h"
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/quantised.h"
 
@@ -356,4 +357,55 @@ rill_status graph_with_integer_products(struct graph *ret, const struct graph *g
                                         : RILL_OK);
     }
     return edit_end(&e, reterr);
+}
+
+/* ---- what stays ---- */
+
+static const char *input_stays(const struct graph *g, uint32_t wire)
+{
+    const struct wire *w = &g->wires[wire];
+    struct quantised_wire q;
+    if (w->node >= g->n_nodes || !node_is(&g->nodes[w->node], OP_DEQUANTIZE_LINEAR))
+        return "its input was not quantised";
+    if (!quantised_params(g, &g->nodes[w->node], &q))
+        return "its input has several scales, or one that is not known";
+    return is_byte(g, g->nodes[w->node].in[0]) ? NULL : "its input is not of 8 bits";
+}
+
+static const char *weights_stay(const struct graph *g, uint32_t wire, int axis)
+{
+    const struct tensor *t = g->wires[wire].fact.value;
+    if (!t || !t->from)
+        return "its weights were not quantised";
+    return quantised_of(g, wire, axis) ? NULL : "its weights have scales along another axis";
+}
+
+static const char *conv_stays(const struct graph *g, const struct node *n)
+{
+    if (node_has_input(n, IN_BIAS) && !node_value(g, n, IN_BIAS))
+        return "its bias is not known";
+    if (conv_attr_of(n)->group > 1 && !places_many(&g->wires[n->out[0]].fact))
+        return "it has groups, and of few places floats are faster";
+    return conv_worth(n, node_value(g, n, IN_W))
+        ? NULL
+        : "it has few weights, and floats are faster where places are few or stay floats";
+}
+
+const char *product_stays_real(const struct graph *g, const struct node *n)
+{
+    static const enum op_id ours[] = { OP_CONV, OP_GEMM, OP_MATMUL },
+                            cells[] = { OP_GRU, OP_LSTM, OP_RNN };
+    const bool conv = node_is(n, OP_CONV), gemm = node_is(n, OP_GEMM);
+    if (node_is_among(n, cells, 3))
+        return "its recurrent weights are few, or not of 8 bits with a scale a row";
+    if (!node_is_among(n, ours, 3))
+        return "no form of this op sums bytes of dequantised numbers";
+    const struct fact *w = &g->wires[n->in[IN_W]].fact;
+    const int axis = conv || (gemm && gemm_attr_of(n)->tb) ? 0 : w->rank - 1;
+    const char *why = input_stays(g, n->in[IN_X]);
+    why = why ? why : weights_stay(g, n->in[IN_W], axis);
+    why = why || !conv ? why : conv_stays(g, n);
+    if (!why && !conv && w->value && tensor_count(w->value) < MATRIX_WEIGHTS_MIN)
+        why = "it has few weights, and floats are faster";
+    return why ? why : "its attributes or scales have no form in bytes";
 }
