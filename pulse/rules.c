@@ -223,6 +223,22 @@ static int map_batch(const struct pulser *p, const struct node *n, unsigned inpu
     return input == 0 && axis == 0 ? 0 : AXIS_NONE;
 }
 
+/* The batch of the bytes, and of their zeros. */
+static int map_byte_conv(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    (void) p;
+    (void) n;
+    return (input == 0 || input == 5) && axis == 0 ? 0 : AXIS_NONE;
+}
+
+/* Batch and channels that come last. */
+static int map_batch_last(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    (void) p;
+    (void) n;
+    return input == 0 && (axis == 0 || axis == 3) ? axis : AXIS_NONE;
+}
+
 /* Batch and channels. */
 static int map_channels(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
@@ -274,10 +290,10 @@ static const struct axis_row rows[OP_COUNT] = {
         .rule = rule_average_pool, .streams = true),
     ROW(BATCH_NORMALIZATION, GLOBAL, "channels", .map = map_not_channel),
     ROW(BLACKMAN_WINDOW, GLOBAL, "all", .way = "of constants they are folded away"),
-    ROW(BYTE_CONV, WINDOW, "all but batch", .map = map_batch,
-        .way = "a net of one frame and its states streams, frame by frame"),
-    ROW(BYTE_POOL, WINDOW, "all but batch", .map = map_batch,
-        .way = "a net of one frame and its states streams, frame by frame"),
+    ROW(BYTE_CONV, WINDOW, "rows and columns (channels: global)", .map = map_byte_conv,
+        .rule = rule_byte_conv, .streams = true),
+    ROW(BYTE_POOL, WINDOW, "rows and columns", .map = map_batch_last, .rule = rule_byte_pool,
+        .streams = true),
     ROW(BYTE_ROWS, GLOBAL, "all but the first", .map = map_batch),
     ROW(BYTE_SOFTMAX, GLOBAL, "the last", .map = map_rows),
     ROW(COMPLEX_MUL, GLOBAL, "the last", .map = map_rows),

@@ -35,6 +35,28 @@ struct conv_integer_attr {
     struct product_results y;
 };
 
+/* Windows of bytes, of rows and columns: pads before, then after; empty lists mean 1 or 0. */
+struct byte_window_attr {
+    struct attr_ints kernel, strides, dilations, pads; /* kernel: of pools */
+};
+
+/* What comes out: its type (0: that of input 0), its zero and the range it is cut to. */
+struct byte_range {
+    int64_t to, zero, low, high;
+};
+
+struct byte_conv_attr {
+    struct byte_window_attr w;
+    int64_t depthwise, x_zero, w_zero, once; /* once: the factor rounds once, not twice */
+    struct byte_range y;
+};
+
+struct byte_pool_attr {
+    struct byte_window_attr w;
+    int64_t mean;
+    struct byte_range y; /* low and high count */
+};
+
 struct matmul_integer_attr {
     struct product_results y;
     struct attr_ints epilogue;
@@ -175,6 +197,18 @@ static inline const struct window_attr *window_attr_of(const struct node *n)
 
 /* Conv, ConvInteger, and ConvTranspose, whose begins with it. */
 static inline const struct conv_attr *conv_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
+/* ByteConv */
+static inline const struct byte_conv_attr *byte_conv_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
+/* BytePool */
+static inline const struct byte_pool_attr *byte_pool_attr_of(const struct node *n)
 {
     return n->attr;
 }

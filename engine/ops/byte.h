@@ -2,6 +2,7 @@
 /* byte.h - what the ops on bytes share: operands, ranges and factors. */
 #ifndef RILL_ENGINE_OPS_BYTE_H
 #define RILL_ENGINE_OPS_BYTE_H
+#include "engine/ops/attrs.h"
 #include "engine/ops/elem.h"
 #include "kernels/fixed.h"
 
@@ -33,11 +34,6 @@ static inline void byte_put(enum dtype t, void *y, int64_t i, int32_t v)
 
 #define TYPES_BYTE (TYPE_I8 | TYPE_U8)
 
-/* What comes out: its type (0: that of input 0), its zero and the range it is cut to. */
-struct byte_range {
-    int64_t to, zero, low, high;
-};
-
 #define BYTE_RANGE_SPECS(type, member)                                                             \
     { .name = "to", .kind = ATTR_INT, .offset = offsetof(type, member.to) },                       \
         { .name = "zero", .kind = ATTR_INT, .offset = offsetof(type, member.zero) },               \
@@ -50,6 +46,10 @@ struct byte_range {
 struct fixed_factor {
     int64_t multiplier, shift;
 };
+
+/* Positions of a window of `reach` along an axis of n and `pads`. */
+rill_status byte_window_count(struct infer *c, const struct dim *n, int64_t pads, int64_t reach,
+                              int64_t stride, const struct dim **ret);
 
 /* Refuses a range that its type does not hold; *ret is the type of the output. */
 rill_status byte_range_check(struct infer *c, const struct byte_range *r, enum dtype *ret);

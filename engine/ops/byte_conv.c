@@ -6,17 +6,11 @@
 
 #include <string.h>
 
-struct byte_conv_attr {
-    struct attr_ints strides, dilations, pads; /* of rows, columns; before, then after */
-    int64_t depthwise, x_zero, w_zero, once;   /* once: the factor rounds once, not twice */
-    struct byte_range y;
-};
-
 #define AT(member) offsetof(struct byte_conv_attr, member)
 static const struct attr_spec conv_attrs[] = {
-    { .name = "strides", .kind = ATTR_INTS, .offset = AT(strides) },
-    { .name = "dilations", .kind = ATTR_INTS, .offset = AT(dilations) },
-    { .name = "pads", .kind = ATTR_INTS, .offset = AT(pads) },
+    { .name = "strides", .kind = ATTR_INTS, .offset = AT(w.strides) },
+    { .name = "dilations", .kind = ATTR_INTS, .offset = AT(w.dilations) },
+    { .name = "pads", .kind = ATTR_INTS, .offset = AT(w.pads) },
     { .name = "depthwise", .kind = ATTR_INT, .offset = AT(depthwise) },
     { .name = "x_zero", .kind = ATTR_INT, .offset = AT(x_zero) },
     { .name = "w_zero", .kind = ATTR_INT, .offset = AT(w_zero) },
@@ -47,7 +41,7 @@ static rill_status lists_check(struct infer *c)
         struct attr_ints v;
         uint32_t n;
         int64_t least;
-    } lists[] = { { a->strides, 2, 1 }, { a->dilations, 2, 1 }, { a->pads, 4, 0 } };
+    } lists[] = { { a->w.strides, 2, 1 }, { a->w.dilations, 2, 1 }, { a->w.pads, 4, 0 } };
     for (unsigned k = 0; k < 3; k++) {
         if (lists[k].v.n && lists[k].v.n != lists[k].n)
             return infer_fail(c, "wants 2 strides, 2 dilations and 4 pads");
@@ -69,10 +63,13 @@ static rill_status image_check(struct infer *c, unsigned i)
     const struct fact *f = c->in[i];
     if (f->rank != 4)
         return infer_fail(c, "input %u is of rank %d, wants 4", i, f->rank);
-    for (int k = i == IN_X; k < 4; k++)
+    for (int k = i == IN_X; k < 4; k++) {
+        if (i == IN_X && k < 3 && !dim_is_const(f->shape[k]))
+            continue; /* rows and columns may be symbols */
         if (!dim_is_const(f->shape[k]) || size_at(f, k) < 1 || size_at(f, k) > SIDE_MAX)
             return infer_fail(c, "input %u, axis %d: a size that is not known or not above 0", i,
                               k);
+    }
     return RILL_OK;
 }
 
@@ -152,13 +149,10 @@ static rill_status conv_infer(struct infer *c)
     shape[0] = c->in[IN_X]->shape[0];
     shape[3] = dim_int(c->dims, outputs);
     for (unsigned i = 0; i < 2; i++) {
-        int64_t room =
-            size_at(c->in[IN_X], 1 + (int) i) + list_at(a->pads, i, 0) + list_at(a->pads, 2 + i, 0);
-        int64_t reach = (size_at(c->in[IN_W], 1 + (int) i) - 1) * list_at(a->dilations, i, 1) + 1;
-        if (reach > room)
-            return infer_fail(c, "a window of %lld does not fit %lld", (long long) reach,
-                              (long long) room);
-        shape[1 + i] = dim_int(c->dims, (room - reach) / list_at(a->strides, i, 1) + 1);
+        int64_t pads = list_at(a->w.pads, i, 0) + list_at(a->w.pads, 2 + i, 0);
+        int64_t reach = (size_at(c->in[IN_W], 1 + (int) i) - 1) * list_at(a->w.dilations, i, 1) + 1;
+        TRY(byte_window_count(c, c->in[IN_X]->shape[1 + i], pads, reach,
+                              list_at(a->w.strides, i, 1), &shape[1 + i]));
     }
     infer_shape(c, 0, to, 4, shape);
     return RILL_OK;
@@ -186,8 +180,8 @@ struct conv_args {
 /* Windows over whole rows, or over one, without a gap. */
 static bool is_dense(const struct conv_args *s, const struct byte_conv_attr *a)
 {
-    bool pads = list_at(a->pads, 0, 0) || list_at(a->pads, 1, 0) || list_at(a->pads, 2, 0) ||
-        list_at(a->pads, 3, 0);
+    bool pads = list_at(a->w.pads, 0, 0) || list_at(a->w.pads, 1, 0) || list_at(a->w.pads, 2, 0) ||
+        list_at(a->w.pads, 3, 0);
     bool gaps = (s->w[1] > 1 && s->dilation[0] > 1) || (s->w[2] > 1 && s->dilation[1] > 1);
     bool rows = s->w[1] == 1 || s->w[2] == s->n[2];
     return !pads && !gaps && rows && (s->y[2] == 1 || s->w[1] == 1);
@@ -197,9 +191,9 @@ static void geometry_set(struct conv_args *s, const struct prep *c)
 {
     const struct byte_conv_attr *a = c->attr;
     for (unsigned i = 0; i < 2; i++) {
-        s->stride[i] = list_at(a->strides, i, 1);
-        s->dilation[i] = list_at(a->dilations, i, 1);
-        s->pad[i] = list_at(a->pads, i, 0);
+        s->stride[i] = list_at(a->w.strides, i, 1);
+        s->dilation[i] = list_at(a->w.dilations, i, 1);
+        s->pad[i] = list_at(a->w.pads, i, 0);
     }
     memcpy(s->n, c->in[IN_X]->dim, sizeof s->n);
     memcpy(s->w, c->in[IN_W]->dim, sizeof s->w);

@@ -40,6 +40,19 @@ rill_status fixed_factor_check(struct infer *c, const struct fixed_factor *f)
     return RILL_OK;
 }
 
+rill_status byte_window_count(struct infer *c, const struct dim *n, int64_t pads, int64_t reach,
+                              int64_t stride, const struct dim **ret)
+{
+    const struct dim *room = dim_add_int(c->dims, n, pads - reach);
+    if (dim_is_const(room) && dim_value(room) < 0)
+        return infer_fail(c, "a window of %lld does not fit %lld", (long long) reach,
+                          (long long) (dim_value(room) + reach));
+    if (!dim_is_const(room))
+        TRY(dims_assume(c->dims, room, c->err));
+    *ret = dim_add_int(c->dims, dim_div_int(c->dims, room, stride), 1);
+    return RILL_OK;
+}
+
 static int32_t factor_apply(int32_t x, struct fixed_factor f)
 {
     return fixed_scale(x, (int32_t) f.multiplier, (int) f.shift);

@@ -4,17 +4,11 @@
 #include "engine/ops/byte.h"
 #include "engine/ops/ops.h"
 
-struct byte_pool_attr {
-    struct attr_ints kernel, strides, pads; /* of rows, columns; pads before, then after */
-    int64_t mean;
-    struct byte_range y; /* low and high count */
-};
-
 #define AT(member) offsetof(struct byte_pool_attr, member)
 static const struct attr_spec pool_attrs[] = {
-    { .name = "kernel", .kind = ATTR_INTS, .offset = AT(kernel), .required = true },
-    { .name = "strides", .kind = ATTR_INTS, .offset = AT(strides), .required = true },
-    { .name = "pads", .kind = ATTR_INTS, .offset = AT(pads), .required = true },
+    { .name = "kernel", .kind = ATTR_INTS, .offset = AT(w.kernel), .required = true },
+    { .name = "strides", .kind = ATTR_INTS, .offset = AT(w.strides), .required = true },
+    { .name = "pads", .kind = ATTR_INTS, .offset = AT(w.pads), .required = true },
     { .name = "mean", .kind = ATTR_INT, .offset = AT(mean) },
     BYTE_RANGE_SPECS(struct byte_pool_attr, y),
     { 0 },
@@ -26,12 +20,12 @@ static const struct attr_spec pool_attrs[] = {
 static rill_status lists_check(struct infer *c)
 {
     const struct byte_pool_attr *a = c->attr;
-    if (a->kernel.n != 2 || a->strides.n != 2 || a->pads.n != 4)
+    if (a->w.kernel.n != 2 || a->w.strides.n != 2 || a->w.pads.n != 4)
         return infer_fail(c, "wants 2 sizes, 2 strides and 4 pads");
     for (unsigned i = 0; i < 4; i++)
-        if (a->kernel.v[i % 2] < 1 || a->kernel.v[i % 2] > SIDE_MAX || a->strides.v[i % 2] < 1 ||
-            a->strides.v[i % 2] > SIDE_MAX || a->pads.v[i] < 0 ||
-            a->pads.v[i] >= a->kernel.v[i % 2])
+        if (a->w.kernel.v[i % 2] < 1 || a->w.kernel.v[i % 2] > SIDE_MAX ||
+            a->w.strides.v[i % 2] < 1 || a->w.strides.v[i % 2] > SIDE_MAX || a->w.pads.v[i] < 0 ||
+            a->w.pads.v[i] >= a->w.kernel.v[i % 2])
             return infer_fail(c, "a window, stride or pad that does not fit");
     return RILL_OK;
 }
@@ -51,13 +45,10 @@ static rill_status pool_infer(struct infer *c)
     shape[3] = x->shape[3];
     for (int i = 1; i < 3; i++) {
         const struct dim *n = x->shape[i];
-        if (!dim_is_const(n) || dim_value(n) < 1 || dim_value(n) > SIDE_MAX)
-            return infer_fail(c, "axis %d: a size that is not known or not above 0", i);
-        int64_t room = dim_value(n) + a->pads.v[i - 1] + a->pads.v[i + 1] - a->kernel.v[i - 1];
-        if (room < 0)
-            return infer_fail(c, "axis %d: a window of %lld does not fit", i,
-                              (long long) a->kernel.v[i - 1]);
-        shape[i] = dim_int(c->dims, room / a->strides.v[i - 1] + 1);
+        if (dim_is_const(n) && (dim_value(n) < 1 || dim_value(n) > SIDE_MAX))
+            return infer_fail(c, "axis %d: a size that is not above 0", i);
+        TRY(byte_window_count(c, n, a->w.pads.v[i - 1] + a->w.pads.v[i + 1], a->w.kernel.v[i - 1],
+                              a->w.strides.v[i - 1], &shape[i]));
     }
     infer_shape(c, 0, to, 4, shape);
     return RILL_OK;
@@ -67,7 +58,7 @@ static rill_status pool_infer(struct infer *c)
 static void window_cut(const struct byte_pool_attr *a, unsigned axis, int64_t at, int64_t n,
                        int64_t ret[2])
 {
-    int64_t from = at * a->strides.v[axis] - a->pads.v[axis], to = from + a->kernel.v[axis];
+    int64_t from = at * a->w.strides.v[axis] - a->w.pads.v[axis], to = from + a->w.kernel.v[axis];
     ret[0] = from > 0 ? from : 0;
     ret[1] = to < n ? to : n;
 }

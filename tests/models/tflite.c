@@ -173,9 +173,9 @@ static size_t frames_run(struct session *s, const float *x, size_t n, bool strea
     return all * s->ports[1].width;
 }
 
-/* What is made of 7 rows: by the twin that has as many, by the symbol with that value and, where
- * time streams, row by row. */
-static void test_open(const char *name, bool streams)
+/* What is made of 7 rows: by the twin that has as many, by the symbol with that value, and row by
+ * row. */
+static void test_open(const char *name)
 {
     float x[7 * 12], y[3][7 * 8] = { { 0 } };
     size_t n[3] = { 0 };
@@ -188,11 +188,6 @@ static void test_open(const char *name, bool streams)
         snprintf(path, sizeof path, "tests/models/tflite/nets/open_%s%s.tflite", name,
                  k == 0 ? "_7" : "");
         bool open = session_open(&s, source_path(path), k == 1 ? "S=7" : NULL, &err);
-        if (k == 2 && !streams) {
-            CHECK(!open && err.status == RILL_UNSUPPORTED && strstr(err.text, "ByteConv"), "%s: %s",
-                  path, err.text);
-            continue;
-        }
         CHECK(open, "%s: %s", path, err.text);
         if (open) {
             n[k] = frames_run(&s, x, k == 2 ? 7 : 1, k == 2, y[k]);
@@ -394,9 +389,10 @@ int main(void)
     test_broken("nets/variable8");
     test_limits();
     test_nets();
-    test_open("floats", true);
-    test_open("whole", false);
-    test_open("cell", true);
+    test_open("floats");
+    test_open("whole");
+    test_open("windows");
+    test_open("cell");
     for (size_t i = 0; i < sizeof published / sizeof *published; i++)
         test_published(&published[i]);
     return check_done();

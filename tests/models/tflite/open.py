@@ -61,6 +61,31 @@ def whole(rows, name):
     m.save(name, [x], [y])
 
 
+def windows(rows, name):
+    """Bytes: windows two rows apart, channels of their own three apart, the largest of two, a sum with what is later, each row's
+    product of floats around a zero of its own."""
+    m = Net(rows)
+    bytes8 = lambda t, s, scale, **more: m.tensor(t, s, 'INT8', m.random.integers(-127, 128, s).astype(np.int8), scale, **more)
+    q = {'scale': 0.1, 'zero': -7}
+    after = lambda n: None if rows is None else n
+    x = m.rowed('x', [1, 0, 2, 4], 'INT8', scale=0.05, zero=3)
+    d = m.rowed('d', [1, 0, 2, 4], 'INT8', **q)
+    m.op('DEPTHWISE_CONV_2D', [x, bytes8('w', [1, 3, 1, 4], [0.01] * 4, axis=3), m.tensor('b', [4], 'INT32', np.full(4, 9, np.int32), [0.0005] * 4)],
+         [d], {0: ('b', SAME), 1: ('i', 1), 2: ('i', 1), 3: ('i', 1), 4: ('b', 0), 5: ('i', 1), 6: ('i', 3)}, version=3)
+    e = m.rowed('e', [1, 0, 2, 4], 'INT8', **q)
+    m.op('MAX_POOL_2D', [d], [e], {0: ('b', SAME), 1: ('i', 1), 2: ('i', 1), 3: ('i', 1), 4: ('i', 2), 5: ('b', 0)}, version=2)
+    s = m.rowed('s', [1, 0, 2, 4], 'INT8', scale=0.15, zero=5)
+    m.op('ADD', [x, e], [s], {0: ('b', 1)}, version=2)
+    m.rows = after(3)
+    c = m.rowed('c', [1, 0, 1, 6], 'INT8', scale=0.3, zero=-5)
+    m.op('CONV_2D', [s, bytes8('v', [6, 2, 2, 4], [0.01 * (1 + i) for i in range(6)]), m.tensor('a', [6], 'INT32', np.full(6, 9, np.int32), [0.001] * 6)],
+         [c], {0: ('b', VALID), 1: ('i', 1), 2: ('i', 2), 3: ('b', 0), 4: ('i', 1), 5: ('i', 1)}, version=3)
+    f, y = m.rowed('f', [1, 0, 1, 6]), m.rowed('y', [1, 0, 1, 5])
+    m.op('DEQUANTIZE', [c], [f], version=2)
+    m.op('FULLY_CONNECTED', [f, bytes8('u', [5, 6], 0.02), -1], [y], {0: ('b', 0), 2: ('?', True), 3: ('?', True)}, version=9)
+    m.save(name, [x], [y])
+
+
 def cell(rows, name):
     """An LSTM along the rows."""
     m = Net(rows)
@@ -92,7 +117,7 @@ def refused():
 
 
 if __name__ == '__main__':
-    for net in (floats, whole, cell):
+    for net in (floats, whole, windows, cell):
         net(None, 'nets/open_' + net.__name__)
         net(7, 'nets/open_%s_7' % net.__name__)
     refused()
