@@ -178,7 +178,8 @@ struct dft_args {
     size_t outer, inner; /* before and after the axis, without the last one */
     size_t parts;        /* 1 real, 2 complex */
     size_t in_points, keep, bins, work_floats;
-    bool inverse;
+    size_t out_parts;
+    bool inverse, half_spectrum; /* what is read of an inverse one: the rest mirrors it */
     double *turn; /* cos and sin of 2 pi k / n, k < n: short transforms; NULL otherwise */
 };
 
@@ -200,12 +201,14 @@ static rill_status dft_axis(struct infer *c, int *ret)
     return RILL_OK;
 }
 
-static rill_status dft_parts(struct infer *c, const struct dim *last, bool onesided)
+static rill_status dft_parts(struct infer *c, const struct dim *last, bool onesided, bool inverse)
 {
     if (!dim_is(last, 1) && !dim_is(last, 2))
         return infer_fail(c, "the last axis must hold 1 (real) or 2 (complex) parts");
-    if (onesided && dim_is(last, 2))
-        return infer_fail(c, "onesided = 1 wants real input; use onesided = 0");
+    if (onesided && dim_is(last, inverse ? 1 : 2))
+        return infer_fail(c,
+                          inverse ? "onesided = 1 of an inverse transform wants complex input"
+                                  : "onesided = 1 wants real input; use onesided = 0");
     return RILL_OK;
 }
 
@@ -216,12 +219,11 @@ static rill_status dft_infer(struct infer *c)
     int axis = 0;
     TRY(f32_check(c, 0, 2));
     TRY(dft_axis(c, &axis));
-    TRY(dft_parts(c, x->shape[x->rank - 1], a->onesided != 0));
-    if (a->onesided && a->inverse)
-        return infer_fail(c,
-                          "onesided and inverse together are not supported; use inverse alone on "
-                          "the whole spectrum");
+    const bool half = a->onesided && a->inverse;
+    TRY(dft_parts(c, x->shape[x->rank - 1], a->onesided != 0, a->inverse != 0));
     const struct dim *n = x->shape[axis];
+    if (half)
+        n = dim_mul_int(c->dims, dim_sub(c->dims, n, dim_int(c->dims, 1)), 2);
     unsigned count = 1;
     if (infer_has(c, 1))
         TRY(infer_dims(c, 1, &n, 1, &count));
@@ -229,8 +231,8 @@ static rill_status dft_infer(struct infer *c)
         return infer_fail(c, "dft_length must be one number");
     TRY(points_check(c, n));
     infer_same(c, 0, 0);
-    c->out[0].shape[axis] = a->onesided ? dim_int(c->dims, dim_value(n) / 2 + 1) : n;
-    c->out[0].shape[x->rank - 1] = dim_int(c->dims, 2);
+    c->out[0].shape[axis] = a->onesided && !half ? dim_int(c->dims, dim_value(n) / 2 + 1) : n;
+    c->out[0].shape[x->rank - 1] = dim_int(c->dims, half ? 1 : 2);
     return RILL_OK;
 }
 
@@ -274,7 +276,8 @@ static rill_status dft_prepare(struct prep *c)
     int64_t at, n;
     TRY(known_int(c, 2, -2, &at));
     int axis = axis_normalise(at, x->rank);
-    TRY(known_int(c, 1, x->dim[axis], &n));
+    const bool half = a->onesided && a->inverse;
+    TRY(known_int(c, 1, half ? 2 * (x->dim[axis] - 1) : x->dim[axis], &n));
     struct dft_args *d = arena_new(c->arena, struct dft_args);
     if (!d)
         return no_memory(c);
@@ -285,7 +288,10 @@ static rill_status dft_prepare(struct prep *c)
             *(i < axis ? &d->outer : &d->inner) *= (size_t) x->dim[i];
     d->parts = (size_t) x->dim[x->rank - 1];
     d->in_points = (size_t) x->dim[axis];
-    d->keep = d->in_points < (size_t) n ? d->in_points : (size_t) n;
+    d->half_spectrum = half;
+    d->out_parts = half ? 1 : 2;
+    d->keep = half ? (size_t) n / 2 + 1 : (size_t) n;
+    d->keep = d->in_points < d->keep ? d->in_points : d->keep;
     d->bins = (size_t) y->dim[axis];
     d->inverse = a->inverse != 0;
     TRY(short_turns(c, d, (size_t) n));
@@ -295,41 +301,63 @@ static rill_status dft_prepare(struct prep *c)
     return RILL_OK;
 }
 
-static void dft_line(const struct eval *e, const struct dft_args *d, float *y, const float *x)
+/* The points of a line; the conjugates behind half a spectrum, of which two points are real. */
+static void dft_load(const struct dft_args *d, float *re, float *im, const float *x)
 {
-    size_t n = d->fft.n;
-    float *re = e->scratch, *im = re + n, *work = im + n;
-    memset(re, 0, 2 * n * sizeof *re);
+    const size_t n = d->fft.n;
+    memset(re, 0, n * sizeof *re);
+    memset(im, 0, n * sizeof *im);
     for (size_t i = 0; i < d->keep; i++) {
         re[i] = x[i * d->inner * d->parts];
         im[i] = d->parts == 2 ? x[i * d->inner * 2 + 1] : 0;
     }
+    if (!d->half_spectrum)
+        return;
+    im[0] = 0;
+    im[n / 2] = n % 2 ? im[n / 2] : 0;
+    for (size_t i = 1; i < (n + 1) / 2; i++) {
+        re[n - i] = re[i];
+        im[n - i] = -im[i];
+    }
+}
+
+static void dft_store(const struct dft_args *d, float *y, size_t bin, float re, float im)
+{
+    y += bin * d->inner * d->out_parts;
+    y[0] = re;
+    if (d->out_parts == 2)
+        y[1] = im;
+}
+
+static void dft_line(const struct eval *e, const struct dft_args *d, float *y, const float *x)
+{
+    size_t n = d->fft.n;
+    float *re = e->scratch, *im = re + n, *work = im + n;
+    dft_load(d, re, im, x);
     if (d->inverse)
         e->kern->fft_f32(&d->fft, im, re, work);
     else
         e->kern->fft_f32(&d->fft, re, im, work);
     float scale = d->inverse ? 1.0f / (float) n : 1.0f;
-    for (size_t i = 0; i < d->bins; i++) {
-        y[i * d->inner * 2] = re[i] * scale;
-        y[i * d->inner * 2 + 1] = im[i] * scale;
-    }
+    for (size_t i = 0; i < d->bins; i++)
+        dft_store(d, y, i, re[i] * scale, im[i] * scale);
 }
 
 static void dft_short_line(const struct eval *e, const struct dft_args *d, float *y, const float *x)
 {
-    (void) e;
-    size_t n = d->fft.n, step = d->inner * d->parts;
+    size_t n = d->fft.n, end = d->half_spectrum ? n : d->keep;
+    float *of_re = e->scratch, *of_im = of_re + n;
     double scale = d->inverse ? 1.0 / (double) n : 1.0, sign = d->inverse ? 1 : -1;
+    dft_load(d, of_re, of_im, x);
     for (size_t bin = 0; bin < d->bins; bin++) {
         double re = 0, im = 0;
-        for (size_t i = 0; i < d->keep; i++) {
+        for (size_t i = 0; i < end; i++) {
             const double *t = d->turn + 2 * (bin * i % n);
-            double a = (double) x[i * step], b = d->parts == 2 ? (double) x[i * step + 1] : 0;
+            double a = (double) of_re[i], b = (double) of_im[i];
             re += a * t[0] - sign * b * t[1];
             im += sign * a * t[1] + b * t[0];
         }
-        y[bin * d->inner * 2] = (float) (re * scale);
-        y[bin * d->inner * 2 + 1] = (float) (im * scale);
+        dft_store(d, y, bin, (float) (re * scale), (float) (im * scale));
     }
 }
 
@@ -340,7 +368,7 @@ static void dft_eval(const struct eval *e)
         d->turn ? dft_short_line : dft_line;
     for (size_t o = 0; o < d->outer; o++)
         for (size_t i = 0; i < d->inner; i++)
-            line(e, d, (float *) e->y[0] + (o * d->bins * d->inner + i) * 2,
+            line(e, d, (float *) e->y[0] + (o * d->bins * d->inner + i) * d->out_parts,
                  (const float *) e->x[0] + (o * d->in_points * d->inner + i) * d->parts);
 }
 
@@ -397,7 +425,7 @@ static rill_status stft_infer(struct infer *c)
         return infer_fail(
             c, "the signal has rank %d; supported: [batch, samples] and [batch, samples, 1 or 2]",
             x->rank);
-    TRY(dft_parts(c, x->rank == 3 ? x->shape[2] : one, a->onesided != 0));
+    TRY(dft_parts(c, x->rank == 3 ? x->shape[2] : one, a->onesided != 0, false));
     TRY(infer_ints(c, STFT_STEP, &step, 1, &n));
     if (n != 1 || step < 1)
         return infer_fail(c, "frame_step is %lld; supported: 1 or more", (long long) step);

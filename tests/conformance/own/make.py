@@ -611,6 +611,17 @@ def vendor_fused():
     c.save()
 
 
+# ---- spectra ----
+
+def dft_half():
+    """Real signals of half spectra, of as many points as they have and of a given number, with bins too few and too many."""
+    c = Case("dft_half", 20)
+    for name, bins, points in ("a", 6, ""), ("b", 4, 9), ("c", 30, 41):
+        x = c.numbers(name, ["S", bins, 3, 2], 2, bins, 3, 2)
+        c.output(c.op("DFT", x, points and c.const(points), c.const(1), inverse=1, onesided=1))
+    c.save(run_reference)
+
+
 # ---- lengths that meet once ----
 
 def length_once():
@@ -638,7 +649,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks, quant_types, qu
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_fused, *SAME, length_once, denormals]
+         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_fused, dft_half, *SAME, length_once, denormals]
 
 if __name__ == "__main__":
     for case in CASES:
