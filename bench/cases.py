@@ -11,7 +11,8 @@ PEER_NAMES = {"ort": "ONNX Runtime", "tract": "tract", "blas": "OpenBLAS", "othe
 
 @dataclass
 class Run:
-    """net: a generated net, exported/NAME of dfn_torch.py, models/FILE, or library/NAME; args: options of the program;
+    """net: a generated net, exported/NAME of dfn_torch.py, models/FILE, library/NAME, or eight/ and one of these, with
+    weights of 8 bits; args: options of the program;
     kind: another program."""
     net: str
     args: tuple = ()
@@ -100,6 +101,12 @@ I16_NETS = {"dpdfnet2-shaped": [DPDFNET2], "dfn3-shaped": [DFN3], "dpdfnet2, as 
 I16 = [Case(f"{name}, i16 recurrent weights", "i16 recurrent weights; ONNX Runtime f32", {"rill": i16(*runs), "ort": runs})
        for name, runs in I16_NETS.items()]
 
+# ---- the same nets as `rill quantize` writes them, in rill alone ----
+
+EIGHT = [Case(f"{name}, i8 weights", "i8 weights; ONNX Runtime f32",
+              {"rill": [Run("eight/" + run.net, run.args) for run in runs], "ort": runs}, bar=bar)
+         for name, runs, bar in (("dfn3-shaped", [DFN3], 4), ("dpdfnet2-shaped", [DPDFNET2], 3))]
+
 # ---- layers ----
 
 BARS = {"gru_128_50": 1.15, "lstm_128_50": 1.05, "gru_256_100": 1, "lstm_256_100": 1, "rnn_128_50": 1.5, "gru_128_1": 2}
@@ -167,4 +174,4 @@ STREAMS += [Case("silero_v6, each of 64 streams", "models",
                  {"rill": [Run(silero(1).net, silero(1).args + ("--streams", "64"))], "ort": [silero(64)]}, bar=2,
                  share={"rill": 64, "ort": 64})]
 
-CASES = MODELS + I16 + LAYERS + TFLITE + STREAMS
+CASES = MODELS + I16 + EIGHT + LAYERS + TFLITE + STREAMS

@@ -57,6 +57,8 @@ class Peers:
         if net.startswith("library/"):
             return net[8:] if os.path.isdir(os.path.join(self.tools["library"], net[8:])) else None
         nets = os.path.join(self.tools["work"], "nets")
+        if net.startswith("eight/"):
+            return self.quantised(nets, net[6:])
         return self.exported(nets, net[9:]) if net.startswith("exported/") else make(nets, net)
 
     def exported(self, nets, name):
@@ -64,6 +66,13 @@ class Peers:
         path, script = os.path.join(nets, name + ".onnx"), os.path.join(self.tools["root"], "bench", "dfn_torch.py")
         if not os.path.exists(path) and self.tools["torch"]:
             subprocess.run([self.tools["torch"], "-W", "ignore", script, nets, name], check=False, stderr=subprocess.DEVNULL)
+        return path if os.path.exists(path) else None
+
+    def quantised(self, nets, name):
+        """The net with weights of 8 bits, as rill quantize writes it, now or before."""
+        path, source = os.path.join(nets, name.replace("/", "_") + "_8.onnx"), self.path(name)
+        if source and not os.path.exists(path):
+            subprocess.run([self.tools["rill"], "quantize", source, path], check=False, stdout=subprocess.DEVNULL)
         return path if os.path.exists(path) else None
 
     def rill(self, run, more=()):

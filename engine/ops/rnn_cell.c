@@ -260,6 +260,9 @@ static rill_status seq_prepare(struct prep *c, struct rnn *g)
     g->packed = from.w && from.r && (!b || b->data);
     if (g->bytes && !(g->packed && from.w_scale && from.r_scale))
         return prep_fail(c, "has weights of i8 that are not constant");
+    if (g->bytes && (g->inputs > KERN_CELL_I8_TERMS_MAX || g->hidden > KERN_CELL_I8_TERMS_MAX))
+        return prep_fail(c, "has weights of i8 for %lld inputs and %lld states; %d of each work",
+                         (long long) g->inputs, (long long) g->hidden, KERN_CELL_I8_TERMS_MAX);
     g->seq[0] = g->seq[1] = (struct kern_cell_seq) {
         .kind = kind_of(c, g),
         .hidden = (size_t) g->hidden,
