@@ -104,7 +104,20 @@ Q8_TILE void FN(q8_tile)(const struct FN(q8) *g, size_t row, size_t o, const int
     const uint8_t *x = g->taken + row * Q8_APART;
     EACH_ROW
         EACH_PANEL acc[p * rows + r] = d16_zero();
-    for (size_t i = 0; i < g->groups; i++, w += 64, x += KERN_Q8_TERMS) {
+    size_t i = 0;
+#ifdef Q8_FOUR_GROUPS
+    /* A row's terms of four groups in one register; each panel has a pointer, which its loads move. */
+    if (rows == 1) {
+        const int8_t *at[TILE_PANELS_MOST];
+        EACH_PANEL at[p] = w + (size_t) p * step;
+        for (; i + 4 <= g->groups; i += 4, x += 4 * KERN_Q8_TERMS) {
+            const x4 four = x16_load(x);
+            EACH_PANEL acc[p] = d16_dot_4(acc[p], &at[p], four);
+        }
+        w += i * 64;
+    }
+#endif
+    for (; i < g->groups; i++, w += 64, x += KERN_Q8_TERMS) {
         if (rows < panels) {
             x4 xs[TILE_ROWS_MOST];
             EACH_ROW xs[r] = x4_load(x + r * Q8_APART);

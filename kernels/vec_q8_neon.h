@@ -15,13 +15,12 @@ typedef int8x16_t x4;
 
 Q8_INLINE x4 x4_load(const uint8_t *taken)
 {
-    uint32_t four;
-    memcpy(&four, taken, sizeof four);
-    return vreinterpretq_s8_u32(vdupq_n_u32(four));
+    return vreinterpretq_s8_u32(vld1q_dup_u32((const uint32_t *) (const void *) taken));
 }
 Q8_INLINE w64 w64_load(const int8_t *w)
 {
-    return (w64) { { vld1q_s8(w), vld1q_s8(w + 16), vld1q_s8(w + 32), vld1q_s8(w + 48) } };
+    const int8x16x4_t four = vld1q_s8_x4(w); /* one instruction */
+    return (w64) { { four.val[0], four.val[1], four.val[2], four.val[3] } };
 }
 
 #define EACH_4 V16_UNROLL for (int j = 0; j < 4; j++)
@@ -40,6 +39,22 @@ Q8_INLINE d16 d16_dot(d16 s, w64 w, x4 x)
     return s;
 }
 Q8_INLINE n16 d16_sums(d16 a, int32_t extra) { (void) extra; return a; }
+#define Q8_FOUR_GROUPS
+Q8_INLINE x4 x16_load(const uint8_t *taken) { return vreinterpretq_s8_u8(vld1q_u8(taken)); }
+/* Four groups of a panel, behind which *at is left. */
+Q8_INLINE d16 d16_dot_4(d16 s, const int8_t **at, x4 x)
+{
+#define GROUP(q)                                                                                   \
+    {                                                                                              \
+        const w64 w = w64_load(*at);                                                               \
+        *at += 64;                                                                                 \
+        __asm__("" : "+r"(*at)); /* the load moves it, no addition for each */                     \
+        EACH_4 s.i[j] = vdotq_laneq_s32(s.i[j], w.b[j], x, q);                                     \
+    }
+    GROUP(0) GROUP(1) GROUP(2) GROUP(3)
+#undef GROUP
+    return s;
+}
 #else
 #define Q8_FIT(rows) ((rows) == 1 ? 2 : 1)
 #define Q8_ACC 2
