@@ -8,14 +8,20 @@
 
 #include <stdint.h>
 
-/* v within low..high, whole numbers, rounded to nearest, half away from zero; low for NaN. */
+/* To the nearest whole number of 32 bits, half away from zero. */
+static inline int32_t byte_nearest(float v)
+{
+    int32_t whole = (int32_t) v;
+    float rest = v - (float) whole;
+    return whole + (rest >= 0.5f) - (rest <= -0.5f);
+}
+
+/* v within low..high, whole numbers, rounded so; low for NaN. */
 static inline int32_t byte_round(float v, float low, float high)
 {
     v = v > low ? v : low;
     v = v < high ? v : high;
-    int32_t whole = (int32_t) v;
-    float rest = v - (float) whole;
-    return whole + (rest >= 0.5f) - (rest <= -0.5f);
+    return byte_nearest(v);
 }
 
 /* One operand of an op on bytes, i8 or u8, as a number. */
