@@ -32,7 +32,7 @@ build()
     programs="tests/kern/check_kern tests/pulse/test_pulse_random"
     [ -f "$dir/build.ninja" ] && ninja -C "$dir" $programs && return
     rm -rf "$dir"
-    meson setup "$dir" "$root" --cross-file "$root/tests/cross/aarch64.ini" -Dpart=core -Dbuildtype=plain -Doptimization=1 &&
+    meson setup "$dir" "$root" --cross-file "$root/tests/cross/aarch64.ini" -Dpart=core -Dbuildtype=plain -Doptimization=2 &&
         ninja -C "$dir" $programs
 }
 build >"$out/log" 2>&1 || {

@@ -47,13 +47,15 @@ static bool bias_is_zero(const struct graph *g, const struct node *n)
     return b != NULL;
 }
 
-/* Row 0, of frequency 0, is the window. */
+/* Row 0, of frequency 0, is the window. Its largest value is found in f32: gcc 12 for 64-bit ARM
+ * cannot compile a maximum of doubles that were floats. */
 static bool weights_are_dft(const float *w, int64_t points)
 {
     int64_t bins = points / 2 + 1;
-    double most = 0;
+    float largest = 0;
     for (int64_t k = 0; k < points; k++)
-        most = fmax(most, fabs((double) w[k]));
+        largest = fmaxf(largest, fabsf(w[k]));
+    const double most = (double) largest;
     for (int64_t f = 0; f < bins; f++)
         for (int64_t k = 0; k < points; k++) {
             double c, s, window = (double) w[k];
