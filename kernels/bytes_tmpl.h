@@ -1,43 +1,65 @@
 /* SPDX-License-Identifier: MIT */
 /* Sums of whole numbers from bytes, and bytes from sums: the contracts are in kern.h. */
 
-/* The sums of channels o .. o+15 over all places. */
-static inline i16 FN(places_sum_16)(const uint8_t *const *x, const int16_t *w, size_t step,
-                                    const struct kern_places *p, size_t o, i16 sum)
+/* The sums of channels o .. o+15 of a window. */
+static inline i16 FN(places_sum_16)(const uint8_t *x, size_t o, const struct kern_places *p)
 {
-    if (p->is_signed)
-        for (size_t i = 0; i < p->n_places; i++, w += step)
-            sum = i16_add(sum, i16_mul(i16_load_s8(x[i] + o), i16_load_s16(w)));
-    else
-        for (size_t i = 0; i < p->n_places; i++, w += step)
-            sum = i16_add(sum, i16_mul(i16_load_u8(x[i] + o), i16_load_s16(w)));
+    i16 sum = i16_load(p->bias + o);
+    const int16_t *w = p->w + 2 * o;
+    const size_t *at = p->at;
+    for (size_t i = 0; i < p->n_pairs; i++, w += p->w_step, at += 2)
+        sum = pair_add(sum, x + o + at[0], x + o + at[1], w, p->flip);
     return sum;
 }
 
 /* Fewer channels than 16. */
-static void FN(places_sum_few)(int32_t *restrict y, const uint8_t *const *x, const struct kern_places *p)
+static void FN(places_sum_few)(int32_t *restrict y, const uint8_t *x, const struct kern_places *p)
 {
     for (size_t o = 0; o < p->n; o++) {
         uint32_t sum = (uint32_t) p->bias[o];
-        for (size_t i = 0; i < p->n_places; i++) {
-            int32_t v = p->is_signed ? (int8_t) x[i][o] : x[i][o];
-            sum += (uint32_t) (v * p->w[i * p->n + o]);
-        }
+        for (size_t i = 0; i < 2 * p->n_pairs; i++)
+            sum += (uint32_t) ((x[p->at[i] + o] ^ p->flip) * p->w[i / 2 * p->w_step + 2 * o + i % 2]);
         y[o] = (int32_t) sum;
     }
 }
 
 /* A last block of 16 ends where they end: some are summed twice. */
-static void FN(places_sum)(int32_t *restrict y, const uint8_t *const *x, const struct kern_places *p)
+static void FN(places_sum)(int32_t *restrict y, const uint8_t *restrict x, size_t step, size_t windows,
+                           const struct kern_places *p)
 {
-    if (p->n < 16) {
-        FN(places_sum_few)(y, x, p);
-        return;
+    for (size_t i = 0; i < windows; i++, x += step, y += p->n) {
+        if (p->n < 16)
+            FN(places_sum_few)(y, x, p);
+        for (size_t o = 0; o < p->n && p->n >= 16; o += 16) {
+            o = o + 16 <= p->n ? o : p->n - 16;
+            i16_store(y + o, FN(places_sum_16)(x, o, p));
+        }
     }
-    for (size_t o = 0; o < p->n; o += 16) {
-        o = o + 16 <= p->n ? o : p->n - 16;
-        i16_store(y + o, FN(places_sum_16)(x, p->w + o, p->n, p, o, i16_load(p->bias + o)));
+}
+
+/* n is a constant where it is called, or small. */
+static inline void FN(places_max_some)(uint8_t *restrict y, const uint8_t *restrict x, const size_t *at,
+                                       size_t n_places, size_t n, uint8_t flip)
+{
+    uint8_t most[16] = { 0 };
+    for (size_t i = 0; i < n_places; i++)
+        for (size_t o = 0; o < n; o++) {
+            const uint8_t v = x[at[i] + o] ^ flip;
+            most[o] = v > most[o] ? v : most[o];
+        }
+    for (size_t o = 0; o < n; o++)
+        y[o] = most[o] ^ flip;
+}
+
+static void FN(places_max)(uint8_t *restrict y, const uint8_t *restrict x, const size_t *at, size_t n_places,
+                           size_t n, uint8_t flip)
+{
+    for (size_t o = 0; o < n && n >= 16; o += 16) {
+        o = o + 16 <= n ? o : n - 16;
+        FN(places_max_some)(y + o, x + o, at, n_places, 16, flip);
     }
+    if (n < 16)
+        FN(places_max_some)(y, x, at, n_places, n, flip);
 }
 
 /* Arithmetic of 32 bits, but for one product of 64 whose upper half is kept: what compilers make

@@ -67,12 +67,15 @@ struct kern_block {
     size_t n, k;
 };
 
-/* A window over channels that lie side by side: bytes of so many places, and a weight for each
- * channel at each place. A zero of the bytes is taken off by the bias. */
+/* Windows over n channels that lie side by side: place i is at[i] bytes behind where its window
+ * begins. Places come in pairs, and weights, -255 .. 255, as channels of pairs; `at` and the
+ * weights of a place that does not exist make pairs whole: any place, and 0. */
 struct kern_places {
-    bool is_signed; /* the bytes */
-    size_t n, n_places;
-    const int16_t *w;    /* [n_places][n] */
+    uint8_t flip; /* 0, or 0x80: bytes are read with that bit turned, as u8 */
+    size_t n, n_pairs;
+    const size_t *at;    /* [n_pairs][2] */
+    const int16_t *w;    /* [n_pairs][n][2] */
+    size_t w_step;       /* from pair to pair: 2 * n, or 0 where all have the same weights */
     const int32_t *bias; /* [n] */
 };
 
@@ -208,8 +211,13 @@ struct kern {
      * the least. */
     void (*quantize_f32)(void *y, const float *x, size_t n, const struct kern_quant *q);
 
-    /* y[o] = bias[o] + sum over places of x[place][o] * w[place][o], o < n, modulo 2^32 */
-    void (*places_sum)(int32_t *restrict y, const uint8_t *const *x, const struct kern_places *p);
+    /* y[i * n + o] = bias[o] + sum over places of (x[i * step + at[place] + o] ^ flip) *
+     * w[place][o], o < n, i < windows, modulo 2^32 */
+    void (*places_sum)(int32_t *restrict y, const uint8_t *restrict x, size_t step, size_t windows,
+                       const struct kern_places *p);
+    /* y[o] = the greatest of x[at[i] + o] ^ flip, i < n_places, o < n, with that bit turned back */
+    void (*places_max)(uint8_t *restrict y, const uint8_t *restrict x, const size_t *at,
+                       size_t n_places, size_t n, uint8_t flip);
     /* y[o] of x[o], o < n: s8 or u8, as low and high are */
     void (*requantize)(uint8_t *restrict y, const int32_t *restrict x, size_t n,
                        const struct kern_requant *q);
@@ -264,6 +272,7 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(range_f32)                                                                                   \
     K(quantize_f32)                                                                                \
     K(places_sum)                                                                                  \
+    K(places_max)                                                                                  \
     K(requantize)                                                                                  \
     K(taps_sum)                                                                                    \
     K(scale_bytes)                                                                                 \

@@ -213,6 +213,18 @@ V16_INLINE void i16_store(int32_t *p, i16 a)
     _mm256_storeu_si256((__m256i *) (void *) p, a.lo);
     _mm256_storeu_si256((__m256i *) (void *) (p + 8), a.hi);
 }
+/* Of 16 channels: sums of two places' bytes, after `flip`, by weights in pairs. */
+V16_INLINE i16 pair_add(i16 sum, const uint8_t *a, const uint8_t *b, const int16_t *w, uint8_t flip)
+{
+    const __m128i by = _mm_set1_epi8((char) flip),
+                  x = _mm_xor_si128(_mm_loadu_si128((const __m128i *) (const void *) a), by),
+                  y = _mm_xor_si128(_mm_loadu_si128((const __m128i *) (const void *) b), by);
+    const __m256i lo = _mm256_cvtepu8_epi16(_mm_unpacklo_epi8(x, y)),
+                  hi = _mm256_cvtepu8_epi16(_mm_unpackhi_epi8(x, y)),
+                  *by_w = (const __m256i *) (const void *) w;
+    return (i16) { _mm256_add_epi32(sum.lo, _mm256_madd_epi16(lo, _mm256_loadu_si256(by_w))),
+                   _mm256_add_epi32(sum.hi, _mm256_madd_epi16(hi, _mm256_loadu_si256(by_w + 1))) };
+}
 
 /* Four taps of 16 places (struct kern_taps): a register holds 8 places, a lane the bytes that taps of
  * 4 of them read, and each pair of taps is two numbers of 16 bits. */

@@ -101,6 +101,15 @@ V16_INLINE i16 i16_add_pairs(i16 a, w2 w, const int16_t *x)
     memcpy(&both, x, sizeof both);
     return _mm512_add_epi32(a, _mm512_madd_epi16(w, _mm512_set1_epi32(both)));
 }
+/* Of 16 channels: sums of two places' bytes, after `flip`, by weights in pairs. */
+V16_INLINE i16 pair_add(i16 sum, const uint8_t *a, const uint8_t *b, const int16_t *w, uint8_t flip)
+{
+    const __m512i x = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *) (const void *) a)),
+                  y = _mm512_cvtepu8_epi32(_mm_loadu_si128((const __m128i *) (const void *) b)),
+                  both = _mm512_or_si512(x, _mm512_slli_epi32(y, 16));
+    return _mm512_add_epi32(sum, _mm512_madd_epi16(_mm512_xor_si512(both, _mm512_set1_epi16(flip)),
+                                                   _mm512_loadu_si512(w)));
+}
 
 /* Four taps of 16 places (struct kern_taps): a lane holds the bytes that taps of 4 places read, and
  * each pair of taps is two numbers of 16 bits. */

@@ -115,6 +115,15 @@ CALLED i16 i16_add_pairs(i16 a, w2 w, const int16_t *x)
     LANES(a, i, a.i[l] + w.b[2 * l] * x[0] + w.b[2 * l + 1] * x[1]);
     return a;
 }
+/* Of 16 channels: sums of two places' bytes, after `flip`, by weights in pairs. */
+CALLED i16 pair_add(i16 sum, const uint8_t *a, const uint8_t *b, const int16_t *w, uint8_t flip)
+{
+    for (int l = 0; l < 16; l++) {
+        const int32_t both = (a[l] ^ flip) * w[2 * l] + (b[l] ^ flip) * w[2 * l + 1];
+        sum.i[l] = (int32_t) ((uint32_t) sum.i[l] + (uint32_t) both);
+    }
+    return sum;
+}
 /* Four taps of 16 places (struct kern_taps): what the set wants to know of all lines, and a line. */
 #define TAPS_VECS 1
 typedef struct { size_t step; uint8_t flip; } t4;

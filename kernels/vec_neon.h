@@ -159,6 +159,21 @@ static inline void i16_store(int32_t *p, i16 a)
     V16_UNROLL for (int i = 0; i < 4; i++)
         vst1q_s32(p + 4 * i, a.q[i]);
 }
+/* Of 16 channels: sums of two places' bytes, after `flip`, by weights in pairs. */
+static inline i16 pair_add(i16 sum, const uint8_t *a, const uint8_t *b, const int16_t *w, uint8_t flip)
+{
+    const uint8x16_t by = vdupq_n_u8(flip), x[2] = { veorq_u8(vld1q_u8(a), by), veorq_u8(vld1q_u8(b), by) };
+    const int16x8x2_t low = vld2q_s16(w), high = vld2q_s16(w + 16);
+    V16_UNROLL for (int i = 0; i < 2; i++) {
+        const int16x8_t l = vreinterpretq_s16_u16(vmovl_u8(vget_low_u8(x[i]))),
+                        h = vreinterpretq_s16_u16(vmovl_high_u8(x[i]));
+        sum.q[0] = vmlal_s16(sum.q[0], vget_low_s16(l), vget_low_s16(low.val[i]));
+        sum.q[1] = vmlal_high_s16(sum.q[1], l, low.val[i]);
+        sum.q[2] = vmlal_s16(sum.q[2], vget_low_s16(h), vget_low_s16(high.val[i]));
+        sum.q[3] = vmlal_high_s16(sum.q[3], h, high.val[i]);
+    }
+    return sum;
+}
 
 /* Four taps of 16 places (struct kern_taps). */
 #define TAPS_VECS 1

@@ -49,12 +49,17 @@ struct byte_conv_attr {
     struct byte_window_attr w;
     int64_t depthwise, x_zero, w_zero, once; /* once: the factor rounds once, not twice */
     struct byte_range y;
+    float leaky; /* by floats: slope of what is negative; 0: it is left */
 };
 
 struct byte_pool_attr {
     struct byte_window_attr w;
     int64_t mean;
-    struct byte_range y; /* low and high count */
+    struct byte_range y; /* where `by` is 0, low and high count */
+    /* Of means without pads: instead, sums less x_zero each by that, rounded to nearest even, +
+     * zero */
+    int64_t x_zero;
+    float by;
 };
 
 struct matmul_integer_attr {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Convolution of bytes, channels last: exact sums as i32, or scaled to bytes again by fixed-point
- * multipliers, one for all channels or one a channel. A full product is one of 1 x 1. */
+ * multipliers, or by floats as kern_scale says, one for all channels or one a channel. A full
+ * product is one of 1 x 1. */
 #include "engine/ops/byte.h"
 #include "engine/ops/ops.h"
 
@@ -15,6 +16,7 @@ static const struct attr_spec conv_attrs[] = {
     { .name = "x_zero", .kind = ATTR_INT, .offset = AT(x_zero) },
     { .name = "w_zero", .kind = ATTR_INT, .offset = AT(w_zero) },
     { .name = "once", .kind = ATTR_INT, .offset = AT(once) },
+    { .name = "leaky", .kind = ATTR_FLOAT, .offset = AT(leaky) },
     BYTE_RANGE_SPECS(struct byte_conv_attr, y),
     { 0 },
 };
@@ -24,6 +26,8 @@ static const struct attr_spec conv_attrs[] = {
  * columns, outputs], where output o reads channel o / (outputs / channels). zero: of the bytes of
  * each batch, in place of x_zero. */
 enum { IN_X, IN_W, IN_BIAS, IN_MULTIPLIER, IN_SHIFT, IN_ZERO };
+/* Instead of multipliers and shifts: f32 factors, and what is added, if anything. */
+enum { IN_BY = IN_MULTIPLIER, IN_ADD };
 
 #define SIDE_MAX ((int64_t) 1 << 30)
 
@@ -74,29 +78,37 @@ static rill_status image_check(struct infer *c, unsigned i)
 }
 
 /* A list of n numbers, or of one. */
-static rill_status list_check(struct infer *c, unsigned i, int64_t n, bool one)
+static rill_status list_check(struct infer *c, unsigned i, int64_t type, int64_t n, bool one)
 {
     if (!infer_has(c, i))
         return RILL_OK;
     const struct fact *f = c->in[i];
-    TRY(elem_check_type(c, i, TYPE_I32));
+    TRY(elem_check_type(c, i, type));
     if (f->rank != 1 || !(dim_is(f->shape[0], n) || (one && dim_is(f->shape[0], 1))))
         return infer_fail(c, "input %u does not fit %lld outputs", i, (long long) n);
     return RILL_OK;
 }
 
+static bool by_floats(const struct infer *c)
+{
+    return infer_has(c, IN_BY) && c->in[IN_BY]->type == DTYPE_F32;
+}
+
 static rill_status factors_check(struct infer *c, int64_t outputs)
 {
-    TRY(list_check(c, IN_BIAS, outputs, false));
-    if (infer_has(c, IN_MULTIPLIER) != infer_has(c, IN_SHIFT))
+    const struct byte_conv_attr *a = c->attr;
+    const bool floats = by_floats(c);
+    TRY(list_check(c, IN_BIAS, TYPE_I32, outputs, false));
+    if (!(a->leaky >= 0 && a->leaky <= 1))
+        return infer_fail(c, "leaky=%g; wants 0 to 1", (double) a->leaky);
+    if (infer_has(c, IN_MULTIPLIER) != infer_has(c, IN_SHIFT) && !floats)
         return infer_fail(c, "wants multipliers and shifts, or neither");
-    TRY(list_check(c, IN_MULTIPLIER, outputs, true));
-    TRY(list_check(c, IN_SHIFT, outputs, true));
     for (unsigned i = IN_MULTIPLIER; i <= IN_SHIFT && infer_has(c, i); i++) {
+        TRY(list_check(c, i, floats ? TYPE_F32 : TYPE_I32, outputs, true));
         const struct tensor *t = c->in[i]->value;
         if (!t)
             return infer_fail(c, "its multipliers and shifts must be constants");
-        for (int64_t k = 0; i == IN_SHIFT && k < tensor_count(t); k++)
+        for (int64_t k = 0; i == IN_SHIFT && !floats && k < tensor_count(t); k++)
             if (((const int32_t *) t->data)[k] < -31 || ((const int32_t *) t->data)[k] > 30)
                 return infer_fail(c, "a shift of %d, wants -31 to 30",
                                   ((const int32_t *) t->data)[k]);
@@ -161,46 +173,90 @@ static rill_status conv_infer(struct infer *c)
 /* ---- plan ---- */
 
 #define WINDOWS_MAX 16 /* that are gathered and summed at once */
+#define LINE_MIN 8     /* windows of shorter lines are gathered, so that more are summed at once */
 
+/* Pieces of a window are bytes that lie side by side; where there is one, windows are read where
+ * they are. */
 struct conv_args {
     int64_t stride[2], dilation[2], pad[2];
-    int64_t n[4], w[4], y[4]; /* sizes of x, weights and result */
-    int64_t k;                /* numbers under a window */
-    bool dense;               /* windows lie in x as they are, one `step` behind the other */
-    int64_t step;
-    const void *packed;        /* of kern_q8_pack */
-    struct kern_places places; /* depthwise */
-    const uint8_t *padding;    /* depthwise: a place outside */
-    const int32_t *w_sums;     /* depthwise, zeros of batches: of the weights of each output */
-    struct kern_requant to;    /* by and shift for each output; NULL: sums come out */
-    size_t rows_bytes;         /* of scratch in front of the sums */
-    size_t batch_bytes;        /* behind the sums: a bias and a place outside, of the batch */
+    int64_t n[4], w[4], y[4];       /* sizes of x, weights and result */
+    int64_t k;                      /* numbers under a window */
+    bool copied;                    /* the image is copied, with its padding and what is repeated */
+    int64_t side[2], wide;          /* rows, columns and channels of the image as windows read it */
+    size_t n_pieces, piece;         /* of a window; bytes of one */
+    size_t *at;                     /* where they begin */
+    int64_t line, step;             /* so many windows lie one step behind the other */
+    bool dense;                     /* and are read where they are */
+    const void *packed;             /* of kern_q8_pack */
+    struct kern_places places;      /* depthwise */
+    struct kern_requant to;         /* by and shift for each output; by: NULL: none */
+    struct kern_scale scale;        /* the same */
+    size_t image_bytes, rows_bytes; /* of scratch in front of the sums */
+    const int32_t *w_sums;          /* depthwise, zeros of batches: of the weights of each output */
+    size_t batch_bytes;             /* behind the sums: a bias of the batch */
 };
 
-/* Windows over whole rows, or over one, without a gap. */
-static bool is_dense(const struct conv_args *s, const struct byte_conv_attr *a)
+static size_t whole_lines(size_t bytes)
 {
-    bool pads = list_at(a->w.pads, 0, 0) || list_at(a->w.pads, 1, 0) || list_at(a->w.pads, 2, 0) ||
-        list_at(a->w.pads, 3, 0);
-    bool gaps = (s->w[1] > 1 && s->dilation[0] > 1) || (s->w[2] > 1 && s->dilation[1] > 1);
-    bool rows = s->w[1] == 1 || s->w[2] == s->n[2];
-    return !pads && !gaps && rows && (s->y[2] == 1 || s->w[1] == 1);
+    return (bytes + 63) / 64 * 64;
 }
 
-static void geometry_set(struct conv_args *s, const struct prep *c)
+/* Windows that lie at one step from each other, in all of the image or in one row of outputs. */
+static void lines_set(struct conv_args *s)
+{
+    const int64_t down = s->stride[0] * s->side[1], right = s->stride[1];
+    const bool column = s->y[2] == 1, all = column || down == s->y[2] * right;
+    s->line = all ? s->y[1] * s->y[2] : s->y[2];
+    s->step = (column ? down : right) * s->wide;
+    s->dense = s->n_pieces == 1 && (s->line >= LINE_MIN || all);
+}
+
+static rill_status pieces_set(struct prep *c, struct conv_args *s)
+{
+    const bool rows_whole = s->dilation[1] == 1 || s->w[2] == 1;
+    const bool all_whole =
+        rows_whole && (s->w[1] == 1 || (s->w[2] == s->side[1] && s->dilation[0] == 1));
+    const bool depthwise = ((const struct byte_conv_attr *) c->attr)->depthwise;
+    const int64_t columns = rows_whole && !depthwise ? 1 : s->w[2],
+                  rows = all_whole && !depthwise ? 1 : s->w[1];
+    s->n_pieces = (size_t) (rows * columns);
+    s->piece = (size_t) (s->k / (rows * columns));
+    s->at = arena_array(c->arena, size_t, s->n_pieces + 1);
+    if (!s->at)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    for (size_t i = 0; i < s->n_pieces; i++)
+        s->at[i] = (size_t) (((int64_t) i / columns * s->dilation[0] * s->side[1] +
+                              (int64_t) i % columns * s->dilation[1]) *
+                             s->wide);
+    s->at[s->n_pieces] = 0; /* makes a pair whole */
+    return RILL_OK;
+}
+
+static rill_status geometry_set(struct conv_args *s, struct prep *c)
 {
     const struct byte_conv_attr *a = c->attr;
+    memcpy(s->n, c->in[IN_X]->dim, sizeof s->n);
+    memcpy(s->w, c->in[IN_W]->dim, sizeof s->w);
+    memcpy(s->y, c->out[0]->dim, sizeof s->y);
+    s->wide = a->depthwise ? s->y[3] : s->n[3];
+    s->copied = s->wide != s->n[3];
     for (unsigned i = 0; i < 2; i++) {
         s->stride[i] = list_at(a->w.strides, i, 1);
         s->dilation[i] = list_at(a->w.dilations, i, 1);
         s->pad[i] = list_at(a->w.pads, i, 0);
+        s->side[i] = s->n[1 + i] + s->pad[i] + list_at(a->w.pads, 2 + i, 0);
+        s->copied = s->copied || s->side[i] > s->n[1 + i];
     }
-    memcpy(s->n, c->in[IN_X]->dim, sizeof s->n);
-    memcpy(s->w, c->in[IN_W]->dim, sizeof s->w);
-    memcpy(s->y, c->out[0]->dim, sizeof s->y);
     s->k = s->w[1] * s->w[2] * s->n[3];
-    s->dense = is_dense(s, a);
-    s->step = (s->y[2] == 1 ? s->stride[0] * s->n[2] : s->stride[1]) * s->n[3];
+    if (__builtin_mul_overflow((size_t) s->side[0], (size_t) s->side[1], &s->image_bytes) ||
+        __builtin_mul_overflow(s->image_bytes, (size_t) s->wide, &s->image_bytes) ||
+        s->image_bytes > PTRDIFF_MAX / 4)
+        return prep_fail(c, "%lld rows and %lld columns with their padding are too many",
+                         (long long) s->side[0], (long long) s->side[1]);
+    s->image_bytes = s->copied ? whole_lines(s->image_bytes) : 0;
+    TRY(pieces_set(c, s));
+    lines_set(s);
+    return RILL_OK;
 }
 
 static rill_status weights_pack(struct prep *c, struct conv_args *s)
@@ -225,12 +281,13 @@ static rill_status weights_pack(struct prep *c, struct conv_args *s)
                                            .stride_o = k,
                                            .stride_k = 1,
                                            .zero = zero ? &zero : NULL });
-    c->kernel = "gemm_q8";
+    s->rows_bytes = s->dense ? 0 : whole_lines(WINDOWS_MAX * (size_t) s->k);
+    c->kernel = s->dense ? "gemm_q8" : "rows, gemm_q8";
     return RILL_OK;
 }
 
-/* One number for each output, where the node has one for all. */
-static rill_status each_output(struct prep *c, unsigned i, int64_t n, const int32_t **ret)
+/* Four bytes for each output, where the node has them for one that stands for all. */
+static rill_status each_output(struct prep *c, unsigned i, int64_t n, const void **ret)
 {
     const struct tensor *t = c->n_in > i ? c->in[i] : NULL;
     if (!t)
@@ -239,74 +296,89 @@ static rill_status each_output(struct prep *c, unsigned i, int64_t n, const int3
     if (!v)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     for (int64_t k = 0; k < n; k++)
-        v[k] = ((const int32_t *) t->data)[t->dim[0] > 1 ? k : 0];
+        memcpy(&v[k], (const int32_t *) t->data + (t->dim[0] > 1 ? k : 0), sizeof *v);
     *ret = v;
     return RILL_OK;
 }
 
-/* Whether channels have several outputs each, so that bytes are repeated. */
-static bool is_widened(const struct conv_args *s)
-{
-    return s->y[3] != s->n[3];
-}
-
-/* The weights less their zero, [places][outputs], and sums to begin with: the bias less what the
- * zero of the bytes adds. */
-static rill_status places_pack(struct prep *c, struct conv_args *s)
+static rill_status scales_set(struct prep *c, struct conv_args *s)
 {
     const struct byte_conv_attr *a = c->attr;
-    const struct tensor *w = c->in[IN_W], *b = c->n_in > IN_BIAS ? c->in[IN_BIAS] : NULL;
-    int64_t n = tensor_count(w), n_out = s->y[3];
-    int32_t *bias = arena_array(c->arena, int32_t, (size_t) n_out);
-    uint8_t *padding = arena_array(c->arena, uint8_t, (size_t) n_out);
-    bool there;
-    int16_t *packed = prep_pack(c, (size_t) n, sizeof *packed, &there);
-    if (!packed || !bias || !padding)
-        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    if (b && !b->data)
-        return prep_fail(c, "its bias must be constant");
-    memset(padding, (int) (a->x_zero & 255), (size_t) n_out);
-    for (int64_t o = 0; o < n_out; o++)
-        bias[o] = b ? ((const int32_t *) b->data)[o] : 0;
-    for (int64_t i = 0; i < n; i++) {
-        int32_t *sum = &bias[i % n_out];
-        if (!there)
-            packed[i] = (int16_t) (byte_at(w->type, w->data, i) - (int32_t) a->w_zero);
-        *sum = (int32_t) ((uint32_t) *sum - (uint32_t) packed[i] * (uint32_t) a->x_zero);
-    }
-    s->padding = padding;
-    s->places = (struct kern_places) { .is_signed = c->in[IN_X]->type == DTYPE_I8,
-                                       .n = (size_t) n_out,
-                                       .n_places = (size_t) (s->w[1] * s->w[2]),
-                                       .w = packed,
-                                       .bias = bias };
+    const bool floats = c->n_in > IN_BY && c->in[IN_BY] && c->in[IN_BY]->type == DTYPE_F32;
+    const void *by = NULL, *with = NULL;
+    TRY(each_output(c, IN_MULTIPLIER, s->y[3], &by));
+    TRY(each_output(c, IN_SHIFT, s->y[3], &with));
+    if (floats)
+        s->scale = (struct kern_scale) { .by = by, .add = with, .step = 1, .leaky = a->leaky };
+    else
+        s->to = (struct kern_requant) { .by = by, .shift = with, .once = a->once };
+    s->to.zero = s->scale.zero = (int32_t) a->y.zero;
+    s->to.low = s->scale.low = (int32_t) a->y.low;
+    s->to.high = s->scale.high = (int32_t) a->y.high;
     return RILL_OK;
 }
 
-/* Of a row of windows that are gathered, or of the places of one and, where channels have several
- * outputs, of its bytes for each output. */
-static size_t rows_bytes(const struct conv_args *s, bool depthwise)
-{
-    size_t n_places = s->places.n_places, n = (size_t) s->y[3];
-    size_t bytes = !depthwise ? (s->dense ? 0 : WINDOWS_MAX * (size_t) s->k)
-                              : n_places * (sizeof(uint8_t *) + (is_widened(s) ? n : 0));
-    return (bytes + 63) / 64 * 64;
-}
-
-/* What a zero takes off each output, and room for the bias and the place outside of a batch. */
-static rill_status zeros_prepare(struct prep *c, struct conv_args *s)
+/* Sums to begin with: the bias less what the zero of the bytes adds, which are read as u8. */
+static rill_status places_bias(struct prep *c, const struct conv_args *s, const int16_t *w,
+                               int32_t *ret)
 {
     const struct byte_conv_attr *a = c->attr;
-    const int64_t n_out = s->y[3], n = tensor_count(c->in[IN_W]);
-    if (c->n_in <= IN_ZERO || !c->in[IN_ZERO] || !a->depthwise)
+    const struct tensor *b = c->n_in > IN_BIAS ? c->in[IN_BIAS] : NULL;
+    const uint32_t zero = (uint32_t) (a->x_zero + (s->places.flip ? 128 : 0));
+    const size_t n = s->places.n;
+    if (b && !b->data)
+        return prep_fail(c, "its bias must be constant");
+    for (size_t o = 0; o < n; o++) {
+        uint32_t sum = b ? (uint32_t) ((const int32_t *) b->data)[o] : 0;
+        for (size_t i = 0; i < 2 * s->places.n_pairs; i++)
+            sum -= (uint32_t) w[(i / 2 * n + o) * 2 + i % 2] * zero;
+        ret[o] = (int32_t) sum;
+    }
+    return RILL_OK;
+}
+
+/* The weights less their zero, in pairs of places. */
+static rill_status places_pack(struct prep *c, struct conv_args *s)
+{
+    const struct byte_conv_attr *a = c->attr;
+    const struct tensor *w = c->in[IN_W];
+    const size_t n = (size_t) s->y[3], pairs = (s->n_pieces + 1) / 2;
+    int32_t *bias = arena_array(c->arena, int32_t, n);
+    bool there;
+    int16_t *packed = prep_pack(c, 2 * n * pairs, sizeof *packed, &there);
+    if (!packed || !bias)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    for (size_t i = 0; i < 2 * n * pairs && !there; i++) {
+        const size_t place = i / (2 * n) * 2 + i % 2, o = i / 2 % n;
+        packed[i] = place >= s->n_pieces
+            ? 0
+            : (int16_t) (byte_at(w->type, w->data, (int64_t) (place * n + o)) -
+                         (int32_t) a->w_zero);
+    }
+    s->places = (struct kern_places) { .flip = c->in[IN_X]->type == DTYPE_I8 ? 0x80 : 0,
+                                       .n = n,
+                                       .n_pairs = pairs,
+                                       .at = s->at,
+                                       .w = packed,
+                                       .w_step = 2 * n,
+                                       .bias = bias };
+    c->kernel = "places_sum";
+    return places_bias(c, s, packed, bias);
+}
+
+/* What a zero takes off each output, and room for the bias of a batch. */
+static rill_status zeros_prepare(struct prep *c, struct conv_args *s)
+{
+    const size_t n = (size_t) s->y[3];
+    if (c->n_in <= IN_ZERO || !c->in[IN_ZERO] || !s->places.n)
         return RILL_OK;
-    int32_t *sums = arena_array(c->arena, int32_t, (size_t) n_out);
+    int32_t *sums = arena_array(c->arena, int32_t, n);
     if (!sums)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    for (int64_t i = 0; i < n; i++)
-        sums[i % n_out] += s->places.w[i];
+    for (size_t i = 0; i < 2 * n * s->places.n_pairs; i++)
+        sums[i / 2 % n] += s->places.w[i];
     s->w_sums = sums;
-    s->batch_bytes = (size_t) n_out * (sizeof(int32_t) + 1);
+    s->batch_bytes = n * sizeof(int32_t);
     return RILL_OK;
 }
 
@@ -318,46 +390,24 @@ static rill_status conv_prepare(struct prep *c)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     if (!c->in[IN_W]->data)
         return prep_fail(c, "its weights must be constants");
-    geometry_set(s, c);
+    TRY(geometry_set(s, c));
     TRY(a->depthwise ? places_pack(c, s) : weights_pack(c, s));
     TRY(zeros_prepare(c, s));
-    TRY(each_output(c, IN_MULTIPLIER, s->y[3], &s->to.by));
-    TRY(each_output(c, IN_SHIFT, s->y[3], &s->to.shift));
-    s->to.zero = (int32_t) a->y.zero;
-    s->to.low = (int32_t) a->y.low;
-    s->to.high = (int32_t) a->y.high;
-    s->to.once = a->once;
-    s->rows_bytes = rows_bytes(s, a->depthwise);
-    c->scratch_bytes =
-        s->rows_bytes + WINDOWS_MAX * (size_t) s->y[3] * sizeof(int32_t) + s->batch_bytes;
+    TRY(scales_set(c, s));
+    c->scratch_bytes = s->image_bytes + s->rows_bytes +
+        WINDOWS_MAX * (size_t) s->y[3] * sizeof(int32_t) + s->batch_bytes;
     c->packed = 1u << IN_W;
     c->args = s;
     return RILL_OK;
 }
 
-/* ---- windows ---- */
+/* ---- the image ---- */
 
-/* Window i, of all in their order: where its first number lies, in rows and columns of the image,
- * which may be outside. */
-struct window_at {
-    int64_t batch, row, column;
-};
-
-static struct window_at window_at(const struct conv_args *s, int64_t i)
+/* A row of bytes, each as often as channels have outputs. */
+static void row_widen(uint8_t *restrict to, const uint8_t *restrict x, int64_t n, int64_t each)
 {
-    return (struct window_at) { i / (s->y[1] * s->y[2]),
-                                i / s->y[2] % s->y[1] * s->stride[0] - s->pad[0],
-                                i % s->y[2] * s->stride[1] - s->pad[1] };
-}
-
-/* The numbers of place (i, j) of the window; NULL: padding. */
-static const uint8_t *place_at(const struct conv_args *s, const uint8_t *x, struct window_at at,
-                               int64_t i, int64_t j)
-{
-    int64_t r = at.row + i * s->dilation[0], k = at.column + j * s->dilation[1];
-    if (r < 0 || r >= s->n[1] || k < 0 || k >= s->n[2])
-        return NULL;
-    return x + ((at.batch * s->n[1] + r) * s->n[2] + k) * s->n[3];
+    for (int64_t i = 0; i < n; i++, to += each)
+        memset(to, x[i], (size_t) each);
 }
 
 static int32_t zero_at(const struct eval *e, int64_t batch)
@@ -366,144 +416,154 @@ static int32_t zero_at(const struct eval *e, int64_t batch)
     return zeros ? zeros[batch] : (int32_t) ((const struct byte_conv_attr *) e->attr)->x_zero;
 }
 
-static void window_gather(const struct eval *e, int64_t window, uint8_t *ret)
+/* An image as windows read it. */
+static const uint8_t *image_ready(const struct eval *e, const uint8_t *x, int zero)
 {
     const struct conv_args *s = e->args;
-    const struct window_at at = window_at(s, window);
-    const int outside = zero_at(e, at.batch) & 255;
-    for (int64_t i = 0; i < s->w[1]; i++)
-        for (int64_t j = 0; j < s->w[2]; j++, ret += s->n[3]) {
-            const uint8_t *from = place_at(s, e->x[IN_X], at, i, j);
-            if (from)
-                memcpy(ret, from, (size_t) s->n[3]);
-            else
-                memset(ret, outside, (size_t) s->n[3]);
+    const size_t row = (size_t) (s->side[1] * s->wide), left = (size_t) (s->pad[1] * s->wide),
+                 inside = (size_t) (s->n[2] * s->wide);
+    uint8_t *to = e->scratch;
+    if (!s->copied)
+        return x;
+    for (int64_t i = -s->pad[0]; i < s->side[0] - s->pad[0]; i++, to += row) {
+        const uint8_t *from = x + i * s->n[2] * s->n[3];
+        if (i < 0 || i >= s->n[1]) {
+            memset(to, zero & 255, row);
+            continue;
         }
-}
-
-/* ---- full convolutions ---- */
-
-static const uint8_t *windows_ready(const struct eval *e, int64_t first, size_t n, size_t *ret_step)
-{
-    const struct conv_args *s = e->args;
-    *ret_step = (size_t) (s->dense ? s->step : s->k);
-    if (s->dense) {
-        const struct window_at at = window_at(s, first);
-        return (const uint8_t *) e->x[IN_X] +
-            ((at.batch * s->n[1] + at.row) * s->n[2] + at.column) * s->n[3];
+        memset(to, zero, left);
+        if (s->wide == s->n[3])
+            memcpy(to + left, from, inside);
+        else
+            row_widen(to + left, from, s->n[2] * s->n[3], s->wide / s->n[3]);
+        memset(to + left + inside, zero, row - left - inside);
     }
-    for (size_t i = 0; i < n; i++)
-        window_gather(e, first + (int64_t) i, (uint8_t *) e->scratch + i * (size_t) s->k);
     return e->scratch;
 }
 
-/* How many windows lie one step behind the other from this one on. */
-static size_t windows_after(const struct conv_args *s, int64_t first, int64_t all)
+/* Where window i of an image begins. */
+static const uint8_t *window_at(const struct conv_args *s, const uint8_t *image, int64_t i)
 {
-    int64_t line = s->y[2] == 1 ? s->y[1] : s->y[2];
-    int64_t left = s->dense ? line - first % line : all - first;
+    const int64_t row = i / s->y[2] * s->stride[0], column = i % s->y[2] * s->stride[1];
+    return image + (row * s->side[1] + column) * s->wide;
+}
+
+/* ---- windows ---- */
+
+/* n bytes, by two copies that overlap where they are no whole words. */
+static inline void piece_copy(uint8_t *restrict to, const uint8_t *restrict from, size_t n)
+{
+    size_t i = 0;
+    if (n < 8) {
+        for (; i + 4 <= n; i += 4)
+            memcpy(to + i, from + i, 4);
+        for (; i < n; i++)
+            to[i] = from[i];
+        return;
+    }
+    for (; i + 16 <= n; i += 16)
+        memcpy(to + i, from + i, 16);
+    if (i + 8 <= n)
+        memcpy(to + i, from + i, 8);
+    memcpy(to + n - 8, from + n - 8, 8);
+}
+
+static void windows_gather(const struct conv_args *s, uint8_t *to, const uint8_t *image,
+                           int64_t first, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const uint8_t *from = window_at(s, image, first + (int64_t) i);
+        for (size_t p = 0; p < s->n_pieces; p++, to += s->piece)
+            piece_copy(to, from + s->at[p], s->piece);
+    }
+}
+
+/* How many windows are summed at once from this one on. */
+static size_t windows_after(int64_t first, int64_t line)
+{
+    const int64_t left = line - first % line;
     return (size_t) (left < WINDOWS_MAX ? left : WINDOWS_MAX);
 }
 
-static void full_eval(const struct eval *e)
-{
-    const struct conv_args *s = e->args;
-    int32_t zeros[WINDOWS_MAX];
-    const struct kern_q8_x how = { .is_signed = e->in[IN_X]->type == DTYPE_I8,
-                                   .zero = zeros,
-                                   .zero_step = 1 };
-    struct kern_q8 w = kern_q8_open(s->packed, (size_t) s->y[3], (size_t) s->k);
-    int32_t *sums = (int32_t *) ((char *) e->scratch + s->rows_bytes);
-    int64_t n = s->y[3], all = e->out[0]->dim[0] * s->y[1] * s->y[2];
-    w.bias = e->n_in > IN_BIAS ? e->x[IN_BIAS] : NULL;
-    for (int64_t i = 0; i < all;) {
-        size_t rows = windows_after(s, i, all), step;
-        const uint8_t *x = windows_ready(e, i, rows, &step);
-        int32_t *to = s->to.by ? sums : (int32_t *) e->y[0] + i * n;
-        for (size_t r = 0; r < rows; r++)
-            zeros[r] = zero_at(e, (i + (int64_t) r) / (s->y[1] * s->y[2]));
-        e->kern->gemm_q8(to, (size_t) n, x, step, &w, &how, rows);
-        for (size_t r = 0; s->to.by && r < rows; r++)
-            e->kern->requantize((uint8_t *) e->y[0] + (i + (int64_t) r) * n, sums + (int64_t) r * n,
-                                (size_t) n, &s->to);
-        i += (int64_t) rows;
-    }
-}
+/* ---- sums ---- */
 
-/* ---- depthwise ---- */
-
-/* `each` copies of every byte of a place. */
-static const uint8_t *place_widen(const uint8_t *x, int64_t n, int64_t each, uint8_t *ret)
-{
-    for (int64_t o = 0; o < n; o++)
-        ret[o] = x[o / each];
-    return ret;
-}
-
-/* Where the bytes under a window are, place by place. */
-static const uint8_t *const *places_find(const struct eval *e, int64_t window,
-                                         const uint8_t *outside)
-{
-    const struct conv_args *s = e->args;
-    const struct window_at at = window_at(s, window);
-    const int64_t n = s->y[3], each = n / s->n[3];
-    const uint8_t **ret = e->scratch, **to = ret;
-    uint8_t *wide = (uint8_t *) (ret + s->places.n_places);
-    const int64_t row_bytes = s->n[2] * s->n[3];
-    for (int64_t i = 0, r = at.row; i < s->w[1]; i++, r += s->dilation[0]) {
-        const bool inside = r >= 0 && r < s->n[1];
-        const uint8_t *row =
-            (const uint8_t *) e->x[IN_X] + (inside ? (at.batch * s->n[1] + r) * row_bytes : 0);
-        for (int64_t j = 0, k = at.column; j < s->w[2]; j++, k += s->dilation[1], to++) {
-            if (!inside || k < 0 || k >= s->n[2])
-                *to = outside;
-            else if (each == 1)
-                *to = row + k * s->n[3];
-            else
-                *to = place_widen(row + k * s->n[3], n, each, wide + (to - ret) * n);
-        }
-    }
-    return ret;
-}
-
-/* The bias of a batch whose bytes have a zero of their own, and behind it a place outside. */
-static const uint8_t *batch_begin(const struct eval *e, int64_t batch, struct kern_places *ret)
+static void sums_put(const struct eval *e, uint8_t *y, const int32_t *sums, size_t rows)
 {
     const struct conv_args *s = e->args;
     const size_t n = (size_t) s->y[3];
-    int32_t *bias = (int32_t *) ((char *) e->scratch + s->rows_bytes) + WINDOWS_MAX * n;
-    const uint32_t zero = (uint32_t) zero_at(e, batch);
-    if (!s->w_sums)
-        return s->padding;
-    for (size_t o = 0; o < n; o++)
-        bias[o] = (int32_t) ((uint32_t) s->places.bias[o] - zero * (uint32_t) s->w_sums[o]);
-    ret->bias = bias;
-    return memset(bias + n, (int) (zero & 255), n);
+    for (size_t r = 0; r < rows; r++, y += n, sums += n)
+        if (s->scale.by)
+            e->kern->scale_bytes(y, sums, n, &s->scale);
+        else
+            e->kern->requantize(y, sums, n, &s->to);
 }
 
-static void depthwise_eval(const struct eval *e)
+/* An image, its zero, and how depthwise sums are made of it. */
+struct batch {
+    const uint8_t *image;
+    int32_t zero;
+    struct kern_places places;
+};
+
+static int32_t *sums_of(const struct eval *e)
 {
     const struct conv_args *s = e->args;
-    struct kern_places places = s->places;
-    int32_t *sums = (int32_t *) ((char *) e->scratch + s->rows_bytes);
-    int64_t n = s->y[3], each = s->y[1] * s->y[2], all = e->out[0]->dim[0] * each;
-    const uint8_t *outside = s->padding;
-    for (int64_t i = 0; i < all; i++) {
-        if (i % each == 0)
-            outside = batch_begin(e, i / each, &places);
-        const uint8_t *const *x = places_find(e, i, outside);
-        e->kern->places_sum(s->to.by ? sums : (int32_t *) e->y[0] + i * n, x, &places);
-        if (s->to.by)
-            e->kern->requantize((uint8_t *) e->y[0] + i * n, sums, (size_t) n, &s->to);
+    return (int32_t *) (void *) ((char *) e->scratch + s->image_bytes + s->rows_bytes);
+}
+
+static struct batch batch_begin(const struct eval *e, int64_t i)
+{
+    const struct conv_args *s = e->args;
+    const size_t n = (size_t) s->y[3];
+    const uint8_t *x = (const uint8_t *) e->x[IN_X] + i * s->n[1] * s->n[2] * s->n[3];
+    int32_t *bias = sums_of(e) + WINDOWS_MAX * n;
+    struct batch b = { .zero = zero_at(e, i), .places = s->places };
+    b.image = image_ready(e, x, b.zero & 255);
+    for (size_t o = 0; o < n && s->w_sums; o++)
+        bias[o] =
+            (int32_t) ((uint32_t) s->places.bias[o] - (uint32_t) b.zero * (uint32_t) s->w_sums[o]);
+    if (s->w_sums)
+        b.places.bias = bias;
+    return b;
+}
+
+/* Sums of some windows from `first` on. */
+static void windows_sum(const struct eval *e, const struct batch *b, int32_t *sums, int64_t first,
+                        size_t n)
+{
+    const struct conv_args *s = e->args;
+    const struct kern_q8_x how = { .is_signed = e->in[IN_X]->type == DTYPE_I8, .zero = &b->zero };
+    const uint8_t *x = window_at(s, b->image, first);
+    uint8_t *rows = (uint8_t *) e->scratch + s->image_bytes;
+    if (s->places.n) {
+        e->kern->places_sum(sums, x, (size_t) s->step, n, &b->places);
+        return;
     }
+    struct kern_q8 w = kern_q8_open(s->packed, (size_t) s->y[3], (size_t) s->k);
+    w.bias = e->n_in > IN_BIAS ? e->x[IN_BIAS] : NULL;
+    if (!s->dense)
+        windows_gather(s, rows, b->image, first, n);
+    e->kern->gemm_q8(sums, w.n, s->dense ? x : rows, (size_t) (s->dense ? s->step : s->k), &w, &how,
+                     n);
 }
 
 static void conv_eval(const struct eval *e)
 {
-    if (((const struct byte_conv_attr *) e->attr)->depthwise)
-        depthwise_eval(e);
-    else
-        full_eval(e);
+    const struct conv_args *s = e->args;
+    const bool bytes = s->to.by || s->scale.by;
+    const int64_t all = s->y[1] * s->y[2], n = s->y[3];
+    const int64_t line = s->dense || s->places.n ? s->line : all;
+    for (int64_t i = 0; i < s->n[0]; i++) {
+        const struct batch b = batch_begin(e, i);
+        for (int64_t first = 0; first < all;) {
+            const size_t some = windows_after(first, line);
+            const int64_t at = (i * all + first) * n;
+            windows_sum(e, &b, bytes ? sums_of(e) : (int32_t *) e->y[0] + at, first, some);
+            if (bytes)
+                sums_put(e, (uint8_t *) e->y[0] + at, sums_of(e), some);
+            first += (int64_t) some;
+        }
+    }
 }
 
 static const struct op op_byte_conv = {

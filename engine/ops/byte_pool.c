@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Pools of bytes, channels last: the largest, or the mean rounded half away from zero, of what lies
- * within the image. */
+ * within the image; or a mean that is scaled by a float. */
 #include "engine/ops/byte.h"
 #include "engine/ops/ops.h"
+
+#include <float.h>
 
 #define AT(member) offsetof(struct byte_pool_attr, member)
 static const struct attr_spec pool_attrs[] = {
@@ -10,6 +12,8 @@ static const struct attr_spec pool_attrs[] = {
     { .name = "strides", .kind = ATTR_INTS, .offset = AT(w.strides), .required = true },
     { .name = "pads", .kind = ATTR_INTS, .offset = AT(w.pads), .required = true },
     { .name = "mean", .kind = ATTR_INT, .offset = AT(mean) },
+    { .name = "x_zero", .kind = ATTR_INT, .offset = AT(x_zero) },
+    { .name = "by", .kind = ATTR_FLOAT, .offset = AT(by) },
     BYTE_RANGE_SPECS(struct byte_pool_attr, y),
     { 0 },
 };
@@ -30,6 +34,17 @@ static rill_status lists_check(struct infer *c)
     return RILL_OK;
 }
 
+static rill_status factor_check(struct infer *c)
+{
+    const struct byte_pool_attr *a = c->attr;
+    bool pads = false;
+    for (unsigned i = 0; i < 4; i++)
+        pads = pads || a->w.pads.v[i];
+    if (!(a->by >= 0 && a->by <= FLT_MAX) || (a->by > 0 && (!a->mean || pads)))
+        return infer_fail(c, "by=%g; wants a number, of means without pads", (double) a->by);
+    return byte_zero_check(c, c->in[0]->type, a->x_zero);
+}
+
 static rill_status pool_infer(struct infer *c)
 {
     const struct byte_pool_attr *a = c->attr;
@@ -39,7 +54,8 @@ static rill_status pool_infer(struct infer *c)
     TRY(elem_check_type(c, 0, TYPES_BYTE));
     TRY(byte_range_check(c, &a->y, &to));
     TRY(lists_check(c));
-    if (x->rank != 4 || to != x->type)
+    TRY(factor_check(c));
+    if (x->rank != 4 || (to != x->type && !(a->by > 0)))
         return infer_fail(c, "wants rank 4, and gives the type it gets");
     shape[0] = x->shape[0];
     shape[3] = x->shape[3];
@@ -63,39 +79,155 @@ static void window_cut(const struct byte_pool_attr *a, unsigned axis, int64_t at
     ret[1] = to < n ? to : n;
 }
 
-static int32_t window_pool(const struct eval *e, const int64_t rows[2], const int64_t columns[2],
-                           int64_t batch, int64_t channel)
+/* ---- plan ---- */
+
+struct pool_args {
+    uint8_t flip;
+    size_t at_bytes, sums_bytes; /* of scratch: where places are, and two rows of sums */
+    const int16_t *both, *first; /* weights of pairs of places, and of one */
+    const int32_t *bias;         /* what the zero takes off */
+    struct kern_scale to;
+};
+
+static rill_status mean_prepare(struct prep *c, struct pool_args *s, size_t n)
+{
+    const struct byte_pool_attr *a = c->attr;
+    const uint32_t places = (uint32_t) (a->w.kernel.v[0] * a->w.kernel.v[1]);
+    int16_t *both = arena_array(c->arena, int16_t, 2 * n),
+            *first = arena_array(c->arena, int16_t, 2 * n);
+    int32_t *bias = arena_array(c->arena, int32_t, n);
+    float *by = arena_new(c->arena, float);
+    if (!both || !first || !bias || !by)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    for (size_t i = 0; i < 2 * n; i++) {
+        both[i] = 1;
+        first[i] = i % 2 == 0;
+        bias[i / 2] = (int32_t) (0 - places * (uint32_t) (a->x_zero + (s->flip ? 128 : 0)));
+    }
+    *by = a->by;
+    s->both = both;
+    s->first = first;
+    s->bias = bias;
+    s->to = (struct kern_scale) { .by = by,
+                                  .zero = (int32_t) a->y.zero,
+                                  .low = (int32_t) a->y.low,
+                                  .high = (int32_t) a->y.high };
+    s->sums_bytes = 2 * n * sizeof(int32_t);
+    return RILL_OK;
+}
+
+static rill_status pool_prepare(struct prep *c)
+{
+    const struct byte_pool_attr *a = c->attr;
+    const struct tensor *x = c->in[0];
+    struct pool_args *s = arena_new(c->arena, struct pool_args);
+    size_t places = 0;
+    if (!s)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    /* no window holds more places than there are */
+    for (int64_t i = 0; i < x->dim[1] && i < a->w.kernel.v[0]; i++)
+        places += (size_t) (x->dim[2] < a->w.kernel.v[1] ? x->dim[2] : a->w.kernel.v[1]);
+    s->flip = x->type == DTYPE_I8 ? 0x80 : 0;
+    s->at_bytes = ((places + 1) * sizeof(size_t) + 63) / 64 * 64;
+    if (a->by > 0)
+        TRY(mean_prepare(c, s, (size_t) x->dim[3]));
+    c->kernel = a->by > 0 ? "places_sum" : a->mean ? "" : "places_max";
+    c->scratch_bytes = s->at_bytes + s->sums_bytes;
+    c->args = s;
+    return RILL_OK;
+}
+
+/* ---- windows ---- */
+
+/* What lies within the image of a window: rows and columns from, to. */
+struct pool_window {
+    int64_t batch, rows[2], columns[2];
+};
+
+/* Where its places begin in the image; returns how many there are. */
+static size_t places_find(const struct eval *e, const struct pool_window *w, size_t *ret)
+{
+    const struct tensor *x = e->in[0];
+    size_t n = 0;
+    for (int64_t i = w->rows[0]; i < w->rows[1]; i++)
+        for (int64_t j = w->columns[0]; j < w->columns[1]; j++)
+            ret[n++] = (size_t) ((i * x->dim[2] + j) * x->dim[3]);
+    ret[n] = n ? ret[0] : 0; /* makes a pair whole */
+    return n;
+}
+
+static void window_scaled_mean(const struct eval *e, uint8_t *y, const uint8_t *image,
+                               const size_t *at, size_t n_places)
+{
+    const struct pool_args *s = e->args;
+    const size_t n = (size_t) e->in[0]->dim[3];
+    int32_t *sums = (int32_t *) (void *) ((char *) e->scratch + s->at_bytes), *more = sums + n;
+    struct kern_places p = {
+        .flip = s->flip, .n = n, .n_pairs = n_places / 2, .at = at, .w = s->both, .bias = s->bias
+    };
+    e->kern->places_sum(sums, image, 0, 1, &p);
+    if (n_places % 2) {
+        p = (struct kern_places) { s->flip, n, 1, at + n_places - 1, s->first, 0, sums };
+        e->kern->places_sum(more, image, 0, 1, &p);
+    }
+    e->kern->scale_bytes(y, n_places % 2 ? more : sums, n, &s->to);
+}
+
+static void window_max(const struct eval *e, uint8_t *y, const uint8_t *image, const size_t *at,
+                       size_t n_places)
+{
+    const struct byte_pool_attr *a = e->attr;
+    const struct tensor *t = e->out[0];
+    const int32_t low = (int32_t) a->y.low, high = (int32_t) a->y.high;
+    const bool all = high - low == 255;
+    e->kern->places_max(y, image, at, n_places, (size_t) t->dim[3],
+                        ((const struct pool_args *) e->args)->flip);
+    for (int64_t c = 0; c < t->dim[3] && !all; c++)
+        byte_put(t->type, y, c, fixed_clip(byte_at(t->type, y, c), low, high));
+}
+
+static void window_mean(const struct eval *e, uint8_t *y, const uint8_t *image, const size_t *at,
+                        size_t n_places)
+{
+    const struct byte_pool_attr *a = e->attr;
+    const struct tensor *t = e->out[0];
+    const int32_t n = (int32_t) n_places;
+    for (int64_t c = 0; c < t->dim[3]; c++) {
+        int32_t sum = 0;
+        for (size_t i = 0; i < n_places; i++)
+            sum += byte_at(t->type, image + at[i], c);
+        const int32_t v =
+            n < 1 ? (int32_t) a->y.low : (sum > 0 ? (sum + n / 2) / n : (sum - n / 2) / n);
+        byte_put(t->type, y, c, fixed_clip(v, (int32_t) a->y.low, (int32_t) a->y.high));
+    }
+}
+
+static void window_pool(const struct eval *e, const struct pool_window *w, uint8_t *y)
 {
     const struct byte_pool_attr *a = e->attr;
     const struct tensor *x = e->in[0];
-    int32_t sum = 0, most = (int32_t) a->y.low,
-            n = (int32_t) ((rows[1] - rows[0]) * (columns[1] - columns[0]));
-    for (int64_t i = rows[0]; i < rows[1]; i++)
-        for (int64_t j = columns[0]; j < columns[1]; j++) {
-            int64_t at = ((batch * x->dim[1] + i) * x->dim[2] + j) * x->dim[3] + channel;
-            int32_t v = byte_at(x->type, e->x[0], at);
-            sum += v;
-            most = v > most ? v : most;
-        }
-    if (!a->mean || n < 1)
-        return most;
-    return sum > 0 ? (sum + n / 2) / n : (sum - n / 2) / n;
+    const uint8_t *image = (const uint8_t *) e->x[0] + w->batch * x->dim[1] * x->dim[2] * x->dim[3];
+    size_t *at = e->scratch, n = places_find(e, w, at);
+    if (a->by > 0)
+        window_scaled_mean(e, y, image, at, n);
+    else if (a->mean)
+        window_mean(e, y, image, at, n);
+    else
+        window_max(e, y, image, at, n);
 }
 
 static void pool_eval(const struct eval *e)
 {
     const struct byte_pool_attr *a = e->attr;
     const struct tensor *x = e->in[0], *y = e->out[0];
-    int64_t at = 0, rows[2], columns[2];
-    for (int64_t b = 0; b < y->dim[0]; b++)
+    uint8_t *to = e->y[0];
+    struct pool_window w;
+    for (w.batch = 0; w.batch < y->dim[0]; w.batch++)
         for (int64_t i = 0; i < y->dim[1]; i++)
-            for (int64_t j = 0; j < y->dim[2]; j++) {
-                window_cut(a, 0, i, x->dim[1], rows);
-                window_cut(a, 1, j, x->dim[2], columns);
-                for (int64_t c = 0; c < y->dim[3]; c++)
-                    byte_put(y->type, e->y[0], at++,
-                             fixed_clip(window_pool(e, rows, columns, b, c), (int32_t) a->y.low,
-                                        (int32_t) a->y.high));
+            for (int64_t j = 0; j < y->dim[2]; j++, to += y->dim[3]) {
+                window_cut(a, 0, i, x->dim[1], w.rows);
+                window_cut(a, 1, j, x->dim[2], w.columns);
+                window_pool(e, &w, to);
             }
 }
 
@@ -109,6 +241,7 @@ static const struct op op_byte_pool = {
     .min_out = 1,
     .max_out = 1,
     .infer = pool_infer,
+    .prepare = pool_prepare,
     .eval = pool_eval,
     .help = "the largest byte, or the mean, of windows over rows and columns, channels last",
 };

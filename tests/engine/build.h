@@ -52,7 +52,7 @@ static inline uint32_t build_nodes(struct build *b, const char *name, const stru
     void *attr = arena_alloc(&b->arena, op->attr_bytes + 1);
     const struct fact *facts[6];
     struct fact out[3] = { 0 };
-    struct attr own[2];
+    struct attr own[6];
     for (unsigned i = 0; i < n_attrs; i++) { /* attributes borrow their lists */
         own[i] = attrs[i];
         if (own[i].ints.n)

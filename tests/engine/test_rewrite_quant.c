@@ -14,6 +14,7 @@
 
 #define STEPS 6
 #define ROUNDS 400
+#define PARTS 200
 
 static uint32_t ints(struct build *b, int64_t n, const int64_t *v)
 {
@@ -168,17 +169,23 @@ static struct tensor *noise(struct build *b, uint32_t w)
     return x;
 }
 
-static void same_bits(struct build *b, const struct graph *made, const struct tensor *x,
-                      uint32_t round)
+static void same_bits_of(struct build *b, const struct graph *g, const struct graph *made,
+                         const struct tensor *x, uint32_t round)
 {
     const struct tensor *want[32] = { 0 }, *got[32] = { 0 };
-    bool ran = interp_run(&b->g, &x, &b->arena, want, &b->err) == RILL_OK &&
+    bool ran = interp_run(g, &x, &b->arena, want, &b->err) == RILL_OK &&
         interp_run(made, &x, &b->arena, got, &b->err) == RILL_OK;
     check(ran, b->err.text, round);
     for (uint32_t i = 0; ran && i < b->g.n_outputs; i++)
         check(tensor_bytes(want[i]) == tensor_bytes(got[i]) &&
                   !memcmp(want[i]->data, got[i]->data, tensor_bytes(want[i])),
               "bits of an output", round);
+}
+
+static void same_bits(struct build *b, const struct graph *made, const struct tensor *x,
+                      uint32_t round)
+{
+    same_bits_of(b, &b->g, made, x, round);
 }
 
 static unsigned count(const struct graph *g, enum op_id id)
@@ -512,6 +519,116 @@ static void test_bytes(long k)
     build_drop(&b);
 }
 
+/* ---- channels last ---- */
+
+static uint32_t byte_again(struct build *b, uint32_t w, const struct scale *s)
+{
+    return quantise(b, quantise(b, w, s, "QuantizeLinear"), s, "DequantizeLinear");
+}
+
+/* Of all outputs one zero, or none. */
+static uint32_t conv_weights(struct build *b, const int64_t *dim)
+{
+    uint32_t w = weights(b, 4, dim, rnd(2) ? 0 : -1);
+    struct quantised *from = (struct quantised *) b->g.wires[w].fact.value->from;
+    struct tensor *t = (struct tensor *) b->g.wires[w].fact.value;
+    if (tensor_count(from->scale) == 1)
+        return w;
+    from->zero = NULL;
+    for (int64_t i = 0, each = tensor_count(t) / dim[0]; i < tensor_count(t); i++)
+        ((float *) t->data)[i] = ((const float *) from->scale->data)[i / each] *
+            (float) tensor_get_i64(from->whole, from->whole->data, i);
+    return w;
+}
+
+/* Full or depthwise, with pads, strides and gaps. */
+static uint32_t part_conv(struct build *b, uint32_t w, const struct scale *s)
+{
+    const struct tensor x = shape_of(b, w);
+    const int64_t deep = rnd(3) == 0 && x.dim[1] > 1, n = deep ? x.dim[1] : 16 + rnd(20);
+    const int64_t dim[] = { n, deep ? 1 : x.dim[1], 1 + rnd(3), 1 + rnd(3) };
+    int64_t pads[] = { rnd(2), rnd(3), rnd(3), rnd(2) }, strides[] = { 1 + rnd(2), 1 + rnd(2) },
+            gaps[] = { 1 + rnd(2), 1 };
+    const struct attr a[] = { { .name = "pads", .kind = ATTR_INTS, .ints = { 4, pads } },
+                              { .name = "strides", .kind = ATTR_INTS, .ints = { 2, strides } },
+                              { .name = "dilations", .kind = ATTR_INTS, .ints = { 2, gaps } },
+                              { .name = "group", .kind = ATTR_INT, .i = deep ? n : 1 } };
+    if ((dim[2] - 1) * gaps[0] + 1 > x.dim[2] || dim[3] > x.dim[3])
+        return w;
+    w = build_node(b, "Conv", a, 4, (uint32_t[]) { w, conv_weights(b, dim), floats(b, n) }, 3);
+    return byte_again(b, rnd(2) ? w : build_node(b, "Relu", NULL, 0, &w, 1), s);
+}
+
+/* A pool, a function, or a sum with what was there before. */
+static uint32_t part_other(struct build *b, uint32_t w, const struct scale *s)
+{
+    static const int64_t two[] = { 2, 2 }, ends[] = { 1, 0, 1, 1 };
+    const struct attr a[] = { { .name = "kernel_shape", .kind = ATTR_INTS, .ints = { 2, two } },
+                              { .name = "pads", .kind = ATTR_INTS, .ints = { 4, ends } } };
+    uint32_t y;
+    switch (rnd(3)) {
+    case 0: return byte_again(b, build_node(b, "MaxPool", a, 2, &w, 1), s);
+    case 1: return byte_again(b, build_node(b, "LeakyRelu", NULL, 0, &w, 1), s);
+    default:
+        y = byte_again(b, build_node(b, "LeakyRelu", NULL, 0, &w, 1), s);
+        return byte_again(b, build_node(b, "Add", NULL, 0, (uint32_t[]) { w, y }, 2), s);
+    }
+}
+
+/* Convolutions between bytes turn their channels, and nothing else changes. */
+static unsigned test_parts(uint32_t round)
+{
+    const struct scale s = { .1f, round % 2 ? DTYPE_U8 : DTYPE_I8, round % 2 ? 120 : -3 };
+    struct build b;
+    struct graph made, live, settled;
+    unsigned turned = 0;
+    build_init(&b);
+    struct fact f = { .type = DTYPE_F32,
+                      .rank = 4,
+                      .shape = { dim_int(b.dims, 1 + rnd(2)), dim_int(b.dims, 1 + rnd(4)),
+                                 dim_int(b.dims, 16 + rnd(9)), dim_int(b.dims, 16 + rnd(9)) } };
+    uint32_t x = graph_add_input(&b.g, "x", &f), w = byte_again(&b, x, &s);
+    for (unsigned i = 0; i < 5; i++) {
+        w = rnd(3) ? part_conv(&b, w, &s) : part_other(&b, w, &s);
+        if (rnd(4) == 0)
+            graph_add_output(&b.g, w);
+    }
+    graph_add_output(&b.g, byte_again(&b, build_node(&b, "GlobalAveragePool", NULL, 0, &w, 1), &s));
+    bool ok = graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK &&
+        graph_pruned(&live, &made, &b.err) == RILL_OK &&
+        graph_settle(&settled, &live, NULL, &b.err) == RILL_OK &&
+        graph_check(&settled, &b.err) == RILL_OK;
+    check(ok, b.err.text, round);
+    if (ok) {
+        same_bits_of(&b, &live, &settled, noise(&b, x), round);
+        turned = count(&settled, OP_BYTE_CONV);
+    }
+    build_drop(&b);
+    return turned;
+}
+
+/* The mean of bytes is that of floats within a step. */
+static void test_mean(void)
+{
+    struct build b;
+    struct graph made, live;
+    build_init(&b);
+    struct fact f = { .type = DTYPE_F32,
+                      .rank = 4,
+                      .shape = { dim_int(b.dims, 2), dim_int(b.dims, 150), dim_int(b.dims, 5),
+                                 dim_int(b.dims, 9) } };
+    const struct scale to = { .02f, DTYPE_U8, 130 };
+    uint32_t x = graph_add_input(&b.g, "x", &f), w = byte_again(&b, x, &scales[2]);
+    graph_add_output(&b.g,
+                     byte_again(&b, build_node(&b, "GlobalAveragePool", NULL, 0, &w, 1), &to));
+    bool ok = graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK &&
+        graph_pruned(&live, &made, &b.err) == RILL_OK;
+    check(ok && count(&live, OP_BYTE_POOL) == 1, b.err.text, 0);
+    if (ok)
+        within_step(&b, &live, noise(&b, x), to.scale, "the mean that it was", 0);
+    build_drop(&b);
+}
+
 /* A product of a single vector gives bytes, as one of rows does. */
 static void test_vector(int rank)
 {
@@ -539,6 +656,11 @@ static void test_vector(int rank)
 
 int main(void)
 {
+    unsigned turned = 0;
+    for (uint32_t i = 0; i < PARTS; i++)
+        turned += test_parts(i);
+    check(turned > PARTS, "convolutions are turned", turned);
+    test_mean();
     test_vector(1);
     test_vector(2);
     for (long k = 0; k < 8 * FUNCTIONS; k++)

@@ -257,29 +257,63 @@ void check_quant(struct check *t)
 
 /* ---- sums of places, and sums to bytes ---- */
 
-static void places_check(struct check *t, size_t n, size_t n_places, unsigned variant)
+static void places_check(struct check *t, size_t n, size_t n_pairs, unsigned variant)
 {
-    const bool is_signed = variant & 1, low = variant & 2;
-    const uint8_t *x[32];
-    int16_t *w = check_bytes(t, n * n_places * sizeof *w, low);
+    const bool low = variant & 2, same = variant & 4;
+    const size_t windows = 1 + variant / 8 % 3, step = variant / 32 % 50,
+                 n_x = 2 * step + 3 * n + n_pairs;
+    struct kern_places p = {
+        variant & 1 ? 0x80 : 0, n, n_pairs, NULL, NULL, same ? 0 : 2 * n, NULL
+    };
+    size_t at[32];
+    int16_t *w = check_bytes(t, 2 * n * (same ? 1 : n_pairs) * sizeof *w, low);
     int32_t *bias = (int32_t *) (void *) check_buf(t, n, low),
-            *y = (int32_t *) (void *) check_buf(t, n, low), want[100];
-    uint8_t *bytes = check_bytes(t, n * n_places, low);
-    for (size_t i = 0; i < n * n_places; i++) {
-        bytes[i] = byte_rand(t, i % 3 ? 0 : EXTREME);
+            *y = (int32_t *) (void *) check_buf(t, n * windows, low), want[300];
+    uint8_t *x = check_bytes(t, n_x, low);
+    for (size_t i = 0; i < n_x; i++)
+        x[i] = byte_rand(t, i % 3 ? 0 : EXTREME);
+    for (size_t i = 0; i < 2 * n * (same ? 1 : n_pairs); i++)
         w[i] = (int16_t) (i % 5 ? (int32_t) (check_bits(t) % 511) - 255 : i % 2 ? 255 : -255);
-    }
-    for (size_t i = 0; i < n_places; i++) /* they lie anywhere */
-        x[i] = bytes + (n_places - 1 - i) * n;
-    for (size_t o = 0; o < n; o++) {
-        bias[o] = (int32_t) (check_bits(t) << 8);
+    for (size_t i = 0; i < 2 * n_pairs; i++)
+        at[i] = i ? check_bits(t) % (n_x - n - (windows - 1) * step + 1)
+                  : n_x - n - (windows - 1) * step; /* up to the end of x */
+    for (size_t i = 0; i < n * windows; i++) {
+        const size_t o = i % n;
+        bias[o] = i < n ? (int32_t) (check_bits(t) << 8) : bias[o];
         uint32_t s = (uint32_t) bias[o];
-        for (size_t i = 0; i < n_places; i++)
-            s += (uint32_t) (number(x[i][o], is_signed) * w[i * n + o]);
-        want[o] = (int32_t) s;
+        for (size_t k = 0; k < 2 * n_pairs; k++)
+            s += (uint32_t) ((x[i / n * step + at[k] + o] ^ p.flip) *
+                             w[k / 2 * p.w_step + 2 * o + k % 2]);
+        want[i] = (int32_t) s;
     }
-    t->new.places_sum(y, x, &(struct kern_places) { is_signed, n, n_places, w, bias });
-    check_ints(t, "places_sum", want, y, n, "n %zu places %zu variant %u", n, n_places, variant);
+    p.at = at;
+    p.w = w;
+    p.bias = bias;
+    t->new.places_sum(y, x, step, windows, &p);
+    check_ints(t, "places_sum", want, y, n * windows, "n %zu pairs %zu variant %u", n, n_pairs,
+               variant);
+    check_drop(t);
+}
+
+static void places_max_check(struct check *t, size_t n, size_t n_places, unsigned variant)
+{
+    const bool low = variant & 2;
+    const uint8_t flip = variant & 1 ? 0x80 : 0;
+    size_t at[32];
+    int32_t got[100], want[100];
+    uint8_t *x = check_bytes(t, n + 20, low), *y = check_bytes(t, n, low);
+    for (size_t i = 0; i < n + 20; i++)
+        x[i] = byte_rand(t, i % 3 ? 0 : EXTREME);
+    for (size_t i = 0; i < n_places; i++)
+        at[i] = check_bits(t) % 21;
+    t->new.places_max(y, x, at, n_places, n, flip);
+    for (size_t o = 0; o < n; o++) {
+        got[o] = number(y[o], flip);
+        want[o] = -256;
+        for (size_t i = 0; i < n_places; i++)
+            want[o] = number(x[at[i] + o], flip) > want[o] ? number(x[at[i] + o], flip) : want[o];
+    }
+    check_ints(t, "places_max", want, got, n, "n %zu places %zu variant %u", n, n_places, variant);
     check_drop(t);
 }
 
@@ -429,7 +463,8 @@ void check_bytes_sums(struct check *t)
         places_pack_check(t, 1 + i * 5 % 100, i % 70, check_bits(t));
     }
     for (unsigned i = 0; i < 600; i++) {
-        places_check(t, 1 + i * 7 % 100, i % 32, check_bits(t));
+        places_check(t, 1 + i * 7 % 100, 1 + i % 13, check_bits(t));
+        places_max_check(t, 1 + i * 7 % 100, 1 + i % 13, check_bits(t));
         requantize_check(t, 1 + i * 3 % 100, check_bits(t));
     }
 }

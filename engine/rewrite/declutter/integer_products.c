@@ -215,6 +215,7 @@ static bool scaled_down(struct arena *a, const float **v, int64_t n, float by, b
 #define CONV_WEIGHTS_MIN 8192
 #define CONV_PLACES_MIN 100 /* and where the result is bytes, so many places do */
 #define MATRIX_WEIGHTS_MIN 4096
+#define MEAN_SIDE_MAX 1024 /* so that sums fit, whatever the bytes */
 
 static bool conv_worth(const struct node *n, const struct tensor *w)
 {
@@ -344,6 +345,79 @@ static rill_status gemm_turn(struct edit *e, uint32_t i, rill_error *reterr)
     return RILL_OK;
 }
 
+/* ---- pools ---- */
+
+static const int64_t to_last[] = { 0, 2, 3, 1 }, to_first[] = { 0, 3, 1, 2 };
+
+/* The wire with its axes in another order. */
+static uint32_t turned_put(struct edit *e, uint32_t i, uint32_t from, uint32_t to,
+                           const int64_t *perm)
+{
+    struct transpose_attr *a = arena_new(e->g->arena, struct transpose_attr);
+    struct fact f = e->g->wires[from].fact;
+    for (int k = 0; k < 4; k++)
+        f.shape[k] = e->g->wires[from].fact.shape[perm[k]];
+    f.value = NULL;
+    if (to == WIRE_NONE)
+        to = graph_add_wire(e->g, e->g->wires[from].name, &f);
+    if (!a || to == WIRE_NONE)
+        return WIRE_NONE;
+    a->perm = (struct attr_ints) { 4, perm };
+    return edit_insert(e, i, op_by_id(OP_TRANSPOSE), a, &from, 1, &to, 1) ? to : WIRE_NONE;
+}
+
+/* A pool of sizes x, by that factor. */
+static struct byte_pool_attr *mean_attr(struct arena *a, const struct tensor *x, float by)
+{
+    static const int64_t ones[] = { 1, 1 }, none[4];
+    struct byte_pool_attr *p = arena_new(a, struct byte_pool_attr);
+    const int64_t *kernel = arena_copy(a, x->dim + 2, 2 * sizeof *kernel);
+    if (p && kernel)
+        *p = (struct byte_pool_attr) {
+            .w = { .kernel = { 2, kernel }, .strides = { 2, ones }, .pads = { 4, none } },
+            .mean = 1,
+            .by = by,
+        };
+    return kernel ? p : NULL;
+}
+
+/* The mean of each channel, between bytes: their sums are exact. */
+static rill_status mean_turn(struct edit *e, uint32_t i, rill_error *reterr)
+{
+    struct graph *g = e->g;
+    const struct node n = g->nodes[i];
+    struct quantised_wire x, to;
+    struct tensor t;
+    uint32_t quantiser, in, out;
+    if (!wire_is_dequantised(e, n.in[0], &x) || !is_byte(g, x.whole) ||
+        !fact_to_tensor(&g->wires[x.whole].fact, &t) || t.rank != 4 || tensor_count(&t) == 0 ||
+        (quantiser = sole_reader(e, n.out[0])) == WIRE_NONE ||
+        !(quantised_behind(e, n.out[0], &quantiser) > 0) || g->nodes[quantiser].in[0] != n.out[0] ||
+        !quantised_params(g, &g->nodes[quantiser], &to))
+        return RILL_OK;
+    const uint32_t y = g->nodes[quantiser].out[0];
+    const float by = x.scale / ((float) (t.dim[2] * t.dim[3]) * to.scale);
+    if (!(by >= FLT_MIN && by <= FLT_MAX) || t.dim[2] > MEAN_SIDE_MAX || t.dim[3] > MEAN_SIDE_MAX)
+        return RILL_OK;
+    struct byte_pool_attr *a = mean_attr(g->arena, &t, by);
+    if (!a || (in = turned_put(e, i, x.whole, WIRE_NONE, to_last)) == WIRE_NONE)
+        return no_memory(reterr);
+    a->x_zero = quantised_zero(&x);
+    a->y.to = g->wires[y].fact.type;
+    a->y.zero = quantised_zero(&to);
+    a->y.low = a->y.to == DTYPE_I8 ? -128 : 0;
+    a->y.high = a->y.low + 255;
+    struct fact f = g->wires[y].fact;
+    f.shape[1] = f.shape[2];
+    f.shape[3] = g->wires[y].fact.shape[1];
+    out = graph_add_wire(g, n.name, &f);
+    if (out == WIRE_NONE || !edit_insert(e, i, op_by_id(OP_BYTE_POOL), a, &in, 1, &out, 1) ||
+        turned_put(e, i, out, y, to_first) == WIRE_NONE)
+        return no_memory(reterr);
+    e->gone[i] = e->gone[quantiser] = true;
+    return RILL_OK;
+}
+
 rill_status graph_with_integer_products(struct graph *ret, const struct graph *g,
                                         rill_error *reterr)
 {
@@ -351,10 +425,11 @@ rill_status graph_with_integer_products(struct graph *ret, const struct graph *g
     TRY(edit_begin(&e, ret, g, reterr));
     for (uint32_t i = 0; i < e.n_nodes; i++) {
         const struct node *n = &ret->nodes[i];
-        TRY(node_is(n, OP_CONV)         ? conv_turn(&e, i, reterr)
-                : node_is(n, OP_MATMUL) ? matmul_turn(&e, i, reterr)
-                : node_is(n, OP_GEMM)   ? gemm_turn(&e, i, reterr)
-                                        : RILL_OK);
+        TRY(node_is(n, OP_CONV)                      ? conv_turn(&e, i, reterr)
+                : node_is(n, OP_MATMUL)              ? matmul_turn(&e, i, reterr)
+                : node_is(n, OP_GEMM)                ? gemm_turn(&e, i, reterr)
+                : node_is(n, OP_GLOBAL_AVERAGE_POOL) ? mean_turn(&e, i, reterr)
+                                                     : RILL_OK);
     }
     return edit_end(&e, reterr);
 }
