@@ -41,3 +41,29 @@ bool kern_grid_set(struct kern_grid *ret, float scale, int low, int high)
     *ret = g;
     return true;
 }
+
+static float rounded(float x, float scale, int low, int high)
+{
+    float n = rintf(x / scale);
+    return n < (float) low ? (float) low : n > (float) high ? (float) high : n;
+}
+
+bool kern_grid_twice(struct kern_grid *g, float slope, float scale, int low, int high)
+{
+    const float up = g->scale / scale, down = slope * g->scale / scale;
+    const int least = (int) rintf(g->least / g->scale), most = (int) rintf(g->most / g->scale);
+    if (g->twice || !(scale >= 0x1p-80f && scale <= 0x1p80f) || !(fabsf(slope) <= 0x1p40f))
+        return false;
+    for (int n = least; n <= most; n++) {
+        float x = (float) n * g->scale, want = rounded(n < 0 ? x * slope : x, scale, low, high),
+              is = rintf((float) n * (n < 0 ? down : up));
+        if (is < want || is > want)
+            return false;
+    }
+    g->twice = true;
+    g->bends = slope < 1 || slope > 1;
+    g->up = up;
+    g->down = down;
+    g->scale = scale;
+    return true;
+}

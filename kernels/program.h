@@ -37,15 +37,21 @@ enum kern_instr_op {
     KERN_GRID = KERN_INSTR_OPS /* what DIV, ROUND_S8 and MUL make; made of those only */
 };
 
-/* Whole numbers times a scale, from the least to the most; inverse + rest: 1 / scale. */
+/* Whole numbers times a scale, from the least to the most; inverse + rest: 1 / scale. Twice: the
+ * whole numbers times up, or down where they are below 0, are rounded again, and times `scale`. */
 struct kern_grid {
     float scale, inverse, rest, least, most;
+    bool twice, bends; /* bends: up and down differ */
+    float up, down;
 };
 
 #define KERN_GRID_MOST 512 /* of low and high */
 
 /* False: by the inverse something would be rounded otherwise than by the quotient. */
 bool kern_grid_set(struct kern_grid *ret, float scale, int low, int high);
+/* What lies on the grid goes on: times the slope where it is below 0 (PRELU), and rounded to
+ * another grid. False: some number of the first would be rounded otherwise. */
+bool kern_grid_twice(struct kern_grid *g, float slope, float scale, int low, int high);
 
 struct kern_operand {
     uint32_t buffer;

@@ -115,30 +115,47 @@ static void FN(program_copy)(float *to, const float *a, size_t n)
 
 /* round_s8 of the quotient, times the scale. The quotient is a product by an inverse in two parts. */
 struct FN(grid) {
-    v16 inverse, rest, least, most, scale;
+    v16 inverse, rest, least, most, scale, up, down;
 };
 
-static inline v16 FN(v_grid)(v16 a, struct FN(grid) g)
+static inline v16 FN(v_grid)(v16 a, struct FN(grid) g, const bool twice, const bool bends)
 {
     a = v16_min(v16_max(a, g.least), g.most);
-    v16 q = v16_fma(a, g.inverse, v16_mul(a, g.rest));
-    return v16_mul(v16_of_int(v16_round(q)), g.scale);
+    v16 n = v16_of_int(v16_round(v16_fma(a, g.inverse, v16_mul(a, g.rest))));
+    if (twice) {
+        v16 up = v16_mul(n, g.up);
+        n = bends ? v16_pick(v16_lt(n, v16_set1(0)), v16_mul(n, g.down), up) : up;
+        n = v16_of_int(v16_round(n));
+    }
+    return v16_mul(n, g.scale);
 }
 
-static void FN(program_grid)(float *to, const float *a, const struct kern_grid *of, size_t n)
+V16_UNROLLED void FN(grid_run)(float *to, const float *a, const struct kern_grid *of, size_t n,
+                               const bool twice, const bool bends)
 {
     const struct FN(grid) g = { v16_set1(of->inverse), v16_set1(of->rest), v16_set1(of->least),
-                                v16_set1(of->most), v16_set1(of->scale) };
+                                v16_set1(of->most),    v16_set1(of->scale), v16_set1(of->up),
+                                v16_set1(of->down) };
     size_t i = 0;
     for (; i + 32 <= n; i += 32) {
         v16 x = v16_load(a + i), y = v16_load(a + i + 16);
-        v16_store(to + i, FN(v_grid)(x, g));
-        v16_store(to + i + 16, FN(v_grid)(y, g));
+        v16_store(to + i, FN(v_grid)(x, g, twice, bends));
+        v16_store(to + i + 16, FN(v_grid)(y, g, twice, bends));
     }
     for (; i + 16 <= n; i += 16)
-        v16_store(to + i, FN(v_grid)(v16_load(a + i), g));
+        v16_store(to + i, FN(v_grid)(v16_load(a + i), g, twice, bends));
     if (i < n)
-        v16_store_n(to + i, FN(v_grid)(v16_load_n(a + i, n - i), g), n - i);
+        v16_store_n(to + i, FN(v_grid)(v16_load_n(a + i, n - i), g, twice, bends), n - i);
+}
+
+static void FN(program_grid)(float *to, const float *a, const struct kern_grid *g, size_t n)
+{
+    if (!g->twice)
+        FN(grid_run)(to, a, g, n, false, false);
+    else if (g->bends)
+        FN(grid_run)(to, a, g, n, true, true);
+    else
+        FN(grid_run)(to, a, g, n, true, false);
 }
 
 /* Elements of rows, from `row` on and from element `done` of each. */

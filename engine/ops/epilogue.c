@@ -65,23 +65,36 @@ static struct kern_operand operand_of(const struct epilogue *p, int64_t value)
                                    .walk = walks ? SIZE_MAX : 0 };
 }
 
-static const struct tensor *input_of(const struct prep *c, const struct epilogue *p, int64_t value)
+struct inputs {
+    const struct prep *c;
+    const struct epilogue *p;
+};
+
+static const struct tensor *input_of(const void *of, int64_t value)
 {
-    return value ? c->in[p->first_in + value - 1] : NULL;
+    const struct inputs *s = of;
+    return value ? s->c->in[s->p->first_in + value - 1] : NULL;
 }
 
-/* Of the next three steps, which round. False: they do not. */
-static bool grid_make(struct prep *c, const struct epilogue *p, const int64_t *s,
-                      struct kern_instr *ret)
+/* What the node makes goes from step to step. */
+static bool ends(const void *of, int64_t value, int64_t i)
 {
-    struct kern_grid *g = arena_new(c->arena, struct kern_grid);
-    if (!g || !fused_rounds(s) || s[2] ||
-        !fused_grid(input_of(c, p, s[3]), input_of(c, p, s[7]), input_of(c, p, s[11]), g))
-        return false;
+    (void) of, (void) i;
+    return value == 0;
+}
+
+/* Returns how many of the n steps are one instruction that rounds; 0: none. */
+static int64_t grid_make(struct prep *c, const struct epilogue *p, const int64_t *s, int64_t n,
+                         struct kern_instr *ret)
+{
+    const struct inputs in = { c, p };
+    const struct fused_reader r = { &in, input_of, ends };
+    struct kern_grid *g = s[0] == KERN_DIV ? arena_new(c->arena, struct kern_grid) : NULL;
+    int64_t made = g && !s[2] ? fused_grid(&r, s, n, g) : 0;
     *ret = (struct kern_instr) {
         .op = KERN_GRID, .to = operand_of(p, 0), .a = operand_of(p, 0), .grid = g
     };
-    return true;
+    return made;
 }
 
 /* Returns how many instructions the steps are. */
@@ -92,12 +105,14 @@ static size_t steps_make(struct prep *c, const struct epilogue *p, struct attr_i
     size_t n = 0;
     for (unsigned i = 0; i <= p->n_in; i++)
         at[i] = operand_of(p, i);
-    for (uint32_t i = 0; i < steps.n; n++) {
-        bool rounds = i + FUSED_ROUNDING * FUSED_STEP_INTS <= steps.n &&
-            grid_make(c, p, steps.v + i, &ret[n]);
-        if (!rounds)
-            ret[n] = fused_element(steps.v + i, at);
-        i += (rounds ? FUSED_ROUNDING : 1) * FUSED_STEP_INTS;
+    const int64_t end = steps.n / FUSED_STEP_INTS;
+    for (int64_t i = 0, made; i < end; i += made, n++) {
+        const int64_t *s = steps.v + i * FUSED_STEP_INTS;
+        made = grid_make(c, p, s, end - i, &ret[n]);
+        if (!made) {
+            ret[n] = fused_element(s, at);
+            made = 1;
+        }
     }
     return n;
 }

@@ -118,12 +118,18 @@ rill_status fused_compile(struct prep *c, struct fused *ret);
 bool fused_element_fits(const int64_t *step, int64_t n_values);
 struct kern_instr fused_element(const int64_t *step, const struct kern_operand *at);
 
-/* Three steps: divided by a scale, rounded (RoundS8), times the scale. Their operands beside what
- * flows are these; false: the numbers are not known, or no grid (kernels/program.h). */
-#define FUSED_ROUNDING 3
-bool fused_rounds(const int64_t *step);
-bool fused_grid(const struct tensor *scale, const struct tensor *zero, const struct tensor *times,
-                struct kern_grid *ret);
+/* Steps that divide by a scale, round (RoundS8) and multiply by the scale, and do so again, behind
+ * a PRelu of one slope or at once: how many of the n steps are one KERN_GRID. 0: the numbers are
+ * not known, or make no grid (kernels/program.h). */
+struct fused_reader {
+    const void *of;
+    /* Where the value is known; NULL: it is not. */
+    const struct tensor *(*known)(const void *of, int64_t value);
+    /* Whether the step, of number i among those given, is the last that reads the value. */
+    bool (*ends)(const void *of, int64_t value, int64_t i);
+};
+int64_t fused_grid(const struct fused_reader *r, const int64_t *steps, int64_t n,
+                   struct kern_grid *ret);
 
 /* The function of f32 that an op is: KERN_ADD.., or -1; its operands, and the name of its kernel.
  */

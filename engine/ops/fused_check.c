@@ -147,31 +147,6 @@ bool fused_element_fits(const int64_t *step, int64_t n_values)
         within(step[2], 0, n_values - 1) && within(step[3], 0, n_values - 1);
 }
 
-bool fused_rounds(const int64_t *step)
-{
-    return step[0] == KERN_DIV && step[4] == KERN_ROUND_S8 && step[8] == KERN_MUL &&
-        step[6] == step[1] && step[10] == step[5];
-}
-
-static bool number_of(const struct tensor *t, float *ret)
-{
-    bool is = t && t->data && t->type == DTYPE_F32 && tensor_count(t) == 1;
-    *ret = is ? *(const float *) t->data : 0;
-    return is;
-}
-
-bool fused_grid(const struct tensor *scale, const struct tensor *zero, const struct tensor *times,
-                struct kern_grid *ret)
-{
-    float s, z, by;
-    if (!number_of(scale, &s) || !number_of(zero, &z) || !number_of(times, &by) || s < by ||
-        s > by || !(z >= -256 && z <= 256))
-        return false;
-    int whole = (int) z;
-    return !((float) whole < z || (float) whole > z) &&
-        kern_grid_set(ret, s, -128 - whole, 127 - whole);
-}
-
 /* Flat: what is made is whole, and what a function of one operand reads has whole rows. */
 static bool elements_fit(const struct check *c, const int64_t *s)
 {

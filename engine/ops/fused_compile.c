@@ -251,30 +251,45 @@ static bool instr_make(struct compiler *m, const int64_t *s, struct kern_instr *
     }
 }
 
-/* Of a value that is loaded; NULL: it is not. */
-static const struct tensor *loaded(const struct compiler *m, int64_t v)
+/* Of the steps from one on. */
+struct steps_from {
+    const struct compiler *m;
+    int64_t first;
+};
+
+/* Of a value that is loaded. */
+static const struct tensor *loaded(const void *of, int64_t v)
 {
+    const struct compiler *m = ((const struct steps_from *) of)->m;
     uint32_t buffer = m->at[v].buffer, first = load_buffer(m, 0);
     return buffer >= first && buffer < store_buffer(m, 0)
         ? m->c->in[m->ret->n_weights + buffer - first]
         : NULL;
 }
 
-/* Of three steps from i on whose results between nobody else reads. False: there are none such. */
-static bool grid_compile(struct compiler *m, int64_t i, struct kern_instr *k)
+static bool ends(const void *of, int64_t v, int64_t i)
 {
+    const struct steps_from *s = of;
+    return s->m->last[v] == s->first + i;
+}
+
+/* Returns how many steps from i on are one instruction that rounds; 0: none. */
+static int64_t grid_compile(struct compiler *m, int64_t i, struct kern_instr *k)
+{
+    const struct steps_from from = { m, i };
+    const struct fused_reader r = { &from, loaded, ends };
     const int64_t *s = m->a->steps.v + i * FUSED_STEP_INTS;
-    if (m->frames || i + FUSED_ROUNDING > fused_steps(m->a) || !fused_rounds(s) ||
-        m->last[s[1]] != i + 1 || m->last[s[5]] != i + 2 || !m->made[s[2]] || m->at[s[2]].one)
-        return false;
+    if (m->frames || s[0] != KERN_DIV || !m->made[s[2]] || m->at[s[2]].one)
+        return 0;
     struct kern_grid *g = arena_new(m->c->arena, struct kern_grid);
-    if (!g || !fused_grid(loaded(m, s[3]), loaded(m, s[7]), loaded(m, s[11]), g) ||
-        !value_make(m, s[9]))
-        return false;
-    *k = (struct kern_instr) { .op = KERN_GRID, .to = m->at[s[9]], .a = m->at[s[2]], .grid = g };
+    int64_t n = g ? fused_grid(&r, s, fused_steps(m->a) - i, g) : 0;
+    const int64_t to = n ? s[(n - 1) * FUSED_STEP_INTS + 1] : 0;
+    if (!n || !value_make(m, to))
+        return 0;
+    *k = (struct kern_instr) { .op = KERN_GRID, .to = m->at[to], .a = m->at[s[2]], .grid = g };
     value_drop(m, s[2], i);
-    value_drop(m, s[9], i + 2);
-    return true;
+    value_drop(m, to, i + n - 1);
+    return n;
 }
 
 /* What is loaded and stored in place, a sum that its product makes, a push of what was made in its
@@ -317,8 +332,9 @@ static rill_status steps_compile(struct compiler *m)
 {
     size_t n = 0;
     for (int64_t i = 0; i < fused_steps(m->a); i++) {
-        if (grid_compile(m, i, &m->instr[n])) {
-            i += FUSED_ROUNDING - 1;
+        int64_t rounds = grid_compile(m, i, &m->instr[n]);
+        if (rounds) {
+            i += rounds - 1;
             n++;
             continue;
         }

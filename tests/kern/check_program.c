@@ -178,49 +178,94 @@ static void frames_check(struct check *t, size_t n)
 }
 
 /* What a quotient, a rounding and a product make: between two numbers of the grid, at the ends and
- * anywhere. */
-static void grid_check(struct check *t, float scale, int zero)
+ * anywhere; and where they make it of that again, behind a slope. */
+enum {
+    GRID_STEPS = 255,
+    GRID_BESIDE = 9,
+    GRID_EDGES = GRID_STEPS * GRID_BESIDE,
+    GRID_N = GRID_EDGES + 2000
+};
+
+struct grid_at {
+    float scale;
+    int zero;
+};
+
+static void edges_fill(float *a, struct grid_at at)
 {
-    enum {
-        STEPS_OF = 255,
-        BESIDE = 9,
-        COUNT_OF = STEPS_OF * BESIDE,
-        ANY = 2000,
-        N = COUNT_OF + ANY
-    };
-    struct kern_grid g;
-    float *a = check_buf(t, N, false), *ref = check_buf(t, N, false), *got = check_buf(t, N, false),
-          *numbers = check_buf(t, 2 * N, false);
-    if (!check_true(t, kern_grid_set(&g, scale, -128 - zero, 127 - zero), "no grid of %a %d",
-                    (double) scale, zero))
-        return;
-    check_fill_bits(t, a, N);
-    for (int i = 0; i < COUNT_OF; i++) {
-        float x = ((float) (i / BESIDE - 128 - zero) + 0.5f) * scale;
-        int beside = i % BESIDE - BESIDE / 2;
+    for (int i = 0; i < GRID_EDGES; i++) {
+        float x = ((float) (i / GRID_BESIDE - 128 - at.zero) + 0.5f) * at.scale;
+        int beside = i % GRID_BESIDE - GRID_BESIDE / 2;
         for (; beside; beside += beside < 0 ? 1 : -1)
             x = nextafterf(x, beside < 0 ? -INFINITY : INFINITY);
         a[i] = x;
     }
-    for (int i = 0; i < N; i++) {
-        numbers[i] = scale;
-        numbers[N + i] = (float) zero;
+}
+
+static void grid_reference(struct check *t, float *y, const float *a, struct grid_at at)
+{
+    float *numbers = check_buf(t, 2 * GRID_N, false);
+    for (int i = 0; i < GRID_N; i++) {
+        numbers[i] = at.scale;
+        numbers[GRID_N + i] = (float) at.zero;
     }
-    t->ref.div_f32(ref, a, numbers, N);
-    t->ref.round_s8_f32(ref, ref, numbers + N, N);
-    t->ref.mul_f32(ref, ref, numbers, N);
+    t->ref.div_f32(y, a, numbers, GRID_N);
+    t->ref.round_s8_f32(y, y, numbers + GRID_N, GRID_N);
+    t->ref.mul_f32(y, y, numbers, GRID_N);
+}
+
+static void grid_run(struct check *t, const struct kern_grid *g, float *a, const float *ref,
+                     struct grid_at at)
+{
+    float *got = check_buf(t, GRID_N, false);
     struct kern_instr s = { .op = KERN_GRID,
                             .to = { .buffer = 1, .walk = SIZE_MAX },
                             .a = { .buffer = 0, .walk = SIZE_MAX },
-                            .grid = &g };
-    for (size_t columns = N; columns > 1; columns /= 40) {
-        memset(got, 0, N * sizeof *got);
+                            .grid = g };
+    for (size_t columns = GRID_N; columns > 1; columns /= 40) {
+        memset(got, 0, GRID_N * sizeof *got);
         t->new.program_f32(&(struct kern_program) { &s, 1 }, (float *[]) { a, got },
-                           (size_t[]) { columns, columns }, N / columns, columns);
-        check_same(t, "program_f32 grid", ref, got, N / columns * columns,
-                   "scale %a zero %d columns %zu", (double) scale, zero, columns);
+                           (size_t[]) { columns, columns }, GRID_N / columns, columns);
+        check_same(t, "program_f32 grid", ref, got, GRID_N / columns * columns,
+                   "scale %a zero %d columns %zu twice %d", (double) at.scale, at.zero, columns,
+                   g->twice);
+    }
+}
+
+/* Returns whether the second grid could be one with the first. */
+static bool grid_check(struct check *t, struct grid_at at, float slope, struct grid_at then)
+{
+    struct kern_grid g;
+    float *a = check_buf(t, GRID_N, false), *ref = check_buf(t, GRID_N, false);
+    bool is = kern_grid_set(&g, at.scale, -128 - at.zero, 127 - at.zero), twice = false;
+    check_true(t, is, "no grid of %a %d", (double) at.scale, at.zero);
+    check_fill_bits(t, a, GRID_N);
+    edges_fill(a, at);
+    grid_reference(t, ref, a, at);
+    if (is) {
+        grid_run(t, &g, a, ref, at);
+        twice = kern_grid_twice(&g, slope, then.scale, -128 - then.zero, 127 - then.zero);
+    }
+    if (twice) {
+        for (int i = 0; i < GRID_N; i++)
+            ref[i] = ref[i] < 0 ? ref[i] * slope : ref[i];
+        grid_reference(t, ref, ref, then);
+        grid_run(t, &g, a, ref, at);
     }
     check_drop(t);
+    return twice;
+}
+
+static void grids_check(struct check *t)
+{
+    unsigned twice = 0;
+    for (int i = 0; i < 300; i++) {
+        struct grid_at at = { ldexpf(1 + fabsf(check_rand(t)), (int) below(t, 150) - 75),
+                              (int) below(t, 256) - 128 },
+                       then = { at.scale * (1 + fabsf(check_rand(t))), at.zero / 2 };
+        twice += grid_check(t, at, i % 3 ? check_rand(t) : 1, then);
+    }
+    check_true(t, twice > 100, "%u of 300 grids are one with another", twice);
 }
 
 /* Loaded, moved down over itself by a row, and stored. */
@@ -275,9 +320,7 @@ void check_program(struct check *t)
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
             for (size_t rows = 1; rows <= 40; rows = 3 * rows + 1)
                 elements_check(t, rows, sizes[k]);
-    for (int i = 0; i < 300; i++)
-        grid_check(t, ldexpf(1 + fabsf(check_rand(t)), (int) below(t, 150) - 75),
-                   (int) below(t, 256) - 128);
+    grids_check(t);
     for (size_t n = 16; n <= 80; n += 16)
         frames_check(t, n);
     for (size_t c = 0; c < sizeof channels / sizeof *channels; c++)
