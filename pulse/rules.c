@@ -294,6 +294,7 @@ static const struct axis_row rows[OP_COUNT] = {
         .rule = rule_byte_conv, .streams = true),
     ROW(BYTE_POOL, WINDOW, "rows and columns", .map = map_batch_last, .rule = rule_byte_pool,
         .streams = true),
+    ROW(BYTE_NORM, GLOBAL, "the last", .map = map_rows),
     ROW(BYTE_ROWS, GLOBAL, "all but the first", .map = map_batch),
     ROW(BYTE_SOFTMAX, GLOBAL, "the last", .map = map_rows),
     ROW(COMPLEX_MUL, GLOBAL, "the last", .map = map_rows),

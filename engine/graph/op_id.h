@@ -24,7 +24,7 @@
     X(AVERAGE_POOL, "AveragePool") X(BATCH_NORMALIZATION, "BatchNormalization")                  \
     X(BIT_CAST, "BitCast") X(BIT_SHIFT, "BitShift") X(BITWISE_AND, "BitwiseAnd") X(BITWISE_OR, "BitwiseOr")             \
     X(BITWISE_XOR, "BitwiseXor") X(BLACKMAN_WINDOW, "BlackmanWindow") X(BYTE_ADD, "ByteAdd")     \
-    X(BYTE_CONV, "ByteConv") X(BYTE_MUL, "ByteMul") X(BYTE_OF, "ByteOf")                         \
+    X(BYTE_CONV, "ByteConv") X(BYTE_MUL, "ByteMul") X(BYTE_NORM, "ByteNorm") X(BYTE_OF, "ByteOf")                         \
     X(BYTE_POOL, "BytePool") X(BYTE_ROWS, "ByteRows") X(BYTE_SOFTMAX, "ByteSoftmax")             \
     X(BYTE_TABLE, "ByteTable") X(CAST, "Cast") X(CAST_LIKE, "CastLike") X(CELU, "Celu")          \
     X(CLIP, "Clip") X(COMPLEX_MUL, "ComplexMul") X(COMPRESS, "Compress") X(CONCAT, "Concat")     \

@@ -238,6 +238,7 @@ rill_status tfl_byte_binary(struct conversion *c, int activation);
 rill_status tfl_byte_pool(struct conversion *c, const int64_t kept[8], int activation);
 rill_status tfl_byte_softmax(struct conversion *c, double beta);
 rill_status tfl_byte_prelu(struct conversion *c);
+rill_status tfl_byte_norm(struct conversion *c);
 rill_status tfl_byte_reduce(struct conversion *c, const int64_t *axes, unsigned n,
                             const struct attr *keep);
 #endif

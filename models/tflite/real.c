@@ -221,6 +221,8 @@ rill_status tfl_l2_normalization(struct conversion *c)
     struct attr keep = attr_int("keepdims", 1);
     const int64_t last = -1;
     uint32_t x, in[2], least, y;
+    if (tfl_type_is_byte(tfl_type(c, 0)))
+        return tfl_byte_norm(c);
     TRY(real_check(c, 0));
     TRY(tfl_wire(c, 0, &x));
     in[0] = x;

@@ -228,6 +228,24 @@ rill_status tfl_byte_softmax(struct conversion *c, double beta)
     return tfl_result(c, 0, out);
 }
 
+rill_status tfl_byte_norm(struct conversion *c)
+{
+    const struct tfl_tensor *x = tfl_in(c, 0), *y = tfl_out(c, 0);
+    struct attr a[] = { attr_int("x_zero", tfl_quant_zero(c->r, x)),
+                        attr_int("to", y->shape.type) };
+    uint32_t in, out;
+    TRY(tfl_single(c, x));
+    TRY(tfl_single(c, y));
+    if (tfl_quant_scale(c->r, y, 0) != 1.0f / 128 ||
+        tfl_quant_zero(c->r, y) != (y->shape.type == DTYPE_I8 ? 0 : 128))
+        return tfl_fail(c, RILL_UNSUPPORTED, "its output is not in steps of 1/128 around 0");
+    if (flat_i8(&c->r->flat, c->options, 0, 0))
+        return tfl_fail(c, RILL_UNSUPPORTED, "an activation behind 8 bits is not read here");
+    TRY(tfl_wire(c, 0, &in));
+    TRY(tfl_emit(c, OP_BYTE_NORM, a, 2, &in, 1, &out, 1));
+    return tfl_result(c, 0, out);
+}
+
 /* The factor over n, with as many bits as there were. */
 static struct factor factor_over(struct factor f, int64_t n)
 {

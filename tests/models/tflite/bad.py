@@ -117,6 +117,7 @@ def main():
     table('tanh_scale', 'TANH', 0.02, 0)
     table('tanh_zero', 'TANH', 1 / 128, 1)
     table('tanh_u8_zero', 'TANH', 1 / 128, 0, 'UINT8')
+    table('norm_scale', 'L2_NORMALIZATION', 0.01, 0)
     table('softmax_scale', 'SOFTMAX', 0.01, -128)
     m = Model()
     x, y = m.tensor('in', [1, 4], 'INT8', scale=0.1), m.tensor('out', [1, 4], 'INT8', scale=0.2)

@@ -298,6 +298,20 @@ def choices8(m):
 
 
 @case
+def norm8(m):
+    """Short and long rows; as i8 and as u8."""
+    x, u = m.tensor('x', [2, 16, 8], 'INT8', scale=0.07, zero=5), m.tensor('u', [2, 16, 8], 'UINT8', scale=0.2, zero=100)
+    y, z = m.tensor('y', [2, 16, 8], 'INT8', scale=1 / 128), m.tensor('z', [2, 16, 8], 'UINT8', scale=1 / 128, zero=128)
+    v, w = m.tensor('v', [4, 64], 'INT8', scale=0.07, zero=5), m.tensor('w', [4, 64], 'INT8', scale=1 / 128)
+    m.op('L2_NORMALIZATION', [x], [y], {0: ('b', 0)}, version=2)
+    m.op('QUANTIZE', [x], [u])
+    m.op('L2_NORMALIZATION', [u], [z], {0: ('b', 0)})
+    m.op('RESHAPE', [x, m.ints('shape', [4, 64])], [v], {0: ('i', [4, 64])})
+    m.op('L2_NORMALIZATION', [v], [w], {0: ('b', 0)}, version=2)
+    return x, [y, z, w]
+
+
+@case
 def mean8(m):
     x = m.tensor('x', [2, 5, 7, 6], 'INT8', scale=0.07, zero=5)
     y = m.tensor('y', [2, 6], 'INT8', scale=0.021, zero=-9)
