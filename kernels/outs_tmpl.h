@@ -5,6 +5,9 @@
 #ifdef V16_TRANSPOSES
 #define OUTS_ROWS_MOST 17       /* rows of 2^n + 1 places are common */
 #define OUTS_TILES(X) X(17) X(16) X(8) X(4) X(2) X(1)
+#elif defined V16_TURNS_4
+#define OUTS_ROWS_MOST 6
+#define OUTS_TILES(X) X(6) X(4) X(2) X(1)
 #else
 #define OUTS_ROWS_MOST 4
 #define OUTS_TILES(X) X(4) X(2) X(1)
@@ -49,6 +52,14 @@ V16_UNROLLED void FN(outs_tile)(float *restrict y, size_t ldy, const float *rest
         V16_UNROLL for (size_t o = 0; o < 16; o++)
             if (o < n_outs)
                 v16_store(y + o * ldy, acc[o]);
+        return;
+    }
+#endif
+#ifdef V16_TURNS_4
+    if (rows >= 4 && n_outs == 16) {
+        v16_store_turned(y, ldy, acc);
+        if (rows > 4)
+            v16_store_turned(y + rows - 4, ldy, acc + rows - 4);
         return;
     }
 #endif

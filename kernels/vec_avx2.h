@@ -276,6 +276,25 @@ V16_INLINE v8 v8_load(const float *p) { return _mm256_loadu_ps(p); }
 V16_INLINE v8 v8_fma(v8 a, v8 b, v8 c) { return _mm256_fmadd_ps(a, b, c); }
 
 
+/* Lane l of four vectors to y[l * ldy]. */
+#define V16_TURNS_4
+V16_INLINE void v8_store_turned(float *y, size_t ldy, __m256 a, __m256 b, __m256 c, __m256 d)
+{
+    const __m256 ab = _mm256_unpacklo_ps(a, b), AB = _mm256_unpackhi_ps(a, b),
+                 cd = _mm256_unpacklo_ps(c, d), CD = _mm256_unpackhi_ps(c, d);
+    const __m256 r[4] = { _mm256_shuffle_ps(ab, cd, 0x44), _mm256_shuffle_ps(ab, cd, 0xee),
+                          _mm256_shuffle_ps(AB, CD, 0x44), _mm256_shuffle_ps(AB, CD, 0xee) };
+    V16_UNROLL for (size_t l = 0; l < 4; l++) {
+        _mm_storeu_ps(y + l * ldy, _mm256_castps256_ps128(r[l]));
+        _mm_storeu_ps(y + (l + 4) * ldy, _mm256_extractf128_ps(r[l], 1));
+    }
+}
+V16_INLINE void v16_store_turned(float *y, size_t ldy, const v16 *a)
+{
+    v8_store_turned(y, ldy, a[0].lo, a[1].lo, a[2].lo, a[3].lo);
+    v8_store_turned(y + 8 * ldy, ldy, a[0].hi, a[1].hi, a[2].hi, a[3].hi);
+}
+
 /* Sums of recurrent cells that are under way in registers. */
 #define CELL_ACC 6
 
