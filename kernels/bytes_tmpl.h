@@ -12,6 +12,24 @@ static inline i16 FN(places_sum_16)(const uint8_t *x, size_t o, const struct ker
     return sum;
 }
 
+/* The same of 64. */
+static inline void FN(places_sum_64)(int32_t *restrict y, const uint8_t *x, size_t o,
+                                     const struct kern_places *p)
+{
+    i16 sum[4];
+    const int16_t *w = p->w + 2 * o;
+    const size_t *at = p->at;
+    V16_UNROLL for (int v = 0; v < 4; v++)
+        sum[v] = i16_load(p->bias + o + 16 * v);
+    for (size_t i = 0; i < p->n_pairs; i++, w += p->w_step, at += 2) {
+        const uint8_t *a = x + o + at[0], *b = x + o + at[1];
+        V16_UNROLL for (int v = 0; v < 4; v++)
+            sum[v] = pair_add(sum[v], a + 16 * v, b + 16 * v, w + 32 * v, p->flip);
+    }
+    V16_UNROLL for (int v = 0; v < 4; v++)
+        i16_store(y + o + 16 * v, sum[v]);
+}
+
 /* Fewer channels than 16. */
 static void FN(places_sum_few)(int32_t *restrict y, const uint8_t *x, const struct kern_places *p)
 {
@@ -28,9 +46,12 @@ static void FN(places_sum)(int32_t *restrict y, const uint8_t *restrict x, size_
                            const struct kern_places *p)
 {
     for (size_t i = 0; i < windows; i++, x += step, y += p->n) {
+        size_t o = 0;
         if (p->n < 16)
             FN(places_sum_few)(y, x, p);
-        for (size_t o = 0; o < p->n && p->n >= 16; o += 16) {
+        for (; o + 64 <= p->n; o += 64)
+            FN(places_sum_64)(y, x, o, p);
+        for (; o < p->n && p->n >= 16; o += 16) {
             o = o + 16 <= p->n ? o : p->n - 16;
             i16_store(y + o, FN(places_sum_16)(x, o, p));
         }
@@ -134,25 +155,37 @@ static void FN(taps_sum)(int32_t *restrict y, const uint8_t *restrict x, size_t 
         FN(taps_some)(y + i, x + i, t, pattern, 1);
 }
 
-/* What follows the sums of 16 elements. */
-static inline i16 FN(scale_16)(i16 sum, v16 by, v16 add, const struct kern_scale *s)
+/* What is the same for all elements. */
+struct FN(cut) {
+    v16 leaky, low, high;
+    i16 zero;
+    bool is_leaky;
+};
+
+static inline struct FN(cut) FN(cut_of)(const struct kern_scale *s)
 {
-    v16 v = v16_add(v16_mul(v16_of_int(sum), by), add);
-    if (s->leaky > 0)
-        v = v16_max(v, v16_mul(v, v16_set1(s->leaky)));
-    v = v16_max(v, v16_set1((float) (s->low - s->zero)));
-    v = v16_min(v, v16_set1((float) (s->high - s->zero)));
-    return i16_add(v16_round(v), i16_set1(s->zero));
+    return (struct FN(cut)) { v16_set1(s->leaky), v16_set1((float) (s->low - s->zero)),
+                              v16_set1((float) (s->high - s->zero)), i16_set1(s->zero), s->leaky > 0 };
 }
 
-static void FN(scale_each)(uint8_t *restrict y, const int32_t *restrict x, const struct kern_scale *s,
-                           size_t at)
+/* What follows the sums of 16 elements. */
+V16_UNROLLED i16 FN(scale_16)(i16 sum, v16 by, v16 add, const struct FN(cut) *c)
+{
+    v16 v = v16_add(v16_mul(v16_of_int(sum), by), add);
+    if (c->is_leaky)
+        v = v16_max(v, v16_mul(v, c->leaky));
+    v = v16_min(v16_max(v, c->low), c->high);
+    return i16_add(v16_round(v), c->zero);
+}
+
+V16_UNROLLED void FN(scale_each)(uint8_t *restrict y, const int32_t *restrict x, const struct kern_scale *s,
+                                 const struct FN(cut) *c, size_t at)
 {
     i16 sum = i16_load(x);
     if (s->bias)
         sum = i16_add(sum, i16_load(s->bias + at));
     i16_store_bytes(y, FN(scale_16)(sum, v16_load(s->by + at),
-                                    s->add ? v16_load(s->add + at) : v16_set1(0), s));
+                                    s->add ? v16_load(s->add + at) : v16_set1(0), c));
 }
 
 static void FN(scale_all)(uint8_t *restrict y, const int32_t *restrict x, size_t n,
@@ -160,14 +193,15 @@ static void FN(scale_all)(uint8_t *restrict y, const int32_t *restrict x, size_t
 {
     const i16 bias = i16_set1(s->bias ? *s->bias : 0);
     const v16 by = v16_set1(*s->by), add = v16_set1(s->add ? *s->add : 0);
+    const struct FN(cut) c = FN(cut_of)(s);
     for (; n >= 16; n -= 16, x += 16, y += 16)
-        i16_store_bytes(y, FN(scale_16)(i16_add(i16_load(x), bias), by, add, s));
+        i16_store_bytes(y, FN(scale_16)(i16_add(i16_load(x), bias), by, add, &c));
     if (!n)
         return;
     int32_t rest[16] = { 0 };
     uint8_t last[16];
     memcpy(rest, x, n * sizeof *x);
-    i16_store_bytes(last, FN(scale_16)(i16_add(i16_load(rest), bias), by, add, s));
+    i16_store_bytes(last, FN(scale_16)(i16_add(i16_load(rest), bias), by, add, &c));
     memcpy(y, last, n);
 }
 
@@ -178,9 +212,11 @@ static void FN(scale_bytes)(uint8_t *restrict y, const int32_t *restrict x, size
         FN(scale_all)(y, x, n, s);
         return;
     }
+    const struct kern_scale all = *s;
+    const struct FN(cut) c = FN(cut_of)(s);
     size_t i = 0;
     for (; i + 16 <= n; i += 16)
-        FN(scale_each)(y + i, x + i, s, i);
+        FN(scale_each)(y + i, x + i, &all, &c, i);
     if (i == n)
         return;
     int32_t rest[16] = { 0 }, bias[16] = { 0 };
@@ -191,7 +227,7 @@ static void FN(scale_bytes)(uint8_t *restrict y, const int32_t *restrict x, size
     part.by = memcpy(by, s->by + i, (n - i) * sizeof *by);
     part.bias = s->bias ? memcpy(bias, s->bias + i, (n - i) * sizeof *bias) : NULL;
     part.add = s->add ? memcpy(add, s->add + i, (n - i) * sizeof *add) : NULL;
-    FN(scale_each)(last, rest, &part, 0);
+    FN(scale_each)(last, rest, &part, &c, 0);
     memcpy(y + i, last, n - i);
 }
 

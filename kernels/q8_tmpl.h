@@ -32,11 +32,18 @@ struct FN(q8) {
 };
 
 #if Q8_TAKE == 1
+typedef uint64_t q8_chunk __attribute__((vector_size(32)));
+
 /* Terms as the kernel's instructions want them, whole groups; what is missing meets weights of zero. */
 static int32_t q8_take(uint8_t *restrict to, const uint8_t *restrict x, size_t n, uint8_t flip)
 {
     const uint64_t by = flip * 0x0101010101010101u;
     size_t i = 0;
+    for (q8_chunk chunk; n - i >= sizeof chunk; i += sizeof chunk) {
+        memcpy(&chunk, x + i, sizeof chunk);
+        chunk ^= by;
+        memcpy(to + i, &chunk, sizeof chunk);
+    }
     for (uint64_t eight; n - i >= sizeof eight; i += sizeof eight) {
         memcpy(&eight, x + i, sizeof eight);
         eight ^= by;

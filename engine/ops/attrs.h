@@ -52,6 +52,12 @@ struct byte_conv_attr {
     float leaky; /* by floats: slope of what is negative; 0: it is left */
 };
 
+/* ByteTable: by the bits of the byte */
+struct byte_table_attr {
+    struct attr_ints table;
+    int64_t to;
+};
+
 struct byte_pool_attr {
     struct byte_window_attr w;
     int64_t mean;

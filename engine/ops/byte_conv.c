@@ -190,7 +190,7 @@ struct conv_args {
     const void *packed;             /* of kern_q8_pack */
     struct kern_places places;      /* depthwise */
     struct kern_requant to;         /* by and shift for each output; by: NULL: none */
-    struct kern_scale scale;        /* the same */
+    struct kern_scale scale;        /* the same, for WINDOWS_MAX rows of outputs */
     size_t image_bytes, rows_bytes; /* of scratch in front of the sums */
     const int32_t *w_sums;          /* depthwise, zeros of batches: of the weights of each output */
     size_t batch_bytes;             /* behind the sums: a bias of the batch */
@@ -286,17 +286,19 @@ static rill_status weights_pack(struct prep *c, struct conv_args *s)
     return RILL_OK;
 }
 
-/* Four bytes for each output, where the node has them for one that stands for all. */
-static rill_status each_output(struct prep *c, unsigned i, int64_t n, const void **ret)
+/* Four bytes for each output, where the node has them for one that stands for all; so many rows of
+ * them. */
+static rill_status each_output(struct prep *c, unsigned i, int64_t n, int64_t rows,
+                               const void **ret)
 {
     const struct tensor *t = c->n_in > i ? c->in[i] : NULL;
     if (!t)
         return RILL_OK;
-    int32_t *v = arena_array(c->arena, int32_t, (size_t) n);
+    int32_t *v = arena_array(c->arena, int32_t, (size_t) (n * rows));
     if (!v)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    for (int64_t k = 0; k < n; k++)
-        memcpy(&v[k], (const int32_t *) t->data + (t->dim[0] > 1 ? k : 0), sizeof *v);
+    for (int64_t k = 0; k < n * rows; k++)
+        memcpy(&v[k], (const int32_t *) t->data + (t->dim[0] > 1 ? k % n : 0), sizeof *v);
     *ret = v;
     return RILL_OK;
 }
@@ -306,8 +308,8 @@ static rill_status scales_set(struct prep *c, struct conv_args *s)
     const struct byte_conv_attr *a = c->attr;
     const bool floats = c->n_in > IN_BY && c->in[IN_BY] && c->in[IN_BY]->type == DTYPE_F32;
     const void *by = NULL, *with = NULL;
-    TRY(each_output(c, IN_MULTIPLIER, s->y[3], &by));
-    TRY(each_output(c, IN_SHIFT, s->y[3], &with));
+    TRY(each_output(c, IN_MULTIPLIER, s->y[3], floats ? WINDOWS_MAX : 1, &by));
+    TRY(each_output(c, IN_SHIFT, s->y[3], floats ? WINDOWS_MAX : 1, &with));
     if (floats)
         s->scale = (struct kern_scale) { .by = by, .add = with, .step = 1, .leaky = a->leaky };
     else
@@ -345,7 +347,7 @@ static rill_status places_pack(struct prep *c, struct conv_args *s)
     const size_t n = (size_t) s->y[3], pairs = (s->n_pieces + 1) / 2;
     int32_t *bias = arena_array(c->arena, int32_t, n);
     bool there;
-    int16_t *packed = prep_pack(c, 2 * n * pairs, sizeof *packed, &there);
+    int16_t *packed = prep_pack(c, (2 * n * pairs * sizeof *packed + 63) / 64, 64, &there);
     if (!packed || !bias)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     for (size_t i = 0; i < 2 * n * pairs && !there; i++) {
@@ -491,11 +493,10 @@ static void sums_put(const struct eval *e, uint8_t *y, const int32_t *sums, size
 {
     const struct conv_args *s = e->args;
     const size_t n = (size_t) s->y[3];
-    for (size_t r = 0; r < rows; r++, y += n, sums += n)
-        if (s->scale.by)
-            e->kern->scale_bytes(y, sums, n, &s->scale);
-        else
-            e->kern->requantize(y, sums, n, &s->to);
+    if (s->scale.by)
+        e->kern->scale_bytes(y, sums, rows * n, &s->scale);
+    for (size_t r = 0; s->to.by && r < rows; r++)
+        e->kern->requantize(y + r * n, sums + r * n, n, &s->to);
 }
 
 /* An image, its zero, and how depthwise sums are made of it. */

@@ -224,11 +224,6 @@ static void byte_mul_eval(const struct eval *e)
 
 /* ---- ByteTable: for each byte what it becomes ---- */
 
-struct byte_table_attr {
-    struct attr_ints table; /* by the bits of the byte */
-    int64_t to;
-};
-
 static const struct attr_spec byte_table_attrs[] = {
     { .name = "table",
       .kind = ATTR_INTS,

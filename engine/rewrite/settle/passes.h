@@ -41,6 +41,10 @@ bool node_moves_elements(const struct graph *g, const struct node *n);
  * else, give bytes. */
 rill_status graph_with_byte_sums(struct graph *ret, const struct graph *g, rill_error *reterr);
 
+/* Functions of bytes that products made, dequantised for them and quantised behind them, become
+ * tables. */
+rill_status graph_with_byte_tables(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* Convolutions that give bytes and follow each other become ones with their channels last, and so
  * does what stands between them. Sizes must be known. */
 rill_status graph_with_channels_last(struct graph *ret, const struct graph *g, rill_error *reterr);

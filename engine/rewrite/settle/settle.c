@@ -8,6 +8,7 @@
 static const struct pass settle_passes[] = {
     { "byte-sums", true, graph_with_byte_sums },
     { "narrow-products", true, graph_with_narrow_products },
+    { "byte-tables", true, graph_with_byte_tables },
     { "channels-last", true, graph_with_channels_last },
     { "rounded-pairs", true, graph_with_pairs_rounded },
     { "fuse-siblings", true, graph_with_siblings_fused },
