@@ -452,6 +452,11 @@ static const char *weights_stay(const struct graph *g, uint32_t wire, int axis)
     const struct tensor *t = g->wires[wire].fact.value;
     if (!t || !t->from)
         return "its weights were not quantised";
+    const enum dtype type = t->from->whole->type;
+    if (t->from->block || (type != DTYPE_U8 && type != DTYPE_I8))
+        return "its weights are not of 8 bits, or have scales of blocks";
+    if (t->from->turned)
+        return "its weights were transposed since";
     return quantised_of(g, wire, axis) ? NULL : "its weights have scales along another axis";
 }
 
