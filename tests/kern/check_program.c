@@ -260,8 +260,9 @@ static void grids_check(struct check *t)
 {
     unsigned twice = 0;
     for (int i = 0; i < 300; i++) {
-        struct grid_at at = { ldexpf(1 + fabsf(check_rand(t)), (int) below(t, 150) - 75),
-                              (int) below(t, 256) - 128 },
+        const float size = 1 + fabsf(check_rand(t)); /* arguments have no order */
+        const int power = (int) below(t, 150) - 75, zero = (int) below(t, 256) - 128;
+        struct grid_at at = { ldexpf(size, power), zero },
                        then = { at.scale * (1 + fabsf(check_rand(t))), at.zero / 2 };
         twice += grid_check(t, at, i % 3 ? check_rand(t) : 1, then);
     }
