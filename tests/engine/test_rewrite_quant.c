@@ -11,6 +11,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <time.h>
 
 #define STEPS 6
 #define ROUNDS 400
@@ -279,6 +280,23 @@ static void test_settles_to_a_program(void)
           ok ? made.n_nodes : 0);
     if (ok)
         same_bits(&b, &made, noise(&b, x), 0);
+    build_drop(&b);
+}
+
+/* However many moves a file has in a row: neither the stack nor the time is theirs. */
+static void test_settles_many_moves(void)
+{
+    struct build b;
+    struct graph made;
+    build_init(&b);
+    uint32_t x = input(&b, 1, 2, 1), w = x;
+    struct attr all = { .name = "axis", .kind = ATTR_INT, .i = 2 };
+    for (int i = 0; i < 150000; i++)
+        w = build_node(&b, i % 2 ? "Flatten" : "Identity", i % 2 ? &all : NULL, i % 2, &w, 1);
+    graph_add_output(&b.g, step_relu(&b, rounded(&b, w, scales)));
+    clock_t from = clock();
+    check(graph_settle(&made, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
+    check(clock() - from < 20 * CLOCKS_PER_SEC, "seconds", (clock() - from) / CLOCKS_PER_SEC);
     build_drop(&b);
 }
 
@@ -675,5 +693,6 @@ int main(void)
     test_settles_to_floats();
     test_settles_to_a_program();
     test_settles_before_moves();
+    test_settles_many_moves();
     return check_done();
 }

@@ -360,7 +360,6 @@ static void test_refusals(struct ops_test *t)
     ops_refused(t, "Add", NULL, 0, IN(f3), 1, "has 1 inputs");
     ops_refused(t, "Add", &odd, 1, IN(f3, f3), 1, "'alpha' is not supported");
     ops_refused(t, "And", NULL, 0, IN(f3, f3), 1, "supported: bool");
-    ops_refused(t, "Mod", NULL, 0, IN(f3, f3), 1, "fmod = 1");
     ops_refused(t, "BitShift", &bad, 1, IN(i3, i3), 1, "supported: LEFT, RIGHT");
     ops_refused(t, "PRelu", NULL, 0, IN(f3, f23), 1, "slope");
     ops_refused(t, "Where", NULL, 0, IN(f3, f3, f3), 1, "must be bool");

@@ -13,6 +13,8 @@
 
 enum { IN_X, PAD_VALUE = 2 };
 
+#define MOVERS_MAX 32 /* in a row, that are looked through for where numbers are made */
+
 /* A wire of integers as the reals that they stand for. */
 struct real {
     uint32_t wire; /* WIRE_NONE: it has none */
@@ -95,8 +97,11 @@ static bool number_is(const struct graph *g, uint32_t wire, float v)
 static bool is_on_grid(const struct graph *g, uint32_t wire, const struct grid *to)
 {
     uint32_t at;
-    while ((at = g->wires[wire].node) != WIRE_NONE && node_only_moves(&g->nodes[at]))
+    for (unsigned left = MOVERS_MAX; left > 0; left--) {
+        if ((at = g->wires[wire].node) == WIRE_NONE || !node_only_moves(&g->nodes[at]))
+            break;
         wire = g->nodes[at].in[IN_X];
+    }
     const struct node *times = maker(g, wire, OP_MUL),
                       *whole = times ? maker(g, times->in[0], OP_ROUND_S8) : NULL;
     return whole && number_is(g, times->in[1], to->scale) && number_is(g, whole->in[1], to->zero);
@@ -129,7 +134,7 @@ static bool rounds_where_made(const struct edit *e, uint32_t wire, const struct 
 {
     const struct graph *g = e->g;
     uint32_t at;
-    while (!is_on_grid(g, wire, to)) {
+    for (unsigned left = MOVERS_MAX; left > 0 && !is_on_grid(g, wire, to); left--) {
         bool sole = sole_maker(e, wire, &at);
         const struct node *n = at == WIRE_NONE ? NULL : &g->nodes[at];
         if (!n || !sole || !shape_stays(n))
@@ -162,14 +167,14 @@ static uint32_t place_behind(const struct edit *e, uint32_t wire)
     return at == WIRE_NONE ? 0 : at < e->n_nodes ? at + 1 : e->before[at - e->n_nodes];
 }
 
-/* The wire rounded. WIRE_NONE: no memory. */
-static uint32_t round_put(struct edit *e, uint32_t wire, const struct grid *to)
+/* The wire rounded, by what is made behind at most `movers` nodes. WIRE_NONE: no memory. */
+static uint32_t round_put(struct edit *e, uint32_t wire, const struct grid *to, unsigned movers)
 {
     struct graph *g = e->g;
     uint32_t mover, out;
     if (is_on_grid(g, wire, to))
         return wire;
-    if (!mover_behind(e, wire, to, &mover)) {
+    if (movers == 0 || !mover_behind(e, wire, to, &mover)) {
         const uint32_t at = place_behind(e, wire);
         uint32_t quotient = step_put(e, at, OP_DIV, wire, to->scale_wire),
                  whole = step_put(e, at, OP_ROUND_S8, quotient, to->zero_wire);
@@ -179,7 +184,7 @@ static uint32_t round_put(struct edit *e, uint32_t wire, const struct grid *to)
     const uint32_t at = mover < e->n_nodes ? mover : e->before[mover - e->n_nodes];
     uint32_t *in = arena_copy(g->arena, n.in, n.n_in * sizeof *in);
     for (unsigned k = 0; in && k < (node_is(&n, OP_CONCAT) ? n.n_in : 1); k++)
-        if ((in[k] = round_put(e, n.in[k], to)) == WIRE_NONE)
+        if ((in[k] = round_put(e, n.in[k], to, movers - 1)) == WIRE_NONE)
             return WIRE_NONE;
     out = in ? wire_add(g, wire) : WIRE_NONE;
     bool ok = out != WIRE_NONE && edit_insert(e, at, n.op, n.attr, in, n.n_in, &out, 1);
@@ -195,7 +200,7 @@ static bool rounded_put(struct edit *e, uint32_t at, const struct quantised_wire
     const float zero = (float) (quantised_zero(q) - (is_signed ? 0 : 128));
     const struct grid to = { q->scale, zero, number_add(g, "scale", q->scale),
                              number_add(g, "zero", zero) };
-    uint32_t wire = round_put(e, g->nodes[at].in[IN_X], &to);
+    uint32_t wire = round_put(e, g->nodes[at].in[IN_X], &to, MOVERS_MAX);
     reals[q->whole] = (struct real) { .wire = wire, .of = *q, .quantiser = at };
     return wire != WIRE_NONE;
 }
