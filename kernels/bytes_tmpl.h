@@ -231,6 +231,20 @@ static void FN(scale_bytes)(uint8_t *restrict y, const int32_t *restrict x, size
     memcpy(y + i, last, n - i);
 }
 
+static void FN(map_bytes)(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table)
+{
+    size_t i = 0;
+#ifdef MAP_64
+    if (n >= 64) {
+        const map_table m = map_table_load(table);
+        for (; i + 64 <= n; i += 64)
+            map_64(y + i, x + i, &m);
+    }
+#endif
+    for (; i < n; i++)
+        y[i] = table[x[i]];
+}
+
 /* One panel; `behind` of its places do not exist and are not read. */
 static void FN(panel_pack)(int8_t *restrict to, int32_t *restrict sums, const uint8_t *restrict x,
                            const size_t *at, size_t k, size_t n, uint8_t flip)

@@ -229,6 +229,8 @@ struct kern {
     /* y[i] of x[i], i < n: s8 or u8, as low and high are */
     void (*scale_bytes)(uint8_t *restrict y, const int32_t *restrict x, size_t n,
                         const struct kern_scale *s);
+    /* y[i] = table[x[i]], i < n, of 256; y may be x */
+    void (*map_bytes)(uint8_t *y, const uint8_t *x, size_t n, const uint8_t *table);
     /* Places as the outputs of packed weights: what kern_q8_pack makes of w[o][k] = x[at[k] + o],
      * s8 after `flip` (0 or 128), o < n. Sums follow the panels of `to`; no zeros. */
     void (*places_pack)(int8_t *restrict to, int32_t *restrict sums, const uint8_t *restrict x,
@@ -276,6 +278,7 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(requantize)                                                                                  \
     K(taps_sum)                                                                                    \
     K(scale_bytes)                                                                                 \
+    K(map_bytes)                                                                                   \
     K(places_pack)
 #define KERN_EACH_Q8(K)                                                                            \
     K(gemm_q8)                                                                                     \

@@ -257,6 +257,41 @@ V16_INLINE i16 taps_add(i16 a, const uint8_t *x, const int16_t *w, t4 p)
     return (i16) { taps_8(a.lo, x, w01, w23, p), taps_8(a.hi, x + 8, w01, w23, p) };
 }
 
+/* Of 64 bytes what a table of 256 has for them. A row of 16 stands as what it differs from the row before in its half:
+ * a byte's row and all those before it in its half add up to it, the others see a negative index, which gives 0. */
+#define MAP_64
+typedef struct { __m128i row[16]; } map_table;
+V16_INLINE map_table map_table_load(const uint8_t *table)
+{
+    const __m128i *from = (const __m128i *) (const void *) table;
+    map_table m;
+    for (int i = 0; i < 16; i++) {
+        m.row[i] = _mm_loadu_si128(from + i);
+        if (i % 8)
+            m.row[i] = _mm_xor_si128(m.row[i], _mm_loadu_si128(from + i - 1));
+    }
+    return m;
+}
+V16_INLINE void map_64(uint8_t *y, const uint8_t *x, const map_table *m)
+{
+    const __m256i high = _mm256_set1_epi8(-128), row = _mm256_set1_epi8(16);
+    __m256i at[4], sum[2] = { _mm256_setzero_si256(), _mm256_setzero_si256() };
+    V16_UNROLL for (int v = 0; v < 2; v++) {
+        at[v] = _mm256_loadu_si256((const __m256i *) (const void *) (x + 32 * v));
+        at[2 + v] = _mm256_xor_si256(at[v], high);
+    }
+    V16_UNROLL for (int i = 0; i < 16; i++) {
+        const __m256i t = _mm256_broadcastsi128_si256(m->row[i]);
+        V16_UNROLL for (int v = 0; v < 2; v++) {
+            __m256i *a = &at[i / 8 * 2 + v];
+            sum[v] = _mm256_xor_si256(sum[v], _mm256_shuffle_epi8(t, *a));
+            *a = _mm256_subs_epi8(*a, row);
+        }
+    }
+    V16_UNROLL for (int v = 0; v < 2; v++)
+        _mm256_storeu_si256((__m256i *) (void *) (y + 32 * v), sum[v]);
+}
+
 /* Bytes of four lines, place by place, as s8 after `flip`; sums grow by those of each place. */
 V16_INLINE i16 lines_weave(int8_t *to, const uint8_t *const *line, uint8_t flip, i16 sums)
 {

@@ -137,6 +137,31 @@ V16_INLINE i16 taps_add(i16 a, const uint8_t *x, const int16_t *w, t4 p)
     return _mm512_add_epi32(a, _mm512_madd_epi16(_mm512_shuffle_epi8(v, p.high), _mm512_set1_epi32(pair[1])));
 }
 
+/* Of 64 bytes what a table of 256 has for them: all 16 rows are looked up, four bits of the index choose. */
+#define MAP_64
+typedef struct { __m512i row[16]; } map_table;
+V16_INLINE map_table map_table_load(const uint8_t *table)
+{
+    const __m128i *from = (const __m128i *) (const void *) table;
+    map_table m;
+    V16_UNROLL for (int i = 0; i < 16; i++)
+        m.row[i] = _mm512_broadcast_i32x4(_mm_loadu_si128(from + i));
+    return m;
+}
+V16_INLINE void map_64(uint8_t *y, const uint8_t *x, const map_table *m)
+{
+    const __m512i v = _mm512_loadu_si512(x), low = _mm512_and_si512(v, _mm512_set1_epi8(15));
+    __m512i a[8];
+    V16_UNROLL for (int i = 0; i < 8; i++)
+        a[i] = _mm512_mask_shuffle_epi8(_mm512_shuffle_epi8(m->row[2 * i], low),
+                                        _mm512_test_epi8_mask(v, _mm512_set1_epi8(16)), m->row[2 * i + 1], low);
+    V16_UNROLL for (int i = 0; i < 4; i++)
+        a[i] = _mm512_mask_mov_epi8(a[2 * i], _mm512_test_epi8_mask(v, _mm512_set1_epi8(32)), a[2 * i + 1]);
+    V16_UNROLL for (int i = 0; i < 2; i++)
+        a[i] = _mm512_mask_mov_epi8(a[2 * i], _mm512_test_epi8_mask(v, _mm512_set1_epi8(64)), a[2 * i + 1]);
+    _mm512_storeu_si512(y, _mm512_mask_mov_epi8(a[0], _mm512_movepi8_mask(v), a[1]));
+}
+
 /* Bytes of four lines, place by place, as s8 after `flip`; sums grow by those of each place. */
 V16_INLINE i16 lines_weave(int8_t *to, const uint8_t *const *line, uint8_t flip, i16 sums)
 {

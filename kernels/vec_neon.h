@@ -192,6 +192,27 @@ static inline i16 taps_add(i16 a, const uint8_t *x, const int16_t *w, t4 p)
     }
     return a;
 }
+/* Of 64 bytes what a table of 256 has for them: an index outside its quarter leaves what is there. */
+#define MAP_64
+typedef struct { uint8x16x4_t part[4]; } map_table;
+static inline map_table map_table_load(const uint8_t *table)
+{
+    map_table m;
+    V16_UNROLL for (int p = 0; p < 4; p++)
+        V16_UNROLL for (int i = 0; i < 4; i++)
+            m.part[p].val[i] = vld1q_u8(table + 64 * p + 16 * i);
+    return m;
+}
+static inline void map_64(uint8_t *y, const uint8_t *x, const map_table *m)
+{
+    V16_UNROLL for (int v = 0; v < 64; v += 16) {
+        const uint8x16_t at = vld1q_u8(x + v);
+        uint8x16_t to = vqtbl4q_u8(m->part[0], at);
+        V16_UNROLL for (int p = 1; p < 4; p++)
+            to = vqtbx4q_u8(to, m->part[p], veorq_u8(at, vdupq_n_u8((uint8_t) (64 * p))));
+        vst1q_u8(y + v, to);
+    }
+}
 /* Bytes of four lines, place by place, as s8 after `flip`; sums grow by those of each place. */
 static inline i16 lines_weave(int8_t *to, const uint8_t *const *line, uint8_t flip, i16 sums)
 {

@@ -256,16 +256,14 @@ static rill_status byte_table_prepare(struct prep *c)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     for (unsigned i = 0; i < 256; i++)
         t[i] = (uint8_t) a->table.v[i];
+    c->kernel = "map_bytes";
     c->args = t;
     return RILL_OK;
 }
 
 static void byte_table_eval(const struct eval *e)
 {
-    const uint8_t *t = e->args, *x = e->x[0];
-    uint8_t *y = e->y[0];
-    for (int64_t i = 0, n = tensor_count(e->in[0]); i < n; i++)
-        y[i] = t[x[i]];
+    e->kern->map_bytes(e->y[0], e->x[0], (size_t) tensor_count(e->in[0]), e->args);
 }
 
 /* ---- ByteOf: floats as bytes of one scale ---- */

@@ -425,6 +425,25 @@ static void scale_check(struct check *t, size_t n, unsigned variant)
     check_drop(t);
 }
 
+/* In place. */
+static void map_check(struct check *t, size_t n, unsigned variant)
+{
+    const bool low = variant & 1;
+    uint8_t *x = check_bytes(t, n, low), *table = check_bytes(t, 256, low);
+    int32_t want[300], got[300];
+    for (size_t i = 0; i < 256; i++)
+        table[i] = byte_rand(t, 0);
+    for (size_t i = 0; i < n; i++) {
+        x[i] = byte_rand(t, i % 3 ? 0 : EXTREME);
+        want[i] = table[x[i]];
+    }
+    t->new.map_bytes(x, x, n, table);
+    for (size_t i = 0; i < n; i++)
+        got[i] = x[i];
+    check_ints(t, "map_bytes", want, got, n, "n %zu variant %u", n, variant);
+    check_drop(t);
+}
+
 /* Against the packing of the same numbers as weights. */
 static void places_pack_check(struct check *t, size_t n, size_t k, unsigned variant)
 {
@@ -460,6 +479,7 @@ void check_bytes_sums(struct check *t)
     for (unsigned i = 0; i < 300; i++) {
         taps_check(t, 1 + i * 7 % 100, i % 12, check_bits(t));
         scale_check(t, 1 + i * 3 % 100, check_bits(t));
+        map_check(t, i, check_bits(t));
         places_pack_check(t, 1 + i * 5 % 100, i % 70, check_bits(t));
     }
     for (unsigned i = 0; i < 600; i++) {
