@@ -452,31 +452,42 @@ static const uint8_t *window_at(const struct conv_args *s, const uint8_t *image,
 
 /* ---- windows ---- */
 
-/* n bytes, by two copies that overlap where they are no whole words. */
+/* n bytes, by copies that overlap where they are no whole words. */
 static inline void piece_copy(uint8_t *restrict to, const uint8_t *restrict from, size_t n)
 {
     size_t i = 0;
-    if (n < 8) {
-        for (; i + 4 <= n; i += 4)
-            memcpy(to + i, from + i, 4);
-        for (; i < n; i++)
-            to[i] = from[i];
-        return;
+    if (n >= 8) {
+        for (; i + 16 <= n; i += 16)
+            memcpy(to + i, from + i, 16);
+        if (i + 8 <= n)
+            memcpy(to + i, from + i, 8);
+        memcpy(to + n - 8, from + n - 8, 8);
+    } else if (n >= 4) {
+        memcpy(to, from, 4);
+        memcpy(to + n - 4, from + n - 4, 4);
+    } else if (n >= 2) {
+        memcpy(to, from, 2);
+        memcpy(to + n - 2, from + n - 2, 2);
+    } else {
+        *to = *from;
     }
-    for (; i + 16 <= n; i += 16)
-        memcpy(to + i, from + i, 16);
-    if (i + 8 <= n)
-        memcpy(to + i, from + i, 8);
-    memcpy(to + n - 8, from + n - 8, 8);
 }
 
-static void windows_gather(const struct conv_args *s, uint8_t *to, const uint8_t *image,
+static void windows_gather(const struct conv_args *s, uint8_t *restrict to, const uint8_t *image,
                            int64_t first, size_t n)
 {
+    const size_t *at = s->at, n_pieces = s->n_pieces, piece = s->piece;
+    const int64_t columns = s->y[2], right = s->stride[1] * s->wide,
+                  down = s->stride[0] * s->side[1] * s->wide - columns * right;
+    int64_t from = window_at(s, image, first) - image, left = columns - first % columns;
     for (size_t i = 0; i < n; i++) {
-        const uint8_t *from = window_at(s, image, first + (int64_t) i);
-        for (size_t p = 0; p < s->n_pieces; p++, to += s->piece)
-            piece_copy(to, from + s->at[p], s->piece);
+        for (size_t p = 0; p < n_pieces; p++, to += piece)
+            piece_copy(to, image + from + at[p], piece);
+        from += right;
+        if (--left == 0) {
+            from += down;
+            left = columns;
+        }
     }
 }
 
