@@ -41,6 +41,11 @@ bool node_only_moves(const struct node *n)
     return node_is_among(n, movers, sizeof movers / sizeof *movers);
 }
 
+bool wire_is_byte(const struct graph *g, uint32_t wire)
+{
+    return g->wires[wire].fact.type == DTYPE_U8 || g->wires[wire].fact.type == DTYPE_I8;
+}
+
 bool wire_leaves(const struct graph *g, uint32_t wire)
 {
     bool is = false;

@@ -24,6 +24,9 @@ bool wire_is_dequantised(const struct edit *e, uint32_t wire, struct quantised_w
  * sizes. */
 bool node_only_moves(const struct node *n);
 
+/* Of integers of 8 bits. */
+bool wire_is_byte(const struct graph *g, uint32_t wire);
+
 /* An output of the graph or a state's next value. */
 bool wire_leaves(const struct graph *g, uint32_t wire);
 

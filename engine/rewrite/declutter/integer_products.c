@@ -24,15 +24,10 @@ static rill_status no_memory(rill_error *reterr)
     return err_set(reterr, RILL_NOMEM, "out of memory");
 }
 
-static bool is_byte(const struct graph *g, uint32_t wire)
-{
-    return g->wires[wire].fact.type == DTYPE_U8 || g->wires[wire].fact.type == DTYPE_I8;
-}
-
 static bool operand_flows(const struct edit *e, uint32_t wire, struct operand *ret)
 {
     struct quantised_wire q;
-    if (!wire_is_dequantised(e, wire, &q) || !is_byte(e->g, q.whole))
+    if (!wire_is_dequantised(e, wire, &q) || !wire_is_byte(e->g, q.whole))
         return false;
     const struct node *n = &e->g->nodes[q.node];
     *ret = (struct operand) { .whole = q.whole,
@@ -157,7 +152,7 @@ static float quantised_behind(const struct edit *e, uint32_t wire, uint32_t *ret
          i++)
         at = sole_reader(e, g->nodes[at].out[0]);
     if (at == WIRE_NONE || !node_is(&g->nodes[at], OP_QUANTIZE_LINEAR) ||
-        quant_attr_of(&g->nodes[at])->precision || !is_byte(g, g->nodes[at].out[0]) ||
+        quant_attr_of(&g->nodes[at])->precision || !wire_is_byte(g, g->nodes[at].out[0]) ||
         !quantised_params(g, &g->nodes[at], &q))
         return 0;
     *ret_node = at;
@@ -389,7 +384,7 @@ static rill_status mean_turn(struct edit *e, uint32_t i, rill_error *reterr)
     struct quantised_wire x, to;
     struct tensor t;
     uint32_t quantiser, in, out;
-    if (!wire_is_dequantised(e, n.in[0], &x) || !is_byte(g, x.whole) ||
+    if (!wire_is_dequantised(e, n.in[0], &x) || !wire_is_byte(g, x.whole) ||
         !fact_to_tensor(&g->wires[x.whole].fact, &t) || t.rank != 4 || tensor_count(&t) == 0 ||
         (quantiser = sole_reader(e, n.out[0])) == WIRE_NONE ||
         !(quantised_behind(e, n.out[0], &quantiser) > 0) || g->nodes[quantiser].in[0] != n.out[0] ||
@@ -444,7 +439,7 @@ static const char *input_stays(const struct graph *g, uint32_t wire)
         return "its input was not quantised";
     if (!quantised_params(g, &g->nodes[w->node], &q))
         return "its input has several scales, or one that is not known";
-    return is_byte(g, g->nodes[w->node].in[0]) ? NULL : "its input is not of 8 bits";
+    return wire_is_byte(g, g->nodes[w->node].in[0]) ? NULL : "its input is not of 8 bits";
 }
 
 static const char *weights_stay(const struct graph *g, uint32_t wire, int axis)

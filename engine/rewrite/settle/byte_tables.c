@@ -17,11 +17,6 @@ struct chain {
     uint32_t whole; /* the wire of the bytes */
 };
 
-static bool is_byte(const struct graph *g, uint32_t wire)
-{
-    return g->wires[wire].fact.type == DTYPE_U8 || g->wires[wire].fact.type == DTYPE_I8;
-}
-
 /* Bytes that a product made: what a QuantizeLinear made of floats may be rounded as floats. */
 static bool is_of_product(const struct graph *g, uint32_t wire)
 {
@@ -55,8 +50,8 @@ static bool chain_find(const struct edit *e, uint32_t i, struct chain *ret)
     const struct node *n = &g->nodes[i];
     struct quantised_wire q;
     uint32_t wire = n->n_in ? n->in[0] : WIRE_NONE, at;
-    if (!node_is(n, OP_QUANTIZE_LINEAR) || quant_attr_of(n)->precision || !is_byte(g, n->out[0]) ||
-        !quantised_params(g, n, &q))
+    if (!node_is(n, OP_QUANTIZE_LINEAR) || quant_attr_of(n)->precision ||
+        !wire_is_byte(g, n->out[0]) || !quantised_params(g, n, &q))
         return false;
     *ret = (struct chain) { .node = { i }, .n = 1 };
     while (!wire_is_dequantised(e, wire, &q)) {
@@ -67,7 +62,7 @@ static bool chain_find(const struct edit *e, uint32_t i, struct chain *ret)
     }
     ret->node[ret->n++] = q.node;
     ret->whole = q.whole;
-    return is_byte(g, q.whole) && is_of_product(g, q.whole);
+    return wire_is_byte(g, q.whole) && is_of_product(g, q.whole);
 }
 
 /* All bytes in the order of their bits, along the last axis. */

@@ -152,17 +152,6 @@ static bool first_ready(struct parts *p, uint32_t node, uint32_t wire)
     return turn_put(p, node, p->last[wire], wire, to_first);
 }
 
-static bool is_result(const struct graph *g, uint32_t wire)
-{
-    for (uint32_t i = 0; i < g->n_outputs; i++)
-        if (g->outputs[i] == wire)
-            return true;
-    for (uint32_t i = 0; i < g->n_states; i++)
-        if (g->states[i].out == wire)
-            return true;
-    return false;
-}
-
 /* A node that writes the wire with its channels last, in the place of an old one. */
 static bool node_put(struct parts *p, uint32_t node, const struct op *op, const void *attr,
                      const uint32_t *in, unsigned n_in)
@@ -175,7 +164,7 @@ static bool node_put(struct parts *p, uint32_t node, const struct op *op, const 
     g->wires[y].node = WIRE_NONE;
     return p->last[y] != WIRE_NONE &&
         edit_insert(&p->e, node, op, attr, in, n_in, &p->last[y], 1) &&
-        (!is_result(g, y) || first_ready(p, node, y));
+        (!wire_leaves(g, y) || first_ready(p, node, y));
 }
 
 /* ---- convolutions ---- */
@@ -305,7 +294,7 @@ static bool transpose_taken(struct parts *p, const struct node *n)
 {
     const struct attr_ints *perm = &((const struct transpose_attr *) n->attr)->perm;
     if (!node_is(n, OP_TRANSPOSE) || perm->n != 4 || memcmp(perm->v, to_last, sizeof to_last) ||
-        p->last[n->in[0]] == WIRE_NONE || is_result(p->e.g, n->out[0]))
+        p->last[n->in[0]] == WIRE_NONE || wire_leaves(p->e.g, n->out[0]))
         return false;
     return true;
 }

@@ -89,7 +89,7 @@ static bool leaves(const struct graph *g, const bool *from)
 
 /* Whether what is on the wire goes into an output or a declared state. from: room for a flag per
  * wire. */
-static bool wire_leaves(const struct graph *g, uint32_t wire, bool *from)
+static bool wire_gets_out(const struct graph *g, uint32_t wire, bool *from)
 {
     if (wire == WIRE_NONE)
         return false;
@@ -119,7 +119,7 @@ static rill_status scan_may_inline(const struct graph *g, const struct node *n, 
         return err_set(reterr, RILL_NOMEM, "out of memory while inlining a Scan");
     *ret = runs_once(g, n);
     for (int64_t k = 0; *ret && !at->restarts && k < at->n_states; k++)
-        *ret = wire_leaves(g, n->out[k], from);
+        *ret = wire_gets_out(g, n->out[k], from);
     return RILL_OK;
 }
 
