@@ -209,9 +209,11 @@ V16_UNROLLED void FN(program_instr)(const struct kern_instr *i, float *const *bu
 #undef X
     case KERN_GRID:
         FN(program_grid)(to, x, i->grid, n);
-        STEPS;
-        for (size_t r = 1; r < b->rows; r++)
-            FN(program_grid)(to += to_step, x += x_step, i->grid, n);
+        if (b->rows > 1) {
+            STEPS;
+            for (size_t r = 1; r < b->rows; r++)
+                FN(program_grid)(to += to_step, x += x_step, i->grid, n);
+        }
         break;
 #undef RUN_1
 #undef RUN_2

@@ -293,7 +293,7 @@ static void row_run(const struct eval *e, const struct layout *l, int64_t at, in
     for (int64_t i = 0; i < n; i += PIECE) {
         p.n = (size_t) (n - i < PIECE ? n - i : PIECE);
         if (i == 0 || l->step)
-            load_params(&p, e, l, param + i * l->step, n < PIECE ? (size_t) n : PIECE);
+            load_params(&p, e, l, param + i * l->step, p.n);
         fn(e, &p, at + i);
     }
 }
