@@ -49,7 +49,9 @@ struct byte_conv_attr {
     struct byte_window_attr w;
     int64_t depthwise, x_zero, w_zero, once; /* once: the factor rounds once, not twice */
     struct byte_range y;
-    float leaky; /* by floats: slope of what is negative; 0: it is left */
+    float leaky;    /* by floats: slope of what is negative; 0: it is left */
+    int64_t floats; /* sums come as f32, each rounded once, and an epilogue may follow */
+    struct attr_ints epilogue;
 };
 
 /* ByteTable: by the bits of the byte */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolution of bytes, channels last: exact sums as i32, or scaled to bytes again by fixed-point
- * multipliers, or by floats as kern_scale says, one for all channels or one a channel. A full
- * product is one of 1 x 1. */
+/* Convolution of bytes, channels last: exact sums as i32 or f32, or scaled to bytes again by
+ * fixed-point multipliers, or by floats as kern_scale says, one for all channels or one a channel.
+ * A full product is one of 1 x 1. */
 #include "engine/ops/byte.h"
+#include "engine/ops/epilogue.h"
 #include "engine/ops/ops.h"
 
 #include <string.h>
@@ -17,6 +18,8 @@ static const struct attr_spec conv_attrs[] = {
     { .name = "w_zero", .kind = ATTR_INT, .offset = AT(w_zero) },
     { .name = "once", .kind = ATTR_INT, .offset = AT(once) },
     { .name = "leaky", .kind = ATTR_FLOAT, .offset = AT(leaky) },
+    { .name = "floats", .kind = ATTR_INT, .offset = AT(floats), .own = true },
+    EPILOGUE_ROW(struct byte_conv_attr),
     BYTE_RANGE_SPECS(struct byte_conv_attr, y),
     { 0 },
 };
@@ -25,7 +28,7 @@ static const struct attr_spec conv_attrs[] = {
 /* x: [batch, rows, columns, channels]; w: [outputs, rows, columns, channels], depthwise: [1, rows,
  * columns, outputs], where output o reads channel o / (outputs / channels). zero: of the bytes of
  * each batch, in place of x_zero. */
-enum { IN_X, IN_W, IN_BIAS, IN_MULTIPLIER, IN_SHIFT, IN_ZERO };
+enum { IN_X, IN_W, IN_BIAS, IN_MULTIPLIER, IN_SHIFT, IN_ZERO, IN_EPILOGUE };
 /* Instead of multipliers and shifts: f32 factors, and what is added, if anything. */
 enum { IN_BY = IN_MULTIPLIER, IN_ADD };
 
@@ -141,11 +144,19 @@ static rill_status zeros_check(struct infer *c)
     return RILL_OK;
 }
 
+static rill_status floats_check(struct infer *c)
+{
+    const struct byte_conv_attr *a = c->attr;
+    if (a->floats && (a->depthwise || infer_has(c, IN_MULTIPLIER)))
+        return infer_fail(c, "only sums that are neither depthwise nor scaled come as f32");
+    return RILL_OK;
+}
+
 static rill_status conv_infer(struct infer *c)
 {
     const struct byte_conv_attr *a = c->attr;
     const struct dim *shape[4];
-    enum dtype to = DTYPE_I32;
+    enum dtype to = a->floats ? DTYPE_F32 : DTYPE_I32;
     int64_t outputs;
     for (unsigned i = IN_X; i <= IN_W; i++) {
         TRY(elem_check_type(c, i, TYPES_BYTE));
@@ -156,6 +167,7 @@ static rill_status conv_infer(struct infer *c)
     TRY(channels_check(c, &outputs));
     TRY(factors_check(c, outputs));
     TRY(zeros_check(c));
+    TRY(floats_check(c));
     if (infer_has(c, IN_MULTIPLIER))
         TRY(byte_range_check(c, &a->y, &to));
     shape[0] = c->in[IN_X]->shape[0];
@@ -167,7 +179,7 @@ static rill_status conv_infer(struct infer *c)
                               list_at(a->w.strides, i, 1), &shape[1 + i]));
     }
     infer_shape(c, 0, to, 4, shape);
-    return RILL_OK;
+    return epilogue_infer(c, a->epilogue);
 }
 
 /* ---- plan ---- */
@@ -194,6 +206,7 @@ struct conv_args {
     size_t image_bytes, rows_bytes; /* of scratch in front of the sums */
     const int32_t *w_sums;          /* depthwise, zeros of batches: of the weights of each output */
     size_t batch_bytes;             /* behind the sums: a bias of the batch */
+    struct epilogue epilogue;
 };
 
 static size_t whole_lines(size_t bytes)
@@ -396,6 +409,7 @@ static rill_status conv_prepare(struct prep *c)
     TRY(a->depthwise ? places_pack(c, s) : weights_pack(c, s));
     TRY(zeros_prepare(c, s));
     TRY(scales_set(c, s));
+    TRY(epilogue_prepare(c, a->epilogue, &s->epilogue));
     c->scratch_bytes = s->image_bytes + s->rows_bytes +
         WINDOWS_MAX * (size_t) s->y[3] * sizeof(int32_t) + s->batch_bytes;
     c->packed = 1u << IN_W;
@@ -553,6 +567,7 @@ static void windows_sum(const struct eval *e, const struct batch *b, int32_t *su
     }
     struct kern_q8 w = kern_q8_open(s->packed, (size_t) s->y[3], (size_t) s->k);
     w.bias = e->n_in > IN_BIAS ? e->x[IN_BIAS] : NULL;
+    w.floats = ((const struct byte_conv_attr *) e->attr)->floats;
     if (!s->dense)
         windows_gather(s, rows, b->image, first, n);
     e->kern->gemm_q8(sums, w.n, s->dense ? x : rows, (size_t) (s->dense ? s->step : s->k), &w, &how,
@@ -576,6 +591,7 @@ static void conv_eval(const struct eval *e)
             first += (int64_t) some;
         }
     }
+    epilogue_rows(&s->epilogue, e, e->y[0]);
 }
 
 static const struct op op_byte_conv = {
@@ -585,6 +601,10 @@ static const struct op op_byte_conv = {
     .attr_bytes = sizeof(struct byte_conv_attr),
     .min_in = 2,
     .max_in = 6,
+    .own_in = EPILOGUE_IN_MAX,
+    .epilogue_in = IN_EPILOGUE,
+    .epilogue_at = offsetof(struct byte_conv_attr, epilogue),
+    .epilogue_axis = -1,
     .min_out = 1,
     .max_out = 1,
     .infer = conv_infer,

@@ -237,6 +237,47 @@ static void test_sums(bool conv, bool read)
     build_drop(&b);
 }
 
+/* Rows of floats by bytes as .tflite files have them: a scale for each row, so that one row's is a
+ * single number, which an epilogue reads. */
+static void test_byte_rows(int64_t rows, bool depthwise)
+{
+    struct build b;
+    struct graph floats, made;
+    const int64_t x_dim[] = { rows, 3, 1, 40 }, n = depthwise ? 40 : 20,
+                  w_dim[] = { depthwise ? 1 : n, 2, 1, 40 };
+    const struct attr to = { .name = "to", .kind = ATTR_INT, .i = DTYPE_F32 },
+                      deep = { .name = "depthwise", .kind = ATTR_INT, .i = depthwise };
+    const bool joins = rows == 1 && !depthwise;
+    build_init(&b);
+    const struct tensor *in = noise(&b, 4, x_dim);
+    struct tensor *w = tensor_new(&b.arena, DTYPE_I8, 4, w_dim),
+                  *axes = tensor_new(&b.arena, DTYPE_I64, 1, (int64_t[]) { 3 });
+    for (int64_t i = 0; i < tensor_count(w); i++)
+        ((int8_t *) w->data)[i] = (int8_t) (i * 97 % 251 - 128);
+    for (int64_t i = 0; i < 3; i++)
+        ((int64_t *) axes->data)[i] = 1 + i;
+    uint32_t x = input(&b, in), of[2], y;
+    build_nodes(&b, "ByteRows", NULL, 0, &x, 1, of, 2);
+    of[0] = add(&b, "ByteConv", &deep, 1, (uint32_t[]) { of[0], graph_add_const(&b.g, "w", w) }, 2);
+    y = add(&b, "Cast", &to, 1, of, 1);
+    of[1] = add(&b, "Unsqueeze", NULL, 0,
+                (uint32_t[]) { of[1], graph_add_const(&b.g, "axes", axes) }, 2);
+    y = add(&b, "Mul", NULL, 0, (uint32_t[]) { y, of[1] }, 2);
+    y = add(&b, "Add", NULL, 0, (uint32_t[]) { y, graph_add_const(&b.g, "bias", noise(&b, 1, &n)) },
+            2);
+    graph_add_output(&b.g, add(&b, "Relu", NULL, 0, &y, 1));
+    check(graph_with_float_sums(&floats, &b.g, &b.err) == RILL_OK &&
+              graph_with_epilogues_fused(&made, &floats, &b.err) == RILL_OK,
+          b.err.text, 0);
+    check(count_of(&made, OP_CAST) == depthwise && count_of(&made, OP_MUL) == !joins &&
+              count_of(&made, OP_RELU) == !joins,
+          "what follows sums of a row has joined them", made.n_nodes);
+    const struct tensor *want = run(&b, &b.g, &in), *got = run(&b, &made, &in);
+    check(want && got && !memcmp(want->data, got->data, tensor_bytes(want)),
+          "the epilogue of sums of rows gives the same bits", (long) rows);
+    build_drop(&b);
+}
+
 /* What two nodes read stays. */
 static void test_shared(void)
 {
@@ -269,5 +310,7 @@ int main(void)
     test_shared();
     for (int i = 0; i < 4; i++)
         test_sums(i & 1, i & 2);
+    for (int i = 0; i < 4; i++)
+        test_byte_rows(i & 1 ? 3 : 1, i & 2);
     return check_done();
 }
