@@ -11,9 +11,7 @@
 /* To the nearest whole number of 32 bits, half away from zero. */
 static inline int32_t byte_nearest(float v)
 {
-    int32_t whole = (int32_t) v;
-    float rest = v - (float) whole;
-    return whole + (rest >= 0.5f) - (rest <= -0.5f);
+    return (int32_t) (v + __builtin_copysignf(0x1.fffffep-2f, v)); /* the float below a half */
 }
 
 /* v within low..high, whole numbers, rounded so; low for NaN. */

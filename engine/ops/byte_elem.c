@@ -335,15 +335,16 @@ static rill_status byte_rows_infer(struct infer *c)
 
 struct row_form {
     float scale, by; /* a step of the bytes, and its inverse; 0: all of the row is 0 */
-    int32_t zero, low;
+    float low;
+    int32_t zero;
 };
 
 /* Around 0: the largest is 127. */
 static struct row_form form_centred(const float range[2])
 {
     float most = -range[0] > range[1] ? -range[0] : range[1];
-    return most > 0 ? (struct row_form) { most / 127, 127 / most, 0, -127 }
-                    : (struct row_form) { 1, 0, 0, -127 };
+    return most > 0 ? (struct row_form) { most / 127, 127 / most, -127, 0 }
+                    : (struct row_form) { 1, 0, -127, 0 };
 }
 
 /* Of both ends the one that is nearer to 0 says where the zero is. */
@@ -352,33 +353,22 @@ static struct row_form form_shifted(const float range[2])
     const double low = range[0] < 0 ? (double) range[0] : 0,
                  high = range[1] > 0 ? (double) range[1] : 0, scale = (high - low) / 255;
     if (!(high > low))
-        return (struct row_form) { 1, 0, 0, -128 };
+        return (struct row_form) { 1, 0, -128, 0 };
     const double from_low = -128 - low / scale, from_high = 127 - high / scale;
     const double zero = 128 - low / scale < 127 + high / scale ? from_low : from_high;
     const float step = (float) scale;
-    return (struct row_form) { step, 1 / step, fixed_clip((int32_t) round(zero), -128, 127), -128 };
+    return (struct row_form) { step, 1 / step, -128, fixed_clip((int32_t) round(zero), -128, 127) };
 }
 
-#define ROW_PIECE 256
-
-/* In two loops: of one that does both, gcc for 64-bit ARM makes no vectors. */
-static void piece_put(int8_t *restrict y, const float *restrict x, int64_t n, struct row_form f)
+static void row_put(int8_t *restrict y, const float *restrict x, int64_t n, struct row_form f)
 {
-    const float low = (float) f.low, zero = (float) f.zero;
-    float v[ROW_PIECE];
+    const float zero = (float) f.zero;
     for (int64_t i = 0; i < n; i++) {
-        v[i] = zero + x[i] * f.by;
-        v[i] = v[i] > low ? v[i] : low;
-        v[i] = v[i] < 127 ? v[i] : 127;
+        float v = zero + x[i] * f.by;
+        v = v > f.low ? v : f.low;
+        v = v < 127 ? v : 127;
+        y[i] = (int8_t) byte_nearest(v);
     }
-    for (int64_t i = 0; i < n; i++)
-        y[i] = (int8_t) byte_nearest(v[i]);
-}
-
-static void row_put(int8_t *y, const float *x, int64_t n, struct row_form f)
-{
-    for (int64_t i = 0; i < n; i += ROW_PIECE)
-        piece_put(y + i, x + i, n - i < ROW_PIECE ? n - i : ROW_PIECE, f);
 }
 
 static void byte_rows_eval(const struct eval *e)
