@@ -23,9 +23,19 @@ static bool agrees_near(const struct kern_grid *g, float x)
     return true;
 }
 
-/* What lies below the least is the least, and so above the most. Between, both ways go up with x,
- * and the second is out by far less than the quotient grows from float to float: they are the same
- * everywhere if they are where they step. */
+/* Whether the inverse rounds as the quotient does. What lies below the least is the least, and so
+ * above the most. Between, both ways go up with x, and the second is out by far less than the
+ * quotient grows from float to float: they are the same everywhere if they are where they step. */
+static bool inverse_agrees(const struct kern_grid *g, int low, int high)
+{
+    if (low < -KERN_GRID_INVERSE_MOST || high > KERN_GRID_INVERSE_MOST)
+        return false;
+    for (int n = low; n < high; n++)
+        if (!agrees_near(g, ((float) n + 0.5f) * g->scale))
+            return false;
+    return true;
+}
+
 bool kern_grid_set(struct kern_grid *ret, float scale, int low, int high)
 {
     if (!(scale >= 0x1p-80f && scale <= 0x1p80f) || low < -KERN_GRID_MOST || high > KERN_GRID_MOST)
@@ -35,9 +45,7 @@ bool kern_grid_set(struct kern_grid *ret, float scale, int low, int high)
                            .least = (float) low * scale,
                            .most = (float) high * scale };
     g.rest = (float) (1 / (double) scale - (double) g.inverse);
-    for (int n = low; n < high; n++)
-        if (!agrees_near(&g, ((float) n + 0.5f) * scale))
-            return false;
+    g.divides = !inverse_agrees(&g, low, high);
     *ret = g;
     return true;
 }
@@ -52,7 +60,8 @@ bool kern_grid_twice(struct kern_grid *g, float slope, float scale, int low, int
 {
     const float up = g->scale / scale, down = slope * g->scale / scale;
     const int least = (int) rintf(g->least / g->scale), most = (int) rintf(g->most / g->scale);
-    if (g->twice || !(scale >= 0x1p-80f && scale <= 0x1p80f) || !(fabsf(slope) <= 0x1p40f))
+    if (g->twice || g->divides || !(scale >= 0x1p-80f && scale <= 0x1p80f) ||
+        !(fabsf(slope) <= 0x1p40f))
         return false;
     for (int n = least; n <= most; n++) {
         float x = (float) n * g->scale, want = rounded(n < 0 ? x * slope : x, scale, low, high),

@@ -150,14 +150,17 @@ static inline v16 FN(v_round_bf16)(v16 x)
     return v16_of_bits(i16_or(v16_bits(r), sign));
 }
 
-/* As quantize_f32 rounds, and a whole number of 8 bits less its zero. */
-static inline v16 FN(v_round_s8)(v16 a, v16 zero)
+/* As quantize_f32 rounds, and a whole number of -half .. half - 1 less its zero. */
+static inline v16 FN(round_whole)(v16 a, v16 zero, float half)
 {
-    zero = v16_min(v16_max(zero, v16_set1(-256)), v16_set1(256));
-    a = v16_max(a, v16_sub(v16_set1(-128), zero));
-    a = v16_min(a, v16_sub(v16_set1(127), zero));
+    zero = v16_min(v16_max(zero, v16_set1(-2 * half)), v16_set1(2 * half));
+    a = v16_max(a, v16_sub(v16_set1(-half), zero));
+    a = v16_min(a, v16_sub(v16_set1(half - 1), zero));
     return v16_of_int(v16_round(a));
 }
+
+static inline v16 FN(v_round_s8)(v16 a, v16 zero) { return FN(round_whole)(a, zero, 0x1p7f); }
+static inline v16 FN(v_round_s16)(v16 a, v16 zero) { return FN(round_whole)(a, zero, 0x1p15f); }
 
 static inline v16 FN(v_add)(v16 a, v16 b) { return v16_add(a, b); }
 static inline v16 FN(v_sub)(v16 a, v16 b) { return v16_sub(a, b); }

@@ -24,7 +24,8 @@
     X(ROUND_F16, round_f16, 1) /* to the nearest number of 16 bits, halves to even */              \
     X(ROUND_BF16, round_bf16, 1)                                                                   \
     X(ROUND_S8, round_s8, 2) /* to the nearest whole number of -128 - b .. 127 - b, b in -256..256, \
-                                halves to even; NaN to the least; no -0 */
+                                halves to even; NaN to the least; no -0 */ \
+    X(ROUND_S16, round_s16, 2) /* the same of -32768 - b .. 32767 - b, b in -65536..65536 */
 /* clang-format on */
 
 /* And those that no op is alone. */

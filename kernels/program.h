@@ -34,20 +34,22 @@ enum kern_instr_op {
     KERN_COPY,                        /* to = a; to may lie before what it overlaps */
     KERN_PRODUCT,
     KERN_INSTR_OPS,
-    KERN_GRID = KERN_INSTR_OPS /* what DIV, ROUND_S8 and MUL make; made of those only */
+    KERN_GRID = KERN_INSTR_OPS /* what DIV, ROUND_S8 (or S16) and MUL make; made of those only */
 };
 
 /* Whole numbers times a scale, from the least to the most; inverse + rest: 1 / scale. Twice: the
  * whole numbers times up, or down where they are below 0, are rounded again, and times `scale`. */
 struct kern_grid {
     float scale, inverse, rest, least, most;
+    bool divides;      /* by the scale: the inverse would round something otherwise, or may */
     bool twice, bends; /* bends: up and down differ */
     float up, down;
 };
 
-#define KERN_GRID_MOST 512 /* of low and high */
+#define KERN_GRID_MOST 0x20000     /* of low and high */
+#define KERN_GRID_INVERSE_MOST 512 /* where the inverse is tried */
 
-/* False: by the inverse something would be rounded otherwise than by the quotient. */
+/* False: the scale is next to 0 or infinite, or the numbers are larger. */
 bool kern_grid_set(struct kern_grid *ret, float scale, int low, int high);
 /* What lies on the grid goes on: times the slope where it is below 0 (PRELU), and rounded to
  * another grid. False: some number of the first would be rounded otherwise. */

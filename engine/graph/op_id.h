@@ -59,7 +59,7 @@
     X(REDUCE_SUM, "ReduceSum") X(REDUCE_SUM_SQUARE, "ReduceSumSquare")                           \
     X(RMS_NORMALIZATION, "RMSNormalization") X(REQUANTIZE, "Requantize") X(RESHAPE, "Reshape") X(RESIZE, "Resize")                        \
     X(REVERSE_SEQUENCE, "ReverseSequence") X(ROUND_BF16, "RoundBF16")                            \
-    X(ROUND_F16, "RoundF16") X(ROUND_S8, "RoundS8") X(STFT, "STFT") X(SCAN, "Scan")              \
+    X(ROUND_F16, "RoundF16") X(ROUND_S8, "RoundS8") X(ROUND_S16, "RoundS16") X(STFT, "STFT") X(SCAN, "Scan") \
     X(SCATTER_ELEMENTS, "ScatterElements") X(SCATTER_ND, "ScatterND") X(SELU, "Selu")            \
     X(SHAPE, "Shape") X(SIZE, "Size") X(SLICE, "Slice") X(SOFTMAX, "Softmax")                    \
     X(SPACE_TO_DEPTH, "SpaceToDepth") X(SPLIT, "Split") X(SQUEEZE, "Squeeze")                    \

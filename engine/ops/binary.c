@@ -150,17 +150,18 @@ ELEM_ROWS2(add_F64, double, double, u + v)
 ELEM_ROWS2(sub_F64, double, double, u - v)
 ELEM_ROWS2(mul_F64, double, double, u *v)
 ELEM_ROWS2(div_F64, double, double, u / v)
-/* As the kernel of the name. */
-static inline float round_s8(float x, float zero)
+/* As the kernels round_s8 and round_s16, of numbers below `half` and zeros up to twice that. */
+static inline float round_whole(float x, float zero, float half)
 {
-    zero = zero > -256 ? zero : -256;
-    zero = zero < 256 ? zero : 256;
-    x = x > -128 - zero ? x : -128 - zero;
-    x = x < 127 - zero ? x : 127 - zero;
+    zero = zero > -2 * half ? zero : -2 * half;
+    zero = zero < 2 * half ? zero : 2 * half;
+    x = x > -half - zero ? x : -half - zero;
+    x = x < half - 1 - zero ? x : half - 1 - zero;
     return (float) lrintf(x);
 }
 
-ELEM_ROWS2(round_s8_F32, float, float, round_s8(u, v))
+ELEM_ROWS2(round_s8_F32, float, float, round_whole(u, v, 0x1p7f))
+ELEM_ROWS2(round_s16_F32, float, float, round_whole(u, v, 0x1p15f))
 /* Of the sign of b, zeros too; NaN where b is 0 or a infinite. */
 static inline double mod_float(double a, double b)
 {
@@ -198,6 +199,7 @@ TABLE(land, LIST_BOOL);
 TABLE(lor, LIST_BOOL);
 TABLE(lxor, LIST_BOOL);
 static elem_fn *const round_s8_fns[DTYPE_COUNT] = { [DTYPE_F32] = round_s8_F32 };
+static elem_fn *const round_s16_fns[DTYPE_COUNT] = { [DTYPE_F32] = round_s16_F32 };
 
 /* ---- symbolic sizes ---- */
 
@@ -430,6 +432,8 @@ static const struct attr_spec shift_attrs[] = { { .name = "direction",
       .attrs = shift_attrs, .attr_bytes = sizeof(struct binary_attr))                             \
     X(PRELU, PRelu, TYPES_NUM, prelu_fns, NULL, "x, or slope * x where negative", TWO(prelu_infer))      \
     X(ROUND_S8, RoundS8, TYPE_F32, round_s8_fns, NULL, "nearest whole number of -128 - b .. 127 - b, halves to even", \
+      TWO(binary_infer))                                                                          \
+    X(ROUND_S16, RoundS16, TYPE_F32, round_s16_fns, NULL, "nearest whole number of -32768 - b .. 32767 - b, halves to even", \
       TWO(binary_infer))                                                                          \
     X(MAX, Max, TYPES_NUM, max_fns, NULL, "largest of all inputs; NaN wins", MANY(variadic_eval),      \
         .eval_dim = max_dim)                                                                      \

@@ -118,9 +118,9 @@ rill_status fused_compile(struct prep *c, struct fused *ret);
 bool fused_element_fits(const int64_t *step, int64_t n_values);
 struct kern_instr fused_element(const int64_t *step, const struct kern_operand *at);
 
-/* Steps that divide by a scale, round (RoundS8) and multiply by the scale, and do so again, behind
- * a PRelu of one slope or at once: how many of the n steps are one KERN_GRID. 0: the numbers are
- * not known, or make no grid (kernels/program.h). */
+/* Steps that divide by a scale, round (RoundS8, RoundS16) and multiply by the scale, and do so
+ * again, behind a PRelu of one slope or at once: how many of the n steps are one KERN_GRID. 0: the
+ * numbers are not known, or make no grid (kernels/program.h). */
 struct fused_reader {
     const void *of;
     /* Where the value is known; NULL: it is not. */

@@ -2,6 +2,8 @@
 /* Steps of a program that round to a grid, found for one instruction. */
 #include "engine/ops/fused.h"
 
+#include <math.h>
+
 #define ROUNDING 3 /* steps */
 
 struct rounding {
@@ -29,15 +31,17 @@ static bool rounding_at(const struct fused_reader *r, const int64_t *steps, int6
 {
     const int64_t *s = steps + i * FUSED_STEP_INTS;
     float zero, times;
-    if (i + ROUNDING > n || s[0] != KERN_DIV || s[4] != KERN_ROUND_S8 || s[8] != KERN_MUL ||
-        !goes_on(r, steps, i, n) || !goes_on(r, steps, i + 1, n) ||
+    const bool wide = i + ROUNDING <= n && s[4] == KERN_ROUND_S16;
+    const int half = wide ? 0x8000 : 0x80;
+    if (i + ROUNDING > n || s[0] != KERN_DIV || (s[4] != KERN_ROUND_S8 && !wide) ||
+        s[8] != KERN_MUL || !goes_on(r, steps, i, n) || !goes_on(r, steps, i + 1, n) ||
         !number_of(r, s[3], &ret->scale) || !number_of(r, s[7], &zero) ||
         !number_of(r, s[11], &times) || ret->scale < times || ret->scale > times ||
-        !(zero >= -256 && zero <= 256))
+        !(fabsf(zero) <= (float) (2 * half)))
         return false;
     const int whole = (int) zero;
-    ret->low = -128 - whole;
-    ret->high = 127 - whole;
+    ret->low = -half - whole;
+    ret->high = half - 1 - whole;
     return !((float) whole < zero || (float) whole > zero);
 }
 

@@ -48,7 +48,9 @@ struct scale {
 static const struct scale scales[] = { { .05f, DTYPE_U8, 120 },
                                        { .05f, DTYPE_U8, 120 },
                                        { .07f, DTYPE_I8, -3 },
-                                       { .001f, DTYPE_I16, 0 } };
+                                       { .001f, DTYPE_I16, 0 },
+                                       { .0001f, DTYPE_U16, 30000 } };
+#define SCALES (sizeof scales / sizeof *scales)
 
 static uint32_t quantise(struct build *b, uint32_t w, const struct scale *s, const char *op)
 {
@@ -131,7 +133,7 @@ static uint32_t step_relu(struct build *b, uint32_t w)
 
 static uint32_t step_quantise(struct build *b, uint32_t w)
 {
-    return rounded(b, w, &scales[rnd(4)]);
+    return rounded(b, w, &scales[rnd(SCALES)]);
 }
 
 /* Of itself and of what it is when it is rounded. */
@@ -246,16 +248,16 @@ static void test_only_moves(void)
 }
 
 /* Several who move the integers, and who read them, share one rounding of floats. */
-static void test_settles_to_floats(void)
+static void test_settles_to_floats(const struct scale *s)
 {
     struct build b;
     struct graph made;
     build_init(&b);
-    uint32_t x = input(&b, 4, 3, 8), q = quantise(&b, x, scales, "QuantizeLinear");
+    uint32_t x = input(&b, 4, 3, 8), q = quantise(&b, x, s, "QuantizeLinear");
     uint32_t moved[] = { q, step_slice(&b, step_transpose(&b, q)), step_split(&b, q),
                          step_transpose(&b, step_pad(&b, q)) };
     for (unsigned i = 0; i < 4; i++)
-        graph_add_output(&b.g, quantise(&b, moved[i], scales, "DequantizeLinear"));
+        graph_add_output(&b.g, quantise(&b, moved[i], s, "DequantizeLinear"));
     bool ok = graph_settle(&made, &b.g, NULL, &b.err) == RILL_OK;
     check(ok, b.err.text, 0);
     check(ok && count(&made, OP_DEQUANTIZE_LINEAR) == 0, "no dequantisation is left", 0);
@@ -265,19 +267,18 @@ static void test_settles_to_floats(void)
 }
 
 /* What stands between roundings of several scales is one program with them. */
-static void test_settles_to_a_program(void)
+static void test_settles_to_a_program(long k)
 {
     struct build b;
     struct graph made;
     build_init(&b);
     uint32_t x = input(&b, 4, 3, 8), w = x;
     for (unsigned i = 0; i < 3; i++) {
-        w = step_relu(&b, rounded(&b, w, &scales[2 - i]));
+        w = step_relu(&b, rounded(&b, w, &scales[(unsigned) k + 2 - i]));
     }
     graph_add_output(&b.g, w);
     bool ok = graph_settle(&made, &b.g, NULL, &b.err) == RILL_OK;
-    check(ok && made.n_nodes == 1 && node_is(&made.nodes[0], OP_FUSED), "one program",
-          ok ? made.n_nodes : 0);
+    check(ok && made.n_nodes == 1 && node_is(&made.nodes[0], OP_FUSED), "one program", k);
     if (ok)
         same_bits(&b, &made, noise(&b, x), 0);
     build_drop(&b);
@@ -438,7 +439,7 @@ static void test_settles_into_product(long k)
     build_init(&b);
     uint32_t x = product_input(&b, &products[k]), w = product_build(&b, &products[k], x);
     for (unsigned i = 0; i < 2; i++)
-        w = step_relu(&b, rounded(&b, w, &scales[2 - i]));
+        w = step_relu(&b, rounded(&b, w, &scales[((size_t) k + i) % SCALES]));
     graph_add_output(&b.g, w);
     bool ok = graph_settle(&made, &b.g, NULL, &b.err) == RILL_OK;
     check(ok && made.n_nodes == 1, "one step", ok ? made.n_nodes : 0);
@@ -690,8 +691,10 @@ int main(void)
     for (uint32_t i = 0; i < ROUNDS; i++)
         test_chain(i);
     test_only_moves();
-    test_settles_to_floats();
-    test_settles_to_a_program();
+    for (size_t k = 0; k < SCALES; k++)
+        test_settles_to_floats(&scales[k]);
+    for (long k = 0; k < 3; k++)
+        test_settles_to_a_program(k);
     test_settles_before_moves();
     test_settles_many_moves();
     return check_done();

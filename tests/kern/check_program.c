@@ -188,13 +188,14 @@ enum {
 
 struct grid_at {
     float scale;
-    int zero;
+    int zero, half; /* whole numbers from -half - zero to half - 1 - zero: 8 or 16 bits */
 };
 
 static void edges_fill(float *a, struct grid_at at)
 {
+    const int apart = (2 * at.half - 1) / GRID_STEPS;
     for (int i = 0; i < GRID_EDGES; i++) {
-        float x = ((float) (i / GRID_BESIDE - 128 - at.zero) + 0.5f) * at.scale;
+        float x = ((float) (i / GRID_BESIDE * apart - at.half - at.zero) + 0.5f) * at.scale;
         int beside = i % GRID_BESIDE - GRID_BESIDE / 2;
         for (; beside; beside += beside < 0 ? 1 : -1)
             x = nextafterf(x, beside < 0 ? -INFINITY : INFINITY);
@@ -210,7 +211,7 @@ static void grid_reference(struct check *t, float *y, const float *a, struct gri
         numbers[GRID_N + i] = (float) at.zero;
     }
     t->ref.div_f32(y, a, numbers, GRID_N);
-    t->ref.round_s8_f32(y, y, numbers + GRID_N, GRID_N);
+    (at.half > 128 ? t->ref.round_s16_f32 : t->ref.round_s8_f32)(y, y, numbers + GRID_N, GRID_N);
     t->ref.mul_f32(y, y, numbers, GRID_N);
 }
 
@@ -237,14 +238,15 @@ static bool grid_check(struct check *t, struct grid_at at, float slope, struct g
 {
     struct kern_grid g;
     float *a = check_buf(t, GRID_N, false), *ref = check_buf(t, GRID_N, false);
-    bool is = kern_grid_set(&g, at.scale, -128 - at.zero, 127 - at.zero), twice = false;
+    bool is = kern_grid_set(&g, at.scale, -at.half - at.zero, at.half - 1 - at.zero), twice = false;
     check_true(t, is, "no grid of %a %d", (double) at.scale, at.zero);
     check_fill_bits(t, a, GRID_N);
     edges_fill(a, at);
     grid_reference(t, ref, a, at);
     if (is) {
         grid_run(t, &g, a, ref, at);
-        twice = kern_grid_twice(&g, slope, then.scale, -128 - then.zero, 127 - then.zero);
+        twice = kern_grid_twice(&g, slope, then.scale, -then.half - then.zero,
+                                then.half - 1 - then.zero);
     }
     if (twice) {
         for (int i = 0; i < GRID_N; i++)
@@ -261,9 +263,10 @@ static void grids_check(struct check *t)
     unsigned twice = 0;
     for (int i = 0; i < 300; i++) {
         const float size = 1 + fabsf(check_rand(t)); /* arguments have no order */
-        const int power = (int) below(t, 150) - 75, zero = (int) below(t, 256) - 128;
-        struct grid_at at = { ldexpf(size, power), zero },
-                       then = { at.scale * (1 + fabsf(check_rand(t))), at.zero / 2 };
+        const int power = (int) below(t, 150) - 75, zero = (int) below(t, 256) - 128,
+                  half = i % 4 ? 0x80 : 0x8000;
+        struct grid_at at = { ldexpf(size, power), zero * half / 128, half },
+                       then = { at.scale * (1 + fabsf(check_rand(t))), zero / 2, 0x80 };
         twice += grid_check(t, at, i % 3 ? check_rand(t) : 1, then);
     }
     check_true(t, twice > 100, "%u of 300 grids are one with another", twice);

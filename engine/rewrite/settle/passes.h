@@ -9,10 +9,11 @@
  * Fused (engine/ops/fused.h) where that pays. Sizes must be known. */
 rill_status graph_with_layers_fused(struct graph *ret, const struct graph *g, rill_error *reterr);
 
-/* A DequantizeLinear of what a QuantizeLinear of 8 bits made by the same scale and zero, directly
- * or through ops that only move elements, becomes a division, a RoundS8 and a product by the scale,
- * which the passes below know: the same numbers. They stand where the numbers are made, before what
- * puts them together, and what was rounded to the same numbers before is left as it is. */
+/* A DequantizeLinear of what a QuantizeLinear of 8 or 16 bits made by the same scale and zero,
+ * directly or through ops that only move elements, becomes a division, a RoundS8 or RoundS16 and a
+ * product by the scale, which the passes below know: the same numbers. They stand where the numbers
+ * are made, before what puts them together, and what was rounded to the same numbers before is left
+ * as it is. */
 rill_status graph_with_pairs_rounded(struct graph *ret, const struct graph *g, rill_error *reterr);
 
 /* Products of rows by large matrices of known weights that are halves, or were dequantised from

@@ -23,14 +23,34 @@ struct real {
     bool given;         /* of those that a quantiser makes: somebody reads them */
 };
 
+/* How reals of a type are rounded: `middle` is what the op's numbers are more than those. */
+static const struct rounding {
+    enum dtype type;
+    enum op_id op;
+    int32_t middle;
+} roundings[] = {
+    { DTYPE_U8, OP_ROUND_S8, 128 },
+    { DTYPE_I8, OP_ROUND_S8, 0 },
+    { DTYPE_U16, OP_ROUND_S16, 32768 },
+    { DTYPE_I16, OP_ROUND_S16, 0 },
+};
+
+/* NULL: it has none. */
+static const struct rounding *rounding_of(enum dtype type)
+{
+    for (size_t i = 0; i < sizeof roundings / sizeof *roundings; i++)
+        if (roundings[i].type == type)
+            return &roundings[i];
+    return NULL;
+}
+
 static bool quantises(const struct graph *g, const struct node *n, struct quantised_wire *ret)
 {
     if (!node_is(n, OP_QUANTIZE_LINEAR) || n->out[0] == WIRE_NONE || quant_attr_of(n)->precision ||
         g->wires[n->in[IN_X]].fact.type != DTYPE_F32 || !quantised_params(g, n, ret))
         return false;
     ret->whole = n->out[0];
-    enum dtype type = g->wires[ret->whole].fact.type;
-    return type == DTYPE_U8 || type == DTYPE_I8;
+    return rounding_of(g->wires[ret->whole].fact.type) != NULL;
 }
 
 /* Whether node n makes the reals of what it reads. */
@@ -72,9 +92,10 @@ static uint32_t step_put(struct edit *e, uint32_t at, enum op_id op, uint32_t x,
     return ok ? to : WIRE_NONE;
 }
 
-/* ---- numbers on a grid: whole ones, from 128 below -zero on, times a scale ---- */
+/* ---- numbers on a grid: whole ones, as the op rounds them, times a scale ---- */
 
 struct grid {
+    enum op_id op;
     float scale, zero;
     uint32_t scale_wire, zero_wire; /* constants of them */
 };
@@ -93,7 +114,7 @@ static bool number_is(const struct graph *g, uint32_t wire, float v)
 }
 
 /* Whether what a wire holds was rounded to that grid, and moved at most: rounding it again changes
- * nothing, as a quotient of numbers below 2^9 is out by less than a half. */
+ * nothing, as a quotient of numbers below 2^18 is out by less than a half. */
 static bool is_on_grid(const struct graph *g, uint32_t wire, const struct grid *to)
 {
     uint32_t at;
@@ -103,7 +124,7 @@ static bool is_on_grid(const struct graph *g, uint32_t wire, const struct grid *
         wire = g->nodes[at].in[IN_X];
     }
     const struct node *times = maker(g, wire, OP_MUL),
-                      *whole = times ? maker(g, times->in[0], OP_ROUND_S8) : NULL;
+                      *whole = times ? maker(g, times->in[0], to->op) : NULL;
     return whole && number_is(g, times->in[1], to->scale) && number_is(g, whole->in[1], to->zero);
 }
 
@@ -177,7 +198,7 @@ static uint32_t round_put(struct edit *e, uint32_t wire, const struct grid *to, 
     if (movers == 0 || !mover_behind(e, wire, to, &mover)) {
         const uint32_t at = place_behind(e, wire);
         uint32_t quotient = step_put(e, at, OP_DIV, wire, to->scale_wire),
-                 whole = step_put(e, at, OP_ROUND_S8, quotient, to->zero_wire);
+                 whole = step_put(e, at, to->op, quotient, to->zero_wire);
         return step_put(e, at, OP_MUL, whole, to->scale_wire);
     }
     const struct node n = g->nodes[mover];
@@ -196,9 +217,9 @@ static bool rounded_put(struct edit *e, uint32_t at, const struct quantised_wire
                         struct real *reals)
 {
     struct graph *g = e->g;
-    bool is_signed = g->wires[q->whole].fact.type == DTYPE_I8;
-    const float zero = (float) (quantised_zero(q) - (is_signed ? 0 : 128));
-    const struct grid to = { q->scale, zero, number_add(g, "scale", q->scale),
+    const struct rounding *by = rounding_of(g->wires[q->whole].fact.type);
+    const float zero = (float) (quantised_zero(q) - by->middle);
+    const struct grid to = { by->op, q->scale, zero, number_add(g, "scale", q->scale),
                              number_add(g, "zero", zero) };
     uint32_t wire = round_put(e, g->nodes[at].in[IN_X], &to, MOVERS_MAX);
     reals[q->whole] = (struct real) { .wire = wire, .of = *q, .quantiser = at };
