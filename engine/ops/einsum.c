@@ -161,6 +161,28 @@ int einsum_output_axis(const struct node *n, const int *ranks, unsigned i, int a
     return here == 1 ? at : -1;
 }
 
+static bool term_has(const struct term *t, int label)
+{
+    return memchr(t->label, label, (size_t) t->n) != NULL;
+}
+
+bool einsum_summed(const struct node *n, const int *ranks, int ret_axis[2])
+{
+    struct equation q;
+    unsigned found[2] = { 0 };
+    if (n->n_in != 2 || !equation_parse(text_of(n->attr), ranks, 2, &q))
+        return false;
+    for (unsigned i = 0; i < 2; i++)
+        for (int k = 0; k < q.in[i].n; k++) {
+            if (term_has(&q.out, q.in[i].label[k]))
+                continue;
+            ret_axis[i] = k;
+            found[i]++;
+        }
+    return found[0] == 1 && found[1] == 1 &&
+        q.in[0].label[ret_axis[0]] == q.in[1].label[ret_axis[1]];
+}
+
 bool einsum_loops(const struct node *n, const struct tensor *in, uint64_t *ret)
 {
     struct equation q;

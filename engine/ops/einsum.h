@@ -8,6 +8,10 @@
  * diagonal. ranks: of all inputs of the node. */
 int einsum_output_axis(const struct node *n, const int *ranks, unsigned i, int axis);
 
+/* Two inputs with one summed label, that either has once: its axes. False: the equation is another.
+ */
+bool einsum_summed(const struct node *n, const int *ranks, int ret_axis[2]);
+
 /* How many products the node sums: the sizes of all labels multiplied. in: shapes. False where the
  * equation does not fit them. */
 bool einsum_loops(const struct node *n, const struct tensor *in, uint64_t *ret);

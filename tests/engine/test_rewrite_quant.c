@@ -16,6 +16,7 @@
 #define STEPS 6
 #define ROUNDS 400
 #define PARTS 200
+#define FORMS 90
 
 static uint32_t ints(struct build *b, int64_t n, const int64_t *v)
 {
@@ -471,6 +472,84 @@ static void test_product(long k)
     build_drop(&b);
 }
 
+/* ---- transposed convolutions and Einsums ---- */
+
+/* Of one axis or two, whatever fits. */
+static uint32_t deconv_build(struct build *b, uint32_t *ret_x)
+{
+    const int axes = 1 + (int) rnd(2);
+    int64_t dim[4] = { 60, 70 }, size[4] = { 1, 60 }, pads[4], strides[2], gaps[2], more[2];
+    for (int i = 0; i < axes; i++) {
+        strides[i] = 1 + rnd(3);
+        gaps[i] = strides[i] == 1 ? 1 + rnd(2) : 1;
+        dim[2 + i] = 2 + rnd(4);
+        size[2 + i] = 3 + rnd(5);
+        more[i] = rnd((uint32_t) strides[i]);
+        for (int k = 0; k < 2; k++)
+            pads[i + k * axes] = rnd((uint32_t) dim[2 + i]);
+    }
+    const uint32_t n = (uint32_t) axes;
+    const struct attr a[] = {
+        { .name = "pads", .kind = ATTR_INTS, .ints = { 2 * n, pads } },
+        { .name = "strides", .kind = ATTR_INTS, .ints = { n, strides } },
+        { .name = "dilations", .kind = ATTR_INTS, .ints = { n, gaps } },
+        { .name = "output_padding", .kind = ATTR_INTS, .ints = { n, more } }
+    };
+    struct fact f = { .type = DTYPE_F32, .rank = 2 + axes };
+    for (int i = 0; i < f.rank; i++)
+        f.shape[i] = dim_int(b->dims, size[i]);
+    *ret_x = graph_add_input(&b->g, "x", &f);
+    uint32_t in[] = { rounded(b, *ret_x, scales), weights(b, f.rank, dim, rnd(2) ? 1 : -1),
+                      floats(b, dim[1]) };
+    return build_node(b, "ConvTranspose", a, 4, in, 2 + rnd(2));
+}
+
+static uint32_t einsum_build(struct build *b, uint32_t *ret_x)
+{
+    static const struct {
+        const char *text;
+        int rank, axis; /* of x; of the weights' scales */
+        int64_t x[4], w[3];
+    } all[] = {
+        { "abk,kn->abn", 3, 1, { 3, 4, 70 }, { 70, 60 } },
+        { "akb,nk->nba", 3, 0, { 3, 70, 4 }, { 60, 70 } },
+        { "kn,bkc->bcn", 3, 1, { 3, 70, 4 }, { 70, 60 } },
+        { "btgi,gih->btgh", 4, 2, { 1, 5, 4, 30 }, { 4, 30, 50 } },
+        { "tig,hgi->gth", 3, 0, { 5, 30, 4 }, { 50, 4, 30 } },
+    };
+    const uint32_t k = rnd(sizeof all / sizeof *all);
+    const bool first = all[k].text[0] == 'k'; /* the weights stand first */
+    const char *text = all[k].text;
+    const struct attr a = { .name = "equation", .kind = ATTR_STRINGS, .strings = { 1, &text } };
+    struct fact f = { .type = DTYPE_F32, .rank = all[k].rank };
+    for (int i = 0; i < f.rank; i++)
+        f.shape[i] = dim_int(b->dims, all[k].x[i]);
+    *ret_x = graph_add_input(&b->g, "x", &f);
+    uint32_t x = rounded(b, *ret_x, scales),
+             w = weights(b, all[k].w[2] ? 3 : 2, all[k].w, rnd(2) ? all[k].axis : -1);
+    return build_node(b, "Einsum", &a, 1, (uint32_t[]) { first ? w : x, first ? x : w }, 2);
+}
+
+static void test_forms(long k)
+{
+    struct build b;
+    struct graph made, live, settled;
+    build_init(&b);
+    uint32_t x, y = k % 3 ? deconv_build(&b, &x) : einsum_build(&b, &x);
+    graph_add_output(&b.g, y);
+    bool ok = y != WIRE_NONE && graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK &&
+        graph_pruned(&live, &made, &b.err) == RILL_OK && graph_check(&live, &b.err) == RILL_OK &&
+        graph_settle(&settled, &live, NULL, &b.err) == RILL_OK;
+    check(ok, b.err.text, k);
+    if (ok) {
+        const struct tensor *in = noise(&b, x);
+        check(count(&live, k % 3 ? OP_CONV_INTEGER : OP_MATMUL_INTEGER) == 1, "sums integers", k);
+        nearly_same(&b, &live, in, "the product that it was", k);
+        same_bits_of(&b, &live, &settled, in, (uint32_t) k);
+    }
+    build_drop(&b);
+}
+
 /* All within one step of the scale, nearly all the same: those on halves may fall to either side.
  */
 static void within_step(struct build *b, const struct graph *made, const struct tensor *x,
@@ -688,6 +767,8 @@ int main(void)
         test_product((long) k);
         test_settles_into_product((long) k);
     }
+    for (long k = 0; k < FORMS; k++)
+        test_forms(k);
     for (uint32_t i = 0; i < ROUNDS; i++)
         test_chain(i);
     test_only_moves();

@@ -9,6 +9,7 @@ static const struct pass declutter_passes[] = {
     { "dfts", false, graph_with_dfts_recognised },
     { "absorb-pads", false, graph_with_pads_absorbed },
     { "integer-moves", true, graph_with_integers_moved },
+    { "integer-forms", false, graph_with_integer_forms },
     { "integer-products", false, graph_with_integer_products },
     { "layer-norms", false, graph_with_norms_recognised },
     { "cells", false, graph_with_cells_recognised },

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Products of dequantised numbers become products of the integers that they were: the sums are
  * exact, and take both scales afterwards. */
-#include "engine/graph/edit.h"
+#include "engine/rewrite/declutter/integer_products.h"
 #include "engine/ops/attrs.h"
 #include "engine/rewrite/declutter/declutter.h"
 #include "engine/rewrite/declutter/passes.h"
@@ -37,8 +37,13 @@ static bool operand_flows(const struct edit *e, uint32_t wire, struct operand *r
     return true;
 }
 
-/* What was dequantised by one scale, or by one for each place of `axis`. */
-static const struct quantised *quantised_of(const struct graph *g, uint32_t wire, int axis)
+bool wire_is_dequantised_byte(const struct edit *e, uint32_t wire)
+{
+    struct quantised_wire q;
+    return wire_is_dequantised(e, wire, &q) && wire_is_byte(e->g, q.whole);
+}
+
+const struct quantised *weights_quantised(const struct graph *g, uint32_t wire, int axis)
 {
     const struct tensor *t = g->wires[wire].fact.value;
     const struct quantised *q = t ? t->from : NULL;
@@ -205,13 +210,10 @@ static bool scaled_down(struct arena *a, const float **v, int64_t n, float by, b
 
 /* ---- convolutions ---- */
 
-/* Bytes pay where weights are many; fewer than that are sooner multiplied as floats than what flows
- * is gathered, and so are groups of few channels. */
-#define CONV_WEIGHTS_MIN 8192
-#define CONV_PLACES_MIN 100 /* and where the result is bytes, so many places do */
-#define MATRIX_WEIGHTS_MIN 4096
-#define MEAN_SIDE_MAX 1024 /* so that sums fit, whatever the bytes */
+#define CONV_PLACES_MIN 100 /* where the result is bytes, so many places pay, too */
+#define MEAN_SIDE_MAX 1024  /* so that sums fit, whatever the bytes */
 
+/* Groups of few channels are sooner multiplied as floats. */
 static bool conv_worth(const struct node *n, const struct tensor *w)
 {
     return tensor_count(w) >= CONV_WEIGHTS_MIN && conv_attr_of(n)->group == 1;
@@ -254,7 +256,7 @@ static rill_status conv_turn(struct edit *e, uint32_t i, rill_error *reterr)
 {
     struct graph *g = e->g;
     const struct node n = g->nodes[i];
-    const struct quantised *q = quantised_of(g, n.in[IN_W], 0);
+    const struct quantised *q = weights_quantised(g, n.in[IN_W], 0);
     const struct tensor *b = node_value(g, &n, IN_BIAS);
     struct operand x, w;
     uint32_t sum, bias = WIRE_NONE, quantiser = WIRE_NONE;
@@ -310,7 +312,7 @@ static rill_status matmul_turn(struct edit *e, uint32_t i, rill_error *reterr)
     uint32_t sum;
     if (f->rank < 2 || g->wires[n.in[IN_X]].fact.rank < 1 || !operand_flows(e, n.in[IN_X], &x))
         return RILL_OK;
-    const struct quantised *q = quantised_of(g, n.in[IN_W], f->rank - 1);
+    const struct quantised *q = weights_quantised(g, n.in[IN_W], f->rank - 1);
     if (!q || tensor_count(q->whole) < MATRIX_WEIGHTS_MIN)
         return RILL_OK;
     if (!operand_known(e, q, q->whole, n.name, &w) || !matrix_put(e, i, &x, &w, &sum) ||
@@ -324,7 +326,7 @@ static rill_status gemm_turn(struct edit *e, uint32_t i, rill_error *reterr)
     struct graph *g = e->g;
     const struct node n = g->nodes[i];
     const struct gemm_attr *a = gemm_attr_of(&n);
-    const struct quantised *q = quantised_of(g, n.in[IN_W], a->tb ? 0 : 1);
+    const struct quantised *q = weights_quantised(g, n.in[IN_W], a->tb ? 0 : 1);
     struct operand x, w;
     uint32_t sum;
     bool plain =
@@ -452,7 +454,7 @@ static const char *weights_stay(const struct graph *g, uint32_t wire, int axis)
         return "its weights are not of 8 bits, or have scales of blocks";
     if (t->from->turned)
         return "its weights were transposed since";
-    return quantised_of(g, wire, axis) ? NULL : "its weights have scales along another axis";
+    return weights_quantised(g, wire, axis) ? NULL : "its weights have scales along another axis";
 }
 
 static const char *conv_stays(const struct graph *g, const struct node *n)
@@ -466,6 +468,28 @@ static const char *conv_stays(const struct graph *g, const struct node *n)
         : "it has few weights, and floats are faster where places are few or stay floats";
 }
 
+static const char *deconv_stays(const struct graph *g, const struct node *n)
+{
+    const char *why = input_stays(g, n->in[IN_X]);
+    why = why ? why : weights_stay(g, n->in[IN_W], 1);
+    if (!why && tensor_count(node_value(g, n, IN_W)) < CONV_WEIGHTS_MIN)
+        why = "it has few weights, and floats are faster";
+    return why ? why : "its groups, strides or pads have no form as a convolution";
+}
+
+/* Either of its inputs may be the weights. */
+static const char *einsum_stays(const struct graph *g, const struct node *n)
+{
+    const unsigned w = n->n_in == 2 && node_value(g, n, 0) ? 0 : 1;
+    const char *why = n->n_in == 2 ? input_stays(g, n->in[1 - w]) : "it is no product of two";
+    const struct tensor *t = why ? NULL : node_value(g, n, w);
+    if (!why && (!t || !t->from))
+        why = "its weights were not quantised";
+    if (!why && tensor_count(t) < MATRIX_WEIGHTS_MIN)
+        why = "it has few weights, and floats are faster";
+    return why ? why : "it is no product of rows and a matrix with scales along its columns";
+}
+
 const char *product_stays_real(const struct graph *g, const struct node *n)
 {
     static const enum op_id ours[] = { OP_CONV, OP_GEMM, OP_MATMUL },
@@ -473,6 +497,10 @@ const char *product_stays_real(const struct graph *g, const struct node *n)
     const bool conv = node_is(n, OP_CONV), gemm = node_is(n, OP_GEMM);
     if (node_is_among(n, cells, 3))
         return "its recurrent weights are few, or not of 8 bits with a scale a row";
+    if (node_is(n, OP_CONV_TRANSPOSE))
+        return deconv_stays(g, n);
+    if (node_is(n, OP_EINSUM))
+        return einsum_stays(g, n);
     if (!node_is_among(n, ours, 3))
         return "no form of this op sums bytes of dequantised numbers";
     const struct fact *w = &g->wires[n->in[IN_W]].fact;

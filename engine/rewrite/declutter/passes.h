@@ -42,6 +42,10 @@ rill_status graph_with_pads_absorbed(struct graph *ret, const struct graph *g, r
  * by the same scale gives those back. Scales and zeros must be known, one for all. */
 rill_status graph_with_integers_moved(struct graph *ret, const struct graph *g, rill_error *reterr);
 
+/* Transposed convolutions and Einsums of dequantised bytes by many known weights become
+ * convolutions and products of matrices, for what is below. Changes how results round. */
+rill_status graph_with_integer_forms(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* Convolutions and products of matrices of dequantised bytes by many weights, which were
  * dequantised, too, sum integers and scale the sums. Changes how results round. */
 rill_status graph_with_integer_products(struct graph *ret, const struct graph *g,
