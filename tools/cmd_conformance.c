@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #define DEPTH_MAX 8
@@ -278,12 +277,6 @@ static bool is_case(const char *dir)
     return access(path, F_OK) == 0;
 }
 
-static bool is_folder(const char *path)
-{
-    struct stat st;
-    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
-}
-
 static int visible(const struct dirent *e)
 {
     return e->d_name[0] != '.' && strncmp(e->d_name, "test_data_set_", 14);
@@ -365,7 +358,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         suite_free(s);
         return status;
     }
-    if (!is_folder(s->root)) {
+    if (!tool_is_folder(s->root)) {
         fprintf(stderr, "rill conformance: '%s' is no folder\n", s->root);
         suite_free(s);
         return 4;

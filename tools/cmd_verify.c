@@ -372,7 +372,8 @@ static rill_status steps_run(struct verify *v)
     v->c.decl.time = v->given->stream;
     rill_status s = open_decl_add(&v->c.decl, v->given, &v->err);
     if (s == RILL_OK)
-        s = step_model_open(&m, path, &v->c.decl, &v->lists.opts, &v->err);
+        s = tool_is_folder(path) ? rill_model_open_with(&m, path, &v->lists.opts, &v->err)
+                                 : step_model_open(&m, path, &v->c.decl, &v->lists.opts, &v->err);
     if (s == RILL_OK)
         s = ports_as_f32(m, PORTS_INPUTS | PORTS_RESTS, &v->err);
     if (s == RILL_OK)

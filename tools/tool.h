@@ -83,6 +83,7 @@ int tool_end(int code);
 /* A cell of a table of commas, in quotes where it has to be. */
 void tool_cell_write(FILE *f, const char *text);
 
+bool tool_is_folder(const char *path);
 double tool_now_s(void); /* monotonic */
 /* From now on SIGINT and SIGTERM only ask to stop. */
 void tool_stop_by_signals(void);

@@ -64,6 +64,7 @@ rill_status arg_int(const struct call *c, const char *name, int64_t *ret)
 {
     struct val v;
     TRY(arg_val(c, name, &v));
+    v = val_known(c->b, c->s, v);
     *ret = v.i;
     return v.kind == VAL_INT ? RILL_OK : arg_wrong(c, name, v, "an integer");
 }
@@ -92,22 +93,36 @@ rill_status arg_text(const struct call *c, const char *name, const char **ret)
     return v.kind == VAL_TEXT ? RILL_OK : arg_wrong(c, name, v, "a string");
 }
 
+/* A list may hold lists, and tensors whose integers are known: one row of sizes comes of it. */
+static rill_status dims_gather(const struct call *c, const char *name, struct val v,
+                               const struct dim **ret, unsigned cap, unsigned *n)
+{
+    v = val_known(c->b, c->s, v);
+    if (v.kind == VAL_LIST) {
+        for (uint32_t i = 0; i < v.n; i++)
+            TRY(dims_gather(c, name, v.list[i], ret, cap, n));
+        return RILL_OK;
+    }
+    const struct dim *d = dim_of_val(c->b, v);
+    if (!d)
+        return arg_wrong(c, name, v, "integers");
+    if (*n == cap)
+        return nnef_fail(c->b, c->s, arg_pos(c, name), RILL_LIMIT,
+                         "'%.40s': argument '%s' has more than %u elements", c->e->text, name, cap);
+    ret[(*n)++] = d;
+    return RILL_OK;
+}
+
 rill_status arg_dims(const struct call *c, const char *name, const struct dim **ret, unsigned cap,
                      unsigned *ret_n)
 {
     struct val v;
+    *ret_n = 0;
     TRY(arg_val(c, name, &v));
+    v = val_known(c->b, c->s, v);
     if (v.kind != VAL_LIST)
         return arg_wrong(c, name, v, "a list of integers");
-    if (v.n > cap)
-        return nnef_fail(c->b, c->s, arg_pos(c, name), RILL_LIMIT,
-                         "'%.40s': argument '%s' has %u elements, at most %u", c->e->text, name,
-                         v.n, cap);
-    for (uint32_t i = 0; i < v.n; i++)
-        if (!(ret[i] = dim_of_val(c->b, v.list[i])))
-            return arg_wrong(c, name, v.list[i], "integers");
-    *ret_n = v.n;
-    return RILL_OK;
+    return dims_gather(c, name, v, ret, cap, ret_n);
 }
 
 rill_status arg_ints(const struct call *c, const char *name, int64_t *ret, unsigned cap,
@@ -128,5 +143,27 @@ rill_status expr_name(const struct call *c, const struct nnef_expr *e, const cha
     if (e->kind != NNEF_EXPR_NAME && e->kind != NNEF_EXPR_TEXT)
         return nnef_fail(c->b, c->s, e->pos, RILL_MALFORMED, "expected a name");
     *ret = e->text;
+    return RILL_OK;
+}
+
+rill_status arg_tuples(const struct call *c, const char *name, uint32_t width,
+                       struct nnef_expr *const **ret, unsigned *ret_n)
+{
+    const struct nnef_expr *e = arg_expr(c, name);
+    *ret_n = 0;
+    if (!e)
+        return RILL_OK;
+    if (e->kind != NNEF_EXPR_LIST)
+        return nnef_fail(c->b, c->s, e->pos, RILL_MALFORMED,
+                         "'%s': expected a list of tuples in [ ]", name);
+    if (e->n_part > SCAN_PARTS_MAX)
+        return nnef_fail(c->b, c->s, e->pos, RILL_LIMIT, "'%s': %u entries, at most %d", name,
+                         e->n_part, SCAN_PARTS_MAX);
+    for (uint32_t i = 0; i < e->n_part; i++)
+        if (e->part[i]->kind != NNEF_EXPR_TUPLE || e->part[i]->n_part != width)
+            return nnef_fail(c->b, c->s, e->part[i]->pos, RILL_MALFORMED,
+                             "'%s': expected a tuple of %u", name, width);
+    *ret = e->part;
+    *ret_n = e->n_part;
     return RILL_OK;
 }

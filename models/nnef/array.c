@@ -31,9 +31,18 @@ static rill_status axes_op(const struct call *c, const char *op, const char *arg
     return done(with_axes(c, op, arg, x, &y), &y, ret);
 }
 
+/* A list of one size becomes that size. */
 rill_status build_squeeze(const struct call *c, struct val *ret)
 {
-    return axes_op(c, "Squeeze", "axes", ret);
+    struct val v;
+    uint32_t x;
+    TRY(arg_val(c, "input", &v));
+    if (v.kind == VAL_LIST && v.n == 1 && v.list[0].kind != VAL_LIST) {
+        *ret = v.list[0];
+        return RILL_OK;
+    }
+    TRY(val_to_wire(c->b, c->s, c->e->pos, v, DTYPE_F32, &x));
+    return done(with_axes(c, "Squeeze", "axes", x, &x), &x, ret);
 }
 
 rill_status build_unsqueeze(const struct call *c, struct val *ret)
@@ -43,7 +52,13 @@ rill_status build_unsqueeze(const struct call *c, struct val *ret)
 
 rill_status build_tile(const struct call *c, struct val *ret)
 {
-    return axes_op(c, "Tile", "repeats", ret);
+    const struct dim *repeats[RANK_MAX];
+    uint32_t in[2], y;
+    unsigned n;
+    TRY(arg_wire(c, "input", &in[0]));
+    TRY(arg_dims(c, "repeats", repeats, RANK_MAX, &n));
+    TRY(const_sizes(c->b, c->s->g, repeats, n, &in[1]));
+    return done(call_node(c, "Tile", NULL, 0, in, 2, &y), &y, ret);
 }
 
 rill_status build_reduce(const struct call *c, struct val *ret)
@@ -54,6 +69,18 @@ rill_status build_reduce(const struct call *c, struct val *ret)
     if (c->sig->n_params > 2)
         TRY(arg_bool(c, "normalize", &mean));
     return done(with_axes(c, mean ? "ReduceMean" : c->row->op, "axes", x, &y), &y, ret);
+}
+
+/* Truth values are counted as 0 and 1. */
+rill_status build_logic_reduce(const struct call *c, struct val *ret)
+{
+    uint32_t x;
+    TRY(arg_wire(c, "input", &x));
+    TRY(build_cast(c->b, c->s, c->e->pos, DTYPE_I32, &x));
+    TRY(with_axes(c, c->row->op, "axes", x, &x));
+    TRY(build_cast(c->b, c->s, c->e->pos, DTYPE_BOOL, &x));
+    *ret = val_of_wire(x);
+    return RILL_OK;
 }
 
 /* The one axis of a list that must hold one. */
@@ -247,26 +274,48 @@ rill_status build_unstack(const struct call *c, struct val *ret)
     return list_of_wires(c, out, (unsigned) length, ret);
 }
 
+/* A list of sizes is cut as it is. */
+static bool list_sliced(struct val v, const int64_t *axes, const int64_t *stride,
+                        const struct dim *const *begin, const struct dim *const *end, unsigned n,
+                        struct val *ret)
+{
+    if (v.kind != VAL_LIST || !v.n || v.list[0].kind == VAL_LIST || n != 1 || axes[0] ||
+        stride[0] != 1 || !dim_is_const(begin[0]) || !dim_is_const(end[0]))
+        return false;
+    int64_t length = v.n, from = dim_value(begin[0]), to = dim_value(end[0]);
+    from += from < 0 ? length : 0;
+    to += to <= 0 ? length : 0; /* 0: to the end */
+    if (from < 0 || from >= to || to > length)
+        return false;
+    *ret = (struct val) { .kind = VAL_LIST, .n = (uint32_t) (to - from), .list = v.list + from };
+    return true;
+}
+
 rill_status build_slice(const struct call *c, struct val *ret)
 {
     uint32_t in[5], y;
-    int64_t axes[RANK_MAX], begin[RANK_MAX], end[RANK_MAX], stride[RANK_MAX];
+    int64_t axes[RANK_MAX], stride[RANK_MAX];
+    const struct dim *begin[RANK_MAX], *end[RANK_MAX];
     unsigned n, n_begin, n_end, n_stride;
-    TRY(arg_wire(c, "input", &in[0]));
+    struct val input;
+    TRY(arg_val(c, "input", &input));
     TRY(arg_ints(c, "axes", axes, RANK_MAX, &n));
-    TRY(arg_ints(c, "begin", begin, RANK_MAX, &n_begin));
-    TRY(arg_ints(c, "end", end, RANK_MAX, &n_end));
+    TRY(arg_dims(c, "begin", begin, RANK_MAX, &n_begin));
+    TRY(arg_dims(c, "end", end, RANK_MAX, &n_end));
     TRY(arg_ints(c, "stride", stride, RANK_MAX, &n_stride));
     if (n_begin != n || n_end != n || (n_stride && n_stride != n))
         return call_fail(c, RILL_MALFORMED, "'slice': %u axes, %u begins, %u ends, %u strides", n,
                          n_begin, n_end, n_stride);
-    for (unsigned i = 0; i < n; i++) {
-        stride[i] = n_stride ? stride[i] : 1;
-        if (end[i] == 0)
-            end[i] = stride[i] < 0 ? INT64_MIN + 1 : INT64_MAX;
-    }
-    TRY(const_i64(c->b, c->s->g, begin, n, &in[1]));
-    TRY(const_i64(c->b, c->s->g, end, n, &in[2]));
+    for (unsigned i = n_stride; i < n; i++)
+        stride[i] = 1;
+    if (list_sliced(input, axes, stride, begin, end, n, ret))
+        return RILL_OK;
+    TRY(val_to_wire(c->b, c->s, c->e->pos, input, DTYPE_F32, &in[0]));
+    for (unsigned i = 0; i < n; i++)
+        if (dim_is(end[i], 0))
+            end[i] = dim_int(c->b->dims, stride[i] < 0 ? INT64_MIN + 1 : INT64_MAX);
+    TRY(const_sizes(c->b, c->s->g, begin, n, &in[1]));
+    TRY(const_sizes(c->b, c->s->g, end, n, &in[2]));
     TRY(const_i64(c->b, c->s->g, axes, n, &in[3]));
     TRY(const_i64(c->b, c->s->g, stride, n, &in[4]));
     return done(call_node(c, "Slice", NULL, 0, in, 5, &y), &y, ret);
@@ -343,7 +392,7 @@ rill_status build_pad(const struct call *c, struct val *ret)
 rill_status build_shape_of(const struct call *c, struct val *ret)
 {
     uint32_t x;
-    TRY(arg_wire(c, "x", &x));
+    TRY(arg_wire(c, c->sig->params[0].name, &x));
     const struct fact *f = wire_fact(c->s, x);
     struct val *list = arena_array(c->b->arena, struct val, RANK_MAX);
     if (!list)

@@ -8,13 +8,17 @@
  *   value.c    values -> wires, numbers, lists; nodes
  *   args.c     arguments of a call
  *   stdlib.c   the table of operators; fragments.c: those that are written in NNEF
- *   constants.c, array.c, product.c, scan.c, import.c, import_call.c
+ *   rows.c     operators that their row describes fully
+ *   constants.c, array.c, product.c, resize.c, scan.c, import.c, import_call.c
  *              operators that need more than a row
+ *   tract.c, tract_scan.c
+ *              operators of tract's registries
  *   dat.c      tensor files
  *   patch.c    a text that changes a model's wires
  *   fail.c     errors, with line and column */
 #ifndef RILL_MODELS_NNEF_BUILD_H
 #define RILL_MODELS_NNEF_BUILD_H
+#include "engine/graph/control.h"
 #include "engine/graph/op.h"
 #include "models/nnef/nnef.h"
 
@@ -78,8 +82,8 @@ struct nnef_row {
     const char *signature; /* "x, alpha = 0.1" */
     rill_status (*build)(const struct call *c, struct val *ret);
     const char *op;     /* engine op, where build wants one */
-    const char *inputs; /* "x, y": parameters that are its tensor inputs */
-    const char *attrs;  /* "size:i hop:i end:s alpha:f axes:l": those that are attributes */
+    const char *inputs; /* "x, y, at:i": parameters that are its tensor inputs; i: of integers */
+    const char *attrs;  /* "size:i hop:i end:s alpha:f axes:l up:b": those that are attributes */
 };
 
 /* A call being built: arguments are evaluated when the operator asks for them. */
@@ -111,6 +115,8 @@ rill_status symbol_add(struct builder *b, const char *name, struct val *ret);
 rill_status symbol_bind(struct builder *b, const struct dim *symbol);
 const struct val *symbol_find(const struct builder *b, const char *name); /* NULL: none */
 const struct nnef_fragment *fragment_find(const struct builder *b, const char *name);
+/* Whether the text declares a registry of tract. */
+bool speaks_tract(const struct builder *b);
 /* The registry that the text declares and the operator's name begins with; NULL: none. */
 const char *registry_of(const struct builder *b, const char *operator_name);
 
@@ -132,13 +138,17 @@ struct val val_of_dim(const struct dim *d);
 struct val val_of_wire(uint32_t w);
 const struct dim *dim_of_val(struct builder *b, struct val v); /* NULL unless INT or DIM */
 
-/* Numbers and lists of numbers become constants of that type; a wire stays. */
+/* Numbers, and lists of them within each other, become constants of that type, sizes symbolic ones;
+ * a wire stays. */
 rill_status val_to_wire(struct builder *b, struct scope *s, struct nnef_pos pos, struct val v,
                         enum dtype type, uint32_t *ret);
+rill_status const_tensor(struct builder *b, struct graph *g, const struct tensor *t, uint32_t *ret);
 rill_status const_f32(struct builder *b, struct graph *g, int rank, const int64_t *dim,
                       const float *data, uint32_t *ret);
 rill_status const_i64(struct builder *b, struct graph *g, const int64_t *v, unsigned n,
                       uint32_t *ret);
+/* A wire whose integers are known is them, in a list where it has an axis; others stay. */
+struct val val_known(const struct builder *b, const struct scope *s, struct val v);
 /* A list of sizes: integers, or symbolic where one is. */
 rill_status const_sizes(struct builder *b, struct graph *g, const struct dim *const *d, unsigned n,
                         uint32_t *ret);
@@ -162,6 +172,11 @@ rill_status arg_dims(const struct call *c, const char *name, const struct dim **
 /* The expression behind an argument, for those whose names mean something to the operator; NULL:
  * absent. */
 const struct nnef_expr *arg_expr(const struct call *c, const char *name);
+#define SCAN_PARTS_MAX 32 /* states, tensors and results of a scan */
+
+/* The tuples of `width` that a list behind an argument holds; none where it is absent. */
+rill_status arg_tuples(const struct call *c, const char *name, uint32_t width,
+                       struct nnef_expr *const **ret, unsigned *ret_n);
 /* A name as an identifier or in quotes. */
 rill_status expr_name(const struct call *c, const struct nnef_expr *e, const char **ret);
 
@@ -175,6 +190,9 @@ rill_status build_node(struct builder *b, struct scope *s, struct nnef_pos pos, 
                        unsigned n_in, uint32_t *out, unsigned n_out);
 rill_status call_node(const struct call *c, const char *op, const struct attr *attrs,
                       unsigned n_attrs, const uint32_t *in, unsigned n_in, uint32_t *ret);
+/* *w in another type; NONE: as it is. */
+rill_status build_cast(struct builder *b, struct scope *s, struct nnef_pos pos, enum dtype to,
+                       uint32_t *w);
 /* Inputs of an element-wise op brought to one rank: axes are matched from the first, as NNEF
  * says. */
 rill_status build_align(struct builder *b, struct scope *s, struct nnef_pos pos, uint32_t *in,
@@ -202,6 +220,20 @@ rill_status formulas_parse(struct builder *b);
 rill_status formula_check(struct builder *b, const struct scope *in, const struct scope *s,
                           const struct nnef_expr *e);
 
+/* ---- tract.c ---- */
+
+extern const struct nnef_row nnef_tract_rows[]; /* up to one without a name */
+
+/* ---- constants.c ---- */
+
+/* "f32", "I64", ...: as tract writes types. */
+rill_status type_of_text(const struct call *c, const char *text, enum dtype *ret);
+
+/* ---- product.c ---- */
+
+/* x with its last two axes exchanged */
+rill_status swap_last(const struct call *c, uint32_t x, uint32_t *ret);
+
 /* ---- builders, each in the file of its group ---- */
 
 /* clang-format off */
@@ -209,8 +241,14 @@ rill_status formula_check(struct builder *b, const struct scope *in, const struc
     X(external) X(variable) X(constant) X(fill) X(window) X(mel) X(dct)
 #define BUILDERS_ARRAY(X)                                                                          \
     X(reshape) X(transpose) X(squeeze) X(unsqueeze) X(concat) X(split) X(slice) X(pad) X(tile)     \
-    X(stack) X(unstack) X(shape_of) X(length_of) X(reduce) X(softmax) X(argmax) X(overlap_add)
+    X(stack) X(unstack) X(shape_of) X(length_of) X(reduce) X(logic_reduce) X(softmax) X(argmax) X(overlap_add)
 #define BUILDERS_PRODUCT(X) X(matmul) X(conv) X(deconv) X(pool) X(batch_norm)
+#define BUILDERS_RESIZE(X) X(resize) X(nearest_upsample) X(multilinear_upsample) X(debox)
+#define BUILDERS_TRACT(X)                                                                          \
+    X(tract_cast) X(tract_range) X(tract_broadcast) X(tract_einsum) X(tract_topk)                  \
+    X(tract_one_hot) X(tract_fft) X(tract_stft) X(tract_masked_softmax) X(tract_sdpa)              \
+    X(tract_gru_seq) X(tract_scan)
+#define BUILDERS_ROW(X) X(row) X(aligned) X(infix) X(rounding) X(select)
 #define BUILDERS_SCAN(X) X(scan)
 #define BUILDERS_IMPORT(X) X(onnx) X(onnx_scan)
 /* clang-format on */
@@ -218,11 +256,27 @@ rill_status formula_check(struct builder *b, const struct scope *in, const struc
 BUILDERS_CONSTANTS(X)
 BUILDERS_ARRAY(X)
 BUILDERS_PRODUCT(X)
+BUILDERS_RESIZE(X)
+BUILDERS_ROW(X)
 BUILDERS_SCAN(X)
+BUILDERS_TRACT(X)
 BUILDERS_IMPORT(X)
 #undef X
 
-/* A Scan along axis 0; in: first states, scanned tensors, what the body takes whole. (scan.c) */
+/* ---- scan.c ---- */
+
+struct scan_node {
+    struct graph *body;
+    struct scan_attr attr;
+    const struct dim *length; /* steps */
+    const uint32_t *in;       /* first states, scanned tensors, what the body takes whole */
+    unsigned n_in;
+    bool wants_last; /* what states are at the end has wires */
+};
+
+/* out: one wire for each output of the body. */
+rill_status scan_node_add(const struct call *c, const struct scan_node *sn, uint32_t *out);
+/* A Scan along axis 0; ret: its stacked results. */
 rill_status build_scan_node(const struct call *c, struct graph *body, unsigned n_states,
                             unsigned n_scanned, const struct dim *length, const uint32_t *in,
                             unsigned n_in, struct val *ret);

@@ -5,6 +5,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <strings.h>
 
 #define WINDOW_MAX 65536
 #define RATE_MAX 1e7 /* Hz */
@@ -19,11 +20,44 @@ static enum dtype type_of_call(const struct call *c)
     return t && !strcmp(t, "logical") ? DTYPE_BOOL : DTYPE_F32;
 }
 
+rill_status type_of_text(const struct call *c, const char *text, enum dtype *ret)
+{
+    /* clang-format off */
+    static const struct { const char *name; enum dtype type; } types[] = {
+        { "f32", DTYPE_F32 }, { "f64", DTYPE_F64 }, { "f16", DTYPE_F16 },   { "i8", DTYPE_I8 },
+        { "i16", DTYPE_I16 }, { "i32", DTYPE_I32 }, { "i64", DTYPE_I64 },   { "u8", DTYPE_U8 },
+        { "u16", DTYPE_U16 }, { "u32", DTYPE_U32 }, { "u64", DTYPE_U64 },   { "bool", DTYPE_BOOL },
+        { "tdim", DTYPE_I64 },
+    };
+    /* clang-format on */
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        if (!strcasecmp(types[i].name, text)) {
+            *ret = types[i].type;
+            return RILL_OK;
+        }
+    return call_fail(c, RILL_UNSUPPORTED,
+                     "'%s': elements of '%.40s', supported: f32, f64, f16, i8 to i64, u8 to u64, "
+                     "bool, tdim",
+                     c->e->text, text);
+}
+
+/* external<T>(shape), or tract_core_external(shape, datum_type). */
+static rill_status external_type(const struct call *c, enum dtype *ret)
+{
+    const char *text;
+    *ret = type_of_call(c);
+    if (c->sig->n_params < 2)
+        return RILL_OK;
+    TRY(arg_text(c, "datum_type", &text));
+    return type_of_text(c, text, ret);
+}
+
 rill_status build_external(const struct call *c, struct val *ret)
 {
     struct scope *s = c->s;
-    struct fact f = { .type = type_of_call(c) };
+    struct fact f = { .type = DTYPE_NONE };
     unsigned n;
+    TRY(external_type(c, &f.type));
     if (!s->is_graph || s->whole != c->e)
         return call_fail(
             c, RILL_MALFORMED,
@@ -62,10 +96,8 @@ static rill_status const_shape(const struct call *c, struct tensor *ret)
 
 static rill_status const_add(const struct call *c, const struct tensor *t, struct val *ret)
 {
-    uint32_t w =
-        graph_add_const(c->s->g, arena_printf(c->b->arena, "const:%u", c->s->g->n_wires), t);
-    *ret = val_of_wire(w);
-    return w == WIRE_NONE ? nnef_no_memory(c->b) : RILL_OK;
+    *ret = (struct val) { .kind = VAL_WIRE };
+    return const_tensor(c->b, c->s->g, t, &ret->wire);
 }
 
 static bool same_shape(const struct tensor *a, const struct tensor *b)
@@ -96,7 +128,7 @@ rill_status build_variable(const struct call *c, struct val *ret)
     if (!same_shape(t, &want))
         return call_fail(c, RILL_MALFORMED,
                          "variable '%.80s': the file's shape is not the declared one", label);
-    if (t->type != want.type)
+    if (c->e->type && t->type != want.type)
         return call_fail(c, RILL_MALFORMED, "variable '%.80s': the file holds %s, expected %s",
                          label, dtype_name(t->type), dtype_name(want.type));
     return const_add(c, t, ret);

@@ -182,6 +182,31 @@ static rill_status infix_sizes(struct builder *b, struct scope *s, struct nnef_p
     return RILL_OK;
 }
 
+static bool holds_real(struct val v)
+{
+    bool real = v.kind == VAL_REAL;
+    for (uint32_t i = 0; !real && v.kind == VAL_LIST && i < v.n; i++)
+        real = holds_real(v.list[i]);
+    return real;
+}
+
+/* Integers that meet floats become floats; a number takes the type of the tensor it meets. */
+static rill_status operands_build(struct builder *b, struct scope *s, struct nnef_pos pos,
+                                  struct val x, struct val y, uint32_t *in)
+{
+    struct val known = x.kind == VAL_WIRE ? x : y, other = x.kind == VAL_WIRE ? y : x;
+    enum dtype type = wire_fact(s, known.wire)->type;
+    if (!dtype_is_float(type) && other.kind != VAL_WIRE && holds_real(other))
+        type = DTYPE_F32;
+    TRY(val_to_wire(b, s, pos, x, type, &in[0]));
+    TRY(val_to_wire(b, s, pos, y, type, &in[1]));
+    enum dtype types[] = { wire_fact(s, in[0])->type, wire_fact(s, in[1])->type };
+    for (int i = 0; i < 2; i++)
+        if (dtype_is_float(types[i]) && !dtype_is_float(types[1 - i]))
+            TRY(build_cast(b, s, pos, types[i], &in[1 - i]));
+    return RILL_OK;
+}
+
 static rill_status infix_wires(struct builder *b, struct scope *s, struct nnef_pos pos,
                                const char *sign, struct val x, struct val y, struct val *ret)
 {
@@ -194,11 +219,8 @@ static rill_status infix_wires(struct builder *b, struct scope *s, struct nnef_p
         { "||", "Or", 0 },
     };
     /* clang-format on */
-    struct val known = x.kind == VAL_WIRE ? x : y;
-    enum dtype type = wire_fact(s, known.wire)->type;
     uint32_t in[2], out;
-    TRY(val_to_wire(b, s, pos, x, type, &in[0]));
-    TRY(val_to_wire(b, s, pos, y, type, &in[1]));
+    TRY(operands_build(b, s, pos, x, y, in));
     TRY(build_align(b, s, pos, in, 2));
     for (size_t i = 0; i < sizeof ops / sizeof *ops; i++) {
         if (strcmp(ops[i].sign, sign) != 0)
@@ -210,6 +232,50 @@ static rill_status infix_wires(struct builder *b, struct scope *s, struct nnef_p
         return RILL_OK;
     }
     return infix_refuse(b, s, pos, sign, x, y);
+}
+
+/* What follows from what is assumed of symbols; false: it may be either. */
+static bool sizes_compare(struct builder *b, const char *sign, struct val x, struct val y,
+                          struct val *ret)
+{
+    const struct dim *p = dim_of_val(b, x), *q = dim_of_val(b, y);
+    bool swap = *sign == '>', equal = *sign == '=' || *sign == '!';
+    if (swap) {
+        const struct dim *first = p;
+        p = q;
+        q = first;
+    }
+    /* p <= q, p < q as not p >= q, or p == q */
+    const struct dim *holds = equal ? dim_eq(b->dims, p, q)
+        : sign[1]                   ? dim_ge(b->dims, q, p)
+                                    : dim_ge(b->dims, p, q);
+    if (!holds || !dim_is_const(holds))
+        return false;
+    bool turned = *sign == '!' || (!equal && !sign[1]);
+    *ret = val_bool(dim_is(holds, 1) != turned);
+    return true;
+}
+
+/* [a, b] + [c] and [a, b] * 2, as the standard's own fragments use them. */
+static rill_status infix_lists(struct builder *b, struct scope *s, struct nnef_pos pos,
+                               const char *sign, struct val x, struct val y, struct val *ret)
+{
+    bool sum = y.kind == VAL_LIST;
+    if (sum != (*sign == '+'))
+        return infix_refuse(b, s, pos, sign, x, y);
+    int64_t times = sum ? 1 : y.i;
+    uint64_t n = (uint64_t) x.n * (uint64_t) times + (sum ? y.n : 0);
+    if (times < 0 || times > STEPS_MAX || n > STEPS_MAX)
+        return nnef_fail(b, s, pos, RILL_LIMIT, "a list of more than %u elements", STEPS_MAX);
+    struct val *list = arena_array(b->arena, struct val, (size_t) n + 1);
+    if (!list)
+        return nnef_no_memory(b);
+    for (uint32_t i = 0; i < x.n * (uint32_t) times; i++)
+        list[i] = x.list[i % x.n];
+    for (uint32_t i = 0; sum && i < y.n; i++)
+        list[x.n + i] = y.list[i];
+    *ret = (struct val) { .kind = VAL_LIST, .n = (uint32_t) n, .list = list };
+    return RILL_OK;
 }
 
 /* Of one kind: strings, symbolic sizes or truth values. */
@@ -235,6 +301,10 @@ rill_status eval_infix(struct builder *b, struct scope *s, struct nnef_pos pos, 
         return infix_numbers(b, s, pos, sign, x, y, ret);
     if (is_size(x) && is_size(y) && !is_compare(sign))
         return infix_sizes(b, s, pos, sign, x, y, ret);
+    if (is_size(x) && is_size(y) && sizes_compare(b, sign, x, y, ret))
+        return RILL_OK;
+    if (x.kind == VAL_LIST && (y.kind == VAL_LIST || y.kind == VAL_INT) && strchr("+*", *sign))
+        return infix_lists(b, s, pos, sign, x, y, ret);
     bool equality = sign[0] == '=' || sign[0] == '!';
     if (equality && x.kind == y.kind &&
         (x.kind == VAL_TEXT || x.kind == VAL_BOOL || x.kind == VAL_DIM)) {
@@ -302,6 +372,7 @@ static rill_status eval_index(struct builder *b, struct scope *s, const struct n
     struct val list, i;
     TRY(eval_expr(b, s, e->part[0], &list));
     TRY(eval_expr(b, s, e->part[1], &i));
+    list = val_known(b, s, list);
     if (list.kind != VAL_LIST || i.kind != VAL_INT)
         return nnef_fail(b, s, e->pos, RILL_MALFORMED,
                          "%s[%s]: only lists are indexed, by integers", val_kind_name(list),
@@ -423,25 +494,34 @@ static rill_status call_row(struct builder *b, struct scope *s, const struct nne
     return row->build(&c, ret);
 }
 
+/* An operator of tract is known where the text declares its registry. */
+static rill_status registry_check(struct builder *b, struct scope *s, const struct nnef_expr *e)
+{
+    if (strncmp(e->text, "tract_", 6) != 0 || speaks_tract(b) || !strcmp(s->file, "stdlib"))
+        return RILL_OK;
+    return nnef_fail(b, s, e->pos, RILL_MALFORMED,
+                     "'%.60s' is of a registry that the text does not declare; expected "
+                     "'extension tract_registry NAME;' in front",
+                     e->text);
+}
+
 static rill_status eval_call(struct builder *b, struct scope *s, const struct nnef_expr *e,
                              struct val *ret)
 {
     const struct nnef_fragment *f = fragment_find(b, e->text);
+    const struct nnef_row *row = f ? NULL : b->row_find(e->text);
+    if (row || (f && fragment_is_library(b, f)))
+        TRY(registry_check(b, s, e));
     if (f)
         return call_fragment(b, s, e, f, ret);
-    const struct nnef_row *row = b->row_find(e->text);
     if (row)
         return call_row(b, s, e, row, ret);
     const char *registry = registry_of(b, e->text);
-    if (registry)
-        return nnef_fail(b, s, e->pos, RILL_UNSUPPORTED,
-                         "unknown operator '%.60s': of the registry '%s', which the text declares, "
-                         "no operators are known; standard ones and fragments of this text are",
-                         e->text, registry);
-    return nnef_fail(
-        b, s, e->pos, RILL_UNSUPPORTED,
-        "unknown operator '%.60s', expected a fragment of this text or a standard operator",
-        e->text);
+    return nnef_fail(b, s, e->pos, RILL_UNSUPPORTED,
+                     "unknown operator '%.60s', expected a fragment of this text or a standard "
+                     "operator%s%s%s",
+                     e->text, registry ? "; of the registry '" : "", registry ? registry : "",
+                     registry ? "' only those that docs/nnef.md lists are known" : "");
 }
 
 rill_status eval_expr(struct builder *b, struct scope *s, const struct nnef_expr *e,
@@ -488,7 +568,8 @@ static rill_status wire_name(struct builder *b, struct scope *s, const char *nam
 static rill_status assign(struct builder *b, struct scope *s, const struct nnef_expr *left,
                           struct val v)
 {
-    if (scope_find(s, left->text))
+    /* Tract writes a name again where an axis is put back. */
+    if (scope_find(s, left->text) && !speaks_tract(b))
         return nnef_fail(b, s, left->pos, RILL_MALFORMED, "'%.60s' is assigned twice", left->text);
     if (v.kind == VAL_WIRE && v.wire >= s->n_model)
         TRY(wire_name(b, s, left->text, v.wire));

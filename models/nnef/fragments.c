@@ -96,9 +96,61 @@ static const char micro[] =
     "  y = rill_scan(floor(64.0 * sqrt(bands)), body = rill_micro_steps,\n"
     "                state = [(noise, next, rill_fill([40], 0.0))]); }\n";
 
+/* Gates stand in the order of ONNX: i, o, f, c and z, r, h. */
+static const char tract[] =
+    "fragment tract_core_silu(x: tensor<scalar>) -> (y: tensor<scalar>) { y = x * sigmoid(x); }\n"
+    "fragment tract_transformers_silu(x: tensor<scalar>) -> (y: tensor<scalar>) { y = x * "
+    "sigmoid(x); }\n"
+    "fragment tract_core_pow_const(input: tensor<scalar>, exponent: scalar) -> (y: tensor<scalar>) "
+    "{ y = input ^ exponent; }\n"
+    "fragment tract_core_rms_norm(input: tensor<scalar>, axis: integer, eps: scalar = 0.000001) -> "
+    "(y: tensor<scalar>)\n"
+    "{ y = input * rsqrt(mean_reduce(input * input, axes = [axis]) + eps); }\n"
+    "fragment tract_transformers_rms_norm(input: tensor<scalar>, axis: integer, eps: scalar = "
+    "0.000001) -> (y: tensor<scalar>)\n"
+    "{ y = tract_core_rms_norm(input, axis, eps); }\n"
+    "fragment tract_core_downsample(input: tensor<scalar>, axis: integer, stride: integer, modulo: "
+    "integer = 0) -> (y: tensor<scalar>)\n"
+    "{ y = slice(input, axes = [axis], begin = [modulo], end = [0], stride = [stride]); }\n"
+    "fragment tract_core_dyn_slice(input: tensor<scalar>, start: integer, end: integer, len: "
+    "integer, axis: integer) -> (y: tensor<scalar>)\n"
+    "{ y = slice(input, axes = [axis], begin = [start], end = [end]); }\n"
+    "fragment rill_gate(x: tensor<scalar>, k: integer, n: integer) -> (y: tensor<scalar>)\n"
+    "{ y = slice(x, axes = [1], begin = [k * n], end = [(k + 1) * n]); }\n"
+    "fragment tract_core_gru_epilogue(xh: tensor<scalar>, rh: tensor<scalar>, h_prev: "
+    "tensor<scalar>, hidden: integer) -> (h: tensor<scalar>)\n"
+    "{ z = sigmoid(rill_gate(xh, 0, hidden) + rill_gate(rh, 0, hidden));\n"
+    "  r = sigmoid(rill_gate(xh, 1, hidden) + rill_gate(rh, 1, hidden));\n"
+    "  n = tanh(rill_gate(xh, 2, hidden) + r * rill_gate(rh, 2, hidden));\n"
+    "  h = n + z * (h_prev - n); }\n"
+    "fragment tract_core_gru_cell(xh: tensor<scalar>, r: tensor<scalar>, rb: tensor<scalar>, "
+    "h_prev: tensor<scalar>, hidden: integer) -> (h: tensor<scalar>)\n"
+    "{ rh = matmul(h_prev, r, transposeB = true) + unsqueeze(rb, axes = [0]);\n"
+    "  h = tract_core_gru_epilogue(xh, rh, h_prev, hidden); }\n"
+    "fragment tract_core_lstm_epilogue(preact: tensor<scalar>, c_prev: tensor<scalar>, hidden: "
+    "integer) -> (ht: tensor<scalar>, ct: tensor<scalar>)\n"
+    "{ ct = sigmoid(rill_gate(preact, 2, hidden)) * c_prev + sigmoid(rill_gate(preact, 0, hidden)) "
+    "* tanh(rill_gate(preact, 3, hidden));\n"
+    "  ht = sigmoid(rill_gate(preact, 1, hidden)) * tanh(ct); }\n"
+    "fragment tract_transformers_apply_rope(input: tensor<scalar>, cos: tensor<scalar>, sin: "
+    "tensor<scalar>) -> (y: tensor<scalar>)\n"
+    "{ sizes = shape_of(input); last = length_of(sizes) - 1; half = sizes[last] / 2;\n"
+    "  low = slice(input, axes = [last], begin = [0], end = [half]);\n"
+    "  high = slice(input, axes = [last], begin = [half], end = [2 * half]);\n"
+    "  y = input * cos + concat([-high, low], axis = last) * sin; }\n"
+    "fragment tract_transformers_causal_conv1d_update(input: tensor<scalar>, weight: "
+    "tensor<scalar>, initial_state: tensor<scalar>) -> (output: tensor<scalar>, final_state: "
+    "tensor<scalar>)\n"
+    "{ k = shape_of(weight)[1]; n = shape_of(input)[2];\n"
+    "  all = concat([initial_state, input], axis = 2);\n"
+    "  sum = conv(slice(all, axes = [2], begin = [1], end = [0]), unsqueeze(weight, axes = [1]), "
+    "padding = [(0, 0)], groups = 0);\n"
+    "  output = sum * sigmoid(sum);\n"
+    "  final_state = slice(all, axes = [2], begin = [n], end = [n + k]); }\n";
+
 rill_status formulas_parse(struct builder *b)
 {
-    static const char *const texts[] = { operators, front_ends, micro };
+    static const char *const texts[] = { operators, front_ends, micro, tract };
     const char *text = "";
     for (size_t i = 0; text && i < sizeof texts / sizeof *texts; i++)
         text = arena_printf(b->arena, "%s%s", text, texts[i]);

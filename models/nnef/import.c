@@ -421,8 +421,8 @@ rill_status build_onnx_scan(const struct call *c, struct val *ret)
         return nnef_no_memory(b);
     net->c = c;
     TRY(arg_wires(c, "x", &net->x, &net->n_x));
-    if (net->n_x == 0 || net->n_x > PARTS_MAX)
-        return call_fail(c, RILL_MALFORMED, "a scan needs 1 to %d tensors, not %u", PARTS_MAX,
+    if (net->n_x == 0 || net->n_x > SCAN_PARTS_MAX)
+        return call_fail(c, RILL_MALFORMED, "a scan needs 1 to %d tensors, not %u", SCAN_PARTS_MAX,
                          net->n_x);
     TRY(net_states_read(net));
     TRY(net_file_read(net));

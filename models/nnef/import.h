@@ -6,8 +6,6 @@
 #include "engine/typing/typed.h"
 #include "models/nnef/build.h"
 
-#define PARTS_MAX 32
-
 struct net {
     const struct call *c;
     const char *file;
@@ -15,7 +13,7 @@ struct net {
     struct tgraph t; /* inputs: those of m that are no constants */
     uint32_t *x;
     unsigned n_x, n_in, n_out, n_states, n_consts, n_shapes;
-    const char *in[PARTS_MAX], *out[PARTS_MAX];
+    const char *in[SCAN_PARTS_MAX], *out[SCAN_PARTS_MAX];
     struct net_state {
         const char *in, *out;
         uint32_t init;
@@ -26,11 +24,11 @@ struct net {
         const char *in;
         struct val v;
         struct nnef_pos pos;
-    } consts[PARTS_MAX];
+    } consts[SCAN_PARTS_MAX];
     struct net_shape {
         const char *in;
         const struct nnef_expr *e;
-    } shapes[PARTS_MAX];
+    } shapes[SCAN_PARTS_MAX];
     struct typed_input *facts; /* one per input of m */
     const struct dim *length;
 };

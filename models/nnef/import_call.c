@@ -18,9 +18,9 @@ static rill_status list_of(const struct net *net, const char *name, const struct
     if (*ret && (*ret)->kind != NNEF_EXPR_LIST)
         return nnef_fail(c->b, c->s, (*ret)->pos, RILL_MALFORMED, "'%s': expected a list in [ ]",
                          name);
-    if (*ret_n > PARTS_MAX)
+    if (*ret_n > SCAN_PARTS_MAX)
         return nnef_fail(c->b, c->s, (*ret)->pos, RILL_LIMIT, "'%s': %u entries, at most %d", name,
-                         *ret_n, PARTS_MAX);
+                         *ret_n, SCAN_PARTS_MAX);
     return RILL_OK;
 }
 

@@ -113,6 +113,14 @@ struct nnef_token nnef_next(struct nnef_lexer *l)
         t.kind = take_text(l, &t);
         return t;
     }
+    if (c == 'i' &&
+        (peek(l, 1) == '"' || peek(l, 1) == '\'')) { /* i"a name", as tract escapes it */
+        step(l);
+        t.kind = take_text(l, &t);
+        if (t.kind == NNEF_TEXT)
+            t.kind = t.n ? NNEF_NAME : NNEF_BAD;
+        return t;
+    }
     if (is_digit(c)) {
         t.kind = take_number(l);
     } else if (is_name(c)) {

@@ -26,39 +26,6 @@ static rill_status build_fail(const struct patch *p, struct nnef_pos pos, const 
 
 /* ---- the new value in the old type and shape ---- */
 
-static bool is_sizes(const struct val *v, uint32_t n)
-{
-    bool symbolic = false;
-    for (uint32_t i = 0; i < n; i++) {
-        if (v[i].kind != VAL_INT && v[i].kind != VAL_DIM)
-            return false;
-        symbolic |= v[i].kind == VAL_DIM;
-    }
-    return symbolic && n <= RANK_MAX;
-}
-
-static rill_status value_wire(const struct patch *p, struct nnef_pos pos, struct val v,
-                              enum dtype type, uint32_t *ret)
-{
-    const struct val *list = v.kind == VAL_LIST ? v.list : &v;
-    uint32_t n = v.kind == VAL_LIST ? v.n : 1;
-    const struct dim *d[RANK_MAX];
-    if (!is_sizes(list, n))
-        return val_to_wire(p->b, p->s, pos, v, type, ret);
-    for (uint32_t i = 0; i < n; i++)
-        d[i] = dim_of_val(p->b, list[i]);
-    return const_sizes(p->b, p->g, d, n, ret);
-}
-
-static rill_status wire_cast(const struct patch *p, struct nnef_pos pos, enum dtype to, uint32_t *w)
-{
-    enum dtype from = wire_fact(p->s, *w)->type;
-    struct attr a[] = { ATTR_I("to", to) };
-    if (to == DTYPE_NONE || from == to || (from == DTYPE_DIM && to == DTYPE_I64))
-        return RILL_OK;
-    return build_node(p->b, p->s, pos, "Cast", a, 1, w, 1, w, 1);
-}
-
 static bool shape_same(const struct fact *a, const struct fact *b)
 {
     struct fact c = *a;
@@ -109,8 +76,8 @@ static rill_status name_redefine(struct patch *p, const struct nnef_expr *left, 
     to.number = DTYPE_NONE;
     if (p->m->wires[old].fact.value)
         return build_fail(p, left->pos, left->text, "is a constant; redefine what reads it");
-    TRY(value_wire(p, left->pos, *v, to.type, &w));
-    TRY(wire_cast(p, left->pos, to.type, &w));
+    TRY(val_to_wire(p->b, p->s, left->pos, *v, to.type, &w));
+    TRY(build_cast(p->b, p->s, left->pos, to.type, &w));
     TRY(wire_reshape(p, left->pos, left->text, &to, &w));
     if (w < p->m->n_wires)
         TRY(build_node(p->b, p->s, left->pos, "Identity", NULL, 0, &w, 1, &w, 1));

@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-/* x with its last two axes exchanged. */
-static rill_status swap_last(const struct call *c, uint32_t x, uint32_t *ret)
+rill_status swap_last(const struct call *c, uint32_t x, uint32_t *ret)
 {
     int rank = wire_fact(c->s, x)->rank;
     int64_t perm[RANK_MAX];
@@ -202,6 +201,37 @@ rill_status build_deconv(const struct call *c, struct val *ret)
         return call_fail(c, RILL_MALFORMED, "'deconv': output_shape has %u entries, expected %u",
                          n_shape, sp.n + 2);
     TRY(call_node(c, "ConvTranspose", attrs, n, in, 3, &y));
+    *ret = val_of_wire(y);
+    return RILL_OK;
+}
+
+/* The transpose of a box: each number is spread over its window. */
+rill_status build_debox(const struct call *c, struct val *ret)
+{
+    struct spatial sp;
+    struct attr attrs[4];
+    uint32_t in[2], y;
+    int64_t channels = 0;
+    bool mean;
+    struct tensor shape = { .type = DTYPE_F32 }, *ones = NULL;
+    TRY(arg_wire(c, "input", &in[0]));
+    TRY(spatial_read(c, in[0], &sp));
+    TRY(spatial_list(c, "size", sp.n, sp.kernel));
+    TRY(arg_bool(c, "normalize", &mean));
+    TRY(fixed_dim(c, in[0], 1, &channels));
+    shape.rank = (int) sp.n + 2;
+    shape.dim[0] = channels;
+    shape.dim[1] = 1;
+    double volume = 1;
+    for (unsigned i = 0; i < sp.n; i++)
+        volume *= (double) (shape.dim[2 + i] = sp.kernel[i]);
+    TRY(literal_new(c, &shape, &ones));
+    for (int64_t i = 0; i < tensor_count(ones); i++)
+        ((float *) ones->data)[i] = (float) (mean ? 1 / volume : 1);
+    TRY(const_tensor(c->b, c->s->g, ones, &in[1]));
+    unsigned n = spatial_attrs(&sp, attrs);
+    attrs[n++] = (struct attr) ATTR_I("group", channels);
+    TRY(call_node(c, "ConvTranspose", attrs, n, in, 2, &y));
     *ret = val_of_wire(y);
     return RILL_OK;
 }

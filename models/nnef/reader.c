@@ -28,8 +28,7 @@ static bool listed(const char *name, const char *const *list)
     return *list != NULL;
 }
 
-/* A file may declare a registry of which it uses nothing; an operator of it is refused where it is
- * called, by registry_of. */
+/* An operator of a registry that is not known is refused where it is called. */
 static rill_status extension_registry(struct builder *b, const struct scope *s,
                                       const struct nnef_extension *x)
 {
@@ -81,6 +80,8 @@ static rill_status extension_read(struct builder *b, const struct scope *s,
     }
     if (!strcmp(x->name, "tract_registry"))
         return extension_registry(b, s, x);
+    if (!strcmp(x->name, "tract_pulse_streaming_symbol")) /* the symbol of older files */
+        return symbol_find(b, "S") ? RILL_OK : symbol_add(b, "S", &(struct val) { 0 });
     if (listed(x->name, ignored))
         return RILL_OK;
     return nnef_fail(

@@ -13,8 +13,6 @@
 
 #include <string.h>
 
-#define PARTS_MAX 32
-
 struct scan_state {
     const char *in, *out;
     uint32_t init; /* wire outside */
@@ -30,9 +28,9 @@ struct scan_spec {
     const struct nnef_fragment *body;
     uint32_t *x;
     unsigned n_x, n_states, n_full, n_results;
-    struct scan_state state[PARTS_MAX];
-    struct scan_full full[PARTS_MAX];
-    const struct nnef_param *result[PARTS_MAX]; /* those that are no state */
+    struct scan_state state[SCAN_PARTS_MAX];
+    struct scan_full full[SCAN_PARTS_MAX];
+    const struct nnef_param *result[SCAN_PARTS_MAX]; /* those that are no state */
     const struct dim *length;
 };
 
@@ -44,34 +42,11 @@ static bool has_param(const struct nnef_param *list, uint32_t n, const char *nam
     return false;
 }
 
-/* The list behind an argument; a single tuple may stand for a list of one. */
-static rill_status tuples_of(const struct call *c, const char *name, uint32_t width,
-                             struct nnef_expr *const **ret, unsigned *ret_n)
-{
-    const struct nnef_expr *e = arg_expr(c, name);
-    *ret_n = 0;
-    if (!e)
-        return RILL_OK;
-    if (e->kind != NNEF_EXPR_LIST)
-        return nnef_fail(c->b, c->s, e->pos, RILL_MALFORMED,
-                         "'%s': expected a list of tuples in [ ]", name);
-    if (e->n_part > PARTS_MAX)
-        return nnef_fail(c->b, c->s, e->pos, RILL_LIMIT, "'%s': %u entries, at most %d", name,
-                         e->n_part, PARTS_MAX);
-    for (uint32_t i = 0; i < e->n_part; i++)
-        if (e->part[i]->kind != NNEF_EXPR_TUPLE || e->part[i]->n_part != width)
-            return nnef_fail(c->b, c->s, e->part[i]->pos, RILL_MALFORMED,
-                             "'%s': expected a tuple of %u", name, width);
-    *ret = e->part;
-    *ret_n = e->n_part;
-    return RILL_OK;
-}
-
 static rill_status states_read(struct scan_spec *sp)
 {
     const struct call *c = sp->c;
     struct nnef_expr *const *list;
-    TRY(tuples_of(c, "state", 3, &list, &sp->n_states));
+    TRY(arg_tuples(c, "state", 3, &list, &sp->n_states));
     for (unsigned i = 0; i < sp->n_states; i++) {
         struct scan_state *st = &sp->state[i];
         struct val init;
@@ -93,7 +68,7 @@ static rill_status full_read(struct scan_spec *sp)
 {
     const struct call *c = sp->c;
     struct nnef_expr *const *list;
-    TRY(tuples_of(c, "full", 2, &list, &sp->n_full));
+    TRY(arg_tuples(c, "full", 2, &list, &sp->n_full));
     for (unsigned i = 0; i < sp->n_full; i++) {
         TRY(expr_name(c, list[i]->part[0], &sp->full[i].in));
         TRY(eval_expr(c->b, c->s, list[i]->part[1], &sp->full[i].v));
@@ -140,8 +115,8 @@ static rill_status spec_read(struct scan_spec *sp, const struct call *c)
         bool state = false;
         for (unsigned k = 0; k < sp->n_states; k++)
             state |= !strcmp(sp->state[k].out, sp->body->results[i].name);
-        if (!state && sp->n_results == PARTS_MAX)
-            return call_fail(c, RILL_LIMIT, "a scan of more than %d results", PARTS_MAX);
+        if (!state && sp->n_results == SCAN_PARTS_MAX)
+            return call_fail(c, RILL_LIMIT, "a scan of more than %d results", SCAN_PARTS_MAX);
         if (!state)
             sp->result[sp->n_results++] = &sp->body->results[i];
     }
@@ -276,49 +251,74 @@ static rill_status body_build(struct scan_spec *sp, struct graph *g, uint32_t *c
     return body_outputs(sp, &in, values);
 }
 
-/* The node, whose outputs are the last states (wanted by nobody) and the stacked results. */
-rill_status build_scan_node(const struct call *c, struct graph *body, unsigned n_states,
-                            unsigned n_scanned, const struct dim *length, const uint32_t *in,
-                            unsigned n_in, struct val *ret)
+/* A result of a step, with the axis along which steps are stacked. */
+static rill_status stacked_fact(const struct call *c, const struct scan_node *sn, unsigned k,
+                                const struct fact *f, struct fact *ret)
+{
+    int axis = scan_axis(sn->attr.out_axes, k, f->rank + 1);
+    if (f->rank == RANK_MAX || axis < 0)
+        return call_fail(c, RILL_LIMIT, "a result of rank %d cannot be stacked", f->rank);
+    *ret = *f;
+    ret->value = NULL;
+    ret->rank = f->rank + 1;
+    memmove(ret->shape + axis + 1, ret->shape + axis, (size_t) (f->rank - axis) * sizeof *f->shape);
+    ret->shape[axis] = sn->length;
+    return RILL_OK;
+}
+
+rill_status scan_node_add(const struct call *c, const struct scan_node *sn, uint32_t *out)
 {
     struct builder *b = c->b;
     struct graph *g = c->s->g;
-    struct scan_attr *attr = arena_new(b->arena, struct scan_attr);
+    const struct graph *body = sn->body;
     struct graph **bodies = arena_array(b->arena, struct graph *, 1);
-    uint32_t *out = arena_array(b->arena, uint32_t, body->n_outputs + 1u);
-    struct val *list = arena_array(b->arena, struct val, body->n_outputs + 1u);
     const char *name =
         arena_printf(b->arena, "%s%s", c->s->prefix, c->s->target ? c->s->target : c->e->text);
-    if (!attr || !bodies || !out || !list || !name)
+    void *attr = arena_copy(b->arena, &sn->attr, sizeof sn->attr);
+    if (!attr || !bodies || !name)
         return nnef_no_memory(b);
-    *attr = (struct scan_attr) { .n_states = n_states, .n_scanned = n_scanned };
-    bodies[0] = body;
+    bodies[0] = sn->body;
+    unsigned n_states = (unsigned) sn->attr.n_states;
     for (unsigned i = 0; i < body->n_outputs; i++) {
-        const struct fact *f = &body->wires[body->outputs[i]].fact;
-        struct fact y = *f;
+        struct fact y = body->wires[body->outputs[i]].fact;
         y.value = NULL;
-        if (i >= n_states) {
-            if (f->rank == RANK_MAX)
-                return call_fail(c, RILL_LIMIT, "a result of rank %d cannot be stacked", f->rank);
-            memcpy(y.shape + 1, f->shape, (size_t) f->rank * sizeof *f->shape);
-            y.shape[0] = length;
-            y.rank = f->rank + 1;
-        }
-        out[i] = i < n_states ? WIRE_NONE
-                              : graph_add_wire(g, arena_printf(b->arena, "%s:%u", name, i), &y);
-        list[i] = val_of_wire(out[i]);
-        if (i >= n_states && out[i] == WIRE_NONE)
+        if (i >= n_states)
+            TRY(stacked_fact(c, sn, i - n_states, &y, &y));
+        bool wanted = i >= n_states || sn->wants_last;
+        out[i] =
+            wanted ? graph_add_wire(g, arena_printf(b->arena, "%s:%u", name, i), &y) : WIRE_NONE;
+        if (wanted && out[i] == WIRE_NONE)
             return nnef_no_memory(b);
     }
-    struct node *n = graph_add_node(g, &op_scan, name, attr, in, n_in, out, body->n_outputs);
+    struct node *n =
+        graph_add_node(g, &op_scan, name, attr, sn->in, sn->n_in, out, body->n_outputs);
     if (!n)
         return nnef_no_memory(b);
     n->body = bodies;
     n->n_body = 1;
-    unsigned n_results = body->n_outputs - n_states;
-    *ret = (struct val) { .kind = VAL_LIST, .n = n_results, .list = list + n_states };
-    if (n_results == 1)
-        *ret = list[n_states];
+    return RILL_OK;
+}
+
+rill_status build_scan_node(const struct call *c, struct graph *body, unsigned n_states,
+                            unsigned n_scanned, const struct dim *length, const uint32_t *in,
+                            unsigned n_in, struct val *ret)
+{
+    struct scan_node sn = { .body = body,
+                            .attr = { .n_states = n_states, .n_scanned = n_scanned },
+                            .length = length,
+                            .in = in,
+                            .n_in = n_in };
+    uint32_t *out = arena_array(c->b->arena, uint32_t, body->n_outputs + 1u);
+    struct val *list = arena_array(c->b->arena, struct val, body->n_outputs + 1u);
+    if (!out || !list)
+        return nnef_no_memory(c->b);
+    TRY(scan_node_add(c, &sn, out));
+    unsigned n = body->n_outputs - n_states;
+    for (unsigned i = 0; i < n; i++)
+        list[i] = val_of_wire(out[n_states + i]);
+    *ret = (struct val) { .kind = VAL_LIST, .n = n, .list = list };
+    if (n == 1)
+        *ret = list[0];
     return RILL_OK;
 }
 
@@ -327,7 +327,7 @@ rill_status build_scan(const struct call *c, struct val *ret)
     struct builder *b = c->b;
     struct scan_spec *sp = arena_new(b->arena, struct scan_spec);
     struct graph *body = arena_new(b->arena, struct graph);
-    uint32_t captures[PARTS_MAX];
+    uint32_t captures[SCAN_PARTS_MAX];
     unsigned n_captures = 0, n = 0;
     if (!sp || !body)
         return nnef_no_memory(b);

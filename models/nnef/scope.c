@@ -66,6 +66,14 @@ const struct nnef_fragment *fragment_find(const struct builder *b, const char *n
     return NULL;
 }
 
+bool speaks_tract(const struct builder *b)
+{
+    const struct nnef_extension *x = b->doc->extensions;
+    while (x && strcmp(x->name, "tract_registry") != 0)
+        x = x->next;
+    return x != NULL;
+}
+
 const char *registry_of(const struct builder *b, const char *operator_name)
 {
     for (const struct nnef_extension *x = b->doc->extensions; x; x = x->next) {

@@ -3,103 +3,7 @@
  * (fragments.c). */
 #include "models/nnef/build.h"
 
-#include <stdio.h>
 #include <string.h>
-
-/* ---- rows that a table describes fully ---- */
-
-/* Takes the next word off a list such as "x, y" or "size:i hop:i"; false at its end. */
-static bool next_word(const char **list, char *word, size_t cap)
-{
-    const char *at = *list ? *list + strspn(*list, ", ") : "";
-    size_t n = strcspn(at, ", ");
-    snprintf(word, cap, "%.*s", (int) n, at);
-    *list = at + n;
-    return n > 0;
-}
-
-static rill_status row_inputs(const struct call *c, uint32_t *in, unsigned *ret_n)
-{
-    char word[40];
-    const char *list = c->row->inputs;
-    enum dtype type = DTYPE_F32;
-    for (*ret_n = 0; next_word(&list, word, sizeof word); (*ret_n)++) {
-        struct val v;
-        TRY(arg_val(c, word, &v));
-        TRY(val_to_wire(c->b, c->s, c->e->pos, v, type, &in[*ret_n]));
-        type = wire_fact(c->s, in[*ret_n])->type;
-    }
-    return RILL_OK;
-}
-
-/* "name:k": parameter and attribute of one name; k is i, f, s or l. */
-static rill_status row_attr(const struct call *c, char *word, struct attr *ret)
-{
-    struct builder *b = c->b;
-    char kind = word[strlen(word) - 1];
-    word[strlen(word) - 2] = 0;
-    int64_t *list = arena_array(b->arena, int64_t, RANK_MAX);
-    const char **text = arena_new(b->arena, const char *), *name = arena_string(b->arena, word);
-    double real = 0;
-    unsigned n = 0;
-    if (!list || !text || !name)
-        return nnef_no_memory(b);
-    *ret = (struct attr) { .name = name, .kind = ATTR_INT };
-    switch (kind) {
-    case 'i': return arg_int(c, word, &ret->i);
-    case 'f':
-        TRY(arg_real(c, word, &real));
-        ret->kind = ATTR_FLOAT;
-        ret->f = (float) real;
-        return RILL_OK;
-    case 's':
-        TRY(arg_text(c, word, text));
-        ret->kind = ATTR_STRINGS;
-        ret->strings = (struct attr_strings) { 1, text };
-        return RILL_OK;
-    default:
-        TRY(arg_ints(c, word, list, RANK_MAX, &n));
-        ret->kind = ATTR_INTS;
-        ret->ints = (struct attr_ints) { n, list };
-        return RILL_OK;
-    }
-}
-
-static rill_status build_row(const struct call *c, struct val *ret)
-{
-    uint32_t in[8], out;
-    unsigned n_in, n_attrs;
-    struct attr attrs[8];
-    char word[40];
-    const char *list = c->row->attrs;
-    TRY(row_inputs(c, in, &n_in));
-    for (n_attrs = 0; next_word(&list, word, sizeof word); n_attrs++)
-        TRY(row_attr(c, word, &attrs[n_attrs]));
-    TRY(call_node(c, c->row->op, attrs, n_attrs, in, n_in, &out));
-    *ret = val_of_wire(out);
-    return RILL_OK;
-}
-
-/* Element-wise with several inputs: their axes are matched from the first. */
-static rill_status build_aligned(const struct call *c, struct val *ret)
-{
-    uint32_t in[8], out;
-    unsigned n_in;
-    TRY(row_inputs(c, in, &n_in));
-    TRY(build_align(c->b, c->s, c->e->pos, in, n_in));
-    TRY(call_node(c, c->row->op, NULL, 0, in, n_in, &out));
-    *ret = val_of_wire(out);
-    return RILL_OK;
-}
-
-/* add(x, y) is x + y, numbers included; row->op is the sign. */
-static rill_status build_infix(const struct call *c, struct val *ret)
-{
-    struct val x, y;
-    TRY(arg_val(c, "x", &x));
-    TRY(arg_val(c, "y", &y));
-    return eval_infix(c->b, c->s, c->e->pos, c->row->op, x, y, ret);
-}
 
 /* clang-format off */
 #define UNARY(nnef, op)   { nnef, "x", build_row, op, "x", NULL }
@@ -127,7 +31,7 @@ static const struct nnef_row rows[] = {
     INFIX("or", "||"),
     { "min", "x, y", build_aligned, "Min", "x, y", NULL },
     { "max", "x, y", build_aligned, "Max", "x, y", NULL },
-    { "select", "condition, true_value, false_value", build_aligned, "Where",
+    { "select", "condition, true_value, false_value", build_select, "Where",
       "condition, true_value, false_value", NULL },
     { "prelu", "x, alpha", build_aligned, "PRelu", "x, alpha", NULL },
 
@@ -139,9 +43,9 @@ static const struct nnef_row rows[] = {
     UNARY("log", "Log"),
     UNARY("sqrt", "Sqrt"),
     UNARY("rcp", "Reciprocal"),
-    UNARY("floor", "Floor"),
-    UNARY("ceil", "Ceil"),
-    UNARY("round", "Round"),
+    { "floor", "x", build_rounding, "Floor", "x", NULL },
+    { "ceil", "x", build_rounding, "Ceil", "x", NULL },
+    { "round", "x", build_rounding, "Round", "x", NULL },
     UNARY("sin", "Sin"),
     UNARY("cos", "Cos"),
     UNARY("tan", "Tan"),
@@ -164,6 +68,8 @@ static const struct nnef_row rows[] = {
     { "softmax", "x, axes = [1]", build_softmax, "Softmax", NULL, NULL },
     { "log_softmax", "x, axes = [1]", build_softmax, "LogSoftmax", NULL, NULL },
 
+    { "any_reduce", "input, axes", build_logic_reduce, "ReduceMax", NULL, NULL },
+    { "all_reduce", "input, axes", build_logic_reduce, "ReduceMin", NULL, NULL },
     REDUCE("max_reduce", "ReduceMax"),
     REDUCE("min_reduce", "ReduceMin"),
     REDUCE("mean_reduce", "ReduceMean"),
@@ -182,7 +88,7 @@ static const struct nnef_row rows[] = {
     { "tile", "input, repeats", build_tile, NULL, NULL, NULL },
     { "stack", "values, axis", build_stack, NULL, NULL, NULL },
     { "unstack", "value, axis", build_unstack, NULL, NULL, NULL },
-    { "gather", "input, indices, axis = 0", build_row, "Gather", "input, indices", "axis:i" },
+    { "gather", "input, indices, axis = 0", build_row, "Gather", "input, indices:i", "axis:i" },
     { "shape_of", "x", build_shape_of, NULL, NULL, NULL },
     { "length_of", "value", build_length_of, NULL, NULL, NULL },
 
@@ -193,6 +99,11 @@ static const struct nnef_row rows[] = {
     POOL("max_pool", "MaxPool"),
     POOL("avg_pool", "AveragePool"),
     { "box", "input, size, " PADDED ", normalize = false", build_pool, "Box", NULL, NULL },
+    { "debox", "input, size, " PADDED ", output_shape = [], normalize = false", build_debox, NULL,
+      NULL, NULL },
+    { "nearest_upsample", "input, factor", build_nearest_upsample, NULL, NULL, NULL },
+    { "multilinear_upsample", "input, factor, method = 'symmetric', border = 'replicate'",
+      build_multilinear_upsample, NULL, NULL, NULL },
     { "batch_normalization", "input, mean, variance, offset, scale, epsilon = 0.00001",
       build_batch_norm, NULL, NULL, NULL },
 
@@ -226,6 +137,9 @@ static const struct nnef_row *row_find(const char *name)
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         if (!strcmp(rows[i].name, name))
             return &rows[i];
+    for (const struct nnef_row *r = nnef_tract_rows; r->name; r++)
+        if (!strcmp(r->name, name))
+            return r;
     return NULL;
 }
 

@@ -39,8 +39,7 @@ const struct fact *wire_fact(const struct scope *s, uint32_t w)
 
 /* ---- constants ---- */
 
-static rill_status const_tensor(struct builder *b, struct graph *g, const struct tensor *t,
-                                uint32_t *ret)
+rill_status const_tensor(struct builder *b, struct graph *g, const struct tensor *t, uint32_t *ret)
 {
     *ret = graph_add_const(g, arena_printf(b->arena, "const:%u", g->n_wires), t);
     return *ret == WIRE_NONE ? nnef_no_memory(b) : RILL_OK;
@@ -75,53 +74,136 @@ rill_status const_sizes(struct builder *b, struct graph *g, const struct dim *co
     return const_tensor(b, g, t, ret);
 }
 
-rill_status literal_new(const struct call *c, const struct tensor *t, struct tensor **ret)
-{
-    struct builder *b = c->b;
-    int64_t count;
-    uint64_t left = b->limits->literal_bytes - b->literal_bytes;
-    if (!tensor_count_checked(t, &count) || (uint64_t) count > left / dtype_bytes(t->type))
-        return call_fail(c, RILL_LIMIT,
-                         "'%s': a constant over the limit of %llu bytes for all of them",
-                         c->e->text, (unsigned long long) b->limits->literal_bytes);
-    b->literal_bytes += (uint64_t) count * dtype_bytes(t->type);
-    *ret = tensor_new(b->arena, t->type, t->rank, t->dim);
-    return *ret ? RILL_OK : nnef_no_memory(b);
-}
+/* ---- literals ---- */
 
 static bool val_is_number(struct val v)
 {
-    return v.kind == VAL_INT || v.kind == VAL_REAL || v.kind == VAL_BOOL;
+    return v.kind == VAL_INT || v.kind == VAL_REAL || v.kind == VAL_BOOL || v.kind == VAL_DIM;
 }
 
-static rill_status const_of_numbers(struct builder *b, struct scope *s, const struct val *v,
-                                    uint32_t n, int rank, enum dtype type, uint32_t *ret)
+/* What a number, or lists of them within each other, hold. */
+struct literal {
+    struct tensor shape;
+    bool sizes, truths; /* a symbol is among them; nothing but truth values are */
+};
+
+/* The first element of each list says how long those beside it are. */
+static bool literal_measure(struct val v, struct literal *l)
 {
-    int64_t dim = n;
-    struct tensor *t = tensor_new(b->arena, v[0].kind == VAL_BOOL ? DTYPE_BOOL : type, rank, &dim);
-    for (uint32_t i = 0; t && i < n; i++)
-        tensor_set_f64(t, t->data, i, v[i].kind == VAL_REAL ? v[i].real : (double) v[i].i);
-    return const_tensor(b, s->g, t, ret);
+    for (; v.kind == VAL_LIST; v = v.list[0]) {
+        if (!v.n || l->shape.rank == RANK_MAX)
+            return false;
+        l->shape.dim[l->shape.rank++] = v.n;
+    }
+    l->truths = v.kind == VAL_BOOL;
+    return true;
+}
+
+static bool literal_check(struct val v, int depth, struct literal *l)
+{
+    if (v.kind != VAL_LIST) {
+        l->sizes |= v.kind == VAL_DIM;
+        l->truths &= v.kind == VAL_BOOL;
+        return depth == l->shape.rank && val_is_number(v);
+    }
+    bool fits = depth < l->shape.rank && v.n == l->shape.dim[depth];
+    for (uint32_t i = 0; fits && i < v.n; i++)
+        fits = literal_check(v.list[i], depth + 1, l);
+    return fits;
+}
+
+static void literal_fill(struct builder *b, struct val v, struct tensor *t, int64_t *at)
+{
+    for (uint32_t i = 0; v.kind == VAL_LIST && i < v.n; i++)
+        literal_fill(b, v.list[i], t, at);
+    if (v.kind == VAL_LIST)
+        return;
+    if (t->type == DTYPE_DIM)
+        ((const struct dim **) t->data)[*at] = dim_of_val(b, v);
+    else
+        tensor_set_f64(t, t->data, *at, v.kind == VAL_REAL ? v.real : (double) v.i);
+    ++*at;
+}
+
+static enum dtype literal_type(const struct literal *l, enum dtype type)
+{
+    if (l->sizes)
+        return DTYPE_DIM;
+    if (l->truths)
+        return DTYPE_BOOL;
+    if (type == DTYPE_DIM)
+        return DTYPE_I64;
+    return type == DTYPE_NONE || type == DTYPE_BOOL ? DTYPE_F32 : type;
+}
+
+/* A real among sizes has no form. */
+static bool sizes_only(struct val v)
+{
+    bool only = v.kind != VAL_REAL && v.kind != VAL_BOOL;
+    for (uint32_t i = 0; only && v.kind == VAL_LIST && i < v.n; i++)
+        only = sizes_only(v.list[i]);
+    return only;
+}
+
+/* Lists may hold one list many times: what they make is counted before it is made. */
+static rill_status literal_charge(struct builder *b, const struct scope *s, struct nnef_pos pos,
+                                  const struct tensor *shape)
+{
+    int64_t count;
+    uint64_t left = b->limits->literal_bytes - b->literal_bytes;
+    if (!tensor_count_checked(shape, &count) || (uint64_t) count > left / dtype_bytes(shape->type))
+        return nnef_fail(b, s, pos, RILL_LIMIT,
+                         "a constant over the limit of %llu bytes for all of them",
+                         (unsigned long long) b->limits->literal_bytes);
+    b->literal_bytes += (uint64_t) count * dtype_bytes(shape->type);
+    return RILL_OK;
 }
 
 rill_status val_to_wire(struct builder *b, struct scope *s, struct nnef_pos pos, struct val v,
                         enum dtype type, uint32_t *ret)
 {
+    struct literal l = { .shape = { .type = DTYPE_I64 } };
+    int64_t at = 0;
     if (v.kind == VAL_WIRE) {
         *ret = v.wire;
         return RILL_OK;
     }
-    if (type == DTYPE_NONE || type == DTYPE_BOOL || type == DTYPE_DIM)
-        type = DTYPE_F32;
-    if (val_is_number(v))
-        return const_of_numbers(b, s, &v, 1, 0, type, ret);
-    bool numbers = v.kind == VAL_LIST && v.n > 0;
-    for (uint32_t i = 0; numbers && i < v.n; i++)
-        numbers = val_is_number(v.list[i]);
-    if (numbers)
-        return const_of_numbers(b, s, v.list, v.n, 1, type, ret);
-    return nnef_fail(b, s, pos, RILL_MALFORMED, "found %s, expected a tensor or a number",
-                     val_kind_name(v));
+    bool measured = literal_measure(v, &l);
+    if (measured)
+        TRY(literal_charge(b, s, pos, &l.shape));
+    if (!measured || !literal_check(v, 0, &l) || (l.sizes && !sizes_only(v)))
+        return nnef_fail(b, s, pos, RILL_MALFORMED, "found %s, expected a tensor or %s",
+                         val_kind_name(v),
+                         v.kind == VAL_LIST ? "lists of one length that hold numbers" : "a number");
+    struct tensor *t = tensor_new(b->arena, literal_type(&l, type), l.shape.rank, l.shape.dim);
+    if (!t)
+        return nnef_no_memory(b);
+    literal_fill(b, v, t, &at);
+    return const_tensor(b, s->g, t, ret);
+}
+
+rill_status literal_new(const struct call *c, const struct tensor *t, struct tensor **ret)
+{
+    TRY(literal_charge(c->b, c->s, c->e->pos, t));
+    *ret = tensor_new(c->b->arena, t->type, t->rank, t->dim);
+    return *ret ? RILL_OK : nnef_no_memory(c->b);
+}
+
+struct val val_known(const struct builder *b, const struct scope *s, struct val v)
+{
+    const struct fact *f = v.kind == VAL_WIRE ? wire_fact(s, v.wire) : NULL;
+    const struct tensor *t = f ? f->value : NULL;
+    if (!t || t->rank > 1 || (t->type != DTYPE_DIM && !dtype_is_int(t->type)))
+        return v;
+    int64_t n = tensor_count(t);
+    struct val *list = arena_array(b->arena, struct val, (size_t) n + 1);
+    for (int64_t i = 0; list && i < n; i++)
+        list[i] = t->type == DTYPE_DIM
+            ? val_of_dim(((const struct dim *const *) t->data)[i])
+            : (struct val) { .kind = VAL_INT, .i = tensor_get_i64(t, t->data, i) };
+    if (!list)
+        return v;
+    return t->rank ? (struct val) { .kind = VAL_LIST, .n = (uint32_t) n, .list = list } : list[0];
 }
 
 /* ---- nodes ---- */
@@ -197,6 +279,16 @@ rill_status call_node(const struct call *c, const char *op, const struct attr *a
                       unsigned n_attrs, const uint32_t *in, unsigned n_in, uint32_t *ret)
 {
     return build_node(c->b, c->s, c->e->pos, op, attrs, n_attrs, in, n_in, ret, 1);
+}
+
+rill_status build_cast(struct builder *b, struct scope *s, struct nnef_pos pos, enum dtype to,
+                       uint32_t *w)
+{
+    enum dtype from = wire_fact(s, *w)->type;
+    struct attr a[] = { ATTR_I("to", to) };
+    if (to == DTYPE_NONE || from == to || (from == DTYPE_DIM && to == DTYPE_I64))
+        return RILL_OK;
+    return build_node(b, s, pos, "Cast", a, 1, w, 1, w, 1);
 }
 
 /* w with ones appended to its shape until it has `rank` axes. */

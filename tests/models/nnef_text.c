@@ -100,17 +100,98 @@ static const struct {
     { "y = rill_dct(x, n = 1, ortho = true);", 1, { 1.25f } },
     { "y = rill_log(x, floor = 1.0);", 4, { 0, 0, 1.0986123f, 0 } },
     { "y = rill_irfft(rill_rfft(x), n = 4);", 4, { 1, -2, 3, 0.5f } },
+    { "y = x * [1.0, 2.0, 3.0, 4.0];", 4, { 1, -4, 9, 2 } },
+    { "y = sum_reduce(reshape(x, [2, 2]) * [[1.0, 2.0], [3.0, 4.0]], axes = [0, 1]);", 1, { 8 } },
+    { "n = tract_core_cast(x, to = \"i64\"); y = n * 0.5;", 4, { 0.5f, -1, 1.5f, 0 } },
+    { "n = tract_core_cast(x, to = \"I64\"); y = tract_core_cast(n + 1, to = \"f32\");", 4,
+      { 2, -1, 4, 1 } },
+    { "n = tract_core_cast(x, to = \"i32\"); y = x - n;", 4, { 0, 0, 0, 0.5f } },
+    { "y = tract_core_cast(tract_core_range(1, 8, step = 3), to = \"f32\");", 3, { 1, 4, 7 } },
+    { "y = tract_core_range(0.5, 2.0, step = 0.5);", 3, { 0.5f, 1, 1.5f } },
+    { "n = tract_core_shape_of(x)[0]; y = x * n;", 4, { 4, -8, 12, 2 } },
+    { "n = squeeze(slice(tract_core_shape_of(x), axes = [0], begin = [0], end = [1]), axes = [0]); "
+      "y = slice(x, axes = [0], begin = [0], end = [floor(n / 2)]);", 2, { 1, -2 } },
+    { "n = tract_core_shape_of(x)[0]; y = select(n < 3, x, -x);", 4, { -1, 2, -3, -0.5f } },
+    { "y = [1, 2] * 2 + [3]; y = x * y[4];", 4, { 3, -6, 9, 1.5f } },
+    { "y = tract_core_broadcast(2.0, shape = [3]);", 3, { 2, 2, 2 } },
+    { "y = gather(x, [2, 0]);", 2, { 3, 1 } },
+    { "y = tract_core_gather_elements(x, [1.0, -1.0], axis = 0);", 2, { -2, 0.5f } },
+    { "y = tract_core_scatter_nd(x, [[1], [3]], [7.0, 8.0]);", 4, { 1, 7, 3, 8 } },
+    { "y = tract_core_scatter_elements(x, [3, 0], [5.0, 6.0], axis = 0);", 4, { 6, -2, 3, 5 } },
+    { "(v, i) = tract_core_topk(x, k = 2, axis = 0); y = v + i;", 2, { 5, 1 } },
+    { "y = tract_core_trilu(reshape(x, [2, 2]), 0, upper = false);", 4, { 1, 0, 3, 0.5f } },
+    { "i = tract_core_cast([1, 0], to = \"i64\"); y = tract_core_one_hot(i, axis = 1, dim = 3, "
+      "value_on = 2.0);", 6, { 0, 2, 0, 2, 0, 0 } },
+    { "y = tract_core_einsum([x, x], expr = \"i,i->\", acc = \"f32\");", 1, { 14.25f } },
+    { "y = tract_core_product_reduce(x, axes = [0]);", 1, { -3 } },
+    { "y = select(any_reduce(x > 2.0, axes = [0]), 1.0, 0.0);", 1, { 1 } },
+    { "y = select(all_reduce(x > 2.0, axes = [0]), 1.0, 0.0);", 1, { 0 } },
+    { "y = tract_core_silu(x);", 4, { 0.73105858f, -0.23840584f, 2.8577224f, 0.31122967f } },
+    { "y = tract_core_rms_norm(x, axis = 0, eps = 0.4375);", 4, { 0.5f, -1, 1.5f, 0.25f } },
+    { "y = tract_core_pow_const(x, exponent = 2.0);", 4, { 1, 4, 9, 0.25f } },
+    { "y = tract_core_round_even(x * 3.0);", 4, { 3, -6, 9, 2 } },
+    { "y = tract_core_downsample(x, axis = 0, stride = 2, modulo = 1);", 2, { -2, 0.5f } },
+    { "y = tract_core_dyn_slice(x, 1, 3, axis = 0, len = 2);", 2, { -2, 3 } },
+    { "y = tract_core_fft(reshape(x, [2, 2]), axis = 0, inverse = false);", 4,
+      { 4, -1.5f, -2, -2.5f } },
+    { "z = tract_core_fft(reshape(x, [2, 2]), axis = 0, inverse = false); y = tract_core_fft(z, "
+      "axis = 0, inverse = true);", 4, { 2, -4, 6, 1 } },
+    { "z = pad(unsqueeze(x, [1]), padding = [(0, 0), (0, 1)]); y = tract_core_stft(z, axis = 0, "
+      "frame = 2, stride = 2, window = [2.0, 1.0]);", 8, { 0, 0, 4, 0, 6.5f, 0, 5.5f, 0 } },
+    { "z = pad(reshape(x, [2, 2, 1]), padding = [(0, 0), (0, 0), (0, 1)]); y = tract_core_stft(z, "
+      "axis = 0, frame = 2, stride = 1);", 8, { 4, 0, -1.5f, 0, -2, 0, -2.5f, 0 } },
+    { "y = slice([[1.0, 2.0, 3.0]], axes = [1], begin = [1], end = [3]);", 2, { 2, 3 } },
+    { "y = nearest_upsample(x, factor = [2]);", 8, { 1, 1, -2, -2, 3, 3, 0.5f, 0.5f } },
+    { "y = multilinear_upsample(reshape(x, [1, 1, 4]), factor = [2], method = \"aligned\");", 8,
+      { 1, -0.28571428f, -1.57142855f, -0.57142857f, 1.57142855f, 2.64285714f, 1.57142857f, 0.5f } },
+    { "y = tract_core_resize(x, sizes = [2.0], coord_transformer = \"asymmetric\");", 2, { 1, 3 } },
+    { "y = debox(reshape(x, [1, 2, 2]), size = [1, 1, 2], stride = [1, 1, 2], padding = [(0, 0), "
+      "(0, 0), (0, 0)], normalize = true);", 8,
+      { 0.5f, 0.5f, -1, -1, 1.5f, 1.5f, 0.25f, 0.25f } },
+    { "y = tract_transformers_scaled_masked_softmax(reshape(x, [2, 2]), [[true, false], [true, "
+      "true]], scale = 1.0);", 4, { 1, 0, 0.92414182f, 0.07585818f } },
+    { "y = tract_transformers_scaled_masked_softmax(reshape(x, [2, 2]), [[false, false], [true, "
+      "true]], scale = 1.0, post_softmax_mask = true);", 4, { 0, 0, 0.92414182f, 0.07585818f } },
+    { "q = reshape(x, [1, 2, 2]); y = tract_transformers_sdpa(q, q, q, causal = true, scale = "
+      "1.0);", 4, { 1, -2, 2.99858066f, 0.49822582f } },
+    { "q = reshape(x, [1, 2, 1, 2]); k = slice(q, axes = [1], begin = [0], end = [1]); y = "
+      "tract_transformers_sdpa(q, k, k);", 4, { 1, -2, 1, -2 } },
+    { "y = tract_transformers_apply_rope(x, [1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 2.0, 2.0]);", 4,
+      { -2, -2.5f, 5, -3.5f } },
+    { "(y, s) = tract_transformers_causal_conv1d_update(reshape(x, [1, 1, 4]), [[1.0, 0.0]], [[[9.0, "
+      "0.0]]]);", 4, { 0, 0.73105858f, -0.23840584f, 2.8577224f } },
+    { "(y, s) = tract_transformers_causal_conv1d_update(reshape(x, [1, 1, 4]), [[1.0, 0.0]], [[[9.0, "
+      "0.0]]]); y = s;", 2, { 3, 0.5f } },
+    { "y = tract_core_gru_epilogue([[1.0, 2.0, 3.0]], [[0.5, -1.0, 0.25]], [[2.0]], hidden = 1);",
+      1, { 1.81694807f } },
+    { "(h, c) = tract_core_lstm_epilogue([[1.0, 2.0, 3.0, 0.5]], [[2.0]], hidden = 1); y = h;", 1,
+      { 0.86117205f } },
+    { "(y, last) = tract_core_scan(body = \"add_up\", scan = [(\"in.x\", x, 0, 1)], state = [(\"s\", "
+      "[1.0], \"t\")], output = [(\"t\", \"full\", 0, 1), (\"t\", \"last\", 0, 1)]); y = y * last;", 4,
+      { 7, 0, 10.5f, 12.25f } },
+    { "y = tract_core_scan(body = \"add_up\", scan = [(\"in_x\", x, 0, -1)], state = [(\"s\", [1.0], "
+      "\"t\")], output = [(\"t\", \"full\", 0, -1)]);", 4, { 3.5f, 2.5f, 4.5f, 1.5f } },
+    { "(y, h) = tract_core_gru_seq(x = reshape(x, [1, 4, 1]), w = [[0.0], [0.0], [1.0]], r = [[0.0], "
+      "[0.0], [0.0]], initial_h = [[[0.0]]], hidden = 1, chunk = 1);", 4,
+      { 0.38079708f, -0.29161524f, 0.35171975f, 0.40691845f } },
+    { "(y, h) = tract_core_gru_seq(x = reshape(x, [1, 4, 1]) * [[[0.0, 0.0, 1.0]]], r = [[0.0], "
+      "[0.0], [0.0]], initial_h = [[[0.0]]], hidden = 1, chunk = -1, projected = 1); y = h;", 1,
+      { 0.29305435f } },
+    { "i\"my y\" = x + 1.0; y = i'my y';", 4, { 2, -1, 4, 1.5f } },
 };
 /* clang-format on */
 
 #define FRAGMENTS                                                                                  \
     "version 1.0;\nextension KHR_enable_fragment_definitions;\n"                                   \
+    "extension tract_registry tract_core;\nextension tract_registry tract_transformers;\n"         \
     "fragment sum(x: tensor<scalar>, s: tensor<scalar>) -> (y: tensor<scalar>, t: "                \
     "tensor<scalar>)\n"                                                                            \
     "{ t = s + x; y = t; }\n"                                                                      \
     "fragment scaled(x: tensor<scalar>, z: tensor<scalar>, k: tensor<scalar>, twice: logical = "   \
     "true)\n"                                                                                      \
-    "-> (y: tensor<scalar>) { y = (x + z) * k if twice else x; }\n"
+    "-> (y: tensor<scalar>) { y = (x + z) * k if twice else x; }\n"                                \
+    "fragment add_up(in_x: tensor<scalar>, s: tensor<scalar>) -> (t: tensor<scalar>) { t = s + "   \
+    "in_x; }\n"
 
 static bool run_text(struct session *s, const char *text, const struct tensor **ret)
 {
@@ -137,7 +218,7 @@ static bool values_agree(const struct tensor *t, const float *y, unsigned n)
 static void test_values(void)
 {
     for (size_t i = 0; i < sizeof values / sizeof *values; i++) {
-        char text[1024];
+        char text[2048];
         struct session s;
         const struct tensor *out = NULL;
         snprintf(text, sizeof text, FRAGMENTS "graph g(x) -> (y) { " IN_X "%s }",
@@ -145,8 +226,9 @@ static void test_values(void)
         bool ran = run_text(&s, text, &out);
         CHECK(ran, "%s: %s", values[i].statements, s.err.text);
         if (ran)
-            CHECK(values_agree(out, values[i].y, values[i].n), "%s: wrong values",
-                  values[i].statements);
+            CHECK(values_agree(out, values[i].y, values[i].n), "%s: wrong values: %.9g ..",
+                  values[i].statements,
+                  out->type == DTYPE_F32 ? (double) ((const float *) out->data)[0] : NAN);
         session_end(&s);
     }
 }
@@ -167,6 +249,13 @@ static void test_values(void)
 #define FBANK(attr, place, words) \
     { "graph g(x) -> (y) { x = external(shape = [S]); y = rill_fbank(x, " attr "); }", \
       RILL_MALFORMED, "t.nnef:1:52" place, words }
+#define TRACT "extension tract_registry tract_core;\nextension tract_registry tract_transformers;\n"
+#define T(value, STATUS, words) \
+    { TRACT "graph g(x) -> (y) { " IN_X "y = " value "; }", RILL_##STATUS, "t.nnef:3:", words }
+#define TS(args, STATUS, words) \
+    { TRACT "fragment f(x: tensor<scalar>) -> (y: tensor<scalar>) { y = x; }\n" \
+      "graph g(x) -> (y) { " IN_X "y = tract_core_scan(body = \"f\", " args "); }", \
+      RILL_##STATUS, "t.nnef:4:", words }
 /* clang-format on */
 
 static const struct {
@@ -238,7 +327,7 @@ static const struct {
     Y("x + constant(shape = [4294967296, 4294967296, 4294967296], value = [1.0])", LIMIT, 64,
       "over the limit"),
     { "graph g(x) -> (y) { x = external(shape = [1,1,1,1,1,1,1,1,1]); y = x; }", RILL_LIMIT,
-      "t.nnef:1:42", "9 elements, at most 8" },
+      "t.nnef:1:42", "more than 8 elements" },
     { "graph g(x) -> (y) { x = external(shape = [-1]); y = x; }", RILL_MALFORMED, "t.nnef:1:25",
       "size -1" },
     { "graph g(x) -> (y) { " IN_X "w = variable(shape = [4], label = \"w\"); y = x + w; }", RILL_IO,
@@ -276,8 +365,44 @@ static const struct {
       RILL_INVALID, "", "'S<0' contradicts what is known: S >= 0" },
     { "extension rill_frobnicate S;\ngraph g(x) -> (y) { " IN_X "y = x; }", RILL_UNSUPPORTED,
       "t.nnef:1:11", "extension 'rill_frobnicate'" },
-    { "extension tract_registry tract_core;\ngraph g(x) -> (y) { " IN_X "y = tract_core_scan(x); }",
-      RILL_UNSUPPORTED, "t.nnef:2:60", "of the registry 'tract_core', which the text declares" },
+    { "extension tract_registry tract_core;\ngraph g(x) -> (y) { " IN_X
+      "y = tract_core_qconv(x); }",
+      RILL_UNSUPPORTED, "t.nnef:2:60", "of the registry 'tract_core' only those that" },
+    Y("tract_core_silu(x)", MALFORMED, 60, "a registry that the text does not declare"),
+    Y("tract_core_cast(x, to = \"i64\")", MALFORMED, 60,
+      "expected 'extension tract_registry NAME;'"),
+    Y("x + [[1.0], [2.0, 3.0]]", MALFORMED, 62, "expected a tensor or lists of one length"),
+    Y("x + []", MALFORMED, 62, "expected a tensor or lists of one length"),
+    Y("x * ([1.0] * 400001)", LIMIT, 71, "a list of more than 400000 elements"),
+    T("tract_core_cast(x, to = \"f99\")", UNSUPPORTED, "elements of 'f99', supported: f32"),
+    T("tract_core_cast(x)", UNSUPPORTED, "a quantisation file tells"),
+    T("tract_core_topk(x, k = 2, axis = 1)", UNSUPPORTED, "(TopK): axis"),
+    T("tract_core_stft(unsqueeze(x, [1]), axis = 1, frame = 2, stride = 1)", MALFORMED,
+      "axis 1 of a tensor of rank 2"),
+    T("tract_core_stft(unsqueeze(x, [1]), axis = 0, frame = 2, stride = 1, window = [1.0, 1.0, "
+      "1.0])",
+      MALFORMED, "a window of 3 samples in frames of 2"),
+    T("tract_core_resize(x)", MALFORMED, "expected scales or sizes, one of them"),
+    T("nearest_upsample(x, factor = [2, 2])", MALFORMED, "expected a list of at most 1"),
+    T("multilinear_upsample(x, factor = [2], border = \"constant\")", UNSUPPORTED,
+      "with replicate"),
+    T("tract_transformers_sdpa(x, x, x)", MALFORMED, "q, k and v of one rank, 3 or 4"),
+    TS("scan = [(\"z\", x, 0, 1)], output = [(\"y\", \"full\", 0, 1)]", MALFORMED,
+       "'z' is no parameter"),
+    TS("scan = [(\"x\", x, 1, 1)], output = [(\"y\", \"full\", 0, 1)]", MALFORMED,
+       "'x' has no such axis"),
+    TS("scan = [(\"x\", x, 0, 2)], output = [(\"y\", \"full\", 0, 1)]", UNSUPPORTED,
+       "supported: by 1 or -1"),
+    TS("scan = [(\"x\", x, 0, 1)], output = [(\"z\", \"full\", 0, 1)]", MALFORMED,
+       "names no result"),
+    TS("scan = [(\"x\", x, 0, 1)], output = [(\"y\", \"last\", 0, 1)]", MALFORMED,
+       "wanted as it is last, but is no state"),
+    TS("scan = [(\"x\", x, 0, 1)], output = [(\"y\", \"first\", 0, 1)]", MALFORMED,
+       "neither \"full\" nor \"last\""),
+    TS("scan = [(\"x\", x, 0, 1)], output = []", MALFORMED, "a scan needs an output"),
+    TS("scan = [], output = [(\"y\", \"full\", 0, 1)]", MALFORMED, "needs a tensor to scan"),
+    TS("scan = [(\"x\", x, 0, 1)], output = [(\"y\", \"full\", 0, 1)], skip = 1", UNSUPPORTED,
+       "made a stream before it was written"),
     { "extension tract_registry tract_core;\ngraph g(x) -> (y) { " IN_X "y = tract_corescan(x); }",
       RILL_UNSUPPORTED, "t.nnef:2:60", "unknown operator 'tract_corescan', expected a fragment" },
     { "extension tract_registry acme_core;\ngraph g(x) -> (y) { " IN_X "y = x; }", RILL_UNSUPPORTED,
