@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Products with weights of 2, 4 or 8 bits, in blocks with a scale each. */
+/* Products with weights of 2, 4 or 8 bits, and tables of such rows, in blocks with a scale each. */
 #include "models/onnx/internal.h"
 
 #include <inttypes.h>
@@ -54,11 +54,12 @@ static int64_t number_at(const uint8_t *row, int64_t bits, int64_t i)
 
 /* Rows of packed numbers, each of whole bytes, become one byte a number. */
 static rill_status unpacked(struct conversion *l, const struct tensor *packed, int64_t bits,
-                            int64_t rows, int64_t cols, int64_t row_bytes, uint32_t *ret)
+                            int rank, const int64_t *dim, int64_t row_bytes, uint32_t *ret)
 {
-    struct tensor *t = tensor_new(l->r->arena, DTYPE_U8, 2, (const int64_t[]) { rows, cols });
+    struct tensor *t = tensor_new(l->r->arena, DTYPE_U8, rank, dim);
     if (!t)
         return no_memory(l->r);
+    const int64_t cols = dim[rank - 1], rows = cols ? tensor_count(t) / cols : 0;
     for (int64_t r = 0; r < rows; r++)
         for (int64_t c = 0; c < cols; c++)
             ((uint8_t *) t->data)[r * cols + c] =
@@ -83,7 +84,7 @@ static rill_status zeros_read(struct conversion *l, const struct nbits *q, uint3
         return convert_fail(l, RILL_UNSUPPORTED,
                             "input 3, the zero points, is %s; only packed ones (u8) are supported",
                             dtype_name(t->type));
-    return unpacked(l, t, q->bits, q->n, q->blocks, row_bytes, ret);
+    return unpacked(l, t, q->bits, 2, (const int64_t[]) { q->n, q->blocks }, row_bytes, ret);
 }
 
 static rill_status scales_read(struct conversion *l, const struct nbits *q, uint32_t *ret)
@@ -159,7 +160,8 @@ static rill_status weights_in_blocks(struct conversion *l, const struct nbits *q
                                      const struct tensor *packed, uint32_t *ret)
 {
     uint32_t w, scale, zero, real = WIRE_NONE;
-    TRY(unpacked(l, packed, q->bits, q->n, q->k, q->blocks * q->blob_bytes, &w));
+    TRY(unpacked(l, packed, q->bits, 2, (const int64_t[]) { q->n, q->k }, q->blocks * q->blob_bytes,
+                 &w));
     TRY(scales_read(l, q, &scale));
     TRY(zeros_read(l, q, &zero));
     struct attr on[] = { { .name = "axis", .kind = ATTR_INT, .i = 1 },
@@ -187,4 +189,70 @@ rill_status up_matmul_nbits(struct conversion *l)
     if (convert_has(l, 5))
         TRY(convert_binary(l, "Add", y, l->in[5], &y));
     return convert_finish(l, y);
+}
+
+/* ---- rows of a table ---- */
+
+/* Whole numbers in bytes are 8 bits, or 4 of which two share a byte along the last axis, which
+ * blocks go along; their zero is in the middle where none is given. */
+static rill_status table_unpacked(struct conversion *l, const struct tensor *table, int64_t bits,
+                                  uint32_t *ret_table, uint32_t *ret_zero)
+{
+    const struct tensor *scale = l->scope->g->wires[l->in[2]].fact.value,
+                        *zero = convert_has(l, 3) ? l->scope->g->wires[l->in[3]].fact.value : NULL;
+    int64_t dim[RANK_MAX];
+    if (!scale || scale->rank != table->rank || (convert_has(l, 3) && !zero))
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "inputs 2 and 3, scales and zero points, must be constants of %d "
+                            "dimensions, as the table",
+                            table->rank);
+    memcpy(dim, table->dim, sizeof dim);
+    dim[table->rank - 1] = table->dim[table->rank - 1] * 8 / bits;
+    TRY(unpacked(l, table, bits, table->rank, dim, table->dim[table->rank - 1], ret_table));
+    const int64_t blocks = scale->dim[scale->rank - 1], row_bytes = (blocks * bits + 7) / 8;
+    if (zero &&
+        (zero->type != DTYPE_U8 || blocks == 0 ||
+         tensor_count(zero) != tensor_count(scale) / blocks * row_bytes))
+        return convert_fail(l, RILL_MALFORMED,
+                            "input 3, the zero points, is no u8 with %" PRId64
+                            " bytes for each row of scales",
+                            row_bytes);
+    if (zero)
+        return unpacked(l, zero, bits, scale->rank, scale->dim, row_bytes, ret_zero);
+    struct tensor *middle = tensor_new(l->r->arena, DTYPE_U8, scale->rank, scale->dim);
+    if (!middle)
+        return no_memory(l->r);
+    memset(middle->data, 1 << (bits - 1), (size_t) tensor_count(middle));
+    return convert_const(l, middle, ret_zero);
+}
+
+rill_status up_gather_blocks(struct conversion *l)
+{
+    const int64_t bits = convert_int(l, "bits", 4), gather = convert_int(l, "gather_axis", 0);
+    uint32_t table, zero, real = WIRE_NONE;
+    TRY(convert_inputs_check(l, 3, 4, 0x7));
+    const struct tensor *t = l->scope->g->wires[l->in[0]].fact.value;
+    struct attr on[] = {
+        { .name = "axis", .kind = ATTR_INT, .i = convert_int(l, "quantize_axis", 1) },
+        { .name = "block_size", .kind = ATTR_INT, .i = convert_int(l, "block_size", 128) },
+    };
+    table = l->in[0];
+    zero = convert_has(l, 3) ? l->in[3] : WIRE_NONE;
+    if (!t || t->rank < 1)
+        return convert_fail(l, RILL_UNSUPPORTED, "input 0, the table, must be a constant");
+    if (t->type == DTYPE_U8 && bits != 4 && bits != 8)
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "a table of %" PRId64 " bits is not supported; 4 and 8 are", bits);
+    if (t->type == DTYPE_U8 && (on[0].i < 0 ? on[0].i + t->rank : on[0].i) != t->rank - 1)
+        return convert_fail(l, RILL_MALFORMED,
+                            "quantize_axis=%" PRId64 " is not the last one, along which bytes hold "
+                            "several numbers",
+                            on[0].i);
+    if (t->type == DTYPE_U8)
+        TRY(table_unpacked(l, t, bits, &table, &zero));
+    TRY(convert_emit(l, "DequantizeLinear", on, 2, (uint32_t[]) { table, l->in[2], zero }, 3, &real,
+                     1));
+    const struct attr axis = { .name = "axis", .kind = ATTR_INT, .i = gather };
+    l->engine = NULL;
+    return convert_emit(l, "Gather", &axis, 1, (uint32_t[]) { real, l->in[1] }, 2, l->out, 1);
 }

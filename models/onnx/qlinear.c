@@ -152,6 +152,69 @@ rill_status up_qlinear_global_pool(struct conversion *l)
     return up_pool(l, "GlobalAveragePool", 5);
 }
 
+rill_status up_qlinear_mean(struct conversion *l)
+{
+    struct attr *axes = convert_attr(l, "axes"),
+                keep = { .name = "keepdims", .kind = ATTR_INT, .i = convert_int(l, "keepdims", 1) };
+    uint32_t in[2] = { WIRE_NONE, WIRE_NONE }, y = WIRE_NONE;
+    TRY(convert_inputs_check(l, 4, 5, INPUT(0) | INPUT(1) | INPUT(3)));
+    TRY(real_of(l, 0, &in[0]));
+    if (axes && axes->kind == ATTR_INTS)
+        TRY(convert_ints(l, axes->ints.v, axes->ints.n, &in[1]));
+    TRY(convert_emit(l, "ReduceMean", &keep, 1, in, 2, &y, 1));
+    return finish_small(l, y, 3, 0);
+}
+
+/* ---- bytes with the channels behind the places ---- */
+
+/* Channels to the second axis of `rank`, or from there to the last. */
+static rill_status channels_move(struct conversion *l, uint32_t x, int rank, bool to_second,
+                                 uint32_t *ret)
+{
+    int64_t *perm = arena_array(l->r->arena, int64_t, RANK_MAX);
+    if (!perm)
+        return no_memory(l->r);
+    for (int i = 1; i < rank; i++)
+        perm[i] = to_second ? (i == 1 ? rank - 1 : i - 1) : i == rank - 1 ? 1 : i + 1;
+    const struct attr a = { .name = "perm", .kind = ATTR_INTS, .ints = { (uint32_t) rank, perm } };
+    return convert_emit(l, "Transpose", &a, 1, &x, 1, ret, 1);
+}
+
+rill_status up_vendor_qlinear_conv(struct conversion *l)
+{
+    const bool last = convert_int(l, "channels_last", 0) != 0;
+    uint32_t *out = l->out, x = WIRE_NONE, y = WIRE_NONE;
+    convert_attr_drop(l, "channels_last");
+    if (!last)
+        return up_qlinear_conv(l);
+    TRY(convert_inputs_check(l, 8, 9, 0xff));
+    const int rank = fact_at(l, l->in[3])->rank;
+    if (rank < 3 || rank > RANK_MAX)
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "channels are last and input 3, the weights, does not say how many "
+                            "axes there are; make them a constant");
+    TRY(channels_move(l, l->in[0], rank, true, &x));
+    l->in[0] = x;
+    l->out = &y;
+    rill_status s = up_qlinear_conv(l);
+    l->out = out;
+    return s == RILL_OK ? channels_move(l, y, rank, false, l->out) : s;
+}
+
+rill_status up_nhwc_max_pool(struct conversion *l)
+{
+    const struct attr *kernel = convert_attr(l, "kernel_shape");
+    uint32_t x = WIRE_NONE, y = WIRE_NONE;
+    TRY(convert_inputs_check(l, 1, 1, INPUT(0)));
+    if (!kernel || kernel->kind != ATTR_INTS || kernel->ints.n < 1 || kernel->ints.n > RANK_MAX - 2)
+        return convert_fail(l, RILL_MALFORMED, "attribute 'kernel_shape' is missing or too long");
+    const int rank = (int) kernel->ints.n + 2;
+    TRY(channels_move(l, l->in[0], rank, true, &x));
+    TRY(convert_emit(l, "MaxPool", l->attr, l->n_attr, &x, 1, &y, 1));
+    l->engine = NULL;
+    return channels_move(l, y, rank, false, l->out);
+}
+
 /* Which Softmax is meant is said by its opset: before 13 it goes over all axes from `axis` on. */
 rill_status up_qlinear_softmax(struct conversion *l)
 {

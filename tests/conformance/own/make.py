@@ -316,6 +316,23 @@ def vendor_turned():
     c.save()
 
 
+def vendor_last():
+    """Convolutions and pools of bytes with the channels behind the places, and rows of a table in blocks."""
+    c = Case("vendor_last", 17)
+    a, y = bytes_of(c, c.numbers("x", [1, 6, 8, 5], 1, 6, 8, 5), .02, 120), (c.const(.03, "f4"), c.const(100, "u1"))
+    w = whole(c, (4, 5, 3, 3)), c.const(c.random.uniform(.01, .03, 4), "f4"), c.const([0, 0, 0, 0], "i1")
+    sums = whole(c, (4,), -900, 900, "i4")
+    c.output(vendor(c, "QLinearConv", *a, *w, *y, sums, channels_last=1, strides=[2, 1], pads=[1, 1, 1, 1]))
+    c.output(vendor(c, "NhwcMaxPool", a[0], kernel_shape=[3, 2], strides=[2, 1], pads=[1, 0, 1, 0]))
+    places = c.input("places", ["T"], np.array([2, 0, 4, 2], "i8"))
+    scale = c.const(c.random.uniform(.1, .2, (5, 3)), "f4")
+    table = whole(c, (5, 24), 0, 256, "u1")
+    c.output(vendor(c, "GatherBlockQuantized", table, places, scale, block_size=16, bits=4))
+    zero = whole(c, (5, 2), 0, 256, "u1")
+    c.output(vendor(c, "GatherBlockQuantized", table, places, scale, zero, block_size=16, bits=4))
+    c.save()
+
+
 def vendor_nbits():
     """4 and 8 bits, with zeros and without, and rows that end within a block."""
     c = Case("vendor_nbits", 17)
@@ -647,7 +664,7 @@ def denormals():
 
 CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks, quant_types, quant_axes, quant_blocks, quant_net,
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
-         vendor_products, vendor_turned, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
+         vendor_products, vendor_turned, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_fused, dft_half, *SAME, length_once, denormals]
 
