@@ -31,10 +31,19 @@ static inline int32_t fixed_scale(int32_t x, int32_t multiplier, int shift)
 }
 
 /* The same, rounded once, halves up. */
-static inline int32_t fixed_scale_once(int32_t x, int32_t multiplier, int shift)
+static inline int32_t fixed_scale_once(int64_t x, int32_t multiplier, int shift)
 {
-    int64_t half = (int64_t) 1 << (30 - shift);
-    return (int32_t) (((int64_t) x * multiplier + half) >> (31 - shift));
+    const uint64_t half = (uint64_t) 1 << (30 - shift);
+    return (int32_t) ((int64_t) ((uint64_t) x * (uint64_t) multiplier + half) >> (31 - shift));
+}
+
+/* Twice rounded of 64 bits, by the upper 16 of the multiplier; shift in -31..14. */
+static inline int32_t fixed_scale_wide(int64_t x, int32_t multiplier, int shift)
+{
+    const int32_t most = 0x7fff,
+                  upper = multiplier < most * 0x10000 ? (multiplier + (1 << 15)) >> 16 : most;
+    const uint64_t half = (uint64_t) 1 << (14 - shift);
+    return (int32_t) ((int64_t) ((uint64_t) x * (uint64_t) upper + half) >> (15 - shift));
 }
 
 static inline int32_t fixed_clip(int32_t x, int32_t low, int32_t high)

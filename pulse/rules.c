@@ -18,6 +18,13 @@ static int map_rows(const struct pulser *p, const struct node *n, unsigned input
     return axis == rank_of(p, n, input) - 1 ? AXIS_NONE : axis;
 }
 
+static int map_first(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    (void) p;
+    (void) n;
+    return input == 0 ? axis : AXIS_NONE;
+}
+
 static int map_axis_attr(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
     return axis == axis_normalise(axis_of(n), rank_of(p, n, input)) ? AXIS_NONE : axis;
@@ -292,6 +299,7 @@ static const struct axis_row rows[OP_COUNT] = {
     ROW(BLACKMAN_WINDOW, GLOBAL, "all", .way = "of constants they are folded away"),
     ROW(BYTE_CONV, WINDOW, "rows and columns (channels: global)", .map = map_byte_conv,
         .rule = rule_byte_conv, .streams = true),
+    ROW(BYTE_JOIN, GLOBAL, "the last", .map = map_rows),
     ROW(BYTE_POOL, WINDOW, "rows and columns", .map = map_batch_last, .rule = rule_byte_pool,
         .streams = true),
     ROW(BYTE_NORM, GLOBAL, "the last", .map = map_rows),
@@ -398,6 +406,8 @@ static const struct axis_row rows[OP_COUNT] = {
         .way = "Where under a condition that streams does the same"),
     ROW(SHAPE, GLOBAL, "all",
         .way = "as a size of another op, or in arithmetic on sizes, a length is folded away"),
+    ROW(SHORT_SOFTMAX, GLOBAL, "the last", .map = map_rows),
+    ROW(SHORT_TABLE, POINTWISE, NULL, .map = map_first),
     ROW(SIZE, GLOBAL, "all",
         .way = "as a size of another op, or in arithmetic on sizes, a length is folded away"),
     ROW(SLICE, MOVED, "axes", .rule = rule_slice, .source = source_slice, .streams = true),

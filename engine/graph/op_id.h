@@ -24,7 +24,7 @@
     X(AVERAGE_POOL, "AveragePool") X(BATCH_NORMALIZATION, "BatchNormalization")                  \
     X(BIT_CAST, "BitCast") X(BIT_SHIFT, "BitShift") X(BITWISE_AND, "BitwiseAnd") X(BITWISE_OR, "BitwiseOr")             \
     X(BITWISE_XOR, "BitwiseXor") X(BLACKMAN_WINDOW, "BlackmanWindow") X(BYTE_ADD, "ByteAdd")     \
-    X(BYTE_CONV, "ByteConv") X(BYTE_MUL, "ByteMul") X(BYTE_NORM, "ByteNorm") X(BYTE_OF, "ByteOf")                         \
+    X(BYTE_CONV, "ByteConv") X(BYTE_HALF, "ByteHalf") X(BYTE_JOIN, "ByteJoin") X(BYTE_MUL, "ByteMul") X(BYTE_NORM, "ByteNorm") X(BYTE_OF, "ByteOf")                         \
     X(BYTE_POOL, "BytePool") X(BYTE_ROWS, "ByteRows") X(BYTE_SOFTMAX, "ByteSoftmax")             \
     X(BYTE_TABLE, "ByteTable") X(CAST, "Cast") X(CAST_LIKE, "CastLike") X(CELU, "Celu")          \
     X(CLIP, "Clip") X(COMPLEX_MUL, "ComplexMul") X(COMPRESS, "Compress") X(CONCAT, "Concat")     \
@@ -61,7 +61,7 @@
     X(REVERSE_SEQUENCE, "ReverseSequence") X(ROUND_BF16, "RoundBF16")                            \
     X(ROUND_F16, "RoundF16") X(ROUND_S8, "RoundS8") X(ROUND_S16, "RoundS16") X(STFT, "STFT") X(SCAN, "Scan") \
     X(SCATTER_ELEMENTS, "ScatterElements") X(SCATTER_ND, "ScatterND") X(SELU, "Selu")            \
-    X(SHAPE, "Shape") X(SIZE, "Size") X(SLICE, "Slice") X(SOFTMAX, "Softmax")                    \
+    X(SHAPE, "Shape") X(SHORT_SOFTMAX, "ShortSoftmax") X(SHORT_TABLE, "ShortTable") X(SIZE, "Size") X(SLICE, "Slice") X(SOFTMAX, "Softmax")                    \
     X(SPACE_TO_DEPTH, "SpaceToDepth") X(SPLIT, "Split") X(SQUEEZE, "Squeeze")                    \
     X(STRIDED_COPY, "StridedCopy") X(SUB, "Sub") X(SUM, "Sum") X(SWISH, "Swish")                 \
     X(TILE, "Tile") X(TOPK, "TopK") X(TRANSPOSE, "Transpose") X(TRILU, "Trilu")                  \

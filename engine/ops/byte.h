@@ -36,6 +36,20 @@ static inline void byte_put(enum dtype t, void *y, int64_t i, int32_t v)
         ((uint8_t *) y)[i] = (uint8_t) v;
 }
 
+/* The same, also of i16. */
+static inline int32_t whole_at(enum dtype t, const void *x, int64_t i)
+{
+    return t == DTYPE_I16 ? ((const int16_t *) x)[i] : byte_at(t, x, i);
+}
+
+static inline void whole_put(enum dtype t, void *y, int64_t i, int32_t v)
+{
+    if (t == DTYPE_I16)
+        ((int16_t *) y)[i] = (int16_t) v;
+    else
+        byte_put(t, y, i, v);
+}
+
 #define TYPES_BYTE (TYPE_I8 | TYPE_U8)
 
 #define BYTE_RANGE_SPECS(type, member)                                                             \
@@ -55,7 +69,10 @@ struct fixed_factor {
 rill_status byte_window_count(struct infer *c, const struct dim *n, int64_t pads, int64_t reach,
                               int64_t stride, const struct dim **ret);
 
-/* Refuses a range that its type does not hold; *ret is the type of the output. */
+/* Refuses a range that its type does not hold; *ret is the type of the output, which is one of
+ * types: of those of bytes, i16 and i32. i16 are around 0. */
+rill_status whole_range_check(struct infer *c, const struct byte_range *r, unsigned types,
+                              enum dtype *ret);
 rill_status byte_range_check(struct infer *c, const struct byte_range *r, enum dtype *ret);
 /* Refuses a zero that type t does not hold, and a factor out of bounds. */
 rill_status byte_zero_check(struct infer *c, enum dtype t, int64_t zero);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes by their elements: scaled by fixed-point factors (fixed.h), looked up in a table, or made
- * of floats with a scale for each row. A byte stands for (byte - zero) * scale; the scales are in
- * the factors. */
+/* Bytes, and i16 around 0, by their elements: scaled by fixed-point factors (fixed.h), looked up in
+ * a table, or made of floats with a scale for each row. A byte stands for (byte - zero) * scale;
+ * the scales are in the factors. */
 #include "engine/ops/byte.h"
 #include "engine/ops/ops.h"
 
@@ -10,26 +10,46 @@
 
 /* ---- what ops on bytes check ---- */
 
+struct whole_limits {
+    int64_t low, high;
+};
+
+static struct whole_limits limits_of(enum dtype t)
+{
+    switch (t) {
+    case DTYPE_I8: return (struct whole_limits) { INT8_MIN, INT8_MAX };
+    case DTYPE_U8: return (struct whole_limits) { 0, UINT8_MAX };
+    case DTYPE_I16: return (struct whole_limits) { INT16_MIN, INT16_MAX };
+    default: return (struct whole_limits) { INT32_MIN, INT32_MAX };
+    }
+}
+
 rill_status byte_zero_check(struct infer *c, enum dtype t, int64_t zero)
 {
-    int64_t low = t == DTYPE_I8 ? -128 : 0, high = t == DTYPE_I8 ? 127 : 255;
-    if (types_hold(TYPES_BYTE, t) && (zero < low || zero > high))
+    const struct whole_limits all = limits_of(t);
+    if (zero < all.low || zero > all.high || (t == DTYPE_I16 && zero))
         return infer_fail(c, "a zero of %lld, which %s does not hold", (long long) zero,
                           dtype_name(t));
     return RILL_OK;
 }
 
-rill_status byte_range_check(struct infer *c, const struct byte_range *r, enum dtype *ret)
+rill_status whole_range_check(struct infer *c, const struct byte_range *r, unsigned types,
+                              enum dtype *ret)
 {
     *ret = r->to ? (enum dtype) r->to : c->in[0]->type;
-    if (!types_hold(TYPES_BYTE, r->to ? r->to : (int64_t) c->in[0]->type))
+    if (!types_hold(types, r->to ? r->to : (int64_t) c->in[0]->type))
         return infer_fail(c, "its output would be no i8 or u8");
-    int64_t low = *ret == DTYPE_I8 ? -128 : 0, high = *ret == DTYPE_I8 ? 127 : 255;
-    if (r->low < low || r->high > high || r->low > r->high)
+    const struct whole_limits all = limits_of(*ret);
+    if (r->low < all.low || r->high > all.high || r->low > r->high)
         return infer_fail(c, "a range of %lld to %lld, wants one within %lld to %lld",
-                          (long long) r->low, (long long) r->high, (long long) low,
-                          (long long) high);
+                          (long long) r->low, (long long) r->high, (long long) all.low,
+                          (long long) all.high);
     return byte_zero_check(c, *ret, r->zero);
+}
+
+rill_status byte_range_check(struct infer *c, const struct byte_range *r, enum dtype *ret)
+{
+    return whole_range_check(c, r, TYPES_BYTE, ret);
 }
 
 rill_status fixed_factor_check(struct infer *c, const struct fixed_factor *f)
@@ -87,28 +107,14 @@ static const struct attr_spec requantize_attrs[] = {
     { 0 },
 };
 
-/* Of bytes, or of i16 around 0. */
-static rill_status requantize_range(struct infer *c, const struct byte_range *r, enum dtype *ret)
-{
-    if (r->to != DTYPE_I16)
-        return byte_range_check(c, r, ret);
-    *ret = DTYPE_I16;
-    if (r->zero || r->low < INT16_MIN || r->high > INT16_MAX || r->low > r->high)
-        return infer_fail(c, "a zero of %lld and a range of %lld to %lld for i16",
-                          (long long) r->zero, (long long) r->low, (long long) r->high);
-    return RILL_OK;
-}
-
 static rill_status requantize_infer(struct infer *c)
 {
     const struct requantize_attr *a = c->attr;
     enum dtype to;
     TRY(elem_check_type(c, 0, TYPES_BYTE | TYPE_I16 | TYPE_I32));
     TRY(byte_zero_check(c, c->in[0]->type, a->x_zero));
-    if (a->x_zero < INT32_MIN || a->x_zero > INT32_MAX)
-        return infer_fail(c, "a zero of %lld", (long long) a->x_zero);
     TRY(fixed_factor_check(c, &a->by));
-    TRY(requantize_range(c, &a->y, &to));
+    TRY(whole_range_check(c, &a->y, TYPES_BYTE | TYPE_I16 | TYPE_I32, &to));
     infer_shape(c, 0, to, c->in[0]->rank, c->in[0]->shape);
     return RILL_OK;
 }
@@ -119,10 +125,10 @@ static void requantize_eval(const struct eval *e)
     for (int64_t i = 0, n = tensor_count(e->in[0]); i < n; i++) {
         uint32_t x = (uint32_t) tensor_get_i64(e->in[0], e->x[0], i) - (uint32_t) a->x_zero;
         int32_t v = range_cut(factor_apply((int32_t) x, a->by), &a->y);
-        if (e->out[0]->type == DTYPE_I16)
-            ((int16_t *) e->y[0])[i] = (int16_t) v;
+        if (e->out[0]->type == DTYPE_I32)
+            ((int32_t *) e->y[0])[i] = v;
         else
-            byte_put(e->out[0]->type, e->y[0], i, v);
+            whole_put(e->out[0]->type, e->y[0], i, v);
     }
 }
 
@@ -158,11 +164,11 @@ static rill_status byte_binary_infer(struct infer *c)
     const struct byte_add_attr *a = c->attr;
     enum dtype to;
     for (unsigned i = 0; i < 2; i++) {
-        TRY(elem_check_type(c, i, TYPES_BYTE));
+        TRY(elem_check_type(c, i, TYPES_BYTE | TYPE_I16));
         TRY(byte_zero_check(c, c->in[i]->type, i ? a->b_zero : a->a_zero));
     }
     TRY(fixed_factor_check(c, &a->by));
-    TRY(byte_range_check(c, &a->y, &to));
+    TRY(whole_range_check(c, &a->y, TYPES_BYTE | TYPE_I16, &to));
     return infer_broadcast(c, 0, to, 0, 1);
 }
 
@@ -202,12 +208,12 @@ static void byte_binary(const struct eval *e, bool adds)
     for (size_t at = 0; at < n; at += row) {
         int64_t p = (int64_t) elem_offset(l, 0, at), q = (int64_t) elem_offset(l, 1, at);
         for (size_t i = 0; i < row; i++) {
-            int32_t x = byte_at(ta, e->x[0], p + (int64_t) (i * l->step[0][l->rank - 1])) -
+            int32_t x = whole_at(ta, e->x[0], p + (int64_t) (i * l->step[0][l->rank - 1])) -
                 (int32_t) a->a_zero;
-            int32_t y = byte_at(tb, e->x[1], q + (int64_t) (i * l->step[1][l->rank - 1])) -
+            int32_t y = whole_at(tb, e->x[1], q + (int64_t) (i * l->step[1][l->rank - 1])) -
                 (int32_t) a->b_zero;
             int32_t v = factor_apply(adds ? byte_sum(a, x, y) : x * y, a->by);
-            byte_put(ty, e->y[0], (int64_t) (at + i), range_cut(v, &a->y));
+            whole_put(ty, e->y[0], (int64_t) (at + i), range_cut(v, &a->y));
         }
     }
 }
@@ -287,7 +293,7 @@ static rill_status byte_of_infer(struct infer *c)
     const struct byte_of_attr *a = c->attr;
     enum dtype to;
     TRY(elem_check_type(c, 0, TYPE_F32));
-    TRY(byte_range_check(c, &a->y, &to));
+    TRY(whole_range_check(c, &a->y, TYPES_BYTE | TYPE_I16, &to));
     if (!(a->scale > 0) || !isfinite(a->scale))
         return infer_fail(c, "scale=%g; wants a number above 0", (double) a->scale);
     infer_shape(c, 0, to, c->in[0]->rank, c->in[0]->shape);
@@ -302,8 +308,13 @@ static void byte_of_eval(const struct eval *e)
     const int32_t zero = (int32_t) a->y.zero;
     const float scale = a->scale, low = (float) (a->y.low - zero),
                 high = (float) (a->y.high - zero);
-    for (int64_t i = 0, n = tensor_count(e->in[0]); i < n; i++)
-        y[i] = (uint8_t) (byte_round(x[i] / scale, low, high) + zero);
+    const int64_t n = tensor_count(e->in[0]);
+    if (e->out[0]->type == DTYPE_I16)
+        for (int64_t i = 0; i < n; i++)
+            ((int16_t *) e->y[0])[i] = (int16_t) byte_round(x[i] / scale, low, high);
+    else
+        for (int64_t i = 0; i < n; i++)
+            y[i] = (uint8_t) (byte_round(x[i] / scale, low, high) + zero);
 }
 
 /* ---- ByteRows: floats as i8, each row with a scale of its own ---- */
@@ -408,19 +419,19 @@ static void byte_rows_eval(const struct eval *e)
 
 BYTE_OP(op_requantize, OP_REQUANTIZE, "Requantize", requantize_attrs,
         sizeof(struct requantize_attr), 1, OP_POINTWISE, requantize_infer, NULL, requantize_eval,
-        "whole numbers less their zero, by a fixed-point factor, as bytes or i16");
+        "whole numbers less their zero, by a fixed-point factor, as bytes, i16 or i32");
 BYTE_OP(op_byte_add, OP_BYTE_ADD, "ByteAdd", byte_add_attrs, sizeof(struct byte_add_attr), 2,
         OP_POINTWISE, byte_add_infer, byte_binary_prepare, byte_add_eval,
-        "sum of bytes, each by a fixed-point factor");
+        "sum of bytes or i16, each by a fixed-point factor");
 BYTE_OP(op_byte_mul, OP_BYTE_MUL, "ByteMul", byte_mul_attrs, sizeof(struct byte_add_attr), 2,
         OP_POINTWISE, byte_binary_infer, byte_binary_prepare, byte_mul_eval,
-        "product of bytes by a fixed-point factor");
+        "product of bytes or i16 by a fixed-point factor");
 BYTE_OP(op_byte_table, OP_BYTE_TABLE, "ByteTable", byte_table_attrs, sizeof(struct byte_table_attr),
         1, OP_POINTWISE, byte_table_infer, byte_table_prepare, byte_table_eval,
         "for each byte the one that a table has for it");
 BYTE_OP(op_byte_of, OP_BYTE_OF, "ByteOf", byte_of_attrs, sizeof(struct byte_of_attr), 1,
         OP_POINTWISE, byte_of_infer, NULL, byte_of_eval,
-        "x / scale, rounded half away from zero, + zero, as bytes");
+        "x / scale, rounded half away from zero, + zero, as bytes or i16");
 
 static const struct op op_byte_rows = {
     .id = OP_BYTE_ROWS,

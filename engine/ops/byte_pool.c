@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Pools of bytes, channels last: the largest, or the mean rounded half away from zero, of what lies
- * within the image; or a mean that is scaled by a float. */
+/* Pools of bytes or i16, channels last: the largest, or the mean rounded half away from zero, of
+ * what lies within the image; or a mean that is scaled by a float. */
 #include "engine/ops/byte.h"
 #include "engine/ops/ops.h"
 
@@ -40,8 +40,10 @@ static rill_status factor_check(struct infer *c)
     bool pads = false;
     for (unsigned i = 0; i < 4; i++)
         pads = pads || a->w.pads.v[i];
-    if (!(a->by >= 0 && a->by <= FLT_MAX) || (a->by > 0 && (!a->mean || pads)))
-        return infer_fail(c, "by=%g; wants a number, of means without pads", (double) a->by);
+    if (!(a->by >= 0 && a->by <= FLT_MAX) ||
+        (a->by > 0 && (!a->mean || pads || c->in[0]->type == DTYPE_I16)))
+        return infer_fail(c, "by=%g; wants a number, of means of bytes without pads",
+                          (double) a->by);
     return byte_zero_check(c, c->in[0]->type, a->x_zero);
 }
 
@@ -51,8 +53,8 @@ static rill_status pool_infer(struct infer *c)
     const struct fact *x = c->in[0];
     const struct dim *shape[4];
     enum dtype to;
-    TRY(elem_check_type(c, 0, TYPES_BYTE));
-    TRY(byte_range_check(c, &a->y, &to));
+    TRY(elem_check_type(c, 0, TYPES_BYTE | TYPE_I16));
+    TRY(whole_range_check(c, &a->y, TYPES_BYTE | TYPE_I16, &to));
     TRY(lists_check(c));
     TRY(factor_check(c));
     if (x->rank != 4 || (to != x->type && !(a->by > 0)))
@@ -131,7 +133,7 @@ static rill_status pool_prepare(struct prep *c)
     s->at_bytes = ((places + 1) * sizeof(size_t) + 63) / 64 * 64;
     if (a->by > 0)
         TRY(mean_prepare(c, s, (size_t) x->dim[3]));
-    c->kernel = a->by > 0 ? "places_sum" : a->mean ? "" : "places_max";
+    c->kernel = a->by > 0 ? "places_sum" : a->mean || x->type == DTYPE_I16 ? "" : "places_max";
     c->scratch_bytes = s->at_bytes + s->sums_bytes;
     c->args = s;
     return RILL_OK;
@@ -173,6 +175,19 @@ static void window_scaled_mean(const struct eval *e, uint8_t *y, const uint8_t *
     e->kern->scale_bytes(y, n_places % 2 ? more : sums, n, &s->to);
 }
 
+/* Of i16, whose places are as far from the first as those of bytes. */
+static void window_max_short(const struct eval *e, int16_t *y, const int16_t *image,
+                             const size_t *at, size_t n_places)
+{
+    const struct byte_pool_attr *a = e->attr;
+    for (int64_t c = 0; c < e->out[0]->dim[3]; c++) {
+        int32_t most = INT16_MIN;
+        for (size_t i = 0; i < n_places; i++)
+            most = image[at[i] + (size_t) c] > most ? image[at[i] + (size_t) c] : most;
+        y[c] = (int16_t) fixed_clip(most, (int32_t) a->y.low, (int32_t) a->y.high);
+    }
+}
+
 static void window_max(const struct eval *e, uint8_t *y, const uint8_t *image, const size_t *at,
                        size_t n_places)
 {
@@ -191,14 +206,14 @@ static void window_mean(const struct eval *e, uint8_t *y, const uint8_t *image, 
 {
     const struct byte_pool_attr *a = e->attr;
     const struct tensor *t = e->out[0];
-    const int32_t n = (int32_t) n_places;
+    const int64_t n = (int64_t) n_places;
     for (int64_t c = 0; c < t->dim[3]; c++) {
-        int32_t sum = 0;
+        int64_t sum = 0;
         for (size_t i = 0; i < n_places; i++)
-            sum += byte_at(t->type, image + at[i], c);
+            sum += whole_at(t->type, image, (int64_t) at[i] + c);
         const int32_t v =
             n < 1 ? (int32_t) a->y.low : (sum > 0 ? (sum + n / 2) / n : (sum - n / 2) / n);
-        byte_put(t->type, y, c, fixed_clip(v, (int32_t) a->y.low, (int32_t) a->y.high));
+        whole_put(t->type, y, c, fixed_clip(v, (int32_t) a->y.low, (int32_t) a->y.high));
     }
 }
 
@@ -206,12 +221,15 @@ static void window_pool(const struct eval *e, const struct pool_window *w, uint8
 {
     const struct byte_pool_attr *a = e->attr;
     const struct tensor *x = e->in[0];
-    const uint8_t *image = (const uint8_t *) e->x[0] + w->batch * x->dim[1] * x->dim[2] * x->dim[3];
+    const int64_t size = x->dim[1] * x->dim[2] * x->dim[3] * (int64_t) dtype_bytes(x->type);
+    const uint8_t *image = (const uint8_t *) e->x[0] + w->batch * size;
     size_t *at = e->scratch, n = places_find(e, w, at);
     if (a->by > 0)
         window_scaled_mean(e, y, image, at, n);
     else if (a->mean)
         window_mean(e, y, image, at, n);
+    else if (x->type == DTYPE_I16)
+        window_max_short(e, (int16_t *) (void *) y, (const int16_t *) (const void *) image, at, n);
     else
         window_max(e, y, image, at, n);
 }
@@ -220,11 +238,12 @@ static void pool_eval(const struct eval *e)
 {
     const struct byte_pool_attr *a = e->attr;
     const struct tensor *x = e->in[0], *y = e->out[0];
+    const size_t row = (size_t) y->dim[3] * dtype_bytes(y->type);
     uint8_t *to = e->y[0];
     struct pool_window w;
     for (w.batch = 0; w.batch < y->dim[0]; w.batch++)
         for (int64_t i = 0; i < y->dim[1]; i++)
-            for (int64_t j = 0; j < y->dim[2]; j++, to += y->dim[3]) {
+            for (int64_t j = 0; j < y->dim[2]; j++, to += row) {
                 window_cut(a, 0, i, x->dim[1], w.rows);
                 window_cut(a, 1, j, x->dim[2], w.columns);
                 window_pool(e, &w, to);
@@ -243,7 +262,7 @@ static const struct op op_byte_pool = {
     .infer = pool_infer,
     .prepare = pool_prepare,
     .eval = pool_eval,
-    .help = "the largest byte, or the mean, of windows over rows and columns, channels last",
+    .help = "the largest byte or i16, or the mean, of windows over rows and columns, channels last",
 };
 
 const struct op *const ops_byte_pool[] = { &op_byte_pool, NULL };

@@ -7,7 +7,7 @@
 
 /* clang-format off */
 #define OPS_EACH(X)                                                                              \
-    X(binary) X(byte_conv) X(byte_elem) X(byte_norm) X(byte_pool) X(byte_softmax) X(cast) X(compare)          \
+    X(binary) X(byte_conv) X(byte_elem) X(byte_norm) X(byte_pool) X(byte_softmax) X(shorts) X(cast) X(compare)          \
     X(control) X(conv) X(conv_transpose) X(cumsum) X(einsum) X(frame) X(gather) X(matmul)        \
     X(move) X(norm) X(pad) X(pool) X(pow) X(quant) X(quant_conv) X(quant_product) X(reduce)      \
     X(resize) X(rnn) X(rnn_bytes) X(scatter) X(select) X(shape) X(signal) X(softmax) X(topk)     \
