@@ -135,8 +135,9 @@ rill_status tfl_transpose_conv(struct conversion *c)
     TRY(deconv_read(c, &d));
     if (x == DTYPE_F32 && w == DTYPE_F32)
         return deconv_real(c, &d);
-    if (tfl_type_is_byte(x) && tfl_type_is_byte(w))
+    if (tfl_type_is_whole(x) && tfl_type_is_byte(w))
         return deconv_bytes(c, &d);
-    return tfl_fail(c, RILL_UNSUPPORTED, "of %s by %s; both f32 or both 8 bits are read",
-                    dtype_name(x), dtype_name(w));
+    return tfl_fail(c, RILL_UNSUPPORTED,
+                    "of %s by %s; both f32, or 8 bits or i16 by 8 bits are read", dtype_name(x),
+                    dtype_name(w));
 }

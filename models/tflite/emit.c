@@ -65,6 +65,11 @@ bool tfl_type_is_byte(enum dtype t)
     return t == DTYPE_I8 || t == DTYPE_U8;
 }
 
+bool tfl_type_is_whole(enum dtype t)
+{
+    return tfl_type_is_byte(t) || t == DTYPE_I16;
+}
+
 rill_status tfl_wire_of(struct conversion *c, const struct tensor *t, uint32_t *ret)
 {
     *ret = graph_add_const(c->s->g, graph_name_next(c->s->g, c->name), t);
@@ -275,6 +280,25 @@ rill_status tfl_single(struct conversion *c, const struct tfl_tensor *t)
                     t ? t->name : "", t ? dtype_name(t->shape.type) : "absent", t ? t->q.n : 0);
 }
 
+rill_status tfl_single_whole(struct conversion *c, const struct tfl_tensor *t)
+{
+    if (!t || t->shape.type != DTYPE_I16)
+        return tfl_single(c, t);
+    if (t->q.n == 1 && tfl_quant_centred(c->r, t))
+        return RILL_OK;
+    return tfl_fail(c, RILL_UNSUPPORTED,
+                    "tensor '%.80s' is i16 with %u scales and a zero point of %d; wants one scale "
+                    "around 0",
+                    t->name, t->q.n, tfl_quant_zero(c->r, t));
+}
+
+bool tfl_power_of_two(float x, int *ret)
+{
+    const float v = (float) (log((double) x) * (1.0 / log(2.0)));
+    *ret = (int) roundf(v);
+    return fabsf(v - (float) *ret) < 1e-3f;
+}
+
 static int64_t quantised(float v, float scale, int32_t zero)
 {
     float q = roundf(v / scale);
@@ -284,11 +308,12 @@ static int64_t quantised(float v, float scale, int32_t zero)
 rill_status tfl_range_attrs(struct conversion *c, const struct tfl_tensor *y, int activation,
                             struct attr ret[RANGE_ATTRS])
 {
-    TRY(tfl_single(c, y));
-    bool is_signed = y->shape.type == DTYPE_I8;
+    TRY(tfl_single_whole(c, y));
     float scale = tfl_quant_scale(c->r, y, 0);
     int32_t zero = tfl_quant_zero(c->r, y);
-    int64_t low = is_signed ? -128 : 0, high = is_signed ? 127 : 255, least = low, most = high;
+    int64_t low = y->shape.type == DTYPE_I16 ? INT16_MIN : y->shape.type == DTYPE_I8 ? INT8_MIN : 0;
+    int64_t high = y->shape.type == DTYPE_I16 ? INT16_MAX : low + UINT8_MAX, least = low,
+            most = high;
     if (activation == ACTIVATION_RELU || activation == ACTIVATION_RELU6)
         least = quantised(0, scale, zero);
     if (activation == ACTIVATION_RELU6)
@@ -299,7 +324,8 @@ rill_status tfl_range_attrs(struct conversion *c, const struct tfl_tensor *y, in
     }
     if (activation > ACTIVATION_RELU6 || activation < 0)
         return tfl_fail(c, RILL_UNSUPPORTED,
-                        "its activation is number %d; on 8 bits 0 to 3 are read", activation);
+                        "its activation is number %d; on whole numbers 0 to 3 are read",
+                        activation);
     least = least > low ? least : low;
     most = most < high ? most : high;
     ret[0] = attr_int("to", y->shape.type);
@@ -307,4 +333,23 @@ rill_status tfl_range_attrs(struct conversion *c, const struct tfl_tensor *y, in
     ret[2] = attr_int("low", least < high ? least : high);
     ret[3] = attr_int("high", most > low ? most : low);
     return RILL_OK;
+}
+
+rill_status tfl_factors_make(struct conversion *c, const struct product_of *of, uint32_t ret[2])
+{
+    const struct tfl_tensor *x = tfl_in(c, of->x), *w = tfl_in(c, of->w), *y = tfl_out(c, 0);
+    int64_t n = w->q.n;
+    struct tensor *multiplier = tensor_new(c->r->arena, DTYPE_I32, 1, &n),
+                  *shift = tensor_new(c->r->arena, DTYPE_I32, 1, &n);
+    if (!multiplier || !shift)
+        return tfl_no_memory(c->r);
+    float of_x = tfl_quant_scale(c->r, x, 0), of_y = tfl_quant_scale(c->r, y, 0);
+    for (uint32_t i = 0; i < w->q.n; i++) {
+        double product = (double) of_x * (double) tfl_quant_scale(c->r, w, i);
+        struct factor f = tfl_factor_of(product / (double) of_y);
+        ((int32_t *) multiplier->data)[i] = f.multiplier;
+        ((int32_t *) shift->data)[i] = f.shift;
+    }
+    TRY(tfl_wire_of(c, multiplier, &ret[0]));
+    return tfl_wire_of(c, shift, &ret[1]);
 }

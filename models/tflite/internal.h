@@ -8,6 +8,7 @@
  * op_rows.c   the table of operators, which names the conversions; names.c all of the format
  * move.c      operators that move elements; real.c those of floats
  * whole.c     those of bytes; table.c those of one operand that are looked up
+ * short.c     those of 16 bits that whole.c does not have
  * product.c   convolutions and products of either; deconv.c transposed ones
  * resize.c    images of other sizes; svdf.c and lstm.c layers with states; state.c variables */
 #ifndef RILL_MODELS_TFLITE_INTERNAL_H
@@ -161,6 +162,8 @@ struct factor {
 };
 /* multiplier * 2^(shift - 31) next to v; v >= 0 */
 struct factor tfl_factor_of(double v);
+/* Whether x is next to a power of two, 2^*ret. */
+bool tfl_power_of_two(float x, int *ret);
 /* v times f, rounded twice, as Requantize does it. */
 int32_t tfl_factor_apply(struct factor f, int32_t v);
 /* v / 2^by, halves away from zero. */
@@ -177,15 +180,22 @@ rill_status tfl_emit_bytes(struct conversion *c, const struct tfl_tensor *t, uin
 rill_status tfl_emit_reals(struct conversion *c, const struct tfl_tensor *t, uint32_t x,
                            uint32_t *ret);
 
-/* Refuses a tensor of bytes that does not say with one scale and zero what it stands for. */
+/* Refuses a tensor of bytes that does not say with one scale and zero what it stands for; whole:
+ * also of i16, which are around 0. */
 rill_status tfl_single(struct conversion *c, const struct tfl_tensor *t);
+rill_status tfl_single_whole(struct conversion *c, const struct tfl_tensor *t);
 bool tfl_type_is_byte(enum dtype t);
+bool tfl_type_is_whole(enum dtype t); /* 8 bits or i16 */
 
 /* Which inputs of an operator a product is made of. */
 struct product_of {
     unsigned x, w, bias;
+    unsigned bias_type; /* of i16: field of the options that says its type; 0: none */
+    bool full;          /* of i16: rounded once */
 };
 
+/* Multipliers and shifts from a product's scales to that of its result. */
+rill_status tfl_factors_make(struct conversion *c, const struct product_of *of, uint32_t ret[2]);
 /* Products of i8 leave zero points of their weights out, but full ones with one scale. */
 rill_status tfl_byte_scales_check(struct conversion *c, const struct product_of *of, int axis,
                                   bool full);
@@ -194,6 +204,12 @@ rill_status tfl_byte_scales_check(struct conversion *c, const struct product_of 
 rill_status tfl_byte_conv_emit(struct conversion *c, const struct product_of *of,
                                const struct attr *how, unsigned n_how, int activation, uint32_t x,
                                uint32_t weights, uint32_t *ret);
+
+/* The same of x of i16 (short.c), called by those of bytes. */
+rill_status tfl_short_scales_check(struct conversion *c, const struct product_of *of, int axis);
+rill_status tfl_short_conv_emit(struct conversion *c, const struct product_of *of,
+                                const struct attr *how, unsigned n_how, int activation, uint32_t x,
+                                uint32_t weights, uint32_t *ret);
 
 /* Floats x of [rows, k] by weights of [n, k]: floats, or i8 that stand for their numbers times the
  * scale of each output, or the one of all; rows are made bytes as in FULLY_CONNECTED. */
@@ -230,7 +246,11 @@ static inline struct attr attr_ints(const char *name, const int64_t *v, uint32_t
 CONVERT_EACH(X)
 #undef X
 
-/* The same on bytes (table.c, whole.c). */
+/* The same on i16 (short.c). */
+rill_status tfl_short_table(struct conversion *c);
+rill_status tfl_short_softmax(struct conversion *c, double beta);
+
+/* The same on bytes (table.c, whole.c); tfl_byte_relu, _binary, _pool and _reduce also on i16. */
 rill_status tfl_byte_table(struct conversion *c);
 rill_status tfl_byte_relu(struct conversion *c, int activation);
 rill_status tfl_byte_binary(struct conversion *c, int activation);

@@ -63,7 +63,7 @@ static rill_status join(struct conversion *c, const uint32_t *in, unsigned n, in
 static rill_status scales_agree(struct conversion *c)
 {
     const struct tfl_tensor *y = tfl_out(c, 0);
-    for (unsigned i = 0; tfl_type_is_byte(y->shape.type) && i < c->in.n; i++) {
+    for (unsigned i = 0; tfl_type_is_whole(y->shape.type) && i < c->in.n; i++) {
         const struct tfl_tensor *x = tfl_in(c, i);
         if (tfl_quant_scale(c->r, x, 0) != tfl_quant_scale(c->r, y, 0) ||
             tfl_quant_zero(c->r, x) != tfl_quant_zero(c->r, y))
@@ -87,8 +87,8 @@ rill_status tfl_concatenation(struct conversion *c)
     for (unsigned i = 0; i < c->in.n; i++)
         TRY(tfl_wire(c, i, &in[i]));
     TRY(join(c, in, c->in.n, flat_i32(&r->flat, c->options, CONCAT_AXIS, 0), &y));
-    if (activation && tfl_type_is_byte(tfl_type(c, 0)))
-        return tfl_fail(c, RILL_UNSUPPORTED, "an activation behind 8 bits is not read here");
+    if (activation && tfl_type_is_whole(tfl_type(c, 0)))
+        return tfl_fail(c, RILL_UNSUPPORTED, "an activation behind whole numbers is not read here");
     TRY(tfl_emit_activation(c, activation, y, &y));
     return tfl_result(c, 0, y);
 }
@@ -306,7 +306,7 @@ rill_status tfl_pad(struct conversion *c)
     uint32_t value = WIRE_NONE;
     if (c->in.n > 2) {
         TRY(tfl_wire(c, 2, &value));
-    } else if (tfl_type_is_byte(x->shape.type)) {
+    } else if (tfl_type_is_whole(x->shape.type)) {
         struct tensor *t = tensor_new(c->r->arena, x->shape.type, 0, NULL);
         if (!t)
             return tfl_no_memory(c->r);

@@ -89,39 +89,24 @@ static rill_status real_conv(struct conversion *c, const struct window *w)
 
 /* ---- bytes ---- */
 
-static const struct product_of plain_of = { .x = 0, .w = 1, .bias = 2 };
-
-/* Scales of a product next to that of its result. */
-static rill_status factors_make(struct conversion *c, const struct product_of *of, uint32_t ret[2])
-{
-    const struct tfl_tensor *x = tfl_in(c, of->x), *w = tfl_in(c, of->w), *y = tfl_out(c, 0);
-    int64_t n = w->q.n;
-    struct tensor *multiplier = tensor_new(c->r->arena, DTYPE_I32, 1, &n),
-                  *shift = tensor_new(c->r->arena, DTYPE_I32, 1, &n);
-    if (!multiplier || !shift)
-        return tfl_no_memory(c->r);
-    float of_x = tfl_quant_scale(c->r, x, 0), of_y = tfl_quant_scale(c->r, y, 0);
-    for (uint32_t i = 0; i < w->q.n; i++) {
-        double product = (double) of_x * (double) tfl_quant_scale(c->r, w, i);
-        struct factor f = tfl_factor_of(product / (double) of_y);
-        ((int32_t *) multiplier->data)[i] = f.multiplier;
-        ((int32_t *) shift->data)[i] = f.shift;
-    }
-    TRY(tfl_wire_of(c, multiplier, &ret[0]));
-    return tfl_wire_of(c, shift, &ret[1]);
-}
+static const struct product_of depthwise_of = { .x = 0, .w = 1, .bias = 2 },
+                               conv_of = { 0, 1, 2, .bias_type = CONV_BIAS_TYPE },
+                               full_of = { 0, 1, 2, .bias_type = FULL_BIAS_TYPE, .full = true };
 
 rill_status tfl_byte_scales_check(struct conversion *c, const struct product_of *of, int axis,
                                   bool full)
 {
     const struct tfl_tensor *w = tfl_in(c, of->w);
-    TRY(tfl_single(c, tfl_in(c, of->x)));
-    TRY(tfl_single(c, tfl_out(c, 0)));
+    TRY(tfl_single_whole(c, tfl_in(c, of->x)));
+    TRY(tfl_single_whole(c, tfl_out(c, 0)));
     if (!tfl_type_is_byte(w->shape.type) || w->q.n == 0 || (w->q.n > 1 && w->q.axis != axis))
         return tfl_fail(c, RILL_UNSUPPORTED,
                         "weights '%.80s' are %s with %u scales along axis %d; wants 8 bits with "
                         "one scale, or one for each output along axis %d",
                         w->name, dtype_name(w->shape.type), w->q.n, w->q.axis, axis);
+    if (tfl_type(c, of->x) == DTYPE_I16)
+        return tfl_short_scales_check(c, of, axis);
+    TRY(tfl_single(c, tfl_out(c, 0)));
     if (w->shape.type == DTYPE_I8 && !(full && w->q.n == 1) && !tfl_quant_centred(c->r, w))
         return tfl_fail(c, RILL_UNSUPPORTED,
                         "weights '%.80s' of i8 have a zero point that is not 0", w->name);
@@ -135,6 +120,8 @@ rill_status tfl_byte_conv_emit(struct conversion *c, const struct product_of *of
                                const struct attr *how, unsigned n_how, int activation, uint32_t x,
                                uint32_t weights, uint32_t *ret)
 {
+    if (tfl_type(c, of->x) == DTYPE_I16)
+        return tfl_short_conv_emit(c, of, how, n_how, activation, x, weights, ret);
     uint32_t in[5] = { x, weights };
     struct attr a[CONV_HOW_MAX + 2 + RANGE_ATTRS], *at = a + n_how;
     memcpy(a, how, n_how * sizeof *a);
@@ -142,7 +129,7 @@ rill_status tfl_byte_conv_emit(struct conversion *c, const struct product_of *of
     *at++ = attr_int("w_zero", tfl_quant_zero(c->r, tfl_in(c, of->w)));
     TRY(tfl_range_attrs(c, tfl_out(c, 0), activation, at));
     TRY(tfl_wire(c, of->bias, &in[2]));
-    TRY(factors_make(c, of, &in[3]));
+    TRY(tfl_factors_make(c, of, &in[3]));
     return tfl_emit(c, OP_BYTE_CONV, a, n_how + 2 + RANGE_ATTRS, in, 5, ret, 1);
 }
 
@@ -158,7 +145,8 @@ static rill_status byte_conv(struct conversion *c, const struct window *w, uint3
                                             attr_ints("pads", kept->pad, 4),
                                             attr_int("depthwise", w->depthwise),
                                             attr_int("once", w->full) };
-    return tfl_byte_conv_emit(c, &plain_of, how, CONV_HOW_MAX, w->activation, x, weights, ret);
+    const struct product_of *of = w->full ? &full_of : w->depthwise ? &depthwise_of : &conv_of;
+    return tfl_byte_conv_emit(c, of, how, CONV_HOW_MAX, w->activation, x, weights, ret);
 }
 
 /* ---- floats by bytes ---- */
@@ -261,7 +249,8 @@ static rill_status conv(struct conversion *c, bool depthwise)
     TRY(window_read(c, depthwise, &w));
     if (real && tfl_type(c, 1) == DTYPE_F32)
         return real_conv(c, &w);
-    TRY(real ? mixed_check(c, axis) : tfl_byte_scales_check(c, &plain_of, axis, false));
+    TRY(real ? mixed_check(c, axis)
+             : tfl_byte_scales_check(c, depthwise ? &depthwise_of : &conv_of, axis, false));
     if (real && depthwise && tfl_in(c, 1)->q.n != (uint64_t) tfl_in(c, 1)->shape.dim[3])
         return tfl_fail(c, RILL_UNSUPPORTED,
                         "weights '%.80s' have one scale and its input is of floats; a scale for "
@@ -307,7 +296,7 @@ static rill_status whole_full(struct conversion *c, bool real, int64_t k, int ac
     };
     int64_t outputs = tfl_in(c, 1)->shape.dim[0];
     uint32_t x, weights;
-    TRY(real ? mixed_check(c, 0) : tfl_byte_scales_check(c, &plain_of, 0, true));
+    TRY(real ? mixed_check(c, 0) : tfl_byte_scales_check(c, &full_of, 0, true));
     TRY(tfl_wire(c, 0, &x));
     TRY(tfl_wire(c, 1, &weights));
     TRY(tfl_emit_shape(c, x, (int64_t[]) { -1, 1, 1, k }, 4, &x));

@@ -156,10 +156,10 @@ static rill_status signature_read(struct subgraph *s, struct flat_table model)
     return flat_status(&r->flat, r->err);
 }
 
-/* Bytes go in and come out as the numbers that they stand for. */
+/* Bytes and i16 go in and come out as the numbers that they stand for. */
 static bool is_real(const struct tfl_tensor *t)
 {
-    return tfl_type_is_byte(t->shape.type) && t->q.n == 1;
+    return tfl_type_is_whole(t->shape.type) && t->q.n == 1;
 }
 
 /* Axes that the file leaves open are symbols: S, S_2 and so on. */

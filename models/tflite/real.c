@@ -56,11 +56,12 @@ rill_status tfl_binary(struct conversion *c)
     uint32_t x, w, y;
     enum dtype t = tfl_type(c, 0);
     int activation = flat_i8(&c->r->flat, c->options, 0, 0);
-    if (tfl_type_is_byte(t))
+    if (tfl_type_is_whole(t))
         return tfl_byte_binary(c, activation);
     if (!type_is_plain(t) || t != tfl_type(c, 1))
-        return tfl_fail(c, RILL_UNSUPPORTED, "of %s and %s; both f32, i32, i64 or 8 bits are read",
-                        dtype_name(t), dtype_name(tfl_type(c, 1)));
+        return tfl_fail(c, RILL_UNSUPPORTED,
+                        "of %s and %s; both f32, i32, i64, i16 or 8 bits are read", dtype_name(t),
+                        dtype_name(tfl_type(c, 1)));
     TRY(tfl_wire(c, 0, &x));
     TRY(tfl_wire(c, 1, &w));
     TRY(tfl_emit2(c, (enum op_id) c->row->with, x, w, &y));
@@ -74,10 +75,10 @@ rill_status tfl_binary(struct conversion *c)
 static rill_status bytes_agree(struct conversion *c)
 {
     const struct tfl_tensor *y = tfl_out(c, 0);
-    TRY(tfl_single(c, y));
+    TRY(tfl_single_whole(c, y));
     for (unsigned i = 0; i < 2; i++) {
         const struct tfl_tensor *x = tfl_in(c, i);
-        TRY(tfl_single(c, x));
+        TRY(tfl_single_whole(c, x));
         if (x->shape.type != y->shape.type ||
             tfl_quant_scale(c->r, x, 0) != tfl_quant_scale(c->r, y, 0) ||
             tfl_quant_zero(c->r, x) != tfl_quant_zero(c->r, y))
@@ -94,7 +95,7 @@ rill_status tfl_alike(struct conversion *c)
     const struct tfl_tensor *a = tfl_in(c, 0), *b = tfl_in(c, 1), *y = tfl_out(c, 0);
     uint32_t x, w, out;
     bool extreme = c->row->with == OP_MAX || c->row->with == OP_MIN,
-         bytes = extreme && tfl_type_is_byte(y->shape.type);
+         bytes = extreme && tfl_type_is_whole(y->shape.type);
     bool plain = type_is_plain(a->shape.type) && a->shape.type == b->shape.type;
     if (bytes)
         TRY(bytes_agree(c));
@@ -117,13 +118,15 @@ rill_status tfl_compare(struct conversion *c)
 
 rill_status tfl_table(struct conversion *c)
 {
+    if (tfl_type(c, 0) == DTYPE_I16)
+        return tfl_short_table(c);
     return tfl_type_is_byte(tfl_type(c, 0)) ? tfl_byte_table(c) : tfl_unary(c);
 }
 
 rill_status tfl_relu_like(struct conversion *c)
 {
     uint32_t x, y;
-    if (tfl_type_is_byte(tfl_type(c, 0)))
+    if (tfl_type_is_whole(tfl_type(c, 0)))
         return tfl_byte_relu(c, c->row->with);
     TRY(real_check(c, 0));
     TRY(tfl_wire(c, 0, &x));
@@ -135,8 +138,8 @@ rill_status tfl_leaky_relu(struct conversion *c)
 {
     struct attr a = { .name = "alpha", .kind = ATTR_FLOAT };
     uint32_t x, y;
-    if (tfl_type_is_byte(tfl_type(c, 0)))
-        return tfl_byte_table(c);
+    if (tfl_type_is_whole(tfl_type(c, 0)))
+        return tfl_table(c);
     TRY(real_check(c, 0));
     a.f = flat_f32(&c->r->flat, c->options, 0, 0);
     TRY(tfl_wire(c, 0, &x));
@@ -175,6 +178,8 @@ rill_status tfl_softmax(struct conversion *c)
     uint32_t x, y, by;
     if (tfl_type_is_byte(tfl_type(c, 0)) && c->row->with == OP_SOFTMAX)
         return tfl_byte_softmax(c, (double) beta);
+    if (tfl_type(c, 0) == DTYPE_I16 && c->row->with == OP_SOFTMAX)
+        return tfl_short_softmax(c, (double) beta);
     TRY(real_check(c, 0));
     TRY(tfl_wire(c, 0, &x));
     if (c->row->with == OP_SOFTMAX && beta != 1) {
@@ -206,7 +211,7 @@ rill_status tfl_reduce(struct conversion *c)
     uint32_t in[2], y;
     unsigned n;
     TRY(axes_read(c, RANK_MAX, axes, &n));
-    if (tfl_type_is_byte(tfl_type(c, 0)))
+    if (tfl_type_is_whole(tfl_type(c, 0)))
         return tfl_byte_reduce(c, axes, n, &keep);
     TRY(real_check(c, 0));
     TRY(tfl_wire(c, 0, &in[0]));
@@ -305,7 +310,7 @@ rill_status tfl_pool(struct conversion *c)
     if (!kept)
         return tfl_no_memory(c->r);
     TRY(pool_read(c, kept));
-    if (tfl_type_is_byte(tfl_type(c, 0)))
+    if (tfl_type_is_whole(tfl_type(c, 0)))
         return tfl_byte_pool(c, kept, activation);
     TRY(real_check(c, 0));
     struct attr a[] = { attr_ints("strides", kept, 2), attr_ints("kernel_shape", kept + 2, 2),

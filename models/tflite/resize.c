@@ -63,7 +63,7 @@ static rill_status gathered(struct conversion *c, uint32_t x, const int64_t *at,
 static rill_status scale_kept(struct conversion *c)
 {
     const struct tfl_tensor *x = tfl_in(c, 0), *y = tfl_out(c, 0);
-    if (!tfl_type_is_byte(x->shape.type) ||
+    if (!tfl_type_is_whole(x->shape.type) ||
         (tfl_quant_scale(c->r, x, 0) == tfl_quant_scale(c->r, y, 0) &&
          tfl_quant_zero(c->r, x) == tfl_quant_zero(c->r, y)))
         return RILL_OK;

@@ -13,7 +13,7 @@ static rill_status requantized(struct conversion *c, int activation, double fact
     const struct factor f = tfl_factor_of(factor);
     struct attr a[3 + RANGE_ATTRS];
     uint32_t in;
-    TRY(tfl_single(c, x));
+    TRY(tfl_single_whole(c, x));
     TRY(tfl_range_attrs(c, tfl_out(c, 0), activation, a + 3));
     a[0] = attr_int("x_zero", tfl_quant_zero(c->r, x));
     a[1] = attr_int("multiplier", f.multiplier);
@@ -78,14 +78,14 @@ rill_status tfl_emit_reals(struct conversion *c, const struct tfl_tensor *t, uin
 rill_status tfl_quantize(struct conversion *c)
 {
     uint32_t x, y;
-    if (tfl_type_is_byte(tfl_type(c, 0)))
+    if (tfl_type_is_whole(tfl_type(c, 0)))
         return requantize(c, ACTIVATION_NONE);
     if (tfl_type(c, 0) == DTYPE_F32) {
         TRY(tfl_wire(c, 0, &x));
         TRY(tfl_emit_bytes(c, tfl_out(c, 0), x, &y));
         return tfl_result(c, 0, y);
     }
-    return tfl_fail(c, RILL_UNSUPPORTED, "of %s; 8 bits or f32 are read",
+    return tfl_fail(c, RILL_UNSUPPORTED, "of %s; 8 bits, i16 or f32 are read",
                     dtype_name(tfl_type(c, 0)));
 }
 
@@ -111,38 +111,95 @@ static void factor_attrs(struct attr *a, const char *multiplier, const char *shi
     a[1] = attr_int(shift, f.shift);
 }
 
-#define SUM_UP 20 /* bits that a sum has below its operands */
+/* Bits that a sum has below its operands. */
+static int sum_up(enum dtype t)
+{
+    return t == DTYPE_I16 ? 15 : 20;
+}
+
+/* Whole numbers are i16 all of them, or bytes. */
+static rill_status kinds_agree(struct conversion *c)
+{
+    const enum dtype a = tfl_type(c, 0), b = tfl_type(c, 1), y = tfl_out(c, 0)->shape.type;
+    TRY(tfl_single_whole(c, tfl_in(c, 0)));
+    TRY(tfl_single_whole(c, tfl_in(c, 1)));
+    if ((a == DTYPE_I16) == (b == DTYPE_I16) && (a == DTYPE_I16) == (y == DTYPE_I16))
+        return RILL_OK;
+    return tfl_fail(c, RILL_UNSUPPORTED, "of %s and %s, which makes %s; wants i16 or bytes alone",
+                    dtype_name(a), dtype_name(b), dtype_name(y));
+}
+
+#define SUM_ATTRS 6 /* factors of the sum and of both operands */
+
+static void sum_attrs(struct attr *at, float of_a, float of_b, float of_y, int up)
+{
+    const double twice = 2 * (double) (of_a > of_b ? of_a : of_b);
+    factor_attrs(at, "multiplier", "shift", twice / ((double) (1 << up) * (double) of_y));
+    factor_attrs(at + 2, "a_multiplier", "a_shift", (double) of_a / twice);
+    factor_attrs(at + 4, "b_multiplier", "b_shift", (double) of_b / twice);
+}
+
+/* Scales that are powers of two: one operand has that of the sum, the other is shifted to it. */
+static rill_status shifted_sum_attrs(struct conversion *c, struct attr *at, const int power[3])
+{
+    const int shift[3] = { 0, power[0] - power[2], power[1] - power[2] };
+    static const char *const names[3][2] = { { "multiplier", "shift" },
+                                             { "a_multiplier", "a_shift" },
+                                             { "b_multiplier", "b_shift" } };
+    if (shift[1] > 0 || shift[2] > 0 || shift[1] < -31 || shift[2] < -31 || (shift[1] && shift[2]))
+        return tfl_fail(
+            c, RILL_UNSUPPORTED,
+            "scales of 2^%d and 2^%d, which makes one of 2^%d; wants one operand of the "
+            "result's scale and another of no larger one",
+            power[0], power[1], power[2]);
+    for (unsigned i = 0; i < 3; i++) {
+        at[2 * i] = attr_int(names[i][0], INT32_MAX);
+        at[2 * i + 1] = attr_int(names[i][1], shift[i]);
+    }
+    return RILL_OK;
+}
+
+/* Whether sums of i16 are to be shifted: unless the file says no, where all scales are powers. */
+static bool sums_shift(struct conversion *c, int power[3])
+{
+    const struct tfl_tensor *t[3] = { tfl_in(c, 0), tfl_in(c, 1), tfl_out(c, 0) };
+    bool all = tfl_type(c, 0) == DTYPE_I16 && flat_i8(&c->r->flat, c->options, BINARY_POWERS, 1);
+    for (unsigned i = 0; i < 3; i++)
+        all = tfl_power_of_two(tfl_quant_scale(c->r, t[i], 0), &power[i]) && all;
+    return all;
+}
 
 /* Products of scales are made as floats, as the format's own kernels make them. */
 rill_status tfl_byte_binary(struct conversion *c, int activation)
 {
-    const struct tfl_tensor *a = tfl_in(c, 0), *b = tfl_in(c, 1), *y = tfl_out(c, 0);
-    struct attr attrs[10 + RANGE_ATTRS];
+    const struct tfl_tensor *a = tfl_in(c, 0), *b = tfl_in(c, 1);
+    struct attr attrs[4 + SUM_ATTRS + RANGE_ATTRS], *at = attrs + RANGE_ATTRS;
     uint32_t in[2], out;
     enum op_id id = (enum op_id) c->row->with;
     bool product = id == OP_MUL;
-    TRY(tfl_single(c, a));
-    TRY(tfl_single(c, b));
+    int power[3], up = sum_up(a->shape.type);
+    if (!product && id != OP_ADD && id != OP_SUB)
+        return tfl_fail(c, RILL_UNSUPPORTED, "on whole numbers is not read; ADD, SUB and MUL are");
+    TRY(kinds_agree(c));
     TRY(tfl_range_attrs(c, tfl_out(c, 0), activation, attrs));
     float of_a = tfl_quant_scale(c->r, a, 0), of_b = tfl_quant_scale(c->r, b, 0),
-          of_y = tfl_quant_scale(c->r, y, 0), most = of_a > of_b ? of_a : of_b;
-    double twice = 2 * (double) most;
-    if (!product && id != OP_ADD && id != OP_SUB)
-        return tfl_fail(c, RILL_UNSUPPORTED, "on 8 bits is not read; ADD, SUB and MUL are");
-    struct attr *at = attrs + RANGE_ATTRS;
-    *at++ = attr_int("a_zero", tfl_quant_zero(c->r, a));
-    *at++ = attr_int("b_zero", tfl_quant_zero(c->r, b));
-    factor_attrs(at, "multiplier", "shift",
-                 product ? (double) (of_a * of_b / of_y)
-                         : twice / ((double) (1 << SUM_UP) * (double) of_y));
-    factor_attrs(at + 2, "a_multiplier", "a_shift", (double) of_a / twice);
-    factor_attrs(at + 4, "b_multiplier", "b_shift", (double) of_b / twice);
-    at[6] = attr_int("up", SUM_UP);
-    at[7] = attr_int("minus", id == OP_SUB);
+          of_y = tfl_quant_scale(c->r, tfl_out(c, 0), 0);
+    at[0] = attr_int("a_zero", tfl_quant_zero(c->r, a));
+    at[1] = attr_int("b_zero", tfl_quant_zero(c->r, b));
+    if (product) {
+        factor_attrs(at + 2, "multiplier", "shift", (double) (of_a * of_b / of_y));
+    } else if (sums_shift(c, power)) {
+        TRY(shifted_sum_attrs(c, at + 2, power));
+        up = 0;
+    } else {
+        sum_attrs(at + 2, of_a, of_b, of_y, up);
+    }
+    at[2 + SUM_ATTRS] = attr_int("up", up);
+    at[3 + SUM_ATTRS] = attr_int("minus", id == OP_SUB);
     TRY(tfl_wire(c, 0, &in[0]));
     TRY(tfl_wire(c, 1, &in[1]));
-    TRY(tfl_emit(c, product ? OP_BYTE_MUL : OP_BYTE_ADD, attrs, RANGE_ATTRS + (product ? 4 : 10),
-                 in, 2, &out, 1));
+    TRY(tfl_emit(c, product ? OP_BYTE_MUL : OP_BYTE_ADD, attrs,
+                 RANGE_ATTRS + (product ? 4 : 4 + SUM_ATTRS), in, 2, &out, 1));
     return tfl_result(c, 0, out);
 }
 
@@ -179,8 +236,8 @@ rill_status tfl_byte_prelu(struct conversion *c)
 static rill_status same_scale(struct conversion *c)
 {
     const struct tfl_tensor *x = tfl_in(c, 0), *y = tfl_out(c, 0);
-    TRY(tfl_single(c, x));
-    TRY(tfl_single(c, y));
+    TRY(tfl_single_whole(c, x));
+    TRY(tfl_single_whole(c, y));
     if (tfl_quant_scale(c->r, x, 0) == tfl_quant_scale(c->r, y, 0) &&
         tfl_quant_zero(c->r, x) == tfl_quant_zero(c->r, y))
         return RILL_OK;
@@ -275,13 +332,13 @@ rill_status tfl_byte_reduce(struct conversion *c, const int64_t *axes, unsigned 
     if (c->row->with == OP_REDUCE_MAX || c->row->with == OP_REDUCE_MIN)
         return byte_extreme(c, axes, n, keep);
     TRY(tfl_range_attrs(c, y, ACTIVATION_NONE, a + 3));
-    TRY(tfl_single(c, x));
+    TRY(tfl_single_whole(c, x));
     for (unsigned i = 0; i < n; i++)
         TRY(tfl_known(c, x, axis_normalise(axes[i], x->shape.rank), "a mean of bytes"));
     int64_t all = tensor_count(&x->shape), left = tensor_count(&y->shape);
     if (c->row->with != OP_REDUCE_MEAN || left < 1 || all < left || all / left > 1 << 20)
         return tfl_fail(c, RILL_UNSUPPORTED,
-                        "on 8 bits is not read; MEAN of at most 2^20, REDUCE_MAX and "
+                        "on whole numbers is not read; MEAN of at most 2^20, REDUCE_MAX and "
                         "REDUCE_MIN are");
     int64_t each = all / left;
     struct factor f = factor_over(tfl_factor_of((double) tfl_quant_scale(c->r, x, 0) /

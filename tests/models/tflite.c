@@ -38,6 +38,12 @@ static const struct row {
     { "resized8", 0 },
     { "variable8", 0 },
     { "svdf8", 0 },
+    { "conv16", 0 },
+    { "full16", 0 },
+    { "binary16", 0 },
+    { "curves16", 0 },
+    { "softmax16", 0 },
+    { "windows16", 0 },
     { "mixed_full", 1e-5f },
     { "mixed_conv", 1e-5f },
     { "mixed_conv_channels", 1e-5f },
@@ -234,7 +240,14 @@ static const struct bad {
     { "scales_number", RILL_MALFORMED, { "'in'", "3 scales" } },
     { "scales_axis", RILL_MALFORMED, { "'weights'", "axis 5" } },
     { "scales_inputs", RILL_UNSUPPORTED, { "FULLY_CONNECTED", "4 scales along axis 1" } },
-    { "int16", RILL_UNSUPPORTED, { "FULLY_CONNECTED", "i16" } },
+    { "int16", RILL_UNSUPPORTED, { "FULLY_CONNECTED", "bias is i32; wants i64" } },
+    { "int16_zero", RILL_UNSUPPORTED, { "'in'", "zero point of 3" } },
+    { "int16_weights", RILL_UNSUPPORTED, { "FULLY_CONNECTED", "'weights' of i8" } },
+    { "logistic16_scale", RILL_UNSUPPORTED, { "LOGISTIC", "'out' is in steps of 0.02" } },
+    { "softmax16_scale", RILL_UNSUPPORTED, { "SOFTMAX", "1/32768" } },
+    { "swish16", RILL_UNSUPPORTED, { "HARD_SWISH", "16 bits" } },
+    { "powers", RILL_UNSUPPORTED, { "ADD, 'out'", "2^-2 and 2^-2" } },
+    { "div16", RILL_UNSUPPORTED, { "DIV, 'out'", "ADD, SUB and MUL" } },
     { "bias_type", RILL_UNSUPPORTED, { "FULLY_CONNECTED", "i64" } },
     { "version", RILL_UNSUPPORTED, { "version 2", "3 is read" } },
     { "no_graph", RILL_MALFORMED, { "no graph", "" } },
@@ -394,6 +407,7 @@ int main(void)
     test_open("floats");
     test_open("whole");
     test_open("windows");
+    test_open("shorts");
     test_open("cell");
     for (size_t i = 0; i < sizeof published / sizeof *published; i++)
         test_published(&published[i]);

@@ -390,6 +390,115 @@ def lstm(m, weights, shifted=False):
     return x, [y, z]
 
 
+# ---- 16 bits ----
+
+def bias64(m, n, scale, type='INT64'):
+    return m.tensor('bias', [n], type, m.random.integers(-900000, 900000, n).astype(type.lower()), scale)
+
+
+@case
+def conv16(m):
+    """A window with padding, steps and Relu; sums of 64 bits, of 32 where the file says so, and of more than 2^31."""
+    x = m.tensor('x', [2, 7, 3, 40], 'INT16', scale=1e-4)
+    scales = [0.004 * (1 + i / 5) for i in range(6)]
+    y, z = m.tensor('y', [2, 4, 3, 6], 'INT16', scale=0.002), m.tensor('z', [2, 6, 2, 6], 'INT16', scale=0.0011)
+    m.op('CONV_2D', [x, m.bytes8('w', [6, 3, 3, 40], scales), bias64(m, 6, conv_scale(1e-4, scales))], [y],
+         {0: ('b', SAME), 1: ('i', 1), 2: ('i', 2), 3: ('b', 1), 4: ('i', 1), 5: ('i', 1)}, version=4)
+    m.op('CONV_2D', [x, m.bytes8('v', [6, 2, 2, 40], scales), bias64(m, 6, conv_scale(1e-4, scales), 'INT32')], [z],
+         {0: ('b', VALID), 1: ('i', 1), 2: ('i', 1), 3: ('b', 0), 4: ('i', 1), 5: ('i', 1), 6: ('b', 2)}, version=8)
+    d, scales = m.tensor('d', [2, 7, 3, 80], 'INT16', scale=0.001), [0.01 * (1 + i % 7 / 3) for i in range(80)]
+    m.op('DEPTHWISE_CONV_2D', [x, m.bytes8('u', [1, 3, 2, 80], scales, axis=3), bias64(m, 80, conv_scale(1e-4, scales))], [d],
+         {0: ('b', SAME), 1: ('i', 1), 2: ('i', 1), 3: ('i', 2), 4: ('b', 3), 5: ('i', 1), 6: ('i', 1)}, version=5)
+    t = m.tensor('t', [2, 14, 6, 5], 'INT16', scale=0.0015)
+    m.op('TRANSPOSE_CONV', [m.ints('of_t', [2, 14, 6, 5]), m.bytes8('s', [5, 3, 3, 40], scales[:5]), x, bias64(m, 5, conv_scale(1e-4, scales[:5]))],
+         [t], {0: ('b', SAME), 1: ('i', 2), 2: ('i', 2)}, version=3)
+    return x, [y, z, d, t]
+
+
+@case
+def full16(m):
+    """One scale and one an output, with biases of 64 and 32 bits and without; more products than 32 bits hold."""
+    x = m.tensor('x', [3, 700], 'INT16', scale=1e-4)
+    ones = m.tensor('ones', [8, 700], 'INT8', np.full((8, 700), 127, np.int8), 0.01)
+    scales = [0.004 * (1 + i / 5) for i in range(8)]
+    y = [m.tensor('y%d' % i, [3, 8], 'INT16', scale=s) for i, s in enumerate((0.004, 0.02, 0.003, 0.01))]
+    most = m.tensor('most', [3, 700], 'INT16', scale=1e-4)
+    m.op('MAXIMUM', [x, m.tensor('low', [1], 'INT16', np.array([30000], np.int16), 1e-4)], [most])
+    m.op('FULLY_CONNECTED', [x, m.bytes8('w', [8, 700], 0.011), bias64(m, 8, float(np.float32(1e-4) * np.float32(0.011)))], [y[0]],
+         {0: ('b', 0)}, version=7)
+    m.op('FULLY_CONNECTED', [most, ones, -1], [y[1]], {0: ('b', 0)}, version=7)
+    m.op('FULLY_CONNECTED', [x, m.bytes8('v', [8, 700], scales), bias64(m, 8, conv_scale(1e-4, scales), 'INT32')], [y[2]],
+         {0: ('b', 1), 4: ('b', 2)}, version=11)
+    m.op('FULLY_CONNECTED', [x, m.bytes8('u', [8, 700], scales), -1], [y[3]], {0: ('b', 0)}, version=9)
+    return x, y
+
+
+@case
+def binary16(m):
+    """Any scales, and powers of two, of which one operand is shifted."""
+    x, w = m.tensor('x', [4, 60], 'INT16', scale=0.0011), m.tensor('w', [4, 1], 'INT16', scale=0.0004)
+    outs = [m.tensor(k, [4, 60], 'INT16', scale=s) for k, s in (('ADD', 0.0013), ('SUB', 0.0009), ('MUL', 0.009))]
+    for kind, y in zip(('ADD', 'SUB', 'MUL'), outs):
+        m.op(kind, [x, w], [y], {0: ('b', 0), 1: ('?', False)} if kind != 'MUL' else {0: ('b', 1)}, version=4 if kind == 'MUL' else 5)
+    p, q = m.tensor('p', [4, 60], 'INT16', scale=2 ** -10), m.tensor('q', [4, 60], 'INT16', scale=2 ** -12)
+    m.op('QUANTIZE', [x], [p], version=3)
+    m.op('QUANTIZE', [x], [q], version=3)
+    for kind, a, b in (('ADD', p, q), ('SUB', p, q), ('SUB', q, p)):
+        outs.append(m.tensor('t%d' % len(outs), [4, 60], 'INT16', scale=2 ** -10))
+        m.op(kind, [a, b], [outs[-1]], {0: ('b', 0)}, version=2)
+    return [x, w], outs
+
+
+@case
+def curves16(m):
+    """From a scale of its own, a power of two, and one that leaves the ends to the last point."""
+    x, outs = m.tensor('x', [2, 128], 'INT16', scale=0.0003), []
+    for scale in (0.0003, 2.0 ** -12, 0.01):
+        z = m.tensor('z%d' % len(outs), [2, 128], 'INT16', scale=scale)
+        m.op('QUANTIZE', [x], [z], version=3)
+        for kind, step in (('LOGISTIC', 2 ** -15), ('TANH', 2 ** -15), ('LEAKY_RELU', scale * 0.7), ('RELU', scale * 1.3), ('RELU6', scale)):
+            outs.append(m.tensor('y%d' % len(outs), [2, 128], 'INT16', scale=step))
+            m.op(kind, [z], [outs[-1]], {0: ('f', 0.3)} if kind == 'LEAKY_RELU' else None, version=3 if kind in ('LOGISTIC', 'TANH') else 2)
+    return x, outs
+
+
+@case
+def softmax16(m):
+    """Rows of which few and of which many count."""
+    x, y = m.tensor('x', [8, 30], 'INT16', scale=0.0003), m.tensor('y', [8, 30], 'INT16', scale=1 / 32768)
+    z, v = m.tensor('z', [240], 'INT16', scale=0.0003), m.tensor('v', [240], 'INT16', scale=1 / 32768)
+    m.op('SOFTMAX', [x], [y], {0: ('f', 1.0)}, version=3)
+    m.op('RESHAPE', [x, m.ints('shape', [240])], [z], {0: ('i', [240])})
+    m.op('SOFTMAX', [z], [v], {0: ('f', 0.25)}, version=3)
+    return x, [y, v]
+
+
+@case
+def windows16(m):
+    """Pools, means, extremes, what only moves, and the ways to bytes and back."""
+    q = {'scale': 0.0002}
+    x, w = m.tensor('x', [1, 7, 6, 3], 'INT16', **q), m.tensor('w', [1, 7, 6, 2], 'INT16', **q)
+    shapes = {'mean': [1, 4, 3, 3], 'most': [1, 5, 5, 3], 'all': [1, 3], 'both': [1, 7, 6, 5], 'pad': [1, 8, 6, 3], 'part': [1, 3, 6, 3],
+              'near': [1, 3, 9, 3], 'least': [1, 6, 3]}
+    y = {k: m.tensor(k, s, 'INT16', scale=0.0003 if k == 'all' else 0.0002) for k, s in shapes.items()}
+    m.op('AVERAGE_POOL_2D', [x], [y['mean']], {0: ('b', SAME), 1: ('i', 2), 2: ('i', 2), 3: ('i', 3), 4: ('i', 3)}, version=3)
+    m.op('MAX_POOL_2D', [x], [y['most']], {0: ('b', VALID), 1: ('i', 1), 2: ('i', 1), 3: ('i', 2), 4: ('i', 3), 5: ('b', 1)}, version=3)
+    m.op('MEAN', [x, m.ints('a', [1, 2])], [y['all']], {0: ('?', False)}, version=3)
+    m.op('REDUCE_MIN', [x, m.ints('b', [1])], [y['least']], {0: ('?', False)}, version=3)
+    m.op('CONCATENATION', [x, w], [y['both']], {0: ('i', 3)}, version=3)
+    m.op('PAD', [x, m.ints('pads', [[0, 0], [1, 0], [0, 0], [0, 0]])], [y['pad']], version=2)
+    m.op('STRIDED_SLICE', [x, m.ints('begin', [0, 1, 0, 0]), m.ints('end', [1, 7, 6, 3]), m.ints('step', [1, 2, 1, 1])], [y['part']],
+         {0: ('i', 0), 1: ('i', 0)}, version=4)
+    m.op('RESIZE_NEAREST_NEIGHBOR', [x, m.ints('size', [3, 9])], [y['near']], {0: ('?', False), 1: ('?', False)}, version=4)
+    u, f, z = m.tensor('u', [1, 7, 6, 3], 'INT8', scale=0.03, zero=5), m.tensor('f', [1, 7, 6, 3]), m.tensor('z', [1, 7, 6, 3], 'INT16', scale=0.0005)
+    back = m.tensor('back', [1, 7, 6, 3], 'INT16', scale=0.001)
+    m.op('QUANTIZE', [x], [u], version=3)
+    m.op('QUANTIZE', [u], [back], version=3)
+    m.op('DEQUANTIZE', [x], [f], version=3)
+    m.op('QUANTIZE', [f], [z], version=3)
+    return [x, w], [*y.values(), u, z, back]
+
+
 # ---- floats by bytes ----
 
 @case
@@ -604,7 +713,7 @@ def as_list(x):
 
 
 def reals(detail, x):
-    if x.dtype not in (np.int8, np.uint8):
+    if x.dtype not in (np.int8, np.uint8, np.int16):
         return x.astype(np.float32)
     q = detail['quantization_parameters']
     return (x.astype(np.float32) - np.float32(q['zero_points'][0])) * np.float32(q['scales'][0])
@@ -615,7 +724,7 @@ def numbers(random, detail, run):
         return random.standard_normal(detail['shape']).astype(np.float32)
     i = np.iinfo(detail['dtype'])
     if run == 0 and np.prod(detail['shape']) == 256:
-        return np.arange(i.min, i.max + 1).astype(detail['dtype']).reshape(detail['shape'])
+        return np.linspace(i.min, i.max, 256).round().astype(detail['dtype']).reshape(detail['shape'])
     return random.integers(i.min, i.max + 1, detail['shape']).astype(detail['dtype'])
 
 

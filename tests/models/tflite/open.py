@@ -86,6 +86,24 @@ def windows(rows, name):
     m.save(name, [x], [y])
 
 
+def shorts(rows, name):
+    """16 bits: a window that looks ahead, a pool, what is looked up, a sum with what is later, a product and a softmax of each row."""
+    m = Net(rows)
+    bytes8 = lambda t, s, scale, **more: m.tensor(t, s, 'INT8', m.random.integers(-127, 128, s).astype(np.int8), scale, **more)
+    x = m.rowed('x', [1, 0, 2, 4], 'INT16', scale=0.0001)
+    c, p, t, s = (m.rowed(n, [1, 0, 2, 4], 'INT16', scale=z) for n, z in (('c', 0.0003), ('p', 0.0003), ('t', 2 ** -15), ('s', 0.0001)))
+    m.op('CONV_2D', [x, bytes8('w', [4, 3, 1, 4], [0.01] * 4), m.tensor('b', [4], 'INT64', np.full(4, -900, np.int64), [1e-6] * 4)], [c],
+         {0: ('b', SAME), 1: ('i', 1), 2: ('i', 1), 3: ('b', 0), 4: ('i', 1), 5: ('i', 1)}, version=4)
+    m.op('MAX_POOL_2D', [c], [p], {0: ('b', SAME), 1: ('i', 1), 2: ('i', 1), 3: ('i', 1), 4: ('i', 2), 5: ('b', 0)}, version=3)
+    m.op('TANH', [p], [t], version=3)
+    m.op('ADD', [x, t], [s], {0: ('b', 0)}, version=2)
+    r, y, z = m.rowed('r', [1, 0, 8], 'INT16', scale=0.0001), m.rowed('v', [1, 0, 5], 'INT16', scale=0.0002), m.rowed('y', [1, 0, 5], 'INT16', scale=1 / 32768)
+    m.op('RESHAPE', [s], [r], {})
+    m.op('FULLY_CONNECTED', [r, bytes8('u', [5, 8], 0.02), -1], [y], {0: ('b', 0), 2: ('?', True)}, version=9)
+    m.op('SOFTMAX', [y], [z], {0: ('f', 1.0)}, version=3)
+    m.save(name, [x], [z])
+
+
 def cell(rows, name):
     """An LSTM along the rows."""
     m = Net(rows)
@@ -117,7 +135,7 @@ def refused():
 
 
 if __name__ == '__main__':
-    for net in (floats, whole, windows, cell):
+    for net in (floats, whole, windows, shorts, cell):
         net(None, 'nets/open_' + net.__name__)
         net(7, 'nets/open_%s_7' % net.__name__)
     refused()
