@@ -6,7 +6,8 @@
 #include <string.h>
 
 struct deconv {
-    int64_t stride[2], pad[4]; /* pad: of the output: before, then after */
+    int64_t stride[2], pad[4]; /* pad: of the output: before, then after; less than 0: more of it */
+    int64_t beyond[2];         /* places behind what windows reach: the bias alone */
     int activation;
 };
 
@@ -30,9 +31,14 @@ static rill_status deconv_read(struct conversion *c, struct deconv *ret)
         TRY(tfl_known(c, y, 1 + (int) i, "a transposed convolution"));
         int64_t all =
             (x->shape.dim[1 + i] - 1) * ret->stride[i] + w->dim[1 + i] - y->shape.dim[1 + i];
-        if (all < 0)
-            return tfl_fail(c, RILL_UNSUPPORTED, "its output is larger than its windows reach");
-        ret->pad[i] = same ? all / 2 : 0;
+        if (all <= -ret->stride[i])
+            return tfl_fail(c, RILL_UNSUPPORTED,
+                            "its output has %lld places, %lld more than its windows reach; by a "
+                            "stride of %lld it has less than that many",
+                            (long long) y->shape.dim[1 + i], (long long) -all,
+                            (long long) ret->stride[i]);
+        ret->beyond[i] = all < 0 ? -all : 0;
+        ret->pad[i] = same && all > 0 ? all / 2 : 0;
         ret->pad[2 + i] = all - ret->pad[i];
         if (ret->pad[i] >= w->dim[1 + i] || ret->pad[2 + i] >= w->dim[1 + i])
             return tfl_fail(c, RILL_UNSUPPORTED, "its output is smaller than what it is made of");
@@ -44,17 +50,20 @@ static rill_status deconv_real(struct conversion *c, const struct deconv *d)
 {
     static const int64_t first[] = { 0, 3, 1, 2 }, last[] = { 0, 2, 3, 1 };
     static const int64_t weights[] = { 3, 0, 1, 2 };
-    const struct deconv *kept = arena_copy(c->r->arena, d, sizeof *d);
+    struct deconv *kept = arena_copy(c->r->arena, d, sizeof *d);
     uint32_t in[3], out;
     if (!kept)
         return tfl_no_memory(c->r);
-    struct attr a[] = { attr_ints("strides", kept->stride, 2), attr_ints("pads", kept->pad, 4) };
+    for (int i = 0; i < 2; i++)
+        kept->pad[2 + i] += kept->beyond[i];
+    struct attr a[] = { attr_ints("strides", kept->stride, 2), attr_ints("pads", kept->pad, 4),
+                        attr_ints("output_padding", kept->beyond, 2) };
     TRY(tfl_wire(c, 2, &in[0]));
     TRY(tfl_wire(c, 1, &in[1]));
     TRY(tfl_wire(c, 3, &in[2]));
     TRY(tfl_emit_transpose(c, first, 4, in[0], &in[0]));
     TRY(tfl_emit_transpose(c, weights, 4, in[1], &in[1]));
-    TRY(tfl_emit(c, OP_CONV_TRANSPOSE, a, 2, in, 3, &out, 1));
+    TRY(tfl_emit(c, OP_CONV_TRANSPOSE, a, 3, in, 3, &out, 1));
     TRY(tfl_emit_activation(c, d->activation, out, &out));
     TRY(tfl_emit_transpose(c, last, 4, out, &out));
     return tfl_result(c, 0, out);

@@ -335,8 +335,10 @@ rill_status tfl_range_attrs(struct conversion *c, const struct tfl_tensor *y, in
     return RILL_OK;
 }
 
+/* The reference multiplies the scales of a convolution of u8 as floats, others as doubles. */
 rill_status tfl_factors_make(struct conversion *c, const struct product_of *of, uint32_t ret[2])
 {
+    const bool single = tfl_type(c, of->x) == DTYPE_U8 && !of->full;
     const struct tfl_tensor *x = tfl_in(c, of->x), *w = tfl_in(c, of->w), *y = tfl_out(c, 0);
     int64_t n = w->q.n;
     struct tensor *multiplier = tensor_new(c->r->arena, DTYPE_I32, 1, &n),
@@ -345,7 +347,8 @@ rill_status tfl_factors_make(struct conversion *c, const struct product_of *of, 
         return tfl_no_memory(c->r);
     float of_x = tfl_quant_scale(c->r, x, 0), of_y = tfl_quant_scale(c->r, y, 0);
     for (uint32_t i = 0; i < w->q.n; i++) {
-        double product = (double) of_x * (double) tfl_quant_scale(c->r, w, i);
+        float of_w = tfl_quant_scale(c->r, w, i);
+        double product = single ? (double) (of_x * of_w) : (double) of_x * (double) of_w;
         struct factor f = tfl_factor_of(product / (double) of_y);
         ((int32_t *) multiplier->data)[i] = f.multiplier;
         ((int32_t *) shift->data)[i] = f.shift;

@@ -354,9 +354,8 @@ static rill_status byte_matmul(struct conversion *c, uint32_t x, uint32_t w, uin
     TRY(tfl_single(c, tx));
     TRY(tfl_single(c, tw));
     TRY(tfl_range_attrs(c, ty, ACTIVATION_NONE, a + 2));
-    struct factor f = tfl_factor_of((double) tfl_quant_scale(c->r, tx, 0) *
-                                    (double) tfl_quant_scale(c->r, tw, 0) /
-                                    (double) tfl_quant_scale(c->r, ty, 0));
+    double product = (double) (tfl_quant_scale(c->r, tx, 0) * tfl_quant_scale(c->r, tw, 0));
+    struct factor f = tfl_factor_of(product / (double) tfl_quant_scale(c->r, ty, 0));
     a[0] = attr_int("multiplier", f.multiplier);
     a[1] = attr_int("shift", f.shift);
     TRY(zero_wire(c, tx, &in[2]));

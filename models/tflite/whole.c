@@ -22,19 +22,23 @@ static rill_status requantized(struct conversion *c, int activation, double fact
     return tfl_emit(c, OP_REQUANTIZE, a, 3 + RANGE_ATTRS, &in, 1, ret, 1);
 }
 
-static rill_status requantize(struct conversion *c, int activation)
+/* The reference divides the scales as floats here, and as doubles in QUANTIZE. */
+rill_status tfl_byte_relu(struct conversion *c, int activation)
 {
     uint32_t out;
-    TRY(requantized(c, activation,
-                    (double) tfl_quant_scale(c->r, tfl_in(c, 0), 0) /
-                        (double) tfl_quant_scale(c->r, tfl_out(c, 0), 0),
-                    &out));
+    float of_x = tfl_quant_scale(c->r, tfl_in(c, 0), 0),
+          of_y = tfl_quant_scale(c->r, tfl_out(c, 0), 0);
+    TRY(requantized(c, activation, (double) (of_x / of_y), &out));
     return tfl_result(c, 0, out);
 }
 
-rill_status tfl_byte_relu(struct conversion *c, int activation)
+static rill_status requantize(struct conversion *c)
 {
-    return requantize(c, activation);
+    uint32_t out;
+    double of_x = tfl_quant_scale(c->r, tfl_in(c, 0), 0),
+           of_y = tfl_quant_scale(c->r, tfl_out(c, 0), 0);
+    TRY(requantized(c, ACTIVATION_NONE, of_x / of_y, &out));
+    return tfl_result(c, 0, out);
 }
 
 /* Scale and zero of a tensor as the inputs of QuantizeLinear and DequantizeLinear. */
@@ -79,7 +83,7 @@ rill_status tfl_quantize(struct conversion *c)
 {
     uint32_t x, y;
     if (tfl_type_is_whole(tfl_type(c, 0)))
-        return requantize(c, ACTIVATION_NONE);
+        return requantize(c);
     if (tfl_type(c, 0) == DTYPE_F32) {
         TRY(tfl_wire(c, 0, &x));
         TRY(tfl_emit_bytes(c, tfl_out(c, 0), x, &y));

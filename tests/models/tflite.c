@@ -44,6 +44,8 @@ static const struct row {
     { "curves16", 0 },
     { "softmax16", 0 },
     { "windows16", 0 },
+    { "ties_of_floats", 0 },
+    { "transpose_conv_gaps", 1e-5f },
     { "mixed_full", 1e-5f },
     { "mixed_conv", 1e-5f },
     { "mixed_conv_channels", 1e-5f },

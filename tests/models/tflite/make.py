@@ -583,6 +583,64 @@ def depthwise(m):
     return x, y
 
 
+def tie_scales(m, divided=False):
+    """Two scales and that of the result: what becomes of them is half as floats, and not as doubles."""
+    while True:
+        a, b = (np.float32(2 ** v) for v in m.random.uniform(-7, -4, 2))
+        if divided:
+            a = np.float32(np.float32(1.5) * b)
+            if a / b == np.float32(1.5) and float(a) / float(b) != 1.5:
+                return float(a), float(b)
+        elif float(a * b) != float(a) * float(b):
+            return float(a), float(b), float(a * b * np.float32(2))
+
+
+@case
+def ties_of_floats(m):
+    """Where the reference multiplies or divides scales as floats: convolutions of u8, products of i8, RELU."""
+    outputs = []
+    inputs = []
+    for i in range(3):
+        sx, sw, sy = tie_scales(m)
+        x = m.tensor(f'x{i}', [1, 9, 9, 3], 'UINT8', scale=sx, zero=128)
+        inputs.append(x)
+
+        def weights(shape):
+            return m.tensor('w', shape, 'UINT8', m.random.integers(125, 132, shape).astype(np.uint8), sw, zero=128)
+
+        y = [m.tensor(f'{n}{i}', [1, 9, 9, c], 'UINT8', scale=sy, zero=128) for n, c in (('conv', 5), ('turned', 4))]
+        d = m.tensor(f'depthwise{i}', [1, 9, 9, 3], 'UINT8', scale=sy, zero=128)
+        zeros = [m.tensor('bias', [n], 'INT32', np.zeros(n, np.int32), float(np.float32(sx) * np.float32(sw))) for n in (5, 3)]
+        m.op('CONV_2D', [x, weights([5, 1, 1, 3]), zeros[0]], [y[0]], {0: ('b', VALID), 1: ('i', 1), 2: ('i', 1)})
+        m.op('DEPTHWISE_CONV_2D', [x, weights([1, 1, 1, 3]), zeros[1]], [d],
+             {0: ('b', VALID), 1: ('i', 1), 2: ('i', 1), 3: ('i', 1)})
+        m.op('TRANSPOSE_CONV', [m.ints('to', [1, 9, 9, 4]), weights([4, 1, 1, 3]), x], [y[1]],
+             {0: ('b', VALID), 1: ('i', 1), 2: ('i', 1)})
+        a = m.tensor(f'a{i}', [2, 9, 3], 'INT8', scale=sx)
+        z = m.tensor(f'product{i}', [2, 9, 7], 'INT8', scale=sy)
+        v = m.tensor('v', [3, 7], 'INT8', m.random.integers(-3, 4, (3, 7)).astype(np.int8), sw)
+        m.op('BATCH_MATMUL', [a, v], [z], version=2)
+        of_r, of_s = tie_scales(m, True)
+        r, s = m.tensor(f'r{i}', [64], 'INT8', scale=of_r), m.tensor(f'relu{i}', [64], 'INT8', scale=of_s)
+        m.op('RELU', [r], [s], version=2)
+        inputs += [a, r]
+        outputs += [*y, d, z, s]
+    return inputs, outputs
+
+
+@case
+def transpose_conv_gaps(m):
+    """Windows that are shorter than their step: between them, and behind the last one, there is the bias alone."""
+    x, q = m.tensor('x', [1, 4, 3, 2]), m.tensor('q', [1, 4, 3, 2], 'INT8', scale=0.06, zero=-9)
+    y, z = m.tensor('y', [1, 12, 6, 3]), m.tensor('z', [1, 12, 6, 3], 'INT8', scale=0.02, zero=4)
+    to = m.ints('to', [1, 12, 6, 3])
+    how = {0: ('b', SAME), 1: ('i', 2), 2: ('i', 3)}
+    m.op('TRANSPOSE_CONV', [to, m.real('w', [3, 1, 1, 2]), x, m.real('b', [3])], [y], how, version=3)
+    scales = [0.004, 0.01, 0.007]
+    m.op('TRANSPOSE_CONV', [to, m.bytes8('v', [3, 1, 1, 2], scales), q, m.bias(3, conv_scale(0.06, scales))], [z], how, version=4)
+    return [x, q], [y, z]
+
+
 @case
 def transpose_conv(m):
     x = m.tensor('x', [1, 4, 3, 5])
