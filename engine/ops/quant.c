@@ -201,6 +201,8 @@ static struct layout layout_of(const struct eval *e)
     l.size = x->dim[axis];
     l.inner = axes_product(x, axis + 1, x->rank);
     l.block = a->block_size ? a->block_size : 1;
+    if (l.block > l.size) /* one of them holds all */
+        l.block = l.size ? l.size : 1;
     l.per_place = a->block_size ? l.inner : 1;
     l.per_outer = a->block_size ? (l.size + l.block - 1) / l.block * l.inner : 0;
     l.take = l.inner > 1 ? 1 : a->block_size ? l.block : l.size;

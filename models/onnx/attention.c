@@ -143,7 +143,7 @@ static uint32_t softmax_put(struct emitter *e, const struct attention *a, uint32
 {
     enum dtype type;
     if (a->precision && e->status == RILL_OK)
-        e->status = onnx_dtype(e->l->r, a->precision, "softmax_precision", &type);
+        e->status = convert_dtype(e->l, "softmax_precision", a->precision, &type);
     if (a->precision && e->status == RILL_OK)
         scores = emit_cast(e, scores, type);
     uint32_t y = emit_with(e, "Softmax", "axis", -1, &scores, 1);

@@ -243,7 +243,7 @@ rill_status up_vendor_rotary(struct conversion *l)
     TRY(convert_inputs_check(l, 4, 4, 0xf));
     TRY(absent_check(l, absent, 1));
     const float scale = convert_float_of(l, "scale", 1);
-    if (scale < 1 || scale > 1 || convert_rank(l, 1) != 2)
+    if (!(scale >= 1 && scale <= 1) || convert_rank(l, 1) != 2)
         return convert_fail(l, RILL_UNSUPPORTED, "wants positions of known rank 2, and no scale");
     const uint32_t positions = l->in[1];
     memmove(&l->in[1], &l->in[2], 2 * sizeof *l->in);

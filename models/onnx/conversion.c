@@ -194,6 +194,14 @@ enum dtype convert_type(const struct conversion *l, unsigned i)
     return type;
 }
 
+rill_status convert_dtype(const struct conversion *l, const char *name, int64_t code,
+                          enum dtype *ret)
+{
+    const char *what =
+        arena_printf(l->r->arena, "node '%.80s' (%s), attribute '%s'", l->name, l->node->op, name);
+    return what ? onnx_dtype(l->r, code, what, ret) : no_memory(l->r);
+}
+
 int convert_rank(const struct conversion *l, unsigned i)
 {
     if (!convert_has(l, i))

@@ -197,6 +197,9 @@ rill_status convert_cast(struct conversion *l, uint32_t x, enum dtype type, uint
 
 /* What the file says of an input before anything is typed. DTYPE_NONE and -1: nothing. */
 enum dtype convert_type(const struct conversion *l, unsigned i);
+/* The element type that attribute `name` tells by the format's number. */
+rill_status convert_dtype(const struct conversion *l, const char *name, int64_t code,
+                          enum dtype *ret);
 int convert_rank(const struct conversion *l, unsigned i);
 
 /* ---- emitter.c: nodes of one output, one after the other ---- */

@@ -18,14 +18,16 @@ static rill_status nbits_read(struct conversion *l, struct nbits *ret)
                             .block = convert_int(l, "block_size", 0),
                             .bits = convert_int(l, "bits", 4) };
     if (ret->n < 1 || ret->k < 1 || ret->n > INT32_MAX || ret->k > INT32_MAX)
-        return convert_fail(l, RILL_MALFORMED, "wants N and K of at least 1");
+        return convert_fail(l, RILL_MALFORMED,
+                            "N=%" PRId64 " and K=%" PRId64 "; each is from 1 to 2^31 - 1", ret->n,
+                            ret->k);
     if (ret->bits != 2 && ret->bits != 4 && ret->bits != 8)
         return convert_fail(l, RILL_UNSUPPORTED,
                             "weights of %" PRId64 " bits are not supported; 2, 4 and 8 are",
                             ret->bits);
     if (ret->block < 16 || ret->block > 1 << 20 || (ret->block & (ret->block - 1)))
         return convert_fail(l, RILL_MALFORMED,
-                            "block_size=%" PRId64 " is no power of 2 of at least 16", ret->block);
+                            "block_size=%" PRId64 " is no power of 2 from 16 to 2^20", ret->block);
     ret->blocks = (ret->k + ret->block - 1) / ret->block;
     ret->blob_bytes = ret->block * ret->bits / 8;
     return RILL_OK;

@@ -133,11 +133,7 @@ static rill_status dtype_attr(struct conversion *l, const char *name)
         return RILL_OK;
     if (a->kind != ATTR_INT)
         return convert_fail(l, RILL_MALFORMED, "attribute '%s' is no element type", name);
-    const char *what =
-        arena_printf(l->r->arena, "node '%.80s' (%s), attribute '%s'", l->name, l->node->op, name);
-    if (!what)
-        return no_memory(l->r);
-    TRY(onnx_dtype(l->r, a->i, what, &t));
+    TRY(convert_dtype(l, name, a->i, &t));
     const struct op *op = op_find(l->engine);
     for (const struct attr_spec *s = op ? op->attrs : NULL; s && s->name; s++)
         if (!strcmp(s->name, name) && s->kind == ATTR_CHOICE)

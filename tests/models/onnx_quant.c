@@ -67,6 +67,8 @@ static const struct row {
     /* blocks */
     { "blocks", "DequantizeLinear", "w s z", "w n 3x5 1; s f 3x3 .1; z n 3x3 0;",
       "axis=1;block_size=2;", { 0 } },
+    { "blocks longer than all", "DequantizeLinear", "w s", "w n 4x60x9 1; s f 4x1x9 .1;",
+      "axis=1;block_size=9223372036854775807;", { 0 } },
     { "blocks with a sign", "DequantizeLinear", "w s", "w N 4x3 1; s f 2x3 -.1,0;",
       "axis=0;block_size=2;", { 0 } },
     { "blocks that do not cover", "DequantizeLinear", "w s", "w n 3x5 1; s f 3x2 .1;",
