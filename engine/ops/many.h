@@ -15,10 +15,11 @@ static inline bool many_pays(int64_t rows, int64_t n, int64_t k)
     return rows <= MANY_ROWS_EACH && n * k >= MANY_WEIGHTS;
 }
 
-/* y = bias + w * x for rows that lie anywhere. Set kern and block; the rest zero. */
+/* y = bias + w * x for rows that lie anywhere. Set kern and block, or narrow; the rest zero. */
 struct many_rows {
     const struct kern *kern;
     struct kern_block block;
+    const struct kern_narrow *narrow; /* weights instead of the block's; NULL: none */
     size_t count;
     float *y[MANY_ROWS_MAX];
     const float *x[MANY_ROWS_MAX];
@@ -39,7 +40,9 @@ static inline struct kern_block many_block(const float *packed, const float *bia
 /* Computes what was added since. */
 static inline void many_rows_run(struct many_rows *r)
 {
-    if (r->count)
+    if (r->count && r->narrow)
+        r->kern->gemm_rows_narrow(r->y, r->x, r->narrow, r->count);
+    else if (r->count)
         r->kern->gemm_rows_f32(r->y, r->x, &r->block, r->count);
     r->count = 0;
 }

@@ -147,43 +147,20 @@ static rill_status narrow_prepare(struct prep *c)
 
 /* ---- rows ---- */
 
-struct rows {
-    const struct kern *kern;
-    struct kern_narrow w;
-    size_t count;
-    float *y[MANY_ROWS_MAX];
-    const float *x[MANY_ROWS_MAX];
-};
-
-static void rows_run(struct rows *r)
-{
-    if (r->count)
-        r->kern->gemm_rows_narrow(r->y, r->x, &r->w, r->count);
-    r->count = 0;
-}
-
 /* A bias that is no constant may differ from one evaluation to the next. */
-static void evaluation_add(struct rows *r, const struct eval *e, const struct narrow_args *g)
-{
-    const float *bias = e->n_in > NARROW_BIAS ? e->x[NARROW_BIAS] : NULL;
-    if (bias != r->w.bias)
-        rows_run(r);
-    r->w.bias = bias;
-    for (size_t i = 0; i < g->m; i++) {
-        if (r->count == MANY_ROWS_MAX)
-            rows_run(r);
-        r->y[r->count] = (float *) e->y[0] + i * g->w.n;
-        r->x[r->count++] = (const float *) e->x[NARROW_X] + i * g->w.k;
-    }
-}
-
 static void narrow_eval_many(const struct eval *e, unsigned n)
 {
     const struct narrow_args *g = e->args;
-    struct rows r = { .kern = e->kern, .w = g->w };
-    for (unsigned i = 0; i < n; i++)
-        evaluation_add(&r, &e[i], g);
-    rows_run(&r);
+    struct kern_narrow w = g->w;
+    struct many_rows r = { .kern = e->kern, .narrow = &w };
+    for (unsigned i = 0; i < n; i++) {
+        const float *bias = e[i].n_in > NARROW_BIAS ? e[i].x[NARROW_BIAS] : NULL;
+        if (bias != w.bias)
+            many_rows_run(&r);
+        w.bias = bias;
+        many_rows_add(&r, e[i].y[0], w.n, e[i].x[NARROW_X], w.k, g->m);
+    }
+    many_rows_run(&r);
     for (unsigned i = 0; i < n; i++)
         epilogue_rows(&g->epilogue, &e[i], e[i].y[0]);
 }
