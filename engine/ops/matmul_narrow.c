@@ -50,13 +50,28 @@ static rill_status scales_check(struct infer *c, const struct tensor *w)
     return RILL_OK;
 }
 
+static bool is_conv(const struct node *n)
+{
+    return node_is(n, OP_CONV_NARROW);
+}
+
+/* Of a row: the last axis, or all axes of an image. */
+static const struct dim *terms_of(struct infer *c, const struct fact *x)
+{
+    const struct dim *k = dim_int(c->dims, 1);
+    for (int i = is_conv(c->node) ? 1 : x->rank - 1; i < x->rank; i++)
+        k = dim_mul(c->dims, k, x->shape[i]);
+    return k;
+}
+
 static rill_status narrow_infer(struct infer *c)
 {
     const struct fact *x = c->in[NARROW_X];
+    const int least = is_conv(c->node) ? 3 : 1;
     const struct tensor *w = known(c, NARROW_W);
     TRY(elem_check_type(c, NARROW_X, TYPE_F32));
     TRY(elem_check_type(c, NARROW_W, TYPES_HALF | TYPE_I8 | TYPE_U4));
-    if (!w || w->rank != 2 || x->rank < 1 || !dim_is(x->shape[x->rank - 1], w->dim[0]))
+    if (!w || w->rank != 2 || x->rank < least || !dim_is(terms_of(c, x), w->dim[0]))
         return infer_fail(c, "wants rows and a known matrix with a weight for each of their terms");
     TRY(scales_check(c, w));
     const struct fact *bias = infer_has(c, NARROW_BIAS) ? c->in[NARROW_BIAS] : NULL;
@@ -67,7 +82,9 @@ static rill_status narrow_infer(struct infer *c)
         return infer_fail(c, "its bias is no f32 for each output");
     c->out[0] = (struct fact) { .type = DTYPE_F32, .rank = x->rank };
     memcpy(c->out[0].shape, x->shape, sizeof x->shape);
-    c->out[0].shape[x->rank - 1] = dim_int(c->dims, w->dim[1]);
+    for (int i = 2; i < x->rank && is_conv(c->node); i++)
+        c->out[0].shape[i] = dim_int(c->dims, 1);
+    c->out[0].shape[is_conv(c->node) ? 1 : x->rank - 1] = dim_int(c->dims, w->dim[1]);
     return epilogue_infer(c, ((const struct matmul_narrow_attr *) c->attr)->epilogue);
 }
 
@@ -137,7 +154,7 @@ static rill_status narrow_prepare(struct prep *c)
     TRY(weights_pack(c, g));
     TRY(epilogue_prepare(c, ((const struct matmul_narrow_attr *) c->attr)->epilogue, &g->epilogue));
     g->m = 1;
-    for (int i = 0; i < c->in[NARROW_X]->rank - 1; i++)
+    for (int i = 0; i < (is_conv(c->node) ? 1 : c->in[NARROW_X]->rank - 1); i++)
         g->m *= (size_t) c->in[NARROW_X]->dim[i];
     c->args = g;
     c->kernel = kernels[g->w.kind];
@@ -146,6 +163,17 @@ static rill_status narrow_prepare(struct prep *c)
 }
 
 /* ---- rows ---- */
+
+static void results_finish(const struct eval *e, const struct narrow_args *g)
+{
+    if (!is_conv(e->node)) {
+        epilogue_rows(&g->epilogue, e, e->y[0]);
+        return;
+    }
+    for (size_t i = 0; i < g->m; i++)
+        epilogue_channels(&g->epilogue, e, (float *) e->y[0] + i * g->w.n, (int64_t) i, 0,
+                          (int64_t) g->w.n);
+}
 
 /* A bias that is no constant may differ from one evaluation to the next. */
 static void narrow_eval_many(const struct eval *e, unsigned n)
@@ -162,7 +190,7 @@ static void narrow_eval_many(const struct eval *e, unsigned n)
     }
     many_rows_run(&r);
     for (unsigned i = 0; i < n; i++)
-        epilogue_rows(&g->epilogue, &e[i], e[i].y[0]);
+        results_finish(&e[i], g);
 }
 
 static void narrow_eval(const struct eval *e)
@@ -171,22 +199,30 @@ static void narrow_eval(const struct eval *e)
         narrow_eval_many(e, 1);
 }
 
-const struct op op_matmul_narrow = {
-    .id = OP_MATMUL_NARROW,
-    .name = "MatMulNarrow",
-    .attrs = narrow_attrs,
-    .attr_bytes = sizeof(struct matmul_narrow_attr),
-    .min_in = 2,
-    .max_in = 5,
-    .own_in = EPILOGUE_IN_MAX,
-    .epilogue_in = NARROW_EPILOGUE,
-    .epilogue_at = offsetof(struct matmul_narrow_attr, epilogue),
-    .epilogue_axis = -1,
-    .min_out = 1,
-    .max_out = 1,
-    .infer = narrow_infer,
-    .prepare = narrow_prepare,
-    .eval = narrow_eval,
-    .eval_many = narrow_eval_many,
-    .help = "matrix product with weights kept as halves or small whole numbers",
-};
+/* clang-format off */
+#define NARROW_OP(symbol, number, text, axis, words)                                               \
+    const struct op symbol = {                                                                     \
+        .id = number,                                                                              \
+        .name = text,                                                                              \
+        .attrs = narrow_attrs,                                                                     \
+        .attr_bytes = sizeof(struct matmul_narrow_attr),                                           \
+        .min_in = 2,                                                                               \
+        .max_in = 5,                                                                               \
+        .own_in = EPILOGUE_IN_MAX,                                                                 \
+        .epilogue_in = NARROW_EPILOGUE,                                                            \
+        .epilogue_at = offsetof(struct matmul_narrow_attr, epilogue),                              \
+        .epilogue_axis = axis,                                                                     \
+        .min_out = 1,                                                                              \
+        .max_out = 1,                                                                              \
+        .infer = narrow_infer,                                                                     \
+        .prepare = narrow_prepare,                                                                 \
+        .eval = narrow_eval,                                                                       \
+        .eval_many = narrow_eval_many,                                                             \
+        .help = words,                                                                             \
+    }
+/* clang-format on */
+
+NARROW_OP(op_matmul_narrow, OP_MATMUL_NARROW, "MatMulNarrow", -1,
+          "matrix product with weights kept as halves or small whole numbers");
+NARROW_OP(op_conv_narrow, OP_CONV_NARROW, "ConvNarrow", 1,
+          "convolution of one place with weights kept as halves or small whole numbers");

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* matmul_narrow.h - MatMulNarrow: rows times a matrix whose weights are kept in fewer bytes than
  * floats, to the bits of MatMul with the numbers that they stand for (kernels/narrow.h).
+ * ConvNarrow: the same of images that are a row each, [N, C, places..], for channels of one place.
  *
  * Inputs: x; w [k, n] of f16, bf16, i8 or u4; of whole numbers their scales [blocks, n] and, of
  * their type, zeros [blocks, n] (u4 always, i8 where they are not all 0); a bias [n] that sums
@@ -16,5 +17,5 @@ struct matmul_narrow_attr {
     struct attr_ints epilogue;
 };
 
-extern const struct op op_matmul_narrow;
+extern const struct op op_matmul_narrow, op_conv_narrow;
 #endif

@@ -72,6 +72,13 @@ static uint64_t matmul_count(const struct node *n, const struct sizes *s, unsign
     return times(product(&s->out, 0), product(&s->in[0], s->in[0].rank - 1));
 }
 
+/* Weights [terms, outputs], each used once an image. */
+static uint64_t image_count(const struct node *n, const struct sizes *s, unsigned weights)
+{
+    (void) n;
+    return times((uint64_t) s->in[0].dim[0], product(&s->in[weights], 0));
+}
+
 static uint64_t gemm_count(const struct node *n, const struct sizes *s, unsigned other)
 {
     (void) other;
@@ -114,6 +121,7 @@ static const struct counted {
     { OP_BYTE_CONV, byte_conv_count, 1 },
     { OP_DYNAMIC_QUANTIZE_LSTM, cell_count, 1 },
     { OP_MATMUL_NARROW, matmul_count, 1 },
+    { OP_CONV_NARROW, image_count, 1 },
 };
 
 static const struct counted *counted_find(const struct op *op)

@@ -12,7 +12,7 @@
 
 #include <math.h>
 
-#define TERMS 514
+#define TERMS 514 /* of a convolution two taps of each channel */
 #define OUTPUTS 520
 
 enum { ONE = -1, BY_TERM = 0, BY_OUTPUT = 1 }; /* what shares a scale */
@@ -25,6 +25,8 @@ static const struct row {
     int zero;                       /* 0: none */
     bool gemm, bias, turned, moved; /* transB; Transpose of [outputs, terms] */
     enum dtype kept;                /* DTYPE_NONE: floats */
+    int conv; /* the dilation of a convolution of one place; its weights are turned. 0: it is none
+               */
 } rows[] = {
     { "f16", DTYPE_F16, .kept = DTYPE_F16 },
     { "f16, turned, with a bias", DTYPE_F16, .gemm = true, .bias = true, .turned = true,
@@ -48,6 +50,14 @@ static const struct row {
     { "2 bits", DTYPE_I2, BY_OUTPUT, .kept = DTYPE_U4 },
     { "a scale a term", DTYPE_I8, BY_TERM, .kept = DTYPE_NONE },
     { "floats", DTYPE_F32, .kept = DTYPE_NONE },
+    { "f16, convolved", DTYPE_F16, .bias = true, .turned = true, .kept = DTYPE_F16, .conv = 1 },
+    { "bf16, dilated", DTYPE_BF16, .turned = true, .kept = DTYPE_BF16, .conv = 3 },
+    { "a scale an output, convolved", DTYPE_I8, BY_OUTPUT, .bias = true, .turned = true,
+      .kept = DTYPE_I8, .conv = 2 },
+    { "u8 with zeros, convolved", DTYPE_U8, BY_OUTPUT, 0, 100, .turned = true, .kept = DTYPE_I8,
+      .conv = 1 },
+    { "a scale a channel, convolved", DTYPE_I8, BY_TERM, .turned = true, .kept = DTYPE_NONE,
+      .conv = 1 },
 };
 
 static uint32_t constant(struct build *b, const struct tensor *t)
@@ -78,7 +88,7 @@ static uint32_t scales(struct build *b, const struct row *r, int axis, int64_t r
     if (r->block)
         dim[axis] = (dim[axis] + r->block - 1) / r->block;
     else
-        dim[0] = dim[axis];
+        dim[0] = r->conv && axis ? TERMS / 2 : dim[axis];
     struct tensor *t = tensor_new(&b->arena, DTYPE_F32, rank, dim);
     for (int64_t i = 0; i < tensor_count(t); i++)
         ((float *) t->data)[i] = (float) (1 + rnd(90)) * 1e-4f;
@@ -94,12 +104,23 @@ static uint32_t zeros(struct build *b, const struct row *r, uint32_t scale)
     return constant(b, t);
 }
 
+static void shape_set(struct tensor *t, int64_t first, int64_t last)
+{
+    t->rank = 3;
+    t->dim[0] = first;
+    t->dim[1] = TERMS / 2;
+    t->dim[2] = last;
+}
+
 /* As a file has them: whole numbers behind DequantizeLinear, halves behind a Cast. */
 static uint32_t weights(struct build *b, const struct row *r)
 {
     bool outputs_first = r->turned || r->moved;
     int64_t d0 = outputs_first ? OUTPUTS : TERMS, d1 = outputs_first ? TERMS : OUTPUTS;
-    uint32_t w = constant(b, numbers(b, r->type, d0, d1));
+    struct tensor *t = numbers(b, r->type, d0, d1);
+    if (r->conv)
+        shape_set(t, OUTPUTS, 2);
+    uint32_t w = constant(b, t);
     if (dtype_is_half(r->type)) {
         struct attr to = { .name = "to", .kind = ATTR_INT, .i = DTYPE_F32 };
         w = build_node(b, "Cast", &to, 1, &w, 1);
@@ -115,30 +136,44 @@ static uint32_t weights(struct build *b, const struct row *r)
     return r->moved ? build_node(b, "Transpose", NULL, 0, &w, 1) : w;
 }
 
-static struct tensor *noise(struct build *b, int64_t m, int64_t n)
+static struct tensor *noise(struct build *b, const struct row *r, int64_t m)
 {
-    struct tensor *t = numbers(b, DTYPE_F32, m, n);
+    struct tensor *t = numbers(b, DTYPE_F32, m, r->conv ? TERMS / 2 * (r->conv + 1) : TERMS);
     ((float *) t->data)[1] = -0.0f;
+    if (r->conv)
+        shape_set(t, m, r->conv + 1);
     return t;
 }
 
 static void net_build(struct build *b, const struct row *r, int64_t m)
 {
-    struct fact f = { .type = DTYPE_F32,
-                      .rank = 2,
-                      .shape = { dim_int(b->dims, m), dim_int(b->dims, TERMS) } };
+    const int64_t gap = r->conv;
+    struct fact f = { .type = DTYPE_F32, .rank = gap ? 3 : 2 };
+    f.shape[0] = dim_int(b->dims, m);
+    f.shape[1] = dim_int(b->dims, gap ? TERMS / 2 : TERMS);
+    f.shape[2] = dim_int(b->dims, gap + 1);
     uint32_t in[3] = { graph_add_input(&b->g, "x", &f), weights(b, r) };
-    struct attr turned = { .name = "transB", .kind = ATTR_INT, .i = r->turned };
+    struct attr turned = { .name = "transB", .kind = ATTR_INT, .i = r->turned },
+                gaps = { .name = "dilations", .kind = ATTR_INTS, .ints = { 1, &gap } };
+    struct tensor *bias = numbers(b, DTYPE_F32, 1, OUTPUTS);
+    if (gap) {
+        bias->rank = 1;
+        bias->dim[0] = OUTPUTS;
+    }
     if (r->bias)
-        in[2] = constant(b, numbers(b, DTYPE_F32, 1, OUTPUTS));
-    uint32_t y = build_node(b, r->gemm ? "Gemm" : "MatMul", &turned, r->gemm, in, r->bias ? 3 : 2);
+        in[2] = constant(b, bias);
+    uint32_t y = build_node(b,
+                            gap           ? "Conv"
+                                : r->gemm ? "Gemm"
+                                          : "MatMul",
+                            gap ? &gaps : &turned, r->gemm || gap, in, r->bias ? 3 : 2);
     graph_add_output(&b->g, build_node(b, "Tanh", NULL, 0, &y, 1)); /* its epilogue */
 }
 
 static enum dtype kept_as(const struct graph *g)
 {
     for (uint32_t i = 0; i < g->n_nodes; i++)
-        if (node_is(&g->nodes[i], OP_MATMUL_NARROW))
+        if (node_is(&g->nodes[i], OP_MATMUL_NARROW) || node_is(&g->nodes[i], OP_CONV_NARROW))
             return g->wires[g->nodes[i].in[NARROW_W]].fact.type;
     return DTYPE_NONE;
 }
@@ -157,8 +192,9 @@ static void test_row(long k, int64_t m)
         graph_settle(&settled, &made, NULL, &b.err) == RILL_OK &&
         graph_pruned(&live, &settled, &b.err) == RILL_OK && graph_check(&live, &b.err) == RILL_OK;
     check(ok, b.err.text, k);
-    check(ok && kept_as(&live) == r->kept && live.n_nodes == 1, r->what, kept_as(&live));
-    const struct tensor *x = noise(&b, m, TERMS);
+    check(ok && kept_as(&live) == r->kept && live.n_nodes == 1 + (r->conv > 1), r->what,
+          kept_as(&live));
+    const struct tensor *x = noise(&b, r, m);
     check(ok && interp_run(&t.g, &x, &b.arena, want, &b.err) == RILL_OK &&
               interp_run(&live, &x, &b.arena, got, &b.err) == RILL_OK &&
               !memcmp(want[0]->data, got[0]->data, tensor_bytes(want[0])),

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Products of rows by large constant matrices whose weights are halves, or were dequantised from
- * integers of up to 8 bits, keep them so: each weight is proved to be the number that the kernel
- * will widen it to. */
+/* Products of rows by large constant matrices, convolutions of one place among them, whose weights
+ * are halves, or were dequantised from integers of up to 8 bits, keep them so: each weight is
+ * proved to be the number that the kernel will widen it to. */
 #include "engine/graph/edit.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/epilogue.h"
 #include "engine/ops/matmul_narrow.h"
+#include "engine/ops/window.h"
 #include "engine/rewrite/settle/passes.h"
 
 #include <string.h>
@@ -24,6 +25,7 @@ struct product {
     bool turned;
     int64_t k, n;
     uint32_t bias; /* WIRE_NONE: none */
+    bool conv;     /* w [n, channels, places..], k terms of each */
 };
 
 /* What is left of the weights: constants of a MatMulNarrow. */
@@ -44,15 +46,44 @@ static bool bias_fits(const struct fact *f, int64_t n)
         dim_is(f->shape[f->rank - 1], n) && (f->rank == 1 || dim_is(f->shape[0], 1));
 }
 
+static int64_t entry(struct attr_ints l, int i, int64_t otherwise)
+{
+    return (int) l.n > i ? l.v[i] : otherwise;
+}
+
+/* A convolution whose kernel lies on its input in one place alone. */
+static bool conv_read(const struct graph *g, const struct node *n, struct product *ret)
+{
+    const struct conv_attr *a = conv_attr_of(n);
+    const struct tensor *w = node_value(g, n, IN_W);
+    const bool padded = a->w.auto_pad != PAD_VALID;
+    struct tensor x;
+    if (!w || w->type != DTYPE_F32 || w->rank < 3 || a->group != 1 || a->epilogue.n ||
+        node_value(g, n, IN_X) || !fact_to_tensor(&g->wires[n->in[IN_X]].fact, &x) ||
+        x.rank != w->rank || (padded && a->w.auto_pad != PAD_NOTSET))
+        return false;
+    for (int i = 0; i < x.rank - 2; i++)
+        if (x.dim[2 + i] != (w->dim[2 + i] - 1) * entry(a->w.dilations, i, 1) + 1 ||
+            (padded && (entry(a->w.pads, i, 0) || entry(a->w.pads, x.rank - 2 + i, 0))))
+            return false;
+    const int64_t outputs = w->dim[0];
+    *ret = (struct product) { w,       true,      outputs ? tensor_count(w) / outputs : 0,
+                              outputs, WIRE_NONE, true };
+    ret->bias = node_has_input(n, IN_BIAS) ? n->in[IN_BIAS] : WIRE_NONE;
+    return ret->bias == WIRE_NONE || bias_fits(&g->wires[ret->bias].fact, outputs);
+}
+
 static bool product_read(const struct graph *g, const struct node *n, struct product *ret)
 {
+    if (node_is(n, OP_CONV))
+        return conv_read(g, n, ret);
     const struct tensor *w = node_value(g, n, IN_W);
     const struct gemm_attr *a = node_is(n, OP_GEMM) ? gemm_attr_of(n) : NULL;
     if ((!a && !node_is(n, OP_MATMUL)) || !w || w->type != DTYPE_F32 || w->rank != 2 ||
         node_value(g, n, IN_X) || epilogue_steps_of(n)->n)
         return false;
     bool turned = a && a->tb;
-    *ret = (struct product) { w, turned, w->dim[turned], w->dim[!turned], WIRE_NONE };
+    *ret = (struct product) { w, turned, w->dim[turned], w->dim[!turned], WIRE_NONE, false };
     if (!a || !node_has_input(n, IN_BIAS))
         return g->wires[n->in[IN_X]].fact.rank > 0 && (!a || (is_one(a->alpha) && !a->ta));
     ret->bias = n->in[IN_BIAS];
@@ -190,7 +221,7 @@ static bool wholes_make(struct arena *a, const struct product *p, struct narrow 
     const struct quantised *q = p->w->from;
     enum dtype type;
     int add;
-    if (!q || !type_shift(q->whole->type, &type, &add) || q->whole->rank != 2)
+    if (!q || !type_shift(q->whole->type, &type, &add) || q->whole->rank != p->w->rank)
         return false;
     if (q->whole->type == DTYPE_U8 && below_16(q->whole) && (!q->zero || below_16(q->zero))) {
         type = DTYPE_U4;
@@ -198,7 +229,7 @@ static bool wholes_make(struct arena *a, const struct product *p, struct narrow 
     }
     bool outputs_first = p->turned != q->turned,
          one = tensor_count(q->scale) == 1 && (!q->zero || tensor_count(q->zero) == 1);
-    if (!one && (q->axis == outputs_first) != !!q->block)
+    if (!one && (p->conv ? q->axis || q->block : (q->axis == outputs_first) != !!q->block))
         return false;
     ret->block = q->block && q->block < p->k ? q->block : p->k;
     if (type == DTYPE_U4 && ret->block % 2 && ret->block < p->k)
@@ -219,6 +250,29 @@ static bool wholes_make(struct arena *a, const struct product *p, struct narrow 
 
 /* ---- the node ---- */
 
+/* What is multiplied: of a dilated kernel, only what lies under its taps. WIRE_NONE: no memory. */
+static uint32_t taps_put(struct edit *e, uint32_t i, const struct product *p)
+{
+    struct graph *g = e->g;
+    const struct node n = g->nodes[i];
+    uint32_t x = n.in[IN_X];
+    for (int k = 0; p->conv && k < p->w->rank - 2 && x != WIRE_NONE; k++) {
+        const int64_t step = entry(conv_attr_of(&n)->w.dilations, k, 1);
+        struct fact f = g->wires[x].fact;
+        if (step == 1 || p->w->dim[2 + k] == 1)
+            continue;
+        f.shape[2 + k] = dim_int(g->dims, p->w->dim[2 + k]);
+        const uint32_t in[] = { x, edit_int(g, 0), edit_int(g, INT64_MAX), edit_int(g, 2 + k),
+                                edit_int(g, step) },
+                       out = graph_add_wire(g, g->wires[x].name, &f);
+        bool ok = out != WIRE_NONE;
+        for (int j = 1; j < 5; j++)
+            ok = ok && in[j] != WIRE_NONE;
+        x = ok && edit_insert(e, i, op_by_id(OP_SLICE), NULL, in, 5, &out, 1) ? out : WIRE_NONE;
+    }
+    return x;
+}
+
 static bool product_put(struct edit *e, uint32_t i, const struct product *p,
                         const struct narrow *made)
 {
@@ -226,13 +280,15 @@ static bool product_put(struct edit *e, uint32_t i, const struct product *p,
     const struct node n = g->nodes[i];
     struct matmul_narrow_attr *a = arena_new(g->arena, struct matmul_narrow_attr);
     const struct tensor *const part[] = { made->w, made->scale, made->zero };
-    uint32_t in[NARROW_BIAS + 1] = { n.in[IN_X], [NARROW_BIAS] = p->bias };
-    bool ok = a;
+    uint32_t in[NARROW_BIAS + 1] = { taps_put(e, i, p), [NARROW_BIAS] = p->bias };
+    bool ok = a && in[NARROW_X] != WIRE_NONE;
     for (unsigned k = 0; k < 3; k++) {
         in[NARROW_W + k] = part[k] ? graph_add_const(g, n.name, part[k]) : WIRE_NONE;
         ok = ok && (!part[k] || in[NARROW_W + k] != WIRE_NONE);
     }
-    if (!ok || !edit_insert(e, i, &op_matmul_narrow, a, in, NARROW_BIAS + 1, &n.out[0], 1))
+    if (!ok ||
+        !edit_insert(e, i, p->conv ? &op_conv_narrow : &op_matmul_narrow, a, in, NARROW_BIAS + 1,
+                     &n.out[0], 1))
         return false;
     a->block = made->block;
     e->gone[i] = true;

@@ -17,7 +17,8 @@ rill_status graph_with_layers_fused(struct graph *ret, const struct graph *g, ri
 rill_status graph_with_pairs_rounded(struct graph *ret, const struct graph *g, rill_error *reterr);
 
 /* Products of rows by large matrices of known weights that are halves, or were dequantised from
- * integers of up to 8 bits, become MatMulNarrow, which keeps them so. */
+ * integers of up to 8 bits, become MatMulNarrow, which keeps them so; convolutions of a single
+ * place ConvNarrow. */
 rill_status graph_with_narrow_products(struct graph *ret, const struct graph *g,
                                        rill_error *reterr);
 
