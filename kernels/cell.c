@@ -74,7 +74,7 @@ size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c)
 {
     const size_t pad = c->groups * KERN_LANES,
                  halves = pad + (c->inputs + KERN_LANES - 1) / KERN_LANES * KERN_LANES;
-    return 4 * pad + (c->weights == KERN_CELL_I8 ? KERN_LANES + halves / 2 : 0);
+    return 4 * pad + (kern_cell_is_whole(c) ? KERN_LANES + halves / 2 : 0);
 }
 
 /* Of gate g and unit u in the order of the projection. */
@@ -133,6 +133,12 @@ static float whole_of(const float *w, size_t k, size_t n, float scale)
 static char *term_put(const struct kern_cell_seq *c, char *ret, const void *w, size_t at, size_t n,
                       size_t column)
 {
+    if (c->weights == KERN_CELL_I8_WIDE) {
+        const signed char *bytes = (const signed char *) w + at;
+        const int16_t two[2] = { bytes[0], n > 1 ? bytes[1] : 0 };
+        memcpy(ret, two, sizeof two);
+        return ret + sizeof two;
+    }
     if (c->weights == KERN_CELL_I8) {
         const char *bytes = (const char *) w + at;
         ret[0] = bytes[0];

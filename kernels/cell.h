@@ -15,7 +15,7 @@
 enum kern_cell_kind { KERN_CELL_RNN, KERN_CELL_GRU, KERN_CELL_GRU_RESET_BEFORE, KERN_CELL_LSTM };
 
 /* How a cell of any size keeps its weights. */
-enum kern_cell_weights { KERN_CELL_F32, KERN_CELL_I16, KERN_CELL_I8 };
+enum kern_cell_weights { KERN_CELL_F32, KERN_CELL_I16, KERN_CELL_I8, KERN_CELL_I8_WIDE };
 
 #define KERN_CELL_SMALL 16 /* units of the largest small cell */
 
@@ -52,14 +52,19 @@ struct kern_cell_seq {
     const float *bias;        /* where there are inputs: in the order of the projection */
     const float *scale;   /* in that order too: of KERN_CELL_I16; of the states of KERN_CELL_I8 */
     const float *w_scale; /* of the inputs of KERN_CELL_I8 */
+    kern_cell_sums_fn *sums; /* of KERN_CELL_I8: cell_sums of the kernels that run it */
 };
+static inline bool kern_cell_is_whole(const struct kern_cell_seq *c)
+{
+    return c->weights == KERN_CELL_I8 || c->weights == KERN_CELL_I8_WIDE;
+}
 
-/* Weights of 8 bits are whole numbers, and so are the inputs and the states of each step: of 16
- * bits, their unit is the largest of them over kern_cell_halves_most. Sums of products are exact
- * and take both scales: a gate is fma(states, scale, fma(inputs, w_scale, bias)), the candidate of
- * a KERN_CELL_GRU fma(inputs, w_scale, bias) + fma(states, scale, bias_rn) * r, where inputs and
- * states are sums in units. Such cells have no projection. An input or a state that is not finite
- * makes all gates NaN.
+/* Weights of 8 bits (KERN_CELL_I8; KERN_CELL_I8_WIDE: the same numbers, kept in 16) are whole
+ * numbers, and so are the inputs and the states of each step: of 16 bits, their unit is the largest
+ * of them over kern_cell_halves_most. Sums of products are exact and take both scales: a gate is
+ * fma(states, scale, fma(inputs, w_scale, bias)), the candidate of a KERN_CELL_GRU fma(inputs,
+ * w_scale, bias) + fma(states, scale, bias_rn) * r, where inputs and states are sums in units. Such
+ * cells have no projection. An input or a state that is not finite makes all gates NaN.
  *
  * Weights of 16 bits: a word of r holds those of two terms in a row, as whole numbers: the first
  * is (float) (int32_t) word * scale, the second (float) (int32_t) (word << 16) * scale, of a last
@@ -106,7 +111,7 @@ static inline size_t kern_cell_seq_panel_floats(const struct kern_cell_seq *c, s
 {
     const size_t pairs = (terms + 1) / 2;
     return c->weights == KERN_CELL_I8 ? pairs * 8
-                                      : (c->weights == KERN_CELL_I16 ? pairs : terms) * 16;
+                                      : (c->weights == KERN_CELL_F32 ? terms : pairs) * 16;
 }
 /* Of c with weights of 16 bits, before anything is packed: the scale of every column from all its
  * weights, w[gate * hidden + unit][inputs] and r[gate * hidden + unit][hidden], which are below

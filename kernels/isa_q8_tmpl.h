@@ -5,6 +5,9 @@
 #include "kernels/kern.h"
 #include "kernels/q8_tmpl.h"
 #include "kernels/unroll.h"
+#ifdef SUMS_DOT
+#include "kernels/sums_tmpl.h"
+#endif
 
 void FN(kern_fill)(struct kern *k);
 void FN(kern_fill)(struct kern *k)
@@ -13,4 +16,7 @@ void FN(kern_fill)(struct kern *k)
 #define K(name) k->name = FN(name);
     KERN_EACH_Q8(K)
 #undef K
+#ifdef SUMS_DOT
+    k->cell_sums = FN(cell_sums);
+#endif
 }

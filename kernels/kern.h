@@ -112,6 +112,19 @@ struct kern_scale {
     float leaky;
 };
 
+/* A tile of a cell with weights of 8 bits (kernels/cell.h): panels of 16 columns, for each pair of
+ * terms `down` panels side by side, in each the two weights of each column. */
+struct kern_cell_sums {
+    const void *w;
+    size_t down, pairs;
+    unsigned rows, panels; /* 1, 2 or 4; 1, 2, 3, 4, 6 or 8, no more than 24 together */
+    bool wide;             /* weights are int16_t, not int8_t */
+};
+/* y[(panel * rows + row) * 16 + column] = sum over pairs of both weights times x[row][2 * pair ..]
+ */
+typedef void kern_cell_sums_fn(int32_t *restrict y, const struct kern_cell_sums *s,
+                               const int16_t *const *x);
+
 struct kern {
     const char *isa;    /* "c", "avx2", "avx512", "neon": the set these functions were chosen for */
     const char *isa_q8; /* the same of those whose names end in q8: "avx512vnni", ... */
@@ -180,6 +193,9 @@ struct kern {
     /* The same for a cell of any size. */
     void (*cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_cell_row *rows,
                          size_t n_rows, size_t steps);
+
+    /* Whole sums of a tile of a cell with weights of 8 bits. */
+    kern_cell_sums_fn *cell_sums;
 
     /* The same sums with lanes along the outputs: every place that a tap reads must exist,
      * c->stride is 1 or 2, w is packed by kern_outs_pack_f32. c's masks are not used. */
@@ -266,6 +282,7 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(strided_copy_f32)                                                                            \
     K(cell_small_f32)                                                                              \
     K(cell_seq_f32)                                                                                \
+    K(cell_sums)                                                                                   \
     K(norm_f32)                                                                                    \
     K(rms_f32)                                                                                     \
     K(fft_f32)                                                                                     \

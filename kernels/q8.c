@@ -112,10 +112,39 @@ static bool case_same(const struct kern *a, const struct kern *b, unsigned varia
     return true;
 }
 
+/* Tiles of cells (struct kern_cell_sums). */
+static bool sums_same(const struct kern *a, const struct kern *b)
+{
+    enum { PAIRS = 9, MOST = 24 };
+    _Alignas(64) int16_t w[PAIRS * 8 * 32], all[4 * PAIRS * 2];
+    const int16_t *x[4];
+    int32_t y[2][MOST * 16];
+    uint32_t r = 1;
+    for (size_t i = 0; i < sizeof w / sizeof *w; i++)
+        w[i] = (int8_t) ((r = r * 1664525u + 1013904223u) >> 24);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        all[i] = (int16_t) ((r = r * 1664525u + 1013904223u) >> 16);
+    for (size_t i = 0; i < 4; i++)
+        x[i] = all + PAIRS * 2 * i;
+    for (unsigned i = 0; i < 30; i++) {
+        struct kern_cell_sums s = { .w = w,
+                                    .down = 8,
+                                    .pairs = PAIRS,
+                                    .rows = 1u << i % 3,
+                                    .panels = (unsigned[]) { 1, 2, 3, 4, 6 }[i / 3 % 5],
+                                    .wide = i >= 15 };
+        a->cell_sums(y[0], &s, x);
+        b->cell_sums(y[1], &s, x);
+        if (memcmp(y[0], y[1], s.rows * s.panels * 16 * sizeof **y))
+            return false;
+    }
+    return true;
+}
+
 bool kern_q8_same(const struct kern *a, const struct kern *b)
 {
     for (unsigned v = 0; v < 8; v++)
         if (!case_same(a, b, v))
             return false;
-    return true;
+    return sums_same(a, b);
 }

@@ -36,6 +36,7 @@ struct FN(seq) {
     /* of KERN_CELL_I8: x and h in whole numbers, and what one of these is */
     const int16_t *x16[SEQ_ROWS], *h16[SEQ_ROWS];
     float x_unit[SEQ_ROWS], h_unit[SEQ_ROWS];
+    kern_cell_sums_fn *sums;
     struct FN(pending) *pending;
 };
 
@@ -229,49 +230,36 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) * s, const float *w, size_t 
 
 /* ---- weights of 8 bits ---- */
 
-/* Adds n terms of x times the weights at w; returns those behind. */
-V16_UNROLLED const int8_t *FN(byte_terms)(i16 *acc, const int8_t *w, size_t down, const int16_t *const *x,
-                                          size_t n, const int gates, const int rows, const int groups)
-{
-    for (size_t k = 0; k < n; k += 2, w += down * 32)
-        EACH_SEQ EACH_GATE {
-            const w2 pair = w2_load(w + (q * gates + g) * 32);
-            EACH_ROW
-                ACC(q, g, r) = i16_add_pairs(ACC(q, g, r), pair, x[r] + k);
-        }
-    return w;
-}
-
-/* A tile of the same groups, whose weights are bytes: pairs of terms. */
+/* A tile of the same groups, whose weights are bytes, or the same numbers in 16 bits: pairs of terms. */
 V16_UNROLLED void FN(byte_tile)(const struct FN(seq) * s, const float *weights, size_t down, size_t group,
                                 size_t apart, const int pass, const int rows, const int groups)
 {
     const int gates = PASS_GATES(pass);
-    const int8_t *w = (const int8_t *) (const void *) weights;
-    i16 whole[CELL_ACC], zero = i16_set1(0);
+    _Alignas(64) int32_t x_sums[CELL_ACC * 16], h_sums[CELL_ACC * 16];
     v16 acc[CELL_ACC], n[CELL_ACC];
-    for (int i = 0; i < gates * rows * groups; i++)
-        whole[i] = zero;
-    w = FN(byte_terms)(whole, w, down, s->x16, s->inputs, gates, rows, groups);
+    struct kern_cell_sums sums = { .w = weights,
+                                   .down = down,
+                                   .pairs = (s->inputs + 1) / 2,
+                                   .rows = (unsigned) rows,
+                                   .panels = (unsigned) (gates * groups),
+                                   .wide = s->weights == KERN_CELL_I8_WIDE };
+    s->sums(x_sums, &sums, s->x16);
+    sums.w = weights + sums.pairs * down * (sums.wide ? 16 : 8);
+    sums.pairs = (s->hidden + 1) / 2;
+    s->sums(h_sums, &sums, s->h16);
     EACH_SEQ EACH_GATE {
         const size_t at = FN(seq_column)(group + (size_t) q * apart, g, pass);
-        const v16 scale = v16_load(s->w_scale + at), bias = v16_load(s->bias + at);
+        const v16 scale = v16_load(s->w_scale + at), bias = v16_load(s->bias + at), h_scale = v16_load(s->scale + at);
         EACH_ROW {
             const int i = (q * gates + g) * rows + r;
-            acc[i] = v16_fma(v16_mul(v16_of_int(whole[i]), v16_set1(s->x_unit[r])), scale, bias);
-            whole[i] = zero;
+            const v16 of_h = v16_mul(v16_of_int(i16_load(h_sums + i * 16)), v16_set1(s->h_unit[r]));
+            v16 a = v16_mul(v16_of_int(i16_load(x_sums + i * 16)), v16_set1(s->x_unit[r]));
+            a = v16_fma(a, scale, bias);
             if (pass == FN(PASS_GRU) && g == 2) {
-                n[q * rows + r] = acc[i];
-                acc[i] = v16_load(s->bias_rn + (group + (size_t) q * apart) * 16);
+                n[q * rows + r] = a;
+                a = v16_load(s->bias_rn + (group + (size_t) q * apart) * 16);
             }
-        }
-    }
-    FN(byte_terms)(whole, w, down, s->h16, s->hidden, gates, rows, groups);
-    EACH_SEQ EACH_GATE {
-        const v16 scale = v16_load(s->scale + FN(seq_column)(group + (size_t) q * apart, g, pass));
-        EACH_ROW {
-            const int i = (q * gates + g) * rows + r;
-            acc[i] = v16_fma(v16_mul(v16_of_int(whole[i]), v16_set1(s->h_unit[r])), scale, acc[i]);
+            acc[i] = v16_fma(of_h, h_scale, a);
         }
     }
     FN(seq_gates)(s, acc, n, group, apart, pass, rows, groups);
@@ -333,11 +321,12 @@ SEQ_ALL(X)
 #undef X
 #undef SEQ_FN
 
-static FN(seq_fn) *const FN(seq_fns)[3][5][SEQ_ROWS + 1][9] = {
+static FN(seq_fn) *const FN(seq_fns)[4][5][SEQ_ROWS + 1][9] = {
 #define X(pass, rows, groups)                                                                      \
     [KERN_CELL_F32][FN(PASS_##pass)][rows][groups] = FN(seq_##pass##_##rows##_##groups),           \
     [KERN_CELL_I16][FN(PASS_##pass)][rows][groups] = FN(pairs_##pass##_##rows##_##groups),         \
-    [KERN_CELL_I8][FN(PASS_##pass)][rows][groups] = FN(bytes_##pass##_##rows##_##groups),
+    [KERN_CELL_I8][FN(PASS_##pass)][rows][groups] = FN(bytes_##pass##_##rows##_##groups),          \
+    [KERN_CELL_I8_WIDE][FN(PASS_##pass)][rows][groups] = FN(bytes_##pass##_##rows##_##groups),
     SEQ_ALL(X)
 #undef X
 };
@@ -386,7 +375,7 @@ static size_t FN(seq_rows)(struct FN(seq) * s, const struct kern_cell_seq *c,
         s->c[r] = own + 2 * pad;
         s->rh[r] = own + 3 * pad;
         s->h[r] = pass == FN(PASS_BEFORE_N) ? s->rh[r] : s->old[r];
-        if (c->weights != KERN_CELL_I8)
+        if (!kern_cell_is_whole(c))
             continue;
         const float *units = own + 4 * pad;
         s->x_unit[r] = units[0];
@@ -423,6 +412,7 @@ static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_r
     s->panel = kern_cell_seq_panel_floats(c, c->inputs) + kern_cell_seq_panel_floats(c, c->hidden);
     s->w = pass == FN(PASS_BEFORE_N) ? c->r + 2 * c->groups * s->panel : c->r;
     s->weights = c->weights;
+    s->sums = c->sums;
     s->bias = c->bias;
     s->bias_rn = c->bias_rn;
     s->scale = c->scale;
@@ -433,7 +423,7 @@ static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_r
     s->block = kern_cell_block(gates);
     s->pending = pending;
     size_t blocks = (c->groups + s->block - 1) / s->block, n = n_rows;
-    if (c->weights == KERN_CELL_I8)
+    if (kern_cell_is_whole(c))
         FN(seq_halves)(c, rows, n_rows, t, pass);
     if (n_rows == 1)
         FN(seq_rows)(s, c, rows, 0, 1, t, pass);

@@ -200,6 +200,11 @@ V16_INLINE w2 w2_load(const int8_t *p)
     const __m128i *at = (const __m128i *) (const void *) p;
     return (w2) { _mm256_cvtepi8_epi16(_mm_loadu_si128(at)), _mm256_cvtepi8_epi16(_mm_loadu_si128(at + 1)) };
 }
+V16_INLINE w2 w2_load_s16(const int16_t *p)
+{
+    const __m256i *at = (const __m256i *) (const void *) p;
+    return (w2) { _mm256_loadu_si256(at), _mm256_loadu_si256(at + 1) };
+}
 V16_INLINE i16 i16_add_pairs(i16 a, w2 w, const int16_t *x)
 {
     int32_t both;

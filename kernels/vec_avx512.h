@@ -95,6 +95,7 @@ V16_INLINE w2 w2_load(const int8_t *p)
 {
     return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *) (const void *) p));
 }
+V16_INLINE w2 w2_load_s16(const int16_t *p) { return _mm512_loadu_si512(p); }
 V16_INLINE i16 i16_add_pairs(i16 a, w2 w, const int16_t *x)
 {
     int32_t both;

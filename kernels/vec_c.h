@@ -108,8 +108,15 @@ CALLED void i16_store_s16(int16_t *p, i16 a)
         p[l] = (int16_t) a.i[l];
 }
 /* Two bytes for each lane, and what their products with two numbers add. */
-typedef struct { int8_t b[32]; } w2;
-CALLED w2 w2_load(const int8_t *p) { w2 r; memcpy(&r, p, sizeof r); return r; }
+typedef struct { int16_t b[32]; } w2;
+CALLED w2 w2_load(const int8_t *p)
+{
+    w2 r;
+    for (int i = 0; i < 32; i++)
+        r.b[i] = p[i];
+    return r;
+}
+CALLED w2 w2_load_s16(const int16_t *p) { w2 r; memcpy(&r, p, sizeof r); return r; }
 CALLED i16 i16_add_pairs(i16 a, w2 w, const int16_t *x)
 {
     LANES(a, i, a.i[l] + w.b[2 * l] * x[0] + w.b[2 * l + 1] * x[1]);

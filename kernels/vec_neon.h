@@ -144,6 +144,11 @@ static inline w2 w2_load(const int8_t *p)
     return (w2) { { vmovl_s8(vget_low_s8(a.val[0])), vmovl_s8(vget_low_s8(a.val[1])) },
                   { vmovl_high_s8(a.val[0]), vmovl_high_s8(a.val[1]) } };
 }
+static inline w2 w2_load_s16(const int16_t *p)
+{
+    const int16x8x2_t a = vld2q_s16(p), b = vld2q_s16(p + 16);
+    return (w2) { { a.val[0], a.val[1] }, { b.val[0], b.val[1] } };
+}
 static inline i16 i16_add_pairs(i16 a, w2 w, const int16_t *x)
 {
     V16_UNROLL for (int t = 0; t < 2; t++) {

@@ -114,11 +114,24 @@ bool rnn_attr_is_plain(const struct rnn_attr *a, enum cell cell);
 /* Recurrent weights, in f32, that take longer to be read than those of 16 bits to be converted.
  * The same on every machine. */
 #define RNN_NARROW_BEYOND_BYTES ((size_t) 48 << 10)
-static inline bool rnn_narrow_pays(size_t columns, size_t hidden)
+static inline bool rnn_weights_exceed(size_t columns, size_t hidden, size_t most)
 {
     size_t bytes;
-    return __builtin_mul_overflow(columns * sizeof(float), hidden, &bytes) ||
-        bytes > RNN_NARROW_BEYOND_BYTES;
+    return __builtin_mul_overflow(columns * sizeof(float), hidden, &bytes) || bytes > most;
+}
+static inline bool rnn_narrow_pays(size_t columns, size_t hidden)
+{
+    return rnn_weights_exceed(columns, hidden, RNN_NARROW_BEYOND_BYTES);
+}
+
+/* The same of weights of 8 bits, which need no conversion where they are few. */
+#define RNN_BYTES_BEYOND_BYTES ((size_t) 32 << 10)
+/* Inputs' and recurrent weights of 8 bits, in f32, that lie in a near cache in 16 bits too: they
+ * are not widened as they are read. */
+#define RNN_WIDE_BYTES ((size_t) 96 << 10)
+static inline bool rnn_bytes_widen(size_t columns, size_t terms)
+{
+    return !rnn_weights_exceed(columns, terms, RNN_WIDE_BYTES);
 }
 
 /* Where the state of direction d and sequence b starts in initial_h, initial_c and the outputs of

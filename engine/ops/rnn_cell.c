@@ -144,7 +144,7 @@ static size_t seq_w_floats(const struct rnn *g)
 /* Scales of each column. */
 static size_t seq_scales(const struct kern_cell_seq *q)
 {
-    return q->weights == KERN_CELL_I8 ? 2 : q->weights == KERN_CELL_I16 ? 1 : 0;
+    return kern_cell_is_whole(q) ? 2 : q->weights == KERN_CELL_I16 ? 1 : 0;
 }
 
 /* Floats of one direction: w, r, bias, bias_rn, scales. */
@@ -185,7 +185,7 @@ static void seq_pack(const struct rnn *g, const struct rnn_attr *a, float *to, f
           *scale = prn + q->groups * KERN_LANES;
     if (q->weights == KERN_CELL_I16)
         kern_cell_seq_scale(q, scale, w, r, (size_t) g->inputs);
-    if (q->weights == KERN_CELL_I8) {
+    if (kern_cell_is_whole(q)) {
         kern_cell_seq_columns_pack_f32(q, scale, from->r_scale + d * g->n);
         kern_cell_seq_columns_pack_f32(q, scale + columns, from->w_scale + d * g->n);
     }
@@ -232,7 +232,10 @@ static enum kern_cell_weights seq_weights_kind(const struct rnn_attr *a, const s
 {
     bool narrow = a->weights == RNN_WEIGHTS_I16 && g->packed &&
         rnn_narrow_pays((size_t) g->n, (size_t) g->hidden);
-    return g->bytes ? KERN_CELL_I8 : narrow ? KERN_CELL_I16 : KERN_CELL_F32;
+    if (g->bytes)
+        return rnn_bytes_widen((size_t) g->n, (size_t) (g->hidden + g->inputs)) ? KERN_CELL_I8_WIDE
+                                                                                : KERN_CELL_I8;
+    return narrow ? KERN_CELL_I16 : KERN_CELL_F32;
 }
 
 /* What the plan holds less than the file's floats. */
@@ -250,7 +253,8 @@ static rill_status seq_prepare(struct prep *c, struct rnn *g)
 {
     static const char *const kernels[] = { [KERN_CELL_F32] = "cell_seq_f32",
                                            [KERN_CELL_I16] = "cell_seq_i16",
-                                           [KERN_CELL_I8] = "cell_seq_i8" };
+                                           [KERN_CELL_I8] = "cell_seq_i8",
+                                           [KERN_CELL_I8_WIDE] = "cell_seq_i8" };
     const struct tensor *b = present(c, IN_B) ? c->in[IN_B] : NULL;
     const struct seq_source from = { .w = c->in[IN_W]->data,
                                      .r = c->in[IN_R]->data,
@@ -268,7 +272,8 @@ static rill_status seq_prepare(struct prep *c, struct rnn *g)
         .hidden = (size_t) g->hidden,
         .groups = ((size_t) g->hidden + KERN_LANES - 1) / KERN_LANES,
         .inputs = g->bytes || (g->steps == 1 && g->batch <= TOGETHER_ROWS) ? (size_t) g->inputs : 0,
-        .weights = seq_weights_kind(c->attr, g)
+        .weights = seq_weights_kind(c->attr, g),
+        .sums = c->kern->cell_sums
     };
     size_t columns = g->seq[0].inputs ? 0 : kern_cell_seq_columns(&g->seq[0]), projected, floats;
     if (__builtin_mul_overflow((size_t) (g->steps * g->batch), columns, &projected) ||

@@ -267,7 +267,8 @@ static void seq_scales(struct check *t, const struct cell *q, struct kern_cell_s
         c->weights = KERN_CELL_I16;
         kern_cell_seq_scale(c, scale, q->fine_w, q->fine_r, q->c.inputs);
     } else if (q->bytes_w) {
-        c->weights = KERN_CELL_I8;
+        c->weights = check_bits(t) % 2 ? KERN_CELL_I8 : KERN_CELL_I8_WIDE;
+        c->sums = t->new.cell_sums;
         kern_cell_seq_columns_pack_f32(c, scale, q->scale_r);
         kern_cell_seq_columns_pack_f32(c, scale + n, q->scale_w);
     }

@@ -213,7 +213,8 @@ int main(void)
         { "GRU", early, 3, 9, 64, 1, seq32, "i16", 0, false },
         { "LSTM", "", 4, 11, 55, 1, seq32, "i16", 0, false },
         { "GRU", early, 3, 9, 65, 1, seq32, "f32", 0, false },
-        { "GRU", early, 3, 9, 65, 1, seq8, "f32", 0, true },
+        { "GRU", early, 3, 9, 53, 1, seq8, "f32", 0, true },
+        { "GRU", early, 3, 60, 65, 1, seq8, "f32", 0, true },
         { "GRU", early, 3, 30, 80, 6, seq8, "f32", 0, true },
         { "GRU", late, 3, 7, 80, 1, seq8, "f32", 0, true },
         { "GRU", late, 3, 2, 65, 5, seq8, "f32", 0, true },
@@ -238,8 +239,8 @@ int main(void)
     pass_check(&s, 1, 0, "a weight that no byte is");
     s.extreme = NAN;
     pass_check(&s, 1, 0, "no number among bytes");
-    s = (struct shape) { "GRU", early, 3, 9, 64, 1, seq8, "f32", 0, true };
-    pass_check(&s, 1, 0, "a GRU of 64, of bytes");
+    s = (struct shape) { "GRU", early, 3, 9, 52, 1, seq8, "f32", 0, true };
+    pass_check(&s, 1, 0, "a GRU of 52, of bytes");
     s = (struct shape) { "GRU", early, 3, 9, 65, 1, seq16, "f32", 0, false };
     pass_check(&s, 1, 1, "a GRU of 65");
     s.extreme = 65535.9f;

@@ -45,13 +45,13 @@ static bool cell_is_plain(const struct graph *g, const struct node *n)
 }
 
 /* Whether its weights are constants, and many enough. */
-static bool cell_is_wide(const struct graph *g, const struct node *n)
+static bool cell_exceeds(const struct graph *g, const struct node *n, size_t most)
 {
     if (!cell_is_plain(g, n))
         return false;
     const struct tensor *w = weights_of(g, n, IN_W), *r = weights_of(g, n, IN_R);
     return w && r && w->rank == 3 && r->rank == 3 &&
-        rnn_narrow_pays((size_t) r->dim[1], (size_t) r->dim[2]);
+        rnn_weights_exceed((size_t) r->dim[1], (size_t) r->dim[2], most);
 }
 
 /* ---- 8 bits ---- */
@@ -138,7 +138,8 @@ rill_status graph_with_byte_cells(struct graph *ret, const struct graph *g, rill
     struct edit e;
     TRY(edit_begin(&e, ret, g, reterr));
     for (uint32_t i = 0; i < e.n_nodes; i++)
-        if (cell_is_wide(ret, &ret->nodes[i]) && terms_fit(ret, &ret->nodes[i]))
+        if (cell_exceeds(ret, &ret->nodes[i], RNN_BYTES_BEYOND_BYTES) &&
+            terms_fit(ret, &ret->nodes[i]))
             TRY(cell_turn(&e, i, reterr));
     return edit_end(&e, reterr);
 }
@@ -170,7 +171,7 @@ static rill_status node_narrow(const struct graph *g, struct node *n, struct nar
         count->wide++;
         count->narrow++;
     }
-    if (!cell_is_wide(g, n))
+    if (!cell_exceeds(g, n, RNN_NARROW_BEYOND_BYTES))
         return RILL_OK;
     count->wide++;
     if (!cell_fits(g, n))
