@@ -66,6 +66,13 @@ says "^  MatMul  *zeros .* silent  weights$"
 says "^  Conv  *points .* f32: is no smaller quantised$"
 says "^  MatMul  *done .* f32: is quantised already$"
 good "nothing without weights is a layer" sh -c "! grep 'no weights' '$dir/report'"
+for mode in "" --dynamic; do
+    quantized spectra "1 of 2 layers quantised" $mode
+    says "^  Conv  *stft .* f32: is a Fourier transform"
+    says "^  Conv  *other .* [0-9.]*  [wd]"
+    "$rill" inspect --pass decluttered "$dir/out.onnx" >"$dir/nodes"
+    nodes 1 STFT
+done
 quantized layers "4 of 6 layers quantised" --min-snr 48
 says "^  ConvTranspose  *transposed .* 47.3  f32: loses more$"
 nodes 4 DequantizeLinear

@@ -2,6 +2,7 @@
 /* Floats become small integers with a scale for each channel, or for each block of a channel. */
 #include "tools/quantize/net.h"
 #include "engine/base/err.h"
+#include "engine/rewrite/declutter/passes.h"
 
 #include <float.h>
 #include <math.h>
@@ -143,12 +144,15 @@ static rill_status weight_quantise(struct net *net, struct weight *w, const stru
 }
 
 /* Why these weights stay as they are; NULL: they need not. */
-static const char *weight_refuse(const struct weight *w, const struct tensor *v)
+static const char *weight_refuse(const struct layer *l, const struct weight *w,
+                                 const struct tensor *v)
 {
     if (v->type != DTYPE_F32)
         return "its weights are no f32";
     if (w->axes.channel >= v->rank || !tensor_count(v))
         return "its weights have no channels";
+    if (l->kind->role == ROLE_CONV && weights_are_fourier(v))
+        return "is a Fourier transform, quicker as one than small";
     return numbers_check(v);
 }
 
@@ -165,7 +169,7 @@ static rill_status layer_weights(struct net *net, struct layer *l, const struct 
     for (unsigned i = 0; i < l->n_weights && !l->why; i++) {
         const struct tensor *v;
         TRY(net_value(net, l->weight[i].from, &v));
-        l->why = weight_refuse(&l->weight[i], v);
+        l->why = weight_refuse(l, &l->weight[i], v);
         if (l->why)
             break;
         TRY(weight_quantise(net, &l->weight[i], v, o));

@@ -67,6 +67,13 @@ static bool weights_are_dft(const float *w, int64_t points)
     return most > 0;
 }
 
+bool weights_are_fourier(const struct tensor *w)
+{
+    return w->type == DTYPE_F32 && w->rank == 3 && w->dim[1] == 1 && w->dim[2] % 2 == 0 &&
+        w->dim[0] == w->dim[2] + 2 && w->dim[2] >= POINTS_LEAST && w->dim[2] <= POINTS_MOST &&
+        points_are_smooth(w->dim[2]) && weights_are_dft(w->data, w->dim[2]);
+}
+
 static bool dft_find(const struct graph *g, uint32_t node, struct dft *ret)
 {
     const struct node *n = &g->nodes[node];
@@ -77,12 +84,10 @@ static bool dft_find(const struct graph *g, uint32_t node, struct dft *ret)
         !ints_all(a->w.dilations, 1) || !bias_is_zero(g, n))
         return false;
     const struct tensor *w = g->wires[n->in[1]].fact.value;
-    if (!w || w->type != DTYPE_F32 || w->rank != 3 || w->dim[1] != 1 || w->dim[2] % 2 ||
-        w->dim[0] != w->dim[2] + 2 || w->dim[2] < POINTS_LEAST || w->dim[2] > POINTS_MOST ||
-        !points_are_smooth(w->dim[2]))
+    if (!w || !weights_are_fourier(w))
         return false;
     *ret = (struct dft) { node, w->dim[2], a->w.strides.n ? a->w.strides.v[0] : 1, w->data };
-    return weights_are_dft(w->data, w->dim[2]);
+    return true;
 }
 
 /* ---- whether rounding shows ---- */

@@ -33,6 +33,8 @@ rill_status graph_with_cells_recognised(struct graph *ret, const struct graph *g
  * channel becomes an STFT, unless a logarithm takes its bins. Changes how results round. */
 rill_status graph_with_dfts_recognised(struct graph *ret, const struct graph *g,
                                        rill_error *reterr);
+/* Whether weights of a convolution are such. */
+bool weights_are_fourier(const struct tensor *w);
 
 /* Zeros that a Pad puts around a convolution's input are the convolution's own padding, on axes of
  * known size. May change the sign of a zero. */

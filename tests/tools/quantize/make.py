@@ -126,6 +126,17 @@ del m.graph.node[:]
 m.graph.node.extend(n[k] for k in order)
 onnx.save(m, os.path.join(HERE, "odd.onnx"))
 
+# Short-time spectra as a convolution, as exporters write them, and one whose last cosine is another.
+angle = 2 * np.pi * np.outer(np.arange(33), np.arange(64)) / 64
+basis = (np.concatenate([np.cos(angle), -np.sin(angle)]) * np.hanning(65)[:64]).astype(np.float32)[:, None]
+other = basis.copy()
+other[32, 0, 20] += 0.01
+save("spectra", [
+    h.make_node("Conv", ["x", "basis"], ["re_im"], name="stft", strides=[16]),
+    h.make_node("Conv", ["x", "other"], ["o"], name="other", strides=[16]),
+    h.make_node("Add", ["re_im", "o"], ["y"]),
+], [vi("x", [1, 1, 256])], [vi("y", [1, 66, 13])], [init("basis", basis), init("other", other)])
+
 # Columns of [127, 0.25, 0, 0]: the first number is met, the second becomes 0. 10 log10((127^2 + 1/16) / (1/16)) = 54.1 dB.
 known = np.zeros((4, 4), np.float32)
 known[0], known[1] = 127, 0.25
