@@ -16,6 +16,7 @@
 #include "kernels/conv_tmpl.h"
 #include "kernels/outs_tmpl.h"
 #include "kernels/fft_tmpl.h"
+#include "kernels/grid_tmpl.h"
 #include "kernels/strided_copy_tmpl.h"
 #include "kernels/cell_tmpl.h"
 #include "kernels/norm_tmpl.h"

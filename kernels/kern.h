@@ -48,12 +48,17 @@ struct kern_conv_lines {
     size_t n, n_weights;
 };
 
+struct kern_grid;
+
 /* n[0] x .. x n[3] elements, innermost last; strides in elements. */
 struct kern_strided_copy {
     size_t n[4];
     ptrdiff_t from[4], to[4];
     bool overlaps; /* y may overlap x: elements are moved in order, none is read after it was
                       written */
+    /* What is moved is rounded to it (kernels/program.h), by an inverse, and its innermost elements
+     * lie one after the other; NULL: it is not. */
+    const struct kern_grid *grid;
 };
 
 /* Part of a product, or one whose second operand is not packed. Output o of term i has its weight

@@ -113,56 +113,6 @@ static void FN(program_copy)(float *to, const float *a, size_t n)
         v16_store(to + i, v16_load(a + i));
 }
 
-/* round_s8 or round_s16 of the quotient, times the scale. The quotient is a product by an inverse in
- * two parts, unless it divides. */
-struct FN(grid) {
-    v16 inverse, rest, least, most, scale, up, down;
-};
-
-static inline v16 FN(v_grid)(v16 a, struct FN(grid) g, const bool divides, const bool twice,
-                              const bool bends)
-{
-    a = v16_min(v16_max(a, g.least), g.most);
-    v16 n = divides ? v16_div(a, g.scale) : v16_fma(a, g.inverse, v16_mul(a, g.rest));
-    n = v16_of_int(v16_round(n));
-    if (twice) {
-        v16 up = v16_mul(n, g.up);
-        n = bends ? v16_pick(v16_lt(n, v16_set1(0)), v16_mul(n, g.down), up) : up;
-        n = v16_of_int(v16_round(n));
-    }
-    return v16_mul(n, g.scale);
-}
-
-V16_UNROLLED void FN(grid_run)(float *to, const float *a, const struct kern_grid *of, size_t n,
-                               const bool divides, const bool twice, const bool bends)
-{
-    const struct FN(grid) g = { v16_set1(of->inverse), v16_set1(of->rest), v16_set1(of->least),
-                                v16_set1(of->most),    v16_set1(of->scale), v16_set1(of->up),
-                                v16_set1(of->down) };
-    size_t i = 0;
-    for (; i + 32 <= n; i += 32) {
-        v16 x = v16_load(a + i), y = v16_load(a + i + 16);
-        v16_store(to + i, FN(v_grid)(x, g, divides, twice, bends));
-        v16_store(to + i + 16, FN(v_grid)(y, g, divides, twice, bends));
-    }
-    for (; i + 16 <= n; i += 16)
-        v16_store(to + i, FN(v_grid)(v16_load(a + i), g, divides, twice, bends));
-    if (i < n)
-        v16_store_n(to + i, FN(v_grid)(v16_load_n(a + i, n - i), g, divides, twice, bends), n - i);
-}
-
-static void FN(program_grid)(float *to, const float *a, const struct kern_grid *g, size_t n)
-{
-    if (g->divides)
-        FN(grid_run)(to, a, g, n, true, false, false);
-    else if (!g->twice)
-        FN(grid_run)(to, a, g, n, false, false, false);
-    else if (g->bends)
-        FN(grid_run)(to, a, g, n, false, true, true);
-    else
-        FN(grid_run)(to, a, g, n, false, true, false);
-}
-
 /* Elements of rows, from `row` on and from element `done` of each. */
 struct FN(program_block) {
     const size_t *row_step;

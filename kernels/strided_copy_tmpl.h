@@ -73,8 +73,32 @@ static void FN(move_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx
         FN(move_row)(y + (ptrdiff_t) r * ldy, x + r, columns, ldx, 1);
 }
 
+V16_UNROLLED void FN(move_rounded)(float *y, const float *x, const struct kern_strided_copy *m,
+                                   const bool twice)
+{
+    const struct FN(grid) g = FN(grid_of)(m->grid);
+    for (size_t a = 0; a < m->n[0]; a++, y += m->to[0], x += m->from[0]) {
+        float *yb = y;
+        const float *xb = x;
+        for (size_t b = 0; b < m->n[1]; b++, yb += m->to[1], xb += m->from[1]) {
+            float *yc = yb;
+            const float *xc = xb;
+            for (size_t c = 0; c < m->n[2]; c++, yc += m->to[2], xc += m->from[2])
+                FN(grid_row)(yc, xc, g, m->n[3], false, twice, false);
+        }
+    }
+}
+
 static void FN(strided_copy_f32)(float *y, const float *x, const struct kern_strided_copy *m)
 {
+    if (m->grid && m->grid->twice) {
+        FN(move_rounded)(y, x, m, true);
+        return;
+    }
+    if (m->grid) {
+        FN(move_rounded)(y, x, m, false);
+        return;
+    }
     bool narrow = m->n[3] < 16 && m->from[3] == 1 && m->to[3] == 1;
     bool turned = !m->overlaps && m->n[3] >= 4 && m->n[2] >= 4 && m->to[3] == 1 && m->from[2] == 1;
     for (size_t a = 0; a < m->n[0]; a++, y += m->to[0], x += m->from[0]) {

@@ -14,8 +14,29 @@ static const struct attr_spec copy_attrs[] = {
       .kind = ATTR_INT,
       .offset = offsetof(struct strided_copy_attr, base),
       .def_i = -1 },
+    { .name = "grids", .kind = ATTR_FLOATS, .offset = offsetof(struct strided_copy_attr, grids) },
     { 0 },
 };
+
+static bool whole_zero(float zero, int *ret)
+{
+    *ret = zero >= -256 && zero <= 256 ? (int) zero : 0;
+    return !((float) *ret < zero || (float) *ret > zero);
+}
+
+bool strided_copy_grid(const float grid[COPY_GRID_FLOATS], struct kern_grid *ret)
+{
+    int zero, next;
+    if (!whole_zero(grid[1], &zero) || !whole_zero(grid[3], &next) ||
+        !kern_grid_set(ret, grid[0], -128 - zero, 127 - zero) || ret->divides)
+        return false;
+    return !(grid[2] > 0) || kern_grid_twice(ret, 1, grid[2], -128 - next, 127 - next);
+}
+
+static bool rounds(const struct strided_copy_attr *a, int64_t input)
+{
+    return a->grids.n && a->grids.v[input * COPY_GRID_FLOATS] > 0;
+}
 
 /* Also where it is not taken: addresses are computed of it. */
 #define STRIDE_MAX ((int64_t) 1 << 40)
@@ -44,6 +65,19 @@ static bool piece_is_small(const int64_t *n, int64_t count)
     return all <= count;
 }
 
+static rill_status grids_check(struct prep *c)
+{
+    const struct strided_copy_attr *a = c->attr;
+    struct kern_grid g;
+    if (a->grids.n && a->grids.n != c->n_in * COPY_GRID_FLOATS)
+        return prep_fail(c, "has %u numbers of grids for %u inputs, of each %d", a->grids.n,
+                         c->n_in, COPY_GRID_FLOATS);
+    for (unsigned i = 0; i < c->n_in; i++)
+        if (rounds(a, i) && !strided_copy_grid(a->grids.v + i * COPY_GRID_FLOATS, &g))
+            return prep_fail(c, "rounds input %u to a grid that is none", i);
+    return RILL_OK;
+}
+
 static rill_status pieces_check(struct prep *c, struct attr_ints list)
 {
     const struct piece *p = (const void *) list.v;
@@ -54,7 +88,8 @@ static rill_status pieces_check(struct prep *c, struct attr_ints list)
         if (!x || x->type != DTYPE_F32 ||
             !axis_fits(p[i].from, p[i].n, p[i].from_stride, tensor_count(x)) ||
             !axis_fits(p[i].to, p[i].n, p[i].to_stride, tensor_count(c->out[0])) ||
-            !piece_is_small(p[i].n, tensor_count(c->out[0])))
+            !piece_is_small(p[i].n, tensor_count(c->out[0])) ||
+            (rounds(c->attr, p[i].input) && !piece_has_rows(&p[i])))
             return prep_fail(c, "piece %u does not fit its tensors", i);
     }
     return RILL_OK;
@@ -85,6 +120,7 @@ static bool pieces_cover(const struct prep *c, struct attr_ints list)
 static rill_status copy_check(struct prep *c)
 {
     const struct strided_copy_attr *a = c->attr;
+    TRY(grids_check(c));
     TRY(pieces_check(c, a->pieces));
     if (!pieces_cover(c, a->pieces))
         return prep_fail(c, "has pieces that do not make its output");
@@ -144,7 +180,19 @@ struct strided_copy {
     int64_t base;
 };
 
-static bool parts_make(struct prep *c, struct attr_ints list, bool in_place, struct parts *ret)
+/* Grids of each input. NULL: no memory. */
+static struct kern_grid *grids_make(struct prep *c)
+{
+    const struct strided_copy_attr *a = c->attr;
+    struct kern_grid *ret = arena_array(c->arena, struct kern_grid, c->n_in + 1);
+    for (unsigned i = 0; ret && i < c->n_in; i++)
+        if (rounds(a, i))
+            strided_copy_grid(a->grids.v + i * COPY_GRID_FLOATS, &ret[i]);
+    return ret;
+}
+
+static bool parts_make(struct prep *c, struct attr_ints list, const struct kern_grid *grid,
+                       bool in_place, struct parts *ret)
 {
     const struct piece *p = (const void *) list.v;
     ret->n = list.n / PIECE_INTS;
@@ -153,6 +201,7 @@ static bool parts_make(struct prep *c, struct attr_ints list, bool in_place, str
         struct part *q = &ret->p[i];
         *q = (struct part) { .input = (unsigned) p[i].input, .from = p[i].from, .to = p[i].to };
         q->m.overlaps = in_place;
+        q->m.grid = rounds(c->attr, p[i].input) ? &grid[p[i].input] : NULL;
         for (int k = 0; k < PIECE_AXES; k++) {
             q->m.n[k] = (size_t) p[i].n[k];
             q->m.from[k] = (ptrdiff_t) p[i].from_stride[k];
@@ -167,8 +216,9 @@ static rill_status copy_prepare(struct prep *c)
     const struct strided_copy_attr *a = c->attr;
     struct strided_copy *m = arena_new(c->arena, struct strided_copy);
     TRY(copy_check(c));
-    if (!m || !parts_make(c, a->pieces, false, &m->all) ||
-        !parts_make(c, a->patch, true, &m->patch))
+    const struct kern_grid *grid = grids_make(c);
+    if (!m || !grid || !parts_make(c, a->pieces, grid, false, &m->all) ||
+        !parts_make(c, a->patch, grid, true, &m->patch))
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     m->base = a->base;
     c->args = m;
@@ -190,7 +240,7 @@ bool strided_copy_is_part(const struct node *n, unsigned *ret_input, int64_t *re
 {
     const struct strided_copy_attr *a = n->attr;
     const struct piece *p = n->op == &op_strided_copy ? (const void *) a->pieces.v : NULL;
-    if (!p || a->pieces.n != PIECE_INTS || p->to != 0)
+    if (!p || a->pieces.n != PIECE_INTS || p->to != 0 || a->grids.n)
         return false;
     int64_t inner = 1;
     for (int i = PIECE_AXES; i-- > 0; inner *= p->n[i])

@@ -7,6 +7,7 @@
 #ifndef RILL_ENGINE_OPS_STRIDED_COPY_H
 #define RILL_ENGINE_OPS_STRIDED_COPY_H
 #include "engine/graph/op.h"
+#include "kernels/program.h"
 
 #define PIECE_AXES 4
 
@@ -23,7 +24,20 @@ struct strided_copy_attr {
     struct attr_ints
         patch; /* what is left to do when the output lies where input `base` lay, in this order */
     int64_t base; /* -1: the output cannot lie there */
+    /* None, or COPY_GRID_FLOATS of each input: scale and zero of the grid that its elements are
+     * rounded to as they move, as Div, RoundS8 and Mul would, and of a second one behind it. A
+     * scale of 0: there is none. */
+    struct attr_floats grids;
 };
+#define COPY_GRID_FLOATS 4
+
+/* What rounds so, in one instruction; false: nothing does. */
+bool strided_copy_grid(const float grid[COPY_GRID_FLOATS], struct kern_grid *ret);
+/* The kernel rounds rows of elements that lie one after the other. */
+static inline bool piece_has_rows(const struct piece *p)
+{
+    return p->from_stride[PIECE_AXES - 1] == 1 && p->to_stride[PIECE_AXES - 1] == 1;
+}
 
 extern const struct op op_strided_copy;
 

@@ -60,3 +60,33 @@ int64_t quantised_zero(const struct quantised_wire *q)
 {
     return q->zero ? tensor_get_i64(q->zero, q->zero->data, 0) : 0;
 }
+
+static const struct node *maker(const struct graph *g, uint32_t wire, enum op_id op)
+{
+    uint32_t at = wire == WIRE_NONE ? WIRE_NONE : g->wires[wire].node;
+    return at != WIRE_NONE && node_is(&g->nodes[at], op) ? &g->nodes[at] : NULL;
+}
+
+static bool number_read(const struct graph *g, uint32_t wire, float *ret)
+{
+    const struct tensor *t = g->wires[wire].fact.value;
+    if (!t || t->type != DTYPE_F32 || tensor_count(t) != 1)
+        return false;
+    *ret = *(const float *) t->data;
+    return true;
+}
+
+bool wire_is_rounded(const struct graph *g, uint32_t wire, struct rounded_wire *ret)
+{
+    static const enum op_id ops[] = { OP_ROUND_S8, OP_ROUND_S16 };
+    const struct node *times = maker(g, wire, OP_MUL), *whole = NULL;
+    for (unsigned i = 0; times && !whole && i < 2; i++)
+        whole = maker(g, times->in[0], ops[i]);
+    const struct node *by = whole ? maker(g, whole->in[0], OP_DIV) : NULL;
+    float scale, zero, again;
+    if (!by || !number_read(g, by->in[1], &scale) || !number_read(g, whole->in[1], &zero) ||
+        !number_read(g, times->in[1], &again) || scale < again || scale > again)
+        return false;
+    *ret = (struct rounded_wire) { by->in[0], whole->op->id, scale, zero };
+    return true;
+}

@@ -30,5 +30,14 @@ bool wire_is_byte(const struct graph *g, uint32_t wire);
 /* An output of the graph or a state's next value. */
 bool wire_leaves(const struct graph *g, uint32_t wire);
 
+/* What Div, RoundS8 or RoundS16 and Mul by numbers make of a wire of f32: whole numbers from
+ * -128 - zero or -32768 - zero on, times the scale. */
+struct rounded_wire {
+    uint32_t of;
+    enum op_id op;
+    float scale, zero;
+};
+bool wire_is_rounded(const struct graph *g, uint32_t wire, struct rounded_wire *ret);
+
 int64_t quantised_zero(const struct quantised_wire *q);
 #endif

@@ -410,21 +410,30 @@ static void test_move_bounds(void)
         const char *what;
         int64_t base, shape, n, floats;
         bool taken;
+        uint32_t n_grids;
+        float grid[4];
+        int64_t step;
     } rows[] = {
-        { "all of x", 0, 8, 8, 8, true },
-        { "a part of x, which lies elsewhere", -1, 4, 4, 8, true },
-        { "where x lay, which is larger", 0, 4, 4, 8, false },
-        { "where x lay, which is smaller", 0, 8, 4, 4, false },
+        { "all of x", 0, 8, 8, 8, true, 0, { 0 }, 1 },
+        { "a part of x, which lies elsewhere", -1, 4, 4, 8, true, 0, { 0 }, 1 },
+        { "where x lay, which is larger", 0, 4, 4, 8, false, 0, { 0 }, 1 },
+        { "where x lay, which is smaller", 0, 8, 4, 4, false, 0, { 0 }, 1 },
+        { "x, rounded twice", -1, 8, 8, 8, true, 4, { .07f, -3, .0937f, -8 }, 1 },
+        { "x, to a grid of no whole zero", -1, 8, 8, 8, false, 4, { .1f, 3.5f }, 1 },
+        { "x, to a grid of an endless scale", -1, 8, 8, 8, false, 4, { INFINITY }, 1 },
+        { "half a grid", -1, 8, 8, 8, false, 2, { .1f, 3 }, 1 },
+        { "every second of x, rounded", -1, 4, 4, 8, false, 4, { .1f, 3 }, 2 },
     };
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct build b;
         build_init(&b);
         struct piece p = { .n = { 1, 1, 1, rows[i].n },
-                           .from_stride = { 0, 0, 0, 1 },
+                           .from_stride = { 0, 0, 0, rows[i].step },
                            .to_stride = { 0, 0, 0, 1 } };
         const struct attr_ints pieces = { PIECE_INTS, (const int64_t *) (const void *) &p };
         const struct strided_copy_attr a = { .shape = { 1, &rows[i].shape },
                                              .pieces = pieces,
+                                             .grids = { rows[i].n_grids, rows[i].grid },
                                              .base = rows[i].base };
         struct fact x = { .type = DTYPE_F32,
                           .rank = 1,
@@ -448,6 +457,7 @@ static void test_move_bounds(void)
 /* One dense piece is a view only where it is all of the output. */
 static void test_move_is_part(void)
 {
+    static const float grid[] = { .1f, 0, 0, 0 };
     for (int64_t n = 4; n <= 8; n += 4) {
         struct piece p = { .from = 2,
                            .n = { 1, 1, 1, 4 },
@@ -460,6 +470,11 @@ static void test_move_is_part(void)
         int64_t first;
         check(strided_copy_is_part(&move, &input, &first) == (n == 4),
               "a view is as large as what it shows", (uint32_t) n);
+        struct strided_copy_attr rounds = a;
+        rounds.grids = (struct attr_floats) { 4, grid };
+        const struct node round = { .name = "round", .op = &op_strided_copy, .attr = &rounds };
+        check(!strided_copy_is_part(&round, &input, &first), "what rounds is no view",
+              (uint32_t) n);
     }
 }
 

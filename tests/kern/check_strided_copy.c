@@ -2,7 +2,9 @@
 /* Moves of random strides against element by element, at guard pages, also over one's own
  * elements. */
 #include "tests/kern/check.h"
+#include "kernels/program.h"
 
+#include <math.h>
 #include <string.h>
 
 static size_t below(struct check *t, size_t n)
@@ -77,8 +79,51 @@ static void history_check(struct check *t, size_t rows, size_t n, size_t step)
     check_drop(t);
 }
 
+static float rounded(float x, float scale, float low, float high)
+{
+    float n = rintf(x / scale);
+    return (n < low ? low : n > high ? high : n) * scale + 0.0f;
+}
+
+/* Rows that are rounded to one grid or two as they move, also where they lie. */
+static void grid_check(struct check *t, size_t n, bool twice, bool there)
+{
+    const size_t ld = n + 3, rows = 5;
+    const float scale = .013f, next = .021f;
+    struct kern_grid g;
+    struct kern_strided_copy m = { .n = { 1, 1, rows, n },
+                                   .from = { 0, 0, (ptrdiff_t) ld, 1 },
+                                   .to = { 0, 0, (ptrdiff_t) (there ? ld : n), 1 },
+                                   .overlaps = there,
+                                   .grid = &g };
+    bool made =
+        kern_grid_set(&g, scale, -100, 155) && (!twice || kern_grid_twice(&g, 1, next, -128, 127));
+    if (!made) {
+        check_same(t, "a grid", (float[]) { 1 }, (float[]) { 0 }, 1, "of %g", (double) scale);
+        return;
+    }
+    float *x = check_buf(t, rows * ld, false), *want = check_buf(t, rows * ld, false),
+          *got = check_buf(t, rows * ld, false);
+    check_fill(t, x, rows * ld);
+    for (size_t i = 0; i < rows * ld; i++)
+        x[i] *= 3;
+    memcpy(got, x, rows * ld * sizeof *x);
+    memcpy(want, x, rows * ld * sizeof *x);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t i = 0; i < n; i++) {
+            float v = rounded(x[r * ld + i + 3], scale, -100, 155);
+            want[r * (there ? ld : n) + i] = twice ? rounded(v, next, -128, 127) : v;
+        }
+    t->new.strided_copy_f32(got, (there ? got : x) + 3, &m);
+    check_same(t, "strided_copy_f32 grid", want, got, rows * ld, "%zu rows of %zu", rows, n);
+    check_drop(t);
+}
+
 void check_strided_copy(struct check *t)
 {
+    for (size_t n = 1; n < 120; n += n < 40 ? 1 : 7)
+        for (int kind = 0; kind < 4; kind++)
+            grid_check(t, n, kind & 1, kind & 2);
     for (int i = 0; i < 400; i++)
         random_check(t, i & 1);
     for (size_t n = 2; n < 70; n += 3)

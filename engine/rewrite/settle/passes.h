@@ -36,6 +36,9 @@ rill_status graph_with_dilations_sliced(struct graph *ret, const struct graph *g
  * gone. Updates of states come last, so that they may happen in place. Sizes must be known. */
 rill_status graph_with_strided_copies(struct graph *ret, const struct graph *g, rill_error *reterr);
 
+/* What is rounded to a grid only for StridedCopies to read is rounded as they move it. */
+rill_status graph_with_copies_rounded(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* Moves f32 elements between tensors of known sizes by constants alone. */
 bool node_moves_elements(const struct graph *g, const struct node *n);
 

@@ -8,7 +8,6 @@
 #include "engine/rewrite/quantised.h"
 #include "engine/rewrite/settle/passes.h"
 
-#include <math.h>
 #include <string.h>
 
 enum { IN_X, PAD_VALUE = 2 };
@@ -100,19 +99,6 @@ struct grid {
     uint32_t scale_wire, zero_wire; /* constants of them */
 };
 
-static const struct node *maker(const struct graph *g, uint32_t wire, enum op_id op)
-{
-    uint32_t at = wire == WIRE_NONE ? WIRE_NONE : g->wires[wire].node;
-    return at != WIRE_NONE && node_is(&g->nodes[at], op) ? &g->nodes[at] : NULL;
-}
-
-static bool number_is(const struct graph *g, uint32_t wire, float v)
-{
-    const struct tensor *t = g->wires[wire].fact.value;
-    float is = t && t->type == DTYPE_F32 && tensor_count(t) == 1 ? *(const float *) t->data : NAN;
-    return is >= v && is <= v;
-}
-
 /* Whether what a wire holds was rounded to that grid, and moved at most: rounding it again changes
  * nothing, as a quotient of numbers below 2^18 is out by less than a half. */
 static bool is_on_grid(const struct graph *g, uint32_t wire, const struct grid *to)
@@ -123,9 +109,9 @@ static bool is_on_grid(const struct graph *g, uint32_t wire, const struct grid *
             break;
         wire = g->nodes[at].in[IN_X];
     }
-    const struct node *times = maker(g, wire, OP_MUL),
-                      *whole = times ? maker(g, times->in[0], to->op) : NULL;
-    return whole && number_is(g, times->in[1], to->scale) && number_is(g, whole->in[1], to->zero);
+    struct rounded_wire r;
+    return wire_is_rounded(g, wire, &r) && r.op == to->op && r.scale >= to->scale &&
+        r.scale <= to->scale && r.zero >= to->zero && r.zero <= to->zero;
 }
 
 static bool shape_stays(const struct node *n)

@@ -14,6 +14,7 @@ static const struct pass settle_passes[] = {
     { "fuse-siblings", true, graph_with_siblings_fused },
     { "slice-dilations", true, graph_with_dilations_sliced },
     { "strided-copies", true, graph_with_strided_copies },
+    { "rounded-copies", true, graph_with_copies_rounded },
     { "float-sums", true, graph_with_float_sums },
     { "prelus", true, graph_with_prelus },
     { "fuse-epilogues", true, graph_with_epilogues_fused },
