@@ -21,7 +21,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KERN_PROGRAM_BLOCK 512 /* elements */
+#define KERN_PROGRAM_BLOCK 768 /* elements */
 
 enum kern_instr_op {
 #define X(number, name, operands) KERN_##number,
