@@ -56,23 +56,32 @@ static float rounded(float x, float scale, int low, int high)
     return n < (float) low ? (float) low : n > (float) high ? (float) high : n;
 }
 
+/* As FN(v_grid) goes on. */
+static float goes_on(const struct kern_grid *g, int n)
+{
+    float up = fmaf((float) n, g->up, KERN_GRID_WHOLE),
+          down = fmaf((float) n, g->down, KERN_GRID_WHOLE);
+    return (g->bends && down > up ? down : up) - KERN_GRID_WHOLE;
+}
+
 bool kern_grid_twice(struct kern_grid *g, float slope, float scale, int low, int high)
 {
-    const float up = g->scale / scale, down = slope * g->scale / scale;
+    struct kern_grid then = *g;
     const int least = (int) rintf(g->least / g->scale), most = (int) rintf(g->most / g->scale);
     if (g->twice || g->divides || !(scale >= 0x1p-80f && scale <= 0x1p80f) ||
-        !(fabsf(slope) <= 0x1p40f))
+        !(slope <= 1 && slope >= -0x1p10f))
         return false;
+    then.twice = true;
+    then.bends = slope < 1;
+    then.up = g->scale / scale;
+    then.down = slope * g->scale / scale;
+    then.scale = scale;
     for (int n = least; n <= most; n++) {
         float x = (float) n * g->scale, want = rounded(n < 0 ? x * slope : x, scale, low, high),
-              is = rintf((float) n * (n < 0 ? down : up));
+              is = goes_on(&then, n);
         if (is < want || is > want)
             return false;
     }
-    g->twice = true;
-    g->bends = slope < 1 || slope > 1;
-    g->up = up;
-    g->down = down;
-    g->scale = scale;
+    *g = then;
     return true;
 }

@@ -2,9 +2,10 @@
 /* Numbers rounded to a grid: struct kern_grid of kernels/program.h. */
 
 /* round_s8 or round_s16 of the quotient, times the scale. The quotient is a product by an inverse in
- * two parts, unless it divides. */
+ * two parts, unless it divides. What is added to KERN_GRID_WHOLE is rounded to a whole number there:
+ * additions have more room in processors than conversions. */
 struct FN(grid) {
-    v16 inverse, rest, least, most, scale, up, down;
+    v16 inverse, rest, least, most, scale, up, down, whole;
 };
 
 static inline v16 FN(v_grid)(v16 a, struct FN(grid) g, const bool divides, const bool twice,
@@ -12,11 +13,10 @@ static inline v16 FN(v_grid)(v16 a, struct FN(grid) g, const bool divides, const
 {
     a = v16_min(v16_max(a, g.least), g.most);
     v16 n = divides ? v16_div(a, g.scale) : v16_fma(a, g.inverse, v16_mul(a, g.rest));
-    n = v16_of_int(v16_round(n));
+    n = v16_sub(v16_add(n, g.whole), g.whole);
     if (twice) {
-        v16 up = v16_mul(n, g.up);
-        n = bends ? v16_pick(v16_lt(n, v16_set1(0)), v16_mul(n, g.down), up) : up;
-        n = v16_of_int(v16_round(n));
+        v16 up = v16_fma(n, g.up, g.whole);
+        n = v16_sub(bends ? v16_max(up, v16_fma(n, g.down, g.whole)) : up, g.whole);
     }
     return v16_mul(n, g.scale);
 }
@@ -25,7 +25,7 @@ static inline struct FN(grid) FN(grid_of)(const struct kern_grid *g)
 {
     return (struct FN(grid)) { v16_set1(g->inverse), v16_set1(g->rest),  v16_set1(g->least),
                                v16_set1(g->most),    v16_set1(g->scale), v16_set1(g->up),
-                               v16_set1(g->down) };
+                               v16_set1(g->down),    v16_set1(KERN_GRID_WHOLE) };
 }
 
 /* to may lie before the a that it overlaps. */

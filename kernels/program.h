@@ -48,11 +48,13 @@ struct kern_grid {
 
 #define KERN_GRID_MOST 0x20000     /* of low and high */
 #define KERN_GRID_INVERSE_MOST 512 /* where the inverse is tried */
+#define KERN_GRID_WHOLE 0x1.8p23f  /* floats beside it are a whole number apart */
 
 /* False: the scale is next to 0 or infinite, or the numbers are larger. */
 bool kern_grid_set(struct kern_grid *ret, float scale, int low, int high);
 /* What lies on the grid goes on: times the slope where it is below 0 (PRELU), and rounded to
- * another grid. False: some number of the first would be rounded otherwise. */
+ * another grid. False: some number of the first would be rounded otherwise, or the slope is more
+ * than 1. */
 bool kern_grid_twice(struct kern_grid *g, float slope, float scale, int low, int high);
 
 struct kern_operand {
