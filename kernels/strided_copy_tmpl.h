@@ -1,6 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* Elements moved by strides. Vectors are loaded before they are stored, in order. */
 
+typedef float FN(quad) __attribute__((vector_size(16), aligned(4)));
+
+/* y[i] = x[2 * i], four at once while all eight that are read exist. Returns how many. */
+static inline size_t FN(move_seconds)(float *y, const float *x, size_t n)
+{
+    size_t i = 0;
+    for (; i + 4 < n; i += 4) {
+        FN(quad)
+        a = *(const FN(quad) *) (const void *) (x + 2 * i),
+        b = *(const FN(quad) *) (const void *) (x + 2 * i + 4);
+        *(FN(quad) *) (void *) (y + i) = __builtin_shufflevector(a, b, 0, 2, 4, 6);
+    }
+    return i;
+}
+
 static inline void FN(move_row)(float *y, const float *x, size_t n, ptrdiff_t from, ptrdiff_t to)
 {
     size_t i = 0;
@@ -19,6 +34,8 @@ static inline void FN(move_row)(float *y, const float *x, size_t n, ptrdiff_t fr
             v16_store_n(y + i, a, n - i);
         return;
     }
+    if (from == 2 && to == 1)
+        i = FN(move_seconds)(y, x, n);
     for (; i < n; i++)
         y[(ptrdiff_t) i * to] = x[(ptrdiff_t) i * from];
 }
@@ -30,8 +47,6 @@ static inline void FN(move_narrow)(float *y, const float *x, size_t rows, size_t
     for (size_t i = 0; i < rows; i++, y += to, x += from)
         v16_store_n(y, v16_load_n(x, n), n);
 }
-
-typedef float FN(quad) __attribute__((vector_size(16), aligned(4)));
 
 /* y[r][c] = x[c][r] for four rows and columns; ldy and ldx from row to row. */
 static inline void FN(quad_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx)

@@ -169,6 +169,7 @@ struct part {
     unsigned input;
     int64_t from, to;
     struct kern_strided_copy m;
+    bool woven; /* every second element, the next part all between: both are made at once */
 };
 
 struct parts {
@@ -211,6 +212,28 @@ static bool parts_make(struct prep *c, struct attr_ints list, const struct kern_
     return ret->p != NULL;
 }
 
+static bool is_every_second(const struct part *p)
+{
+    return p->m.n[0] == 1 && p->m.n[1] == 1 && p->m.n[2] == 1 && p->m.from[3] == 1 &&
+        p->m.to[3] == 2;
+}
+
+/* Pairs of parts that lie between each other, the one that begins before the other in front. */
+static void parts_weave(struct parts *list)
+{
+    for (struct part *p = list->p, *end = p + list->n; p + 1 < end; p++) {
+        if (!is_every_second(&p[0]) || !is_every_second(&p[1]) || p[0].m.n[3] != p[1].m.n[3] ||
+            (p[1].to != p[0].to + 1 && p[0].to != p[1].to + 1))
+            continue;
+        if (p[1].to < p[0].to) {
+            const struct part first = p[1];
+            p[1] = p[0];
+            p[0] = first;
+        }
+        p++->woven = true;
+    }
+}
+
 static rill_status copy_prepare(struct prep *c)
 {
     const struct strided_copy_attr *a = c->attr;
@@ -220,6 +243,7 @@ static rill_status copy_prepare(struct prep *c)
     if (!m || !grid || !parts_make(c, a->pieces, grid, false, &m->all) ||
         !parts_make(c, a->patch, grid, true, &m->patch))
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    parts_weave(&m->all);
     m->base = a->base;
     c->args = m;
     c->kernel = "strided_copy_f32";
@@ -231,9 +255,16 @@ static void copy_eval(const struct eval *e)
     const struct strided_copy *m = e->args;
     bool there = m->base >= 0 && e->y[0] == e->x[m->base];
     const struct parts *list = there ? &m->patch : &m->all;
-    for (const struct part *p = list->p, *end = p + list->n; p != end; p++)
-        e->kern->strided_copy_f32((float *) e->y[0] + p->to,
-                                  (const float *) e->x[p->input] + p->from, &p->m);
+    for (const struct part *p = list->p, *end = p + list->n; p != end; p++) {
+        float *y = (float *) e->y[0] + p->to;
+        const float *x = (const float *) e->x[p->input] + p->from;
+        if (p->woven) {
+            p++;
+            e->kern->weave_f32(y, x, (const float *) e->x[p->input] + p->from, p->m.n[3]);
+        } else {
+            e->kern->strided_copy_f32(y, x, &p->m);
+        }
+    }
 }
 
 bool strided_copy_is_part(const struct node *n, unsigned *ret_input, int64_t *ret_first)

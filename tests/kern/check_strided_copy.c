@@ -61,6 +61,18 @@ static void random_check(struct check *t, bool low)
     check_drop(t);
 }
 
+/* Every second of x, whose end is the end of what may be read. */
+static void seconds_check(struct check *t, size_t n, bool low)
+{
+    const struct kern_strided_copy m = { .n = { 1, 1, 1, n }, .from = { 0, 0, 0, 2 }, .to = { 0, 0, 0, 1 } };
+    float *x = check_buf(t, 2 * n - 1, low), *want = check_buf(t, n, low), *got = check_buf(t, n, low);
+    check_fill_bits(t, x, 2 * n - 1);
+    reference(want, x, &m);
+    t->new.strided_copy_f32(got, x, &m);
+    check_same(t, "strided_copy_f32", want, got, n, "every second of %zu", 2 * n - 1);
+    check_drop(t);
+}
+
 /* A history moves up by `step` where it lies. */
 static void history_check(struct check *t, size_t rows, size_t n, size_t step)
 {
@@ -126,6 +138,8 @@ void check_strided_copy(struct check *t)
             grid_check(t, n, kind & 1, kind & 2);
     for (int i = 0; i < 400; i++)
         random_check(t, i & 1);
+    for (size_t n = 1; n < 40; n++)
+        seconds_check(t, n, n & 1);
     for (size_t n = 2; n < 70; n += 3)
         for (size_t step = 1; step < n && step < 20; step += 2)
             history_check(t, 3, n, step);
