@@ -72,6 +72,10 @@ struct kern_block {
     size_t n, k;
 };
 
+struct kern_away {
+    float by, zero, low; /* zero and low: whole numbers within -128 .. 127 */
+};
+
 /* Windows over n channels that lie side by side: place i is at[i] bytes behind where its window
  * begins. Places come in pairs, and weights, -255 .. 255, as channels of pairs; `at` and the
  * weights of a place that does not exist make pairs whole: any place, and 0. */
@@ -232,6 +236,10 @@ struct kern {
      * the least. */
     void (*quantize_f32)(void *y, const float *x, size_t n, const struct kern_quant *q);
 
+    /* y[i] = x[i] * by + zero, cut to low .. 127, rounded half away from zero: i8. NaN gives low.
+     */
+    void (*quantize_away_f32)(int8_t *y, const float *x, size_t n, const struct kern_away *q);
+
     /* y[i * n + o] = bias[o] + sum over places of (x[i * step + at[place] + o] ^ flip) *
      * w[place][o], o < n, i < windows, modulo 2^32 */
     void (*places_sum)(int32_t *restrict y, const uint8_t *restrict x, size_t step, size_t windows,
@@ -295,6 +303,7 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(irfft_f32)                                                                                   \
     K(range_f32)                                                                                   \
     K(quantize_f32)                                                                                \
+    K(quantize_away_f32)                                                                           \
     K(places_sum)                                                                                  \
     K(places_max)                                                                                  \
     K(requantize)                                                                                  \

@@ -14,8 +14,12 @@ static void FN(range_f32)(const float *x, size_t n, float ret[2])
     v16 rest = v16_load_n(x, n);
     v16_store(lows, v16_min(rest, low));
     v16_store(highs, v16_max(rest, high));
+    for (int i = 0; i < 8; i++) {
+        lows[i] = lows[i] < lows[i + 8] ? lows[i] : lows[i + 8];
+        highs[i] = highs[i] > highs[i + 8] ? highs[i] : highs[i + 8];
+    }
     ret[0] = ret[1] = 0;
-    for (int i = 0; i < 16; i++) {
+    for (int i = 0; i < 8; i++) {
         ret[0] = lows[i] < ret[0] ? lows[i] : ret[0];
         ret[1] = highs[i] > ret[1] ? highs[i] : ret[1];
     }
@@ -37,5 +41,27 @@ static void FN(quantize_f32)(void *y, const float *x, size_t n, const struct ker
     if (!n)
         return;
     i16_store_bytes(last, FN(quantize_16)(v16_load_n(x, n), q));
+    memcpy(to, last, n);
+}
+
+struct FN(away) {
+    v16 by, zero, low, high;
+};
+
+static inline i16 FN(away_16)(v16 x, const struct FN(away) *q)
+{
+    v16 v = v16_max(v16_add(v16_mul(x, q->by), q->zero), q->low);
+    return v16_round_away(v16_min(v, q->high));
+}
+
+static void FN(quantize_away_f32)(int8_t *y, const float *x, size_t n, const struct kern_away *q)
+{
+    const struct FN(away) all = { v16_set1(q->by), v16_set1(q->zero), v16_set1(q->low), v16_set1(127) };
+    uint8_t *to = (uint8_t *) y, last[16];
+    for (; n >= 16; n -= 16, x += 16, to += 16)
+        i16_store_bytes(to, FN(away_16)(v16_load(x), &all));
+    if (!n)
+        return;
+    i16_store_bytes(last, FN(away_16)(v16_load_n(x, n), &all));
     memcpy(to, last, n);
 }

@@ -102,6 +102,12 @@ V16_INLINE i16 v16_round(v16 a)
 {
     return (i16) { _mm256_cvtps_epi32(a.lo), _mm256_cvtps_epi32(a.hi) };
 }
+V16_INLINE __m256i eight_round_away(__m256 a)
+{
+    const __m256 sign = _mm256_and_ps(a, _mm256_set1_ps(-0.0f));
+    return _mm256_cvttps_epi32(_mm256_add_ps(a, _mm256_or_ps(sign, _mm256_set1_ps(0x1.fffffep-2f))));
+}
+V16_INLINE i16 v16_round_away(v16 a) { return (i16) { eight_round_away(a.lo), eight_round_away(a.hi) }; }
 V16_INLINE v16 v16_of_int(i16 a)
 {
     return (v16) { _mm256_cvtepi32_ps(a.lo), _mm256_cvtepi32_ps(a.hi) };

@@ -35,6 +35,11 @@ V16_INLINE v16 v16_pick(m16 m, v16 yes, v16 no) { return _mm512_mask_blend_ps(m,
 V16_INLINE i16 v16_bits(v16 a) { return _mm512_castps_si512(a); }
 V16_INLINE v16 v16_of_bits(i16 a) { return _mm512_castsi512_ps(a); }
 V16_INLINE i16 v16_round(v16 a) { return _mm512_cvtps_epi32(a); }
+V16_INLINE i16 v16_round_away(v16 a)
+{
+    const __m512 sign = _mm512_and_ps(a, _mm512_set1_ps(-0.0f));
+    return _mm512_cvttps_epi32(_mm512_add_ps(a, _mm512_or_ps(sign, _mm512_set1_ps(0x1.fffffep-2f))));
+}
 /* Whole numbers as floats. NaN passes through. */
 #define V16_WHOLES
 typedef v16 w16;

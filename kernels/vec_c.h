@@ -54,6 +54,13 @@ static inline i16 v16_bits(v16 a) { i16 r; memcpy(&r, &a, sizeof r); return r; }
 static inline v16 v16_of_bits(i16 a) { v16 r; memcpy(&r, &a, sizeof r); return r; }
 /* nearest even; |a| < 2^31 */
 CALLED i16 v16_round(v16 a) { i16 r; LANES(r, i, (int32_t) lrintf(a.f[l])); return r; }
+/* halves away from zero, by the float below a half; |a| < 2^22 */
+CALLED i16 v16_round_away(v16 a)
+{
+    i16 r;
+    LANES(r, i, (int32_t) (a.f[l] + copysignf(0x1.fffffep-2f, a.f[l])));
+    return r;
+}
 CALLED v16 v16_of_int(i16 a) { v16 r; LANES(r, f, (float) a.i[l]); return r; }
 CALLED i16 i16_set1(int32_t a) { i16 r; LANES(r, i, a); return r; }
 CALLED i16 i16_add(i16 a, i16 b)

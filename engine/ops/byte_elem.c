@@ -345,41 +345,37 @@ static rill_status byte_rows_infer(struct infer *c)
 }
 
 struct row_form {
-    float scale, by; /* a step of the bytes, and its inverse; 0: all of the row is 0 */
-    float low;
+    float scale; /* a step of the bytes */
     int32_t zero;
+    struct kern_away to; /* by: its inverse; 0: all of the row is 0 */
 };
 
 /* Around 0: the largest is 127. */
 static struct row_form form_centred(const float range[2])
 {
     float most = -range[0] > range[1] ? -range[0] : range[1];
-    return most > 0 ? (struct row_form) { most / 127, 127 / most, -127, 0 }
-                    : (struct row_form) { 1, 0, -127, 0 };
+    return most > 0 ? (struct row_form) { most / 127, 0, { 127 / most, 0, -127 } }
+                    : (struct row_form) { 1, 0, { 0, 0, -127 } };
 }
 
-/* Of both ends the one that is nearer to 0 says where the zero is. */
+/* Of both ends the one that is nearer to 0 says where the zero is; endless ones have it at the end.
+ */
 static struct row_form form_shifted(const float range[2])
 {
     const double low = range[0] < 0 ? (double) range[0] : 0,
                  high = range[1] > 0 ? (double) range[1] : 0, scale = (high - low) / 255;
     if (!(high > low))
-        return (struct row_form) { 1, 0, -128, 0 };
+        return (struct row_form) { 1, 0, { 0, 0, -128 } };
     const double from_low = -128 - low / scale, from_high = 127 - high / scale;
     const double zero = 128 - low / scale < 127 + high / scale ? from_low : from_high;
-    const float step = (float) scale;
-    return (struct row_form) { step, 1 / step, -128, fixed_clip((int32_t) round(zero), -128, 127) };
+    const float step = (float) scale, at = (float) fmin(fmax(round(zero), -128), 127);
+    return (struct row_form) { step, (int32_t) at, { 1 / step, at, -128 } };
 }
 
-static void row_put(int8_t *restrict y, const float *restrict x, int64_t n, struct row_form f)
+static rill_status byte_rows_prepare(struct prep *c)
 {
-    const float zero = (float) f.zero;
-    for (int64_t i = 0; i < n; i++) {
-        float v = zero + x[i] * f.by;
-        v = v > f.low ? v : f.low;
-        v = v < 127 ? v : 127;
-        y[i] = (int8_t) byte_nearest(v);
-    }
+    c->kernel = "quantize_away_f32";
+    return RILL_OK;
 }
 
 static void byte_rows_eval(const struct eval *e)
@@ -396,7 +392,7 @@ static void byte_rows_eval(const struct eval *e)
         if (a->shifted && e->y[2])
             ((int32_t *) e->y[2])[r] = f.zero;
         if (e->y[0])
-            row_put((int8_t *) e->y[0] + r * n, x, n, f);
+            e->kern->quantize_away_f32((int8_t *) e->y[0] + r * n, x, (size_t) n, &f.to);
     }
 }
 
@@ -443,6 +439,7 @@ static const struct op op_byte_rows = {
     .min_out = 2,
     .max_out = 3,
     .infer = byte_rows_infer,
+    .prepare = byte_rows_prepare,
     .eval = byte_rows_eval,
     .help = "floats as bytes, with a scale and perhaps a zero for each row of the first axis",
 };

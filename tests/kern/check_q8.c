@@ -249,10 +249,35 @@ static void quantize_check(struct check *t, size_t n, unsigned variant)
     check_drop(t);
 }
 
+/* Halves, numbers that are none and such as are far outside. */
+static void away_check(struct check *t, size_t n, unsigned variant)
+{
+    const bool low = variant & 1;
+    const struct kern_away q = { .by = variant & 2 ? 8 : 1.37f,
+                                 .zero = variant & 4 ? (float) (int) (variant % 256) - 128 : 0,
+                                 .low = variant & 8 ? -127 : -128 };
+    float *x = check_buf(t, n, low);
+    int8_t *y = check_bytes(t, n, low);
+    int32_t got[300], want[300];
+    check_fill_bits(t, x, n);
+    for (size_t i = 0; i < n; i += 2)
+        x[i] = (float) (int) (check_bits(t) % 4096) * 0.0078125f - 16;
+    t->new.quantize_away_f32(y, x, n, &q);
+    for (size_t i = 0; i < n; i++) {
+        const float v = x[i] * q.by + q.zero;
+        want[i] = (int32_t) roundf(v >= 127 ? 127 : v > q.low ? v : q.low);
+        got[i] = y[i];
+    }
+    check_ints(t, "quantize_away_f32", want, got, n, "n %zu variant %u", n, variant);
+    check_drop(t);
+}
+
 void check_quant(struct check *t)
 {
-    for (unsigned i = 0; i < 400; i++)
+    for (unsigned i = 0; i < 400; i++) {
         quantize_check(t, i % 7 ? i % 50 : i % 300, i * 37 % 1024);
+        away_check(t, i % 7 ? i % 50 : i % 300, i * 37 % 1024);
+    }
 }
 
 /* ---- sums of places, and sums to bytes ---- */

@@ -64,8 +64,11 @@ static void random_check(struct check *t, bool low)
 /* Every second of x, whose end is the end of what may be read. */
 static void seconds_check(struct check *t, size_t n, bool low)
 {
-    const struct kern_strided_copy m = { .n = { 1, 1, 1, n }, .from = { 0, 0, 0, 2 }, .to = { 0, 0, 0, 1 } };
-    float *x = check_buf(t, 2 * n - 1, low), *want = check_buf(t, n, low), *got = check_buf(t, n, low);
+    const struct kern_strided_copy m = { .n = { 1, 1, 1, n },
+                                         .from = { 0, 0, 0, 2 },
+                                         .to = { 0, 0, 0, 1 } };
+    float *x = check_buf(t, 2 * n - 1, low), *want = check_buf(t, n, low),
+          *got = check_buf(t, n, low);
     check_fill_bits(t, x, 2 * n - 1);
     reference(want, x, &m);
     t->new.strided_copy_f32(got, x, &m);
