@@ -36,11 +36,11 @@ cc -O2 -shared -fPIC -o "$work/insns.so" "$here/insns.c"
 # insns FILE PULSES SET
 insns() { qemu-aarch64 -plugin "$work/insns.so" "$work/pulses" "$1" "$2" "$3" 2>&1 | sed -n 's/^insns //p'; }
 
-printf '| instructions a pulse | c | neon | dotprod |\n|---|--:|--:|--:|\n'
+printf '| instructions a pulse | c | neon | dotprod | i8mm |\n|---|--:|--:|--:|--:|\n'
 for model; do
     RILL_CPU=c RILL_MODEL_PATH=$work/models "$build/tools/rill" compile "$model" -o "$work/$model.rill" >>"$work/log"
     row="| $model"
-    for set in c neon dotprod; do
+    for set in c neon dotprod i8mm; do
         a=$(insns "$work/$model.rill" $few $set) b=$(insns "$work/$model.rill" $many $set)
         row="$row | $(((b - a) / (many - few)))"
     done

@@ -32,6 +32,8 @@ unsigned kern_cpu_detect(void)
         cpu |= KERN_NEON;
     if (getauxval(AT_HWCAP) & HWCAP_ASIMDDP)
         cpu |= KERN_DOTPROD;
+    if (getauxval(AT_HWCAP2) & HWCAP2_I8MM)
+        cpu |= KERN_I8MM;
 #endif
     return cpu;
 }

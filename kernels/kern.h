@@ -321,14 +321,18 @@ enum kern_cpu {
     KERN_NEON = 1 << 2,
     KERN_AVXVNNI = 1 << 3,
     KERN_AVX512VNNI = 1 << 4,
-    KERN_DOTPROD = 1 << 5
+    KERN_DOTPROD = 1 << 5,
+    KERN_I8MM = 1 << 6
 };
 
 /* The instruction sets of this kind of processor beside plain C, each better than those before it:
  * X(name, what a processor must have). Some have kernels of 8 bits only, or all others; the rest
  * is of the sets before. meson.build says which of them a build has. */
 #if defined(__aarch64__)
-#define KERN_ISAS(X) X(neon, KERN_NEON) X(dotprod, KERN_NEON | KERN_DOTPROD)
+#define KERN_ISAS(X)                                                                               \
+    X(neon, KERN_NEON)                                                                             \
+    X(dotprod, KERN_NEON | KERN_DOTPROD)                                                           \
+    X(i8mm, KERN_NEON | KERN_DOTPROD | KERN_I8MM)
 #else
 #define KERN_ISAS(X)                                                                               \
     X(avx2, KERN_AVX2)                                                                             \

@@ -101,10 +101,58 @@ Q8_INLINE void FN(q8_store)(const struct FN(q8) *g, int32_t *y, n16 sums, size_t
         n16_store_n(y, sums, n);
 }
 
+#ifdef Q8_PAIRS
+#define PAIRS_MOST ((Q8_ROWS + 1) / 2)
+/* Rows in pairs, groups, too; a row without another is its own. */
+Q8_TILE void FN(q8_tile_pairs)(const struct FN(q8) *g, size_t row, size_t o, const int rows, const int panels)
+{
+    const int pairs = (rows + 1) / 2;
+    d16x2 acc[Q8_ACC];
+    x8x2 xs[PAIRS_MOST];
+    const size_t step = (g->b->k + KERN_Q8_TERMS - 1) / KERN_Q8_TERMS * 64;
+    const int8_t *w = g->w + o / 16 * step;
+    const uint8_t *x = g->taken + row * Q8_APART;
+#define FIRST(r)  (x + (size_t) (2 * (r)) * Q8_APART)
+#define SECOND(r) (x + (size_t) (2 * (r) + 1 < rows ? 2 * (r) + 1 : 2 * (r)) * Q8_APART)
+#define EACH_PAIR V16_UNROLL for (int r = 0; r < pairs; r++)
+    EACH_PAIR
+        EACH_PANEL acc[p * pairs + r] = d16x2_zero();
+    size_t i = 0;
+    for (; i + 2 <= g->groups; i += 2, w += 128, x += 2 * KERN_Q8_TERMS) {
+        EACH_PAIR xs[r] = x8x2_load(FIRST(r), SECOND(r));
+        EACH_PANEL {
+            const int8_t *at = w + (size_t) p * step;
+            d16x2_dot(acc + p * pairs, w64_load(at), w64_load(at + 64), xs, pairs);
+        }
+    }
+    if (i < g->groups) {
+        EACH_PAIR xs[r] = x8x2_load_half(FIRST(r), SECOND(r));
+        EACH_PANEL {
+            const w64 last = w64_load(w + (size_t) p * step);
+            d16x2_dot(acc + p * pairs, last, last, xs, pairs);
+        }
+    }
+    EACH_ROW {
+        const size_t at = row + (size_t) r;
+        int32_t *y = (g->y_by ? g->y_by[at] : g->y + at * g->ldy) + o;
+        EACH_PANEL FN(q8_store)(g, y + p * 16, d16x2_row(acc[p * pairs + r / 2], r % 2), at, o + (size_t) p * 16);
+    }
+#undef FIRST
+#undef SECOND
+#undef EACH_PAIR
+}
+#endif
+
 /* 16 * panels outputs of `rows` rows; both are constants where it is called. What there is less of, rows
  * or panels, is held in registers. */
 Q8_TILE void FN(q8_tile)(const struct FN(q8) *g, size_t row, size_t o, const int rows, const int panels)
 {
+#ifdef Q8_PAIRS
+    if (rows > 1) {
+        FN(q8_tile_pairs)(g, row, o, rows, panels);
+        return;
+    }
+#endif
     d16 acc[Q8_ACC];
     const size_t step = (g->b->k + KERN_Q8_TERMS - 1) / KERN_Q8_TERMS * 64;
     const int8_t *w = g->w + o / 16 * step;

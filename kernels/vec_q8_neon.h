@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Sums of 8-bit products with NEON: rows are s8. With __ARM_FEATURE_DOTPROD SDOT sums four terms at
- * once; else products of 16 bits are added in pairs, and an output has two sums until the end. */
+ * once, and of several rows, with __ARM_FEATURE_MATMUL_INT8, SMMLA eight of two rows and two outputs;
+ * else products of 16 bits are added in pairs, and an output has two sums until the end. */
 #include <arm_neon.h>
 #include <stdint.h>
 #include <string.h>
@@ -55,6 +56,53 @@ Q8_INLINE d16 d16_dot_4(d16 s, const int8_t **at, x4 x)
 #undef GROUP
     return s;
 }
+#ifdef __ARM_FEATURE_MATMUL_INT8
+/* Two rows by a panel: of outputs 2 * j and 2 * j + 1 those of the first row, then of the second. */
+#define Q8_PAIRS
+typedef struct { int32x4_t i[8]; } d16x2;
+typedef int8x16_t x8x2; /* eight terms of the first row, then of the second */
+Q8_INLINE d16x2 d16x2_zero(void)
+{
+    d16x2 s;
+    V16_UNROLL for (int j = 0; j < 8; j++) s.i[j] = vdupq_n_s32(0);
+    return s;
+}
+Q8_INLINE x8x2 x8x2_load(const uint8_t *first, const uint8_t *second)
+{
+    return vreinterpretq_s8_u8(vcombine_u8(vld1_u8(first), vld1_u8(second)));
+}
+/* Four terms of each, and zeros. */
+Q8_INLINE x8x2 x8x2_load_half(const uint8_t *first, const uint8_t *second)
+{
+    uint32_t a, b;
+    memcpy(&a, first, sizeof a);
+    memcpy(&b, second, sizeof b);
+    return vreinterpretq_s8_u64(vcombine_u64(vcreate_u64(a), vcreate_u64(b)));
+}
+/* Two groups of a panel, as eight terms of two outputs at a time, by so many pairs of rows. */
+Q8_INLINE void d16x2_dot(d16x2 *s, w64 w, w64 next, const x8x2 *x, const int pairs)
+{
+    EACH_4 {
+        if (j == 3) /* not before its turn: registers are full */
+            __asm__("" : "+w"(w.b[j]) : "w"(s[0].i[2 * j - 1]));
+        const int32x4_t a = vreinterpretq_s32_s8(w.b[j]), b = vreinterpretq_s32_s8(next.b[j]);
+        const int8x16_t low = vreinterpretq_s8_s32(vzip1q_s32(a, b)), high = vreinterpretq_s8_s32(vzip2q_s32(a, b));
+        V16_UNROLL for (int r = 0; r < pairs; r++) {
+            s[r].i[2 * j] = vmmlaq_s32(s[r].i[2 * j], x[r], low);
+            s[r].i[2 * j + 1] = vmmlaq_s32(s[r].i[2 * j + 1], x[r], high);
+        }
+    }
+}
+Q8_INLINE n16 d16x2_row(d16x2 s, const int second)
+{
+    n16 y;
+    EACH_4 {
+        const int64x2_t a = vreinterpretq_s64_s32(s.i[2 * j]), b = vreinterpretq_s64_s32(s.i[2 * j + 1]);
+        y.i[j] = vreinterpretq_s32_s64(second ? vzip2q_s64(a, b) : vzip1q_s64(a, b));
+    }
+    return y;
+}
+#endif
 #else
 #define Q8_FIT(rows) ((rows) == 1 ? 2 : 1)
 #define Q8_ACC 2

@@ -79,6 +79,8 @@ same arm-neon this
 run this-q8 "$kern" --digest --seed=1 --isa=c --only=q8
 run arm-dotprod "$qemu" "$dir/tests/kern/check_kern" --digest --seed=1 --isa=dotprod --only=q8
 same arm-dotprod this-q8
+run arm-i8mm "$qemu" -cpu max "$dir/tests/kern/check_kern" --digest --seed=1 --isa=i8mm --only=q8
+same arm-i8mm this-q8
 unset RILL_CPU RILL_GRAPH
 export RILL_DIGEST=1 RILL_SEED=1 RILL_COUNT=150
 run this-nets "$nets"
@@ -87,10 +89,10 @@ same arm-nets this-nets
 run arm-nets-c env RILL_CPU=c "$qemu" "$dir/tests/pulse/test_pulse_random"
 same arm-nets-c this-nets
 RILL_CPU=avx2 RILL_GRAPH='2: conv k=3' "$qemu" "$dir/tests/pulse/test_pulse_random" >"$out/log"
-if grep -q "RILL_CPU is 'avx2'; known on this kind of processor: c, neon, dotprod$" "$out/log"; then
+if grep -q "RILL_CPU is 'avx2'; known on this kind of processor: c, neon, dotprod, i8mm$" "$out/log"; then
     pass
 else
     fail "RILL_CPU=avx2 is taken: $(cat "$out/log")"
 fi
-echo "$(wc -l <"$out/this.digests") kernels, c, neon and dotprod, and $RILL_COUNT nets in $("$qemu" --version | head -n 1) and here"
+echo "$(wc -l <"$out/this.digests") kernels, c, neon, dotprod and i8mm, and $RILL_COUNT nets in $("$qemu" --version | head -n 1) and here"
 finish

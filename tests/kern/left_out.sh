@@ -62,7 +62,7 @@ fi
 if command -v aarch64-linux-gnu-gcc >/dev/null; then
     meson setup "$dir/neon" "$root" --cross-file "$root/tests/cross/aarch64.ini" -Dpart=core \
         -Dc_args=-march=armv8-a+nosimd >"$dir/neon.said" 2>&1
-    left_out neon 'c, dotprod'
+    left_out neon 'c, dotprod, i8mm'
 else
     echo "skipped: neon, for there is no aarch64-linux-gnu-gcc (Debian: gcc-aarch64-linux-gnu)"
     skipped=$((skipped + 3))
