@@ -142,6 +142,7 @@ rill_status tfl_transpose_conv(struct conversion *c)
     struct deconv d;
     enum dtype x = tfl_type(c, 2), w = tfl_type(c, 1);
     TRY(deconv_read(c, &d));
+    TRY(tfl_bias_check(c, 3, 1, 0));
     if (x == DTYPE_F32 && w == DTYPE_F32)
         return deconv_real(c, &d);
     if (tfl_type_is_whole(x) && tfl_type_is_byte(w))

@@ -356,3 +356,12 @@ rill_status tfl_factors_make(struct conversion *c, const struct product_of *of, 
     TRY(tfl_wire_of(c, multiplier, &ret[0]));
     return tfl_wire_of(c, shift, &ret[1]);
 }
+
+rill_status tfl_bias_check(struct conversion *c, unsigned i, unsigned of_weights, int axis)
+{
+    const struct tfl_tensor *bias = tfl_in(c, i), *w = tfl_in(c, of_weights);
+    if (!bias || axis >= w->shape.rank || tensor_count(&bias->shape) == w->shape.dim[axis])
+        return RILL_OK;
+    return tfl_fail(c, RILL_MALFORMED, "bias '%.80s' has %lld numbers for %lld outputs", bias->name,
+                    (long long) tensor_count(&bias->shape), (long long) w->shape.dim[axis]);
+}

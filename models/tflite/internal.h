@@ -194,6 +194,10 @@ struct product_of {
     bool full;          /* of i16: rounded once */
 };
 
+/* Bytes of input i by the scale and zero of output 0. (table.c) */
+rill_status tfl_rescaled(struct conversion *c, unsigned i, uint32_t *ret);
+/* One number for each output, the places of that axis of the weights. */
+rill_status tfl_bias_check(struct conversion *c, unsigned i, unsigned of_weights, int axis);
 /* Multipliers and shifts from a product's scales to that of its result. */
 rill_status tfl_factors_make(struct conversion *c, const struct product_of *of, uint32_t ret[2]);
 /* Products of i8 leave zero points of their weights out, but full ones with one scale. */

@@ -59,20 +59,21 @@ static rill_status join(struct conversion *c, const uint32_t *in, unsigned n, in
     return tfl_emit(c, OP_CONCAT, &a, 1, in, n, ret, 1);
 }
 
-/* Bytes are not scaled where they are joined. */
-static rill_status scales_agree(struct conversion *c)
+/* Input i as the output has it: of other bytes than u8 nothing is scaled where they are joined. */
+static rill_status joined_part(struct conversion *c, unsigned i, uint32_t *ret)
 {
-    const struct tfl_tensor *y = tfl_out(c, 0);
-    for (unsigned i = 0; tfl_type_is_whole(y->shape.type) && i < c->in.n; i++) {
-        const struct tfl_tensor *x = tfl_in(c, i);
-        if (tfl_quant_scale(c->r, x, 0) != tfl_quant_scale(c->r, y, 0) ||
-            tfl_quant_zero(c->r, x) != tfl_quant_zero(c->r, y))
-            return tfl_fail(c, RILL_UNSUPPORTED,
-                            "tensor '%.80s' has another scale or zero point than what it is "
-                            "joined to",
-                            x->name);
-    }
-    return RILL_OK;
+    const struct tfl_tensor *x = tfl_in(c, i), *y = tfl_out(c, 0);
+    if (!tfl_type_is_whole(y->shape.type) ||
+        (tfl_quant_scale(c->r, x, 0) == tfl_quant_scale(c->r, y, 0) &&
+         tfl_quant_zero(c->r, x) == tfl_quant_zero(c->r, y)))
+        return tfl_wire(c, i, ret);
+    TRY(tfl_single_whole(c, x));
+    TRY(tfl_single_whole(c, y));
+    if (y->shape.type == DTYPE_U8)
+        return tfl_rescaled(c, i, ret);
+    return tfl_fail(c, RILL_UNSUPPORTED,
+                    "tensor '%.80s' has another scale or zero point than what it is joined to",
+                    x->name);
 }
 
 rill_status tfl_concatenation(struct conversion *c)
@@ -83,9 +84,8 @@ rill_status tfl_concatenation(struct conversion *c)
     if (!in)
         return tfl_no_memory(r);
     TRY(moved_check(c, 0));
-    TRY(scales_agree(c));
     for (unsigned i = 0; i < c->in.n; i++)
-        TRY(tfl_wire(c, i, &in[i]));
+        TRY(joined_part(c, i, &in[i]));
     TRY(join(c, in, c->in.n, flat_i32(&r->flat, c->options, CONCAT_AXIS, 0), &y));
     if (activation && tfl_type_is_whole(tfl_type(c, 0)))
         return tfl_fail(c, RILL_UNSUPPORTED, "an activation behind whole numbers is not read here");

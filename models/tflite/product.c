@@ -67,6 +67,7 @@ static rill_status real_product(struct conversion *c, enum op_id id, const struc
     uint32_t in[3], y;
     for (unsigned i = 0; i < 3; i++)
         TRY(tfl_wire(c, i, &in[i]));
+    TRY(tfl_bias_check(c, 2, 1, (int) weights[0]));
     TRY(tfl_emit_transpose(c, to_channels_first, 4, in[0], &in[0]));
     TRY(tfl_emit_transpose(c, weights, 4, in[1], &in[1]));
     TRY(tfl_emit(c, id, attrs, n_attrs, in, 3, &y, 1));
@@ -259,6 +260,7 @@ static rill_status conv(struct conversion *c, bool depthwise)
     w.shifted = real && (depthwise || tfl_in(c, 1)->q.n > 1);
     TRY(tfl_wire(c, 0, &x));
     TRY(tfl_wire(c, 1, &weights));
+    TRY(tfl_bias_check(c, 2, 1, axis));
     TRY(real ? mixed_product(c, &w, x, weights, &y) : byte_conv(c, &w, x, weights, &y));
     return tfl_result(c, 0, y);
 }
@@ -279,6 +281,7 @@ static rill_status real_full(struct conversion *c, int64_t k, int activation, ui
     uint32_t in[3];
     for (unsigned i = 0; i < 3; i++)
         TRY(tfl_wire(c, i, &in[i]));
+    TRY(tfl_bias_check(c, 2, 1, 0));
     TRY(tfl_emit_shape(c, in[0], (int64_t[]) { -1, k }, 2, &in[0]));
     TRY(tfl_emit(c, OP_GEMM, &a, 1, in, 3, ret, 1));
     return tfl_emit_activation(c, activation, *ret, ret);
@@ -299,6 +302,7 @@ static rill_status whole_full(struct conversion *c, bool real, int64_t k, int ac
     TRY(real ? mixed_check(c, 0) : tfl_byte_scales_check(c, &full_of, 0, true));
     TRY(tfl_wire(c, 0, &x));
     TRY(tfl_wire(c, 1, &weights));
+    TRY(tfl_bias_check(c, 2, 1, 0));
     TRY(tfl_emit_shape(c, x, (int64_t[]) { -1, 1, 1, k }, 4, &x));
     TRY(tfl_emit_shape(c, weights, (int64_t[]) { outputs, 1, 1, k }, 4, &weights));
     return real ? mixed_product(c, &one, x, weights, ret) : byte_conv(c, &one, x, weights, ret);

@@ -17,16 +17,43 @@ static int64_t cut(const struct tfl_tensor *t, int64_t v)
     return v < low ? low : v > low + 255 ? low + 255 : v;
 }
 
-static rill_status table_emit(struct conversion *c, const int64_t table[256])
+/* Each byte of input i by the table. */
+static rill_status lookup_emit(struct conversion *c, unsigned i, const int64_t table[256],
+                               uint32_t *ret)
 {
     const int64_t *kept = arena_copy(c->r->arena, table, 256 * sizeof *table);
-    uint32_t x, y;
+    uint32_t x;
     if (!kept)
         return tfl_no_memory(c->r);
     struct attr a[] = { attr_ints("table", kept, 256), attr_int("to", tfl_out(c, 0)->shape.type) };
-    TRY(tfl_wire(c, 0, &x));
-    TRY(tfl_emit(c, OP_BYTE_TABLE, a, 2, &x, 1, &y, 1));
+    TRY(tfl_wire(c, i, &x));
+    return tfl_emit(c, OP_BYTE_TABLE, a, 2, &x, 1, ret, 1);
+}
+
+static rill_status table_emit(struct conversion *c, const int64_t table[256])
+{
+    uint32_t y;
+    TRY(lookup_emit(c, 0, table, &y));
     return tfl_result(c, 0, y);
+}
+
+/* As the reference does where it joins them (ConcatenationWithScaling): in floats. */
+rill_status tfl_rescaled(struct conversion *c, unsigned i, uint32_t *ret)
+{
+    const struct tfl_tensor *x = tfl_in(c, i), *y = tfl_out(c, 0);
+    const float inverse = 1 / tfl_quant_scale(c->r, y, 0),
+                scale = tfl_quant_scale(c->r, x, 0) * inverse;
+    const float bias = (float) -tfl_quant_zero(c->r, x) * scale;
+    int64_t table[256];
+    for (int b = 0; b < 256; b++) {
+        const float product = (float) byte_of_bits(x, b) * scale, v = roundf(product + bias);
+        table[b] = cut(y,
+                       (int64_t) (v < -1000      ? -1000
+                                      : v > 1000 ? 1000
+                                                 : v) +
+                           tfl_quant_zero(c->r, y));
+    }
+    return lookup_emit(c, i, table, ret);
 }
 
 /* ---- through floats ---- */

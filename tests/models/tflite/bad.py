@@ -15,11 +15,11 @@ class Net(Model):
     """x -> FULLY_CONNECTED -> y of bytes, with one thing wrong."""
 
     def __init__(self, scale=0.1, zero=0, w_scale=0.02, w_axis=0, kind='FULLY_CONNECTED', type='INT8', bias='INT32', w_zero=0,
-                 **code):
+                 biases=2, **code):
         super().__init__()
         self.x = self.tensor('in', [1, 4], type, scale=scale, zero=zero)
         self.w = self.tensor('weights', [2, 4], 'INT8', np.zeros((2, 4), np.int8), w_scale, w_zero, axis=w_axis)
-        self.b = self.tensor('bias', [2], bias, np.zeros(2, {'INT32': np.int32, 'INT64': np.int64}[bias]), scale=0.002)
+        self.b = self.tensor('bias', [biases], bias, np.zeros(biases, {'INT32': np.int32, 'INT64': np.int64}[bias]), scale=0.002)
         self.y = self.tensor('out', [1, 2], type, scale=0.1)
         self.op(kind, [self.x, self.w, self.b], [self.y], {0: ('b', 0)}, version=4, **code)
 
@@ -86,6 +86,7 @@ def main():
     Net(type='INT16', zero=3, bias='INT64').save('int16_zero')
     Net(type='INT16', bias='INT64', w_zero=5).save('int16_weights')
     Net(bias='INT64').save('bias_type')
+    Net(biases=3).save('bias_count')
     Net().save('version', lambda r: r.update({0: ('I', 2)}))
     Net().save('no_graph', lambda r: r.update({2: []}))
     Net().save('no_output', lambda r: graph(r).update({2: ('i', [])}))

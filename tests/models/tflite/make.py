@@ -629,6 +629,15 @@ def ties_of_floats(m):
 
 
 @case
+def joined_u8(m):
+    """Parts of other scales and zeros than the whole."""
+    parts = [m.tensor(f'x{i}', [2, 3 + i, 16], 'UINT8', scale=s, zero=z) for i, (s, z) in enumerate(((0.05, 128), (0.02, 3), (0.07, 255)))]
+    y = m.tensor('y', [2, 12, 16], 'UINT8', scale=0.05, zero=128)
+    m.op('CONCATENATION', parts, [y], {0: ('i', 1)})
+    return parts, y
+
+
+@case
 def transpose_conv_gaps(m):
     """Windows that are shorter than their step: between them, and behind the last one, there is the bias alone."""
     x, q = m.tensor('x', [1, 4, 3, 2]), m.tensor('q', [1, 4, 3, 2], 'INT8', scale=0.06, zero=-9)
