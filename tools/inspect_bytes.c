@@ -7,7 +7,8 @@
 /* Ops that multiply by weights. */
 static const enum op_id products[] = { OP_CONV, OP_CONV_TRANSPOSE, OP_EINSUM, OP_GEMM,
                                        OP_GRU,  OP_LSTM,           OP_MATMUL, OP_RNN };
-static const enum op_id whole[] = { OP_CONV_INTEGER, OP_DYNAMIC_QUANTIZE_LSTM, OP_MATMUL_INTEGER };
+static const enum op_id whole[] = { OP_BYTE_CONV, OP_CONV_INTEGER, OP_DYNAMIC_QUANTIZE_LSTM,
+                                    OP_MATMUL_INTEGER };
 
 #define IS_AMONG(n, ids) node_is_among(n, ids, sizeof ids / sizeof *ids)
 

@@ -71,8 +71,8 @@ static rill_status operands_check(struct infer *c, enum cell cell, int64_t dirs,
     const struct dim *w[3] = { d, gh, c->in[IN_X]->shape[2] }, *r[3] = { d, gh, h };
     const struct dim *b[2] = { d, dim_mul_int(ds, gh, 2) }, *p[2] = { d, dim_mul_int(ds, h, 3) };
     const struct dim *s[3] = { a->layout ? batch : d, a->layout ? d : batch, h };
-    const enum dtype f32 = DTYPE_F32,
-                     of_weights = c->in[IN_R]->type == DTYPE_I8 ? DTYPE_I8 : DTYPE_F32;
+    const bool bytes = infer_has(c, rnn_own_input(c->node, RNN_OWN_R_SCALE));
+    const enum dtype f32 = DTYPE_F32, of_weights = bytes ? DTYPE_I8 : DTYPE_F32;
     const struct {
         unsigned input;
         enum dtype type;

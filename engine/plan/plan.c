@@ -401,16 +401,19 @@ static rill_status layout(struct lower *l, size_t max_bytes)
         p->spans[p->n_spans++] =
             (struct span) { .bytes = s->bytes, .first = s->first, .last = s->last };
         if (s->bytes > max_bytes)
-            return err_set(l->err, RILL_LIMIT, "a tensor of %zu bytes is over the limit of %zu",
-                           s->bytes, max_bytes);
+            return err_set(l->err, RILL_LIMIT,
+                           "'%.80s': a tensor of %zu bytes is over the limit of %zu bytes for one "
+                           "stream",
+                           s->name ? s->name : "scratch of a step", s->bytes, max_bytes);
     }
     size_t bytes = memplan_place(p->spans, order, p->n_spans);
     for (uint32_t i = 0; i < p->n_spans; i++)
         l->slots[of[i]].offset = p->state_bytes + p->spans[i].offset;
     p->mem_bytes = pointers_place(p, p->state_bytes + bytes);
     if (p->mem_bytes > max_bytes)
-        return err_set(l->err, RILL_LIMIT, "one stream needs %zu bytes, over the limit of %zu",
-                       p->mem_bytes, max_bytes);
+        return err_set(l->err, RILL_LIMIT,
+                       "one stream needs %zu bytes, over the limit of %zu bytes", p->mem_bytes,
+                       max_bytes);
     TRY(moving_pointers_collect(l));
     for (uint32_t i = 0; i < l->n_operands; i++)
         operand_resolve(l, l->operands[i]);

@@ -187,6 +187,7 @@ rill_status wire_slot(struct lower *l, struct scope *f, uint32_t wire, uint32_t 
         } else {
             TRY(slot_new(l, bytes, &f->slot[wire]));
         }
+        l->slots[f->slot[wire]].name = f->g->wires[wire].name;
     }
     *ret = f->slot[wire];
     return RILL_OK;

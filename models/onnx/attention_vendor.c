@@ -2,6 +2,8 @@
 /* Attention of the domain com.microsoft. */
 #include "models/onnx/attention.h"
 
+#include <inttypes.h>
+
 #include <string.h>
 
 static uint32_t input_or_none(const struct conversion *l, unsigned i)
@@ -85,7 +87,13 @@ static void gqa_heads(struct emitter *e, struct attention *a)
         a->v = attention_heads(e, l->in[GQA_V], kv);
         return;
     }
-    uint32_t all[] = { attention_heads(e, l->in[GQA_Q], q + 2 * kv), emit_list(e, q, kv, kv) };
+    int64_t heads;
+    if (__builtin_mul_overflow(kv, 2, &heads) || __builtin_add_overflow(heads, q, &heads)) {
+        e->status =
+            convert_fail(l, RILL_LIMIT, "num_heads=%" PRId64 " and kv_num_heads=%" PRId64, q, kv);
+        return;
+    }
+    uint32_t all[] = { attention_heads(e, l->in[GQA_Q], heads), emit_list(e, q, kv, kv) };
     if (e->status == RILL_OK)
         e->status = convert_emit(l, "Split", &axis, 1, all, 2, part, 3);
     a->q = part[0];
