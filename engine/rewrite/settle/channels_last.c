@@ -30,12 +30,16 @@ static rill_status no_memory(rill_error *reterr)
 
 /* ---- what fits ---- */
 
-/* One known number, or none. */
+/* One known number, a list of the same one, or none. */
 static bool zero_known(const struct graph *g, const struct node *n, unsigned i, int64_t *ret)
 {
     const struct tensor *t = node_value(g, n, i);
-    *ret = t ? tensor_get_i64(t, t->data, 0) : 0;
-    return !node_has_input(n, i) || (t && tensor_count(t) == 1);
+    const int64_t count = t ? tensor_count(t) : 0;
+    bool same = count > 0;
+    *ret = same ? tensor_get_i64(t, t->data, 0) : 0;
+    for (int64_t k = 1; k < count && same; k++)
+        same = tensor_get_i64(t, t->data, k) == *ret;
+    return !node_has_input(n, i) || same;
 }
 
 /* Sizes of four axes. */
