@@ -5,6 +5,7 @@
 #include "engine/ops/window.h"
 
 #include <math.h>
+#include <string.h>
 
 /* clang-format off */
 #define WINDOW_ATTRS                                                                               \
@@ -78,17 +79,25 @@ static rill_status pool_infer(struct infer *c)
     return RILL_OK;
 }
 
+struct pool {
+    struct window3 g;
+    const struct line_op *lines; /* NULL: place by place */
+    int64_t *taps;               /* of AveragePool: that count at each place of a row */
+};
+
+static bool lines_prepare(struct prep *c, struct pool *p);
+
 static rill_status pool_prepare(struct prep *c)
 {
     const struct pool_attr *a = c->attr;
-    struct window3 *p = arena_new(c->arena, struct window3);
+    struct pool *p = arena_new(c->arena, struct pool);
     struct window w;
     if (!p)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     window_fix(&a->w, SAME_POOL, &w, NULL, c->in[0], c->out[0]);
-    window3_set(p, &w, c->in[0], c->out[0]);
+    window3_set(&p->g, &w, c->in[0], c->out[0]);
     c->args = p;
-    return RILL_OK;
+    return lines_prepare(c, p) ? RILL_OK : op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
 }
 
 struct sum {
@@ -182,14 +191,199 @@ static double pool_value(enum kind kind, const struct pool_attr *a, const struct
     return n ? s->value / (double) n : 0;
 }
 
+/* ---- places of a row together ---- */
+
+#define LINE_PLACES 64 /* at once */
+
+union line {
+    double sum[LINE_PLACES];
+    float f32[LINE_PLACES];
+    uint8_t u8[LINE_PLACES];
+    int8_t i8[LINE_PLACES];
+};
+
+/* One tap of n places, `step` elements apart from x[at] on: those from `from` on of the line. */
+typedef void take_fn(union line *l, int64_t from, const void *x, int64_t at, int64_t n,
+                     int64_t step);
+
+static void take_sum(union line *l, int64_t from, const void *x, int64_t at, int64_t n,
+                     int64_t step)
+{
+    const float *v = (const float *) x + at;
+    double *sum = l->sum + from;
+    for (int64_t i = 0; i < n && step == 1; i++)
+        sum[i] += (double) v[i];
+    for (int64_t i = 0; i < n && step != 1; i++)
+        sum[i] += (double) v[i * step];
+}
+
+/* As visit_max: the first NaN stays. */
+#define TAKE_MAX(name, type, stays)                                                                \
+    static void take_##name(union line *l, int64_t from, const void *x, int64_t at, int64_t n,     \
+                            int64_t step)                                                          \
+    {                                                                                              \
+        const type *v = (const type *) x + at;                                                     \
+        type *most = l->name + from;                                                               \
+        for (int64_t i = 0; i < n && step == 1; i++)                                               \
+            most[i] = most[i] >= v[i] || (stays) ? most[i] : v[i];                                 \
+        for (int64_t i = 0; i < n && step != 1; i++)                                               \
+            most[i] = most[i] >= v[i * step] || (stays) ? most[i] : v[i * step];                   \
+    }
+TAKE_MAX(f32, float, isnan(most[i]))
+TAKE_MAX(u8, uint8_t, false)
+TAKE_MAX(i8, int8_t, false)
+
+static const struct line_op {
+    enum dtype type;
+    enum op_id id;
+    take_fn *take;
+} line_ops[] = {
+    { DTYPE_F32, OP_AVERAGE_POOL, take_sum },
+    { DTYPE_F32, OP_MAX_POOL, take_f32 },
+    { DTYPE_U8, OP_MAX_POOL, take_u8 },
+    { DTYPE_I8, OP_MAX_POOL, take_i8 },
+};
+
+/* Taps along an axis that place o sees, of those before `end`. */
+static int64_t taps_of(const struct window3 *g, int a, int64_t o, int64_t least, int64_t end)
+{
+    int64_t n = 0;
+    for (int64_t k = 0; k < g->kernel[a]; k++) {
+        const int64_t i = o * g->stride[a] - g->before[a] + k * g->dilation[a];
+        n += i >= least && i < end;
+    }
+    return n;
+}
+
+static bool all_see(const struct window3 *g)
+{
+    for (int a = 0; a < 3; a++)
+        for (int64_t o = 0; o < g->out[a]; o++)
+            if (!taps_of(g, a, o, 0, g->in[a]))
+                return false;
+    return true;
+}
+
+static const struct line_op *line_op_find(const struct prep *c, const struct window3 *g)
+{
+    const enum dtype type = c->in[0]->type;
+    const bool plain = c->n_in == 1 && (c->n_out < 2 || !c->out[1]);
+    for (size_t i = 0; i < sizeof line_ops / sizeof *line_ops && plain; i++)
+        if (line_ops[i].type == type && node_is(c->node, line_ops[i].id))
+            return type == DTYPE_F32 || all_see(g) ? &line_ops[i] : NULL;
+    return NULL;
+}
+
+/* Taps of place o along an axis that count in a mean. */
+static int64_t taps_counted(const struct pool_attr *a, const struct window3 *g, int axis, int64_t o)
+{
+    return a->count_include_pad ? taps_of(g, axis, o, INT64_MIN, g->in[axis] + g->after[axis])
+                                : taps_of(g, axis, o, 0, g->in[axis]);
+}
+
+/* False: no memory. */
+static bool lines_prepare(struct prep *c, struct pool *p)
+{
+    p->lines = line_op_find(c, &p->g);
+    if (!p->lines || p->lines->take != take_sum)
+        return true;
+    p->taps = arena_array(c->arena, int64_t, (size_t) p->g.out[2] + 1);
+    for (int64_t o = 0; p->taps && o < p->g.out[2]; o++)
+        p->taps[o] = taps_counted(c->attr, &p->g, 2, o);
+    return p->taps;
+}
+
+static void line_start(union line *l, const struct line_op *op, int64_t n)
+{
+    for (int64_t i = 0; i < n && op->take == take_sum; i++)
+        l->sum[i] = 0;
+    for (int64_t i = 0; i < n && op->take == take_f32; i++)
+        l->f32[i] = -INFINITY;
+    if (op->type != DTYPE_F32)
+        memset(l, op->type == DTYPE_I8 ? INT8_MIN : 0, (size_t) n);
+}
+
+/* The tap of all places that have it. */
+static void line_tap(union line *l, const struct window3 *g, take_fn *take, const void *x,
+                     int64_t row, int64_t first, int64_t n, int64_t k)
+{
+    const int64_t s = g->stride[2], at = first * s - g->before[2] + k * g->dilation[2],
+                  from = at < 0 ? (s - 1 - at) / s : 0,
+                  end = at < g->in[2] ? (g->in[2] - at + s - 1) / s : 0, to = end < n ? end : n;
+    if (from < to)
+        take(l, from, x, row + at + from * s, to - from, s);
+}
+
+/* Rows `o` of a channel, its places from o[2] on. */
+static void line_run(const struct eval *e, union line *l, int64_t channel, const int64_t o[3],
+                     int64_t n)
+{
+    const struct pool *p = e->args;
+    const struct window3 *g = &p->g;
+    int64_t i[2], k[3];
+    line_start(l, p->lines, n);
+    for (k[0] = 0; k[0] < g->kernel[0]; k[0]++)
+        for (k[1] = 0; k[1] < g->kernel[1]; k[1]++) {
+            bool inside = true;
+            for (int a = 0; a < 2; a++) {
+                i[a] = o[a] * g->stride[a] - g->before[a] + k[a] * g->dilation[a];
+                inside &= i[a] >= 0 && i[a] < g->in[a];
+            }
+            const int64_t row = ((channel * g->in[0] + i[0]) * g->in[1] + i[1]) * g->in[2];
+            for (k[2] = 0; k[2] < g->kernel[2] && inside; k[2]++)
+                line_tap(l, g, p->lines->take, e->x[0], row, o[2], n, k[2]);
+        }
+}
+
+static void line_means(const struct eval *e, const union line *l, const int64_t o[3], int64_t n,
+                       float *y)
+{
+    const struct pool *p = e->args;
+    const int64_t rows =
+        taps_counted(e->attr, &p->g, 0, o[0]) * taps_counted(e->attr, &p->g, 1, o[1]);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t taps = rows * p->taps[o[2] + i];
+        y[i] = taps ? (float) (l->sum[i] / (double) taps) : 0;
+    }
+}
+
+static void lines_run(const struct eval *e)
+{
+    const struct pool *p = e->args;
+    const struct window3 *g = &p->g;
+    const size_t bytes = dtype_bytes(e->in[0]->type);
+    const int64_t channels = e->in[0]->dim[0] * e->in[0]->dim[1];
+    char *y = e->y[0];
+    union line l;
+    int64_t o[3], n;
+    for (int64_t ch = 0; ch < channels; ch++)
+        for (o[0] = 0; o[0] < g->out[0]; o[0]++)
+            for (o[1] = 0; o[1] < g->out[1]; o[1]++)
+                for (o[2] = 0; o[2] < g->out[2]; o[2] += n, y += (size_t) n * bytes) {
+                    n = g->out[2] - o[2] < LINE_PLACES ? g->out[2] - o[2] : LINE_PLACES;
+                    line_run(e, &l, ch, o, n);
+                    if (p->lines->take == take_sum)
+                        line_means(e, &l, o, n, (float *) (void *) y);
+                    else
+                        memcpy(y, &l, (size_t) n * bytes);
+                }
+}
+
+/* ---- place by place ---- */
+
 static void pool_run(const struct eval *e, enum kind kind, visit *see)
 {
-    const struct window3 *p = e->args;
+    const struct pool *made = e->args;
+    const struct window3 *p = &made->g;
     const struct pool_attr *a = e->attr;
     const struct tensor *x = e->in[0], *y = e->out[0];
     int64_t at = 0, channels = x->dim[0] * x->dim[1], o[3];
     const struct counted counted = { e->n_in > 1 ? e->x[1] : NULL,
                                      (int) a->counted_axis + 3 - (x->rank - 2) };
+    if (made->lines && e->y[0]) {
+        lines_run(e);
+        return;
+    }
     for (int64_t ch = 0; ch < channels; ch++)
         for (o[0] = 0; o[0] < p->out[0]; o[0]++)
             for (o[1] = 0; o[1] < p->out[1]; o[1]++)

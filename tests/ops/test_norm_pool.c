@@ -219,6 +219,82 @@ static void test_pool(struct ops_test *t)
     ops_refused(t, "AveragePool", &a, 1, &x, 1, 1, "kernel_shape");
 }
 
+/* ---- whole rows against place by place ---- */
+
+static int64_t below(uint32_t n)
+{
+    seed = seed * 1664525u + 1013904223u;
+    return (seed >> 8) % n;
+}
+
+static struct tensor *filled(struct ops_test *t, enum dtype type, int rank, const int64_t *dim)
+{
+    static const float odd[] = { NAN, INFINITY, -INFINITY, -0.0f, 0 };
+    struct tensor *x = ops_tensor(t, type, rank, dim, NULL);
+    for (int64_t i = 0, n = tensor_count(x); i < n; i++)
+        tensor_set_f64(x, x->data, i,
+                       type != DTYPE_F32 ? (double) below(256) - 128 * (type == DTYPE_I8)
+                           : below(9)    ? (double) below(2000) * 1e-3 - 1
+                                         : (double) odd[below(5)]);
+    return x;
+}
+
+/* To the bit, but that any NaN is any other. */
+static bool is_same(const struct tensor *a, const struct tensor *b)
+{
+    const size_t bytes = dtype_bytes(a->type);
+    for (int64_t i = 0; i < tensor_count(a); i++) {
+        const size_t at = (size_t) i * bytes;
+        bool nan = isnan(tensor_get_f64(a, a->data, i)) && isnan(tensor_get_f64(b, b->data, i));
+        if (!nan && memcmp((const char *) a->data + at, (const char *) b->data + at, bytes) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* Places of a maximum, and a list of places that count, are not had row by row. */
+static void lines_check(struct ops_test *t, enum dtype type, bool mean)
+{
+    const int axes = 1 + (int) below(3);
+    int64_t dim[5] = { 1 + below(2), 1 + below(3) }, kernel[3], stride[3], gap[3], pads[6];
+    for (int i = 0; i < axes; i++) {
+        kernel[i] = 1 + below(4);
+        stride[i] = 1 + below(3);
+        gap[i] = 1 + below(2);
+        pads[i] = below((uint32_t) kernel[i]);
+        pads[axes + i] = below((uint32_t) kernel[i]);
+        dim[2 + i] = 7 + below(i + 1 == axes ? 150 : 4);
+    }
+    const uint32_t n = (uint32_t) axes;
+    const struct attr a[] = {
+        INTS_OF("kernel_shape", n, kernel), INTS_OF("strides", n, stride),
+        INTS_OF("dilations", n, gap),       INTS_OF("pads", 2 * n, pads),
+        ONE_INT("ceil_mode", below(2)),     ONE_INT("count_include_pad", below(2))
+    };
+    const struct tensor *x[2] = { filled(t, type, 2 + axes, dim),
+                                  ops_tensor(t, DTYPE_BOOL, 1, dim + 2, NULL) };
+    memset(x[1]->data, 1, (size_t) dim[2]);
+    const char *name = t->what = mean ? "AveragePool" : "MaxPool";
+    if (!ops_run(t, name, a, mean ? 6 : 5, x, 1, 1))
+        return;
+    const struct tensor *y = t->out[0];
+    t->made = true;
+    if (ops_run(t, name, a, mean ? 6 : 5, x, mean ? 2 : 1, mean ? 1 : 2))
+        ops_check(t, is_same(y, t->out[0]), "%d axes of %s", axes, dtype_name(type));
+    t->made = false;
+}
+
+static void test_lines(struct ops_test *t)
+{
+    for (int i = 0; i < 100; i++) {
+        lines_check(t, DTYPE_F32, true);
+        lines_check(t, DTYPE_F32, false);
+        lines_check(t, DTYPE_U8, false);
+        lines_check(t, DTYPE_I8, false);
+    }
+    t->what = "";
+}
+
 static void test_global(struct ops_test *t)
 {
     static const char *const names[] = { "GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool" };
@@ -274,6 +350,7 @@ int main(void)
     test_groups(&t);
     test_lp_lrn(&t);
     test_pool(&t);
+    test_lines(&t);
     test_global(&t);
     test_same(&t);
     return ops_end(&t);
