@@ -49,6 +49,7 @@ class Peers:
     def __init__(self, tools, seconds):
         self.tools, self.seconds = tools, seconds
         self.env = {"RILL_MODEL_PATH": tools["library"]}
+        self.ort_env = {"LD_PRELOAD": tools["ort_preload"]} if tools["ort_preload"] else {}
 
     def path(self, net):
         if net.startswith("models/"):
@@ -92,7 +93,7 @@ class Peers:
         if not self.tools["ortbench"] or not self.path(run.net):
             return None
         return run_json([self.tools["ortbench"], self.tools["ort_lib"], self.path(run.net), *run.args, "--seconds",
-                         str(self.seconds)])
+                         str(self.seconds)], self.ort_env)
 
     def litert(self, run):
         script = os.path.join(self.tools["root"], "bench", "litertbench.py")
