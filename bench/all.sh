@@ -118,6 +118,14 @@ litert=$(python_with ai_edge_litert)
 torch=$(python_with torch.onnx)
 [ -n "$torch" ] || missing "nets as PyTorch exports them (python3 with torch)"
 
+# With RILL_CPU=avx2 LiteRT is held to AVX2, too.
+avx2only=
+if [ "${RILL_CPU:-}" = avx2 ]; then
+    ${CC:-cc} -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -shared -fPIC -o "$work/bin/avx2only.so" "$here/avx2only.c" &&
+        avx2only=$work/bin/avx2only.so && LD_PRELOAD=$avx2only true 2>"$work/avx2only.log" && [ ! -s "$work/avx2only.log" ] ||
+        { avx2only=; missing "LiteRT held to AVX2 (a processor whose cpuid can trap): it runs with all that there is"; }
+fi
+
 program roofline
 program blasbench
 program sigpath -march=native -ffast-math
@@ -125,7 +133,7 @@ program sigpath -march=native -ffast-math
 cat >"$work/tools.json" <<END
 { "rill": "$rill", "rilld": "$build/daemon/rilld", "ortbench": "$ortbench", "ort_lib": "$ort_lib", "ort_preload": "$preload", "blas_lib": "$blas",
   "blasbench": "$work/bin/blasbench", "roofline": "$work/bin/roofline", "sigpath": "$work/bin/sigpath",
-  "tractbench": "$tract", "torch": "$torch", "litert": "$litert", "models": "$models", "library": "$library", "work": "$work", "root": "$root",
+  "tractbench": "$tract", "torch": "$torch", "litert": "$litert", "avx2only": "$avx2only", "models": "$models", "library": "$library", "work": "$work", "root": "$root",
   "absent": [${absent%, }] }
 END
 PYTHONDONTWRITEBYTECODE=1 exec python3 "$here/table.py" "$work/tools.json" $pass

@@ -3,6 +3,7 @@
  * lie does not depend on the instruction set. For a machine that the core alone is built for:
  *
  *   pulses FILE.rill N ISA     N pulses of noise with the sets up to ISA (c, neon, dotprod, ...) */
+#include "engine/ops/clock.h"
 #include "engine/plan/file/graph.h"
 #include "engine/plan/file/planfile.h"
 
@@ -61,9 +62,21 @@ static rill_status plan_read(struct plan **ret, const struct planfile *f, unsign
     return plan_from_sgraph(ret, &settled, &opts, err);
 }
 
-static void inputs_fill(const struct plan *p, unsigned char *mem, uint32_t *seed)
+/* The clock of a stream that is open, of a plan that has one. */
+static void clock_set(const struct plan_port *in, unsigned char *mem, int64_t run)
+{
+    int64_t *clock = (int64_t *) (void *) (mem + in->at.offset);
+    if (in->at.constant || in->shape.type != DTYPE_I64 || tensor_count(&in->shape) != CLOCK_SIZE)
+        return;
+    clock[0] = run;
+    for (int i = 1; i < CLOCK_SIZE; i++)
+        clock[i] = CLOCK_OPEN;
+}
+
+static void inputs_fill(const struct plan *p, unsigned char *mem, uint32_t *seed, int64_t run)
 {
     for (uint32_t i = 0; i < p->n_inputs; i++) {
+        clock_set(&p->inputs[i], mem, run);
         float *x = (float *) (void *) (mem + p->inputs[i].at.offset);
         bool real = !p->inputs[i].at.constant && p->inputs[i].shape.type == DTYPE_F32;
         for (int64_t k = 0, n = real ? tensor_count(&p->inputs[i].shape) : 0; k < n; k++) {
@@ -93,8 +106,8 @@ int main(int argc, char **argv)
         return 1;
     memset(mem, 0, p->mem_bytes);
     plan_reset(p, mem);
-    for (long i = atol(argv[2]); i > 0; i--) {
-        inputs_fill(p, mem, &seed);
+    for (long i = 0, runs = atol(argv[2]); i < runs; i++) {
+        inputs_fill(p, mem, &seed, i);
         plan_run(p, mem);
     }
     return plan_fault(p, mem) != NULL;

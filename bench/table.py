@@ -99,7 +99,9 @@ class Peers:
         script = os.path.join(self.tools["root"], "bench", "litertbench.py")
         if not self.tools["litert"] or not self.path(run.net):
             return None
-        return run_json([self.tools["litert"], script, self.path(run.net), "--seconds", str(self.seconds)])
+        held = self.tools["avx2only"] and os.environ.get("RILL_CPU") == "avx2"
+        return run_json([self.tools["litert"], script, self.path(run.net), "--seconds", str(self.seconds)],
+                        {"LD_PRELOAD": self.tools["avx2only"]} if held else None)
 
     def tract(self, run):
         if not self.tools["tractbench"] or not self.path(run.net):
