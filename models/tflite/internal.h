@@ -10,7 +10,7 @@
  * whole.c     those of bytes; table.c those of one operand that are looked up
  * short.c     those of 16 bits that whole.c does not have
  * product.c   convolutions and products of either; deconv.c transposed ones
- * resize.c    images of other sizes; svdf.c and lstm.c layers with states; state.c variables */
+ * resize.c    images of other sizes; svdf.c and lstm*.c layers with states; state.c variables */
 #ifndef RILL_MODELS_TFLITE_INTERNAL_H
 #define RILL_MODELS_TFLITE_INTERNAL_H
 #include "engine/graph/op.h"
@@ -78,7 +78,7 @@ struct conversion {
     const struct op_row *row;
     uint32_t index; /* in its subgraph */
     const char *name;
-    struct flat_list in, out;
+    struct flat_list in, out, between; /* between: what only scales its parts */
     struct flat_table options;
 };
 
@@ -168,6 +168,18 @@ bool tfl_power_of_two(float x, int *ret);
 int32_t tfl_factor_apply(struct factor f, int32_t v);
 /* v / 2^by, halves away from zero. */
 int32_t tfl_halved(int32_t v, int by);
+
+static inline int32_t tfl_cut_16(int64_t v)
+{
+    return v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : (int32_t) v;
+}
+
+/* The upper half of 2ab of 16 bits, rounded to nearest, halves away from zero. */
+static inline int32_t tfl_high_mul_16(int32_t a, int32_t b)
+{
+    int32_t ab = a * b;
+    return tfl_cut_16((ab + (ab >= 0 ? 1 << 14 : 1 - (1 << 14))) / (1 << 15));
+}
 
 /* The attributes to, zero, low, high of what comes out as tensor y behind an activation. */
 #define RANGE_ATTRS 4

@@ -1,25 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* UNIDIRECTIONAL_SEQUENCE_LSTM of floats, by weights of floats or bytes: a Scan along time over
- * what the input gives all gates, with the output and the cell as states. */
-#include "engine/graph/control.h"
-#include "models/tflite/internal.h"
+/* UNIDIRECTIONAL_SEQUENCE_LSTM of floats, by weights of floats or bytes. */
+#include "models/tflite/lstm.h"
 
 #include <string.h>
-
-/* Inputs; each list has a gate after the other: input, forget, cell, output. */
-enum {
-    IN_X,
-    IN_WEIGHTS,
-    IN_RECURRENT = 5,
-    IN_PEEPHOLES = 9, /* input, forget, output */
-    IN_BIAS = 12,
-    IN_PROJECTION = 16,
-    IN_PROJECTION_BIAS,
-    IN_OUTPUT,
-    IN_CELL,
-    IN_NORMS
-};
-enum { GATE_INPUT, GATE_FORGET, GATE_CELL, GATE_OUTPUT, GATES };
 
 struct lstm {
     int64_t batch, n, n_out, n_in; /* n: cells */
@@ -213,28 +196,15 @@ static rill_status output_next(struct conversion *c, const struct lstm *l, uint3
     return cut(c, l->out_clip, ret);
 }
 
-static rill_status body_input(struct conversion *c, const char *name, int64_t n, int64_t batch,
-                              uint32_t *ret)
-{
-    const int64_t dim[] = { batch, n };
-    struct tensor t = { .type = DTYPE_F32, .rank = 2 };
-    struct fact f;
-    memcpy(t.dim, dim, sizeof dim);
-    fact_of_tensor(&f, c->r->dims, &t);
-    f.value = NULL;
-    *ret = graph_add_input(c->s->g, name, &f);
-    return *ret == WIRE_NONE ? tfl_no_memory(c->r) : RILL_OK;
-}
-
 /* From the states and what the input gives the gates to the next states and the output. */
 static rill_status step_build(struct conversion *c, const struct lstm *l)
 {
     struct attr split[] = { attr_int("axis", 1), attr_int("num_outputs", l->n_gates) };
     struct weights w = { NULL, NULL };
     uint32_t out, cell, sums, recurrent, gate[GATES] = { WIRE_NONE };
-    TRY(body_input(c, "output", l->n_out, l->batch, &out));
-    TRY(body_input(c, "cell", l->n, l->batch, &cell));
-    TRY(body_input(c, "gates", l->n * l->n_gates, l->batch, &sums));
+    TRY(tfl_body_input(c, "output", DTYPE_F32, l->batch, l->n_out, &out));
+    TRY(tfl_body_input(c, "cell", DTYPE_F32, l->batch, l->n, &cell));
+    TRY(tfl_body_input(c, "gates", DTYPE_F32, l->batch, l->n * l->n_gates, &sums));
     TRY(weights_read(c, IN_RECURRENT + (unsigned) l->first, l->n_gates, l->n, l->n_out, &w));
     TRY(tfl_emit_rows(c, out, w.v, w.scales, l->shifted, &recurrent));
     TRY(tfl_emit2(c, OP_ADD, sums, recurrent, &sums));
@@ -270,70 +240,16 @@ static rill_status gates_of_input(struct conversion *c, const struct lstm *l, ui
     return tfl_emit_shape(c, x, (int64_t[]) { -1, l->batch, all }, 3, ret);
 }
 
-static rill_status scan_emit(struct conversion *c, struct graph *body, const uint32_t in[3],
-                             uint32_t ret[3])
-{
-    struct scan_attr *attr = arena_new(c->r->arena, struct scan_attr);
-    struct graph **bodies = arena_array(c->r->arena, struct graph *, 1);
-    if (!attr || !bodies)
-        return tfl_no_memory(c->r);
-    *attr = (struct scan_attr) { .n_states = 2, .n_scanned = 1 };
-    *bodies = body;
-    for (unsigned i = 0; i < 3; i++) {
-        const char *name = graph_name_next(c->s->g, c->name);
-        ret[i] = name ? graph_add_wire(c->s->g, name, NULL) : WIRE_NONE;
-        if (ret[i] == WIRE_NONE)
-            return tfl_no_memory(c->r);
-    }
-    struct node *n = graph_add_node(c->s->g, &op_scan, c->name, attr, in, 3, ret, 3);
-    if (!n)
-        return tfl_no_memory(c->r);
-    n->body = bodies;
-    n->n_body = 1;
-    return RILL_OK;
-}
-
-/* What a run begins with. Where time is open a run is the whole sequence, and a stream goes on with
- * what its frames before have left: then states are no variables, but begin as zeros. */
-static rill_status states_begin(struct conversion *c, bool open, struct variable *v[2],
-                                uint32_t ret[2])
-{
-    for (unsigned i = 0; i < 2; i++) {
-        const struct tensor *t = &tfl_in(c, IN_OUTPUT + i)->shape;
-        if (open) {
-            v[i] = NULL;
-            TRY(tfl_wire_of(c, tensor_new(c->r->arena, DTYPE_F32, t->rank, t->dim), &ret[i]));
-        } else {
-            TRY(tfl_own_state(c, IN_OUTPUT + i, &v[i]));
-            ret[i] = v[i]->now;
-        }
-    }
-    return RILL_OK;
-}
-
 rill_status tfl_lstm(struct conversion *c)
 {
-    const int64_t by_batch[] = { 1, 0, 2 };
-    struct graph *body = arena_new(c->r->arena, struct graph);
-    struct subgraph within = *c->s;
-    struct conversion inner = *c;
-    struct variable *v[2];
+    struct lstm_scan scan;
     struct lstm l;
-    uint32_t in[3], made[3];
-    if (!body)
-        return tfl_no_memory(c->r);
+    uint32_t sums;
+    if (tfl_type_is_whole(tfl_type(c, IN_X)))
+        return tfl_lstm_whole(c);
     TRY(lstm_read(c, &l));
-    TRY(gates_of_input(c, &l, &in[2]));
-    TRY(states_begin(c, tfl_in(c, IN_X)->open >> (l.by_time ? 0 : 1) & 1, v, in));
-    graph_init(body, c->r->arena, c->r->dims, c->name);
-    within.g = body;
-    inner.s = &within;
-    TRY(step_build(&inner, &l));
-    TRY(scan_emit(c, body, in, made));
-    for (unsigned i = 0; i < 2; i++)
-        if (v[i])
-            v[i]->now = made[i];
-    if (!l.by_time)
-        TRY(tfl_emit_transpose(c, by_batch, 3, made[2], &made[2]));
-    return tfl_result(c, 0, made[2]);
+    TRY(gates_of_input(c, &l, &sums));
+    TRY(tfl_lstm_scan_begin(c, l.by_time, sums, &scan));
+    TRY(step_build(&scan.inner, &l));
+    return tfl_lstm_scan_end(c, &scan);
 }

@@ -73,6 +73,7 @@ static rill_status operator_convert(struct subgraph *s, struct flat_table o, uin
                             .name = "",
                             .in = flat_list(&r->flat, o, OPERATOR_INPUTS, 4),
                             .out = flat_list(&r->flat, o, OPERATOR_OUTPUTS, 4),
+                            .between = flat_list(&r->flat, o, OPERATOR_BETWEEN, 4),
                             .options = flat_sub(&r->flat, o, OPERATOR_OPTIONS) };
     TRY(flat_status(&r->flat, r->err));
     TRY(code_read(r, o, index, &number));

@@ -60,11 +60,6 @@ rill_status tfl_short_conv_emit(struct conversion *c, const struct product_of *o
 
 #define SHORTS ((int64_t) 1 << 16)
 
-static int64_t cut_16(int64_t v)
-{
-    return v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : v;
-}
-
 /* The logistic function at i / 24, in 16 bits: raised by half of what a line between two of them
  * lies too low in its middle. */
 #define POINTS 256
@@ -152,7 +147,7 @@ static void leaky_table(struct conversion *c, int16_t *ret)
                         below = tfl_factor_of(fabs((double) (of_x * alpha / of_y)));
     for (int32_t x = INT16_MIN; x <= INT16_MAX; x++) {
         const int64_t scaled = tfl_factor_apply(x >= 0 ? above : below, x);
-        ret[x - INT16_MIN] = (int16_t) cut_16(x < 0 && alpha < 0 ? -scaled : scaled);
+        ret[x - INT16_MIN] = (int16_t) tfl_cut_16(x < 0 && alpha < 0 ? -scaled : scaled);
     }
 }
 
@@ -225,9 +220,9 @@ static rill_status curve_wire(struct conversion *c, double (*f)(double), double 
         const double at = round(f(low + i * step) * CURVE_ONE),
                      next = f(low + (i + 1) * step) * CURVE_ONE,
                      middle = round(f(low + i * step + step / 2) * CURVE_ONE);
-        v[i] = (int16_t) cut_16((int64_t) (at - round((round((next + at) / 2) - middle) / 2)));
+        v[i] = (int16_t) tfl_cut_16((int64_t) (at - round((round((next + at) / 2) - middle) / 2)));
     }
-    v[CURVE_STEPS] = (int16_t) cut_16((int64_t) round(f(high) * CURVE_ONE));
+    v[CURVE_STEPS] = (int16_t) tfl_cut_16((int64_t) round(f(high) * CURVE_ONE));
     return tfl_wire_of(c, t, ret);
 }
 

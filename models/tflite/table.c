@@ -110,26 +110,14 @@ static struct factor factor_narrow(struct factor f)
     return (struct factor) { v > INT16_MAX ? INT16_MAX : (int32_t) v, f.shift };
 }
 
-static int32_t cut_16(int64_t v)
-{
-    return v < INT16_MIN ? INT16_MIN : v > INT16_MAX ? INT16_MAX : (int32_t) v;
-}
-
-/* The upper half of 2ab of 16 bits, rounded to nearest, halves away from zero. */
-static int32_t high_mul_16(int32_t a, int32_t b)
-{
-    int32_t ab = a * b;
-    return cut_16((ab + (ab >= 0 ? 1 << 14 : 1 - (1 << 14))) / (1 << 15));
-}
-
 /* x in 16 bits, seven of them below the byte; by `ramp` to -1..1, which stands for x of -3..3. */
 static int32_t swish_ramp(int32_t x, struct factor ramp)
 {
     if (ramp.shift > 0)
-        x = cut_16((int64_t) x * ((int64_t) 1 << (ramp.shift - 1)));
-    x = high_mul_16(x, ramp.multiplier);
+        x = tfl_cut_16((int64_t) x * ((int64_t) 1 << (ramp.shift - 1)));
+    x = tfl_high_mul_16(x, ramp.multiplier);
     if (ramp.shift > 0)
-        x = cut_16((int64_t) x * 2);
+        x = tfl_cut_16((int64_t) x * 2);
     else
         x = tfl_halved(x, -ramp.shift);
     return (x + (1 << 15)) >> 1;
@@ -148,7 +136,8 @@ static rill_status swish_table(struct conversion *c, int64_t ret[256])
                         (double) tfl_quant_scale(c->r, y, 0), (double) tfl_quant_scale(c->r, x, 0));
     for (int i = 0; i < 256; i++) {
         int32_t v = (byte_of_bits(x, i) - tfl_quant_zero(c->r, x)) * 128;
-        int32_t part = cut_16(swish_ramp(v, ramp) * high_mul_16(v, to_y.multiplier) / (1 << 15));
+        int32_t part =
+            tfl_cut_16(swish_ramp(v, ramp) * tfl_high_mul_16(v, to_y.multiplier) / (1 << 15));
         ret[i] = cut(y, tfl_halved(part, -to_y.shift) + tfl_quant_zero(c->r, y));
     }
     return RILL_OK;

@@ -38,6 +38,7 @@ static const struct row {
     { "resized8", 0 },
     { "variable8", 0 },
     { "svdf8", 0 },
+    { "lstm8", 0 },
     { "conv16", 0 },
     { "full16", 0 },
     { "binary16", 0 },
@@ -306,7 +307,9 @@ static const struct bad {
     { "mean_axis", RILL_MALFORMED, { "MEAN, 'out'", "axis -3 of tensor 'in'" } },
     { "mixed_matmul", RILL_UNSUPPORTED, { "BATCH_MATMUL, 'out'", "f32 by i8" } },
     { "svdf_state", RILL_MALFORMED, { "SVDF, 'out'", "'state', is no variable tensor" } },
-    { "lstm_bytes", RILL_UNSUPPORTED, { "UNIDIRECTIONAL_SEQUENCE_LSTM", "of i8; floats by" } },
+    { "lstm_bytes", RILL_MALFORMED, { "UNIDIRECTIONAL_SEQUENCE_LSTM", "both states of rank 2" } },
+    { "lstm_between", RILL_UNSUPPORTED, { "UNIDIRECTIONAL_SEQUENCE_LSTM", "0 tensors between" } },
+    { "lstm_peephole", RILL_UNSUPPORTED, { "UNIDIRECTIONAL_SEQUENCE_LSTM", "has peepholes" } },
     { "open_same",
       RILL_UNSUPPORTED,
       { "MAX_POOL_2D, 'out'", "axis 1 of tensor 'in' is left open" } },
@@ -415,6 +418,7 @@ int main(void)
     test_open("windows");
     test_open("shorts");
     test_open("cell");
+    test_open("cell8");
     for (size_t i = 0; i < sizeof published / sizeof *published; i++)
         test_published(&published[i]);
     return check_done();

@@ -172,6 +172,13 @@ def main():
     x, y = m.tensor('in', [1, 1, 4], 'INT8', scale=0.1), m.tensor('out', [1, 1, 2], 'INT8', scale=0.1)
     m.op('UNIDIRECTIONAL_SEQUENCE_LSTM', [x] + [-1] * 19, [y], {0: ('b', 4)})
     m.write(os.path.join(HERE, 'lstm_bytes.tflite'), [x], [y])
+    for name, peephole in (('lstm_between', False), ('lstm_peephole', True)):
+        m = Model()
+        x, y = m.tensor('in', [1, 1, 4], 'INT8', scale=0.1), m.tensor('out', [1, 1, 2], 'INT8', scale=0.1)
+        w, p = m.tensor('weights', [2, 4], 'INT8', np.ones((2, 4), np.int8), 0.1), m.tensor('peephole', [2], 'INT16', np.ones(2, np.int16), 0.1)
+        h, cell = m.tensor('h', [1, 2], 'INT8', scale=0.1, variable=True), m.tensor('cell', [1, 2], 'INT16', scale=2 ** -11, variable=True)
+        m.op('UNIDIRECTIONAL_SEQUENCE_LSTM', [x] + [w] * 8 + [p if peephole else -1] * 3 + [-1] * 6 + [h, cell], [y], {0: ('b', 4)})
+        m.write(os.path.join(HERE, name + '.tflite'), [x], [y])
     m = Model()
     handle, y = m.tensor('handle', [], 'RESOURCE'), m.tensor('out', [2])
     m.op('VAR_HANDLE', [], [handle], {0: '', 1: 'memory'})

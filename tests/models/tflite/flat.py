@@ -144,11 +144,13 @@ class Graph:
         self.tensors.append(fields)
         return len(self.tensors) - 1
 
-    def op(self, kind, inputs, outputs, options=None, version=1, custom=None):
+    def op(self, kind, inputs, outputs, options=None, version=1, custom=None, between=None):
         fields = {0: ('I', self.model.code(kind, version, custom)), 1: ('i', list(inputs)), 2: ('i', list(outputs))}
         if options is not None:
             fields[3] = ('B', OPTIONS.get(kind, 0))
             fields[4] = options
+        if between:
+            fields[8] = ('i', list(between))
         self.ops.append(fields)
 
     def fields(self):

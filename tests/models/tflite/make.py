@@ -390,6 +390,28 @@ def lstm(m, weights, shifted=False):
     return x, [y, z]
 
 
+def lstm_bytes(m, x, y, steps, n, power, clip, hidden):
+    """steps: of x and of y."""
+    ws, rs = [0.004 * (1 + i / 7) for i in range(4)], [0.006 * (1 + i / 5) for i in range(4)]
+    k = m.tensors[x][0][1][2]
+    gates = [m.bytes8('w%d' % i, [n, k], ws[i]) for i in range(4)] + [m.bytes8('r%d' % i, [n, n], rs[i]) for i in range(4)]
+    bias = [m.tensor('b%d' % i, [n], 'INT32', m.random.integers(-3000, 3000, n).astype(np.int32), steps[0] * ws[i]) for i in range(4)]
+    states = [m.tensor('h', [2, n], 'INT8', variable=True, **hidden), m.tensor('c', [2, n], 'INT16', scale=2.0 ** power, variable=True)]
+    between = [m.tensor('i%d' % i, [], 'INT16', scale=2 ** -12) for i in range(4)] + [m.tensor('hidden', [], 'INT8', **hidden)]
+    m.op('UNIDIRECTIONAL_SEQUENCE_LSTM', [x, *gates, -1, -1, -1, *bias, -1, -1, *states], [y],
+         {0: ('b', 4), 1: ('f', clip), 3: ('?', False)}, version=3, between=between)
+
+
+@case
+def lstm8(m):
+    """Three frames a run; a cell that is limited and one that goes far."""
+    q = {'scale': 1 / 128, 'zero': 7}
+    x, y, z = m.tensor('x', [2, 3, 10], 'INT8', scale=0.03, zero=-5), m.tensor('y', [2, 3, 12], 'INT8', **q), m.tensor('z', [2, 3, 6], 'INT8', scale=0.009)
+    lstm_bytes(m, x, y, (0.03, 1 / 128), 12, -11, 1.5, q)
+    lstm_bytes(m, y, z, (1 / 128, 0.009), 6, -9, 0.0, {'scale': 0.009})
+    return x, [y, z]
+
+
 # ---- 16 bits ----
 
 def bias64(m, n, scale, type='INT64'):

@@ -115,6 +115,20 @@ def cell(rows, name):
     m.save(name, [x], [y])
 
 
+def cell8(rows, name):
+    """The same of bytes, with gates and a cell of 16 bits."""
+    m = Net(rows)
+    bytes8 = lambda t, s, scale: m.tensor(t, s, 'INT8', m.random.integers(-127, 128, s).astype(np.int8), scale)
+    x, y = m.rowed('x', [1, 0, 12], 'INT8', scale=0.03, zero=5), m.rowed('y', [1, 0, 5], 'INT8', scale=1 / 128, zero=-9)
+    gates = [bytes8('w%d' % i, [5, 12], 0.01) for i in range(4)] + [bytes8('r%d' % i, [5, 5], 0.02) for i in range(4)]
+    bias = [m.tensor('b%d' % i, [5], 'INT32', np.full(5, 400 * i, np.int32), 0.0003) for i in range(4)]
+    states = [m.tensor('h', [1, 5], 'INT8', scale=1 / 128, zero=-9, variable=True), m.tensor('c', [1, 5], 'INT16', scale=2 ** -11, variable=True)]
+    between = [m.tensor('i%d' % i, [], 'INT16', scale=2 ** -12) for i in range(4)] + [m.tensor('hidden', [], 'INT8', scale=1 / 128, zero=-9)]
+    m.op('UNIDIRECTIONAL_SEQUENCE_LSTM', [x, *gates, -1, -1, -1, *bias, -1, -1, *states], [y], {0: ('b', 4), 1: ('f', 10.0), 3: ('?', False)},
+         version=3, between=between)
+    m.save(name, [x], [y])
+
+
 def refused():
     m = Net(None)
     x, y = m.rowed('in', [1, 0, 2, 4]), m.rowed('out', [1, 0, 2, 4])
@@ -135,7 +149,7 @@ def refused():
 
 
 if __name__ == '__main__':
-    for net in (floats, whole, windows, shorts, cell):
+    for net in (floats, whole, windows, shorts, cell, cell8):
         net(None, 'nets/open_' + net.__name__)
         net(7, 'nets/open_%s_7' % net.__name__)
     refused()
