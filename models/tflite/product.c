@@ -368,14 +368,54 @@ static rill_status byte_matmul(struct conversion *c, uint32_t x, uint32_t w, uin
     return tfl_emit(c, OP_REQUANTIZE, a, 2 + RANGE_ATTRS, ret, 1, ret, 1);
 }
 
+/* Weights [1, .., k, n], or turned, as [n, k]. */
+static rill_status weights_of_matrix(struct conversion *c, bool turned_already, struct tensor **ret)
+{
+    const struct tensor *w;
+    TRY(tfl_const(c, 1, &w));
+    const int64_t rows = w->rank > 1 ? w->dim[w->rank - 2] : 0,
+                  columns = w->rank > 1 ? w->dim[w->rank - 1] : 0,
+                  dim[] = { turned_already ? rows : columns, turned_already ? columns : rows };
+    if (rows < 1 || columns < 1 || tensor_count(w) != rows * columns)
+        return tfl_fail(c, RILL_UNSUPPORTED,
+                        "weights '%.80s' of floats are of rank %d; wants one matrix for all",
+                        tfl_in(c, 1)->name, w->rank);
+    struct tensor *t = *ret = tensor_new(c->r->arena, w->type, 2, dim);
+    if (!t)
+        return tfl_no_memory(c->r);
+    for (int64_t i = 0; i < rows * columns; i++)
+        ((int8_t *) t->data)[turned_already ? i : i % columns * rows + i / columns] =
+            ((const int8_t *) w->data)[i];
+    return RILL_OK;
+}
+
+/* Rows of floats, made bytes as in FULLY_CONNECTED. */
+static rill_status mixed_matmul(struct conversion *c)
+{
+    struct flat *f = &c->r->flat;
+    struct tensor *w;
+    uint32_t x, y;
+    TRY(mixed_check(c, -1));
+    TRY(weights_of_matrix(c, flat_i8(f, c->options, MATMUL_ADJ_Y, 0), &w));
+    TRY(turned(c, 0, flat_i8(f, c->options, MATMUL_ADJ_X, 0), &x));
+    TRY(tfl_emit_shape(c, x, (int64_t[]) { -1, w->dim[1] }, 2, &x));
+    TRY(tfl_emit_rows(c, x, w, scales_of(c, tfl_in(c, 1)),
+                      flat_i8(f, c->options, MATMUL_ASYMMETRIC, 0), &y));
+    TRY(tfl_emit_reshape(c, y, tfl_out(c, 0), &y));
+    return tfl_result(c, 0, y);
+}
+
 rill_status tfl_batch_matmul(struct conversion *c)
 {
     enum dtype tx = tfl_type(c, 0), tw = tfl_type(c, 1);
     uint32_t x, w, y;
     bool real = tx == DTYPE_F32 && tw == DTYPE_F32;
+    if (tx == DTYPE_F32 && tw == DTYPE_I8)
+        return mixed_matmul(c);
     if (!real && !(tx == DTYPE_I8 && tw == DTYPE_I8))
-        return tfl_fail(c, RILL_UNSUPPORTED, "of %s by %s; both f32 or both i8 are read",
-                        dtype_name(tx), dtype_name(tw));
+        return tfl_fail(c, RILL_UNSUPPORTED,
+                        "of %s by %s; f32 by f32 or i8, and i8 by i8, are read", dtype_name(tx),
+                        dtype_name(tw));
     TRY(turned(c, 0, flat_i8(&c->r->flat, c->options, MATMUL_ADJ_X, 0), &x));
     TRY(turned(c, 1, flat_i8(&c->r->flat, c->options, MATMUL_ADJ_Y, 0), &w));
     TRY(real ? tfl_emit2(c, OP_MATMUL, x, w, &y) : byte_matmul(c, x, w, &y));

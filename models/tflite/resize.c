@@ -159,6 +159,43 @@ static rill_status between(struct conversion *c, const struct axis_map *m, int a
     return tfl_emit2(c, OP_ADD, part[0], part[1], x);
 }
 
+/* One of the four elements around each position, by both its parts: as the format's kernels
+ * multiply floats of u8. */
+static rill_status corner(struct conversion *c, const struct axis_map *maps,
+                          const struct sides s[2], unsigned k, uint32_t x, uint32_t *ret)
+{
+    struct attr to = attr_int("to", DTYPE_F32);
+    uint32_t by;
+    *ret = x;
+    for (int axis = 0; axis < 2; axis++)
+        TRY(gathered(c, *ret, s[axis].at[k >> axis & 1], maps[axis].m, 1 + axis, ret));
+    TRY(tfl_emit(c, OP_CAST, &to, 1, ret, 1, ret, 1));
+    for (int axis = 0; axis < 2; axis++) {
+        TRY(tfl_wire_of(c, s[axis].part[k >> axis & 1], &by));
+        TRY(tfl_emit2(c, OP_MUL, *ret, by, ret));
+    }
+    return RILL_OK;
+}
+
+/* u8 are summed as floats, and halves rounded up. */
+static rill_status bilinear_u8(struct conversion *c, const struct axis_map *maps, uint32_t x)
+{
+    struct attr to = attr_int("to", DTYPE_U8);
+    struct sides s[2];
+    uint32_t sum, part;
+    for (int axis = 0; axis < 2; axis++)
+        TRY(sides_make(c, &maps[axis], axis, true, &s[axis]));
+    TRY(corner(c, maps, s, 0, x, &sum));
+    for (unsigned k = 1; k < 4; k++) {
+        TRY(corner(c, maps, s, k, x, &part));
+        TRY(tfl_emit2(c, OP_ADD, sum, part, &sum));
+    }
+    TRY(tfl_wire_f32(c, 0.5f, &part));
+    TRY(tfl_emit2(c, OP_ADD, sum, part, &sum));
+    TRY(tfl_emit(c, OP_CAST, &to, 1, &sum, 1, &sum, 1));
+    return tfl_result(c, 0, sum);
+}
+
 rill_status tfl_resize_bilinear(struct conversion *c)
 {
     struct attr to = attr_int("to", DTYPE_I32), a[2 + RANGE_ATTRS];
@@ -166,11 +203,13 @@ rill_status tfl_resize_bilinear(struct conversion *c)
     uint32_t x;
     bool real = tfl_type(c, 0) == DTYPE_F32;
     TRY(maps_read(c, 2, maps));
-    if (!real && tfl_type(c, 0) != DTYPE_I8)
-        return tfl_fail(c, RILL_UNSUPPORTED, "of %s; f32 and i8 are read",
+    if (!real && !tfl_type_is_byte(tfl_type(c, 0)))
+        return tfl_fail(c, RILL_UNSUPPORTED, "of %s; f32 and 8 bits are read",
                         dtype_name(tfl_type(c, 0)));
     TRY(scale_kept(c));
     TRY(tfl_wire(c, 0, &x));
+    if (tfl_type(c, 0) == DTYPE_U8)
+        return bilinear_u8(c, maps, x);
     if (!real)
         TRY(tfl_emit(c, OP_CAST, &to, 1, &x, 1, &x, 1));
     for (int axis = 0; axis < 2; axis++)

@@ -281,6 +281,11 @@ def resized8(m):
 
 
 @case
+def resized_u8(m):
+    return resized(m, 'UINT8', scale=0.1, zero=120)
+
+
+@case
 def choices8(m):
     """Where the largest and the least are, and what they are."""
     q = {'scale': 0.05, 'zero': -11}
@@ -550,6 +555,15 @@ def mixed_full(m):
     y = m.tensor('y', [3, 8])
     m.op('FULLY_CONNECTED', [x, w, m.real('b', [8])], [y], {0: ('b', 1)}, version=3)
     return x, y
+
+
+@case
+def mixed_matmul(m):
+    """Rows around 0 and around a zero of their own; weights turned and not."""
+    x, y, z = m.tensor('x', [2, 3, 40]), m.tensor('y', [2, 3, 8]), m.tensor('z', [2, 3, 5])
+    m.op('BATCH_MATMUL', [x, m.bytes8('w', [40, 8], 0.02)], [y], {0: ('?', False), 1: ('?', False), 2: ('?', False)}, version=4)
+    m.op('BATCH_MATMUL', [y, m.bytes8('v', [5, 8], 0.01)], [z], {0: ('?', False), 1: ('?', True), 2: ('?', True)}, version=4)
+    return x, [y, z]
 
 
 @case
