@@ -72,8 +72,7 @@ size_t kern_cell_seq_floats(const struct kern_cell_seq *c)
 
 size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c)
 {
-    const size_t pad = c->groups * KERN_LANES,
-                 halves = pad + (c->inputs + KERN_LANES - 1) / KERN_LANES * KERN_LANES;
+    const size_t pad = c->groups * KERN_LANES, halves = pad + 2 * kern_cell_seq_inputs_room(c);
     return 4 * pad + (kern_cell_is_whole(c) ? KERN_LANES + halves / 2 : 0);
 }
 

@@ -34,8 +34,8 @@ struct FN(seq) {
     float *c[SEQ_ROWS];                 /* state of an LSTM; z of a GRU that resets before */
     float *rh[SEQ_ROWS];                /* reset * state of a GRU that resets before */
     /* of KERN_CELL_I8: x and h in whole numbers, and what one of these is */
-    const int16_t *x16[SEQ_ROWS], *h16[SEQ_ROWS];
-    float x_unit[SEQ_ROWS], h_unit[SEQ_ROWS];
+    const int16_t *x16[SEQ_ROWS], *h16[SEQ_ROWS], *rest16[SEQ_ROWS];
+    float x_unit[SEQ_ROWS], h_unit[SEQ_ROWS], rest_unit[SEQ_ROWS];
     kern_cell_sums_fn *sums;
     struct FN(pending) *pending;
 };
@@ -235,7 +235,7 @@ V16_UNROLLED void FN(byte_tile)(const struct FN(seq) * s, const float *weights, 
                                 size_t apart, const int pass, const int rows, const int groups)
 {
     const int gates = PASS_GATES(pass);
-    _Alignas(64) int32_t x_sums[CELL_ACC * 16], h_sums[CELL_ACC * 16];
+    _Alignas(64) int32_t x_sums[CELL_ACC * 16], h_sums[CELL_ACC * 16], rest_sums[CELL_ACC * 16];
     v16 acc[CELL_ACC], n[CELL_ACC];
     struct kern_cell_sums sums = { .w = weights,
                                    .down = down,
@@ -244,6 +244,11 @@ V16_UNROLLED void FN(byte_tile)(const struct FN(seq) * s, const float *weights, 
                                    .panels = (unsigned) (gates * groups),
                                    .wide = s->weights == KERN_CELL_I8_WIDE };
     s->sums(x_sums, &sums, s->x16);
+    bool rests = false;
+    EACH_ROW
+        rests |= s->rest_unit[r] > 0;
+    if (rests)
+        s->sums(rest_sums, &sums, s->rest16);
     sums.w = weights + sums.pairs * down * (sums.wide ? 16 : 8);
     sums.pairs = (s->hidden + 1) / 2;
     s->sums(h_sums, &sums, s->h16);
@@ -254,6 +259,8 @@ V16_UNROLLED void FN(byte_tile)(const struct FN(seq) * s, const float *weights, 
             const int i = (q * gates + g) * rows + r;
             const v16 of_h = v16_mul(v16_of_int(i16_load(h_sums + i * 16)), v16_set1(s->h_unit[r]));
             v16 a = v16_mul(v16_of_int(i16_load(x_sums + i * 16)), v16_set1(s->x_unit[r]));
+            if (rests)
+                a = v16_fma(v16_of_int(i16_load(rest_sums + i * 16)), v16_set1(s->rest_unit[r]), a);
             a = v16_fma(a, scale, bias);
             if (pass == FN(PASS_GRU) && g == 2) {
                 n[q * rows + r] = a;
@@ -289,6 +296,28 @@ static float FN(halves_of)(int16_t *ret, const float *x, size_t n, float most)
         i16_store_s16(ret + i, finite ? v16_round(v16_mul(v, by)) : i16_set1(0));
     }
     return finite ? top / most : bad;
+}
+
+/* What the whole numbers leave of x, in units of its own; 0, and nothing but zeros, where no more than
+ * an eighth of those that are not 0 are below a 64th of the largest. */
+static float FN(rests_of)(int16_t *ret, const int16_t *whole, const float *x, size_t n, float unit,
+                          float most)
+{
+    const int32_t small = (int32_t) most / 64;
+    int32_t few = 0, many = 0;
+    for (size_t i = 0; i < n; i++) {
+        const int32_t there = x[i] < 0 || x[i] > 0;
+        many += there;
+        few += there & (whole[i] < small) & (whole[i] > -small);
+    }
+    const bool even = !(unit > 1e-30f) || few * 8 <= many;
+    const v16 one = v16_set1(-unit), by = v16_set1(even ? 0 : most / unit);
+    for (size_t i = 0; i < n; i += 16) {
+        const v16 v = n - i < 16 ? v16_load_n(x + i, n - i) : v16_load(x + i);
+        const v16 rest = v16_fma(v16_of_int(i16_load_s16(whole + i)), one, v);
+        i16_store_s16(ret + i, even ? i16_set1(0) : v16_round(v16_mul(rest, by)));
+    }
+    return even ? 0 : unit / most;
 }
 
 #undef EACH_ROW
@@ -382,6 +411,8 @@ static size_t FN(seq_rows)(struct FN(seq) * s, const struct kern_cell_seq *c,
         s->h_unit[r] = units[1];
         s->h16[r] = (const int16_t *) (const void *) (units + 16);
         s->x16[r] = s->h16[r] + pad;
+        s->rest_unit[r] = units[2];
+        s->rest16[r] = s->x16[r] + kern_cell_seq_inputs_room(c);
     }
     return n;
 }
@@ -396,10 +427,13 @@ static void FN(seq_halves)(const struct kern_cell_seq *c, const struct kern_cell
         float *own = rows[r].work, *units = own + 4 * pad;
         int16_t *h16 = (int16_t *) (void *) (units + 16);
         const float *h = pass == FN(PASS_BEFORE_N) ? own + 3 * pad : own + (t & 1) * pad;
+        const float *x = rows[r].x + (ptrdiff_t) t * rows[r].x_step;
+        int16_t *x16 = h16 + pad, *rest16 = x16 + kern_cell_seq_inputs_room(c);
         units[1] = FN(halves_of)(h16, h, c->hidden, most_h);
-        if (pass != FN(PASS_BEFORE_N))
-            units[0] = FN(halves_of)(h16 + pad, rows[r].x + (ptrdiff_t) t * rows[r].x_step, c->inputs,
-                                     most_x);
+        if (pass == FN(PASS_BEFORE_N))
+            continue;
+        units[0] = FN(halves_of)(x16, x, c->inputs, most_x);
+        units[2] = FN(rests_of)(rest16, x16, x, c->inputs, units[0], most_x);
     }
 }
 

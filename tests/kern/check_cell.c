@@ -54,13 +54,36 @@ static float whole_sum(const int8_t *w, const float *x, size_t n)
     return (float) sum * (top / most);
 }
 
+/* a and what those whole numbers leave of x, where more than an eighth of what is not 0 is below a
+ * 64th of the largest. */
+static float rest_sum(float a, const int8_t *w, const float *x, size_t n)
+{
+    const float most = n < 512 ? 32767 : (float) (16777215 / n);
+    float top = 0;
+    int64_t sum = 0;
+    size_t few = 0, many = 0;
+    for (size_t i = 0; i < n; i++)
+        top = fmaxf(top, fabsf(x[i]));
+    const float unit = top / most;
+    if (!(unit > 1e-30f))
+        return a;
+    for (size_t i = 0; i < n; i++) {
+        const float whole = rintf(x[i] * (most / top));
+        many += x[i] != 0;
+        few += x[i] != 0 && fabsf(whole) < (float) ((int) most / 64);
+        sum += w[i] * (int64_t) rintf(fmaf(whole, -unit, x[i]) * (most / unit));
+    }
+    return few * 8 > many ? fmaf((float) sum, unit / most, a) : a;
+}
+
 /* Row `row` of direction d over its inputs, from the bias on. */
 static float inputs_sum(const struct cell *q, size_t d, size_t row, const float *x)
 {
     const size_t in = q->c.inputs;
     const float bias = q->bias[d][row];
-    return q->bytes_w ? fmaf(whole_sum(q->bytes_w + row * in, x, in), q->scale_w[row], bias)
-                      : chain(bias, q->w[d] + row * in, x, in);
+    const int8_t *w = q->bytes_w ? q->bytes_w + row * in : NULL;
+    return w ? fmaf(rest_sum(whole_sum(w, x, in), w, x, in), q->scale_w[row], bias)
+             : chain(bias, q->w[d] + row * in, x, in);
 }
 
 /* Row `row` of direction d over states, from `a` on. */
@@ -147,6 +170,8 @@ static void cell_make(struct check *t, struct cell *q, bool low)
     }
     c->weights = to;
     q->x = filled(t, q->rows * q->steps * c->inputs, low);
+    for (size_t i = 0; i < q->rows * q->steps; i++) /* one large among the others, in some steps */
+        q->x[i * c->inputs + i % c->inputs] *= check_bits(t) % 4 ? 1 : 5000;
     q->y = filled(t, q->rows * q->steps * c->hidden, low);
     q->h = filled(t, q->rows * c->hidden, low);
     q->s = filled(t, q->rows * c->hidden, low);
