@@ -567,8 +567,9 @@ static uint32_t einsum_build(struct build *b, uint32_t *ret_x)
     };
     const uint32_t k = rnd(sizeof all / sizeof *all);
     const bool first = all[k].text[0] == 'k'; /* the weights stand first */
-    const char *text = all[k].text;
-    const struct attr a = { .name = "equation", .kind = ATTR_STRINGS, .strings = { 1, &text } };
+    const struct attr a = { .name = "equation",
+                            .kind = ATTR_STRINGS,
+                            .strings = { 1, &all[k].text } };
     struct fact f = { .type = DTYPE_F32, .rank = all[k].rank };
     for (int i = 0; i < f.rank; i++)
         f.shape[i] = dim_int(b->dims, all[k].x[i]);
