@@ -695,7 +695,7 @@ static uint32_t conv_weights(struct build *b, const int64_t *dim)
 static uint32_t part_conv(struct build *b, uint32_t w, const struct scale *s)
 {
     const struct tensor x = shape_of(b, w);
-    const int64_t deep = rnd(3) == 0 && x.dim[1] > 1, n = deep ? x.dim[1] : 16 + rnd(20);
+    const int64_t deep = rnd(3) == 0 && x.dim[1] > 1, n = deep ? x.dim[1] : 30 + rnd(20);
     const int64_t dim[] = { n, deep ? 1 : x.dim[1], 1 + rnd(3), 1 + rnd(3) };
     int64_t pads[] = { rnd(2), rnd(3), rnd(3), rnd(2) }, strides[] = { 1 + rnd(2), 1 + rnd(2) },
             gaps[] = { 1 + rnd(2), 1 };

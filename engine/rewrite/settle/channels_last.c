@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-#define OUTPUTS_MIN 16 /* fewer leave lanes empty */
+#define OUTPUTS_MIN 32 /* fewer leave lanes empty, or are soon summed */
 
 /* For each old wire: the one with its channels last; whether anybody makes it as it was; whether
  * such a convolution reads it, or what is made of it. */
