@@ -331,54 +331,6 @@ static void test_settles_before_moves(void)
     build_drop(&b);
 }
 
-/* Slices of a tensor that are rounded, twice or once, only to be put together are rounded by the
- * copy that does so; what somebody else reads, or what lies across, is not. */
-static void test_settles_into_copies(int kind)
-{
-    static const struct {
-        const char *what;
-        unsigned nodes;
-    } rows[] = { { "one copy rounds", 1 },
-                 { "both copies round", 2 },
-                 { "an output is rounded once", 4 },
-                 { "columns are rounded where they lie", 3 } };
-    static const struct scale wider = { .0937f, DTYPE_U8, 120 };
-    struct build b;
-    struct graph made;
-    build_init(&b);
-    uint32_t x = input(&b, 4, 3, 24), y = input(&b, 4, 3, 24), mixed[2];
-    int64_t from = 1, to = 3, axis = 0;
-    struct attr along = { .name = "axis", .kind = ATTR_INT, .i = 0 };
-    uint32_t cut =
-        build_node(&b, "Slice", NULL, 0,
-                   (uint32_t[]) { x, ints(&b, 1, &from), ints(&b, 1, &to), ints(&b, 1, &axis) }, 4);
-    uint32_t w = rounded(&b, rounded(&b, cut, &scales[2]), &wider);
-    for (int k = 0; k < 2; k++)
-        mixed[k] = build_node(&b, "Concat", &along, 1, (uint32_t[]) { k ? y : w, k ? w : y }, 2);
-    graph_add_output(&b.g, kind == 3 ? step_transpose(&b, mixed[0]) : mixed[0]);
-    if (kind == 1)
-        graph_add_output(&b.g,
-                         build_node(&b, "Slice", NULL, 0,
-                                    (uint32_t[]) { mixed[1], ints(&b, 1, (int64_t[]) { 3 }),
-                                                   ints(&b, 1, (int64_t[]) { 7 }),
-                                                   ints(&b, 1, (int64_t[]) { 2 }) },
-                                    4));
-    if (kind == 2)
-        graph_add_output(&b.g, w);
-    bool ok = graph_settle(&made, &b.g, NULL, &b.err) == RILL_OK;
-    check(ok && made.n_nodes == rows[kind].nodes &&
-              count(&made, OP_STRIDED_COPY) + count(&made, OP_FUSED) == rows[kind].nodes,
-          ok ? rows[kind].what : b.err.text, ok ? made.n_nodes : 0);
-    check(!ok || count(&made, OP_FUSED) == (kind > 1), "programs", kind);
-    const struct tensor *in[] = { noise(&b, x), noise(&b, y) }, *want[2] = { 0 }, *got[2] = { 0 };
-    bool ran = ok && interp_run(&b.g, in, &b.arena, want, &b.err) == RILL_OK &&
-        interp_run(&made, in, &b.arena, got, &b.err) == RILL_OK;
-    check(ran, b.err.text, kind);
-    for (uint32_t i = 0; ran && i < b.g.n_outputs; i++)
-        check(!memcmp(want[i]->data, got[i]->data, tensor_bytes(want[i])), "bits", kind);
-    build_drop(&b);
-}
-
 /* ---- products ---- */
 
 static uint32_t bytes(struct build *b, enum dtype type, int rank, const int64_t *dim)
@@ -830,7 +782,5 @@ int main(void)
         test_settles_to_a_program(k);
     test_settles_before_moves();
     test_settles_many_moves();
-    for (int kind = 0; kind < 4; kind++)
-        test_settles_into_copies(kind);
     return check_done();
 }

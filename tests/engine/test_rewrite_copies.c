@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: MIT */
+/* What is quantised and dequantised as it is moved gives the bits of the graph as it was written.
+ */
+#include "engine/rewrite/settle/settle.h"
+#include "engine/typing/interp.h"
+#include "tests/engine/build.h"
+
+#include <math.h>
+
+static uint32_t ints(struct build *b, int64_t n, const int64_t *v)
+{
+    struct tensor *t = tensor_new(&b->arena, DTYPE_I64, 1, &n);
+    memcpy(t->data, v, (size_t) n * sizeof *v);
+    return graph_add_const(&b->g, "ints", t);
+}
+
+static uint32_t number(struct build *b, enum dtype type, double v)
+{
+    struct tensor *t = tensor_new(&b->arena, type, 0, NULL);
+    tensor_set_f64(t, t->data, 0, v);
+    return graph_add_const(&b->g, "number", t);
+}
+
+struct scale {
+    float scale;
+    enum dtype type;
+    int zero;
+};
+
+static uint32_t rounded(struct build *b, uint32_t w, const struct scale *s)
+{
+    static const char *const ops[] = { "QuantizeLinear", "DequantizeLinear" };
+    for (unsigned i = 0; i < 2; i++)
+        w = build_node(b, ops[i], NULL, 0,
+                       (uint32_t[]) { w, number(b, DTYPE_F32, (double) s->scale),
+                                      number(b, s->type, s->zero) },
+                       3);
+    return w;
+}
+
+static uint32_t input(struct build *b)
+{
+    struct fact f = { .type = DTYPE_F32,
+                      .rank = 3,
+                      .shape = { dim_int(b->dims, 4), dim_int(b->dims, 3), dim_int(b->dims, 24) } };
+    return graph_add_input(&b->g, "x", &f);
+}
+
+static uint32_t slice(struct build *b, uint32_t w, int64_t axis, int64_t from, int64_t to)
+{
+    uint32_t in[] = { w, ints(b, 1, &from), ints(b, 1, &to), ints(b, 1, &axis) };
+    return build_node(b, "Slice", NULL, 0, in, 4);
+}
+
+static unsigned count(const struct graph *g, enum op_id id)
+{
+    unsigned n = 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        n += node_is(&g->nodes[i], id);
+    return n;
+}
+
+static struct tensor *noise(struct build *b, uint32_t w)
+{
+    struct tensor t, *x;
+    fact_to_tensor(&b->g.wires[w].fact, &t);
+    x = tensor_new(&b->arena, DTYPE_F32, t.rank, t.dim);
+    for (int64_t i = 0; i < tensor_count(x); i++)
+        ((float *) x->data)[i] = rnd(40)
+            ? (float) rnd(4000) * 2e-3f - 4
+            : (const float[]) { NAN, INFINITY, -INFINITY, -0.0f }[rnd(4)];
+    return x;
+}
+
+/* Slices of a tensor that are rounded, twice or once, only to be put together are rounded by the
+ * copy that does so; what somebody else reads, or what lies across, is not. */
+static void test_settles_into_copies(int kind)
+{
+    static const struct {
+        const char *what;
+        unsigned nodes;
+    } rows[] = { { "one copy rounds", 1 },
+                 { "both copies round", 2 },
+                 { "an output is rounded once", 4 },
+                 { "columns are rounded where they lie", 3 } };
+    static const struct scale first = { .07f, DTYPE_I8, -3 }, wider = { .0937f, DTYPE_U8, 120 };
+    static const int64_t perm[] = { 2, 0, 1 };
+    struct attr turn = { .name = "perm", .kind = ATTR_INTS, .ints = { 3, perm } };
+    struct build b;
+    struct graph made;
+    build_init(&b);
+    uint32_t x = input(&b), y = input(&b), mixed[2];
+    struct attr along = { .name = "axis", .kind = ATTR_INT, .i = 0 };
+    uint32_t w = rounded(&b, rounded(&b, slice(&b, x, 0, 1, 3), &first), &wider);
+    for (int k = 0; k < 2; k++)
+        mixed[k] = build_node(&b, "Concat", &along, 1, (uint32_t[]) { k ? y : w, k ? w : y }, 2);
+    graph_add_output(&b.g, kind == 3 ? build_node(&b, "Transpose", &turn, 1, mixed, 1) : mixed[0]);
+    if (kind == 1)
+        graph_add_output(&b.g, slice(&b, mixed[1], 2, 3, 7));
+    if (kind == 2)
+        graph_add_output(&b.g, w);
+    bool ok = graph_settle(&made, &b.g, NULL, &b.err) == RILL_OK;
+    check(ok && made.n_nodes == rows[kind].nodes &&
+              count(&made, OP_STRIDED_COPY) + count(&made, OP_FUSED) == rows[kind].nodes,
+          ok ? rows[kind].what : b.err.text, ok ? made.n_nodes : 0);
+    check(!ok || count(&made, OP_FUSED) == (kind > 1), "programs", kind);
+    const struct tensor *in[] = { noise(&b, x), noise(&b, y) }, *want[2] = { 0 }, *got[2] = { 0 };
+    bool ran = ok && interp_run(&b.g, in, &b.arena, want, &b.err) == RILL_OK &&
+        interp_run(&made, in, &b.arena, got, &b.err) == RILL_OK;
+    check(ran, b.err.text, kind);
+    for (uint32_t i = 0; ran && i < b.g.n_outputs; i++)
+        check(!memcmp(want[i]->data, got[i]->data, tensor_bytes(want[i])), "bits", kind);
+    build_drop(&b);
+}
+
+int main(void)
+{
+    for (int kind = 0; kind < 4; kind++)
+        test_settles_into_copies(kind);
+    return check_done();
+}
