@@ -5,7 +5,7 @@
 #   bench/all.sh [--rounds N] [--seconds S] [--only NAME].. [--markdown FILE] [--fetch] [--models DIR] [--rill BUILD]
 #                [--work DIR] [--avx2]
 #
-# --avx2 compares as on a machine with AVX2 and nothing beyond: RILL_CPU=avx2, and ONNX Runtime sees no more (bench/avx2.c).
+# --avx2 compares as on a machine with AVX2 and nothing beyond: RILL_CPU=avx2, and then ONNX Runtime and LiteRT see no more (bench/avx2only.c).
 # --models DIR holds gtcrn/, dtln/ and silero_v6/ with their ONNX files (RILL_SHARED/models). --rill is a build folder of
 # rill, else one is made. All that is built or fetched lies in --work (default: rill-bench in TMPDIR).
 # --fetch gets peers: ONNX Runtime 1.24.3 by npm and its C header by go, tract and nnnoiseless by cargo. Without it what
@@ -14,7 +14,7 @@
 # absent are skipped and named.
 set -eu
 here=$(cd "$(dirname "$0")" && pwd) root=$(dirname "$here")
-work=${TMPDIR:-/tmp}/rill-bench build= fetch= avx2= models=${RILL_SHARED:+$RILL_SHARED/models} absent=
+work=${TMPDIR:-/tmp}/rill-bench build= fetch= models=${RILL_SHARED:+$RILL_SHARED/models} absent=
 [ -n "$models" ] || models=$root/../shared/models
 pass=
 
@@ -25,7 +25,7 @@ while [ $# -gt 0 ]; do
     --rill) build=$(realpath "$2"); shift ;;
     --work) work=$(realpath -m "$2"); shift ;;
     --fetch) fetch=1 ;;
-    --avx2) avx2=1; export RILL_CPU=avx2 ;;
+    --avx2) export RILL_CPU=avx2 ;;
     *) sed -n '3,16s/^# \{0,1\}//p' "$0"; exit 2 ;;
     esac
     shift
@@ -87,11 +87,11 @@ if [ -n "$ort_lib" ] && [ -n "$ort_header" ] && program ortbench -isystem "$ort_
 else
     missing "ONNX Runtime (library '$ort_lib', header '$ort_header'; --fetch gets both)"
 fi
-preload=
-if [ -n "$avx2" ]; then
-    preload=$work/bin/avx2.so
-    ${CC:-cc} -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -shared -fPIC -o "$preload" "$here/avx2.c"
-    LD_PRELOAD=$preload true || { missing "ONNX Runtime with AVX2 alone (cpuid cannot be made to fault)"; ortbench=; }
+avx2only=
+if [ "${RILL_CPU:-}" = avx2 ]; then
+    avx2only=$work/bin/avx2only.so
+    ${CC:-cc} -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -shared -fPIC -o "$avx2only" "$here/avx2only.c"
+    LD_PRELOAD=$avx2only true || { avx2only=; missing "ONNX Runtime and LiteRT held to AVX2 (a processor whose cpuid can trap): they run with all that there is"; }
 fi
 blas=${RILL_BENCH_BLAS_LIB:-$(ldconfig -p 2>/dev/null | awk '/libopenblas\.so/ { print $NF; exit }')}
 [ -n "$blas" ] || missing "OpenBLAS (libopenblas.so)"
@@ -118,20 +118,12 @@ litert=$(python_with ai_edge_litert)
 torch=$(python_with torch.onnx)
 [ -n "$torch" ] || missing "nets as PyTorch exports them (python3 with torch)"
 
-# With RILL_CPU=avx2 LiteRT is held to AVX2, too.
-avx2only=
-if [ "${RILL_CPU:-}" = avx2 ]; then
-    ${CC:-cc} -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -shared -fPIC -o "$work/bin/avx2only.so" "$here/avx2only.c" &&
-        avx2only=$work/bin/avx2only.so && LD_PRELOAD=$avx2only true 2>"$work/avx2only.log" && [ ! -s "$work/avx2only.log" ] ||
-        { avx2only=; missing "LiteRT held to AVX2 (a processor whose cpuid can trap): it runs with all that there is"; }
-fi
-
 program roofline
 program blasbench
 program sigpath -march=native -ffast-math
 
 cat >"$work/tools.json" <<END
-{ "rill": "$rill", "rilld": "$build/daemon/rilld", "ortbench": "$ortbench", "ort_lib": "$ort_lib", "ort_preload": "$preload", "blas_lib": "$blas",
+{ "rill": "$rill", "rilld": "$build/daemon/rilld", "ortbench": "$ortbench", "ort_lib": "$ort_lib", "blas_lib": "$blas",
   "blasbench": "$work/bin/blasbench", "roofline": "$work/bin/roofline", "sigpath": "$work/bin/sigpath",
   "tractbench": "$tract", "torch": "$torch", "litert": "$litert", "avx2only": "$avx2only", "models": "$models", "library": "$library", "work": "$work", "root": "$root",
   "absent": [${absent%, }] }

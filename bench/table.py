@@ -49,7 +49,7 @@ class Peers:
     def __init__(self, tools, seconds):
         self.tools, self.seconds = tools, seconds
         self.env = {"RILL_MODEL_PATH": tools["library"]}
-        self.ort_env = {"LD_PRELOAD": tools["ort_preload"]} if tools["ort_preload"] else {}
+        self.held = {"LD_PRELOAD": tools["avx2only"]} if tools["avx2only"] else {}
 
     def path(self, net):
         if net.startswith("models/"):
@@ -93,15 +93,13 @@ class Peers:
         if not self.tools["ortbench"] or not self.path(run.net):
             return None
         return run_json([self.tools["ortbench"], self.tools["ort_lib"], self.path(run.net), *run.args, "--seconds",
-                         str(self.seconds)], self.ort_env)
+                         str(self.seconds)], self.held)
 
     def litert(self, run):
         script = os.path.join(self.tools["root"], "bench", "litertbench.py")
         if not self.tools["litert"] or not self.path(run.net):
             return None
-        held = self.tools["avx2only"] and os.environ.get("RILL_CPU") == "avx2"
-        return run_json([self.tools["litert"], script, self.path(run.net), "--seconds", str(self.seconds)],
-                        {"LD_PRELOAD": self.tools["avx2only"]} if held else None)
+        return run_json([self.tools["litert"], script, self.path(run.net), "--seconds", str(self.seconds)], self.held)
 
     def tract(self, run):
         if not self.tools["tractbench"] or not self.path(run.net):
