@@ -98,9 +98,8 @@ static const char micro[] =
 
 /* Gates stand in the order of ONNX: i, o, f, c and z, r, h. */
 static const char tract[] =
-    "fragment tract_core_silu(x: tensor<scalar>) -> (y: tensor<scalar>) { y = x * sigmoid(x); }\n"
-    "fragment tract_transformers_silu(x: tensor<scalar>) -> (y: tensor<scalar>) { y = x * "
-    "sigmoid(x); }\n"
+    "fragment tract_core_silu(x: tensor<scalar>) -> (y: tensor<scalar>) { y = silu(x); }\n"
+    "fragment tract_transformers_silu(x: tensor<scalar>) -> (y: tensor<scalar>) { y = silu(x); }\n"
     "fragment tract_core_pow_const(input: tensor<scalar>, exponent: scalar) -> (y: tensor<scalar>) "
     "{ y = input ^ exponent; }\n"
     "fragment tract_core_rms_norm(input: tensor<scalar>, axis: integer, eps: scalar = 0.000001) -> "

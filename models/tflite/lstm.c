@@ -211,11 +211,7 @@ static rill_status step_build(struct conversion *c, const struct lstm *l)
     TRY(tfl_emit(c, OP_SPLIT, split, 2, &sums, 1, gate + l->first, (unsigned) l->n_gates));
     TRY(cell_next(c, l, gate, cell, &cell));
     TRY(output_next(c, l, gate[GATE_OUTPUT], cell, &out));
-    TRY(tfl_emit1(c, OP_IDENTITY, out, &sums));
-    return graph_add_output(c->s->g, out) && graph_add_output(c->s->g, cell) &&
-            graph_add_output(c->s->g, sums)
-        ? RILL_OK
-        : tfl_no_memory(c->r);
+    return tfl_lstm_body_outputs(c, out, cell);
 }
 
 /* ---- all of time ---- */

@@ -43,6 +43,7 @@ rill_status tfl_body_input(struct conversion *c, const char *name, enum dtype ty
                            int64_t n, uint32_t *ret);
 /* The body's outputs are the next output and cell, and the output again, all of which is that of
  * the operator. */
+rill_status tfl_lstm_body_outputs(struct conversion *inner, uint32_t out, uint32_t cell);
 rill_status tfl_lstm_scan_end(struct conversion *c, struct lstm_scan *s);
 
 rill_status tfl_lstm_whole(struct conversion *c);

@@ -87,6 +87,16 @@ static rill_status scan_emit(struct conversion *c, const struct lstm_scan *s, ui
     return RILL_OK;
 }
 
+rill_status tfl_lstm_body_outputs(struct conversion *inner, uint32_t out, uint32_t cell)
+{
+    uint32_t y;
+    TRY(tfl_emit1(inner, OP_IDENTITY, out, &y));
+    return graph_add_output(inner->s->g, out) && graph_add_output(inner->s->g, cell) &&
+            graph_add_output(inner->s->g, y)
+        ? RILL_OK
+        : tfl_no_memory(inner->r);
+}
+
 rill_status tfl_lstm_scan_end(struct conversion *c, struct lstm_scan *s)
 {
     const int64_t by_batch[] = { 1, 0, 2 };

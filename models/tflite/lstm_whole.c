@@ -280,11 +280,7 @@ static rill_status step_build(struct conversion *c, const struct whole *l)
         TRY(gate_next(c, l, g, rows, &gate[g]));
     TRY(cell_next(c, l, gate, &cell));
     TRY(output_next(c, l, gate[GATE_OUTPUT], cell, &out));
-    TRY(tfl_emit1(c, OP_IDENTITY, out, &sums));
-    return graph_add_output(c->s->g, out) && graph_add_output(c->s->g, cell) &&
-            graph_add_output(c->s->g, sums)
-        ? RILL_OK
-        : tfl_no_memory(c->r);
+    return tfl_lstm_body_outputs(c, out, cell);
 }
 
 /* ---- all of time ---- */

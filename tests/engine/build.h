@@ -43,6 +43,21 @@ static inline struct fact vec(struct build *b, int64_t n)
     return (struct fact) { .type = DTYPE_F32, .rank = 1, .shape = { dim_int(b->dims, n) } };
 }
 
+/* Constants: a vector of integers, and a number of that type. */
+static inline uint32_t build_i64s(struct build *b, int64_t n, const int64_t *v)
+{
+    struct tensor *t = tensor_new(&b->arena, DTYPE_I64, 1, &n);
+    memcpy(t->data, v, (size_t) n * sizeof *v);
+    return graph_add_const(&b->g, "ints", t);
+}
+
+static inline uint32_t build_number(struct build *b, enum dtype type, double v)
+{
+    struct tensor *t = tensor_new(&b->arena, type, 0, NULL);
+    tensor_set_f64(t, t->data, 0, v);
+    return graph_add_const(&b->g, "number", t);
+}
+
 /* Adds a node; facts come from the op. Returns its first output; WIRE_NONE: the op refuses. */
 static inline uint32_t build_nodes(struct build *b, const char *name, const struct attr *attrs,
                                    unsigned n_attrs, const uint32_t *in, unsigned n_in,

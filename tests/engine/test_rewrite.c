@@ -27,13 +27,6 @@ static struct {
     uint32_t wire[WIRES_MAX];
     unsigned n;
 } pool;
-static uint32_t ints(struct build *b, int64_t n, const int64_t *v)
-{
-    struct tensor *t = tensor_new(&b->arena, DTYPE_I64, 1, &n);
-    memcpy(t->data, v, (size_t) n * sizeof *v);
-    return graph_add_const(&b->g, "ints", t);
-}
-
 static uint32_t floats(struct build *b, int rank, const int64_t *dim)
 {
     struct tensor *t = tensor_new(&b->arena, DTYPE_F32, rank, dim);
@@ -77,7 +70,8 @@ static uint32_t step_slice(struct build *b, uint32_t w)
     bool back = rnd(4) == 0;
     int64_t first = back ? to - 1 : from, end = back ? (from ? from - 1 : INT64_MIN) : to,
             by = back ? -step : step;
-    uint32_t in[] = { w, ints(b, 1, &first), ints(b, 1, &end), ints(b, 1, &axis), ints(b, 1, &by) };
+    uint32_t in[] = { w, build_i64s(b, 1, &first), build_i64s(b, 1, &end), build_i64s(b, 1, &axis),
+                      build_i64s(b, 1, &by) };
     return build_node(b, "Slice", NULL, 0, in, 5);
 }
 
@@ -90,7 +84,7 @@ static uint32_t step_flat(struct build *b, uint32_t w)
             dim[0] = d;
             dim[1] = whole / d;
         }
-    uint32_t in[] = { w, ints(b, 2 + rnd(2), dim) };
+    uint32_t in[] = { w, build_i64s(b, 2 + rnd(2), dim) };
     return build_node(b, "Reshape", NULL, 0, in, 2);
 }
 
@@ -102,7 +96,7 @@ static uint32_t step_pad(struct build *b, uint32_t w)
     pads[rnd((uint32_t) t.rank)] = rnd(3);
     pads[t.rank + (int) rnd((uint32_t) t.rank)] = rnd(3);
     struct attr a = ONE_TEXT("mode", modes[rnd(3)]);
-    uint32_t in[] = { w, ints(b, 2 * t.rank, pads), floats(b, rnd(2) ? 0 : 1, &one) };
+    uint32_t in[] = { w, build_i64s(b, 2 * t.rank, pads), floats(b, rnd(2) ? 0 : 1, &one) };
     return build_node(b, "Pad", &a, 1, in, 2 + rnd(2));
 }
 
@@ -113,7 +107,7 @@ static uint32_t step_gather(struct build *b, uint32_t w)
     for (int i = 0; i < 6; i++)
         v[i] = rnd((uint32_t) t.dim[axis]);
     struct attr a = ONE_INT("axis", axis);
-    uint32_t in[] = { w, ints(b, 1 + rnd(6), v) };
+    uint32_t in[] = { w, build_i64s(b, 1 + rnd(6), v) };
     return build_node(b, "Gather", &a, 1, in, 2);
 }
 
@@ -135,7 +129,7 @@ static uint32_t step_scatter(struct build *b, uint32_t w)
     struct tensor t = shape_of(b, w);
     int64_t at = rnd((uint32_t) t.dim[0]), one = 1, two[] = { 1, 1 };
     struct attr a = ONE_INT("axis", 0);
-    uint32_t from[] = { w, ints(b, 1, &one) }, row;
+    uint32_t from[] = { w, build_i64s(b, 1, &one) }, row;
     if (t.dim[0] < 2 || (row = build_node(b, "Gather", &a, 1, from, 2)) == WIRE_NONE)
         return WIRE_NONE;
     struct tensor *index = tensor_new(&b->arena, DTYPE_I64, 2, two);
@@ -170,7 +164,8 @@ static uint32_t step_conv(struct build *b, uint32_t w)
     struct tensor t = shape_of(b, w);
     int64_t shape[] = { 1, t.dim[0], tensor_count(&t) / t.dim[0] }, taps = 1 + rnd(3),
             outs = 1 + rnd(5), dilation = 1 + rnd(3);
-    uint32_t flat[] = { w, ints(b, 3, shape) }, x = build_node(b, "Reshape", NULL, 0, flat, 2);
+    uint32_t flat[] = { w, build_i64s(b, 3, shape) },
+             x = build_node(b, "Reshape", NULL, 0, flat, 2);
     struct attr a[] = { INTS_OF("dilations", 1, &dilation) };
     for (int twin = 0; twin < 2; twin++) {
         int64_t weights[] = { outs + twin, t.dim[0], taps };
@@ -342,7 +337,8 @@ static void test_delay_line(void)
     all.shape[0] = dim_int(b.dims, 4);
     int64_t one = 1, end = INT64_MAX, zero = 0;
     uint32_t x = graph_add_input(&b.g, "x", &row), s = graph_add_wire(&b.g, "s", &all);
-    uint32_t cut[] = { s, ints(&b, 1, &one), ints(&b, 1, &end), ints(&b, 1, &zero) };
+    uint32_t cut[] = { s, build_i64s(&b, 1, &one), build_i64s(&b, 1, &end),
+                       build_i64s(&b, 1, &zero) };
     uint32_t join[] = { build_node(&b, "Slice", NULL, 0, cut, 4), x };
     struct attr axis = ONE_INT("axis", 0);
     uint32_t next = build_node(&b, "Concat", &axis, 1, join, 2);
@@ -383,12 +379,14 @@ static void test_view_of_base(void)
                       .rank = 2,
                       .shape = { dim_int(b.dims, 4), dim_int(b.dims, 5) } };
     uint32_t s = graph_add_wire(&b.g, "s", &f), init = floats(&b, 2, all);
-    uint32_t reshape[] = { s, ints(&b, 1, &flat) };
+    uint32_t reshape[] = { s, build_i64s(&b, 1, &flat) };
     uint32_t view = build_node(&b, "Reshape", NULL, 0, reshape, 2);
     graph_add_output(&b.g, build_node(&b, "Neg", NULL, 0, &view, 1));
-    uint32_t later[] = { s, ints(&b, 1, &one), ints(&b, 1, &end), ints(&b, 1, &zero) };
-    uint32_t first[] = { view, ints(&b, 1, &zero), ints(&b, 1, &five), ints(&b, 1, &zero) };
-    uint32_t back[] = { build_node(&b, "Slice", NULL, 0, first, 4), ints(&b, 2, row) };
+    uint32_t later[] = { s, build_i64s(&b, 1, &one), build_i64s(&b, 1, &end),
+                         build_i64s(&b, 1, &zero) };
+    uint32_t first[] = { view, build_i64s(&b, 1, &zero), build_i64s(&b, 1, &five),
+                         build_i64s(&b, 1, &zero) };
+    uint32_t back[] = { build_node(&b, "Slice", NULL, 0, first, 4), build_i64s(&b, 2, row) };
     uint32_t join[] = { build_node(&b, "Slice", NULL, 0, later, 4),
                         build_node(&b, "Reshape", NULL, 0, back, 2) };
     struct attr axis = ONE_INT("axis", 0);
@@ -490,7 +488,7 @@ static void test_folded(bool transposed, int64_t groups)
                       .shape = { dim_int(b.dims, 1), dim_int(b.dims, 4), dim_int(b.dims, 20) } };
     int64_t pads[] = { 0, 0, 2, 0, 0, 1 }, outs = 6,
             w[] = { transposed ? 4 : outs, transposed ? outs / groups : 4 / groups, 3 };
-    uint32_t pad[] = { graph_add_input(&b.g, "x", &f), ints(&b, 6, pads) };
+    uint32_t pad[] = { graph_add_input(&b.g, "x", &f), build_i64s(&b, 6, pads) };
     uint32_t conv[] = { build_node(&b, "Pad", NULL, 0, pad, 2), floats(&b, 3, w),
                         floats(&b, 1, &outs) };
     struct attr group = ONE_INT("group", groups);
@@ -535,7 +533,7 @@ static void test_open_pads(bool beside)
                       .rank = 4,
                       .shape = { dim_int(b.dims, 1), dim_int(b.dims, 2), t, dim_int(b.dims, 20) } };
     int64_t pads[] = { 0, 0, 2, beside, 0, 0, 1, 2 * beside }, w[] = { 3, 2, 2, 3 };
-    uint32_t pad[] = { graph_add_input(&b.g, "x", &f), ints(&b, 8, pads) };
+    uint32_t pad[] = { graph_add_input(&b.g, "x", &f), build_i64s(&b, 8, pads) };
     uint32_t conv[] = { build_node(&b, "Pad", NULL, 0, pad, 2), floats(&b, 4, w) };
     graph_add_output(&b.g, build_node(&b, "Conv", NULL, 0, conv, 2));
     check(graph_declutter(&made, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);

@@ -7,20 +7,6 @@
 
 #include <math.h>
 
-static uint32_t ints(struct build *b, int64_t n, const int64_t *v)
-{
-    struct tensor *t = tensor_new(&b->arena, DTYPE_I64, 1, &n);
-    memcpy(t->data, v, (size_t) n * sizeof *v);
-    return graph_add_const(&b->g, "ints", t);
-}
-
-static uint32_t number(struct build *b, enum dtype type, double v)
-{
-    struct tensor *t = tensor_new(&b->arena, type, 0, NULL);
-    tensor_set_f64(t, t->data, 0, v);
-    return graph_add_const(&b->g, "number", t);
-}
-
 struct scale {
     float scale;
     enum dtype type;
@@ -32,8 +18,8 @@ static uint32_t rounded(struct build *b, uint32_t w, const struct scale *s)
     static const char *const ops[] = { "QuantizeLinear", "DequantizeLinear" };
     for (unsigned i = 0; i < 2; i++)
         w = build_node(b, ops[i], NULL, 0,
-                       (uint32_t[]) { w, number(b, DTYPE_F32, (double) s->scale),
-                                      number(b, s->type, s->zero) },
+                       (uint32_t[]) { w, build_number(b, DTYPE_F32, (double) s->scale),
+                                      build_number(b, s->type, s->zero) },
                        3);
     return w;
 }
@@ -48,7 +34,7 @@ static uint32_t input(struct build *b)
 
 static uint32_t slice(struct build *b, uint32_t w, int64_t axis, int64_t from, int64_t to)
 {
-    uint32_t in[] = { w, ints(b, 1, &from), ints(b, 1, &to), ints(b, 1, &axis) };
+    uint32_t in[] = { w, build_i64s(b, 1, &from), build_i64s(b, 1, &to), build_i64s(b, 1, &axis) };
     return build_node(b, "Slice", NULL, 0, in, 4);
 }
 

@@ -18,20 +18,6 @@
 #define PARTS 200
 #define FORMS 90
 
-static uint32_t ints(struct build *b, int64_t n, const int64_t *v)
-{
-    struct tensor *t = tensor_new(&b->arena, DTYPE_I64, 1, &n);
-    memcpy(t->data, v, (size_t) n * sizeof *v);
-    return graph_add_const(&b->g, "ints", t);
-}
-
-static uint32_t number(struct build *b, enum dtype type, double v)
-{
-    struct tensor *t = tensor_new(&b->arena, type, 0, NULL);
-    tensor_set_f64(t, t->data, 0, v);
-    return graph_add_const(&b->g, "number", t);
-}
-
 static struct tensor shape_of(const struct build *b, uint32_t w)
 {
     struct tensor t;
@@ -56,8 +42,8 @@ static const struct scale scales[] = { { .05f, DTYPE_U8, 120 },
 static uint32_t quantise(struct build *b, uint32_t w, const struct scale *s, const char *op)
 {
     return build_node(b, op, NULL, 0,
-                      (uint32_t[]) { w, number(b, DTYPE_F32, (double) s->scale),
-                                     number(b, s->type, s->zero) },
+                      (uint32_t[]) { w, build_number(b, DTYPE_F32, (double) s->scale),
+                                     build_number(b, s->type, s->zero) },
                       3);
 }
 
@@ -79,9 +65,9 @@ static uint32_t step_reshape(struct build *b, uint32_t w)
 {
     struct tensor t = shape_of(b, w);
     int64_t to[] = { t.dim[1], t.dim[0] * t.dim[2], 1 };
-    uint32_t flat = build_node(b, "Reshape", NULL, 0, (uint32_t[]) { w, ints(b, 3, to) }, 2);
+    uint32_t flat = build_node(b, "Reshape", NULL, 0, (uint32_t[]) { w, build_i64s(b, 3, to) }, 2);
     int64_t back[] = { t.dim[0], t.dim[1], t.dim[2] };
-    return build_node(b, "Reshape", NULL, 0, (uint32_t[]) { flat, ints(b, 3, back) }, 2);
+    return build_node(b, "Reshape", NULL, 0, (uint32_t[]) { flat, build_i64s(b, 3, back) }, 2);
 }
 
 static uint32_t step_slice(struct build *b, uint32_t w)
@@ -89,21 +75,22 @@ static uint32_t step_slice(struct build *b, uint32_t w)
     int64_t axis = rnd(3), from = 1, to = INT32_MAX;
     if (shape_of(b, w).dim[axis] < 3)
         return w;
-    uint32_t in[] = { w, ints(b, 1, &from), ints(b, 1, &to), ints(b, 1, &axis) };
+    uint32_t in[] = { w, build_i64s(b, 1, &from), build_i64s(b, 1, &to), build_i64s(b, 1, &axis) };
     return build_node(b, "Slice", NULL, 0, in, 4);
 }
 
 static uint32_t step_pad(struct build *b, uint32_t w)
 {
     int64_t pads[] = { 0, 1, 0, 0, 0, 2 };
-    return build_node(b, "Pad", NULL, 0, (uint32_t[]) { w, ints(b, 6, pads) }, 2);
+    return build_node(b, "Pad", NULL, 0, (uint32_t[]) { w, build_i64s(b, 6, pads) }, 2);
 }
 
 static uint32_t step_squeeze(struct build *b, uint32_t w)
 {
     int64_t axis = 1;
-    uint32_t more = build_node(b, "Unsqueeze", NULL, 0, (uint32_t[]) { w, ints(b, 1, &axis) }, 2);
-    return build_node(b, "Squeeze", NULL, 0, (uint32_t[]) { more, ints(b, 1, &axis) }, 2);
+    uint32_t more =
+        build_node(b, "Unsqueeze", NULL, 0, (uint32_t[]) { w, build_i64s(b, 1, &axis) }, 2);
+    return build_node(b, "Squeeze", NULL, 0, (uint32_t[]) { more, build_i64s(b, 1, &axis) }, 2);
 }
 
 /* One part goes on, both are read. */
@@ -114,7 +101,7 @@ static uint32_t step_split(struct build *b, uint32_t w)
     uint32_t out[2];
     if (n < 2)
         return w;
-    build_nodes(b, "Split", &axis, 1, (uint32_t[]) { w, ints(b, 2, parts) }, 2, out, 2);
+    build_nodes(b, "Split", &axis, 1, (uint32_t[]) { w, build_i64s(b, 2, parts) }, 2, out, 2);
     graph_add_output(&b->g, out[rnd(2)]);
     return out[rnd(2)];
 }
@@ -580,7 +567,9 @@ static uint32_t function_build(struct build *b, unsigned k, uint32_t y)
         y = build_node(b, "LeakyRelu", &slope, 1, &y, 1);
     if (k > 2)
         y = build_node(b, "Clip", NULL, 0,
-                       (uint32_t[]) { y, number(b, DTYPE_F32, -4.2), number(b, DTYPE_F32, 6) }, 3);
+                       (uint32_t[]) { y, build_number(b, DTYPE_F32, -4.2),
+                                      build_number(b, DTYPE_F32, 6) },
+                       3);
     return y;
 }
 
@@ -746,7 +735,7 @@ static void test_vector(int rank)
     uint32_t in[] = { quantise(&b, x, scales, "QuantizeLinear"), bytes(&b, DTYPE_I8, 2, dim) };
     uint32_t y = build_node(&b, "MatMulInteger", NULL, 0, in, 2);
     y = build_node(&b, "Cast", &to, 1, &y, 1);
-    y = build_node(&b, "Mul", NULL, 0, (uint32_t[]) { y, number(&b, DTYPE_F32, 1e-3) }, 2);
+    y = build_node(&b, "Mul", NULL, 0, (uint32_t[]) { y, build_number(&b, DTYPE_F32, 1e-3) }, 2);
     graph_add_output(&b.g, quantise(&b, y, &(struct scale) { 1, DTYPE_U8, 99 }, "QuantizeLinear"));
     bool ok = graph_settle(&settled, &b.g, NULL, &b.err) == RILL_OK;
     check(ok, b.err.text, rank);
