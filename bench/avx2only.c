@@ -2,8 +2,8 @@
 /* Preloaded into a program, hides from it that the machine has more than AVX2 and FMA (AVX-512,
  * AMX, VNNI of either encoding): cpuid traps, where kernel and processor can (Linux on x86-64, the
  * flag cpuid_fault), and is answered without these bits. Libraries that choose kernels by cpuid
- * when they are first used, as ONNX Runtime and LiteRT's XNNPACK do, then choose AVX2.  LD_PRELOAD=./avx2only.so
- * PROGRAM .. */
+ * when they are first used, as ONNX Runtime and LiteRT's XNNPACK do, then choose AVX2.
+ * LD_PRELOAD=./avx2only.so PROGRAM .. */
 #include <asm/prctl.h>
 #include <cpuid.h>
 #include <signal.h>

@@ -61,9 +61,9 @@ static inline bool kern_cell_is_whole(const struct kern_cell_seq *c)
 
 /* Weights of 8 bits (KERN_CELL_I8; KERN_CELL_I8_WIDE: the same numbers, kept in 16) are whole
  * numbers, and so are the inputs and the states of each step: of 16 bits, their unit is the largest
- * of them over kern_cell_halves_most. Where more than an eighth of the inputs that are not 0 are below
- * a 64th of the largest, what that leaves of them is summed, too, in whole numbers of a unit that is
- * kern_cell_halves_most smaller. Sums of products are exact and take both scales: a gate is
+ * of them over kern_cell_halves_most. Where more than an eighth of the inputs that are not 0 are
+ * below a 64th of the largest, what that leaves of them is summed, too, in whole numbers of a unit
+ * that is kern_cell_halves_most smaller. Sums of products are exact and take both scales: a gate is
  * fma(states, scale, fma(inputs, w_scale, bias)), the candidate of a KERN_CELL_GRU fma(inputs,
  * w_scale, bias) + fma(states, scale, bias_rn) * r, where inputs and states are sums in units. Such
  * cells have no projection. An input or a state that is not finite makes all gates NaN.

@@ -30,6 +30,8 @@ struct reduce_args {
     int rank;
     size_t n[RANK_MAX], step[RANK_MAX];  /* step: in the output, 0 along a reduced axis */
     size_t count_in, count_out, reduced; /* reduced: elements per output */
+    size_t
+        run; /* trailing elements of the input that are reduced together; 1: its last axis stays */
     enum dtype type;
     enum wide wide;
     bool widen; /* the input is not in the wide type: it goes through scratch */
@@ -142,6 +144,38 @@ static void reduce_walk(const struct reduce_args *g, enum fold fold, char *y, co
     do {
         f(y + place * bytes, x, n);
         x += n * bytes;
+    } while (place_next(g, last - 1, at, &place));
+}
+
+#define RUN_LEAST 64
+#define CHAINS 16
+
+/* In so many chains, halved until one is left, then what is behind the last whole 16. */
+static float chains_sum(const float *x, size_t n)
+{
+    float a[CHAINS] = { 0 };
+    size_t i = 0;
+    for (; i + CHAINS <= n; i += CHAINS)
+        for (size_t k = 0; k < CHAINS; k++)
+            a[k] += x[i + k];
+    for (size_t half = CHAINS / 2; half; half /= 2)
+        for (size_t k = 0; k < half; k++)
+            a[k] += a[k + half];
+    for (; i < n; i++)
+        a[0] += x[i];
+    return a[0];
+}
+
+/* Means of long runs. Their elements are of one frame, whatever the pulse: axes that stay end a run
+ * also where their length is 1. Sums are folded in order instead (reduce_walk), which zeros in
+ * front of what they sum do not change: rules of pulses count on it. */
+static void means_fold(const struct reduce_args *g, float *y, const float *x)
+{
+    const int last = g->rank - 1;
+    size_t at[RANK_MAX] = { 0 }, place = 0;
+    do {
+        for (size_t i = 0; i < g->n[last]; i += g->run, x += g->run)
+            y[place] += chains_sum(x, g->run);
     } while (place_next(g, last - 1, at, &place));
 }
 
@@ -306,7 +340,10 @@ static void reduce_eval(const struct eval *e)
         log_sum_exp(e, g, y, x, spare);
     } else {
         reduce_start(g, d->fold, y);
-        reduce_fold(g, d->fold, y, x);
+        if (d->post == POST_MEAN && g->wide == WIDE_F32 && g->run >= RUN_LEAST && g->count_in)
+            means_fold(g, y, x);
+        else
+            reduce_fold(g, d->fold, y, x);
         if (g->wide == WIDE_F32)
             post_f32(e, g, d->post, y);
         else if (g->wide == WIDE_F64)
@@ -381,7 +418,9 @@ static void args_shape(struct reduce_args *g, const struct tensor *in, const boo
 {
     size_t stride = 1;
     g->count_in = (size_t) tensor_count(in);
-    g->reduced = 1;
+    g->reduced = g->run = 1;
+    for (int i = in->rank; i > 0 && marks[i - 1]; i--)
+        g->run *= (size_t) in->dim[i - 1];
     for (int i = 0; i < in->rank; i++) {
         size_t n = (size_t) in->dim[i];
         g->reduced *= marks[i] ? n : 1;

@@ -211,6 +211,30 @@ static void test_reduce_order(struct ops_test *t)
         ops_same_f32(t, 0, want, 0);
 }
 
+/* A frame has one mean, alone and among others, whichever axes are reduced round it. */
+static void test_mean_frames(struct ops_test *t)
+{
+    const int64_t of[] = { 3, 5, 150 }; /* the frames are axis 1 */
+    struct tensor *x = numbers(t, DTYPE_F32, 3, of), *axes = ops_i64s(t, 2, I64S(0, 2));
+    struct tensor *one = ops_f32(t, 3, I64S(3, 1, 150), NULL);
+    float want[5];
+    if (!ops_run(t, "ReduceMean", NULL, 0, IN(x, axes), 1))
+        return;
+    memcpy(want, t->out[0]->data, sizeof want);
+    for (int f = 0; f < 5; f++) {
+        double mean = 0;
+        for (int i = 0; i < 450; i++)
+            mean += (double) ((float *) x->data)[(i / 150 * 5 + f) * 150 + i % 150] / 450;
+        ops_check(t, fabs(mean - (double) want[f]) < 1e-6, "frame %d: %g, wanted %g", f,
+                  (double) want[f], mean);
+        for (int i = 0; i < 3; i++)
+            memcpy((float *) one->data + i * 150, (float *) x->data + (i * 5 + f) * 150,
+                   150 * sizeof(float));
+        if (ops_run(t, "ReduceMean", NULL, 0, IN(one, axes), 1))
+            ops_same_f32(t, 0, &want[f], 0);
+    }
+}
+
 static void test_arg(struct ops_test *t)
 {
     const struct attr axis1 = ONE_INT("axis", -1), last = ONE_INT("select_last_index", 1);
@@ -381,6 +405,7 @@ int main(void)
     test_reduce_edges(&t);
     test_reduce_empty(&t);
     test_reduce_order(&t);
+    test_mean_frames(&t);
     test_arg(&t);
     test_softmax(&t);
     test_cumsum(&t);
