@@ -37,7 +37,7 @@ static inline const struct tensor *epilogue_input(struct ops_test *t, uint32_t *
     return ops_numbers(t, seed, y->rank - from, dim + from);
 }
 
-#define EPILOGUE_TEST_IN (9 + EPILOGUE_IN_MAX)
+#define EPILOGUE_TEST_IN (11 + EPILOGUE_IN_MAX) /* an LSTM has 11 of its own */
 
 /* attrs: room for one more. in: EPILOGUE_TEST_IN; the n_own of the op are there, others NULL. */
 static inline void epilogue_check(struct ops_test *t, uint32_t *seed, const char *op,
