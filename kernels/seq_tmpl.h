@@ -298,26 +298,39 @@ static float FN(halves_of)(int16_t *ret, const float *x, size_t n, float most)
     return finite ? top / most : bad;
 }
 
-/* What the whole numbers leave of x, in units of its own; 0, and nothing but zeros, where no more than
- * an eighth of those that are not 0 are below a 64th of the largest. */
+/* Whether more than an eighth of those of x that are not 0 are below a 64th of the largest, most
+ * units. Each is counted as 7, and as -1 where it is not below: halves of large numbers that are cut
+ * at 1 are 0 or 1. */
+static bool FN(is_uneven)(const float *x, size_t n, float unit, float most)
+{
+    float counts[16], sum = 0;
+    const v16 zero = v16_set1(0), one = v16_set1(1), huge = v16_set1(3e38f), to_64th = v16_set1(64 / (unit * most));
+    v16 all = zero;
+    if (!(unit > 1e-30f))
+        return false;
+    for (size_t i = 0; i < n; i += 16) {
+        const v16 v = n - i < 16 ? v16_load_n(x + i, n - i) : v16_load(x + i), size = v16_max(v, v16_sub(zero, v));
+        const v16 there = v16_min(v16_mul(size, huge), one);
+        const v16 large = v16_min(v16_mul(v16_max(v16_sub(v16_mul(size, to_64th), one), zero), huge), one);
+        all = v16_fma(large, v16_set1(-8), v16_fma(there, v16_set1(7), all));
+    }
+    v16_store(counts, all);
+    for (int i = 0; i < 16; i++)
+        sum += counts[i];
+    return sum > 0;
+}
+
+/* What the whole numbers leave of x, in units of its own. */
 static float FN(rests_of)(int16_t *ret, const int16_t *whole, const float *x, size_t n, float unit,
                           float most)
 {
-    const int32_t small = (int32_t) most / 64;
-    int32_t few = 0, many = 0;
-    for (size_t i = 0; i < n; i++) {
-        const int32_t there = x[i] < 0 || x[i] > 0;
-        many += there;
-        few += there & (whole[i] < small) & (whole[i] > -small);
-    }
-    const bool even = !(unit > 1e-30f) || few * 8 <= many;
-    const v16 one = v16_set1(-unit), by = v16_set1(even ? 0 : most / unit);
+    const v16 one = v16_set1(-unit), by = v16_set1(most / unit);
     for (size_t i = 0; i < n; i += 16) {
         const v16 v = n - i < 16 ? v16_load_n(x + i, n - i) : v16_load(x + i);
         const v16 rest = v16_fma(v16_of_int(i16_load_s16(whole + i)), one, v);
-        i16_store_s16(ret + i, even ? i16_set1(0) : v16_round(v16_mul(rest, by)));
+        i16_store_s16(ret + i, v16_round(v16_mul(rest, by)));
     }
-    return even ? 0 : unit / most;
+    return unit / most;
 }
 
 #undef EACH_ROW
@@ -417,23 +430,32 @@ static size_t FN(seq_rows)(struct FN(seq) * s, const struct kern_cell_seq *c,
     return n;
 }
 
-/* What the chains of step t go over in whole numbers, beside the states of each row; x only once. */
+/* What the chains of step t go over in whole numbers, beside the states of each row; x only once. Of
+ * rows that are even there are zeros where another one is not: a tile sums the rests of all. */
 static void FN(seq_halves)(const struct kern_cell_seq *c, const struct kern_cell_row *rows,
                            size_t n_rows, size_t t, enum FN(pass) pass)
 {
-    const size_t pad = c->groups * 16;
+    const size_t pad = c->groups * 16, room = kern_cell_seq_inputs_room(c);
     const float most_h = kern_cell_halves_most(c->hidden), most_x = kern_cell_halves_most(c->inputs);
+    bool rests = false;
     for (size_t r = 0; r < n_rows; r++) {
         float *own = rows[r].work, *units = own + 4 * pad;
-        int16_t *h16 = (int16_t *) (void *) (units + 16);
+        int16_t *h16 = (int16_t *) (void *) (units + 16), *x16 = h16 + pad;
         const float *h = pass == FN(PASS_BEFORE_N) ? own + 3 * pad : own + (t & 1) * pad;
         const float *x = rows[r].x + (ptrdiff_t) t * rows[r].x_step;
-        int16_t *x16 = h16 + pad, *rest16 = x16 + kern_cell_seq_inputs_room(c);
         units[1] = FN(halves_of)(h16, h, c->hidden, most_h);
         if (pass == FN(PASS_BEFORE_N))
             continue;
         units[0] = FN(halves_of)(x16, x, c->inputs, most_x);
-        units[2] = FN(rests_of)(rest16, x16, x, c->inputs, units[0], most_x);
+        units[2] = 0;
+        if (FN(is_uneven)(x, c->inputs, units[0], most_x))
+            units[2] = FN(rests_of)(x16 + room, x16, x, c->inputs, units[0], most_x);
+        rests |= units[2] > 0;
+    }
+    for (size_t r = 0; rests && r < n_rows; r++) {
+        float *units = (float *) rows[r].work + 4 * pad;
+        if (!(units[2] > 0))
+            memset((int16_t *) (void *) (units + 16) + pad + room, 0, room * sizeof(int16_t));
     }
 }
 

@@ -70,7 +70,7 @@ static float rest_sum(float a, const int8_t *w, const float *x, size_t n)
     for (size_t i = 0; i < n; i++) {
         const float whole = rintf(x[i] * (most / top));
         many += x[i] != 0;
-        few += x[i] != 0 && fabsf(whole) < (float) ((int) most / 64);
+        few += x[i] != 0 && !(fabsf(x[i]) * (64 / (unit * most)) > 1);
         sum += w[i] * (int64_t) rintf(fmaf(whole, -unit, x[i]) * (most / unit));
     }
     return few * 8 > many ? fmaf((float) sum, unit / most, a) : a;
