@@ -102,7 +102,10 @@ static void dashes_to_underscores(char *s)
             *s = '_';
 }
 
-static rill_status arg_read(struct lexer *r)
+static rill_status group_read(struct lexer *r, const char *key);
+
+/* inside: of a list or map, which holds no other. */
+static rill_status arg_read(struct lexer *r, bool inside)
 {
     char *word;
     bool is_bare;
@@ -116,6 +119,10 @@ static rill_status arg_read(struct lexer *r)
         if (is_bare)
             dashes_to_underscores(word);
         arg->key = word;
+        if (!inside && (peek(r) == '[' || *r->at == '{')) {
+            r->s->n_args--;
+            return group_read(r, word);
+        }
         peek(r);
         arg->column = column(r);
         TRY(word_read(r, "a word or a string in quotes", &word, &is_bare));
@@ -124,19 +131,33 @@ static rill_status arg_read(struct lexer *r)
     return RILL_OK;
 }
 
-static rill_status args_read(struct lexer *r)
+static rill_status args_read(struct lexer *r, char close, bool inside)
 {
     char buf[16];
-    if (accept(r, ')'))
+    if (accept(r, close))
         return RILL_OK;
     do
-        TRY(arg_read(r));
+        TRY(arg_read(r, inside));
     while (accept(r, ','));
-    if (!accept(r, ')'))
+    if (!accept(r, close))
         return spec_fail(r->s, column(r), r->err,
-                         "found %s, expected ',' or ')' (expressions stand in quotes)",
-                         found(r, buf));
+                         "found %s, expected ',' or '%c' (expressions stand in quotes)",
+                         found(r, buf), close);
     return RILL_OK;
+}
+
+/* As tract spells it: inputs: [a, b] is a, b; values: {S: 8} is S: 8. */
+static rill_status group_read(struct lexer *r, const char *key)
+{
+    static const struct {
+        const char *key;
+        char open, close;
+    } groups[] = { { "inputs", '[', ']' }, { "outputs", '[', ']' }, { "values", '{', '}' } };
+    for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+        if (!strcmp(groups[i].key, key) && accept(r, groups[i].open))
+            return args_read(r, groups[i].close, true);
+    return spec_fail(r->s, column(r), r->err,
+                     "'%.40s' takes no list; inputs and outputs take [a, b], values {S: 8}", key);
 }
 
 rill_status spec_parse(struct spec *ret, struct arena *a, const char *text, rill_error *reterr)
@@ -152,7 +173,7 @@ rill_status spec_parse(struct spec *ret, struct arena *a, const char *text, rill
         dashes_to_underscores(name);
     ret->name = name;
     if (accept(&r, '('))
-        TRY(args_read(&r));
+        TRY(args_read(&r, ')', false));
     if (peek(&r))
         return spec_fail(ret, column(&r), reterr, "found %s, expected %s", found(&r, buf),
                          strchr(text, '(') ? "the end" : "'(' or the end");

@@ -208,6 +208,12 @@ static const struct row {
     { "plain.nnef", .transforms = { "select_inputs(h)", "select_outputs(scaled)" },
       .want = "h f32[1,4,S] -> scaled f32[1,4,S]; time S, 1 nodes" },
     T("select_inputs(n, x)", "n i64[1], x f32[1,4,S] -> y f32[1,4,S]; time S, 3 nodes"),
+    T("select_inputs(inputs: [n, \"x\"])",
+      "n i64[1], x f32[1,4,S] -> y f32[1,4,S]; time S, 3 nodes"),
+    T("select_outputs(outputs: [\"scaled\"])",
+      "x f32[1,4,S] -> scaled f32[1,4,S]; time S, 2 nodes"),
+    { "plain.nnef", .transforms = { "patch(body: 'h = 0.5;')", "set_symbols(values: {\"S\": 2})" },
+      .want = "x f32[1,4,2], n i64[1] -> y f32[1,4,2]; 1 nodes" },
     T("select_outputs(x)", "x f32[1,4,S] -> x f32[1,4,S]; time S, 1 nodes"),
     { "two.nnef", .transforms = { "select_outputs(w)" },
       .want = "z f32[T,3] -> w f32[T,3]; time T, 1 nodes" },
@@ -286,6 +292,10 @@ static const struct row {
     { "plain.nnef", .stream = "Q", .want = "!no input has the symbol 'Q'|symbols are: S" },
     T("set_symbols(S: 2", "!column 17: found the end, expected ',' or ')'"),
     T("set_symbols(S: 2*T)", "!column 17: found '*'|in quotes"),
+    T("set_symbols(values: {S: 2)", "!column 26: found ')', expected ',' or '}'"),
+    T("set_symbols(values: {S: [2]})", "!column 25: found '[', expected a word"),
+    T("set_symbols(values: [S])", "!column 21: 'values' takes no list"),
+    T("select_outputs(body: [y])", "!'body' takes no list; inputs and outputs take [a, b]"),
     T("set_symbols(S 2)", "!column 15: found '2'"),
     T("set_symbols(S)", "!column 13: expected SYMBOL: value"),
     T("set_symbols(S: \"2*\")", "!column 16|column 3"),
@@ -413,14 +423,16 @@ static void test_mangled(void)
         "set_symbols(S: \"2*T + min(3, U/4)\", N: 4)",
         "patch(body: 'a = h * 2.0; h = reshape(a, [1, 4, S]); n = 3;')",
         "select_inputs(h, \"n\")",
+        "set_symbols(values: {\"S\": 2, N: 4})",
+        "select_inputs(inputs: [h, n])",
         "select_outputs(scaled, cut, 'x')",
         "pulse(symbol: S, pulse: 8)",
         "force-scan-external-state()",
     };
-    static const char bytes[] = "()\"':,;=*/\\`[] SxhnT09-.\n\377";
+    static const char bytes[] = "(){}\"':,;=*/\\`[] SxhnT09-.\n\377";
     uint32_t seed = 7;
     unsigned taken = 0, mute = 0;
-    for (unsigned i = 0; i < 3000; i++) {
+    for (unsigned i = 0; i < 6000; i++) {
         char spec[128];
         snprintf(spec, sizeof spec, "%s", seeds[i % (sizeof seeds / sizeof *seeds)]);
         for (unsigned k = 0; k < 1 + i % 2; k++) {
