@@ -31,10 +31,25 @@ static inline int32_t fixed_scale(int32_t x, int32_t multiplier, int shift)
 }
 
 /* The same, rounded once, halves up. */
-static inline int32_t fixed_scale_once(int64_t x, int32_t multiplier, int shift)
+static inline int32_t fixed_scale_once(int32_t x, int32_t multiplier, int shift)
 {
     const uint64_t half = (uint64_t) 1 << (30 - shift);
     return (int32_t) ((int64_t) ((uint64_t) x * (uint64_t) multiplier + half) >> (31 - shift));
+}
+
+/* The same of 64 bits, whose product has up to 94; saturated. */
+static inline int32_t fixed_scale_once_wide(int64_t x, int32_t multiplier, int shift)
+{
+    const int by = 31 - shift;
+    const int64_t upper = (x >> 32) * multiplier;
+    const uint64_t lower =
+                       (uint64_t) (uint32_t) x * (uint64_t) multiplier + ((uint64_t) 1 << (by - 1)),
+                   high = (uint64_t) upper + (lower >> 32), low = lower & UINT32_MAX;
+    const int64_t all = (int64_t) high; /* of 2^32 */
+    if (by < 32 && (all >> by > 0 || all >> by < -1))
+        return all < 0 ? INT32_MIN : INT32_MAX;
+    const int64_t v = by < 32 ? (int64_t) (high << (32 - by) | low >> by) : all >> (by - 32);
+    return v < INT32_MIN ? INT32_MIN : v > INT32_MAX ? INT32_MAX : (int32_t) v;
 }
 
 /* Twice rounded of 64 bits, by the upper 16 of the multiplier; shift in -31..14. */

@@ -176,6 +176,10 @@ rill_status pulser_filled(struct pulser *p, uint32_t dst_wire, const struct tens
         return RILL_OK;
     if (!fact_to_tensor(pulser_dst_fact(p, dst_wire), &shape))
         return err_set(p->err, RILL_INTERNAL, "'%s' has no size", p->dst->wires[dst_wire].name);
+    if (scalar->type != shape.type)
+        return err_set(p->err, RILL_INTERNAL, "'%s' is of %s, its past of %s",
+                       p->dst->wires[dst_wire].name, dtype_name(shape.type),
+                       dtype_name(scalar->type));
     if (!(t = tensor_new(p->arena, shape.type, shape.rank, shape.dim)))
         return pulser_no_memory(p);
     size_t bytes = dtype_bytes(t->type);

@@ -178,6 +178,16 @@ static rill_status pool_read(struct pulser *p, const struct node *n, struct pool
     return RILL_OK;
 }
 
+/* What no maximum is made of, in the type of w. NULL: no memory. */
+static const struct tensor *least_of(struct pulser *p, uint32_t w)
+{
+    const enum dtype type = p->dst->wires[w].fact.type;
+    struct tensor *t = tensor_new(p->arena, type, 0, NULL);
+    if (t)
+        tensor_set_f64(t, t->data, 0, dtype_least(type));
+    return t;
+}
+
 rill_status rule_max_pool(struct pulser *p, const struct node *n)
 {
     struct pool q;
@@ -185,7 +195,7 @@ rill_status rule_max_pool(struct pulser *p, const struct node *n)
     TRY(pool_read(p, n, &q, &done));
     if (done)
         return RILL_OK;
-    q.w.fill = tensor_from_data(p->arena, DTYPE_F32, 0, NULL, &(float) { -INFINITY });
+    q.w.fill = least_of(p, q.f.wire);
     return q.w.fill ? windowed_emit(p, n, &q.s, &q.f, &q.w) : pulser_no_memory(p);
 }
 
@@ -224,13 +234,12 @@ static rill_status average_counted(struct pulser *p, const struct node *n, struc
     const struct stream_fact before = q->f.sf;
     const struct attr list[] = {
         { .name = "counted_axis", .kind = ATTR_INT, .i = q->f.sf.axis - 2 },
-        { .name = "ceil_mode", .kind = ATTR_INT, .i = 0 },
     };
     uint32_t in[2], out;
     void *attr = NULL;
     TRY(attrs_without_pads(p, n, &q->s, q->f.sf.axis - 2, &attr));
     const struct node plain = { .name = n->name, .op = n->op, .attr = attr };
-    TRY(pulser_attr_copy(p, &plain, list, 2, &attr));
+    TRY(pulser_attr_copy(p, &plain, list, 1, &attr));
     TRY(flow_windows(p, n, &q->f, &q->w));
     in[0] = q->f.wire;
     TRY(counted_emit(p, n, q, &before, &in[1]));

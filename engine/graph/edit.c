@@ -65,7 +65,11 @@ bool edit_insert(struct edit *e, uint32_t node, const struct op *op, const void 
         return false;
     e->before = list;
     list[k] = node;
-    return graph_add_node(e->g, op, e->g->nodes[node].name, attr, in, n_in, out, n_out) != NULL;
+    const struct node at = e->g->nodes[node];
+    struct node *made = graph_add_node(e->g, op, at.name, attr, in, n_in, out, n_out);
+    if (made)
+        made->origin = at.origin;
+    return made != NULL;
 }
 
 void *edit_attr(struct edit *e, uint32_t node)

@@ -27,17 +27,28 @@ struct fact {
     const struct tensor *value; /* borrowed, lives as long as the graph */
 };
 
+/* What a file, or its format, says of a tensor that a node makes. */
+struct declared {
+    const char *tensor;
+    uint32_t like;         /* wire whose shape it has; WIRE_NONE: not said */
+    enum dtype type;       /* NONE: not said */
+    int rank;              /* -1: not said */
+    int64_t dim[RANK_MAX]; /* -1: not said */
+};
+
 struct wire {
     const char *name; /* printable, unique in its graph where the file's names were */
     struct fact fact;
-    uint32_t node; /* producer; WIRE_NONE for inputs, constants and states */
+    uint32_t node;                   /* producer; WIRE_NONE for inputs, constants and states */
+    const struct declared *declared; /* in an mgraph; NULL: nothing */
 };
 
 struct op;
 struct graph;
 
 struct node {
-    const char *name; /* for messages: the file's node name, or the first output's name */
+    const char *name;   /* for messages: the file's node name, or the first output's name */
+    const char *origin; /* for messages: what of the file it is part of; NULL: its name says it */
     const struct op *op;
     const void *attr;   /* the op's own attribute struct, parsed */
     uint32_t *in, *out; /* wires */

@@ -45,6 +45,13 @@ bool dtype_is_int(enum dtype t)
         t == DTYPE_U64;
 }
 
+double dtype_least(enum dtype t)
+{
+    if (dtype_is_float(t))
+        return -HUGE_VAL;
+    return dtype_is_signed(t) ? -ldexp(1, (int) dtype_bytes(t) * 8 - 1) : 0;
+}
+
 enum dtype dtype_number(enum dtype t, enum dtype number)
 {
     return t != DTYPE_DIM ? t : number ? number : DTYPE_I64;

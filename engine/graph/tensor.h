@@ -38,7 +38,9 @@ size_t dtype_bytes(enum dtype t);   /* 0 for NONE */
 bool dtype_is_float(enum dtype t);  /* f32 f64 f16 bf16 */
 bool dtype_is_half(enum dtype t);   /* f16 bf16 */
 bool dtype_is_signed(enum dtype t); /* i8..i64 */
-bool dtype_is_int(enum dtype t);    /* i8..u64, not bool, not of 4 or 2 bits, not dim */
+/* The least number: -inf of floats. */
+double dtype_least(enum dtype t);
+bool dtype_is_int(enum dtype t); /* i8..u64, not bool, not of 4 or 2 bits, not dim */
 /* What t is once no symbol is left. */
 enum dtype dtype_number(enum dtype t, enum dtype number);
 

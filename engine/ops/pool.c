@@ -155,7 +155,8 @@ static struct sum window_walk(const struct window3 *p, const struct tensor *t, c
                     inside &= i[a] >= 0 && i[a] < p->in[a];
                     padded &= i[a] < p->in[a] + p->after[a];
                 }
-                if (counted.which && inside && !counted.which[i[counted.axis]])
+                if (counted.which && i[counted.axis] >= 0 &&
+                    i[counted.axis] < p->in[counted.axis] && !counted.which[i[counted.axis]])
                     continue;
                 s.padded += padded;
                 if (!inside)
@@ -181,10 +182,11 @@ static int64_t column_major(const struct window3 *p, int64_t at)
 
 enum kind { POOL_MAX, POOL_AVERAGE, POOL_LP };
 
-static double pool_value(enum kind kind, const struct pool_attr *a, const struct sum *s)
+static double pool_value(enum kind kind, const struct pool_attr *a, enum dtype type,
+                         const struct sum *s)
 {
     if (kind == POOL_MAX)
-        return s->any ? s->value : -INFINITY;
+        return s->any ? s->value : dtype_least(type);
     if (kind == POOL_LP)
         return a->p == 2 ? sqrt(s->value) : pow(s->value, 1.0 / (double) a->p);
     int64_t n = a->count_include_pad ? s->padded : s->count;
@@ -390,7 +392,7 @@ static void pool_run(const struct eval *e, enum kind kind, visit *see)
                 for (o[2] = 0; o[2] < p->out[2]; o[2]++, at++) {
                     struct sum s = window_walk(p, x, e->x[0], ch, o, see, a->p, counted);
                     if (e->y[0])
-                        tensor_set_f64(y, e->y[0], at, pool_value(kind, a, &s));
+                        tensor_set_f64(y, e->y[0], at, pool_value(kind, a, y->type, &s));
                     if (e->n_out > 1 && e->y[1])
                         ((int64_t *) e->y[1])[at] = a->storage_order ? column_major(p, s.at) : s.at;
                 }
@@ -439,7 +441,7 @@ static void global_run(const struct eval *e, enum kind kind, visit *see, int64_t
         struct sum s = { .count = n };
         for (int64_t i = 0; i < n; i++)
             see(&s, (double) ((const float *) e->x[0])[ch * n + i], i, power);
-        ((float *) e->y[0])[ch] = (float) pool_value(kind, &a, &s);
+        ((float *) e->y[0])[ch] = (float) pool_value(kind, &a, DTYPE_F32, &s);
     }
 }
 

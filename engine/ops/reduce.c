@@ -166,17 +166,37 @@ static float chains_sum(const float *x, size_t n)
     return a[0];
 }
 
-/* Means of long runs. Their elements are of one frame, whatever the pulse: axes that stay end a run
- * also where their length is 1. Sums are folded in order instead (reduce_walk), which zeros in
- * front of what they sum do not change: rules of pulses count on it. */
-static void means_fold(const struct reduce_args *g, float *y, const float *x)
+static void mean_one(double *y, const float *x, size_t n, size_t run)
+{
+    double a = *y;
+    for (size_t i = 0; i < n; i += run)
+        a += (double) (run >= RUN_LEAST ? chains_sum(x + i, run) : x[i]);
+    *y = a;
+}
+
+static void mean_each(double *y, const float *x, size_t n, size_t run)
+{
+    (void) run;
+    for (size_t i = 0; i < n; i++)
+        y[i] += (double) x[i];
+}
+
+/* Means of many: long runs in chains, which are summed in order, in f64, as are elements that do
+ * not lie together. They are of one frame, whatever the pulse: axes that stay end a run also where
+ * their length is 1. Sums are folded in order instead (reduce_walk), which zeros in front of what
+ * they sum do not change: rules of pulses count on it. sums: one an output. */
+static void means_walk(const struct reduce_args *g, float *y, const float *x, double *sums)
 {
     const int last = g->rank - 1;
+    const size_t run = g->run >= RUN_LEAST ? g->run : 1;
     size_t at[RANK_MAX] = { 0 }, place = 0;
+    memset(sums, 0, g->count_out * sizeof *sums);
     do {
-        for (size_t i = 0; i < g->n[last]; i += g->run, x += g->run)
-            y[place] += chains_sum(x, g->run);
+        (g->step[last] ? mean_each : mean_one)(sums + place, x, g->n[last], run);
+        x += g->n[last];
     } while (place_next(g, last - 1, at, &place));
+    for (size_t i = 0; i < g->count_out; i++)
+        y[i] = (float) sums[i];
 }
 
 static void reduce_fold(const struct reduce_args *g, enum fold fold, void *y, const void *x)
@@ -322,6 +342,12 @@ static void narrow_all(enum wide w, const void *wide, const struct tensor *t, vo
     }
 }
 
+/* Means of so many that one chain of f32 would lose what matters. */
+static bool many_means(const struct reduce_def *d, const struct reduce_args *g)
+{
+    return d->post == POST_MEAN && g->wide == WIDE_F32 && g->reduced >= RUN_LEAST && g->count_in;
+}
+
 static void reduce_eval(const struct eval *e)
 {
     const struct reduce_def *d = (const struct reduce_def *) (const void *) e->node->op;
@@ -340,8 +366,8 @@ static void reduce_eval(const struct eval *e)
         log_sum_exp(e, g, y, x, spare);
     } else {
         reduce_start(g, d->fold, y);
-        if (d->post == POST_MEAN && g->wide == WIDE_F32 && g->run >= RUN_LEAST && g->count_in)
-            means_fold(g, y, x);
+        if (many_means(d, g))
+            means_walk(g, y, x, (double *) (void *) spare);
         else
             reduce_fold(g, d->fold, y, x);
         if (g->wide == WIDE_F32)
@@ -461,7 +487,8 @@ static rill_status reduce_prepare(struct prep *c)
     g->widen = !wide_is(g->wide, g->type);
     size_t bytes = wide_bytes[g->wide], in = (g->count_in * bytes + 63) / 64 * 64,
            out = (g->count_out * bytes + 63) / 64 * 64;
-    c->scratch_bytes = (g->widen ? in + out : 0) + (d->post == POST_LOGSUMEXP ? in + out : 0);
+    c->scratch_bytes = (g->widen ? in + out : 0) + (d->post == POST_LOGSUMEXP ? in + out : 0) +
+        (many_means(d, g) ? 2 * out : 0);
     c->args = g;
     c->kernel = g->step[g->rank - 1] ? "lanes" : "rows";
     return RILL_OK;

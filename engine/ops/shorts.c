@@ -127,7 +127,7 @@ static int32_t joined(const struct eval *e, int32_t upper, int32_t lower, int64_
     const uint64_t sum = (uint64_t) upper * 256 + (uint64_t) lower + (uint64_t) s->bias[i];
     const int64_t v = a->wide ? (int64_t) sum : (int32_t) (uint32_t) sum;
     if (a->once)
-        return fixed_scale_once(v, s->multiplier[i], s->shift[i]);
+        return fixed_scale_once_wide(v, s->multiplier[i], s->shift[i]);
     return a->wide ? fixed_scale_wide(v, s->multiplier[i], s->shift[i])
                    : fixed_scale((int32_t) v, s->multiplier[i], s->shift[i]);
 }

@@ -4,8 +4,10 @@
 #include "engine/graph/bodies.h"
 #include "engine/graph/control.h"
 #include "engine/typing/decide.h"
+#include "engine/typing/declared.h"
 #include "engine/typing/half.h"
 #include "engine/typing/interp.h"
+#include "engine/typing/late_slice.h"
 #include "engine/typing/outputs.h"
 #include "engine/graph/prune.h"
 
@@ -175,6 +177,7 @@ static rill_status node_emit(const struct typer *t, struct scope *s, const struc
     struct node *made = graph_add_node(s->dst, n->op, n->name, n->attr, in, n_in, out, n->n_out);
     if (!made)
         return no_memory(t);
+    made->origin = n->origin;
     if (ret)
         *ret = made;
     return RILL_OK;
@@ -310,17 +313,32 @@ static rill_status outputs_make(const struct typer *t, struct scope *s, const st
     return node_emit(t, s, n, in, n->n_in, out, NULL);
 }
 
+/* One whose place data decides. */
+static rill_status slice_type(const struct typer *t, struct scope *s, const struct node *n,
+                              const uint32_t *in, bool *ret_done)
+{
+    const uint32_t out = n->n_out ? n->out[0] : WIRE_NONE;
+    *ret_done = false;
+    return out == WIRE_NONE
+        ? RILL_OK
+        : late_slice(s->dst, n, s->src->wires[out].name, in, &s->map[out], ret_done, t->err);
+}
+
 static rill_status node_type(const struct typer *t, struct scope *s, const struct node *of_file)
 {
     struct node room;
     enum dtype to;
     const struct node *n = of_file;
+    bool done;
     uint32_t *in;
     TRY(scope_wires(t, s, n->in, n->n_in, &in));
     if (size_for_range(s, n, in)) {
         s->map[n->out[0]] = in[0];
         return RILL_OK;
     }
+    TRY(slice_type(t, s, n, in, &done));
+    if (done)
+        return RILL_OK;
     const struct fact **facts = arena_array(t->arena, const struct fact *, n->n_in + 1), **plain;
     struct fact *out = arena_array(t->arena, struct fact, n->n_out + 1);
     enum dtype *half = arena_array(t->arena, enum dtype, n->n_out + 1);
@@ -580,11 +598,18 @@ static rill_status loop_type(struct typer *t, struct scope *s, const struct node
 
 static rill_status any_type(struct typer *t, struct scope *s, const struct node *n)
 {
-    if (n->op == &op_if)
-        return if_type(t, s, n);
-    if (n->op == &op_scan)
-        return scan_type(t, s, n);
-    return n->op == &op_loop ? loop_type(t, s, n) : node_type(t, s, n);
+    TRY(n->op == &op_if         ? if_type(t, s, n)
+            : n->op == &op_scan ? scan_type(t, s, n)
+            : n->op == &op_loop ? loop_type(t, s, n)
+                                : node_type(t, s, n));
+    for (unsigned i = 0; i < n->n_out; i++) {
+        const struct declared *d =
+            n->out[i] == WIRE_NONE ? NULL : s->src->wires[n->out[i]].declared;
+        const uint32_t like = d && d->like != WIRE_NONE ? s->map[d->like] : WIRE_NONE;
+        if (d)
+            TRY(declared_check(n, d, wire_fact(s, s->map[n->out[i]]), wire_fact(s, like), t->err));
+    }
+    return RILL_OK;
 }
 
 static rill_status graph_type(struct typer *t, struct scope *s)
@@ -592,8 +617,9 @@ static rill_status graph_type(struct typer *t, struct scope *s)
     if (++t->depth > DEPTH_MAX)
         return err_set(t->err, RILL_LIMIT, "graph '%s': bodies are nested more than %d deep",
                        s->src->name, DEPTH_MAX);
-    for (uint32_t i = 0; i < s->src->n_nodes; i++)
+    for (uint32_t i = 0; i < s->src->n_nodes; i++) {
         TRY(any_type(t, s, &s->src->nodes[i]));
+    }
     for (uint32_t i = 0; i < s->src->n_outputs; i++) {
         uint32_t w = WIRE_NONE;
         TRY(scope_wire(t, s, s->src->outputs[i], &w));

@@ -235,6 +235,35 @@ static void test_mean_frames(struct ops_test *t)
     }
 }
 
+/* Of thousands that do not lie together, far from 0: as near as two steps of floats to the exact
+ * mean. */
+static void test_mean_many(struct ops_test *t)
+{
+    static const struct {
+        int64_t shape[3], axes[2];
+        int n_axes;
+    } rows[] = { { { 900, 5, 24 }, { 0, 2 }, 2 },
+                 { { 2000, 5, 70 }, { 0, 2 }, 2 },
+                 { { 4000, 5, 1 }, { 0 }, 1 } };
+    for (size_t r = 0; r < sizeof rows / sizeof *rows; r++) {
+        const int64_t *of = rows[r].shape, per = of[0] * of[2];
+        struct tensor *x = numbers(t, DTYPE_F32, 3, of),
+                      *axes = ops_i64s(t, rows[r].n_axes, rows[r].axes);
+        float *v = x->data;
+        double mean[5] = { 0 };
+        for (int64_t i = 0; i < tensor_count(x); i++) {
+            v[i] -= 1000;
+            mean[i / of[2] % 5] += (double) v[i] / (double) per;
+        }
+        if (!ops_run(t, "ReduceMean", NULL, 0, IN(x, axes), 1))
+            return;
+        for (int f = 0; f < 5; f++)
+            ops_check(t, fabs(mean[f] - (double) ((float *) t->out[0]->data)[f]) < 1e-4,
+                      "row %zu, mean %d: %g, wanted %g", r, f,
+                      (double) ((float *) t->out[0]->data)[f], mean[f]);
+    }
+}
+
 static void test_arg(struct ops_test *t)
 {
     const struct attr axis1 = ONE_INT("axis", -1), last = ONE_INT("select_last_index", 1);
@@ -406,6 +435,7 @@ int main(void)
     test_reduce_empty(&t);
     test_reduce_order(&t);
     test_mean_frames(&t);
+    test_mean_many(&t);
     test_arg(&t);
     test_softmax(&t);
     test_cumsum(&t);

@@ -213,6 +213,25 @@ static void many_outputs(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "OverlapAdd", "hop=3 tail=full", GB(b, "Frame", "size=4 hop=2", x)));
 }
 
+/* Bytes below 0, so that no padding but the least of the type is below them. */
+static void pool_of_bytes(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, 2, GB_TIME);
+    const char *to_i8 = gb_printf(b, "to=%d", DTYPE_I8), *to_f32 = gb_printf(b, "to=%d", DTYPE_F32);
+    uint32_t low = GB(b, "Sub", "", GB(b, "Mul", "", x, gb_scalar(b, 5)), gb_scalar(b, 60));
+    gb_output(b, GB(b, "Cast", to_f32, GB(b, "MaxPool", ctx, GB(b, "Cast", to_i8, low))));
+}
+
+/* A last window of another axis hangs over its end. */
+static void pool_over_height(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 4, 1, 2, GB_TIME, 3);
+    const char *attrs = gb_printf(b, "ceil_mode=1 %s", (const char *) ctx);
+    gb_output(b, GB(b, "AveragePool", attrs, x));
+    gb_output(b, GB(b, "AveragePool", gb_printf(b, "count_include_pad=1 %s", attrs), x));
+    gb_output(b, GB(b, "MaxPool", attrs, x));
+}
+
 /* One wire read with two histories, and its sum with a later one of itself. */
 static void siblings(struct gb *b, const void *ctx)
 {
@@ -288,6 +307,17 @@ static const struct graph_row {
     { "deconv over two axes", deconv_over_height, "strides=1,2 pads=0,1,0,1", 5, 1, ANY },
     { "two rates", two_rates, NULL, 9, 2, ANY },
     { "many outputs", many_outputs, NULL, 13, 3, ANY },
+    { "bytes, padded in front", pool_of_bytes, "kernel_shape=3 pads=2,0", 13, 4, 0 },
+    { "bytes, a last window cut", pool_of_bytes, "kernel_shape=3 strides=2 ceil_mode=1", 13, 4,
+      ANY },
+    { "bytes, windows of pads alone", pool_of_bytes, "kernel_shape=2 dilations=4 pads=1,1", 13, 4,
+      ANY },
+    { "height counted with its pads", pool_over_height, "kernel_shape=2,2 strides=2,1 pads=0,0,0,1",
+      13, 4, ANY },
+    { "over height", pool_over_height, "kernel_shape=1,2 strides=2,2", 13, 4, ANY },
+    { "over height and time", pool_over_height, "kernel_shape=3,2 strides=2,2", 13, 4, ANY },
+    { "over height, padded", pool_over_height, "kernel_shape=3,2 strides=2,2 pads=1,1,0,1", 13, 4,
+      ANY },
     { "siblings", siblings, NULL, 13, 4, ANY },
     { "a table made inside", made_inside, NULL, 9, 4, ANY },
 };

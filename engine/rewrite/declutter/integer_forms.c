@@ -76,13 +76,18 @@ struct order {
     const int64_t *from;
 };
 
-static struct tensor *list_repeated(struct arena *a, const struct tensor *t, int64_t n)
+static const struct tensor *list_repeated(struct arena *a, const struct tensor *t, int64_t n)
 {
-    const int64_t had = tensor_count(t);
-    struct tensor *y = tensor_new(a, t->type, 1, had == 1 ? &had : &n);
-    for (int64_t i = 0; y && i < tensor_count(y); i++)
-        tensor_set_f64(y, y->data, i, tensor_get_f64(t, t->data, i % had));
+    struct tensor *y = tensor_new(a, t->type, 1, &n);
+    for (int64_t i = 0; y && i < n; i++)
+        tensor_set_f64(y, y->data, i, tensor_get_f64(t, t->data, i % tensor_count(t)));
     return y;
+}
+
+/* A scale or zero for each of n outputs, or the one of all. NULL: no memory. */
+static const struct tensor *parameters_for(struct arena *a, const struct tensor *t, int64_t n)
+{
+    return tensor_count(t) == 1 ? t : list_repeated(a, t, n);
 }
 
 static int64_t zero_of(const struct quantised *q, int64_t output)
@@ -112,9 +117,9 @@ static uint32_t weights_put(struct graph *g, const char *name, const struct tens
             : (uint8_t) zero_of(q, i / inner % o->dim[o->axis] % o->n_outputs);
     }
     *from = (struct quantised) { .whole = whole,
-                                 .scale = list_repeated(g->arena, q->scale, o->dim[o->axis]),
+                                 .scale = parameters_for(g->arena, q->scale, o->dim[o->axis]),
                                  .axis = o->axis };
-    from->zero = q->zero ? list_repeated(g->arena, q->zero, o->dim[o->axis]) : NULL;
+    from->zero = q->zero ? parameters_for(g->arena, q->zero, o->dim[o->axis]) : NULL;
     t->from = from;
     return from->scale && (from->zero || !q->zero) ? graph_add_const(g, name, t) : WIRE_NONE;
 }
