@@ -242,6 +242,17 @@ RILL_API const char *rill_model_metadata(const rill_model *m, const char *key);
 /* Gives the caller's reference back: plans of the model stay valid. Takes and returns NULL. */
 RILL_API rill_model *rill_model_free(rill_model *m);
 
+/* --- runtimes ----------------------------------------------------------------------------- */
+
+/* Names of what could compute plans, "cpu" first; NULL from the last on. Plans are computed by the
+ * processor: the others say why they are not there. */
+RILL_API const char *rill_runtime_name(unsigned n);
+
+/* Whether `name` ("default" is cpu; NULL too) can compute here; *ret, which may be NULL: the name
+ * of what would, as of gpu-or-cpu where there is no GPU. UNSUPPORTED: it cannot, with what was
+ * looked for; INVALID: there is none of that name. Looks at devices: not real-time safe. */
+RILL_API rill_status rill_runtime_check(const char *name, const char **ret, rill_error *reterr);
+
 /* --- plans -------------------------------------------------------------------------------- */
 
 /* opts may be NULL. The plan keeps what it needs of the model, and *ret is owned by the caller.

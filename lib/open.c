@@ -3,6 +3,7 @@
 #include "lib/model_file.h"
 #include "engine/base/sized.h"
 #include "engine/base/float_mode.h"
+#include "models/tarball.h"
 #include "models/builtin.h"
 #include "models/conf.h"
 #include "models/nnef/nnef.h"
@@ -257,6 +258,14 @@ static rill_status folder_model_read(struct opening *o)
     return files_read(o);
 }
 
+/* What it holds counts against the arena of the model. */
+static rill_status archive_model_read(struct opening *o)
+{
+    TRY(tarball_open(&o->folder, o->path, &o->model->arena, MODEL_BYTES_MAX, o->err));
+    o->name = base_name(o, o->shown);
+    return files_read(o);
+}
+
 static rill_status nnef_file_read(struct opening *o)
 {
     char *copy = arena_string(&o->model->arena, o->path);
@@ -272,6 +281,7 @@ static rill_status network_file_read(struct opening *o)
 {
     rill_model *m = o->model;
     struct bytes bytes;
+    TRY(tarball_check_name(o->path, o->err));
     TRY(bytes_from_file(&bytes, o->path, 0, o->err));
     folder_digest(&o->folder, bytes.data, bytes.n);
     rill_status s = mgraph_from_network(&m->mgraph, &m->arena, m->dims, &bytes, o->err);
@@ -368,7 +378,9 @@ static rill_status any_model(struct opening *o)
     else if ((o->opts && o->opts->copy) || planfile_is(path) || ends_with(path, ".rill"))
         return compiled_model(o);
     else
-        o->read = ends_with(path, ".nnef") ? nnef_file_read : network_file_read;
+        o->read = ends_with(path, ".nnef") ? nnef_file_read
+            : tarball_is(path)             ? archive_model_read
+                                           : network_file_read;
     return model_fill(o);
 }
 

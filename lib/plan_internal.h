@@ -9,8 +9,6 @@
 
 #include <stdatomic.h>
 
-#define PORTS_MAX 64
-
 /* One port as the stream sees it: a frame is `outer` pieces of `inner_floats` floats, and the
  * frames of a pulse lie side by side in each piece. */
 struct port {
@@ -23,7 +21,8 @@ struct port {
     const struct dim
         *length;  /* whole-sequence frames in the stream symbol; NULL: one frame a run, for ever */
     int64_t step; /* inputs: frames per unit of the stream symbol */
-    uint64_t over_inputs; /* outputs: those inputs, by bit, whose next frames lie where it lies */
+    uint32_t *held_by; /* inputs: the outputs that lie where their next frames go */
+    uint32_t n_held_by;
 };
 
 struct rill_plan {

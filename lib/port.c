@@ -115,25 +115,31 @@ static rill_status port_make(rill_plan *p, uint32_t i, const struct input_clock 
     return RILL_OK;
 }
 
-/* Which inputs' next frames would be written over what an output still holds. */
-static uint64_t inputs_under(const rill_plan *p, const struct port *q)
+static bool ports_overlap(const struct port *in, const struct port *out)
 {
-    uint64_t mask = 0;
-    for (uint32_t i = 0; i < p->n_inputs; i++) {
-        const struct port *in = &p->ports[i];
-        if (!q->at.constant && q->at.offset < in->at.offset + in->bytes &&
-            in->at.offset < q->at.offset + q->bytes)
-            mask |= (uint64_t) 1 << i;
-    }
-    return mask;
+    return !out->at.constant && out->at.offset < in->at.offset + in->bytes &&
+        in->at.offset < out->at.offset + out->bytes;
+}
+
+/* The outputs whose frames an input's next ones would be written over. */
+static rill_status held_by_list(rill_plan *p, struct port *in, rill_error *err)
+{
+    uint32_t n = 0;
+    for (uint32_t i = p->n_inputs; i < p->n_ports; i++)
+        n += ports_overlap(in, &p->ports[i]);
+    in->held_by = arena_array(&p->arena, uint32_t, n + 1);
+    if (!in->held_by)
+        return err_set(err, RILL_NOMEM, "out of memory");
+    for (uint32_t i = p->n_inputs; i < p->n_ports; i++)
+        if (ports_overlap(in, &p->ports[i]))
+            in->held_by[in->n_held_by++] = i;
+    return RILL_OK;
 }
 
 rill_status ports_from_plan(rill_plan *p, rill_error *err)
 {
     uint32_t n_inputs = p->plan->n_inputs - p->pgraph.has_clock, n = n_inputs + p->plan->n_outputs;
     const struct input_clock c = input_clock(p, n_inputs);
-    if (n > PORTS_MAX)
-        return err_set(err, RILL_LIMIT, "the model has %u ports, at most %d", n, PORTS_MAX);
     p->ports = arena_array(&p->arena, struct port, n + 1);
     if (!p->ports)
         return err_set(err, RILL_NOMEM, "out of memory");
@@ -141,8 +147,8 @@ rill_status ports_from_plan(rill_plan *p, rill_error *err)
     p->n_ports = n;
     for (uint32_t i = 0; i < n; i++)
         TRY(port_make(p, i, &c, err));
-    for (uint32_t i = n_inputs; i < n; i++)
-        p->ports[i].over_inputs = inputs_under(p, &p->ports[i]);
+    for (uint32_t i = 0; i < n_inputs; i++)
+        TRY(held_by_list(p, &p->ports[i], err));
     if (p->pgraph.has_clock)
         p->clock_offset = p->plan->inputs[n_inputs].at.offset;
     return RILL_OK;

@@ -5,17 +5,13 @@
 rill_status rill_sink_defaults(rill_sink_opts *ret, const rill_plan *p, unsigned port,
                                rill_error *reterr)
 {
-    rill_port ports[PORTS_MAX] = { { .struct_bytes = sizeof *ports } };
-    unsigned n = rill_plan_ports(p, ports, PORTS_MAX), n_inputs = 0;
     const rill_model *m = rill_plan_model(p);
-    while (n_inputs < n && ports[n_inputs].is_input)
-        n_inputs++;
-    if (port < n_inputs || port >= n || !m->outputs ||
-        m->outputs[port - n_inputs].sink.kind == RILL_PORT_TENSOR)
+    if (port < p->n_inputs || port >= p->n_ports || !m->outputs ||
+        m->outputs[port - p->n_inputs].sink.kind == RILL_PORT_TENSOR)
         return err_set(
             reterr, RILL_INVALID,
             "port %u is not an output that model.conf calls vad, keyword, ctc or transducer", port);
-    const struct model_port *mp = &m->outputs[port - n_inputs];
+    const struct model_port *mp = &m->outputs[port - p->n_inputs];
     rill_sink_opts opts = mp->sink;
     opts.decoder = plan_of_part(p, mp->decoder.part);
     opts.joiner = plan_of_part(p, mp->joiner.part);

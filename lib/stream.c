@@ -16,31 +16,34 @@ unsigned char *stream_mem(const rill_stream *s)
     return stream_profile(s) + s->plan->profile_bytes;
 }
 
-static rill_stream *stream_begin(void *mem, const rill_plan *p, uint64_t wanted)
+static rill_stream *stream_begin(void *mem, const rill_plan *p)
 {
     rill_stream *s = mem;
     memset(mem, 0, p->header_bytes + p->profile_bytes);
     s->plan = p;
-    s->wanted = wanted;
-    rill_stream_reset(s);
     return s;
 }
 
 rill_stream *rill_stream_init(void *mem, const rill_plan *p)
 {
-    return stream_begin(mem, p, UINT64_MAX);
+    rill_stream *s = stream_begin(mem, p);
+    for (uint32_t i = p->n_inputs; i < p->n_ports; i++)
+        s->counts[i].wanted = true;
+    rill_stream_reset(s);
+    return s;
 }
 
 rill_stream *rill_stream_init_for(void *mem, const rill_plan *p, const unsigned *outputs,
                                   unsigned n)
 {
-    uint64_t wanted = 0;
-    for (unsigned i = 0; i < n; i++) {
+    for (unsigned i = 0; i < n; i++)
         if (outputs[i] < p->n_inputs || outputs[i] >= p->n_ports)
             return NULL;
-        wanted |= (uint64_t) 1 << outputs[i];
-    }
-    return stream_begin(mem, p, wanted);
+    rill_stream *s = stream_begin(mem, p);
+    for (unsigned i = 0; i < n; i++)
+        s->counts[outputs[i]].wanted = true;
+    rill_stream_reset(s);
+    return s;
 }
 
 void rill_stream_reset(rill_stream *s)
@@ -49,7 +52,8 @@ void rill_stream_reset(rill_stream *s)
     s->n_runs = 0;
     s->length = -1;
     s->is_finished = 0;
-    memset(s->counts, 0, sizeof s->counts);
+    for (uint32_t i = 0; i < p->n_ports; i++)
+        s->counts[i] = (struct port_count) { .wanted = s->counts[i].wanted };
     for (uint32_t i = 0; i < p->pgraph.n_lengths; i++)
         s->clock[1 + i] = CLOCK_OPEN;
     plan_reset(p->plan, stream_mem(s));
@@ -126,7 +130,7 @@ static void frames_out(const rill_stream *s, const struct port *q, int64_t at, f
 
 static bool is_wanted(const rill_stream *s, uint32_t port)
 {
-    return s->wanted >> port & 1;
+    return s->counts[port].wanted;
 }
 
 /* Frames that an output of a finished stream has in all; none of a sequence that the graph has no
@@ -159,9 +163,9 @@ static int64_t output_left(rill_stream *s, uint32_t port)
 /* An output that lies where this input's frames go has not been pulled yet. */
 static bool input_is_held(rill_stream *s, uint32_t port)
 {
-    const rill_plan *p = s->plan;
-    for (uint32_t i = p->n_inputs; i < p->n_ports; i++)
-        if (p->ports[i].over_inputs >> port & 1 && output_left(s, i) > 0)
+    const struct port *q = &s->plan->ports[port];
+    for (uint32_t i = 0; i < q->n_held_by; i++)
+        if (output_left(s, q->held_by[i]) > 0)
             return true;
     return false;
 }

@@ -15,6 +15,7 @@ struct port_count {
     int64_t taken; /* outputs: frames of the last run that were pulled or dropped */
     int64_t total; /* inputs: frames pushed; outputs: frames made before the last run, warm-up
                       included */
+    bool wanted;   /* outputs: somebody pulls it */
 };
 
 struct rill_stream {
@@ -22,10 +23,9 @@ struct rill_stream {
     int64_t n_runs;
     int64_t length; /* input frames in all, once finished; -1 before */
     uint32_t is_finished;
-    uint64_t wanted; /* ports by bit */
-    float filler;    /* what stands in inputs after the end; 0, tests put NaN there */
+    float filler; /* what stands in inputs after the end; 0, tests put NaN there */
     int64_t clock[CLOCK_SIZE];
-    struct port_count counts[PORTS_MAX];
+    struct port_count counts[]; /* as many as the plan has ports */
 };
 
 unsigned char *stream_mem(const rill_stream *s); /* the plan's memory in its block */

@@ -117,16 +117,19 @@ static const struct folder_file *built_in_find(const struct folder *f, const cha
     return file && file->name ? file : NULL;
 }
 
-static rill_status built_in_read(struct folder *f, const struct folder_file *file, struct arena *a,
-                                 const uint8_t **ret, size_t *ret_n, rill_error *reterr)
+static rill_status list_read(struct folder *f, const struct folder_file *file, struct arena *a,
+                             uint64_t max_bytes, const uint8_t **ret, size_t *ret_n,
+                             rill_error *reterr)
 {
-    uint8_t *bytes = arena_alloc(a, file->n + 1);
-    if (!bytes)
+    if (file->n > max_bytes)
+        return err_set(reterr, RILL_LIMIT, "%.200s has %zu bytes, the limit is %llu", file->name,
+                       file->n, (unsigned long long) max_bytes);
+    uint8_t *bytes = f->is_kept ? NULL : arena_alloc(a, file->n + 1);
+    if (!f->is_kept && !bytes)
         return err_set(reterr, RILL_NOMEM, "%.200s: out of memory for %zu bytes", file->name,
                        file->n);
-    memcpy(bytes, file->data, file->n);
-    SHA256Update(&f->digest, bytes, file->n);
-    *ret = bytes;
+    SHA256Update(&f->digest, file->data, file->n);
+    *ret = bytes ? memcpy(bytes, file->data, file->n) : file->data;
     *ret_n = file->n;
     return RILL_OK;
 }
@@ -136,7 +139,9 @@ rill_status folder_read(struct folder *f, const char *name, struct arena *a, uin
 {
     const struct folder_file *file = built_in_find(f, name);
     if (file)
-        return built_in_read(f, file, a, ret, ret_n, reterr);
+        return list_read(f, file, a, max_bytes, ret, ret_n, reterr);
+    if (f->is_kept)
+        return err_set(reterr, RILL_IO, "%.200s: the archive holds no such file", name);
     if (f->fd < 0)
         return err_set(reterr, RILL_IO, "'%.200s': this model has no folder to read files from",
                        name);

@@ -19,8 +19,9 @@ struct folder_file {
 struct folder {
     int fd;                             /* of the directory; -1: none */
     const struct folder_file *built_in; /* what there is instead of a directory; NULL: nothing */
-    const char *path;                   /* of the directory; "": none */
-    SHA2_CTX digest;                    /* over all bytes read so far, in order */
+    bool is_kept;     /* those files live as long as what is read, a zero behind each */
+    const char *path; /* of the directory; "": none */
+    SHA2_CTX digest;  /* over all bytes read so far, in order */
 };
 
 rill_status folder_open(struct folder *ret, const char *path, rill_error *reterr);

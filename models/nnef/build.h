@@ -14,6 +14,8 @@
  *   tract.c, tract_scan.c
  *              operators of tract's registries
  *   dat.c      tensor files
+ *   engine_op.c
+ *              ops of the engine, by name
  *   patch.c    a text that changes a model's wires
  *   fail.c     errors, with line and column */
 #ifndef RILL_MODELS_NNEF_BUILD_H
@@ -49,10 +51,10 @@ struct scope {
     const char *prefix; /* of node names: "" or "fragment/" */
     struct binding *names;
     uint32_t n_names, cap_names;
-    const char *target;            /* what the statement under evaluation assigns */
-    const struct nnef_expr *whole; /* its right side */
-    bool is_graph;                 /* the document's graph, where inputs may be declared */
-    bool makes_symbols;            /* an unknown name becomes a symbol (shapes of inputs) */
+    const char *target;                    /* what the statement under evaluation assigns */
+    const struct nnef_expr *whole;         /* its right side */
+    const struct nnef_fragment *inputs_of; /* whose parameters `external` declares; NULL: none */
+    bool makes_symbols;                    /* an unknown name becomes a symbol (shapes of inputs) */
     uint32_t n_model; /* wires of g below this are a model's and can be read by name (patches) */
 };
 
@@ -130,6 +132,9 @@ rill_status fragment_run(struct builder *b, struct scope *s, const struct nnef_f
                          struct val *ret_results);
 rill_status eval_infix(struct builder *b, struct scope *s, struct nnef_pos pos, const char *sign,
                        struct val x, struct val y, struct val *ret);
+
+/* Inputs of a scope's graph in the order of the parameters that they are, not of the statements. */
+rill_status inputs_sort(struct builder *b, struct scope *s);
 
 /* ---- value.c ---- */
 
@@ -250,6 +255,7 @@ rill_status swap_last(const struct call *c, uint32_t x, uint32_t *ret);
     X(tract_gru_seq) X(tract_scan)
 #define BUILDERS_ROW(X) X(row) X(aligned) X(infix) X(rounding) X(select)
 #define BUILDERS_SCAN(X) X(scan)
+#define BUILDERS_ENGINE_OP(X) X(op) X(size)
 #define BUILDERS_IMPORT(X) X(onnx) X(onnx_scan)
 /* clang-format on */
 #define X(name) rill_status build_##name(const struct call *c, struct val *ret);
@@ -260,6 +266,7 @@ BUILDERS_RESIZE(X)
 BUILDERS_ROW(X)
 BUILDERS_SCAN(X)
 BUILDERS_TRACT(X)
+BUILDERS_ENGINE_OP(X)
 BUILDERS_IMPORT(X)
 #undef X
 

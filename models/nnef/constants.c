@@ -27,7 +27,7 @@ rill_status type_of_text(const struct call *c, const char *text, enum dtype *ret
         { "f32", DTYPE_F32 }, { "f64", DTYPE_F64 }, { "f16", DTYPE_F16 },   { "i8", DTYPE_I8 },
         { "i16", DTYPE_I16 }, { "i32", DTYPE_I32 }, { "i64", DTYPE_I64 },   { "u8", DTYPE_U8 },
         { "u16", DTYPE_U16 }, { "u32", DTYPE_U32 }, { "u64", DTYPE_U64 },   { "bool", DTYPE_BOOL },
-        { "tdim", DTYPE_I64 },
+        { "tdim", DTYPE_I64 }, { "bf16", DTYPE_BF16 },
     };
     /* clang-format on */
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -35,10 +35,11 @@ rill_status type_of_text(const struct call *c, const char *text, enum dtype *ret
             *ret = types[i].type;
             return RILL_OK;
         }
-    return call_fail(c, RILL_UNSUPPORTED,
-                     "'%s': elements of '%.40s', supported: f32, f64, f16, i8 to i64, u8 to u64, "
-                     "bool, tdim",
-                     c->e->text, text);
+    return call_fail(
+        c, RILL_UNSUPPORTED,
+        "'%s': elements of '%.40s', supported: f32, f64, f16, bf16, i8 to i64, u8 to u64, "
+        "bool, tdim",
+        c->e->text, text);
 }
 
 /* external<T>(shape), or tract_core_external(shape, datum_type). */
@@ -58,12 +59,12 @@ rill_status build_external(const struct call *c, struct val *ret)
     struct fact f = { .type = DTYPE_NONE };
     unsigned n;
     TRY(external_type(c, &f.type));
-    if (!s->is_graph || s->whole != c->e)
+    if (!s->inputs_of || s->whole != c->e)
         return call_fail(
             c, RILL_MALFORMED,
             "'external' stands alone on the right side of a statement of the graph: x = "
             "external<scalar>(shape = [...]);");
-    const struct nnef_fragment *g = &c->b->doc->graph;
+    const struct nnef_fragment *g = s->inputs_of;
     uint32_t i = 0;
     while (i < g->n_params && strcmp(g->params[i].name, s->target) != 0)
         i++;

@@ -71,6 +71,10 @@ static void elements_read(struct tensor *t, const struct header *h, enum dtype s
     struct tensor from = *t;
     from.type = stored;
     int64_t n = tensor_count(t);
+    if (stored == t->type && stored != DTYPE_BOOL) { /* every bit stays */
+        memcpy(t->data, data, tensor_bytes(t));
+        return;
+    }
     for (int64_t i = 0; i < n; i++) {
         if (t->type == DTYPE_BOOL)
             ((uint8_t *) t->data)[i] = h->bits == 1 ? bit_at(data, i) : data[i] != 0;

@@ -93,30 +93,6 @@ static rill_status extension_read(struct builder *b, const struct scope *s,
 
 /* ---- the graph ---- */
 
-/* Inputs in the order of the graph's head, not of the statements. */
-static rill_status inputs_sort(struct builder *b, struct scope *s)
-{
-    const struct nnef_fragment *f = &b->doc->graph;
-    uint32_t *order = arena_array(b->arena, uint32_t, (size_t) f->n_params + 1);
-    if (!order)
-        return nnef_no_memory(b);
-    for (uint32_t i = 0; i < f->n_params; i++) {
-        uint32_t k = 0;
-        while (k < s->g->n_inputs &&
-               strcmp(s->g->wires[s->g->inputs[k]].name, f->params[i].name) != 0)
-            k++;
-        if (k == s->g->n_inputs)
-            return nnef_fail(
-                b, s, f->params[i].pos, RILL_MALFORMED,
-                "input '%.60s' is nowhere declared: %.60s = external<scalar>(shape = [...]);",
-                f->params[i].name, f->params[i].name);
-        order[i] = s->g->inputs[k];
-    }
-    s->g->inputs = order;
-    s->g->cap_inputs = f->n_params + 1;
-    return RILL_OK;
-}
-
 static rill_status outputs_add(struct builder *b, struct scope *s, const struct val *results)
 {
     const struct nnef_fragment *f = &b->doc->graph;
@@ -147,7 +123,7 @@ rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *d
     TRY(nnef_parse(doc, a, source->file, source->text, source->n, b.limits, reterr));
     TRY(formulas_parse(&b));
     graph_init(&m.g, a, ds, doc->graph.name);
-    struct scope s = { .g = &m.g, .file = source->file, .prefix = "", .is_graph = true };
+    struct scope s = { .g = &m.g, .file = source->file, .prefix = "", .inputs_of = &doc->graph };
     for (const struct nnef_extension *x = doc->extensions; x; x = x->next)
         TRY(extension_read(&b, &s, x));
     struct val *results = arena_array(a, struct val, doc->graph.n_results);

@@ -84,3 +84,26 @@ const char *registry_of(const struct builder *b, const char *operator_name)
     }
     return NULL;
 }
+
+rill_status inputs_sort(struct builder *b, struct scope *s)
+{
+    const struct nnef_fragment *f = s->inputs_of;
+    uint32_t *order = arena_array(b->arena, uint32_t, (size_t) f->n_params + 1);
+    if (!order)
+        return nnef_no_memory(b);
+    for (uint32_t i = 0; i < f->n_params; i++) {
+        uint32_t k = 0;
+        while (k < s->g->n_inputs &&
+               strcmp(s->g->wires[s->g->inputs[k]].name, f->params[i].name) != 0)
+            k++;
+        if (k == s->g->n_inputs)
+            return nnef_fail(
+                b, s, f->params[i].pos, RILL_MALFORMED,
+                "input '%.60s' is nowhere declared: %.60s = external<scalar>(shape = [...]);",
+                f->params[i].name, f->params[i].name);
+        order[i] = s->g->inputs[k];
+    }
+    s->g->inputs = order;
+    s->g->cap_inputs = f->n_params + 1;
+    return RILL_OK;
+}

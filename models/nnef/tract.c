@@ -8,8 +8,30 @@
 #include <math.h>
 #include <string.h>
 
+/* Whole numbers of a file that fit a narrower type are constants of it; *ret_done. */
+static rill_status integers_narrow(const struct call *c, enum dtype to, uint32_t *w, bool *ret_done)
+{
+    const struct tensor *from = c->s->g->wires[*w].fact.value;
+    *ret_done = false;
+    if (!from || from->type != DTYPE_I64 || !dtype_is_int(to))
+        return RILL_OK;
+    struct tensor *t = tensor_new(c->b->arena, to, from->rank, from->dim);
+    if (!t)
+        return nnef_no_memory(c->b);
+    for (int64_t i = 0; i < tensor_count(from); i++) {
+        const int64_t v = tensor_get_i64(from, from->data, i);
+        tensor_set_f64(t, t->data, i, (double) v);
+        if (tensor_get_i64(t, t->data, i) != v)
+            return RILL_OK;
+    }
+    *w = graph_add_const(c->s->g, c->s->g->wires[*w].name, t);
+    *ret_done = true;
+    return *w == WIRE_NONE ? nnef_no_memory(c->b) : RILL_OK;
+}
+
 rill_status build_tract_cast(const struct call *c, struct val *ret)
 {
+    bool done;
     struct val v;
     const char *text;
     enum dtype to = DTYPE_NONE;
@@ -27,7 +49,9 @@ rill_status build_tract_cast(const struct call *c, struct val *ret)
         return RILL_OK;
     }
     TRY(val_to_wire(c->b, c->s, c->e->pos, v, DTYPE_F32, &w));
-    TRY(build_cast(c->b, c->s, c->e->pos, to, &w));
+    TRY(integers_narrow(c, to, &w, &done));
+    if (!done)
+        TRY(build_cast(c->b, c->s, c->e->pos, to, &w));
     *ret = val_of_wire(w);
     return RILL_OK;
 }
@@ -391,7 +415,7 @@ rill_status build_tract_sdpa(const struct call *c, struct val *ret)
 {
     struct sdpa a;
     uint32_t in[2], y;
-    int64_t width;
+    int64_t width = 0;
     TRY(sdpa_read(c, &a));
     TRY(axis_fixed(c, a.q, wire_fact(c->s, a.q)->rank - 1, "numbers of a head", &width));
     TRY(heads_repeat(c, &a, &a.k));

@@ -120,6 +120,8 @@ static void literal_fill(struct builder *b, struct val v, struct tensor *t, int6
         return;
     if (t->type == DTYPE_DIM)
         ((const struct dim **) t->data)[*at] = dim_of_val(b, v);
+    else if (t->type == DTYPE_I64 && v.kind == VAL_INT)
+        ((int64_t *) t->data)[*at] = v.i; /* f64 has 53 bits */
     else
         tensor_set_f64(t, t->data, *at, v.kind == VAL_REAL ? v.real : (double) v.i);
     ++*at;

@@ -34,6 +34,12 @@ void attention_window(struct emitter *e, struct attention *a);
 /* Outputs 0 (y) and 3 (scores), the last to be emitted. */
 void attention_put(struct emitter *e, const struct attention *a);
 
+/* For forms of the domain com.microsoft: an attribute that asks for what is not here is refused,
+ * and so are inputs from first to end - 1, but one. */
+rill_status attention_attrs_absent(struct conversion *l, const char *const *name, unsigned n);
+rill_status attention_inputs_absent(const struct conversion *l, unsigned first, unsigned end,
+                                    unsigned but);
+
 /* Turns pairs of numbers of x by angles [.., width / 2], which broadcast to halves of x. woven:
  * pairs are neighbours, not halves (RoFormer, Su et al. 2021); x has rank 4 then. */
 uint32_t rotary_put(struct emitter *e, uint32_t x, uint32_t cosine, uint32_t sine, bool woven);

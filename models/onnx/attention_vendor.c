@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention of the domain com.microsoft. */
+/* GroupQueryAttention and RotaryEmbedding of the domain com.microsoft. */
 #include "models/onnx/attention.h"
 
 #include <inttypes.h>
-
 #include <string.h>
 
 static uint32_t input_or_none(const struct conversion *l, unsigned i)
@@ -16,8 +15,7 @@ static uint32_t joined_frames(struct emitter *e, uint32_t past, uint32_t x)
     return past == WIRE_NONE ? x : emit_with(e, "Concat", "axis", 2, (uint32_t[]) { past, x }, 2);
 }
 
-/* An attribute that asks for what is not here. */
-static rill_status absent_check(struct conversion *l, const char *const *name, unsigned n)
+rill_status attention_attrs_absent(struct conversion *l, const char *const *name, unsigned n)
 {
     for (unsigned i = 0; i < n; i++) {
         const struct attr *a = convert_attr(l, name[i]);
@@ -29,8 +27,8 @@ static rill_status absent_check(struct conversion *l, const char *const *name, u
     return RILL_OK;
 }
 
-static rill_status no_inputs_check(const struct conversion *l, unsigned first, unsigned end,
-                                   unsigned but)
+rill_status attention_inputs_absent(const struct conversion *l, unsigned first, unsigned end,
+                                    unsigned but)
 {
     for (unsigned i = first; i < end; i++)
         if (convert_has(l, i) && i != but)
@@ -62,8 +60,8 @@ static rill_status gqa_check(struct conversion *l)
                                           "k_quant_type",       "v_quant_type" };
     const int64_t q = convert_int(l, "num_heads", 0), kv = convert_int(l, "kv_num_heads", 0);
     TRY(convert_inputs_check(l, 7, GQA_INS, 1u << GQA_Q | 1u << GQA_LAST | 1u << GQA_TOTAL));
-    TRY(absent_check(l, absent, sizeof absent / sizeof *absent));
-    TRY(no_inputs_check(l, GQA_POSITIONS, GQA_INS, GQA_BIAS));
+    TRY(attention_attrs_absent(l, absent, sizeof absent / sizeof *absent));
+    TRY(attention_inputs_absent(l, GQA_POSITIONS, GQA_INS, GQA_BIAS));
     if (q < 1 || kv < 1 || q % kv)
         return convert_fail(l, RILL_MALFORMED, "num_heads is a multiple of kv_num_heads");
     if (convert_has(l, GQA_K) != convert_has(l, GQA_V) ||
@@ -154,102 +152,13 @@ rill_status up_group_query_attention(struct conversion *l)
     return e.status;
 }
 
-/* ---- MultiHeadAttention ---- */
-
-enum {
-    MHA_Q,
-    MHA_K,
-    MHA_V,
-    MHA_BIAS,
-    MHA_KEY_MASK,
-    MHA_SCORE_BIAS,
-    MHA_PAST_K,
-    MHA_PAST_V,
-    MHA_INS
-};
-
-static rill_status mha_check(struct conversion *l)
-{
-    TRY(convert_inputs_check(l, 1, 10, 1u << MHA_Q));
-    TRY(no_inputs_check(l, MHA_INS, 10, 10));
-    if (convert_int(l, "num_heads", 0) < 1)
-        return convert_fail(l, RILL_MALFORMED, "num_heads is at least 1");
-    if (!convert_has(l, MHA_K) || !convert_has(l, MHA_V))
-        return convert_fail(l, RILL_UNSUPPORTED,
-                            "keys and values that are packed into other inputs "
-                            "are not supported");
-    if (convert_has(l, MHA_PAST_K) != convert_has(l, MHA_PAST_V))
-        return convert_fail(l, RILL_MALFORMED, "past_key and past_value come together");
-    if (convert_has(l, MHA_KEY_MASK) && convert_rank(l, MHA_KEY_MASK) != 2 &&
-        convert_rank(l, MHA_KEY_MASK) != 3)
-        return convert_fail(l, RILL_UNSUPPORTED,
-                            "key_padding_mask must be known to have rank 2 or 3");
-    return RILL_OK;
-}
-
-/* q, k and v, each with its part of the bias. */
-static void mha_biased(struct emitter *e, uint32_t x[3])
-{
-    struct conversion *l = e->l;
-    uint32_t part[3] = { WIRE_NONE, WIRE_NONE, WIRE_NONE };
-    if (!convert_has(l, MHA_BIAS))
-        return;
-    uint32_t widths = emit_joined(e, emit_sizes(e, x[0], 2, 3), emit_sizes(e, x[1], 2, 3),
-                                  emit_sizes(e, x[2], 2, 3));
-    uint32_t in[] = { l->in[MHA_BIAS], widths };
-    if (e->status == RILL_OK)
-        e->status = convert_emit(l, "Split", NULL, 0, in, 2, part, 3);
-    for (unsigned i = 0; i < 3; i++)
-        x[i] = emit(e, "Add", x[i], part[i]);
-}
-
-/* Numbers that are not 0 are seen; to the others a number is added, as ONNX Runtime does. */
-static uint32_t mha_mask(struct emitter *e, const struct attention *a)
-{
-    struct conversion *l = e->l;
-    if (!convert_has(l, MHA_KEY_MASK))
-        return WIRE_NONE;
-    uint32_t axes = convert_rank(l, MHA_KEY_MASK) == 2 ? emit_list(e, 1, 2) : emit_list(e, 1);
-    uint32_t mask = emit(e, "Unsqueeze", l->in[MHA_KEY_MASK], axes);
-    return emit(e, "Where", emit_cast(e, mask, DTYPE_BOOL), emit_float(e, 0, a->q),
-                emit_float(e, convert_float_of(l, "mask_filter_value", -10000), a->q));
-}
-
-rill_status up_multi_head_attention(struct conversion *l)
-{
-    struct emitter e = { l, RILL_OK };
-    struct attention a = attention_none();
-    TRY(mha_check(l));
-    const int64_t heads = convert_int(l, "num_heads", 0);
-    uint32_t x[] = { l->in[MHA_Q], l->in[MHA_K], l->in[MHA_V] };
-    mha_biased(&e, x);
-    a.joined = true;
-    a.causal = convert_int(l, "unidirectional", 0) != 0;
-    a.scale = convert_float_of(l, "scale", 0);
-    a.shown = SCORES_SOFTMAX;
-    a.q = attention_heads(&e, x[0], heads);
-    a.k = joined_frames(&e, input_or_none(l, MHA_PAST_K), attention_heads(&e, x[1], heads));
-    a.v = joined_frames(&e, input_or_none(l, MHA_PAST_V), attention_heads(&e, x[2], heads));
-    a.before =
-        convert_has(l, MHA_PAST_K) ? emit_sizes(&e, l->in[MHA_PAST_K], 2, 3) : emit_list(&e, 0);
-    a.bias = mha_mask(&e, &a);
-    if (convert_has(l, MHA_SCORE_BIAS))
-        a.bias = a.bias == WIRE_NONE ? l->in[MHA_SCORE_BIAS]
-                                     : emit(&e, "Add", a.bias, l->in[MHA_SCORE_BIAS]);
-    attention_window(&e, &a);
-    (void) emit_output(&e, 1, a.k);
-    (void) emit_output(&e, 2, a.v);
-    attention_put(&e, &a);
-    return e.status;
-}
-
 /* ---- RotaryEmbedding: inputs in another order, one position for all frames ---- */
 
 rill_status up_vendor_rotary(struct conversion *l)
 {
     static const char *const absent[] = { "is_packed_batching" };
     TRY(convert_inputs_check(l, 4, 4, 0xf));
-    TRY(absent_check(l, absent, 1));
+    TRY(attention_attrs_absent(l, absent, 1));
     const float scale = convert_float_of(l, "scale", 1);
     if (!(scale >= 1 && scale <= 1) || convert_rank(l, 1) != 2)
         return convert_fail(l, RILL_UNSUPPORTED, "wants positions of known rank 2, and no scale");

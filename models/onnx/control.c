@@ -14,15 +14,52 @@ static const struct outline *body_find(const struct conversion *l, const char *n
     return NULL;
 }
 
-static rill_status body_make(struct conversion *l, const char *name, struct graph **ret)
+/* grows: for each input of the node, as of the body, whether it is a sequence that the node fills;
+ * NULL: none is. */
+static rill_status body_make(struct conversion *l, const char *name, const bool *grows,
+                             struct graph **ret)
 {
+    const struct body_of of = { l->scope, grows, grows ? l->n_in : 0 };
     const struct outline *o = body_find(l, name);
     if (!o)
         return convert_fail(l, RILL_MALFORMED, "attribute '%s' is missing or holds no graph", name);
     *ret = arena_new(l->r->arena, struct graph);
     if (!*ret)
         return no_memory(l->r);
-    return l->r->graph_make(l->r, o, l->node->capture, l->node->n_capture, true, *ret);
+    return l->r->graph_make(l->r, o, l->node->capture, l->node->n_capture, &of, *ret);
+}
+
+rill_status convert_with_body(struct conversion *l, const struct op *op, const void *attr,
+                              struct graph **body, const uint32_t *in, unsigned n_in, uint32_t *out,
+                              unsigned n_out)
+{
+    for (unsigned i = 0; i < n_out; i++) {
+        const char *name = graph_name_next(l->scope->g, l->name);
+        out[i] = name ? graph_add_wire(l->scope->g, name, NULL) : WIRE_NONE;
+        if (out[i] == WIRE_NONE)
+            return no_memory(l->r);
+    }
+    struct node *made = graph_add_node(l->scope->g, op, l->name, attr, in, n_in, out, n_out);
+    if (!made)
+        return no_memory(l->r);
+    made->body = body;
+    made->n_body = 1;
+    return RILL_OK;
+}
+
+/* A sequence as one wire. */
+static rill_status capture_wire(struct conversion *l, const char *name, uint32_t *ret)
+{
+    struct emitter e = { l, RILL_OK };
+    const struct sequence *q = scope_sequence(l->scope, name);
+    if (!q)
+        return scope_wire(l->scope, name, ret);
+    if (q->kind == SEQUENCE_GROWS || (q->kind == SEQUENCE_LIST && !q->n))
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "its body takes sequence '%.80s' from outside, which %s", name,
+                            q->kind == SEQUENCE_GROWS ? "a Loop fills" : "is empty");
+    *ret = sequence_stacked(&e, q);
+    return e.status;
 }
 
 /* Emits the node: its inputs, then what its bodies take from outside. */
@@ -35,7 +72,7 @@ static rill_status control_emit(struct conversion *l, const struct op *op, const
         return no_memory(l->r);
     memcpy(in, l->in, l->n_in * sizeof *in);
     for (uint32_t i = 0; i < l->node->n_capture; i++)
-        TRY(scope_wire(l->scope, l->node->capture[i], &in[l->n_in + i]));
+        TRY(capture_wire(l, l->node->capture[i], &in[l->n_in + i]));
     struct node *made = graph_add_node(l->scope->g, op, l->name, attr, in, n, l->out, l->n_out);
     if (!made)
         return no_memory(l->r);
@@ -72,8 +109,8 @@ rill_status up_if_(struct conversion *l)
         return no_memory(l->r);
     if (!convert_has(l, 0) || l->n_in != 1)
         return convert_fail(l, RILL_MALFORMED, "takes one input, the condition");
-    TRY(body_make(l, "then_branch", &body[0]));
-    TRY(body_make(l, "else_branch", &body[1]));
+    TRY(body_make(l, "then_branch", NULL, &body[0]));
+    TRY(body_make(l, "else_branch", NULL, &body[1]));
     if (body[0]->n_outputs != body[1]->n_outputs)
         return convert_fail(l, RILL_MALFORMED, "its branches give %u and %u outputs",
                             body[0]->n_outputs, body[1]->n_outputs);
@@ -83,27 +120,99 @@ rill_status up_if_(struct conversion *l)
     return control_emit(l, &op_if, NULL, body, 2);
 }
 
+/* ---- Loop ---- */
+
+/* Which inputs are sequences that the Loop fills. */
+static rill_status loop_grows(const struct conversion *l, bool *ret, unsigned *n)
+{
+    *n = 0;
+    for (unsigned i = 2; i < l->n_in; i++) {
+        ret[i] = i < l->node->n_in && scope_sequence(l->scope, l->node->in[i]);
+        *n += ret[i];
+        if (!ret[i] && !convert_has(l, i))
+            return convert_fail(l, RILL_MALFORMED, "input %u, the start of a state, is absent", i);
+    }
+    return RILL_OK;
+}
+
+/* Sequences leave the states; what they grow by is scanned behind all others. */
+static rill_status loop_wires(struct conversion *l, const bool *grows, unsigned n_all)
+{
+    uint32_t *out = arena_array(l->r->arena, uint32_t, n_all + 1);
+    unsigned n_in = 2, n = 0, states = l->n_in - 2;
+    if (!out)
+        return no_memory(l->r);
+    if (l->n_out > n_all)
+        return convert_fail(l, RILL_MALFORMED, "has %u outputs, its body gives %u", l->n_out,
+                            n_all);
+    for (unsigned i = 0; i < n_all; i++)
+        if (i >= states || !grows[i + 2])
+            out[n++] = i < l->n_out ? l->out[i] : WIRE_NONE;
+    for (unsigned i = 0; i < states; i++) {
+        const char *name = i < l->node->n_out ? l->node->out[i] : "";
+        if (!grows[i + 2]) {
+            l->in[n_in++] = l->in[i + 2];
+            continue;
+        }
+        out[n] = *name ? graph_add_wire(l->scope->g, name, NULL) : WIRE_NONE;
+        if (*name && out[n] == WIRE_NONE)
+            return no_memory(l->r);
+        n++;
+    }
+    l->n_in = n_in;
+    l->out = out;
+    l->n_out = n;
+    return RILL_OK;
+}
+
+/* Each sequence is what it was and what was scanned behind that. first: its wire's place. */
+static rill_status loop_sequences(struct conversion *l, const bool *grows, unsigned states,
+                                  unsigned first)
+{
+    for (unsigned i = 0; i < states; i++) {
+        struct emitter e = { l, RILL_OK };
+        if (!grows[i + 2])
+            continue;
+        const struct sequence *q = scope_sequence(l->scope, l->node->in[i + 2]);
+        struct sequence all = { .kind = SEQUENCE_STACK, .stack = l->out[first++] };
+        if (all.stack == WIRE_NONE)
+            continue;
+        if (q->kind == SEQUENCE_GROWS || (q->kind == SEQUENCE_STACK && (q->axis || q->keep)))
+            return convert_fail(l, RILL_UNSUPPORTED,
+                                "input %u is a sequence that is split from a tensor, or filled by "
+                                "an outer Loop; start with an empty one",
+                                i + 2);
+        if (q->kind == SEQUENCE_STACK || q->n)
+            all.stack = emit_joined(&e, sequence_stacked(&e, q), all.stack);
+        TRY(e.status);
+        TRY(scope_sequence_set(l->scope, l->node->out[i], &all));
+    }
+    return RILL_OK;
+}
+
 rill_status up_loop(struct conversion *l)
 {
     struct graph **body = body_list(l, 1);
     struct loop_attr *attr = arena_new(l->r->arena, struct loop_attr);
-    if (!body || !attr)
+    bool *grows = arena_array(l->r->arena, bool, l->n_in + 3);
+    unsigned n_grows;
+    if (!body || !attr || !grows)
         return no_memory(l->r);
     while (l->n_in < 2)
         l->in[l->n_in++] = WIRE_NONE;
-    attr->n_states = l->n_in - 2;
-    for (unsigned i = 2; i < l->n_in; i++)
-        if (!convert_has(l, i))
-            return convert_fail(l, RILL_MALFORMED, "input %u, the start of a state, is absent", i);
-    TRY(body_make(l, "body", &body[0]));
-    unsigned formal = body[0]->n_inputs - l->node->n_capture;
+    TRY(loop_grows(l, grows, &n_grows));
+    TRY(body_make(l, "body", grows, &body[0]));
+    const unsigned states = l->n_in - 2;
+    unsigned formal = body[0]->n_inputs + n_grows - l->node->n_capture;
     if (formal != l->n_in || body[0]->n_outputs < l->n_in - 1)
         return convert_fail(l, RILL_MALFORMED,
                             "has %u states, its body %u inputs and %u outputs; it wants %u "
                             "and at least %u",
-                            l->n_in - 2, formal, body[0]->n_outputs, l->n_in, l->n_in - 1);
-    TRY(fit_outputs(l, body[0]->n_outputs - 1));
-    return control_emit(l, &op_loop, attr, body, 1);
+                            states, formal, body[0]->n_outputs, l->n_in, l->n_in - 1);
+    attr->n_states = states - n_grows;
+    TRY(loop_wires(l, grows, body[0]->n_outputs - 1));
+    TRY(control_emit(l, &op_loop, attr, body, 1));
+    return loop_sequences(l, grows, states, l->n_out - n_grows);
 }
 
 static rill_status scan_list(struct conversion *l, const char *name, unsigned n,
@@ -133,7 +242,7 @@ rill_status up_scan_9(struct conversion *l)
     for (unsigned i = 0; i < l->n_in; i++)
         if (!convert_has(l, i))
             return convert_fail(l, RILL_MALFORMED, "input %u is absent", i);
-    TRY(body_make(l, "body", &body[0]));
+    TRY(body_make(l, "body", NULL, &body[0]));
     unsigned formal = body[0]->n_inputs - l->node->n_capture, n_out = body[0]->n_outputs;
     if (formal != l->n_in || n_out < at->n_states)
         return convert_fail(l, RILL_MALFORMED,

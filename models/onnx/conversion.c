@@ -102,6 +102,7 @@ rill_status scope_wire(struct scope *s, const char *name, uint32_t *ret)
     if (!what)
         return no_memory(s->r);
     TRY(onnx_tensor(s->r, s->from->pb->initializer[*c], what, &t));
+    TRY(scope_float8_set(s, name, s->from->pb->initializer[*c]->data_type));
     *ret = graph_add_const(s->g, name, t);
     return *ret != WIRE_NONE && map_set(&s->wires, name, *ret) ? RILL_OK : no_memory(s->r);
 }
@@ -199,7 +200,14 @@ rill_status convert_dtype(const struct conversion *l, const char *name, int64_t 
 {
     const char *what =
         arena_printf(l->r->arena, "node '%.80s' (%s), attribute '%s'", l->name, l->node->op, name);
-    return what ? onnx_dtype(l->r, code, what, ret) : no_memory(l->r);
+    if (!what)
+        return no_memory(l->r);
+    if (float8_is(code))
+        return convert_fail(l, RILL_UNSUPPORTED,
+                            "attribute '%s' is a float of 8 bits, which only "
+                            "Cast, CastLike and QuantizeLinear make",
+                            name);
+    return onnx_dtype(l->r, code, what, ret);
 }
 
 int convert_rank(const struct conversion *l, unsigned i)

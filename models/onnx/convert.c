@@ -34,10 +34,14 @@ static rill_status node_wires(struct conversion *l)
     l->out = arena_array(l->r->arena, uint32_t, n->n_out + CONVERT_SPARE);
     if (!l->in || !l->out)
         return no_memory(l->r);
-    for (; l->n_in < n->n_in; l->n_in++)
-        TRY(scope_wire(l->scope, n->in[l->n_in], &l->in[l->n_in]));
+    for (; l->n_in < n->n_in; l->n_in++) {
+        l->in[l->n_in] = WIRE_NONE;
+        TRY(scope_sequence(l->scope, n->in[l->n_in])
+                ? sequence_use_check(l, l->n_in)
+                : scope_wire(l->scope, n->in[l->n_in], &l->in[l->n_in]));
+    }
     for (; l->n_out < n->n_out; l->n_out++) {
-        const char *name = n->out[l->n_out];
+        const char *name = sequence_is_made(l, l->n_out) ? "" : n->out[l->n_out];
         uint32_t w = *name ? graph_add_wire(l->scope->g, name, NULL) : WIRE_NONE;
         if (*name && (w == WIRE_NONE || !map_set(&l->scope->wires, name, w)))
             return no_memory(l->r);
@@ -57,6 +61,7 @@ static rill_status convert_node(struct scope *s, const struct outline_node *n)
         return op_row_refuse(s->r, n->name, l.domain, n->op, s->r->opset);
     l.engine = l.row->engine;
     TRY(node_attrs(&l));
+    TRY(convert_attrs_check(&l));
     TRY(node_wires(&l));
     if (n->n_body && l.row->upgrade != up_if_ && l.row->upgrade != up_loop &&
         l.row->upgrade != up_scan_9 && l.row->upgrade != up_scan_8)
@@ -77,46 +82,114 @@ static rill_status add_input(struct scope *s, const char *name, const struct fac
     return w != WIRE_NONE && map_set(&s->wires, name, w) ? RILL_OK : no_memory(s->r);
 }
 
+static rill_status input_fact(struct scope *s, const char *name, const Onnxpb__Type *pb,
+                              struct fact *ret)
+{
+    TRY(fact_from_pb(s->r, name, pb, ret));
+    return pb && pb->tensor_type ? scope_float8_set(s, name, pb->tensor_type->elem_type) : RILL_OK;
+}
+
+static bool input_grows(const struct scope *s, size_t i)
+{
+    return s->body && i < s->body->n_grows && s->body->grows[i];
+}
+
 static rill_status add_inputs(struct scope *s)
 {
     const Onnxpb__Graph *pb = s->from->pb;
     for (size_t i = 0; i < pb->n_input; i++) {
         struct fact f = { .rank = -1 };
         const char *name = onnx_text(s->r->arena, pb->input[i]->name);
+        struct sequence grows = { .kind = SEQUENCE_GROWS, .port = (unsigned) i, .put = WIRE_NONE };
         if (!name)
             return no_memory(s->r);
         if (!s->body && map_get(&s->from->constant, name))
             continue; /* an initializer that is also listed as an input */
         if (!s->body)
-            TRY(fact_from_pb(s->r, name, pb->input[i]->type, &f));
-        TRY(add_input(s, name, &f));
+            TRY(input_fact(s, name, pb->input[i]->type, &f));
+        TRY(input_grows(s, i) ? scope_sequence_set(s, name, &grows) : add_input(s, name, &f));
     }
     return RILL_OK;
 }
 
-rill_status graph_from_outline(struct reader *r, const struct outline *from, const char **capture,
-                               uint32_t n_capture, bool body, struct graph *ret)
+/* What a body takes from outside: a sequence comes as one wire. */
+static rill_status add_capture(struct scope *s, const char *name)
 {
-    struct scope s = { .r = r, .from = from, .g = ret, .body = body, .wires.arena = r->arena };
+    const struct sequence *q = scope_sequence(s->body->outer, name);
+    if (!q)
+        return add_input(s, name, NULL);
+    struct sequence inside = *q;
+    inside.kind = SEQUENCE_STACK;
+    inside.stack = graph_add_input(s->g, name, NULL);
+    return inside.stack == WIRE_NONE ? no_memory(s->r) : scope_sequence_set(s, name, &inside);
+}
+
+/* A state of a Loop that is a sequence: what it grew by comes behind all other outputs. */
+static rill_status grown_find(const struct scope *s, size_t i, const char *name, uint32_t *ret)
+{
+    const struct sequence *q = scope_sequence(s, name);
+    *ret = WIRE_NONE;
+    if (!q)
+        return RILL_OK;
+    if (!s->body || q->kind != SEQUENCE_GROWS || q->port != i + 1 || q->put == WIRE_NONE)
+        return err_set(
+            s->r->err, RILL_UNSUPPORTED,
+            "graph '%.80s': output '%.80s' is a sequence; only a Loop that puts a tensor "
+            "behind its end in each iteration may give one",
+            s->from->name, name);
+    *ret = q->put;
+    return RILL_OK;
+}
+
+static rill_status add_outputs(struct scope *s)
+{
+    const Onnxpb__Graph *pb = s->from->pb;
+    uint32_t *grown = arena_array(s->r->arena, uint32_t, pb->n_output + 1);
+    size_t n = 0;
+    if (!grown)
+        return no_memory(s->r);
+    for (size_t i = 0; i < pb->n_output; i++) {
+        const char *name = onnx_text(s->r->arena, pb->output[i]->name);
+        uint32_t w;
+        if (!name)
+            return no_memory(s->r);
+        TRY(grown_find(s, i, name, &grown[n]));
+        if (grown[n] != WIRE_NONE) {
+            n++;
+            continue;
+        }
+        TRY(scope_wire(s, name, &w));
+        if (!graph_add_output(s->g, w))
+            return no_memory(s->r);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!graph_add_output(s->g, grown[i]))
+            return no_memory(s->r);
+    return RILL_OK;
+}
+
+rill_status graph_from_outline(struct reader *r, const struct outline *from, const char **capture,
+                               uint32_t n_capture, const struct body_of *body, struct graph *ret)
+{
+    struct scope s = { .r = r,
+                       .from = from,
+                       .g = ret,
+                       .body = body,
+                       .wires.arena = r->arena,
+                       .sequences.arena = r->arena,
+                       .float8.arena = r->arena };
     graph_init(ret, r->arena, r->dims, from->name);
     TRY(add_inputs(&s));
     for (uint32_t i = 0; i < n_capture; i++) {
         /* A name that the other branch takes from outside may be this one's own. */
-        const char *name =
-            map_get(&s.wires, capture[i]) || map_get(&from->constant, capture[i]) ? "" : capture[i];
-        if (*name)
-            TRY(add_input(&s, name, NULL));
+        const bool own = map_get(&s.wires, capture[i]) || map_get(&from->constant, capture[i]);
+        if (!own)
+            TRY(add_capture(&s, capture[i]));
         else if (graph_add_input(ret, capture[i], NULL) == WIRE_NONE)
             return no_memory(r);
     }
     for (uint32_t i = 0; i < from->n_nodes; i++)
         if (from->nodes[i].needed)
             TRY(convert_node(&s, &from->nodes[i]));
-    for (size_t i = 0; i < from->pb->n_output; i++) {
-        uint32_t w;
-        TRY(scope_wire(&s, onnx_text(r->arena, from->pb->output[i]->name), &w));
-        if (!graph_add_output(ret, w))
-            return no_memory(r);
-    }
-    return RILL_OK;
+    return add_outputs(&s);
 }

@@ -55,6 +55,22 @@ rill_status up_quick_gelu(struct conversion *l)
 
 enum { SKIP_SUM = 3 }; /* behind the outputs of the norm itself */
 
+/* The sum, which is as large as x: what is added may be smaller. */
+static rill_status skip_sum(struct conversion *l, uint32_t *ret)
+{
+    struct graph *g = l->scope->g;
+    struct declared *d = arena_new(l->r->arena, struct declared);
+    TRY(convert_binary(l, "Add", l->in[0], l->in[1], ret));
+    const char *origin =
+        arena_printf(l->r->arena, "node '%.80s' (%s.%s)", l->name, l->domain, l->node->op);
+    if (!d || !origin)
+        return no_memory(l->r);
+    *d = (struct declared) { .tensor = g->wires[l->in[1]].name, .like = l->in[0], .rank = -1 };
+    g->wires[*ret].declared = d;
+    g->nodes[g->n_nodes - 1].origin = origin;
+    return RILL_OK;
+}
+
 /* n_gain: gain, and shift, of the norm; a bias may stand behind them. */
 static rill_status skip_norm(struct conversion *l, const char *engine, unsigned n_gain)
 {
@@ -64,7 +80,8 @@ static rill_status skip_norm(struct conversion *l, const char *engine, unsigned 
                             .f = convert_float_of(l, "epsilon", 1e-12f) };
     const unsigned bias = 2 + n_gain;
     TRY(convert_inputs_check(l, 3, bias + 1, 0x7));
-    uint32_t sum = emit(&e, "Add", l->in[0], l->in[1]);
+    uint32_t sum;
+    TRY(skip_sum(l, &sum));
     if (convert_has(l, bias))
         sum = emit(&e, "Add", sum, l->in[bias]);
     uint32_t in[] = { sum, l->in[2], n_gain > 1 && convert_has(l, 3) ? l->in[3] : WIRE_NONE };

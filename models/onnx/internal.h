@@ -8,11 +8,11 @@
  * upgrade.c   brings old forms to the newest; compose.c writes ops as others, quant.c and loss.c
  *             those of their names, attention.c and attention_vendor.c what transformers have,
  *             fused.c what optimisers joined, qlinear.c and nbits.c what is of another domain,
- *             control.c bodies of Loops, Ifs and Scans; qparams.c refuses wrong scales and zeros
- * conversion.c   what upgrades work with: attributes, inputs, constants, nodes of a graph;
- *             emitter.c   the same for many nodes in a row
- * tensor.c    tensors and their data, external.c where it lies in other files
- * attr.c, fact.c, map.c, text.c   attributes, types and shapes, names to wires, printable text */
+ *             control.c bodies of Loops, Ifs and Scans, sequence.c sequences; qparams.c refuses
+ * wrong scales and zeros conversion.c   what upgrades work with: attributes, inputs, constants,
+ * nodes of a graph; emitter.c   the same for many nodes in a row tensor.c    tensors and their
+ * data, external.c where it lies in other files attr.c, attr_check.c, fact.c, map.c, text.c
+ * attributes, types and shapes, names to wires, printable text */
 #ifndef RILL_MODELS_ONNX_INTERNAL_H
 #define RILL_MODELS_ONNX_INTERNAL_H
 #include "engine/graph/op.h"
@@ -37,6 +37,7 @@ bool map_set(struct map *m, const char *key, uint32_t value);
 uint32_t *map_get(const struct map *m, const char *key); /* NULL if absent */
 
 struct outline;
+struct body_of;
 
 struct reader {
     struct arena *arena; /* of the result */
@@ -53,7 +54,7 @@ struct reader {
     rill_status (*op_refuse)(struct reader *r, const char *node, const char *domain, const char *op,
                              int64_t opset);
     rill_status (*graph_make)(struct reader *r, const struct outline *from, const char **capture,
-                              uint32_t n_capture, bool body, struct graph *ret);
+                              uint32_t n_capture, const struct body_of *body, struct graph *ret);
 };
 
 rill_status no_memory(const struct reader *r); /* text.c */
@@ -105,12 +106,39 @@ rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribut
 
 /* ---- conversion.c, convert.c: a node being converted; upgrades change it ---- */
 
+/* What stands for a sequence of tensors (sequence.c). */
+struct sequence {
+    enum {
+        SEQUENCE_LIST,
+        SEQUENCE_STACK,
+        SEQUENCE_GROWS, /* in the body of a Loop, of which it is a state */
+    } kind;
+    uint32_t n; /* of LIST */
+    const uint32_t *element;
+    uint32_t stack; /* of STACK: the elements along an axis */
+    int64_t axis;
+    bool keep;     /* each has that axis, too */
+    unsigned port; /* of GROWS: input of the body */
+    uint32_t put;  /* what comes behind its end; WIRE_NONE: nothing so far */
+};
+
 struct scope {
     struct reader *r;
-    bool body; /* of a node, not the graph of the model */
+    const struct body_of *body; /* NULL: the graph of the model */
     const struct outline *from;
     struct graph *g;
-    struct map wires; /* value name -> wire */
+    struct map wires;     /* value name -> wire */
+    struct map sequences; /* value name -> index of what stands for it */
+    struct sequence *sequence;
+    struct map float8; /* value name -> number of the format, of floats of 8 bits */
+};
+
+/* Of a body: the scope of its node, and which of its inputs are sequences that a Loop fills; these
+ * are none of the graph, and what they grow by are its last outputs. */
+struct body_of {
+    const struct scope *outer;
+    const bool *grows; /* NULL: none */
+    unsigned n_grows;  /* inputs that the list tells of */
 };
 
 struct conversion {
@@ -129,7 +157,7 @@ struct conversion {
 
 /* The graph of an outline; captures become its last inputs. */
 rill_status graph_from_outline(struct reader *r, const struct outline *from, const char **capture,
-                               uint32_t n_capture, bool body, struct graph *ret);
+                               uint32_t n_capture, const struct body_of *body, struct graph *ret);
 
 /* The wire of a value name in a scope; WIRE_NONE for "". Constants are read when first asked
  * for. */
@@ -235,6 +263,34 @@ uint32_t emit_range(struct emitter *e, uint32_t size);
 /* Output i of the node is w, where it is wanted; nothing but outputs is emitted after the last. */
 rill_status emit_output(struct emitter *e, unsigned i, uint32_t w);
 
+/* ---- sequence.c: sequences of tensors, which the engine does not have ---- */
+
+const struct sequence *scope_sequence(const struct scope *s, const char *name); /* NULL: none */
+rill_status scope_sequence_set(struct scope *s, const char *name, const struct sequence *q);
+/* One wire with the elements along an axis, of a LIST along axis 0. */
+uint32_t sequence_stacked(struct emitter *e, const struct sequence *q);
+/* Whether an output of a node is a sequence, and whether it may read one. */
+bool sequence_is_made(const struct conversion *l, unsigned out);
+rill_status sequence_use_check(const struct conversion *l, unsigned in);
+
+/* ---- float8.c: floats of 8 bits, which the engine holds as f16 ---- */
+
+/* least: the smallest exponent of a number of all bits; one_zero: there are no infinities and no
+ * -0, whose place is the NaN. */
+struct float8 {
+    int64_t code; /* the format's number */
+    int mantissa, least;
+    float most;
+    bool infinite, one_zero;
+};
+const struct float8 *float8_find(int64_t code); /* NULL: not of 8 bits */
+bool float8_is(int64_t code);
+/* bytes: as the file has them, u8 */
+rill_status float8_tensor(struct reader *r, const struct tensor *bytes, int64_t code,
+                          const struct tensor **ret);
+/* code: any; those of 8 bits are remembered. */
+rill_status scope_float8_set(struct scope *s, const char *name, int64_t code);
+
 /* ---- qparams.c: what is wrong of a quantised op's inputs is refused; absent ones are fine ---- */
 
 /* What numbers a parameter has: one for all, or what is said here. */
@@ -283,6 +339,14 @@ rill_status convert_product(struct conversion *l, uint32_t a, uint32_t b, uint32
 rill_status convert_requantized(struct conversion *l, uint32_t y, uint32_t scale_a,
                                 uint32_t scale_b, unsigned to);
 
+/* Of a node that becomes others: attributes that are not known are refused. */
+rill_status convert_attrs_check(const struct conversion *l); /* attr_check.c */
+
+/* Adds a node with a body of no captures; its outputs are new wires. */
+rill_status convert_with_body(struct conversion *l, const struct op *op, const void *attr,
+                              struct graph **body, const uint32_t *in, unsigned n_in, uint32_t *out,
+                              unsigned n_out); /* control.c */
+
 /* ---- conversion.c, convert.c again ---- */
 
 /* Points output 0 of the node at w: emits an Identity into it, nothing more is emitted. */
@@ -298,10 +362,13 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
 /* compose.c */
 #define UPGRADE_COMPOSED(X)                                                                        \
     X(constant) X(dropout) X(fused_matmul) X(groupnorm_18) X(mvn) X(softmax_1) X(swiglu)
-/* attention.c, attention_vendor.c */
+/* attention.c, attention_vendor.c, attention_packed.c */
 #define UPGRADE_ATTENTION(X)                                                                       \
     X(attention) X(causal_conv) X(rotary) X(group_query_attention) X(multi_head_attention)         \
-    X(vendor_rotary)
+    X(packed_attention) X(vendor_rotary)
+/* indexed.c, grid.c, linear_attention.c */
+#define UPGRADE_INDEXED(X)                                                                         \
+    X(center_crop_pad) X(col2im) X(grid_sample) X(linear_attention) X(tensor_scatter)
 /* fused.c */
 #define UPGRADE_FUSED(X)                                                                           \
     X(bias_gelu) X(fast_gelu) X(fused_conv) X(fused_gemm) X(quick_gelu) X(simplified_norm)         \
@@ -316,11 +383,17 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
     X(nhwc_max_pool) X(qattention) X(qgemm) X(qlinear_add) X(qlinear_concat)                       \
     X(qlinear_global_pool) X(qlinear_leaky_relu) X(qlinear_mean) X(qlinear_mul) X(qlinear_pool)    \
     X(qlinear_sigmoid) X(qlinear_softmax) X(qlinear_where) X(vendor_qlinear_conv)
+/* float8_cast.c */
+#define UPGRADE_FLOAT8(X) X(cast) X(cast_like) X(dequantize) X(quantize)
+/* sequence.c */
+#define UPGRADE_SEQUENCES(X)                                                                       \
+    X(concat_from_sequence) X(optional) X(optional_has) X(sequence_at) X(sequence_construct)       \
+    X(sequence_empty) X(sequence_erase) X(sequence_insert) X(sequence_length) X(split_to_sequence)
 /* control.c */
 #define UPGRADE_CONTROL(X) X(if_) X(loop) X(scan_9)
 #define UPGRADE_EACH(X)                                                                            \
-    UPGRADE_FORMS(X) UPGRADE_COMPOSED(X) UPGRADE_ATTENTION(X) UPGRADE_FUSED(X) UPGRADE_LOSSES(X) UPGRADE_QUANTISED(X) UPGRADE_VENDOR(X)  \
-    UPGRADE_CONTROL(X)
+    UPGRADE_FORMS(X) UPGRADE_COMPOSED(X) UPGRADE_ATTENTION(X) UPGRADE_INDEXED(X) UPGRADE_FUSED(X) UPGRADE_LOSSES(X) UPGRADE_QUANTISED(X) UPGRADE_VENDOR(X)  \
+    UPGRADE_SEQUENCES(X) UPGRADE_FLOAT8(X) UPGRADE_CONTROL(X)
 /* clang-format on */
 #define X(name) rill_status up_##name(struct conversion *l);
 UPGRADE_EACH(X)

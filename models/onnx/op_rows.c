@@ -52,16 +52,17 @@ static const struct op_row rows[] = {
     SAME("BitwiseOr"),
     SAME("BitwiseXor"),
     TYPED("BlackmanWindow", 17, NEWEST),
-    TYPED("Cast", 6, NEWEST),
-    SAME("CastLike"),
+    ROW("Cast", 6, NEWEST, up_cast, NULL),
+    ROW("CastLike", 1, NEWEST, up_cast_like, NULL),
     MADE("CausalConvWithState", 27, up_causal_conv, "Concat, Conv, Swish, Slice"),
     SINCE("Celu", 12),
-    SAME("CenterCropPad"),
+    MADE("CenterCropPad", 18, up_center_crop_pad, "Slice, Pad"),
     UNTIL("Clip", 1, 10, up_clip_6, "min and max become inputs"),
-    SAME("Col2Im"),
+    MADE("Col2Im", 18, up_col2im, "ConvTranspose"),
     SAME("Compress"),
     SINCE("Concat", 4),
     MADE("Constant", 1, up_constant, "becomes a constant"),
+    MADE("ConcatFromSequence", 11, up_concat_from_sequence, "Concat, or moved axes"),
     SAME("ConstantOfShape"),
     SAME("Conv"),
     SINCE("ConvInteger", 10),
@@ -70,7 +71,7 @@ static const struct op_row rows[] = {
     SAME("CumSum"),
     UNTIL("DFT", 17, 19, up_dft_17, "axis becomes an input"),
     SAME("DepthToSpace"),
-    TYPED("DequantizeLinear", 10, NEWEST),
+    ROW("DequantizeLinear", 10, NEWEST, up_dequantize, NULL),
     SAME("Det"),
     BROADCAST("Div"),
     MADE("Dropout", 1, up_dropout, "inference: identity"),
@@ -90,7 +91,7 @@ static const struct op_row rows[] = {
     SAME("GlobalMaxPool"),
     BROADCAST("Greater"),
     SAME("GreaterOrEqual"),
-    SAME("GridSample"),
+    MADE("GridSample", 16, up_grid_sample, "GatherElements, Mul, Add"),
     ROW("GroupNormalization", 18, 20, up_groupnorm_18, "scale and bias a group"),
     ROW("GroupNormalization", 21, NEWEST, up_drop_training, NULL),
     TYPED("HammingWindow", 17, NEWEST),
@@ -104,6 +105,7 @@ static const struct op_row rows[] = {
     SAME("LayerNormalization"),
     BROADCAST("Less"),
     SAME("LessOrEqual"),
+    MADE("LinearAttention", 27, up_linear_attention, "Scan"),
     SOFTMAX("LogSoftmax"),
     MADE("Loop", 1, up_loop, "body closed over what it takes"),
     SAME("LpNormalization"),
@@ -122,13 +124,16 @@ static const struct op_row rows[] = {
     MADE("NegativeLogLikelihoodLoss", 12, up_nll_loss, "GatherElements, Mul, ReduceSum"),
     SAME("NonZero"),
     SAME("OneHot"),
+    MADE("Optional", 15, up_optional, "what it holds"),
+    MADE("OptionalGetElement", 15, up_optional, "what it holds"),
+    MADE("OptionalHasElement", 15, up_optional_has, "becomes a constant"),
     BROADCAST("Or"),
     UNTIL("PRelu", 1, 6, up_prelu_1, "one slope a channel"),
     UNTIL("Pad", 2, 10, up_pad_2, "pads and value become inputs"),
     BROADCAST("Pow"),
     MADE("QLinearConv", 10, up_qlinear_conv, "ConvInteger"),
     MADE("QLinearMatMul", 10, up_qlinear_matmul, "MatMulInteger"),
-    TYPED("QuantizeLinear", 10, NEWEST),
+    ROW("QuantizeLinear", 10, NEWEST, up_quantize, NULL),
     SINCE("RMSNormalization", 23),
     SAME("RNN"),
     SAME("Range"),
@@ -155,6 +160,12 @@ static const struct op_row rows[] = {
     SAME("ScatterElements"),
     SAME("ScatterND"),
     SINCE("Selu", 6),
+    MADE("SequenceAt", 11, up_sequence_at, "one of its wires, or Gather"),
+    MADE("SequenceConstruct", 11, up_sequence_construct, "no node"),
+    MADE("SequenceEmpty", 11, up_sequence_empty, "no node"),
+    MADE("SequenceErase", 11, up_sequence_erase, "no node"),
+    MADE("SequenceInsert", 11, up_sequence_insert, "no node; in a Loop what it scans"),
+    MADE("SequenceLength", 11, up_sequence_length, "Shape"),
     SAME("Shape"),
     SAME("Size"),
     UNTIL("Slice", 1, 9, up_slice_1, "starts, ends and axes become inputs"),
@@ -163,6 +174,7 @@ static const struct op_row rows[] = {
     SAME("SpaceToDepth"),
     ROW("Split", 2, 12, up_split_2, "split becomes an input"),
     UNTIL("Split", 13, 17, up_split_13, "without sizes: as many parts as outputs"),
+    MADE("SplitToSequence", 11, up_split_to_sequence, "Split, or no node"),
     { "SimplifiedLayerNormalization", 1, NEWEST, "RMSNormalization", up_simplified_norm,
       "an optimiser's name" },
     AXES("Squeeze", 12),
@@ -172,6 +184,7 @@ static const struct op_row rows[] = {
     SINCE("Swish", 24),
     SINCE("Tile", 6),
     UNTIL("TopK", 1, 9, up_topk_1, "k becomes an input"),
+    MADE("TensorScatter", 24, up_tensor_scatter, "ScatterElements"),
     SAME("Transpose"),
     SAME("Trilu"),
     SAME("Unique"),
@@ -184,8 +197,9 @@ static const struct op_row rows[] = {
 
 /* Of com.microsoft: quantised and fused ops, as the standard ones they are. */
 static const struct op_row microsoft_rows[] = {
+    VENDOR("Attention", up_packed_attention, "MatMul, Split, as Attention"),
     VENDOR("BiasGelu", up_bias_gelu, "Add, Gelu"),
-    ROW("DequantizeLinear", 1, 1, NULL, "16 and 4 bits"),
+    ROW("DequantizeLinear", 1, 1, up_dequantize, "16 and 4 bits"),
     VENDOR("DynamicQuantizeLSTM", up_dynamic_lstm, "scales checked"),
     VENDOR("DynamicQuantizeMatMul", up_dynamic_matmul,
            "DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Add"),
@@ -213,7 +227,7 @@ static const struct op_row microsoft_rows[] = {
     QLINEAR("QLinearSigmoid", up_qlinear_sigmoid, "Sigmoid"),
     QLINEAR("QLinearSoftmax", up_qlinear_softmax, "Softmax"),
     QLINEAR("QLinearWhere", up_qlinear_where, "Where"),
-    ROW("QuantizeLinear", 1, 1, up_dtype_attr, "16 and 4 bits"),
+    ROW("QuantizeLinear", 1, 1, up_quantize, "16 and 4 bits"),
     VENDOR("QuickGelu", up_quick_gelu, "Swish"),
     VENDOR("RotaryEmbedding", up_vendor_rotary, "as RotaryEmbedding"),
     VENDOR("SkipLayerNormalization", up_skip_layer_norm, "Add, LayerNormalization"),
@@ -301,6 +315,38 @@ rill_status onnx_opset_refuse(struct reader *r)
                    r->opset, ONNX_OPSET_MIN, ONNX_OPSET_MAX);
 }
 
+/* What is refused for a reason of its own, and what would do. op NULL: every op of the domain. */
+static const struct refusal {
+    const char *domain, *op, *why;
+} refusals[] = {
+    { "com.microsoft.nchwc", NULL,
+      "lays channels in blocks of the machine that wrote the file; write it at the level "
+      "'extended' "
+      "instead of 'layout' or 'all'" },
+    { "com.microsoft", "Inverse", "inverts matrices, which is not supported" },
+    { "ai.onnx.preview", "FlexAttention",
+      "takes functions of scores, of a preview that may change; export Attention" },
+    { "ai.onnx.preview.training", NULL, "is of training; export the model for inference" },
+    { "", "DeformConv", "samples at offsets from data, which is not supported; GridSample is" },
+    { "", "Bernoulli", "is random; give its numbers as an input" },
+    { "", "Multinomial", "is random; give its numbers as an input" },
+    { "", "RandomNormal", "is random; give its numbers as an input" },
+    { "", "RandomNormalLike", "is random; give its numbers as an input" },
+    { "", "RandomUniform", "is random; give its numbers as an input" },
+    { "", "RandomUniformLike", "is random; give its numbers as an input" },
+    { "", "StringNormalizer", "works on strings, which are not supported" },
+    { "", "TfIdfVectorizer", "counts words of text, which is not supported" },
+    { "", "ImageDecoder", "decodes image files, which is not supported" },
+};
+
+static const char *reason_of(const char *domain, const char *op)
+{
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++)
+        if (!strcmp(refusals[i].domain, domain) && (!refusals[i].op || !strcmp(refusals[i].op, op)))
+            return refusals[i].why;
+    return NULL;
+}
+
 static rill_status refuse_of_domain(struct reader *r, const char *node, const char *domain,
                                     const char *op)
 {
@@ -320,6 +366,9 @@ rill_status op_row_refuse(struct reader *r, const char *node, const char *domain
     if (!*domain && opset > ONNX_OPSET_MAX)
         return onnx_opset_refuse(r);
     r->unknown = ONNX_UNKNOWN_OP;
+    if (reason_of(domain, op))
+        return err_set(r->err, RILL_UNSUPPORTED, "node '%.80s': op '%.60s'%s%s %s", node, op,
+                       *domain ? " of domain " : "", domain, reason_of(domain, op));
     if (*domain)
         return refuse_of_domain(r, node, domain, op);
     for (size_t i = 0; i < tables[0].n; i++)

@@ -29,10 +29,10 @@ static const struct {
     [14] = { "complex64", DTYPE_NONE, LIST_NONE },
     [15] = { "complex128", DTYPE_NONE, LIST_NONE },
     [16] = { "bfloat16", DTYPE_BF16, LIST_INT32 },
-    [17] = { "float8e4m3fn", DTYPE_NONE, LIST_NONE },
-    [18] = { "float8e4m3fnuz", DTYPE_NONE, LIST_NONE },
-    [19] = { "float8e5m2", DTYPE_NONE, LIST_NONE },
-    [20] = { "float8e5m2fnuz", DTYPE_NONE, LIST_NONE },
+    [17] = { "float8e4m3fn", DTYPE_F16, LIST_NONE },
+    [18] = { "float8e4m3fnuz", DTYPE_F16, LIST_NONE },
+    [19] = { "float8e5m2", DTYPE_F16, LIST_NONE },
+    [20] = { "float8e5m2fnuz", DTYPE_F16, LIST_NONE },
     [21] = { "uint4", DTYPE_U4, LIST_INT32 },
     [22] = { "int4", DTYPE_I4, LIST_INT32 },
     [23] = { "float4e2m1", DTYPE_NONE, LIST_NONE },
@@ -218,8 +218,8 @@ static rill_status check_length(const struct reader *r, const Onnxpb__Tensor *t,
     return RILL_OK;
 }
 
-rill_status onnx_tensor(struct reader *r, const Onnxpb__Tensor *t, const char *what,
-                        const struct tensor **ret)
+static rill_status tensor_read(struct reader *r, const Onnxpb__Tensor *t, const char *what,
+                               const struct tensor **ret)
 {
     struct tensor shape;
     bool external = t->has_data_location && t->data_location == 1;
@@ -251,4 +251,16 @@ rill_status onnx_tensor(struct reader *r, const Onnxpb__Tensor *t, const char *w
     bools_normalise(made);
     *ret = made;
     return RILL_OK;
+}
+
+rill_status onnx_tensor(struct reader *r, const Onnxpb__Tensor *t, const char *what,
+                        const struct tensor **ret)
+{
+    enum { AS_BYTES = 2 };
+    Onnxpb__Tensor bytes = *t;
+    if (!t->has_data_type || !float8_is(t->data_type))
+        return tensor_read(r, t, what, ret);
+    bytes.data_type = AS_BYTES;
+    TRY(tensor_read(r, &bytes, what, ret));
+    return float8_tensor(r, *ret, t->data_type, ret);
 }

@@ -143,7 +143,6 @@ static rill_status dtype_attr(struct conversion *l, const char *name)
 
 rill_status up_dtype_attr(struct conversion *l)
 {
-    convert_attr_drop(l, "saturate"); /* only for 8-bit floats, which are refused */
     static const char *const optional[] = { "output_dtype", "precision" };
     for (unsigned i = 0; i < sizeof optional / sizeof *optional; i++) {
         if (convert_int(l, optional[i], -1) == 0)

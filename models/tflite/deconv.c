@@ -11,6 +11,29 @@ struct deconv {
     int activation;
 };
 
+/* The input that says the sizes of the output says them as the output does. */
+static rill_status sizes_check(struct conversion *c)
+{
+    const struct tfl_tensor *t = tfl_in(c, 0), *y = tfl_out(c, 0);
+    const struct tensor *sizes;
+    uint32_t w;
+    if (t->shape.type != DTYPE_I32 || tensor_count(&t->shape) != 4)
+        return tfl_fail(c, RILL_MALFORMED,
+                        "input 0, '%.80s', is %lld elements of %s; the sizes of its output are 4 "
+                        "of i32",
+                        t->name, (long long) tensor_count(&t->shape), dtype_name(t->shape.type));
+    TRY(tfl_wire(c, 0, &w));
+    sizes = c->s->g->wires[w].fact.value;
+    for (int i = 0; sizes && i < 4; i++)
+        if (tensor_get_i64(sizes, sizes->data, i) != y->shape.dim[i])
+            return tfl_fail(c, RILL_MALFORMED,
+                            "its output '%.80s' has %lld places along axis %d, and input 0, "
+                            "'%.80s', says %lld",
+                            y->name, (long long) y->shape.dim[i], i, t->name,
+                            (long long) tensor_get_i64(sizes, sizes->data, i));
+    return RILL_OK;
+}
+
 static rill_status deconv_read(struct conversion *c, struct deconv *ret)
 {
     struct flat *f = &c->r->flat;
@@ -20,6 +43,7 @@ static rill_status deconv_read(struct conversion *c, struct deconv *ret)
     *ret = (struct deconv) { .activation = flat_i8(f, c->options, CONV_ACTIVATION, 0) };
     if (!x || x->shape.rank != 4 || w->rank != 4 || y->shape.rank != 4)
         return tfl_fail(c, RILL_MALFORMED, "input, weights and output want rank 4");
+    TRY(sizes_check(c));
     if (w->dim[3] != x->shape.dim[3] || w->dim[0] != y->shape.dim[3])
         return tfl_fail(c, RILL_MALFORMED, "weights of %lld by %lld channels for %lld by %lld",
                         (long long) w->dim[0], (long long) w->dim[3], (long long) y->shape.dim[3],

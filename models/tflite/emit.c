@@ -14,8 +14,9 @@ rill_status tfl_fail_(const struct conversion *c, rill_status s, const char *fmt
     va_start(ap, fmt);
     vsnprintf(text, sizeof text, fmt, ap);
     va_end(ap);
-    return err_set(c->r->err, s, "operator %u (%s, '%.80s'): %s", c->index,
-                   c->row ? tfl_op_name(c->row->number) : "output", c->name, text);
+    if (!c->origin)
+        return err_set(c->r->err, s, "port '%.80s': %s", c->name, text);
+    return err_set(c->r->err, s, "%s: %s", c->origin, text);
 }
 
 /* ---- operands ---- */
@@ -160,7 +161,10 @@ rill_status tfl_emit(struct conversion *c, enum op_id id, const struct attr *att
     while ((int) n_in > op->min_in && from[n_in - 1] == WIRE_NONE)
         n_in--;
     struct node *n = graph_add_node(c->s->g, op, c->name, parsed, from, n_in, ret, n_out);
-    return n ? op_check_arity(n, c->r->err) : tfl_no_memory(c->r);
+    if (!n)
+        return tfl_no_memory(c->r);
+    n->origin = c->origin;
+    return op_check_arity(n, c->r->err);
 }
 
 rill_status tfl_emit1(struct conversion *c, enum op_id id, uint32_t x, uint32_t *ret)
@@ -223,6 +227,24 @@ rill_status tfl_emit_activation(struct conversion *c, int activation, uint32_t x
     }
 }
 
+/* The sizes of what only leaves the net are those that it is made with; operators go by what the
+ * file says. Where axes are open a size of 1 may stand for one that is. */
+static const struct declared *declared_of(const struct reader *r, const struct tfl_tensor *t)
+{
+    struct declared *d = arena_new(r->arena, struct declared);
+    if (!d)
+        return NULL;
+    *d = (struct declared) { .tensor = t->name,
+                             .like = WIRE_NONE,
+                             .type = t->shape.type,
+                             .rank = t->ranked && t->read ? t->shape.rank : -1 };
+    for (int i = 0; i < t->shape.rank; i++) {
+        bool open = t->open >> i & 1 || (r->n_open && t->shape.dim[i] == 1);
+        d->dim[i] = open ? -1 : t->shape.dim[i];
+    }
+    return d;
+}
+
 /* The wire takes the output's name where it has none of the file's. */
 rill_status tfl_result(struct conversion *c, unsigned i, uint32_t w)
 {
@@ -230,9 +252,13 @@ rill_status tfl_result(struct conversion *c, unsigned i, uint32_t w)
     if (!t)
         return RILL_OK;
     t->wire = w;
-    if (c->s->g->wires[w].node != WIRE_NONE && strchr(c->s->g->wires[w].name, '/'))
-        c->s->g->wires[w].name = t->name;
-    return RILL_OK;
+    struct wire *made = &c->s->g->wires[w];
+    if (made->node == WIRE_NONE || made->declared)
+        return RILL_OK;
+    made->declared = declared_of(c->r, t);
+    if (strchr(made->name, '/'))
+        made->name = t->name;
+    return made->declared ? RILL_OK : tfl_no_memory(c->r);
 }
 
 /* ---- quantised numbers ---- */

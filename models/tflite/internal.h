@@ -30,8 +30,9 @@ struct tfl_tensor {
     int element;      /* number of the format */
     struct tensor shape;
     unsigned open; /* bit i: the file leaves the size of axis i open; shape has 1 there */
+    bool ranked;   /* false: a shape of no axes may stand for any */
     uint32_t buffer;
-    bool variable;
+    bool variable, read; /* read: by an operator */
     struct quant q;
     uint32_t wire;     /* WIRE_NONE: not yet */
     uint32_t resource; /* of a handle: its variable */
@@ -78,6 +79,7 @@ struct conversion {
     const struct op_row *row;
     uint32_t index; /* in its subgraph */
     const char *name;
+    const char *origin;                /* both, for messages; NULL: of a port */
     struct flat_list in, out, between; /* between: what only scales its parts */
     struct flat_table options;
 };
@@ -85,10 +87,13 @@ struct conversion {
 struct op_row {
     int number; /* of the format */
     int min_in, max_in, min_out, max_out;
+    int like; /* the input whose type all outputs have; -1: none */
     rill_status (*convert)(struct conversion *c);
     int with;  /* what convert makes of it: an op of the engine, a form */
     bool once; /* may run before the first run */
 };
+
+#define RESHAPE_BY_SIZES 1 /* with, of RESHAPE */
 
 const struct op_row *tfl_op_find(int number);
 const char *tfl_op_name(int number); /* also of those that are not read */
@@ -152,7 +157,7 @@ rill_status tfl_emit_shape(struct conversion *c, uint32_t x, const int64_t *dim,
                            uint32_t *ret);
 /* The activation after an operator of floats. */
 rill_status tfl_emit_activation(struct conversion *c, int activation, uint32_t x, uint32_t *ret);
-/* Output i of the operator is wire w. */
+/* Output i of the operator is wire w, which typing finds to be what the file says of the output. */
 rill_status tfl_result(struct conversion *c, unsigned i, uint32_t w);
 
 /* ---- quantised numbers ---- */

@@ -5,11 +5,11 @@
 #include <string.h>
 
 struct lstm {
-    int64_t batch, n, n_out, n_in; /* n: cells */
+    struct lstm_sizes size;
     int activation;
     float cell_clip, out_clip;
-    bool by_time, shifted, coupled; /* coupled: the input gate is what the forget gate leaves */
-    int first, n_gates;             /* of those that have weights */
+    bool shifted, coupled; /* coupled: the input gate is what the forget gate leaves */
+    int first, n_gates;    /* of those that have weights */
 };
 
 static rill_status parts_refuse(struct conversion *c)
@@ -31,35 +31,17 @@ static rill_status parts_refuse(struct conversion *c)
 static rill_status lstm_read(struct conversion *c, struct lstm *ret)
 {
     struct flat *f = &c->r->flat;
-    const struct tfl_tensor *x = tfl_in(c, IN_X), *w = tfl_in(c, IN_WEIGHTS + GATE_OUTPUT),
-                            *out = tfl_in(c, IN_OUTPUT), *cell = tfl_in(c, IN_CELL);
     TRY(parts_refuse(c));
-    if (!w || !out || !cell || x->shape.rank != 3 || w->shape.rank != 2 || out->shape.rank != 2 ||
-        cell->shape.rank != 2)
-        return tfl_fail(c, RILL_MALFORMED,
-                        "wants an input of rank 3, weights and both states of rank 2");
-    *ret = (struct lstm) { .batch = out->shape.dim[0],
-                           .n = w->shape.dim[0],
-                           .n_in = w->shape.dim[1],
-                           .n_out = out->shape.dim[1],
-                           .activation = flat_i8(f, c->options, LSTM_ACTIVATION, 0),
+    *ret = (struct lstm) { .activation = flat_i8(f, c->options, LSTM_ACTIVATION, 0),
                            .cell_clip = flat_f32(f, c->options, LSTM_CELL_CLIP, 0),
                            .out_clip = flat_f32(f, c->options, LSTM_PROJECTION_CLIP, 0),
-                           .by_time = flat_i8(f, c->options, LSTM_TIME_MAJOR, 0),
                            .shifted = flat_i8(f, c->options, LSTM_ASYMMETRIC, 0),
                            .coupled = !tfl_in(c, IN_WEIGHTS) };
     ret->first = ret->coupled ? GATE_FORGET : GATE_INPUT;
     ret->n_gates = GATES - ret->first;
-    TRY(tfl_known(c, x, ret->by_time ? 1 : 0, "a layer with a state"));
+    TRY(tfl_lstm_sizes_read(c, DTYPE_F32, DTYPE_F32, &ret->size));
     if (flat_i8(f, c->options, LSTM_DIAGONAL, 0))
         return tfl_fail(c, RILL_UNSUPPORTED, "its recurrent weights are diagonals; full are read");
-    if (x->shape.dim[2] != ret->n_in || x->shape.dim[ret->by_time ? 1 : 0] != ret->batch ||
-        cell->shape.dim[0] != ret->batch || cell->shape.dim[1] != ret->n ||
-        (!tfl_in(c, IN_PROJECTION) && ret->n_out != ret->n) || ret->n < 1 || ret->n_in < 1)
-        return tfl_fail(c, RILL_MALFORMED,
-                        "states of %lld and %lld do not fit weights of %lld by %lld",
-                        (long long) ret->n_out, (long long) cell->shape.dim[1], (long long) ret->n,
-                        (long long) ret->n_in);
     return RILL_OK;
 }
 
@@ -150,7 +132,7 @@ static rill_status peephole(struct conversion *c, const struct lstm *l, unsigned
     uint32_t w;
     if (!tfl_in(c, IN_PEEPHOLES + p))
         return RILL_OK;
-    TRY(vector_wire(c, IN_PEEPHOLES + p, l->n, &w));
+    TRY(vector_wire(c, IN_PEEPHOLES + p, l->size.n, &w));
     TRY(tfl_emit2(c, OP_MUL, cell, w, &w));
     return tfl_emit2(c, OP_ADD, *gate, w, gate);
 }
@@ -187,10 +169,10 @@ static rill_status output_next(struct conversion *c, const struct lstm *l, uint3
     TRY(tfl_emit2(c, OP_MUL, gate, *ret, ret));
     if (!tfl_in(c, IN_PROJECTION))
         return RILL_OK;
-    TRY(weights_read(c, IN_PROJECTION, 1, l->n_out, l->n, &w));
+    TRY(weights_read(c, IN_PROJECTION, 1, l->size.n_out, l->size.n, &w));
     TRY(tfl_emit_rows(c, *ret, w.v, w.scales, l->shifted, ret));
     if (tfl_in(c, IN_PROJECTION_BIAS)) {
-        TRY(vector_wire(c, IN_PROJECTION_BIAS, l->n_out, &bias));
+        TRY(vector_wire(c, IN_PROJECTION_BIAS, l->size.n_out, &bias));
         TRY(tfl_emit2(c, OP_ADD, *ret, bias, ret));
     }
     return cut(c, l->out_clip, ret);
@@ -202,10 +184,11 @@ static rill_status step_build(struct conversion *c, const struct lstm *l)
     struct attr split[] = { attr_int("axis", 1), attr_int("num_outputs", l->n_gates) };
     struct weights w = { NULL, NULL };
     uint32_t out, cell, sums, recurrent, gate[GATES] = { WIRE_NONE };
-    TRY(tfl_body_input(c, "output", DTYPE_F32, l->batch, l->n_out, &out));
-    TRY(tfl_body_input(c, "cell", DTYPE_F32, l->batch, l->n, &cell));
-    TRY(tfl_body_input(c, "gates", DTYPE_F32, l->batch, l->n * l->n_gates, &sums));
-    TRY(weights_read(c, IN_RECURRENT + (unsigned) l->first, l->n_gates, l->n, l->n_out, &w));
+    TRY(tfl_body_input(c, "output", DTYPE_F32, l->size.batch, l->size.n_out, &out));
+    TRY(tfl_body_input(c, "cell", DTYPE_F32, l->size.batch, l->size.n, &cell));
+    TRY(tfl_body_input(c, "gates", DTYPE_F32, l->size.batch, l->size.n * l->n_gates, &sums));
+    TRY(weights_read(c, IN_RECURRENT + (unsigned) l->first, l->n_gates, l->size.n, l->size.n_out,
+                     &w));
     TRY(tfl_emit_rows(c, out, w.v, w.scales, l->shifted, &recurrent));
     TRY(tfl_emit2(c, OP_ADD, sums, recurrent, &sums));
     TRY(tfl_emit(c, OP_SPLIT, split, 2, &sums, 1, gate + l->first, (unsigned) l->n_gates));
@@ -219,21 +202,21 @@ static rill_status step_build(struct conversion *c, const struct lstm *l)
 /* What the input gives all gates: [time, batch, gates]. */
 static rill_status gates_of_input(struct conversion *c, const struct lstm *l, uint32_t *ret)
 {
-    const int64_t by_time[] = { 1, 0, 2 }, all = l->n * l->n_gates;
+    const int64_t by_time[] = { 1, 0, 2 }, all = l->size.n * l->n_gates;
     struct weights w = { NULL, NULL }, b = { NULL, NULL };
     uint32_t x, bias;
     TRY(tfl_wire(c, IN_X, &x));
-    if (!l->by_time)
+    if (!l->size.by_time)
         TRY(tfl_emit_transpose(c, by_time, 3, x, &x));
-    TRY(tfl_emit_shape(c, x, (int64_t[]) { -1, l->n_in }, 2, &x));
-    TRY(weights_read(c, IN_WEIGHTS + (unsigned) l->first, l->n_gates, l->n, l->n_in, &w));
-    TRY(weights_read(c, IN_BIAS + (unsigned) l->first, l->n_gates, l->n, 1, &b));
+    TRY(tfl_emit_shape(c, x, (int64_t[]) { -1, l->size.n_in }, 2, &x));
+    TRY(weights_read(c, IN_WEIGHTS + (unsigned) l->first, l->n_gates, l->size.n, l->size.n_in, &w));
+    TRY(weights_read(c, IN_BIAS + (unsigned) l->first, l->n_gates, l->size.n, 1, &b));
     if (b.v->type != DTYPE_F32)
         return tfl_fail(c, RILL_UNSUPPORTED, "its bias is %s; wants f32", dtype_name(b.v->type));
     TRY(tfl_emit_rows(c, x, w.v, w.scales, l->shifted, &x));
     TRY(tfl_wire_of(c, tensor_from_data(c->r->arena, DTYPE_F32, 1, &all, b.v->data), &bias));
     TRY(tfl_emit2(c, OP_ADD, x, bias, &x));
-    return tfl_emit_shape(c, x, (int64_t[]) { -1, l->batch, all }, 3, ret);
+    return tfl_emit_shape(c, x, (int64_t[]) { -1, l->size.batch, all }, 3, ret);
 }
 
 rill_status tfl_lstm(struct conversion *c)
@@ -245,7 +228,7 @@ rill_status tfl_lstm(struct conversion *c)
         return tfl_lstm_whole(c);
     TRY(lstm_read(c, &l));
     TRY(gates_of_input(c, &l, &sums));
-    TRY(tfl_lstm_scan_begin(c, l.by_time, sums, &scan));
+    TRY(tfl_lstm_scan_begin(c, l.size.by_time, sums, &scan));
     TRY(step_build(&scan.inner, &l));
     return tfl_lstm_scan_end(c, &scan);
 }

@@ -4,7 +4,7 @@
  *
  * lstm.c          floats, by weights of floats or bytes
  * lstm_whole.c    bytes
- * lstm_scan.c     the Scan */
+ * lstm_scan.c     the sizes, the Scan */
 #ifndef RILL_MODELS_TFLITE_LSTM_H
 #define RILL_MODELS_TFLITE_LSTM_H
 #include "models/tflite/internal.h"
@@ -25,6 +25,16 @@ enum {
     IN_NORMS
 };
 enum { GATE_INPUT, GATE_FORGET, GATE_CELL, GATE_OUTPUT, GATES };
+
+struct lstm_sizes {
+    int64_t batch, n, n_in, n_out; /* n: cells */
+    bool by_time;                  /* the first axis is time, the second the batch */
+};
+
+/* Of the input, the weights and both states, which have to fit each other; states are refused that
+ * are of other types than these. */
+rill_status tfl_lstm_sizes_read(struct conversion *c, enum dtype output, enum dtype cell,
+                                struct lstm_sizes *ret);
 
 struct lstm_scan {
     struct conversion inner; /* of the body, which inputs and outputs are to be added to */

@@ -5,6 +5,48 @@
 
 #include <string.h>
 
+/* What a run leaves is what the next one reads, as what it is made of. */
+static rill_status state_check(struct conversion *c, unsigned i, enum dtype type)
+{
+    const struct tfl_tensor *t = tfl_in(c, i);
+    if (t->shape.type == type)
+        return RILL_OK;
+    return tfl_fail(c, RILL_UNSUPPORTED, "its %s '%.80s' is %s; by an input of %s it wants %s",
+                    i == IN_CELL ? "cell" : "output state", t->name, dtype_name(t->shape.type),
+                    dtype_name(tfl_type(c, IN_X)), dtype_name(type));
+}
+
+rill_status tfl_lstm_sizes_read(struct conversion *c, enum dtype output, enum dtype cell,
+                                struct lstm_sizes *ret)
+{
+    const struct tfl_tensor *x = tfl_in(c, IN_X), *w = tfl_in(c, IN_WEIGHTS + GATE_OUTPUT),
+                            *out = tfl_in(c, IN_OUTPUT), *cells = tfl_in(c, IN_CELL);
+    if (!w || !out || !cells || x->shape.rank != 3 || w->shape.rank != 2 || out->shape.rank != 2 ||
+        cells->shape.rank != 2)
+        return tfl_fail(c, RILL_MALFORMED,
+                        "wants an input of rank 3, weights and both states of rank 2");
+    const struct lstm_sizes s = { .batch = out->shape.dim[0],
+                                  .n = w->shape.dim[0],
+                                  .n_in = w->shape.dim[1],
+                                  .n_out = out->shape.dim[1],
+                                  .by_time = flat_i8(&c->r->flat, c->options, LSTM_TIME_MAJOR, 0) };
+    TRY(tfl_known(c, x, s.by_time ? 1 : 0, "a layer with a state"));
+    if (x->shape.dim[2] != s.n_in || x->shape.dim[s.by_time ? 1 : 0] != s.batch ||
+        cells->shape.dim[0] != s.batch || cells->shape.dim[1] != s.n ||
+        (!tfl_in(c, IN_PROJECTION) && s.n_out != s.n) || s.n < 1 || s.n_in < 1)
+        return tfl_fail(c, RILL_MALFORMED,
+                        "states '%.80s' of %lld by %lld and '%.80s' of %lld by %lld do not fit "
+                        "weights of %lld by %lld and an input of %lld by %lld",
+                        out->name, (long long) s.batch, (long long) s.n_out, cells->name,
+                        (long long) cells->shape.dim[0], (long long) cells->shape.dim[1],
+                        (long long) s.n, (long long) s.n_in,
+                        (long long) x->shape.dim[s.by_time ? 1 : 0], (long long) x->shape.dim[2]);
+    TRY(state_check(c, IN_OUTPUT, output));
+    TRY(state_check(c, IN_CELL, cell));
+    *ret = s;
+    return RILL_OK;
+}
+
 rill_status tfl_body_input(struct conversion *c, const char *name, enum dtype type, int64_t batch,
                            int64_t n, uint32_t *ret)
 {
@@ -82,6 +124,7 @@ static rill_status scan_emit(struct conversion *c, const struct lstm_scan *s, ui
     struct node *n = graph_add_node(c->s->g, &op_scan, c->name, attr, s->in, 3, ret, 3);
     if (!n)
         return tfl_no_memory(c->r);
+    n->origin = c->origin;
     n->body = bodies;
     n->n_body = 1;
     return RILL_OK;

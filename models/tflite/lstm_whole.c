@@ -83,8 +83,7 @@ static rill_status looked_up(struct conversion *c, int32_t (*f)(int32_t, int), i
 #define GATE_POWER (-12) /* gates are in steps of 2^-12 */
 
 struct whole {
-    int64_t batch, n, n_in;
-    bool by_time;
+    struct lstm_sizes size;
     int power; /* the cell is in steps of 2^power */
     int32_t cell_most;
     float out_scale;
@@ -114,7 +113,7 @@ static rill_status forms_refuse(struct conversion *c)
     return RILL_OK;
 }
 
-/* The tensor between that has the scale of the output. */
+/* The tensor between that has the scale of the output: of its shape, or of none. */
 static rill_status hidden_read(struct conversion *c, struct whole *ret)
 {
     const int32_t i = c->between.n == 5 ? flat_list_i32(&c->r->flat, c->between, 4) : -1;
@@ -123,55 +122,46 @@ static rill_status hidden_read(struct conversion *c, struct whole *ret)
                         "has %u tensors between its parts, of which the last is to have a scale; "
                         "wants 5 (gates of 16 bits)",
                         c->between.n);
-    ret->hidden = &c->s->tensors[i];
-    return RILL_OK;
+    const struct tfl_tensor *t = ret->hidden = &c->s->tensors[i];
+    const int64_t n = tensor_count(&t->shape);
+    if (t->shape.type == DTYPE_I8 &&
+        (t->shape.rank == 0 || n == 0 || n == ret->size.batch * ret->size.n))
+        return RILL_OK;
+    return tfl_fail(c, RILL_MALFORMED,
+                    "'%.80s', which has the scale of its output, is %lld elements of %s; wants i8, "
+                    "%lld or none",
+                    t->name, (long long) n, dtype_name(t->shape.type),
+                    (long long) (ret->size.batch * ret->size.n));
 }
 
 static rill_status cell_read(struct conversion *c, const struct tfl_tensor *cell, struct whole *ret)
 {
     const float scale = tfl_quant_scale(c->r, cell, 0),
                 clip = flat_f32(&c->r->flat, c->options, LSTM_CELL_CLIP, 0);
-    if (cell->shape.type != DTYPE_I16 || cell->q.n != 1 || !tfl_quant_centred(c->r, cell) ||
-        !tfl_power_of_two(scale, &ret->power) || ret->power < -15 || ret->power > -9)
+    TRY(tfl_single_whole(c, cell));
+    if (!tfl_power_of_two(scale, &ret->power) || ret->power < -15 || ret->power > -9)
         return tfl_fail(c, RILL_UNSUPPORTED,
-                        "its cell '%.80s' is %s in steps of %g; wants i16 around 0 in steps of a "
-                        "power of two, 2^-15 to 2^-9",
-                        cell->name, dtype_name(cell->shape.type), (double) scale);
+                        "its cell '%.80s' is in steps of %g; wants a power of two, 2^-15 to 2^-9",
+                        cell->name, (double) scale);
     ret->cell_most = clip > 0 && clip / scale < INT16_MAX ? (int32_t) (clip / scale) : 0;
     return RILL_OK;
 }
 
 static rill_status whole_read(struct conversion *c, struct whole *ret)
 {
-    const struct tfl_tensor *x = tfl_in(c, IN_X), *w = tfl_in(c, IN_WEIGHTS + GATE_OUTPUT),
-                            *out = tfl_in(c, IN_OUTPUT), *cell = tfl_in(c, IN_CELL);
+    const struct tfl_tensor *x = tfl_in(c, IN_X), *out = tfl_in(c, IN_OUTPUT);
     TRY(forms_refuse(c));
-    if (!w || !out || !cell || x->shape.rank != 3 || w->shape.rank != 2 || out->shape.rank != 2 ||
-        cell->shape.rank != 2)
-        return tfl_fail(c, RILL_MALFORMED,
-                        "wants an input of rank 3, weights and both states of rank 2");
-    *ret = (struct whole) { .batch = out->shape.dim[0],
-                            .n = w->shape.dim[0],
-                            .n_in = w->shape.dim[1],
-                            .by_time = flat_i8(&c->r->flat, c->options, LSTM_TIME_MAJOR, 0) };
-    TRY(tfl_known(c, x, ret->by_time ? 1 : 0, "a layer with a state"));
-    if (x->shape.dim[2] != ret->n_in || x->shape.dim[ret->by_time ? 1 : 0] != ret->batch ||
-        cell->shape.dim[0] != ret->batch || cell->shape.dim[1] != ret->n ||
-        out->shape.dim[1] != ret->n || ret->n < 1 || ret->n_in < 1)
-        return tfl_fail(c, RILL_MALFORMED,
-                        "states of %lld and %lld do not fit weights of %lld by %lld",
-                        (long long) out->shape.dim[1], (long long) cell->shape.dim[1],
-                        (long long) ret->n, (long long) ret->n_in);
+    *ret = (struct whole) { .hidden = NULL };
+    if (x->shape.type != DTYPE_I8)
+        return tfl_fail(c, RILL_UNSUPPORTED, "of %s; i8 or f32 are read",
+                        dtype_name(x->shape.type));
+    TRY(tfl_lstm_sizes_read(c, DTYPE_I8, DTYPE_I16, &ret->size));
     TRY(tfl_single(c, x));
     TRY(tfl_single(c, out));
-    if (x->shape.type != DTYPE_I8 || out->shape.type != DTYPE_I8 ||
-        tfl_out(c, 0)->shape.type != DTYPE_I8)
-        return tfl_fail(c, RILL_UNSUPPORTED, "of %s, which makes %s; both i8 are read",
-                        dtype_name(x->shape.type), dtype_name(tfl_out(c, 0)->shape.type));
     ret->out_scale = tfl_quant_scale(c->r, out, 0);
     ret->out_zero = tfl_quant_zero(c->r, out);
     TRY(hidden_read(c, ret));
-    return cell_read(c, cell, ret);
+    return cell_read(c, tfl_in(c, IN_CELL), ret);
 }
 
 /* Input i, [n, k] of i8 with one scale around 0, or [n] of i32, as a wire. */
@@ -209,12 +199,12 @@ static rill_status gate_sum(struct conversion *c, const struct whole *l, uint32_
                         attr_int("to", to), attr_int("low", whole ? INT32_MIN : INT16_MIN),
                         attr_int("high", whole ? INT32_MAX : INT16_MAX) };
     uint32_t in[3] = { rows, WIRE_NONE, WIRE_NONE };
-    TRY(constant_wire(c, from, l->n, k, &in[1]));
+    TRY(constant_wire(c, from, l->size.n, k, &in[1]));
     if (bias)
-        TRY(constant_wire(c, bias, l->n, 0, &in[2]));
+        TRY(constant_wire(c, bias, l->size.n, 0, &in[2]));
     TRY(tfl_emit(c, OP_BYTE_CONV, &x_zero, 1, in, 3, ret, 1));
     TRY(tfl_emit(c, OP_REQUANTIZE, a, 5, ret, 1, ret, 1));
-    return tfl_emit_shape(c, *ret, (int64_t[]) { -1, l->n }, 2, ret);
+    return tfl_emit_shape(c, *ret, (int64_t[]) { -1, l->size.n }, 2, ret);
 }
 
 /* Gate g of the step: the function of both its sums. */
@@ -225,7 +215,7 @@ static rill_status gate_next(struct conversion *c, const struct whole *l, unsign
                 a[] = { attr_int("multiplier", INT32_MAX), attr_int("to", DTYPE_I16),
                         attr_int("low", INT16_MIN), attr_int("high", INT16_MAX) };
     uint32_t sum;
-    TRY(gate_sum(c, l, rows, l->n, l->out_scale, l->out_zero, IN_RECURRENT + g, 0, DTYPE_I32,
+    TRY(gate_sum(c, l, rows, l->size.n, l->out_scale, l->out_zero, IN_RECURRENT + g, 0, DTYPE_I32,
                  &sum));
     TRY(tfl_emit(c, OP_CAST, &to, 1, gate, 1, gate, 1));
     TRY(tfl_emit2(c, OP_ADD, sum, *gate, gate));
@@ -271,11 +261,11 @@ static rill_status step_build(struct conversion *c, const struct whole *l)
 {
     struct attr split[] = { attr_int("axis", 1), attr_int("num_outputs", GATES) };
     uint32_t out, cell, sums, rows, gate[GATES];
-    TRY(tfl_body_input(c, "output", DTYPE_I8, l->batch, l->n, &out));
-    TRY(tfl_body_input(c, "cell", DTYPE_I16, l->batch, l->n, &cell));
-    TRY(tfl_body_input(c, "gates", DTYPE_I16, l->batch, l->n * GATES, &sums));
+    TRY(tfl_body_input(c, "output", DTYPE_I8, l->size.batch, l->size.n, &out));
+    TRY(tfl_body_input(c, "cell", DTYPE_I16, l->size.batch, l->size.n, &cell));
+    TRY(tfl_body_input(c, "gates", DTYPE_I16, l->size.batch, l->size.n * GATES, &sums));
     TRY(tfl_emit(c, OP_SPLIT, split, 2, &sums, 1, gate, GATES));
-    TRY(tfl_emit_shape(c, out, (int64_t[]) { -1, 1, 1, l->n }, 4, &rows));
+    TRY(tfl_emit_shape(c, out, (int64_t[]) { -1, 1, 1, l->size.n }, 4, &rows));
     for (unsigned g = 0; g < GATES; g++)
         TRY(gate_next(c, l, g, rows, &gate[g]));
     TRY(cell_next(c, l, gate, &cell));
@@ -293,14 +283,14 @@ static rill_status gates_of_input(struct conversion *c, const struct whole *l, u
     struct attr axis = attr_int("axis", 1);
     uint32_t x, gate[GATES];
     TRY(tfl_wire(c, IN_X, &x));
-    if (!l->by_time)
+    if (!l->size.by_time)
         TRY(tfl_emit_transpose(c, by_time, 3, x, &x));
-    TRY(tfl_emit_shape(c, x, (int64_t[]) { -1, 1, 1, l->n_in }, 4, &x));
+    TRY(tfl_emit_shape(c, x, (int64_t[]) { -1, 1, 1, l->size.n_in }, 4, &x));
     for (unsigned g = 0; g < GATES; g++)
-        TRY(gate_sum(c, l, x, l->n_in, tfl_quant_scale(c->r, t, 0), tfl_quant_zero(c->r, t),
+        TRY(gate_sum(c, l, x, l->size.n_in, tfl_quant_scale(c->r, t, 0), tfl_quant_zero(c->r, t),
                      IN_WEIGHTS + g, IN_BIAS + g, DTYPE_I16, &gate[g]));
     TRY(tfl_emit(c, OP_CONCAT, &axis, 1, gate, GATES, ret, 1));
-    return tfl_emit_shape(c, *ret, (int64_t[]) { -1, l->batch, l->n * GATES }, 3, ret);
+    return tfl_emit_shape(c, *ret, (int64_t[]) { -1, l->size.batch, l->size.n * GATES }, 3, ret);
 }
 
 rill_status tfl_lstm_whole(struct conversion *c)
@@ -310,7 +300,7 @@ rill_status tfl_lstm_whole(struct conversion *c)
     uint32_t sums;
     TRY(whole_read(c, &l));
     TRY(gates_of_input(c, &l, &sums));
-    TRY(tfl_lstm_scan_begin(c, l.by_time, sums, &scan));
+    TRY(tfl_lstm_scan_begin(c, l.size.by_time, sums, &scan));
     TRY(step_build(&scan.inner, &l));
     return tfl_lstm_scan_end(c, &scan);
 }

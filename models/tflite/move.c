@@ -4,20 +4,32 @@
 
 #include <string.h>
 
-/* The type of a moved number is that of what it is moved to, and so is what it stands for. */
-static rill_status moved_check(struct conversion *c, unsigned in)
+/* Sizes that the output does not have as input 1 says them; -1 fits any. */
+static rill_status sizes_check(struct conversion *c)
 {
-    const struct tfl_tensor *x = tfl_in(c, in), *y = tfl_out(c, 0);
-    if (x->shape.type != y->shape.type)
-        return tfl_fail(c, RILL_MALFORMED, "makes %s of %s", dtype_name(y->shape.type),
-                        dtype_name(x->shape.type));
-    return RILL_OK;
+    const struct tfl_tensor *t = tfl_in(c, 1), *y = tfl_out(c, 0);
+    const struct tensor *v = NULL;
+    uint32_t w;
+    if (c->row->with != RESHAPE_BY_SIZES || !t)
+        return RILL_OK;
+    TRY(tfl_wire(c, 1, &w));
+    v = c->s->g->wires[w].fact.value;
+    int64_t n = v ? tensor_count(v) : 0;
+    bool fits = !v || (v->type == DTYPE_I32 && n == y->shape.rank);
+    for (int64_t i = 0; v && fits && i < n; i++) {
+        int64_t size = tensor_get_i64(v, v->data, i);
+        fits = size < 0 || y->open >> i & 1 || size == y->shape.dim[i];
+    }
+    return fits ? RILL_OK
+                : tfl_fail(c, RILL_MALFORMED,
+                           "its output '%.80s' is not of the shape that input 1, '%.80s', says",
+                           y->name, t->name);
 }
 
 rill_status tfl_reshape(struct conversion *c)
 {
     uint32_t x, y;
-    TRY(moved_check(c, 0));
+    TRY(sizes_check(c));
     TRY(tfl_wire(c, 0, &x));
     if (!tfl_in(c, 0)->open && !tfl_out(c, 0)->open &&
         tensor_count(&tfl_in(c, 0)->shape) != tensor_count(&tfl_out(c, 0)->shape))
@@ -43,7 +55,6 @@ rill_status tfl_transpose(struct conversion *c)
     int64_t perm[RANK_MAX];
     uint32_t x, y;
     unsigned n;
-    TRY(moved_check(c, 0));
     TRY(tfl_wire(c, 0, &x));
     TRY(tfl_ints(c, 1, perm, RANK_MAX, &n));
     TRY(tfl_emit_transpose(c, perm, n, x, &y));
@@ -83,7 +94,6 @@ rill_status tfl_concatenation(struct conversion *c)
     int activation = flat_i8(&r->flat, c->options, CONCAT_ACTIVATION, 0);
     if (!in)
         return tfl_no_memory(r);
-    TRY(moved_check(c, 0));
     for (unsigned i = 0; i < c->in.n; i++)
         TRY(joined_part(c, i, &in[i]));
     TRY(join(c, in, c->in.n, flat_i32(&r->flat, c->options, CONCAT_AXIS, 0), &y));
@@ -100,7 +110,6 @@ rill_status tfl_pack(struct conversion *c)
     int64_t axis = flat_i32(&r->flat, c->options, PACK_AXIS, 0);
     if (!in)
         return tfl_no_memory(r);
-    TRY(moved_check(c, 0));
     TRY(tfl_wire_i64s(c, &axis, 1, &axes));
     for (unsigned i = 0; i < c->in.n; i++) {
         TRY(tfl_wire(c, i, &in[i]));
@@ -117,7 +126,6 @@ static rill_status split(struct conversion *c, uint32_t x, int64_t axis, uint32_
     struct attr a[2] = { attr_int("axis", axis), attr_int("num_outputs", c->out.n) };
     if (!out)
         return tfl_no_memory(c->r);
-    TRY(moved_check(c, c->in.n > 1 && tfl_type(c, 0) != tfl_out(c, 0)->shape.type));
     TRY(tfl_emit(c, OP_SPLIT, a, sizes == WIRE_NONE ? 2 : 1, (uint32_t[]) { x, sizes }, 2, out,
                  c->out.n));
     TRY(tfl_wire_i64s(c, &axis, 1, &axes));
@@ -245,7 +253,6 @@ rill_status tfl_strided_slice(struct conversion *c)
 {
     struct strides s;
     uint32_t y;
-    TRY(moved_check(c, 0));
     TRY(strides_read(c, &s));
     TRY(strides_fix(c, &s));
     TRY(slice(c, s.begin, s.end, s.step, s.n, &y));
@@ -259,7 +266,6 @@ rill_status tfl_slice(struct conversion *c)
     int64_t begin[RANK_MAX], end[RANK_MAX], step[RANK_MAX];
     unsigned n, m;
     uint32_t y;
-    TRY(moved_check(c, 0));
     TRY(tfl_ints(c, 1, begin, RANK_MAX, &n));
     TRY(tfl_ints(c, 2, end, RANK_MAX, &m));
     if (n != m || n != (unsigned) tfl_in(c, 0)->shape.rank)
@@ -282,7 +288,6 @@ static rill_status pads(struct conversion *c, const char *mode, uint32_t value)
     const char **text = arena_array(c->r->arena, const char *, 1);
     uint32_t in[3], y;
     unsigned n;
-    TRY(moved_check(c, 0));
     TRY(tfl_ints(c, 1, pairs, 2 * RANK_MAX, &n));
     if (n != 2 * (unsigned) x->shape.rank)
         return tfl_fail(c, RILL_MALFORMED, "%u pads for rank %d", n, x->shape.rank);
@@ -329,7 +334,6 @@ rill_status tfl_gather(struct conversion *c)
     uint32_t in[2], y;
     if (flat_i32(&c->r->flat, c->options, GATHER_BATCH, 0))
         return tfl_fail(c, RILL_UNSUPPORTED, "gathers within batches, which is not read");
-    TRY(moved_check(c, 0));
     TRY(tfl_wire(c, 0, &in[0]));
     TRY(tfl_wire(c, 1, &in[1]));
     TRY(tfl_emit(c, OP_GATHER, &a, 1, in, 2, &y, 1));

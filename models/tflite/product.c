@@ -100,14 +100,15 @@ rill_status tfl_byte_scales_check(struct conversion *c, const struct product_of 
     const struct tfl_tensor *w = tfl_in(c, of->w);
     TRY(tfl_single_whole(c, tfl_in(c, of->x)));
     TRY(tfl_single_whole(c, tfl_out(c, 0)));
-    if (!tfl_type_is_byte(w->shape.type) || w->q.n == 0 || (w->q.n > 1 && w->q.axis != axis))
+    const enum dtype x = tfl_type(c, of->x), type = x == DTYPE_I16 ? DTYPE_I8 : x;
+    if (w->shape.type != type || w->q.n == 0 || (w->q.n > 1 && w->q.axis != axis))
         return tfl_fail(c, RILL_UNSUPPORTED,
-                        "weights '%.80s' are %s with %u scales along axis %d; wants 8 bits with "
-                        "one scale, or one for each output along axis %d",
-                        w->name, dtype_name(w->shape.type), w->q.n, w->q.axis, axis);
-    if (tfl_type(c, of->x) == DTYPE_I16)
+                        "weights '%.80s' are %s with %u scales along axis %d; by an input of %s "
+                        "they want %s with one scale, or one for each output along axis %d",
+                        w->name, dtype_name(w->shape.type), w->q.n, w->q.axis, dtype_name(x),
+                        dtype_name(type), axis);
+    if (x == DTYPE_I16)
         return tfl_short_scales_check(c, of, axis);
-    TRY(tfl_single(c, tfl_out(c, 0)));
     if (w->shape.type == DTYPE_I8 && !(full && w->q.n == 1) && !tfl_quant_centred(c->r, w))
         return tfl_fail(c, RILL_UNSUPPORTED,
                         "weights '%.80s' of i8 have a zero point that is not 0", w->name);
@@ -308,6 +309,18 @@ static rill_status whole_full(struct conversion *c, bool real, int64_t k, int ac
     return real ? mixed_product(c, &one, x, weights, ret) : byte_conv(c, &one, x, weights, ret);
 }
 
+/* Rows of n, in the output's shape. */
+static rill_status rows_result(struct conversion *c, int64_t n, uint32_t w)
+{
+    const struct tfl_tensor *y = tfl_out(c, 0);
+    const int last = y->shape.rank - 1;
+    if (last >= 0 && !(y->open >> last & 1) && y->shape.dim[last] != n)
+        return tfl_fail(c, RILL_MALFORMED, "its output '%.80s' has rows of %lld; %lld are made",
+                        y->name, (long long) y->shape.dim[last], (long long) n);
+    TRY(tfl_emit_reshape(c, w, y, &w));
+    return tfl_result(c, 0, w);
+}
+
 rill_status tfl_fully_connected(struct conversion *c)
 {
     struct flat *f = &c->r->flat;
@@ -322,8 +335,7 @@ rill_status tfl_fully_connected(struct conversion *c)
         return tfl_fail(c, RILL_UNSUPPORTED, "its weights are shuffled; plain ones are read");
     TRY(real && w->type == DTYPE_F32 ? real_full(c, w->dim[1], activation, &y)
                                      : whole_full(c, real, w->dim[1], activation, &y));
-    TRY(tfl_emit_reshape(c, y, tfl_out(c, 0), &y));
-    return tfl_result(c, 0, y);
+    return rows_result(c, w->dim[0], y);
 }
 
 /* The last two axes changed. */
@@ -401,8 +413,7 @@ static rill_status mixed_matmul(struct conversion *c)
     TRY(tfl_emit_shape(c, x, (int64_t[]) { -1, w->dim[1] }, 2, &x));
     TRY(tfl_emit_rows(c, x, w, scales_of(c, tfl_in(c, 1)),
                       flat_i8(f, c->options, MATMUL_ASYMMETRIC, 0), &y));
-    TRY(tfl_emit_reshape(c, y, tfl_out(c, 0), &y));
-    return tfl_result(c, 0, y);
+    return rows_result(c, w->dim[0], y);
 }
 
 rill_status tfl_batch_matmul(struct conversion *c)

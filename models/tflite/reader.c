@@ -56,10 +56,17 @@ static rill_status operands_check(const struct conversion *c, struct flat_list l
 /* An output that something made already would be two values of one name. */
 static rill_status results_check(const struct conversion *c)
 {
-    for (uint32_t i = 0; i < c->out.n; i++)
-        if (tfl_out(c, i)->wire != WIRE_NONE)
-            return tfl_fail(c, RILL_MALFORMED, "writes tensor '%.80s' once more",
-                            tfl_out(c, i)->name);
+    const int like = c->row->like;
+    for (uint32_t i = 0; i < c->out.n; i++) {
+        const struct tfl_tensor *y = tfl_out(c, i), *x = like < 0 ? y : tfl_in(c, (unsigned) like);
+        if (y->wire != WIRE_NONE)
+            return tfl_fail(c, RILL_MALFORMED, "writes tensor '%.80s' once more", y->name);
+        if (x->element != y->element)
+            return tfl_fail(c, RILL_MALFORMED,
+                            "makes '%.80s', %s, of '%.80s', which is %s; both "
+                            "must agree",
+                            y->name, dtype_name(y->shape.type), x->name, dtype_name(x->shape.type));
+    }
     return RILL_OK;
 }
 
@@ -81,6 +88,10 @@ static rill_status operator_convert(struct subgraph *s, struct flat_table o, uin
         flat_list_i32(&r->flat, c.out, 0) < (int32_t) s->n_tensors)
         c.name = s->tensors[flat_list_i32(&r->flat, c.out, 0)].name;
     c.row = tfl_op_find(number);
+    c.origin =
+        arena_printf(r->arena, "operator %u (%s, '%.80s')", index, tfl_op_name(number), c.name);
+    if (!c.origin)
+        return tfl_no_memory(r);
     if (!c.row)
         return err_set(r->err, RILL_UNSUPPORTED,
                        "operator %u, which makes '%.80s', is %s (%d), which is not read", index,
@@ -96,10 +107,22 @@ static rill_status operator_convert(struct subgraph *s, struct flat_table o, uin
     return flat_status(&r->flat, r->err);
 }
 
+static void inputs_mark(struct subgraph *s, struct flat_table operator)
+{
+    struct flat_list in = flat_list(&s->r->flat, operator, OPERATOR_INPUTS, 4);
+    for (uint32_t i = 0; i < in.n; i++) {
+        uint32_t t = (uint32_t) flat_list_i32(&s->r->flat, in, i);
+        if (t < s->n_tensors)
+            s->tensors[t].read = true;
+    }
+}
+
 static rill_status operators_convert(struct subgraph *s)
 {
     struct reader *r = s->r;
     struct flat_list l = flat_list(&r->flat, s->table, GRAPH_OPERATORS, 4);
+    for (uint32_t i = 0; i < l.n; i++)
+        inputs_mark(s, flat_list_table(&r->flat, l, i));
     TRY(flat_status(&r->flat, r->err));
     for (uint32_t i = 0; i < l.n; i++) {
         struct flat_table o = flat_list_table(&r->flat, l, i);

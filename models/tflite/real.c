@@ -268,6 +268,9 @@ rill_status tfl_arg(struct conversion *c)
     uint32_t x, y;
     unsigned n;
     TRY(axes_read(c, 1, &axis, &n));
+    if (to.i != DTYPE_I32 && to.i != DTYPE_I64)
+        return tfl_fail(c, RILL_MALFORMED, "makes '%.80s' of %s; wants i32 or i64",
+                        tfl_out(c, 0)->name, dtype_name((enum dtype) to.i));
     a[0].i = axis;
     TRY(tfl_wire(c, 0, &x));
     TRY(tfl_emit(c, (enum op_id) c->row->with, a, 2, &x, 1, &y, 1));

@@ -21,12 +21,9 @@ rill_status tfl_short_scales_check(struct conversion *c, const struct product_of
 {
     const struct tfl_tensor *w = tfl_in(c, of->w);
     const enum dtype bias = sums_are_narrow(c, of) ? DTYPE_I32 : DTYPE_I64;
-    if (tfl_out(c, 0)->shape.type != DTYPE_I16 || w->shape.type != DTYPE_I8 ||
-        !tfl_quant_centred(c->r, w))
+    if (!tfl_quant_centred(c->r, w))
         return tfl_fail(c, RILL_UNSUPPORTED,
-                        "of i16 by weights '%.80s' of %s, which makes %s; wants i8 with a zero "
-                        "point of 0, and i16",
-                        w->name, dtype_name(w->shape.type), dtype_name(tfl_out(c, 0)->shape.type));
+                        "of i16 by weights '%.80s' of i8 with a zero point that is not 0", w->name);
     if (tensor_count(&w->shape) > w->shape.dim[axis] * TERMS_MAX)
         return tfl_fail(c, RILL_UNSUPPORTED,
                         "sums more than %d products of i16; at most so many are read", TERMS_MAX);
@@ -178,9 +175,6 @@ rill_status tfl_short_table(struct conversion *c)
         return tfl_no_memory(c->r);
     TRY(tfl_single_whole(c, tfl_in(c, 0)));
     TRY(tfl_single_whole(c, tfl_out(c, 0)));
-    if (tfl_out(c, 0)->shape.type != DTYPE_I16)
-        return tfl_fail(c, RILL_MALFORMED, "makes %s of i16",
-                        dtype_name(tfl_out(c, 0)->shape.type));
     if (c->row->with == OP_SIGMOID || c->row->with == OP_TANH)
         TRY(unit_steps_check(c));
     switch (c->row->with) {

@@ -2,8 +2,10 @@
 /* Tensors of the file, the constants among them, and what their numbers stand for. */
 #include "models/tflite/internal.h"
 
+#include <float.h>
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 static const struct {
     const char *name;
@@ -39,6 +41,7 @@ static rill_status shape_read(struct reader *r, struct flat_table table, struct 
                        "tensor '%.80s' has %u dimensions, at most %d are supported", t->name, l.n,
                        RANK_MAX);
     t->shape.rank = (int) l.n;
+    t->ranked = l.n || flat_i8(&r->flat, table, TENSOR_RANKED, 0);
     for (uint32_t i = 0; i < l.n; i++) {
         int64_t n = t->shape.dim[i] = flat_list_i32(&r->flat, l, i);
         if (n < 0)
@@ -61,13 +64,29 @@ static rill_status signature_read(struct reader *r, struct flat_table table, str
         return err_set(r->err, RILL_MALFORMED,
                        "tensor '%.80s': a shape of %d dimensions and a signature of %u", t->name,
                        t->shape.rank, l.n);
-    for (uint32_t i = l.n > 1; i < l.n; i++)
-        if (flat_list_i32(&r->flat, l, i) < 0)
+    for (uint32_t i = 0; i < l.n; i++) {
+        const int32_t n = flat_list_i32(&r->flat, l, i);
+        if (n >= 0 && n != t->shape.dim[i])
+            return err_set(r->err, RILL_MALFORMED,
+                           "tensor '%.80s': axis %u is %" PRId64 " in its shape and %d in its "
+                           "signature",
+                           t->name, i, t->shape.dim[i], n);
+        if (n < 0 && (i || l.n == 1))
             t->open |= 1u << i;
+    }
     return RILL_OK;
 }
 
-/* Scales are above 0 and finite, zeros of the element's range. */
+/* What the bits of a float say, also where the thread takes the least of them for 0. */
+static double float_bits(float v)
+{
+    uint32_t bits;
+    memcpy(&bits, &v, sizeof bits);
+    const double least = ldexp((double) (bits & 0x7fffff), -149);
+    return bits & 0x7f800000 ? (double) v : bits >> 31 ? -least : least;
+}
+
+/* Scales are above 0, finite and no denormals, zeros of the element's range. */
 static rill_status scales_check(const struct reader *r, const struct tfl_tensor *t)
 {
     int64_t low = t->shape.type == DTYPE_I8 ? -128
@@ -77,11 +96,11 @@ static rill_status scales_check(const struct reader *r, const struct tfl_tensor 
         : t->shape.type == DTYPE_U8          ? 255
                                              : INT32_MAX;
     for (uint32_t i = 0; i < t->q.n; i++) {
-        float s = flat_list_f32(&r->flat, t->q.scale, i);
-        if (!(s > 0) || !isfinite(s))
+        double s = float_bits(flat_list_f32(&r->flat, t->q.scale, i));
+        if (!(s >= (double) FLT_MIN) || !isfinite(s))
             return err_set(r->err, RILL_MALFORMED,
-                           "tensor '%.80s': scale %u is %g, wants a number above 0", t->name, i,
-                           (double) s);
+                           "tensor '%.80s': scale %u is %g, wants a finite number of at least %g",
+                           t->name, i, s, (double) FLT_MIN);
     }
     for (uint32_t i = 0; i < t->q.zero.n; i++) {
         int64_t z = flat_list_i64(&r->flat, t->q.zero, i);

@@ -121,16 +121,16 @@ static int sum_up(enum dtype t)
     return t == DTYPE_I16 ? 15 : 20;
 }
 
-/* Whole numbers are i16 all of them, or bytes. */
+/* Both operands are of one type. */
 static rill_status kinds_agree(struct conversion *c)
 {
-    const enum dtype a = tfl_type(c, 0), b = tfl_type(c, 1), y = tfl_out(c, 0)->shape.type;
-    TRY(tfl_single_whole(c, tfl_in(c, 0)));
-    TRY(tfl_single_whole(c, tfl_in(c, 1)));
-    if ((a == DTYPE_I16) == (b == DTYPE_I16) && (a == DTYPE_I16) == (y == DTYPE_I16))
+    const struct tfl_tensor *a = tfl_in(c, 0), *b = tfl_in(c, 1);
+    TRY(tfl_single_whole(c, a));
+    TRY(tfl_single_whole(c, b));
+    if (a->shape.type == b->shape.type)
         return RILL_OK;
-    return tfl_fail(c, RILL_UNSUPPORTED, "of %s and %s, which makes %s; wants i16 or bytes alone",
-                    dtype_name(a), dtype_name(b), dtype_name(y));
+    return tfl_fail(c, RILL_UNSUPPORTED, "of '%.80s', %s, and '%.80s', %s; both must agree",
+                    a->name, dtype_name(a->shape.type), b->name, dtype_name(b->shape.type));
 }
 
 #define SUM_ATTRS 6 /* factors of the sum and of both operands */
@@ -216,8 +216,7 @@ rill_status tfl_byte_prelu(struct conversion *c)
     uint32_t in[2], part[3];
     if (!zero)
         return tfl_no_memory(c->r);
-    TRY(tfl_single(c, x));
-    TRY(tfl_single(c, w));
+    TRY(kinds_agree(c));
     TRY(tfl_range_attrs(c, y, ACTIVATION_NONE, a + 4));
     const float of_x = tfl_quant_scale(c->r, x, 0), of_w = tfl_quant_scale(c->r, w, 0),
                 of_y = tfl_quant_scale(c->r, y, 0);
@@ -327,6 +326,19 @@ static rill_status byte_extreme(struct conversion *c, const int64_t *axes, unsig
     return tfl_result(c, 0, out);
 }
 
+/* How many of x each result is made of; an axis may be named twice. */
+static int64_t reduced_count(const struct tensor *x, const int64_t *axes, unsigned n)
+{
+    bool seen[RANK_MAX] = { false };
+    int64_t each = 1;
+    for (unsigned i = 0; i < n; i++) {
+        const int axis = axis_normalise(axes[i], x->rank);
+        each *= seen[axis] ? 1 : x->dim[axis];
+        seen[axis] = true;
+    }
+    return each;
+}
+
 rill_status tfl_byte_reduce(struct conversion *c, const int64_t *axes, unsigned n,
                             const struct attr *keep)
 {
@@ -339,12 +351,12 @@ rill_status tfl_byte_reduce(struct conversion *c, const int64_t *axes, unsigned 
     TRY(tfl_single_whole(c, x));
     for (unsigned i = 0; i < n; i++)
         TRY(tfl_known(c, x, axis_normalise(axes[i], x->shape.rank), "a mean of bytes"));
-    int64_t all = tensor_count(&x->shape), left = tensor_count(&y->shape);
-    if (c->row->with != OP_REDUCE_MEAN || left < 1 || all < left || all / left > 1 << 20)
+    const int64_t each = reduced_count(&x->shape, axes, n);
+    const bool byte = tfl_type_is_byte(x->shape.type);
+    if (c->row->with != OP_REDUCE_MEAN || each < 1 || each > (byte ? 1 << 20 : 1 << 15))
         return tfl_fail(c, RILL_UNSUPPORTED,
-                        "on whole numbers is not read; MEAN of at most 2^20, REDUCE_MAX and "
-                        "REDUCE_MIN are");
-    int64_t each = all / left;
+                        "on whole numbers is not read; MEAN of at most 2^20 of 8 bits and 2^15 of "
+                        "16, REDUCE_MAX and REDUCE_MIN are");
     struct factor f = factor_over(tfl_factor_of((double) tfl_quant_scale(c->r, x, 0) /
                                                 (double) tfl_quant_scale(c->r, y, 0)),
                                   each);

@@ -204,6 +204,62 @@ static void test_rates(void)
     }
 }
 
+/* ---- more of them than bits in a word ---- */
+
+#define OUTPUTS 199
+
+/* y0, y1 .. and y_i = i * x. Views of x among them: they lie where the next frames go. */
+static rill_plan *plan_of_many(void)
+{
+    static char outputs[OUTPUTS * 8], body[OUTPUTS * 40];
+    size_t n_outputs = 0, n_body = 0;
+    for (int i = 0; i < OUTPUTS; i++) {
+        n_outputs += (size_t) sprintf(outputs + n_outputs, "%sy%d", i ? ", " : "", i);
+        n_body += (size_t) sprintf(body + n_body,
+                                   i == 1 ? "    y%d = copy(x);\n" : "    y%d = x * %d.0;\n", i, i);
+    }
+    return plan_of(outputs, body, PULSE);
+}
+
+static void many_run(rill_stream *s, unsigned first, unsigned last)
+{
+    const float x[PULSE] = { 1, 2, 3, 4 };
+    float y[PULSE];
+    size_t n;
+    check(!rill_stream_push(s, 0, x, PULSE, &n) && n == PULSE && !rill_stream_run(s), "run", 0);
+    for (unsigned i = first; i <= last; i++) {
+        check(rill_stream_run(s) == RILL_AGAIN, "waits for output", (long) i);
+        check(!rill_stream_pull(s, 1 + i, y, PULSE, &n) && n == PULSE && y[0] == (float) i &&
+                  y[3] == 4 * (float) i,
+              "output", (long) i);
+    }
+}
+
+static void test_many_ports(void)
+{
+    rill_plan *p = plan_of_many();
+    void *mem = p ? block_new(p) : NULL;
+    const unsigned one = 1 + OUTPUTS - 3, none = 1 + OUTPUTS;
+    size_t n;
+    float y[PULSE];
+    check(mem && rill_plan_ports(p, NULL, 0) == 1 + OUTPUTS, "ports", 1 + OUTPUTS);
+    if (!mem)
+        return;
+    rill_stream *s = rill_stream_init(mem, p);
+    for (int run = 0; run < 3; run++)
+        many_run(s, 0, OUTPUTS - 1);
+    check(!rill_stream_init_for(mem, p, &none, 1), "no such output", (long) none);
+    s = rill_stream_init_for(mem, p, &one, 1);
+    for (int run = 0; run < 3; run++) {
+        many_run(s, one - 1, one - 1);
+        check(!rill_stream_pull(s, 1, y, PULSE, &n) && n == 0, "unwanted output", run);
+        if (run == 1)
+            rill_stream_reset(s); /* still the one that is wanted */
+    }
+    free(mem);
+    rill_plan_unref(p);
+}
+
 /* ---- alignment ---- */
 
 static bool same_alignment(const rill_alignment *a, const rill_alignment *b)
@@ -255,6 +311,7 @@ int main(void)
     test_wanted();
     test_names();
     test_rates();
+    test_many_ports();
     test_align();
     return check_done();
 }

@@ -39,6 +39,7 @@ models/onnx                 ops models
 models/tflite               ops models
 models/network              ops models/onnx models/tflite
 models/nnef                 ops models models/network
+models/export               ops models/onnx
 lib                         engine pulse models models/network models/nnef
 sinks                       engine/base models rill.h
 check                       engine pulse models models/network lib sinks
@@ -51,7 +52,7 @@ daemon/net                  daemon/base rill.h
 daemon/serve                + daemon/compute daemon/models
 daemon/watch                +
 daemon                      +
-tools                       engine pulse models models/onnx models/tflite models/network lib sinks check tools/quantize clients/c kernels
+tools                       engine pulse models models/onnx models/tflite models/network models/export lib sinks check tools/quantize clients/c kernels
 """
 ELSEWHERE = ("bench", "examples", "include", "tests")   # what uses the rooms, and the public header
 OPS = ("engine/base", "engine/graph", "engine/ops")

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#define PORTS_MAX 64
+
 #define STREAM_BYTES ((uint64_t) 4 << 20)
 #define WORK_MAX 20000.0 /* nodes run in a pulse, bodies counted as often as they run */
 #define PULSES 4
@@ -43,6 +45,7 @@ static void plan_run_some(const rill_plan *p)
     static float buf[65536];
     rill_port ports[PORTS_MAX] = { { .struct_bytes = sizeof *ports } };
     unsigned n = rill_plan_ports(p, ports, PORTS_MAX);
+    n = n < PORTS_MAX ? n : PORTS_MAX;
     size_t moved;
     void *mem = aligned_alloc(64, (rill_plan_stream_size(p) + 63) / 64 * 64);
     if (!mem)
@@ -75,7 +78,7 @@ static void sinks_run_some(const rill_plan *p)
     rill_port ports[PORTS_MAX] = { { .struct_bytes = sizeof *ports } };
     rill_event e = { .struct_bytes = sizeof e };
     size_t took;
-    for (unsigned i = 0, n = rill_plan_ports(p, ports, PORTS_MAX); i < n; i++) {
+    for (unsigned i = 0, n = rill_plan_ports(p, ports, PORTS_MAX); i < n && i < PORTS_MAX; i++) {
         rill_error err = { .text = "" };
         rill_sink *s = NULL;
         if (ports[i].is_input)

@@ -52,6 +52,10 @@ static const struct {
     { "y = select(x > 0.6, x, 10.0);", 4, { 1, 10, 3, 10 } },
     { "y = select(x != 3.0 && !(x < 0.0), 1.0, 0.0);", 4, { 1, 0, 0, 1 } },
     { "y = sqr(x);", 4, { 1, 4, 9, 0.25f } },
+    { "y = rill_op('Clip', inputs = [x, [], 1.5]);", 4, { 1, -2, 1.5f, 0.5f } },
+    { "(v, i) = rill_op('TopK', inputs = [x, [1]], attributes = [('axis', 0)], outputs = 2); y = v + i;",
+      1, { 5 } },
+    { "y = x * rill_size('max(2, 3)');", 4, { 3, -6, 9, 1.5f } },
     { "k = 3; y = x * (2.0 if k > 2 else 5.0);", 4, { 2, -4, 6, 1 } },
     { "k = 2 ^ 3 - 7 / 2; y = x * k;", 4, { 5, -10, 15, 2.5f } },
     { "l = [1.0, 2.0, 3.0]; y = x * l[1] + length_of(l);", 4, { 5, -1, 9, 4 } },
@@ -252,6 +256,11 @@ static void test_values(void)
 #define TRACT "extension tract_registry tract_core;\nextension tract_registry tract_transformers;\n"
 #define T(value, STATUS, words) \
     { TRACT "graph g(x) -> (y) { " IN_X "y = " value "; }", RILL_##STATUS, "t.nnef:3:", words }
+#define SCAN(args, words) \
+    { "fragment f(x: tensor<scalar>, s: tensor<scalar>) -> (s: tensor<scalar>, y: tensor<scalar>) " \
+      "{ x = external(shape = []); s = external(shape = []); y = x + s; }\n" \
+      "graph g(x) -> (y) { " IN_X "y = rill_op('Scan', " args "); }", \
+      RILL_MALFORMED, "t.nnef:2:", words }
 #define TS(args, STATUS, words) \
     { TRACT "fragment f(x: tensor<scalar>) -> (y: tensor<scalar>) { y = x; }\n" \
       "graph g(x) -> (y) { " IN_X "y = tract_core_scan(body = \"f\", " args "); }", \
@@ -274,6 +283,32 @@ static const struct {
     { "graph g(x) -> (y) { x = external(shape = [4]); y = x @ x; }", RILL_MALFORMED, "t.nnef:1:54",
       "byte 0x40" },
     Y("z", MALFORMED, 60, "unknown name 'z'"),
+    Y("rill_op('Nothing', inputs = [x])", UNSUPPORTED, 60, "no op 'Nothing'"),
+    Y("rill_op('Fused', inputs = [x])", UNSUPPORTED, 60, "no op 'Fused'"),
+    Y("rill_op('Concat', inputs = x)", MALFORMED, 60, "'inputs' is a tensor, expected a list"),
+    Y("rill_op('Add', inputs = [x])", MALFORMED, 60, "has 1 inputs, wants 2"),
+    Y("rill_op('Add', inputs = [x, []])", MALFORMED, 60, "input 1 is required"),
+    Y("rill_op('Split', inputs = [x], outputs = 100000)", LIMIT, 60, "expected 1 to 4096"),
+    Y("rill_op('Softmax', inputs = [x], attributes = [('axes', 1)])", UNSUPPORTED, 60, "'axes'"),
+    Y("rill_op('Softmax', inputs = [x], attributes = [1])", MALFORMED, 60, "not a pair"),
+    Y("rill_op('Cast', inputs = [x], attributes = [('to', 'f31')])", UNSUPPORTED, 60, "f31"),
+    Y("rill_op('Cast', inputs = [x], attributes = [('to', 777)])", UNSUPPORTED, 60, "777"),
+    Y("rill_op('Loop', inputs = [3, true, x], attributes = [('states', 1)])", UNSUPPORTED, 60,
+      "no op 'Loop'"),
+    Y("rill_op('Transpose', inputs = [x], attributes = [('perm', [0, 'a'])])", MALFORMED, 60,
+      "a list of an integer and a string"),
+    Y("x * rill_size('S +')", INVALID, 64, "S +"),
+    SCAN("inputs = [1.0, x], attributes = [('states', 1), ('scans', 1)]",
+         "'body' is not the name of a fragment"),
+    SCAN("inputs = [x], attributes = [('states', 0), ('scans', 1)], body = f",
+         "a Scan of 1 inputs, 0 states and 1 scanned"),
+    SCAN("inputs = [x, x], attributes = [('states', 9), ('scans', 1)], body = f", "9 states"),
+    SCAN("inputs = [x, x], attributes = [('states', -1), ('scans', 3)], body = f", "-1 states"),
+    SCAN(
+        "inputs = [1.0, x], attributes = [('states', 1), ('scans', 1), ('in_axes', [7])], body = f",
+        "along no axis"),
+    SCAN("inputs = [x, 1.0], attributes = [('states', 1), ('scans', 1)], body = f",
+         "along no axis"),
     Y("relu", MALFORMED, 60, "'relu' is an operator"),
     Y("frobnicate(x)", UNSUPPORTED, 60, "unknown operator 'frobnicate'"),
     Y("relu(x, 3)", MALFORMED, 68, "at most 1 arguments"),

@@ -230,7 +230,11 @@ static void test_tensors(void)
                  "has 6 elements and its data 0");
     expect_const("strings", make_tensor("w", 8, DIMS(1)), RILL_UNSUPPORTED, "string");
     expect_const("complex", make_tensor("w", 14, DIMS(1)), RILL_UNSUPPORTED, "complex64");
-    expect_const("8-bit float", make_tensor("w", 17, DIMS(1)), RILL_UNSUPPORTED, "float8e4m3fn");
+    expect_const("4-bit float", make_tensor("w", 23, DIMS(1)), RILL_UNSUPPORTED, "float4e2m1");
+    expect_const("8-bit float, too many", make_raw("w", 17, DIMS(3), six, 4), RILL_MALFORMED,
+                 "'w': its shape takes 3 bytes and its raw data has 4");
+    expect_const("8-bit float, a wide number", make_listed("w", 19, DIMS(1), 1, 256),
+                 RILL_MALFORMED, "'w': its element 0 is 256, which is no 8 bits");
     expect_const("4-bit, a byte too many", make_raw("w", 22, DIMS(3), six, 3), RILL_MALFORMED,
                  "takes 2 bytes and its raw data has 3");
     expect_const("no such type", make_tensor("w", 99, DIMS(1)), RILL_MALFORMED,
@@ -333,10 +337,24 @@ static void test_nodes(void)
            NULL, RILL_UNSUPPORTED, "exists in opsets 6 to 28");
     struct pb vendor = make_node("Inverse", "x x", "y");
     pb_text(&vendor, NODE_DOMAIN, "com.microsoft");
-    expect_graph("vendor op", graph_with(vendor), RILL_UNSUPPORTED, "'com.microsoft'");
+    expect_graph("vendor op", graph_with(vendor), RILL_UNSUPPORTED, "inverts matrices");
+    vendor = make_node("Conv", "x x", "y");
+    pb_text(&vendor, NODE_DOMAIN, "com.microsoft.nchwc");
+    expect_graph("layout of a machine", graph_with(vendor), RILL_UNSUPPORTED, "level 'extended'");
+    vendor = node_with(make_node("QuickGelu", "x", "y"), make_int_attr("speed", 3));
+    pb_text(&vendor, NODE_DOMAIN, "com.microsoft");
+    expect_graph("unknown attribute of several nodes", graph_with(vendor), RILL_UNSUPPORTED,
+                 "(com.microsoft.QuickGelu): attribute 'speed' is not known; known: alpha");
+    vendor = node_with(make_node("QuickGelu", "x", "y"), make_int_attr("alpha", 3));
+    pb_text(&vendor, NODE_DOMAIN, "com.microsoft");
+    expect_graph("attribute of another kind", graph_with(vendor), RILL_MALFORMED,
+                 "attribute 'alpha' is not a float");
     expect_graph("unknown attribute",
                  graph_with(node_with(make_node("Relu", "x", "y"), make_int_attr("speed", 3))),
                  RILL_UNSUPPORTED, "attribute 'speed'");
+    expect_graph("8-bit float as a type",
+                 graph_with(node_with(make_node("EyeLike", "x", "y"), make_int_attr("dtype", 18))),
+                 RILL_UNSUPPORTED, "attribute 'dtype' is a float of 8 bits");
     struct pb twice = node_with(make_node("LeakyRelu", "x", "y"), make_int_attr("alpha", 1));
     pb_message(&twice, NODE_ATTR, make_int_attr("alpha", 2));
     expect_graph("attribute twice", graph_with(twice), RILL_MALFORMED, "'alpha' comes twice");
@@ -355,6 +373,68 @@ static void test_nodes(void)
     expect_graph("constant without value", graph_with(constant), RILL_MALFORMED, "value");
     struct pb name = make_node("Frob\x01\xff\\", "x", "y");
     expect_graph("unprintable name", graph_with(name), RILL_UNSUPPORTED, "Frob\\x01\\xff\\x5c");
+}
+
+/* Each of two nodes, the first of which makes a sequence. */
+static void test_sequences(void)
+{
+    static const struct {
+        const char *what, *make[3], *use[3], *want;
+        rill_status status;
+    } rows[] = {
+        { "a sequence as a tensor",
+          { "SequenceConstruct", "x x", "s" },
+          { "Relu", "s", "y" },
+          "input 0 is a sequence, which only",
+          RILL_UNSUPPORTED },
+        { "a tensor as a sequence",
+          { "Relu", "x", "s" },
+          { "SequenceLength", "s", "y" },
+          "input 0 is not a sequence",
+          RILL_MALFORMED },
+        { "an element of none",
+          { "SequenceEmpty", "", "s" },
+          { "SequenceAt", "s w", "y" },
+          "position 3 is none of a sequence of 0",
+          RILL_MALFORMED },
+        { "an element too far",
+          { "SequenceConstruct", "x x", "s" },
+          { "SequenceAt", "s w", "y" },
+          "position 3 is none of a sequence of 2",
+          RILL_MALFORMED },
+        { "a sequence of a sequence",
+          { "SequenceConstruct", "x", "s" },
+          { "SequenceConstruct", "s x", "y" },
+          "input 0 is a sequence",
+          RILL_UNSUPPORTED },
+        { "a sequence as an output",
+          { "SequenceConstruct", "x", "s" },
+          { "SequenceInsert", "s x", "y" },
+          "output 'y' is a sequence",
+          RILL_UNSUPPORTED },
+        { "nothing joined",
+          { "SequenceEmpty", "", "s" },
+          { "SequenceErase", "s", "y" },
+          "the sequence has no such element",
+          RILL_MALFORMED },
+        { "no axis",
+          { "SequenceConstruct", "x", "s" },
+          { "ConcatFromSequence", "s", "y" },
+          "attribute 'axis' is missing",
+          RILL_MALFORMED },
+        { "an optional of nothing",
+          { "Relu", "x", "s" },
+          { "Optional", "", "y" },
+          "holds nothing",
+          RILL_UNSUPPORTED },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct pb g = graph_start();
+        pb_message(&g, GRAPH_NODE, make_node(rows[i].make[0], rows[i].make[1], rows[i].make[2]));
+        pb_message(&g, GRAPH_NODE, make_node(rows[i].use[0], rows[i].use[1], rows[i].use[2]));
+        pb_message(&g, GRAPH_CONST, make_listed("w", 6, DIMS(1), 1, 3));
+        expect(rows[i].what, make_model(g, 15), NULL, NULL, rows[i].status, rows[i].want);
+    }
 }
 
 static void test_opsets(void)
@@ -554,6 +634,7 @@ int main(void)
     test_graphs();
     test_input_types();
     test_nodes();
+    test_sequences();
     test_opsets();
     test_bodies();
     test_external();

@@ -33,6 +33,7 @@ static const struct row {
     { "softmax8", 0 },
     { "norm8", 0 },
     { "mean8", 0 },
+    { "mean_undeclared", 0 },
     { "matmul8", 0 },
     { "transpose_conv8", 0 },
     { "resized8", 0 },
@@ -42,6 +43,7 @@ static const struct row {
     { "lstm8", 0 },
     { "conv16", 0 },
     { "full16", 0 },
+    { "full16_wide", 0 },
     { "binary16", 0 },
     { "curves16", 0 },
     { "softmax16", 0 },
@@ -236,12 +238,15 @@ static const struct bad {
     const char *words[2];
 } bads[] = {
     { "good", RILL_OK, { "" } },
+    { "declared_mean", RILL_MALFORMED, { "(MEAN, 'out')", "makes 'out', i32, of 'in'" } },
+    { "declared_matmul", RILL_MALFORMED, { "(BATCH_MATMUL, 'out')", "makes 'out', i64, of" } },
     { "custom", RILL_UNSUPPORTED, { "operator 0", "'MyOp'" } },
     { "while", RILL_UNSUPPORTED, { "operator 0", "WHILE" } },
     { "unknown_code", RILL_UNSUPPORTED, { "'out'", "250" } },
     { "scale_zero", RILL_MALFORMED, { "'in'", "scale 0 is 0" } },
     { "scale_nan", RILL_MALFORMED, { "'in'", "scale 0 is nan" } },
     { "scale_negative", RILL_MALFORMED, { "'in'", "scale 0 is -1" } },
+    { "scale_denormal", RILL_MALFORMED, { "'in'", "scale 0 is 9.99995e-41" } },
     { "zero_range", RILL_MALFORMED, { "'in'", "zero point 0 is 200" } },
     { "scales_number", RILL_MALFORMED, { "'in'", "3 scales" } },
     { "scales_axis", RILL_MALFORMED, { "'weights'", "axis 5" } },
@@ -312,10 +317,12 @@ static const struct bad {
     { "lstm_bytes", RILL_MALFORMED, { "UNIDIRECTIONAL_SEQUENCE_LSTM", "both states of rank 2" } },
     { "lstm_between", RILL_UNSUPPORTED, { "UNIDIRECTIONAL_SEQUENCE_LSTM", "0 tensors between" } },
     { "lstm_peephole", RILL_UNSUPPORTED, { "UNIDIRECTIONAL_SEQUENCE_LSTM", "has peepholes" } },
+    { "lstm_cell_zero", RILL_UNSUPPORTED, { "UNIDIRECTIONAL_SEQUENCE_LSTM", "'cell' is i16" } },
     { "open_same",
       RILL_UNSUPPORTED,
       { "MAX_POOL_2D, 'out'", "axis 1 of tensor 'in' is left open" } },
     { "open_mean", RILL_UNSUPPORTED, { "MEAN, 'out'", "axis 1 of tensor 'in' is left open" } },
+    { "open_mean_real", RILL_OK, { "" } },
     { "open_reshape", RILL_UNSUPPORTED, { "RESHAPE, 'out'", "several axes" } },
     { "open_signature", RILL_MALFORMED, { "'in'", "signature of 3" } },
 };
@@ -363,6 +370,19 @@ static void test_bad(void)
                   b->words[k]);
         free(data);
     }
+}
+
+/* What keeps a net from streaming is told by the operator of the file. */
+static void test_no_stream(void)
+{
+    rill_error err = { .text = "" };
+    struct session s;
+    bool open =
+        session_open(&s, source_path("tests/models/tflite/bad/open_mean_real.tflite"), NULL, &err);
+    CHECK(!open && strstr(err.text, "operator 0 (MEAN, 'out'): node 'out' (ReduceMean)"), "%s",
+          err.text);
+    if (open)
+        session_close(&s);
 }
 
 /* Every beginning of a file, and every four bytes of it written over: no answer is wrong but a
@@ -414,6 +434,7 @@ int main(void)
     test_broken("bad/good");
     test_broken("nets/variable8");
     test_limits();
+    test_no_stream();
     test_nets();
     test_open("floats");
     test_open("whole");

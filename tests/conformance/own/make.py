@@ -455,6 +455,22 @@ def index_cut():
     c.save()
 
 
+def slice_late():
+    """Windows of a table and of an input, whose places are data and whose sizes are not."""
+    c = Case("slice_late")
+    x = c.numbers("x", [2, 7, 3])
+    at = c.input("at", [1], np.array([2], "f4"))
+    for kind, code in ((T.INT64, "i8"), (T.INT32, "i4")):
+        start = c.op("Cast", at, to=kind)
+        before = c.op("Sub", start, c.const([2], code))
+        inner = c.op("Squeeze", start, c.const([0]))
+        end = c.op("Unsqueeze", c.op("Add", inner, c.const(4, code)), c.const([0]))
+        c.output(c.op("Slice", x, start, end, c.const([1], code)))
+        c.output(c.op("Slice", table(c, 9, 2), before, c.op("Add", before, c.const([8], code)), c.const([-2], code), c.const([1], code)))
+        c.output(c.op("Slice", x, c.op("Add", c.const([3], code), start), c.op("Add", start, c.const([5], code)), c.const([-2], code)))
+    c.save()
+
+
 def index_data():
     c = Case("index_data")
     x = c.op("Transpose", values(c, "x", [1, 1, "S"], [1, 1, 8]), perm=[2, 0, 1])
@@ -611,6 +627,45 @@ def vendor_attention():
     c.save()
 
 
+def vendor_masks():
+    """Attention with its own product: a cache, widths of each, masks of keys, of frames, and ends of keys."""
+    c = Case("vendor_masks", 17)
+    x, past = c.numbers("x", [2, "S", 6], 2, 3, 6), c.numbers("past", [2, 2, 2, 4, 8], 2, 2, 2, 4, 8)
+    w, b = table(c, 6, 48), table(c, 48)
+    ends = c.input("ends", [2], np.array([3, 2], "i4")), c.input("spans", [4], np.array([3, 2, 1, 0], "i4"))
+    mask = c.input("mask", [2, "S+4"], np.array([[1, 1, 1, 1, 1, 0, 0], [0, 0, 1, 1, 1, 1, 1]], "i4"))
+    each = c.input("each", [2, "S", "S"], c.random.integers(0, 2, (2, 3, 3)).astype("i4"))
+    for more, attrs in ((("", past), {"unidirectional": 1, "scale": .3}), ((mask, past), {}), ((ends[0],), {}),
+                        ((ends[1],), {"mask_filter_value": -3.0}), ((each,), {"unidirectional": 1})):
+        for y in vendor(c, "Attention", x, w, b, *more, outputs=2, num_heads=2, **attrs):
+            c.output(y)
+    bias = c.numbers("bias", [1, 2, "S", "S"], 1, 2, 3, 3)
+    c.output(vendor(c, "Attention", x, table(c, 6, 40), table(c, 40), "", "", bias, num_heads=2,
+                    qkv_hidden_sizes=[16, 16, 8]))
+    q = c.numbers("q", [2, "S", 16], 2, 3, 16)
+    c.output(vendor(c, "MultiHeadAttention", q, *(c.numbers(n, [2, 5, 16], 2, 5, 16) for n in "kv"), b, ends[0],
+                    num_heads=2))
+    c.output(vendor(c, "MultiHeadAttention", q, *(c.numbers(n, [2, 2, 5, 8], 2, 2, 5, 8) for n in "ab"), b,
+                    num_heads=2))
+    c.save()
+
+
+def vendor_packs():
+    """Keys and values in one input, and all three in one, which ONNX Runtime has on other devices only: as apart."""
+    def net(packed):
+        c = Case("vendor_packs", 17)
+        q = c.numbers("q", [1, "S", 16], 1, 3, 16)
+        kv, qkv = (c.numbers(n, [1, "S", 2, k, 8], 1, 3, 2, k, 8) for n, k in (("kv", 2), ("qkv", 3)))
+        bias = table(c, 48)
+        for x in [q, kv], [qkv]:
+            if not packed:
+                parts = c.op("Split", x[-1], axis=3, outputs=2 if len(x) > 1 else 3)
+                x = x[:-1] + [c.op("Reshape", part, c.const([0, 0, 16])) for part in parts]
+            c.output(vendor(c, "MultiHeadAttention", *x, *[""] * (3 - len(x)), bias, num_heads=2))
+        return c
+    net(True).save(lambda _, data: run_onnxruntime(net(False).model(), data))
+
+
 def vendor_fused():
     """What optimisers write for several nodes."""
     c = Case("vendor_fused", 17)
@@ -625,6 +680,145 @@ def vendor_fused():
     flat = c.op("Reshape", gelu, c.const([-1, 4]))
     c.output(vendor(c, "FusedGemm", flat, w[4], activation="HardSigmoid", activation_alpha=0.3, activation_beta=0.4))
     c.output(norm[3])
+    c.save()
+
+
+def linear_attention():
+    """A recurrence along frames, of its own start and with one state for two heads of queries."""
+    c = Case("linear_attention", 27)
+    q, k, v = (c.numbers(n, [1, "S", w], 1, 6, w) for n, w in (("q", 32), ("k", 16), ("v", 12)))
+    decay, beta = c.numbers("decay", [1, "S", 16], 1, 6, 16), c.numbers("beta", [1, "S", 2], 1, 6, 2)
+    past = c.const(c.random.standard_normal((1, 2, 8, 6)), "f4")
+    c.output(c.op("LinearAttention", q, k, v, past, decay, beta, q_num_heads=4, kv_num_heads=2))
+    c.output(c.op("LinearAttention", k, k, v, q_num_heads=2, kv_num_heads=2, update_rule="linear", scale=.5))
+    c.save(run_reference)
+
+
+# ---- sequences ----
+
+def sequence_lists():
+    """Lists that are known: split, built, inserted to, erased from, and joined again."""
+    c = Case("sequence_lists", 17)
+    x = c.numbers("x", [6, "S"], 6, 4)
+    parts = c.op("SplitToSequence", x, c.const([1, 2, 3]), axis=0)
+    c.output(c.op("SequenceAt", parts, c.const(1)))
+    turned = c.op("SequenceInsert", parts, c.op("SequenceAt", parts, c.const(-1)), c.const(0))
+    c.output(c.op("ConcatFromSequence", c.op("SequenceErase", turned, c.const(2)), axis=0))
+    c.output(c.op("SequenceLength", turned))
+    halves = c.op("SplitToSequence", x, c.const(4), axis=-2)
+    c.output(c.op("SequenceAt", halves, c.const(-1)))
+    pair = c.op("SequenceConstruct", x, c.op("Neg", x))
+    at = c.input("at", [], np.array(1, "i8"))
+    c.output(c.op("ConcatFromSequence", pair, axis=-1, new_axis=1))
+    c.output(c.op("ConcatFromSequence", pair, axis=1))
+    c.output(c.op("SequenceAt", pair, at))
+    c.output(c.op("SequenceAt", c.op("SplitToSequence", x, axis=0, keepdims=0), at))
+    c.output(c.op("SequenceAt", c.op("SplitToSequence", x, axis=0), at))
+    rows = c.op("SplitToSequence", x, axis=0)
+    c.output(c.op("ConcatFromSequence", rows, axis=0))
+    c.output(c.op("SequenceLength", rows))
+    c.output(c.op("OptionalGetElement", c.op("Optional", x)))
+    c.output(c.op("OptionalHasElement", c.op("Optional", x)))
+    c.save()
+
+
+def frames_loop(c, frames, start, step):
+    """Outputs of a scripted loop: a list that is appended to, then a state. step(body, frame, state): both."""
+    inner = Case("body")
+    inner.constants = c.constants
+    grown, state = step(inner, inner.op("SequenceAt", frames, "i"), "state")
+    outs = inner.op("SequenceInsert", "list", grown)
+    going = inner.op("Identity", "on")
+    number, yes = (lambda n: helper.make_tensor_value_info(n, T.FLOAT, None)), helper.make_tensor_value_info(going, T.BOOL, [])
+    many = lambda n: helper.make_tensor_sequence_value_info(n, T.FLOAT, None)
+    body = helper.make_graph(inner.nodes, "body",
+                             [helper.make_tensor_value_info("i", T.INT64, []),
+                              helper.make_tensor_value_info("on", T.BOOL, []), many("list"), number("state")],
+                             [yes, many(outs), number(state)])
+    return c.op("Loop", c.op("SequenceLength", frames), c.const(True, "?"), c.op("SequenceEmpty"), start, outputs=2,
+                body=body)
+
+
+def sequence_loop():
+    """What a scripted recurrence leaves: frames of a tensor, one after the other, into a list that is joined."""
+    c = Case("sequence_loop", 17)
+    x = c.numbers("x", [2, "S", 3], 2, 7, 3)
+    frames = c.op("SplitToSequence", x, axis=1, keepdims=0)
+
+    def step(body, frame, state):
+        state = body.op("Tanh", body.op("Add", body.op("Mul", state, c.const(.5, "f4")), frame))
+        return state, state
+    outs, _ = frames_loop(c, frames, c.const(np.zeros((2, 3)), "f4"), step)
+    c.output(c.op("ConcatFromSequence", outs, axis=1, new_axis=1))
+    c.save()
+
+
+def sequence_joined():
+    """Lists of a loop in every way they are read."""
+    c = Case("sequence_joined", 17)
+    x = c.numbers("x", [2, "S", 3], 2, 7, 3)
+    frames = c.op("SplitToSequence", x, axis=1, keepdims=0)
+    outs, last = frames_loop(c, frames, c.const(np.zeros((2, 3)), "f4"),
+                             lambda body, frame, state: (body.op("Sub", frame, state), body.op("Identity", frame)))
+    for axis in 0, 1, -1, -2:
+        c.output(c.op("ConcatFromSequence", outs, axis=axis))
+        c.output(c.op("ConcatFromSequence", outs, axis=axis, new_axis=1))
+    c.output(c.op("SequenceAt", outs, c.const(2)))
+    more = c.op("SequenceInsert", outs, last)
+    c.output(c.op("SequenceAt", more, c.const(-1)))
+    c.output(last)
+    c.save()
+
+
+# ---- floats of 8 bits ----
+
+def float8():
+    """Every number of each kind, what lies between two and around that, and what is beyond; scales, too."""
+    c = Case("float8", 21)
+    kinds = T.FLOAT8E4M3FN, T.FLOAT8E4M3FNUZ, T.FLOAT8E5M2, T.FLOAT8E5M2FNUZ
+    exact = np.unique(np.concatenate([np.arange(256).astype("u1").view(helper.tensor_dtype_to_np_dtype(to)).astype("f4")
+                                      for to in kinds]))
+    exact = np.sort(exact[np.isfinite(exact)])
+    ties = ((exact[1:].astype("f8") + exact[:-1]) / 2).astype("f4")
+    more = np.float32([np.inf, -np.inf, np.nan, -0., 1e-30, 448, 464, 465, 480, 240, 248, 249, 57344, 61440, 61441, 1e9])
+    all_ = np.concatenate([exact, ties, np.nextafter(ties, np.float32(1e9)), np.nextafter(ties, np.float32(-1e9)), more])
+    x = c.input("x", ["S"], all_)
+    for to in kinds:
+        for saturate in 0, 1:
+            c.output(c.op("Cast", c.op("Cast", x, to=to, saturate=saturate), to=T.FLOAT))
+        bytes_ = c.small(np.linspace(-3, 3, 12).reshape(3, 4), to)
+        c.output(c.op("DequantizeLinear", bytes_, c.const([.5, 2., 3., 4.], "f4")))
+        c.output(c.op("Cast", bytes_, to=T.FLOAT16))
+    c.save(run_reference)
+
+
+# ---- places ----
+
+def grid_sample():
+    """Every mode, padding and alignment, of one, two and three axes, far outside, too."""
+    c = Case("grid_sample", 20)
+    plane = c.numbers("plane", [2, 3, "S", 5], 2, 3, 4, 5)
+    at = c.input("at", [2, "T", 4, 2], c.random.uniform(-2.5, 2.5, (2, 3, 4, 2)).astype("f4"))
+    space = c.numbers("space", [1, 2, 3, 4, 5], 1, 2, 3, 4, 5)
+    there = c.input("there", [1, 2, 2, "T", 3], c.random.uniform(-1.5, 1.5, (1, 2, 2, 3, 3)).astype("f4"))
+    for corners in 0, 1:
+        for padding in "zeros", "border", "reflection":
+            for mode in "linear", "nearest", "cubic":
+                c.output(c.op("GridSample", plane, at, mode=mode, padding_mode=padding, align_corners=corners))
+            for mode in "linear", "nearest":
+                c.output(c.op("GridSample", space, there, mode=mode, padding_mode=padding, align_corners=corners))
+    c.save(run_reference)  # ONNX Runtime holds all axes to the border where one is outside
+
+
+def col2im():
+    """Frames laid over one another, of one axis and of two, padded, strided and dilated."""
+    c = Case("col2im", 18)
+    frames = c.numbers("frames", [2, 12, "S"], 2, 12, 5)
+    length = c.op("Add", c.op("Mul", c.op("Shape", frames, start=2, end=3), c.const([2])), c.const([2]))
+    c.output(c.op("Col2Im", frames, length, c.const([4]), strides=[2]))
+    columns = c.numbers("columns", [1, 18, 12], 1, 18, 12)
+    c.output(c.op("Col2Im", columns, c.const([6, 8]), c.const([3, 2]), strides=[2, 2], pads=[1, 0, 1, 1]))
+    c.output(c.op("Col2Im", columns, c.const([8, 7]), c.const([3, 2]), strides=[2, 1], dilations=[2, 3], pads=[0, 0, 1, 0]))
     c.save()
 
 
@@ -665,8 +859,8 @@ def denormals():
 CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks, quant_types, quant_axes, quant_blocks, quant_net,
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
-         index_position, index_late, index_cut, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_fused, dft_half, *SAME, length_once, denormals]
+         index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
+         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, linear_attention, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, denormals]
 
 if __name__ == "__main__":
     for case in CASES:

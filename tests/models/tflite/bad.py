@@ -61,6 +61,14 @@ def table(name, kind, scale, zero, type='INT8'):
     m.write(os.path.join(HERE, name + '.tflite'), [x], [y])
 
 
+def declared(name, kind, x, y, fields, second):
+    """A result of another type than its operator makes."""
+    m = Model()
+    x, y = m.tensor('in', [2, 3, 4], x, scale=0.1), m.tensor('out', [2, 3, 3], y, scale=0.1)
+    m.op(kind, [x, m.tensor('second', list(second.shape), {'i': 'INT32', 'f': 'FLOAT32'}[second.dtype.kind], second)], [y], fields)
+    m.write(os.path.join(HERE, name + '.tflite'), [x], [y])
+
+
 def save(name, data):
     with open(os.path.join(HERE, name + '.tflite'), 'wb') as f:
         f.write(data)
@@ -71,6 +79,8 @@ def graph(root):
 
 
 def main():
+    declared('declared_mean', 'MEAN', 'FLOAT32', 'INT32', {0: ('b', 1)}, np.array([2], np.int32))
+    declared('declared_matmul', 'BATCH_MATMUL', 'FLOAT32', 'INT64', {}, np.ones((2, 4, 3), np.float32))
     Net().save('good')
     Net(kind='CUSTOM', custom='MyOp').save('custom')
     Net(kind='WHILE').save('while')
@@ -78,6 +88,7 @@ def main():
     Net(scale=0.0).save('scale_zero')
     Net(scale=float('nan')).save('scale_nan')
     Net(scale=-1.0).save('scale_negative')
+    Net(scale=1e-40).save('scale_denormal')
     Net(zero=200).save('zero_range')
     Net(scale=[0.1, 0.2, 0.3]).save('scales_number')
     Net(w_scale=[0.1, 0.2], w_axis=5).save('scales_axis')
@@ -172,12 +183,14 @@ def main():
     x, y = m.tensor('in', [1, 1, 4], 'INT8', scale=0.1), m.tensor('out', [1, 1, 2], 'INT8', scale=0.1)
     m.op('UNIDIRECTIONAL_SEQUENCE_LSTM', [x] + [-1] * 19, [y], {0: ('b', 4)})
     m.write(os.path.join(HERE, 'lstm_bytes.tflite'), [x], [y])
-    for name, peephole in (('lstm_between', False), ('lstm_peephole', True)):
+    for name, peephole, zero in (('lstm_between', False, 0), ('lstm_peephole', True, 0), ('lstm_cell_zero', False, 3)):
         m = Model()
         x, y = m.tensor('in', [1, 1, 4], 'INT8', scale=0.1), m.tensor('out', [1, 1, 2], 'INT8', scale=0.1)
         w, p = m.tensor('weights', [2, 4], 'INT8', np.ones((2, 4), np.int8), 0.1), m.tensor('peephole', [2], 'INT16', np.ones(2, np.int16), 0.1)
-        h, cell = m.tensor('h', [1, 2], 'INT8', scale=0.1, variable=True), m.tensor('cell', [1, 2], 'INT16', scale=2 ** -11, variable=True)
-        m.op('UNIDIRECTIONAL_SEQUENCE_LSTM', [x] + [w] * 8 + [p if peephole else -1] * 3 + [-1] * 6 + [h, cell], [y], {0: ('b', 4)})
+        h = m.tensor('h', [1, 2], 'INT8', scale=0.1, variable=True)
+        cell = m.tensor('cell', [1, 2], 'INT16', scale=2 ** -11, zero=zero, variable=True)
+        between = [m.tensor('hidden', [], 'INT8', scale=0.1)] * 5 if zero else None
+        m.op('UNIDIRECTIONAL_SEQUENCE_LSTM', [x] + [w] * 8 + [p if peephole else -1] * 3 + [-1] * 6 + [h, cell], [y], {0: ('b', 4)}, between=between)
         m.write(os.path.join(HERE, name + '.tflite'), [x], [y])
     m = Model()
     handle, y = m.tensor('handle', [], 'RESOURCE'), m.tensor('out', [2])

@@ -327,6 +327,16 @@ def mean8(m):
 
 
 @case
+def mean_undeclared(m):
+    """Axes that are named twice, and sizes of results that the file does not say right."""
+    x = m.tensor('x', [2, 5, 7, 6], 'INT16', scale=0.07)
+    y, z = m.tensor('y', [2, 6], 'INT16', scale=0.021), m.tensor('z', [1, 1, 1, 6], 'INT16', scale=0.03)
+    m.op('MEAN', [x, m.ints('a', [1, 2, -2])], [y], {0: ('b', 0)}, version=3)
+    m.op('MEAN', [x, m.ints('b', [2])], [z], {0: ('b', 1)}, version=3)
+    return x, [y, z]
+
+
+@case
 def variable8(m):
     """What a streaming export has: variables with first values, history in front of a window."""
     m.signature = ({'frame': 0}, {'prob': 6})
@@ -457,6 +467,18 @@ def full16(m):
     m.op('FULLY_CONNECTED', [x, m.bytes8('v', [8, 700], scales), bias64(m, 8, conv_scale(1e-4, scales), 'INT32')], [y[2]],
          {0: ('b', 1), 4: ('b', 2)}, version=11)
     m.op('FULLY_CONNECTED', [x, m.bytes8('u', [8, 700], scales), -1], [y[3]], {0: ('b', 0)}, version=9)
+    return x, y
+
+
+@case
+def full16_wide(m):
+    """Sums, mostly of biases, beyond what 64 bits hold of their product with a factor."""
+    x = m.tensor('x', [3, 4], 'INT16', scale=1e-4)
+    sums = [s << k for k in range(31, 40) for s in (1, -1)] + [(1 << 33) + 12345, -(1 << 35) - 54321]
+    b = m.tensor('b', [len(sums)], 'INT64', np.array(sums, np.int64), scale=float(np.float32(1e-4) * np.float32(0.011)))
+    y = [m.tensor('y%d' % i, [3, len(sums)], 'INT16', scale=s) for i, s in enumerate((20.1, 0.31, 3e-4))]
+    for i in range(3):
+        m.op('FULLY_CONNECTED', [x, m.bytes8('w%d' % i, [len(sums), 4], 0.011), b], [y[i]], {0: ('b', 0)}, version=7)
     return x, y
 
 

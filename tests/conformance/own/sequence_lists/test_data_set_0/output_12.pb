@@ -1,0 +1,1 @@
+	Boptionalhaselement24_0J

@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/* What is written as NNEF or ONNX and read back is the same model: after decluttering every node
+ * has its op, attributes, operands and constants again, bodies included, and runs give the same
+ * bits. */
+#include "engine/typing/interp.h"
+#include "lib/model.h"
+#include "models/export/export.h"
+#include "tests/check.h"
+
+#include <dirent.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static unsigned n_converted, n_run;
+
+/* ---- graphs ---- */
+
+static bool tensor_same(const struct tensor *a, const struct tensor *b)
+{
+    if (!a || !b || a->type == DTYPE_DIM)
+        return a == b || (a && b && a->type == b->type);
+    return a->type == b->type && a->rank == b->rank &&
+        !memcmp(a->dim, b->dim, (size_t) a->rank * sizeof *a->dim) &&
+        !memcmp(a->data, b->data, tensor_bytes(a)) && !a->from == !b->from;
+}
+
+static bool strings_same(const struct attr_strings *a, const struct attr_strings *b)
+{
+    bool same = a->n == b->n;
+    for (uint32_t i = 0; same && i < a->n; i++)
+        same = !strcmp(a->v[i], b->v[i]);
+    return same;
+}
+
+/* Strides, dilations and pads that are not given are ones or zeros; the kernel's shape is that of
+ * its weights. */
+static bool ints_same(const char *name, const struct attr_ints *a, const struct attr_ints *b)
+{
+    const struct attr_ints *given = a->n ? a : b;
+    bool same = a->n == b->n && (!a->n || !memcmp(a->v, b->v, a->n * sizeof *a->v)), usual = true;
+    for (uint32_t i = 0; i < given->n; i++)
+        usual &= given->v[i] == (strcmp(name, "pads") != 0);
+    return same || !strcmp(name, "kernel_shape") || ((!a->n || !b->n) && usual);
+}
+
+static bool attr_same(const struct attr_spec *s, const void *a, const void *b)
+{
+    const struct attr_ints *ia = a, *ib = b;
+    const struct attr_floats *fa = a, *fb = b;
+    switch (s->kind) {
+    case ATTR_INT: return *(const int64_t *) a == *(const int64_t *) b;
+    case ATTR_CHOICE: return *(const int *) a == *(const int *) b;
+    case ATTR_FLOAT: return !memcmp(a, b, sizeof(float));
+    case ATTR_INTS: return ints_same(s->name, ia, ib);
+    case ATTR_FLOATS:
+        return fa->n == fb->n && (!fa->n || !memcmp(fa->v, fb->v, fa->n * sizeof *fa->v));
+    case ATTR_STRINGS: return strings_same(a, b);
+    case ATTR_TENSOR:
+        return tensor_same(*(const struct tensor *const *) a, *(const struct tensor *const *) b);
+    }
+    return false;
+}
+
+/* With all that is known of the symbols by now: a text is typed as it is read, and once more. */
+static void fact_text(const struct graph *g, struct fact f, char *buf, size_t cap)
+{
+    for (int i = 0; i < f.rank; i++)
+        f.shape[i] = dim_refresh(g->dims, f.shape[i]);
+    fact_print(&f, buf, cap);
+}
+
+/* As text: the symbols of two models are none of each other's. */
+static bool fact_agrees(const struct graph *ga, const struct graph *gb, uint32_t wa, uint32_t wb)
+{
+    const struct fact *a = &ga->wires[wa].fact, *b = &gb->wires[wb].fact;
+    char x[512], y[512];
+    fact_text(ga, *a, x, sizeof x);
+    fact_text(gb, *b, y, sizeof y);
+    return !strcmp(x, y) && (!a->value || tensor_same(a->value, b->value));
+}
+
+static bool wires_agree(const struct graph *a, const struct graph *b, const uint32_t *wa,
+                        const uint32_t *wb, unsigned n, uint32_t *to)
+{
+    for (unsigned i = 0; i < n; i++) {
+        if (wa[i] == WIRE_NONE || wb[i] == WIRE_NONE) {
+            if (wa[i] != wb[i])
+                return false;
+            continue;
+        }
+        bool known = a->wires[wa[i]].fact.value && a->wires[wa[i]].node == WIRE_NONE;
+        if (!known && to[wa[i]] == WIRE_NONE)
+            to[wa[i]] = wb[i];
+        if ((!known && to[wa[i]] != wb[i]) || !fact_agrees(a, b, wa[i], wb[i]))
+            return false;
+    }
+    return true;
+}
+
+static bool graph_same(const struct graph *a, const struct graph *b, const char **where);
+
+static unsigned outputs_used(const struct node *n)
+{
+    unsigned k = n->n_out;
+    while (k && n->out[k - 1] == WIRE_NONE)
+        k--;
+    return k;
+}
+
+static bool node_same(const struct graph *a, const struct graph *b, uint32_t i, uint32_t *to,
+                      const char **where)
+{
+    const struct node *x = &a->nodes[i], *y = &b->nodes[i];
+    /* Sizes that stay are 0 in a Reshape of the language; what comes out says whether they agree.
+     */
+    unsigned n_in = node_is(x, OP_RESHAPE) ? 1 : x->n_in;
+    unsigned n_out = outputs_used(x);
+    *where = x->name;
+    if (node_is(x, OP_IF)) /* what branches take from outside may stand in another order */
+        return node_is(y, OP_IF) && x->n_in == y->n_in &&
+            wires_agree(a, b, x->out, y->out, x->n_out, to);
+    bool same = x->op == y->op && x->n_in == y->n_in && n_out == outputs_used(y) &&
+        x->n_body == y->n_body && wires_agree(a, b, x->in, y->in, n_in, to) &&
+        wires_agree(a, b, x->out, y->out, n_out, to);
+    for (const struct attr_spec *s = x->op->attrs; same && s && s->name; s++)
+        same = attr_same(s, (const char *) x->attr + s->offset, (const char *) y->attr + s->offset);
+    for (unsigned k = 0; same && k < x->n_body; k++)
+        same = graph_same(x->body[k], y->body[k], where);
+    return same;
+}
+
+static bool graph_same(const struct graph *a, const struct graph *b, const char **where)
+{
+    uint32_t *to = malloc((a->n_wires + 1) * sizeof *to);
+    *where = "its inputs and outputs";
+    memset(to, 0xff, (a->n_wires + 1) * sizeof *to);
+    bool same = a->n_nodes == b->n_nodes && a->n_inputs == b->n_inputs &&
+        a->n_outputs == b->n_outputs && wires_agree(a, b, a->inputs, b->inputs, a->n_inputs, to);
+    for (uint32_t i = 0; same && i < a->n_nodes; i++)
+        same = node_same(a, b, i, to, where);
+    same = same && wires_agree(a, b, a->outputs, b->outputs, a->n_outputs, to);
+    free(to);
+    return same;
+}
+
+/* ---- runs ---- */
+
+static struct tensor *input_make(struct arena *a, const rill_model *m, const struct fact *f,
+                                 int64_t length)
+{
+    int64_t dim[RANK_MAX];
+    for (int i = 0; i < f->rank; i++)
+        if (dim_is_const(f->shape[i]))
+            dim[i] = dim_value(f->shape[i]);
+        else if (!m->stream || !dim_eval(f->shape[i], m->stream, length, &dim[i]))
+            return NULL;
+    struct tensor *t = tensor_new(a, f->type, f->rank, dim);
+    for (int64_t i = 0; t && i < tensor_count(t); i++)
+        tensor_set_f64(t, t->data, i,
+                       dtype_is_float(t->type) ? check_random(2000) / 1000.0 - 1 : check_random(2));
+    return t;
+}
+
+static void run_compare(const char *path, const rill_model *a, const rill_model *b)
+{
+    enum { PORTS = 64, LENGTH = 40 };
+    struct arena arena = { .limit_bytes = 0 };
+    const struct graph *g = &a->decluttered.g;
+    const struct tensor *in[PORTS], *x[PORTS], *y[PORTS];
+    rill_error err = { .text = "" };
+    bool ready = g->n_inputs <= PORTS && g->n_outputs <= PORTS;
+    for (uint32_t i = 0; ready && i < g->n_inputs; i++)
+        ready = (in[i] = input_make(&arena, a, &g->wires[g->inputs[i]].fact, LENGTH)) != NULL;
+    if (ready && interp_run(g, in, &arena, x, &err) == RILL_OK) {
+        rill_status s = interp_run(&b->decluttered.g, in, &arena, y, &err);
+        CHECK(s == RILL_OK, "%s: %s", path, err.text);
+        for (uint32_t i = 0; s == RILL_OK && i < g->n_outputs; i++)
+            CHECK(tensor_same(x[i], y[i]), "%s: output %u differs", path, i);
+        n_run++;
+    }
+    arena_drop(&arena);
+}
+
+/* ---- files ---- */
+
+static char folder[64];
+
+static void folder_remove(void)
+{
+    char path[sizeof folder + 300];
+    DIR *d = opendir(folder);
+    for (const struct dirent *e; d && (e = readdir(d));) {
+        snprintf(path, sizeof path, "%s/%s", folder, e->d_name);
+        if (e->d_name[0] != '.')
+            remove(path);
+    }
+    if (d)
+        closedir(d);
+    remove(folder);
+}
+
+/* What has no form as NNEF or ONNX, and the words that say why. */
+static const struct {
+    const char *path, *nnef, *onnx;
+} refused[] = {
+#define IF "an If has no form in NNEF"
+#define LOOP "a Loop has no form in NNEF"
+#define SIZES "elements of symbolic sizes"
+    { "quantize/shared", IF, NULL },
+    { "index_scan", IF, NULL },
+    { "quant_blocks", "elements of i4 have no form in NNEF", NULL },
+    { "quant_types", "elements of u4 have no form in NNEF", NULL },
+    { "index_cut", NULL, "size max(0, -2 + S) is computed" },
+    { "vendor_lstm", NULL, "(DynamicQuantizeLSTM): this op of rill has no form in ONNX" },
+    { "models/library/", NULL, "(Frame): this op of rill has no form in ONNX" },
+    { "layernorm_f16", NULL, "(RoundF16): this op of rill has no form in ONNX" },
+    { "mm_f16", NULL, "(RoundF16): this op of rill has no form in ONNX" },
+    { "dtln_model_quant", NULL, "(ByteRows): this op of rill has no form in ONNX" },
+    { "sequence_joined", LOOP, NULL },
+    { "sequence_loop", LOOP, NULL },
+    { "own/float8", NULL, "(RoundF16): this op of rill has no form in ONNX" },
+    { "size_mask_i32", SIZES, "sizes of rank" },
+    { "size_range_i32", SIZES, "sizes of rank" },
+    { "size_truth", SIZES, "sizes of rank" },
+    { "id_loop_over_frames", LOOP, NULL },
+    { "id_loop_const_trip_conv", LOOP, NULL },
+    { "loop_", LOOP, NULL },
+    { "/lr_f32", NULL, "a Range of floats up to a size has no form in ONNX" },
+    { "lr_i32", SIZES, "sizes of rank" },
+    { "mask_i32", SIZES, "sizes of rank" },
+    { "id_range_int32", SIZES, "sizes of rank" },
+    { "silero_v", IF, NULL },
+    { "tflite/./micro_", "is declared, which has no form in NNEF",
+      "is declared, which has no form" },
+};
+
+static const char *refused_words(const char *path, bool onnx)
+{
+    for (size_t i = 0; i < sizeof refused / sizeof *refused; i++)
+        if (strstr(path, refused[i].path))
+            return onnx ? refused[i].onnx : refused[i].nnef;
+    return NULL;
+}
+
+/* Of these folders each net is written, or refused by name. */
+static bool may_be_refused(const char *path)
+{
+    return strstr(path, "tflite/nets/") || strstr(path, "half/nets/");
+}
+
+typedef rill_status writer(const struct graph *g, const char *path, rill_error *err);
+
+static void form_test(const char *path, const rill_model *m, writer *write, const char *to,
+                      const char *words)
+{
+    rill_model *again;
+    rill_error err = { .text = "" };
+    const char *where;
+    struct stat st;
+    rill_status s = write(&m->typed.g, to, &err);
+    if (s == RILL_UNSUPPORTED && strstr(err.text, "has no libarchive")) {
+        check_skipped++;
+        return;
+    }
+    if (!words && s == RILL_UNSUPPORTED && may_be_refused(path))
+        words = "has no form in ";
+    if (words) {
+        CHECK(s == RILL_UNSUPPORTED && strstr(err.text, words), "%s: %s", path, err.text);
+        CHECK(stat(to, &st) != 0, "%s: something is left", path);
+    } else if (s != RILL_OK || rill_model_open(&again, to, &err) != RILL_OK) {
+        CHECK(false, "%s: %s", path, err.text);
+    } else {
+        CHECK(graph_same(&m->decluttered.g, &again->decluttered.g, &where),
+              "%s: decluttered: %s differs", path, where);
+        run_compare(path, m, again);
+        rill_model_free(again);
+        n_converted++;
+    }
+}
+
+static void convert_test(const char *path)
+{
+    char file[sizeof folder + 8];
+    rill_model *m;
+    rill_error err;
+    if (rill_model_open(&m, path, &err) != RILL_OK)
+        return;
+    snprintf(file, sizeof file, "%s.onnx", folder);
+    form_test(path, m, graph_write_nnef, folder, refused_words(path, false));
+    if (strstr(path, "/zoo/") || strstr(path, "/library/")) {
+        snprintf(file, sizeof file, "%s.tgz", folder);
+        form_test(path, m, graph_write_nnef, file, NULL);
+        remove(file);
+        snprintf(file, sizeof file, "%s.onnx", folder);
+    }
+    form_test(path, m, graph_write_onnx, file, refused_words(path, true));
+    rill_model_free(m);
+    folder_remove();
+    remove(file);
+}
+
+static bool is_network(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot && (!strcmp(dot, ".onnx") || !strcmp(dot, ".tflite"));
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* Every network below a folder. */
+static void walk(const char *root, const char *below)
+{
+    char path[1024];
+    struct dirent **list;
+    struct stat st;
+    snprintf(path, sizeof path, "%s/%s", root, below);
+    int n = scandir(path, &list, NULL, by_name);
+    for (int i = 0; i < n; i++) {
+        snprintf(path, sizeof path, "%s/%s/%s", root, below, list[i]->d_name);
+        if (list[i]->d_name[0] != '.' && stat(path, &st) == 0) {
+            if (S_ISDIR(st.st_mode))
+                walk(path, ".");
+            else if (is_network(path))
+                convert_test(path);
+        }
+        free(list[i]);
+    }
+    if (n >= 0)
+        free(list);
+}
+
+int main(void)
+{
+    static const char *const folders[] = { "tests/models/zoo",         "tests/models/transducer",
+                                           "tests/conformance/own",    "tests/tools/quantize",
+                                           "tests/models/tflite/nets", "tests/half/nets" };
+    static const char *const pipelines[] = { "wiener", "rill-denoise", "rill-digits" };
+    const char *source = getenv("RILL_SOURCE"), *shared = getenv("RILL_SHARED");
+    char path[512];
+    snprintf(folder, sizeof folder, "/tmp/rill-convert-%d", (int) getpid());
+    for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
+        walk(source, folders[i]);
+    for (size_t i = 0; i < sizeof pipelines / sizeof *pipelines; i++) {
+        snprintf(path, sizeof path, "%s/models/library/%s", source, pipelines[i]);
+        convert_test(path);
+    }
+    CHECK(n_converted >= 250 && n_run >= 220, "%u were converted, %u run", n_converted, n_run);
+    if (shared && *shared) {
+        walk(shared, "cases");
+        walk(shared, "models");
+    }
+    printf("%u models written and read, %u run\n", n_converted, n_run);
+    return check_done();
+}

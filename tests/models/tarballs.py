@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""Models in archives are those of their folders, to the digest; archives with mistakes are refused
+by name. tarballs.py RILL FOLDER, a model's"""
+import gzip, io, os, subprocess, sys, tarfile, tempfile
+
+RILL, FOLDER = sys.argv[1:3]
+HEAD = b"version 1.0;\ngraph g(x) -> (y) {\n    x = external<scalar>(shape = [S]);\n    y = %s;\n}\n"
+GRAPH = HEAD % b"rill_frame(x, 4, 4)"
+PATCH = HEAD % b"rill_frame(x, 4, 4) * variable<scalar>(shape = [4], label = 'w')"
+passed = failed = 0
+
+
+def check(ok, words):
+    global passed, failed
+    passed, failed = passed + bool(ok), failed + (not ok)
+    if not ok:
+        print("FAILED", words)
+
+
+def inspect(path):
+    r = subprocess.run([RILL, "inspect", "--json", path], capture_output=True, text=True)
+    return r.returncode, r.stdout.replace(path, "MODEL").replace(os.path.basename(path), "MODEL"), r.stderr
+
+
+def plain(*files):
+    return [({"name": n}, data) for n, data in files]
+
+
+def tar(members, format=tarfile.PAX_FORMAT):
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w", format=format) as t:
+        for fields, data in members:
+            info = tarfile.TarInfo()
+            info.size = len(data)
+            for k, v in fields.items():
+                setattr(info, k, v)
+            t.addfile(info, io.BytesIO(data))
+    return out.getvalue()
+
+
+def sparse():
+    """A file of 8 GiB of which nothing is there, as GNU tar writes it."""
+    info = tarfile.TarInfo("graph.nnef")
+    head = bytearray(info.tobuf(tarfile.GNU_FORMAT))
+    head[156:157] = b"S"
+    head[386:398] = b"00000000000\0"
+    head[398:410] = b"00000000000\0"
+    head[483:495] = b"77777777777\0"
+    head[148:156] = b" " * 8
+    head[148:156] = b"%06o\0 " % sum(head)
+    return bytes(head) + bytes(1024)
+
+
+def big():
+    """A file that says 7 GiB and holds nothing."""
+    info = tarfile.TarInfo("graph.nnef")
+    info.size = 7 << 30
+    return info.tobuf(tarfile.USTAR_FORMAT)
+
+
+def links(kind, name="w.dat"):
+    return [({"name": name, "type": kind, "linkname": "/etc/passwd"}, b""), *plain(("graph.nnef", GRAPH))]
+
+
+WHOLE = tar(plain(("graph.nnef", GRAPH)))
+BOMB = tar(plain(*((f"{i}.dat", b"") for i in range(5000))))
+BAD = {  # and the words that say why
+    "up.tar": (tar(plain(("../graph.nnef", GRAPH))), "'../graph.nnef': not a file beneath"),
+    "inner_up.tar": (tar(plain(("a/../../graph.nnef", GRAPH))), "not a file beneath"),
+    "absolute.tar": (tar(plain(("/etc/graph.nnef", GRAPH))), "'/etc/graph.nnef': not a file beneath"),
+    "twice.tgz": (gzip.compress(tar(plain(("graph.nnef", GRAPH), ("./graph.nnef", PATCH)))), "'graph.nnef' comes twice"),
+    "big.tar": (big(), "has 7516192768 bytes, and the archive may hold"),
+    "big.tgz": (gzip.compress(big()), "has 7516192768 bytes, and the archive may hold"),
+    "symbolic.tar": (tar(links(tarfile.SYMTYPE)), "'w.dat' is no plain file"),
+    "hard.tar": (tar(links(tarfile.LNKTYPE)), "'w.dat' is no plain file"),
+    "device.tar": (tar(links(tarfile.CHRTYPE)), "'w.dat' is no plain file"),
+    "pipe.tar": (tar(links(tarfile.FIFOTYPE, "graph.nnef")), "'graph.nnef' is no plain file"),
+    "sparse.tar": (sparse(), "graph.nnef"),
+    "cut.tar": (WHOLE[:600], "archive"),
+    "cut.tgz": (gzip.compress(WHOLE)[:60], "archive"),
+    "many.tgz": (gzip.compress(BOMB), "more than 4096 files"),
+    "empty.tar": (b"", ""),
+    "zeros.tar": (bytes(10240), "graph.nnef"),
+    "text.tar": (GRAPH, "archive cannot be read"),
+    "zip.tgz": (b"PK\3\4" + bytes(600), "archive cannot be read"),
+    "other.tar.xz": (WHOLE, "archives of this kind are not read; .tar, .tar.gz and .tgz are"),
+    "none.tar": (tar(plain(("other.txt", b"x"))), "graph.nnef: the archive holds no such file"),
+    "weights.tar": (tar(plain(("graph.nnef", PATCH))), "w.dat"),
+}
+
+with tempfile.TemporaryDirectory() as root:
+    want = inspect(FOLDER)
+    check(want[0] == 0, want)
+    files = [(n, open(os.path.join(FOLDER, n), "rb").read()) for n in sorted(os.listdir(FOLDER))]
+    folder = [({"name": "./", "type": tarfile.DIRTYPE}, b"")]
+    for name, data in {
+        "pax.nnef.tar": tar(plain(*files)),
+        "gnu.tar": tar(folder + plain(*(("./" + n, d) for n, d in files)), tarfile.GNU_FORMAT),
+        "old.tar.gz": gzip.compress(tar(plain(*files), tarfile.USTAR_FORMAT)),
+        "folder.tgz": gzip.compress(tar(plain(*(("net/" + n, d) for n, d in files)))),
+        "owner.TAR": tar([({"name": n, "uname": "müller"}, d) for n, d in files]),
+        "x.nnef.tgz": gzip.compress(tar(folder + plain(*files))),
+    }.items():
+        path = os.path.join(root, name)
+        open(path, "wb").write(data)
+        got = inspect(path)
+        check(got[:2] == want[:2], f"{name}: {got}; the folder: {want}")
+    for name, (data, words) in BAD.items():
+        path = os.path.join(root, name)
+        open(path, "wb").write(data)
+        status, _, said = inspect(path)
+        check(status in (3, 4) and path in said and words in said, f"{name}: {status}, {said!r}; expected {words!r}")
+print(f"{passed} passed, {failed} failed, 0 skipped")
+sys.exit(failed > 0)
