@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <rill.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -80,9 +81,17 @@ static void group_check(struct checking *k, const char *key, const char *group)
         fault_report(k, key, group, "there is no such group");
 }
 
+static void runtime_check(struct checking *k)
+{
+    rill_error err = { .text = "" };
+    if (rill_runtime_check(k->conf->daemon_runtime, NULL, &err) != RILL_OK)
+        fault_report(k, "daemon.runtime", k->conf->daemon_runtime, err.text);
+}
+
 bool conf_check(const struct conf *c, void (*tell)(char *words))
 {
     struct checking k = { .conf = c, .tell = tell, .good = true, .key = "models.default_model" };
+    runtime_check(&k);
     group_check(&k, "daemon.socket_group", c->daemon_socket_group);
     group_check(&k, "http.socket_group", c->http_socket_group);
     folders_check(&k);

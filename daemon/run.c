@@ -11,6 +11,7 @@
 #include "daemon/watch/health.h"
 #include "daemon/watch/metrics.h"
 
+#include <rill.h>
 #include <sys/random.h>
 
 void daemon_link(struct daemon_parts *p)
@@ -83,6 +84,15 @@ static bool memory_start(struct daemon_parts *p)
     return p->net.http_owner;
 }
 
+static bool runtime_is_there(struct daemon_parts *p)
+{
+    rill_error why = { .text = "" };
+    if (rill_runtime_check(p->conf.daemon_runtime, NULL, &why) == RILL_OK)
+        return true;
+    log_line(&p->log, LOG_ERROR, "daemon.runtime: '%s': %s", p->conf.daemon_runtime, why.text);
+    return false;
+}
+
 static bool daemon_start(struct daemon_parts *p)
 {
     struct daemon *d = &p->daemon;
@@ -95,7 +105,7 @@ static bool daemon_start(struct daemon_parts *p)
     p->slices.wake = loop_wake;
     p->slices.wake_arg = p;
     net_link(p);
-    if (!memory_start(p))
+    if (!runtime_is_there(p) || !memory_start(p))
         return false;
     registry_init(&p->registry, &p->loop, &p->conf);
     p->registry.log = &p->log;

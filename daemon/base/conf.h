@@ -25,6 +25,8 @@
       "Real-time priority (SCHED_FIFO) of the compute threads, where it is allowed; 0 = none.")    \
     X(daemon, batch, INT, START, "32", 1, 32,                                                      \
       "Most streams of a model that run together when they are due together.")                     \
+    X(daemon, runtime, STR, START, "cpu", 0, 32,                                                   \
+      "What computes: cpu, gpu, or gpu-or-cpu, which is cpu where there is no GPU.")               \
     X(http, listen, STR, START, "", 0, 107,                                                        \
       "Where GET /metrics, /health, /health/live and /health/ready are answered, beside sockets "  \
       "passed under the name metrics: 127.0.0.1:9464, [::1]:9464 or a path; empty = nowhere.")     \

@@ -103,6 +103,12 @@ const char *rill_model_builtin_name(unsigned n)
     return n < N_BUILTINS ? builtins[n].name : NULL;
 }
 
+rill_status rill_runtime_check(const char *name, const char **ret, rill_error *reterr)
+{
+    (void) ret;
+    return strcmp(name, "none") != 0 ? RILL_OK : fail(reterr, RILL_INVALID, "no runtime", name);
+}
+
 rill_status rill_model_builtin(rill_model **ret, const char *name, rill_error *reterr)
 {
     for (size_t i = 0; i < N_BUILTINS; i++)

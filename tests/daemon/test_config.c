@@ -56,6 +56,20 @@ static void test_bad(const char *text, const char *where, const char *what)
     CHECK(code == 1 && strstr(out, place) && strstr(out, what), "for \"%s\": %s", text, out);
 }
 
+/* One that cannot compute here is told before the daemon runs, and stops it. */
+static void test_runtime(void)
+{
+    int code;
+    char args[256];
+    test_good("[daemon]\nruntime = gpu-or-cpu\n");
+    file_write("rilld.conf", "[daemon]\nruntime = none\n");
+    const char *out = check(&code);
+    CHECK(code == 1 && strstr(out, "daemon.runtime: 'none'"), "%s", out);
+    snprintf(args, sizeof args, "--config %s/rilld.conf", dir);
+    out = rilld_says(args, &code);
+    CHECK(code == 1 && strstr(out, "daemon.runtime: 'none'"), "%s", out);
+}
+
 static void test_mistakes(void)
 {
     test_bad("[daemon]\ncolour = red\n", "rilld.conf:2:", "'colour' is no key of [daemon]");
@@ -373,6 +387,7 @@ int main(void)
     test_good("");
     test_good("; a comment\n[daemon]\nworkers = 4 ; inline\nsocket_mode = "
               "0600\n[limits]\nrtf_budget = 0.5\n");
+    test_runtime();
     test_mistakes();
     test_hidden();
     test_lines();
