@@ -8,21 +8,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PORTS_MAX 64
 #define NOISE_SAMPLES 60000
+
+/* Of an output with a sink: a line an event, to its text. */
+struct heard {
+    rill_sink *sink;
+    FILE *to;
+    char *lines;
+    size_t lines_bytes;
+};
 
 struct run {
     rill_plan *plan;
     rill_stream *stream;
-    rill_port ports[PORTS_MAX];
+    rill_port *ports;
     unsigned n_ports;
-    rill_sink *sinks[PORTS_MAX];
+    struct heard *heard; /* of each port */
     struct arena arena;
     float *frames;
     unsigned n_events;
-    FILE *to[PORTS_MAX]; /* of each output with a sink: a line an event, to its text */
-    char *lines[PORTS_MAX];
-    size_t lines_bytes[PORTS_MAX];
 };
 
 /* What every run hears, and where the next cut comes from. */
@@ -43,34 +47,45 @@ static bool has_sink(const rill_port *p)
     return !p->is_input && port_has_sink(p->kind);
 }
 
-bool events_there(const rill_model *m)
-{
-    rill_port ports[PORTS_MAX] = { { .struct_bytes = sizeof *ports } };
-    rill_plan *p;
-    bool any = false;
-    if (rill_plan_new(&p, m, NULL, NULL) != RILL_OK)
-        return false;
-    unsigned n = rill_plan_ports(p, ports, PORTS_MAX);
-    for (unsigned i = 0; i < n && i < PORTS_MAX; i++)
-        any |= has_sink(&ports[i]);
-    bool one =
-        n > 1 && n <= PORTS_MAX && ports[0].is_input && ports[0].width == 1 && !ports[1].is_input;
-    rill_plan_unref(p);
-    return any && one;
-}
-
 /* ---- one run ---- */
 
 static void run_close(struct run *r)
 {
-    for (unsigned i = 0; i < PORTS_MAX; i++) {
-        rill_sink_free(r->sinks[i]);
-        if (r->to[i])
-            fclose(r->to[i]);
-        free(r->lines[i]);
+    for (unsigned i = 0; r->heard && i < r->n_ports; i++) {
+        rill_sink_free(r->heard[i].sink);
+        if (r->heard[i].to)
+            fclose(r->heard[i].to);
+        free(r->heard[i].lines);
     }
     arena_drop(&r->arena);
     rill_plan_unref(r->plan);
+}
+
+static rill_status ports_tell(struct run *r, rill_error *err)
+{
+    unsigned n = rill_plan_ports(r->plan, NULL, 0);
+    r->ports = arena_array(&r->arena, rill_port, n + 1);
+    r->heard = arena_array(&r->arena, struct heard, n + 1);
+    if (!r->ports || !r->heard)
+        return no_memory(err);
+    r->ports[0].struct_bytes = sizeof *r->ports;
+    r->n_ports = rill_plan_ports(r->plan, r->ports, n);
+    return RILL_OK;
+}
+
+bool events_there(const rill_model *m)
+{
+    struct run r = { .plan = NULL };
+    bool any = false;
+    if (rill_plan_new(&r.plan, m, NULL, NULL) != RILL_OK)
+        return false;
+    bool told = ports_tell(&r, NULL) == RILL_OK;
+    for (unsigned i = 0; told && i < r.n_ports; i++)
+        any |= has_sink(&r.ports[i]);
+    any = any && r.n_ports > 1 && r.ports[0].is_input && r.ports[0].width == 1 &&
+        !r.ports[1].is_input;
+    run_close(&r);
+    return any;
 }
 
 static rill_status run_open(struct run *r, const rill_model *m, int64_t pulse, rill_error *err)
@@ -79,14 +94,13 @@ static rill_status run_open(struct run *r, const rill_model *m, int64_t pulse, r
     size_t most = 1;
     *r = (struct run) { .plan = NULL };
     TRY(rill_plan_new(&r->plan, m, &opts, err));
-    r->ports[0].struct_bytes = sizeof *r->ports;
-    r->n_ports = rill_plan_ports(r->plan, r->ports, PORTS_MAX);
+    TRY(ports_tell(r, err));
     for (unsigned i = 0; i < r->n_ports; i++) {
         most = r->ports[i].width > most ? r->ports[i].width : most;
         if (!has_sink(&r->ports[i]))
             continue;
-        TRY(rill_sink_new(&r->sinks[i], r->plan, i, NULL, err));
-        if (!(r->to[i] = open_memstream(&r->lines[i], &r->lines_bytes[i])))
+        TRY(rill_sink_new(&r->heard[i].sink, r->plan, i, NULL, err));
+        if (!(r->heard[i].to = open_memstream(&r->heard[i].lines, &r->heard[i].lines_bytes)))
             return no_memory(err);
     }
     void *block = arena_alloc(&r->arena, rill_plan_stream_size(r->plan));
@@ -99,7 +113,7 @@ static rill_status run_open(struct run *r, const rill_model *m, int64_t pulse, r
 
 static void event_write(struct run *r, unsigned port, const rill_event *e)
 {
-    FILE *to = r->to[port];
+    FILE *to = r->heard[port].to;
     fprintf(to, "%d %d %llu-%llu %a %a %u '%s'", (int) e->kind, (int) e->rule,
             (unsigned long long) e->pos, (unsigned long long) e->end_pos, (double) e->score,
             (double) e->stability, e->segment, e->text);
@@ -116,9 +130,9 @@ static void outputs_read(struct run *r)
     for (unsigned i = 0; i < r->n_ports; i++) {
         size_t n = !r->ports[i].is_input, took;
         while (n && rill_stream_pull(r->stream, i, r->frames, 1, &n) == RILL_OK && n) {
-            if (r->sinks[i])
-                rill_sink_push(r->sinks[i], r->frames, 1, &took);
-            while (r->sinks[i] && rill_sink_next(r->sinks[i], &e) == RILL_OK)
+            if (r->heard[i].sink)
+                rill_sink_push(r->heard[i].sink, r->frames, 1, &took);
+            while (r->heard[i].sink && rill_sink_next(r->heard[i].sink, &e) == RILL_OK)
                 event_write(r, i, &e);
         }
     }
@@ -127,8 +141,8 @@ static void outputs_read(struct run *r)
 /* All lines are there. */
 static rill_status lines_end(struct run *r, rill_error *err)
 {
-    for (unsigned i = 0; i < PORTS_MAX; i++)
-        if (r->to[i] && (ferror(r->to[i]) || fflush(r->to[i])))
+    for (unsigned i = 0; i < r->n_ports; i++)
+        if (r->heard[i].to && (ferror(r->heard[i].to) || fflush(r->heard[i].to)))
             return no_memory(err);
     return RILL_OK;
 }
@@ -148,16 +162,16 @@ static rill_status run_whole(struct run *r, struct feed *f, size_t most)
     }
     rill_stream_finish(r->stream);
     for (unsigned i = 0; i < r->n_ports; i++)
-        if (r->sinks[i])
-            rill_sink_end(r->sinks[i], f->n);
+        if (r->heard[i].sink)
+            rill_sink_end(r->heard[i].sink, f->n);
     while (rill_stream_run(r->stream) == RILL_OK)
         outputs_read(r);
     outputs_read(r);
     for (unsigned i = 0; i < r->n_ports; i++) {
-        if (!r->sinks[i])
+        if (!r->heard[i].sink)
             continue;
-        rill_sink_finish(r->sinks[i]);
-        while (rill_sink_next(r->sinks[i], &e) == RILL_OK)
+        rill_sink_finish(r->heard[i].sink);
+        while (rill_sink_next(r->heard[i].sink, &e) == RILL_OK)
             event_write(r, i, &e);
     }
     return lines_end(r, f->err);
@@ -178,7 +192,8 @@ static float *noise_make(struct arena *a, size_t n, uint32_t *seed)
 static bool runs_agree(struct events_check *c, const struct run *first, const struct run *r)
 {
     for (unsigned i = 0; i < r->n_ports; i++) {
-        const char *a = first->lines[i] ? first->lines[i] : "", *b = r->lines[i] ? r->lines[i] : "";
+        const char *a = first->heard[i].lines ? first->heard[i].lines : "",
+                   *b = r->heard[i].lines ? r->heard[i].lines : "";
         if (!strcmp(a, b))
             continue;
         size_t at = 0, line = 0;

@@ -12,6 +12,12 @@
 #include "lib/model.h"
 #include "pulse/pulsify.h"
 
+struct law_output {
+    const char *name; /* owned by the model */
+    double most;      /* largest difference, absolute */
+    bool same_bits;
+};
+
 struct law_opts {
     int64_t pulse;        /* input frames, 0: the smallest */
     int64_t length;       /* units of the stream symbol */
@@ -22,28 +28,21 @@ struct law_opts {
                              may be NULL */
     const float *const *reference; /* per output what another program gives, whole, as its tensor
                                       lies; may be NULL */
+    struct law_output *outputs; /* filled, those that were compared: room for as many as the model
+                                   has; may be NULL */
     /* For tests: called on the pulsed graph before it runs, to break it. */
     void (*spoil)(struct pgraph *g, void *arg);
     void *spoil_arg;
 };
 
-#define LAW_OUTPUTS_MAX 64
-
-struct law_output {
-    const char *name; /* owned by the model */
-    double most;      /* largest difference, absolute */
-    bool same_bits;
-};
-
 struct law_result {
     int64_t pulse; /* taken; 0: refused */
     bool holds, same_bits;
-    unsigned n_wires; /* compared node by node */
-    bool no_whole;    /* the length is too short for a whole run, and the stream gave no frame */
-    bool faults;      /* the whole run asks for what is not there, and the stream stops, too */
-    double most;      /* of all outputs */
-    struct law_output output[LAW_OUTPUTS_MAX];
-    unsigned n_outputs;    /* compared */
+    unsigned n_wires;   /* compared node by node */
+    bool no_whole;      /* the length is too short for a whole run, and the stream gave no frame */
+    bool faults;        /* the whole run asks for what is not there, and the stream stops, too */
+    double most;        /* of all outputs */
+    unsigned n_outputs; /* compared */
     double from_reference; /* largest difference of the stream from the reference, absolute */
     char where[480]; /* where it is broken: the first node that differs, frame and both values */
 };

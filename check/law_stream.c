@@ -8,15 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct port_feed {
+    int64_t pushed, got, room; /* frames */
+    float *frames; /* frame after frame; where nothing runs along time the first, then that of the
+                      newest run */
+    bool changed;  /* an output whose runs do not agree */
+};
+
 struct feed {
     struct law *l;
     rill_plan *plan;
     rill_stream *s;
-    int64_t pushed[PORTS_MAX], got[PORTS_MAX], room[PORTS_MAX]; /* frames */
-    float *frames[PORTS_MAX]; /* frame after frame; where nothing runs along time the first, then
-                                 that of the newest run */
-    bool changed[PORTS_MAX];  /* so an output whose runs do not agree */
-    bool streams;             /* an input runs along time */
+    struct port_feed *ports;
+    bool streams; /* an input runs along time */
 };
 
 static uint32_t below(struct feed *f, uint32_t n)
@@ -61,6 +65,9 @@ static int64_t frames_of(const struct feed *f, uint32_t port, const struct tenso
 static rill_status ports_prepare(struct feed *f)
 {
     const struct law *l = f->l;
+    f->ports = calloc(f->plan->n_ports + 1, sizeof *f->ports);
+    if (!f->ports)
+        return err_set(l->err, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; i < f->plan->n_ports; i++) {
         const struct port *q = &f->plan->ports[i];
         bool input = i < f->plan->n_inputs;
@@ -70,12 +77,12 @@ static rill_status ports_prepare(struct feed *f)
             !dim_eval(q->length, l->pg.symbol, l->o->length, &frames))
             frames = 0;
         f->streams |= input && q->length;
-        f->room[i] = q->length ? frames + (input ? 0 : q->pulse) : 2;
-        f->frames[i] = calloc((size_t) f->room[i] * port_width(q) + 1, sizeof(float));
-        if (!f->frames[i])
+        f->ports[i].room = q->length ? frames + (input ? 0 : q->pulse) : 2;
+        f->ports[i].frames = calloc((size_t) f->ports[i].room * port_width(q) + 1, sizeof(float));
+        if (!f->ports[i].frames)
             return err_set(l->err, RILL_NOMEM, "out of memory");
         if (input)
-            tensor_to_frames(q, frames, t->data, f->frames[i]);
+            tensor_to_frames(q, frames, t->data, f->ports[i].frames);
     }
     return RILL_OK;
 }
@@ -103,11 +110,13 @@ static rill_status block_move(struct feed *f)
 
 static void frames_pull(struct feed *f, uint32_t i)
 {
-    for (size_t given = 1; given && f->got[i] < f->room[i]; f->got[i] += (int64_t) given) {
-        size_t cap = (size_t) (f->room[i] - f->got[i]);
+    for (size_t given = 1; given && f->ports[i].got < f->ports[i].room;
+         f->ports[i].got += (int64_t) given) {
+        size_t cap = (size_t) (f->ports[i].room - f->ports[i].got);
         cap = below(f, 2) && cap > 3 ? 3 : cap;
         if (rill_stream_pull(f->s, i,
-                             f->frames[i] + (size_t) f->got[i] * port_width(&f->plan->ports[i]),
+                             f->ports[i].frames +
+                                 (size_t) f->ports[i].got * port_width(&f->plan->ports[i]),
                              cap, &given))
             return;
     }
@@ -117,11 +126,11 @@ static void frames_pull(struct feed *f, uint32_t i)
 static void static_pull(struct feed *f, uint32_t i)
 {
     size_t width = port_width(&f->plan->ports[i]), given;
-    float *newest = f->frames[i] + (f->got[i] ? width : 0);
+    float *newest = f->ports[i].frames + (f->ports[i].got ? width : 0);
     if (rill_stream_pull(f->s, i, newest, 1, &given) || !given)
         return;
-    f->changed[i] |= memcmp(f->frames[i], newest, width * sizeof *newest) != 0;
-    f->got[i] = 1;
+    f->ports[i].changed |= memcmp(f->ports[i].frames, newest, width * sizeof *newest) != 0;
+    f->ports[i].got = 1;
 }
 
 static void outputs_pull(struct feed *f)
@@ -137,7 +146,7 @@ static void statics_push(struct feed *f)
     size_t taken;
     for (uint32_t i = 0; i < f->plan->n_inputs; i++)
         if (!f->plan->ports[i].length && (f->streams || !f->s->n_runs))
-            rill_stream_push(f->s, i, f->frames[i], 1, &taken);
+            rill_stream_push(f->s, i, f->ports[i].frames, 1, &taken);
 }
 
 static void runs_all(struct feed *f)
@@ -153,7 +162,7 @@ static void runs_all(struct feed *f)
 static bool outputs_full(const struct feed *f)
 {
     for (uint32_t i = f->plan->n_inputs; i < f->plan->n_ports; i++)
-        if (f->plan->ports[i].length && f->got[i] == f->room[i])
+        if (f->plan->ports[i].length && f->ports[i].got == f->ports[i].room)
             return true;
     return false;
 }
@@ -165,12 +174,12 @@ static bool inputs_push(struct feed *f)
         const struct port *q = &f->plan->ports[i];
         if (!q->length)
             continue;
-        size_t rest = (size_t) (f->room[i] - f->pushed[i]),
+        size_t rest = (size_t) (f->ports[i].room - f->ports[i].pushed),
                n = 1 + below(f, 2 * (uint32_t) q->pulse + 1), taken = 0;
-        rill_stream_push(f->s, i, f->frames[i] + (size_t) f->pushed[i] * port_width(q),
+        rill_stream_push(f->s, i, f->ports[i].frames + (size_t) f->ports[i].pushed * port_width(q),
                          n < rest ? n : rest, &taken);
-        f->pushed[i] += (int64_t) taken;
-        left |= f->pushed[i] < f->room[i];
+        f->ports[i].pushed += (int64_t) taken;
+        left |= f->ports[i].pushed < f->ports[i].room;
     }
     return left;
 }
@@ -185,8 +194,8 @@ static rill_status stream_run(struct feed *f)
     inputs_push(f); /* something of another sequence first */
     runs_all(f);
     rill_stream_reset(f->s);
-    memset(f->pushed, 0, sizeof f->pushed);
-    memset(f->got, 0, sizeof f->got);
+    for (uint32_t i = 0; i < f->plan->n_ports; i++)
+        f->ports[i].pushed = f->ports[i].got = 0;
     for (bool left = true; left && rill_stream_fault(f->s, NULL) == RILL_OK;) {
         left =
             inputs_push(f) && !outputs_full(f); /* a stream that gives too much is not waited for */
@@ -220,7 +229,7 @@ static void reference_compare(struct feed *f, uint32_t i, int64_t frames, float 
     double most = f->l->ret->from_reference;
     tensor_to_frames(q, frames, f->l->o->reference[i - f->plan->n_inputs], turned);
     for (size_t k = 0; k < (size_t) frames * port_width(q); k++) {
-        double apart = fabs((double) f->frames[i][k] - (double) turned[k]);
+        double apart = fabs((double) f->ports[i].frames[k] - (double) turned[k]);
         most = apart > most || isnan(apart) ? (isnan(apart) ? INFINITY : apart) : most;
     }
     f->l->ret->from_reference = most;
@@ -249,23 +258,24 @@ static rill_status output_compare(struct feed *f, uint32_t i)
     const struct port *q = &f->plan->ports[i];
     const struct tensor *want = output_whole(f, i);
     int64_t frames = frames_of(f, i, want);
-    struct law_output *out = &ret->output[ret->n_outputs++];
+    struct law_output own, *out = f->l->o->outputs ? &f->l->o->outputs[ret->n_outputs] : &own;
+    ret->n_outputs++;
     *out =
         (struct law_output) { .name = f->l->t->wires[f->l->t->outputs[i - f->plan->n_inputs]].name,
                               .same_bits = true };
     double largest;
     if (!q->length && !f->s->n_runs)
         return RILL_OK; /* nor does the stream give what comes with each run */
-    if (f->changed[i]) {
+    if (f->ports[i].changed) {
         ret->holds = out->same_bits = ret->same_bits = false;
         snprintf(ret->where, sizeof ret->where,
                  "output '%s' does not run along time, and differs from run to run", out->name);
         return RILL_OK;
     }
-    if (f->got[i] != frames) {
+    if (f->ports[i].got != frames) {
         ret->holds = out->same_bits = ret->same_bits = false;
         snprintf(ret->where, sizeof ret->where, "output '%s' gives %lld frames, the whole run %lld",
-                 out->name, (long long) f->got[i], (long long) frames);
+                 out->name, (long long) f->ports[i].got, (long long) frames);
         return RILL_OK;
     }
     float *turned = calloc((size_t) frames * port_width(q) + 1, sizeof *turned);
@@ -273,7 +283,7 @@ static rill_status output_compare(struct feed *f, uint32_t i)
         return err_set(f->l->err, RILL_NOMEM, "out of memory");
     if (frames)
         tensor_to_frames(q, frames, want->data, turned);
-    numbers_compare(f->frames[i], turned, (size_t) frames * port_width(q), out, &largest);
+    numbers_compare(f->ports[i].frames, turned, (size_t) frames * port_width(q), out, &largest);
     if (f->l->o->reference)
         reference_compare(f, i, frames, turned);
     free(turned);
@@ -305,10 +315,12 @@ rill_status law_stream(struct law *l)
     if (s == RILL_OK)
         fault_compare(&f);
     bool ends = s != RILL_OK || !l->ret->holds || l->ret->faults;
-    for (uint32_t i = ends ? PORTS_MAX : f.plan->n_inputs; s == RILL_OK && i < f.plan->n_ports; i++)
+    for (uint32_t i = f.plan ? f.plan->n_inputs : 0; !ends && s == RILL_OK && i < f.plan->n_ports;
+         i++)
         s = output_compare(&f, i);
-    for (uint32_t i = 0; i < PORTS_MAX; i++)
-        free(f.frames[i]);
+    for (uint32_t i = 0; f.ports && i < f.plan->n_ports; i++)
+        free(f.ports[i].frames);
+    free(f.ports);
     free(f.s);
     rill_plan_unref(f.plan);
     return s;

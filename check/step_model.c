@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "check/step_model.h"
+#include "engine/graph/subst.h"
+#include "engine/typing/typed.h"
 #include "models/network/network.h"
 #include "lib/pipeline.h"
 #include "lib/transform.h"
@@ -17,20 +19,50 @@ static bool text_split(struct step_decl *d, const char *text, char mark, const c
                        const char **ret_rest)
 {
     const char *at = strrchr(text, mark);
-    if (!at || at == text || d->n_owned == sizeof d->owned / sizeof *d->owned)
+    if (!at || at == text)
         return false;
-    char *name = strndup(text, (size_t) (at - text));
-    if (!name)
-        return false;
-    *ret_name = d->owned[d->n_owned++] = name;
-    *ret_rest = at + 1;
-    return true;
+    *ret_name = arena_printf(&d->arena, "%.*s", (int) (at - text), text);
+    *ret_rest = arena_string(&d->arena, at + 1);
+    return *ret_name && *ret_rest;
 }
 
 void step_decl_drop(struct step_decl *d)
 {
-    while (d->n_owned)
-        free(d->owned[--d->n_owned]);
+    arena_drop(&d->arena);
+    *d = (struct step_decl) { .n_shapes = 0 };
+}
+
+struct step_shape *step_decl_add_shape(struct step_decl *d, const char *name)
+{
+    struct step_shape *more =
+        arena_grow(&d->arena, d->shapes, d->n_shapes, &d->cap_shapes, sizeof *more);
+    if (!more)
+        return NULL;
+    d->shapes = more;
+    more[d->n_shapes] = (struct step_shape) { .name = name };
+    return &more[d->n_shapes++];
+}
+
+bool step_decl_add_const(struct step_decl *d, const char *name, double value)
+{
+    struct step_const *more =
+        arena_grow(&d->arena, d->consts, d->n_consts, &d->cap_consts, sizeof *more);
+    if (!more)
+        return false;
+    d->consts = more;
+    more[d->n_consts++] = (struct step_const) { name, value };
+    return true;
+}
+
+bool step_decl_add_state(struct step_decl *d, const char *in, const char *out)
+{
+    struct step_state *more =
+        arena_grow(&d->arena, d->states, d->n_states, &d->cap_states, sizeof *more);
+    if (!more)
+        return false;
+    d->states = more;
+    more[d->n_states++] = (struct step_state) { .in = in, .out = out };
+    return true;
 }
 
 /* The bytes up to the comma that ends an axis; those within brackets belong to it. */
@@ -46,54 +78,48 @@ static size_t axis_length(const char *text)
 static bool axis_add(struct step_decl *d, struct step_shape *s, const char *text, size_t n)
 {
     char *end;
-    if (!n || s->rank == RANK_MAX || d->n_owned == sizeof d->owned / sizeof *d->owned)
+    if (!n || s->rank == RANK_MAX)
         return false;
     errno = 0;
     s->dim[s->rank] = strtoll(text, &end, 10);
     bool number = end == text + n && !errno;
     if (number && s->dim[s->rank] < 0)
         return false;
-    char *kept = number ? NULL : strndup(text, n);
-    if (kept)
-        s->text[s->rank] = d->owned[d->n_owned++] = kept;
+    if (!number && !(s->text[s->rank] = arena_printf(&d->arena, "%.*s", (int) n, text)))
+        return false;
     s->rank++;
-    return number || kept;
+    return true;
 }
 
 bool step_decl_shape(struct step_decl *d, const char *text)
 {
-    struct step_shape s = { 0 };
-    const char *name, *rest;
-    if (d->n_shapes == STEP_LIST_MAX || !text_split(d, text, '=', &name, &rest))
+    struct step_shape s = { 0 }, *added;
+    const char *rest;
+    if (!text_split(d, text, '=', &s.name, &rest))
         return false;
-    s.name = name;
     for (size_t n; *rest; rest += n + (rest[n] == ','))
         if (!axis_add(d, &s, rest, n = axis_length(rest)))
             return false;
-    d->shapes[d->n_shapes++] = s;
-    return true;
+    added = step_decl_add_shape(d, s.name);
+    if (added)
+        *added = s;
+    return added;
 }
 
 bool step_decl_const(struct step_decl *d, const char *text)
 {
     char *end;
     const char *name, *rest;
-    if (d->n_consts == STEP_LIST_MAX || !text_split(d, text, '=', &name, &rest))
+    if (!text_split(d, text, '=', &name, &rest))
         return false;
     double v = strtod(rest, &end);
-    if (end == rest || *end)
-        return false;
-    d->consts[d->n_consts++] = (struct step_const) { name, v };
-    return true;
+    return end != rest && !*end && step_decl_add_const(d, name, v);
 }
 
 bool step_decl_state(struct step_decl *d, const char *text)
 {
     const char *name, *rest;
-    if (d->n_states == STEP_LIST_MAX || !text_split(d, text, ':', &name, &rest) || !*rest)
-        return false;
-    d->states[d->n_states++] = (struct step_state) { name, rest };
-    return true;
+    return text_split(d, text, ':', &name, &rest) && *rest && step_decl_add_state(d, name, rest);
 }
 
 /* ---- applying them ---- */
@@ -148,7 +174,7 @@ static bool axis_is_time(const struct graph *g, const struct step_decl *d, const
 
 static rill_status shapes_apply(struct graph *g, const struct step_decl *d, rill_error *err)
 {
-    for (unsigned i = 0; i < d->n_shapes; i++) {
+    for (uint32_t i = 0; i < d->n_shapes; i++) {
         const struct step_shape *s = &d->shapes[i];
         uint32_t k;
         if (s->stored && port_find(g, g->inputs, g->n_inputs, s->name) == WIRE_NONE)
@@ -172,9 +198,15 @@ static void input_remove(struct graph *g, uint32_t k)
     g->n_inputs--;
 }
 
+static void output_remove(struct graph *g, uint32_t k)
+{
+    memmove(&g->outputs[k], &g->outputs[k + 1], (g->n_outputs - k - 1) * sizeof *g->outputs);
+    g->n_outputs--;
+}
+
 static rill_status consts_apply(struct graph *g, const struct step_decl *d, rill_error *err)
 {
-    for (unsigned i = 0; i < d->n_consts; i++) {
+    for (uint32_t i = 0; i < d->n_consts; i++) {
         uint32_t k;
         TRY(input_find(g, d->consts[i].name, &k, err));
         struct wire *w = &g->wires[g->inputs[k]];
@@ -197,7 +229,7 @@ static rill_status consts_apply(struct graph *g, const struct step_decl *d, rill
 
 static rill_status states_apply(struct graph *g, const struct step_decl *d, rill_error *err)
 {
-    for (unsigned i = 0; i < d->n_states; i++) {
+    for (uint32_t i = 0; i < d->n_states; i++) {
         uint32_t k, out = port_find(g, g->outputs, g->n_outputs, d->states[i].out);
         TRY(input_find(g, d->states[i].in, &k, err));
         if (out == WIRE_NONE)
@@ -205,40 +237,205 @@ static rill_status states_apply(struct graph *g, const struct step_decl *d, rill
         if (!graph_add_state(g, d->states[i].in, g->inputs[k], g->outputs[out], NULL))
             return err_set(err, RILL_NOMEM, "out of memory");
         input_remove(g, k);
+        if (d->states[i].hidden)
+            output_remove(g, out);
     }
     return RILL_OK;
 }
 
 static bool shapes_have_symbols(const struct step_decl *d)
 {
-    for (unsigned i = 0; i < d->n_shapes; i++)
+    for (uint32_t i = 0; i < d->n_shapes; i++)
         for (int a = 0; a < d->shapes[i].rank; a++)
             if (d->shapes[i].text[a])
                 return true;
     return false;
 }
 
-static rill_status step_model_read(rill_model *m, const char *path, struct mgraph *ret,
-                                   rill_error *err)
+/* The file with shapes and constants; states are still inputs and outputs. */
+static rill_status graph_read(struct mgraph *ret, struct arena *a, struct dims *dims,
+                              const char *path, const struct step_decl *d, rill_error *err)
 {
     struct bytes b = { 0 };
     TRY(bytes_from_file(&b, path, 0, err));
-    rill_status s = mgraph_from_network(ret, &m->arena, m->dims, &b, err);
+    rill_status s = mgraph_from_network(ret, a, dims, &b, err);
     bytes_drop(&b);
+    TRY(s);
+    TRY(shapes_apply(&ret->g, d, err));
+    return consts_apply(&ret->g, d, err);
+}
+
+/* ---- states by name ---- */
+
+static bool symbol_is_set(const rill_model_opts *opts, const char *name)
+{
+    size_t n = strlen(name);
+    for (unsigned i = 0; opts->set && opts->set[i]; i++)
+        if (!strncmp(opts->set[i], name, n) && opts->set[i][n] == '=')
+            return true;
+    return false;
+}
+
+/* A state has the same size in every run: 1 for the symbols of its shape. */
+static rill_status state_symbols_fix(struct mgraph *m, const struct step_decl *d,
+                                     const rill_model_opts *opts, rill_error *err)
+{
+    enum { AXIS_SYMBOLS_MAX = 16 };
+    for (uint32_t i = 0; i < d->n_states; i++) {
+        uint32_t k = port_find(&m->g, m->g.inputs, m->g.n_inputs, d->states[i].in);
+        for (int a = 0; k != WIRE_NONE && a < m->g.wires[m->g.inputs[k]].fact.rank; a++) {
+            const struct dim *list[AXIS_SYMBOLS_MAX];
+            unsigned n =
+                dim_symbols(m->g.wires[m->g.inputs[k]].fact.shape[a], list, 0, AXIS_SYMBOLS_MAX);
+            for (unsigned s = 0; s < n; s++) {
+                struct graph g;
+                if (symbol_is_set(opts, dim_name(list[s])))
+                    continue;
+                TRY(graph_with_symbol(&g, &m->g, list[s], dim_int(m->g.dims, 1), err));
+                m->g = g;
+            }
+        }
+    }
+    return RILL_OK;
+}
+
+/* How an output is called that gives the next value of an input: name is what both have in common.
+ * says: only where that tells of a state, as "audio_in" and "audio_out" are none. */
+static const struct {
+    const char *in_front, *in_end, *out_front, *out_end;
+    bool says;
+} pair_names[] = {
+    { "", "", "new_", "", false },
+    { "", "", "next_", "", false },
+    { "", "", "", "_new", false },
+    { "", "", "", "_next", false },
+    { "past_", "", "present_", "", false },
+    { "past.", "", "present.", "", false },
+    { "prev_", "", "next_", "", false },
+    { "prev_", "", "new_", "", false },
+    { "old_", "", "new_", "", false },
+    { "", "0", "", "n", true },
+    { "", "_0", "", "_n", true },
+    { "", "", "", "n", true },
+    { "", "", "", "N", true },
+    { "", "", "", "_out", true },
+    { "", "", "out_", "", true },
+    { "", "", "r_", "", true },
+    { "", "_in", "", "_out", true },
+    { "in_", "", "out_", "", true },
+    { "input_", "", "output_", "", true },
+};
+
+static bool tells_of_state(const char *name, size_t n)
+{
+    static const char *const words[] = { "state", "cache",  "hidden", "memory",
+                                         "past",  "buffer", "ctx",    "context" };
+    char text[128];
+    if (n == 1 && (*name == 'h' || *name == 'c'))
+        return true;
+    snprintf(text, sizeof text, "%.*s", (int) n, name);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcasestr(text, words[i]))
+            return true;
+    return false;
+}
+
+static bool names_pair(const char *in, const char *out)
+{
+    const size_t n_in = strlen(in), n_out = strlen(out);
+    for (size_t i = 0; i < sizeof pair_names / sizeof *pair_names; i++) {
+        const size_t a = strlen(pair_names[i].in_front), b = strlen(pair_names[i].in_end);
+        const size_t c = strlen(pair_names[i].out_front), e = strlen(pair_names[i].out_end);
+        if (n_in <= a + b || n_out != n_in - a - b + c + e)
+            continue;
+        const size_t n = n_in - a - b;
+        if (!strncmp(in, pair_names[i].in_front, a) && !strcmp(in + a + n, pair_names[i].in_end) &&
+            !strncmp(out, pair_names[i].out_front, c) &&
+            !strcmp(out + c + n, pair_names[i].out_end) && !strncmp(in + a, out + c, n) &&
+            (!pair_names[i].says || tells_of_state(in + a, n)))
+            return true;
+    }
+    return false;
+}
+
+static bool facts_agree(const struct fact *a, const struct fact *b)
+{
+    bool same = a->type != DTYPE_NONE && a->type == b->type && a->rank >= 0 && a->rank == b->rank;
+    for (int i = 0; same && i < a->rank; i++)
+        same = a->shape[i] == b->shape[i];
+    return same;
+}
+
+/* Pairs by name; with facts of the wires, those that agree. An output is the next value of one. */
+static rill_status pairs_list(struct step_decl *ret, const struct graph *g,
+                              const struct fact *facts, rill_error *err)
+{
+    bool *taken = arena_array(&ret->arena, bool, g->n_outputs + 1u);
+    if (!taken)
+        return err_set(err, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        for (uint32_t k = 0; k < g->n_outputs; k++) {
+            const char *in = g->wires[g->inputs[i]].name, *out = g->wires[g->outputs[k]].name;
+            if (taken[k] || !names_pair(in, out) ||
+                (facts && !facts_agree(&facts[g->inputs[i]], &facts[g->outputs[k]])))
+                continue;
+            in = arena_string(&ret->arena, in);
+            out = arena_string(&ret->arena, out);
+            if (!in || !out || !step_decl_add_state(ret, in, out))
+                return err_set(err, RILL_NOMEM, "out of memory");
+            ret->states[ret->n_states - 1].hidden = facts && facts[g->inputs[i]].type != DTYPE_F32;
+            taken[k] = true;
+            break;
+        }
+    return RILL_OK;
+}
+
+static rill_status pairs_find(struct step_decl *d, struct arena *a, struct dims *dims,
+                              const char *path, const rill_model_opts *opts, rill_error *err)
+{
+    struct mgraph m;
+    struct tgraph typed;
+    TRY(graph_read(&m, a, dims, path, d, err));
+    TRY(pairs_list(d, &m.g, NULL, err));
+    if (!d->n_states || d->n_states == m.g.n_inputs)
+        return d->n_states = 0, RILL_OK;
+    TRY(state_symbols_fix(&m, d, opts, err));
+    struct fact *facts = arena_array(a, struct fact, m.g.n_wires + 1u);
+    if (!facts)
+        return err_set(err, RILL_NOMEM, "out of memory");
+    /* where it stops, what it did not reach is no state */
+    tgraph_from_mgraph(&typed, &m, &(struct typed_opts) { .ret_facts = facts }, NULL);
+    d->n_states = 0;
+    return pairs_list(d, &m.g, facts, err);
+}
+
+rill_status step_decl_find_states(struct step_decl *d, const char *path,
+                                  const rill_model_opts *opts, rill_error *reterr)
+{
+    struct arena a = { 0 };
+    struct dims *dims = dims_new();
+    rill_status s = dims ? pairs_find(d, &a, dims, path, opts, reterr)
+                         : err_set(reterr, RILL_NOMEM, "out of memory");
+    d->found = s == RILL_OK && d->n_states;
+    d->n_states = d->found ? d->n_states : 0;
+    arena_drop(&a);
+    dims_free(dims);
     return s;
 }
+
+/* ---- opening ---- */
 
 static rill_status step_model_build(rill_model *m, const char *path, const struct step_decl *d,
                                     const rill_model_opts *opts, rill_error *err)
 {
     struct mgraph mg;
     TRY(model_assert(m, opts, err));
-    TRY(step_model_read(m, path, &mg, err));
-    TRY(shapes_apply(&mg.g, d, err));
-    TRY(consts_apply(&mg.g, d, err));
+    TRY(graph_read(&mg, &m->arena, m->dims, path, d, err));
+    if (d->found)
+        TRY(state_symbols_fix(&mg, d, opts, err));
     TRY(states_apply(&mg.g, d, err));
     m->mgraph = mg;
-    TRY(model_transform_and_type(m, opts, shapes_have_symbols(d), NULL, err));
+    TRY(model_transform_and_type(m, opts, d->found || shapes_have_symbols(d), NULL, err));
     return pipeline_run(&(struct pipeline) { .model = m, .err = err }, STAGE_TYPED,
                         STAGE_DECLUTTERED);
 }

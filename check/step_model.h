@@ -3,6 +3,7 @@
  * declares. */
 #ifndef RILL_CHECK_STEP_MODEL_H
 #define RILL_CHECK_STEP_MODEL_H
+#include "engine/base/arena.h"
 #include "lib/model.h"
 
 /* An axis is a number, or an expression of symbols where text is not NULL. stored: of data that is
@@ -20,27 +21,38 @@ struct step_const {
 };
 struct step_state {
     const char *in, *out;
+    bool hidden; /* the output is none of the model's: streams do not carry its type */
 };
-
-#define STEP_LIST_MAX 32
 
 struct step_decl {
-    struct step_shape shapes[STEP_LIST_MAX];
-    struct step_const consts[STEP_LIST_MAX];
-    struct step_state states[STEP_LIST_MAX];
-    unsigned n_shapes, n_consts, n_states;
+    struct arena arena;
+    struct step_shape *shapes;
+    struct step_const *consts;
+    struct step_state *states;
+    uint32_t n_shapes, n_consts, n_states, cap_shapes, cap_consts, cap_states;
     const char *time; /* axes of the file with that symbol stay; NULL: none do */
-    char *owned[(2 + RANK_MAX) * STEP_LIST_MAX]; /* what step_decl_* cut out of texts */
-    unsigned n_owned;
+    bool found;       /* the states, by step_decl_find_states */
 };
 
-/* "name=1,S,2*S", "name=16000", "in:out": adds to d; false if the text is not of that form. Borrows
- * text. */
+/* "name=1,S,2*S", "name=16000", "in:out": adds to d; false if the text is not of that form, or
+ * without memory. */
 bool step_decl_shape(struct step_decl *d, const char *text);
 bool step_decl_const(struct step_decl *d, const char *text);
 bool step_decl_state(struct step_decl *d, const char *text);
 
-/* Frees what those took; a model that was opened with d borrows it and goes first. */
+/* The same of what is known; names are borrowed. NULL, false: no memory. */
+struct step_shape *step_decl_add_shape(struct step_decl *d, const char *name);
+bool step_decl_add_const(struct step_decl *d, const char *name, double value);
+bool step_decl_add_state(struct step_decl *d, const char *in, const char *out);
+
+/* Adds the states that the file's ports tell by their names (cached_x and new_cached_x, past_x and
+ * present_x, h and hn ...), where type and shape of both are the same and an input is left beside
+ * them; else nothing. Those of other types than f32 are hidden. Symbols in shapes of such inputs do
+ * not count time: they are 1 wherever they stand, unless opts set them. */
+rill_status step_decl_find_states(struct step_decl *d, const char *path,
+                                  const rill_model_opts *opts, rill_error *reterr);
+
+/* Frees all that; a model that was opened with d borrows it and goes first. */
 void step_decl_drop(struct step_decl *d);
 
 /* Opens an ONNX or .tflite file as a model without a time axis: each run takes every input whole.

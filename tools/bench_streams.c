@@ -9,7 +9,6 @@
 #define STREAMS_MAX 4096
 #define ROUNDS_MAX 20000
 #define ROUNDS_MIN 11
-#define PORTS_MAX 64
 
 /* One number of streams: us of each round, for all of them. */
 struct row {
@@ -19,7 +18,7 @@ struct row {
 
 struct streams {
     rill_plan *plan;
-    rill_port ports[PORTS_MAX];
+    rill_port *ports;
     unsigned n_ports, most;
     rill_stream **stream;
     char *mem;
@@ -51,8 +50,7 @@ static bool counts_read(struct streams *b, const char *list)
 static void streams_make(struct streams *b)
 {
     size_t most = 1, bytes = (rill_plan_stream_size(b->plan) + 63) & ~(size_t) 63;
-    b->ports[0].struct_bytes = sizeof *b->ports;
-    b->n_ports = rill_plan_ports(b->plan, b->ports, PORTS_MAX);
+    b->ports = tool_ports(b->plan, &b->n_ports);
     for (unsigned i = 0; i < b->n_ports; i++) {
         size_t n = (size_t) b->ports[i].width * b->ports[i].pulse_frames;
         most = n > most ? n : most;
@@ -203,6 +201,7 @@ int bench_streams(const struct command *cmd, rill_plan *plan, const char *name, 
         free(b.rows[i].apart_us);
     }
     free(b.x);
+    free(b.ports);
     free(b.stream);
     free(b.status);
     free(b.mem);

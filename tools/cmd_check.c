@@ -21,7 +21,7 @@ struct check {
     unsigned n_pulses, n_lengths;
     struct law_opts opts;
     unsigned passed, failed, skipped;
-    struct law_output output[LAW_OUTPUTS_MAX]; /* over all runs */
+    struct law_output *output; /* over all runs */
     unsigned n_outputs;
 };
 
@@ -120,9 +120,10 @@ static void outputs_add(struct check *c, const struct law_result *r)
     for (unsigned i = 0; i < r->n_outputs; i++) {
         struct law_output *o = &c->output[i];
         bool first = i >= c->n_outputs;
-        o->name = r->output[i].name;
-        o->same_bits = (first || o->same_bits) && r->output[i].same_bits;
-        o->most = !first && o->most > r->output[i].most ? o->most : r->output[i].most;
+        const struct law_output *now = &c->opts.outputs[i];
+        o->name = now->name;
+        o->same_bits = (first || o->same_bits) && now->same_bits;
+        o->most = !first && o->most > now->most ? o->most : now->most;
         c->n_outputs += first;
     }
 }
@@ -278,11 +279,16 @@ static int run(const struct command *cmd, int argc, char **argv)
     if (open_uncompiled(&c.model, argv[0], &oo, &err) != RILL_OK ||
         ports_as_f32(c.model, 0, &err) != RILL_OK)
         return tool_fail_status(cmd, &err);
+    const size_t n_outputs = c.model->decluttered.g.n_outputs + 1;
+    c.opts.outputs = tool_alloc(n_outputs * sizeof *c.output);
+    c.output = tool_alloc(n_outputs * sizeof *c.output);
     int code = n > 1 ? samples_read(&c, argv[1], &samples) : TOOL_OK;
     code = code == TOOL_OK ? lengths_check(&c) : code;
     if (code == TOOL_OK)
         code = check_run(&c, argv[0]);
     free(samples);
+    free(c.output);
+    free(c.opts.outputs);
     rill_model_free(c.model);
     return code;
 }

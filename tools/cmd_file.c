@@ -50,7 +50,6 @@ static void job_drop(struct job *j)
 static rill_status job_open(struct job *j, const char *model, rill_port_kind kind)
 {
     rill_model *m;
-    rill_port ports[64] = { { .struct_bytes = sizeof *ports } };
     const rill_plan_opts opts = { .struct_bytes = sizeof opts,
                                   .budget_ms = (uint32_t) j->budget_ms };
     TRY(open_any(&m, model ? model : rill_model_builtin_name(0), &j->open, &j->err));
@@ -59,8 +58,8 @@ static rill_status job_open(struct job *j, const char *model, rill_port_kind kin
     rill_status s = (j->no_scan_reuse ? slow_plan_new : rill_plan_new)(&j->plan, m, &opts, &j->err);
     rill_model_free(m); /* the plan keeps it: info's strings stay */
     TRY(s);
-    unsigned n = rill_plan_ports(j->plan, ports, 64), ins = 0;
-    n = n < 64 ? n : 64;
+    unsigned n, ins = 0;
+    rill_port *ports = tool_ports(j->plan, &n);
     j->out_port = n;
     for (unsigned i = 0; i < n; i++) {
         if (ports[i].is_input && ports[i].kind == RILL_PORT_AUDIO && ins++ == 0)
@@ -70,7 +69,9 @@ static rill_status job_open(struct job *j, const char *model, rill_port_kind kin
             j->out_port = i;
         }
     }
-    if (!ins || !ports[0].is_input || ports[0].kind != RILL_PORT_AUDIO || j->out_port == n)
+    bool turns = ins && ports[0].is_input && ports[0].kind == RILL_PORT_AUDIO && j->out_port != n;
+    free(ports);
+    if (!turns)
         return open_bare_tell(err_set(&j->err, RILL_INVALID,
                                       "model '%s' does not turn audio into %s",
                                       model ? model : "default",

@@ -62,10 +62,11 @@ static json_t *wires_json(const struct graph *g, const uint32_t *wires, uint32_t
 
 static void ports_split(const struct inspect *in, json_t *ret_in, json_t *ret_out)
 {
-    rill_port ports[PORTS_MAX] = { { .struct_bytes = sizeof *ports } };
-    unsigned n = rill_plan_ports(in->plan, ports, PORTS_MAX);
+    unsigned n;
+    rill_port *ports = tool_ports(in->plan, &n);
     for (unsigned i = 0; i < n; i++)
         json_array_append_new(ports[i].is_input ? ret_in : ret_out, port_json(&ports[i]));
+    free(ports);
 }
 
 static void report_json(const struct inspect *in, const char *name)
@@ -137,6 +138,16 @@ static void wires_print(const struct graph *g, const uint32_t *list, uint32_t n,
     }
 }
 
+static void states_print(const struct graph *g)
+{
+    char fact[160];
+    for (uint32_t i = 0; i < g->n_states; i++) {
+        const struct wire *in = &g->wires[g->states[i].in];
+        fact_print(&in->fact, fact, sizeof fact);
+        printf("  state  %-24s %s, next is %s\n", in->name, fact, g->wires[g->states[i].out].name);
+    }
+}
+
 static void report_text(const struct inspect *in, const char *name)
 {
     rill_model_info info = { .struct_bytes = sizeof info };
@@ -151,6 +162,7 @@ static void report_text(const struct inspect *in, const char *name)
         printf("  %s\n", info.summary);
     meta_print(&in->model->mgraph.g);
     inspect_transforms_print(in->model);
+    states_print(&in->model->mgraph.g);
     passes_print(&in->model->passes);
     inspect_bytes(&in->model->decluttered.g);
     if (in->plan)
@@ -162,12 +174,13 @@ static void report_text(const struct inspect *in, const char *name)
         printf("  cannot be planned: %s\n", in->why.text);
         return;
     }
-    rill_port ports[PORTS_MAX] = { { .struct_bytes = sizeof *ports } };
     rill_plan_info pi = { .struct_bytes = sizeof pi };
-    unsigned n = rill_plan_ports(in->plan, ports, PORTS_MAX);
+    unsigned n;
+    rill_port *ports = tool_ports(in->plan, &n);
     rill_plan_get_info(in->plan, &pi);
     for (unsigned i = 0; i < n; i++)
         port_print(&ports[i]);
+    free(ports);
     printf("  pulse %u samples, %u steps for %s\n  stream %llu bytes (state %llu), weights %llu "
            "bytes\n",
            pi.pulse_samples, pi.steps, pi.cpu, (unsigned long long) pi.stream_bytes,

@@ -27,13 +27,13 @@ struct result {
 struct verify {
     const struct command *cmd;
     struct refcase c;
-    struct result results[REF_TENSORS_MAX];
+    struct result *results; /* room for one of each tensor */
     unsigned n_results;
     const char *skipped; /* what of the case could not be run, NULL: nothing */
     double tolerance;    /* of the command line; -1: each tensor's own */
     char *audio_dir;
     const struct open_opts *given;
-    struct open_lists lists; /* of them */
+    rill_model_opts opts; /* of them */
     rill_error err;
 };
 
@@ -70,7 +70,7 @@ static void compare(struct result *r, const float *got, const float *want, size_
 struct runner {
     rill_plan *plan;
     rill_stream *stream;
-    rill_port ports[64];
+    rill_port *ports;
     unsigned n_ports;
     float *out; /* room for one pulse of any output */
 };
@@ -80,6 +80,7 @@ static void runner_close(struct runner *r)
     rill_plan_unref(r->plan);
     free(r->stream);
     free(r->out);
+    free(r->ports);
 }
 
 static rill_status runner_open(struct runner *r, const rill_model *m, rill_error *err)
@@ -88,8 +89,7 @@ static rill_status runner_open(struct runner *r, const rill_model *m, rill_error
     rill_status s = rill_plan_new(&r->plan, m, NULL, err);
     if (s != RILL_OK)
         return s;
-    r->ports[0].struct_bytes = sizeof *r->ports;
-    r->n_ports = rill_plan_ports(r->plan, r->ports, 64);
+    r->ports = tool_ports(r->plan, &r->n_ports);
     size_t most = 0;
     for (unsigned i = 0; i < r->n_ports; i++) {
         size_t n = (size_t) r->ports[i].width * r->ports[i].pulse_frames;
@@ -331,7 +331,7 @@ static void track_compare(struct verify *v, const rill_model *m, const struct ru
 
 static rill_status frames_run(struct verify *v, const rill_model *m, struct runner *r)
 {
-    struct track track[64] = { { 0 } };
+    struct track *track = tool_alloc((r->n_ports + 1) * sizeof *track);
     rill_status s = RILL_OK;
     for (unsigned i = 0; s == RILL_OK && i < r->n_ports && r->ports[i].is_input; i++)
         s = track_input(v, m, r, i, &track[i]);
@@ -345,6 +345,7 @@ static rill_status frames_run(struct verify *v, const rill_model *m, struct runn
             track_compare(v, m, r, i, &track[i]);
     for (unsigned i = 0; i < r->n_ports; i++)
         free(track[i].frames);
+    free(track);
     return s;
 }
 
@@ -359,8 +360,23 @@ static void tensors_missing(struct verify *v)
             continue;
         struct result *r = result_of(v, t);
         r->missing = !r->n_compared && r->pass;
-        r->pass &= !r->missing || v->lists.transforms[0];
+        r->pass &= !r->missing || v->given->transforms.n;
     }
+}
+
+/* Of a case that names no states: those that the file tells and the case has no data for. */
+static rill_status states_find(struct verify *v, const char *path)
+{
+    struct step_decl *d = &v->c.decl;
+    TRY(open_find_states(d, path, v->given, &v->err));
+    for (uint32_t i = 0; i < d->n_states; i++) {
+        d->states[i].hidden = false; /* they are compared */
+        if (refcase_find(&v->c, "in", d->states[i].in)) {
+            d->n_states = 0;
+            d->found = false;
+        }
+    }
+    return RILL_OK;
 }
 
 static rill_status steps_run(struct verify *v)
@@ -371,9 +387,11 @@ static rill_status steps_run(struct verify *v)
     snprintf(path, sizeof path, "%s%s", v->c.root, v->c.models[0]);
     v->c.decl.time = v->given->stream;
     rill_status s = open_decl_add(&v->c.decl, v->given, &v->err);
+    if (s == RILL_OK && !v->c.decl.n_states)
+        s = states_find(v, path);
     if (s == RILL_OK)
-        s = tool_is_folder(path) ? rill_model_open_with(&m, path, &v->lists.opts, &v->err)
-                                 : step_model_open(&m, path, &v->c.decl, &v->lists.opts, &v->err);
+        s = tool_is_folder(path) ? rill_model_open_with(&m, path, &v->opts, &v->err)
+                                 : step_model_open(&m, path, &v->c.decl, &v->opts, &v->err);
     if (s == RILL_OK)
         s = ports_as_f32(m, PORTS_INPUTS | PORTS_RESTS, &v->err);
     if (s == RILL_OK)
@@ -384,7 +402,6 @@ static rill_status steps_run(struct verify *v)
         tensors_missing(v);
     runner_close(&r);
     rill_model_free(m);
-    step_decl_drop(&v->c.decl);
     return s;
 }
 
@@ -403,7 +420,7 @@ static bool match_see(void *arg, const char *name, const char *path)
     size_t n = strcspn(m->v->c.models[0], "/");
     rill_model_info info = { .struct_bytes = sizeof info };
     if (strncmp(name, m->v->c.models[0], n) ||
-        rill_model_open_with(&m->model, path, &m->v->lists.opts, &m->v->err) != RILL_OK)
+        rill_model_open_with(&m->model, path, &m->v->opts, &m->v->err) != RILL_OK)
         return true;
     rill_model_get_info(m->model, &info);
     snprintf(m->folder, sizeof m->folder, "%s", path);
@@ -482,7 +499,7 @@ static rill_status whole_run(struct verify *v, const char *path, const struct re
                              const struct ref_tensor *want)
 {
     rill_model *m;
-    TRY(rill_model_open_with(&m, path, &v->lists.opts, &v->err));
+    TRY(rill_model_open_with(&m, path, &v->opts, &v->err));
     struct arena a = { 0 };
     struct tensor x = {
         .type = DTYPE_F32, .rank = 1, .dim = { (int64_t) in->chunk_floats }, .data = in->data
@@ -650,13 +667,14 @@ static int run(const struct command *cmd, int argc, char **argv)
     double tolerance = v->tolerance;
     for (int i = 0; i < n; i++) {
         *v = (struct verify) { .cmd = cmd, .tolerance = tolerance, .given = &oo };
-        open_lists_fill(&v->lists, &oo);
+        v->opts = open_opts_of(&oo);
         rill_status s = refcase_read(&v->c, argv[i], &v->err);
         if (s == RILL_OK) {
             v->audio_dir = NULL;
             if (asprintf(&v->audio_dir, "%s%s", audio ? audio : v->c.root,
                          audio ? "" : "../audio") < 0)
                 return TOOL_IO;
+            v->results = tool_alloc((v->c.n_tensors + 1) * sizeof *v->results);
             s = case_run(v);
         }
         if (s == RILL_OK) {
@@ -667,6 +685,7 @@ static int run(const struct command *cmd, int argc, char **argv)
                              argv[i], v->err.text);
         }
         free(v->audio_dir);
+        free(v->results);
         refcase_drop(&v->c);
     }
     free(v);

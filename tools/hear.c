@@ -68,7 +68,7 @@ static rill_status plan_open(rill_plan **ret, const char *model, const struct op
     return s;
 }
 
-/* "select_outputs(a, b)", before a pulse, which comes last. */
+/* "select_outputs(a, b)", before a pulse, which comes last; in a list of o's own. */
 static void outputs_select(struct open_opts *o, char *text, size_t bytes,
                            const struct hear_part *whole, uint64_t keep)
 {
@@ -81,11 +81,15 @@ static void outputs_select(struct open_opts *o, char *text, size_t bytes,
         }
     if (at < bytes)
         snprintf(text + at, bytes - at, ")");
-    struct opt_list *l = &o->transforms;
-    unsigned k = l->n++; /* in the room for one more */
-    for (; k && !strncmp(l->item[k - 1], "pulse(", 6); k--)
-        l->item[k] = l->item[k - 1];
-    l->item[k] = text;
+    const struct opt_list l = o->transforms;
+    const char **item = tool_alloc((l.n + 2u) * sizeof *item);
+    unsigned k = l.n;
+    for (; k && !strncmp(l.item[k - 1], "pulse(", 6); k--)
+        item[k] = l.item[k - 1];
+    for (unsigned i = 0; i < k; i++)
+        item[i] = l.item[i];
+    item[k] = text;
+    o->transforms = (struct opt_list) { item, l.n + 1 };
 }
 
 /* The model with some of its outputs. */
@@ -100,7 +104,9 @@ static rill_status plan_select(rill_plan **ret, const char *model, const struct 
         return RILL_OK;
     }
     outputs_select(&some, text, sizeof text, whole, keep);
-    return plan_open(ret, model, &some, ret_info, err);
+    rill_status s = plan_open(ret, model, &some, ret_info, err);
+    free(some.transforms.item);
+    return s;
 }
 
 /* Of a model with more outputs only the detector's counts. */

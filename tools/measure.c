@@ -10,15 +10,14 @@
 
 #define RUNS_MAX 200000
 #define RUNS_MIN 50
-#define PORTS_MAX 64
 
 struct bench {
     rill_plan *plan;
     rill_stream *stream;
     rill_plan_info info;
-    rill_port ports[PORTS_MAX];
+    rill_port *ports;
     unsigned n_ports;
-    float *in[PORTS_MAX], *out;
+    float **in, *out; /* in: of each input */
     double *us;
     size_t n_runs;
     uint32_t seed;
@@ -33,8 +32,8 @@ static float noise(struct bench *b)
 static void bench_ports(struct bench *b)
 {
     size_t most = 0;
-    b->ports[0].struct_bytes = sizeof *b->ports;
-    b->n_ports = rill_plan_ports(b->plan, b->ports, PORTS_MAX);
+    b->ports = tool_ports(b->plan, &b->n_ports);
+    b->in = tool_alloc((b->n_ports + 1) * sizeof *b->in);
     for (unsigned i = 0; i < b->n_ports; i++) {
         size_t n = (size_t) b->ports[i].width * b->ports[i].pulse_frames;
         most = n > most ? n : most;
@@ -155,6 +154,8 @@ void plan_measure(rill_plan *plan, const char *name, const struct measure_opts *
         report_profile(&b);
     for (unsigned i = 0; i < b.n_ports; i++)
         free(b.in[i]);
+    free(b.in);
+    free(b.ports);
     free(b.us);
     free(b.out);
     free(b.stream);

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef bool decl_add(struct step_decl *d, const char *text);
 
@@ -19,29 +20,28 @@ static rill_status list_add(struct step_decl *d, const struct opt_list *l, decl_
     return RILL_OK;
 }
 
-static void list_end(const struct opt_list *l, const char *ret[OPT_LIST_ROOM + 1])
+rill_model_opts open_opts_of(const struct open_opts *o)
 {
-    memcpy(ret, l->item, l->n * sizeof *ret);
-    ret[l->n] = NULL;
+    return (rill_model_opts) { .struct_bytes = sizeof(rill_model_opts),
+                               .asserts = o->asserts.item,
+                               .set = o->sets.item,
+                               .transforms = o->transforms.item,
+                               .stream = o->stream };
 }
 
-void open_lists_fill(struct open_lists *ret, const struct open_opts *o)
+/* --state none */
+static bool states_are_none(const struct open_opts *o)
 {
-    ret->opts = (rill_model_opts) { .struct_bytes = sizeof(rill_model_opts),
-                                    .asserts = ret->asserts,
-                                    .set = ret->sets,
-                                    .transforms = ret->transforms,
-                                    .stream = o->stream };
-    list_end(&o->asserts, ret->asserts);
-    list_end(&o->sets, ret->sets);
-    list_end(&o->transforms, ret->transforms);
+    return o->states.n == 1 && !strcmp(o->states.item[0], "none");
 }
 
 rill_status open_decl_add(struct step_decl *d, const struct open_opts *o, rill_error *reterr)
 {
     TRY(list_add(d, &o->shapes, step_decl_shape, "NAME=1,S,..", reterr));
     TRY(list_add(d, &o->consts, step_decl_const, "NAME=VALUE", reterr));
-    return list_add(d, &o->states, step_decl_state, "INPUT:OUTPUT", reterr);
+    if (states_are_none(o))
+        return RILL_OK;
+    return list_add(d, &o->states, step_decl_state, "INPUT:OUTPUT, or none", reterr);
 }
 
 static bool is_network(const char *name)
@@ -50,20 +50,44 @@ static bool is_network(const char *name)
     return dot && (!strcmp(dot, ".onnx") || !strcmp(dot, ".tflite"));
 }
 
+/* Tells of the states that were found. */
+static void states_tell(const struct step_decl *d)
+{
+    enum { TOLD_MAX = 6 };
+    fprintf(stderr, "rill: %u state%s found by name (--state none: none):", d->n_states,
+            d->n_states == 1 ? "" : "s");
+    for (uint32_t i = 0; i < d->n_states && i < TOLD_MAX; i++)
+        fprintf(stderr, " %s:%s", d->states[i].in, d->states[i].out);
+    fprintf(stderr, "%s\n", d->n_states > TOLD_MAX ? " .." : "");
+}
+
+rill_status open_find_states(struct step_decl *d, const char *path, const struct open_opts *o,
+                             rill_error *reterr)
+{
+    const rill_model_opts opts = open_opts_of(o);
+    if (o->states.n || !is_network(path))
+        return RILL_OK;
+    TRY(step_decl_find_states(d, path, &opts, reterr));
+    if (d->found)
+        states_tell(d);
+    return RILL_OK;
+}
+
 rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o,
                      rill_error *reterr)
 {
     static struct step_decl d; /* names are borrowed by the model: a command opens one */
-    struct open_lists lists;
-    open_lists_fill(&lists, o);
-    if (!o->shapes.n && !o->consts.n && !o->states.n) {
-        rill_status s = library_open(ret, name, &lists.opts, reterr);
+    const rill_model_opts opts = open_opts_of(o);
+    TRY(open_decl_add(&d, o, reterr));
+    if (o->declares && is_network(name) && access(name, R_OK) == 0)
+        open_find_states(&d, name, o, NULL); /* what is wrong is told below */
+    if (!d.n_shapes && !d.n_consts && !d.n_states) {
+        rill_status s = library_open(ret, name, &opts, reterr);
         if (s == RILL_UNSUPPORTED && o->declares && is_network(name))
             left_open_tell(reterr, name);
         return s;
     }
-    TRY(open_decl_add(&d, o, reterr));
-    return step_model_open(ret, name, &d, &lists.opts, reterr);
+    return step_model_open(ret, name, &d, &opts, reterr);
 }
 
 rill_status open_bare_tell(rill_status refusal, rill_error *err, const char *name)

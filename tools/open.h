@@ -13,17 +13,15 @@ struct open_opts {
     const char *stream;
 };
 
-/* The same as a program gives them; opts points into it. */
-struct open_lists {
-    const char *asserts[OPT_LIST_ROOM + 1], *sets[OPT_LIST_ROOM + 1],
-        *transforms[OPT_LIST_ROOM + 1];
-    rill_model_opts opts;
-};
-
-void open_lists_fill(struct open_lists *ret, const struct open_opts *o);
+/* The same as a program gives them. */
+rill_model_opts open_opts_of(const struct open_opts *o);
 
 /* Adds what is declared of a bare file to d. */
 rill_status open_decl_add(struct step_decl *d, const struct open_opts *o, rill_error *reterr);
+
+/* Adds the states that the names of a network's ports tell, unless o names some, and says so. */
+rill_status open_find_states(struct step_decl *d, const char *path, const struct open_opts *o,
+                             rill_error *reterr);
 
 /* What can be done to any model. */
 #define MODEL_OPTS(o)                                                                               \
@@ -44,8 +42,12 @@ rill_status open_decl_add(struct step_decl *d, const struct open_opts *o, rill_e
         &(o).shapes, "IN=1,S,..", "the shape of an input of a bare file; S: a symbol or expression"   \
     },                                                                                                \
         { "const", 0, OPT_LIST, &(o).consts, "IN=VALUE", "make an input of a bare file a constant" }, \
-        { "state",     0,        OPT_LIST,                                                            \
-          &(o).states, "IN:OUT", "an output of a bare file is fed back as an input" },                \
+        { "state",                                                                                    \
+          0,                                                                                          \
+          OPT_LIST,                                                                                   \
+          &(o).states,                                                                                \
+          "IN:OUT",                                                                                   \
+          "an output of a bare file is fed back as an input; none: nor those that names tell" },      \
         MODEL_OPTS(o)
 
 /* Library name, folder or file; with declarations the file is opened as a stream of steps. */

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/tool.h"
+#include "engine/base/arena.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static struct arena lists; /* of options; until the program ends */
 
 #define OPTIONS_MAX 48
 #define LONG_BASE 256 /* getopt values of options: LONG_BASE + index */
@@ -73,9 +76,14 @@ static bool value_set(const struct opt *o, const char *text)
     case OPT_TEXT: *(const char **) o->to = text; return true;
     case OPT_LIST: {
         struct opt_list *l = o->to;
-        if (l->n == OPT_LIST_MAX)
+        const char **more = arena_array(&lists, const char *, l->n + 2u);
+        if (!more)
             return false;
-        l->item[l->n++] = text;
+        if (l->n)
+            memcpy(more, l->item, l->n * sizeof *more);
+        more[l->n++] = text;
+        more[l->n] = NULL;
+        l->item = more;
         return true;
     }
     }
@@ -100,8 +108,7 @@ static int value_fail(const struct command *cmd, const struct opt *o, const char
         snprintf(why, sizeof why, "--%s is a number from %.10g to %.10g, not ", o->name,
                  real->least, real->most);
     else
-        snprintf(why, sizeof why, "--%s may be given %d times, which is before ", o->name,
-                 OPT_LIST_MAX);
+        snprintf(why, sizeof why, "--%s: out of memory at ", o->name);
     char what[160];
     snprintf(what, sizeof what, "'%.150s'", text);
     return usage_fail(cmd, why, what);

@@ -201,14 +201,16 @@ static rill_status states_read(struct refcase *c, rill_error *err)
     {
         struct step_decl *d = &c->decl;
         const json_t *shape = json_object_get(s, "shape");
-        if (d->n_states == STEP_LIST_MAX || json_array_size(shape) > RANK_MAX)
-            return err_set(err, RILL_LIMIT, "too many states or axes");
-        d->states[d->n_states++] =
-            (struct step_state) { text_of(s, "input"), text_of(s, "output") };
+        if (json_array_size(shape) > RANK_MAX)
+            return err_set(err, RILL_LIMIT, "state '%.80s' has more than %d axes",
+                           text_of(s, "input"), RANK_MAX);
+        if (!step_decl_add_state(d, text_of(s, "input"), text_of(s, "output")))
+            return err_set(err, RILL_NOMEM, "out of memory");
         if (!shape)
             continue;
-        struct step_shape *sh = &d->shapes[d->n_shapes++];
-        sh->name = text_of(s, "input");
+        struct step_shape *sh = step_decl_add_shape(d, text_of(s, "input"));
+        if (!sh)
+            return err_set(err, RILL_NOMEM, "out of memory");
         for (; sh->rank < (int) json_array_size(shape); sh->rank++)
             sh->dim[sh->rank] = json_integer_value(json_array_get(shape, (size_t) sh->rank));
         const char *init = text_of(s, "init");
@@ -221,9 +223,8 @@ static rill_status states_read(struct refcase *c, rill_error *err)
     json_t *v;
     json_object_foreach(json_object_get(c->json, "const_inputs"), key, v)
     {
-        if (c->decl.n_consts == STEP_LIST_MAX)
-            return err_set(err, RILL_LIMIT, "too many constant inputs");
-        c->decl.consts[c->decl.n_consts++] = (struct step_const) { key, json_number_value(v) };
+        if (!step_decl_add_const(&c->decl, key, json_number_value(v)))
+            return err_set(err, RILL_NOMEM, "out of memory");
     }
     return RILL_OK;
 }
@@ -241,37 +242,39 @@ static void models_read(struct refcase *c)
 static rill_status tensors_read(struct refcase *c, rill_error *err)
 {
     size_t i;
-    const json_t *j;
+    const json_t *j, *inputs = json_object_get(c->json, "inputs");
+    const size_t n = json_array_size(json_object_get(c->json, "tensors")) + json_array_size(inputs);
+    c->tensors = calloc(n + 1, sizeof *c->tensors);
+    if (!c->tensors)
+        return err_set(err, RILL_NOMEM, "out of memory");
     json_array_foreach(json_object_get(c->json, "tensors"), i, j)
     {
-        if (c->n_tensors == REF_TENSORS_MAX)
-            return err_set(err, RILL_LIMIT, "more than %d tensors", REF_TENSORS_MAX);
         TRY(tensor_read(c, j, err));
     }
-    const json_t *inputs = json_object_get(c->json, "inputs");
     json_array_foreach(inputs, i, j)
     {
         const char *name = json_string_value(j);
-        if (name && !is_state_input(c, name) && !refcase_find(c, "in", name) &&
-            c->n_tensors < REF_TENSORS_MAX)
+        if (name && !is_state_input(c, name) && !refcase_find(c, "in", name))
             TRY(input_borrow(c, name, err));
     }
     return RILL_OK;
 }
 
 /* Inputs of the file take the shapes of the stored inputs. */
-static void shapes_of_inputs(struct refcase *c)
+static rill_status shapes_of_inputs(struct refcase *c, rill_error *err)
 {
     for (unsigned i = 0; i < c->n_tensors; i++) {
         const struct ref_tensor *t = &c->tensors[i];
-        if (!is_input_role(t->role) || t->rank < 0 || c->decl.n_shapes == STEP_LIST_MAX)
+        if (!is_input_role(t->role) || t->rank < 0)
             continue;
-        struct step_shape *s = &c->decl.shapes[c->decl.n_shapes++];
+        struct step_shape *s = step_decl_add_shape(&c->decl, t->name);
+        if (!s)
+            return err_set(err, RILL_NOMEM, "out of memory");
         s->stored = true;
-        s->name = t->name;
         s->rank = t->rank;
         memcpy(s->dim, t->dim, sizeof s->dim);
     }
+    return RILL_OK;
 }
 
 const struct ref_tensor *refcase_find(const struct refcase *c, const char *role, const char *name)
@@ -312,8 +315,7 @@ static rill_status case_read(struct refcase *c, const char *path, rill_error *er
         return err_set(err, RILL_MALFORMED, "it names no model");
     TRY(states_read(c, err));
     TRY(tensors_read(c, err));
-    shapes_of_inputs(c);
-    return RILL_OK;
+    return shapes_of_inputs(c, err);
 }
 
 rill_status refcase_read(struct refcase *ret, const char *path, rill_error *reterr)
@@ -329,6 +331,8 @@ void refcase_drop(struct refcase *c)
 {
     for (unsigned i = 0; i < c->n_tensors; i++)
         free(c->tensors[i].data), free(c->tensors[i].rest);
+    free(c->tensors);
+    step_decl_drop(&c->decl);
     json_decref(c->json);
     free(c->folder);
     free(c->root);

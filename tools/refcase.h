@@ -19,8 +19,6 @@ struct ref_tensor {
     float *data, *rest; /* rest: NULL of f32; number i is data[i] + rest[i] */
 };
 
-#define REF_TENSORS_MAX 64
-
 struct refcase {
     json_t *json;
     char *folder; /* of the case file, with a slash at the end */
@@ -30,7 +28,7 @@ struct refcase {
     unsigned n_models;
     int64_t sample_rate, n_chunks;
     struct step_decl decl;
-    struct ref_tensor tensors[REF_TENSORS_MAX];
+    struct ref_tensor *tensors; /* with room for one of each input, too */
     unsigned n_tensors;
 };
 

@@ -101,3 +101,12 @@ void *tool_alloc(size_t bytes)
     memset(p, 0, size);
     return p;
 }
+
+rill_port *tool_ports(const rill_plan *p, unsigned *ret_n)
+{
+    *ret_n = rill_plan_ports(p, NULL, 0);
+    rill_port *ports = tool_alloc((*ret_n + 1) * sizeof *ports);
+    ports->struct_bytes = sizeof *ports;
+    rill_plan_ports(p, ports, *ret_n);
+    return ports;
+}

@@ -29,10 +29,9 @@ struct command {
 
 enum opt_kind { OPT_FLAG, OPT_INT, OPT_REAL, OPT_TEXT, OPT_LIST };
 
-#define OPT_LIST_MAX 32
-#define OPT_LIST_ROOM (OPT_LIST_MAX + 1) /* one more, which a command itself may add */
+/* item: behind the last one stands NULL; NULL where there is none. */
 struct opt_list {
-    const char *item[OPT_LIST_ROOM];
+    const char **item;
     unsigned n;
 };
 
@@ -91,10 +90,14 @@ bool tool_stops(void); /* whether one has come */
 int tool_compare_f64(const void *a, const void *b);
 double tool_percentile(const double *sorted, size_t n, double p); /* p 0..1, nearest rank */
 
+/* All ports of a plan, to be freed. */
+rill_port *tool_ports(const rill_plan *p, unsigned *ret_n);
+
 /* Doubled until bytes fit; exits the program when memory is out: tools only. */
 void *tool_alloc(size_t bytes); /* 64-byte aligned, zeroed */
 
-extern const struct command cmd_bench, cmd_check, cmd_compile, cmd_conformance, cmd_ctl,
-    cmd_denoise, cmd_devices, cmd_feed, cmd_inspect, cmd_keyword, cmd_listen, cmd_live, cmd_models,
-    cmd_pipe, cmd_plot, cmd_quantize, cmd_stream, cmd_top, cmd_transcribe, cmd_vad, cmd_verify;
+extern const struct command cmd_bench, cmd_check, cmd_compile, cmd_conformance, cmd_convert,
+    cmd_ctl, cmd_denoise, cmd_devices, cmd_feed, cmd_inspect, cmd_keyword, cmd_listen, cmd_live,
+    cmd_models, cmd_pipe, cmd_plot, cmd_quantize, cmd_run, cmd_runtimes, cmd_stream, cmd_top,
+    cmd_transcribe, cmd_vad, cmd_verify;
 #endif

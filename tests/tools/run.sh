@@ -11,11 +11,17 @@ export HOME="$dir/home" XDG_DATA_HOME="$dir/data"
 # ---- help and usage
 expect 0 "Usage: rill COMMAND" "$rill" --help
 expect 2 "unknown command 'nonsense'" "$rill" nonsense
-for c in bench check conformance ctl denoise devices inspect keyword live models plot quantize stream transcribe vad verify; do
+for c in bench check conformance ctl denoise devices inspect keyword live models plot quantize run runtimes stream transcribe vad verify; do
     expect 0 "sage: rill $c" "$rill" $c --help
 done
 expect 2 "unknown option" "$rill" denoise --loud a b
 expect 2 "wrong number of arguments" "$rill" denoise a
+
+# ---- runtimes: the processor is there, and the rest says what it looked for
+expect 0 "cpu  *computes by cpu" "$rill" runtimes
+expect 0 "gpu  *[^ ].*/dev/nvidiactl.* use cpu, or gpu-or-cpu" "$rill" runtimes
+expect 0 "gpu-or-cpu  *computes by cpu" "$rill" runtimes
+expect 0 '"computes": null' "$rill" runtimes --json
 
 # ---- numbers: what is no number, or out of the range that is told, is refused, never taken for the default
 # numbers KIND VALUES COMMAND...: the last word is the option
@@ -245,7 +251,7 @@ expect 3 "inspect: .*RILL_CPU is 'sse9'" env RILL_CPU=sse9 "$rill" inspect wiene
 if grep -q "after hoist" "$dir/said"; then fail "a wrong RILL_CPU is told after the passes"; else pass; fi
 zoo=$(dirname "$0")/../models/zoo
 expect 0 "says   decode_chunk_len  *16" "$rill" inspect "$zoo/../transducer/encoder.onnx"
-expect 0 "output new_cached_key  *f32\\[8,N,24\\]" "$rill" inspect "$zoo/../transducer/encoder.onnx"
+expect 0 "output new_cached_key  *f32\\[8,N,24\\]" "$rill" inspect --state none "$zoo/../transducer/encoder.onnx"
 expect 0 "latency of 'out': 256 frames, 256 input frames, 16 ms" "$rill" inspect wiener
 expect 0 "+1 frames, +3 input frames  /tdnn4/Conv (Conv)" "$rill" inspect --pulse 24 "$zoo/tdnn_lstm/model.onnx"
 expect 0 "237568 a pulse, 1 times what the whole-sequence run does" "$rill" inspect --pulse 8 "$zoo/wavenet/model.onnx"

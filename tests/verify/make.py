@@ -39,6 +39,45 @@ def case(name, net, chunks, tensors, **more):
     (ROOT / "ref" / f"{name}.json").write_text(json.dumps(text, indent=1) + "\n")
 
 
+def step():
+    """A streaming encoder's step: x and 98 caches in, y and the next caches out, one of them a count (i64); the batch
+    is left open."""
+    n = 98
+    weights = [(RNG.randn(4, 4) * 0.4).astype(np.float32) for _ in range(4)]
+    long = [1 + i % 3 for i in range(n - 1)]
+    inputs, outputs = [value("x", T.FLOAT, ["N", 2, 4])], [value("y", T.FLOAT, ["N", 2, 4])]
+    nodes, constants = [], [(f"w{k}", w) for k, w in enumerate(weights)]
+    constants += [("one", np.array([1], np.int64)), ("zero", np.array([0], np.int64)), ("two", np.array([2], np.int64)),
+                  ("end", np.array([2**31], np.int64))] + [(f"last{k}", np.array([-k], np.int64)) for k in (1, 2, 3)]
+    now = "x"
+    for i, k in enumerate(long):
+        c = f"cached_{i}"
+        inputs.append(value(c, T.FLOAT, ["N", k, 4]))
+        outputs.append(value(f"new_{c}", T.FLOAT, ["N", k, 4]))
+        nodes += [h.make_node("MatMul", [now, f"w{i % 4}"], [f"m{i}"]), h.make_node("Concat", [c, f"m{i}"], [f"c{i}"], axis=1),
+                  h.make_node("Slice", [f"c{i}", f"last{k}", "end", "one"], [f"new_{c}"]),
+                  h.make_node("Slice", [f"c{i}", "zero", "two", "one"], [f"s{i}"]),
+                  h.make_node("Slice", [f"c{i}", "last2", "end", "one"], [f"t{i}"]),
+                  h.make_node("Add", [f"s{i}", f"t{i}"], [f"u{i}"]), h.make_node("Tanh", [f"u{i}"], [f"a{i}"])]
+        now = f"a{i}"
+    inputs.append(value("processed_lens", T.INT64, ["N"]))
+    outputs.append(value("new_processed_lens", T.INT64, ["N"]))
+    nodes += [h.make_node("Add", ["processed_lens", "two"], ["new_processed_lens"]), h.make_node("Identity", [now], ["y"])]
+    model("step", inputs, outputs, nodes, constants)
+    x = RNG.randn(60, 1, 2, 4).astype(np.float32)
+    caches, y, last = [np.zeros((1, k, 4), np.float32) for k in long], [], []
+    for frame in x:
+        for i, k in enumerate(long):
+            both = np.concatenate([caches[i], frame @ weights[i % 4]], axis=1)
+            caches[i], frame = both[:, -k:], np.tanh(both[:, :2] + both[:, -2:])
+        y.append(frame)
+        last.append(caches[-1])
+    count = (np.arange(60, dtype=np.int64) * 2 + 2).reshape(60, 1)
+    right = [("in", "x", x, True), ("out", "y", np.stack(y), True), ("state_out", "new_cached_96", np.stack(last), True)]
+    case("step", "step", 60, right + [("state_out", "new_processed_lens", count, True)])
+    case("step_off", "step", 60, right + [("state_out", "new_processed_lens", count + 1, True)])
+
+
 def types():
     """tokens i64 and i32 -> their sums with large numbers, a comparison, and a table's rows."""
     table = RNG.randn(9, 3).astype(np.float32)
@@ -91,3 +130,4 @@ if __name__ == "__main__":
     (ROOT / "ref").mkdir(parents=True, exist_ok=True)
     types()
     image()
+    step()

@@ -63,6 +63,19 @@ says 0 "image: pass" image --shape input=1,rows,32,1 --set rows=12
 says 0 "pass.*true" image --json --shape input=1,S,32,1
 expect 0 "^20 passed, 0 failed" "$rill" check --shape input=1,S,32,1 "$ref/../image.onnx"
 
+# a step of an encoder with 198 ports: its states are found by their names, the batch is 1
+says 0 "step: pass" step
+says 0 "ok *new_processed_lens .* 60 values" step
+says 0 "98 states found by name .*: cached_0:new_cached_0 " step
+says 1 "FAIL *new_processed_lens .*diff| 1.000e+00" step_off
+says 3 "the case has no data for input 'cached_0' of 4 floats" step --state none --set N=1
+expect 0 "state  processed_lens  *i64\[1\], next is new_processed_lens" "$rill" inspect "$ref/../step.onnx"
+if [ "$(grep -c 'next is' "$dir/said"):$(grep -c '^  output' "$dir/said")" = 98:98 ]; then pass; else fail "98 states, the count is no port"; fi
+expect 0 "stream .* (state [1-9]" "$rill" bench --seconds 0.01 "$ref/../step.onnx"
+printf '%s\n' "version 1.0;" "graph many(x) -> ($(seq -s ', ' -f 'y%g' 150))" "{" "    x = external<scalar>(shape = [S]);" \
+    "$(seq 150 | sed 's/.*/    y& = x * &.0;/')" "}" >"$dir/many.nnef"
+expect 0 "output 'y150': largest difference 0, all bits the same" "$rill" check --pulse 3 --length 7 "$dir/many.nnef"
+
 if [ -z "$RILL_SHARED" ] || [ ! -d "$RILL_SHARED/models" ]; then
     echo "stored references need shared_dir"
     skipped=1

@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# rill run: data from files of every kind, states carried, comparison with a reference wire by wire, and what is bad is
+# refused by its name.  any.sh RILL RECORDING
+. "$(dirname "$0")/../lib.sh"
+rill=$1 audio=$2 small=$(dirname "$0")/models/small
+folder_make
+skipped=0
+
+# npy FILE TYPE SHAPE RAW: an array of numpy
+npy()
+{
+    header="{'descr': '$2', 'fortran_order': ${order:-False}, 'shape': ($3), }"
+    { printf "\\223NUMPY\\001\\000\\$(printf %03o ${#header})\\000%s" "$header"; cat "$4"; } >"$1"
+}
+
+# ran CODE WORDS OPTIONS...: of the step file
+ran()
+{
+    want=$1 words=$2
+    shift 2
+    expect "$want" "$words" timeout 60 "$rill" run "$small/step.onnx" "$@"
+}
+
+# ---- a step file of 198 ports: states are carried, whatever kind of file the data is
+npy "$dir/x.npy" "<f4" "60, 1, 2, 4" "$small/ref/step.in.x"
+head -c 32 "$small/ref/step.in.x" >"$dir/one"
+npy "$dir/one.npy" "<f4" "1, 2, 4" "$dir/one"
+ran 0 "new_cached_96 *f32\[1,1,4\] " --steps 60 --input "x=$dir/x.npy" --out "$dir/made.npz"
+ran 0 "^98 passed, 0 failed" --steps 60 --input "x=$dir/x.npy" --compare "$dir/made.npz" --pass typed
+# what another program gave: the stored reference, in a zip that is deflated
+npy "$dir/y.npy" "<f4" "60, 1, 2, 4" "$small/ref/step.out.y"
+zip()
+{
+    python3 -c "import sys, zipfile
+z = zipfile.ZipFile(sys.argv[1], 'w', 8)
+[z.write(f, f.split('/')[-1]) for f in sys.argv[2:]]" "$@"
+}
+zip "$dir/y.npz" "$dir/y.npy"
+zip "$dir/x.npz" "$dir/x.npy"
+ran 0 "^1 passed, 0 failed" --steps 60 --input "$dir/x.npz" --compare "$dir/y.npz"
+ran 1 "FAIL *y .*first in step [0-9]* at \[0,[01],[0-3]\] is .*, the reference" --steps 60 --seed 3 --compare "$dir/y.npz"
+ran 1 "FAIL *y .*first is f32\[1,2,4\] in each step, the reference f32\[60,1,2,4\]" --steps 59 --compare "$dir/y.npz"
+ran 0 "^1 passed, 0 failed" --steps 60 --seed 3 --compare "$dir/y.npz" --atol 100
+ran 1 "^  -  *x .*\|^0 passed, 0 failed" --compare "$dir/x.npz"
+
+# ---- inner wires: the first that differs is named; what follows it may read the reference
+ran 0 "a7 *f32\[1,2,4\]" --seed 1 --dump "a[0-9]" --dump-op MatMul --out "$dir/inner.npz" --pass typed
+ran 0 "^205 passed, 0 failed" --seed 1 --compare "$dir/inner.npz" --pass typed
+ran 1 "the first that differs is 'm0'" --seed 2 --compare "$dir/inner.npz" --pass typed
+ran 1 "^204 passed, 1 failed" --seed 2 --compare "$dir/inner.npz" --pass typed --not-cumulative
+
+# ---- ops
+ran 0 "products in all: " --audit
+ran 0 '"constant_bytes": [1-9]' --audit --json --assert-op-count MatMul=97
+ran 1 "FAIL: 97 nodes of MatMul, not 98" --assert-op-count MatMul=98
+ran 1 "FAIL: 97 nodes of Tanh, which is none of MatMul,Concat,Add,Slice" --assert-only-ops MatMul,Concat,Add,Slice
+ran 3 "takes OP=N, not 'MatMul'" --assert-op-count MatMul
+ran 0 "MatMul *97 .*%" --profile
+
+# ---- what is bad
+head -c 60 "$dir/x.npy" >"$dir/cut.npy"
+head -c 900 "$dir/x.npy" >"$dir/short.npy"
+head -c -30 "$dir/x.npz" >"$dir/cut.npz"
+sed 's/<f4/<f8/' "$dir/x.npy" >"$dir/wide.npy"
+sed 's/<f4/>f4/' "$dir/x.npy" >"$dir/big.npy"
+sed 's/<f4/<i4/' "$dir/x.npy" >"$dir/whole.npy"
+sed 's/60, 1, 2, 4/99999999999/' "$dir/x.npy" >"$dir/huge.npy"
+order=True npy "$dir/fortran.npy" "<f4" "1, 2, 4" "$dir/one"
+npy "$dir/other.npy" "<f4" "1, 4, 2" "$dir/one"
+(cd "$dir" && python3 -c "b = bytearray(open('x.npz', 'rb').read()); b[70] ^= 255; open('broken.npz', 'wb').write(b)")
+ran 4 "nowhere.npy: No such file" --input "x=$dir/nowhere.npy"
+ran 3 "cut.npy: its header ends behind its end" --input "x=$dir/cut.npy"
+ran 3 "short.npy: it holds .* bytes of 1920 that its shape takes" --input "x=$dir/short.npy"
+ran 3 "wide.npy: it holds 1920 bytes of 3840" --input "x=$dir/wide.npy"
+ran 3 "big.npy: an array of type '>f4'" --input "x=$dir/big.npy"
+ran 3 "fortran.npy: an array in Fortran order" --input "x=$dir/fortran.npy"
+ran 3 "huge.npy: an array of more than 2 GiB" --input "x=$dir/huge.npy"
+ran 3 "input 'x' is f32\[1,2,4\]; .*whole.npy has i32\[60,1,2,4\]" --steps 60 --input "x=$dir/whole.npy"
+ran 3 "input 'x' is f32\[1,2,4\]; .*other.npy has f32\[1,4,2\]" --input "x=$dir/other.npy"
+ran 3 "cut.npz: no .npz, or one that was cut" --input "$dir/cut.npz"
+ran 3 "broken.npz: array 'x.npy': its \(bytes do not unpack\|checksum does not fit\)" --input "$dir/broken.npz"
+ran 3 "there is no input 'z'; the model has: x" --input "z=$dir/x.npy"
+ran 3 "y.npz: there is no input 'y'; the model has: x" --input "$dir/y.npz"
+expect 3 "which of 99 inputs takes it" "$rill" run "$small/step.onnx" --state none --set N=1 --input "$dir/one.npy"
+ran 2 "pass is typed or decluttered, not 'settled'" --pass settled
+
+
+# ---- other models: of the library, on a recording; whole numbers and truth values
+expect 0 "out *f32\[[1-9][0-9]*\] " "$rill" run wiener --input "$audio"
+expect 3 "input .* is f32\[S\]: --set SYMBOL=N" "$rill" run wiener
+expect 0 "more *bool\[4\] 0 .. " "$rill" run "$small/types.onnx"
+position=$(dirname "$0")/../conformance/own/index_position
+expect 0 "add4_0 *f32\[1,2,7\] -3.44658 .. 2.22742" "$rill" run "$position/model.onnx" --input "$position/test_data_set_0/input_0.pb"
+npy "$dir/tokens.npy" "<i8" "5, 4" "$small/ref/types.in.tokens"
+expect 0 "rows *f32\[4,3\] " "$rill" run "$small/types.onnx" --steps 5 --input "tokens=$dir/tokens.npy" --out "$dir/types.npz"
+npy "$dir/sum.npy" "<i8" "5, 4" "$small/ref/types.out.sum"
+npy "$dir/rows.npy" "<f4" "5, 4, 3" "$small/ref/types.out.rows"
+zip "$dir/types_ref.npz" "$dir/sum.npy" "$dir/rows.npy"
+expect 0 "^2 passed, 0 failed" "$rill" run "$small/types.onnx" --steps 5 --input "tokens=$dir/tokens.npy" --compare "$dir/types_ref.npz"
+finish

@@ -1,0 +1,509 @@
+/* SPDX-License-Identifier: MIT */
+/* rill run: any model on any data, as its whole graph. */
+#include "engine/base/bytes.h"
+#include "engine/base/float_mode.h"
+#include "engine/graph/op.h"
+#include "engine/typing/interp.h"
+#include "lib/model.h"
+#include "tools/open.h"
+#include "tools/run.h"
+
+#include <fnmatch.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct job {
+    const struct command *cmd;
+    struct open_opts open;
+    struct opt_list inputs, dumps, dump_ops, op_counts;
+    const char *out, *reference, *only_ops, *pass;
+    bool audit, json, not_cumulative, profile;
+    int64_t steps, seed;
+    struct run_tolerance tolerance;
+    rill_model *model;
+    struct arena arena;
+    struct graph g;       /* states are further inputs and outputs */
+    uint32_t n_in, n_out; /* of the model */
+    uint32_t n_watched;   /* wires behind those outputs that are compared or dumped */
+    uint32_t n_states;    /* behind those */
+    uint32_t n_cut;       /* inputs in front of the states', that have the reference's values */
+    struct run_inputs data;
+    struct npz want, made;
+    struct run_compared *compared; /* of each output and watched wire; want NULL: it is not */
+    struct op_time *times;
+    unsigned n_times;
+    double before_s;
+    rill_error err;
+};
+
+struct op_time {
+    const struct op *op;
+    unsigned nodes;
+    double s;
+};
+
+static rill_status no_memory(struct job *j)
+{
+    return err_set(&j->err, RILL_NOMEM, "out of memory");
+}
+
+/* ---- what is asked of the graph ---- */
+
+static rill_status op_counts_check(struct job *j, const struct run_op *ops, unsigned n)
+{
+    for (unsigned i = 0; i < j->op_counts.n; i++) {
+        const char *item = j->op_counts.item[i], *equals = strchr(item, '=');
+        char *end = NULL;
+        long long want = equals ? strtoll(equals + 1, &end, 10) : -1;
+        unsigned have = 0;
+        if (want < 0 || end == equals + 1 || *end)
+            return err_set(&j->err, RILL_INVALID, "--assert-op-count takes OP=N, not '%.80s'",
+                           item);
+        for (unsigned k = 0; k < n; k++)
+            if (strlen(run_op_name(&ops[k])) == (size_t) (equals - item) &&
+                !strncmp(run_op_name(&ops[k]), item, (size_t) (equals - item)))
+                have = ops[k].nodes;
+        if (have != want) {
+            printf("FAIL: %u nodes of %.*s, not %lld\n", have, (int) (equals - item), item, want);
+            return RILL_END;
+        }
+    }
+    return RILL_OK;
+}
+
+static bool op_listed(const char *list, const char *name)
+{
+    size_t n = strlen(name);
+    for (const char *at = list; *at; at += strcspn(at, ","), at += *at == ',')
+        if (strcspn(at, ",") == n && !strncmp(at, name, n))
+            return true;
+    return false;
+}
+
+/* END: an assertion does not hold, and that was told. */
+static rill_status ops_check(struct job *j, const struct graph *g)
+{
+    unsigned n;
+    struct run_op *ops = run_ops(g, &n);
+    rill_status s = op_counts_check(j, ops, n);
+    for (unsigned i = 0; s == RILL_OK && j->only_ops && i < n; i++)
+        if (!op_listed(j->only_ops, ops[i].op->name)) {
+            printf("FAIL: %u nodes of %s, which is none of %s\n", ops[i].nodes, ops[i].op->name,
+                   j->only_ops);
+            s = RILL_END;
+        }
+    free(ops);
+    return s;
+}
+
+/* ---- the graph that runs ---- */
+
+static bool matches(const struct opt_list *l, const char *text)
+{
+    for (unsigned i = 0; i < l->n; i++)
+        if (!fnmatch(l->item[i], text, 0))
+            return true;
+    return false;
+}
+
+/* By its name or op, in the order of nodes. */
+static bool is_watched(const struct job *j, const struct node *n, const char *wire)
+{
+    return npz_find(&j->want, wire) || matches(&j->dumps, wire) ||
+        matches(&j->dump_ops, n->op->name);
+}
+
+static bool is_output(const struct job *j, uint32_t wire)
+{
+    for (uint32_t i = 0; i < j->n_out; i++)
+        if (j->g.outputs[i] == wire)
+            return true;
+    return false;
+}
+
+static rill_status watched_add(struct job *j)
+{
+    for (uint32_t i = 0; i < j->g.n_nodes; i++)
+        for (unsigned k = 0; k < j->g.nodes[i].n_out; k++) {
+            uint32_t w = j->g.nodes[i].out[k];
+            if (w == WIRE_NONE || is_output(j, w) ||
+                !is_watched(j, &j->g.nodes[i], j->g.wires[w].name))
+                continue;
+            if (!graph_add_output(&j->g, w))
+                return no_memory(j);
+            j->n_watched++;
+        }
+    return RILL_OK;
+}
+
+/* Nodes read what the reference has of a wire, not what the nodes before them made. */
+static rill_status wire_cut(struct job *j, uint32_t w)
+{
+    struct fact f = j->g.wires[w].fact;
+    const uint32_t n_nodes = j->g.n_nodes;
+    f.value = NULL;
+    uint32_t from = graph_add_input(&j->g, j->g.wires[w].name, &f);
+    if (from == WIRE_NONE)
+        return no_memory(j);
+    for (uint32_t i = 0; i < n_nodes; i++)
+        for (unsigned k = 0; k < j->g.nodes[i].n_in; k++)
+            if (j->g.nodes[i].in[k] == w)
+                j->g.nodes[i].in[k] = from;
+    j->n_cut++;
+    return RILL_OK;
+}
+
+static rill_status wires_cut(struct job *j)
+{
+    for (uint32_t i = 0; i < j->n_out + j->n_watched; i++) {
+        const struct wire *w = &j->g.wires[j->g.outputs[i]];
+        if (w->node != WIRE_NONE && npz_find(&j->want, w->name))
+            TRY(wire_cut(j, j->g.outputs[i]));
+    }
+    return RILL_OK;
+}
+
+static rill_status states_open(struct job *j)
+{
+    struct graph *g = &j->g;
+    uint32_t *inputs = arena_array(&j->arena, uint32_t, g->n_inputs + g->n_states + 1u);
+    if (!inputs)
+        return no_memory(j);
+    memcpy(inputs, g->inputs, g->n_inputs * sizeof *inputs);
+    for (uint32_t i = 0; i < g->n_states; i++) {
+        inputs[g->n_inputs + i] = g->states[i].in;
+        if (!graph_add_output(g, g->states[i].out))
+            return no_memory(j);
+    }
+    g->inputs = inputs;
+    g->n_inputs += g->n_states;
+    j->n_states = g->n_states;
+    g->n_states = 0;
+    return RILL_OK;
+}
+
+static rill_status graph_open(struct job *j, const struct graph *g)
+{
+    TRY(graph_copied(&j->g, g, &j->err));
+    uint32_t *outputs = arena_array(j->g.arena, uint32_t, g->n_outputs + 1u);
+    if (!outputs)
+        return no_memory(j);
+    memcpy(outputs, g->outputs, g->n_outputs * sizeof *outputs);
+    j->g.outputs = outputs;
+    j->g.cap_outputs = g->n_outputs + 1;
+    j->n_in = g->n_inputs;
+    j->n_out = g->n_outputs;
+    TRY(watched_add(j));
+    if (j->not_cumulative)
+        TRY(wires_cut(j));
+    TRY(states_open(j));
+    j->compared = arena_array(&j->arena, struct run_compared, j->n_out + j->n_watched + 1u);
+    if (!j->compared)
+        return no_memory(j);
+    for (uint32_t i = 0; i < j->n_out + j->n_watched; i++) {
+        const char *name = j->g.wires[j->g.outputs[i]].name;
+        j->compared[i] = (struct run_compared) { .name = name, .want = npz_find(&j->want, name) };
+    }
+    return RILL_OK;
+}
+
+/* ---- running ---- */
+
+static rill_status node_time(void *arg, const struct node *n, const struct tensor *const *in,
+                             const struct tensor *const *out)
+{
+    struct job *j = arg;
+    double now = tool_now_s();
+    unsigned k = 0;
+    (void) in;
+    (void) out;
+    while (k < j->n_times && j->times[k].op != n->op)
+        k++;
+    if (k == j->n_times)
+        j->times[j->n_times++] = (struct op_time) { .op = n->op };
+    j->times[k].nodes++;
+    j->times[k].s += now - j->before_s;
+    j->before_s = tool_now_s();
+    return RILL_OK;
+}
+
+/* What a wire is, and its first numbers. */
+static void wire_print(const char *name, const struct tensor *t)
+{
+    double least = INFINITY, most = -INFINITY;
+    int64_t n = tensor_count(t), shown = n < 4 ? n : 4;
+    for (int64_t i = 0; i < n; i++) {
+        double v = tensor_get_f64(t, t->data, i);
+        least = v < least ? v : least;
+        most = v > most ? v : most;
+    }
+    printf("  %-36.60s %s[", name, dtype_name(t->type));
+    for (int i = 0; i < t->rank; i++)
+        printf("%s%lld", i ? "," : "", (long long) t->dim[i]);
+    printf("]");
+    if (n)
+        printf(" %.6g .. %.6g:", least, most);
+    for (int64_t i = 0; i < shown; i++)
+        printf(" %.6g", tensor_get_f64(t, t->data, i));
+    printf("%s\n", n > shown ? " .." : "");
+}
+
+/* One of several steps goes into an array with an axis of steps in front. */
+static rill_status output_keep(struct job *j, const char *name, const struct tensor *t,
+                               int64_t step)
+{
+    const struct tensor *kept = npz_find(&j->made, name);
+    int64_t dim[RANK_MAX] = { j->steps };
+    if (!kept) {
+        const int skip = j->steps > 1;
+        if (t->rank + skip > RANK_MAX)
+            return err_set(&j->err, RILL_LIMIT, "'%.80s' has too many axes for one of steps", name);
+        memcpy(dim + skip, t->dim, (size_t) t->rank * sizeof *dim);
+        kept = tensor_new(&j->arena, t->type, t->rank + skip, dim);
+        if (!kept || !npz_add(&j->made, &j->arena, name, kept))
+            return no_memory(j);
+    }
+    const size_t bytes = tensor_bytes(t);
+    if (bytes * (size_t) j->steps != tensor_bytes(kept))
+        return err_set(&j->err, RILL_UNSUPPORTED,
+                       "'%.80s' is not of the same size in each step, which no array holds", name);
+    if (bytes)
+        memcpy((char *) kept->data + (size_t) step * bytes, t->data, bytes);
+    return RILL_OK;
+}
+
+static rill_status outputs_take(struct job *j, const struct tensor *const *out, int64_t step)
+{
+    for (uint32_t i = 0; i < j->n_out + j->n_watched; i++) {
+        const struct tensor *t = tensor_resolved(&j->arena, out[i]);
+        const bool shown = i < j->n_out ? !j->reference : !j->compared[i].want;
+        if (!t)
+            return no_memory(j);
+        if (j->compared[i].want)
+            run_compare(&j->compared[i], t, step, j->steps, &j->tolerance);
+        if (shown && step + 1 == j->steps)
+            wire_print(j->compared[i].name, t);
+        if (j->out)
+            TRY(output_keep(j, j->compared[i].name, t, step));
+    }
+    return RILL_OK;
+}
+
+static rill_status state_begin(struct job *j, uint32_t input, const struct tensor *init,
+                               const struct tensor **ret)
+{
+    const struct wire *w = &j->g.wires[j->g.inputs[input]];
+    struct tensor shape;
+    if (!init && fact_to_tensor(&w->fact, &shape))
+        init = tensor_new(&j->arena, shape.type, shape.rank, shape.dim);
+    *ret = init;
+    return init ? RILL_OK
+                : err_set(&j->err, RILL_UNSUPPORTED,
+                          "the size of state '%.80s' is open: --set or --shape says it", w->name);
+}
+
+/* The reference's values of what was cut, as inputs of this step. */
+static rill_status inputs_make(struct job *j, int64_t step, struct arena *a,
+                               const struct tensor **in)
+{
+    for (uint32_t i = 0; i < j->n_in; i++)
+        TRY(run_input_at(&j->data, &j->g, i, step, a, &in[i], &j->err));
+    struct run_inputs cut = j->data;
+    cut.given = j->want;
+    cut.files = arena_array(a, const char *, j->want.n + 1u);
+    if (!cut.files)
+        return no_memory(j);
+    for (uint32_t i = 0; i < j->want.n; i++)
+        cut.files[i] = j->reference;
+    for (uint32_t i = 0; i < j->n_cut; i++)
+        TRY(run_input_at(&cut, &j->g, j->n_in + i, step, a, &in[j->n_in + i], &j->err));
+    return RILL_OK;
+}
+
+static rill_status steps_run(struct job *j, const struct graph *of)
+{
+    const struct tensor **in = arena_array(&j->arena, const struct tensor *, j->g.n_inputs + 1u);
+    const struct tensor **out = arena_array(&j->arena, const struct tensor *, j->g.n_outputs + 1u);
+    const struct interp_watch watch = { node_time, j };
+    struct arena old = { 0 };
+    rill_status s = in && out ? RILL_OK : no_memory(j);
+    for (uint32_t i = 0; s == RILL_OK && i < j->n_states; i++)
+        s = state_begin(j, j->n_in + j->n_cut + i, of->states[i].init, &in[j->n_in + j->n_cut + i]);
+    uint64_t mode = floats_flush();
+    for (int64_t step = 0; s == RILL_OK && step < j->steps; step++) {
+        struct arena now = { 0 };
+        s = inputs_make(j, step, &now, in);
+        j->before_s = tool_now_s();
+        if (s == RILL_OK)
+            s = interp_run_watched(&j->g, in, &now, j->profile ? &watch : NULL, out, &j->err);
+        if (s == RILL_OK)
+            s = outputs_take(j, out, step);
+        for (uint32_t i = 0; s == RILL_OK && i < j->n_states; i++)
+            in[j->n_in + j->n_cut + i] = out[j->n_out + j->n_watched + i];
+        arena_drop(&old);
+        old = now;
+    }
+    floats_restore(mode);
+    arena_drop(&old);
+    return s;
+}
+
+/* ---- what came of it ---- */
+
+static int time_order(const void *a, const void *b)
+{
+    const struct op_time *x = a, *y = b;
+    return (x->s < y->s) - (x->s > y->s);
+}
+
+static void profile_print(struct job *j)
+{
+    double all = 0;
+    for (unsigned i = 0; i < j->n_times; i++)
+        all += j->times[i].s;
+    qsort(j->times, j->n_times, sizeof *j->times, time_order);
+    printf("  %-24s %8s %12s %6s\n", "op", "runs", "ms", "share");
+    for (unsigned i = 0; i < j->n_times; i++)
+        printf("  %-24s %8u %12.3f %5.1f%%\n", j->times[i].op->name, j->times[i].nodes,
+               j->times[i].s * 1e3, all > 0 ? 100 * j->times[i].s / all : 0);
+}
+
+/* The first that differs, in the order in which they are computed: inner wires, then outputs. */
+static int compared_print(const struct job *j)
+{
+    const uint32_t n = j->n_out + j->n_watched;
+    unsigned passed = 0, failed = 0;
+    const char *first = NULL;
+    for (uint32_t k = 0; k < n; k++) {
+        const struct run_compared *c = &j->compared[(k + j->n_out) % n];
+        if (!c->want)
+            continue;
+        *(c->differs ? &failed : &passed) += 1;
+        first = c->differs && !first ? c->name : first;
+        printf("  %-5s %-36.60s largest difference %.3g%s%s\n", c->differs ? "FAIL" : "ok", c->name,
+               c->most, c->differs ? "; first " : "", c->where);
+    }
+    for (uint32_t i = 0; i < j->want.n; i++) {
+        bool known = graph_find_wire(&j->g, j->want.list[i].name) != WIRE_NONE;
+        if (!known)
+            printf("  -     %-36.60s the graph has no such wire\n", j->want.list[i].name);
+    }
+    if (first)
+        printf("the first that differs is '%s'\n", first);
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed || !passed ? TOOL_FAILED : TOOL_OK;
+}
+
+/* ---- the command ---- */
+
+static rill_status reference_read(struct job *j)
+{
+    struct bytes b;
+    if (!j->reference)
+        return RILL_OK;
+    rill_status s = bytes_from_file(&b, j->reference, 0, &j->err);
+    if (s == RILL_OK) {
+        s = npz_read(&j->want, &j->arena, b.data, b.n, &j->err);
+        bytes_drop(&b);
+    }
+    return s == RILL_OK ? s : err_prefix(&j->err, s, "%.200s", j->reference);
+}
+
+static rill_status data_read(struct job *j)
+{
+    rill_model_info info = { .struct_bytes = sizeof info };
+    rill_model_get_info(j->model, &info);
+    j->data = (struct run_inputs) {
+        .arena = &j->arena, .seed = (uint32_t) j->seed, .steps = j->steps, .rate = info.sample_rate
+    };
+    for (unsigned i = 0; i < j->inputs.n; i++)
+        TRY(run_inputs_read(&j->data, &j->g, j->inputs.item[i], &j->err));
+    return RILL_OK;
+}
+
+static bool only_asks(const struct job *j)
+{
+    return (j->audit || j->only_ops || j->op_counts.n) && !j->inputs.n && !j->out &&
+        !j->reference && !j->dumps.n && !j->dump_ops.n && !j->profile;
+}
+
+static rill_status job_run(struct job *j, const char *name)
+{
+    TRY(open_uncompiled(&j->model, name, &j->open, &j->err));
+    const struct graph *g =
+        j->pass && !strcmp(j->pass, "typed") ? &j->model->typed.g : &j->model->decluttered.g;
+    if (j->audit)
+        run_audit(g, name, j->json);
+    TRY(ops_check(j, g));
+    if (only_asks(j))
+        return RILL_OK;
+    TRY(reference_read(j));
+    TRY(graph_open(j, g));
+    TRY(data_read(j));
+    j->times = tool_alloc((graph_count_nodes(&j->g) + 1u) * sizeof *j->times);
+    TRY(steps_run(j, g));
+    if (j->profile)
+        profile_print(j);
+    if (j->out)
+        TRY(npz_write(&j->made, j->out, &j->err));
+    return j->reference && compared_print(j) != TOOL_OK ? RILL_END : RILL_OK;
+}
+
+static int run(const struct command *cmd, int argc, char **argv)
+{
+    struct job j = {
+        .cmd = cmd, .open.declares = true, .steps = 1, .seed = 1, .tolerance = { 1e-5, 1e-4 }
+    };
+    const struct opt table[] = {
+        OPEN_OPTS(j.open),
+        { "input", 'i', OPT_LIST, &j.inputs, "NAME=FILE",
+          "data of an input: .npy, .npz, .pb or audio (default: random numbers)" },
+        { "steps", 'n', OPT_INT, INT_FROM_TO(&j.steps, 1, 1000000), "N",
+          "run so often, states carried; arrays have an axis of steps in front then" },
+        { "seed", 0, OPT_INT, INT_FROM_TO(&j.seed, 0, UINT32_MAX), "N",
+          "of the random numbers (default 1)" },
+        { "out", 'o', OPT_TEXT, &j.out, "OUT.npz", "write outputs, and what is dumped" },
+        { "compare", 0, OPT_TEXT, &j.reference, "REF.npz",
+          "compare outputs and inner wires with arrays of their names" },
+        { "not-cumulative", 0, OPT_FLAG, &j.not_cumulative, NULL,
+          "what follows a wire of the reference reads the reference" },
+        { "atol", 0, OPT_REAL, REAL_FROM_TO(&j.tolerance.absolute, 0, 1e9), "X",
+          "difference that is allowed (default 1e-5), and" },
+        { "rtol", 0, OPT_REAL, REAL_FROM_TO(&j.tolerance.relative, 0, 1e9), "X",
+          "per size of the reference's number (default 1e-4)" },
+        { "dump", 'd', OPT_LIST, &j.dumps, "NAME", "show wires of that name (* and ? match)" },
+        { "dump-op", 0, OPT_LIST, &j.dump_ops, "OP", "show what nodes of that op give" },
+        { "pass", 0, OPT_TEXT, &j.pass, "typed|decluttered",
+          "the stage that runs (default decluttered)" },
+        { "assert-op-count", 0, OPT_LIST, &j.op_counts, "OP=N", "fail unless so many are there" },
+        { "assert-only-ops", 0, OPT_TEXT, &j.only_ops, "A,B,..", "fail if there are others" },
+        { "audit", 0, OPT_FLAG, &j.audit, NULL, "print ops, their number, bytes and products" },
+        { "json", 0, OPT_FLAG, &j.json, NULL, "that as JSON" },
+        { "profile", 0, OPT_FLAG, &j.profile, NULL, "the time that each op takes, slowest first" },
+        { 0 },
+    };
+    int n = opts_parse(cmd, table, argc, argv, 1, 1);
+    if (n < 0)
+        return -n;
+    if (j.pass && strcmp(j.pass, "typed") != 0 && strcmp(j.pass, "decluttered") != 0)
+        return tool_fail(cmd, TOOL_USAGE, "--pass is typed or decluttered, not '%.60s'", j.pass);
+    rill_status s = job_run(&j, argv[0]);
+    int code = s == RILL_OK ? TOOL_OK : s == RILL_END ? TOOL_FAILED : tool_fail_status(cmd, &j.err);
+    free(j.times);
+    arena_drop(&j.arena);
+    rill_model_free(j.model);
+    return code;
+}
+
+const struct command cmd_run = {
+    .name = "run",
+    .usage = "[OPTIONS] MODEL",
+    .summary = "run a model on any data, compare it, count its ops",
+    .details = "The whole graph runs, node by node, on data of any type: from files, or random. "
+               "With --compare the first wire that\n"
+               "differs is named, with place and values. States (--state, or those found by name) "
+               "are carried from step to step.\n"
+               "What a pulse of a stream costs is told by bench and inspect.",
+    .run = run,
+};

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/* run.h - a model's graph on any data: what goes in, and what is compared with what comes out. */
+#ifndef TOOLS_RUN_H
+#define TOOLS_RUN_H
+#include "engine/graph/graph.h"
+#include "tools/npz.h"
+#include "tools/tool.h"
+
+/* Data that was given for inputs; where nothing was, random numbers. */
+struct run_inputs {
+    struct arena *arena;
+    struct npz given;
+    const char **files; /* where each of given came from */
+    uint32_t seed;
+    int64_t steps;
+    unsigned rate; /* of audio, Hz; 0: any */
+};
+
+/* NAME=FILE or FILE (.npy, .npz, .pb, audio) for inputs of g, after what was read before. */
+rill_status run_inputs_read(struct run_inputs *in, const struct graph *g, const char *item,
+                            rill_error *reterr);
+
+/* The tensor of input k of g at a step: an array with an axis of steps in front gives one for each.
+ * Names the input where type or shape do not fit. */
+rill_status run_input_at(struct run_inputs *in, const struct graph *g, uint32_t k, int64_t step,
+                         struct arena *a, const struct tensor **ret, rill_error *reterr);
+
+/* One tensor that is compared with a reference. */
+struct run_compared {
+    const char *name;
+    const struct tensor *want; /* an axis of steps in front, where there are several */
+    double most;               /* largest difference */
+    bool differs;
+    char where[200]; /* the first place */
+};
+
+struct run_tolerance {
+    double absolute, relative;
+};
+
+/* Takes a step of got; n_steps: as many as want has in front, if more than one. */
+void run_compare(struct run_compared *c, const struct tensor *got, int64_t step, int64_t n_steps,
+                 const struct run_tolerance *tolerance);
+
+/* Ops and how many of each, bodies included. */
+struct run_op {
+    const struct op *op;
+    unsigned nodes;
+};
+/* What people call it. */
+const char *run_op_name(const struct run_op *o);
+/* Sorted by name; free it. */
+struct run_op *run_ops(const struct graph *g, unsigned *ret_n);
+
+/* What the graph has and does, as words or JSON. */
+void run_audit(const struct graph *g, const char *model, bool json);
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/graph/op.h"
+#include "engine/plan/cost.h"
+#include "tools/json.h"
+#include "tools/run.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- with a reference ---- */
+
+static void type_print(const struct tensor *t, int skip, char *buf, size_t cap)
+{
+    size_t at = (size_t) snprintf(buf, cap, "%s[", dtype_name(t->type));
+    for (int i = skip; i < t->rank && at < cap; i++)
+        at += (size_t) snprintf(buf + at, cap - at, "%s%lld", i > skip ? "," : "",
+                                (long long) t->dim[i]);
+    if (at < cap)
+        snprintf(buf + at, cap - at, "]");
+}
+
+static bool shapes_agree(const struct tensor *got, const struct tensor *want, int skip)
+{
+    bool same = got->type == want->type && want->rank == got->rank + skip;
+    for (int i = 0; same && i < got->rank; i++)
+        same = got->dim[i] == want->dim[i + skip];
+    return same;
+}
+
+/* "[0,2,17]" of element i */
+static void index_print(const struct tensor *t, int64_t i, char *buf, size_t cap)
+{
+    int64_t stride[RANK_MAX];
+    size_t at = (size_t) snprintf(buf, cap, "[");
+    tensor_strides(t, stride);
+    for (int k = 0; k < t->rank && at < cap; k++) {
+        at += (size_t) snprintf(buf + at, cap - at, "%s%lld", k ? "," : "",
+                                (long long) (i / stride[k]));
+        i %= stride[k];
+    }
+    if (at < cap)
+        snprintf(buf + at, cap - at, "]");
+}
+
+static bool is_exact(enum dtype t)
+{
+    return !dtype_is_float(t);
+}
+
+static double difference(const struct tensor *got, const struct tensor *want, const void *want_data,
+                         int64_t i, const struct run_tolerance *tolerance, bool *ret_close)
+{
+    double a = tensor_get_f64(got, got->data, i), b = tensor_get_f64(want, want_data, i);
+    double apart = a == b || (isnan(a) && isnan(b)) ? 0 : fabs(a - b);
+    const size_t n = dtype_bytes(got->type);
+    *ret_close = is_exact(got->type) ? !memcmp((const char *) got->data + (size_t) i * n,
+                                               (const char *) want_data + (size_t) i * n, n)
+                                     : apart <= tolerance->absolute + tolerance->relative * fabs(b);
+    return isnan(apart) ? (double) INFINITY : apart;
+}
+
+void run_compare(struct run_compared *c, const struct tensor *got, int64_t step, int64_t n_steps,
+                 const struct run_tolerance *tolerance)
+{
+    const int skip = n_steps > 1;
+    char have[100], want[100], index[100];
+    if (!shapes_agree(got, c->want, skip) || (skip && c->want->dim[0] != n_steps)) {
+        type_print(got, 0, have, sizeof have);
+        type_print(c->want, 0, want, sizeof want);
+        if (!c->differs)
+            snprintf(c->where, sizeof c->where, "is %s%s, the reference %s", have,
+                     skip ? " in each step" : "", want);
+        c->differs = true;
+        c->most = INFINITY;
+        return;
+    }
+    const char *data = (const char *) c->want->data + (size_t) step * tensor_bytes(got) * skip;
+    for (int64_t i = 0, n = tensor_count(got); i < n; i++) {
+        bool close;
+        double apart = difference(got, c->want, data, i, tolerance, &close);
+        c->most = apart > c->most ? apart : c->most;
+        if (close || c->differs)
+            continue;
+        c->differs = true;
+        index_print(got, i, index, sizeof index);
+        int at = skip ? snprintf(c->where, sizeof c->where, "in step %lld ", (long long) step) : 0;
+        snprintf(c->where + at, sizeof c->where - (size_t) at, "at %s is %.9g, the reference %.9g",
+                 index, tensor_get_f64(got, got->data, i), tensor_get_f64(c->want, data, i));
+    }
+}
+
+/* ---- ops ---- */
+
+const char *run_op_name(const struct run_op *o)
+{
+    return o->op->name;
+}
+
+static int op_order(const void *a, const void *b)
+{
+    return strcmp(run_op_name(a), run_op_name(b));
+}
+
+static void ops_count(const struct graph *g, struct run_op *list, unsigned *n)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const struct node *node = &g->nodes[i];
+        unsigned k = 0;
+        while (k < *n && list[k].op != node->op)
+            k++;
+        if (k == *n)
+            list[(*n)++] = (struct run_op) { node->op, 0 };
+        list[k].nodes++;
+        for (unsigned b = 0; b < node->n_body; b++)
+            ops_count(node->body[b], list, n);
+    }
+}
+
+struct run_op *run_ops(const struct graph *g, unsigned *ret_n)
+{
+    struct run_op *list = tool_alloc((graph_count_nodes(g) + 1u) * sizeof *list);
+    *ret_n = 0;
+    ops_count(g, list, ret_n);
+    qsort(list, *ret_n, sizeof *list, op_order);
+    return list;
+}
+
+static uint64_t constant_bytes(const struct graph *g)
+{
+    uint64_t bytes = 0;
+    for (uint32_t i = 0; i < g->n_wires; i++)
+        if (g->wires[i].node == WIRE_NONE && g->wires[i].fact.value && g->wires[i].fact.value->data)
+            bytes += tensor_bytes(g->wires[i].fact.value);
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned b = 0; b < g->nodes[i].n_body; b++)
+            bytes += constant_bytes(g->nodes[i].body[b]);
+    return bytes;
+}
+
+static void audit_print(const struct graph *g, const char *model, const struct run_op *ops,
+                        unsigned n, const struct cost *c)
+{
+    printf("%s: %u nodes, %llu bytes of constants\n", model, graph_count_nodes(g),
+           (unsigned long long) constant_bytes(g));
+    for (unsigned i = 0; i < n; i++) {
+        printf("  %-24s %6u", ops[i].op->name, ops[i].nodes);
+        for (unsigned k = 0; k < c->n_rows; k++)
+            if (c->row[k].op == ops[i].op)
+                printf("  %llu products", (unsigned long long) c->row[k].multiply_adds);
+        putchar('\n');
+    }
+    printf("  products in all: %llu%s\n", (unsigned long long) c->multiply_adds,
+           c->open ? ", and more where sizes are open" : "");
+}
+
+static json_t *product_of(const struct cost *c, const struct op *op)
+{
+    for (unsigned k = 0; k < c->n_rows; k++)
+        if (c->row[k].op == op)
+            return json_integer((json_int_t) c->row[k].multiply_adds);
+    return json_integer(0);
+}
+
+void run_audit(const struct graph *g, const char *model, bool json)
+{
+    unsigned n;
+    struct run_op *ops = run_ops(g, &n);
+    struct cost c;
+    cost_of_graph(g, &c);
+    if (json) {
+        json_t *list = json_array();
+        for (unsigned i = 0; i < n; i++)
+            json_array_append_new(list,
+                                  json_pack("{s:s, s:i, s:o}", "op", ops[i].op->name, "nodes",
+                                            (int) ops[i].nodes, "products",
+                                            product_of(&c, ops[i].op)));
+        json_t *j =
+            json_pack("{s:o, s:i, s:I, s:I, s:b, s:o}", "model", json_text(model), "nodes",
+                      (int) graph_count_nodes(g), "constant_bytes", (json_int_t) constant_bytes(g),
+                      "products", (json_int_t) c.multiply_adds, "open", (int) c.open, "ops", list);
+        json_dumpf(j, stdout, JSON_INDENT(1));
+        putchar('\n');
+        json_decref(j);
+    } else {
+        audit_print(g, model, ops, n, &c);
+    }
+    free(ops);
+}

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/base/bytes.h"
+#include "models/onnx/reader.h"
+#include "tools/audio.h"
+#include "tools/run.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static rill_status no_memory(rill_error *err)
+{
+    return err_set(err, RILL_NOMEM, "out of memory");
+}
+
+static uint32_t input_find(const struct graph *g, const char *name)
+{
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        if (!strcmp(g->wires[g->inputs[i]].name, name))
+            return i;
+    return WIRE_NONE;
+}
+
+static rill_status input_missing(const struct graph *g, const char *file, const char *name,
+                                 rill_error *err)
+{
+    char known[240] = "";
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        size_t at = strlen(known);
+        snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "", g->wires[g->inputs[i]].name);
+    }
+    return err_set(err, RILL_INVALID, "%.200s: there is no input '%.80s'; the model has: %s", file,
+                   name, g->n_inputs ? known : "none");
+}
+
+/* ---- files ---- */
+
+static bool ends_with(const char *text, const char *end)
+{
+    size_t n = strlen(text), k = strlen(end);
+    return n > k && !strcmp(text + n - k, end);
+}
+
+/* All of a file along the axis of the input that is open, or the only one that is not 1. */
+static rill_status audio_tensor(struct run_inputs *in, const struct fact *f, const char *file,
+                                const struct tensor **ret, rill_error *err)
+{
+    float *x;
+    size_t n;
+    int rate, along = f->rank > 0 ? f->rank - 1 : 0;
+    int64_t dim[RANK_MAX];
+    TRY(audio_read(file, in->rate, &x, &n, &rate, err));
+    for (int i = f->rank; i-- > 0;)
+        if (!dim_is_const(f->shape[i]) || dim_value(f->shape[i]) > 1)
+            along = i;
+    for (int i = 0; i < RANK_MAX; i++)
+        dim[i] = i == along ? (int64_t) n : 1;
+    *ret = tensor_from_data(in->arena, DTYPE_F32, f->rank > 0 ? f->rank : 1, dim, x);
+    free(x);
+    return *ret ? RILL_OK : no_memory(err);
+}
+
+static rill_status file_tensor(struct run_inputs *in, const struct fact *f, const char *file,
+                               const struct tensor **ret, rill_error *err)
+{
+    struct bytes b;
+    if (!ends_with(file, ".npy") && !ends_with(file, ".pb"))
+        return audio_tensor(in, f, file, ret, err);
+    rill_status s = bytes_from_file(&b, file, 0, err);
+    if (s != RILL_OK)
+        return err_prefix(err, s, "%.200s", file);
+    s = ends_with(file, ".pb") ? tensor_from_onnx(ret, in->arena, &b, err)
+                               : npy_read(ret, in->arena, b.data, b.n, err);
+    bytes_drop(&b);
+    return s == RILL_OK ? s : err_prefix(err, s, "%.200s", file);
+}
+
+static rill_status given_add(struct run_inputs *in, const char *name, const char *file,
+                             const struct tensor *t, rill_error *err)
+{
+    const char **files = arena_array(in->arena, const char *, in->given.n + 1u);
+    if (!files || !npz_add(&in->given, in->arena, name, t))
+        return no_memory(err);
+    if (in->given.n > 1)
+        memcpy(files, in->files, (in->given.n - 1) * sizeof *files);
+    files[in->given.n - 1] = file;
+    in->files = files;
+    return RILL_OK;
+}
+
+/* The arrays that are called like inputs; of name alone, where there is one. */
+static rill_status npz_take(struct run_inputs *in, const struct graph *g, const char *name,
+                            const char *file, rill_error *err)
+{
+    struct bytes b;
+    struct npz z;
+    rill_status s = bytes_from_file(&b, file, 0, err);
+    if (s == RILL_OK) {
+        s = npz_read(&z, in->arena, b.data, b.n, err);
+        bytes_drop(&b);
+    }
+    if (s != RILL_OK)
+        return err_prefix(err, s, "%.200s", file);
+    if (name && z.n == 1)
+        return given_add(in, name, file, z.list[0].t, err);
+    unsigned taken = 0;
+    for (uint32_t i = 0; i < z.n; i++) {
+        if ((name && strcmp(z.list[i].name, name) != 0) ||
+            input_find(g, z.list[i].name) == WIRE_NONE)
+            continue;
+        taken++;
+        TRY(given_add(in, z.list[i].name, file, z.list[i].t, err));
+    }
+    return taken ? RILL_OK : input_missing(g, file, name ? name : z.n ? z.list[0].name : "", err);
+}
+
+rill_status run_inputs_read(struct run_inputs *in, const struct graph *g, const char *item,
+                            rill_error *reterr)
+{
+    const char *equals = strchr(item, '='), *file = equals ? equals + 1 : item;
+    const char *name = equals ? arena_printf(in->arena, "%.*s", (int) (equals - item), item) : NULL;
+    const struct tensor *t;
+    if (equals && !name)
+        return no_memory(reterr);
+    uint32_t k = name ? input_find(g, name) : 0;
+    if (k == WIRE_NONE || !g->n_inputs)
+        return input_missing(g, file, name ? name : "", reterr);
+    if (ends_with(file, ".npz"))
+        return npz_take(in, g, name, file, reterr);
+    if (!name && g->n_inputs > 1)
+        return err_set(reterr, RILL_INVALID,
+                       "%.200s: which of %u inputs takes it? NAME=FILE says so", file, g->n_inputs);
+    const struct wire *w = &g->wires[g->inputs[k]];
+    TRY(file_tensor(in, &w->fact, file, &t, reterr));
+    return given_add(in, w->name, file, t, reterr);
+}
+
+/* ---- one step ---- */
+
+static double random_next(uint32_t *seed, enum dtype type)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return dtype_is_float(type) ? (double) (int32_t) *seed * 0x1p-31 : (double) (*seed >> 31);
+}
+
+/* The size that the data of another input gives a symbolic axis; -1: none does. */
+static int64_t size_given(const struct run_inputs *in, const struct graph *g, const struct dim *d)
+{
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        const struct wire *w = &g->wires[g->inputs[i]];
+        const struct tensor *t = npz_find(&in->given, w->name);
+        for (int a = 0; t && a < w->fact.rank && t->rank >= w->fact.rank; a++)
+            if (w->fact.shape[a] == d)
+                return t->dim[a + t->rank - w->fact.rank];
+    }
+    return -1;
+}
+
+/* Floats from -1 to 1, of other types 0 or 1. */
+static rill_status random_tensor(struct run_inputs *in, const struct graph *g, const struct wire *w,
+                                 struct arena *a, const struct tensor **ret, rill_error *err)
+{
+    int64_t dim[RANK_MAX];
+    char fact[160];
+    for (int i = 0; i < w->fact.rank; i++) {
+        dim[i] = dim_is_const(w->fact.shape[i]) ? dim_value(w->fact.shape[i])
+                                                : size_given(in, g, w->fact.shape[i]);
+        if (dim[i] < 0)
+            break;
+        if (i + 1 < w->fact.rank)
+            continue;
+    }
+    for (int i = 0; i < (w->fact.rank < 0 ? 1 : w->fact.rank); i++)
+        if (w->fact.rank < 0 || dim[i] < 0) {
+            fact_print(&w->fact, fact, sizeof fact);
+            return err_set(err, RILL_INVALID,
+                           "input '%.80s' is %s: --set SYMBOL=N, or data for it, says how large "
+                           "it is",
+                           w->name, fact);
+        }
+    struct tensor *t = tensor_new(a, w->fact.type, w->fact.rank, dim);
+    if (!t)
+        return no_memory(err);
+    for (int64_t i = 0, n = tensor_count(t); i < n; i++)
+        tensor_set_f64(t, t->data, i, random_next(&in->seed, t->type));
+    *ret = t;
+    return RILL_OK;
+}
+
+static bool tensor_fits(const struct fact *f, const struct tensor *t, int skip)
+{
+    bool fits = f->rank < 0 || t->rank == f->rank + skip;
+    for (int i = 0; fits && i < f->rank; i++)
+        fits = !dim_is_const(f->shape[i]) || dim_value(f->shape[i]) == t->dim[i + skip];
+    return fits;
+}
+
+rill_status run_input_at(struct run_inputs *in, const struct graph *g, uint32_t k, int64_t step,
+                         struct arena *a, const struct tensor **ret, rill_error *reterr)
+{
+    const struct wire *w = &g->wires[g->inputs[k]];
+    const struct tensor *t = npz_find(&in->given, w->name);
+    char fact[160], have[160];
+    struct fact own;
+    if (!t)
+        return random_tensor(in, g, w, a, ret, reterr);
+    bool stacked = in->steps > 1 && t->rank && t->dim[0] == in->steps &&
+        tensor_fits(&w->fact, t, 1) && w->fact.rank >= 0;
+    if (t->type != w->fact.type || !(stacked || tensor_fits(&w->fact, t, 0))) {
+        const char *file = "";
+        for (uint32_t i = 0; i < in->given.n; i++)
+            if (in->given.list[i].t == t)
+                file = in->files[i];
+        fact_print(&w->fact, fact, sizeof fact);
+        fact_of_tensor(&own, g->dims, t);
+        own.value = NULL;
+        fact_print(&own, have, sizeof have);
+        return err_set(reterr, RILL_INVALID, "input '%.80s' is %s; %.200s has %s", w->name, fact,
+                       file, have);
+    }
+    *ret = t;
+    if (!stacked)
+        return RILL_OK;
+    struct tensor *one = arena_new(a, struct tensor);
+    if (!one)
+        return no_memory(reterr);
+    *one = (struct tensor) { .type = t->type, .rank = t->rank - 1 };
+    memcpy(one->dim, t->dim + 1, (size_t) one->rank * sizeof *one->dim);
+    one->data = (char *) t->data + (size_t) step * tensor_bytes(one);
+    *ret = one;
+    return RILL_OK;
+}
