@@ -59,6 +59,7 @@ struct loop_lowering {
     uint32_t *last;      /* slots of their last values */
     uint32_t begin;      /* time */
     uint32_t first_slot; /* of the body */
+    bool open;           /* data says how many iterations */
 };
 
 static rill_status states_start(struct lower *l, struct loop_lowering *w, unsigned first_in)
@@ -188,7 +189,7 @@ static rill_status loop_end(struct lower *l, struct loop_lowering *w, struct ste
         .last = w->last,
         .n_states = w->n_states,
     };
-    if (!l->loop_made)
+    if (!l->loop_made && !w->open)
         TRY(loop_slots_move(l, &slots, w->step));
     TRY(states_copied(l, w));
     l->time++;
@@ -196,7 +197,8 @@ static rill_status loop_end(struct lower *l, struct loop_lowering *w, struct ste
     slots_span(l, w->body_in, w->body->n_inputs, w->begin, l->time);
     for (uint32_t i = 0; i < w->body->n_outputs; i++)
         slot_use(l, w->body_out[i], l->time);
-    return step_add(l, list, loop_step_run, w->step, w->n->name, w->n->op->name);
+    return step_add(l, list, w->open ? open_loop_step_run : loop_step_run, w->step, w->n->name,
+                    w->n->op->name);
 }
 
 /* ---- Scan ---- */
@@ -242,7 +244,7 @@ static rill_status scan_lower(struct lower *l, struct scope *f, const struct nod
     return loop_end(l, &w, list);
 }
 
-/* ---- Loop: a fixed number of iterations ---- */
+/* ---- Loop ---- */
 
 static bool body_goes_on(const struct graph *body)
 {
@@ -251,23 +253,77 @@ static bool body_goes_on(const struct graph *body)
     return w == body->inputs[1] || (v && tensor_get_i64(v, v->data, 0));
 }
 
+static rill_status loop_condition(struct lower *l, struct loop_lowering *w)
+{
+    uint8_t *yes = arena_new(&l->p->arena, uint8_t);
+    if (!yes)
+        return lower_no_memory(l);
+    *yes = 1;
+    return slot_constant(l, yes, 1, &w->body_in[1]);
+}
+
 static rill_status loop_counter(struct lower *l, struct loop_lowering *w)
 {
     int64_t n = w->step->length, *count = arena_array(&l->p->arena, int64_t, (size_t) n + 1);
-    uint8_t *yes = arena_new(&l->p->arena, uint8_t);
     struct tensor whole = { .type = DTYPE_I64, .rank = 1, .dim = { n } };
     uint32_t slot;
-    if (!count || !yes)
+    if (!count)
         return lower_no_memory(l);
     for (int64_t i = 0; i < n; i++)
         count[i] = i;
-    *yes = 1;
-    TRY(slot_constant(l, yes, 1, &w->body_in[1]));
     TRY(slot_constant(l, count, (size_t) n * sizeof *count, &slot));
     TRY(slot_new(l, sizeof *count, &w->body_in[0]));
     TRY(slices_init(l, &w->step->in, 1));
     w->step->n_in = 1;
     return slice_set(l, w->step->in[0], &whole, 0, slot, w->body_in[0]);
+}
+
+static bool stacks_any(const struct node *n, uint32_t n_states)
+{
+    for (unsigned i = n_states; i < n->n_out; i++)
+        if (n->out[i] != WIRE_NONE)
+            return true;
+    return false;
+}
+
+/* What an open loop reads before its first iteration. */
+static rill_status open_loop_begin(struct lower *l, struct loop_lowering *w,
+                                   struct open_loop_step *s)
+{
+    uint32_t trips, starts;
+    TRY(wire_slot(l, w->outer, w->n->in[0], &trips));
+    TRY(wire_slot(l, w->outer, w->n->in[1], &starts));
+    slots_span(l, (uint32_t[]) { trips, starts }, 2, w->begin, w->begin);
+    TRY(operand_set(l, &s->trips, trips));
+    TRY(operand_set(l, &s->starts, starts));
+    TRY(slot_new(l, sizeof(int64_t), &w->body_in[0]));
+    TRY(operand_set(l, &s->count, w->body_in[0]));
+    return loop_condition(l, w);
+}
+
+/* Data says how often: states are copied, since where the last one lies would depend on that. */
+static rill_status open_loop_lower(struct lower *l, struct loop_lowering *w, struct scope *f,
+                                   const struct node *n, struct steps *list)
+{
+    struct open_loop_step *s = arena_new(&l->p->arena, struct open_loop_step);
+    if (!s)
+        return lower_no_memory(l);
+    if (stacks_any(n, w->n_states))
+        return op_fail(l->err, RILL_UNSUPPORTED, n,
+                       "the number of iterations depends on data, and so does the size of what "
+                       "it stacks; a plan of fixed sizes needs a constant trip count and no "
+                       "condition for that");
+    TRY(loop_begin(l, w, f, n));
+    w->step = &s->loop;
+    s->node = n;
+    s->next = l->p->open_loops;
+    l->p->open_loops = s;
+    TRY(open_loop_begin(l, w, s));
+    TRY(states_start(l, w, 2));
+    TRY(captures_start(l, w, 2 + w->n_states, 2 + w->n_states));
+    TRY(body_lower(l, w));
+    TRY(operand_set(l, &s->goes_on, w->body_out[0]));
+    return loop_end(l, w, list);
 }
 
 static rill_status loop_lower(struct lower *l, struct scope *f, const struct node *n,
@@ -276,18 +332,19 @@ static rill_status loop_lower(struct lower *l, struct scope *f, const struct nod
     const struct loop_attr *at = n->attr;
     const struct tensor *trips = node_value(f->g, n, 0), *cond = node_value(f->g, n, 1);
     bool starts = n->in[1] == WIRE_NONE || (cond && tensor_get_i64(cond, cond->data, 0));
-    if (!trips || !starts || !body_goes_on(n->body[0]))
-        return op_fail(l->err, RILL_UNSUPPORTED, n,
-                       "the number of iterations depends on data; a plan needs a constant "
-                       "trip count and no condition");
     struct loop_lowering w = { .n_states = (uint32_t) at->n_states,
                                .first_state = 2,
                                .out_state = 1 };
+    if (!trips || !starts || !body_goes_on(n->body[0])) {
+        w.open = true;
+        return open_loop_lower(l, &w, f, n, list);
+    }
     TRY(loop_begin(l, &w, f, n));
     w.step->length = tensor_get_i64(trips, trips->data, 0);
-    if (w.step->length < 0 || w.step->length > 1 << 20)
+    if (w.step->length < 0 || w.step->length > LOOP_TRIPS_MAX)
         return op_fail(l->err, RILL_LIMIT, n, "%lld iterations; at most %d",
-                       (long long) w.step->length, 1 << 20);
+                       (long long) w.step->length, LOOP_TRIPS_MAX);
+    TRY(loop_condition(l, &w));
     TRY(loop_counter(l, &w));
     TRY(states_start(l, &w, 2));
     TRY(captures_start(l, &w, 2 + w.n_states, 2 + w.n_states));

@@ -382,6 +382,8 @@ static size_t pointers_place(struct plan *p, size_t offset)
         n->lists_offset = offset;
         offset += (n->eval.n_in + n->eval.n_out) * sizeof(void *);
     }
+    for (struct open_loop_step *n = p->open_loops; n; n = n->next)
+        n->fault_offset = p->fault_offset;
     return (offset + MEMPLAN_ALIGN_BYTES - 1) & ~(size_t) (MEMPLAN_ALIGN_BYTES - 1);
 }
 

@@ -11,6 +11,7 @@
 
 struct node_step;
 struct loop_step;
+struct open_loop_step;
 struct lower;
 struct scope;
 
@@ -57,8 +58,9 @@ struct plan {
     struct plan_port *inputs, *outputs;
     struct plan_state *states;
     uint32_t n_inputs, n_outputs, n_states;
-    size_t state_bytes;           /* the head of the block, which lives from run to run */
-    struct node_step *node_steps; /* a list of all, those of bodies too */
+    size_t state_bytes;                /* the head of the block, which lives from run to run */
+    struct node_step *node_steps;      /* a list of all, those of bodies too */
+    struct open_loop_step *open_loops; /* likewise */
     size_t bound_offset;  /* where the block notes the address that its pointers were made for */
     size_t fault_offset;  /* where it notes what was wrong with the data: a struct fault */
     size_t mem_bytes;     /* the whole block, 64-byte aligned: states, arena, pointers */

@@ -140,6 +140,45 @@ void loop_step_run(const struct step *s, unsigned char *mem)
     copies_run(&n->finish, mem);
 }
 
+static int64_t trips_read(const struct open_loop_step *n, const unsigned char *mem)
+{
+    const int64_t *trips = operand_read(&n->trips, mem);
+    return trips ? *trips : INT64_MAX;
+}
+
+static bool holds(const union operand *o, const unsigned char *mem)
+{
+    const uint8_t *truth = operand_read(o, mem);
+    return !truth || *truth;
+}
+
+static void trips_fault(const struct open_loop_step *n, int64_t trips, unsigned char *mem)
+{
+    struct fault *f = (struct fault *) (void *) (mem + n->fault_offset);
+    if (f->kind == FAULT_NONE)
+        *f = (struct fault) { FAULT_LENGTH, n->node, trips, LOOP_TRIPS_MAX };
+}
+
+void open_loop_step_run(const struct step *s, unsigned char *mem)
+{
+    const struct open_loop_step *n = s->args;
+    const int64_t trips = trips_read(n, mem);
+    bool goes_on = holds(&n->starts, mem);
+    copies_run(&n->loop.start, mem);
+    for (int64_t it = 0; goes_on && it < trips; it++) {
+        if (it == LOOP_TRIPS_MAX) {
+            trips_fault(n, trips, mem);
+            break;
+        }
+        memcpy(operand_write(&n->count, mem), &it, sizeof it);
+        steps_run(&n->loop.body, mem);
+        goes_on = holds(&n->goes_on, mem);
+        copies_run(&n->loop.stage, mem);
+        copies_run(&n->loop.next, mem);
+    }
+    copies_run(&n->loop.finish, mem);
+}
+
 void if_step_run(const struct step *s, unsigned char *mem)
 {
     const struct if_step *n = s->args;

@@ -19,6 +19,8 @@ struct node_step {
     struct node_step *next; /* of all in the plan */
 };
 
+#define LOOP_TRIPS_MAX (1 << 20) /* of one Loop in one run */
+
 /* Moves `outer` pieces of `inner` bytes between a whole tensor and one slice of an axis. */
 struct slice_copy {
     union operand whole, slice;
@@ -66,6 +68,16 @@ struct loop_step {
     struct steps body;
 };
 
+/* A body run as often as data says: `trips` times at most, while the condition holds. */
+struct open_loop_step {
+    struct loop_step loop;                /* all but length; nothing moves, nothing is stacked */
+    union operand trips, starts, goes_on; /* i64 and bool; starts: absent where it always does */
+    union operand count;                  /* the body's iteration number */
+    const struct node *node;
+    size_t fault_offset;         /* of the block's fault: too many iterations */
+    struct open_loop_step *next; /* of all in the plan */
+};
+
 /* One of two bodies. */
 struct if_step {
     union operand cond;
@@ -86,6 +98,7 @@ void slice_out(const struct slice_copy *c, int64_t at, unsigned char *mem);
 
 void node_step_run(const struct step *s, unsigned char *mem);
 void loop_step_run(const struct step *s, unsigned char *mem);
+void open_loop_step_run(const struct step *s, unsigned char *mem);
 void if_step_run(const struct step *s, unsigned char *mem);
 void copy_step_run(const struct step *s, unsigned char *mem);
 #endif

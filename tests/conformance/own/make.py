@@ -843,6 +843,52 @@ def length_once():
     c.save()
 
 
+# ---- loops and sizes that data decides ----
+
+def loop(c, trips, starts, states, step, outputs):
+    """A Loop: step(body, iteration, *states) gives the condition, next states, and what is stacked."""
+    inner = Case("body")
+    inner.constants = c.constants
+    names = [f"state{i}" for i in range(len(states))]
+    outs = step(inner, "i", *names)
+    open_value = lambda name, to: helper.make_tensor_value_info(name, to, None)
+    kinds = [T.BOOL, *[to for _, to in states], *[T.FLOAT] * outputs]
+    body = helper.make_graph(inner.nodes, "body",
+                             [helper.make_tensor_value_info("i", T.INT64, []), helper.make_tensor_value_info("on", T.BOOL, []),
+                              *[open_value(name, to) for name, (_, to) in zip(names, states)]],
+                             [open_value(out, to) for out, to in zip(outs, kinds)])
+    made = c.op("Loop", trips, starts, *[wire for wire, _ in states], outputs=len(states) + outputs, body=body)
+    return made if isinstance(made, list) else [made]
+
+
+def loop_trips():
+    """As many iterations as a number of the data says, or none; two states change places."""
+    c = Case("loop_trips", 17)
+    a, b = c.numbers("a", [3]), c.numbers("b", [3])
+    for name, n in ("five", 5), ("none", 0), ("less", -2):
+        trips = c.input(name, [], np.array(n, "i8"))
+        for out in loop(c, trips, "", [(a, T.FLOAT), (b, T.FLOAT)], lambda body, i, x, y: (
+                body.op("Identity", "on"), body.op("Mul", y, body.const(.5, "f4")),
+                body.op("Add", x, body.op("Cast", i, to=T.FLOAT))), 0):
+            c.output(out)
+    c.save()
+
+
+def loop_while():
+    """Until a state is large enough, at most so many times; one that never starts."""
+    c = Case("loop_while", 17)
+    x = c.input("x", [2], np.array([1, 2], "f4"))
+    most = c.input("most", [], np.array(100, "i8"))
+    step = lambda body, i, v: (body.op("Less", body.op("ReduceMax", v, keepdims=0), body.const(40, "f4")),
+                               body.op("Mul", v, body.const(1.5, "f4")))
+    starts = c.input("starts", [], np.array(True))
+    c.output(loop(c, most, starts, [(x, T.FLOAT)], step, 0)[0])
+    c.output(loop(c, "", starts, [(x, T.FLOAT)], step, 0)[0])
+    c.output(loop(c, most, c.op("Not", starts), [(x, T.FLOAT)], step, 0)[0])
+    c.output(loop(c, c.const(3), "", [(x, T.FLOAT)], step, 0)[0])
+    c.save()
+
+
 # ---- numbers below the normal ones ----
 
 def denormals():
@@ -860,7 +906,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks, quant_types, qu
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, linear_attention, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, denormals]
+         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, linear_attention, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, denormals]
 
 if __name__ == "__main__":
     for case in CASES:
