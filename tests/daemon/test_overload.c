@@ -554,15 +554,17 @@ static void test_stopped(void)
     CHECK(rig_stop(&r) == 0);
 }
 
-/* What a client sent before it all stood still is no later for being handled in several slices. The replies
- * to its pings are more than output_soft_ms: where the machine is busy, reading them takes seconds. */
+/* What a client sent before it all stood still is no later for being handled in several slices. The
+ * replies to its pings are more than output_soft_ms: where the machine is busy, reading them takes
+ * seconds. */
 static void test_stopped_behind(void)
 {
     FRAME(f, ping, Ping, PING, ping);
     static struct talk t;
     struct rig r;
-    rig_start(&r, "[daemon]\nworkers = 1\n[overload]\npolicy = model\n"
-                  "[limits]\noutput_soft_grace_ms = 60000\n");
+    rig_start(&r,
+              "[daemon]\nworkers = 1\n[overload]\npolicy = model\n"
+              "[limits]\noutput_soft_grace_ms = 60000\n");
     if (CHECK(talk_open(&t, r.sock, "wiener", RILL_CLIENT_LIVE, 3000))) {
         talk_say(&t, 20, 0);
         while (t.heard.n_out + PULSE < t.n_in && rill_client_poll(t.client, 2000) > 0)
