@@ -42,15 +42,17 @@ function decides(what,    calls, cast) {
 
 function statement_end() {
     gsub(/[ \t]+/, " ", s)
-    ops = ops declared(s, "struct op")
-    errors = errors declared(s, "rill_error")
-    if (decides("(op" ops ")[])]*(->|[.])name"))
+    if (s ~ /struct op/)
+        ops = ops declared(s, "struct op")
+    if (s ~ /rill_error/)
+        errors = errors declared(s, "rill_error")
+    if (s ~ /name/ && decides("(op" ops ")[])]*(->|[.])name"))
         say("op")
     if (s ~ /(^|[^a-zA-Z0-9_])op_find(_made)?\(/ && s !~ /struct op \*op_find/)
         say("find")
     if (s ~ /->attrs([^a-zA-Z0-9_]|$)/ || s ~ /struct attr_spec \*/)
         say("attr")
-    if (decides("(err|error|reterr|why" errors ")[])]*(->|[.])text"))
+    if (s ~ /text/ && decides("(err|error|reterr|why" errors ")[])]*(->|[.])text"))
         say("message")
     s = ""
 }
