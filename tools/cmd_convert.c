@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* rill convert: a loaded model, written as a folder of NNEF or an ONNX file. */
-#include "lib/model.h"
+/* rill convert: a model, loaded, decluttered or pulsed, written as a folder of NNEF or an ONNX
+ * file. */
+#include "engine/typing/typed.h"
+#include "lib/pipeline.h"
 #include "models/export/export.h"
+#include "models/export/steps.h"
 #include "tools/open.h"
 
 #include <stdio.h>
@@ -34,16 +37,98 @@ static bool names_other_form(const char *to)
     return false;
 }
 
+static rill_status write(const struct graph *g, const char *to, rill_error *err)
+{
+    rill_status s =
+        ends_with(to, ".onnx") ? graph_write_onnx(g, to, err) : graph_write_nnef(g, to, err);
+    if (s == RILL_OK)
+        s = convert_check(to, err);
+    if (s == RILL_OK)
+        printf("%s: %u nodes\n", to, graph_count_nodes(g));
+    return s;
+}
+
+static void pulsed_print(const struct pgraph *p, const char *const *names)
+{
+    printf("pulse %lld", (long long) p->pulse);
+    for (uint32_t i = 0; i < p->g.n_outputs; i++)
+        if (p->outputs[i].axis >= 0)
+            printf(", '%s' %lld frames, of which the first %lld in all come before the first",
+                   names[i], (long long) p->outputs[i].pulse, (long long) p->outputs[i].delay);
+    putchar('\n');
+}
+
+/* The pulsed graph as steps. */
+static rill_status write_pulsed(rill_model *m, uint32_t pulse, const char *to, rill_error *err)
+{
+    rill_plan plan = { .model = m };
+    struct pipeline w = { .model = m, .plan = &plan, .pulse_frames = pulse, .err = err };
+    struct mgraph steps;
+    struct tgraph typed;
+    rill_status s = pipeline_run(&w, STAGE_DECLUTTERED, STAGE_PULSED);
+    const struct steps_opts opts = { .output_names = plan.output_names,
+                                     .standard = ends_with(to, ".onnx") };
+    if (s == RILL_OK && !plan.pgraph.symbol)
+        s = err_set(err, RILL_UNSUPPORTED,
+                    "the model has no time axis: it is one step as it stands, which --stage typed "
+                    "writes");
+    if (s == RILL_OK)
+        s = mgraph_from_pgraph(&steps, &plan.pgraph, &opts, &plan.arena, err);
+    if (s == RILL_OK)
+        s = tgraph_from_mgraph(&typed, &steps, NULL, err);
+    if (s == RILL_OK)
+        s = write(&typed.g, to, err);
+    if (s == RILL_OK)
+        pulsed_print(&plan.pgraph, plan.output_names);
+    arena_drop(&plan.arena);
+    return s;
+}
+
+static const char *const stages[] = { "typed", "decluttered", "pulsed", NULL };
+enum { TYPED, DECLUTTERED, PULSED, NO_STAGE };
+
+/* Which is asked for; a pulse asks for the pulsed one. */
+static int stage_find(const char *name, int64_t pulse)
+{
+    int k = TYPED;
+    if (!name)
+        return pulse ? PULSED : TYPED;
+    while (stages[k] && strcmp(name, stages[k]) != 0)
+        k++;
+    return pulse && k != PULSED ? NO_STAGE : k;
+}
+
+static rill_status write_stage(rill_model *m, int stage, int64_t pulse, const char *to,
+                               rill_error *err)
+{
+    if (stage == PULSED)
+        return write_pulsed(m, (uint32_t) pulse, to, err);
+    return write(stage == TYPED ? &m->typed.g : &m->decluttered.g, to, err);
+}
+
 static int run(const struct command *cmd, int argc, char **argv)
 {
     struct open_opts oo = { .declares = true };
     rill_error err = { .text = "" };
     static const char *none[] = { "none", NULL };
+    const char *stage_name = NULL;
+    int64_t pulse = 0;
     rill_model *m;
-    const struct opt table[] = { OPEN_OPTS(oo), { 0 } };
+    const struct opt table[] = {
+        OPEN_OPTS(oo),
+        { "stage", 0, OPT_TEXT, &stage_name, "STAGE", "typed (default), decluttered or pulsed" },
+        { "pulse", 'p', OPT_INT, INT_FROM_TO(&pulse, 1, INT32_MAX), "N",
+          "write the pulsed graph, for N input frames a run (default: as a stream chooses)" },
+        { 0 }
+    };
     int n = opts_parse(cmd, table, argc, argv, 2, 2);
     if (n < 0)
         return -n;
+    const int stage = stage_find(stage_name, pulse);
+    if (stage == NO_STAGE)
+        return tool_fail(cmd, TOOL_USAGE,
+                         "--stage is typed, decluttered or pulsed, and --pulse a number of input "
+                         "frames of a pulsed one");
     if (!oo.states.n) /* states that are found by name would be none of the file's ports any more */
         oo.states = (struct opt_list) { none, 1 };
     if (names_other_form(argv[1]))
@@ -53,15 +138,8 @@ static int run(const struct command *cmd, int argc, char **argv)
                          argv[1]);
     if (open_uncompiled(&m, argv[0], &oo, &err) != RILL_OK)
         return tool_fail_status(cmd, &err);
-    const struct graph *g = &m->typed.g;
-    rill_status s = ends_with(argv[1], ".onnx") ? graph_write_onnx(g, argv[1], &err)
-                                                : graph_write_nnef(g, argv[1], &err);
-    const unsigned n_nodes = graph_count_nodes(g);
+    rill_status s = write_stage(m, stage, pulse, argv[1], &err);
     rill_model_free(m);
-    if (s == RILL_OK)
-        s = convert_check(argv[1], &err);
-    if (s == RILL_OK)
-        printf("%s: %u nodes\n", argv[1], n_nodes);
     return s == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &err);
 }
 
@@ -77,6 +155,9 @@ const struct command cmd_convert = {
         "operators of the standard stand where they say all that the model does, and rill_op "
         "elsewhere (docs/nnef.md). What has\n"
         "no form is refused with the node and the reason. Inputs and outputs that carry states "
-        "stay ports.",
+        "stay ports.\n"
+        "A pulsed graph takes one pulse a run; what goes on from run to run becomes inputs "
+        "cached_N and outputs new_cached_N, and\n"
+        "the place in the stream one called clock (docs/nnef.md).",
     .run = run,
 };

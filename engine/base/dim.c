@@ -118,6 +118,20 @@ const char *dim_name(const struct dim *d)
     return d && d->kind == DIM_SYM ? d->name : NULL;
 }
 
+struct dim_parts dim_parts(const struct dim *d)
+{
+    static const enum dim_form form[] = {
+        [DIM_INT] = DIM_FORM_INT,     [DIM_SYM] = DIM_FORM_SYMBOL,
+        [DIM_MUL] = DIM_FORM_PRODUCT, [DIM_DIV] = DIM_FORM_QUOTIENT,
+        [DIM_ADD] = DIM_FORM_SUM,     [DIM_MIN] = DIM_FORM_LEAST,
+        [DIM_MAX] = DIM_FORM_MOST,    [DIM_GE] = DIM_FORM_AT_LEAST,
+        [DIM_EQ] = DIM_FORM_EQUAL,    [DIM_BROADCAST] = DIM_FORM_BROADCAST
+    };
+    if (dim_is_bad(d) || d->kind >= sizeof form / sizeof *form)
+        return (struct dim_parts) { .form = DIM_FORM_OTHER };
+    return (struct dim_parts) { form[d->kind], d->value, d->n, d->arg, d->coef };
+}
+
 /* ---- value ---- */
 
 /* Takes x into the value *acc of the operands before it. */

@@ -78,6 +78,31 @@ const struct dim *dim_subst(struct dims *ds, const struct dim *d, const struct d
 rill_status dims_inherit(struct dims *ds, const struct dim *symbol, const struct dim *to,
                          rill_error *reterr);
 
+/* How an expression is made, for those who write it elsewhere. */
+enum dim_form {
+    DIM_FORM_OTHER, /* no size at all */
+    DIM_FORM_INT,
+    DIM_FORM_SYMBOL,
+    DIM_FORM_SUM, /* value + coef[i] * arg[i] */
+    DIM_FORM_PRODUCT,
+    DIM_FORM_QUOTIENT, /* arg[0] / value, rounded down */
+    DIM_FORM_LEAST,
+    DIM_FORM_MOST,
+    DIM_FORM_BROADCAST,
+    DIM_FORM_AT_LEAST, /* 1 where arg[0] >= arg[1], else 0 */
+    DIM_FORM_EQUAL     /* 1 where they are equal, else 0 */
+};
+
+struct dim_parts {
+    enum dim_form form;
+    int64_t value;
+    unsigned n;
+    const struct dim *const *arg;
+    const int64_t *coef; /* of a sum */
+};
+
+struct dim_parts dim_parts(const struct dim *d);
+
 /* Value with symbol bound to v; false if another symbol is left or the arithmetic overflows. No
  * allocation. */
 bool dim_eval(const struct dim *d, const struct dim *symbol, int64_t v, int64_t *ret);

@@ -610,6 +610,23 @@ static rill_status graph_message(struct onnx_writer *w, const char *name, unsign
     return RILL_OK;
 }
 
+/* What the file says about itself. */
+static rill_status meta_write(const struct onnx_writer *w, Onnxpb__Model *m)
+{
+    const struct graph *g = w->g;
+    TRY_MEMORY(w, m->metadata_props = arena_array(w->doc->arena, Onnxpb__Entry *, g->n_meta + 1u));
+    for (uint32_t i = 0; i < g->n_meta; i++) {
+        Onnxpb__Entry *e = arena_new(w->doc->arena, Onnxpb__Entry);
+        TRY_MEMORY(w, e);
+        onnxpb__entry__init(e);
+        e->has_key = e->has_value = true;
+        e->key = text_of(g->meta[i].key);
+        e->value = text_of(g->meta[i].value);
+        m->metadata_props[m->n_metadata_props++] = e;
+    }
+    return RILL_OK;
+}
+
 static rill_status file_write(const struct document *doc, Onnxpb__Model *m, const char *path)
 {
     size_t n = onnxpb__model__get_packed_size(m);
@@ -654,6 +671,8 @@ rill_status graph_write_onnx(const struct graph *g, const char *path, rill_error
     m.graph = &to;
     m.opset_import = ids;
     m.n_opset_import = 1;
+    if (s == RILL_OK)
+        s = meta_write(&w, &m);
     if (s == RILL_OK)
         s = file_write(&doc, &m, path);
     arena_drop(&arena);

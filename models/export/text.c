@@ -191,12 +191,31 @@ static rill_status input_write(const struct writer *w, uint32_t wire)
     return RILL_OK;
 }
 
-static void list_write(const struct writer *w, const uint32_t *wires, uint32_t n, const char *of)
+static void list_write(const struct writer *w, const char *const *names, uint32_t n, const char *of)
 {
     fprintf(w->to, "(");
     for (uint32_t i = 0; i < n; i++)
-        fprintf(w->to, "%s%s%s", i ? ", " : "", w->name[wires[i]], of);
+        fprintf(w->to, "%s%s%s", i ? ", " : "", names[i], of);
     fprintf(w->to, ")");
+}
+
+/* A wire that is a result twice gets a further name for each time. */
+static rill_status results_name(struct writer *w, const char ***ret)
+{
+    const struct graph *g = w->g;
+    const char **name = arena_array(w->doc->arena, const char *, g->n_outputs + 1u);
+    if (!name)
+        return no_memory(w);
+    for (uint32_t i = 0; i < g->n_outputs; i++) {
+        name[i] = w->name[g->outputs[i]];
+        for (uint32_t k = 0; k < i; k++)
+            if (g->outputs[k] == g->outputs[i])
+                name[i] = arena_printf(w->doc->arena, "`result-%u`", i);
+        if (!name[i])
+            return no_memory(w);
+    }
+    *ret = name;
+    return RILL_OK;
 }
 
 static rill_status graph_text(struct writer *w, const char *kind, const char *name, bool outermost)
@@ -206,11 +225,18 @@ static rill_status graph_text(struct writer *w, const char *kind, const char *na
     if (g->n_states)
         return err_set(w->doc->err, RILL_UNSUPPORTED,
                        "state '%.80s' is declared, which has no form in NNEF", g->states[0].name);
+    const char **results = NULL;
     TRY(names_make(w, outermost));
+    TRY(results_name(w, &results));
+    const char **inputs = arena_array(w->doc->arena, const char *, g->n_inputs + 1u);
+    if (!inputs)
+        return no_memory(w);
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        inputs[i] = w->name[g->inputs[i]];
     fprintf(w->to, "%s %s", kind, name);
-    list_write(w, g->inputs, g->n_inputs, of);
+    list_write(w, inputs, g->n_inputs, of);
     fprintf(w->to, " -> ");
-    list_write(w, g->outputs, g->n_outputs, of);
+    list_write(w, results, g->n_outputs, of);
     fprintf(w->to, "\n{\n");
     for (uint32_t i = 0; i < g->n_inputs; i++)
         TRY(input_write(w, g->inputs[i]));
@@ -221,6 +247,9 @@ static rill_status graph_text(struct writer *w, const char *kind, const char *na
             TRY(const_state(w, g->nodes[i].in[k], false));
     for (uint32_t i = 0; i < g->n_nodes; i++)
         TRY(node_write(w, &g->nodes[i]));
+    for (uint32_t i = 0; i < g->n_outputs; i++)
+        if (results[i] != w->name[g->outputs[i]])
+            fprintf(w->to, "    %s = %s;\n", results[i], w->name[g->outputs[i]]);
     fprintf(w->to, "}\n\n");
     return RILL_OK;
 }

@@ -17,6 +17,44 @@ const struct step_kind *step_kind_at(unsigned i)
     return NULL;
 }
 
+/* ---- drawing ---- */
+
+static int between(uint32_t *seed, int least, int most)
+{
+    return least + (int) (gb_random(seed) % (uint32_t) (most - least + 1));
+}
+
+static unsigned kinds_count(void)
+{
+    unsigned n = 0;
+    while (step_kind_at(n))
+        n++;
+    return n;
+}
+
+static struct chain_step step_draw(uint32_t *seed)
+{
+    struct chain_step s = { .kind = step_kind_at(
+                                (unsigned) between(seed, 0, (int) kinds_count() - 1)) };
+    for (int i = 0; i < PARAMS_MAX && s.kind->params[i].name; i++) {
+        const struct step_param *p = &s.kind->params[i];
+        s.v[i] = between(seed, 0, 2) ? between(seed, p->least, p->most) : p->otherwise;
+    }
+    return s;
+}
+
+struct chain chain_draw(uint32_t *seed)
+{
+    struct chain c = { .channels = between(seed, 1, 3) };
+    c.times = between(seed, 0, 4) ? 1 : between(seed, 2, 3);
+    c.n = (unsigned) between(seed, 1, 6);
+    for (unsigned i = 0; i < c.n; i++)
+        c.steps[i] = step_draw(seed);
+    c.form = between(seed, 0, 2) ? 0 : between(seed, 1, FORMS - 1);
+    c.taps = between(seed, 0, 3) ? 0 : between(seed, 1, 63);
+    return c;
+}
+
 /* ---- text ---- */
 
 static const struct step_kind *kind_find(const char *name)

@@ -47,6 +47,8 @@ extern const struct step_kind steps_window[], steps_other[], steps_state[], step
 /* Of all tables; NULL past the last. */
 const struct step_kind *step_kind_at(unsigned i);
 
+struct chain chain_draw(uint32_t *seed);
+
 /* "2: conv k=3; ..." where 2 is the number of channels ("2x3@1:": of 3*S frames, form 1); false:
  * not understood. */
 bool chain_parse(struct chain *c, const char *text);

@@ -30,38 +30,6 @@ static int between(int least, int most)
     return least + (int) (gb_random(&seed) % (uint32_t) (most - least + 1));
 }
 
-/* ---- drawing ---- */
-
-static unsigned kinds_count(void)
-{
-    unsigned n = 0;
-    while (step_kind_at(n))
-        n++;
-    return n;
-}
-
-static struct chain_step step_draw(void)
-{
-    struct chain_step s = { .kind = step_kind_at((unsigned) between(0, (int) kinds_count() - 1)) };
-    for (int i = 0; i < PARAMS_MAX && s.kind->params[i].name; i++) {
-        const struct step_param *p = &s.kind->params[i];
-        s.v[i] = between(0, 2) ? between(p->least, p->most) : p->otherwise;
-    }
-    return s;
-}
-
-static struct chain chain_draw(void)
-{
-    struct chain c = { .channels = between(1, 3),
-                       .times = between(0, 4) ? 1 : between(2, 3),
-                       .n = (unsigned) between(1, 6) };
-    for (unsigned i = 0; i < c.n; i++)
-        c.steps[i] = step_draw();
-    c.form = between(0, 2) ? 0 : between(1, FORMS - 1);
-    c.taps = between(0, 3) ? 0 : between(1, 63);
-    return c;
-}
-
 /* ---- one try ---- */
 
 struct
@@ -324,7 +292,7 @@ int main(void)
     printf("RILL_SEED=%u RILL_COUNT=%u\n", first, n);
     for (uint32_t i = 0; i < n; i++) {
         seed = first + i * 2654435761u;
-        struct chain c = chain_draw();
+        struct chain c = chain_draw(&seed);
         oracle_digest = 0xcbf29ce484222325;
         chain_try(&c);
         if (getenv("RILL_DIGEST"))

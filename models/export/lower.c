@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+#include "models/export/lower.h"
+#include "engine/base/err.h"
+
+uint32_t lower_fail(struct lower *l, rill_status s)
+{
+    if (l->status == RILL_OK)
+        l->status = s == RILL_NOMEM ? err_set(l->err, RILL_NOMEM, "out of memory") : s;
+    return WIRE_NONE;
+}
+
+const struct fact *lower_fact(const struct lower *l, const struct node *n, unsigned i)
+{
+    return &l->src->wires[n->in[i]].fact;
+}
+
+int64_t lower_size(const struct fact *f, int axis)
+{
+    return dim_value(f->shape[axis]);
+}
+
+uint32_t lower_in(const struct lower *l, const struct node *n, unsigned i)
+{
+    return node_has_input(n, i) ? l->map[n->in[i]] : WIRE_NONE;
+}
+
+uint32_t lower_op(struct lower *l, enum op_id id, const struct attr *attrs, unsigned n_attrs,
+                  const uint32_t *in, unsigned n_in)
+{
+    const struct op *op = op_by_id(id);
+    const char *node = l->at ? l->at->name : "clock", *name = graph_name_next(l->dst, node);
+    void *attr = op->attr_bytes ? arena_alloc(l->arena, op->attr_bytes) : NULL;
+    if (l->status != RILL_OK || !name || (op->attr_bytes && !attr))
+        return lower_fail(l, RILL_NOMEM);
+    rill_status s = attr ? attrs_parse(op, node, attrs, n_attrs, attr, l->err) : RILL_OK;
+    uint32_t out = s == RILL_OK ? graph_add_wire(l->dst, name, NULL) : WIRE_NONE;
+    if (s != RILL_OK)
+        return lower_fail(l, s);
+    if (out == WIRE_NONE || !graph_add_node(l->dst, op, node, attr, in, n_in, &out, 1))
+        return lower_fail(l, RILL_NOMEM);
+    return out;
+}
+
+uint32_t lower_1(struct lower *l, enum op_id id, uint32_t x)
+{
+    return lower_op(l, id, NULL, 0, &x, 1);
+}
+
+uint32_t lower_2(struct lower *l, enum op_id id, uint32_t x, uint32_t y)
+{
+    return lower_op(l, id, NULL, 0, (uint32_t[]) { x, y }, 2);
+}
+
+uint32_t lower_where(struct lower *l, uint32_t condition, uint32_t x, uint32_t y)
+{
+    return lower_op(l, OP_WHERE, NULL, 0, (uint32_t[]) { condition, x, y }, 3);
+}
+
+uint32_t lower_const(struct lower *l, const struct tensor *t)
+{
+    uint32_t w = graph_add_const(l->dst, graph_name_next(l->dst, "constant"), t);
+    return w == WIRE_NONE ? lower_fail(l, RILL_NOMEM) : w;
+}
+
+uint32_t lower_ints(struct lower *l, const int64_t *v, unsigned n)
+{
+    const int64_t count = n;
+    return lower_const(l, tensor_from_data(l->arena, DTYPE_I64, 1, &count, v));
+}
+
+uint32_t lower_int(struct lower *l, int64_t v)
+{
+    return lower_const(l, tensor_from_data(l->arena, DTYPE_I64, 0, NULL, &v));
+}
+
+uint32_t lower_zero(struct lower *l, enum dtype type)
+{
+    return lower_const(l, tensor_new(l->arena, type, 0, NULL));
+}
+
+uint32_t lower_cast(struct lower *l, uint32_t x, enum dtype to)
+{
+    const struct attr attr = { .name = "to", .kind = ATTR_INT, .i = to };
+    return lower_op(l, OP_CAST, &attr, 1, &x, 1);
+}
+
+uint32_t lower_slice(struct lower *l, uint32_t x, int axis, int64_t from, int64_t to)
+{
+    const int64_t at = axis;
+    uint32_t in[4] = { x, lower_ints(l, &from, 1), lower_ints(l, &to, 1), lower_ints(l, &at, 1) };
+    return lower_op(l, OP_SLICE, NULL, 0, in, 4);
+}
+
+uint32_t lower_gather(struct lower *l, uint32_t x, uint32_t at, int axis)
+{
+    const struct attr attr = { .name = "axis", .kind = ATTR_INT, .i = axis };
+    return lower_op(l, OP_GATHER, &attr, 1, (uint32_t[]) { x, at }, 2);
+}
+
+uint32_t lower_concat(struct lower *l, int axis, uint32_t x, uint32_t y)
+{
+    const struct attr attr = { .name = "axis", .kind = ATTR_INT, .i = axis };
+    return lower_op(l, OP_CONCAT, &attr, 1, (uint32_t[]) { x, y }, 2);
+}
+
+uint32_t lower_reshape(struct lower *l, uint32_t x, const int64_t *dim, int rank)
+{
+    return lower_2(l, OP_RESHAPE, x, lower_ints(l, dim, (unsigned) rank));
+}
+
+uint32_t lower_padded(struct lower *l, uint32_t x, int rank, int axis, int64_t before,
+                      int64_t after)
+{
+    int64_t pads[2 * RANK_MAX] = { 0 };
+    if (before == 0 && after == 0)
+        return x;
+    pads[axis] = before;
+    pads[rank + axis] = after;
+    return lower_2(l, OP_PAD, x, lower_ints(l, pads, 2 * (unsigned) rank));
+}
+
+uint32_t lower_place(struct lower *l, int64_t place)
+{
+    if (l->place[place] == WIRE_NONE)
+        l->place[place] = lower_gather(l, l->map[l->clock], lower_int(l, place), 0);
+    return l->place[place];
+}
