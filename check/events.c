@@ -96,7 +96,8 @@ static rill_status run_open(struct run *r, const rill_model *m, int64_t pulse, r
     TRY(rill_plan_new(&r->plan, m, &opts, err));
     TRY(ports_tell(r, err));
     for (unsigned i = 0; i < r->n_ports; i++) {
-        most = r->ports[i].width > most ? r->ports[i].width : most;
+        const size_t bytes = (size_t) r->ports[i].width * r->ports[i].element_bytes;
+        most = bytes > most ? bytes : most;
         if (!has_sink(&r->ports[i]))
             continue;
         TRY(rill_sink_new(&r->heard[i].sink, r->plan, i, NULL, err));
@@ -104,7 +105,7 @@ static rill_status run_open(struct run *r, const rill_model *m, int64_t pulse, r
             return no_memory(err);
     }
     void *block = arena_alloc(&r->arena, rill_plan_stream_size(r->plan));
-    r->frames = arena_array(&r->arena, float, most);
+    r->frames = arena_alloc(&r->arena, most);
     if (!block || !r->frames)
         return no_memory(err);
     r->stream = rill_stream_init(block, r->plan);

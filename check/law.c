@@ -3,6 +3,7 @@
 #include "engine/typing/interp.h"
 #include "engine/graph/subst.h"
 #include "check/law_internal.h"
+#include "lib/elements.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -31,6 +32,19 @@ static bool shape_at(const struct law *l, const struct fact *f, struct tensor *r
     return f->rank >= 0;
 }
 
+/* Floats from -1 to 1; bytes and numbers of 16 bits are any, wider ones 0 or 1, as indices and
+ * lengths are in any table, and 1 beside the stream. */
+static double number_make(struct law *l, enum dtype t, bool streams)
+{
+    uint32_t r = law_random(&l->seed);
+    if (dtype_is_float(t))
+        return (double) r / (1 << 23) - 1;
+    if (!streams)
+        return 1;
+    bool any = dtype_is_int(t) && dtype_bytes(t) < 4;
+    return any ? (double) (r & 0xffff) + dtype_least(t) : (double) (r >> 10 & 1);
+}
+
 static const struct tensor *input_make(struct law *l, uint32_t i, const struct tensor *shape)
 {
     struct tensor *t = tensor_new(l->arena, shape->type, shape->rank, shape->dim);
@@ -38,9 +52,8 @@ static const struct tensor *input_make(struct law *l, uint32_t i, const struct t
     bool given = t && i == 0 && l->o->samples && t->type == DTYPE_F32 && n == l->o->length;
     for (int64_t k = 0; k < n; k++)
         tensor_set_f64(t, t->data, k,
-                       given                         ? l->o->samples[k]
-                           : dtype_is_float(t->type) ? (double) law_random(&l->seed) / (1 << 23) - 1
-                                                     : 1);
+                       given ? l->o->samples[k]
+                             : number_make(l, t->type, l->pg.inputs[i].axis >= 0));
     return t;
 }
 
@@ -66,8 +79,7 @@ static bool wire_compared(const struct law *l, uint32_t w)
 {
     const struct pulsed_wire *t = &l->pg.trace[w];
     enum dtype type = l->t->wires[w].fact.type;
-    return t->wire != WIRE_NONE && t->fact.axis >= 0 && t->fact.keys == 0 &&
-        (type == DTYPE_F32 || type == DTYPE_I64 || type == DTYPE_I32 || type == DTYPE_BOOL) &&
+    return t->wire != WIRE_NONE && t->fact.axis >= 0 && t->fact.keys == 0 && element_of(type) &&
         l->t->wires[w].node != WIRE_NONE;
 }
 
@@ -134,7 +146,7 @@ static struct axis_view view_of(const struct tensor *t, int axis)
     return v;
 }
 
-/* The frames of run r of input i; NaN where the sequence has ended. */
+/* The frames of run r of input i; what nothing may depend on where the sequence has ended. */
 static const struct tensor *input_pulse(struct law *l, uint32_t i, int64_t r, struct arena *a)
 {
     const struct stream_fact *s = &l->pg.inputs[i];
@@ -147,8 +159,9 @@ static const struct tensor *input_pulse(struct law *l, uint32_t i, int64_t r, st
     if (!t)
         return NULL;
     struct axis_view to = view_of(t, s->axis), from = view_of(l->in[i], s->axis);
-    for (int64_t k = 0; dtype_is_float(t->type) && k < tensor_count(t); k++)
-        tensor_set_f64(t, t->data, k, NAN);
+    const struct element *e = element_of(t->type);
+    if (e)
+        elements_spoil(t->data, e->type, (size_t) tensor_count(t));
     for (size_t o = 0; o < to.outer; o++)
         for (int64_t q = 0; q < s->pulse && r * s->pulse + q < from.frames; q++)
             memcpy((char *) t->data + (o * (size_t) s->pulse + (size_t) q) * to.inner_bytes,

@@ -5,8 +5,8 @@
  * The whole run is the interpreter on the decluttered graph with the length in the place of the
  * stream symbol. The nodes of the pulsed graph are run by the interpreter pulse by pulse, states
  * carried; the product path is a stream that gets the same frames in random cuts, with a snapshot
- * moved in the middle and a reset after other data. Both find NaN in their inputs after the end and
- * learn the length as late as it can be told. */
+ * moved in the middle and a reset after other data. Both find NaN, or numbers like it, in their
+ * inputs after the end and learn the length as late as it can be told. */
 #ifndef RILL_CHECK_LAW_H
 #define RILL_CHECK_LAW_H
 #include "lib/model.h"
@@ -26,8 +26,8 @@ struct law_opts {
     double tolerance;     /* of a difference, relative to the largest magnitude of the wire */
     const float *samples; /* the first input's frames instead of noise, where they are one float;
                              may be NULL */
-    const float *const *reference; /* per output what another program gives, whole, as its tensor
-                                      lies; may be NULL */
+    const float *const *reference; /* per output of f32 what another program gives, whole, as its
+                                      tensor lies; may be NULL */
     struct law_output *outputs; /* filled, those that were compared: room for as many as the model
                                    has; may be NULL */
     /* For tests: called on the pulsed graph before it runs, to break it. */

@@ -10,9 +10,9 @@
 
 struct port_feed {
     int64_t pushed, got, room; /* frames */
-    float *frames; /* frame after frame; where nothing runs along time the first, then that of the
-                      newest run */
-    bool changed;  /* an output whose runs do not agree */
+    unsigned char *frames; /* frame after frame; where nothing runs along time the first, then that
+                              of the newest run */
+    bool changed;          /* an output whose runs do not agree */
 };
 
 struct feed {
@@ -31,17 +31,23 @@ static uint32_t below(struct feed *f, uint32_t n)
 
 static size_t port_width(const struct port *q)
 {
-    return q->outer * q->inner_floats;
+    return q->outer * q->inner;
+}
+
+static unsigned char *frames_at(const struct feed *f, uint32_t port, int64_t frame)
+{
+    const struct port *q = &f->plan->ports[port];
+    return f->ports[port].frames + (size_t) frame * q->outer * q->inner_bytes;
 }
 
 /* Between a tensor [outer, frames, inner] and frames of outer x inner. */
-static void tensor_to_frames(const struct port *q, int64_t frames, const float *from, float *to)
+static void tensor_to_frames(const struct port *q, int64_t frames, const void *from, void *to)
 {
     for (size_t o = 0; o < q->outer; o++)
-        for (int64_t k = 0; k < frames; k++)
-            memcpy(to + ((size_t) k * q->outer + o) * q->inner_floats,
-                   from + (o * (size_t) frames + (size_t) k) * q->inner_floats,
-                   q->inner_floats * sizeof *to);
+        for (size_t k = 0; k < (size_t) frames; k++)
+            memcpy((char *) to + (k * q->outer + o) * q->inner_bytes,
+                   (const char *) from + (o * (size_t) frames + k) * q->inner_bytes,
+                   q->inner_bytes);
 }
 
 /* Of the whole run; NULL where there is none. */
@@ -78,7 +84,8 @@ static rill_status ports_prepare(struct feed *f)
             frames = 0;
         f->streams |= input && q->length;
         f->ports[i].room = q->length ? frames + (input ? 0 : q->pulse) : 2;
-        f->ports[i].frames = calloc((size_t) f->ports[i].room * port_width(q) + 1, sizeof(float));
+        f->ports[i].frames =
+            calloc((size_t) f->ports[i].room * port_width(q) + 1, q->info.element_bytes);
         if (!f->ports[i].frames)
             return err_set(l->err, RILL_NOMEM, "out of memory");
         if (input)
@@ -114,10 +121,7 @@ static void frames_pull(struct feed *f, uint32_t i)
          f->ports[i].got += (int64_t) given) {
         size_t cap = (size_t) (f->ports[i].room - f->ports[i].got);
         cap = below(f, 2) && cap > 3 ? 3 : cap;
-        if (rill_stream_pull(f->s, i,
-                             f->ports[i].frames +
-                                 (size_t) f->ports[i].got * port_width(&f->plan->ports[i]),
-                             cap, &given))
+        if (rill_stream_pull(f->s, i, frames_at(f, i, f->ports[i].got), cap, &given))
             return;
     }
 }
@@ -125,11 +129,12 @@ static void frames_pull(struct feed *f, uint32_t i)
 /* What does not run along time comes with every run, always the same. */
 static void static_pull(struct feed *f, uint32_t i)
 {
-    size_t width = port_width(&f->plan->ports[i]), given;
-    float *newest = f->ports[i].frames + (f->ports[i].got ? width : 0);
+    const struct port *q = &f->plan->ports[i];
+    size_t given;
+    unsigned char *newest = frames_at(f, i, f->ports[i].got ? 1 : 0);
     if (rill_stream_pull(f->s, i, newest, 1, &given) || !given)
         return;
-    f->ports[i].changed |= memcmp(f->ports[i].frames, newest, width * sizeof *newest) != 0;
+    f->ports[i].changed |= memcmp(f->ports[i].frames, newest, q->outer * q->inner_bytes) != 0;
     f->ports[i].got = 1;
 }
 
@@ -139,13 +144,14 @@ static void outputs_pull(struct feed *f)
         (f->plan->ports[i].length ? frames_pull : static_pull)(f, i);
 }
 
-/* Inputs that do not run along time are the same for every run; where there are no others, one run
- * is all. */
+/* Inputs that do not run along time are set once, and now and then again; where there are no
+ * others, one run is all. */
 static void statics_push(struct feed *f)
 {
     size_t taken;
+    bool again = f->streams && below(f, 3) == 0;
     for (uint32_t i = 0; i < f->plan->n_inputs; i++)
-        if (!f->plan->ports[i].length && (f->streams || !f->s->n_runs))
+        if (!f->plan->ports[i].length && (again || !f->s->n_runs))
             rill_stream_push(f->s, i, f->ports[i].frames, 1, &taken);
 }
 
@@ -176,8 +182,7 @@ static bool inputs_push(struct feed *f)
             continue;
         size_t rest = (size_t) (f->ports[i].room - f->ports[i].pushed),
                n = 1 + below(f, 2 * (uint32_t) q->pulse + 1), taken = 0;
-        rill_stream_push(f->s, i, f->ports[i].frames + (size_t) f->ports[i].pushed * port_width(q),
-                         n < rest ? n : rest, &taken);
+        rill_stream_push(f->s, i, frames_at(f, i, f->ports[i].pushed), n < rest ? n : rest, &taken);
         f->ports[i].pushed += (int64_t) taken;
         left |= f->ports[i].pushed < f->ports[i].room;
     }
@@ -190,7 +195,7 @@ static rill_status stream_run(struct feed *f)
     if (!f->s)
         return err_set(f->l->err, RILL_NOMEM, "out of memory");
     f->s = rill_stream_init(f->s, f->plan);
-    f->s->filler = NAN;
+    f->s->spoils = 1;
     inputs_push(f); /* something of another sequence first */
     runs_all(f);
     rill_stream_reset(f->s);
@@ -226,25 +231,31 @@ static void fault_compare(struct feed *f)
 static void reference_compare(struct feed *f, uint32_t i, int64_t frames, float *turned)
 {
     const struct port *q = &f->plan->ports[i];
+    const float *got = (const float *) (const void *) f->ports[i].frames;
     double most = f->l->ret->from_reference;
     tensor_to_frames(q, frames, f->l->o->reference[i - f->plan->n_inputs], turned);
     for (size_t k = 0; k < (size_t) frames * port_width(q); k++) {
-        double apart = fabs((double) f->ports[i].frames[k] - (double) turned[k]);
+        double apart = fabs((double) got[k] - (double) turned[k]);
         most = apart > most || isnan(apart) ? (isnan(apart) ? INFINITY : apart) : most;
     }
     f->l->ret->from_reference = most;
 }
 
-/* Compares n numbers; ret_largest: the largest magnitude of the whole run. */
-static void numbers_compare(const float *got, const float *want, size_t n, struct law_output *ret,
-                            double *ret_largest)
+/* Compares n numbers of a type; ret_largest: the largest magnitude of the whole run. */
+static void numbers_compare(const struct tensor *type, const void *got, const void *want, size_t n,
+                            struct law_output *ret, double *ret_largest)
 {
+    const size_t each = dtype_bytes(type->type);
     *ret_largest = 0;
     for (size_t k = 0; k < n; k++) {
-        double a = (double) got[k], b = (double) want[k];
+        double a = tensor_get_f64(type, got, (int64_t) k),
+               b = tensor_get_f64(type, want, (int64_t) k);
         if (isfinite(b) && fabs(b) > *ret_largest)
             *ret_largest = fabs(b);
-        if (a == b || (isnan(a) && isnan(b)))
+        bool same = dtype_is_float(type->type)
+            ? a == b || (isnan(a) && isnan(b))
+            : !memcmp((const char *) got + k * each, (const char *) want + k * each, each);
+        if (same)
             continue;
         double apart = isnan(a) || isnan(b) ? (double) INFINITY : fabs(a - b);
         ret->same_bits = false;
@@ -278,13 +289,17 @@ static rill_status output_compare(struct feed *f, uint32_t i)
                  out->name, (long long) f->ports[i].got, (long long) frames);
         return RILL_OK;
     }
-    float *turned = calloc((size_t) frames * port_width(q) + 1, sizeof *turned);
+    void *turned = calloc((size_t) frames * port_width(q) + 1, q->info.element_bytes);
     if (!turned)
         return err_set(f->l->err, RILL_NOMEM, "out of memory");
     if (frames)
         tensor_to_frames(q, frames, want->data, turned);
-    numbers_compare(f->ports[i].frames, turned, (size_t) frames * port_width(q), out, &largest);
-    if (f->l->o->reference)
+    const struct tensor type = {
+        .type = f->l->t->wires[f->l->t->outputs[i - f->plan->n_inputs]].fact.type
+    };
+    numbers_compare(&type, f->ports[i].frames, turned, (size_t) frames * port_width(q), out,
+                    &largest);
+    if (f->l->o->reference && q->info.type == RILL_TYPE_F32)
         reference_compare(f, i, frames, turned);
     free(turned);
     ret->same_bits &= out->same_bits;

@@ -198,12 +198,6 @@ static void input_remove(struct graph *g, uint32_t k)
     g->n_inputs--;
 }
 
-static void output_remove(struct graph *g, uint32_t k)
-{
-    memmove(&g->outputs[k], &g->outputs[k + 1], (g->n_outputs - k - 1) * sizeof *g->outputs);
-    g->n_outputs--;
-}
-
 static rill_status consts_apply(struct graph *g, const struct step_decl *d, rill_error *err)
 {
     for (uint32_t i = 0; i < d->n_consts; i++) {
@@ -237,8 +231,6 @@ static rill_status states_apply(struct graph *g, const struct step_decl *d, rill
         if (!graph_add_state(g, d->states[i].in, g->inputs[k], g->outputs[out], NULL))
             return err_set(err, RILL_NOMEM, "out of memory");
         input_remove(g, k);
-        if (d->states[i].hidden)
-            output_remove(g, out);
     }
     return RILL_OK;
 }
@@ -383,7 +375,6 @@ static rill_status pairs_list(struct step_decl *ret, const struct graph *g,
             out = arena_string(&ret->arena, out);
             if (!in || !out || !step_decl_add_state(ret, in, out))
                 return err_set(err, RILL_NOMEM, "out of memory");
-            ret->states[ret->n_states - 1].hidden = facts && facts[g->inputs[i]].type != DTYPE_F32;
             taken[k] = true;
             break;
         }

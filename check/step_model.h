@@ -21,7 +21,6 @@ struct step_const {
 };
 struct step_state {
     const char *in, *out;
-    bool hidden; /* the output is none of the model's: streams do not carry its type */
 };
 
 struct step_decl {
@@ -47,7 +46,7 @@ bool step_decl_add_state(struct step_decl *d, const char *in, const char *out);
 
 /* Adds the states that the file's ports tell by their names (cached_x and new_cached_x, past_x and
  * present_x, h and hn ...), where type and shape of both are the same and an input is left beside
- * them; else nothing. Those of other types than f32 are hidden. Symbols in shapes of such inputs do
+ * them; else nothing. Symbols in shapes of such inputs do
  * not count time: they are 1 wherever they stand, unless opts set them. */
 rill_status step_decl_find_states(struct step_decl *d, const char *path,
                                   const rill_model_opts *opts, rill_error *reterr);

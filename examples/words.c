@@ -68,7 +68,8 @@ int main(int argc, char **argv)
     unsigned n_ports = rill_plan_ports(plan, ports, 16);
     double rate = ports[0].rate_den ? (double) ports[0].rate_num / ports[0].rate_den : 1;
     for (unsigned i = 1; i < n_ports; i++) {
-        o[i] = (struct output) { .port = ports[i], .frame = calloc(ports[i].width, sizeof(float)) };
+        o[i] = (struct output) { .port = ports[i],
+                                 .frame = calloc(ports[i].width, ports[i].element_bytes) };
         if (ports[i].kind != RILL_PORT_TENSOR && ports[i].kind != RILL_PORT_AUDIO &&
             rill_sink_new(&o[i].sink, plan, i, NULL, &err))
             return fail(&err);

@@ -10,8 +10,8 @@
  * allocate, lock, log or make a system call, and neither does any other that is called real-time
  * safe. Everything else may allocate and belongs to set-up time.
  *
- * A frame is the unit of one port's time axis: one audio sample where width is
- * 1, one vector of `width` floats otherwise.
+ * A frame is the unit of one port's time axis: one audio sample where width is 1, one vector of
+ * `width` elements otherwise. Elements are floats, or what rill_port.type says.
  *
  * Structs begin with their size, which the caller sets to that of the header he was compiled with:
  *     rill_plan_opts opts = { .struct_bytes = sizeof opts, .pulse_frames = 160 };
@@ -70,6 +70,24 @@ typedef struct rill_error {
     char text[508];
 } rill_error;
 
+/* What one element of a port is, little endian. Those of 4 and 2 bits have a byte each; a bool is a
+ * byte, 0 or 1. Floats of 16 bits are f32 here: what goes in is rounded to them, what comes out is
+ * one of their numbers. */
+/* clang-format off */
+#define RILL_TYPE_LIST(X)                                                     \
+    X(F32, "f32", 4) X(F64, "f64", 8)                                         \
+    X(I8, "i8", 1) X(I16, "i16", 2) X(I32, "i32", 4) X(I64, "i64", 8)         \
+    X(U8, "u8", 1) X(U16, "u16", 2) X(U32, "u32", 4) X(U64, "u64", 8)         \
+    X(BOOL, "bool", 1)                                                        \
+    X(I4, "i4", 1) X(U4, "u4", 1) X(I2, "i2", 1) X(U2, "u2", 1)
+/* clang-format on */
+
+typedef enum rill_type {
+#define X(name, text, bytes) RILL_TYPE_##name,
+    RILL_TYPE_LIST(X)
+#undef X
+} rill_type;
+
 /* What a port carries, from model.conf; decides what a client does with it. */
 typedef enum rill_port_kind {
     RILL_PORT_TENSOR,    /* numbers of no declared meaning */
@@ -87,7 +105,7 @@ typedef struct rill_port {
     uint32_t is_input; /* 1: push to it, 0: pull from it */
     uint32_t rate_num; /* frames per second = rate_num / rate_den; 0 if not declared */
     uint32_t rate_den;
-    uint32_t width;        /* floats per frame */
+    uint32_t width;        /* elements per frame */
     uint32_t pulse_frames; /* frames per run() */
     uint32_t delay_frames; /* output frames that end at or before input sample 0: cut_frames of
                               rill_port_align */
@@ -100,6 +118,8 @@ typedef struct rill_port {
                                  not counted is that samples wait for their pulse to fill */
     int32_t offset_num;       /* sample that frame 0 stands for; negative: before the input */
     uint32_t offset_den;
+    rill_type type;         /* of its elements; F32 where kind is not TENSOR */
+    uint32_t element_bytes; /* a frame has width * element_bytes bytes */
 } rill_port;
 
 /* How an output's frames are laid beside its input. */
@@ -210,6 +230,9 @@ RILL_API const char *rill_version(void);
 /* One of RILL_STATUS_LIST, in words; never NULL. Real-time safe. */
 RILL_API const char *rill_status_text(rill_status s);
 
+/* One of RILL_TYPE_LIST, "i64"; "?" for what is none. Real-time safe. */
+RILL_API const char *rill_type_name(rill_type t);
+
 /* --- models ------------------------------------------------------------------------------- */
 
 /* Opens a model folder (model.conf + graph.nnef + weights), an ONNX, .tflite or NNEF file or a
@@ -274,8 +297,9 @@ RILL_API rill_plan *rill_plan_unref(rill_plan *p);
 RILL_API rill_status rill_plan_save(const rill_plan *p, const char *path, rill_error *reterr);
 
 /* Fills at most cap ports, inputs first; returns how many there are. The index is the port number.
- * ports[0].struct_bytes is that of all of them, and 0 is returned where it is none; ports may be
- * NULL where cap is 0. Real-time safe. */
+ * ports[0].struct_bytes is that of all of them, and 0 is returned where it is none, or one without
+ * a type and there is a port of another than f32; ports may be NULL where cap is 0. Real-time
+ * safe. */
 RILL_API unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap);
 
 /* Its strings live as long as the library. INVALID: struct_bytes. Real-time safe. */
@@ -314,14 +338,16 @@ RILL_API rill_stream *rill_stream_init_for(void *mem, const rill_plan *p, const 
 /* Back to the state after rill_stream_init. Real-time safe. */
 RILL_API void rill_stream_reset(rill_stream *s);
 
-/* Takes up to n frames (n * width floats) into the stream's input carry-over; *ret_taken may be
- * less when a pulse is waiting for run(), and is 0 while an output that was not pulled yet lies
- * where they would go. An input that does not run along time holds one frame, wants it anew for
- * every run() and, where others do, takes it after finish too. INVALID after finish otherwise, on a
- * wrong port, or after a run() that was. Samples that are not finite, or of 2^32 and more, are
- * taken as 0 on audio ports. Real-time safe. */
-RILL_API rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x,
-                                      size_t n_frames, size_t *ret_taken);
+/* Takes up to n frames (n * width elements of the port's type) into the stream's input carry-over;
+ * *ret_taken may be less when a pulse is waiting for run(), and is 0 while an output that was not
+ * pulled yet lies where they would go. An input that does not run along time, beside others that
+ * do, takes one frame, which holds for every run() until another one is pushed or the stream is
+ * reset; it takes one after finish, too. In a graph without time every input is wanted anew for
+ * every run(). INVALID after finish otherwise, on a wrong port, or after a run() that was. Samples
+ * that are not finite, or of 2^32 and more, are taken as 0 on audio ports; a bool that is not 0 as
+ * 1, and a number that 4 or 2 bits cannot hold as the nearest that they can. Real-time safe. */
+RILL_API rill_status rill_stream_push(rill_stream *s, unsigned port, const void *x, size_t n_frames,
+                                      size_t *ret_taken);
 
 /* Computes one pulse. AGAIN if the input is short of a pulse or a wanted output of the last one was
  * not pulled; END when a finished stream has given everything. INVALID: the model asks for what is
@@ -343,8 +369,9 @@ RILL_API rill_status rill_stream_fault(const rill_stream *s, rill_error *reterr)
  * is not written. Real-time safe; the calling thread uses all n streams at once. */
 RILL_API rill_status rill_run_many(rill_stream *const *streams, unsigned n, rill_status *ret);
 
-/* Gives up to cap frames of a port. OK with *ret_given 0 when there is none now. Real-time safe. */
-RILL_API rill_status rill_stream_pull(rill_stream *s, unsigned port, float *y, size_t cap_frames,
+/* Gives up to cap frames (cap * width elements of the port's type) of a port. OK with *ret_given 0
+ * when there is none now. Real-time safe. */
+RILL_API rill_status rill_stream_pull(rill_stream *s, unsigned port, void *y, size_t cap_frames,
                                       size_t *ret_given);
 
 /* No more input: from now on run() gives what was held back, and every output ends exactly where

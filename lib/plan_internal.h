@@ -2,6 +2,7 @@
 /* plan_internal.h - what rill_plan and rill_stream share. */
 #ifndef RILL_LIB_PLAN_INTERNAL_H
 #define RILL_LIB_PLAN_INTERNAL_H
+#include "lib/elements.h"
 #include "lib/model.h"
 #include "engine/plan/plan.h"
 #include "engine/rewrite/pass.h"
@@ -9,13 +10,15 @@
 
 #include <stdatomic.h>
 
-/* One port as the stream sees it: a frame is `outer` pieces of `inner_floats` floats, and the
- * frames of a pulse lie side by side in each piece. */
+/* One port as the stream sees it: a frame is `outer` pieces of `inner` elements, and the frames of
+ * a pulse lie side by side in each piece. */
 struct port {
     rill_port info;
     struct place at;
     size_t outer;         /* pieces of a frame */
-    size_t inner_floats;  /* floats of one piece */
+    size_t inner;         /* elements of one piece */
+    size_t inner_bytes;   /* of them */
+    element_take *take;   /* inputs */
     size_t bytes;         /* of a pulse */
     int64_t pulse, delay; /* frames per run; frames to drop at the start */
     const struct dim

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/port.h"
 #include "engine/base/sized.h"
-#include "pulse/refusal.h"
+#include "pulse/offset.h"
 
 static const char **names_of(struct arena *a, const struct graph *g, const uint32_t *wires,
                              uint32_t n)
@@ -20,17 +20,32 @@ rill_status ports_name(rill_plan *p, rill_error *err)
     return p->input_names && p->output_names ? RILL_OK : err_set(err, RILL_NOMEM, "out of memory");
 }
 
+static rill_status port_type(struct port *q, enum dtype type, rill_error *err)
+{
+    const struct element *e = element_of(type);
+    if (!e)
+        return err_set(err, RILL_UNSUPPORTED, "port '%s' is %s; streams do not carry that",
+                       q->info.name, dtype_name(type));
+    if (q->info.kind != RILL_PORT_TENSOR && e->type != RILL_TYPE_F32)
+        return err_set(err, RILL_UNSUPPORTED,
+                       "port '%s' is %s, and model.conf says what its numbers mean, which is read "
+                       "from f32 alone: leave its kind out, or cast it in the graph",
+                       q->info.name, dtype_name(type));
+    q->info.type = e->type;
+    q->info.element_bytes = e->bytes;
+    q->take = q->info.kind == RILL_PORT_AUDIO ? samples_take : e->take;
+    return RILL_OK;
+}
+
 static rill_status port_shape(struct port *q, const struct plan_port *pp,
                               const struct stream_fact *sf, rill_error *err)
 {
-    if (pp->shape.type != DTYPE_F32)
-        return err_set(err, RILL_UNSUPPORTED, "port '%s' is %s; streams carry f32", q->info.name,
-                       dtype_name(pp->shape.type));
+    TRY(port_type(q, pp->shape.type, err));
     q->outer = 1;
-    q->inner_floats = 1;
+    q->inner = 1;
     for (int i = 0; i < pp->shape.rank; i++)
-        *(i < sf->axis ? &q->outer : &q->inner_floats) *=
-            i == sf->axis ? 1 : (size_t) pp->shape.dim[i];
+        *(i < sf->axis ? &q->outer : &q->inner) *= i == sf->axis ? 1 : (size_t) pp->shape.dim[i];
+    q->inner_bytes = q->inner * q->info.element_bytes;
     q->at = pp->at;
     q->bytes = tensor_bytes(&pp->shape);
     q->pulse = sf->axis < 0 ? 1 : sf->pulse;
@@ -97,14 +112,8 @@ static rill_status port_make(rill_plan *p, uint32_t i, const struct input_clock 
         .hop_den = 1,
         .offset_den = 1,
     };
-    rill_status shaped = port_shape(q, pp, sf, err);
-    if (shaped != RILL_OK) {
-        const struct graph *g = &p->model->typed.g;
-        if (!p->model->compiled)
-            refusal_of_port(err, g, p->model->stream, in ? g->inputs[k] : g->outputs[k], in);
-        return shaped;
-    }
-    q->info.width = (uint32_t) (q->outer * q->inner_floats);
+    TRY(port_shape(q, pp, sf, err));
+    q->info.width = (uint32_t) (q->outer * q->inner);
     q->info.pulse_frames = (uint32_t) q->pulse;
     if (sf->axis < 0)
         return RILL_OK;
@@ -154,11 +163,20 @@ rill_status ports_from_plan(rill_plan *p, rill_error *err)
     return RILL_OK;
 }
 
+/* Whether a caller of that age can know what it has to push and pull. */
+static bool ports_tellable(const rill_plan *p, const struct sized_list *list)
+{
+    for (uint32_t i = 0; i < p->n_ports; i++)
+        if (p->ports[i].info.type != RILL_TYPE_F32 && list->bytes < sizeof(rill_port))
+            return false;
+    return true;
+}
+
 unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
 {
     uint32_t n = cap < p->n_ports ? cap : p->n_ports;
     struct sized_list list;
-    if (n && sized_list(&list, &sized_port, ports) != RILL_OK)
+    if (n && (sized_list(&list, &sized_port, ports) != RILL_OK || !ports_tellable(p, &list)))
         return 0;
     for (uint32_t i = 0; i < n; i++)
         sized_list_give(&list, i, &p->ports[i].info);

@@ -66,64 +66,52 @@ static const struct fault *stream_fault(const rill_stream *s)
 
 /* ---- moving frames in and out of the plan's memory ---- */
 
-static float *piece(const rill_stream *s, const struct port *q, size_t outer, int64_t frame)
+static unsigned char *piece(const rill_stream *s, const struct port *q, size_t outer, int64_t frame)
 {
-    float *base = (float *) (void *) (stream_mem(s) + q->at.offset);
-    return base + (outer * (size_t) q->pulse + (size_t) frame) * q->inner_floats;
+    return stream_mem(s) + q->at.offset +
+        (outer * (size_t) q->pulse + (size_t) frame) * q->inner_bytes;
 }
 
-#define HUGE_BITS 0x4f800000u /* 2^32 as a float: beyond integers of 32 bits no audio is meant */
-
-/* Not-finite and huge samples, whose squares would not be finite for ever after, become 0 without a
- * branch on data that the compiler may not vectorise. */
-static void copy_finite(float *to, const float *from, size_t n)
+static void frames_in(rill_stream *s, const struct port *q, int64_t at, const unsigned char *x,
+                      size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        uint32_t u;
-        memcpy(&u, &from[i], 4);
-        u = (u & 0x7fffffff) >= HUGE_BITS ? 0 : u;
-        memcpy(&to[i], &u, 4);
+    size_t frame_bytes = q->outer * q->inner_bytes;
+    if (q->outer == 1) {
+        q->take(piece(s, q, 0, at), x, n * q->inner);
+        return;
     }
-}
-
-static void frames_in(rill_stream *s, const struct port *q, int64_t at, const float *x, size_t n)
-{
-    size_t width = q->outer * q->inner_floats;
-    for (size_t o = 0; o < q->outer; o++) {
-        for (size_t i = 0; i < (q->outer == 1 ? 1 : n); i++) {
-            size_t count = q->outer == 1 ? n * q->inner_floats : q->inner_floats;
-            const float *from = x + i * width + o * q->inner_floats;
-            float *to = piece(s, q, o, at + (int64_t) i);
-            if (q->info.kind == RILL_PORT_AUDIO)
-                copy_finite(to, from, count);
-            else
-                memcpy(to, from, count * sizeof *to);
-        }
-    }
+    for (size_t o = 0; o < q->outer; o++)
+        for (size_t i = 0; i < n; i++)
+            q->take(piece(s, q, o, at + (int64_t) i), x + i * frame_bytes + o * q->inner_bytes,
+                    q->inner);
 }
 
 static void frames_fill(rill_stream *s, const struct port *q, int64_t at)
 {
     for (size_t o = 0; o < q->outer; o++) {
-        float *to = piece(s, q, o, at);
-        for (size_t i = 0; i < (size_t) (q->pulse - at) * q->inner_floats; i++)
-            to[i] = s->filler;
+        unsigned char *to = piece(s, q, o, at);
+        size_t n = (size_t) (q->pulse - at) * q->inner;
+        if (s->spoils)
+            elements_spoil(to, q->info.type, n);
+        else
+            memset(to, 0, n * q->info.element_bytes);
     }
 }
 
-static void frames_out(const rill_stream *s, const struct port *q, int64_t at, float *y, size_t n)
+static void frames_out(const rill_stream *s, const struct port *q, int64_t at, unsigned char *y,
+                       size_t n)
 {
-    size_t width = q->outer * q->inner_floats;
+    size_t frame_bytes = q->outer * q->inner_bytes;
     if (q->outer == 1 && !q->at.constant) {
-        memcpy(y, piece(s, q, 0, at), n * width * sizeof *y);
+        memcpy(y, piece(s, q, 0, at), n * frame_bytes);
         return;
     }
-    const float *base = place_read(q->at, stream_mem(s));
+    const unsigned char *base = place_read(q->at, stream_mem(s));
     for (size_t i = 0; i < n; i++)
         for (size_t o = 0; o < q->outer; o++)
-            memcpy(y + i * width + o * q->inner_floats,
-                   base + (o * (size_t) q->pulse + (size_t) at + i) * q->inner_floats,
-                   q->inner_floats * sizeof *y);
+            memcpy(y + i * frame_bytes + o * q->inner_bytes,
+                   base + (o * (size_t) q->pulse + (size_t) at + i) * q->inner_bytes,
+                   q->inner_bytes);
 }
 
 /* ---- pushing, running, pulling ---- */
@@ -170,7 +158,7 @@ static bool input_is_held(rill_stream *s, uint32_t port)
     return false;
 }
 
-rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x, size_t n_frames,
+rill_status rill_stream_push(rill_stream *s, unsigned port, const void *x, size_t n_frames,
                              size_t *ret_taken)
 {
     if (port >= s->plan->n_inputs || stream_fault(s))
@@ -198,12 +186,20 @@ static bool output_owes(const rill_stream *s, uint32_t port)
     return length > 0 && c->total + c->fill < length + q->delay;
 }
 
+/* Whether an input is good for a run. One beside the stream is, once it was set. */
+static bool input_is_full(const rill_stream *s, uint32_t port)
+{
+    const struct port *q = &s->plan->ports[port];
+    const struct port_count *c = &s->counts[port];
+    return c->fill == q->pulse || (!q->length && s->plan->symbol && c->total > 0);
+}
+
 static rill_status input_check(const rill_stream *s)
 {
     bool waiting = false, full = true;
     for (uint32_t i = 0; i < s->plan->n_inputs; i++) {
         waiting |= s->counts[i].fill > 0;
-        full &= s->counts[i].fill == s->plan->ports[i].pulse;
+        full &= input_is_full(s, i);
     }
     if (full && s->plan->n_inputs)
         return RILL_OK;
@@ -252,7 +248,7 @@ void stream_run_begin(rill_stream *s)
 {
     const rill_plan *p = s->plan;
     for (uint32_t i = 0; i < p->n_inputs; i++) {
-        if (s->counts[i].fill < p->ports[i].pulse)
+        if (!input_is_full(s, i))
             frames_fill(s, &p->ports[i], s->counts[i].fill);
         s->counts[i].fill = 0;
     }
@@ -307,7 +303,7 @@ rill_status rill_stream_fault(const rill_stream *s, rill_error *reterr)
                       first + pulse - 1);
 }
 
-rill_status rill_stream_pull(rill_stream *s, unsigned port, float *y, size_t cap_frames,
+rill_status rill_stream_pull(rill_stream *s, unsigned port, void *y, size_t cap_frames,
                              size_t *ret_given)
 {
     if (port < s->plan->n_inputs || port >= s->plan->n_ports)

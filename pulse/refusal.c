@@ -211,38 +211,3 @@ void refusal_explain(const struct pulser *p, const struct dgraph *t)
     if (n)
         select_put(p->err, p->src, wires, n);
 }
-
-/* ---- ports ---- */
-
-static void length_put(rill_error *err, const struct graph *g, const struct dim *symbol,
-                       uint32_t port_wire)
-{
-    char text[300];
-    const struct fact *f = &g->wires[port_wire].fact;
-    bool one = fact_is_single(f);
-    for (uint32_t i = 0; one && dtype_is_int(f->type) && i < g->n_inputs; i++) {
-        const struct wire *x = &g->wires[g->inputs[i]];
-        for (int a = 0; a < x->fact.rank; a++)
-            if (dim_mentions(x->fact.shape[a], symbol)) {
-                int n = snprintf(text, sizeof text,
-                                 "; where it is the length of '%.60s', --transform \"patch(body: "
-                                 "'`%.60s` = shape_of(`%.60s`)[%d];')\" says so",
-                                 x->name, g->wires[port_wire].name, x->name, a);
-                words_add(err, text, (size_t) n);
-                return;
-            }
-    }
-}
-
-void refusal_of_port(rill_error *err, const struct graph *g, const struct dim *symbol,
-                     uint32_t port_wire, bool is_input)
-{
-    uint32_t wires[TRIED_MAX], n = 0;
-    if (err && symbol && is_input)
-        length_put(err, g, symbol, port_wire);
-    for (uint32_t i = 0; !is_input && i < g->n_outputs && n < TRIED_MAX; i++)
-        if (g->wires[g->outputs[i]].fact.type == DTYPE_F32)
-            wires[n++] = g->outputs[i];
-    if (err && n && n < TRIED_MAX)
-        select_put(err, g, wires, n);
-}

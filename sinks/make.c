@@ -74,6 +74,9 @@ static rill_status sink_make(rill_sink *s, rill_error *err)
     if (!s->port.width || !s->port.hop_num)
         return err_set(err, RILL_INVALID, "output '%s' does not run along time",
                        s->port.name ? s->port.name : "");
+    if (s->port.type != RILL_TYPE_F32)
+        return err_set(err, RILL_INVALID, "output '%s' is %s; sinks read f32",
+                       s->port.name ? s->port.name : "", rill_type_name(s->port.type));
     TRY(opts_fill(s, err));
     TRY(s->kind->make(s, err));
     s->opts.tokens = s->opts.words = s->opts.ignore = NULL;

@@ -22,6 +22,10 @@ static rill_status ports_read(struct network *n, const char *what, rill_error *e
         if (ports[i].hop_num || !ports[i].width)
             return err_set(err, RILL_INVALID, "the %s: port '%.60s' is not one vector", what,
                            ports[i].name);
+    for (unsigned i = 0; i < n_ports; i++)
+        if (ports[i].type != RILL_TYPE_F32)
+            return err_set(err, RILL_INVALID, "the %s: port '%.60s' is %s, not f32", what,
+                           ports[i].name, rill_type_name(ports[i].type));
     return RILL_OK;
 }
 

@@ -23,7 +23,7 @@ struct streams {
     rill_stream **stream;
     char *mem;
     rill_status *status;
-    float *x;
+    void *x;
     uint32_t seed;
     struct row rows[COUNTS_MAX];
     unsigned n_rows;
@@ -52,10 +52,10 @@ static void streams_make(struct streams *b)
     size_t most = 1, bytes = (rill_plan_stream_size(b->plan) + 63) & ~(size_t) 63;
     b->ports = tool_ports(b->plan, &b->n_ports);
     for (unsigned i = 0; i < b->n_ports; i++) {
-        size_t n = (size_t) b->ports[i].width * b->ports[i].pulse_frames;
+        size_t n = tool_pulse_bytes(&b->ports[i]);
         most = n > most ? n : most;
     }
-    b->x = tool_alloc(most * sizeof *b->x);
+    b->x = tool_alloc(most);
     b->stream = tool_alloc(b->most * sizeof(rill_stream *));
     b->status = tool_alloc(b->most * sizeof *b->status);
     b->mem = tool_alloc(bytes * b->most);
@@ -72,11 +72,7 @@ static void streams_push(struct streams *b, unsigned n)
     size_t moved;
     for (unsigned s = 0; s < n; s++)
         for (unsigned i = 0; i < b->n_ports && b->ports[i].is_input; i++) {
-            size_t floats = (size_t) b->ports[i].width * b->ports[i].pulse_frames;
-            for (size_t k = 0; k < floats; k++) {
-                b->seed = b->seed * 1664525u + 1013904223u;
-                b->x[k] = (float) (int32_t) b->seed / 2147483648.0f * 0.1f;
-            }
+            tool_pulse_noise(&b->ports[i], &b->seed, b->x);
             rill_stream_push(b->stream[s], i, b->x, b->ports[i].pulse_frames, &moved);
         }
 }

@@ -5,7 +5,6 @@
 #include "tools/audio.h"
 #include "check/events.h"
 #include "tools/open.h"
-#include "tools/ports_f32.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -276,8 +275,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     c.opts.seed = (uint32_t) seed;
     c.opts.tolerance = tolerance;
     c.opts.slow_loops = no_scan_reuse;
-    if (open_uncompiled(&c.model, argv[0], &oo, &err) != RILL_OK ||
-        ports_as_f32(c.model, 0, &err) != RILL_OK)
+    if (open_uncompiled(&c.model, argv[0], &oo, &err) != RILL_OK)
         return tool_fail_status(cmd, &err);
     const size_t n_outputs = c.model->decluttered.g.n_outputs + 1;
     c.opts.outputs = tool_alloc(n_outputs * sizeof *c.output);

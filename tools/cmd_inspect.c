@@ -39,12 +39,12 @@ static json_t *port_json(const rill_port *p)
         PORT_KIND_EACH(X)
 #undef X
     };
-    return json_pack("{s:s, s:s, s:o, s:i, s:i, s:i, s:f, s:i, s:f, s:i}", "name", p->name, "kind",
-                     kinds[p->kind], "rate", rate_json(p), "width", p->width, "pulse_frames",
-                     p->pulse_frames, "delay_frames", p->delay_frames, "hop_samples",
-                     (double) p->hop_num / p->hop_den, "latency_samples", p->latency_samples,
-                     "offset_samples", (double) p->offset_num / p->offset_den, "is_input",
-                     p->is_input);
+    return json_pack("{s:s, s:s, s:o, s:i, s:s, s:i, s:i, s:f, s:i, s:f, s:i}", "name", p->name,
+                     "kind", kinds[p->kind], "rate", rate_json(p), "width", p->width, "type",
+                     rill_type_name(p->type), "pulse_frames", p->pulse_frames, "delay_frames",
+                     p->delay_frames, "hop_samples", (double) p->hop_num / p->hop_den,
+                     "latency_samples", p->latency_samples, "offset_samples",
+                     (double) p->offset_num / p->offset_den, "is_input", p->is_input);
 }
 
 static json_t *wires_json(const struct graph *g, const uint32_t *wires, uint32_t n)
@@ -102,8 +102,9 @@ static void report_json(const struct inspect *in, const char *name)
 
 static void port_print(const rill_port *p)
 {
-    printf("  %-6s %-24s %u floats a frame, %u frames a pulse", p->is_input ? "input" : "output",
-           p->name, p->width, p->pulse_frames);
+    printf("  %-6s %-24s %u %s a frame, %u frames a pulse", p->is_input ? "input" : "output",
+           p->name, p->width, p->type == RILL_TYPE_F32 ? "floats" : rill_type_name(p->type),
+           p->pulse_frames);
     if (p->rate_num)
         printf(", %g frames/s", (double) p->rate_num / p->rate_den);
     if (p->rate_num && !p->is_input)

@@ -369,13 +369,11 @@ static rill_status states_find(struct verify *v, const char *path)
 {
     struct step_decl *d = &v->c.decl;
     TRY(open_find_states(d, path, v->given, &v->err));
-    for (uint32_t i = 0; i < d->n_states; i++) {
-        d->states[i].hidden = false; /* they are compared */
+    for (uint32_t i = 0; i < d->n_states; i++)
         if (refcase_find(&v->c, "in", d->states[i].in)) {
             d->n_states = 0;
             d->found = false;
         }
-    }
     return RILL_OK;
 }
 

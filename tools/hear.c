@@ -261,15 +261,15 @@ static rill_status sinks_open(struct hear *h, const struct hear_opts *o, rill_er
         TRY(part_check(h, p, other ? o->detector : h->info.name, err));
         h->rate = p->ports[0].rate_num / p->ports[0].rate_den;
         for (unsigned i = 0; i < p->n_ports; i++) {
-            size_t floats = (size_t) p->ports[i].pulse_frames * p->ports[i].width;
-            most = floats > most ? floats : most;
+            size_t bytes = tool_pulse_bytes(&p->ports[i]);
+            most = bytes > most ? bytes : most;
             if (!p->ports[i].is_input && port_has_sink(p->ports[i].kind))
                 TRY(ear_open(h, k, i, o, err));
         }
         p->stream = rill_stream_init(tool_alloc(rill_plan_stream_size(p->plan)), p->plan);
     }
     h->audio_port = port_find(&h->parts[0], RILL_PORT_AUDIO);
-    h->frames = tool_alloc(most * sizeof *h->frames);
+    h->frames = tool_alloc(most);
     return words_open(h, o, err);
 }
 

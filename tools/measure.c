@@ -17,17 +17,11 @@ struct bench {
     rill_plan_info info;
     rill_port *ports;
     unsigned n_ports;
-    float **in, *out; /* in: of each input */
+    void **in, *out; /* in: of each input */
     double *us;
     size_t n_runs;
     uint32_t seed;
 };
-
-static float noise(struct bench *b)
-{
-    b->seed = b->seed * 1664525u + 1013904223u;
-    return (float) (int32_t) b->seed / 2147483648.0f * 0.1f;
-}
 
 static void bench_ports(struct bench *b)
 {
@@ -35,12 +29,12 @@ static void bench_ports(struct bench *b)
     b->ports = tool_ports(b->plan, &b->n_ports);
     b->in = tool_alloc((b->n_ports + 1) * sizeof *b->in);
     for (unsigned i = 0; i < b->n_ports; i++) {
-        size_t n = (size_t) b->ports[i].width * b->ports[i].pulse_frames;
-        most = n > most ? n : most;
+        size_t bytes = tool_pulse_bytes(&b->ports[i]);
+        most = bytes > most ? bytes : most;
         if (b->ports[i].is_input)
-            b->in[i] = tool_alloc(n * sizeof(float));
+            b->in[i] = tool_alloc(bytes);
     }
-    b->out = tool_alloc(most * sizeof(float));
+    b->out = tool_alloc(most);
 }
 
 /* One pulse of noise; returns the microseconds of run() alone. */
@@ -48,9 +42,7 @@ static double pulse_time(struct bench *b)
 {
     size_t moved;
     for (unsigned i = 0; i < b->n_ports && b->ports[i].is_input; i++) {
-        size_t n = (size_t) b->ports[i].width * b->ports[i].pulse_frames;
-        for (size_t k = 0; k < n; k++)
-            b->in[i][k] = noise(b);
+        tool_pulse_noise(&b->ports[i], &b->seed, b->in[i]);
         rill_stream_push(b->stream, i, b->in[i], b->ports[i].pulse_frames, &moved);
     }
     double before = tool_now_s();

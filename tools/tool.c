@@ -102,6 +102,31 @@ void *tool_alloc(size_t bytes)
     return p;
 }
 
+size_t tool_pulse_bytes(const rill_port *p)
+{
+    return (size_t) p->width * p->pulse_frames * p->element_bytes;
+}
+
+void tool_pulse_noise(const rill_port *p, uint32_t *seed, void *ret)
+{
+    size_t n = (size_t) p->width * p->pulse_frames;
+    bool any = p->type >= RILL_TYPE_I8 && p->type != RILL_TYPE_BOOL && p->element_bytes < 4;
+    memset(ret, 0, tool_pulse_bytes(p));
+    for (size_t i = 0; i < n; i++) {
+        *seed = *seed * 1664525u + 1013904223u;
+        float noise = (float) (int32_t) *seed / 2147483648.0f * 0.1f;
+        unsigned char *to = (unsigned char *) ret + i * p->element_bytes;
+        if (p->type == RILL_TYPE_F32)
+            memcpy(to, &noise, sizeof noise);
+        else if (p->type == RILL_TYPE_F64)
+            memcpy(to, &(double) { (double) noise }, sizeof(double));
+        else if (any)
+            memcpy(to, seed, p->element_bytes);
+        else
+            *to = (unsigned char) (*seed >> 31);
+    }
+}
+
 rill_port *tool_ports(const rill_plan *p, unsigned *ret_n)
 {
     *ret_n = rill_plan_ports(p, NULL, 0);

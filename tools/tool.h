@@ -90,6 +90,13 @@ bool tool_stops(void); /* whether one has come */
 int tool_compare_f64(const void *a, const void *b);
 double tool_percentile(const double *sorted, size_t n, double p); /* p 0..1, nearest rank */
 
+/* Of one pulse of a port. */
+size_t tool_pulse_bytes(const rill_port *p);
+
+/* A pulse of quiet noise; any numbers of 8 and 16 bits; 0 and 1, which are indices into any table,
+ * of other whole numbers. */
+void tool_pulse_noise(const rill_port *p, uint32_t *seed, void *ret);
+
 /* All ports of a plan, to be freed. */
 rill_port *tool_ports(const rill_plan *p, unsigned *ret_n);
 

@@ -4,6 +4,8 @@
 #include "daemon/base/clock.h"
 #include "daemon/compute/pcm.h"
 
+#include <stdio.h>
+
 static rill_status probe_fail(rill_error *e, rill_status s, const char *text)
 {
     if (e) {
@@ -70,6 +72,17 @@ static rill_status output_choose(struct lane_model *m, const rill_port *p, unsig
     return RILL_OK;
 }
 
+static rill_status input_refuse(const rill_port *p, rill_error *reterr)
+{
+    char text[300];
+    snprintf(
+        text, sizeof text,
+        "input '%.80s', %u %s a frame, is not audio of one channel: a stream feeds exactly one "
+        "such input; the library and rill's own commands run the model",
+        p->name, p->width, rill_type_name(p->type));
+    return probe_fail(reterr, RILL_UNSUPPORTED, text);
+}
+
 static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
                                 rill_error *reterr)
 {
@@ -91,9 +104,7 @@ static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t 
             if (p->rate_num && p->rate_den)
                 m->rate = p->rate_num / p->rate_den;
         } else if (p->is_input) {
-            return probe_fail(reterr, RILL_UNSUPPORTED,
-                              "the model has an input that is not audio of one channel; "
-                              "a stream feeds exactly one");
+            return input_refuse(p, reterr);
         } else {
             status = output_choose(m, p, i, reterr);
         }

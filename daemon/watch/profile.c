@@ -104,7 +104,7 @@ static void answer_send(struct conn *c, uint32_t req, const char *model,
 
 /* ---- timing the steps, on a thread of its own ---- */
 
-static void outputs_drop(rill_stream *s, const rill_port *ports, unsigned n_ports, float *buf)
+static void outputs_drop(rill_stream *s, const rill_port *ports, unsigned n_ports, void *buf)
 {
     size_t n;
     for (unsigned i = 0; i < n_ports; i++)
@@ -132,13 +132,16 @@ static void pulses_run(struct profile_job *j, rill_stream *s, float *in, float *
     }
 }
 
-static uint32_t width_most(const rill_plan *p)
+/* Bytes of a frame. */
+static uint32_t frame_most(const rill_plan *p)
 {
     rill_port ports[32] = { { .struct_bytes = sizeof *ports } };
     unsigned n = rill_plan_ports(p, ports, 32);
     uint32_t most = 1;
     for (unsigned i = 0; i < n && i < 32; i++)
-        most = ports[i].width > most ? ports[i].width : most;
+        most = ports[i].width * ports[i].element_bytes > most
+            ? ports[i].width * ports[i].element_bytes
+            : most;
     return most;
 }
 
@@ -151,8 +154,7 @@ static void profile_run(uv_work_t *w)
         return;
     size_t bytes = (rill_plan_stream_size(j->plan) + 63) & ~(size_t) 63;
     void *mem = aligned_alloc(64, bytes ? bytes : 64);
-    float *in = calloc(j->pulse_samples, sizeof *in),
-          *out = calloc(width_most(j->plan), sizeof *out);
+    float *in = calloc(j->pulse_samples, sizeof *in), *out = calloc(frame_most(j->plan), 1);
     j->steps = calloc(PROFILE_STEPS_MAX, sizeof *j->steps);
     if (mem && in && out && j->steps) {
         rill_thread_prepare();

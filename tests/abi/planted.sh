@@ -11,6 +11,12 @@ fi
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 u32=$(sed -n "s/.*typedef-decl name='uint32_t' .* id='\([^']*\)'.*/\1/p" "$here/librill.abi")
+# type_of FUNCTION ARGUMENT
+type_of()
+{
+    sed -n "/function-decl name='$1'/,/<\/function-decl>/s/.*<parameter type-id='\([^']*\)' name='$2'.*/\1/p" "$here/librill.abi"
+}
+any=$(type_of rill_stream_push x) floats=$(type_of rill_sink_push x)
 breaks="programs linked with this soname" adds="after an addition"
 
 # planted CODE SAYS WORDS SED-EXPRESSION
@@ -50,6 +56,9 @@ planted 1 "$breaks" "another value" "s/\(name='RILL_PORT_AUDIO' value\)='1'/\1='
 planted 1 "$adds" "a value more" "s|^\(.*\)<enumerator name='RILL_PORT_TRANSDUCER' value='5'/>|&<enumerator name='RILL_LATER' value='6'/>|"
 planted 1 "$breaks" "another type of what is returned" "$(in_function rill_plan_stream_size "s/<return type-id='[^']*'/<return type-id='$u32'/")"
 planted 1 "$breaks" "an argument less" "$(in_function rill_model_metadata "/name='key'/d")"
+planted 1 "$adds" "any pointer where it was one of a type" "$(in_function rill_sink_push "s/type-id='[^']*' name='x'/type-id='$any' name='x'/")"
+planted 1 "$breaks" "a pointer of a type where it was any" "$(in_function rill_stream_push "s/type-id='[^']*' name='x'/type-id='$floats' name='x'/")"
+planted 1 "$breaks" "any pointer, and an argument of another type" "$(in_function rill_sink_push "s/type-id='[^']*' name='x'/type-id='$any' name='x'/;s/type-id='[^']*' name='n_frames'/type-id='$u32' name='n_frames'/")"
 planted 1 "$breaks" "a function less" "/elf-symbol name='rill_version'/d;$(in_function rill_version d)"
 planted 1 "$adds" "a function more" "s|^.*elf-symbol name='rill_version'.*|&\n&|;s|elf-symbol name='rill_version'|elf-symbol name='rill_later'|"
 planted 1 "after an addition" "another soname" "1s/librill.so.0/librill.so.1/"

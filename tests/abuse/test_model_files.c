@@ -372,7 +372,7 @@ static void stream_run(const rill_plan *p)
     }
     rill_stream *s = rill_stream_init(mem, p);
     size_t n = (size_t) port.pulse_frames * port.width;
-    float *x = calloc(n + 1, sizeof *x);
+    float *x = calloc(n + 1, sizeof(double));
     for (int k = 0; x && k < 8; k++) {
         for (size_t i = 0; i < n; i++)
             x[i] = odd[(i + (size_t) k) % 6];

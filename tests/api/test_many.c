@@ -58,7 +58,8 @@ static void listener_push(const struct net *n, struct listener *l, uint32_t tick
     if (tick == l->reset_tick)
         rill_stream_reset(l->s);
     for (unsigned i = 0; i < n->n_ports && n->ports[i].is_input; i++) {
-        size_t frames = n->ports[i].pulse_frames, floats = frames * n->ports[i].width;
+        size_t frames = n->ports[i].pulse_frames,
+               floats = frames * n->ports[i].width * n->ports[i].element_bytes / 4;
         for (size_t k = 0; k < floats; k++)
             n->buf[k] = (float) (int32_t) (dice(l) << 8) / 4294967296.0f;
         rill_stream_push(l->s, i, n->buf,
@@ -81,8 +82,9 @@ static void listener_pull(const struct net *n, struct listener *l)
             continue;
         while (given &&
                rill_stream_pull(l->s, i, n->buf, n->ports[i].pulse_frames, &given) == RILL_OK) {
-            memcpy(l->got + l->n_got, n->buf, given * n->ports[i].width * sizeof *n->buf);
-            l->n_got += given * n->ports[i].width;
+            size_t bytes = given * n->ports[i].width * n->ports[i].element_bytes;
+            memcpy(l->got + l->n_got, n->buf, bytes);
+            l->n_got += (bytes + 3) / 4;
         }
     }
 }
@@ -125,7 +127,10 @@ static void net_sizes(struct net *n)
     n->n_ports = rill_plan_ports(n->plan, n->ports, PORTS_MAX);
     n->most_floats = n->cap_floats = 0;
     for (unsigned i = 0; i < n->n_ports; i++) {
-        size_t floats = (size_t) n->ports[i].width * n->ports[i].pulse_frames;
+        size_t floats =
+            ((size_t) n->ports[i].width * n->ports[i].pulse_frames * n->ports[i].element_bytes +
+             3) /
+            4;
         n->most_floats = floats > n->most_floats ? floats : n->most_floats;
         n->cap_floats += n->ports[i].is_input ? 0 : floats * TICKS;
     }

@@ -74,7 +74,7 @@ static void outputs_take(rill_stream *s, const rill_port *ports, unsigned n, flo
     for (unsigned i = 0; i < n; i++)
         if (!ports[i].is_input &&
             rill_stream_pull(s, i, buf, ports[i].pulse_frames, &given) == RILL_OK)
-            floats_add(ret, buf, given * ports[i].width);
+            floats_add(ret, buf, given * ports[i].width * ports[i].element_bytes / 4);
 }
 
 /* few: no more pulses than give something, but a quarter of RUNS. */
@@ -89,7 +89,7 @@ static struct floats plan_run(const rill_plan *p, bool few)
         room = (size_t) ports[i].width * ports[i].pulse_frames > room
             ? (size_t) ports[i].width * ports[i].pulse_frames
             : room;
-    float *buf = malloc(room * sizeof *buf);
+    float *buf = malloc(room * sizeof(double)); /* of the widest type */
     void *mem = aligned_alloc(64, (rill_plan_stream_size(p) + 63) / 64 * 64);
     if (!buf || !mem)
         abort();

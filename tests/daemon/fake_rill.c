@@ -260,14 +260,14 @@ unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
     const rill_port all[3] = {
         { .struct_bytes = sizeof *all, .name = "pcm", .kind = RILL_PORT_AUDIO, .is_input = 1,
           .rate_num = 16000, .rate_den = 1, .width = 1, .pulse_frames = pulse_of(&p->model),
-          .hop_num = 1, .hop_den = 1, .offset_den = 1 },
+          .hop_num = 1, .hop_den = 1, .offset_den = 1, .element_bytes = 4 },
         { .struct_bytes = sizeof *all, .name = "out", .kind = RILL_PORT_AUDIO, .rate_num = 16000,
           .rate_den = 1, .width = 1, .pulse_frames = pulse_of(&p->model),
           .hop_num = 1, .hop_den = 1, .latency_samples = DELAY,
-          .offset_num = p->model.trims ? 0 : -DELAY, .offset_den = 1 },
+          .offset_num = p->model.trims ? 0 : -DELAY, .offset_den = 1, .element_bytes = 4 },
         { .struct_bytes = sizeof *all, .name = "prob", .kind = RILL_PORT_VAD, .rate_num = 16000,
           .rate_den = 512, .width = 1, .pulse_frames = 1,
-          .hop_num = 512, .hop_den = 1, .offset_den = 1 },
+          .hop_num = 512, .hop_den = 1, .offset_den = 1, .element_bytes = 4 },
     };
     /* clang-format on */
     unsigned n = 0;
@@ -347,14 +347,14 @@ void rill_stream_reset(rill_stream *s)
     s->plan = p;
 }
 
-rill_status rill_stream_push(rill_stream *s, unsigned port, const float *x, size_t n,
+rill_status rill_stream_push(rill_stream *s, unsigned port, const void *x, size_t n,
                              size_t *ret_taken)
 {
     if (port || s->finished || s->stopped)
         return RILL_INVALID;
     size_t room = pulse_of(&s->plan->model) - s->fill;
     *ret_taken = n < room ? n : room;
-    memcpy(s->in + s->fill, x, *ret_taken * sizeof *x);
+    memcpy(s->in + s->fill, x, *ret_taken * sizeof *s->in);
     s->fill += *ret_taken;
     s->total_in += *ret_taken;
     return RILL_OK;
@@ -600,18 +600,18 @@ rill_status rill_run_many(rill_stream *const *streams, unsigned n, rill_status *
     return RILL_OK;
 }
 
-rill_status rill_stream_pull(rill_stream *s, unsigned port, float *y, size_t cap, size_t *ret_given)
+rill_status rill_stream_pull(rill_stream *s, unsigned port, void *y, size_t cap, size_t *ret_given)
 {
     const struct rill_model *m = &s->plan->model;
     *ret_given = 0;
     if (m->audio && port == 1) {
         size_t left = s->out_fill - s->out_at;
         *ret_given = left < cap ? left : cap;
-        memcpy(y, s->out + s->out_at, *ret_given * sizeof *y);
+        memcpy(y, s->out + s->out_at, *ret_given * sizeof *s->out);
         s->out_at += *ret_given;
     } else if (m->vad && port == (m->audio ? 2 : 1)) {
         if (s->vad_left && cap) {
-            *y = s->prob;
+            *(float *) y = s->prob;
             *ret_given = 1;
             s->vad_left = 0;
         }

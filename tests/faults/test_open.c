@@ -42,7 +42,7 @@ static uint64_t digest_add(uint64_t digest, const void *data, size_t n_bytes)
 static void noise_push(rill_stream *s, unsigned port, const rill_port *p, uint32_t *seed)
 {
     size_t taken, n = (size_t) p->pulse_frames * p->width;
-    float *x = calloc(n, sizeof *x);
+    float *x = calloc(n, sizeof(double));
     for (size_t i = 0; i < n; i++) {
         *seed = *seed * 1664525u + 1013904223u;
         x[i] = (float) (int32_t) (*seed) / 4294967296.0f;
@@ -54,9 +54,9 @@ static void noise_push(rill_stream *s, unsigned port, const rill_port *p, uint32
 static uint64_t port_pull(rill_stream *s, unsigned port, const rill_port *p, uint64_t digest)
 {
     size_t given = 1;
-    float *y = malloc((size_t) p->pulse_frames * p->width * sizeof *y);
+    unsigned char *y = malloc((size_t) p->pulse_frames * p->width * p->element_bytes);
     while (given && rill_stream_pull(s, port, y, p->pulse_frames, &given) == RILL_OK)
-        digest = digest_add(digest, y, given * p->width * sizeof *y);
+        digest = digest_add(digest, y, given * p->width * p->element_bytes);
     free(y);
     return digest;
 }

@@ -42,7 +42,8 @@ static double graph_work(const struct graph *g)
 
 static void plan_run_some(const rill_plan *p)
 {
-    static float buf[65536];
+    static double buf[65536]; /* of the widest type */
+    const size_t room = sizeof buf / sizeof *buf;
     rill_port ports[PORTS_MAX] = { { .struct_bytes = sizeof *ports } };
     unsigned n = rill_plan_ports(p, ports, PORTS_MAX);
     n = n < PORTS_MAX ? n : PORTS_MAX;
@@ -53,7 +54,7 @@ static void plan_run_some(const rill_plan *p)
     rill_stream *s = rill_stream_init(mem, p);
     for (int k = 0; k < PULSES + 2; k++) {
         for (unsigned i = 0; i < n && ports[i].is_input; i++) {
-            size_t most = ports[i].width ? sizeof buf / sizeof *buf / ports[i].width : 1;
+            size_t most = ports[i].width ? room / ports[i].width : 1;
             for (size_t left = ports[i].pulse_frames; most && left; left -= moved)
                 if (rill_stream_push(s, i, buf, left < most ? left : most, &moved) != RILL_OK ||
                     !moved)
@@ -63,7 +64,7 @@ static void plan_run_some(const rill_plan *p)
             rill_stream_finish(s);
         rill_stream_run(s);
         for (unsigned i = 0; i < n; i++)
-            for (size_t most = ports[i].width ? sizeof buf / sizeof *buf / ports[i].width : 0;
+            for (size_t most = ports[i].width ? room / ports[i].width : 0;
                  !ports[i].is_input && most;)
                 if (rill_stream_pull(s, i, buf, most, &moved) != RILL_OK || !moved)
                     break;

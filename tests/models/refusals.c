@@ -210,17 +210,6 @@ static const struct row {
       "Shape x = sizes; Mul sizes i:1,1,2 = twice; Resize x - - twice = y mode=linear;", "y",
       { "node 'y' (Resize)", "axis 2, the time axis, which are not those repeated (linear, half" },
       NULL },
-    /* ports */
-    { "a length as an input", "x f 1,4,S; len l 1",
-      "Shape x = sizes; Gather sizes I:2 = total; Range I:0 total I:1 = at; Less at len = keep; "
-      "Cast keep = gate to=1; Mul x gate = y;", "y",
-      { "port 'len' is i64; streams carry f32; where it is the length of 'x'" },
-      "patch(body: '`len` = shape_of(`x`)[2];')" },
-    { "the best class of each frame beside the scores", "x f 1,S,4",
-      "Relu x = y; ArgMax y = best axis=2; Tanh y = z;", "best y z",
-      { "port 'best' is i64; streams carry f32" }, "select_outputs('y', 'z')" },
-    { "only the best class of each frame", "x f 1,S,4", "Relu x = r; ArgMax r = y axis=2;", "y",
-      { "port 'y' is i64; streams carry f32" }, NULL },
     /* backwards */
     { "both directions", "x f S,1,4",
       "LSTM x f:2,12,4 f:2,12,3 = y hidden_size=3 direction=bidirectional;", "y",

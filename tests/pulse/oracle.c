@@ -147,16 +147,16 @@ static void frames_turn(const struct port *q, int64_t frames, const float *from,
 {
     for (size_t o = 0; o < q->outer; o++)
         for (int64_t f = 0; f < frames; f++) {
-            size_t tensor_at = (o * (size_t) frames + (size_t) f) * q->inner_floats;
-            size_t frame_at = ((size_t) f * q->outer + o) * q->inner_floats;
+            size_t tensor_at = (o * (size_t) frames + (size_t) f) * q->inner;
+            size_t frame_at = ((size_t) f * q->outer + o) * q->inner;
             memcpy(to + (back ? tensor_at : frame_at), from + (back ? frame_at : tensor_at),
-                   q->inner_floats * sizeof *to);
+                   q->inner * sizeof *to);
         }
 }
 
 static int64_t port_frames(const struct port *q, const struct tensor *t)
 {
-    size_t width = q->outer * q->inner_floats;
+    size_t width = q->outer * q->inner;
     return width ? tensor_count(t) / (int64_t) width : 0;
 }
 
@@ -181,7 +181,7 @@ static void run_prepare(struct run *r)
         bool input = i < p->n_inputs;
         const struct tensor *t = input ? r->w->in[i] : r->w->out[i - p->n_inputs];
         r->room[i] = (t ? port_frames(q, t) : runs * q->pulse) + (input ? 0 : 4 * q->pulse + 64);
-        float *mem = calloc((size_t) r->room[i] * q->outer * q->inner_floats + 1, sizeof *mem);
+        float *mem = calloc((size_t) r->room[i] * q->outer * q->inner + 1, sizeof *mem);
         *(input ? &r->in[i] : &r->out[i]) = mem;
         if (input)
             frames_turn(q, r->room[i], t->data, mem, false);
@@ -203,8 +203,7 @@ static void pull_all(struct run *r)
     for (uint32_t i = p->n_inputs; i < p->n_ports; i++)
         for (size_t given = 1; given && r->got[i] < r->room[i]; r->got[i] += (int64_t) given) {
             size_t cap = (size_t) (r->room[i] - r->got[i]), some = 1 + below(r, 7);
-            float *to =
-                r->out[i] + (size_t) r->got[i] * p->ports[i].outer * p->ports[i].inner_floats;
+            float *to = r->out[i] + (size_t) r->got[i] * p->ports[i].outer * p->ports[i].inner;
             if (rill_stream_pull(r->s, i, to, below(r, 2) || some > cap ? cap : some, &given) !=
                 RILL_OK)
                 given = 0;
@@ -217,8 +216,7 @@ static void spoil(struct run *r)
     const rill_plan *p = r->o->plan;
     for (unsigned k = 0; k < 3; k++) {
         for (uint32_t i = 0; i < p->n_inputs; i++) {
-            size_t n = (size_t) p->ports[i].pulse * p->ports[i].outer * p->ports[i].inner_floats,
-                   taken;
+            size_t n = (size_t) p->ports[i].pulse * p->ports[i].outer * p->ports[i].inner, taken;
             float *x = calloc(n + 1, sizeof *x);
             for (size_t j = 0; j < n; j++)
                 x[j] = below(r, 8) ? 3.0f : NAN;
@@ -252,8 +250,8 @@ static bool push_some(struct run *r)
                n = 1 + below(r, 2 * (uint32_t) q->pulse + 1), taken = 0;
         n = n > rest ? rest : n;
         if (n &&
-            rill_stream_push(r->s, i, r->in[i] + (size_t) r->pushed[i] * q->outer * q->inner_floats,
-                             n, &taken))
+            rill_stream_push(r->s, i, r->in[i] + (size_t) r->pushed[i] * q->outer * q->inner, n,
+                             &taken))
             return false;
         r->pushed[i] += (int64_t) taken;
         left |= r->pushed[i] < r->room[i];
@@ -276,7 +274,7 @@ static rill_status run_stream(struct run *r, rill_error *err)
     for (uint32_t i = 0; i < p->n_ports; i++)
         most += r->room[i] / (p->ports[i].pulse ? p->ports[i].pulse : 1) + p->ports[i].delay;
     r->s = rill_stream_init(block_new(r->o), p);
-    r->s->filler = NAN;
+    r->s->spoils = 1;
     if (below(r, 4) == 0)
         spoil(r);
     uint32_t snap = below(r, 6);
@@ -321,7 +319,7 @@ static enum verdict port_compare(struct run *r, uint32_t i, rill_error *err)
     const struct port *q = &p->ports[i];
     const struct tensor *want = r->w->out[i - p->n_inputs];
     int64_t frames = port_frames(q, want);
-    size_t width = q->outer * q->inner_floats;
+    size_t width = q->outer * q->inner;
     if (r->got[i] != frames)
         return err_set(err, RILL_INTERNAL, "output '%s' gives %lld frames, the whole run %lld",
                        q->info.name, (long long) r->got[i], (long long) frames),
@@ -362,7 +360,7 @@ static void lone_inputs(const struct oracle *o, struct whole *w, int64_t length,
         int64_t frames = 1;
         if (q->length && !dim_eval(q->length, o->plan->symbol, length, &frames))
             frames = 0;
-        int64_t floats = frames * (int64_t) (q->outer * q->inner_floats);
+        int64_t floats = frames * (int64_t) (q->outer * q->inner);
         struct tensor *t = tensor_new(&w->arena, DTYPE_F32, 1, &floats);
         for (int64_t k = 0; k < floats; k++)
             ((float *) t->data)[k] = 2 * gb_random_f32(&seed);

@@ -96,11 +96,11 @@ static void hour_test(const char *text, int64_t settled)
     struct hour h = { .plan = o.plan,
                       .period = PERIOD / hop,
                       .settled = settled / hop,
-                      .width = q->outer * q->inner_floats };
+                      .width = q->outer * q->inner };
     h.last = calloc((size_t) h.period * h.width, sizeof *h.last);
     void *mem = aligned_alloc(64, (rill_plan_stream_size(o.plan) + 63) & ~(size_t) 63);
     h.s = rill_stream_init(mem, o.plan);
-    h.s->filler = 1e30f;
+    h.s->spoils = 1;
     dim_eval(q->length, o.plan->symbol, (int64_t) RATE * SECONDS, &want);
     h.end = want - h.period;
     use_now(); /* what reading the figures takes is taken before */

@@ -131,7 +131,8 @@ static void model_test(rill_model *m, const char *name, uint32_t pulse_frames)
     r.ports[0].struct_bytes = sizeof *r.ports;
     r.n_ports = rill_plan_ports(r.plan, r.ports, 64);
     for (unsigned i = 0; i < r.n_ports; i++) {
-        n = (size_t) r.ports[i].width * r.ports[i].pulse_frames;
+        n = ((size_t) r.ports[i].width * r.ports[i].pulse_frames * r.ports[i].element_bytes + 3) /
+            4;
         r.floats = n > r.floats ? n : r.floats;
     }
     r.buf = malloc(r.floats * sizeof(float));

@@ -52,7 +52,8 @@ says 3 "set 'S=2': .*contradicts" inspect --assert "S>=3" --set S=2 "$net"
 says 3 "symbol 'Q' was set, but neither the model" inspect --set Q=1 "$net"
 
 # in order, and shown after each
-says 3 "port 'n' is i64" bench --seconds 0.05 "$net"
+says 0 "pulse of 1 samples" bench --seconds 0.05 "$net"
+says 0 "input  n                        1 i64 a frame" inspect "$net"
 says 0 '"pulse": 8' bench --json --seconds 0.05 -t "$patch" -t 'pulse(symbol: S, pulse: 8)' "$net"
 says 0 "pulse 8 samples" inspect -t "$patch" -t 'pulse(symbol: S, pulse: 8)' "$net"
 says 0 "pulse 5 samples" inspect --pulse 5 -t "$patch" -t 'pulse(symbol: S, pulse: 8)' "$net"
