@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "check/step_model.h"
+#include "check/reshapes.h"
 #include "engine/graph/subst.h"
 #include "engine/typing/typed.h"
 #include "models/network/network.h"
@@ -181,9 +182,14 @@ static rill_status shapes_apply(struct graph *g, const struct step_decl *d, rill
             continue;
         TRY(input_find(g, s->name, &k, err));
         struct fact *f = &g->wires[g->inputs[k]].fact;
-        if (f->rank >= 0 && f->rank != s->rank)
-            return err_set(err, RILL_INVALID, "input '%.80s' has %d axes, %d were given", s->name,
-                           f->rank, s->rank);
+        if (f->rank >= 0 && f->rank != s->rank) {
+            char fact[160];
+            fact_print(f, fact, sizeof fact);
+            return err_set(err, RILL_INVALID,
+                           "input '%.80s' has %d axes, %d were given; it is %s in the file, and a "
+                           "shape has a size for each axis, as in %.80s=1,S,..",
+                           s->name, f->rank, s->rank, fact, s->name);
+        }
         for (int a = 0; a < s->rank; a++)
             if (!s->stored || f->rank < 0 || !axis_is_time(g, d, f->shape[a]))
                 TRY(axis_size(g, s, a, &f->shape[a], err));
@@ -244,17 +250,34 @@ static bool shapes_have_symbols(const struct step_decl *d)
     return false;
 }
 
+/* A declared file, as reshapes_follow reads it. */
+struct declared_file {
+    const char *path;
+    const struct step_decl *d;
+};
+
+static rill_status file_read(void *arg, bool declared, struct mgraph *ret, struct arena *a,
+                             struct dims *dims, rill_error *err)
+{
+    const struct declared_file *f = arg;
+    struct bytes b = { 0 };
+    TRY(bytes_from_file(&b, f->path, 0, err));
+    rill_status s = mgraph_from_network(ret, a, dims, &b, err);
+    bytes_drop(&b);
+    TRY(s);
+    if (declared)
+        TRY(shapes_apply(&ret->g, f->d, err));
+    return consts_apply(&ret->g, f->d, err);
+}
+
 /* The file with shapes and constants; states are still inputs and outputs. */
 static rill_status graph_read(struct mgraph *ret, struct arena *a, struct dims *dims,
                               const char *path, const struct step_decl *d, rill_error *err)
 {
-    struct bytes b = { 0 };
-    TRY(bytes_from_file(&b, path, 0, err));
-    rill_status s = mgraph_from_network(ret, a, dims, &b, err);
-    bytes_drop(&b);
-    TRY(s);
-    TRY(shapes_apply(&ret->g, d, err));
-    return consts_apply(&ret->g, d, err);
+    struct declared_file f = { path, d };
+    const struct shape_reader r = { file_read, &f };
+    TRY(file_read(&f, true, ret, a, dims, err));
+    return shapes_have_symbols(d) ? reshapes_follow(ret, &r, err) : RILL_OK;
 }
 
 /* ---- states by name ---- */

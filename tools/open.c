@@ -37,7 +37,11 @@ static bool states_are_none(const struct open_opts *o)
 
 rill_status open_decl_add(struct step_decl *d, const struct open_opts *o, rill_error *reterr)
 {
-    TRY(list_add(d, &o->shapes, step_decl_shape, "NAME=1,S,..", reterr));
+    TRY(list_add(
+        d, &o->shapes, step_decl_shape,
+        "NAME=1,S,..: the name of an input, and for each of its axes a number from 0 on or "
+        "an expression of symbols, as in pcm=1,2*S",
+        reterr));
     TRY(list_add(d, &o->consts, step_decl_const, "NAME=VALUE", reterr));
     if (states_are_none(o))
         return RILL_OK;

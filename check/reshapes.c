@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+#include "check/reshapes.h"
+#include "engine/graph/op.h"
+#include "engine/typing/typed.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define EDITS_MAX 256
+
+/* Element `place` of the target of a node becomes a size. */
+struct target_edit {
+    uint32_t node;
+    int place;
+    const char *size; /* as text: every reading has symbols of its own */
+};
+
+/* Sizes as the file has them. */
+struct old_shape {
+    int rank; /* -1: not known */
+    int64_t dim[RANK_MAX];
+};
+
+struct follow {
+    struct arena arena;
+    const struct shape_reader *reader;
+    struct old_shape *old; /* of each wire */
+    uint32_t n_wires;
+    struct target_edit edit[EDITS_MAX];
+    unsigned n_edits;
+    rill_error *err;
+};
+
+static rill_status no_memory(const struct follow *f)
+{
+    return err_set(f->err, RILL_NOMEM, "out of memory");
+}
+
+/* ---- reading and typing ---- */
+
+static rill_status edit_apply(const struct follow *f, struct graph *g, const struct target_edit *e)
+{
+    struct node *n = &g->nodes[e->node];
+    const struct tensor *was = node_value(g, n, 1);
+    const struct dim *size;
+    TRY(dim_parse(g->dims, e->size, &size, f->err));
+    struct tensor *t = tensor_new(g->arena, DTYPE_DIM, 1, was->dim);
+    if (!t)
+        return no_memory(f);
+    const struct dim **to = t->data;
+    for (int64_t i = 0; i < was->dim[0]; i++)
+        to[i] = was->type == DTYPE_DIM ? ((const struct dim *const *) was->data)[i]
+                                       : dim_int(g->dims, ((const int64_t *) was->data)[i]);
+    to[e->place] = size;
+    uint32_t w = graph_add_const(g, graph_name_next(g, n->name), t);
+    uint32_t *in = arena_copy(g->arena, n->in, n->n_in * sizeof *in);
+    if (w == WIRE_NONE || !in)
+        return no_memory(f);
+    in[1] = w;
+    n->in = in;
+    return RILL_OK;
+}
+
+static rill_status edits_apply(const struct follow *f, struct mgraph *m)
+{
+    for (unsigned i = 0; i < f->n_edits; i++)
+        TRY(edit_apply(f, &m->g, &f->edit[i]));
+    return RILL_OK;
+}
+
+/* Facts as far as typing comes; where it stops is for the caller's own typing to say. */
+static rill_status facts_read(const struct follow *f, bool declared, struct mgraph *m,
+                              struct arena *a, struct dims *dims, struct fact **ret)
+{
+    struct tgraph typed;
+    TRY(f->reader->read(f->reader->arg, declared, m, a, dims, f->err));
+    if (declared)
+        TRY(edits_apply(f, m));
+    if (!(*ret = arena_array(a, struct fact, m->g.n_wires + 1u)))
+        return no_memory(f);
+    tgraph_from_mgraph(&typed, m, &(struct typed_opts) { .ret_facts = *ret }, NULL);
+    return RILL_OK;
+}
+
+static struct old_shape old_shape_of(const struct fact *f)
+{
+    struct old_shape s = { .rank = f->type == DTYPE_NONE ? -1 : f->rank };
+    for (int i = 0; i < s.rank; i++) {
+        if (!dim_is_const(f->shape[i]))
+            return (struct old_shape) { .rank = -1 };
+        s.dim[i] = dim_value(f->shape[i]);
+    }
+    return s;
+}
+
+static rill_status old_read(struct follow *f)
+{
+    struct arena a = { 0 };
+    struct dims *dims = dims_new();
+    struct mgraph m;
+    struct fact *facts;
+    rill_status s = dims ? facts_read(f, false, &m, &a, dims, &facts) : no_memory(f);
+    if (s == RILL_OK && !(f->old = arena_array(&f->arena, struct old_shape, m.g.n_wires + 1u)))
+        s = no_memory(f);
+    for (uint32_t w = 0; s == RILL_OK && w < m.g.n_wires; w++)
+        f->old[w] = old_shape_of(&facts[w]);
+    f->n_wires = s == RILL_OK ? m.g.n_wires : 0;
+    arena_drop(&a);
+    dims_free(dims);
+    return s;
+}
+
+/* ---- one Reshape ---- */
+
+struct reshape {
+    const struct old_shape *in;
+    const struct fact *now;   /* of what goes in */
+    int64_t target[RANK_MAX]; /* as it stands in the file */
+    int64_t size[RANK_MAX];   /* what it came to with the old sizes */
+    int rank;
+};
+
+static bool target_resolve(struct reshape *r)
+{
+    int64_t all = 1, others = 1;
+    int open = -1;
+    for (int i = 0; i < r->in->rank; i++)
+        all *= r->in->dim[i];
+    for (int k = 0; k < r->rank; k++) {
+        r->size[k] = r->target[k] == 0 && k < r->in->rank ? r->in->dim[k] : r->target[k];
+        if (r->target[k] == -1)
+            open = k;
+        else
+            others *= r->size[k];
+    }
+    if (open >= 0 && others > 0)
+        r->size[open] = all / others;
+    return all > 0 && others > 0 && (open >= 0 || others == all);
+}
+
+static bool reshape_find(const struct follow *f, const struct graph *g, const struct fact *facts,
+                         const struct node *n, struct reshape *ret)
+{
+    const struct tensor *t = node_is(n, OP_RESHAPE) ? node_value(g, n, 1) : NULL;
+    if (!t || t->rank != 1 || t->dim[0] > RANK_MAX || n->in[0] >= f->n_wires ||
+        (t->type != DTYPE_I64 && t->type != DTYPE_DIM))
+        return false;
+    ret->in = &f->old[n->in[0]];
+    ret->now = &facts[n->in[0]];
+    ret->rank = (int) t->dim[0];
+    if (ret->in->rank < 0 || ret->now->type == DTYPE_NONE || ret->now->rank != ret->in->rank)
+        return false;
+    for (int k = 0; k < ret->rank; k++) {
+        const struct dim *d =
+            t->type == DTYPE_DIM ? ((const struct dim *const *) t->data)[k] : NULL;
+        if (d && !dim_is_const(d))
+            return false; /* it follows already */
+        ret->target[k] = d ? dim_value(d) : ((const int64_t *) t->data)[k];
+    }
+    return target_resolve(ret);
+}
+
+/* Axes at.. of what goes in, and elements k.. of the target, that are the same block of numbers. */
+struct block {
+    int at, n_axes, k, n_elements;
+};
+
+/* The next one, as short as it can be; false: there is none. */
+static bool block_next(const struct reshape *r, struct block *b)
+{
+    int64_t in = 1, out = 1;
+    *b = (struct block) { .at = b->at + b->n_axes, .k = b->k + b->n_elements };
+    do {
+        bool more_in = b->at + b->n_axes < r->in->rank, more_out = b->k + b->n_elements < r->rank;
+        if (!more_in && !more_out)
+            return b->n_axes && b->n_elements && in == out;
+        if (more_in && (in < out || !b->n_axes || !more_out))
+            in *= r->in->dim[b->at + b->n_axes++];
+        else
+            out *= r->size[b->k + b->n_elements++];
+    } while (in != out || !b->n_axes || !b->n_elements);
+    return true;
+}
+
+/* What element k of the block becomes when all of it is as large as `all`; NULL: no whole size. */
+static const struct dim *element_size(const struct reshape *r, const struct block *b, int k,
+                                      const struct dim *all, struct dims *ds)
+{
+    int64_t others = 1;
+    for (int i = b->k; i < b->k + b->n_elements; i++)
+        others *= i == k ? 1 : r->size[i];
+    const struct dim *size = dim_div_int(ds, all, others);
+    return dim_mul_int(ds, size, others) == all ? size : NULL;
+}
+
+/* The element of the block that follows its axes; -1: none needs to. false: none can, or several
+ * could. */
+static bool block_edit(const struct reshape *r, const struct block *b, struct dims *ds, int *ret,
+                       const struct dim **ret_size)
+{
+    const struct dim *all = dim_int(ds, 1);
+    *ret = -1;
+    for (int i = b->at; i < b->at + b->n_axes; i++)
+        all = dim_mul(ds, all, r->now->shape[i]);
+    for (int k = b->k; k < b->k + b->n_elements; k++)
+        if (r->target[k] <= 0)
+            return true; /* it is open, or a copy */
+    if (!dim_has_symbol(all))
+        return true;
+    for (int k = b->k; k < b->k + b->n_elements; k++) {
+        const struct dim *size = element_size(r, b, k, all, ds);
+        if (size && *ret >= 0)
+            return false;
+        *ret = size ? k : *ret;
+        *ret_size = size ? size : *ret_size;
+    }
+    return *ret >= 0;
+}
+
+static bool has_open_element(const struct reshape *r)
+{
+    for (int k = 0; k < r->rank; k++)
+        if (r->target[k] == -1)
+            return true;
+    return false;
+}
+
+static rill_status reshape_refuse(const struct follow *f, const struct reshape *r,
+                                  const struct node *n)
+{
+    char now[160], target[160] = "";
+    fact_print(r->now, now, sizeof now);
+    for (int k = 0; k < r->rank; k++)
+        snprintf(target + strlen(target), sizeof target - strlen(target), "%s%lld", k ? "," : "",
+                 (long long) r->target[k]);
+    return op_fail(f->err, RILL_UNSUPPORTED, n,
+                   "its input is %s by the declared shapes, and its constant target [%.150s] does "
+                   "not say which size of it follows; declare that axis as the number it was",
+                   now, target);
+}
+
+/* The first element that holds an old size; -1: none does. */
+static rill_status reshape_edit(const struct follow *f, const struct reshape *r,
+                                const struct node *n, struct dims *ds, int *ret,
+                                const struct dim **ret_size)
+{
+    struct block b = { 0 };
+    *ret = -1;
+    while (*ret < 0 && block_next(r, &b))
+        if (!block_edit(r, &b, ds, ret, ret_size)) {
+            *ret = -1;
+            if (!has_open_element(r))
+                return reshape_refuse(f, r, n);
+        }
+    return RILL_OK;
+}
+
+/* ---- the whole graph ---- */
+
+static rill_status edit_note(struct follow *f, uint32_t node, int place, const struct dim *size)
+{
+    int n = dim_print(size, NULL, 0);
+    char *text = arena_alloc(&f->arena, (size_t) n + 1);
+    if (!text)
+        return no_memory(f);
+    dim_print(size, text, (size_t) n + 1);
+    f->edit[f->n_edits++] = (struct target_edit) { node, place, text };
+    return RILL_OK;
+}
+
+/* Finds the first element that has to change; false in *ret: none has. */
+static rill_status edit_find(struct follow *f, bool *ret)
+{
+    struct arena a = { 0 };
+    struct dims *dims = dims_new();
+    struct mgraph m;
+    struct fact *facts;
+    rill_status s = dims ? facts_read(f, true, &m, &a, dims, &facts) : no_memory(f);
+    *ret = false;
+    for (uint32_t i = 0; s == RILL_OK && !*ret && i < m.g.n_nodes; i++) {
+        const struct node *n = &m.g.nodes[i];
+        const struct dim *size = NULL;
+        struct reshape r;
+        int place = -1;
+        if (reshape_find(f, &m.g, facts, n, &r))
+            s = reshape_edit(f, &r, n, dims, &place, &size);
+        *ret = s == RILL_OK && place >= 0;
+        if (*ret)
+            s = edit_note(f, i, place, size);
+    }
+    arena_drop(&a);
+    dims_free(dims);
+    return s;
+}
+
+rill_status reshapes_follow(struct mgraph *m, const struct shape_reader *r, rill_error *reterr)
+{
+    struct follow f = { .reader = r, .err = reterr };
+    bool more = true;
+    rill_status s = old_read(&f);
+    while (s == RILL_OK && more && f.n_edits < EDITS_MAX)
+        s = edit_find(&f, &more);
+    if (s == RILL_OK)
+        s = edits_apply(&f, m);
+    arena_drop(&f.arena);
+    return s;
+}

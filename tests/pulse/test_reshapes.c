@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: MIT */
+/* A file of fixed sizes, opened along time by a declared shape: the constant targets of its
+ * Reshapes follow, and it gives the numbers of the file that was written for another length. */
+#include "check/step_model.h"
+#include "engine/graph/subst.h"
+#include "engine/typing/interp.h"
+#include "engine/typing/typed.h"
+#include "models/export/export.h"
+#include "tests/pulse/oracle.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WRITTEN = 16, OTHER = 22 };
+
+static char path[64];
+
+static int64_t frames(const struct gb *b)
+{
+    return dim_value(b->time);
+}
+
+static uint32_t reshape(struct gb *b, uint32_t x, unsigned n, const int64_t *to)
+{
+    return GB(b, "Reshape", "", x, gb_ints_of(b, n, to));
+}
+
+#define RESHAPE(b, x, ...)                                                                         \
+    reshape((b), (x), (unsigned) (sizeof(int64_t[]) { __VA_ARGS__ } / sizeof(int64_t)),            \
+            (const int64_t[]) { __VA_ARGS__ })
+
+/* As many features as frames: where an axis stands tells it from another. */
+static void heads(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WRITTEN);
+    x = GB(b, "Tanh", "", RESHAPE(b, x, 1, frames(b), 4, 4));
+    x = gb_transpose(b, x, "0,2,1,3");
+    x = GB(b, "MatMul", "", x, gb_weights(b, 2, 4, 4));
+    gb_output(b, RESHAPE(b, gb_transpose(b, x, "0,2,1,3"), 1, frames(b), WRITTEN));
+}
+
+static void merged(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 4, 1, GB_TIME, 2, 3);
+    x = GB(b, "MatMul", "", RESHAPE(b, x, frames(b) * 2, 3), gb_weights(b, 2, 3, 5));
+    gb_output(b, RESHAPE(b, x, 1, frames(b), 10));
+}
+
+static void strided(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 4, GB_TIME);
+    x = GB(b, "Conv", "strides=2", x, gb_weights(b, 3, 6, 4, 2));
+    x = RESHAPE(b, x, 1, 2, 3, frames(b) / 2);
+    gb_output(b, GB(b, "Sigmoid", "", RESHAPE(b, x, 0, 6, -1)));
+}
+
+static void open_already(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, 6);
+    gb_output(b, RESHAPE(b, RESHAPE(b, x, 0, -1, 2, 3), 1, -1, 6));
+}
+
+static void parts(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, 6);
+    x = RESHAPE(b, x, 1, frames(b) / 2, 2, 6);
+    gb_output(b, GB(b, "Relu", "", x));
+}
+
+/* One frame a run, as a step model has it. */
+static void one_frame(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    bool step = frames(b) == WRITTEN;
+    uint32_t x = step ? gb_input(b, "x", 3, 1, 1, 6) : gb_input(b, "x", 3, 1, GB_TIME, 6);
+    x = RESHAPE(b, x, 1, step ? 1 : frames(b), 2, 3);
+    gb_output(b, RESHAPE(b, GB(b, "Tanh", "", x), 1, step ? 1 : frames(b), 6));
+}
+
+/* ---- the file, and the graph for another length ---- */
+
+struct net {
+    struct arena arena;
+    struct dims *dims;
+    struct mgraph m;
+    struct tgraph t;
+};
+
+static bool net_make(struct net *n, gb_recipe *recipe, int64_t length, rill_error *err)
+{
+    struct gb b;
+    *n = (struct net) { .dims = dims_new() };
+    gb_init(&b, &n->m.g, &n->arena, n->dims, dim_int(n->dims, length), 3);
+    recipe(&b, NULL);
+    *err = b.err;
+    return b.err.status == RILL_OK && tgraph_from_mgraph(&n->t, &n->m, NULL, err) == RILL_OK;
+}
+
+static void net_drop(struct net *n)
+{
+    arena_drop(&n->arena);
+    dims_free(n->dims);
+}
+
+static rill_status file_open(rill_model **ret, gb_recipe *recipe, const char *shape,
+                             rill_error *err)
+{
+    const rill_model_opts opts = { .struct_bytes = sizeof opts };
+    static struct step_decl d; /* a model borrows it */
+    struct net n;
+    remove(path);
+    step_decl_drop(&d);
+    bool made =
+        net_make(&n, recipe, WRITTEN, err) && graph_write_onnx(&n.t.g, path, err) == RILL_OK;
+    net_drop(&n);
+    oracle_check(made, "%s: %s", shape, err->text);
+    oracle_check(step_decl_shape(&d, shape), "%s", shape);
+    return step_model_open(ret, path, &d, &opts, err);
+}
+
+static bool same(const struct tensor *a, const struct tensor *b)
+{
+    return a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t) a->rank * sizeof *a->dim) &&
+        !memcmp(a->data, b->data, tensor_bytes(a));
+}
+
+/* The opened file at another length gives what the net of that length gives. */
+static void follow_test(const char *name, gb_recipe *recipe, const char *shape)
+{
+    rill_error err = { .text = "" };
+    rill_model *m;
+    rill_status s = file_open(&m, recipe, shape, &err);
+    oracle_check(s == RILL_OK, "%s: %s", name, err.text);
+    if (s != RILL_OK)
+        return;
+    struct net n;
+    struct graph g;
+    struct tensor desc, *x;
+    const struct tensor *in, *y, *z;
+    const struct graph *d = &m->decluttered.g;
+    bool made = net_make(&n, recipe, OTHER, &err) &&
+        graph_substituted(&g, d, dim_symbol(m->dims, "S"), dim_int(m->dims, OTHER), &n.arena,
+                          &err) == RILL_OK;
+    oracle_check(made &&
+                     dim_has_symbol(d->wires[d->outputs[0]].fact.shape[1]) +
+                         dim_has_symbol(d->wires[d->outputs[0]].fact.shape[2]),
+                 "%s: is not open, or %s", name, err.text);
+    fact_to_tensor(&n.t.g.wires[n.t.g.inputs[0]].fact, &desc);
+    in = x = tensor_new(&n.arena, DTYPE_F32, desc.rank, desc.dim);
+    for (int64_t i = 0; i < tensor_count(x); i++)
+        ((float *) x->data)[i] = (float) (i * 37 % 101) / 50 - 1;
+    bool ran = made && interp_run(&g, &in, &n.arena, &y, &err) == RILL_OK &&
+        interp_run(&n.t.g, &in, &n.arena, &z, &err) == RILL_OK;
+    oracle_check(ran && same(y, z), "%s: %s", name, ran ? "other numbers" : err.text);
+    net_drop(&n);
+    rill_model_free(m);
+}
+
+static void refuse_test(gb_recipe *recipe, const char *shape, const char *words)
+{
+    rill_error err = { .text = "" };
+    rill_model *m = NULL;
+    rill_status s = file_open(&m, recipe, shape, &err);
+    oracle_check(s != RILL_OK && strstr(err.text, words), "%s: %s", shape, err.text);
+    if (s == RILL_OK)
+        rill_model_free(m);
+}
+
+int main(void)
+{
+    snprintf(path, sizeof path, "/tmp/rill-reshapes-%d.onnx", (int) getpid());
+    follow_test("heads", heads, "x=1,S,16");
+    follow_test("merged", merged, "x=1,S,2,3");
+    follow_test("strided", strided, "x=1,4,S");
+    follow_test("open already", open_already, "x=1,S,6");
+    follow_test("one frame", one_frame, "x=1,S,6");
+    refuse_test(
+        parts, "x=1,S,6",
+        "(Reshape): its input is f32[1,S,6] by the declared shapes, and its constant target "
+        "[1,8,2,6] does not say which size of it follows");
+    refuse_test(heads, "x=1,S", "'x' has 3 axes, 2 were given; it is f32[1,16,16] in the file");
+    refuse_test(heads, "y=1,S,16", "the file has: x");
+    remove(path);
+    return oracle_end();
+}
