@@ -399,14 +399,9 @@ static int compared_print(const struct job *j)
 
 static rill_status reference_read(struct job *j)
 {
-    struct bytes b;
     if (!j->reference)
         return RILL_OK;
-    rill_status s = bytes_from_file(&b, j->reference, 0, &j->err);
-    if (s == RILL_OK) {
-        s = npz_read(&j->want, &j->arena, b.data, b.n, &j->err);
-        bytes_drop(&b);
-    }
+    rill_status s = npz_read(&j->want, &j->arena, j->reference, &j->err);
     return s == RILL_OK ? s : err_prefix(&j->err, s, "%.200s", j->reference);
 }
 
@@ -430,6 +425,9 @@ static bool only_asks(const struct job *j)
 
 static rill_status job_run(struct job *j, const char *name)
 {
+    rill_status s = j->out ? npz_check(&j->err) : RILL_OK;
+    if (s != RILL_OK)
+        return err_prefix(&j->err, s, "%.200s", j->out);
     TRY(open_uncompiled(&j->model, name, &j->open, &j->err));
     const struct graph *g =
         j->pass && !strcmp(j->pass, "typed") ? &j->model->typed.g : &j->model->decluttered.g;

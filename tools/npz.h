@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* npz.h - arrays of numpy: .npy files, and .npz, a zip of them. */
+/* npz.h - arrays of numpy by their names: .npz, a zip of .npy files. */
 #ifndef TOOLS_NPZ_H
 #define TOOLS_NPZ_H
-#include "engine/base/err.h"
-#include "engine/graph/tensor.h"
+#include "tools/npy.h"
+
+#define NPZ_BYTES_MAX ((uint64_t) 8 << 30) /* of the arrays of one file */
 
 struct npz_array {
     const char *name;
@@ -15,18 +16,17 @@ struct npz {
     uint32_t n, cap;
 };
 
-/* Little endian, in C order; what they hold lives in a. The caller names the file. */
-rill_status npy_read(const struct tensor **ret, struct arena *a, const uint8_t *data, size_t n,
-                     rill_error *reterr);
-/* Stored or deflated; of at most 2 GiB in all. */
-rill_status npz_read(struct npz *ret, struct arena *a, const uint8_t *data, size_t n,
-                     rill_error *reterr);
+/* UNSUPPORTED: this program was built without libarchive. */
+rill_status npz_check(rill_error *reterr);
+
+/* Stored or deflated; what they hold lives in a. The caller names the file. */
+rill_status npz_read(struct npz *ret, struct arena *a, const char *path, rill_error *reterr);
 
 /* Borrows; false: no memory. */
 bool npz_add(struct npz *z, struct arena *a, const char *name, const struct tensor *t);
 /* NULL: there is none. */
 const struct tensor *npz_find(const struct npz *z, const char *name);
 
-/* Stored. bf16 goes as the bits of uint16, numbers of 4 and 2 bits as bytes. */
+/* Stored. */
 rill_status npz_write(const struct npz *z, const char *path, rill_error *reterr);
 #endif

@@ -91,13 +91,8 @@ static rill_status given_add(struct run_inputs *in, const char *name, const char
 static rill_status npz_take(struct run_inputs *in, const struct graph *g, const char *name,
                             const char *file, rill_error *err)
 {
-    struct bytes b;
     struct npz z;
-    rill_status s = bytes_from_file(&b, file, 0, err);
-    if (s == RILL_OK) {
-        s = npz_read(&z, in->arena, b.data, b.n, err);
-        bytes_drop(&b);
-    }
+    rill_status s = npz_read(&z, in->arena, file, err);
     if (s != RILL_OK)
         return err_prefix(err, s, "%.200s", file);
     if (name && z.n == 1)

@@ -4,7 +4,7 @@
 
 RILL_PACKAGES="
     meson ninja-build gcc libc6-dev pkg-config
-    libuv1-dev libprotobuf-c-dev protobuf-c-compiler libsndfile1-dev zlib1g-dev portaudio19-dev libspeexdsp-dev
+    libuv1-dev libprotobuf-c-dev protobuf-c-compiler libsndfile1-dev portaudio19-dev libspeexdsp-dev
     libarchive-dev libinih-dev libmd-dev libcurl4-openssl-dev libjansson-dev libpng-dev
     libcmocka-dev libonnx-testdata systemd alsa-utils binutils ca-certificates scdoc"
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # rill run: data from files of every kind, states carried, comparison with a reference wire by wire, and what is bad is
-# refused by its name.  any.sh RILL RECORDING
+# refused by its name.  any.sh RILL RECORDING [without], which is libarchive: .npz are left out
 . "$(dirname "$0")/../lib.sh"
-rill=$1 audio=$2 small=$(dirname "$0")/models/small
+rill=$1 audio=$2 archive=$3 small=$(dirname "$0")/models/small
 folder_make
 skipped=0
 
@@ -14,11 +14,18 @@ npy()
     { printf "\\223NUMPY\\001\\000\\$(printf %03o ${#header})\\000%s" "$header"; cat "$4"; } >"$1"
 }
 
+# knows OPTIONS...: whether this program has what they need
+knows()
+{
+    case "$archive $*" in without*.npz*) skipped=$((skipped + 1)) && return 1 ;; esac
+}
+
 # ran CODE WORDS OPTIONS...: of the step file
 ran()
 {
     want=$1 words=$2
     shift 2
+    knows "$@" || return 0
     expect "$want" "$words" timeout 60 "$rill" run "$small/step.onnx" "$@"
 }
 
@@ -93,9 +100,9 @@ expect 0 "more *bool\[4\] 0 .. " "$rill" run "$small/types.onnx"
 position=$(dirname "$0")/../conformance/own/index_position
 expect 0 "add4_0 *f32\[1,2,7\] -3.44658 .. 2.22742" "$rill" run "$position/model.onnx" --input "$position/test_data_set_0/input_0.pb"
 npy "$dir/tokens.npy" "<i8" "5, 4" "$small/ref/types.in.tokens"
-expect 0 "rows *f32\[4,3\] " "$rill" run "$small/types.onnx" --steps 5 --input "tokens=$dir/tokens.npy" --out "$dir/types.npz"
+! knows types.npz || expect 0 "rows *f32\[4,3\] " "$rill" run "$small/types.onnx" --steps 5 --input "tokens=$dir/tokens.npy" --out "$dir/types.npz"
 npy "$dir/sum.npy" "<i8" "5, 4" "$small/ref/types.out.sum"
 npy "$dir/rows.npy" "<f4" "5, 4, 3" "$small/ref/types.out.rows"
 zip "$dir/types_ref.npz" "$dir/sum.npy" "$dir/rows.npy"
-expect 0 "^2 passed, 0 failed" "$rill" run "$small/types.onnx" --steps 5 --input "tokens=$dir/tokens.npy" --compare "$dir/types_ref.npz"
+! knows types_ref.npz || expect 0 "^2 passed, 0 failed" "$rill" run "$small/types.onnx" --steps 5 --input "tokens=$dir/tokens.npy" --compare "$dir/types_ref.npz"
 finish

@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: MIT
+"""Arrays come out of .npz as they went in, whatever way the zip was written; a damaged one is
+refused by name, before memory is taken for what it says. npz.py RILL STEP.onnx [without]"""
+import io, os, resource, struct, subprocess, sys, tempfile, zipfile
+
+RILL, MODEL = sys.argv[1:3]
+HAS_ARCHIVE = "without" not in sys.argv[3:]
+passed = failed = 0
+
+
+def check(ok, words):
+    global passed, failed
+    passed, failed = passed + bool(ok), failed + (not ok)
+    if not ok:
+        print("FAILED", words)
+
+
+def npy(values, shape, said=None):
+    text = "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }" % (said or shape,)
+    text += " " * (63 - (10 + len(text)) % 64) + "\n"
+    return b"\x93NUMPY\x01\0" + struct.pack("<H", len(text)) + text.encode() + struct.pack("<%df" % len(values), *values)
+
+
+class Unseekable(io.RawIOBase):
+    """Sizes stand behind the data of what is written to a pipe."""
+
+    def __init__(self, to):
+        self.to = to
+
+    def writable(self):
+        return True
+
+    def write(self, data):
+        return self.to.write(data)
+
+
+def zipped(members, method=zipfile.ZIP_STORED, wide=False, pipe=False, comment=b""):
+    out = io.BytesIO()
+    with zipfile.ZipFile(Unseekable(out) if pipe else out, "w", method) as z:
+        z.comment = comment
+        for name, data in members:
+            with z.open(name, "w", force_zip64=wide) as f:
+                f.write(data)
+    return out.getvalue()
+
+
+X = npy([0.5, -1, 2, 3, -4, 5.25, 6, 7], (1, 2, 4))
+ONE = [("x.npy", X)]
+STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
+BIG = npy([0] * (1 << 22), (1 << 22,))
+
+
+def run(folder, data, *more):
+    path = os.path.join(folder, "in.npz")
+    with open(path, "wb") as f:
+        f.write(data)
+    r = subprocess.run([RILL, "run", MODEL, "--input", path, *more], capture_output=True, text=True, timeout=60)
+    return r.returncode, r.stdout, r.stderr
+
+
+def without(folder):
+    code, _, why = run(folder, zipped(ONE))
+    check(code == 3 and "in.npz: this program was built without libarchive" in why, "read: " + why)
+    out = os.path.join(folder, "o.npz")
+    r = subprocess.run([RILL, "run", MODEL, "--out", out], capture_output=True, text=True)
+    check(r.returncode == 3 and "o.npz: this program was built without libarchive" in r.stderr, "written: " + r.stderr)
+    check(not os.path.exists(out), "nothing is written")
+
+
+def good(folder):
+    plain = os.path.join(folder, "x.npy")
+    with open(plain, "wb") as f:
+        f.write(X)
+    r = subprocess.run([RILL, "run", MODEL, "--input", "x=" + plain], capture_output=True, text=True)
+    check(r.returncode == 0 and r.stdout, "from .npy")
+    other = [("encoder/layer.0/cached.npy", X), ("gr\u00f6\u00dfe.npy", X)]
+    for words, data in [
+        ("stored", zipped(ONE)),
+        ("deflated", zipped(ONE, DEFLATED)),
+        ("64 bit sizes", zipped(ONE, STORED, wide=True)),
+        ("64 bit sizes, deflated", zipped(ONE, DEFLATED, wide=True)),
+        ("to a pipe", zipped(ONE, DEFLATED, pipe=True)),
+        ("to a pipe, stored", zipped(ONE, pipe=True)),
+        ("a comment", zipped(ONE, comment=b"made by hand" * 1000)),
+        ("names with paths", zipped(other + ONE)),
+        ("a big one", zipped(ONE + [("big.npy", BIG)], DEFLATED)),
+    ]:
+        code, out, why = run(folder, data)
+        check(code == 0 and out == r.stdout, words + ": " + why)
+
+
+def numpys(folder):
+    """Where numpy is: what it writes, and what it reads."""
+    try:
+        import numpy as np
+    except ImportError:
+        return
+    x, made = np.arange(480, dtype="<f4").reshape(60, 1, 2, 4), os.path.join(folder, "made.npz")
+    np.save(os.path.join(folder, "x.npy"), x)
+    args = [RILL, "run", MODEL, "--steps", "60"]
+    r = subprocess.run([*args, "--input", "x=" + os.path.join(folder, "x.npy"), "--out", made], capture_output=True, text=True)
+    y = np.load(made)["y"]
+    check(y.shape == (60, 1, 2, 4) and y.dtype == np.float32, "read by numpy: " + r.stderr)
+    for save in np.savez, np.savez_compressed:
+        path = os.path.join(folder, "saved.npz")
+        save(path, x=x, big=np.zeros((1000, 5000)), **{"encoder/layer.0": x})
+        r = subprocess.run([*args, "--input", path, "--compare", made], capture_output=True, text=True)
+        check("98 passed, 0 failed" in r.stdout, "%s: %s" % (save.__name__, r.stdout + r.stderr))
+
+
+def back(folder):
+    """What is written, other programs read."""
+    path = os.path.join(folder, "out.npz")
+    r = subprocess.run([RILL, "run", MODEL, "--seed", "3", "--out", path], capture_output=True, text=True)
+    check(r.returncode == 0, "out: " + r.stderr)
+    first = open(path, "rb").read()
+    with zipfile.ZipFile(path) as z:
+        check(z.testzip() is None, "checksums")
+        check(len(z.namelist()) == 98 and "y.npy" in z.namelist(), "names")
+        check(all(i.compress_type == STORED for i in z.infolist()), "stored")
+        check(z.read("y.npy")[:6] == b"\x93NUMPY", "arrays")
+    r = subprocess.run([RILL, "run", MODEL, "--seed", "3", "--compare", path], capture_output=True, text=True)
+    check(r.returncode == 0 and "98 passed, 0 failed" in r.stdout, "compared: " + r.stdout + r.stderr)
+    subprocess.run([RILL, "run", MODEL, "--seed", "3", "--out", path], capture_output=True)
+    check(open(path, "rb").read() == first, "the same bytes every time")
+
+
+def with_size(size):
+    """Table and header say that the array has so many bytes; wide ones stand behind the name."""
+    data = bytearray(zipped(ONE, DEFLATED, wide=True))
+    name = len("x.npy")
+    check(struct.unpack_from("<I", data, 22)[0] == 0xFFFFFFFF, "a wide size")
+    struct.pack_into("<Q", data, 30 + name + 4, size)
+    at, end = data.rindex(b"PK\1\2"), data.rindex(b"PK\5\6")
+    entry, tail = data[at:end], data[end:]
+    struct.pack_into("<I", entry, 24, 0xFFFFFFFF)
+    extra = struct.pack("<HHQ", 1, 8, size)
+    struct.pack_into("<H", entry, 30, len(extra))
+    entry = entry[: 46 + name] + extra
+    struct.pack_into("<I", tail, 12, len(entry))
+    return bytes(data[:at] + entry + tail)
+
+
+def broken(data, at):
+    return data[:at] + bytes([data[at] ^ 255]) + data[at + 1 :]
+
+
+def bad(folder):
+    deflated = zipped(ONE, DEFLATED)
+    locked = bytearray(deflated)
+    locked[6] |= 1
+    locked[locked.rindex(b"PK\1\2") + 8] |= 1
+    for words, data in [
+        ("in.npz: no .npz, or one that was cut", deflated[:-30]),
+        ("in.npz: no .npz, or one that was cut", b""),
+        ("in.npz: no .npz, or one that was cut", X),
+        ("array 'x.npy': its bytes do not unpack", broken(deflated, 70)),
+        ("array 'x.npy': its bytes do not unpack", broken(zipped(ONE), 180)),
+        ("array 'x.npy': it is encrypted", bytes(locked)),
+        ("array 'x.npy': it says that it has 4294967294 bytes, and there may be ", with_size(0xFFFFFFFE)),
+        ("array 'x.npy': it says that it has 1099511627776 bytes", with_size(1 << 40)),
+        ("in.npz: no .npz, or one that was cut (Malformed 64-bit", with_size((1 << 63) + 5)),
+        ("array 'x.npy': an array of more than 2 GiB", zipped([("x.npy", npy([1], (1,), "(99999999999,)"))])),
+        ("array 'x.npy': it holds 4 bytes of 400", zipped([("x.npy", npy([1], (1,), "(100,)"))])),
+        ("array 'x.npy': its header ends behind its end", zipped([("x.npy", X[:60])])),
+        ("array 'x.npy': no .npy", zipped([("x.npy", b"PK")])),
+        ("array 'a.bin': no .npy", zipped([("a.bin", b"0123456789abcdef")])),
+        ("array 'd/': no plain file", zipped([("d/", b"")])),
+    ]:
+        code, out, why = run(folder, data)
+        check(code == 3 and not out and words in why, words + ", but: " + why)
+
+
+with tempfile.TemporaryDirectory() as folder:
+    if HAS_ARCHIVE:
+        good(folder)
+        back(folder)
+        numpys(folder)
+        bad(folder)
+        most_kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
+        check(most_kib < 600 << 10, "memory: %d KiB" % most_kib)
+    else:
+        without(folder)
+print("%d passed, %d failed" % (passed, failed))
+sys.exit(failed != 0)
