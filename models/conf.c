@@ -246,8 +246,11 @@ static void *port_at(struct conf_reading *r, const char *name, bool is_input)
     for (unsigned i = 0; i < c->n_ports; i++)
         if (c->ports[i].is_input == is_input && !strcmp(c->ports[i].name, name))
             return &c->ports[i];
-    if (c->n_ports == CONF_PORTS_MAX)
+    struct conf_port *more =
+        arena_grow(r->arena, c->ports, c->n_ports, &c->room_ports, sizeof *more);
+    if (!more)
         return NULL;
+    c->ports = more;
     c->ports[c->n_ports] = (struct conf_port) { .name = arena_string(r->arena, name),
                                                 .is_input = is_input,
                                                 .sink = { .blank = -1,

@@ -17,7 +17,6 @@
 
 #include <stdbool.h>
 
-#define CONF_PORTS_MAX 16
 #define CONF_WEIGHTS_MAX 16
 #define CONF_UNSET UINT32_MAX /* hangover_ms of an output that does not say it */
 
@@ -43,10 +42,10 @@ struct conf_weights {
 enum recurrent_weights { RECURRENT_ASIS, RECURRENT_F32, RECURRENT_I16 };
 
 struct model_conf {
-    rill_model_info info; /* name and sha256 are the caller's to fill */
-    struct conf_port ports[CONF_PORTS_MAX];
+    rill_model_info info;    /* name and sha256 are the caller's to fill */
+    struct conf_port *ports; /* as many as there are sections; they live as strings do */
     struct conf_weights weights[CONF_WEIGHTS_MAX];
-    unsigned n_ports, n_weights;
+    uint32_t n_ports, n_weights, room_ports;
     uint32_t budget_ms; /* how long a pulse may last that nobody asks for; 0: not said */
     enum recurrent_weights recurrent_weights;
 };

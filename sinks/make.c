@@ -111,17 +111,30 @@ rill_status sink_new(rill_sink **ret, const rill_port *port, rill_plan *plan,
     return RILL_OK;
 }
 
+static rill_status port_of(rill_port *ret, const rill_plan *p, unsigned port, rill_error *err)
+{
+    const unsigned n = rill_plan_ports(p, NULL, 0);
+    rill_port *ports = calloc(n + 1u, sizeof *ports);
+    if (!ports)
+        return sink_no_memory(err);
+    ports->struct_bytes = sizeof *ports;
+    const bool is_output = port < rill_plan_ports(p, ports, n) && !ports[port].is_input;
+    if (is_output)
+        *ret = ports[port];
+    free(ports);
+    return is_output ? RILL_OK : err_set(err, RILL_INVALID, "port %u is not an output", port);
+}
+
 rill_status rill_sink_new(rill_sink **ret, const rill_plan *p, unsigned port,
                           const rill_sink_opts *opts, rill_error *reterr)
 {
     rill_sink_opts own = { .struct_bytes = sizeof own };
-    rill_port ports[64] = { { .struct_bytes = sizeof *ports } };
-    if (port >= rill_plan_ports(p, ports, 64) || port >= 64 || ports[port].is_input)
-        return err_set(reterr, RILL_INVALID, "port %u is not an output", port);
+    rill_port at;
+    TRY(port_of(&at, p, port, reterr));
     TRY(opts ? sized_take(&sized_sink_opts, &own, opts, reterr)
              : rill_sink_defaults(&own, p, port, reterr));
     rill_plan *plan = (rill_plan *) (uintptr_t) p; /* only the count changes */
-    return sink_new(ret, &ports[port], plan, &own, reterr);
+    return sink_new(ret, &at, plan, &own, reterr);
 }
 
 rill_status rill_sink_listen(rill_sink *s, const rill_plan *plan, unsigned port,

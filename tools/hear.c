@@ -65,7 +65,14 @@ static rill_status plan_open(rill_plan **ret, const char *model, const struct op
     rill_model_get_info(m, ret_info);
     rill_status s = rill_plan_new(ret, m, NULL, err);
     rill_model_free(m); /* the plan keeps it: info's strings stay */
-    return s;
+    const unsigned n = s == RILL_OK ? rill_plan_ports(*ret, NULL, 0) : 0;
+    if (n <= HEAR_PORTS_MAX)
+        return s;
+    *ret = rill_plan_unref(*ret);
+    return err_set(err, RILL_LIMIT,
+                   "model '%s' has %u inputs and outputs, at most %d are heard: --transform "
+                   "'select_outputs(NAME)' keeps those that are wanted",
+                   ret_info->name, n, HEAR_PORTS_MAX);
 }
 
 /* "select_outputs(a, b)", before a pulse, which comes last; in a list of o's own. */

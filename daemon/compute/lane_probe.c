@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Finds the ports of a model and measures what a pulse costs. */
 #include "daemon/compute/lane_internal.h"
+#include "daemon/compute/plan_ports.h"
 #include "daemon/base/clock.h"
 #include "daemon/compute/pcm.h"
 
@@ -64,7 +65,12 @@ static rill_status output_choose(struct lane_model *m, const rill_port *p, unsig
         audio_out_set(m, p, port);
     } else if (m->vad_out < 0 && p->kind == RILL_PORT_VAD && p->width == 1) {
         vad_out_set(m, p, port);
-    } else if (has_events(p->kind) && p->hop_num && m->n_sink_ports < SINK_PORTS_MAX) {
+    } else if (has_events(p->kind) && p->hop_num) {
+        if (m->n_sink_ports == SINK_PORTS_MAX)
+            return probe_fail(
+                reterr, RILL_LIMIT,
+                "the model has more than 32 outputs with events; select_outputs keeps "
+                "those that are wanted");
         m->sink_ports[m->n_sink_ports++] =
             (struct sink_port) { .port = port, .kind = p->kind, .width = p->width };
         want(m, p, port);
@@ -83,11 +89,9 @@ static rill_status input_refuse(const rill_port *p, rill_error *reterr)
     return probe_fail(reterr, RILL_UNSUPPORTED, text);
 }
 
-static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
-                                rill_error *reterr)
+static rill_status ports_choose(struct lane_model *m, rill_plan *plan, const rill_port *ports,
+                                unsigned n, uint32_t sample_rate, rill_error *reterr)
 {
-    rill_port ports[64] = { { .struct_bytes = sizeof *ports } };
-    unsigned n = rill_plan_ports(plan, ports, 64);
     *m = (struct lane_model) { .plan = plan,
                                .audio_in = -1,
                                .audio_out = -1,
@@ -95,7 +99,7 @@ static rill_status ports_choose(struct lane_model *m, rill_plan *plan, uint32_t 
                                .rate = sample_rate,
                                .words_plan = m->words_plan,
                                .words_port = m->words_port };
-    for (unsigned i = 0; i < n && i < 64; i++) {
+    for (unsigned i = 0; i < n; i++) {
         const rill_port *p = &ports[i];
         rill_status status = RILL_OK;
         if (p->is_input && m->audio_in < 0 && p->kind == RILL_PORT_AUDIO && p->width == 1) {
@@ -195,7 +199,11 @@ static uint64_t probe_cost_ns(void *mem, rill_plan *plan, struct lane_model *m, 
 rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
                              float *ret_rtf, rill_error *reterr)
 {
-    rill_status status = ports_choose(m, plan, sample_rate, reterr);
+    unsigned n_ports = 0;
+    rill_port *ports = plan_ports(plan, &n_ports);
+    rill_status status = ports ? ports_choose(m, plan, ports, n_ports, sample_rate, reterr)
+                               : probe_fail(reterr, RILL_NOMEM, "out of memory");
+    free(ports);
     if (status != RILL_OK)
         return status;
     size_t bytes = (rill_plan_stream_size(plan) + 63) & ~(size_t) 63;

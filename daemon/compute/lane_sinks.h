@@ -8,7 +8,7 @@
 #include "daemon/compute/options.h"
 #include "daemon/compute/ring.h"
 
-#define SINK_PORTS_MAX 8
+#define SINK_PORTS_MAX 32
 #define EVENT_RING_BYTES (2 * EVENT_BYTES_MAX)
 
 /* An output of the model that a sink reads. */

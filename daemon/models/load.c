@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/models/load.h"
+#include "daemon/compute/plan_ports.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -112,12 +113,10 @@ static rill_status compiled_refuse(struct model_load_request *f)
 
 /* Splits a model with a detector and a recogniser into two plans, so that the recogniser does not
  * run in silence. */
-static rill_status words_split(struct model_load_request *f, rill_plan **plan)
+static rill_status words_part(struct model_load_request *f, rill_plan **plan,
+                              const rill_port *ports, unsigned n)
 {
-    rill_port ports[32] = { { .struct_bytes = sizeof *ports } },
-              one[2] = { { .struct_bytes = sizeof *one } };
-    unsigned n = rill_plan_ports(*plan, ports, 32);
-    n = n < 32 ? n : 32;
+    rill_port one[2] = { { .struct_bytes = sizeof *one } };
     int out = port_find(ports, n, port_is_recogniser);
     if (out < 0 || port_find(ports, n, port_is_detector) < 0)
         return RILL_OK;
@@ -135,6 +134,19 @@ static rill_status words_split(struct model_load_request *f, rill_plan **plan)
     f->model.lane.words_plan = words;
     f->model.lane.words_port = 1;
     return RILL_OK;
+}
+
+static rill_status words_split(struct model_load_request *f, rill_plan **plan)
+{
+    unsigned n = 0;
+    rill_port *ports = plan_ports(*plan, &n);
+    if (!ports) {
+        snprintf(f->model.error.text, sizeof f->model.error.text, "out of memory");
+        return f->model.error.status = RILL_NOMEM;
+    }
+    rill_status s = words_part(f, plan, ports, n);
+    free(ports);
+    return s;
 }
 
 /* Adds what the gated recogniser costs while there is speech. */

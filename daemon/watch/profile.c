@@ -3,6 +3,7 @@
  * steps, which would cost every pulse. When asked, a plan made for profiling is run on noise, on a
  * thread of its own. */
 #include "daemon/watch/profile.h"
+#include "daemon/compute/plan_ports.h"
 #include "daemon/base/conf.h"
 #include "daemon/base/text.h"
 #include "daemon/base/worst.h"
@@ -112,10 +113,9 @@ static void outputs_drop(rill_stream *s, const rill_port *ports, unsigned n_port
             ;
 }
 
-static void pulses_run(struct profile_job *j, rill_stream *s, float *in, float *out)
+static void pulses_run(struct profile_job *j, rill_stream *s, const rill_port *ports,
+                       unsigned n_ports, float *in, float *out)
 {
-    rill_port ports[32] = { { .struct_bytes = sizeof *ports } };
-    unsigned n_ports = rill_plan_ports(j->plan, ports, 32);
     struct timespec pause = { 0, PROFILE_PAUSE_NS };
     uint32_t seed = 1;
     size_t took;
@@ -127,18 +127,16 @@ static void pulses_run(struct profile_job *j, rill_stream *s, float *in, float *
         rill_stream_push(s, (unsigned) j->audio_in, in, j->pulse_samples, &took);
         if (rill_stream_run(s) == RILL_INVALID)
             rill_stream_reset(s);
-        outputs_drop(s, ports, n_ports < 32 ? n_ports : 32, out);
+        outputs_drop(s, ports, n_ports, out);
         nanosleep(&pause, NULL);
     }
 }
 
 /* Bytes of a frame. */
-static uint32_t frame_most(const rill_plan *p)
+static uint32_t frame_most(const rill_port *ports, unsigned n)
 {
-    rill_port ports[32] = { { .struct_bytes = sizeof *ports } };
-    unsigned n = rill_plan_ports(p, ports, 32);
     uint32_t most = 1;
-    for (unsigned i = 0; i < n && i < 32; i++)
+    for (unsigned i = 0; i < n; i++)
         most = ports[i].width * ports[i].element_bytes > most
             ? ports[i].width * ports[i].element_bytes
             : most;
@@ -154,12 +152,14 @@ static void profile_run(uv_work_t *w)
         return;
     size_t bytes = (rill_plan_stream_size(j->plan) + 63) & ~(size_t) 63;
     void *mem = aligned_alloc(64, bytes ? bytes : 64);
-    float *in = calloc(j->pulse_samples, sizeof *in), *out = calloc(frame_most(j->plan), 1);
+    unsigned n_ports = 0;
+    rill_port *ports = plan_ports(j->plan, &n_ports);
+    float *in = calloc(j->pulse_samples, sizeof *in), *out = calloc(frame_most(ports, n_ports), 1);
     j->steps = calloc(PROFILE_STEPS_MAX, sizeof *j->steps);
-    if (mem && in && out && j->steps) {
+    if (ports && mem && in && out && j->steps) {
         rill_thread_prepare();
         rill_stream *s = rill_stream_init(mem, j->plan);
-        pulses_run(j, s, in, out);
+        pulses_run(j, s, ports, n_ports, in, out);
         j->steps->struct_bytes = sizeof *j->steps;
         unsigned n = rill_stream_profile(s, j->steps, PROFILE_STEPS_MAX);
         j->n_steps = n < PROFILE_STEPS_MAX ? n : PROFILE_STEPS_MAX;
@@ -168,6 +168,7 @@ static void profile_run(uv_work_t *w)
         j->status = RILL_NOMEM;
         snprintf(j->error.text, sizeof j->error.text, "out of memory");
     }
+    free(ports);
     free(mem);
     free(in);
     free(out);

@@ -177,7 +177,7 @@ rill_status arg_dims(const struct call *c, const char *name, const struct dim **
 /* The expression behind an argument, for those whose names mean something to the operator; NULL:
  * absent. */
 const struct nnef_expr *arg_expr(const struct call *c, const char *name);
-#define SCAN_PARTS_MAX 32 /* states, tensors and results of a scan */
+#define SCAN_PARTS_MAX 4096 /* states, tensors and results of a scan, whose names are compared */
 
 /* The tuples of `width` that a list behind an argument holds; none where it is absent. */
 rill_status arg_tuples(const struct call *c, const char *name, uint32_t width,

@@ -13,7 +13,7 @@ struct net {
     struct tgraph t; /* inputs: those of m that are no constants */
     uint32_t *x;
     unsigned n_x, n_in, n_out, n_states, n_consts, n_shapes;
-    const char *in[SCAN_PARTS_MAX], *out[SCAN_PARTS_MAX];
+    const char **in, **out;
     struct net_state {
         const char *in, *out;
         uint32_t init;
@@ -24,11 +24,11 @@ struct net {
         const char *in;
         struct val v;
         struct nnef_pos pos;
-    } consts[SCAN_PARTS_MAX];
+    } * consts;
     struct net_shape {
         const char *in;
         const struct nnef_expr *e;
-    } shapes[SCAN_PARTS_MAX];
+    } * shapes;
     struct typed_input *facts; /* one per input of m */
     const struct dim *length;
 };

@@ -33,12 +33,15 @@ static rill_status tuple_check(const struct net *net, const struct nnef_expr *e,
                      name, least, most > least ? " or 3" : "");
 }
 
-static rill_status names_read(struct net *net, const char *name, const char **ret, unsigned *ret_n)
+/* With room for one more: the name that may be left out. */
+static rill_status names_read(struct net *net, const char *name, const char ***ret, unsigned *ret_n)
 {
     const struct nnef_expr *e;
     TRY(list_of(net, name, &e, ret_n));
+    if (!(*ret = arena_array(net->c->b->arena, const char *, *ret_n + 1u)))
+        return nnef_no_memory(net->c->b);
     for (unsigned i = 0; i < *ret_n; i++)
-        TRY(expr_name(net->c, e->part[i], &ret[i]));
+        TRY(expr_name(net->c, e->part[i], &(*ret)[i]));
     return RILL_OK;
 }
 
@@ -71,6 +74,8 @@ static rill_status pairs_read(struct net *net)
     const struct call *c = net->c;
     const struct nnef_expr *e;
     TRY(list_of(net, "const", &e, &net->n_consts));
+    if (!(net->consts = arena_array(c->b->arena, struct net_const, net->n_consts + 1u)))
+        return nnef_no_memory(c->b);
     for (unsigned i = 0; i < net->n_consts; i++) {
         TRY(tuple_check(net, e->part[i], "const", 2, 2));
         TRY(expr_name(c, e->part[i]->part[0], &net->consts[i].in));
@@ -78,6 +83,8 @@ static rill_status pairs_read(struct net *net)
         net->consts[i].pos = e->part[i]->pos;
     }
     TRY(list_of(net, "shape", &e, &net->n_shapes));
+    if (!(net->shapes = arena_array(c->b->arena, struct net_shape, net->n_shapes + 1u)))
+        return nnef_no_memory(c->b);
     for (unsigned i = 0; i < net->n_shapes; i++) {
         TRY(tuple_check(net, e->part[i], "shape", 2, 2));
         TRY(expr_name(c, e->part[i]->part[0], &net->shapes[i].in));
@@ -176,8 +183,8 @@ static rill_status names_default(struct net *net)
 rill_status net_file_read(struct net *net)
 {
     TRY(arg_text(net->c, "file", &net->file));
-    TRY(names_read(net, "input", net->in, &net->n_in));
-    TRY(names_read(net, "output", net->out, &net->n_out));
+    TRY(names_read(net, "input", &net->in, &net->n_in));
+    TRY(names_read(net, "output", &net->out, &net->n_out));
     TRY(pairs_read(net));
     TRY(file_read(net));
     return names_default(net);

@@ -28,9 +28,9 @@ struct scan_spec {
     const struct nnef_fragment *body;
     uint32_t *x;
     unsigned n_x, n_states, n_full, n_results;
-    struct scan_state state[SCAN_PARTS_MAX];
-    struct scan_full full[SCAN_PARTS_MAX];
-    const struct nnef_param *result[SCAN_PARTS_MAX]; /* those that are no state */
+    struct scan_state *state;
+    struct scan_full *full;
+    const struct nnef_param **result; /* those that are no state */
     const struct dim *length;
 };
 
@@ -47,6 +47,8 @@ static rill_status states_read(struct scan_spec *sp)
     const struct call *c = sp->c;
     struct nnef_expr *const *list;
     TRY(arg_tuples(c, "state", 3, &list, &sp->n_states));
+    if (!(sp->state = arena_array(c->b->arena, struct scan_state, sp->n_states + 1u)))
+        return nnef_no_memory(c->b);
     for (unsigned i = 0; i < sp->n_states; i++) {
         struct scan_state *st = &sp->state[i];
         struct val init;
@@ -69,6 +71,8 @@ static rill_status full_read(struct scan_spec *sp)
     const struct call *c = sp->c;
     struct nnef_expr *const *list;
     TRY(arg_tuples(c, "full", 2, &list, &sp->n_full));
+    if (!(sp->full = arena_array(c->b->arena, struct scan_full, sp->n_full + 1u)))
+        return nnef_no_memory(c->b);
     for (unsigned i = 0; i < sp->n_full; i++) {
         TRY(expr_name(c, list[i]->part[0], &sp->full[i].in));
         TRY(eval_expr(c->b, c->s, list[i]->part[1], &sp->full[i].v));
@@ -111,12 +115,15 @@ static rill_status spec_read(struct scan_spec *sp, const struct call *c)
     TRY(length_read(sp));
     TRY(states_read(sp));
     TRY(full_read(sp));
+    if (sp->body->n_results > SCAN_PARTS_MAX)
+        return call_fail(c, RILL_LIMIT, "a scan of more than %d results", SCAN_PARTS_MAX);
+    sp->result = arena_array(c->b->arena, const struct nnef_param *, sp->body->n_results + 1u);
+    if (!sp->result)
+        return nnef_no_memory(c->b);
     for (uint32_t i = 0; i < sp->body->n_results; i++) {
         bool state = false;
         for (unsigned k = 0; k < sp->n_states; k++)
             state |= !strcmp(sp->state[k].out, sp->body->results[i].name);
-        if (!state && sp->n_results == SCAN_PARTS_MAX)
-            return call_fail(c, RILL_LIMIT, "a scan of more than %d results", SCAN_PARTS_MAX);
         if (!state)
             sp->result[sp->n_results++] = &sp->body->results[i];
     }
@@ -327,11 +334,13 @@ rill_status build_scan(const struct call *c, struct val *ret)
     struct builder *b = c->b;
     struct scan_spec *sp = arena_new(b->arena, struct scan_spec);
     struct graph *body = arena_new(b->arena, struct graph);
-    uint32_t captures[SCAN_PARTS_MAX];
+    uint32_t *captures;
     unsigned n_captures = 0, n = 0;
     if (!sp || !body)
         return nnef_no_memory(b);
     TRY(spec_read(sp, c));
+    if (!(captures = arena_array(b->arena, uint32_t, sp->n_full + 1u)))
+        return nnef_no_memory(b);
     TRY(body_build(sp, body, captures, &n_captures));
     uint32_t *in = arena_array(b->arena, uint32_t, sp->n_states + sp->n_x + n_captures + 1u);
     if (!in)

@@ -26,10 +26,9 @@ struct part {
 struct tract_scan {
     const struct call *c;
     const struct nnef_fragment *body;
-    struct part scan[SCAN_PARTS_MAX], full[SCAN_PARTS_MAX], state[SCAN_PARTS_MAX],
-        output[SCAN_PARTS_MAX];
+    struct part *scan, *full, *state, *output;
     unsigned n_scan, n_full, n_state, n_output;
-    uint32_t in[3 * SCAN_PARTS_MAX]; /* of the node */
+    uint32_t *in; /* of the node */
     unsigned n_in;
     const struct dim *length;
 };
@@ -115,11 +114,20 @@ static rill_status result_read(const struct tract_scan *ts, const struct nnef_ex
     return RILL_OK;
 }
 
+/* The tuples of an argument, with a part for each. */
+static rill_status parts_read(const struct tract_scan *ts, const char *name, uint32_t width,
+                              struct nnef_expr *const **list, struct part **ret, unsigned *ret_n)
+{
+    TRY(arg_tuples(ts->c, name, width, list, ret_n));
+    *ret = arena_array(ts->c->b->arena, struct part, *ret_n + 1u);
+    return *ret ? RILL_OK : nnef_no_memory(ts->c->b);
+}
+
 static rill_status inputs_read(struct tract_scan *ts)
 {
     const struct call *c = ts->c;
     struct nnef_expr *const *list;
-    TRY(arg_tuples(c, "scan", 4, &list, &ts->n_scan));
+    TRY(parts_read(ts, "scan", 4, &list, &ts->scan, &ts->n_scan));
     for (unsigned i = 0; i < ts->n_scan; i++) {
         struct part *p = &ts->scan[i];
         TRY(given_read(ts, list[i]->part, p, true));
@@ -129,16 +137,19 @@ static rill_status inputs_read(struct tract_scan *ts)
             return part_fail(ts, p, "has no such axis, or another length along it than the others");
         ts->length = f->shape[p->axis];
     }
-    TRY(arg_tuples(c, "full", 2, &list, &ts->n_full));
+    TRY(parts_read(ts, "full", 2, &list, &ts->full, &ts->n_full));
     for (unsigned i = 0; i < ts->n_full; i++)
         TRY(given_read(ts, list[i]->part, &ts->full[i], false));
-    TRY(arg_tuples(c, "state", 3, &list, &ts->n_state));
+    TRY(parts_read(ts, "state", 3, &list, &ts->state, &ts->n_state));
     for (unsigned i = 0; i < ts->n_state; i++) {
         struct part *p = &ts->state[i];
         TRY(given_read(ts, list[i]->part, p, true));
         TRY(result_read(ts, list[i]->part[2], p, &p->other));
     }
-    return ts->n_scan ? RILL_OK : call_fail(c, RILL_MALFORMED, "a scan needs a tensor to scan");
+    if (!ts->n_scan)
+        return call_fail(c, RILL_MALFORMED, "a scan needs a tensor to scan");
+    ts->in = arena_array(c->b->arena, uint32_t, ts->n_scan + ts->n_full + ts->n_state);
+    return ts->in ? RILL_OK : nnef_no_memory(c->b);
 }
 
 static const struct part *state_of(const struct tract_scan *ts, const char *result)
@@ -153,7 +164,7 @@ static rill_status outputs_read(struct tract_scan *ts)
 {
     struct nnef_expr *const *list;
     const char *which;
-    TRY(arg_tuples(ts->c, "output", 4, &list, &ts->n_output));
+    TRY(parts_read(ts, "output", 4, &list, &ts->output, &ts->n_output));
     for (unsigned i = 0; i < ts->n_output; i++) {
         struct part *p = &ts->output[i];
         p->pos = list[i]->pos;
