@@ -72,7 +72,7 @@ static rill_status plan_open(rill_plan **ret, const char *model, const struct op
     return err_set(err, RILL_LIMIT,
                    "model '%s' has %u inputs and outputs, at most %d are heard: --transform "
                    "'select_outputs(NAME)' keeps those that are wanted",
-                   ret_info->name, n, HEAR_PORTS_MAX);
+                   model, n, HEAR_PORTS_MAX);
 }
 
 /* "select_outputs(a, b)", before a pulse, which comes last; in a list of o's own. */
