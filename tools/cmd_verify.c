@@ -391,7 +391,7 @@ static rill_status steps_run(struct verify *v)
         s = tool_is_folder(path) ? rill_model_open_with(&m, path, &v->opts, &v->err)
                                  : step_model_open(&m, path, &v->c.decl, &v->opts, &v->err);
     if (s == RILL_OK)
-        s = ports_as_f32(m, PORTS_INPUTS | PORTS_RESTS, &v->err);
+        s = ports_as_f32(m, &v->err);
     if (s == RILL_OK)
         s = runner_open(&r, m, &v->err);
     if (s == RILL_OK)

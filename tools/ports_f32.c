@@ -56,7 +56,7 @@ static rill_status rest_add(struct graph *g, uint32_t wire, uint32_t as_f32, uin
     return cast_add(g, name, rest, DTYPE_F32, ret, err);
 }
 
-static rill_status outputs_cast(struct graph *g, bool rests, rill_error *reterr)
+static rill_status outputs_cast(struct graph *g, rill_error *reterr)
 {
     uint32_t n = g->n_outputs, *outputs = arena_array(g->arena, uint32_t, 2 * (size_t) n + 1);
     if (!outputs)
@@ -70,7 +70,7 @@ static rill_status outputs_cast(struct graph *g, bool rests, rill_error *reterr)
         if (type == DTYPE_F32 || type == DTYPE_DIM)
             continue;
         TRY(cast_add(g, g->wires[w].name, w, DTYPE_F32, &outputs[i], reterr));
-        if (rests && is_wide(type))
+        if (is_wide(type))
             TRY(rest_add(g, w, outputs[i], &outputs[g->n_outputs++], reterr));
     }
     return RILL_OK;
@@ -117,16 +117,15 @@ static bool all_f32(const struct graph *g, const uint32_t *wires, uint32_t n)
     return true;
 }
 
-rill_status ports_as_f32(rill_model *m, unsigned also, rill_error *reterr)
+rill_status ports_as_f32(rill_model *m, rill_error *reterr)
 {
     struct graph g;
     if (all_f32(&m->typed.g, m->typed.g.outputs, m->typed.g.n_outputs) &&
-        (!(also & PORTS_INPUTS) || all_f32(&m->typed.g, m->typed.g.inputs, m->typed.g.n_inputs)))
+        all_f32(&m->typed.g, m->typed.g.inputs, m->typed.g.n_inputs))
         return RILL_OK;
     TRY(graph_copied(&g, &m->typed.g, reterr));
-    TRY(outputs_cast(&g, also & PORTS_RESTS, reterr));
-    if (also & PORTS_INPUTS)
-        TRY(inputs_cast(&g, reterr));
+    TRY(outputs_cast(&g, reterr));
+    TRY(inputs_cast(&g, reterr));
     m->typed = (struct tgraph) { .g = g }; /* as a transform makes it */
     return pipeline_run(&(struct pipeline) { .model = m, .err = reterr }, STAGE_TYPED,
                         STAGE_DECLUTTERED);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ports_f32.h - streams carry f32: ports of other types get a Cast. */
+/* ports_f32.h - a model whose ports are compared as f32: those of other types get a Cast. */
 #ifndef TOOLS_PORTS_F32_H
 #define TOOLS_PORTS_F32_H
 #include "lib/model.h"
@@ -8,12 +8,8 @@
  * port's name. Both together are exact below 2^48. */
 #define PORT_REST " (rest)"
 
-enum ports_f32 {
-    PORTS_INPUTS = 1, /* inputs of other types are taken as f32 and cast to what is wanted */
-    PORTS_RESTS = 2   /* outputs of whole numbers get their rests */
-};
-
-/* Outputs of other types are cast to f32, and what `also` (enum ports_f32) says; then the graph is
- * simplified anew. Nothing happens to a model of f32 alone. */
-rill_status ports_as_f32(rill_model *m, unsigned also, rill_error *reterr);
+/* Inputs of other types are taken as f32 and cast to what is wanted, outputs are cast to f32, and
+ * those of whole numbers get their rests; then the graph is simplified anew. Nothing happens to a
+ * model of f32 alone. */
+rill_status ports_as_f32(rill_model *m, rill_error *reterr);
 #endif

@@ -321,6 +321,41 @@ static void beside_check(const char *folder)
     rill_plan_unref(p);
 }
 
+/* ---- views ---- */
+
+static float view_pull(rill_stream *s, unsigned port)
+{
+    int64_t y = -1;
+    size_t n;
+    rill_stream_pull(s, port, &y, 1, &n);
+    return n ? (float) y : -1;
+}
+
+/* Outputs that lie where the inputs do, one beside the stream among them, are not written over
+ * before they were pulled. */
+static void views_check(const char *folder)
+{
+    rill_plan *p = plan_of(folder, "views", 1);
+    if (!p)
+        return;
+    rill_stream *s = stream_of(p);
+    size_t n;
+    for (int64_t i = 0; i < 9; i++) {
+        const int64_t x = 10 + i, who = 100 + i;
+        if (i % 3 == 0)
+            CHECK(!rill_stream_push(s, 1, &who, 1, &n) && n == 1, "set, frame %d", (int) i);
+        CHECK(!rill_stream_push(s, 0, &x, 1, &n) && n == 1, "x, frame %d", (int) i);
+        CHECK(rill_stream_run(s) == RILL_OK, "run, frame %d", (int) i);
+        CHECK(!rill_stream_push(s, 0, &(int64_t) { 0 }, 1, &n) && n == 0, "x is held");
+        CHECK(!rill_stream_push(s, 1, &(int64_t) { 0 }, 1, &n) && n == 0, "who is held");
+        CHECK(rill_stream_run(s) == RILL_AGAIN, "before it was pulled");
+        CHECK(view_pull(s, 2) == (float) x && view_pull(s, 3) == (float) (100 + i / 3 * 3),
+              "frame %d", (int) i);
+    }
+    free(s);
+    rill_plan_unref(p);
+}
+
 /* ---- callers of before ---- */
 
 /* Who cannot be told of types is told of no ports where there are other types than f32. */
@@ -348,6 +383,7 @@ int main(int argc, char **argv)
         for (size_t k = 0; k < sizeof pulses / sizeof *pulses; k++)
             row_check(argv[1], &rows[i], pulses[k]);
     beside_check(argv[1]);
+    views_check(argv[1]);
     older_check(argv[1]);
     CHECK(!strcmp(rill_type_name(RILL_TYPE_I64), "i64"), "name");
     CHECK(!strcmp(rill_type_name((rill_type) 99), "?"), "no name");

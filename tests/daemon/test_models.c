@@ -529,6 +529,54 @@ static void test_truncated(struct rig *r, struct rill_client *ctl, const char *p
     result_free(&want);
 }
 
+/* A folder of graph.nnef and model.conf. */
+static void folder_put(const struct rig *r, const char *name, const char *graph, const char *ports)
+{
+    char path[256], file[300], conf[512];
+    path_in(path, r, name);
+    mkdir(path, 0700);
+    snprintf(file, sizeof file, "%s/graph.nnef", path);
+    text_put(file, graph);
+    snprintf(conf, sizeof conf, "[model]\nsample_rate = 16000\n%s", ports);
+    snprintf(file, sizeof file, "%s/model.conf", path);
+    text_put(file, conf);
+}
+
+/* Ports of other types than f32: what a session cannot feed is refused by name, and outputs that
+ * nobody asked for stand in nobody's way. */
+static void test_types(struct rig *r, struct rill_client *ctl)
+{
+#define GRAPH(type, outputs, body)                                                                 \
+    "version 1.0;\ngraph g(x) -> (" outputs ")\n{\n    x = external<" type                         \
+    ">(shape = [S]);\n" body "}\n"
+#define AUDIO_IN "[input.x]\nkind = audio\n"
+#define AUDIO_OUT "[output.y]\nkind = audio\n"
+    static const struct {
+        const char *name, *graph, *ports, *words;
+    } rows[] = {
+        { "tokens", GRAPH("integer", "y", "    y = copy(x);\n"), "", "input 'x', 1 i64 a frame" },
+        { "whole", GRAPH("integer", "y", "    y = copy(x);\n"), AUDIO_IN AUDIO_OUT,
+          "port 'x' is i64" },
+        { "decides", GRAPH("scalar", "y", "    y = x > 0.0;\n"), AUDIO_IN AUDIO_OUT,
+          "port 'y' is bool" },
+    };
+    struct result got;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        folder_put(r, rows[i].name, rows[i].graph, rows[i].ports);
+        CHECK(rill_client_ctl_load(ctl, rows[i].name) < 0 &&
+                  rill_client_error_code(ctl) == RILL__CODE__MODEL_FAILED &&
+                  strstr(rill_client_error(ctl), rows[i].words),
+              "%s: %s", rows[i].name, rill_client_error(ctl));
+    }
+    folder_put(r, "beside", GRAPH("scalar", "y, k", "    y = x * 0.5;\n    k = x > 0.0;\n"),
+               AUDIO_IN AUDIO_OUT);
+    if (bytes_of(r, "beside", &got))
+        CHECK(got.bytes == N_FRAMES * sizeof(float) &&
+                  ((float *) (void *) got.pcm)[9] == sound[9] / 2,
+              "%zu bytes", got.bytes);
+    result_free(&got);
+}
+
 static void test_real(void)
 {
     struct rig r;
@@ -545,6 +593,7 @@ static void test_real(void)
     path_in(path, &r, "c.rill");
     snprintf(good, sizeof good, "%s/good", r.dir);
     CHECK(compile("rill-denoise", good) && file_copy(good, path));
+    test_types(&r, ctl);
     long before = rss_kib(r.pid);
     uint64_t t = now_ms();
     CHECK_OF(ctl, rill_client_ctl_load(ctl, "c.rill") == 0);

@@ -253,6 +253,8 @@ int main(void)
                                        "gtcrn/model.onnx",         "dualpath/model.onnx",
                                        "dualpath_scan/model.onnx", "dfn3/model.onnx",
                                        "conformer/model.onnx" };
+    static const char *const types[] = { "step_i64.onnx", "step_bool.onnx", "step_f64.onnx",
+                                         "bytes.onnx",    "best.onnx",      "four.onnx" };
     const char *library = getenv("RILL_TEST_LIBRARY");
     rill_model *m;
     rill_error err;
@@ -275,5 +277,7 @@ int main(void)
     for (size_t i = 0; i < sizeof zoo / sizeof *zoo; i++)
         for (uint32_t pulse_frames = 0; pulse_frames <= 24; pulse_frames += 12)
             library_test(getenv("RILL_ZOO"), zoo[i], pulse_frames);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+        library_test(getenv("RILL_TYPES"), types[i], 5);
     return check_done();
 }

@@ -47,3 +47,6 @@ save("four", [h.make_node("DequantizeLinear", ["x", "scale"], ["y"])], [port("x"
 save("beside", [h.make_node("Gather", ["table", "who"], ["gain"]), h.make_node("Mul", ["x", "gain"], ["y"])],
      [port("x", T.FLOAT, ["S"]), port("who", T.INT64, [1])], [port("y", T.FLOAT, ["S"])],
      dict(table=np.float32([1, 10, 100, 1000])))
+save("views", [h.make_node("Identity", ["x"], ["y"]), h.make_node("Reshape", ["who", "sizes"], ["z"])],
+     [port("x", T.INT64, ["S"]), port("who", T.INT64, [1])], [port("y", T.INT64, ["S"]), port("z", T.INT64, [1, 1])],
+     dict(sizes=i64(1, 1)))
