@@ -139,17 +139,20 @@ V16_UNROLLED void FN(program_instr)(const struct kern_instr *i, float *const *bu
     const struct FN(program_block) *b = &block;
     float *to = FN(program_at)(buffer, &i->to, b);
     const float *x = FN(program_at)(buffer, &i->a, b), *y;
-    size_t n = i->n ? i->n : b->n, to_step, x_step, y_step;
+    size_t n = i->n ? i->n : b->n, rows, to_step, x_step, y_step;
     switch (i->op) {
 #define STEPS                                                                                      \
     to_step = FN(program_row_step)(&i->to, b), x_step = FN(program_row_step)(&i->a, b)
-#define RUN_1(name)                                                                                \
-    FN(name##_f32)(to, x, n);                                                                      \
-    if (b->rows > 1) {                                                                             \
+/* Rows that lie one after the other are one. */
+#define EACH_ROW(CALL)                                                                             \
+    rows = b->rows, to_step = x_step = n;                                                          \
+    if (rows > 1)                                                                                  \
         STEPS;                                                                                     \
-        for (size_t r = 1; r < b->rows; r++)                                                       \
-            FN(name##_f32)(to += to_step, x += x_step, n);                                         \
-    }
+    if (to_step == n && x_step == n)                                                               \
+        n *= rows, rows = 1;                                                                       \
+    for (size_t r = 0; r < rows; r++, to += to_step, x += x_step)                                  \
+        CALL;
+#define RUN_1(name) EACH_ROW(FN(name##_f32)(to, x, n))
 #define RUN_2(name)                                                                                \
     y = FN(program_at)(buffer, &i->b, b);                                                          \
     FN(name##_any)(to, x, y, i->a.one, i->b.one, n);                                               \
@@ -163,13 +166,9 @@ V16_UNROLLED void FN(program_instr)(const struct kern_instr *i, float *const *bu
         KERN_POINTWISE(X)
 #undef X
     case KERN_GRID:
-        FN(program_grid)(to, x, i->grid, n);
-        if (b->rows > 1) {
-            STEPS;
-            for (size_t r = 1; r < b->rows; r++)
-                FN(program_grid)(to += to_step, x += x_step, i->grid, n);
-        }
+        EACH_ROW(FN(program_grid)(to, x, i->grid, n))
         break;
+#undef EACH_ROW
 #undef RUN_1
 #undef RUN_2
 #undef STEPS

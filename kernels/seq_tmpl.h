@@ -100,7 +100,7 @@ static inline size_t FN(seq_column)(size_t group, int g, const int pass)
     return (group * (size_t) PASS_X_GATES(pass) + (size_t) (g + (pass == FN(PASS_BEFORE_N) ? 2 : 0))) * 16;
 }
 
-/* The gates of a tile at once. */
+/* The gates of a tile at once, piece by piece: the same piece of several units waits together. */
 V16_UNROLLED void FN(seq_gates)(const struct FN(seq) * s, v16 *acc, v16 *n, size_t group, size_t apart,
                                 const int pass, const int rows, const int groups)
 {
@@ -109,9 +109,11 @@ V16_UNROLLED void FN(seq_gates)(const struct FN(seq) * s, v16 *acc, v16 *n, size
     if (p < PASS_PIECES(pass))                                                                     \
         FN(seq_piece)                                                                              \
         (s, &ACC(q, 0, r), rows, &n[q * rows + r], r, (group + (size_t) q * apart) * 16, pass, p);
-    EACH_SEQ EACH_ROW {
-        DO(0) DO(1) DO(2) DO(3) DO(4)
-    }
+    EACH_SEQ EACH_ROW { DO(0) }
+    EACH_SEQ EACH_ROW { DO(1) }
+    EACH_SEQ EACH_ROW { DO(2) }
+    EACH_SEQ EACH_ROW { DO(3) }
+    EACH_SEQ EACH_ROW { DO(4) }
 #undef DO
 }
 

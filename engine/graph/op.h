@@ -175,6 +175,9 @@ struct op {
     /* Optional: the input over which output o may be written, where nobody else reads that; -1:
      * none. eval must work both ways. */
     int (*base)(const struct node *n, unsigned o);
+    /* Optional: whether the wire of `base` may be other inputs, too: eval reads what it needs of
+     * them before it writes over it. */
+    bool (*reads_base_again)(const struct node *n);
     /* The input whose numbers eval checks, which notes a fault where one is out of range; 0: none.
      * The number 0 is in range wherever there is anything to read. */
     unsigned checked;

@@ -14,6 +14,7 @@ static const struct attr_spec copy_attrs[] = {
       .kind = ATTR_INT,
       .offset = offsetof(struct strided_copy_attr, base),
       .def_i = -1 },
+    { .name = "again", .kind = ATTR_INT, .offset = offsetof(struct strided_copy_attr, again) },
     { .name = "grids", .kind = ATTR_FLOATS, .offset = offsetof(struct strided_copy_attr, grids) },
     { 0 },
 };
@@ -290,6 +291,11 @@ static int copy_base(const struct node *n, unsigned o)
     return o ? -1 : (int) ((const struct strided_copy_attr *) n->attr)->base;
 }
 
+static bool copy_reads_base_again(const struct node *n)
+{
+    return ((const struct strided_copy_attr *) n->attr)->again;
+}
+
 const struct op op_strided_copy = {
     .id = OP_STRIDED_COPY,
     .name = "StridedCopy",
@@ -303,5 +309,6 @@ const struct op op_strided_copy = {
     .prepare = copy_prepare,
     .eval = copy_eval,
     .base = copy_base,
+    .reads_base_again = copy_reads_base_again,
     .help = "elements of some tensors put together to another",
 };

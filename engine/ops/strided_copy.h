@@ -23,7 +23,8 @@ struct strided_copy_attr {
     struct attr_ints pieces; /* PIECE_INTS each, struct piece laid flat: write every element once */
     struct attr_ints
         patch; /* what is left to do when the output lies where input `base` lay, in this order */
-    int64_t base; /* -1: the output cannot lie there */
+    int64_t base;  /* -1: the output cannot lie there */
+    int64_t again; /* 1: the patch holds where other inputs are the base's wire, too */
     /* None, or COPY_GRID_FLOATS of each input: scale and zero of the grid that its elements are
      * rounded to as they move, as Div, RoundS8 and Mul would, and of a second one behind it. A
      * scale of 0: there is none. */

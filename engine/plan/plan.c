@@ -179,9 +179,10 @@ static rill_status is_read_twice(struct lower *l, struct scope *f, const struct 
                                  int64_t base, uint32_t slot, bool *ret)
 {
     uint32_t other;
+    const bool again = n->op->reads_base_again && n->op->reads_base_again(n);
     *ret = false;
     for (unsigned i = 0; i < n->n_in; i++) {
-        if (i == base || n->in[i] == WIRE_NONE)
+        if (n->in[i] == WIRE_NONE || (int) i == base || (again && n->in[i] == n->in[base]))
             continue;
         TRY(wire_slot(l, f, n->in[i], &other));
         *ret = *ret || slot_root(l, other) == slot_root(l, slot);

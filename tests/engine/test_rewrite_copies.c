@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* What is quantised and dequantised as it is moved gives the bits of the graph as it was written.
  */
+#include "engine/plan/plan.h"
 #include "engine/rewrite/settle/settle.h"
 #include "engine/typing/interp.h"
 #include "tests/engine/build.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 struct scale {
     float scale;
@@ -99,8 +101,79 @@ static void test_settles_into_copies(int kind)
     build_drop(&b);
 }
 
+/* Two histories of rows in one state, as nets keep them: each is rounded to a grid of its own as it
+ * moves down, and a new row follows. up: the second moves up instead, over what is read later. */
+static uint32_t next_history(struct build *b, uint32_t state, uint32_t x, bool up)
+{
+    static const struct scale grids[] = { { .07f, DTYPE_I8, -3 }, { .0937f, DTYPE_U8, 120 } };
+    struct attr along = { .name = "axis", .kind = ATTR_INT, .i = 1 };
+    uint32_t half[2], part[3];
+    for (int k = 0; k < 2; k++) {
+        uint32_t of = slice(b, state, 0, 2 * k, 2 * k + 2);
+        part[0] = rounded(b, slice(b, of, 1, up && k ? 0 : 1, up && k ? 2 : 3), &grids[k]);
+        part[1] = slice(b, slice(b, x, 0, 2 * k, 2 * k + 2), 1, 0, 1);
+        if (up && k)
+            half[k] = build_node(b, "Concat", &along, 1, (uint32_t[]) { part[1], part[0] }, 2);
+        else
+            half[k] = build_node(b, "Concat", &along, 1, part, 2);
+    }
+    along.i = 0;
+    return build_node(b, "Concat", &along, 1, half, 2);
+}
+
+static struct plan *history_plan(struct build *b, bool up)
+{
+    struct plan *p = NULL;
+    struct graph made;
+    uint32_t x = input(b);
+    struct fact f = b->g.wires[x].fact;
+    uint32_t state = graph_add_wire(&b->g, "state", &f), next = next_history(b, state, x, up);
+    graph_add_output(&b->g, next);
+    bool ok = graph_add_state(&b->g, "state", state, next, NULL) &&
+        graph_settle(&made, &b->g, NULL, &b->err) == RILL_OK &&
+        plan_from_sgraph(&p, &(struct sgraph) { made }, NULL, &b->err) == RILL_OK;
+    check(ok, b->err.text, up);
+    return p;
+}
+
+/* The next value lies where the state lay, where an order of the moves allows it; its bits are
+ * those of the graph as it was written, run by run. */
+static void test_state_in_place(bool up)
+{
+    struct build b, plain;
+    build_init(&b);
+    build_init(&plain);
+    uint32_t x = input(&plain), state = input(&plain);
+    graph_add_output(&plain.g, next_history(&plain, state, x, up));
+    const struct tensor *in[] = { NULL, noise(&plain, state) }, *want[1];
+    memset(in[1]->data, 0, tensor_bytes(in[1]));
+    struct plan *p = history_plan(&b, up);
+    unsigned char *mem = p ? aligned_alloc(64, p->mem_bytes) : NULL;
+    unsigned copies = 0;
+    for (uint32_t i = 0; p && i < p->n_steps; i++)
+        copies += !strcmp(p->steps[i].name, "states");
+    check(p && copies == up, "a state that is copied", copies);
+    if (p)
+        plan_reset(p, mem);
+    for (int run = 0; p && run < 5; run++) {
+        in[0] = noise(&plain, x);
+        memcpy(mem + p->inputs[0].at.offset, in[0]->data, tensor_bytes(in[0]));
+        plan_run(p, mem);
+        check(interp_run(&plain.g, in, &plain.arena, want, &plain.err) == RILL_OK &&
+                  !memcmp(place_read(p->outputs[0].at, mem), want[0]->data, tensor_bytes(want[0])),
+              "bits of a state", run);
+        in[1] = want[0];
+    }
+    free(mem);
+    plan_free(p);
+    build_drop(&plain);
+    build_drop(&b);
+}
+
 int main(void)
 {
+    test_state_in_place(false);
+    test_state_in_place(true);
     for (int kind = 0; kind < 4; kind++)
         test_settles_into_copies(kind);
     return check_done();

@@ -261,6 +261,52 @@ static rill_status roundings_drop(struct rounder *r)
     return RILL_OK;
 }
 
+/* The first input that is the state whose next value this makes; -1: none. */
+static int64_t state_input(const struct graph *g, const uint32_t *in, const struct node *n)
+{
+    for (uint32_t i = 0; i < g->n_states; i++)
+        for (unsigned k = 0; g->states[i].out == n->out[0] && k < n->n_in; k++)
+            if (in[k] == g->states[i].in)
+                return k;
+    return -1;
+}
+
+/* The next value of a state is written over it where an order of the pieces allows that: first what
+ * moves within it, under whatever input. */
+static rill_status state_patch(struct rounder *r, const struct node *n, const uint32_t *in,
+                               struct attr_ints list, struct strided_copy_attr *a)
+{
+    const struct piece *from = (const void *) list.v;
+    const uint32_t n_pieces = list.n / PIECE_INTS;
+    const int64_t base = state_input(r->e.g, in, n);
+    struct piece *patch = arena_array(r->e.g->arena, struct piece, n_pieces + 1),
+                 *own = arena_array(&r->work, struct piece, n_pieces + 1);
+    struct tensor t;
+    uint32_t at = 0;
+    bool in_place;
+    if (base < 0)
+        return RILL_OK;
+    if (!patch || !own)
+        return no_memory(r);
+    fact_to_tensor(&r->e.g->wires[n->out[0]].fact, &t);
+    for (int others = 0; others < 2; others++)
+        for (uint32_t i = 0; i < n_pieces; i++)
+            if ((in[from[i].input] != in[base]) == others)
+                patch[at++] = from[i];
+    memcpy(own, patch, n_pieces * sizeof *own);
+    for (uint32_t i = 0; i < n_pieces; i++)
+        own[i].input = in[own[i].input] == in[base] ? base : -1;
+    if (!pieces_in_place(&r->work, own, n_pieces, (int32_t) base, (size_t) tensor_count(&t),
+                         &in_place))
+        return no_memory(r);
+    if (!in_place)
+        return RILL_OK;
+    a->base = base;
+    a->again = 1;
+    a->patch = (struct attr_ints) { list.n, (const void *) patch };
+    return RILL_OK;
+}
+
 static rill_status copy_round(struct rounder *r, uint32_t at)
 {
     struct graph *g = r->e.g;
@@ -284,6 +330,7 @@ static rill_status copy_round(struct rounder *r, uint32_t at)
     }
     a->pieces = (struct attr_ints) { list.n, pieces };
     a->grids = (struct attr_floats) { n.n_in * COPY_GRID_FLOATS, grids };
+    TRY(state_patch(r, &n, in, a->pieces, a));
     return edit_inputs(&r->e, at, in, n.n_in) ? RILL_OK : no_memory(r);
 }
 
