@@ -5,6 +5,7 @@
 #include "engine/graph/control.h"
 #include "engine/typing/decide.h"
 #include "engine/typing/declared.h"
+#include "engine/typing/float_size.h"
 #include "engine/typing/half.h"
 #include "engine/typing/interp.h"
 #include "engine/typing/late_slice.h"
@@ -336,9 +337,14 @@ static rill_status node_type(const struct typer *t, struct scope *s, const struc
         s->map[n->out[0]] = in[0];
         return RILL_OK;
     }
+    const struct tensor *size = float_size_cast(s->dst, n, in, t->arena);
+    TRY(dims_status(t->dims, t->err));
+    if (size)
+        return set_const(t, s, n->out[0], size);
     TRY(slice_type(t, s, n, in, &done));
     if (done)
         return RILL_OK;
+    TRY(float_size_range(s->dst, n, in, t->err));
     const struct fact **facts = arena_array(t->arena, const struct fact *, n->n_in + 1), **plain;
     struct fact *out = arena_array(t->arena, struct fact, n->n_out + 1);
     enum dtype *half = arena_array(t->arena, enum dtype, n->n_out + 1);

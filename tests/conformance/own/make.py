@@ -151,6 +151,47 @@ def size_truth():
     c.save()
 
 
+def size_floats():
+    """Sizes that exporters take through floats: the second half of the frames of a strided Conv."""
+    c = Case("size_floats")
+    x = c.numbers("x", [1, 4, "S"], 1, 4, 9)
+    w = c.const(c.random.standard_normal((4, 4, 3)) / 3, "f4")
+    half = c.op("Conv", x, w, pads=[1, 1], strides=[2])
+    n, two = c.op("Gather", c.op("Cast", c.op("Shape", x), to=T.FLOAT), c.const(2)), c.const(2, "f4")
+    wide = c.op("Cast", c.op("Squeeze", c.op("Shape", x, start=2, end=3)), to=T.DOUBLE)
+    minus = c.op("Sub", c.op("Add", n, c.const(1, "f4")), two)
+    counts = [c.op("Ceil", c.op("Div", n, two)),
+              c.op("Neg", c.op("Floor", c.op("Div", c.op("Neg", n), two))),
+              c.op("Floor", c.op("Add", c.op("Mul", c.const(.5, "f4"), n), c.const(.5, "f4"))),
+              c.op("Add", c.op("Floor", c.op("Div", minus, two)), c.const(1, "f4")),
+              c.op("Ceil", c.op("Div", wide, c.const(2, "f8")))]
+    for to, count in zip((T.INT64, T.INT32, T.INT64, T.INT64, T.INT32), counts):
+        count = c.op("Cast", c.op("Cast", count, to=to), to=T.INT64)
+        shape = c.op("Concat", c.const([1, 4]), c.op("Unsqueeze", count, c.const([0])), axis=0)
+        c.output(c.op("Tanh", c.op("Reshape", half, shape)))
+    whole = c.op("Cast", c.op("Mul", c.op("Unsqueeze", n, c.const([0])), two), to=T.INT64)
+    c.output(c.op("Resize", x, "", "", c.op("Concat", c.const([1, 4]), whole, axis=0), mode="nearest",
+                  coordinate_transformation_mode="asymmetric", nearest_mode="floor"))
+    frames = c.op("Range", c.const(0), c.op("Cast", counts[0], to=T.INT64), c.const(1))
+    c.output(c.op("Add", half, c.op("Cast", frames, to=T.FLOAT)))
+    c.save()
+
+
+def size_bools():
+    """Masks that are joined as numbers."""
+    c = Case("size_bools")
+    x = c.numbers("x", [1, 4, "S"], 1, 4, 9)
+    n = size(c, x, 2, T.INT64)
+    at = c.op("Range", c.const(0), n, c.const(1))
+    early = c.op("Cast", c.op("Less", at, n), to=T.INT64)
+    late = c.op("Cast", c.op("GreaterOrEqual", at, c.const(3)), to=T.INT64)
+    both = c.op("Cast", c.op("Mul", early, late), to=T.BOOL)
+    none = c.op("Cast", c.op("Cast", c.op("Not", both), to=T.INT64), to=T.BOOL)
+    c.output(c.op("Where", none, c.const(0, "f4"), x))
+    c.output(c.op("Mul", x, c.op("Cast", c.op("Sub", c.const(1), late), to=T.FLOAT)))
+    c.save()
+
+
 def quant_ranks():
     """Scale and zero for all may be a scalar or a list of one, each as it likes."""
     c = Case("quant_ranks")
@@ -902,7 +943,7 @@ def denormals():
     onnx.save(c.model(), os.path.join(HERE, "../../api/denormals.onnx"))
 
 
-CASES = [size_range_i32, size_mask_i32, size_truth, quant_ranks, quant_types, quant_axes, quant_blocks, quant_net,
+CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, quant_ranks, quant_types, quant_axes, quant_blocks, quant_net,
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
