@@ -94,9 +94,9 @@ static const struct row {
     { "a row of a table by the length", "x f 1,S,4",
       "Shape x = sizes; Gather sizes i:1 = len; Gather f:9,4 len = row axis=0; Add x row = y;", "y",
       { "node 'row' (Gather)", "computed from the length of the whole sequence" }, NULL },
-    { "half the length as a size", "x f 1,S,4",
-      "Shape x = sizes; Gather sizes i:1 = len; Cast len = lenf to=1; Mul lenf F:2 = twice; "
-      "Cast twice = end to=7; Slice x i:0 end i:1 = y;", "y",
+    { "the root of the length as a size", "x f 1,S,4",
+      "Shape x = sizes; Gather sizes i:1 = len; Cast len = lenf to=1; Sqrt lenf = root; "
+      "Cast root = end to=7; Slice x i:0 end i:1 = y;", "y",
       { "", "node 'lenf' (Cast): a symbolic size cannot become a number", "node 'y' (Slice)" },
       NULL },
     { "the peak of all", "x f 1,S", "Abs x = a; ReduceMax a = peak; Div x peak = y;", "y",
