@@ -27,6 +27,7 @@ static const struct attr_row {
     { up_dynamic_lstm,
       "F:activation_alpha F:activation_beta s:activations f:clip s:direction i:hidden_size "
       "i:input_forget" },
+    { up_embed_layer_norm, "f:epsilon i:mask_index_type" },
     { up_fused_conv,
       "s:activation F:activation_params s:auto_pad I:dilations i:group I:kernel_shape I:pads "
       "I:strides" },

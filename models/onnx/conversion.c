@@ -215,9 +215,11 @@ int convert_rank(const struct conversion *l, unsigned i)
     if (!convert_has(l, i))
         return -1;
     const Onnxpb__Type *t = type_of_value(l, i);
-    const struct fact *f = &l->scope->g->wires[l->in[i]].fact;
-    if (f->type || !t || !t->tensor_type || !t->tensor_type->shape)
-        return f->type ? f->rank : -1;
+    const struct wire *w = &l->scope->g->wires[l->in[i]];
+    if (w->fact.type)
+        return w->fact.rank;
+    if (!t || !t->tensor_type || !t->tensor_type->shape)
+        return w->declared ? w->declared->rank : -1;
     return (int) t->tensor_type->shape->n_dim;
 }
 

@@ -109,6 +109,65 @@ rill_status up_simplified_norm(struct conversion *l)
     return RILL_OK;
 }
 
+/* ---- embeddings ---- */
+
+/* Rows of a table, for 0, 1, 2 .. where nobody says which. */
+static uint32_t rows_of(struct emitter *e, uint32_t table, uint32_t ids, uint32_t at)
+{
+    if (at == WIRE_NONE)
+        at = emit_range(e, emit_sizes(e, ids, 1, 2));
+    return emit_with(e, "Gather", "axis", 0, (uint32_t[]) { table, at }, 2);
+}
+
+/* How many places of each row the mask lets through; none without a mask. */
+static uint32_t mask_counts(struct emitter *e, uint32_t ids, uint32_t mask)
+{
+    if (mask == WIRE_NONE)
+        return emit(e, "Expand", emit_cast(e, emit_int(e, 0), DTYPE_I32), emit_sizes(e, ids, 0, 1));
+    uint32_t one = emit(e, "Equal", emit_cast(e, mask, DTYPE_I64), emit_int(e, 1));
+    uint32_t in[] = { emit_cast(e, one, DTYPE_I32), emit_list(e, 1) };
+    return emit_with(e, "ReduceSum", "keepdims", 0, in, 2);
+}
+
+/* Output 1, of rank 1: who reads it as a mask wants to know that. */
+static rill_status counts_give(struct emitter *e, uint32_t ids, uint32_t mask)
+{
+    struct conversion *l = e->l;
+    struct declared *d = arena_new(l->r->arena, struct declared);
+    if (l->n_out < 2 || l->out[1] == WIRE_NONE)
+        return RILL_OK;
+    if (!d)
+        return no_memory(l->r);
+    struct wire *w = &l->scope->g->wires[l->out[1]];
+    *d = (struct declared) { .tensor = w->name, .like = WIRE_NONE, .rank = 1, .dim = { -1 } };
+    w->declared = w->declared ? w->declared : d;
+    return emit_output(e, 1, mask_counts(e, ids, mask));
+}
+
+rill_status up_embed_layer_norm(struct conversion *l)
+{
+    enum { IDS, SEGMENTS, WORD, POSITION, SEGMENT, GAIN, SHIFT, MASK, PLACES };
+    struct emitter e = { l, RILL_OK };
+    struct attr epsilon = { .name = "epsilon",
+                            .kind = ATTR_FLOAT,
+                            .f = convert_float_of(l, "epsilon", 1e-12f) };
+    TRY(convert_inputs_check(l, SHIFT + 1, PLACES + 1, 0x6d));
+    const bool has_segments = convert_has(l, SEGMENTS);
+    if (has_segments != convert_has(l, SEGMENT))
+        return convert_fail(l, RILL_MALFORMED, "segments and their table come together");
+    const uint32_t ids = l->in[IDS], mask = convert_has(l, MASK) ? l->in[MASK] : WIRE_NONE,
+                   places = convert_has(l, PLACES) ? l->in[PLACES] : WIRE_NONE;
+    uint32_t sum = emit(&e, "Add", rows_of(&e, l->in[WORD], ids, ids),
+                        rows_of(&e, l->in[POSITION], ids, places));
+    if (has_segments)
+        sum = emit(&e, "Add", sum, rows_of(&e, l->in[SEGMENT], ids, l->in[SEGMENTS]));
+    TRY(counts_give(&e, ids, mask));
+    TRY(emit_output(&e, 2, sum));
+    l->engine = NULL;
+    uint32_t in[] = { sum, l->in[GAIN], l->in[SHIFT] };
+    return convert_emit(l, "LayerNormalization", &epsilon, 1, in, 3, l->out, 1);
+}
+
 /* ---- products with an activation ---- */
 
 /* What a fused activation takes of the numbers beside it, in their order; "": nothing there. */

@@ -371,7 +371,7 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
     X(center_crop_pad) X(col2im) X(grid_sample) X(linear_attention) X(tensor_scatter)
 /* fused.c */
 #define UPGRADE_FUSED(X)                                                                           \
-    X(bias_gelu) X(fast_gelu) X(fused_conv) X(fused_gemm) X(quick_gelu) X(simplified_norm)         \
+    X(bias_gelu) X(embed_layer_norm) X(fast_gelu) X(fused_conv) X(fused_gemm) X(quick_gelu) X(simplified_norm)         \
     X(skip_layer_norm) X(skip_rms_norm)
 /* loss.c */
 #define UPGRADE_LOSSES(X) X(cross_entropy) X(nll_loss)

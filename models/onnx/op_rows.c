@@ -203,6 +203,7 @@ static const struct op_row microsoft_rows[] = {
     VENDOR("DynamicQuantizeLSTM", up_dynamic_lstm, "scales checked"),
     VENDOR("DynamicQuantizeMatMul", up_dynamic_matmul,
            "DynamicQuantizeLinear, MatMulInteger, Cast, Mul, Add"),
+    VENDOR("EmbedLayerNormalization", up_embed_layer_norm, "Gather, Add, LayerNormalization"),
     VENDOR("FastGelu", up_fast_gelu, "Add, Gelu"),
     VENDOR("FusedConv", up_fused_conv, "Conv, Add and an activation"),
     VENDOR("FusedGemm", up_fused_gemm, "Gemm and an activation"),

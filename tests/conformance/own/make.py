@@ -724,6 +724,24 @@ def vendor_fused():
     c.save()
 
 
+def vendor_embed():
+    """Sums of rows of tables, normalised: with segments, a mask and places, and with nothing but tokens."""
+    c = Case("vendor_embed", 17)
+    ids = c.input("ids", ["N", "S"], np.array([[3, 0, 6, 2], [1, 1, 5, 4]], "i4"))
+    segments = c.input("segments", ["N", "S"], np.array([[0, 0, 1, 1], [0, 1, 1, 0]], "i4"))
+    mask = c.input("mask", ["N", "S"], np.array([[1, 1, 1, 0], [1, 1, 0, 0]], "i4"))
+    places = c.input("places", ["N", "S"], np.array([[0, 1, 2, 3], [2, 3, 4, 5]], "i4"))
+    word, place, kind = (c.const(c.random.standard_normal((n, 6)), "f4") for n in (7, 9, 2))
+    gain, shift = (c.const(c.random.standard_normal(6), "f4") for _ in range(2))
+    whole = vendor(c, "EmbedLayerNormalization", ids, segments, word, place, kind, gain, shift, mask, places, outputs=3, epsilon=1e-5)
+    plain = vendor(c, "EmbedLayerNormalization", ids, "", word, place, "", gain, shift, outputs=2)
+    weights = c.const(c.random.standard_normal((6, 18)), "f4")
+    heard = vendor(c, "Attention", whole[0], weights, c.const(c.random.standard_normal(18), "f4"), whole[1], num_heads=2)
+    for wire in *whole, *plain, heard:
+        c.output(wire)
+    c.save()
+
+
 def linear_attention():
     """A recurrence along frames, of its own start and with one state for two heads of queries."""
     c = Case("linear_attention", 27)
@@ -947,7 +965,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, linear_attention, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, denormals]
+         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_embed, linear_attention, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, denormals]
 
 if __name__ == "__main__":
     for case in CASES:
