@@ -326,6 +326,8 @@ static const struct {
     { "", "", "", "_next", false },
     { "past_", "", "present_", "", false },
     { "past.", "", "present.", "", false },
+    { "past_key_values.", "", "present.", "", false },
+    { "past_key_values.", "", "present_key_values.", "", false },
     { "prev_", "", "next_", "", false },
     { "prev_", "", "new_", "", false },
     { "old_", "", "new_", "", false },
@@ -355,8 +357,25 @@ static bool tells_of_state(const char *name, size_t n)
     return false;
 }
 
+/* A word of the output's own within the name, as cache_len and cache_next_len. */
+static bool names_pair_within(const char *in, const char *out)
+{
+    static const char *const words[] = { "_next", "_new" };
+    const size_t n = strlen(in);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        const size_t w = strlen(words[i]);
+        for (size_t at = 1; strlen(out) == n + w && at < n && in[at - 1] == out[at - 1]; at++)
+            if (in[at] == '_' && !strncmp(out + at, words[i], w) &&
+                !strcmp(out + at + w, in + at) && !strncmp(in, out, at))
+                return tells_of_state(in, n);
+    }
+    return false;
+}
+
 static bool names_pair(const char *in, const char *out)
 {
+    if (names_pair_within(in, out))
+        return true;
     const size_t n_in = strlen(in), n_out = strlen(out);
     for (size_t i = 0; i < sizeof pair_names / sizeof *pair_names; i++) {
         const size_t a = strlen(pair_names[i].in_front), b = strlen(pair_names[i].in_end);

@@ -96,6 +96,9 @@ ran 2 "pass is typed or decluttered, not 'settled'" --pass settled
 # ---- other models: of the library, on a recording; whole numbers and truth values
 expect 0 "out *f32\[[1-9][0-9]*\] " "$rill" run wiener --input "$audio"
 expect 3 "input .* is f32\[S\]: --set SYMBOL=N" "$rill" run wiener
+expect 0 "cache_last_channel_len:cache_last_channel_next_len" "$rill" inspect "$small/caches.onnx"
+expect 0 "cache_last_channel_next_len *i64\[1\] 12 .. 12" "$rill" run "$small/caches.onnx" --steps 3
+expect 0 "median_us" "$rill" bench "$small/caches.onnx" --json
 expect 0 "more *bool\[4\] 0 .. " "$rill" run "$small/types.onnx"
 position=$(dirname "$0")/../conformance/own/index_position
 expect 0 "add4_0 *f32\[1,2,7\] -3.44658 .. 2.22742" "$rill" run "$position/model.onnx" --input "$position/test_data_set_0/input_0.pb"

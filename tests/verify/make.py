@@ -116,6 +116,24 @@ def image():
     case("image_other", "image", 1, tensors + [("out", "thrice", x * 2, False)])
 
 
+def caches():
+    """The names of caches as NeMo exports them: what is new of the length stands within its name."""
+    batch = "B"
+    model("caches", [value("signal", T.FLOAT, [batch, 3, 4]), value("length", T.INT64, [batch]),
+                     value("cache_last_time", T.FLOAT, [batch, 3, 2]), value("cache_last_channel_len", T.INT64, [batch])],
+          [value("outputs", T.FLOAT, [batch, 3, 4]), value("encoded_lengths", T.INT64, [batch]),
+           value("cache_last_time_next", T.FLOAT, [batch, 3, 2]), value("cache_last_channel_next_len", T.INT64, [batch])],
+          [h.make_node("Concat", ["cache_last_time", "signal"], ["z"], axis=2),
+           h.make_node("Slice", ["z", "first", "end", "axis"], ["cache_last_time_next"]),
+           h.make_node("Slice", ["z", "zero", "first", "axis"], ["late"]),
+           h.make_node("Cast", ["cache_last_channel_len"], ["count"], to=T.FLOAT),
+           h.make_node("Unsqueeze", ["count", "axes"], ["wide"]), h.make_node("Add", ["late", "wide"], ["outputs"]),
+           h.make_node("Add", ["cache_last_channel_len", "four"], ["cache_last_channel_next_len"]),
+           h.make_node("Identity", ["length"], ["encoded_lengths"])],
+          [("zero", np.array([0], np.int64)), ("first", np.array([-2], np.int64)), ("end", np.array([9], np.int64)),
+           ("axis", np.array([2], np.int64)), ("axes", np.array([1, 2], np.int64)), ("four", np.array([4], np.int64))])
+
+
 def image_model(name, shape):
     model(name, [value("input", T.FLOAT, shape)],
           [value("two", T.FLOAT, [1, None, 32, 1]), value("band", T.INT64, [1, None, 1]), value("twice", T.FLOAT, [1, None, 32, 1])],
@@ -131,3 +149,4 @@ if __name__ == "__main__":
     types()
     image()
     step()
+    caches()
