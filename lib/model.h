@@ -37,6 +37,7 @@ struct transformed_model {
 };
 
 struct planfile;
+struct late_node;
 
 struct rill_model {
     atomic_uint refs;         /* plans hold one each */
@@ -55,6 +56,7 @@ struct rill_model {
     const struct dim *stream; /* the symbol that counts input frames; NULL: a graph without time */
     struct model_port *inputs, *outputs; /* one per graph input and output; NULL: all tensors */
     rill_model_info info;
+    struct late_node *late;    /* what graphs whose sizes data decides run; NULL: there are none */
     struct planfile *compiled; /* what the graphs above would have become: they are empty then;
                                   NULL: they are not */
     uint32_t n_compiled_inputs, n_compiled_outputs; /* in inputs and outputs */

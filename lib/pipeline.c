@@ -2,6 +2,7 @@
 /* The stages as calls in a row, as docs/design.md has them. The first two are the opener's, which
  * knows what lies there and what the caller wants changed (open.c). */
 #include "lib/pipeline.h"
+#include "engine/late/op.h"
 #include "engine/ops/rnn.h"
 #include "engine/rewrite/declutter/declutter.h"
 #include "engine/rewrite/settle/settle.h"
@@ -32,11 +33,24 @@ static rill_status model_declutter(rill_model *m, rill_error *err)
     return RILL_OK;
 }
 
+/* Ports carry as much in every run: what data decides the size of has none. */
+static rill_status late_check(const struct graph *g, rill_error *err)
+{
+    for (uint32_t i = 0; late_of_graph(g) && i < g->n_outputs; i++)
+        if (!fact_is_static(&g->wires[g->outputs[i]].fact))
+            return err_set(err, RILL_UNSUPPORTED,
+                           "output '%.80s': data decides its size, or the file does not declare "
+                           "it; streams carry outputs of known size (rill run gives any)",
+                           g->wires[g->outputs[i]].name);
+    return RILL_OK;
+}
+
 /* For the pulse that was asked for, or that is chosen. */
 static rill_status plan_pulse(struct pipeline *w)
 {
     rill_plan *p = w->plan;
     const rill_model *m = w->model;
+    TRY(late_check(&m->decluttered.g, w->err));
     p->symbol = m->stream;
     p->asked_frames = w->pulse_frames ? w->pulse_frames : m->pulse;
     TRY(pgraph_chosen(&p->pgraph, &m->decluttered,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/plan_file.h"
+#include "engine/late/op.h"
 #include "engine/plan/file/graph.h"
 #include "lib/model_file.h"
 #include "engine/ops/clock.h"
@@ -78,6 +79,11 @@ static rill_status stream_write(struct record *to, const rill_plan *p, rill_erro
 
 rill_status rill_plan_save(const rill_plan *p, const char *path, rill_error *reterr)
 {
+    if (late_of_graph(&p->model->decluttered.g))
+        return err_set(
+            reterr, RILL_UNSUPPORTED,
+            "data decides sizes of this model: its plans are made as it runs, and cannot "
+            "be compiled");
     struct record parts[PLANFILE_PARTS] = { 0 }, data = { 0 };
     const struct graph *g = &p->settled.g;
     model_file_write(&parts[PLANFILE_MODEL], p->model, g->n_inputs - p->pgraph.has_clock,

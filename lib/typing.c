@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/typing.h"
 #include "engine/graph/subst.h"
+#include "engine/late/op.h"
 #include "engine/typing/typed.h"
+#include "kernels/kern.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -76,6 +78,28 @@ static void batch_fix(struct dims *ds, const struct dim *stream, const struct sy
             f->shape[k] = dim_subst(ds, f->shape[k], s->list[i], dim_int(ds, 1));
 }
 
+/* A model without time whose sizes data decides runs as it is read, planned as data comes. first:
+ * why it could not be typed, which stands where that is no help. */
+static rill_status late_type(rill_model *m, const struct mgraph *g, const struct typed_input *in,
+                             struct tgraph *ret, const rill_error *first, rill_error *err)
+{
+    struct late_node *late;
+    const rill_error said = *first;
+    const struct late_opts opts = { .cpu = kern_cpu_detect() };
+    struct fact *facts = arena_array(&m->arena, struct fact, g->g.n_inputs + 1u);
+    if (!facts)
+        return err_set(err, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < g->g.n_inputs; i++)
+        facts[i] = in[i].fact;
+    if (tgraph_from_late(ret, &late, g, facts, &opts, &m->planning, err) != RILL_OK) {
+        *err = said;
+        return said.status;
+    }
+    *late_node_next(late) = m->late;
+    m->late = late;
+    return RILL_OK;
+}
+
 rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_choice *time,
                        struct tgraph *ret, struct fact *ret_facts, rill_error *reterr)
 {
@@ -97,5 +121,11 @@ rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_
             batch_fix(m->dims, m->stream, &s, &in[i].fact);
     }
     struct typed_opts opts = { .inputs = in, .n_inputs = g->g.n_inputs, .ret_facts = ret_facts };
-    return tgraph_from_mgraph(ret, g, &opts, reterr);
+    rill_error err = { RILL_OK, "" };
+    rill_status typed = tgraph_from_mgraph(ret, g, &opts, &err);
+    if (typed == RILL_UNSUPPORTED && !m->stream)
+        typed = late_type(m, g, in, ret, &err, &err);
+    if (typed != RILL_OK && reterr)
+        *reterr = err;
+    return typed;
 }

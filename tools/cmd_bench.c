@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* rill bench: what one pulse costs. */
 #include "check/slow.h"
+#include "engine/late/op.h"
+#include "lib/model.h"
+#include "tools/bench_late.h"
 #include "tools/bench_streams.h"
 #include "tools/measure.h"
 #include "tools/open.h"
@@ -40,6 +43,11 @@ static int run(const struct command *cmd, int argc, char **argv)
                             .profile = profile };
     if (open_any(&m, argv[0], &oo, &err) != RILL_OK)
         return tool_fail_status(cmd, &err);
+    if (late_of_graph(&m->decluttered.g)) {
+        rill_status ran = bench_late(m, argv[0], seconds, json, &err);
+        rill_model_free(m);
+        return ran == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &err);
+    }
     rill_status s = (no_scan_reuse ? slow_plan_new : rill_plan_new)(&plan, m, &opts, &err);
     rill_model_free(m);
     if (s != RILL_OK)

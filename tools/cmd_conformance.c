@@ -189,7 +189,7 @@ static void case_count(struct suite *s, const char *name, const char *dir)
     bool must = rule_find(&s->must, dir) != NULL;
     case_run(dir, &r);
     enum outcome o = case_judge(s, &r, listed, must);
-    s->planned += o == PASSED && !strcmp(r.way, "plan");
+    s->planned += o == PASSED && (!strcmp(r.way, "plan") || !strcmp(r.way, "late"));
     s->count[o]++;
     s->unknown[r.unknown] += o == REFUSED;
     family_of(s, name)->count[o]++;

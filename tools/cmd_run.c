@@ -3,6 +3,7 @@
 #include "engine/base/bytes.h"
 #include "engine/base/float_mode.h"
 #include "engine/graph/op.h"
+#include "engine/late/op.h"
 #include "engine/typing/interp.h"
 #include "lib/model.h"
 #include "tools/open.h"
@@ -321,11 +322,33 @@ static rill_status inputs_make(struct job *j, int64_t step, struct arena *a,
     return RILL_OK;
 }
 
+/* The sizes that data decides are those of this step, in plans. */
+static rill_status late_step(struct job *j, struct late *late, const struct tensor *const *in,
+                             int64_t step, const struct tensor **out)
+{
+    struct size_source *from = arena_array(&j->arena, struct size_source, j->g.n_inputs + 1u);
+    if (!from)
+        return no_memory(j);
+    for (uint32_t i = 0; i < j->g.n_inputs; i++)
+        from[i] = (struct size_source) { in[i], (uint64_t) step + 1 };
+    return late_run(late, from, out, &j->err);
+}
+
+static void late_print(const struct late *late)
+{
+    struct late_counts n;
+    late_count(late, &n);
+    printf("sizes that data decides: %llu hits, %llu misses, %llu plans, blocks of %zu bytes\n",
+           (unsigned long long) n.hits, (unsigned long long) n.misses, (unsigned long long) n.plans,
+           n.block_bytes);
+}
+
 static rill_status steps_run(struct job *j, const struct graph *of)
 {
     const struct tensor **in = arena_array(&j->arena, const struct tensor *, j->g.n_inputs + 1u);
     const struct tensor **out = arena_array(&j->arena, const struct tensor *, j->g.n_outputs + 1u);
     const struct interp_watch watch = { node_time, j };
+    struct late *late = late_of_graph(of);
     struct arena old = { 0 };
     rill_status s = in && out ? RILL_OK : no_memory(j);
     for (uint32_t i = 0; s == RILL_OK && i < j->n_states; i++)
@@ -336,7 +359,9 @@ static rill_status steps_run(struct job *j, const struct graph *of)
         s = inputs_make(j, step, &now, in);
         j->before_s = tool_now_s();
         if (s == RILL_OK)
-            s = interp_run_watched(&j->g, in, &now, j->profile ? &watch : NULL, out, &j->err);
+            s = late
+                ? late_step(j, late, in, step, out)
+                : interp_run_watched(&j->g, in, &now, j->profile ? &watch : NULL, out, &j->err);
         if (s == RILL_OK)
             s = outputs_take(j, out, step);
         for (uint32_t i = 0; s == RILL_OK && i < j->n_states; i++)
@@ -346,6 +371,8 @@ static rill_status steps_run(struct job *j, const struct graph *of)
     }
     floats_restore(mode);
     arena_drop(&old);
+    if (late && s == RILL_OK)
+        late_print(late);
     return s;
 }
 

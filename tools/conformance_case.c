@@ -3,6 +3,7 @@
 #include "engine/typing/interp.h"
 #include "engine/plan/plan.h"
 #include "engine/base/float_mode.h"
+#include "engine/late/late.h"
 #include "engine/typing/half.h"
 #include "engine/typing/typed.h"
 #include "models/onnx/reader.h"
@@ -270,6 +271,34 @@ static bool run_open(struct job *j, const struct set *s)
     return set_widened(j, &typed, s, &wide) && run_interp(j, &typed.g, "with symbols", &wide, got);
 }
 
+/* What no plan of fixed sizes can run is planned as data comes: twice, the second time as if the
+ * inputs were new. */
+static bool run_late(struct job *j, const struct set *s)
+{
+    struct late *l = NULL;
+    const struct tensor *got[PORTS_MAX];
+    struct size_source in[PORTS_MAX];
+    rill_status st =
+        late_new(&l, &j->model.g, NULL,
+                 &(struct late_opts) { .cpu = kern_cpu_detect(), .bytes_max = PLAN_BYTES_MAX },
+                 &j->err);
+    bool ok = true;
+    for (unsigned again = 0; ok && st == RILL_OK && again < 2; again++) {
+        for (unsigned i = 0; i < s->n_in; i++)
+            in[i] = (struct size_source) { s->in[i], 1 + again };
+        st = late_run(l, in, got, &j->err);
+        ok = st != RILL_OK || outputs_match(j, "planned late", got, s);
+    }
+    late_free(l);
+    if (st == RILL_UNSUPPORTED)
+        return true;
+    if (st != RILL_OK)
+        return failed(j, "planned late");
+    if (ok)
+        j->ret->way = "late";
+    return ok;
+}
+
 /* The model at the shapes of the inputs; their values stay unknown until it runs. */
 static bool run_set(struct job *j, struct set *s)
 {
@@ -293,10 +322,12 @@ static bool run_set(struct job *j, struct set *s)
     rill_status st =
         tgraph_from_mgraph(&typed, &j->model,
                            &(struct typed_opts) { .inputs = in, .n_inputs = s->n_in }, &j->err);
-    if (st == RILL_OK)
-        return run_typed(j, &typed, s) && run_open(j, s);
+    if (st != RILL_OK && st != RILL_UNSUPPORTED)
+        return failed(j, "typed");
     const struct tensor *got[PORTS_MAX];
-    return st == RILL_UNSUPPORTED ? run_interp(j, g, "interp", s, got) : failed(j, "typed");
+    bool ok = st == RILL_OK ? run_typed(j, &typed, s) && run_open(j, s)
+                            : run_interp(j, g, "interp", s, got);
+    return ok && (!strcmp(j->ret->way, "plan") || run_late(j, s));
 }
 
 /* ---- reading ---- */

@@ -11,7 +11,8 @@ struct case_result {
     bool passed;
     bool refused;              /* at load or for want of a form of input; not a wrong result */
     enum onnx_unknown unknown; /* why it was refused at load, where that is it */
-    const char *way; /* "plan": planned and interpreted, "interp": the growable interpreter alone */
+    const char *way;  /* "plan": planned and interpreted, "late": planned as data comes, "interp":
+                         the  growable interpreter alone */
     char reason[600]; /* why not passed */
 };
 

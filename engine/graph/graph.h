@@ -34,6 +34,7 @@ struct declared {
     enum dtype type;       /* NONE: not said */
     int rank;              /* -1: not said */
     int64_t dim[RANK_MAX]; /* -1: not said */
+    bool is_hint;          /* nothing is wrong where it turns out to be something else */
 };
 
 struct wire {

@@ -245,6 +245,8 @@ void eval_fault(const struct eval *e, enum fault_kind kind, int64_t value, int64
 
 rill_status fault_error(const struct fault *f, rill_error *reterr)
 {
+    if (f->kind == FAULT_SIZES)
+        return err_set(reterr, RILL_INVALID, "%s", f->node->op->fault_text(f->node));
     if (f->kind == FAULT_LENGTH)
         return op_fail(reterr, RILL_INVALID, f->node, "length %lld is not one of 0 to %lld",
                        (long long) f->value, (long long) f->limit);

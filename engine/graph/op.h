@@ -114,8 +114,9 @@ struct prep {
 
 enum fault_kind {
     FAULT_NONE,
-    FAULT_INDEX, /* an index outside an axis of `limit` */
-    FAULT_LENGTH /* a length that is not one of 0..limit */
+    FAULT_INDEX,  /* an index outside an axis of `limit` */
+    FAULT_LENGTH, /* a length that is not one of 0..limit */
+    FAULT_SIZES   /* what data made of sizes could not run: the op has the words */
 };
 
 /* The first that a run found. */
@@ -181,7 +182,8 @@ struct op {
     /* The input whose numbers eval checks, which notes a fault where one is out of range; 0: none.
      * The number 0 is in range wherever there is anything to read. */
     unsigned checked;
-    const char *help; /* one line: what the op computes */
+    const char *(*fault_text)(const struct node *n); /* of FAULT_SIZES; NULL: it never says so */
+    const char *help;                                /* one line: what the op computes */
 };
 
 /* The table of all ops; NULL if there is none of that name. op_at(i) walks it, NULL past the

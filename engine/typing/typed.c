@@ -9,6 +9,7 @@
 #include "engine/typing/half.h"
 #include "engine/typing/interp.h"
 #include "engine/typing/late_slice.h"
+#include "engine/typing/left.h"
 #include "engine/typing/outputs.h"
 #include "engine/graph/prune.h"
 
@@ -511,7 +512,8 @@ static rill_status state_check(const struct typer *t, const struct node *n,
     char a[160], b[160];
     fact_print(&was, a, sizeof a);
     fact_print(&is, b, sizeof b);
-    return op_fail(t->err, RILL_MALFORMED, n,
+    const bool grows = node_is(n, OP_LOOP) && f->type == in->type && f->rank == in->rank;
+    return op_fail(t->err, grows ? RILL_UNSUPPORTED : RILL_MALFORMED, n,
                    "state %u goes in as %s and comes out as %s; both must agree", k, a, b);
 }
 
@@ -612,10 +614,33 @@ static rill_status any_type(struct typer *t, struct scope *s, const struct node 
         const struct declared *d =
             n->out[i] == WIRE_NONE ? NULL : s->src->wires[n->out[i]].declared;
         const uint32_t like = d && d->like != WIRE_NONE ? s->map[d->like] : WIRE_NONE;
-        if (d)
+        if (d && !d->is_hint)
             TRY(declared_check(n, d, wire_fact(s, s->map[n->out[i]]), wire_fact(s, like), t->err));
     }
     return RILL_OK;
+}
+
+/* Node k of the graph itself, or what waits for data is left. */
+static rill_status any_type_or_leave(struct typer *t, struct scope *s, uint32_t k)
+{
+    const struct node *n = &s->src->nodes[k];
+    struct typed_left *left = t->depth == 1 && t->opts ? t->opts->left : NULL;
+    const uint32_t n_outputs = s->dst->n_outputs;
+    const bool behind = left && left_reads(s->src, n, s->map);
+    rill_status typed = behind ? RILL_OK : any_type(t, s, n);
+    if (typed != RILL_OK && (!left || !left_excuses(typed)))
+        return typed;
+    if (!left || (!behind && typed == RILL_OK && !left_open(s->dst, n, s->map)))
+        return RILL_OK;
+    t->depth = 1;
+    s->dst->n_outputs = n_outputs;
+    for (unsigned i = 0; i < n->n_out; i++)
+        if (n->out[i] != WIRE_NONE)
+            s->map[n->out[i]] = WIRE_NONE;
+    return left_note(left, k, behind ? LEFT_BEHIND : LEFT_ITSELF, typed == RILL_OK ? NULL : t->err,
+                     t->arena)
+        ? RILL_OK
+        : no_memory(t);
 }
 
 static rill_status graph_type(struct typer *t, struct scope *s)
@@ -623,10 +648,12 @@ static rill_status graph_type(struct typer *t, struct scope *s)
     if (++t->depth > DEPTH_MAX)
         return err_set(t->err, RILL_LIMIT, "graph '%s': bodies are nested more than %d deep",
                        s->src->name, DEPTH_MAX);
-    for (uint32_t i = 0; i < s->src->n_nodes; i++) {
-        TRY(any_type(t, s, &s->src->nodes[i]));
-    }
-    for (uint32_t i = 0; i < s->src->n_outputs; i++) {
+    for (uint32_t i = 0; i < s->src->n_nodes; i++)
+        TRY(any_type_or_leave(t, s, i));
+    const bool leaves = t->depth == 1 && t->opts && t->opts->left;
+    if (leaves && !left_outputs(t->opts->left, s->src, s->dst, s->map))
+        return no_memory(t);
+    for (uint32_t i = 0; !leaves && i < s->src->n_outputs; i++) {
         uint32_t w = WIRE_NONE;
         TRY(scope_wire(t, s, s->src->outputs[i], &w));
         if (!graph_add_output(s->dst, w))
@@ -734,7 +761,8 @@ static rill_status graph_walk(struct typer *t, struct scope *s)
     TRY(inputs_type(t, s));
     TRY(states_type(t, s, true));
     TRY(graph_type(t, s));
-    TRY(graph_outputs_own(s->dst, s->src, t->err));
+    if (!t->opts || !t->opts->left)
+        TRY(graph_outputs_own(s->dst, s->src, t->err));
     return states_type(t, s, false);
 }
 

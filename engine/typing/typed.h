@@ -11,12 +11,34 @@ struct typed_input {
     struct fact fact; /* value set: a constant */
 };
 
+/* What cannot be typed, or has outputs of unknown size, before data is known: nodes of m that are
+ * left, and those that read what they make. */
+struct typed_left {
+    enum left_kind {
+        LEFT_NOT,
+        LEFT_ITSELF, /* all that it reads is there */
+        LEFT_BEHIND  /* it reads what another one makes that is left */
+    } *
+        kind;                    /* one per node of m, zeroed */
+    const struct tensor **value; /* one per wire of m: what it turned out to be; NULL: not known */
+    uint32_t
+        *outputs; /* room for the wires of m; set: those that the typed graph gives, in order */
+    uint32_t n_outputs;
+    struct left_why {
+        struct left_why *next;
+        uint32_t node;
+        rill_error err;
+    } * why; /* of nodes that are left themselves */
+};
+
 struct typed_opts {
     const struct typed_input *inputs;
     unsigned n_inputs;
     uint64_t fold_bytes_max; /* one folded constant may not be larger; 0: 64 MiB */
     struct fact *ret_facts;  /* one per wire of m, or NULL: what each turned out to be, also where
                               * typing failed further on (DTYPE_NONE: it was not reached) */
+    struct typed_left *left; /* set: nodes are left instead of refused; outputs are those of m that
+                              * are there, and what nodes that are left read */
 };
 
 /* Infers, folds, inlines Ifs whose condition is known, drops what no output needs. Everything made

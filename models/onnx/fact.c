@@ -112,3 +112,24 @@ rill_status fact_from_pb(struct reader *r, const char *name, const Onnxpb__Type 
     }
     return RILL_OK;
 }
+
+rill_status output_hint(struct reader *r, const Onnxpb__Type *pb, struct wire *ret)
+{
+    const Onnxpb__TensorType *t = pb ? pb->tensor_type : NULL;
+    enum dtype type = DTYPE_NONE;
+    if (ret->declared || ret->node == WIRE_NONE || !t || !t->shape || t->shape->n_dim > RANK_MAX ||
+        !t->elem_type || onnx_dtype(r, t->elem_type, "", &type) != RILL_OK || dtype_is_half(type))
+        return RILL_OK;
+    struct declared *d = arena_new(r->arena, struct declared);
+    if (!d)
+        return no_memory(r);
+    *d = (struct declared) { .tensor = ret->name,
+                             .like = WIRE_NONE,
+                             .type = type,
+                             .rank = (int) t->shape->n_dim,
+                             .is_hint = true };
+    for (int i = 0; i < d->rank; i++)
+        d->dim[i] = t->shape->dim[i]->has_dim_value ? t->shape->dim[i]->dim_value : -1;
+    ret->declared = d;
+    return RILL_OK;
+}

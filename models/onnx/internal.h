@@ -99,6 +99,8 @@ rill_status onnx_dtype(const struct reader *r, int64_t code, const char *what, e
  * NULL. */
 rill_status external_read(const struct reader *r, const Onnxpb__Tensor *t, const char *what,
                           void *data, size_t n);
+/* What the file says of an output, as a hint: files are wrong about it often enough. */
+rill_status output_hint(struct reader *r, const Onnxpb__Type *pb, struct wire *ret);
 rill_status fact_from_pb(struct reader *r, const char *input, const Onnxpb__Type *pb,
                          struct fact *ret);
 rill_status onnx_attr(struct reader *r, const char *node, const Onnxpb__Attribute *pb,

@@ -26,6 +26,7 @@ ROOMS = """
 kernels
 engine/base                 + kernels
 engine/graph                +
+engine/sizes                +
 engine/ops                  +
 engine/typing               +
 engine/rewrite              +
@@ -33,6 +34,7 @@ engine/rewrite/declutter    +
 engine/rewrite/settle       +
 engine/plan                 +
 engine/plan/file            +
+engine/late                 +
 pulse                       ops
 models                      ops
 models/onnx                 ops models

@@ -45,7 +45,7 @@ class Case:
     """A graph under construction: calls add nodes and give the names of their outputs."""
 
     def __init__(self, name, opset=21):
-        self.name, self.opset, self.vendor = name, opset, False
+        self.name, self.opset, self.vendor, self.prefix = name, opset, False, ""
         self.random = np.random.default_rng(zlib.crc32(name.encode()))
         self.nodes, self.constants, self.inputs, self.outputs, self.data = [], [], [], [], []
 
@@ -72,7 +72,7 @@ class Case:
         return name
 
     def op(self, op, *inputs, outputs=1, **attrs):
-        names = [f"{op.lower()}{len(self.nodes)}_{i}" for i in range(outputs)]
+        names = [f"{self.prefix}{op.lower()}{len(self.nodes)}_{i}" for i in range(outputs)]
         self.nodes.append(helper.make_node(op, list(inputs), names, name=names[0], **attrs))
         self.vendor |= attrs.get("domain") == MICROSOFT
         return names[0] if outputs == 1 else names
@@ -907,7 +907,7 @@ def length_once():
 def loop(c, trips, starts, states, step, outputs):
     """A Loop: step(body, iteration, *states) gives the condition, next states, and what is stacked."""
     inner = Case("body")
-    inner.constants = c.constants
+    inner.constants, inner.prefix = c.constants, "body_"
     names = [f"state{i}" for i in range(len(states))]
     outs = step(inner, "i", *names)
     open_value = lambda name, to: helper.make_tensor_value_info(name, to, None)
@@ -948,6 +948,133 @@ def loop_while():
     c.save()
 
 
+def sizes_range():
+    """As many numbers as the largest length says, of integers and of floats."""
+    c = Case("sizes_range", 17)
+    x, lengths = c.numbers("x", [1, 4]), c.input("len", [1, 3], np.array([[1, 3, 7]], "f4"))
+    most = c.op("Cast", c.op("ReduceMax", lengths, keepdims=0), to=T.INT64)
+    numbers = c.op("Cast", c.op("Range", c.const(0), most, c.const(1)), to=T.FLOAT)
+    c.output(c.op("Mul", x, c.op("ReduceSum", numbers, c.const([0]), keepdims=1)))
+    c.output(c.op("Range", c.const(.5, "f4"), c.op("ReduceMax", lengths, keepdims=0), c.const(.75, "f4")))
+    c.output(c.op("Range", most, c.const(-2), c.input("step", [], np.array(-2, "i8"))))
+    c.save()
+
+
+def sizes_moves():
+    """What moves and makes elements, by numbers that come with the data."""
+    c = Case("sizes_moves", 17)
+    x = c.numbers("x", [2, 3, 8])
+    number = lambda name, value: c.input(name, list(np.shape(value)), np.array(value, "i8"))
+    two = number("two", [2])
+    start, end = number("start", [1]), number("end", [7])
+    part = c.op("Slice", x, start, end, c.const([2]), two)
+    c.output(part)
+    c.output(c.op("Pad", part, number("pads", [0, 1, 2, 0, 0, 1]), c.const(3, "f4")))
+    for out in c.op("Split", x, number("split", [5, 3]), axis=2, outputs=2):
+        c.output(out)
+    c.output(c.op("Expand", c.op("Slice", x, c.const([0]), c.const([1]), c.const([1])), number("shape", [2, 5, 8])))
+    filled = c.op("ConstantOfShape", c.op("Concat", two, end, axis=0), value=helper.make_tensor("v", T.FLOAT, [1], [1.5]))
+    c.output(filled)
+    c.output(c.op("Resize", x, "", "", number("sizes", [2, 3, 13]), mode="linear"))
+    c.output(c.op("Resize", x, "", c.input("scales", [3], np.array([1, 2, .5], "f4")), mode="nearest"))
+    c.output(c.op("Tile", x, number("repeats", [1, 2, 3])))
+    c.output(c.op("TopK", x, two, axis=2, outputs=2)[0])
+    c.output(c.op("Reshape", x, number("to", [4, -1])))
+    c.output(c.op("MatMul", filled, c.op("Transpose", filled, perm=[1, 0])))
+    c.output(c.op("Shape", c.op("Pad", filled, c.op("Concat", two, two, end, end, axis=0))))
+    c.save()
+
+
+def sizes_found():
+    """As many as there are: NonZero, Compress and Unique, and what follows them."""
+    c = Case("sizes_found", 17)
+    x = c.input("x", [3, 4], np.array([[0, 1, 0, 2], [0, 0, 0, 0], [3, 3, 0, 1]], "f4"))
+    at = c.op("NonZero", x)
+    c.output(at)
+    found = c.op("GatherND", x, c.op("Transpose", at, perm=[1, 0]))
+    c.output(c.op("Softmax", found, axis=0))
+    kept = c.op("Compress", x, c.op("Greater", c.op("ReduceMax", x, axes=[1], keepdims=0), c.const(.5, "f4")), axis=0)
+    c.output(c.op("MatMul", kept, c.op("Transpose", kept, perm=[1, 0])))
+    values = c.op("Unique", found, outputs=4)
+    c.output(c.op("Mul", values[0], c.op("Cast", values[3], to=T.FLOAT)))
+    c.output(c.op("NonZero", c.op("Sub", kept, kept)))
+    c.save()
+
+
+def sizes_rounds():
+    """Loops that stack as often as data says, and one whose state grows."""
+    c = Case("sizes_rounds", 17)
+    x, trips = c.numbers("x", [3]), c.input("trips", [], np.array(4, "i8"))
+    small = lambda body, v: body.op("Less", body.op("ReduceMax", v, keepdims=0), body.const(20, "f4"))
+    stacked = loop(c, trips, c.const(True, "?"), [(x, T.FLOAT)], lambda body, i, v: (
+        body.op("Identity", "on"), body.op("Add", v, body.const(1, "f4")), body.op("Mul", v, v)), 1)
+    until = loop(c, "", c.const(True, "?"), [(x, T.FLOAT)], lambda body, i, v: (
+        small(body, v), body.op("Add", body.op("Abs", v), body.const(3, "f4")), body.op("Identity", v)), 1)
+    grown = loop(c, trips, "", [(x, T.FLOAT)], lambda body, i, v: (
+        body.op("Identity", "on"), body.op("Concat", v, body.op("ReduceSum", v, keepdims=1), axis=0)), 0)
+    for out in (*stacked, *until, *grown):
+        c.output(out)
+    c.output(c.op("Softmax", c.op("MatMul", stacked[1], c.op("Transpose", stacked[1], perm=[1, 0]))))
+    c.save()
+
+
+def sizes_declared():
+    """For tests/api: the sum of 0 .. len - 1 times x; the file says how large the output is."""
+    c = Case("sizes_declared", 17)
+    x, lengths = c.numbers("x", [1, 4]), c.input("len", [1, 3], np.array([[1, 3, 7]], "f4"))
+    most = c.op("Cast", c.op("ReduceMax", lengths, keepdims=0), to=T.INT64)
+    numbers = c.op("Cast", c.op("Range", c.const(0), most, c.const(1)), to=T.FLOAT)
+    y = c.op("Mul", x, c.op("ReduceSum", numbers, c.const([0]), keepdims=1))
+    c.outputs.append(helper.make_tensor_value_info(y, T.FLOAT, [1, 4]))
+    onnx.save(c.model(), os.path.join(HERE, "../../api/late_sizes.onnx"))
+
+
+def decoder(c, width, heads, vocabulary, most):
+    """Greedy decoding in one Loop: caches of keys and values grow by a token in each iteration, until the last one."""
+    each, end = width // heads, 0
+    weight = lambda *shape: c.const(c.random.standard_normal(shape) / np.sqrt(shape[0]), "f4")
+    states = c.numbers("states", [1, 7, width])
+    split = lambda g, v: g.op("Transpose", g.op("Reshape", v, g.const([1, -1, heads, each])), perm=[0, 2, 1, 3])
+    joined = lambda g, v: g.op("Reshape", g.op("Transpose", v, perm=[0, 2, 1, 3]), g.const([1, -1, width]))
+
+    def attend(g, q, k, v):
+        scores = g.op("Mul", g.op("MatMul", q, g.op("Transpose", k, perm=[0, 1, 3, 2])), g.const(each ** -.5, "f4"))
+        return joined(g, g.op("MatMul", g.op("Softmax", scores, axis=-1), v))
+
+    over_k, over_v = (split(c, c.op("MatMul", states, weight(width, width))) for _ in "kv")
+    wq, wk, wv, wo, cq, co = (weight(width, width) for _ in range(6))
+    up, down, table, out = weight(width, 2 * width), weight(2 * width, width), weight(vocabulary, width), weight(width, vocabulary)
+    one, zero = c.const(np.ones(width), "f4"), c.const(np.zeros(width), "f4")
+
+    def step(g, i, token, ids, keys, values):
+        norm = lambda v: g.op("LayerNormalization", v, one, zero, axis=-1)
+        x = g.op("Mul", g.op("Gather", table, token), g.const(4, "f4"))
+        a = norm(x)
+        keys = g.op("Concat", keys, split(g, g.op("MatMul", a, wk)), axis=2)
+        values = g.op("Concat", values, split(g, g.op("MatMul", a, wv)), axis=2)
+        x = g.op("Add", x, g.op("MatMul", attend(g, split(g, g.op("MatMul", a, wq)), keys, values), wo))
+        x = g.op("Add", x, g.op("MatMul", attend(g, split(g, g.op("MatMul", norm(x), cq)), over_k, over_v), co))
+        x = g.op("Add", x, g.op("MatMul", g.op("Relu", g.op("MatMul", norm(x), up)), down))
+        logits = g.op("MatMul", norm(x), out)
+        token = g.op("ArgMax", logits, axis=-1, keepdims=0)
+        on = g.op("Not", g.op("Equal", g.op("Squeeze", token), g.const(end)))
+        return on, token, g.op("Concat", ids, token, axis=1), keys, values, g.op("Squeeze", logits, g.const([0, 1]))
+
+    first = c.input("first", [1, 1], np.array([[1]], "i8"))
+    none = c.const(np.zeros((1, heads, 0, each)), "f4")
+    return loop(c, c.const(most), c.const(True, "?"),
+                [(first, T.INT64), (first, T.INT64), (none, T.FLOAT), (none, T.FLOAT)], step, 1)
+
+
+def decoder_greedy():
+    c = Case("decoder_greedy", 17)
+    _, ids, keys, _, logits = decoder(c, 16, 2, 12, 40)
+    c.output(ids)
+    c.output(keys)
+    c.output(c.op("Softmax", logits, axis=-1))
+    c.save()
+
+
 # ---- numbers below the normal ones ----
 
 def denormals():
@@ -965,7 +1092,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_embed, linear_attention, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, denormals]
+         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_embed, linear_attention, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, decoder_greedy, sizes_declared, denormals]
 
 if __name__ == "__main__":
     for case in CASES:

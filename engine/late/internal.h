@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef RILL_ENGINE_LATE_INTERNAL_H
+#define RILL_ENGINE_LATE_INTERNAL_H
+#include "engine/late/late.h"
+#include "engine/plan/plan.h"
+#include "engine/sizes/cache.h"
+
+struct stage;
+
+/* A node that runs between two stages, and its bodies. */
+struct between {
+    uint32_t node;
+    struct late *body[2];
+};
+
+/* A stage planned for one set of sizes. */
+struct variant {
+    struct variant *older;
+    struct arena arena;
+    int64_t *key; /* what the stage's caches gave */
+    struct sgraph settled;
+    struct plan *plan;
+    uint32_t *outputs; /* wires that the plan gives, in order */
+    uint32_t n_outputs;
+    const struct tensor **known; /* per wire: its value, from here on */
+    struct between *between;
+    uint32_t n_between;
+    struct arena made;  /* what those gave */
+    struct stage *then; /* NULL: all is there */
+};
+
+struct stage {
+    struct late *late;
+    struct arena arena;
+    uint32_t *nodes;
+    uint32_t n_nodes;
+    const struct tensor **known;
+    uint32_t *inputs; /* wires that its nodes read */
+    bool *observed;   /* per input: its elements are part of the key */
+    uint32_t n_inputs;
+    struct size_source *sources; /* per input; of floats the bits */
+    struct tensor *views;
+    int *ranks;
+    struct sizes sizes;
+    struct size_cache *caches;
+    uint32_t n_caches;
+    int64_t *key; /* now */
+    struct variant *variants, *last;
+    uint32_t n_variants;
+    uint64_t *read; /* per input: the write counter with which `last` ran */
+    bool has_run;
+    unsigned char *block;
+    size_t block_bytes;
+};
+
+struct late {
+    const struct graph *g;
+    struct late_opts opts;
+    struct kern kern;
+    struct arena arena;
+    const struct tensor **known; /* per wire, before anything runs */
+    struct size_source *wires;   /* per wire, of this run */
+    struct tensor *tensors;      /* what they point at */
+    uint64_t writes;             /* of what stages make */
+    bool is_random;
+    struct stage *root;
+    struct late_counts counts; /* without bodies */
+};
+
+rill_status late_no_memory(rill_error *err);
+/* The value of a wire that is there; NULL: absent. */
+const struct tensor *late_tensor(const struct late *l, const struct variant *v, uint32_t wire);
+
+/* stage.c. observed: per wire; NULL: none. */
+rill_status stage_new(struct late *l, const uint32_t *nodes, uint32_t n_nodes,
+                      const struct tensor **known, const bool *observed, struct stage **ret,
+                      rill_error *err);
+void stage_free(struct stage *s);
+/* Makes the plan for what lies in l->wires, and runs nothing. */
+rill_status stage_probe(struct stage *s, rill_error *err);
+/* What it gives is in l->wires then; *ret: what it ran as. */
+rill_status stage_run(struct stage *s, struct variant **ret, rill_error *err);
+
+/* between.c */
+rill_status between_run(struct late *l, struct variant *v, const struct between *b,
+                        rill_error *err);
+bool between_can(const struct node *n);
+#endif

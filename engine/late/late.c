@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/late/internal.h"
+#include "engine/base/float_mode.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+rill_status late_no_memory(rill_error *err)
+{
+    return err_set(err, RILL_NOMEM, "out of memory where data decides sizes");
+}
+
+const struct tensor *late_tensor(const struct late *l, const struct variant *v, uint32_t wire)
+{
+    if (wire == WIRE_NONE)
+        return NULL;
+    const struct tensor *known = v ? v->known[wire] : l->known[wire];
+    return known ? known : l->wires[wire].t;
+}
+
+/* ---- making ---- */
+
+static bool any_random(const struct graph *g)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        if (g->nodes[i].op->flags & OP_RANDOM)
+            return true;
+        for (unsigned k = 0; k < g->nodes[i].n_body; k++)
+            if (any_random(g->nodes[i].body[k]))
+                return true;
+    }
+    return false;
+}
+
+static rill_status late_check(const struct graph *g, rill_error *err)
+{
+    if (g->n_states)
+        return err_set(
+            err, RILL_UNSUPPORTED,
+            "state '%.80s': where data decides sizes, nothing is carried to the next run",
+            g->states[0].name);
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        if (dtype_is_half(g->wires[g->inputs[i]].fact.type))
+            return err_set(err, RILL_UNSUPPORTED,
+                           "input '%.80s' is %s: where data decides sizes, inputs are no floats of "
+                           "16 bits",
+                           g->wires[g->inputs[i]].name,
+                           dtype_name(g->wires[g->inputs[i]].fact.type));
+    return RILL_OK;
+}
+
+static rill_status late_fill(struct late *l, const struct tensor *const *known, rill_error *err)
+{
+    const struct graph *g = l->g;
+    uint32_t *nodes = arena_array(&l->arena, uint32_t, g->n_nodes + 1u);
+    l->known = arena_array(&l->arena, const struct tensor *, g->n_wires + 1u);
+    l->wires = arena_array(&l->arena, struct size_source, g->n_wires + 1u);
+    l->tensors = arena_array(&l->arena, struct tensor, g->n_wires + 1u);
+    if (!nodes || !l->known || !l->wires || !l->tensors)
+        return late_no_memory(err);
+    for (uint32_t w = 0; w < g->n_wires; w++)
+        l->known[w] = g->wires[w].fact.value;
+    for (uint32_t i = 0; known && i < g->n_inputs; i++)
+        if (known[i])
+            l->known[g->inputs[i]] = known[i];
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        nodes[i] = i;
+    return stage_new(l, nodes, g->n_nodes, l->known, NULL, &l->root, err);
+}
+
+rill_status late_new(struct late **ret, const struct graph *g, const struct tensor *const *known,
+                     const struct late_opts *opts, rill_error *reterr)
+{
+    TRY(late_check(g, reterr));
+    struct late *l = calloc(1, sizeof *l);
+    if (!l)
+        return late_no_memory(reterr);
+    l->g = g;
+    l->opts = *opts;
+    l->is_random = any_random(g);
+    kern_init(&l->kern, opts->cpu);
+    rill_status made = late_fill(l, known, reterr);
+    if (made != RILL_OK) {
+        late_free(l);
+        return made;
+    }
+    *ret = l;
+    return RILL_OK;
+}
+
+struct late *late_free(struct late *l)
+{
+    if (!l)
+        return NULL;
+    if (l->root)
+        stage_free(l->root);
+    arena_drop(&l->arena);
+    free(l);
+    return NULL;
+}
+
+/* ---- running ---- */
+
+static rill_status stages_run(struct late *l, const struct variant **ret_last, rill_error *err)
+{
+    struct variant *v = NULL;
+    for (struct stage *s = l->root; s; s = v->then)
+        TRY(stage_run(s, &v, err));
+    *ret_last = v;
+    return RILL_OK;
+}
+
+static rill_status inputs_take(struct late *l, const struct size_source *inputs, rill_error *err)
+{
+    const struct graph *g = l->g;
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        const struct wire *w = &g->wires[g->inputs[i]];
+        if (l->known[g->inputs[i]])
+            continue;
+        if (w->fact.type && inputs[i].t->type != w->fact.type)
+            return err_set(err, RILL_INVALID, "input '%.80s' is %s, the model wants %s", w->name,
+                           dtype_name(inputs[i].t->type), dtype_name(w->fact.type));
+        l->wires[g->inputs[i]] = inputs[i];
+    }
+    return RILL_OK;
+}
+
+rill_status late_probe(struct late *l, const struct size_source *inputs, rill_error *reterr)
+{
+    TRY(inputs_take(l, inputs, reterr));
+    return stage_probe(l->root, reterr);
+}
+
+rill_status late_run(struct late *l, const struct size_source *inputs,
+                     const struct tensor **ret_outputs, rill_error *reterr)
+{
+    const struct variant *last = NULL;
+    TRY(inputs_take(l, inputs, reterr));
+    const uint64_t mode = floats_flush();
+    rill_status s = stages_run(l, &last, reterr);
+    floats_restore(mode);
+    TRY(s);
+    for (uint32_t i = 0; i < l->g->n_outputs; i++) {
+        ret_outputs[i] = late_tensor(l, last, l->g->outputs[i]);
+        if (!ret_outputs[i])
+            return err_set(reterr, RILL_INTERNAL, "output '%.80s' was not made",
+                           l->g->wires[l->g->outputs[i]].name);
+    }
+    return RILL_OK;
+}
+
+/* ---- counting ---- */
+
+static void counts_add(struct late_counts *to, const struct late_counts *more)
+{
+    to->hits += more->hits;
+    to->misses += more->misses;
+    to->plans += more->plans;
+    to->runs += more->runs;
+    to->spared += more->spared;
+    to->block_bytes += more->block_bytes;
+}
+
+static void stage_count(const struct stage *s, struct late_counts *to)
+{
+    for (const struct variant *v = s->variants; v; v = v->older) {
+        for (uint32_t i = 0; i < v->n_between; i++)
+            for (int k = 0; k < 2; k++) {
+                struct late_counts inner = { 0 };
+                if (v->between[i].body[k])
+                    late_count(v->between[i].body[k], &inner);
+                counts_add(to, &inner);
+            }
+        if (v->then)
+            stage_count(v->then, to);
+    }
+}
+
+void late_count(const struct late *l, struct late_counts *ret)
+{
+    *ret = l->counts;
+    stage_count(l->root, ret);
+}

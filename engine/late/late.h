@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/* late.h - a graph whose sizes data decides, in plans.
+ *
+ * It is planned as far as sizes are known from the inputs that come, run so far, and planned on
+ * with what that made: a stage. What fixes the plan of a stage are sizes (engine/sizes): those of
+ * its inputs, and elements of small tensors that other sizes hang on. While they are what they
+ * were, the plan stands, and where nothing that a stage reads was written, it does not run again.
+ * Loops whose states grow, or that stack as often as data says, run a graph of this kind in every
+ * iteration; NonZero, Compress and Unique are run between two stages.
+ *
+ * It plans and grows as it runs, so it is for whole recordings, not for streams. */
+#ifndef RILL_ENGINE_LATE_LATE_H
+#define RILL_ENGINE_LATE_LATE_H
+#include "engine/graph/graph.h"
+#include "engine/sizes/expr.h"
+
+struct late;
+
+struct late_opts {
+    unsigned cpu;     /* enum kern_cpu bits to use */
+    size_t bytes_max; /* of the block of one stage; 0: 1 GiB */
+};
+
+struct late_counts {
+    uint64_t hits, misses; /* of the sizes that fix plans */
+    uint64_t plans;        /* that were made */
+    uint64_t runs, spared; /* of stages; those where nothing was new */
+    size_t block_bytes;    /* of all stages now */
+};
+
+/* g: as a reader made it, and its arena lives longer. known: one per input, a value that it always
+ * has, or NULL; NULL: none. Refuses what cannot be known to be right before data comes: states,
+ * inputs of 16-bit floats. */
+rill_status late_new(struct late **ret, const struct graph *g, const struct tensor *const *known,
+                     const struct late_opts *opts, rill_error *reterr);
+struct late *late_free(struct late *l); /* takes and returns NULL */
+
+/* Plans the first stage for inputs of those sizes, which have no data yet: what it refuses is
+ * refused whatever comes. */
+rill_status late_probe(struct late *l, const struct size_source *inputs, rill_error *reterr);
+
+/* One tensor for each input; `writes` counts what was written into it. Outputs, one for each of g,
+ * are l's until its next run. Only one thread at a time, and none that makes anything else of g's
+ * dims. */
+rill_status late_run(struct late *l, const struct size_source *inputs,
+                     const struct tensor **ret_outputs, rill_error *reterr);
+
+void late_count(const struct late *l, struct late_counts *ret); /* bodies included */
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* op.h - a graph whose sizes data decides, as one node of a graph of fixed inputs and outputs.
+ *
+ * The one op whose eval plans, allocates and locks: a graph that has it does not stream, and one
+ * run of it is a whole recording. What a run finds wrong is a fault. */
+#ifndef RILL_ENGINE_LATE_OP_H
+#define RILL_ENGINE_LATE_OP_H
+#include "engine/late/late.h"
+
+#include <pthread.h>
+
+struct late_node; /* what the node runs, by all who run it */
+
+/* m as such a graph: ret has m's inputs, of known sizes, and m's outputs as the file declares them.
+ * lock is held where anything is made of m's dims. *ret_node is the caller's, as long as ret lives.
+ * Refuses what m cannot do whatever comes. */
+rill_status tgraph_from_late(struct tgraph *ret, struct late_node **ret_node,
+                             const struct mgraph *m, const struct fact *inputs,
+                             const struct late_opts *opts, pthread_mutex_t *lock,
+                             rill_error *reterr);
+struct late_node *late_node_free(struct late_node *l); /* frees its list; takes and returns NULL */
+
+/* The node that g is; NULL: it is another graph. */
+struct late *late_of_graph(const struct graph *g);
+/* Of a node of a plan: false where it is another op. */
+bool late_node_count(const struct node *n, struct late_counts *ret);
+
+struct late_node **late_node_next(struct late_node *l); /* for the owner's list */
+#endif
