@@ -3,6 +3,7 @@
  * has its op, attributes, operands and constants again, bodies included, and runs give the same
  * bits. */
 #include "check/step_model.h"
+#include "engine/late/op.h"
 #include "engine/rewrite/declutter/declutter.h"
 #include "engine/typing/interp.h"
 #include "engine/typing/typed.h"
@@ -268,6 +269,8 @@ static bool form_test(const char *path, const rill_model *m, writer *write, cons
         check_skipped++;
         return false;
     }
+    if (!words && late_of_graph(&m->typed.g)) /* data decides its sizes: it is planned as it runs */
+        words = "has no form in ";
     if (!words && s == RILL_UNSUPPORTED && may_be_refused(path))
         words = "has no form in ";
     if (words) {
