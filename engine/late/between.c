@@ -71,7 +71,7 @@ static rill_status if_run(struct late *l, struct variant *v, const struct betwee
     if (!in || !out)
         return late_no_memory(err);
     TRY(captured(l, v, n, 1, 0, in));
-    TRY(late_run(body, in, out, err));
+    TRY(l->calls->run(body, in, out, err));
     for (unsigned i = 0; i < n->n_out; i++)
         TRY(gives(l, v, n, i, out[i], false, err));
     return RILL_OK;
@@ -134,7 +134,7 @@ static rill_status round_run(struct rounds *r, bool *ret_on)
     struct arena *state = &r->state[r->n_rounds & 1];
     r->number = r->n_rounds;
     r->in[0].writes++;
-    TRY(late_run(r->body, r->in, r->out, r->err));
+    TRY(r->l->calls->run(r->body, r->in, r->out, r->err));
     arena_drop(state);
     *ret_on = tensor_get_i64(r->out[0], r->out[0]->data, 0);
     TRY(stacks_push(r));

@@ -7,6 +7,15 @@
 
 struct stage;
 
+/* late.c, for bodies: stages and what runs between them do not know it. */
+struct late_calls {
+    rill_status (*make)(struct late **ret, const struct graph *g, const struct tensor *const *known,
+                        const struct late_opts *opts, rill_error *err);
+    rill_status (*run)(struct late *l, const struct size_source *inputs,
+                       const struct tensor **ret_outputs, rill_error *err);
+    struct late *(*free)(struct late *l);
+};
+
 /* A node that runs between two stages, and its bodies. */
 struct between {
     uint32_t node;
@@ -54,6 +63,7 @@ struct stage {
 };
 
 struct late {
+    const struct late_calls *calls;
     const struct graph *g;
     struct late_opts opts;
     struct kern kern;
@@ -67,9 +77,20 @@ struct late {
     struct late_counts counts; /* without bodies */
 };
 
-rill_status late_no_memory(rill_error *err);
+static inline rill_status late_no_memory(rill_error *err)
+{
+    return err_set(err, RILL_NOMEM, "out of memory where data decides sizes");
+}
+
 /* The value of a wire that is there; NULL: absent. */
-const struct tensor *late_tensor(const struct late *l, const struct variant *v, uint32_t wire);
+static inline const struct tensor *late_tensor(const struct late *l, const struct variant *v,
+                                               uint32_t wire)
+{
+    if (wire == WIRE_NONE)
+        return NULL;
+    const struct tensor *known = v ? v->known[wire] : l->known[wire];
+    return known ? known : l->wires[wire].t;
+}
 
 /* stage.c. observed: per wire; NULL: none. */
 rill_status stage_new(struct late *l, const uint32_t *nodes, uint32_t n_nodes,

@@ -5,19 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-rill_status late_no_memory(rill_error *err)
-{
-    return err_set(err, RILL_NOMEM, "out of memory where data decides sizes");
-}
-
-const struct tensor *late_tensor(const struct late *l, const struct variant *v, uint32_t wire)
-{
-    if (wire == WIRE_NONE)
-        return NULL;
-    const struct tensor *known = v ? v->known[wire] : l->known[wire];
-    return known ? known : l->wires[wire].t;
-}
-
 /* ---- making ---- */
 
 static bool any_random(const struct graph *g)
@@ -68,6 +55,8 @@ static rill_status late_fill(struct late *l, const struct tensor *const *known, 
     return stage_new(l, nodes, g->n_nodes, l->known, NULL, &l->root, err);
 }
 
+static const struct late_calls calls = { late_new, late_run, late_free };
+
 rill_status late_new(struct late **ret, const struct graph *g, const struct tensor *const *known,
                      const struct late_opts *opts, rill_error *reterr)
 {
@@ -75,6 +64,7 @@ rill_status late_new(struct late **ret, const struct graph *g, const struct tens
     struct late *l = calloc(1, sizeof *l);
     if (!l)
         return late_no_memory(reterr);
+    l->calls = &calls;
     l->g = g;
     l->opts = *opts;
     l->is_random = any_random(g);

@@ -206,7 +206,7 @@ static rill_status between_add(struct stage *s, struct variant *v, uint32_t node
         for (unsigned i = n_states; i < n->body[k]->n_inputs; i++)
             if (n->in[first + i] != WIRE_NONE)
                 known[i] = v->known[n->in[first + i]];
-        TRY(late_new(&b->body[k], n->body[k], known, &l->opts, err));
+        TRY(l->calls->make(&b->body[k], n->body[k], known, &l->opts, err));
     }
     return RILL_OK;
 }
@@ -274,11 +274,11 @@ static rill_status variant_fill(struct stage *s, struct variant *v, rill_error *
     return rest_make(s, v, &left, err);
 }
 
-static void variant_free(struct variant *v)
+static void variant_free(const struct late *l, struct variant *v)
 {
     for (uint32_t i = 0; i < v->n_between; i++)
         for (int k = 0; k < 2; k++)
-            late_free(v->between[i].body[k]);
+            l->calls->free(v->between[i].body[k]);
     plan_free(v->plan);
     arena_drop(&v->made);
     arena_drop(&v->arena);
@@ -294,7 +294,7 @@ static rill_status variant_new(struct stage *s, struct variant **ret, rill_error
     if (made == RILL_OK && v->arena.ran_out)
         made = late_no_memory(err);
     if (made != RILL_OK) {
-        variant_free(v);
+        variant_free(s->late, v);
         return made;
     }
     v->older = s->variants;
@@ -311,7 +311,7 @@ static void variants_free(struct stage *s)
         s->variants = v->older;
         if (v->then)
             stage_free(v->then);
-        variant_free(v);
+        variant_free(s->late, v);
     }
     s->n_variants = 0;
     s->last = NULL;
