@@ -99,3 +99,20 @@ enum dtype fact_number(const struct fact *f)
 {
     return dtype_number(f->type, f->number);
 }
+
+struct fact fact_without_axis(const struct fact *f, int axis)
+{
+    struct fact r = { .type = f->type, .number = f->number, .rank = f->rank - 1 };
+    for (int i = 0, k = 0; i < f->rank; i++)
+        if (i != axis)
+            r.shape[k++] = f->shape[i];
+    return r;
+}
+
+struct fact fact_with_axis(const struct fact *f, int axis, const struct dim *d)
+{
+    struct fact r = { .type = f->type, .number = f->number, .rank = f->rank + 1 };
+    for (int i = 0, k = 0; i < r.rank; i++)
+        r.shape[i] = i == axis ? d : f->shape[k++];
+    return r;
+}

@@ -144,6 +144,9 @@ bool fact_is_static(const struct fact *f); /* type and every dimension are known
 /* description (no data); false unless static */
 bool fact_to_tensor(const struct fact *f, struct tensor *ret);
 int fact_print(const struct fact *f, char *buf, size_t cap); /* "f32[1,257,S]" */
-bool fact_same(const struct fact *a, const struct fact *b);  /* type, rank and shape */
-enum dtype fact_number(const struct fact *f);                /* its type once no symbol is left */
+/* A slice of an axis, and what stacks d of them along it; values are not kept. */
+struct fact fact_without_axis(const struct fact *f, int axis);
+struct fact fact_with_axis(const struct fact *f, int axis, const struct dim *d);
+bool fact_same(const struct fact *a, const struct fact *b); /* type, rank and shape */
+enum dtype fact_number(const struct fact *f);               /* its type once no symbol is left */
 #endif

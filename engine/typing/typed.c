@@ -458,23 +458,6 @@ static rill_status if_type(struct typer *t, struct scope *s, const struct node *
     return RILL_OK;
 }
 
-static struct fact fact_without_axis(const struct fact *f, int axis)
-{
-    struct fact r = { .type = f->type, .number = f->number, .rank = f->rank - 1 };
-    for (int i = 0, k = 0; i < f->rank; i++)
-        if (i != axis)
-            r.shape[k++] = f->shape[i];
-    return r;
-}
-
-static struct fact fact_with_axis(const struct fact *f, int axis, const struct dim *d)
-{
-    struct fact r = { .type = f->type, .number = f->number, .rank = f->rank + 1 };
-    for (int i = 0, k = 0; i < r.rank; i++)
-        r.shape[i] = i == axis ? d : f->shape[k++];
-    return r;
-}
-
 /* Facts of a Scan's slices and the length of the scanned axis. */
 static rill_status scan_slices(const struct typer *t, const struct scope *s, const struct node *n,
                                const uint32_t *in, struct fact *facts,
