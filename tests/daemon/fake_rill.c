@@ -271,10 +271,14 @@ unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
     };
     /* clang-format on */
     unsigned n = 0;
-    SIZE_CHECK(ports);
+    if (cap)
+        SIZE_CHECK(ports);
     for (unsigned i = 0; i < 3; i++)
-        if ((i == 0 || (i == 1 && p->model.audio) || (i == 2 && p->model.vad)) && n < cap)
-            ports[n++] = all[i];
+        if (i == 0 || (i == 1 && p->model.audio) || (i == 2 && p->model.vad)) {
+            if (n < cap)
+                ports[n] = all[i];
+            n++;
+        }
     return n;
 }
 
