@@ -217,42 +217,16 @@ static bool block_edit(const struct reshape *r, const struct block *b, struct di
     return *ret >= 0;
 }
 
-static bool has_open_element(const struct reshape *r)
-{
-    for (int k = 0; k < r->rank; k++)
-        if (r->target[k] == -1)
-            return true;
-    return false;
-}
-
-static rill_status reshape_refuse(const struct follow *f, const struct reshape *r,
-                                  const struct node *n)
-{
-    char now[160], target[160] = "";
-    fact_print(r->now, now, sizeof now);
-    for (int k = 0; k < r->rank; k++)
-        snprintf(target + strlen(target), sizeof target - strlen(target), "%s%lld", k ? "," : "",
-                 (long long) r->target[k]);
-    return op_fail(f->err, RILL_UNSUPPORTED, n,
-                   "its input is %s by the declared shapes, and its constant target [%.150s] does "
-                   "not say which size of it follows; declare that axis as the number it was",
-                   now, target);
-}
-
-/* The first element that holds an old size; -1: none does. */
-static rill_status reshape_edit(const struct follow *f, const struct reshape *r,
-                                const struct node *n, struct dims *ds, int *ret,
-                                const struct dim **ret_size)
+/* The first element that holds an old size; -1: none does. A target that holds it in parts stays as
+ * it is: typing refuses the node by its sizes, if the transforms leave it. */
+static void reshape_edit(const struct reshape *r, struct dims *ds, int *ret,
+                         const struct dim **ret_size)
 {
     struct block b = { 0 };
     *ret = -1;
     while (*ret < 0 && block_next(r, &b))
-        if (!block_edit(r, &b, ds, ret, ret_size)) {
+        if (!block_edit(r, &b, ds, ret, ret_size))
             *ret = -1;
-            if (!has_open_element(r))
-                return reshape_refuse(f, r, n);
-        }
-    return RILL_OK;
 }
 
 /* ---- the whole graph ---- */
@@ -283,7 +257,7 @@ static rill_status edit_find(struct follow *f, bool *ret)
         struct reshape r;
         int place = -1;
         if (reshape_find(f, &m.g, facts, n, &r))
-            s = reshape_edit(f, &r, n, dims, &place, &size);
+            reshape_edit(&r, dims, &place, &size);
         *ret = s == RILL_OK && place >= 0;
         if (*ret)
             s = edit_note(f, i, place, size);
