@@ -40,6 +40,7 @@ struct rill_plan {
     const struct dim *symbol; /* counts input frames; NULL: a graph without time, one run is all */
     struct port *ports;       /* inputs first */
     uint32_t n_inputs, n_ports;
+    bool takes_frames; /* an input runs along time */
     rill_plan **parts; /* of the networks beside the pipeline */
     uint32_t n_parts;
     uint32_t profile;

@@ -157,6 +157,8 @@ rill_status ports_from_plan(rill_plan *p, rill_error *err)
     for (uint32_t i = 0; i < n; i++)
         TRY(port_make(p, i, &c, err));
     for (uint32_t i = 0; i < n_inputs; i++)
+        p->takes_frames |= p->ports[i].length != NULL;
+    for (uint32_t i = 0; i < n_inputs; i++)
         TRY(held_by_list(p, &p->ports[i], err));
     if (p->pgraph.has_clock)
         p->clock_offset = p->plan->inputs[n_inputs].at.offset;

@@ -186,12 +186,12 @@ static bool output_owes(const rill_stream *s, uint32_t port)
     return length > 0 && c->total + c->fill < length + q->delay;
 }
 
-/* Whether an input is good for a run. One beside the stream is, once it was set. */
+/* Whether an input is good for a run. One beside others that run along time is, once it was set. */
 static bool input_is_full(const rill_stream *s, uint32_t port)
 {
     const struct port *q = &s->plan->ports[port];
     const struct port_count *c = &s->counts[port];
-    return c->fill == q->pulse || (!q->length && s->plan->symbol && c->total > 0);
+    return c->fill == q->pulse || (!q->length && s->plan->takes_frames && c->total > 0);
 }
 
 static rill_status input_check(const rill_stream *s)
