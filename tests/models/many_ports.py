@@ -3,15 +3,10 @@
 many_ports.py RILL RILLD AUDIO.wav"""
 import os, subprocess, sys, tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from counted import check, finish
+
 RILL, RILLD, AUDIO = sys.argv[1:4]
-passed = failed = 0
-
-
-def check(ok, words):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print("FAILED", words)
 
 
 def run(*args):
@@ -95,5 +90,4 @@ with tempfile.TemporaryDirectory() as folder:
     check(code == 0, "98 states: " + said)
     code, said = run(RILL, "inspect", scan(folder, 4097))
     check(code and "'state': 4097 entries, at most 4096" in said, "4097 states: " + said[:300])
-print("%d passed, %d failed" % (passed, failed))
-sys.exit(failed != 0)
+finish()

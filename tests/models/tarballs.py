@@ -3,18 +3,13 @@
 by name. tarballs.py RILL FOLDER, a model's"""
 import gzip, io, os, subprocess, sys, tarfile, tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from counted import check, finish
+
 RILL, FOLDER = sys.argv[1:3]
 HEAD = b"version 1.0;\ngraph g(x) -> (y) {\n    x = external<scalar>(shape = [S]);\n    y = %s;\n}\n"
 GRAPH = HEAD % b"rill_frame(x, 4, 4)"
 PATCH = HEAD % b"rill_frame(x, 4, 4) * variable<scalar>(shape = [4], label = 'w')"
-passed = failed = 0
-
-
-def check(ok, words):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print("FAILED", words)
 
 
 def inspect(path):
@@ -110,5 +105,4 @@ with tempfile.TemporaryDirectory() as root:
         open(path, "wb").write(data)
         status, _, said = inspect(path)
         check(status in (3, 4) and path in said and words in said, f"{name}: {status}, {said!r}; expected {words!r}")
-print(f"{passed} passed, {failed} failed, 0 skipped")
-sys.exit(failed > 0)
+finish()

@@ -3,16 +3,11 @@
 refused by name, before memory is taken for what it says. npz.py RILL STEP.onnx [without]"""
 import io, os, resource, struct, subprocess, sys, tempfile, zipfile
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from counted import check, finish
+
 RILL, MODEL = sys.argv[1:3]
 HAS_ARCHIVE = "without" not in sys.argv[3:]
-passed = failed = 0
-
-
-def check(ok, words):
-    global passed, failed
-    passed, failed = passed + bool(ok), failed + (not ok)
-    if not ok:
-        print("FAILED", words)
 
 
 def npy(values, shape, said=None):
@@ -181,5 +176,4 @@ with tempfile.TemporaryDirectory() as folder:
         check(most_kib < 600 << 10, "memory: %d KiB" % most_kib)
     else:
         without(folder)
-print("%d passed, %d failed" % (passed, failed))
-sys.exit(failed != 0)
+finish()
