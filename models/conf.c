@@ -52,6 +52,7 @@ static const struct key keys[] = {
     { "output.", "labels", VALUE_TEXT, offsetof(struct conf_port, tokens_file) },
     { "output.", "decoder", VALUE_TEXT, offsetof(struct conf_port, decoder_file) },
     { "output.", "joiner", VALUE_TEXT, offsetof(struct conf_port, joiner_file) },
+    { "output.", "late_frames", VALUE_U32, offsetof(struct conf_port, late_frames) },
     { "output.", "words", VALUE_TEXT, SINK(words) },
     { "output.", "ignore", VALUE_TEXT, SINK(ignore) },
     { "output.", "scores", VALUE_SCORES, SINK(scores) },
@@ -76,6 +77,12 @@ static const struct key keys[] = {
     { "weights.", "sha256", VALUE_SHA256, offsetof(struct conf_weights, sha256) },
     { "weights.", "bytes", VALUE_U64, offsetof(struct conf_weights, bytes) },
     { "weights.", "from", VALUE_TEXT, offsetof(struct conf_weights, from) },
+    { "weights.", "archive", VALUE_TEXT, offsetof(struct conf_weights, archive) },
+    { "weights.", "member", VALUE_TEXT, offsetof(struct conf_weights, member) },
+    { "archive.", "url", VALUE_TEXT, offsetof(struct conf_weights, url) },
+    { "archive.", "sha256", VALUE_SHA256, offsetof(struct conf_weights, sha256) },
+    { "archive.", "bytes", VALUE_U64, offsetof(struct conf_weights, bytes) },
+    { "archive.", "from", VALUE_TEXT, offsetof(struct conf_weights, from) },
 };
 
 /* Of whole numbers; a key that is not here takes any. */
@@ -86,6 +93,7 @@ static const struct range {
     { "beam", 1, RILL_BEAM_MAX },
     { "debounce_ms", 0, SINK_MS_MAX },
     { "hangover_ms", 0, SINK_MS_MAX },
+    { "late_frames", 0, INT32_MAX },
     { "max_symbols", 1, SINK_SYMBOLS_MAX },
     { "max_tokens", SINK_TOKENS_MIN, SINK_TOKENS_MAX },
     { "patience_frames", 1, SINK_FRAMES_MAX },
@@ -262,17 +270,17 @@ static void *port_at(struct conf_reading *r, const char *name, bool is_input)
     return c->ports[c->n_ports].name ? &c->ports[c->n_ports++] : NULL;
 }
 
-static void *weights_at(struct conf_reading *r, const char *file)
+/* Of file in a list of at most cap; NULL: it is full. */
+static void *file_at(struct conf_reading *r, struct conf_weights *list, uint32_t *n, uint32_t cap,
+                     const char *file)
 {
-    struct model_conf *c = r->conf;
-    for (unsigned i = 0; i < c->n_weights; i++)
-        if (!strcmp(c->weights[i].file, file))
-            return &c->weights[i];
-    if (c->n_weights == CONF_WEIGHTS_MAX)
+    for (unsigned i = 0; i < *n; i++)
+        if (!strcmp(list[i].file, file))
+            return &list[i];
+    if (*n == cap)
         return NULL;
-    c->weights[c->n_weights] =
-        (struct conf_weights) { .file = arena_string(r->arena, file), .url = "" };
-    return c->weights[c->n_weights].file ? &c->weights[c->n_weights++] : NULL;
+    list[*n] = (struct conf_weights) { .file = arena_string(r->arena, file), .url = "" };
+    return list[*n].file ? &list[(*n)++] : NULL;
 }
 
 static bool section_is(const struct key *k, const char *section)
@@ -286,10 +294,12 @@ static bool section_is(const struct key *k, const char *section)
 static void *section_at(struct conf_reading *r, const struct key *k, const char *section)
 {
     const char *name = section + strlen(k->section);
+    struct model_conf *c = r->conf;
     switch (k->section[0]) {
     case 'i': return port_at(r, name, true);
     case 'o': return port_at(r, name, false);
-    case 'w': return weights_at(r, name);
+    case 'w': return file_at(r, c->weights, &c->n_weights, CONF_WEIGHTS_MAX, name);
+    case 'a': return file_at(r, c->archives, &c->n_archives, CONF_ARCHIVES_MAX, name);
     default: return r->conf;
     }
 }
@@ -365,6 +375,35 @@ static char *line_read(char *buf, int size, void *arg)
     return buf;
 }
 
+const struct conf_weights *model_conf_archive(const struct model_conf *c,
+                                              const struct conf_weights *w)
+{
+    for (unsigned i = 0; w->archive && i < c->n_archives; i++)
+        if (!strcmp(c->archives[i].file, w->archive))
+            return &c->archives[i];
+    return NULL;
+}
+
+/* Files have no slash: they lie beside graph.nnef. */
+static rill_status archives_check(const struct model_conf *c, const char *file, rill_error *reterr)
+{
+    for (unsigned i = 0; i < c->n_archives; i++)
+        if (strchr(c->archives[i].file, '/'))
+            return err_set(reterr, RILL_MALFORMED, "%s: [archive.%.60s]: a name without slashes",
+                           file, c->archives[i].file);
+    for (unsigned i = 0; i < c->n_weights; i++) {
+        const struct conf_weights *w = &c->weights[i];
+        if (w->archive && !model_conf_archive(c, w))
+            return err_set(reterr, RILL_MALFORMED,
+                           "%s: [weights.%.60s] archive: there is no section [archive.%.60s]", file,
+                           w->file, w->archive);
+        if (w->archive && *w->url)
+            return err_set(reterr, RILL_MALFORMED,
+                           "%s: [weights.%.60s] has both a url and an archive", file, w->file);
+    }
+    return RILL_OK;
+}
+
 rill_status model_conf_parse(struct model_conf *ret, struct arena *a, const char *file,
                              const char *text, size_t n, rill_error *reterr)
 {
@@ -379,6 +418,7 @@ rill_status model_conf_parse(struct model_conf *ret, struct arena *a, const char
     if (line > 0)
         return err_set(reterr, RILL_MALFORMED, "%s:%d: expected [section] or key = value", file,
                        line);
+    TRY(archives_check(&conf, file, reterr));
     *ret = conf;
     return RILL_OK;
 }

@@ -9,7 +9,8 @@
  *   [output.NAME]           kind = audio | vad | keyword | ctc | transducer | tensor, and how it is
  *                           read (docs/sinks.md)
  *   [vad]                   threshold, release, hangover_ms
- *   [weights.FILE]          url, sha256, bytes, from */
+ *   [archive.FILE]          url, sha256, bytes, from: a .tar or .tar.gz that weights are members of
+ *   [weights.FILE]          url, sha256, bytes, from; or archive, member, sha256, bytes */
 #ifndef RILL_MODELS_CONF_H
 #define RILL_MODELS_CONF_H
 #include "engine/base/arena.h"
@@ -18,6 +19,7 @@
 #include <stdbool.h>
 
 #define CONF_WEIGHTS_MAX 16
+#define CONF_ARCHIVES_MAX 4
 #define CONF_UNSET UINT32_MAX /* hangover_ms of an output that does not say it */
 
 struct conf_port {
@@ -27,6 +29,7 @@ struct conf_port {
     rill_sink_opts sink;     /* of outputs; kind and tokens are the caller's to fill */
     const char *tokens_file; /* NULL: none */
     const char *decoder_file, *joiner_file; /* NULL: none */
+    uint32_t late_frames; /* by which the network gives them later than its graph shows */
 };
 
 /* A file that lies beside graph.nnef once it has been fetched. */
@@ -35,7 +38,9 @@ struct conf_weights {
     const char *url; /* https */
     uint8_t sha256[32];
     uint64_t bytes;
-    const char *from; /* where it lies in a folder of many models; NULL: name/file */
+    const char *from;    /* where it lies in a folder of many models; NULL: name/file */
+    const char *archive; /* the [archive.FILE] that it is a member of; NULL: a file of its own */
+    const char *member;  /* its name there; NULL: file */
 };
 
 /* What a transform or model.conf wants the weights of recurrent cells to be. */
@@ -45,7 +50,8 @@ struct model_conf {
     rill_model_info info;    /* name and sha256 are the caller's to fill */
     struct conf_port *ports; /* as many as there are sections; they live as strings do */
     struct conf_weights weights[CONF_WEIGHTS_MAX];
-    uint32_t n_ports, n_weights, room_ports;
+    struct conf_weights archives[CONF_ARCHIVES_MAX]; /* fetched for their members, not kept */
+    uint32_t n_ports, n_weights, n_archives, room_ports;
     uint32_t budget_ms; /* how long a pulse may last that nobody asks for; 0: not said */
     enum recurrent_weights recurrent_weights;
 };
@@ -54,6 +60,10 @@ struct model_conf {
  * vanish are refused with file and line. */
 rill_status model_conf_parse(struct model_conf *ret, struct arena *a, const char *file,
                              const char *text, size_t n, rill_error *reterr);
+
+/* The archive that w is a member of; NULL: it is a file of its own. */
+const struct conf_weights *model_conf_archive(const struct model_conf *c,
+                                              const struct conf_weights *w);
 
 /* What holds where there is no model.conf. */
 void model_conf_default(struct model_conf *ret);

@@ -6,6 +6,7 @@
 #include "tools/library.h"
 #include "tools/library_paths.h"
 #include "tools/tool.h"
+#include "tools/unpack.h"
 
 #include <curl/curl.h>
 #include <dirent.h>
@@ -43,11 +44,22 @@ static bool is_known(const struct conf_weights *w)
     return memcmp(w->sha256, none, sizeof none) != 0;
 }
 
+/* What is fetched for w: itself, or the archive that it is a member of. */
+static const struct conf_weights *fetched_for(const struct model_conf *c,
+                                              const struct conf_weights *w)
+{
+    const struct conf_weights *archive = model_conf_archive(c, w);
+    return archive ? archive : w;
+}
+
+/* Of what is fetched. */
 static uint64_t weights_bytes(const struct model_conf *c)
 {
     uint64_t n = 0;
     for (unsigned i = 0; i < c->n_weights; i++)
-        n += c->weights[i].bytes;
+        n += model_conf_archive(c, &c->weights[i]) ? 0 : c->weights[i].bytes;
+    for (unsigned i = 0; i < c->n_archives; i++)
+        n += c->archives[i].bytes;
     return n;
 }
 
@@ -55,7 +67,7 @@ static uint64_t weights_bytes(const struct model_conf *c)
 static bool is_published(const struct model_conf *c)
 {
     for (unsigned i = 0; i < c->n_weights; i++)
-        if (!*c->weights[i].url || !is_known(&c->weights[i]))
+        if (!*fetched_for(c, &c->weights[i])->url || !is_known(&c->weights[i]))
             return false;
     return true;
 }
@@ -329,7 +341,7 @@ static int shipped_copy(const struct command *cmd, const char *from, const char 
                         const struct model_conf *c)
 {
     struct dirent **list = NULL;
-    int n = same_file(from, to) ? 0 : scandir(from, &list, NULL, alphasort), code = TOOL_OK;
+    int n = scandir(from, &list, NULL, alphasort), code = TOOL_OK;
     for (int i = 0; i < n; i++) {
         if (code == TOOL_OK && is_shipped(from, list[i]->d_name, c))
             code = file_copy(cmd, from, to, list[i]->d_name);
@@ -343,7 +355,7 @@ struct fill {
     const struct command *cmd;
     const char *source, *name, *from; /* shipped folder, model, where weights come from */
     const struct model_conf *conf;
-    bool quiet;
+    bool quiet, in_place; /* in_place: the folder is the shipped one */
 };
 
 static bool all_known(const struct model_conf *c)
@@ -366,22 +378,45 @@ static int folder_open(const struct fill *f, const char *folder)
                                     f->name, err.text);
 }
 
+/* Fetches an archive and leaves its members that are weights in the folder. */
+static int archive_get(const struct fill *f, const char *folder, const struct conf_weights *archive)
+{
+    uint8_t sum[SHA256_DIGEST_LENGTH];
+    char path[8192];
+    rill_error err;
+    snprintf(path, sizeof path, "%s/%s", folder, archive->file);
+    int code = weights_get(f->cmd, folder, f->name, archive, f->from, f->quiet, sum);
+    if (code == TOOL_OK && weights_unpack(f->conf, archive, path, folder, &err) != RILL_OK)
+        code = tool_fail_status(f->cmd, &err);
+    unlink(path);
+    return code;
+}
+
+static int all_get(const struct fill *f, const char *folder,
+                   uint8_t sums[CONF_WEIGHTS_MAX][SHA256_DIGEST_LENGTH])
+{
+    const struct model_conf *c = f->conf;
+    int code = TOOL_OK;
+    for (unsigned k = 0; code == TOOL_OK && k < c->n_archives; k++)
+        code = archive_get(f, folder, &c->archives[k]);
+    for (unsigned k = 0; code == TOOL_OK && k < c->n_weights; k++)
+        if (!model_conf_archive(c, &c->weights[k]))
+            code = weights_get(f->cmd, folder, f->name, &c->weights[k], f->from, f->quiet, sums[k]);
+    return code;
+}
+
 static int folder_fill(const struct fill *f, const char *folder)
 {
     uint8_t sums[CONF_WEIGHTS_MAX][SHA256_DIGEST_LENGTH];
     const struct model_conf *c = f->conf;
-    int code = folder_make(f->cmd, folder);
-    for (unsigned k = 0; code == TOOL_OK && k < c->n_weights; k++)
-        code = weights_get(f->cmd, folder, f->name, &c->weights[k], f->from, f->quiet, sums[k]);
-    if (code == TOOL_OK)
+    int code = all_get(f, folder, sums);
+    if (code == TOOL_OK && !f->in_place)
         code = shipped_copy(f->cmd, f->source, folder, c);
     if (code == TOOL_OK && !all_known(c))
         code = folder_open(f, folder);
     for (unsigned k = 0; code == TOOL_OK && !f->quiet && k < c->n_weights; k++)
         if (!is_known(&c->weights[k]))
             sum_print(c->weights[k].file, f->name, sums[k]);
-    if (code != TOOL_OK)
-        rmdir(folder); /* goes only if it is empty */
     return code;
 }
 
@@ -416,8 +451,8 @@ static int file_move(const char *path, const char *file, void *to)
     return rename(path, at) ? errno : 0;
 }
 
-/* What has no checksum is tried in a folder beside, which is of this run alone, so that what was
- * there stays until it opens. */
+/* All is put together in a folder beside, which is of this run alone, so that what was there stays
+ * until all is there and right, and nothing is left of what is not. */
 static int folder_replace(const struct fill *f, const char *root, char folder[8192])
 {
     char stage[8192];
@@ -453,10 +488,10 @@ static int model_get(const struct command *cmd, const char *name, const char *to
     snprintf(folder, sizeof folder, "%s/%s", root, name);
     int code =
         library_conf_read(&c, &a, source, &err) == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &err);
-    const struct fill f = { cmd, source, name, from, &c, quiet };
+    const struct fill f = { cmd, source, name, from, &c, quiet, same_file(source, folder) };
     bool needed = to || (code == TOOL_OK && c.n_weights);
     if (code == TOOL_OK && needed)
-        code = all_known(&c) ? folder_fill(&f, folder) : folder_replace(&f, root, folder);
+        code = folder_replace(&f, root, folder);
     if (code == TOOL_OK && !quiet && needed)
         printf("%s is in %s\n", name, folder);
     else if (code == TOOL_OK && !quiet)

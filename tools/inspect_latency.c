@@ -74,6 +74,18 @@ static double overhead(const rill_plan *p, const struct cost *pulsed)
     return (double) pulsed->multiply_adds * PULSES / (twice - once);
 }
 
+/* What model.conf says of the network's own lateness, which no node of the graph has. */
+static double frames_besides(const rill_plan *p, uint32_t i, enum latency_what what)
+{
+    double late = p->model->outputs ? p->model->outputs[i].late_frames : 0;
+    return what == LATENCY ? late : -late;
+}
+
+static double hop_of(const rill_plan *p, uint32_t i)
+{
+    return (double) p->pgraph.outputs[i].hop_num / (double) p->pgraph.outputs[i].hop_den;
+}
+
 static bool output_latency(const rill_plan *p, uint32_t i, enum latency_what what, struct arena *a,
                            struct latency *ret)
 {
@@ -103,14 +115,20 @@ static void output_print(const rill_plan *p, uint32_t i, enum latency_what what,
 {
     struct arena a = { 0 };
     struct latency l;
+    const double besides = frames_besides(p, i, what), hop = hop_of(p, i);
     if (output_latency(p, i, what, &a, &l)) {
         printf("  %s of '%s': ", what_names[what], output_port(p, i)->info.name);
-        amount_print("%g", (double) l.frames, l.input_frames, rate);
+        amount_print("%g", (double) l.frames + besides, l.input_frames + besides * hop, rate);
         printf("\n");
         for (unsigned k = 0; k < l.n_parts; k++) {
             printf("    ");
             amount_print("%+g", l.part[k].frames, l.part[k].input_frames, rate);
             printf("  %s (%s)\n", l.part[k].node->name, l.part[k].node->op->name);
+        }
+        if (besides != 0) {
+            printf("    ");
+            amount_print("%+g", besides, besides * hop, rate);
+            printf("  besides, by late_frames of model.conf\n");
         }
     }
     arena_drop(&a);
@@ -167,8 +185,9 @@ static json_t *output_json(const rill_plan *p, uint32_t i, enum latency_what wha
     struct arena a = { 0 };
     struct latency l;
     json_t *j = NULL, *parts = json_array();
+    const double besides = frames_besides(p, i, what), hop = hop_of(p, i);
     if (output_latency(p, i, what, &a, &l)) {
-        j = amount_json((double) l.frames, l.input_frames, rate);
+        j = amount_json((double) l.frames + besides, l.input_frames + besides * hop, rate);
         json_object_set_new(j, "output", json_string(output_port(p, i)->info.name));
         for (unsigned k = 0; k < l.n_parts; k++) {
             json_t *part = amount_json(l.part[k].frames, l.part[k].input_frames, rate);
@@ -176,6 +195,8 @@ static json_t *output_json(const rill_plan *p, uint32_t i, enum latency_what wha
             json_object_set_new(part, "op", json_string(l.part[k].node->op->name));
             json_array_append_new(parts, part);
         }
+        if (besides != 0)
+            json_object_set_new(j, "late_frames", json_real(besides));
         json_object_set(j, "parts", parts);
     }
     json_decref(parts);
