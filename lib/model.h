@@ -19,7 +19,8 @@ struct part_file {
 
 struct model_port {
     rill_port_kind kind;
-    uint32_t rate; /* Hz of an input's time axis, 0: not declared */
+    uint32_t rate;        /* Hz of an input's time axis, 0: not declared */
+    uint32_t late_frames; /* of an output: what the graph does not show of its lateness */
     /* how an output is read; strings NULL or the model's. All zero: not by a sink */
     rill_sink_opts sink;
     struct part_file decoder,

@@ -132,6 +132,7 @@ static rill_status ports_make(struct opening *o, const uint32_t *wires, uint32_t
             port_find(&o->conf, o->model->typed.g.wires[wires[i]].name, is_input);
         list[i].kind = p ? p->kind : RILL_PORT_TENSOR;
         list[i].rate = is_input ? o->conf.info.sample_rate : 0;
+        list[i].late_frames = p && !is_input ? p->late_frames : 0;
         if (p && !is_input && port_has_sink(p->kind))
             TRY(sink_fill(o, p, &list[i].sink));
         if (p && !is_input)

@@ -8,6 +8,7 @@
 #include "engine/rewrite/settle/settle.h"
 #include "lib/choose.h"
 #include "lib/port.h"
+#include "pulse/offset.h"
 
 const char *stage_name(enum stage s)
 {
@@ -45,6 +46,15 @@ static rill_status late_check(const struct graph *g, rill_error *err)
     return RILL_OK;
 }
 
+/* Frames stand for earlier samples where the network itself is late. */
+static void outputs_put_back(rill_plan *p)
+{
+    const struct model_port *ports = p->model->outputs;
+    for (uint32_t i = 0; ports && i < p->model->decluttered.g.n_outputs; i++)
+        if (p->pgraph.outputs[i].axis >= 0)
+            offset_cut(&p->pgraph.outputs[i], -(int64_t) ports[i].late_frames, 1);
+}
+
 /* For the pulse that was asked for, or that is chosen. */
 static rill_status plan_pulse(struct pipeline *w)
 {
@@ -59,6 +69,7 @@ static rill_status plan_pulse(struct pipeline *w)
                                                .budget_ms = w->budget_ms,
                                                .opts = &w->pulse_opts },
                       &p->arena, w->err));
+    outputs_put_back(p);
     return ports_name(p, w->err);
 }
 

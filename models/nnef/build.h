@@ -243,7 +243,7 @@ rill_status swap_last(const struct call *c, uint32_t x, uint32_t *ret);
 
 /* clang-format off */
 #define BUILDERS_CONSTANTS(X)                                                                      \
-    X(external) X(variable) X(constant) X(fill) X(window) X(mel) X(dct)
+    X(external) X(variable) X(constant) X(fill) X(window) X(mel) X(dct) X(bands) X(spread)
 #define BUILDERS_ARRAY(X)                                                                          \
     X(reshape) X(transpose) X(squeeze) X(unsqueeze) X(concat) X(split) X(slice) X(pad) X(tile)     \
     X(stack) X(unstack) X(shape_of) X(length_of) X(reduce) X(logic_reduce) X(softmax) X(argmax) X(overlap_add)

@@ -407,3 +407,75 @@ rill_status build_dct(const struct call *c, struct val *ret)
     dct_fill(n_in, n, ortho, t->data);
     return matrix_apply(c, x, t, ret);
 }
+
+/* ---- bands of given widths ---- */
+
+#define BANDS_MAX 1024
+
+/* How many neighbours make each band; their sum is the number of bins. */
+static rill_status widths_read(const struct call *c, int64_t *widths, unsigned *ret_n,
+                               int64_t *ret_bins)
+{
+    TRY(arg_ints(c, "widths", widths, BANDS_MAX, ret_n));
+    *ret_bins = 0;
+    for (unsigned i = 0; i < *ret_n; i++) {
+        if (widths[i] < 1 || widths[i] > WINDOW_MAX - *ret_bins)
+            return call_fail(c, RILL_MALFORMED,
+                             "'%s': band %u is %lld wide, expected at least 1, all bands at most "
+                             "%d",
+                             c->row->name, i, (long long) widths[i], WINDOW_MAX);
+        *ret_bins += widths[i];
+    }
+    return RILL_OK;
+}
+
+/* x, whose last axis must have `size` numbers. */
+static rill_status arg_of_size(const struct call *c, int64_t size, uint32_t *ret)
+{
+    TRY(arg_wire(c, "x", ret));
+    const struct fact *f = wire_fact(c->s, *ret);
+    const struct dim *last = f->rank > 0 ? f->shape[f->rank - 1] : NULL;
+    if (last && dim_is_const(last) && dim_value(last) == size && f->type == DTYPE_F32)
+        return RILL_OK;
+    char text[160];
+    fact_print(f, text, sizeof text);
+    return call_fail(c, RILL_MALFORMED,
+                     "'%s': x is %s, the widths want f32 and a last axis of %lld", c->row->name,
+                     text, (long long) size);
+}
+
+rill_status build_bands(const struct call *c, struct val *ret)
+{
+    int64_t widths[BANDS_MAX], bins, row = 0;
+    unsigned n;
+    uint32_t x;
+    struct tensor *t = NULL;
+    TRY(widths_read(c, widths, &n, &bins));
+    TRY(arg_of_size(c, bins, &x));
+    TRY(literal_new(c, &(struct tensor) { .type = DTYPE_F32, .rank = 2, .dim = { bins, n } }, &t));
+    for (unsigned j = 0; j < n; j++)
+        for (int64_t k = 0; k < widths[j]; k++, row++)
+            ((float *) t->data)[row * n + j] = 1.0F / (float) widths[j];
+    return matrix_apply(c, x, t, ret);
+}
+
+rill_status build_spread(const struct call *c, struct val *ret)
+{
+    int64_t widths[BANDS_MAX], bins, row = 0;
+    unsigned n;
+    uint32_t x, at, y;
+    struct val index;
+    struct tensor *t = NULL;
+    TRY(widths_read(c, widths, &n, &bins));
+    TRY(arg_of_size(c, n, &x));
+    TRY(literal_new(c, &(struct tensor) { .type = DTYPE_I64, .rank = 1, .dim = { bins } }, &t));
+    for (unsigned j = 0; j < n; j++)
+        for (int64_t k = 0; k < widths[j]; k++)
+            ((int64_t *) t->data)[row++] = j;
+    TRY(const_add(c, t, &index));
+    at = index.wire;
+    const struct attr axis = ATTR_I("axis", -1);
+    TRY(call_node(c, "Gather", &axis, 1, (uint32_t[]) { x, at }, 2, &y));
+    *ret = val_of_wire(y);
+    return RILL_OK;
+}

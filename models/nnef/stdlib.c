@@ -125,6 +125,8 @@ static const struct nnef_row rows[] = {
       "x, bands, rate, low = 0.0, high = 0.0, slaney = false, norm = false, even = false",
       build_mel, NULL, NULL, NULL },
     { "rill_dct", "x, n, ortho = false", build_dct, NULL, NULL, NULL },
+    { "rill_bands", "x, widths", build_bands, NULL, NULL, NULL },
+    { "rill_spread", "x, widths", build_spread, NULL, NULL, NULL },
     { "rill_scan", "x, body, state = [], full = []", build_scan, NULL, NULL, NULL },
     { "rill_op", "op, inputs = [], attributes = [], outputs = 1, body = ''", build_op, NULL, NULL,
       NULL },

@@ -4,6 +4,10 @@
 
 #define WHOLE_SAMPLES 20001 /* the run without a plan is slow; no multiple of any frame */
 
+#define DFN3 "dfn3/DeepFilterNet3_onnx.tar.gz"
+#define DFN3_MEMBERS                                                                               \
+    DFN3 ":tmp/export/enc.onnx " DFN3 ":tmp/export/erb_dec.onnx " DFN3 ":tmp/export/df_dec.onnx"
+
 static const struct entry {
     const char *name, *weights, *task;
     unsigned rate;
@@ -24,6 +28,11 @@ static const struct entry {
     { "silero_v4", "silero_v4/silero_vad_legacy.onnx", "vad", 16000, "audio/silero_test.wav",
       "silero_v4/ref/v4_16k.out_all.output.f32", 0, 2e-5f, 0, 0 },
     { "silero_v4_8k", "silero_v4/silero_vad_legacy.onnx", "vad", 8000, NULL, NULL, 0, 0, 0, 0 },
+    /* what its own runtime gives; full scale is 1 */
+    { "dfn3", DFN3_MEMBERS, "denoise", 48000, "audio/synth_speech_pink_snr5_48k.wav",
+      "dfn3/ref/e2e_48k.out.wav.f32", 0, 1e-5f, 0, 0 },
+    { "dfn3", DFN3_MEMBERS, "denoise", 48000, "dfn3/ref/e2e_switch.in.wav.f32",
+      "dfn3/ref/e2e_switch.out.wav.f32", 0, 1e-5f, 0, 0 },
 };
 
 static struct floats input_read(const struct entry *e)

@@ -5,6 +5,7 @@
 #define TESTS_MODELS_MODELS_TEST_H
 #include "engine/typing/interp.h"
 #include "lib/model.h"
+#include "models/tarball.h"
 #include "tests/check.h"
 
 #include <ftw.h>
@@ -112,8 +113,22 @@ static inline const char *weights_path(const char *name)
     return access(path, R_OK) ? NULL : path;
 }
 
-/* Copies models/library/NAME; weights is a space-separated list below shared/models. False: not
- * there. */
+/* A member of an archive into a file of its own. */
+static inline void copy_member(const char *folder, const char *archive, const char *member)
+{
+    struct arena a = { 0 };
+    struct folder f;
+    rill_error err;
+    const char *base = strrchr(member, '/') ? strrchr(member, '/') + 1 : member;
+    if (tarball_open(&f, archive, &a, UINT64_C(1) << 30, &err) == RILL_OK)
+        for (const struct folder_file *m = f.built_in; m->name; m++)
+            if (!strcmp(m->name, member))
+                file_write(test_path(folder, base), m->data, m->n);
+    arena_drop(&a);
+}
+
+/* Copies models/library/NAME; weights is a space-separated list below shared/models, of members of
+ * archives as ARCHIVE:MEMBER. False: not there. */
 static inline bool library_copy(const char *name, const char *weights)
 {
     char path[512], list[256], *save = NULL;
@@ -124,10 +139,16 @@ static inline bool library_copy(const char *name, const char *weights)
     copy_into(name, "model.conf", source_path(path));
     snprintf(list, sizeof list, "%s", weights);
     for (char *w = strtok_r(list, " ", &save); w; w = strtok_r(NULL, " ", &save)) {
+        char *member = strchr(w, ':');
+        if (member)
+            *member++ = '\0';
         const char *from = weights_path(w);
         if (!from)
             return false;
-        copy_into(name, strrchr(w, '/') + 1, from);
+        if (member)
+            copy_member(name, from, member);
+        else
+            copy_into(name, strrchr(w, '/') + 1, from);
     }
     return true;
 }
