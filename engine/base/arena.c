@@ -185,3 +185,16 @@ void arena_drop(struct arena *a)
     }
     *a = (struct arena) { .limit_bytes = a->limit_bytes, .large_pages = a->large_pages };
 }
+
+void arena_rewind(struct arena *a)
+{
+    const size_t bytes = a->used_bytes;
+    if (a->head && a->head->next) {
+        arena_drop(a);
+        (void) block_for(a, bytes);
+    }
+    if (a->head)
+        a->head->used = 0;
+    a->used_bytes = 0;
+    a->ran_out = false;
+}

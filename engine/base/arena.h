@@ -34,6 +34,9 @@ __attribute__((format(printf, 2, 3))) char *arena_printf(struct arena *a, const 
  * \xNN, so different bytes give different texts. */
 char *arena_printable(struct arena *a, const void *bytes, size_t n);
 void arena_drop(struct arena *a);
+/* Empty as after arena_drop, but the memory stays, in one piece: who needs no more than before
+ * takes nothing new. */
+void arena_rewind(struct arena *a);
 size_t arena_bytes(const struct arena *a); /* of memory, with what nobody has asked for yet */
 
 #define arena_new(a, type) ((type *) arena_alloc((a), sizeof(type)))

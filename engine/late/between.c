@@ -24,8 +24,16 @@ static rill_status gives(struct late *l, struct variant *v, const struct node *n
     const struct tensor *own = is_ours ? t : tensor_clone(&v->made, t);
     if (!own)
         return late_no_memory(err);
-    l->tensors[w] = *own;
-    l->wires[w] = (struct size_source) { &l->tensors[w], ++l->writes };
+    given_add(l, v, w, own);
+    return RILL_OK;
+}
+
+static rill_status number_of(const struct node *n, const struct tensor *t, const char *what,
+                             int64_t *ret, rill_error *err)
+{
+    if (!t || tensor_count(t) != 1)
+        return op_fail(err, RILL_MALFORMED, n, "%s must be one number", what);
+    *ret = tensor_get_i64(t, t->data, 0);
     return RILL_OK;
 }
 
@@ -59,13 +67,12 @@ static rill_status captured(struct late *l, const struct variant *v, const struc
     return RILL_OK;
 }
 
-static rill_status if_run(struct late *l, struct variant *v, const struct between *b,
+static rill_status if_run(struct late *l, struct variant *v, struct between *b,
                           const struct node *n, rill_error *err)
 {
-    const struct tensor *cond = late_tensor(l, v, n->in[0]);
-    if (!cond || tensor_count(cond) != 1)
-        return op_fail(err, RILL_MALFORMED, n, "the condition must be one boolean");
-    struct late *body = b->body[tensor_get_i64(cond, cond->data, 0) ? 0 : 1];
+    int64_t cond;
+    TRY(number_of(n, late_tensor(l, v, n->in[0]), "the condition", &cond, err));
+    struct late *body = b->body[cond ? 0 : 1];
     struct size_source *in = arena_array(&v->made, struct size_source, n->n_in + 1u);
     const struct tensor **out = arena_array(&v->made, const struct tensor *, n->n_out + 1u);
     if (!in || !out)
@@ -88,7 +95,7 @@ struct rounds {
     const struct tensor **out;
     const struct tensor ***stack; /* per stacked output: of each iteration */
     uint32_t n_rounds, cap;
-    struct arena state[2]; /* what the last two iterations gave to the one after them */
+    struct arena *state; /* of the node */
     struct tensor count, on;
     int64_t number;
     uint8_t yes;
@@ -129,14 +136,14 @@ static rill_status stacks_push(struct rounds *r)
     return RILL_OK;
 }
 
-static rill_status round_run(struct rounds *r, bool *ret_on)
+static rill_status round_run(struct rounds *r, int64_t *ret_on)
 {
     struct arena *state = &r->state[r->n_rounds & 1];
     r->number = r->n_rounds;
     r->in[0].writes++;
     TRY(r->l->calls->run(r->body, r->in, r->out, r->err));
-    arena_drop(state);
-    *ret_on = tensor_get_i64(r->out[0], r->out[0]->data, 0);
+    TRY(number_of(r->n, r->out[0], "what its body gives first", ret_on, r->err));
+    arena_rewind(state);
     TRY(stacks_push(r));
     const struct tensor **next = arena_array(state, const struct tensor *, r->n_states + 1u);
     for (unsigned i = 0; next && i < r->n_states; i++)
@@ -144,10 +151,15 @@ static rill_status round_run(struct rounds *r, bool *ret_on)
     for (unsigned i = 0; i < r->n_states; i++) {
         if (!next || !next[i])
             return late_no_memory(r->err);
-        r->in[2 + i] = (struct size_source) { next[i], r->in[2 + i].writes + 1 };
+        r->in[2 + i] = (struct size_source) { next[i], ++r->l->writes };
     }
     r->n_rounds++;
     return RILL_OK;
+}
+
+static bool same_shape(const struct tensor *a, const struct tensor *b)
+{
+    return a->rank == b->rank && !memcmp(a->dim, b->dim, (size_t) a->rank * sizeof *a->dim);
 }
 
 static rill_status stack_join(struct rounds *r, unsigned i, const struct tensor **ret)
@@ -172,7 +184,7 @@ static rill_status stack_join(struct rounds *r, unsigned i, const struct tensor 
     whole->number = t.number;
     for (uint32_t k = 0; r->stack[i] && k < r->n_rounds; k++) {
         const size_t bytes = tensor_bytes(r->stack[i][0]);
-        if (tensor_bytes(r->stack[i][k]) != bytes)
+        if (!same_shape(r->stack[i][k], r->stack[i][0]))
             return op_fail(r->err, RILL_UNSUPPORTED, r->n,
                            "an output changes its shape from iteration to iteration");
         if (bytes)
@@ -186,8 +198,11 @@ static rill_status rounds_run(struct rounds *r)
 {
     const struct tensor *trips = late_tensor(r->l, r->v, r->n->in[0]),
                         *cond = late_tensor(r->l, r->v, r->n->in[1]);
-    const int64_t most = trips ? tensor_get_i64(trips, trips->data, 0) : INT64_MAX;
-    bool on = !cond || tensor_get_i64(cond, cond->data, 0);
+    int64_t most = INT64_MAX, on = 1;
+    if (trips)
+        TRY(number_of(r->n, trips, "the number of iterations", &most, r->err));
+    if (cond)
+        TRY(number_of(r->n, cond, "the condition", &on, r->err));
     TRY(rounds_begin(r));
     while (on && r->n_rounds < most) {
         if (r->n_rounds == TRIPS_MAX)
@@ -204,7 +219,7 @@ static rill_status rounds_run(struct rounds *r)
     return RILL_OK;
 }
 
-static rill_status loop_run(struct late *l, struct variant *v, const struct between *b,
+static rill_status loop_run(struct late *l, struct variant *v, struct between *b,
                             const struct node *n, rill_error *err)
 {
     const unsigned n_states = (unsigned) ((const struct loop_attr *) n->attr)->n_states;
@@ -214,14 +229,12 @@ static rill_status loop_run(struct late *l, struct variant *v, const struct betw
                         .n = n,
                         .n_states = n_states,
                         .n_stacks = n->n_out - n_states,
+                        .state = b->state,
                         .err = err };
-    rill_status s = rounds_run(&r);
-    arena_drop(&r.state[0]);
-    arena_drop(&r.state[1]);
-    return s;
+    return rounds_run(&r);
 }
 
-rill_status between_run(struct late *l, struct variant *v, const struct between *b, rill_error *err)
+rill_status between_run(struct late *l, struct variant *v, struct between *b, rill_error *err)
 {
     const struct node *n = &l->g->nodes[b->node];
     return node_is(n, OP_LOOP) ? loop_run(l, v, b, n, err)

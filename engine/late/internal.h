@@ -20,6 +20,14 @@ struct late_calls {
 struct between {
     uint32_t node;
     struct late *body[2];
+    struct arena state[2]; /* of a Loop: what the last two iterations gave to those after them */
+};
+
+/* A tensor that a stage made, as long as its block is what it was. */
+struct given {
+    uint32_t wire;
+    struct tensor t;
+    uint64_t writes;
 };
 
 /* A stage planned for one set of sizes. */
@@ -34,6 +42,8 @@ struct variant {
     const struct tensor **known; /* per wire: its value, from here on */
     struct between *between;
     uint32_t n_between;
+    struct given *given; /* what the plan and those gave in the last run */
+    uint32_t n_given;
     struct arena made;  /* what those gave */
     struct stage *then; /* NULL: all is there */
 };
@@ -69,9 +79,9 @@ struct late {
     struct kern kern;
     struct arena arena;
     const struct tensor **known; /* per wire, before anything runs */
-    struct size_source *wires;   /* per wire, of this run */
-    struct tensor *tensors;      /* what they point at */
-    uint64_t writes;             /* of what stages make */
+    struct size_source *wires;   /* per wire, of this run; no two contents have one counter */
+    uint64_t *taken;             /* per input: the caller's counter of what is in wires */
+    uint64_t writes;             /* of all that came or was made */
     bool is_random;
     struct stage *root;
     struct late_counts counts; /* without bodies */
@@ -102,8 +112,16 @@ rill_status stage_probe(struct stage *s, rill_error *err);
 /* What it gives is in l->wires then; *ret: what it ran as. */
 rill_status stage_run(struct stage *s, struct variant **ret, rill_error *err);
 
+/* What the variant gives in this run; `data` of t stays. */
+static inline void given_add(struct late *l, struct variant *v, uint32_t wire,
+                             const struct tensor *t)
+{
+    struct given *g = &v->given[v->n_given++];
+    *g = (struct given) { wire, *t, ++l->writes };
+    l->wires[wire] = (struct size_source) { &g->t, g->writes };
+}
+
 /* between.c */
-rill_status between_run(struct late *l, struct variant *v, const struct between *b,
-                        rill_error *err);
+rill_status between_run(struct late *l, struct variant *v, struct between *b, rill_error *err);
 bool between_can(const struct node *n);
 #endif

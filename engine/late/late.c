@@ -42,8 +42,8 @@ static rill_status late_fill(struct late *l, const struct tensor *const *known, 
     uint32_t *nodes = arena_array(&l->arena, uint32_t, g->n_nodes + 1u);
     l->known = arena_array(&l->arena, const struct tensor *, g->n_wires + 1u);
     l->wires = arena_array(&l->arena, struct size_source, g->n_wires + 1u);
-    l->tensors = arena_array(&l->arena, struct tensor, g->n_wires + 1u);
-    if (!nodes || !l->known || !l->wires || !l->tensors)
+    l->taken = arena_array(&l->arena, uint64_t, g->n_inputs + 1u);
+    if (!nodes || !l->known || !l->wires || !l->taken)
         return late_no_memory(err);
     for (uint32_t w = 0; w < g->n_wires; w++)
         l->known[w] = g->wires[w].fact.value;
@@ -110,7 +110,11 @@ static rill_status inputs_take(struct late *l, const struct size_source *inputs,
         if (w->fact.type && inputs[i].t->type != w->fact.type)
             return err_set(err, RILL_INVALID, "input '%.80s' is %s, the model wants %s", w->name,
                            dtype_name(inputs[i].t->type), dtype_name(w->fact.type));
-        l->wires[g->inputs[i]] = inputs[i];
+        struct size_source *at = &l->wires[g->inputs[i]];
+        if (!at->writes || l->taken[i] != inputs[i].writes)
+            at->writes = ++l->writes;
+        at->t = inputs[i].t;
+        l->taken[i] = inputs[i].writes;
     }
     return RILL_OK;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/late/op.h"
 #include "engine/graph/op.h"
+#include "engine/typing/half.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -40,7 +41,7 @@ static struct fact output_fact(const struct graph *g, uint32_t wire)
     for (int k = 0; k < f.rank; k++)
         f.shape[k] =
             w->declared->dim[k] < 0 ? dim_fresh(g->dims) : dim_int(g->dims, w->declared->dim[k]);
-    return f;
+    return half_as_f32(&f);
 }
 
 static rill_status late_infer(struct infer *c)

@@ -223,6 +223,15 @@ static rill_status left_error(const struct typed_left *left, uint32_t node, rill
              : err_set(err, RILL_UNSUPPORTED, "the size of an output depends on data");
 }
 
+static bool given_make(const struct stage *s, struct variant *v)
+{
+    size_t n = v->n_outputs;
+    for (uint32_t i = 0; i < v->n_between; i++)
+        n += s->late->g->nodes[v->between[i].node].n_out;
+    v->given = arena_array(&v->arena, struct given, n + 1);
+    return v->given;
+}
+
 /* The nodes that are left: those that run in between, and those of the next stage. */
 static rill_status rest_make(struct stage *s, struct variant *v, const struct typed_left *left,
                              rill_error *err)
@@ -245,6 +254,8 @@ static rill_status rest_make(struct stage *s, struct variant *v, const struct ty
         if (left->kind[i] != LEFT_NOT)
             rest[n_rest++] = s->nodes[i];
     }
+    if (!given_make(s, v))
+        return late_no_memory(err);
     return n_rest ? stage_new(s->late, rest, n_rest, v->known, observed, &v->then, err) : RILL_OK;
 }
 
@@ -277,8 +288,10 @@ static rill_status variant_fill(struct stage *s, struct variant *v, rill_error *
 static void variant_free(const struct late *l, struct variant *v)
 {
     for (uint32_t i = 0; i < v->n_between; i++)
-        for (int k = 0; k < 2; k++)
+        for (int k = 0; k < 2; k++) {
             l->calls->free(v->between[i].body[k]);
+            arena_drop(&v->between[i].state[k]);
+        }
     plan_free(v->plan);
     arena_drop(&v->made);
     arena_drop(&v->arena);
@@ -455,15 +468,21 @@ static rill_status plan_feed_and_run(struct stage *s, struct variant *v, rill_er
     return RILL_OK;
 }
 
-static void outputs_give(struct stage *s, const struct variant *v)
+static void outputs_give(struct stage *s, struct variant *v)
 {
-    struct late *l = s->late;
+    v->n_given = 0;
     for (uint32_t i = 0; i < v->n_outputs; i++) {
-        const uint32_t w = v->outputs[i];
-        l->tensors[w] = v->plan->outputs[i].shape;
-        l->tensors[w].data = (void *) (uintptr_t) place_read(v->plan->outputs[i].at, s->block);
-        l->wires[w] = (struct size_source) { &l->tensors[w], ++l->writes };
+        struct tensor t = v->plan->outputs[i].shape;
+        t.data = (void *) (uintptr_t) place_read(v->plan->outputs[i].at, s->block);
+        given_add(s->late, v, v->outputs[i], &t);
     }
+}
+
+/* What the last run gave, where another variant's stages may have given the same wires since. */
+static void outputs_give_again(struct late *l, const struct variant *v)
+{
+    for (uint32_t i = 0; i < v->n_given; i++)
+        l->wires[v->given[i].wire] = (struct size_source) { &v->given[i].t, v->given[i].writes };
 }
 
 rill_status stage_probe(struct stage *s, rill_error *err)
@@ -483,12 +502,13 @@ rill_status stage_run(struct stage *s, struct variant **ret, rill_error *err)
     l->counts.runs++;
     if (is_as_read(s, v)) {
         l->counts.spared++;
+        outputs_give_again(l, v);
         return RILL_OK;
     }
     s->has_run = false;
     TRY(plan_feed_and_run(s, v, err));
     outputs_give(s, v);
-    arena_drop(&v->made);
+    arena_rewind(&v->made);
     for (uint32_t i = 0; i < v->n_between; i++)
         TRY(between_run(l, v, &v->between[i], err));
     for (uint32_t i = 0; i < s->n_inputs; i++)

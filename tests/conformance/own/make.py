@@ -47,13 +47,17 @@ class Case:
     def __init__(self, name, opset=21):
         self.name, self.opset, self.vendor, self.prefix = name, opset, False, ""
         self.random = np.random.default_rng(zlib.crc32(name.encode()))
-        self.nodes, self.constants, self.inputs, self.outputs, self.data = [], [], [], [], []
+        self.nodes, self.constants, self.inputs, self.outputs, self.data, self.others = [], [], [], [], [], []
 
     def input(self, name, shape, value):
         value = np.asarray(value)
         self.inputs.append(helper.make_tensor_value_info(name, TYPES[value.dtype], shape))
         self.data.append((name, value))
         return name
+
+    def again(self, **values):
+        """One more set of data: the first with these values in it."""
+        self.others.append({name: np.asarray(value, dict(self.data)[name].dtype) for name, value in values.items()})
 
     def numbers(self, name, shape, *now):
         """An input of random numbers; now: its shape in the case, where that is not `shape`."""
@@ -91,12 +95,17 @@ class Case:
     def save(self, run=None):
         """run: what makes the results instead of ONNX Runtime."""
         model = self.model()
-        results = (run or run_onnxruntime)(model, dict(self.data))
         shutil.rmtree(os.path.join(HERE, self.name), ignore_errors=True)
-        folder = os.path.join(HERE, self.name, "test_data_set_0")
-        os.makedirs(folder)
+        os.makedirs(os.path.join(HERE, self.name))
         onnx.save(model, os.path.join(HERE, self.name, "model.onnx"))
-        for kind, values in ("input", self.data), ("output", zip([o.name for o in self.outputs], results)):
+        for number, other in enumerate([{}, *self.others]):
+            data = [(name, other.get(name, value)) for name, value in self.data]
+            results = (run or run_onnxruntime)(model, dict(data))
+            self.save_set(os.path.join(HERE, self.name, f"test_data_set_{number}"), data, results)
+
+    def save_set(self, folder, data, results):
+        os.makedirs(folder)
+        for kind, values in ("input", data), ("output", zip([o.name for o in self.outputs], results)):
             for i, (name, value) in enumerate(values):
                 with open(os.path.join(folder, f"{kind}_{i}.pb"), "wb") as f:
                     f.write(numpy_helper.from_array(np.asarray(value), name).SerializeToString())
@@ -1018,6 +1027,27 @@ def sizes_rounds():
     c.save()
 
 
+def sizes_again():
+    """Runs after runs: what one of other sizes gave in between is not what is given again; nor the last iteration of
+    the run before what a state begins with."""
+    c = Case("sizes_again", 17)
+    x, n = c.numbers("x", ["A", 2], 4, 2), c.input("n", [], np.array(3, "i8"))
+    rows = c.op("Cast", c.op("Gather", c.op("Shape", x), c.const(0)), to=T.FLOAT)
+    scale = c.numbers("scale", [1])
+    c.output(c.op("Mul", c.op("Mul", c.op("Cast", c.op("Range", c.const(0), n, c.const(1)), to=T.FLOAT), rows), scale))
+    stacked = loop(c, n, "", [(x, T.FLOAT)], lambda body, i, v: (
+        body.op("Identity", "on"), body.op("Mul", v, body.const(.5, "f4")), body.op("Neg", v)), 1)
+    for out in stacked:
+        c.output(out)
+    other = c.random.standard_normal((5, 2))
+    for x in None, None, other, None, other:
+        c.again(**({} if x is None else {"x": x}))
+    c.again(n=1)
+    for k in range(6):
+        c.again(x=c.random.standard_normal((4, 2)), n=1 + k % 3)
+    c.save()
+
+
 def sizes_declared():
     """For tests/api: the sum of 0 .. len - 1 times x; the file says how large the output is."""
     c = Case("sizes_declared", 17)
@@ -1092,7 +1122,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_embed, linear_attention, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, decoder_greedy, sizes_declared, denormals]
+         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_embed, linear_attention, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, decoder_greedy, sizes_declared, denormals]
 
 if __name__ == "__main__":
     for case in CASES:
