@@ -7,7 +7,8 @@ tool=$1 cases=$(dirname "$0")/own
 folder_make
 good "the cases as ONNX Runtime has them" "$tool" conformance --unsupported /dev/null "$cases"
 for model in "$cases"/*/model.onnx; do
-    good "$model opens" "$tool" inspect --pass typed "$model"
+    case $model in */sizes_again/*) open='--set A=4' ;; *) open= ;; esac # no axis is time there
+    good "$model opens" "$tool" inspect --pass typed $open "$model"
 done
 expect 0 "'conv11_0' (Conv): it has groups" \
     "$tool" inspect "$cases/quant_net/model.onnx"
