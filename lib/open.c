@@ -9,6 +9,7 @@
 #include "models/nnef/nnef.h"
 #include "models/network/network.h"
 #include "models/port_kinds.h"
+#include "models/recogniser/recogniser.h"
 #include "lib/part.h"
 #include "lib/pipeline.h"
 #include "models/tokens.h"
@@ -245,6 +246,7 @@ static rill_status files_read(struct opening *o)
     struct arena *a = &o->model->arena;
     const uint8_t *text;
     size_t n;
+    TRY(recogniser_folder(&o->folder, a, o->err));
     if (folder_has(&o->folder, "model.conf")) {
         TRY(folder_read(&o->folder, "model.conf", a, CONF_BYTES_MAX, &text, &n, o->err));
         TRY(model_conf_parse(&o->conf, a, "model.conf", (const char *) text, n, o->err));

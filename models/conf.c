@@ -32,6 +32,7 @@ struct key {
 };
 
 #define INFO(field) offsetof(struct model_conf, info.field)
+#define RECOGNISER(field) offsetof(struct model_conf, recogniser.field)
 #define SINK(field) offsetof(struct conf_port, sink.field)
 
 static const struct key keys[] = {
@@ -46,6 +47,12 @@ static const struct key keys[] = {
     { "vad", "threshold", VALUE_SHARE, INFO(vad_threshold) },
     { "vad", "release", VALUE_SHARE, INFO(vad_release) },
     { "vad", "hangover_ms", VALUE_U32, INFO(vad_hangover_ms) },
+    { "recogniser", "encoder", VALUE_TEXT, RECOGNISER(encoder) },
+    { "recogniser", "decoder", VALUE_TEXT, RECOGNISER(decoder) },
+    { "recogniser", "joiner", VALUE_TEXT, RECOGNISER(joiner) },
+    { "recogniser", "network", VALUE_TEXT, RECOGNISER(network) },
+    { "recogniser", "tokens", VALUE_TEXT, RECOGNISER(tokens) },
+    { "recogniser", "precision", VALUE_TEXT, RECOGNISER(precision) },
     { "input.", "kind", VALUE_PORT, offsetof(struct conf_port, kind) },
     { "output.", "kind", VALUE_PORT, offsetof(struct conf_port, kind) },
     { "output.", "tokens", VALUE_TEXT, offsetof(struct conf_port, tokens_file) },

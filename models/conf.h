@@ -9,6 +9,7 @@
  *   [output.NAME]           kind = audio | vad | keyword | ctc | transducer | tensor, and how it is
  *                           read (docs/sinks.md)
  *   [vad]                   threshold, release, hangover_ms
+ *   [recogniser]            encoder, decoder, joiner, network, tokens, precision (docs/sinks.md)
  *   [archive.FILE]          url, sha256, bytes, from: a .tar or .tar.gz that weights are members of
  *   [weights.FILE]          url, sha256, bytes, from; or archive, member, sha256, bytes */
 #ifndef RILL_MODELS_CONF_H
@@ -46,6 +47,13 @@ struct conf_weights {
 /* What a transform or model.conf wants the weights of recurrent cells to be. */
 enum recurrent_weights { RECURRENT_ASIS, RECURRENT_F32, RECURRENT_I16 };
 
+/* Of a recogniser's folder without graph.nnef: files and form that are taken where there are more;
+ * NULL: not said. */
+struct conf_recogniser {
+    const char *encoder, *decoder, *joiner, *network, *tokens;
+    const char *precision; /* f32, int8, fp16 */
+};
+
 struct model_conf {
     rill_model_info info;    /* name and sha256 are the caller's to fill */
     struct conf_port *ports; /* as many as there are sections; they live as strings do */
@@ -54,6 +62,7 @@ struct model_conf {
     uint32_t n_ports, n_weights, n_archives, room_ports;
     uint32_t budget_ms; /* how long a pulse may last that nobody asks for; 0: not said */
     enum recurrent_weights recurrent_weights;
+    struct conf_recogniser recogniser;
 };
 
 /* text is n bytes. Strings live in a. An unknown key, a bad value and bytes that would make a line

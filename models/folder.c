@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/folder.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -87,9 +89,8 @@ static rill_status open_fail(const char *name, rill_error *reterr)
     return err_set(reterr, RILL_IO, "%.200s: %s", name, strerror(errno));
 }
 
-static rill_status file_read(struct folder *f, int fd, const char *name, struct arena *a,
-                             uint64_t max_bytes, const uint8_t **ret, size_t *ret_n,
-                             rill_error *reterr)
+static rill_status file_read(int fd, const char *name, struct arena *a, uint64_t max_bytes,
+                             const uint8_t **ret, size_t *ret_n, rill_error *reterr)
 {
     struct stat st;
     if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode))
@@ -103,7 +104,6 @@ static rill_status file_read(struct folder *f, int fd, const char *name, struct 
         return err_set(reterr, RILL_NOMEM, "%.200s: out of memory for %zu bytes", name, n);
     if (!read_all(fd, bytes, n))
         return err_set(reterr, RILL_IO, "%.200s: could not be read to its end", name);
-    SHA256Update(&f->digest, bytes, n);
     *ret = bytes;
     *ret_n = n;
     return RILL_OK;
@@ -128,13 +128,12 @@ static rill_status list_read(struct folder *f, const struct folder_file *file, s
     if (!f->is_kept && !bytes)
         return err_set(reterr, RILL_NOMEM, "%.200s: out of memory for %zu bytes", file->name,
                        file->n);
-    SHA256Update(&f->digest, file->data, file->n);
     *ret = bytes ? memcpy(bytes, file->data, file->n) : file->data;
     *ret_n = file->n;
     return RILL_OK;
 }
 
-rill_status folder_read(struct folder *f, const char *name, struct arena *a, uint64_t max_bytes,
+rill_status folder_peek(struct folder *f, const char *name, struct arena *a, uint64_t max_bytes,
                         const uint8_t **ret, size_t *ret_n, rill_error *reterr)
 {
     const struct folder_file *file = built_in_find(f, name);
@@ -148,9 +147,72 @@ rill_status folder_read(struct folder *f, const char *name, struct arena *a, uin
     int fd = beneath_open(f->fd, name);
     if (fd < 0)
         return open_fail(name, reterr);
-    rill_status s = file_read(f, fd, name, a, max_bytes, ret, ret_n, reterr);
+    rill_status s = file_read(fd, name, a, max_bytes, ret, ret_n, reterr);
     close(fd);
     return s;
+}
+
+rill_status folder_read(struct folder *f, const char *name, struct arena *a, uint64_t max_bytes,
+                        const uint8_t **ret, size_t *ret_n, rill_error *reterr)
+{
+    TRY(folder_peek(f, name, a, max_bytes, ret, ret_n, reterr));
+    SHA256Update(&f->digest, *ret, *ret_n);
+    return RILL_OK;
+}
+
+/* ---- names ---- */
+
+struct names {
+    struct arena *arena;
+    const char **list;
+    uint32_t n, room;
+};
+
+static bool name_add(struct names *l, const char *name)
+{
+    if (l->n == FOLDER_NAMES_MAX)
+        return true;
+    const char **more = arena_grow(l->arena, l->list, l->n, &l->room, sizeof *l->list);
+    if (!more || !(more[l->n] = arena_string(l->arena, name)))
+        return false;
+    l->list = more;
+    l->n++;
+    return true;
+}
+
+static bool directory_names(struct names *l, int dir)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    bool ok = d;
+    if (!d && fd >= 0)
+        close(fd);
+    for (struct dirent *e; ok && (e = readdir(d));)
+        ok = e->d_name[0] == '.' || name_add(l, e->d_name);
+    if (d)
+        closedir(d);
+    return ok;
+}
+
+static int name_order(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *) a, *(const char *const *) b);
+}
+
+rill_status folder_list(const struct folder *f, struct arena *a, const char ***ret, size_t *ret_n,
+                        rill_error *reterr)
+{
+    struct names l = { .arena = a };
+    bool ok = f->fd < 0 || directory_names(&l, f->fd);
+    for (const struct folder_file *file = f->built_in; ok && file && file->name; file++)
+        ok = strchr(file->name, '/') || name_add(&l, file->name);
+    if (!ok)
+        return err_set(reterr, RILL_IO, "its folder cannot be listed");
+    if (l.n)
+        qsort(l.list, l.n, sizeof *l.list, name_order);
+    *ret = l.list;
+    *ret_n = l.n;
+    return RILL_OK;
 }
 
 bool folder_has(const struct folder *f, const char *name)

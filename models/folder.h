@@ -33,6 +33,15 @@ void folder_close(struct folder *f);
 rill_status folder_read(struct folder *f, const char *name, struct arena *a, uint64_t max_bytes,
                         const uint8_t **ret, size_t *ret_n, rill_error *reterr);
 
+/* folder_read() that leaves the digest alone, for who reads the file again. */
+rill_status folder_peek(struct folder *f, const char *name, struct arena *a, uint64_t max_bytes,
+                        const uint8_t **ret, size_t *ret_n, rill_error *reterr);
+
+/* The names in the folder itself, in order, as strings in a; at most FOLDER_NAMES_MAX. */
+#define FOLDER_NAMES_MAX 4096
+rill_status folder_list(const struct folder *f, struct arena *a, const char ***ret, size_t *ret_n,
+                        rill_error *reterr);
+
 /* Whether there is something of that name; folder_read says if it cannot be read. */
 bool folder_has(const struct folder *f, const char *name);
 

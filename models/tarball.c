@@ -178,7 +178,9 @@ static void top_folder_strip(struct unpacking *u)
     bool all = strlen(first) > top, has_graph = false;
     for (size_t i = 0; all && i < u->n; i++) {
         all = !strncmp(u->files[i].name, first, top);
-        has_graph |= all && !strcmp(u->files[i].name + top, "graph.nnef");
+        has_graph |= all &&
+            (!strcmp(u->files[i].name + top, "graph.nnef") ||
+             !strcmp(u->files[i].name + top, "tokens.txt")); /* of a recogniser's folder */
     }
     for (size_t i = 0; all && has_graph && i < u->n; i++)
         u->files[i].name += top;

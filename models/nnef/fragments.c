@@ -31,8 +31,8 @@ static const char operators[] =
     "{ y = log(max(x, floor)); }\n";
 
 /* rill_fbank is Kaldi's fbank as icefall's models take it (feature-fbank.cc): dither off, the mean
- * taken off each frame, preemphasis, Povey's window, power, straight sides over mel. Before the
- * first sample there is silence, where Kaldi mirrors what comes. */
+ * taken off each frame, preemphasis, Povey's window, power, straight sides over mel. What lies
+ * before the first sample is in the first frame alone: silence, or mirrored as Kaldi does. */
 static const char front_ends[] =
     "fragment rill_mfcc(pcm: tensor<scalar>, size: integer, hop: integer, fft: integer, bands: "
     "integer, rate: scalar,\n"
@@ -43,11 +43,24 @@ static const char front_ends[] =
     "  y = rill_dct(rill_log(rill_mel(spec, bands, rate, low, high, even = true), 0.000000000001), "
     "n); }\n"
 
+    "fragment rill_first(x: tensor<scalar>, first: tensor<scalar>) -> (y: tensor<scalar>, next: "
+    "tensor<scalar>)\n"
+    "{ y = first; next = 0.0 * first; }\n"
+    "fragment rill_mirrored(frames: tensor<scalar>, n: integer) -> (y: tensor<scalar>)\n"
+    "{ one = slice(frames, axes = [1], begin = [n], end = [n + 1]);\n"
+    "  first = rill_scan(one, body = rill_first, state = [(first, next, rill_fill([1], 1.0))]);\n"
+    "  head = slice(frames, axes = [1], begin = [2 * n - 1], end = [n - 1], stride = [-1]);\n"
+    "  rest = slice(frames, axes = [1], begin = [n], end = [0]);\n"
+    "  y = select(first > 0.5, concat([head, rest], axis = 1), frames); }\n"
+
     "fragment rill_fbank(pcm: tensor<scalar>, bands: integer = 80, size: integer = 400, hop: "
     "integer = 160,\n"
     "    fft: integer = 512, rate: scalar = 16000.0, low: scalar = 20.0, high: scalar = 7600.0,\n"
-    "    floor: scalar = 0.00000011920929) -> (y: tensor<scalar>)\n"
-    "{ raw = rill_frame(pcm, size = size, hop = hop, before = size / 2 - hop / 2, end = 'cover');\n"
+    "    floor: scalar = 0.00000011920929, mirror: logical = false, end: string = 'cover') -> (y: "
+    "tensor<scalar>)\n"
+    "{ before = size / 2 - hop / 2;\n"
+    "  silent = rill_frame(pcm, size = size, hop = hop, before = before, end = end);\n"
+    "  raw = rill_mirrored(silent, before) if mirror else silent;\n"
     "  frames = raw - mean_reduce(raw, axes = [1]);\n"
     "  late = concat([slice(frames, axes = [1], begin = [0], end = [1]),\n"
     "                 slice(frames, axes = [1], begin = [0], end = [size - 1])], axis = 1);\n"

@@ -42,7 +42,8 @@ models/tflite               ops models
 models/network              ops models/onnx models/tflite
 models/nnef                 ops models models/network
 models/export               ops models/onnx
-lib                         engine pulse models models/network models/nnef
+models/recogniser           models models/onnx engine/base
+lib                         engine pulse models models/network models/nnef models/recogniser
 sinks                       engine/base models rill.h
 check                       engine pulse models models/network lib sinks
 tools/quantize              engine models models/onnx models/nnef check

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* Families of recognisers: what their metadata and their inputs say of chunks and states. */
+#include "models/recogniser/internal.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FRAMES_MAX 65536
+#define WIDTH_MAX 65536
+
+/* ---- metadata ---- */
+
+rill_status recogniser_number(const struct recogniser *r, const char *key, uint32_t least,
+                              uint32_t most, uint32_t *ret)
+{
+    const char *text = onnx_about_meta(&r->net->about, key);
+    char *end;
+    if (!text)
+        return err_set(r->err, RILL_INVALID,
+                       "%.160s: its metadata have no '%s', which a streaming %s states",
+                       r->net->name, key, r->kind->people);
+    unsigned long long n = strtoull(text, &end, 10);
+    if (*text < '0' || *text > '9' || *end || n < least || n > most)
+        return err_set(r->err, RILL_INVALID,
+                       "%.160s: '%s' of its metadata is '%.40s'; expected a number from %u to %u",
+                       r->net->name, key, text, least, most);
+    *ret = (uint32_t) n;
+    return RILL_OK;
+}
+
+/* ---- features in, states by their order: icefall's exports ---- */
+
+static rill_status icefall_chunk(struct recogniser *r)
+{
+    TRY(recogniser_number(r, "T", 1, FRAMES_MAX, &r->frames));
+    return recogniser_number(r, "decode_chunk_len", 1, r->frames, &r->shift);
+}
+
+static bool shapes_agree(const struct onnx_port *a, const struct onnx_port *b)
+{
+    bool same = a->type == b->type && (a->rank == b->rank || a->rank < 0 || b->rank < 0);
+    for (int i = 0; same && i < a->rank && i < b->rank; i++)
+        same = a->dim[i] == b->dim[i] || a->dim[i] < 0 || b->dim[i] < 0;
+    return same;
+}
+
+static rill_status states_check(const struct recogniser *r)
+{
+    const struct onnx_about *f = &r->net->about;
+    if (f->n_in != f->n_out || f->n_in < 2)
+        return err_set(r->err, RILL_INVALID,
+                       "%.160s has %u inputs and %u outputs; a streaming %s has features and "
+                       "states in, and as many out. Networks that take whole recordings are no "
+                       "streaming ones",
+                       r->net->name, f->n_in, f->n_out, r->kind->people);
+    for (uint32_t i = 1; i < f->n_in; i++)
+        if (!shapes_agree(&f->in[i], &f->out[i]))
+            return err_set(r->err, RILL_INVALID,
+                           "%.160s: state '%.60s' comes back as output %u, '%.60s', which has "
+                           "another shape or type",
+                           r->net->name, f->in[i].name, i, f->out[i].name);
+    return RILL_OK;
+}
+
+static const char *icefall_scan(const struct recogniser *r)
+{
+    const struct onnx_about *f = &r->net->about;
+    size_t room = 512 + strlen(r->net->name) + strlen(f->in[0].name) + strlen(f->out[0].name);
+    for (uint32_t i = 1; i < f->n_in; i++)
+        room += strlen(f->in[i].name) + strlen(f->out[i].name) + 16;
+    char *text = arena_alloc(r->arena, room), *at = text;
+    if (!text)
+        return NULL;
+    at += sprintf(at,
+                  "rill_onnx_scan(chunks, file = \"%s\", input = [\"%s\"], output = [\"%s\"],\n"
+                  "        state = [",
+                  r->net->name, f->in[0].name, f->out[0].name);
+    for (uint32_t i = 1; i < f->n_in; i++)
+        at += sprintf(at, "%s(\"%s\", \"%s\")", i > 1 ? ", " : "", f->in[i].name, f->out[i].name);
+    sprintf(at, "])");
+    return text;
+}
+
+/* ---- the families ---- */
+
+#define ICEFALL                                                                                    \
+    .chunk_read = icefall_chunk, .check = states_check, .scan_write = icefall_scan, .pcm = "pcm",  \
+    .features = ""
+
+static const struct recogniser_kind kinds[] = {
+    { .model_type = "zipformer2", .people = "zipformer2 transducer", ICEFALL },
+    { .model_type = "zipformer", .people = "zipformer transducer", ICEFALL },
+    { .model_type = "lstm", .people = "LSTM transducer", ICEFALL },
+    { .model_type = "conv-emformer", .people = "conv-emformer transducer", ICEFALL },
+    { .model_type = "zipformer2", .is_ctc = true, .people = "zipformer2 CTC network", ICEFALL },
+};
+
+static const char *types_known(const struct recogniser *r)
+{
+    const char *all = "";
+    for (size_t i = 0; all && i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].is_ctc == r->is_ctc)
+            all = arena_printf(r->arena, "%s%s%s", all, *all ? ", " : "", kinds[i].model_type);
+    return all ? all : "";
+}
+
+static rill_status kind_find(struct recogniser *r)
+{
+    const char *type = onnx_about_meta(&r->net->about, "model_type");
+    for (size_t i = 0; type && i < sizeof kinds / sizeof *kinds; i++)
+        if (kinds[i].is_ctc == r->is_ctc && !strcmp(kinds[i].model_type, type)) {
+            r->kind = &kinds[i];
+            return RILL_OK;
+        }
+    return err_set(r->err, RILL_UNSUPPORTED,
+                   type ? "%.160s: its metadata say model_type %.60s; %s that are known: %.200s"
+                        : "%.160s: its metadata have no model_type%.0s; %s that are known: %.200s",
+                   r->net->name, type ? type : "", r->is_ctc ? "CTC networks" : "encoders",
+                   types_known(r));
+}
+
+/* ---- sizes ---- */
+
+static rill_status ports_check(const struct recogniser *r)
+{
+    const struct onnx_about *f = &r->net->about;
+    for (uint32_t side = 0; side < 2; side++)
+        for (uint32_t i = 0; i < (side ? f->n_out : f->n_in); i++) {
+            const char *name = (side ? f->out : f->in)[i].name;
+            if (strpbrk(name, "\"'\\"))
+                return err_set(r->err, RILL_INVALID, "%.160s: '%.80s' is no name for %s",
+                               r->net->name, name, side ? "an output" : "an input");
+        }
+    return RILL_OK;
+}
+
+static rill_status features_check(struct recogniser *r)
+{
+    const struct onnx_port *x = r->net->about.in;
+    if (x->rank != 3 || x->type != 1)
+        return err_set(r->err, RILL_INVALID,
+                       "%.160s: its first input '%.60s' is not f32 of 3 axes (batch, frames, "
+                       "features)",
+                       r->net->name, x->name);
+    if (x->dim[1] > 0 && x->dim[1] != r->frames)
+        return err_set(r->err, RILL_INVALID,
+                       "%.160s: its metadata say chunks of %u frames, and '%.60s' takes %lld",
+                       r->net->name, r->frames, x->name, (long long) x->dim[1]);
+    if (x->dim[2] > 1024)
+        return err_set(r->err, RILL_INVALID, "%.160s: frames of %lld features; at most 1024",
+                       r->net->name, (long long) x->dim[2]);
+    r->bands = x->dim[2] > 0 ? (uint32_t) x->dim[2] : 80;
+    const char *feature = onnx_about_meta(&r->net->about, "feature");
+    if (feature && *feature)
+        return err_set(r->err, RILL_UNSUPPORTED,
+                       "%.160s: its features are those of %.40s; fbank features are known",
+                       r->net->name, feature);
+    return RILL_OK;
+}
+
+static int64_t last_dim(const struct onnx_port *p)
+{
+    return p->rank > 0 ? p->dim[p->rank - 1] : -1;
+}
+
+static rill_status joiner_sizes(struct recogniser *r)
+{
+    const struct role_file *j = &r->file[ROLE_JOINER], *d = &r->file[ROLE_DECODER];
+    if (j->about.n_in != 2 || j->about.n_out != 1)
+        return err_set(r->err, RILL_INVALID,
+                       "%.160s has %u inputs and %u outputs; a joiner has encoder_out and "
+                       "decoder_out in, and scores out",
+                       j->name, j->about.n_in, j->about.n_out);
+    if (d->about.n_in != 1 || d->about.n_out != 1)
+        return err_set(r->err, RILL_INVALID,
+                       "%.160s has %u inputs and %u outputs; a stateless decoder has tokens in, "
+                       "and one vector out",
+                       d->name, d->about.n_in, d->about.n_out);
+    bool swapped = !strcmp(j->about.in[0].name, "decoder_out");
+    int64_t width = last_dim(&j->about.in[swapped]), given = last_dim(&r->net->about.out[0]);
+    int64_t n = last_dim(&j->about.out[0]);
+    width = width > 0 ? width : given;
+    if (width < 1 || width > WIDTH_MAX || n < 1 || n > WIDTH_MAX)
+        return err_set(r->err, RILL_INVALID,
+                       "%.160s does not say how many numbers it takes and gives", j->name);
+    if (given > 0 && given != width)
+        return err_set(r->err, RILL_INVALID,
+                       "%.160s takes frames of %lld numbers, and %.160s gives %lld: they are not "
+                       "of one model",
+                       j->name, (long long) width, r->net->name, (long long) given);
+    r->width = (uint32_t) width;
+    r->n_tokens = (uint32_t) n;
+    return RILL_OK;
+}
+
+static rill_status ctc_sizes(struct recogniser *r)
+{
+    int64_t n = last_dim(&r->net->about.out[0]);
+    if (n < 1)
+        TRY(recogniser_number(r, "vocab_size", 1, WIDTH_MAX, &r->n_tokens));
+    else if (n > WIDTH_MAX)
+        return err_set(r->err, RILL_INVALID, "%.160s: %lld scores in a frame; at most %d",
+                       r->net->name, (long long) n, WIDTH_MAX);
+    else
+        r->n_tokens = (uint32_t) n;
+    r->width = r->n_tokens;
+    return RILL_OK;
+}
+
+rill_status recogniser_kind_find(struct recogniser *r)
+{
+    TRY(kind_find(r));
+    TRY(ports_check(r));
+    TRY(r->kind->check(r));
+    TRY(r->kind->chunk_read(r));
+    TRY(features_check(r));
+    return r->is_ctc ? ctc_sizes(r) : joiner_sizes(r);
+}

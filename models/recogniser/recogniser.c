@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+#include "models/recogniser/recogniser.h"
+#include "models/recogniser/internal.h"
+#include "models/tokens.h"
+
+#include <string.h>
+
+#define CONF_BYTES_MAX 65536
+#define TOKENS_BYTES_MAX ((uint64_t) 4 << 20)
+#define TOKENS_FILE "tokens.txt"
+
+static bool is_named(const struct recogniser *r, const char *name)
+{
+    for (size_t k = 0; k < r->n_names; k++)
+        if (!strcmp(r->names[k], name))
+            return true;
+    return false;
+}
+
+static bool has_network(const struct recogniser *r)
+{
+    for (size_t k = 0; k < r->n_names; k++) {
+        size_t n = strlen(r->names[k]);
+        if (n > 5 && !strcmp(r->names[k] + n - 5, ".onnx"))
+            return true;
+    }
+    return false;
+}
+
+/* ---- tokens ---- */
+
+static bool is_mark(const char *name)
+{
+    return !strncmp(name, "\xe2\x96\x81", 3) || !strcmp(name, "|") || !strcmp(name, "<space>") ||
+        !strcmp(name, " ");
+}
+
+/* Every score has a name; of names beyond, those of the recipe's own symbols (#0, #1) are none of
+ * the network's. */
+static rill_status tokens_fit(struct recogniser *r, const struct tokens *t)
+{
+    uint32_t last = t->n;
+    while (last > r->n_tokens && t->list[last - 1].name && t->list[last - 1].name[0] == '#')
+        last--;
+    for (uint32_t i = 0; i < t->n; i++)
+        r->has_marks |= t->list[i].name && is_mark(t->list[i].name);
+    if (last == r->n_tokens)
+        return RILL_OK;
+    return err_set(r->err, RILL_INVALID,
+                   "%s names %u tokens, and %.160s gives %u scores: they are not of one model",
+                   r->tokens_name, last, r->is_ctc ? r->net->name : r->file[ROLE_JOINER].name,
+                   r->n_tokens);
+}
+
+static rill_status tokens_check(struct recogniser *r)
+{
+    const uint8_t *text;
+    size_t n;
+    struct tokens t;
+    TRY(folder_peek(r->folder, r->tokens_name, r->arena, TOKENS_BYTES_MAX, &text, &n, r->err));
+    if (strlen((const char *) text) != n)
+        return err_set(r->err, RILL_MALFORMED, "%s: a zero byte in a file of tokens",
+                       r->tokens_name);
+    const rill_sink_opts o = { .tokens = (const char *) text };
+    rill_status s = tokens_from_opts(&t, r->arena, &o, 0, r->err);
+    return s == RILL_OK ? tokens_fit(r, &t) : err_prefix(r->err, s, "%s", r->tokens_name);
+}
+
+/* ---- the folder ---- */
+
+static rill_status own_conf(struct recogniser *r, const char **ret)
+{
+    const uint8_t *text = (const uint8_t *) "";
+    size_t n = 0;
+    model_conf_default(&r->conf);
+    if (is_named(r, "model.conf")) {
+        TRY(folder_peek(r->folder, "model.conf", r->arena, CONF_BYTES_MAX, &text, &n, r->err));
+        TRY(model_conf_parse(&r->conf, r->arena, "model.conf", (const char *) text, n, r->err));
+    }
+    *ret = (const char *) text;
+    r->tokens_name = r->conf.recogniser.tokens ? r->conf.recogniser.tokens : TOKENS_FILE;
+    return RILL_OK;
+}
+
+static rill_status texts_put(struct recogniser *r, const char *own)
+{
+    uint32_t n = 0, at = 0;
+    const struct folder_file *old = r->folder->built_in;
+    const char *graph = recogniser_graph(r), *conf = recogniser_conf(r);
+    while (old && old[n].name)
+        n++;
+    struct folder_file *list = arena_array(r->arena, struct folder_file, n + 3u);
+    const char *whole = conf ? arena_printf(r->arena, "%s%s", conf, own) : NULL;
+    if (!list || !graph || !whole)
+        return err_set(r->err, RILL_NOMEM, "out of memory");
+    list[at++] = (struct folder_file) { "model.conf", (const uint8_t *) whole, strlen(whole) };
+    list[at++] = (struct folder_file) { "graph.nnef", (const uint8_t *) graph, strlen(graph) };
+    for (uint32_t i = 0; i < n; i++)
+        list[at++] = old[i];
+    r->folder->built_in = list;
+    return RILL_OK;
+}
+
+rill_status recogniser_folder(struct folder *f, struct arena *a, rill_error *reterr)
+{
+    struct recogniser r = { .folder = f, .arena = a, .err = reterr };
+    const char *own;
+    if (folder_has(f, "graph.nnef"))
+        return RILL_OK;
+    TRY(folder_list(f, a, &r.names, &r.n_names, reterr));
+    if (!has_network(&r))
+        return RILL_OK;
+    TRY(own_conf(&r, &own));
+    if (!is_named(&r, r.tokens_name))
+        return err_set(reterr, RILL_IO,
+                       "there is neither graph.nnef, as in a folder of a model, nor %s, as in one "
+                       "of a recogniser (encoder*.onnx, decoder*.onnx, joiner*.onnx, tokens.txt)",
+                       r.tokens_name);
+    TRY(recogniser_files(&r));
+    TRY(recogniser_kind_find(&r));
+    TRY(tokens_check(&r));
+    return texts_put(&r, own);
+}

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: MIT
+"""Folders of recognisers as sherpa-onnx has them, exported with random weights by icefall's own code (zipformer2.py): the tokens and
+times of sherpa-onnx (expected.json, by reference.py), the law of streams, the daemon; what does not fit together is refused by name.
+test.py RILL RILLD SOURCE"""
+import json, os, shutil, subprocess, sys, tarfile, tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
+from counted import check, finish
+
+RILL, RILLD, SOURCE = sys.argv[1:4]
+HERE = os.path.dirname(os.path.abspath(__file__))
+SILENT = ("<blk>", "<sos/eos>", "<unk>")
+WAV = SOURCE + "/tests/models/transducer/audio.wav"
+
+
+def run(*args):
+    r = subprocess.run(args, capture_output=True, text=True, timeout=120)
+    return r.returncode, r.stdout + r.stderr
+
+
+def file_write(path, text):
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(text)
+
+
+def output_of(folder):
+    return "log_probs" if "ctc" in folder else "encoder_out"
+
+
+def tokens_of(path, case):
+    """A token is a word here: the folder's own model.conf goes before what is found out."""
+    file_write(path + "/model.conf", "[recogniser]\nprecision = %s\n[output.%s]\nunits = words\nrule1_ms = 0\nrule2_ms = 0\n" %
+               (case["form"], output_of(case["folder"])))
+    r = subprocess.run([RILL, "transcribe", "--json", "--beam", str(case["beam"]), "-m", path, SOURCE + "/" + case["audio"]],
+                       capture_output=True, text=True, timeout=120)
+    os.remove(path + "/model.conf")
+    if r.returncode:
+        return r.stderr, []
+    words = [w for s in json.loads(r.stdout)["segments"] for w in s["words"]]
+    return json.loads(r.stdout)["audio_s"], [(w["text"].replace("\u2581", " ").strip(), round(w["start_s"], 3)) for w in words]
+
+
+def differ(got, wanted):
+    """Where two lists begin to differ, in words; None: nowhere."""
+    for i in range(max(len(got), len(wanted))):
+        if got[i:i + 1] != wanted[i:i + 1]:
+            return "from number %d on %s instead of %s" % (i, got[i:i + 5], wanted[i:i + 5])
+    return None
+
+
+def tokens_check(tmp):
+    with open(HERE + "/expected.json", encoding="utf-8") as f:
+        for case in json.load(f):
+            length_s, got = tokens_of(os.path.join(tmp, case["folder"]), case)
+            last_s = length_s - 0.04 if got else 0      # what is said behind the recording stands in its last frame
+            wanted = [(k.strip(), min(t, last_s)) for k, t in zip(case["tokens"], case["times"]) if k not in SILENT]
+            got = [(k, min(t, last_s)) for k, t in got]
+            wrong = differ(got, wanted) if got else length_s
+            check(not wrong, "%s %s beam %d %s: %s" % (case["folder"], case["form"], case["beam"], case["audio"], wrong))
+
+
+# ---- what is refused: how a folder is spoiled, and words of the error ----
+
+
+def name_of(path, start):
+    return next(os.path.join(path, n) for n in sorted(os.listdir(path)) if n.startswith(start) and "int8" not in n)
+
+
+def remove(start):
+    def spoil(path):
+        for n in os.listdir(path):
+            if n.startswith(start):
+                os.remove(os.path.join(path, n))
+    return spoil
+
+
+def swap(path):
+    for n in list(os.listdir(path)):
+        if "int8" in n:
+            os.remove(os.path.join(path, n))
+    e, d = name_of(path, "encoder"), name_of(path, "decoder")
+    os.rename(e, path + "/kept")
+    os.rename(d, e)
+    os.rename(path + "/kept", d)
+
+
+def foreign(path):
+    remove("joiner")(path)
+    shutil.copy(SOURCE + "/tests/models/transducer/joiner.onnx", path)
+
+
+def cut(path):
+    with open(name_of(path, "encoder"), "r+b") as f:
+        f.truncate(300000)
+
+
+def tokens_cut(path):
+    with open(path + "/tokens.txt", encoding="utf-8") as f:
+        lines = f.readlines()
+    file_write(path + "/tokens.txt", "".join(lines[:15]))
+
+
+def tokens_more(path):
+    with open(path + "/tokens.txt", "a", encoding="utf-8") as f:
+        f.write("MORE 22\n")
+
+
+def conf_names(line):
+    return lambda path: file_write(path + "/model.conf", "[recogniser]\n%s\n" % line)
+
+
+SPOILED = [
+    (remove("decoder"), "its decoder is missing: expected a file decoder*.onnx"),
+    (remove("joiner"), "its joiner is missing: expected a file joiner*.onnx"),
+    (remove("encoder"), "its encoder is missing: expected a file encoder*.onnx"),
+    (remove("tokens"), "there is neither graph.nnef, as in a folder of a model, nor tokens.txt"),
+    (swap, "encoder-epoch-99-avg-1-chunk-16-left-64.onnx: its metadata have no model_type; encoders that are known: zipformer2"),
+    (foreign, "joiner.onnx takes frames of 24 numbers, and encoder-epoch-99-avg-1-chunk-16-left-64.onnx gives 32"),
+    (cut, "encoder-epoch-99-avg-1-chunk-16-left-64.onnx: it is damaged or no ONNX file"),
+    (tokens_cut, "tokens.txt names 15 tokens, and joiner-epoch-99-avg-1-chunk-16-left-64.onnx gives 22 scores"),
+    (tokens_more, "tokens.txt names 23 tokens, and joiner-epoch-99-avg-1-chunk-16-left-64.onnx gives 22 scores"),
+    (conf_names("encoder = absent.onnx"), "absent.onnx: No such file"),
+    (conf_names("encoder = ../x.onnx"), "'../x.onnx': not a file beneath the model's folder"),
+    (conf_names("codec = x"), "model.conf:2: unknown key 'codec'"),
+    (conf_names("network = encoder-epoch-99-avg-1-chunk-16-left-64.onnx"),
+     "tokens.txt names 22 tokens, and encoder-epoch-99-avg-1-chunk-16-left-64.onnx gives 32 scores"),
+]
+
+
+def spoiled_check(tmp):
+    for i, (spoil, words) in enumerate(SPOILED):
+        path = "%s/spoiled%d" % (tmp, i)
+        shutil.copytree(tmp + "/zipformer2", path)
+        spoil(path)
+        code, said = run(RILL, "transcribe", "-m", path, WAV)
+        check(code and words in said, "%s: %d %s" % (words, code, said))
+
+
+# ---- the same in other ways ----
+
+
+def ways_check(tmp):
+    path = tmp + "/zipformer2"
+    _, plain = run(RILL, "transcribe", "-m", path, WAV)
+    code, said = run(RILL, "check", path)
+    check(code == 0 and "all bits the same" in said, "check: " + said[-300:])
+    code, said = run(RILL, "inspect", path)
+    check("encoder-epoch-99-avg-1-chunk-16-left-64.onnx, f32 (encoder-epoch-99-avg-1-chunk-16-left-64.int8.onnx is there, too)" in said,
+          "inspect names the file that is taken: " + said[:300])
+    with tarfile.open(tmp + "/z.tar", "w") as t:
+        t.add(path, "zipformer2")
+    check(run(RILL, "transcribe", "-m", tmp + "/z.tar", WAV) == (0, plain), "an archive of the folder")
+    code, said = run(RILL, "compile", path, "-o", tmp + "/z.rill")
+    check(code == 0 and run(RILL, "transcribe", "-m", tmp + "/z.rill", WAV) == (0, plain), "compiled: " + said)
+    return plain
+
+
+def daemon_check(tmp, plain):
+    conf = tmp + "/rilld.conf"
+    file_write(conf, "[daemon]\nsocket = %s/s\ncontrol_socket = %s/c\n[models]\nmodel_path = %s\npreload = zipformer2\n" % (tmp, tmp, tmp))
+    p = subprocess.Popen([RILLD, "--config", conf], stderr=subprocess.PIPE, text=True)
+    said = ""
+    for line in p.stderr:
+        said += line
+        if " ready: " in line:
+            break
+    code, heard = run(RILL, "stream", "--socket", tmp + "/s", "-m", "zipformer2", WAV, "-")
+    p.terminate()
+    said += p.communicate()[1]
+    words = plain.split()
+    check(code == 0 and all(w in heard for w in words) and len(words) > 5, "daemon: %s %s" % (heard, said))
+
+
+with tempfile.TemporaryDirectory() as tmp:
+    for name in sorted(os.listdir(HERE)):
+        if name.endswith(".tar.xz"):
+            with tarfile.open(os.path.join(HERE, name)) as t:
+                t.extractall(tmp)
+    tokens_check(tmp)
+    spoiled_check(tmp)
+    daemon_check(tmp, ways_check(tmp))
+finish()
