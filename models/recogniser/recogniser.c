@@ -101,23 +101,29 @@ static rill_status texts_put(struct recogniser *r, const char *own)
     return RILL_OK;
 }
 
+static rill_status read(struct recogniser *r)
+{
+    const char *own;
+    TRY(own_conf(r, &own));
+    if (!is_named(r, r->tokens_name))
+        return err_set(r->err, RILL_IO,
+                       "%s is missing: expected encoder*.onnx, decoder*.onnx, joiner*.onnx (or "
+                       "ctc*.onnx, model*.onnx) and tokens.txt",
+                       r->tokens_name);
+    TRY(recogniser_files(r));
+    TRY(recogniser_kind_find(r));
+    TRY(tokens_check(r));
+    return texts_put(r, own);
+}
+
 rill_status recogniser_folder(struct folder *f, struct arena *a, rill_error *reterr)
 {
     struct recogniser r = { .folder = f, .arena = a, .err = reterr };
-    const char *own;
     if (folder_has(f, "graph.nnef"))
         return RILL_OK;
     TRY(folder_list(f, a, &r.names, &r.n_names, reterr));
     if (!has_network(&r))
         return RILL_OK;
-    TRY(own_conf(&r, &own));
-    if (!is_named(&r, r.tokens_name))
-        return err_set(reterr, RILL_IO,
-                       "there is neither graph.nnef, as in a folder of a model, nor %s, as in one "
-                       "of a recogniser (encoder*.onnx, decoder*.onnx, joiner*.onnx, tokens.txt)",
-                       r.tokens_name);
-    TRY(recogniser_files(&r));
-    TRY(recogniser_kind_find(&r));
-    TRY(tokens_check(&r));
-    return texts_put(&r, own);
+    rill_status s = read(&r);
+    return s == RILL_OK ? s : err_prefix(reterr, s, "there is no graph.nnef; as a recogniser");
 }

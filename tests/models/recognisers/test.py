@@ -113,7 +113,7 @@ SPOILED = [
     (remove("decoder"), "its decoder is missing: expected a file decoder*.onnx"),
     (remove("joiner"), "its joiner is missing: expected a file joiner*.onnx"),
     (remove("encoder"), "its encoder is missing: expected a file encoder*.onnx"),
-    (remove("tokens"), "there is neither graph.nnef, as in a folder of a model, nor tokens.txt"),
+    (remove("tokens"), "there is no graph.nnef; as a recogniser: tokens.txt is missing: expected encoder*.onnx"),
     (swap, "encoder-epoch-99-avg-1-chunk-16-left-64.onnx: its metadata have no model_type; encoders that are known: zipformer2"),
     (foreign, "joiner.onnx takes frames of 24 numbers, and encoder-epoch-99-avg-1-chunk-16-left-64.onnx gives 32"),
     (cut, "encoder-epoch-99-avg-1-chunk-16-left-64.onnx: it is damaged or no ONNX file"),
