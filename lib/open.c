@@ -10,6 +10,7 @@
 #include "models/network/network.h"
 #include "models/port_kinds.h"
 #include "models/recogniser/recogniser.h"
+#include "lib/cut.h"
 #include "lib/part.h"
 #include "lib/pipeline.h"
 #include "models/tokens.h"
@@ -234,7 +235,7 @@ static const char *base_name(struct opening *o, const char *path)
 static rill_status nnef_read(struct opening *o, const char *file)
 {
     struct arena *a = &o->model->arena;
-    struct nnef_source source = { .file = file, .folder = &o->folder };
+    struct nnef_source source = { .file = file, .folder = &o->folder, .cut = graph_cut_to_frames };
     const uint8_t *text;
     TRY(folder_read(&o->folder, file, a, nnef_limits_default.text_bytes, &text, &source.n, o->err));
     source.text = (const char *) text;

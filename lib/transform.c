@@ -2,6 +2,7 @@
 /* What a caller wants changed of a model before it is typed for good: symbols set, assertions, and
  * transforms in order, each a row of the table below (docs/transforms.md). */
 #include "lib/transform.h"
+#include "lib/cut.h"
 #include "engine/ops/rnn.h"
 #include "engine/graph/interface.h"
 #include "engine/graph/subst.h"
@@ -286,9 +287,11 @@ static rill_status do_patch(struct transforming *r, const struct spec *s)
     if (!body)
         return transform_fail(r, s, (unsigned) strlen(s->text),
                               "patch wants a body: \"name = expression;\"");
-    struct nnef_source source = {
-        .file = "patch", .text = body, .n = strlen(body), .folder = r->folder
-    };
+    struct nnef_source source = { .file = "patch",
+                                  .text = body,
+                                  .n = strlen(body),
+                                  .folder = r->folder,
+                                  .cut = graph_cut_to_frames };
     TRY(mgraph_patched(&made, &r->g, r->facts, &source, NULL, r->err));
     r->g = made;
     return RILL_OK;

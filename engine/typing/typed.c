@@ -356,7 +356,7 @@ static rill_status node_type(const struct typer *t, struct scope *s, const struc
         facts[i] = wire_fact(s, in[i]);
         names[i] = n->in[i] == WIRE_NONE ? "" : s->src->wires[n->in[i]].name;
     }
-    TRY(op_check_arity(n, t->err));
+    TRY(op_check_arity_made(n, t->err));
     TRY(half_cast(n, facts, t->arena, &room, &n, &to, t->err));
     TRY(half_hidden(n, facts, t->arena, &plain, t->err));
     rill_status typed = op_infer_named(n, plain, names, out, t->dims, t->arena, t->err);

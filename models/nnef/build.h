@@ -9,7 +9,7 @@
  *   args.c     arguments of a call
  *   stdlib.c   the table of operators; fragments.c: those that are written in NNEF
  *   rows.c     operators that their row describes fully
- *   constants.c, array.c, product.c, resize.c, scan.c, import.c, import_call.c
+ *   constants.c, array.c, product.c, resize.c, scan.c, part.c, import.c, import_call.c
  *              operators that need more than a row
  *   tract.c, tract_scan.c
  *              operators of tract's registries
@@ -66,6 +66,7 @@ struct builder {
     const struct nnef_document *doc;
     const struct nnef_limits *limits;
     struct folder *folder;
+    nnef_cut *cut;                  /* NULL: there are no conditional parts */
     struct nnef_fragment *formulas; /* operators written in NNEF themselves */
     struct binding *symbols;
     uint32_t n_symbols, cap_symbols;
@@ -254,7 +255,7 @@ rill_status swap_last(const struct call *c, uint32_t x, uint32_t *ret);
     X(tract_one_hot) X(tract_fft) X(tract_stft) X(tract_masked_softmax) X(tract_sdpa)              \
     X(tract_gru_seq) X(tract_scan)
 #define BUILDERS_ROW(X) X(row) X(aligned) X(infix) X(rounding) X(select)
-#define BUILDERS_SCAN(X) X(scan)
+#define BUILDERS_SCAN(X) X(scan) X(part)
 #define BUILDERS_ENGINE_OP(X) X(op) X(size)
 #define BUILDERS_IMPORT(X) X(onnx) X(onnx_scan)
 /* clang-format on */

@@ -6,11 +6,19 @@
 #include "models/folder.h"
 #include "models/nnef/parser.h"
 
+struct pgraph;
+
+/* How a graph becomes one that runs a frame of the symbol at a time: the reader knows no streams.
+ * What is made lives in m's arena and in a. */
+typedef rill_status nnef_cut(struct pgraph *ret, const struct mgraph *m, const struct dim *symbol,
+                             struct arena *a, rill_error *reterr);
+
 struct nnef_source {
     const char *file; /* name that messages begin with */
     const char *text;
     size_t n;              /* bytes of text; no zero byte is needed at the end */
     struct folder *folder; /* where tensor files and imported networks lie; NULL: there are none */
+    nnef_cut *cut;         /* NULL: conditional parts are refused */
 };
 
 /* Everything made lives in a, symbols in ds. Wires carry facts already. limits may be NULL. */

@@ -128,6 +128,7 @@ static const struct nnef_row rows[] = {
     { "rill_bands", "x, widths", build_bands, NULL, NULL, NULL },
     { "rill_spread", "x, widths", build_spread, NULL, NULL, NULL },
     { "rill_scan", "x, body, state = [], full = []", build_scan, NULL, NULL, NULL },
+    { "rill_part", "x, when, body, other = ''", build_part, NULL, NULL, NULL },
     { "rill_op", "op, inputs = [], attributes = [], outputs = 1, body = ''", build_op, NULL, NULL,
       NULL },
     { "rill_size", "size", build_size, NULL, NULL, NULL },
@@ -157,6 +158,7 @@ struct builder builder_of(struct arena *a, struct dims *ds, const struct nnef_do
                               .doc = doc,
                               .limits = limits ? limits : &nnef_limits_default,
                               .folder = source->folder,
+                              .cut = source->cut,
                               .row_find = row_find,
                               .err = reterr };
 }
