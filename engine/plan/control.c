@@ -355,25 +355,104 @@ static rill_status loop_lower(struct lower *l, struct scope *f, const struct nod
 
 /* ---- If ---- */
 
-static rill_status branch_lower(struct lower *l, struct scope *f, const struct node *n, int b,
-                                struct if_step *s)
+struct if_lowering {
+    const struct node *n;
+    struct scope *outer;
+    struct if_step *step;
+    uint32_t *kept; /* of each output: the capture that is its old value; WIRE_NONE: none */
+    uint32_t n_kept, begin[2]; /* begin: time */
+};
+
+/* The capture that branch b gives back as output i; WIRE_NONE: it gives something else. */
+static uint32_t given_back(const struct node *n, int b, unsigned i)
 {
-    struct scope inner;
-    TRY(scope_init(l, &inner, n->body[b]));
-    for (uint32_t i = 0; i < n->body[b]->n_inputs; i++)
-        TRY(wire_slot(l, f, n->in[1 + i], &inner.slot[n->body[b]->inputs[i]]));
-    TRY(l->graph_lower(l, &inner, &s->body[b]));
-    TRY(copies_init(l, &s->out[b], n->n_out));
+    const struct graph *g = n->body[b];
+    for (uint32_t k = 0; k < g->n_inputs; k++)
+        if (g->inputs[k] == g->outputs[i])
+            return k;
+    return WIRE_NONE;
+}
+
+/* A state that one branch leaves as it is, and that nothing reads behind the If, stays where it
+ * lies: that branch does nothing for it, the other one writes its next value there. */
+static rill_status states_keep(struct lower *l, struct if_lowering *w)
+{
+    const struct node *n = w->n;
+    const uint32_t number = (uint32_t) (n - w->outer->g->nodes);
     for (unsigned i = 0; i < n->n_out; i++) {
-        uint32_t from, to;
-        size_t bytes;
+        uint32_t k[2] = { given_back(n, 0, i), given_back(n, 1, i) }, from, to;
+        uint32_t kept = k[0] != WIRE_NONE ? k[0] : k[1];
+        w->kept[i] = WIRE_NONE;
+        if (n->out[i] == WIRE_NONE || kept == WIRE_NONE ||
+            w->outer->next[n->in[1 + kept]] != n->out[i] ||
+            w->outer->last[n->in[1 + kept]] != number)
+            continue;
+        TRY(wire_slot(l, w->outer, n->in[1 + kept], &from));
+        TRY(wire_slot(l, w->outer, n->out[i], &to));
+        if (l->slots[from].part || slot_shift(l, from) || l->slots[to].root != to ||
+            l->slots[slot_root(l, from)].bytes != l->slots[to].bytes)
+            continue;
+        l->slots[to].root = from;
+        w->kept[i] = kept;
+        w->n_kept++;
+    }
+    return RILL_OK;
+}
+
+/* Outputs that lie in a state's place are written last, when all that reads the old ones is done.
+ */
+static rill_status branch_outputs(struct lower *l, struct if_lowering *w, struct scope *inner,
+                                  int b)
+{
+    const struct node *n = w->n;
+    const uint32_t begin = w->begin[b];
+    struct copies *list = &w->step->out[b];
+    uint32_t *to = arena_array(&l->work, uint32_t, w->n_kept + 1),
+             *from = arena_array(&l->work, uint32_t, w->n_kept + 1), kept = 0;
+    size_t *bytes = arena_array(&l->work, size_t, w->n_kept + 1);
+    if (!to || !from || !bytes)
+        return lower_no_memory(l);
+    TRY(copies_init(l, list, n->n_out));
+    for (unsigned i = 0; i < n->n_out; i++) {
+        uint32_t source, place;
+        size_t size;
         if (n->out[i] == WIRE_NONE)
             continue;
-        TRY(wire_slot(l, &inner, n->body[b]->outputs[i], &from));
-        TRY(wire_slot(l, f, n->out[i], &to));
-        TRY(wire_bytes(l, f->g, n->out[i], &bytes));
-        TRY(copy_add(l, &s->out[b], from, to, bytes));
+        TRY(wire_slot(l, inner, n->body[b]->outputs[i], &source));
+        TRY(wire_slot(l, w->outer, n->out[i], &place));
+        TRY(wire_bytes(l, w->outer->g, n->out[i], &size));
+        if (w->kept[i] == WIRE_NONE) {
+            slot_use(l, source, l->time);
+            TRY(copy_add(l, list, source, place, size));
+            continue;
+        }
+        to[kept] = place;
+        from[kept] = source;
+        bytes[kept++] = size;
     }
+    for (uint32_t i = 0; i < kept; i++) /* an old state that is another one's next value */
+        if (slot_root(l, from[i]) != slot_root(l, to[i]))
+            slot_use(l, from[i], l->time);
+    for (uint32_t i = 0; i < kept; i++)
+        if (!is_another_state(l, to, kept, i, from[i]) &&
+            l->slots[slot_root(l, from[i])].first >= begin) /* made in this branch */
+            state_merge(l, to[i], from[i]);
+    return states_update(l, to, from, bytes, kept, &w->step->stage[b], &w->step->next[b]);
+}
+
+static rill_status branch_lower(struct lower *l, struct if_lowering *w, int b)
+{
+    const struct graph *body = w->n->body[b];
+    struct scope inner;
+    TRY(scope_init(l, &inner, body));
+    w->begin[b] = l->time;
+    for (uint32_t i = 0; i < body->n_inputs; i++)
+        TRY(wire_slot(l, w->outer, w->n->in[1 + i], &inner.slot[body->inputs[i]]));
+    for (unsigned i = 0; i < w->n->n_out; i++)
+        if (w->kept[i] != WIRE_NONE)
+            inner.next[body->inputs[w->kept[i]]] = body->outputs[i];
+    TRY(l->graph_lower(l, &inner, &w->step->body[b]));
+    TRY(branch_outputs(l, w, &inner, b));
     l->time++;
     return RILL_OK;
 }
@@ -381,16 +460,18 @@ static rill_status branch_lower(struct lower *l, struct scope *f, const struct n
 static rill_status if_lower(struct lower *l, struct scope *f, const struct node *n,
                             struct steps *list)
 {
-    struct if_step *s = arena_new(&l->p->arena, struct if_step);
+    struct if_lowering w = { .n = n, .outer = f, .step = arena_new(&l->p->arena, struct if_step) };
     uint32_t cond;
-    if (!s)
+    w.kept = arena_array(&l->work, uint32_t, n->n_out + 1);
+    if (!w.step || !w.kept)
         return lower_no_memory(l);
     TRY(wire_slot(l, f, n->in[0], &cond));
     slot_use(l, cond, l->time++);
-    TRY(operand_set(l, &s->cond, cond));
+    TRY(operand_set(l, &w.step->cond, cond));
+    TRY(states_keep(l, &w));
     for (int b = 0; b < 2; b++)
-        TRY(branch_lower(l, f, n, b, s));
-    return step_add(l, list, if_step_run, s, n->name, n->op->name);
+        TRY(branch_lower(l, &w, b));
+    return step_add(l, list, if_step_run, w.step, n->name, n->op->name);
 }
 
 rill_status control_lower(struct lower *l, struct scope *f, const struct node *n,

@@ -46,6 +46,8 @@ struct scope {
     uint32_t *slot;
     uint32_t *last; /* number of the last node that reads the wire, also through views; n_nodes:
                        read after all */
+    uint32_t *next; /* of a state, or what a branch captured of one: the wire that is its next value
+                       and may lie in its place; WIRE_NONE of other wires */
 };
 
 rill_status lower_no_memory(const struct lower *l);
@@ -69,6 +71,9 @@ rill_status wire_slot(struct lower *l, struct scope *f, uint32_t wire, uint32_t 
 rill_status wire_bytes(struct lower *l, const struct graph *g, uint32_t wire, size_t *ret);
 /* Output 0 is bytes of an input as they lie there. */
 bool node_is_view(const struct node *n, unsigned *ret_input, size_t *ret_shift_bytes);
+
+/* A next value that is written only after the old one, in `to`, was last read is written there. */
+void state_merge(struct lower *l, uint32_t to, uint32_t from);
 
 /* `from` lies in the place of another state than number me of to[0..n). */
 bool is_another_state(const struct lower *l, const uint32_t *to, uint32_t n, uint32_t me,

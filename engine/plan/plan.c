@@ -166,14 +166,6 @@ static rill_status view_lower(struct lower *l, struct scope *f, const struct nod
     return RILL_OK;
 }
 
-static bool is_state(const struct graph *g, uint32_t wire)
-{
-    for (uint32_t i = 0; i < g->n_states; i++)
-        if (g->states[i].in == wire)
-            return true;
-    return false;
-}
-
 /* Another input of the node, read under another shape maybe, lies there too. */
 static rill_status is_read_twice(struct lower *l, struct scope *f, const struct node *n,
                                  int64_t base, uint32_t slot, bool *ret)
@@ -202,7 +194,7 @@ static rill_status base_reuse(struct lower *l, struct scope *f, const struct nod
     uint32_t w = n->in[base];
     TRY(wire_slot(l, f, w, &in));
     TRY(wire_slot(l, f, n->out[output], &out));
-    bool ours = f->g->wires[w].node != WIRE_NONE || is_state(f->g, w), twice;
+    bool ours = f->g->wires[w].node != WIRE_NONE || f->next[w] != WIRE_NONE, twice;
     TRY(is_read_twice(l, f, n, base, in, &twice));
     const struct slot *s = &l->slots[in], *root = &l->slots[slot_root(l, in)];
     if (!ours || twice || s->part || root->constant || f->last[w] != number ||
@@ -256,15 +248,6 @@ static rill_status states_begin(struct lower *l, struct scope *f)
         fact_to_tensor(&g->wires[st->in].fact, &ps->shape);
     }
     return RILL_OK;
-}
-
-/* A next state that is written only after the old one was last read is written in its place. */
-static void state_merge(struct lower *l, uint32_t to, uint32_t from)
-{
-    struct slot *t = &l->slots[slot_root(l, to)], *s = &l->slots[slot_root(l, from)];
-    if (!slot_shift(l, from) && !s->constant && !s->persistent && s->bytes == t->bytes &&
-        s->first > t->last && s->first != UINT32_MAX)
-        s->root = slot_root(l, to);
 }
 
 static rill_status states_end(struct lower *l, struct scope *f, struct steps *list)

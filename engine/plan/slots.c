@@ -146,11 +146,14 @@ rill_status scope_init(struct lower *l, struct scope *f, const struct graph *g)
 {
     *f = (struct scope) { .g = g,
                           .slot = arena_array(&l->work, uint32_t, g->n_wires + 1),
-                          .last = arena_array(&l->work, uint32_t, g->n_wires + 1) };
-    if (!f->slot || !f->last)
+                          .last = arena_array(&l->work, uint32_t, g->n_wires + 1),
+                          .next = arena_array(&l->work, uint32_t, g->n_wires + 1) };
+    if (!f->slot || !f->last || !f->next)
         return lower_no_memory(l);
     for (uint32_t w = 0; w < g->n_wires; w++)
-        f->slot[w] = WIRE_NONE;
+        f->slot[w] = f->next[w] = WIRE_NONE;
+    for (uint32_t i = 0; i < g->n_states; i++)
+        f->next[g->states[i].in] = g->states[i].out;
     scope_last_uses(f);
     return RILL_OK;
 }
@@ -194,6 +197,14 @@ rill_status wire_slot(struct lower *l, struct scope *f, uint32_t wire, uint32_t 
 }
 
 /* ---- states ---- */
+
+void state_merge(struct lower *l, uint32_t to, uint32_t from)
+{
+    struct slot *t = &l->slots[slot_root(l, to)], *s = &l->slots[slot_root(l, from)];
+    if (!slot_shift(l, from) && !s->constant && !s->persistent && s->bytes == t->bytes &&
+        s->first > t->last && s->first != UINT32_MAX)
+        s->root = slot_root(l, to);
+}
 
 bool is_another_state(const struct lower *l, const uint32_t *to, uint32_t n, uint32_t me,
                       uint32_t from)

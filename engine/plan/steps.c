@@ -185,4 +185,6 @@ void if_step_run(const struct step *s, unsigned char *mem)
     int b = *(const uint8_t *) operand_read(&n->cond, mem) ? 0 : 1;
     steps_run(&n->body[b], mem);
     copies_run(&n->out[b], mem);
+    copies_run(&n->stage[b], mem);
+    copies_run(&n->next[b], mem);
 }

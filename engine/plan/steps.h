@@ -83,6 +83,7 @@ struct if_step {
     union operand cond;
     struct steps body[2];
     struct copies out[2];
+    struct copies stage[2], next[2]; /* of states that lie where the If found them */
 };
 
 struct copy_step {
