@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Resize: other axes as they are; along time each frame may be repeated a whole number of times. */
-#include "engine/ops/attrs.h"
+/* Resize: other axes as they are. Along time each frame is repeated, or the frames of a period lie
+ * at the same places among those of the input in every period. */
+#include "engine/ops/clock.h"
+#include "engine/ops/resize.h"
+#include "pulse/ints.h"
 #include "pulse/rules.h"
 
 #include <stdio.h>
@@ -74,34 +77,279 @@ static rill_status resize_emit(struct pulser *p, const struct node *n, struct fl
     return pulser_bind(p, n, 0, f->wire, &f->sf);
 }
 
-static rill_status resize_refuse(const struct pulser *p, const struct node *n, int axis,
-                                 int64_t times, const struct dim *from, const struct dim *to)
+/* ---- frames between those of the input ---- */
+
+/* Output frame m*up + r reads the frames of the input from m*down + low on; of one phase r after
+ * the other. */
+struct stretch {
+    int64_t up, down;
+    int64_t front;  /* frames in front of the first that are read */
+    int64_t past;   /* frames behind the last that are read */
+    int64_t beyond; /* and by how many all that a frame reads lie behind it */
+    int64_t delay, history;
+};
+
+struct reach {
+    int64_t low, high;
+};
+
+static struct reach reach_of(const struct resize_map *m, int64_t i)
 {
-    char a[96], b[96], why[120] = "which is no whole multiple";
-    dim_print(from, a, sizeof a);
-    dim_print(to, b, sizeof b);
-    if (times >= 1)
-        snprintf(why, sizeof why, "which are not those repeated (%s, %s, %s)",
-                 attr_choice(n, "mode"), attr_choice(n, "coordinate_transformation_mode"),
-                 attr_choice(n, "nearest_mode"));
-    return op_fail(p->err, RILL_UNSUPPORTED, n,
-                   "cannot stream: it makes %s frames of %s on axis %d, the time axis, %s; nearest "
-                   "with a whole scale streams (half_pixel and rounding, or asymmetric and floor)",
-                   b, a, axis, why);
+    struct resize_taps t;
+    struct reach r = { INT64_MAX, INT64_MIN };
+    resize_taps_of(m, i, &t);
+    for (int k = 0; k < t.n; k++) {
+        if (t.weight[k] == 0)
+            continue;
+        r.low = t.at[k] < r.low ? t.at[k] : r.low;
+        r.high = larger(r.high, t.at[k]);
+    }
+    return r;
+}
+
+static bool taps_same(const struct resize_map *a, const struct resize_map *b, int64_t i)
+{
+    struct resize_taps x, y;
+    int64_t last = a->in - 1;
+    resize_taps_of(a, i, &x);
+    resize_taps_of(b, i, &y);
+    for (int k = 0; k < x.n; k++) {
+        int64_t v = x.at[k] < 0 ? 0
+            : x.at[k] > last    ? last
+                                : x.at[k],
+                w = y.at[k] < 0 ? 0
+            : y.at[k] > last    ? last
+                                : y.at[k];
+        if (v != w || x.weight[k] != y.weight[k])
+            return false;
+    }
+    return true;
+}
+
+#define LENGTHS_TRIED 1200
+#define LENGTHS_FAR 8
+#define PLACES_TRIED ((int64_t) 1 << 20)
+
+struct resized {
+    const struct node *n;
+    const struct dim *from, *to;
+    double scale; /* of the file; 0: sizes are given */
+};
+
+/* Whether the sequence of that length of the stream becomes what a stream makes of it, and what it
+ * reads past its end. */
+static bool length_same(const struct pulser *p, const struct resized *z, int64_t at,
+                        struct stretch *s)
+{
+    const struct resize_map periodic = {
+        .attr = resize_attr_of(z->n), .out = -1, .num = s->up, .den = s->down
+    };
+    struct resize_map whole = { .attr = periodic.attr };
+    if (!dim_eval(z->from, p->symbol, at, &whole.in) || !dim_eval(z->to, p->symbol, at, &whole.out))
+        return true;
+    if (whole.in < 1 || whole.out < 1)
+        return true;
+    resize_map_scale(&whole, z->scale, z->scale > 0);
+    for (int64_t i = 0; i < whole.out && i < PLACES_TRIED; i++)
+        if (!taps_same(&whole, &periodic, i))
+            return false;
+    struct reach last = reach_of(&periodic, whole.out - 1);
+    s->past = larger(s->past, last.high - (whole.in - 1));
+    s->beyond = larger(s->beyond, last.low - (whole.in - 1));
+    return true;
+}
+
+/* For lengths that are multiples of `of` and that the assertions allow. */
+static bool lengths_same(const struct pulser *p, const struct resized *z, int64_t of,
+                         struct stretch *s)
+{
+    s->past = s->beyond = 0;
+    for (int64_t i = 0; i < LENGTHS_TRIED + LENGTHS_FAR; i++) {
+        int64_t at = (i < LENGTHS_TRIED ? i : 100003 - LENGTHS_TRIED + i) * of;
+        if (dims_allow(p->dst->dims, p->symbol, at) && !length_same(p, z, at, s))
+            return false;
+    }
+    return true;
+}
+
+/* The delay by which every frame is there that an output frame reads; runs of `down` input frames
+ * are the tightest. */
+#define PERIODS 4
+
+static void stretch_place(const struct resize_map *m, const struct flow *f, struct stretch *s)
+{
+    int64_t lowest = INT64_MAX;
+    s->front = s->delay = 0;
+    for (int64_t i = 0; i < PERIODS * s->up; i++) {
+        struct reach r = reach_of(m, i);
+        int64_t run = (larger(r.high, 0) + f->sf.delay) / s->down;
+        s->delay = larger(s->delay, run * s->up - i);
+        s->front = larger(s->front, -r.low);
+    }
+    for (int64_t i = 0; i < s->up; i++) {
+        struct reach r = reach_of(m, i - s->delay);
+        lowest = r.low < lowest ? r.low : lowest;
+    }
+    s->history = larger(s->beyond - lowest - f->sf.delay, 0);
+}
+
+/* Frames before the first and behind the last are those. */
+static rill_status stretch_clamp(struct pulser *p, const struct node *n, struct flow *f,
+                                 const struct stretch *s)
+{
+    struct pulse_pad_attr *a = arena_new(p->arena, struct pulse_pad_attr);
+    uint32_t in[2] = { f->wire };
+    int64_t place = f->sf.delay + s->history;
+    if (!a)
+        return pulser_no_memory(p);
+    *a = (struct pulse_pad_attr) {
+        .at = { .pulse = f->sf.pulse, .delay = place, .frames = f->sf.pulse + s->history },
+        .axis = f->sf.axis,
+        .mode = PULSE_PAD_EDGE,
+        .shift = place,
+    };
+    TRY(pulser_length_place(p, f->sf.length, &a->at.length));
+    TRY(pulser_clock(p, &in[1]));
+    return pulser_emit(p, &op_pulse_pad, n->name, a, in, 2, &f->wire, 1);
+}
+
+static rill_status stretch_emit(struct pulser *p, const struct node *n, struct flow *f,
+                                const struct stretch *s)
+{
+    const struct attr list[] = {
+        { .name = "window_axis", .kind = ATTR_INT, .i = f->sf.axis },
+        { .name = "window_up", .kind = ATTR_INT, .i = s->up },
+        { .name = "window_down", .kind = ATTR_INT, .i = s->down },
+        { .name = "window_first", .kind = ATTR_INT, .i = -s->delay },
+        { .name = "window_shift", .kind = ATTR_INT, .i = f->sf.delay + s->history },
+    };
+    uint32_t in[4] = { f->wire, WIRE_NONE, WIRE_NONE, WIRE_NONE };
+    void *attr;
+    if (__builtin_mul_overflow(f->sf.pulse / s->down, s->up, &f->sf.pulse) ||
+        f->sf.pulse > INT32_MAX)
+        return op_fail(p->err, RILL_LIMIT, n, "a pulse that is %lld times as long is too long",
+                       (long long) s->up);
+    TRY(pulser_attr_copy(p, n, list, sizeof list / sizeof *list, &attr));
+    f->sf.delay = s->delay;
+    f->sf.uniform = false;
+    flow_scale(&f->sf, s->down, s->up);
+    if (has_input(p, n, IN_SCALES))
+        in[IN_SCALES] = p->map[n->in[IN_SCALES]];
+    TRY(resize_sizes(p, n, f, &in[IN_SIZES]));
+    TRY(pulser_emit(p, n->op, n->name, attr, in, 4, &f->wire, 1));
+    return pulser_bind(p, n, 0, f->wire, &f->sf);
+}
+
+static rill_status stretch_rule(struct pulser *p, const struct node *n, struct flow *f,
+                                struct stretch *s)
+{
+    const struct resize_map m = {
+        .attr = resize_attr_of(n), .out = -1, .num = s->up, .den = s->down
+    };
+    TRY(pulser_want_multiple(p, n, &f->sf, s->down, "its ratio"));
+    if (s->past > 0)
+        TRY(flow_resolve(p, n, f));
+    stretch_place(&m, f, s);
+    p->windows[n - p->src->nodes] =
+        (struct axis_window) { true, s->front, larger(reach_of(&m, s->up - 1).high, 0), s->down };
+    TRY(flow_history(p, n->name, f, s->history, NULL));
+    if (s->front > 0 || s->past > 0)
+        TRY(stretch_clamp(p, n, f, s));
+    return stretch_emit(p, n, f, s);
+}
+
+/* ---- what does not stream ---- */
+
+#define WAYS "nearest, linear and cubic by half_pixel, pytorch_half_pixel or asymmetric stream"
+
+/* The multiple of which lengths stream, as something to assert; empty where none was found. */
+static void lengths_way(const struct pulser *p, const struct resized *z, struct stretch *s,
+                        char *ret, size_t cap)
+{
+    char name[64];
+    dim_print(p->symbol, name, sizeof name);
+    *ret = '\0';
+    for (int64_t of = 2; of <= 2 * larger(s->up, s->down) && of <= 16 && !*ret; of++)
+        if (lengths_same(p, z, of, s))
+            snprintf(ret, cap, "; --assert \"%s == %lld*(%s/%lld)\" streams", name, (long long) of,
+                     name, (long long) of);
+}
+
+static rill_status resize_refuse(const struct pulser *p, const struct resized *z, int axis,
+                                 struct stretch *s)
+{
+    char a[96], b[96], way[200];
+    dim_print(z->from, a, sizeof a);
+    dim_print(z->to, b, sizeof b);
+    lengths_way(p, z, s, way, sizeof way);
+    return op_fail(p->err, RILL_UNSUPPORTED, z->n,
+                   "cannot stream: it makes %s frames of %s on axis %d, the time axis, and where "
+                   "they lie among those (%s, %s) depends on the length%s",
+                   b, a, axis, attr_choice(z->n, "mode"),
+                   attr_choice(z->n, "coordinate_transformation_mode"), way);
+}
+
+/* What is refused whatever the lengths are; NULL: nothing. */
+static const char *mode_refused(const struct node *n)
+{
+    const struct resize_attr *a = resize_attr_of(n);
+    if (a->coord == COORD_ALIGN_CORNERS)
+        return "align_corners, which spreads the frames over the whole length";
+    if (a->coord == COORD_CROP)
+        return "tf_crop_and_resize, which cuts out a part of the whole length";
+    return a->exclude_outside && a->mode == RESIZE_CUBIC
+        ? "exclude_outside, by which frames at the ends weigh otherwise"
+        : NULL;
+}
+
+/* The ratio in which a wire of that length grows over the other; false: there is none. */
+static bool stretch_of(const struct pulser *p, const struct dim *from, const struct dim *to,
+                       struct stretch *ret)
+{
+    enum { RATIO_MAX = 1 << 20 };
+    int64_t a, b, c, d, g;
+    *ret = (struct stretch) { 0 };
+    if (!pulser_growth(p, from, &a, &b) || !pulser_growth(p, to, &c, &d))
+        return false;
+    g = gcd(c * b, d * a);
+    ret->up = c * b / g;
+    ret->down = d * a / g;
+    return ret->up <= RATIO_MAX && ret->down <= RATIO_MAX;
+}
+
+/* The scale of the axis in the file; 0: it has sizes. */
+static double scale_of(const struct pulser *p, const struct node *n, int axis)
+{
+    const struct tensor *v = has_input(p, n, IN_SCALES) ? node_value(p->src, n, IN_SCALES) : NULL;
+    struct attr_ints axes = resize_attr_of(n)->axes;
+    int rank = pulser_fact(p, n->out[0])->rank;
+    for (int64_t i = 0; v && i < tensor_count(v); i++)
+        if ((axes.n ? axis_normalise(axes.v[i], rank) : (int) i) == axis)
+            return tensor_get_f64(v, v->data, i);
+    return v ? 1 : 0;
 }
 
 rill_status rule_resize(struct pulser *p, const struct node *n)
 {
     struct flow f;
+    struct stretch s;
     if (!flow_of(p, n->in[IN_X], &f))
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its sizes depend on data");
-    const struct dim *from = pulser_fact(p, n->in[IN_X])->shape[f.sf.axis];
-    const struct dim *to = pulser_fact(p, n->out[0])->shape[f.sf.axis];
-    int64_t times = times_longer(p, from, to);
-    if (times < 1 || !repeats_frames(n, times))
-        return resize_refuse(p, n, f.sf.axis, times, from, to);
-    if (resize_attr_of(n)->mode != RESIZE_NEAREST)
-        TRY(flow_mask(p, n, &f, NULL, false,
-                      true)); /* a neighbour weighs 0, which does not hide what is no number */
-    return resize_emit(p, n, &f, times);
+    const struct resized z = { n, pulser_fact(p, n->in[IN_X])->shape[f.sf.axis],
+                               pulser_fact(p, n->out[0])->shape[f.sf.axis],
+                               scale_of(p, n, f.sf.axis) };
+    int64_t times = times_longer(p, z.from, z.to);
+    if (times >= 1 && repeats_frames(n, times)) {
+        if (resize_attr_of(n)->mode != RESIZE_NEAREST)
+            TRY(flow_mask(p, n, &f, NULL, false,
+                          true)); /* a weight that is nearly 0 does not hide what is no number */
+        return resize_emit(p, n, &f, times);
+    }
+    if (mode_refused(n))
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: on axis %d, the time axis, it is resized by %s; " WAYS,
+                       f.sf.axis, mode_refused(n));
+    if (!stretch_of(p, z.from, z.to, &s) || !lengths_same(p, &z, 1, &s))
+        return resize_refuse(p, &z, f.sf.axis, &s);
+    return stretch_rule(p, n, &f, &s);
 }

@@ -192,6 +192,9 @@ struct resize_attr {
     int64_t antialias, exclude_outside;
     float cubic_a, outside;
     struct attr_ints axes;
+    /* Of a stream: along window_axis (-1: along none) the input is a window onto it; scale, output
+     * frame of place 0, place of input frame 0. */
+    int64_t window_axis, up, down, first, shift;
 };
 
 /* ArgMax, ArgMin, Compress, Concat, DequantizeLinear, Flatten, Gather, GatherElements, Hardmax,

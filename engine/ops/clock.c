@@ -115,7 +115,7 @@ static rill_status pad_infer(struct infer *c)
         !in_range(a->after, 0) || !in_range(a->shift, -FRAMES_MAX) || !pad_operands_fit(c, w))
         return infer_fail(c, "has padding that does not fit its window");
     infer_same(c, 0, IN_WINDOW);
-    c->out[0].shape[a->axis] = dim_int(c->dims, a->at.pulse);
+    c->out[0].shape[a->axis] = dim_int(c->dims, frames_of(&a->at));
     return RILL_OK;
 }
 
@@ -139,7 +139,8 @@ struct pad_rows {
 static struct pad_rows pad_rows(const struct eval *e, const struct pulse_pad_attr *a)
 {
     const struct tensor *w = e->in[IN_WINDOW];
-    struct pad_rows r = { 1, dtype_bytes(w->type), (size_t) w->dim[a->axis], (size_t) a->at.pulse };
+    struct pad_rows r = { 1, dtype_bytes(w->type), (size_t) w->dim[a->axis],
+                          (size_t) frames_of(&a->at) };
     for (int i = 0; i < w->rank; i++) {
         r.outer *= i < a->axis ? (size_t) w->dim[i] : 1;
         r.frame_bytes *= i > a->axis ? (size_t) w->dim[i] : 1;
@@ -184,16 +185,17 @@ static void pad_eval(const struct eval *e)
     struct pad_rows r = pad_rows(e, a);
     unsigned char *y = e->y[0];
     const unsigned char *x = e->x[IN_WINDOW];
-    int64_t frame = difference(first, a->before), place = sum(frame, from);
-    bool inside = first >= a->before && difference(n, frame) >= a->at.pulse && place >= 0 &&
-        place <= (int64_t) r.window - a->at.pulse;
+    int64_t frame = difference(first, a->before), place = sum(frame, from),
+            frames = frames_of(&a->at);
+    bool inside = first >= a->before && difference(n, frame) >= frames && place >= 0 &&
+        place <= (int64_t) r.window - frames;
     for (size_t o = 0; o < r.outer;
          o++, y += r.pulse * r.frame_bytes, x += r.window * r.frame_bytes) {
         if (inside) {
             memcpy(y, x + (size_t) place * r.frame_bytes, r.pulse * r.frame_bytes);
             continue;
         }
-        for (int64_t p = 0; p < a->at.pulse; p++) {
+        for (int64_t p = 0; p < frames; p++) {
             int64_t k = pad_source(a, sum(first, p), n), at = sum(k, from);
             if (k >= 0 && at >= 0 && at < (int64_t) r.window)
                 memcpy(y + (size_t) p * r.frame_bytes, x + (size_t) at * r.frame_bytes,

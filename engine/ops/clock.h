@@ -17,7 +17,7 @@
 struct clock_attr {
     int64_t pulse, delay;
     int64_t length; /* place in the clock */
-    int64_t frames; /* of PulseValid and PulseRange: places; 0 means pulse */
+    int64_t frames; /* places of the output; 0 means pulse */
 };
 
 enum pulse_pad_mode { PULSE_PAD_CONSTANT, PULSE_PAD_EDGE, PULSE_PAD_REFLECT, PULSE_PAD_VALUES };

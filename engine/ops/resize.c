@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Resize: every output place is a place between input elements. The taps of each axis (indices and
  * weights) are worked out once in prepare; eval sums their products. */
-#include "engine/ops/attrs.h"
+#include "engine/ops/resize.h"
 #include "engine/ops/ops.h"
 
 #include <math.h>
@@ -35,6 +35,11 @@ static const struct attr_spec resize_attrs[] = {
     { .name = "cubic_coeff_a", .kind = ATTR_FLOAT, .offset = AT(cubic_a), .def_f = -0.75f },
     { .name = "extrapolation_value", .kind = ATTR_FLOAT, .offset = AT(outside) },
     { .name = "axes", .kind = ATTR_INTS, .offset = AT(axes) },
+    { .name = "window_axis", .kind = ATTR_INT, .offset = AT(window_axis), .def_i = -1 },
+    { .name = "window_up", .kind = ATTR_INT, .offset = AT(up) },
+    { .name = "window_down", .kind = ATTR_INT, .offset = AT(down) },
+    { .name = "window_first", .kind = ATTR_INT, .offset = AT(first) },
+    { .name = "window_shift", .kind = ATTR_INT, .offset = AT(shift) },
     { 0 },
 };
 #undef AT
@@ -58,23 +63,44 @@ static bool resize_axes(const struct resize_attr *a, int rank, int *ret, int *re
     return true;
 }
 
+/* Products of lengths and scales are of floats in the standard: the ratio must give the same. */
+#define RATIO_DEN_MAX 1024
+#define RATIO_CHECKED 4096
+
+bool resize_ratio(double scale, int64_t *ret_num, int64_t *ret_den)
+{
+    float s = (float) scale;
+    if (!(scale > 0) || scale > 1e6)
+        return false;
+    for (int64_t den = 1; den <= RATIO_DEN_MAX; den++) {
+        int64_t num = (int64_t) floor((double) s * (double) den + 0.5);
+        if (num < 1 || (float) ((double) num / (double) den) != s)
+            continue;
+        for (int64_t k = 1; k <= RATIO_CHECKED; k++)
+            if ((int64_t) floorf((float) (k * den) * s) != k * num)
+                return false;
+        *ret_num = num;
+        *ret_den = den;
+        return true;
+    }
+    return false;
+}
+
 static rill_status scaled(struct infer *c, const struct dim *n, double s, const struct dim **ret)
 {
-    bool whole = s == floor(s) && s >= 1 && s <= 1e6;
+    int64_t num, den;
+    bool ratio = resize_ratio(s, &num, &den);
     if (!(s > 0) || s > 1e6)
         return infer_fail(c, "a scale is %g; wants more than 0 and at most 1e6", s);
-    if (dim_is_const(n))
-        *ret = dim_int(c->dims, (int64_t) floor((double) dim_value(n) * (double) (float) s));
-    else if (whole)
-        *ret = dim_mul_int(c->dims, n, (int64_t) s);
-    else if (1 / s == floor(1 / s))
-        *ret = dim_div_int(c->dims, n, (int64_t) (1 / s));
+    if (ratio)
+        *ret = dim_div_int(c->dims, dim_mul_int(c->dims, n, num), den);
+    else if (dim_is_const(n))
+        *ret = dim_int(c->dims, (int64_t) floorf((float) dim_value(n) * (float) s));
     else
-        return infer_fail(
-            c,
-            "a scale of %g along a symbolic axis is not supported; whole ones and their "
-            "inverses are",
-            s);
+        return infer_fail(c,
+                          "a scale of %g along a symbolic axis is no ratio of small whole numbers; "
+                          "such ratios are supported",
+                          s);
     return RILL_OK;
 }
 
@@ -137,12 +163,12 @@ static rill_status resize_infer(struct infer *c)
         return infer_fail(c, "symbolic sizes cannot be resized");
     if (!resize_axes(a, c->in[IN_X]->rank, axes, &n))
         return infer_fail(c, "its axes are none of rank %d", c->in[IN_X]->rank);
-    if (is_given(c, IN_SCALES) == is_given(c, IN_SIZES))
+    if (is_given(c, IN_SCALES) == is_given(c, IN_SIZES) && a->window_axis < 0)
         return infer_fail(c, "wants scales (input 2) or sizes (input 3), and not both");
     if (a->coord == COORD_CROP && !is_given(c, IN_ROI))
         return infer_fail(c, "tf_crop_and_resize wants a region (input 1)");
     infer_same(c, 0, IN_X);
-    TRY(is_given(c, IN_SCALES) ? infer_scales(c, axes, n) : infer_sizes(c, axes, n));
+    TRY(is_given(c, IN_SIZES) ? infer_sizes(c, axes, n) : infer_scales(c, axes, n));
     for (int i = 0; i < c->out[0].rank; i++)
         if (dim_is_const(c->out[0].shape[i]) &&
             (dim_value(c->out[0].shape[i]) < 0 ||
@@ -154,16 +180,12 @@ static rill_status resize_infer(struct infer *c)
 
 /* ---- taps ---- */
 
-#define TAPS_MAX 4
-
 struct tap_row {
-    int64_t at[TAPS_MAX]; /* element along the axis */
-    double weight[TAPS_MAX];
+    struct resize_taps t;
     bool outside; /* of a cropped region: the output is the extrapolation value */
 };
 
 struct resize_axis {
-    int taps;            /* 1, 2 or 4 */
     struct tap_row *row; /* one per output place */
 };
 
@@ -171,13 +193,7 @@ struct resize_args {
     struct resize_axis axis[RANK_MAX];
 };
 
-struct axis_map {
-    const struct resize_attr *attr;
-    int64_t in, out;
-    double scale, start, end; /* start, end: of the region, as parts of the axis */
-};
-
-static double symmetric_half(const struct axis_map *m, double x)
+static double symmetric_half(const struct resize_map *m, double x)
 {
     double whole = m->scale * (double) m->in, centre = (double) m->in / 2;
     double adjust = (double) m->out / whole;
@@ -185,7 +201,7 @@ static double symmetric_half(const struct axis_map *m, double x)
 }
 
 /* Where output place x lies among the input's elements. */
-static double coordinate(const struct axis_map *m, double x)
+static double coordinate(const struct resize_map *m, double x)
 {
     double last = (double) (m->in - 1),
            whole = m->scale * (double) m->in; /* length before rounding */
@@ -203,20 +219,51 @@ static double coordinate(const struct axis_map *m, double x)
     }
 }
 
-static int64_t clamp(double v, int64_t n)
+/* The coordinate of output place i is floor and part; by whole numbers, and so the same in every
+ * period, where scale and mode are a ratio and not the lengths decide. */
+struct place {
+    int64_t floor;
+    double part;
+};
+
+#define EXACT_MAX ((int64_t) 1 << 24)
+#define PLACES_MAX ((int64_t) 1 << 36)
+
+static bool place_exact(const struct resize_map *m, int64_t i, struct place *ret)
 {
-    return !(v > 0) ? 0 : v >= (double) n ? n - 1 : (int64_t) v;
+    int coord = m->attr->coord;
+    bool periodic = m->out < 0, single = coord == COORD_PYTORCH && m->out == 1,
+         whole = periodic || (m->num && m->out % m->num == 0 && m->out / m->num * m->den == m->in);
+    if (m->num < 1 || m->num > EXACT_MAX || m->den > EXACT_MAX || i > PLACES_MAX || single ||
+        coord == COORD_ALIGN_CORNERS || coord == COORD_CROP ||
+        (coord == COORD_HALF_PIXEL_SYMMETRIC && !whole))
+        return false;
+    int64_t below = 2 * m->num,
+            above = coord == COORD_ASYMMETRIC ? 2 * i * m->den : (2 * i + 1) * m->den;
+    above -= coord == COORD_ASYMMETRIC || coord == COORD_TF_NEAREST ? 0 : m->num;
+    int64_t low = above / below - (above % below < 0);
+    *ret = (struct place) { low, (double) (above - low * below) / (double) below };
+    return true;
 }
 
-static double nearest(enum near_mode mode, double x)
+static struct place place_of(const struct resize_map *m, int64_t i)
 {
-    double low = floor(x);
-    bool middle = x - low == 0.5;
+    struct place p;
+    if (place_exact(m, i, &p))
+        return p;
+    double x = coordinate(m, (double) i), low = floor(x);
+    double bound = (double) PLACES_MAX;
+    low = low > bound ? bound : low < -bound ? -bound : low;
+    return (struct place) { (int64_t) low, x - low };
+}
+
+static int64_t nearest(enum near_mode mode, struct place p)
+{
     switch (mode) {
-    case NEAR_FLOOR: return low;
-    case NEAR_CEIL: return ceil(x);
-    case NEAR_PREFER_CEIL: return floor(x + 0.5);
-    default: return middle ? low : floor(x + 0.5);
+    case NEAR_FLOOR: return p.floor;
+    case NEAR_CEIL: return p.floor + (p.part > 0);
+    case NEAR_PREFER_CEIL: return p.floor + (p.part >= 0.5);
+    default: return p.floor + (p.part > 0.5);
     }
 }
 
@@ -231,45 +278,124 @@ static void cubic_weights(double t, double a, double *w)
     }
 }
 
-static void row_make(const struct axis_map *m, int64_t i, int taps, struct tap_row *r)
-{
-    double x = coordinate(m, (double) i), low = floor(x), sum = 0;
-    r->outside = m->attr->coord == COORD_CROP && (x < 0 || x > (double) (m->in - 1));
-    if (taps == 1) {
-        r->at[0] = clamp(nearest((enum near_mode) m->attr->near, x), m->in);
-        r->weight[0] = 1;
-        return;
-    }
-    if (taps == 4)
-        cubic_weights(x - low, (double) m->attr->cubic_a, r->weight);
-    else
-        r->weight[1] = x - low, r->weight[0] = 1 - r->weight[1];
-    for (int k = 0; k < taps; k++) {
-        double at = low + k - (taps == 4);
-        if (m->attr->exclude_outside && taps == 4 && (at < 0 || at > (double) (m->in - 1)))
-            r->weight[k] = 0;
-        r->at[k] = clamp(at, m->in);
-        sum += r->weight[k];
-    }
-    for (int k = 0; k < taps && m->attr->exclude_outside && sum != 0; k++)
-        r->weight[k] /= sum;
-}
-
-static rill_status axis_make(struct prep *c, const struct axis_map *m, bool same,
-                             struct resize_axis *ret)
+void resize_taps_of(const struct resize_map *m, int64_t i, struct resize_taps *ret)
 {
     static const int taps[] = { 1, 2, 4 };
-    ret->taps = same ? 1 : taps[m->attr->mode];
+    struct place p = place_of(m, i);
+    *ret = (struct resize_taps) { .n = taps[m->attr->mode] };
+    if (ret->n == 1) {
+        ret->at[0] = nearest((enum near_mode) m->attr->near, p);
+        ret->weight[0] = 1;
+        return;
+    }
+    if (ret->n == 4)
+        cubic_weights(p.part, (double) m->attr->cubic_a, ret->weight);
+    else
+        ret->weight[1] = p.part, ret->weight[0] = 1 - p.part;
+    for (int k = 0; k < ret->n; k++)
+        ret->at[k] = p.floor + k - (ret->n == 4);
+}
+
+static int64_t clamp(int64_t v, int64_t n)
+{
+    return v < 0 ? 0 : v >= n ? n - 1 : v;
+}
+
+/* Taps that weigh nothing are left out, so that they read nothing. */
+static void taps_settle(struct resize_taps *t, int64_t n)
+{
+    int k = 0;
+    for (int i = 0; i < t->n; i++) {
+        if (t->weight[i] == 0 && t->n > 1)
+            continue;
+        t->at[k] = clamp(t->at[i], n);
+        t->weight[k++] = t->weight[i];
+    }
+    t->n = k;
+}
+
+static void taps_exclude(struct resize_taps *t, int64_t n)
+{
+    double sum = 0;
+    for (int k = 0; k < t->n; k++) {
+        if (t->n == 4 && (t->at[k] < 0 || t->at[k] > n - 1))
+            t->weight[k] = 0;
+        sum += t->weight[k];
+    }
+    for (int k = 0; k < t->n && sum != 0; k++)
+        t->weight[k] /= sum;
+}
+
+static void row_make(const struct resize_map *m, int64_t i, struct tap_row *r)
+{
+    double x = coordinate(m, (double) i);
+    r->outside = m->attr->coord == COORD_CROP && (x < 0 || x > (double) (m->in - 1));
+    resize_taps_of(m, i, &r->t);
+    if (m->attr->exclude_outside)
+        taps_exclude(&r->t, m->in);
+    taps_settle(&r->t, m->in);
+}
+
+static void row_same(int64_t i, struct tap_row *r)
+{
+    *r = (struct tap_row) { .t = { .n = 1, .at = { i }, .weight = { 1 } } };
+}
+
+/* Of a window onto a stream: place i is frame first + i of the output, and frame k of the input
+ * lies at k + shift. */
+static void row_of_window(const struct resize_attr *a, const struct resize_map *m, int64_t i,
+                          struct tap_row *r)
+{
+    const struct resize_map periodic = {
+        .attr = a, .in = m->in, .out = -1, .num = a->up, .den = a->down
+    };
+    r->outside = false;
+    resize_taps_of(&periodic, a->first + i, &r->t);
+    for (int k = 0; k < r->t.n; k++)
+        r->t.at[k] += a->shift;
+    taps_settle(&r->t, m->in);
+}
+
+static rill_status axis_make(struct prep *c, const struct resize_map *m, int axis,
+                             struct resize_axis *ret)
+{
+    bool same = m->in == m->out && m->scale == 1 && m->start == 0 && m->end == 1;
     ret->row = arena_array(c->arena, struct tap_row, (size_t) m->out + 1);
     if (!ret->row)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     for (int64_t i = 0; i < m->out; i++) {
-        if (same)
-            ret->row[i] = (struct tap_row) { .at = { i }, .weight = { 1 } };
+        if (axis == m->attr->window_axis)
+            row_of_window(m->attr, m, i, &ret->row[i]);
+        else if (same)
+            row_same(i, &ret->row[i]);
         else
-            row_make(m, i, ret->taps, &ret->row[i]);
+            row_make(m, i, &ret->row[i]);
     }
     return RILL_OK;
+}
+
+static int64_t common(int64_t a, int64_t b)
+{
+    while (b) {
+        int64_t r = a % b;
+        a = b;
+        b = r;
+    }
+    return a;
+}
+
+void resize_map_scale(struct resize_map *m, double scale, bool given)
+{
+    m->num = m->den = 0;
+    m->scale = given ? scale : m->in ? (double) m->out / (double) m->in : 1;
+    if (given) {
+        if (!resize_ratio(scale, &m->num, &m->den))
+            m->num = m->den = 0;
+    } else if (m->in > 0 && m->out > 0) {
+        int64_t g = common(m->in, m->out);
+        m->num = m->out / g;
+        m->den = m->in / g;
+    }
 }
 
 static const struct tensor *given(const struct prep *c, unsigned i)
@@ -292,17 +418,17 @@ static rill_status resize_prepare(struct prep *c)
         return prep_fail(
             c, "its scales and region must be constants, two numbers of a region for each axis");
     for (int i = 0; i < x->rank; i++) {
-        struct axis_map m = { .attr = a, .in = x->dim[i], .out = y->dim[i], .end = 1 };
-        m.scale = m.in ? (double) m.out / (double) m.in : 1;
+        struct resize_map m = { .attr = a, .in = x->dim[i], .out = y->dim[i], .end = 1 };
+        resize_map_scale(&m, 1, false);
         for (int k = 0; k < n; k++) {
             if (axes[k] != i)
                 continue;
-            m.scale = scales ? tensor_get_f64(scales, scales->data, k) : m.scale;
+            if (scales)
+                resize_map_scale(&m, tensor_get_f64(scales, scales->data, k), true);
             m.start = a->coord == COORD_CROP ? tensor_get_f64(roi, roi->data, k) : 0;
             m.end = a->coord == COORD_CROP ? tensor_get_f64(roi, roi->data, n + k) : 1;
         }
-        bool same = m.in == m.out && m.scale == 1 && m.start == 0 && m.end == 1;
-        TRY(axis_make(c, &m, same, &args->axis[i]));
+        TRY(axis_make(c, &m, i, &args->axis[i]));
     }
     c->args = args;
     return RILL_OK;
@@ -314,7 +440,6 @@ struct walk {
     const struct tensor *x;
     const void *data;
     const struct tap_row *row[RANK_MAX];
-    int taps[RANK_MAX];
     int64_t stride[RANK_MAX];
 };
 
@@ -323,11 +448,11 @@ static double sum_taps(const struct walk *w, int axis, int64_t at)
     if (axis == w->x->rank)
         return w->x->type == DTYPE_F32 ? (double) ((const float *) w->data)[at]
                                        : tensor_get_f64(w->x, w->data, at);
-    const struct tap_row *r = w->row[axis];
-    if (w->taps[axis] == 1)
+    const struct resize_taps *r = &w->row[axis]->t;
+    if (r->n == 1 && r->weight[0] == 1)
         return sum_taps(w, axis + 1, at + r->at[0] * w->stride[axis]);
     double sum = 0;
-    for (int k = 0; k < w->taps[axis]; k++)
+    for (int k = 0; k < r->n; k++)
         sum += r->weight[k] * sum_taps(w, axis + 1, at + r->at[k] * w->stride[axis]);
     return sum;
 }
@@ -341,8 +466,6 @@ static void resize_eval(const struct eval *e)
     double outside = (double) ((const struct resize_attr *) e->attr)->outside;
     tensor_strides(w.x, w.stride);
     tensor_strides(y, strides);
-    for (int i = 0; i < y->rank; i++)
-        w.taps[i] = a->axis[i].taps;
     for (int64_t i = 0; i < n; i++) {
         bool out = false;
         for (int64_t k = 0, rest = i; k < y->rank; rest %= strides[k], k++) {

@@ -101,12 +101,17 @@ struct padded {
     uint32_t first, k, n; /* frame of the output and of the input at each place; of all */
 };
 
-/* i1[pulse] along the axis of the window. */
+static int64_t places(const struct pulse_pad_attr *a)
+{
+    return a->at.frames ? a->at.frames : a->at.pulse;
+}
+
+/* i1[places] along the axis of the window. */
 static uint32_t along(struct lower *l, const struct padded *p, uint32_t mask)
 {
     int64_t dim[RANK_MAX];
     for (int i = 0; i < p->window->rank; i++)
-        dim[i] = i == p->axis ? p->a->at.pulse : 1;
+        dim[i] = i == p->axis ? places(p->a) : 1;
     return lower_reshape(l, mask, dim, p->window->rank);
 }
 
@@ -114,7 +119,7 @@ static uint32_t along(struct lower *l, const struct padded *p, uint32_t mask)
 static uint32_t window_frames(struct lower *l, const struct padded *p, uint32_t *ret_inside)
 {
     const struct pulse_pad_attr *a = p->a;
-    int64_t from = a->shift - a->at.delay - a->before, pulse = a->at.pulse;
+    int64_t from = a->shift - a->at.delay - a->before, pulse = places(a);
     uint32_t x = lower_in(l, l->at, 0);
     *ret_inside = within(l, p->k, 0, p->n);
     if (from == 0 && pulse == p->frames)
@@ -187,8 +192,8 @@ void lower_pad(struct lower *l, const struct node *n, uint32_t *ret_out)
     struct padded p = { .a = a, .window = lower_fact(l, n, 0), .axis = (int) a->axis };
     uint32_t before = frames_before(l, &a->at), inside;
     p.frames = lower_size(p.window, p.axis);
-    p.first = counted(l, before, -a->at.delay, a->at.pulse);
-    p.k = counted(l, before, -a->at.delay - a->before, a->at.pulse);
+    p.first = counted(l, before, -a->at.delay, places(a));
+    p.k = counted(l, before, -a->at.delay - a->before, places(a));
     p.n = lower_place(l, a->at.length);
     if (a->mode == PULSE_PAD_EDGE || a->mode == PULSE_PAD_REFLECT) {
         ret_out[0] = pad_moving(l, &p);

@@ -2,6 +2,7 @@
 #include "models/export/steps.h"
 #include "engine/base/err.h"
 #include "engine/graph/control.h"
+#include "engine/ops/attrs.h"
 #include "engine/ops/rnn.h"
 #include "models/export/lower.h"
 
@@ -100,6 +101,9 @@ static rill_status scan_lower(const struct lower *l, struct node *n)
 /* Operands that no file's op has, which passes and streams give it. */
 static rill_status own_inputs_check(const struct lower *l, const struct node *n)
 {
+    if (node_is(n, OP_RESIZE) && resize_attr_of(n)->window_axis >= 0)
+        return op_fail(l->err, RILL_UNSUPPORTED, n,
+                       "it resizes a window onto a stream, which no op of a file does");
     for (unsigned i = (unsigned) n->op->max_in; n->op->max_in >= 0 && i < n->n_in; i++)
         if (n->in[i] != WIRE_NONE)
             return op_fail(l->err, RILL_UNSUPPORTED, n,
