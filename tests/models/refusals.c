@@ -204,11 +204,16 @@ static const struct row {
       "select_outputs('frames')" },
     /* frames between frames */
     { "interpolated frames", "x f 1,2,S", "Resize x - f:0 i:1,2,12 = y mode=linear;", "y",
-      { "node 'y' (Resize)", "12 frames of S on axis 2, the time axis", "no whole multiple" },
+      { "node 'y' (Resize)", "12 frames of S on axis 2, the time axis", "depends on the length" },
       NULL },
-    { "frames interpolated twice", "x f 1,2,S",
-      "Shape x = sizes; Mul sizes i:1,1,2 = twice; Resize x - - twice = y mode=linear;", "y",
-      { "node 'y' (Resize)", "axis 2, the time axis, which are not those repeated (linear, half" },
+    { "corners aligned", "x f 1,2,S",
+      "Shape x = sizes; Mul sizes i:1,1,2 = twice; Resize x - - twice = y mode=linear "
+      "coordinate_transformation_mode=align_corners;",
+      "y", { "node 'y' (Resize)", "by align_corners", "half_pixel" }, NULL },
+    { "a size that is not quite twice as long", "x f 1,2,S",
+      "MaxPool x = half kernel_shape=1 strides=2; Shape x = sizes; "
+      "Resize half - - sizes = y mode=linear;",
+      "y", { "node 'y' (Resize)", "depends on the length", "--assert \"S == 2*(S/2)\" streams" },
       NULL },
     /* backwards */
     { "both directions", "x f S,1,4",

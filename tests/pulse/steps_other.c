@@ -137,6 +137,20 @@ static void emit_resize(struct gb *b, struct stage *s, const int *v)
     }
 }
 
+/* Frames between those of the input: up/down as many. */
+static void emit_resample(struct gb *b, struct stage *s, const int *v)
+{
+    static const char *const modes[] = { "nearest", "linear", "cubic" },
+                             *const places[] = { "half_pixel", "asymmetric", "pytorch_half_pixel" },
+                             *const nears[] = { "round_prefer_floor", "round_prefer_ceil", "floor",
+                                                "ceil" };
+    const float scales[3] = { 1, 1, (float) v[0] / (float) v[1] };
+    s->wire = GB(b, "Resize",
+                 gb_printf(b, "mode=%s coordinate_transformation_mode=%s nearest_mode=%s",
+                           modes[v[2]], places[v[3]], nears[v[4]]),
+                 s->wire, WIRE_NONE, gb_floats(b, 3, scales));
+}
+
 /* The channels in two parts that change places. */
 static void emit_split(struct gb *b, struct stage *s, const int *v)
 {
@@ -376,6 +390,13 @@ const struct step_kind steps_other[] = {
     { "resize",
       { { "times", 1, 3, 2 }, { "way", 0, 2, 0 }, { "both", 0, 1, 0 }, { "smooth", 0, 2, 0 } },
       emit_resize },
+    { "resample",
+      { { "up", 1, 5, 3 },
+        { "down", 1, 4, 2 },
+        { "mode", 0, 2, 1 },
+        { "place", 0, 2, 0 },
+        { "near", 0, 3, 0 } },
+      emit_resample },
     { "split", { { "at", 0, 2, 0 } }, emit_split },
     { "einsum", { { NULL, 0, 0, 0 } }, emit_einsum },
     { "batchnorm", { { NULL, 0, 0, 0 } }, emit_batch_norm },
