@@ -140,24 +140,31 @@ static bool frames_early(const struct pulser *p, const struct stream_fact *s, in
 #define LENGTHS_TRIED 65536
 
 /* Looked at for LENGTHS_TRIED lengths at the start and far on; assertions say which there are. */
-bool pulser_dim_value(const struct pulser *p, const struct dim *d, int64_t *ret)
+bool pulser_dim_range(const struct pulser *p, const struct dim *d, int64_t *ret_least,
+                      int64_t *ret_most)
 {
-    bool any = false;
-    int64_t v;
-    if (dim_is_const(d)) {
-        *ret = dim_value(d);
-        return true;
-    }
-    for (int64_t i = 0; i < 2 * LENGTHS_TRIED; i++) {
+    bool any = dim_is_const(d);
+    int64_t v, least = any ? dim_value(d) : INT64_MAX, most = any ? dim_value(d) : INT64_MIN;
+    for (int64_t i = 0; !dim_is_const(d) && i < 2 * LENGTHS_TRIED; i++) {
         int64_t at = i < LENGTHS_TRIED ? i : 1000003 + i;
         if (!dims_allow(p->dst->dims, p->symbol, at) || !dim_eval(d, p->symbol, at, &v))
             continue;
-        if (any && v != *ret)
-            return false;
         any = true;
-        *ret = v;
+        least = v < least ? v : least;
+        most = larger(most, v);
     }
+    *ret_least = least;
+    *ret_most = most;
     return any;
+}
+
+bool pulser_dim_value(const struct pulser *p, const struct dim *d, int64_t *ret)
+{
+    int64_t least, most;
+    if (!pulser_dim_range(p, d, &least, &most) || least != most)
+        return false;
+    *ret = least;
+    return true;
 }
 
 rill_status flow_resolve(struct pulser *p, const struct node *n, struct flow *f)

@@ -18,23 +18,57 @@ struct pads {
     int64_t before[RANK_MAX], after[RANK_MAX];
 };
 
-static rill_status pads_read(struct pulser *p, const struct node *n, struct pads *ret)
+static const struct dim *pad_dim(struct pulser *p, const struct tensor *v, int64_t i)
 {
+    return v->type == DTYPE_DIM ? ((const struct dim *const *) v->data)[i]
+                                : dim_int(p->dst->dims, tensor_get_i64(v, v->data, i));
+}
+
+/* Frames in front of the sequence, the same for every length. */
+static rill_status pad_before(struct pulser *p, const struct node *n, int axis, int time,
+                              const struct dim *d, int64_t *ret)
+{
+    char text[128];
+    bool known = axis == time ? pulser_dim_value(p, d, ret) : dim_is_const(d);
+    if (known) {
+        *ret = axis == time ? *ret : dim_value(d);
+        return RILL_OK;
+    }
+    dim_print(d, text, sizeof text);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: it pads axis %d by %s in front, which depends on the length of "
+                   "the sequence; only what is put behind axis %d, the time axis, may; assert "
+                   "lengths for which it is one number",
+                   axis, text, time);
+}
+
+/* Those behind it, at most so many: the length of the output says how many there are. */
+static rill_status pad_after(struct pulser *p, const struct node *n, int axis, int time,
+                             const struct dim *d, int64_t *ret)
+{
+    int64_t least;
+    if (axis == time && pulser_dim_range(p, d, &least, ret))
+        return RILL_OK;
+    return pad_before(p, n, axis, time, d, ret);
+}
+
+static rill_status pads_read(struct pulser *p, const struct node *n, int time, struct pads *ret)
+{
+    const struct tensor *v = node_value(p->src, n, PAD_PADS);
     int rank = pulser_fact(p, n->in[0])->rank;
-    int64_t pads[2 * RANK_MAX], axes[RANK_MAX];
-    unsigned n_pads, m = (unsigned) rank;
+    int64_t axes[RANK_MAX];
+    unsigned m = (unsigned) rank;
     for (int i = 0; i < rank; i++)
         axes[i] = i;
     *ret = (struct pads) { 0 };
-    if (!pulser_const_ints(p, n, PAD_PADS, pads, 2 * RANK_MAX, &n_pads) ||
+    if (!v ||
         (node_has_input(n, PAD_AXES) && !pulser_const_ints(p, n, PAD_AXES, axes, RANK_MAX, &m)))
         return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: its pads are computed from data or from the length of "
-                       "the sequence");
+                       "cannot stream: its pads are computed from data");
     for (unsigned i = 0; i < m; i++) {
         int a = axis_normalise(axes[i], rank);
-        ret->before[a] = pads[i];
-        ret->after[a] = pads[m + i];
+        TRY(pad_before(p, n, a, time, pad_dim(p, v, i), &ret->before[a]));
+        TRY(pad_after(p, n, a, time, pad_dim(p, v, m + i), &ret->after[a]));
     }
     return RILL_OK;
 }
@@ -73,7 +107,7 @@ rill_status rule_pad(struct pulser *p, const struct node *n)
     int mode = pad_attr_of(n)->mode;
     if (!flow_of(p, n->in[0], &f))
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its pads run along time");
-    TRY(pads_read(p, n, &pads));
+    TRY(pads_read(p, n, f.sf.axis, &pads));
     int t = f.sf.axis;
     struct flow_pad pad = { .mode = modes[mode],
                             .before = pads.before[t],

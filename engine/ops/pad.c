@@ -17,17 +17,27 @@ static const struct attr_spec pad_attrs[] = {
 
 enum { IN_DATA, IN_PADS, IN_VALUE, IN_AXES };
 
-/* before[a], after[a] for every axis. */
-static rill_status pads_read(struct infer *c, int64_t *before, int64_t *after)
+struct pads {
+    const struct dim *before[RANK_MAX], *after[RANK_MAX];
+};
+
+static bool too_long(const struct dim *d)
 {
-    int64_t pads[2 * RANK_MAX], axes[RANK_MAX];
+    return dim_is_const(d) && (dim_value(d) > INT32_MAX || dim_value(d) < -INT32_MAX);
+}
+
+/* For every axis; they may be computed from sizes. */
+static rill_status pads_read(struct infer *c, struct pads *ret)
+{
+    const struct dim *pads[2 * RANK_MAX];
+    int64_t axes[RANK_MAX];
     int rank = c->in[IN_DATA]->rank;
     unsigned n = 0, m = (unsigned) rank;
     for (int i = 0; i < rank; i++) {
-        before[i] = after[i] = 0;
+        ret->before[i] = ret->after[i] = dim_int(c->dims, 0);
         axes[i] = i;
     }
-    TRY(infer_ints(c, IN_PADS, pads, 2 * RANK_MAX, &n));
+    TRY(infer_dims(c, IN_PADS, pads, 2 * RANK_MAX, &n));
     if (infer_has(c, IN_AXES))
         TRY(infer_ints(c, IN_AXES, axes, RANK_MAX, &m));
     if (n != 2 * m)
@@ -36,29 +46,35 @@ static rill_status pads_read(struct infer *c, int64_t *before, int64_t *after)
         int a = axis_normalise(axes[i], rank);
         if (a < 0)
             return infer_fail(c, "axis %lld is not one of rank %d", (long long) axes[i], rank);
-        if (pads[i] > INT32_MAX || pads[m + i] > INT32_MAX || pads[i] < -INT32_MAX ||
-            pads[m + i] < -INT32_MAX)
+        if (too_long(pads[i]) || too_long(pads[m + i]))
             return infer_fail(c, "axis %d: a pad of more than 2^31", a);
-        before[a] = pads[i];
-        after[a] = pads[m + i];
+        ret->before[a] = pads[i];
+        ret->after[a] = pads[m + i];
     }
     return RILL_OK;
 }
 
+static int64_t pad_most(const struct pads *pads, int axis)
+{
+    const struct dim *b = pads->before[axis], *a = pads->after[axis];
+    int64_t before = dim_is_const(b) ? dim_value(b) : 0, after = dim_is_const(a) ? dim_value(a) : 0;
+    return before > after ? before : after;
+}
+
 static rill_status pad_infer(struct infer *c)
 {
-    int64_t before[RANK_MAX], after[RANK_MAX];
+    struct pads pads;
     int mode = ((const struct pad_attr *) c->attr)->mode;
-    TRY(pads_read(c, before, after));
+    TRY(pads_read(c, &pads));
     infer_same(c, 0, 0);
     for (int i = 0; i < c->in[0]->rank; i++) {
         const struct dim *n = c->in[0]->shape[i];
-        int64_t most = before[i] > after[i] ? before[i] : after[i];
+        int64_t most = pad_most(&pads, i);
         if (most > 0 && dim_is_const(n) &&
             ((mode == PAD_REFLECT && most >= dim_value(n)) || (mode && dim_value(n) < 1)))
             return infer_fail(c, "axis %d has %lld elements, too few to %s %lld", i,
                               (long long) dim_value(n), modes[mode], (long long) most);
-        c->out[0].shape[i] = dim_add_int(c->dims, n, before[i] + after[i]);
+        c->out[0].shape[i] = dim_add(c->dims, n, dim_add(c->dims, pads.before[i], pads.after[i]));
         if (dim_is_const(c->out[0].shape[i]) && dim_value(c->out[0].shape[i]) < 0)
             return infer_fail(c, "axis %d would have a negative size", i);
     }

@@ -46,6 +46,9 @@ static const struct attr_spec resize_attrs[] = {
 
 enum { IN_X, IN_ROI, IN_SCALES, IN_SIZES };
 
+#define EXACT_MAX ((int64_t) 1 << 24)
+#define PLACES_MAX ((int64_t) 1 << 36)
+
 /* ---- the output's shape ---- */
 
 /* The axes that scales and sizes speak of: all, or those of the attribute. False if one is none of
@@ -153,6 +156,17 @@ static bool is_given(const struct infer *c, unsigned i)
     return infer_has(c, i) && !(c->in[i]->rank == 1 && dim_is(c->in[i]->shape[0], 0));
 }
 
+/* Attributes that only pulsing sets; a file may name any. */
+static bool window_fits(const struct infer *c, const struct resize_attr *a)
+{
+    bool periodic = a->coord != COORD_ALIGN_CORNERS && a->coord != COORD_CROP;
+    return a->window_axis == -1 ||
+        (a->window_axis >= 0 && a->window_axis < c->in[IN_X]->rank && periodic &&
+         !a->exclude_outside && a->up >= 1 && a->up <= EXACT_MAX && a->down >= 1 &&
+         a->down <= EXACT_MAX && a->first <= PLACES_MAX / 2 && a->first >= -PLACES_MAX / 2 &&
+         a->shift <= PLACES_MAX && a->shift >= -PLACES_MAX && is_given(c, IN_SIZES));
+}
+
 static rill_status resize_infer(struct infer *c)
 {
     const struct resize_attr *a = c->attr;
@@ -163,12 +177,17 @@ static rill_status resize_infer(struct infer *c)
         return infer_fail(c, "symbolic sizes cannot be resized");
     if (!resize_axes(a, c->in[IN_X]->rank, axes, &n))
         return infer_fail(c, "its axes are none of rank %d", c->in[IN_X]->rank);
+    if (!window_fits(c, a))
+        return infer_fail(c, "has a window that is none");
     if (is_given(c, IN_SCALES) == is_given(c, IN_SIZES) && a->window_axis < 0)
         return infer_fail(c, "wants scales (input 2) or sizes (input 3), and not both");
     if (a->coord == COORD_CROP && !is_given(c, IN_ROI))
         return infer_fail(c, "tf_crop_and_resize wants a region (input 1)");
     infer_same(c, 0, IN_X);
-    TRY(is_given(c, IN_SIZES) ? infer_sizes(c, axes, n) : infer_scales(c, axes, n));
+    if (is_given(c, IN_SCALES))
+        TRY(infer_scales(c, axes, n));
+    if (is_given(c, IN_SIZES))
+        TRY(infer_sizes(c, axes, n));
     for (int i = 0; i < c->out[0].rank; i++)
         if (dim_is_const(c->out[0].shape[i]) &&
             (dim_value(c->out[0].shape[i]) < 0 ||
@@ -226,16 +245,13 @@ struct place {
     double part;
 };
 
-#define EXACT_MAX ((int64_t) 1 << 24)
-#define PLACES_MAX ((int64_t) 1 << 36)
-
 static bool place_exact(const struct resize_map *m, int64_t i, struct place *ret)
 {
     int coord = m->attr->coord;
     bool periodic = m->out < 0, single = coord == COORD_PYTORCH && m->out == 1,
          whole = periodic || (m->num && m->out % m->num == 0 && m->out / m->num * m->den == m->in);
-    if (m->num < 1 || m->num > EXACT_MAX || m->den > EXACT_MAX || i > PLACES_MAX || single ||
-        coord == COORD_ALIGN_CORNERS || coord == COORD_CROP ||
+    if (m->num < 1 || m->num > EXACT_MAX || m->den > EXACT_MAX || i > PLACES_MAX ||
+        i < -PLACES_MAX || single || coord == COORD_ALIGN_CORNERS || coord == COORD_CROP ||
         (coord == COORD_HALF_PIXEL_SYMMETRIC && !whole))
         return false;
     int64_t below = 2 * m->num,

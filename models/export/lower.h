@@ -24,7 +24,7 @@ struct lower {
 typedef void lower_rule(struct lower *l, const struct node *n, uint32_t *ret_out);
 lower_rule lower_pad, lower_valid, lower_skip, lower_range, lower_history, lower_window;
 lower_rule lower_frame, lower_overlap, lower_rfft, lower_irfft, lower_magnitude, lower_complex_mul,
-    lower_round, lower_rnn;
+    lower_round, lower_rnn, lower_resize;
 
 /* ---- lower.c: all give WIRE_NONE once something failed ---- */
 

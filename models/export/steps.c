@@ -49,6 +49,8 @@ static lower_rule *rule_find(const struct lower *l, const struct node *n)
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
         if (node_is(n, rules[i].op) && (l->standard || !rules[i].standard))
             return rules[i].rule;
+    if (node_is(n, OP_RESIZE) && resize_attr_of(n)->window_axis >= 0 && l->standard)
+        return lower_resize;
     return node_is_skipping(n) ? lower_rnn : NULL;
 }
 
@@ -101,9 +103,6 @@ static rill_status scan_lower(const struct lower *l, struct node *n)
 /* Operands that no file's op has, which passes and streams give it. */
 static rill_status own_inputs_check(const struct lower *l, const struct node *n)
 {
-    if (node_is(n, OP_RESIZE) && resize_attr_of(n)->window_axis >= 0)
-        return op_fail(l->err, RILL_UNSUPPORTED, n,
-                       "it resizes a window onto a stream, which no op of a file does");
     for (unsigned i = (unsigned) n->op->max_in; n->op->max_in >= 0 && i < n->n_in; i++)
         if (n->in[i] != WIRE_NONE)
             return op_fail(l->err, RILL_UNSUPPORTED, n,
