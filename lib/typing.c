@@ -100,6 +100,19 @@ static rill_status late_type(rill_model *m, const struct mgraph *g, const struct
     return RILL_OK;
 }
 
+/* A size that is no number and no symbol of an input's: only data will say it. */
+static bool is_sized_by_data(const struct graph *g)
+{
+    for (uint32_t i = 0; i < g->n_inputs; i++)
+        if (!fact_to_tensor(&g->wires[g->inputs[i]].fact, &(struct tensor) { 0 }))
+            return false;
+    for (uint32_t w = 0; w < g->n_wires; w++)
+        for (int k = 0; k < g->wires[w].fact.rank; k++)
+            if (!dim_is_const(g->wires[w].fact.shape[k]))
+                return true;
+    return false;
+}
+
 rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_choice *time,
                        struct tgraph *ret, struct fact *ret_facts, rill_error *reterr)
 {
@@ -125,6 +138,8 @@ rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_
     rill_status typed = tgraph_from_mgraph(ret, g, &opts, &err);
     if (typed == RILL_UNSUPPORTED && !m->stream)
         typed = late_type(m, g, in, ret, &err, &err);
+    else if (typed == RILL_OK && !m->stream && is_sized_by_data(&ret->g))
+        late_type(m, g, in, ret, &err, &err); /* what it cannot do stays as it was typed */
     if (typed != RILL_OK && reterr)
         *reterr = err;
     return typed;

@@ -345,8 +345,12 @@ static bool run_set(struct job *j, struct set *s)
     if (st != RILL_OK && st != RILL_UNSUPPORTED)
         return failed(j, "typed");
     const struct tensor *got[PORTS_MAX];
-    bool ok = st == RILL_OK ? run_typed(j, &typed, s) && run_open(j, s)
-                            : run_interp(j, g, "interp", s, got);
+    bool ok = st == RILL_OK && run_typed(j, &typed, s) && run_open(j, s);
+    if (st != RILL_OK || (!ok && j->ret->refused)) { /* sizes of the typed graph are data's */
+        j->ret->refused = false;
+        j->ret->reason[0] = 0;
+        ok = run_interp(j, g, "interp", s, got);
+    }
     return ok && run_late(j, s);
 }
 
