@@ -55,6 +55,7 @@ void kern_init(struct kern *k, unsigned cpu)
     for (size_t i = 1; i < sizeof built / sizeof *built; i++)
         if ((cpu & built[i].cpu) == built[i].cpu)
             set_fill(k, i);
+    k->cpu = cpu;
     k->l2_bytes = KERN_L2_BYTES;
     k->l3_bytes = KERN_L3_BYTES;
     if (cpu)

@@ -274,6 +274,7 @@ struct kern {
                          const struct kern_q8_x *how, size_t m);
 
     size_t l2_bytes, l3_bytes; /* caches that one core may fill */
+    unsigned cpu;              /* the enum kern_cpu bits that these functions were chosen by */
 };
 
 /* y = f(x) by the kernel of a function of one operand (kernels/program.h). */

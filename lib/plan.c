@@ -2,6 +2,7 @@
 #include "lib/plan_internal.h"
 #include "engine/base/sized.h"
 #include "engine/base/float_mode.h"
+#include "lib/cpu.h"
 #include "lib/pipeline.h"
 #include "lib/plan_file.h"
 #include "lib/port.h"
@@ -14,40 +15,6 @@
 static size_t aligned(size_t bytes)
 {
     return (bytes + 63) & ~(size_t) 63;
-}
-
-/* ---- instruction sets ---- */
-
-static const struct {
-    const char *name;
-    unsigned cpu;
-} sets[] = { { "c", 0 },
-#define X(name, cpu) { #name, cpu },
-             KERN_ISAS(X)
-#undef X
-};
-
-static rill_status cpu_choose(const rill_plan_opts *opts, unsigned *ret, rill_error *err)
-{
-    unsigned cpu = kern_cpu_detect();
-    const char *force = getenv("RILL_CPU");
-    if (opts->cpu_mask) {
-        *ret = cpu & opts->cpu_mask;
-        return RILL_OK;
-    }
-    *ret = cpu;
-    if (!force || !*force)
-        return RILL_OK;
-    for (size_t i = 0; i < sizeof sets / sizeof *sets; i++)
-        if (!strcmp(sets[i].name, force)) {
-            *ret = cpu & sets[i].cpu;
-            return RILL_OK;
-        }
-    char known[200] = "";
-    for (size_t i = 0, at = 0; i < sizeof sets / sizeof *sets && at < sizeof known; i++)
-        at += (size_t) snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "", sets[i].name);
-    return err_set(err, RILL_INVALID, "RILL_CPU is '%.40s'; known on this kind of processor: %s",
-                   force, known);
 }
 
 static const char *cpu_name(unsigned cpu)
@@ -98,7 +65,7 @@ static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts,
                           .err = err };
     const bool compiled = p->model->compiled;
     w.plan_opts.mem_bytes_max = (size_t) opts->max_bytes;
-    TRY(cpu_choose(opts, &w.plan_opts.cpu, err));
+    TRY(cpu_choose(opts->cpu_mask, &w.plan_opts.cpu, err));
     if (compiled)
         TRY(plan_file_graph(p, opts->pulse_frames, cpu_name(w.plan_opts.cpu), &w.plan_opts, err));
     TRY(pipeline_run(&w, compiled ? STAGE_SETTLED : STAGE_DECLUTTERED, STAGE_PLAN));

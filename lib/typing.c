@@ -2,6 +2,7 @@
 #include "lib/typing.h"
 #include "engine/graph/subst.h"
 #include "engine/late/op.h"
+#include "lib/cpu.h"
 #include "engine/typing/typed.h"
 #include "kernels/kern.h"
 
@@ -85,12 +86,13 @@ static rill_status late_type(rill_model *m, const struct mgraph *g, const struct
 {
     struct late_node *late;
     const rill_error said = *first;
-    const struct late_opts opts = { .cpu = kern_cpu_detect() };
+    struct late_opts opts = { .bytes_max = 0 };
     struct fact *facts = arena_array(&m->arena, struct fact, g->g.n_inputs + 1u);
     if (!facts)
         return err_set(err, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; i < g->g.n_inputs; i++)
         facts[i] = in[i].fact;
+    TRY(cpu_choose(0, &opts.cpu, err));
     if (tgraph_from_late(ret, &late, g, facts, &opts, &m->planning, err) != RILL_OK) {
         *err = said;
         return said.status;

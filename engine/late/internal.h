@@ -66,7 +66,8 @@ struct stage {
     int64_t *key; /* now */
     struct variant *variants, *last;
     uint32_t n_variants;
-    uint64_t *read; /* per input: the write counter with which `last` ran */
+    size_t kept_bytes; /* by them */
+    uint64_t *read;    /* per input: the write counter with which `last` ran */
     bool has_run;
     unsigned char *block;
     size_t block_bytes;
@@ -83,6 +84,7 @@ struct late {
     uint64_t *taken;             /* per input: the caller's counter of what is in wires */
     uint64_t writes;             /* of all that came or was made */
     bool is_random;
+    size_t weights_bytes; /* of constants, those of bodies too */
     struct stage *root;
     struct late_counts counts; /* without bodies */
 };

@@ -19,6 +19,17 @@ static bool any_random(const struct graph *g)
     return false;
 }
 
+static size_t constants_bytes(const struct graph *g)
+{
+    size_t bytes = 0;
+    for (uint32_t w = 0; w < g->n_wires; w++)
+        bytes += g->wires[w].fact.value ? tensor_bytes(g->wires[w].fact.value) : 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned k = 0; k < g->nodes[i].n_body; k++)
+            bytes += constants_bytes(g->nodes[i].body[k]);
+    return bytes;
+}
+
 static rill_status late_check(const struct graph *g, rill_error *err)
 {
     if (g->n_states)
@@ -68,6 +79,7 @@ rill_status late_new(struct late **ret, const struct graph *g, const struct tens
     l->g = g;
     l->opts = *opts;
     l->is_random = any_random(g);
+    l->weights_bytes = constants_bytes(g);
     kern_init(&l->kern, opts->cpu);
     rill_status made = late_fill(l, known, reterr);
     if (made != RILL_OK) {
@@ -145,13 +157,14 @@ rill_status late_run(struct late *l, const struct size_source *inputs,
 
 /* ---- counting ---- */
 
-static void counts_add(struct late_counts *to, const struct late_counts *more)
+void late_counts_add(struct late_counts *to, const struct late_counts *more)
 {
     to->hits += more->hits;
     to->misses += more->misses;
     to->plans += more->plans;
     to->runs += more->runs;
     to->spared += more->spared;
+    to->grown += more->grown;
     to->block_bytes += more->block_bytes;
 }
 
@@ -163,7 +176,7 @@ static void stage_count(const struct stage *s, struct late_counts *to)
                 struct late_counts inner = { 0 };
                 if (v->between[i].body[k])
                     late_count(v->between[i].body[k], &inner);
-                counts_add(to, &inner);
+                late_counts_add(to, &inner);
             }
         if (v->then)
             stage_count(v->then, to);
@@ -174,4 +187,9 @@ void late_count(const struct late *l, struct late_counts *ret)
 {
     *ret = l->counts;
     stage_count(l->root, ret);
+}
+
+const char *late_isa(const struct late *l)
+{
+    return l->kern.isa;
 }

@@ -18,13 +18,15 @@ struct late;
 
 struct late_opts {
     unsigned cpu;     /* enum kern_cpu bits to use */
-    size_t bytes_max; /* of the block of one stage; 0: 1 GiB */
+    size_t bytes_max; /* of the block of one stage, and of what its plans keep beside weights;
+                         0: 1 GiB */
 };
 
 struct late_counts {
     uint64_t hits, misses; /* of the sizes that fix plans */
     uint64_t plans;        /* that were made */
     uint64_t runs, spared; /* of stages; those where nothing was new */
+    uint64_t grown;        /* how often a block had to */
     size_t block_bytes;    /* of all stages now */
 };
 
@@ -46,4 +48,6 @@ rill_status late_run(struct late *l, const struct size_source *inputs,
                      const struct tensor **ret_outputs, rill_error *reterr);
 
 void late_count(const struct late *l, struct late_counts *ret); /* bodies included */
+const char *late_isa(const struct late *l); /* struct kern's word for what its plans run on */
+void late_counts_add(struct late_counts *to, const struct late_counts *more);
 #endif

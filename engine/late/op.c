@@ -8,9 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The graph's plans for one choice of instruction sets. */
+struct late_of_cpu {
+    struct late_of_cpu *next;
+    unsigned cpu;
+    struct late *late;
+};
+
 struct late_node {
     struct late_node *next;
-    struct late *late;
+    struct late_of_cpu *of_cpu; /* the last is that of the options */
+    struct late_opts opts;
     pthread_mutex_t *lock;
     const struct graph *g;
     struct size_source *in; /* of the run, per input */
@@ -73,15 +81,40 @@ static rill_status output_check(const struct late_node *l, const struct eval *e,
                    l->g->wires[l->g->outputs[i]].name, dtype_name(got->type), at ? text : "");
 }
 
+static rill_status of_cpu_get(struct late_node *l, unsigned cpu, struct late **ret, rill_error *err)
+{
+    for (struct late_of_cpu *c = l->of_cpu; c; c = c->next)
+        if (c->cpu == cpu) {
+            *ret = c->late;
+            return RILL_OK;
+        }
+    struct late_of_cpu *c = calloc(1, sizeof *c);
+    struct late_opts opts = l->opts;
+    opts.cpu = cpu;
+    rill_status s =
+        c ? late_new(&c->late, l->g, NULL, &opts, err) : err_set(err, RILL_NOMEM, "out of memory");
+    if (s != RILL_OK) {
+        free(c);
+        return s;
+    }
+    c->cpu = cpu;
+    c->next = l->of_cpu;
+    l->of_cpu = c;
+    *ret = c->late;
+    return RILL_OK;
+}
+
 static rill_status late_eval_all(struct late_node *l, const struct eval *e)
 {
+    struct late *late;
+    TRY(of_cpu_get(l, e->kern->cpu, &late, &l->err));
     l->runs++;
     for (unsigned i = 0; i < e->n_in; i++) {
         l->shapes[i] = *e->in[i];
         l->shapes[i].data = (void *) (uintptr_t) e->x[i];
         l->in[i] = (struct size_source) { &l->shapes[i], l->runs };
     }
-    TRY(late_run(l->late, l->in, l->out, &l->err));
+    TRY(late_run(late, l->in, l->out, &l->err));
     for (unsigned i = 0; i < e->n_out; i++) {
         TRY(output_check(l, e, i, &l->err));
         if (e->y[i] && tensor_bytes(e->out[i]))
@@ -125,6 +158,7 @@ static rill_status node_fill(struct late_node *l, const struct mgraph *m, const 
                              const struct late_opts *opts, rill_error *err)
 {
     const struct graph *g = &m->g;
+    struct late *late;
     l->g = g;
     l->in = arena_array(g->arena, struct size_source, g->n_inputs + 1u);
     l->shapes = arena_array(g->arena, struct tensor, g->n_inputs + 1u);
@@ -138,8 +172,9 @@ static rill_status node_fill(struct late_node *l, const struct mgraph *m, const 
                            g->wires[g->inputs[i]].name);
         l->in[i].t = &l->shapes[i];
     }
-    TRY(late_new(&l->late, g, NULL, opts, err));
-    return late_probe(l->late, l->in, err);
+    l->opts = *opts;
+    TRY(of_cpu_get(l, opts->cpu, &late, err));
+    return late_probe(late, l->in, err);
 }
 
 static rill_status graph_fill(struct graph *ret, struct late_node *l, const struct mgraph *m,
@@ -194,7 +229,11 @@ struct late_node *late_node_free(struct late_node *l)
 {
     while (l) {
         struct late_node *next = l->next;
-        late_free(l->late);
+        for (struct late_of_cpu *c = l->of_cpu, *after; c; c = after) {
+            after = c->next;
+            late_free(c->late);
+            free(c);
+        }
         free(l);
         l = next;
     }
@@ -206,14 +245,30 @@ struct late_node **late_node_next(struct late_node *l)
     return &l->next;
 }
 
+static struct late *late_of_options(const struct late_node *l)
+{
+    const struct late_of_cpu *c = l->of_cpu;
+    while (c->next)
+        c = c->next;
+    return c->late;
+}
+
 struct late *late_of_graph(const struct graph *g)
 {
-    return g->n_nodes == 1 && g->nodes[0].op == &op_late ? node_of(g->nodes[0].attr)->late : NULL;
+    return g->n_nodes == 1 && g->nodes[0].op == &op_late
+        ? late_of_options(node_of(g->nodes[0].attr))
+        : NULL;
 }
 
 bool late_node_count(const struct node *n, struct late_counts *ret)
 {
-    if (n->op == &op_late)
-        late_count(node_of(n->attr)->late, ret);
-    return n->op == &op_late;
+    struct late_counts more;
+    if (n->op != &op_late)
+        return false;
+    *ret = (struct late_counts) { 0 };
+    for (const struct late_of_cpu *c = node_of(n->attr)->of_cpu; c; c = c->next) {
+        late_count(c->late, &more);
+        late_counts_add(ret, &more);
+    }
+    return true;
 }

@@ -10,7 +10,10 @@
 #include <string.h>
 
 #define OBSERVED_MAX 64 /* elements of a tensor that fixes sizes */
-#define VARIANTS_MAX 64 /* plans of one stage that are kept */
+#define BYTES_MAX ((size_t) 1 << 30)
+#define OWN_BYTES ((size_t) 64 << 20)       /* that a plan may keep whatever the limit is */
+#define VARIANTS_MAX 1024                   /* plans of one stage that are kept, and */
+#define KEPT_BYTES_MAX ((size_t) 256 << 20) /* what they may take, the last one apart */
 
 /* ---- what fixes the plan ---- */
 
@@ -135,15 +138,30 @@ static rill_status graph_make(struct stage *s, struct variant *v, struct graph *
     return RILL_OK;
 }
 
+static size_t bytes_max(const struct late *l)
+{
+    return l->opts.bytes_max ? l->opts.bytes_max : BYTES_MAX;
+}
+
 static rill_status plan_make(struct stage *s, struct variant *v, const struct tgraph *typed,
                              rill_error *err)
 {
     struct dgraph decluttered;
+    const size_t most = bytes_max(s->late);
     const struct plan_opts opts = { .cpu = s->late->opts.cpu,
-                                    .mem_bytes_max = s->late->opts.bytes_max };
+                                    .mem_bytes_max = most,
+                                    .own_bytes_max =
+                                        most + OWN_BYTES + 2 * s->late->weights_bytes };
     TRY(dgraph_from_tgraph(&decluttered, typed, NULL, err));
     TRY(graph_settle(&v->settled.g, &decluttered.g, NULL, err));
-    TRY(plan_from_sgraph(&v->plan, &v->settled, &opts, err));
+    rill_status made = plan_from_sgraph(&v->plan, &v->settled, &opts, err);
+    if (made == RILL_NOMEM)
+        return err_set(
+            err, RILL_NOMEM,
+            "out of memory, or past the limit of %zu bytes for a plan where data decides "
+            "sizes",
+            opts.own_bytes_max);
+    TRY(made);
     s->late->counts.plans++;
     return v->plan->n_outputs == v->n_outputs
         ? RILL_OK
@@ -313,6 +331,7 @@ static rill_status variant_new(struct stage *s, struct variant **ret, rill_error
     v->older = s->variants;
     s->variants = v;
     s->n_variants++;
+    s->kept_bytes += arena_bytes(&v->arena) + arena_bytes(&v->plan->arena);
     *ret = v;
     return RILL_OK;
 }
@@ -327,6 +346,7 @@ static void variants_free(struct stage *s)
         variant_free(s->late, v);
     }
     s->n_variants = 0;
+    s->kept_bytes = 0;
     s->last = NULL;
 }
 
@@ -338,7 +358,7 @@ static rill_status variant_get(struct stage *s, struct variant **ret, rill_error
             *ret = v;
             return RILL_OK;
         }
-    if (s->n_variants == VARIANTS_MAX)
+    if (s->n_variants == VARIANTS_MAX || s->kept_bytes > KEPT_BYTES_MAX)
         variants_free(s);
     return variant_new(s, ret, err);
 }
@@ -419,15 +439,26 @@ void stage_free(struct stage *s)
 
 /* ---- running ---- */
 
-/* The block is that of whatever plan ran last: it grows, and is never given back. */
+/* Half as much again as is wanted, so that what grows by little does not grow each time. */
+static size_t reserve_bytes(const struct stage *s, size_t wanted)
+{
+    const size_t most = bytes_max(s->late), room = wanted / 2 / MEMPLAN_ALIGN_BYTES;
+    const size_t bytes = wanted + room * MEMPLAN_ALIGN_BYTES;
+    return !s->block || bytes > most ? wanted : bytes;
+}
+
+/* The block is that of whatever plan ran last. It grows where one wants more than is reserved, and
+ * is never given back. */
 static rill_status block_for(struct stage *s, const struct plan *p, rill_error *err)
 {
     if (p->mem_bytes > s->block_bytes) {
+        const size_t bytes = reserve_bytes(s, p->mem_bytes);
         free(s->block);
         s->late->counts.block_bytes -= s->block_bytes;
-        s->block = aligned_alloc(MEMPLAN_ALIGN_BYTES, p->mem_bytes);
-        s->block_bytes = s->block ? p->mem_bytes : 0;
+        s->block = aligned_alloc(MEMPLAN_ALIGN_BYTES, bytes);
+        s->block_bytes = s->block ? bytes : 0;
         s->late->counts.block_bytes += s->block_bytes;
+        s->late->counts.grown++;
     }
     if (!s->block)
         return late_no_memory(err);

@@ -90,6 +90,29 @@ static void test_threads(void)
     }
 }
 
+/* The same bits by plain C alone. */
+static void test_masked(const rill_model *m)
+{
+    const rill_plan_opts opts = { .struct_bytes = sizeof opts, .cpu_mask = RILL_CPU_C };
+    rill_plan *detected = plan, *plain;
+    rill_error err;
+    rill_status s = rill_plan_new(&plain, m, &opts, &err);
+    CHECK(s == RILL_OK, "%s", err.text);
+    for (int n = 0; s == RILL_OK && n < 40; n++) {
+        float y[2][4] = { { 0 } };
+        for (int k = 0; k < 2; k++) {
+            void *mem;
+            plan = k ? plain : detected;
+            rill_stream *stream = stream_new(&mem);
+            CHECK(length_run(stream, (float) (n % 20), y[k]) == RILL_OK, "length %d", n % 20);
+            free(mem);
+        }
+        CHECK(!memcmp(y[0], y[1], sizeof y[0]), "length %d: other bits", n % 20);
+    }
+    rill_plan_unref(s == RILL_OK ? plain : NULL);
+    plan = detected;
+}
+
 int main(int argc, char **argv)
 {
     rill_model *m;
@@ -102,6 +125,7 @@ int main(int argc, char **argv)
     test_lengths();
     test_too_long();
     test_threads();
+    test_masked(m);
     rill_plan_unref(plan);
     rill_model_free(m);
     return check_done();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a graph whose sizes data decides plans anew, and what it does not: by its own counts, and by
- * the values of the growable interpreter. argv: decoder_greedy, sizes_moves, sizes_rounds of
- * conformance/own. */
+ * the values of the growable interpreter. argv: decoder_greedy, sizes_moves, sizes_rounds,
+ * sizes_range of conformance/own. */
 #include "engine/late/late.h"
 #include "engine/typing/interp.h"
 #include "models/onnx/reader.h"
@@ -181,6 +181,8 @@ static void test_blocks(const char *path)
     late_count(o.late, &n);
     CHECK(n.block_bytes == bytes, "%zu bytes, were %zu", n.block_bytes, bytes);
     set(&o, 1, (const int64_t[]) { 900 });
+    late_count(o.late, &n);
+    CHECK(n.grown > 0 && n.grown < 40, "grown %llu times", LLU(n.grown));
     CHECK(late_run(o.late, o.from, out, &o.err) == RILL_LIMIT &&
               strstr(o.err.text, "limit of 4096"),
           "'%s'", o.err.text);
@@ -189,12 +191,61 @@ static void test_blocks(const char *path)
     model_drop(&o);
 }
 
+/* Ten million runs with nothing new are ten million times the hits of one. */
+static void test_hits(const char *path)
+{
+    enum { RUNS = 10000000 };
+    struct model o;
+    struct late_counts one, after;
+    const struct tensor *out[PORTS_MAX];
+    if (!model_open(&o, path, 0))
+        return;
+    set(&o, 1, (const int64_t[]) { 1, 3, 7 });
+    set(&o, 2, (const int64_t[]) { -2 });
+    run_right(&o, "first");
+    one = run_right(&o, "the same");
+    late_count(o.late, &after);
+    const uint64_t hits = after.hits, misses = after.misses;
+    rill_status s = RILL_OK;
+    for (int i = 0; s == RILL_OK && i < RUNS; i++)
+        s = late_run(o.late, o.from, out, &o.err);
+    late_count(o.late, &after);
+    CHECK(s == RILL_OK && after.hits - hits == RUNS * one.hits && after.misses == misses,
+          "%llu hits, %llu of one run, %llu misses", LLU(after.hits - hits), LLU(one.hits),
+          LLU(after.misses - misses));
+    run_right(&o, "after them");
+    model_drop(&o);
+}
+
+/* More sizes than plans are kept for, over and over. */
+static void test_many_sizes(const char *path)
+{
+    struct model o;
+    struct late_counts n = { 0 };
+    if (!model_open(&o, path, 0))
+        return;
+    set(&o, 2, (const int64_t[]) { -2 });
+    for (int64_t i = 0; i < 3000; i++) {
+        set(&o, 1, (const int64_t[]) { i % 1500, 1, 2 });
+        const struct tensor *out[PORTS_MAX];
+        rill_status s = late_run(o.late, o.from, out, &o.err);
+        const int64_t most = i % 1500 > 2 ? i % 1500 : 2; /* from 0.5 in steps of 0.75 */
+        CHECK(s == RILL_OK && out[1]->dim[0] == 4 * most / 3, "length %lld: %s", (long long) most,
+              o.err.text);
+    }
+    late_count(o.late, &n);
+    CHECK(n.plans >= 1500, "%llu plans", LLU(n.plans));
+    model_drop(&o);
+}
+
 int main(int argc, char **argv)
 {
-    if (argc < 4)
+    if (argc < 5)
         return 1;
     test_decoder(argv[1]);
     test_moves(argv[2]);
     test_blocks(argv[3]);
+    test_hits(argv[4]);
+    test_many_sizes(argv[4]);
     return check_done();
 }
