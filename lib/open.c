@@ -232,14 +232,30 @@ static const char *base_name(struct opening *o, const char *path)
     return copy ? basename(copy) : "";
 }
 
+/* An option that the text does not ask for is a mistake. */
+static rill_status options_check(const struct opening *o)
+{
+    for (uint32_t i = 0; i < o->conf.n_options; i++)
+        if (!o->conf.options[i].is_asked)
+            return err_set(o->err, RILL_MALFORMED,
+                           "model.conf: [options] %.60s: the graph has no such option",
+                           o->conf.options[i].name);
+    return RILL_OK;
+}
+
 static rill_status nnef_read(struct opening *o, const char *file)
 {
     struct arena *a = &o->model->arena;
-    struct nnef_source source = { .file = file, .folder = &o->folder, .cut = graph_cut_to_frames };
+    struct nnef_source source = { .file = file,
+                                  .folder = &o->folder,
+                                  .cut = graph_cut_to_frames,
+                                  .options = o->conf.options,
+                                  .n_options = o->conf.n_options };
     const uint8_t *text;
     TRY(folder_read(&o->folder, file, a, nnef_limits_default.text_bytes, &text, &source.n, o->err));
     source.text = (const char *) text;
-    return mgraph_from_nnef(&o->model->mgraph, a, o->model->dims, &source, NULL, o->err);
+    TRY(mgraph_from_nnef(&o->model->mgraph, a, o->model->dims, &source, NULL, o->err));
+    return options_check(o);
 }
 
 static rill_status files_read(struct opening *o)

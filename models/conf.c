@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <ini.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -311,12 +312,43 @@ static void *section_at(struct conf_reading *r, const struct key *k, const char 
     }
 }
 
+static bool option_value_set(struct conf_option *o, const char *value)
+{
+    char *end;
+    o->is_truth = !strcmp(value, "true") || !strcmp(value, "false");
+    o->value = o->is_truth ? value[0] == 't' : strtod(value, &end);
+    return o->is_truth || (end != value && !*end && isfinite(o->value));
+}
+
+/* Any name goes here: the text knows which there are. */
+static void option_set(struct conf_reading *r, const char *name, const char *value)
+{
+    struct model_conf *c = r->conf;
+    unsigned i = 0;
+    while (i < c->n_options && strcmp(c->options[i].name, name) != 0)
+        i++;
+    struct conf_option *o = &c->options[i];
+    if (i == CONF_OPTIONS_MAX)
+        snprintf(r->why, sizeof r->why, "more than %d options", CONF_OPTIONS_MAX);
+    else if (!(o->name = arena_string(r->arena, name)))
+        snprintf(r->why, sizeof r->why, "out of memory");
+    else if (!option_value_set(o, value))
+        snprintf(r->why, sizeof r->why,
+                 "[options] %.40s: '%.40s' is no number and not true or false", name, value);
+    else if (i == c->n_options)
+        c->n_options++;
+}
+
 static int entry(void *arg, const char *section, const char *name, const char *value)
 {
     struct conf_reading *r = arg;
     char range[60];
     if (r->why[0])
         return 0;
+    if (!strcmp(section, "options")) {
+        option_set(r, name, value);
+        return !r->why[0];
+    }
     for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
         if (!section_is(&keys[i], section) || strcmp(keys[i].name, name) != 0)
             continue;

@@ -8,6 +8,7 @@
  *   [input.NAME]
  *   [output.NAME]           kind = audio | vad | keyword | ctc | transducer | tensor, and how it is
  *                           read (docs/sinks.md)
+ *   [options]               numbers, true or false, by the names that graph.nnef asks for
  *   [vad]                   threshold, release, hangover_ms
  *   [recogniser]            encoder, decoder, joiner, network, tokens, precision (docs/sinks.md)
  *   [archive.FILE]          url, sha256, bytes, from: a .tar or .tar.gz that weights are members of
@@ -21,6 +22,7 @@
 
 #define CONF_WEIGHTS_MAX 16
 #define CONF_ARCHIVES_MAX 4
+#define CONF_OPTIONS_MAX 32
 #define CONF_UNSET UINT32_MAX /* hangover_ms of an output that does not say it */
 
 struct conf_port {
@@ -31,6 +33,14 @@ struct conf_port {
     const char *tokens_file; /* NULL: none */
     const char *decoder_file, *joiner_file; /* NULL: none */
     uint32_t late_frames; /* by which the network gives them later than its graph shows */
+};
+
+/* A number that the text of the pipeline asks for by its name. */
+struct conf_option {
+    const char *name;
+    double value;
+    bool is_truth; /* true or false, 1 or 0 */
+    bool is_asked; /* set by who reads the text */
 };
 
 /* A file that lies beside graph.nnef once it has been fetched. */
@@ -59,7 +69,8 @@ struct model_conf {
     struct conf_port *ports; /* as many as there are sections; they live as strings do */
     struct conf_weights weights[CONF_WEIGHTS_MAX];
     struct conf_weights archives[CONF_ARCHIVES_MAX]; /* fetched for their members, not kept */
-    uint32_t n_ports, n_weights, n_archives, room_ports;
+    struct conf_option options[CONF_OPTIONS_MAX];
+    uint32_t n_ports, n_weights, n_archives, n_options, room_ports;
     uint32_t budget_ms; /* how long a pulse may last that nobody asks for; 0: not said */
     enum recurrent_weights recurrent_weights;
     struct conf_recogniser recogniser;

@@ -66,7 +66,9 @@ struct builder {
     const struct nnef_document *doc;
     const struct nnef_limits *limits;
     struct folder *folder;
-    nnef_cut *cut;                  /* NULL: there are no conditional parts */
+    nnef_cut *cut; /* NULL: there are no conditional parts */
+    struct conf_option *options;
+    uint32_t n_options;
     struct nnef_fragment *formulas; /* operators written in NNEF themselves */
     struct binding *symbols;
     uint32_t n_symbols, cap_symbols;
@@ -244,7 +246,7 @@ rill_status swap_last(const struct call *c, uint32_t x, uint32_t *ret);
 
 /* clang-format off */
 #define BUILDERS_CONSTANTS(X)                                                                      \
-    X(external) X(variable) X(constant) X(fill) X(window) X(mel) X(dct) X(bands) X(spread)
+    X(external) X(variable) X(constant) X(fill) X(window) X(mel) X(dct) X(bands) X(spread) X(option)
 #define BUILDERS_ARRAY(X)                                                                          \
     X(reshape) X(transpose) X(squeeze) X(unsqueeze) X(concat) X(split) X(slice) X(pad) X(tile)     \
     X(stack) X(unstack) X(shape_of) X(length_of) X(reduce) X(logic_reduce) X(softmax) X(argmax) X(overlap_add)

@@ -479,3 +479,34 @@ rill_status build_spread(const struct call *c, struct val *ret)
     *ret = val_of_wire(y);
     return RILL_OK;
 }
+
+/* ---- what model.conf says ---- */
+
+/* A number of the kind that stands in the text, which holds where model.conf says none. */
+rill_status build_option(const struct call *c, struct val *ret)
+{
+    const char *name;
+    TRY(arg_text(c, "name", &name));
+    TRY(arg_val(c, "value", ret));
+    if (ret->kind != VAL_REAL && ret->kind != VAL_INT && ret->kind != VAL_BOOL)
+        return call_fail(c, RILL_MALFORMED,
+                         "'rill_option': '%.60s' stands for %s, expected a number, true or false",
+                         name, val_kind_name(*ret));
+    for (uint32_t i = 0; i < c->b->n_options; i++) {
+        struct conf_option *o = &c->b->options[i];
+        if (strcmp(o->name, name) != 0)
+            continue;
+        o->is_asked = true;
+        if (o->is_truth != (ret->kind == VAL_BOOL) ||
+            (ret->kind == VAL_INT && o->value != floor(o->value)))
+            return call_fail(c, RILL_MALFORMED, "model.conf: [options] %.60s: expected %s", name,
+                             ret->kind == VAL_BOOL      ? "true or false"
+                                 : ret->kind == VAL_INT ? "a whole number"
+                                                        : "a number");
+        if (ret->kind == VAL_REAL)
+            ret->real = o->value;
+        else
+            ret->i = (int64_t) o->value;
+    }
+    return RILL_OK;
+}

@@ -3,6 +3,7 @@
 #ifndef RILL_MODELS_NNEF_NNEF_H
 #define RILL_MODELS_NNEF_NNEF_H
 #include "engine/graph/graph.h"
+#include "models/conf.h"
 #include "models/folder.h"
 #include "models/nnef/parser.h"
 
@@ -19,6 +20,8 @@ struct nnef_source {
     size_t n;              /* bytes of text; no zero byte is needed at the end */
     struct folder *folder; /* where tensor files and imported networks lie; NULL: there are none */
     nnef_cut *cut;         /* NULL: conditional parts are refused */
+    struct conf_option *options; /* what model.conf says; those that the text asks for are marked */
+    uint32_t n_options;
 };
 
 /* Everything made lives in a, symbols in ds. Wires carry facts already. limits may be NULL. */

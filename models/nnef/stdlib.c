@@ -131,6 +131,7 @@ static const struct nnef_row rows[] = {
     { "rill_part", "x, when, body, other = ''", build_part, NULL, NULL, NULL },
     { "rill_op", "op, inputs = [], attributes = [], outputs = 1, body = ''", build_op, NULL, NULL,
       NULL },
+    { "rill_option", "name, value", build_option, NULL, NULL, NULL },
     { "rill_size", "size", build_size, NULL, NULL, NULL },
     { "rill_onnx", "x, file, input = [], output = [], const = [], shape = []", build_onnx, NULL,
       NULL, NULL },
@@ -159,6 +160,8 @@ struct builder builder_of(struct arena *a, struct dims *ds, const struct nnef_do
                               .limits = limits ? limits : &nnef_limits_default,
                               .folder = source->folder,
                               .cut = source->cut,
+                              .options = source->options,
+                              .n_options = source->n_options,
                               .row_find = row_find,
                               .err = reterr };
 }

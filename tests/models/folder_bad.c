@@ -193,6 +193,8 @@ static void test_conf(void)
           "[weights.a.onnx] has both a url and an archive" },
         { "[archive.b/a.tar]\nbytes = 1\n", "[archive.b/a.tar]: a name without slashes" },
         { "[output.y]\nlate_frames = -1\n", "late_frames: '-1'" },
+        { "[options]\ngain = loud\n", "[options] gain: 'loud' is no number and not true or false" },
+        { "[options]\ngain = 1.0\n", "[options] gain: the graph has no such option" },
         { "[output.z]\nkind = audio\n", "the graph has no output 'z'" },
         { "[input.]\nkind = audio\n", "unknown key 'kind' in section [input.]" },
         { "nonsense\n", "model.conf:1: expected [section] or key = value" },

@@ -150,12 +150,135 @@ static void test_center(void)
     rill_model_free(m);
 }
 
+/* ---- options of dfn3 ---- */
+
+#define HOP 480
+#define LATE (3 * HOP)
+
+static rill_model *dfn3_open(const char *options, rill_error *err)
+{
+    size_t n = 0;
+    rill_model *m = NULL;
+    char *conf = file_read(source_path("models/library/dfn3/model.conf"), &n), text[8192];
+    conf[n] = 0;
+    snprintf(text, sizeof text, "%s\n[options]\n%s", conf, options);
+    free(conf);
+    file_write(test_path("dfn3", "model.conf"), text, strlen(text));
+    rill_status s = rill_model_open(&m, test_path("dfn3", ""), err);
+    CHECK(s == RILL_OK, "dfn3 with %s: %s", options, err->text);
+    return s == RILL_OK ? m : NULL;
+}
+
+/* Whole and streamed on the start of x. */
+static void dfn3_law(const rill_model *m, struct floats x, const char *what)
+{
+    rill_error err = { .text = "" };
+    x.n = x.n < WHOLE_SAMPLES ? x.n : WHOLE_SAMPLES;
+    struct floats whole = model_run_whole(m, x, &err);
+    for (uint32_t pulse = HOP; pulse <= 3 * HOP; pulse += 2 * HOP) {
+        struct floats y = model_run_pulse(m, x, 331, pulse, &err);
+        CHECK(y.n == whole.n && !memcmp(y.v, whole.v, y.n * sizeof *y.v),
+              "dfn3, %s, pulse %u: %zu values streamed, %zu at once, or others: %s", what, pulse,
+              y.n, whole.n, err.text);
+        free(y.v);
+    }
+    free(whole.v);
+}
+
+/* Below the least local SNR nothing passes, above the most what came in passes as it was: two
+ * frames of a kind make a frame of samples. */
+static void dfn3_switches(struct floats x, const float *snr)
+{
+    rill_error err = { .text = "" };
+    rill_model *m =
+        dfn3_open("min_db_thresh = -10\nmax_db_erb_thresh = 30\nmax_db_df_thresh = 20\n", &err);
+    if (!m)
+        return;
+    struct floats y = model_run_stream(m, x, 997, &err);
+    unsigned none = 0, as_is = 0;
+    for (size_t t = 4; t < x.n / HOP && y.n >= x.n; t++) {
+        static const float zeros[HOP];
+        const float *out = y.v + t * HOP;
+        if (snr[t] < -10 && snr[t - 1] < -10) {
+            CHECK(!memcmp(out, zeros, sizeof zeros), "dfn3: frame %zu at %g dB is no zeros", t,
+                  (double) snr[t]);
+            none++;
+        }
+        if (snr[t] > 30 && snr[t - 1] > 30) {
+            float d = max_difference(out, x.v + t * HOP - LATE, HOP);
+            CHECK(d < 1e-6f, "dfn3: frame %zu at %g dB differs from the input by %g", t,
+                  (double) snr[t], (double) d);
+            as_is++;
+        }
+    }
+    CHECK(none > 300 && as_is > 80, "dfn3: %u frames without output, %u as they were: %s", none,
+          as_is, err.text);
+    dfn3_law(m, x, "switched");
+    free(y.v);
+    rill_model_free(m);
+}
+
+/* Frames in which it stands still are as if they had never come. */
+static void dfn3_silence(struct floats x)
+{
+    rill_error err = { .text = "" };
+    rill_model *m = dfn3_open("skip_silence = true\n", &err), *always = dfn3_open("", &err);
+    struct floats sound = { malloc(x.n * sizeof *x.v), 0 }, y = { 0 }, want = { 0 };
+    bool *runs = calloc(x.n / HOP + 1, sizeof *runs);
+    unsigned quiet = 0, still = 0, wrong = 0;
+    for (size_t t = 0; t < x.n / HOP; t++) {
+        float sum = 0;
+        for (size_t i = 0; i < HOP; i++)
+            sum += x.v[t * HOP + i] * x.v[t * HOP + i];
+        quiet = sum / HOP < 1e-7f ? quiet + 1 : 0;
+        if ((runs[t] = quiet <= 5)) {
+            memcpy(sound.v + sound.n, x.v + t * HOP, HOP * sizeof *x.v);
+            sound.n += HOP;
+        }
+    }
+    if (m && always) {
+        y = model_run_stream(m, x, 997, &err);
+        want = model_run_stream(always, sound, 997, &err);
+    }
+    for (size_t t = 0, k = 0; t < x.n / HOP && y.n >= x.n && want.n >= sound.n; t++) {
+        static const float zeros[HOP];
+        const float *frame = runs[t] ? want.v + HOP * k++ : zeros;
+        wrong += memcmp(frame, y.v + t * HOP, sizeof zeros) != 0;
+        still += !runs[t];
+    }
+    CHECK(!wrong && still > 300, "dfn3: %u of %u frames of silence, or others, are wrong: %s",
+          wrong, still, err.text);
+    if (m)
+        dfn3_law(m, x, "with silence skipped");
+    free(runs);
+    free(sound.v);
+    free(y.v);
+    free(want.v);
+    rill_model_free(m);
+    rill_model_free(always);
+}
+
+static void test_dfn3_options(void)
+{
+    if (!library_copy("dfn3", DFN3_MEMBERS)) {
+        check_skipped++;
+        return;
+    }
+    struct floats x = floats_read(shared_path("models/dfn3/ref/e2e_switch.in.wav.f32"));
+    struct floats snr = floats_read(shared_path("models/dfn3/ref/e2e_switch.out.lsnr.f32"));
+    dfn3_switches(x, snr.v);
+    dfn3_silence(x);
+    free(x.v);
+    free(snr.v);
+}
+
 int main(void)
 {
     test_root_make();
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++)
         test_entry(&entries[i]);
     test_center();
+    test_dfn3_options();
     test_root_drop();
     return check_done();
 }
