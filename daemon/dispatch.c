@@ -40,6 +40,7 @@ enum proto_minor {
     MINOR_PAGES,      /* Info, Stats and CtlStatus in pages, subscriptions among the sessions */
     MINOR_ACCOUNTS,   /* memory by user and by what it is for */
     MINOR_PRICES,     /* of models; loads of the loop and the machine */
+    MINOR_PORTS,      /* streams of ports of any type */
     MINOR_END
 };
 #define PROTO_MINOR (MINOR_END - 1)
@@ -107,6 +108,18 @@ static void on_audio(struct conn *c, const Rill__ClientFrame *f)
     struct session *s = session_of(c, f->req, f->audio->stream);
     if (s)
         session_audio(s, f->audio);
+}
+
+static void on_open_ports(struct conn *c, const Rill__ClientFrame *f)
+{
+    session_open_ports(c, f->req, f->open_ports);
+}
+
+static void on_frames(struct conn *c, const Rill__ClientFrame *f)
+{
+    struct session *s = session_of(c, f->req, f->frames->stream);
+    if (s)
+        session_frames(s, f->frames);
 }
 
 static void on_finish(struct conn *c, const Rill__ClientFrame *f)
@@ -410,6 +423,8 @@ static const struct verb verbs[] = {
     [M(PUBLISH)] = { .run = on_publish },
     [M(SUBSCRIBE)] = { .run = on_subscribe },
     [M(UNSUBSCRIBE)] = { .run = on_unsubscribe },
+    [M(OPEN_PORTS)] = { .run = on_open_ports },
+    [M(FRAMES)] = { .run = on_frames },
     [M(CTL_STATUS)] = { .control = true, .run = on_ctl_status },
     [M(CTL_SESSIONS)] = { .control = true, .run = on_ctl_sessions },
     [M(CTL_RELOAD)] = { .control = true, .run = on_ctl_reload },

@@ -122,6 +122,16 @@ typedef struct rill_port {
     uint32_t element_bytes; /* a frame has width * element_bytes bytes */
 } rill_port;
 
+#define RILL_RANK_MAX 8
+
+/* The tensor that a port's frames are cut from, as the file has it. */
+typedef struct rill_shape {
+    uint32_t struct_bytes;
+    uint32_t rank;                /* axes of the tensor */
+    uint32_t time_axis;           /* of them; rank where the port does not run along time */
+    uint32_t dims[RILL_RANK_MAX]; /* elements along each axis of one frame: 1 along time */
+} rill_shape;
+
 /* How an output's frames are laid beside its input. */
 typedef struct rill_alignment {
     uint32_t struct_bytes;
@@ -301,6 +311,10 @@ RILL_API rill_status rill_plan_save(const rill_plan *p, const char *path, rill_e
  * a type and there is a port of another than f32; ports may be NULL where cap is 0. Real-time
  * safe. */
 RILL_API unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap);
+
+/* The axes of a port's frames: their elements are those of dims, the last axis first to change.
+ * INVALID: there is no such port, or struct_bytes. Real-time safe. */
+RILL_API rill_status rill_plan_port_shape(const rill_plan *p, unsigned port, rill_shape *ret);
 
 /* Its strings live as long as the library. INVALID: struct_bytes. Real-time safe. */
 RILL_API rill_status rill_plan_get_info(const rill_plan *p, rill_plan_info *ret);

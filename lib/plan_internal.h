@@ -14,6 +14,7 @@
  * a pulse lie side by side in each piece. */
 struct port {
     rill_port info;
+    rill_shape shape;
     struct place at;
     size_t outer;         /* pieces of a frame */
     size_t inner;         /* elements of one piece */

@@ -45,6 +45,10 @@ static rill_status port_shape(struct port *q, const struct plan_port *pp,
     q->inner = 1;
     for (int i = 0; i < pp->shape.rank; i++)
         *(i < sf->axis ? &q->outer : &q->inner) *= i == sf->axis ? 1 : (size_t) pp->shape.dim[i];
+    q->shape = (rill_shape) { .rank = (uint32_t) pp->shape.rank,
+                              .time_axis = (uint32_t) (sf->axis < 0 ? pp->shape.rank : sf->axis) };
+    for (int i = 0; i < pp->shape.rank; i++)
+        q->shape.dims[i] = i == sf->axis ? 1 : (uint32_t) pp->shape.dim[i];
     q->inner_bytes = q->inner * q->info.element_bytes;
     q->at = pp->at;
     q->bytes = tensor_bytes(&pp->shape);
@@ -165,6 +169,8 @@ rill_status ports_from_plan(rill_plan *p, rill_error *err)
     return RILL_OK;
 }
 
+_Static_assert(RILL_RANK_MAX == RANK_MAX, "a shape has room for every tensor");
+
 /* Whether a caller of that age can know what it has to push and pull. */
 static bool ports_tellable(const rill_plan *p, const struct sized_list *list)
 {
@@ -183,6 +189,12 @@ unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
     for (uint32_t i = 0; i < n; i++)
         sized_list_give(&list, i, &p->ports[i].info);
     return p->n_ports;
+}
+
+rill_status rill_plan_port_shape(const rill_plan *p, unsigned port, rill_shape *ret)
+{
+    return port < p->n_ports ? sized_give(&sized_shape, ret, &p->ports[port].shape, NULL)
+                             : RILL_INVALID;
 }
 
 /* ---- lengths of whole sequences ---- */

@@ -8,6 +8,7 @@
 #include "lib/model.h"
 #include "tools/open.h"
 #include "tools/run.h"
+#include "tools/run_daemon.h"
 
 #include <fnmatch.h>
 #include <math.h>
@@ -19,7 +20,8 @@ struct job {
     struct open_opts open;
     struct opt_list inputs, dumps, dump_ops, op_counts;
     const char *out, *reference, *only_ops, *pass;
-    bool audit, json, not_cumulative, profile;
+    bool audit, json, not_cumulative, profile, daemon;
+    const char *socket;
     int64_t steps, seed;
     struct run_tolerance tolerance;
     rill_model *model;
@@ -229,27 +231,6 @@ static rill_status node_time(void *arg, const struct node *n, const struct tenso
     return RILL_OK;
 }
 
-/* What a wire is, and its first numbers. */
-static void wire_print(const char *name, const struct tensor *t)
-{
-    double least = INFINITY, most = -INFINITY;
-    int64_t n = tensor_count(t), shown = n < 4 ? n : 4;
-    for (int64_t i = 0; i < n; i++) {
-        double v = tensor_get_f64(t, t->data, i);
-        least = v < least ? v : least;
-        most = v > most ? v : most;
-    }
-    printf("  %-36.60s %s[", name, dtype_name(t->type));
-    for (int i = 0; i < t->rank; i++)
-        printf("%s%lld", i ? "," : "", (long long) t->dim[i]);
-    printf("]");
-    if (n)
-        printf(" %.6g .. %.6g:", least, most);
-    for (int64_t i = 0; i < shown; i++)
-        printf(" %.6g", tensor_get_f64(t, t->data, i));
-    printf("%s\n", n > shown ? " .." : "");
-}
-
 /* One of several steps goes into an array with an axis of steps in front. */
 static rill_status output_keep(struct job *j, const char *name, const struct tensor *t,
                                int64_t step)
@@ -284,7 +265,7 @@ static rill_status outputs_take(struct job *j, const struct tensor *const *out, 
         if (j->compared[i].want)
             run_compare(&j->compared[i], t, step, j->steps, &j->tolerance);
         if (shown && step + 1 == j->steps)
-            wire_print(j->compared[i].name, t);
+            run_wire_print(j->compared[i].name, t);
         if (j->out)
             TRY(output_keep(j, j->compared[i].name, t, step));
     }
@@ -396,32 +377,6 @@ static void profile_print(struct job *j)
                j->times[i].s * 1e3, all > 0 ? 100 * j->times[i].s / all : 0);
 }
 
-/* The first that differs, in the order in which they are computed: inner wires, then outputs. */
-static int compared_print(const struct job *j)
-{
-    const uint32_t n = j->n_out + j->n_watched;
-    unsigned passed = 0, failed = 0;
-    const char *first = NULL;
-    for (uint32_t k = 0; k < n; k++) {
-        const struct run_compared *c = &j->compared[(k + j->n_out) % n];
-        if (!c->want)
-            continue;
-        *(c->differs ? &failed : &passed) += 1;
-        first = c->differs && !first ? c->name : first;
-        printf("  %-5s %-36.60s largest difference %.3g%s%s\n", c->differs ? "FAIL" : "ok", c->name,
-               c->most, c->differs ? "; first " : "", c->where);
-    }
-    for (uint32_t i = 0; i < j->want.n; i++) {
-        bool known = graph_find_wire(&j->g, j->want.list[i].name) != WIRE_NONE;
-        if (!known)
-            printf("  -     %-36.60s the graph has no such wire\n", j->want.list[i].name);
-    }
-    if (first)
-        printf("the first that differs is '%s'\n", first);
-    printf("%u passed, %u failed\n", passed, failed);
-    return failed || !passed ? TOOL_FAILED : TOOL_OK;
-}
-
 /* ---- the command ---- */
 
 static rill_status reference_read(struct job *j)
@@ -472,7 +427,61 @@ static rill_status job_run(struct job *j, const char *name)
         profile_print(j);
     if (j->out)
         TRY(npz_write(&j->made, j->out, &j->err));
-    return j->reference && compared_print(j) != TOOL_OK ? RILL_END : RILL_OK;
+    return j->reference &&
+            run_compared_print(j->compared, j->n_out + j->n_watched, j->n_out, &j->want, &j->g) !=
+                TOOL_OK
+        ? RILL_END
+        : RILL_OK;
+}
+
+/* The first option that wants the graph, which only the daemon has; NULL: none does. */
+static const char *graph_option(const struct job *j)
+{
+    const struct open_opts *o = &j->open;
+    const struct {
+        bool given;
+        const char *name;
+    } options[] = {
+        { j->steps != 1, "--steps" },
+        { j->dumps.n, "--dump" },
+        { j->dump_ops.n, "--dump-op" },
+        { j->op_counts.n, "--assert-op-count" },
+        { j->only_ops, "--assert-only-ops" },
+        { j->audit, "--audit" },
+        { j->not_cumulative, "--not-cumulative" },
+        { j->profile, "--profile" },
+        { j->pass, "--pass" },
+        { o->shapes.n || o->consts.n || o->states.n, "what declares a bare file" },
+        { o->transforms.n || o->sets.n || o->asserts.n || o->stream, "what changes a model" },
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given)
+            return options[i].name;
+    return NULL;
+}
+
+static int daemon_run(struct job *j, const char *model)
+{
+    const char *env = getenv("RILL_SOCKET"), *wrong = graph_option(j);
+    const struct run_daemon r = {
+        .socket = j->socket ? j->socket
+            : env && *env   ? env
+                            : "/run/rilld/rilld.sock",
+        .model = model,
+        .inputs = &j->inputs,
+        .seed = (uint32_t) j->seed,
+        .out = j->out,
+        .reference = j->reference,
+        .tolerance = j->tolerance,
+    };
+    bool refused;
+    if (wrong)
+        return tool_fail(j->cmd, TOOL_USAGE,
+                         "%s wants the graph, and with --socket only the daemon has it", wrong);
+    rill_status s = run_daemon(&r, &refused, &j->err);
+    if (refused)
+        return tool_fail(j->cmd, TOOL_REFUSED, "%s", j->err.text);
+    return s == RILL_OK ? TOOL_OK : s == RILL_END ? TOOL_FAILED : tool_fail_status(j->cmd, &j->err);
 }
 
 static int run(const struct command *cmd, int argc, char **argv)
@@ -506,6 +515,9 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "audit", 0, OPT_FLAG, &j.audit, NULL, "print ops, their number, bytes and products" },
         { "json", 0, OPT_FLAG, &j.json, NULL, "that as JSON" },
         { "profile", 0, OPT_FLAG, &j.profile, NULL, "the time that each op takes, slowest first" },
+        { "daemon", 0, OPT_FLAG, &j.daemon, NULL,
+          "stream through rilld: MODEL is one of the daemon's ($RILL_SOCKET or the system's)" },
+        { "socket", 's', OPT_TEXT, &j.socket, "PATH", "the same at this socket" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 1, 1);
@@ -513,6 +525,8 @@ static int run(const struct command *cmd, int argc, char **argv)
         return -n;
     if (j.pass && strcmp(j.pass, "typed") != 0 && strcmp(j.pass, "decluttered") != 0)
         return tool_fail(cmd, TOOL_USAGE, "--pass is typed or decluttered, not '%.60s'", j.pass);
+    if (j.daemon || j.socket)
+        return daemon_run(&j, argv[0]);
     rill_status s = job_run(&j, argv[0]);
     int code = s == RILL_OK ? TOOL_OK : s == RILL_END ? TOOL_FAILED : tool_fail_status(cmd, &j.err);
     free(j.times);
@@ -525,10 +539,14 @@ const struct command cmd_run = {
     .name = "run",
     .usage = "[OPTIONS] MODEL",
     .summary = "run a model on any data, compare it, count its ops",
-    .details = "The whole graph runs, node by node, on data of any type: from files, or random. "
-               "With --compare the first wire that\n"
-               "differs is named, with place and values. States (--state, or those found by name) "
-               "are carried from step to step.\n"
-               "What a pulse of a stream costs is told by bench and inspect.",
+    .details =
+        "The whole graph runs, node by node, on data of any type: from files, or random. "
+        "With --compare the first wire that\n"
+        "differs is named, with place and values. States (--state, or those found by name) "
+        "are carried from step to step.\n"
+        "With --daemon or --socket the model runs in rilld as a stream of its ports, of any type, "
+        "on data of whole sequences;\n"
+        "what comes is what it gives here.\n"
+        "What a pulse of a stream costs is told by bench and inspect.",
     .run = run,
 };

@@ -42,6 +42,14 @@ struct run_tolerance {
 void run_compare(struct run_compared *c, const struct tensor *got, int64_t step, int64_t n_steps,
                  const struct run_tolerance *tolerance);
 
+/* What a wire is, and its first numbers. */
+void run_wire_print(const char *name, const struct tensor *t);
+
+/* Tells of all that have a reference, of which the first n_out are outputs, and names the first
+ * that differs; g, which may be NULL, has more wires. TOOL_OK or TOOL_FAILED. */
+int run_compared_print(const struct run_compared *list, uint32_t n, uint32_t n_out,
+                       const struct npz *want, const struct graph *g);
+
 /* Ops and how many of each, bodies included. */
 struct run_op {
     const struct op *op;

@@ -92,6 +92,54 @@ void run_compare(struct run_compared *c, const struct tensor *got, int64_t step,
 
 /* ---- ops ---- */
 
+void run_wire_print(const char *name, const struct tensor *t)
+{
+    double least = INFINITY, most = -INFINITY;
+    int64_t n = tensor_count(t), shown = n < 4 ? n : 4;
+    for (int64_t i = 0; i < n; i++) {
+        double v = tensor_get_f64(t, t->data, i);
+        least = v < least ? v : least;
+        most = v > most ? v : most;
+    }
+    printf("  %-36.60s %s[", name, dtype_name(t->type));
+    for (int i = 0; i < t->rank; i++)
+        printf("%s%lld", i ? "," : "", (long long) t->dim[i]);
+    printf("]");
+    if (n)
+        printf(" %.6g .. %.6g:", least, most);
+    for (int64_t i = 0; i < shown; i++)
+        printf(" %.6g", tensor_get_f64(t, t->data, i));
+    printf("%s\n", n > shown ? " .." : "");
+}
+
+/* In the order in which they are computed: inner wires, then outputs. */
+int run_compared_print(const struct run_compared *list, uint32_t n, uint32_t n_out,
+                       const struct npz *want, const struct graph *g)
+{
+    unsigned passed = 0, failed = 0;
+    const char *first = NULL;
+    for (uint32_t k = 0; k < n; k++) {
+        const struct run_compared *c = &list[(k + n_out) % n];
+        if (!c->want)
+            continue;
+        *(c->differs ? &failed : &passed) += 1;
+        first = c->differs && !first ? c->name : first;
+        printf("  %-5s %-36.60s largest difference %.3g%s%s\n", c->differs ? "FAIL" : "ok", c->name,
+               c->most, c->differs ? "; first " : "", c->where);
+    }
+    for (uint32_t i = 0; i < want->n; i++) {
+        bool known = g && graph_find_wire(g, want->list[i].name) != WIRE_NONE;
+        for (uint32_t k = 0; !known && k < n; k++)
+            known = !strcmp(list[k].name, want->list[i].name);
+        if (!known)
+            printf("  -     %-36.60s the graph has no such wire\n", want->list[i].name);
+    }
+    if (first)
+        printf("the first that differs is '%s'\n", first);
+    printf("%u passed, %u failed\n", passed, failed);
+    return failed || !passed ? TOOL_FAILED : TOOL_OK;
+}
+
 const char *run_op_name(const struct run_op *o)
 {
     return o->op->name;

@@ -49,6 +49,7 @@ static void model_give(const Rill__ModelInfo *x, const char *default_model,
         .is_default = strcmp(x->name, default_model) == 0,
         .error = x->error,
         .price = price_of(x->price),
+        .audio_error = x->audio_error,
     };
     each(arg, &v);
 }

@@ -4,6 +4,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 int client_fail(struct rill_client *c, int code, const char *format, ...)
@@ -41,6 +42,14 @@ void client_message_free(Rill__ServerFrame *f)
 {
     if (f)
         rill__server_frame__free_unpacked(f, NULL);
+}
+
+void client_stream_drop(struct peer_stream *s)
+{
+    client_message_free(s->opened);
+    free(s->ports);
+    free(s->sent);
+    *s = (struct peer_stream) { .id = 0 };
 }
 
 /* ---- values ---- */

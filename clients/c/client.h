@@ -8,7 +8,16 @@
 #define MAX_MESSAGE_BYTES (1u << 20)
 #define MAX_STREAMS 64
 
+struct peer_port {
+    uint64_t frames, limit_frames; /* sent; that may be sent */
+    size_t part_bytes;             /* of the frame behind those */
+};
+
 struct peer_stream {
+    Rill__ServerFrame *opened;      /* of a stream of ports: names are in it */
+    struct rill_client_port *ports; /* so are these */
+    struct peer_port *sent;         /* of each port */
+    size_t n_ports;
     uint32_t id, seq;
     uint32_t frame_bytes;    /* of the input format */
     uint64_t pos, limit_pos; /* input rate */
@@ -25,6 +34,8 @@ struct rill_client {
     size_t in_fill;
     struct peer_stream streams[MAX_STREAMS];
     struct rill_client_events ev;
+    void (*on_frames)(void *arg, const struct rill_client_frames *f);
+    void *on_frames_arg;
     Rill__ServerFrame *answer; /* to the last request */
     Rill__ServerFrame *held;   /* what rill_client_status points into */
     int error_code;
@@ -50,6 +61,7 @@ int client_fail_dead(struct rill_client *c, const char *what);
 const char *client_code_name(int code);
 /* 0 finds a free one; NULL if none */
 struct peer_stream *client_stream(struct rill_client *c, uint32_t id);
+void client_stream_drop(struct peer_stream *s); /* frees what it has, and the slot */
 void client_message_free(Rill__ServerFrame *f); /* takes NULL */
 
 unsigned client_outputs(size_t n, const Rill__Output *outputs); /* bits of enum rill_client_want */

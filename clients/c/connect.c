@@ -100,6 +100,8 @@ struct rill_client *rill_client_free(struct rill_client *c)
         return NULL;
     if (c->fd >= 0)
         close(c->fd);
+    for (size_t i = 0; i < MAX_STREAMS; i++)
+        client_stream_drop(&c->streams[i]);
     client_message_free(c->answer);
     client_message_free(c->held);
     free(c->in);

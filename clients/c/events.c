@@ -24,6 +24,30 @@ static void on_audio(struct rill_client *c, const Rill__AudioOut *m)
         c->ev.audio(c->ev.arg, &a);
 }
 
+static void on_frames(struct rill_client *c, const Rill__FramesOut *m)
+{
+    struct rill_client_frames x = { .stream = m->stream,
+                                    .port = m->port,
+                                    .pos = m->pos,
+                                    .at_bytes = m->at_bytes,
+                                    .data = m->data.data,
+                                    .bytes = m->data.len,
+                                    .queue_us = m->queue_us,
+                                    .compute_us = m->compute_us,
+                                    .resets = m->resets };
+    if (c->on_frames)
+        c->on_frames(c->on_frames_arg, &x);
+}
+
+static void on_frame_credit(struct rill_client *c, const Rill__FrameCredit *m)
+{
+    struct peer_stream *s = m->stream ? client_stream(c, m->stream) : NULL;
+    for (size_t i = 0; s && i < s->n_ports; i++)
+        if (s->ports[i].is_input && !strcmp(s->ports[i].name, m->port) &&
+            m->limit_frames > s->sent[i].limit_frames)
+            s->sent[i].limit_frames = m->limit_frames;
+}
+
 static void on_vad(struct rill_client *c, const Rill__Vad *m)
 {
     struct rill_client_vad v = {
@@ -156,6 +180,8 @@ void client_on_message(struct rill_client *c, Rill__ServerFrame *f)
     switch (f->m_case) {
     case RILL__SERVER_FRAME__M_CREDIT: on_credit(c, f->credit); break;
     case RILL__SERVER_FRAME__M_AUDIO: on_audio(c, f->audio); break;
+    case RILL__SERVER_FRAME__M_FRAMES: on_frames(c, f->frames); break;
+    case RILL__SERVER_FRAME__M_FRAME_CREDIT: on_frame_credit(c, f->frame_credit); break;
     case RILL__SERVER_FRAME__M_VAD: on_vad(c, f->vad); break;
     case RILL__SERVER_FRAME__M_TEXT: on_text(c, f->text); break;
     case RILL__SERVER_FRAME__M_KEYWORD: on_keyword(c, f->keyword); break;

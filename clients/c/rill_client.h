@@ -258,6 +258,7 @@ struct rill_client_model {
     bool is_default;
     const char *error;              /* failed: why it cannot be had */
     struct rill_client_price price; /* of one that is ready */
+    const char *audio_error;        /* why rill_client_open() is refused; open_ports is not */
 };
 
 /* Calls each(arg, model) for every model the daemon knows. each may be NULL. */
@@ -318,6 +319,105 @@ int rill_client_health(struct rill_client *c, struct rill_client_health *ret);
 /* "BAD_ARG", "late": names of the protocol's numbers, "?" for others. */
 const char *rill_client_code_name(int code);
 const char *rill_client_reason_name(int reason);
+
+/* --- streams of ports ----------------------------------------------------------------------- */
+
+/* Numbers of the protocol. Little-endian; those of 4 and 2 bits have a byte each, a bool is 0 or 1.
+ */
+enum rill_client_type {
+    RILL_CLIENT_TYPE_F32 = 1,
+    RILL_CLIENT_TYPE_F64,
+    RILL_CLIENT_TYPE_I8,
+    RILL_CLIENT_TYPE_I16,
+    RILL_CLIENT_TYPE_I32,
+    RILL_CLIENT_TYPE_I64,
+    RILL_CLIENT_TYPE_U8,
+    RILL_CLIENT_TYPE_U16,
+    RILL_CLIENT_TYPE_U32,
+    RILL_CLIENT_TYPE_U64,
+    RILL_CLIENT_TYPE_BOOL,
+    RILL_CLIENT_TYPE_I4,
+    RILL_CLIENT_TYPE_U4,
+    RILL_CLIENT_TYPE_I2,
+    RILL_CLIENT_TYPE_U2
+};
+
+/* One input or output of a model. Frame k stands for sample offset_num / offset_den +
+ * k * hop_num / hop_den of the input's time axis and comes latency_samples later. */
+struct rill_client_port {
+    const char *name;
+    bool is_input;
+    bool is_set;      /* an input beside the stream: one frame holds until the next */
+    bool is_wanted;   /* outputs of an open stream: its frames come */
+    const char *kind; /* tensor, audio, vad, keyword, ctc, transducer */
+    enum rill_client_type type;
+    uint32_t element_bytes;
+    uint32_t n_dims;             /* of a frame: the axes of the tensor but time */
+    const uint32_t *dims;        /* the last one is the first to change */
+    uint32_t time_axis;          /* where time stands among them, if hop_num is not 0 */
+    uint32_t rate_num, rate_den; /* frames per second; 0 if not declared */
+    uint32_t pulse_frames;       /* that go through the model at once */
+    uint32_t hop_num, hop_den;   /* hop_num 0: it does not run along time */
+    uint32_t latency_samples;
+    int32_t offset_num;
+    uint32_t offset_den;
+    size_t frame_bytes; /* element_bytes times all dims */
+};
+
+struct rill_client_open_ports {
+    const char *model;          /* NULL or "" = the daemon's default */
+    enum rill_client_pace pace; /* LIVE wants a model that states its rate */
+    const char *const *want;    /* names of outputs, NULL at the end; NULL = all */
+};
+
+struct rill_client_frames {
+    uint32_t stream;
+    const char *port;
+    uint64_t pos; /* index of the first frame since the stream began */
+    uint64_t
+        at_bytes; /* of that frame which came before: not 0 where one is larger than a message */
+    const void *data;
+    size_t bytes;
+    uint32_t queue_us, compute_us;
+    uint32_t resets; /* of the stream before these frames */
+};
+
+/* Who hears frames of outputs from now on; frames may be NULL. */
+void rill_client_set_frames(struct rill_client *c,
+                            void (*frames)(void *arg, const struct rill_client_frames *f),
+                            void *arg);
+
+/* Opens stream number id on the ports of a model, of any type and as they are. It is finished,
+ * reset and cancelled as any other. Fails as rill_client_open() does. */
+int rill_client_open_ports(struct rill_client *c, uint32_t id,
+                           const struct rill_client_open_ports *o);
+
+/* The ports of such a stream, inputs first; how many. They live as long as it is open. */
+size_t rill_client_ports(const struct rill_client *c, uint32_t id,
+                         const struct rill_client_port **ret);
+
+/* Sends frames of an input (port NULL: the only one), which must be of that type. Waits while there
+ * is no credit: where a model has several inputs along time, no longer than a window ahead of the
+ * others, or it waits in vain. An input beside the stream wants a frame before the first frames of
+ * the others. */
+int rill_client_push(struct rill_client *c, uint32_t id, const char *port,
+                     enum rill_client_type type, const void *frames, size_t n_frames);
+
+/* The same as far as there is credit; *ret_frames: how many were sent. Does not wait for more. */
+int rill_client_push_some(struct rill_client *c, uint32_t id, const char *port,
+                          enum rill_client_type type, const void *frames, size_t n_frames,
+                          size_t *ret_frames);
+
+/* Frames of an input that may be sent now without waiting. Reads nothing. */
+uint64_t rill_client_port_credit(const struct rill_client *c, uint32_t id, const char *port);
+
+/* Calls each(arg, port) for every port of a model, none of one that is not loaded; returns how many
+ * there are, or -1. each may be NULL. */
+int rill_client_model_ports(struct rill_client *c, const char *model,
+                            void (*each)(void *arg, const struct rill_client_port *p), void *arg);
+
+/* "i64", "bool"; "?" for others. */
+const char *rill_client_type_name(enum rill_client_type type);
 
 /* --- published streams ---------------------------------------------------------------------- */
 

@@ -102,6 +102,7 @@ int rill_client_open(struct rill_client *c, uint32_t id, const struct rill_clien
     Rill__ServerFrame *a = client_request(c, &f, RILL__SERVER_FRAME__M_OPENED, "OpenStream");
     if (!a)
         return -1;
+    client_stream_drop(s);
     *s = (struct peer_stream) { .id = id,
                                 .frame_bytes = enc_bytes[o->in.enc] * o->in.channels,
                                 .limit_pos = a->opened->credit_samples };
@@ -202,12 +203,10 @@ int client_finished(struct rill_client *c, struct peer_stream *s, struct rill_cl
         if (client_wait(c, "Finished") < 0)
             return -1;
     bool good = s->finished;
-    s->id = 0;
-    if (!good)
-        return -1;
-    if (ret)
+    if (good && ret)
         *ret = s->fin;
-    return 0;
+    client_stream_drop(s);
+    return good ? 0 : -1;
 }
 
 int rill_client_finish(struct rill_client *c, uint32_t id, struct rill_client_finished *ret)
@@ -239,7 +238,7 @@ int rill_client_cancel(struct rill_client *c, uint32_t id)
     if (!s)
         return client_fail(c, 0, "stream %u is not open", id);
     bool ended = s->ended;
-    s->id = 0;
+    client_stream_drop(s);
     if (ended)
         return 0;
     Rill__Cancel m = RILL__CANCEL__INIT;

@@ -6,6 +6,7 @@
 
 #define REC_RING 512
 #define MARK_RING 16
+#define PORTS_REC_RING 128
 #define ARRIVAL_RING 64
 #define FLUSH_CHUNK 256
 #define PACE_SLACK 256 /* a client's clock may be fast by one part in so many */
@@ -101,6 +102,28 @@ struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o)
     return l;
 }
 
+struct lane *lane_new_ports(const struct lane_model *m, const struct lane_ports_opts *o)
+{
+    struct lane *l = aligned_alloc(64, (sizeof *l + 63) & ~(size_t) 63);
+    if (!l)
+        return NULL;
+    memset(l, 0, sizeof *l);
+    l->model = m;
+    l->live = o->live;
+    l->pulse_us = lane_pulse_us(m);
+    l->window_us = PORTS_PULSES_WAIT * l->pulse_us;
+    l->cost_ns = m->run_us * UINT64_C(1000);
+    l->phase = FEED;
+    l->ports = lane_ports_new(m->plan, o);
+    if (!l->ports || !ports_stream_make(l) ||
+        !ring_init(&l->recs, sizeof(struct lane_rec), PORTS_REC_RING) ||
+        !ring_init(&l->arrivals, sizeof(struct lane_arrival), ARRIVAL_RING))
+        return lane_free(l);
+    l->bytes = sizeof *l + lane_ports_bytes(l->ports) + ring_bytes(&l->recs) +
+        ring_bytes(&l->arrivals) + rill_plan_stream_size(m->plan);
+    return l;
+}
+
 struct lane *lane_free(struct lane *l)
 {
     if (!l)
@@ -112,6 +135,7 @@ struct lane *lane_free(struct lane *l)
     ring_free(&l->recs);
     resample_free(l->to_model);
     resample_free(l->from_model);
+    lane_ports_free(l->ports);
     lane_sinks_drop(&l->sinks);
     bypass_drop(l);
     free(l->mem);
@@ -167,18 +191,6 @@ static void pulse_record(struct lane *l, struct lane_rec *rec, uint64_t began_ns
 }
 
 /* ---- input ---- */
-
-/* Notes when the last of `consumed` samples came. */
-static void arrivals_pass(struct lane *l, uint64_t consumed)
-{
-    struct lane_arrival a = { 0 };
-    while (a.count < consumed && ring_used(&l->arrivals)) {
-        ring_peek(&l->arrivals, &a, 1);
-        l->arrival_us = a.us;
-        if (a.count <= consumed)
-            ring_drop(&l->arrivals, 1);
-    }
-}
 
 static size_t room_at_mark(const struct lane *l, bool *ret_at_mark)
 {
@@ -237,7 +249,7 @@ static void samples_take(struct lane *l, float *to, size_t n)
     else
         ring_drop(&l->in, n);
     uint64_t consumed = atomic_load_explicit(&l->consumed, memory_order_relaxed) + n;
-    arrivals_pass(l, consumed);
+    lane_arrivals_pass(l, consumed);
     atomic_store_explicit(&l->consumed, consumed, memory_order_release);
 }
 
@@ -284,8 +296,24 @@ static uint64_t pace(const struct lane *l, uint64_t arrival_us)
     return arrival_us > next_us ? arrival_us : next_us < most_us ? next_us : most_us;
 }
 
+static uint64_t ports_deadline(const struct lane *l)
+{
+    const struct lane_port *clock = &l->ports->list[l->ports->clock];
+    uint64_t lacks = clock->info.pulse_frames - clock->fill;
+    bool part;
+    if (atomic_load_explicit(&l->cancel, memory_order_acquire))
+        return 0;
+    if (!ports_are_due(l, &part))
+        return part ? LANE_PART : LANE_NOTHING;
+    return pace(l,
+                arrival_of(l, atomic_load_explicit(&l->consumed, memory_order_relaxed) + lacks)) +
+        l->pulse_us;
+}
+
 uint64_t lane_deadline(const struct lane *l)
 {
+    if (l->ports)
+        return ports_deadline(l);
     bool at_mark, finish = atomic_load_explicit(&l->finish, memory_order_acquire);
     uint64_t pulse = l->model->pulse_samples, waits = l->feed_fill - l->feed_at;
     if (atomic_load_explicit(&l->cancel, memory_order_acquire))
@@ -519,6 +547,11 @@ static bool step_begin(struct lane_step *t)
 {
     struct lane *l = t->lane;
     uint64_t began = clock_now_ns();
+    if (l->ports) {
+        bool runs = ports_begin(l, t->ret);
+        t->ns = clock_now_ns() - began;
+        return runs;
+    }
     l->missed_deadline = false;
     *t->ret = LANE_WORKED;
     if (atomic_load_explicit(&l->cancel, memory_order_acquire)) {
@@ -547,10 +580,14 @@ static bool step_begin(struct lane_step *t)
 }
 
 /* The model had nothing to run. */
-static void step_starved(struct lane_step *t)
+static void step_starved(struct lane_step *t, rill_status status)
 {
     uint64_t began = clock_now_ns();
-    *t->ret = t->fed ? LANE_WORKED : starved(t->lane);
+    if (t->lane->ports) {
+        enum lane_result r = ports_starved(t->lane, status);
+        *t->ret = r == LANE_IDLE ? *t->ret : r;
+    } else
+        *t->ret = t->fed ? LANE_WORKED : starved(t->lane);
     if (*t->ret == LANE_WORKED)
         t->lane->work_ns += t->ns + clock_now_ns() - began;
 }
@@ -560,7 +597,7 @@ static void step_bypassed(struct lane_step *t)
 {
     struct lane *l = t->lane;
     if (l->bypass.pulse_fill < l->model->pulse_samples) {
-        step_starved(t);
+        step_starved(t, RILL_AGAIN);
         return;
     }
     uint64_t began = clock_now_ns() - t->ns;
@@ -578,8 +615,12 @@ static void step_end(struct lane_step *t, uint32_t n_ran)
     struct lane_rec rec = {
         .kind = LANE_PULSE, .pos = l->seg_out_pos + l->seg_out, .is_run = true, .batch = n_ran
     };
-    outputs_pull(l, &rec);
-    bypass_gap_report(l, false);
+    if (l->ports) {
+        ports_end(l, &rec);
+    } else {
+        outputs_pull(l, &rec);
+        bypass_gap_report(l, false);
+    }
     pulse_record(l, &rec, began);
     l->cost_ns = (l->cost_ns * 15 + rec.compute_us * UINT64_C(1000)) / 16;
     l->paced_us = pace(l, l->arrival_us);
@@ -609,7 +650,7 @@ void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret)
         if (lanes[i]->bypass.active)
             step_bypassed(t);
         else if (lanes[i]->phase == TAIL_OUT)
-            step_starved(t);
+            step_starved(t, RILL_AGAIN);
         else
             streams[n_due++] = lanes[i]->stream;
     }
@@ -625,7 +666,7 @@ void lanes_step(struct lane *const *lanes, size_t n, enum lane_result *ret)
         } else if (status[i] == RILL_INVALID) {
             step_fault(&steps[i]);
         } else {
-            step_starved(&steps[i]);
+            step_starved(&steps[i], status[i]);
         }
 }
 
@@ -638,5 +679,5 @@ size_t lane_batch(const struct lane_model *m, uint64_t shortest_pulse_us)
 
 uint64_t lane_pulse_us(const struct lane_model *m)
 {
-    return (uint64_t) m->pulse_samples * 1000000u / m->rate;
+    return m->rate ? (uint64_t) m->pulse_samples * 1000000u / m->rate : m->pulse_us;
 }

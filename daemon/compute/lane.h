@@ -36,7 +36,15 @@ enum lane_fill { LANE_FILL_SKIPPED, LANE_FILL_SILENCE, LANE_FILL_BYPASS };
 enum lane_edge { LANE_EDGE_NONE, LANE_EDGE_START, LANE_EDGE_END };
 
 /* DONE and FAULT (the model's stream stopped) are the last record of a lane */
-enum lane_rec_kind { LANE_PULSE, LANE_VAD, LANE_EVENT, LANE_GAP, LANE_DONE, LANE_FAULT };
+enum lane_rec_kind {
+    LANE_PULSE,
+    LANE_VAD,
+    LANE_EVENT,
+    LANE_GAP,
+    LANE_RESET, /* of ports: all frames before it have been put out */
+    LANE_DONE,
+    LANE_FAULT
+};
 
 struct lane_rec {
     enum lane_rec_kind kind;
@@ -54,8 +62,11 @@ struct lane_rec {
 
 /* What a lane needs to know of a model; lane_model_probe fills it when the model is loaded. */
 struct lane_model {
-    rill_plan *plan; /* referenced by the owner */
-    uint32_t rate, pulse_samples;
+    rill_plan *plan;                  /* referenced by the owner */
+    uint32_t rate, pulse_samples;     /* rate 0: it has no audio for a client, ports only */
+    uint32_t pulse_us;                /* then; of a model without time or rate that of the budget */
+    bool is_timed;                    /* then: pulse_us is what the model states */
+    char audio_error[300];            /* then: why */
     int audio_in, audio_out, vad_out; /* port numbers, -1 = none */
     uint32_t latency_samples;         /* of the audio */
     uint32_t lookahead_samples;       /* the longest latency of an output that is read */
@@ -86,6 +97,8 @@ struct lane_opts {
     struct lane_sinks_opts sinks;
 };
 
+struct lane_ports;
+struct lane_ports_opts;
 struct resample;
 
 struct lane {
@@ -98,6 +111,7 @@ struct lane {
 
     const struct lane_model *model;
     struct lane_opts opts;
+    struct lane_ports *ports;   /* NULL: audio */
     size_t bytes;               /* of memory */
     bool live;                  /* scheduled before lanes of files */
     uint32_t delay_out_samples; /* what align=false adds to the end */
@@ -129,6 +143,7 @@ struct lane {
 
 /* NULL without memory. The model must outlive the lane. */
 struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o);
+struct lane *lane_new_ports(const struct lane_model *m, const struct lane_ports_opts *o);
 struct lane *lane_free(struct lane *l);  /* takes and returns NULL */
 size_t lane_bytes(const struct lane *l); /* of memory; NULL: 0 */
 

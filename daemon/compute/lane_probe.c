@@ -84,7 +84,7 @@ static rill_status input_refuse(const rill_port *p, rill_error *reterr)
     snprintf(
         text, sizeof text,
         "input '%.80s', %u %s a frame, is not audio of one channel: a stream feeds exactly one "
-        "such input; the library and rill's own commands run the model",
+        "such input; OpenPorts streams the ports of any model",
         p->name, p->width, rill_type_name(p->type));
     return probe_fail(reterr, RILL_UNSUPPORTED, text);
 }
@@ -139,13 +139,13 @@ static void probe_pull(rill_stream *s, const struct lane_model *m, float *buf, s
             ;
 }
 
+#define PROBE_PULSES 64
+
 static int by_value(const void *a, const void *b)
 {
     uint64_t x = *(const uint64_t *) a, y = *(const uint64_t *) b;
     return x < y ? -1 : x > y;
 }
-
-#define PROBE_PULSES 64
 
 static void noise_make(float *x, size_t n, uint32_t *seed)
 {
@@ -155,22 +155,42 @@ static void noise_make(float *x, size_t n, uint32_t *seed)
     }
 }
 
-/* Runs noise through the stream. */
-static void probe_run(rill_stream *s, struct lane_model *m, float *buf, uint64_t *times_ns,
-                      unsigned n_pulses)
+/* A pulse for each input: noise where that is audio, 0 of any other type. */
+static void probe_push(rill_stream *s, const struct lane_model *m, const rill_port *ports,
+                       unsigned n_ports, void *buf, uint32_t *seed)
 {
     size_t took;
+    for (unsigned i = 0; i < n_ports && ports[i].is_input; i++) {
+        memset(buf, 0, (size_t) ports[i].pulse_frames * ports[i].width * ports[i].element_bytes);
+        if ((int) i == m->audio_in)
+            noise_make(buf, m->pulse_samples, seed);
+        rill_stream_push(s, i, buf, ports[i].pulse_frames, &took);
+    }
+}
+
+struct probe {
+    struct lane_model *model;
+    rill_port *ports;
+    unsigned n_ports;
+    void *mem; /* of a stream */
+    void *buf; /* a pulse of the largest port */
+    uint64_t times_ns[PROBE_PULSES];
+};
+
+/* Runs noise through the stream. */
+static void probe_run(struct probe *p, rill_stream *s)
+{
+    struct lane_model *m = p->model;
     uint32_t seed = 1;
     uint64_t cpu_ns = 0, wall_ns = 0;
-    for (unsigned k = 0; k < n_pulses; k++) {
-        noise_make(buf, m->pulse_samples, &seed);
-        rill_stream_push(s, (unsigned) m->audio_in, buf, m->pulse_samples, &took);
+    for (unsigned k = 0; k < PROBE_PULSES; k++) {
+        probe_push(s, m, p->ports, p->n_ports, p->buf, &seed);
         uint64_t wall = clock_now_ns(), t = thread_cpu_ns(pthread_self());
         bool stopped = rill_stream_run(s) == RILL_INVALID;
-        times_ns[k] = thread_cpu_ns(pthread_self()) - t;
+        p->times_ns[k] = thread_cpu_ns(pthread_self()) - t;
         wall_ns += clock_now_ns() - wall;
-        cpu_ns += times_ns[k];
-        probe_pull(s, m, buf, 1);
+        cpu_ns += p->times_ns[k];
+        probe_pull(s, m, p->buf, 1);
         if (stopped)
             rill_stream_reset(s);
     }
@@ -181,49 +201,88 @@ static void probe_run(rill_stream *s, struct lane_model *m, float *buf, uint64_t
 
 /* The 95th percentile of the pulses' times. Where it is far from the median, something else may
  * have run in between, so it is measured again: what every round shows is the model's. */
-static uint64_t probe_cost_ns(void *mem, rill_plan *plan, struct lane_model *m, float *buf,
-                              uint64_t *times_ns, unsigned n)
+static uint64_t probe_cost_ns(struct probe *p)
 {
+    const struct lane_model *m = p->model;
     uint64_t least = UINT64_MAX;
     for (unsigned k = 0; k < PROBE_ROUNDS; k++) {
-        probe_run(rill_stream_init_for(mem, plan, m->wanted, m->n_wanted), m, buf, times_ns, n);
-        qsort(times_ns, n, sizeof *times_ns, by_value);
-        uint64_t most = times_ns[n * 95 / 100];
+        probe_run(p, rill_stream_init_for(p->mem, m->plan, m->wanted, m->n_wanted));
+        qsort(p->times_ns, PROBE_PULSES, sizeof *p->times_ns, by_value);
+        uint64_t most = p->times_ns[PROBE_PULSES * 95 / 100];
         least = most < least ? most : least;
-        if (most <= 2 * times_ns[n / 2])
+        if (most <= 2 * p->times_ns[PROBE_PULSES / 2])
             break;
     }
     return least;
 }
 
+static rill_status probe_measure(struct probe *p, float *ret_rtf, rill_error *reterr)
+{
+    struct lane_model *m = p->model;
+    size_t bytes = (rill_plan_stream_size(m->plan) + 63) & ~(size_t) 63, most = 1;
+    for (unsigned i = 0; i < p->n_ports; i++) {
+        const rill_port *q = &p->ports[i];
+        size_t pulse_bytes = (size_t) q->pulse_frames * q->width * q->element_bytes;
+        most = pulse_bytes > most ? pulse_bytes : most;
+    }
+    p->mem = aligned_alloc(64, bytes ? bytes : 64);
+    p->buf = malloc(most);
+    if (!p->mem || !p->buf)
+        return probe_fail(reterr, RILL_NOMEM, "out of memory");
+    rill_thread_prepare();
+    uint64_t cost_ns = probe_cost_ns(p);
+    double pulse_ns =
+        m->rate ? 1e9 * (double) m->pulse_samples / (double) m->rate : 1e3 * (double) m->pulse_us;
+    m->run_us = (uint32_t) (cost_ns / 1000) + 1;
+    *ret_rtf = m->rate || m->is_timed ? (float) ((double) cost_ns / pulse_ns) : 0;
+    return RILL_OK;
+}
+
+/* ---- models without audio for a client ---- */
+
+#define UNTIMED_PULSE_US 20000 /* what a pulse is taken to last where nothing says so */
+
+/* Such a model serves streams of ports alone. */
+static rill_status ports_only(struct lane_model *m, rill_plan *plan, const rill_port *ports,
+                              unsigned n, const char *why, rill_error *reterr)
+{
+    char text[300];
+    unsigned clock = ports_clock(ports, n);
+    if (m->words_plan)
+        return probe_fail(reterr, RILL_UNSUPPORTED, why);
+    if (!ports_check(ports, n, text))
+        return probe_fail(reterr, RILL_UNSUPPORTED, text);
+    double us = lane_ports_pulse_us(ports, n, clock);
+    *m = (struct lane_model) { .plan = plan,
+                               .audio_in = -1,
+                               .audio_out = -1,
+                               .vad_out = -1,
+                               .pulse_samples = ports[clock].pulse_frames,
+                               .is_timed = us > 0,
+                               .pulse_us = us > 0 && us < 1 ? 1
+                                   : us > UINT32_MAX        ? UINT32_MAX
+                                   : us > 0                 ? (uint32_t) us
+                                                            : UNTIMED_PULSE_US };
+    snprintf(m->audio_error, sizeof m->audio_error, "%.299s", why);
+    return RILL_OK;
+}
+
 rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
                              float *ret_rtf, rill_error *reterr)
 {
-    unsigned n_ports = 0;
-    rill_port *ports = plan_ports(plan, &n_ports);
-    rill_status status = ports ? ports_choose(m, plan, ports, n_ports, sample_rate, reterr)
-                               : probe_fail(reterr, RILL_NOMEM, "out of memory");
-    free(ports);
-    if (status != RILL_OK)
-        return status;
-    size_t bytes = (rill_plan_stream_size(plan) + 63) & ~(size_t) 63;
-    void *mem = aligned_alloc(64, bytes ? bytes : 64);
-    uint32_t widest = 1;
-    for (unsigned i = 0; i < m->n_sink_ports; i++)
-        widest = m->sink_ports[i].width > widest ? m->sink_ports[i].width : widest;
-    float *buf = calloc((size_t) m->pulse_samples + widest, sizeof *buf);
-    uint64_t *times_ns = calloc(PROBE_PULSES, sizeof *times_ns);
-    if (mem && buf && times_ns) {
-        rill_thread_prepare();
-        uint64_t cost_ns = probe_cost_ns(mem, plan, m, buf, times_ns, PROBE_PULSES);
-        double pulse_ns = 1e9 * (double) m->pulse_samples / (double) m->rate;
-        m->run_us = (uint32_t) (cost_ns / 1000) + 1;
-        *ret_rtf = (float) ((double) cost_ns / pulse_ns);
-    } else {
-        status = probe_fail(reterr, RILL_NOMEM, "out of memory");
-    }
-    free(mem);
-    free(buf);
-    free(times_ns);
+    struct probe p = { .model = m };
+    rill_error why = { .text = "" };
+    p.ports = plan_ports(plan, &p.n_ports);
+    rill_status status = p.ports ? ports_choose(m, plan, p.ports, p.n_ports, sample_rate, &why)
+                                 : probe_fail(&why, RILL_NOMEM, "out of memory");
+    if (status == RILL_UNSUPPORTED)
+        status = ports_only(m, plan, p.ports, p.n_ports, why.text, reterr);
+    else if (status != RILL_OK)
+        probe_fail(reterr, status, why.text);
+    if (status == RILL_OK)
+        status = probe_measure(&p, ret_rtf, reterr);
+    free(p.ports);
+    free(p.mem);
+    free(p.buf);
     return status;
 }

@@ -220,7 +220,9 @@ static void load_copy(struct model *m, const struct model *f)
 
 void registry_set_price(const struct registry *r, struct model *m, float rtf, float wall)
 {
-    float around = (float) (r->root->pulse_ns * m->lane.rate / (1e9 * m->lane.pulse_samples));
+    float around = m->lane.rate
+        ? (float) (r->root->pulse_ns * m->lane.rate / (1e9 * m->lane.pulse_samples))
+        : (float) (m->lane.is_timed ? r->root->pulse_ns / (1e3 * m->lane.pulse_us) : 0);
     m->cost.probe_is_floor = m->lane.words_plan; /* a gated recogniser costs nothing in silence,
                                                     which says nothing of speech */
     m->cost.quantile = 0.9f;

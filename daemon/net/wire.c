@@ -68,14 +68,14 @@ bool wire_strings_whole(const ProtobufCMessageDescriptor *d, const uint8_t *byte
 
 uint32_t wire_audio_stream(const uint8_t *bytes, size_t n)
 {
-    enum { REQ = 1 << 3, AUDIO = 4 << 3 | 2, STREAM = 1 << 3 };
+    enum { REQ = 1 << 3, AUDIO = 4 << 3 | 2, FRAMES = 17 << 3 | 2, STREAM = 1 << 3 };
     struct span s = { bytes, bytes + n };
     uint64_t tag = varint(&s);
     if (tag == REQ) {
         varint(&s);
         tag = varint(&s);
     }
-    if (tag != AUDIO)
+    if (tag != AUDIO && tag != FRAMES)
         return 0;
     varint(&s);
     return varint(&s) == STREAM ? (uint32_t) varint(&s) : 0;

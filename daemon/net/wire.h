@@ -10,7 +10,8 @@
  * Recurses as deep as the messages of d are nested. */
 bool wire_strings_whole(const ProtobufCMessageDescriptor *d, const uint8_t *bytes, size_t n);
 
-/* The stream of a message with Audio, if its number comes first, as encoders write it; else 0. */
+/* The stream of a message with Audio or Frames, if its number comes first, as encoders write it;
+ * else 0. */
 uint32_t wire_audio_stream(const uint8_t *bytes, size_t n);
 
 bool wire_enum_has(const ProtobufCEnumDescriptor *d, int value); /* the contract names it */

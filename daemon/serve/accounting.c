@@ -6,10 +6,22 @@
 #include "daemon/base/process.h"
 #include "daemon/base/worst.h"
 #include "daemon/compute/pcm.h"
+#include "daemon/compute/ports.h"
 #include "daemon/models/registry.h"
 #include "daemon/serve/daemon.h"
 #include "daemon/serve/session.h"
 #include "daemon/serve/session_list.h"
+
+uint64_t session_us(const struct session *s, uint64_t samples)
+{
+    if (!s->ports)
+        return samples_us(samples, s->in.rate);
+    const struct lane_ports *l = s->lane ? s->lane->ports : NULL;
+    const rill_port *q = l ? &l->list[l->clock].info : NULL;
+    return q && q->rate_num && q->rate_den
+        ? (uint64_t) ((double) samples * 1e6 * q->rate_den / q->rate_num)
+        : 0;
+}
 
 static void stats_add(struct model_stats *m, const struct lane_rec *r, uint64_t audio_us,
                       double rtf, bool miss)
@@ -45,8 +57,8 @@ void account_pulse(struct session *s, const struct lane_rec *r)
 {
     uint64_t pulse_us = lane_pulse_us(&s->model->lane);
     uint64_t consumed = atomic_load_explicit(&s->lane->consumed, memory_order_acquire);
-    uint64_t audio_us = samples_us(consumed, s->in.rate) -
-        samples_us(s->audio_noted, s->in.rate); /* adds up without rounding */
+    uint64_t audio_us =
+        session_us(s, consumed) - session_us(s, s->audio_noted); /* adds up without rounding */
     bool miss = s->live && (uint64_t) r->queue_us + r->compute_us > pulse_us;
     double rtf = (double) r->compute_us / (double) (pulse_us ? pulse_us : 1);
     s->audio_noted = consumed;
@@ -91,16 +103,20 @@ double rtf_of(uint64_t compute_us, uint64_t audio_us)
 void account_finished(struct session *s, bool cancelled)
 {
     uint64_t in = s->lane ? atomic_load_explicit(&s->lane->consumed, memory_order_acquire) : 0;
-    uint64_t audio_us = samples_us(in, s->in.rate);
+    uint64_t audio_us = session_us(s, in);
     uint64_t pulse_us = lane_pulse_us(&s->model->lane);
+    char format[40] = "ports";
     if (s->gone)
         return;
+    if (!s->ports)
+        snprintf(format, sizeof format, "%u/%u/%s", s->in.rate, s->in.channels,
+                 pcm_enc_name(s->in.enc));
     log_event(s->daemon->log, LOG_INFO, EVENT_STREAM,
-              "stream=%u uid=%u model=%s in=%u/%u/%s dur=%.2fs rtf=%.5f rtf_max=%.5f q_p99=%.2fms "
+              "stream=%u uid=%u model=%s in=%s dur=%.2fs rtf=%.5f rtf_max=%.5f q_p99=%.2fms "
               "c_p99=%.3fms "
               "miss=%llu gap=%llu out=%llu%s",
-              s->serial, s->uid, s->model->name, s->in.rate, s->in.channels,
-              pcm_enc_name(s->in.enc), (double) audio_us / 1e6, rtf_of(s->compute_us, audio_us),
+              s->serial, s->uid, s->model->name, format, (double) audio_us / 1e6,
+              rtf_of(s->compute_us, audio_us),
               pulse_us ? (double) s->max_chunk_us / (double) pulse_us : 0.0,
               hist_quantile(&s->queue, 0.99) / 1e3, hist_quantile(&s->compute, 0.99) / 1e3,
               (unsigned long long) s->misses,

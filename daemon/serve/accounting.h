@@ -20,6 +20,9 @@ void account_gap(struct session *s, Rill__Gap__Reason reason, uint64_t samples);
 void account_refused(struct daemon *d, Rill__Code code);
 void account_finished(struct session *s, bool cancelled);
 
+/* How long so many samples of its input last, or frames of the input that tells its time; 0: no
+ * rate is stated. */
+uint64_t session_us(const struct session *s, uint64_t samples);
 double rtf_of(uint64_t compute_us, uint64_t audio_us); /* 0 without audio */
 
 #endif

@@ -11,7 +11,9 @@
 
 double pulse_ns_of(const struct model *m)
 {
-    return m->lane.rate ? 1e9 * m->lane.pulse_samples / m->lane.rate : 1e9;
+    if (m->lane.rate)
+        return 1e9 * m->lane.pulse_samples / m->lane.rate;
+    return m->lane.is_timed ? 1e3 * m->lane.pulse_us : 1e9;
 }
 
 static double larger(double a, double b)

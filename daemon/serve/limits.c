@@ -13,6 +13,7 @@
 #include "daemon/serve/daemon.h"
 #include "daemon/serve/session.h"
 #include "daemon/serve/session_list.h"
+#include "daemon/serve/session_ports.h"
 
 #include <sys/socket.h>
 
@@ -31,7 +32,8 @@
 
 size_t session_bytes(const struct session *s)
 {
-    return sizeof *s + lane_bytes(s->lane) + (s->event ? 2 * EVENT_BYTES_MAX : 0);
+    return sizeof *s + lane_bytes(s->lane) + (s->ports ? s->ports->bytes : 0) +
+        (s->event ? 2 * EVENT_BYTES_MAX : 0);
 }
 
 /* Whether it would be granted if all models without streams were unloaded. */

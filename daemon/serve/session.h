@@ -16,6 +16,7 @@ struct daemon;
 struct model;
 struct model_counters;
 struct owner;
+struct session_ports;
 struct topic;
 struct worker;
 
@@ -29,7 +30,8 @@ struct session {
     uint32_t id, req, serial;
     uint32_t end_req; /* of the message that ended it, for Finished */
     struct model *model;
-    struct lane *lane; /* NULL while the model loads */
+    struct lane *lane;           /* NULL while the model loads */
+    struct session_ports *ports; /* NULL: audio */
     struct worker *worker;
     struct pcm in, out;
     bool live, align, want_audio, want_vad, want_text, want_keyword, want_endpoint, finishing, gone;
@@ -67,7 +69,9 @@ struct session {
 };
 
 void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m);
+void session_open_ports(struct conn *c, uint32_t req, const Rill__OpenPorts *m);
 void session_audio(struct session *s, const Rill__Audio *m);
+void session_frames(struct session *s, const Rill__Frames *m);
 void session_finish(struct session *s, uint32_t req);
 void session_reset(struct session *s, uint32_t req);
 void session_cancel(struct session *s, uint32_t req, bool tell);

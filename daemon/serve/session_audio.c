@@ -8,6 +8,7 @@
 #include "daemon/serve/daemon.h"
 #include "daemon/serve/messages.h"
 #include "daemon/serve/session_internal.h"
+#include "daemon/serve/session_ports.h"
 
 #define CHUNK_FRAMES AUDIO_CHUNK_FRAMES
 #define REFUSAL_BYTES 160
@@ -66,6 +67,11 @@ static void audio_put(struct session *s, const uint8_t *pcm, size_t n_frames)
 void session_audio(struct session *s, const Rill__Audio *m)
 {
     Rill__Code code;
+    if (s->ports) {
+        conn_error(s->conn, 0, s->id, RILL__CODE__BAD_ARG, false,
+                   "stream %u was opened by OpenPorts and takes Frames", s->id);
+        return;
+    }
     if (!s->lane) {
         session_fail(s, RILL__CODE__FLOW_CONTROL, "audio before Opened; there is no credit yet");
         return;
@@ -111,6 +117,12 @@ void session_finish(struct session *s, uint32_t req)
         conn_error(s->conn, req, s->id, RILL__CODE__BAD_ARG, false, "Finish was said already");
         return;
     }
+    char text[512];
+    const char *why = s->ports ? session_ports_end_check(s, text) : NULL;
+    if (why) {
+        session_fail(s, RILL__CODE__BAD_FORMAT, why);
+        return;
+    }
     s->finishing = true;
     s->end_req = req;
     if (s->lane) {
@@ -124,6 +136,10 @@ void session_reset(struct session *s, uint32_t req)
     if (!s->lane || s->finishing) {
         conn_error(s->conn, req, s->id, RILL__CODE__BAD_ARG, false,
                    "Reset is for a stream that is open and not finishing");
+        return;
+    }
+    if (s->ports) {
+        session_ports_reset(s, req);
         return;
     }
     if (s->received == s->marked && s->pos_in == s->marked_pos)

@@ -16,6 +16,7 @@
 #include "daemon/serve/meter.h"
 #include "daemon/serve/session_internal.h"
 #include "daemon/serve/session_list.h"
+#include "daemon/serve/session_ports.h"
 #include "daemon/serve/topic.h"
 
 #define CHUNK_FRAMES AUDIO_CHUNK_FRAMES
@@ -23,6 +24,8 @@
 
 uint64_t session_output_bytes_per_s(const struct session *s)
 {
+    if (s->ports)
+        return session_ports_bytes_per_s(s);
     return s->want_audio ? (uint64_t) s->out.rate * pcm_frame_bytes(&s->out) : 4096;
 }
 
@@ -75,6 +78,10 @@ static void gap_take(struct session *s, const struct lane_rec *r)
 
 static void credit_send(struct session *s)
 {
+    if (s->ports) {
+        session_ports_credit(s);
+        return;
+    }
     uint64_t granted = atomic_load_explicit(&s->lane->consumed, memory_order_acquire) + s->window;
     if (s->finishing || granted - s->granted < s->window / 8 + 1)
         return;
@@ -109,11 +116,17 @@ static bool length_fits(const struct session *s, rill_error *reterr)
 
 static void done_take(struct session *s)
 {
+    char text[512];
+    const char *why = s->ports ? session_ports_lengths(s, text) : NULL;
     rill_error err;
+    if (why) {
+        session_fail(s, RILL__CODE__BAD_ARG, why);
+        return;
+    }
     events_flush(s, true);
     if (s->topic)
         topic_deliver(s->topic); /* before Finished, for a connection that gets both */
-    if (!length_fits(s, &err)) {
+    if (!s->ports && !length_fits(s, &err)) {
         session_fail(s, RILL__CODE__BAD_ARG, err.text);
         return;
     }
@@ -136,14 +149,17 @@ void session_deliver(struct session *s)
     struct lane_rec r;
     bool took = false;
     while (!s->gone && s->lane && s->conn && !s->conn->closing && ring_used(&s->lane->recs)) {
-        if (output_is_full(s)) {
-            s->conn->paused = true;
+        ring_peek(&s->lane->recs, &r, 1);
+        if (output_is_full(s) || (s->ports && !session_ports_send(s, &r, output_is_full))) {
+            if (s->conn)
+                s->conn->paused = true;
             break;
         }
-        ring_read(&s->lane->recs, &r, 1);
+        ring_drop(&s->lane->recs, 1);
         took = true;
         switch (r.kind) {
         case LANE_PULSE: pulse_take(s, &r); break;
+        case LANE_RESET: s->ports->resets++; break;
         case LANE_VAD: vad_take(s, &r); break;
         case LANE_EVENT: events_take(s, &r); break;
         case LANE_GAP: gap_take(s, &r); break;

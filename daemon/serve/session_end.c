@@ -13,6 +13,7 @@
 #include "daemon/serve/meter.h"
 #include "daemon/serve/session_internal.h"
 #include "daemon/serve/session_list.h"
+#include "daemon/serve/session_ports.h"
 #include "daemon/serve/topic.h"
 
 struct session *session_other_of(const struct session *s, const struct owner *o)
@@ -51,6 +52,7 @@ static void session_free(struct session *s)
     memory_unref(d->memory, s->owner);
     lane_free(s->lane);
     registry_unref(s->model);
+    session_ports_free(s);
     free(s->partial);
     free(s->event);
     free(s);
@@ -121,12 +123,14 @@ void session_finished_send(struct session *s, bool cancelled)
     a.processed = processed;
     a.dropped = s->received - processed - s->bypassed + s->skipped;
     a.bypassed = s->bypassed;
-    a.audio_us = samples_us(processed, s->in.rate);
+    a.audio_us = session_us(s, processed);
     a.compute_us = s->compute_us;
     a.max_chunk_us = s->max_chunk_us;
     a.deadline_misses = (uint32_t) s->misses;
     a.rtf = a.audio_us ? (float) ((double) s->compute_us / (double) a.audio_us) : 0;
-    double pulse_us = s->lane ? (double) lane_pulse_us(&s->model->lane) : 0;
+    double pulse_us = s->lane && (!s->ports || s->model->lane.is_timed || s->model->lane.rate)
+        ? (double) lane_pulse_us(&s->model->lane)
+        : 0;
     a.max_chunk_rtf = pulse_us > 0 ? (float) (s->max_chunk_us / pulse_us) : 0;
     a.not_finite = s->not_finite;
     a.vad_frames = s->vad_frames;
@@ -134,6 +138,10 @@ void session_finished_send(struct session *s, bool cancelled)
     a.p99_chunk_us = (float) hist_quantile(&s->compute, 0.99);
     f.m_case = RILL__SERVER_FRAME__M_FINISHED;
     f.finished = &a;
+    if (s->ports && s->lane) {
+        session_ports_finished(s, &f);
+        return;
+    }
     conn_send(s->conn, s->end_req, &f);
 }
 

@@ -20,6 +20,7 @@
 #include "daemon/serve/messages.h"
 #include "daemon/serve/session_internal.h"
 #include "daemon/serve/session_list.h"
+#include "daemon/serve/session_ports.h"
 #include "daemon/serve/topic.h"
 
 #include <errno.h>
@@ -77,16 +78,17 @@ static bool wants_take(struct session *s, const Rill__OpenStream *m)
     return true;
 }
 
-static bool request_check(struct session *s, struct conn *c, uint32_t req,
-                          const Rill__OpenStream *m)
+/* What a client asks for: one of the two messages. */
+struct open_request {
+    uint32_t stream;
+    const char *model;
+    Rill__Pace pace;
+    const Rill__OpenStream *audio;
+    const Rill__OpenPorts *ports;
+};
+
+static bool audio_check(struct session *s, struct conn *c, uint32_t req, const Rill__OpenStream *m)
 {
-    struct daemon *d = c->daemon;
-    if (d->life->draining)
-        return refuse(c, req, m->stream, RILL__CODE__DRAINING,
-                      "the daemon is stopping and opens nothing new");
-    const char *quota = quota_open(c, d);
-    if (quota)
-        return refuse(c, req, m->stream, RILL__CODE__QUOTA, quota);
     if (!m->in)
         return refuse(c, req, m->stream, RILL__CODE__BAD_FORMAT,
                       "OpenStream.in is missing: rate, channels and enc are needed");
@@ -94,24 +96,53 @@ static bool request_check(struct session *s, struct conn *c, uint32_t req,
         return refuse(c, req, m->stream, RILL__CODE__BAD_FORMAT,
                       "the format must have a rate of 8000 to 192000 Hz, "
                       "1 to 8 channels and an encoding of S16LE, S24LE3, S32LE or F32LE");
-    if (m->pace != RILL__PACE__PACE_LIVE && m->pace != RILL__PACE__PACE_FILE)
-        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, "pace must be LIVE or FILE");
-    if (m->pace == RILL__PACE__PACE_LIVE && admit_full(d))
-        return refuse(c, req, m->stream, RILL__CODE__OVERLOADED,
-                      "live streams have claimed the compute there is (rtf_budget)");
-    if (!wants_take(s, m))
-        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG,
-                      "want holds an output that does not exist");
-    if (!options_take(s, m)) {
-        char text[512] = "an option is not known or out of range; there are ";
-        size_t n = strlen(text);
-        options_list(text + n, sizeof text - n);
-        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, text);
-    }
     return true;
 }
 
-static struct model *model_choose(struct conn *c, uint32_t req, const Rill__OpenStream *m)
+static bool ports_request_check(struct conn *c, uint32_t req, const Rill__OpenPorts *m)
+{
+    for (size_t i = 0; i < m->n_want; i++)
+        if (!text_valid(m->want[i]))
+            return refuse(c, req, m->stream, RILL__CODE__BAD_ARG,
+                          "want holds a name that is not UTF-8 of less than 256 bytes");
+    return m->n_want <= PORTS_WANT_MAX ||
+        refuse(c, req, m->stream, RILL__CODE__BAD_ARG, "want holds over 4096 names");
+}
+
+static bool wants_check(struct session *s, struct conn *c, uint32_t req, const Rill__OpenStream *m)
+{
+    if (!wants_take(s, m))
+        return refuse(c, req, m->stream, RILL__CODE__BAD_ARG,
+                      "want holds an output that does not exist");
+    if (options_take(s, m))
+        return true;
+    char text[512] = "an option is not known or out of range; there are ";
+    size_t n = strlen(text);
+    options_list(text + n, sizeof text - n);
+    return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, text);
+}
+
+static bool request_check(struct session *s, struct conn *c, uint32_t req,
+                          const struct open_request *r)
+{
+    struct daemon *d = c->daemon;
+    if (d->life->draining)
+        return refuse(c, req, r->stream, RILL__CODE__DRAINING,
+                      "the daemon is stopping and opens nothing new");
+    const char *quota = quota_open(c, d);
+    if (quota)
+        return refuse(c, req, r->stream, RILL__CODE__QUOTA, quota);
+    if (r->audio ? !audio_check(s, c, req, r->audio) : !ports_request_check(c, req, r->ports))
+        return false;
+    if (r->pace != RILL__PACE__PACE_LIVE && r->pace != RILL__PACE__PACE_FILE)
+        return refuse(c, req, r->stream, RILL__CODE__BAD_ARG, "pace must be LIVE or FILE");
+    if (r->pace == RILL__PACE__PACE_LIVE && admit_full(d))
+        return refuse(c, req, r->stream, RILL__CODE__OVERLOADED,
+                      "live streams have claimed the compute there is (rtf_budget)");
+    return !r->audio || wants_check(s, c, req, r->audio);
+}
+
+static struct model *model_choose(struct conn *c, uint32_t req, const struct open_request *m)
 {
     const char *name = *m->model ? m->model : c->daemon->conf->models_default_model;
     char why[FOLDERS_WHY_BYTES];
@@ -167,6 +198,12 @@ static bool vad_setup(const struct session *s, rill_sink_opts *o)
 
 static bool lane_make(struct session *s)
 {
+    if (s->ports) {
+        s->lane = session_ports_lane(s);
+        if (s->lane)
+            atomic_store(&s->lane->finish, s->finishing);
+        return s->lane;
+    }
     const struct conf *conf = s->daemon->conf;
     const struct lane_model *m = &s->model->lane;
     uint32_t ms = s->live ? conf->limits_live_window_ms : conf->limits_file_window_ms;
@@ -219,6 +256,10 @@ static enum memory_answer lane_claim(struct session *s)
 
 static void opened_send(struct session *s)
 {
+    if (s->ports) {
+        session_ports_opened(s);
+        return;
+    }
     const struct lane_model *m = &s->model->lane;
     Rill__Opened a = RILL__OPENED__INIT;
     Rill__Pcm pcm = RILL__PCM__INIT;
@@ -243,17 +284,32 @@ static void opened_send(struct session *s)
     conn_send(s->conn, s->req, &f);
 }
 
+/* Why the model does not serve this session; NULL: it does. */
+static const char *model_refuse(struct session *s, Rill__Code *code, char text[512])
+{
+    if (s->ports)
+        return session_ports_refuse(s, code, text);
+    *code = RILL__CODE__MODEL_FAILED;
+    if (s->model->lane.audio_in < 0)
+        return s->model->lane.audio_error;
+    *code = RILL__CODE__BAD_ARG;
+    return outputs_choose(s) ? NULL : "want holds an output that the model does not have";
+}
+
 static void on_loaded(void *arg, struct model *m)
 {
     struct session *s = arg;
+    Rill__Code code;
+    char text[512];
+    const char *why;
     const char *quota;
     enum memory_answer a;
     struct daemon *d = s->daemon;
     if (m->state != MODEL_READY) {
         account_refused(d, model_failed_code(m));
         session_fail(s, model_failed_code(m), m->error.text);
-    } else if (!outputs_choose(s)) {
-        session_fail(s, RILL__CODE__BAD_ARG, "want holds an output that the model does not have");
+    } else if ((why = model_refuse(s, &code, text))) {
+        session_fail(s, code, why);
     } else if ((quota = quota_run(s, s->live ? (double) m->rtf : 0))) {
         account_refused(d, RILL__CODE__QUOTA);
         session_fail(s, RILL__CODE__QUOTA, quota);
@@ -270,15 +326,15 @@ static void on_loaded(void *arg, struct model *m)
         m->stats->streams++;
         m->stats->streams_opened++;
         account_opened(s);
+        worker_add(s->worker, s->lane);
         opened_send(s);
         s->req = 0;
-        worker_add(s->worker, s->lane);
         if (s->conn) /* sending Opened may have closed it */
             socket_fit(s->conn);
     }
 }
 
-void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
+static void open_it(struct conn *c, uint32_t req, const struct open_request *m)
 {
     struct daemon *d = c->daemon;
     sessions_reap(d);
@@ -292,12 +348,14 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
     struct session *s = calloc(1, sizeof *s);
     if (!s)
         refuse(c, req, m->stream, RILL__CODE__INTERNAL, "out of memory");
-    if (!s || !request_check(s, c, req, m)) {
+    if (!s || !request_check(s, c, req, m) || !(s->model = model_choose(c, req, m))) {
         free(s);
         return;
     }
-    s->model = model_choose(c, req, m);
-    if (!s->model) {
+    if (m->ports && !session_ports_new(s, m->ports)) {
+        refuse(c, req, m->stream, RILL__CODE__INTERNAL, "out of memory");
+        registry_unref(s->model);
+        session_ports_free(s);
         free(s);
         return;
     }
@@ -305,6 +363,7 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
     if (a != MEMORY_OK) {
         refuse(c, req, m->stream, memory_code(a), memory_words(a));
         registry_unref(s->model);
+        session_ports_free(s);
         free(s);
         return;
     }
@@ -318,8 +377,8 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
     s->req = req;
     s->serial = ++d->sessions->last_serial;
     s->live = m->pace == RILL__PACE__PACE_LIVE;
-    s->align = m->align;
-    s->max_latency_ms = m->max_latency_ms;
+    s->align = m->audio && m->audio->align;
+    s->max_latency_ms = m->audio ? m->audio->max_latency_ms : 0;
     s->opened_us = s->audio_us = clock_now_us();
     s->next = d->sessions->first;
     d->sessions->first = s;
@@ -328,4 +387,14 @@ void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
     streams_add(&c->streams, &s->link);
     if (!registry_load(d->registry, s->model, s->owner, false, on_loaded, s))
         session_fail(s, RILL__CODE__INTERNAL, "out of memory");
+}
+
+void session_open(struct conn *c, uint32_t req, const Rill__OpenStream *m)
+{
+    open_it(c, req, &(struct open_request) { m->stream, m->model, m->pace, m, NULL });
+}
+
+void session_open_ports(struct conn *c, uint32_t req, const Rill__OpenPorts *m)
+{
+    open_it(c, req, &(struct open_request) { m->stream, m->model, m->pace, NULL, m });
 }

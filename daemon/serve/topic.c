@@ -200,6 +200,8 @@ static const char *publish_check(const struct conn *c, const struct session *s,
 {
     if (!s->lane || s->finishing)
         return "a stream is published between Opened and Finish";
+    if (s->ports)
+        return "a stream of ports is not published; one of audio is";
     if (s->topic)
         return "the stream is published already";
     if (!model_name_valid(m->topic))
@@ -414,6 +416,7 @@ static void entry_deliver(const struct topic *t, struct sub *s, const struct his
         gap_send(s->conn, s->id, e->rec.pos, e->rec.end_pos - e->rec.pos, gap_reason(&e->rec),
                  (Rill__Gap__Fill) e->rec.fill);
         break;
+    case LANE_RESET:
     case LANE_DONE:
     case LANE_FAULT: break;
     }

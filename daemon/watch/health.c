@@ -6,6 +6,7 @@
 #include "daemon/compute/lane.h"
 #include "daemon/compute/pcm.h"
 #include "daemon/compute/pool.h"
+#include "daemon/compute/ports.h"
 #include "daemon/compute/worker.h"
 #include "daemon/serve/daemon.h"
 #include "daemon/serve/session.h"
@@ -41,6 +42,9 @@ static bool lane_is_due(const struct session *s)
 {
     const struct lane *l = s->lane;
     const struct lane_model *m = l->model;
+    if (l->ports)
+        return !atomic_load_explicit(&l->detached, memory_order_acquire) && !ring_used(&l->recs) &&
+            lane_ports_wait(l->ports);
     uint64_t pulse = rate_rescale(m->pulse_samples, l->opts.in_rate, m->rate) + 1;
     uint64_t most = l->in.mask < pulse ? l->in.mask : pulse;
     return !atomic_load_explicit(&l->detached, memory_order_acquire) && ring_used(&l->in) >= most &&

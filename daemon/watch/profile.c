@@ -120,11 +120,14 @@ static void pulses_run(struct profile_job *j, rill_stream *s, const rill_port *p
     uint32_t seed = 1;
     size_t took;
     for (; j->n_pulses < PROFILE_PULSES; j->n_pulses++) {
-        for (uint32_t i = 0; i < j->pulse_samples; i++) {
-            seed = seed * 1664525u + 1013904223u;
-            in[i] = (float) (int32_t) seed * 0x1p-34f;
+        for (unsigned p = 0; p < n_ports && ports[p].is_input; p++) {
+            memset(in, 0, (size_t) ports[p].pulse_frames * ports[p].width * ports[p].element_bytes);
+            for (uint32_t i = 0; (int) p == j->audio_in && i < j->pulse_samples; i++) {
+                seed = seed * 1664525u + 1013904223u;
+                in[i] = (float) (int32_t) seed * 0x1p-34f;
+            }
+            rill_stream_push(s, p, in, ports[p].pulse_frames, &took);
         }
-        rill_stream_push(s, (unsigned) j->audio_in, in, j->pulse_samples, &took);
         if (rill_stream_run(s) == RILL_INVALID)
             rill_stream_reset(s);
         outputs_drop(s, ports, n_ports, out);
@@ -132,14 +135,14 @@ static void pulses_run(struct profile_job *j, rill_stream *s, const rill_port *p
     }
 }
 
-/* Bytes of a frame. */
-static uint32_t frame_most(const rill_port *ports, unsigned n)
+/* Bytes of a pulse. */
+static size_t pulse_most(const rill_port *ports, unsigned n)
 {
-    uint32_t most = 1;
-    for (unsigned i = 0; i < n; i++)
-        most = ports[i].width * ports[i].element_bytes > most
-            ? ports[i].width * ports[i].element_bytes
-            : most;
+    size_t most = 1;
+    for (unsigned i = 0; i < n; i++) {
+        size_t bytes = (size_t) ports[i].pulse_frames * ports[i].width * ports[i].element_bytes;
+        most = bytes > most ? bytes : most;
+    }
     return most;
 }
 
@@ -154,7 +157,7 @@ static void profile_run(uv_work_t *w)
     void *mem = aligned_alloc(64, bytes ? bytes : 64);
     unsigned n_ports = 0;
     rill_port *ports = plan_ports(j->plan, &n_ports);
-    float *in = calloc(j->pulse_samples, sizeof *in), *out = calloc(frame_most(ports, n_ports), 1);
+    float *in = malloc(pulse_most(ports, n_ports)), *out = malloc(pulse_most(ports, n_ports));
     j->steps = calloc(PROFILE_STEPS_MAX, sizeof *j->steps);
     if (ports && mem && in && out && j->steps) {
         rill_thread_prepare();

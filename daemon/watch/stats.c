@@ -10,7 +10,7 @@
 #include "daemon/base/process.h"
 #include "daemon/base/text.h"
 #include "daemon/compute/lane.h"
-#include "daemon/compute/pcm.h"
+#include "daemon/compute/plan_ports.h"
 #include "daemon/compute/pool.h"
 #include "daemon/models/registry.h"
 #include "daemon/net/conn.h"
@@ -23,6 +23,7 @@
 #include "daemon/serve/messages.h"
 #include "daemon/serve/session.h"
 #include "daemon/serve/session_list.h"
+#include "daemon/serve/session_ports.h"
 #include "daemon/serve/topic.h"
 #include "daemon/watch/health.h"
 
@@ -125,7 +126,7 @@ static void model_stats_fill(struct model_stats_message *x, struct daemon *d, st
     Rill__ModelStats *a = &x->m;
     const struct model_stats *p = m->stats;
     const struct model_counters *f = counters_of_model(d->counters, m->name);
-    double pulse_us = m->lane.rate ? (double) lane_pulse_us(&m->lane) : 0;
+    double pulse_us = m->lane.rate || m->lane.is_timed ? (double) lane_pulse_us(&m->lane) : 0;
     rill__model_stats__init(a);
     a->name = m->name;
     a->streams = p->streams;
@@ -318,12 +319,12 @@ static void session_fill(struct session_message *x, struct session *s)
     a->in_samples = s->received;
     a->out_samples = s->sent;
     a->age_us = clock_now_us() - s->opened_us;
-    a->rtf = (float) rtf_of(s->compute_us, samples_us(s->audio_noted, s->in.rate));
+    a->rtf = (float) rtf_of(s->compute_us, session_us(s, s->audio_noted));
     a->queued_bytes = conn_queue_bytes(s->conn);
     a->memory_bytes = session_bytes(s);
     a->state = (char *) (uintptr_t) (!s->lane ? "opening" : s->finishing ? "finishing" : "running");
     a->compute_us = s->compute_us;
-    a->audio_us = samples_us(s->audio_noted, s->in.rate);
+    a->audio_us = session_us(s, s->audio_noted);
     a->deadline_misses = s->misses;
     a->gap_samples = s->gap_samples;
     a->compute_p99_us = hist_quantile(&s->compute, 0.99);
@@ -526,6 +527,42 @@ static void model_fill(struct model_message *x, const struct daemon *d, struct m
     price_fill(&x->price, d, m);
     a->price = &x->price;
     a->overload = (char *) (uintptr_t) admit_policy_name(d, m);
+    a->audio_error = m->lane.audio_error;
+}
+
+/* One model with its ports. */
+static void info_one(struct conn *c, uint32_t req, struct model *m)
+{
+    struct model_message x;
+    struct port_message {
+        Rill__Port port;
+        uint32_t dims[RILL_RANK_MAX];
+    } *list = NULL;
+    Rill__ModelInfo *pointer = &x.info;
+    Rill__Port **ports = NULL;
+    Rill__InfoReply a = RILL__INFO_REPLY__INIT;
+    Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
+    unsigned n = 0;
+    model_fill(&x, c->daemon, m);
+    rill_port *infos = m->state == MODEL_READY ? plan_ports(m->lane.plan, &n) : NULL;
+    list = calloc(n + 1u, sizeof *list);
+    ports = calloc(n + 1u, sizeof *ports);
+    for (unsigned i = 0; infos && list && ports && i < n; i++) {
+        ports[i] = &list[i].port;
+        port_fill(ports[i], m->lane.plan, i, &infos[i], list[i].dims);
+        x.info.n_ports++;
+    }
+    x.info.ports = ports;
+    a.server = (char *) (uintptr_t) "rilld " RILL_VERSION;
+    a.default_model = c->daemon->conf->models_default_model;
+    a.models = &pointer;
+    a.n_models = 1;
+    f.m_case = RILL__SERVER_FRAME__M_INFO;
+    f.info = &a;
+    conn_send(c, req, &f);
+    free(infos);
+    free(list);
+    free(ports);
 }
 
 struct topic_messages {
@@ -564,8 +601,16 @@ void info_reply(struct conn *c, uint32_t req, const Rill__Info *m)
     Rill__ServerFrame f = RILL__SERVER_FRAME__INIT;
     registry_refresh(c->daemon->registry);
     struct model *at = c->daemon->registry->models;
-    while (at && strcmp(at->name, m->after_model) <= 0)
+    while (at && strcmp(at->name, *m->model ? m->model : m->after_model) < !*m->model)
         at = at->next;
+    if (*m->model && at && !strcmp(at->name, m->model)) {
+        info_one(c, req, at);
+        return;
+    }
+    if (*m->model) {
+        conn_error(c, req, 0, RILL__CODE__NO_MODEL, false, "there is no model of that name");
+        return;
+    }
     for (; at && a.n_models < MODELS_A_REPLY; at = at->next) {
         model_fill(&x[a.n_models], c->daemon, at);
         pointers[a.n_models] = &x[a.n_models].info;

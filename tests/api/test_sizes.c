@@ -95,6 +95,11 @@ static rill_status ports_call(void *x)
     return rill_plan_ports(plan, x, 1) == 2 ? RILL_OK : RILL_INVALID;
 }
 
+static rill_status shape_call(void *x)
+{
+    return rill_plan_port_shape(plan, 0, x);
+}
+
 static rill_status profile_call(void *x)
 {
     return rill_stream_profile(stream, x, 1) > 1 ? RILL_OK : RILL_INVALID;
@@ -145,6 +150,7 @@ static const struct call {
     { "rill_model_get_info", &sized_model_info, model_info_call, 1 },
     { "rill_plan_get_info", &sized_plan_info, plan_info_call, 1 },
     { "rill_plan_ports", &sized_port, ports_call, 1 },
+    { "rill_plan_port_shape", &sized_shape, shape_call, 1 },
     { "rill_stream_profile", &sized_step_time, profile_call, 1 },
     { "rill_port_align", &sized_alignment, alignment_call, 1 },
     { "rill_sink_next", &sized_event, event_call, 1 },

@@ -282,6 +282,15 @@ unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
     return n;
 }
 
+rill_status rill_plan_port_shape(const rill_plan *p, unsigned port, rill_shape *ret)
+{
+    (void) p;
+    (void) port;
+    SIZE_CHECK(ret);
+    *ret = (rill_shape) { .struct_bytes = sizeof *ret, .rank = 1, .dims = { 1 } };
+    return RILL_OK;
+}
+
 const rill_model *rill_plan_model(const rill_plan *p)
 {
     return &p->model;

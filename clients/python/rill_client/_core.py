@@ -20,6 +20,7 @@ from .errors import ConnectionLost, DaemonError, ProtocolError, RillError, Strea
 PREFACE = b"RILL\x01\x00\x00\x00"
 MAX_MESSAGE_BYTES = 1 << 20
 CHUNK_SAMPLES = 4096
+PART_BYTES, PART_EXTRA = 65024, 512     # of frames in a message, and for the rest of it
 FULL_WAIT = 0.01                        # seconds until a daemon whose queue is full is asked again
 SOCKET = "/run/rilld/rilld.sock"
 CONTROL = "/run/rilld/control.sock"
@@ -47,6 +48,20 @@ def pick(what: str, names: Mapping[str, int], value: Any) -> int:
 
 
 @dataclass
+class PortState:
+    """What both sides know of an input."""
+    port: ev.Port
+    frames: int = 0                 #: that were sent
+    part_bytes: int = 0             #: of the frame behind them
+    limit_frames: int = 0
+
+    @property
+    def credit(self) -> int:
+        """Frames that may be begun now."""
+        return max(0, self.limit_frames - self.frames)
+
+
+@dataclass
 class StreamState:
     """What both sides know of one stream."""
     id: int
@@ -58,6 +73,7 @@ class StreamState:
     failure: Optional[RillError] = None
     finished: Optional[ev.Finished] = None
     queue: Deque[ev.Event] = field(default_factory=deque)
+    inputs: Dict[str, PortState] = field(default_factory=dict)  #: of a stream of ports
 
     @property
     def ended(self) -> bool:
@@ -161,6 +177,22 @@ class Core:
         state.discont = False
         return data, size
 
+    def frames(self, state: StreamState, input_: PortState, data: memoryview) -> Tuple[bytes, int]:
+        """As audio(): a message with as many frames of an input, or such a part of one, as may be sent now; 0: wait."""
+        size = input_.port.frame_bytes
+        most = min(PART_BYTES, self.max_message_bytes - PART_EXTRA)
+        if size <= most:
+            n = min(most // size, input_.credit, len(data) // size) * size
+        else:
+            n = min(most - most % input_.port.element_bytes, size - input_.part_bytes, len(data)) if input_.credit else 0
+        if n <= 0:
+            return b"", 0
+        message = self.message("frames", {"stream": state.id, "port": input_.port.name, "pos": input_.frames,
+                                          "at_bytes": input_.part_bytes, "data": data[:n], "type": input_.port.type})
+        input_.frames += (input_.part_bytes + n) // size
+        input_.part_bytes = (input_.part_bytes + n) % size
+        return message, n
+
     # ---- in
 
     def feed(self, data: bytes) -> int:
@@ -203,6 +235,12 @@ class Core:
                 limit = message["limit_pos" if member == "credit" else "credit_samples"]
                 if state is not None:
                     state.limit_pos = max(state.limit_pos, limit)
+                if state is not None and member == "opened":
+                    self._inputs_take(state, message)
+            elif member == "frame_credit":
+                if state is not None and message["port"] in state.inputs:
+                    known = state.inputs[message["port"]]
+                    known.limit_frames = max(known.limit_frames, message["limit_frames"])
             elif member == "finished":
                 if state is not None:
                     state.finished = ev.make(ev.Finished, message)
@@ -212,6 +250,14 @@ class Core:
                 self._error(message, state)
             if req in self._answers:
                 self._answers[req].append((member, message))
+
+    @staticmethod
+    def _inputs_take(state: StreamState, opened: Message) -> None:
+        """With Opened, since credit may follow at once."""
+        for port in opened["ports"]:
+            if port["is_input"]:
+                known = ev.make(ev.Port, port)
+                state.inputs[known.name] = PortState(known, limit_frames=known.credit_frames)
 
     def _error(self, message: Message, state: Optional[StreamState]) -> None:
         if not message["fatal"]:
@@ -299,6 +345,43 @@ def pcm_bytes(pcm: Any, frame_bytes: int) -> memoryview:
     if len(view) % frame_bytes:
         raise ValueError("%d bytes are no whole number of frames of %d bytes" % (len(view), frame_bytes))
     return view
+
+
+_FORMATS = {ev.ElementType.F32: "f", ev.ElementType.F64: "d", ev.ElementType.I8: "b", ev.ElementType.I16: "h",
+            ev.ElementType.I32: "i", ev.ElementType.I64: "ql", ev.ElementType.U8: "B", ev.ElementType.U16: "H",
+            ev.ElementType.U32: "I", ev.ElementType.U64: "QL", ev.ElementType.BOOL: "?", ev.ElementType.I4: "b",
+            ev.ElementType.U4: "B", ev.ElementType.I2: "b", ev.ElementType.U2: "B"}
+
+
+def ports_message(stream: int, model: str, pace: str, want: Iterable[str]) -> Message:
+    return {"stream": stream, "model": model, "pace": pick("pace", _PACES, pace), "want": list(want)}
+
+
+def input_of(state: StreamState, port: str) -> PortState:
+    """The input of that name; "": the only one."""
+    if not port and len(state.inputs) == 1:
+        return next(iter(state.inputs.values()))
+    if port not in state.inputs:
+        raise ValueError("the model has no input %r; its inputs are %s" % (port, ", ".join(map(repr, state.inputs)) or "none"))
+    return state.inputs[port]
+
+
+def frames_bytes(port: ev.Port, data: Any) -> memoryview:
+    """The bytes of frames of a port: those of bytes as they are, of an array whose elements are of its type."""
+    view = memoryview(data)
+    name = ev.ElementType(port.type).name.lower()
+    if not isinstance(data, (bytes, bytearray, memoryview)):
+        kind = view.format.lstrip("<=@")
+        if kind not in tuple(_FORMATS[ev.ElementType(port.type)]) or view.itemsize != port.element_bytes:
+            raise ValueError("input %r takes %s, not elements of %d bytes and format %r"
+                             % (port.name, name, view.itemsize, view.format))
+    if not view.c_contiguous:
+        raise ValueError("frames of input %r must lie in one piece; copy them first" % port.name)
+    raw = view.cast("B") if view.nbytes else memoryview(b"")
+    if not port.frame_bytes or len(raw) % port.frame_bytes:
+        raise ValueError("%d bytes are no whole number of frames of input %r, which are %s of %s: %d bytes each"
+                         % (len(raw), port.name, "x".join(map(str, port.shape)) or "1", name, port.frame_bytes))
+    return raw
 
 
 def whole_hello(core: Core, name: str) -> Tuple[int, bytes]:

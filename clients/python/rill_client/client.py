@@ -8,8 +8,8 @@ import time
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union
 
 from . import events as ev
-from ._core import (CONTROL, FULL_WAIT, SOCKET, Core, EncodingLike, StreamState, hello_take, info_page, info_whole, open_message,
-                    pcm_bytes, pcm_message, publish_message, result, socket_path, stats_page, stats_whole, status_page,
+from ._core import (CONTROL, FULL_WAIT, SOCKET, Core, EncodingLike, StreamState, PortState, frames_bytes, hello_take, info_page, info_whole, input_of, open_message,
+                    pcm_bytes, pcm_message, ports_message, publish_message, result, socket_path, stats_page, stats_whole, status_page,
                     status_whole, subscribe_message, whole_hello)
 from ._wire import Message
 from .errors import RillError, StreamEnded, Timeout
@@ -192,6 +192,14 @@ class Client:
             page = info_page(answers)
         return ev.make(ev.Info, info_whole(answers))
 
+    def model(self, name: str) -> ev.ModelInfo:
+        """One model, with its ports where it is loaded. Raises NoModel."""
+        said = self._request("info", {"model": name}, "info")
+        found = [m for m in said["models"] if m["name"] == name]
+        if not found:       # of a daemon that knows no ports
+            raise ValueError("the daemon did not tell of model %r" % name)
+        return ev.make(ev.ModelInfo, found[0])
+
     def stats(self) -> ev.Stats:
         """Counts of the daemon and of each model."""
         answers: List[Message] = []
@@ -234,6 +242,23 @@ class Client:
             self._core.streams.pop(state.id, None)
             raise
         return Stream(self, state, ev.make(ev.Opened, opened))
+
+    def open_ports(self, model: str = "", *, pace: str = "file", want: Iterable[str] = ()) -> "PortStream":
+        """Opens a stream of a model's ports: frames of any type, as they are, in and out.
+
+        model   "" is the daemon's default
+        pace    "file", or "live" for a model that states its rate
+        want    names of outputs; empty: all
+
+        Raises NoModel, ModelFailed, BadRequest, Overloaded, Draining.
+        """
+        state = self._core.stream_add(0)
+        try:
+            opened = self._request("open_ports", ports_message(state.id, model, pace, want), "opened")
+        except BaseException:
+            self._core.streams.pop(state.id, None)
+            raise
+        return PortStream(self, state, ev.make(ev.Opened, opened))
 
     def subscribe(self, topic: str, *, start: Union[str, int] = "now", want: Iterable[str] = (), channels: int = 1,
                   encoding: Optional[EncodingLike] = None) -> "Stream":
@@ -414,6 +439,101 @@ class Stream:
         self._client._core.streams.pop(self.id, None)
 
 
+class PortStream(Stream):
+    """A stream of ports. Frames of its outputs come as Frames events."""
+
+    @property
+    def ports(self) -> Tuple[ev.Port, ...]:
+        return self.opened.ports
+
+    def port(self, name: str, is_input: bool = False) -> ev.Port:
+        """The output of that name, or the input."""
+        for port in self.ports:
+            if port.name == name and port.is_input == is_input:
+                return port
+        raise ValueError("the model has no %s %r" % ("input" if is_input else "output", name))
+
+    def credit_of(self, port: str = "") -> int:
+        """Frames of an input that push() takes without waiting."""
+        self._state.check()
+        return input_of(self._state, port).credit
+
+    def push(self, data: Any, port: str = "") -> None:
+        """Sends frames of an input ("": the only one): bytes, or an array of its type. Waits for credit. An input beside the
+        stream (is_set) holds its newest frame, and wants one before the first frames of the others."""
+        into = input_of(self._state, port)
+        rest = frames_bytes(into.port, data)
+        while rest:
+            rest = rest[self._push_some(into, rest):]
+            if rest:
+                self._client._progress("credit")
+        self._state.check()
+
+    def _push_some(self, into: PortState, rest: memoryview) -> int:
+        sent = 0
+        while sent < len(rest):
+            while self._client.poll(0):
+                pass
+            self._state.check()
+            data, size = self._client._core.frames(self._state, into, rest[sent:])
+            if not size:
+                break
+            self._client._send(data)
+            sent += size
+        return sent
+
+    def run(self, inputs: Mapping[str, Any]) -> Dict[str, bytes]:
+        """Whole sequences through the stream, which ends: the frames of every wanted output, one behind the other. Inputs
+        that lie beside the stream go first, the others side by side."""
+        left = {}
+        for name, data in inputs.items():
+            into = input_of(self._state, name)
+            left[into.port.name] = (into, frames_bytes(into.port, data))
+        for into, data in list(left.values()):
+            if into.port.is_set:
+                self.push(data, into.port.name)
+                del left[into.port.name]
+        out: Dict[str, List[bytes]] = {p.name: [] for p in self.ports if p.is_wanted}
+        while left:
+            before = sum(len(d) for _, d in left.values())
+            for name, (into, data) in list(left.items()):
+                left[name] = (into, data[self._push_some(into, data):])
+                if not len(left[name][1]):
+                    del left[name]
+            self._collect(out)
+            if left and sum(len(d) for _, d in left.values()) == before:
+                self._client._progress("credit")
+        self.end()
+        while self._state.finished is None:
+            self._collect(out)
+            if self._state.failure is not None:
+                raise self._state.failure
+            if self._state.finished is None:
+                self._client._progress("Finished")
+        self._collect(out)
+        self._forget()
+        return {name: b"".join(parts) for name, parts in out.items()}
+
+    def _collect(self, out: Dict[str, List[bytes]]) -> None:
+        for event in self.events():
+            if isinstance(event, ev.Frames):
+                out[event.port].append(event.data)
+
+    def end(self) -> None:
+        """Says that no more frames come and does not wait; read on until finished is set."""
+        self._state.check()
+        self._client._send(self._client._core.message("finish", {"stream": self.id}))
+
+    def send(self, pcm: Any) -> None:
+        raise TypeError("a stream of ports takes push()")
+
+    def process(self, pcm: Iterable[Any]) -> Iterator[ev.Event]:
+        raise TypeError("a stream of ports takes run()")
+
+    def skip(self, samples: int) -> None:
+        raise TypeError("a stream of ports has no gaps; reset() begins afresh")
+
+
 class Control(Client):
     """A connection to rilld's control socket ($RILL_CONTROL or /run/rilld/control.sock): all that Client does and the rest.
 
@@ -485,4 +605,4 @@ class Control(Client):
             self._core.forget(req)
 
 
-__all__ = ["Client", "Control", "Stream"]
+__all__ = ["Client", "Control", "PortStream", "Stream"]

@@ -58,6 +58,77 @@ class Opened:
     credit_samples: int = 0
     outputs: Tuple[int, ...] = ()
     offset_samples: int = 0     #: input sample that output sample 0 stands for; output's rate
+    ports: Tuple["Port", ...] = ()  #: of a stream of ports, which has nothing of what stands between
+
+
+class ElementType(IntEnum):
+    """What an element of a port is, little-endian; those of 4 and 2 bits have a byte each, a bool is 0 or 1."""
+    F32 = 1
+    F64 = 2
+    I8 = 3
+    I16 = 4
+    I32 = 5
+    I64 = 6
+    U8 = 7
+    U16 = 8
+    U32 = 9
+    U64 = 10
+    BOOL = 11
+    I4 = 12
+    U4 = 13
+    I2 = 14
+    U2 = 15
+
+
+@dataclass(frozen=True)
+class Port:
+    """One input or output of a model. Frame k stands for sample (offset_num / offset_den) + k * (hop_num / hop_den) of the
+    input's time axis and comes latency_samples later than that."""
+    name: str = ""
+    is_input: bool = False
+    kind: str = ""              #: tensor, audio, vad, keyword, ctc, transducer
+    type: int = 0               #: an ElementType
+    element_bytes: int = 0
+    shape: Tuple[int, ...] = () #: of a frame: the axes of the tensor but time
+    time_axis: int = 0          #: where time stands among them, if hop_num is not 0
+    rate_num: int = 0           #: frames per second = rate_num / rate_den; 0 if not declared
+    rate_den: int = 0
+    pulse_frames: int = 0       #: that go through the model at once
+    hop_num: int = 0            #: 0: it does not run along time
+    hop_den: int = 0
+    latency_samples: int = 0
+    offset_num: int = 0
+    offset_den: int = 0
+    is_set: bool = False        #: an input beside the stream: one frame holds until the next
+    credit_frames: int = 0      #: inputs, of an open stream: that may be sent at first
+    is_wanted: bool = False     #: outputs, of an open stream: its frames come
+
+    @property
+    def frame_bytes(self) -> int:
+        n = self.element_bytes
+        for d in self.shape:
+            n *= d
+        return n
+
+
+@dataclass(frozen=True)
+class Frames:
+    """Frames of an output, in order. Where a frame is larger than a message it comes in parts: at_bytes of the frame at pos
+    came before."""
+    stream: int = 0
+    port: str = ""
+    pos: int = 0                #: index of the first frame since the stream began
+    at_bytes: int = 0
+    data: bytes = b""
+    queue_us: int = 0
+    compute_us: int = 0
+    resets: int = 0             #: of the stream before these frames
+
+
+@dataclass(frozen=True)
+class PortFrames:
+    port: str = ""
+    frames: int = 0             #: that came or went
 
 
 @dataclass(frozen=True)
@@ -153,6 +224,7 @@ class Finished:
     cancelled: bool = False
     p99_chunk_us: float = 0.0
     bypassed: int = 0           #: of samples_in: went past the model under overload
+    ports: Tuple[PortFrames, ...] = ()  #: of a stream of ports
 
 
 @dataclass(frozen=True)
@@ -162,7 +234,7 @@ class GoAway:
     grace_ms: int = 0
 
 
-Event = Union[Audio, Vad, Transcript, Keyword, Endpoint, Gap]
+Event = Union[Audio, Vad, Transcript, Keyword, Endpoint, Gap, Frames]
 
 
 @dataclass(frozen=True)
@@ -183,6 +255,8 @@ class ModelInfo:
     overload: str = ""          #: bypass, skip, shed or off
     error: str = ""             #: failed: why it cannot be had
     price: "Price" = field(default_factory=lambda: Price())     #: how rtf came about
+    ports: Tuple[Port, ...] = ()    #: of Client.model()
+    audio_error: str = ""       #: why open() is refused; open_ports() is not
 
 
 @dataclass(frozen=True)
@@ -349,7 +423,7 @@ _RENAMED: Dict[type, Dict[str, str]] = {
     Session: {"in": "input", "out": "output"},
 }
 _NESTED: Dict[Tuple[type, str], type] = {
-    (Opened, "model_pcm"): Pcm, (Transcript, "words"): Word, (Info, "models"): ModelInfo, (Info, "topics"): TopicInfo,
+    (Opened, "model_pcm"): Pcm, (Opened, "ports"): Port, (ModelInfo, "ports"): Port, (Finished, "ports"): PortFrames, (Transcript, "words"): Word, (Info, "models"): ModelInfo, (Info, "topics"): TopicInfo,
     (ModelInfo, "price"): Price,
     (TopicInfo, "out"): Pcm, (Subscribed, "out"): Pcm, (Stats, "models"): ModelStats,
     (Status, "stats"): Stats, (Session, "input"): Pcm, (Session, "output"): Pcm,
@@ -377,9 +451,11 @@ def make(cls: Type[T], message: Dict[str, Any]) -> T:
 #: frame member -> what it becomes on its stream's queue
 STREAM_EVENTS: Dict[str, Any] = {
     "audio": Audio, "vad": Vad, "text": Transcript, "keyword": Keyword, "endpoint": Endpoint, "gap": Gap,
+    "frames": Frames,
 }
 
 __all__: List[str] = [
-    "Audio", "Edge", "Encoding", "Endpoint", "Event", "Finished", "Gap", "GoAway", "Health", "HealthState", "Info", "Keyword",
-    "ModelInfo", "ModelStats", "Opened", "Output", "Pcm", "Price", "Session", "Stats", "Status", "Subscribed", "TopicInfo", "Transcript", "Vad", "Word",
+    "Audio", "Edge", "ElementType", "Encoding", "Endpoint", "Event", "Finished", "Frames", "Gap", "GoAway", "Health", "HealthState", "Info", "Keyword",
+    "ModelInfo", "ModelStats", "Opened", "Output", "Pcm", "Port", "PortFrames",
+    "Price", "Session", "Stats", "Status", "Subscribed", "TopicInfo", "Transcript", "Vad", "Word",
 ]
