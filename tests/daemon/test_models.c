@@ -542,8 +542,23 @@ static void folder_put(const struct rig *r, const char *name, const char *graph,
     text_put(file, conf);
 }
 
-/* Ports of other types than f32: what a session cannot feed is refused by name, and outputs that
- * nobody asked for stand in nobody's way. */
+/* A model of tokens is loaded, for streams of ports; one of audio is refused by name. */
+static void test_tokens(struct rig *r, struct rill_client *ctl, const char *name)
+{
+    struct rill_client_open o = open_of(name);
+    struct rill_client_open_ports ports = { .model = name, .pace = RILL_CLIENT_FILE };
+    struct rill_client *c = client(r->sock);
+    CHECK_OF(ctl, rill_client_ctl_load(ctl, name) == 0);
+    CHECK(rill_client_open(c, 1, &o, NULL) < 0 &&
+              rill_client_error_code(c) == RILL__CODE__MODEL_FAILED &&
+              strstr(rill_client_error(c), "input 'x', 1 i64 a frame"),
+          "%s", rill_client_error(c));
+    CHECK_OF(c, rill_client_open_ports(c, 1, &ports) == 0 && rill_client_finish(c, 1, NULL) == 0);
+    rill_client_free(c);
+}
+
+/* Ports of other types than f32: what a session of audio cannot feed is refused by name, and
+ * outputs that nobody asked for stand in nobody's way. */
 static void test_types(struct rig *r, struct rill_client *ctl)
 {
 #define GRAPH(type, outputs, body)                                                                 \
@@ -554,13 +569,14 @@ static void test_types(struct rig *r, struct rill_client *ctl)
     static const struct {
         const char *name, *graph, *ports, *words;
     } rows[] = {
-        { "tokens", GRAPH("integer", "y", "    y = copy(x);\n"), "", "input 'x', 1 i64 a frame" },
         { "whole", GRAPH("integer", "y", "    y = copy(x);\n"), AUDIO_IN AUDIO_OUT,
           "port 'x' is i64" },
         { "decides", GRAPH("scalar", "y", "    y = x > 0.0;\n"), AUDIO_IN AUDIO_OUT,
           "port 'y' is bool" },
     };
     struct result got;
+    folder_put(r, "tokens", GRAPH("integer", "y", "    y = copy(x);\n"), "");
+    test_tokens(r, ctl, "tokens");
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         folder_put(r, rows[i].name, rows[i].graph, rows[i].ports);
         CHECK(rill_client_ctl_load(ctl, rows[i].name) < 0 &&

@@ -123,6 +123,13 @@ static void play_line(struct play *p, char *line)
     }
 }
 
+static void file_put(const char *path, const char *text)
+{
+    FILE *f = fopen(path, "w");
+    if (CHECK(f && fputs(text, f) >= 0, "%s", path))
+        fclose(f);
+}
+
 /* The model of the example of words; returns the settings that let the daemon find it. */
 static const char *ears_make(void)
 {
@@ -142,6 +149,20 @@ static const char *ears_make(void)
     return more;
 }
 
+/* The model of the example of ports. */
+static void count_make(void)
+{
+    char path[200];
+    snprintf(path, sizeof path, "%s/models/count", rig.dir);
+    mkdir(path, 0700);
+    snprintf(path, sizeof path, "%s/models/count/model.conf", rig.dir);
+    file_put(path, "[model]\nsummary = counts\n");
+    snprintf(path, sizeof path, "%s/models/count/graph.nnef", rig.dir);
+    file_put(path,
+             "version 1.0;\ngraph count(x) -> (y)\n{\n"
+             "    x = external<integer>(shape = [S]);\n    y = x + 1;\n}\n");
+}
+
 int main(void)
 {
     FILE *f = fopen(getenv("RILLD_PROTOCOL_DOC"), "r");
@@ -152,6 +173,7 @@ int main(void)
         return check_end();
     rig_dir(&rig);
     rig_conf(&rig, ears_make());
+    count_make();
     if (!CHECK(rig_spawn(&rig,
                          (char *[]) { getenv("RILLD"), (char *) (uintptr_t) "--config", rig.conf,
                                       NULL }) &&

@@ -357,6 +357,21 @@ def ports_message(stream: int, model: str, pace: str, want: Iterable[str]) -> Me
     return {"stream": stream, "model": model, "pace": pick("pace", _PACES, pace), "want": list(want)}
 
 
+def model_of(said: Message, name: str) -> Message:
+    """The model of an answer to Info that asked for it alone."""
+    for model in said["models"]:
+        if model["name"] == name:
+            return dict(model)
+    raise ProtocolError("the daemon did not tell of model %r" % name)
+
+
+def port_of(ports: Iterable[ev.Port], name: str, is_input: bool) -> ev.Port:
+    for port in ports:
+        if port.name == name and port.is_input == is_input:
+            return port
+    raise ValueError("the model has no %s %r" % ("input" if is_input else "output", name))
+
+
 def input_of(state: StreamState, port: str) -> PortState:
     """The input of that name; "": the only one."""
     if not port and len(state.inputs) == 1:

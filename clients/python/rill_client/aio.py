@@ -16,9 +16,9 @@ import time
 from typing import Any, AsyncIterable, AsyncIterator, Dict, Iterable, List, Mapping, Optional, Set, Tuple, Type, TypeVar, Union
 
 from . import events as ev
-from ._core import (CONTROL, FULL_WAIT, SOCKET, Core, EncodingLike, StreamState, hello_take, info_page, info_whole, open_message,
-                    pcm_bytes, pcm_message, publish_message, result, socket_path, stats_page, stats_whole, status_page,
-                    status_whole, subscribe_message, whole_hello)
+from ._core import (CONTROL, FULL_WAIT, SOCKET, Core, EncodingLike, StreamState, frames_bytes, hello_take, info_page, info_whole,
+                    input_of, model_of, open_message, pcm_bytes, pcm_message, port_of, ports_message, publish_message, result,
+                    socket_path, stats_page, stats_whole, status_page, status_whole, subscribe_message, whole_hello)
 from ._wire import Message
 from .errors import RillError, StreamEnded, Timeout
 
@@ -245,6 +245,11 @@ class AsyncClient:
             page = stats_page(answers)
         return ev.make(ev.Stats, stats_whole(answers))
 
+    async def model(self, name: str) -> ev.ModelInfo:
+        """As Client.model."""
+        said = await self._request("info", {"model": name}, "info")
+        return ev.make(ev.ModelInfo, model_of(said, name))
+
     async def health(self) -> ev.Health:
         return ev.make(ev.Health, await self._request("health", {}, "health"))
 
@@ -264,6 +269,16 @@ class AsyncClient:
             self._core.streams.pop(state.id, None)
             raise
         return AsyncStream(self, state, ev.make(ev.Opened, opened))
+
+    async def open_ports(self, model: str = "", *, pace: str = "file", want: Iterable[str] = ()) -> "AsyncPortStream":
+        """Opens a stream of a model's ports; parameters and errors as in Client.open_ports."""
+        state = self._core.stream_add(0)
+        try:
+            opened = await self._request("open_ports", ports_message(state.id, model, pace, want), "opened")
+        except BaseException:
+            self._core.streams.pop(state.id, None)
+            raise
+        return AsyncPortStream(self, state, ev.make(ev.Opened, opened))
 
     async def subscribe(self, topic: str, *, start: Union[str, int] = "now", want: Iterable[str] = (), channels: int = 1,
                         encoding: Optional[EncodingLike] = None) -> "AsyncStream":
@@ -382,7 +397,12 @@ class AsyncStream:
 
     async def process(self, pcm: Union[Iterable[Any], AsyncIterable[Any]]) -> AsyncIterator[ev.Event]:
         """Sends each piece of pcm (an async iterable works too), then finishes; gives the events as they come."""
-        sender = asyncio.ensure_future(self._send_all(pcm))
+        async for event in self._while(self._send_all(pcm)):
+            yield event
+
+    async def _while(self, sending: Any) -> AsyncIterator[ev.Event]:
+        """Events while something is sent and until the stream has ended."""
+        sender = asyncio.ensure_future(sending)
         sender.add_done_callback(lambda _: self._client._wake())
         try:
             while True:
@@ -439,6 +459,69 @@ class AsyncStream:
     def _forget(self) -> None:
         self._client._core.streams.pop(self.id, None)
         self._client._room.set()
+
+
+class AsyncPortStream(AsyncStream):
+    """A stream of ports, as PortStream. Frames of its outputs come as Frames events."""
+
+    @property
+    def ports(self) -> Tuple[ev.Port, ...]:
+        return self.opened.ports
+
+    def port(self, name: str, is_input: bool = False) -> ev.Port:
+        """The output of that name, or the input."""
+        return port_of(self.ports, name, is_input)
+
+    def credit_of(self, port: str = "") -> int:
+        """Frames of an input that push() takes without waiting."""
+        self._state.check()
+        return input_of(self._state, port).credit
+
+    async def push(self, data: Any, port: str = "") -> None:
+        """Sends frames of an input, as PortStream.push, and waits for credit; events must be read meanwhile if there are
+        many."""
+        into = input_of(self._state, port)
+        rest = frames_bytes(into.port, data)
+        self._state.check()
+        while rest:
+            data, size = self._client._core.frames(self._state, into, rest)
+            if size:
+                await self._client._send(data)
+                rest = rest[size:]
+            else:
+                await self._client._progress("credit")
+            self._state.check()
+
+    async def run(self, inputs: Mapping[str, Any]) -> Dict[str, bytes]:
+        """Whole sequences through the stream, which ends: the frames of every wanted output, one behind the other."""
+        into = [(input_of(self._state, name).port, data) for name, data in inputs.items()]
+        out: Dict[str, List[bytes]] = {p.name: [] for p in self.ports if p.is_wanted}
+
+        async def send() -> None:
+            for port, data in into:
+                if port.is_set:
+                    await self.push(data, port.name)
+            await asyncio.gather(*(self.push(data, port.name) for port, data in into if not port.is_set))
+            await self.end()
+
+        async for event in self._while(send()):
+            if isinstance(event, ev.Frames):
+                out[event.port].append(event.data)
+        return {name: b"".join(parts) for name, parts in out.items()}
+
+    async def end(self) -> None:
+        """Says that no more frames come and does not wait; read on until finished is set."""
+        self._state.check()
+        await self._client._send(self._client._core.message("finish", {"stream": self.id}))
+
+    async def send(self, pcm: Any) -> None:
+        raise TypeError("a stream of ports takes push()")
+
+    def process(self, pcm: Union[Iterable[Any], AsyncIterable[Any]]) -> AsyncIterator[ev.Event]:
+        raise TypeError("a stream of ports takes run()")
+
+    def skip(self, samples: int) -> None:
+        raise TypeError("a stream of ports has no gaps; reset() begins afresh")
 
 
 class AsyncControl(AsyncClient):

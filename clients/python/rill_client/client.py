@@ -8,9 +8,9 @@ import time
 from typing import Any, Dict, Iterable, Iterator, List, Mapping, Optional, Tuple, TypeVar, Union
 
 from . import events as ev
-from ._core import (CONTROL, FULL_WAIT, SOCKET, Core, EncodingLike, StreamState, PortState, frames_bytes, hello_take, info_page, info_whole, input_of, open_message,
-                    pcm_bytes, pcm_message, ports_message, publish_message, result, socket_path, stats_page, stats_whole, status_page,
-                    status_whole, subscribe_message, whole_hello)
+from ._core import (CONTROL, FULL_WAIT, SOCKET, Core, EncodingLike, PortState, StreamState, frames_bytes, hello_take, info_page,
+                    info_whole, input_of, model_of, open_message, pcm_bytes, pcm_message, port_of, ports_message, publish_message,
+                    result, socket_path, stats_page, stats_whole, status_page, status_whole, subscribe_message, whole_hello)
 from ._wire import Message
 from .errors import RillError, StreamEnded, Timeout
 
@@ -195,10 +195,7 @@ class Client:
     def model(self, name: str) -> ev.ModelInfo:
         """One model, with its ports where it is loaded. Raises NoModel."""
         said = self._request("info", {"model": name}, "info")
-        found = [m for m in said["models"] if m["name"] == name]
-        if not found:       # of a daemon that knows no ports
-            raise ValueError("the daemon did not tell of model %r" % name)
-        return ev.make(ev.ModelInfo, found[0])
+        return ev.make(ev.ModelInfo, model_of(said, name))
 
     def stats(self) -> ev.Stats:
         """Counts of the daemon and of each model."""
@@ -448,10 +445,7 @@ class PortStream(Stream):
 
     def port(self, name: str, is_input: bool = False) -> ev.Port:
         """The output of that name, or the input."""
-        for port in self.ports:
-            if port.name == name and port.is_input == is_input:
-                return port
-        raise ValueError("the model has no %s %r" % ("input" if is_input else "output", name))
+        return port_of(self.ports, name, is_input)
 
     def credit_of(self, port: str = "") -> int:
         """Frames of an input that push() takes without waiting."""

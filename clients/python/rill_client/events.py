@@ -423,7 +423,8 @@ _RENAMED: Dict[type, Dict[str, str]] = {
     Session: {"in": "input", "out": "output"},
 }
 _NESTED: Dict[Tuple[type, str], type] = {
-    (Opened, "model_pcm"): Pcm, (Opened, "ports"): Port, (ModelInfo, "ports"): Port, (Finished, "ports"): PortFrames, (Transcript, "words"): Word, (Info, "models"): ModelInfo, (Info, "topics"): TopicInfo,
+    (Opened, "model_pcm"): Pcm, (Opened, "ports"): Port, (ModelInfo, "ports"): Port, (Finished, "ports"): PortFrames,
+    (Transcript, "words"): Word, (Info, "models"): ModelInfo, (Info, "topics"): TopicInfo,
     (ModelInfo, "price"): Price,
     (TopicInfo, "out"): Pcm, (Subscribed, "out"): Pcm, (Stats, "models"): ModelStats,
     (Status, "stats"): Stats, (Session, "input"): Pcm, (Session, "output"): Pcm,
@@ -455,7 +456,8 @@ STREAM_EVENTS: Dict[str, Any] = {
 }
 
 __all__: List[str] = [
-    "Audio", "Edge", "ElementType", "Encoding", "Endpoint", "Event", "Finished", "Frames", "Gap", "GoAway", "Health", "HealthState", "Info", "Keyword",
+    "Audio", "Edge", "ElementType", "Encoding", "Endpoint", "Event", "Finished", "Frames", "Gap",
+    "GoAway", "Health", "HealthState", "Info", "Keyword",
     "ModelInfo", "ModelStats", "Opened", "Output", "Pcm", "Port", "PortFrames",
     "Price", "Session", "Stats", "Status", "Subscribed", "TopicInfo", "Transcript", "Vad", "Word",
 ]
