@@ -186,25 +186,45 @@ static void top_folder_strip(struct unpacking *u)
         u->files[i].name += top;
 }
 
-/* What may come out of the file: gzip makes at most 1032 bytes of one. */
-static uint64_t bytes_within(const char *path)
+/* What may come out of an archive: gzip makes at most 1032 bytes of one. */
+static uint64_t bytes_within(const uint8_t magic[2], uint64_t bytes)
+{
+    const bool gzip = magic[0] == 0x1f && magic[1] == 0x8b;
+    return gzip ? (bytes > UINT64_MAX / 1032 ? UINT64_MAX : bytes * 1032) : bytes;
+}
+
+static uint64_t bytes_within_file(const char *path)
 {
     struct stat st;
     uint8_t magic[2] = { 0 };
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return 0;
-    const bool gzip = read(fd, magic, 2) == 2 && magic[0] == 0x1f && magic[1] == 0x8b;
+    if (read(fd, magic, 2) != 2)
+        magic[0] = 0;
     const uint64_t bytes = fstat(fd, &st) == 0 && st.st_size > 0 ? (uint64_t) st.st_size : 0;
     close(fd);
-    return gzip ? (bytes > UINT64_MAX / 1032 ? UINT64_MAX : bytes * 1032) : bytes;
+    return bytes_within(magic, bytes);
 }
 
-static rill_status tarball_read(struct unpacking *u, const char *path)
+struct source {
+    const char *path;
+    const uint8_t *bytes; /* NULL: in the file */
+    size_t n;
+};
+
+static bool source_open(const struct unpacking *u, const struct source *from)
 {
-    if (archive_read_support_filter_gzip(u->archive) != ARCHIVE_OK ||
-        archive_read_support_format_tar(u->archive) != ARCHIVE_OK ||
-        archive_read_open_filename(u->archive, path, BLOCK_BYTES) != ARCHIVE_OK)
+    return archive_read_support_filter_gzip(u->archive) == ARCHIVE_OK &&
+        archive_read_support_format_tar(u->archive) == ARCHIVE_OK &&
+        (from->bytes
+             ? archive_read_open_memory(u->archive, from->bytes, from->n)
+             : archive_read_open_filename(u->archive, from->path, BLOCK_BYTES)) == ARCHIVE_OK;
+}
+
+static rill_status tarball_read(struct unpacking *u, const struct source *from)
+{
+    if (!source_open(u, from))
         return read_fail(u);
     TRY(entries_read(u));
     top_folder_strip(u);
@@ -213,18 +233,16 @@ static rill_status tarball_read(struct unpacking *u, const char *path)
     return RILL_OK;
 }
 
-rill_status tarball_open(struct folder *ret, const char *path, struct arena *a, uint64_t max_bytes,
-                         rill_error *reterr)
+static rill_status source_read(struct folder *ret, const struct source *from, struct arena *a,
+                               uint64_t max_bytes, rill_error *reterr)
 {
     struct unpacking u = {
         .archive = archive_read_new(), .arena = a, .left_bytes = max_bytes, .err = reterr
     };
-    struct folder f = { .fd = -1, .path = path, .is_kept = true };
-    const uint64_t within = bytes_within(path);
-    u.left_bytes = within < max_bytes ? within : max_bytes;
+    struct folder f = { .fd = -1, .path = from->path, .is_kept = true };
     if (!u.archive)
         return err_set(reterr, RILL_NOMEM, "out of memory");
-    rill_status s = tarball_read(&u, path);
+    rill_status s = tarball_read(&u, from);
     archive_read_free(u.archive);
     if (s != RILL_OK)
         return s;
@@ -233,11 +251,37 @@ rill_status tarball_open(struct folder *ret, const char *path, struct arena *a, 
     *ret = f;
     return RILL_OK;
 }
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+rill_status tarball_open(struct folder *ret, const char *path, struct arena *a, uint64_t max_bytes,
+                         rill_error *reterr)
+{
+    return source_read(ret, &(struct source) { .path = path }, a,
+                       least(bytes_within_file(path), max_bytes), reterr);
+}
+
+rill_status tarball_of(struct folder *ret, const char *path, const uint8_t *bytes, size_t n,
+                       struct arena *a, uint64_t max_bytes, rill_error *reterr)
+{
+    const uint64_t within = n < 2 ? n : bytes_within(bytes, n);
+    return source_read(ret, &(struct source) { path, bytes, n }, a, least(within, max_bytes),
+                       reterr);
+}
 #else
 rill_status tarball_open(struct folder *ret, const char *path, struct arena *a, uint64_t max_bytes,
                          rill_error *reterr)
 {
-    (void) ret, (void) path, (void) a, (void) max_bytes;
+    return tarball_of(ret, path, NULL, 0, a, max_bytes, reterr);
+}
+
+rill_status tarball_of(struct folder *ret, const char *path, const uint8_t *bytes, size_t n,
+                       struct arena *a, uint64_t max_bytes, rill_error *reterr)
+{
+    (void) ret, (void) path, (void) bytes, (void) n, (void) a, (void) max_bytes;
     return err_set(reterr, RILL_UNSUPPORTED,
                    "this library was built without libarchive; unpack the archive into a folder, "
                    "or build with -Darchive=enabled");

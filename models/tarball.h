@@ -15,4 +15,7 @@ rill_status tarball_check_name(const char *path, rill_error *reterr);
  * max_bytes in all. UNSUPPORTED: this library was built without libarchive. */
 rill_status tarball_open(struct folder *ret, const char *path, struct arena *a, uint64_t max_bytes,
                          rill_error *reterr);
+/* The same of the bytes of an archive; path is for messages. */
+rill_status tarball_of(struct folder *ret, const char *path, const uint8_t *bytes, size_t n,
+                       struct arena *a, uint64_t max_bytes, rill_error *reterr);
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/base/bytes.h"
+#include "engine/typing/half.h"
 #include "models/onnx/reader.h"
 #include "tools/audio.h"
 #include "tools/run.h"
@@ -189,24 +190,33 @@ static bool tensor_fits(const struct fact *f, const struct tensor *t, int skip)
     return fits;
 }
 
+/* 16-bit floats are f32 in a graph. */
+static const struct tensor *half_taken(const struct fact *f, const struct tensor *t,
+                                       struct arena *a)
+{
+    return f->type == DTYPE_F32 ? half_widened(a, t) : t;
+}
+
 rill_status run_input_at(struct run_inputs *in, const struct graph *g, uint32_t k, int64_t step,
                          struct arena *a, const struct tensor **ret, rill_error *reterr)
 {
     const struct wire *w = &g->wires[g->inputs[k]];
-    const struct tensor *t = npz_find(&in->given, w->name);
+    const struct tensor *given = npz_find(&in->given, w->name), *t;
     char fact[160], have[160];
     struct fact own;
-    if (!t)
+    if (!given)
         return random_tensor(in, g, w, a, ret, reterr);
+    if (!(t = half_taken(&w->fact, given, a)))
+        return no_memory(reterr);
     bool stacked = in->steps > 1 && t->rank && t->dim[0] == in->steps &&
         tensor_fits(&w->fact, t, 1) && w->fact.rank >= 0;
     if (t->type != w->fact.type || !(stacked || tensor_fits(&w->fact, t, 0))) {
         const char *file = "";
         for (uint32_t i = 0; i < in->given.n; i++)
-            if (in->given.list[i].t == t)
+            if (in->given.list[i].t == given)
                 file = in->files[i];
         fact_print(&w->fact, fact, sizeof fact);
-        fact_of_tensor(&own, g->dims, t);
+        fact_of_tensor(&own, g->dims, given);
         own.value = NULL;
         fact_print(&own, have, sizeof have);
         return err_set(reterr, RILL_INVALID, "input '%.80s' is %s; %.200s has %s", w->name, fact,

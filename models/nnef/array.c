@@ -291,6 +291,39 @@ static bool list_sliced(struct val v, const int64_t *axes, const int64_t *stride
     return true;
 }
 
+/* A size that is known of a wire without axes; NULL: it is none. */
+static const struct dim *size_known(const struct call *c, uint32_t w)
+{
+    struct val v = val_known(c->b, c->s, val_of_wire(w));
+    return dim_of_val(c->b, v);
+}
+
+/* The first places of a Range that is surely that long are sizes. */
+static bool range_sliced(const struct call *c, struct val v, const int64_t *stride,
+                         const struct dim *const *begin, const struct dim *const *end, unsigned n,
+                         struct val *ret)
+{
+    const uint32_t made = v.kind == VAL_WIRE ? c->s->g->wires[v.wire].node : WIRE_NONE;
+    const struct node *range = made == WIRE_NONE ? NULL : &c->s->g->nodes[made];
+    if (!range || !node_is(range, OP_RANGE) || n != 1 || stride[0] != 1 ||
+        !dim_is_const(begin[0]) || !dim_is_const(end[0]))
+        return false;
+    const int64_t from = dim_value(begin[0]), to = dim_value(end[0]);
+    const struct dim *start = size_known(c, range->in[0]), *step = size_known(c, range->in[2]);
+    if (!start || !step || from < 0 || to <= from || to - from > RANK_MAX)
+        return false;
+    const struct dim *long_enough =
+        dim_ge(c->b->dims, wire_fact(c->s, v.wire)->shape[0], dim_int(c->b->dims, to));
+    struct val *list = arena_array(c->b->arena, struct val, RANK_MAX);
+    if (!list || !long_enough || !dim_is(long_enough, 1))
+        return false;
+    for (int64_t i = from; i < to; i++)
+        list[i - from] = val_of_dim(
+            dim_add(c->b->dims, start, dim_mul(c->b->dims, step, dim_int(c->b->dims, i))));
+    *ret = (struct val) { .kind = VAL_LIST, .n = (uint32_t) (to - from), .list = list };
+    return true;
+}
+
 rill_status build_slice(const struct call *c, struct val *ret)
 {
     uint32_t in[5], y;
@@ -308,7 +341,8 @@ rill_status build_slice(const struct call *c, struct val *ret)
                          n_begin, n_end, n_stride);
     for (unsigned i = n_stride; i < n; i++)
         stride[i] = 1;
-    if (list_sliced(input, axes, stride, begin, end, n, ret))
+    if (list_sliced(input, axes, stride, begin, end, n, ret) ||
+        range_sliced(c, input, stride, begin, end, n, ret))
         return RILL_OK;
     TRY(val_to_wire(c->b, c->s, c->e->pos, input, DTYPE_F32, &in[0]));
     for (unsigned i = 0; i < n; i++)

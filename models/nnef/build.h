@@ -7,11 +7,13 @@
  *   scope.c    what names stand for
  *   value.c    values -> wires, numbers, lists; nodes
  *   args.c     arguments of a call
- *   stdlib.c   the table of operators; fragments.c: those that are written in NNEF
+ *   stdlib.c   the table of operators; fragments.c, tract_text.c: those that are written in NNEF
+ *   extension.c, quant.c
+ *              what a text declares in front, and what its quantisation file says
  *   rows.c     operators that their row describes fully
  *   constants.c, array.c, product.c, resize.c, scan.c, part.c, import.c, import_call.c
  *              operators that need more than a row
- *   tract.c, tract_scan.c
+ *   tract.c, tract_scan.c, submodel.c, state.c
  *              operators of tract's registries
  *   dat.c      tensor files
  *   engine_op.c
@@ -54,11 +56,31 @@ struct scope {
     const char *target;                    /* what the statement under evaluation assigns */
     const struct nnef_expr *whole;         /* its right side */
     const struct nnef_fragment *inputs_of; /* whose parameters `external` declares; NULL: none */
+    const uint32_t *given;                 /* wires for those parameters; NULL: inputs of g */
     bool makes_symbols;                    /* an unknown name becomes a symbol (shapes of inputs) */
     uint32_t n_model; /* wires of g below this are a model's and can be read by name (patches) */
 };
 
 struct nnef_row;
+
+/* A tensor of integers that stand for (i - zero) * scale, as a quantisation file says. */
+struct quant {
+    const char *name;
+    struct nnef_pos pos;
+    double scale, zero;
+    int64_t bits;
+    bool is_signed, symmetric;
+    uint32_t stored, value; /* wires once they are there: the integers, and what they stand for */
+    struct quant *next;
+};
+
+/* A tensor that goes on from run to run: tract's load and store. */
+struct carried {
+    const char *id;
+    uint32_t in, out; /* out: WIRE_NONE until it is stored */
+    const struct tensor *init;
+    struct carried *next;
+};
 
 struct builder {
     struct arena *arena;
@@ -69,6 +91,10 @@ struct builder {
     nnef_cut *cut; /* NULL: there are no conditional parts */
     struct conf_option *options;
     uint32_t n_options;
+    const char *inside;  /* of the folder: "", or "submodel/" */
+    struct graph *graph; /* of the text itself, not of bodies */
+    struct quant *quants;
+    struct carried *carried;
     struct nnef_fragment *formulas; /* operators written in NNEF themselves */
     struct binding *symbols;
     uint32_t n_symbols, cap_symbols;
@@ -124,6 +150,31 @@ const struct nnef_fragment *fragment_find(const struct builder *b, const char *n
 bool speaks_tract(const struct builder *b);
 /* The registry that the text declares and the operator's name begins with; NULL: none. */
 const char *registry_of(const struct builder *b, const char *operator_name);
+
+/* Why an operator of the standard is not there; NULL: it is, or is none of the standard's. */
+const char *missing_because(const char *operator_name);
+
+/* ---- extension.c ---- */
+
+rill_status extensions_read(struct builder *b, const struct scope *s);
+bool extension_is_assertion(const struct nnef_extension *x);
+
+/* ---- quant.c ---- */
+
+/* graph.quant beside the text, where there is one */
+rill_status quants_read(struct builder *b, const struct scope *s);
+/* What the file says of a name that the graph assigns; NULL: nothing. */
+struct quant *quant_find(const struct builder *b, const struct scope *s, const char *name);
+enum dtype quant_type(const struct quant *q);
+/* *v as the tensor that is stored: rounded to its integers, and what they stand for. */
+rill_status quant_assign(struct builder *b, struct scope *s, struct quant *q, struct val *v);
+/* The integers behind a wire of numbers, or the wire. */
+uint32_t quant_stored(const struct builder *b, uint32_t wire);
+
+/* ---- state.c ---- */
+
+/* States of the graph of what was loaded. */
+rill_status states_add(struct builder *b, const struct scope *s);
 
 /* ---- eval.c ---- */
 
@@ -228,6 +279,10 @@ rill_status formulas_parse(struct builder *b);
 rill_status formula_check(struct builder *b, const struct scope *in, const struct scope *s,
                           const struct nnef_expr *e);
 
+/* ---- tract_text.c ---- */
+
+extern const char *const nnef_tract_texts[]; /* up to NULL */
+
 /* ---- tract.c ---- */
 
 extern const struct nnef_row nnef_tract_rows[]; /* up to one without a name */
@@ -236,6 +291,8 @@ extern const struct nnef_row nnef_tract_rows[]; /* up to one without a name */
 
 /* "f32", "I64", ...: as tract writes types. */
 rill_status type_of_text(const struct call *c, const char *text, enum dtype *ret);
+/* The T of operator<T>(...); scalars where it is absent. */
+enum dtype type_of_call(const struct call *c);
 
 /* ---- product.c ---- */
 
@@ -255,7 +312,10 @@ rill_status swap_last(const struct call *c, uint32_t x, uint32_t *ret);
 #define BUILDERS_TRACT(X)                                                                          \
     X(tract_cast) X(tract_range) X(tract_broadcast) X(tract_einsum) X(tract_topk)                  \
     X(tract_one_hot) X(tract_fft) X(tract_stft) X(tract_masked_softmax) X(tract_sdpa)              \
-    X(tract_gru_seq) X(tract_scan)
+    X(tract_gru_seq) X(tract_scan) X(tract_load) X(tract_store) X(tract_force_eval)                \
+    X(tract_submodel) X(tract_non_zero)
+#define BUILDERS_NUMBER(X)                                                                         \
+    X(number) X(text) X(std_cast) X(range_of) X(given) X(only)
 #define BUILDERS_ROW(X) X(row) X(aligned) X(infix) X(rounding) X(select)
 #define BUILDERS_SCAN(X) X(scan) X(part)
 #define BUILDERS_ENGINE_OP(X) X(op) X(size)
@@ -266,6 +326,7 @@ BUILDERS_CONSTANTS(X)
 BUILDERS_ARRAY(X)
 BUILDERS_PRODUCT(X)
 BUILDERS_RESIZE(X)
+BUILDERS_NUMBER(X)
 BUILDERS_ROW(X)
 BUILDERS_SCAN(X)
 BUILDERS_TRACT(X)

@@ -11,8 +11,7 @@
 #define RATE_MAX 1e7 /* Hz */
 #define PI 3.14159265358979323846
 
-/* The T of operator<T>(...); scalars where it is absent. */
-static enum dtype type_of_call(const struct call *c)
+enum dtype type_of_call(const struct call *c)
 {
     const char *t = c->e->type;
     if (t && !strcmp(t, "integer"))
@@ -53,6 +52,25 @@ static rill_status external_type(const struct call *c, enum dtype *ret)
     return type_of_text(c, text, ret);
 }
 
+/* What a submodel is given for an input of the rank and type that it declares. */
+static rill_status input_given(const struct call *c, const struct fact *declared, uint32_t w,
+                               struct val *ret)
+{
+    const struct fact *f = wire_fact(c->s, w);
+    char is[120], wants[120];
+    bool same = f->rank == declared->rank && f->type == declared->type;
+    for (int k = 0; same && k < f->rank; k++)
+        same = !dim_is_const(f->shape[k]) || !dim_is_const(declared->shape[k]) ||
+            f->shape[k] == declared->shape[k];
+    *ret = val_of_wire(w);
+    if (same)
+        return RILL_OK;
+    fact_print(f, is, sizeof is);
+    fact_print(declared, wants, sizeof wants);
+    return call_fail(c, RILL_MALFORMED, "input '%.60s' is %s, given is %s", c->s->target, wants,
+                     is);
+}
+
 rill_status build_external(const struct call *c, struct val *ret)
 {
     struct scope *s = c->s;
@@ -81,6 +99,10 @@ rill_status build_external(const struct call *c, struct val *ret)
         if (dim_is_const(f.shape[k]) && dim_value(f.shape[k]) < 0)
             return call_fail(c, RILL_MALFORMED, "input '%.60s': size %lld of axis %u", s->target,
                              (long long) dim_value(f.shape[k]), k);
+    if (s->given)
+        return input_given(c, &f, s->given[i], ret);
+    const struct quant *q = quant_find(c->b, s, s->target);
+    f.type = q ? quant_type(q) : f.type;
     uint32_t w = graph_add_input(s->g, arena_string(c->b->arena, s->target), &f);
     *ret = val_of_wire(w);
     return w == WIRE_NONE ? nnef_no_memory(c->b) : RILL_OK;
@@ -117,7 +139,7 @@ rill_status build_variable(const struct call *c, struct val *ret)
     size_t n;
     TRY(const_shape(c, &want));
     TRY(arg_text(c, "label", &label));
-    if (!b->folder || !(file = arena_printf(b->arena, "%s.dat", label)))
+    if (!b->folder || !(file = arena_printf(b->arena, "%s%s.dat", b->inside, label)))
         return call_fail(c, RILL_IO,
                          "variable '%.80s': this text has no folder to read tensors from", label);
     rill_status s = folder_read(b->folder, file, &data, b->limits->data_bytes, &bytes, &n, b->err);
@@ -129,7 +151,9 @@ rill_status build_variable(const struct call *c, struct val *ret)
     if (!same_shape(t, &want))
         return call_fail(c, RILL_MALFORMED,
                          "variable '%.80s': the file's shape is not the declared one", label);
-    if (c->e->type && t->type != want.type)
+    /* Tract writes <scalar> of tensors of every type. */
+    if (c->e->type && t->type != want.type && !speaks_tract(b) &&
+        !quant_find(b, c->s, c->s->target ? c->s->target : ""))
         return call_fail(c, RILL_MALFORMED, "variable '%.80s': the file holds %s, expected %s",
                          label, dtype_name(t->type), dtype_name(want.type));
     return const_add(c, t, ret);

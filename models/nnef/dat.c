@@ -7,6 +7,13 @@
 
 enum item { ITEM_FLOAT, ITEM_UINT, ITEM_QUANT_UINT, ITEM_QUANT_INT, ITEM_INT, ITEM_BOOL };
 
+/* Kinds of tract: blocks of 32 numbers of 4 bits along the last axis, behind their scale. */
+#define VENDOR_TRACT 0x5452
+#define ITEM_Q4_0 0x3040     /* a byte has number j in its lower half and j + 16 in its upper */
+#define ITEM_Q4_0_OLD 0x2040 /* .. 2 j and 2 j + 1 */
+#define BLOCK 32
+#define BLOCK_BYTES (2 + BLOCK / 2)
+
 struct header {
     uint32_t data_bytes, rank, dim[8], bits;
     uint16_t item, vendor;
@@ -48,11 +55,28 @@ static enum dtype stored_type(const struct header *h)
         uint32_t bits;
         enum dtype type;
     } known[] = {
-        { ITEM_FLOAT, 16, DTYPE_F16 }, { ITEM_FLOAT, 32, DTYPE_F32 }, { ITEM_FLOAT, 64, DTYPE_F64 },
-        { ITEM_INT, 8, DTYPE_I8 },     { ITEM_INT, 16, DTYPE_I16 },   { ITEM_INT, 32, DTYPE_I32 },
-        { ITEM_INT, 64, DTYPE_I64 },   { ITEM_UINT, 8, DTYPE_U8 },    { ITEM_UINT, 16, DTYPE_U16 },
-        { ITEM_UINT, 32, DTYPE_U32 },  { ITEM_UINT, 64, DTYPE_U64 },  { ITEM_BOOL, 8, DTYPE_BOOL },
+        { ITEM_FLOAT, 16, DTYPE_F16 },
+        { ITEM_FLOAT, 32, DTYPE_F32 },
+        { ITEM_FLOAT, 64, DTYPE_F64 },
+        { ITEM_INT, 8, DTYPE_I8 },
+        { ITEM_INT, 16, DTYPE_I16 },
+        { ITEM_INT, 32, DTYPE_I32 },
+        { ITEM_INT, 64, DTYPE_I64 },
+        { ITEM_UINT, 8, DTYPE_U8 },
+        { ITEM_UINT, 16, DTYPE_U16 },
+        { ITEM_UINT, 32, DTYPE_U32 },
+        { ITEM_UINT, 64, DTYPE_U64 },
+        { ITEM_BOOL, 8, DTYPE_BOOL },
         { ITEM_BOOL, 1, DTYPE_BOOL },
+        /* what they stand for a quantisation file says */
+        { ITEM_QUANT_INT, 8, DTYPE_I8 },
+        { ITEM_QUANT_UINT, 8, DTYPE_U8 },
+        { ITEM_QUANT_INT, 16, DTYPE_I16 },
+        { ITEM_QUANT_UINT, 16, DTYPE_U16 },
+        { ITEM_QUANT_INT, 32, DTYPE_I32 },
+        { ITEM_QUANT_UINT, 32, DTYPE_U32 },
+        { ITEM_QUANT_INT, 64, DTYPE_I64 },
+        { ITEM_QUANT_UINT, 64, DTYPE_U64 },
     };
     for (size_t i = 0; h->vendor == 0 && i < sizeof known / sizeof *known; i++)
         if (known[i].item == h->item && known[i].bits == h->bits)
@@ -85,17 +109,55 @@ static void elements_read(struct tensor *t, const struct header *h, enum dtype s
     }
 }
 
+static bool is_q4_0(const struct header *h)
+{
+    return h->vendor == VENDOR_TRACT && (h->item == ITEM_Q4_0 || h->item == ITEM_Q4_0_OLD);
+}
+
+static rill_status q4_0_read(struct tensor **ret, const struct header *h, struct arena *a,
+                             const uint8_t *data, const char *file, rill_error *reterr)
+{
+    struct tensor shape = { .type = DTYPE_F32, .rank = (int) h->rank };
+    int64_t count, row = 1;
+    for (uint32_t i = 0; i < h->rank; i++)
+        shape.dim[i] = h->dim[i];
+    bool fits = h->rank >= 2 && tensor_count_checked(&shape, &count);
+    for (uint32_t i = 1; fits && i < h->rank; i++)
+        row *= shape.dim[i];
+    if (!fits || row % BLOCK || count / BLOCK != h->data_bytes / BLOCK_BYTES ||
+        h->data_bytes % BLOCK_BYTES)
+        return err_set(reterr, RILL_MALFORMED,
+                       "%s: the shape does not fit %u bytes of blocks of %d numbers", file,
+                       h->data_bytes, BLOCK);
+    struct tensor *t = tensor_new(a, shape.type, shape.rank, shape.dim);
+    if (!t)
+        return err_set(reterr, RILL_NOMEM, "%s: out of memory for %lld elements", file,
+                       (long long) count);
+    for (int64_t i = 0; i < count; i++) {
+        const uint8_t *block = data + i / BLOCK * BLOCK_BYTES;
+        int64_t k = i % BLOCK, byte = h->item == ITEM_Q4_0 ? k % 16 : k / 2;
+        int high = h->item == ITEM_Q4_0 ? k >= 16 : k % 2,
+            number = block[2 + byte] >> 4 * high & 15;
+        ((float *) t->data)[i] =
+            f16_to_f32((uint16_t) (block[0] | block[1] << 8)) * (float) (number - 8);
+    }
+    *ret = t;
+    return RILL_OK;
+}
+
 rill_status tensor_from_dat(struct tensor **ret, struct arena *a, const uint8_t *bytes, size_t n,
                             const char *file, rill_error *reterr)
 {
     struct header h = { 0 };
     TRY(header_read(&h, bytes, n, file, reterr));
+    if (is_q4_0(&h))
+        return q4_0_read(ret, &h, a, bytes + HEADER_BYTES, file, reterr);
     enum dtype stored = stored_type(&h);
     if (stored == DTYPE_NONE)
         return err_set(
             reterr, RILL_UNSUPPORTED,
             "%s: elements of kind %u (vendor %u) with %u bits; supported: float 16, 32, 64, "
-            "integers of 8 to 64 bits, bool of 1 or 8",
+            "integers of 8 to 64 bits, bool of 1 or 8, blocks Q4_0 of tract",
             file, h.item, h.vendor, h.bits);
     struct tensor shape = { .type = DTYPE_BOOL, .rank = (int) h.rank };
     if (dtype_is_float(stored))

@@ -40,6 +40,10 @@ static rill_status eval_name(struct builder *b, struct scope *s, const struct nn
     }
     if (!v && s->makes_symbols)
         return symbol_add(b, e->text, ret);
+    if (!v && !strcmp(e->text, "inf")) { /* as tract writes it */
+        *ret = (struct val) { .kind = VAL_REAL, .real = INFINITY };
+        return RILL_OK;
+    }
     if (!v && (fragment_find(b, e->text) || b->row_find(e->text)))
         return nnef_fail(b, s, e->pos, RILL_MALFORMED,
                          "'%.60s' is an operator; expected a value or '%.60s(...)'", e->text,
@@ -352,6 +356,78 @@ static rill_status eval_list(struct builder *b, struct scope *s, const struct nn
     return RILL_OK;
 }
 
+/* Whether one of the list's elements is x. */
+static rill_status eval_in(struct builder *b, struct scope *s, struct nnef_pos pos, struct val x,
+                           struct val list, struct val *ret)
+{
+    if (list.kind != VAL_LIST)
+        return infix_refuse(b, s, pos, "in", x, list);
+    *ret = val_bool(false);
+    for (uint32_t i = 0; !ret->i && i < list.n; i++) {
+        struct val same;
+        TRY(eval_infix(b, s, pos, "==", x, list.list[i], &same));
+        if (same.kind != VAL_BOOL)
+            return nnef_fail(b, s, pos, RILL_UNSUPPORTED,
+                             "'in' between tensors: expected what is known now");
+        ret->i = same.i;
+    }
+    return RILL_OK;
+}
+
+/* The lists of a comprehension, which are walked side by side. */
+static rill_status each_lists(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                              struct val *ret)
+{
+    for (uint32_t k = 0; k < (uint32_t) e->i; k++) {
+        TRY(eval_expr(b, s, e->part[k], &ret[k]));
+        ret[k] = val_known(b, s, ret[k]);
+        if (ret[k].kind != VAL_LIST)
+            return nnef_fail(b, s, e->part[k]->pos, RILL_MALFORMED,
+                             "'for %.60s in' goes over %s, expected a list", e->arg_name[k],
+                             val_kind_name(ret[k]));
+        if (ret[k].n != ret[0].n)
+            return nnef_fail(b, s, e->part[k]->pos, RILL_MALFORMED,
+                             "'for' goes over lists of %u and %u elements side by side", ret[0].n,
+                             ret[k].n);
+    }
+    return RILL_OK;
+}
+
+/* One element of a comprehension, whose names are bound; *ret_n counts those that are kept. */
+static rill_status each_element(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                                struct val *list, uint32_t *ret_n)
+{
+    struct val keep = val_bool(true);
+    if (e->n_part > e->i + 1)
+        TRY(eval_expr(b, s, e->part[e->i + 1], &keep));
+    if (keep.kind != VAL_BOOL)
+        return nnef_fail(b, s, e->part[e->i + 1]->pos, RILL_UNSUPPORTED,
+                         "the condition of 'for' is %s, expected true or false known now",
+                         val_kind_name(keep));
+    return keep.i ? eval_expr(b, s, e->part[e->i], &list[(*ret_n)++]) : RILL_OK;
+}
+
+static rill_status eval_each(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                             struct val *ret)
+{
+    struct val *from = arena_array(b->arena, struct val, (size_t) e->i + 1);
+    if (!from)
+        return nnef_no_memory(b);
+    TRY(each_lists(b, s, e, from));
+    struct val *list = arena_array(b->arena, struct val, (size_t) from[0].n + 1);
+    if (!list)
+        return nnef_no_memory(b);
+    uint32_t n = 0, names = s->n_names;
+    for (uint32_t i = 0; i < from[0].n; i++) {
+        for (uint32_t k = 0; k < (uint32_t) e->i; k++)
+            TRY(scope_bind(b, s, e->arg_name[k], from[k].list[i]));
+        TRY(each_element(b, s, e, list, &n));
+        s->n_names = names;
+    }
+    *ret = (struct val) { .kind = VAL_LIST, .n = n, .list = list };
+    return RILL_OK;
+}
+
 static rill_status eval_choice(struct builder *b, struct scope *s, const struct nnef_expr *e,
                                struct val *ret)
 {
@@ -366,6 +442,27 @@ static rill_status eval_choice(struct builder *b, struct scope *s, const struct 
     return eval_expr(b, s, e->part[c.i ? 0 : 2], ret);
 }
 
+/* list[from : to] */
+static rill_status eval_part(struct builder *b, struct scope *s, const struct nnef_expr *e,
+                             struct val list, struct val from, struct val *ret)
+{
+    struct val to;
+    TRY(eval_expr(b, s, e->part[2], &to));
+    if (list.kind != VAL_LIST || from.kind != VAL_INT || to.kind != VAL_INT)
+        return nnef_fail(b, s, e->pos, RILL_MALFORMED,
+                         "%s[%s : %s]: parts are taken of lists, by integers", val_kind_name(list),
+                         val_kind_name(from), val_kind_name(to));
+    if (to.i == INT64_MAX)
+        to.i = list.n;
+    if (from.i < 0 || from.i > to.i || to.i > list.n)
+        return nnef_fail(b, s, e->pos, RILL_MALFORMED, "elements %lld to %lld of a list of %u",
+                         (long long) from.i, (long long) to.i, list.n);
+    *ret = (struct val) { .kind = VAL_LIST,
+                          .n = (uint32_t) (to.i - from.i),
+                          .list = list.list + from.i };
+    return RILL_OK;
+}
+
 static rill_status eval_index(struct builder *b, struct scope *s, const struct nnef_expr *e,
                               struct val *ret)
 {
@@ -373,6 +470,8 @@ static rill_status eval_index(struct builder *b, struct scope *s, const struct n
     TRY(eval_expr(b, s, e->part[0], &list));
     TRY(eval_expr(b, s, e->part[1], &i));
     list = val_known(b, s, list);
+    if (e->n_part == 3)
+        return eval_part(b, s, e, list, i, ret);
     if (list.kind != VAL_LIST || i.kind != VAL_INT)
         return nnef_fail(b, s, e->pos, RILL_MALFORMED,
                          "%s[%s]: only lists are indexed, by integers", val_kind_name(list),
@@ -516,7 +615,10 @@ static rill_status eval_call(struct builder *b, struct scope *s, const struct nn
         return call_fragment(b, s, e, f, ret);
     if (row)
         return call_row(b, s, e, row, ret);
-    const char *registry = registry_of(b, e->text);
+    const char *registry = registry_of(b, e->text), *missing = missing_because(e->text);
+    if (missing)
+        return nnef_fail(b, s, e->pos, RILL_UNSUPPORTED, "'%.60s' is not supported: %s", e->text,
+                         missing);
     return nnef_fail(b, s, e->pos, RILL_UNSUPPORTED,
                      "unknown operator '%.60s', expected a fragment of this text or a standard "
                      "operator%s%s%s",
@@ -542,11 +644,14 @@ rill_status eval_expr(struct builder *b, struct scope *s, const struct nnef_expr
     case NNEF_EXPR_CHOICE: return eval_choice(b, s, e, ret);
     case NNEF_EXPR_INDEX: return eval_index(b, s, e, ret);
     case NNEF_EXPR_CALL: return eval_call(b, s, e, ret);
+    case NNEF_EXPR_EACH: return eval_each(b, s, e, ret);
     case NNEF_EXPR_BINARY: break;
     }
     struct val x, y;
     TRY(eval_expr(b, s, e->part[0], &x));
     TRY(eval_expr(b, s, e->part[1], &y));
+    if (!strcmp(e->text, "in"))
+        return eval_in(b, s, e->pos, x, y, ret);
     return eval_infix(b, s, e->pos, e->text, x, y, ret);
 }
 
@@ -571,6 +676,9 @@ static rill_status assign(struct builder *b, struct scope *s, const struct nnef_
     /* Tract writes a name again where an axis is put back. */
     if (scope_find(s, left->text) && !speaks_tract(b))
         return nnef_fail(b, s, left->pos, RILL_MALFORMED, "'%.60s' is assigned twice", left->text);
+    struct quant *q = quant_find(b, s, left->text);
+    if (q)
+        TRY(quant_assign(b, s, q, &v));
     if (v.kind == VAL_WIRE && v.wire >= s->n_model)
         TRY(wire_name(b, s, left->text, v.wire));
     return scope_bind(b, s, left->text, v);

@@ -27,8 +27,89 @@ static const char operators[] =
     "{ planes = conv(input, plane_filter, border = border, padding = padding, stride = stride,\n"
     "      dilation = dilation, groups = 0);\n"
     "  output = conv(planes, point_filter, bias, padding = [(0, 0), (0, 0)], groups = groups); }\n"
+    "fragment separable_deconv(input: tensor<scalar>, plane_filter: tensor<scalar>, point_filter: "
+    "tensor<scalar>,\n"
+    "    bias: tensor<scalar> = 0.0, border: string = 'constant', padding: (integer, integer)[] = "
+    "[],\n"
+    "    stride: integer[] = [], dilation: integer[] = [], output_shape: integer[] = [], groups: "
+    "integer = 1) -> (output: tensor<scalar>)\n"
+    "{ mixed = deconv(input, point_filter, padding = [(0, 0), (0, 0)], groups = groups);\n"
+    "  output = deconv(mixed, plane_filter, bias, border = border, padding = padding, stride = "
+    "stride,\n"
+    "      dilation = dilation, output_shape = output_shape, groups = 0); }\n"
+    "fragment selu(x: tensor<scalar>, alpha: scalar = 1.67326319, lambda: scalar = 1.05070102) -> "
+    "(y: tensor<scalar>)\n"
+    "{ y = lambda * select(x < 0.0, alpha * (exp(x) - 1.0), x); }\n"
+    "fragment copy_n(x: tensor<scalar>, times: integer) -> (y: tensor<scalar>[]) { y = [x] * "
+    "times; }\n"
+    "fragment add_n(x: tensor<scalar>[]) -> (y: tensor<scalar>)\n"
+    "{ y = x[0] if length_of(x) == 1 else add_n(x[: length_of(x) - 1]) + x[length_of(x) - 1]; }\n"
+    "fragment moments(input: tensor<scalar>, axes: integer[]) -> (mean: tensor<scalar>, variance: "
+    "tensor<scalar>)\n"
+    "{ mean = mean_reduce(input, axes); variance = mean_reduce(sqr(input - mean), axes); }\n"
+    "fragment rms_pool(input: tensor<scalar>, size: integer[], border: string = 'constant',\n"
+    "    padding: (integer, integer)[] = [], stride: integer[] = [], dilation: integer[] = []) -> "
+    "(y: tensor<scalar>)\n"
+    "{ y = sqrt(avg_pool(sqr(input), size, border, padding, stride, dilation)); }\n"
+    "fragment nearest_downsample(input: tensor<scalar>, factor: integer[]) -> (y: "
+    "tensor<scalar>)\n"
+    "{ n = length_of(factor); y = box(input, size = [1] * n, stride = factor, padding = [(0, 0)] * "
+    "n, normalize = true); }\n"
+    "fragment area_downsample(input: tensor<scalar>, factor: integer[]) -> (y: tensor<scalar>)\n"
+    "{ n = length_of(factor); y = box(input, size = factor, stride = factor, padding = [(0, 0)] * "
+    "n, normalize = true); }\n"
     "fragment rill_log(x: tensor<scalar>, floor: scalar = 0.0000000001) -> (y: tensor<scalar>)\n"
     "{ y = log(max(x, floor)); }\n";
+
+/* sigma as the standard has it: the bias is added, and it is at least epsilon. */
+static const char norms[] =
+    "fragment l1_normalization(input: tensor<scalar>, axes: integer[], bias: scalar = 0.0, "
+    "epsilon: scalar = 0.0) -> (y: tensor<scalar>)\n"
+    "{ y = input / max(sum_reduce(abs(input), axes) + bias, epsilon); }\n"
+    "fragment l2_normalization(input: tensor<scalar>, axes: integer[], bias: scalar = 0.0, "
+    "epsilon: scalar = 0.0) -> (y: tensor<scalar>)\n"
+    "{ y = input / max(sqrt(sum_reduce(sqr(input), axes)) + bias, epsilon); }\n"
+    "fragment local_response_normalization(input: tensor<scalar>, size: integer[], alpha: scalar = "
+    "1.0, beta: scalar = 0.5,\n"
+    "    bias: scalar = 1.0) -> (y: tensor<scalar>)\n"
+    "{ y = input / (bias + alpha * rill_box(sqr(input), size)) ^ beta; }\n"
+    "fragment local_mean_normalization(input: tensor<scalar>, size: integer[]) -> (y: "
+    "tensor<scalar>) { y = input - rill_box(input, size); }\n"
+    "fragment local_variance_normalization(input: tensor<scalar>, size: integer[], bias: scalar = "
+    "0.0, epsilon: scalar = 0.0)\n"
+    "-> (y: tensor<scalar>) { y = input / max(sqrt(rill_box(sqr(input), size)) + bias, epsilon); "
+    "}\n"
+    "fragment local_contrast_normalization(input: tensor<scalar>, size: integer[], bias: scalar = "
+    "0.0, epsilon: scalar = 0.0)\n"
+    "-> (y: tensor<scalar>) { y = local_variance_normalization(local_mean_normalization(input, "
+    "size), size, bias, epsilon); }\n"
+    /* Means over windows of channels, too: they are a spatial axis here. */
+    "fragment rill_box(x: tensor<scalar>, size: integer[]) -> (y: tensor<scalar>)\n"
+    "{ y = squeeze(box(unsqueeze(x, axes = [1]), size = [size[0], 1] + size[1 :], normalize = "
+    "true), axes = [1]); }\n";
+
+/* What a quantised tensor stands for, in numbers (the standard, 5.4). */
+static const char quantisers[] =
+    "fragment min_max_linear_quantize(x: tensor<scalar>, min: tensor<scalar>, max: tensor<scalar>, "
+    "bits: integer,\n"
+    "    signed: logical, symmetric: logical) -> (y: tensor<scalar>)\n"
+    "{ r = scalar(2 ^ bits - 1 - integer(signed && symmetric));\n"
+    "  p = scalar(2 ^ (bits - 1) - integer(symmetric) if signed else 0);\n"
+    "  q = round((clamp(x, min, max) - min) / (max - min) * r) - p;\n"
+    "  y = (q + p) / r * (max - min) + min; }\n"
+    "fragment linear_quantize(x: tensor<scalar>, min: tensor<scalar>, max: tensor<scalar>, bits: "
+    "integer) -> (y: tensor<scalar>)\n"
+    "{ y = min_max_linear_quantize(x, min, max, bits, false, false); }\n"
+    "fragment zero_point_linear_quantize(x: tensor<scalar>, zero_point: tensor<integer>, scale: "
+    "tensor<scalar>,\n"
+    "    bits: integer, signed: logical, symmetric: logical) -> (y: tensor<scalar>)\n"
+    "{ z = scalar(zero_point); r = scalar(2 ^ (bits - 1) - 1 if signed else 2 ^ bits - 1);\n"
+    "  q = clamp(round(x / scale) + z, 0.0 if !signed else -r if symmetric else -r - 1.0, r);\n"
+    "  y = (q - z) * scale; }\n"
+    "fragment logarithmic_quantize(x: tensor<scalar>, max: tensor<scalar>, bits: integer) -> (y: "
+    "tensor<scalar>)\n"
+    "{ m = ceil(log2(max)); r = scalar(2 ^ bits - 1);\n"
+    "  y = sign(x) * 2.0 ^ round(clamp(log2(abs(x)), m - r, m)); }\n";
 
 /* rill_fbank is Kaldi's fbank as icefall's models take it (feature-fbank.cc): dither off, the mean
  * taken off each frame, preemphasis, Povey's window, power, straight sides over mel. What lies
@@ -109,63 +190,14 @@ static const char micro[] =
     "  y = rill_scan(floor(64.0 * sqrt(bands)), body = rill_micro_steps,\n"
     "                state = [(noise, next, rill_fill([40], 0.0))]); }\n";
 
-/* Gates stand in the order of ONNX: i, o, f, c and z, r, h. */
-static const char tract[] =
-    "fragment tract_core_silu(x: tensor<scalar>) -> (y: tensor<scalar>) { y = silu(x); }\n"
-    "fragment tract_transformers_silu(x: tensor<scalar>) -> (y: tensor<scalar>) { y = silu(x); }\n"
-    "fragment tract_core_pow_const(input: tensor<scalar>, exponent: scalar) -> (y: tensor<scalar>) "
-    "{ y = input ^ exponent; }\n"
-    "fragment tract_core_rms_norm(input: tensor<scalar>, axis: integer, eps: scalar = 0.000001) -> "
-    "(y: tensor<scalar>)\n"
-    "{ y = input * rsqrt(mean_reduce(input * input, axes = [axis]) + eps); }\n"
-    "fragment tract_transformers_rms_norm(input: tensor<scalar>, axis: integer, eps: scalar = "
-    "0.000001) -> (y: tensor<scalar>)\n"
-    "{ y = tract_core_rms_norm(input, axis, eps); }\n"
-    "fragment tract_core_downsample(input: tensor<scalar>, axis: integer, stride: integer, modulo: "
-    "integer = 0) -> (y: tensor<scalar>)\n"
-    "{ y = slice(input, axes = [axis], begin = [modulo], end = [0], stride = [stride]); }\n"
-    "fragment tract_core_dyn_slice(input: tensor<scalar>, start: integer, end: integer, len: "
-    "integer, axis: integer) -> (y: tensor<scalar>)\n"
-    "{ y = slice(input, axes = [axis], begin = [start], end = [end]); }\n"
-    "fragment rill_gate(x: tensor<scalar>, k: integer, n: integer) -> (y: tensor<scalar>)\n"
-    "{ y = slice(x, axes = [1], begin = [k * n], end = [(k + 1) * n]); }\n"
-    "fragment tract_core_gru_epilogue(xh: tensor<scalar>, rh: tensor<scalar>, h_prev: "
-    "tensor<scalar>, hidden: integer) -> (h: tensor<scalar>)\n"
-    "{ z = sigmoid(rill_gate(xh, 0, hidden) + rill_gate(rh, 0, hidden));\n"
-    "  r = sigmoid(rill_gate(xh, 1, hidden) + rill_gate(rh, 1, hidden));\n"
-    "  n = tanh(rill_gate(xh, 2, hidden) + r * rill_gate(rh, 2, hidden));\n"
-    "  h = n + z * (h_prev - n); }\n"
-    "fragment tract_core_gru_cell(xh: tensor<scalar>, r: tensor<scalar>, rb: tensor<scalar>, "
-    "h_prev: tensor<scalar>, hidden: integer) -> (h: tensor<scalar>)\n"
-    "{ rh = matmul(h_prev, r, transposeB = true) + unsqueeze(rb, axes = [0]);\n"
-    "  h = tract_core_gru_epilogue(xh, rh, h_prev, hidden); }\n"
-    "fragment tract_core_lstm_epilogue(preact: tensor<scalar>, c_prev: tensor<scalar>, hidden: "
-    "integer) -> (ht: tensor<scalar>, ct: tensor<scalar>)\n"
-    "{ ct = sigmoid(rill_gate(preact, 2, hidden)) * c_prev + sigmoid(rill_gate(preact, 0, hidden)) "
-    "* tanh(rill_gate(preact, 3, hidden));\n"
-    "  ht = sigmoid(rill_gate(preact, 1, hidden)) * tanh(ct); }\n"
-    "fragment tract_transformers_apply_rope(input: tensor<scalar>, cos: tensor<scalar>, sin: "
-    "tensor<scalar>) -> (y: tensor<scalar>)\n"
-    "{ sizes = shape_of(input); last = length_of(sizes) - 1; half = sizes[last] / 2;\n"
-    "  low = slice(input, axes = [last], begin = [0], end = [half]);\n"
-    "  high = slice(input, axes = [last], begin = [half], end = [2 * half]);\n"
-    "  y = input * cos + concat([-high, low], axis = last) * sin; }\n"
-    "fragment tract_transformers_causal_conv1d_update(input: tensor<scalar>, weight: "
-    "tensor<scalar>, initial_state: tensor<scalar>) -> (output: tensor<scalar>, final_state: "
-    "tensor<scalar>)\n"
-    "{ k = shape_of(weight)[1]; n = shape_of(input)[2];\n"
-    "  all = concat([initial_state, input], axis = 2);\n"
-    "  sum = conv(slice(all, axes = [2], begin = [1], end = [0]), unsqueeze(weight, axes = [1]), "
-    "padding = [(0, 0)], groups = 0);\n"
-    "  output = sum * sigmoid(sum);\n"
-    "  final_state = slice(all, axes = [2], begin = [n], end = [n + k]); }\n";
-
 rill_status formulas_parse(struct builder *b)
 {
-    static const char *const texts[] = { operators, front_ends, micro, tract };
+    static const char *const texts[] = { operators, norms, quantisers, front_ends, micro };
     const char *text = "";
     for (size_t i = 0; text && i < sizeof texts / sizeof *texts; i++)
         text = arena_printf(b->arena, "%s%s", text, texts[i]);
+    for (const char *const *more = nnef_tract_texts; text && *more; more++)
+        text = arena_printf(b->arena, "%s%s", text, *more);
     if (!text)
         return nnef_no_memory(b);
     return nnef_parse_fragments(&b->formulas, b->arena, "stdlib", text, strlen(text), NULL, b->err);

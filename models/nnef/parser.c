@@ -142,11 +142,6 @@ static rill_status parse_literal(struct parser *p, struct nnef_expr **ret)
 /* Elements up to the closing mark, which is taken. */
 static rill_status parse_elements(struct parser *p, struct nnef_expr *e, const char *close)
 {
-    if (at(p, "for"))
-        return err_set(
-            p->err, RILL_UNSUPPORTED,
-            "%s:%u:%u: list comprehensions ('for') are not supported; write the elements out",
-            p->file, p->token.pos.line, p->token.pos.column);
     while (!at(p, close)) {
         struct nnef_expr *part;
         TRY(parse_expr(p, &part));
@@ -157,11 +152,37 @@ static rill_status parse_elements(struct parser *p, struct nnef_expr *e, const c
     return expect(p, close);
 }
 
+static rill_status parse_binary(struct parser *p, size_t level, struct nnef_expr **ret);
+
+/* "for x in xs, y in ys if condition yield expression", behind the "for". */
+static rill_status parse_each(struct parser *p, struct nnef_expr *e)
+{
+    struct nnef_expr *part, *condition = NULL;
+    e->kind = NNEF_EXPR_EACH;
+    do {
+        const char *name;
+        TRY(take_name(p, &name, "the name of an element"));
+        TRY(expect(p, "in"));
+        TRY(parse_binary(p, 0, &part));
+        TRY(expr_add(p, e, part, name));
+        e->i++;
+    } while (accept(p, ","));
+    if (accept(p, "if"))
+        TRY(parse_binary(p, 0, &condition));
+    if (!accept(p, ":")) /* the standard's first version */
+        TRY(expect(p, "yield"));
+    TRY(parse_expr(p, &part));
+    TRY(expr_add(p, e, part, NULL));
+    if (condition)
+        TRY(expr_add(p, e, condition, NULL));
+    return expect(p, "]");
+}
+
 static rill_status parse_list(struct parser *p, struct nnef_expr **ret)
 {
     TRY(expr_new(p, NNEF_EXPR_LIST, p->token.pos, ret));
     advance(p);
-    return parse_elements(p, *ret, "]");
+    return accept(p, "for") ? parse_each(p, *ret) : parse_elements(p, *ret, "]");
 }
 
 /* A tuple, or an expression in brackets. */
@@ -251,6 +272,17 @@ static rill_status parse_primary(struct parser *p, struct nnef_expr **ret)
     return fail(p, "an expression");
 }
 
+/* An end of a part of a list; `otherwise` where there is none before the mark. */
+static rill_status parse_bound(struct parser *p, const char *mark, int64_t otherwise,
+                               struct nnef_expr **ret)
+{
+    if (!at(p, mark))
+        return parse_expr(p, ret);
+    TRY(expr_new(p, NNEF_EXPR_INT, p->token.pos, ret));
+    (*ret)->i = otherwise;
+    return RILL_OK;
+}
+
 static rill_status parse_postfix(struct parser *p, struct nnef_expr **ret)
 {
     TRY(parse_primary(p, ret));
@@ -258,9 +290,13 @@ static rill_status parse_postfix(struct parser *p, struct nnef_expr **ret)
         struct nnef_expr *base = *ret, *index;
         TRY(expr_new(p, NNEF_EXPR_INDEX, p->token.pos, ret));
         advance(p);
-        TRY(parse_expr(p, &index));
+        TRY(parse_bound(p, ":", 0, &index));
         TRY(expr_add(p, *ret, base, NULL));
         TRY(expr_add(p, *ret, index, NULL));
+        if (accept(p, ":")) {
+            TRY(parse_bound(p, "]", INT64_MAX, &index));
+            TRY(expr_add(p, *ret, index, NULL));
+        }
         TRY(expect(p, "]"));
     }
     return RILL_OK;
@@ -289,8 +325,9 @@ static rill_status parse_unary(struct parser *p, struct nnef_expr **ret)
     return RILL_OK;
 }
 
-static const char *const levels[][7] = {
-    { "||" }, { "&&" }, { "<", ">", "<=", ">=", "==", "!=" }, { "+", "-" }, { "*", "/" }, { "^" },
+static const char *const levels[][8] = {
+    { "||" },     { "&&" },     { "<", ">", "<=", ">=", "==", "!=", "in" },
+    { "+", "-" }, { "*", "/" }, { "^" },
 };
 #define LEVELS (sizeof levels / sizeof *levels)
 

@@ -29,8 +29,10 @@ enum nnef_expr_kind {
     NNEF_EXPR_UNARY,  /* text: the sign; part[0] */
     NNEF_EXPR_BINARY, /* text: the sign; part[0], part[1] */
     NNEF_EXPR_CHOICE, /* part[0] if part[1] else part[2] */
-    NNEF_EXPR_INDEX,  /* part[0] [ part[1] ] */
-    NNEF_EXPR_CALL    /* text: the name; type: in <> or NULL; part, arg_name (NULL: by place) */
+    NNEF_EXPR_INDEX,  /* part[0] [ part[1] ], or part[0] [ part[1] : part[2] ] */
+    NNEF_EXPR_CALL,   /* text: the name; type: in <> or NULL; part, arg_name (NULL: by place) */
+    NNEF_EXPR_EACH    /* [for n in part[0], .. yield part[i]]: i lists, named by arg_name; behind
+                       * it a condition may follow */
 };
 
 struct nnef_expr {

@@ -6,44 +6,7 @@
 
 #include <string.h>
 
-/* ---- extensions ---- */
-
-static rill_status extension_symbol(struct builder *b, const struct scope *s,
-                                    const struct nnef_extension *x)
-{
-    struct nnef_fragment names;
-    struct val v;
-    if (nnef_parse_signature(&names, b->arena, s->file, x->text, NULL) != RILL_OK)
-        return nnef_fail(b, s, x->pos, RILL_MALFORMED, "'extension %s' declares names: S, T",
-                         x->name);
-    for (uint32_t i = 0; i < names.n_params; i++)
-        TRY(symbol_add(b, names.params[i].name, &v));
-    return RILL_OK;
-}
-
-static bool listed(const char *name, const char *const *list)
-{
-    while (*list && strcmp(name, *list) != 0)
-        list++;
-    return *list != NULL;
-}
-
-/* An operator of a registry that is not known is refused where it is called. */
-static rill_status extension_registry(struct builder *b, const struct scope *s,
-                                      const struct nnef_extension *x)
-{
-    static const char *const registries[] = { "tract_core",     "tract_onnx",         "tract_pulse",
-                                              "tract_resource", "tract_transformers", NULL };
-    if (listed(x->text, registries))
-        return RILL_OK;
-    return nnef_fail(b, s, x->pos, RILL_UNSUPPORTED,
-                     "the registry '%.60s' is not known, nor what its operators do", x->text);
-}
-
-static bool is_assertion(const struct nnef_extension *x)
-{
-    return !strcmp(x->name, "rill_assert") || !strcmp(x->name, "tract_assert");
-}
+/* ---- assertions ---- */
 
 /* About a symbol that no extension declares and no size of the graph mentions. */
 static rill_status assertions_check(struct builder *b, const struct scope *s)
@@ -54,8 +17,9 @@ static rill_status assertions_check(struct builder *b, const struct scope *s)
     for (uint32_t i = 0; i < b->n_symbols; i++)
         n = dim_symbols(b->symbols[i].v.dim, known, n, SYMBOLS_MAX);
     for (const struct nnef_extension *x = b->doc->extensions; x && n < SYMBOLS_MAX; x = x->next) {
-        unsigned m =
-            is_assertion(x) ? dims_relation_symbols(b->dims, x->text, list, 0, SYMBOLS_MAX) : 0;
+        unsigned m = extension_is_assertion(x)
+            ? dims_relation_symbols(b->dims, x->text, list, 0, SYMBOLS_MAX)
+            : 0;
         for (unsigned k = 0; k < m; k++)
             if (dim_symbols(list[k], known, n, SYMBOLS_MAX) != n)
                 return nnef_fail(b, s, x->pos, RILL_INVALID,
@@ -63,32 +27,6 @@ static rill_status assertions_check(struct builder *b, const struct scope *s)
                                  dim_name(list[k]));
     }
     return RILL_OK;
-}
-
-static rill_status extension_read(struct builder *b, const struct scope *s,
-                                  const struct nnef_extension *x)
-{
-    static const char *const ignored[] = { "KHR_enable_fragment_definitions",
-                                           "KHR_enable_operator_expressions", NULL };
-    if (!strcmp(x->name, "rill_symbol") || !strcmp(x->name, "tract_symbol"))
-        return extension_symbol(b, s, x);
-    if (is_assertion(x)) {
-        rill_status status = dims_claim(b->dims, x->text, b->err);
-        return status == RILL_OK
-            ? status
-            : err_prefix(b->err, status, "%s:%u:%u", s->file, x->pos.line, x->pos.column);
-    }
-    if (!strcmp(x->name, "tract_registry"))
-        return extension_registry(b, s, x);
-    if (!strcmp(x->name, "tract_pulse_streaming_symbol")) /* the symbol of older files */
-        return symbol_find(b, "S") ? RILL_OK : symbol_add(b, "S", &(struct val) { 0 });
-    if (listed(x->name, ignored))
-        return RILL_OK;
-    return nnef_fail(
-        b, s, x->pos, RILL_UNSUPPORTED,
-        "extension '%.60s' is not supported; known: rill_symbol, "
-        "rill_assert, KHR_enable_fragment_definitions, KHR_enable_operator_expressions",
-        x->name);
 }
 
 /* ---- the graph ---- */
@@ -99,6 +37,7 @@ static rill_status outputs_add(struct builder *b, struct scope *s, const struct 
     for (uint32_t i = 0; i < f->n_results; i++) {
         uint32_t w;
         TRY(val_to_wire(b, s, f->results[i].pos, results[i], DTYPE_F32, &w));
+        w = quant_stored(b, w);
         /* An output carries the name that the head gives it, also where it is another wire's
          * alias. */
         if (strcmp(s->g->wires[w].name, f->results[i].name) != 0) {
@@ -123,15 +62,17 @@ rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *d
     TRY(nnef_parse(doc, a, source->file, source->text, source->n, b.limits, reterr));
     TRY(formulas_parse(&b));
     graph_init(&m.g, a, ds, doc->graph.name);
+    b.graph = &m.g;
     struct scope s = { .g = &m.g, .file = source->file, .prefix = "", .inputs_of = &doc->graph };
-    for (const struct nnef_extension *x = doc->extensions; x; x = x->next)
-        TRY(extension_read(&b, &s, x));
+    TRY(extensions_read(&b, &s));
+    TRY(quants_read(&b, &s));
     struct val *results = arena_array(a, struct val, doc->graph.n_results);
     if (!results)
         return nnef_no_memory(&b);
     TRY(fragment_run(&b, &s, &doc->graph, results));
     s.target = NULL;
     TRY(outputs_add(&b, &s, results));
+    TRY(states_add(&b, &s));
     TRY(inputs_sort(&b, &s));
     TRY(assertions_check(&b, &s));
     TRY(graph_check(&m.g, reterr));

@@ -85,6 +85,23 @@ const char *registry_of(const struct builder *b, const char *operator_name)
     return NULL;
 }
 
+const char *missing_because(const char *operator_name)
+{
+    static const char indices[] = "places within windows are not values here";
+    static const char regions[] = "regions of pictures are not of audio";
+    static const char *const missing[][2] = {
+        { "argmax_pool", indices },   { "max_pool_with_index", indices },
+        { "sample", indices },        { "desample", indices },
+        { "avg_roi_pool", regions },  { "max_roi_pool", regions },
+        { "avg_roi_align", regions }, { "max_roi_align", regions },
+        { "roi_resample", regions },  { "update", "variables are constants; see rill_scan" },
+    };
+    for (size_t i = 0; i < sizeof missing / sizeof *missing; i++)
+        if (!strcmp(missing[i][0], operator_name))
+            return missing[i][1];
+    return NULL;
+}
+
 rill_status inputs_sort(struct builder *b, struct scope *s)
 {
     const struct nnef_fragment *f = s->inputs_of;

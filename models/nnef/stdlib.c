@@ -62,6 +62,7 @@ static const struct nnef_row rows[] = {
     UNARY("sigmoid", "Sigmoid"),
     UNARY("relu", "Relu"),
     UNARY("softplus", "Softplus"),
+    UNARY("gelu", "Gelu"),
     UNARY("erf", "Erf"),
     { "leaky_relu", "x, alpha", build_row, "LeakyRelu", "x", "alpha:f" },
     { "elu", "x, alpha = 1.0", build_row, "Elu", "x", "alpha:f" },
@@ -107,10 +108,20 @@ static const struct nnef_row rows[] = {
     { "batch_normalization", "input, mean, variance, offset, scale, epsilon = 0.00001",
       build_batch_norm, NULL, NULL, NULL },
 
+    { "cast", "input", build_std_cast, NULL, NULL, NULL },
+    { "integer", "x", build_number, "i64", NULL, NULL },
+    { "scalar", "x", build_number, "f32", NULL, NULL },
+    { "logical", "x", build_number, "bool", NULL, NULL },
+    { "string", "x", build_text, NULL, NULL, NULL },
+    { "range_of", "items", build_range_of, NULL, NULL, NULL },
+
     { "external", "shape", build_external, NULL, NULL, NULL },
     { "variable", "shape, label", build_variable, NULL, NULL, NULL },
     { "constant", "shape, value", build_constant, NULL, NULL, NULL },
 
+    { "rill_given", "x", build_given, NULL, NULL, NULL },
+    { "rill_only", "x, known", build_only, NULL, NULL, NULL },
+    { "rill_like", "x, y", build_row, "CastLike", "x, y", NULL },
     { "rill_fill", "shape, value = 0.0", build_fill, NULL, NULL, NULL },
     { "rill_frame", "x, size, hop, before = 0, end = 'flush'", build_row, "Frame", "x",
       "size:i hop:i before:i end:s" },
@@ -162,6 +173,7 @@ struct builder builder_of(struct arena *a, struct dims *ds, const struct nnef_do
                               .cut = source->cut,
                               .options = source->options,
                               .n_options = source->n_options,
+                              .inside = "",
                               .row_find = row_find,
                               .err = reterr };
 }

@@ -38,17 +38,29 @@ rill_status build_tract_cast(const struct call *c, struct val *ret)
     uint32_t w;
     TRY(arg_val(c, "input", &v));
     TRY(arg_text(c, "to", &text));
-    if (!*text)
-        return call_fail(c, RILL_UNSUPPORTED,
-                         "'tract_core_cast' to a type that a quantisation file tells (graph.quant) "
-                         "is not supported: give to = '...'");
-    TRY(type_of_text(c, text, &to));
+    const struct quant *q =
+        c->s->whole == c->e ? quant_find(c->b, c->s, c->s->target) : NULL; /* what is assigned */
+    if (*text)
+        TRY(type_of_text(c, text, &to));
+    else if (!q)
+        return call_fail(c, RILL_MALFORMED,
+                         "'tract_core_cast' to no type: give to = '...', or say in graph.quant "
+                         "what the result is");
+    if (q && (!*text || to == quant_type(q))) { /* the assignment rounds */
+        *ret = v;
+        return RILL_OK;
+    }
     bool sizes = v.kind == VAL_INT || v.kind == VAL_DIM;
     if (sizes && (dtype_is_int(to) || to == DTYPE_I64)) {
         *ret = v;
         return RILL_OK;
     }
     TRY(val_to_wire(c->b, c->s, c->e->pos, v, DTYPE_F32, &w));
+    if (dtype_is_int(to) && wire_fact(c->s, quant_stored(c->b, w))->type == to)
+        w = quant_stored(c->b, w);
+    bool same = wire_fact(c->s, w)->type == to && quant_stored(c->b, w) != w;
+    if (same) /* numbers from here on, not the integers that they were stored as */
+        TRY(call_node(c, "Identity", NULL, 0, &w, 1, &w));
     TRY(integers_narrow(c, to, &w, &done));
     if (!done)
         TRY(build_cast(c->b, c->s, c->e->pos, to, &w));
@@ -151,6 +163,35 @@ rill_status build_tract_one_hot(const struct call *c, struct val *ret)
     TRY(call_node(c, "OneHot", &(struct attr) ATTR_I("axis", axis), 1, in, 3, &y));
     *ret = val_of_wire(y);
     return RILL_OK;
+}
+
+/* How many there are is a symbol while the text is read; typing finds out what bounds it. */
+rill_status build_tract_non_zero(const struct call *c, struct val *ret)
+{
+    uint32_t x, y;
+    const char *symbol;
+    struct val size;
+    TRY(arg_wire(c, "input", &x));
+    TRY(arg_text(c, "count_symbol", &symbol));
+    if (wire_fact(c->s, x)->value)
+        return build_row(c, ret);
+    if (!*symbol && !(symbol = arena_printf(c->b->arena, "count_%u", c->s->g->n_nodes)))
+        return nnef_no_memory(c->b);
+    const struct val *known = symbol_find(c->b, symbol);
+    if (known)
+        size = *known;
+    else
+        TRY(symbol_add(c->b, symbol, &size));
+    struct fact f = { .type = DTYPE_I64, .rank = 2 };
+    f.shape[0] = dim_int(c->b->dims, wire_fact(c->s, x)->rank);
+    f.shape[1] = size.dim;
+    const char *name =
+        arena_printf(c->b->arena, "%s%s:%u", c->s->prefix, c->s->target, c->s->g->n_nodes);
+    y = name ? graph_add_wire(c->s->g, name, &f) : WIRE_NONE;
+    *ret = val_of_wire(y);
+    return y != WIRE_NONE && graph_add_node(c->s->g, op_find("NonZero"), name, NULL, &x, 1, &y, 1)
+        ? RILL_OK
+        : nnef_no_memory(c->b);
 }
 
 /* An op whose second input is one axis. */
@@ -294,6 +335,9 @@ static rill_status masked_softmax(const struct call *c, uint32_t scores, uint32_
     float least = -INFINITY, zero = 0;
     struct attr last = ATTR_I("axis", -1);
     bool choice = mask != WIRE_NONE && wire_fact(c->s, mask)->type == DTYPE_BOOL;
+    TRY(build_cast(c->b, c->s, c->e->pos, DTYPE_F32, &in[0]));
+    if (mask != WIRE_NONE && !choice)
+        TRY(build_cast(c->b, c->s, c->e->pos, DTYPE_F32, &mask));
     TRY(const_f32(c->b, c->s->g, 0, NULL, &scale, &in[1]));
     TRY(call_node(c, "Mul", NULL, 0, in, 2, &in[1]));
     in[0] = mask;
@@ -320,6 +364,7 @@ rill_status build_tract_masked_softmax(const struct call *c, struct val *ret)
     TRY(arg_real(c, "scale", &scale));
     TRY(arg_bool(c, "post_softmax_mask", &keep));
     TRY(masked_softmax(c, x, mask, (float) scale, keep, &y));
+    TRY(build_cast(c->b, c->s, c->e->pos, wire_fact(c->s, x)->type, &y));
     *ret = val_of_wire(y);
     return RILL_OK;
 }
@@ -417,6 +462,10 @@ rill_status build_tract_sdpa(const struct call *c, struct val *ret)
     uint32_t in[2], y;
     int64_t width = 0;
     TRY(sdpa_read(c, &a));
+    const enum dtype type = wire_fact(c->s, a.q)->type;
+    uint32_t *const parts[] = { &a.q, &a.k, &a.v };
+    for (int i = 0; dtype_is_half(type) && i < 3; i++) /* within, sums are of f32 */
+        TRY(build_cast(c->b, c->s, c->e->pos, DTYPE_F32, parts[i]));
     TRY(axis_fixed(c, a.q, wire_fact(c->s, a.q)->rank - 1, "numbers of a head", &width));
     TRY(heads_repeat(c, &a, &a.k));
     TRY(heads_repeat(c, &a, &a.v));
@@ -429,6 +478,7 @@ rill_status build_tract_sdpa(const struct call *c, struct val *ret)
     TRY(masked_softmax(c, y, a.mask, (float) scale, false, &in[0]));
     in[1] = a.v;
     TRY(call_node(c, "MatMul", NULL, 0, in, 2, &y));
+    TRY(build_cast(c->b, c->s, c->e->pos, dtype_is_half(type) ? type : DTYPE_NONE, &y));
     *ret = val_of_wire(y);
     return RILL_OK;
 }
@@ -533,6 +583,10 @@ const struct nnef_row nnef_tract_rows[] = {
       "x, r, initial_h, hidden, chunk, w = [], b = [], has_bias = 0, reset_every_turn = 0, "
       "emit_y = 1, projected = 0",
       build_tract_gru_seq, NULL, NULL, NULL },
+    { "tract_core_load", "input, id", build_tract_load, NULL, NULL, NULL },
+    { "tract_core_store", "input, state, id", build_tract_store, NULL, NULL, NULL },
+    { "tract_core_force_eval", "inputs, slots", build_tract_force_eval, NULL, NULL, NULL },
+    { "tract_core_submodel", "input, label", build_tract_submodel, NULL, NULL, NULL },
     { "tract_core_gelu_approximate", "x, approximate = 'tanh'", build_row, "Gelu", "x",
       "approximate:s" },
     { "tract_transformers_gelu_approximate", "x, approximate = 'tanh'", build_row, "Gelu", "x",
@@ -543,7 +597,8 @@ const struct nnef_row nnef_tract_rows[] = {
       "q, k, v, mask = [], scale = 0.0, datum_type = '', acc_datum_type = '', is_causal = false, "
       "d_type = '', inner_dtype = '', causal = false",
       build_tract_sdpa, NULL, NULL, NULL },
-    { "tract_onnx_non_zero", "input, count_symbol = ''", build_row, "NonZero", "input", NULL },
+    { "tract_onnx_non_zero", "input, count_symbol = ''", build_tract_non_zero, "NonZero", "input",
+      NULL },
 
     UNARY("tract_core_erf", "Erf"),
     UNARY("tract_core_hard_swish", "HardSwish"),

@@ -210,6 +210,33 @@ struct val val_known(const struct builder *b, const struct scope *s, struct val 
 
 /* ---- nodes ---- */
 
+/* An op that does not take 16-bit floats takes them as f32 and rounds what it makes, as typing has
+ * it; what it is of is the widest of them. */
+static rill_status half_as_wide(struct builder *b, const struct node *n, const struct fact **in,
+                                struct fact *out)
+{
+    enum dtype all = DTYPE_NONE;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (!in[i] || !dtype_is_float(in[i]->type))
+            continue;
+        all = all == DTYPE_NONE || all == in[i]->type ? in[i]->type : DTYPE_F32;
+        struct fact *wide = arena_copy(b->arena, in[i], sizeof *wide);
+        if (!wide)
+            return nnef_no_memory(b);
+        wide->type = DTYPE_F32;
+        wide->value = in[i]->type == DTYPE_F32 ? in[i]->value : NULL;
+        in[i] = wide;
+    }
+    if (!dtype_is_half(all))
+        return RILL_UNSUPPORTED;
+    TRY(op_infer(n, in, out, b->dims, b->arena, NULL));
+    for (unsigned i = 0; i < n->n_out; i++) {
+        out[i].type = out[i].type == DTYPE_F32 ? all : out[i].type;
+        out[i].value = NULL;
+    }
+    return RILL_OK;
+}
+
 static rill_status node_infer(struct builder *b, struct scope *s, struct nnef_pos pos,
                               const struct node *n, struct fact *out)
 {
@@ -219,6 +246,8 @@ static rill_status node_infer(struct builder *b, struct scope *s, struct nnef_po
     for (unsigned i = 0; i < n->n_in; i++)
         in[i] = n->in[i] == WIRE_NONE ? NULL : wire_fact(s, n->in[i]);
     rill_status status = op_infer(n, in, out, b->dims, b->arena, b->err);
+    if (status == RILL_UNSUPPORTED && half_as_wide(b, n, in, out) == RILL_OK)
+        status = RILL_OK;
     if (status == RILL_OK)
         status = dims_status(b->dims, b->err);
     return status == RILL_OK
