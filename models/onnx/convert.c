@@ -56,6 +56,12 @@ static rill_status convert_node(struct scope *s, const struct outline_node *n)
     l.domain = onnx_is_default_domain(n->pb->domain) ? "" : onnx_text(s->r->arena, n->pb->domain);
     if (!l.domain)
         return no_memory(s->r);
+    if (s->r->other_domains && !*l.domain)
+        return err_set(
+            s->r->err, RILL_MALFORMED,
+            "node '%.80s': the model does not say which opset of the standard '%.60s' is "
+            "of; opsets %d to %d are read",
+            n->name, n->op, ONNX_OPSET_MIN, ONNX_OPSET_MAX);
     l.row = op_row_find(l.domain, n->op, s->r->opset);
     if (!l.row)
         return op_row_refuse(s->r, n->name, l.domain, n->op, s->r->opset);

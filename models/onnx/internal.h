@@ -45,6 +45,7 @@ struct reader {
     const struct bytes *file;
     struct onnx_limits limits; /* all fields set */
     int64_t opset;
+    bool other_domains; /* the file says no opset of the standard's, and may use none of its ops */
     uint64_t tensor_bytes; /* decoded so far */
     struct map symbols;    /* dimension symbol -> index of the name it stands for */
     const char *symbol_name[SYMBOLS_MAX];

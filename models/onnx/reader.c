@@ -27,7 +27,8 @@ Onnxpb__OpsetId *onnx_message_opset(const Onnxpb__Model *m)
 static rill_status read_opset(struct reader *r, const Onnxpb__Model *m)
 {
     const Onnxpb__OpsetId *set = onnx_message_opset(m);
-    r->opset = set ? set->version : 0;
+    r->other_domains = !set && m->n_opset_import;
+    r->opset = set ? set->version : r->other_domains ? ONNX_OPSET_MAX : 0;
     if (r->opset == 0)
         return err_set(r->err, RILL_MALFORMED,
                        "the model does not say which opset it uses; opsets %d to %d "

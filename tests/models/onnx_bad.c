@@ -447,6 +447,12 @@ static void test_opsets(void)
     pb_message(&m, MODEL_OPSET, make_opset("com.microsoft", 1));
     pb_message(&m, MODEL_GRAPH, graph_with(make_node("Relu", "x", "y")));
     expect("no opset", m, NULL, NULL, RILL_MALFORMED, "does not say which opset");
+    struct pb gelu = make_node("Gelu", "x", "y");
+    pb_text(&gelu, NODE_DOMAIN, "com.microsoft");
+    m = (struct pb) { 0 };
+    pb_message(&m, MODEL_OPSET, make_opset("com.microsoft", 1));
+    pb_message(&m, MODEL_GRAPH, graph_with(gelu));
+    expect("another domain alone", m, NULL, NULL, RILL_OK, "");
     m = make_model(graph_with(make_node("Relu", "x", "y")), 21);
     pb_message(&m, MODEL_OPSET, make_opset("org.pytorch.aten", 1));
     expect("opsets that nothing uses", m, NULL, NULL, RILL_OK, "");
