@@ -72,8 +72,12 @@ size_t kern_cell_seq_floats(const struct kern_cell_seq *c)
 
 size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c)
 {
-    const size_t pad = c->groups * KERN_LANES, halves = pad + 2 * kern_cell_seq_inputs_room(c);
-    return 4 * pad + (kern_cell_is_whole(c) ? KERN_LANES + halves / 2 : 0);
+    const size_t pad = c->groups * KERN_LANES,
+                 inputs = kern_cell_seq_slots(c) * kern_cell_seq_inputs_room(c);
+    if (!kern_cell_is_whole(c))
+        return 4 * pad;
+    const size_t sums = c->ahead ? KERN_CELL_AHEAD * kern_cell_seq_columns(c) : 0;
+    return 4 * pad + KERN_LANES + (pad + 2 * inputs) / 2 + 2 * sums;
 }
 
 /* Of gate g and unit u in the order of the projection. */

@@ -36,6 +36,8 @@ struct FN(seq) {
     /* of KERN_CELL_I8: x and h in whole numbers, and what one of these is */
     const int16_t *x16[SEQ_ROWS], *h16[SEQ_ROWS], *rest16[SEQ_ROWS];
     float x_unit[SEQ_ROWS], h_unit[SEQ_ROWS], rest_unit[SEQ_ROWS];
+    const int32_t *x_sums, *rest_sums;  /* of a single row, summed ahead; NULL: yet to be summed */
+    size_t place;                       /* of the tile's first group among those of the weights */
     kern_cell_sums_fn *sums;
     struct FN(pending) *pending;
 };
@@ -245,11 +247,13 @@ V16_UNROLLED void FN(byte_tile)(const struct FN(seq) * s, const float *weights, 
                                    .rows = (unsigned) rows,
                                    .panels = (unsigned) (gates * groups),
                                    .wide = s->weights == KERN_CELL_I8_WIDE };
-    s->sums(x_sums, &sums, s->x16);
+    const bool ahead = rows == 1 && s->x_sums;
     bool rests = false;
     EACH_ROW
         rests |= s->rest_unit[r] > 0;
-    if (rests)
+    if (!ahead)
+        s->sums(x_sums, &sums, s->x16);
+    if (!ahead && rests)
         s->sums(rest_sums, &sums, s->rest16);
     sums.w = weights + sums.pairs * down * (sums.wide ? 16 : 8);
     sums.pairs = (s->hidden + 1) / 2;
@@ -259,10 +263,13 @@ V16_UNROLLED void FN(byte_tile)(const struct FN(seq) * s, const float *weights, 
         const v16 scale = v16_load(s->w_scale + at), bias = v16_load(s->bias + at), h_scale = v16_load(s->scale + at);
         EACH_ROW {
             const int i = (q * gates + g) * rows + r;
+            const size_t panel = s->place * (size_t) gates + (size_t) i;
+            const int32_t *of_x = ahead ? s->x_sums + panel * KERN_CELL_AHEAD * 16 : x_sums + i * 16,
+                          *of_rest = ahead ? s->rest_sums + panel * KERN_CELL_AHEAD * 16 : rest_sums + i * 16;
             const v16 of_h = v16_mul(v16_of_int(i16_load(h_sums + i * 16)), v16_set1(s->h_unit[r]));
-            v16 a = v16_mul(v16_of_int(i16_load(x_sums + i * 16)), v16_set1(s->x_unit[r]));
+            v16 a = v16_mul(v16_of_int(i16_load(of_x)), v16_set1(s->x_unit[r]));
             if (rests)
-                a = v16_fma(v16_of_int(i16_load(rest_sums + i * 16)), v16_set1(s->rest_unit[r]), a);
+                a = v16_fma(v16_of_int(i16_load(of_rest)), v16_set1(s->rest_unit[r]), a);
             a = v16_fma(a, scale, bias);
             if (pass == FN(PASS_GRU) && g == 2) {
                 n[q * rows + r] = a;
@@ -287,10 +294,13 @@ static float FN(halves_of)(int16_t *ret, const float *x, size_t n, float most)
     }
     v16_store(large, a);
     v16_store(wrong, b);
-    for (int i = 0; i < 16; i++) {
-        top = large[i] > top ? large[i] : top;
-        bad += wrong[i];
-    }
+    V16_UNROLL for (int left = 8; left; left /= 2)
+        V16_UNROLL for (int i = 0; i < left; i++) {
+            large[i] = large[i] > large[i + left] ? large[i] : large[i + left];
+            wrong[i] += wrong[i + left];
+        }
+    top = large[0];
+    bad = wrong[0];
     const bool finite = bad >= 0;
     const v16 by = v16_set1(finite && top > 1e-30f ? most / top : 0);
     for (size_t i = 0; i < n; i += 16) {
@@ -305,7 +315,7 @@ static float FN(halves_of)(int16_t *ret, const float *x, size_t n, float most)
  * at 1 are 0 or 1. */
 static bool FN(is_uneven)(const float *x, size_t n, float unit, float most)
 {
-    float counts[16], sum = 0;
+    float counts[16];
     const v16 zero = v16_set1(0), one = v16_set1(1), huge = v16_set1(3e38f), to_64th = v16_set1(64 / (unit * most));
     v16 all = zero;
     if (!(unit > 1e-30f))
@@ -317,9 +327,10 @@ static bool FN(is_uneven)(const float *x, size_t n, float unit, float most)
         all = v16_fma(large, v16_set1(-8), v16_fma(there, v16_set1(7), all));
     }
     v16_store(counts, all);
-    for (int i = 0; i < 16; i++)
-        sum += counts[i];
-    return sum > 0;
+    V16_UNROLL for (int left = 8; left; left /= 2)
+        V16_UNROLL for (int i = 0; i < left; i++)
+            counts[i] += counts[i + left];
+    return counts[0] > 0;
 }
 
 /* What the whole numbers leave of x, in units of its own. */
@@ -383,7 +394,7 @@ static const unsigned char FN(seq_fit)[][SEQ_ROWS + 1][9] = {
 };
 
 /* One block of weights: its groups in tiles of no more than `most`, each over `rows` rows. */
-static void FN(seq_block)(const struct FN(seq) * s, size_t b, enum FN(pass) pass, size_t rows,
+static void FN(seq_block)(struct FN(seq) * s, size_t b, enum FN(pass) pass, size_t rows,
                           size_t most)
 {
     size_t gates = (size_t) PASS_GATES(pass), first = b * s->block,
@@ -393,11 +404,36 @@ static void FN(seq_block)(const struct FN(seq) * s, size_t b, enum FN(pass) pass
     for (size_t q = 0, now; q < n; q += now) {
         for (now = most; now > n - q || !FN(seq_fit)[pass][rows][now]; now /= 2)
             ;
-        size_t group = kern_cell_group(gates, s->groups, first + q);
+        s->place = first + q;
+        size_t group = kern_cell_group(gates, s->groups, s->place);
         size_t apart = now < 2 ? 1 : kern_cell_group(gates, s->groups, first + q + 1) - group;
         FN(seq_fns)
         [s->weights][pass][rows][now](s, w + q * gates * each, n * gates, group, apart);
     }
+}
+
+/* What a row keeps in whole numbers, behind its states: those of one step, and inputs of as many
+ * steps as there are slots. */
+struct FN(whole) {
+    float *h_unit, *x_unit, *rest_unit;
+    int16_t *h, *x, *rest;
+    int32_t *x_sums, *rest_sums;
+};
+
+static struct FN(whole) FN(whole_of_row)(const struct kern_cell_seq *c, const struct kern_cell_row *row)
+{
+    const size_t pad = c->groups * 16, inputs = kern_cell_seq_slots(c) * kern_cell_seq_inputs_room(c);
+    float *units = row->work + 4 * pad;
+    int16_t *h = (int16_t *) (void *) (units + 16);
+    int32_t *sums = (int32_t *) (void *) (h + pad + 2 * inputs);
+    return (struct FN(whole)) { units, units + 1, units + 1 + KERN_CELL_AHEAD, h, h + pad, h + pad + inputs,
+                                sums, sums + KERN_CELL_AHEAD * kern_cell_seq_columns(c) };
+}
+
+/* Where the sums of a pass begin. */
+static inline size_t FN(ahead_at)(const struct kern_cell_seq *c, enum FN(pass) pass)
+{
+    return pass == FN(PASS_BEFORE_N) ? PASS_GATES(FN(PASS_BEFORE_ZR)) * c->groups * KERN_CELL_AHEAD * 16 : 0;
 }
 
 /* What the rows from `first` on find in step t; returns how many they are. */
@@ -421,52 +457,131 @@ static size_t FN(seq_rows)(struct FN(seq) * s, const struct kern_cell_seq *c,
         s->h[r] = pass == FN(PASS_BEFORE_N) ? s->rh[r] : s->old[r];
         if (!kern_cell_is_whole(c))
             continue;
-        const float *units = own + 4 * pad;
-        s->x_unit[r] = units[0];
-        s->h_unit[r] = units[1];
-        s->h16[r] = (const int16_t *) (const void *) (units + 16);
-        s->x16[r] = s->h16[r] + pad;
-        s->rest_unit[r] = units[2];
-        s->rest16[r] = s->x16[r] + kern_cell_seq_inputs_room(c);
+        const struct FN(whole) whole = FN(whole_of_row)(c, row);
+        const bool ahead = c->ahead && n_rows == 1;
+        const size_t slot = ahead ? t % KERN_CELL_AHEAD : 0;
+        s->h_unit[r] = *whole.h_unit;
+        s->x_unit[r] = whole.x_unit[slot];
+        s->rest_unit[r] = whole.rest_unit[slot];
+        s->h16[r] = whole.h;
+        s->x16[r] = whole.x + slot * kern_cell_seq_inputs_room(c);
+        s->rest16[r] = whole.rest + slot * kern_cell_seq_inputs_room(c);
+        const size_t sums = FN(ahead_at)(c, pass) + slot * 16;
+        s->x_sums = ahead ? whole.x_sums + sums : NULL;
+        s->rest_sums = whole.rest_sums + sums;
     }
     return n;
 }
 
-/* What the chains of step t go over in whole numbers, beside the states of each row; x only once. Of
- * rows that are even there are zeros where another one is not: a tile sums the rests of all. */
-static void FN(seq_halves)(const struct kern_cell_seq *c, const struct kern_cell_row *rows,
-                           size_t n_rows, size_t t, enum FN(pass) pass)
+/* The inputs of step t of a row in whole numbers; whether they leave rests. */
+static bool FN(inputs_whole)(const struct kern_cell_seq *c, const struct kern_cell_row *row,
+                             const struct FN(whole) * w, size_t t, size_t slot)
 {
-    const size_t pad = c->groups * 16, room = kern_cell_seq_inputs_room(c);
-    const float most_h = kern_cell_halves_most(c->hidden), most_x = kern_cell_halves_most(c->inputs);
+    const float *x = row->x + (ptrdiff_t) t * row->x_step, most = kern_cell_halves_most(c->inputs);
+    const size_t at = slot * kern_cell_seq_inputs_room(c);
+    w->x_unit[slot] = FN(halves_of)(w->x + at, x, c->inputs, most);
+    w->rest_unit[slot] = 0;
+    if (FN(is_uneven)(x, c->inputs, w->x_unit[slot], most))
+        w->rest_unit[slot] = FN(rests_of)(w->rest + at, w->x + at, x, c->inputs, w->x_unit[slot], most);
+    return w->rest_unit[slot] > 0;
+}
+
+/* Zeros, where another row, or another step, that is summed at the same time leaves rests. */
+static void FN(rests_clear)(const struct kern_cell_seq *c, const struct FN(whole) * w, size_t slot)
+{
+    const size_t room = kern_cell_seq_inputs_room(c);
+    if (!(w->rest_unit[slot] > 0))
+        memset(w->rest + slot * room, 0, room * sizeof *w->rest);
+}
+
+/* Behind the last step. */
+static void FN(slot_clear)(const struct kern_cell_seq *c, const struct FN(whole) * w, size_t slot)
+{
+    const size_t room = kern_cell_seq_inputs_room(c);
+    memset(w->x + slot * room, 0, room * sizeof *w->x);
+    memset(w->rest + slot * room, 0, room * sizeof *w->rest);
+}
+
+/* What the chains of step t go over in whole numbers, beside the states of each row; x only once, and
+ * not where it was summed ahead. */
+static void FN(seq_halves)(const struct kern_cell_seq *c, const struct kern_cell_row *rows,
+                           size_t n_rows, size_t t, enum FN(pass) pass, bool ahead)
+{
+    const size_t pad = c->groups * 16;
+    const float most = kern_cell_halves_most(c->hidden);
+    const bool inputs = !ahead && pass != FN(PASS_BEFORE_N);
     bool rests = false;
     for (size_t r = 0; r < n_rows; r++) {
-        float *own = rows[r].work, *units = own + 4 * pad;
-        int16_t *h16 = (int16_t *) (void *) (units + 16), *x16 = h16 + pad;
-        const float *h = pass == FN(PASS_BEFORE_N) ? own + 3 * pad : own + (t & 1) * pad;
-        const float *x = rows[r].x + (ptrdiff_t) t * rows[r].x_step;
-        units[1] = FN(halves_of)(h16, h, c->hidden, most_h);
-        if (pass == FN(PASS_BEFORE_N))
-            continue;
-        units[0] = FN(halves_of)(x16, x, c->inputs, most_x);
-        units[2] = 0;
-        if (FN(is_uneven)(x, c->inputs, units[0], most_x))
-            units[2] = FN(rests_of)(x16 + room, x16, x, c->inputs, units[0], most_x);
-        rests |= units[2] > 0;
+        const struct FN(whole) whole = FN(whole_of_row)(c, rows + r);
+        const float *own = rows[r].work, *h = pass == FN(PASS_BEFORE_N) ? own + 3 * pad : own + (t & 1) * pad;
+        *whole.h_unit = FN(halves_of)(whole.h, h, c->hidden, most);
+        if (inputs)
+            rests |= FN(inputs_whole)(c, rows + r, &whole, t, 0);
     }
     for (size_t r = 0; rests && r < n_rows; r++) {
-        float *units = (float *) rows[r].work + 4 * pad;
-        if (!(units[2] > 0))
-            memset((int16_t *) (void *) (units + 16) + pad + room, 0, room * sizeof(int16_t));
+        const struct FN(whole) whole = FN(whole_of_row)(c, rows + r);
+        FN(rests_clear)(c, &whole, 0);
     }
+}
+
+/* Panels that are summed at once, of those that are left: no more than registers have room for. */
+static size_t FN(ahead_panels)(size_t left)
+{
+    static const unsigned char fits[] = { 6, 4, 3, 2, 1 };
+    const unsigned char *fit = fits;
+    while (*fit > left || *fit * KERN_CELL_AHEAD > CELL_ACC)
+        fit++;
+    return *fit;
+}
+
+/* Sums of KERN_CELL_AHEAD steps of inputs, x, by all weights of a pass: panel after panel, in each
+ * step after step. */
+static void FN(pass_ahead)(const struct kern_cell_seq *c, const struct FN(seq) * s, int32_t *ret,
+                           const int16_t *x, enum FN(pass) pass)
+{
+    const size_t gates = (size_t) PASS_GATES(pass), room = kern_cell_seq_inputs_room(c),
+                 each = s->weights == KERN_CELL_I8 ? 8 : 16;
+    const int16_t *from[KERN_CELL_AHEAD];
+    for (size_t r = 0; r < KERN_CELL_AHEAD; r++)
+        from[r] = x + r * room;
+    for (size_t first = 0, n; first < s->groups; first += n) {
+        n = s->groups - first < s->block ? s->groups - first : s->block;
+        struct kern_cell_sums sums = { .down = n * gates, .pairs = (s->inputs + 1) / 2, .rows = KERN_CELL_AHEAD,
+                                       .wide = s->weights == KERN_CELL_I8_WIDE };
+        for (size_t p = 0; p < sums.down; p += sums.panels) {
+            sums.w = s->w + first * gates * s->panel + p * each;
+            sums.panels = (unsigned) FN(ahead_panels)(sums.down - p);
+            s->sums(ret + (first * gates + p) * KERN_CELL_AHEAD * 16, &sums, from);
+        }
+    }
+}
+
+/* Sums the inputs of the next n steps of a row for the gates of a pass: the weights are read once for
+ * several steps, and each of these then reads the weights of its states alone. */
+static void FN(seq_ahead)(const struct kern_cell_seq *c, const struct kern_cell_row *row,
+                          const struct FN(seq) * s, size_t t, size_t n, enum FN(pass) pass)
+{
+    const struct FN(whole) whole = FN(whole_of_row)(c, row);
+    bool rests = false;
+    for (size_t i = 0; i < n; i++)
+        rests |= pass == FN(PASS_BEFORE_N) ? whole.rest_unit[i] > 0 : FN(inputs_whole)(c, row, &whole, t + i, i);
+    for (size_t i = 0; i < KERN_CELL_AHEAD; i++)
+        if (i >= n)
+            FN(slot_clear)(c, &whole, i);
+        else if (rests)
+            FN(rests_clear)(c, &whole, i);
+    FN(pass_ahead)(c, s, whole.x_sums + FN(ahead_at)(c, pass), whole.x, pass);
+    if (rests)
+        FN(pass_ahead)(c, s, whole.rest_sums + FN(ahead_at)(c, pass), whole.rest, pass);
 }
 
 /* Step t. s is what it shares, which the gates that are left unfinished go on using. */
 static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_row *rows,
-                         size_t n_rows, size_t t, enum FN(pass) pass, struct FN(seq) * s,
+                         size_t n_rows, size_t t, size_t steps, enum FN(pass) pass, struct FN(seq) * s,
                          struct FN(pending) * pending)
 {
     size_t gates = (size_t) PASS_GATES(pass);
+    const bool ahead = c->ahead && n_rows == 1;
     s->panel = kern_cell_seq_panel_floats(c, c->inputs) + kern_cell_seq_panel_floats(c, c->hidden);
     s->w = pass == FN(PASS_BEFORE_N) ? c->r + 2 * c->groups * s->panel : c->r;
     s->weights = c->weights;
@@ -481,8 +596,10 @@ static void FN(seq_pass)(const struct kern_cell_seq *c, const struct kern_cell_r
     s->block = kern_cell_block(gates);
     s->pending = pending;
     size_t blocks = (c->groups + s->block - 1) / s->block, n = n_rows;
+    if (ahead && t % KERN_CELL_AHEAD == 0)
+        FN(seq_ahead)(c, rows, s, t, steps - t < KERN_CELL_AHEAD ? steps - t : KERN_CELL_AHEAD, pass);
     if (kern_cell_is_whole(c))
-        FN(seq_halves)(c, rows, n_rows, t, pass);
+        FN(seq_halves)(c, rows, n_rows, t, pass, ahead);
     if (n_rows == 1)
         FN(seq_rows)(s, c, rows, 0, 1, t, pass);
     for (size_t b = 0; b < blocks; b++)
@@ -531,9 +648,9 @@ static void FN(cell_seq_f32)(const struct kern_cell_seq *c, const struct kern_ce
             own[u] = own[pad + u] = own[2 * pad + u] = own[3 * pad + u] = 0;
     }
     for (size_t t = 0; t < steps; t++) {
-        FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][0], &s[t & 1], &pending);
+        FN(seq_pass)(c, rows, n_rows, t, steps, pass[c->kind][0], &s[t & 1], &pending);
         if (c->kind == KERN_CELL_GRU_RESET_BEFORE)
-            FN(seq_pass)(c, rows, n_rows, t, pass[c->kind][1], &s[t & 1], &pending);
+            FN(seq_pass)(c, rows, n_rows, t, steps, pass[c->kind][1], &s[t & 1], &pending);
     }
     FN(pending_end)(&pending);
     for (size_t i = 0; i < n_rows; i++) {

@@ -273,7 +273,8 @@ static rill_status seq_prepare(struct prep *c, struct rnn *g)
         .groups = ((size_t) g->hidden + KERN_LANES - 1) / KERN_LANES,
         .inputs = g->bytes || (g->steps == 1 && g->batch <= TOGETHER_ROWS) ? (size_t) g->inputs : 0,
         .weights = seq_weights_kind(c->attr, g),
-        .sums = c->kern->cell_sums
+        .sums = c->kern->cell_sums,
+        .ahead = g->bytes && g->steps > 1 && g->batch == 1
     };
     size_t columns = g->seq[0].inputs ? 0 : kern_cell_seq_columns(&g->seq[0]), projected, floats;
     if (__builtin_mul_overflow((size_t) (g->steps * g->batch), columns, &projected) ||

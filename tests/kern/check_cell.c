@@ -294,6 +294,7 @@ static void seq_scales(struct check *t, const struct cell *q, struct kern_cell_s
     } else if (q->bytes_w) {
         c->weights = check_bits(t) % 2 ? KERN_CELL_I8 : KERN_CELL_I8_WIDE;
         c->sums = t->new.cell_sums;
+        c->ahead = check_bits(t) % 2; /* of several rows without effect */
         kern_cell_seq_columns_pack_f32(c, scale, q->scale_r);
         kern_cell_seq_columns_pack_f32(c, scale + n, q->scale_w);
     }
@@ -406,7 +407,7 @@ static void seq_checks(struct check *t)
                                          .hidden = hiddens[h],
                                          .dirs = 1 },
                                   .rows = rows,
-                                  .steps = 1 + variant % 4 };
+                                  .steps = 1 + variant % 7 };
                 cell_check(t, &q, variant & 1, SEQ);
                 cell_check(t, &q, variant & 1, NARROW);
                 cell_check(t, &q, variant & 1, BYTES);
