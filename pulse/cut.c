@@ -6,8 +6,10 @@
 #include "pulse/axes.h"
 #include "pulse/cut.h"
 #include "pulse/ints.h"
+#include "pulse/places.h"
 #include "pulse/positions.h"
 #include "pulse/rules.h"
+#include "pulse/sections.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -116,10 +118,10 @@ static rill_status mask_check(const struct pulser *p, const struct node *n)
 
 static rill_status node_pulse(struct pulser *p, const struct node *n)
 {
+    if (p->sections && p->sections->lazy[n - p->src->nodes])
+        return RILL_OK;
     if (node_is_attention(p, n))
         return rule_attention(p, n);
-    if (n->n_out == 1 && pulser_is_mask(p, n->out[0]))
-        return RILL_OK;
     TRY(mask_check(p, n));
     bool streams = node_streams(p, n);
     pulse_rule *rule = streams  ? pulse_rule_find(n->op)
@@ -304,6 +306,15 @@ rill_status pgraph_no_time(const struct dgraph *t, rill_error *reterr)
                    names, dim_name(list[1]), dim_name(list[0]));
 }
 
+/* What is known of masks before the walk. */
+static rill_status places_find(struct pulser *p)
+{
+    p->made = places_made(p);
+    p->bands = bands_new(p->src, p->arena);
+    p->sections = p->made && p->bands ? sections_find(p) : NULL;
+    return p->sections ? RILL_OK : pulser_no_memory(p);
+}
+
 rill_status pgraph_cut(struct pgraph *ret, const struct dgraph *t, const struct dim *symbol,
                        int64_t pulse, const struct pulse_opts *opts, struct arena *a,
                        struct pulser *ret_p, rill_error *reterr)
@@ -323,15 +334,20 @@ rill_status pgraph_cut(struct pgraph *ret, const struct dgraph *t, const struct 
     *ret_p = (struct pulser) { .err = reterr };
     if (!symbol && graph_input_symbols(&t->g, symbols, SYMBOLS_MAX))
         return pgraph_no_time(t, reterr);
+    rill_status status = RILL_OK;
     if (symbol) {
-        TRY(positions_find(&positions, &t->g, a, reterr));
+        TRY(positions_find(&positions, &t->g, symbol, a, reterr));
         p.positions = &positions;
+        status = places_find(&p);
     }
-    rill_status status = graph_pulse_fitting(&p, &made);
+    status = status == RILL_OK ? graph_pulse_fitting(&p, &made) : status;
     if (symbol)
         positions_drop(&positions);
     *ret_p = p;
     ret_p->positions = NULL;
+    ret_p->made = NULL;
+    ret_p->bands = NULL;
+    ret_p->sections = NULL;
     ret_p->dst = NULL;
     TRY(status);
     TRY(pgraph_finish(&made, &p));

@@ -6,9 +6,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#define PARTS_MAX 4096 /* of a quotient of floats */
+
 struct walk {
     struct positions *ps;
     const struct graph *g;
+    const struct dim *symbol;
     const struct dim *spare[RANK_MAX]; /* while axes are renamed */
 };
 
@@ -49,8 +52,13 @@ static const struct dim *do_xor(struct dims *ds, const struct dim *a, const stru
 /* Integer division truncates: the same as floor where nothing is negative. */
 static const struct dim *do_div(struct dims *ds, const struct dim *a, const struct dim *b)
 {
-    bool fits = dim_is_const(b) && dim_value(b) > 0 && dim_is(dim_ge(ds, a, dim_int(ds, 0)), 1);
-    return fits ? dim_div_int(ds, a, dim_value(b)) : NULL;
+    if (!dim_is_const(b) || dim_value(b) <= 0)
+        return NULL;
+    const struct dim *up = dim_ge(ds, a, dim_int(ds, 0)), *down = dim_div_int(ds, a, dim_value(b)),
+                     *back = dim_div_ceil_int(ds, a, dim_value(b));
+    if (dim_is(up, 1))
+        return down;
+    return dim_add(ds, dim_mul(ds, up, down), dim_mul(ds, truth_not(ds, up), back));
 }
 
 static const struct dim *do_mod(struct dims *ds, const struct dim *a, const struct dim *b)
@@ -78,6 +86,31 @@ static combine *const combines[OP_COUNT] = {
 static bool pair_constant(const struct position *a)
 {
     return a->pair && a->one == a->zero;
+}
+
+/* Whole numbers that f32 holds exactly, and sums of a few of them. */
+static bool is_whole(double v)
+{
+    return fabs(v) <= 1 << 24 && v == floor(v);
+}
+
+/* A pair of whole numbers as one expression. */
+static struct position as_whole(const struct walk *w, struct position x)
+{
+    struct dims *ds = w->ps->dims;
+    if (!x.pair || !x.e)
+        return x;
+    if (!is_whole(x.one) || !is_whole(x.zero))
+        return (struct position) { 0 };
+    int64_t one = (int64_t) x.one, zero = (int64_t) x.zero;
+    return (struct position) { .e = one == zero
+                                   ? dim_int(ds, one)
+                                   : dim_add_int(ds, dim_mul_int(ds, x.e, one - zero), zero) };
+}
+
+static bool has_parts(const struct position *x)
+{
+    return x->parts > 1;
 }
 
 static bool compares(enum op_id op)
@@ -222,10 +255,9 @@ static struct position constant(const struct walk *w, const struct tensor *v)
         return (struct position) { .e = even_table(w, v) };
     if (dtype_is_float(v->type))
         return (struct position) { dim_int(w->ps->dims, 1), true, tensor_get_f64(v, v->data, 0),
-                                   tensor_get_f64(v, v->data, 0) };
+                                   tensor_get_f64(v, v->data, 0), 1 };
     if (v->type == DTYPE_DIM) {
-        const struct dim *d = *(const struct dim *const *) v->data;
-        y.e = dim_is_const(d) ? dim_int(w->ps->dims, dim_value(d)) : NULL;
+        y.e = positions_dim(w->ps, *(const struct dim *const *) v->data, w->symbol);
     } else {
         y.e = dim_int(w->ps->dims, tensor_get_i64(v, v->data, 0));
     }
@@ -236,7 +268,7 @@ static struct position constant(const struct walk *w, const struct tensor *v)
 static struct position filled(const struct walk *w, const struct node *n)
 {
     const struct tensor *v = value_attr_of(n)->value;
-    return v ? constant(w, v) : (struct position) { dim_int(w->ps->dims, 1), true, 0, 0 };
+    return v ? constant(w, v) : (struct position) { dim_int(w->ps->dims, 1), true, 0, 0, 1 };
 }
 
 /* Elements above or below a diagonal of the last two axes, 0 elsewhere. */
@@ -260,8 +292,9 @@ static struct position range(const struct walk *w, const struct node *n)
 {
     const struct position *start = &w->ps->of[n->in[0]], *step = &w->ps->of[n->in[2]];
     struct position y = { 0 };
-    if (start->e && step->e && !start->pair && !step->pair && dim_is_const(step->e))
-        y.e = dim_add(w->ps->dims, start->e, dim_mul(w->ps->dims, step->e, w->ps->axis[0]));
+    struct position from = as_whole(w, *start), by = as_whole(w, *step);
+    if (from.e && by.e && dim_is_const(by.e))
+        y.e = dim_add(w->ps->dims, from.e, dim_mul(w->ps->dims, by.e, w->ps->axis[0]));
     return y;
 }
 
@@ -271,8 +304,10 @@ static struct position where(const struct walk *w, const struct node *n, int ran
                     b = broadcast(w, n->in[2], rank);
     struct position y = { 0 };
     if (pair_constant(&a) && pair_constant(&b) && !c.pair)
-        return (struct position) { c.e, true, a.one, b.one };
-    if (!a.pair && !b.pair && !c.pair)
+        return (struct position) { c.e, true, a.one, b.one, 1 };
+    a = as_whole(w, a);
+    b = as_whole(w, b);
+    if (a.e && b.e && !has_parts(&a) && !has_parts(&b) && !c.pair)
         y.e = dim_add(w->ps->dims, dim_mul(w->ps->dims, c.e, a.e),
                       dim_mul(w->ps->dims, truth_not(w->ps->dims, c.e), b.e));
     return y;
@@ -280,39 +315,174 @@ static struct position where(const struct walk *w, const struct node *n, int ran
 
 static struct position cast(const struct walk *w, const struct node *n)
 {
+    struct dims *ds = w->ps->dims;
     struct position y = w->ps->of[n->in[0]];
     enum dtype from = w->g->wires[n->in[0]].fact.type, to = w->g->wires[n->out[0]].fact.type;
-    if (from == to || (!dtype_is_float(from) && !dtype_is_float(to) && to != DTYPE_BOOL))
+    if (from == to || (y.pair && dtype_is_float(to)))
         return y;
     if (from == DTYPE_BOOL && dtype_is_float(to))
-        return (struct position) { y.e, true, 1, 0 };
-    if (y.pair && dtype_is_float(to))
-        return y;
+        return (struct position) { y.e, true, 1, 0, 1 };
     if (y.pair && to == DTYPE_BOOL) {
-        const struct dim *zero = dim_int(w->ps->dims, y.zero != 0),
-                         *one = dim_int(w->ps->dims, y.one != 0);
-        return (struct position) { .e = dim_add(w->ps->dims, zero,
-                                                dim_mul(w->ps->dims, y.e,
-                                                        dim_sub(w->ps->dims, one, zero))) };
+        const struct dim *zero = dim_int(ds, y.zero != 0), *one = dim_int(ds, y.one != 0);
+        return (
+            struct position) { .e = dim_add(ds, zero, dim_mul(ds, y.e, dim_sub(ds, one, zero))) };
     }
-    return (struct position) { 0 };
+    if (to == DTYPE_BOOL)
+        return (struct position) { .e = from == DTYPE_BOOL
+                                       ? y.e
+                                       : truth_not(ds, dim_eq(ds, y.e, dim_int(ds, 0))) };
+    if (dtype_is_half(to))
+        return (struct position) { 0 };
+    y = as_whole(w, y);
+    if (y.e && y.parts > 1 && !dtype_is_float(to))
+        y = (struct position) { .e = do_div(ds, y.e, dim_int(ds, y.parts)) };
+    return y;
+}
+
+/* Floats: a quotient stays one until it is rounded. */
+static struct position quotient(const struct position *a, const struct position *b)
+{
+    struct position y = *a;
+    bool fits = dim_is_const(b->e) && b->parts <= 1 && dim_value(b->e) >= 1 &&
+        dim_value(b->e) <= PARTS_MAX && a->parts <= 1;
+    y.parts = fits ? dim_value(b->e) : 1;
+    y.e = fits ? y.e : NULL;
+    return y;
 }
 
 static struct position binary(const struct walk *w, const struct node *n, int rank)
 {
     struct position a = broadcast(w, n->in[0], rank), b = broadcast(w, n->in[1], rank), y = { 0 };
     combine *run = combines[n->op->id];
-    if (a.pair || b.pair)
+    bool is_float = dtype_is_float(w->g->wires[n->in[0]].fact.type);
+    if (a.pair && b.pair)
         return pair_combine(w->ps->dims, n->op->id, &a, &b);
-    y.e = run ? run(w->ps->dims, a.e, b.e) : NULL;
+    a = as_whole(w, a);
+    b = as_whole(w, b);
+    if (!a.e || !b.e || (is_float && node_is(n, OP_DIV)))
+        return a.e && b.e ? quotient(&a, &b) : y;
+    if (run && !has_parts(&a) && !has_parts(&b))
+        y.e = run(w->ps->dims, a.e, b.e);
+    return y;
+}
+
+static struct position negated(const struct walk *w, const struct node *n)
+{
+    struct position y = w->ps->of[n->in[0]];
+    y.one = -y.one;
+    y.zero = -y.zero;
+    y.e = y.pair ? y.e : dim_mul_int(w->ps->dims, y.e, -1);
+    return y;
+}
+
+/* Floor, Ceil and Round of what is whole but for a division. Quotients that are rounded to f32
+ * never reach the next whole number. */
+static struct position floored(const struct walk *w, const struct node *n)
+{
+    struct position y = as_whole(w, w->ps->of[n->in[0]]);
+    if (y.e && has_parts(&y))
+        y.e = node_is(n, OP_FLOOR) ? dim_div_int(w->ps->dims, y.e, y.parts)
+            : node_is(n, OP_CEIL)  ? dim_div_ceil_int(w->ps->dims, y.e, y.parts)
+                                   : NULL;
+    y.parts = 1;
+    return y;
+}
+
+static struct position clipped(const struct walk *w, const struct node *n)
+{
+    struct position y = as_whole(w, w->ps->of[n->in[0]]);
+    for (unsigned i = 1; i < 3; i++) {
+        const struct position *end = node_has_input(n, i) ? &w->ps->of[n->in[i]] : NULL;
+        struct position at = end ? as_whole(w, *end) : (struct position) { 0 };
+        if (!end)
+            continue;
+        if (!at.e || has_parts(&at) || !y.e || has_parts(&y))
+            return (struct position) { 0 };
+        y.e = (i == 1 ? dim_max : dim_min)(w->ps->dims, y.e, at.e);
+    }
+    return y;
+}
+
+/* One element of a list of integers or sizes. */
+static const struct dim *element(const struct walk *w, uint32_t wire, int64_t i)
+{
+    const struct tensor *v = w->g->wires[wire].fact.value;
+    if (v->type == DTYPE_DIM)
+        return positions_dim(w->ps, ((const struct dim *const *) v->data)[i], w->symbol);
+    return dim_int(w->ps->dims, tensor_get_i64(v, v->data, i));
+}
+
+/* Where the first element that a slice takes lies; NULL: not known. */
+static const struct dim *slice_start(const struct walk *w, const struct node *n, int64_t i,
+                                     int axis, int64_t step)
+{
+    struct dims *ds = w->ps->dims;
+    const struct dim *from = element(w, n->in[1], i),
+                     *size =
+                         positions_dim(w->ps, w->g->wires[n->in[0]].fact.shape[axis], w->symbol);
+    if (!from || !size)
+        return NULL;
+    if (!dim_is_const(from))
+        return from;
+    if (dim_value(from) < 0)
+        return dim_add(ds, size, from);
+    return step > 0 ? from : dim_min(ds, from, dim_add_int(ds, size, -1));
+}
+
+/* Coordinate `axis` of e becomes `to`, an expression in it. */
+static struct position relocated(const struct walk *w, struct position y, int axis,
+                                 const struct dim *to)
+{
+    y.e = to ? dim_subst(w->ps->dims, y.e, w->ps->axis[axis], to) : NULL;
+    return y;
+}
+
+static struct position sliced(const struct walk *w, const struct node *n, int rank)
+{
+    struct position y = w->ps->of[n->in[0]];
+    for (unsigned i = 1; i < n->n_in; i++)
+        if (node_has_input(n, i) && !w->g->wires[n->in[i]].fact.value)
+            return (struct position) { 0 };
+    for (int64_t i = 0; y.e && i < tensor_count(w->g->wires[n->in[1]].fact.value); i++) {
+        const struct dim *at = node_has_input(n, 3) ? element(w, n->in[3], i) : NULL,
+                         *by = node_has_input(n, 4) ? element(w, n->in[4], i) : NULL;
+        int axis = at ? axis_normalise(dim_value(at), rank) : (int) i;
+        int64_t step = by ? dim_value(by) : 1;
+        const struct dim *from = slice_start(w, n, i, axis, step);
+        y = relocated(w, y, axis,
+                      from ? dim_add(w->ps->dims, from,
+                                     dim_mul_int(w->ps->dims, w->ps->axis[axis], step))
+                           : NULL);
+    }
+    return y;
+}
+
+/* Elements picked by a list of positions, or a single one that leaves no axis. */
+static struct position gathered(const struct walk *w, const struct node *n)
+{
+    const struct position *x = &w->ps->of[n->in[0]], *at = &w->ps->of[n->in[1]];
+    int rank = w->g->wires[n->in[0]].fact.rank, list = w->g->wires[n->in[1]].fact.rank,
+        axis = axis_normalise(axis_of(n), rank), to[RANK_MAX];
+    if (!at->e || at->pair || list > 1 || has_parts(at) ||
+        !dim_is(dim_ge(w->ps->dims, at->e, dim_int(w->ps->dims, 0)), 1))
+        return (struct position) { 0 };
+    if (list == 1) {
+        const int move[1] = { axis };
+        return relocated(w, *x, axis, renamed(w, at->e, 1, move));
+    }
+    for (int i = 0; i < rank; i++)
+        to[i] = i == axis ? -1 : i - (i > axis);
+    struct position y = *x;
+    y.e = renamed(w, dim_subst(w->ps->dims, x->e, w->ps->axis[axis], at->e), rank, to);
     return y;
 }
 
 static struct position absolute(const struct walk *w, const struct position *x)
 {
     const struct dim *negative = dim_mul_int(w->ps->dims, x->e, -1);
-    return x->pair ? (struct position) { x->e, true, fabs(x->one), fabs(x->zero) }
-                   : (struct position) { .e = dim_max(w->ps->dims, x->e, negative) };
+    return x->pair
+        ? (struct position) { x->e, true, fabs(x->one), fabs(x->zero), 1 }
+        : (struct position) { .e = dim_max(w->ps->dims, x->e, negative), .parts = x->parts };
 }
 
 static struct position rounded(const struct walk *w, const struct node *n)
@@ -348,8 +518,9 @@ static struct position node_position(const struct walk *w, const struct node *n)
     if (node_is(n, OP_CONSTANT_OF_SHAPE))
         return filled(w, n);
     for (unsigned i = 0; i < n->n_in; i++)
-        if (n->in[i] == WIRE_NONE ||
-            (!w->ps->of[n->in[i]].e && i < (n->op->flags & OP_POINTWISE ? n->n_in : 1)))
+        if (n->in[i] == WIRE_NONE
+                ? i == 0
+                : !w->ps->of[n->in[i]].e && i < (n->op->flags & OP_POINTWISE ? n->n_in : 1))
             return (struct position) { 0 };
     switch (n->op->id) {
     case OP_RANGE: return range(w, n);
@@ -365,17 +536,24 @@ static struct position node_position(const struct walk *w, const struct node *n)
     case OP_WHERE: return where(w, n, rank);
     case OP_CUMSUM: return counted(w, n, rank);
     case OP_ABS: return absolute(w, &w->ps->of[n->in[0]]);
-    case OP_NOT:
-        return (struct position) { truth_not(w->ps->dims, w->ps->of[n->in[0]].e), false, 0, 0 };
+    case OP_NEG: return negated(w, n);
+    case OP_FLOOR:
+    case OP_CEIL:
+    case OP_ROUND: return floored(w, n);
+    case OP_CLIP: return clipped(w, n);
+    case OP_SLICE: return sliced(w, n, rank);
+    case OP_GATHER: return gathered(w, n);
+    case OP_FLATTEN: return reshaped(w, n);
+    case OP_NOT: return (struct position) { .e = truth_not(w->ps->dims, w->ps->of[n->in[0]].e) };
     default:
         return n->n_in == 2 && combines[n->op->id] ? binary(w, n, rank) : (struct position) { 0 };
     }
 }
 
-rill_status positions_find(struct positions *ret, const struct graph *g, struct arena *a,
-                           rill_error *reterr)
+rill_status positions_find(struct positions *ret, const struct graph *g, const struct dim *symbol,
+                           struct arena *a, rill_error *reterr)
 {
-    struct walk w = { .ps = ret, .g = g };
+    struct walk w = { .ps = ret, .g = g, .symbol = symbol };
     *ret = (struct positions) { .dims = dims_new(),
                                 .of = arena_array(a, struct position, g->n_wires + 1) };
     if (!ret->dims || !ret->of)
@@ -389,6 +567,10 @@ rill_status positions_find(struct positions *ret, const struct graph *g, struct 
         name[0] = 'y';
         w.spare[i] = dim_symbol(ret->dims, name);
     }
+    TRY(dims_assert(ret->dims, "s>=0", reterr));
+    ret->time = dim_symbol(ret->dims, "s");
+    ret->place[0] = dim_symbol(ret->dims, "p0");
+    ret->place[1] = dim_symbol(ret->dims, "p1");
     for (uint32_t i = 0; i < g->n_wires; i++)
         if (g->wires[i].fact.value)
             ret->of[i] = constant(&w, g->wires[i].fact.value);
@@ -420,7 +602,9 @@ bool position_value(const struct positions *ps, const struct position *row, int 
     int64_t v;
     if (dims_status(ps->dims, NULL) != RILL_OK || !dim_eval(row->e, ps->axis[axis], j, &v))
         return false;
-    *ret = row->pair ? (v ? row->one : row->zero) : (double) v;
+    *ret = row->pair     ? (v ? row->one : row->zero)
+        : row->parts > 1 ? (double) v / (double) row->parts
+                         : (double) v;
     return true;
 }
 
@@ -429,5 +613,40 @@ bool position_repeats(const struct positions *ps, const struct position *at, int
 {
     const struct dim *i = ps->axis[axis_i], *j = ps->axis[axis_j];
     const struct dim *e = dim_subst(ps->dims, at->e, i, dim_add_int(ps->dims, i, c));
-    return dim_subst(ps->dims, e, j, dim_add_int(ps->dims, j, c)) == at->e;
+    return !dim_mentions(at->e, ps->time) &&
+        dim_subst(ps->dims, e, j, dim_add_int(ps->dims, j, c)) == at->e;
+}
+
+/* ---- expressions of the graph ---- */
+
+const struct dim *positions_dim(const struct positions *ps, const struct dim *d,
+                                const struct dim *symbol)
+{
+    struct dims *ds = ps->dims;
+    const struct dim_parts x = dim_parts(d);
+    const struct dim *y = NULL;
+    if (x.form == DIM_FORM_INT)
+        return dim_int(ds, x.value);
+    if (x.form == DIM_FORM_SYMBOL)
+        return d == symbol ? ps->time : NULL;
+    for (unsigned i = 0; i < x.n; i++) {
+        const struct dim *arg = positions_dim(ps, x.arg[i], symbol);
+        if (!arg)
+            return NULL;
+        switch (x.form) {
+        case DIM_FORM_SUM:
+            arg = dim_mul_int(ds, arg, x.coef[i]);
+            y = y ? dim_add(ds, y, arg) : dim_add_int(ds, arg, x.value);
+            break;
+        case DIM_FORM_PRODUCT: y = y ? dim_mul(ds, y, arg) : arg; break;
+        case DIM_FORM_QUOTIENT: y = dim_div_int(ds, arg, x.value); break;
+        case DIM_FORM_LEAST: y = y ? dim_min(ds, y, arg) : arg; break;
+        case DIM_FORM_MOST: y = y ? dim_max(ds, y, arg) : arg; break;
+        case DIM_FORM_BROADCAST: y = y ? dim_broadcast(ds, y, arg) : arg; break;
+        case DIM_FORM_AT_LEAST: y = y ? dim_ge(ds, y, arg) : arg; break;
+        case DIM_FORM_EQUAL: y = y ? dim_eq(ds, y, arg) : arg; break;
+        default: return NULL;
+        }
+    }
+    return y;
 }

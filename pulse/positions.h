@@ -8,23 +8,26 @@
 #define RILL_PULSE_POSITIONS_H
 #include "engine/graph/graph.h"
 
-/* An integer or boolean element is e; a float one (pair) is `one` where e is 1 and `zero` where e
- * is 0. */
+/* An element is e / parts, which is whole unless it is a float; a float one (pair) is `one` where e
+ * is 1 and `zero` where e is 0. */
 struct position {
     const struct dim *e; /* NULL: not a function of positions */
     bool pair;
     double one, zero;
+    int64_t parts;
 };
 
 struct positions {
     struct dims *dims; /* a scope of its own: what overflows here hurts nothing else */
-    const struct dim *axis[RANK_MAX];
-    struct position *of; /* one per wire of the graph */
+    const struct dim *axis[RANK_MAX],
+        *place[2];          /* coordinates, and where two of them are looked at */
+    const struct dim *time; /* the symbol of the stream, in this scope */
+    struct position *of;    /* one per wire of the graph */
 };
 
-/* ret->of lives in a; the scope is freed by positions_drop. */
-rill_status positions_find(struct positions *ret, const struct graph *g, struct arena *a,
-                           rill_error *reterr);
+/* ret->of lives in a; the scope is freed by positions_drop. symbol: that of the stream. */
+rill_status positions_find(struct positions *ret, const struct graph *g, const struct dim *symbol,
+                           struct arena *a, rill_error *reterr);
 void positions_drop(struct positions *ps);
 
 /* The elements whose coordinate of that axis is i: a function of the others. */
@@ -39,4 +42,8 @@ bool position_value(const struct positions *ps, const struct position *row, int 
 /* The element is the same c places further on along both axes. */
 bool position_repeats(const struct positions *ps, const struct position *at, int axis_i, int axis_j,
                       int64_t c);
+
+/* An expression of the graph's scope in that of positions; NULL: it has symbols beside time. */
+const struct dim *positions_dim(const struct positions *ps, const struct dim *d,
+                                const struct dim *symbol);
 #endif

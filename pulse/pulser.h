@@ -3,7 +3,10 @@
  *
  *   pulser.c            facts of wires; nodes, states and constants of the pulsed graph
  *   flow.c              delays, histories, masks, padding, windows, alignment
- *   rules_attention.c   masks over two time axes
+ *   tracks.c            where axes lie before and behind an op
+ *   places.c            what depends on positions alone, where somebody looks at it
+ *   bands.c             which keys masks show
+ *   sections.c          wires with time on two axes
  *   guard.c             numbers that an op checks, in frames outside the sequence
  *
  * The rules themselves are in rules_*.c: rules.h. */
@@ -14,6 +17,8 @@
 
 struct axis_row; /* axes.h */
 struct positions;
+struct bands;        /* bands.h */
+struct sections;     /* sections.h */
 struct wire_history; /* flow.c */
 
 struct pulser {
@@ -34,6 +39,9 @@ struct pulser {
     struct padded *padded; /* of src wires: the flow in front of a constant pad along time */
     const struct positions
         *positions; /* of the outermost graph; NULL: nothing streams, or a body is pulsed */
+    bool *made;     /* these three stand where positions do: places.h */
+    struct bands *bands;
+    struct sections *sections;
     uint32_t valid; /* of a body that runs once a frame and checks numbers: whether the frame is one
                        of the sequence; WIRE_NONE: of no such body */
     bool keep_bodies;

@@ -282,7 +282,6 @@ static rill_status rule_cast_like(struct pulser *p, const struct node *n)
 #define POOL "a pool, a convolution or CumSum along time streams"
 #define STATISTICS "normalise over channels, or by statistics that are constants"
 #define MASKED "keys and values under a mask of positions stream"
-#define BY_MATMUL "written with MatMul, keys and values under a mask of positions stream"
 #define FRAMED "cut time into frames first, by STFT or Frame"
 
 /* clang-format off */
@@ -328,7 +327,7 @@ static const struct axis_row rows[OP_COUNT] = {
     ROW(DYNAMIC_QUANTIZE_LSTM, GLOBAL, "all",
         .way = "called for one frame, with its states, it streams; so does an LSTM of dequantised "
                "weights"),
-    ROW(EINSUM, GLOBAL, "the summed labels", .map = map_einsum, .way = BY_MATMUL),
+    ROW(EINSUM, GLOBAL, "the summed labels", .map = map_einsum, .way = MASKED),
     ROW(EXPAND, MOVED, "of size 1", .rule = rule_expand, .source = source_expand),
     ROW(EYE_LIKE, POSITION, "all", .way = "of known sizes it is folded away"),
     ROW(FLATTEN, MOVED, "all", .rule = rule_reshape, .streams = true),

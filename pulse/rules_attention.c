@@ -1,109 +1,71 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention along time whose mask is a function of positions.
+/* Attention along time whose masks are functions of positions.
  *
- * Scores [.., i, .., j] with a mask that shows each chunk of queries only keys from `left` frames
- * before the chunk to `right` frames behind it become [.., pulse, left + pulse + right] per run:
- * the keys are a history, the queries wait for the keys behind them. A run holds whole chunks.
- * Column c of a run stands for the key c - left frames from the run's first query. */
+ * Scores [.., i, .., j] of which a section's sums see, for each chunk of queries, only keys from
+ * `left` frames before the chunk to `right` frames behind it become [.., pulse, left + pulse +
+ * right] per run: the keys are a history, the queries wait for the keys behind them. A run holds
+ * whole chunks. Column c of a run stands for the key c - left frames from the run's first query.
+ * Ops between the products and the sums are the same on those parts; what depends on positions is
+ * made for them (places.h). */
 #include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
+#include "engine/ops/einsum.h"
+#include "pulse/axes.h"
+#include "pulse/places.h"
 #include "pulse/positions.h"
 #include "pulse/rules.h"
+#include "pulse/sections.h"
+#include "pulse/tracks.h"
 
-#include <float.h>
 #include <math.h>
 #include <stdio.h>
 
-#define CHUNK_MAX 512
-#define CONTEXT_MAX 2048 /* frames that a mask is looked at to both sides */
-#define HIDES (-1e4)     /* a score at or below which softmax gives 0 */
-#define SHIFT_MAX 1e3    /* may be added to a hidden score */
-#define SCALE_MAX 16.0   /* may divide one: softmax gives 0 still */
-#define FAR ((int64_t) 1 << 20)
-
-#define MASKS_MAX 8 /* one after the other on the same scores */
-
-enum mask_kind {
-    MASK_HIDES_ONE, /* hidden where e is 1 */
-    MASK_HIDES_ZERO,
-    MASK_ADDED /* hidden where what is added is that low */
+/* What all wires of a section have in a run, and where the axes of the node's wires lie. */
+struct scores {
+    int64_t pulse, left, right, chunk, delay;
+    bool any; /* `like` is set */
+    struct stream_fact like;
 };
 
-struct mask {
-    struct position at;
-    enum mask_kind kind;
-    int axis_i, axis_j;
+enum part {
+    PART_STATIC,
+    PART_PLACES, /* a function of positions with two time axes */
+    PART_SCORES,
+    PART_QUERIES, /* a stream along the axis of queries */
+    PART_KEYS
 };
 
-struct masks {
-    struct mask mask[MASKS_MAX];
-    unsigned n;
+struct operand {
+    enum part part;
+    uint32_t w;
+    int query, key; /* axes, or AXIS_NONE */
+    struct flow flow;
 };
-
-struct band {
-    int64_t chunk, left, right;
-};
-
-/* ---- what a mask shows ---- */
-
-static const struct position *position_of(const struct pulser *p, uint32_t w)
-{
-    return p->positions && w != WIRE_NONE && p->positions->of[w].e ? &p->positions->of[w] : NULL;
-}
 
 bool pulser_time_twice(const struct pulser *p, uint32_t w)
 {
-    int n = 0;
-    for (int i = 0; w != WIRE_NONE && p->symbol && i < pulser_fact(p, w)->rank; i++)
-        n += dim_mentions(pulser_fact(p, w)->shape[i], p->symbol);
-    return n == 2;
+    int axes[2];
+    return time_axes(p, w, axes) == 2;
 }
 
 bool pulser_is_mask(const struct pulser *p, uint32_t w)
 {
-    return position_of(p, w) && pulser_time_twice(p, w);
+    return places_known(p, w) && pulser_time_twice(p, w);
 }
 
-static bool hides(const struct position *c)
+/* ---- refusals ---- */
+
+static rill_status scores_refuse(const struct pulser *p, const struct node *n, const char *why)
 {
-    return c && c->pair && c->one == c->zero && c->one <= HIDES;
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: %s of input 0 with every frame of "
+                   "input 1, both along the time axis; %s",
+                   node_is(n, OP_MATMUL) || node_is(n, OP_EINSUM) ? "it multiplies every frame"
+                                                                  : "it joins every frame",
+                   why);
 }
 
-/* The mask that n lays over scores w of that rank, with time on axes i and j of ret. */
-static bool mask_of(const struct pulser *p, const struct node *n, uint32_t w, struct mask *ret)
-{
-    uint32_t m = WIRE_NONE;
-    if (node_is(n, OP_WHERE) && pulser_is_mask(p, n->in[0])) {
-        m = n->in[0];
-        ret->kind = n->in[2] == w ? MASK_HIDES_ONE : MASK_HIDES_ZERO;
-        if (!hides(position_of(p, ret->kind == MASK_HIDES_ONE ? n->in[1] : n->in[2])))
-            return false;
-    } else if (node_is(n, OP_ADD)) {
-        m = n->in[0] == w ? n->in[1] : n->in[0];
-        ret->kind = MASK_ADDED;
-        if (!pulser_is_mask(p, m))
-            return false;
-    } else {
-        return false;
-    }
-    int shift = pulser_fact(p, n->out[0])->rank - pulser_fact(p, m)->rank;
-    ret->at = *position_of(p, m);
-    ret->at.pair &= ret->kind == MASK_ADDED;
-    ret->axis_i -= shift;
-    ret->axis_j -= shift;
-    return ret->axis_i >= 0 && ret->axis_j >= 0;
-}
-
-/* Scores keep their places in ops with constants, on the way to their mask. */
-static bool passes_scores(const struct pulser *p, const struct node *n, uint32_t w)
-{
-    bool all = (n->op->flags & OP_POINTWISE) && n->n_out == 1;
-    for (unsigned i = 0; i < n->n_in; i++)
-        all &= n->in[i] == w || (n->in[i] != WIRE_NONE && pulser_fact(p, n->in[i])->value);
-    return all;
-}
-
-/* The one node that reads w; NULL of several. */
+/* What the scores of node n go through first; NULL: several things. */
 static const struct node *only_consumer(const struct pulser *p, uint32_t w)
 {
     const struct node *found = NULL;
@@ -118,109 +80,24 @@ static const struct node *only_consumer(const struct pulser *p, uint32_t w)
     return found;
 }
 
-/* All masks that lie over scores w before anything else is done with them: what one of them hides
- * is hidden. Gives the node behind them; NULL: several read the scores, or none does. */
-static const struct node *masks_find(const struct pulser *p, uint32_t w, int axis_i, int axis_j,
-                                     struct masks *ret)
+/* Scores keep their places in ops with constants. */
+static bool passes_scores(const struct pulser *p, const struct node *n, uint32_t w)
 {
-    const struct node *n;
-    ret->n = 0;
-    while ((n = only_consumer(p, w)) != NULL && ret->n < MASKS_MAX) {
-        struct mask *m = &ret->mask[ret->n];
-        *m = (struct mask) { .axis_i = axis_i, .axis_j = axis_j };
-        if (mask_of(p, n, w, m))
-            ret->n++;
-        else if (!passes_scores(p, n, w))
-            break;
-        w = n->out[0];
-    }
-    return n;
+    bool all = (n->op->flags & OP_POINTWISE) && n->n_out == 1;
+    for (unsigned i = 0; i < n->n_in; i++)
+        all &= n->in[i] == w || (n->in[i] != WIRE_NONE && pulser_fact(p, n->in[i])->value);
+    return all;
 }
 
-/* row: of each mask, that of one query. */
-static bool masks_show(const struct positions *ps, const struct masks *all,
-                       const struct position *row, int64_t j, bool *ret)
+static rill_status unmasked_refuse(const struct pulser *p, const struct node *n)
 {
-    *ret = true;
-    for (unsigned k = 0; k < all->n; k++) {
-        const struct mask *m = &all->mask[k];
-        double v;
-        if (!position_value(ps, &row[k], m->axis_j, j, &v))
-            return false;
-        *ret &= m->kind == MASK_ADDED ? v > HIDES : (v != 0) == (m->kind == MASK_HIDES_ZERO);
-    }
-    return true;
-}
-
-static bool masks_repeat(const struct positions *ps, const struct masks *all, int64_t c)
-{
-    for (unsigned k = 0; k < all->n; k++)
-        if (!position_repeats(ps, &all->mask[k].at, all->mask[k].axis_i, all->mask[k].axis_j, c))
-            return false;
-    return true;
-}
-
-/* What one query of a chunk sees; false where that has no bound. */
-static bool query_sees(const struct positions *ps, const struct masks *m, int64_t first, int64_t i,
-                       int64_t *low, int64_t *high)
-{
-    static const int64_t beyond[] = { CONTEXT_MAX + 1, 10 * CONTEXT_MAX, FAR / 2 };
-    struct position row[MASKS_MAX];
-    bool shows;
-    for (unsigned k = 0; k < m->n; k++)
-        row[k] = position_row(ps, &m->mask[k].at, m->mask[k].axis_i, first + i);
-    for (int64_t at = -CONTEXT_MAX; at <= CONTEXT_MAX; at++) {
-        if (!masks_show(ps, m, row, first + at, &shows))
-            return false;
-        *low = shows && at < *low ? at : *low;
-        *high = shows && at > *high ? at : *high;
-    }
-    for (unsigned k = 0; k < 6; k++)
-        if (!masks_show(ps, m, row, first + (k % 2 ? -1 : 1) * beyond[k / 2], &shows) || shows)
-            return false;
-    return *low > -CONTEXT_MAX && *high < CONTEXT_MAX;
-}
-
-static bool band_measure(const struct positions *ps, const struct masks *m, struct band *ret)
-{
-    int64_t c = 1, low = CONTEXT_MAX, high = -CONTEXT_MAX;
-    while (c <= CHUNK_MAX && !masks_repeat(ps, m, c))
-        c++;
-    if (c > CHUNK_MAX)
-        return false;
-    for (int64_t i = 0; i < c; i++)
-        if (!query_sees(ps, m, FAR / c * c, i, &low, &high))
-            return false;
-    *ret = (struct band) { c, low < 0 ? -low : 0, high > c - 1 ? high - (c - 1) : 0 };
-    return low <= high;
-}
-
-/* ---- scores: queries times keys ---- */
-
-static bool matmul_axes(const struct pulser *p, const struct node *n, int *ret_query, int *ret_key)
-{
-    int rank = pulser_fact(p, n->out[0])->rank, a = pulser_fact(p, n->in[0])->rank,
-        b = pulser_fact(p, n->in[1])->rank;
-    const struct stream_fact *q = pulser_stream(p, n->in[0]), *k = pulser_stream(p, n->in[1]);
-    *ret_query = rank - 2;
-    *ret_key = rank - 1;
-    return node_is(n, OP_MATMUL) && q->axis == a - 2 && k->axis == b - 1;
-}
-
-static rill_status scores_refuse(const struct pulser *p, const struct node *n, const char *why)
-{
-    return op_fail(p->err, RILL_UNSUPPORTED, n,
-                   "cannot stream: it multiplies every frame of input 0 with every frame of "
-                   "input 1, both along the time axis; %s",
-                   why);
-}
-
-/* behind: what the scores go through first. */
-static rill_status unmasked_refuse(const struct pulser *p, const struct node *n,
-                                   const struct node *behind)
-{
-    char found[120] = "", why[280];
-    if (behind)
+    char found[160] = "", why[360];
+    const struct node *behind = n;
+    uint32_t w = WIRE_NONE;
+    for (; behind && behind->n_out == 1 && (behind == n || passes_scores(p, behind, w));
+         behind = only_consumer(p, w))
+        w = behind->out[0];
+    if (behind && behind != n)
         snprintf(found, sizeof found, "; node '%.60s' (%s) is none", behind->name,
                  behind->op->name);
     snprintf(why, sizeof why,
@@ -230,288 +107,448 @@ static rill_status unmasked_refuse(const struct pulser *p, const struct node *n,
     return scores_refuse(p, n, why);
 }
 
-/* Queries wait until the keys behind their chunk are there, and for the start of a chunk. */
-static rill_status scores_align(struct pulser *p, const struct node *n, const struct band *b,
-                                struct flow *q, struct flow *k)
+static rill_status stuck_refuse(const struct pulser *p, const struct node *n)
 {
-    int64_t delay = k->sf.delay + b->right;
-    delay = delay > q->sf.delay ? delay : q->sf.delay;
-    delay = (delay + b->chunk - 1) / b->chunk * b->chunk;
-    TRY(flow_delay(p, n->name, q, delay - q->sf.delay));
-    TRY(flow_delay(p, n->name, k, delay - b->right - k->sf.delay));
-    return flow_history(p, n->name, k, b->left + b->right, NULL);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: scores of attention over time go through element-wise ops, a "
+                   "softmax over the keys, sums over them and a product with values, nothing "
+                   "else");
 }
 
-static rill_status rule_scores(struct pulser *p, const struct node *n)
+/* The node on the way to wire w that shows again what its operand hid; NULL: nothing was hidden. */
+static const struct node *shows_again(const struct pulser *p, uint32_t w, unsigned *ret_input)
 {
-    struct flow q, k;
-    struct masks m = { .n = 0 };
-    struct band b;
-    int query, key;
-    uint32_t out;
-    flow_of(p, n->in[0], &q);
-    flow_of(p, n->in[1], &k);
-    if (!matmul_axes(p, n, &query, &key) || q.sf.pulse != k.sf.pulse)
-        return scores_refuse(
-            p, n, "only queries times transposed keys of one rate can be limited to a window");
-    const struct node *behind =
-        p->positions ? masks_find(p, n->out[0], query, key, &m) : only_consumer(p, n->out[0]);
-    if (m.n == 0)
-        return unmasked_refuse(p, n, behind);
-    if (!band_measure(p->positions, &m, &b))
-        return scores_refuse(
-            p, n,
-            "its mask does not repeat from chunk to chunk of at most 512 frames, or shows frames "
-            "more than 2048 away");
-    TRY(pulser_want_multiple(p, n, &q.sf, b.chunk, "the chunks of its mask"));
-    TRY(flow_resolve(p, n, &k)); /* values are masked at the end, and come as late as that needs */
-    TRY(scores_align(p, n, &b, &q, &k));
-    TRY(pulser_emit(p, n->op, n->name, n->attr, (uint32_t[]) { q.wire, k.wire }, 2, &out, 1));
-    q.sf.axis = query;
-    q.sf.uniform = false;
-    q.sf.key_axis = key;
-    q.sf.keys = b.left + q.sf.pulse + b.right;
-    q.sf.left = b.left;
-    q.sf.chunk = b.chunk;
-    return pulser_bind(p, n, 0, out, &q.sf);
-}
-
-/* ---- ops on scores ---- */
-
-/* The part of a mask that every run sees. */
-static rill_status mask_emit(struct pulser *p, const struct node *n, uint32_t w,
-                             const struct stream_fact *s, uint32_t *ret)
-{
-    const struct fact *f = pulser_fact(p, w);
-    int shift = pulser_fact(p, n->out[0])->rank - f->rank, i = s->axis - shift,
-        j = s->key_axis - shift;
-    int64_t shape[RANK_MAX], first = FAR / s->chunk * s->chunk;
-    if (i < 0 || j < 0)
-        return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: its mask does not line up with the scores");
-    if (!position_repeats(p->positions, position_of(p, w), i, j, s->chunk))
-        return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: its mask does not repeat with the %lld frames of a chunk "
-                       "that the masks before it have",
-                       (long long) s->chunk);
-    for (int a = 0; a < f->rank; a++)
-        shape[a] = a == i ? s->pulse : a == j ? s->keys : 1;
-    struct tensor *t = tensor_new(p->arena, f->type, f->rank, shape);
-    if (!t)
-        return pulser_no_memory(p);
-    for (int64_t q = 0; q < s->pulse; q++) {
-        const struct position row = position_row(p->positions, position_of(p, w), i, first + q);
-        for (int64_t k = 0; k < s->keys; k++) {
-            double v;
-            if (!position_value(p->positions, &row, j, first + k - s->left, &v))
-                return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its mask has no value");
-            tensor_set_f64(t, t->data, i < j ? q * s->keys + k : k * s->pulse + q, v);
+    while (section_of(p, w)) {
+        const struct node *n = &p->src->nodes[p->src->wires[w].node];
+        uint32_t before = WIRE_NONE;
+        for (unsigned i = 0; i < n->n_in; i++) {
+            if (n->in[i] == WIRE_NONE || !section_of(p, n->in[i]) ||
+                !dtype_is_float(pulser_fact(p, n->in[i])->type))
+                continue;
+            int query = section_query(p, n->in[i]), key = section_key(p, n->in[i]);
+            const struct band zero = band_of(p, n->in[i], SHOWS_TRUE, query, key),
+                              low = band_of(p, n->in[i], SHOWS_HIGH, query, key);
+            *ret_input = i;
+            if (band_bounded(&zero) || band_bounded(&low))
+                return n;
+            before = n->in[i];
         }
-    }
-    *ret = graph_add_const(p->dst, p->src->wires[w].name, t);
-    return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
-}
-
-/* Keys outside the sequence are hidden like those that the mask hides. */
-static rill_status hide_outside(struct pulser *p, const struct node *n, const struct stream_fact *s,
-                                uint32_t *wire)
-{
-    struct clock_attr *at = arena_new(p->arena, struct clock_attr);
-    uint32_t clock, in[3];
-    if (!at)
-        return pulser_no_memory(p);
-    *at = (struct clock_attr) { .pulse = s->pulse, .frames = s->keys, .delay = s->delay + s->left };
-    TRY(pulser_length_place(p, pulser_fact(p, n->out[0])->shape[s->key_axis], &at->length));
-    TRY(pulser_clock(p, &clock));
-    TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, &in[0], 1));
-    if (s->key_axis != pulser_fact(p, n->out[0])->rank - 1) {
-        uint32_t shape;
-        TRY(pulser_ints(p, n->name, (int64_t[]) { s->keys, 1 }, 2, &shape));
-        TRY(pulser_emit_op(p, OP_RESHAPE, n->name, NULL, 0, (uint32_t[]) { in[0], shape }, 2,
-                           &in[0]));
-    }
-    in[1] = *wire;
-    in[2] = graph_add_const(p->dst, n->name,
-                            tensor_from_data(p->arena, DTYPE_F32, 0, NULL, &(float) { -INFINITY }));
-    return in[2] == WIRE_NONE ? pulser_no_memory(p)
-                              : pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, wire);
-}
-
-static bool same_scores(const struct stream_fact *a, const struct stream_fact *b)
-{
-    return a->keys == b->keys && a->left == b->left && a->delay == b->delay && a->axis == b->axis &&
-        a->key_axis == b->key_axis && a->masked == b->masked && a->weights == b->weights;
-}
-
-static rill_status scores_operand(struct pulser *p, const struct node *n, unsigned i,
-                                  const struct stream_fact *s, uint32_t *ret)
-{
-    const struct stream_fact *own = pulser_stream(p, n->in[i]);
-    if (pulser_is_mask(p, n->in[i]))
-        return mask_emit(p, n, n->in[i], s, ret);
-    if (own ? !same_scores(own, s)
-            : pulser_fact(p, n->in[i])->rank > 0 && !pulser_fact(p, n->in[i])->value)
-        return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: input %u meets scores of attention over time, but is "
-                       "neither a constant nor a mask made of positions",
-                       i);
-    *ret = p->map[n->in[i]];
-    return RILL_OK;
-}
-
-static const struct stream_fact *scores_of(const struct pulser *p, const struct node *n,
-                                           unsigned *ret)
-{
-    for (unsigned i = 0; i < n->n_in; i++) {
-        const struct stream_fact *s = pulser_stream(p, n->in[i]);
-        *ret = i;
-        if (s && s->keys)
-            return s;
+        w = before == WIRE_NONE ? n->out[0] : before;
+        if (before == WIRE_NONE)
+            return NULL;
     }
     return NULL;
 }
 
-/* All elements of the constant lie in least..most; false of what is none. */
-static bool constant_within(const struct pulser *p, uint32_t w, double least, double most)
+static rill_status shown_refuse(const struct pulser *p, const struct node *n, int axis, unsigned i)
 {
-    const struct tensor *v = pulser_fact(p, w)->value;
-    bool all = v && v->type != DTYPE_DIM;
-    for (int64_t i = 0; all && i < tensor_count(v); i++) {
-        double x = tensor_get_f64(v, v->data, i);
-        all = x >= least && x <= most;
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: along axis %d of input %u, a time axis, frames that a mask has "
+                   "hidden would show again",
+                   axis, i);
+}
+
+/* The sum that sees frames without a bound has only masks before something that undoes them, or
+ * none. */
+static rill_status unbounded_refuse(const struct pulser *p, const struct node *n,
+                                    const struct node *sums)
+{
+    int axis;
+    enum shows what;
+    unsigned at;
+    for (unsigned i = 0; sums && i < sums->n_in; i++) {
+        if (sums->in[i] == WIRE_NONE || !sums_along(p, sums, i, &axis, &what))
+            continue;
+        const struct node *undoes = shows_again(p, sums->in[i], &at);
+        if (undoes)
+            return shown_refuse(p, undoes, section_key(p, undoes->in[at]), at);
     }
-    return all;
+    return unmasked_refuse(p, n);
 }
 
-/* What is hidden stays so low that the softmax makes it 0. */
-static bool keeps_hidden(const struct pulser *p, const struct node *n, unsigned first)
+/* Refuses the first node of a section that has no window. */
+static rill_status section_check(const struct pulser *p, const struct node *n,
+                                 const struct section *s)
 {
-    enum op_id op = n->op->id;
-    if (op == OP_IDENTITY || op == OP_CAST || op == OP_ROUND_F16 || op == OP_ROUND_BF16)
-        return true;
-    if (n->n_in != 2 || (first > 0 && (op == OP_SUB || op == OP_DIV)))
-        return false;
-    if (op == OP_ADD || op == OP_SUB)
-        return constant_within(p, n->in[1 - first], -SHIFT_MAX, SHIFT_MAX);
-    if (op == OP_MUL)
-        return constant_within(p, n->in[1 - first], 1.0 / SCALE_MAX, INFINITY);
-    return op == OP_DIV && constant_within(p, n->in[1], DBL_MIN, SCALE_MAX);
+    if (s->stuck)
+        return stuck_refuse(p, s->stuck);
+    if (s->blind && !s->band.ragged)
+        return op_fail(p->err, RILL_UNSUPPORTED, s->blind,
+                       "cannot stream: a query all of whose keys are hidden sees those of the "
+                       "whole sequence alike, because they are hidden by a number that is not "
+                       "-inf; hide them by -inf, or let each query see its own frame");
+    if (!s->any)
+        return unmasked_refuse(p, n);
+    if (s->band.ragged || (s->band.left >= BAND_ALL) != (s->band.right >= BAND_ALL))
+        return scores_refuse(
+            p, n,
+            "its mask does not repeat from chunk to chunk of at most 512 frames, or shows frames "
+            "more than 2048 away");
+    return band_bounded(&s->band) ? RILL_OK : unbounded_refuse(p, n, s->sums);
 }
 
-/* A weight of 0 stays 0. */
-static bool keeps_zero(const struct pulser *p, const struct node *n, unsigned first)
+/* ---- operands ---- */
+
+static int axis_at(const struct pulser *p, const struct node *n, unsigned i, int out_axis,
+                   bool same_axes)
 {
-    static const enum op_id always[] = {
-        OP_IDENTITY, OP_CAST, OP_MUL,  OP_RELU,      OP_NEG,
-        OP_ABS,      OP_SQRT, OP_TANH, OP_ROUND_F16, OP_ROUND_BF16
-    };
-    if (node_is_among(n, always, sizeof always / sizeof *always))
-        return true;
-    if (node_is(n, OP_WHERE))
-        for (unsigned i = 1; i < 3; i++)
-            if (i != first && !constant_within(p, n->in[i], 0, 0))
-                return false;
-    return (node_is(n, OP_WHERE) && first > 0) ||
-        (node_is(n, OP_DIV) && first == 0 && pulser_fact(p, n->in[1])->value);
+    return same_axes ? out_axis : track_in(p, n, i, out_axis);
 }
 
-static rill_status scores_pointwise(struct pulser *p, const struct node *n, struct stream_fact s,
-                                    unsigned first)
+/* query, key: axes of the node's output. */
+static rill_status operand_of(const struct pulser *p, const struct node *n, unsigned i, int query,
+                              int key, struct operand *ret)
+{
+    bool softmax = node_is(n, OP_SOFTMAX) || node_is(n, OP_LOG_SOFTMAX);
+    uint32_t stream;
+    int axis;
+    *ret = (struct operand) { .w = n->in[i], .query = AXIS_NONE, .key = AXIS_NONE };
+    if (ret->w == WIRE_NONE || pulser_fact(p, ret->w)->value)
+        return RILL_OK;
+    ret->query = axis_at(p, n, i, query, softmax);
+    ret->key = axis_at(p, n, i, key, softmax);
+    if (is_spread(p, ret->w, &stream, &axis)) {
+        ret->part = axis == ret->query ? PART_QUERIES : PART_KEYS;
+        return flow_of(p, stream, &ret->flow) && (axis == ret->query || axis == ret->key)
+            ? RILL_OK
+            : stuck_refuse(p, n);
+    }
+    if (pulser_is_mask(p, ret->w))
+        ret->part = PART_PLACES;
+    else if (pulser_time_twice(p, ret->w))
+        ret->part = PART_SCORES;
+    else if (flow_of(p, ret->w, &ret->flow))
+        ret->part = ret->flow.sf.axis == ret->query ? PART_QUERIES : PART_KEYS;
+    if (ret->part == PART_PLACES || ret->part == PART_SCORES
+            ? ret->query < 0 || ret->key < 0
+            : ret->part == PART_KEYS && ret->flow.sf.axis != ret->key)
+        return stuck_refuse(p, n);
+    if (ret->part == PART_SCORES) {
+        if (!p->sf[ret->w].keys)
+            return stuck_refuse(p, n);
+        ret->flow = (struct flow) { p->map[ret->w], p->sf[ret->w] };
+    }
+    return RILL_OK;
+}
+
+/* Keys are counted from the first query of their run, so scores are delayed by whole runs; a first
+ * delay is whole chunks. */
+static int64_t round_up(int64_t x, int64_t by)
+{
+    return (x + by - 1) / by * by;
+}
+
+/* The delay of the scores, by all operands. */
+static rill_status scores_time(struct pulser *p, const struct node *n, struct operand *o,
+                               struct scores *s)
+{
+    int64_t scores = -1, least = 0;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (o[i].part < PART_SCORES)
+            continue;
+        const struct stream_fact *f = &o[i].flow.sf;
+        if (s->any && f->pulse * s->like.hop_num != s->like.pulse * f->hop_num)
+            return scores_refuse(p, n,
+                                 "only queries and keys of one rate can be limited to a window");
+        if (!s->any || o[i].part == PART_QUERIES)
+            s->like = *f;
+        s->any = true;
+        if (o[i].part == PART_KEYS)
+            TRY(flow_resolve(p, n, &o[i].flow));
+        int64_t needs = o[i].flow.sf.delay + (o[i].part == PART_KEYS ? s->right : 0);
+        least = needs > least ? needs : least;
+        if (o[i].part == PART_SCORES)
+            scores = f->delay > scores ? f->delay : scores;
+    }
+    s->pulse = s->like.pulse;
+    if (!s->any)
+        return stuck_refuse(p, n);
+    TRY(pulser_want_multiple(p, n, &s->like, s->chunk, "the chunks of its mask"));
+    s->delay = scores < 0 ? round_up(least, s->chunk)
+                          : scores + (least > scores ? round_up(least - scores, s->pulse) : 0);
+    return RILL_OK;
+}
+
+/* The stream, as it runs in a run, on the axis of the wire that it is spread to; the other time
+ * axis has one index. */
+static rill_status spread_emit(struct pulser *p, uint32_t w, int64_t count, uint32_t *wire)
+{
+    const struct node *n = &p->src->nodes[p->src->wires[w].node];
+    uint32_t stream, in[2];
+    int axis;
+    int64_t shape[RANK_MAX];
+    if (!is_spread(p, w, &stream, &axis))
+        return RILL_OK;
+    TRY(spread_emit(p, n->in[0], count, wire));
+    in[0] = *wire;
+    if (!node_is(n, OP_EXPAND)) {
+        in[1] = n->n_in > 1 ? p->map[n->in[1]] : WIRE_NONE;
+        return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, wire, 1);
+    }
+    const struct fact *f = pulser_fact(p, w);
+    for (int a = 0; a < f->rank; a++)
+        shape[a] = a == axis ? count : dim_is_const(f->shape[a]) ? dim_value(f->shape[a]) : 1;
+    TRY(pulser_ints(p, n->name, shape, (unsigned) f->rank, &in[1]));
+    return pulser_emit_op(p, OP_EXPAND, n->name, NULL, 0, in, 2, wire);
+}
+
+static rill_status operand_emit(struct pulser *p, const struct node *n, struct operand *o,
+                                const struct scores *s, uint32_t *ret)
+{
+    *ret = o->w == WIRE_NONE ? WIRE_NONE : p->map[o->w];
+    struct flow f = o->flow;
+    switch (o->part) {
+    case PART_STATIC: return RILL_OK;
+    case PART_PLACES: {
+        const struct positions *ps = p->positions;
+        int64_t first = FAR / s->chunk * s->chunk;
+        const struct places at = { .axis = { o->query, o->key },
+                                   .at = { ps->place[0], ps->place[1] },
+                                   .first = { first, first - s->left },
+                                   .count = { s->pulse, s->left + s->pulse + s->right },
+                                   .repeats = s->chunk };
+        return places_emit(p, n, o->w, &at, ret);
+    }
+    case PART_SCORES:
+        if (f.sf.delay != s->delay && (s->delay - f.sf.delay) % s->pulse)
+            return stuck_refuse(p, n);
+        TRY(flow_delay(p, n->name, &f, s->delay - f.sf.delay));
+        break;
+    case PART_QUERIES: TRY(flow_delay(p, n->name, &f, s->delay - f.sf.delay)); break;
+    case PART_KEYS:
+        TRY(flow_delay(p, n->name, &f, s->delay - s->right - f.sf.delay));
+        TRY(flow_history(p, n->name, &f, s->left + s->right, NULL));
+        break;
+    }
+    *ret = f.wire;
+    return spread_emit(p, o->w, s->pulse + (o->part == PART_KEYS ? s->left + s->right : 0), ret);
+}
+
+/* ---- keys outside the sequence ---- */
+
+/* They are hidden like those that the mask hides. */
+static rill_status hide_outside(struct pulser *p, const struct node *n, const struct stream_fact *s,
+                                const struct dim *length, double hidden, uint32_t *wire)
+{
+    struct clock_attr *at = arena_new(p->arena, struct clock_attr);
+    const struct fact f = *pulser_dst_fact(p, *wire);
+    struct tensor *value = tensor_new(p->arena, f.type, 0, NULL);
+    uint32_t clock, in[3];
+    if (!at || !value)
+        return pulser_no_memory(p);
+    tensor_set_f64(value, value->data, 0, hidden);
+    *at = (struct clock_attr) { .pulse = s->pulse, .frames = s->keys, .delay = s->delay + s->left };
+    TRY(pulser_length_place(p, length, &at->length));
+    TRY(pulser_clock(p, &clock));
+    TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, &in[0], 1));
+    if (s->key_axis != f.rank - 1) {
+        uint32_t shape;
+        int64_t size[RANK_MAX];
+        for (int i = s->key_axis; i < f.rank; i++)
+            size[i - s->key_axis] = i == s->key_axis ? s->keys : 1;
+        TRY(pulser_ints(p, n->name, size, (unsigned) (f.rank - s->key_axis), &shape));
+        TRY(pulser_emit_op(p, OP_RESHAPE, n->name, NULL, 0, (uint32_t[]) { in[0], shape }, 2,
+                           &in[0]));
+    }
+    in[1] = *wire;
+    in[2] = graph_add_const(p->dst, n->name, value);
+    return in[2] == WIRE_NONE ? pulser_no_memory(p)
+                              : pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, wire);
+}
+
+/* Marks what is hidden behind the node, and hides keys outside the sequence where its operands did
+ * not. */
+static rill_status scores_settle(struct pulser *p, const struct node *n, const struct operand *o,
+                                 struct stream_fact *s, uint32_t *wire)
+{
+    const struct band window = { s->chunk, s->left, s->keys - s->pulse - s->left, false };
+    uint32_t w = n->out[0];
+    bool turns = node_is(n, OP_SOFTMAX) || node_is(n, OP_EXP), settled = false, open = false;
+    if (!dtype_is_float(pulser_fact(p, w)->type))
+        return RILL_OK;
+    const struct band zero = band_of(p, w, SHOWS_TRUE, s->axis, s->key_axis),
+                      low = band_of(p, w, SHOWS_HIGH, s->axis, s->key_axis);
+    s->weights = band_inside(&zero, &window);
+    s->masked = !s->weights && band_inside(&low, &window);
+    if (!s->weights && !s->masked)
+        return RILL_OK;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (o[i].part != PART_SCORES || !dtype_is_float(pulser_fact(p, o[i].w)->type))
+            continue;
+        bool is = s->weights ? o[i].flow.sf.weights || (turns && o[i].flow.sf.masked)
+                             : o[i].flow.sf.masked;
+        settled |= is;
+        open |= !is;
+    }
+    return settled && !open ? RILL_OK
+                            : hide_outside(p, n, s, pulser_fact(p, w)->shape[s->key_axis],
+                                           s->weights ? 0 : -INFINITY, wire);
+}
+
+/* ---- nodes of a section ---- */
+
+/* Its sizes, with those of a run on the two axes. */
+static rill_status sizes_emit(struct pulser *p, const struct node *n, const struct stream_fact *s,
+                              uint32_t *ret)
+{
+    const struct fact *f = pulser_fact(p, n->out[0]);
+    int64_t shape[RANK_MAX];
+    for (int a = 0; a < f->rank; a++) {
+        if (a != s->axis && a != s->key_axis && !dim_is_const(f->shape[a]))
+            return pulser_refuse_shapes(p, n, "a size is not known");
+        shape[a] = a == s->axis ? s->pulse : a == s->key_axis ? s->keys : dim_value(f->shape[a]);
+    }
+    return pulser_ints(p, n->name, shape, (unsigned) f->rank, ret);
+}
+
+static rill_status scores_op(struct pulser *p, const struct node *n, const struct stream_fact *s,
+                             uint32_t *in, uint32_t *ret)
+{
+    bool reshapes = node_is(n, OP_RESHAPE) || node_is(n, OP_FLATTEN);
+    if (node_is(n, OP_SLICE) && pulser_fact(p, n->in[0])->shape[0] != NULL &&
+        fact_same(pulser_fact(p, n->in[0]), pulser_fact(p, n->out[0]))) {
+        *ret = in[0];
+        return RILL_OK;
+    }
+    if (!reshapes && !node_is(n, OP_EXPAND))
+        return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, ret, 1);
+    TRY(sizes_emit(p, n, s, &in[1]));
+    return pulser_emit_op(p, reshapes ? OP_RESHAPE : OP_EXPAND, n->name, NULL, 0, in, 2, ret);
+}
+
+static bool window_fits(const struct pulser *p, uint32_t w, const struct stream_fact *s)
+{
+    const struct fact *f = pulser_dst_fact(p, w);
+    return s->key_axis < f->rank && s->axis < f->rank && dim_is(f->shape[s->axis], s->pulse) &&
+        dim_is(f->shape[s->key_axis], s->keys);
+}
+
+static rill_status scores_node(struct pulser *p, const struct node *n, const struct section *of)
+{
+    struct operand *o = arena_array(p->arena, struct operand, n->n_in + 1);
+    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 2), out, w = n->out[0];
+    const struct band *b = &of->band;
+    struct scores s = { .left = b->left > 0 ? b->left : 0,
+                        .right = b->right > 0 ? b->right : 0,
+                        .chunk = b->chunk };
+    int query = section_query(p, w), key = section_key(p, w);
+    if (!o || !in)
+        return pulser_no_memory(p);
+    TRY(section_check(p, n, of));
+    for (unsigned i = 0; i < n->n_in; i++)
+        TRY(operand_of(p, n, i, query, key, &o[i]));
+    TRY(scores_time(p, n, o, &s));
+    for (unsigned i = 0; i < n->n_in; i++)
+        TRY(operand_emit(p, n, &o[i], &s, &in[i]));
+    struct stream_fact sf = s.like;
+    sf.axis = query;
+    sf.delay = s.delay;
+    sf.uniform = sf.masked = sf.weights = false;
+    sf.key_axis = key;
+    sf.keys = s.left + s.pulse + s.right;
+    sf.left = s.left;
+    sf.chunk = s.chunk;
+    TRY(scores_op(p, n, &sf, in, &out));
+    if (!window_fits(p, out, &sf))
+        return stuck_refuse(p, n);
+    TRY(scores_settle(p, n, o, &sf, &out));
+    return pulser_bind(p, n, 0, out, &sf);
+}
+
+/* ---- sums over keys ---- */
+
+static bool settled_for(const struct stream_fact *s, enum shows what)
+{
+    return what == SHOWS_TRUE ? s->weights : s->masked;
+}
+
+static rill_status sum_reduce(struct pulser *p, const struct node *n, struct flow *w)
 {
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1), out;
-    struct mask m = { .axis_i = s.axis, .axis_j = s.key_axis };
     if (!in)
         return pulser_no_memory(p);
     for (unsigned i = 0; i < n->n_in; i++)
-        TRY(scores_operand(p, n, i, &s, &in[i]));
-    bool masks = !s.weights && mask_of(p, n, n->in[first], &m);
-    if (s.weights ? !keeps_zero(p, n, first) : s.masked && !masks && !keeps_hidden(p, n, first))
-        return op_fail(
-            p->err, RILL_UNSUPPORTED, n,
-            "cannot stream: along axis %d of input %u, a time axis, frames that a mask has "
-            "hidden would show again",
-            s.key_axis, first);
+        in[i] = i == 0 ? w->wire : n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, &out, 1));
-    if (masks) {
-        TRY(hide_outside(p, n, &s, &out));
-        s.masked = true;
-    }
-    return pulser_bind(p, n, 0, out, &s);
+    w->sf.axis = track_out(p, n, 0, w->sf.axis);
+    w->sf.keys = 0;
+    w->sf.masked = w->sf.weights = false;
+    return pulser_bind(p, n, 0, out, &w->sf);
 }
 
-static rill_status scores_softmax(struct pulser *p, const struct node *n, struct stream_fact s)
+/* Both operands are summed along the axes that are given, and along no other. */
+static bool contracts(const struct pulser *p, const struct node *n, unsigned scores, int key,
+                      int time)
 {
-    uint32_t out;
-    if (axis_normalise(axis_of(n), pulser_fact(p, n->in[0])->rank) != s.key_axis || !s.masked ||
-        s.weights)
-        return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: it is global along a time axis that no mask limits");
-    TRY(pulser_emit(p, n->op, n->name, n->attr, &p->map[n->in[0]], 1, &out, 1));
-    s.weights = true;
-    return pulser_bind(p, n, 0, out, &s);
+    int ranks[2] = { pulser_fact(p, n->in[0])->rank, pulser_fact(p, n->in[1])->rank }, axis[2];
+    if (node_is(n, OP_MATMUL))
+        return n->n_in == 2 && track_out(p, n, 1 - scores, time) == AXIS_NONE;
+    return n->n_in == 2 && einsum_summed(n, ranks, axis) && axis[scores] == key &&
+        axis[1 - scores] == time;
 }
 
-/* Later by so many frames or some more. The keys of a row are counted from the first query of its
- * run, so a delay is whole runs. */
-static rill_status weights_delay(struct pulser *p, const struct node *n, struct flow *w,
-                                 int64_t frames)
+/* Weights [.., pulse, keys] times values [.., keys, width], in either order. */
+static rill_status sum_product(struct pulser *p, const struct node *n, unsigned i, struct flow *w)
 {
-    return frames <= 0
-        ? RILL_OK
-        : flow_delay(p, n->name, w, (frames + w->sf.pulse - 1) / w->sf.pulse * w->sf.pulse);
-}
-
-/* Weights [.., pulse, keys] times values [.., keys, width]. */
-static rill_status weights_by_values(struct pulser *p, const struct node *n, struct stream_fact s)
-{
-    struct flow v, w = { p->map[n->in[0]], s };
-    uint32_t out;
+    struct flow v;
+    uint32_t in[2], out;
+    const struct stream_fact s = w->sf;
     int64_t right = s.keys - s.left - s.pulse;
-    bool fits = flow_of(p, n->in[1], &v) && !v.sf.keys &&
-        v.sf.axis == pulser_fact(p, n->in[1])->rank - 2 &&
-        s.key_axis == pulser_fact(p, n->in[0])->rank - 1 && v.sf.pulse == s.pulse;
-    if (!s.weights)
-        return op_fail(
-            p->err, RILL_UNSUPPORTED, n,
-            "cannot stream: it sums over axis %d of input 0, a time axis, and no softmax "
-            "under a mask has made weights of it",
-            s.key_axis);
+    bool fits = n->n_in == 2 && flow_of(p, n->in[1 - i], &v) && !v.sf.keys &&
+        contracts(p, n, i, s.key_axis, v.sf.axis) &&
+        v.sf.pulse * s.hop_num == s.pulse * v.sf.hop_num;
     if (!fits)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: weights of attention over time need values of the same "
                        "rate");
     TRY(flow_mask(p, n, &v, NULL, true,
                   true)); /* a weight of 0 does not hide what is not a number */
-    TRY(weights_delay(p, n, &w, v.sf.delay + right - s.delay));
-    TRY(flow_delay(p, n->name, &v, w.sf.delay - right - v.sf.delay));
+    if (v.sf.delay + right > s.delay)
+        TRY(flow_delay(p, n->name, w, round_up(v.sf.delay + right - s.delay, s.pulse)));
+    TRY(flow_delay(p, n->name, &v, w->sf.delay - right - v.sf.delay));
     TRY(flow_history(p, n->name, &v, s.left + right, NULL));
-    TRY(pulser_emit(p, n->op, n->name, n->attr, (uint32_t[]) { w.wire, v.wire }, 2, &out, 1));
-    w.sf.keys = 0;
-    w.sf.masked = w.sf.weights = false;
-    return pulser_bind(p, n, 0, out, &w.sf);
+    in[i] = w->wire;
+    in[1 - i] = v.wire;
+    TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
+    w->sf.axis = track_out(p, n, i, s.axis);
+    w->sf.keys = 0;
+    w->sf.masked = w->sf.weights = false;
+    return pulser_bind(p, n, 0, out, &w->sf);
+}
+
+static rill_status sum_node(struct pulser *p, const struct node *n)
+{
+    int axis;
+    enum shows what;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (n->in[i] == WIRE_NONE || !sums_along(p, n, i, &axis, &what) || !p->sf[n->in[i]].keys)
+            continue;
+        struct flow w = { p->map[n->in[i]], p->sf[n->in[i]] };
+        if (w.sf.key_axis != axis || !settled_for(&w.sf, what))
+            return shown_refuse(p, n, axis, i);
+        return node_is(n, OP_MATMUL) || node_is(n, OP_EINSUM) ? sum_product(p, n, i, &w)
+                                                              : sum_reduce(p, n, &w);
+    }
+    return stuck_refuse(p, n);
 }
 
 bool node_is_attention(const struct pulser *p, const struct node *n)
 {
-    unsigned first;
-    bool product =
-        node_is(n, OP_MATMUL) && pulser_stream(p, n->in[0]) && pulser_stream(p, n->in[1]);
-    return scores_of(p, n, &first) || (product && pulser_time_twice(p, n->out[0]));
+    return p->sections && section_of_node(p, n);
 }
 
 rill_status rule_attention(struct pulser *p, const struct node *n)
 {
-    unsigned first;
-    const struct stream_fact *s = scores_of(p, n, &first);
-    if (!s)
-        return rule_scores(p, n);
-    if (n->op->flags & OP_POINTWISE)
-        return scores_pointwise(p, n, *s, first);
-    if (node_is(n, OP_SOFTMAX))
-        return scores_softmax(p, n, *s);
-    if (node_is(n, OP_MATMUL) && first == 0)
-        return weights_by_values(p, n, *s);
-    return op_fail(p->err, RILL_UNSUPPORTED, n,
-                   "cannot stream: scores of attention over time go through element-wise ops, "
-                   "a softmax over the keys and a MatMul with values, nothing else");
+    struct section *s = section_of_node(p, n);
+    int axis;
+    enum shows what;
+    if (n->n_out == 1 && section_of(p, n->out[0])) {
+        bool softmax = node_is(n, OP_SOFTMAX) || node_is(n, OP_LOG_SOFTMAX);
+        if (softmax && sums_along(p, n, 0, &axis, &what) && !p->sf[n->in[0]].masked)
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: it is global along a time axis that no mask limits");
+        return scores_node(p, n, s);
+    }
+    TRY(section_check(p, n, s));
+    return sum_node(p, n);
 }

@@ -407,11 +407,14 @@ static rill_status range_infer(struct infer *c)
     if (symbolic) {
         const struct dim *step = dim_of_value(c, v[2]),
                          *span = dim_sub(c->dims, dim_of_value(c, v[1]), dim_of_value(c, v[0]));
-        if (!dim_is_const(step) || dim_value(step) <= 0)
-            return infer_fail(c, "a symbolic range wants a positive constant step");
+        if (!dim_is_const(step) || dim_value(step) == 0 || dim_value(step) < -INT32_MAX)
+            return infer_fail(c, "a symbolic range wants a constant step that is not 0");
         if (!is_whole(v[0]) || !is_whole(v[1]) || !is_whole(v[2]))
             return infer_fail(c, "a symbolic range wants whole numbers");
-        n = dim_max(c->dims, dim_int(c->dims, 0), dim_div_ceil_int(c->dims, span, dim_value(step)));
+        int64_t by = dim_value(step);
+        span = by < 0 ? dim_mul_int(c->dims, span, -1) : span;
+        n = dim_max(c->dims, dim_int(c->dims, 0),
+                    dim_div_ceil_int(c->dims, span, by < 0 ? -by : by));
         if (floats && dim_is_const(n))
             return infer_fail(
                 c, "a range of floats from a symbolic size is as long as a symbolic size");

@@ -252,7 +252,7 @@ static const struct row {
     { "attention by Einsum", "x f 1,S,4",
       "Einsum x x = scores equation=bqd,bkd->bqk; Softmax scores = att axis=-1; "
       "Einsum att x = y equation=bqk,bkd->bqd;", "y",
-      { "node 'scores' (Einsum)", "axis 1 of input 1, the time axis", "written with MatMul" },
+      { "node 'scores' (Einsum)", "every frame of input 0", "node 'att' (Softmax) is none" },
       NULL },
     { "attention over the keys' sums", "x f 1,S,4",
       "Transpose x = kt perm=0,2,1,; MatMul kt x = kv; MatMul x kv = y;", "y",

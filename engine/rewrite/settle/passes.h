@@ -9,6 +9,10 @@
  * Fused (engine/ops/fused.h) where that pays. Sizes must be known. */
 rill_status graph_with_layers_fused(struct graph *ret, const struct graph *g, rill_error *reterr);
 
+/* Nodes that read constants alone, and give no more than 4 MiB, become constants. */
+rill_status graph_with_constants_folded(struct graph *ret, const struct graph *g,
+                                        rill_error *reterr);
+
 /* A DequantizeLinear of what a QuantizeLinear of 8 or 16 bits made by the same scale and zero,
  * directly or through ops that only move elements, becomes a division, a RoundS8 or RoundS16 and a
  * product by the scale, which the passes below know: the same numbers. They stand where the numbers

@@ -6,6 +6,7 @@
 #include "engine/rewrite/settle/passes.h"
 
 static const struct pass settle_passes[] = {
+    { "fold-constants", true, graph_with_constants_folded },
     { "byte-sums", true, graph_with_byte_sums },
     { "narrow-products", true, graph_with_narrow_products },
     { "byte-tables", true, graph_with_byte_tables },

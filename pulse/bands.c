@@ -1,0 +1,539 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/bands.h"
+#include "engine/ops/attrs.h"
+#include "pulse/ints.h"
+#include "pulse/places.h"
+#include "pulse/positions.h"
+#include "pulse/tracks.h"
+
+#include <float.h>
+#include <math.h>
+
+#define SCALE_MAX 16.0 /* may divide a hidden score: softmax gives 0 still */
+
+struct found {
+    struct found *next;
+    enum shows what;
+    int query, key;
+    struct band band;
+    bool diagonal_known, diagonal;
+};
+
+struct bands {
+    struct found **of; /* per wire */
+    struct arena *arena;
+};
+
+struct bands *bands_new(const struct graph *g, struct arena *a)
+{
+    struct bands *b = arena_new(a, struct bands);
+    if (b)
+        *b = (struct bands) { arena_array(a, struct found *, g->n_wires + 1), a };
+    return b && b->of ? b : NULL;
+}
+
+/* ---- bands ---- */
+
+static const struct band all = { 1, BAND_ALL, BAND_ALL, false },
+                         none = { 1, -BAND_ALL, -BAND_ALL, false };
+
+static bool shows_nothing(const struct band *b)
+{
+    return b->left == -BAND_ALL && b->right == -BAND_ALL;
+}
+
+bool band_bounded(const struct band *b)
+{
+    return b->left < BAND_ALL && b->right < BAND_ALL;
+}
+
+bool band_inside(const struct band *b, const struct band *outer)
+{
+    return shows_nothing(b) ||
+        (outer->chunk % b->chunk == 0 && b->left <= outer->left && b->right <= outer->right);
+}
+
+static struct band joined(const struct band *a, const struct band *b)
+{
+    int64_t chunk = a->chunk / gcd(a->chunk, b->chunk) * b->chunk;
+    bool fits = chunk <= CHUNK_MAX;
+    return (struct band) { .chunk = fits ? chunk : 1, .ragged = a->ragged || b->ragged || !fits };
+}
+
+struct band band_union(const struct band *a, const struct band *b)
+{
+    if (shows_nothing(a) || shows_nothing(b))
+        return shows_nothing(a) ? *b : *a;
+    struct band y = joined(a, b);
+    y.left = a->left > b->left ? a->left : b->left;
+    y.right = a->right > b->right ? a->right : b->right;
+    return y;
+}
+
+static struct band intersection(const struct band *a, const struct band *b)
+{
+    if (shows_nothing(a) || shows_nothing(b))
+        return none;
+    struct band y = joined(a, b);
+    y.left = a->left < b->left ? a->left : b->left;
+    y.right = a->right < b->right ? a->right : b->right;
+    return y;
+}
+
+static bool is_truth_kind(enum shows what)
+{
+    return what == SHOWS_TRUE || what == SHOWS_FALSE;
+}
+
+/* The same of the negative number, or of the opposite. */
+static enum shows turned(enum shows what)
+{
+    static const enum shows other[] = {
+        [SHOWS_TRUE] = SHOWS_FALSE, [SHOWS_FALSE] = SHOWS_TRUE, [SHOWS_HIGH] = SHOWS_SMALL,
+        [SHOWS_SMALL] = SHOWS_HIGH, [SHOWS_SOME] = SHOWS_LESS,  [SHOWS_LESS] = SHOWS_SOME
+    };
+    return other[what];
+}
+
+static bool is_lower_kind(enum shows what)
+{
+    return what == SHOWS_HIGH || what == SHOWS_SOME;
+}
+
+/* ---- masks of positions ---- */
+
+static bool shows(enum shows what, double v)
+{
+    switch (what) {
+    case SHOWS_TRUE: return v != 0;
+    case SHOWS_FALSE: return v == 0;
+    case SHOWS_HIGH: return !(v <= HIDES);
+    case SHOWS_SMALL: return !(v >= -HIDES);
+    case SHOWS_SOME: return !isinf(v) || v > 0;
+    default: return !isinf(v) || v < 0;
+    }
+}
+
+/* The keys that one query sees, from `first` on; false where the mask has no value. */
+static bool query_sees(const struct positions *ps, const struct position *at, enum shows what,
+                       int key, int64_t first, int64_t *low, int64_t *high)
+{
+    static const int64_t beyond[] = { CONTEXT_MAX + 1, 10 * CONTEXT_MAX, FAR / 2 };
+    double v;
+    for (int64_t k = -CONTEXT_MAX; k <= CONTEXT_MAX; k++) {
+        if (!position_value(ps, at, key, first + k, &v))
+            return false;
+        *low = shows(what, v) && k < *low ? k : *low;
+        *high = shows(what, v) && k > *high ? k : *high;
+    }
+    for (unsigned k = 0; k < 6; k++) {
+        int64_t to = (k % 2 ? -1 : 1) * beyond[k / 2];
+        if (!position_value(ps, at, key, first + to, &v))
+            return false;
+        *low = shows(what, v) && to < *low ? to : *low;
+        *high = shows(what, v) && to > *high ? to : *high;
+    }
+    return true;
+}
+
+static struct band measured(const struct positions *ps, const struct position *at, enum shows what,
+                            int query, int key)
+{
+    int64_t c = 1, low = INT64_MAX, high = INT64_MIN;
+    struct band ragged = all;
+    ragged.ragged = true;
+    while (c <= CHUNK_MAX && !position_repeats(ps, at, query, key, c))
+        c++;
+    if (c > CHUNK_MAX)
+        return ragged;
+    for (int64_t i = 0; i < c; i++) {
+        const struct position row = position_row(ps, at, query, FAR / c * c + i);
+        if (!query_sees(ps, &row, what, key, FAR / c * c, &low, &high))
+            return ragged;
+    }
+    if (low > high)
+        return none;
+    return (struct band) { c, low <= -CONTEXT_MAX ? BAND_ALL : -low,
+                           high >= CONTEXT_MAX ? BAND_ALL : high - (c - 1), false };
+}
+
+static struct band of_constant(const struct tensor *v, enum shows what)
+{
+    for (int64_t i = 0; i < tensor_count(v); i++)
+        if (v->type == DTYPE_DIM || shows(what, tensor_get_f64(v, v->data, i)))
+            return all;
+    return none;
+}
+
+/* ---- what nodes make of masks ---- */
+
+struct look {
+    const struct pulser *p;
+    const struct node *n;
+    int query, key;
+};
+
+static struct band input_band(const struct look *l, unsigned i, enum shows what)
+{
+    return band_of(l->p, l->n->in[i], what, track_in(l->p, l->n, i, l->query),
+                   track_in(l->p, l->n, i, l->key));
+}
+
+static struct band both(const struct look *l, enum shows a, enum shows b)
+{
+    struct band x = input_band(l, 0, a), y = input_band(l, 1, b);
+    return intersection(&x, &y);
+}
+
+static struct band either(const struct look *l, enum shows a, enum shows b)
+{
+    struct band x = input_band(l, 0, a), y = input_band(l, 1, b);
+    return band_union(&x, &y);
+}
+
+static struct band where_band(const struct look *l, enum shows what)
+{
+    struct band yes = input_band(l, 0, SHOWS_TRUE), no = input_band(l, 0, SHOWS_FALSE),
+                a = input_band(l, 1, what), b = input_band(l, 2, what);
+    a = intersection(&yes, &a);
+    b = intersection(&no, &b);
+    return band_union(&a, &b);
+}
+
+static bool within(const struct look *l, unsigned i, double least, double most)
+{
+    const struct tensor *v = pulser_fact(l->p, l->n->in[i])->value;
+    bool in = v && v->type != DTYPE_DIM;
+    for (int64_t k = 0; in && k < tensor_count(v); k++) {
+        double x = tensor_get_f64(v, v->data, k);
+        in = x >= least && x <= most;
+    }
+    return in;
+}
+
+/* The constant operand among two; 2: none. */
+static unsigned constant_of(const struct look *l)
+{
+    for (unsigned i = 0; i < 2; i++)
+        if (pulser_fact(l->p, l->n->in[i])->value)
+            return i;
+    return 2;
+}
+
+static bool is_one(const struct pulser *p, uint32_t w)
+{
+    const struct tensor *v = pulser_fact(p, w)->value;
+    return v && v->type != DTYPE_DIM && tensor_count(v) == 1 && tensor_get_f64(v, v->data, 0) == 1;
+}
+
+/* 0 or 1 and nothing else. */
+static bool is_truth(const struct pulser *p, uint32_t w)
+{
+    static const enum op_id moves[] = { OP_CAST,    OP_EXPAND,    OP_IDENTITY, OP_RESHAPE,
+                                        OP_SQUEEZE, OP_TRANSPOSE, OP_UNSQUEEZE };
+    const struct wire *wire = &p->src->wires[w];
+    if (wire->fact.type == DTYPE_BOOL)
+        return true;
+    const struct node *n = wire->node == WIRE_NONE ? NULL : &p->src->nodes[wire->node];
+    if (n && node_is(n, OP_SUB))
+        return is_one(p, n->in[0]) && is_truth(p, n->in[1]);
+    return n && node_is_among(n, moves, sizeof moves / sizeof *moves) && is_truth(p, n->in[0]);
+}
+
+/* A truth value times constant c hides where it is 1. */
+static bool turns(const struct look *l, unsigned c, enum shows what)
+{
+    double least = what == SHOWS_HIGH ? HIDES : what == SHOWS_SOME ? -INFINITY : 0;
+    double most = what == SHOWS_SMALL ? -HIDES : what == SHOWS_LESS ? INFINITY : 0;
+    bool low = is_lower_kind(what) ? within(l, c, -INFINITY, least) : within(l, c, most, INFINITY);
+    return low && is_truth(l->p, l->n->in[1 - c]);
+}
+
+static struct band mul_band(const struct look *l, enum shows what)
+{
+    unsigned c = constant_of(l);
+    if (what == SHOWS_TRUE)
+        return both(l, what, what);
+    if (what == SHOWS_FALSE)
+        return either(l, what, what);
+    if (c == 2)
+        return all;
+    if (within(l, c, 1 / SCALE_MAX, INFINITY))
+        return input_band(l, 1 - c, what);
+    return turns(l, c, what) ? input_band(l, 1 - c, SHOWS_FALSE) : all;
+}
+
+static struct band div_band(const struct look *l, enum shows what)
+{
+    bool zeros = what == SHOWS_TRUE, scales = within(l, 1, DBL_MIN, SCALE_MAX);
+    return zeros || scales ? input_band(l, 0, what) : all;
+}
+
+static struct band sub_band(const struct look *l, enum shows what)
+{
+    bool inverts = within(l, 0, 1, 1) && is_truth(l->p, l->n->in[1]);
+    if (!is_truth_kind(what))
+        return both(l, what, turned(what));
+    return inverts ? input_band(l, 1, what == SHOWS_TRUE ? SHOWS_FALSE : SHOWS_TRUE) : all;
+}
+
+static struct band add_band(const struct look *l, enum shows what)
+{
+    return is_truth_kind(what) ? all : both(l, what, what);
+}
+
+static struct band logic_band(const struct look *l, enum shows what)
+{
+    bool and_ = node_is(l->n, OP_AND);
+    if (!is_truth_kind(what))
+        return all;
+    return and_ == (what == SHOWS_TRUE) ? both(l, what, what) : either(l, what, what);
+}
+
+static struct band not_band(const struct look *l, enum shows what)
+{
+    return is_truth_kind(what) ? input_band(l, 0, turned(what)) : all;
+}
+
+/* What a comparison of a truth value with a constant gives for 0 and for 1; false: it is none.
+ * ret_input: the truth value. */
+static bool compares_truth(const struct look *l, bool ret_at[2], unsigned *ret_input)
+{
+    unsigned c = constant_of(l);
+    const struct tensor *t = c == 2 ? NULL : pulser_fact(l->p, l->n->in[c])->value;
+    if (!t || t->type == DTYPE_DIM || tensor_count(t) != 1 || !is_truth(l->p, l->n->in[1 - c]))
+        return false;
+    double v = tensor_get_f64(t, t->data, 0);
+    for (int x = 0; x < 2; x++) {
+        double a = c == 1 ? x : v, b = c == 1 ? v : x;
+        ret_at[x] = node_is(l->n, OP_EQUAL)      ? a == b
+            : node_is(l->n, OP_GREATER)          ? a > b
+            : node_is(l->n, OP_GREATER_OR_EQUAL) ? a >= b
+            : node_is(l->n, OP_LESS)             ? a < b
+                                                 : a <= b;
+    }
+    *ret_input = 1 - c;
+    return true;
+}
+
+static struct band compare_band(const struct look *l, enum shows what)
+{
+    bool at[2];
+    unsigned i;
+    if (!is_truth_kind(what) || !compares_truth(l, at, &i))
+        return all;
+    if (at[0] == at[1])
+        return at[0] == (what == SHOWS_TRUE) ? all : none;
+    return input_band(l, i, at[1] == (what == SHOWS_TRUE) ? SHOWS_TRUE : SHOWS_FALSE);
+}
+
+static struct band max_band(const struct look *l, enum shows what)
+{
+    if (l->n->n_in != 2 || is_truth_kind(what))
+        return all;
+    return node_is(l->n, OP_MAX) == is_lower_kind(what) ? either(l, what, what)
+                                                        : both(l, what, what);
+}
+
+/* Weights: what was low is 0. */
+static struct band weights_band(const struct look *l, enum shows what)
+{
+    int rank = pulser_fact(l->p, l->n->in[0])->rank;
+    bool along_keys = node_is(l->n, OP_EXP) || axis_normalise(axis_of(l->n), rank) == l->key;
+    return what == SHOWS_TRUE && along_keys
+        ? band_of(l->p, l->n->in[0], SHOWS_HIGH, l->query, l->key)
+        : all;
+}
+
+static struct band same_band(const struct look *l, enum shows what)
+{
+    return input_band(l, 0, what);
+}
+
+static struct band zero_band(const struct look *l, enum shows what)
+{
+    bool kept = what == SHOWS_FALSE && !node_is(l->n, OP_RELU);
+    return what == SHOWS_TRUE || kept ? input_band(l, 0, what) : all;
+}
+
+static struct band cast_band(const struct look *l, enum shows what)
+{
+    bool kept = what != SHOWS_FALSE || is_truth(l->p, l->n->in[0]) ||
+        pulser_fact(l->p, l->n->out[0])->type == DTYPE_BOOL;
+    return kept ? input_band(l, 0, what) : all;
+}
+
+/* clang-format off */
+static struct band (*const bands[OP_COUNT])(const struct look *l, enum shows what) = {
+    [OP_ABS] = zero_band,         [OP_ADD] = add_band,        [OP_AND] = logic_band,
+    [OP_CAST] = cast_band,        [OP_DIV] = div_band,        [OP_EQUAL] = compare_band,
+    [OP_EXP] = weights_band,      [OP_EXPAND] = same_band,    [OP_GREATER] = compare_band,
+    [OP_GREATER_OR_EQUAL] = compare_band,                     [OP_IDENTITY] = same_band,
+    [OP_LESS] = compare_band,     [OP_LESS_OR_EQUAL] = compare_band,
+    [OP_MAX] = max_band,          [OP_MIN] = max_band,        [OP_MUL] = mul_band,
+    [OP_NEG] = zero_band,         [OP_NOT] = not_band,        [OP_OR] = logic_band,
+    [OP_RELU] = zero_band,        [OP_RESHAPE] = same_band,   [OP_ROUND_BF16] = same_band,
+    [OP_ROUND_F16] = same_band,   [OP_SIGN] = zero_band,      [OP_SLICE] = same_band,
+    [OP_SOFTMAX] = weights_band,  [OP_SQRT] = zero_band,      [OP_SQUEEZE] = same_band,
+    [OP_SUB] = sub_band,          [OP_TANH] = zero_band,      [OP_TRANSPOSE] = same_band,
+    [OP_UNSQUEEZE] = same_band,   [OP_WHERE] = where_band,    [OP_FLATTEN] = same_band,
+};
+/* clang-format on */
+
+static struct band band_find(const struct pulser *p, uint32_t w, enum shows what, int query,
+                             int key)
+{
+    const struct wire *wire = &p->src->wires[w];
+    const struct position *at = p->positions ? &p->positions->of[w] : NULL;
+    const struct node *n = wire->node == WIRE_NONE ? NULL : &p->src->nodes[wire->node];
+    if (wire->fact.value)
+        return of_constant(wire->fact.value, what);
+    if (at && at->e && query >= 0 && key >= 0)
+        return measured(p->positions, at, what, query, key);
+    const struct look l = { p, n, query, key };
+    return n && bands[n->op->id] ? bands[n->op->id](&l, what) : all;
+}
+
+/* What is known of the wire; NULL: no memory. */
+static struct found *found_of(const struct pulser *p, uint32_t w, enum shows what, int query,
+                              int key)
+{
+    struct bands *known = p->bands;
+    for (struct found *f = known->of[w]; f; f = f->next)
+        if (f->what == what && f->query == query && f->key == key)
+            return f;
+    const struct band b = band_find(p, w, what, query, key);
+    struct found *f = arena_new(known->arena, struct found);
+    if (!f)
+        return NULL;
+    *f = (struct found) { known->of[w], what, query, key, b, false, false };
+    known->of[w] = f;
+    return f;
+}
+
+struct band band_of(const struct pulser *p, uint32_t w, enum shows what, int query, int key)
+{
+    const struct found *f = w == WIRE_NONE ? NULL : found_of(p, w, what, query, key);
+    return f ? f->band : all;
+}
+
+/* ---- a query and the key of its own frame ---- */
+
+static bool input_seen(const struct look *l, unsigned i, enum shows what)
+{
+    return band_diagonal(l->p, l->n->in[i], what, track_in(l->p, l->n, i, l->query),
+                         track_in(l->p, l->n, i, l->key));
+}
+
+static bool constant_seen(const struct tensor *v, enum shows what)
+{
+    bool all_show = v->type != DTYPE_DIM;
+    for (int64_t i = 0; all_show && i < tensor_count(v); i++)
+        all_show = shows(what, tensor_get_f64(v, v->data, i));
+    return all_show;
+}
+
+static bool position_seen(const struct positions *ps, const struct position *at, enum shows what,
+                          int query, int key)
+{
+    int64_t c = 1;
+    double v;
+    while (c <= CHUNK_MAX && !position_repeats(ps, at, query, key, c))
+        c++;
+    for (int64_t i = 0; c <= CHUNK_MAX && i < c; i++) {
+        const struct position row = position_row(ps, at, query, FAR / c * c + i);
+        if (!position_value(ps, &row, key, FAR / c * c + i, &v) || !shows(what, v))
+            return false;
+    }
+    return c <= CHUNK_MAX;
+}
+
+static bool where_seen(const struct look *l, enum shows what)
+{
+    bool a = input_seen(l, 1, what), b = input_seen(l, 2, what);
+    return (a && b) || (a && input_seen(l, 0, SHOWS_TRUE)) || (b && input_seen(l, 0, SHOWS_FALSE));
+}
+
+static bool compare_seen(const struct look *l, enum shows what)
+{
+    bool at[2];
+    unsigned i;
+    if (!compares_truth(l, at, &i))
+        return false;
+    if (at[0] == at[1])
+        return at[0] == (what == SHOWS_TRUE);
+    return input_seen(l, i, at[1] == (what == SHOWS_TRUE) ? SHOWS_TRUE : SHOWS_FALSE);
+}
+
+static bool mul_seen(const struct look *l, enum shows what)
+{
+    unsigned c = constant_of(l);
+    if (is_truth_kind(what))
+        return what == SHOWS_TRUE ? input_seen(l, 0, what) && input_seen(l, 1, what)
+                                  : input_seen(l, 0, what) || input_seen(l, 1, what);
+    if (c < 2 && turns(l, c, what))
+        return input_seen(l, 1 - c, SHOWS_FALSE);
+    return c == 2 || (within(l, c, 0, SCALE_MAX) && input_seen(l, 1 - c, what));
+}
+
+/* Sums and largest of numbers. */
+static bool numbers_seen(const struct look *l, enum shows what)
+{
+    bool picks = node_is(l->n, OP_MAX) == is_lower_kind(what) && !node_is(l->n, OP_ADD);
+    if (is_truth_kind(what) || l->n->n_in != 2)
+        return false;
+    bool a = input_seen(l, 0, what),
+         b = input_seen(l, 1, node_is(l->n, OP_SUB) ? turned(what) : what);
+    return picks && !node_is(l->n, OP_SUB) ? a || b : a && b;
+}
+
+static bool logic_seen(const struct look *l, enum shows what)
+{
+    bool a = input_seen(l, 0, what), b = input_seen(l, 1, what);
+    return node_is(l->n, OP_AND) == (what == SHOWS_TRUE) ? a && b : a || b;
+}
+
+/* Scores, and what is made of them by other ops, are numbers of usual size. */
+static bool node_seen(const struct look *l, enum shows what)
+{
+    switch (l->n->op->id) {
+    case OP_WHERE: return where_seen(l, what);
+    case OP_MUL: return mul_seen(l, what);
+    case OP_ADD:
+    case OP_SUB:
+    case OP_MAX:
+    case OP_MIN: return numbers_seen(l, what);
+    case OP_AND:
+    case OP_OR: return logic_seen(l, what);
+    case OP_NOT: return input_seen(l, 0, turned(what));
+    default: break;
+    }
+    if (bands[l->n->op->id] == same_band || bands[l->n->op->id] == cast_band)
+        return input_seen(l, 0, what);
+    return is_truth_kind(what) ? bands[l->n->op->id] == compare_band && compare_seen(l, what)
+                               : true;
+}
+
+static bool diagonal_find(const struct pulser *p, uint32_t w, enum shows what, int query, int key)
+{
+    const struct wire *wire = &p->src->wires[w];
+    const struct position *at = p->positions ? &p->positions->of[w] : NULL;
+    if (wire->fact.value)
+        return constant_seen(wire->fact.value, what);
+    if (at && at->e && query >= 0 && key >= 0)
+        return position_seen(p->positions, at, what, query, key);
+    if (wire->node == WIRE_NONE)
+        return !is_truth_kind(what);
+    const struct look l = { p, &p->src->nodes[wire->node], query, key };
+    return node_seen(&l, what);
+}
+
+bool band_diagonal(const struct pulser *p, uint32_t w, enum shows what, int query, int key)
+{
+    struct found *f = w == WIRE_NONE ? NULL : found_of(p, w, what, query, key);
+    if (f && !f->diagonal_known) {
+        f->diagonal_known = true;
+        f->diagonal = diagonal_find(p, w, what, query, key);
+    }
+    return f && f->diagonal;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* bands.h - which keys a query of attention over time can see.
+ *
+ * Along the two time axes of a wire, queries and keys, everything outside its band is known: it is
+ * false or 0, or so low that a softmax makes 0 of it. Chunks of queries see the same keys, from
+ * `left` frames before the first of the chunk to `right` frames behind the last. */
+#ifndef RILL_PULSE_BANDS_H
+#define RILL_PULSE_BANDS_H
+#include "pulse/pulser.h"
+
+#define BAND_ALL                                                                                   \
+    (INT64_MAX / 4) /* of left and right: no bound; both -BAND_ALL: nothing is seen                \
+                     */
+#define CHUNK_MAX 512
+#define CONTEXT_MAX 2048 /* frames that a mask is looked at to both sides */
+#define HIDES (-1e4)     /* a score at or below which softmax gives 0 */
+
+struct band {
+    int64_t chunk, left, right;
+    bool ragged; /* a mask does not repeat from chunk to chunk */
+};
+
+/* What holds inside the band, and surely not outside. */
+enum shows {
+    SHOWS_TRUE,  /* it is not 0 */
+    SHOWS_FALSE, /* it is 0 */
+    SHOWS_HIGH,  /* more than HIDES */
+    SHOWS_SMALL, /* less than -HIDES */
+    SHOWS_SOME,  /* more than -inf */
+    SHOWS_LESS,  /* less than inf */
+    N_SHOWS
+};
+
+struct band band_of(const struct pulser *p, uint32_t src_wire, enum shows what, int query, int key);
+/* Whether that surely holds where a query meets the key of its own frame. Scores are taken for
+ * numbers of usual size. */
+bool band_diagonal(const struct pulser *p, uint32_t src_wire, enum shows what, int query, int key);
+struct band band_union(const struct band *a, const struct band *b);
+bool band_bounded(const struct band *b);
+/* Whether all that b shows lies in the band `outer`. */
+bool band_inside(const struct band *b, const struct band *outer);
+
+/* What bands were found; lives in a. */
+struct bands *bands_new(const struct graph *g, struct arena *a);
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/places.h"
+#include "engine/ops/attrs.h"
+#include "pulse/axes.h"
+#include "pulse/positions.h"
+#include "pulse/tracks.h"
+
+#include <string.h>
+
+/* ---- what is made of positions ---- */
+
+static bool has_expression(const struct pulser *p, uint32_t w)
+{
+    return p->positions && p->positions->of[w].e;
+}
+
+bool places_known(const struct pulser *p, uint32_t w)
+{
+    return w != WIRE_NONE && p->positions && (has_expression(p, w) || (p->made && p->made[w]));
+}
+
+/* Sizes, which are made anew for the places. */
+static bool takes_sizes(const struct node *n, unsigned i)
+{
+    static const enum op_id sized[] = { OP_EXPAND, OP_RESHAPE, OP_SLICE };
+    return i > 0 && node_is_among(n, sized, sizeof sized / sizeof *sized);
+}
+
+/* Rows of a table, from one that may depend on the length of the sequence. */
+static bool slices_table(const struct pulser *p, const struct node *n)
+{
+    int axes[2];
+    return node_is(n, OP_SLICE) && pulser_fact(p, n->in[0])->value &&
+        time_axes(p, n->out[0], axes) == 1 && node_value(p->src, n, 1) &&
+        tensor_count(node_value(p->src, n, 1)) == 1;
+}
+
+/* Whether the input stays apart along time on the way through n. ret_time: it has time. */
+static bool input_apart(const struct pulser *p, const struct node *n, unsigned i, const bool *made,
+                        bool *ret_time)
+{
+    uint32_t w = n->in[i];
+    const struct tensor *v = pulser_fact(p, w)->value;
+    int axes[2], k = time_axes(p, w, axes);
+    if (v)
+        return takes_sizes(n, i) || !fact_knows_length(pulser_fact(p, w));
+    if (k > 2 || !(has_expression(p, w) || made[w]))
+        return false;
+    *ret_time |= k > 0;
+    while (k-- > 0)
+        if (track_out(p, n, i, axes[k]) == AXIS_NONE)
+            return false;
+    return true;
+}
+
+static bool node_makes_places(const struct pulser *p, const struct node *n, const bool *made)
+{
+    bool time = false;
+    if (n->n_out != 1 || n->out[0] == WIRE_NONE || n->n_body || (n->op->flags & OP_RANDOM) ||
+        has_expression(p, n->out[0]) || n->n_in == 0)
+        return false;
+    if (slices_table(p, n))
+        return true;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (n->in[i] != WIRE_NONE && !input_apart(p, n, i, made, &time))
+            return false;
+    return time;
+}
+
+bool *places_made(const struct pulser *p)
+{
+    bool *made = arena_array(p->arena, bool, p->src->n_wires + 1);
+    for (uint32_t i = 0; made && i < p->src->n_nodes; i++)
+        if (node_makes_places(p, &p->src->nodes[i], made))
+            made[p->src->nodes[i].out[0]] = true;
+    return made;
+}
+
+/* ---- the places of an expression ---- */
+
+static rill_status places_refuse(const struct pulser *p, const struct node *n, uint32_t w,
+                                 const char *why)
+{
+    return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: '%.80s', which positions make, %s",
+                   p->src->wires[w].name, why);
+}
+
+static int place_at(const struct places *at, int axis)
+{
+    return at->axis[0] == axis ? 0 : at->axis[1] == axis ? 1 : -1;
+}
+
+static int64_t size_at(const struct pulser *p, const struct fact *f, const struct places *at, int i)
+{
+    int k = place_at(at, i);
+    (void) p;
+    return k >= 0 ? at->count[k] : dim_is_const(f->shape[i]) ? dim_value(f->shape[i]) : -1;
+}
+
+struct fill {
+    const struct pulser *p;
+    const struct places *at;
+    struct position row;
+    struct tensor *t;
+    int64_t stride[RANK_MAX];
+};
+
+/* The elements from `base` on whose first axes are chosen: e has the symbols of the others. */
+static bool fill_axis(const struct fill *l, const struct dim *e, int axis, int64_t base)
+{
+    const struct positions *ps = l->p->positions;
+    int k = place_at(l->at, axis);
+    struct position row = l->row;
+    if (axis == l->t->rank) {
+        double v;
+        row.e = e;
+        if (!position_value(ps, &row, 0, 0, &v))
+            return false;
+        tensor_set_f64(l->t, l->t->data, base, v);
+        return true;
+    }
+    const struct dim *symbol = k >= 0 ? ps->place[k] : ps->axis[axis];
+    int64_t first = k >= 0 ? l->at->first[k] : 0;
+    for (int64_t i = 0; i < l->t->dim[axis]; i++) {
+        const struct dim *at = dim_mentions(e, symbol)
+            ? dim_subst(ps->dims, e, symbol, dim_int(ps->dims, first + i))
+            : e;
+        if (!fill_axis(l, at, axis + 1, base + i * l->stride[axis]))
+            return false;
+    }
+    return true;
+}
+
+/* e where the axes stand at their places. */
+static const struct dim *placed(const struct positions *ps, const struct dim *e,
+                                const struct places *at)
+{
+    for (int k = 0; k < 2; k++)
+        if (at->axis[k] >= 0)
+            e = dim_subst(ps->dims, e, ps->axis[at->axis[k]], at->at[k]);
+    return e;
+}
+
+static bool placed_repeats(const struct positions *ps, const struct dim *e, int64_t c)
+{
+    const struct dim *later = e;
+    for (int k = 0; k < 2; k++)
+        later = dim_subst(ps->dims, later, ps->place[k], dim_add_int(ps->dims, ps->place[k], c));
+    return later == e;
+}
+
+static rill_status expression_emit(struct pulser *p, const struct node *n, uint32_t w,
+                                   const struct places *at, uint32_t *ret)
+{
+    const struct positions *ps = p->positions;
+    const struct fact *f = pulser_fact(p, w);
+    struct fill l = { .p = p, .at = at, .row = ps->of[w] };
+    const struct dim *e = placed(ps, l.row.e, at);
+    int64_t shape[RANK_MAX];
+    if (dim_mentions(e, ps->time))
+        return places_refuse(p, n, w, "depends on the length of the whole sequence");
+    if (at->repeats && !placed_repeats(ps, e, at->repeats))
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: '%.80s', which positions make, does not repeat with the "
+                       "%lld frames of a chunk that its masks have",
+                       p->src->wires[w].name, (long long) at->repeats);
+    for (int a = 0; a < f->rank; a++)
+        if ((shape[a] = size_at(p, f, at, a)) < 0)
+            return places_refuse(p, n, w, "has a size that is not known");
+    l.t = tensor_new(p->arena, f->type, f->rank, shape);
+    if (!l.t)
+        return pulser_no_memory(p);
+    tensor_strides(l.t, l.stride);
+    if (!fill_axis(&l, e, 0, 0))
+        return places_refuse(p, n, w, "has no value");
+    *ret = graph_add_const(p->dst, p->src->wires[w].name, l.t);
+    return *ret == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
+}
+
+/* ---- the places of what is made ---- */
+
+static rill_status shape_emit(struct pulser *p, const struct node *n, uint32_t w,
+                              const struct places *at, uint32_t *ret)
+{
+    const struct fact *f = pulser_fact(p, w);
+    int64_t shape[RANK_MAX];
+    for (int a = 0; a < f->rank; a++)
+        if ((shape[a] = size_at(p, f, at, a)) < 0)
+            return places_refuse(p, n, w, "has a size that is not known");
+    return pulser_ints(p, n->name, shape, (unsigned) f->rank, ret);
+}
+
+/* Rows `first` + place of a table. */
+static rill_status table_emit(struct pulser *p, const struct node *n, const struct node *m,
+                              const struct places *at, uint32_t *ret)
+{
+    const struct positions *ps = p->positions;
+    const struct tensor *from = node_value(p->src, m, 1), *by = node_value(p->src, m, 4);
+    const struct fact *table = pulser_fact(p, m->in[0]);
+    int k = at->axis[0] >= 0 ? 0 : 1, axis = at->axis[k];
+    const struct dim *first = from->type == DTYPE_DIM
+        ? positions_dim(ps, *(const struct dim *const *) from->data, p->symbol)
+        : dim_int(ps->dims, tensor_get_i64(from, from->data, 0));
+    int64_t rows = dim_is_const(table->shape[axis]) ? dim_value(table->shape[axis]) : 0, step = 1,
+            v;
+    if (by && by->type != DTYPE_DIM)
+        step = tensor_get_i64(by, by->data, 0);
+    if (!first || (dim_is_const(first) && dim_value(first) < 0) || step < 1)
+        return places_refuse(p, n, m->out[0], "counts rows of a table from its end");
+    const struct dim *e = dim_add(ps->dims, first, dim_mul_int(ps->dims, at->at[k], step));
+    struct tensor *t = tensor_new(p->arena, DTYPE_I64, 1, &at->count[k]);
+    if (!t)
+        return pulser_no_memory(p);
+    if (dim_mentions(e, ps->time))
+        return places_refuse(p, n, m->out[0], "depends on the length of the whole sequence");
+    for (int64_t i = 0; i < at->count[k]; i++) {
+        if (!dim_eval(e, ps->place[k], at->first[k] + i, &v) || v < 0 || v >= rows)
+            return places_refuse(p, n, m->out[0], "wants rows that its table has not");
+        ((int64_t *) t->data)[i] = v;
+    }
+    const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = axis };
+    uint32_t in[2] = { p->map[m->in[0]], graph_add_const(p->dst, m->name, t) };
+    return in[1] == WIRE_NONE ? pulser_no_memory(p)
+                              : pulser_emit_op(p, OP_GATHER, m->name, &along, 1, in, 2, ret);
+}
+
+static rill_status made_input(struct pulser *p, const struct node *n, const struct node *m,
+                              unsigned i, const struct places *at, uint32_t *ret)
+{
+    struct places sub = *at;
+    int axes[2];
+    *ret = m->in[i] == WIRE_NONE ? WIRE_NONE : p->map[m->in[i]];
+    if (m->in[i] == WIRE_NONE || pulser_fact(p, m->in[i])->value)
+        return RILL_OK;
+    for (int k = 0; k < 2; k++)
+        sub.axis[k] = at->axis[k] < 0 ? AXIS_NONE : track_in(p, m, i, at->axis[k]);
+    for (int k = time_axes(p, m->in[i], axes); k > 0; k--)
+        if (place_at(&sub, axes[k - 1]) < 0)
+            return places_refuse(p, n, m->in[i], "has time on an axis that nobody looks along");
+    return places_emit(p, n, m->in[i], &sub, ret);
+}
+
+static rill_status made_emit(struct pulser *p, const struct node *n, const struct node *m,
+                             const struct places *at, uint32_t *ret)
+{
+    uint32_t *in = arena_array(p->arena, uint32_t, m->n_in + 1);
+    if (!in)
+        return pulser_no_memory(p);
+    if (slices_table(p, m))
+        return table_emit(p, n, m, at, ret);
+    TRY(made_input(p, n, m, 0, at, &in[0]));
+    if (node_is(m, OP_RESHAPE) || node_is(m, OP_FLATTEN) || node_is(m, OP_EXPAND)) {
+        TRY(shape_emit(p, n, m->out[0], at, &in[1]));
+        return pulser_emit_op(p, node_is(m, OP_EXPAND) ? OP_EXPAND : OP_RESHAPE, m->name, NULL, 0,
+                              in, 2, ret);
+    }
+    for (unsigned i = 1; i < m->n_in; i++)
+        TRY(made_input(p, n, m, i, at, &in[i]));
+    return pulser_emit(p, m->op, m->name, m->attr, in, m->n_in, ret, 1);
+}
+
+rill_status places_emit(struct pulser *p, const struct node *n, uint32_t w, const struct places *at,
+                        uint32_t *ret)
+{
+    if (has_expression(p, w))
+        return expression_emit(p, n, w, at, ret);
+    if (!places_known(p, w))
+        return places_refuse(p, n, w, "is not known");
+    return made_emit(p, n, &p->src->nodes[p->src->wires[w].node], at, ret);
+}

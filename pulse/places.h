@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* places.h - parts of wires that depend on positions alone, as constants or as nodes on constants.
+ *
+ * Such a wire has an expression (positions.h), or its node makes it of such wires and of constants
+ * (it is `made`): a table looked up by distances, a slope times a distance, sinusoids through
+ * weights. Nothing of it is in the pulsed graph but the places that somebody asks for. */
+#ifndef RILL_PULSE_PLACES_H
+#define RILL_PULSE_PLACES_H
+#include "pulse/pulser.h"
+
+#define FAR ((int64_t) 1 << 20) /* where masks and the like are looked at */
+
+/* On axis[k] of the wire (AXIS_NONE: on no axis) stand the coordinates at[k] for count[k] values of
+ * the symbol place[k] (positions.h) from first[k] on. */
+struct places {
+    int axis[2];
+    const struct dim *at[2];
+    int64_t first[2], count[2];
+    int64_t repeats; /* the same must stand where both values are so many larger; 0: need not */
+};
+
+/* Per wire of p->src, in p->arena: whether it is made. NULL: no memory. */
+bool *places_made(const struct pulser *p);
+bool places_known(const struct pulser *p, uint32_t src_wire); /* by expression, or made */
+
+/* The dst wire of those places; n is the node that wants them, for messages. Other axes keep their
+ * sizes. */
+rill_status places_emit(struct pulser *p, const struct node *n, uint32_t src_wire,
+                        const struct places *at, uint32_t *ret);
+#endif

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT */
+/* sections.h - wires with time on two axes, queries and keys, that depend on data.
+ *
+ * What lies between the ops that make such wires (products of queries and keys) and those that sum
+ * over the keys is a section. All its wires have one window of keys in a run: what all sums of the
+ * section see. */
+#ifndef RILL_PULSE_SECTIONS_H
+#define RILL_PULSE_SECTIONS_H
+#include "pulse/bands.h"
+
+struct section {
+    struct band band;
+    const struct node *sums;  /* a node that sees frames without a bound; NULL: none does */
+    const struct node *blind; /* it may see all frames where a query sees none; NULL: none does */
+    const struct node *stuck; /* what cannot be in a section; NULL: nothing */
+    bool any;                 /* something sums over its keys */
+};
+
+struct sections {
+    uint32_t *root;     /* per wire, WIRE_NONE of others */
+    int8_t *key;        /* the axis of keys; -1: not known */
+    struct section *of; /* per root */
+    bool *lazy;         /* per node: only the places of what it makes are wanted */
+};
+
+/* NULL: no memory. p->positions, p->made and p->bands are set. */
+struct sections *sections_find(const struct pulser *p);
+
+/* Whether the wire is a stream with one time axis that is repeated along another, and was moved at
+ * most since; that stream, and on which axis of the wire it runs. */
+bool is_spread(const struct pulser *p, uint32_t src_wire, uint32_t *ret_stream, int *ret_axis);
+
+/* The section of a wire, or of any wire of the node; NULL: none. */
+struct section *section_of(const struct pulser *p, uint32_t src_wire);
+struct section *section_of_node(const struct pulser *p, const struct node *n);
+int section_key(const struct pulser *p, uint32_t src_wire);
+int section_query(const struct pulser *p, uint32_t src_wire);
+
+/* Whether node n sums input i, which has two time axes, along one of them: that, and what of it
+ * counts. A softmax is one, too. */
+bool sums_along(const struct pulser *p, const struct node *n, unsigned i, int *ret_axis,
+                enum shows *ret_what);
+#endif

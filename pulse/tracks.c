@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/tracks.h"
+#include "engine/ops/attrs.h"
+#include "pulse/axes.h"
+
+int time_axes(const struct pulser *p, uint32_t w, int ret[2])
+{
+    int n = 0;
+    for (int i = 0; w != WIRE_NONE && p->symbol && i < pulser_fact(p, w)->rank; i++)
+        if (dim_mentions(pulser_fact(p, w)->shape[i], p->symbol)) {
+            if (n < 2)
+                ret[n] = i;
+            n++;
+        }
+    return n;
+}
+
+static const struct dim *leading(const struct pulser *p, const struct fact *f, int axis)
+{
+    const struct dim *d = dim_int(p->src->dims, 1);
+    for (int i = 0; i < axis; i++)
+        d = dim_mul(p->src->dims, d, f->shape[i]);
+    return d;
+}
+
+/* An axis that keeps its size, and so does what stands before it. */
+static int track_reshape(const struct pulser *p, const struct fact *from, const struct fact *to,
+                         int axis)
+{
+    const struct dim *before = leading(p, from, axis);
+    for (int i = 0; i < to->rank; i++)
+        if (to->shape[i] == from->shape[axis] && leading(p, to, i) == before)
+            return i;
+    return AXIS_NONE;
+}
+
+int track_out(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    static const enum op_id cutters[] = { OP_SLICE, OP_PAD };
+    const struct fact *x = pulser_fact(p, n->in[input]), *y = pulser_fact(p, n->out[0]);
+    if ((n->op->flags & OP_POINTWISE) || (node_is(n, OP_EXPAND) && input == 0))
+        return dim_is(x->shape[axis], 1) ? AXIS_NONE : axis + y->rank - x->rank;
+    if (node_is(n, OP_RESHAPE) || node_is(n, OP_FLATTEN))
+        return input == 0 ? track_reshape(p, x, y, axis) : AXIS_NONE;
+    if (node_is_among(n, cutters, sizeof cutters / sizeof *cutters))
+        return input == 0 && x->shape[axis] == y->shape[axis] ? axis : AXIS_NONE;
+    if (node_is(n, OP_GATHER) && input == 1)
+        return axis + axis_normalise(axis_of(n), pulser_fact(p, n->in[0])->rank);
+    const struct axis_row *r = p->row_of(n->op);
+    return r->map ? r->map(p, n, input, axis) : AXIS_NONE;
+}
+
+int track_in(const struct pulser *p, const struct node *n, unsigned input, int axis)
+{
+    for (int i = 0; axis >= 0 && i < pulser_fact(p, n->in[input])->rank; i++)
+        if (track_out(p, n, input, i) == axis)
+            return i;
+    return AXIS_NONE;
+}

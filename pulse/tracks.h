@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* tracks.h - where an axis of an input lies in the output, and back: of ops on wires that may have
+ * time on two axes. */
+#ifndef RILL_PULSE_TRACKS_H
+#define RILL_PULSE_TRACKS_H
+#include "pulse/pulser.h"
+
+/* AXIS_NONE (axes.h): it is contracted, broadcast, changed or not known. */
+int track_out(const struct pulser *p, const struct node *n, unsigned input, int axis);
+int track_in(const struct pulser *p, const struct node *n, unsigned input, int axis);
+
+/* The axes that mention the stream's symbol, at most 2 of them; returns how many there are. */
+int time_axes(const struct pulser *p, uint32_t src_wire, int ret[2]);
+#endif

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* Attention as people write it: masks of positions in their idioms, biases of positions, spellings
+ * of the products, masks of data beside them. What a stream gives is what the whole sequence
+ * gives. */
+#include "tests/pulse/oracle.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { WIDTH = 4 };
+
+struct written {
+    const char *name;
+    enum {
+        BAND,
+        FLOOR,
+        FAR_NEGATIVE,
+        INT32,
+        SLICED,
+        EVERY_SECOND,
+        DESCENDING,
+        CLIPPED,
+        PICKED,
+        TRIANGLES,
+        CHUNKS,
+        BEFORE,
+        ALL
+    } mask;
+    enum {
+        WHERE,
+        ADD,
+        INVERTED,
+        SELECT,
+        ZEROED,
+        LEAST,
+        NAN_BEHIND,
+        AFTER_SOFTMAX,
+        BY_HAND,
+        LINEAR,
+        LINEAR_COUNTED
+    } laid;
+    enum { PLAIN, SLOPES, TABLE, LOGS, ALONG_KEYS, ALONG_QUERIES } bias;
+    enum { MATMUL, EINSUM, EINSUM_KEYS_FIRST, EINSUM_TURNED, HEADS } product;
+    enum { NO_PAD, PAD_KEYS, PAD_BOTH, PAD_SPREAD, PAD_ALL } pad;
+    const char *refused; /* words; NULL: it streams */
+};
+
+struct at {
+    uint32_t x, length, i, j; /* [T, 1] and [1, T] */
+};
+
+static uint32_t range(struct gb *b, uint32_t from, uint32_t to, int64_t step)
+{
+    return GB(b, "Range", "", from, to, gb_int(b, step));
+}
+
+static void columns(struct gb *b, uint32_t at, struct at *ret)
+{
+    ret->i = GB(b, "Unsqueeze", "", at, gb_ints(b, 1));
+    ret->j = GB(b, "Unsqueeze", "", at, gb_ints(b, 0));
+}
+
+/* 0 <= i - j <= left. */
+static uint32_t band(struct gb *b, uint32_t i, uint32_t j, uint32_t zero, uint32_t left)
+{
+    uint32_t d = GB(b, "Sub", "", i, j);
+    return GB(b, "And", "", GB(b, "GreaterOrEqual", "", d, zero),
+              GB(b, "LessOrEqual", "", d, left));
+}
+
+static uint32_t int_band(struct gb *b, uint32_t i, uint32_t j, int64_t left)
+{
+    return band(b, i, j, gb_int(b, 0), gb_int(b, left));
+}
+
+static uint32_t floored(struct gb *b, uint32_t i)
+{
+    return GB(b, "Floor", "", GB(b, "Div", "", GB(b, "Cast", "to=1", i), gb_scalar(b, 4)));
+}
+
+static uint32_t as_i32(struct gb *b, uint32_t i)
+{
+    return GB(b, "Cast", "to=6", i);
+}
+
+static uint32_t cut(struct gb *b, uint32_t m, uint32_t length, int64_t step)
+{
+    uint32_t end =
+        GB(b, "Mul", "", GB(b, "Unsqueeze", "", length, gb_ints(b, 0)), gb_ints(b, step));
+    for (int axis = 0; axis < 2; axis++)
+        m = GB(b, "Slice", "", m, gb_ints(b, 0), end, gb_ints(b, axis), gb_ints(b, step));
+    return m;
+}
+
+static uint32_t triangles(struct gb *b, const struct at *a)
+{
+    uint32_t ones = GB(b, "Expand", "", gb_scalar(b, 1),
+                       GB(b, "Concat", "axis=0", GB(b, "Unsqueeze", "", a->length, gb_ints(b, 0)),
+                          GB(b, "Unsqueeze", "", a->length, gb_ints(b, 0))));
+    uint32_t low = GB(b, "Trilu", "upper=0", ones, gb_int(b, 1)),
+             high = GB(b, "Trilu", "upper=1", ones, gb_int(b, -3));
+    return GB(b, "Greater", "", GB(b, "Mul", "", low, high), gb_scalar(b, 0));
+}
+
+/* True where the key is seen. */
+static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
+{
+    struct at o;
+    uint32_t three = gb_int(b, 3), one = gb_int(b, 1), zero = gb_int(b, 0);
+    switch (t->mask) {
+    case FLOOR:
+        return band(b, floored(b, a->i), floored(b, a->j), gb_scalar(b, 0), gb_scalar(b, 1));
+    case FAR_NEGATIVE: {
+        uint32_t far = GB(b, "Neg", "", GB(b, "Abs", "", GB(b, "Sub", "", a->i, a->j)));
+        return GB(b, "Less", "", gb_int(b, -3), far);
+    }
+    case INT32: return band(b, as_i32(b, a->i), as_i32(b, a->j), as_i32(b, zero), as_i32(b, three));
+    case SLICED:
+        columns(b, range(b, zero, GB(b, "Add", "", a->length, three), 1), &o);
+        return cut(b, int_band(b, o.i, o.j, 3), a->length, 1);
+    case EVERY_SECOND:
+        columns(b, range(b, zero, GB(b, "Mul", "", a->length, gb_int(b, 2)), 1), &o);
+        o.i = GB(b, "Div", "", o.i, gb_int(b, 6));
+        o.j = GB(b, "Div", "", o.j, gb_int(b, 6));
+        return cut(b, int_band(b, o.i, o.j, 1), a->length, 2);
+    case DESCENDING:
+        columns(b, range(b, GB(b, "Sub", "", a->length, one), gb_int(b, -1), -1), &o);
+        return int_band(b, o.j, o.i, 4);
+    case CLIPPED: {
+        uint32_t d = GB(b, "Clip", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, -1), gb_int(b, 5));
+        return GB(b, "And", "", GB(b, "Less", "", d, gb_int(b, 4)),
+                  GB(b, "Greater", "", d, gb_int(b, -1)));
+    }
+    case PICKED: {
+        uint32_t at = range(b, zero, a->length, 1);
+        uint32_t chunk = GB(b, "Div", "", GB(b, "Add", "", at, one), gb_int(b, 2));
+        columns(b, GB(b, "Gather", "axis=0", chunk, at), &o);
+        return int_band(b, o.i, o.j, 2);
+    }
+    case TRIANGLES: return triangles(b, a);
+    case CHUNKS:
+        return int_band(b, GB(b, "Div", "", a->i, three), GB(b, "Div", "", a->j, three), 1);
+    case BEFORE:
+        return GB(b, "And", "", GB(b, "GreaterOrEqual", "", GB(b, "Sub", "", a->i, a->j), three),
+                  GB(b, "LessOrEqual", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, 6)));
+    case ALL: return GB(b, "LessOrEqual", "", a->j, a->i);
+    default: return int_band(b, a->i, a->j, 5);
+    }
+}
+
+static uint32_t padded(struct gb *b, const struct written *t, const struct at *a, uint32_t m)
+{
+    if (t->pad == NO_PAD)
+        return m;
+    uint32_t sum = GB(b, "ReduceSum", "keepdims=0", a->x, gb_ints(b, 0, 2));
+    uint32_t here = GB(b, "Greater", "", sum, gb_scalar(b, -0.5f));
+    uint32_t keys = GB(b, "Unsqueeze", "", here, gb_ints(b, 0)),
+             queries = GB(b, "Unsqueeze", "", here, gb_ints(b, 1));
+    if (t->pad == PAD_SPREAD) {
+        uint32_t length = GB(b, "Unsqueeze", "", a->length, gb_ints(b, 0));
+        keys = GB(b, "Expand", "", keys, GB(b, "Concat", "axis=0", length, length));
+        queries = gb_transpose(b, keys, "1,0");
+    }
+    /* a query sees itself, so that no row is hidden whole */
+    uint32_t pair = t->pad == PAD_KEYS ? keys : GB(b, "And", "", keys, queries);
+    if (t->pad == PAD_ALL)
+        return GB(b, "And", "", m, pair);
+    return GB(b, "And", "", m, GB(b, "Or", "", pair, GB(b, "Equal", "", a->i, a->j)));
+}
+
+static uint32_t biased(struct gb *b, const struct written *t, const struct at *a, uint32_t s)
+{
+    uint32_t d = GB(b, "Sub", "", a->i, a->j), bias;
+    switch (t->bias) {
+    case SLOPES:
+        bias = GB(b, "Mul", "", GB(b, "Cast", "to=1", GB(b, "Abs", "", d)), gb_scalar(b, -0.3f));
+        break;
+    case TABLE:
+        d = GB(b, "Add", "", GB(b, "Clip", "", d, gb_int(b, -4), gb_int(b, 4)), gb_int(b, 4));
+        bias = GB(b, "Gather", "axis=0", gb_weights(b, 1, 9), d);
+        break;
+    case LOGS:
+        bias = GB(b, "Cast", "to=1", GB(b, "Add", "", GB(b, "Abs", "", d), gb_int(b, 1)));
+        bias = GB(b, "Mul", "", GB(b, "Log", "", bias), gb_scalar(b, 0.7f));
+        break;
+    case ALONG_KEYS:
+        bias = GB(b, "ReduceMax", "keepdims=1", gb_transpose(b, a->x, "0,2,1"), gb_ints(b, 1));
+        break;
+    case ALONG_QUERIES: bias = GB(b, "ReduceMax", "keepdims=1", a->x, gb_ints(b, 2)); break;
+    default: return s;
+    }
+    return GB(b, "Add", "", s, bias);
+}
+
+static uint32_t softmax(struct gb *b, uint32_t s)
+{
+    return GB(b, "Softmax", "axis=-1", s);
+}
+
+static uint32_t over_sum(struct gb *b, uint32_t e)
+{
+    return GB(b, "Div", "", e, GB(b, "ReduceSum", "keepdims=1", e, gb_ints(b, 2)));
+}
+
+/* Weights of scores s under mask m. */
+static uint32_t weighed(struct gb *b, const struct written *t, uint32_t s, uint32_t m)
+{
+    uint32_t never = gb_scalar(b, -INFINITY), zero = gb_scalar(b, 0);
+    uint32_t number = GB(b, "Cast", "to=1", m);
+    switch (t->laid) {
+    case ADD: return softmax(b, GB(b, "Add", "", s, GB(b, "Where", "", m, zero, never)));
+    case INVERTED:
+        return softmax(b,
+                       GB(b, "Add", "", s,
+                          GB(b, "Mul", "", GB(b, "Sub", "", gb_scalar(b, 1), number),
+                             gb_scalar(b, -1e9f))));
+    case SELECT:
+        return softmax(b, GB(b, "Where", "", m, s, GB(b, "Add", "", s, gb_scalar(b, -1e9f))));
+    case ZEROED:
+        return softmax(b,
+                       GB(b, "Where", "", m, s,
+                          GB(b, "Add", "", GB(b, "Mul", "", s, zero), never)));
+    case LEAST:
+        s = GB(b, "Add", "", s, GB(b, "Where", "", m, zero, gb_scalar(b, -3e38f)));
+        return softmax(b, GB(b, "Max", "", s, gb_scalar(b, -3.4e38f)));
+    case NAN_BEHIND:
+        s = softmax(b, GB(b, "Where", "", m, s, never));
+        return GB(b, "Where", "", GB(b, "IsNaN", "", s), zero, s);
+    case AFTER_SOFTMAX:
+        s = softmax(b, GB(b, "Where", "", m, s, never));
+        return GB(b, "Where", "", GB(b, "Not", "", m), zero, s);
+    case BY_HAND:
+        s = GB(b, "Where", "", m, s, gb_scalar(b, -1e9f));
+        s = GB(b, "Sub", "", s, GB(b, "ReduceMax", "keepdims=1", s, gb_ints(b, 2)));
+        return over_sum(b, GB(b, "Exp", "", s));
+    case LINEAR: return GB(b, "Mul", "", s, number);
+    case LINEAR_COUNTED: return over_sum(b, GB(b, "Mul", "", GB(b, "Exp", "", s), number));
+    default: return softmax(b, GB(b, "Where", "", m, s, never));
+    }
+}
+
+static uint32_t product(struct gb *b, const struct written *t, uint32_t q, uint32_t k)
+{
+    if (t->product == EINSUM || t->product == EINSUM_TURNED)
+        return GB(b, "Einsum", "equation='bid,bjd->bij", q, k);
+    if (t->product == EINSUM_KEYS_FIRST)
+        return GB(b, "Einsum", "equation='bjd,bid->bij", k, q);
+    return GB(b, "MatMul", "", q, gb_transpose(b, k, "0,2,1"));
+}
+
+static uint32_t values(struct gb *b, const struct written *t, uint32_t w, uint32_t v)
+{
+    if (t->product == EINSUM)
+        return GB(b, "Einsum", "equation='bij,bjd->bid", w, v);
+    if (t->product == EINSUM_KEYS_FIRST)
+        return GB(b, "Einsum", "equation='bjd,bij->bid", v, w);
+    if (t->product == EINSUM_TURNED)
+        return gb_transpose(b,
+                            GB(b, "MatMul", "", gb_transpose(b, v, "0,2,1"),
+                               gb_transpose(b, w, "0,2,1")),
+                            "0,2,1");
+    return GB(b, "MatMul", "", w, v);
+}
+
+static uint32_t linear(struct gb *b, uint32_t x)
+{
+    return GB(b, "MatMul", "", x, gb_weights(b, 2, WIDTH, WIDTH));
+}
+
+static void recipe(struct gb *b, const void *ctx)
+{
+    const struct written *t = ctx;
+    struct at a = { .x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH) };
+    a.length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", a.x), gb_int(b, 1));
+    columns(b, range(b, gb_int(b, 0), a.length, 1), &a);
+    uint32_t m = padded(b, t, &a, shown(b, t, &a));
+    uint32_t s = product(b, t, linear(b, a.x), linear(b, a.x));
+    s = GB(b, "Mul", "", biased(b, t, &a, s), gb_scalar(b, 0.5f));
+    if (t->product == HEADS) { /* the scores of heads that are merged with the batch and split */
+        uint32_t sizes = GB(b, "Slice", "", GB(b, "Shape", "", s), gb_ints(b, 1), gb_ints(b, 3));
+        s = GB(b, "Reshape", "", s, GB(b, "Concat", "axis=0", gb_ints(b, 1, 1), sizes));
+        s = GB(b, "Reshape", "", s, GB(b, "Concat", "axis=0", gb_ints(b, 1), sizes));
+    }
+    gb_output(b, values(b, t, weighed(b, t, s, m), linear(b, a.x)));
+}
+
+static const struct written rows[] = {
+    { .name = "a band" },
+    { .name = "floors of floats", .mask = FLOOR },
+    { .name = "a negative distance", .mask = FAR_NEGATIVE },
+    { .name = "int32", .mask = INT32 },
+    { .name = "a longer mask, sliced", .mask = SLICED },
+    { .name = "chunks of another rate", .mask = EVERY_SECOND },
+    { .name = "a descending range", .mask = DESCENDING },
+    { .name = "a clipped distance", .mask = CLIPPED },
+    { .name = "picked chunks", .mask = PICKED },
+    { .name = "two triangles", .mask = TRIANGLES },
+    { .name = "chunks", .mask = CHUNKS, .laid = ADD },
+    { .name = "frames before", .mask = BEFORE, .laid = NAN_BEHIND },
+    { .name = "added", .laid = ADD },
+    { .name = "one minus the mask", .laid = INVERTED },
+    { .name = "selected", .laid = SELECT },
+    { .name = "scores times 0", .laid = ZEROED },
+    { .name = "at least the least", .laid = LEAST },
+    { .name = "not a number is 0", .mask = CHUNKS, .laid = NAN_BEHIND },
+    { .name = "hidden again behind", .laid = AFTER_SOFTMAX },
+    { .name = "softmax by hand", .mask = FAR_NEGATIVE, .laid = BY_HAND },
+    { .name = "linear", .mask = CHUNKS, .laid = LINEAR },
+    { .name = "linear over its sum", .mask = FAR_NEGATIVE, .laid = LINEAR_COUNTED },
+    { .name = "slopes", .bias = SLOPES },
+    { .name = "slopes, both sides", .mask = FAR_NEGATIVE, .bias = SLOPES },
+    { .name = "a table of distances", .mask = CHUNKS, .bias = TABLE },
+    { .name = "logarithms of distances", .bias = LOGS },
+    { .name = "a bias of keys", .mask = FAR_NEGATIVE, .bias = ALONG_KEYS },
+    { .name = "a bias of queries", .mask = FAR_NEGATIVE, .bias = ALONG_QUERIES },
+    { .name = "Einsum", .mask = CHUNKS, .product = EINSUM },
+    { .name = "Einsum, keys first", .mask = FAR_NEGATIVE, .product = EINSUM_KEYS_FIRST },
+    { .name = "values first", .mask = CHUNKS, .product = EINSUM_TURNED },
+    { .name = "merged heads", .product = HEADS },
+    { .name = "hidden keys", .pad = PAD_KEYS },
+    { .name = "hidden keys and queries", .mask = CHUNKS, .pad = PAD_BOTH },
+    { .name = "hidden keys and queries, spread", .mask = FAR_NEGATIVE, .pad = PAD_SPREAD },
+    { .name = "rows that nobody sees", .mask = CHUNKS, .pad = PAD_ALL },
+    { .name = "rows that nobody sees, low",
+      .laid = INVERTED,
+      .pad = PAD_ALL,
+      .refused = "not -inf" },
+    { .name = "rows that nobody sees, lower",
+      .laid = SELECT,
+      .pad = PAD_ALL,
+      .refused = "not -inf" },
+    { .name = "frames before, low", .mask = BEFORE, .laid = INVERTED, .refused = "not -inf" },
+    { .name = "frames before, by hand", .mask = BEFORE, .laid = BY_HAND, .refused = "not -inf" },
+    { .name = "frames before, -inf", .mask = BEFORE, .laid = ADD },
+    { .name = "all before", .mask = ALL, .refused = "2048 away" },
+    { .name = "all before, linear", .mask = ALL, .laid = LINEAR, .refused = "2048 away" },
+};
+
+static void row_test(const struct written *t)
+{
+    static const int64_t lengths[] = { 1, 3, 8, 17, 32, -1 }, pulses[] = { 1, 4, 6, 9, -1 };
+    struct oracle o;
+    enum verdict v = oracle_open(&o, recipe, t, NULL);
+    if (t->refused) {
+        v = v == LAW_HOLDS ? oracle_pulse(&o, 1) : v;
+        oracle_check(v == LAW_REFUSED && strstr(o.err.text, t->refused), "%s: %s", t->name,
+                     o.err.text);
+    } else {
+        oracle_check(v == LAW_HOLDS, "%s: %s", t->name, o.err.text);
+        if (v == LAW_HOLDS)
+            oracle_laws(&o, t->name, pulses, lengths);
+    }
+    oracle_close(&o);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        row_test(&rows[i]);
+    return oracle_end();
+}
