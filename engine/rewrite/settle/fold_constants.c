@@ -22,8 +22,8 @@ static bool is_ours(const struct graph *g, const struct node *n, const struct te
     struct tensor out;
     bool ours = n->n_body == 0 && n->n_out == 1 && n->out[0] != WIRE_NONE && n->op->eval &&
         !(n->op->flags & OP_RANDOM) && n->n_in <= INS_MAX &&
-        fact_to_tensor(&g->wires[n->out[0]].fact, &out) &&
-        tensor_bytes(&out) <= FOLDED_BYTES_MAX && !is_next_state(g, n->out[0]);
+        fact_to_tensor(&g->wires[n->out[0]].fact, &out) && tensor_bytes(&out) <= FOLDED_BYTES_MAX &&
+        !is_next_state(g, n->out[0]);
     for (unsigned i = 0; ours && i < n->n_in; i++) {
         in[i] = n->in[i] == WIRE_NONE ? NULL : g->wires[n->in[i]].fact.value;
         ours = n->in[i] == WIRE_NONE || in[i];
