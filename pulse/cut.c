@@ -10,6 +10,7 @@
 #include "pulse/positions.h"
 #include "pulse/rules.h"
 #include "pulse/sections.h"
+#include "pulse/shifts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -190,6 +191,7 @@ static rill_status pulser_begin(struct pulser *p)
     p->dst->n_meta = src->n_meta;
     p->n_lengths = 0;
     p->multiple = 0;
+    sections_begin(p);
     TRY(pulser_maps_new(p));
     for (uint32_t i = 0; i < src->n_inputs; i++)
         TRY(input_pulse(p, i));
@@ -311,7 +313,8 @@ static rill_status places_find(struct pulser *p)
 {
     p->made = places_made(p);
     p->bands = bands_new(p->src, p->arena);
-    p->sections = p->made && p->bands ? sections_find(p) : NULL;
+    p->shifts = p->made ? shifts_find(p) : NULL;
+    p->sections = p->shifts && p->bands ? sections_find(p) : NULL;
     return p->sections ? RILL_OK : pulser_no_memory(p);
 }
 
@@ -347,6 +350,7 @@ rill_status pgraph_cut(struct pgraph *ret, const struct dgraph *t, const struct 
     ret_p->positions = NULL;
     ret_p->made = NULL;
     ret_p->bands = NULL;
+    ret_p->shifts = NULL;
     ret_p->sections = NULL;
     ret_p->dst = NULL;
     TRY(status);

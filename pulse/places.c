@@ -214,9 +214,10 @@ static rill_status table_emit(struct pulser *p, const struct node *n, const stru
     if (dim_mentions(e, ps->time))
         return places_refuse(p, n, m->out[0], "depends on the length of the whole sequence");
     for (int64_t i = 0; i < at->count[k]; i++) {
-        if (!dim_eval(e, ps->place[k], at->first[k] + i, &v) || v < 0 || v >= rows)
+        bool seen = i >= at->unseen && i < at->count[k] - at->unseen;
+        if (!dim_eval(e, ps->place[k], at->first[k] + i, &v) || ((v < 0 || v >= rows) && seen))
             return places_refuse(p, n, m->out[0], "wants rows that its table has not");
-        ((int64_t *) t->data)[i] = v;
+        ((int64_t *) t->data)[i] = v < 0 ? 0 : v >= rows ? rows - 1 : v;
     }
     const struct attr along = { .name = "axis", .kind = ATTR_INT, .i = axis };
     uint32_t in[2] = { p->map[m->in[0]], graph_add_const(p->dst, m->name, t) };

@@ -7,6 +7,7 @@
  *   places.c            what depends on positions alone, where somebody looks at it
  *   bands.c             which keys masks show
  *   sections.c          wires with time on two axes
+ *   shifts.c            products with tables of distances
  *   guard.c             numbers that an op checks, in frames outside the sequence
  *
  * The rules themselves are in rules_*.c: rules.h. */
@@ -19,6 +20,7 @@ struct axis_row; /* axes.h */
 struct positions;
 struct bands;        /* bands.h */
 struct sections;     /* sections.h */
+struct shifts;       /* shifts.h */
 struct wire_history; /* flow.c */
 
 struct pulser {
@@ -39,7 +41,8 @@ struct pulser {
     struct padded *padded; /* of src wires: the flow in front of a constant pad along time */
     const struct positions
         *positions; /* of the outermost graph; NULL: nothing streams, or a body is pulsed */
-    bool *made;     /* these three stand where positions do: places.h */
+    bool *made;     /* these four stand where positions do: places.h */
+    struct shifts *shifts;
     struct bands *bands;
     struct sections *sections;
     uint32_t valid; /* of a body that runs once a frame and checks numbers: whether the frame is one

@@ -15,6 +15,7 @@
 #include "pulse/positions.h"
 #include "pulse/rules.h"
 #include "pulse/sections.h"
+#include "pulse/shifts.h"
 #include "pulse/tracks.h"
 
 #include <math.h>
@@ -238,11 +239,23 @@ static int64_t round_up(int64_t x, int64_t by)
     return (x + by - 1) / by * by;
 }
 
-/* The delay of the scores, by all operands. */
-static rill_status scores_time(struct pulser *p, const struct node *n, struct operand *o,
-                               struct scores *s)
+/* Of scores that begin here. All of a section differ by whole runs. */
+static int64_t first_delay(struct section *of, const struct scores *s, int64_t least)
 {
-    int64_t scores = -1, least = 0;
+    int64_t first = of->delay >= 0 ? of->delay : round_up(least, s->chunk);
+    of->delay = first;
+    while (first < least)
+        first += s->pulse;
+    while (first - s->pulse >= least)
+        first -= s->pulse;
+    return first;
+}
+
+/* The delay of the scores, by all operands; not before `least`. */
+static rill_status scores_time(struct pulser *p, const struct node *n, struct section *of,
+                               struct operand *o, int64_t least, struct scores *s)
+{
+    int64_t scores = -1;
     for (unsigned i = 0; i < n->n_in; i++) {
         if (o[i].part < PART_SCORES)
             continue;
@@ -264,8 +277,10 @@ static rill_status scores_time(struct pulser *p, const struct node *n, struct op
     if (!s->any)
         return stuck_refuse(p, n);
     TRY(pulser_want_multiple(p, n, &s->like, s->chunk, "the chunks of its mask"));
-    s->delay = scores < 0 ? round_up(least, s->chunk)
-                          : scores + (least > scores ? round_up(least - scores, s->pulse) : 0);
+    if (scores >= 0)
+        s->delay = scores + (least > scores ? round_up(least - scores, s->pulse) : 0);
+    else
+        s->delay = first_delay(of, s, least);
     return RILL_OK;
 }
 
@@ -423,7 +438,39 @@ static bool window_fits(const struct pulser *p, uint32_t w, const struct stream_
         dim_is(f->shape[s->key_axis], s->keys);
 }
 
-static rill_status scores_node(struct pulser *p, const struct node *n, const struct section *of)
+static struct stream_fact scores_fact(const struct scores *s, int query, int key)
+{
+    struct stream_fact sf = s->like;
+    sf.axis = query;
+    sf.delay = s->delay;
+    sf.uniform = sf.masked = sf.weights = false;
+    sf.key_axis = key;
+    sf.keys = s->left + s->pulse + s->right;
+    sf.left = s->left;
+    sf.chunk = s->chunk;
+    return sf;
+}
+
+/* The end of a chain that shifts products with distances. */
+static rill_status scores_shift(struct pulser *p, const struct node *n, struct section *of,
+                                const struct shift *shift, struct scores *s)
+{
+    struct operand o = { .part = PART_QUERIES };
+    uint32_t out, w = n->out[0], queries = shift->node[0]->in[1 - shift->table], q;
+    int query = section_query(p, w), key = section_key(p, w);
+    const struct node one = { .name = n->name, .op = n->op, .in = &queries, .n_in = 1 };
+    if (!flow_of(p, queries, &o.flow) || key != query + 1)
+        return stuck_refuse(p, n);
+    o.w = queries;
+    TRY(scores_time(p, &one, of, &o, o.flow.sf.delay + s->right, s));
+    TRY(operand_emit(p, &one, &o, s, &q));
+    TRY(shift_emit(p, shift, q, &(struct shift_window) { s->pulse, s->left, s->right, s->chunk },
+                   &out));
+    const struct stream_fact sf = scores_fact(s, query, key);
+    return window_fits(p, out, &sf) ? pulser_bind(p, n, 0, out, &sf) : stuck_refuse(p, n);
+}
+
+static rill_status scores_node(struct pulser *p, const struct node *n, struct section *of)
 {
     struct operand *o = arena_array(p->arena, struct operand, n->n_in + 1);
     uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 2), out, w = n->out[0];
@@ -435,19 +482,14 @@ static rill_status scores_node(struct pulser *p, const struct node *n, const str
     if (!o || !in)
         return pulser_no_memory(p);
     TRY(section_check(p, n, of));
+    if (shift_of(p, w))
+        return scores_shift(p, n, of, shift_of(p, w), &s);
     for (unsigned i = 0; i < n->n_in; i++)
         TRY(operand_of(p, n, i, query, key, &o[i]));
-    TRY(scores_time(p, n, o, &s));
+    TRY(scores_time(p, n, of, o, 0, &s));
     for (unsigned i = 0; i < n->n_in; i++)
         TRY(operand_emit(p, n, &o[i], &s, &in[i]));
-    struct stream_fact sf = s.like;
-    sf.axis = query;
-    sf.delay = s.delay;
-    sf.uniform = sf.masked = sf.weights = false;
-    sf.key_axis = key;
-    sf.keys = s.left + s.pulse + s.right;
-    sf.left = s.left;
-    sf.chunk = s.chunk;
+    struct stream_fact sf = scores_fact(&s, query, key);
     TRY(scores_op(p, n, &sf, in, &out));
     if (!window_fits(p, out, &sf))
         return stuck_refuse(p, n);

@@ -3,6 +3,7 @@
 #include "engine/ops/attrs.h"
 #include "pulse/axes.h"
 #include "pulse/places.h"
+#include "pulse/shifts.h"
 #include "pulse/tracks.h"
 
 /* ---- which wires ---- */
@@ -31,7 +32,8 @@ static bool is_scores(const struct pulser *p, uint32_t w)
     int axes[2], axis;
     uint32_t stream;
     return w != WIRE_NONE && time_axes(p, w, axes) == 2 && !places_known(p, w) &&
-        p->src->wires[w].node != WIRE_NONE && !is_spread(p, w, &stream, &axis);
+        p->src->wires[w].node != WIRE_NONE && !p->shifts->inside[w] &&
+        !is_spread(p, w, &stream, &axis);
 }
 
 static uint32_t root_of(struct sections *s, uint32_t w)
@@ -234,12 +236,12 @@ static void lazy_find(const struct pulser *p, struct sections *s, uint32_t *read
         int k = w == WIRE_NONE ? 0 : time_axes(p, w, axes);
         bool lazy = k > 0 && places_known(p, w) &&
             (k == 2 || (readers[w] > 0 && readers[w] == lazy_readers[w]));
-        lazy |= k == 2 && is_spread(p, w, &stream, &axis);
+        lazy |= k == 2 && (is_spread(p, w, &stream, &axis) || p->shifts->inside[w]);
         s->lazy[i - 1] = lazy;
         for (unsigned k2 = 0; k2 < n->n_in; k2++)
             if (n->in[k2] != WIRE_NONE) {
                 readers[n->in[k2]]++;
-                lazy_readers[n->in[k2]] += lazy && places_known(p, n->in[k2]);
+                lazy_readers[n->in[k2]] += (lazy || shift_of(p, w)) && places_known(p, n->in[k2]);
             }
     }
 }
@@ -271,6 +273,12 @@ struct sections *sections_find(const struct pulser *p)
         s->root[w] = root_of(s, w);
     lazy_find(p, s, readers, lazy_readers);
     return s;
+}
+
+void sections_begin(const struct pulser *p)
+{
+    for (uint32_t w = 0; p->sections && w < p->src->n_wires; w++)
+        p->sections->of[w].delay = -1;
 }
 
 struct section *section_of(const struct pulser *p, uint32_t w)

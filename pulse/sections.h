@@ -13,6 +13,7 @@ struct section {
     const struct node *sums;  /* a node that sees frames without a bound; NULL: none does */
     const struct node *blind; /* it may see all frames where a query sees none; NULL: none does */
     const struct node *stuck; /* what cannot be in a section; NULL: nothing */
+    int64_t delay;            /* of the first of its scores in this walk; -1: none is made yet */
     bool any;                 /* something sums over its keys */
 };
 
@@ -29,6 +30,9 @@ struct sections *sections_find(const struct pulser *p);
 /* Whether the wire is a stream with one time axis that is repeated along another, and was moved at
  * most since; that stream, and on which axis of the wire it runs. */
 bool is_spread(const struct pulser *p, uint32_t src_wire, uint32_t *ret_stream, int *ret_axis);
+
+/* Before each walk. */
+void sections_begin(const struct pulser *p);
 
 /* The section of a wire, or of any wire of the node; NULL: none. */
 struct section *section_of(const struct pulser *p, uint32_t src_wire);

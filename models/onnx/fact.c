@@ -43,6 +43,26 @@ static const char *symbol_text(struct reader *r, const char *name)
     }
 }
 
+/* "2*S": so many times a symbol, which the name goes on with; 1 of any other name. */
+static int64_t name_times(const char **name)
+{
+    int64_t times = 0;
+    const char *at = *name;
+    for (; is_digit(*at) && times < 1 << 20; at++)
+        times = 10 * times + (*at - '0');
+    at += strspn(at, " ");
+    if (times < 1 || *at != '*')
+        return 1;
+    at += 1 + strspn(at + 1, " ");
+    size_t n = 0;
+    while (is_letter(at[n]) || (n > 0 && is_digit(at[n])) || at[n] == '_')
+        n++;
+    if (n == 0 || at[n])
+        return 1;
+    *name = at;
+    return times;
+}
+
 static rill_status dim_from_pb(struct reader *r, const char *what, const Onnxpb__Dimension *pb,
                                const struct dim **ret)
 {
@@ -56,10 +76,11 @@ static rill_status dim_from_pb(struct reader *r, const char *what, const Onnxpb_
     if (pb->has_dim_value && pb->dim_value >= 0)
         *ret = dim_int(r->dims, pb->dim_value);
     else if (named) {
+        int64_t times = name_times(&name);
         const char *symbol = symbol_text(r, name);
         if (!symbol)
             return no_memory(r);
-        *ret = dim_symbol(r->dims, symbol);
+        *ret = dim_mul_int(r->dims, dim_symbol(r->dims, symbol), times);
         const char *size = arena_printf(r->arena, "%s >= 0", symbol);
         if (!size)
             return no_memory(r);

@@ -42,6 +42,10 @@ struct written {
     enum { PLAIN, SLOPES, TABLE, LOGS, ALONG_KEYS, ALONG_QUERIES } bias;
     enum { MATMUL, EINSUM, EINSUM_KEYS_FIRST, EINSUM_TURNED, HEADS } product;
     enum { NO_PAD, PAD_KEYS, PAD_BOTH, PAD_SPREAD, PAD_ALL } pad;
+    /* queries by a table of distances: sinusoids computed, rows of a constant, heads, scaled before
+     * the shift, shifted as by Transformer-XL's first form, where the table has as many rows as
+     * frames */
+    enum { NO_SHIFT, SINUSOIDS, ROWS, SCALED, SHORT, CONCATENATED } shift;
     const char *refused; /* words; NULL: it streams */
 };
 
@@ -267,6 +271,61 @@ static uint32_t linear(struct gb *b, uint32_t x)
     return GB(b, "MatMul", "", x, gb_weights(b, 2, WIDTH, WIDTH));
 }
 
+static uint32_t list(struct gb *b, uint32_t x)
+{
+    return GB(b, "Unsqueeze", "", x, gb_ints(b, 0));
+}
+
+/* Distances T - 1 down to 1 - T, or to 0. */
+static uint32_t sinusoids(struct gb *b, const struct at *a, uint32_t last)
+{
+    uint32_t from = GB(b, "Sub", "", a->length, gb_int(b, 1));
+    uint32_t d = GB(b, "Cast", "to=1", range(b, from, last, -1));
+    d = GB(b, "Mul", "", GB(b, "Unsqueeze", "", d, gb_ints(b, 1)), gb_weights(b, 2, 1, WIDTH / 2));
+    return GB(b, "Concat", "axis=1", GB(b, "Sin", "", d), GB(b, "Cos", "", d));
+}
+
+/* Rows from 40 - T on, as many as 2*T - 1, of a constant table of 79. */
+static uint32_t table_rows(struct gb *b, const struct at *a)
+{
+    uint32_t middle = gb_ints(b, 40), length = list(b, a->length);
+    return GB(b, "Slice", "", gb_weights(b, 2, 79, WIDTH), GB(b, "Sub", "", middle, length),
+              GB(b, "Sub", "", GB(b, "Add", "", middle, length), gb_ints(b, 1)), gb_ints(b, 0));
+}
+
+/* Scores [1, T, columns] with a column of zeros in front, of which each row begins one further to
+ * the left; the first T columns. */
+static uint32_t shifted(struct gb *b, const struct written *t, const struct at *a, uint32_t s,
+                        uint32_t columns)
+{
+    uint32_t length = list(b, a->length), one = gb_ints(b, 1);
+    if (t->shift == CONCATENATED) {
+        uint32_t shape = GB(b, "Concat", "axis=0", one, length, one);
+        s = GB(b, "Concat", "axis=2", GB(b, "ConstantOfShape", "", shape), s);
+    } else {
+        s = gb_pad(b, s, 3, 2, "constant", 1, 0);
+    }
+    uint32_t more = GB(b, "Add", "", columns, one);
+    s = GB(b, "Reshape", "", s, GB(b, "Concat", "axis=0", one, more, length));
+    s = GB(b, "Slice", "", s, one, gb_ints(b, INT32_MAX), one);
+    s = GB(b, "Reshape", "", s, GB(b, "Concat", "axis=0", one, length, columns));
+    return GB(b, "Slice", "", s, gb_ints(b, 0), length, gb_ints(b, 2));
+}
+
+static uint32_t by_distance(struct gb *b, const struct written *t, const struct at *a, uint32_t q)
+{
+    uint32_t length = list(b, a->length), one = gb_ints(b, 1);
+    uint32_t columns =
+        t->shift == SHORT ? length : GB(b, "Sub", "", GB(b, "Add", "", length, length), one);
+    uint32_t last = t->shift == SHORT ? gb_int(b, -1) : GB(b, "Mul", "", a->length, gb_int(b, -1));
+    uint32_t p = t->shift == ROWS ? table_rows(b, a) : sinusoids(b, a, last);
+    p = gb_transpose(b, list(b, linear(b, p)), "0,2,1");
+    uint32_t s = GB(b, "MatMul", "", q, p);
+    if (t->shift == SCALED)
+        s = GB(b, "Div", "", s, gb_scalar(b, 1.5f));
+    return shifted(b, t, a, s, columns);
+}
+
 static void recipe(struct gb *b, const void *ctx)
 {
     const struct written *t = ctx;
@@ -274,7 +333,10 @@ static void recipe(struct gb *b, const void *ctx)
     a.length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", a.x), gb_int(b, 1));
     columns(b, range(b, gb_int(b, 0), a.length, 1), &a);
     uint32_t m = padded(b, t, &a, shown(b, t, &a));
-    uint32_t s = product(b, t, linear(b, a.x), linear(b, a.x));
+    uint32_t q = linear(b, a.x), s = product(b, t, q, linear(b, a.x));
+    if (t->shift)
+        s = GB(b, "Add", "", s,
+               by_distance(b, t, &a, GB(b, "Add", "", q, gb_weights(b, 1, WIDTH))));
     s = GB(b, "Mul", "", biased(b, t, &a, s), gb_scalar(b, 0.5f));
     if (t->product == HEADS) { /* the scores of heads that are merged with the batch and split */
         uint32_t sizes = GB(b, "Slice", "", GB(b, "Shape", "", s), gb_ints(b, 1), gb_ints(b, 3));
@@ -320,6 +382,16 @@ static const struct written rows[] = {
     { .name = "hidden keys", .pad = PAD_KEYS },
     { .name = "hidden keys and queries", .mask = CHUNKS, .pad = PAD_BOTH },
     { .name = "hidden keys and queries, spread", .mask = FAR_NEGATIVE, .pad = PAD_SPREAD },
+    { .name = "shifted sinusoids", .mask = FAR_NEGATIVE, .shift = SINUSOIDS },
+    { .name = "shifted sinusoids of chunks", .mask = CHUNKS, .shift = SINUSOIDS },
+    { .name = "shifted rows of a table", .mask = FAR_NEGATIVE, .shift = ROWS },
+    { .name = "scaled, then shifted", .shift = SCALED, .laid = ADD },
+    { .name = "shifted behind zeros", .mask = CHUNKS, .laid = ADD, .shift = CONCATENATED },
+    { .name = "shifted, no keys ahead", .shift = SHORT },
+    { .name = "shifted, with keys ahead",
+      .mask = FAR_NEGATIVE,
+      .shift = SHORT,
+      .refused = "other queries' products" },
     { .name = "rows that nobody sees", .mask = CHUNKS, .pad = PAD_ALL },
     { .name = "rows that nobody sees, low",
       .laid = INVERTED,

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* shifts.h - products of queries and a table of distances whose rows are shifted against each other
+ * (Dai et al., Transformer-XL, 2019, appendix B): padded, reshaped and cut so that column j of row
+ * i holds the product with the distance i - j.
+ *
+ * Such a chain ends in a wire of scores. Its nodes are not in the pulsed graph: the end is made of
+ * the queries and of that part of the table which the window of keys wants. */
+#ifndef RILL_PULSE_SHIFTS_H
+#define RILL_PULSE_SHIFTS_H
+#include "pulse/pulser.h"
+
+#define SHIFT_NODES_MAX 12
+
+struct shift {
+    const struct node *node[SHIFT_NODES_MAX]; /* from the product on */
+    unsigned n;
+    unsigned table; /* the input of the product that depends on positions */
+    int64_t first;  /* element [i, j] is row i, column (length of the sequence) + first - i + j */
+    int64_t before, after; /* that holds for keys so many frames before the query, and behind it */
+};
+
+struct shifts {
+    struct shift **of; /* per wire: where a chain ends */
+    bool *inside;      /* per wire: between the ends */
+};
+
+/* NULL: no memory. p->made is set. */
+struct shifts *shifts_find(const struct pulser *p);
+const struct shift *shift_of(const struct pulser *p, uint32_t src_wire); /* NULL: none ends there */
+
+/* The scores of `pulse` queries and the keys from `left` frames before the first to `right` behind
+ * the last, in chunks that see the same keys. */
+struct shift_window {
+    int64_t pulse, left, right, chunk;
+};
+rill_status shift_emit(struct pulser *p, const struct shift *s, uint32_t queries,
+                       const struct shift_window *w, uint32_t *ret);
+#endif
