@@ -46,6 +46,10 @@ static const struct attr_row {
     { up_matmul_nbits, "i:K i:N i:accuracy_level i:bits i:block_size i:weight_prepacked" },
     { up_multi_head_attention, "f:mask_filter_value i:num_heads f:scale i:unidirectional" },
     { up_mvn, "I:axes" },
+    { up_nchwc_conv,
+      "s:activation F:activation_params s:auto_pad I:dilations i:group I:kernel_shape I:pads "
+      "I:strides" },
+    { up_nchwc_upsample, "s:coordinate_transformation_mode s:mode I:scales" },
     { up_nhwc_max_pool, "s:auto_pad i:ceil_mode I:dilations I:kernel_shape I:pads I:strides" },
     { up_nll_loss, "i:ignore_index s:reduction" },
     { up_packed_attention,
@@ -65,6 +69,8 @@ static const struct attr_row {
       "I:strides" },
     { up_qlinear_softmax, "i:axis i:opset" },
     { up_quick_gelu, "f:alpha" },
+    { up_reorder_input, "i:channels_last" },
+    { up_reorder_output, "i:channels i:channels_last" },
     { up_rotary, "i:interleaved i:num_heads i:rotary_embedding_dim" },
     { up_scan_9,
       "i:num_scan_inputs I:scan_input_axes I:scan_input_directions I:scan_output_axes "

@@ -210,16 +210,47 @@ rill_status convert_dtype(const struct conversion *l, const char *name, int64_t 
     return onnx_dtype(l->r, code, what, ret);
 }
 
+/* By how many axes a node changes the rank of its first input; false: that is not known. */
+static bool rank_change(const struct graph *g, const struct node *n, int *ret)
+{
+    *ret = 0;
+    if (node_is(n, OP_CAST) || node_is(n, OP_IDENTITY))
+        return true;
+    const struct tensor *axes =
+        n->n_in > 1 && n->in[1] != WIRE_NONE ? g->wires[n->in[1]].fact.value : NULL;
+    const bool sum = node_is(n, OP_REDUCE_SUM), more = node_is(n, OP_UNSQUEEZE);
+    if (sum && reduce_attr_of(n)->keepdims)
+        return true;
+    if (!axes || !(sum || more || node_is(n, OP_SQUEEZE)))
+        return false;
+    *ret = (int) tensor_count(axes) * (more ? 1 : -1);
+    return true;
+}
+
+/* Of a wire, from what is known before it. */
+static int rank_of(const struct graph *g, uint32_t w)
+{
+    int change = 0, step = 0;
+    while (!g->wires[w].fact.type && !g->wires[w].declared && g->wires[w].node != WIRE_NONE) {
+        const struct node *n = &g->nodes[g->wires[w].node];
+        if (!rank_change(g, n, &step))
+            return -1;
+        change += step;
+        w = n->in[0];
+    }
+    const struct wire *from = &g->wires[w];
+    int rank = from->fact.type ? from->fact.rank : from->declared ? from->declared->rank : -1;
+    return rank < 0 || rank + change < 0 ? -1 : rank + change;
+}
+
 int convert_rank(const struct conversion *l, unsigned i)
 {
     if (!convert_has(l, i))
         return -1;
     const Onnxpb__Type *t = type_of_value(l, i);
     const struct wire *w = &l->scope->g->wires[l->in[i]];
-    if (w->fact.type)
-        return w->fact.rank;
-    if (!t || !t->tensor_type || !t->tensor_type->shape)
-        return w->declared ? w->declared->rank : -1;
+    if (w->fact.type || !t || !t->tensor_type || !t->tensor_type->shape)
+        return rank_of(l->scope->g, l->in[i]);
     return (int) t->tensor_type->shape->n_dim;
 }
 

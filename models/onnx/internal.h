@@ -43,7 +43,8 @@ struct reader {
     struct arena *arena; /* of the result */
     struct dims *dims;
     const struct bytes *file;
-    struct onnx_limits limits; /* all fields set */
+    const Onnxpb__Model *model; /* while its graph is read */
+    struct onnx_limits limits;  /* all fields set */
     int64_t opset;
     bool other_domains; /* the file says no opset of the standard's, and may use none of its ops */
     uint64_t tensor_bytes; /* decoded so far */
@@ -376,6 +377,8 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
 #define UPGRADE_FUSED(X)                                                                           \
     X(bias_gelu) X(embed_layer_norm) X(fast_gelu) X(fused_conv) X(fused_gemm) X(quick_gelu) X(simplified_norm)         \
     X(skip_layer_norm) X(skip_rms_norm)
+/* nchwc.c */
+#define UPGRADE_BLOCKED(X) X(nchwc_conv) X(nchwc_upsample) X(reorder_input) X(reorder_output)
 /* loss.c */
 #define UPGRADE_LOSSES(X) X(cross_entropy) X(nll_loss)
 /* quant.c */
@@ -395,7 +398,7 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
 /* control.c */
 #define UPGRADE_CONTROL(X) X(if_) X(loop) X(scan_9)
 #define UPGRADE_EACH(X)                                                                            \
-    UPGRADE_FORMS(X) UPGRADE_COMPOSED(X) UPGRADE_ATTENTION(X) UPGRADE_INDEXED(X) UPGRADE_FUSED(X) UPGRADE_LOSSES(X) UPGRADE_QUANTISED(X) UPGRADE_VENDOR(X)  \
+    UPGRADE_FORMS(X) UPGRADE_COMPOSED(X) UPGRADE_ATTENTION(X) UPGRADE_INDEXED(X) UPGRADE_FUSED(X) UPGRADE_BLOCKED(X) UPGRADE_LOSSES(X) UPGRADE_QUANTISED(X) UPGRADE_VENDOR(X)  \
     UPGRADE_SEQUENCES(X) UPGRADE_FLOAT8(X) UPGRADE_CONTROL(X)
 /* clang-format on */
 #define X(name) rill_status up_##name(struct conversion *l);

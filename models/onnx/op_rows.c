@@ -235,6 +235,18 @@ static const struct op_row microsoft_rows[] = {
     VENDOR("SkipSimplifiedLayerNormalization", up_skip_rms_norm, "Add, RMSNormalization"),
 };
 
+/* Of com.microsoft.nchwc: what is left of blocks of channels once they lie as everywhere. */
+static const struct op_row nchwc_rows[] = {
+    { "AveragePool", 1, 1, "AveragePool", NULL, NULL },
+    VENDOR("Conv", up_nchwc_conv, "as FusedConv of com.microsoft"),
+    { "GlobalAveragePool", 1, 1, "GlobalAveragePool", NULL, NULL },
+    { "GlobalMaxPool", 1, 1, "GlobalMaxPool", NULL, NULL },
+    { "MaxPool", 1, 1, "MaxPool", NULL, NULL },
+    VENDOR("ReorderInput", up_reorder_input, "nothing, or Transpose"),
+    VENDOR("ReorderOutput", up_reorder_output, "Slice, Transpose"),
+    VENDOR("Upsample", up_nchwc_upsample, "Resize"),
+};
+
 #define TABLE(domain, rows)                                                                        \
     {                                                                                              \
         domain, rows, sizeof rows / sizeof *rows                                                   \
@@ -243,7 +255,8 @@ static const struct op_table {
     const char *domain; /* "": the standard one */
     const struct op_row *rows;
     size_t n;
-} tables[] = { TABLE("", rows), TABLE("com.microsoft", microsoft_rows) };
+} tables[] = { TABLE("", rows), TABLE("com.microsoft", microsoft_rows),
+               TABLE("com.microsoft.nchwc", nchwc_rows) };
 
 #define TABLES (sizeof tables / sizeof *tables)
 
@@ -320,10 +333,6 @@ rill_status onnx_opset_refuse(struct reader *r)
 static const struct refusal {
     const char *domain, *op, *why;
 } refusals[] = {
-    { "com.microsoft.nchwc", NULL,
-      "lays channels in blocks of the machine that wrote the file; write it at the level "
-      "'extended' "
-      "instead of 'layout' or 'all'" },
     { "com.microsoft", "Inverse", "inverts matrices, which is not supported" },
     { "ai.onnx.preview", "FlexAttention",
       "takes functions of scores, of a preview that may change; export Attention" },

@@ -65,6 +65,7 @@ static rill_status read_model(struct reader *r, const Onnxpb__Model *m, struct g
                        o->free_by[0], o->free_name[0]);
     if (m->graph->n_output == 0)
         return err_set(r->err, RILL_MALFORMED, "graph '%.80s' has no outputs", o->name);
+    r->model = m;
     TRY(graph_from_outline(r, o, NULL, 0, NULL, ret));
     TRY(dims_status(r->dims, r->err));
     TRY(read_meta(r, m, ret));
