@@ -16,6 +16,16 @@ struct late_calls {
     struct late *(*free)(struct late *l);
 };
 
+struct translation;
+
+/* A tensor whose elements are size expressions of what a stage's sizes read. */
+struct computed {
+    uint32_t wire;
+    struct tensor t; /* without data */
+    uint32_t *e;
+    uint32_t first; /* of the key */
+};
+
 /* A node that runs between two stages, and its bodies. */
 struct between {
     uint32_t node;
@@ -56,8 +66,11 @@ struct stage {
     const struct tensor **known;
     uint32_t *inputs; /* wires that its nodes read */
     bool *observed;   /* per input: its elements are part of the key */
+    bool *key_only;   /* per input: its nodes do not read it, sizes do */
     uint32_t n_inputs;
-    struct size_source *sources; /* per input; of floats the bits */
+    struct computed *computed;
+    uint32_t n_computed;
+    struct size_source *sources; /* per input; of floats that are observed the bits */
     struct tensor *views;
     int *ranks;
     struct sizes sizes;
@@ -104,11 +117,11 @@ static inline const struct tensor *late_tensor(const struct late *l, const struc
     return known ? known : l->wires[wire].t;
 }
 
-/* stage.c. observed: per wire; NULL: none. */
-rill_status stage_new(struct late *l, const uint32_t *nodes, uint32_t n_nodes,
-                      const struct tensor **known, const bool *observed, struct stage **ret,
-                      rill_error *err);
-void stage_free(struct stage *s);
+/* stage.c. An empty one, and its nodes; observed: per wire; NULL: none. */
+struct stage *stage_new(struct late *l); /* NULL: no memory */
+rill_status stage_fill(struct stage *s, const uint32_t *nodes, uint32_t n_nodes,
+                       const struct tensor **known, const bool *observed, rill_error *err);
+struct stage *stage_free(struct stage *s); /* returns NULL */
 /* Makes the plan for what lies in l->wires, and runs nothing. */
 rill_status stage_probe(struct stage *s, rill_error *err);
 /* What it gives is in l->wires then; *ret: what it ran as. */
@@ -122,6 +135,13 @@ static inline void given_add(struct late *l, struct variant *v, uint32_t wire,
     *g = (struct given) { wire, *t, ++l->writes };
     l->wires[wire] = (struct size_source) { &g->t, g->writes };
 }
+
+/* translate.c: of wires that are not known in v, a variant of s, before it ran. NULL: no memory. */
+struct translation *translation_new(const struct late *l, const struct stage *s,
+                                    const struct variant *v);
+struct translation *translation_free(struct translation *t); /* takes and returns NULL */
+/* Makes the wire one that is computed in `to`; false: it is none of whole numbers that can be. */
+bool translation_write(struct translation *t, uint32_t wire, struct stage *to);
 
 /* between.c */
 rill_status between_run(struct late *l, struct variant *v, struct between *b, rill_error *err);

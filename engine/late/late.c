@@ -63,7 +63,8 @@ static rill_status late_fill(struct late *l, const struct tensor *const *known, 
             l->known[g->inputs[i]] = known[i];
     for (uint32_t i = 0; i < g->n_nodes; i++)
         nodes[i] = i;
-    return stage_new(l, nodes, g->n_nodes, l->known, NULL, &l->root, err);
+    return (l->root = stage_new(l)) ? stage_fill(l->root, nodes, g->n_nodes, l->known, NULL, err)
+                                    : late_no_memory(err);
 }
 
 static const struct late_calls calls = { late_new, late_run, late_free };

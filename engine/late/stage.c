@@ -39,12 +39,26 @@ static rill_status sizes_of_input(struct stage *s, uint32_t i, const struct tens
     return RILL_OK;
 }
 
-/* Once the inputs are there for the first time: their ranks stay. */
+static rill_status sizes_computed(struct stage *s)
+{
+    for (uint32_t i = 0; i < s->n_computed; i++) {
+        struct computed *c = &s->computed[i];
+        c->first = s->n_caches;
+        for (int64_t k = 0; k < tensor_count(&c->t); k++)
+            TRY(size_add(s, c->e[k]));
+    }
+    return RILL_OK;
+}
+
+/* Once the inputs are there for the first time: their ranks stay. The shapes of those that sizes
+ * alone read are fixed by the stage before. */
 static rill_status sizes_make(struct stage *s, rill_error *err)
 {
     const struct graph *g = s->late->g;
     struct arena *a = &s->arena;
     size_t n = 1;
+    for (uint32_t i = 0; i < s->n_computed; i++)
+        n += (size_t) tensor_count(&s->computed[i].t);
     for (uint32_t i = 0; i < s->n_inputs; i++) {
         const struct tensor *t = s->late->wires[s->inputs[i]].t;
         if (s->observed[i] && tensor_count(t) > OBSERVED_MAX)
@@ -54,15 +68,15 @@ static rill_status sizes_make(struct stage *s, rill_error *err)
         s->ranks[i] = t->rank;
         n += (size_t) t->rank + (s->observed[i] ? OBSERVED_MAX : 0);
     }
-    s->sizes.arena = a;
     s->caches = arena_array(a, struct size_cache, n);
     s->key = arena_array(a, int64_t, n);
     if (!s->caches || !s->key)
         return late_no_memory(err);
-    for (uint32_t i = 0; i < s->n_inputs; i++)
-        if (sizes_of_input(s, i, s->late->wires[s->inputs[i]].t) != RILL_OK)
-            return late_no_memory(err);
-    return RILL_OK;
+    rill_status made = sizes_computed(s);
+    for (uint32_t i = 0; made == RILL_OK && i < s->n_inputs; i++)
+        if (!s->key_only[i])
+            made = sizes_of_input(s, i, s->late->wires[s->inputs[i]].t);
+    return made == RILL_OK ? RILL_OK : late_no_memory(err);
 }
 
 static rill_status sources_set(struct stage *s, rill_error *err)
@@ -70,7 +84,8 @@ static rill_status sources_set(struct stage *s, rill_error *err)
     for (uint32_t i = 0; i < s->n_inputs; i++) {
         const struct size_source *w = &s->late->wires[s->inputs[i]];
         s->views[i] = *w->t;
-        s->views[i].type = bits_of(w->t->type);
+        if (s->observed[i])
+            s->views[i].type = bits_of(w->t->type);
         s->sources[i] = (struct size_source) { &s->views[i], w->writes };
         if (s->key && w->t->rank != s->ranks[i])
             return err_set(err, RILL_UNSUPPORTED,
@@ -120,7 +135,7 @@ static rill_status graph_make(struct stage *s, struct variant *v, struct graph *
         return late_no_memory(err);
     for (uint32_t w = 0; w < g->n_wires; w++) {
         ret->wires[w].node = WIRE_NONE;
-        ret->wires[w].fact.value = s->known[w];
+        ret->wires[w].fact.value = v->known[w];
         ret->wires[w].declared = NULL;
     }
     ret->n_nodes = s->n_nodes;
@@ -130,9 +145,11 @@ static rill_status graph_make(struct stage *s, struct variant *v, struct graph *
             if (ret->nodes[i].out[k] != WIRE_NONE)
                 ret->wires[ret->nodes[i].out[k]].node = i;
     }
-    ret->n_inputs = s->n_inputs;
+    ret->n_inputs = 0;
     for (uint32_t i = 0; i < s->n_inputs; i++) {
-        ret->inputs[i] = s->inputs[i];
+        if (s->key_only[i])
+            continue;
+        ret->inputs[ret->n_inputs++] = s->inputs[i];
         TRY(input_fact(s, v, i, &ret->wires[s->inputs[i]].fact, err));
     }
     return RILL_OK;
@@ -177,6 +194,14 @@ static bool observes(const struct node *n, unsigned k, const struct fact *f)
         (k > 0 || t.rank == 0 || dtype_is_int(t.type)) && !(n->op->flags & OP_CONTROL);
 }
 
+static bool is_computed(const struct stage *s, uint32_t wire)
+{
+    for (uint32_t i = 0; s && i < s->n_computed; i++)
+        if (s->computed[i].wire == wire)
+            return true;
+    return false;
+}
+
 /* Of a node that is left though all that it reads is there: what of it is to be known next. */
 static bool node_observes(struct stage *s, const struct variant *v, const struct node *n,
                           const struct tensor *const *shapes, bool *ret_observed)
@@ -185,7 +210,9 @@ static bool node_observes(struct stage *s, const struct variant *v, const struct
     for (unsigned k = 0; k < n->n_in; k++) {
         const uint32_t w = n->in[k];
         struct fact f;
-        if (w == WIRE_NONE || v->known[w] || !shapes[w])
+        if (w != WIRE_NONE && is_computed(v->then, w))
+            any = true;
+        if (w == WIRE_NONE || v->known[w] || !shapes[w] || is_computed(v->then, w))
             continue;
         fact_of_tensor(&f, s->late->g->dims, shapes[w]);
         if (observes(n, k, &f))
@@ -274,7 +301,59 @@ static rill_status rest_make(struct stage *s, struct variant *v, const struct ty
     }
     if (!given_make(s, v))
         return late_no_memory(err);
-    return n_rest ? stage_new(s->late, rest, n_rest, v->known, observed, &v->then, err) : RILL_OK;
+    if (n_rest && !v->then && !(v->then = stage_new(s->late)))
+        return late_no_memory(err);
+    return n_rest ? stage_fill(v->then, rest, n_rest, v->known, observed, err) : RILL_OK;
+}
+
+/* What nodes that are left want to know and sizes can compute: the next stage's, which the plan
+ * need not give. */
+static rill_status computed_find(struct stage *s, struct variant *v, struct typed_left *left,
+                                 rill_error *err)
+{
+    const struct graph *g = s->late->g;
+    struct translation *t = translation_new(s->late, s, v);
+    v->then = stage_new(s->late);
+    for (uint32_t i = 0; t && v->then && i < s->n_nodes; i++) {
+        const struct node *n = &g->nodes[s->nodes[i]];
+        const bool waits =
+            left->kind[i] == LEFT_ITSELF && !(n->op->flags & OP_CONTROL) && !between_can(n);
+        for (unsigned k = 0; waits && k < n->n_in; k++)
+            if (n->in[k] != WIRE_NONE && !v->known[n->in[k]] && !is_computed(v->then, n->in[k]))
+                translation_write(t, n->in[k], v->then);
+    }
+    const bool made = t && v->then;
+    translation_free(t);
+    if (v->then && !v->then->n_computed)
+        v->then = stage_free(v->then);
+    return made ? RILL_OK : late_no_memory(err);
+}
+
+/* The plan need not give what is computed. */
+static void outputs_spare(struct variant *v, struct graph *typed)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < v->n_outputs; i++)
+        if (!is_computed(v->then, v->outputs[i])) {
+            typed->outputs[n] = typed->outputs[i];
+            v->outputs[n++] = v->outputs[i];
+        }
+    v->n_outputs = typed->n_outputs = n;
+}
+
+/* What the sizes of the stage came to. */
+static rill_status computed_take(struct stage *s, struct variant *v, rill_error *err)
+{
+    for (uint32_t i = 0; i < s->n_computed; i++) {
+        const struct computed *c = &s->computed[i];
+        struct tensor *t = tensor_new(&v->arena, DTYPE_I64, c->t.rank, c->t.dim);
+        if (!t)
+            return late_no_memory(err);
+        if (tensor_bytes(t))
+            memcpy(t->data, v->key + c->first, tensor_bytes(t));
+        v->known[c->wire] = t;
+    }
+    return RILL_OK;
 }
 
 static rill_status variant_fill(struct stage *s, struct variant *v, rill_error *err)
@@ -289,6 +368,7 @@ static rill_status variant_fill(struct stage *s, struct variant *v, rill_error *
     v->known = arena_copy(&v->arena, s->known, (n_wires + 1u) * sizeof *s->known);
     if (!left.kind || !left.value || !left.outputs || !v->key || !v->known)
         return late_no_memory(err);
+    TRY(computed_take(s, v, err));
     TRY(graph_make(s, v, &m.g, err));
     for (uint32_t i = 0; i < s->n_inputs; i++)
         if (s->observed[i])
@@ -299,12 +379,16 @@ static rill_status variant_fill(struct stage *s, struct variant *v, rill_error *
     for (uint32_t w = 0; w < n_wires; w++)
         if (left.value[w])
             v->known[w] = left.value[w];
+    TRY(computed_find(s, v, &left, err));
+    outputs_spare(v, &typed.g);
     TRY(plan_make(s, v, &typed, err));
     return rest_make(s, v, &left, err);
 }
 
 static void variant_free(const struct late *l, struct variant *v)
 {
+    if (v->then)
+        stage_free(v->then);
     for (uint32_t i = 0; i < v->n_between; i++)
         for (int k = 0; k < 2; k++) {
             l->calls->free(v->between[i].body[k]);
@@ -341,8 +425,6 @@ static void variants_free(struct stage *s)
     while (s->variants) {
         struct variant *v = s->variants;
         s->variants = v->older;
-        if (v->then)
-            stage_free(v->then);
         variant_free(s->late, v);
     }
     s->n_variants = 0;
@@ -368,7 +450,7 @@ static rill_status variant_get(struct stage *s, struct variant **ret, rill_error
 static bool is_input(const struct stage *s, uint32_t w)
 {
     for (uint32_t i = 0; i < s->n_inputs; i++)
-        if (s->inputs[i] == w)
+        if (s->inputs[i] == w && !s->key_only[i])
             return true;
     return false;
 }
@@ -388,17 +470,39 @@ static void inputs_find(struct stage *s, const bool *made, const bool *observed)
     }
 }
 
-static rill_status stage_fill(struct stage *s, const uint32_t *nodes, const struct tensor **known,
-                              const bool *observed, rill_error *err)
+static rill_status lists_make(struct stage *s)
+{
+    struct arena *a = &s->arena;
+    const size_t n = 2 * (size_t) s->late->g->n_wires + 1;
+    s->sizes.arena = a;
+    s->inputs = arena_array(a, uint32_t, n);
+    s->observed = arena_array(a, bool, n);
+    s->key_only = arena_array(a, bool, n);
+    s->computed = arena_array(a, struct computed, s->late->g->n_wires + 1u);
+    return s->inputs && s->observed && s->key_only && s->computed ? RILL_OK : RILL_NOMEM;
+}
+
+struct stage *stage_new(struct late *l)
+{
+    struct stage *s = calloc(1, sizeof *s);
+    if (!s)
+        return NULL;
+    s->late = l;
+    return lists_make(s) == RILL_OK ? s : stage_free(s);
+}
+
+rill_status stage_fill(struct stage *s, const uint32_t *nodes, uint32_t n_nodes,
+                       const struct tensor **known, const bool *observed, rill_error *err)
 {
     struct arena *a = &s->arena;
     const struct graph *g = s->late->g;
     bool *made = arena_array(a, bool, g->n_wires + 1u);
-    if (!made || !(s->nodes = arena_copy(a, nodes, (s->n_nodes + 1u) * sizeof *nodes)) ||
-        !(s->known = arena_copy(a, known, (g->n_wires + 1u) * sizeof *known)) ||
-        !(s->inputs = arena_array(a, uint32_t, g->n_wires + 1u)) ||
-        !(s->observed = arena_array(a, bool, g->n_wires + 1u)))
+    s->n_nodes = n_nodes;
+    if (!made || !(s->nodes = arena_copy(a, nodes, (n_nodes + 1u) * sizeof *nodes)) ||
+        !(s->known = arena_copy(a, known, (g->n_wires + 1u) * sizeof *known)))
         return late_no_memory(err);
+    for (uint32_t i = 0; i < s->n_computed; i++)
+        made[s->computed[i].wire] = true;
     for (uint32_t i = 0; i < s->n_nodes; i++)
         for (unsigned k = 0; k < g->nodes[nodes[i]].n_out; k++)
             if (g->nodes[nodes[i]].out[k] != WIRE_NONE)
@@ -411,30 +515,14 @@ static rill_status stage_fill(struct stage *s, const uint32_t *nodes, const stru
     return s->sources && s->views && s->ranks && s->read ? RILL_OK : late_no_memory(err);
 }
 
-rill_status stage_new(struct late *l, const uint32_t *nodes, uint32_t n_nodes,
-                      const struct tensor **known, const bool *observed, struct stage **ret,
-                      rill_error *err)
-{
-    struct stage *s = calloc(1, sizeof *s);
-    if (!s)
-        return late_no_memory(err);
-    s->late = l;
-    s->n_nodes = n_nodes;
-    rill_status filled = stage_fill(s, nodes, known, observed, err);
-    if (filled != RILL_OK)
-        stage_free(s);
-    else
-        *ret = s;
-    return filled;
-}
-
-void stage_free(struct stage *s)
+struct stage *stage_free(struct stage *s)
 {
     variants_free(s);
     s->late->counts.block_bytes -= s->block_bytes;
     free(s->block);
     arena_drop(&s->arena);
     free(s);
+    return NULL;
 }
 
 /* ---- running ---- */
@@ -466,11 +554,12 @@ static rill_status block_for(struct stage *s, const struct plan *p, rill_error *
     return RILL_OK;
 }
 
+/* What the key has is the same with the same variant. */
 static bool is_as_read(const struct stage *s, const struct variant *v)
 {
     bool same = s->has_run && s->last == v && !s->late->is_random;
     for (uint32_t i = 0; same && i < s->n_inputs; i++)
-        same = s->read[i] == s->sources[i].writes;
+        same = s->observed[i] || s->key_only[i] || s->read[i] == s->sources[i].writes;
     return same;
 }
 
@@ -480,7 +569,7 @@ static rill_status plan_feed_and_run(struct stage *s, struct variant *v, rill_er
         TRY(block_for(s, v->plan, err));
     for (uint32_t i = 0, k = 0; i < s->n_inputs; i++) {
         const struct tensor *t = s->late->wires[s->inputs[i]].t;
-        if (s->observed[i])
+        if (s->observed[i] || s->key_only[i])
             continue;
         if (k == v->plan->n_inputs || tensor_bytes(&v->plan->inputs[k].shape) != tensor_bytes(t))
             return err_set(err, RILL_INTERNAL, "'%.80s' does not fit the plan of its stage",

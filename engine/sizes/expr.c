@@ -222,6 +222,14 @@ static rill_status axis_value(struct walk *w, const struct size_node *n, int64_t
     return RILL_OK;
 }
 
+static rill_status cut_value(struct walk *w, double x, int64_t *ret)
+{
+    if (!(x > -0x1p63 && x < 0x1p63))
+        return err_set(w->err, RILL_INVALID, "a size is made of %g", x);
+    *ret = (int64_t) x;
+    return RILL_OK;
+}
+
 static rill_status element_value(struct walk *w, const struct size_node *n, int64_t *ret)
 {
     const struct tensor *t = w->sources[n->tensor].t;
@@ -230,6 +238,8 @@ static rill_status element_value(struct walk *w, const struct size_node *n, int6
     if (at < 0 || at >= tensor_count(t))
         return err_set(w->err, RILL_INVALID, "a size reads element %lld of a tensor of %lld",
                        (long long) at, (long long) tensor_count(t));
+    if (dtype_is_float(t->type))
+        return cut_value(w, tensor_get_f64(t, t->data, at), ret);
     *ret = tensor_get_i64(t, t->data, at);
     return RILL_OK;
 }

@@ -41,7 +41,8 @@ struct sizes {
     uint32_t n_variables;
 };
 
-/* What an expression reads: tensor number k of a list, of i32 or i64 where elements are read.
+/* What an expression reads: tensor number k of a list, of whole numbers where elements are read, or
+ * of floats, which are cut towards zero.
  * `writes` counts what is written into its buffer, by whoever writes. */
 struct size_source {
     const struct tensor *t;

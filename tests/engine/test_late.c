@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What a graph whose sizes data decides plans anew, and what it does not: by its own counts, and by
  * the values of the growable interpreter. argv: decoder_greedy, sizes_moves, sizes_rounds,
- * sizes_range of conformance/own. */
+ * sizes_range, sizes_sums of conformance/own. */
 #include "engine/late/late.h"
 #include "engine/typing/interp.h"
 #include "models/onnx/reader.h"
@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#define PORTS_MAX 16
+#define PORTS_MAX 32
 
 struct model {
     struct arena arena;
@@ -191,6 +191,37 @@ static void test_blocks(const char *path)
     model_drop(&o);
 }
 
+/* Sizes that are computed hang on what they are made of, not on what else a stage reads. */
+static void test_sums(const char *path)
+{
+    enum { X, N, M };
+    struct model o;
+    if (!model_open(&o, path, 0))
+        return;
+    run_right(&o, "first");
+    o.from[X].writes++;
+    struct late_counts n = run_right(&o, "other data");
+    CHECK(n.misses == 1 && n.plans == 0 && n.spared < n.runs, /* Mod's, which the stage gives */
+          "%llu misses, %llu plans", LLU(n.misses), LLU(n.plans));
+    o.from[M].writes++;
+    n = run_right(&o, "written, and the same");
+    CHECK(n.misses > 1 && n.plans == 0, "%llu misses, %llu plans", LLU(n.misses), LLU(n.plans));
+    for (int64_t i = 0; i < 40; i++) {
+        set(&o, N, (const int64_t[]) { i % 17 - 8 });
+        set(&o, M, (const int64_t[]) { i % 5 - 2, 3 - i % 7 });
+        run_right(&o, "other numbers");
+    }
+    const struct tensor *out[PORTS_MAX];
+    set(&o, N, (const int64_t[]) { INT64_MAX / 2 });
+    set(&o, M, (const int64_t[]) { 3, 1 });
+    CHECK(late_run(o.late, o.from, out, &o.err) == RILL_LIMIT &&
+              strstr(o.err.text, "more than 63 bits"),
+          "'%s'", o.err.text);
+    set(&o, N, (const int64_t[]) { 2 });
+    run_right(&o, "after a refusal");
+    model_drop(&o);
+}
+
 /* Ten million runs with nothing new are ten million times the hits of one. */
 static void test_hits(const char *path)
 {
@@ -240,12 +271,13 @@ static void test_many_sizes(const char *path)
 
 int main(int argc, char **argv)
 {
-    if (argc < 5)
+    if (argc < 6)
         return 1;
     test_decoder(argv[1]);
     test_moves(argv[2]);
     test_blocks(argv[3]);
     test_hits(argv[4]);
     test_many_sizes(argv[4]);
+    test_sums(argv[5]);
     return check_done();
 }

@@ -1048,6 +1048,34 @@ def sizes_again():
     c.save()
 
 
+def sizes_sums():
+    """Sizes that whole numbers are computed to, below 0 too: what can be is an expression, Mod is not."""
+    c = Case("sizes_sums", 17)
+    x, n, m = c.numbers("x", [2, 3]), c.input("n", [], np.array(3, "i8")), c.input("m", [2], np.array([2, -1], "i8"))
+    many, floats = c.input("many", [200], np.arange(200) % 7), c.input("floats", [3], np.array([.5, 2.75, -1], "f4"))
+    low, high = c.const(-4), c.const(6)
+    first, second = c.op("Gather", m, c.const(0)), c.op("Squeeze", c.op("Slice", m, c.const([1]), c.const([2])), c.const([0]))
+    sizes = [c.op("Div", c.op("Sub", c.op("Mul", n, first), c.const(7)), c.const(3)),
+             c.op("Add", c.op("Abs", second), c.op("Neg", c.op("Min", n, first, second))),
+             c.op("Where", c.op("And", c.op("Less", n, first), c.op("Not", c.op("Equal", first, second))), n, second),
+             c.op("Cast", c.op("GreaterOrEqual", n, first), to=T.INT64),
+             c.op("Cast", c.op("Cast", second, to=T.BOOL), to=T.INT64),
+             c.op("ReduceMax", many, keepdims=0), c.op("Cast", c.op("ReduceMax", floats, keepdims=0), to=T.INT64),
+             c.op("ReduceMax", c.op("Mul", m, c.op("Concat", c.op("Unsqueeze", n, c.const([0])), c.const([2]), axis=0)), keepdims=0),
+             c.op("Gather", c.op("Cast", floats, to=T.INT64), c.const(1)), c.op("Mod", n, c.const(3)),
+             c.op("ReduceProd", c.op("Add", m, c.const(1)), keepdims=0)]
+    for k, size in enumerate(sizes):
+        end = c.op("Max", low, c.op("Min", high, size))
+        c.output(c.op("Range", low, end, c.const(1)))
+        if k % 4 == 0:
+            c.output(c.op("Pad", x, c.op("Concat", c.const([0, 0, 0]), c.op("Unsqueeze", c.op("Max", c.const(0), end), c.const([0])), axis=0)))
+    c.output(c.op("Mul", x, x))
+    for k in range(12):
+        c.again(n=c.random.integers(-9, 9), m=c.random.integers(-5, 5, 2), many=c.random.integers(-9, 9, 200) - (k % 3) * 9,
+                floats=c.random.standard_normal(3) * 4)
+    c.save()
+
+
 def sizes_declared():
     """For tests/api: the sum of 0 .. len - 1 times x; the file says how large the output is."""
     c = Case("sizes_declared", 17)
@@ -1122,7 +1150,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_embed, linear_attention, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, decoder_greedy, sizes_declared, denormals]
+         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_embed, linear_attention, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, decoder_greedy, sizes_declared, denormals]
 
 if __name__ == "__main__":
     for case in CASES:

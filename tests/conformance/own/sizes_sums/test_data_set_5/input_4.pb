@@ -1,0 +1,1 @@
+BfloatsJi‘@oz¾h…±À
