@@ -70,7 +70,7 @@ static rill_status captured(struct late *l, const struct variant *v, const struc
 static rill_status if_run(struct late *l, struct variant *v, struct between *b,
                           const struct node *n, rill_error *err)
 {
-    int64_t cond;
+    int64_t cond = 0;
     TRY(number_of(n, late_tensor(l, v, n->in[0]), "the condition", &cond, err));
     struct late *body = b->body[cond ? 0 : 1];
     struct size_source *in = arena_array(&v->made, struct size_source, n->n_in + 1u);
