@@ -20,8 +20,10 @@ struct blame {
 static bool reads_all(const struct pulser *p, const struct node *n, unsigned i, struct blame *ret)
 {
     const struct axis_row *r = axis_row_of(n->op);
-    if (!r->map || (r->own != AXIS_GLOBAL && r->own != AXIS_BACKWARD) || n->in[i] == WIRE_NONE ||
-        pulser_time_twice(p, n->in[i]))
+    for (unsigned k = 0; k < n->n_in; k++) /* attention has words of its own */
+        if (pulser_time_twice(p, n->in[k]))
+            return false;
+    if (!r->map || (r->own != AXIS_GLOBAL && r->own != AXIS_BACKWARD) || n->in[i] == WIRE_NONE)
         return false;
     const struct fact *f = pulser_fact(p, n->in[i]);
     for (int a = 0; a < f->rank; a++)

@@ -177,11 +177,15 @@ static void keys_find(const struct pulser *p, struct sections *s)
 static bool keys_enough(const struct pulser *p, uint32_t w, int query, int key)
 {
     const struct dim *q = pulser_fact(p, w)->shape[query], *k = pulser_fact(p, w)->shape[key];
-    int64_t a, b;
-    for (int64_t s = 1; q != k && s < 4096; s = 2 * s + 1)
-        if (!dim_eval(q, p->symbol, s, &a) || !dim_eval(k, p->symbol, s, &b) || a > b)
+    int64_t a, b, tried = q == k;
+    for (int64_t s = 1; q != k && s < 4096; s++) {
+        if (!dim_eval(q, p->symbol, s, &a) || !dim_eval(k, p->symbol, s, &b))
+            continue; /* no such sequence runs */
+        tried++;
+        if (a > b)
             return false;
-    return true;
+    }
+    return tried > 0;
 }
 
 /* Where all keys of a query are hidden, hidden keys count unless they are -inf: those of the whole

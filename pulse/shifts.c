@@ -7,7 +7,8 @@
 #include "pulse/tracks.h"
 
 #define FAR_OFF (INT64_MAX / 4)
-#define LENGTHS 14 /* of sequences that a chain is tried with: 1.. */
+#define LENGTHS 14      /* of sequences that a chain is tried with: up to so many rows */
+#define LENGTH_MAX 4096 /* of the stream */
 
 /* ---- chains ---- */
 
@@ -195,6 +196,13 @@ static const struct dim *around(const struct pulser *p, uint32_t w, int from, in
     return d;
 }
 
+static bool same_around(const struct pulser *p, uint32_t a, int a_from, int a_to, uint32_t b,
+                        int b_from, int b_to)
+{
+    return dim_refresh(p->src->dims, around(p, a, a_from, a_to)) ==
+        dim_refresh(p->src->dims, around(p, b, b_from, b_to));
+}
+
 /* x and y are what w and n's output hold. */
 static bool cells_run(const struct pulser *p, const struct node *n, uint32_t w, int64_t length,
                       const struct cells *x, struct cells *y)
@@ -205,9 +213,9 @@ static bool cells_run(const struct pulser *p, const struct node *n, uint32_t w, 
     rows_of(p, w, &from);
     rows_of(p, out, &to);
     if (node_is(n, OP_RESHAPE)) {
-        bool same = around(p, w, 0, from) == around(p, out, 0, to) &&
-            around(p, w, from + 2, pulser_fact(p, w)->rank) ==
-                around(p, out, to + 2, pulser_fact(p, out)->rank);
+        bool same = same_around(p, w, 0, from, out, 0, to) &&
+            same_around(p, w, from + 2, pulser_fact(p, w)->rank, out, to + 2,
+                        pulser_fact(p, out)->rank);
         for (int64_t i = 0; i < x->rows * x->columns && i < y->rows * y->columns; i++)
             y->v[i] = x->v[i];
         return same && x->rows * x->columns == y->rows * y->columns;
@@ -234,11 +242,12 @@ static bool cells_run(const struct pulser *p, const struct node *n, uint32_t w, 
 }
 
 /* Narrows what is known of the shift by one length; false: it is none. */
-static bool shift_learn(const struct cells *y, int64_t width, int64_t length, struct shift *s)
+static bool shift_learn(const struct cells *y, int64_t width, int64_t length, bool first,
+                        struct shift *s)
 {
     if (y->rows != length || y->columns != length || y->v[0] < 0 || y->v[0] >= width)
         return false;
-    if (length == 1)
+    if (first)
         s->first = y->v[0] - length;
     for (int64_t i = 0; i < length; i++)
         for (int64_t j = 0; j < length; j++) {
@@ -255,28 +264,46 @@ static bool shift_learn(const struct cells *y, int64_t width, int64_t length, st
     return true;
 }
 
-static bool chain_learn(const struct pulser *p, struct shift *s)
+/* The elements at the end of the chain. ret_width: columns of the product. */
+static bool chain_run(const struct pulser *p, const struct shift *s, int64_t length,
+                      struct cells *ret, int64_t *ret_width)
 {
-    s->before = s->after = FAR_OFF;
-    for (int64_t length = 1; length <= LENGTHS; length++) {
-        struct cells x, y;
-        uint32_t w = s->node[0]->out[0];
-        if (!cells_new(p, w, length, &x))
+    uint32_t w = s->node[0]->out[0];
+    struct cells y;
+    if (!cells_new(p, w, length, ret))
+        return false;
+    for (int64_t i = 0; i < ret->rows * ret->columns; i++)
+        ret->v[i] = i;
+    *ret_width = ret->columns;
+    for (unsigned k = 1; k < s->n; k++) {
+        if (!cells_new(p, s->node[k]->out[0], length, &y) ||
+            !cells_run(p, s->node[k], w, length, ret, &y))
             return false;
-        for (int64_t i = 0; i < x.rows * x.columns; i++)
-            x.v[i] = i;
-        int64_t width = x.columns;
-        for (unsigned k = 1; k < s->n; k++) {
-            if (!cells_new(p, s->node[k]->out[0], length, &y) ||
-                !cells_run(p, s->node[k], w, length, &x, &y))
-                return false;
-            x = y;
-            w = s->node[k]->out[0];
-        }
-        if (!shift_learn(&x, width, length, s))
-            return false;
+        *ret = y;
+        w = s->node[k]->out[0];
     }
     return true;
+}
+
+static bool chain_learn(const struct pulser *p, struct shift *s)
+{
+    int at;
+    int64_t rows, width, tried = 0;
+    if (!rows_of(p, s->node[0]->out[0], &at))
+        return false;
+    s->rows = pulser_fact(p, s->node[0]->out[0])->shape[at];
+    s->before = s->after = FAR_OFF;
+    for (int64_t length = 1; length < LENGTH_MAX; length++) {
+        struct cells x;
+        if (!dim_eval(s->rows, p->symbol, length, &rows) || rows < 1)
+            continue;
+        if (rows > LENGTHS)
+            break;
+        if (!chain_run(p, s, length, &x, &width) || !shift_learn(&x, width, rows, tried == 0, s))
+            return false;
+        tried++;
+    }
+    return tried >= LENGTHS;
 }
 
 static rill_status chain_find(const struct pulser *p, struct shifts *all, const struct node *start,
@@ -377,8 +404,11 @@ rill_status shift_emit(struct pulser *p, const struct shift *s, uint32_t queries
                        (long long) (w->right + w->chunk - 1 > s->after ? s->after : s->before),
                        w->right + w->chunk - 1 > s->after ? "behind" : "before");
     time_axes(p, table, axes);
+    const struct dim *rows = positions_dim(ps, s->rows, p->symbol);
+    if (!rows)
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its length is not known");
     const struct places at = { .axis = { axes[0], AXIS_NONE },
-                               .at = { dim_add(ps->dims, ps->time, ps->place[0]), NULL },
+                               .at = { dim_add(ps->dims, rows, ps->place[0]), NULL },
                                .first = { s->first - (w->pulse - 1 + w->left), 0 },
                                .count = { width, 0 },
                                .unseen = w->pulse - w->chunk };

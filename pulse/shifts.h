@@ -14,9 +14,10 @@
 struct shift {
     const struct node *node[SHIFT_NODES_MAX]; /* from the product on */
     unsigned n;
-    unsigned table; /* the input of the product that depends on positions */
-    int64_t first;  /* element [i, j] is row i, column (length of the sequence) + first - i + j */
-    int64_t before, after; /* that holds for keys so many frames before the query, and behind it */
+    unsigned table;         /* the input of the product that depends on positions */
+    const struct dim *rows; /* the length of the sequence there */
+    int64_t first;          /* element [i, j] is row i, column rows + first - i + j */
+    int64_t before, after;  /* that holds for keys so many frames before the query, and behind it */
 };
 
 struct shifts {

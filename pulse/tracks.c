@@ -23,13 +23,20 @@ static const struct dim *leading(const struct pulser *p, const struct fact *f, i
     return d;
 }
 
+/* Sizes that were written down when less was known may look different. */
+static bool same_size(const struct pulser *p, const struct dim *a, const struct dim *b)
+{
+    return a == b || dim_refresh(p->src->dims, a) == dim_refresh(p->src->dims, b);
+}
+
 /* An axis that keeps its size, and so does what stands before it. */
 static int track_reshape(const struct pulser *p, const struct fact *from, const struct fact *to,
                          int axis)
 {
     const struct dim *before = leading(p, from, axis);
     for (int i = 0; i < to->rank; i++)
-        if (to->shape[i] == from->shape[axis] && leading(p, to, i) == before)
+        if (same_size(p, to->shape[i], from->shape[axis]) &&
+            same_size(p, leading(p, to, i), before))
             return i;
     return AXIS_NONE;
 }
@@ -43,7 +50,7 @@ int track_out(const struct pulser *p, const struct node *n, unsigned input, int 
     if (node_is(n, OP_RESHAPE) || node_is(n, OP_FLATTEN))
         return input == 0 ? track_reshape(p, x, y, axis) : AXIS_NONE;
     if (node_is_among(n, cutters, sizeof cutters / sizeof *cutters))
-        return input == 0 && x->shape[axis] == y->shape[axis] ? axis : AXIS_NONE;
+        return input == 0 && same_size(p, x->shape[axis], y->shape[axis]) ? axis : AXIS_NONE;
     if (node_is(n, OP_GATHER) && input == 1)
         return axis + axis_normalise(axis_of(n), pulser_fact(p, n->in[0])->rank);
     const struct axis_row *r = p->row_of(n->op);

@@ -162,10 +162,24 @@ static rill_status reshape_refuse(struct infer *c, const struct fact *x,
                                  "S=4*T, T being the stream's");
 }
 
+/* No wanted size is negative, or nothing could run: what follows from that makes sizes alike. */
+static rill_status sizes_assume(struct infer *c, struct fact *x, const struct dim **shape, int n)
+{
+    for (int i = 0; i < n; i++)
+        if (shape[i] && !dim_is_const(shape[i]))
+            TRY(dims_assume(c->dims, shape[i], c->err));
+    for (int i = 0; i < n; i++)
+        shape[i] = shape[i] ? dim_refresh(c->dims, shape[i]) : NULL;
+    for (int i = 0; i < x->rank; i++)
+        x->shape[i] = dim_refresh(c->dims, x->shape[i]);
+    return RILL_OK;
+}
+
 static rill_status reshape_infer(struct infer *c)
 {
     const struct reshape_attr *a = c->attr;
     const struct fact *x = c->in[0];
+    struct fact refreshed = *x;
     const struct dim *shape[RANK_MAX];
     unsigned n = 0;
     int hole = -1;
@@ -186,8 +200,11 @@ static rill_status reshape_infer(struct infer *c)
             return infer_fail(c, "size %lld is negative", (long long) dim_value(shape[i]));
         }
     }
-    if (hole >= 0)
+    if (hole >= 0 && !(shape[hole] = reshape_rest(c, x, shape, (int) n, hole))) {
+        TRY(sizes_assume(c, &refreshed, shape, (int) n));
+        x = &refreshed;
         shape[hole] = reshape_rest(c, x, shape, (int) n, hole);
+    }
     const struct dim *want = volume(c, x->shape, 0, x->rank);
     const struct dim *got = hole >= 0 && !shape[hole] ? NULL : volume(c, shape, 0, (int) n);
     if (!got || (got != want && dim_is_const(got) && dim_is_const(want))) {
