@@ -191,10 +191,21 @@ static struct band either(const struct look *l, enum shows a, enum shows b)
     return band_union(&x, &y);
 }
 
+/* What is chosen in the place of scores hides from higher on than what is added to them. */
+static struct band chosen_band(const struct look *l, unsigned i, enum shows what)
+{
+    const struct tensor *v = pulser_fact(l->p, l->n->in[i])->value;
+    double sign = what == SHOWS_SMALL ? -1 : 1;
+    bool hides = v && v->type != DTYPE_DIM && (what == SHOWS_HIGH || what == SHOWS_SMALL);
+    for (int64_t k = 0; hides && k < tensor_count(v); k++)
+        hides = sign * tensor_get_f64(v, v->data, k) <= HIDES_CHOSEN;
+    return hides ? none : input_band(l, i, what);
+}
+
 static struct band where_band(const struct look *l, enum shows what)
 {
     struct band yes = input_band(l, 0, SHOWS_TRUE), no = input_band(l, 0, SHOWS_FALSE),
-                a = input_band(l, 1, what), b = input_band(l, 2, what);
+                a = chosen_band(l, 1, what), b = chosen_band(l, 2, what);
     a = intersection(&yes, &a);
     b = intersection(&no, &b);
     return band_union(&a, &b);

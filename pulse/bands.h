@@ -12,8 +12,9 @@
     (INT64_MAX / 4) /* of left and right: no bound; both -BAND_ALL: nothing is seen                \
                      */
 #define CHUNK_MAX 512
-#define CONTEXT_MAX 2048 /* frames that a mask is looked at to both sides */
-#define HIDES (-1e4)     /* a score at or below which softmax gives 0 */
+#define CONTEXT_MAX 2048    /* frames that a mask is looked at to both sides */
+#define HIDES (-1e4)        /* a score at or below which softmax gives 0 */
+#define HIDES_CHOSEN (-1e3) /* the same of a number that no score is added to */
 
 struct band {
     int64_t chunk, left, right;

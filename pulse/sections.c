@@ -224,6 +224,11 @@ static void sums_find(const struct pulser *p, struct sections *s, const struct n
 
 /* ---- nodes of which only places are wanted ---- */
 
+static bool is_known(const struct pulser *p, uint32_t w)
+{
+    return places_known(p, w) || p->shifts->fixed[w];
+}
+
 static void lazy_find(const struct pulser *p, struct sections *s, uint32_t *readers,
                       uint32_t *lazy_readers)
 {
@@ -238,14 +243,15 @@ static void lazy_find(const struct pulser *p, struct sections *s, uint32_t *read
         const struct node *n = &g->nodes[i - 1];
         uint32_t w = n->n_out == 1 ? n->out[0] : WIRE_NONE;
         int k = w == WIRE_NONE ? 0 : time_axes(p, w, axes);
-        bool lazy = k > 0 && places_known(p, w) &&
-            (k == 2 || (readers[w] > 0 && readers[w] == lazy_readers[w]));
-        lazy |= k == 2 && (is_spread(p, w, &stream, &axis) || p->shifts->inside[w]);
+        bool lazy = (k > 0 && is_known(p, w) && readers[w] > 0 && readers[w] == lazy_readers[w]) ||
+            (k == 2 && places_known(p, w));
+        lazy |= k == 2 && is_spread(p, w, &stream, &axis);
+        lazy |= w != WIRE_NONE && p->shifts->inside[w];
         s->lazy[i - 1] = lazy;
         for (unsigned k2 = 0; k2 < n->n_in; k2++)
             if (n->in[k2] != WIRE_NONE) {
                 readers[n->in[k2]]++;
-                lazy_readers[n->in[k2]] += (lazy || shift_of(p, w)) && places_known(p, n->in[k2]);
+                lazy_readers[n->in[k2]] += (lazy || shift_of(p, w)) && is_known(p, n->in[k2]);
             }
     }
 }

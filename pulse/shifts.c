@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/shifts.h"
 #include "engine/ops/attrs.h"
+#include "engine/typing/probe.h"
 #include "pulse/axes.h"
 #include "pulse/places.h"
 #include "pulse/positions.h"
 #include "pulse/tracks.h"
 
 #define FAR_OFF (INT64_MAX / 4)
-#define LENGTHS 14      /* of sequences that a chain is tried with: up to so many rows */
+#define LENGTHS 12      /* that a chain is tried with */
 #define LENGTH_MAX 4096 /* of the stream */
+#define NUMBERS_MAX ((int64_t) 1 << 22)
 
 /* ---- chains ---- */
 
@@ -57,12 +59,39 @@ static bool scales(const struct pulser *p, const struct node *n, uint32_t w)
     return all;
 }
 
-static bool goes_on(const struct pulser *p, const struct node *n, uint32_t w)
+/* Moves elements, by what depends on positions and sizes alone. */
+static bool goes_on(const struct pulser *p, const struct node *n, uint32_t w, const bool *fixed)
 {
-    static const enum op_id moves[] = { OP_CONCAT, OP_PAD, OP_RESHAPE, OP_SLICE };
-    int at;
-    return n && n->n_out == 1 && rows_of(p, n->out[0], &at) &&
-        (node_is_among(n, moves, sizeof moves / sizeof *moves) || scales(p, n, w));
+    static const enum op_id moves[] = { OP_CONCAT,    OP_FLATTEN,  OP_GATHER, OP_GATHER_ELEMENTS,
+                                        OP_PAD,       OP_RESHAPE,  OP_SLICE,  OP_SQUEEZE,
+                                        OP_TRANSPOSE, OP_UNSQUEEZE };
+    if (!n || n->n_out != 1 || !node_is_among(n, moves, sizeof moves / sizeof *moves))
+        return n && n->n_out == 1 && scales(p, n, w);
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (n->in[i] != WIRE_NONE && n->in[i] != w && !fixed[n->in[i]])
+            return false;
+    return true;
+}
+
+static bool node_is_fixed(const struct node *n, const bool *fixed)
+{
+    bool is = n->n_in > 0 && n->n_body == 0 && !(n->op->flags & OP_RANDOM);
+    for (unsigned i = 0; i < n->n_in; i++)
+        is = is && (n->in[i] == WIRE_NONE || fixed[n->in[i]]);
+    return is;
+}
+
+static bool *fixed_find(const struct pulser *p)
+{
+    const struct graph *g = p->src;
+    bool *fixed = arena_array(p->arena, bool, g->n_wires + 1);
+    for (uint32_t w = 0; fixed && w < g->n_wires; w++)
+        fixed[w] = g->wires[w].fact.value != NULL;
+    for (uint32_t i = 0; fixed && i < g->n_nodes; i++)
+        for (unsigned k = 0; k < g->nodes[i].n_out; k++)
+            if (g->nodes[i].out[k] != WIRE_NONE)
+                fixed[g->nodes[i].out[k]] = node_is_fixed(&g->nodes[i], fixed);
+    return fixed;
 }
 
 /* The one reader of each wire; NULL: there are several, or none, or it is an output. */
@@ -90,240 +119,142 @@ static const struct node **readers_find(const struct pulser *p)
 
 /* ---- where elements come from, for one length of the sequence ---- */
 
-/* Elements of the two axes: row * width + column of the product, -1: none of it. */
-struct cells {
-    int64_t rows, columns, *v;
+/* A number for each element of the wire, from 1 on, which f32 holds exactly. */
+static const struct tensor *numbers_of(const struct pulser *p, uint32_t w, int64_t length,
+                                       struct arena *a)
+{
+    const struct fact *f = pulser_fact(p, w);
+    int64_t shape[RANK_MAX], count = 1;
+    for (int i = 0; i < f->rank; i++)
+        if (!dim_eval(f->shape[i], p->symbol, length, &shape[i]) || shape[i] < 1 ||
+            __builtin_mul_overflow(count, shape[i], &count) || count > NUMBERS_MAX)
+            return NULL;
+    struct tensor *t = tensor_new(a, f->type, f->rank, shape);
+    for (int64_t i = 0; t && i < count; i++)
+        tensor_set_f64(t, t->data, i, (double) i + 1);
+    return t;
+}
+
+static int64_t product(const struct tensor *t, int from, int to)
+{
+    int64_t n = 1;
+    for (int i = from; i < to; i++)
+        n *= t->dim[i];
+    return n;
+}
+
+/* Rows and columns from `axis` on, with what stands around them. */
+struct table {
+    int64_t lead, rows, columns, trail;
 };
 
-static bool size_of(const struct pulser *p, uint32_t w, int axis, int64_t length, int64_t *ret)
+static struct table table_of(const struct tensor *t, int axis)
 {
-    return dim_eval(pulser_fact(p, w)->shape[axis], p->symbol, length, ret) && *ret >= 0 &&
-        *ret <= 4 * LENGTHS + 4;
+    return (struct table) { product(t, 0, axis), t->dim[axis], t->dim[axis + 1],
+                            product(t, axis + 2, t->rank) };
 }
 
-static bool cells_new(const struct pulser *p, uint32_t w, int64_t length, struct cells *ret)
+/* Narrows what is known of the shift by the diagonal that element [i, j] lies on; false: the
+ * queries' own frames are not where they should be. */
+static bool diagonal_missed(int64_t i, int64_t j, struct shift *s)
 {
-    int at;
-    if (!rows_of(p, w, &at) || !size_of(p, w, at, length, &ret->rows) ||
-        !size_of(p, w, at + 1, length, &ret->columns))
-        return false;
-    ret->v = arena_array(p->arena, int64_t, (size_t) (ret->rows * ret->columns) + 1);
-    for (int64_t i = 0; ret->v && i < ret->rows * ret->columns; i++)
-        ret->v[i] = -1;
-    return ret->v != NULL;
+    if (i > j && i - j - 1 < s->before)
+        s->before = i - j - 1;
+    if (j > i && j - i - 1 < s->after)
+        s->after = j - i - 1;
+    return i != j;
 }
 
-/* y[i, j] = x[i + up, j + left], where there is one. */
-static void cells_move(const struct cells *x, int64_t up, int64_t left, struct cells *y)
+/* By one length: x is the product's, y the chain's end. False: it is no shift. */
+static bool shift_learn(const struct table *x, const struct table *y, const struct tensor *v,
+                        bool first, struct shift *s)
 {
-    for (int64_t i = 0; i < y->rows; i++)
-        for (int64_t j = 0; j < y->columns; j++) {
-            int64_t a = i + up, b = j + left;
-            if (a >= 0 && a < x->rows && b >= 0 && b < x->columns)
-                y->v[i * y->columns + j] = x->v[a * x->columns + b];
-        }
-}
-
-static bool int_at(const struct pulser *p, const struct node *n, unsigned in, int64_t i,
-                   int64_t length, int64_t *ret)
-{
-    const struct tensor *v = node_value(p->src, n, in);
-    if (!v || i >= tensor_count(v))
-        return false;
-    if (v->type == DTYPE_DIM)
-        return dim_eval(((const struct dim *const *) v->data)[i], p->symbol, length, ret);
-    *ret = tensor_get_i64(v, v->data, i);
-    return true;
-}
-
-/* The frames that a Pad puts in front of an axis. */
-static bool padded_by(const struct pulser *p, const struct node *n, int axis, int64_t *ret)
-{
-    int rank = pulser_fact(p, n->in[0])->rank;
-    const struct tensor *axes = node_value(p->src, n, 3);
-    int64_t count = axes ? tensor_count(axes) : rank;
-    *ret = 0;
-    if (node_has_input(n, 3) && !axes)
-        return false;
-    for (int64_t k = 0; k < count; k++)
-        if ((axes ? axis_normalise(tensor_get_i64(axes, axes->data, k), rank) : k) == axis)
-            return int_at(p, n, 1, k, 0, ret);
-    return true;
-}
-
-static bool sliced_from(const struct pulser *p, const struct node *n, int axis, int64_t length,
-                        int64_t *ret)
-{
-    int rank = pulser_fact(p, n->in[0])->rank;
-    const struct tensor *from = node_value(p->src, n, 1);
-    int64_t at, step = 1, size;
-    *ret = 0;
-    for (int64_t k = 0; from && k < tensor_count(from); k++) {
-        at = k;
-        if (node_has_input(n, 3) && !int_at(p, n, 3, k, length, &at))
-            return false;
-        if (axis_normalise(at, rank) != axis)
-            continue;
-        if ((node_has_input(n, 4) && !int_at(p, n, 4, k, length, &step)) || step != 1 ||
-            !int_at(p, n, 1, k, length, ret) || !size_of(p, n->in[0], axis, length, &size))
-            return false;
-        *ret += *ret < 0 ? size : 0;
-    }
-    return from != NULL;
-}
-
-/* The elements that a Concat puts in front of wire w. */
-static bool joined_behind(const struct pulser *p, const struct node *n, uint32_t w, int64_t length,
-                          int64_t *ret)
-{
-    int64_t size;
-    int axis = axis_normalise(axis_of(n), pulser_fact(p, w)->rank);
-    *ret = 0;
-    for (unsigned i = 0; i < n->n_in && n->in[i] != w; i++) {
-        if (n->in[i] == WIRE_NONE ||
-            !dim_eval(pulser_fact(p, n->in[i])->shape[axis], p->symbol, length, &size))
-            return false;
-        *ret += size;
-    }
-    return true;
-}
-
-static const struct dim *around(const struct pulser *p, uint32_t w, int from, int to)
-{
-    const struct dim *d = dim_int(p->src->dims, 1);
-    for (int i = from; i < to; i++)
-        d = dim_mul(p->src->dims, d, pulser_fact(p, w)->shape[i]);
-    return d;
-}
-
-static bool same_around(const struct pulser *p, uint32_t a, int a_from, int a_to, uint32_t b,
-                        int b_from, int b_to)
-{
-    return dim_refresh(p->src->dims, around(p, a, a_from, a_to)) ==
-        dim_refresh(p->src->dims, around(p, b, b_from, b_to));
-}
-
-/* x and y are what w and n's output hold. */
-static bool cells_run(const struct pulser *p, const struct node *n, uint32_t w, int64_t length,
-                      const struct cells *x, struct cells *y)
-{
-    int from, to;
-    int64_t up = 0, left = 0;
-    uint32_t out = n->out[0];
-    rows_of(p, w, &from);
-    rows_of(p, out, &to);
-    if (node_is(n, OP_RESHAPE)) {
-        bool same = same_around(p, w, 0, from, out, 0, to) &&
-            same_around(p, w, from + 2, pulser_fact(p, w)->rank, out, to + 2,
-                        pulser_fact(p, out)->rank);
-        for (int64_t i = 0; i < x->rows * x->columns && i < y->rows * y->columns; i++)
-            y->v[i] = x->v[i];
-        return same && x->rows * x->columns == y->rows * y->columns;
-    }
-    if (from != to)
-        return false;
-    if (node_is(n, OP_PAD)) {
-        if (!padded_by(p, n, from, &up) || !padded_by(p, n, from + 1, &left))
-            return false;
-        up = -up;
-        left = -left;
-    } else if (node_is(n, OP_SLICE)) {
-        if (!sliced_from(p, n, from, length, &up) || !sliced_from(p, n, from + 1, length, &left))
-            return false;
-    } else if (node_is(n, OP_CONCAT)) {
-        int axis = axis_normalise(axis_of(n), pulser_fact(p, w)->rank);
-        int64_t *by = axis == from ? &up : &left;
-        if ((axis != from && axis != from + 1) || !joined_behind(p, n, w, length, by))
-            return false;
-        *by = -*by;
-    }
-    cells_move(x, up, left, y);
-    return true;
-}
-
-/* Narrows what is known of the shift by one length; false: it is none. */
-static bool shift_learn(const struct cells *y, int64_t width, int64_t length, bool first,
-                        struct shift *s)
-{
-    if (y->rows != length || y->columns != length || y->v[0] < 0 || y->v[0] >= width)
+    int64_t at = (int64_t) tensor_get_f64(v, v->data, 0) - 1;
+    if (y->lead != x->lead || y->trail != x->trail || y->rows != x->rows || y->columns != x->rows ||
+        at < 0)
         return false;
     if (first)
-        s->first = y->v[0] - length;
-    for (int64_t i = 0; i < length; i++)
-        for (int64_t j = 0; j < length; j++) {
-            int64_t column = length + s->first - i + j;
-            if (column >= 0 && column < width && y->v[i * length + j] == i * width + column)
-                continue;
-            if (i == j)
-                return false;
-            if (i > j && i - j - 1 < s->before)
-                s->before = i - j - 1;
-            if (j > i && j - i - 1 < s->after)
-                s->after = j - i - 1;
-        }
+        s->first = at / x->trail - x->rows;
+    for (int64_t k = 0; k < tensor_count(v); k++) {
+        int64_t t = k % y->trail, j = k / y->trail % y->columns,
+                i = k / y->trail / y->columns % y->rows, l = k / y->trail / y->columns / y->rows,
+                column = x->rows + s->first - i + j;
+        int64_t want = ((l * x->rows + i) * x->columns + column) * x->trail + t;
+        bool is = column >= 0 && column < x->columns &&
+            (int64_t) tensor_get_f64(v, v->data, k) - 1 == want;
+        if (!is && !diagonal_missed(i, j, s))
+            return false;
+    }
     return true;
 }
 
-/* The elements at the end of the chain. ret_width: columns of the product. */
-static bool chain_run(const struct pulser *p, const struct shift *s, int64_t length,
-                      struct cells *ret, int64_t *ret_width)
+/* The end is the last of the nodes. False: nothing of that length runs, or it is no shift. */
+static bool chain_try(const struct pulser *p, struct shift *s, int64_t length, bool first,
+                      struct arena *a)
 {
-    uint32_t w = s->node[0]->out[0];
-    struct cells y;
-    if (!cells_new(p, w, length, ret))
+    struct probe probe;
+    uint32_t from = s->node[0]->out[0], to = s->node[s->n - 1]->out[0];
+    int at, end;
+    const struct tensor *x = numbers_of(p, from, length, a), *y;
+    if (!x || !rows_of(p, from, &at) || !rows_of(p, to, &end) ||
+        !probe_begin(&probe, p->src, p->symbol, length, from, x, a))
         return false;
-    for (int64_t i = 0; i < ret->rows * ret->columns; i++)
-        ret->v[i] = i;
-    *ret_width = ret->columns;
-    for (unsigned k = 1; k < s->n; k++) {
-        if (!cells_new(p, s->node[k]->out[0], length, &y) ||
-            !cells_run(p, s->node[k], w, length, ret, &y))
-            return false;
-        *ret = y;
-        w = s->node[k]->out[0];
-    }
-    return true;
+    for (unsigned k = 1; k < s->n; k++) /* what scales moves nothing */
+        if (scales(p, s->node[k], s->node[k - 1]->out[0]))
+            probe.value[s->node[k]->out[0]] = probe_wire(&probe, s->node[k - 1]->out[0]);
+    y = probe_wire(&probe, to);
+    if (!y || y->type != x->type)
+        return false;
+    const struct table before = table_of(x, at), behind = table_of(y, end);
+    return shift_learn(&before, &behind, y, first, s);
 }
 
 static bool chain_learn(const struct pulser *p, struct shift *s)
 {
-    int at;
-    int64_t rows, width, tried = 0;
-    if (!rows_of(p, s->node[0]->out[0], &at))
+    int at, end;
+    int64_t rows, tried = 0;
+    uint32_t w = s->node[0]->out[0];
+    if (!rows_of(p, w, &at) || !rows_of(p, s->node[s->n - 1]->out[0], &end))
         return false;
-    s->rows = pulser_fact(p, s->node[0]->out[0])->shape[at];
+    s->rows = pulser_fact(p, w)->shape[at];
     s->before = s->after = FAR_OFF;
-    for (int64_t length = 1; length < LENGTH_MAX; length++) {
-        struct cells x;
+    for (int64_t length = 1; length < LENGTH_MAX && tried < LENGTHS; length++) {
+        struct arena work = { 0 };
         if (!dim_eval(s->rows, p->symbol, length, &rows) || rows < 1)
             continue;
-        if (rows > LENGTHS)
-            break;
-        if (!chain_run(p, s, length, &x, &width) || !shift_learn(&x, width, rows, tried == 0, s))
+        bool fits = chain_try(p, s, length, tried == 0, &work);
+        arena_drop(&work);
+        if (!fits)
             return false;
         tried++;
     }
-    return tried >= LENGTHS;
+    return tried == LENGTHS;
+}
+
+/* The last node does more than scaling, and ends in rows. */
+static bool moves_rows(const struct pulser *p, const struct shift *s)
+{
+    const struct node *last = s->node[s->n - 1];
+    int at;
+    return rows_of(p, last->out[0], &at) && !scales(p, last, s->node[s->n - 2]->out[0]);
 }
 
 static rill_status chain_find(const struct pulser *p, struct shifts *all, const struct node *start,
                               const struct node *const *reader)
 {
     struct shift s = { .n = 0 }, *kept;
-    bool moves = false;
     if (!starts(p, start, &s.table))
         return RILL_OK;
     for (const struct node *n = start; s.n < SHIFT_NODES_MAX;) {
         s.node[s.n++] = n;
-        moves |= node_is(n, OP_RESHAPE);
         const struct node *next = reader[n->out[0]];
-        if (!goes_on(p, next, n->out[0]))
+        if (!goes_on(p, next, n->out[0], all->fixed))
             break;
         n = next;
     }
-    while (s.n > 1 && moves && scales(p, s.node[s.n - 1], s.node[s.n - 2]->out[0]))
-        s.n--; /* what follows the shift is done to scores */
-    if (!moves || !chain_learn(p, &s))
+    while (s.n > 1 && !(moves_rows(p, &s) && chain_learn(p, &s)))
+        s.n--;
+    if (s.n == 1)
         return RILL_OK;
     if (!(kept = arena_copy(p->arena, &s, sizeof s)))
         return RILL_NOMEM;
@@ -341,10 +272,11 @@ struct shifts *shifts_find(const struct pulser *p)
         return NULL;
     s->of = arena_array(p->arena, struct shift *, p->src->n_wires + 1);
     s->inside = arena_array(p->arena, bool, p->src->n_wires + 1);
-    for (uint32_t i = 0; s->of && s->inside && i < p->src->n_nodes; i++)
+    s->fixed = fixed_find(p);
+    for (uint32_t i = 0; s->of && s->inside && s->fixed && i < p->src->n_nodes; i++)
         if (chain_find(p, s, &p->src->nodes[i], reader) != RILL_OK)
             return NULL;
-    return s->of && s->inside ? s : NULL;
+    return s->of && s->inside && s->fixed ? s : NULL;
 }
 
 const struct shift *shift_of(const struct pulser *p, uint32_t w)
@@ -389,6 +321,27 @@ static rill_status scaled_emit(struct pulser *p, const struct shift *s, unsigned
     return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, wire, 1);
 }
 
+/* With the axes of one element that the end has. */
+static rill_status end_emit(struct pulser *p, const struct shift *s, int64_t pulse, int64_t keys,
+                            uint32_t *wire)
+{
+    const struct fact *f = pulser_fact(p, s->node[s->n - 1]->out[0]), *now;
+    int64_t shape[RANK_MAX];
+    uint32_t in[2] = { *wire };
+    int axis;
+    rows_of(p, s->node[s->n - 1]->out[0], &axis);
+    now = pulser_dst_fact(p, *wire);
+    bool same = now->rank == f->rank;
+    for (int a = 0; a < f->rank; a++) {
+        shape[a] = a == axis ? pulse : a == axis + 1 ? keys : dim_value(f->shape[a]);
+        same = same && dim_is(now->shape[a], shape[a]);
+    }
+    if (same)
+        return RILL_OK;
+    TRY(pulser_ints(p, s->node[s->n - 1]->name, shape, (unsigned) f->rank, &in[1]));
+    return pulser_emit_op(p, OP_RESHAPE, s->node[s->n - 1]->name, NULL, 0, in, 2, wire);
+}
+
 rill_status shift_emit(struct pulser *p, const struct shift *s, uint32_t queries,
                        const struct shift_window *w, uint32_t *ret)
 {
@@ -419,5 +372,6 @@ rill_status shift_emit(struct pulser *p, const struct shift *s, uint32_t queries
     for (unsigned k = 1; k < s->n; k++)
         if (scales(p, s->node[k], s->node[k - 1]->out[0]))
             TRY(scaled_emit(p, s, k, ret));
-    return skew_emit(p, n->name, axis, w->pulse, width, keys, ret);
+    TRY(skew_emit(p, n->name, axis, w->pulse, width, keys, ret));
+    return end_emit(p, s, w->pulse, keys, ret);
 }

@@ -23,6 +23,7 @@ struct shift {
 struct shifts {
     struct shift **of; /* per wire: where a chain ends */
     bool *inside;      /* per wire: between the ends */
+    bool *fixed;       /* per wire: the length of the sequence decides it, no data */
 };
 
 /* NULL: no memory. p->made is set. */
