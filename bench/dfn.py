@@ -241,11 +241,11 @@ def deep_filter(n, masked, noisy, taps, bins):
     return n.node("Concat", [both, high], axis=2)
 
 
-def dpdfnet2(bins=161):
+def dpdfnet2(bins=161, blocks=2):
     n = Step(flat=True)
     spec = n.input("spec", [1, 1, bins, 2])
     erb, low = features(n, spec, bins)
-    skips, c0, emb = encoder(n, erb, low, 2)
+    skips, c0, emb = encoder(n, erb, low, blocks)
     gains = n.reshape(erb_decoder(n, skips, emb, True), [1, BANDS])
     wide = n.node("MatMul", [gains, n.floats([1.0 if b * 5 <= k < b * 5 + 6 else 0.0 for b in range(BANDS)
                                               for k in range(bins)], [BANDS, bins])])

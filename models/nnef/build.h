@@ -319,7 +319,7 @@ rill_status swap_last(const struct call *c, uint32_t x, uint32_t *ret);
 #define BUILDERS_ROW(X) X(row) X(aligned) X(infix) X(rounding) X(select)
 #define BUILDERS_SCAN(X) X(scan) X(part)
 #define BUILDERS_ENGINE_OP(X) X(op) X(size)
-#define BUILDERS_IMPORT(X) X(onnx) X(onnx_scan)
+#define BUILDERS_IMPORT(X) X(onnx) X(onnx_scan) X(metadata)
 /* clang-format on */
 #define X(name) rill_status build_##name(const struct call *c, struct val *ret);
 BUILDERS_CONSTANTS(X)

@@ -4,7 +4,9 @@
 #include "models/nnef/import.h"
 #include "models/network/network.h"
 
+#include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- what the call says ---- */
@@ -188,6 +190,66 @@ rill_status net_file_read(struct net *net)
     TRY(pairs_read(net));
     TRY(file_read(net));
     return names_default(net);
+}
+
+/* ---- metadata ---- */
+
+#define METADATA_NUMBERS_MAX 65536u
+
+static const char *meta_find(const struct graph *g, const char *key)
+{
+    for (uint32_t i = 0; i < g->n_meta; i++)
+        if (!strcmp(g->meta[i].key, key))
+            return g->meta[i].value;
+    return NULL;
+}
+
+/* The number that text begins with; NULL: it begins with none. Else what stands behind it. */
+static const char *number_read(const char *text, struct val *ret)
+{
+    char *end, *whole;
+    *ret = (struct val) { .kind = VAL_REAL, .real = strtod(text, &end) };
+    const long long i = strtoll(text, &whole, 10);
+    if (whole == end && i > INT64_MIN && i < INT64_MAX)
+        *ret = (struct val) { .kind = VAL_INT, .i = i };
+    return end == text || (ret->kind == VAL_REAL && !isfinite(ret->real)) ? NULL
+                                                                          : end + strspn(end, " ");
+}
+
+/* The numbers that a file says of itself, with commas between. */
+rill_status build_metadata(const struct call *c, struct val *ret)
+{
+    struct net *net = arena_new(c->b->arena, struct net);
+    const char *key, *text;
+    uint32_t n = 1;
+    if (!net)
+        return nnef_no_memory(c->b);
+    net->c = c;
+    TRY(arg_text(c, "file", &net->file));
+    TRY(arg_text(c, "key", &key));
+    TRY(file_read(net));
+    if (!(text = meta_find(&net->m.g, key)))
+        return call_fail(c, RILL_MALFORMED, "%s: it says nothing of '%.60s' (its metadata)",
+                         net->file, key);
+    for (const char *at = text; *at; at++)
+        n += *at == ',';
+    struct val *list = n <= METADATA_NUMBERS_MAX ? arena_array(c->b->arena, struct val, n) : NULL;
+    if (!list)
+        return n > METADATA_NUMBERS_MAX
+            ? call_fail(c, RILL_LIMIT, "%s: '%.60s' has more than %u numbers", net->file, key,
+                        METADATA_NUMBERS_MAX)
+            : nnef_no_memory(c->b);
+    const char *at = text;
+    for (uint32_t i = 0; i < n; i++) {
+        const char *behind = number_read(at, &list[i]);
+        if (!behind || *behind != (i + 1 < n ? ',' : '\0'))
+            return call_fail(c, RILL_MALFORMED,
+                             "%s: '%.60s' is no list of numbers: number %u is '%.20s'", net->file,
+                             key, i, at);
+        at = behind + 1;
+    }
+    *ret = (struct val) { .kind = VAL_LIST, .n = n, .list = list };
+    return RILL_OK;
 }
 
 /* ---- states by pattern ---- */

@@ -146,6 +146,7 @@ static const struct nnef_row rows[] = {
     { "rill_size", "size", build_size, NULL, NULL, NULL },
     { "rill_onnx", "x, file, input = [], output = [], const = [], shape = []", build_onnx, NULL,
       NULL, NULL },
+    { "rill_metadata", "file, key", build_metadata, NULL, NULL, NULL },
     { "rill_onnx_scan", "x, file, input = [], output = [], state = [], const = [], shape = []",
       build_onnx_scan, NULL, NULL, NULL },
 };
