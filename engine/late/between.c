@@ -198,6 +198,7 @@ static rill_status rounds_run(struct rounds *r)
 {
     const struct tensor *trips = late_tensor(r->l, r->v, r->n->in[0]),
                         *cond = late_tensor(r->l, r->v, r->n->in[1]);
+    const uint32_t trips_max = r->l->opts.trips_max ? r->l->opts.trips_max : TRIPS_MAX;
     int64_t most = INT64_MAX, on = 1;
     if (trips)
         TRY(number_of(r->n, trips, "the number of iterations", &most, r->err));
@@ -205,8 +206,8 @@ static rill_status rounds_run(struct rounds *r)
         TRY(number_of(r->n, cond, "the condition", &on, r->err));
     TRY(rounds_begin(r));
     while (on && r->n_rounds < most) {
-        if (r->n_rounds == TRIPS_MAX)
-            return op_fail(r->err, RILL_LIMIT, r->n, "more than %d iterations", TRIPS_MAX);
+        if (r->n_rounds == trips_max)
+            return op_fail(r->err, RILL_LIMIT, r->n, "more than %u iterations", trips_max);
         TRY(round_run(r, &on));
     }
     for (unsigned i = 0; i < r->n_states; i++)
