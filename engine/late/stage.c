@@ -11,9 +11,10 @@
 
 #define OBSERVED_MAX 64 /* elements of a tensor that fixes sizes */
 #define BYTES_MAX ((size_t) 1 << 30)
-#define OWN_BYTES ((size_t) 64 << 20)       /* that a plan may keep whatever the limit is */
-#define VARIANTS_MAX 1024                   /* plans of one stage that are kept, and */
-#define KEPT_BYTES_MAX ((size_t) 256 << 20) /* what they may take, the last one apart */
+#define OWN_BYTES ((size_t) 64 << 20)  /* that a plan may keep whatever the limit is */
+#define VARIANTS_MAX 1024              /* plans of one stage that are kept, and */
+#define KEPT_BYTES ((size_t) 64 << 20) /* what they may take, the last one apart, beside */
+#define KEPT_WEIGHTS 8                 /* times the weights */
 
 /* ---- what fixes the plan ---- */
 
@@ -440,7 +441,8 @@ static rill_status variant_get(struct stage *s, struct variant **ret, rill_error
             *ret = v;
             return RILL_OK;
         }
-    if (s->n_variants == VARIANTS_MAX || s->kept_bytes > KEPT_BYTES_MAX)
+    if (s->n_variants == VARIANTS_MAX ||
+        s->kept_bytes > KEPT_BYTES + KEPT_WEIGHTS * s->late->weights_bytes)
         variants_free(s);
     return variant_new(s, ret, err);
 }
