@@ -6,6 +6,7 @@
 #include "pulse/axes.h"
 #include "pulse/cut.h"
 #include "pulse/ints.h"
+#include "pulse/off_axis.h"
 #include "pulse/places.h"
 #include "pulse/positions.h"
 #include "pulse/rules.h"
@@ -117,10 +118,30 @@ static rill_status mask_check(const struct pulser *p, const struct node *n)
     return RILL_OK;
 }
 
+/* Frames that are kept may meet a stream where nothing comes earlier than the stream does. */
+static bool takes_kept(pulse_rule *rule)
+{
+    return rule == rule_pointwise || rule == pulser_off_axis || rule == rule_concat;
+}
+
+static rill_status kept_pulse(struct pulser *p, const struct node *n)
+{
+    if (!node_streams(p, n))
+        return kept_node(p, n);
+    pulse_rule *rule = pulse_rule_find(n->op);
+    if (!takes_kept(rule) || node_is_attention(p, n))
+        return kept_refuse(p, n);
+    if (rule != rule_concat)
+        TRY(kept_check(p, n));
+    return rule(p, n);
+}
+
 static rill_status node_pulse(struct pulser *p, const struct node *n)
 {
     if (p->sections && p->sections->lazy[n - p->src->nodes])
         return RILL_OK;
+    if (node_has_kept(p, n))
+        return kept_pulse(p, n);
     if (node_is_attention(p, n))
         return rule_attention(p, n);
     TRY(mask_check(p, n));
@@ -209,6 +230,7 @@ static rill_status output_pulse(struct pulser *p, uint32_t i)
                             .op = &op_pulse_pad };
     struct flow f;
     uint32_t w = p->src->outputs[i];
+    TRY(kept_port(p, w));
     if (pulser_is_mask(p, w) || p->sf[w].keys)
         return op_fail(p->err, RILL_UNSUPPORTED, &n, "cannot stream: the output has two time axes");
     if (flow_of(p, w, &f)) {
@@ -231,6 +253,7 @@ static rill_status graph_pulse(struct pulser *p)
         TRY(output_pulse(p, i));
     for (uint32_t i = 0; i < src->n_states; i++) {
         const struct state *s = &src->states[i];
+        TRY(kept_port(p, s->out));
         if (!graph_add_state(p->dst, s->name, p->map[s->in], p->map[s->out], s->init))
             return pulser_no_memory(p);
     }

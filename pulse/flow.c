@@ -425,6 +425,8 @@ rill_status pulser_align(struct pulser *p, const struct node *n, uint32_t *ret_i
         if (flow_of(p, n->in[i], &flows[i]))
             TRY(flow_checked(p, n, i, &flows[i]));
     TRY(align_lead(p, n, flows, ret_sf, ret_first));
+    ret_sf->delay = larger(ret_sf->delay, kept_delay(p, n, ret_sf));
+    ret_sf->uniform = ret_sf->uniform && !node_has_kept(p, n);
     for (unsigned i = 0; i < n->n_in; i++) {
         struct flow *f = &flows[i];
         ret_in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];

@@ -119,7 +119,7 @@ rill_status rule_pointwise(struct pulser *p, const struct node *n)
         if (n->in[i] == WIRE_NONE)
             continue;
         const struct stream_fact *s = pulser_stream(p, n->in[i]);
-        const struct fact *f = pulser_fact(p, n->in[i]);
+        const struct fact *f = s ? pulser_fact(p, n->in[i]) : pulser_dst_fact(p, p->map[n->in[i]]);
         bool fits = s ? f->rank - s->axis == from_right
                       : f->rank < from_right || dim_is(f->shape[f->rank - from_right], 1);
         if (!fits)

@@ -354,7 +354,8 @@ rill_status pulser_maps_new(struct pulser *p)
     p->sf = arena_array(p->arena, struct stream_fact, src->n_wires + 1);
     p->padded = arena_array(p->arena, struct padded, src->n_wires + 1);
     p->windows = arena_array(p->arena, struct axis_window, src->n_nodes + 1);
-    if (!p->map || !p->sf || !p->padded || !p->windows)
+    p->kept = arena_array(p->arena, struct kept, src->n_wires + 1);
+    if (!p->map || !p->sf || !p->kept || !p->padded || !p->windows)
         return pulser_no_memory(p);
     p->clock = p->valid = WIRE_NONE;
     p->histories = NULL;

@@ -8,6 +8,7 @@
  *   bands.c             which keys masks show
  *   sections.c          wires with time on two axes
  *   shifts.c            products with tables of distances
+ *   kept.c              frames at fixed places of a sequence
  *   guard.c             numbers that an op checks, in frames outside the sequence
  *
  * The rules themselves are in rules_*.c: rules.h. */
@@ -22,6 +23,16 @@ struct bands;        /* bands.h */
 struct sections;     /* sections.h */
 struct shifts;       /* shifts.h */
 struct wire_history; /* flow.c */
+struct flow;
+
+/* A wire that does not stream and yet holds frames of a stream, from the run on in which so many
+ * input frames have come; 0: it holds none. */
+struct kept {
+    int64_t inputs;
+    int64_t direct;           /* frames, where it is just those */
+    const struct dim *frames; /* that it would have in the whole run, where some lengths have fewer
+                                 than there are here; NULL: it has what is here */
+};
 
 struct pulser {
     const struct graph *src;
@@ -38,6 +49,7 @@ struct pulser {
     uint32_t n_lengths;
     struct wire_history *histories; /* those that were made, to serve again */
     struct axis_window *windows;    /* of src nodes */
+    struct kept *kept;              /* of src wires that are made of frames at a fixed place */
     struct padded *padded; /* of src wires: the flow in front of a constant pad along time */
     const struct positions
         *positions; /* of the outermost graph; NULL: nothing streams, or a body is pulsed */
@@ -142,6 +154,22 @@ rill_status pulser_bind(struct pulser *p, const struct node *n, unsigned k, uint
  * the hop, for people. */
 rill_status pulser_want_multiple(struct pulser *p, const struct node *n,
                                  const struct stream_fact *s, int64_t hop, const char *what);
+
+/* ---- kept.c: frames at fixed places of a sequence ---- */
+
+/* Output 0 of n: frames first.. of f, as many as the wire has, kept once they have come. */
+rill_status kept_frames(struct pulser *p, const struct node *n, struct flow *f, int64_t first,
+                        int64_t frames);
+bool node_has_kept(const struct pulser *p, const struct node *n);
+/* By what frame 0 of a wire of that rate must be late so that all is there that n keeps. */
+int64_t kept_delay(const struct pulser *p, const struct node *n, const struct stream_fact *s);
+/* Refuses n where sequences may be shorter than what it keeps. */
+rill_status kept_check(const struct pulser *p, const struct node *n);
+/* The node as it is, of kept frames and constants. */
+rill_status kept_node(struct pulser *p, const struct node *n);
+rill_status kept_refuse(const struct pulser *p, const struct node *n);
+/* Refuses an output or a state that is made of kept frames. */
+rill_status kept_port(struct pulser *p, uint32_t src_wire);
 
 /* ---- guard.c ---- */
 

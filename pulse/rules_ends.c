@@ -2,6 +2,7 @@
 /* Rules of ops that add frames at the ends of the time axis: Pad, Concat. */
 #include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
+#include "pulse/ints.h"
 #include "pulse/off_axis.h"
 #include "pulse/rules.h"
 
@@ -146,8 +147,9 @@ static rill_status constants_join(struct pulser *p, const struct node *n, unsign
     if (!in)
         return pulser_no_memory(p);
     for (unsigned i = first; i < end; i++) {
-        const struct dim *d = pulser_fact(p, n->in[i])->shape[axis];
-        if (!fact_is_static(pulser_fact(p, n->in[i])))
+        const struct fact *fact = pulser_dst_fact(p, p->map[n->in[i]]);
+        const struct dim *d = fact->shape[axis];
+        if (!fact_is_static(fact))
             return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: input %u has no fixed size",
                            i);
         *ret_frames += dim_value(d);
@@ -170,6 +172,52 @@ static bool all_zero(const struct pulser *p, uint32_t w)
     return zero;
 }
 
+/* Whether there is a frame of the stream behind heads that the sequence is too short for. */
+static bool head_fits(const struct pulser *p, const struct dim *head, const struct dim *stream,
+                      int64_t most, int64_t tried)
+{
+    int64_t h, s;
+    for (int64_t at = 0; at < tried; at++)
+        if (dims_allow(p->dst->dims, p->symbol, at) && dim_eval(head, p->symbol, at, &h) &&
+            dim_eval(stream, p->symbol, at, &s) && h != most && s != 0)
+            return false;
+    return true;
+}
+
+/* Frames that are kept stand in front of a stream that has none where they are not all there; or
+ * sequences are that long. */
+static rill_status heads_check(struct pulser *p, const struct node *n, unsigned k, int axis)
+{
+    const struct stream_fact *s = pulser_stream(p, n->in[k]);
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (n->in[i] == WIRE_NONE || !p->kept[n->in[i]].inputs)
+            continue;
+        int64_t most = dim_value(pulser_dst_fact(p, p->map[n->in[i]])->shape[axis]),
+                tried = (most + 64) * s->hop_num / s->hop_den + 64;
+        bool last = i + 1 == k && k + 1 == n->n_in;
+        if (!head_fits(p, pulser_fact(p, n->in[i])->shape[axis],
+                       last ? s->length : dim_int(p->dst->dims, 1), most, tried))
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: input %u is %lld frames of a sequence that may have "
+                           "fewer; assert a least length",
+                           i, (long long) most);
+    }
+    return RILL_OK;
+}
+
+/* By how much the stream must be late for the frames in front of it to be there. */
+static int64_t heads_delay(const struct pulser *p, const struct node *n, unsigned k,
+                           const struct stream_fact *s)
+{
+    int64_t delay = kept_delay(p, n, s), single = 0;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        const struct kept *q = n->in[i] == WIRE_NONE ? NULL : &p->kept[n->in[i]];
+        if (q && q->inputs)
+            single = single == 0 && i < k && q->direct ? q->direct : -1;
+    }
+    return single > 0 ? larger(delay - (single - 1), 0) : delay;
+}
+
 rill_status rule_concat(struct pulser *p, const struct node *n)
 {
     struct flow f;
@@ -190,6 +238,11 @@ rill_status rule_concat(struct pulser *p, const struct node *n)
     struct flow_pad pad = { .mode = PULSE_PAD_VALUES };
     TRY(constants_join(p, n, 0, k, f.sf.axis, &pad.head, &pad.before));
     TRY(constants_join(p, n, k + 1, n->n_in, f.sf.axis, &pad.tail, &pad.after));
+    if (node_has_kept(p, n)) {
+        TRY(heads_check(p, n, k, f.sf.axis));
+        TRY(flow_delay(p, n->name, &f,
+                       larger(heads_delay(p, n, k, &f.sf) + pad.before - f.sf.delay, 0)));
+    }
     if (all_zero(p, pad.head) && all_zero(p, pad.tail))
         p->padded[n->out[0]] = (struct padded) { true, f, pad.before, pad.after, NULL };
     TRY(flow_pad(p, n, &f, &pad));

@@ -150,12 +150,51 @@ static rill_status picks_refuse(const struct pulser *p, const struct node *n, in
                    (long long) tensor_count(v), at, axis);
 }
 
+#define PICKS_MAX 65536
+
+/* Constants that name frames from the start: those between the first and the last are kept. */
+static bool picks_kept(const struct pulser *p, const struct node *n, int64_t *ret_least,
+                       int64_t *ret_most)
+{
+    const struct tensor *v = pulser_fact(p, n->in[1])->value;
+    int64_t least = INT64_MAX, most = INT64_MIN;
+    for (int64_t i = 0; v && v->type != DTYPE_DIM && i < tensor_count(v); i++) {
+        int64_t at = tensor_get_i64(v, v->data, i);
+        least = at < least ? at : least;
+        most = at > most ? at : most;
+    }
+    *ret_least = least;
+    *ret_most = most;
+    return least >= 0 && most - least < PICKS_MAX && most <= INT32_MAX && most >= least;
+}
+
+static rill_status gather_kept(struct pulser *p, const struct node *n, struct flow *f,
+                               int64_t least, int64_t most)
+{
+    const struct tensor *v = pulser_fact(p, n->in[1])->value;
+    struct tensor *at = tensor_new(p->arena, DTYPE_I64, v->rank, v->dim);
+    uint32_t in[2], w = n->out[0];
+    if (!at)
+        return pulser_no_memory(p);
+    for (int64_t i = 0; i < tensor_count(v); i++)
+        ((int64_t *) at->data)[i] = tensor_get_i64(v, v->data, i) - least;
+    TRY(kept_frames(p, n, f, least, most - least + 1));
+    p->kept[w].direct = 0;
+    p->kept[w].frames = NULL; /* of a shorter sequence there is no whole run */
+    in[0] = p->map[w];
+    in[1] = graph_add_const(p->dst, n->name, at);
+    return in[1] == WIRE_NONE ? pulser_no_memory(p)
+                              : pulser_emit(p, n->op, n->name, n->attr, in, 2, &p->map[w], 1);
+}
+
 /* Frames start, start + step, .. of the data, or windows of them. */
 static rill_status gather_frames(struct pulser *p, const struct node *n, struct flow *f)
 {
     struct even e;
+    int64_t least, most;
     if (!indices_even(p, n->in[1], &e))
-        return picks_refuse(p, n, f->sf.axis);
+        return picks_kept(p, n, &least, &most) ? gather_kept(p, n, f, least, most)
+                                               : picks_refuse(p, n, f->sf.axis);
     int time = pulser_stream(p, n->in[1])->axis;
     if (e.start < 0 || e.step[time] < 1)
         return op_fail(p->err, RILL_UNSUPPORTED, n,

@@ -316,6 +316,33 @@ static rill_status slice_frames(struct pulser *p, const struct node *n, struct f
                       dim_is_const(past) && dim_value(past) < step ? 0 : after);
 }
 
+/* Frames start..start + *ret_frames of the sequence, or those of them that it has. */
+static bool slice_keeps(const struct pulser *p, const struct node *n, int64_t at,
+                        const struct flow *f, int64_t *ret_first, int64_t *ret_frames)
+{
+    struct pulser *q = (struct pulser *) p;
+    const struct tensor *steps = node_value(p->src, n, 4);
+    const struct dim *start = dim_at(q, node_value(p->src, n, 1), at),
+                     *out = pulser_fact(p, n->out[0])->shape[f->sf.axis];
+    int64_t least, k, first, have, length;
+    if ((steps && !dim_is(dim_at(q, steps, at), 1)) || !dim_is_const(start) ||
+        dim_value(start) < 0 || pulser_growth(p, out, &least, &k) ||
+        !pulser_dim_range(p, out, &least, &k) || k < 1)
+        return false;
+    first = dim_value(start);
+    for (int64_t t = 0; t < 4 * (first + k) + 64; t++) {
+        if (!dims_allow(p->dst->dims, p->symbol, t) || !dim_eval(out, p->symbol, t, &have) ||
+            !dim_eval(f->sf.length, p->symbol, t, &length))
+            continue;
+        int64_t want = larger(length - first, 0);
+        if (have != (want < k ? want : k))
+            return false;
+    }
+    *ret_first = first;
+    *ret_frames = k;
+    return true;
+}
+
 static rill_status slice_time(struct pulser *p, const struct node *n, int64_t at, struct flow *f)
 {
     const struct tensor *steps = node_value(p->src, n, 4);
@@ -359,6 +386,11 @@ rill_status rule_slice(struct pulser *p, const struct node *n)
                            pulser_fact(p, n->in[0])->rank) == f.sf.axis)
             at = i;
     struct padded q = p->padded[n->in[0]];
+    int64_t first, frames;
+    if (at >= 0 && slice_keeps(p, n, at, &f, &first, &frames)) {
+        TRY(slice_others(p, n, at, &f.wire));
+        return kept_frames(p, n, &f, first, frames);
+    }
     if (at >= 0)
         TRY(slice_time(p, n, at, &f));
     else if (q.is)

@@ -50,7 +50,7 @@
     X(MAX_POOL, "MaxPool") X(MEAN, "Mean") X(MEL_WEIGHT_MATRIX, "MelWeightMatrix")               \
     X(MIN, "Min") X(MOD, "Mod") X(MUL, "Mul") X(NONZERO, "NonZero") X(ONE_HOT, "OneHot")         \
     X(OR, "Or") X(OVERLAP_ADD, "OverlapAdd") X(PRELU, "PRelu") X(PAD, "Pad") X(POW, "Pow")       \
-    X(PULSE_HISTORY, "PulseHistory") X(PULSE_PAD, "PulsePad") X(PULSE_RANGE, "PulseRange")       \
+    X(PULSE_FIRST, "PulseFirst") X(PULSE_HISTORY, "PulseHistory") X(PULSE_PAD, "PulsePad") X(PULSE_RANGE, "PulseRange")       \
     X(PULSE_SKIP, "PulseSkip") X(PULSE_VALID, "PulseValid") X(PULSE_WINDOW, "PulseWindow")       \
     X(QUANTIZE_LINEAR, "QuantizeLinear") X(RFFT, "RFFT") X(RNN, "RNN") X(RANGE, "Range")         \
     X(REDUCE_L1, "ReduceL1") X(REDUCE_L2, "ReduceL2") X(REDUCE_LOG_SUM, "ReduceLogSum")          \

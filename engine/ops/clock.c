@@ -328,9 +328,8 @@ static const struct attr_spec history_attrs[] = {
 };
 
 /* Both inputs are alike but along the axis. */
-static rill_status history_check(struct infer *c)
+static rill_status history_check(struct infer *c, int64_t axis)
 {
-    int64_t axis = ((const struct pulse_history_attr *) c->attr)->axis;
     const struct fact *a = infer_has(c, 0) ? c->in[0] : NULL,
                       *b = infer_has(c, 1) ? c->in[1] : NULL;
     bool fits = a && b && axis >= 0 && axis < a->rank && a->type == b->type && a->rank == b->rank;
@@ -342,7 +341,7 @@ static rill_status history_check(struct infer *c)
 static rill_status history_infer(struct infer *c)
 {
     int64_t axis = ((const struct pulse_history_attr *) c->attr)->axis;
-    TRY(history_check(c));
+    TRY(history_check(c, axis));
     infer_same(c, 0, 1);
     infer_same(c, 1, 0);
     c->out[0].shape[axis] = dim_add(c->dims, c->in[0]->shape[axis], c->in[1]->shape[axis]);
@@ -423,7 +422,7 @@ static void window_eval(const struct eval *e)
 static rill_status window_infer(struct infer *c)
 {
     int64_t axis = ((const struct pulse_history_attr *) c->attr)->axis;
-    TRY(history_check(c));
+    TRY(history_check(c, axis));
     const struct dim *old = c->in[0]->shape[axis], *fresh = c->in[1]->shape[axis];
     if (dim_is_const(old) && dim_is_const(fresh) && dim_value(fresh) > dim_value(old))
         return infer_fail(c, "more frames are new than the window holds");
@@ -457,4 +456,61 @@ const struct op op_pulse_history = {
     .infer = history_infer,
     .eval = history_eval,
     .help = "frames of the past in front of those of this run",
+};
+
+/* ---- PulseFirst ---- */
+
+static const struct attr_spec first_attrs[] = {
+    CLOCK_SPECS(pulse_first_attr, at.),
+    { .name = "axis", .kind = ATTR_INT, .offset = offsetof(struct pulse_first_attr, axis) },
+    { .name = "first", .kind = ATTR_INT, .offset = offsetof(struct pulse_first_attr, first) },
+    { 0 },
+};
+
+static rill_status first_infer(struct infer *c)
+{
+    const struct pulse_first_attr *a = c->attr;
+    TRY(clock_check(c, 2));
+    TRY(history_check(c, a->axis));
+    if (!dim_is(c->in[1]->shape[a->axis], a->at.pulse) || !in_range(a->first, 0))
+        return infer_fail(c, "its frames are not those of a run");
+    infer_same(c, 0, 0);
+    return RILL_OK;
+}
+
+static void first_eval(const struct eval *e)
+{
+    const struct pulse_first_attr *a = e->attr;
+    const struct tensor *kept = e->in[0];
+    const int64_t *clock = e->x[2];
+    int64_t run = frame_first(clock, &a->at), n = kept->dim[a->axis];
+    size_t outer = 1, inner = dtype_bytes(kept->type);
+    for (int i = 0; i < kept->rank; i++) {
+        outer *= i < a->axis ? (size_t) kept->dim[i] : 1;
+        inner *= i > a->axis ? (size_t) kept->dim[i] : 1;
+    }
+    for (size_t o = 0; o < outer; o++)
+        for (int64_t k = 0; k < n; k++) {
+            int64_t frame = sum(a->first, k), place = difference(frame, run);
+            bool here = place >= 0 && place < a->at.pulse && frame < clock[a->at.length];
+            const unsigned char *from = here ? e->x[1] : e->x[0];
+            size_t at =
+                here ? o * (size_t) a->at.pulse + (size_t) place : o * (size_t) n + (size_t) k;
+            memmove((unsigned char *) e->y[0] + (o * (size_t) n + (size_t) k) * inner,
+                    from + at * inner, inner);
+        }
+}
+
+const struct op op_pulse_first = {
+    .id = OP_PULSE_FIRST,
+    .name = "PulseFirst",
+    .attrs = first_attrs,
+    .attr_bytes = sizeof(struct pulse_first_attr),
+    .min_in = 3,
+    .max_in = 3,
+    .min_out = 1,
+    .max_out = 1,
+    .infer = first_infer,
+    .eval = first_eval,
+    .help = "frames of the sequence that are kept from the run on that has them",
 };

@@ -40,10 +40,17 @@ struct pulse_history_attr {
     int64_t axis;
 };
 
+/* PulseFirst(kept, x, clock): frames first.. of the sequence, as many as kept has along axis: kept,
+ * with those that are in this run. */
+struct pulse_first_attr {
+    struct clock_attr at; /* of x */
+    int64_t axis, first;
+};
+
 /* PulseValid(clock): bool[frames], true where the frame lies in the sequence. */
 /* PulseSkip(clock): i64[], how many leading frames of this run lie before the sequence,
  * 0..pulse. */
 /* PulseRange(clock, start, step): [frames], start + step * frame. */
-extern const struct op op_pulse_history, op_pulse_pad, op_pulse_valid, op_pulse_skip,
-    op_pulse_range, op_pulse_window;
+extern const struct op op_pulse_first, op_pulse_history, op_pulse_pad, op_pulse_valid,
+    op_pulse_skip, op_pulse_range, op_pulse_window;
 #endif

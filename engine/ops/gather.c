@@ -4,6 +4,7 @@
 #include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct attr_spec gather_attrs[] = {
@@ -22,6 +23,26 @@ static rill_status source_check(struct prep *c)
 
 /* ---- Gather ---- */
 
+/* Constants name places that there must be: nothing runs on an axis that lacks them. */
+static rill_status places_assume(struct infer *c, const struct dim *n)
+{
+    const struct tensor *v = c->in[1]->value;
+    char size[160], text[200];
+    int64_t least = 0;
+    if (!v || v->type == DTYPE_DIM || dim_is_const(n))
+        return RILL_OK;
+    for (int64_t i = 0; i < tensor_count(v); i++) {
+        int64_t at = tensor_get_i64(v, v->data, i), want = at < 0 ? -at : at + 1;
+        least = want > least ? want : least;
+    }
+    if (least == 0)
+        return RILL_OK;
+    dim_print(n, size, sizeof size);
+    snprintf(text, sizeof text, "%s >= %lld", size, (long long) least);
+    TRY(dims_assume(c->dims, dim_add_int(c->dims, n, -least), c->err));
+    return dims_claim_keep(c->dims, text, dim_add_int(c->dims, n, -least), c->err);
+}
+
 static rill_status gather_infer(struct infer *c)
 {
     const struct fact *x = c->in[0], *ix = c->in[1];
@@ -33,6 +54,7 @@ static rill_status gather_infer(struct infer *c)
                           (long long) ((const struct axis_attr *) c->attr)->axis, x->rank,
                           ix->rank);
     TRY(infer_indices(c, 1, axis, 1));
+    TRY(places_assume(c, x->shape[axis]));
     for (int i = 0; i < axis; i++)
         shape[n++] = x->shape[i];
     for (int i = 0; i < ix->rank; i++)

@@ -33,8 +33,9 @@ const struct op *op_find(const char *name)
 
 /* All that passes and the pulser make, and no model file names. */
 static const struct op *const made[] = {
-    &op_fused,     &op_matmul_narrow, &op_conv_narrow, &op_strided_copy, &op_pulse_history,
-    &op_pulse_pad, &op_pulse_range,   &op_pulse_skip,  &op_pulse_valid,  &op_pulse_window,
+    &op_fused,       &op_matmul_narrow, &op_conv_narrow,  &op_strided_copy,
+    &op_pulse_first, &op_pulse_history, &op_pulse_pad,    &op_pulse_range,
+    &op_pulse_skip,  &op_pulse_valid,   &op_pulse_window,
 };
 
 const struct op *op_find_made(const char *name)

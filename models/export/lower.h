@@ -22,7 +22,8 @@ struct lower {
 
 /* The ops that only rill has; *ret_out: one wire for each output. */
 typedef void lower_rule(struct lower *l, const struct node *n, uint32_t *ret_out);
-lower_rule lower_pad, lower_valid, lower_skip, lower_range, lower_history, lower_window;
+lower_rule lower_first, lower_pad, lower_valid, lower_skip, lower_range, lower_history,
+    lower_window;
 lower_rule lower_frame, lower_overlap, lower_rfft, lower_irfft, lower_magnitude, lower_complex_mul,
     lower_round, lower_rnn, lower_resize;
 

@@ -101,17 +101,12 @@ struct padded {
     uint32_t first, k, n; /* frame of the output and of the input at each place; of all */
 };
 
-static int64_t places(const struct pulse_pad_attr *a)
-{
-    return a->at.frames ? a->at.frames : a->at.pulse;
-}
-
-/* i1[places] along the axis of the window. */
+/* i1[frames] along the axis of the window. */
 static uint32_t along(struct lower *l, const struct padded *p, uint32_t mask)
 {
     int64_t dim[RANK_MAX];
     for (int i = 0; i < p->window->rank; i++)
-        dim[i] = i == p->axis ? places(p->a) : 1;
+        dim[i] = i == p->axis ? frames_of(&p->a->at) : 1;
     return lower_reshape(l, mask, dim, p->window->rank);
 }
 
@@ -119,7 +114,7 @@ static uint32_t along(struct lower *l, const struct padded *p, uint32_t mask)
 static uint32_t window_frames(struct lower *l, const struct padded *p, uint32_t *ret_inside)
 {
     const struct pulse_pad_attr *a = p->a;
-    int64_t from = a->shift - a->at.delay - a->before, pulse = places(a);
+    int64_t from = a->shift - a->at.delay - a->before, pulse = frames_of(&a->at);
     uint32_t x = lower_in(l, l->at, 0);
     *ret_inside = within(l, p->k, 0, p->n);
     if (from == 0 && pulse == p->frames)
@@ -192,8 +187,8 @@ void lower_pad(struct lower *l, const struct node *n, uint32_t *ret_out)
     struct padded p = { .a = a, .window = lower_fact(l, n, 0), .axis = (int) a->axis };
     uint32_t before = frames_before(l, &a->at), inside;
     p.frames = lower_size(p.window, p.axis);
-    p.first = counted(l, before, -a->at.delay, places(a));
-    p.k = counted(l, before, -a->at.delay - a->before, places(a));
+    p.first = counted(l, before, -a->at.delay, frames_of(&a->at));
+    p.k = counted(l, before, -a->at.delay - a->before, frames_of(&a->at));
     p.n = lower_place(l, a->at.length);
     if (a->mode == PULSE_PAD_EDGE || a->mode == PULSE_PAD_REFLECT) {
         ret_out[0] = pad_moving(l, &p);
@@ -202,4 +197,25 @@ void lower_pad(struct lower *l, const struct node *n, uint32_t *ret_out)
     uint32_t x = window_frames(l, &p, &inside);
     uint32_t other = a->mode == PULSE_PAD_VALUES ? pad_values(l, &p) : fill_of(l, n, &p);
     ret_out[0] = lower_where(l, along(l, &p, inside), x, other);
+}
+
+/* ---- PulseFirst ---- */
+
+/* In this run's frames where they lie there, else as they are kept. */
+void lower_first(struct lower *l, const struct node *n, uint32_t *ret_out)
+{
+    const struct pulse_first_attr *a = n->attr;
+    const struct fact *kept = lower_fact(l, n, 0);
+    int axis = (int) a->axis;
+    int64_t count = lower_size(kept, axis), dim[RANK_MAX];
+    for (int i = 0; i < kept->rank; i++)
+        dim[i] = i == axis ? count : 1;
+    uint32_t run = lower_2(l, OP_SUB, lower_int(l, 0), frames_before(l, &a->at));
+    uint32_t place = counted(l, run, a->first + a->at.delay, count),
+             frame = counted(l, lower_int(l, 0), a->first, count);
+    uint32_t here = lower_2(l, OP_AND, within(l, place, 0, lower_int(l, a->at.pulse)),
+                            lower_2(l, OP_LESS, frame, lower_place(l, a->at.length)));
+    uint32_t x = lower_gather(l, lower_in(l, n, 1),
+                              clamped(l, place, 0, lower_int(l, a->at.pulse - 1)), axis);
+    ret_out[0] = lower_where(l, lower_reshape(l, here, dim, kept->rank), x, lower_in(l, n, 0));
 }

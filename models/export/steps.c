@@ -32,6 +32,7 @@ static lower_rule *rule_find(const struct lower *l, const struct node *n)
         lower_rule *rule;
     } rules[] = {
         { OP_PULSE_PAD, false, lower_pad },
+        { OP_PULSE_FIRST, false, lower_first },
         { OP_PULSE_VALID, false, lower_valid },
         { OP_PULSE_SKIP, false, lower_skip },
         { OP_PULSE_RANGE, false, lower_range },

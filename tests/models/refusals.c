@@ -200,7 +200,7 @@ static const struct row {
       { "node 'y' (Slice)", "on axis 1, the time axis, it starts at -1 + S", "from the end" },
       "select_outputs('frames')" },
     { "the first frame", "x f 1,S,4", "Relu x = frames; Gather frames I:0 = y axis=1;", "y",
-      { "node 'y' (Gather)", "fixed number of frames (1, the first is 0) of axis 1" },
+      { "node 'y' (Gather)", "a fixed number of frames of the time axis", "is wanted" },
       "select_outputs('frames')" },
     /* frames between frames */
     { "interpolated frames", "x f 1,2,S", "Resize x - f:0 i:1,2,12 = y mode=linear;", "y",

@@ -151,6 +151,24 @@ static void emit_resample(struct gb *b, struct stage *s, const int *v)
                  s->wire, WIRE_NONE, gb_floats(b, 3, scales));
 }
 
+/* Frames at fixed places of the sequence: in front of differences, or beside every frame. */
+static void emit_keep(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t x = s->wire, late = v[2] ? gb_slice(b, x, 2, v[2], INT32_MAX, 1) : x, one, two;
+    if (v[0] == 0) {
+        one = gb_slice(b, late, 2, 0, v[1], 1);
+        two = GB(b, "Sub", "", gb_slice(b, late, 2, v[1], INT32_MAX, 1),
+                 gb_slice(b, late, 2, 0, -v[1], 1));
+        s->wire = GB(b, "Concat", "axis=2", one, two);
+    } else if (v[0] == 1) {
+        one = GB(b, "Gather", "axis=2", late, gb_ints(b, v[1] - 1));
+        s->wire = GB(b, "Sub", "", x, GB(b, "Mul", "", one, gb_scalar(b, 0.5f)));
+    } else {
+        one = GB(b, "Tanh", "", gb_slice(b, late, 2, 0, 1, 1));
+        s->wire = GB(b, "Concat", "axis=2", one, x);
+    }
+}
+
 /* The channels in two parts that change places. */
 static void emit_split(struct gb *b, struct stage *s, const int *v)
 {
@@ -390,6 +408,7 @@ const struct step_kind steps_other[] = {
     { "resize",
       { { "times", 1, 3, 2 }, { "way", 0, 2, 0 }, { "both", 0, 1, 0 }, { "smooth", 0, 2, 0 } },
       emit_resize },
+    { "keep", { { "how", 0, 2, 0 }, { "k", 1, 3, 1 }, { "late", 0, 2, 0 } }, emit_keep },
     { "resample",
       { { "up", 1, 5, 3 },
         { "down", 1, 4, 2 },

@@ -101,11 +101,11 @@ static bool op_try(struct ops_test *t, const struct op *op, const void *attr,
 static void hostile_check(struct ops_test *t)
 {
     static const struct op *const ops[] = { &op_pulse_pad, &op_pulse_valid, &op_pulse_skip,
-                                            &op_pulse_range };
-    unsigned ran[4] = { 0 };
-    bool ok[4] = { true, true, true, true };
+                                            &op_pulse_range, &op_pulse_first };
+    unsigned ran[5] = { 0 };
+    bool ok[5] = { true, true, true, true, true };
     for (unsigned i = 0; i < TRIALS; i++) {
-        unsigned k = i % 4;
+        unsigned k = i % 5;
         struct pulse_pad_attr pad;
         struct clock_attr clock;
         pad_attr_draw(&pad);
@@ -114,16 +114,18 @@ static void hostile_check(struct ops_test *t)
         const struct tensor *time = clock_draw(t),
                             *window = ops_f32(t, 3, (int64_t[]) { OUTER, WINDOW, INNER }, NULL);
         const struct tensor *start = ops_i64s(t, 1, numbers), *step = ops_i64s(t, 1, numbers + 1);
-        const struct tensor *of_pad[] = { window, time }, *of_range[] = { time, start, step };
-        ok[k] = op_try(t, ops[k], k ? (const void *) &clock : &pad, k ? of_range : of_pad,
-                       k == 0       ? 2
-                           : k == 3 ? 3
-                                    : 1,
-                       &ran[k]) &&
-            ok[k];
+        struct pulse_first_attr first = { pad.at, 1, draw_number() };
+        first.at.pulse = i % 3 ? WINDOW : first.at.pulse;
+        const struct tensor *kept = ops_f32(t, 3, (int64_t[]) { OUTER, 2, INNER }, NULL);
+        const struct tensor *of_pad[] = { window, time }, *of_range[] = { time, start, step },
+                            *of_first[] = { kept, window, time };
+        const void *attrs[] = { &pad, &clock, &clock, &clock, &first };
+        const struct tensor *const *in[] = { of_pad, of_range, of_range, of_range, of_first };
+        const unsigned n_in[] = { 2, 1, 1, 3, 3 };
+        ok[k] = op_try(t, ops[k], attrs[k], in[k], n_in[k], &ran[k]) && ok[k];
         arena_drop(&t->arena);
     }
-    for (unsigned k = 0; k < 4; k++) {
+    for (unsigned k = 0; k < 5; k++) {
         t->what = ops[k]->name;
         ops_check(t, ok[k], "refuses without a word or writes beyond its output");
         ops_check(t, ran[k] > TRIALS / 100, "only %u runs", ran[k]);

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* Frames at fixed places of a sequence, as the first one: a state that is written when they come.
+ * What is made of them alone is made anew in every run; who joins it with a stream comes so late
+ * that they are there. */
+#include "engine/ops/clock.h"
+#include "pulse/ints.h"
+#include "pulse/pulser.h"
+
+#define FRAMES_KEPT_MAX 65536
+
+static bool is_kept(const struct pulser *p, uint32_t w)
+{
+    return w != WIRE_NONE && p->kept[w].inputs > 0;
+}
+
+bool node_has_kept(const struct pulser *p, const struct node *n)
+{
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (is_kept(p, n->in[i]))
+            return true;
+    return false;
+}
+
+int64_t kept_delay(const struct pulser *p, const struct node *n, const struct stream_fact *s)
+{
+    int64_t inputs = 0, run = s->hop_num;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (is_kept(p, n->in[i]))
+            inputs = larger(inputs, p->kept[n->in[i]].inputs);
+    return inputs ? larger((inputs * s->hop_den + run - 1) / run - 1, 0) : 0;
+}
+
+/* Input frames that have come when frame number `frame` of f has. */
+static int64_t inputs_by(const struct flow *f, int64_t frame)
+{
+    return ((f->sf.delay + frame + 1) * f->sf.hop_num + f->sf.hop_den - 1) / f->sf.hop_den;
+}
+
+static rill_status first_emit(struct pulser *p, const struct node *n, const struct flow *f,
+                              int64_t first, int64_t frames, uint32_t *ret)
+{
+    struct pulse_first_attr *a = arena_new(p->arena, struct pulse_first_attr);
+    const struct fact x = *pulser_dst_fact(p, f->wire);
+    uint32_t in[3] = { 0, f->wire };
+    if (!a)
+        return pulser_no_memory(p);
+    *a = (struct pulse_first_attr) { .at = { .pulse = f->sf.pulse, .delay = f->sf.delay },
+                                     .axis = f->sf.axis,
+                                     .first = first };
+    TRY(pulser_length_place(p, f->sf.length, &a->at.length));
+    TRY(pulser_clock(p, &in[2]));
+    TRY(pulser_state(p, n->name, &x, f->sf.axis, frames, &in[0]));
+    TRY(pulser_emit(p, &op_pulse_first, n->name, a, in, 3, ret, 1));
+    return graph_add_state(p->dst, n->name, in[0], *ret, NULL) ? RILL_OK : pulser_no_memory(p);
+}
+
+/* Whether a stream that has any frames may have too few there. */
+static bool may_lack(const struct pulser *p, const struct flow *f, int64_t end)
+{
+    int64_t v, tried = (end + 8) * f->sf.hop_num / f->sf.hop_den + 64;
+    for (int64_t at = 1; at < tried; at++)
+        if (dims_allow(p->dst->dims, p->symbol, at) && dim_eval(f->sf.length, p->symbol, at, &v) &&
+            v < end)
+            return true;
+    return false;
+}
+
+rill_status kept_frames(struct pulser *p, const struct node *n, struct flow *f, int64_t first,
+                        int64_t frames)
+{
+    uint32_t w = n->out[0];
+    if (p->outer)
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: in a body it takes frames at fixed places of the sequence; "
+                       "taken outside they stream");
+    if (frames > FRAMES_KEPT_MAX || first > INT32_MAX)
+        return op_fail(p->err, RILL_LIMIT, n, "keeps more than %d frames", FRAMES_KEPT_MAX);
+    TRY(flow_resolve(p, n, f));
+    TRY(first_emit(p, n, f, first, frames, &p->map[w]));
+    p->sf[w] = (struct stream_fact) { .axis = -1 };
+    p->kept[w] = (struct kept) { .inputs = inputs_by(f, first + frames - 1), .direct = frames };
+    if (may_lack(p, f, first + frames))
+        p->kept[w].frames = dim_int(p->dst->dims, first + frames);
+    return RILL_OK;
+}
+
+/* Results of sequences that are shorter than what is kept would be others. */
+rill_status kept_check(const struct pulser *p, const struct node *n)
+{
+    char name[64];
+    dim_print(p->symbol, name, sizeof name);
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (is_kept(p, n->in[i]) && p->kept[n->in[i]].frames)
+            return op_fail(p->err, RILL_UNSUPPORTED, n,
+                           "cannot stream: input %u is the first %lld frames of a sequence, which "
+                           "may be shorter; assert a least length, as in --assert \"%s >= ..\"",
+                           i, (long long) dim_value(p->kept[n->in[i]].frames), name);
+    return RILL_OK;
+}
+
+rill_status kept_node(struct pulser *p, const struct node *n)
+{
+    uint32_t *in = arena_array(p->arena, uint32_t, n->n_in + 1),
+             *out = arena_array(p->arena, uint32_t, n->n_out + 1);
+    int64_t inputs = 0;
+    if (!in || !out)
+        return pulser_no_memory(p);
+    if (n->n_body)
+        return kept_refuse(p, n);
+    TRY(kept_check(p, n));
+    TRY(pulser_no_lengths(p, n));
+    for (unsigned i = 0; i < n->n_in; i++) {
+        in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
+        inputs = is_kept(p, n->in[i]) ? larger(inputs, p->kept[n->in[i]].inputs) : inputs;
+    }
+    TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, out, n->n_out));
+    for (unsigned k = 0; k < n->n_out; k++)
+        if (n->out[k] != WIRE_NONE) {
+            p->map[n->out[k]] = out[k];
+            p->kept[n->out[k]].inputs = inputs;
+        }
+    return RILL_OK;
+}
+
+rill_status kept_refuse(const struct pulser *p, const struct node *n)
+{
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: an input is made of a fixed number of frames of the time axis, "
+                   "which are known only once they have come; Concat in front of a stream takes "
+                   "them, and what goes element by element with a stream does");
+}
+
+rill_status kept_port(struct pulser *p, uint32_t src_wire)
+{
+    uint32_t node = p->src->wires[src_wire].node;
+    if (!is_kept(p, src_wire) || node == WIRE_NONE)
+        return RILL_OK;
+    p->stopped = &p->src->nodes[node];
+    return op_fail(p->err, RILL_UNSUPPORTED, p->stopped,
+                   "cannot stream: what it gives is made of a fixed number of frames of the time "
+                   "axis, not of a part that grows with the stream, and is wanted");
+}
