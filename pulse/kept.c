@@ -8,28 +8,6 @@
 
 #define FRAMES_KEPT_MAX 65536
 
-static bool is_kept(const struct pulser *p, uint32_t w)
-{
-    return w != WIRE_NONE && p->kept[w].inputs > 0;
-}
-
-bool node_has_kept(const struct pulser *p, const struct node *n)
-{
-    for (unsigned i = 0; i < n->n_in; i++)
-        if (is_kept(p, n->in[i]))
-            return true;
-    return false;
-}
-
-int64_t kept_delay(const struct pulser *p, const struct node *n, const struct stream_fact *s)
-{
-    int64_t inputs = 0, run = s->hop_num;
-    for (unsigned i = 0; i < n->n_in; i++)
-        if (is_kept(p, n->in[i]))
-            inputs = larger(inputs, p->kept[n->in[i]].inputs);
-    return inputs ? larger((inputs * s->hop_den + run - 1) / run - 1, 0) : 0;
-}
-
 /* Input frames that have come when frame number `frame` of f has. */
 static int64_t inputs_by(const struct flow *f, int64_t frame)
 {
@@ -90,7 +68,7 @@ rill_status kept_check(const struct pulser *p, const struct node *n)
     char name[64];
     dim_print(p->symbol, name, sizeof name);
     for (unsigned i = 0; i < n->n_in; i++)
-        if (is_kept(p, n->in[i]) && p->kept[n->in[i]].frames)
+        if (pulser_kept(p, n->in[i]) && p->kept[n->in[i]].frames)
             return op_fail(p->err, RILL_UNSUPPORTED, n,
                            "cannot stream: input %u is the first %lld frames of a sequence, which "
                            "may be shorter; assert a least length, as in --assert \"%s >= ..\"",
@@ -111,7 +89,7 @@ rill_status kept_node(struct pulser *p, const struct node *n)
     TRY(pulser_no_lengths(p, n));
     for (unsigned i = 0; i < n->n_in; i++) {
         in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
-        inputs = is_kept(p, n->in[i]) ? larger(inputs, p->kept[n->in[i]].inputs) : inputs;
+        inputs = pulser_kept(p, n->in[i]) ? larger(inputs, p->kept[n->in[i]].inputs) : inputs;
     }
     TRY(pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, out, n->n_out));
     for (unsigned k = 0; k < n->n_out; k++)
@@ -133,7 +111,7 @@ rill_status kept_refuse(const struct pulser *p, const struct node *n)
 rill_status kept_port(struct pulser *p, uint32_t src_wire)
 {
     uint32_t node = p->src->wires[src_wire].node;
-    if (!is_kept(p, src_wire) || node == WIRE_NONE)
+    if (!pulser_kept(p, src_wire) || node == WIRE_NONE)
         return RILL_OK;
     p->stopped = &p->src->nodes[node];
     return op_fail(p->err, RILL_UNSUPPORTED, p->stopped,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What rules look at and emit with: facts, nodes, the clock, outputs that stream. */
 #include "engine/ops/clock.h"
+#include "pulse/ints.h"
 #include "pulse/pulser.h"
 
 #include <string.h>
@@ -40,6 +41,30 @@ bool pulser_const_ints(const struct pulser *p, const struct node *n, unsigned i,
         ret[k] = d ? dim_value(d) : tensor_get_i64(v, v->data, k);
     }
     return true;
+}
+
+/* ---- frames that are kept ---- */
+
+bool pulser_kept(const struct pulser *p, uint32_t w)
+{
+    return w != WIRE_NONE && p->kept[w].inputs > 0;
+}
+
+bool node_has_kept(const struct pulser *p, const struct node *n)
+{
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_kept(p, n->in[i]))
+            return true;
+    return false;
+}
+
+int64_t kept_delay(const struct pulser *p, const struct node *n, const struct stream_fact *s)
+{
+    int64_t inputs = 0, run = s->hop_num;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (pulser_kept(p, n->in[i]))
+            inputs = larger(inputs, p->kept[n->in[i]].inputs);
+    return inputs ? larger((inputs * s->hop_den + run - 1) / run - 1, 0) : 0;
 }
 
 /* ---- emitting ---- */

@@ -155,14 +155,18 @@ rill_status pulser_bind(struct pulser *p, const struct node *n, unsigned k, uint
 rill_status pulser_want_multiple(struct pulser *p, const struct node *n,
                                  const struct stream_fact *s, int64_t hop, const char *what);
 
+/* ---- pulser.c: frames that are kept ---- */
+
+bool pulser_kept(const struct pulser *p, uint32_t src_wire);
+bool node_has_kept(const struct pulser *p, const struct node *n);
+/* By what frame 0 of a wire of that rate must be late so that all is there that n keeps. */
+int64_t kept_delay(const struct pulser *p, const struct node *n, const struct stream_fact *s);
+
 /* ---- kept.c: frames at fixed places of a sequence ---- */
 
 /* Output 0 of n: frames first.. of f, as many as the wire has, kept once they have come. */
 rill_status kept_frames(struct pulser *p, const struct node *n, struct flow *f, int64_t first,
                         int64_t frames);
-bool node_has_kept(const struct pulser *p, const struct node *n);
-/* By what frame 0 of a wire of that rate must be late so that all is there that n keeps. */
-int64_t kept_delay(const struct pulser *p, const struct node *n, const struct stream_fact *s);
 /* Refuses n where sequences may be shorter than what it keeps. */
 rill_status kept_check(const struct pulser *p, const struct node *n);
 /* The node as it is, of kept frames and constants. */

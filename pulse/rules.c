@@ -360,7 +360,7 @@ static const struct axis_row rows[OP_COUNT] = {
         .way = "normalise over the axes behind time only"),
     ROW(LOG_SOFTMAX, GLOBAL, "axis", .map = map_axis_attr,
         .way = "over a window of frames, under a mask of positions, it streams"),
-    ROW(LOOP, GLOBAL, "all", .way = "a Scan along time streams"),
+    ROW(LOOP, GLOBAL, "all", .way = "over all frames, one by one, it streams"),
     ROW(LP_NORMALIZATION, GLOBAL, "axis", .map = map_axis_attr,
         .way = "normalise over another axis"),
     ROW(LP_POOL, WINDOW, "all but batch and channels", .map = map_channels, .rule = rule_lp_pool,

@@ -78,3 +78,19 @@ bool scan_is_reverse(struct attr_ints reverse, unsigned k)
 }
 
 const struct op *const ops_control[] = { &op_if, &op_loop, &op_scan, NULL };
+
+static bool is_true(const struct graph *g, uint32_t w)
+{
+    const struct tensor *v = g->wires[w].fact.value;
+    return v && v->type == DTYPE_BOOL && tensor_count(v) == 1 && tensor_get_i64(v, v->data, 0);
+}
+
+bool loop_goes_on(const struct graph *g, uint32_t condition, const struct graph *body)
+{
+    uint32_t w = body->outputs[0];
+    while (body->wires[w].node != WIRE_NONE &&
+           node_is(&body->nodes[body->wires[w].node], OP_IDENTITY))
+        w = body->nodes[body->wires[w].node].in[0];
+    return (condition == WIRE_NONE || is_true(g, condition)) &&
+        (w == body->inputs[1] || is_true(body, w));
+}

@@ -30,6 +30,10 @@ struct scan_attr {
 extern const struct op op_if, op_loop, op_scan;
 extern const struct op *const ops_control[]; /* the family, NULL-ended, as those of engine/ops */
 
+/* A Loop goes on as long as it has trips: its condition, the wire of g that is given and what the
+ * body gives of it, is always true. */
+bool loop_goes_on(const struct graph *g, uint32_t condition, const struct graph *body);
+
 /* Axis of the k-th scanned input or output (of rank `rank` with the axis), -1 if out of range. */
 int scan_axis(struct attr_ints axes, unsigned k, int rank);
 bool scan_is_reverse(struct attr_ints reverse, unsigned k);

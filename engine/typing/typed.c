@@ -572,9 +572,9 @@ static rill_status loop_type(struct typer *t, struct scope *s, const struct node
         out[i] = facts[2 + i];
     }
     const struct tensor *trips = in[0] == WIRE_NONE ? NULL : wire_fact(s, in[0])->value;
-    const struct dim *length = trips && trips->type == DTYPE_I64 && in[1] == WIRE_NONE
-        ? dim_int(t->dims, tensor_get_i64(trips, trips->data, 0))
-        : dim_fresh(t->dims);
+    const struct dim *length = !trips || !loop_goes_on(s->dst, in[1], body[0]) ? dim_fresh(t->dims)
+        : trips->type == DTYPE_DIM ? *(const struct dim *const *) trips->data
+                                   : dim_int(t->dims, tensor_get_i64(trips, trips->data, 0));
     for (unsigned i = n_states; i < n->n_out; i++)
         out[i] = fact_with_axis(&body[0]->wires[body[0]->outputs[1 + i]].fact, 0, length);
     struct node *made;

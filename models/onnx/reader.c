@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/onnx/internal.h"
 #include "models/onnx/protobuf.h"
+#include "models/onnx/unroll.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -88,9 +89,7 @@ static rill_status mgraph_read(struct reader *r, struct mgraph *ret)
     struct mgraph made;
     rill_status s = read_bytes(r, &unpacked, &made.g);
     arena_drop(&unpacked);
-    if (s == RILL_OK)
-        *ret = made;
-    return s;
+    return s == RILL_OK ? graph_unrolled(&ret->g, &made.g, r->err) : s;
 }
 
 static struct reader reader_of(struct arena *a, struct dims *ds, const struct bytes *b,

@@ -89,7 +89,7 @@ static const struct row {
       "Scan f:4 f:3,4 = y each body=length num_scan_inputs=1; Mul x y = z;", "z",
       { "node 'inner' (Cast)", "computed from the length of the whole sequence" }, NULL },
     { "the length in the body of a Loop", "x f S,4",
-      "Shape x = sizes; Gather sizes i:0 = len; Loop I:3 - f:4 = y body=loop; Mul x y = z;", "z",
+      "Shape x = sizes; Gather sizes i:0 = len; Loop I:300 - f:4 = y body=loop; Mul x y = z;", "z",
       { "node 'y' (Loop)", "its body reads the length of the whole sequence" }, NULL },
     { "a row of a table by the length", "x f 1,S,4",
       "Shape x = sizes; Gather sizes i:1 = len; Gather f:9,4 len = row axis=0; Add x row = y;", "y",

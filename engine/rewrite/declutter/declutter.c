@@ -4,6 +4,7 @@
 #include "engine/typing/outputs.h"
 
 static const struct pass declutter_passes[] = {
+    { "loops", true, graph_with_loops_scanned },
     { "peepholes", true, graph_with_peepholes },
     { "fold-norms", false, graph_with_norms_folded },
     { "dfts", false, graph_with_dfts_recognised },

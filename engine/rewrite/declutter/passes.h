@@ -5,6 +5,9 @@
 #define RILL_ENGINE_REWRITE_DECLUTTER_PASSES_H
 #include "engine/graph/graph.h"
 
+/* Loops over all places of an axis that take place by place become Scans. */
+rill_status graph_with_loops_scanned(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* Nodes that give their input back go, and so do those that flatten a tensor to rows for an op over
  * its last axis. */
 rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_error *reterr);
