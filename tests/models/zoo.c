@@ -30,6 +30,13 @@ static const struct net nets[] = {
     { "dfn3", 1, 2, { 16, 37 }, { "gain", "taps" }, 0, 0 },
     { "conformer", 16, 0, { 60, 133 }, { "logits" }, 0, 0 },
     { "dualpath_scan", 1, 0, { 9, 30 }, { "out" }, 156, 104 },
+    { "demucs", 8, 16, { 203, 518 }, { "out" }, 0, 0 },
+    { "convtasnet", 8, 8, { 160, 417 }, { "out" }, 0, 0 },
+    { "bcresnet", 1, 7, { 21, 50 }, { "out" }, 0, 0 },
+    { "marblenet", 4, 59, { 40, 121 }, { "out" }, 0, 0 },
+    { "hifigan", 2, 86, { 14, 33 }, { "out" }, 0, 0 },
+    { "pyannet", 270, 2, { 1300, 2911 }, { "out" }, 0, 0 },
+    { "fullsubnet", 1, 0, { 15, 36 }, { "out" }, 0, 0 },
 };
 
 static const char *net_path(const struct net *n, const char *file)

@@ -3,6 +3,7 @@
 
     python3 make.py export [NAME..]      writes NAME/model.onnx (Debian's python3-torch)
     python3 make.py scans                writes dualpath_scan/model.onnx (onnx)
+    python3 make.py papers [NAME..]      writes those of papers.py (onnx)
     python3 make.py slim   [NAME..]      gives its tensors short names (onnx)
     python3 make.py real FILE OUT        writes OUT: gtcrn with the weights of FILE, the published step form (onnx)
     python3 make.py refs   [NAME..]      writes NAME/LENGTH.OUTPUT.f32 (onnxruntime 1.24)
@@ -16,6 +17,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LENGTHS = {
     "wavenet": [220, 301], "tdnn_lstm": [40, 121], "gtcrn": [17, 40], "dualpath": [11, 32], "dfn3": [16, 37],
     "conformer": [60, 133], "dualpath_scan": [9, 30],
+    "demucs": [203, 518], "convtasnet": [160, 417], "bcresnet": [21, 50], "marblenet": [40, 121], "hifigan": [14, 33],
+    "pyannet": [1300, 2911], "fullsubnet": [15, 36],
 }
 
 
@@ -417,6 +420,15 @@ def scans(_):
     onnx.save(model, os.path.join(folder, "model.onnx"))
 
 
+def papers(names):
+    import onnx
+    import papers as nets
+    for name in names or nets.NETS:
+        folder = os.path.join(HERE, name)
+        os.makedirs(folder, exist_ok=True)
+        onnx.save(nets.model(name), os.path.join(folder, "model.onnx"))
+
+
 def slim(names):
     import onnx
     for name in LENGTHS:
@@ -497,4 +509,4 @@ def refs(names):
 
 
 if __name__ == "__main__":
-    {"export": export, "scans": scans, "slim": slim, "real": real, "refs": refs}[sys.argv[1]](sys.argv[2:])
+    {"export": export, "scans": scans, "papers": papers, "slim": slim, "real": real, "refs": refs}[sys.argv[1]](sys.argv[2:])
