@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/choose.h"
 #include "engine/plan/cost.h"
+#include "pulse/offset.h"
 
 #define CHOICES_MAX 24
 #define WORTH_PERCENT 125 /* of the least effort a frame: a longer pulse is no gain */
@@ -43,14 +44,53 @@ static rill_status choices_make(const rill_model *m, const struct pgraph *least,
     return RILL_OK;
 }
 
+/* Frames by which the latest output comes later than it could with a pulse of one; of `name`. */
+static int64_t latest_output(const rill_model *m, const struct pgraph *g, const char **ret_name)
+{
+    int64_t most = 0;
+    for (uint32_t i = 0; i < m->decluttered.g.n_outputs; i++) {
+        struct ratio late = { 0, 1 };
+        if (g->outputs[i].axis >= 0)
+            late = offset_latency(&g->outputs[i]);
+        int64_t frames = late.num > 0 ? (late.num + late.den - 1) / late.den : 0;
+        if (i == 0 || frames > most) {
+            most = frames;
+            *ret_name = m->decluttered.g.wires[m->decluttered.g.outputs[i]].name;
+        }
+    }
+    return most;
+}
+
+/* The longest pulse with which no output is later than the model's latency_ms. */
+static rill_status frames_by_latency(const rill_model *m, const struct pgraph *least, int64_t *ret,
+                                     rill_error *err)
+{
+    const char *name = "";
+    int64_t all = frames_in(m, least, m->latency_ms), late = latest_output(m, least, &name);
+    if (all == 0)
+        return err_set(err, RILL_UNSUPPORTED,
+                       "a latency of %u ms is asked for, and the model states no sample rate",
+                       m->latency_ms);
+    if (late + least->pulse > all + 1)
+        return err_set(
+            err, RILL_UNSUPPORTED,
+            "a latency of %u ms is %lld frames: output '%s' is %lld late already, and the "
+            "smallest pulse is %lld",
+            m->latency_ms, (long long) all, name, (long long) late, (long long) least->pulse);
+    *ret = all - late + 1;
+    return RILL_OK;
+}
+
 /* `least` is cut for the smallest legal pulse. */
 static rill_status pulse_choose(const rill_model *m, const struct pgraph *least, uint32_t budget_ms,
                                 int64_t *ret, rill_error *err)
 {
     struct choice list[CHOICES_MAX];
     unsigned n = 0, best = 0, k = 0;
-    TRY(choices_make(m, least, frames_in(m, least, budget_ms ? budget_ms : PULSE_BUDGET_MS), list,
-                     &n, err));
+    int64_t longest = frames_in(m, least, budget_ms ? budget_ms : PULSE_BUDGET_MS);
+    if (m->latency_ms && !budget_ms)
+        TRY(frames_by_latency(m, least, &longest, err));
+    TRY(choices_make(m, least, longest, list, &n, err));
     for (unsigned i = 1; i < n; i++)
         best = list[i].effort < list[best].effort ? i : best;
     while (list[k].effort * 100 > list[best].effort * WORTH_PERCENT)
@@ -67,7 +107,8 @@ rill_status pgraph_chosen(struct pgraph *ret, const struct dgraph *t, const stru
     int64_t pulse = c->asked_frames;
     TRY(pgraph_from_dgraph(&least, t, symbol, pulse, c->opts, a, err));
     if (!pulse && symbol)
-        TRY(pulse_choose(c->model, &least, c->budget_ms ? c->budget_ms : c->model->budget_ms,
+        TRY(pulse_choose(c->model, &least,
+                         c->budget_ms || c->model->latency_ms ? c->budget_ms : c->model->budget_ms,
                          &pulse, err));
     if (pulse && pulse > least.pulse)
         return pgraph_from_dgraph(ret, t, symbol, pulse, c->opts, a, err);

@@ -173,6 +173,8 @@ static rill_status tgraph_make(void *opener)
     rill_model *m = o->model;
     TRY(model_transform_and_type(m, o->opts, true, &o->folder, o->err));
     m->budget_ms = o->conf.budget_ms;
+    m->latency_ms = o->conf.latency_ms;
+    m->pulse = m->pulse ? m->pulse : o->conf.pulse;
     m->recurrent = m->recurrent ? m->recurrent : o->conf.recurrent_weights;
     return RILL_OK;
 }

@@ -23,7 +23,8 @@ enum value_kind {
     VALUE_SCORES,
     VALUE_UNITS,
     VALUE_OVERLOAD,
-    VALUE_RECURRENT
+    VALUE_RECURRENT,
+    VALUE_PULSE
 };
 
 struct key {
@@ -43,6 +44,8 @@ static const struct key keys[] = {
     { "model", "summary", VALUE_TEXT, INFO(summary) },
     { "model", "overload", VALUE_OVERLOAD, INFO(overload) },
     { "model", "budget_ms", VALUE_U32, offsetof(struct model_conf, budget_ms) },
+    { "model", "latency_ms", VALUE_U32, offsetof(struct model_conf, latency_ms) },
+    { "model", "pulse", VALUE_PULSE, offsetof(struct model_conf, pulse) },
     { "model", "recurrent_weights", VALUE_RECURRENT,
       offsetof(struct model_conf, recurrent_weights) },
     { "vad", "threshold", VALUE_SHARE, INFO(vad_threshold) },
@@ -220,6 +223,19 @@ static struct range range_of(const struct key *k)
     return (struct range) { k->name, 0, k->kind == VALUE_BLANK ? INT32_MAX : UINT32_MAX };
 }
 
+/* "auto", or frames. */
+static bool set_pulse(const char *value, uint32_t *at)
+{
+    uint64_t n = 0;
+    *at = 0;
+    if (!strcmp(value, "auto"))
+        return true;
+    if (!set_number(value, INT32_MAX, &n) || n == 0)
+        return false;
+    *at = (uint32_t) n;
+    return true;
+}
+
 static bool value_set(struct conf_reading *r, const struct key *k, const char *value, void *at)
 {
     uint64_t n = 0;
@@ -234,6 +250,7 @@ static bool value_set(struct conf_reading *r, const struct key *k, const char *v
     case VALUE_UNITS: return set_choice(value, units_names, at);
     case VALUE_OVERLOAD: return set_choice(value, overload_names, at);
     case VALUE_RECURRENT: return set_choice(value, recurrent_names, at);
+    case VALUE_PULSE: return set_pulse(value, at);
     case VALUE_BLANK:
     case VALUE_U32: break;
     }

@@ -63,11 +63,11 @@ static int run(const struct command *cmd, int argc, char **argv)
     const char *to = NULL;
     int64_t pulse = 0, budget = 0;
     const struct opt table[] = {
-        BUDGET_OPT(budget),
+        BUDGET_OPTS(budget, oo),
         { "output", 'o', OPT_TEXT, &to, "FILE.rill",
           "where to write; takes the place of a file that is there" },
         { "pulse", 'p', OPT_INT, INT_FROM_TO(&pulse, 1, INT32_MAX), "N",
-          "input frames a pulse (default: chosen by cost, see --budget)" },
+          "input frames a pulse (default: chosen by cost, see --budget and --latency)" },
         OPEN_OPTS(oo),
         { 0 },
     };

@@ -307,7 +307,7 @@ static int run(const struct command *cmd, int argc, char **argv)
           "leave the output as late as the model is, so many samples longer" },
         { "model", 'm', OPT_TEXT, &model, "MODEL", "name of the library, model folder or file" },
         MODEL_OPTS(j.open),
-        BUDGET_OPT(j.budget_ms),
+        BUDGET_OPTS(j.budget_ms, j.open),
         { "no-scan-reuse", 0, OPT_FLAG, &j.no_scan_reuse, NULL,
           "look up sizes and places in every iteration of a loop" },
         { 0 },

@@ -347,9 +347,9 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "no-body-substitution", 0, OPT_FLAG, &keep_bodies, NULL, NULL },
         { "profile", 0, OPT_FLAG, &asked.profile, NULL,
           "run a second of noise, print the time of each step, slowest first" },
-        BUDGET_OPT(budget),
+        BUDGET_OPTS(budget, oo),
         { "pulse", 'p', OPT_INT, INT_FROM_TO(&pulse, 1, INT32_MAX), "N",
-          "input frames a pulse (default: chosen by cost, see --budget)" },
+          "input frames a pulse (default: chosen by cost, see --budget and --latency)" },
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 0, 1);

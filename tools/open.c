@@ -6,6 +6,7 @@
 #include "tools/library.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -77,8 +78,8 @@ rill_status open_find_states(struct step_decl *d, const char *path, const struct
     return RILL_OK;
 }
 
-rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o,
-                     rill_error *reterr)
+static rill_status declared_open(rill_model **ret, const char *name, const struct open_opts *o,
+                                 rill_error *reterr)
 {
     static struct step_decl d; /* names are borrowed by the model: a command opens one */
     const rill_model_opts opts = open_opts_of(o);
@@ -92,6 +93,32 @@ rill_status open_any(rill_model **ret, const char *name, const struct open_opts 
         return s;
     }
     return step_model_open(ret, name, &d, &opts, reterr);
+}
+
+/* "40" or "40ms". */
+static rill_status latency_read(const char *text, uint32_t *ret, rill_error *err)
+{
+    char *end;
+    unsigned long v = strtoul(text, &end, 10);
+    bool unit = !*end || !strcmp(end, "ms");
+    if (*text < '0' || *text > '9' || !unit || v < 1 || v > 60000)
+        return err_set(err, RILL_INVALID,
+                       "--latency '%.40s' is no number of milliseconds from 1 to 60000, as in 40ms",
+                       text);
+    *ret = (uint32_t) v;
+    return RILL_OK;
+}
+
+rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o,
+                     rill_error *reterr)
+{
+    uint32_t latency_ms = 0;
+    if (o->latency)
+        TRY(latency_read(o->latency, &latency_ms, reterr));
+    TRY(declared_open(ret, name, o, reterr));
+    if (latency_ms)
+        (*ret)->latency_ms = latency_ms;
+    return RILL_OK;
 }
 
 rill_status open_bare_tell(rill_status refusal, rill_error *err, const char *name)

@@ -11,6 +11,7 @@ struct open_opts {
     struct opt_list shapes, consts, states; /* of bare files */
     struct opt_list transforms, sets, asserts;
     const char *stream;
+    const char *latency; /* "40ms": BUDGET_OPTS; NULL: not asked for */
 };
 
 /* The same as a program gives them. */

@@ -45,10 +45,13 @@ struct opt_real {
 #define INT_FROM_TO(to, least, most) (&(struct opt_int) { to, least, most })
 
 /* Of commands that make plans. */
-#define BUDGET_OPT(ms)                                                                             \
+#define BUDGET_OPTS(ms, open)                                                                      \
+    { "budget", 0,                                                                                 \
+      OPT_INT,  INT_FROM_TO(&(ms), 1, 60000),                                                      \
+      "MS",     "how long a pulse that is chosen by its cost may last (default 20)" },             \
     {                                                                                              \
-        "budget", 0, OPT_INT, INT_FROM_TO(&(ms), 1, 60000), "MS",                                  \
-            "how long a pulse that is chosen by its cost may last (default 20)"                    \
+        "latency", 0, OPT_TEXT, &(open).latency, "MS",                                             \
+            "how late outputs may be, the pulse with it, as in 40ms: the pulse is chosen by that"  \
     }
 #define REAL_FROM_TO(to, least, most) (&(struct opt_real) { to, least, most })
 #define OPT_YEAR_S 31536000 /* the longest that a command is told to last */

@@ -22,15 +22,13 @@ static void file_write(const char *name, const char *text)
 }
 
 /* A model of one audio input at `rate` (0: not stated) and the statements `body`, whose model.conf
- * says budget_ms (0: does not). */
-static rill_model *model_of(unsigned rate, unsigned budget_ms, const char *body)
+ * has `lines` under [model]. */
+static rill_model *model_with(unsigned rate, const char *lines, const char *body)
 {
-    char text[4096], budget[32] = "";
+    char text[4096];
     rill_model *m = NULL;
     rill_error err = { 0 };
-    if (budget_ms)
-        snprintf(budget, sizeof budget, "budget_ms = %u\n", budget_ms);
-    snprintf(text, sizeof text, "[model]\ntask = denoise\n%s", budget);
+    snprintf(text, sizeof text, "[model]\ntask = denoise\n%s\n", lines);
     if (rate)
         snprintf(text + strlen(text), 200, "sample_rate = %u\n[input.x]\nkind = audio\n", rate);
     file_write("model.conf", text);
@@ -42,6 +40,15 @@ static rill_model *model_of(unsigned rate, unsigned budget_ms, const char *body)
         printf("%s\n", err.text);
     check(m != NULL, body, rate);
     return m;
+}
+
+/* Of one that says budget_ms (0: does not). */
+static rill_model *model_of(unsigned rate, unsigned budget_ms, const char *body)
+{
+    char budget[32] = "";
+    if (budget_ms)
+        snprintf(budget, sizeof budget, "budget_ms = %u", budget_ms);
+    return model_with(rate, budget, body);
 }
 
 static uint32_t pulse_of(const rill_model *m, uint32_t asked, uint32_t budget_ms)
@@ -88,6 +95,27 @@ static void test_choice(void)
     }
 }
 
+/* The output of the convolution is 400 frames late, which its pulse comes on top of. */
+static void test_latency(void)
+{
+    static const struct {
+        const char *conf;
+        uint32_t least, most; /* 0: refused */
+    } cases[] = {
+        { "latency_ms = 40\npulse = auto", 32, 241 },
+        { "latency_ms = 26", 8, 17 },
+        { "latency_ms = 25", 1, 1 },
+        { "latency_ms = 20", 0, 0 },
+        { "pulse = 48", 48, 48 },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        rill_model *m = model_with(16000, cases[i].conf, FIR);
+        uint32_t pulse = pulse_of(m, 0, 0);
+        check(pulse >= cases[i].least && pulse <= cases[i].most, cases[i].conf, pulse);
+        rill_model_free(m);
+    }
+}
+
 /* What is longer than the budget already stays as short as it can be. */
 static void test_long(void)
 {
@@ -103,6 +131,7 @@ int main(void)
 {
     check(mkdtemp(dir) != NULL, dir, 0);
     test_choice();
+    test_latency();
     test_long();
     char path[64];
     snprintf(path, sizeof path, "%s/model.conf", dir);
