@@ -43,10 +43,10 @@ static bool may_lack(const struct pulser *p, const struct flow *f, int64_t end)
     return false;
 }
 
-rill_status kept_frames(struct pulser *p, const struct node *n, struct flow *f, int64_t first,
-                        int64_t frames)
+rill_status kept_frames(struct pulser *p, const struct node *n, unsigned k, struct flow *f,
+                        int64_t first, int64_t frames)
 {
-    uint32_t w = n->out[0];
+    uint32_t w = n->out[k];
     if (p->outer)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: in a body it takes frames at fixed places of the sequence; "

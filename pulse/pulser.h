@@ -164,9 +164,9 @@ int64_t kept_delay(const struct pulser *p, const struct node *n, const struct st
 
 /* ---- kept.c: frames at fixed places of a sequence ---- */
 
-/* Output 0 of n: frames first.. of f, as many as the wire has, kept once they have come. */
-rill_status kept_frames(struct pulser *p, const struct node *n, struct flow *f, int64_t first,
-                        int64_t frames);
+/* Output k of n: frames first.. of f, so many, kept once they have come. */
+rill_status kept_frames(struct pulser *p, const struct node *n, unsigned k, struct flow *f,
+                        int64_t first, int64_t frames);
 /* Refuses n where sequences may be shorter than what it keeps. */
 rill_status kept_check(const struct pulser *p, const struct node *n);
 /* The node as it is, of kept frames and constants. */

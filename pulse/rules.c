@@ -414,7 +414,7 @@ static const struct axis_row rows[OP_COUNT] = {
         .way = "over a window of frames, under a mask of positions, it streams"),
     ROW(SPACE_TO_DEPTH, MOVED, "all but batch", .map = map_batch,
         .way = "Reshape and Transpose written out may stream"),
-    ROW(SPLIT, MOVED, "axis", .map = map_axis_attr, .way = "Slice from a fixed frame on streams"),
+    ROW(SPLIT, MOVED, "axis", .map = map_axis_attr, .rule = rule_split, .streams = true),
     ROW(SQUEEZE, MOVED, "axes", .map = map_squeeze),
     ROW(TILE, MOVED, "the repeated", .rule = rule_tile, .source = source_expand),
     ROW(TOPK, GLOBAL, "axis", .map = map_axis_attr),

@@ -14,7 +14,7 @@ pulse_rule *pulse_source_find(const struct op *op);
 
 /* rules_window.c */
 pulse_rule rule_average_pool, rule_conv, rule_conv_integer, rule_frame, rule_lp_pool, rule_max_pool,
-    rule_slice, rule_stft;
+    rule_slice, rule_split, rule_stft;
 /* rules_bytes.c */
 pulse_rule rule_byte_conv, rule_byte_pool;
 /* rules_deconv.c, rules_overlap.c */

@@ -178,7 +178,7 @@ static rill_status gather_kept(struct pulser *p, const struct node *n, struct fl
         return pulser_no_memory(p);
     for (int64_t i = 0; i < tensor_count(v); i++)
         ((int64_t *) at->data)[i] = tensor_get_i64(v, v->data, i) - least;
-    TRY(kept_frames(p, n, f, least, most - least + 1));
+    TRY(kept_frames(p, n, 0, f, least, most - least + 1));
     p->kept[w].direct = 0;
     p->kept[w].frames = NULL; /* of a shorter sequence there is no whole run */
     in[0] = p->map[w];

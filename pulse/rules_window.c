@@ -389,7 +389,7 @@ rill_status rule_slice(struct pulser *p, const struct node *n)
     int64_t first, frames;
     if (at >= 0 && slice_keeps(p, n, at, &f, &first, &frames)) {
         TRY(slice_others(p, n, at, &f.wire));
-        return kept_frames(p, n, &f, first, frames);
+        return kept_frames(p, n, 0, &f, first, frames);
     }
     if (at >= 0)
         TRY(slice_time(p, n, at, &f));
@@ -399,6 +399,61 @@ rill_status rule_slice(struct pulser *p, const struct node *n)
         p->padded[n->out[0]] = q;
     TRY(slice_others(p, n, at, &f.wire));
     return pulser_bind(p, n, 0, f.wire, &f.sf);
+}
+
+/* ---- Split ---- */
+
+/* Output k, frames begin.. of the sequence: those up to its end, or a few that are kept. */
+static rill_status part_emit(struct pulser *p, const struct node *n, unsigned k,
+                             const struct dim *begin)
+{
+    struct flow f;
+    int64_t first, frames, num, den;
+    char text[128];
+    flow_of(p, n->in[0], &f);
+    const struct dim *size = pulser_fact(p, n->out[k])->shape[f.sf.axis];
+    if (!dim_is_const(begin)) {
+        dim_print(begin, text, sizeof text);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: output %u starts at frame %s of axis %d, the time axis, "
+                       "which counts from the end of the sequence",
+                       k, text, f.sf.axis);
+    }
+    first = dim_value(begin);
+    if (dim_is_const(size)) {
+        frames = dim_value(size);
+        return kept_frames(p, n, k, &f, first, frames);
+    }
+    if (!pulser_growth(p, size, &num, &den)) {
+        dim_print(size, text, sizeof text);
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: output %u has %s frames of axis %d, the time axis, not a "
+                       "part that grows with the stream",
+                       k, text, f.sf.axis);
+    }
+    offset_cut(&f.sf, first, 1);
+    TRY(flow_every(p, n, &f, first, 1, 0));
+    return pulser_bind(p, n, k, f.wire, &f.sf);
+}
+
+rill_status rule_split(struct pulser *p, const struct node *n)
+{
+    struct flow f;
+    if (!flow_of(p, n->in[0], &f) ||
+        axis_normalise(axis_of(n), pulser_fact(p, n->in[0])->rank) != f.sf.axis)
+        return pulser_off_axis(p, n);
+    const struct dim *begin = dim_int(p->dst->dims, 0);
+    const struct tensor *sizes = node_value(p->src, n, 1);
+    for (unsigned k = 0; k < n->n_out; k++) {
+        uint32_t w = n->out[k];
+        if (w != WIRE_NONE && graph_wire_is_read(p->src, w))
+            TRY(part_emit(p, n, k, begin));
+        if (w == WIRE_NONE && !sizes)
+            return pulser_refuse_axis(p, n, 0, f.sf.axis, NULL);
+        begin = dim_add(p->dst->dims, begin,
+                        w == WIRE_NONE ? dim_at(p, sizes, k) : pulser_fact(p, w)->shape[f.sf.axis]);
+    }
+    return RILL_OK;
 }
 
 /* ---- framing ---- */

@@ -151,6 +151,18 @@ static void emit_resample(struct gb *b, struct stage *s, const int *v)
                  s->wire, WIRE_NONE, gb_floats(b, 3, scales));
 }
 
+/* The first frames and the rest change places, as far as they stream. */
+static void emit_part(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", s->wire), gb_ints(b, 2)),
+             head = gb_ints(b, v[0]), rest = GB(b, "Sub", "", length, head);
+    uint32_t sizes =
+        v[1] ? GB(b, "Concat", "axis=0", rest, head) : GB(b, "Concat", "axis=0", head, rest);
+    struct node *n = gb_node(b, "Split", "axis=2", (uint32_t[]) { s->wire, sizes }, 2, 2);
+    if (n)
+        s->wire = n->out[!v[1]];
+}
+
 /* Frames at fixed places of the sequence: in front of differences, or beside every frame. */
 static void emit_keep(struct gb *b, struct stage *s, const int *v)
 {
@@ -408,6 +420,7 @@ const struct step_kind steps_other[] = {
     { "resize",
       { { "times", 1, 3, 2 }, { "way", 0, 2, 0 }, { "both", 0, 1, 0 }, { "smooth", 0, 2, 0 } },
       emit_resize },
+    { "part", { { "n", 1, 3, 1 }, { "back", 0, 1, 0 } }, emit_part },
     { "keep", { { "how", 0, 2, 0 }, { "k", 1, 3, 1 }, { "late", 0, 2, 0 } }, emit_keep },
     { "resample",
       { { "up", 1, 5, 3 },

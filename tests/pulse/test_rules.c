@@ -284,8 +284,6 @@ static const struct oracle_case cases[] = {
       ONE("ReverseSequence", "batch_axis=1 time_axis=0", .perm = "2,0,1", .other = INTS,
           .ints = { 1 }, .n_ints = 1),
       { "(ReverseSequence)", "backward along axis 0 of input 0", "last one", "time" } },
-    { "Split of time", ONE("Split", "axis=2 num_outputs=1", .other = NONE),
-      { "(Split)", "axis 2 of input 0", "Slice", NULL } },
     { "Compress of time", ONE("Compress", "axis=2", .other = BOOLS),
       { "(Compress)", "axis 2", "Slice and Gather", NULL } },
     { "Compress of channels", ONE("Compress", "axis=1", .other = BOOLS), STREAMS },
