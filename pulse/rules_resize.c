@@ -87,6 +87,7 @@ struct stretch {
     int64_t past;   /* frames behind the last that are read */
     int64_t beyond; /* and by how many all that a frame reads lie behind it */
     int64_t delay, history;
+    bool single; /* where the output has one frame that is the first of the input */
 };
 
 struct reach {
@@ -126,6 +127,19 @@ static bool taps_same(const struct resize_map *a, const struct resize_map *b, in
     return true;
 }
 
+/* pytorch_half_pixel lays the only frame of an output on the first of the input. */
+static bool single_first(const struct resize_map *m)
+{
+    struct resize_taps t;
+    if (m->attr->coord != COORD_PYTORCH || m->out != 1)
+        return false;
+    resize_taps_of(m, 0, &t);
+    for (int k = 0; k < t.n; k++)
+        if (t.weight[k] != (t.at[k] == 0 ? 1 : 0))
+            return false;
+    return true;
+}
+
 #define LENGTHS_TRIED 1200
 #define LENGTHS_FAR 8
 #define PLACES_TRIED ((int64_t) 1 << 20)
@@ -151,8 +165,10 @@ static bool length_same(const struct pulser *p, const struct resized *z, int64_t
         return true;
     resize_map_scale(&whole, z->scale, z->scale > 0);
     for (int64_t i = 0; i < whole.out && i < PLACES_TRIED; i++)
-        if (!taps_same(&whole, &periodic, i))
-            return false;
+        if (!taps_same(&whole, &periodic, i)) {
+            s->single |= single_first(&whole);
+            return single_first(&whole);
+        }
     struct reach last = reach_of(&periodic, whole.out - 1);
     s->past = larger(s->past, last.high - (whole.in - 1));
     s->beyond = larger(s->beyond, last.low - (whole.in - 1));
@@ -164,12 +180,27 @@ static bool lengths_same(const struct pulser *p, const struct resized *z, int64_
                          struct stretch *s)
 {
     s->past = s->beyond = 0;
+    s->single = false;
     for (int64_t i = 0; i < LENGTHS_TRIED + LENGTHS_FAR; i++) {
         int64_t at = (i < LENGTHS_TRIED ? i : 100003 - LENGTHS_TRIED + i) * of;
         if (dims_allow(p->dst->dims, p->symbol, at) && !length_same(p, z, at, s))
             return false;
     }
     return true;
+}
+
+/* The frame at or in front of output frame i. */
+static int64_t place_under(const struct stretch *s, int64_t i)
+{
+    int64_t at = i * s->down;
+    return at / s->up - (at % s->up < 0);
+}
+
+/* The delay by which it is known, when output frame 0 comes, whether it is the only one. */
+static int64_t single_known(const struct flow *f, const struct stretch *s)
+{
+    int64_t frames = (2 * s->down + s->up - 1) / s->up;
+    return (frames - 1 + f->sf.delay) / s->down * s->up;
 }
 
 /* The delay by which every frame is there that an output frame reads; runs of `down` input frames
@@ -186,9 +217,13 @@ static void stretch_place(const struct resize_map *m, const struct flow *f, stru
         s->delay = larger(s->delay, run * s->up - i);
         s->front = larger(s->front, -r.low);
     }
+    if (s->single)
+        s->delay = larger(s->delay, single_known(f, s));
     for (int64_t i = 0; i < s->up; i++) {
         struct reach r = reach_of(m, i - s->delay);
+        int64_t under = s->single ? place_under(s, i - s->delay) : r.low;
         lowest = r.low < lowest ? r.low : lowest;
+        lowest = under < lowest ? under : lowest;
     }
     s->history = larger(s->beyond - lowest - f->sf.delay, 0);
 }
@@ -213,8 +248,10 @@ static rill_status stretch_clamp(struct pulser *p, const struct node *n, struct 
     return pulser_emit(p, &op_pulse_pad, n->name, a, in, 2, &f->wire, 1);
 }
 
-static rill_status stretch_emit(struct pulser *p, const struct node *n, struct flow *f,
-                                const struct stretch *s)
+/* The resized frames of a run; mode and place: CHOICES of the op. */
+static rill_status frames_emit(struct pulser *p, const struct node *n, const struct flow *f,
+                               const struct stretch *s, const struct stream_fact *to, int mode,
+                               int coord, int near, uint32_t *ret)
 {
     const struct attr list[] = {
         { .name = "window_axis", .kind = ATTR_INT, .i = f->sf.axis },
@@ -222,22 +259,78 @@ static rill_status stretch_emit(struct pulser *p, const struct node *n, struct f
         { .name = "window_down", .kind = ATTR_INT, .i = s->down },
         { .name = "window_first", .kind = ATTR_INT, .i = -s->delay },
         { .name = "window_shift", .kind = ATTR_INT, .i = f->sf.delay + s->history },
+        { .name = "mode", .kind = ATTR_CHOICE, .i = mode },
+        { .name = "coordinate_transformation_mode", .kind = ATTR_CHOICE, .i = coord },
+        { .name = "nearest_mode", .kind = ATTR_CHOICE, .i = near },
     };
     uint32_t in[4] = { f->wire, WIRE_NONE, WIRE_NONE, WIRE_NONE };
+    const struct flow made = { f->wire, *to };
     void *attr;
-    if (__builtin_mul_overflow(f->sf.pulse / s->down, s->up, &f->sf.pulse) ||
-        f->sf.pulse > INT32_MAX)
-        return op_fail(p->err, RILL_LIMIT, n, "a pulse that is %lld times as long is too long",
-                       (long long) s->up);
     TRY(pulser_attr_copy(p, n, list, sizeof list / sizeof *list, &attr));
-    f->sf.delay = s->delay;
-    f->sf.uniform = false;
-    flow_scale(&f->sf, s->down, s->up);
     if (has_input(p, n, IN_SCALES))
         in[IN_SCALES] = p->map[n->in[IN_SCALES]];
-    TRY(resize_sizes(p, n, f, &in[IN_SIZES]));
-    TRY(pulser_emit(p, n->op, n->name, attr, in, 4, &f->wire, 1));
-    return pulser_bind(p, n, 0, f->wire, &f->sf);
+    TRY(resize_sizes(p, n, &made, &in[IN_SIZES]));
+    return pulser_emit(p, n->op, n->name, attr, in, 4, ret, 1);
+}
+
+/* bool[pulse], along the axis of a wire: the frame `ahead` of this one is of the sequence. */
+static rill_status frame_valid(struct pulser *p, const struct node *n, const struct stream_fact *sf,
+                               int64_t ahead, uint32_t *ret)
+{
+    struct clock_attr *at = arena_new(p->arena, struct clock_attr);
+    uint32_t clock;
+    if (!at)
+        return pulser_no_memory(p);
+    *at = (struct clock_attr) { .pulse = sf->pulse, .delay = sf->delay - ahead };
+    TRY(pulser_length_place(p, pulser_fact(p, n->out[0])->shape[sf->axis], &at->length));
+    TRY(pulser_clock(p, &clock));
+    return pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, ret, 1);
+}
+
+/* The first frame of the input where the output has only one: neither is there one behind it, nor
+ * in front. */
+static rill_status single_emit(struct pulser *p, const struct node *n, const struct flow *f,
+                               const struct stretch *s, const struct stream_fact *to, uint32_t *y)
+{
+    uint32_t first, two[2], many, shape, in[3];
+    int64_t dim[RANK_MAX];
+    int rank = pulser_fact(p, n->out[0])->rank;
+    for (int i = 0; i < rank; i++) {
+        dim[i] = i == to->axis ? to->pulse : 1;
+        if (i != to->axis &&
+            pulser_fact(p, n->in[IN_X])->shape[i] != pulser_fact(p, n->out[0])->shape[i])
+            return op_fail(
+                p->err, RILL_UNSUPPORTED, n,
+                "cannot stream: by pytorch_half_pixel an output of one frame lies on the "
+                "first, and another axis is resized, too; half_pixel streams");
+    }
+    TRY(frames_emit(p, n, f, s, to, RESIZE_NEAREST, COORD_ASYMMETRIC, NEAR_FLOOR, &first));
+    TRY(frame_valid(p, n, to, 1, &two[0]));
+    TRY(frame_valid(p, n, to, -1, &two[1]));
+    TRY(pulser_emit_op(p, OP_OR, n->name, NULL, 0, two, 2, &many));
+    TRY(pulser_ints(p, n->name, dim, (unsigned) rank, &shape));
+    TRY(pulser_emit_op(p, OP_RESHAPE, n->name, NULL, 0, (uint32_t[]) { many, shape }, 2, &in[0]));
+    in[1] = *y;
+    in[2] = first;
+    return pulser_emit_op(p, OP_WHERE, n->name, NULL, 0, in, 3, y);
+}
+
+static rill_status stretch_emit(struct pulser *p, const struct node *n, const struct flow *f,
+                                const struct stretch *s)
+{
+    const struct resize_attr *a = resize_attr_of(n);
+    struct stream_fact to = f->sf;
+    uint32_t y;
+    if (__builtin_mul_overflow(to.pulse / s->down, s->up, &to.pulse) || to.pulse > INT32_MAX)
+        return op_fail(p->err, RILL_LIMIT, n, "a pulse that is %lld times as long is too long",
+                       (long long) s->up);
+    to.delay = s->delay;
+    to.uniform = false;
+    flow_scale(&to, s->down, s->up);
+    TRY(frames_emit(p, n, f, s, &to, a->mode, a->coord, a->near, &y));
+    if (s->single)
+        TRY(single_emit(p, n, f, s, &to, &y));
+    return pulser_bind(p, n, 0, y, &to);
 }
 
 static rill_status stretch_rule(struct pulser *p, const struct node *n, struct flow *f,
@@ -247,7 +340,7 @@ static rill_status stretch_rule(struct pulser *p, const struct node *n, struct f
         .attr = resize_attr_of(n), .out = -1, .num = s->up, .den = s->down
     };
     TRY(pulser_want_multiple(p, n, &f->sf, s->down, "its ratio"));
-    if (s->past > 0)
+    if (s->past > 0 || s->single)
         TRY(flow_resolve(p, n, f));
     stretch_place(&m, f, s);
     p->windows[n - p->src->nodes] =
