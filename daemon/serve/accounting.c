@@ -53,14 +53,21 @@ static void worst_note(struct session *s, const struct lane_rec *r, uint32_t pul
     worst_put(s->daemon->worst, &p);
 }
 
+/* 0: the model does not say how long a pulse lasts. */
+static uint64_t stated_pulse_us(const struct session *s)
+{
+    const struct lane_model *m = &s->model->lane;
+    return m->rate || m->is_timed ? lane_pulse_us(m) : 0;
+}
+
 void account_pulse(struct session *s, const struct lane_rec *r)
 {
-    uint64_t pulse_us = lane_pulse_us(&s->model->lane);
+    uint64_t pulse_us = stated_pulse_us(s);
     uint64_t consumed = atomic_load_explicit(&s->lane->consumed, memory_order_acquire);
     uint64_t audio_us =
         session_us(s, consumed) - session_us(s, s->audio_noted); /* adds up without rounding */
     bool miss = s->live && (uint64_t) r->queue_us + r->compute_us > pulse_us;
-    double rtf = (double) r->compute_us / (double) (pulse_us ? pulse_us : 1);
+    double rtf = pulse_us ? (double) r->compute_us / (double) pulse_us : 0;
     s->audio_noted = consumed;
     s->compute_us += r->compute_us;
     s->misses += miss;
@@ -73,7 +80,8 @@ void account_pulse(struct session *s, const struct lane_rec *r)
                        &(struct pulse_counts) { r->compute_us, r->queue_us, r->batch, audio_us,
                                                 miss });
     uint64_t now_us = s->daemon->life->tick_us;
-    if (worst_is(s->daemon->worst, r->queue_us + r->compute_us, (uint32_t) pulse_us, now_us))
+    if (pulse_us &&
+        worst_is(s->daemon->worst, r->queue_us + r->compute_us, (uint32_t) pulse_us, now_us))
         worst_note(s, r, (uint32_t) pulse_us, now_us);
 }
 
@@ -104,7 +112,7 @@ void account_finished(struct session *s, bool cancelled)
 {
     uint64_t in = s->lane ? atomic_load_explicit(&s->lane->consumed, memory_order_acquire) : 0;
     uint64_t audio_us = session_us(s, in);
-    uint64_t pulse_us = lane_pulse_us(&s->model->lane);
+    uint64_t pulse_us = stated_pulse_us(s);
     char format[40] = "ports";
     if (s->gone)
         return;

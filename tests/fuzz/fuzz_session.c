@@ -136,6 +136,27 @@ static void audio_follow(Rill__Audio *a, struct bytes_in *b)
     pos[a->stream] += a->pcm.len / 4;
 }
 
+static void frames_follow(Rill__Frames *a, struct bytes_in *b)
+{
+    a->stream %= STREAMS;
+    if (take_u8(b) % 16 == 0)
+        return;
+    a->port = (char *) (uintptr_t) (take_u8(b) % 4 ? "pcm" : "");
+    a->type = (Rill__ElementType) (take_u8(b) % 8 ? take_u8(b) % 2 : a->type);
+    a->data.len -= take_u8(b) % 8 ? a->data.len % 4 : 0;
+    a->pos = pos[a->stream];
+    a->at_bytes = take_u8(b) % 32 ? 0 : a->at_bytes;
+    pos[a->stream] += a->data.len / 4;
+}
+
+static void open_ports_follow(Rill__OpenPorts *o, struct bytes_in *b)
+{
+    o->stream %= STREAMS;
+    pos[o->stream] = 0;
+    o->n_want = take_u8(b) % 8 ? 0 : o->n_want;
+    o->pace = (Rill__Pace) (take_u8(b) % 2);
+}
+
 static void open_follow(Rill__OpenStream *o, struct bytes_in *b)
 {
     static const uint32_t rates[] = { 16000, 48000, 8000, 44100 };
@@ -155,7 +176,7 @@ static void open_follow(Rill__OpenStream *o, struct bytes_in *b)
     o->pace = (Rill__Pace) (take_u8(b) % 2);
 }
 
-/* The member that the next byte picks; audio and opening more often than the rest. */
+/* The member that the next byte picks; audio, frames and opening more often than the rest. */
 static const ProtobufCFieldDescriptor *member_take(struct bytes_in *b)
 {
     const ProtobufCMessageDescriptor *d = &rill__client_frame__descriptor;
@@ -164,6 +185,10 @@ static const ProtobufCFieldDescriptor *member_take(struct bytes_in *b)
         return protobuf_c_message_descriptor_get_field_by_name(d, "audio");
     if (k < 120)
         return protobuf_c_message_descriptor_get_field_by_name(d, "open");
+    if (k < 144)
+        return protobuf_c_message_descriptor_get_field_by_name(d, "frames");
+    if (k < 160)
+        return protobuf_c_message_descriptor_get_field_by_name(d, "open_ports");
     return &d->fields[k % d->n_fields];
 }
 
@@ -183,6 +208,10 @@ static size_t message_make(uint8_t *to, size_t cap, struct bytes_in *b)
         audio_follow(f.audio, b);
     if (f.m_case == RILL__CLIENT_FRAME__M_OPEN)
         open_follow(f.open, b);
+    if (f.m_case == RILL__CLIENT_FRAME__M_FRAMES)
+        frames_follow(f.frames, b);
+    if (f.m_case == RILL__CLIENT_FRAME__M_OPEN_PORTS)
+        open_ports_follow(f.open_ports, b);
     size_t n = rill__client_frame__get_packed_size(&f);
     if (n > cap - 4 || !n)
         return 0;
