@@ -125,8 +125,34 @@ static bool is_output(const struct job *j, uint32_t wire)
     return false;
 }
 
+/* INVALID: a filter has nothing to show. */
+static rill_status filters_check(struct job *j)
+{
+    for (unsigned d = 0; d < j->dumps.n + j->dump_ops.n; d++) {
+        const bool by_op = d >= j->dumps.n;
+        const char *filter = by_op ? j->dump_ops.item[d - j->dumps.n] : j->dumps.item[d];
+        bool found = false;
+        for (uint32_t i = 0; i < j->g.n_nodes; i++)
+            for (unsigned k = 0; k < j->g.nodes[i].n_out; k++) {
+                uint32_t w = j->g.nodes[i].out[k];
+                const char *name = by_op ? j->g.nodes[i].op->name
+                    : w == WIRE_NONE     ? ""
+                                         : j->g.wires[w].name;
+                found |= !fnmatch(filter, name, 0);
+            }
+        if (!found)
+            return err_set(
+                &j->err, RILL_INVALID,
+                "--dump%s '%.80s' is no %s of the graph that runs (--pass typed has those of "
+                "the file)",
+                by_op ? "-op" : "", filter, by_op ? "op" : "wire that a node makes");
+    }
+    return RILL_OK;
+}
+
 static rill_status watched_add(struct job *j)
 {
+    TRY(filters_check(j));
     for (uint32_t i = 0; i < j->g.n_nodes; i++)
         for (unsigned k = 0; k < j->g.nodes[i].n_out; k++) {
             uint32_t w = j->g.nodes[i].out[k];
@@ -285,6 +311,17 @@ static rill_status state_begin(struct job *j, uint32_t input, const struct tenso
                           "the size of state '%.80s' is open: --set or --shape says it", w->name);
 }
 
+/* What the data says, what the model says, or 0. */
+static rill_status state_value(struct job *j, uint32_t input, const struct tensor *init,
+                               const struct tensor **ret)
+{
+    struct run_inputs first = j->data;
+    first.steps = 1;
+    return npz_find(&j->data.given, j->g.wires[j->g.inputs[input]].name)
+        ? run_input_at(&first, &j->g, input, 0, &j->arena, ret, &j->err)
+        : state_begin(j, input, init, ret);
+}
+
 /* The reference's values of what was cut, as inputs of this step. */
 static rill_status inputs_make(struct job *j, int64_t step, struct arena *a,
                                const struct tensor **in)
@@ -333,7 +370,7 @@ static rill_status steps_run(struct job *j, const struct graph *of)
     struct arena old = { 0 };
     rill_status s = in && out ? RILL_OK : no_memory(j);
     for (uint32_t i = 0; s == RILL_OK && i < j->n_states; i++)
-        s = state_begin(j, j->n_in + j->n_cut + i, of->states[i].init, &in[j->n_in + j->n_cut + i]);
+        s = state_value(j, j->n_in + j->n_cut + i, of->states[i].init, &in[j->n_in + j->n_cut + i]);
     uint64_t mode = floats_flush();
     for (int64_t step = 0; s == RILL_OK && step < j->steps; step++) {
         struct arena now = { 0 };
@@ -391,9 +428,12 @@ static rill_status data_read(struct job *j)
 {
     rill_model_info info = { .struct_bytes = sizeof info };
     rill_model_get_info(j->model, &info);
-    j->data = (struct run_inputs) {
-        .arena = &j->arena, .seed = (uint32_t) j->seed, .steps = j->steps, .rate = info.sample_rate
-    };
+    j->data = (struct run_inputs) { .arena = &j->arena,
+                                    .seed = (uint32_t) j->seed,
+                                    .steps = j->steps,
+                                    .rate = info.sample_rate,
+                                    .n_in = j->n_in,
+                                    .n_cut = j->n_cut };
     for (unsigned i = 0; i < j->inputs.n; i++)
         TRY(run_inputs_read(&j->data, &j->g, j->inputs.item[i], &j->err));
     return RILL_OK;

@@ -36,7 +36,8 @@ static const char *value_of(const char *header, const char *key)
     return at + strspn(at, " ");
 }
 
-static rill_status type_read(const char *header, enum dtype *ret, rill_error *err)
+static rill_status type_read(const char *header, enum dtype *ret, bool *ret_swapped,
+                             rill_error *err)
 {
     const char *at = value_of(header, "'descr':");
     if (!at || *at != '\'')
@@ -44,16 +45,14 @@ static rill_status type_read(const char *header, enum dtype *ret, rill_error *er
                        "no array of numbers: its header does not say 'descr'");
     size_t n = strcspn(++at, "'");
     for (size_t i = 0; i < N_TYPES; i++)
-        if (n == 3 && !strncmp(at + 1, type_names[i].text + 1, 2) &&
-            (*at == '<' || *at == '|' || *at == '=')) {
+        if (n == 3 && !strncmp(at + 1, type_names[i].text + 1, 2) && strchr("<|=>", *at)) {
             *ret = type_names[i].type;
+            *ret_swapped = *at == '>' && dtype_bytes(*ret) > 1;
             return RILL_OK;
         }
-    return err_set(
-        err, RILL_UNSUPPORTED,
-        "an array of type '%.*s'; read are f2, f4, f8, i1 to i8, u1 to u8 and b1, little "
-        "endian",
-        n < 40 ? (int) n : 40, at);
+    return err_set(err, RILL_UNSUPPORTED,
+                   "an array of type '%.*s'; read are f2, f4, f8, i1 to i8, u1 to u8 and b1",
+                   n < 40 ? (int) n : 40, at);
 }
 
 static rill_status shape_read(const char *header, struct tensor *ret, rill_error *err)
@@ -86,21 +85,21 @@ rill_status npy_length(size_t *ret, const uint8_t *data, size_t n, rill_error *r
         : err_set(reterr, RILL_MALFORMED, "its header ends behind its end");
 }
 
-rill_status npy_header(struct tensor *ret, struct arena *a, const uint8_t *data, size_t n,
-                       uint64_t n_file, rill_error *reterr)
+rill_status npy_header(struct tensor *ret, struct npy_layout *ret_layout, struct arena *a,
+                       const uint8_t *data, size_t n, uint64_t n_file, rill_error *reterr)
 {
     struct tensor shape = { 0 };
+    struct npy_layout layout = { false, false };
     int64_t count;
     const size_t begin = data[6] >= 2 ? 12 : 10;
     const char *header = arena_printf(a, "%.*s", (int) (n - begin), (const char *) data + begin);
     if (!header)
         return err_set(reterr, RILL_NOMEM, "out of memory");
-    TRY(type_read(header, &shape.type, reterr));
+    TRY(type_read(header, &shape.type, &layout.is_swapped, reterr));
     const char *order = value_of(header, "'fortran_order':");
-    if (!order || strncmp(order, "False", 5) != 0)
-        return err_set(
-            reterr, RILL_UNSUPPORTED,
-            "an array in Fortran order; numpy.ascontiguousarray makes it one in C order");
+    layout.is_fortran = order && !strncmp(order, "True", 4);
+    if (!order || (!layout.is_fortran && strncmp(order, "False", 5) != 0))
+        return err_set(reterr, RILL_MALFORMED, "its header does not say 'fortran_order'");
     TRY(shape_read(header, &shape, reterr));
     if (!tensor_count_checked(&shape, &count) ||
         (uint64_t) count > NPY_BYTES_MAX / dtype_bytes(shape.type))
@@ -109,6 +108,51 @@ rill_status npy_header(struct tensor *ret, struct arena *a, const uint8_t *data,
         return err_set(reterr, RILL_MALFORMED, "it holds %llu bytes of %zu that its shape takes",
                        (unsigned long long) (n_file - n), tensor_bytes(&shape));
     *ret = shape;
+    *ret_layout = layout;
+    return RILL_OK;
+}
+
+static void bytes_swap(const struct tensor *t)
+{
+    const size_t bytes = dtype_bytes(t->type), n = tensor_bytes(t);
+    uint8_t *at = t->data;
+    for (size_t i = 0; i < n; i += bytes)
+        for (size_t k = 0; k < bytes / 2; k++) {
+            uint8_t x = at[i + k];
+            at[i + k] = at[i + bytes - 1 - k];
+            at[i + bytes - 1 - k] = x;
+        }
+}
+
+/* The first axis is the first to change in `from`, the last one in t. */
+static void axes_turn(const struct tensor *t, const uint8_t *from)
+{
+    const size_t bytes = dtype_bytes(t->type);
+    const int64_t n = tensor_count(t);
+    int64_t index[RANK_MAX] = { 0 };
+    for (int64_t i = 0; i < n; i++) {
+        int64_t at = 0;
+        for (int k = t->rank; k-- > 0;)
+            at = at * t->dim[k] + index[k];
+        memcpy((uint8_t *) t->data + (size_t) i * bytes, from + (size_t) at * bytes, bytes);
+        for (int k = t->rank; k-- > 0 && ++index[k] == t->dim[k];)
+            index[k] = 0;
+    }
+}
+
+rill_status npy_settle(const struct tensor *t, const struct npy_layout *layout, rill_error *reterr)
+{
+    const size_t bytes = tensor_bytes(t);
+    uint8_t *from = layout->is_fortran && bytes ? malloc(bytes) : NULL;
+    if (layout->is_fortran && bytes && !from)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    if (layout->is_swapped)
+        bytes_swap(t);
+    if (from) {
+        memcpy(from, t->data, bytes);
+        axes_turn(t, from);
+    }
+    free(from);
     return RILL_OK;
 }
 
@@ -116,13 +160,18 @@ rill_status npy_read(const struct tensor **ret, struct arena *a, const uint8_t *
                      rill_error *reterr)
 {
     struct tensor t;
+    struct npy_layout layout;
     size_t at;
     TRY(npy_length(&at, data, n, reterr));
     if (at > n)
         return err_set(reterr, RILL_MALFORMED, "its header ends behind its end");
-    TRY(npy_header(&t, a, data, at, n, reterr));
-    *ret = tensor_from_data(a, t.type, t.rank, t.dim, data + at);
-    return *ret ? RILL_OK : err_set(reterr, RILL_NOMEM, "out of memory");
+    TRY(npy_header(&t, &layout, a, data, at, n, reterr));
+    const struct tensor *made = tensor_from_data(a, t.type, t.rank, t.dim, data + at);
+    if (!made)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    TRY(npy_settle(made, &layout, reterr));
+    *ret = made;
+    return RILL_OK;
 }
 
 static void number_put(uint8_t *p, uint64_t v, int bytes)

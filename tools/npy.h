@@ -10,15 +10,22 @@
 #define NPY_MADE_MAX 512     /* of those that are written */
 #define NPY_BYTES_MAX ((uint64_t) 2 << 30)
 
-/* Little endian, in C order; it lives in a. The caller names the file. */
+/* How a file has the numbers: the first axis the first to change; the highest byte first. */
+struct npy_layout {
+    bool is_fortran, is_swapped;
+};
+
+/* Little endian, in C order, whatever the file has; it lives in a. The caller names the file. */
 rill_status npy_read(const struct tensor **ret, struct arena *a, const uint8_t *data, size_t n,
                      rill_error *reterr);
 
 /* How long the header is, by the first n bytes. */
 rill_status npy_length(size_t *ret, const uint8_t *data, size_t n, rill_error *reterr);
 /* Type and shape, by a header of n bytes; n_file has the elements, too. */
-rill_status npy_header(struct tensor *ret, struct arena *a, const uint8_t *data, size_t n,
-                       uint64_t n_file, rill_error *reterr);
+rill_status npy_header(struct tensor *ret, struct npy_layout *ret_layout, struct arena *a,
+                       const uint8_t *data, size_t n, uint64_t n_file, rill_error *reterr);
+/* Numbers that lie as the file has them are put as rill has them. */
+rill_status npy_settle(const struct tensor *t, const struct npy_layout *layout, rill_error *reterr);
 /* A multiple of 64 bytes. bf16 goes as the bits of uint16, numbers of 4 and 2 bits as bytes. */
 size_t npy_header_make(const struct tensor *t, uint8_t ret[NPY_MADE_MAX]);
 #endif

@@ -105,6 +105,7 @@ static rill_status rest_check(const struct reading *r)
 static rill_status array_read(const struct reading *r, uint64_t bytes, const struct tensor **ret)
 {
     struct tensor t;
+    struct npy_layout layout;
     size_t n;
     uint8_t *header = arena_alloc(r->arena, NPY_HEADER_MAX);
     if (!header)
@@ -115,11 +116,12 @@ static rill_status array_read(const struct reading *r, uint64_t bytes, const str
     if (n < begin || n > bytes)
         return err_set(r->err, RILL_MALFORMED, "its header ends behind its end");
     TRY(bytes_unpack(r, header + begin, n - begin));
-    TRY(npy_header(&t, r->arena, header, n, bytes, r->err));
+    TRY(npy_header(&t, &layout, r->arena, header, n, bytes, r->err));
     struct tensor *made = tensor_new(r->arena, t.type, t.rank, t.dim);
     if (!made)
         return no_memory(r->err);
     TRY(bytes_unpack(r, made->data, tensor_bytes(made)));
+    TRY(npy_settle(made, &layout, r->err));
     *ret = made;
     return rest_check(r);
 }

@@ -14,6 +14,9 @@ struct run_inputs {
     uint32_t seed;
     int64_t steps;
     unsigned rate; /* of audio, Hz; 0: any */
+    /* The first n_in inputs of the graph are the model's; n_cut behind them take no data; those
+     * behind them are states, whose data is what they begin with. */
+    uint32_t n_in, n_cut;
 };
 
 /* NAME=FILE or FILE (.npy, .npz, .pb, audio) for inputs of g, after what was read before. */

@@ -58,7 +58,8 @@ static double difference(const struct tensor *got, const struct tensor *want, co
     const size_t n = dtype_bytes(got->type);
     *ret_close = is_exact(got->type) ? !memcmp((const char *) got->data + (size_t) i * n,
                                                (const char *) want_data + (size_t) i * n, n)
-                                     : apart <= tolerance->absolute + tolerance->relative * fabs(b);
+                                     : apart == 0 ||
+            (isfinite(b) && apart <= tolerance->absolute + tolerance->relative * fabs(b));
     return isnan(apart) ? (double) INFINITY : apart;
 }
 

@@ -158,6 +158,7 @@ static rill_status input_make(struct job *j, uint32_t k, struct lane_data *d)
 static rill_status inputs_make(struct job *j)
 {
     uint32_t k = 0;
+    j->given.n_in = j->g.n_inputs;
     for (unsigned i = 0; i < j->r->inputs->n; i++)
         TRY(run_inputs_read(&j->given, &j->g, j->r->inputs->item[i], j->err));
     for (size_t i = 0; i < j->n_ports; i++)

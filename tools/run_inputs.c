@@ -13,24 +13,25 @@ static rill_status no_memory(rill_error *err)
     return err_set(err, RILL_NOMEM, "out of memory");
 }
 
-static uint32_t input_find(const struct graph *g, const char *name)
+static uint32_t input_find(const struct run_inputs *in, const struct graph *g, const char *name)
 {
     for (uint32_t i = 0; i < g->n_inputs; i++)
-        if (!strcmp(g->wires[g->inputs[i]].name, name))
+        if ((i < in->n_in || i >= in->n_in + in->n_cut) &&
+            !strcmp(g->wires[g->inputs[i]].name, name))
             return i;
     return WIRE_NONE;
 }
 
-static rill_status input_missing(const struct graph *g, const char *file, const char *name,
-                                 rill_error *err)
+static rill_status input_missing(const struct run_inputs *in, const struct graph *g,
+                                 const char *file, const char *name, rill_error *err)
 {
     char known[240] = "";
-    for (uint32_t i = 0; i < g->n_inputs; i++) {
+    for (uint32_t i = 0; i < in->n_in; i++) {
         size_t at = strlen(known);
         snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "", g->wires[g->inputs[i]].name);
     }
     return err_set(err, RILL_INVALID, "%.200s: there is no input '%.80s'; the model has: %s", file,
-                   name, g->n_inputs ? known : "none");
+                   name, in->n_in ? known : "none");
 }
 
 /* ---- files ---- */
@@ -79,6 +80,10 @@ static rill_status given_add(struct run_inputs *in, const char *name, const char
                              const struct tensor *t, rill_error *err)
 {
     const char **files = arena_array(in->arena, const char *, in->given.n + 1u);
+    for (uint32_t i = 0; i < in->given.n; i++)
+        if (!strcmp(in->given.list[i].name, name))
+            return err_set(err, RILL_INVALID, "input '%.80s' is given twice: by %.150s and %.150s",
+                           name, in->files[i], file);
     if (!files || !npz_add(&in->given, in->arena, name, t))
         return no_memory(err);
     if (in->given.n > 1)
@@ -101,12 +106,19 @@ static rill_status npz_take(struct run_inputs *in, const struct graph *g, const 
     unsigned taken = 0;
     for (uint32_t i = 0; i < z.n; i++) {
         if ((name && strcmp(z.list[i].name, name) != 0) ||
-            input_find(g, z.list[i].name) == WIRE_NONE)
+            input_find(in, g, z.list[i].name) == WIRE_NONE)
             continue;
         taken++;
         TRY(given_add(in, z.list[i].name, file, z.list[i].t, err));
     }
-    return taken ? RILL_OK : input_missing(g, file, name ? name : z.n ? z.list[0].name : "", err);
+    if (taken)
+        return RILL_OK;
+    if (name)
+        return err_set(err, RILL_INVALID,
+                       "%.200s: there is no array '%.80s' among its %u, and "
+                       "the first is '%.80s'",
+                       file, name, z.n, z.n ? z.list[0].name : "none");
+    return input_missing(in, g, file, z.n ? z.list[0].name : "", err);
 }
 
 rill_status run_inputs_read(struct run_inputs *in, const struct graph *g, const char *item,
@@ -117,14 +129,14 @@ rill_status run_inputs_read(struct run_inputs *in, const struct graph *g, const 
     const struct tensor *t;
     if (equals && !name)
         return no_memory(reterr);
-    uint32_t k = name ? input_find(g, name) : 0;
-    if (k == WIRE_NONE || !g->n_inputs)
-        return input_missing(g, file, name ? name : "", reterr);
+    uint32_t k = name ? input_find(in, g, name) : 0;
+    if (k == WIRE_NONE || !in->n_in)
+        return input_missing(in, g, file, name ? name : "", reterr);
     if (ends_with(file, ".npz"))
         return npz_take(in, g, name, file, reterr);
-    if (!name && g->n_inputs > 1)
+    if (!name && in->n_in > 1)
         return err_set(reterr, RILL_INVALID,
-                       "%.200s: which of %u inputs takes it? NAME=FILE says so", file, g->n_inputs);
+                       "%.200s: which of %u inputs takes it? NAME=FILE says so", file, in->n_in);
     const struct wire *w = &g->wires[g->inputs[k]];
     TRY(file_tensor(in, &w->fact, file, &t, reterr));
     return given_add(in, w->name, file, t, reterr);
@@ -197,31 +209,39 @@ static const struct tensor *half_taken(const struct fact *f, const struct tensor
     return f->type == DTYPE_F32 ? half_widened(a, t) : t;
 }
 
+static rill_status input_wrong(const struct run_inputs *in, const struct graph *g,
+                               const struct wire *w, const struct tensor *t, rill_error *err)
+{
+    const struct tensor *given = npz_find(&in->given, w->name);
+    char fact[160], have[160], hint[100] = "";
+    struct fact own;
+    const char *file = "";
+    for (uint32_t i = 0; i < in->given.n; i++)
+        if (in->given.list[i].t == given)
+            file = in->files[i];
+    fact_print(&w->fact, fact, sizeof fact);
+    fact_of_tensor(&own, g->dims, given);
+    own.value = NULL;
+    fact_print(&own, have, sizeof have);
+    if (t->type == w->fact.type && w->fact.rank >= 0 && t->rank && tensor_fits(&w->fact, t, 1))
+        snprintf(hint, sizeof hint, ", one for each of --steps %lld", (long long) t->dim[0]);
+    return err_set(err, RILL_INVALID, "input '%.80s' is %s; %.200s has %s%s", w->name, fact, file,
+                   have, hint);
+}
+
 rill_status run_input_at(struct run_inputs *in, const struct graph *g, uint32_t k, int64_t step,
                          struct arena *a, const struct tensor **ret, rill_error *reterr)
 {
     const struct wire *w = &g->wires[g->inputs[k]];
     const struct tensor *given = npz_find(&in->given, w->name), *t;
-    char fact[160], have[160];
-    struct fact own;
     if (!given)
         return random_tensor(in, g, w, a, ret, reterr);
     if (!(t = half_taken(&w->fact, given, a)))
         return no_memory(reterr);
     bool stacked = in->steps > 1 && t->rank && t->dim[0] == in->steps &&
         tensor_fits(&w->fact, t, 1) && w->fact.rank >= 0;
-    if (t->type != w->fact.type || !(stacked || tensor_fits(&w->fact, t, 0))) {
-        const char *file = "";
-        for (uint32_t i = 0; i < in->given.n; i++)
-            if (in->given.list[i].t == given)
-                file = in->files[i];
-        fact_print(&w->fact, fact, sizeof fact);
-        fact_of_tensor(&own, g->dims, given);
-        own.value = NULL;
-        fact_print(&own, have, sizeof have);
-        return err_set(reterr, RILL_INVALID, "input '%.80s' is %s; %.200s has %s", w->name, fact,
-                       file, have);
-    }
+    if (t->type != w->fact.type || !(stacked || tensor_fits(&w->fact, t, 0)))
+        return input_wrong(in, g, w, t, reterr);
     *ret = t;
     if (!stacked)
         return RILL_OK;

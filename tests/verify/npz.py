@@ -84,6 +84,89 @@ def good(folder):
         check(code == 0 and out == r.stdout, words + ": " + why)
 
 
+def values(path):
+    out = {}
+    with zipfile.ZipFile(path) as z:
+        for name in z.namelist():
+            data = z.read(name)
+            out[name[:-4]] = data[10 + struct.unpack_from("<H", data, 8)[0]:]
+    return out
+
+
+def ordered(folder):
+    """Whatever order of axes and bytes numpy has written."""
+    path, ref = os.path.join(folder, "x.npy"), os.path.join(folder, "ref.npz")
+    rows = [[0.5, -1, 2, 3], [-4, 5.25, 6, 7]]
+    head = X[:X.index(b"\n") + 1]
+    turned = [rows[i][k] for k in range(4) for i in range(2)]
+    subprocess.run([RILL, "run", MODEL, "--input", "x=" + path, "--out", ref], capture_output=True)
+    fortran, big = head.replace(b"False", b"True "), head.replace(b"<f4", b">f4")
+    for words, data in [
+        ("Fortran order", fortran + struct.pack("<8f", *turned)),
+        ("big endian", big + struct.pack(">8f", *rows[0], *rows[1])),
+        ("both", big.replace(b"False", b"True ") + struct.pack(">8f", *turned)),
+    ]:
+        with open(path, "wb") as f:
+            f.write(data)
+        r = subprocess.run([RILL, "run", MODEL, "--input", "x=" + path, "--compare", ref, "--atol", "0", "--rtol", "0"],
+                           capture_output=True, text=True)
+        check(r.returncode == 0, words + ": " + r.stdout[-200:] + r.stderr)
+        code, out, why = run(folder, zipped([("x.npy", data)]), "--compare", ref, "--atol", "0", "--rtol", "0")
+        check(code == 0, words + ", zipped: " + out[-200:] + why)
+
+
+def halves(folder):
+    """Floats of 16 bits go into f32, and a reference of them is compared."""
+    path, ref = os.path.join(folder, "h.npy"), os.path.join(folder, "ref.npz")
+    head = X[:X.index(b"\n") + 1].replace(b"<f4", b"<f2")
+    with open(path, "wb") as f:
+        f.write(head + struct.pack("<8e", 0.5, -1, 2, 3, -4, 5.25, 6, 7))
+    r = subprocess.run([RILL, "run", MODEL, "--input", "x=" + path, "--compare", ref], capture_output=True, text=True)
+    check(r.returncode == 0, "in: " + r.stdout[-200:] + r.stderr)
+    cache = struct.unpack("<4f", values(ref)["new_cached_0"])
+    data = npy(cache, (1, 1, 4)).replace(b"<f4", b"<f2")[:-16] + struct.pack("<4e", *cache)
+    with open(os.path.join(folder, "half.npz"), "wb") as f:
+        f.write(zipped([("new_cached_0.npy", data)]))
+    for tolerance, code in ("1e-3", 0), ("1e-9", 1):
+        r = subprocess.run([RILL, "run", MODEL, "--input", "x=" + path, "--compare", os.path.join(folder, "half.npz"), "--rtol",
+                            tolerance, "--atol", tolerance], capture_output=True, text=True)
+        check(r.returncode == code, "compared: " + r.stdout + r.stderr)
+
+
+def odd_references(folder):
+    """No number is like another one, and nothing is near what is infinite."""
+    out = os.path.join(folder, "nan.npz")
+    nan, inf = float("nan"), float("inf")
+    code, _, why = run(folder, zipped([("x.npy", npy([nan] * 8, (1, 2, 4)))]), "--out", out)
+    check(code == 0, why)
+    for x, reference, want in ([nan] * 8, out, 0), ([0.5] * 8, out, 1), ([0.5] * 8, None, 1):
+        if reference is None:
+            reference = os.path.join(folder, "inf.npz")
+            with open(reference, "wb") as f:
+                f.write(zipped([("y.npy", npy([inf] * 8, (1, 2, 4)))]))
+        code, said, why = run(folder, zipped([("x.npy", npy(x, (1, 2, 4)))]), "--compare", reference)
+        check(code == want, "%g against %s: %s" % (x[0], reference, said[-200:] + why))
+
+
+def begun(folder):
+    """A state that is given is what the first step begins with: two steps are one and one more."""
+    two, one, end = (os.path.join(folder, n) for n in ("two.npz", "one.npz", "end.npz"))
+    steps = npy([k / 8 for k in range(16)], (2, 1, 2, 4))
+    code, _, why = run(folder, zipped([("x.npy", steps)]), "--steps", "2", "--out", two)
+    check(code == 0, why)
+    code, _, why = run(folder, zipped([("x.npy", npy([k / 8 for k in range(8)], (1, 2, 4)))]), "--out", one)
+    check(code == 0, why)
+    with zipfile.ZipFile(one) as z:
+        states = [(n[4:], z.read(n)) for n in z.namelist() if n.startswith("new_")]
+    check(len(states) > 90, "states")
+    last = ("x.npy", npy([k / 8 for k in range(8, 16)], (1, 2, 4)))
+    code, _, why = run(folder, zipped([last] + states), "--out", end)
+    check(code == 0, why)
+    check(values(end)["y"] == values(two)["y"][32:], "the second of two steps")
+    code, _, why = run(folder, zipped([last]), "--out", end)
+    check(values(end)["y"] != values(two)["y"][32:], "from the beginning")
+
+
 def numpys(folder):
     """Where numpy is: what it writes, and what it reads."""
     try:
@@ -170,6 +253,10 @@ with tempfile.TemporaryDirectory() as folder:
     if HAS_ARCHIVE:
         good(folder)
         back(folder)
+        ordered(folder)
+        halves(folder)
+        odd_references(folder)
+        begun(folder)
         numpys(folder)
         bad(folder)
         most_kib = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
