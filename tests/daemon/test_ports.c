@@ -36,8 +36,7 @@ static void models_make(void)
              "version 1.0;\ngraph g(x, k) -> (y, z)\n{\n"
              "    x = external<integer>(shape = [S, 2]);\n    k = external<integer>(shape = [1]);\n"
              "    y = x + k + k;\n    z = x > k;\n}\n");
-    file_put("timed", "model.conf",
-             "[model]\nsample_rate = 16000\n[input.x]\nkind = audio\n");
+    file_put("timed", "model.conf", "[model]\nsample_rate = 16000\n[input.x]\nkind = audio\n");
     file_put("timed", "graph.nnef",
              "version 1.0;\ngraph g(x) -> (y)\n{\n    x = external<scalar>(shape = [1, 1, S]);\n"
              "    w = [[[1.0, 1.0, 1.0]]];\n"
