@@ -123,15 +123,15 @@ static bool FN(conv_is_three)(size_t n_outs, const struct kern_conv *c)
 }
 
 /* back: the first tap is the place behind */
-V16_UNROLLED void FN(conv_three)(float *restrict y, size_t ldy, const float *restrict x,
-                                 const float *restrict w, const float *restrict bias,
+V16_UNROLLED void FN(conv_three)(float *restrict y, const float *restrict x,
+                                 const float *restrict w, const float *bias,
                                  const struct kern_conv_lines *lines, const struct kern_conv *c,
-                                 const bool back)
+                                 const struct kern_rows *many, const bool back)
 {
     const v16 zero = v16_set1(0);
     const uint64_t inside = ((uint64_t) 1 << c->n) - 1;
-    for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group, w += lines->n_weights) {
-        v16 a = v16_set1(bias ? bias[g] : 0), b = a, d = a;
+    for (size_t i = 0; i < many->n; i++, y += c->n, x += many->x) {
+        v16 a = v16_set1(bias ? *bias : 0), b = a, d = a;
         for (size_t l = 0; l < lines->n; l++) {
             const float *from = x + lines->line[l].x, *wl = w + lines->line[l].w;
             v16 p = v16_load(from),
@@ -157,31 +157,45 @@ V16_UNROLLED void FN(conv_three)(float *restrict y, size_t ldy, const float *res
 }
 #endif
 
+static void FN(conv_depth_f32)(float *restrict y, size_t ldy, const float *restrict x,
+                               const float *restrict w, const float *restrict bias,
+                               const struct kern_conv_lines *lines, const struct kern_conv *c,
+                               const struct kern_rows *many)
+{
+    const size_t n_weights = lines->n_weights;
+#ifdef V16_SHIFTS
+    if (FN(conv_is_three)(1, c)) {
+        for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group, w += n_weights) {
+            if (c->step > 0)
+                FN(conv_three)(y, x, w, bias ? bias + g : bias, lines, c, many, false);
+            else
+                FN(conv_three)(y, x, w, bias ? bias + g : bias, lines, c, many, true);
+        }
+        return;
+    }
+#endif
+    FN(depth_fn) *depth = FN(depth_of)(1, c);
+    if (depth) {
+        depth(y, ldy, x, w, bias, lines, c, many);
+        return;
+    }
+    for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group, w += n_weights)
+        for (size_t r = 0; r < many->n; r++)
+            FN(conv_row_1)(y + r * c->n, ldy, x + r * many->x, w, bias ? bias + g : bias, lines, c, 1);
+}
+
 static void FN(conv_f32)(float *restrict y, size_t ldy, const float *restrict x,
                          const float *restrict w, const float *restrict bias, size_t n_outs,
                          const struct kern_conv_lines *lines, const struct kern_conv *c)
 {
     size_t width = n_outs < KERN_CONV_OUTS ? n_outs : KERN_CONV_OUTS;
     size_t packed = (n_outs + KERN_CONV_OUTS - 1) / KERN_CONV_OUTS * width * lines->n_weights;
-#ifdef V16_SHIFTS
-    if (FN(conv_is_three)(n_outs, c)) {
-        if (c->step > 0)
-            FN(conv_three)(y, ldy, x, w, bias, lines, c, false);
-        else
-            FN(conv_three)(y, ldy, x, w, bias, lines, c, true);
-        return;
-    }
-#endif
-    FN(depth_fn) *depth = FN(depth_of)(n_outs, c);
-    if (depth) {
-        depth(y, ldy, x, w, bias, lines, c);
+    if (n_outs == 1) {
+        FN(conv_depth_f32)(y, ldy, x, w, bias, lines, c, &(const struct kern_rows) { 1, 0 });
         return;
     }
     for (size_t g = 0; g < c->n_groups; g++, y += n_outs * ldy, x += c->x_group, w += packed) {
-        if (n_outs == 1)
-            FN(conv_row_1)(y, ldy, x, w, bias, lines, c, 1);
-        else
-            FN(conv_group)(y, ldy, x, w, bias, n_outs, lines, c, width);
+        FN(conv_group)(y, ldy, x, w, bias, n_outs, lines, c, width);
         bias = bias ? bias + n_outs : bias;
     }
 }

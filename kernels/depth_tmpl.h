@@ -6,18 +6,60 @@
 #define DEPTH_VECS 3
 #define EACH_TAP V16_UNROLL for (int k = 0; k < taps; k++)
 #define EACH_VEC V16_UNROLL for (int v = 0; v < vecs; v++)
+#define EACH_ROW V16_UNROLL for (int r = 0; r < rows; r++)
+#ifdef V16_TRANSPOSES
+#define DEPTH_SUMS 4 /* vectors of places, of some rows, at once */
+#else
+#define DEPTH_SUMS 2
+#endif
 
 typedef void FN(depth_fn)(float *restrict y, size_t ldy, const float *restrict x,
                           const float *restrict w, const float *restrict bias,
-                          const struct kern_conv_lines *lines, const struct kern_conv *c);
+                          const struct kern_conv_lines *lines, const struct kern_conv *c,
+                          const struct kern_rows *many);
+
+/* `rows` rows of a group, `step` floats of x apart. */
+V16_UNROLLED void FN(depth_tile)(float *restrict y, const float *restrict x, const float *restrict w,
+                                 float bias, const struct kern_conv_lines *lines, size_t n,
+                                 size_t step, const uint32_t *mask, const ptrdiff_t *at,
+                                 const int taps, const int vecs, const bool even, const int rows)
+{
+    const size_t last = n - (size_t) (vecs - 1) * 16;
+    v16 acc[DEPTH_SUMS * DEPTH_VECS], start = v16_set1(bias);
+    EACH_ROW
+        EACH_VEC
+            acc[r * vecs + v] = start;
+    for (size_t l = 0; l < lines->n; l++) {
+        const float *xl = x + lines->line[l].x, *wl = w + lines->line[l].w;
+        EACH_TAP {
+            v16 wk = v16_set1(wl[k]);
+            EACH_ROW
+                EACH_VEC {
+                    const float *from = xl + at[k] + (size_t) r * step + v * (even ? 32 : 16);
+                    v16 in = even ? v16_load_even(from, mask[k * vecs + v])
+                                  : v16_load_mask(from, mask[k * vecs + v]);
+                    acc[r * vecs + v] = v16_fma(wk, in, acc[r * vecs + v]);
+                }
+        }
+    }
+    EACH_ROW
+        EACH_VEC {
+            float *to = y + (size_t) r * n + v * 16;
+            if (v < vecs - 1)
+                v16_store(to, acc[r * vecs + v]);
+            else
+                v16_store_n(to, acc[r * vecs + v], last);
+        }
+}
 
 /* even: every second place is read */
 V16_UNROLLED void FN(depth_run)(float *restrict y, size_t ldy, const float *restrict x,
                                 const float *restrict w, const float *restrict bias,
                                 const struct kern_conv_lines *lines, const struct kern_conv *c,
-                                const int taps, const int vecs, const bool even)
+                                const struct kern_rows *many, const int taps, const int vecs,
+                                const bool even)
 {
-    const size_t last = c->n - (size_t) (vecs - 1) * 16;
+    const int most = DEPTH_SUMS / vecs > 1 ? DEPTH_SUMS / vecs : 1;
     uint32_t mask[DEPTH_TAPS * DEPTH_VECS];
     ptrdiff_t at[DEPTH_TAPS];
     EACH_TAP {
@@ -25,39 +67,29 @@ V16_UNROLLED void FN(depth_run)(float *restrict y, size_t ldy, const float *rest
         EACH_VEC
             mask[k * vecs + v] = c->mask[k * vecs + v];
     }
+#define ROWS(now)                                                                                  \
+    FN(depth_tile)(y + r * c->n, x + r * many->x, w, bias ? bias[g] : 0, lines, c->n, many->x, mask, at, \
+                   taps, vecs, even, now)
     for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group, w += lines->n_weights) {
-        v16 acc[DEPTH_VECS];
-        EACH_VEC
-            acc[v] = v16_set1(bias ? bias[g] : 0);
-        for (size_t l = 0; l < lines->n; l++) {
-            const float *xl = x + lines->line[l].x, *wl = w + lines->line[l].w;
-            EACH_TAP {
-                v16 wk = v16_set1(wl[k]);
-                EACH_VEC {
-                    const float *from = xl + at[k] + v * (even ? 32 : 16);
-                    v16 in = even ? v16_load_even(from, mask[k * vecs + v])
-                                  : v16_load_mask(from, mask[k * vecs + v]);
-                    acc[v] = v16_fma(wk, in, acc[v]);
-                }
-            }
-        }
-        EACH_VEC {
-            if (v < vecs - 1)
-                v16_store(y + v * 16, acc[v]);
-            else
-                v16_store_n(y + v * 16, acc[v], last);
-        }
+        size_t r = 0;
+        for (; most > 1 && r + (size_t) most <= many->n; r += (size_t) most)
+            ROWS(most);
+        for (; r < many->n; r++)
+            ROWS(1);
     }
+#undef ROWS
 }
 #undef EACH_TAP
 #undef EACH_VEC
+#undef EACH_ROW
 
 #define DEPTH_ALL(X) X(1, 1) X(1, 2) X(1, 3) X(2, 1) X(2, 2) X(2, 3) X(3, 1) X(3, 2) X(3, 3)
 #define DEPTH(name, taps, vecs, even)                                                                              \
     static void FN(name)(float *restrict y, size_t ldy, const float *restrict x, const float *restrict w,          \
-                         const float *restrict bias, const struct kern_conv_lines *lines, const struct kern_conv *c) \
+                         const float *restrict bias, const struct kern_conv_lines *lines, const struct kern_conv *c, \
+                         const struct kern_rows *many)                                                             \
     {                                                                                                              \
-        FN(depth_run)(y, ldy, x, w, bias, lines, c, taps, vecs, even);                                             \
+        FN(depth_run)(y, ldy, x, w, bias, lines, c, many, taps, vecs, even);                                       \
     }
 #define X(taps, vecs)                                                                              \
     DEPTH(depth_##taps##_##vecs, taps, vecs, false)                                                \

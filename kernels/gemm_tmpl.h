@@ -6,7 +6,7 @@
 #include "kernels/tiles_tmpl.h"
 
 /* A product, the same for all its tiles. Rows lie at lists of pointers or (NULL) at a base and a
- * step. */
+ * step, or, with `at`, at a base and a list of distances, and their terms at those of another. */
 struct FN(gemm) {
     const struct kern_block *b;
     float *const *y_by;
@@ -14,6 +14,7 @@ struct FN(gemm) {
     float *y;
     const float *x;
     size_t ldy, ldx;
+    const size_t *row, *at;
 };
 
 static const float FN(gemm_zeros)[TILE_PANELS_MOST * 16];
@@ -35,10 +36,10 @@ static const float FN(gemm_zeros)[TILE_PANELS_MOST * 16];
 #define ROW_OF_Y(g, row)                                                                           \
     ((g)->y_by ? (g)->y_by[(row) + (size_t) r] : (g)->y + ((row) + (size_t) r) * (g)->ldy)
 
-/* 16 * panels outputs of `rows` rows; both are constants where it is called. Only the last panel
- * may lack outputs. */
-V16_UNROLLED void FN(gemm_tile)(const struct FN(gemm) * g, size_t row, size_t o, const int rows,
-                                const int panels)
+/* 16 * panels outputs of `rows` rows; both, and whether terms are gathered, are constants where it
+ * is called. Only the last panel may lack outputs. */
+V16_UNROLLED void FN(gemm_sums)(const struct FN(gemm) * g, size_t row, size_t o, const int rows,
+                                const int panels, const bool gathers)
 {
     v16 acc[GEMM_ACC];
     const struct kern_block *b = g->b;
@@ -53,14 +54,21 @@ V16_UNROLLED void FN(gemm_tile)(const struct FN(gemm) * g, size_t row, size_t o,
         acc[(panels - 1) * rows + r] =
             left >= 16 ? v16_load(from + last) : v16_load_n(from + last, left);
     }
-    ROWS_OF_X
+    const size_t *at = g->at;
+    if (gathers) {
+        EACH_ROW
+            x[r] = g->x + g->row[row + (size_t) r];
+    } else {
+        ROWS_OF_X
+    }
     struct { const struct FN(gemm) *g; size_t row, o; } kept = { g, row, o };
     __asm__("" : "+m"(kept)); /* not in registers while the sums run: the row pointers need those */
     for (size_t i = 0; i < k; i++, w += down) {
+        const size_t from = gathers ? at[i] : i;
         EACH_PANEL {
             v16 wp = v16_load(w + (size_t) p * step);
             EACH_ROW
-                acc[p * rows + r] = v16_fma(wp, v16_set1(x[r][i]), acc[p * rows + r]);
+                acc[p * rows + r] = v16_fma(wp, v16_set1(x[r][from]), acc[p * rows + r]);
         }
     }
     /* row by row: lines that follow each other drain faster */
@@ -74,6 +82,18 @@ V16_UNROLLED void FN(gemm_tile)(const struct FN(gemm) * g, size_t row, size_t o,
         else
             v16_store_n(to + last, acc[(panels - 1) * rows + r], rest);
     }
+}
+
+V16_UNROLLED void FN(gemm_tile)(const struct FN(gemm) * g, size_t row, size_t o, const int rows,
+                                const int panels)
+{
+    FN(gemm_sums)(g, row, o, rows, panels, false);
+}
+
+V16_UNROLLED void FN(gather_tile)(const struct FN(gemm) * g, size_t row, size_t o, const int rows,
+                                  const int panels)
+{
+    FN(gemm_sums)(g, row, o, rows, panels, true);
 }
 
 #ifdef GEMM_HALF
@@ -103,6 +123,7 @@ V16_UNROLLED void FN(gemm_half)(const struct FN(gemm) *g, size_t row, size_t o, 
 #undef EACH_ROW
 
 TILES_DEFINE(gemm, GEMM_FIT)
+TILES_DEFINE(gather, GEMM_FIT)
 
 #ifdef GEMM_HALF
 #define X(rows)                                                                                            \
@@ -120,14 +141,19 @@ static tile_fn *const FN(gemm_halves)[TILE_ROWS_MOST + 1] = {
 static tile_fn *const FN(gemm_halves)[1];
 #endif
 
+/* Rows of a tile, for so many panels. */
+static inline size_t FN(rows_most)(size_t m, size_t panels)
+{
+    return m <= GEMM_ROWS_FEW                            ? m
+        : panels <= FN(gemm_tiles).panels[GEMM_ROWS_FEW] ? GEMM_ROWS_FEW
+                                                         : GEMM_ROWS;
+}
+
 static void FN(gemm_run)(const struct FN(gemm) *g, size_t m)
 {
     bool half = GEMM_HALF(m, g->b->n);
     size_t panels = g->b->n / 16 + (g->b->n % 16 && !half);
-    size_t most = m <= GEMM_ROWS_FEW                    ? m
-        : panels <= FN(gemm_tiles).panels[GEMM_ROWS_FEW] ? GEMM_ROWS_FEW
-                                                         : GEMM_ROWS;
-    tiles_run(&FN(gemm_tiles), g, m, most, panels);
+    tiles_run(&FN(gemm_tiles), g, m, FN(rows_most)(m, panels), panels);
     if (half)
         tiles_rows(g, m, TILE_ROWS_MOST, FN(gemm_halves), 1, panels * 16);
 }
@@ -154,4 +180,13 @@ static void FN(gemm_rows_f32)(float *const *y, const float *const *x, const stru
 {
     struct FN(gemm) g = { .b = b, .y_by = y, .x_by = x };
     FN(gemm_run)(&g, m);
+}
+
+static void FN(gemm_at_f32)(float *restrict y, size_t ldy, const float *restrict x,
+                            const size_t *row, const size_t *at, const struct kern_block *b,
+                            size_t m)
+{
+    const struct FN(gemm) g = { .b = b, .y = y, .x = x, .ldy = ldy, .row = row, .at = at };
+    const size_t panels = (b->n + 15) / 16;
+    tiles_run(&FN(gather_tiles), &g, m, FN(rows_most)(m, panels), panels);
 }

@@ -20,6 +20,7 @@
 #include "kernels/strided_copy_tmpl.h"
 #include "kernels/cell_tmpl.h"
 #include "kernels/norm_tmpl.h"
+#include "kernels/pool_tmpl.h"
 #include "kernels/sums_tmpl.h"
 #include "kernels/seq_tmpl.h"
 #include "kernels/program_tmpl.h"

@@ -209,7 +209,7 @@ void kern_conv_set(struct kern_conv *c, uint32_t *mask)
         bool full = true;
         for (size_t t = 0; t < c->n_taps; t++) {
             mask[t * vecs + v] = conv_mask(c, t, v);
-            full = full && mask[t * vecs + v] == 0xffff;
+            full = full && mask[t * vecs + v] == (c->stride == 2 ? 0x55555555 : 0xffff);
         }
         if (!full && v == c->full_from)
             c->full_from++;

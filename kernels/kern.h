@@ -38,6 +38,11 @@ struct kern_conv {
     const uint32_t *mask;      /* [n_taps][vectors]: the places of a load that are inside */
 };
 
+/* Rows of outputs that follow each other, and floats of x from one to the next. */
+struct kern_rows {
+    size_t n, x;
+};
+
 /* The lines that a row of outputs reads, in the order of the sum. n_weights: taps of all lines that
  * the weights were packed for; lines that do not exist may be left out. */
 struct kern_conv_lines {
@@ -152,6 +157,9 @@ struct kern {
      * nor any x. */
     void (*gemm_rows_f32)(float *const *y, const float *const *x, const struct kern_block *b,
                           size_t m);
+    /* The same where term i of row r is x[row[r] + at[i]]. */
+    void (*gemm_at_f32)(float *restrict y, size_t ldy, const float *restrict x, const size_t *row,
+                        const size_t *at, const struct kern_block *b, size_t m);
     /* `count` products of one row: y[b*step_y + o] = sum_k x[b*step_x + k] * w_b[o][k], o < n, the
      * packed w_b one after the other. */
     void (*gemm_each_f32)(float *restrict y, size_t step_y, const float *restrict x, size_t step_x,
@@ -170,9 +178,12 @@ struct kern {
     KERN_POINTWISE(X)
 #undef X
 
-    /* y[i] = a[i] op s */
+    /* y[i] = a[i] op s; y may be a */
     void (*adds_f32)(float *y, const float *a, float s, size_t n);
     void (*muls_f32)(float *y, const float *a, float s, size_t n);
+    void (*divs_f32)(float *y, const float *a, float s, size_t n);
+    /* y[i] = a[i] < 0 ? alpha * (e^a[i] - 1) : a[i]; y may be a */
+    void (*elu_f32)(float *y, const float *a, float alpha, size_t n);
 
     /* y[o*ldy + i] = bias[o] + sum over lines, taps of w * x, one chain of fused multiply-adds per
      * output in that order; o < n_outs of each group, group after group, i < c->n. bias may be NULL
@@ -181,6 +192,34 @@ struct kern {
     void (*conv_f32)(float *restrict y, size_t ldy, const float *restrict x,
                      const float *restrict w, const float *restrict bias, size_t n_outs,
                      const struct kern_conv_lines *lines, const struct kern_conv *c);
+    /* Pools of the same places and lines, of one output a group: the greatest of those that exist
+     * (the first of equal ones; NaN where there is one; -inf of none), their sum in order, divided
+     * by count[i] unless that is NULL, or the sum of their squares, each a fused multiply-add. Row
+     * after row of a group; ldy: from group to group. */
+    void (*pool_max_f32)(float *restrict y, size_t ldy, const float *restrict x,
+                         const float *restrict count, const struct kern_conv_lines *lines,
+                         const struct kern_conv *c, const struct kern_rows *rows);
+    void (*pool_mean_f32)(float *restrict y, size_t ldy, const float *restrict x,
+                          const float *restrict count, const struct kern_conv_lines *lines,
+                          const struct kern_conv *c, const struct kern_rows *rows);
+    void (*pool_squares_f32)(float *restrict y, size_t ldy, const float *restrict x,
+                             const float *restrict count, const struct kern_conv_lines *lines,
+                             const struct kern_conv *c, const struct kern_rows *rows);
+
+    /* Rows of n, each into one number: the greatest, NaN where there is one; the sum from y[r] on,
+     * in order; that of 16 chains, halved until one is left, and of what is behind the last whole
+     * 16; mean, and root of the sum of squares, which are summed as norm_f32 does. */
+    void (*rows_max_f32)(float *y, const float *x, size_t rows, size_t n);
+    void (*rows_sum_f32)(float *y, const float *x, size_t rows, size_t n);
+    void (*chains_sum_f32)(float *y, const float *x, size_t rows, size_t n);
+    void (*rows_mean_f32)(float *y, const float *x, size_t rows, size_t n);
+    void (*rows_norm_f32)(float *y, const float *x, size_t rows, size_t n);
+
+    /* conv_f32 of one output a group, row after row of the group; ldy: from group to group. */
+    void (*conv_depth_f32)(float *restrict y, size_t ldy, const float *restrict x,
+                           const float *restrict w, const float *restrict bias,
+                           const struct kern_conv_lines *lines, const struct kern_conv *c,
+                           const struct kern_rows *rows);
     /* y[i] = (x[i] - mean) * inv * gain[i] + shift[i], inv = 1 / sqrt(variance + epsilon), n > 0.
      * gain and shift may be NULL (1 and 0), y too; y may be x. */
     void (*norm_f32)(float *y, const float *x, const float *gain, const float *shift, float epsilon,
@@ -283,12 +322,24 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
 #define KERN_EACH(K)                                                                               \
     K(gemm_f32)                                                                                    \
     K(gemm_rows_f32)                                                                               \
+    K(gemm_at_f32)                                                                                 \
     K(gemm_block_f32)                                                                              \
     K(gemm_each_f32)                                                                               \
     K(gemm_rows_narrow)                                                                            \
     K(adds_f32)                                                                                    \
     K(muls_f32)                                                                                    \
+    K(divs_f32)                                                                                    \
+    K(elu_f32)                                                                                     \
+    K(pool_max_f32)                                                                                \
+    K(pool_mean_f32)                                                                               \
+    K(pool_squares_f32)                                                                            \
+    K(rows_max_f32)                                                                                \
+    K(rows_sum_f32)                                                                                \
+    K(chains_sum_f32)                                                                              \
+    K(rows_mean_f32)                                                                               \
+    K(rows_norm_f32)                                                                               \
     K(conv_f32)                                                                                    \
+    K(conv_depth_f32)                                                                              \
     K(conv_outs_f32)                                                                               \
     K(conv_lines_f32)                                                                              \
     K(weave_f32)                                                                                   \

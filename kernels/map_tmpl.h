@@ -230,4 +230,19 @@ KERN_POINTWISE(X)
     }
 MAPS(adds, v16_add)
 MAPS(muls, v16_mul)
+MAPS(divs, v16_div)
+
+/* e^x - 1 for x < 0: a series near 0, where the difference would cancel. */
+static inline v16 FN(elu)(v16 x, v16 alpha)
+{
+    v16 zero = v16_set1(0), v = v16_pick(v16_lt(x, zero), x, zero), s = v16_set1(1.0f / 5040);
+    static const float c[] = { 1.0f / 720, 1.0f / 120, 1.0f / 24, 1.0f / 6, 0.5f };
+    for (int i = 0; i < 5; i++)
+        s = v16_add(v16_mul(s, v), v16_set1(c[i]));
+    s = v16_add(v16_mul(v16_mul(s, v), v), v);
+    v16 far = v16_sub(FN(v_exp)(v), v16_set1(1));
+    s = v16_mul(alpha, v16_pick(v16_lt(v16_set1(-0.3f), v), s, far));
+    return v16_pick(v16_lt(x, zero), s, x);
+}
+MAPS(elu, FN(elu))
 #undef MAPS

@@ -69,23 +69,52 @@ static inline void FN(quad_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdif
     *(FN(quad) *) (void *) (y + 3 * ldy) = __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7);
 }
 
+#ifdef V16_TRANSPOSES
+static inline void FN(square_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx)
+{
+    v16 a[16];
+    V16_UNROLL for (int i = 0; i < 16; i++) a[i] = v16_load(x + i * ldx);
+    v16_transpose(a);
+    V16_UNROLL for (int i = 0; i < 16; i++) v16_store(y + i * ldy, a[i]);
+}
+#else
+static inline void FN(square_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx)
+{
+    for (ptrdiff_t c = 0; c < 16; c += 4)
+        V16_UNROLL for (ptrdiff_t r = 0; r < 16; r += 4)
+            FN(quad_turn)(y + r * ldy + c, ldy, x + c * ldx + r, ldx);
+}
+#endif
+
+/* Up to 16 rows of y[r * ldy + c] = x[c * ldx + r]: what lies side by side in x is read together.
+ */
+static inline void FN(turn_rows)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
+                                 size_t rows, size_t columns)
+{
+    size_t c = 0, r = 0;
+    for (; rows == 16 && c + 16 <= columns; c += 16)
+        FN(square_turn)(y + (ptrdiff_t) c, ldy, x + (ptrdiff_t) c * ldx, ldx);
+    for (; c + 4 <= columns; c += 4)
+        for (r = 0; r + 4 <= rows; r += 4)
+            FN(quad_turn)
+            (y + (ptrdiff_t) r * ldy + (ptrdiff_t) c, ldy, x + (ptrdiff_t) c * ldx + (ptrdiff_t) r,
+             ldx);
+    for (r = 0; r < rows; r++) {
+        const size_t from = r < rows / 4 * 4 ? c : rows == 16 ? columns / 16 * 16 : 0;
+        FN(move_row)
+        (y + (ptrdiff_t) r * ldy + (ptrdiff_t) from, x + (ptrdiff_t) from * ldx + r, columns - from,
+         ldx, 1);
+    }
+}
+
 /* y[r * ldy + c] = x[c * ldx + r], r < rows, c < columns; y and x apart. */
 static void FN(move_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx, size_t rows,
                           size_t columns)
 {
-    size_t r = 0;
-    for (; r + 4 <= rows; r += 4) {
-        size_t c = 0;
-        for (; c + 4 <= columns; c += 4)
-            FN(quad_turn)
-            (y + (ptrdiff_t) r * ldy + (ptrdiff_t) c, ldy, x + (ptrdiff_t) c * ldx + (ptrdiff_t) r,
-             ldx);
-        for (; c < columns; c++)
-            for (size_t k = r; k < r + 4; k++)
-                y[(ptrdiff_t) k * ldy + (ptrdiff_t) c] = x[(ptrdiff_t) c * ldx + (ptrdiff_t) k];
+    for (size_t r = 0, now; r < rows; r += now) {
+        now = rows - r < 16 ? rows - r : 16;
+        FN(turn_rows)(y + (ptrdiff_t) r * ldy, ldy, x + r, ldx, now, columns);
     }
-    for (; r < rows; r++)
-        FN(move_row)(y + (ptrdiff_t) r * ldy, x + r, columns, ldx, 1);
 }
 
 V16_UNROLLED void FN(move_rounded)(float *y, const float *x, const struct kern_strided_copy *m,

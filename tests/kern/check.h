@@ -59,6 +59,7 @@ void check_accuracy(struct check *t);
 void check_fft(struct check *t);
 void check_strided_copy(struct check *t);
 void check_conv(struct check *t);
+void check_pool(struct check *t);
 void check_cell(struct check *t);
 void check_norm(struct check *t);
 void check_program(struct check *t);

@@ -137,6 +137,53 @@ static void shape_check(struct check *t, struct kern_conv c, size_t n_outs, size
     check_drop(t);
 }
 
+/* Rows of groups of one output, a line apart: as each of them alone. */
+static void depth_check(struct check *t, const struct kern_conv *c, size_t n_lines, size_t n_rows)
+{
+    struct conv v = { .kern = &t->ref, .c = *c, .n_outs = 1, .ldy = n_rows * c->n + 3 };
+    const struct kern_rows rows = { n_rows, c->n_in };
+    kern_conv_set(&v.c, v.mask);
+    lines_set(&v, n_lines);
+    v.c.n_groups = 2;
+    v.c.x_group = (n_lines + n_rows) * c->n_in;
+    const size_t n_y = 2 * v.ldy, n_raw = 2 * v.lines.n_weights;
+    float *raw = check_buf(t, n_raw, false), *want = check_buf(t, n_y, false),
+          *got = check_buf(t, n_y, n_rows & 1), *b = check_buf(t, 2, false);
+    v.x = check_buf(t, 2 * v.c.x_group, n_rows & 1);
+    check_fill(t, raw, n_raw);
+    check_fill(t, v.x, 2 * v.c.x_group);
+    check_fill(t, b, 2);
+    check_fill(t, want, n_y);
+    for (size_t i = 0; i < n_y; i++)
+        got[i] = want[i];
+    v.b = n_rows & 2 ? b : NULL;
+    v.w = packed(t, &v, raw);
+    t->new.conv_depth_f32(got, v.ldy, v.x, v.w, v.b, &v.lines, &v.c, &rows);
+    for (size_t r = 0; r < n_rows; r++, v.x += c->n_in) {
+        v.y = want + r * c->n;
+        chain(&v, raw, v.y);
+    }
+    check_same(t, "conv_depth_f32", want, got, n_y,
+               "rows %zu, lines %zu, taps %zu first %td step %td stride %zu in %zu n %zu", n_rows,
+               n_lines, c->n_taps, c->first, c->step, c->stride, c->n_in, c->n);
+    check_drop(t);
+}
+
+static void depths_check(struct check *t, size_t n, size_t stride)
+{
+    for (size_t taps = 1; taps < 6; taps++)
+        for (size_t rows = 1; rows < 10; rows += 2) {
+            const size_t reach = (n - 1) * stride + taps;
+            const struct kern_conv c = { .first = -(ptrdiff_t) (taps / 2),
+                                         .step = 1,
+                                         .stride = stride,
+                                         .n_taps = taps,
+                                         .n_in = reach > 2 * (taps / 2) ? reach - taps / 2 * 2 : 1,
+                                         .n = n };
+            depth_check(t, &c, 1 + rows % 4, rows);
+        }
+}
+
 static void shape_time(struct check *t, const char *what, size_t n_outs, size_t n_lines,
                        struct kern_conv c)
 {
@@ -234,5 +281,8 @@ void check_conv(struct check *t)
     for (size_t n = 1; n < 150; n += n < 70 ? 1 : 13)
         for (size_t stride = 1; stride <= 3; stride++)
             shapes_check(t, n, stride);
+    for (size_t n = 1; n < 60; n += n < 20 ? 3 : 7)
+        for (size_t stride = 1; stride <= 3; stride++)
+            depths_check(t, n, stride);
     shapes_time(t);
 }

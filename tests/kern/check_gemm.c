@@ -100,6 +100,43 @@ static void rows_check(struct check *t, size_t m, size_t n, size_t k, unsigned v
     check_drop(t);
 }
 
+/* Rows and terms that lie anywhere. */
+static void at_check(struct check *t, size_t m, size_t n, size_t k, unsigned variant)
+{
+    const bool low = variant & 1;
+    size_t row[ROWS_MOST], at[ROWS_MOST];
+    float *w = check_buf(t, n * k, low), *x = check_buf(t, m + 3 * k, low),
+          *b = variant & 2 ? check_buf(t, n, low) : NULL;
+    float *want = check_buf(t, m * (n + 1), low), *got = check_buf(t, m * (n + 1), low);
+    check_fill(t, w, n * k);
+    check_fill(t, x, m + 3 * k);
+    check_fill(t, want, m * (n + 1));
+    memcpy(got, want, m * (n + 1) * sizeof *got);
+    if (b)
+        check_fill(t, b, n);
+    for (size_t i = 0; i < m; i++)
+        row[i] = m - 1 - i;
+    for (size_t i = 0; i < k; i++)
+        at[i] = i * 7 % (3 * k);
+    for (size_t i = 0; i < m; i++)
+        for (size_t o = 0; o < n; o++) {
+            float s = b ? b[o] : 0;
+            for (size_t l = 0; l < k; l++)
+                s = fmaf(w[o * k + l], x[row[i] + at[l]], s);
+            want[i * (n + 1) + o] = s;
+        }
+    const struct kern_block block = { .w = packed(t, w, n, k),
+                                      .step_panel = KERN_LANES * k,
+                                      .step_k = KERN_LANES,
+                                      .bias = b,
+                                      .n = n,
+                                      .k = k };
+    t->new.gemm_at_f32(got, n + 1, x, row, at, &block, m);
+    check_same(t, "gemm_at_f32", want, got, m * (n + 1), "m %zu n %zu k %zu variant %u", m, n, k,
+               variant);
+    check_drop(t);
+}
+
 /* A row for each of several matrices. */
 static void each_check(struct check *t, size_t count, size_t n, size_t k, bool low)
 {
@@ -218,6 +255,7 @@ void check_gemm(struct check *t)
         direct_check(t, m, 16 * m, 7 * m);
     for (variant = 0; variant < 80; variant++) {
         rows_check(t, 1 + variant * 7 % 60, 1 + variant * 5 % 70, 1 + variant % 40, variant);
+        at_check(t, 1 + variant * 7 % 60, 1 + variant * 5 % 70, 1 + variant % 40, variant);
         each_check(t, 1 + variant * 7 % 19, 1 + variant * 5 % 70, variant % 40, variant & 1);
     }
     for (size_t i = 0; t->bench && i < sizeof timed / sizeof *timed; i++)

@@ -67,7 +67,10 @@ static const struct {
     KERN_POINTWISE(X)
 #undef X
 }, scalars[] = {
-    { "adds_f32", OFFSET(adds_f32) }, { "muls_f32", OFFSET(muls_f32) },
+    { "adds_f32", OFFSET(adds_f32) },
+    { "muls_f32", OFFSET(muls_f32) },
+    { "divs_f32", OFFSET(divs_f32) },
+    { "elu_f32", OFFSET(elu_f32) },
 };
 
 static map1 *slot1(const struct kern *k, size_t at)
