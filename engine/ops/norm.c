@@ -1,27 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Normalisations. Means and variances are sums in a fixed order, in double but for blocks of a
- * LayerNormalization: the same on every machine. */
+/* Normalisations. Means and variances are sums in a fixed order, blocks of them in f32: the same on
+ * every machine. */
 #include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/view.h"
 
 #include <math.h>
 #include <string.h>
-
-/* Mean and variance of n floats that lie `step` apart. */
-static void moments(const float *x, int64_t n, int64_t step, double *ret_mean, double *ret_var)
-{
-    double s = 0, v = 0;
-    for (int64_t i = 0; i < n; i++)
-        s += (double) x[i * step];
-    double mean = n ? s / (double) n : 0;
-    for (int64_t i = 0; i < n; i++) {
-        double d = (double) x[i * step] - mean;
-        v += d * d;
-    }
-    *ret_mean = mean;
-    *ret_var = n ? v / (double) n : 0;
-}
 
 static rill_status f32_check(struct infer *c, int min_rank)
 {
@@ -319,13 +304,13 @@ static void group_eval(const struct eval *e)
             inner = inner_size(x, 2);
     const float *from = e->x[0], *g = e->x[1], *b = e->x[2];
     float *to = e->y[0];
-    for (int64_t n = 0; n < x->dim[0] * groups; n++) {
-        double mean, var;
-        moments(from, per * inner, 1, &mean, &var);
-        float m = (float) mean, s = (float) (1 / sqrt(var + (double) a->epsilon));
-        for (int64_t k = n % groups * per, end = k + per; k < end; k++)
-            for (int64_t i = 0; i < inner; i++)
-                *to++ = (*from++ - m) * s * g[k] + b[k];
+    for (int64_t n = 0; n < x->dim[0] * groups; n++, from += per * inner) {
+        float moments[2];
+        e->kern->norm_f32(to, from, NULL, NULL, a->epsilon, (size_t) (per * inner), moments);
+        for (int64_t k = n % groups * per, end = k + per; k < end; k++, to += inner) {
+            e->kern->muls_f32(to, to, g[k], (size_t) inner);
+            e->kern->adds_f32(to, to, b[k], (size_t) inner);
+        }
     }
 }
 

@@ -79,13 +79,20 @@ static rill_status pool_infer(struct infer *c)
     return RILL_OK;
 }
 
+typedef void row_fn(float *restrict y, size_t ldy, const float *restrict x,
+                    const float *restrict count, const struct kern_conv_lines *lines,
+                    const struct kern_conv *c, const struct kern_rows *rows);
+
 struct pool {
     struct window3 g;
     const struct line_op *lines; /* NULL: place by place */
     int64_t *taps;               /* of AveragePool: that count at each place of a row */
+    row_fn *row;                 /* rows of all channels; NULL: not so */
+    struct kern_conv places;     /* of a row */
+    float *counts;               /* taps as floats */
 };
 
-static bool lines_prepare(struct prep *c, struct pool *p);
+static rill_status ways_prepare(struct prep *c, struct pool *p);
 
 static rill_status pool_prepare(struct prep *c)
 {
@@ -97,7 +104,7 @@ static rill_status pool_prepare(struct prep *c)
     window_fix(&a->w, SAME_POOL, &w, NULL, c->in[0], c->out[0]);
     window3_set(&p->g, &w, c->in[0], c->out[0]);
     c->args = p;
-    return lines_prepare(c, p) ? RILL_OK : op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    return ways_prepare(c, p);
 }
 
 struct sum {
@@ -126,6 +133,14 @@ static void visit_sum(struct sum *s, double v, int64_t at, int64_t p)
     (void) at;
     (void) p;
     s->value += v;
+}
+
+/* As pool_mean_f32 sums. */
+static void visit_few(struct sum *s, double v, int64_t at, int64_t p)
+{
+    (void) at;
+    (void) p;
+    s->value = (double) ((float) s->value + (float) v);
 }
 
 static void visit_power(struct sum *s, double v, int64_t at, int64_t p)
@@ -283,16 +298,130 @@ static int64_t taps_counted(const struct pool_attr *a, const struct window3 *g, 
                                 : taps_of(g, axis, o, 0, g->in[axis]);
 }
 
-/* False: no memory. */
-static bool lines_prepare(struct prep *c, struct pool *p)
+/* ---- rows of all channels together ---- */
+
+#define FEW_TAPS 64 /* whose sum is near enough in f32 */
+#define MASKS_MAX ((int64_t) 1 << 20)
+
+static bool few_taps(const struct window3 *g)
 {
-    p->lines = line_op_find(c, &p->g);
-    if (!p->lines || p->lines->take != take_sum)
-        return true;
-    p->taps = arena_array(c->arena, int64_t, (size_t) p->g.out[2] + 1);
-    for (int64_t o = 0; p->taps && o < p->g.out[2]; o++)
-        p->taps[o] = taps_counted(c->attr, &p->g, 2, o);
-    return p->taps;
+    return g->n_kernel <= FEW_TAPS;
+}
+
+static row_fn *row_find(const struct prep *c, const struct window3 *g)
+{
+    const struct kern *k = c->kern;
+    if (c->in[0]->type != DTYPE_F32 || c->n_in != 1 || (c->n_out > 1 && c->out[1]) ||
+        g->kernel[2] > MASKS_MAX / (g->out[2] / KERN_LANES + 1) || !few_taps(g))
+        return NULL;
+    return node_is(c->node, OP_MAX_POOL)    ? k->pool_max_f32
+        : node_is(c->node, OP_AVERAGE_POOL) ? k->pool_mean_f32
+        : node_is(c->node, OP_LP_POOL) && ((const struct pool_attr *) c->attr)->p == 2
+        ? k->pool_squares_f32
+        : NULL;
+}
+
+/* False: no memory. Scratch: the lines of a row, and how many places count. */
+static bool row_prepare(struct prep *c, struct pool *p)
+{
+    const struct window3 *g = &p->g;
+    const size_t n = (size_t) g->out[2], lines = (size_t) (g->kernel[0] * g->kernel[1]);
+    uint32_t *mask =
+        arena_array(c->arena, uint32_t, (size_t) g->kernel[2] * (n / KERN_LANES + 1) + 1);
+    p->counts = arena_array(c->arena, float, n + 1);
+    if (!mask || !p->counts)
+        return false;
+    p->places = (struct kern_conv) { .first = -g->before[2],
+                                     .step = g->dilation[2],
+                                     .stride = (size_t) g->stride[2],
+                                     .n_taps = (size_t) g->kernel[2],
+                                     .n_in = (size_t) g->in[2],
+                                     .n = n,
+                                     .n_groups = (size_t) (c->in[0]->dim[0] * c->in[0]->dim[1]),
+                                     .x_group = (size_t) g->n_in };
+    kern_conv_set(&p->places, mask);
+    for (size_t o = 0; o < n && node_is(c->node, OP_AVERAGE_POOL); o++)
+        p->counts[o] = (float) taps_counted(c->attr, g, 2, (int64_t) o);
+    c->scratch_bytes = lines * sizeof(struct kern_conv_line) + n * sizeof(float);
+    c->kernel = p->row == c->kern->pool_max_f32 ? "pool_max_f32"
+        : p->row == c->kern->pool_mean_f32      ? "pool_mean_f32"
+                                                : "pool_squares_f32";
+    return true;
+}
+
+/* The lines of a row of outputs that exist. */
+static struct kern_conv_lines row_lines(const struct window3 *g, const int64_t o[2],
+                                        struct kern_conv_line *room)
+{
+    struct kern_conv_lines ret = { room, 0, 0 };
+    for (int64_t k0 = 0; k0 < g->kernel[0]; k0++)
+        for (int64_t k1 = 0; k1 < g->kernel[1]; k1++) {
+            const int64_t i0 = o[0] * g->stride[0] - g->before[0] + k0 * g->dilation[0],
+                          i1 = o[1] * g->stride[1] - g->before[1] + k1 * g->dilation[1];
+            if (i0 >= 0 && i0 < g->in[0] && i1 >= 0 && i1 < g->in[1])
+                room[ret.n++] =
+                    (struct kern_conv_line) { (ptrdiff_t) ((i0 * g->in[1] + i1) * g->in[2]), 0 };
+        }
+    return ret;
+}
+
+/* Places that count in the means of a row; where there are none, their sum of 0 is the mean. */
+static void row_counts(const struct eval *e, const struct pool *p, const int64_t o[2], float *ret)
+{
+    const int64_t rows =
+        taps_counted(e->attr, &p->g, 0, o[0]) * taps_counted(e->attr, &p->g, 1, o[1]);
+    for (size_t i = 0; i < p->places.n; i++)
+        ret[i] = rows && p->counts[i] > 0 ? (float) rows * p->counts[i] : 1;
+}
+
+/* Rows from o[1] on that read lines alike: those all of whose lines exist, else one. */
+static size_t rows_alike(const struct window3 *g, const int64_t o[2], size_t lines)
+{
+    const int64_t reach = (g->kernel[1] - 1) * g->dilation[1];
+    int64_t end = (g->in[1] + g->before[1] - reach - 1) / g->stride[1] + 1;
+    if (lines < (size_t) (g->kernel[0] * g->kernel[1]))
+        return 1;
+    end = end < g->out[1] ? end : g->out[1];
+    return end > o[1] ? (size_t) (end - o[1]) : 1;
+}
+
+static void rows_run(const struct eval *e, const struct pool *p)
+{
+    const struct window3 *g = &p->g;
+    struct kern_conv_line *room = e->scratch;
+    float *count = (float *) (void *) (room + g->kernel[0] * g->kernel[1]), *y = e->y[0];
+    const bool mean = p->row == e->kern->pool_mean_f32;
+    struct kern_rows rows = { .x = (size_t) (g->stride[1] * g->in[2]) };
+    int64_t o[2];
+    for (o[0] = 0; o[0] < g->out[0]; o[0]++)
+        for (o[1] = 0; o[1] < g->out[1]; o[1] += (int64_t) rows.n) {
+            const struct kern_conv_lines lines = row_lines(g, o, room);
+            rows.n = rows_alike(g, o, lines.n);
+            if (mean)
+                row_counts(e, p, o, count);
+            p->row(y + (o[0] * g->out[1] + o[1]) * g->out[2], (size_t) g->n_out, e->x[0],
+                   mean ? count : NULL, &lines, &p->places, &rows);
+        }
+    if (p->row == e->kern->pool_squares_f32)
+        e->kern->sqrt_f32(e->y[0], e->y[0], (size_t) tensor_count(e->out[0]));
+}
+
+/* ---- which way ---- */
+
+static rill_status ways_prepare(struct prep *c, struct pool *p)
+{
+    bool there = true;
+    p->row = row_find(c, &p->g);
+    p->lines = p->row ? NULL : line_op_find(c, &p->g);
+    if (p->row)
+        there = row_prepare(c, p);
+    if (p->lines && p->lines->take == take_sum) {
+        p->taps = arena_array(c->arena, int64_t, (size_t) p->g.out[2] + 1);
+        there = p->taps;
+        for (int64_t o = 0; there && o < p->g.out[2]; o++)
+            p->taps[o] = taps_counted(c->attr, &p->g, 2, o);
+    }
+    return there ? RILL_OK : op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
 }
 
 static void line_start(union line *l, const struct line_op *op, int64_t n)
@@ -382,6 +511,10 @@ static void pool_run(const struct eval *e, enum kind kind, visit *see)
     int64_t at = 0, channels = x->dim[0] * x->dim[1], o[3];
     const struct counted counted = { e->n_in > 1 ? e->x[1] : NULL,
                                      (int) a->counted_axis + 3 - (x->rank - 2) };
+    if (made->row && e->y[0]) {
+        rows_run(e, made);
+        return;
+    }
     if (made->lines && e->y[0]) {
         lines_run(e);
         return;
@@ -404,7 +537,8 @@ static void max_eval(const struct eval *e)
 }
 static void average_eval(const struct eval *e)
 {
-    pool_run(e, POOL_AVERAGE, visit_sum);
+    const struct pool *p = e->args;
+    pool_run(e, POOL_AVERAGE, few_taps(&p->g) ? visit_few : visit_sum);
 }
 static void lp_eval(const struct eval *e)
 {
@@ -437,6 +571,15 @@ static void global_run(const struct eval *e, enum kind kind, visit *see, int64_t
     const struct tensor *x = e->in[0];
     int64_t channels = x->dim[0] * x->dim[1], n = channels ? tensor_count(x) / channels : 0;
     struct pool_attr a = { .p = power };
+    void (*rows)(float *y, const float *x, size_t rows, size_t n) = kind == POOL_MAX
+        ? e->kern->rows_max_f32
+        : kind == POOL_AVERAGE ? e->kern->rows_mean_f32
+        : power == 2           ? e->kern->rows_norm_f32
+                               : NULL;
+    if (n && rows) {
+        rows(e->y[0], e->x[0], (size_t) channels, (size_t) n);
+        return;
+    }
     for (int64_t ch = 0; ch < channels; ch++) {
         struct sum s = { .count = n };
         for (int64_t i = 0; i < n; i++)

@@ -185,10 +185,15 @@ static void mean_each(double *y, const float *x, size_t n, size_t run)
  * not lie together. They are of one frame, whatever the pulse: axes that stay end a run also where
  * their length is 1. Sums are folded in order instead (reduce_walk), which zeros in front of what
  * they sum do not change: rules of pulses count on it. sums: one an output. */
-static void means_walk(const struct reduce_args *g, float *y, const float *x, double *sums)
+static void means_walk(const struct kern *k, const struct reduce_args *g, float *y, const float *x,
+                       double *sums)
 {
     const int last = g->rank - 1;
     const size_t run = g->run >= RUN_LEAST ? g->run : 1;
+    if (g->rank == 2 && !g->step[1] && run == g->n[1]) { /* a run for each output */
+        k->chains_sum_f32(y, x, g->n[0], run);
+        return;
+    }
     size_t at[RANK_MAX] = { 0 }, place = 0;
     memset(sums, 0, g->count_out * sizeof *sums);
     do {
@@ -199,14 +204,27 @@ static void means_walk(const struct reduce_args *g, float *y, const float *x, do
         y[i] = (float) sums[i];
 }
 
-static void reduce_fold(const struct reduce_args *g, enum fold fold, void *y, const void *x)
+static void reduce_fold(const struct kern *k, const struct reduce_args *g, enum fold fold, void *y,
+                        const void *x)
 {
+    const bool rows = g->wide == WIDE_F32 && g->rank == 2 && !g->step[1];
     if (!g->count_in)
         return;
-    if (g->wide == WIDE_F32 && g->rank == 2 && !g->step[1])
+    if (rows && fold == FOLD_SUM)
+        k->rows_sum_f32(y, x, g->n[0], g->n[1]);
+    else if (rows && fold == FOLD_MAX)
+        k->rows_max_f32(y, x, g->n[0], g->n[1]);
+    else if (rows)
         fold_rows[fold](y, x, g->n[0], g->n[1]);
     else
         reduce_walk(g, fold, y, x);
+}
+
+/* Which of two zeros is the greatest is up to the way: it is +0. */
+static void zeros_settle(const struct reduce_args *g, float *y)
+{
+    for (size_t i = 0; i < g->count_out; i++)
+        y[i] += 0.0f;
 }
 
 static void wide_fill(enum wide w, void *y, size_t n, double f, int64_t i, uint64_t u)
@@ -251,8 +269,7 @@ static void post_f32(const struct eval *e, const struct reduce_args *g, enum pos
     else if (post == POST_LOG)
         e->kern->log_f32(y, y, n);
     else if (post == POST_MEAN)
-        for (size_t i = 0; i < n; i++)
-            y[i] /= (float) g->reduced;
+        e->kern->divs_f32(y, y, (float) g->reduced, n);
 }
 
 static void post_f64(const struct reduce_args *g, enum post post, double *y)
@@ -290,10 +307,10 @@ static void log_sum_exp(const struct eval *e, const struct reduce_args *g, void 
     size_t bytes = wide_bytes[g->wide];
     void *top = spare, *t = spare + (g->count_out * bytes + 63) / 64 * 64;
     reduce_start(g, FOLD_MAX, top);
-    reduce_fold(g, FOLD_MAX, top, x);
+    reduce_fold(e->kern, g, FOLD_MAX, top, x);
     shifted_exp(e, g, t, x, top);
     reduce_start(g, FOLD_SUM, y);
-    reduce_fold(g, FOLD_SUM, y, t);
+    reduce_fold(e->kern, g, FOLD_SUM, y, t);
     if (g->wide == WIDE_F32)
         post_f32(e, g, POST_LOG, y);
     else
@@ -367,9 +384,11 @@ static void reduce_eval(const struct eval *e)
     } else {
         reduce_start(g, d->fold, y);
         if (many_means(d, g))
-            means_walk(g, y, x, (double *) (void *) spare);
+            means_walk(e->kern, g, y, x, (double *) (void *) spare);
         else
-            reduce_fold(g, d->fold, y, x);
+            reduce_fold(e->kern, g, d->fold, y, x);
+        if (d->fold == FOLD_MAX && g->wide == WIDE_F32)
+            zeros_settle(g, y);
         if (g->wide == WIDE_F32)
             post_f32(e, g, d->post, y);
         else if (g->wide == WIDE_F64)

@@ -210,6 +210,8 @@ struct resize_axis {
 
 struct resize_args {
     struct resize_axis axis[RANK_MAX];
+    bool lines;   /* f32, nothing outside: lines of the last axis are worked out whole */
+    bool doubles; /* every element of a line comes twice */
 };
 
 static double symmetric_half(const struct resize_map *m, double x)
@@ -419,6 +421,34 @@ static const struct tensor *given(const struct prep *c, unsigned i)
     return i < c->n_in && c->in[i] && tensor_count(c->in[i]) ? c->in[i] : NULL;
 }
 
+/* The one axis but the last whose places lie between several elements; -1: none; -2: several. */
+static int axis_between(const struct resize_args *a, int rank)
+{
+    int ret = -1;
+    for (int i = 0; i + 1 < rank; i++)
+        if (a->axis[i].taps > 1)
+            ret = ret == -1 ? i : -2;
+    return ret;
+}
+
+static bool lines_fit(const struct tensor *y, const struct resize_args *a)
+{
+    bool fits = y->type == DTYPE_F32 && y->rank > 0 && axis_between(a, y->rank) >= -1;
+    for (int i = 0; i < y->rank && fits; i++)
+        for (int64_t o = 0; o < y->dim[i] && fits; o++)
+            fits = !a->axis[i].row[o].outside;
+    return fits;
+}
+
+/* Every element of a line comes twice. */
+static bool line_doubles(const struct resize_axis *last, int64_t n)
+{
+    bool ret = last->taps == 1 && n % 2 == 0;
+    for (int64_t i = 0; i < n && ret; i++)
+        ret = last->row[i].at[0] == i / 2;
+    return ret;
+}
+
 static rill_status resize_prepare(struct prep *c)
 {
     const struct resize_attr *a = c->attr;
@@ -446,6 +476,9 @@ static rill_status resize_prepare(struct prep *c)
         }
         TRY(axis_make(c, &m, i, &args->axis[i]));
     }
+    args->lines = lines_fit(y, args);
+    args->doubles = y->rank && line_doubles(&args->axis[y->rank - 1], y->dim[y->rank - 1]);
+    c->scratch_bytes = args->lines ? TAPS_MAX * (size_t) y->dim[y->rank - 1] * sizeof(double) : 0;
     c->args = args;
     return RILL_OK;
 }
@@ -473,6 +506,122 @@ static double sum_taps(const struct walk *w, int axis, int64_t at)
     return sum;
 }
 
+/* ---- line by line: the same sums, places side by side ---- */
+
+/* Lines of the input with the last axis worked out, and whose they are (-1: none). */
+struct lines {
+    const struct resize_axis *last;
+    const float *x;
+    double *made;
+    int64_t n, at[TAPS_MAX];
+};
+
+static void line_make(const struct resize_axis *last, int64_t n, const float *x, double *to)
+{
+    const struct tap_row *r = last->row;
+    if (last->taps == 1)
+        for (int64_t i = 0; i < n; i++)
+            to[i] = (double) x[r[i].at[0]];
+    else
+        for (int64_t i = 0; i < n; i++) {
+            double sum = 0;
+            for (int k = 0; k < last->taps; k++)
+                sum += r[i].weight[k] * (double) x[r[i].at[k]];
+            to[i] = sum;
+        }
+}
+
+/* The lines that an output line lies between. */
+struct between {
+    const struct tap_row *row;
+    int taps;
+    int64_t at, stride; /* where the first one starts, and from one to the next */
+};
+
+static bool line_wanted(const struct between *b, int64_t at)
+{
+    bool ret = false;
+    for (int k = 0; k < b->taps; k++)
+        ret |= at == b->at + b->row->at[k] * b->stride;
+    return ret;
+}
+
+/* Tap k's, worked out; what is there stays where it is as long as it is wanted. */
+static const double *line_of(struct lines *l, const struct between *b, int k)
+{
+    const int64_t at = b->at + b->row->at[k] * b->stride;
+    int64_t room = 0;
+    for (int64_t i = 0; i < TAPS_MAX; i++)
+        if (l->at[i] == at)
+            return l->made + i * l->n;
+    while (line_wanted(b, l->at[room]))
+        room++;
+    l->at[room] = at;
+    line_make(l->last, l->n, l->x + at, l->made + room * l->n);
+    return l->made + room * l->n;
+}
+
+static void line_sum(struct lines *l, float *restrict y, const struct between *b)
+{
+    const double *a[TAPS_MAX] = { NULL }, *w = b->row->weight;
+    for (int k = 0; k < b->taps; k++)
+        a[k] = line_of(l, b, k);
+    if (b->taps == 1)
+        for (int64_t i = 0; i < l->n; i++)
+            y[i] = (float) a[0][i];
+    else if (b->taps == 2)
+        for (int64_t i = 0; i < l->n; i++)
+            y[i] = (float) (0 + w[0] * a[0][i] + w[1] * a[1][i]);
+    else
+        for (int64_t i = 0; i < l->n; i++)
+            y[i] = (float) (0 + w[0] * a[0][i] + w[1] * a[1][i] + w[2] * a[2][i] + w[3] * a[3][i]);
+}
+
+/* A line whose elements are moved. */
+static void line_move(const struct eval *e, const struct lines *l, float *y, const float *x)
+{
+    const struct resize_args *a = e->args;
+    if (a->doubles)
+        e->kern->weave_f32(y, x, x, (size_t) l->n / 2);
+    else
+        for (int64_t i = 0; i < l->n; i++)
+            y[i] = x[l->last->row[i].at[0]];
+}
+
+static void lines_eval(const struct eval *e)
+{
+    const struct resize_args *a = e->args;
+    const struct tensor *t = e->out[0];
+    const int last = t->rank - 1, between = axis_between(a, t->rank);
+    struct lines l = { .last = &a->axis[last],
+                       .x = e->x[IN_X],
+                       .made = e->scratch,
+                       .n = t->dim[last],
+                       .at = { -1, -1, -1, -1 } };
+    const struct tap_row single = { .weight = { 1 } };
+    int64_t stride[RANK_MAX], step[RANK_MAX], before = -1, n = tensor_count(t);
+    tensor_strides(e->in[IN_X], stride);
+    tensor_strides(t, step);
+    float *y = e->y[0];
+    for (int64_t i = 0; i < n; i += l.n, y += l.n) {
+        struct between b = { &single, 1, 0, 0 };
+        for (int64_t k = 0, rest = i; k < last; rest %= step[k], k++) {
+            const struct tap_row *r = &a->axis[k].row[rest / step[k]];
+            if (k == between)
+                b.row = r, b.taps = a->axis[k].taps, b.stride = stride[k];
+            else
+                b.at += r->at[0] * stride[k];
+        }
+        if (between >= 0 || l.last->taps > 1)
+            line_sum(&l, y, &b);
+        else if (b.at == before)
+            memcpy(y, y - l.n, (size_t) l.n * sizeof *y);
+        else
+            line_move(e, &l, y, l.x + b.at);
+        before = b.at;
+    }
+}
+
 static void resize_eval(const struct eval *e)
 {
     const struct resize_args *a = e->args;
@@ -480,6 +629,10 @@ static void resize_eval(const struct eval *e)
     struct walk w = { .x = e->in[IN_X], .data = e->x[IN_X] };
     int64_t strides[RANK_MAX], n = tensor_count(y);
     double outside = (double) ((const struct resize_attr *) e->attr)->outside;
+    if (a->lines) {
+        lines_eval(e);
+        return;
+    }
     tensor_strides(w.x, w.stride);
     tensor_strides(y, strides);
     for (int64_t i = 0; i < n; i++) {

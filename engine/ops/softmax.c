@@ -30,47 +30,39 @@ static void rows_max(float *top, const float *x, size_t n, size_t inner)
         }
 }
 
-/* Eight lanes: a maximum does not depend on the order. */
-static float row_max(const float *x, size_t n)
-{
-    float t[8];
-    size_t i = 0;
-    for (size_t k = 0; k < 8; k++)
-        t[k] = x[0];
-    for (; i + 8 <= n; i += 8)
-        for (size_t k = 0; k < 8; k++)
-            t[k] = x[i + k] > t[k] || x[i + k] != x[i + k] ? x[i + k] : t[k];
-    for (; i < n; i++)
-        t[0] = x[i] > t[0] || x[i] != x[i] ? x[i] : t[0];
-    for (size_t k = 1; k < 8; k++)
-        t[0] = t[k] > t[0] || t[k] != t[k] ? t[k] : t[0];
-    return t[0];
-}
-
-static float row_sum(const float *x, size_t n)
-{
-    float s = 0;
-    for (size_t i = 0; i < n; i++)
-        s += x[i];
-    return s;
-}
-
-/* Rows of n, exponentials of several short rows at a time. */
+/* Rows of n, several at a time: exponentials of short ones together, sums side by side. */
 #define BLOCK 1024
+#define BLOCK_ROWS 16 /* and more, if they fit in a block */
+static size_t rows_at_once(size_t n)
+{
+    return n < BLOCK / BLOCK_ROWS ? BLOCK / n : BLOCK_ROWS;
+}
+
+/* y = x - max, m rows. */
+static void rows_shift(const struct kern *k, float *y, const float *x, size_t m, size_t n)
+{
+    float top[BLOCK];
+    k->rows_max_f32(top, x, m, n);
+    for (size_t i = 0; i < m; i++)
+        k->adds_f32(y + i * n, x + i * n, -top[i], n);
+}
+
+static void rows_sum(const struct kern *k, float *sum, const float *x, size_t m, size_t n)
+{
+    memset(sum, 0, m * sizeof *sum);
+    k->rows_sum_f32(sum, x, m, n);
+}
+
 static void soft_rows(const struct kern *k, float *y, const float *x, size_t rows, size_t n)
 {
-    size_t step = n < BLOCK ? BLOCK / n : 1;
-    for (size_t r = 0; r < rows; r += step) {
-        size_t m = rows - r < step ? rows - r : step;
-        float *o = y + r * n;
+    float sum[BLOCK];
+    for (size_t m; rows; rows -= m, x += m * n, y += m * n) {
+        m = rows < rows_at_once(n) ? rows : rows_at_once(n);
+        rows_shift(k, y, x, m, n);
+        k->exp_f32(y, y, m * n);
+        rows_sum(k, sum, y, m, n);
         for (size_t i = 0; i < m; i++)
-            k->adds_f32(o + i * n, x + (r + i) * n, -row_max(x + (r + i) * n, n), n);
-        k->exp_f32(o, o, m * n);
-        for (size_t i = 0; i < m; i++, o += n) {
-            float s = row_sum(o, n);
-            for (size_t j = 0; j < n; j++)
-                o[j] /= s;
-        }
+            k->divs_f32(y + i * n, y + i * n, sum[i], n);
     }
 }
 
@@ -108,13 +100,20 @@ static void log_slice(const struct kern *k, float *y, const float *x, size_t n, 
         k->sub_f32(y + r * inner, y + r * inner, sum, inner);
 }
 
-static void log_row(const struct kern *k, float *y, const float *x, size_t n, float *scratch)
+/* scratch: as many rows as are taken at once. */
+static void log_rows(const struct kern *k, float *y, const float *x, size_t rows, size_t n,
+                     float *scratch)
 {
-    k->adds_f32(y, x, -row_max(x, n), n);
-    k->exp_f32(scratch, y, n);
-    float s = row_sum(scratch, n);
-    k->log_f32(&s, &s, 1);
-    k->adds_f32(y, y, -s, n);
+    float sum[BLOCK];
+    for (size_t m; rows; rows -= m, x += m * n, y += m * n) {
+        m = rows < rows_at_once(n) ? rows : rows_at_once(n);
+        rows_shift(k, y, x, m, n);
+        k->exp_f32(scratch, y, m * n);
+        rows_sum(k, sum, scratch, m, n);
+        k->log_f32(sum, sum, m);
+        for (size_t i = 0; i < m; i++)
+            k->adds_f32(y + i * n, y + i * n, -sum[i], n);
+    }
 }
 
 static void hard_slice(float *y, const float *x, size_t n, size_t inner)
@@ -137,13 +136,15 @@ static void f32_run(const struct eval *e, float *y, const float *x, float *scrat
         soft_rows(e->kern, y, x, g->outer, g->n);
         return;
     }
+    if (form == LOG_SOFTMAX && g->inner == 1) {
+        log_rows(e->kern, y, x, g->outer, g->n, scratch);
+        return;
+    }
     for (size_t o = 0; o < g->outer; o++, y += g->n * g->inner, x += g->n * g->inner) {
         if (form == HARDMAX)
             hard_slice(y, x, g->n, g->inner);
         else if (form == SOFTMAX)
             soft_slice(e->kern, y, x, g->n, g->inner, scratch);
-        else if (g->inner == 1)
-            log_row(e->kern, y, x, g->n, scratch);
         else
             log_slice(e->kern, y, x, g->n, g->inner, scratch);
     }
@@ -204,8 +205,11 @@ static rill_status softmax_prepare(struct prep *c)
         g->inner *= i > axis ? (size_t) t->dim[i] : 1;
     }
     size_t total = g->outer * g->n * g->inner;
-    c->scratch_bytes =
-        total ? (g->n + 3 * g->inner + (dtype_is_half(t->type) ? total : 0)) * sizeof(float) : 0;
+    size_t rows = total && g->inner == 1 ? rows_at_once(g->n) : 1;
+    rows = rows < g->outer ? rows : g->outer;
+    c->scratch_bytes = total
+        ? (rows * g->n + 3 * g->inner + (dtype_is_half(t->type) ? total : 0)) * sizeof(float)
+        : 0;
     c->args = g;
     c->kernel = "softmax, exp_f32";
     return RILL_OK;

@@ -103,8 +103,19 @@ static inline float exp_minus_1(float v, float t)
     return v > -0.3f ? s : t - 1;
 }
 
-KERN_BETWEEN(f32_elu, v < 0 ? v : 0, exp_f32, v < 0 ? a->alpha * exp_minus_1(v, t) : v)
-KERN_BETWEEN(f32_selu, v < 0 ? v : 0, exp_f32, a->gamma *(v < 0 ? a->alpha * exp_minus_1(v, t) : v))
+static void f32_elu(const struct kern *k, const struct unary_attr *a, float *y, const float *x,
+                    size_t n)
+{
+    k->elu_f32(y, x, a->alpha, n);
+}
+
+static void f32_selu(const struct kern *k, const struct unary_attr *a, float *y, const float *x,
+                     size_t n)
+{
+    k->elu_f32(y, x, a->alpha, n);
+    k->muls_f32(y, y, a->gamma, n);
+}
+
 KERN_BETWEEN(f32_celu, v < 0 ? v / a->alpha : 0, exp_f32,
              v < 0 ? a->alpha * exp_minus_1(v / a->alpha, t) : v)
 KERN_BETWEEN(f32_gelu_erf, v * 0.70710678f, erf_f32, 0.5f * v * (1 + t))
@@ -305,9 +316,12 @@ static const char *kernel_of(const struct unary_def *d, enum dtype t)
         f32_fn *f32;
         const char *name;
     } kernels[] = {
-        { f32_elu, "elementwise, exp_f32" },      { f32_selu, "elementwise, exp_f32" },
-        { f32_celu, "elementwise, exp_f32" },     { f32_mish, "elementwise, exp_f32" },
-        { f32_gelu, "elementwise, erf_f32" },     { f32_swish, "elementwise, sigmoid_f32" },
+        { f32_elu, "elu_f32" },
+        { f32_selu, "elu_f32, muls_f32" },
+        { f32_celu, "elementwise, exp_f32" },
+        { f32_mish, "elementwise, exp_f32" },
+        { f32_gelu, "elementwise, erf_f32" },
+        { f32_swish, "elementwise, sigmoid_f32" },
         { f32_softplus, "elementwise, exp_f32" },
     };
     if (t == DTYPE_F32 && fused_function(d->op.id) >= 0)

@@ -83,7 +83,36 @@ void view_copy_run(const struct view_copy *v, void *to, const void *from)
     }
 }
 
+/* Of four bytes and up to four axes, as the kernel moves them: the axis whose elements lie side by
+ * side in `from` comes last but one, where it is not the last, so that both are turned together. */
+static bool kernel_copy_set(const struct view_copy *v, struct kern_strided_copy *ret)
+{
+    int order[4], first = 4 - v->rank;
+    if (v->bytes != sizeof(float) || v->rank > 4)
+        return false;
+    for (int i = 0; i < v->rank; i++)
+        order[i] = i;
+    for (int i = 0; i + 2 < v->rank; i++)
+        if (v->from[i] == 1) {
+            order[i] = v->rank - 2;
+            order[v->rank - 2] = i;
+        }
+    *ret = (struct kern_strided_copy) { .n = { 1, 1, 1, 1 } };
+    for (int i = 0; i < v->rank; i++) {
+        ret->n[first + i] = (size_t) v->dim[order[i]];
+        ret->from[first + i] = (ptrdiff_t) v->from[order[i]];
+        ret->to[first + i] = (ptrdiff_t) v->to[order[i]];
+    }
+    return true;
+}
+
 void view_copy_eval(const struct eval *e)
 {
-    view_copy_run(e->args, e->y[0], e->x[0]);
+    const struct view_copy *v = e->args;
+    struct kern_strided_copy m;
+    if (kernel_copy_set(v, &m))
+        e->kern->strided_copy_f32((float *) e->y[0] + v->to_at,
+                                  (const float *) e->x[0] + v->from_at, &m);
+    else
+        view_copy_run(v, e->y[0], e->x[0]);
 }
