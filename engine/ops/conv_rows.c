@@ -9,46 +9,11 @@ enum { IN_X, IN_W, IN_B };
 #define TILE_FLOATS 65536 /* columns of one tile stay in the second cache */
 #define LINES_FLOATS 8192 /* of the first cache */
 #define BLOCK_PLACES 48
+#define FAST_PLACES 17       /* of a product whose terms are turned in vectors */
 #define WEIGHTS_FLOATS 32768 /* that stay in the second cache beside all else */
 #define MASKS_MAX ((size_t) 1 << 22)
 
 /* ---- geometry ---- */
-
-/* An axis whose places map one to one joins the axis in front of it. */
-static bool axis_joins(const struct window3 *g, int i)
-{
-    if (g->kernel[i] != 1 || g->before[i] || g->in[i] != g->out[i])
-        return false;
-    return g->in[i] == 1 || (g->stride[i] == 1 && g->stride[i - 1] == 1);
-}
-
-static void axis_join(struct window3 *g, int i)
-{
-    int64_t n = g->in[i];
-    g->in[i] = g->in[i - 1] * n;
-    g->out[i] = g->out[i - 1] * n;
-    g->kernel[i] = g->kernel[i - 1];
-    g->stride[i] = g->stride[i - 1];
-    g->dilation[i] = g->dilation[i - 1] * n;
-    g->before[i] = g->before[i - 1] * n;
-    for (int k = i - 1; k > 0; k--) {
-        g->in[k] = g->in[k - 1];
-        g->out[k] = g->out[k - 1];
-        g->kernel[k] = g->kernel[k - 1];
-        g->stride[k] = g->stride[k - 1];
-        g->dilation[k] = g->dilation[k - 1];
-        g->before[k] = g->before[k - 1];
-    }
-    g->in[0] = g->out[0] = g->kernel[0] = g->stride[0] = g->dilation[0] = 1;
-    g->before[0] = 0;
-}
-
-static void geometry_simplify(struct window3 *g)
-{
-    for (int i = 2; i > 0; i--)
-        for (int k = 0; k < 2 && axis_joins(g, i); k++)
-            axis_join(g, i);
-}
 
 /* Input place of output place o at kernel place k; -1: none. */
 static int64_t place(const struct conv_rows *v, int axis, int64_t o, int64_t k)
@@ -200,15 +165,23 @@ static double least(double a, double b)
     return a > b ? a : b;
 }
 
+/* Terms of a product are read where they lie, or turned with what lies beside them. */
+static bool product_is_fast(const struct conv_rows *v)
+{
+    return v->tiles_fit || (v->g.n_out >= FAST_PLACES && v->cin >= 4 && window3_is_same(&v->g));
+}
+
 static struct costs row_costs(const struct conv_rows *v, const struct conv_phase *p)
 {
     double k = (double) p->n_weights, n = (double) p->row.n, vecs = (double) ((p->row.n + 15) / 16),
            cout = (double) v->cout;
     double panels = (double) ((v->cout + 15) / 16), lines = (double) (p->n_lines * p->span) / 8;
-    double chains = least(n, n == 3 ? 8 : 4); /* a few wait for themselves */
+    double each = product_is_fast(v) ? 0.3 : 1; /* of what is moved */
+    double chains = least(n, n == 3 ? 8 : 4);   /* a few wait for themselves */
     return (struct costs) {
         /* measured on a machine with AVX-512; the others differ alike */
-        .product = n * k * panels + (v->in_place ? 0 : n * k) + (v->g.n_out > 1 ? n * cout : 0),
+        .product = n * k * panels + (v->in_place || v->tiles_fit ? 0 : each * n * k) +
+            (v->g.n_out > 1 ? each * n * cout : 0),
         .places = vecs * (1.2 * k * (cout + (p->row.stride > 2 ? 24 : 1)) + cout),
         .channels = chains * k *
                 (v->cout <= 8 ? 0.6
@@ -417,7 +390,9 @@ static void scratch_set(struct prep *c, struct conv_rows *v)
     v->tile = TILE_FLOATS / (per_place ? per_place : 1);
     v->tile = v->tile < 16 ? 16 : v->tile;
     v->tile = v->tile < places ? v->tile : places;
-    if (v->way == CONV_PRODUCT)
+    if (v->tiles)
+        floats += v->tiles->scratch_floats;
+    else if (v->way == CONV_PRODUCT)
         floats += (size_t) v->tile * (size_t) per_place;
     else
         floats += (size_t) v->n_phases * phase_floats(v) + blocks_floats(v);
@@ -427,8 +402,8 @@ static void scratch_set(struct prep *c, struct conv_rows *v)
 /* Few places: alone, each product reads all weights for a handful of rows. */
 static bool together_pays(const struct conv_rows *v)
 {
-    return v->way == CONV_PRODUCT && v->phase[0].packed && v->n_phases == 1 && v->batch == 1 &&
-        v->group == 1 && v->g.n_out > 0 &&
+    return v->way == CONV_PRODUCT && !v->tiles && v->phase[0].packed && v->n_phases == 1 &&
+        v->batch == 1 && v->group == 1 && v->g.n_out > 0 &&
         many_pays(v->g.n_out, v->cout, (int64_t) v->phase[0].n_weights) && v->tile >= v->g.n_out;
 }
 
@@ -440,7 +415,7 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
     if (!v)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     window3_set(&v->g, w, x, c->out[0]);
-    geometry_simplify(&v->g);
+    window3_simplify(&v->g);
     v->transposed = transposed;
     v->batch = x->dim[0];
     v->group = group;
@@ -457,13 +432,19 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
     v->inside = rows_inside(v);
     for (int64_t i = 0; i < v->n_phases; i++)
         blocks_set(v, &v->phase[i]);
+    v->tiles_fit =
+        !transposed && v->g.n_out > MANY_ROWS_EACH && conv_tiles_fit(&v->g, v->cin, v->cout);
     v->way = way_choose(v);
+    if (v->tiles_fit && v->way == CONV_PRODUCT &&
+        !(v->tiles = conv_tiles_new(c->arena, &v->g, v->cin, v->cout)))
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     c->args = v;
     if (v->way != CONV_PRODUCT)
         TRY(direct_prepare(c, v));
-    c->kernel = v->way == CONV_PRODUCT && v->in_place ? "gemm_f32"
-        : v->blocked                                  ? ways[v->way].blocks
-                                                      : ways[v->way].name;
+    c->kernel = v->tiles                        ? "tiles, gemm_at_f32"
+        : v->way == CONV_PRODUCT && v->in_place ? "gemm_f32"
+        : v->blocked                            ? ways[v->way].blocks
+                                                : ways[v->way].name;
     TRY(weights_prepare(c, v));
     TRY(epilogue_prepare(c, epilogue, &v->epilogue));
     scratch_set(c, v);
@@ -552,6 +533,26 @@ static const float *phase_weights(const struct eval *e, const struct conv_phase 
     return room;
 }
 
+/* Rows of an output a group, those together whose lines all exist. */
+static void depth_eval(struct work *u)
+{
+    const struct conv_rows *v = u->v;
+    const struct window3 *g = &v->g;
+    struct kern_rows rows = { .x = (size_t) (g->stride[1] * g->in[2]) };
+    for (int64_t o0 = 0; o0 < g->out[0]; o0++)
+        for (int64_t o1 = 0; o1 < g->out[1]; o1 += (int64_t) rows.n) {
+            ptrdiff_t base;
+            struct kern_conv_lines lines = row_lines(v, u->p, o0, o1, u->some, &base);
+            const bool all = places_all(v, 0, o0) && places_all(v, 1, o1);
+            for (rows.n = 1; all && o1 + (int64_t) rows.n < g->out[1] &&
+                 places_all(v, 1, o1 + (int64_t) rows.n);
+                 rows.n++)
+                ;
+            u->e->kern->conv_depth_f32(u->y + (o0 * g->out[1] + o1) * g->out[2], (size_t) g->n_out,
+                                       u->x + base, u->packed, u->bias, &lines, &u->p->row, &rows);
+        }
+}
+
 /* Rows of outputs, all phases of a row one after the other. */
 static void rows_eval(struct work *u, float *packed_room)
 {
@@ -559,6 +560,12 @@ static void rows_eval(struct work *u, float *packed_room)
     const struct window3 *g = &v->g;
     float *y = u->y;
     bool whole = v->n_phases == 1;
+    if (v->cout == 1 && v->way == CONV_PLACES && !v->blocked && !v->transposed) {
+        u->p = v->phase;
+        u->packed = phase_weights(u->e, u->p, packed_room);
+        depth_eval(u);
+        return;
+    }
     for (int64_t o0 = 0; o0 < g->out[0]; o0++)
         for (int64_t o1 = 0; o1 < g->out[1]; o1++, y += g->out[2]) {
             for (int64_t i = 0; i < v->n_phases; i++) {
@@ -633,6 +640,13 @@ static void column_make(const struct work *u, float *col, const struct kern_conv
 static void columns_make(const struct work *u, float *col, int64_t first, int64_t n)
 {
     const struct window3 *g = &u->v->g;
+    if (window3_is_same(g)) {
+        const struct kern_strided_copy turn = { .n = { 1, 1, (size_t) n, (size_t) u->v->cin },
+                                                .from = { 0, 0, 1, (ptrdiff_t) g->n_in },
+                                                .to = { 0, 0, (ptrdiff_t) u->v->cin, 1 } };
+        u->e->kern->strided_copy_f32(col, u->x + first, &turn);
+        return;
+    }
     int64_t per_row = (int64_t) u->p->row.n, row = first / per_row, o = first % per_row;
     for (; n > 0; row++, o = 0) {
         ptrdiff_t base;
@@ -643,16 +657,28 @@ static void columns_make(const struct work *u, float *col, int64_t first, int64_
     }
 }
 
+/* Rows of outputs that follow each other. */
+static void rows_turn(const struct work *u, const float *rows, int64_t first, int64_t n)
+{
+    const struct conv_rows *v = u->v;
+    const struct kern_strided_copy turn = { .n = { 1, 1, (size_t) v->cout, (size_t) n },
+                                            .from = { 0, 0, 1, (ptrdiff_t) v->cout },
+                                            .to = { 0, 0, (ptrdiff_t) v->g.n_out, 1 } };
+    u->e->kern->strided_copy_f32(u->y + first, rows, &turn);
+}
+
 static void rows_to_channels(const struct work *u, const float *restrict rows, int64_t first,
                              int64_t n)
 {
+    if (u->v->n_phases == 1) {
+        rows_turn(u, rows, first, n);
+        return;
+    }
     const struct conv_rows *v = u->v;
     int64_t per_row = (int64_t) u->p->row.n, apart = v->n_phases;
     for (; n > 0;) {
         int64_t row = first / per_row, o = first % per_row, run = per_row - o < n ? per_row - o : n;
         float *restrict y = u->y + row * v->g.out[2] + o * apart + u->phase;
-        if (apart == 1 && first + n > (row + 1) * per_row)
-            run = n; /* rows of outputs follow each other */
         for (int64_t ch = 0; ch < v->cout; ch++)
             for (int64_t i = 0; i < run; i++)
                 y[ch * v->g.n_out + i * apart] = rows[i * v->cout + ch];
@@ -669,6 +695,10 @@ static void product_eval(const struct work *u)
     float *col = u->room, *rows = col + (size_t) v->tile * k;
     int64_t places = v->g.out[0] * v->g.out[1] * (int64_t) u->p->row.n;
     bool single = v->g.n_out == 1;
+    if (v->tiles) {
+        conv_tiles_run(v->tiles, u->e->kern, u->y, u->x, u->packed, u->bias, u->room);
+        return;
+    }
     for (int64_t first = 0; first < places; first += v->tile) {
         int64_t n = places - first < v->tile ? places - first : v->tile;
         size_t ldx = v->in_place ? u->p->row.stride : k;

@@ -3,12 +3,14 @@
  * input and taps on those lines. Every output is one chain of fused multiply-adds that starts from
  * the bias and runs through (channel, kernel place) in order. There are three ways with the same
  * bits, chosen by the shape: lanes along the places of a row, or along the channels, both of which
- * read the input where it lies, and a product over columns.
+ * read the input where it lies, and a product: over columns, or, of many places, of terms that are
+ * read from where they lie (conv_tiles.h).
  *
  * A transposed convolution of stride s on the last axis is s convolutions (phases), each with its
  * own taps and every s-th place of the output. */
 #ifndef RILL_ENGINE_OPS_CONV_ROWS_H
 #define RILL_ENGINE_OPS_CONV_ROWS_H
+#include "engine/ops/conv_tiles.h"
 #include "engine/ops/epilogue.h"
 #include "engine/ops/window.h"
 
@@ -38,6 +40,8 @@ struct conv_rows {
     bool blocked;  /* lines are copied, those under a block of places at a time */
     bool in_place; /* the columns of a product lie in the input, stride apart */
     size_t in_place_at;
+    bool tiles_fit;
+    struct conv_tiles *tiles;                        /* of a product; NULL: over columns */
     size_t stride_out;                               /* from output to output in the weights */
     size_t most_weights, most_places, packed_floats; /* of any phase */
     int64_t tile;                                    /* places whose columns are made at once */

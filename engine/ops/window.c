@@ -158,3 +158,47 @@ void window3_set(struct window3 *ret, const struct window *w, const struct tenso
         ret->n_kernel *= ret->kernel[i];
     }
 }
+
+/* An axis whose places map one to one joins the axis in front of it. */
+static bool axis_joins(const struct window3 *g, int i)
+{
+    if (g->kernel[i] != 1 || g->before[i] || g->in[i] != g->out[i])
+        return false;
+    return g->in[i] == 1 || (g->stride[i] == 1 && g->stride[i - 1] == 1);
+}
+
+static void axis_join(struct window3 *g, int i)
+{
+    int64_t n = g->in[i];
+    g->in[i] = g->in[i - 1] * n;
+    g->out[i] = g->out[i - 1] * n;
+    g->kernel[i] = g->kernel[i - 1];
+    g->stride[i] = g->stride[i - 1];
+    g->dilation[i] = g->dilation[i - 1] * n;
+    g->before[i] = g->before[i - 1] * n;
+    for (int k = i - 1; k > 0; k--) {
+        g->in[k] = g->in[k - 1];
+        g->out[k] = g->out[k - 1];
+        g->kernel[k] = g->kernel[k - 1];
+        g->stride[k] = g->stride[k - 1];
+        g->dilation[k] = g->dilation[k - 1];
+        g->before[k] = g->before[k - 1];
+    }
+    g->in[0] = g->out[0] = g->kernel[0] = g->stride[0] = g->dilation[0] = 1;
+    g->before[0] = 0;
+}
+
+void window3_simplify(struct window3 *g)
+{
+    for (int i = 2; i > 0; i--)
+        for (int k = 0; k < 2 && axis_joins(g, i); k++)
+            axis_join(g, i);
+}
+
+bool window3_is_same(const struct window3 *g)
+{
+    for (int i = 0; i < 3; i++)
+        if (g->kernel[i] != 1 || g->before[i] || g->in[i] != g->out[i] || g->stride[i] != 1)
+            return false;
+    return true;
+}

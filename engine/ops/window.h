@@ -49,6 +49,11 @@ struct window3 {
 void window3_set(struct window3 *ret, const struct window *w, const struct tensor *x,
                  const struct tensor *y);
 
+/* Joins axes of a convolution where that makes one that is as good. */
+void window3_simplify(struct window3 *g);
+/* Places of the output are those of the input, one to one. */
+bool window3_is_same(const struct window3 *g);
+
 /* Reads and checks the attributes for an input of that rank; kernel: sizes where the attribute is
  * empty (weights). */
 rill_status window_read(struct infer *c, const struct window_attr *a, int rank,

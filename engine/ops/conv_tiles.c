@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/ops/conv_tiles.h"
+
+#include <string.h>
+
+#define COPIED_FLOATS ((int64_t) 49152) /* of the input and the output of a block, that stay in */
+#define ROWS_FLOATS ((int64_t) 32768)   /* the second cache beside the weights */
+#define COLUMNS 96                      /* of a block, where whole rows are too many */
+#define PLACES_MIN 12
+#define OUTS_MIN 12
+
+bool conv_tiles_fit(const struct window3 *g, int64_t cin, int64_t cout)
+{
+    return g->in[0] == 1 && g->out[0] == 1 && g->kernel[0] == 1 && !g->before[0] &&
+        g->n_out >= PLACES_MIN && cout >= OUTS_MIN && cin > 0 &&
+        (g->n_kernel > 1 || g->stride[1] > 1 || g->stride[2] > 1);
+}
+
+/* Input places from the first to the last one that n outputs read. */
+static int64_t reach(const struct window3 *g, int axis, int64_t n)
+{
+    return (n - 1) * g->stride[axis] + (g->kernel[axis] - 1) * g->dilation[axis] + 1;
+}
+
+/* All that is read exists, and lines do not fall into the same places of a cache. */
+static bool lies_well(const struct window3 *g)
+{
+    for (int i = 1; i < 3; i++)
+        if (g->before[i] || reach(g, i, g->out[i]) > g->in[i])
+            return false;
+    return g->n_in % 256 != 0;
+}
+
+static void block_choose(struct conv_tiles *v)
+{
+    const struct window3 *g = &v->g;
+    v->columns = g->out[2];
+    if (v->cin * reach(g, 1, 1) * reach(g, 2, v->columns) > COPIED_FLOATS && v->columns > COLUMNS)
+        v->columns = COLUMNS;
+    const int64_t span = reach(g, 2, v->columns);
+    v->rows = 1;
+    while (v->rows < g->out[1] && (v->rows + 1) * v->columns * v->cout <= ROWS_FLOATS &&
+           v->cin * reach(g, 1, v->rows + 1) * span <= COPIED_FLOATS)
+        v->rows++;
+    v->span = lies_well(g) ? 0 : (size_t) span;
+}
+
+static void lists_fill(struct conv_tiles *v)
+{
+    const struct window3 *g = &v->g;
+    const size_t cin = (size_t) v->cin, channel = v->span ? v->span : (size_t) g->n_in,
+                 line = v->span ? cin * v->span : (size_t) g->in[2];
+    size_t *row = v->row, *at = v->at;
+    for (int64_t r = 0; r < v->rows; r++)
+        for (int64_t c = 0; c < v->columns; c++)
+            *row++ = (size_t) (r * g->stride[1]) * line + (size_t) (c * g->stride[2]);
+    for (size_t ch = 0; ch < cin; ch++) {
+        v->line[ch] = (struct kern_conv_line) { (ptrdiff_t) (ch * (size_t) g->n_in), 0 };
+        for (int64_t k1 = 0; k1 < g->kernel[1]; k1++)
+            for (int64_t k2 = 0; k2 < g->kernel[2]; k2++)
+                *at++ = (size_t) (k1 * g->dilation[1]) * line + ch * channel +
+                    (size_t) (k2 * g->dilation[2]);
+    }
+}
+
+struct conv_tiles *conv_tiles_new(struct arena *a, const struct window3 *g, int64_t cin,
+                                  int64_t cout)
+{
+    struct conv_tiles *v = arena_new(a, struct conv_tiles);
+    if (!v)
+        return NULL;
+    *v = (struct conv_tiles) { .g = *g, .cin = cin, .cout = cout };
+    block_choose(v);
+    v->terms = (size_t) (cin * g->n_kernel);
+    v->copied_floats = (size_t) cin * (size_t) reach(g, 1, v->rows) * v->span;
+    v->scratch_floats = v->copied_floats + KERN_LANES + (size_t) (v->rows * v->columns * cout);
+    v->row = arena_array(a, size_t, (size_t) (v->rows * v->columns));
+    v->at = arena_array(a, size_t, v->terms + 1);
+    v->line = arena_array(a, struct kern_conv_line, (size_t) cin);
+    if (!v->row || !v->at || !v->line)
+        return NULL;
+    lists_fill(v);
+    return v;
+}
+
+/* ---- eval ---- */
+
+/* Places of the output from (o[0], o[1]) on. */
+struct block {
+    int64_t o[2], rows, columns;
+};
+
+/* The lines of all channels that a block reads, row after row. */
+static void lines_copy(const struct conv_tiles *v, const struct kern *k, const struct block *b,
+                       const float *x, float *to)
+{
+    const struct window3 *g = &v->g;
+    const struct kern_conv_lines lines = { v->line, (size_t) v->cin, 0 };
+    const size_t floats = (size_t) v->cin * v->span;
+    const int64_t first = b->o[0] * g->stride[1] - g->before[1], n = reach(g, 1, b->rows);
+    for (int64_t i = first; i < first + n; i++, to += floats) {
+        if (i < 0 || i >= g->in[1])
+            memset(to, 0, floats * sizeof *to);
+        else
+            k->conv_lines_f32(to, v->span, x + i * g->in[2], &lines,
+                              (ptrdiff_t) (b->o[1] * g->stride[2] - g->before[2]),
+                              (size_t) g->in[2]);
+    }
+}
+
+/* Terms so many at a time that four panels of weights stay in half the second cache. */
+static void sums_make(const struct conv_tiles *v, const struct kern *k, float *rows, const float *x,
+                      const size_t *row, size_t m, const float *w, const float *bias)
+{
+    size_t most = k->l2_bytes / 2 / sizeof *w / (4 * KERN_LANES);
+    most = most < KERN_LANES ? KERN_LANES : most;
+    struct kern_block b = { .step_panel = KERN_LANES * v->terms,
+                            .step_k = KERN_LANES,
+                            .bias = bias,
+                            .n = (size_t) v->cout };
+    for (size_t i = 0; i < v->terms; i += b.k) {
+        b.w = w + i * KERN_LANES;
+        b.k = v->terms - i < most ? v->terms - i : most;
+        b.more = i > 0;
+        k->gemm_at_f32(rows, b.n, x, row, v->at + i, &b, m);
+    }
+}
+
+static void channels_turn(const struct conv_tiles *v, const struct kern *k, const struct block *b,
+                          float *y, const float *rows)
+{
+    const bool dense = b->columns == v->g.out[2];
+    const size_t cout = (size_t) v->cout, columns = (size_t) b->columns, n = (size_t) b->rows;
+    const struct kern_strided_copy turn = {
+        .n = { 1, dense ? 1 : n, cout, dense ? n * columns : columns },
+        .from = { 0, (ptrdiff_t) (columns * cout), 1, (ptrdiff_t) cout },
+        .to = { 0, (ptrdiff_t) v->g.out[2], (ptrdiff_t) v->g.n_out, 1 }
+    };
+    k->strided_copy_f32(y + b->o[0] * v->g.out[2] + b->o[1], rows, &turn);
+}
+
+void conv_tiles_run(const struct conv_tiles *v, const struct kern *k, float *y, const float *x,
+                    const float *w, const float *bias, float *room)
+{
+    const struct window3 *g = &v->g;
+    float *rows = room + v->copied_floats;
+    struct block b = { .rows = v->rows };
+    for (b.o[0] = 0; b.o[0] < g->out[1]; b.o[0] += b.rows)
+        for (b.o[1] = 0; b.o[1] < g->out[2]; b.o[1] += b.columns) {
+            b.rows = g->out[1] - b.o[0] < v->rows ? g->out[1] - b.o[0] : v->rows;
+            b.columns = g->out[2] - b.o[1] < v->columns ? g->out[2] - b.o[1] : v->columns;
+            const float *from =
+                v->span ? room : x + b.o[0] * g->stride[1] * g->in[2] + b.o[1] * g->stride[2];
+            const int64_t step = b.columns == v->columns ? b.rows : 1; /* rows at once */
+            if (v->span)
+                lines_copy(v, k, &b, x, room);
+            for (int64_t r = 0; r < b.rows; r += step)
+                sums_make(v, k, rows + r * b.columns * v->cout, from, v->row + r * v->columns,
+                          (size_t) (step * b.columns), w, bias);
+            channels_turn(v, k, &b, y, rows);
+        }
+}
