@@ -206,6 +206,7 @@ struct tap_row {
 
 struct resize_axis {
     struct tap_row *row; /* one per output place */
+    bool moves;          /* each of which is an element as it is */
 };
 
 struct resize_args {
@@ -374,6 +375,11 @@ static void row_of_window(const struct resize_attr *a, const struct resize_map *
     taps_settle(&r->t, m->in);
 }
 
+static bool tap_moves(const struct resize_taps *t)
+{
+    return t->n == 1 && t->weight[0] == 1;
+}
+
 static rill_status axis_make(struct prep *c, const struct resize_map *m, int axis,
                              struct resize_axis *ret)
 {
@@ -381,6 +387,7 @@ static rill_status axis_make(struct prep *c, const struct resize_map *m, int axi
     ret->row = arena_array(c->arena, struct tap_row, (size_t) m->out + 1);
     if (!ret->row)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    ret->moves = true;
     for (int64_t i = 0; i < m->out; i++) {
         if (axis == m->attr->window_axis)
             row_of_window(m->attr, m, i, &ret->row[i]);
@@ -388,6 +395,7 @@ static rill_status axis_make(struct prep *c, const struct resize_map *m, int axi
             row_same(i, &ret->row[i]);
         else
             row_make(m, i, &ret->row[i]);
+        ret->moves = ret->moves && tap_moves(&ret->row[i].t);
     }
     return RILL_OK;
 }
@@ -426,7 +434,7 @@ static int axis_between(const struct resize_args *a, int rank)
 {
     int ret = -1;
     for (int i = 0; i + 1 < rank; i++)
-        if (a->axis[i].taps > 1)
+        if (!a->axis[i].moves)
             ret = ret == -1 ? i : -2;
     return ret;
 }
@@ -443,9 +451,9 @@ static bool lines_fit(const struct tensor *y, const struct resize_args *a)
 /* Every element of a line comes twice. */
 static bool line_doubles(const struct resize_axis *last, int64_t n)
 {
-    bool ret = last->taps == 1 && n % 2 == 0;
+    bool ret = last->moves && n % 2 == 0;
     for (int64_t i = 0; i < n && ret; i++)
-        ret = last->row[i].at[0] == i / 2;
+        ret = last->row[i].t.at[0] == i / 2;
     return ret;
 }
 
@@ -498,7 +506,7 @@ static double sum_taps(const struct walk *w, int axis, int64_t at)
         return w->x->type == DTYPE_F32 ? (double) ((const float *) w->data)[at]
                                        : tensor_get_f64(w->x, w->data, at);
     const struct resize_taps *r = &w->row[axis]->t;
-    if (r->n == 1 && r->weight[0] == 1)
+    if (tap_moves(r))
         return sum_taps(w, axis + 1, at + r->at[0] * w->stride[axis]);
     double sum = 0;
     for (int k = 0; k < r->n; k++)
@@ -516,40 +524,43 @@ struct lines {
     int64_t n, at[TAPS_MAX];
 };
 
+static inline double taps_sum(const struct resize_taps *t, const float *x)
+{
+    double sum = 0;
+    for (int k = 0; k < t->n; k++)
+        sum += t->weight[k] * (double) x[t->at[k]];
+    return sum;
+}
+
 static void line_make(const struct resize_axis *last, int64_t n, const float *x, double *to)
 {
-    const struct tap_row *r = last->row;
-    if (last->taps == 1)
-        for (int64_t i = 0; i < n; i++)
-            to[i] = (double) x[r[i].at[0]];
-    else
-        for (int64_t i = 0; i < n; i++) {
-            double sum = 0;
-            for (int k = 0; k < last->taps; k++)
-                sum += r[i].weight[k] * (double) x[r[i].at[k]];
-            to[i] = sum;
-        }
+    for (int64_t i = 0; i < n; i++) {
+        const struct resize_taps *t = &last->row[i].t;
+        to[i] = tap_moves(t) ? (double) x[t->at[0]]
+            : t->n == 2
+            ? 0 + t->weight[0] * (double) x[t->at[0]] + t->weight[1] * (double) x[t->at[1]]
+            : taps_sum(t, x);
+    }
 }
 
 /* The lines that an output line lies between. */
 struct between {
-    const struct tap_row *row;
-    int taps;
+    const struct resize_taps *t;
     int64_t at, stride; /* where the first one starts, and from one to the next */
 };
 
 static bool line_wanted(const struct between *b, int64_t at)
 {
     bool ret = false;
-    for (int k = 0; k < b->taps; k++)
-        ret |= at == b->at + b->row->at[k] * b->stride;
+    for (int k = 0; k < b->t->n; k++)
+        ret |= at == b->at + b->t->at[k] * b->stride;
     return ret;
 }
 
 /* Tap k's, worked out; what is there stays where it is as long as it is wanted. */
 static const double *line_of(struct lines *l, const struct between *b, int k)
 {
-    const int64_t at = b->at + b->row->at[k] * b->stride;
+    const int64_t at = b->at + b->t->at[k] * b->stride;
     int64_t room = 0;
     for (int64_t i = 0; i < TAPS_MAX; i++)
         if (l->at[i] == at)
@@ -563,18 +574,22 @@ static const double *line_of(struct lines *l, const struct between *b, int k)
 
 static void line_sum(struct lines *l, float *restrict y, const struct between *b)
 {
-    const double *a[TAPS_MAX] = { NULL }, *w = b->row->weight;
-    for (int k = 0; k < b->taps; k++)
+    const double *a[TAPS_MAX] = { NULL }, *w = b->t->weight;
+    for (int k = 0; k < b->t->n; k++)
         a[k] = line_of(l, b, k);
-    if (b->taps == 1)
+    if (tap_moves(b->t))
         for (int64_t i = 0; i < l->n; i++)
             y[i] = (float) a[0][i];
-    else if (b->taps == 2)
+    else if (b->t->n == 2)
         for (int64_t i = 0; i < l->n; i++)
             y[i] = (float) (0 + w[0] * a[0][i] + w[1] * a[1][i]);
     else
-        for (int64_t i = 0; i < l->n; i++)
-            y[i] = (float) (0 + w[0] * a[0][i] + w[1] * a[1][i] + w[2] * a[2][i] + w[3] * a[3][i]);
+        for (int64_t i = 0; i < l->n; i++) {
+            double sum = 0;
+            for (int k = 0; k < b->t->n; k++)
+                sum += w[k] * a[k][i];
+            y[i] = (float) sum;
+        }
 }
 
 /* A line whose elements are moved. */
@@ -585,7 +600,7 @@ static void line_move(const struct eval *e, const struct lines *l, float *y, con
         e->kern->weave_f32(y, x, x, (size_t) l->n / 2);
     else
         for (int64_t i = 0; i < l->n; i++)
-            y[i] = x[l->last->row[i].at[0]];
+            y[i] = x[l->last->row[i].t.at[0]];
 }
 
 static void lines_eval(const struct eval *e)
@@ -598,21 +613,21 @@ static void lines_eval(const struct eval *e)
                        .made = e->scratch,
                        .n = t->dim[last],
                        .at = { -1, -1, -1, -1 } };
-    const struct tap_row single = { .weight = { 1 } };
+    const struct resize_taps single = { .n = 1, .weight = { 1 } };
     int64_t stride[RANK_MAX], step[RANK_MAX], before = -1, n = tensor_count(t);
     tensor_strides(e->in[IN_X], stride);
     tensor_strides(t, step);
     float *y = e->y[0];
     for (int64_t i = 0; i < n; i += l.n, y += l.n) {
-        struct between b = { &single, 1, 0, 0 };
+        struct between b = { &single, 0, 0 };
         for (int64_t k = 0, rest = i; k < last; rest %= step[k], k++) {
-            const struct tap_row *r = &a->axis[k].row[rest / step[k]];
+            const struct resize_taps *taps = &a->axis[k].row[rest / step[k]].t;
             if (k == between)
-                b.row = r, b.taps = a->axis[k].taps, b.stride = stride[k];
+                b.t = taps, b.stride = stride[k];
             else
-                b.at += r->at[0] * stride[k];
+                b.at += taps->at[0] * stride[k];
         }
-        if (between >= 0 || l.last->taps > 1)
+        if (between >= 0 || !l.last->moves)
             line_sum(&l, y, &b);
         else if (b.at == before)
             memcpy(y, y - l.n, (size_t) l.n * sizeof *y);
