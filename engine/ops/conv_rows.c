@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/conv_rows.h"
+#include "engine/base/ratio.h"
 #include "engine/ops/many.h"
 
 #include <string.h>
@@ -9,7 +10,8 @@ enum { IN_X, IN_W, IN_B };
 #define TILE_FLOATS 65536 /* columns of one tile stay in the second cache */
 #define LINES_FLOATS 8192 /* of the first cache */
 #define BLOCK_PLACES 48
-#define FAST_PLACES 17       /* of a product whose terms are turned in vectors */
+#define FAST_PLACES 17 /* of a product whose terms are turned in vectors */
+#define MANY_TERMS 128
 #define WEIGHTS_FLOATS 32768 /* that stay in the second cache beside all else */
 #define MASKS_MAX ((size_t) 1 << 22)
 
@@ -73,16 +75,6 @@ static struct kern_conv_lines row_lines(const struct conv_rows *v, const struct 
 }
 
 /* ---- phases ---- */
-
-static int64_t gcd(int64_t a, int64_t b)
-{
-    while (b) {
-        int64_t r = a % b;
-        a = b;
-        b = r;
-    }
-    return a;
-}
 
 /* Places and taps of a phase of the last axis; *ret_tap: its first kernel place, *ret_step: to its
  * next. */
@@ -171,6 +163,13 @@ static bool product_is_fast(const struct conv_rows *v)
     return v->tiles_fit || (v->g.n_out >= FAST_PLACES && v->cin >= 4 && window3_is_same(&v->g));
 }
 
+/* So many terms that turning them is nothing beside the product, whose tiles keep more sums under
+ * way where vectors are short. */
+static bool turns_many(const struct conv_rows *v)
+{
+    return product_is_fast(v) && !v->tiles_fit && v->cin >= MANY_TERMS && v->cout >= MANY_TERMS;
+}
+
 static struct costs row_costs(const struct conv_rows *v, const struct conv_phase *p)
 {
     double k = (double) p->n_weights, n = (double) p->row.n, vecs = (double) ((p->row.n + 15) / 16),
@@ -204,7 +203,8 @@ static enum conv_way way_choose(const struct conv_rows *v)
     }
     if (v->g.n_out <= MANY_ROWS_EACH && v->cin * v->cout * v->g.n_kernel > WEIGHTS_FLOATS)
         return CONV_PRODUCT; /* many streams share one reading of the weights */
-    if (strides && v->cout > 2 && all.channels < all.places && all.channels < all.product)
+    if (strides && v->cout > 2 && all.channels < all.places && all.channels < all.product &&
+        !turns_many(v))
         return CONV_CHANNELS;
     return masks_fit(v) && all.places <= all.product ? CONV_PLACES : CONV_PRODUCT;
 }

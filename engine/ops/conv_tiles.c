@@ -7,7 +7,7 @@
 #define ROWS_FLOATS ((int64_t) 32768)   /* the second cache beside the weights */
 #define COLUMNS 96                      /* of a block, where whole rows are too many */
 #define PLACES_MIN 12
-#define OUTS_MIN 12
+#define OUTS_MIN 24
 
 bool conv_tiles_fit(const struct window3 *g, int64_t cin, int64_t cout)
 {
