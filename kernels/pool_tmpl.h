@@ -130,7 +130,7 @@ static void FN(pool_run)(float *y, size_t ldy, const float *x, const float *coun
     FN(pool_span) *some = w->some[near ? c->stride - 1 : 2],
                   *whole = near ? w->whole[c->stride - 1][c->n_taps < 4 ? c->n_taps : 0] : some;
     const size_t n = c->n, from = c->full_from * 16 < n ? c->full_from * 16 : n,
-                 to = near && c->full_to * 16 > from ? c->full_to * 16 : from;
+                 to = near && c->full_to > c->full_from ? c->full_to * 16 : from;
     /* the last vector may take places again */
     const bool again = near && n >= 16 && to < n && to + 16 > n && c->step > 0 &&
         c->first + (ptrdiff_t) ((n - 16) * c->stride) >= 0 &&
