@@ -2,6 +2,8 @@
 /* Conv and ConvTranspose against sums in double, with weights known before and at run time. */
 #include "tests/ops/epilogue_test.h"
 
+#include <math.h>
+
 struct shape {
     int axes;                        /* spatial */
     int64_t batch, group, cin, cout; /* cin, cout: of one group */
@@ -387,6 +389,88 @@ static struct shape random_shape(bool deconv)
     return s;
 }
 
+/* ---- many places and outputs ---- */
+
+/* The contract of every way: from the bias, over channels and kernel places in order. */
+static float chain(const struct walk *v, const struct tensor *const *in, int64_t o,
+                   const int64_t at[3])
+{
+    const struct shape *s = &v->s;
+    const int64_t n_kernel = s->kernel[0] * s->kernel[1] * s->kernel[2];
+    const float *w = (const float *) in[1]->data + o * s->cin * n_kernel;
+    float sum = in[2] ? ((const float *) in[2]->data)[o] : 0;
+    for (int64_t c = 0; c < s->cin; c++)
+        for (int64_t k = 0; k < n_kernel; k++, w++) {
+            const int64_t step[3] = { k / (s->kernel[1] * s->kernel[2]),
+                                      k / s->kernel[2] % s->kernel[1], k % s->kernel[2] };
+            int64_t x = o / s->cout * s->cin + c;
+            bool there = true;
+            for (int i = 0; i < 3; i++) {
+                const int64_t p = at[i] * s->stride[i] - v->before[i] + step[i] * s->dilation[i];
+                there = there && p >= 0 && p < s->in[i];
+                x = x * s->in[i] + p;
+            }
+            sum = there ? fmaf(*w, ((const float *) in[0]->data)[x], sum) : sum;
+        }
+    return sum;
+}
+
+static void chains_check(struct ops_test *t, const struct shape *s)
+{
+    struct walk v = { .s = filled(s) };
+    const struct tensor *in[3];
+    struct job j;
+    int64_t at[3], wrong = 0;
+    for (int i = 0; i < 3; i++)
+        v.out[i] = conv_size(&v.s, i, &v.before[i]);
+    job_set(&j, s, false);
+    tensors_make(t, s, false, in);
+    t->runtime = 1;
+    t->what = "Conv, many places";
+    if (!ops_run(t, "Conv", j.attrs, j.n_attrs, in, 3, 1))
+        return;
+    const float *y = t->out[0]->data;
+    for (int64_t o = 0; o < s->group * s->cout; o++)
+        for (at[0] = 0; at[0] < v.out[0]; at[0]++)
+            for (at[1] = 0; at[1] < v.out[1]; at[1]++)
+                for (at[2] = 0; at[2] < v.out[2]; at[2]++)
+                    wrong += *y++ != chain(&v, in, o, at);
+    ops_check(t, !wrong, "%lld outputs of %d in %d,%d kernel %d,%d are no chains",
+              (long long) wrong, (int) s->cout, (int) s->in[0], (int) s->in[1], (int) s->kernel[0],
+              (int) s->kernel[1]);
+}
+
+/* Such as are products of gathered or turned terms, depthwise rows, and blocks that are cut. */
+static void many_places(struct ops_test *t)
+{
+    static const struct shape some[] = {
+        { 2, 1, 1, 40, 24, { 16, 16 }, { 2, 3 }, .bias = false }, /* lines 1024 bytes apart */
+        { 2, 1, 1, 70, 30, { 4, 250 }, { 3, 3 }, .before = { 1, 1 }, .after = { 1, 1 } },
+        { 2, 1, 1, 130, 130, { 5, 7 }, { 1, 1 }, .bias = true },
+        { 2, 1, 9, 1, 1, { 13, 40 }, { 3, 3 }, .before = { 1, 1 }, .after = { 1, 1 } },
+    };
+    for (size_t i = 0; i < sizeof some / sizeof *some; i++)
+        chains_check(t, &some[i]);
+    for (int i = 0; i < 60; i++) {
+        const bool deep = i % 4 == 3;
+        struct shape s = { .axes = 1 + i % 2,
+                           .batch = 1,
+                           .group = deep ? 5 : 1 + next(2),
+                           .cin = deep ? 1 : 1 + next(20),
+                           .cout = deep ? 1 : 24 + next(40),
+                           .bias = next(2) };
+        for (int k = 0; k < s.axes; k++) {
+            s.kernel[k] = 1 + next(4);
+            s.stride[k] = 1 + next(3);
+            s.dilation[k] = 1 + next(2);
+            s.before[k] = next(3);
+            s.after[k] = next(3);
+            s.in[k] = (s.kernel[k] - 1) * s.dilation[k] + 1 + next(s.axes == 1 ? 150 : 24);
+        }
+        chains_check(t, &s);
+    }
+}
+
 /* A shape that must be refused with those words. */
 static const struct {
     struct shape s;
@@ -468,6 +552,7 @@ int main(int argc, char **argv)
         shape_check(&t, &s, i & 1);
         epilogue_of(&t, &s, i & 1);
     }
+    many_places(&t);
     epilogue_refusals(&t);
     refusals(&t);
     output_shapes(&t);
