@@ -7,7 +7,7 @@
 #include <stdbool.h>
 
 #define CHECK_BUFS_MAX 20
-#define CHECK_DIGESTS_MAX 64
+#define CHECK_DIGESTS_MAX 128
 
 /* Of all that one kernel gave in a run. */
 struct check_digest {
