@@ -40,11 +40,10 @@ struct recogniser {
 struct recogniser_kind {
     const char *model_type; /* as the metadata have it */
     bool is_ctc;
-    const char *people; /* for people */
-    const char *frames_key, *shift_key;
+    const char *people;                                    /* for people */
     rill_status (*chunk_read)(struct recogniser *r);       /* frames and shift */
     rill_status (*check)(const struct recogniser *r);      /* inputs and outputs */
-    const char *(*scan_write)(const struct recogniser *r); /* the call of the network */
+    const char *(*scan_write)(const struct recogniser *r); /* statements: chunks to frames */
     const char *pcm;                                       /* what features are made of */
     const char *features; /* options of rill_fbank, "" or ", ..." */
 };

@@ -72,14 +72,101 @@ static const char *icefall_scan(const struct recogniser *r)
     char *text = arena_alloc(r->arena, room), *at = text;
     if (!text)
         return NULL;
-    at += sprintf(at,
-                  "rill_onnx_scan(chunks, file = \"%s\", input = [\"%s\"], output = [\"%s\"],\n"
-                  "        state = [",
-                  r->net->name, f->in[0].name, f->out[0].name);
+    at += sprintf(
+        at,
+        "    frames = rill_onnx_scan(chunks, file = \"%s\", input = [\"%s\"], output = [\"%s\"],\n"
+        "        state = [",
+        r->net->name, f->in[0].name, f->out[0].name);
     for (uint32_t i = 1; i < f->n_in; i++)
         at += sprintf(at, "%s(\"%s\", \"%s\")", i > 1 ? ", " : "", f->in[i].name, f->out[i].name);
-    sprintf(at, "])");
+    sprintf(at, "]);\n");
     return text;
+}
+
+/* ---- wenet's streaming export ---- */
+
+/* Its metadata: frames of the network in a chunk, chunks that attention sees before it, and how
+ * frames of features become those. */
+struct wenet {
+    uint32_t chunk, left, factor, right, blocks, heads, width;
+};
+
+static rill_status wenet_read(const struct recogniser *r, struct wenet *ret)
+{
+    const struct {
+        const char *key;
+        uint32_t least, most, *at;
+    } keys[] = {
+        { "chunk_size", 1, 1024, &ret->chunk },        { "left_chunks", 1, 64, &ret->left },
+        { "subsampling_factor", 1, 64, &ret->factor }, { "right_context", 0, 1024, &ret->right },
+        { "num_blocks", 1, 256, &ret->blocks },        { "head", 1, 256, &ret->heads },
+        { "output_size", 1, 65536, &ret->width },
+    };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        TRY(recogniser_number(r, keys[i].key, keys[i].least, keys[i].most, keys[i].at));
+    return RILL_OK;
+}
+
+static rill_status wenet_chunk(struct recogniser *r)
+{
+    struct wenet w;
+    TRY(wenet_read(r, &w));
+    r->frames = (w.chunk - 1) * w.factor + w.right + 1;
+    r->shift = w.chunk * w.factor;
+    return RILL_OK;
+}
+
+static const char *const wenet_in[] = { "x",          "offset",     "required_cache_size",
+                                        "attn_cache", "conv_cache", "attn_mask" };
+#define N_WENET_IN 6
+#define N_WENET_OUT 3
+
+static rill_status wenet_check(const struct recogniser *r)
+{
+    const struct onnx_about *f = &r->net->about;
+    bool fits = f->n_in == N_WENET_IN && f->n_out == N_WENET_OUT;
+    for (int i = 0; fits && i < N_WENET_IN; i++)
+        fits = !strcmp(f->in[i].name, wenet_in[i]);
+    return fits ? RILL_OK
+                : err_set(r->err, RILL_INVALID,
+                          "%.160s: expected the inputs x, offset, required_cache_size, attn_cache, "
+                          "conv_cache, attn_mask and three outputs, as wenet's streaming CTC "
+                          "networks have",
+                          r->net->name);
+}
+
+/* How many frames have to be there before each key of attention is one: [[64.0, 63.0, ..]]. */
+static const char *wenet_thresholds(const struct recogniser *r, uint32_t required, uint32_t n)
+{
+    char *text = arena_alloc(r->arena, (size_t) n * 16 + 8), *at = text;
+    for (uint32_t i = 0; text && i < n; i++)
+        at += sprintf(at, "%s%d.0", i ? ", " : "", (int) required - (int) i);
+    return text;
+}
+
+/* The runner counts frames, and hides keys that were never there. */
+static const char *wenet_scan(const struct recogniser *r)
+{
+    const struct onnx_about *f = &r->net->about;
+    struct wenet w;
+    if (wenet_read(r, &w) != RILL_OK)
+        return NULL;
+    uint32_t required = w.chunk * w.left;
+    const char *keys = wenet_thresholds(r, required, required + w.chunk);
+    return keys
+        ? arena_printf(r->arena,
+                       "    past = %u.0 * rill_count(chunks);\n"
+                       "    offset = rill_op('Cast', inputs = [past + %u.0], attributes = [('to', "
+                       "'i64')]);\n"
+                       "    mask = past >= [[%s]];\n"
+                       "    frames = rill_onnx_scan([chunks, offset, mask], file = \"%s\",\n"
+                       "        input = [x, offset, attn_mask], output = [\"%s\"],\n"
+                       "        const = [(required_cache_size, %u)], shape = [(attn_cache, [%u, "
+                       "%u, %u, %u])],\n"
+                       "        state = [(attn_cache, \"%s\"), (conv_cache, \"%s\")]);\n",
+                       w.chunk, required, keys, r->net->name, f->out[0].name, required, w.blocks,
+                       w.heads, required, w.width / w.heads * 2, f->out[1].name, f->out[2].name)
+        : NULL;
 }
 
 /* ---- the families ---- */
@@ -94,6 +181,14 @@ static const struct recogniser_kind kinds[] = {
     { .model_type = "lstm", .people = "LSTM transducer", ICEFALL },
     { .model_type = "conv-emformer", .people = "conv-emformer transducer", ICEFALL },
     { .model_type = "zipformer2", .is_ctc = true, .people = "zipformer2 CTC network", ICEFALL },
+    { .model_type = "wenet_ctc",
+      .is_ctc = true,
+      .people = "wenet CTC network",
+      .chunk_read = wenet_chunk,
+      .check = wenet_check,
+      .scan_write = wenet_scan,
+      .pcm = "pcm * 32768.0",
+      .features = "" },
 };
 
 static const char *types_known(const struct recogniser *r)

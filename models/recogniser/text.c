@@ -18,7 +18,7 @@ const char *recogniser_graph(const struct recogniser *r)
                        "mirror = true, end = \"drop\"%s);\n"
                        "    chunks = rill_frame(reshape(features, shape = [-1]), size = "
                        "%u, hop = %u, end = \"drop\");\n"
-                       "    frames = %s;\n"
+                       "%s"
                        "    %s = reshape(frames, shape = [-1, %u]);\n"
                        "}\n",
                        out, r->kind->pcm, TAIL_SAMPLES, r->bands, r->kind->features,
