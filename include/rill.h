@@ -468,6 +468,18 @@ typedef struct rill_sink_opts {
     float release;            /* vad: below it speech may end, 0..1; 0: threshold */
     uint32_t hangover_ms;     /* vad: silence before the end of speech */
     uint32_t preroll_ms;      /* vad: what goes to a recogniser of what was before speech */
+    /* ctc, transducer: endpoints are looked for at every so many frames, such as those that come
+     * together; 0: 1 */
+    uint32_t endpoint_frames;
+    /* transducer */
+    float blank_penalty;  /* taken off the blank's score */
+    float hotwords_score; /* worth of each token of a hotword that does not say it; 0: 1.5 */
+    float lm_scale;       /* of the language model's logarithms; 0: 0.3 */
+    /* with a beam of 2 or more; NULL: none */
+    const char *hotwords; /* a phrase a line, at the end " :2.5", its worth */
+    const char *pieces;   /* "PIECE SCORE" a line, of a vocabulary: how words are cut into tokens;
+                             NULL: into as few as possible */
+    const char *lm;       /* an ARPA file of n-grams of tokens */
 } rill_sink_opts;
 
 #define RILL_BEAM_MAX 64

@@ -50,7 +50,7 @@ static const struct conf_port *port_find(const struct model_conf *c, const char 
     return NULL;
 }
 
-#define TOKENS_BYTES_MAX ((uint64_t) 4 << 20)
+#define TEXT_BYTES_MAX ((uint64_t) 256 << 20) /* of tokens, phrases, n-grams */
 #define PART_FILE_BYTES_MAX ((uint64_t) 1 << 30)
 
 /* A network beside the pipeline from its file's bytes. */
@@ -86,16 +86,27 @@ static rill_status parts_fill(struct opening *o, const struct conf_port *p, stru
     return parts_add(o, ret);
 }
 
+/* A text that the sink reads, from a file; NULL: none. */
+static rill_status text_read(struct opening *o, const char *file, const char **ret)
+{
+    const uint8_t *text;
+    size_t n;
+    if (!file)
+        return RILL_OK;
+    TRY(folder_read(&o->folder, file, &o->model->arena, TEXT_BYTES_MAX, &text, &n, o->err));
+    *ret = (const char *) text;
+    return strlen(*ret) == n ? RILL_OK
+                             : err_set(o->err, RILL_MALFORMED,
+                                       "%.200s: a zero byte in a file of tokens or phrases", file);
+}
+
 /* How the output p is read; without a sample rate times in milliseconds mean nothing, and those
  * nobody set are off. */
 static rill_status sink_fill(struct opening *o, const struct conf_port *p, rill_sink_opts *ret)
 {
     const rill_model_info *info = &o->conf.info;
-    struct arena *a = &o->model->arena;
-    const uint8_t *text = NULL;
     struct arena scratch = { .limit_bytes = 0 };
     struct tokens tokens;
-    size_t n;
     *ret = p->sink;
     ret->kind = p->kind;
     if (p->kind == RILL_PORT_VAD) {
@@ -108,13 +119,10 @@ static rill_status sink_fill(struct opening *o, const struct conf_port *p, rill_
     }
     if (!info->sample_rate)
         ret->rule1_ms = ret->rule2_ms = ret->rule3_ms = ret->preroll_ms = ret->hangover_ms = 0;
-    if (p->tokens_file) {
-        TRY(folder_read(&o->folder, p->tokens_file, a, TOKENS_BYTES_MAX, &text, &n, o->err));
-        ret->tokens = (const char *) text;
-        if (strlen(ret->tokens) != n)
-            return err_set(o->err, RILL_MALFORMED, "%.200s: a zero byte in a file of tokens",
-                           p->tokens_file);
-    }
+    TRY(text_read(o, p->tokens_file, &ret->tokens));
+    TRY(text_read(o, p->hotwords_file, &ret->hotwords));
+    TRY(text_read(o, p->pieces_file, &ret->pieces));
+    TRY(text_read(o, p->lm_file, &ret->lm));
     if (!ret->tokens && !ret->words)
         return RILL_OK;
     rill_status s = tokens_from_opts(&tokens, &scratch, ret, 0,

@@ -16,6 +16,7 @@ enum value_kind {
     VALUE_U32,
     VALUE_U64,
     VALUE_UNIT,
+    VALUE_REAL,
     VALUE_SHARE,
     VALUE_SHA256,
     VALUE_PORT,
@@ -64,6 +65,13 @@ static const struct key keys[] = {
     { "output.", "decoder", VALUE_TEXT, offsetof(struct conf_port, decoder_file) },
     { "output.", "joiner", VALUE_TEXT, offsetof(struct conf_port, joiner_file) },
     { "output.", "late_frames", VALUE_U32, offsetof(struct conf_port, late_frames) },
+    { "output.", "hotwords", VALUE_TEXT, offsetof(struct conf_port, hotwords_file) },
+    { "output.", "pieces", VALUE_TEXT, offsetof(struct conf_port, pieces_file) },
+    { "output.", "lm", VALUE_TEXT, offsetof(struct conf_port, lm_file) },
+    { "output.", "hotwords_score", VALUE_REAL, SINK(hotwords_score) },
+    { "output.", "lm_scale", VALUE_REAL, SINK(lm_scale) },
+    { "output.", "endpoint_frames", VALUE_U32, SINK(endpoint_frames) },
+    { "output.", "blank_penalty", VALUE_REAL, SINK(blank_penalty) },
     { "output.", "words", VALUE_TEXT, SINK(words) },
     { "output.", "ignore", VALUE_TEXT, SINK(ignore) },
     { "output.", "scores", VALUE_SCORES, SINK(scores) },
@@ -103,6 +111,7 @@ static const struct range {
 } ranges[] = {
     { "beam", 1, RILL_BEAM_MAX },
     { "debounce_ms", 0, SINK_MS_MAX },
+    { "endpoint_frames", 1, SINK_FRAMES_MAX },
     { "hangover_ms", 0, SINK_MS_MAX },
     { "late_frames", 0, INT32_MAX },
     { "max_symbols", 1, SINK_SYMBOLS_MAX },
@@ -215,6 +224,13 @@ static bool set_unit(const char *value, float *ret)
     return end != value && !*end && *ret >= 0 && *ret <= 1;
 }
 
+static bool set_real(const char *value, float *ret)
+{
+    char *end;
+    *ret = strtof(value, &end);
+    return end != value && !*end && *ret >= -1e4f && *ret <= 1e4f;
+}
+
 static struct range range_of(const struct key *k)
 {
     for (size_t i = 0; i < sizeof ranges / sizeof *ranges && k->kind == VALUE_U32; i++)
@@ -243,6 +259,7 @@ static bool value_set(struct conf_reading *r, const struct key *k, const char *v
     case VALUE_TEXT: return set_text(r, value, at);
     case VALUE_U64: return set_number(value, UINT64_MAX, at);
     case VALUE_UNIT: return set_unit(value, at);
+    case VALUE_REAL: return set_real(value, at);
     case VALUE_SHARE: return set_unit(value, at) && *(float *) at > 0;
     case VALUE_SHA256: return set_sha256(value, at);
     case VALUE_PORT: return set_choice(value, port_names, at);

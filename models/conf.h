@@ -31,7 +31,7 @@ struct conf_port {
     rill_port_kind kind;
     rill_sink_opts sink;     /* of outputs; kind and tokens are the caller's to fill */
     const char *tokens_file; /* NULL: none */
-    const char *decoder_file, *joiner_file; /* NULL: none */
+    const char *decoder_file, *joiner_file, *hotwords_file, *pieces_file, *lm_file; /* NULL: none */
     uint32_t late_frames; /* by which the network gives them later than its graph shows */
 };
 

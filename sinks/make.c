@@ -3,6 +3,7 @@
 #include "sinks/gate.h"
 #include "engine/base/sized.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 #define SINK_BYTES_MAX ((size_t) 256 << 20)
@@ -35,6 +36,11 @@ static rill_status opts_fill(rill_sink *s, rill_error *err)
                        "scores is %u and units %u; known are 0 to %d and 0 to %d",
                        (unsigned) o->scores, (unsigned) o->units, RILL_SCORES_PROBS,
                        RILL_UNITS_CHARS);
+    if (!isfinite(o->blank_penalty) || !isfinite(o->hotwords_score) || !isfinite(o->lm_scale))
+        return err_set(err, RILL_INVALID, "blank_penalty, hotwords_score and lm_scale are numbers");
+    o->hotwords_score = o->hotwords_score != 0 ? o->hotwords_score : 1.5f;
+    o->lm_scale = o->lm_scale != 0 ? o->lm_scale : 0.3f;
+    o->endpoint_frames = o->endpoint_frames ? o->endpoint_frames : 1;
     o->beam = o->beam ? o->beam : o->kind == RILL_PORT_TRANSDUCER ? 4 : 8;
     o->max_tokens = o->max_tokens ? o->max_tokens : 192;
     o->threshold = o->threshold > 0 ? o->threshold : 0.5f;
@@ -46,9 +52,16 @@ static rill_status opts_fill(rill_sink *s, rill_error *err)
         return err_set(err, RILL_INVALID,
                        "beam is at most %d and max_tokens %d to %d; they are %u and %u",
                        RILL_BEAM_MAX, SINK_TOKENS_MIN, SINK_TOKENS_MAX, o->beam, o->max_tokens);
-    if (o->smooth_frames > SINK_FRAMES_MAX || o->patience_frames > SINK_FRAMES_MAX)
-        return err_set(err, RILL_INVALID, "smooth_frames and patience_frames are at most %d",
+    if (o->endpoint_frames > SINK_FRAMES_MAX || o->smooth_frames > SINK_FRAMES_MAX ||
+        o->patience_frames > SINK_FRAMES_MAX)
+        return err_set(err, RILL_INVALID,
+                       "endpoint_frames, smooth_frames and patience_frames are at most %d",
                        SINK_FRAMES_MAX);
+    bool biased = (o->hotwords && *o->hotwords) || (o->lm && *o->lm);
+    if ((biased || o->blank_penalty != 0) && o->kind != RILL_PORT_TRANSDUCER)
+        return err_set(err, RILL_INVALID, "hotwords, lm and blank_penalty are for transducers");
+    if (biased && o->beam == 1)
+        return err_set(err, RILL_INVALID, "hotwords and lm need a beam of 2 or more; it is 1");
     const uint32_t ms[] = { o->rule1_ms,    o->rule2_ms,    o->rule3_ms,
                             o->debounce_ms, o->hangover_ms, o->preroll_ms };
     for (size_t i = 0; i < sizeof ms / sizeof *ms; i++)
@@ -79,7 +92,8 @@ static rill_status sink_make(rill_sink *s, rill_error *err)
                        s->port.name ? s->port.name : "", rill_type_name(s->port.type));
     TRY(opts_fill(s, err));
     TRY(s->kind->make(s, err));
-    s->opts.tokens = s->opts.words = s->opts.ignore = NULL;
+    s->opts.tokens = s->opts.words = s->opts.ignore = s->opts.hotwords = s->opts.pieces =
+        s->opts.lm = NULL;
     rill_sink_reset(s, 0);
     s->segment = 0;
     return RILL_OK;

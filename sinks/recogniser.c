@@ -172,7 +172,11 @@ static void all_final(rill_sink *s)
     uint32_t best = r->search->best(r), n = r->search->length(r, best);
     if (n)
         final_make(s, best, n);
-    restart(r);
+    if (r->search->next_text)
+        r->search->next_text(r);
+    else
+        r->search->restart(r);
+    partial_forget(r);
 }
 
 /* Makes the words that are over a final; if there are none and it must, all of the text. */
@@ -204,6 +208,8 @@ void recogniser_finish(rill_sink *s)
 static void endpoint_check(rill_sink *s)
 {
     struct recogniser *r = s->state;
+    if ((s->n_frames + 1) % s->opts.endpoint_frames)
+        return;
     uint32_t best = r->search->best(r), n = r->search->length(r, best);
     uint64_t end = sink_pos(s, s->n_frames + 1),
              quiet = n ? r->search->timed(s, best, n - 1).end_pos : r->endpoint.begin_pos;

@@ -9,7 +9,8 @@
 /* A search over the sink's state, whose first member is a struct recogniser. Hypotheses have
  * numbers, valid until the next step. */
 struct recogniser_search {
-    void (*restart)(void *state); /* to the state before the first frame */
+    void (*restart)(void *state);   /* to the state before the first frame */
+    void (*next_text)(void *state); /* after an endpoint; NULL: as restart */
     void (*step)(void *state, const float *x, uint64_t frame);
     uint32_t (*best)(const void *state);
     double (*score)(const void *state, uint32_t hyp); /* its log-probability */

@@ -131,6 +131,11 @@ static uint32_t best(const void *state)
     return transducer_best(state);
 }
 
+static void next_text(void *state)
+{
+    transducer_next_text(state);
+}
+
 static double score(const void *state, uint32_t hyp)
 {
     return ((const struct transducer *) state)->hyps[hyp].score;
@@ -182,6 +187,7 @@ static void step(void *state, const float *x, uint64_t frame)
 }
 
 static const struct recogniser_search search = { .restart = restart,
+                                                 .next_text = next_text,
                                                  .step = step,
                                                  .best = best,
                                                  .score = score,
@@ -208,6 +214,10 @@ static rill_status make(rill_sink *s, rill_error *err)
     TRY(recogniser_make(&t->r, s, &search, t->joiner.out.width, err));
     int64_t unknown = tokens_find(&t->r.tokens, "<unk>");
     t->unknown = unknown < 0 ? UINT32_MAX : (uint32_t) unknown;
+    t->blank_penalty = s->opts.blank_penalty;
+    t->lm_scale = s->opts.lm_scale;
+    TRY(ngram_make(&t->lm, &s->arena, &t->r.tokens, &s->opts, err));
+    TRY(hotwords_make(&t->hotwords, &s->arena, &t->r.tokens, &s->opts, err));
     TRY(buffers_make(t, &s->arena, err));
     TRY(last_token_check(t, err));
     first_decode(t);

@@ -7,7 +7,9 @@
  * with the same tokens. The context of a text that begins is the blank, and -1 before it. */
 #ifndef RILL_SINKS_TRANSDUCER_H
 #define RILL_SINKS_TRANSDUCER_H
+#include "sinks/hotwords.h"
 #include "sinks/network.h"
+#include "sinks/ngram.h"
 #include "sinks/recogniser.h"
 
 struct emission {
@@ -20,9 +22,11 @@ struct transducer_hyp {
     double score; /* logarithm of its probability */
     struct emission *emissions;
     uint32_t n;
-    float *context; /* the last tokens, as the decoder's input */
-    float *decoded; /* the decoder's output for it */
-    bool is_new;    /* the context has changed since it was decoded */
+    float *context;   /* the last tokens, as the decoder's input */
+    float *decoded;   /* the decoder's output for it */
+    bool is_new;      /* the context has changed since it was decoded */
+    uint32_t hotword; /* state of the hotwords */
+    uint32_t history; /* state of the language model */
 };
 
 struct transducer_expansion {
@@ -37,6 +41,10 @@ struct transducer {
     uint32_t context;                    /* tokens in the decoder's context */
     uint32_t unknown;                    /* not emitted, like the blank; UINT32_MAX: none */
     uint32_t max_symbols;                /* the most tokens of a frame */
+    float blank_penalty;
+    struct hotwords hotwords;
+    struct ngram lm;
+    float lm_scale;
     struct transducer_hyp *hyps,
         *others; /* the present ones, and room for those of the next frame */
     struct transducer_expansion *expansions;
@@ -47,8 +55,10 @@ struct transducer {
 /* One frame of the encoder. Stops early at max_tokens. */
 void transducer_step(struct transducer *t, const float *x, uint64_t frame);
 
-/* To the beginning of a text. */
+/* To the beginning of a text that nothing comes before. */
 void transducer_restart(struct transducer *t);
+/* To the beginning of the next one, behind an endpoint. */
+void transducer_next_text(struct transducer *t);
 
 /* Runs the decoder for hypotheses whose context has changed. */
 void transducer_decode(struct transducer *t);

@@ -50,6 +50,7 @@ static void join(struct transducer *t, const float *x)
     for (uint32_t i = 0; i < t->r.n_hyps; i++) {
         float *logp = t->logp + (size_t) i * t->r.width;
         network_pull(&t->joiner, i, logp);
+        logp[t->r.blank] -= t->blank_penalty;
         scores_log(logp, logp, t->r.width, t->r.scores, t->r.blank);
     }
 }
@@ -70,16 +71,37 @@ static void emit(const struct transducer *t, struct transducer_hyp *h, uint32_t 
     h->is_new = true;
 }
 
+static void context_restart(const struct transducer *t, struct transducer_hyp *h)
+{
+    for (uint32_t i = 0; i < t->context; i++)
+        h->context[i] = i + 1 < t->context ? -1.0f : (float) t->r.blank;
+}
+
 void transducer_restart(struct transducer *t)
 {
     struct transducer_hyp *h = &t->hyps[0];
     h->score = 0;
     h->n = 0;
     h->is_new = false;
-    for (uint32_t i = 0; i < t->context; i++)
-        h->context[i] = i + 1 < t->context ? -1.0f : (float) t->r.blank;
+    h->hotword = HOTWORDS_ROOT;
+    h->history = t->lm.begin;
+    context_restart(t, h);
     memcpy(h->decoded, t->decoded_first, t->decoder.out.width * sizeof *h->decoded);
     t->r.n_hyps = 1;
+}
+
+/* As the runtime of sherpa-onnx has it: a beam begins anew; a greedy search goes on from the last
+ * tokens, and where nothing was said, from none, with the decoder's last answer until there is one.
+ */
+void transducer_next_text(struct transducer *t)
+{
+    struct transducer_hyp *h = &t->hyps[0];
+    if (t->r.beam > 1)
+        transducer_restart(t);
+    else if (!h->n)
+        context_restart(t, h);
+    h->n = 0;
+    h->score = 0;
 }
 
 static void greedy_step(struct transducer *t, const float *x, uint64_t frame)
@@ -125,11 +147,18 @@ static void hyp_expand(const struct transducer *t, struct transducer_hyp *to,
     to->score = w->score;
     to->n = from->n;
     to->is_new = false;
+    to->hotword = from->hotword;
+    to->history = from->history;
     memcpy(to->emissions, from->emissions, from->n * sizeof *to->emissions);
     memcpy(to->context, from->context, t->context * sizeof *to->context);
     memcpy(to->decoded, from->decoded, t->decoder.out.width * sizeof *to->decoded);
-    if (is_emitted(t, w->token))
-        emit(t, to, w->token, frame, t->logp[(size_t) w->hyp * t->r.width + w->token]);
+    if (!is_emitted(t, w->token))
+        return;
+    emit(t, to, w->token, frame, t->logp[(size_t) w->hyp * t->r.width + w->token]);
+    if (t->hotwords.n)
+        to->score += (double) hotwords_step(&t->hotwords, w->token, &to->hotword);
+    if (t->lm.n)
+        to->score += (double) (t->lm_scale * ngram_step(&t->lm, w->token, &to->history));
 }
 
 /* The first of n new hypotheses with the same tokens as h, or n. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rill transcribe, rill keyword: what is said in a file, in this process. */
+#include "engine/base/bytes.h"
 #include "engine/base/err.h"
 #include "tools/align.h"
 #include "tools/audio.h"
@@ -13,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define TEXT_BYTES_MAX ((uint64_t) 256 << 20) /* of phrases, n-grams */
 
 struct said {
     const struct command *cmd;
@@ -151,7 +154,7 @@ static void on_audio(void *arg, const float *y, size_t n)
 
 struct transcribe_opts {
     struct hear_opts hear;
-    const char *model, *out, *audio;
+    const char *model, *out, *audio, *hotwords, *lm;
     bool json, srt, text, is_named;
 };
 
@@ -200,6 +203,23 @@ static rill_status samples_hear(struct said *s, const struct transcribe_opts *o,
     return status;
 }
 
+/* A file as a string, which the caller frees; NULL: no file. */
+static rill_status text_read(char **ret, const char *path, rill_error *err)
+{
+    struct bytes b;
+    *ret = NULL;
+    if (!path)
+        return RILL_OK;
+    rill_status s = bytes_from_file(&b, path, TEXT_BYTES_MAX, err);
+    if (s != RILL_OK)
+        return err_prefix(err, s, "%.200s", path);
+    *ret = tool_alloc(b.n + 1);
+    memcpy(*ret, b.data, b.n);
+    (*ret)[b.n] = 0;
+    bytes_drop(&b);
+    return RILL_OK;
+}
+
 static rill_status transcribe(struct said *s, const struct transcribe_opts *o, const char *in)
 {
     const struct hear_calls calls = { .arg = s,
@@ -234,22 +254,64 @@ static rill_status transcribe(struct said *s, const struct transcribe_opts *o, c
         : status;
 }
 
+static bool is_given(const double *x)
+{
+    return *x > -1e9;
+}
+
+static int recording_hear(struct said *s, struct transcribe_opts *o, const char *in)
+{
+    bool is_table = !strcmp(s->cmd->name, "keyword");
+    s->tell = o->json ? json_tell : o->srt ? srt_tell : is_table ? table_tell : text_tell;
+    s->segments = json_array();
+    s->keywords = json_array();
+    s->speech = json_array();
+    char *hotwords = NULL, *lm = NULL;
+    rill_status status = text_read(&hotwords, o->hotwords, &s->err);
+    if (status == RILL_OK)
+        status = text_read(&lm, o->lm, &s->err);
+    o->hear.hotwords = hotwords;
+    o->hear.lm = lm;
+    if (status == RILL_OK)
+        status = transcribe(s, o, in);
+    free(hotwords);
+    free(lm);
+    int code = status == RILL_OK ? TOOL_OK : tool_fail_status(s->cmd, &s->err);
+    hear_close(&s->hear);
+    json_decref(s->segments);
+    json_decref(s->keywords);
+    json_decref(s->speech);
+    return code;
+}
+
 static int run(const struct command *cmd, int argc, char **argv)
 {
     struct said s = { .cmd = cmd, .tell = text_tell };
     bool keywords = !strcmp(cmd->name, "keyword");
     struct transcribe_opts o = { 0 };
-    double confidence = -1;
+    double confidence = -1, hotwords_score = -1e9, blank_penalty = -1e9, lm_scale = -1e9;
     const struct opt all[] = {
         { "audio", 'a', OPT_TEXT, &o.audio, "FILE",
           "write the audio that the model gives too, from the same pass" },
         { "beam", 0, OPT_INT, INT_FROM_TO(&o.hear.beam, 1, RILL_BEAM_MAX), "N",
           "hypotheses kept, 1 to 64; 1: greedy (default: as the model says)" },
+        { "blank-penalty", 0, OPT_REAL, REAL_FROM_TO(&blank_penalty, -100, 100), "X",
+          "taken off the score of the blank: with more of it less is left out (transducers)" },
         { "confidence", 0, OPT_REAL, REAL_FROM_TO(&confidence, 0, 1), "X",
           "texts less probable than that, a word, are left out; 0: none is (default: as the model "
           "says)" },
+        { "hotwords", 0, OPT_TEXT, &o.hotwords, "FILE",
+          "phrases that are preferred, one a line, at the end ' :2.5', their worth (transducers; "
+          "takes a beam of 4 where the model has 1)" },
+        { "hotwords-score", 0, OPT_REAL, REAL_FROM_TO(&hotwords_score, -100, 100), "X",
+          "worth of each token of phrases that do not say it (default 1.5)" },
         { "json", 0, OPT_FLAG, &o.json, NULL,
           "print {text, segments: [{text, start_s, end_s, words}], ...}" },
+        { "lm", 0, OPT_TEXT, &o.lm, "FILE",
+          "ARPA file of n-grams of tokens that texts are weighed by, too (transducers; takes a "
+          "beam)" },
+        { "lm-scale", 0, OPT_REAL, REAL_FROM_TO(&lm_scale, -100, 100), "X",
+          "weight of its logarithms (default 0.3)" },
         { "model", 'm', OPT_TEXT, &o.model, "MODEL", "name of the library, model folder or file" },
         MODEL_OPTS(o.hear.open),
         { "no-vad", 0, OPT_FLAG, &o.hear.whole, NULL,
@@ -274,23 +336,16 @@ static int run(const struct command *cmd, int argc, char **argv)
         return -n;
     o.is_named = o.model;
     o.hear.confidence = confidence < 0 ? NULL : &confidence;
+    o.hear.hotwords_score = is_given(&hotwords_score) ? &hotwords_score : NULL;
+    o.hear.lm_scale = is_given(&lm_scale) ? &lm_scale : NULL;
+    o.hear.blank_penalty = is_given(&blank_penalty) ? &blank_penalty : NULL;
     o.model = o.model || keywords ? o.model : "rill-digits";
     if (o.json + o.srt + o.text > 1 || !o.model)
         return tool_fail(cmd, TOOL_USAGE,
                          o.model ? "one of --text, --json and --srt" : "--model is missing");
     if (o.hear.detector && o.hear.whole)
         return tool_fail(cmd, TOOL_USAGE, "one of --vad and --no-vad");
-    s.tell = o.json ? json_tell : o.srt ? srt_tell : keywords ? table_tell : text_tell;
-    s.segments = json_array();
-    s.keywords = json_array();
-    s.speech = json_array();
-    rill_status status = transcribe(&s, &o, argv[0]);
-    int code = status == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &s.err);
-    hear_close(&s.hear);
-    json_decref(s.segments);
-    json_decref(s.keywords);
-    json_decref(s.speech);
-    return code;
+    return recording_hear(&s, &o, argv[0]);
 }
 
 const struct command cmd_transcribe = {

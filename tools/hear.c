@@ -196,6 +196,14 @@ static rill_status sink_opts_of(rill_sink_opts *ret, const rill_plan *p, unsigne
 {
     TRY(rill_sink_defaults(ret, p, port, err));
     ret->beam = o->beam ? (uint32_t) o->beam : ret->beam;
+    if (ret->kind == RILL_PORT_TRANSDUCER) {
+        ret->hotwords = o->hotwords ? o->hotwords : ret->hotwords;
+        ret->lm = o->lm ? o->lm : ret->lm;
+        ret->lm_scale = o->lm_scale ? (float) *o->lm_scale : ret->lm_scale;
+        ret->beam = (o->hotwords || o->lm) && ret->beam == 1 && !o->beam ? 0 : ret->beam;
+        ret->hotwords_score = o->hotwords_score ? (float) *o->hotwords_score : ret->hotwords_score;
+        ret->blank_penalty = o->blank_penalty ? (float) *o->blank_penalty : ret->blank_penalty;
+    }
     ret->confidence = o->confidence ? (float) *o->confidence : ret->confidence;
     return RILL_OK;
 }

@@ -17,11 +17,15 @@ struct hear_calls {
 
 struct hear_opts {
     struct open_opts open;
-    const char *detector;     /* model of a detector in front of the recognisers, in the place of
-                                 the model's own; NULL: that one, if it has one */
-    bool whole;               /* the recognisers hear everything, in silence too */
-    int64_t beam;             /* of all outputs that have one, at most RILL_BEAM_MAX; 0: as the
-                                 model says */
+    const char *detector;   /* model of a detector in front of the recognisers, in the place of
+                               the model's own; NULL: that one, if it has one */
+    bool whole;             /* the recognisers hear everything, in silence too */
+    int64_t beam;           /* of all outputs that have one, at most RILL_BEAM_MAX; 0: as the
+                               model says */
+    const char *lm;         /* text of an ARPA file; NULL: as the model says */
+    const double *lm_scale; /* NULL: as the model says */
+    const char *hotwords;   /* text, a phrase a line; NULL: as the model says */
+    const double *hotwords_score, *blank_penalty; /* NULL: as the model says */
     const double *confidence; /* 0..1, of all recognisers; NULL: as the model says */
 };
 

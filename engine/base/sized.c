@@ -17,7 +17,7 @@
 
 SIZED(sized_model_opts, rill_model_opts, copy, shown_as);
 SIZED(sized_plan_opts, rill_plan_opts, profile, profile);
-SIZED(sized_sink_opts, rill_sink_opts, preroll_ms, preroll_ms);
+SIZED(sized_sink_opts, rill_sink_opts, preroll_ms, lm);
 SIZED(sized_model_info, rill_model_info, sha256, sha256);
 SIZED(sized_plan_info, rill_plan_info, cpu, cpu);
 SIZED(sized_port, rill_port, offset_den, element_bytes);

@@ -33,6 +33,7 @@ struct recogniser {
     uint32_t bands;         /* numbers in a frame of features */
     uint32_t width;         /* numbers in a frame that the network gives */
     uint32_t n_tokens;      /* scores in a frame */
+    bool has_pieces;        /* bpe.vocab is there */
     bool has_marks;         /* tokens say where words begin */
 };
 

@@ -78,6 +78,7 @@ static rill_status own_conf(struct recogniser *r, const char **ret)
         TRY(model_conf_parse(&r->conf, r->arena, "model.conf", (const char *) text, n, r->err));
     }
     *ret = (const char *) text;
+    r->has_pieces = is_named(r, "bpe.vocab");
     r->tokens_name = r->conf.recogniser.tokens ? r->conf.recogniser.tokens : TOKENS_FILE;
     return RILL_OK;
 }

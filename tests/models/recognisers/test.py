@@ -6,6 +6,8 @@ import json, os, shutil, subprocess, sys, tarfile, tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 from counted import check, finish
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+from gaps import HOTWORDS, LM, gaps_write
 
 RILL, RILLD, SOURCE = sys.argv[1:4]
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -27,17 +29,31 @@ def output_of(folder):
     return "log_probs" if "ctc" in folder else "encoder_out"
 
 
-def tokens_of(path, case):
+def conf_of(case):
     """A token is a word here: the folder's own model.conf goes before what is found out."""
-    file_write(path + "/model.conf", "[recogniser]\nprecision = %s\n[output.%s]\nunits = words\nrule1_ms = 0\nrule2_ms = 0\n" %
-               (case["form"], output_of(case["folder"])))
-    r = subprocess.run([RILL, "transcribe", "--json", "--beam", str(case["beam"]), "-m", path, SOURCE + "/" + case["audio"]],
-                       capture_output=True, text=True, timeout=120)
+    lines = ["[recogniser]", "precision = " + case["form"]]
+    lines += ["joiner = joiner-quiet.onnx"] if "texts" in case else []
+    lines += ["[output.%s]" % output_of(case["folder"]), "units = words", "beam = %d" % case["beam"]]
+    lines += [] if "texts" in case else ["rule1_ms = 0", "rule2_ms = 0"]
+    lines += ["%s = %s" % (k, case[k]) for k in ("hotwords_score", "blank_penalty", "lm_scale") if k in case]
+    lines += ["hotwords = hotwords.txt"] if "hotwords_score" in case else []
+    lines += ["lm = lm.arpa"] if "lm_scale" in case else []
+    return "\n".join(lines) + "\n"
+
+
+def texts_of(path, case, audio):
+    """Length of the recording, and the tokens and times of each text; None: it was refused."""
+    file_write(path + "/hotwords.txt", HOTWORDS)
+    file_write(path + "/lm.arpa", LM)
+    file_write(path + "/model.conf", conf_of(case))
+    r = subprocess.run([RILL, "transcribe", "--json", "-m", path, audio], capture_output=True, text=True, timeout=120)
     os.remove(path + "/model.conf")
+    os.remove(path + "/hotwords.txt")
+    os.remove(path + "/lm.arpa")
     if r.returncode:
-        return r.stderr, []
-    words = [w for s in json.loads(r.stdout)["segments"] for w in s["words"]]
-    return json.loads(r.stdout)["audio_s"], [(w["text"].replace("\u2581", " ").strip(), round(w["start_s"], 3)) for w in words]
+        return r.stderr, None
+    said = json.loads(r.stdout)
+    return said["audio_s"], [[(w["text"].replace("\u2581", " ").strip(), round(w["start_s"], 3)) for w in s["words"]] for s in said["segments"]]
 
 
 def differ(got, wanted):
@@ -48,15 +64,30 @@ def differ(got, wanted):
     return None
 
 
+def written(tokens):
+    return [k.strip() for k in tokens if k not in SILENT]
+
+
+def wrong_in(case, length_s, texts):
+    if texts is None:
+        return length_s
+    if "texts" in case:
+        return differ([[k for k, _ in t] for t in texts], [written(t) for t in case["texts"]])
+    got = [x for t in texts for x in t]
+    if "times" not in case:
+        return differ([k for k, _ in got], written(case["tokens"]))
+    last_s = length_s - 0.04      # what is said behind the recording stands in its last frame
+    return differ([(k, min(t, last_s)) for k, t in got],
+                  [(k.strip(), min(t, last_s)) for k, t in zip(case["tokens"], case["times"]) if k not in SILENT])
+
+
 def tokens_check(tmp):
+    gaps_write(SOURCE, tmp + "/gaps.wav")
     with open(HERE + "/expected.json", encoding="utf-8") as f:
         for case in json.load(f):
-            length_s, got = tokens_of(os.path.join(tmp, case["folder"]), case)
-            last_s = length_s - 0.04 if got else 0      # what is said behind the recording stands in its last frame
-            wanted = [(k.strip(), min(t, last_s)) for k, t in zip(case["tokens"], case["times"]) if k not in SILENT]
-            got = [(k, min(t, last_s)) for k, t in got]
-            wrong = differ(got, wanted) if got else length_s
-            check(not wrong, "%s %s beam %d %s: %s" % (case["folder"], case["form"], case["beam"], case["audio"], wrong))
+            audio = tmp + "/gaps.wav" if case["audio"] == "gaps" else SOURCE + "/" + case["audio"]
+            wrong = wrong_in(case, *texts_of(os.path.join(tmp, case["folder"]), case, audio))
+            check(not wrong, "%s: %s" % ({k: v for k, v in case.items() if not isinstance(v, list)}, wrong))
 
 
 # ---- what is refused: how a folder is spoiled, and words of the error ----
@@ -105,6 +136,20 @@ def tokens_more(path):
         f.write("MORE 22\n")
 
 
+def hotwords(text, beam=4):
+    def spoil(path):
+        file_write(path + "/hot.txt", text)
+        file_write(path + "/model.conf", "[output.encoder_out]\nhotwords = hot.txt\nbeam = %d\n" % beam)
+    return spoil
+
+
+def lm(text):
+    def spoil(path):
+        file_write(path + "/lm.arpa", text)
+        file_write(path + "/model.conf", "[output.encoder_out]\nlm = lm.arpa\nbeam = 4\n")
+    return spoil
+
+
 def conf_names(line):
     return lambda path: file_write(path + "/model.conf", "[recogniser]\n%s\n" % line)
 
@@ -121,6 +166,15 @@ SPOILED = [
     (tokens_more, "tokens.txt names 23 tokens, and joiner-epoch-99-avg-1-chunk-16-left-64.onnx gives 22 scores"),
     (conf_names("encoder = absent.onnx"), "absent.onnx: No such file"),
     (conf_names("encoder = ../x.onnx"), "'../x.onnx': not a file beneath the model's folder"),
+    (lambda path: file_write(path + "/model.conf", "[output.encoder_out]\nhotwords = hot.txt\n"), "hot.txt: No such file"),
+    (hotwords("THE LAING\nQUARK\n"), "hotwords, line 2: 'QUARK' cannot be written in the tokens of this model"),
+    (hotwords("THE :x\n"), "hotwords, line 1: expected a number after ':'"),
+    (hotwords("THE\n", beam=1), "hotwords and lm need a beam of 2 or more; it is 1"),
+    (lm(LM.replace("ING", "WRONG")), "lm, line 16: 'WRONG' is no token of this model"),
+    (lm(LM[:-7]), "expected \\end\\: the file is cut off"),
+    (lm(LM.replace("ngram 2=6", "ngram 2=5")), "more n-grams than \\data\\ says"),
+    (lm("text\n"), "expected \\data\\, as in an ARPA file"),
+    (lm(LM.replace("-0.6 ED", "x ED")), "lm, line 22: expected a logarithm"),
     (conf_names("codec = x"), "model.conf:2: unknown key 'codec'"),
     (conf_names("network = encoder-epoch-99-avg-1-chunk-16-left-64.onnx"),
      "tokens.txt names 22 tokens, and encoder-epoch-99-avg-1-chunk-16-left-64.onnx gives 32 scores"),

@@ -78,6 +78,22 @@ def tokens_write(path, n):
     path.write_text("".join(f"{t} {i}\n" for i, t in enumerate(names[:n])), encoding="utf-8")
 
 
+def quieter(path, to, more):
+    """A joiner that says less: the blank's bias is greater."""
+    m = onnx.load(path)
+    for t in m.graph.initializer:
+        if len(t.dims) == 1:
+            bias = numpy_helper.to_array(t).copy()
+            bias[0] += more
+            t.CopyFrom(numpy_helper.from_array(bias, t.name))
+    onnx.save(m, to)
+
+
+def pieces_write(path):
+    """Scores of pieces, as sentencepiece's .vocab files have them."""
+    path.write_text("".join(f"{t}\t{-0.5 * (i + 1):.3f}\n" for i, t in enumerate(PIECES)), encoding="utf-8")
+
+
 def main():
     out = Path(sys.argv[1])
     large = "--large" in sys.argv
@@ -98,12 +114,15 @@ def main():
     wrapped = OnnxStreamingCtcWrapper(enc, embed, ctc).eval()
     export.export_streaming_encoder_onnx(wrapped, str(two / f"ctc-{suffix}.onnx"), output_name="log_probs",
                                          meta_data=export.get_streaming_meta_data(wrapped, "streaming ctc zipformer2"), **chunk)
+    if not large:
+        pieces_write(one / "bpe.vocab")
     for folder in (one, two):
-        for f in sorted(folder.glob("*.onnx")):
+        for f in [f for f in sorted(folder.glob("*.onnx")) if ".int8." not in f.name]:
             if not large:
                 round_weights(f)
             if not f.name.startswith("decoder"):
                 quantize_dynamic(f, f.with_suffix(".int8.onnx"), op_types_to_quantize=["MatMul"], weight_type=QuantType.QInt8)
+    quieter(one / f"joiner-{suffix}.onnx", one / "joiner-quiet.onnx", 3.0)
 
 
 main()

@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+#include "sinks/hotwords.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define WORD_MARK "\xe2\x96\x81" /* U+2581 */
+#define NODES_MAX 262144
+#define LINE_BYTES_MAX 1024
+
+struct making {
+    struct hotwords *g;
+    struct arena *arena;
+    const struct tokens *tokens;
+    float *piece_score; /* of each token */
+    bool has_marks;
+    uint32_t line;
+    rill_error *err;
+    uint32_t phrase[LINE_BYTES_MAX], n_phrase;
+};
+
+static rill_status no_memory(const struct making *m)
+{
+    return err_set(m->err, RILL_NOMEM, "out of memory for hotwords");
+}
+
+/* ---- tokens of a phrase ---- */
+
+/* What makes one way of cutting a word better than another: scores of a vocabulary file, "PIECE
+ * SCORE" a line, or as few tokens as possible. */
+static rill_status pieces_read(struct making *m, const char *text)
+{
+    m->piece_score = arena_array(m->arena, float, m->tokens->n);
+    if (!m->piece_score)
+        return no_memory(m);
+    for (uint32_t i = 0; i < m->tokens->n; i++) {
+        m->piece_score[i] = text ? -1e4f : -1;
+        m->has_marks |= !strncmp(m->tokens->list[i].name, WORD_MARK, 3);
+    }
+    for (uint32_t line = 1; text && *text; line++) {
+        size_t n = strcspn(text, "\n"), name_n = strcspn(text, "\t \n");
+        char name[TOKEN_BYTES_MAX + 1] = "", *end;
+        memcpy(name, text, name_n <= TOKEN_BYTES_MAX ? name_n : 0);
+        float score = strtof(text + name_n, &end);
+        int64_t token = *name ? tokens_find(m->tokens, name) : -1;
+        if (name_n == n || end == text + name_n || !isfinite(score))
+            return err_set(m->err, RILL_MALFORMED, "pieces, line %u: expected PIECE SCORE", line);
+        if (token >= 0)
+            m->piece_score[token] = score;
+        text += n + (text[n] == '\n');
+    }
+    return RILL_OK;
+}
+
+struct cut {
+    float score;
+    uint32_t from, token;
+};
+
+/* The best ways to each place of a word; those that cannot be reached have -INFINITY. */
+static void cuts_find(const struct making *m, const char *word, size_t n, struct cut *cuts)
+{
+    for (size_t i = 0; i <= n; i++)
+        cuts[i] = (struct cut) { i ? -INFINITY : 0, 0, 0 };
+    for (size_t i = 0; i < n; i++)
+        for (uint32_t k = 0; isfinite(cuts[i].score) && k < m->tokens->n; k++) {
+            const struct token *t = &m->tokens->list[k];
+            size_t len = strlen(t->name);
+            float score = cuts[i].score + m->piece_score[k];
+            if (!t->is_silent && len && len <= n - i && !memcmp(t->name, word + i, len) &&
+                score > cuts[i + len].score)
+                cuts[i + len] = (struct cut) { score, (uint32_t) i, k };
+        }
+}
+
+static rill_status word_cut(struct making *m, const char *word, size_t n)
+{
+    struct cut cuts[LINE_BYTES_MAX + 4];
+    char marked[LINE_BYTES_MAX + 4];
+    bool mark = m->has_marks && strncmp(word, WORD_MARK, 3) != 0;
+    size_t at = mark ? 3 : 0;
+    memcpy(marked, WORD_MARK, at);
+    memcpy(marked + at, word, n);
+    at += n;
+    cuts_find(m, marked, at, cuts);
+    if (!isfinite(cuts[at].score))
+        return err_set(m->err, RILL_INVALID,
+                       "hotwords, line %u: '%.*s' cannot be written in the tokens of this model",
+                       m->line, (int) (n < 60 ? n : 60), word);
+    uint32_t before = m->n_phrase, count = 0;
+    for (size_t i = at; i; i = cuts[i].from)
+        count++;
+    m->n_phrase += count;
+    for (size_t i = at; i; i = cuts[i].from)
+        m->phrase[before + --count] = cuts[i].token;
+    return RILL_OK;
+}
+
+/* Whether a word is a token by its own name where a line is one of tokens. */
+static bool word_is_token(struct making *m, const char *word, size_t n)
+{
+    char name[TOKEN_BYTES_MAX + 1] = "";
+    memcpy(name, word, n <= TOKEN_BYTES_MAX ? n : 0);
+    int64_t token = *name ? tokens_find(m->tokens, name) : -1;
+    if (token >= 0)
+        m->phrase[m->n_phrase++] = (uint32_t) token;
+    return token >= 0;
+}
+
+static rill_status phrase_read(struct making *m, const char *line, size_t n, float *score)
+{
+    bool of_tokens = n >= 3 && !strncmp(line, WORD_MARK, 3);
+    m->n_phrase = 0;
+    for (size_t at = 0, k; at < n; at += k) {
+        k = strspn(line + at, " \t\r");
+        if (k)
+            continue;
+        k = strcspn(line + at, " \t\r\n");
+        k = k < n - at ? k : n - at;
+        if (line[at] == ':') {
+            char *end;
+            *score = strtof(line + at + 1, &end);
+            if (end != line + at + k || !isfinite(*score))
+                return err_set(m->err, RILL_MALFORMED,
+                               "hotwords, line %u: expected a number after ':'", m->line);
+        } else if (!of_tokens || !word_is_token(m, line + at, k)) {
+            TRY(word_cut(m, line + at, k));
+        }
+    }
+    return RILL_OK;
+}
+
+/* ---- the automaton ---- */
+
+static uint32_t child_of(const struct hotwords *g, uint32_t node, uint32_t token)
+{
+    uint32_t c = g->nodes[node].child;
+    while (c && g->nodes[c].token != token)
+        c = g->nodes[c].sibling;
+    return c;
+}
+
+static rill_status child_make(struct making *m, uint32_t node, uint32_t token, uint32_t *ret)
+{
+    struct hotwords *g = m->g;
+    if (g->n == NODES_MAX)
+        return err_set(m->err, RILL_LIMIT, "hotwords, line %u: more than %d tokens in all", m->line,
+                       NODES_MAX);
+    struct hotword_node *more = arena_grow(m->arena, g->nodes, g->n, &g->room, sizeof *more);
+    if (!more)
+        return no_memory(m);
+    g->nodes = more;
+    more[g->n] = (struct hotword_node) { .token = token, .sibling = more[node].child };
+    more[node].child = *ret = g->n++;
+    return RILL_OK;
+}
+
+/* Of a token that several phrases share the greatest worth counts. */
+static rill_status phrase_add(struct making *m, float score)
+{
+    uint32_t node = HOTWORDS_ROOT, next;
+    for (uint32_t i = 0; i < m->n_phrase; i++) {
+        if (!(next = child_of(m->g, node, m->phrase[i])))
+            TRY(child_make(m, node, m->phrase[i], &next));
+        struct hotword_node *h = &m->g->nodes[next];
+        h->step = fmaxf(h->step, score);
+        h->sum = m->g->nodes[node].sum + h->step;
+        h->ends |= i + 1 == m->n_phrase;
+        node = next;
+    }
+    return RILL_OK;
+}
+
+/* From the root on, level after level. */
+static rill_status fails_fill(struct making *m)
+{
+    struct hotwords *g = m->g;
+    uint32_t *queue = arena_array(m->arena, uint32_t, g->n), n = 0;
+    if (!queue)
+        return no_memory(m);
+    queue[n++] = HOTWORDS_ROOT;
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t c = g->nodes[queue[i]].child; c; c = g->nodes[c].sibling) {
+            uint32_t at = g->nodes[queue[i]].fail, found = 0;
+            while (queue[i] && !(found = child_of(g, at, g->nodes[c].token)) && at)
+                at = g->nodes[at].fail;
+            g->nodes[c].fail = found;
+            g->nodes[c].output = g->nodes[found].ends ? found : g->nodes[found].output;
+            queue[n++] = c;
+        }
+    return RILL_OK;
+}
+
+rill_status hotwords_make(struct hotwords *ret, struct arena *a, const struct tokens *tokens,
+                          const rill_sink_opts *o, rill_error *err)
+{
+    struct making m = { .g = ret, .arena = a, .tokens = tokens, .err = err };
+    const char *text = o->hotwords;
+    *ret = (struct hotwords) { 0 };
+    if (!text || !text[strspn(text, " \t\r\n")])
+        return RILL_OK;
+    TRY(pieces_read(&m, o->pieces));
+    if (!(ret->nodes = arena_grow(a, NULL, 0, &ret->room, sizeof *ret->nodes)))
+        return no_memory(&m);
+    ret->nodes[0] = (struct hotword_node) { 0 };
+    ret->n = 1;
+    for (m.line = 1; *text; m.line++) {
+        size_t n = strcspn(text, "\n");
+        float score = o->hotwords_score;
+        if (n > LINE_BYTES_MAX)
+            return err_set(err, RILL_LIMIT, "hotwords, line %u: more than %d bytes", m.line,
+                           LINE_BYTES_MAX);
+        TRY(phrase_read(&m, text, n, &score));
+        TRY(phrase_add(&m, score));
+        text += n + (text[n] == '\n');
+    }
+    return fails_fill(&m);
+}
+
+float hotwords_step(const struct hotwords *g, uint32_t token, uint32_t *state)
+{
+    const struct hotword_node *from = &g->nodes[*state], *to;
+    uint32_t next = child_of(g, *state, token), at = from->fail;
+    float score;
+    if (next) {
+        to = &g->nodes[next];
+        score = to->step;
+    } else {
+        while (!(next = child_of(g, at, token)) && at)
+            at = g->nodes[at].fail;
+        to = &g->nodes[next];
+        score = to->sum - from->sum;
+    }
+    if (!to->ends && !to->output) {
+        *state = next;
+        return score;
+    }
+    /* A phrase is whole: what it was worth stays, and a new one may begin. */
+    *state = HOTWORDS_ROOT;
+    return to->ends ? score : score + g->nodes[to->output].sum - to->sum;
+}
