@@ -95,6 +95,7 @@ static const struct key keys[] = {
     { "weights.", "url", VALUE_TEXT, offsetof(struct conf_weights, url) },
     { "weights.", "sha256", VALUE_SHA256, offsetof(struct conf_weights, sha256) },
     { "weights.", "bytes", VALUE_U64, offsetof(struct conf_weights, bytes) },
+    { "weights.", "about_bytes", VALUE_U64, offsetof(struct conf_weights, about_bytes) },
     { "weights.", "from", VALUE_TEXT, offsetof(struct conf_weights, from) },
     { "weights.", "archive", VALUE_TEXT, offsetof(struct conf_weights, archive) },
     { "weights.", "member", VALUE_TEXT, offsetof(struct conf_weights, member) },

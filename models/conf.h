@@ -48,10 +48,11 @@ struct conf_weights {
     const char *file;
     const char *url; /* https */
     uint8_t sha256[32];
-    uint64_t bytes;
-    const char *from;    /* where it lies in a folder of many models; NULL: name/file */
-    const char *archive; /* the [archive.FILE] that it is a member of; NULL: a file of its own */
-    const char *member;  /* its name there; NULL: file */
+    uint64_t bytes;       /* 0: not known */
+    uint64_t about_bytes; /* where bytes are not known; twice as many are taken at most */
+    const char *from;     /* where it lies in a folder of many models; NULL: name/file */
+    const char *archive;  /* the [archive.FILE] that it is a member of; NULL: a file of its own */
+    const char *member;   /* its name there; NULL: file */
 };
 
 /* What a transform or model.conf wants the weights of recurrent cells to be. */

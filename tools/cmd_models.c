@@ -19,7 +19,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define UNKNOWN_BYTES_MAX (UINT64_C(1) << 30) /* of a file whose size nobody states */
+#define UNKNOWN_BYTES_MAX (UINT64_C(1) << 30)  /* of a file whose size nobody states */
+#define UNSIGNED_BYTES_MAX (UINT64_C(1) << 20) /* of a file without a checksum that is fetched */
 #define SHIPPED_BYTES_MAX ((size_t) 64 << 20)
 
 /* The first folder of `paths` in which all the model's weights lie; NULL: none. */
@@ -44,6 +45,13 @@ static bool is_known(const struct conf_weights *w)
     return memcmp(w->sha256, none, sizeof none) != 0;
 }
 
+/* Whether it may come over the network: with a checksum, or so small a file that opening the model
+ * tells whether it is right. */
+static bool is_fetched(const struct conf_weights *w)
+{
+    return *w->url && (is_known(w) || (w->about_bytes && w->about_bytes <= UNSIGNED_BYTES_MAX));
+}
+
 /* What is fetched for w: itself, or the archive that it is a member of. */
 static const struct conf_weights *fetched_for(const struct model_conf *c,
                                               const struct conf_weights *w)
@@ -52,12 +60,17 @@ static const struct conf_weights *fetched_for(const struct model_conf *c,
     return archive ? archive : w;
 }
 
+static uint64_t size_of(const struct conf_weights *w)
+{
+    return w->bytes ? w->bytes : w->about_bytes;
+}
+
 /* Of what is fetched. */
 static uint64_t weights_bytes(const struct model_conf *c)
 {
     uint64_t n = 0;
     for (unsigned i = 0; i < c->n_weights; i++)
-        n += model_conf_archive(c, &c->weights[i]) ? 0 : c->weights[i].bytes;
+        n += model_conf_archive(c, &c->weights[i]) ? 0 : size_of(&c->weights[i]);
     for (unsigned i = 0; i < c->n_archives; i++)
         n += c->archives[i].bytes;
     return n;
@@ -67,7 +80,7 @@ static uint64_t weights_bytes(const struct model_conf *c)
 static bool is_published(const struct model_conf *c)
 {
     for (unsigned i = 0; i < c->n_weights; i++)
-        if (!*fetched_for(c, &c->weights[i])->url || !is_known(&c->weights[i]))
+        if (!is_fetched(fetched_for(c, &c->weights[i])))
             return false;
     return true;
 }
@@ -249,6 +262,14 @@ static void sum_print(const char *file, const char *name, const uint8_t *sum)
     putchar('\n');
 }
 
+static uint64_t bytes_most(const struct conf_weights *w)
+{
+    if (is_known(w) && w->bytes)
+        return w->bytes;
+    return w->about_bytes && w->about_bytes < UNKNOWN_BYTES_MAX ? 2 * w->about_bytes
+                                                                : UNKNOWN_BYTES_MAX;
+}
+
 static int weights_get(const struct command *cmd, const char *folder, const char *name,
                        const struct conf_weights *w, const char *from, bool quiet,
                        uint8_t sum[SHA256_DIGEST_LENGTH])
@@ -256,12 +277,12 @@ static int weights_get(const struct command *cmd, const char *folder, const char
     char part[8192], path[8192];
     struct get g = { .cmd = cmd,
                      .file = w->file,
-                     .want = is_known(w) ? w->bytes : UNKNOWN_BYTES_MAX,
-                     .exact = is_known(w),
+                     .want = bytes_most(w),
+                     .exact = is_known(w) && w->bytes,
                      .bar = !quiet && isatty(STDERR_FILENO) };
     snprintf(path, sizeof path, "%s/%s", folder, w->file);
     snprintf(part, sizeof part, "%s.part", path);
-    if (!from && (!*w->url || !is_known(w)))
+    if (!from && !is_fetched(w))
         return tool_fail(
             cmd, TOOL_BAD_INPUT,
             "%s: nobody publishes this file as it is; %s/MODEL.md says where it comes from, "
@@ -278,7 +299,7 @@ static int weights_get(const struct command *cmd, const char *folder, const char
         fputc('\n', stderr);
     SHA256Final(sum, &g.sha);
     if (code == TOOL_OK && is_known(w) &&
-        (g.bytes != w->bytes || memcmp(sum, w->sha256, sizeof w->sha256)))
+        ((w->bytes && g.bytes != w->bytes) || memcmp(sum, w->sha256, sizeof w->sha256)))
         code = tool_fail(cmd, TOOL_BAD_INPUT,
                          "%s: its SHA-256 is not the one model.conf names; not kept", w->file);
     if (code == TOOL_OK && rename(part, path))
@@ -366,11 +387,34 @@ static bool all_known(const struct model_conf *c)
     return all;
 }
 
+/* Whether what reads its outputs fits them, too. */
+static rill_status sinks_try(const rill_plan *p, rill_error *err)
+{
+    unsigned n;
+    rill_port *ports = tool_ports(p, &n);
+    rill_status s = RILL_OK;
+    for (unsigned i = 0; i < n && s == RILL_OK; i++) {
+        rill_sink_opts o = { .struct_bytes = sizeof o };
+        rill_sink *sink = NULL;
+        if (!ports[i].is_input && rill_sink_defaults(&o, p, i, NULL) == RILL_OK)
+            s = rill_sink_new(&sink, p, i, &o, err);
+        rill_sink_free(sink);
+    }
+    free(ports);
+    return s;
+}
+
 static int folder_open(const struct fill *f, const char *folder)
 {
     rill_model *m = NULL;
+    rill_plan *p = NULL;
     rill_error err;
     rill_status s = rill_model_open(&m, folder, &err);
+    if (s == RILL_OK)
+        s = rill_plan_new(&p, m, NULL, &err);
+    if (s == RILL_OK)
+        s = sinks_try(p, &err);
+    rill_plan_unref(p);
     rill_model_free(m);
     return s == RILL_OK ? TOOL_OK
                         : tool_fail(f->cmd, TOOL_BAD_INPUT,
@@ -405,6 +449,40 @@ static int all_get(const struct fill *f, const char *folder,
     return code;
 }
 
+/* What came without a checksum has one in the folder's own model.conf from then on. */
+static int pins_write(const struct fill *f, const char *folder,
+                      uint8_t sums[CONF_WEIGHTS_MAX][SHA256_DIGEST_LENGTH])
+{
+    char path[8192];
+    const struct model_conf *c = f->conf;
+    snprintf(path, sizeof path, "%s/model.conf", folder);
+    FILE *to = fopen(path, "a");
+    for (unsigned k = 0; to && k < c->n_weights; k++) {
+        if (is_known(&c->weights[k]) || !*c->weights[k].url)
+            continue;
+        fprintf(to, "\n; As it was first fetched.\n[weights.%s]\nsha256 = ", c->weights[k].file);
+        for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
+            fprintf(to, "%02x", sums[k][i]);
+        fputc('\n', to);
+    }
+    bool ok = to && !ferror(to);
+    ok = to && !fclose(to) && ok;
+    return ok ? TOOL_OK : tool_fail(f->cmd, TOOL_IO, "%s: %s", path, strerror(errno));
+}
+
+/* Checksums that an earlier get has noted in the folder. */
+static void pins_read(struct model_conf *c, struct arena *a, const char *folder)
+{
+    struct model_conf own;
+    rill_error err;
+    if (library_conf_read(&own, a, folder, &err) != RILL_OK)
+        return;
+    for (unsigned k = 0; k < c->n_weights; k++)
+        for (unsigned i = 0; i < own.n_weights; i++)
+            if (!is_known(&c->weights[k]) && !strcmp(c->weights[k].file, own.weights[i].file))
+                memcpy(c->weights[k].sha256, own.weights[i].sha256, sizeof own.weights[i].sha256);
+}
+
 static int folder_fill(const struct fill *f, const char *folder)
 {
     uint8_t sums[CONF_WEIGHTS_MAX][SHA256_DIGEST_LENGTH];
@@ -414,6 +492,8 @@ static int folder_fill(const struct fill *f, const char *folder)
         code = shipped_copy(f->cmd, f->source, folder, c);
     if (code == TOOL_OK && !all_known(c))
         code = folder_open(f, folder);
+    if (code == TOOL_OK && !all_known(c) && !f->in_place)
+        code = pins_write(f, folder, sums);
     for (unsigned k = 0; code == TOOL_OK && !f->quiet && k < c->n_weights; k++)
         if (!is_known(&c->weights[k]))
             sum_print(c->weights[k].file, f->name, sums[k]);
@@ -488,6 +568,8 @@ static int model_get(const struct command *cmd, const char *name, const char *to
     snprintf(folder, sizeof folder, "%s/%s", root, name);
     int code =
         library_conf_read(&c, &a, source, &err) == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &err);
+    if (code == TOOL_OK && !same_file(source, folder))
+        pins_read(&c, &a, folder);
     const struct fill f = { cmd, source, name, from, &c, quiet, same_file(source, folder) };
     bool needed = to || (code == TOOL_OK && c.n_weights);
     if (code == TOOL_OK && needed)

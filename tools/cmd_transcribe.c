@@ -21,7 +21,9 @@ struct said {
     const struct command *cmd;
     struct hear hear;
     FILE *out;
-    unsigned n_finals, n_keywords;
+    unsigned n_finals, n_keywords, n_words; /* n_words: told in partials of the present text */
+    double late_s, late_most_s;             /* sum and most of how late words were told */
+    unsigned n_late;
     void (*tell)(struct said *s, const rill_event *e);
     json_t *segments, *keywords, *speech; /* of --json */
     SNDFILE *audio;                       /* --audio */
@@ -118,10 +120,12 @@ static void json_end(struct said *s, const char *in, size_t n)
         text = more;
         at += (size_t) sprintf(text + at, "%s%s", i ? " " : "", t);
     }
-    json_t *o = json_pack("{s:o, s:o, s:f, s:f, s:s, s:o, s:o, s:o}", "in", json_text(in), "model",
-                          json_text(s->hear.info.name), "audio_s", audio_s, "rtf",
-                          audio_s > 0 ? s->hear.busy_s / audio_s : 0, "text", text, "segments",
-                          s->segments, "keywords", s->keywords, "speech", s->speech);
+    json_t *late = json_pack("{s:f, s:f}", "mean", s->n_late ? s->late_s / s->n_late : 0, "most",
+                             s->late_most_s);
+    json_t *o = json_pack("{s:o, s:o, s:f, s:f, s:o, s:s, s:o, s:o, s:o}", "in", json_text(in),
+                          "model", json_text(s->hear.info.name), "audio_s", audio_s, "rtf",
+                          audio_s > 0 ? s->hear.busy_s / audio_s : 0, "late_s", late, "text", text,
+                          "segments", s->segments, "keywords", s->keywords, "speech", s->speech);
     s->segments = s->keywords = s->speech = NULL;
     json_dumpf(o, s->out, JSON_INDENT(1) | JSON_REAL_PRECISION(7));
     fputc('\n', s->out);
@@ -131,9 +135,25 @@ static void json_end(struct said *s, const char *in, size_t n)
 
 /* ---- what comes ---- */
 
+/* How much was heard, when a word was first told, beyond its beginning. */
+static void lateness_note(struct said *s, const rill_event *e)
+{
+    if (e->kind != RILL_EVENT_PARTIAL && e->kind != RILL_EVENT_FINAL)
+        return;
+    for (; s->n_words < e->n_words; s->n_words++) {
+        uint64_t begin = e->words[s->n_words].pos;
+        double late = s->hear.n_samples > begin ? seconds(s, s->hear.n_samples - begin) : 0;
+        s->late_s += late;
+        s->late_most_s = late > s->late_most_s ? late : s->late_most_s;
+        s->n_late++;
+    }
+    s->n_words = e->kind == RILL_EVENT_FINAL ? 0 : s->n_words;
+}
+
 static void on_event(void *arg, const rill_event *e)
 {
     struct said *s = arg;
+    lateness_note(s, e);
     s->n_finals += e->kind == RILL_EVENT_FINAL;
     s->n_keywords += e->kind == RILL_EVENT_KEYWORD;
     s->tell(s, e);

@@ -426,9 +426,9 @@ rill_status hear_push(struct hear *h, const float *x, size_t n, rill_error *rete
 {
     for (size_t at = 0, some; at < n; at += some) {
         some = samples_next(h, n - at);
+        h->n_samples += some;
         for (unsigned k = 0; k < h->n_parts; k++)
             TRY(part_push(h, k, x + at, some, reterr));
-        h->n_samples += some;
     }
     return RILL_OK;
 }

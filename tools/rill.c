@@ -8,10 +8,11 @@
 #include <unistd.h>
 
 static const struct command *const commands[] = {
-    &cmd_bench,    &cmd_check,   &cmd_compile, &cmd_conformance, &cmd_convert,  &cmd_ctl,
-    &cmd_denoise,  &cmd_devices, &cmd_feed,    &cmd_inspect,     &cmd_keyword,  &cmd_listen,
-    &cmd_live,     &cmd_models,  &cmd_pipe,    &cmd_plot,        &cmd_quantize, &cmd_run,
-    &cmd_runtimes, &cmd_stream,  &cmd_top,     &cmd_transcribe,  &cmd_vad,      &cmd_verify,
+    &cmd_bench,   &cmd_check,      &cmd_compile, &cmd_conformance, &cmd_convert,
+    &cmd_ctl,     &cmd_denoise,    &cmd_devices, &cmd_feed,        &cmd_inspect,
+    &cmd_keyword, &cmd_listen,     &cmd_live,    &cmd_models,      &cmd_pipe,
+    &cmd_plot,    &cmd_quantize,   &cmd_run,     &cmd_runtimes,    &cmd_stream,
+    &cmd_top,     &cmd_transcribe, &cmd_vad,     &cmd_verify,      &cmd_wer,
 };
 
 #define N_COMMANDS (sizeof commands / sizeof *commands)

@@ -139,17 +139,19 @@ static const char front_ends[] =
     "fragment rill_fbank(pcm: tensor<scalar>, bands: integer = 80, size: integer = 400, hop: "
     "integer = 160,\n"
     "    fft: integer = 512, rate: scalar = 16000.0, low: scalar = 20.0, high: scalar = 7600.0,\n"
-    "    floor: scalar = 0.00000011920929, mirror: logical = false, end: string = 'cover') -> (y: "
-    "tensor<scalar>)\n"
+    "    floor: scalar = 0.00000011920929, mirror: logical = false, end: string = 'cover', mean: "
+    "logical = true,\n"
+    "    power: scalar = 0.85, slaney: logical = false) -> (y: tensor<scalar>)\n"
     "{ before = size / 2 - hop / 2;\n"
     "  silent = rill_frame(pcm, size = size, hop = hop, before = before, end = end);\n"
     "  raw = rill_mirrored(silent, before) if mirror else silent;\n"
-    "  frames = raw - mean_reduce(raw, axes = [1]);\n"
+    "  frames = raw - mean_reduce(raw, axes = [1]) if mean else raw;\n"
     "  late = concat([slice(frames, axes = [1], begin = [0], end = [1]),\n"
     "                 slice(frames, axes = [1], begin = [0], end = [size - 1])], axis = 1);\n"
-    "  shaped = (frames - 0.97 * late) * rill_window('hann', size, periodic = false) ^ 0.85;\n"
+    "  shaped = (frames - 0.97 * late) * rill_window('hann', size, periodic = false) ^ power;\n"
     "  spec = sqr(rill_magnitude(rill_rfft(pad(shaped, [(0, 0), (0, fft - size)]))));\n"
-    "  y = rill_log(rill_mel(spec, bands, rate, low, high, even = true), floor); }\n";
+    "  y = rill_log(rill_mel(spec, bands, rate, low, high, slaney = slaney, norm = slaney,\n"
+    "                        even = false if slaney else true), floor); }\n";
 
 /* The micro front end is that of TensorFlow Lite Micro
  * (tensorflow/lite/experimental/microfrontend/lib) with numbers in place of its fixed-point ones:

@@ -30,6 +30,7 @@ struct recogniser {
     const struct role_file *net; /* the encoder, or the one network */
     const struct recogniser_kind *kind;
     uint32_t frames, shift; /* of features: in a chunk, from one chunk to the next */
+    uint32_t factor;        /* frames of features for one of the network */
     uint32_t bands;         /* numbers in a frame of features */
     uint32_t width;         /* numbers in a frame that the network gives */
     uint32_t n_tokens;      /* scores in a frame */
@@ -45,7 +46,8 @@ struct recogniser_kind {
     rill_status (*chunk_read)(struct recogniser *r);       /* frames and shift */
     rill_status (*check)(const struct recogniser *r);      /* inputs and outputs */
     const char *(*scan_write)(const struct recogniser *r); /* statements: chunks to frames */
-    const char *pcm;                                       /* what features are made of */
+    int features_axis;    /* of the first input: that of the bands; 0: the last */
+    const char *pcm;      /* what features are made of */
     const char *features; /* options of rill_fbank, "" or ", ..." */
 };
 

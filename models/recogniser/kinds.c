@@ -169,6 +169,70 @@ static const char *wenet_scan(const struct recogniser *r)
         : NULL;
 }
 
+/* ---- NeMo's streaming CTC export ---- */
+
+static rill_status nemo_chunk(struct recogniser *r)
+{
+    TRY(recogniser_number(r, "window_size", 1, FRAMES_MAX, &r->frames));
+    return recogniser_number(r, "chunk_shift", 1, r->frames, &r->shift);
+}
+
+#define N_NEMO 5
+
+static rill_status nemo_check(const struct recogniser *r)
+{
+    static const char *const names[N_NEMO] = { "audio_signal", "length", "cache_last_channel",
+                                               "cache_last_time", "cache_last_channel_len" };
+    const struct onnx_about *f = &r->net->about;
+    const char *normal = onnx_about_meta(f, "normalize_type");
+    bool fits = f->n_in == N_NEMO && f->n_out == N_NEMO;
+    for (int i = 0; fits && i < N_NEMO; i++)
+        fits = !strcmp(f->in[i].name, names[i]);
+    if (!fits)
+        return err_set(r->err, RILL_INVALID,
+                       "%.160s: expected the inputs audio_signal, length, cache_last_channel, "
+                       "cache_last_time, cache_last_channel_len and as many outputs, as NeMo's "
+                       "streaming CTC networks have",
+                       r->net->name);
+    if (normal && *normal)
+        return err_set(r->err, RILL_UNSUPPORTED,
+                       "%.160s: its features are normalised (%.40s) over the recording, so it does "
+                       "not stream",
+                       r->net->name, normal);
+    return RILL_OK;
+}
+
+/* "[1, 2, 3, 4]" of the three sizes that the metadata have; NULL: not all are there. */
+static const char *nemo_shape(const struct recogniser *r, const char *cache)
+{
+    uint32_t dim[3];
+    for (int i = 0; i < 3; i++) {
+        const char *key = arena_printf(r->arena, "%s_dim%d", cache, i + 1);
+        if (!key || recogniser_number(r, key, 1, WIDTH_MAX, &dim[i]) != RILL_OK)
+            return NULL;
+    }
+    return arena_printf(r->arena, "[1, %u, %u, %u]", dim[0], dim[1], dim[2]);
+}
+
+static const char *nemo_scan(const struct recogniser *r)
+{
+    const struct onnx_about *f = &r->net->about;
+    const char *channel = nemo_shape(r, "cache_last_channel"),
+               *time = nemo_shape(r, "cache_last_time");
+    return channel && time
+        ? arena_printf(
+              r->arena,
+              "    turned = transpose(reshape(chunks, shape = [-1, %u, %u]), axes = [0, 2, 1]);\n"
+              "    frames = rill_onnx_scan(turned, file = \"%s\", input = [audio_signal],\n"
+              "        output = [\"%s\"], const = [(length, %u)],\n"
+              "        shape = [(cache_last_channel, %s), (cache_last_time, %s)],\n"
+              "        state = [(cache_last_channel, \"%s\"), (cache_last_time, \"%s\"),\n"
+              "                 (cache_last_channel_len, \"%s\")]);\n",
+              r->frames, r->bands, r->net->name, f->out[0].name, r->frames, channel, time,
+              f->out[2].name, f->out[3].name, f->out[4].name)
+        : NULL;
+}
+
 /* ---- the families ---- */
 
 #define ICEFALL                                                                                    \
@@ -181,6 +245,15 @@ static const struct recogniser_kind kinds[] = {
     { .model_type = "lstm", .people = "LSTM transducer", ICEFALL },
     { .model_type = "conv-emformer", .people = "conv-emformer transducer", ICEFALL },
     { .model_type = "zipformer2", .is_ctc = true, .people = "zipformer2 CTC network", ICEFALL },
+    { .model_type = "EncDecHybridRNNTCTCBPEModel",
+      .is_ctc = true,
+      .people = "NeMo CTC network",
+      .chunk_read = nemo_chunk,
+      .check = nemo_check,
+      .scan_write = nemo_scan,
+      .features_axis = 1,
+      .pcm = "pcm",
+      .features = ", low = 0.0, high = 8000.0, mean = false, power = 1.0, slaney = true" },
     { .model_type = "wenet_ctc",
       .is_ctc = true,
       .people = "wenet CTC network",
@@ -233,19 +306,20 @@ static rill_status ports_check(const struct recogniser *r)
 static rill_status features_check(struct recogniser *r)
 {
     const struct onnx_port *x = r->net->about.in;
+    int bands = r->kind->features_axis ? r->kind->features_axis : 2, frames = 3 - bands;
     if (x->rank != 3 || x->type != 1)
         return err_set(r->err, RILL_INVALID,
                        "%.160s: its first input '%.60s' is not f32 of 3 axes (batch, frames, "
                        "features)",
                        r->net->name, x->name);
-    if (x->dim[1] > 0 && x->dim[1] != r->frames)
+    if (x->dim[frames] > 0 && x->dim[frames] != r->frames)
         return err_set(r->err, RILL_INVALID,
                        "%.160s: its metadata say chunks of %u frames, and '%.60s' takes %lld",
-                       r->net->name, r->frames, x->name, (long long) x->dim[1]);
-    if (x->dim[2] > 1024)
+                       r->net->name, r->frames, x->name, (long long) x->dim[frames]);
+    if (x->dim[bands] > 1024)
         return err_set(r->err, RILL_INVALID, "%.160s: frames of %lld features; at most 1024",
-                       r->net->name, (long long) x->dim[2]);
-    r->bands = x->dim[2] > 0 ? (uint32_t) x->dim[2] : 80;
+                       r->net->name, (long long) x->dim[bands]);
+    r->bands = x->dim[bands] > 0 ? (uint32_t) x->dim[bands] : 80;
     const char *feature = onnx_about_meta(&r->net->about, "feature");
     if (feature && *feature)
         return err_set(r->err, RILL_UNSUPPORTED,
@@ -292,9 +366,10 @@ static rill_status joiner_sizes(struct recogniser *r)
 static rill_status ctc_sizes(struct recogniser *r)
 {
     int64_t n = last_dim(&r->net->about.out[0]);
-    if (n < 1)
+    if (n < 1) {
         TRY(recogniser_number(r, "vocab_size", 1, WIDTH_MAX, &r->n_tokens));
-    else if (n > WIDTH_MAX)
+        r->n_tokens += r->kind->chunk_read == nemo_chunk; /* which leaves the blank out */
+    } else if (n > WIDTH_MAX)
         return err_set(r->err, RILL_INVALID, "%.160s: %lld scores in a frame; at most %d",
                        r->net->name, (long long) n, WIDTH_MAX);
     else
@@ -309,6 +384,9 @@ rill_status recogniser_kind_find(struct recogniser *r)
     TRY(ports_check(r));
     TRY(r->kind->check(r));
     TRY(r->kind->chunk_read(r));
+    r->factor = 4;
+    if (onnx_about_meta(&r->net->about, "subsampling_factor"))
+        TRY(recogniser_number(r, "subsampling_factor", 1, 64, &r->factor));
     TRY(features_check(r));
     return r->is_ctc ? ctc_sizes(r) : joiner_sizes(r);
 }

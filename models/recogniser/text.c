@@ -47,23 +47,23 @@ static const char *parts_text(const struct recogniser *r)
 const char *recogniser_conf(const struct recogniser *r)
 {
     const char *parts = parts_text(r), *others = others_text(r);
-    return parts && others
-        ? arena_printf(r->arena,
-                       "[model]\n"
-                       "task = transcribe\n"
-                       "sample_rate = 16000\n"
-                       "summary = streaming %s: %s, %s%s\n"
-                       "[input.pcm]\n"
-                       "kind = audio\n"
-                       "[output.%s]\n"
-                       "%s"
-                       "tokens = %s\n"
-                       "units = %s\n"
-                       "beam = 1\n"
-                       "max_tokens = 1024\n"
-                       "endpoint_frames = %u\n",
-                       r->kind->people, r->net->name, r->net->form, others,
-                       r->is_ctc ? "log_probs" : "encoder_out", parts, r->tokens_name,
-                       r->has_marks ? "marks" : "chars", r->shift > 4 ? r->shift / 4 : 1)
-        : NULL;
+    return parts && others ? arena_printf(r->arena,
+                                          "[model]\n"
+                                          "task = transcribe\n"
+                                          "sample_rate = 16000\n"
+                                          "summary = streaming %s: %s, %s%s\n"
+                                          "[input.pcm]\n"
+                                          "kind = audio\n"
+                                          "[output.%s]\n"
+                                          "%s"
+                                          "tokens = %s\n"
+                                          "units = %s\n"
+                                          "beam = 1\n"
+                                          "max_tokens = 1024\n"
+                                          "endpoint_frames = %u\n",
+                                          r->kind->people, r->net->name, r->net->form, others,
+                                          r->is_ctc ? "log_probs" : "encoder_out", parts,
+                                          r->tokens_name, r->has_marks ? "marks" : "chars",
+                                          r->shift > r->factor ? r->shift / r->factor : 1)
+                           : NULL;
 }
