@@ -102,17 +102,27 @@ static rill_status late_type(rill_model *m, const struct mgraph *g, const struct
     return RILL_OK;
 }
 
+static bool any_open(const struct graph *g)
+{
+    for (uint32_t w = 0; w < g->n_wires; w++) {
+        const struct fact *f = &g->wires[w].fact;
+        if (f->type && f->rank >= 0 && (f->type == DTYPE_DIM || !fact_is_static(f)))
+            return true;
+    }
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned k = 0; k < g->nodes[i].n_body; k++)
+            if (any_open(g->nodes[i].body[k]))
+                return true;
+    return false;
+}
+
 /* A size that is no number and no symbol of an input's: only data will say it. */
 static bool is_sized_by_data(const struct graph *g)
 {
     for (uint32_t i = 0; i < g->n_inputs; i++)
-        if (!fact_to_tensor(&g->wires[g->inputs[i]].fact, &(struct tensor) { 0 }))
+        if (!fact_is_static(&g->wires[g->inputs[i]].fact))
             return false;
-    for (uint32_t w = 0; w < g->n_wires; w++)
-        for (int k = 0; k < g->wires[w].fact.rank; k++)
-            if (!dim_is_const(g->wires[w].fact.shape[k]))
-                return true;
-    return false;
+    return any_open(g);
 }
 
 rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_choice *time,

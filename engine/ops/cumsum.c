@@ -73,12 +73,12 @@ static rill_status cumsum_infer(struct infer *c)
         return infer_fail(c, "the axis is %s, must be i32 or i64", dtype_name(axis->type));
     int64_t v;
     unsigned n;
-    if (axis->value) {
-        TRY(infer_ints(c, 1, &v, 1, &n));
-        if (n != 1 || axis_normalise(v, c->in[0]->rank) < 0)
-            return infer_fail(c, "axis %lld does not exist in a tensor of rank %d",
-                              n ? (long long) v : 0, c->in[0]->rank);
-    }
+    if (!axis->value)
+        return infer_fail(c, "the axis must be one constant");
+    TRY(infer_ints(c, 1, &v, 1, &n));
+    if (n != 1 || axis_normalise(v, c->in[0]->rank) < 0)
+        return infer_fail(c, "axis %lld does not exist in a tensor of rank %d",
+                          n ? (long long) v : 0, c->in[0]->rank);
     infer_same(c, 0, 0);
     return RILL_OK;
 }

@@ -10,12 +10,34 @@ bool left_reads(const struct graph *src, const struct node *n, const uint32_t *m
     return false;
 }
 
+/* A body that makes what no plan knows the size of. */
+static bool body_open(const struct node *made)
+{
+    for (unsigned k = 0; k < made->n_body; k++) {
+        const struct graph *g = made->body[k];
+        for (uint32_t w = 0; w < g->n_wires; w++) {
+            const struct fact *f = &g->wires[w].fact;
+            if (f->type && f->rank >= 0 && (f->type == DTYPE_DIM || !fact_is_static(f)))
+                return true;
+        }
+        for (uint32_t i = 0; i < g->n_nodes; i++)
+            if (body_open(&g->nodes[i]))
+                return true;
+    }
+    return false;
+}
+
 bool left_open(const struct graph *dst, const struct node *n, const uint32_t *map)
 {
     for (unsigned i = 0; i < n->n_out; i++)
         if (n->out[i] != WIRE_NONE && map[n->out[i]] != WIRE_NONE &&
             !fact_is_static(&dst->wires[map[n->out[i]]].fact))
             return true;
+    for (unsigned i = 0; n->n_body && i < n->n_out; i++) {
+        const uint32_t w = n->out[i] == WIRE_NONE ? WIRE_NONE : map[n->out[i]];
+        if (w != WIRE_NONE && dst->wires[w].node != WIRE_NONE)
+            return body_open(&dst->nodes[dst->wires[w].node]);
+    }
     return false;
 }
 

@@ -1076,6 +1076,27 @@ def sizes_sums():
     c.save()
 
 
+def sizes_within():
+    """A Loop whose states keep their sizes around one that stacks, and an axis that comes with the data."""
+    c = Case("sizes_within", 17)
+    x, n, axis = c.numbers("x", [2, 3]), c.input("n", [], np.array(2, "i8")), c.input("axis", [], np.array(1, "i8"))
+
+    def body(b, i, v):
+        one = b.const(1, "f4")
+        stacked = loop(b, v, "", [(one, T.FLOAT)], lambda inner, k, w: (
+            inner.op("Identity", "on"), inner.op("Add", w, inner.const(1, "f4")), inner.op("Neg", w)), 1)[1]
+        return b.op("Identity", "on"), b.op("Add", b.op("Size", stacked), i)
+
+    last = loop(c, n, "", [(c.const(1), T.INT64)], body, 0)
+    last = last if isinstance(last, str) else last[0]
+    c.output(c.op("Range", c.const(0), last, c.const(1)))
+    c.output(c.op("CumSum", x, axis))
+    c.again(n=5)
+    c.again(n=0, axis=-2)
+    c.again(axis=0)
+    c.save()
+
+
 def sizes_declared():
     """For tests/api: the sum of 0 .. len - 1 times x; the file says how large the output is."""
     c = Case("sizes_declared", 17)
@@ -1150,7 +1171,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_embed, linear_attention, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, decoder_greedy, sizes_declared, denormals]
+         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_embed, linear_attention, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, denormals]
 
 if __name__ == "__main__":
     for case in CASES:
