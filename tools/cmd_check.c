@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rill check: what a model gives pulse by pulse is what it gives at once. */
+#include "check/counts.h"
 #include "check/law.h"
 #include "lib/plan_internal.h"
 #include "tools/audio.h"
@@ -208,6 +209,8 @@ static int check_run(struct check *c, const char *name)
         defaults_choose(c, &err) != RILL_OK)
         return refused(c, name, err.text);
     printf("%s\n", name);
+    if (counts_print(stdout, c->model, &err) != RILL_OK)
+        return refused(c, name, err.text);
     for (unsigned i = 0; i < c->n_pulses; i++)
         for (unsigned k = 0; k < c->n_lengths; k++)
             length_check(c, c->pulse[i], c->length[k]);

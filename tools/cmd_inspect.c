@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rill inspect: what a model is at each stage. */
+#include "check/counts.h"
 #include "check/drift.h"
 #include "check/dump.h"
 #include "engine/graph/op.h"
@@ -149,6 +150,13 @@ static void states_print(const struct graph *g)
     }
 }
 
+static void counts_tell(const rill_model *m)
+{
+    rill_error err;
+    if (!m->compiled && counts_print(stdout, m, &err) != RILL_OK)
+        printf("  %s\n", err.text);
+}
+
 static void report_text(const struct inspect *in, const char *name)
 {
     rill_model_info info = { .struct_bytes = sizeof info };
@@ -166,6 +174,7 @@ static void report_text(const struct inspect *in, const char *name)
     states_print(&in->model->mgraph.g);
     passes_print(&in->model->passes);
     inspect_bytes(&in->model->decluttered.g);
+    counts_tell(in->model);
     if (in->plan)
         passes_print(&in->plan->passes);
     if (!in->plan) {

@@ -233,6 +233,9 @@ expect 0 kept cat "$dir/kept.txt"
 
 # ---- inspect, bench
 expect 0 '"latency_samples": 256' "$rill" inspect --json wiener
+expect 0 "256 frames a pulse" "$rill" inspect --latency 32ms wiener
+expect 0 "is 256 late already" "$rill" inspect --latency 20ms wiener
+expect 3 "no number of milliseconds" "$rill" inspect --latency soon wiener
 expect 0 "OverlapAdd" "$rill" inspect --pass typed wiener
 expect 0 "Scan" "$rill" inspect --pass model wiener
 expect 0 "state " "$rill" inspect --pass pulsed wiener
@@ -256,6 +259,7 @@ expect 0 "latency of 'out': 256 frames, 256 input frames, 16 ms" "$rill" inspect
 expect 0 "+1 frames, +3 input frames  /tdnn4/Conv (Conv)" "$rill" inspect --pulse 24 "$zoo/tdnn_lstm/model.onnx"
 expect 0 "237568 a pulse, 1 times what the whole-sequence run does" "$rill" inspect --pulse 8 "$zoo/wavenet/model.onnx"
 expect 0 "smallest legal pulse: 3 input frames" "$rill" inspect --pulse 8 "$zoo/tdnn_lstm/model.onnx"
+expect 0 "(Cast) counts frames in f32, which skips numbers after 16777216 frames" "$rill" inspect "$zoo/fullsubnet/model.onnx"
 expect 0 '"of_whole_run": 1.0' "$rill" inspect --json "$zoo/tdnn_lstm/model.onnx"
 
 expect 0 "/tdnn3/Conv (Conv): axis 2, window(left 0, right 2, stride 3, dilation 1)" \
