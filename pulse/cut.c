@@ -341,6 +341,28 @@ static rill_status places_find(struct pulser *p)
     return p->sections ? RILL_OK : pulser_no_memory(p);
 }
 
+/* What is known of positions is dropped; what was made of it stays in the arena. */
+static void places_drop(struct pulser *p, struct positions *ps)
+{
+    positions_drop(ps);
+    p->positions = NULL;
+    p->made = NULL;
+    p->bands = NULL;
+    p->shifts = NULL;
+    p->sections = NULL;
+}
+
+static rill_status branch_walk(struct pulser *p)
+{
+    struct positions ps;
+    TRY(positions_find(&ps, p->src, p->symbol, p->arena, p->err));
+    p->positions = &ps;
+    rill_status s = places_find(p);
+    s = s == RILL_OK ? nodes_pulse(p) : s;
+    places_drop(p, &ps);
+    return s;
+}
+
 rill_status pgraph_cut(struct pgraph *ret, const struct dgraph *t, const struct dim *symbol,
                        int64_t pulse, const struct pulse_opts *opts, struct arena *a,
                        struct pulser *ret_p, rill_error *reterr)
@@ -355,6 +377,7 @@ rill_status pgraph_cut(struct pgraph *ret, const struct dgraph *t, const struct 
                         .keep_bodies = opts && opts->keep_bodies,
                         .row_of = axis_row_of,
                         .walk = nodes_pulse,
+                        .walk_branch = branch_walk,
                         .err = reterr };
     const struct dim *symbols[SYMBOLS_MAX];
     *ret_p = (struct pulser) { .err = reterr };
@@ -368,13 +391,8 @@ rill_status pgraph_cut(struct pgraph *ret, const struct dgraph *t, const struct 
     }
     status = status == RILL_OK ? graph_pulse_fitting(&p, &made) : status;
     if (symbol)
-        positions_drop(&positions);
+        places_drop(&p, &positions);
     *ret_p = p;
-    ret_p->positions = NULL;
-    ret_p->made = NULL;
-    ret_p->bands = NULL;
-    ret_p->shifts = NULL;
-    ret_p->sections = NULL;
     ret_p->dst = NULL;
     TRY(status);
     TRY(pgraph_finish(&made, &p));

@@ -64,7 +64,8 @@ struct pulser {
      * into dst, whose inputs, states and maps are set up (cut.c). */
     const struct axis_row *(*row_of)(const struct op *op);
     rill_status (*walk)(struct pulser *p);
-    const struct node *stopped; /* at which the walk was refused; NULL: at none */
+    rill_status (*walk_branch)(struct pulser *p); /* of a graph that has positions of its own */
+    const struct node *stopped;                   /* at which the walk was refused; NULL: at none */
     rill_error *err;
 };
 

@@ -21,6 +21,8 @@ pulse_rule rule_byte_conv, rule_byte_pool;
 pulse_rule rule_conv_transpose, rule_overlap_add;
 /* rules_ends.c: what is longer or shorter at its ends */
 pulse_rule rule_concat, rule_pad;
+/* rules_if.c: branches whose condition does not run along time */
+pulse_rule rule_if;
 /* rules_index.c: what reads positions or sums over them */
 pulse_rule rule_cumsum, rule_elements, rule_gather;
 /* rules_reshape.c, rules_resize.c */

@@ -190,6 +190,7 @@ static rill_status body_begin(struct pulser *p, struct scan *s)
                                 .keep_bodies = p->keep_bodies,
                                 .row_of = p->row_of,
                                 .walk = p->walk,
+                                .walk_branch = p->walk_branch,
                                 .err = p->err };
     s->valid = s->valid_in = WIRE_NONE;
     return pulser_maps_new(&s->body);

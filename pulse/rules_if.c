@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* If whose condition does not run along time, in whose branches what streams is.
+ *
+ * Each branch goes through a pulser of its own. What it keeps from run to run becomes states of the
+ * graph around: the branch that runs gives their next values, the other one gives them back as they
+ * are. So a condition that is set anew between two runs changes the branch, and nothing else. Where
+ * the branches are late by different numbers of frames, the earlier one is delayed. */
+#include "engine/graph/control.h"
+#include "pulse/ints.h"
+#include "pulse/rules.h"
+
+struct branch {
+    struct pulser in;
+    struct graph *dst;
+    struct flow *out; /* of each output */
+    bool *streams;
+    uint32_t clock;
+};
+
+struct cond {
+    const struct node *n;
+    struct branch branch[2];
+    unsigned n_captures, n_states;
+    uint32_t *outer_in; /* of the node made */
+    unsigned n_in;
+    bool has_clock;
+};
+
+static rill_status capture_add(struct pulser *p, const struct cond *c, struct branch *b, unsigned i)
+{
+    const uint32_t outer = c->n->in[1 + i], w = b->in.src->inputs[i];
+    const struct stream_fact *sf = pulser_stream(p, outer);
+    struct fact f = *pulser_dst_fact(p, p->map[outer]);
+    f.value = NULL;
+    if (sf)
+        b->in.sf[w] = *sf;
+    b->in.map[w] = graph_add_input(b->dst, b->in.src->wires[w].name, &f);
+    return b->in.map[w] == WIRE_NONE ? pulser_no_memory(p) : RILL_OK;
+}
+
+static rill_status branch_pulse(struct pulser *p, struct cond *c, int k)
+{
+    struct branch *b = &c->branch[k];
+    const struct graph *src = c->n->body[k];
+    b->dst = arena_new(p->arena, struct graph);
+    b->out = arena_array(p->arena, struct flow, src->n_outputs + 1);
+    b->streams = arena_array(p->arena, bool, src->n_outputs + 1);
+    if (!b->dst || !b->out || !b->streams)
+        return pulser_no_memory(p);
+    graph_init(b->dst, p->arena, src->dims, src->name);
+    b->in = (struct pulser) { .src = src,
+                              .dst = b->dst,
+                              .symbol = p->symbol,
+                              .arena = p->arena,
+                              .pulse = p->pulse,
+                              .outer = p,
+                              .keep_bodies = p->keep_bodies,
+                              .row_of = p->row_of,
+                              .walk = p->walk,
+                              .walk_branch = p->walk_branch,
+                              .err = p->err };
+    TRY(pulser_maps_new(&b->in));
+    for (unsigned i = 0; i < c->n_captures; i++)
+        TRY(capture_add(p, c, b, i));
+    rill_status s = p->outer ? b->in.walk(&b->in) : b->in.walk_branch(&b->in);
+    if (b->in.multiple)
+        p->multiple = b->in.multiple;
+    TRY(s);
+    for (uint32_t i = 0; i < src->n_outputs; i++) {
+        b->streams[i] = flow_of(&b->in, src->outputs[i], &b->out[i]);
+        if (!b->streams[i])
+            b->out[i].wire = b->in.map[src->outputs[i]];
+        if (b->out[i].wire == WIRE_NONE)
+            return op_fail(p->err, RILL_UNSUPPORTED, c->n,
+                           "cannot stream: output %u of a branch has two time axes", i);
+    }
+    return RILL_OK;
+}
+
+/* Both branches give a frame at the same time. */
+static rill_status output_align(struct pulser *p, struct cond *c, unsigned i)
+{
+    struct flow *a = &c->branch[0].out[i], *b = &c->branch[1].out[i];
+    if (!c->branch[0].streams[i] && !c->branch[1].streams[i])
+        return RILL_OK;
+    if (!c->branch[0].streams[i] || !c->branch[1].streams[i] || a->sf.axis != b->sf.axis ||
+        a->sf.pulse != b->sf.pulse ||
+        a->sf.hop_num * b->sf.hop_den != b->sf.hop_num * a->sf.hop_den)
+        return op_fail(p->err, RILL_UNSUPPORTED, c->n,
+                       "cannot stream: output %u runs along time in one branch otherwise than in "
+                       "the other",
+                       i);
+    const int64_t late = larger(a->sf.delay, b->sf.delay);
+    for (int k = 0; k < 2; k++) {
+        struct flow *f = &c->branch[k].out[i];
+        if (f->sf.uniform)
+            f->sf.delay = late;
+        else
+            TRY(flow_delay(&c->branch[k].in, c->n->name, f, late - f->sf.delay));
+    }
+    a->sf.uniform = b->sf.uniform = a->sf.uniform && b->sf.uniform;
+    return RILL_OK;
+}
+
+/* ---- the inputs of the branches: captures, states of both, the clock ---- */
+
+static rill_status inputs_extend(struct pulser *p, struct cond *c, struct branch *b)
+{
+    struct graph *g = b->dst;
+    uint32_t *list = arena_array(p->arena, uint32_t, c->n_in + 1), n = 0;
+    if (!list)
+        return pulser_no_memory(p);
+    for (; n < c->n_captures; n++)
+        list[n] = b->in.map[b->in.src->inputs[n]];
+    for (int k = 0; k < 2; k++) {
+        const struct graph *of = c->branch[k].dst;
+        for (uint32_t i = 0; i < of->n_states; i++) {
+            const struct wire *w = &of->wires[of->states[i].in];
+            list[n] = of == g ? of->states[i].in : graph_add_wire(g, w->name, &w->fact);
+            if (list[n++] == WIRE_NONE)
+                return pulser_no_memory(p);
+        }
+    }
+    if (c->has_clock) {
+        TRY(pulser_clock(&b->in, &list[n]));
+        n++;
+    }
+    g->inputs = list;
+    g->n_inputs = g->cap_inputs = n;
+    return RILL_OK;
+}
+
+static rill_status outputs_put(struct pulser *p, const struct cond *c, struct branch *b)
+{
+    unsigned at = c->n_captures;
+    for (unsigned i = 0; i < b->in.src->n_outputs; i++)
+        if (!graph_add_output(b->dst, b->out[i].wire))
+            return pulser_no_memory(p);
+    for (int k = 0; k < 2; k++) {
+        const struct graph *of = c->branch[k].dst;
+        for (uint32_t i = 0; i < of->n_states; i++, at++)
+            if (!graph_add_output(b->dst, of == b->dst ? of->states[i].out : b->dst->inputs[at]))
+                return pulser_no_memory(p);
+    }
+    return RILL_OK;
+}
+
+/* ---- the node made ---- */
+
+/* The states of both branches are the graph's; next: the node's outputs for them. */
+static rill_status states_raise(struct pulser *p, struct cond *c, uint32_t *next)
+{
+    for (int k = 0; k < 2; k++) {
+        const struct graph *of = c->branch[k].dst;
+        for (uint32_t i = 0; i < of->n_states; i++, next++) {
+            const struct state *st = &of->states[i];
+            const struct fact *f = &of->wires[st->in].fact;
+            uint32_t in = graph_add_wire(p->dst, st->name, f);
+            *next = graph_add_wire(p->dst, st->name, f);
+            if (in == WIRE_NONE || *next == WIRE_NONE ||
+                !graph_add_state(p->dst, st->name, in, *next, st->init))
+                return pulser_no_memory(p);
+            c->outer_in[c->n_in++] = in;
+        }
+    }
+    return RILL_OK;
+}
+
+static rill_status results_bind(struct pulser *p, const struct cond *c, uint32_t *out)
+{
+    for (unsigned i = 0; i < c->n->n_out; i++) {
+        const struct branch *b = &c->branch[0];
+        struct fact f = b->dst->wires[b->out[i].wire].fact;
+        f.value = NULL;
+        if ((out[i] = graph_add_wire(p->dst, c->n->name, &f)) == WIRE_NONE)
+            return pulser_no_memory(p);
+        if (c->n->out[i] == WIRE_NONE)
+            continue;
+        p->map[c->n->out[i]] = out[i];
+        if (b->streams[i])
+            TRY(pulser_bind(p, c->n, i, out[i], &b->out[i].sf));
+    }
+    return RILL_OK;
+}
+
+static rill_status node_make(struct pulser *p, struct cond *c)
+{
+    const struct node *n = c->n;
+    uint32_t n_states = c->branch[0].dst->n_states + c->branch[1].dst->n_states;
+    uint32_t *out = arena_array(p->arena, uint32_t, n->n_out + n_states + 1);
+    struct graph **body = arena_array(p->arena, struct graph *, 2);
+    c->outer_in = arena_array(p->arena, uint32_t, n->n_in + n_states + 2);
+    if (!out || !body || !c->outer_in)
+        return pulser_no_memory(p);
+    for (; c->n_in < n->n_in; c->n_in++)
+        c->outer_in[c->n_in] = p->map[n->in[c->n_in]];
+    TRY(results_bind(p, c, out));
+    TRY(states_raise(p, c, out + n->n_out));
+    c->has_clock = c->branch[0].in.clock != WIRE_NONE || c->branch[1].in.clock != WIRE_NONE;
+    if (c->has_clock)
+        TRY(pulser_clock(p, &c->outer_in[c->n_in++]));
+    for (int k = 0; k < 2; k++) {
+        TRY(inputs_extend(p, c, &c->branch[k]));
+        body[k] = c->branch[k].dst;
+    }
+    for (int k = 0; k < 2; k++)
+        TRY(outputs_put(p, c, &c->branch[k]));
+    struct node *made = graph_add_node(p->dst, &op_if, n->name, NULL, c->outer_in, c->n_in, out,
+                                       n->n_out + n_states);
+    if (!made)
+        return pulser_no_memory(p);
+    made->body = body;
+    made->n_body = 2;
+    for (int k = 0; k < 2; k++)
+        body[k]->n_states = 0;
+    return RILL_OK;
+}
+
+rill_status rule_if(struct pulser *p, const struct node *n)
+{
+    struct cond c = { .n = n, .n_captures = n->n_in - 1 };
+    if (pulser_stream(p, n->in[0]))
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: its condition runs along time; Where chooses frame by "
+                       "frame, and a part of a pipeline runs frame by frame");
+    for (int k = 0; k < 2; k++)
+        TRY(branch_pulse(p, &c, k));
+    for (unsigned i = 0; i < n->n_out; i++)
+        TRY(output_align(p, &c, i));
+    return node_make(p, &c);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* Ifs by a condition that does not run along time, with random chains of streaming steps in both
+ * branches: whole and streamed are the same, whichever runs. And a condition that is set anew in
+ * the middle: each branch goes on where it stood. RILL_SEED and RILL_COUNT as in test_random. */
+#include "engine/graph/control.h"
+#include "tests/pulse/oracle.h"
+#include "tests/pulse/steps.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct branches {
+    struct chain chain[2];
+};
+
+static uint32_t chain_put(struct gb *b, const struct chain *c, uint32_t x, float scale)
+{
+    struct stage s = { GB(b, "Mul", "", x, gb_scalar(b, scale)), c->channels };
+    for (unsigned i = 0; i < c->n; i++)
+        c->steps[i].kind->emit(b, &s, c->steps[i].v);
+    return s.wire;
+}
+
+/* What the branch gives of x, alone or within an If by `gate`. */
+static void branches_recipe(struct gb *b, const void *ctx)
+{
+    const struct branches *two = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, two->chain[0].channels, GB_TIME),
+             gate = gb_input(b, "gate", 1, 1),
+             on = GB(b, "Greater", "", GB(b, "Squeeze", "", gate), gb_scalar(b, 0));
+    struct gb body[2];
+    struct graph **bodies = arena_array(b->arena, struct graph *, 2);
+    for (int k = 0; k < 2; k++) {
+        gb_body(&body[k], b, k ? "else" : "then");
+        uint32_t in = gb_body_input(&body[k], "x");
+        gb_output(&body[k], chain_put(&body[k], &two->chain[k], in, k ? 0.5f : 1.5f));
+        b->seed = body[k].seed;
+        b->n_names = body[k].n_names;
+        bodies[k] = body[k].g;
+        if (body[k].err.status != RILL_OK)
+            b->err = body[k].err;
+    }
+    if (b->err.status != RILL_OK)
+        return;
+    uint32_t in[2] = { on, x }, out = graph_add_wire(b->g, "chosen", NULL);
+    struct node *n = graph_add_node(b->g, &op_if, "chosen", NULL, in, 2, &out, 1);
+    n->body = bodies;
+    n->n_body = 2;
+    gb_output(b, GB(b, "Add", "", out, gb_scalar(b, 0.25f)));
+}
+
+static enum verdict try_law(const struct branches *two, uint32_t *seed, rill_error *err)
+{
+    struct oracle o;
+    enum verdict v = oracle_open(&o, branches_recipe, two, NULL);
+    o.zeros_agree = chain_attends(&two->chain[0]) || chain_attends(&two->chain[1]);
+    if (v == LAW_HOLDS)
+        v = oracle_pulse(&o, 1 + gb_random(seed) % 6);
+    for (uint32_t k = 0; k < 6 && v == LAW_HOLDS; k++)
+        v = oracle_law(&o, gb_random(seed) % 40, gb_random(seed));
+    *err = o.err;
+    oracle_close(&o);
+    return v;
+}
+
+/* A chain of one input. */
+static struct chain lone_chain(uint32_t *seed)
+{
+    for (;;) {
+        struct chain c = chain_draw(seed);
+        bool others = false;
+        for (unsigned i = 0; i < c.n; i++)
+            others |= !strcmp(c.steps[i].kind->name, "other");
+        if (!others)
+            return c;
+    }
+}
+
+/* Another chain that gives what the first one gives, or that one again. */
+static void other_draw(struct branches *two, uint32_t *seed)
+{
+    struct oracle o;
+    for (int i = 0; i < 12; i++) {
+        two->chain[1] = lone_chain(seed);
+        two->chain[1].channels = two->chain[0].channels;
+        enum verdict v = oracle_open(&o, branches_recipe, two, NULL);
+        oracle_close(&o);
+        if (v == LAW_HOLDS)
+            return;
+    }
+    two->chain[1] = two->chain[0];
+}
+
+static void test_random(uint32_t seed, unsigned count)
+{
+    unsigned held = 0, refused = 0, others = 0;
+    for (unsigned i = 0; i < count; i++) {
+        struct branches two;
+        char text[2][600];
+        rill_error err = { 0 };
+        two.chain[0] = lone_chain(&seed);
+        other_draw(&two, &seed);
+        enum verdict v = try_law(&two, &seed, &err);
+        held += v == LAW_HOLDS;
+        refused += v == LAW_REFUSED;
+        for (int k = 0; k < 2; k++)
+            chain_print(&two.chain[k], text[k], sizeof text[k]);
+        others += v == LAW_HOLDS && strcmp(text[0], text[1]) != 0;
+        oracle_check(v != LAW_BROKEN, "If of '%s' and '%s': %s", text[0], text[1], err.text);
+    }
+    printf("%u pairs of chains: %u stream, %u of them of two kinds, %u refused\n", count, held,
+           others, refused);
+    oracle_check(held * 2 > count && others * 10 > count, "too few stream");
+}
+
+/* ---- a condition that is set anew ---- */
+
+#define CHANNELS 2
+#define FRAMES 60
+
+/* What the stream gives for those of the frames whose gate is `only` (0: all of them), one a run.
+ */
+static unsigned stream_frames(const rill_plan *p, float (*x)[CHANNELS], const float *gate,
+                              float only, float (*ret)[CHANNELS])
+{
+    void *mem = aligned_alloc(64, (rill_plan_stream_size(p) + 63) & ~(size_t) 63);
+    rill_stream *s = rill_stream_init(mem, p);
+    unsigned n = 0;
+    for (unsigned t = 0; t < FRAMES; t++) {
+        size_t done;
+        if (only != 0 && gate[t] != only)
+            continue;
+        rill_stream_push(s, 1, &gate[t], 1, &done);
+        rill_stream_push(s, 0, x[t], 1, &done);
+        if (rill_stream_run(s) == RILL_OK &&
+            rill_stream_pull(s, p->n_inputs, ret[n], 1, &done) == RILL_OK && done == 1)
+            n++;
+    }
+    free(mem);
+    return n;
+}
+
+/* Each branch gives what it gives where its frames alone come. */
+static void test_switched(const char *then, const char *otherwise)
+{
+    struct branches two;
+    struct oracle o;
+    float x[FRAMES][CHANNELS], gate[FRAMES], all[FRAMES][CHANNELS], one[2][FRAMES][CHANNELS];
+    uint32_t seed = 5;
+    unsigned at[2] = { 0, 0 }, wrong = 0;
+    if (!chain_parse(&two.chain[0], then) || !chain_parse(&two.chain[1], otherwise)) {
+        oracle_check(false, "'%s' or '%s' is no chain", then, otherwise);
+        return;
+    }
+    enum verdict v = oracle_open(&o, branches_recipe, &two, NULL);
+    v = v == LAW_HOLDS ? oracle_pulse(&o, 1) : v;
+    oracle_check(v == LAW_HOLDS, "'%s' and '%s': %s", then, otherwise, o.err.text);
+    if (v == LAW_HOLDS) {
+        for (unsigned t = 0; t < FRAMES; t++) {
+            gate[t] = t / 7 % 2 || t % 11 == 3 ? -1.0f : 1.0f;
+            for (unsigned c = 0; c < CHANNELS; c++)
+                x[t][c] = gb_random_f32(&seed);
+        }
+        unsigned n = stream_frames(o.plan, x, gate, 0, all);
+        unsigned n0 = stream_frames(o.plan, x, gate, 1, one[0]),
+                 n1 = stream_frames(o.plan, x, gate, -1, one[1]);
+        for (unsigned t = 0; t < n; t++) {
+            int k = gate[t] < 0;
+            wrong += memcmp(all[t], one[k][at[k]++], sizeof all[t]) != 0;
+        }
+        oracle_check(n == FRAMES && n0 + n1 == n && !wrong,
+                     "'%s' and '%s', switched: %u frames, %u and %u alone, %u differ", then,
+                     otherwise, n, n0, n1, wrong);
+    }
+    oracle_close(&o);
+}
+
+int main(void)
+{
+    const char *s = getenv("RILL_SEED"), *n = getenv("RILL_COUNT");
+    test_random(s ? (uint32_t) strtoul(s, NULL, 10) : 20261124u, n ? (unsigned) atoi(n) : 300);
+    test_switched("2: conv k=3 l=2; cumsum", "2: gru");
+    test_switched("2: lstm; conv k=4 l=3", "2: conv k=2 l=1");
+    test_switched("2: scan", "2: cumsum; conv k=3 d=2 l=4");
+    return oracle_end();
+}
