@@ -229,7 +229,7 @@ static void along_two(struct gb *b, const void *ctx)
     gb_output(b, n ? n->out[0] : WIRE_NONE);
 }
 
-/* ---- refused ---- */
+/* ---- other bodies ---- */
 
 static void branches(struct gb *b, const void *ctx)
 {
@@ -247,6 +247,7 @@ static void branches(struct gb *b, const void *ctx)
     gb_output(b, n ? n->out[0] : WIRE_NONE);
 }
 
+/* refused */
 static void rounds(struct gb *b, const void *ctx)
 {
     struct gb body;
@@ -317,7 +318,7 @@ static const struct oracle_case cases[] = {
       along_two,
       "captured",
       { "(Scan)", "input 1", "sees whole", "time" } },
-    { "branches", branches, NULL, { "(If)", "time axis", "Where streams", NULL } },
+    { "branches", branches, NULL, STREAMS },
     { "rounds", rounds, NULL, { "(Loop)", "time axis", "Scan along time streams", NULL } },
 };
 
