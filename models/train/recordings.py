@@ -2,15 +2,21 @@
 # SPDX-License-Identifier: MIT
 """Recordings of the packages as 16 kHz mono int16, one .npz for each kind.
 
-usage: recordings.py FOLDER    (the folder that fetch.sh filled; needs ffmpeg, flite and espeak-ng)
+usage: recordings.py FOLDER         (the folder that fetch.sh filled; needs ffmpeg, flite and espeak-ng)
+       recordings.py FOLDER MORE    (what evaluate.py mixes; needs ffmpeg)
 
-Writes FOLDER/{speech_en,speech_es,speech_fr,speech_it,speech_ru,voices,ambience,events,music}.npz.
+MORE: a folder of archives (.tar) with manifest-flac.tsv, which says of each recording path, kind
+(speech, noise) and speaker.
+
+Writes FOLDER/{speech_en,speech_es,speech_fr,speech_it,speech_ru,voices,ambience,events,music}.npz;
+of MORE FOLDER/speakers.npz (names are SPEAKER/FILE) and FOLDER/recorded.npz.
 """
 import glob
 import os
 import shutil
 import subprocess
 import sys
+import tarfile
 
 import numpy as np
 
@@ -159,6 +165,29 @@ def noises(folder):
     return ambience, events, music
 
 
+MANIFEST = 'manifest-flac.tsv'
+MORE = (('speech', 'speakers'), ('noise', 'recorded'))
+
+
+def more_recordings(folder):
+    """{kind: [(name, int16 array)]} of the archives in a folder, those that its manifest names."""
+    with open(f'{folder}/{MANIFEST}', encoding='utf-8') as f:
+        head = f.readline().rstrip('\n').split('\t')
+        rows = [dict(zip(head, line.rstrip('\n').split('\t'))) for line in f]
+    rows = {r['path']: r for r in rows}
+    ret = {kind: [] for kind, _ in MORE}
+    for path in sorted(glob.glob(f'{folder}/*.tar')):
+        with tarfile.open(path) as archive:
+            for member in archive:
+                row = rows.get(member.name)
+                if not row or row['kind'] not in ret:
+                    continue
+                speaker = row['source_repo'] + ':' + row['speaker'] if row['speaker'] else ''
+                name = speaker.replace('/', ':') + '/' + os.path.basename(member.name)
+                ret[row['kind']].append((name, decode('-', data=archive.extractfile(member).read())))
+    return {kind: sorted(items, key=lambda item: item[0]) for kind, items in ret.items()}
+
+
 def check(folder):
     """Ends the program before its work where something is missing."""
     needed = [f'asterisk-core-sounds-{lang}-g722' for lang in SPEECH]
@@ -173,6 +202,14 @@ def check(folder):
             sys.exit(f'{program}: not installed')
 
 
+def more(folder, archives):
+    if not os.path.exists(f'{archives}/{MANIFEST}'):
+        sys.exit(f'{archives}: without {MANIFEST}')
+    found = more_recordings(archives)
+    for kind, name in MORE:
+        bank_save(f'{folder}/{name}.npz', found[kind])
+
+
 def main(folder):
     check(folder)
     for lang in SPEECH:
@@ -183,6 +220,6 @@ def main(folder):
 
 
 if __name__ == '__main__':
-    if len(sys.argv) != 2 or sys.argv[1].startswith('-'):
+    if len(sys.argv) not in (2, 3) or sys.argv[1].startswith('-'):
         sys.exit(__doc__)
-    main(sys.argv[1])
+    (more if len(sys.argv) == 3 else main)(*sys.argv[1:])

@@ -1,16 +1,17 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Prints the tables of MODEL.md: SI-SDR before and after the real tool.
+"""Prints the tables of docs/quality.md: what denoisers make of recordings that are known clean.
 
 usage: evaluate.py RILL DATA AUDIO MODEL...
 
-RILL: the tool. DATA: the folder that recordings.py filled; '-': the pairs alone are measured.
+RILL: the tool. DATA: the folder that recordings.py filled, in either way or in both; '-': pairs and 48 kHz alone.
 AUDIO: a folder with pairs/NAME_{clean,mixture}.wav. MODEL: names or folders of models; with
 NAME=FOLDER the column is called NAME. Every recording goes through `rill denoise -m MODEL`, which
 takes the delay off, so that output and clean recording are compared sample by sample.
-NAME=FILE.so is a library of RNNoise 0.1 (the Python package rnnoise-cli has one), fed through
-48 kHz.
-Where Python has the package pesq, wide-band PESQ (P.862.2) of the pairs is printed as well.
+NAME=FILE.so is a library of RNNoise (the Python packages rnnoise-cli and pyrnnoise have one), fed
+through 48 kHz.
+Of each recording and denoiser: SI-SDR, speech removed (measures.py), and where Python has the
+packages, PESQ and STOI.
 """
 import ctypes
 import glob
@@ -23,11 +24,9 @@ import wave
 
 import numpy as np
 
+import measures
 import mix
-try:
-    import pesq
-except ImportError:
-    pesq = None
+from measures import si_sdr
 
 RATE = 16000
 SNRS = (0, 5, 15)
@@ -39,23 +38,16 @@ def wav_write(path, x):
         f.writeframes(np.clip(np.round(x * 32767), -32768, 32767).astype('<i2').tobytes())
 
 
-def wav_read(path):
+def wav_read(path, rate=RATE):
     with wave.open(path) as f:
-        if (f.getframerate(), f.getnchannels(), f.getsampwidth()) != (RATE, 1, 2):
-            sys.exit(f'{path}: not mono at 16 kHz with 16 bits')
+        if (f.getframerate(), f.getnchannels(), f.getsampwidth()) != (rate, 1, 2):
+            sys.exit(f'{path}: not mono at {rate} Hz with 16 bits')
         return np.frombuffer(f.readframes(f.getnframes()), '<i2').astype(np.float64) / 32768
 
 
-def si_sdr(clean, y):
-    n = min(len(clean), len(y))
-    clean, y = clean[:n], y[:n]
-    a = (clean @ y) / (clean @ clean)
-    error = y - a * clean
-    return 10 * np.log10(a * a * (clean @ clean) / (error @ error + 1e-20) + 1e-20)
-
-
 class RNNoise:
-    """Its library through ctypes: frames of 10 ms at 48 kHz in 16-bit units, one frame late."""
+    """Its library through ctypes: frames of 10 ms at 48 kHz in 16-bit units. By how many samples it is
+    late differs from one release to the next: where what comes out is most like what went in."""
     FRAME, RATE = 480, 48000
 
     def __init__(self, path):
@@ -63,8 +55,8 @@ class RNNoise:
         self.lib.rnnoise_create.restype = ctypes.c_void_p
         self.lib.rnnoise_process_frame.restype = ctypes.c_float
 
-    def run(self, x):
-        up = self.RATE // RATE
+    def run(self, x, rate):
+        up = self.RATE // rate
         late = 4 * self.FRAME           # of silence: what is late comes out
         pad = np.concatenate([x, np.zeros(-len(x) % self.FRAME + late)])
         wide = self.resample(pad, up * len(pad)).astype(np.float32) * 32768
@@ -73,8 +65,12 @@ class RNNoise:
         for at in range(0, len(wide), self.FRAME):
             self.lib.rnnoise_process_frame(state, p(out[at:].ctypes.data), p(wide[at:].ctypes.data))
         self.lib.rnnoise_destroy(state)
-        out = np.concatenate([out[self.FRAME:], np.zeros(self.FRAME)]) / 32768
-        return self.resample(out, len(pad))[:len(x)]
+        return self.resample(np.roll(out, -self.delay(wide, out)) / 32768, len(pad))[:len(x)]
+
+    def delay(self, x, y):
+        """Less than four frames."""
+        like = np.fft.irfft(np.fft.rfft(y) * np.fft.rfft(x).conj(), len(x))
+        return int(np.argmax(like[:4 * self.FRAME]))
 
     @staticmethod
     def resample(x, n):
@@ -91,19 +87,19 @@ class Models:
         self.list = [a.split('=', 1) if '=' in a else [os.path.basename(a.rstrip('/')), a]
                      for a in args]
 
-    def run(self, path):
+    def run(self, path, rate=RATE):
         """Output of every model for a file."""
         ret = []
         for _, model in self.list:
             if model.endswith('.so'):
-                y = np.round(RNNoise(model).run(wav_read(path)) * 32768)
+                y = np.round(RNNoise(model).run(wav_read(path, rate), rate) * 32768)
                 ret.append(np.clip(y, -32768, 32767) / 32768)
                 continue
             out = self.folder + '/out.wav'
             args = [self.rill, 'denoise', '-m', model, path, out]
             if subprocess.run(args, stdout=subprocess.DEVNULL).returncode:
                 sys.exit(f'{path}: {self.rill} denoise -m {model} failed')
-            ret.append(wav_read(out))
+            ret.append(wav_read(out, rate))
         return ret
 
 
@@ -120,28 +116,46 @@ def head_print(what, models):
     print('\n| %s | noisy | %s |\n|---|---|%s' % (what, names, '---|' * len(models.list)))
 
 
-def wide_pesq(clean, y):
-    n = min(len(clean), len(y))
-    return pesq.pesq(RATE, clean[:n], y[:n], 'wb')
+class Scores:
+    """Of recordings: what each measure says of the noisy one and of every output."""
+    MEASURES = (('SI-SDR, dB', si_sdr, '%.2f'),
+                ('PESQ, wide band', measures.pesq, '%.2f'),
+                ('STOI', lambda s, y: measures.stoi(s, y, RATE), '%.3f'),
+                ('speech removed, %', lambda s, y: 100 * measures.removed(s, y), '%.1f'))
+
+    def __init__(self):
+        self.rows = {title: [] for title, _, _ in self.MEASURES}
+
+    def add(self, name, clean, noisy, outputs):
+        for title, measure, _ in self.MEASURES:
+            self.rows[title].append((name, [measure(clean, y) for y in [noisy] + outputs]))
+
+    def print(self, what, models, each=True, noisy=True):
+        """Of all recordings, or of each kind by name, and the mean. What is worst is of the change
+        from the noisy recording, or where there is none, of the outputs."""
+        for title, _, form in self.MEASURES:
+            rows = self.rows[title]
+            if rows[0][1][0] is None:
+                continue
+            head_print(f'{what}: {title}', models)
+            first = lambda x: form % x if noisy else ''
+            for name in dict.fromkeys(name for name, _ in rows) if each else ():
+                row = mean_row([v for other, v in rows if other == name])
+                row_print(name, first(row[0]), row[1:], form)
+            mean = mean_row([v for _, v in rows])
+            row_print('mean', first(mean[0]), mean[1:], form)
+            all_ = np.array([np.array(v[1:]) - (v[0] if noisy else 0) for _, v in rows])
+            worst = all_.max(0) if title.startswith('speech') else all_.min(0)
+            row_print('worst change' if noisy else 'worst', '', worst,
+                      form.replace('%', '%+', 1) if noisy else form)
 
 
 def pairs(models, audio):
-    head_print('pair, gain in dB', models)
-    rows, opinions = [], []
+    scores = Scores()
     for clean in sorted(glob.glob(audio + '/pairs/*_clean.wav')):
-        s, noisy = wav_read(clean), clean.replace('_clean', '_mixture')
-        x, name = wav_read(noisy), os.path.basename(clean)[:-10]
-        outputs = models.run(noisy)
-        rows.append([si_sdr(s, y) - si_sdr(s, x) for y in outputs])
-        row_print(name, '%+.2f' % si_sdr(s, x), rows[-1])
-        if pesq:
-            opinions.append((name, wide_pesq(s, x), [wide_pesq(s, y) for y in outputs]))
-    row_print('mean', '', mean_row(rows))
-    if pesq:
-        head_print('pair, PESQ', models)
-        for name, before, after in opinions + [('mean', np.mean([o[1] for o in opinions]),
-                                                mean_row([o[2] for o in opinions]))]:
-            row_print(name, '%.2f' % before, after, '%.2f')
+        noisy = clean.replace('_clean', '_mixture')
+        scores.add(os.path.basename(clean)[:-10], wav_read(clean), wav_read(noisy), models.run(noisy))
+    scores.print('pairs', models)
 
 
 def clean_speech(models, audio, voices):
@@ -154,7 +168,7 @@ def clean_speech(models, audio, voices):
             row_print(os.path.basename(path)[:-4], '', [si_sdr(s, y) for y in models.run(path)])
 
 
-def begun_inside(rng, voice, count=40):
+def begun_inside(rng, voice, count=24):
     """Recordings of a voice from 50 ms before the loudest sample of a second on, equally loud."""
     long = [a for a in voice if len(a) > 4 * RATE]
     for i in rng.choice(len(long), count, replace=False):
@@ -190,26 +204,60 @@ def mixtures(models, corpus, repeats=3):
     """A voice and noises that training never saw."""
     rng = np.random.default_rng(11)
     n = 6 * RATE
-    total = {snr: [] for snr in SNRS}
-    per = {}
+    scores = {snr: Scores() for snr in SNRS}
     for _ in range(repeats):
         s = mix.utterances(rng, corpus.held_voice, n).astype(np.float64)
         s *= 0.05 / np.std(s)
-        for name, v in held_noises(rng, corpus, n).items():
-            v = v / np.std(v) * np.std(s)
-            for snr in SNRS:
-                path = models.folder + '/in.wav'
-                x = s + v * 10 ** (-snr / 20)
-                wav_write(path, x)
-                gains = [si_sdr(s, y) - si_sdr(s, x) for y in models.run(path)]
-                total[snr].append(gains)
-                per.setdefault((name, snr), []).append(gains)
-    head_print('mixtures of a held-out voice, gain in dB', models)
-    for (name, snr), rows in per.items():
-        if snr == 0:
-            row_print(name, '0 dB', mean_row(rows))
+        for v in held_noises(rng, corpus, n).values():
+            mixed(models, scores, s, v)
     for snr in SNRS:
-        row_print('mean', '%d dB' % snr, mean_row(total[snr]))
+        scores[snr].print(f'mixtures of a held-out voice, {snr} dB', models, each=False)
+
+
+def mixed(models, scores, s, v):
+    v = v / np.std(v) * np.std(s)
+    for snr in SNRS:
+        path = models.folder + '/in.wav'
+        x = s + v * 10 ** (-snr / 20)
+        wav_write(path, x)
+        scores[snr].add('', s, x, models.run(path))
+
+
+def by_others(models, data, count=24):
+    """Mixtures of recordings of other sources than those of training, each a speaker and a noise of
+    its own, and the speech alone."""
+    voices, noises = (mix.bank_load(f'{data}/{name}.npz') for name in ('speakers', 'recorded'))
+    voices = list({name.rsplit('/', 1)[0]: a for name, a in voices}.values())
+    rng = np.random.default_rng(13)
+    n = 6 * RATE
+    scores, alone = {snr: Scores() for snr in SNRS}, Scores()
+    noises = [a for _, a in noises if len(a) > 3 * RATE]
+    for i, k in zip(rng.choice(len(voices), count, replace=False), rng.choice(len(noises), count, replace=False)):
+        s = mix.utterances(rng, [voices[i]], n).astype(np.float64)
+        s *= 0.05 / np.std(s)
+        mixed(models, scores, s, mix.piece(rng, noises[k], n).astype(np.float64) + 1e-3)
+        path = models.folder + '/in.wav'
+        wav_write(path, s)
+        alone.add('', s, s, models.run(path))
+    for snr in SNRS:
+        scores[snr].print(f'{count} speakers and noises of other sources, {snr} dB', models, each=False)
+    alone.print(f'{count} speakers of other sources without noise', models, each=False, noisy=False)
+
+
+FULL_BAND = (48000, ((0, 8000), (8000, 12000), (12000, 24000)))
+
+
+def full_band(models, audio):
+    """SI-SDR of what lies between two frequencies, at 48 kHz."""
+    rate, bands = FULL_BAND
+    paths = [f'{audio}/synth_speech_{name}_48k.wav' for name in ('clean', 'pink_snr5')]
+    clean, noisy = (wav_read(path, rate) for path in paths)
+    outputs = models.run(paths[1], rate)
+    head_print('48 kHz: SI-SDR, dB', models)
+    for low, high in bands:
+        part = lambda x: measures.band(x, rate, low, high)
+        values = [si_sdr(part(clean), part(y)) for y in [noisy] + outputs]
+        row_print('%d to %d kHz' % (low // 1000, high // 1000), '%.2f' % values[0], values[1:], '%.2f')
 
 
 def check(rill, data, audio):
@@ -218,6 +266,7 @@ def check(rill, data, audio):
     if not clean:
         sys.exit(f'{audio}: no pairs/NAME_clean.wav')
     files = [path.replace('_clean', '_mixture') for path in clean]
+    files += [f'{audio}/synth_speech_{name}.wav' for name in ('clean_48k', 'pink_snr5_48k')]
     if data != '-':
         files.append(audio + '/synth_speech_clean_16k.wav')
     for path in files:
@@ -232,7 +281,12 @@ def main(rill, data, audio, names):
     with tempfile.TemporaryDirectory() as folder:
         models = Models(rill, names, folder)
         pairs(models, audio)
+        full_band(models, audio)
         if data == '-':
+            return
+        if os.path.exists(f'{data}/speakers.npz'):
+            by_others(models, data)
+        if not os.path.exists(f'{data}/music.npz'):
             return
         corpus = mix.Corpus(data)
         voices = mix.utterances(np.random.default_rng(3), corpus.held_voice, 12 * RATE)
