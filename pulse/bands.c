@@ -388,6 +388,7 @@ static struct band (*const bands[OP_COUNT])(const struct look *l, enum shows wha
     [OP_SOFTMAX] = weights_band,  [OP_SQRT] = zero_band,      [OP_SQUEEZE] = same_band,
     [OP_SUB] = sub_band,          [OP_TANH] = zero_band,      [OP_TRANSPOSE] = same_band,
     [OP_UNSQUEEZE] = same_band,   [OP_WHERE] = where_band,    [OP_FLATTEN] = same_band,
+    [OP_GATHER] = same_band,
 };
 /* clang-format on */
 

@@ -512,6 +512,16 @@ static struct position counted(const struct walk *w, const struct node *n, int r
     return y;
 }
 
+/* Axes of one element repeated: any other repeats places. */
+static struct position tiled(const struct walk *w, const struct node *n, int rank)
+{
+    const struct fact *x = &w->g->wires[n->in[0]].fact, *y = &w->g->wires[n->out[0]].fact;
+    for (int i = 0; i < x->rank; i++)
+        if (!dim_is(x->shape[i], 1) && x->shape[i] != y->shape[i])
+            return (struct position) { 0 };
+    return broadcast(w, n->in[0], rank);
+}
+
 static struct position node_position(const struct walk *w, const struct node *n)
 {
     int rank = w->g->wires[n->out[0]].fact.rank;
@@ -530,6 +540,7 @@ static struct position node_position(const struct walk *w, const struct node *n)
     case OP_TRANSPOSE: return transposed(w, n);
     case OP_TRILU: return rank >= 2 ? triangle(w, n, rank) : (struct position) { 0 };
     case OP_EXPAND: return broadcast(w, n->in[0], rank);
+    case OP_TILE: return tiled(w, n, rank);
     case OP_CAST: return cast(w, n);
     case OP_ROUND_BF16:
     case OP_ROUND_F16: return rounded(w, n);

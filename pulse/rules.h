@@ -32,4 +32,6 @@ pulse_rule rule_cell, rule_scan;
 /* rules_source.c: what makes time */
 pulse_rule rule_expand, rule_tile;
 pulse_rule source_constant, source_expand, source_range, source_slice;
+/* How an output of a node that makes time streams, from the one axis that grows with the stream. */
+rill_status source_fact(struct pulser *p, const struct node *n, struct stream_fact *ret);
 #endif

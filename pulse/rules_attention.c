@@ -296,7 +296,7 @@ static rill_status spread_emit(struct pulser *p, uint32_t w, int64_t count, uint
         return RILL_OK;
     TRY(spread_emit(p, n->in[0], count, wire));
     in[0] = *wire;
-    if (!node_is(n, OP_EXPAND)) {
+    if (!node_is(n, OP_EXPAND) && !node_is(n, OP_TILE)) {
         in[1] = n->n_in > 1 ? p->map[n->in[1]] : WIRE_NONE;
         return pulser_emit(p, n->op, n->name, n->attr, in, n->n_in, wire, 1);
     }
@@ -307,7 +307,7 @@ static rill_status spread_emit(struct pulser *p, uint32_t w, int64_t count, uint
     return pulser_emit_op(p, OP_EXPAND, n->name, NULL, 0, in, 2, wire);
 }
 
-static rill_status operand_emit(struct pulser *p, const struct node *n, struct operand *o,
+static rill_status operand_emit(struct pulser *p, const struct node *n, const struct operand *o,
                                 const struct scores *s, uint32_t *ret)
 {
     *ret = o->w == WIRE_NONE ? WIRE_NONE : p->map[o->w];
@@ -558,25 +558,92 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
     return pulser_bind(p, n, 0, out, &w->sf);
 }
 
+/* Masks and biases of positions that are summed themselves: how many keys a query sees, a matrix
+ * that takes means of frames. */
+static rill_status places_flow(struct pulser *p, const struct node *n, unsigned i, int key,
+                               enum shows what, struct flow *ret)
+{
+    int axes[2];
+    uint32_t w = n->in[i];
+    struct scores s = { .any = true };
+    time_axes(p, w, axes);
+    int query = axes[0] == key ? axes[1] : axes[0];
+    const struct band b = band_of(p, w, what, query, key);
+    if (!band_bounded(&b) || b.ragged)
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: it sums over axis %d of input %u, a time axis, of which "
+                       "positions alone show frames without a bound, or not alike from chunk to "
+                       "chunk of at most 512",
+                       key, i);
+    s.left = b.left > 0 ? b.left : 0;
+    s.right = b.right > 0 ? b.right : 0;
+    s.chunk = b.chunk;
+    struct flow f = { .wire = WIRE_NONE };
+    if (n->n_in == 2 && pulser_stream(p, n->in[1 - i]))
+        f.sf = *pulser_stream(p, n->in[1 - i]);
+    else
+        TRY(source_fact(p, n, &f.sf));
+    TRY(pulser_want_multiple(p, n, &f.sf, s.chunk, "the chunks of its mask"));
+    f.sf.delay = 0;
+    f.sf.uniform = true;
+    TRY(flow_resolve(p, n, &f));
+    s.like = f.sf;
+    s.pulse = f.sf.pulse;
+    s.delay = round_up(f.sf.delay + s.right, s.chunk);
+    const struct operand o = { .part = PART_PLACES, .w = w, .query = query, .key = key };
+    TRY(operand_emit(p, n, &o, &s, &ret->wire));
+    ret->sf = scores_fact(&s, query, key);
+    ret->sf.weights = what == SHOWS_TRUE;
+    ret->sf.masked = what == SHOWS_HIGH;
+    return hide_outside(p, n, &ret->sf, pulser_fact(p, w)->shape[key],
+                        what == SHOWS_TRUE ? 0 : -INFINITY, &ret->wire);
+}
+
+/* The input that is summed along keys; n->n_in: none is. */
+static unsigned summed_input(const struct pulser *p, const struct node *n, int *ret_axis,
+                             enum shows *ret_what)
+{
+    unsigned i = 0;
+    while (i < n->n_in &&
+           (n->in[i] == WIRE_NONE || !sums_along(p, n, i, ret_axis, ret_what) ||
+            !(p->sf[n->in[i]].keys || places_known(p, n->in[i]))))
+        i++;
+    return i;
+}
+
 static rill_status sum_node(struct pulser *p, const struct node *n)
 {
     int axis;
     enum shows what;
-    for (unsigned i = 0; i < n->n_in; i++) {
-        if (n->in[i] == WIRE_NONE || !sums_along(p, n, i, &axis, &what) || !p->sf[n->in[i]].keys)
-            continue;
-        struct flow w = { p->map[n->in[i]], p->sf[n->in[i]] };
-        if (w.sf.key_axis != axis || !settled_for(&w.sf, what))
-            return shown_refuse(p, n, axis, i);
-        return node_is(n, OP_MATMUL) || node_is(n, OP_EINSUM) ? sum_product(p, n, i, &w)
-                                                              : sum_reduce(p, n, &w);
-    }
-    return stuck_refuse(p, n);
+    unsigned i = summed_input(p, n, &axis, &what);
+    struct flow w;
+    if (i == n->n_in)
+        return stuck_refuse(p, n);
+    if (places_known(p, n->in[i]))
+        TRY(places_flow(p, n, i, axis, what, &w));
+    else
+        w = (struct flow) { p->map[n->in[i]], p->sf[n->in[i]] };
+    if (w.sf.key_axis != axis || !settled_for(&w.sf, what))
+        return shown_refuse(p, n, axis, i);
+    return node_is(n, OP_MATMUL) || node_is(n, OP_EINSUM) ? sum_product(p, n, i, &w)
+                                                          : sum_reduce(p, n, &w);
+}
+
+/* Sums of what positions make alone. */
+static bool sums_places(const struct pulser *p, const struct node *n)
+{
+    int axis;
+    enum shows what;
+    for (unsigned i = 0; i < n->n_in; i++)
+        if (n->in[i] != WIRE_NONE && pulser_is_mask(p, n->in[i]) &&
+            sums_along(p, n, i, &axis, &what) && n->n_out == 1 && !pulser_time_twice(p, n->out[0]))
+            return true;
+    return false;
 }
 
 bool node_is_attention(const struct pulser *p, const struct node *n)
 {
-    return p->sections && section_of_node(p, n);
+    return p->sections && (section_of_node(p, n) || sums_places(p, n));
 }
 
 rill_status rule_attention(struct pulser *p, const struct node *n)
@@ -591,6 +658,7 @@ rill_status rule_attention(struct pulser *p, const struct node *n)
                            "cannot stream: it is global along a time axis that no mask limits");
         return scores_node(p, n, s);
     }
-    TRY(section_check(p, n, s));
+    if (s)
+        TRY(section_check(p, n, s));
     return sum_node(p, n);
 }

@@ -13,8 +13,7 @@ static rill_status source_refuse(const struct pulser *p, const struct node *n, c
     return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: it makes %s, %s", fact, why);
 }
 
-/* How an output of the node streams, from the one axis that grows with the stream. */
-static rill_status source_fact(struct pulser *p, const struct node *n, struct stream_fact *ret)
+rill_status source_fact(struct pulser *p, const struct node *n, struct stream_fact *ret)
 {
     const struct fact *f = pulser_fact(p, n->out[0]);
     int64_t num = 0, den = 1;

@@ -6,7 +6,21 @@
 #include "pulse/shifts.h"
 #include "pulse/tracks.h"
 
+#include <float.h>
+
 /* ---- which wires ---- */
+
+/* Axes of one element are repeated, nothing else. */
+static bool repeats_ones(const struct pulser *p, const struct node *n)
+{
+    const struct fact *x = pulser_fact(p, n->in[0]), *y = pulser_fact(p, n->out[0]);
+    if (node_is(n, OP_EXPAND))
+        return true;
+    for (int i = 0; i < x->rank; i++)
+        if (!dim_is(x->shape[i], 1) && track_out(p, n, 0, i) == AXIS_NONE)
+            return false;
+    return node_is(n, OP_TILE) && x->rank == y->rank;
+}
 
 bool is_spread(const struct pulser *p, uint32_t w, uint32_t *ret_stream, int *ret_axis)
 {
@@ -16,7 +30,7 @@ bool is_spread(const struct pulser *p, uint32_t w, uint32_t *ret_stream, int *re
     int axes[2];
     if (!n || time_axes(p, w, axes) != 2 || places_known(p, w))
         return false;
-    if (node_is(n, OP_EXPAND) && time_axes(p, n->in[0], axes) == 1) {
+    if (n->n_in > 0 && repeats_ones(p, n) && time_axes(p, n->in[0], axes) == 1) {
         *ret_stream = n->in[0];
         *ret_axis = axes[0];
     } else if (!node_is_among(n, moves, sizeof moves / sizeof *moves) ||
@@ -188,6 +202,59 @@ static bool keys_enough(const struct pulser *p, uint32_t w, int query, int key)
     return tried > 0;
 }
 
+static const struct node *producer(const struct pulser *p, uint32_t w)
+{
+    return w == WIRE_NONE || p->src->wires[w].node == WIRE_NONE
+        ? NULL
+        : &p->src->nodes[p->src->wires[w].node];
+}
+
+/* One wire, or made alike of one. */
+static bool same_value(const struct pulser *p, uint32_t a, uint32_t b)
+{
+    static const enum op_id plain[] = { OP_CAST, OP_NOT, OP_UNSQUEEZE };
+    const struct node *x = producer(p, a), *y = producer(p, b);
+    bool alike = x && y && x->op == y->op &&
+        node_is_among(x, plain, sizeof plain / sizeof *plain) &&
+        fact_same(pulser_fact(p, a), pulser_fact(p, b));
+    return a == b || (alike && same_value(p, x->in[0], y->in[0]));
+}
+
+static bool is_number(const struct pulser *p, uint32_t w, double most)
+{
+    const struct tensor *v = w == WIRE_NONE ? NULL : pulser_fact(p, w)->value;
+    return v && v->type != DTYPE_DIM && tensor_count(v) == 1 &&
+        tensor_get_f64(v, v->data, 0) <= most;
+}
+
+static bool is_zero(const struct pulser *p, uint32_t w)
+{
+    return is_number(p, w, 0) && !is_number(p, w, -DBL_MIN);
+}
+
+/* Whether all that the mask before a softmax hides is 0 behind it, by the same mask: then it does
+ * not matter what it sees where a query sees nothing. */
+static bool hidden_again(const struct pulser *p, const struct node *softmax)
+{
+    const struct node *mask = producer(p, softmax->in[0]);
+    bool any = false;
+    if (!mask || !node_is(mask, OP_WHERE) || !node_is(softmax, OP_SOFTMAX))
+        return false;
+    unsigned low = is_number(p, mask->in[1], HIDES_CHOSEN) ? 1 : 2;
+    for (uint32_t i = 0; i < p->src->n_nodes; i++) {
+        const struct node *n = &p->src->nodes[i];
+        for (unsigned k = 0; k < n->n_in; k++) {
+            if (n->in[k] != softmax->out[0])
+                continue;
+            if (!node_is(n, OP_WHERE) || k != 3 - low || !is_zero(p, n->in[low]) ||
+                !is_number(p, mask->in[low], HIDES_CHOSEN) || !same_value(p, n->in[0], mask->in[0]))
+                return false;
+            any = true;
+        }
+    }
+    return any;
+}
+
 /* Where all keys of a query are hidden, hidden keys count unless they are -inf: those of the whole
  * sequence. */
 static bool sees_blindly(const struct pulser *p, uint32_t w, int query, int key,
@@ -215,7 +282,8 @@ static void sums_find(const struct pulser *p, struct sections *s, const struct n
         of->band = of->any ? band_union(&of->band, &b) : b;
         of->any = true;
         if (!of->blind && what == SHOWS_HIGH && band_bounded(&b) &&
-            sees_blindly(p, n->in[i], other_axis(p, n->in[i], axis), axis, &b))
+            sees_blindly(p, n->in[i], other_axis(p, n->in[i], axis), axis, &b) &&
+            !hidden_again(p, n))
             of->blind = n;
         if (!of->sums && (!band_bounded(&b) || b.ragged))
             of->sums = n;

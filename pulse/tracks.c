@@ -43,7 +43,7 @@ static int track_reshape(const struct pulser *p, const struct fact *from, const 
 
 int track_out(const struct pulser *p, const struct node *n, unsigned input, int axis)
 {
-    static const enum op_id cutters[] = { OP_SLICE, OP_PAD };
+    static const enum op_id cutters[] = { OP_PAD, OP_SLICE, OP_TILE };
     const struct fact *x = pulser_fact(p, n->in[input]), *y = pulser_fact(p, n->out[0]);
     if ((n->op->flags & OP_POINTWISE) || (node_is(n, OP_EXPAND) && input == 0))
         return dim_is(x->shape[axis], 1) ? AXIS_NONE : axis + y->rank - x->rank;
@@ -51,6 +51,8 @@ int track_out(const struct pulser *p, const struct node *n, unsigned input, int 
         return input == 0 ? track_reshape(p, x, y, axis) : AXIS_NONE;
     if (node_is_among(n, cutters, sizeof cutters / sizeof *cutters))
         return input == 0 && same_size(p, x->shape[axis], y->shape[axis]) ? axis : AXIS_NONE;
+    if (node_is(n, OP_GATHER_ELEMENTS))
+        return input == 1 || axis != axis_normalise(axis_of(n), x->rank) ? axis : AXIS_NONE;
     if (node_is(n, OP_GATHER) && input == 1)
         return axis + axis_normalise(axis_of(n), pulser_fact(p, n->in[0])->rank);
     const struct axis_row *r = p->row_of(n->op);

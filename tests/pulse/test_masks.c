@@ -37,15 +37,17 @@ struct written {
         AFTER_SOFTMAX,
         BY_HAND,
         LINEAR,
-        LINEAR_COUNTED
+        LINEAR_COUNTED,
+        LOW_AGAIN,
+        MEANS
     } laid;
-    enum { PLAIN, SLOPES, TABLE, LOGS, ALONG_KEYS, ALONG_QUERIES } bias;
+    enum { PLAIN, SLOPES, TABLE, LOGS, ALONG_KEYS, ALONG_QUERIES, CONTENT } bias;
     enum { MATMUL, EINSUM, EINSUM_KEYS_FIRST, EINSUM_TURNED, HEADS } product;
-    enum { NO_PAD, PAD_KEYS, PAD_BOTH, PAD_SPREAD, PAD_ALL } pad;
+    enum { NO_PAD, PAD_KEYS, PAD_BOTH, PAD_SPREAD, PAD_TILED, PAD_ALL } pad;
     /* queries by a table of distances: sinusoids computed, rows of a constant, heads, scaled before
      * the shift, shifted as by Transformer-XL's first form, where the table has as many rows as
      * frames */
-    enum { NO_SHIFT, SINUSOIDS, ROWS, SCALED, SHORT, CONCATENATED } shift;
+    enum { NO_SHIFT, SINUSOIDS, ROWS, SCALED, SHORT, CONCATENATED, GATHERED } shift;
     const char *refused; /* words; NULL: it streams */
 };
 
@@ -160,6 +162,11 @@ static uint32_t padded(struct gb *b, const struct written *t, const struct at *a
     uint32_t here = GB(b, "Greater", "", sum, gb_scalar(b, -0.5f));
     uint32_t keys = GB(b, "Unsqueeze", "", here, gb_ints(b, 0)),
              queries = GB(b, "Unsqueeze", "", here, gb_ints(b, 1));
+    if (t->pad == PAD_TILED) {
+        uint32_t length = GB(b, "Unsqueeze", "", a->length, gb_ints(b, 0));
+        keys = GB(b, "Tile", "", keys, GB(b, "Concat", "axis=0", length, gb_ints(b, 1)));
+        queries = gb_transpose(b, keys, "1,0");
+    }
     if (t->pad == PAD_SPREAD) {
         uint32_t length = GB(b, "Unsqueeze", "", a->length, gb_ints(b, 0));
         keys = GB(b, "Expand", "", keys, GB(b, "Concat", "axis=0", length, length));
@@ -189,6 +196,18 @@ static uint32_t biased(struct gb *b, const struct written *t, const struct at *a
         break;
     case ALONG_KEYS:
         bias = GB(b, "ReduceMax", "keepdims=1", gb_transpose(b, a->x, "0,2,1"), gb_ints(b, 1));
+        break;
+    case CONTENT:
+        d = GB(b, "Add", "", GB(b, "Clip", "", d, gb_int(b, -4), gb_int(b, 4)), gb_int(b, 4));
+        d = GB(b, "Unsqueeze", "", d, gb_ints(b, 0));
+        bias = GB(b, "Add", "",
+                  GB(b, "GatherElements", "axis=2",
+                     GB(b, "MatMul", "", a->x, gb_weights(b, 2, WIDTH, 9)), d),
+                  gb_transpose(b,
+                               GB(b, "GatherElements", "axis=2",
+                                  GB(b, "MatMul", "", a->x, gb_weights(b, 2, WIDTH, 9)),
+                                  gb_transpose(b, d, "0,2,1")),
+                               "0,2,1"));
         break;
     case ALONG_QUERIES: bias = GB(b, "ReduceMax", "keepdims=1", a->x, gb_ints(b, 2)); break;
     default: return s;
@@ -237,6 +256,11 @@ static uint32_t weighed(struct gb *b, const struct written *t, uint32_t s, uint3
         s = GB(b, "Where", "", m, s, gb_scalar(b, -1e9f));
         s = GB(b, "Sub", "", s, GB(b, "ReduceMax", "keepdims=1", s, gb_ints(b, 2)));
         return over_sum(b, GB(b, "Exp", "", s));
+    case LOW_AGAIN:
+        s = softmax(b, GB(b, "Where", "", m, s, gb_scalar(b, -1e4f)));
+        return GB(b, "Where", "", m, s, zero);
+    case MEANS:
+        return GB(b, "Div", "", number, GB(b, "ReduceSum", "keepdims=1", number, gb_ints(b, 1)));
     case LINEAR: return GB(b, "Mul", "", s, number);
     case LINEAR_COUNTED: return over_sum(b, GB(b, "Mul", "", GB(b, "Exp", "", s), number));
     default: return softmax(b, GB(b, "Where", "", m, s, never));
@@ -299,6 +323,11 @@ static uint32_t shifted(struct gb *b, const struct written *t, const struct at *
                         uint32_t columns)
 {
     uint32_t length = list(b, a->length), one = gb_ints(b, 1);
+    if (t->shift == GATHERED) {
+        uint32_t at = GB(b, "Sub", "", GB(b, "Sub", "", a->length, gb_int(b, 1)),
+                         GB(b, "Sub", "", a->i, a->j));
+        return GB(b, "GatherElements", "axis=2", s, list(b, at));
+    }
     if (t->shift == CONCATENATED) {
         uint32_t shape = GB(b, "Concat", "axis=0", one, length, one);
         s = GB(b, "Concat", "axis=2", GB(b, "ConstantOfShape", "", shape), s);
@@ -392,6 +421,12 @@ static const struct written rows[] = {
       .mask = FAR_NEGATIVE,
       .shift = SHORT,
       .refused = "other queries' products" },
+    { .name = "shifted by Gather", .mask = FAR_NEGATIVE, .shift = GATHERED },
+    { .name = "a table by content", .mask = FAR_NEGATIVE, .bias = CONTENT },
+    { .name = "means of frames", .mask = FAR_NEGATIVE, .laid = MEANS },
+    { .name = "means of chunks", .mask = CHUNKS, .laid = MEANS },
+    { .name = "hidden keys and queries, tiled", .mask = CHUNKS, .pad = PAD_TILED },
+    { .name = "rows that nobody sees, 0 behind", .laid = LOW_AGAIN, .pad = PAD_ALL },
     { .name = "rows that nobody sees", .mask = CHUNKS, .pad = PAD_ALL },
     { .name = "rows that nobody sees, low",
       .laid = INVERTED,
