@@ -485,7 +485,10 @@ static bool mul_seen(const struct look *l, enum shows what)
                                   : input_seen(l, 0, what) || input_seen(l, 1, what);
     if (c < 2 && turns(l, c, what))
         return input_seen(l, 1 - c, SHOWS_FALSE);
-    return c == 2 || (within(l, c, 0, SCALE_MAX) && input_seen(l, 1 - c, what));
+    if (c == 2)
+        return true;
+    return (within(l, c, -INFINITY, 0) || input_seen(l, 1 - c, what)) &&
+        (within(l, c, 0, INFINITY) || input_seen(l, 1 - c, turned(what)));
 }
 
 /* Sums and largest of numbers. */

@@ -566,6 +566,7 @@ rill_status positions_find(struct positions *ret, const struct graph *g, const s
 {
     struct walk w = { .ps = ret, .g = g, .symbol = symbol };
     *ret = (struct positions) { .dims = dims_new(),
+                                .graph = g->dims,
                                 .of = arena_array(a, struct position, g->n_wires + 1) };
     if (!ret->dims || !ret->of)
         return err_set(reterr, RILL_NOMEM, "out of memory while pulsing");
@@ -630,8 +631,8 @@ bool position_repeats(const struct positions *ps, const struct position *at, int
 
 /* ---- expressions of the graph ---- */
 
-const struct dim *positions_dim(const struct positions *ps, const struct dim *d,
-                                const struct dim *symbol)
+static const struct dim *imported(const struct positions *ps, const struct dim *d,
+                                  const struct dim *symbol)
 {
     struct dims *ds = ps->dims;
     const struct dim_parts x = dim_parts(d);
@@ -641,7 +642,7 @@ const struct dim *positions_dim(const struct positions *ps, const struct dim *d,
     if (x.form == DIM_FORM_SYMBOL)
         return d == symbol ? ps->time : NULL;
     for (unsigned i = 0; i < x.n; i++) {
-        const struct dim *arg = positions_dim(ps, x.arg[i], symbol);
+        const struct dim *arg = imported(ps, x.arg[i], symbol);
         if (!arg)
             return NULL;
         switch (x.form) {
@@ -660,4 +661,11 @@ const struct dim *positions_dim(const struct positions *ps, const struct dim *d,
         }
     }
     return y;
+}
+
+/* Sizes that were written down when less was known get the form that they have now. */
+const struct dim *positions_dim(const struct positions *ps, const struct dim *d,
+                                const struct dim *symbol)
+{
+    return imported(ps, dim_refresh(ps->graph, d), symbol);
 }

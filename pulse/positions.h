@@ -19,6 +19,7 @@ struct position {
 
 struct positions {
     struct dims *dims; /* a scope of its own: what overflows here hurts nothing else */
+    struct dims *graph;
     const struct dim *axis[RANK_MAX],
         *place[2];          /* coordinates, and where two of them are looked at */
     const struct dim *time; /* the symbol of the stream, in this scope */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 static const struct step_kind *const tables[] = { steps_window, steps_other, steps_state,
-                                                  steps_nets, steps_moves };
+                                                  steps_nets,   steps_moves, steps_masks };
 
 const struct step_kind *step_kind_at(unsigned i)
 {
@@ -165,8 +165,10 @@ void chain_recipe(struct gb *b, const void *ctx)
 
 bool chain_attends(const struct chain *c)
 {
+    static const char *const names[] = { "attend", "masked", "distances" };
     bool any = false;
     for (unsigned i = 0; i < c->n; i++)
-        any |= !strcmp(c->steps[i].kind->name, "attend");
+        for (unsigned k = 0; k < sizeof names / sizeof *names; k++)
+            any |= !strcmp(c->steps[i].kind->name, names[k]);
     return any;
 }

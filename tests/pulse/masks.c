@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: MIT */
+#include "tests/pulse/masks.h"
+
+#include <math.h>
+
+struct at {
+    uint32_t x, length, i, j; /* [T, 1] and [1, T] */
+    int width;
+};
+
+static uint32_t range(struct gb *b, uint32_t from, uint32_t to, int64_t step)
+{
+    return GB(b, "Range", "", from, to, gb_int(b, step));
+}
+
+static void columns(struct gb *b, uint32_t at, struct at *ret)
+{
+    ret->i = GB(b, "Unsqueeze", "", at, gb_ints(b, 1));
+    ret->j = GB(b, "Unsqueeze", "", at, gb_ints(b, 0));
+}
+
+/* 0 <= i - j <= left. */
+static uint32_t band(struct gb *b, uint32_t i, uint32_t j, uint32_t zero, uint32_t left)
+{
+    uint32_t d = GB(b, "Sub", "", i, j);
+    return GB(b, "And", "", GB(b, "GreaterOrEqual", "", d, zero),
+              GB(b, "LessOrEqual", "", d, left));
+}
+
+static uint32_t int_band(struct gb *b, uint32_t i, uint32_t j, int64_t left)
+{
+    return band(b, i, j, gb_int(b, 0), gb_int(b, left));
+}
+
+static uint32_t floored(struct gb *b, uint32_t i)
+{
+    return GB(b, "Floor", "", GB(b, "Div", "", GB(b, "Cast", "to=1", i), gb_scalar(b, 4)));
+}
+
+static uint32_t as_i32(struct gb *b, uint32_t i)
+{
+    return GB(b, "Cast", "to=6", i);
+}
+
+static uint32_t cut(struct gb *b, uint32_t m, uint32_t length, int64_t step)
+{
+    uint32_t end =
+        GB(b, "Mul", "", GB(b, "Unsqueeze", "", length, gb_ints(b, 0)), gb_ints(b, step));
+    for (int axis = 0; axis < 2; axis++)
+        m = GB(b, "Slice", "", m, gb_ints(b, 0), end, gb_ints(b, axis), gb_ints(b, step));
+    return m;
+}
+
+static uint32_t triangles(struct gb *b, const struct at *a)
+{
+    uint32_t ones = GB(b, "Expand", "", gb_scalar(b, 1),
+                       GB(b, "Concat", "axis=0", GB(b, "Unsqueeze", "", a->length, gb_ints(b, 0)),
+                          GB(b, "Unsqueeze", "", a->length, gb_ints(b, 0))));
+    uint32_t low = GB(b, "Trilu", "upper=0", ones, gb_int(b, 1)),
+             high = GB(b, "Trilu", "upper=1", ones, gb_int(b, -3));
+    return GB(b, "Greater", "", GB(b, "Mul", "", low, high), gb_scalar(b, 0));
+}
+
+/* True where the key is seen. */
+static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
+{
+    struct at o;
+    uint32_t three = gb_int(b, 3), one = gb_int(b, 1), zero = gb_int(b, 0);
+    switch (t->mask) {
+    case FLOOR:
+        return band(b, floored(b, a->i), floored(b, a->j), gb_scalar(b, 0), gb_scalar(b, 1));
+    case FAR_NEGATIVE: {
+        uint32_t far = GB(b, "Neg", "", GB(b, "Abs", "", GB(b, "Sub", "", a->i, a->j)));
+        return GB(b, "Less", "", gb_int(b, -3), far);
+    }
+    case INT32: return band(b, as_i32(b, a->i), as_i32(b, a->j), as_i32(b, zero), as_i32(b, three));
+    case SLICED:
+        columns(b, range(b, zero, GB(b, "Add", "", a->length, three), 1), &o);
+        return cut(b, int_band(b, o.i, o.j, 3), a->length, 1);
+    case EVERY_SECOND:
+        columns(b, range(b, zero, GB(b, "Mul", "", a->length, gb_int(b, 2)), 1), &o);
+        o.i = GB(b, "Div", "", o.i, gb_int(b, 6));
+        o.j = GB(b, "Div", "", o.j, gb_int(b, 6));
+        return cut(b, int_band(b, o.i, o.j, 1), a->length, 2);
+    case DESCENDING:
+        columns(b, range(b, GB(b, "Sub", "", a->length, one), gb_int(b, -1), -1), &o);
+        return int_band(b, o.j, o.i, 4);
+    case CLIPPED: {
+        uint32_t d = GB(b, "Clip", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, -1), gb_int(b, 5));
+        return GB(b, "And", "", GB(b, "Less", "", d, gb_int(b, 4)),
+                  GB(b, "Greater", "", d, gb_int(b, -1)));
+    }
+    case PICKED: {
+        uint32_t at = range(b, zero, a->length, 1);
+        uint32_t chunk = GB(b, "Div", "", GB(b, "Add", "", at, one), gb_int(b, 2));
+        columns(b, GB(b, "Gather", "axis=0", chunk, at), &o);
+        return int_band(b, o.i, o.j, 2);
+    }
+    case TRIANGLES: return triangles(b, a);
+    case CHUNKS:
+        return int_band(b, GB(b, "Div", "", a->i, three), GB(b, "Div", "", a->j, three), 1);
+    case BEFORE:
+        return GB(b, "And", "", GB(b, "GreaterOrEqual", "", GB(b, "Sub", "", a->i, a->j), three),
+                  GB(b, "LessOrEqual", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, 6)));
+    case ALL: return GB(b, "LessOrEqual", "", a->j, a->i);
+    default: return int_band(b, a->i, a->j, 5);
+    }
+}
+
+static uint32_t padded(struct gb *b, const struct written *t, const struct at *a, uint32_t m)
+{
+    if (t->pad == NO_PAD)
+        return m;
+    uint32_t sum = GB(b, "ReduceSum", "keepdims=0", a->x, gb_ints(b, 0, 2));
+    uint32_t here = GB(b, "Greater", "", sum, gb_scalar(b, -0.5f));
+    uint32_t keys = GB(b, "Unsqueeze", "", here, gb_ints(b, 0)),
+             queries = GB(b, "Unsqueeze", "", here, gb_ints(b, 1));
+    if (t->pad == PAD_TILED) {
+        uint32_t length = GB(b, "Unsqueeze", "", a->length, gb_ints(b, 0));
+        keys = GB(b, "Tile", "", keys, GB(b, "Concat", "axis=0", length, gb_ints(b, 1)));
+        queries = gb_transpose(b, keys, "1,0");
+    }
+    if (t->pad == PAD_SPREAD) {
+        uint32_t length = GB(b, "Unsqueeze", "", a->length, gb_ints(b, 0));
+        keys = GB(b, "Expand", "", keys, GB(b, "Concat", "axis=0", length, length));
+        queries = gb_transpose(b, keys, "1,0");
+    }
+    /* a query sees itself, so that no row is hidden whole */
+    uint32_t pair = t->pad == PAD_KEYS ? keys : GB(b, "And", "", keys, queries);
+    if (t->pad == PAD_ALL)
+        return GB(b, "And", "", m, pair);
+    return GB(b, "And", "", m, GB(b, "Or", "", pair, GB(b, "Equal", "", a->i, a->j)));
+}
+
+static uint32_t biased(struct gb *b, const struct written *t, const struct at *a, uint32_t s)
+{
+    uint32_t d = GB(b, "Sub", "", a->i, a->j), bias;
+    switch (t->bias) {
+    case SLOPES:
+        bias = GB(b, "Mul", "", GB(b, "Cast", "to=1", GB(b, "Abs", "", d)), gb_scalar(b, -0.3f));
+        break;
+    case TABLE:
+        d = GB(b, "Add", "", GB(b, "Clip", "", d, gb_int(b, -4), gb_int(b, 4)), gb_int(b, 4));
+        bias = GB(b, "Gather", "axis=0", gb_weights(b, 1, 9), d);
+        break;
+    case LOGS:
+        bias = GB(b, "Cast", "to=1", GB(b, "Add", "", GB(b, "Abs", "", d), gb_int(b, 1)));
+        bias = GB(b, "Mul", "", GB(b, "Log", "", bias), gb_scalar(b, 0.7f));
+        break;
+    case ALONG_KEYS:
+        bias = GB(b, "ReduceMax", "keepdims=1", gb_transpose(b, a->x, "0,2,1"), gb_ints(b, 1));
+        break;
+    case CONTENT:
+        d = GB(b, "Add", "", GB(b, "Clip", "", d, gb_int(b, -4), gb_int(b, 4)), gb_int(b, 4));
+        d = GB(b, "Unsqueeze", "", d, gb_ints(b, 0));
+        bias = GB(b, "Add", "",
+                  GB(b, "GatherElements", "axis=2",
+                     GB(b, "MatMul", "", a->x, gb_weights(b, 2, a->width, 9)), d),
+                  gb_transpose(b,
+                               GB(b, "GatherElements", "axis=2",
+                                  GB(b, "MatMul", "", a->x, gb_weights(b, 2, a->width, 9)),
+                                  gb_transpose(b, d, "0,2,1")),
+                               "0,2,1"));
+        break;
+    case ALONG_QUERIES: bias = GB(b, "ReduceMax", "keepdims=1", a->x, gb_ints(b, 2)); break;
+    default: return s;
+    }
+    return GB(b, "Add", "", s, bias);
+}
+
+static uint32_t softmax(struct gb *b, uint32_t s)
+{
+    return GB(b, "Softmax", "axis=-1", s);
+}
+
+static uint32_t over_sum(struct gb *b, uint32_t e)
+{
+    return GB(b, "Div", "", e, GB(b, "ReduceSum", "keepdims=1", e, gb_ints(b, 2)));
+}
+
+/* Weights of scores s under mask m. */
+static uint32_t weighed(struct gb *b, const struct written *t, uint32_t s, uint32_t m)
+{
+    uint32_t never = gb_scalar(b, -INFINITY), zero = gb_scalar(b, 0);
+    uint32_t number = GB(b, "Cast", "to=1", m);
+    switch (t->laid) {
+    case ADD: return softmax(b, GB(b, "Add", "", s, GB(b, "Where", "", m, zero, never)));
+    case INVERTED:
+        return softmax(b,
+                       GB(b, "Add", "", s,
+                          GB(b, "Mul", "", GB(b, "Sub", "", gb_scalar(b, 1), number),
+                             gb_scalar(b, -1e9f))));
+    case SELECT:
+        return softmax(b, GB(b, "Where", "", m, s, GB(b, "Add", "", s, gb_scalar(b, -1e9f))));
+    case ZEROED:
+        return softmax(b,
+                       GB(b, "Where", "", m, s,
+                          GB(b, "Add", "", GB(b, "Mul", "", s, zero), never)));
+    case LEAST:
+        s = GB(b, "Add", "", s, GB(b, "Where", "", m, zero, gb_scalar(b, -3e38f)));
+        return softmax(b, GB(b, "Max", "", s, gb_scalar(b, -3.4e38f)));
+    case NAN_BEHIND:
+        s = softmax(b, GB(b, "Where", "", m, s, never));
+        return GB(b, "Where", "", GB(b, "IsNaN", "", s), zero, s);
+    case AFTER_SOFTMAX:
+        s = softmax(b, GB(b, "Where", "", m, s, never));
+        return GB(b, "Where", "", GB(b, "Not", "", m), zero, s);
+    case BY_HAND:
+        s = GB(b, "Where", "", m, s, gb_scalar(b, -1e9f));
+        s = GB(b, "Sub", "", s, GB(b, "ReduceMax", "keepdims=1", s, gb_ints(b, 2)));
+        return over_sum(b, GB(b, "Exp", "", s));
+    case LOW_AGAIN:
+        s = softmax(b, GB(b, "Where", "", m, s, gb_scalar(b, -1e4f)));
+        return GB(b, "Where", "", m, s, zero);
+    case MEANS:
+        return GB(b, "Div", "", number, GB(b, "ReduceSum", "keepdims=1", number, gb_ints(b, 1)));
+    case LINEAR: return GB(b, "Mul", "", s, number);
+    case LINEAR_COUNTED: return over_sum(b, GB(b, "Mul", "", GB(b, "Exp", "", s), number));
+    default: return softmax(b, GB(b, "Where", "", m, s, never));
+    }
+}
+
+static uint32_t product(struct gb *b, const struct written *t, uint32_t q, uint32_t k)
+{
+    if (t->product == EINSUM || t->product == EINSUM_TURNED)
+        return GB(b, "Einsum", "equation='bid,bjd->bij", q, k);
+    if (t->product == EINSUM_KEYS_FIRST)
+        return GB(b, "Einsum", "equation='bjd,bid->bij", k, q);
+    return GB(b, "MatMul", "", q, gb_transpose(b, k, "0,2,1"));
+}
+
+static uint32_t values(struct gb *b, const struct written *t, uint32_t w, uint32_t v)
+{
+    if (t->product == EINSUM)
+        return GB(b, "Einsum", "equation='bij,bjd->bid", w, v);
+    if (t->product == EINSUM_KEYS_FIRST)
+        return GB(b, "Einsum", "equation='bjd,bij->bid", v, w);
+    if (t->product == EINSUM_TURNED)
+        return gb_transpose(b,
+                            GB(b, "MatMul", "", gb_transpose(b, v, "0,2,1"),
+                               gb_transpose(b, w, "0,2,1")),
+                            "0,2,1");
+    return GB(b, "MatMul", "", w, v);
+}
+
+static uint32_t linear(struct gb *b, const struct at *a, uint32_t x)
+{
+    return GB(b, "MatMul", "", x, gb_weights(b, 2, a->width, a->width));
+}
+
+static uint32_t list(struct gb *b, uint32_t x)
+{
+    return GB(b, "Unsqueeze", "", x, gb_ints(b, 0));
+}
+
+/* Distances T - 1 down to 1 - T, or to 0. */
+static uint32_t sinusoids(struct gb *b, const struct at *a, uint32_t last)
+{
+    uint32_t from = GB(b, "Sub", "", a->length, gb_int(b, 1));
+    uint32_t d = GB(b, "Cast", "to=1", range(b, from, last, -1));
+    d = GB(b, "Mul", "", GB(b, "Unsqueeze", "", d, gb_ints(b, 1)),
+           gb_weights(b, 2, 1, (a->width + 1) / 2));
+    d = GB(b, "Concat", "axis=1", GB(b, "Sin", "", d), GB(b, "Cos", "", d));
+    return GB(b, "MatMul", "", d, gb_weights(b, 2, (a->width + 1) / 2 * 2, a->width));
+}
+
+/* Rows from 40 - T on, as many as 2*T - 1, of a constant table of 79. */
+static uint32_t table_rows(struct gb *b, const struct at *a)
+{
+    uint32_t middle = gb_ints(b, 40), length = list(b, a->length);
+    return GB(b, "Slice", "", gb_weights(b, 2, 79, a->width), GB(b, "Sub", "", middle, length),
+              GB(b, "Sub", "", GB(b, "Add", "", middle, length), gb_ints(b, 1)), gb_ints(b, 0));
+}
+
+/* Scores [1, T, columns] with a column of zeros in front, of which each row begins one further to
+ * the left; the first T columns. */
+static uint32_t shifted(struct gb *b, const struct written *t, const struct at *a, uint32_t s,
+                        uint32_t columns)
+{
+    uint32_t length = list(b, a->length), one = gb_ints(b, 1);
+    if (t->shift == GATHERED) {
+        uint32_t at = GB(b, "Sub", "", GB(b, "Sub", "", a->length, gb_int(b, 1)),
+                         GB(b, "Sub", "", a->i, a->j));
+        return GB(b, "GatherElements", "axis=2", s, list(b, at));
+    }
+    if (t->shift == CONCATENATED) {
+        uint32_t shape = GB(b, "Concat", "axis=0", one, length, one);
+        s = GB(b, "Concat", "axis=2", GB(b, "ConstantOfShape", "", shape), s);
+    } else {
+        s = gb_pad(b, s, 3, 2, "constant", 1, 0);
+    }
+    uint32_t more = GB(b, "Add", "", columns, one);
+    s = GB(b, "Reshape", "", s, GB(b, "Concat", "axis=0", one, more, length));
+    s = GB(b, "Slice", "", s, one, gb_ints(b, INT32_MAX), one);
+    s = GB(b, "Reshape", "", s, GB(b, "Concat", "axis=0", one, length, columns));
+    return GB(b, "Slice", "", s, gb_ints(b, 0), length, gb_ints(b, 2));
+}
+
+static uint32_t by_distance(struct gb *b, const struct written *t, const struct at *a, uint32_t q)
+{
+    uint32_t length = list(b, a->length), one = gb_ints(b, 1);
+    uint32_t columns =
+        t->shift == SHORT ? length : GB(b, "Sub", "", GB(b, "Add", "", length, length), one);
+    uint32_t last = t->shift == SHORT ? gb_int(b, -1) : GB(b, "Mul", "", a->length, gb_int(b, -1));
+    uint32_t p = t->shift == ROWS ? table_rows(b, a) : sinusoids(b, a, last);
+    p = gb_transpose(b, list(b, linear(b, a, p)), "0,2,1");
+    uint32_t s = GB(b, "MatMul", "", q, p);
+    if (t->shift == SCALED)
+        s = GB(b, "Div", "", s, gb_scalar(b, 1.5f));
+    return shifted(b, t, a, s, columns);
+}
+
+uint32_t masked_attention(struct gb *b, uint32_t x, int width, const struct written *t)
+{
+    struct at a = { .x = x, .width = width };
+    a.length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", a.x), gb_int(b, 1));
+    columns(b, range(b, gb_int(b, 0), a.length, 1), &a);
+    uint32_t m = padded(b, t, &a, shown(b, t, &a));
+    uint32_t q = linear(b, &a, a.x), s = product(b, t, q, linear(b, &a, a.x));
+    if (t->shift)
+        s = GB(b, "Add", "", s,
+               by_distance(b, t, &a, GB(b, "Add", "", q, gb_weights(b, 1, width))));
+    s = GB(b, "Mul", "", biased(b, t, &a, s), gb_scalar(b, 0.5f));
+    if (t->product == HEADS) { /* the scores of heads that are merged with the batch and split */
+        uint32_t sizes = GB(b, "Slice", "", GB(b, "Shape", "", s), gb_ints(b, 1), gb_ints(b, 3));
+        s = GB(b, "Reshape", "", s, GB(b, "Concat", "axis=0", gb_ints(b, 1, 1), sizes));
+        s = GB(b, "Reshape", "", s, GB(b, "Concat", "axis=0", gb_ints(b, 1), sizes));
+    }
+    return values(b, t, weighed(b, t, s, m), linear(b, &a, a.x));
+}

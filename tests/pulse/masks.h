@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* masks.h - attention as people write it: masks of positions in their idioms, biases of positions,
+ * spellings of the products, masks of data beside them. */
+#ifndef TESTS_PULSE_MASKS_H
+#define TESTS_PULSE_MASKS_H
+#include "tests/pulse/graph_build.h"
+
+struct written {
+    const char *name;
+    enum {
+        BAND,
+        FLOOR,
+        FAR_NEGATIVE,
+        INT32,
+        SLICED,
+        EVERY_SECOND,
+        DESCENDING,
+        CLIPPED,
+        PICKED,
+        TRIANGLES,
+        CHUNKS,
+        BEFORE,
+        ALL
+    } mask;
+    enum {
+        WHERE,
+        ADD,
+        INVERTED,
+        SELECT,
+        ZEROED,
+        LEAST,
+        NAN_BEHIND,
+        AFTER_SOFTMAX,
+        BY_HAND,
+        LINEAR,
+        LINEAR_COUNTED,
+        LOW_AGAIN,
+        MEANS
+    } laid;
+    enum { PLAIN, SLOPES, TABLE, LOGS, ALONG_KEYS, ALONG_QUERIES, CONTENT } bias;
+    enum { MATMUL, EINSUM, EINSUM_KEYS_FIRST, EINSUM_TURNED, HEADS } product;
+    enum { NO_PAD, PAD_KEYS, PAD_BOTH, PAD_SPREAD, PAD_TILED, PAD_ALL } pad;
+    /* queries by a table of distances: sinusoids computed, rows of a constant, heads, scaled before
+     * the shift, shifted as by Transformer-XL's first form, where the table has as many rows as
+     * frames */
+    enum { NO_SHIFT, SINUSOIDS, ROWS, SCALED, SHORT, CONCATENATED, GATHERED } shift;
+    const char *refused; /* words; NULL: it streams */
+};
+
+/* Of x, [1, T, width]; so is what comes out. */
+uint32_t masked_attention(struct gb *b, uint32_t x, int width, const struct written *t);
+#endif
