@@ -141,20 +141,6 @@ static const struct dim *placed(const struct positions *ps, const struct dim *e,
     return e;
 }
 
-/* e, of which the length of the sequence falls out for all lengths that are looked at; NULL: it
- * does not. */
-static const struct dim *without_length(const struct positions *ps, const struct dim *e)
-{
-    const struct dim *first = e;
-    for (int64_t n = 1; dim_mentions(e, ps->time) && n < FAR; n = n < 64 ? n + 1 : 2 * n + 1) {
-        const struct dim *at = dim_subst(ps->dims, e, ps->time, dim_int(ps->dims, n));
-        first = n == 1 ? at : first;
-        if (at != first)
-            return NULL;
-    }
-    return first;
-}
-
 static bool placed_repeats(const struct positions *ps, const struct dim *e, int64_t c)
 {
     const struct dim *later = e;
@@ -169,7 +155,7 @@ static rill_status expression_emit(struct pulser *p, const struct node *n, uint3
     const struct positions *ps = p->positions;
     const struct fact *f = pulser_fact(p, w);
     struct fill l = { .p = p, .at = at, .row = ps->of[w] };
-    const struct dim *e = without_length(ps, placed(ps, l.row.e, at));
+    const struct dim *e = positions_without_length(ps, placed(ps, l.row.e, at));
     int64_t shape[RANK_MAX];
     if (!e)
         return places_refuse(p, n, w, "depends on the length of the whole sequence");
@@ -222,7 +208,8 @@ static rill_status table_emit(struct pulser *p, const struct node *n, const stru
     if (!first || (dim_is_const(first) && dim_value(first) < 0) || step < 1)
         return places_refuse(p, n, m->out[0], "counts rows of a table from its end");
     const struct dim *e =
-        without_length(ps, dim_add(ps->dims, first, dim_mul_int(ps->dims, at->at[k], step)));
+        positions_without_length(ps,
+                                 dim_add(ps->dims, first, dim_mul_int(ps->dims, at->at[k], step)));
     struct tensor *t = tensor_new(p->arena, DTYPE_I64, 1, &at->count[k]);
     if (!t)
         return pulser_no_memory(p);

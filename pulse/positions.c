@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PARTS_MAX 4096 /* of a quotient of floats */
+#define PARTS_MAX 4096                 /* of a quotient of floats */
+#define LENGTH_MAX ((int64_t) 1 << 20) /* looked at */
 
 struct walk {
     struct positions *ps;
@@ -561,6 +562,14 @@ static struct position node_position(const struct walk *w, const struct node *n)
     }
 }
 
+static struct position without_length(const struct positions *ps, struct position x)
+{
+    const struct dim *e =
+        x.e && dim_mentions(x.e, ps->time) ? positions_without_length(ps, x.e) : NULL;
+    x.e = e ? e : x.e;
+    return x;
+}
+
 rill_status positions_find(struct positions *ret, const struct graph *g, const struct dim *symbol,
                            struct arena *a, rill_error *reterr)
 {
@@ -590,7 +599,7 @@ rill_status positions_find(struct positions *ret, const struct graph *g, const s
         const struct node *n = &g->nodes[i];
         if (n->n_out == 1 && n->out[0] != WIRE_NONE && n->n_body == 0 &&
             dims_status(ret->dims, NULL) == RILL_OK)
-            ret->of[n->out[0]] = node_position(&w, n);
+            ret->of[n->out[0]] = without_length(ret, node_position(&w, n));
     }
     return RILL_OK;
 }
@@ -668,4 +677,17 @@ const struct dim *positions_dim(const struct positions *ps, const struct dim *d,
                                 const struct dim *symbol)
 {
     return imported(ps, dim_refresh(ps->graph, d), symbol);
+}
+
+const struct dim *positions_without_length(const struct positions *ps, const struct dim *e)
+{
+    const struct dim *first = e;
+    for (int64_t n = 1; dim_mentions(e, ps->time) && n < LENGTH_MAX;
+         n = n < 64 ? n + 1 : 2 * n + 1) {
+        const struct dim *at = dim_subst(ps->dims, e, ps->time, dim_int(ps->dims, n));
+        first = n == 1 ? at : first;
+        if (at != first)
+            return NULL;
+    }
+    return first;
 }

@@ -47,4 +47,8 @@ bool position_repeats(const struct positions *ps, const struct position *at, int
 /* An expression of the graph's scope in that of positions; NULL: it has symbols beside time. */
 const struct dim *positions_dim(const struct positions *ps, const struct dim *d,
                                 const struct dim *symbol);
+
+/* e, of which the length of the sequence falls out for all lengths that are looked at; NULL: it
+ * does not. */
+const struct dim *positions_without_length(const struct positions *ps, const struct dim *e);
 #endif

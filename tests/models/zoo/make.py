@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Makes the zoo: small nets of known shapes with seeded weights, for whole sequences, time an axis of S frames.
 
-    python3 make.py export [NAME..]      writes NAME/model.onnx (Debian's python3-torch)
+    python3 make.py export [NAME..]      writes NAME/model.onnx (Debian's python3-torch; attention_nets.py wants the newest of PyPI)
     python3 make.py scans                writes dualpath_scan/model.onnx (onnx)
     python3 make.py papers [NAME..]      writes those of papers.py (onnx)
     python3 make.py slim   [NAME..]      gives its tensors short names (onnx)
@@ -13,12 +13,15 @@ Inputs of a reference are noise that the tests make again: uniform in -1..1, fro
 import os
 import sys
 
+import attention_nets
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 LENGTHS = {
     "wavenet": [220, 301], "tdnn_lstm": [40, 121], "gtcrn": [17, 40], "dualpath": [11, 32], "dfn3": [16, 37],
     "conformer": [60, 133], "dualpath_scan": [9, 30],
     "demucs": [203, 518], "convtasnet": [160, 417], "bcresnet": [21, 50], "marblenet": [40, 121], "hifigan": [14, 33],
     "pyannet": [1300, 2911], "fullsubnet": [15, 36],
+    **attention_nets.LENGTHS,
 }
 
 
@@ -374,6 +377,7 @@ def build():
         "dualpath": (DualPathNet, [("x", [1, 2, "S", 33])], ["out"]),
         "dfn3": (Dfn3, [("erb", [1, 1, "S", 32]), ("spec", [1, 2, "S", 96])], ["gain", "taps"]),
         "conformer": (Conformer, [("x", [1, "S", 40])], ["logits"]),
+        **attention_nets.build(),
     }
 
 
@@ -405,9 +409,15 @@ def export(names):
         axes = {n: {shape.index("S"): "S"} for n, shape in inputs}
         os.makedirs(os.path.join(HERE, name), exist_ok=True)
         path = os.path.join(HERE, name, "model.onnx")
+        names_of = {"input_names": [n for n, _ in inputs], "output_names": outputs}
         with torch.no_grad():
-            torch.onnx.export(net, example, path, opset_version=14, input_names=[n for n, _ in inputs],
-                              output_names=outputs, dynamic_axes=axes, do_constant_folding=True)
+            if name in attention_nets.BY_DYNAMO:
+                grow = tuple({axis: torch.export.Dim.DYNAMIC for axis in axes[n]} for n, _ in inputs)
+                torch.onnx.export(net.eval(), example, path, dynamo=True, dynamic_shapes=grow, external_data=False, **names_of)
+            else:
+                traced = {"dynamo": False} if "dynamo" in torch.onnx.export.__code__.co_varnames else {}
+                torch.onnx.export(net, example, path, opset_version=14, dynamic_axes=axes, do_constant_folding=True, **names_of,
+                                  **traced)
         print(f"{name}: {os.path.getsize(path)} bytes")
 
 
@@ -446,8 +456,11 @@ def slim(names):
             for side in (node.input, node.output):
                 for i, tensor in enumerate(side):
                     side[i] = short.setdefault(tensor, f"t{len(short)}")
+            del node.metadata_props[:]
         for tensor in graph.initializer:
             tensor.name = short.setdefault(tensor.name, f"t{len(short)}")
+        for of in (model, graph, *graph.input, *graph.output, *graph.initializer):
+            del of.metadata_props[:]
         del graph.value_info[:]
         onnx.checker.check_model(model)
         onnx.save(model, path)
