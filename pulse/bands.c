@@ -356,6 +356,13 @@ static struct band weights_band(const struct look *l, enum shows what)
         : all;
 }
 
+/* Sums of products with constants, and sums over other axes: of nothing but 0 they are 0. */
+static struct band linear_band(const struct look *l, enum shows what)
+{
+    unsigned c = l->n->n_in == 2 ? constant_of(l) : 1;
+    return what == SHOWS_TRUE && c < 2 ? input_band(l, 1 - c, what) : all;
+}
+
 static struct band same_band(const struct look *l, enum shows what)
 {
     return input_band(l, 0, what);
@@ -389,6 +396,8 @@ static struct band (*const bands[OP_COUNT])(const struct look *l, enum shows wha
     [OP_SUB] = sub_band,          [OP_TANH] = zero_band,      [OP_TRANSPOSE] = same_band,
     [OP_UNSQUEEZE] = same_band,   [OP_WHERE] = where_band,    [OP_FLATTEN] = same_band,
     [OP_GATHER] = same_band,
+    [OP_EINSUM] = linear_band,    [OP_MATMUL] = linear_band,  [OP_REDUCE_SUM] = linear_band,
+    [OP_REDUCE_MEAN] = linear_band,
 };
 /* clang-format on */
 
@@ -495,8 +504,10 @@ static bool mul_seen(const struct look *l, enum shows what)
 static bool numbers_seen(const struct look *l, enum shows what)
 {
     bool picks = node_is(l->n, OP_MAX) == is_lower_kind(what) && !node_is(l->n, OP_ADD);
+    bool inverts =
+        node_is(l->n, OP_SUB) && is_one(l->p, l->n->in[0]) && is_truth(l->p, l->n->in[1]);
     if (is_truth_kind(what) || l->n->n_in != 2)
-        return false;
+        return inverts && input_seen(l, 1, turned(what));
     bool a = input_seen(l, 0, what),
          b = input_seen(l, 1, node_is(l->n, OP_SUB) ? turned(what) : what);
     return picks && !node_is(l->n, OP_SUB) ? a || b : a && b;

@@ -120,7 +120,15 @@ static bool fill_axis(const struct fill *l, const struct dim *e, int axis, int64
         return true;
     }
     const struct dim *symbol = k >= 0 ? ps->place[k] : ps->axis[axis];
-    int64_t first = k >= 0 ? l->at->first[k] : 0;
+    int64_t first = k >= 0 ? l->at->first[k] : 0, v;
+    if (axis == l->t->rank - 1) {
+        for (int64_t i = 0; i < l->t->dim[axis]; i++) {
+            if (!dim_eval(e, symbol, first + i, &v))
+                return false;
+            tensor_set_f64(l->t, l->t->data, base + i, position_number(&row, v));
+        }
+        return dims_status(ps->dims, NULL) == RILL_OK;
+    }
     for (int64_t i = 0; i < l->t->dim[axis]; i++) {
         const struct dim *at = dim_mentions(e, symbol)
             ? dim_subst(ps->dims, e, symbol, dim_int(ps->dims, first + i))

@@ -41,6 +41,9 @@ bool position_value(const struct positions *ps, const struct position *row, int 
                     double *ret);
 
 /* The element is the same c places further on along both axes. */
+/* The element where e is v. */
+double position_number(const struct position *at, int64_t v);
+
 bool position_repeats(const struct positions *ps, const struct position *at, int axis_i, int axis_j,
                       int64_t c);
 

@@ -167,6 +167,17 @@ static rill_status unbounded_refuse(const struct pulser *p, const struct node *n
     return unmasked_refuse(p, n);
 }
 
+/* Frames of queries for each of keys. */
+static bool one_rate(const struct pulser *p, uint32_t w)
+{
+    int64_t a, b, c, d;
+    const struct fact *f = pulser_fact(p, w);
+    if (!pulser_growth(p, f->shape[section_query(p, w)], &a, &b) ||
+        !pulser_growth(p, f->shape[section_key(p, w)], &c, &d))
+        return true; /* the end of a table, or the like: what comes of it is seen later */
+    return a * d == c * b;
+}
+
 /* Refuses the first node of a section that has no window. */
 static rill_status section_check(const struct pulser *p, const struct node *n,
                                  const struct section *s)
@@ -180,6 +191,9 @@ static rill_status section_check(const struct pulser *p, const struct node *n,
                        "-inf; hide them by -inf, or let each query see its own frame");
     if (!s->any)
         return unmasked_refuse(p, n);
+    if (n->n_out == 1 && section_of(p, n->out[0]) && section_key(p, n->out[0]) >= 0 &&
+        !one_rate(p, n->out[0]))
+        return scores_refuse(p, n, "only queries and keys of one rate can be limited to a window");
     if (s->band.ragged || (s->band.left >= BAND_ALL) != (s->band.right >= BAND_ALL))
         return scores_refuse(
             p, n,

@@ -58,6 +58,7 @@ static const struct written rows[] = {
       .mask = FAR_NEGATIVE,
       .shift = SHORT,
       .refused = "other queries' products" },
+    { .name = "hidden keys, one minus the mask", .laid = INVERTED, .pad = PAD_KEYS },
     { .name = "shifted by Gather", .mask = FAR_NEGATIVE, .shift = GATHERED },
     { .name = "a table by content", .mask = FAR_NEGATIVE, .bias = CONTENT },
     { .name = "means of frames", .mask = FAR_NEGATIVE, .laid = MEANS },
