@@ -140,8 +140,8 @@ static bool frames_early(const struct pulser *p, const struct stream_fact *s, in
 #define LENGTHS_TRIED 65536
 
 /* Looked at for LENGTHS_TRIED lengths at the start and far on; assertions say which there are. */
-bool pulser_dim_range(const struct pulser *p, const struct dim *d, int64_t *ret_least,
-                      int64_t *ret_most)
+static bool dim_span(const struct pulser *p, const struct dim *d, bool one, int64_t *ret_least,
+                     int64_t *ret_most)
 {
     bool any = dim_is_const(d);
     int64_t v, least = any ? dim_value(d) : INT64_MAX, most = any ? dim_value(d) : INT64_MIN;
@@ -152,16 +152,24 @@ bool pulser_dim_range(const struct pulser *p, const struct dim *d, int64_t *ret_
         any = true;
         least = v < least ? v : least;
         most = larger(most, v);
+        if (one && least != most)
+            break;
     }
     *ret_least = least;
     *ret_most = most;
     return any;
 }
 
+bool pulser_dim_range(const struct pulser *p, const struct dim *d, int64_t *ret_least,
+                      int64_t *ret_most)
+{
+    return dim_span(p, d, false, ret_least, ret_most);
+}
+
 bool pulser_dim_value(const struct pulser *p, const struct dim *d, int64_t *ret)
 {
     int64_t least, most;
-    if (!pulser_dim_range(p, d, &least, &most) || least != most)
+    if (!dim_span(p, d, true, &least, &most) || least != most)
         return false;
     *ret = least;
     return true;

@@ -140,14 +140,17 @@ static bool single_first(const struct resize_map *m)
     return true;
 }
 
-#define LENGTHS_TRIED 1200
-#define LENGTHS_FAR 8
-#define PLACES_TRIED ((int64_t) 1 << 20)
+/* The first lengths, then as many further apart, and a few far on. */
+#define LENGTHS_NEAR 128
+#define LENGTHS_TRIED 384
+#define LENGTHS_FAR 4
+#define PLACES_TRIED ((int64_t) 1 << 17)
 
 struct resized {
     const struct node *n;
     const struct dim *from, *to;
     double scale; /* of the file; 0: sizes are given */
+    int64_t hop;  /* frames of the symbol for one of the input, at least 1 */
 };
 
 /* Whether the sequence of that length of the stream becomes what a stream makes of it, and what it
@@ -175,6 +178,15 @@ static bool length_same(const struct pulser *p, const struct resized *z, int64_t
     return true;
 }
 
+static int64_t length_tried(const struct resized *z, int64_t i)
+{
+    if (i < LENGTHS_NEAR)
+        return i;
+    if (i < LENGTHS_TRIED)
+        return LENGTHS_NEAR + (i - LENGTHS_NEAR) * z->hop + i % z->hop;
+    return (20011 + i) * z->hop;
+}
+
 /* For lengths that are multiples of `of` and that the assertions allow. */
 static bool lengths_same(const struct pulser *p, const struct resized *z, int64_t of,
                          struct stretch *s)
@@ -182,7 +194,7 @@ static bool lengths_same(const struct pulser *p, const struct resized *z, int64_
     s->past = s->beyond = 0;
     s->single = false;
     for (int64_t i = 0; i < LENGTHS_TRIED + LENGTHS_FAR; i++) {
-        int64_t at = (i < LENGTHS_TRIED ? i : 100003 - LENGTHS_TRIED + i) * of;
+        int64_t at = length_tried(z, i) * of;
         if (dims_allow(p->dst->dims, p->symbol, at) && !length_same(p, z, at, s))
             return false;
     }
@@ -430,7 +442,7 @@ rill_status rule_resize(struct pulser *p, const struct node *n)
         return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: its sizes depend on data");
     const struct resized z = { n, pulser_fact(p, n->in[IN_X])->shape[f.sf.axis],
                                pulser_fact(p, n->out[0])->shape[f.sf.axis],
-                               scale_of(p, n, f.sf.axis) };
+                               scale_of(p, n, f.sf.axis), larger(f.sf.hop_num / f.sf.hop_den, 1) };
     int64_t times = times_longer(p, z.from, z.to);
     if (times >= 1 && repeats_frames(n, times)) {
         if (resize_attr_of(n)->mode != RESIZE_NEAREST)
