@@ -2,11 +2,15 @@
 /* Gather, whose indices may name frames of the time axis in order, indices of each frame, and
  * CumSum. */
 #include "engine/ops/attrs.h"
+#include "pulse/ints.h"
 #include "pulse/positions.h"
 #include "pulse/off_axis.h"
 #include "pulse/rules.h"
 
 #include <stdio.h>
+
+#define TABLE_MAX 1024 /* indices of a period */
+#define PERIODS_TRIED 64
 
 /* ---- Gather ---- */
 
@@ -150,6 +154,128 @@ static rill_status picks_refuse(const struct pulser *p, const struct node *n, in
                    (long long) tensor_count(v), at, axis);
 }
 
+/* ---- indices that are computed of positions, and go on alike in every period ---- */
+
+/* Index i + up is index i plus down. */
+struct table {
+    const struct dim *e, *place;
+    int64_t up, down;
+    int64_t first[TABLE_MAX]; /* of a period */
+};
+
+static bool table_at(const struct table *t, int64_t i, int64_t *ret)
+{
+    return dim_eval(t->e, t->place, i, ret);
+}
+
+static int64_t table_index(const struct table *t, int64_t i)
+{
+    int64_t period = i / t->up - (i % t->up < 0);
+    return t->first[i - period * t->up] + period * t->down;
+}
+
+/* Whether that is a period of it. */
+static bool table_periodic(struct table *t)
+{
+    int64_t v;
+    if (t->up > TABLE_MAX)
+        return false;
+    for (int64_t i = 0; i < t->up; i++)
+        if (!table_at(t, i, &t->first[i]) || t->first[i] < 0)
+            return false;
+    for (int64_t i = 0; i < 2 * LENGTHS_TRIED; i++) {
+        int64_t k = i < LENGTHS_TRIED ? i : 1000003 + i;
+        if (!table_at(t, k, &v) || v != table_index(t, k))
+            return false;
+    }
+    return true;
+}
+
+static bool table_of(const struct pulser *p, const struct node *n, const struct flow *f,
+                     struct table *ret)
+{
+    const struct positions *ps = p->positions;
+    const struct position *at = ps ? &ps->of[n->in[1]] : NULL;
+    const struct stream_fact *s = pulser_stream(p, n->in[1]);
+    if (!at || !at->e || at->pair || !s || pulser_fact(p, n->in[1])->rank != 1)
+        return false;
+    int64_t up = f->sf.hop_num * s->hop_den, down = f->sf.hop_den * s->hop_num, g = gcd(up, down);
+    ret->e = at->e;
+    ret->place = ps->axis[0];
+    for (int64_t m = 1; m <= PERIODS_TRIED; m++) {
+        ret->up = up / g * m;
+        ret->down = down / g * m;
+        if (table_periodic(ret))
+            return true;
+    }
+    return false;
+}
+
+/* No length of the stream makes it name a frame that there is not. */
+static rill_status table_inside(const struct pulser *p, const struct node *n, const struct flow *f,
+                                const struct table *t)
+{
+    int64_t count, size;
+    for (int64_t i = 0; i < 2 * LENGTHS_TRIED; i++) {
+        int64_t at = i < LENGTHS_TRIED ? i : 1000003 + i;
+        if (!dims_allow(p->dst->dims, p->symbol, at) ||
+            !dim_eval(pulser_stream(p, n->in[1])->length, p->symbol, at, &count) ||
+            !dim_eval(f->sf.length, p->symbol, at, &size))
+            continue;
+        for (int64_t k = count - 1; k >= 0 && k >= count - t->up; k--)
+            if (table_index(t, k) >= size)
+                return op_fail(p->err, RILL_UNSUPPORTED, n,
+                               "cannot stream: it picks frame %lld of a sequence of %lld; assert "
+                               "lengths of which it does not",
+                               (long long) table_index(t, k), (long long) size);
+    }
+    return RILL_OK;
+}
+
+/* The delay at which all is there, and the frames of the past that are read. */
+static void table_place(const struct table *t, const struct flow *f, int64_t *ret_delay,
+                        int64_t *ret_past)
+{
+    int64_t least = INT64_MAX;
+    *ret_delay = 0;
+    for (int64_t i = 0; i < t->up; i++)
+        *ret_delay = larger(*ret_delay, (t->first[i] + f->sf.delay) / t->down * t->up - i);
+    for (int64_t i = 0; i < t->up; i++) {
+        int64_t v = table_index(t, i - *ret_delay);
+        least = v < least ? v : least;
+    }
+    *ret_past = larger(-least - f->sf.delay, 0);
+}
+
+static rill_status gather_table(struct pulser *p, const struct node *n, struct flow *f,
+                                const struct table *t)
+{
+    int64_t delay, past, pulse;
+    uint32_t in[2], out;
+    TRY(pulser_want_multiple(p, n, &f->sf, t->down, "the period of its indices"));
+    TRY(table_inside(p, n, f, t));
+    table_place(t, f, &delay, &past);
+    if (past > 1 << 24 || __builtin_mul_overflow(f->sf.pulse / t->down, t->up, &pulse) ||
+        pulse > INT32_MAX)
+        return op_fail(p->err, RILL_LIMIT, n, "windows of more than 2^24 frames do not stream");
+    struct tensor *at = tensor_new(p->arena, DTYPE_I64, 1, &pulse);
+    if (!at)
+        return pulser_no_memory(p);
+    for (int64_t i = 0; i < pulse; i++)
+        ((int64_t *) at->data)[i] = table_index(t, i - delay) + f->sf.delay + past;
+    TRY(flow_history(p, n->name, f, past, NULL));
+    in[0] = f->wire;
+    in[1] = graph_add_const(p->dst, n->name, at);
+    if (in[1] == WIRE_NONE)
+        return pulser_no_memory(p);
+    TRY(pulser_emit(p, n->op, n->name, n->attr, in, 2, &out, 1));
+    f->sf.pulse = pulse;
+    f->sf.delay = delay;
+    f->sf.uniform = false;
+    flow_scale(&f->sf, t->down, t->up);
+    return pulser_bind(p, n, 0, out, &f->sf);
+}
+
 #define PICKS_MAX 65536
 
 /* Constants that name frames from the start: those between the first and the last are kept. */
@@ -192,6 +318,9 @@ static rill_status gather_frames(struct pulser *p, const struct node *n, struct 
 {
     struct even e;
     int64_t least, most;
+    struct table t;
+    if (!indices_even(p, n->in[1], &e) && table_of(p, n, f, &t))
+        return gather_table(p, n, f, &t);
     if (!indices_even(p, n->in[1], &e))
         return picks_kept(p, n, &least, &most) ? gather_kept(p, n, f, least, most)
                                                : picks_refuse(p, n, f->sf.axis);

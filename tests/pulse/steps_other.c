@@ -163,6 +163,16 @@ static void emit_part(struct gb *b, struct stage *s, const int *v)
         s->wire = n->out[!v[1]];
 }
 
+/* Frames n at a time: each so often, or the first of every n in the place of all. */
+static void emit_hold(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t n = gb_int(b, v[0]),
+             t = GB(b, "Gather", "axis=0", GB(b, "Shape", "", s->wire), gb_int(b, 2)),
+             length = v[1] ? t : GB(b, "Mul", "", t, n),
+             at = GB(b, "Div", "", GB(b, "Range", "", gb_int(b, 0), length, gb_int(b, 1)), n);
+    s->wire = GB(b, "Gather", "axis=2", s->wire, v[1] ? GB(b, "Mul", "", at, n) : at);
+}
+
 /* Frames at fixed places of the sequence: in front of differences, or beside every frame. */
 static void emit_keep(struct gb *b, struct stage *s, const int *v)
 {
@@ -420,6 +430,7 @@ const struct step_kind steps_other[] = {
     { "resize",
       { { "times", 1, 3, 2 }, { "way", 0, 2, 0 }, { "both", 0, 1, 0 }, { "smooth", 0, 2, 0 } },
       emit_resize },
+    { "hold", { { "n", 1, 4, 2 }, { "first", 0, 1, 0 } }, emit_hold },
     { "part", { { "n", 1, 3, 1 }, { "back", 0, 1, 0 } }, emit_part },
     { "keep", { { "how", 0, 2, 0 }, { "k", 1, 3, 1 }, { "late", 0, 2, 0 } }, emit_keep },
     { "resample",
