@@ -117,6 +117,7 @@ static rill_status bodies_prune(struct graph *ret, struct node *n, rill_error *r
     return RILL_OK;
 }
 
+/* The program of a Fused stores every output, read or not. */
 static rill_status node_copy(struct pruner *p, struct graph *ret, const struct node *n,
                              uint32_t *map, rill_error *reterr)
 {
@@ -127,7 +128,7 @@ static rill_status node_copy(struct pruner *p, struct graph *ret, const struct n
     for (unsigned k = 0; k < n->n_out; k++) {
         uint32_t w = n->out[k];
         out[k] = WIRE_NONE;
-        if (w != WIRE_NONE && p->wire[w])
+        if (w != WIRE_NONE && (p->wire[w] || node_is(n, OP_FUSED)))
             out[k] = map[w] = graph_add_wire(ret, g->wires[w].name, &g->wires[w].fact);
     }
     struct node *made = graph_copy_node(ret, n, in, n->n_in, out);
