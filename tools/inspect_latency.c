@@ -96,15 +96,20 @@ static bool output_latency(const rill_plan *p, uint32_t i, enum latency_what wha
 
 /* ---- text ---- */
 
-static void amount_print(const char *sign, double frames, double input_frames, double rate)
+static void number_print(bool with_sign, double x)
 {
-    printf(sign, frames);
+    printf(with_sign ? "%+g" : "%g", x);
+}
+
+static void amount_print(bool with_sign, double frames, double input_frames, double rate)
+{
+    number_print(with_sign, frames);
     printf(" frames, ");
-    printf(sign, input_frames);
+    number_print(with_sign, input_frames);
     printf(" input frames");
     if (rate > 0) {
         printf(", ");
-        printf(sign, 1e3 * input_frames / rate);
+        number_print(with_sign, 1e3 * input_frames / rate);
         printf(" ms");
     }
 }
@@ -118,16 +123,16 @@ static void output_print(const rill_plan *p, uint32_t i, enum latency_what what,
     const double besides = frames_besides(p, i, what), hop = hop_of(p, i);
     if (output_latency(p, i, what, &a, &l)) {
         printf("  %s of '%s': ", what_names[what], output_port(p, i)->info.name);
-        amount_print("%g", (double) l.frames + besides, l.input_frames + besides * hop, rate);
+        amount_print(false, (double) l.frames + besides, l.input_frames + besides * hop, rate);
         printf("\n");
         for (unsigned k = 0; k < l.n_parts; k++) {
             printf("    ");
-            amount_print("%+g", l.part[k].frames, l.part[k].input_frames, rate);
+            amount_print(true, l.part[k].frames, l.part[k].input_frames, rate);
             printf("  %s (%s)\n", l.part[k].node->name, l.part[k].node->op->name);
         }
         if (besides != 0) {
             printf("    ");
-            amount_print("%+g", besides, besides * hop, rate);
+            amount_print(true, besides, besides * hop, rate);
             printf("  besides, by late_frames of model.conf\n");
         }
     }
