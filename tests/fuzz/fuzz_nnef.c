@@ -2,6 +2,7 @@
 /* Any bytes as NNEF text: read, then typed. Tensor files take the same way when
  * the bytes begin like one. */
 #include "engine/typing/typed.h"
+#include "lib/cut.h"
 #include "models/nnef/dat.h"
 #include "models/nnef/nnef.h"
 #include "tests/fuzz/fuzz.h"
@@ -14,7 +15,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     struct arena a = { .limit_bytes = (size_t) 64 << 20 };
     struct dims *ds = dims_new();
     struct nnef_limits limits = nnef_limits_default;
-    struct nnef_source source = { .file = "fuzz", .text = (const char *) data, .n = n };
+    struct nnef_source source = {
+        .file = "fuzz", .text = (const char *) data, .n = n, .cut = graph_cut_to_frames
+    };
     struct mgraph m;
     struct tgraph t;
     struct tensor *dat;

@@ -158,6 +158,20 @@ static void test_center(void)
 #define HOP 480
 #define LATE (3 * HOP)
 
+/* Late by a frame of overlapping and the two that the nets look ahead, whatever is a part. */
+static void dfn3_lateness(const rill_model *m, const char *options)
+{
+    rill_plan *p = NULL;
+    rill_error err = { .text = "" };
+    rill_port port[2] = { { .struct_bytes = sizeof *port } };
+    if (rill_plan_new(&p, m, NULL, &err) == RILL_OK)
+        rill_plan_ports(p, port, 2);
+    CHECK(port[1].latency_samples == LATE && port[1].offset_num == -LATE,
+          "dfn3 with %s: latency %u, offset %d: %s", options, port[1].latency_samples,
+          port[1].offset_num, err.text);
+    rill_plan_unref(p);
+}
+
 static rill_model *dfn3_open(const char *options, rill_error *err)
 {
     size_t n = 0;
@@ -169,6 +183,8 @@ static rill_model *dfn3_open(const char *options, rill_error *err)
     file_write(test_path("dfn3", "model.conf"), text, strlen(text));
     rill_status s = rill_model_open(&m, test_path("dfn3", ""), err);
     CHECK(s == RILL_OK, "dfn3 with %s: %s", options, err->text);
+    if (s == RILL_OK)
+        dfn3_lateness(m, options);
     return s == RILL_OK ? m : NULL;
 }
 

@@ -319,7 +319,7 @@ static const struct oracle_case cases[] = {
       "captured",
       { "(Scan)", "input 1", "sees whole", "time" } },
     { "branches", branches, NULL, STREAMS },
-    { "rounds", rounds, NULL, { "(Loop)", "time axis", "Scan along time streams", NULL } },
+    { "rounds", rounds, NULL, { "(Loop)", "time axis", "one by one, it streams", NULL } },
 };
 
 /* ---- a state that starts from an input ---- */
