@@ -24,6 +24,8 @@ static const struct option {
     { "beam", 1, RILL_BEAM_MAX, false, OF_TEXT, offsetof(rill_sink_opts, beam) },
     { "stability", 0, 1, true, OF_TEXT, offsetof(rill_sink_opts, stability) },
     { "confidence", 0, 1, true, OF_TEXT, offsetof(rill_sink_opts, confidence) },
+    { "blank_penalty", -100, 100, true, OF(RILL_PORT_TRANSDUCER),
+      offsetof(rill_sink_opts, blank_penalty) },
     { "rule1_ms", 0, MS_MAX, false, OF_SPEECH, offsetof(rill_sink_opts, rule1_ms) },
     { "rule2_ms", 0, MS_MAX, false, OF_SPEECH, offsetof(rill_sink_opts, rule2_ms) },
     { "rule3_ms", 0, MS_MAX, false, OF_SPEECH, offsetof(rill_sink_opts, rule3_ms) },
