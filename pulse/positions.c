@@ -351,15 +351,6 @@ static struct position quotient(const struct position *a, const struct position 
     return y;
 }
 
-/* Of a Mod: its sign is the dividend's. */
-static bool takes_sign(const struct node *n)
-{
-    const struct attr_spec *a = n->op->attrs;
-    while (a->name && strcmp(a->name, "fmod") != 0)
-        a++;
-    return a->name && *(const int64_t *) ((const unsigned char *) n->attr + a->offset) != 0;
-}
-
 static struct position binary(const struct walk *w, const struct node *n, int rank)
 {
     struct position a = broadcast(w, n->in[0], rank), b = broadcast(w, n->in[1], rank), y = { 0 };
@@ -371,7 +362,7 @@ static struct position binary(const struct walk *w, const struct node *n, int ra
     b = as_whole(w, b);
     if (!a.e || !b.e || (is_float && node_is(n, OP_DIV)))
         return a.e && b.e ? quotient(&a, &b) : y;
-    if (node_is(n, OP_MOD) && takes_sign(n) &&
+    if (node_is(n, OP_MOD) && binary_attr_of(n)->fmod &&
         !dim_is(dim_ge(w->ps->dims, a.e, dim_int(w->ps->dims, 0)), 1))
         return y;
     if (run && !has_parts(&a) && !has_parts(&b))

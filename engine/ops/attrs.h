@@ -162,6 +162,11 @@ struct cumsum_attr {
     int64_t exclusive, reverse;
 };
 
+struct binary_attr {
+    int64_t fmod;  /* of Mod: the sign of the dividend */
+    int direction; /* of BitShift */
+};
+
 struct value_attr {
     const struct tensor *value;
 };
@@ -309,6 +314,12 @@ static inline const struct trilu_attr *trilu_attr_of(const struct node *n)
 
 /* ReverseSequence */
 static inline const struct reverse_attr *reverse_attr_of(const struct node *n)
+{
+    return n->attr;
+}
+
+/* Mod, BitShift */
+static inline const struct binary_attr *binary_attr_of(const struct node *n)
 {
     return n->attr;
 }

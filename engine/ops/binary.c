@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* binary.c - arithmetic, bitwise and logical ops of two or more inputs with broadcasting. Integers
  * wrap; a division by zero gives 0. */
+#include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
 
 #include <math.h>
 #include <string.h>
-
-struct binary_attr {
-    int64_t fmod;
-    int direction;
-};
 
 struct binary_def {
     struct op op;

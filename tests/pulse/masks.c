@@ -102,6 +102,13 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
     case BEFORE:
         return GB(b, "And", "", GB(b, "GreaterOrEqual", "", GB(b, "Sub", "", a->i, a->j), three),
                   GB(b, "LessOrEqual", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, 6)));
+    case EVEN:
+    case ODD: { /* from the sign of a remainder that is the dividend's */
+        uint32_t back = GB(b, "Mod", t->mask == EVEN ? "fmod=0" : "fmod=1",
+                           GB(b, "Sub", "", a->j, a->i), three);
+        return GB(b, "And", "", int_band(b, a->i, a->j, 7),
+                  GB(b, "LessOrEqual", "", back, t->mask == EVEN ? zero : gb_int(b, -1)));
+    }
     case ALL: return GB(b, "LessOrEqual", "", a->j, a->i);
     default: return int_band(b, a->i, a->j, 5);
     }

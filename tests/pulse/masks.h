@@ -20,6 +20,8 @@ struct written {
         TRIANGLES,
         CHUNKS,
         BEFORE,
+        EVEN,
+        ODD,
         ALL
     } mask;
     enum {

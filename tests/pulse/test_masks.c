@@ -23,6 +23,8 @@ static const struct written rows[] = {
     { .name = "a clipped distance", .mask = CLIPPED },
     { .name = "picked chunks", .mask = PICKED },
     { .name = "two triangles", .mask = TRIANGLES },
+    { .name = "remainders", .mask = EVEN },
+    { .name = "remainders of the dividend's sign", .mask = ODD, .laid = NAN_BEHIND },
     { .name = "chunks", .mask = CHUNKS, .laid = ADD },
     { .name = "frames before", .mask = BEFORE, .laid = NAN_BEHIND },
     { .name = "added", .laid = ADD },
