@@ -13,7 +13,7 @@
 #include <rill.h>
 
 #define PORTS_SETS_MAX 4 /* frames of an input beside the stream that may wait */
-#define PORTS_RESETS_MAX 16
+#define PORTS_RESETS_MAX 256
 #define PORTS_PULSES_WAIT 4 /* of input, at least */
 
 struct lane_port {

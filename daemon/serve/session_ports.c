@@ -418,8 +418,10 @@ void session_ports_reset(struct session *s, uint32_t req)
     if (sum == s->ports->reset_at)
         return; /* nothing came since the last reset */
     if (!command_put(s, COMMAND_RESET)) {
-        conn_error(s->conn, req, s->id, RILL__CODE__OVERLOADED, false,
-                   "too many resets ahead of the work");
+        s->req = req;
+        session_fail(
+            s, RILL__CODE__OVERLOADED,
+            "too many resets ahead of the work: frames that follow would join those before");
         return;
     }
     s->ports->reset_at = sum;

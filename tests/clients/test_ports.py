@@ -288,6 +288,27 @@ class Ports(unittest.TestCase):
             self.assertEqual(got, {0: want, 1: want, 2: want}, model)
             self.assertEqual(account.samples_in, 3 * 41)
 
+    def test_many_resets(self):
+        """As fast as they can be sent: each begins a sequence of its own, or the stream ends and says so."""
+        stream = self.client.open_ports("step_i64.rill")
+        for k in range(200):
+            stream.push(array.array("q", [k] * 6))
+            stream.reset()
+        stream.finish()
+        got = {}
+        for e in stream.events():
+            got[e.resets] = got.get(e.resets, b"") + e.data
+        self.assertEqual(got, {k: struct.pack("<6q", *[k] * 6) for k in range(200)})
+        stream = self.client.open_ports("step_i64.rill")
+        try:
+            for k in range(1000):
+                stream.push(array.array("q", [k] * 6))
+                stream.reset()
+            stream.finish()
+        except rc.Overloaded as e:
+            self.assertIn("too many resets", str(e))
+        self.client.ping()
+
     def test_reset_wants_it_set_anew(self):
         stream = self.client.open_ports("beside.rill")
         stream.push(array.array("q", [1]), "who")
