@@ -66,34 +66,55 @@ static size_t window_frames(const struct lane_port *q, unsigned n_like,
     return (size_t) larger(pulses, o->live ? ms : file);
 }
 
-static bool port_make(struct lane_ports *p, unsigned i, const rill_port *info,
-                      const struct lane_ports_opts *o)
+/* Everything of a port but its ring. */
+static void port_describe(const struct lane_ports *p, unsigned i, const rill_port *info,
+                          const struct lane_ports_opts *o, struct lane_port *q)
 {
-    struct lane_port *q = &p->list[i];
     unsigned n_like = info->is_input ? p->n_in : p->n - p->n_in;
     q->info = *info;
     q->frame_bytes = (size_t) info->width * info->element_bytes;
     q->is_set = info->is_input && !info->hop_num && !p->is_timeless;
     q->is_wanted = !info->is_input && o->is_wanted[i];
     q->window_frames = window_frames(q, n_like, o);
-    p->frames_bytes = larger(p->frames_bytes, info->pulse_frames * q->frame_bytes);
-    return (!info->is_input && !q->is_wanted) ||
-        ring_init(&q->ring, 1, q->window_frames * q->frame_bytes);
+}
+
+static void ports_count(struct lane_ports *p, const rill_port *info)
+{
+    while (p->n_in < p->n && info[p->n_in].is_input)
+        p->n_in++;
+    p->clock = ports_clock(info, p->n);
+    p->is_timeless = !p->n_in || !info[p->clock].hop_num;
+}
+
+size_t lane_ports_most(const rill_port *info, unsigned n, const struct lane_ports_opts *o)
+{
+    struct lane_ports p = { .n = n };
+    size_t bytes = 0, pulse = 0;
+    ports_count(&p, info);
+    for (unsigned i = 0; i < n; i++) {
+        struct lane_port q = { .frame_bytes = 0 };
+        port_describe(&p, i, &info[i], o, &q);
+        if (info[i].is_input || q.is_wanted)
+            bytes += ring_cap(q.window_frames * q.frame_bytes);
+        pulse = larger(pulse, info[i].pulse_frames * q.frame_bytes);
+    }
+    return bytes + pulse;
 }
 
 static bool ports_make(struct lane_ports *p, const rill_port *info, const struct lane_ports_opts *o)
 {
     unsigned n_set = 0;
-    while (p->n_in < p->n && info[p->n_in].is_input)
-        p->n_in++;
+    ports_count(p, info);
     p->list = calloc(p->n + 1u, sizeof *p->list);
-    p->clock = ports_clock(info, p->n);
-    p->is_timeless = !p->n_in || !info[p->clock].hop_num;
     p->uneven = -1;
     for (unsigned i = 0; p->list && i < p->n; i++) {
-        if (!port_make(p, i, &info[i], o))
+        struct lane_port *q = &p->list[i];
+        port_describe(p, i, &info[i], o, q);
+        p->frames_bytes = larger(p->frames_bytes, info[i].pulse_frames * q->frame_bytes);
+        if ((info[i].is_input || q->is_wanted) &&
+            !ring_init(&q->ring, 1, q->window_frames * q->frame_bytes))
             return false;
-        n_set += p->list[i].is_set;
+        n_set += q->is_set;
     }
     size_t command_bytes = (1 + p->n_in) * sizeof(uint64_t);
     p->command = malloc(command_bytes);

@@ -61,6 +61,8 @@ struct lane_ports_opts {
 struct lane_ports *lane_ports_new(const rill_plan *p, const struct lane_ports_opts *o);
 struct lane_ports *lane_ports_free(struct lane_ports *p); /* takes and returns NULL */
 size_t lane_ports_bytes(const struct lane_ports *p);
+/* No less than the rings of such a lane take; nothing is allocated. */
+size_t lane_ports_most(const rill_port *ports, unsigned n, const struct lane_ports_opts *o);
 /* The longest time that a pulse lasts; 0: no input states its rate. */
 double lane_ports_pulse_us(const rill_port *ports, unsigned n, unsigned clock);
 /* Whether frames of all ports can be told and sent; text: why not. */

@@ -18,12 +18,19 @@ struct ring {
     _Alignas(64) _Atomic uint64_t tail; /* written by the reader */
 };
 
-/* Room for at least n items; pages are touched here, not later. False without memory. */
-static inline bool ring_init(struct ring *r, size_t item_bytes, size_t n)
+/* The room that a ring of at least n items has. */
+static inline size_t ring_cap(size_t n)
 {
     size_t cap = 16;
     while (cap < n)
         cap *= 2;
+    return cap;
+}
+
+/* Room for at least n items; pages are touched here, not later. False without memory. */
+static inline bool ring_init(struct ring *r, size_t item_bytes, size_t n)
+{
+    size_t cap = ring_cap(n);
     r->mem = malloc(cap * item_bytes);
     if (!r->mem)
         return false;

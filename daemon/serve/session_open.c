@@ -232,13 +232,14 @@ static bool lane_make(struct session *s)
     return true;
 }
 
-/* Makes the lane and charges its memory. The size of the model's state is known before and is
- * claimed first, so that a large one is refused before it is allocated; that of rings and sinks is
- * known afterwards. OK without a lane: malloc failed. */
+/* Makes the lane and charges its memory. The size of the model's state, and of the rings of ports,
+ * is known before and is claimed first, so that a large one is refused before it is allocated; that
+ * of other rings and of sinks is known afterwards. OK without a lane: malloc failed. */
 static enum memory_answer lane_claim(struct session *s)
 {
     struct daemon *d = s->daemon;
-    size_t state_bytes = (size_t) s->model->plan_info.stream_bytes;
+    size_t state_bytes =
+        (size_t) s->model->plan_info.stream_bytes + (s->ports ? session_ports_most(s) : 0);
     enum memory_answer a = memory_claim(d, s->owner, MEMORY_STREAMS, state_bytes);
     if (a != MEMORY_OK)
         return a;
@@ -309,6 +310,7 @@ static void on_loaded(void *arg, struct model *m)
         account_refused(d, model_failed_code(m));
         session_fail(s, model_failed_code(m), m->error.text);
     } else if ((why = model_refuse(s, &code, text))) {
+        account_refused(d, code);
         session_fail(s, code, why);
     } else if ((quota = quota_run(s, s->live ? (double) m->rtf : 0))) {
         account_refused(d, RILL__CODE__QUOTA);

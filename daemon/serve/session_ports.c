@@ -108,16 +108,39 @@ static bool session_ports_make(struct session *s, const struct lane_ports *l)
     return p->list && p->command && p->part;
 }
 
+/* What a lane is made by; the caller frees both lists, which are NULL without memory. */
+static struct lane_ports_opts lane_opts(const struct session *s, rill_port **ret_ports,
+                                        unsigned *ret_n, bool **ret_wanted)
+{
+    rill_port *ports = plan_ports(s->model->lane.plan, ret_n);
+    bool *wanted = calloc(*ret_n + 1u, sizeof *wanted);
+    for (unsigned i = 0; ports && wanted && i < *ret_n; i++)
+        wanted[i] = wants(s->ports, &ports[i]);
+    *ret_ports = ports;
+    *ret_wanted = wanted;
+    return (struct lane_ports_opts) { .live = s->live,
+                                      .window_ms = s->daemon->conf->limits_live_window_ms,
+                                      .is_wanted = wanted };
+}
+
+size_t session_ports_most(const struct session *s)
+{
+    rill_port *ports;
+    bool *wanted;
+    unsigned n = 0;
+    const struct lane_ports_opts o = lane_opts(s, &ports, &n, &wanted);
+    size_t bytes = ports && wanted ? lane_ports_most(ports, n, &o) : 0;
+    free(ports);
+    free(wanted);
+    return bytes;
+}
+
 struct lane *session_ports_lane(struct session *s)
 {
+    rill_port *ports;
+    bool *wanted;
     unsigned n = 0;
-    rill_port *ports = plan_ports(s->model->lane.plan, &n);
-    bool *wanted = calloc(n + 1u, sizeof *wanted);
-    const struct lane_ports_opts o = { .live = s->live,
-                                       .window_ms = s->daemon->conf->limits_live_window_ms,
-                                       .is_wanted = wanted };
-    for (unsigned i = 0; ports && wanted && i < n; i++)
-        wanted[i] = wants(s->ports, &ports[i]);
+    const struct lane_ports_opts o = lane_opts(s, &ports, &n, &wanted);
     struct lane *l = ports && wanted ? lane_new_ports(&s->model->lane, &o) : NULL;
     free(ports);
     free(wanted);

@@ -34,6 +34,8 @@ void session_ports_want_free(struct session_ports *p);
 void session_ports_free(struct session *s);
 /* Why the model cannot be streamed so; NULL: it can, and *ret_code is not written. */
 const char *session_ports_refuse(struct session *s, Rill__Code *ret_code, char text[512]);
+/* No less than its lane takes beside the model's state. */
+size_t session_ports_most(const struct session *s);
 /* NULL without memory. */
 struct lane *session_ports_lane(struct session *s);
 void session_ports_opened(struct session *s); /* sends it */
