@@ -275,14 +275,6 @@ static bool outputs_take(struct lane *l)
     return all;
 }
 
-static bool outputs_wait(const struct lane_ports *p)
-{
-    for (unsigned i = p->n_in; i < p->n; i++)
-        if (p->list[i].is_wanted && ring_used(&p->list[i].ring))
-            return true;
-    return false;
-}
-
 /* ---- steps ---- */
 
 static bool inputs_are_full(const struct lane_ports *p)
@@ -318,7 +310,7 @@ bool ports_begin(struct lane *l, enum lane_result *ret)
         *ret = LANE_ENDED;
         return false;
     }
-    p->waits_for_read &= outputs_wait(p);
+    p->waits_for_read &= ring_used(&l->recs) > 0;
     if (p->waits_for_read || ring_room(&l->recs) < RECS_SPARE || !outputs_take(l))
         return false;
     if (l->phase == FEED && inputs_push(l))

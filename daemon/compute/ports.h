@@ -47,7 +47,7 @@ struct lane_ports {
     unsigned char *frames;        /* a pulse of the largest port: the worker's */
     size_t frames_bytes;
     bool is_resetting;   /* the segment ends at a reset */
-    bool waits_for_read; /* frames of the segment before wait to be read */
+    bool waits_for_read; /* that the stream was reset: no frame comes before that was */
     int uneven;          /* once DONE was written: an input that has more frames than others; -1 */
 };
 
