@@ -157,6 +157,60 @@ V16_UNROLLED void FN(conv_three)(float *restrict y, const float *restrict x,
 }
 #endif
 
+#ifdef V16_SHIFTS
+/* Three taps around each of up to 16 places, of three lines that are a row apart: a line serves all
+ * rows that read it, and neighbours come from the registers. */
+static bool FN(conv_is_short)(const struct kern_conv_lines *lines, const struct kern_conv *c,
+                              const struct kern_rows *many)
+{
+    const struct kern_conv_line *l = lines->line;
+    return c->n_taps == 3 && c->stride == 1 && c->n_in == c->n && c->n <= 16 && c->step == 1 &&
+        c->first == -1 && lines->n == 3 && many->n > 1 && l[1].x == l[0].x + (ptrdiff_t) many->x &&
+        l[2].x == l[1].x + (ptrdiff_t) many->x;
+}
+
+V16_UNROLLED void FN(short_rows)(float *y, const float *x, const v16 *w, v16 bias, size_t n,
+                                 size_t step, const int rows)
+{
+    const v16 zero = v16_set1(0);
+    const uint32_t inside = (1u << n) - 1;
+    v16 acc[4];
+    V16_UNROLL for (int r = 0; r < rows; r++)
+        acc[r] = bias;
+    V16_UNROLL for (int i = 0; i < rows + 2; i++) {
+        v16 p = v16_load_mask(x + (size_t) i * step, inside), up = v16_up(p, zero),
+            down = v16_down(p, zero);
+        V16_UNROLL for (int r = 0; r < rows; r++)
+            if (i - r >= 0 && i - r < 3) {
+                acc[r] = v16_fma(w[3 * (i - r)], up, acc[r]);
+                acc[r] = v16_fma(w[3 * (i - r) + 1], p, acc[r]);
+                acc[r] = v16_fma(w[3 * (i - r) + 2], down, acc[r]);
+            }
+    }
+    V16_UNROLL for (int r = 0; r < rows; r++)
+        v16_store_n(y + (size_t) r * n, acc[r], n);
+}
+
+static void FN(conv_short)(float *restrict y, size_t ldy, const float *restrict x,
+                           const float *restrict weights, const float *restrict bias,
+                           const struct kern_conv_lines *lines, const struct kern_conv *c,
+                           const struct kern_rows *many)
+{
+    const size_t n = c->n, step = many->x;
+    x += lines->line[0].x;
+    for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group, weights += lines->n_weights) {
+        v16 w[9], start = v16_set1(bias ? bias[g] : 0);
+        size_t r = 0;
+        V16_UNROLL for (int k = 0; k < 9; k++)
+            w[k] = v16_set1(weights[lines->line[k / 3].w + (size_t) (k % 3)]);
+        for (; r + 4 <= many->n; r += 4)
+            FN(short_rows)(y + r * n, x + r * step, w, start, n, step, 4);
+        for (; r < many->n; r++)
+            FN(short_rows)(y + r * n, x + r * step, w, start, n, step, 1);
+    }
+}
+#endif
+
 static void FN(conv_depth_f32)(float *restrict y, size_t ldy, const float *restrict x,
                                const float *restrict w, const float *restrict bias,
                                const struct kern_conv_lines *lines, const struct kern_conv *c,
@@ -171,6 +225,12 @@ static void FN(conv_depth_f32)(float *restrict y, size_t ldy, const float *restr
             else
                 FN(conv_three)(y, x, w, bias ? bias + g : bias, lines, c, many, true);
         }
+        return;
+    }
+#endif
+#ifdef V16_SHIFTS
+    if (FN(conv_is_short)(lines, c, many)) {
+        FN(conv_short)(y, ldy, x, w, bias, lines, c, many);
         return;
     }
 #endif

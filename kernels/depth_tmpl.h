@@ -52,6 +52,29 @@ V16_UNROLLED void FN(depth_tile)(float *restrict y, const float *restrict x, con
         }
 }
 
+#ifdef V8_MASKS
+/* The same of up to 8 places: twice as many rows. */
+V16_UNROLLED void FN(depth_half)(float *restrict y, const float *restrict x, const float *restrict w,
+                                 float bias, const struct kern_conv_lines *lines, size_t n,
+                                 size_t step, const uint32_t *mask, const ptrdiff_t *at,
+                                 const int taps, const int rows)
+{
+    v8 acc[2 * DEPTH_SUMS], start = v8_set1(bias);
+    EACH_ROW
+        acc[r] = start;
+    for (size_t l = 0; l < lines->n; l++) {
+        const float *xl = x + lines->line[l].x, *wl = w + lines->line[l].w;
+        EACH_TAP {
+            v8 wk = v8_set1(wl[k]);
+            EACH_ROW
+                acc[r] = v8_fma(wk, v8_load_mask(xl + at[k] + (size_t) r * step, mask[k]), acc[r]);
+        }
+    }
+    EACH_ROW
+        v8_store_n(y + (size_t) r * n, acc[r], n);
+}
+#endif
+
 /* even: every second place is read */
 V16_UNROLLED void FN(depth_run)(float *restrict y, size_t ldy, const float *restrict x,
                                 const float *restrict w, const float *restrict bias,
@@ -72,6 +95,11 @@ V16_UNROLLED void FN(depth_run)(float *restrict y, size_t ldy, const float *rest
                    taps, vecs, even, now)
     for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group, w += lines->n_weights) {
         size_t r = 0;
+#ifdef V8_MASKS
+        for (; vecs == 1 && !even && c->n <= 8 && r + 2 * DEPTH_SUMS <= many->n; r += 2 * DEPTH_SUMS)
+            FN(depth_half)(y + r * c->n, x + r * many->x, w, bias ? bias[g] : 0, lines, c->n, many->x,
+                           mask, at, taps, 2 * DEPTH_SUMS);
+#endif
         for (; most > 1 && r + (size_t) most <= many->n; r += (size_t) most)
             ROWS(most);
         for (; r < many->n; r++)

@@ -373,6 +373,9 @@ V16_INLINE v16 v16_load_even(const float *p, uint32_t mask)
     return (v16) { even8(a.lo, a.hi), even8(b.lo, b.hi) };
 }
 
+#define V8_MASKS
+V16_INLINE v8 v8_load_mask(const float *p, uint32_t mask) { return load_mask8(p, mask); }
+
 #define V16_PARTS
 V16_INLINE __m256i mask8(uint32_t mask)
 {

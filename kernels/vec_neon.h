@@ -283,6 +283,11 @@ static inline float32x4_t quad_load_mask(const float *p, uint32_t mask)
 /* Lanes whose bit is not set are zero, and not read. */
 static inline v16 v16_load_mask(const float *p, uint32_t mask)
     EACH_QUAD(v16, quad_load_mask(p + 4 * i, mask >> 4 * i))
+#define V8_MASKS
+static inline v8 v8_load_mask(const float *p, uint32_t mask)
+{
+    return (v8) { quad_load_mask(p, mask), quad_load_mask(p + 4, mask >> 4) };
+}
 /* p[0], p[2], p[4], p[6]; p[7] is not read. */
 static inline float32x4_t quad_load_even(const float *p, uint32_t mask)
 {

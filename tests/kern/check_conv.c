@@ -143,7 +143,9 @@ static void depth_check(struct check *t, const struct kern_conv *c, size_t n_lin
     struct conv v = { .kern = &t->ref, .c = *c, .n_outs = 1, .ldy = n_rows * c->n + 3 };
     const struct kern_rows rows = { n_rows, c->n_in };
     kern_conv_set(&v.c, v.mask);
-    lines_set(&v, n_lines);
+    v.lines = (struct kern_conv_lines) { v.line, n_lines, n_lines * c->n_taps };
+    for (size_t l = 0; l < n_lines; l++)
+        v.line[l] = (struct kern_conv_line) { (ptrdiff_t) (l * c->n_in), l * c->n_taps };
     v.c.n_groups = 2;
     v.c.x_group = (n_lines + n_rows) * c->n_in;
     const size_t n_y = 2 * v.ldy, n_raw = 2 * v.lines.n_weights;
@@ -181,6 +183,7 @@ static void depths_check(struct check *t, size_t n, size_t stride)
                                          .n_in = reach > 2 * (taps / 2) ? reach - taps / 2 * 2 : 1,
                                          .n = n };
             depth_check(t, &c, 1 + rows % 4, rows);
+            depth_check(t, &c, 3, rows);
         }
 }
 
