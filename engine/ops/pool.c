@@ -303,9 +303,10 @@ static int64_t taps_counted(const struct pool_attr *a, const struct window3 *g, 
 #define FEW_TAPS 64 /* whose sum is near enough in f32 */
 #define MASKS_MAX ((int64_t) 1 << 20)
 
+/* Places that are further apart are no vectors. */
 static bool few_taps(const struct window3 *g)
 {
-    return g->n_kernel <= FEW_TAPS;
+    return g->n_kernel <= FEW_TAPS && g->stride[2] <= 2;
 }
 
 static row_fn *row_find(const struct prep *c, const struct window3 *g)
