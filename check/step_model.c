@@ -4,6 +4,8 @@
 #include "engine/graph/subst.h"
 #include "engine/typing/typed.h"
 #include "models/network/network.h"
+#include "models/nnef/nnef.h"
+#include "models/tarball.h"
 #include "lib/pipeline.h"
 #include "lib/transform.h"
 
@@ -11,6 +13,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TEXT_ARCHIVE_BYTES_MAX ((uint64_t) 4 << 30)
 
 /* ---- declarations ---- */
 
@@ -256,15 +262,56 @@ struct declared_file {
     const struct step_decl *d;
 };
 
+bool step_model_is_text(const char *path)
+{
+    struct stat st;
+    struct folder f;
+    if (tarball_is(path))
+        return true;
+    if (stat(path, &st) != 0 || !S_ISDIR(st.st_mode) || folder_open(&f, path, NULL) != RILL_OK)
+        return false;
+    bool bare = folder_has(&f, "graph.nnef") && !folder_has(&f, "model.conf");
+    folder_close(&f);
+    return bare;
+}
+
+/* graph.nnef of a folder or an archive */
+static rill_status text_read(const char *path, struct mgraph *ret, struct arena *a,
+                             struct dims *dims, rill_error *err)
+{
+    struct folder folder;
+    const uint8_t *text;
+    struct nnef_source source = { .file = "graph.nnef", .folder = &folder };
+    TRY(tarball_is(path) ? tarball_open(&folder, path, a, TEXT_ARCHIVE_BYTES_MAX, err)
+                         : folder_open(&folder, path, err));
+    rill_status s = folder_has(&folder, "model.conf")
+        ? err_set(err, RILL_UNSUPPORTED, "a model.conf says what its ports mean")
+        : folder_read(&folder, source.file, a, nnef_limits_default.text_bytes, &text, &source.n,
+                      err);
+    if (s == RILL_OK) {
+        source.text = (const char *) text;
+        s = mgraph_from_nnef(ret, a, dims, &source, NULL, err);
+    }
+    folder_close(&folder);
+    return s;
+}
+
+static rill_status network_read(const char *path, struct mgraph *ret, struct arena *a,
+                                struct dims *dims, rill_error *err)
+{
+    struct bytes b = { 0 };
+    TRY(bytes_from_file(&b, path, 0, err));
+    rill_status s = mgraph_from_network(ret, a, dims, &b, err);
+    bytes_drop(&b);
+    return s;
+}
+
 static rill_status file_read(void *arg, bool declared, struct mgraph *ret, struct arena *a,
                              struct dims *dims, rill_error *err)
 {
     const struct declared_file *f = arg;
-    struct bytes b = { 0 };
-    TRY(bytes_from_file(&b, f->path, 0, err));
-    rill_status s = mgraph_from_network(ret, a, dims, &b, err);
-    bytes_drop(&b);
-    TRY(s);
+    TRY(step_model_is_text(f->path) ? text_read(f->path, ret, a, dims, err)
+                                    : network_read(f->path, ret, a, dims, err));
     if (declared)
         TRY(shapes_apply(&ret->g, f->d, err));
     return consts_apply(&ret->g, f->d, err);

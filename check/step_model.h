@@ -54,10 +54,14 @@ rill_status step_decl_find_states(struct step_decl *d, const char *path,
 /* Frees all that; a model that was opened with d borrows it and goes first. */
 void step_decl_drop(struct step_decl *d);
 
-/* Opens an ONNX or .tflite file as a model without a time axis: each run takes every input whole.
- * State outputs stay outputs as well. Then opts are applied. A stream that they name is time, and
- * so is a symbol of the declared shapes that is named like it. Names that the file does not have
- * are refused with the ones it has. */
+/* Whether the path is a folder or an archive of NNEF, which no model.conf stands beside as far as
+ * the name tells. */
+bool step_model_is_text(const char *path);
+
+/* Opens an ONNX or .tflite file, or such a text, as a model without a time axis: each run takes
+ * every input whole. State outputs stay outputs as well. Then opts are applied. A stream that they
+ * name is time, and so is a symbol of the declared shapes that is named like it. Names that the
+ * file does not have are refused with the ones it has. */
 rill_status step_model_open(rill_model **ret, const char *path, const struct step_decl *d,
                             const rill_model_opts *opts, rill_error *reterr);
 #endif

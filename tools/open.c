@@ -70,7 +70,7 @@ rill_status open_find_states(struct step_decl *d, const char *path, const struct
                              rill_error *reterr)
 {
     const rill_model_opts opts = open_opts_of(o);
-    if (o->states.n || !is_network(path))
+    if (o->states.n || !(is_network(path) || step_model_is_text(path)))
         return RILL_OK;
     TRY(step_decl_find_states(d, path, &opts, reterr));
     if (d->found)
@@ -84,7 +84,7 @@ static rill_status declared_open(rill_model **ret, const char *name, const struc
     static struct step_decl d; /* names are borrowed by the model: a command opens one */
     const rill_model_opts opts = open_opts_of(o);
     TRY(open_decl_add(&d, o, reterr));
-    if (o->declares && is_network(name) && access(name, R_OK) == 0)
+    if (o->declares && access(name, R_OK) == 0)
         open_find_states(&d, name, o, NULL); /* what is wrong is told below */
     if (!d.n_shapes && !d.n_consts && !d.n_states) {
         rill_status s = library_open(ret, name, &opts, reterr);
