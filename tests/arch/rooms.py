@@ -45,7 +45,7 @@ models/export               ops models/onnx
 models/recogniser           models models/onnx engine/base
 lib                         engine pulse models models/network models/nnef models/recogniser
 sinks                       engine/base models rill.h
-check                       engine pulse models models/network lib sinks
+check                       engine pulse models models/network models/nnef lib sinks
 tools/quantize              engine models models/onnx models/nnef check
 clients/c
 daemon/base                 rill.h

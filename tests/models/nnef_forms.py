@@ -216,6 +216,10 @@ def dialect():
                         "d = tract_core_store(v, v * 2.0, id = 'a'); y = tract_core_force_eval([v, d], slots = [1]);"),
         {"x": ("f", (3, 2), [1.0, 1.0, 10.0, 20.0, 0.5, 0.25])},
         {"y": ("f", (3, 2), [2.0, 3.0, 14.0, 26.0, 28.5, 52.25])}, tract=True, options=["-n", "3"])
+    run("states by their names", graph("x = external<scalar>(shape = [2]); cached_0 = external<scalar>(shape = [2]);"
+                                       "new_cached_0 = x + cached_0; y = new_cached_0 * 2.0;", "x, cached_0", "y, new_cached_0"),
+        {"x": ("f", (3, 2), [1.0, 2.0, 10.0, 20.0, 0.5, 0.25])}, {"y": ("f", (3, 2), [2.0, 4.0, 22.0, 44.0, 23.0, 44.5])},
+        options=["-n", "3"])
     for text, words in (("y = tract_core_store(x, x, id = 'a');", "was not loaded"),
                         ("s = tract_core_load(x, id = 'a'); y = s;", "expected a constant"),
                         ("s = tract_core_load([1.0], id = 'a'); y = tract_core_store(s, x, id = 'a');", "is stored as"),
