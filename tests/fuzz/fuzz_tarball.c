@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as an archive: what opens is read to its ends. */
+/* Any bytes as an archive, in a file and in memory: what opens is read to its ends. */
 #include "models/tarball.h"
 #include "tests/fuzz/fuzz.h"
 
@@ -8,6 +8,30 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
+
+/* Whether a part of the path is "..". */
+static bool leads_out(const char *name)
+{
+    for (const char *at = name; at; at = strchr(at, '/')) {
+        at += *at == '/';
+        if (!strncmp(at, "..", 2) && (at[2] == '/' || !at[2]))
+            return true;
+    }
+    return false;
+}
+
+static void files_check(struct folder *f, struct arena *a)
+{
+    rill_error err;
+    for (const struct folder_file *file = f->built_in; file->name; file++) {
+        const uint8_t *bytes;
+        size_t got;
+        if (folder_read(f, file->name, a, 1 << 20, &bytes, &got, &err) || bytes[got] ||
+            leads_out(file->name))
+            abort();
+    }
+    folder_close(f);
+}
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 {
@@ -19,17 +43,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
     if (fd < 0 || write(fd, data, n) != (ssize_t) n)
         abort();
     snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
-    if (tarball_open(&f, path, &a, 1 << 20, &err) == RILL_OK) {
-        for (const struct folder_file *file = f.built_in; file->name; file++) {
-            const uint8_t *bytes;
-            size_t got;
-            if (folder_read(&f, file->name, &a, 1 << 20, &bytes, &got, &err) || bytes[got] ||
-                strstr(file->name, "..") == file->name)
-                abort();
-        }
-        folder_close(&f);
-    }
+    rill_status from_file = tarball_open(&f, path, &a, 1 << 20, &err);
+    if (from_file == RILL_OK)
+        files_check(&f, &a);
+    rill_status from_bytes = tarball_of(&f, "fuzz", data, n, &a, 1 << 20, &err);
+    if (from_bytes == RILL_OK)
+        files_check(&f, &a);
     close(fd);
+    if ((from_file == RILL_OK) != (from_bytes == RILL_OK))
+        abort();
     arena_drop(&a);
     return 0;
 }

@@ -11,7 +11,7 @@ folder=$(cd "$1" && pwd)
 seconds=${2:-600}
 shift $(($# < 2 ? $# : 2))
 top=$(cd "$(dirname "$0")/../.." && pwd)
-[ $# -gt 0 ] || set -- daemon_conf frame http law model_conf nnef onnx planfile pulse resample session tflite tokens
+[ $# -gt 0 ] || set -- daemon_conf frame http law model_conf nnef onnx planfile pulse resample session tarball tflite tokens
 build=$folder/build
 export ASAN_OPTIONS="detect_leaks=1:allocator_may_return_null=1"
 export UBSAN_OPTIONS="print_stacktrace=1:halt_on_error=1"
