@@ -6,6 +6,7 @@
 #include "engine/late/op.h"
 #include "engine/typing/interp.h"
 #include "lib/model.h"
+#include "models/onnx/reader.h"
 #include "tools/open.h"
 #include "tools/run.h"
 #include "tools/run_daemon.h"
@@ -53,6 +54,22 @@ static rill_status no_memory(struct job *j)
 
 /* ---- what is asked of the graph ---- */
 
+/* An op of the engine, or one that files have and that becomes others. */
+static rill_status op_known(struct job *j, const char *option, const char *name, size_t n)
+{
+    struct onnx_op_row row;
+    const char *text = arena_printf(&j->arena, "%.*s", (int) n, name);
+    if (!text)
+        return no_memory(j);
+    bool known = op_find(text) != NULL;
+    for (unsigned i = 0; !known && onnx_op_at(i, &row); i++)
+        known = !strcmp(row.name, text);
+    return known
+        ? RILL_OK
+        : err_set(&j->err, RILL_INVALID,
+                  "%s: there is no op '%.60s' (rill inspect --ops lists them)", option, text);
+}
+
 static rill_status op_counts_check(struct job *j, const struct run_op *ops, unsigned n)
 {
     for (unsigned i = 0; i < j->op_counts.n; i++) {
@@ -63,6 +80,7 @@ static rill_status op_counts_check(struct job *j, const struct run_op *ops, unsi
         if (want < 0 || end == equals + 1 || *end)
             return err_set(&j->err, RILL_INVALID, "--assert-op-count takes OP=N, not '%.80s'",
                            item);
+        TRY(op_known(j, "--assert-op-count", item, (size_t) (equals - item)));
         for (unsigned k = 0; k < n; k++)
             if (strlen(run_op_name(&ops[k])) == (size_t) (equals - item) &&
                 !strncmp(run_op_name(&ops[k]), item, (size_t) (equals - item)))
@@ -90,6 +108,9 @@ static rill_status ops_check(struct job *j, const struct graph *g)
     unsigned n;
     struct run_op *ops = run_ops(g, &n);
     rill_status s = op_counts_check(j, ops, n);
+    for (const char *at = j->only_ops; s == RILL_OK && at && *at;
+         at += strcspn(at, ","), at += *at == ',')
+        s = op_known(j, "--assert-only-ops", at, strcspn(at, ","));
     for (unsigned i = 0; s == RILL_OK && j->only_ops && i < n; i++)
         if (!op_listed(j->only_ops, ops[i].op->name)) {
             printf("FAIL: %u nodes of %s, which is none of %s\n", ops[i].nodes, ops[i].op->name,
@@ -565,6 +586,10 @@ static int run(const struct command *cmd, int argc, char **argv)
         return -n;
     if (j.pass && strcmp(j.pass, "typed") != 0 && strcmp(j.pass, "decluttered") != 0)
         return tool_fail(cmd, TOOL_USAGE, "--pass is typed or decluttered, not '%.60s'", j.pass);
+    if (j.json && !j.audit)
+        return tool_fail(cmd, TOOL_USAGE, "--json goes with --audit");
+    if (j.not_cumulative && !j.reference)
+        return tool_fail(cmd, TOOL_USAGE, "--not-cumulative goes with --compare");
     if (j.daemon || j.socket)
         return daemon_run(&j, argv[0]);
     rill_status s = job_run(&j, argv[0]);

@@ -267,6 +267,25 @@ uint32_t rotary_put(struct emitter *e, uint32_t x, uint32_t cosine, uint32_t sin
     return emit(e, "Reshape", y, emit_list(e, 0, 0, 0, -1));
 }
 
+/* Of com.microsoft's, which may leave their number open: twice the cosines of a frame; 0: unknown.
+ */
+static int64_t head_width(const struct conversion *l)
+{
+    if (!*l->domain || !convert_has(l, IN_COS))
+        return 0;
+    const struct fact *cosines = &l->scope->g->wires[l->in[IN_COS]].fact;
+    const bool known = cosines->type && cosines->rank == 2 && dim_is_const(cosines->shape[1]);
+    return known ? 2 * dim_value(cosines->shape[1]) : 0;
+}
+
+/* x [batch, frames, heads side by side] with an axis of heads */
+static uint32_t heads_apart(struct emitter *e, uint32_t x, int64_t heads)
+{
+    x = emit_turned(e, x, (const int64_t[]) { 0, 1, 2 }, 3);
+    return emit(e, "Reshape", x,
+                heads ? emit_list(e, 0, 0, heads, -1) : emit_list(e, 0, 0, -1, head_width(e->l)));
+}
+
 rill_status up_rotary(struct conversion *l)
 {
     struct emitter e = { l, RILL_OK };
@@ -275,15 +294,13 @@ rill_status up_rotary(struct conversion *l)
     const int rank = convert_rank(l, IN_X);
     const bool joined = rank == 3 || (rank < 0 && heads);
     TRY(convert_inputs_check(l, 3, 4, 0x7));
-    if (width < 0 || width % 2 || (joined && heads < 1))
+    if (width < 0 || width % 2 || heads < 0 || (joined && !heads && (width || !head_width(l))))
         return convert_fail(l, RILL_MALFORMED,
                             "wants an even rotary_embedding_dim, and num_heads "
                             "where its input has rank 3");
     uint32_t x = l->in[IN_X];
-    if (joined) {
-        x = emit_turned(&e, x, (const int64_t[]) { 0, 1, 2 }, 3);
-        x = emit(&e, "Reshape", x, emit_list(&e, 0, 0, heads, -1));
-    }
+    if (joined)
+        x = heads_apart(&e, x, heads);
     const int64_t beside = joined ? 2 : 1;
     uint32_t cosine = angles(&e, IN_COS, beside), sine = angles(&e, IN_SIN, beside);
     uint32_t y = rotary_put(&e, width ? last_sliced(&e, x, 0, width, 1) : x, cosine, sine,

@@ -86,8 +86,13 @@ static rill_status skip_norm(struct conversion *l, const char *engine, unsigned 
         sum = emit(&e, "Add", sum, l->in[bias]);
     uint32_t in[] = { sum, l->in[2], n_gain > 1 && convert_has(l, 3) ? l->in[3] : WIRE_NONE };
     TRY(emit_output(&e, SKIP_SUM, sum));
+    const unsigned most = n_gain > 1 ? SKIP_SUM : 1;
+    for (unsigned i = most; i < l->n_out && i < SKIP_SUM; i++)
+        if (l->out[i] != WIRE_NONE)
+            return convert_fail(l, RILL_UNSUPPORTED,
+                                "output %u is for training; export the model for inference", i);
     return convert_emit(l, engine, &epsilon, 1, in, 1 + n_gain, l->out,
-                        l->n_out < SKIP_SUM ? l->n_out : SKIP_SUM);
+                        l->n_out < most ? l->n_out : most);
 }
 
 rill_status up_skip_layer_norm(struct conversion *l)

@@ -65,6 +65,13 @@ ran 1 "FAIL: 97 nodes of MatMul, not 98" --assert-op-count MatMul=98
 ran 1 "FAIL: 97 nodes of Tanh, which is none of MatMul,Concat,Add,Slice" --assert-only-ops MatMul,Concat,Add,Slice
 ran 3 "takes OP=N, not 'MatMul'" --assert-op-count MatMul
 ran 0 "MatMul *97 .*%" --profile
+ran 3 "there is no op 'MatMull'" --assert-op-count MatMull=0
+ran 3 "there is no op 'Ad'" --assert-only-ops MatMul,Ad
+ran 0 "" --audit --assert-op-count Attention=0
+ran 3 "dump: no wire is called 'zzz\*'" --dump "zzz*"
+ran 3 "dump-op: no node is of op 'LSTM'" --dump-op LSTM
+ran 2 "json goes with --audit" --json
+ran 2 "not-cumulative goes with --compare" --not-cumulative
 
 # ---- what is bad
 head -c 60 "$dir/x.npy" >"$dir/cut.npy"

@@ -366,6 +366,21 @@ def vendor_turned():
     c.save()
 
 
+def vendor_open():
+    """What files leave open: the sum beside a norm, how many heads are turned, the rank of counts that come out of a sum."""
+    c = Case("vendor_open", 17)
+    x, more = c.numbers("x", [2, 4, 32]), c.numbers("more", [2, 4, 32])
+    c.nodes.append(helper.make_node("SkipSimplifiedLayerNormalization", [x, more, table(c, 32)], ["norm", "", "", "sum"],
+                                    domain=MICROSOFT, epsilon=1e-3))
+    c.output("norm"), c.output("sum")
+    places = c.input("places", [2, 4], np.array([[0, 1, 2, 3], [5, 4, 3, 2]]))
+    c.output(vendor(c, "RotaryEmbedding", x, places, table(c, 6, 8), table(c, 6, 8)))
+    mask = c.op("Cast", c.input("mask", [2, 4], np.array([[1, 1, 1, 1], [1, 1, 0, 0]])), to=T.INT32)
+    counts = c.op("ReduceSum", mask, c.const([1]), keepdims=0)
+    c.output(vendor(c, "Attention", x, table(c, 32, 24), table(c, 24), counts, num_heads=2))
+    c.save()
+
+
 def vendor_last():
     """Convolutions and pools of bytes with the channels behind the places, and rows of a table in blocks."""
     c = Case("vendor_last", 17)
@@ -1169,7 +1184,7 @@ def denormals():
 
 CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, quant_ranks, quant_types, quant_axes, quant_blocks, quant_net,
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
-         vendor_products, vendor_turned, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
+         vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_embed, linear_attention, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, denormals]
 
