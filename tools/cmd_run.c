@@ -61,7 +61,9 @@ static rill_status op_known(struct job *j, const char *option, const char *name,
     const char *text = arena_printf(&j->arena, "%.*s", (int) n, name);
     if (!text)
         return no_memory(j);
-    bool known = op_find(text) != NULL;
+    bool known = false;
+    for (unsigned i = 0; !known && op_at(i); i++)
+        known = !strcmp(run_op_name(&(struct run_op) { op_at(i), 0 }), text);
     for (unsigned i = 0; !known && onnx_op_at(i, &row); i++)
         known = !strcmp(row.name, text);
     return known

@@ -225,6 +225,9 @@ def dialect():
                         ("s = tract_core_load([1.0], id = 'a'); y = tract_core_store(s, x, id = 'a');", "is stored as"),
                         ("y = tract_core_force_eval([x], slots = [1]);", "slot 1 of 1")):
         run("refused: " + words, graph("x = external<scalar>(shape = [2]);" + text), {}, {}, tract=True, refused=words)
+    run("what holds in one mode is not assumed", "extension tract_symbol S;\nextension tract_assert S >= 1;\n"
+        "extension tract_assert tg: S==1;\n" + graph("x = external<scalar>(shape = [S]); y = x * 2.0;"),
+        {"x": ("f", (3,), [1.0, 2.0, 3.0])}, {"y": ("f", (3,), [2.0, 4.0, 6.0])}, tract=True)
     blocks()
     run("infinity", graph("x = external<scalar>(shape = [2]); y = select(x > 0.0, x, x * 0.0 + -inf);"),
         {"x": ("f", (2,), [1.0, -1.0])}, {"y": ("f", (2,), [1.0, -math.inf])}, tract=True)
