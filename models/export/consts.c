@@ -139,6 +139,28 @@ static bool is_native(enum dtype t)
     return t == DTYPE_F32 || t == DTYPE_I64 || t == DTYPE_BOOL;
 }
 
+/* Those of another type than i64 are cast to it. */
+static rill_status sizes_state(struct writer *w, const struct tensor *t, const char *name)
+{
+    struct tensor whole = *t;
+    whole.number = DTYPE_NONE;
+    if (!is_list(&whole) || (t->rank && !is_list(t)))
+        return err_set(w->doc->err, RILL_UNSUPPORTED,
+                       "constant %.80s: symbolic sizes of rank %d and type %s have no form in NNEF",
+                       name, t->rank, dtype_name(t->number ? t->number : DTYPE_I64));
+    const char *text = list_text(w, &whole);
+    if (!text)
+        return no_memory(w);
+    if (is_list(t)) {
+        fprintf(w->to, "    %s = %s;\n", name, text);
+        return RILL_OK;
+    }
+    char size[400];
+    dim_print(((const struct dim *const *) t->data)[0], size, sizeof size);
+    fprintf(w->to, "    %s = rill_size('%s', type = '%s');\n", name, size, dtype_name(t->number));
+    return RILL_OK;
+}
+
 rill_status tensor_state(struct writer *w, const struct tensor *t, const char *name,
                          const char *label)
 {
@@ -146,15 +168,12 @@ rill_status tensor_state(struct writer *w, const struct tensor *t, const char *n
     const char *type = dat_type(t->type);
     if (t->from)
         return dequantised_state(w, t->from, name);
-    if (t->type == DTYPE_DIM && is_list(t)) {
-        const char *text = list_text(w, t);
-        fprintf(w->to, "    %s = %s;\n", name, text);
-        return text ? RILL_OK : no_memory(w);
-    }
+    if (t->type == DTYPE_DIM)
+        return sizes_state(w, t, name);
     if (!type)
         return err_set(doc->err, RILL_UNSUPPORTED,
                        "constant %.80s: elements of %s have no form in NNEF", name,
-                       t->type == DTYPE_DIM ? "symbolic sizes" : dtype_name(t->type));
+                       dtype_name(t->type));
     struct weight *more =
         arena_grow(doc->arena, doc->weights, doc->n_weights, &doc->cap_weights, sizeof *more);
     if (!more)

@@ -239,33 +239,97 @@ static rill_status linear(struct onnx_writer *w, const struct dim *d, const char
     return den > 1 ? step(w, "Div", sum, operand[2], part) : RILL_OK;
 }
 
+static rill_status size_write(struct onnx_writer *w, const struct dim *d, const char **ret);
+
+static rill_status op_write(struct onnx_writer *w, const char *op, const char *x, const char *y,
+                            const char **ret)
+{
+    TRY_MEMORY(w, *ret = name_new(w));
+    return step(w, op, x, y, *ret);
+}
+
+/* value + coef[0] * arg[0] + .. */
+static rill_status sum_write(struct onnx_writer *w, const struct dim_parts *p, const char **ret)
+{
+    TRY(number(w, p->value, ret));
+    for (unsigned i = 0; i < p->n; i++) {
+        const char *x, *times, *product;
+        TRY(size_write(w, p->arg[i], &x));
+        TRY(number(w, p->coef[i], &times));
+        TRY(op_write(w, "Mul", x, times, &product));
+        TRY(op_write(w, "Add", *ret, product, ret));
+    }
+    return RILL_OK;
+}
+
+/* Rounded down: Div rounds towards 0, so what is left over is taken off first. */
+static rill_status quotient_write(struct onnx_writer *w, const struct dim_parts *p,
+                                  const char **ret)
+{
+    const char *x, *by, *over, *even;
+    TRY(size_write(w, p->arg[0], &x));
+    TRY(number(w, p->value, &by));
+    TRY(op_write(w, "Mod", x, by, &over));
+    TRY(op_write(w, "Sub", x, over, &even));
+    return op_write(w, "Div", even, by, ret);
+}
+
+/* Of operands that are taken together one after the other; truths count 1. */
+static rill_status folded_write(struct onnx_writer *w, const struct dim_parts *p, const char *op,
+                                const char **ret)
+{
+    const bool truth = p->form == DIM_FORM_AT_LEAST || p->form == DIM_FORM_EQUAL;
+    TRY(size_write(w, p->arg[0], ret));
+    for (unsigned i = 1; i < p->n; i++) {
+        const char *x;
+        TRY(size_write(w, p->arg[i], &x));
+        TRY(op_write(w, op, *ret, x, ret));
+    }
+    if (!truth)
+        return RILL_OK;
+    TRY(op_write(w, "Cast", *ret, NULL, ret));
+    return int_attribute(w, w->to->node[w->to->n_node - 1], "to", onnx_type(DTYPE_I64));
+}
+
+/* By the arithmetic that a size is made of. */
+static rill_status parts_write(struct onnx_writer *w, const struct dim *d, const char **ret)
+{
+    static const char *const fold[] = { [DIM_FORM_PRODUCT] = "Mul",
+                                        [DIM_FORM_LEAST] = "Min",
+                                        [DIM_FORM_MOST] = "Max",
+                                        [DIM_FORM_AT_LEAST] = "GreaterOrEqual",
+                                        [DIM_FORM_EQUAL] = "Equal" };
+    const struct dim_parts parts = dim_parts(d);
+    char text[200];
+    if (parts.form == DIM_FORM_SUM)
+        return sum_write(w, &parts, ret);
+    if (parts.form == DIM_FORM_QUOTIENT)
+        return quotient_write(w, &parts, ret);
+    if (parts.form < sizeof fold / sizeof *fold && fold[parts.form])
+        return folded_write(w, &parts, fold[parts.form], ret);
+    dim_print(d, text, sizeof text);
+    return err_set(w->doc->err, RILL_UNSUPPORTED,
+                   "size %.100s is not computed from the axes of inputs alone", text);
+}
+
 static rill_status size_write(struct onnx_writer *w, const struct dim *d, const char **ret)
 {
-    char text[200];
     if (dim_is_const(d))
         return number(w, dim_value(d), ret);
     TRY(axis_find(w, d, ret));
     if (!*ret)
         TRY(linear(w, d, ret));
-    if (*ret)
-        return RILL_OK;
-    dim_print(d, text, sizeof text);
-    return err_set(
-        w->doc->err, RILL_UNSUPPORTED,
-        "size %.100s is computed, which is only written where it is (a * S + b) / c of an axis "
-        "S of an input",
-        text);
+    return *ret ? RILL_OK : parts_write(w, d, ret);
 }
 
 /* A list of sizes: what stands in a row, put together. */
-static rill_status sizes_write(struct onnx_writer *w, const struct tensor *t, const char *name)
+static rill_status sizes_list(struct onnx_writer *w, const struct tensor *t, const char *name)
 {
     const struct dim *const *d = t->data;
     Onnxpb__Node *n;
-    if (t->rank > 1 || !tensor_count(t) || (t->number && t->number != DTYPE_I64))
+    if (t->rank > 1 || !tensor_count(t))
         return err_set(w->doc->err, RILL_UNSUPPORTED,
-                       "constant '%.80s': sizes of rank %d and type %s have no form in ONNX", name,
-                       t->rank, dtype_name(t->number ? t->number : DTYPE_I64));
+                       "constant '%.80s': sizes of rank %d have no form in ONNX", name, t->rank);
     size_t count = (size_t) tensor_count(t);
     const char **part = arena_array(w->doc->arena, const char *, count);
     TRY_MEMORY(w, part);
@@ -278,6 +342,18 @@ static rill_status sizes_write(struct onnx_writer *w, const struct tensor *t, co
         n->input[i] = text_of(part[i]);
     n->output[0] = text_of(name);
     return int_attribute(w, n, "axis", 0);
+}
+
+/* Sizes of another type than i64 are cast to it. */
+static rill_status sizes_write(struct onnx_writer *w, const struct tensor *t, const char *name)
+{
+    if (!t->number || t->number == DTYPE_I64)
+        return sizes_list(w, t, name);
+    const char *whole = name_new(w);
+    TRY_MEMORY(w, whole);
+    TRY(sizes_list(w, t, whole));
+    TRY(step(w, "Cast", whole, NULL, name));
+    return int_attribute(w, w->to->node[w->to->n_node - 1], "to", onnx_type(t->number));
 }
 
 /* ---- constants ---- */
@@ -475,8 +551,24 @@ static bool is_standard(const struct onnx_writer *w, const char *op)
     return false;
 }
 
+/* Rounding is a Cast there and one back. */
+static rill_status rounding_write(struct onnx_writer *w, const struct node *n)
+{
+    const enum dtype half = node_is(n, OP_ROUND_F16) ? DTYPE_F16 : DTYPE_BF16;
+    const char *rounded = name_new(w);
+    TRY_MEMORY(w, rounded);
+    TRY(const_write(w, n->in[0]));
+    TRY(step(w, "Cast", w->name[n->in[0]], NULL, rounded));
+    TRY(int_attribute(w, w->to->node[w->to->n_node - 1], "to", onnx_type(half)));
+    TRY(step(w, "Cast", rounded, NULL, w->name[n->out[0]]));
+    return int_attribute(w, w->to->node[w->to->n_node - 1], "to", onnx_type(DTYPE_F32));
+}
+
 static rill_status onnx_node_write(struct onnx_writer *w, const struct node *n)
 {
+    if (node_is(n, OP_ROUND_F16) || node_is(n, OP_ROUND_BF16))
+        return rounding_write(w, n);
+
     Onnxpb__Node *to;
     if (op_find(n->op->name) != n->op || (n->op->max_in >= 0 && (int) n->n_in > n->op->max_in) ||
         !is_standard(w, n->op->name))

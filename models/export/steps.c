@@ -107,8 +107,9 @@ static rill_status own_inputs_check(const struct lower *l, const struct node *n)
     for (unsigned i = (unsigned) n->op->max_in; n->op->max_in >= 0 && i < n->n_in; i++)
         if (n->in[i] != WIRE_NONE)
             return op_fail(l->err, RILL_UNSUPPORTED, n,
-                           "its input %u, '%.60s', is one that only a stream of rill has", i,
-                           l->src->wires[n->in[i]].name);
+                           "its input %u, '%.60s', is one that only a stream of rill has%s", i,
+                           l->src->wires[n->in[i]].name,
+                           node_is(n, OP_AVERAGE_POOL) ? ": count_include_pad = 1 has a form" : "");
     return RILL_OK;
 }
 

@@ -2,6 +2,7 @@
 /* A typed graph as NNEF text: a statement for each node, in the graph's order. What the standard
  * has no operator for is called by rill_op. */
 #include "engine/base/err.h"
+#include "engine/graph/subst.h"
 #include "engine/graph/type_attr.h"
 #include "models/export/writer.h"
 
@@ -257,10 +258,18 @@ static rill_status graph_text(struct writer *w, const char *kind, const char *na
 /* What is assumed of symbols. */
 static void claims_write(const struct graph *g, FILE *to)
 {
-    const struct dim *d;
+    enum { SYMBOLS_MAX = 64 };
+    const struct dim *d, *known[SYMBOLS_MAX], *list[SYMBOLS_MAX];
     const char *text;
-    for (unsigned i = 0; (text = dims_claim_at(g->dims, i, &d)); i++)
-        fprintf(to, "extension rill_assert %s;\n", text);
+    const unsigned n = graph_symbols(g, known, 0, SYMBOLS_MAX);
+    for (unsigned i = 0; (text = dims_claim_at(g->dims, i, &d)); i++) {
+        const unsigned m = dims_relation_symbols(g->dims, text, list, 0, SYMBOLS_MAX);
+        bool left = true; /* those that were set are not */
+        for (unsigned k = 0; k < m; k++)
+            left = left && dim_symbols(list[k], known, n, SYMBOLS_MAX) == n;
+        if (left)
+            fprintf(to, "extension rill_assert %s;\n", text);
+    }
 }
 
 rill_status graph_write_nnef(const struct graph *g, const char *folder, rill_error *reterr)

@@ -228,13 +228,32 @@ rill_status build_op(const struct call *c, struct val *ret)
     return RILL_OK;
 }
 
+/* A size that counts as a number of another type. */
+static rill_status size_typed(const struct call *c, const struct dim *d, enum dtype type,
+                              struct val *ret)
+{
+    struct tensor *t = tensor_new(c->b->arena, DTYPE_DIM, 0, NULL);
+    if (!t)
+        return nnef_no_memory(c->b);
+    if (!dtype_is_int(type) && type != DTYPE_F32)
+        return call_fail(c, RILL_UNSUPPORTED, "'rill_size' as %s, expected integers or f32",
+                         dtype_name(type));
+    t->number = type;
+    ((const struct dim **) t->data)[0] = d;
+    ret->kind = VAL_WIRE;
+    return const_tensor(c->b, c->s->g, t, &ret->wire);
+}
+
 rill_status build_size(const struct call *c, struct val *ret)
 {
     enum { SYMBOLS_MAX = 64 };
     const struct dim *symbol[SYMBOLS_MAX], *d;
-    const char *text;
+    const char *text, *word;
     struct val v;
+    enum dtype type = DTYPE_I64;
     TRY(arg_text(c, "size", &text));
+    TRY(arg_text(c, "type", &word));
+    TRY(type_of_text(c, word, &type));
     rill_status s = dim_parse(c->b->dims, text, &d, c->b->err);
     if (s != RILL_OK)
         return err_prefix(c->b->err, s, "%s:%u:%u", c->s->file, c->e->pos.line, c->e->pos.column);
@@ -243,5 +262,6 @@ rill_status build_size(const struct call *c, struct val *ret)
         if (!symbol_find(c->b, dim_name(symbol[i])))
             TRY(symbol_add(c->b, dim_name(symbol[i]), &v));
     *ret = val_of_dim(d);
-    return dims_status(c->b->dims, c->b->err);
+    TRY(dims_status(c->b->dims, c->b->err));
+    return type == DTYPE_I64 ? RILL_OK : size_typed(c, d, type, ret);
 }

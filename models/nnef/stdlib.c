@@ -143,7 +143,7 @@ static const struct nnef_row rows[] = {
     { "rill_op", "op, inputs = [], attributes = [], outputs = 1, body = ''", build_op, NULL, NULL,
       NULL },
     { "rill_option", "name, value", build_option, NULL, NULL, NULL },
-    { "rill_size", "size", build_size, NULL, NULL, NULL },
+    { "rill_size", "size, type = 'i64'", build_size, NULL, NULL, NULL },
     { "rill_onnx", "x, file, input = [], output = [], const = [], shape = []", build_onnx, NULL,
       NULL, NULL },
     { "rill_metadata", "file, key", build_metadata, NULL, NULL, NULL },

@@ -68,8 +68,6 @@ ran 0 "MatMul *97 .*%" --profile
 ran 3 "there is no op 'MatMull'" --assert-op-count MatMull=0
 ran 3 "there is no op 'Ad'" --assert-only-ops MatMul,Ad
 ran 0 "" --audit --assert-op-count Attention=0
-ran 3 "dump: no wire is called 'zzz\*'" --dump "zzz*"
-ran 3 "dump-op: no node is of op 'LSTM'" --dump-op LSTM
 ran 2 "json goes with --audit" --json
 ran 2 "not-cumulative goes with --compare" --not-cumulative
 
