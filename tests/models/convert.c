@@ -76,6 +76,33 @@ static void fact_text(const struct graph *g, struct fact f, char *buf, size_t ca
     fact_print(&f, buf, cap);
 }
 
+/* What one assumes of its symbol may have made an expression shorter: then they agree at lengths.
+ */
+static bool dim_agrees(const struct dim *a, const struct dim *b)
+{
+    const struct dim *s, *t;
+    int64_t x, y;
+    if (dim_symbols(a, &s, 0, 1) != 1 || dim_symbols(b, &t, 0, 1) != 1 ||
+        strcmp(dim_name(s), dim_name(t)) != 0)
+        return false;
+    for (int64_t length = 1; length < 64; length++)
+        if (!dim_eval(a, s, length, &x) || !dim_eval(b, t, length, &y) || x != y)
+            return false;
+    return true;
+}
+
+static bool shape_agrees(const struct fact *a, const struct fact *b)
+{
+    bool same = a->rank == b->rank && a->type == b->type;
+    for (int i = 0; same && i < a->rank; i++) {
+        char x[512], y[512];
+        dim_print(a->shape[i], x, sizeof x);
+        dim_print(b->shape[i], y, sizeof y);
+        same = !strcmp(x, y) || dim_agrees(a->shape[i], b->shape[i]);
+    }
+    return same;
+}
+
 /* As text: the symbols of two models are none of each other's. */
 static bool fact_agrees(const struct graph *ga, const struct graph *gb, uint32_t wa, uint32_t wb)
 {
@@ -83,7 +110,7 @@ static bool fact_agrees(const struct graph *ga, const struct graph *gb, uint32_t
     char x[512], y[512];
     fact_text(ga, *a, x, sizeof x);
     fact_text(gb, *b, y, sizeof y);
-    return !strcmp(x, y) && (!a->value || tensor_same(a->value, b->value));
+    return (!strcmp(x, y) || shape_agrees(a, b)) && (!a->value || tensor_same(a->value, b->value));
 }
 
 static bool wires_agree(const struct graph *a, const struct graph *b, const uint32_t *wa,
