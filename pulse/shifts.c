@@ -328,7 +328,7 @@ static rill_status end_emit(struct pulser *p, const struct shift *s, int64_t pul
     const struct fact *f = pulser_fact(p, s->node[s->n - 1]->out[0]), *now;
     int64_t shape[RANK_MAX];
     uint32_t in[2] = { *wire };
-    int axis;
+    int axis = 0;
     rows_of(p, s->node[s->n - 1]->out[0], &axis);
     now = pulser_dst_fact(p, *wire);
     bool same = now->rank == f->rank;
@@ -348,7 +348,7 @@ rill_status shift_emit(struct pulser *p, const struct shift *s, uint32_t queries
     const struct node *n = s->node[0];
     const struct positions *ps = p->positions;
     int64_t keys = w->left + w->pulse + w->right, width = keys + w->pulse - 1;
-    int axes[2], axis;
+    int axes[2], axis = 0;
     uint32_t in[2], table = n->in[s->table];
     if (w->left + w->chunk - 1 > s->before || w->right + w->chunk - 1 > s->after)
         return op_fail(p->err, RILL_UNSUPPORTED, s->node[s->n - 1],
