@@ -122,7 +122,7 @@ static bool is_sized_by_data(const struct graph *g)
     for (uint32_t i = 0; i < g->n_inputs; i++)
         if (!fact_is_static(&g->wires[g->inputs[i]].fact))
             return false;
-    return any_open(g);
+    return g->n_inputs && any_open(g);
 }
 
 rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_choice *time,
