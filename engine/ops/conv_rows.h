@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* conv_rows.h - what Conv and ConvTranspose share: rows of outputs, each the sum over lines of the
  * input and taps on those lines. Every output is one chain of fused multiply-adds that starts from
- * the bias and runs through (channel, kernel place) in order. There are three ways with the same
+ * the bias and runs through (channel, kernel place) in order. There are four ways with the same
  * bits, chosen by the shape: lanes along the places of a row, or along the channels, both of which
  * read the input where it lies, and a product: over columns, or, of many places, of terms that are
  * read from where they lie (conv_tiles.h).

@@ -21,7 +21,8 @@ struct row {
 static const struct row rows[] = {
     /* one window */
     { "conv k3 valid", "1: conv k=3", 8, 4, 2, NULL, false },
-    { "a fused layer of which one output is left", "1: bias; shuffle; stft size=6", 8, 9, 3, NULL, false },
+    { "a fused layer of which one output is left", "1: bias; shuffle; stft size=6", 8, 9, 3, NULL,
+      false },
     { "causal conv k3", "1: conv k=3 l=2", 8, 4, 0, NULL, false },
     { "centred conv k3", "1: conv k=3 l=1 r=1", 8, 4, 1, NULL, false },
     { "pad one in front, pulse 1", "1: pad l=1", 1, 1, 0, NULL, false },
