@@ -44,6 +44,14 @@ static rill_status choices_make(const rill_model *m, const struct pgraph *least,
     return RILL_OK;
 }
 
+/* With what the network itself is late, which the graph does not show. */
+static struct ratio output_latency(const rill_model *m, const struct pgraph *g, uint32_t i)
+{
+    struct stream_fact s = g->outputs[i];
+    offset_cut(&s, m->outputs ? -(int64_t) m->outputs[i].late_frames : 0, 1);
+    return offset_latency(&s);
+}
+
 /* Frames by which the latest output comes later than it could with a pulse of one; of `name`. */
 static int64_t latest_output(const rill_model *m, const struct pgraph *g, const char **ret_name)
 {
@@ -51,7 +59,7 @@ static int64_t latest_output(const rill_model *m, const struct pgraph *g, const 
     for (uint32_t i = 0; i < m->decluttered.g.n_outputs; i++) {
         struct ratio late = { 0, 1 };
         if (g->outputs[i].axis >= 0)
-            late = offset_latency(&g->outputs[i]);
+            late = output_latency(m, g, i);
         int64_t frames = late.num > 0 ? (late.num + late.den - 1) / late.den : 0;
         if (i == 0 || frames > most) {
             most = frames;

@@ -301,9 +301,9 @@ static int64_t taps_counted(const struct pool_attr *a, const struct window3 *g, 
 /* ---- rows of all channels together ---- */
 
 #define FEW_TAPS 64 /* whose sum is near enough in f32 */
-#define MASKS_MAX ((int64_t) 1 << 20)
 
-/* Places that are further apart are no vectors. */
+/* Places that are further apart are no vectors. By the window alone: the same way for any length,
+ * as each rounds in its own. */
 static bool few_taps(const struct window3 *g)
 {
     return g->n_kernel <= FEW_TAPS && g->stride[2] <= 2;
@@ -312,8 +312,7 @@ static bool few_taps(const struct window3 *g)
 static row_fn *row_find(const struct prep *c, const struct window3 *g)
 {
     const struct kern *k = c->kern;
-    if (c->in[0]->type != DTYPE_F32 || c->n_in != 1 || (c->n_out > 1 && c->out[1]) ||
-        g->kernel[2] > MASKS_MAX / (g->out[2] / KERN_LANES + 1) || !few_taps(g))
+    if (c->in[0]->type != DTYPE_F32 || c->n_in != 1 || (c->n_out > 1 && c->out[1]) || !few_taps(g))
         return NULL;
     return node_is(c->node, OP_MAX_POOL)    ? k->pool_max_f32
         : node_is(c->node, OP_AVERAGE_POOL) ? k->pool_mean_f32

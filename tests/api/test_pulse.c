@@ -28,9 +28,11 @@ static rill_model *model_with(unsigned rate, const char *lines, const char *body
     char text[4096];
     rill_model *m = NULL;
     rill_error err = { 0 };
-    snprintf(text, sizeof text, "[model]\ntask = denoise\n%s\n", lines);
+    char sampled[32] = "";
     if (rate)
-        snprintf(text + strlen(text), 200, "sample_rate = %u\n[input.x]\nkind = audio\n", rate);
+        snprintf(sampled, sizeof sampled, "sample_rate = %u\n", rate);
+    snprintf(text, sizeof text, "[model]\ntask = denoise\n%s%s\n%s", sampled, lines,
+             rate ? "[input.x]\nkind = audio\n" : "");
     file_write("model.conf", text);
     snprintf(text, sizeof text,
              "version 1.0;\ngraph g(x) -> (y)\n{\n    x = external<scalar>(shape = [S]);\n%s}\n",
@@ -107,6 +109,9 @@ static void test_latency(void)
         { "latency_ms = 25", 1, 1 },
         { "latency_ms = 20", 0, 0 },
         { "pulse = 48", 48, 48 },
+        { "latency_ms = 45\n[output.y]\nlate_frames = 80", 32, 241 }, /* which the graph hides */
+        { "latency_ms = 31\n[output.y]\nlate_frames = 80", 8, 17 },
+        { "latency_ms = 29\n[output.y]\nlate_frames = 80", 0, 0 },
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         rill_model *m = model_with(16000, cases[i].conf, FIR);

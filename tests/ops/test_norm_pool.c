@@ -295,6 +295,34 @@ static void test_lines(struct ops_test *t)
     t->what = "";
 }
 
+/* The last places of a long row are those of its end alone: what sums a window knows no length. */
+static void long_check(struct ops_test *t, const char *name, int64_t kernel)
+{
+    enum { LONG = 400000, SHORT = 1000 };
+    const int64_t end = SHORT - kernel + 1, first = LONG - SHORT;
+    const struct attr a = INTS_OF("kernel_shape", 1, &kernel);
+    const struct tensor *x = ops_numbers(t, &seed, 3, I64S(1, 1, LONG)),
+                        *last = ops_f32(t, 3, I64S(1, 1, SHORT), (const float *) x->data + first);
+    t->what = name;
+    if (!ops_run(t, name, &a, 1, &x, 1, 1))
+        return;
+    const struct tensor *y = t->out[0];
+    if (ops_run(t, name, &a, 1, &last, 1, 1))
+        ops_check(t,
+                  !memcmp((const float *) y->data + first, t->out[0]->data,
+                          (size_t) end * sizeof(float)),
+                  "windows of %lld are summed otherwise in a long row", (long long) kernel);
+}
+
+static void test_long(struct ops_test *t)
+{
+    long_check(t, "AveragePool", 64);
+    long_check(t, "AveragePool", 65);
+    long_check(t, "LpPool", 48);
+    long_check(t, "MaxPool", 64);
+    t->what = "";
+}
+
 static void test_global(struct ops_test *t)
 {
     static const char *const names[] = { "GlobalMaxPool", "GlobalAveragePool", "GlobalLpPool" };
@@ -351,6 +379,7 @@ int main(void)
     test_lp_lrn(&t);
     test_pool(&t);
     test_lines(&t);
+    test_long(&t);
     test_global(&t);
     test_same(&t);
     return ops_end(&t);
