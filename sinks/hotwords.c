@@ -17,7 +17,9 @@ struct making {
     bool has_marks;
     uint32_t line;
     rill_error *err;
-    uint32_t phrase[LINE_BYTES_MAX], n_phrase;
+    /* A token has a byte of the line or more, but for the mark of a word, for which there is the
+     * blank before it or, of the first word, one more. */
+    uint32_t phrase[LINE_BYTES_MAX + 1], n_phrase;
 };
 
 static rill_status no_memory(const struct making *m)
@@ -44,7 +46,7 @@ static rill_status pieces_read(struct making *m, const char *text)
         memcpy(name, text, name_n <= TOKEN_BYTES_MAX ? name_n : 0);
         float score = strtof(text + name_n, &end);
         int64_t token = *name ? tokens_find(m->tokens, name) : -1;
-        if (name_n == n || end == text + name_n || !isfinite(score))
+        if (name_n == n || end == text + name_n || end > text + n || !isfinite(score))
             return err_set(m->err, RILL_MALFORMED, "pieces, line %u: expected PIECE SCORE", line);
         if (token >= 0)
             m->piece_score[token] = score;

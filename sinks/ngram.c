@@ -147,13 +147,29 @@ static rill_status ngram_read(struct making *m, const char *line, size_t n, int 
     }
     if (at < stop) {
         backoff = strtof(at, &end);
-        if (end == at || isnan(backoff))
+        if (end == at || end > stop || isnan(backoff))
             return wrong(m, "expected a weight behind the words");
     }
     return node_put(m, word, order, log_prob * LOG_10, backoff * LOG_10);
 }
 
-/* "ngram 2=1234" lines: room for all. */
+/* Of "ngram 2=1234". */
+static rill_status count_read(const struct making *m, const char *line, size_t n, uint64_t *all)
+{
+    const char *at = memchr(line, '=', n);
+    if (strncmp(line, "ngram ", 6) != 0 || !at)
+        return wrong(m, "expected 'ngram N=COUNT'");
+    at += 1 + strspn(at + 1, " \t");
+    if (*at < '0' || *at > '9')
+        return wrong(m, "expected 'ngram N=COUNT', COUNT a whole number");
+    uint64_t count = strtoull(at, NULL, 10); /* the greatest there is where it is greater */
+    if (count > NODES_MAX - *all)
+        return err_set(m->err, RILL_LIMIT, "lm, line %u: more than 2^26 n-grams", m->line);
+    *all += count;
+    return RILL_OK;
+}
+
+/* The lines of counts: room for all. What follows may follow at once, without an empty line. */
 static rill_status counts_read(struct making *m)
 {
     const char *line;
@@ -163,14 +179,8 @@ static rill_status counts_read(struct making *m)
         ;
     if (!line)
         return wrong(m, "expected \\data\\, as in an ARPA file");
-    while ((line = line_next(m, &n)) && n && line[0] != '\\') {
-        const char *equals = memchr(line, '=', n);
-        if (strncmp(line, "ngram ", 6) != 0 || !equals)
-            return wrong(m, "expected 'ngram N=COUNT'");
-        all += strtoull(equals + 1, NULL, 10);
-        if (all > NODES_MAX)
-            return err_set(m->err, RILL_LIMIT, "lm: more than 2^26 n-grams");
-    }
+    while (*m->at != '\\' && (line = line_next(m, &n)) && n)
+        TRY(count_read(m, line, n, &all));
     struct ngram *g = m->g;
     for (g->bits = 4; (uint64_t) 1 << g->bits < 2 * all; g->bits++)
         ;

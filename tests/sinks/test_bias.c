@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* Files that bias a search, n-grams and phrases: counts that lie, lines at their limits. */
+#include "sinks/hotwords.h"
+#include "sinks/ngram.h"
+#include "tests/sinks/sinks_test.h"
+
+#define MARK "\xe2\x96\x81"
+#define LINE_BYTES 1024
+
+struct biased {
+    struct arena arena;
+    struct tokens tokens;
+    rill_error err;
+};
+
+static void biased_make(struct biased *b, const char *words)
+{
+    *b = (struct biased) { 0 };
+    rill_sink_opts o = { .words = words };
+    CHECK(tokens_from_opts(&b->tokens, &b->arena, &o, 0, &b->err) == RILL_OK, "%s", b->err.text);
+}
+
+/* ---- n-grams ---- */
+
+#define GRAMS "\n\\1-grams:\n-1 <s>\n-1 a\n-2 b\n\n\\end\\\n"
+
+static rill_status ngram_of(struct biased *b, struct ngram *g, const char *text)
+{
+    rill_sink_opts o = { .lm = text };
+    b->err = (rill_error) { 0 };
+    return ngram_make(g, &b->arena, &b->tokens, &o, &b->err);
+}
+
+static void ngram_refused(struct biased *b, const char *text, rill_status want, const char *words)
+{
+    struct ngram g;
+    rill_status s = ngram_of(b, &g, text);
+    CHECK(s == want && strstr(b->err.text, words), "%.40s: status %d, '%s' has '%s'", text, s,
+          b->err.text, words);
+}
+
+static void counts_are_checked(void)
+{
+    struct biased b;
+    struct ngram g;
+    biased_make(&b, "<blk>,a,b");
+    const char *no_number = "lm, line 2: expected 'ngram N=COUNT', COUNT a whole number";
+    ngram_refused(&b, "\\data\\\nngram 1=-1\n" GRAMS, RILL_MALFORMED, no_number);
+    ngram_refused(&b, "\\data\\\nngram 1=\n3\n" GRAMS, RILL_MALFORMED, no_number);
+    const char *more = "lm, line 2: more than 2^26 n-grams";
+    ngram_refused(&b, "\\data\\\nngram 1=18446744073709551615\n" GRAMS, RILL_LIMIT, more);
+    ngram_refused(&b, "\\data\\\nngram 1=99999999999999999999\n" GRAMS, RILL_LIMIT, more);
+    ngram_refused(&b, "\\data\\\nngram 1=3\nngram 2=67108863\n" GRAMS, RILL_LIMIT,
+                  "lm, line 3: more than 2^26 n-grams");
+    ngram_refused(&b, "\\data\\\nngram 1=2\n" GRAMS, RILL_MALFORMED,
+                  "lm, line 7: more n-grams than \\data\\ says");
+    ngram_refused(&b, "\\data\\\nngram 1=1\n\n\\1-grams:\n-1 a \f\n-2\n\\end\\\n", RILL_MALFORMED,
+                  "lm, line 5: expected a weight behind the words");
+    CHECK(ngram_of(&b, &g, "\\data\\\nngram 1= 3\n" GRAMS) == RILL_OK && g.n == 4, "%s",
+          b.err.text);
+    arena_drop(&b.arena);
+}
+
+static void counts_end_at_grams(void)
+{
+    struct biased b;
+    struct ngram g;
+    biased_make(&b, "<blk>,a,b");
+    rill_status s = ngram_of(&b, &g, "\\data\\\nngram 1=1\n\\1-grams:\n-1 a\n\\end\\\n");
+    CHECK(s == RILL_OK && g.n == 2, "no empty line: %s", b.err.text);
+    arena_drop(&b.arena);
+}
+
+/* ---- phrases ---- */
+
+static uint32_t depth_of(const struct hotwords *h)
+{
+    uint32_t node = h->nodes[HOTWORDS_ROOT].child, depth = 0;
+    for (; node; node = h->nodes[node].child)
+        depth++;
+    return depth;
+}
+
+/* The mark of a word may be a token by itself: one more than the line has bytes. */
+static void longest_line(void)
+{
+    struct biased b;
+    struct hotwords h;
+    char line[LINE_BYTES + 2], words[512] = "<blk>";
+    for (int i = 0; i < 40; i++) /* the last token is to have a number that is no length */
+        snprintf(words + strlen(words), 16, ",x%d", i);
+    strcat(words, ",b," MARK);
+    biased_make(&b, words);
+    rill_sink_opts o = { .hotwords = line, .hotwords_score = 1 };
+    memset(line, 'b', sizeof line);
+    line[LINE_BYTES] = 0;
+    rill_status s = hotwords_make(&h, &b.arena, &b.tokens, &o, &b.err);
+    CHECK(s == RILL_OK && depth_of(&h) == LINE_BYTES + 1, "%u tokens; %s", depth_of(&h),
+          b.err.text);
+    for (int i = 1; i < LINE_BYTES; i += 2)
+        line[i] = ' ';
+    s = hotwords_make(&h, &b.arena, &b.tokens, &o, &b.err);
+    CHECK(s == RILL_OK && depth_of(&h) == LINE_BYTES, "%u tokens; %s", depth_of(&h), b.err.text);
+    memset(line, 'b', sizeof line);
+    line[LINE_BYTES + 1] = 0;
+    s = hotwords_make(&h, &b.arena, &b.tokens, &o, &b.err);
+    CHECK(s == RILL_LIMIT && strstr(b.err.text, "line 1: more than 1024 bytes"), "%s", b.err.text);
+    arena_drop(&b.arena);
+}
+
+static void piece_has_its_score(void)
+{
+    struct biased b;
+    struct hotwords h;
+    biased_make(&b, "<blk>,a,b");
+    rill_sink_opts o = { .hotwords = "ab", .pieces = "a -1\nb \n-3\n" };
+    rill_status s = hotwords_make(&h, &b.arena, &b.tokens, &o, &b.err);
+    CHECK(s == RILL_MALFORMED && strstr(b.err.text, "pieces, line 2: expected PIECE SCORE"), "%s",
+          b.err.text);
+    arena_drop(&b.arena);
+}
+
+int main(void)
+{
+    counts_are_checked();
+    counts_end_at_grams();
+    longest_line();
+    piece_has_its_score();
+    return check_done();
+}
