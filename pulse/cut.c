@@ -244,6 +244,21 @@ static rill_status output_pulse(struct pulser *p, uint32_t i)
     return graph_add_output(p->dst, p->map[w]) ? RILL_OK : pulser_no_memory(p);
 }
 
+/* A declared state changes once in a run, which is another number of frames in a stream. */
+static rill_status state_pulse(struct pulser *p, const struct state *s)
+{
+    TRY(kept_port(p, s->out));
+    if (p->symbol && s->out != s->in)
+        return err_set(p->err, RILL_UNSUPPORTED,
+                       "state '%.80s' changes once in a run, and in a stream runs would be "
+                       "pulses; a scan along time carries it from frame to frame, and an input of "
+                       "fixed size makes a step of each run",
+                       s->name);
+    return graph_add_state(p->dst, s->name, p->map[s->in], p->map[s->out], s->init)
+        ? RILL_OK
+        : pulser_no_memory(p);
+}
+
 static rill_status graph_pulse(struct pulser *p)
 {
     const struct graph *src = p->src;
@@ -251,12 +266,8 @@ static rill_status graph_pulse(struct pulser *p)
     TRY(nodes_pulse(p));
     for (uint32_t i = 0; i < src->n_outputs; i++)
         TRY(output_pulse(p, i));
-    for (uint32_t i = 0; i < src->n_states; i++) {
-        const struct state *s = &src->states[i];
-        TRY(kept_port(p, s->out));
-        if (!graph_add_state(p->dst, s->name, p->map[s->in], p->map[s->out], s->init))
-            return pulser_no_memory(p);
-    }
+    for (uint32_t i = 0; i < src->n_states; i++)
+        TRY(state_pulse(p, &src->states[i]));
     return graph_check(p->dst, p->err);
 }
 

@@ -87,6 +87,14 @@ rill_status build_given(const struct call *c, struct val *ret)
     return RILL_OK;
 }
 
+static bool are_words(struct val v)
+{
+    bool words = v.kind == VAL_LIST && v.n > 0;
+    for (uint32_t i = 0; words && i < v.n; i++)
+        words = v.list[i].kind == VAL_TEXT;
+    return words;
+}
+
 /* A word that is among those that are known. */
 rill_status build_only(const struct call *c, struct val *ret)
 {
@@ -95,9 +103,12 @@ rill_status build_only(const struct call *c, struct val *ret)
     TRY(arg_val(c, "x", ret));
     TRY(arg_text(c, "x", &text));
     TRY(arg_val(c, "known", &known));
+    if (!are_words(known))
+        return call_fail(c, RILL_MALFORMED, "'%s': 'known': expected a list of strings",
+                         c->e->text);
     for (uint32_t i = 0; i < known.n; i++)
         if (!strcmp(known.list[i].text, text))
             return RILL_OK;
-    return call_fail(c, RILL_UNSUPPORTED, "'%.40s' is not supported here, '%s' is", text,
+    return call_fail(c, RILL_UNSUPPORTED, "'%.40s' is not supported here, '%.40s' is", text,
                      known.list[0].text);
 }

@@ -59,7 +59,7 @@ def archive(files):
     return out.getvalue()
 
 
-def run(words, text, ins, outs, files={}, options=(), tract=False, refused=None):
+def run(words, text, ins, outs, files={}, options=(), tract=False, refused=None, command=("run", "--pass", "typed")):
     """The model of text gives outs of ins; or is refused in those words."""
     with tempfile.TemporaryDirectory() as root:
         for name, data in {"graph.nnef": "version 1.0;\n" + (TRACT if tract else "") + text, **files}.items():
@@ -67,14 +67,14 @@ def run(words, text, ins, outs, files={}, options=(), tract=False, refused=None)
             os.makedirs(os.path.dirname(path), exist_ok=True)
             with open(path, "wb") as f:
                 f.write(data.encode() if isinstance(data, str) else data)
-        args = ["--pass", "typed", *options]
+        args = [*command, *options]
         if ins:
             npz(os.path.join(root, "in.npz"), ins)
             args += ["-i", os.path.join(root, "in.npz")]
         if outs:
             npz(os.path.join(root, "ref.npz"), outs)
             args += ["--compare", os.path.join(root, "ref.npz")]
-        r = subprocess.run([RILL, "run", *args, root], capture_output=True, text=True, check=False)
+        r = subprocess.run([RILL, *args, root], capture_output=True, text=True, check=False)
     if refused:
         check(r.returncode not in (0, 1) and refused in r.stderr, f"{words}: {r.stderr or 'opens'}")
     else:
@@ -225,6 +225,9 @@ def dialect():
                         ("s = tract_core_load([1.0], id = 'a'); y = tract_core_store(s, x, id = 'a');", "is stored as"),
                         ("y = tract_core_force_eval([x], slots = [1]);", "slot 1 of 1")):
         run("refused: " + words, graph("x = external<scalar>(shape = [2]);" + text), {}, {}, tract=True, refused=words)
+    run("a state along time", graph("x = external<scalar>(shape = [1, S]); k = tract_core_load([[0.0]], id = 'a');"
+                                    "y = tract_core_store(x + k, k + 1.0, id = 'a');"), {}, {}, tract=True,
+        command=("bench", "--pulse", "5"), refused="state 'a' changes once in a run")
     run("what holds in one mode is not assumed", "extension tract_symbol S;\nextension tract_assert S >= 1;\n"
         "extension tract_assert tg: S==1;\n" + graph("x = external<scalar>(shape = [S]); y = x * 2.0;"),
         {"x": ("f", (3,), [1.0, 2.0, 3.0])}, {"y": ("f", (3,), [2.0, 4.0, 6.0])}, tract=True)

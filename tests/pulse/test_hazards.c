@@ -187,6 +187,16 @@ static void scan_last(struct gb *b, const void *ctx)
         graph_add_state(b->g, "kept", first, n->out[0], NULL);
 }
 
+/* A declared state that each run adds 1 to. */
+static void runs_counted(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 2, 1, GB_TIME), one = gb_weights(b, 2, 1, 1);
+    uint32_t kept = kept_wire(b, one), next = GB(b, "Add", "", kept, one);
+    (void) ctx;
+    gb_output(b, GB(b, "Add", "", x, kept));
+    graph_add_state(b->g, "kept", kept, next, NULL);
+}
+
 /* ---- recurrent cells: ctx says which, how, and what is wanted of it ---- */
 
 struct cell {
@@ -301,6 +311,8 @@ static const struct oracle_case hazards[] = {
       { "(Scan)", "state 0", "end of the stream", NULL } },
     { "H2 the last state of a Scan as a state of the net", scan_last, "kept",
       { "(Scan)", "state 0", "end of the stream", NULL } },
+    { "H2 a state that changes with each run", runs_counted, NULL,
+      { "state 'kept' changes once in a run", NULL } },
     { "H2 a GRU backwards", cell, CELL("GRU", "direction=reverse", 3, 1), BACKWARDS("GRU") },
     { "H2 an LSTM backwards", cell, CELL("LSTM", "direction=reverse", 4, 1), BACKWARDS("LSTM") },
     { "H2 an RNN backwards", cell, CELL("RNN", "direction=reverse", 1, 1), BACKWARDS("RNN") },
