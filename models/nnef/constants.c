@@ -52,7 +52,8 @@ static rill_status external_type(const struct call *c, enum dtype *ret)
     return type_of_text(c, text, ret);
 }
 
-/* What a submodel is given for an input of the rank and type that it declares. */
+/* What a submodel is given for an input of the shape and type that it declares; a symbol is the
+ * caller's of that name. */
 static rill_status input_given(const struct call *c, const struct fact *declared, uint32_t w,
                                struct val *ret)
 {
@@ -60,15 +61,16 @@ static rill_status input_given(const struct call *c, const struct fact *declared
     char is[120], wants[120];
     bool same = f->rank == declared->rank && f->type == declared->type;
     for (int k = 0; same && k < f->rank; k++)
-        same = !dim_is_const(f->shape[k]) || !dim_is_const(declared->shape[k]) ||
-            f->shape[k] == declared->shape[k];
+        same = dim_is(dim_eq(c->b->dims, f->shape[k], declared->shape[k]), 1);
     *ret = val_of_wire(w);
     if (same)
         return RILL_OK;
     fact_print(f, is, sizeof is);
     fact_print(declared, wants, sizeof wants);
-    return call_fail(c, RILL_MALFORMED, "input '%.60s' is %s, given is %s", c->s->target, wants,
-                     is);
+    return call_fail(c, RILL_MALFORMED,
+                     "input '%.60s' is %s, given is %s; a symbol of a submodel is the caller's of "
+                     "that name",
+                     c->s->target, wants, is);
 }
 
 rill_status build_external(const struct call *c, struct val *ret)

@@ -212,6 +212,15 @@ def dialect():
                           ({"one/graph.nnef": inner.replace("g(x)", "g(x, z)")}, "takes 2 tensors"),
                           ({"one/graph.nnef": "version 1.0;\n" + TRACT + outer}, "neither 'one/one/graph.nnef'")):
         run("refused: " + words, outer, {}, {}, {**change, **beside}, tract=True, refused=words)
+    mean = "version 1.0;\n" + TRACT + graph("x = external<scalar>(shape = [1, S]);"
+                                             "y = sum_reduce(x, axes = [1]) / tract_core_cast(S, to = 'f32');")
+    half = graph("x = external<scalar>(shape = [1, S]); h = slice(x, axes = [1], begin = [0], end = [0], stride = [2]);"
+                 "y = tract_core_submodel(h, label = 'one');")
+    whole = half.replace("(h,", "(x,")
+    run("a symbol of a submodel", whole, {"x": ("f", (1, 8), [1.0] * 8)}, {"y": ("f", (1, 1), [1.0])}, {"one/graph.nnef": mean}, tract=True)
+    for text, files in ((half, mean), (whole, mean.replace("[1, S]", "[1, T]")), (whole, mean.replace("[1, S]", "[1, 8]"))):
+        run("refused: another size than a submodel's", text, {}, {}, {"one/graph.nnef": files}, tract=True,
+            refused="a symbol of a submodel is the caller's")
     run("states", graph("x = external<scalar>(shape = [2]); s = tract_core_load([1.0, 2.0], id = 'a'); v = x + s;"
                         "d = tract_core_store(v, v * 2.0, id = 'a'); y = tract_core_force_eval([v, d], slots = [1]);"),
         {"x": ("f", (3, 2), [1.0, 1.0, 10.0, 20.0, 0.5, 0.25])},
