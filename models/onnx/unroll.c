@@ -69,8 +69,8 @@ static rill_status trip_copy(const struct unroller *u, const struct node *n, int
         return no_memory(u);
     for (uint32_t w = 0; w < b->n_wires; w++)
         if (b->wires[w].fact.value &&
-            (map[w] = graph_add_const(u->to, b->wires[w].name, b->wires[w].fact.value)) ==
-                WIRE_NONE)
+            (map[w] = graph_add_const(u->to, graph_name_next(u->to, b->wires[w].name),
+                                      b->wires[w].fact.value)) == WIRE_NONE)
             return no_memory(u);
     for (uint32_t i = 0; i < b->n_inputs; i++)
         map[b->inputs[i]] = i == 0 ? scalar_add(u, DTYPE_I64, trip)

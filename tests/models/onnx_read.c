@@ -281,6 +281,52 @@ static void test_captures(void)
     run_drop(&r);
 }
 
+/* ---- Loops that are written out ---- */
+
+/* Adds a constant, which both loops call w. */
+static struct pb adding_loop(const char *in, const char *out, const float *w)
+{
+    struct pb g = { 0 };
+    pb_message(&g, GRAPH_INPUT, make_value("i", 7, (const int64_t[]) { -1 }));
+    pb_message(&g, GRAPH_INPUT, make_value("c", 9, (const int64_t[]) { -1 }));
+    pb_message(&g, GRAPH_INPUT, make_value("s", 1, DIMS(2)));
+    pb_message(&g, GRAPH_CONST, make_raw("w", 1, DIMS(2), w, 2 * sizeof *w));
+    pb_message(&g, GRAPH_NODE, make_node("Identity", "c", "d"));
+    pb_message(&g, GRAPH_NODE, make_node("Add", "s w", "t"));
+    pb_message(&g, GRAPH_OUTPUT, make_value("d", 9, (const int64_t[]) { -1 }));
+    pb_message(&g, GRAPH_OUTPUT, make_value("t", 1, DIMS(2)));
+    return sample_attr(make_node("Loop", in, out), make_graph_attr("body", g));
+}
+
+static bool names_differ(const struct graph *g)
+{
+    for (uint32_t a = 0; a < g->n_wires; a++)
+        for (uint32_t b = a + 1; b < g->n_wires; b++)
+            if (!strcmp(g->wires[a].name, g->wires[b].name))
+                return false;
+    return true;
+}
+
+static void test_loops_written_out(void)
+{
+    static const float a[2] = { 1, 2 }, b[2] = { 10, 20 };
+    static const int64_t trips = 2;
+    float v[2] = { 0.5f, 1 }, want[2] = { 22.5f, 45 };
+    struct tensor x = of_floats(v, 1, 2, 0);
+    struct pb g = { 0 };
+    pb_message(&g, GRAPH_INPUT, make_value("x", 1, DIMS(2)));
+    pb_message(&g, GRAPH_CONST, make_raw("n", 7, (const int64_t[]) { -1 }, &trips, sizeof trips));
+    pb_message(&g, GRAPH_NODE, adding_loop("n - x", "m", a));
+    pb_message(&g, GRAPH_NODE, adding_loop("n - m", "y", b));
+    pb_message(&g, GRAPH_OUTPUT, make_value("y", 1, DIMS(2)));
+    struct run r;
+    run_open(&r, make_model(g, 13));
+    run_eval(&r, (const struct tensor *[]) { &x });
+    expect_floats(&r, 0, "loops", want, 2);
+    CHECK(r.ok && names_differ(&r.m.g), "two wires have one name");
+    run_drop(&r);
+}
+
 /* ---- nodes in another order than they run ---- */
 
 /* y = -relu(x) + k where x is not negative: what the branches read comes later than their If, one
@@ -568,6 +614,7 @@ int main(void)
     test_dims();
     test_listed_constant();
     test_captures();
+    test_loops_written_out();
     test_disordered();
     test_long_disorder();
     test_old_axes();
