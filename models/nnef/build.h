@@ -163,6 +163,8 @@ bool extension_is_assertion(const struct nnef_extension *x);
 
 /* graph.quant beside the text, where there is one */
 rill_status quants_read(struct builder *b, const struct scope *s);
+/* After the graph: each name that the file says was assigned. */
+rill_status quants_check(const struct builder *b, const struct scope *s);
 /* What the file says of a name that the graph assigns; NULL: nothing. */
 struct quant *quant_find(const struct builder *b, const struct scope *s, const char *name);
 enum dtype quant_type(const struct quant *q);
@@ -315,7 +317,7 @@ rill_status swap_last(const struct call *c, uint32_t x, uint32_t *ret);
     X(tract_gru_seq) X(tract_scan) X(tract_load) X(tract_store) X(tract_force_eval)                \
     X(tract_submodel) X(tract_non_zero)
 #define BUILDERS_NUMBER(X)                                                                         \
-    X(number) X(text) X(std_cast) X(range_of) X(given) X(only)
+    X(number) X(text) X(std_cast) X(range_of) X(given) X(only) X(add_n)
 #define BUILDERS_ROW(X) X(row) X(aligned) X(infix) X(rounding) X(select)
 #define BUILDERS_SCAN(X) X(scan) X(part)
 #define BUILDERS_ENGINE_OP(X) X(op) X(size)

@@ -42,8 +42,6 @@ static const char operators[] =
     "{ y = lambda * select(x < 0.0, alpha * (exp(x) - 1.0), x); }\n"
     "fragment copy_n(x: tensor<scalar>, times: integer) -> (y: tensor<scalar>[]) { y = [x] * "
     "times; }\n"
-    "fragment add_n(x: tensor<scalar>[]) -> (y: tensor<scalar>)\n"
-    "{ y = x[0] if length_of(x) == 1 else add_n(x[: length_of(x) - 1]) + x[length_of(x) - 1]; }\n"
     "fragment moments(input: tensor<scalar>, axes: integer[]) -> (mean: tensor<scalar>, variance: "
     "tensor<scalar>)\n"
     "{ mean = mean_reduce(input, axes); variance = mean_reduce(sqr(input - mean), axes); }\n"

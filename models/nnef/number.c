@@ -87,6 +87,20 @@ rill_status build_given(const struct call *c, struct val *ret)
     return RILL_OK;
 }
 
+/* The sum of a list, from its first element on. */
+rill_status build_add_n(const struct call *c, struct val *ret)
+{
+    struct val v;
+    TRY(arg_val(c, "x", &v));
+    if (v.kind != VAL_LIST || !v.n)
+        return call_fail(c, RILL_MALFORMED, "'%s' of %s, expected a list of at least one tensor",
+                         c->e->text, v.kind == VAL_LIST ? "an empty list" : val_kind_name(v));
+    *ret = v.list[0];
+    for (uint32_t i = 1; i < v.n; i++)
+        TRY(eval_infix(c->b, c->s, c->e->pos, "+", *ret, v.list[i], ret));
+    return RILL_OK;
+}
+
 static bool are_words(struct val v)
 {
     bool words = v.kind == VAL_LIST && v.n > 0;

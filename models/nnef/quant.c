@@ -104,8 +104,6 @@ static void between(struct quant *q, const double *arg)
 
 static rill_status quant_check(const struct reader *r, const struct quant *q)
 {
-    if (q->bits != 8 && q->bits != 16 && q->bits != 32)
-        return quant_fail(r, q, "expected 8, 16 or 32 bits");
     if (!(q->scale > 0) || !isfinite(q->scale) || (float) q->scale == 0)
         return quant_fail(r, q, "expected a scale above 0");
     const double least = q->is_signed ? -ldexp(1, (int) q->bits - 1) : 0,
@@ -128,6 +126,8 @@ static rill_status quant_fill(const struct reader *r, const char *how, const dou
                           "zero_point_linear_quantize, min_max_linear_quantize or linear_quantize");
     if (isnan(arg[BITS]) || (zero_point ? isnan(arg[SCALE]) : isnan(arg[MIN]) || isnan(arg[MAX])))
         return quant_fail(r, q, "bits and scale, or min and max, are missing");
+    if (arg[BITS] != 8 && arg[BITS] != 16 && arg[BITS] != 32)
+        return quant_fail(r, q, "expected 8, 16 or 32 bits");
     q->bits = (int64_t) arg[BITS];
     q->is_signed = arg[SIGNED] == 1;
     q->symmetric = arg[SYMMETRIC] == 1;
@@ -184,6 +184,17 @@ rill_status quants_read(struct builder *b, const struct scope *s)
     }
     arena_drop(&text);
     return status;
+}
+
+rill_status quants_check(const struct builder *b, const struct scope *s)
+{
+    for (const struct quant *q = b->quants; q; q = q->next)
+        if (q->stored == WIRE_NONE)
+            return err_set(b->err, RILL_MALFORMED, "%sgraph.quant:%u:%u: '%.60s' %s", b->inside,
+                           q->pos.line, q->pos.column, q->name,
+                           quant_find(b, s, q->name) == q ? "is assigned nowhere in the graph"
+                                                          : "is said twice");
+    return RILL_OK;
 }
 
 struct quant *quant_find(const struct builder *b, const struct scope *s, const char *name)

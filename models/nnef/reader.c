@@ -70,6 +70,7 @@ rill_status mgraph_from_nnef(struct mgraph *ret, struct arena *a, struct dims *d
     if (!results)
         return nnef_no_memory(&b);
     TRY(fragment_run(&b, &s, &doc->graph, results));
+    TRY(quants_check(&b, &s));
     s.target = NULL;
     TRY(outputs_add(&b, &s, results));
     TRY(states_add(&b, &s));

@@ -108,6 +108,7 @@ static const struct nnef_row rows[] = {
     { "batch_normalization", "input, mean, variance, offset, scale, epsilon = 0.00001",
       build_batch_norm, NULL, NULL, NULL },
 
+    { "add_n", "x", build_add_n, NULL, NULL, NULL },
     { "cast", "input", build_std_cast, NULL, NULL, NULL },
     { "integer", "x", build_number, "i64", NULL, NULL },
     { "scalar", "x", build_number, "f32", NULL, NULL },

@@ -78,6 +78,7 @@ static rill_status text_run(struct submodel *m, const uint32_t *in, unsigned n, 
     TRY(extensions_read(b, &s));
     TRY(quants_read(b, &s));
     TRY(fragment_run(b, &s, g, results));
+    TRY(quants_check(b, &s));
     *ret = (struct val) { .kind = VAL_LIST, .n = g->n_results, .list = results };
     if (g->n_results == 1)
         *ret = results[0];

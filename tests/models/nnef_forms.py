@@ -116,7 +116,10 @@ def quantised():
         {"graph.quant": '"w": ' + zero_point(4, 0.5), "w.dat": dat((2, 3), bytes([10, 20, 30, 4, 5, 6]), 2, 8)})
     run("from min and max", graph(ext + "y = copy(x);"), {"x": ("f", (1, 6), [-1.0, 0.0, 0.4, 1.0, 3.0, 2.55])},
         {"y": ("B", (1, 6), [0, 0, 40, 100, 255, 255])}, {"graph.quant": '"y": linear_quantize(max = 2.55, min = 0.0, bits = 8);'})
-    for text, words in (('"y": ' + zero_point(0, 0.0), "scale above 0"), ('"y": ' + zero_point(300, 1.0), "0 stands for no whole"),
+    for text, words in (('"y": ' + zero_point(0, 0.0), "scale above 0"), ('"y": ' + zero_point(0, 1.0, bits=8.7), "8, 16 or 32 bits"),
+                        ('"y": ' + zero_point(0, 1.0, bits="1.0e300"), "8, 16 or 32 bits"),
+                        ('"y": ' + zero_point(0, 1.0) + '"yy": ' + zero_point(0, 1.0), "graph.quant:2:1: 'yy' is assigned nowhere"),
+                        (('"y": ' + zero_point(0, 1.0)) * 2, "graph.quant:2:1: 'y' is said twice"), ('"y": ' + zero_point(300, 1.0), "0 stands for no whole"),
                         ('"y": ' + zero_point(0, 1.0, bits=7), "8, 16 or 32 bits"), ('"y": lattice(bits = 8);', "not known"),
                         ('"y": zero_point_linear_quantize(zero_point = 0, bits = 8);', "are missing"),
                         ('"y" zero_point_linear_quantize();', "expected ':'"), ('y: x;', "name of a tensor in quotes"),
@@ -136,6 +139,8 @@ def lists():
         ins, {"y": ("f", (2, 3), [v * 5 for v in x])})
     run("within each other", graph(ext + "y = add_n([for i in [1, 2] yield add_n([for j in [10, 20] yield x * scalar(i * j)])]);"), ins,
         {"y": ("f", (2, 3), [v * 90 for v in x])})
+    run("sums of many", graph(ext + "y = add_n([x] * 60);"), ins, {"y": ("f", (2, 3), [v * 60 for v in x])})
+    run("a sum of none", graph(ext + "y = add_n([]);"), {}, {}, refused="'add_n' of an empty list")
     run("parts of lists", graph(ext + "a = [1.0, 2.0, 4.0, 8.0]; y = x * (a[1 : 3][0] + a[: 1][0] + a[3 :][0]);"), ins,
         {"y": ("f", (2, 3), [v * 11 for v in x])})
     run("copies", graph(ext + "[a, b] = copy_n(x, 2); y = a + b;"), ins, {"y": ("f", (2, 3), [v * 2 for v in x])})
@@ -264,6 +269,8 @@ def blocks():
         text = graph("x = external<scalar>(shape = [1, 64]); w = variable(label = 'w', shape = [2, 64]); y = linear(x, w);")
         run(f"blocks {item:x}", text, {"x": ("f", (1, 64), x)}, {"y": ("f", (1, 2), y)}, {"w.dat": dat((2, 64), data, item, 2**32 - 1, 0x5452)})
         run("a block too few", text, {}, {}, {"w.dat": dat((2, 64), data[18:], item, 2**32 - 1, 0x5452)}, refused="does not fit")
+        run("no blocks of more than there are numbers", graph(f"w = variable(label = 'w', shape = [0, {2**32 - 32}, {2**32 - 32}]); y = w;", ""),
+            {}, {}, {"w.dat": dat((0, 2**32 - 32, 2**32 - 32, 1), b"", item, 2**32 - 1, 0x5452)}, refused="does not fit")
         run("half a block", text.replace("64", "48"), {}, {}, {"w.dat": dat((2, 48), data[:54], item, 2**32 - 1, 0x5452)}, refused="does not fit")
 
 
