@@ -96,6 +96,7 @@ static bool kernel_copy_set(const struct view_copy *v, struct kern_strided_copy 
         if (v->from[i] == 1) {
             order[i] = v->rank - 2;
             order[v->rank - 2] = i;
+            break;
         }
     *ret = (struct kern_strided_copy) { .n = { 1, 1, 1, 1 } };
     for (int i = 0; i < v->rank; i++) {

@@ -36,15 +36,20 @@ static bool size_is_plain(const char *text)
     return true;
 }
 
+static const char *dim_text(struct arena *a, const struct dim *d)
+{
+    const size_t bytes = (size_t) dim_print(d, NULL, 0) + 1;
+    char *text = arena_alloc(a, bytes);
+    if (text)
+        dim_print(d, text, bytes);
+    return text;
+}
+
 const char *size_text(const struct writer *w, const struct dim *d)
 {
     struct arena *a = w->doc->arena;
-    int n = dim_print(d, NULL, 0);
-    char *text = arena_alloc(a, (size_t) n + 1);
-    if (!text)
-        return NULL;
-    dim_print(d, text, (size_t) n + 1);
-    if (dim_is_const(d) || (!w->sizes_quoted && size_is_plain(text)))
+    const char *text = dim_text(a, d);
+    if (!text || dim_is_const(d) || (!w->sizes_quoted && size_is_plain(text)))
         return text;
     char quote = strchr(text, '\'') ? '"' : '\'';
     return strchr(text, quote) ? NULL : arena_printf(a, "rill_size(%c%s%c)", quote, text, quote);
@@ -143,21 +148,22 @@ static bool is_native(enum dtype t)
 static rill_status sizes_state(struct writer *w, const struct tensor *t, const char *name)
 {
     struct tensor whole = *t;
+    const bool counts = dtype_is_int(t->number) || t->number == DTYPE_F32; /* as it is read */
     whole.number = DTYPE_NONE;
-    if (!is_list(&whole) || (t->rank && !is_list(t)))
+    if (!is_list(&whole) || (!is_list(t) && (t->rank || !counts)))
         return err_set(w->doc->err, RILL_UNSUPPORTED,
                        "constant %.80s: symbolic sizes of rank %d and type %s have no form in NNEF",
                        name, t->rank, dtype_name(t->number ? t->number : DTYPE_I64));
-    const char *text = list_text(w, &whole);
+    const char *text = is_list(t)
+        ? list_text(w, t)
+        : dim_text(w->doc->arena, ((const struct dim *const *) t->data)[0]);
     if (!text)
         return no_memory(w);
-    if (is_list(t)) {
+    if (is_list(t))
         fprintf(w->to, "    %s = %s;\n", name, text);
-        return RILL_OK;
-    }
-    char size[400];
-    dim_print(((const struct dim *const *) t->data)[0], size, sizeof size);
-    fprintf(w->to, "    %s = rill_size('%s', type = '%s');\n", name, size, dtype_name(t->number));
+    else
+        fprintf(w->to, "    %s = rill_size('%s', type = '%s');\n", name, text,
+                dtype_name(t->number));
     return RILL_OK;
 }
 

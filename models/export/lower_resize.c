@@ -45,15 +45,67 @@ static uint32_t frames_of_tap(struct lower *l, const struct taps *t, int k)
               : lower_fail(l, RILL_NOMEM);
 }
 
-static uint32_t weights_of_tap(struct lower *l, const struct taps *t, int k)
+/* A number of each frame, along time. */
+static struct tensor *frames_tensor(struct lower *l, const struct taps *t, enum dtype type)
 {
     int64_t dim[RANK_MAX];
     for (int i = 0; i < t->x->rank; i++)
         dim[i] = i == t->axis ? t->frames : 1;
-    struct tensor *w = tensor_new(l->arena, t->x->type, t->x->rank, dim);
-    for (int64_t i = 0; w && i < t->frames; i++)
-        tensor_set_f64(w, w->data, i, taps_at(t, i).weight[k]);
-    return w ? lower_const(l, w) : lower_fail(l, RILL_NOMEM);
+    return tensor_new(l->arena, type, t->x->rank, dim);
+}
+
+/* Tap k by its weights; where these are 0 it is not read, infinite or not. */
+static uint32_t weighed_tap(struct lower *l, const struct taps *t, int k)
+{
+    struct tensor *w = frames_tensor(l, t, DTYPE_F64), *some = frames_tensor(l, t, DTYPE_BOOL);
+    if (!w || !some)
+        return lower_fail(l, RILL_NOMEM);
+    for (int64_t i = 0; i < t->frames; i++) {
+        const double weight = ((double *) w->data)[i] = taps_at(t, i).weight[k];
+        ((uint8_t *) some->data)[i] = weight != 0;
+    }
+    return lower_where(l, lower_const(l, some),
+                       lower_2(l, OP_MUL, lower_cast(l, frames_of_tap(l, t, k), DTYPE_F64),
+                               lower_const(l, w)),
+                       lower_zero(l, DTYPE_F64));
+}
+
+static bool tap_is_all(const struct resize_taps *r)
+{
+    double most = 0;
+    int n = 0;
+    for (int k = 0; k < r->n; k++) {
+        most = r->weight[k] > most ? r->weight[k] : most;
+        n += r->weight[k] != 0;
+    }
+    return n == 1 && most == 1;
+}
+
+/* As the engine stores a sum: halves by way of f32, and whole numbers keep the bits that they have
+ * room for, where a cast of its own would keep the range. */
+static uint32_t stored(struct lower *l, uint32_t sum, enum dtype to)
+{
+    if (dtype_is_half(to))
+        sum = lower_cast(l, sum, DTYPE_F32);
+    if (dtype_is_int(to) && to != DTYPE_U64)
+        sum = lower_cast(l, sum, DTYPE_I64);
+    return lower_cast(l, sum, to);
+}
+
+/* As the engine does it: summed from 0 in f64, and what one tap gives whole is moved. */
+static uint32_t taps_sum(struct lower *l, const struct taps *t, int n)
+{
+    struct tensor *moved = frames_tensor(l, t, DTYPE_BOOL);
+    uint32_t sum = lower_zero(l, DTYPE_F64);
+    for (int64_t i = 0; moved && i < t->frames; i++) {
+        const struct resize_taps r = taps_at(t, i);
+        ((uint8_t *) moved->data)[i] = tap_is_all(&r);
+    }
+    for (int k = 0; k < n; k++)
+        sum = lower_2(l, OP_ADD, sum, weighed_tap(l, t, k));
+    return moved
+        ? lower_where(l, lower_const(l, moved), frames_of_tap(l, t, 0), stored(l, sum, t->x->type))
+        : lower_fail(l, RILL_NOMEM);
 }
 
 static bool others_kept(const struct lower *l, const struct node *n, int axis)
@@ -77,11 +129,6 @@ void lower_resize(struct lower *l, const struct node *n, uint32_t *ret_out)
                                         "of a file does in steps"));
         return;
     }
-    int taps = taps_at(&t, 0).n;
-    ret_out[0] = frames_of_tap(l, &t, 0);
-    if (taps > 1)
-        ret_out[0] = lower_2(l, OP_MUL, ret_out[0], weights_of_tap(l, &t, 0));
-    for (int k = 1; k < taps; k++)
-        ret_out[0] = lower_2(l, OP_ADD, ret_out[0],
-                             lower_2(l, OP_MUL, frames_of_tap(l, &t, k), weights_of_tap(l, &t, k)));
+    const int taps = taps_at(&t, 0).n;
+    ret_out[0] = taps > 1 ? taps_sum(l, &t, taps) : frames_of_tap(l, &t, 0);
 }

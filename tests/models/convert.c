@@ -388,6 +388,67 @@ static void convert_test(const char *path)
     rill_model_free(m);
 }
 
+/* ---- sizes that count as numbers of another type ---- */
+
+/* A graph that gives the sum of the sizes of its input, whose text is a long one. */
+static void size_graph(struct graph *g, struct arena *a, struct dims *ds, enum dtype number)
+{
+    struct fact x = { .type = DTYPE_F32, .rank = RANK_MAX };
+    const struct dim *sum = dim_int(ds, 0);
+    char name[80];
+    for (int i = 0; i < RANK_MAX; i++) {
+        snprintf(name, sizeof name, "S%d_%060d", i, 0);
+        sum = dim_add(ds, sum, x.shape[i] = dim_symbol(ds, name));
+    }
+    struct tensor *t = tensor_new(a, DTYPE_DIM, 0, NULL);
+    t->number = number;
+    ((const struct dim **) t->data)[0] = sum;
+    graph_init(g, a, ds, "sizes");
+    uint32_t in = graph_add_input(g, "x", &x);
+    graph_add_output(g, in);
+    graph_add_output(g, graph_add_const(g, "sum", t));
+}
+
+/* Whether a constant of a graph is the size that is output 1 of the other one. */
+static bool size_is_in(const struct graph *g, const struct graph *of)
+{
+    const struct tensor *want = of->wires[of->outputs[1]].fact.value;
+    char a[1000], b[1000];
+    dim_print(((const struct dim *const *) want->data)[0], a, sizeof a);
+    for (uint32_t i = 0; i < g->n_wires; i++) {
+        const struct tensor *t = g->wires[i].fact.value;
+        if (!t || t->type != DTYPE_DIM || t->rank || t->number != want->number)
+            continue;
+        dim_print(((const struct dim *const *) t->data)[0], b, sizeof b);
+        if (!strcmp(a, b))
+            return true;
+    }
+    return false;
+}
+
+/* It is read back as it was, or refused where no reader takes it. */
+static void size_test(enum dtype number, bool refuses)
+{
+    struct arena a = { 0 };
+    struct dims *ds = dims_new();
+    struct graph g;
+    rill_model *m = NULL;
+    rill_error err = { .text = "" };
+    size_graph(&g, &a, ds, number);
+    rill_status s = graph_write_nnef(&g, folder, &err);
+    if (refuses)
+        CHECK(s == RILL_UNSUPPORTED && strstr(err.text, "have no form in NNEF"), "%s: %s",
+              dtype_name(number), err.text);
+    else
+        CHECK(s == RILL_OK && rill_model_open(&m, folder, &err) == RILL_OK &&
+                  size_is_in(&m->typed.g, &g),
+              "%s: %s", dtype_name(number), err.text);
+    rill_model_free(m);
+    folder_remove();
+    dims_free(ds);
+    arena_drop(&a);
+}
+
 static bool is_network(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -430,6 +491,10 @@ int main(void)
     const char *source = getenv("RILL_SOURCE"), *shared = getenv("RILL_SHARED");
     char path[512];
     snprintf(folder, sizeof folder, "/tmp/rill-convert-%d", (int) getpid());
+    size_test(DTYPE_I32, false);
+    size_test(DTYPE_F32, false);
+    size_test(DTYPE_BOOL, true);
+    size_test(DTYPE_F64, true);
     for (size_t i = 0; i < sizeof folders / sizeof *folders; i++)
         walk(source, folders[i]);
     for (size_t i = 0; i < sizeof pipelines / sizeof *pipelines; i++) {

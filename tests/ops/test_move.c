@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Ops that move, index and reshape elements, against plain index arithmetic on random shapes of
  * rank 0 to 8. */
+#include "engine/ops/view.h"
 #include "tests/ops/ops_test.h"
 
 #define TRIALS 400
@@ -725,6 +726,25 @@ static void test_faults(struct ops_test *t)
     fault_check(t, "ReverseSequence", 1, -1, FAULT_LENGTH, 2);
 }
 
+/* Two leading axes that overlap, each by one element a step: a copy holds every place of both. */
+static void test_overlaps(struct ops_test *t)
+{
+    enum { A = 3, B = 4, C = 5, D = 2, N = A * B * C * D };
+    float x[80], y[N], all[N];
+    struct view_copy v;
+    for (int i = 0; i < 80; i++)
+        x[i] = (float) i;
+    view_copy_init(&v, 4, I64S(A, B, C, D), I64S(1, 1, 7, 40), I64S(B * C * D, C * D, D, 1),
+                   sizeof(float));
+    const struct eval e = {
+        .kern = &t->kern, .x = (const void *[]) { x }, .y = (void *[]) { y }, .args = &v
+    };
+    memset(y, 0, sizeof y);
+    view_copy_eval(&e);
+    view_copy_run(&v, all, x);
+    ops_check(t, !memcmp(y, all, sizeof y), "a copy of axes that overlap is another");
+}
+
 int main(void)
 {
     struct ops_test t = ops_begin();
@@ -740,6 +760,7 @@ int main(void)
     RUN(&t, test_hostile_values);
     RUN(&t, test_select);
     RUN(&t, test_faults);
+    RUN(&t, test_overlaps);
     test_overflow(tile_overflow, &t);
     t.what = "";
     return ops_end(&t);
