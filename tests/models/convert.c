@@ -239,7 +239,7 @@ static const struct {
 } refused[] = {
 #define IF "an If has no form in NNEF"
 #define LOOP "a Loop has no form in NNEF"
-    { "size_truth", "symbolic sizes of rank 1 and type i32 have no form in NNEF", NULL },
+    { "size_truth", "symbolic sizes of rank 0 and type bool have no form in NNEF", NULL },
     { "quantize/shared", IF, NULL },
     { "index_scan", IF, NULL },
     { "quant_blocks", "elements of i4 have no form in NNEF", NULL },
