@@ -123,7 +123,7 @@ static rill_status q4_0_read(struct tensor **ret, const struct header *h, struct
         shape.dim[i] = h->dim[i];
     bool fits = h->rank >= 2 && tensor_count_checked(&shape, &count);
     for (uint32_t i = 1; fits && i < h->rank; i++)
-        fits = !__builtin_mul_overflow(row, shape.dim[i], &row);
+        row *= shape.dim[i];
     if (!fits || row % BLOCK || count / BLOCK != h->data_bytes / BLOCK_BYTES ||
         h->data_bytes % BLOCK_BYTES)
         return err_set(reterr, RILL_MALFORMED,
