@@ -223,6 +223,7 @@ rill_status rule_if(struct pulser *p, const struct node *n)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: its condition runs along time; Where chooses frame by "
                        "frame, and a part of a pipeline runs frame by frame");
+    TRY(pulser_no_lengths(p, n)); /* what a branch captures is one of its inputs */
     for (int k = 0; k < 2; k++)
         TRY(branch_pulse(p, &c, k));
     for (unsigned i = 0; i < n->n_out; i++)

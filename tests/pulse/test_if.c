@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CHANNELS 2
+
 struct branches {
     struct chain chain[2];
 };
@@ -114,9 +116,74 @@ static void test_random(uint32_t seed, unsigned count)
     oracle_check(held * 2 > count && others * 10 > count, "too few stream");
 }
 
+/* ---- what a branch or the condition knows of the length ---- */
+
+struct by_length {
+    const char *name;
+    bool chooses; /* the length chooses; or the branches multiply by it */
+    bool within;  /* it does so in an If within a branch */
+};
+
+static uint32_t length_if(struct gb *b, const struct by_length *c, const uint32_t *in, bool inner)
+{
+    struct gb body[2];
+    struct graph **bodies = arena_array(b->arena, struct graph *, 2);
+    for (int k = 0; k < 2; k++) {
+        gb_body(&body[k], b, k ? "else" : "then");
+        uint32_t x = gb_body_input(&body[k], "x"), by = gb_body_input(&body[k], "by");
+        uint32_t y = GB(&body[k], "Mul", "", x, gb_scalar(&body[k], k ? 0.5f : 1.5f));
+        if (inner)
+            y = length_if(&body[k], c, (uint32_t[]) { by, y, by }, false);
+        else if (!c->chooses)
+            y = GB(&body[k], "Mul", "", y, GB(&body[k], "Cast", "to=1", by));
+        gb_output(&body[k], y);
+        b->seed = body[k].seed;
+        b->n_names = body[k].n_names;
+        bodies[k] = body[k].g;
+        if (body[k].err.status != RILL_OK)
+            b->err = body[k].err;
+    }
+    uint32_t out = graph_add_wire(b->g, inner || !c->within ? "outer" : "inner", NULL);
+    struct node *n = graph_add_node(b->g, &op_if, b->g->wires[out].name, NULL, in, 3, &out, 1);
+    n->body = bodies;
+    n->n_body = 2;
+    return out;
+}
+
+static void length_recipe(struct gb *b, const void *ctx)
+{
+    const struct by_length *c = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, CHANNELS, GB_TIME), gate = gb_input(b, "gate", 1, 1),
+             on = GB(b, "Greater", "", GB(b, "Squeeze", "", gate), gb_scalar(b, 0)),
+             length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 2)),
+             is_long = GB(b, "Greater", "", length, gb_int(b, 20));
+    const uint32_t in[] = { c->chooses && !c->within ? is_long : on, x,
+                            c->chooses ? is_long : length };
+    if (b->err.status == RILL_OK)
+        gb_output(b, length_if(b, c, in, c->within));
+}
+
+static const struct by_length by_lengths[] = {
+    { "the length chooses", true, false },
+    { "a branch multiplies by the length", false, false },
+    { "the length chooses within a branch", true, true },
+};
+
+/* Refused by the If, not by the plan as a size that is open. */
+static void test_by_length(const struct by_length *c)
+{
+    struct oracle o;
+    enum verdict v = oracle_open(&o, length_recipe, c, NULL);
+    oracle_check(v == LAW_HOLDS, "%s: %s", c->name, o.err.text);
+    v = v == LAW_HOLDS ? oracle_pulse(&o, 4) : LAW_BROKEN;
+    oracle_check(v == LAW_REFUSED && strstr(o.err.text, "node 'outer' (If)") &&
+                     strstr(o.err.text, "is computed from the length of the whole sequence"),
+                 "%s: %s", c->name, v == LAW_HOLDS ? "it streams" : o.err.text);
+    oracle_close(&o);
+}
+
 /* ---- a condition that is set anew ---- */
 
-#define CHANNELS 2
 #define FRAMES 60
 
 /* What the stream gives for those of the frames whose gate is `only` (0: all of them), one a run.
@@ -183,5 +250,7 @@ int main(void)
     test_switched("2: conv k=3 l=2; cumsum", "2: gru");
     test_switched("2: lstm; conv k=4 l=3", "2: conv k=2 l=1");
     test_switched("2: scan", "2: cumsum; conv k=3 d=2 l=4");
+    for (size_t i = 0; i < sizeof by_lengths / sizeof *by_lengths; i++)
+        test_by_length(&by_lengths[i]);
     return oracle_end();
 }
