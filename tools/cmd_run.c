@@ -384,6 +384,19 @@ static void late_print(const struct late *late)
            n.block_bytes);
 }
 
+/* Copies, for a state may be given on as it came, and the memory of the step before goes. */
+static rill_status states_take(struct job *j, const struct tensor *const *out, struct arena *now,
+                               const struct tensor **in)
+{
+    for (uint32_t i = 0; i < j->n_states; i++) {
+        const struct tensor **next = &in[j->n_in + j->n_cut + i];
+        *next = tensor_clone(now, out[j->n_out + j->n_watched + i]);
+        if (!*next)
+            return no_memory(j);
+    }
+    return RILL_OK;
+}
+
 static rill_status steps_run(struct job *j, const struct graph *of)
 {
     const struct tensor **in = arena_array(&j->arena, const struct tensor *, j->g.n_inputs + 1u);
@@ -405,8 +418,8 @@ static rill_status steps_run(struct job *j, const struct graph *of)
                 : interp_run_watched(&j->g, in, &now, j->profile ? &watch : NULL, out, &j->err);
         if (s == RILL_OK)
             s = outputs_take(j, out, step);
-        for (uint32_t i = 0; s == RILL_OK && i < j->n_states; i++)
-            in[j->n_in + j->n_cut + i] = out[j->n_out + j->n_watched + i];
+        if (s == RILL_OK)
+            s = states_take(j, out, &now, in);
         arena_drop(&old);
         old = now;
     }
