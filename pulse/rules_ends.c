@@ -17,6 +17,7 @@ static const char *const mode_names[] = { "constant", "reflect", "edge",
 
 struct pads {
     int64_t before[RANK_MAX], after[RANK_MAX];
+    int64_t least[RANK_MAX]; /* behind the axis, where lengths of the sequence differ in it */
 };
 
 static const struct dim *pad_dim(struct pulser *p, const struct tensor *v, int64_t i)
@@ -43,14 +44,16 @@ static rill_status pad_before(struct pulser *p, const struct node *n, int axis, 
                    axis, text, time);
 }
 
-/* Those behind it, at most so many: the length of the output says how many there are. */
+/* Those behind it, at least and at most so many: the length of the output says how many there
+ * are. */
 static rill_status pad_after(struct pulser *p, const struct node *n, int axis, int time,
-                             const struct dim *d, int64_t *ret)
+                             const struct dim *d, int64_t *ret_least, int64_t *ret_most)
 {
-    int64_t least;
-    if (axis == time && pulser_dim_range(p, d, &least, ret))
+    if (axis == time && pulser_dim_range(p, d, ret_least, ret_most))
         return RILL_OK;
-    return pad_before(p, n, axis, time, d, ret);
+    TRY(pad_before(p, n, axis, time, d, ret_most));
+    *ret_least = *ret_most;
+    return RILL_OK;
 }
 
 static rill_status pads_read(struct pulser *p, const struct node *n, int time, struct pads *ret)
@@ -69,7 +72,7 @@ static rill_status pads_read(struct pulser *p, const struct node *n, int time, s
     for (unsigned i = 0; i < m; i++) {
         int a = axis_normalise(axes[i], rank);
         TRY(pad_before(p, n, a, time, pad_dim(p, v, i), &ret->before[a]));
-        TRY(pad_after(p, n, a, time, pad_dim(p, v, m + i), &ret->after[a]));
+        TRY(pad_after(p, n, a, time, pad_dim(p, v, m + i), &ret->least[a], &ret->after[a]));
     }
     return RILL_OK;
 }
@@ -127,7 +130,7 @@ rill_status rule_pad(struct pulser *p, const struct node *n)
                            "cannot stream: the value it pads with is not a constant");
     }
     TRY(pad_others(p, n, &pads, t, &f.wire));
-    if (pad.mode == PULSE_PAD_CONSTANT && pad.before >= 0 && pad.after >= 0)
+    if (pad.mode == PULSE_PAD_CONSTANT && pad.before >= 0 && pads.least[t] >= 0)
         p->padded[n->out[0]] =
             (struct padded) { true, f, pad.before, pad.after, fill_unless_zero(pad.fill) };
     TRY(flow_pad(p, n, &f, &pad));

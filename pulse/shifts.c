@@ -3,6 +3,7 @@
 #include "engine/ops/attrs.h"
 #include "engine/typing/probe.h"
 #include "pulse/axes.h"
+#include "pulse/ints.h"
 #include "pulse/places.h"
 #include "pulse/positions.h"
 #include "pulse/tracks.h"
@@ -10,7 +11,9 @@
 #define FAR_OFF (INT64_MAX / 4)
 #define LENGTHS 12      /* that a chain is tried with */
 #define LENGTH_MAX 4096 /* of the stream */
-#define NUMBERS_MAX ((int64_t) 1 << 22)
+#define LENGTHS_WIDE 3  /* that hold every distance of a window */
+#define NUMBERS_MAX ((int64_t) 1 << 24)
+#define LENGTH_WIDE_MAX ((int64_t) 1 << 22)
 
 /* ---- chains ---- */
 
@@ -342,6 +345,48 @@ static rill_status end_emit(struct pulser *p, const struct shift *s, int64_t pul
     return pulser_emit_op(p, OP_RESHAPE, s->node[s->n - 1]->name, NULL, 0, in, 2, wire);
 }
 
+/* The shift as it is for sequences of that many rows and a few more. A distance that is clipped
+ * shows in none that are shorter. False: there are none, or it is no shift there. */
+static bool shift_widen(const struct pulser *p, struct shift *s, int64_t least)
+{
+    int64_t rows, tried = 0;
+    for (int64_t length = 1; length < LENGTH_WIDE_MAX && tried < LENGTHS_WIDE; length++) {
+        struct arena work = { 0 };
+        if (!dim_eval(s->rows, p->symbol, length, &rows) || rows < least + tried ||
+            !dims_allow(p->dst->dims, p->symbol, length))
+            continue;
+        bool fits = chain_try(p, s, length, false, &work);
+        arena_drop(&work);
+        if (!fits)
+            return false;
+        tried++;
+    }
+    return tried == LENGTHS_WIDE;
+}
+
+static rill_status shift_check(struct pulser *p, const struct shift *of,
+                               const struct shift_window *w)
+{
+    struct shift s = *of;
+    const struct node *end = s.node[s.n - 1];
+    int64_t before = w->left + w->chunk - 1, after = w->right + w->chunk - 1,
+            rows = larger(before, after) + 2;
+    if (!shift_widen(p, &s, rows))
+        return op_fail(p->err, RILL_UNSUPPORTED, end,
+                       "cannot stream: whether the shift of positions takes a product of its own "
+                       "for each distance that its mask shows is not known for sequences of %lld "
+                       "frames",
+                       (long long) rows);
+    if (before <= s.before && after <= s.after)
+        return RILL_OK;
+    return op_fail(p->err, RILL_UNSUPPORTED, end,
+                   "cannot stream: the shift of positions takes other queries' products, or those "
+                   "of other distances, for keys more than %lld frames %s their query, which its "
+                   "mask shows",
+                   (long long) (after > s.after ? s.after : s.before),
+                   after > s.after ? "behind" : "before");
+}
+
 rill_status shift_emit(struct pulser *p, const struct shift *s, uint32_t queries,
                        const struct shift_window *w, uint32_t *ret)
 {
@@ -350,12 +395,7 @@ rill_status shift_emit(struct pulser *p, const struct shift *s, uint32_t queries
     int64_t keys = w->left + w->pulse + w->right, width = keys + w->pulse - 1;
     int axes[2], axis = 0;
     uint32_t in[2], table = n->in[s->table];
-    if (w->left + w->chunk - 1 > s->before || w->right + w->chunk - 1 > s->after)
-        return op_fail(p->err, RILL_UNSUPPORTED, s->node[s->n - 1],
-                       "cannot stream: the shift of positions takes other queries' products for "
-                       "keys more than %lld frames %s their query, which its mask shows",
-                       (long long) (w->right + w->chunk - 1 > s->after ? s->after : s->before),
-                       w->right + w->chunk - 1 > s->after ? "behind" : "before");
+    TRY(shift_check(p, s, w));
     time_axes(p, table, axes);
     const struct dim *rows = positions_dim(ps, s->rows, p->symbol);
     if (!rows)

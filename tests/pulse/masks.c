@@ -109,6 +109,7 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
         return GB(b, "And", "", int_band(b, a->i, a->j, 7),
                   GB(b, "LessOrEqual", "", back, t->mask == EVEN ? zero : gb_int(b, -1)));
     }
+    case WIDE: return int_band(b, a->i, a->j, 30);
     case ALL: return GB(b, "LessOrEqual", "", a->j, a->i);
     default: return int_band(b, a->i, a->j, 5);
     }
@@ -285,9 +286,11 @@ static uint32_t shifted(struct gb *b, const struct written *t, const struct at *
                         uint32_t columns)
 {
     uint32_t length = list(b, a->length), one = gb_ints(b, 1);
-    if (t->shift == GATHERED) {
-        uint32_t at = GB(b, "Sub", "", GB(b, "Sub", "", a->length, gb_int(b, 1)),
-                         GB(b, "Sub", "", a->i, a->j));
+    if (t->shift == GATHERED || t->shift == NEAREST) {
+        uint32_t back = GB(b, "Sub", "", a->i, a->j);
+        if (t->shift == NEAREST)
+            back = GB(b, "Clip", "", back, gb_int(b, -20), gb_int(b, 20));
+        uint32_t at = GB(b, "Sub", "", GB(b, "Sub", "", a->length, gb_int(b, 1)), back);
         return GB(b, "GatherElements", "axis=2", s, list(b, at));
     }
     if (t->shift == CONCATENATED) {

@@ -22,6 +22,7 @@ struct written {
         BEFORE,
         EVEN,
         ODD,
+        WIDE,
         ALL
     } mask;
     enum {
@@ -44,8 +45,8 @@ struct written {
     enum { NO_PAD, PAD_KEYS, PAD_BOTH, PAD_SPREAD, PAD_TILED, PAD_ALL } pad;
     /* queries by a table of distances: sinusoids computed, rows of a constant, heads, scaled before
      * the shift, shifted as by Transformer-XL's first form, where the table has as many rows as
-     * frames */
-    enum { NO_SHIFT, SINUSOIDS, ROWS, SCALED, SHORT, CONCATENATED, GATHERED } shift;
+     * frames, gathered by distances and by those clipped to 20 */
+    enum { NO_SHIFT, SINUSOIDS, ROWS, SCALED, SHORT, CONCATENATED, GATHERED, NEAREST } shift;
     const char *refused; /* words; NULL: it streams */
 };
 

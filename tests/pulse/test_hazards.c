@@ -101,6 +101,21 @@ static void backwards(struct gb *b, const void *ctx)
     gb_output(b, gb_slice(b, gb_input(b, "x", 3, 1, 3, GB_TIME), 2, -1, INT32_MIN, -1));
 }
 
+/* most - T % of behind it, which takes frames away where it is negative, and a window over that. */
+struct pads_by_length {
+    int64_t most, of;
+};
+
+static void pads_by_length(struct gb *b, const void *ctx)
+{
+    const struct pads_by_length *c = ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 3, GB_TIME);
+    uint32_t t = GB(b, "Slice", "", GB(b, "Shape", "", x), gb_ints(b, 2), gb_ints(b, 3));
+    uint32_t after = GB(b, "Sub", "", gb_ints(b, c->most), GB(b, "Mod", "", t, gb_ints(b, c->of)));
+    uint32_t pads = GB(b, "Concat", "axis=0", gb_ints(b, 0, 0, 0, 0, 0), after);
+    gb_output(b, GB(b, "Conv", "pads=1,1", GB(b, "Pad", "", x, pads), gb_weights(b, 3, 3, 3, 3)));
+}
+
 /* The rest: frames around the middle, which no stream knows. */
 static void half(struct gb *b, const void *ctx)
 {
@@ -365,6 +380,12 @@ static const struct oracle_case hazards[] = {
     { "H7 the last frames, by the shape", last_frames_by_shape, NULL,
       { "(Slice)", "time axis", "from the end", NULL } },
     { "H7 the second half", half, NULL, { "(Slice)", "time axis", NULL, NULL } },
+    { "H7 frames up to a multiple, then a window", pads_by_length,
+      &(const struct pads_by_length) { 0, 4 }, STREAMS },
+    { "H7 pads of either sign, then a window", pads_by_length,
+      &(const struct pads_by_length) { 2, 5 }, STREAMS },
+    { "H7 pads by the length, then a window", pads_by_length,
+      &(const struct pads_by_length) { 3, 4 }, STREAMS },
     { "H8 the first frame", first_frame, NULL, { "(Slice)", "fixed number", "time axis", NULL } },
     { "H8 the first frame by index", first_frame_by_index, NULL,
       { "(Gather)", "time axis", NULL, NULL } },
