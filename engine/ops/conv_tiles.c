@@ -35,7 +35,9 @@ static void block_choose(struct conv_tiles *v)
 {
     const struct window3 *g = &v->g;
     v->columns = g->out[2];
-    if (v->cin * reach(g, 1, 1) * reach(g, 2, v->columns) > COPIED_FLOATS && v->columns > COLUMNS)
+    if (v->columns > COLUMNS &&
+        (v->cin * reach(g, 1, 1) * reach(g, 2, v->columns) > COPIED_FLOATS ||
+         v->columns * v->cout > ROWS_FLOATS))
         v->columns = COLUMNS;
     const int64_t span = reach(g, 2, v->columns);
     v->rows = 1;

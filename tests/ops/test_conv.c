@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Conv and ConvTranspose against sums in double, with weights known before and at run time. */
+#include "engine/ops/conv_tiles.h"
 #include "tests/ops/epilogue_test.h"
 
 #include <math.h>
@@ -448,6 +449,7 @@ static void many_places(struct ops_test *t)
         { 2, 1, 1, 70, 30, { 4, 250 }, { 3, 3 }, .before = { 1, 1 }, .after = { 1, 1 } },
         { 2, 1, 1, 130, 130, { 5, 7 }, { 1, 1 }, .bias = true },
         { 2, 1, 9, 1, 1, { 13, 40 }, { 3, 3 }, .before = { 1, 1 }, .after = { 1, 1 } },
+        { 1, 1, 1, 4, 400, { 205 }, { 3 }, .before = { 1 }, .after = { 1 } }, /* in blocks */
     };
     for (size_t i = 0; i < sizeof some / sizeof *some; i++)
         chains_check(t, &some[i]);
@@ -469,6 +471,25 @@ static void many_places(struct ops_test *t)
         }
         chains_check(t, &s);
     }
+}
+
+/* A block holds few outputs however long a row is, of few channels to many, too. */
+static void block_check(struct ops_test *t)
+{
+    enum { LENGTH = 6000, IN_CHANNELS = 8, OUTS = 512, BLOCK_BYTES = 512 << 10 };
+    const struct window3 g = { .in = { 1, 1, LENGTH },
+                               .out = { 1, 1, LENGTH },
+                               .kernel = { 1, 1, 3 },
+                               .stride = { 1, 1, 1 },
+                               .dilation = { 1, 1, 1 },
+                               .before = { 0, 0, 1 },
+                               .after = { 0, 0, 1 },
+                               .n_in = LENGTH,
+                               .n_out = LENGTH,
+                               .n_kernel = 3 };
+    const struct conv_tiles *v = conv_tiles_new(&t->arena, &g, IN_CHANNELS, OUTS);
+    ops_check(t, v && v->scratch_floats * sizeof(float) <= BLOCK_BYTES, "a block has %zu floats",
+              v ? v->scratch_floats : 0);
 }
 
 /* A shape that must be refused with those words. */
@@ -553,6 +574,7 @@ int main(int argc, char **argv)
         epilogue_of(&t, &s, i & 1);
     }
     many_places(&t);
+    block_check(&t);
     epilogue_refusals(&t);
     refusals(&t);
     output_shapes(&t);
