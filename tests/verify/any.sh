@@ -51,6 +51,20 @@ ran 1 "FAIL *y .*first is f32\[1,2,4\] in each step, the reference f32\[60,1,2,4
 ran 0 "^1 passed, 0 failed" --steps 60 --seed 3 --compare "$dir/y.npz" --atol 100
 ran 1 "^  -  *x .*\|^0 passed, 0 failed" --compare "$dir/x.npz"
 
+# states that are handed on as they came
+mkdir "$dir/handed"
+for t in in.x:f4:"20, 1, 4" in.up:i8:"20, 1" out.y:f4:"20, 1, 4" out.late:f4:"20, 1, 4" \
+    state_out.new_cached_1:f4:"20, 1, 4"; do
+    file=${t%%:*} t=${t#*:}
+    npy "$dir/handed/${file##*.}.npy" "<${t%%:*}" "${t#*:}" "$small/ref/handed.$file"
+done
+zip "$dir/handed.npz" "$dir/handed/y.npy" "$dir/handed/late.npy" "$dir/handed/new_cached_1.npy"
+for pass in typed decluttered; do
+    ! knows handed.npz || expect 0 "^3 passed, 0 failed" timeout 60 "$rill" run "$small/handed.onnx" --steps 20 --pass $pass \
+        --input "x=$dir/handed/x.npy" --input "up=$dir/handed/up.npy" --compare "$dir/handed.npz" --atol 0 --rtol 0
+done
+expect 0 "median_us" "$rill" bench "$small/handed.onnx" --json
+
 # ---- inner wires: the first that differs is named; what follows it may read the reference
 ran 0 "a7 *f32\[1,2,4\]" --seed 1 --dump "a[0-9]" --dump-op MatMul --out "$dir/inner.npz" --pass typed
 ran 0 "^206 passed, 0 failed" --seed 1 --compare "$dir/inner.npz" --pass typed

@@ -134,6 +134,37 @@ def caches():
            ("axis", np.array([2], np.int64)), ("axes", np.array([1, 2], np.int64)), ("four", np.array([4], np.int64))])
 
 
+def handed():
+    """States that are handed on as they came: by branches of an If, to another state, or to themselves."""
+    def branch(name, nodes, results):
+        k = [h.make_node("Identity", [r], [f"{name}_{i}"]) for i, r in enumerate(results)]
+        return h.make_graph(nodes + k, name, [], [value(f"{name}_{i}", T.FLOAT, [1, 4]) for i in range(3)])
+    up = branch("up", [h.make_node("Add", ["cached_0", "x"], ["sum"]), h.make_node("Relu", ["sum"], ["over"])],
+                ["over", "cached_0", "cached_1"])
+    down = branch("down", [h.make_node("Neg", ["cached_1"], ["less"])], ["cached_1", "less", "cached_0"])
+    model("handed", [value("x", T.FLOAT, [1, 4]), value("up", T.INT64, [1])] +
+          [value(f"cached_{i}", T.FLOAT, [1, 4]) for i in range(6)],
+          [value("y", T.FLOAT, [1, 4]), value("late", T.FLOAT, [1, 4])] +
+          [value(f"new_cached_{i}", T.FLOAT, [1, 4]) for i in range(6)],
+          [h.make_node("Squeeze", ["up"], ["one"]), h.make_node("Cast", ["one"], ["on"], to=T.BOOL),
+           h.make_node("If", ["on"], ["new_cached_0", "new_cached_1", "z"], then_branch=up, else_branch=down),
+           h.make_node("Add", ["z", "cached_5"], ["y"]), h.make_node("Mul", ["x", "two"], ["new_cached_2"]),
+           h.make_node("Identity", ["cached_2"], ["new_cached_3"]), h.make_node("Identity", ["cached_3"], ["new_cached_4"]),
+           h.make_node("Identity", ["cached_5"], ["new_cached_5"]), h.make_node("Add", ["cached_4", "x"], ["late"])],
+          [("two", np.array(2, np.float32))])
+    rng = np.random.RandomState(11)
+    x, on = rng.randn(20, 1, 4).astype(np.float32), rng.randint(0, 2, (20, 1)).astype(np.int64)
+    a = b = np.zeros((1, 4), np.float32)
+    y, states = [], []
+    for v, up in zip(x, on):
+        y.append(b if up else a)
+        a, b = (np.maximum(a + v, 0), a) if up else (b, -b)
+        states.append(b)
+    late = x + np.concatenate([np.zeros((3, 1, 4), np.float32), x[:-3] * 2])
+    case("handed", "handed", 20, [("in", "x", x, True), ("in", "up", on, True), ("out", "y", np.stack(y), True),
+                                  ("out", "late", late, True), ("state_out", "new_cached_1", np.stack(states), True)])
+
+
 def image_model(name, shape):
     model(name, [value("input", T.FLOAT, shape)],
           [value("two", T.FLOAT, [1, None, 32, 1]), value("band", T.INT64, [1, None, 1]), value("twice", T.FLOAT, [1, None, 32, 1])],
@@ -150,3 +181,4 @@ if __name__ == "__main__":
     image()
     step()
     caches()
+    handed()

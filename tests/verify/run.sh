@@ -67,6 +67,7 @@ expect 0 "^20 passed, 0 failed" "$rill" check --shape input=1,S,32,1 "$ref/../im
 says 0 "step: pass" step
 says 0 "ok *new_processed_lens .* 60 values" step
 says 0 "98 states found by name .*: cached_0:new_cached_0 " step
+says 0 "handed: pass" handed --tolerance 0
 says 1 "FAIL *new_processed_lens .*diff| 1.000e+00" step_off
 says 3 "the case has no data for input 'cached_0' of 4 floats" step --state none --set N=1
 expect 0 "state  processed_lens  *i64\[1\], next is new_processed_lens" "$rill" inspect "$ref/../step.onnx"
