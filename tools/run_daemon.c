@@ -292,7 +292,8 @@ static rill_status job_run(struct job *j, bool *ret_refused)
         uint32_t *dims = arena_array(&j->arena, uint32_t, kept[i].n_dims + 1u);
         if (!kept[i].name || !dims)
             return no_memory(j);
-        memcpy(dims, j->ports[i].dims, kept[i].n_dims * sizeof *dims);
+        for (uint32_t k = 0; k < kept[i].n_dims; k++)
+            dims[k] = j->ports[i].dims[k];
         kept[i].dims = dims;
         j->data[i].port = &kept[i];
     }
