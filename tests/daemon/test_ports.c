@@ -227,8 +227,10 @@ static void test_live(void)
     rill_client_set_frames(c, on_sums, &s);
     if (!CHECK_OF(c, rill_client_open_ports(c, 1, &o) == 0))
         return;
-    CHECK(rill_client_ports(c, 1, &p) == 2 && p[1].hop_num == 3 && p[1].hop_den == 1 &&
-              p[1].rate_num == 16000 && p[1].rate_den == 3 && !strcmp(p[0].kind, "audio"),
+    if (!CHECK_OF(c, rill_client_ports(c, 1, &p) == 2))
+        return;
+    CHECK(p[1].hop_num == 3 && p[1].hop_den == 1 && p[1].rate_num == 16000 && p[1].rate_den == 3 &&
+              !strcmp(p[0].kind, "audio"),
           "hop %u / %u, rate %u / %u", p[1].hop_num, p[1].hop_den, p[1].rate_num, p[1].rate_den);
     for (int i = 0; i < 1600; i++)
         x[i] = (float) (i % 16);
