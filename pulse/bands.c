@@ -4,12 +4,14 @@
 #include "pulse/ints.h"
 #include "pulse/places.h"
 #include "pulse/positions.h"
+#include "pulse/sizes.h"
 #include "pulse/tracks.h"
 
 #include <float.h>
 #include <math.h>
 
-#define SCALE_MAX 16.0 /* may divide a hidden score: softmax gives 0 still */
+#define SCALE_MAX 16.0 /* may divide a hidden score */
+#define STEPS_MAX 400  /* nodes between a sum and what hides; a stack has room for them */
 
 struct found {
     struct found *next;
@@ -21,21 +23,24 @@ struct found {
 
 struct bands {
     struct found **of; /* per wire */
+    struct size *sizes;
     struct arena *arena;
+    unsigned steps; /* nodes that are being looked at */
 };
 
 struct bands *bands_new(const struct graph *g, struct arena *a)
 {
     struct bands *b = arena_new(a, struct bands);
     if (b)
-        *b = (struct bands) { arena_array(a, struct found *, g->n_wires + 1), a };
-    return b && b->of ? b : NULL;
+        *b = (struct bands) { arena_array(a, struct found *, g->n_wires + 1), sizes_find(g, a), a,
+                              0 };
+    return b && b->of && b->sizes ? b : NULL;
 }
 
 /* ---- bands ---- */
 
-static const struct band all = { 1, BAND_ALL, BAND_ALL, false },
-                         none = { 1, -BAND_ALL, -BAND_ALL, false };
+static const struct band all = { 1, BAND_ALL, BAND_ALL, false, INFINITY },
+                         none = { 1, -BAND_ALL, -BAND_ALL, false, INFINITY };
 
 static bool shows_nothing(const struct band *b)
 {
@@ -57,14 +62,17 @@ static struct band joined(const struct band *a, const struct band *b)
 {
     int64_t chunk = a->chunk / gcd(a->chunk, b->chunk) * b->chunk;
     bool fits = chunk <= CHUNK_MAX;
-    return (struct band) { .chunk = fits ? chunk : 1, .ragged = a->ragged || b->ragged || !fits };
+    return (struct band) { .chunk = fits ? chunk : 1,
+                           .ragged = a->ragged || b->ragged || !fits,
+                           .deep = fmin(a->deep, b->deep) };
 }
 
 struct band band_union(const struct band *a, const struct band *b)
 {
+    struct band y = joined(a, b), other = shows_nothing(a) ? *b : *a;
+    other.deep = y.deep;
     if (shows_nothing(a) || shows_nothing(b))
-        return shows_nothing(a) ? *b : *a;
-    struct band y = joined(a, b);
+        return other;
     y.left = a->left > b->left ? a->left : b->left;
     y.right = a->right > b->right ? a->right : b->right;
     return y;
@@ -72,9 +80,10 @@ struct band band_union(const struct band *a, const struct band *b)
 
 static struct band intersection(const struct band *a, const struct band *b)
 {
+    struct band y = joined(a, b), nothing = none;
+    nothing.deep = y.deep;
     if (shows_nothing(a) || shows_nothing(b))
-        return none;
-    struct band y = joined(a, b);
+        return nothing;
     y.left = a->left < b->left ? a->left : b->left;
     y.right = a->right < b->right ? a->right : b->right;
     return y;
@@ -114,9 +123,14 @@ static bool shows(enum shows what, double v)
     }
 }
 
+static double depth(enum shows what, double v)
+{
+    return shows(what, v) || is_truth_kind(what) ? INFINITY : fabs(v);
+}
+
 /* The keys that one query sees, from `first` on; false where the mask has no value. */
 static bool query_sees(const struct positions *ps, const struct position *at, enum shows what,
-                       int key, int64_t first, int64_t *low, int64_t *high)
+                       int key, int64_t first, int64_t *low, int64_t *high, double *deep)
 {
     static const int64_t beyond[] = { CONTEXT_MAX + 1, 10 * CONTEXT_MAX, FAR / 2 };
     double v;
@@ -125,6 +139,7 @@ static bool query_sees(const struct positions *ps, const struct position *at, en
             return false;
         *low = shows(what, v) && k < *low ? k : *low;
         *high = shows(what, v) && k > *high ? k : *high;
+        *deep = fmin(*deep, depth(what, v));
     }
     for (unsigned k = 0; k < 6; k++) {
         int64_t to = (k % 2 ? -1 : 1) * beyond[k / 2];
@@ -132,6 +147,7 @@ static bool query_sees(const struct positions *ps, const struct position *at, en
             return false;
         *low = shows(what, v) && to < *low ? to : *low;
         *high = shows(what, v) && to > *high ? to : *high;
+        *deep = fmin(*deep, depth(what, v));
     }
     return true;
 }
@@ -140,7 +156,8 @@ static struct band measured(const struct positions *ps, const struct position *a
                             int query, int key)
 {
     int64_t c = 1, low = INT64_MAX, high = INT64_MIN;
-    struct band ragged = all;
+    struct band ragged = all, nothing = none;
+    double deep = INFINITY;
     ragged.ragged = true;
     while (c <= CHUNK_MAX && !position_repeats(ps, at, query, key, c))
         c++;
@@ -148,21 +165,25 @@ static struct band measured(const struct positions *ps, const struct position *a
         return ragged;
     for (int64_t i = 0; i < c; i++) {
         const struct position row = position_row(ps, at, query, FAR / c * c + i);
-        if (!query_sees(ps, &row, what, key, FAR / c * c, &low, &high))
+        if (!query_sees(ps, &row, what, key, FAR / c * c, &low, &high, &deep))
             return ragged;
     }
+    nothing.deep = deep;
     if (low > high)
-        return none;
+        return nothing;
     return (struct band) { c, low <= -CONTEXT_MAX ? BAND_ALL : -low,
-                           high >= CONTEXT_MAX ? BAND_ALL : high - (c - 1), false };
+                           high >= CONTEXT_MAX ? BAND_ALL : high - (c - 1), false, deep };
 }
 
 static struct band of_constant(const struct tensor *v, enum shows what)
 {
-    for (int64_t i = 0; i < tensor_count(v); i++)
+    struct band y = none;
+    for (int64_t i = 0; i < tensor_count(v); i++) {
         if (v->type == DTYPE_DIM || shows(what, tensor_get_f64(v, v->data, i)))
             return all;
-    return none;
+        y.deep = fmin(y.deep, depth(what, tensor_get_f64(v, v->data, i)));
+    }
+    return y;
 }
 
 /* ---- what nodes make of masks ---- */
@@ -199,7 +220,10 @@ static struct band chosen_band(const struct look *l, unsigned i, enum shows what
     bool hides = v && v->type != DTYPE_DIM && (what == SHOWS_HIGH || what == SHOWS_SMALL);
     for (int64_t k = 0; hides && k < tensor_count(v); k++)
         hides = sign * tensor_get_f64(v, v->data, k) <= HIDES_CHOSEN;
-    return hides ? none : input_band(l, i, what);
+    struct band nothing = none;
+    for (int64_t k = 0; hides && k < tensor_count(v); k++)
+        nothing.deep = fmin(nothing.deep, fabs(tensor_get_f64(v, v->data, k)));
+    return hides ? nothing : input_band(l, i, what);
 }
 
 static struct band where_band(const struct look *l, enum shows what)
@@ -242,13 +266,17 @@ static bool is_truth(const struct pulser *p, uint32_t w)
 {
     static const enum op_id moves[] = { OP_CAST,    OP_EXPAND,    OP_IDENTITY, OP_RESHAPE,
                                         OP_SQUEEZE, OP_TRANSPOSE, OP_UNSQUEEZE };
-    const struct wire *wire = &p->src->wires[w];
-    if (wire->fact.type == DTYPE_BOOL)
-        return true;
-    const struct node *n = wire->node == WIRE_NONE ? NULL : &p->src->nodes[wire->node];
-    if (n && node_is(n, OP_SUB))
-        return is_one(p, n->in[0]) && is_truth(p, n->in[1]);
-    return n && node_is_among(n, moves, sizeof moves / sizeof *moves) && is_truth(p, n->in[0]);
+    for (unsigned steps = 0; steps < STEPS_MAX; steps++) {
+        const struct wire *wire = &p->src->wires[w];
+        const struct node *n = wire->node == WIRE_NONE ? NULL : &p->src->nodes[wire->node];
+        if (wire->fact.type == DTYPE_BOOL || !n)
+            return wire->fact.type == DTYPE_BOOL;
+        bool inverts = node_is(n, OP_SUB) && is_one(p, n->in[0]);
+        if (!inverts && !node_is_among(n, moves, sizeof moves / sizeof *moves))
+            return false;
+        w = n->in[inverts ? 1 : 0];
+    }
+    return false;
 }
 
 /* A truth value times constant c hides where it is 1. */
@@ -260,37 +288,131 @@ static bool turns(const struct look *l, unsigned c, enum shows what)
     return low && is_truth(l->p, l->n->in[1 - c]);
 }
 
+static struct size size_in(const struct look *l, unsigned i)
+{
+    return l->p->bands->sizes[l->n->in[i]];
+}
+
+static bool is_finite(const struct look *l, unsigned i)
+{
+    const struct tensor *v = pulser_fact(l->p, l->n->in[i])->value;
+    return v ? within(l, i, -DBL_MAX, DBL_MAX)
+             : size_in(l, i).low > -INFINITY && size_in(l, i).high < INFINITY;
+}
+
+/* 0 times what is infinite is not a number. */
+static struct band zeros_band(const struct look *l)
+{
+    bool first = is_finite(l, 1), second = is_finite(l, 0);
+    if (first && second)
+        return both(l, SHOWS_TRUE, SHOWS_TRUE);
+    return first || second ? input_band(l, first ? 0 : 1, SHOWS_TRUE) : all;
+}
+
+static double constant_least(const struct look *l, unsigned c)
+{
+    const struct tensor *v = pulser_fact(l->p, l->n->in[c])->value;
+    double least = INFINITY;
+    for (int64_t i = 0; i < tensor_count(v); i++)
+        least = fmin(least, fabs(tensor_get_f64(v, v->data, i)));
+    return least;
+}
+
+static double constant_most(const struct look *l, unsigned c)
+{
+    const struct tensor *v = pulser_fact(l->p, l->n->in[c])->value;
+    double most = 0;
+    for (int64_t i = 0; i < tensor_count(v); i++)
+        most = fmax(most, fabs(tensor_get_f64(v, v->data, i)));
+    return most;
+}
+
 static struct band mul_band(const struct look *l, enum shows what)
 {
     unsigned c = constant_of(l);
+    struct band y = all;
     if (what == SHOWS_TRUE)
-        return both(l, what, what);
+        return zeros_band(l);
     if (what == SHOWS_FALSE)
         return either(l, what, what);
     if (c == 2)
         return all;
-    if (within(l, c, 1 / SCALE_MAX, INFINITY))
-        return input_band(l, 1 - c, what);
-    return turns(l, c, what) ? input_band(l, 1 - c, SHOWS_FALSE) : all;
+    if (within(l, c, 1 / SCALE_MAX, DBL_MAX)) {
+        y = input_band(l, 1 - c, what);
+        y.deep *= constant_least(l, c);
+    } else if (turns(l, c, what)) {
+        y = input_band(l, 1 - c, SHOWS_FALSE);
+        y.deep = constant_least(l, c);
+    }
+    return y;
+}
+
+/* The divisor is one number for all keys, or never 0. */
+static bool divides_alike(const struct look *l)
+{
+    const struct fact *by = pulser_fact(l->p, l->n->in[1]);
+    int key = l->key < 0 ? -1 : track_in(l->p, l->n, 1, l->key);
+    if (by->value)
+        return within(l, 1, DBL_MIN, DBL_MAX) || within(l, 1, -DBL_MAX, -DBL_MIN);
+    if (l->key >= 0 && (key < 0 || dim_is(by->shape[key], 1)))
+        return true;
+    struct band zero = input_band(l, 1, SHOWS_FALSE);
+    return shows_nothing(&zero);
 }
 
 static struct band div_band(const struct look *l, enum shows what)
 {
-    bool zeros = what == SHOWS_TRUE, scales = within(l, 1, DBL_MIN, SCALE_MAX);
-    return zeros || scales ? input_band(l, 0, what) : all;
+    struct band y = all;
+    if (what == SHOWS_TRUE)
+        return divides_alike(l) ? input_band(l, 0, what) : all;
+    if (what == SHOWS_FALSE)
+        return within(l, 1, 1, 1) ? input_band(l, 0, what) : all;
+    if (within(l, 1, DBL_MIN, SCALE_MAX)) {
+        y = input_band(l, 0, what);
+        y.deep /= constant_most(l, 1);
+    }
+    return y;
+}
+
+/* What operand i is at most, or as the second of Sub at least, with the sign that undoes hiding. */
+static double undoes(const struct look *l, unsigned i, enum shows what)
+{
+    const struct tensor *v = pulser_fact(l->p, l->n->in[i])->value;
+    bool up = is_lower_kind(what) != (i == 1 && node_is(l->n, OP_SUB));
+    double reach = up ? size_in(l, i).high : -size_in(l, i).low;
+    for (int64_t k = 0; v && v->type != DTYPE_DIM && k < tensor_count(v); k++) {
+        double x = tensor_get_f64(v, v->data, k) * (up ? 1 : -1);
+        reach = k == 0 || x > reach ? x : reach;
+    }
+    return reach > 0 ? reach : 0;
+}
+
+static double left_deep(const struct band *b, double reach)
+{
+    bool hides = shows_nothing(b) || b->left < BAND_ALL || b->right < BAND_ALL;
+    return !hides ? INFINITY : isinf(reach) ? 0 : b->deep - reach;
+}
+
+static struct band sum_band(const struct look *l, enum shows what)
+{
+    enum shows second = node_is(l->n, OP_SUB) ? turned(what) : what;
+    struct band x = input_band(l, 0, what), z = input_band(l, 1, second);
+    struct band y = intersection(&x, &z);
+    y.deep = fmin(left_deep(&x, undoes(l, 1, what)), left_deep(&z, undoes(l, 0, what)));
+    return y;
 }
 
 static struct band sub_band(const struct look *l, enum shows what)
 {
     bool inverts = within(l, 0, 1, 1) && is_truth(l->p, l->n->in[1]);
     if (!is_truth_kind(what))
-        return both(l, what, turned(what));
+        return sum_band(l, what);
     return inverts ? input_band(l, 1, what == SHOWS_TRUE ? SHOWS_FALSE : SHOWS_TRUE) : all;
 }
 
 static struct band add_band(const struct look *l, enum shows what)
 {
-    return is_truth_kind(what) ? all : both(l, what, what);
+    return is_truth_kind(what) ? all : sum_band(l, what);
 }
 
 static struct band logic_band(const struct look *l, enum shows what)
@@ -368,6 +490,12 @@ static struct band same_band(const struct look *l, enum shows what)
     return input_band(l, 0, what);
 }
 
+/* Small numbers are rounded to 0. */
+static struct band round_band(const struct look *l, enum shows what)
+{
+    return what != SHOWS_FALSE || is_truth(l->p, l->n->in[0]) ? input_band(l, 0, what) : all;
+}
+
 static struct band zero_band(const struct look *l, enum shows what)
 {
     bool kept = what == SHOWS_FALSE && !node_is(l->n, OP_RELU);
@@ -390,8 +518,8 @@ static struct band (*const bands[OP_COUNT])(const struct look *l, enum shows wha
     [OP_LESS] = compare_band,     [OP_LESS_OR_EQUAL] = compare_band,
     [OP_MAX] = max_band,          [OP_MIN] = max_band,        [OP_MUL] = mul_band,
     [OP_NEG] = zero_band,         [OP_NOT] = not_band,        [OP_OR] = logic_band,
-    [OP_RELU] = zero_band,        [OP_RESHAPE] = same_band,   [OP_ROUND_BF16] = same_band,
-    [OP_ROUND_F16] = same_band,   [OP_SIGN] = zero_band,      [OP_SLICE] = same_band,
+    [OP_RELU] = zero_band,        [OP_RESHAPE] = same_band,   [OP_ROUND_BF16] = round_band,
+    [OP_ROUND_F16] = round_band,   [OP_SIGN] = zero_band,      [OP_SLICE] = same_band,
     [OP_SOFTMAX] = weights_band,  [OP_SQRT] = zero_band,      [OP_SQUEEZE] = same_band,
     [OP_SUB] = sub_band,          [OP_TANH] = zero_band,      [OP_TRANSPOSE] = same_band,
     [OP_UNSQUEEZE] = same_band,   [OP_WHERE] = where_band,    [OP_FLATTEN] = same_band,
@@ -415,7 +543,7 @@ static struct band band_find(const struct pulser *p, uint32_t w, enum shows what
     return n && bands[n->op->id] ? bands[n->op->id](&l, what) : all;
 }
 
-/* What is known of the wire; NULL: no memory. */
+/* What is known of the wire; NULL: no memory, or too many nodes on the way. */
 static struct found *found_of(const struct pulser *p, uint32_t w, enum shows what, int query,
                               int key)
 {
@@ -423,7 +551,14 @@ static struct found *found_of(const struct pulser *p, uint32_t w, enum shows wha
     for (struct found *f = known->of[w]; f; f = f->next)
         if (f->what == what && f->query == query && f->key == key)
             return f;
-    const struct band b = band_find(p, w, what, query, key);
+    if (known->steps >= STEPS_MAX)
+        return NULL;
+    known->steps++;
+    struct band b = band_find(p, w, what, query, key);
+    known->steps--;
+    if (!is_truth_kind(what) &&
+        !(b.deep >= (p->src->wires[w].fact.type == DTYPE_F64 ? DEEP_F64 : DEEP)))
+        b = all;
     struct found *f = arena_new(known->arena, struct found);
     if (!f)
         return NULL;
@@ -446,11 +581,17 @@ static bool input_seen(const struct look *l, unsigned i, enum shows what)
                          track_in(l->p, l->n, i, l->key));
 }
 
+/* Far from what hides. */
+static bool surely(enum shows what, double v)
+{
+    return what == SHOWS_HIGH ? v >= -SEEN : what == SHOWS_SMALL ? v <= SEEN : shows(what, v);
+}
+
 static bool constant_seen(const struct tensor *v, enum shows what)
 {
     bool all_show = v->type != DTYPE_DIM;
     for (int64_t i = 0; all_show && i < tensor_count(v); i++)
-        all_show = shows(what, tensor_get_f64(v, v->data, i));
+        all_show = surely(what, tensor_get_f64(v, v->data, i));
     return all_show;
 }
 
@@ -463,10 +604,16 @@ static bool position_seen(const struct positions *ps, const struct position *at,
         c++;
     for (int64_t i = 0; c <= CHUNK_MAX && i < c; i++) {
         const struct position row = position_row(ps, at, query, FAR / c * c + i);
-        if (!position_value(ps, &row, key, FAR / c * c + i, &v) || !shows(what, v))
+        if (!position_value(ps, &row, key, FAR / c * c + i, &v) || !surely(what, v))
             return false;
     }
     return c <= CHUNK_MAX;
+}
+
+static bool size_seen(const struct look *l, enum shows what)
+{
+    const struct size s = l->p->bands->sizes[l->n->out[0]];
+    return is_lower_kind(what) ? surely(what, s.low) : surely(what, s.high);
 }
 
 static bool where_seen(const struct look *l, enum shows what)
@@ -494,9 +641,10 @@ static bool mul_seen(const struct look *l, enum shows what)
                                   : input_seen(l, 0, what) || input_seen(l, 1, what);
     if (c < 2 && turns(l, c, what))
         return input_seen(l, 1 - c, SHOWS_FALSE);
-    if (c == 2)
+    if (size_seen(l, what))
         return true;
-    return (within(l, c, -INFINITY, 0) || input_seen(l, 1 - c, what)) &&
+    return c < 2 && within(l, c, -SCALE_MAX, SCALE_MAX) &&
+        (within(l, c, -INFINITY, 0) || input_seen(l, 1 - c, what)) &&
         (within(l, c, 0, INFINITY) || input_seen(l, 1 - c, turned(what)));
 }
 
@@ -532,12 +680,17 @@ static bool node_seen(const struct look *l, enum shows what)
     case OP_AND:
     case OP_OR: return logic_seen(l, what);
     case OP_NOT: return input_seen(l, 0, turned(what));
+    case OP_DIV:
+        if (!is_truth_kind(what) && within(l, 1, 1 / SCALE_MAX, DBL_MAX) && input_seen(l, 0, what))
+            return true;
+        break;
     default: break;
     }
-    if (bands[l->n->op->id] == same_band || bands[l->n->op->id] == cast_band)
+    if (bands[l->n->op->id] == same_band || bands[l->n->op->id] == round_band ||
+        bands[l->n->op->id] == cast_band)
         return input_seen(l, 0, what);
     return is_truth_kind(what) ? bands[l->n->op->id] == compare_band && compare_seen(l, what)
-                               : true;
+                               : size_seen(l, what);
 }
 
 static bool diagonal_find(const struct pulser *p, uint32_t w, enum shows what, int query, int key)
@@ -559,7 +712,10 @@ bool band_diagonal(const struct pulser *p, uint32_t w, enum shows what, int quer
     struct found *f = w == WIRE_NONE ? NULL : found_of(p, w, what, query, key);
     if (f && !f->diagonal_known) {
         f->diagonal_known = true;
-        f->diagonal = diagonal_find(p, w, what, query, key);
+        f->diagonal = p->bands->steps < STEPS_MAX;
+        p->bands->steps++;
+        f->diagonal = f->diagonal && diagonal_find(p, w, what, query, key);
+        p->bands->steps--;
     }
     return f && f->diagonal;
 }

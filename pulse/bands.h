@@ -16,9 +16,14 @@
 #define HIDES (-1e4)        /* a score at or below which softmax gives 0 */
 #define HIDES_CHOSEN (-1e3) /* the same of a number that no score is added to */
 
+#define DEEP 150.0 /* exp of -DEEP and less is 0 in f32 */
+#define DEEP_F64 800.0
+#define SEEN 300.0
+
 struct band {
     int64_t chunk, left, right;
     bool ragged; /* a mask does not repeat from chunk to chunk */
+    double deep; /* what is low outside is at least so low (-deep or less), or so high */
 };
 
 /* What holds inside the band, and surely not outside. */
@@ -33,8 +38,8 @@ enum shows {
 };
 
 struct band band_of(const struct pulser *p, uint32_t src_wire, enum shows what, int query, int key);
-/* Whether that surely holds where a query meets the key of its own frame. Scores are taken for
- * numbers of usual size. */
+/* Whether that surely holds where a query meets the key of its own frame: not low is at least
+ * -SEEN there, not high at most SEEN. Scores are taken for numbers of usual size. */
 bool band_diagonal(const struct pulser *p, uint32_t src_wire, enum shows what, int query, int key);
 struct band band_union(const struct band *a, const struct band *b);
 bool band_bounded(const struct band *b);

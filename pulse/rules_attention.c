@@ -390,7 +390,7 @@ static rill_status hide_outside(struct pulser *p, const struct node *n, const st
 static rill_status scores_settle(struct pulser *p, const struct node *n, const struct operand *o,
                                  struct stream_fact *s, uint32_t *wire)
 {
-    const struct band window = { s->chunk, s->left, s->keys - s->pulse - s->left, false };
+    const struct band window = { s->chunk, s->left, s->keys - s->pulse - s->left, false, 0 };
     uint32_t w = n->out[0];
     bool turns = node_is(n, OP_SOFTMAX) || node_is(n, OP_EXP), settled = false, open = false;
     if (!dtype_is_float(pulser_fact(p, w)->type))

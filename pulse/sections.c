@@ -8,6 +8,8 @@
 
 #include <float.h>
 
+#define MOVES_MAX 64 /* nodes that move or cast what was repeated */
+
 /* ---- which wires ---- */
 
 /* Axes of one element are repeated, nothing else. */
@@ -22,7 +24,9 @@ static bool repeats_ones(const struct pulser *p, const struct node *n)
     return node_is(n, OP_TILE) && x->rank == y->rank;
 }
 
-bool is_spread(const struct pulser *p, uint32_t w, uint32_t *ret_stream, int *ret_axis)
+/* What is_spread finds, at most `steps` nodes away. */
+static bool spread_near(const struct pulser *p, uint32_t w, int steps, uint32_t *ret_stream,
+                        int *ret_axis)
 {
     static const enum op_id moves[] = { OP_CAST, OP_NOT, OP_SQUEEZE, OP_TRANSPOSE, OP_UNSQUEEZE };
     const struct wire *wire = &p->src->wires[w];
@@ -33,12 +37,17 @@ bool is_spread(const struct pulser *p, uint32_t w, uint32_t *ret_stream, int *re
     if (n->n_in > 0 && repeats_ones(p, n) && time_axes(p, n->in[0], axes) == 1) {
         *ret_stream = n->in[0];
         *ret_axis = axes[0];
-    } else if (!node_is_among(n, moves, sizeof moves / sizeof *moves) ||
-               !is_spread(p, n->in[0], ret_stream, ret_axis)) {
+    } else if (!node_is_among(n, moves, sizeof moves / sizeof *moves) || steps == 0 ||
+               !spread_near(p, n->in[0], steps - 1, ret_stream, ret_axis)) {
         return false;
     }
     *ret_axis = track_out(p, n, 0, *ret_axis);
     return *ret_axis >= 0;
+}
+
+bool is_spread(const struct pulser *p, uint32_t w, uint32_t *ret_stream, int *ret_axis)
+{
+    return spread_near(p, w, MOVES_MAX, ret_stream, ret_axis);
 }
 
 static bool is_scores(const struct pulser *p, uint32_t w)
@@ -213,11 +222,15 @@ static const struct node *producer(const struct pulser *p, uint32_t w)
 static bool same_value(const struct pulser *p, uint32_t a, uint32_t b)
 {
     static const enum op_id plain[] = { OP_CAST, OP_NOT, OP_UNSQUEEZE };
-    const struct node *x = producer(p, a), *y = producer(p, b);
-    bool alike = x && y && x->op == y->op &&
-        node_is_among(x, plain, sizeof plain / sizeof *plain) &&
-        fact_same(pulser_fact(p, a), pulser_fact(p, b));
-    return a == b || (alike && same_value(p, x->in[0], y->in[0]));
+    while (a != b) {
+        const struct node *x = producer(p, a), *y = producer(p, b);
+        if (!x || !y || x->op != y->op || !node_is_among(x, plain, sizeof plain / sizeof *plain) ||
+            !fact_same(pulser_fact(p, a), pulser_fact(p, b)))
+            return false;
+        a = x->in[0];
+        b = y->in[0];
+    }
+    return true;
 }
 
 static bool is_number(const struct pulser *p, uint32_t w, double most)

@@ -186,6 +186,47 @@ static uint32_t over_sum(struct gb *b, uint32_t e)
     return GB(b, "Div", "", e, GB(b, "ReduceSum", "keepdims=1", e, gb_ints(b, 2)));
 }
 
+/* A number of each key, 0 or 1 as it happens: no op says so. */
+static uint32_t of_keys(struct gb *b, const struct at *a)
+{
+    uint32_t sum = GB(b, "ReduceSum", "keepdims=1", gb_transpose(b, a->x, "0,2,1"), gb_ints(b, 1));
+    return GB(b, "Clip", "", GB(b, "Sign", "", sum), gb_scalar(b, 0), gb_scalar(b, 1));
+}
+
+/* What once was taken for hidden, and is not. */
+static uint32_t weighed_wrongly(struct gb *b, const struct written *t, const struct at *a,
+                                uint32_t s, uint32_t m)
+{
+    uint32_t low = gb_scalar(b,
+                             t->laid == DIVIDED            ? -1e3f
+                                 : t->laid == DIVIDED_ONCE ? -1e4f
+                                                           : -1e9f);
+    uint32_t eight = gb_scalar(b, 8), number = GB(b, "Cast", "to=1", m);
+    uint32_t hidden = GB(b, "Mul", "", GB(b, "Sub", "", gb_scalar(b, 1), number), low);
+    uint32_t laid = GB(b, "Where", "", m, s, low);
+    switch (t->laid) {
+    case DIVIDED_ONCE: return softmax(b, GB(b, "Div", "", laid, eight));
+    case DIVIDED: return softmax(b, GB(b, "Div", "", GB(b, "Div", "", laid, eight), eight));
+    case UNDONE: return softmax(b, GB(b, "Sub", "", GB(b, "Add", "", s, hidden), hidden));
+    case NUMBERED:
+        hidden = GB(b, "Mul", "", GB(b, "Sub", "", gb_scalar(b, 1), of_keys(b, a)), low);
+        return softmax(b, GB(b, "Add", "", laid, hidden));
+    case LOGARITHM: return softmax(b, GB(b, "Add", "", laid, GB(b, "Log", "", of_keys(b, a))));
+    case HALVED:
+        m = GB(b, "Div", "", GB(b, "Cast", "to=8", GB(b, "Not", "", m)), gb_int(b, 2));
+        m = GB(b, "Cast", "to=13", m);
+        return softmax(b, GB(b, "Where", "", m, low, s));
+    case OVER_KEYS: return GB(b, "Div", "", softmax(b, laid), of_keys(b, a));
+    case EXP_OVERFLOWS:
+        return GB(b, "Mul", "", GB(b, "Exp", "", GB(b, "Mul", "", s, gb_scalar(b, 60))), number);
+    default:
+        s = GB(b, "Where", "", m, s, gb_scalar(b, 0));
+        for (int i = 0; i < 30000; i++)
+            s = GB(b, "Neg", "", s);
+        return s;
+    }
+}
+
 /* Weights of scores s under mask m. */
 static uint32_t weighed(struct gb *b, const struct written *t, uint32_t s, uint32_t m)
 {
@@ -336,5 +377,6 @@ uint32_t masked_attention(struct gb *b, uint32_t x, int width, const struct writ
         s = GB(b, "Reshape", "", s, GB(b, "Concat", "axis=0", gb_ints(b, 1, 1), sizes));
         s = GB(b, "Reshape", "", s, GB(b, "Concat", "axis=0", gb_ints(b, 1), sizes));
     }
-    return values(b, t, weighed(b, t, s, m), linear(b, &a, a.x));
+    s = t->laid >= DIVIDED ? weighed_wrongly(b, t, &a, s, m) : weighed(b, t, s, m);
+    return values(b, t, s, linear(b, &a, a.x));
 }

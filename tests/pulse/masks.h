@@ -38,7 +38,16 @@ struct written {
         LINEAR,
         LINEAR_COUNTED,
         LOW_AGAIN,
-        MEANS
+        MEANS,
+        DIVIDED,       /* -1000, then over 8 and again over 8 */
+        DIVIDED_ONCE,  /* -1e4 over 8 */
+        UNDONE,        /* 1e9 where hidden is taken away, and added again */
+        NUMBERED,      /* + (1 - a number of data) * -1e9 */
+        LOGARITHM,     /* + log of a number of data */
+        HALVED,        /* truth of what is hidden, as an integer over 2 */
+        OVER_KEYS,     /* weights over a number of each key */
+        EXP_OVERFLOWS, /* exp(60 * scores) times the mask */
+        LONG           /* behind 30000 nodes */
     } laid;
     enum { PLAIN, SLOPES, TABLE, LOGS, ALONG_KEYS, ALONG_QUERIES, CONTENT } bias;
     enum { MATMUL, EINSUM, EINSUM_KEYS_FIRST, EINSUM_TURNED, HEADS } product;

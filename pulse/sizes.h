@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* sizes.h - between which numbers a wire lies, where scores and data are of usual size. */
+#ifndef RILL_PULSE_SIZES_H
+#define RILL_PULSE_SIZES_H
+#include "engine/graph/graph.h"
+
+#define SIZE_USUAL 16.0 /* of scores and data, to both sides of 0 */
+
+struct size {
+    double low, high; /* infinite: without a bound, or not a number */
+};
+
+/* One per wire of g; lives in a; NULL: no memory. */
+struct size *sizes_find(const struct graph *g, struct arena *a);
+#endif
