@@ -343,6 +343,14 @@ static int file_copy(const struct command *cmd, const char *from, const char *to
     return ok ? TOOL_OK : tool_fail(cmd, TOOL_IO, "%s: %s", path, strerror(errno));
 }
 
+static int copy_drop(const struct command *cmd, const char *from, const char *to, const char *name)
+{
+    char path[8192];
+    (void) from;
+    snprintf(path, sizeof path, "%s/%s", to, name);
+    return unlink(path) ? tool_fail(cmd, TOOL_IO, "%s: %s", path, strerror(errno)) : TOOL_OK;
+}
+
 static bool same_file(const char *a, const char *b)
 {
     struct stat x, y;
@@ -358,26 +366,29 @@ static bool is_shipped(const char *folder, const char *file, const struct model_
     return file[0] != '.' && catalogue_has_file(folder, file);
 }
 
-static int shipped_copy(const struct command *cmd, const char *from, const char *to,
-                        const struct model_conf *c)
-{
-    struct dirent **list = NULL;
-    int n = scandir(from, &list, NULL, alphasort), code = TOOL_OK;
-    for (int i = 0; i < n; i++) {
-        if (code == TOOL_OK && is_shipped(from, list[i]->d_name, c))
-            code = file_copy(cmd, from, to, list[i]->d_name);
-        free(list[i]);
-    }
-    free(list);
-    return code;
-}
-
 struct fill {
     const struct command *cmd;
     const char *source, *name, *from; /* shipped folder, model, where weights come from */
     const struct model_conf *conf;
     bool quiet, in_place; /* in_place: the folder is the shipped one */
 };
+
+/* Takes one shipped file to the folder, or away from it. */
+typedef int (*shipped_fn)(const struct command *cmd, const char *from, const char *to,
+                          const char *name);
+
+static int shipped_each(const struct fill *f, const char *to, shipped_fn act)
+{
+    struct dirent **list = NULL;
+    int n = scandir(f->source, &list, NULL, alphasort), code = TOOL_OK;
+    for (int i = 0; i < n; i++) {
+        if (code == TOOL_OK && is_shipped(f->source, list[i]->d_name, f->conf))
+            code = act(f->cmd, f->source, to, list[i]->d_name);
+        free(list[i]);
+    }
+    free(list);
+    return code;
+}
 
 static bool all_known(const struct model_conf *c)
 {
@@ -483,17 +494,19 @@ static void pins_read(struct model_conf *c, struct arena *a, const char *folder)
                 memcpy(c->weights[k].sha256, own.weights[i].sha256, sizeof own.weights[i].sha256);
 }
 
+/* In place, shipped files stay as they are: copies are there only while the model is opened. */
 static int folder_fill(const struct fill *f, const char *folder)
 {
     uint8_t sums[CONF_WEIGHTS_MAX][SHA256_DIGEST_LENGTH];
     const struct model_conf *c = f->conf;
+    bool opens = !all_known(c);
     int code = all_get(f, folder, sums);
-    if (code == TOOL_OK && !f->in_place)
-        code = shipped_copy(f->cmd, f->source, folder, c);
-    if (code == TOOL_OK && !all_known(c))
+    if (code == TOOL_OK && (opens || !f->in_place))
+        code = shipped_each(f, folder, file_copy);
+    if (code == TOOL_OK && opens)
         code = folder_open(f, folder);
-    if (code == TOOL_OK && !all_known(c) && !f->in_place)
-        code = pins_write(f, folder, sums);
+    if (code == TOOL_OK && opens)
+        code = f->in_place ? shipped_each(f, folder, copy_drop) : pins_write(f, folder, sums);
     for (unsigned k = 0; code == TOOL_OK && !f->quiet && k < c->n_weights; k++)
         if (!is_known(&c->weights[k]))
             sum_print(c->weights[k].file, f->name, sums[k]);

@@ -3,6 +3,7 @@
 #include "models/onnx/message.h"
 #include "models/onnx/protobuf.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* Numbers of fields in onnx.proto. */
@@ -180,20 +181,21 @@ static rill_status graph_read(struct describing *d, const struct part *graph)
     return bad ? damaged(d) : RILL_OK;
 }
 
-static bool is_known(const struct describing *d, const char *name)
+static int names_compare(const void *a, const void *b)
 {
-    for (uint32_t i = 0; i < d->n_known; i++)
-        if (!strcmp(d->known[i], name))
-            return true;
-    return false;
+    return strcmp(*(const char *const *) a, *(const char *const *) b);
 }
 
+/* Both lists are as long as the file likes. */
 static void known_remove(struct describing *d)
 {
     struct onnx_about *f = d->about;
     uint32_t n = 0;
+    if (!d->n_known)
+        return;
+    qsort(d->known, d->n_known, sizeof *d->known, names_compare);
     for (uint32_t i = 0; i < f->n_in; i++)
-        if (!is_known(d, f->in[i].name))
+        if (!bsearch(&f->in[i].name, d->known, d->n_known, sizeof *d->known, names_compare))
             f->in[n++] = f->in[i];
     f->n_in = n;
 }

@@ -70,10 +70,29 @@ static const char *best_of(const struct recogniser *r, enum role role, const cha
     return NULL;
 }
 
+/* Names go into the texts. */
+static bool name_is_plain(const char *name)
+{
+    const char *c = name;
+    while ((unsigned char) *c >= 0x20 && !strchr("\"'\\;", *c))
+        c++;
+    return !*c;
+}
+
+static rill_status name_check(const struct recogniser *r, const char *name)
+{
+    return name_is_plain(name)
+        ? RILL_OK
+        : err_set(r->err, RILL_INVALID,
+                  "'%.200s': a file's name without quotes, backslash and semicolon is expected",
+                  name);
+}
+
 static const char *another(const struct recogniser *r, enum role role, const char *taken)
 {
     for (size_t k = 0; k < r->n_names; k++)
-        if (fits(r->names[k], role, NULL, role) && strcmp(r->names[k], taken) != 0)
+        if (fits(r->names[k], role, NULL, role) && strcmp(r->names[k], taken) != 0 &&
+            name_is_plain(r->names[k]))
             return r->names[k];
     return NULL;
 }
@@ -96,18 +115,6 @@ static rill_status role_missing(const struct recogniser *r, enum role role)
                    "encoder*.onnx, decoder*.onnx, joiner*.onnx and tokens.txt, or ctc*.onnx (or "
                    "model*.onnx) and tokens.txt",
                    role_names[role], pattern[role], onnx_names(r));
-}
-
-/* Names go into the texts. */
-static rill_status name_check(const struct recogniser *r, const char *name)
-{
-    for (const char *c = name; *c; c++)
-        if ((unsigned char) *c < 0x20 || strchr("\"'\\;", *c))
-            return err_set(r->err, RILL_INVALID,
-                           "'%.200s': a file's name without quotes, backslash and semicolon is "
-                           "expected",
-                           name);
-    return RILL_OK;
 }
 
 static rill_status describe(struct recogniser *r, struct role_file *f)

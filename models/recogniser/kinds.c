@@ -171,9 +171,24 @@ static const char *wenet_scan(const struct recogniser *r)
 
 /* ---- NeMo's streaming CTC export ---- */
 
+static rill_status nemo_sizes(const struct recogniser *r, const char *cache, uint32_t dim[3])
+{
+    for (int i = 0; i < 3; i++) {
+        const char *key = arena_printf(r->arena, "%s_dim%d", cache, i + 1);
+        if (!key)
+            return err_set(r->err, RILL_NOMEM, "out of memory");
+        TRY(recogniser_number(r, key, 1, WIDTH_MAX, &dim[i]));
+    }
+    return RILL_OK;
+}
+
+/* And the sizes that nemo_scan needs, which has no words for one that is missing. */
 static rill_status nemo_chunk(struct recogniser *r)
 {
+    uint32_t dim[3];
     TRY(recogniser_number(r, "window_size", 1, FRAMES_MAX, &r->frames));
+    TRY(nemo_sizes(r, "cache_last_channel", dim));
+    TRY(nemo_sizes(r, "cache_last_time", dim));
     return recogniser_number(r, "chunk_shift", 1, r->frames, &r->shift);
 }
 
@@ -202,16 +217,13 @@ static rill_status nemo_check(const struct recogniser *r)
     return RILL_OK;
 }
 
-/* "[1, 2, 3, 4]" of the three sizes that the metadata have; NULL: not all are there. */
+/* "[1, 2, 3, 4]" of the three sizes that the metadata have. */
 static const char *nemo_shape(const struct recogniser *r, const char *cache)
 {
     uint32_t dim[3];
-    for (int i = 0; i < 3; i++) {
-        const char *key = arena_printf(r->arena, "%s_dim%d", cache, i + 1);
-        if (!key || recogniser_number(r, key, 1, WIDTH_MAX, &dim[i]) != RILL_OK)
-            return NULL;
-    }
-    return arena_printf(r->arena, "[1, %u, %u, %u]", dim[0], dim[1], dim[2]);
+    return nemo_sizes(r, cache, dim) == RILL_OK
+        ? arena_printf(r->arena, "[1, %u, %u, %u]", dim[0], dim[1], dim[2])
+        : NULL;
 }
 
 static const char *nemo_scan(const struct recogniser *r)

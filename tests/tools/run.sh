@@ -204,6 +204,16 @@ at_once()
 runs=''
 good "several runs at once" at_once
 good "several runs at once leave it whole" cmp "$dir/w.dat" "$dir/got/scaled/w.dat"
+in_place() { RILL_LIBRARY="$dir/shelf" "$rill" models get scaled --from "$dir/from" --to "$dir/shelf"; }
+shipped=$(ls -i "$dir/shelf/scaled")
+cp "$dir/text.wav" "$dir/from/w.dat"
+expect 3 "scaled does not open with these weights, which are not kept: .*not a tensor file" in_place
+good "in place: nothing is kept of what does not open" test "$(ls -i "$dir/shelf/scaled")" = "$shipped"
+cp "$dir/w.dat" "$dir/from"
+expect 0 "scaled opens with it" in_place
+good "weights without a checksum in place" cmp "$dir/w.dat" "$dir/shelf/scaled/w.dat"
+rm "$dir/shelf/scaled/w.dat"
+good "in place: shipped files are left alone" test "$(ls -i "$dir/shelf/scaled")" = "$shipped"
 : >"$dir/from/w.dat"
 expect 3 "w.dat" shelf scaled
 head -c 130 "$dir/w.dat" >"$dir/from/w.dat"

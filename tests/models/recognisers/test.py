@@ -190,6 +190,29 @@ def spoiled_check(tmp):
         check(code and words in said, "%s: %d %s" % (words, code, said))
 
 
+def sizes_check(tmp):
+    """Sizes of caches that NeMo's metadata are to state."""
+    path = tmp + "/nemo-cut"
+    shutil.copytree(tmp + "/nemo-ctc", path)
+    net = next(os.path.join(path, n) for n in os.listdir(path) if n.endswith(".onnx"))
+    with open(net, "rb") as f:
+        whole = f.read()
+    for key in ("cache_last_%s_dim%d" % (c, i) for c in ("channel", "time") for i in (1, 2, 3)):
+        with open(net, "wb") as f:
+            f.write(whole.replace(key.encode(), key[:-1].encode() + b"x"))
+        code, said = run(RILL, "transcribe", "-m", path, WAV)
+        check(code == 3 and "its metadata have no '%s'" % key in said and "memory" not in said, "%s: %d %s" % (key, code, said))
+
+
+def others_check(tmp):
+    """A file that is not taken, whose name has lines of its own."""
+    path = tmp + "/lines"
+    shutil.copytree(tmp + "/zipformer2", path)
+    shutil.copy(name_of(path, "encoder"), path + "/encoder-a\nnonsense.int8.onnx")
+    code, said = run(RILL, "inspect", path)
+    check(code == 0 and "encoder-epoch-99-avg-1-chunk-16-left-64.int8.onnx is there, too" in said, "a name of two lines: %d %s" % (code, said[:300]))
+
+
 # ---- the same in other ways ----
 
 
@@ -232,5 +255,7 @@ with tempfile.TemporaryDirectory() as tmp:
                 t.extractall(tmp)
     tokens_check(tmp)
     spoiled_check(tmp)
+    sizes_check(tmp)
+    others_check(tmp)
     daemon_check(tmp, ways_check(tmp))
 finish()
