@@ -262,6 +262,7 @@ static bool output_take(struct lane *l, unsigned i)
             RILL_OK)
             return true;
         ring_write(&q->ring, l->ports->frames, given * q->frame_bytes);
+        l->ports->is_untold |= given > 0;
     }
     return true;
 }
@@ -272,6 +273,23 @@ static bool outputs_take(struct lane *l)
     for (unsigned i = l->ports->n_in; i < l->ports->n; i++)
         if (l->ports->list[i].is_wanted)
             all &= output_take(l, i);
+    l->ports->is_left = !all;
+    return all;
+}
+
+/* Frames that the last run left, as far as there is room by now; the loop sends what a record tells
+ * of. */
+static bool rest_take(struct lane *l, enum lane_result *ret)
+{
+    struct lane_ports *p = l->ports;
+    bool all = outputs_take(l);
+    if (p->is_untold) {
+        struct lane_rec r = { .kind = LANE_PULSE };
+        r.pos = atomic_load_explicit(&l->consumed, memory_order_relaxed);
+        p->is_untold = false;
+        ring_write(&l->recs, &r, 1);
+        *ret = LANE_WORKED;
+    }
     return all;
 }
 
@@ -311,7 +329,7 @@ bool ports_begin(struct lane *l, enum lane_result *ret)
         return false;
     }
     p->waits_for_read &= ring_used(&l->recs) > 0;
-    if (p->waits_for_read || ring_room(&l->recs) < RECS_SPARE || !outputs_take(l))
+    if (p->waits_for_read || ring_room(&l->recs) < RECS_SPARE || !rest_take(l, ret))
         return false;
     if (l->phase == FEED && inputs_push(l))
         *ret = LANE_WORKED;
@@ -326,6 +344,7 @@ void ports_end(struct lane *l, struct lane_rec *rec)
         l->ports->list[i].fill = 0;
     rec->pos = atomic_load_explicit(&l->consumed, memory_order_relaxed);
     outputs_take(l);
+    l->ports->is_untold = false; /* *rec tells */
 }
 
 static void segment_finish(struct lane *l, bool is_resetting)
@@ -410,7 +429,7 @@ bool ports_are_due(const struct lane *l, bool *ret_part)
     const struct lane_ports *p = l->ports;
     bool due = true;
     *ret_part = false;
-    if (l->phase != FEED || ring_used(&p->commands) ||
+    if (l->phase != FEED || p->is_left || ring_used(&p->commands) ||
         atomic_load_explicit(&l->finish, memory_order_acquire))
         return true;
     for (unsigned i = 0; i < p->n_in; i++) {

@@ -46,6 +46,8 @@ struct lane_ports {
     struct lane_command *command; /* room for one: the worker's */
     unsigned char *frames;        /* a pulse of the largest port: the worker's */
     size_t frames_bytes;
+    bool is_left;        /* frames of the last run wait for room in a ring */
+    bool is_untold;      /* frames are in a ring that no record tells of */
     bool is_resetting;   /* the segment ends at a reset */
     bool waits_for_read; /* that the stream was reset: no frame comes before that was */
     int uneven;          /* once DONE was written: an input that has more frames than others; -1 */

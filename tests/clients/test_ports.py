@@ -93,6 +93,7 @@ class Ports(unittest.TestCase):
         for pulse in (4, 7):
             cls.compile("beside", TYPES, "-p", str(pulse), to="beside%d" % pulse)
         cls.compile("step_i64", TYPES, "-p", "5", to="step5")
+        cls.compile("burst", OWN, "-p", "1")
 
     @classmethod
     def tearDownClass(cls):
@@ -372,6 +373,19 @@ class Ports(unittest.TestCase):
         y.frombytes(out)
         self.assertEqual(len(y), 6 * n)
         self.assertEqual(y, array.array("q", (x[k] - (x[k - 6] if k >= 6 else 0) for k in range(6 * n))))
+
+    def test_all_comes_without_finish(self):
+        """What a run gave beyond the room of a ring comes as soon as there is room, not with the next run."""
+        for n in (5, 27, 47):
+            stream = self.client.open_ports("burst.rill")
+            stream.push(array.array("f", range(n)))
+            got, end = b"", time.monotonic() + 10
+            while len(got) < n * 64000 and time.monotonic() < end:
+                event = stream.read(1)
+                got += event.data if event else b""
+            self.assertEqual(len(got), n * 64000, n)
+            self.assertEqual(got, b"".join(struct.pack("<f", k) * 16000 for k in range(n)))
+            self.assertEqual(stream.finish().samples_out, 16 * n)
 
     # ---- asyncio
 

@@ -41,3 +41,15 @@ save("wide", [h.make_node("Mul", ["x", "two"], ["y"])], [port("x", T.FLOAT, ["S"
 save("still", [h.make_node("MatMul", ["x", "m"], ["xm"]), h.make_node("Add", ["xm", "more"], ["y"])],
      [port("x", T.FLOAT, [1, 3]), port("more", T.FLOAT, [1, 2])], [port("y", T.FLOAT, [1, 2])],
      dict(m=np.arange(6, dtype=np.float32).reshape(3, 2)))
+
+# Sixteen frames of 4000 bytes for each that comes: a ring's end lies within those of a run.
+save("burst", [h.make_node("ConstantOfShape", ["size"], ["taps"], value=nh.from_array(np.float32([1]))),
+               h.make_node("ConvTranspose", ["x", "taps"], ["y"], strides=[16])],
+     [port("x", T.FLOAT, [1, 1, "S"])], [port("y", T.FLOAT, [1, 1000, "U"])], dict(size=np.int64([1, 1000, 16])))
+
+# Two inputs along time, of which one has two frames more.
+save("longer", [h.make_node("Conv", ["b", "one"], ["c"]), h.make_node("Add", ["a", "c"], ["y"])],
+     [port("a", T.FLOAT, [1, 1, "S"]), port("b", T.FLOAT, [1, 1, "S + 2"])], [port("y", T.FLOAT, [1, 1, "S"])],
+     dict(one=np.float32([[[0, 0, 1]]])))
+save("sum", [h.make_node("Add", ["a", "b"], ["y"])],
+     [port("a", T.FLOAT, [1, 1, "S"]), port("b", T.FLOAT, [1, 1, "S"])], [port("y", T.FLOAT, [1, 1, "S"])], {})
