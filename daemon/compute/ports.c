@@ -86,10 +86,21 @@ static void ports_count(struct lane_ports *p, const rill_port *info)
     p->is_timeless = !p->n_in || !info[p->clock].hop_num;
 }
 
+static size_t command_bytes(const struct lane_ports *p)
+{
+    return (1 + p->n_in) * sizeof(uint64_t);
+}
+
+/* Commands that a lane with so many inputs beside the stream has room for. */
+static size_t commands_most(size_t n_set)
+{
+    return ring_cap(n_set * PORTS_SETS_MAX + PORTS_RESETS_MAX);
+}
+
 size_t lane_ports_most(const rill_port *info, unsigned n, const struct lane_ports_opts *o)
 {
     struct lane_ports p = { .n = n };
-    size_t bytes = 0, pulse = 0;
+    size_t bytes = 0, pulse = 0, n_set = 0;
     ports_count(&p, info);
     for (unsigned i = 0; i < n; i++) {
         struct lane_port q = { .frame_bytes = 0 };
@@ -97,8 +108,9 @@ size_t lane_ports_most(const rill_port *info, unsigned n, const struct lane_port
         if (info[i].is_input || q.is_wanted)
             bytes += ring_cap(q.window_frames * q.frame_bytes);
         pulse = larger(pulse, info[i].pulse_frames * q.frame_bytes);
+        n_set += q.is_set;
     }
-    return bytes + pulse;
+    return bytes + pulse + commands_most(n_set) * command_bytes(&p);
 }
 
 static bool ports_make(struct lane_ports *p, const rill_port *info, const struct lane_ports_opts *o)
@@ -116,11 +128,10 @@ static bool ports_make(struct lane_ports *p, const rill_port *info, const struct
             return false;
         n_set += q->is_set;
     }
-    size_t command_bytes = (1 + p->n_in) * sizeof(uint64_t);
-    p->command = malloc(command_bytes);
+    p->command = malloc(command_bytes(p));
     p->frames = malloc(p->frames_bytes + 1);
     return p->list && p->command && p->frames &&
-        ring_init(&p->commands, command_bytes, (size_t) n_set * PORTS_SETS_MAX + PORTS_RESETS_MAX);
+        ring_init(&p->commands, command_bytes(p), commands_most(n_set));
 }
 
 struct lane_ports *lane_ports_new(const rill_plan *plan, const struct lane_ports_opts *o)

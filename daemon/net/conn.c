@@ -274,8 +274,8 @@ static bool is_over_memory(struct conn *c)
 static bool is_output(const Rill__ServerFrame *f)
 {
 #define M(name) (UINT32_C(1) << RILL__SERVER_FRAME__M_##name)
-    const uint32_t outputs =
-        M(CREDIT) | M(AUDIO) | M(VAD) | M(TEXT) | M(GAP) | M(FINISHED) | M(KEYWORD) | M(ENDPOINT);
+    const uint32_t outputs = M(CREDIT) | M(AUDIO) | M(VAD) | M(TEXT) | M(GAP) | M(FINISHED) |
+        M(KEYWORD) | M(ENDPOINT) | M(FRAMES) | M(FRAME_CREDIT);
 #undef M
     return (unsigned) f->m_case < 32 && outputs & UINT32_C(1) << f->m_case;
 }
