@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#define PARTS_MAX 4096                 /* of a quotient of floats */
-#define LENGTH_MAX ((int64_t) 1 << 20) /* looked at */
+#define PARTS_MAX 4096   /* of a quotient of floats */
+#define LENGTHS_TRIED 64 /* one by one */
 
 struct walk {
     struct positions *ps;
@@ -136,9 +136,20 @@ static double number_combine(enum op_id op, double a, double b, bool *ok)
     }
 }
 
-/* Four cases of two truth values, of which the result may take two numbers. */
-static struct position pair_combine(struct dims *ds, enum op_id op, const struct position *a,
-                                    const struct position *b)
+/* As an element of that type holds it; a comparison has two numbers of its own. */
+static double as_held(enum dtype type, double v)
+{
+    const struct tensor t = { .type = type };
+    double element;
+    if (!dtype_is_float(type))
+        return v;
+    tensor_set_f64(&t, &element, 0, v);
+    return tensor_get_f64(&t, &element, 0);
+}
+
+/* Four cases of two truth values, of which the result may take two numbers. type: of the result. */
+static struct position pair_combine(struct dims *ds, enum op_id op, enum dtype type,
+                                    const struct position *a, const struct position *b)
 {
     bool ok = a->pair && b->pair;
     const struct dim *both = dim_mul(ds, a->e, b->e), *e = dim_int(ds, 0);
@@ -148,6 +159,7 @@ static struct position pair_combine(struct dims *ds, enum op_id op, const struct
     struct position y = { .pair = true };
     for (int k = 0; k < 4; k++) {
         double v = number_combine(op, k & 2 ? a->zero : a->one, k & 1 ? b->zero : b->one, &ok);
+        v = as_held(type, v);
         if (k == 0)
             y.one = y.zero = v;
         if (v == y.one)
@@ -319,6 +331,10 @@ static struct position cast(const struct walk *w, const struct node *n)
     struct dims *ds = w->ps->dims;
     struct position y = w->ps->of[n->in[0]];
     enum dtype from = w->g->wires[n->in[0]].fact.type, to = w->g->wires[n->out[0]].fact.type;
+    if (y.pair && dtype_is_float(to)) {
+        y.one = as_held(to, y.one);
+        y.zero = as_held(to, y.zero);
+    }
     if (from == to || (y.pair && dtype_is_float(to)))
         return y;
     if (from == DTYPE_BOOL && dtype_is_float(to))
@@ -357,7 +373,7 @@ static struct position binary(const struct walk *w, const struct node *n, int ra
     combine *run = combines[n->op->id];
     bool is_float = dtype_is_float(w->g->wires[n->in[0]].fact.type);
     if (a.pair && b.pair)
-        return pair_combine(w->ps->dims, n->op->id, &a, &b);
+        return pair_combine(w->ps->dims, n->op->id, w->g->wires[n->out[0]].fact.type, &a, &b);
     a = as_whole(w, a);
     b = as_whole(w, b);
     if (!a.e || !b.e || (is_float && node_is(n, OP_DIV)))
@@ -565,6 +581,55 @@ static struct position node_position(const struct walk *w, const struct node *n)
     }
 }
 
+#define PLACES_EXACT 8192 /* up to which numbers made of positions are what elements hold */
+
+/* No element is further from 0 while every coordinate and the length is at most PLACES_EXACT. */
+static double size_most(const struct dim *e)
+{
+    const struct dim_parts x = dim_parts(e);
+    double size = x.form == DIM_FORM_SUM || x.form == DIM_FORM_INT ? fabs((double) x.value)
+        : x.form == DIM_FORM_PRODUCT                               ? 1
+                                                                   : 0;
+    if (x.form == DIM_FORM_SYMBOL)
+        return PLACES_EXACT;
+    if (x.form == DIM_FORM_AT_LEAST || x.form == DIM_FORM_EQUAL)
+        return 1;
+    for (unsigned i = 0; i < x.n; i++) {
+        double arg = size_most(x.arg[i]);
+        size = x.form == DIM_FORM_SUM     ? size + fabs((double) x.coef[i]) * arg
+            : x.form == DIM_FORM_PRODUCT  ? size * arg
+            : x.form == DIM_FORM_QUOTIENT ? arg / (double) x.value + 1
+                                          : fmax(size, arg);
+    }
+    return size;
+}
+
+/* What all terms are multiples of, as far as a power of two goes. */
+static double step_of(const struct dim *e)
+{
+    const struct dim_parts x = dim_parts(e);
+    int64_t all = x.form == DIM_FORM_SUM || x.form == DIM_FORM_INT ? x.value : 1;
+    for (unsigned i = 0; x.form == DIM_FORM_SUM && i < x.n; i++)
+        all |= x.coef[i];
+    return all ? (double) (all & -all) : 1;
+}
+
+/* Elements of that type hold such numbers exactly: no product of a position is rounded or wraps. */
+static bool holds(enum dtype type, const struct position *x)
+{
+    double most = type == DTYPE_F32 ? 1 << 24
+        : type == DTYPE_F64         ? 9007199254740992.0
+        : type == DTYPE_I32         ? 2147483647.0
+                                    : INFINITY;
+    return !x->e || x->pair || isinf(most) ||
+        size_most(x->e) / (dtype_is_float(type) ? step_of(x->e) : 1) <= most;
+}
+
+static struct position held(enum dtype type, struct position x)
+{
+    return holds(type, &x) ? x : (struct position) { 0 };
+}
+
 static struct position without_length(const struct positions *ps, struct position x)
 {
     const struct dim *e =
@@ -593,6 +658,8 @@ rill_status positions_find(struct positions *ret, const struct graph *g, const s
     }
     TRY(dims_assert(ret->dims, "s>=0", reterr));
     ret->time = dim_symbol(ret->dims, "s");
+    TRY(dims_assert(ret->dims, "m>=0", reterr));
+    ret->more = dim_symbol(ret->dims, "m");
     ret->place[0] = dim_symbol(ret->dims, "p0");
     ret->place[1] = dim_symbol(ret->dims, "p1");
     for (uint32_t i = 0; i < g->n_wires; i++)
@@ -602,7 +669,8 @@ rill_status positions_find(struct positions *ret, const struct graph *g, const s
         const struct node *n = &g->nodes[i];
         if (n->n_out == 1 && n->out[0] != WIRE_NONE && n->n_body == 0 &&
             dims_status(ret->dims, NULL) == RILL_OK)
-            ret->of[n->out[0]] = without_length(ret, node_position(&w, n));
+            ret->of[n->out[0]] =
+                held(g->wires[n->out[0]].fact.type, without_length(ret, node_position(&w, n)));
     }
     return RILL_OK;
 }
@@ -689,15 +757,17 @@ const struct dim *positions_dim(const struct positions *ps, const struct dim *d,
     return imported(ps, dim_refresh(ps->graph, d), symbol);
 }
 
+/* The longer ones are LENGTHS_TRIED and any number more, of which nothing may be left. */
 const struct dim *positions_without_length(const struct positions *ps, const struct dim *e)
 {
-    const struct dim *first = e;
-    for (int64_t n = 1; dim_mentions(e, ps->time) && n < LENGTH_MAX;
-         n = n < 64 ? n + 1 : 2 * n + 1) {
-        const struct dim *at = dim_subst(ps->dims, e, ps->time, dim_int(ps->dims, n));
-        first = n == 1 ? at : first;
-        if (at != first)
+    struct dims *ds = ps->dims;
+    if (!dim_mentions(e, ps->time))
+        return e;
+    const struct dim *far = dim_subst(ds, e, ps->time, dim_add_int(ds, ps->more, LENGTHS_TRIED));
+    if (dim_mentions(far, ps->more))
+        return NULL;
+    for (int64_t n = 1; n < LENGTHS_TRIED; n++)
+        if (dim_subst(ds, e, ps->time, dim_int(ds, n)) != far)
             return NULL;
-    }
-    return first;
+    return far;
 }

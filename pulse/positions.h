@@ -23,6 +23,7 @@ struct positions {
     const struct dim *axis[RANK_MAX],
         *place[2];          /* coordinates, and where two of them are looked at */
     const struct dim *time; /* the symbol of the stream, in this scope */
+    const struct dim *more; /* frames beyond the lengths that are tried one by one */
     struct position *of;    /* one per wire of the graph */
 };
 
@@ -40,10 +41,10 @@ struct position position_row(const struct positions *ps, const struct position *
 bool position_value(const struct positions *ps, const struct position *row, int axis, int64_t j,
                     double *ret);
 
-/* The element is the same c places further on along both axes. */
 /* The element where e is v. */
 double position_number(const struct position *at, int64_t v);
 
+/* The element is the same c places further on along both axes. */
 bool position_repeats(const struct positions *ps, const struct position *at, int axis_i, int axis_j,
                       int64_t c);
 
@@ -51,7 +52,7 @@ bool position_repeats(const struct positions *ps, const struct position *at, int
 const struct dim *positions_dim(const struct positions *ps, const struct dim *d,
                                 const struct dim *symbol);
 
-/* e, of which the length of the sequence falls out for all lengths that are looked at; NULL: it
- * does not. */
+/* e, of which the length of the sequence falls out: the same for every length from 1 on; NULL: it
+ * does not, or may not. */
 const struct dim *positions_without_length(const struct positions *ps, const struct dim *e);
 #endif

@@ -174,8 +174,8 @@ static int64_t table_index(const struct table *t, int64_t i)
     return t->first[i - period * t->up] + period * t->down;
 }
 
-/* Whether that is a period of it. */
-static bool table_periodic(struct table *t)
+/* Whether that is a period of it, and for every index, not only for those that are looked at. */
+static bool table_periodic(const struct positions *ps, struct table *t)
 {
     int64_t v;
     if (t->up > TABLE_MAX)
@@ -188,7 +188,8 @@ static bool table_periodic(struct table *t)
         if (!table_at(t, k, &v) || v != table_index(t, k))
             return false;
     }
-    return true;
+    const struct dim *next = dim_add_int(ps->dims, t->place, t->up);
+    return dim_subst(ps->dims, t->e, t->place, next) == dim_add_int(ps->dims, t->e, t->down);
 }
 
 static bool table_of(const struct pulser *p, const struct node *n, const struct flow *f,
@@ -205,7 +206,7 @@ static bool table_of(const struct pulser *p, const struct node *n, const struct 
     for (int64_t m = 1; m <= PERIODS_TRIED; m++) {
         ret->up = up / g * m;
         ret->down = down / g * m;
-        if (table_periodic(ret))
+        if (table_periodic(ps, ret))
             return true;
     }
     return false;

@@ -187,12 +187,26 @@ static int64_t length_tried(const struct resized *z, int64_t i)
     return (20011 + i) * z->hop;
 }
 
+/* A size that is another at single lengths: no other length tells of it. */
+static bool singles_out(const struct dim *d)
+{
+    const struct dim_parts x = dim_parts(d);
+    if (x.form == DIM_FORM_EQUAL || x.form == DIM_FORM_AT_LEAST || x.form == DIM_FORM_OTHER)
+        return true;
+    for (unsigned i = 0; i < x.n; i++)
+        if (singles_out(x.arg[i]))
+            return true;
+    return false;
+}
+
 /* For lengths that are multiples of `of` and that the assertions allow. */
 static bool lengths_same(const struct pulser *p, const struct resized *z, int64_t of,
                          struct stretch *s)
 {
     s->past = s->beyond = 0;
     s->single = false;
+    if (singles_out(z->from) || singles_out(z->to))
+        return false;
     for (int64_t i = 0; i < LENGTHS_TRIED + LENGTHS_FAR; i++) {
         int64_t at = length_tried(z, i) * of;
         if (dims_allow(p->dst->dims, p->symbol, at) && !length_same(p, z, at, s))

@@ -316,6 +316,29 @@ static rill_status slice_frames(struct pulser *p, const struct node *n, struct f
                       dim_is_const(past) && dim_value(past) < step ? 0 : after);
 }
 
+#define LENGTHS_LOOKED ((int64_t) 1 << 22)
+
+/* Whether those are frames first..first + k of a sequence of that length, or those of them that it
+ * has, whatever the length. */
+static bool slice_is_head(const struct pulser *p, const struct flow *f, const struct dim *out,
+                          int64_t first, int64_t k)
+{
+    int64_t have, length, end, seen = 0;
+    if (__builtin_mul_overflow(4 * (first + k) + 64, f->sf.hop_num, &end))
+        return false;
+    end = end / f->sf.hop_den + 64;
+    for (int64_t t = 0; t < end && t < LENGTHS_LOOKED; t++) {
+        if (!dims_allow(p->dst->dims, p->symbol, t) || !dim_eval(out, p->symbol, t, &have) ||
+            !dim_eval(f->sf.length, p->symbol, t, &length))
+            continue;
+        int64_t want = larger(length - first, 0);
+        if (have != (want < k ? want : k))
+            return false;
+        seen++;
+    }
+    return seen > 0;
+}
+
 /* Frames start..start + *ret_frames of the sequence, or those of them that it has. */
 static bool slice_keeps(const struct pulser *p, const struct node *n, int64_t at,
                         const struct flow *f, int64_t *ret_first, int64_t *ret_frames)
@@ -324,20 +347,14 @@ static bool slice_keeps(const struct pulser *p, const struct node *n, int64_t at
     const struct tensor *steps = node_value(p->src, n, 4);
     const struct dim *start = dim_at(q, node_value(p->src, n, 1), at),
                      *out = pulser_fact(p, n->out[0])->shape[f->sf.axis];
-    int64_t least, k, first, have, length;
+    int64_t least, k, first;
     if ((steps && !dim_is(dim_at(q, steps, at), 1)) || !dim_is_const(start) ||
         dim_value(start) < 0 || pulser_growth(p, out, &least, &k) ||
         !pulser_dim_range(p, out, &least, &k) || k < 1)
         return false;
     first = dim_value(start);
-    for (int64_t t = 0; t < 4 * (first + k) + 64; t++) {
-        if (!dims_allow(p->dst->dims, p->symbol, t) || !dim_eval(out, p->symbol, t, &have) ||
-            !dim_eval(f->sf.length, p->symbol, t, &length))
-            continue;
-        int64_t want = larger(length - first, 0);
-        if (have != (want < k ? want : k))
-            return false;
-    }
+    if (first > INT32_MAX || k > INT32_MAX || !slice_is_head(p, f, out, first, k))
+        return false;
     *ret_first = first;
     *ret_frames = k;
     return true;

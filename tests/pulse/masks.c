@@ -61,6 +61,36 @@ static uint32_t triangles(struct gb *b, const struct at *a)
     return GB(b, "Greater", "", GB(b, "Mul", "", low, high), gb_scalar(b, 0));
 }
 
+/* What f32 makes of 0.1 * 3 is what it makes of 0.3. */
+static uint32_t rounded(struct gb *b, uint32_t m)
+{
+    uint32_t tenth = gb_scalar(b, 0.1f), w = GB(b, "Where", "", m, tenth, tenth);
+    w = GB(b, "Mul", "", GB(b, "Mul", "", w, gb_scalar(b, 3)), GB(b, "Cast", "to=1", m));
+    return GB(b, "Equal", "", w, gb_scalar(b, 0.3f));
+}
+
+/* Products that f32 rounds from the second frame on. */
+static uint32_t far_products(struct gb *b, const struct at *a)
+{
+    uint32_t c = gb_scalar(b, 10000017), i = GB(b, "Mul", "", GB(b, "Cast", "to=1", a->i), c),
+             j = GB(b, "Mul", "", GB(b, "Cast", "to=1", a->j), c);
+    return GB(b, "And", "", int_band(b, a->i, a->j, 5),
+              GB(b, "Equal", "", GB(b, "Sub", "", i, j), c));
+}
+
+/* Of T = 128, 256, .. all; or of even T from 66 on more than of the others. */
+static uint32_t by_length(struct gb *b, const struct written *t, const struct at *a)
+{
+    uint32_t back = GB(b, "Sub", "", a->i, a->j), zero = gb_int(b, 0);
+    if (t->mask == LENGTHS_OF_128)
+        return GB(b, "Or", "", int_band(b, a->i, a->j, 5),
+                  GB(b, "Equal", "", GB(b, "Mod", "", a->length, gb_int(b, 128)), zero));
+    uint32_t even = GB(b, "Sub", "", gb_int(b, 1), GB(b, "Mod", "", a->length, gb_int(b, 2)));
+    uint32_t more = GB(b, "Mul", "", GB(b, "Div", "", a->length, gb_int(b, 65)), even);
+    return GB(b, "And", "", GB(b, "GreaterOrEqual", "", back, zero),
+              GB(b, "LessOrEqual", "", back, GB(b, "Add", "", more, gb_int(b, 3))));
+}
+
 /* True where the key is seen. */
 static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
 {
@@ -110,6 +140,10 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
                   GB(b, "LessOrEqual", "", back, t->mask == EVEN ? zero : gb_int(b, -1)));
     }
     case WIDE: return int_band(b, a->i, a->j, 30);
+    case ROUNDED: return rounded(b, int_band(b, a->i, a->j, 5));
+    case FAR_PRODUCTS: return far_products(b, a);
+    case LENGTHS_OF_128:
+    case LENGTHS_EVEN: return by_length(b, t, a);
     case ALL: return GB(b, "LessOrEqual", "", a->j, a->i);
     default: return int_band(b, a->i, a->j, 5);
     }

@@ -23,6 +23,10 @@ struct written {
         EVEN,
         ODD,
         WIDE,
+        ROUNDED,
+        FAR_PRODUCTS,
+        LENGTHS_OF_128,
+        LENGTHS_EVEN,
         ALL
     } mask;
     enum {

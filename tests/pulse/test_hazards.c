@@ -116,6 +116,41 @@ static void pads_by_length(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Conv", "pads=1,1", GB(b, "Pad", "", x, pads), gb_weights(b, 3, 3, 3, 3)));
 }
 
+/* The first frame of a pool, from T = 512 on. */
+static void first_of_pool(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, 3, GB_TIME);
+    (void) ctx;
+    uint32_t t = GB(b, "Slice", "", GB(b, "Shape", "", x), gb_ints(b, 2), gb_ints(b, 3));
+    uint32_t end = GB(b, "Min", "", gb_ints(b, 1), GB(b, "Div", "", t, gb_ints(b, 512)));
+    x = GB(b, "AveragePool", "kernel_shape=128 strides=128", x);
+    uint32_t first = GB(b, "Slice", "", x, gb_ints(b, 0), end, gb_ints(b, 2));
+    gb_output(b, GB(b, "Add", "", x, GB(b, "ReduceSum", "", first, gb_ints(b, 2))));
+}
+
+/* Frame i, but for one. */
+static void one_frame_twice(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, 3, GB_TIME);
+    (void) ctx;
+    uint32_t t = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 2));
+    uint32_t i = GB(b, "Range", "", gb_int(b, 0), t, gb_int(b, 1));
+    uint32_t late = GB(b, "Cast", "to=8", GB(b, "Equal", "", i, gb_int(b, 9000)));
+    gb_output(b, GB(b, "Gather", "axis=2", x, GB(b, "Sub", "", i, late)));
+}
+
+/* Twice as many frames, and one more at a single length. */
+static void size_of_one_length(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, 3, GB_TIME);
+    (void) ctx;
+    uint32_t t = GB(b, "Slice", "", GB(b, "Shape", "", x), gb_ints(b, 2), gb_ints(b, 3));
+    uint32_t one = GB(b, "Cast", "to=8", GB(b, "Equal", "", t, gb_ints(b, 5000)));
+    uint32_t size = GB(b, "Add", "", GB(b, "Mul", "", t, gb_ints(b, 2)), one);
+    size = GB(b, "Concat", "axis=0", gb_ints(b, 1, 3), size);
+    gb_output(b, GB(b, "Resize", "mode='linear", x, WIRE_NONE, WIRE_NONE, size));
+}
+
 /* The rest: frames around the middle, which no stream knows. */
 static void half(struct gb *b, const void *ctx)
 {
@@ -386,6 +421,12 @@ static const struct oracle_case hazards[] = {
       &(const struct pads_by_length) { 2, 5 }, STREAMS },
     { "H7 pads by the length, then a window", pads_by_length,
       &(const struct pads_by_length) { 3, 4 }, STREAMS },
+    { "H8 the first frame of a pool, where there are four", first_of_pool, NULL,
+      { "(ReduceSum)", "global along axis 2", NULL, NULL } },
+    { "H7 indices that repeat but for one", one_frame_twice, NULL,
+      { "(Gather)", "not a range", NULL, NULL } },
+    { "H7 a size that one length has", size_of_one_length, NULL,
+      { "(Resize)", "depends on the length", NULL, NULL } },
     { "H8 the first frame", first_frame, NULL, { "(Slice)", "fixed number", "time axis", NULL } },
     { "H8 the first frame by index", first_frame_by_index, NULL,
       { "(Gather)", "time axis", NULL, NULL } },

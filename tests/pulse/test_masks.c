@@ -93,6 +93,10 @@ static const struct written rows[] = {
     { .name = "over a number of keys", .laid = OVER_KEYS, .refused = "show again" },
     { .name = "infinite times 0", .laid = EXP_OVERFLOWS, .refused = "(Mul) is none" },
     { .name = "behind many nodes", .laid = LONG, .refused = "show again" },
+    { .name = "numbers as f32 rounds them", .mask = ROUNDED },
+    { .name = "products past 2^24", .mask = FAR_PRODUCTS, .refused = "does not repeat" },
+    { .name = "all of some lengths", .mask = LENGTHS_OF_128, .refused = "does not repeat" },
+    { .name = "more of even lengths", .mask = LENGTHS_EVEN, .refused = "does not repeat" },
     { .name = "all before", .mask = ALL, .refused = "2048 away" },
     { .name = "all before, linear", .mask = ALL, .laid = LINEAR, .refused = "2048 away" },
 };
