@@ -606,8 +606,8 @@ static void test_table(void)
     }
 }
 
-/* Inputs with an initial value are none, in a time that grows as the lists do, not as their
- * product: 500 million pairs would take ten times the seconds told here. */
+/* Inputs with an initial value are none. The time grows as the lists do, not as their product, 500
+ * million pairs of names that are long alike. */
 static void test_described(void)
 {
     enum { N_IN = 4096, N_KNOWN = 120000 };
@@ -615,11 +615,11 @@ static void test_described(void)
     struct onnx_about about;
     struct arena a = { 0 };
     rill_error err = { 0 };
-    char name[128];
+    char name[400];
     for (int i = 0; i < N_IN + N_KNOWN; i++) {
         struct pb named = { 0 };
         bool is_input = i < N_IN;
-        snprintf(name, sizeof name, "%0100d", is_input ? i : i - N_IN + 3);
+        snprintf(name, sizeof name, "%0300d", is_input ? i : N_IN + N_KNOWN + 2 - i);
         pb_text(&named, is_input ? 1 : TENSOR_NAME, name);
         pb_message(&graph, is_input ? GRAPH_INPUT : GRAPH_CONST, named);
     }
@@ -628,9 +628,9 @@ static void test_described(void)
     rill_status s = onnx_describe(&about, &a, model.data, model.n, &err);
     double took_s = (double) (clock() - start) / CLOCKS_PER_SEC;
     CHECK(s == RILL_OK && about.n_in == 3, "%u inputs; %s", about.n_in, err.text);
-    snprintf(name, sizeof name, "%0100d", 2);
+    snprintf(name, sizeof name, "%0300d", 2);
     CHECK(s == RILL_OK && !strcmp(about.in[2].name, name), "they keep their order");
-    CHECK(took_s < 1, "described in %.2f s", took_s);
+    CHECK(took_s < 2, "described in %.2f s", took_s);
     free(model.data);
     arena_drop(&a);
 }
