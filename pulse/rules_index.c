@@ -292,7 +292,7 @@ static bool picks_kept(const struct pulser *p, const struct node *n, int64_t *re
     }
     *ret_least = least;
     *ret_most = most;
-    return least >= 0 && most - least < PICKS_MAX && most <= INT32_MAX && most >= least;
+    return least >= 0 && most >= least && most <= INT32_MAX && most - least < PICKS_MAX;
 }
 
 static rill_status gather_kept(struct pulser *p, const struct node *n, struct flow *f,
