@@ -13,6 +13,9 @@
 #define SCALE_MAX 16.0 /* may divide a hidden score */
 #define STEPS_MAX 400  /* nodes between a sum and what hides; a stack has room for them */
 
+#define LOOKS_MAX ((int64_t) 1 << 23) /* elements of a mask */
+#define REACH_MAX ((int64_t) 1 << 18) /* frames that a mask may speak of, to both sides */
+
 struct found {
     struct found *next;
     enum shows what;
@@ -128,51 +131,115 @@ static double depth(enum shows what, double v)
     return shows(what, v) || is_truth_kind(what) ? INFINITY : fabs(v);
 }
 
-/* The keys that one query sees, from `first` on; false where the mask has no value. */
+/* Frames in one step of what is added up. */
+static int64_t step_frames(const struct dim *d)
+{
+    const struct dim_parts x = dim_parts(d);
+    int64_t most = x.form == DIM_FORM_QUOTIENT ? x.value : 1;
+    for (unsigned i = 0; x.form == DIM_FORM_SUM && i < x.n; i++) {
+        int64_t of = step_frames(x.arg[i]), by = x.coef[i] < 0 ? -x.coef[i] : x.coef[i];
+        most = by > 0 && of / by > most ? of / by : most;
+    }
+    return most;
+}
+
+static int64_t step_most(const struct dim *d, int64_t frames)
+{
+    const struct dim_parts x = dim_parts(d);
+    for (unsigned i = 0; i < x.n; i++)
+        frames = step_frames(x.arg[i]) > frames ? step_frames(x.arg[i]) : frames;
+    return step_frames(d) > frames ? step_frames(d) : frames;
+}
+
+/* Frames within which all happens that the constants of an expression speak of, at most REACH_MAX.
+ * One of what is compared there is `frames` frames. */
+static int64_t expression_reach(const struct dim *d, int64_t frames)
+{
+    const struct dim_parts x = dim_parts(d);
+    bool divides = x.form == DIM_FORM_QUOTIENT;
+    int64_t y = 0, own = divides ? x.value : x.value < 0 ? -x.value : x.value;
+    frames = divides ? 1 : step_most(d, frames);
+    for (unsigned i = 0; i < x.n; i++) {
+        int64_t of = expression_reach(x.arg[i], frames);
+        y = x.form != DIM_FORM_PRODUCT ? y + of : of > y ? of : y;
+    }
+    if (x.form == DIM_FORM_SUM || x.form == DIM_FORM_INT || divides)
+        y += own < REACH_MAX / frames ? own * frames : REACH_MAX;
+    return y < REACH_MAX && x.form != DIM_FORM_OTHER ? y : REACH_MAX;
+}
+
+/* Of what repeats in an expression the length after which all does, at most REACH_MAX. */
+static int64_t expression_period(const struct dim *d)
+{
+    const struct dim_parts x = dim_parts(d);
+    int64_t y = x.form == DIM_FORM_QUOTIENT && x.value < REACH_MAX ? x.value : 1;
+    if (x.form == DIM_FORM_QUOTIENT && x.value >= REACH_MAX)
+        return REACH_MAX;
+    for (unsigned i = 0; i < x.n; i++) {
+        int64_t of = expression_period(x.arg[i]);
+        y = y / gcd(y, of) * of;
+        if (y >= REACH_MAX)
+            return REACH_MAX;
+    }
+    return y;
+}
+
+struct seen {
+    int64_t low, high;
+    double deep;
+};
+
+static bool key_sees(const struct positions *ps, const struct position *at, enum shows what,
+                     int key, int64_t first, int64_t k, struct seen *seen)
+{
+    double v;
+    if (!position_value(ps, at, key, first + k, &v))
+        return false;
+    seen->low = shows(what, v) && k < seen->low ? k : seen->low;
+    seen->high = shows(what, v) && k > seen->high ? k : seen->high;
+    seen->deep = fmin(seen->deep, depth(what, v));
+    return true;
+}
+
+/* The keys that one query sees, from `first` on, `reach` to both sides and far away; false where
+ * the mask has no value. */
 static bool query_sees(const struct positions *ps, const struct position *at, enum shows what,
-                       int key, int64_t first, int64_t *low, int64_t *high, double *deep)
+                       int key, int64_t first, int64_t reach, struct seen *seen)
 {
     static const int64_t beyond[] = { CONTEXT_MAX + 1, 10 * CONTEXT_MAX, FAR / 2 };
-    double v;
-    for (int64_t k = -CONTEXT_MAX; k <= CONTEXT_MAX; k++) {
-        if (!position_value(ps, at, key, first + k, &v))
+    for (int64_t k = -reach; k <= reach; k++)
+        if (!key_sees(ps, at, what, key, first, k, seen))
             return false;
-        *low = shows(what, v) && k < *low ? k : *low;
-        *high = shows(what, v) && k > *high ? k : *high;
-        *deep = fmin(*deep, depth(what, v));
-    }
-    for (unsigned k = 0; k < 6; k++) {
-        int64_t to = (k % 2 ? -1 : 1) * beyond[k / 2];
-        if (!position_value(ps, at, key, first + to, &v))
+    for (unsigned k = 0; k < 6; k++)
+        if (!key_sees(ps, at, what, key, first, (k % 2 ? -1 : 1) * beyond[k / 2], seen))
             return false;
-        *low = shows(what, v) && to < *low ? to : *low;
-        *high = shows(what, v) && to > *high ? to : *high;
-        *deep = fmin(*deep, depth(what, v));
-    }
     return true;
 }
 
 static struct band measured(const struct positions *ps, const struct position *at, enum shows what,
                             int query, int key)
 {
-    int64_t c = 1, low = INT64_MAX, high = INT64_MIN;
+    int64_t c = 1, reach = expression_reach(at->e, 1);
+    struct seen seen = { INT64_MAX, INT64_MIN, INFINITY };
     struct band ragged = all, nothing = none;
-    double deep = INFINITY;
     ragged.ragged = true;
     while (c <= CHUNK_MAX && !position_repeats(ps, at, query, key, c))
         c++;
-    if (c > CHUNK_MAX)
+    reach += 2 * c + expression_period(at->e);
+    reach = reach > CONTEXT_MAX ? reach : CONTEXT_MAX;
+    if (c > CHUNK_MAX || reach > REACH_MAX || reach * c > LOOKS_MAX)
         return ragged;
     for (int64_t i = 0; i < c; i++) {
         const struct position row = position_row(ps, at, query, FAR / c * c + i);
-        if (!query_sees(ps, &row, what, key, FAR / c * c, &low, &high, &deep))
+        if (!query_sees(ps, &row, what, key, FAR / c * c, reach, &seen))
             return ragged;
     }
-    nothing.deep = deep;
-    if (low > high)
+    nothing.deep = seen.deep;
+    if (seen.low > seen.high)
         return nothing;
-    return (struct band) { c, low <= -CONTEXT_MAX ? BAND_ALL : -low,
-                           high >= CONTEXT_MAX ? BAND_ALL : high - (c - 1), false, deep };
+    return (struct band) { c, seen.low <= -CONTEXT_MAX ? BAND_ALL : -seen.low,
+                           seen.high >= CONTEXT_MAX ? BAND_ALL : seen.high - (c - 1), false,
+                           seen.deep };
 }
 
 static struct band of_constant(const struct tensor *v, enum shows what)

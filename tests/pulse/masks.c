@@ -91,6 +91,13 @@ static uint32_t by_length(struct gb *b, const struct written *t, const struct at
               GB(b, "LessOrEqual", "", back, GB(b, "Add", "", more, gb_int(b, 3))));
 }
 
+/* True where the distance is a multiple of n. */
+static uint32_t every(struct gb *b, const struct at *a, int64_t n)
+{
+    uint32_t back = GB(b, "Mod", "fmod=0", GB(b, "Sub", "", a->i, a->j), gb_int(b, n));
+    return GB(b, "Equal", "", back, gb_int(b, 0));
+}
+
 /* True where the key is seen. */
 static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
 {
@@ -144,6 +151,11 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
     case FAR_PRODUCTS: return far_products(b, a);
     case LENGTHS_OF_128:
     case LENGTHS_EVEN: return by_length(b, t, a);
+    case ONCE_FAR:
+        return GB(b, "Or", "", int_band(b, a->i, a->j, 3),
+                  GB(b, "Equal", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, 5000)));
+    case EVERY_3000: return every(b, a, 3000);
+    case TWO_REMAINDERS: return GB(b, "And", "", every(b, a, 50), every(b, a, 49));
     case ALL: return GB(b, "LessOrEqual", "", a->j, a->i);
     default: return int_band(b, a->i, a->j, 5);
     }

@@ -22,6 +22,9 @@ struct written {
         BEFORE,
         EVEN,
         ODD,
+        ONCE_FAR, /* also 5000 frames before */
+        EVERY_3000,
+        TWO_REMAINDERS, /* of 50 and of 49 */
         WIDE,
         ROUNDED,
         FAR_PRODUCTS,

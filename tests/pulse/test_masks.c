@@ -97,6 +97,9 @@ static const struct written rows[] = {
     { .name = "products past 2^24", .mask = FAR_PRODUCTS, .refused = "does not repeat" },
     { .name = "all of some lengths", .mask = LENGTHS_OF_128, .refused = "does not repeat" },
     { .name = "more of even lengths", .mask = LENGTHS_EVEN, .refused = "does not repeat" },
+    { .name = "once far away", .mask = ONCE_FAR, .refused = "2048 away" },
+    { .name = "every 3000 frames", .mask = EVERY_3000, .refused = "(Where) is none" },
+    { .name = "two remainders", .mask = TWO_REMAINDERS, .refused = "(Where) is none" },
     { .name = "all before", .mask = ALL, .refused = "2048 away" },
     { .name = "all before, linear", .mask = ALL, .laid = LINEAR, .refused = "2048 away" },
 };
