@@ -19,6 +19,8 @@ bool places_known(const struct pulser *p, uint32_t w)
     return w != WIRE_NONE && p->positions && (has_expression(p, w) || (p->made && p->made[w]));
 }
 
+#define STEPS_MAX 1000 /* nodes that make places; a stack has room for them */
+
 /* Sizes, which are made anew for the places. */
 static bool takes_sizes(const struct node *n, unsigned i)
 {
@@ -240,6 +242,8 @@ static rill_status made_input(struct pulser *p, const struct node *n, const stru
 {
     struct places sub = *at;
     int axes[2];
+    if (++sub.steps > STEPS_MAX)
+        return places_refuse(p, n, m->out[0], "lies behind too many nodes");
     *ret = m->in[i] == WIRE_NONE ? WIRE_NONE : p->map[m->in[i]];
     if (m->in[i] == WIRE_NONE || pulser_fact(p, m->in[i])->value)
         return RILL_OK;

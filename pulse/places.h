@@ -17,6 +17,7 @@ struct places {
     const struct dim *at[2];
     int64_t first[2], count[2];
     int64_t unseen;  /* of so many first and last ones nobody looks at what they are */
+    int steps;       /* nodes between who asks and the wire */
     int64_t repeats; /* the same must stand where both values are so many larger; 0: need not */
 };
 

@@ -216,6 +216,11 @@ static uint32_t biased(struct gb *b, const struct written *t, const struct at *a
                                   gb_transpose(b, d, "0,2,1")),
                                "0,2,1"));
         break;
+    case THROUGH_MANY:
+        bias = GB(b, "Cast", "to=1", d);
+        for (int i = 0; i < 60000; i++)
+            bias = GB(b, "Tanh", "", bias);
+        break;
     case ALONG_QUERIES: bias = GB(b, "ReduceMax", "keepdims=1", a->x, gb_ints(b, 2)); break;
     default: return s;
     }

@@ -97,6 +97,7 @@ static const struct written rows[] = {
     { .name = "products past 2^24", .mask = FAR_PRODUCTS, .refused = "does not repeat" },
     { .name = "all of some lengths", .mask = LENGTHS_OF_128, .refused = "does not repeat" },
     { .name = "more of even lengths", .mask = LENGTHS_EVEN, .refused = "does not repeat" },
+    { .name = "a bias through many nodes", .bias = THROUGH_MANY, .refused = "too many nodes" },
     { .name = "once far away", .mask = ONCE_FAR, .refused = "2048 away" },
     { .name = "every 3000 frames", .mask = EVERY_3000, .refused = "(Where) is none" },
     { .name = "two remainders", .mask = TWO_REMAINDERS, .refused = "(Where) is none" },
