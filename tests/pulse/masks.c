@@ -39,7 +39,7 @@ static uint32_t floored(struct gb *b, uint32_t i)
 
 static uint32_t as_i32(struct gb *b, uint32_t i)
 {
-    return GB(b, "Cast", "to=6", i);
+    return GB(b, "Cast", "to=7", i);
 }
 
 static uint32_t cut(struct gb *b, uint32_t m, uint32_t length, int64_t step)
