@@ -267,6 +267,8 @@ static void test_lazy(void)
     o.pace = RILL__PACE__PACE_FILE;
     Rill__ServerFrame *a = raw_ask(fd, &open, 15000);
     uint64_t credit = a && a->opened && a->opened->n_ports ? a->opened->ports[0]->credit_frames : 0;
+    if (a)
+        rill__server_frame__free_unpacked(a, NULL);
     CHECK(credit >= LENGTH, "%llu", LLU(credit));
     k.port = (char *) (uintptr_t) "k";
     k.data.data = (uint8_t *) x;
