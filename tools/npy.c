@@ -161,7 +161,7 @@ rill_status npy_read(const struct tensor **ret, struct arena *a, const uint8_t *
 {
     struct tensor t;
     struct npy_layout layout;
-    size_t at;
+    size_t at = 0;
     TRY(npy_length(&at, data, n, reterr));
     if (at > n)
         return err_set(reterr, RILL_MALFORMED, "its header ends behind its end");
