@@ -394,3 +394,21 @@ rill_status pulser_maps_new(struct pulser *p)
     }
     return RILL_OK;
 }
+
+rill_status pulser_body_new(struct pulser *ret, struct pulser *p, const struct graph *src,
+                            struct graph *dst)
+{
+    graph_init(dst, p->arena, src->dims, src->name);
+    *ret = (struct pulser) { .src = src,
+                             .dst = dst,
+                             .symbol = p->symbol,
+                             .arena = p->arena,
+                             .pulse = p->pulse,
+                             .outer = p,
+                             .keep_bodies = p->keep_bodies,
+                             .row_of = p->row_of,
+                             .walk = p->walk,
+                             .walk_branch = p->walk_branch,
+                             .err = p->err };
+    return pulser_maps_new(ret);
+}

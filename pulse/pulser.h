@@ -75,6 +75,9 @@ typedef rill_status pulse_rule(struct pulser *p, const struct node *n);
 
 /* The maps of src, whose constants are in dst then. */
 rill_status pulser_maps_new(struct pulser *p);
+/* ret: of src, a body within p's graph, into dst, which is begun. */
+rill_status pulser_body_new(struct pulser *ret, struct pulser *p, const struct graph *src,
+                            struct graph *dst);
 
 /* ---- pulser.c: facts ---- */
 

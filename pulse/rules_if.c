@@ -47,19 +47,7 @@ static rill_status branch_pulse(struct pulser *p, struct cond *c, int k)
     b->streams = arena_array(p->arena, bool, src->n_outputs + 1);
     if (!b->dst || !b->out || !b->streams)
         return pulser_no_memory(p);
-    graph_init(b->dst, p->arena, src->dims, src->name);
-    b->in = (struct pulser) { .src = src,
-                              .dst = b->dst,
-                              .symbol = p->symbol,
-                              .arena = p->arena,
-                              .pulse = p->pulse,
-                              .outer = p,
-                              .keep_bodies = p->keep_bodies,
-                              .row_of = p->row_of,
-                              .walk = p->walk,
-                              .walk_branch = p->walk_branch,
-                              .err = p->err };
-    TRY(pulser_maps_new(&b->in));
+    TRY(pulser_body_new(&b->in, p, src, b->dst));
     for (unsigned i = 0; i < c->n_captures; i++)
         TRY(capture_add(p, c, b, i));
     rill_status s = p->outer ? b->in.walk(&b->in) : b->in.walk_branch(&b->in);

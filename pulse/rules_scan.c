@@ -180,20 +180,8 @@ static rill_status body_begin(struct pulser *p, struct scan *s)
     s->body_in.v = arena_array(p->arena, uint32_t, 2 * room);
     if (!s->dst || !s->outer_in.v || !s->body_in.v)
         return pulser_no_memory(p);
-    graph_init(s->dst, p->arena, s->src->dims, s->src->name);
-    s->body = (struct pulser) { .src = s->src,
-                                .dst = s->dst,
-                                .symbol = p->symbol,
-                                .arena = p->arena,
-                                .pulse = p->pulse,
-                                .outer = p,
-                                .keep_bodies = p->keep_bodies,
-                                .row_of = p->row_of,
-                                .walk = p->walk,
-                                .walk_branch = p->walk_branch,
-                                .err = p->err };
     s->valid = s->valid_in = WIRE_NONE;
-    return pulser_maps_new(&s->body);
+    return pulser_body_new(&s->body, p, s->src, s->dst);
 }
 
 static rill_status body_inputs(struct pulser *p, struct scan *s, unsigned first, unsigned end)
