@@ -2,7 +2,7 @@
 #include "pulse/bands.h"
 #include "engine/ops/attrs.h"
 #include "pulse/ints.h"
-#include "pulse/places.h"
+#include "pulse/measured.h"
 #include "pulse/positions.h"
 #include "pulse/sizes.h"
 #include "pulse/tracks.h"
@@ -12,9 +12,6 @@
 
 #define SCALE_MAX 16.0 /* may divide a hidden score */
 #define STEPS_MAX 400  /* nodes between a sum and what hides; a stack has room for them */
-
-#define LOOKS_MAX ((int64_t) 1 << 23) /* elements of a mask */
-#define REACH_MAX ((int64_t) 1 << 18) /* frames that a mask may speak of, to both sides */
 
 struct found {
     struct found *next;
@@ -27,6 +24,7 @@ struct found {
 struct bands {
     struct found **of; /* per wire */
     struct size *sizes;
+    struct measures *measures;
     struct arena *arena;
     unsigned steps; /* nodes that are being looked at */
 };
@@ -35,15 +33,19 @@ struct bands *bands_new(const struct graph *g, struct arena *a)
 {
     struct bands *b = arena_new(a, struct bands);
     if (b)
-        *b = (struct bands) { arena_array(a, struct found *, g->n_wires + 1), sizes_find(g, a), a,
-                              0 };
-    return b && b->of && b->sizes ? b : NULL;
+        *b = (struct bands) { arena_array(a, struct found *, g->n_wires + 1), sizes_find(g, a),
+                              measures_new(a), a, 0 };
+    return b && b->of && b->sizes && b->measures ? b : NULL;
+}
+
+int64_t bands_spent(const struct bands *b)
+{
+    return measures_spent(b->measures);
 }
 
 /* ---- bands ---- */
 
-static const struct band all = { 1, BAND_ALL, BAND_ALL, false, INFINITY },
-                         none = { 1, -BAND_ALL, -BAND_ALL, false, INFINITY };
+static const struct band all = BAND_OF_ALL, none = BAND_OF_NONE;
 
 static bool shows_nothing(const struct band *b)
 {
@@ -67,6 +69,7 @@ static struct band joined(const struct band *a, const struct band *b)
     bool fits = chunk <= CHUNK_MAX;
     return (struct band) { .chunk = fits ? chunk : 1,
                            .ragged = a->ragged || b->ragged || !fits,
+                           .costly = a->costly || b->costly,
                            .deep = fmin(a->deep, b->deep) };
 }
 
@@ -92,11 +95,6 @@ static struct band intersection(const struct band *a, const struct band *b)
     return y;
 }
 
-static bool is_truth_kind(enum shows what)
-{
-    return what == SHOWS_TRUE || what == SHOWS_FALSE;
-}
-
 /* The same of the negative number, or of the opposite. */
 static enum shows turned(enum shows what)
 {
@@ -112,143 +110,13 @@ static bool is_lower_kind(enum shows what)
     return what == SHOWS_HIGH || what == SHOWS_SOME;
 }
 
-/* ---- masks of positions ---- */
-
-static bool shows(enum shows what, double v)
-{
-    switch (what) {
-    case SHOWS_TRUE: return v != 0;
-    case SHOWS_FALSE: return v == 0;
-    case SHOWS_HIGH: return !(v <= HIDES);
-    case SHOWS_SMALL: return !(v >= -HIDES);
-    case SHOWS_SOME: return !isinf(v) || v > 0;
-    default: return !isinf(v) || v < 0;
-    }
-}
-
-static double depth(enum shows what, double v)
-{
-    return shows(what, v) || is_truth_kind(what) ? INFINITY : fabs(v);
-}
-
-/* Frames in one step of what is added up. */
-static int64_t step_frames(const struct dim *d)
-{
-    const struct dim_parts x = dim_parts(d);
-    int64_t most = x.form == DIM_FORM_QUOTIENT ? x.value : 1;
-    for (unsigned i = 0; x.form == DIM_FORM_SUM && i < x.n; i++) {
-        int64_t of = step_frames(x.arg[i]), by = x.coef[i] < 0 ? -x.coef[i] : x.coef[i];
-        most = by > 0 && of / by > most ? of / by : most;
-    }
-    return most;
-}
-
-static int64_t step_most(const struct dim *d, int64_t frames)
-{
-    const struct dim_parts x = dim_parts(d);
-    for (unsigned i = 0; i < x.n; i++)
-        frames = step_frames(x.arg[i]) > frames ? step_frames(x.arg[i]) : frames;
-    return step_frames(d) > frames ? step_frames(d) : frames;
-}
-
-/* Frames within which all happens that the constants of an expression speak of, at most REACH_MAX.
- * One of what is compared there is `frames` frames. */
-static int64_t expression_reach(const struct dim *d, int64_t frames)
-{
-    const struct dim_parts x = dim_parts(d);
-    bool divides = x.form == DIM_FORM_QUOTIENT;
-    int64_t y = 0, own = divides ? x.value : x.value < 0 ? -x.value : x.value;
-    frames = divides ? 1 : step_most(d, frames);
-    for (unsigned i = 0; i < x.n; i++) {
-        int64_t of = expression_reach(x.arg[i], frames);
-        y = x.form != DIM_FORM_PRODUCT ? y + of : of > y ? of : y;
-    }
-    if (x.form == DIM_FORM_SUM || x.form == DIM_FORM_INT || divides)
-        y += own < REACH_MAX / frames ? own * frames : REACH_MAX;
-    return y < REACH_MAX && x.form != DIM_FORM_OTHER ? y : REACH_MAX;
-}
-
-/* Of what repeats in an expression the length after which all does, at most REACH_MAX. */
-static int64_t expression_period(const struct dim *d)
-{
-    const struct dim_parts x = dim_parts(d);
-    int64_t y = x.form == DIM_FORM_QUOTIENT && x.value < REACH_MAX ? x.value : 1;
-    if (x.form == DIM_FORM_QUOTIENT && x.value >= REACH_MAX)
-        return REACH_MAX;
-    for (unsigned i = 0; i < x.n; i++) {
-        int64_t of = expression_period(x.arg[i]);
-        y = y / gcd(y, of) * of;
-        if (y >= REACH_MAX)
-            return REACH_MAX;
-    }
-    return y;
-}
-
-struct seen {
-    int64_t low, high;
-    double deep;
-};
-
-static bool key_sees(const struct positions *ps, const struct position *at, enum shows what,
-                     int key, int64_t first, int64_t k, struct seen *seen)
-{
-    double v;
-    if (!position_value(ps, at, key, first + k, &v))
-        return false;
-    seen->low = shows(what, v) && k < seen->low ? k : seen->low;
-    seen->high = shows(what, v) && k > seen->high ? k : seen->high;
-    seen->deep = fmin(seen->deep, depth(what, v));
-    return true;
-}
-
-/* The keys that one query sees, from `first` on, `reach` to both sides and far away; false where
- * the mask has no value. */
-static bool query_sees(const struct positions *ps, const struct position *at, enum shows what,
-                       int key, int64_t first, int64_t reach, struct seen *seen)
-{
-    static const int64_t beyond[] = { CONTEXT_MAX + 1, 10 * CONTEXT_MAX, FAR / 2 };
-    for (int64_t k = -reach; k <= reach; k++)
-        if (!key_sees(ps, at, what, key, first, k, seen))
-            return false;
-    for (unsigned k = 0; k < 6; k++)
-        if (!key_sees(ps, at, what, key, first, (k % 2 ? -1 : 1) * beyond[k / 2], seen))
-            return false;
-    return true;
-}
-
-static struct band measured(const struct positions *ps, const struct position *at, enum shows what,
-                            int query, int key)
-{
-    int64_t c = 1, reach = expression_reach(at->e, 1);
-    struct seen seen = { INT64_MAX, INT64_MIN, INFINITY };
-    struct band ragged = all, nothing = none;
-    ragged.ragged = true;
-    while (c <= CHUNK_MAX && !position_repeats(ps, at, query, key, c))
-        c++;
-    reach += 2 * c + expression_period(at->e);
-    reach = reach > CONTEXT_MAX ? reach : CONTEXT_MAX;
-    if (c > CHUNK_MAX || reach > REACH_MAX || reach * c > LOOKS_MAX)
-        return ragged;
-    for (int64_t i = 0; i < c; i++) {
-        const struct position row = position_row(ps, at, query, FAR / c * c + i);
-        if (!query_sees(ps, &row, what, key, FAR / c * c, reach, &seen))
-            return ragged;
-    }
-    nothing.deep = seen.deep;
-    if (seen.low > seen.high)
-        return nothing;
-    return (struct band) { c, seen.low <= -CONTEXT_MAX ? BAND_ALL : -seen.low,
-                           seen.high >= CONTEXT_MAX ? BAND_ALL : seen.high - (c - 1), false,
-                           seen.deep };
-}
-
 static struct band of_constant(const struct tensor *v, enum shows what)
 {
     struct band y = none;
     for (int64_t i = 0; i < tensor_count(v); i++) {
-        if (v->type == DTYPE_DIM || shows(what, tensor_get_f64(v, v->data, i)))
+        if (v->type == DTYPE_DIM || shows_number(what, tensor_get_f64(v, v->data, i)))
             return all;
-        y.deep = fmin(y.deep, depth(what, tensor_get_f64(v, v->data, i)));
+        y.deep = fmin(y.deep, shows_depth(what, tensor_get_f64(v, v->data, i)));
     }
     return y;
 }
@@ -605,7 +473,8 @@ static struct band band_find(const struct pulser *p, uint32_t w, enum shows what
     if (wire->fact.value)
         return of_constant(wire->fact.value, what);
     if (at && at->e && query >= 0 && key >= 0)
-        return measured(p->positions, at, what, query, key);
+        return measured_band(p->bands->measures, &(struct measure) { at, what, query, key },
+                             p->positions);
     const struct look l = { p, n, query, key };
     return n && bands[n->op->id] ? bands[n->op->id](&l, what) : all;
 }
@@ -648,39 +517,18 @@ static bool input_seen(const struct look *l, unsigned i, enum shows what)
                          track_in(l->p, l->n, i, l->key));
 }
 
-/* Far from what hides. */
-static bool surely(enum shows what, double v)
-{
-    return what == SHOWS_HIGH ? v >= -SEEN : what == SHOWS_SMALL ? v <= SEEN : shows(what, v);
-}
-
 static bool constant_seen(const struct tensor *v, enum shows what)
 {
     bool all_show = v->type != DTYPE_DIM;
     for (int64_t i = 0; all_show && i < tensor_count(v); i++)
-        all_show = surely(what, tensor_get_f64(v, v->data, i));
+        all_show = shows_surely(what, tensor_get_f64(v, v->data, i));
     return all_show;
-}
-
-static bool position_seen(const struct positions *ps, const struct position *at, enum shows what,
-                          int query, int key)
-{
-    int64_t c = 1;
-    double v;
-    while (c <= CHUNK_MAX && !position_repeats(ps, at, query, key, c))
-        c++;
-    for (int64_t i = 0; c <= CHUNK_MAX && i < c; i++) {
-        const struct position row = position_row(ps, at, query, FAR / c * c + i);
-        if (!position_value(ps, &row, key, FAR / c * c + i, &v) || !surely(what, v))
-            return false;
-    }
-    return c <= CHUNK_MAX;
 }
 
 static bool size_seen(const struct look *l, enum shows what)
 {
     const struct size s = l->p->bands->sizes[l->n->out[0]];
-    return is_lower_kind(what) ? surely(what, s.low) : surely(what, s.high);
+    return is_lower_kind(what) ? shows_surely(what, s.low) : shows_surely(what, s.high);
 }
 
 static bool where_seen(const struct look *l, enum shows what)
@@ -767,7 +615,8 @@ static bool diagonal_find(const struct pulser *p, uint32_t w, enum shows what, i
     if (wire->fact.value)
         return constant_seen(wire->fact.value, what);
     if (at && at->e && query >= 0 && key >= 0)
-        return position_seen(p->positions, at, what, query, key);
+        return measured_diagonal(p->bands->measures, &(struct measure) { at, what, query, key },
+                                 p->positions);
     if (wire->node == WIRE_NONE)
         return !is_truth_kind(what);
     const struct look l = { p, &p->src->nodes[wire->node], query, key };

@@ -23,8 +23,17 @@
 struct band {
     int64_t chunk, left, right;
     bool ragged; /* a mask does not repeat from chunk to chunk */
+    bool costly; /* the masks of the graph are too many and too large to be looked at */
     double deep; /* what is low outside is at least so low (-deep or less), or so high */
 };
+#define BAND_OF_ALL                                                                                \
+    {                                                                                              \
+        .chunk = 1, .left = BAND_ALL, .right = BAND_ALL, .deep = INFINITY                          \
+    }
+#define BAND_OF_NONE                                                                               \
+    {                                                                                              \
+        .chunk = 1, .left = -BAND_ALL, .right = -BAND_ALL, .deep = INFINITY                        \
+    }
 
 /* What holds inside the band, and surely not outside. */
 enum shows {
@@ -48,4 +57,5 @@ bool band_inside(const struct band *b, const struct band *outer);
 
 /* What bands were found; lives in a. */
 struct bands *bands_new(const struct graph *g, struct arena *a);
+int64_t bands_spent(const struct bands *b); /* of MEASURES_MAX (measured.h) */
 #endif

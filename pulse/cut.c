@@ -347,9 +347,10 @@ static rill_status places_find(struct pulser *p)
 {
     p->made = places_made(p);
     p->bands = bands_new(p->src, p->arena);
-    p->shifts = p->made ? shifts_find(p) : NULL;
-    p->sections = p->shifts && p->bands ? sections_find(p) : NULL;
-    return p->sections ? RILL_OK : pulser_no_memory(p);
+    if (!p->made || !p->bands)
+        return pulser_no_memory(p);
+    TRY(shifts_find(p));
+    return sections_find(p);
 }
 
 /* What is known of positions is dropped; what was made of it stays in the arena. */

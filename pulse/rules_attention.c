@@ -69,16 +69,11 @@ static rill_status scores_refuse(const struct pulser *p, const struct node *n, c
 /* What the scores of node n go through first; NULL: several things. */
 static const struct node *only_consumer(const struct pulser *p, uint32_t w)
 {
-    const struct node *found = NULL;
-    for (uint32_t k = 0; k < p->src->n_nodes; k++) {
-        const struct node *n = &p->src->nodes[k];
-        for (unsigned i = 0; i < n->n_in; i++) {
-            if (n->in[i] == w && found && found != n)
-                return NULL;
-            found = n->in[i] == w ? n : found;
-        }
-    }
-    return found;
+    const struct reader *first = section_reader(p, w, NULL);
+    for (const struct reader *r = first; r; r = section_reader(p, w, r))
+        if (r->node != first->node)
+            return NULL;
+    return first ? &p->src->nodes[first->node] : NULL;
 }
 
 /* Scores keep their places in ops with constants. */
@@ -141,6 +136,11 @@ static const struct node *shows_again(const struct pulser *p, uint32_t w, unsign
     return NULL;
 }
 
+/* Of masks that cannot be looked at. */
+#define MASKS_COST                                                                                 \
+    "the masks of the graph are too many, or their chunks too large, to find out which keys each " \
+    "shows; the same mask for all layers, or smaller chunks, would do"
+
 static rill_status shown_refuse(const struct pulser *p, const struct node *n, int axis, unsigned i)
 {
     return op_fail(p->err, RILL_UNSUPPORTED, n,
@@ -184,7 +184,7 @@ static rill_status section_check(const struct pulser *p, const struct node *n,
 {
     if (s->stuck)
         return stuck_refuse(p, s->stuck);
-    if (s->blind && !s->band.ragged)
+    if (s->blind && !s->band.ragged && !s->band.costly)
         return op_fail(p->err, RILL_UNSUPPORTED, s->blind,
                        "cannot stream: a query all of whose keys are hidden sees those of the "
                        "whole sequence alike, because they are hidden by a number that is not "
@@ -194,6 +194,8 @@ static rill_status section_check(const struct pulser *p, const struct node *n,
     if (n->n_out == 1 && section_of(p, n->out[0]) && section_key(p, n->out[0]) >= 0 &&
         !one_rate(p, n->out[0]))
         return scores_refuse(p, n, "only queries and keys of one rate can be limited to a window");
+    if (s->band.costly)
+        return op_fail(p->err, RILL_LIMIT, n, MASKS_COST);
     if (s->band.ragged || (s->band.left >= BAND_ALL) != (s->band.right >= BAND_ALL))
         return scores_refuse(
             p, n,
@@ -390,7 +392,7 @@ static rill_status hide_outside(struct pulser *p, const struct node *n, const st
 static rill_status scores_settle(struct pulser *p, const struct node *n, const struct operand *o,
                                  struct stream_fact *s, uint32_t *wire)
 {
-    const struct band window = { s->chunk, s->left, s->keys - s->pulse - s->left, false, 0 };
+    const struct band window = { s->chunk, s->left, s->keys - s->pulse - s->left, false, false, 0 };
     uint32_t w = n->out[0];
     bool turns = node_is(n, OP_SOFTMAX) || node_is(n, OP_EXP), settled = false, open = false;
     if (!dtype_is_float(pulser_fact(p, w)->type))
@@ -583,6 +585,8 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
     time_axes(p, w, axes);
     int query = axes[0] == key ? axes[1] : axes[0];
     const struct band b = band_of(p, w, what, query, key);
+    if (b.costly)
+        return op_fail(p->err, RILL_LIMIT, n, MASKS_COST);
     if (!band_bounded(&b) || b.ragged)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: it sums over axis %d of input %u, a time axis, of which "

@@ -8,7 +8,8 @@
 
 #include <float.h>
 
-#define MOVES_MAX 64 /* nodes that move or cast what was repeated */
+#define MOVES_MAX 64  /* nodes that move or cast what was repeated */
+#define SWEEPS_MAX 64 /* over the nodes, until all is known of keys */
 
 /* ---- which wires ---- */
 
@@ -24,39 +25,58 @@ static bool repeats_ones(const struct pulser *p, const struct node *n)
     return node_is(n, OP_TILE) && x->rank == y->rank;
 }
 
-/* What is_spread finds, at most `steps` nodes away. */
-static bool spread_near(const struct pulser *p, uint32_t w, int steps, uint32_t *ret_stream,
-                        int *ret_axis)
+/* What is_spread finds of the wire that n makes; those of its inputs are found. */
+static struct spread spread_of(const struct pulser *p, const struct spread *found,
+                               const struct node *n)
 {
     static const enum op_id moves[] = { OP_CAST, OP_NOT, OP_SQUEEZE, OP_TRANSPOSE, OP_UNSQUEEZE };
-    const struct wire *wire = &p->src->wires[w];
-    const struct node *n = wire->node == WIRE_NONE ? NULL : &p->src->nodes[wire->node];
+    struct spread y = { WIRE_NONE, -1, 0 };
+    uint32_t w = n->n_out > 0 ? n->out[0] : WIRE_NONE;
     int axes[2];
-    if (!n || time_axes(p, w, axes) != 2 || places_known(p, w))
-        return false;
-    if (n->n_in > 0 && repeats_ones(p, n) && time_axes(p, n->in[0], axes) == 1) {
-        *ret_stream = n->in[0];
-        *ret_axis = axes[0];
-    } else if (!node_is_among(n, moves, sizeof moves / sizeof *moves) || steps == 0 ||
-               !spread_near(p, n->in[0], steps - 1, ret_stream, ret_axis)) {
-        return false;
+    if (w == WIRE_NONE || n->n_in == 0 || n->in[0] == WIRE_NONE || time_axes(p, w, axes) != 2 ||
+        places_known(p, w))
+        return y;
+    if (repeats_ones(p, n) && time_axes(p, n->in[0], axes) == 1)
+        y = (struct spread) { n->in[0], axes[0], 0 };
+    else if (node_is_among(n, moves, sizeof moves / sizeof *moves) &&
+             found[n->in[0]].moves <= MOVES_MAX)
+        y = found[n->in[0]];
+    y.moves++;
+    y.axis = y.stream == WIRE_NONE ? -1 : track_out(p, n, 0, y.axis);
+    return y;
+}
+
+static void spreads_find(const struct pulser *p, struct sections *s)
+{
+    const struct graph *g = p->src;
+    for (uint32_t w = 0; w < g->n_wires; w++)
+        s->spread[w] = (struct spread) { WIRE_NONE, -1, 0 };
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const struct node *n = &g->nodes[i];
+        struct spread y = spread_of(p, s->spread, n);
+        if (y.axis >= 0)
+            s->spread[n->out[0]] = y;
     }
-    *ret_axis = track_out(p, n, 0, *ret_axis);
-    return *ret_axis >= 0;
 }
 
 bool is_spread(const struct pulser *p, uint32_t w, uint32_t *ret_stream, int *ret_axis)
 {
-    return spread_near(p, w, MOVES_MAX, ret_stream, ret_axis);
+    const struct spread *s = &p->sections->spread[w];
+    *ret_stream = s->stream;
+    *ret_axis = s->axis;
+    return s->axis >= 0;
+}
+
+static bool find_scores(const struct pulser *p, const struct sections *s, uint32_t w)
+{
+    int axes[2];
+    return time_axes(p, w, axes) == 2 && !places_known(p, w) &&
+        p->src->wires[w].node != WIRE_NONE && !p->shifts->inside[w] && s->spread[w].axis < 0;
 }
 
 static bool is_scores(const struct pulser *p, uint32_t w)
 {
-    int axes[2], axis;
-    uint32_t stream;
-    return w != WIRE_NONE && time_axes(p, w, axes) == 2 && !places_known(p, w) &&
-        p->src->wires[w].node != WIRE_NONE && !p->shifts->inside[w] &&
-        !is_spread(p, w, &stream, &axis);
+    return w != WIRE_NONE && p->sections->scores[w];
 }
 
 static uint32_t root_of(struct sections *s, uint32_t w)
@@ -89,6 +109,39 @@ static void join_node(const struct pulser *p, struct sections *s, const struct n
     for (unsigned k = 0; k < n->n_out; k++)
         if (is_scores(p, n->out[k]))
             join(s, n->out[k], first);
+}
+
+/* ---- who reads a wire ---- */
+
+static uint32_t inputs_count(const struct graph *g)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        n += g->nodes[i].n_in;
+    return n;
+}
+
+/* From the last on, so that the readers of a wire are linked in their order. */
+static void readers_link(const struct graph *g, struct sections *s)
+{
+    uint32_t at = 0;
+    for (uint32_t w = 0; w < g->n_wires; w++)
+        s->first_reader[w] = UINT32_MAX;
+    for (uint32_t i = g->n_nodes; i > 0; i--)
+        for (unsigned k = g->nodes[i - 1].n_in; k > 0; k--) {
+            uint32_t w = g->nodes[i - 1].in[k - 1];
+            if (w == WIRE_NONE)
+                continue;
+            s->reader[at] = (struct reader) { i - 1, k - 1, s->first_reader[w] };
+            s->first_reader[w] = at++;
+        }
+}
+
+const struct reader *section_reader(const struct pulser *p, uint32_t w, const struct reader *last)
+{
+    const struct sections *s = p->sections;
+    uint32_t at = last ? last->next : s->first_reader[w];
+    return at == UINT32_MAX ? NULL : &s->reader[at];
 }
 
 /* ---- which axis the keys are ---- */
@@ -185,8 +238,14 @@ static bool key_pass(const struct pulser *p, struct sections *s, const struct no
 
 static void keys_find(const struct pulser *p, struct sections *s)
 {
-    for (bool news = true; news;) {
+    bool news = true;
+    for (int sweeps = 0; news; sweeps++) {
         news = false;
+        for (uint32_t w = 0; sweeps == SWEEPS_MAX && w < p->src->n_wires; w++)
+            if (is_scores(p, w)) /* what is not known by now is refused */
+                stick(s, w, &p->src->nodes[p->src->wires[w].node]);
+        if (sweeps == SWEEPS_MAX)
+            return;
         for (uint32_t i = 0; i < p->src->n_nodes; i++)
             news |= key_pass(p, s, &p->src->nodes[i]);
         for (uint32_t i = p->src->n_nodes; i > 0; i--)
@@ -250,22 +309,17 @@ static bool is_zero(const struct pulser *p, uint32_t w)
 static bool hidden_again(const struct pulser *p, const struct node *softmax)
 {
     const struct node *mask = producer(p, softmax->in[0]);
-    bool any = false;
     if (!mask || !node_is(mask, OP_WHERE) || !node_is(softmax, OP_SOFTMAX))
         return false;
     unsigned low = is_number(p, mask->in[1], HIDES_CHOSEN) ? 1 : 2;
-    for (uint32_t i = 0; i < p->src->n_nodes; i++) {
-        const struct node *n = &p->src->nodes[i];
-        for (unsigned k = 0; k < n->n_in; k++) {
-            if (n->in[k] != softmax->out[0])
-                continue;
-            if (!node_is(n, OP_WHERE) || k != 3 - low || !is_zero(p, n->in[low]) ||
-                !is_number(p, mask->in[low], HIDES_CHOSEN) || !same_value(p, n->in[0], mask->in[0]))
-                return false;
-            any = true;
-        }
+    const struct reader *first = section_reader(p, softmax->out[0], NULL);
+    for (const struct reader *r = first; r; r = section_reader(p, softmax->out[0], r)) {
+        const struct node *n = &p->src->nodes[r->node];
+        if (!node_is(n, OP_WHERE) || r->input != 3 - low || !is_zero(p, n->in[low]) ||
+            !is_number(p, mask->in[low], HIDES_CHOSEN) || !same_value(p, n->in[0], mask->in[0]))
+            return false;
     }
-    return any;
+    return first != NULL;
 }
 
 /* Where all keys of a query are hidden, hidden keys count unless they are -inf: those of the whole
@@ -337,23 +391,41 @@ static void lazy_find(const struct pulser *p, struct sections *s, uint32_t *read
     }
 }
 
-struct sections *sections_find(const struct pulser *p)
+static struct sections *sections_new(const struct pulser *p)
 {
     const struct graph *g = p->src;
     struct sections *s = arena_new(p->arena, struct sections);
-    uint32_t *readers = arena_array(p->arena, uint32_t, g->n_wires + 1),
-             *lazy_readers = arena_array(p->arena, uint32_t, g->n_wires + 1);
-    if (!s || !readers || !lazy_readers)
+    if (!s)
         return NULL;
     s->root = arena_array(p->arena, uint32_t, g->n_wires + 1);
     s->key = arena_array(p->arena, int8_t, g->n_wires + 1);
     s->of = arena_array(p->arena, struct section, g->n_wires + 1);
+    s->spread = arena_array(p->arena, struct spread, g->n_wires + 1);
+    s->scores = arena_array(p->arena, bool, g->n_wires + 1);
     s->lazy = arena_array(p->arena, bool, g->n_nodes + 1);
-    if (!s->root || !s->key || !s->of || !s->lazy)
-        return NULL;
+    s->first_reader = arena_array(p->arena, uint32_t, g->n_wires + 1);
+    s->reader = arena_array(p->arena, struct reader, inputs_count(g) + 1);
+    return s->root && s->key && s->of && s->spread && s->scores && s->lazy && s->first_reader &&
+            s->reader
+        ? s
+        : NULL;
+}
+
+rill_status sections_find(struct pulser *p)
+{
+    const struct graph *g = p->src;
+    struct sections *s = sections_new(p);
+    uint32_t *readers = arena_array(p->arena, uint32_t, g->n_wires + 1),
+             *lazy_readers = arena_array(p->arena, uint32_t, g->n_wires + 1);
+    if (!s || !readers || !lazy_readers)
+        return pulser_no_memory(p);
+    p->sections = s;
+    readers_link(g, s);
+    spreads_find(p, s);
     for (uint32_t w = 0; w < g->n_wires; w++) {
         s->root[w] = w;
         s->key[w] = -1;
+        s->scores[w] = find_scores(p, s, w);
     }
     for (uint32_t i = 0; i < g->n_nodes; i++)
         join_node(p, s, &g->nodes[i]);
@@ -363,7 +435,7 @@ struct sections *sections_find(const struct pulser *p)
     for (uint32_t w = 0; w < g->n_wires; w++)
         s->root[w] = root_of(s, w);
     lazy_find(p, s, readers, lazy_readers);
-    return s;
+    return RILL_OK;
 }
 
 void sections_begin(const struct pulser *p)

@@ -17,15 +17,35 @@ struct section {
     bool any;                 /* something sums over its keys */
 };
 
-struct sections {
-    uint32_t *root;     /* per wire, WIRE_NONE of others */
-    int8_t *key;        /* the axis of keys; -1: not known */
-    struct section *of; /* per root */
-    bool *lazy;         /* per node: only the places of what it makes are wanted */
+/* A stream that is repeated along the other time axis, and where it runs; axis -1: it is none. */
+struct spread {
+    uint32_t stream;
+    int axis, moves; /* nodes between */
 };
 
-/* NULL: no memory. p->positions, p->made and p->bands are set. */
-struct sections *sections_find(const struct pulser *p);
+struct reader {
+    uint32_t node;
+    unsigned input;
+    uint32_t next;
+};
+
+struct sections {
+    uint32_t *root;        /* per wire, WIRE_NONE of others */
+    int8_t *key;           /* the axis of keys; -1: not known */
+    struct section *of;    /* per root */
+    struct spread *spread; /* per wire */
+    bool *scores;          /* per wire: it is of a section */
+    bool *lazy;            /* per node: only the places of what it makes are wanted */
+    uint32_t *first_reader;
+    struct reader *reader; /* of all wires, each linked to the next of its wire */
+};
+
+/* Sets p->sections. p->positions, p->made, p->shifts and p->bands are set. */
+rill_status sections_find(struct pulser *p);
+
+/* The first reader of a wire, and the one behind `last`; NULL: there are no more. */
+const struct reader *section_reader(const struct pulser *p, uint32_t src_wire,
+                                    const struct reader *last);
 
 /* Whether the wire is a stream with one time axis that is repeated along another, and was moved at
  * most since; that stream, and on which axis of the wire it runs. */

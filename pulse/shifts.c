@@ -14,6 +14,8 @@
 #define LENGTHS_WIDE 3  /* that hold every distance of a window */
 #define NUMBERS_MAX ((int64_t) 1 << 24)
 #define LENGTH_WIDE_MAX ((int64_t) 1 << 22)
+#define TRIED_MAX ((int64_t) 1 << 29)      /* elements of all chains of a graph */
+#define TRIAL_BYTES_MAX ((size_t) 1 << 30) /* of one length */
 
 /* ---- chains ---- */
 
@@ -202,6 +204,8 @@ static bool chain_try(const struct pulser *p, struct shift *s, int64_t length, b
     if (!x || !rows_of(p, from, &at) || !rows_of(p, to, &end) ||
         !probe_begin(&probe, p->src, p->symbol, length, from, x, a))
         return false;
+    probe.left = s->left;
+    *s->left -= tensor_count(x);
     for (unsigned k = 1; k < s->n; k++) /* what scales moves nothing */
         if (scales(p, s->node[k], s->node[k - 1]->out[0]))
             probe.value[s->node[k]->out[0]] = probe_wire(&probe, s->node[k - 1]->out[0]);
@@ -222,7 +226,7 @@ static bool chain_learn(const struct pulser *p, struct shift *s)
     s->rows = pulser_fact(p, w)->shape[at];
     s->before = s->after = FAR_OFF;
     for (int64_t length = 1; length < LENGTH_MAX && tried < LENGTHS; length++) {
-        struct arena work = { 0 };
+        struct arena work = { .limit_bytes = TRIAL_BYTES_MAX };
         if (!dim_eval(s->rows, p->symbol, length, &rows) || rows < 1)
             continue;
         bool fits = chain_try(p, s, length, tried == 0, &work);
@@ -242,10 +246,18 @@ static bool moves_rows(const struct pulser *p, const struct shift *s)
     return rows_of(p, last->out[0], &at) && !scales(p, last, s->node[s->n - 2]->out[0]);
 }
 
+static rill_status tried_refuse(const struct pulser *p, const struct node *n)
+{
+    return op_fail(p->err, RILL_LIMIT, n,
+                   "what its product with a table of positions goes through is too long, or there "
+                   "is too much of it in the graph, to find out whether it shifts the rows; fewer "
+                   "heads a product, or a smaller window, would do");
+}
+
 static rill_status chain_find(const struct pulser *p, struct shifts *all, const struct node *start,
                               const struct node *const *reader)
 {
-    struct shift s = { .n = 0 }, *kept;
+    struct shift s = { .n = 0, .left = &all->left }, *kept;
     if (!starts(p, start, &s.table))
         return RILL_OK;
     for (const struct node *n = start; s.n < SHIFT_NODES_MAX;) {
@@ -257,29 +269,34 @@ static rill_status chain_find(const struct pulser *p, struct shifts *all, const 
     }
     while (s.n > 1 && !(moves_rows(p, &s) && chain_learn(p, &s)))
         s.n--;
+    if (all->left < 0)
+        return tried_refuse(p, start);
     if (s.n == 1)
         return RILL_OK;
     if (!(kept = arena_copy(p->arena, &s, sizeof s)))
-        return RILL_NOMEM;
+        return pulser_no_memory(p);
     all->of[s.node[s.n - 1]->out[0]] = kept;
     for (unsigned k = 0; k + 1 < s.n; k++)
         all->inside[s.node[k]->out[0]] = true;
     return RILL_OK;
 }
 
-struct shifts *shifts_find(const struct pulser *p)
+rill_status shifts_find(struct pulser *p)
 {
     struct shifts *s = arena_new(p->arena, struct shifts);
     const struct node **reader = readers_find(p);
     if (!s || !reader)
-        return NULL;
+        return pulser_no_memory(p);
     s->of = arena_array(p->arena, struct shift *, p->src->n_wires + 1);
     s->inside = arena_array(p->arena, bool, p->src->n_wires + 1);
     s->fixed = fixed_find(p);
-    for (uint32_t i = 0; s->of && s->inside && s->fixed && i < p->src->n_nodes; i++)
-        if (chain_find(p, s, &p->src->nodes[i], reader) != RILL_OK)
-            return NULL;
-    return s->of && s->inside && s->fixed ? s : NULL;
+    s->left = TRIED_MAX;
+    if (!s->of || !s->inside || !s->fixed)
+        return pulser_no_memory(p);
+    for (uint32_t i = 0; i < p->src->n_nodes; i++)
+        TRY(chain_find(p, s, &p->src->nodes[i], reader));
+    p->shifts = s;
+    return RILL_OK;
 }
 
 const struct shift *shift_of(const struct pulser *p, uint32_t w)
@@ -351,7 +368,7 @@ static bool shift_widen(const struct pulser *p, struct shift *s, int64_t least)
 {
     int64_t rows, tried = 0;
     for (int64_t length = 1; length < LENGTH_WIDE_MAX && tried < LENGTHS_WIDE; length++) {
-        struct arena work = { 0 };
+        struct arena work = { .limit_bytes = TRIAL_BYTES_MAX };
         if (!dim_eval(s->rows, p->symbol, length, &rows) || rows < least + tried ||
             !dims_allow(p->dst->dims, p->symbol, length))
             continue;
@@ -371,7 +388,10 @@ static rill_status shift_check(struct pulser *p, const struct shift *of,
     const struct node *end = s.node[s.n - 1];
     int64_t before = w->left + w->chunk - 1, after = w->right + w->chunk - 1,
             rows = larger(before, after) + 2;
-    if (!shift_widen(p, &s, rows))
+    bool known = shift_widen(p, &s, rows);
+    if (*s.left < 0)
+        return tried_refuse(p, end);
+    if (!known)
         return op_fail(p->err, RILL_UNSUPPORTED, end,
                        "cannot stream: whether the shift of positions takes a product of its own "
                        "for each distance that its mask shows is not known for sequences of %lld "

@@ -18,16 +18,18 @@ struct shift {
     const struct dim *rows; /* the length of the sequence there */
     int64_t first;          /* element [i, j] is row i, column rows + first - i + j */
     int64_t before, after;  /* that holds for keys so many frames before the query, and behind it */
+    int64_t *left;          /* of `struct shifts` */
 };
 
 struct shifts {
     struct shift **of; /* per wire: where a chain ends */
     bool *inside;      /* per wire: between the ends */
     bool *fixed;       /* per wire: the length of the sequence decides it, no data */
+    int64_t left;      /* elements of chains that may still be tried */
 };
 
-/* NULL: no memory. p->made is set. */
-struct shifts *shifts_find(const struct pulser *p);
+/* Sets p->shifts; p->made is set. LIMIT where chains are too many or too large to be tried. */
+rill_status shifts_find(struct pulser *p);
 const struct shift *shift_of(const struct pulser *p, uint32_t src_wire); /* NULL: none ends there */
 
 /* The scores of `pulse` queries and the keys from `left` frames before the first to `right` behind

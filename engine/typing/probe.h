@@ -11,6 +11,7 @@ struct probe {
     int64_t length;
     struct arena *arena;
     const struct tensor **value; /* per wire; NULL: not known yet */
+    int64_t *left;               /* elements that may still be made; NULL: any number */
     struct kern kern;
 };
 
@@ -18,6 +19,7 @@ struct probe {
 bool probe_begin(struct probe *ret, const struct graph *g, const struct dim *symbol, int64_t length,
                  uint32_t from, const struct tensor *x, struct arena *a);
 
-/* NULL: other data decides, or nothing of that length runs. */
+/* NULL: other data decides, nothing of that length runs, or *left has become negative. Chains may
+ * be of any length. */
 const struct tensor *probe_wire(struct probe *p, uint32_t wire);
 #endif

@@ -378,8 +378,10 @@ static uint32_t shifted(struct gb *b, const struct written *t, const struct at *
                         uint32_t columns)
 {
     uint32_t length = list(b, a->length), one = gb_ints(b, 1);
-    if (t->shift == GATHERED || t->shift == NEAREST) {
+    if (t->shift >= GATHERED) {
         uint32_t back = GB(b, "Sub", "", a->i, a->j);
+        for (int k = 0; t->shift == GATHERED_LONG && k < 60000; k++)
+            back = GB(b, "Neg", "", back);
         if (t->shift == NEAREST)
             back = GB(b, "Clip", "", back, gb_int(b, -20), gb_int(b, 20));
         uint32_t at = GB(b, "Sub", "", GB(b, "Sub", "", a->length, gb_int(b, 1)), back);

@@ -61,8 +61,18 @@ struct written {
     enum { NO_PAD, PAD_KEYS, PAD_BOTH, PAD_SPREAD, PAD_TILED, PAD_ALL } pad;
     /* queries by a table of distances: sinusoids computed, rows of a constant, heads, scaled before
      * the shift, shifted as by Transformer-XL's first form, where the table has as many rows as
-     * frames, gathered by distances and by those clipped to 20 */
-    enum { NO_SHIFT, SINUSOIDS, ROWS, SCALED, SHORT, CONCATENATED, GATHERED, NEAREST } shift;
+     * frames, gathered by distances, by those clipped to 20, and by those behind 60000 nodes */
+    enum {
+        NO_SHIFT,
+        SINUSOIDS,
+        ROWS,
+        SCALED,
+        SHORT,
+        CONCATENATED,
+        GATHERED,
+        NEAREST,
+        GATHERED_LONG
+    } shift;
     const char *refused; /* words; NULL: it streams */
 };
 

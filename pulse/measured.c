@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/measured.h"
+#include "pulse/ints.h"
+#include "pulse/places.h"
+
+#include <math.h>
+
+#define REACH_MAX ((int64_t) 1 << 18) /* frames that a mask may speak of, to both sides */
+#define BUCKETS 256
+
+struct known {
+    struct measure of;
+    struct position at;
+    struct band band;
+    bool band_known, diagonal_known, diagonal;
+    struct known *next;
+};
+
+struct measures {
+    struct known *bucket[BUCKETS];
+    struct arena *arena;
+    int64_t spent;
+};
+
+struct measures *measures_new(struct arena *a)
+{
+    struct measures *m = arena_new(a, struct measures);
+    if (m)
+        m->arena = a;
+    return m;
+}
+
+int64_t measures_spent(const struct measures *m)
+{
+    return m->spent;
+}
+
+/* ---- numbers ---- */
+
+bool is_truth_kind(enum shows what)
+{
+    return what == SHOWS_TRUE || what == SHOWS_FALSE;
+}
+
+bool shows_number(enum shows what, double v)
+{
+    switch (what) {
+    case SHOWS_TRUE: return v != 0;
+    case SHOWS_FALSE: return v == 0;
+    case SHOWS_HIGH: return !(v <= HIDES);
+    case SHOWS_SMALL: return !(v >= -HIDES);
+    case SHOWS_SOME: return !isinf(v) || v > 0;
+    default: return !isinf(v) || v < 0;
+    }
+}
+
+bool shows_surely(enum shows what, double v)
+{
+    return what == SHOWS_HIGH ? v >= -SEEN
+        : what == SHOWS_SMALL ? v <= SEEN
+                              : shows_number(what, v);
+}
+
+double shows_depth(enum shows what, double v)
+{
+    return shows_number(what, v) || is_truth_kind(what) ? INFINITY : fabs(v);
+}
+
+/* ---- what an expression speaks of ---- */
+
+/* Frames in one step of what is added up. */
+static int64_t step_frames(const struct dim *d)
+{
+    const struct dim_parts x = dim_parts(d);
+    int64_t most = x.form == DIM_FORM_QUOTIENT ? x.value : 1;
+    for (unsigned i = 0; x.form == DIM_FORM_SUM && i < x.n; i++) {
+        int64_t of = step_frames(x.arg[i]), by = x.coef[i] < 0 ? -x.coef[i] : x.coef[i];
+        most = by > 0 && of / by > most ? of / by : most;
+    }
+    return most;
+}
+
+static int64_t step_most(const struct dim *d, int64_t frames)
+{
+    const struct dim_parts x = dim_parts(d);
+    for (unsigned i = 0; i < x.n; i++)
+        frames = step_frames(x.arg[i]) > frames ? step_frames(x.arg[i]) : frames;
+    return step_frames(d) > frames ? step_frames(d) : frames;
+}
+
+/* Frames within which all happens that the constants of an expression speak of, at most REACH_MAX.
+ * One of what is compared there is `frames` frames. */
+static int64_t expression_reach(const struct dim *d, int64_t frames)
+{
+    const struct dim_parts x = dim_parts(d);
+    bool divides = x.form == DIM_FORM_QUOTIENT;
+    int64_t y = 0, own = divides ? x.value : x.value < 0 ? -x.value : x.value;
+    frames = divides ? 1 : step_most(d, frames);
+    for (unsigned i = 0; i < x.n; i++) {
+        int64_t of = expression_reach(x.arg[i], frames);
+        y = x.form != DIM_FORM_PRODUCT ? y + of : of > y ? of : y;
+    }
+    if (x.form == DIM_FORM_SUM || x.form == DIM_FORM_INT || divides)
+        y += own < REACH_MAX / frames ? own * frames : REACH_MAX;
+    return y < REACH_MAX && x.form != DIM_FORM_OTHER ? y : REACH_MAX;
+}
+
+/* Of what repeats in an expression the length after which all does, at most REACH_MAX. */
+static int64_t expression_period(const struct dim *d)
+{
+    const struct dim_parts x = dim_parts(d);
+    int64_t y = x.form == DIM_FORM_QUOTIENT && x.value < REACH_MAX ? x.value : 1;
+    if (x.form == DIM_FORM_QUOTIENT && x.value >= REACH_MAX)
+        return REACH_MAX;
+    for (unsigned i = 0; i < x.n; i++) {
+        int64_t of = expression_period(x.arg[i]);
+        y = y / gcd(y, of) * of;
+        if (y >= REACH_MAX)
+            return REACH_MAX;
+    }
+    return y;
+}
+
+static int64_t expression_nodes(const struct dim *d)
+{
+    const struct dim_parts x = dim_parts(d);
+    int64_t y = 1;
+    for (unsigned i = 0; i < x.n; i++)
+        y += expression_nodes(x.arg[i]);
+    return y;
+}
+
+/* ---- what it cost ---- */
+
+static bool may_spend(struct measures *m, int64_t elements, const struct dim *e)
+{
+    int64_t cost;
+    if (__builtin_mul_overflow(elements, expression_nodes(e), &cost) ||
+        cost > MEASURES_MAX - m->spent)
+        return false;
+    m->spent += cost;
+    return true;
+}
+
+static bool same_measure(const struct known *k, const struct measure *of)
+{
+    const struct position *a = &k->at, *b = of->at;
+    return a->e == b->e && a->pair == b->pair && a->parts == b->parts &&
+        (!a->pair || (a->one == b->one && a->zero == b->zero)) && k->of.what == of->what &&
+        k->of.query == of->query && k->of.key == of->key;
+}
+
+/* NULL: no memory. */
+static struct known *known_of(struct measures *m, const struct measure *of)
+{
+    struct known **bucket = &m->bucket[((uintptr_t) of->at->e >> 4) % BUCKETS], *k = *bucket;
+    while (k && !same_measure(k, of))
+        k = k->next;
+    if (!k && (k = arena_new(m->arena, struct known))) {
+        *k = (struct known) { .of = *of, .at = *of->at, .next = *bucket };
+        *bucket = k;
+    }
+    return k;
+}
+
+/* ---- chunks ---- */
+
+#define SUBSTITUTION 64 /* an expression with something else in it costs so many elements */
+
+/* The least number of frames after which a mask repeats: with what its quotients do. More than
+ * CHUNK_MAX: none is known; -1: it costs too much. */
+static int64_t chunk_of(struct measures *m, const struct measure *of, const struct positions *ps)
+{
+    int64_t period = expression_period(of->at->e), c = 1;
+    for (; c <= CHUNK_MAX; c++) {
+        if (period % c)
+            continue;
+        if (!may_spend(m, SUBSTITUTION, of->at->e))
+            return -1;
+        if (position_repeats(ps, of->at, of->query, of->key, c))
+            break;
+    }
+    return c;
+}
+
+/* ---- bands ---- */
+
+struct seen {
+    int64_t low, high;
+    double deep;
+};
+
+static bool key_sees(const struct positions *ps, const struct position *at, enum shows what,
+                     int key, int64_t first, int64_t k, struct seen *seen)
+{
+    double v;
+    if (!position_value(ps, at, key, first + k, &v))
+        return false;
+    seen->low = shows_number(what, v) && k < seen->low ? k : seen->low;
+    seen->high = shows_number(what, v) && k > seen->high ? k : seen->high;
+    seen->deep = fmin(seen->deep, shows_depth(what, v));
+    return true;
+}
+
+/* The keys that one query sees, from `first` on, `reach` to both sides and far away; false where
+ * the mask has no value. */
+static bool query_sees(const struct positions *ps, const struct position *at, enum shows what,
+                       int key, int64_t first, int64_t reach, struct seen *seen)
+{
+    static const int64_t beyond[] = { CONTEXT_MAX + 1, 10 * CONTEXT_MAX, FAR / 2 };
+    for (int64_t k = -reach; k <= reach; k++)
+        if (!key_sees(ps, at, what, key, first, k, seen))
+            return false;
+    for (unsigned k = 0; k < 6; k++)
+        if (!key_sees(ps, at, what, key, first, (k % 2 ? -1 : 1) * beyond[k / 2], seen))
+            return false;
+    return true;
+}
+
+/* What the queries of a chunk see; false where the mask has no value, or costs too much. */
+static bool chunk_sees(struct measures *m, const struct measure *of, const struct positions *ps,
+                       int64_t c, int64_t reach, struct seen *seen, bool *ret_costly)
+{
+    const struct dim *last = NULL;
+    int64_t first = FAR / c * c;
+    *ret_costly = false;
+    for (int64_t i = 0; i < c; i++) {
+        if (!may_spend(m, SUBSTITUTION, of->at->e)) {
+            *ret_costly = true;
+            return false;
+        }
+        const struct position row = position_row(ps, of->at, of->query, first + i);
+        if (row.e == last)
+            continue;
+        last = row.e;
+        *ret_costly = !may_spend(m, 2 * reach, row.e);
+        if (*ret_costly || !query_sees(ps, &row, of->what, of->key, first, reach, seen))
+            return false;
+    }
+    return true;
+}
+
+static struct band looked_at(struct measures *m, const struct measure *of,
+                             const struct positions *ps)
+{
+    int64_t c = chunk_of(m, of, ps), reach = expression_reach(of->at->e, 1);
+    struct seen seen = { INT64_MAX, INT64_MIN, INFINITY };
+    struct band unknown = BAND_OF_ALL, nothing = BAND_OF_NONE;
+    reach += 2 * c + expression_period(of->at->e);
+    reach = reach > CONTEXT_MAX ? reach : CONTEXT_MAX;
+    unknown.costly = c < 0;
+    unknown.ragged = !unknown.costly;
+    if (c < 0 || c > CHUNK_MAX || reach > REACH_MAX)
+        return unknown;
+    if (!chunk_sees(m, of, ps, c, reach, &seen, &unknown.costly)) {
+        unknown.ragged = !unknown.costly;
+        return unknown;
+    }
+    nothing.deep = seen.deep;
+    if (seen.low > seen.high)
+        return nothing;
+    return (struct band) { .chunk = c,
+                           .left = seen.low <= -CONTEXT_MAX ? BAND_ALL : -seen.low,
+                           .right = seen.high >= CONTEXT_MAX ? BAND_ALL : seen.high - (c - 1),
+                           .deep = seen.deep };
+}
+
+struct band measured_band(struct measures *m, const struct measure *of, const struct positions *ps)
+{
+    struct known *k = known_of(m, of);
+    if (!k)
+        return (struct band) BAND_OF_ALL;
+    if (!k->band_known) {
+        k->band = looked_at(m, of, ps);
+        k->band_known = true;
+    }
+    return k->band;
+}
+
+/* ---- a query and the key of its own frame ---- */
+
+static bool diagonal_looked_at(struct measures *m, const struct measure *of,
+                               const struct positions *ps)
+{
+    int64_t c = chunk_of(m, of, ps), first = c > 0 ? FAR / c * c : 0;
+    double v;
+    for (int64_t i = 0; c <= CHUNK_MAX && i < c; i++) {
+        if (!may_spend(m, SUBSTITUTION, of->at->e))
+            return false;
+        const struct position row = position_row(ps, of->at, of->query, first + i);
+        if (!position_value(ps, &row, of->key, first + i, &v) || !shows_surely(of->what, v))
+            return false;
+    }
+    return c > 0 && c <= CHUNK_MAX;
+}
+
+bool measured_diagonal(struct measures *m, const struct measure *of, const struct positions *ps)
+{
+    struct known *k = known_of(m, of);
+    if (k && !k->diagonal_known) {
+        k->diagonal = diagonal_looked_at(m, of, ps);
+        k->diagonal_known = true;
+    }
+    return k && k->diagonal;
+}

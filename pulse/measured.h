@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* measured.h - which keys a mask shows that is a function of positions: its elements are looked at
+ * as far as its constants speak of.
+ *
+ * Masks that are the same expression are looked at once, and so are queries that see alike. What
+ * the masks of a graph may cost together is bounded. */
+#ifndef RILL_PULSE_MEASURED_H
+#define RILL_PULSE_MEASURED_H
+#include "pulse/bands.h"
+#include "pulse/positions.h"
+
+/* Of all masks of a graph: elements times the size of their expressions. */
+#define MEASURES_MAX ((int64_t) 1 << 28)
+
+struct measures;
+struct measures *measures_new(struct arena *a); /* lives in a; NULL: no memory */
+int64_t measures_spent(const struct measures *m);
+
+struct measure {
+    const struct position *at;
+    enum shows what;
+    int query, key; /* axes of it */
+};
+
+/* Without a bound and `costly` where the masks of the graph cost too much. */
+struct band measured_band(struct measures *m, const struct measure *of, const struct positions *ps);
+
+/* Whether a query surely shows the key of its own frame. */
+bool measured_diagonal(struct measures *m, const struct measure *of, const struct positions *ps);
+
+/* ---- numbers of masks ---- */
+
+bool shows_number(enum shows what, double v);
+bool shows_surely(enum shows what, double v);  /* far from what hides */
+double shows_depth(enum shows what, double v); /* how far what hides is from 0; INFINITY: it does
+                                                  not hide */
+bool is_truth_kind(enum shows what);
+#endif
