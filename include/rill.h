@@ -331,6 +331,13 @@ RILL_API rill_status rill_port_align(const rill_port *p, uint64_t input_samples,
 RILL_API rill_status rill_plan_check_length(const rill_plan *p, unsigned port, uint64_t frames,
                                             rill_error *reterr);
 
+/* Whether so many frames of one input and so many of another are of one sequence: neither goes on
+ * by a whole step where the other ends. OK where one of them does not run along time. INVALID names
+ * the one that goes on. A stream does not ask: it ends with the shortest. Real-time safe. */
+RILL_API rill_status rill_plan_check_even(const rill_plan *p, unsigned port, uint64_t frames,
+                                          unsigned other, uint64_t other_frames,
+                                          rill_error *reterr);
+
 /* The model it was made of; lives as long as the plan. Real-time safe. */
 RILL_API const rill_model *rill_plan_model(const rill_plan *p);
 

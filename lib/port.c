@@ -227,3 +227,38 @@ rill_status rill_plan_check_length(const rill_plan *p, unsigned port, uint64_t f
                    q->info.name, (unsigned long long) frames, length,
                    (long long) (n < 0 ? -n : q->step - n % q->step));
 }
+
+/* ---- two inputs ---- */
+
+/* The value of the stream symbol that so many frames make, whole steps only; false: it has none. */
+static bool symbol_of(const rill_plan *p, const struct port *q, uint64_t frames, int64_t *ret,
+                      int64_t *ret_at_zero)
+{
+    if (!q->length || !p->symbol || !dim_eval(q->length, p->symbol, 0, ret_at_zero))
+        return false;
+    int64_t n = (int64_t) frames - *ret_at_zero;
+    *ret = n < 0 ? 0 : n / q->step;
+    return true;
+}
+
+rill_status rill_plan_check_even(const rill_plan *p, unsigned port, uint64_t frames, unsigned other,
+                                 uint64_t other_frames, rill_error *reterr)
+{
+    int64_t n, n_other, at_zero, other_at_zero;
+    if (port >= p->n_inputs || other >= p->n_inputs || frames > INT64_MAX ||
+        other_frames > INT64_MAX)
+        return err_set(reterr, RILL_INVALID, "port %u or %u is no input, or a sequence too long",
+                       port, other);
+    const struct port *q = &p->ports[port], *o = &p->ports[other];
+    if (!symbol_of(p, q, frames, &n, &at_zero) ||
+        !symbol_of(p, o, other_frames, &n_other, &other_at_zero) || n == n_other)
+        return RILL_OK;
+    if (n < n_other)
+        return rill_plan_check_even(p, other, other_frames, port, frames, reterr);
+    return err_set(reterr, RILL_INVALID,
+                   "input '%.80s' goes on where '%.80s' ends: of its %llu frames the model takes "
+                   "%lld with the %llu of '%.80s'",
+                   q->info.name, o->info.name, (unsigned long long) frames,
+                   (long long) (n_other * q->step + at_zero), (unsigned long long) other_frames,
+                   o->info.name);
+}

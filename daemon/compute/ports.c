@@ -118,7 +118,6 @@ static bool ports_make(struct lane_ports *p, const rill_port *info, const struct
     unsigned n_set = 0;
     ports_count(p, info);
     p->list = calloc(p->n + 1u, sizeof *p->list);
-    p->uneven = -1;
     for (unsigned i = 0; p->list && i < p->n; i++) {
         struct lane_port *q = &p->list[i];
         port_describe(p, i, &info[i], o, q);
@@ -404,17 +403,63 @@ static void segment_reset(struct lane *l)
     ring_write(&l->recs, &r, 1);
 }
 
+/* With those that no run could take. */
+static void segment_count(struct lane_ports *p)
+{
+    bool has_command = p->is_resetting && command_peek(p);
+    for (unsigned i = 0; i < p->n_in; i++) {
+        struct lane_port *q = &p->list[i];
+        q->seg_came = q->seg_taken + frames_waiting(p, i, ring_used(&q->ring), has_command);
+    }
+}
+
+static bool input_is_even(const struct lane *l, unsigned i, rill_error *reterr)
+{
+    const struct lane_ports *p = l->ports;
+    const struct lane_port *q = &p->list[i], *clock = &p->list[p->clock];
+    return q->is_set || p->is_timeless ||
+        rill_plan_check_even(l->model->plan, i, q->seg_came, p->clock, clock->seg_came, reterr) ==
+        RILL_OK;
+}
+
+static bool input_fits(const struct lane *l, unsigned i, rill_error *reterr)
+{
+    const struct lane_port *q = &l->ports->list[i];
+    if (q->is_set || l->ports->is_timeless)
+        return true;
+    if (q->seg_came > q->seg_taken) {
+        snprintf(reterr->text, sizeof reterr->text,
+                 "input '%.80s' goes on where another ends: of its %llu frames the model could "
+                 "take %llu",
+                 q->info.name, (unsigned long long) q->seg_came, (unsigned long long) q->seg_taken);
+        return false;
+    }
+    return l->live || !q->seg_came ||
+        rill_plan_check_length(l->model->plan, i, q->seg_came, reterr) == RILL_OK;
+}
+
+bool lane_ports_sequence(const struct lane *l, rill_error *reterr)
+{
+    for (unsigned i = 0; i < l->ports->n_in; i++)
+        if (!input_is_even(l, i, reterr))
+            return false;
+    for (unsigned i = 0; i < l->ports->n_in; i++)
+        if (!input_fits(l, i, reterr))
+            return false;
+    return true;
+}
+
+/* The lane ends at a sequence that is wrong, too: the loop tells why. */
 static enum lane_result segment_end(struct lane *l)
 {
     struct lane_ports *p = l->ports;
     struct lane_rec r = { .kind = LANE_DONE };
-    if (p->is_resetting) {
+    rill_error err;
+    segment_count(p);
+    if (p->is_resetting && lane_ports_sequence(l, &err)) {
         segment_reset(l);
         return LANE_WORKED;
     }
-    for (unsigned i = 0; i < p->n_in; i++)
-        if (!p->list[i].is_set && ring_used(&p->list[i].ring))
-            p->uneven = (int) i;
     ring_write(&l->recs, &r, 1);
     return LANE_ENDED;
 }

@@ -16,6 +16,8 @@
 #define PORTS_RESETS_MAX 256
 #define PORTS_PULSES_WAIT 4 /* of input, at least */
 
+struct lane;
+
 struct lane_port {
     rill_port info; /* its name is the plan's */
     size_t frame_bytes;
@@ -25,6 +27,7 @@ struct lane_port {
     struct ring ring;       /* of bytes */
     _Atomic uint64_t taken; /* inputs: frames that left the ring */
     uint64_t seg_taken;     /* of them, since the stream was reset */
+    uint64_t seg_came;      /* frames of the sequence that ended */
     size_t fill;            /* of them, for the next run */
     bool set_waits;         /* the frame at the front of the ring is set with the next run */
 };
@@ -50,7 +53,6 @@ struct lane_ports {
     bool is_untold;      /* frames are in a ring that no record tells of */
     bool is_resetting;   /* the segment ends at a reset */
     bool waits_for_read; /* that the stream was reset: no frame comes before that was */
-    int uneven;          /* once DONE was written: an input that has more frames than others; -1 */
 };
 
 struct lane_ports_opts {
@@ -71,6 +73,10 @@ double lane_ports_pulse_us(const rill_port *ports, unsigned n, unsigned clock);
 bool ports_check(const rill_port *ports, unsigned n, char text[300]);
 /* The first input along time; 0: there is none. */
 unsigned ports_clock(const rill_port *ports, unsigned n);
+
+/* Whether a sequence that ended is one that the model takes: its inputs end at the same place, and
+ * those of a file have its lengths. */
+bool lane_ports_sequence(const struct lane *l, rill_error *reterr);
 
 /* The loop's. False: too many wait. */
 bool lane_ports_command(struct lane_ports *p, const struct lane_command *c);

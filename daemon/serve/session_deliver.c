@@ -6,6 +6,7 @@
 #include "daemon/base/slices.h"
 #include "daemon/compute/lane.h"
 #include "daemon/compute/pcm.h"
+#include "daemon/compute/ports.h"
 #include "daemon/compute/worker.h"
 #include "daemon/models/registry.h"
 #include "daemon/net/conn.h"
@@ -116,11 +117,9 @@ static bool length_fits(const struct session *s, rill_error *reterr)
 
 static void done_take(struct session *s)
 {
-    char text[512];
-    const char *why = s->ports ? session_ports_lengths(s, text) : NULL;
     rill_error err;
-    if (why) {
-        session_fail(s, RILL__CODE__BAD_ARG, why);
+    if (s->ports && !lane_ports_sequence(s->lane, &err)) {
+        session_fail(s, RILL__CODE__BAD_ARG, err.text);
         return;
     }
     events_flush(s, true);

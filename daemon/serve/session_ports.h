@@ -48,8 +48,6 @@ void session_ports_reset(struct session *s, uint32_t req);
 bool session_ports_send(struct session *s, const struct lane_rec *r,
                         bool (*is_full)(const struct session *s));
 void session_ports_credit(struct session *s);
-/* What is wrong with the lengths of what came; NULL: nothing. */
-const char *session_ports_lengths(const struct session *s, char text[512]);
 /* Sends Finished with the frames of each port, as far as max_frame has room for them. */
 void session_ports_finished(struct session *s, Rill__ServerFrame *f);
 uint64_t session_ports_bytes_per_s(const struct session *s);

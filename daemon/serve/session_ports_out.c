@@ -89,31 +89,6 @@ void session_ports_credit(struct session *s)
     }
 }
 
-const char *session_ports_lengths(const struct session *s, char text[512])
-{
-    const struct lane_ports *l = s->lane->ports;
-    rill_error err;
-    if (l->uneven >= 0) {
-        const struct lane_port *q = &l->list[l->uneven];
-        snprintf(
-            text, 512,
-            "input '%.80s' goes on where another ends: of its %llu frames the model could take "
-            "%llu",
-            q->info.name, (unsigned long long) s->ports->list[l->uneven].frames,
-            (unsigned long long) atomic_load_explicit(&q->taken, memory_order_acquire));
-        return text;
-    }
-    for (unsigned i = 0; i < l->n_in && !s->live; i++) {
-        const struct lane_port *q = &l->list[i];
-        if (q->is_set || l->is_timeless || !q->seg_taken ||
-            rill_plan_check_length(s->model->lane.plan, i, q->seg_taken, &err) == RILL_OK)
-            continue;
-        snprintf(text, 512, "%s", err.text);
-        return text;
-    }
-    return NULL;
-}
-
 void session_ports_finished(struct session *s, Rill__ServerFrame *f)
 {
     const struct lane_ports *l = s->lane->ports;

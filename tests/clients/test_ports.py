@@ -94,6 +94,7 @@ class Ports(unittest.TestCase):
             cls.compile("beside", TYPES, "-p", str(pulse), to="beside%d" % pulse)
         cls.compile("step_i64", TYPES, "-p", "5", to="step5")
         cls.compile("burst", OWN, "-p", "1")
+        cls.compile("sum", OWN, "-p", "4", to="sum4")
 
     @classmethod
     def tearDownClass(cls):
@@ -475,12 +476,29 @@ class Ports(unittest.TestCase):
         stream.push(array.array("f", [0] * 20), "a")
         stream.push(array.array("q", [0] * 4), "b")
         stream.push(bytes(4), "c")
-        with self.assertRaisesRegex(rc.BadRequest, "'a' goes on where another ends: of its 10 frames the model could take"):
+        with self.assertRaisesRegex(rc.BadRequest, "'a' goes on where 'b' ends: of its 10 frames the model takes 4 with the 4 of 'b'"):
             stream.finish()
         stream = self.client.open_ports("still.rill")
         stream.push(array.array("f", [1, 2, 3]), "x")
         with self.assertRaisesRegex(rc.BadRequest, "1 of 'x' came and 0 of 'more'"):
             stream.finish()
+
+    def test_uneven_by_less_than_a_pulse(self):
+        for a, b, fits in ((10, 12, False), (12, 10, False), (10, 13, False), (10, 20, False), (0, 1, False), (10, 10, True)):
+            for ends in ("finish", "reset"):
+                with self.subTest(a=a, b=b, ends=ends):
+                    stream = self.client.open_ports("sum4.rill")
+                    stream.push(array.array("f", range(a)), "a")
+                    stream.push(array.array("f", [100 * k for k in range(b)]), "b")
+                    if ends == "reset":
+                        stream.reset()
+                    if not fits:
+                        with self.assertRaisesRegex(rc.BadRequest, "goes on where '[ab]' ends: of its"):
+                            stream.finish()
+                        continue
+                    self.assertEqual(stream.finish().samples_out, a)
+                    got = array.array("f", b"".join(e.data for e in stream.events()))
+                    self.assertEqual(list(got), [101 * k for k in range(a)])
 
     def test_after_finish_and_cancel(self):
         stream = self.client.open_ports("words.rill")
