@@ -126,6 +126,8 @@ const char *quota_run(const struct session *s, double cost)
 static uint64_t hop_bytes(const struct session *s)
 {
     const struct lane_model *m = &s->model->lane;
+    if (s->ports)
+        return session_ports_pulse_bytes(s, MESSAGE_BYTES);
     uint64_t frames =
         s->want_audio && !s->mute ? rate_rescale(m->pulse_samples, s->out.rate, m->rate) : 0;
     return frames * pcm_frame_bytes(&s->out) + MESSAGE_BYTES;

@@ -246,11 +246,12 @@ static enum memory_answer lane_claim(struct session *s)
     memory_uncharge(d->memory, s->owner, MEMORY_STREAMS, state_bytes);
     if (!lane_make(s))
         return MEMORY_OK;
-    size_t more = session_bytes(s) - s->counted_bytes;
-    a = memory_claim(d, s->owner, MEMORY_STREAMS, more);
-    if (a == MEMORY_OK)
-        s->counted_bytes += more;
-    else
+    size_t bytes = session_bytes(s), had = s->counted_bytes;
+    a = memory_claim(d, s->owner, MEMORY_STREAMS, bytes > had ? bytes - had : 0);
+    if (a == MEMORY_OK) {
+        memory_uncharge(d->memory, s->owner, MEMORY_STREAMS, bytes < had ? had - bytes : 0);
+        s->counted_bytes = bytes;
+    } else
         s->lane = lane_free(s->lane);
     return a;
 }
@@ -336,6 +337,24 @@ static void on_loaded(void *arg, struct model *m)
     }
 }
 
+/* Charges what it holds while the model loads, and makes it. */
+static bool session_charge(struct session *s, struct conn *c, uint32_t req,
+                           const struct open_request *r)
+{
+    struct daemon *d = c->daemon;
+    size_t bytes = sizeof *s + (r->ports ? session_ports_new_bytes(r->ports) : 0);
+    enum memory_answer a = memory_claim(d, c->owner, MEMORY_STREAMS, bytes);
+    if (a != MEMORY_OK)
+        return refuse(c, req, r->stream, memory_code(a), memory_words(a));
+    if (r->ports && !session_ports_new(s, r->ports)) {
+        session_ports_free(s);
+        memory_uncharge(d->memory, c->owner, MEMORY_STREAMS, bytes);
+        return refuse(c, req, r->stream, RILL__CODE__INTERNAL, "out of memory");
+    }
+    s->counted_bytes = bytes;
+    return true;
+}
+
 static void open_it(struct conn *c, uint32_t req, const struct open_request *m)
 {
     struct daemon *d = c->daemon;
@@ -354,18 +373,8 @@ static void open_it(struct conn *c, uint32_t req, const struct open_request *m)
         free(s);
         return;
     }
-    if (m->ports && !session_ports_new(s, m->ports)) {
-        refuse(c, req, m->stream, RILL__CODE__INTERNAL, "out of memory");
+    if (!session_charge(s, c, req, m)) {
         registry_unref(s->model);
-        session_ports_free(s);
-        free(s);
-        return;
-    }
-    enum memory_answer a = memory_claim(d, c->owner, MEMORY_STREAMS, sizeof *s);
-    if (a != MEMORY_OK) {
-        refuse(c, req, m->stream, memory_code(a), memory_words(a));
-        registry_unref(s->model);
-        session_ports_free(s);
         free(s);
         return;
     }
@@ -374,7 +383,6 @@ static void open_it(struct conn *c, uint32_t req, const struct open_request *m)
     s->conn = c;
     s->uid = c->uid;
     s->owner = memory_ref(c->owner);
-    s->counted_bytes = sizeof *s;
     s->id = m->stream;
     s->req = req;
     s->serial = ++d->sessions->last_serial;

@@ -98,13 +98,13 @@ static bool session_ports_make(struct session *s, const struct lane_ports *l)
 {
     struct session_ports *p = s->ports;
     size_t command_bytes = sizeof *p->command + l->n_in * sizeof(uint64_t);
+    session_ports_want_free(p);
     p->list = calloc(l->n + 1u, sizeof *p->list);
     p->command = malloc(command_bytes);
     p->part = malloc(PORT_PART_BYTES);
     p->bytes += (l->n + 1u) * sizeof *p->list + command_bytes + PORT_PART_BYTES;
     for (unsigned i = 0; p->list && i < l->n_in; i++)
         p->list[i].granted = l->list[i].window_frames;
-    session_ports_want_free(p);
     return p->list && p->command && p->part;
 }
 

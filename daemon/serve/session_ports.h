@@ -28,6 +28,8 @@ struct session_ports {
     uint32_t resets;     /* of which all output before them was sent */
 };
 
+/* What session_ports_new takes, to be claimed first. */
+size_t session_ports_new_bytes(const Rill__OpenPorts *m);
 /* False without memory. */
 bool session_ports_new(struct session *s, const Rill__OpenPorts *m);
 void session_ports_want_free(struct session_ports *p);
@@ -51,6 +53,8 @@ void session_ports_credit(struct session *s);
 /* Sends Finished with the frames of each port, as far as max_frame has room for them. */
 void session_ports_finished(struct session *s, Rill__ServerFrame *f);
 uint64_t session_ports_bytes_per_s(const struct session *s);
+/* Bytes of what a run of the model sends, in messages that take so many beside their frames. */
+uint64_t session_ports_pulse_bytes(const struct session *s, uint64_t message_bytes);
 
 /* ports_message.c */
 

@@ -123,3 +123,15 @@ uint64_t session_ports_bytes_per_s(const struct session *s)
     }
     return held > flow ? held : flow;
 }
+
+uint64_t session_ports_pulse_bytes(const struct session *s, uint64_t message_bytes)
+{
+    const struct lane_ports *l = s->lane ? s->lane->ports : NULL;
+    uint64_t bytes = 0;
+    for (unsigned i = 0; l && i < l->n; i++) {
+        uint64_t n = (uint64_t) l->list[i].info.pulse_frames * l->list[i].frame_bytes;
+        if (l->list[i].is_wanted)
+            bytes += n + (n / PORT_PART_BYTES + 1) * message_bytes;
+    }
+    return bytes;
+}

@@ -4,11 +4,14 @@
 #include "tests/daemon/harness.h"
 
 #include <math.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #define LENGTH 4000
 #define CLIENTS 6
+#define PORTS_NAMES 1500
+#define BROAD_PULSE_BYTES 16000 /* 40 samples of 100 channels */
 
 static struct rig r;
 
@@ -41,6 +44,11 @@ static void models_make(void)
              "version 1.0;\ngraph g(x) -> (y)\n{\n    x = external<scalar>(shape = [1, 1, S]);\n"
              "    w = [[[1.0, 1.0, 1.0]]];\n"
              "    y = conv(x, w, 0.0, stride = [3], padding = [(0, 0)], dilation = [1]);\n}\n");
+    file_put("broad", "model.conf",
+             "[model]\nsample_rate = 16000\npulse = 40\n[input.x]\nkind = audio\n");
+    file_put("broad", "graph.nnef",
+             "version 1.0;\ngraph g(x) -> (y)\n{\n    x = external<scalar>(shape = [1, 1, S]);\n"
+             "    y = tile(x, repeats = [1, 100, 1]);\n}\n");
 }
 
 /* ---- what comes ---- */
@@ -302,14 +310,75 @@ static void test_lazy(void)
     rill_client_free(c);
 }
 
-int main(void)
+/* Four pulses of a live stream wait in its socket, and their sender is not held up by a client that
+ * reads late: of a model whose pulse is large, more than the kernel's least. */
+static void test_live_socket(void)
 {
-    char more[200];
+    int fd = raw_hello(r.sock), n = 0;
+    FRAME(open, o, OpenPorts, OPEN_PORTS, open_ports);
+    FRAME(push, m, Frames, FRAMES, frames);
+    float x[1600] = { 0 };
+    o.stream = m.stream = 1;
+    o.model = (char *) (uintptr_t) "broad";
+    o.pace = RILL__PACE__PACE_LIVE;
+    Rill__ServerFrame *a = raw_ask(fd, &open, 15000);
+    CHECK(a && a->opened, "%s", a && a->error ? a->error->text : "");
+    if (a)
+        rill__server_frame__free_unpacked(a, NULL);
+    m.data.data = (uint8_t *) x;
+    m.data.len = sizeof x;
+    CHECK(raw_frame(fd, &push));
+    for (int i = 0; i < 500 && n < 4 * BROAD_PULSE_BYTES; i++, usleep(10000))
+        ioctl(fd, FIONREAD, &n);
+    CHECK(n >= 4 * BROAD_PULSE_BYTES, "%d bytes wait in the socket, a pulse is %d", n,
+          BROAD_PULSE_BYTES);
+    close(fd);
+}
+
+static int names_ask(int fd, size_t n_names)
+{
+    static char name[] = "an output that is not there";
+    char *want[PORTS_NAMES];
+    FRAME(open, o, OpenPorts, OPEN_PORTS, open_ports);
+    for (size_t i = 0; i < n_names; i++)
+        want[i] = name;
+    o.stream = 1;
+    o.model = (char *) (uintptr_t) "count";
+    o.pace = RILL__PACE__PACE_FILE;
+    o.want = want;
+    o.n_want = n_names;
+    return raw_frame(fd, &open) ? raw_error(fd, 15000) : 0;
+}
+
+/* The names that are wanted are the memory of the user from when they come. Two connections take
+ * 394 kB of what there is. */
+static void test_names_charged(void)
+{
+    int fd = raw_hello(r.sock), other = raw_hello(r.sock);
+    for (int i = 0; i < 20; i++) {
+        int many = names_ask(fd, PORTS_NAMES), few = names_ask(fd, 1);
+        if (!CHECK(many == RILL__CODE__QUOTA && few == RILL__CODE__BAD_ARG, "codes %d and %d", many,
+                   few))
+            break;
+    }
+    close(fd);
+    close(other);
+}
+
+/* A daemon with the models and those limits. */
+static bool begin(const char *limits)
+{
+    char more[300];
     rig_dir(&r);
     models_make();
-    snprintf(more, sizeof more, "[models]\nmodel_path = %s/models\n", r.dir);
+    snprintf(more, sizeof more, "[models]\nmodel_path = %s/models\n[limits]\n%s\n", r.dir, limits);
     rig_conf(&r, more);
-    if (!CHECK(rig_run(&r) && rig_wait_ready(&r)))
+    return CHECK(rig_run(&r) && rig_wait_ready(&r));
+}
+
+int main(void)
+{
+    if (!begin(""))
         return check_end();
     test_says();
     test_refused();
@@ -317,6 +386,11 @@ int main(void)
     test_company();
     test_live();
     test_lazy();
+    test_live_socket();
+    CHECK(rig_stop(&r) == 0);
+    if (!begin("max_message_bytes = 65536\nmax_bytes_per_uid = 440000"))
+        return check_end();
+    test_names_charged();
     CHECK(rig_stop(&r) == 0);
     return check_end();
 }
