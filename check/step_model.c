@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "check/step_model.h"
 #include "check/reshapes.h"
+#include "check/step_fill.h"
 #include "engine/graph/subst.h"
 #include "engine/typing/typed.h"
 #include "models/network/network.h"
@@ -204,18 +205,55 @@ static rill_status shapes_apply(struct graph *g, const struct step_decl *d, rill
     return RILL_OK;
 }
 
-static void input_remove(struct graph *g, uint32_t k)
+static void list_remove(uint32_t *list, uint32_t *n, uint32_t k)
 {
-    memmove(&g->inputs[k], &g->inputs[k + 1], (g->n_inputs - k - 1) * sizeof *g->inputs);
-    g->n_inputs--;
+    memmove(&list[k], &list[k + 1], (*n - k - 1) * sizeof *list);
+    --*n;
 }
 
-static rill_status consts_apply(struct graph *g, const struct step_decl *d, rill_error *err)
+static bool states_have(const struct graph *g, const struct step_decl *d, const struct dim *symbol)
+{
+    for (uint32_t i = 0; i < d->n_states; i++) {
+        const uint32_t k = port_find(g, g->inputs, g->n_inputs, d->states[i].in);
+        const struct fact *f = k == WIRE_NONE ? NULL : &g->wires[g->inputs[k]].fact;
+        for (int a = 0; f && a < f->rank; a++)
+            if (dim_mentions(f->shape[a], symbol))
+                return true;
+    }
+    return false;
+}
+
+/* Where states grow, what is open in the shape of a constant is not 1 unless a state has it too. */
+static rill_status const_size_check(const struct graph *g, const struct step_decl *d,
+                                    const struct wire *w, rill_error *err)
+{
+    char fact[160];
+    bool known = true;
+    for (int a = 0; d->grows.n && a < w->fact.rank; a++) {
+        const struct dim *symbol = NULL;
+        if (dim_symbols(w->fact.shape[a], &symbol, 0, 1))
+            known = known && states_have(g, d, symbol);
+    }
+    if (known)
+        return RILL_OK;
+    fact_print(&w->fact, fact, sizeof fact);
+    return err_set(err, RILL_INVALID,
+                   "constant '%.80s' is %s, and states grow: a shape says how large it is with "
+                   "them, as in %.80s=1,%s+1",
+                   w->name, fact, w->name, d->grows.name[0]);
+}
+
+static rill_status consts_apply(struct graph *g, const struct step_decl *d, bool declared,
+                                rill_error *err)
 {
     for (uint32_t i = 0; i < d->n_consts; i++) {
         uint32_t k;
         TRY(input_find(g, d->consts[i].name, &k, err));
         struct wire *w = &g->wires[g->inputs[k]];
+        if (step_fill_waits(d, &w->fact))
+            continue;
+        if (declared)
+            TRY(const_size_check(g, d, w, err));
         struct tensor shape = { .type = w->fact.type };
         if (w->fact.rank > 0 && !fact_to_tensor(&w->fact, &shape)) {
             shape.rank = w->fact.rank;
@@ -228,11 +266,12 @@ static rill_status consts_apply(struct graph *g, const struct step_decl *d, rill
         for (int64_t e = 0; e < tensor_count(t); e++)
             tensor_set_f64(t, t->data, e, d->consts[i].value);
         fact_of_tensor(&w->fact, g->dims, t);
-        input_remove(g, k);
+        list_remove(g->inputs, &g->n_inputs, k);
     }
     return RILL_OK;
 }
 
+/* An output that grows with its state is no output of a step: it has no size of its own. */
 static rill_status states_apply(struct graph *g, const struct step_decl *d, rill_error *err)
 {
     for (uint32_t i = 0; i < d->n_states; i++) {
@@ -242,7 +281,9 @@ static rill_status states_apply(struct graph *g, const struct step_decl *d, rill
             return port_missing(g, g->outputs, g->n_outputs, "output", d->states[i].out, err);
         if (!graph_add_state(g, d->states[i].in, g->inputs[k], g->outputs[out], NULL))
             return err_set(err, RILL_NOMEM, "out of memory");
-        input_remove(g, k);
+        if (d->found && !fact_is_static(&g->wires[g->inputs[k]].fact))
+            list_remove(g->outputs, &g->n_outputs, out);
+        list_remove(g->inputs, &g->n_inputs, k);
     }
     return RILL_OK;
 }
@@ -314,7 +355,7 @@ static rill_status file_read(void *arg, bool declared, struct mgraph *ret, struc
                                     : network_read(f->path, ret, a, dims, err));
     if (declared)
         TRY(shapes_apply(&ret->g, f->d, err));
-    return consts_apply(&ret->g, f->d, err);
+    return consts_apply(&ret->g, f->d, declared, err);
 }
 
 /* The file with shapes and constants; states are still inputs and outputs. */
@@ -338,24 +379,48 @@ static bool symbol_is_set(const rill_model_opts *opts, const char *name)
     return false;
 }
 
-/* A state has the same size in every run: 1 for the symbols of its shape. */
+static bool symbols_have(const struct step_symbols *s, const char *name)
+{
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!strcmp(s->name[i], name))
+            return true;
+    return false;
+}
+
+static void symbols_add(struct step_decl *d, struct step_symbols *s, const char *name)
+{
+    const char *kept =
+        s->n < STEP_SYMBOLS_MAX && !symbols_have(s, name) ? arena_string(&d->arena, name) : NULL;
+    if (kept)
+        s->name[s->n++] = kept;
+}
+
+static rill_status symbol_fix(struct mgraph *m, const char *name, rill_error *err)
+{
+    struct graph g;
+    TRY(graph_with_symbol(&g, &m->g, dim_symbol(m->g.dims, name), dim_int(m->g.dims, 1), err));
+    m->g = g;
+    return RILL_OK;
+}
+
+/* A state has the same size in every run, but where it grows: 1 for the symbols of its shape. */
 static rill_status state_symbols_fix(struct mgraph *m, const struct step_decl *d,
                                      const rill_model_opts *opts, rill_error *err)
 {
     enum { AXIS_SYMBOLS_MAX = 16 };
+    for (uint32_t i = 0; i < d->ones.n; i++)
+        if (!symbol_is_set(opts, d->ones.name[i]))
+            TRY(symbol_fix(m, d->ones.name[i], err));
     for (uint32_t i = 0; i < d->n_states; i++) {
         uint32_t k = port_find(&m->g, m->g.inputs, m->g.n_inputs, d->states[i].in);
         for (int a = 0; k != WIRE_NONE && a < m->g.wires[m->g.inputs[k]].fact.rank; a++) {
             const struct dim *list[AXIS_SYMBOLS_MAX];
             unsigned n =
                 dim_symbols(m->g.wires[m->g.inputs[k]].fact.shape[a], list, 0, AXIS_SYMBOLS_MAX);
-            for (unsigned s = 0; s < n; s++) {
-                struct graph g;
-                if (symbol_is_set(opts, dim_name(list[s])))
-                    continue;
-                TRY(graph_with_symbol(&g, &m->g, list[s], dim_int(m->g.dims, 1), err));
-                m->g = g;
-            }
+            for (unsigned s = 0; s < n; s++)
+                if (!symbol_is_set(opts, dim_name(list[s])) &&
+                    !symbols_have(&d->grows, dim_name(list[s])))
+                    TRY(symbol_fix(m, dim_name(list[s]), err));
         }
     }
     return RILL_OK;
@@ -439,12 +504,24 @@ static bool names_pair(const char *in, const char *out)
     return false;
 }
 
-static bool facts_agree(const struct fact *a, const struct fact *b)
+/* The one axis along which they differ; -1: none, -2: several, or they are nothing alike. */
+static int facts_axis_apart(const struct fact *a, const struct fact *b)
 {
-    bool same = a->type != DTYPE_NONE && a->type == b->type && a->rank >= 0 && a->rank == b->rank;
-    for (int i = 0; same && i < a->rank; i++)
-        same = a->shape[i] == b->shape[i];
-    return same;
+    int apart = -1;
+    if (a->type == DTYPE_NONE || a->type != b->type || a->rank < 0 || a->rank != b->rank)
+        return -2;
+    for (int i = 0; i < a->rank; i++)
+        if (a->shape[i] != b->shape[i])
+            apart = apart == -1 ? i : -2;
+    return apart;
+}
+
+/* The same, or longer along an axis that grows. */
+static bool facts_agree(const struct step_decl *d, const struct fact *in, const struct fact *out)
+{
+    const int axis = facts_axis_apart(in, out);
+    const char *name = axis >= 0 ? dim_name(in->shape[axis]) : NULL;
+    return axis == -1 || (name && symbols_have(&d->grows, name));
 }
 
 /* Pairs by name; with facts of the wires, those that agree. An output is the next value of one. */
@@ -458,7 +535,7 @@ static rill_status pairs_list(struct step_decl *ret, const struct graph *g,
         for (uint32_t k = 0; k < g->n_outputs; k++) {
             const char *in = g->wires[g->inputs[i]].name, *out = g->wires[g->outputs[k]].name;
             if (taken[k] || !names_pair(in, out) ||
-                (facts && !facts_agree(&facts[g->inputs[i]], &facts[g->outputs[k]])))
+                (facts && !facts_agree(ret, &facts[g->inputs[i]], &facts[g->outputs[k]])))
                 continue;
             in = arena_string(&ret->arena, in);
             out = arena_string(&ret->arena, out);
@@ -470,21 +547,67 @@ static rill_status pairs_list(struct step_decl *ret, const struct graph *g,
     return RILL_OK;
 }
 
+/* What each wire turns out to be; where it stops, what it did not reach is no state. NULL: no
+ * memory. */
+static const struct fact *facts_typed(const struct mgraph *m, struct arena *a)
+{
+    struct tgraph unused;
+    struct fact *facts = arena_array(a, struct fact, m->g.n_wires + 1u);
+    if (facts)
+        tgraph_from_mgraph(&unused, m, &(struct typed_opts) { .ret_facts = facts }, NULL);
+    return facts;
+}
+
+/* Of a pair whose output is longer by what symbols say, as [past] and [past + sequence]: the first
+ * grows, and a step is one of the others. */
+static void pair_grows(struct step_decl *d, struct dims *dims, const struct fact *in,
+                       const struct fact *out, const rill_model_opts *opts)
+{
+    const struct dim *list[STEP_SYMBOLS_MAX];
+    const struct dim *was = NULL, *more = NULL;
+    for (int i = 0; i < in->rank && i < out->rank; i++)
+        if (in->shape[i] != out->shape[i] && dim_name(in->shape[i]) && !was) {
+            was = in->shape[i];
+            more = dim_sub(dims, out->shape[i], was);
+        }
+    if (!was || symbol_is_set(opts, dim_name(was)) || dim_mentions(more, was) ||
+        (dim_is_const(more) && dim_value(more) <= 0))
+        return;
+    symbols_add(d, &d->grows, dim_name(was));
+    const unsigned n = dim_symbols(more, list, 0, STEP_SYMBOLS_MAX);
+    for (unsigned i = 0; i < n; i++)
+        symbols_add(d, &d->ones, dim_name(list[i]));
+}
+
+static rill_status growing_find(struct step_decl *d, const struct mgraph *m, struct arena *a,
+                                const rill_model_opts *opts, rill_error *err)
+{
+    const struct graph *g = &m->g;
+    const struct fact *facts = facts_typed(m, a);
+    if (!facts)
+        return err_set(err, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < d->n_states; i++) {
+        const uint32_t in = port_find(g, g->inputs, g->n_inputs, d->states[i].in),
+                       out = port_find(g, g->outputs, g->n_outputs, d->states[i].out);
+        if (in != WIRE_NONE && out != WIRE_NONE)
+            pair_grows(d, g->dims, &facts[g->inputs[in]], &facts[g->outputs[out]], opts);
+    }
+    return dims_status(g->dims, err);
+}
+
 static rill_status pairs_find(struct step_decl *d, struct arena *a, struct dims *dims,
                               const char *path, const rill_model_opts *opts, rill_error *err)
 {
     struct mgraph m;
-    struct tgraph typed;
     TRY(graph_read(&m, a, dims, path, d, err));
     TRY(pairs_list(d, &m.g, NULL, err));
     if (!d->n_states || d->n_states == m.g.n_inputs)
         return d->n_states = 0, RILL_OK;
+    TRY(growing_find(d, &m, a, opts, err));
     TRY(state_symbols_fix(&m, d, opts, err));
-    struct fact *facts = arena_array(a, struct fact, m.g.n_wires + 1u);
+    const struct fact *facts = facts_typed(&m, a);
     if (!facts)
         return err_set(err, RILL_NOMEM, "out of memory");
-    /* where it stops, what it did not reach is no state */
-    tgraph_from_mgraph(&typed, &m, &(struct typed_opts) { .ret_facts = facts }, NULL);
     d->n_states = 0;
     return pairs_list(d, &m.g, facts, err);
 }
@@ -514,7 +637,9 @@ static rill_status step_model_build(rill_model *m, const char *path, const struc
     if (d->found)
         TRY(state_symbols_fix(&mg, d, opts, err));
     TRY(states_apply(&mg.g, d, err));
+    TRY(step_fills_apply(&mg.g, d, err));
     m->mgraph = mg;
+    m->reserve_frames = d->reserve_frames;
     TRY(model_transform_and_type(m, opts, d->found || shapes_have_symbols(d), NULL, err));
     return pipeline_run(&(struct pipeline) { .model = m, .err = err }, STAGE_TYPED,
                         STAGE_DECLUTTERED);

@@ -23,14 +23,23 @@ struct step_state {
     const char *in, *out;
 };
 
+/* Symbols by their names. */
+#define STEP_SYMBOLS_MAX 16
+struct step_symbols {
+    const char *name[STEP_SYMBOLS_MAX];
+    uint32_t n;
+};
+
 struct step_decl {
     struct arena arena;
     struct step_shape *shapes;
     struct step_const *consts;
     struct step_state *states;
     uint32_t n_shapes, n_consts, n_states, cap_shapes, cap_consts, cap_states;
-    const char *time; /* axes of the file with that symbol stay; NULL: none do */
-    bool found;       /* the states, by step_decl_find_states */
+    const char *time;                /* axes of the file with that symbol stay; NULL: none do */
+    bool found;                      /* the states, by step_decl_find_states */
+    struct step_symbols grows, ones; /* of those: what grows, and what is 1 with it */
+    int64_t reserve_frames;          /* of states that grow; 0: as many as the engine says */
 };
 
 /* "name=1,S,2*S", "name=16000", "in:out": adds to d; false if the text is not of that form, or
@@ -46,8 +55,10 @@ bool step_decl_add_state(struct step_decl *d, const char *in, const char *out);
 
 /* Adds the states that the file's ports tell by their names (cached_x and new_cached_x, past_x and
  * present_x, h and hn ...), where type and shape of both are the same and an input is left beside
- * them; else nothing. Symbols in shapes of such inputs do
- * not count time: they are 1 wherever they stand, unless opts set them. */
+ * them; else nothing. Symbols in shapes of such inputs do not count time: they are 1 wherever they
+ * stand, unless opts set them. But where the output is longer along one axis, whose size is a
+ * symbol (past_key_values.0.key [1,8,past,64] and present.0.key [1,8,past + 1,64]), the state grows
+ * and that symbol stays. */
 rill_status step_decl_find_states(struct step_decl *d, const char *path,
                                   const rill_model_opts *opts, rill_error *reterr);
 
@@ -59,9 +70,10 @@ void step_decl_drop(struct step_decl *d);
 bool step_model_is_text(const char *path);
 
 /* Opens an ONNX or .tflite file, or such a text, as a model without a time axis: each run takes
- * every input whole. State outputs stay outputs as well. Then opts are applied. A stream that they
- * name is time, and so is a symbol of the declared shapes that is named like it. Names that the
- * file does not have are refused with the ones it has. */
+ * every input whole. State outputs stay outputs as well, but those that
+ * grow; a constant whose size grows with them has its value at every size. Then opts are applied. A
+ * stream that they name is time, and so is a symbol of the declared shapes that is named like it.
+ * Names that the file does not have are refused with the ones it has. */
 rill_status step_model_open(rill_model **ret, const char *path, const struct step_decl *d,
                             const rill_model_opts *opts, rill_error *reterr);
 #endif

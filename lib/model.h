@@ -51,9 +51,10 @@ struct rill_model {
     struct pass_log passes;
     struct transformed_model *transforms; /* none unless something was to be done to the model */
     unsigned n_transforms;
-    uint32_t pulse;      /* frames of plans that do not say; 0: as few as possible */
-    uint32_t budget_ms;  /* of plans that do not say; 0: as for any model */
-    uint32_t latency_ms; /* how late their outputs may be, the pulse with it; 0: not said */
+    uint32_t pulse;         /* frames of plans that do not say; 0: as few as possible */
+    uint32_t budget_ms;     /* of plans that do not say; 0: as for any model */
+    int64_t reserve_frames; /* of states that grow; 0: as many as the engine says */
+    uint32_t latency_ms;    /* how late their outputs may be, the pulse with it; 0: not said */
     enum recurrent_weights recurrent;
     const struct dim *stream; /* the symbol that counts input frames; NULL: a graph without time */
     struct model_port *inputs, *outputs; /* one per graph input and output; NULL: all tensors */

@@ -79,24 +79,25 @@ static void batch_fix(struct dims *ds, const struct dim *stream, const struct sy
             f->shape[k] = dim_subst(ds, f->shape[k], s->list[i], dim_int(ds, 1));
 }
 
-/* A model without time whose sizes data decides runs as it is read, planned as data comes. first:
- * why it could not be typed, which stands where that is no help. */
+/* A model without time whose sizes data decides runs as it is read, planned as data comes. said:
+ * why it could not be typed, which stands where that is no help; NULL: nothing was. */
 static rill_status late_type(rill_model *m, const struct mgraph *g, const struct typed_input *in,
-                             struct tgraph *ret, const rill_error *first, rill_error *err)
+                             struct tgraph *ret, const rill_error *said, rill_error *err)
 {
     struct late_node *late;
-    const rill_error said = *first;
-    struct late_opts opts = { .bytes_max = 0 };
+    struct late_opts opts = { .reserve_frames = m->reserve_frames };
     struct fact *facts = arena_array(&m->arena, struct fact, g->g.n_inputs + 1u);
     if (!facts)
         return err_set(err, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; i < g->g.n_inputs; i++)
         facts[i] = in[i].fact;
     TRY(cpu_choose(0, &opts.cpu, err));
-    if (tgraph_from_late(ret, &late, g, facts, &opts, &m->planning, err) != RILL_OK) {
-        *err = said;
-        return said.status;
+    const rill_status made = tgraph_from_late(ret, &late, g, facts, &opts, &m->planning, err);
+    if (made != RILL_OK && said) {
+        *err = *said;
+        return said->status;
     }
+    TRY(made);
     *late_node_next(late) = m->late;
     m->late = late;
     return RILL_OK;
@@ -125,20 +126,70 @@ static bool is_sized_by_data(const struct graph *g)
     return g->n_inputs && any_open(g);
 }
 
+/* A state with an axis whose size is open grows from run to run, and nothing else is known of it.
+ */
+static bool any_state_grows(const struct graph *g)
+{
+    for (uint32_t i = 0; i < g->n_states; i++) {
+        const struct fact *f = &g->wires[g->states[i].in].fact;
+        if (f->rank >= 0 && !fact_is_static(f))
+            return true;
+    }
+    return false;
+}
+
+static bool state_mentions(const struct graph *g, const struct dim *symbol)
+{
+    for (uint32_t i = 0; i < g->n_states; i++) {
+        const struct fact *f = &g->wires[g->states[i].in].fact;
+        for (int k = 0; k < f->rank; k++)
+            if (dim_mentions(f->shape[k], symbol))
+                return true;
+    }
+    return false;
+}
+
+/* Symbols that may count time: not those of states, which have a size of their own. */
+static struct symbols symbols_of_time(const struct graph *g, const struct symbols *all)
+{
+    struct symbols s = { .n = 0 };
+    for (unsigned i = 0; i < all->n; i++)
+        if (!state_mentions(g, all->list[i]))
+            s.list[s.n++] = all->list[i];
+    return s;
+}
+
+static rill_status model_type_late(rill_model *m, const struct mgraph *g,
+                                   const struct typed_input *in, rill_status typed,
+                                   struct tgraph *ret, rill_error *err)
+{
+    if (m->stream)
+        return typed;
+    const rill_error said = *err;
+    if (typed != RILL_OK && any_state_grows(&g->g))
+        return late_type(m, g, in, ret, NULL, err);
+    if (typed == RILL_UNSUPPORTED)
+        return late_type(m, g, in, ret, &said, err);
+    if (typed == RILL_OK && is_sized_by_data(&ret->g))
+        late_type(m, g, in, ret, &said, err); /* what it cannot do stays as it was typed */
+    return typed;
+}
+
 rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_choice *time,
                        struct tgraph *ret, struct fact *ret_facts, rill_error *reterr)
 {
-    struct symbols s;
+    struct symbols s, of_time;
     struct typed_input *in = arena_array(&m->arena, struct typed_input, g->g.n_inputs + 1u);
     if (!in)
         return err_set(reterr, RILL_NOMEM, "out of memory");
     s.n = graph_input_symbols(&g->g, s.list, SYMBOLS_MAX);
+    of_time = symbols_of_time(&g->g, &s);
     TRY(dims_status(m->dims, reterr));
     m->stream = NULL;
     if (time->name)
         TRY(stream_named(&s, time->name, &m->stream, reterr));
     else if (time->guess_by_name)
-        m->stream = stream_guess(&s);
+        m->stream = stream_guess(&of_time);
     for (uint32_t i = 0; i < g->g.n_inputs; i++) {
         in[i] = (struct typed_input) { g->g.wires[g->g.inputs[i]].name,
                                        g->g.wires[g->g.inputs[i]].fact };
@@ -148,10 +199,7 @@ rill_status model_type(rill_model *m, const struct mgraph *g, const struct time_
     struct typed_opts opts = { .inputs = in, .n_inputs = g->g.n_inputs, .ret_facts = ret_facts };
     rill_error err = { RILL_OK, "" };
     rill_status typed = tgraph_from_mgraph(ret, g, &opts, &err);
-    if (typed == RILL_UNSUPPORTED && !m->stream)
-        typed = late_type(m, g, in, ret, &err, &err);
-    else if (typed == RILL_OK && !m->stream && is_sized_by_data(&ret->g))
-        late_type(m, g, in, ret, &err, &err); /* what it cannot do stays as it was typed */
+    typed = model_type_late(m, g, in, typed, ret, &err);
     if (typed != RILL_OK && reterr)
         *reterr = err;
     return typed;

@@ -43,7 +43,7 @@ static int run(const struct command *cmd, int argc, char **argv)
                             .profile = profile };
     if (open_any(&m, argv[0], &oo, &err) != RILL_OK)
         return tool_fail_status(cmd, &err);
-    if (late_of_graph(&m->decluttered.g)) {
+    if (late_of_graph(&m->decluttered.g) && !m->decluttered.g.n_states) {
         rill_status ran = bench_late(m, argv[0], seconds, json, &err);
         rill_model_free(m);
         return ran == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &err);

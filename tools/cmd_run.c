@@ -375,10 +375,11 @@ static rill_status late_step(struct job *j, struct late *late, const struct tens
     return late_run(late, from, out, &j->err);
 }
 
-static void late_print(const struct late *late)
+static void late_print(const struct graph *g)
 {
     struct late_counts n;
-    late_count(late, &n);
+    if (!late_of_graph(g) || !late_node_count(&g->nodes[0], &n))
+        return;
     printf("sizes that data decides: %llu hits, %llu misses, %llu plans, blocks of %zu bytes\n",
            (unsigned long long) n.hits, (unsigned long long) n.misses, (unsigned long long) n.plans,
            n.block_bytes);
@@ -402,7 +403,7 @@ static rill_status steps_run(struct job *j, const struct graph *of)
     const struct tensor **in = arena_array(&j->arena, const struct tensor *, j->g.n_inputs + 1u);
     const struct tensor **out = arena_array(&j->arena, const struct tensor *, j->g.n_outputs + 1u);
     const struct interp_watch watch = { node_time, j };
-    struct late *late = late_of_graph(of);
+    struct late *late = of->n_states ? NULL : late_of_graph(of);
     struct arena old = { 0 };
     rill_status s = in && out ? RILL_OK : no_memory(j);
     for (uint32_t i = 0; s == RILL_OK && i < j->n_states; i++)
@@ -425,8 +426,8 @@ static rill_status steps_run(struct job *j, const struct graph *of)
     }
     floats_restore(mode);
     arena_drop(&old);
-    if (late && s == RILL_OK)
-        late_print(late);
+    if (s == RILL_OK)
+        late_print(of);
     return s;
 }
 

@@ -84,6 +84,7 @@ static rill_status declared_open(rill_model **ret, const char *name, const struc
     static struct step_decl d; /* names are borrowed by the model: a command opens one */
     const rill_model_opts opts = open_opts_of(o);
     TRY(open_decl_add(&d, o, reterr));
+    d.reserve_frames = o->reserve_frames;
     if (o->declares && access(name, R_OK) == 0)
         open_find_states(&d, name, o, NULL); /* what is wrong is told below */
     if (!d.n_shapes && !d.n_consts && !d.n_states) {

@@ -9,6 +9,7 @@
 struct open_opts {
     bool declares;                          /* the command takes those: OPEN_OPTS */
     struct opt_list shapes, consts, states; /* of bare files */
+    int64_t reserve_frames;                 /* of states that grow; 0: not said */
     struct opt_list transforms, sets, asserts;
     const char *stream;
     const char *latency; /* "40ms": BUDGET_OPTS; NULL: not asked for */
@@ -49,6 +50,9 @@ rill_status open_find_states(struct step_decl *d, const char *path, const struct
           &(o).states,                                                                                \
           "IN:OUT",                                                                                   \
           "an output of a bare file is fed back as an input; none: nor those that names tell" },      \
+        { "reserve", 0,                                                                               \
+          OPT_INT,   INT_FROM_TO(&(o).reserve_frames, 1, 1 << 20),                                    \
+          "N",       "frames that states which grow may have (default 1024)" },                       \
         MODEL_OPTS(o)
 
 /* Library name, folder or file; with declarations the file is opened as a stream of steps. */

@@ -17,10 +17,11 @@
 struct late;
 
 struct late_opts {
-    unsigned cpu;       /* enum kern_cpu bits to use */
-    size_t bytes_max;   /* of the block of one stage, and of what its plans keep beside weights;
-                           0: 1 GiB */
-    uint32_t trips_max; /* of a Loop that no plan fits; 0: 100000 */
+    unsigned cpu;           /* enum kern_cpu bits to use */
+    size_t bytes_max;       /* of the block of one stage, and of what its plans keep beside weights;
+                               0: 1 GiB */
+    uint32_t trips_max;     /* of a Loop that no plan fits; 0: 100000 */
+    int64_t reserve_frames; /* of states that grow (engine/late/op.h); 0: 1024 */
 };
 
 struct late_counts {

@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/late/op.h"
 #include "engine/graph/op.h"
+#include "engine/late/carry.h"
 #include "engine/typing/half.h"
+#include "engine/typing/typed.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define RESERVE_FRAMES 1024 /* of states that grow, unless asked */
 
 /* The graph's plans for one choice of instruction sets. */
 struct late_of_cpu {
@@ -20,9 +24,13 @@ struct late_node {
     struct late_of_cpu *of_cpu; /* the last is that of the options */
     struct late_opts opts;
     pthread_mutex_t *lock;
-    const struct graph *g;
-    struct size_source *in; /* of the run, per input */
-    struct tensor *shapes;  /* what they point at */
+    const struct graph *g; /* states are its last inputs and outputs */
+    struct graph inner;    /* g, where there are states */
+    struct carry states;
+    uint32_t n_ports, n_results; /* inputs and outputs in front of them */
+    struct fact *results;        /* what those outputs are, as far as that is known */
+    struct size_source *in;      /* of the run, per input */
+    struct tensor *shapes;       /* what they point at */
     const struct tensor **out;
     uint64_t runs;
     rill_error err; /* of the last run that failed */
@@ -32,13 +40,18 @@ struct late_attr {
     struct late_node *node;
 };
 
+static rill_status late_memory(rill_error *err)
+{
+    return err_set(err, RILL_NOMEM, "out of memory");
+}
+
 static struct late_node *node_of(const void *attr)
 {
     return ((const struct late_attr *) attr)->node;
 }
 
 /* As the file declares it; what it leaves open is not known. */
-static struct fact output_fact(const struct graph *g, uint32_t wire)
+static struct fact declared_fact(const struct graph *g, uint32_t wire)
 {
     const struct wire *w = &g->wires[wire];
     struct fact f = { .rank = -1 };
@@ -52,16 +65,49 @@ static struct fact output_fact(const struct graph *g, uint32_t wire)
     return half_as_f32(&f);
 }
 
+static rill_status results_check(const struct late_node *l, const struct node *n, rill_error *err)
+{
+    for (uint32_t i = 0; i < l->n_results; i++)
+        if (l->results[i].type == DTYPE_NONE || l->results[i].rank < 0)
+            return op_fail(err, RILL_UNSUPPORTED, n,
+                           "the file does not declare what output '%.80s' is",
+                           l->g->wires[l->g->outputs[i]].name);
+    return RILL_OK;
+}
+
+/* How many frames each state has. */
+static struct fact frames_fact(const struct late_node *l)
+{
+    return (struct fact) { .type = DTYPE_I64,
+                           .rank = 1,
+                           .shape = { dim_int(l->g->dims, (int64_t) l->states.n) } };
+}
+
+static struct fact buffer_fact(const struct late_node *l, uint32_t i)
+{
+    struct fact f;
+    fact_of_tensor(&f, l->g->dims, &l->states.list[i].most);
+    f.value = NULL;
+    return f;
+}
+
+/* The results, the buffers of states, and how many frames those have. */
 static rill_status late_infer(struct infer *c)
 {
-    const struct graph *g = node_of(c->attr)->g;
-    for (unsigned i = 0; i < c->n_out; i++) {
-        c->out[i] = output_fact(g, g->outputs[i]);
-        if (c->out[i].type == DTYPE_NONE || c->out[i].rank < 0)
-            return infer_fail(c, "the file does not declare what output '%.80s' is",
-                              g->wires[g->outputs[i]].name);
-    }
+    const struct late_node *l = node_of(c->attr);
+    TRY(results_check(l, c->node, c->err));
+    for (unsigned i = 0; i < c->n_out; i++)
+        c->out[i] = i < l->n_results         ? l->results[i]
+            : i < l->n_results + l->states.n ? buffer_fact(l, i - l->n_results)
+                                             : frames_fact(l);
     return RILL_OK;
+}
+
+/* A state is written in its own place. */
+static int late_base(const struct node *n, unsigned o)
+{
+    const struct late_node *l = node_of(n->attr);
+    return o < l->n_results ? -1 : (int) (o - l->n_results + l->n_ports);
 }
 
 static rill_status output_check(const struct late_node *l, const struct eval *e, unsigned i,
@@ -91,8 +137,7 @@ static rill_status of_cpu_get(struct late_node *l, unsigned cpu, struct late **r
     struct late_of_cpu *c = calloc(1, sizeof *c);
     struct late_opts opts = l->opts;
     opts.cpu = cpu;
-    rill_status s =
-        c ? late_new(&c->late, l->g, NULL, &opts, err) : err_set(err, RILL_NOMEM, "out of memory");
+    rill_status s = c ? late_new(&c->late, l->g, NULL, &opts, err) : late_memory(err);
     if (s != RILL_OK) {
         free(c);
         return s;
@@ -104,23 +149,65 @@ static rill_status of_cpu_get(struct late_node *l, unsigned cpu, struct late **r
     return RILL_OK;
 }
 
-static rill_status late_eval_all(struct late_node *l, const struct eval *e)
+static void inputs_view(struct late_node *l, const struct eval *e)
 {
-    struct late *late;
-    TRY(of_cpu_get(l, e->kern->cpu, &late, &l->err));
+    const int64_t *frames = l->states.n ? e->x[l->n_ports + l->states.n] : NULL;
     l->runs++;
-    for (unsigned i = 0; i < e->n_in; i++) {
+    for (uint32_t i = 0; i < l->n_ports; i++) {
         l->shapes[i] = *e->in[i];
         l->shapes[i].data = (void *) (uintptr_t) e->x[i];
         l->in[i] = (struct size_source) { &l->shapes[i], l->runs };
     }
-    TRY(late_run(late, l->in, l->out, &l->err));
-    for (unsigned i = 0; i < e->n_out; i++) {
+    for (uint32_t i = 0; i < l->states.n; i++) {
+        const uint32_t k = l->n_ports + i;
+        l->shapes[k] = carry_view(&l->states.list[i], frames[i], e->x[k]);
+        l->in[k] = (struct size_source) { &l->shapes[k], l->runs };
+    }
+}
+
+static rill_status results_take(struct late_node *l, const struct eval *e)
+{
+    for (uint32_t i = 0; i < l->n_results; i++) {
         TRY(output_check(l, e, i, &l->err));
         if (e->y[i] && tensor_bytes(e->out[i]))
             memcpy(e->y[i], l->out[i]->data, tensor_bytes(e->out[i]));
     }
     return RILL_OK;
+}
+
+/* A state that is given on as another one lies where that one's next value goes. */
+static rill_status states_apart(struct late_node *l, struct arena *a)
+{
+    for (uint32_t i = 0; i < l->states.n; i++) {
+        const struct tensor **next = &l->out[l->n_results + i];
+        for (uint32_t k = 0; k < l->states.n; k++)
+            if (*next == &l->shapes[l->n_ports + k] && !(*next = tensor_clone(a, *next)))
+                return late_memory(&l->err);
+    }
+    return RILL_OK;
+}
+
+static rill_status states_put(struct late_node *l, const struct eval *e)
+{
+    const uint32_t n = l->states.n;
+    int64_t *frames = n ? e->y[l->n_results + n] : NULL;
+    struct arena a = { 0 };
+    rill_status s = states_apart(l, &a);
+    for (uint32_t i = 0; s == RILL_OK && i < n; i++)
+        s = carry_put(&l->states.list[i], l->out[l->n_results + i], e->y[l->n_results + i],
+                      &frames[i], &l->err);
+    arena_drop(&a);
+    return s;
+}
+
+static rill_status late_eval_all(struct late_node *l, const struct eval *e)
+{
+    struct late *late;
+    TRY(of_cpu_get(l, e->kern->cpu, &late, &l->err));
+    inputs_view(l, e);
+    TRY(late_run(late, l->in, l->out, &l->err));
+    TRY(results_take(l, e));
+    return states_put(l, e);
 }
 
 static void late_eval(const struct eval *e)
@@ -148,44 +235,119 @@ static const struct op op_late = {
     .flags = OP_RANDOM, /* never folded */
     .infer = late_infer,
     .eval = late_eval,
+    .base = late_base,
     .fault_text = late_fault_text,
     .help = "a graph whose sizes data decides",
 };
 
 /* ---- making ---- */
 
+/* Sizes of the ports, which stay, and of the states as they begin. */
+static rill_status shapes_set(struct late_node *l, const struct fact *inputs, rill_error *err)
+{
+    const struct graph *g = l->g;
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        if (i >= l->n_ports) {
+            const struct carried *c = &l->states.list[i - l->n_ports];
+            l->shapes[i] = carry_view(c, carry_first_frames(c), NULL);
+        } else if (!fact_to_tensor(&inputs[i], &l->shapes[i]))
+            return err_set(err, RILL_UNSUPPORTED,
+                           l->states.n ? "the size of input '%.80s' is open, or grows with the "
+                                         "states: give it a number, or make it a constant"
+                                       : "the size of input '%.80s' is open: give it a number",
+                           g->wires[g->inputs[i]].name);
+        l->in[i].t = &l->shapes[i];
+    }
+    return RILL_OK;
+}
+
+/* Where there are states, what outputs are for any number of frames: as they are typed before that
+ * is known. */
+static rill_status results_type(struct late_node *l, const struct mgraph *m,
+                                const struct fact *inputs, rill_error *err)
+{
+    const struct graph *g = l->g;
+    struct typed_input *in = arena_array(g->arena, struct typed_input, l->n_ports + 1u);
+    struct fact *facts = arena_array(g->arena, struct fact, g->n_wires + 1u);
+    l->results = arena_array(g->arena, struct fact, l->n_results + 1u);
+    if (!in || !facts || !l->results)
+        return late_memory(err);
+    for (uint32_t i = 0; i < l->n_ports; i++)
+        in[i] = (struct typed_input) { g->wires[g->inputs[i]].name, inputs[i] };
+    struct tgraph unused;
+    struct mgraph inner = { .g = *g };
+    if (l->states.n)
+        tgraph_from_mgraph(&unused, &inner,
+                           &(struct typed_opts) { in, l->n_ports, .ret_facts = facts }, NULL);
+    for (uint32_t i = 0; i < l->n_results; i++) {
+        const struct fact *f = &facts[g->outputs[i]];
+        l->results[i] = f->type && f->rank >= 0 && fact_is_static(f)
+            ? half_as_f32(f)
+            : declared_fact(&m->g, g->outputs[i]);
+        l->results[i].value = NULL;
+    }
+    for (uint32_t i = 0; i < l->states.n; i++)
+        TRY(carry_check(&l->states.list[i], &facts[g->outputs[l->n_results + i]], err));
+    return RILL_OK;
+}
+
 static rill_status node_fill(struct late_node *l, const struct mgraph *m, const struct fact *inputs,
                              const struct late_opts *opts, rill_error *err)
 {
     const struct graph *g = &m->g;
     struct late *late;
-    l->g = g;
-    l->in = arena_array(g->arena, struct size_source, g->n_inputs + 1u);
-    l->shapes = arena_array(g->arena, struct tensor, g->n_inputs + 1u);
-    l->out = arena_array(g->arena, const struct tensor *, g->n_outputs + 1u);
+    l->n_ports = g->n_inputs;
+    l->n_results = g->n_outputs;
+    TRY(carry_make(&l->states, &l->inner, g,
+                   opts->reserve_frames ? opts->reserve_frames : RESERVE_FRAMES, err));
+    l->g = g->n_states ? &l->inner : g;
+    l->in = arena_array(g->arena, struct size_source, l->inner.n_inputs + 1u);
+    l->shapes = arena_array(g->arena, struct tensor, l->inner.n_inputs + 1u);
+    l->out = arena_array(g->arena, const struct tensor *, l->inner.n_outputs + 1u);
     if (!l->in || !l->shapes || !l->out)
-        return err_set(err, RILL_NOMEM, "out of memory");
-    for (uint32_t i = 0; i < g->n_inputs; i++) {
-        if (!fact_to_tensor(&inputs[i], &l->shapes[i]))
-            return err_set(err, RILL_UNSUPPORTED,
-                           "the size of input '%.80s' is open: give it a number",
-                           g->wires[g->inputs[i]].name);
-        l->in[i].t = &l->shapes[i];
-    }
+        return late_memory(err);
+    TRY(shapes_set(l, inputs, err));
+    TRY(results_type(l, m, inputs, err));
     l->opts = *opts;
     TRY(of_cpu_get(l, opts->cpu, &late, err));
     return late_probe(late, l->in, err);
+}
+
+/* The states of ret: the buffers, and how many frames each has. */
+static rill_status states_fill(struct graph *ret, const struct late_node *l, uint32_t *in,
+                               uint32_t *out, rill_error *err)
+{
+    struct arena *a = ret->arena;
+    const uint32_t n = l->states.n;
+    struct tensor *frames = tensor_new(a, DTYPE_I64, 1, (int64_t[]) { (int64_t) n });
+    if (!frames)
+        return late_memory(err);
+    for (uint32_t i = 0; i <= n; i++) {
+        const struct fact f = i < n ? buffer_fact(l, i) : frames_fact(l);
+        const struct tensor *init = frames;
+        const char *name = i < n ? l->states.list[i].name : "frames of states";
+        if (i < n) {
+            TRY(carry_init(&l->states.list[i], a, &init, err));
+            ((int64_t *) frames->data)[i] = carry_first_frames(&l->states.list[i]);
+        }
+        in[i] = graph_add_wire(ret, name, &f);
+        out[i] = graph_add_wire(ret, graph_name_next(ret, name), &f);
+        if (!graph_add_state(ret, name, in[i], out[i], init))
+            return late_memory(err);
+    }
+    return RILL_OK;
 }
 
 static rill_status graph_fill(struct graph *ret, struct late_node *l, const struct mgraph *m,
                               const struct fact *inputs, rill_error *err)
 {
     const struct graph *g = &m->g;
+    const uint32_t more = l->states.n ? l->states.n + 1 : 0;
     struct late_attr *attr = arena_new(g->arena, struct late_attr);
-    uint32_t *in = arena_array(g->arena, uint32_t, g->n_inputs + 1u),
-             *out = arena_array(g->arena, uint32_t, g->n_outputs + 1u);
+    uint32_t *in = arena_array(g->arena, uint32_t, g->n_inputs + more + 1u),
+             *out = arena_array(g->arena, uint32_t, g->n_outputs + more + 1u);
     if (!attr || !in || !out)
-        return err_set(err, RILL_NOMEM, "out of memory");
+        return late_memory(err);
     attr->node = l;
     graph_init(ret, g->arena, g->dims, g->name);
     ret->meta = g->meta;
@@ -193,14 +355,15 @@ static rill_status graph_fill(struct graph *ret, struct late_node *l, const stru
     for (uint32_t i = 0; i < g->n_inputs; i++)
         in[i] = graph_add_input(ret, g->wires[g->inputs[i]].name, &inputs[i]);
     for (uint32_t i = 0; i < g->n_outputs; i++) {
-        const struct fact f = output_fact(g, g->outputs[i]);
-        out[i] = graph_add_wire(ret, g->wires[g->outputs[i]].name, &f);
+        out[i] = graph_add_wire(ret, g->wires[g->outputs[i]].name, &l->results[i]);
         if (!graph_add_output(ret, out[i]))
-            return err_set(err, RILL_NOMEM, "out of memory");
+            return late_memory(err);
     }
+    if (more)
+        TRY(states_fill(ret, l, in + g->n_inputs, out + g->n_outputs, err));
     const struct node *n = graph_add_node(ret, &op_late, g->name ? g->name : "late", attr, in,
-                                          g->n_inputs, out, g->n_outputs);
-    return n ? RILL_OK : err_set(err, RILL_NOMEM, "out of memory");
+                                          g->n_inputs + more, out, g->n_outputs + more);
+    return n ? RILL_OK : late_memory(err);
 }
 
 rill_status tgraph_from_late(struct tgraph *ret, struct late_node **ret_node,

@@ -11,7 +11,10 @@
 
 struct late_node; /* what the node runs, by all who run it */
 
-/* m as such a graph: ret has m's inputs, of known sizes, and m's outputs as the file declares them.
+/* m as such a graph: ret has m's inputs, of known sizes, and m's outputs as the file declares them,
+ * or as they are whatever size states have. States of m may have one axis that is a symbol: they
+ * begin with no frames (or with their first value) and may have as many as are reserved; ret has
+ * them as buffers of that size, and one state more, how many frames each of them has.
  * lock is held where anything is made of m's dims. *ret_node is the caller's, as long as ret lives.
  * Refuses what m cannot do whatever comes. */
 rill_status tgraph_from_late(struct tgraph *ret, struct late_node **ret_node,

@@ -3,6 +3,7 @@
 #include "models/onnx/internal.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_letter(char c)
@@ -63,6 +64,59 @@ static int64_t name_times(const char **name)
     return times;
 }
 
+/* The symbol as a size. NULL: no memory, or the scope says what is wrong. */
+static const struct dim *symbol_size(struct reader *r, const char *symbol)
+{
+    const char *size = arena_printf(r->arena, "%s >= 0", symbol);
+    const struct dim *d = dim_symbol(r->dims, symbol);
+    return size && dims_assert(r->dims, size, r->err) == RILL_OK ? d : NULL;
+}
+
+/* One term of a name that is a sum: a number or a symbol. NULL: no memory. */
+static const struct dim *term_size(struct reader *r, const char *name)
+{
+    if (is_digit(name[0]) && !name[strspn(name, "0123456789")])
+        return dim_int(r->dims, strtoll(name, NULL, 10));
+    const char *symbol = symbol_text(r, name);
+    return symbol ? symbol_size(r, symbol) : NULL;
+}
+
+/* "past + 1", "past + sequence": what exporters call a size that is the sum of others. */
+static bool name_is_sum(const char *name)
+{
+    unsigned n = 0;
+    for (const char *at = name;; at += 3, n++) {
+        const char *begin = at;
+        if (is_digit(*at))
+            at += strspn(at, "0123456789");
+        else
+            while (is_letter(*at) || *at == '_' || (at > begin && is_digit(*at)))
+                at++;
+        if (at == begin || at - begin > 60)
+            return false;
+        if (!*at)
+            return n > 0;
+        if (strncmp(at, " + ", 3) != 0)
+            return false;
+    }
+}
+
+static rill_status dim_from_sum(struct reader *r, const char *name, const struct dim **ret)
+{
+    const struct dim *sum = dim_int(r->dims, 0);
+    for (const char *at = name; *at;) {
+        const size_t n = strcspn(at, " ");
+        const char *text = arena_printf(r->arena, "%.*s", (int) n, at);
+        const struct dim *term = text ? term_size(r, text) : NULL;
+        if (!term)
+            return no_memory(r);
+        sum = dim_add(r->dims, sum, term);
+        at += n + (at[n] ? 3 : 0);
+    }
+    *ret = sum;
+    return RILL_OK;
+}
+
 static rill_status dim_from_pb(struct reader *r, const char *what, const Onnxpb__Dimension *pb,
                                const struct dim **ret)
 {
@@ -75,16 +129,17 @@ static rill_status dim_from_pb(struct reader *r, const char *what, const Onnxpb_
     bool named = name[strspn(name, "?_-* ")] && strlen(name) <= 100 && r->symbols.n < SYMBOLS_MAX;
     if (pb->has_dim_value && pb->dim_value >= 0)
         *ret = dim_int(r->dims, pb->dim_value);
+    else if (named && name_is_sum(name))
+        TRY(dim_from_sum(r, name, ret));
     else if (named) {
         int64_t times = name_times(&name);
         const char *symbol = symbol_text(r, name);
         if (!symbol)
             return no_memory(r);
-        *ret = dim_mul_int(r->dims, dim_symbol(r->dims, symbol), times);
-        const char *size = arena_printf(r->arena, "%s >= 0", symbol);
-        if (!size)
+        const struct dim *one = symbol_size(r, symbol);
+        if (!one)
             return no_memory(r);
-        TRY(dims_assert(r->dims, size, r->err));
+        *ret = dim_mul_int(r->dims, one, times);
     } else {
         *ret = dim_fresh(r->dims);
     }

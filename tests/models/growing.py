@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: MIT
+"""`rill run --steps` with caches that grow: decoders give what ONNX Runtime gave (growing/make.py), a constant that grows with
+them and one whose size nothing says.  growing.py RILL FOLDER"""
+import io, os, struct, subprocess, sys, tempfile, zipfile
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+from counted import check, finish
+
+RILL, FOLDER = sys.argv[1:3]
+GROWN = ["--shape", "attention_mask=1,past_sequence_length+1"]
+
+
+def npz(path, name, kind, shape, data):
+    text = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (kind, shape)
+    text += " " * (63 - (10 + len(text)) % 64) + "\n"
+    with zipfile.ZipFile(path, "w") as z:
+        z.writestr(name + ".npy", b"\x93NUMPY\x01\0" + struct.pack("<H", len(text)) + text.encode() + data)
+
+
+def stored(name):
+    with open(os.path.join(FOLDER, name), "rb") as f:
+        return f.read()
+
+
+def run(model, *args):
+    r = subprocess.run([RILL, "run", "--steps", "20", *args, os.path.join(FOLDER, model + ".onnx")], capture_output=True,
+                       text=True, timeout=120)
+    return r.returncode, r.stdout, r.stderr
+
+
+def decoders(folder):
+    tokens, want = os.path.join(folder, "in.npz"), os.path.join(folder, "want.npz")
+    npz(tokens, "input_ids", "<i8", (20, 1, 1), stored("tokens.i64"))
+    for model, more in (("matmul", []), ("attention", []), ("grouped", GROWN)):
+        npz(want, "logits", "<f4", (20, 1, 1, 24), stored(model + ".f32"))
+        args = ["--input", tokens, "--compare", want, "--atol", "4e-6", "--rtol", "0", *more]
+        code, out, why = run(model, "--const", "attention_mask=1", *args)
+        check(code == 0 and "1 passed, 0 failed" in out, f"{model}: {out}{why}")
+        check("4 states found by name" in why and "20 plans" in out, f"{model}: {out}{why}")
+    code, out, why = run("matmul", "--input", tokens, "--compare", want, "--const", "attention_mask=0", "--atol", "4e-6")
+    check(code == 1, f"a mask that hides all: {code} {out}{why}")
+
+
+def refused():
+    for model, args, text in (("matmul", [], "attention_mask' is open, or grows with the states"),
+                              ("matmul", ["--const", "attention_mask=1", "--reserve", "19"], "has grown to 20 frames"),
+                              ("grouped", ["--const", "attention_mask=1"], "as in attention_mask=1,past_sequence_length+1")):
+        code, out, why = run(model, *args)
+        check(code > 1 and text in why, f"{model} {args}: {code} {out}{why}")
+
+
+with tempfile.TemporaryDirectory() as d:
+    decoders(d)
+    refused()
+finish()
