@@ -65,6 +65,7 @@ static double whole_numbers(enum dtype type)
     switch (type) {
     case DTYPE_F32: return 0x1p24;
     case DTYPE_I32: return 0x1p31;
+    case DTYPE_U32: return 0x1p32;
     case DTYPE_I16: return 0x1p15;
     default: return 0;
     }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/positions.h"
 #include "engine/ops/attrs.h"
+#include "pulse/exact.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 
 #define PARTS_MAX 4096   /* of a quotient of floats */
 #define LENGTHS_TRIED 64 /* one by one */
+#define CASES_TRIED 64   /* of comparisons in one expression */
 
 struct walk {
     struct positions *ps;
@@ -581,53 +583,15 @@ static struct position node_position(const struct walk *w, const struct node *n)
     }
 }
 
-#define PLACES_EXACT 8192 /* up to which numbers made of positions are what elements hold */
-
-/* No element is further from 0 while every coordinate and the length is at most PLACES_EXACT. */
-static double size_most(const struct dim *e)
+/* Elements of the node's output hold such numbers: none is rounded or wraps. What was true or false
+ * is 0 or 1. */
+static struct position held(const struct walk *w, const struct node *n, struct position x)
 {
-    const struct dim_parts x = dim_parts(e);
-    double size = x.form == DIM_FORM_SUM || x.form == DIM_FORM_INT ? fabs((double) x.value)
-        : x.form == DIM_FORM_PRODUCT                               ? 1
-                                                                   : 0;
-    if (x.form == DIM_FORM_SYMBOL)
-        return PLACES_EXACT;
-    if (x.form == DIM_FORM_AT_LEAST || x.form == DIM_FORM_EQUAL)
-        return 1;
-    for (unsigned i = 0; i < x.n; i++) {
-        double arg = size_most(x.arg[i]);
-        size = x.form == DIM_FORM_SUM     ? size + fabs((double) x.coef[i]) * arg
-            : x.form == DIM_FORM_PRODUCT  ? size * arg
-            : x.form == DIM_FORM_QUOTIENT ? arg / (double) x.value + 1
-                                          : fmax(size, arg);
-    }
-    return size;
-}
-
-/* What all terms are multiples of, as far as a power of two goes. */
-static double step_of(const struct dim *e)
-{
-    const struct dim_parts x = dim_parts(e);
-    int64_t all = x.form == DIM_FORM_SUM || x.form == DIM_FORM_INT ? x.value : 1;
-    for (unsigned i = 0; x.form == DIM_FORM_SUM && i < x.n; i++)
-        all |= x.coef[i];
-    return all ? (double) (all & -all) : 1;
-}
-
-/* Elements of that type hold such numbers exactly: no product of a position is rounded or wraps. */
-static bool holds(enum dtype type, const struct position *x)
-{
-    double most = type == DTYPE_F32 ? 1 << 24
-        : type == DTYPE_F64         ? 9007199254740992.0
-        : type == DTYPE_I32         ? 2147483647.0
-                                    : INFINITY;
-    return !x->e || x->pair || isinf(most) ||
-        size_most(x->e) / (dtype_is_float(type) ? step_of(x->e) : 1) <= most;
-}
-
-static struct position held(enum dtype type, struct position x)
-{
-    return holds(type, &x) ? x : (struct position) { 0 };
+    bool truth = node_is(n, OP_CAST) && w->g->wires[n->in[0]].fact.type == DTYPE_BOOL;
+    unsigned cases = CASES_TRIED;
+    bool exact = truth || position_exact(w->ps, w->g->wires[n->out[0]].fact.type, &x, &cases);
+    w->ps->inexact = exact || w->ps->inexact ? w->ps->inexact : n;
+    return exact ? x : (struct position) { 0 };
 }
 
 static struct position without_length(const struct positions *ps, struct position x)
@@ -669,8 +633,7 @@ rill_status positions_find(struct positions *ret, const struct graph *g, const s
         const struct node *n = &g->nodes[i];
         if (n->n_out == 1 && n->out[0] != WIRE_NONE && n->n_body == 0 &&
             dims_status(ret->dims, NULL) == RILL_OK)
-            ret->of[n->out[0]] =
-                held(g->wires[n->out[0]].fact.type, without_length(ret, node_position(&w, n)));
+            ret->of[n->out[0]] = held(&w, n, without_length(ret, node_position(&w, n)));
     }
     return RILL_OK;
 }

@@ -21,10 +21,12 @@ struct positions {
     struct dims *dims; /* a scope of its own: what overflows here hurts nothing else */
     struct dims *graph;
     const struct dim *axis[RANK_MAX],
-        *place[2];          /* coordinates, and where two of them are looked at */
-    const struct dim *time; /* the symbol of the stream, in this scope */
-    const struct dim *more; /* frames beyond the lengths that are tried one by one */
-    struct position *of;    /* one per wire of the graph */
+        *place[2];              /* coordinates, and where two of them are looked at */
+    const struct dim *time;     /* the symbol of the stream, in this scope */
+    const struct dim *more;     /* frames beyond the lengths that are tried one by one */
+    struct position *of;        /* one per wire of the graph */
+    const struct node *inexact; /* the first that makes such numbers in a type that does not hold
+                                   them; NULL: none does */
 };
 
 /* ret->of lives in a; the scope is freed by positions_drop. symbol: that of the stream. */

@@ -58,12 +58,19 @@ bool pulser_is_mask(const struct pulser *p, uint32_t w)
 
 static rill_status scores_refuse(const struct pulser *p, const struct node *n, const char *why)
 {
+    const struct node *inexact = p->positions ? p->positions->inexact : NULL;
+    char also[160] = "";
+    if (inexact)
+        snprintf(also, sizeof also,
+                 "; node '%.60s' (%s) computes positions in %s, which does not hold them",
+                 inexact->name, inexact->op->name,
+                 dtype_name(pulser_fact(p, inexact->out[0])->type));
     return op_fail(p->err, RILL_UNSUPPORTED, n,
                    "cannot stream: %s of input 0 with every frame of "
-                   "input 1, both along the time axis; %s",
+                   "input 1, both along the time axis; %s%s",
                    node_is(n, OP_MATMUL) || node_is(n, OP_EINSUM) ? "it multiplies every frame"
                                                                   : "it joins every frame",
-                   why);
+                   why, also);
 }
 
 /* What the scores of node n go through first; NULL: several things. */

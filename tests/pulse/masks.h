@@ -28,6 +28,13 @@ struct written {
         WIDE,
         ROUNDED,
         FAR_PRODUCTS,
+        BYTES, /* positions in i8, groups of 4 in u8, positions in i16 */
+        BYTES_OF_CHUNKS,
+        SHORTS,
+        BYTES_CLIPPED,
+        BYTES_OF_TRUTH, /* 1 - mask in u8 */
+        REMAINDERS_I8,
+        PRODUCTS_I32,
         LENGTHS_OF_128,
         LENGTHS_EVEN,
         ALL
