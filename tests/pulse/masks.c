@@ -107,6 +107,43 @@ static uint32_t in_type(struct gb *b, const struct at *a, const char *to, int64_
     return band(b, i, j, zero, GB(b, "Cast", to, gb_int(b, 3)));
 }
 
+/* Masks of numbers in narrow types. */
+static uint32_t narrow(struct gb *b, const struct written *t, const struct at *a)
+{
+    uint32_t three = gb_int(b, 3), one = gb_int(b, 1), zero = gb_int(b, 0);
+    switch (t->mask) {
+    case BYTES: return in_type(b, a, "to=5", 1);
+    case BYTES_OF_CHUNKS: return in_type(b, a, "to=9", 4);
+    case SHORTS: return in_type(b, a, "to=6", 1);
+    case BYTES_CLIPPED: {
+        uint32_t d = GB(b, "Clip", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, -9), gb_int(b, 9));
+        d = GB(b, "Cast", "to=5", d);
+        return GB(b, "And", "", GB(b, "GreaterOrEqual", "", d, GB(b, "Cast", "to=5", zero)),
+                  GB(b, "LessOrEqual", "", d, GB(b, "Cast", "to=5", three)));
+    }
+    case BYTES_OF_TRUTH: {
+        uint32_t m = int_band(b, a->i, a->j, 3), unsigned_one = GB(b, "Cast", "to=9", one);
+        m = GB(b, "Or", "", m, GB(b, "Equal", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, 5)));
+        m = GB(b, "Sub", "", unsigned_one, GB(b, "Cast", "to=9", m));
+        return GB(b, "Equal", "", m, GB(b, "Cast", "to=9", zero));
+    }
+    case REMAINDERS_I8: {
+        uint32_t seven = gb_int(b, 7), i = GB(b, "Mod", "", a->i, seven),
+                 j = GB(b, "Mod", "", a->j, seven);
+        return GB(b, "And", "", int_band(b, a->i, a->j, 5),
+                  GB(b, "LessOrEqual", "", GB(b, "Cast", "to=5", j), GB(b, "Cast", "to=5", i)));
+    }
+    case PRODUCTS_I32: {
+        uint32_t i = as_i32(b, a->i), j = as_i32(b, a->j), k = as_i32(b, gb_int(b, 31));
+        uint32_t d = GB(b, "Sub", "", GB(b, "Mul", "", GB(b, "Mul", "", i, i), k),
+                        GB(b, "Mul", "", GB(b, "Mul", "", i, j), k));
+        return GB(b, "And", "", int_band(b, a->i, a->j, 5),
+                  GB(b, "GreaterOrEqual", "", d, as_i32(b, zero)));
+    }
+    default: return int_band(b, a->i, a->j, 5);
+    }
+}
+
 /* True where the key is seen. */
 static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
 {
@@ -156,34 +193,6 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
                   GB(b, "LessOrEqual", "", back, t->mask == EVEN ? zero : gb_int(b, -1)));
     }
     case WIDE: return int_band(b, a->i, a->j, 30);
-    case BYTES: return in_type(b, a, "to=5", 1);
-    case BYTES_OF_CHUNKS: return in_type(b, a, "to=9", 4);
-    case SHORTS: return in_type(b, a, "to=6", 1);
-    case BYTES_CLIPPED: {
-        uint32_t d = GB(b, "Clip", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, -9), gb_int(b, 9));
-        d = GB(b, "Cast", "to=5", d);
-        return GB(b, "And", "", GB(b, "GreaterOrEqual", "", d, GB(b, "Cast", "to=5", zero)),
-                  GB(b, "LessOrEqual", "", d, GB(b, "Cast", "to=5", three)));
-    }
-    case BYTES_OF_TRUTH: {
-        uint32_t m = int_band(b, a->i, a->j, 3), unsigned_one = GB(b, "Cast", "to=9", one);
-        m = GB(b, "Or", "", m, GB(b, "Equal", "", GB(b, "Sub", "", a->i, a->j), gb_int(b, 5)));
-        m = GB(b, "Sub", "", unsigned_one, GB(b, "Cast", "to=9", m));
-        return GB(b, "Equal", "", m, GB(b, "Cast", "to=9", zero));
-    }
-    case REMAINDERS_I8: {
-        uint32_t seven = gb_int(b, 7), i = GB(b, "Mod", "", a->i, seven),
-                 j = GB(b, "Mod", "", a->j, seven);
-        return GB(b, "And", "", int_band(b, a->i, a->j, 5),
-                  GB(b, "LessOrEqual", "", GB(b, "Cast", "to=5", j), GB(b, "Cast", "to=5", i)));
-    }
-    case PRODUCTS_I32: {
-        uint32_t i = as_i32(b, a->i), j = as_i32(b, a->j), k = as_i32(b, gb_int(b, 31));
-        uint32_t d = GB(b, "Sub", "", GB(b, "Mul", "", GB(b, "Mul", "", i, i), k),
-                        GB(b, "Mul", "", GB(b, "Mul", "", i, j), k));
-        return GB(b, "And", "", int_band(b, a->i, a->j, 5),
-                  GB(b, "GreaterOrEqual", "", d, as_i32(b, zero)));
-    }
     case ROUNDED: return rounded(b, int_band(b, a->i, a->j, 5));
     case FAR_PRODUCTS: return far_products(b, a);
     case LENGTHS_OF_128:
@@ -194,7 +203,7 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
     case EVERY_3000: return every(b, a, 3000);
     case TWO_REMAINDERS: return GB(b, "And", "", every(b, a, 50), every(b, a, 49));
     case ALL: return GB(b, "LessOrEqual", "", a->j, a->i);
-    default: return int_band(b, a->i, a->j, 5);
+    default: return narrow(b, t, a);
     }
 }
 

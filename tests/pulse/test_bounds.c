@@ -96,15 +96,15 @@ static int64_t spent(const struct layers *l)
 
 static void spent_test(void)
 {
-    const struct layers one = { .layers = 1, .chunk = 509 }, same = { .layers = 64, .chunk = 509 },
-                        wider = { .layers = 64, .chunk = 509, .each = WIDER },
+    const struct layers one = { .layers = 1, .chunk = 509 }, same = { .layers = 16, .chunk = 509 },
+                        wider = { .layers = 16, .chunk = 509, .each = WIDER },
                         nots = { .layers = 1, .nots = 30000, .chunk = 5 },
                         few = { .layers = 1, .nots = 2, .chunk = 5 },
-                        loose = { .layers = 64, .chunk = 512, .each = LOOSER };
+                        loose = { .layers = 24, .chunk = 512, .each = LOOSER };
     int64_t once = spent(&one), not = spent(&few), all = spent(&wider), most = spent(&loose);
     oracle_check(once > 0 && once < 1 << 20, "a mask of a chunk costs %lld", (long long) once);
     oracle_check(spent(&same) == once, "the same mask is looked at more than once");
-    oracle_check(all < MEASURES_MAX / 4, "64 masks cost %lld", (long long) all);
+    oracle_check(all < MEASURES_MAX / 4, "16 masks cost %lld", (long long) all);
     oracle_check(not > 0 && spent(&nots) == not, "Nots cost %lld", (long long) spent(&nots));
     oracle_check(most > MEASURES_MAX / 2 && most <= MEASURES_MAX,
                  "masks of no two queries alike cost %lld", (long long) most);
@@ -142,7 +142,7 @@ int main(void)
     shift_test();
     refused_test("a mask of a chunk", &(struct layers) { .layers = 3, .chunk = 509 }, NULL);
     refused_test("masks that cost too much",
-                 &(struct layers) { .layers = 64, .chunk = 512, .each = LOOSER }, "too many");
+                 &(struct layers) { .layers = 24, .chunk = 512, .each = LOOSER }, "too many");
     refused_test("Nots over positions", &(struct layers) { .layers = 1, .nots = 30000, .chunk = 5 },
                  NULL);
     refused_test("Nots over data",
