@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/tarball.h"
+#include "models/gunzip.h"
 
 #include <string.h>
 
@@ -186,11 +187,15 @@ static void top_folder_strip(struct unpacking *u)
         u->files[i].name += top;
 }
 
+static bool is_gzip(const uint8_t magic[2])
+{
+    return magic[0] == 0x1f && magic[1] == 0x8b;
+}
+
 /* What may come out of an archive: gzip makes at most 1032 bytes of one. */
 static uint64_t bytes_within(const uint8_t magic[2], uint64_t bytes)
 {
-    const bool gzip = magic[0] == 0x1f && magic[1] == 0x8b;
-    return gzip ? (bytes > UINT64_MAX / 1032 ? UINT64_MAX : bytes * 1032) : bytes;
+    return is_gzip(magic) ? (bytes > UINT64_MAX / 1032 ? UINT64_MAX : bytes * 1032) : bytes;
 }
 
 static uint64_t bytes_within_file(const char *path)
@@ -213,20 +218,49 @@ struct source {
     size_t n;
 };
 
-static bool source_open(const struct unpacking *u, const struct source *from)
+static rill_status plain_read(struct unpacking *u, const struct source *from)
 {
-    return archive_read_support_filter_gzip(u->archive) == ARCHIVE_OK &&
-        archive_read_support_format_tar(u->archive) == ARCHIVE_OK &&
+    bool good = archive_read_support_format_tar(u->archive) == ARCHIVE_OK &&
         (from->bytes
              ? archive_read_open_memory(u->archive, from->bytes, from->n)
              : archive_read_open_filename(u->archive, from->path, BLOCK_BYTES)) == ARCHIVE_OK;
+    return good ? entries_read(u) : read_fail(u);
+}
+
+static rill_status gzip_read(struct unpacking *u, const struct source *from)
+{
+    struct gunzip g;
+    const char *why = NULL;
+    rill_status s;
+    if (!gunzip_open(&g, from->path, from->bytes, from->n)) {
+        why = g.raw ? archive_error_string(g.raw) : "out of memory";
+        s = err_set(u->err, RILL_MALFORMED, "the archive cannot be read: %.200s",
+                    why ? why : "it ends early, or is damaged");
+    } else if (archive_read_support_format_tar(u->archive) != ARCHIVE_OK ||
+               archive_read_open(u->archive, &g, NULL, gunzip_read, NULL) != ARCHIVE_OK) {
+        s = read_fail(u);
+    } else if ((s = entries_read(u)) == RILL_OK && (why = gunzip_check(&g))) {
+        s = err_set(u->err, RILL_MALFORMED, "the archive cannot be read: %.200s", why);
+    }
+    gunzip_close(&g);
+    return s;
+}
+
+static bool source_is_gzip(const struct source *from)
+{
+    uint8_t magic[2] = { 0 };
+    if (from->bytes && from->n >= 2)
+        return is_gzip(from->bytes);
+    int fd = from->bytes ? -1 : open(from->path, O_RDONLY | O_CLOEXEC);
+    bool has = fd >= 0 && read(fd, magic, 2) == 2;
+    if (fd >= 0)
+        close(fd);
+    return has && is_gzip(magic);
 }
 
 static rill_status tarball_read(struct unpacking *u, const struct source *from)
 {
-    if (!source_open(u, from))
-        return read_fail(u);
-    TRY(entries_read(u));
+    TRY(source_is_gzip(from) ? gzip_read(u, from) : plain_read(u, from));
     top_folder_strip(u);
     TRY(files_grow(u));
     u->files[u->n] = (struct folder_file) { 0 };

@@ -7,6 +7,7 @@
 
 #define ORDER_MAX 16
 #define NODES_MAX ((uint64_t) 1 << 26)
+#define GRAM_BYTES_MIN 4 /* a digit, a blank, a letter and the end of the line */
 #define LOG_10 2.302585093f
 
 struct making {
@@ -153,20 +154,65 @@ static rill_status ngram_read(struct making *m, const char *line, size_t n, int 
     return node_put(m, word, order, log_prob * LOG_10, backoff * LOG_10);
 }
 
-/* Of "ngram 2=1234". */
+/* Digits at *at, which goes behind them; UINT64_MAX: there are none, or too large a number. */
+static uint64_t number_read(const char **at)
+{
+    uint64_t n = 0;
+    const char *from = *at;
+    for (; **at >= '0' && **at <= '9'; ++*at)
+        n = n > NODES_MAX ? UINT64_MAX / 20 : 10 * n + (uint64_t) (**at - '0');
+    return *at == from || n > NODES_MAX ? UINT64_MAX : n;
+}
+
+static void blanks_pass(const char **at)
+{
+    *at += strspn(*at, " \t");
+}
+
+/* Of "ngram 2=1234", n bytes. */
 static rill_status count_read(const struct making *m, const char *line, size_t n, uint64_t *all)
 {
-    const char *at = memchr(line, '=', n);
-    if (strncmp(line, "ngram ", 6) != 0 || !at)
+    const char *at = line + 6;
+    if (n < 6 || strncmp(line, "ngram ", 6) != 0)
         return wrong(m, "expected 'ngram N=COUNT'");
-    at += 1 + strspn(at + 1, " \t");
-    if (*at < '0' || *at > '9')
+    blanks_pass(&at);
+    uint64_t order = number_read(&at);
+    blanks_pass(&at);
+    if (order < 1 || order > ORDER_MAX || *at++ != '=')
+        return wrong(m, "expected 'ngram N=COUNT', N a number of 1 to 16");
+    blanks_pass(&at);
+    bool has_count = *at >= '0' && *at <= '9';
+    uint64_t count = number_read(&at);
+    if (!has_count || (count != UINT64_MAX && at != line + n))
         return wrong(m, "expected 'ngram N=COUNT', COUNT a whole number");
-    uint64_t count = strtoull(at, NULL, 10); /* the greatest there is where it is greater */
     if (count > NODES_MAX - *all)
         return err_set(m->err, RILL_LIMIT, "lm, line %u: more than 2^26 n-grams", m->line);
     *all += count;
     return RILL_OK;
+}
+
+/* Of "\\2-grams:", n bytes; 0: it is none. */
+static int order_read(const char *line, size_t n)
+{
+    const char *at = line + 1;
+    uint64_t order = *line == '\\' ? number_read(&at) : 0;
+    bool good =
+        order >= 1 && order <= ORDER_MAX && line_is(at, n - (size_t) (at - line), "-grams:");
+    return good ? (int) order : 0;
+}
+
+/* The rest of the file must be long enough for so many, so that it is no file of a few bytes that
+ * memory for many is taken for. */
+static rill_status room_check(const struct making *m, uint64_t n)
+{
+    uint64_t rest = strlen(m->at), most = rest / GRAM_BYTES_MIN + 1;
+    return n <= most
+        ? RILL_OK
+        : err_set(m->err, RILL_MALFORMED,
+                  "lm, line %u: \\data\\ says that %llu n-grams follow, but %llu bytes "
+                  "do, which hold %llu at most",
+                  m->line, (unsigned long long) n, (unsigned long long) rest,
+                  (unsigned long long) most);
 }
 
 /* The lines of counts: room for all. What follows may follow at once, without an empty line. */
@@ -181,6 +227,7 @@ static rill_status counts_read(struct making *m)
         return wrong(m, "expected \\data\\, as in an ARPA file");
     while (*m->at != '\\' && (line = line_next(m, &n)) && n)
         TRY(count_read(m, line, n, &all));
+    TRY(room_check(m, all - 1));
     struct ngram *g = m->g;
     for (g->bits = 4; (uint64_t) 1 << g->bits < 2 * all; g->bits++)
         ;
@@ -210,8 +257,7 @@ rill_status ngram_make(struct ngram *ret, struct arena *a, const struct tokens *
             TRY(ngram_read(&m, line, n, order));
             continue;
         }
-        order = line[0] == '\\' ? atoi(line + 1) : 0;
-        if (order < 1 || order > ORDER_MAX)
+        if (!(order = order_read(line, n)))
             return wrong(&m, "expected \\N-grams: of 1 to 16 words");
     }
     if (!line)

@@ -85,6 +85,7 @@ class Ports(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.daemon = rig.Daemon()
+        cls.addClassCleanup(cls.end)
         os.makedirs(cls.daemon.models, exist_ok=True)
         cls.cases = {}
         for name, (folder, inputs) in cls.MODELS.items():
@@ -97,7 +98,7 @@ class Ports(unittest.TestCase):
         cls.compile("sum", OWN, "-p", "4", to="sum4")
 
     @classmethod
-    def tearDownClass(cls):
+    def end(cls):
         assert cls.daemon.stop() == 0
 
     @classmethod

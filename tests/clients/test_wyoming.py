@@ -71,9 +71,11 @@ class Bridge(unittest.TestCase):
     def setUpClass(cls):
         cls.whole = rig.has_weights()
         cls.daemon = rig.Daemon(models=("silero_v6", "ml_kws_gru_s") if cls.whole else ())
+        cls.addClassCleanup(cls.end)
         cls.path = cls.daemon.dir + "/wyoming"
         cls.bridge = subprocess.Popen([sys.executable, os.path.join(ROOT, "examples/wyoming/bridge.py"), "--uri", "unix://" + cls.path,
                                        "--socket", cls.daemon.socket] + (["--vad", "silero_v6"] if cls.whole else []), stdout=subprocess.PIPE)
+        cls.addClassCleanup(cls.bridge_end)
         cls.bridge.stdout.readline()
         first = Wyoming(cls.path)       # of a daemon that has used none of its models
         first.send("describe")
@@ -81,10 +83,13 @@ class Bridge(unittest.TestCase):
         first.close()
 
     @classmethod
-    def tearDownClass(cls):
+    def bridge_end(cls):
         cls.bridge.terminate()
         cls.bridge.wait()
         cls.bridge.stdout.close()
+
+    @classmethod
+    def end(cls):
         assert cls.daemon.stop() == 0
 
     def meet(self):

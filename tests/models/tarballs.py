@@ -57,7 +57,13 @@ def links(kind, name="w.dat"):
     return [({"name": name, "type": kind, "linkname": "/etc/passwd"}, b""), *plain(("graph.nnef", GRAPH))]
 
 
+def flipped(data, at):
+    return data[:at] + bytes([data[at] ^ 1]) + data[at:][1:]
+
+
 WHOLE = tar(plain(("graph.nnef", GRAPH)))
+ZIPPED, STORED = gzip.compress(WHOLE), gzip.compress(WHOLE, 0)
+SUM = "the checksum or the length at the end of the gzip file is not that of its data"
 BOMB = tar(plain(*((f"{i}.dat", b"") for i in range(5000))))
 BAD = {  # and the words that say why
     "up.tar": (tar(plain(("../graph.nnef", GRAPH))), "'../graph.nnef': not a file beneath"),
@@ -73,6 +79,11 @@ BAD = {  # and the words that say why
     "sparse.tar": (sparse(), "graph.nnef"),
     "cut.tar": (WHOLE[:600], "archive"),
     "cut.tgz": (gzip.compress(WHOLE)[:60], "archive"),
+    "sum.tgz": (flipped(ZIPPED, len(ZIPPED) - 8), SUM),
+    "length.tgz": (flipped(ZIPPED, len(ZIPPED) - 1), SUM),
+    "data.tgz": (flipped(STORED, STORED.index(b"rill_frame")), SUM),
+    "padding.tgz": (flipped(STORED, len(STORED) - 100), SUM),
+    "rest.tgz": (gzip.compress(WHOLE + bytes(20 << 20)), "more than 16 MiB follow the end of the archive"),
     "many.tgz": (gzip.compress(BOMB), "more than 4096 files"),
     "empty.tar": (b"", ""),
     "zeros.tar": (bytes(10240), "graph.nnef"),
@@ -94,6 +105,7 @@ with tempfile.TemporaryDirectory() as root:
         "old.tar.gz": gzip.compress(tar(plain(*files), tarfile.USTAR_FORMAT)),
         "folder.tgz": gzip.compress(tar(plain(*(("net/" + n, d) for n, d in files)))),
         "owner.TAR": tar([({"name": n, "uname": "müller"}, d) for n, d in files]),
+        "padded.tgz": gzip.compress(tar(plain(*files)) + bytes(1 << 20)),
         "x.nnef.tgz": gzip.compress(tar(folder + plain(*files))),
     }.items():
         path = os.path.join(root, name)

@@ -61,6 +61,28 @@ static void counts_are_checked(void)
     arena_drop(&b.arena);
 }
 
+/* A number is a number, and memory is taken for what the text has room for. */
+static void numbers_are_strict(void)
+{
+    struct biased b;
+    biased_make(&b, "<blk>,a,b");
+    size_t before = b.arena.used_bytes;
+    const char *order = "lm, line 2: expected 'ngram N=COUNT', N a number of 1 to 16",
+               *head = "expected \\N-grams: of 1 to 16 words";
+    ngram_refused(&b, "\\data\\\nngram x=3\n" GRAMS, RILL_MALFORMED, order);
+    ngram_refused(&b, "\\data\\\nngram 4294967297=3\n" GRAMS, RILL_MALFORMED, order);
+    ngram_refused(&b, "\\data\\\nngram 1=3 or so\n" GRAMS, RILL_MALFORMED,
+                  "lm, line 2: expected 'ngram N=COUNT', COUNT a whole number");
+    ngram_refused(&b, "\\data\\\nngram 1=1\n\n\\4294967297-grams:\n-1 a\n\\end\\\n", RILL_MALFORMED,
+                  head);
+    ngram_refused(&b, "\\data\\\nngram 1=1\n\n\\1-gramsx\n-1 a\n\\end\\\n", RILL_MALFORMED, head);
+    ngram_refused(
+        &b, "\\data\\\nngram 1=67108863\n" GRAMS, RILL_MALFORMED,
+        "\\data\\ says that 67108863 n-grams follow, but 34 bytes do, which hold 9 at most");
+    CHECK(b.arena.used_bytes < before + 65536, "%zu bytes", b.arena.used_bytes - before);
+    arena_drop(&b.arena);
+}
+
 static void counts_end_at_grams(void)
 {
     struct biased b;
@@ -123,6 +145,7 @@ static void piece_has_its_score(void)
 int main(void)
 {
     counts_are_checked();
+    numbers_are_strict();
     counts_end_at_grams();
     longest_line();
     piece_has_its_score();

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT */
+#include "models/gunzip.h"
+
+#ifdef RILL_HAS_ARCHIVE
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define BLOCK_BYTES ((size_t) 1 << 16)
+#define REST_BYTES_MAX ((size_t) 16 << 20) /* behind the end of an archive */
+#define CRC_POLYNOMIAL 0xedb88320u
+
+static void crc_begin(struct gunzip *g)
+{
+    for (uint32_t i = 0; i < 256; i++) {
+        uint32_t c = i;
+        for (int k = 0; k < 8; k++)
+            c = c >> 1 ^ (c & 1 ? CRC_POLYNOMIAL : 0);
+        g->crc_of[i] = c;
+    }
+    g->crc = UINT32_MAX;
+}
+
+static void crc_add(struct gunzip *g, const uint8_t *x, size_t n)
+{
+    uint32_t c = g->crc;
+    for (size_t i = 0; i < n; i++)
+        c = c >> 8 ^ g->crc_of[(c ^ x[i]) & 255];
+    g->crc = c;
+    g->length += (uint32_t) n;
+}
+
+static uint32_t number_at(const uint8_t *x)
+{
+    return (uint32_t) x[0] | (uint32_t) x[1] << 8 | (uint32_t) x[2] << 16 | (uint32_t) x[3] << 24;
+}
+
+static bool end_read(struct gunzip *g, const char *path, const uint8_t *bytes, size_t n)
+{
+    struct stat st;
+    if (bytes) {
+        if (n >= sizeof g->end)
+            memcpy(g->end, bytes + n - sizeof g->end, sizeof g->end);
+        return n >= sizeof g->end;
+    }
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool good = fd >= 0 && fstat(fd, &st) == 0 && st.st_size >= (off_t) sizeof g->end &&
+        pread(fd, g->end, sizeof g->end, st.st_size - (off_t) sizeof g->end) == sizeof g->end;
+    if (fd >= 0)
+        close(fd);
+    return good;
+}
+
+bool gunzip_open(struct gunzip *ret, const char *path, const uint8_t *bytes, size_t n)
+{
+    struct archive_entry *e;
+    *ret = (struct gunzip) { .raw = archive_read_new() };
+    crc_begin(ret);
+    return ret->raw && end_read(ret, path, bytes, n) &&
+        archive_read_support_filter_gzip(ret->raw) == ARCHIVE_OK &&
+        archive_read_support_format_raw(ret->raw) == ARCHIVE_OK &&
+        (bytes ? archive_read_open_memory(ret->raw, bytes, n)
+               : archive_read_open_filename(ret->raw, path, BLOCK_BYTES)) == ARCHIVE_OK &&
+        archive_read_next_header(ret->raw, &e) == ARCHIVE_OK;
+}
+
+void gunzip_close(struct gunzip *g)
+{
+    archive_read_free(g->raw);
+    g->raw = NULL;
+}
+
+static const char *words_of(struct archive *a)
+{
+    const char *why = archive_error_string(a);
+    return why ? why : "it ends early, or is damaged";
+}
+
+ssize_t gunzip_read(struct archive *to, void *data, const void **ret)
+{
+    struct gunzip *g = data;
+    size_t n = 0;
+    la_int64_t at;
+    int got = archive_read_data_block(g->raw, ret, &n, &at);
+    if (got == ARCHIVE_EOF) {
+        g->is_whole = true;
+        return 0;
+    }
+    if (got != ARCHIVE_OK) {
+        archive_set_error(to, archive_errno(g->raw), "%s", words_of(g->raw));
+        return ARCHIVE_FATAL;
+    }
+    crc_add(g, *ret, n);
+    return (ssize_t) n;
+}
+
+const char *gunzip_check(struct gunzip *g)
+{
+    const void *block;
+    size_t rest = 0;
+    while (!g->is_whole) {
+        ssize_t n = gunzip_read(g->raw, g, &block);
+        if (n < 0)
+            return words_of(g->raw);
+        rest += (size_t) n;
+        if (rest > REST_BYTES_MAX)
+            return "more than 16 MiB follow the end of the archive";
+    }
+    if (~g->crc != number_at(g->end) || g->length != number_at(g->end + 4))
+        return "the checksum or the length at the end of the gzip file is not that of its data: it "
+               "is damaged, or something follows it";
+    return NULL;
+}
+#else
+bool gunzip_open(struct gunzip *ret, const char *path, const uint8_t *bytes, size_t n)
+{
+    (void) path, (void) bytes, (void) n;
+    *ret = (struct gunzip) { 0 };
+    return false;
+}
+
+void gunzip_close(struct gunzip *g)
+{
+    (void) g;
+}
+
+ssize_t gunzip_read(struct archive *to, void *data, const void **ret)
+{
+    (void) to, (void) data, (void) ret;
+    return -1;
+}
+
+const char *gunzip_check(struct gunzip *g)
+{
+    (void) g;
+    return "this library was built without libarchive";
+}
+#endif
