@@ -2,6 +2,7 @@
 /* Flows: delays, histories, masks, padding and windows of a streaming wire. */
 #include "engine/ops/clock.h"
 #include "pulse/ints.h"
+#include "pulse/lengths.h"
 #include "pulse/pulser.h"
 
 #include <string.h>
@@ -111,65 +112,29 @@ rill_status flow_delay(struct pulser *p, const char *name, struct flow *f, int64
 
 /* ---- the end of the sequence ---- */
 
-#define SAMPLED 2048
-
-struct early {
-    int64_t least, most;
-};
-
-/* After input frames 0..s-1 the wire has had s/hop frames, of which length(s) + delay belong to it
- * or come before it: by how many it is ahead of what it has. That is most when a frame has just
- * come, and least just before one comes; it is looked at for SAMPLED frames from the first-th on.
- * Lengths of which no whole sequence can be made have no say. */
-static bool frames_early(const struct pulser *p, const struct stream_fact *s, int64_t first,
-                         struct early *ret)
+/* After input frames 0..t-1 the wire has had t/hop frames, of which length(t) + delay belong to it
+ * or come before it: by how many it is ahead of what it has, at most, whatever t. Lengths of which
+ * no whole sequence can be made have no say. False: it gets ahead without a bound, or falls behind,
+ * or that is not known. */
+static bool frames_early(const struct pulser *p, const struct stream_fact *s, int64_t *ret)
 {
-    *ret = (struct early) { INT64_MAX, INT64_MIN };
-    for (int64_t i = 0; i < 2 * SAMPLED; i++) {
-        int64_t at = ((first + i / 2) * s->hop_num + s->hop_den - 1) / s->hop_den - i % 2, length,
-                early;
-        if (at < 0 || !dim_eval(s->length, p->symbol, at, &length))
-            continue;
-        early = at * s->hop_den / s->hop_num - length - s->delay;
-        ret->least = early < ret->least ? early : ret->least;
-        ret->most = early > ret->most ? early : ret->most;
-    }
-    return ret->least <= ret->most;
-}
-
-#define LENGTHS_TRIED 65536
-
-/* Looked at for LENGTHS_TRIED lengths at the start and far on; assertions say which there are. */
-static bool dim_span(const struct pulser *p, const struct dim *d, bool one, int64_t *ret_least,
-                     int64_t *ret_most)
-{
-    bool any = dim_is_const(d);
-    int64_t v, least = any ? dim_value(d) : INT64_MAX, most = any ? dim_value(d) : INT64_MIN;
-    for (int64_t i = 0; !dim_is_const(d) && i < 2 * LENGTHS_TRIED; i++) {
-        int64_t at = i < LENGTHS_TRIED ? i : 1000003 + i;
-        if (!dims_allow(p->dst->dims, p->symbol, at) || !dim_eval(d, p->symbol, at, &v))
-            continue;
-        any = true;
-        least = v < least ? v : least;
-        most = larger(most, v);
-        if (one && least != most)
-            break;
-    }
-    *ret_least = least;
-    *ret_most = most;
-    return any;
-}
-
-bool pulser_dim_range(const struct pulser *p, const struct dim *d, int64_t *ret_least,
-                      int64_t *ret_most)
-{
-    return dim_span(p, d, false, ret_least, ret_most);
+    struct dims *ds = p->dst->dims;
+    const struct dim *had = dim_div_int(ds, dim_mul_int(ds, p->symbol, s->hop_den), s->hop_num);
+    const struct dim *both[2] = { had, s->length };
+    struct lengths l;
+    int64_t come, length;
+    bool known = lengths_decide(p, both, 2, 0, true, &l) && l.rise[0] == l.rise[1];
+    *ret = INT64_MIN;
+    for (int64_t t = 0; known && t < l.end; t++)
+        if (dim_eval(had, p->symbol, t, &come) && dim_eval(s->length, p->symbol, t, &length))
+            *ret = larger(*ret, come - length - s->delay);
+    return *ret > INT64_MIN;
 }
 
 bool pulser_dim_value(const struct pulser *p, const struct dim *d, int64_t *ret)
 {
     int64_t least, most;
-    if (!dim_span(p, d, true, &least, &most) || least != most)
+    if (!lengths_range(p, d, &least, &most) || least != most)
         return false;
     *ret = least;
     return true;
@@ -177,9 +142,8 @@ bool pulser_dim_value(const struct pulser *p, const struct dim *d, int64_t *ret)
 
 rill_status flow_resolve(struct pulser *p, const struct node *n, struct flow *f)
 {
-    struct early near, far;
-    bool known = frames_early(p, &f->sf, 0, &near) && frames_early(p, &f->sf, 500009, &far);
-    if (!known || far.most > near.most || far.least < near.least) {
+    int64_t early;
+    if (!frames_early(p, &f->sf, &early)) {
         char length[128];
         dim_print(f->sf.length, length, sizeof length);
         return op_fail(p->err, RILL_UNSUPPORTED, n,
@@ -187,7 +151,7 @@ rill_status flow_resolve(struct pulser *p, const struct node *n, struct flow *f)
                        "the stream at %lld frames in %lld",
                        length, (long long) f->sf.hop_den, (long long) f->sf.hop_num);
     }
-    return flow_delay(p, n->name, f, near.most > 0 ? near.most : 0);
+    return flow_delay(p, n->name, f, larger(early, 0));
 }
 
 /* ---- padding and masks ---- */
@@ -367,16 +331,18 @@ static bool same_rate(const struct stream_fact *a, const struct stream_fact *b)
     return a->pulse == b->pulse && a->hop_num * b->hop_den == b->hop_num * a->hop_den;
 }
 
-/* Equal for all lengths of the stream that are looked at and of which there is a sequence. */
+/* Equal for all lengths of the stream of which there is a sequence. */
 static bool same_length(const struct pulser *p, const struct dim *a, const struct dim *b)
 {
+    const struct dim *both[2] = { a, b };
+    struct lengths l = { 0 };
     int64_t x, y;
-    for (int64_t i = 0; a != b && i < 2 * SAMPLED; i++) {
-        int64_t at = i < SAMPLED ? i : 500009 + i;
+    if (a != b && !lengths_decide(p, both, 2, 0, false, &l))
+        return false;
+    for (int64_t at = 0; a != b && at < l.end; at++)
         if (dims_allow(p->dst->dims, p->symbol, at) && dim_eval(a, p->symbol, at, &x) &&
             dim_eval(b, p->symbol, at, &y) && x >= 0 && y >= 0 && x != y)
             return false;
-    }
     return true;
 }
 

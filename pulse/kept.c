@@ -4,6 +4,7 @@
  * that they are there. */
 #include "engine/ops/clock.h"
 #include "pulse/ints.h"
+#include "pulse/lengths.h"
 #include "pulse/pulser.h"
 
 #define FRAMES_KEPT_MAX 65536
@@ -35,8 +36,11 @@ static rill_status first_emit(struct pulser *p, const struct node *n, const stru
 /* Whether a stream that has any frames may have too few there. */
 static bool may_lack(const struct pulser *p, const struct flow *f, int64_t end)
 {
-    int64_t v, tried = (end + 8) * f->sf.hop_num / f->sf.hop_den + 64;
-    for (int64_t at = 1; at < tried; at++)
+    struct lengths l;
+    int64_t v;
+    if (!lengths_decide(p, &f->sf.length, 1, end, false, &l))
+        return true;
+    for (int64_t at = 1; at < l.end; at++)
         if (dims_allow(p->dst->dims, p->symbol, at) && dim_eval(f->sf.length, p->symbol, at, &v) &&
             v < end)
             return true;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* What rules look at and emit with: facts, nodes, the clock, outputs that stream. */
+#include "engine/base/dim_even.h"
 #include "engine/ops/clock.h"
 #include "pulse/ints.h"
 #include "pulse/pulser.h"
@@ -296,24 +297,17 @@ rill_status pulser_refuse_shapes(const struct pulser *p, const struct node *n, c
     return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: from %s to %s %s", from, to, why);
 }
 
-#define GROWTH_STEP ((int64_t) 4096 * 81 * 25 * 7)
-
-/* Clamps at 0 and the like are long past at the lengths looked at. */
 bool pulser_growth(const struct pulser *p, const struct dim *length, int64_t *ret_num,
                    int64_t *ret_den)
 {
-    int64_t at[3], a;
+    struct dim_even e;
     if (dim_slope(length, p->symbol, ret_num, ret_den))
         return *ret_num >= 1;
-    for (int64_t i = 0; i < 3; i++)
-        if (!dim_eval(length, p->symbol, (i + 8) * GROWTH_STEP, &at[i]))
-            return false;
-    a = at[1] - at[0];
-    if (a < 1 || at[2] - at[1] != a)
+    if (!dim_even(length, p->symbol, &e) || e.rise < 1)
         return false;
-    a = gcd(a, GROWTH_STEP);
-    *ret_num = (at[1] - at[0]) / a;
-    *ret_den = GROWTH_STEP / a;
+    int64_t a = gcd(e.rise, e.period);
+    *ret_num = e.rise / a;
+    *ret_den = e.period / a;
     return true;
 }
 

@@ -204,9 +204,6 @@ rill_status flow_delay(struct pulser *p, const char *name, struct flow *f, int64
 /* The one value that the expression has for all lengths that the assertions allow; false where it
  * has several. */
 bool pulser_dim_value(const struct pulser *p, const struct dim *d, int64_t *ret);
-/* Its least and its largest value; false: it has none. */
-bool pulser_dim_range(const struct pulser *p, const struct dim *d, int64_t *ret_least,
-                      int64_t *ret_most);
 
 /* Late enough that whether a frame lies before the end is known when it comes. */
 rill_status flow_resolve(struct pulser *p, const struct node *n, struct flow *f);

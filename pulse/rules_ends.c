@@ -3,6 +3,7 @@
 #include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
 #include "pulse/ints.h"
+#include "pulse/lengths.h"
 #include "pulse/off_axis.h"
 #include "pulse/rules.h"
 
@@ -49,11 +50,19 @@ static rill_status pad_before(struct pulser *p, const struct node *n, int axis, 
 static rill_status pad_after(struct pulser *p, const struct node *n, int axis, int time,
                              const struct dim *d, int64_t *ret_least, int64_t *ret_most)
 {
-    if (axis == time && pulser_dim_range(p, d, ret_least, ret_most))
+    char text[128];
+    if (axis != time) {
+        TRY(pad_before(p, n, axis, time, d, ret_most));
+        *ret_least = *ret_most;
         return RILL_OK;
-    TRY(pad_before(p, n, axis, time, d, ret_most));
-    *ret_least = *ret_most;
-    return RILL_OK;
+    }
+    if (lengths_range(p, d, ret_least, ret_most))
+        return RILL_OK;
+    dim_print(d, text, sizeof text);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: it pads axis %d, the time axis, by %s behind, which has no "
+                   "bound that is known for all lengths of the sequence",
+                   axis, text);
 }
 
 static rill_status pads_read(struct pulser *p, const struct node *n, int time, struct pads *ret)
@@ -177,10 +186,14 @@ static bool all_zero(const struct pulser *p, uint32_t w)
 
 /* Whether there is a frame of the stream behind heads that the sequence is too short for. */
 static bool head_fits(const struct pulser *p, const struct dim *head, const struct dim *stream,
-                      int64_t most, int64_t tried)
+                      int64_t most)
 {
+    const struct dim *both[2] = { head, stream };
+    struct lengths l;
     int64_t h, s;
-    for (int64_t at = 0; at < tried; at++)
+    if (!lengths_decide(p, both, 2, most, false, &l))
+        return false;
+    for (int64_t at = 0; at < l.end; at++)
         if (dims_allow(p->dst->dims, p->symbol, at) && dim_eval(head, p->symbol, at, &h) &&
             dim_eval(stream, p->symbol, at, &s) && h != most && s != 0)
             return false;
@@ -195,11 +208,10 @@ static rill_status heads_check(struct pulser *p, const struct node *n, unsigned 
     for (unsigned i = 0; i < n->n_in; i++) {
         if (n->in[i] == WIRE_NONE || !p->kept[n->in[i]].inputs)
             continue;
-        int64_t most = dim_value(pulser_dst_fact(p, p->map[n->in[i]])->shape[axis]),
-                tried = (most + 64) * s->hop_num / s->hop_den + 64;
+        int64_t most = dim_value(pulser_dst_fact(p, p->map[n->in[i]])->shape[axis]);
         bool last = i + 1 == k && k + 1 == n->n_in;
         if (!head_fits(p, pulser_fact(p, n->in[i])->shape[axis],
-                       last ? s->length : dim_int(p->dst->dims, 1), most, tried))
+                       last ? s->length : dim_int(p->dst->dims, 1), most))
             return op_fail(p->err, RILL_UNSUPPORTED, n,
                            "cannot stream: input %u is %lld frames of a sequence that may have "
                            "fewer; assert a least length",

@@ -3,6 +3,7 @@
  * CumSum. */
 #include "engine/ops/attrs.h"
 #include "pulse/ints.h"
+#include "pulse/lengths.h"
 #include "pulse/positions.h"
 #include "pulse/off_axis.h"
 #include "pulse/rules.h"
@@ -47,26 +48,53 @@ static bool indices_even(const struct pulser *p, uint32_t w, struct even *ret)
 
 #define LENGTHS_TRIED 4096
 
+static rill_status picks_outside(const struct pulser *p, const struct node *n, const struct flow *f,
+                                 int64_t index, int64_t size)
+{
+    char text[128];
+    dim_print(f->sf.length, text, sizeof text);
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: it picks frame %lld of a sequence of %s = %lld frames; "
+                   "assert lengths of which it does not",
+                   (long long) index, text, (long long) size);
+}
+
+/* Of how many lengths it has to be seen that indices, which grow by `down` every `up` of them, are
+ * inside the sequence: then they are in all. */
+static rill_status picks_lengths(const struct pulser *p, const struct node *n, const struct flow *f,
+                                 int64_t up, int64_t down, int64_t margin, int64_t *ret_end)
+{
+    const struct dim *both[2] = { pulser_stream(p, n->in[1])->length, f->sf.length };
+    struct lengths l;
+    int64_t picked, frames, times;
+    bool known = lengths_decide(p, both, 2, margin, false, &l) && l.rise[0] >= 0;
+    times = known ? up / gcd(l.rise[0], up) : 1;
+    if (known && times <= TABLE_MAX &&
+        !__builtin_mul_overflow(l.rise[0] * times / up, down, &picked) &&
+        !__builtin_mul_overflow(l.rise[1], times, &frames) && picked <= frames) {
+        *ret_end = l.end + (times - 1) * l.period;
+        return RILL_OK;
+    }
+    return op_fail(p->err, RILL_UNSUPPORTED, n,
+                   "cannot stream: whether its indices lie within the sequence is not known for "
+                   "all its lengths, or they do not");
+}
+
 /* Lengths of the sequence of which the indices, the largest of frame t being top + step*t, name
- * frames that are none; looked at for the first ones and some far on. */
+ * frames that are none. */
 static rill_status frames_inside(const struct pulser *p, const struct node *n, const struct flow *f,
                                  int64_t top, int64_t step)
 {
     const struct dim *frames = pulser_stream(p, n->in[1])->length;
-    char text[128];
-    for (int64_t i = 0; i < 2 * LENGTHS_TRIED; i++) {
-        int64_t at = i < LENGTHS_TRIED ? i : 1000003 + i, count, size, last;
+    int64_t end, count, size, last;
+    TRY(picks_lengths(p, n, f, 1, step, 0, &end));
+    for (int64_t at = 0; at < end; at++) {
         if (!dims_allow(p->dst->dims, p->symbol, at) || !dim_eval(frames, p->symbol, at, &count) ||
             !dim_eval(f->sf.length, p->symbol, at, &size) || count < 1 || size < 0)
             continue;
-        if (!__builtin_mul_overflow(step, count - 1, &last) &&
-            !__builtin_add_overflow(last, top, &last) && last < size)
-            continue;
-        dim_print(f->sf.length, text, sizeof text);
-        return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: it picks frame %lld of a sequence of %s = %lld frames; "
-                       "assert lengths of which it does not",
-                       (long long) last, text, (long long) size);
+        if (__builtin_mul_overflow(step, count - 1, &last) ||
+            __builtin_add_overflow(last, top, &last) || last >= size)
+            return picks_outside(p, n, f, last, size);
     }
     return RILL_OK;
 }
@@ -216,19 +244,16 @@ static bool table_of(const struct pulser *p, const struct node *n, const struct 
 static rill_status table_inside(const struct pulser *p, const struct node *n, const struct flow *f,
                                 const struct table *t)
 {
-    int64_t count, size;
-    for (int64_t i = 0; i < 2 * LENGTHS_TRIED; i++) {
-        int64_t at = i < LENGTHS_TRIED ? i : 1000003 + i;
+    int64_t count, size, end;
+    TRY(picks_lengths(p, n, f, t->up, t->down, t->up, &end));
+    for (int64_t at = 0; at < end; at++) {
         if (!dims_allow(p->dst->dims, p->symbol, at) ||
             !dim_eval(pulser_stream(p, n->in[1])->length, p->symbol, at, &count) ||
             !dim_eval(f->sf.length, p->symbol, at, &size))
             continue;
         for (int64_t k = count - 1; k >= 0 && k >= count - t->up; k--)
             if (table_index(t, k) >= size)
-                return op_fail(p->err, RILL_UNSUPPORTED, n,
-                               "cannot stream: it picks frame %lld of a sequence of %lld; assert "
-                               "lengths of which it does not",
-                               (long long) table_index(t, k), (long long) size);
+                return picks_outside(p, n, f, table_index(t, k), size);
     }
     return RILL_OK;
 }

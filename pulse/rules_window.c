@@ -3,6 +3,7 @@
 #include "engine/ops/attrs.h"
 #include "engine/ops/clock.h"
 #include "pulse/ints.h"
+#include "pulse/lengths.h"
 #include "pulse/off_axis.h"
 #include "pulse/rules.h"
 
@@ -316,18 +317,17 @@ static rill_status slice_frames(struct pulser *p, const struct node *n, struct f
                       dim_is_const(past) && dim_value(past) < step ? 0 : after);
 }
 
-#define LENGTHS_LOOKED ((int64_t) 1 << 22)
-
 /* Whether those are frames first..first + k of a sequence of that length, or those of them that it
  * has, whatever the length. */
 static bool slice_is_head(const struct pulser *p, const struct flow *f, const struct dim *out,
                           int64_t first, int64_t k)
 {
-    int64_t have, length, end, seen = 0;
-    if (__builtin_mul_overflow(4 * (first + k) + 64, f->sf.hop_num, &end))
+    const struct dim *both[2] = { out, f->sf.length };
+    struct lengths l;
+    int64_t have, length, seen = 0;
+    if (!lengths_decide(p, both, 2, first + k, false, &l))
         return false;
-    end = end / f->sf.hop_den + 64;
-    for (int64_t t = 0; t < end && t < LENGTHS_LOOKED; t++) {
+    for (int64_t t = 0; t < l.end; t++) {
         if (!dims_allow(p->dst->dims, p->symbol, t) || !dim_eval(out, p->symbol, t, &have) ||
             !dim_eval(f->sf.length, p->symbol, t, &length))
             continue;
@@ -350,7 +350,7 @@ static bool slice_keeps(const struct pulser *p, const struct node *n, int64_t at
     int64_t least, k, first;
     if ((steps && !dim_is(dim_at(q, steps, at), 1)) || !dim_is_const(start) ||
         dim_value(start) < 0 || pulser_growth(p, out, &least, &k) ||
-        !pulser_dim_range(p, out, &least, &k) || k < 1)
+        !lengths_range(p, out, &least, &k) || k < 1)
         return false;
     first = dim_value(start);
     if (first > INT32_MAX || k > INT32_MAX || !slice_is_head(p, f, out, first, k))

@@ -2,6 +2,7 @@
 #include "pulse/sections.h"
 #include "engine/ops/attrs.h"
 #include "pulse/axes.h"
+#include "pulse/lengths.h"
 #include "pulse/places.h"
 #include "pulse/shifts.h"
 #include "pulse/tracks.h"
@@ -258,10 +259,15 @@ static void keys_find(const struct pulser *p, struct sections *s)
 /* Whether there are as many keys as queries, so that each query has that of its own frame. */
 static bool keys_enough(const struct pulser *p, uint32_t w, int query, int key)
 {
-    const struct dim *q = pulser_fact(p, w)->shape[query], *k = pulser_fact(p, w)->shape[key];
-    int64_t a, b, tried = q == k;
-    for (int64_t s = 1; q != k && s < 4096; s++) {
-        if (!dim_eval(q, p->symbol, s, &a) || !dim_eval(k, p->symbol, s, &b))
+    const struct dim *both[2] = { pulser_fact(p, w)->shape[query], pulser_fact(p, w)->shape[key] };
+    struct lengths l;
+    int64_t a, b, tried = 0;
+    if (both[0] == both[1])
+        return true;
+    if (!lengths_decide(p, both, 2, 0, true, &l))
+        return false;
+    for (int64_t s = 1; s < l.end; s++) {
+        if (!dim_eval(both[0], p->symbol, s, &a) || !dim_eval(both[1], p->symbol, s, &b))
             continue; /* no such sequence runs */
         tried++;
         if (a > b)

@@ -2,7 +2,7 @@
 /* Random expressions against brute force: an expression is made twice, as a tree of its own that is
  * evaluated naively, and by the makers; then values, substitution, slope and the printed form must
  * agree. */
-#include "engine/base/dim.h"
+#include "engine/base/dim_even.h"
 #include "tests/check.h"
 
 #include <string.h>
@@ -432,6 +432,51 @@ static void test_symbols(void)
     dims_free(ds);
 }
 
+/* ---- in the long run ---- */
+
+static void even_check(const struct dims *ds, const struct dim *x, const struct dim *const *d)
+{
+    struct dim_even e[2];
+    int64_t v[4];
+    if (!dims_even(ds, x, d, 2, 3, e))
+        return;
+    for (int64_t at = e->from; at < e->from + 3 * e->period + 50; at++) {
+        int64_t next = at + e->period;
+        CHECK(dims_allow(ds, x, at) == dims_allow(ds, x, next), "%lld", (long long) at);
+        for (int k = 0; k < 2; k++) {
+            bool here = dim_eval(d[k], x, at, &v[k]), there = dim_eval(d[k], x, next, &v[2 + k]);
+            CHECK(here == there && (!here || v[2 + k] - v[k] == e[k].rise), "%s at %lld",
+                  text(d[k]), (long long) at);
+            if (!here)
+                return;
+        }
+        int64_t now = v[0] - v[1], then = v[2] - v[3];
+        CHECK(now == then || ((now > 3) == (then > 3) && (now < -3) == (then < -3) && now != 0),
+              "%s against %s at %lld", text(d[0]), text(d[1]), (long long) at);
+    }
+}
+
+static void test_even(void)
+{
+    enum { ALL = 3000 };
+    unsigned found = 0;
+    for (int i = 0; i < ALL; i++) {
+        struct dims *ds = dims_new();
+        const struct dim *x = dim_symbol(ds, "S"), *sym[N_SYM] = { x, x, x }, *d[2];
+        struct dim_even e;
+        dims_assert(ds, i % 3 ? "S >= 0" : "S % 4 == 1", NULL);
+        for (int k = 0; k < 2; k++) {
+            n_pool = 0;
+            d[k] = tree_dim(ds, tree_random(1 + rnd(4)), sym);
+            found += dim_even(d[k], x, &e);
+        }
+        if (dims_status(ds, NULL) == RILL_OK)
+            even_check(ds, x, d);
+        dims_free(ds);
+    }
+    CHECK(found > ALL, "%u of %d are even", found, 2 * ALL);
+}
+
 int main(void)
 {
     test_random(-7, (const char *const[]) { NULL });
@@ -446,5 +491,6 @@ int main(void)
     test_solve_random();
     test_equations();
     test_carry();
+    test_even();
     return check_done();
 }

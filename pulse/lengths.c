@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/lengths.h"
+#include "engine/base/dim_even.h"
+#include "pulse/ints.h"
+
+bool lengths_decide(const struct pulser *p, const struct dim *const *d, unsigned n, int64_t margin,
+                    bool any, struct lengths *ret)
+{
+    const struct dim *list[SIZES_MAX + 1] = { dim_int(p->src->dims, 0) };
+    struct dim_even e[SIZES_MAX + 1];
+    for (unsigned i = 0; i < n; i++)
+        list[i + 1] = d[i];
+    if (!p->symbol || n > SIZES_MAX ||
+        !dims_even(any ? NULL : p->src->dims, p->symbol, list, n + 1, margin, e))
+        return false;
+    *ret = (struct lengths) { .end = e[0].from + e[0].period, .period = e[0].period };
+    for (unsigned i = 0; i < n; i++)
+        ret->rise[i] = e[i + 1].rise;
+    return true;
+}
+
+bool lengths_range(const struct pulser *p, const struct dim *d, int64_t *ret_least,
+                   int64_t *ret_most)
+{
+    struct lengths l;
+    int64_t v, least = INT64_MAX, most = INT64_MIN;
+    if (dim_is_const(d)) {
+        *ret_least = *ret_most = dim_value(d);
+        return true;
+    }
+    if (!lengths_decide(p, &d, 1, 0, false, &l) || l.rise[0] != 0)
+        return false;
+    for (int64_t at = 0; at < l.end; at++) {
+        if (!dims_allow(p->src->dims, p->symbol, at) || !dim_eval(d, p->symbol, at, &v))
+            continue;
+        least = v < least ? v : least;
+        most = larger(most, v);
+    }
+    *ret_least = least;
+    *ret_most = most;
+    return least <= most;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT */
+/* lengths.h - what holds for every length of the stream.
+ *
+ * Sizes are expressions of the length which grow evenly in the long run (engine/base/dim_even.h).
+ * What is asked of them holds for all lengths if it holds for those below some end. */
+#ifndef RILL_PULSE_LENGTHS_H
+#define RILL_PULSE_LENGTHS_H
+#include "pulse/pulser.h"
+
+#define SIZES_MAX 3
+
+struct lengths {
+    int64_t end, period, rise[SIZES_MAX]; /* what each size grows by every period */
+};
+
+/* Of sizes d[0..n), compared with each other and with numbers up to `margin`: whatever holds for
+ * the lengths 0..end - 1 that dims_allow allows, or for all of them where `any`, holds for every
+ * such length. False: not known. */
+bool lengths_decide(const struct pulser *p, const struct dim *const *d, unsigned n, int64_t margin,
+                    bool any, struct lengths *ret);
+
+/* The least and the largest value over all lengths that are allowed; false where it has none, or no
+ * bound. */
+bool lengths_range(const struct pulser *p, const struct dim *d, int64_t *ret_least,
+                   int64_t *ret_most);
+#endif

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/* Sizes that are others at a few single lengths, far from those that anybody would try: what
+ * streams obeys the law there too, and what cannot is refused. */
+#include "tests/pulse/oracle.h"
+
+#include <string.h>
+
+enum { AT = 100000, WIDTH = 3 };
+
+/* 0, but 1, 2, .. WIDTH, .. 1 where the length is near `at`. */
+static uint32_t bump(struct gb *b, uint32_t t, int64_t at)
+{
+    uint32_t n = gb_ints(b, at);
+    uint32_t far = GB(b, "Max", "", GB(b, "Sub", "", t, n), GB(b, "Sub", "", n, t));
+    return GB(b, "Max", "", gb_ints(b, 0), GB(b, "Sub", "", gb_ints(b, WIDTH), far));
+}
+
+static uint32_t input(struct gb *b, uint32_t *ret_length)
+{
+    uint32_t x = gb_input(b, "x", 2, 1, GB_TIME);
+    *ret_length = GB(b, "Slice", "", GB(b, "Shape", "", x), gb_ints(b, 1), gb_ints(b, 2));
+    return x;
+}
+
+static uint32_t shorter(struct gb *b, uint32_t x, uint32_t t, uint32_t by)
+{
+    return GB(b, "Slice", "", x, gb_ints(b, 0), GB(b, "Sub", "", t, by), gb_ints(b, 1));
+}
+
+static void padded(struct gb *b, const void *ctx)
+{
+    uint32_t t, x = input(b, &t);
+    (void) ctx;
+    gb_output(b,
+              GB(b, "Pad", "", x, GB(b, "Concat", "axis=0", gb_ints(b, 0, 0, 0), bump(b, t, AT))));
+}
+
+static void cut(struct gb *b, const void *ctx)
+{
+    uint32_t t, x = input(b, &t);
+    (void) ctx;
+    gb_output(b, shorter(b, x, t, bump(b, t, AT)));
+}
+
+/* Windows over what is padded and cut again. */
+static void windowed(struct gb *b, const void *ctx)
+{
+    uint32_t t, x = input(b, &t), more = bump(b, t, AT);
+    (void) ctx;
+    x = GB(b, "Pad", "", x, GB(b, "Concat", "axis=0", gb_ints(b, 0, 1, 0), more));
+    x = GB(b, "Unsqueeze", "", x, gb_ints(b, 0));
+    gb_output(b, GB(b, "Conv", "pads=1,1", x, gb_weights(b, 3, 1, 1, 3)));
+}
+
+/* Added to what is as long but for a few lengths. */
+static void joined(struct gb *b, const void *ctx)
+{
+    uint32_t t, x = input(b, &t);
+    (void) ctx;
+    gb_output(b, GB(b, "Add", "", x, shorter(b, x, t, bump(b, t, AT))));
+}
+
+/* The first four frames, or fewer, in front. */
+static void head(struct gb *b, const void *ctx)
+{
+    uint32_t t, x = input(b, &t), end = GB(b, "Sub", "", gb_ints(b, 4), bump(b, t, AT / 100));
+    (void) ctx;
+    uint32_t first = GB(b, "Slice", "", x, gb_ints(b, 0), end, gb_ints(b, 1));
+    gb_output(b, GB(b, "Add", "", x, GB(b, "ReduceSum", "", first, gb_ints(b, 1))));
+}
+
+static void picked(struct gb *b, const void *ctx)
+{
+    uint32_t t, x = input(b, &t), end = GB(b, "Squeeze", "", t, gb_ints(b, 0));
+    uint32_t i = GB(b, "Range", "", gb_int(b, 0), end, gb_int(b, 1));
+    if (ctx) /* in pairs, of which the last is the first of the next */
+        i = GB(b, "Add", "", i, GB(b, "Mod", "", i, gb_int(b, 2)));
+    x = GB(b, "Pad", "", x, gb_ints(b, 0, 0, 0, 1));
+    gb_output(b, GB(b, "Gather", "axis=1", shorter(b, x, t, bump(b, t, AT)), i));
+}
+
+static const struct oracle_case cases[] = {
+    { "frames behind", padded, NULL, { NULL } },
+    { "frames cut off", cut, NULL, { NULL } },
+    { "windows over frames behind", windowed, NULL, { NULL } },
+    { "added", joined, NULL, { "(Add)", "single lengths" } },
+    { "the first frames", head, NULL, { "(ReduceSum)", "global" } },
+    { "picked", picked, NULL, { "(Gather)", "picks frame 99997" } },
+    { "picked by a table", picked, "", { "(Gather)", "picks frame" } },
+};
+
+int main(void)
+{
+    static const int pulses[] = { 4000, -1 }, lengths[] = { 6, AT - 1, AT, AT + 2, -1 };
+    const struct oracle_trial trial = { pulses, lengths, .cuts = 1, .whole_least = 3 };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        oracle_try(&cases[i], &trial);
+    return oracle_end();
+}
