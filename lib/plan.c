@@ -72,7 +72,8 @@ static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts,
     TRY(ports_from_plan(p, err));
     TRY(parts_make(p, opts, err));
     p->profile = opts->profile;
-    p->header_bytes = aligned(sizeof(struct rill_stream) + p->n_ports * sizeof(struct port_count));
+    p->header_bytes = aligned(sizeof(struct rill_stream) + p->n_ports * sizeof(struct port_count)) +
+        p->ahead_bytes;
     p->profile_bytes = p->profile ? aligned(p->plan->n_steps * sizeof(struct step_time)) : 0;
     if (opts->max_bytes && p->plan->weights_bytes + rill_plan_stream_size(p) > opts->max_bytes)
         return err_set(err, RILL_LIMIT,

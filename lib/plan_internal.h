@@ -25,7 +25,10 @@ struct port {
     const struct dim
         *length;  /* whole-sequence frames in the stream symbol; NULL: one frame a run, for ever */
     int64_t step; /* inputs: frames per unit of the stream symbol */
-    uint32_t *held_by; /* inputs: the outputs that lie where their next frames go */
+    int64_t
+        ahead; /* inputs: frames past a pulse that may wait, of one that is longer than others */
+    size_t ahead_offset; /* of them, in what a stream keeps so */
+    uint32_t *held_by;   /* inputs: the outputs that lie where their next frames go */
     uint32_t n_held_by;
 };
 
@@ -47,6 +50,7 @@ struct rill_plan {
     uint32_t profile;
     uint32_t asked_frames; /* the pulse that was asked for; the one taken is not less */
     size_t clock_offset;   /* where the plan reads the clock, if the graph has one */
+    size_t ahead_bytes;    /* of the header: frames that wait past a pulse */
     size_t header_bytes,
         profile_bytes; /* of a stream block: header, then profile, then the plan's memory */
 };

@@ -149,6 +149,51 @@ static rill_status held_by_list(rill_plan *p, struct port *in, rill_error *err)
     return RILL_OK;
 }
 
+#define AHEAD_BYTES_MAX ((int64_t) 1 << 30)
+
+static bool at_zero_of(const rill_plan *p, const struct port *q, int64_t *ret)
+{
+    return q->length && p->symbol && dim_eval(q->length, p->symbol, 0, ret);
+}
+
+static int64_t floor_of(int64_t a, int64_t b)
+{
+    return a / b - (a % b < 0);
+}
+
+/* Of inputs of which one goes on where another has ended (T + 2 frames beside T), what is left of
+ * it behind the last pulse that all fill may be more than a pulse. */
+static rill_status ahead_of(rill_plan *p, struct port *q, int64_t shortest, rill_error *err)
+{
+    int64_t at_zero, bytes = (int64_t) (q->outer * q->inner_bytes), over;
+    if (!at_zero_of(p, q, &at_zero) || at_zero / q->step <= shortest)
+        return RILL_OK;
+    if (__builtin_mul_overflow(shortest + 1, q->step, &over) ||
+        __builtin_sub_overflow(at_zero, over, &over) || over > AHEAD_BYTES_MAX / (bytes + 1))
+        return err_set(
+            err, RILL_LIMIT,
+            "input '%s' goes on for %lld frames where another ends; a stream keeps 1 GiB of "
+            "them",
+            q->info.name, (long long) at_zero);
+    q->ahead = over > 0 ? over : 0;
+    q->ahead_offset = p->ahead_bytes;
+    p->ahead_bytes += ((size_t) (q->ahead * bytes) + 63) & ~(size_t) 63;
+    return RILL_OK;
+}
+
+static rill_status ports_ahead(rill_plan *p, rill_error *err)
+{
+    int64_t shortest = INT64_MAX, at_zero;
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        if (at_zero_of(p, &p->ports[i], &at_zero)) {
+            int64_t n = floor_of(at_zero, p->ports[i].step);
+            shortest = n < shortest ? n : shortest;
+        }
+    for (uint32_t i = 0; i < p->n_inputs; i++)
+        TRY(ahead_of(p, &p->ports[i], shortest, err));
+    return RILL_OK;
+}
+
 rill_status ports_from_plan(rill_plan *p, rill_error *err)
 {
     uint32_t n_inputs = p->plan->n_inputs - p->pgraph.has_clock, n = n_inputs + p->plan->n_outputs;
@@ -164,6 +209,7 @@ rill_status ports_from_plan(rill_plan *p, rill_error *err)
         p->takes_frames |= p->ports[i].length != NULL;
     for (uint32_t i = 0; i < n_inputs; i++)
         TRY(held_by_list(p, &p->ports[i], err));
+    TRY(ports_ahead(p, err));
     if (p->pgraph.has_clock)
         p->clock_offset = p->plan->inputs[n_inputs].at.offset;
     return RILL_OK;

@@ -158,6 +158,39 @@ static bool input_is_held(rill_stream *s, uint32_t port)
     return false;
 }
 
+static unsigned char *ahead_of(rill_stream *s, const struct port *q, int64_t frame)
+{
+    return (unsigned char *) (uintptr_t) s + s->plan->header_bytes - s->plan->ahead_bytes +
+        q->ahead_offset + (size_t) frame * q->outer * q->inner_bytes;
+}
+
+/* Frames that came past a pulse are the first of the next one, once nothing lies in their place. */
+static void ahead_settle(rill_stream *s, uint32_t port)
+{
+    const struct port *q = &s->plan->ports[port];
+    struct port_count *c = &s->counts[port];
+    int64_t room = q->pulse - c->fill, n = c->ahead < room ? c->ahead : room;
+    if (n <= 0 || input_is_held(s, port))
+        return;
+    frames_in(s, q, c->fill, ahead_of(s, q, 0), (size_t) n);
+    c->fill += n;
+    c->ahead -= n;
+    memmove(ahead_of(s, q, 0), ahead_of(s, q, n), (size_t) c->ahead * q->outer * q->inner_bytes);
+}
+
+/* Takes frames for which the pulse has no room; how many. */
+static size_t ahead_push(rill_stream *s, uint32_t port, const unsigned char *x, size_t n_frames)
+{
+    const struct port *q = &s->plan->ports[port];
+    struct port_count *c = &s->counts[port];
+    size_t room = c->fill == q->pulse ? (size_t) (q->ahead - c->ahead) : 0,
+           n = n_frames < room ? n_frames : room;
+    if (n)
+        memcpy(ahead_of(s, q, c->ahead), x, n * q->outer * q->inner_bytes);
+    c->ahead += (int64_t) n;
+    return n;
+}
+
 rill_status rill_stream_push(rill_stream *s, unsigned port, const void *x, size_t n_frames,
                              size_t *ret_taken)
 {
@@ -167,11 +200,15 @@ rill_status rill_stream_push(rill_stream *s, unsigned port, const void *x, size_
     if (s->is_finished && (q->length || !s->plan->symbol))
         return RILL_INVALID;
     struct port_count *c = &s->counts[port];
+    ahead_settle(s, port);
     size_t room = input_is_held(s, port) ? 0 : (size_t) (q->pulse - c->fill),
            n = n_frames < room ? n_frames : room;
     if (n)
         frames_in(s, q, c->fill, x, n);
     c->fill += (int64_t) n;
+    if (n < n_frames && q->ahead)
+        n += ahead_push(s, port, (const unsigned char *) x + n * q->outer * q->inner_bytes,
+                        n_frames - n);
     c->total += (int64_t) n;
     *ret_taken = n;
     return RILL_OK;
@@ -241,6 +278,8 @@ rill_status stream_run_check(rill_stream *s)
     for (uint32_t i = s->plan->n_inputs; i < s->plan->n_ports; i++)
         if (output_left(s, i) > 0)
             return RILL_AGAIN;
+    for (uint32_t i = 0; i < s->plan->n_inputs && s->plan->ahead_bytes; i++)
+        ahead_settle(s, i);
     return input_check(s);
 }
 

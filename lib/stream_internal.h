@@ -12,6 +12,7 @@ struct step_time {
 
 struct port_count {
     int64_t fill;  /* inputs: frames waiting for the next run; outputs: frames of the last run */
+    int64_t ahead; /* inputs: frames that wait behind those */
     int64_t taken; /* outputs: frames of the last run that were pulled or dropped */
     int64_t total; /* inputs: frames pushed; outputs: frames made before the last run, warm-up
                       included */

@@ -228,16 +228,19 @@ static void taken_add(struct lane *l, struct lane_port *q, size_t n)
     atomic_store_explicit(&q->taken, taken, memory_order_release);
 }
 
-/* As many frames as the next run lacks; how many the stream took. */
+/* As many frames as the next run lacks, and what the stream takes past it, of an input that is
+ * longer than others. How many it took. */
 static size_t port_push(struct lane *l, unsigned i, size_t waits)
 {
     struct lane_port *q = &l->ports->list[i];
-    size_t lacks = q->info.pulse_frames - q->fill, n = waits < lacks ? waits : lacks, took = 0;
-    if (!n)
+    size_t pulse = q->info.pulse_frames, most = q->fill < pulse ? pulse - q->fill : pulse,
+           n = waits < most ? waits : most, took = 0;
+    if (!n || q->is_full)
         return 0;
     ring_peek(&q->ring, l->ports->frames, n * q->frame_bytes);
     if (rill_stream_push(l->stream, i, l->ports->frames, n, &took) != RILL_OK)
         return 0;
+    q->is_full = q->fill + took >= pulse && took < n;
     q->fill += took;
     q->seg_taken += took;
     taken_add(l, q, took);
@@ -350,8 +353,11 @@ bool ports_begin(struct lane *l, enum lane_result *ret)
 
 void ports_end(struct lane *l, struct lane_rec *rec)
 {
-    for (unsigned i = 0; i < l->ports->n_in; i++)
-        l->ports->list[i].fill = 0;
+    for (unsigned i = 0; i < l->ports->n_in; i++) {
+        struct lane_port *q = &l->ports->list[i];
+        q->fill -= q->fill < q->info.pulse_frames ? q->fill : q->info.pulse_frames;
+        q->is_full = false;
+    }
     rec->pos = atomic_load_explicit(&l->consumed, memory_order_relaxed);
     outputs_take(l);
     l->ports->is_untold = false; /* *rec tells */
@@ -392,6 +398,7 @@ static void segment_reset(struct lane *l)
         if (p->command->counts[i] > taken)
             taken_add(l, q, (size_t) (p->command->counts[i] - taken));
         q->fill = 0;
+        q->is_full = false;
         q->seg_taken = 0;
         q->set_waits = false;
     }

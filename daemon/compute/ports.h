@@ -28,7 +28,8 @@ struct lane_port {
     _Atomic uint64_t taken; /* inputs: frames that left the ring */
     uint64_t seg_taken;     /* of them, since the stream was reset */
     uint64_t seg_came;      /* frames of the sequence that ended */
-    size_t fill;            /* of them, for the next run */
+    size_t fill;            /* of them, for the next runs */
+    bool is_full;           /* the stream took no more since it ran */
     bool set_waits;         /* the frame at the front of the ring is set with the next run */
 };
 

@@ -96,6 +96,8 @@ class Ports(unittest.TestCase):
         cls.compile("step_i64", TYPES, "-p", "5", to="step5")
         cls.compile("burst", OWN, "-p", "1")
         cls.compile("sum", OWN, "-p", "4", to="sum4")
+        for pulse in (1, 4):
+            cls.compile("longer", OWN, "-p", str(pulse), to="longer%d" % pulse)
 
     @classmethod
     def end(cls):
@@ -500,6 +502,25 @@ class Ports(unittest.TestCase):
                     self.assertEqual(stream.finish().samples_out, a)
                     got = array.array("f", b"".join(e.data for e in stream.events()))
                     self.assertEqual(list(got), [101 * k for k in range(a)])
+
+    def test_one_goes_on(self):
+        """An input of S + 2 frames beside one of S, whatever a pulse is."""
+        for pulse in (1, 4):
+            for a, b in ((8, 10), (9, 11), (11, 13), (11, 12), (11, 14), (12, 12)):
+                for ends in ("finish", "reset"):
+                    with self.subTest(pulse=pulse, a=a, b=b, ends=ends):
+                        stream = self.client.open_ports("longer%d.rill" % pulse)
+                        stream.push(array.array("f", range(a)), "a")
+                        stream.push(array.array("f", [100 * k for k in range(b)]), "b")
+                        if ends == "reset":
+                            stream.reset()
+                        if b != a + 2:
+                            with self.assertRaisesRegex(rc.BadRequest, "goes on where '[ab]' ends: of its"):
+                                stream.finish()
+                            continue
+                        self.assertEqual(stream.finish().samples_out, a)
+                        got = array.array("f", b"".join(e.data for e in stream.events()))
+                        self.assertEqual(list(got), [k + 100 * (k + 2) for k in range(a)])
 
     def test_after_finish_and_cancel(self):
         stream = self.client.open_ports("words.rill")

@@ -298,6 +298,7 @@ good "--no-scan-reuse gives the same file" cmp "$dir/clean.wav" "$dir/slow.wav"
 head -c 3000 /dev/urandom >"$dir/random.onnx"
 expect 0 "all bits the same" "$rill" check wiener --pulse 256,700 --length 0,1,255,3000
 expect 0 "all bits the same" "$rill" check rill-denoise --pulse 256,700 --length 0,1,255,3000
+expect 0 "^20 passed, 0 failed$" "$rill" check "$zoo/../../clients/ports/longer.onnx" --pulse 1,2,3,4,64 --length 0,1,20,23
 expect 0 "^2 passed, 0 failed$" "$rill" check "$zoo/dualpath/model.onnx" --pulse 1,5 --length 19 --seed 3
 expect 0 "output 'taps': largest difference 0, all bits the same" "$rill" check "$zoo/dfn3/model.onnx"
 expect 0 "^2 passed, 0 failed$" "$rill" check wiener "$audio/noisy.wav" --pulse 256,4096

@@ -47,5 +47,9 @@ save("burst", [h.make_node("ConstantOfShape", ["size"], ["taps"], value=nh.from_
                h.make_node("ConvTranspose", ["x", "taps"], ["y"], strides=[16])],
      [port("x", T.FLOAT, [1, 1, "S"])], [port("y", T.FLOAT, [1, 1000, "U"])], dict(size=np.int64([1, 1000, 16])))
 
+# Two inputs along time, of which one has two frames more.
+save("longer", [h.make_node("Conv", ["b", "one"], ["c"]), h.make_node("Add", ["a", "c"], ["y"])],
+     [port("a", T.FLOAT, [1, 1, "S"]), port("b", T.FLOAT, [1, 1, "S + 2"])], [port("y", T.FLOAT, [1, 1, "S"])],
+     dict(one=np.float32([[[0, 0, 1]]])))
 save("sum", [h.make_node("Add", ["a", "b"], ["y"])],
      [port("a", T.FLOAT, [1, 1, "S"]), port("b", T.FLOAT, [1, 1, "S"])], [port("y", T.FLOAT, [1, 1, "S"])], {})
