@@ -10,6 +10,7 @@
 #include "models/nnef/nnef.h"
 #include "lib/spec.h"
 #include "lib/typing.h"
+#include "lib/window.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -297,6 +298,60 @@ static rill_status do_patch(struct transforming *r, const struct spec *s)
     return RILL_OK;
 }
 
+static rill_status number_read(struct transforming *r, const struct spec *s,
+                               const struct spec_arg *a, int64_t *ret)
+{
+    char *end = NULL;
+    *ret = strtoll(a->value, &end, 10);
+    return *a->value < '0' || *a->value > '9' || *end || *ret > INT32_MAX
+        ? transform_fail(r, s, a->column, "'%.40s' is not a number of frames", a->value)
+        : RILL_OK;
+}
+
+/* input, size, hop by place or by name; axis and symbol by name. */
+static rill_status window_read(struct transforming *r, const struct spec *s, struct windowing *w)
+{
+    static const char *const keys[] = { "input", "size", "hop", "axis", "symbol" };
+    enum { INPUT, SIZE, HOP, AXIS, SYMBOL, KEYS };
+    const struct spec_arg *given[KEYS] = { NULL };
+    int64_t axis = -1;
+    for (unsigned i = 0; i < s->n_args; i++) {
+        const struct spec_arg *a = &s->arg[i];
+        unsigned k = a->key ? 0 : i;
+        while (a->key && k < KEYS && strcmp(keys[k], a->key) != 0)
+            k++;
+        if (k >= (a->key ? KEYS : AXIS))
+            return key_refuse(r, s, a, "input, size, hop, axis, symbol");
+        if (given[k])
+            return transform_fail(r, s, a->column, "'%s' is given twice", keys[k]);
+        given[k] = a;
+    }
+    for (unsigned k = INPUT; k <= HOP; k++)
+        if (!given[k])
+            return transform_fail(r, s, (unsigned) strlen(s->text),
+                                  "it wants an input, the frames of a window, and those from one "
+                                  "window to the next: window(x, 76, 8)");
+    TRY(number_read(r, s, given[SIZE], &w->size));
+    TRY(number_read(r, s, given[HOP], &w->hop));
+    TRY(given[AXIS] ? number_read(r, s, given[AXIS], &axis) : RILL_OK);
+    w->axis = (int) axis;
+    w->input = given[INPUT]->value;
+    w->symbol = given[SYMBOL] ? given[SYMBOL]->value : r->time.name;
+    return RILL_OK;
+}
+
+static rill_status do_window(struct transforming *r, const struct spec *s)
+{
+    struct windowing w;
+    struct mgraph made;
+    const char *symbol;
+    TRY(window_read(r, s, &w));
+    TRY(mgraph_windowed(&made, &r->g, r->facts, &w, &symbol, r->err));
+    r->g = made;
+    r->time.name = symbol;
+    return RILL_OK;
+}
+
 static rill_status do_pulse(struct transforming *r, const struct spec *s)
 {
     for (unsigned i = 0; i < s->n_args; i++) {
@@ -369,6 +424,10 @@ static const struct transform {
         "statements of NNEF redefine wires; an input that nothing reads "
         "any more is gone" },
       do_patch },
+    { { "window", "window(input, size, hop)",
+        "the net is run on windows of the stream that input is: of so many frames, so many apart; "
+        "axis: N says along which axis" },
+      do_window },
     { { "pulse", "pulse(symbol: SYMBOL, pulse: frames)",
         "the symbol counts time, plans take that many frames; ends the "
         "list" },

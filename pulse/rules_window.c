@@ -475,6 +475,18 @@ rill_status rule_split(struct pulser *p, const struct node *n)
 
 /* ---- framing ---- */
 
+/* Frames of what was computed along a stream lie where frames of the stream would. */
+static void offset_of_source(const struct pulser *p, const struct node *n, struct stream_fact *sf)
+{
+    const struct frame_attr *a = frame_attr_of(n);
+    const struct stream_fact *of = node_has_input(n, 1) ? pulser_stream(p, n->in[1]) : NULL;
+    if (!of)
+        return;
+    struct stream_fact from = *of;
+    offset_frames(&from, 0, 0, a->source_size, a->source_hop);
+    sf->at = from.at;
+}
+
 rill_status rule_frame(struct pulser *p, const struct node *n)
 {
     struct flow f;
@@ -493,6 +505,7 @@ rill_status rule_frame(struct pulser *p, const struct node *n)
     void *attr = NULL;
     uint32_t out;
     offset_frames(&f.sf, before, 0, size, hop);
+    offset_of_source(p, n, &f.sf);
     TRY(flow_windows(p, n, &f, &w));
     TRY(pulser_attr_copy(p, n, list, 2, &attr));
     TRY(pulser_emit(p, n->op, n->name, attr, &f.wire, 1, &out, 1));

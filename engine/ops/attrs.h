@@ -103,9 +103,12 @@ struct pad_attr {
 
 enum frame_end { END_DROP, END_COVER, END_FLUSH };
 
+/* source_size, source_hop: what was computed along a stream and is framed now stands for frames of
+ * that size and hop of input 1, the stream; 0: for itself. */
 struct frame_attr {
     int64_t size, hop, before;
     int end;
+    int64_t source_size, source_hop;
 };
 
 enum tail { TAIL_COMPLETE, TAIL_FULL };

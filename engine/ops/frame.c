@@ -25,6 +25,8 @@ static const struct attr_spec frame_attrs[] = {
       .kind = ATTR_CHOICE,
       .offset = offsetof(struct frame_attr, end),
       .choices = frame_ends },
+    { .name = "source_size", .kind = ATTR_INT, .offset = offsetof(struct frame_attr, source_size) },
+    { .name = "source_hop", .kind = ATTR_INT, .offset = offsetof(struct frame_attr, source_hop) },
     { 0 },
 };
 
@@ -57,9 +59,12 @@ static rill_status frame_infer(struct infer *c)
             c, "size %lld, hop %lld, before %lld: needs 1 <= hop <= size <= %lld and before >= 0",
             (long long) a->size, (long long) a->hop, (long long) a->before,
             (long long) SIZE_MAX_SAMPLES);
-    if (x->rank < 1 || x->rank >= RANK_MAX || x->type != DTYPE_F32)
-        return infer_fail(c, "input is %s of rank %d; wants f32 of rank 1 to %d",
+    if (x->rank < 1 || x->rank >= RANK_MAX || !dtype_bytes(x->type) || x->type == DTYPE_DIM)
+        return infer_fail(c, "input is %s of rank %d; wants numbers of rank 1 to %d",
                           dtype_name(x->type), x->rank, RANK_MAX - 1);
+    if (infer_has(c, 1) && (a->source_hop < 1 || a->source_hop > a->source_size))
+        return infer_fail(c, "source_size %lld, source_hop %lld: needs 1 <= hop <= size",
+                          (long long) a->source_size, (long long) a->source_hop);
     infer_same(c, 0, 0);
     y->rank = x->rank + 1;
     y->shape[x->rank - 1] = frame_count(c->dims, a, x->shape[x->rank - 1]);
@@ -68,15 +73,17 @@ static rill_status frame_infer(struct infer *c)
 }
 
 /* One frame that starts at sample `from`, which may lie before or after what there is. */
-static void frame_copy(float *y, const float *x, int64_t from, int64_t size, int64_t samples)
+static void frame_copy(char *y, const char *x, int64_t from, int64_t size, int64_t samples,
+                       size_t bytes)
 {
     int64_t lead = from < 0 ? -from : 0, end = samples - from;
     lead = lead < size ? lead : size;
     end = end < lead ? lead : end < size ? end : size;
-    memset(y, 0, (size_t) lead * sizeof *y);
+    memset(y, 0, (size_t) lead * bytes);
     if (end > lead)
-        memcpy(y + lead, x + from + lead, (size_t) (end - lead) * sizeof *y);
-    memset(y + end, 0, (size_t) (size - end) * sizeof *y);
+        memcpy(y + (size_t) lead * bytes, x + (from + lead) * (int64_t) bytes,
+               (size_t) (end - lead) * bytes);
+    memset(y + (size_t) end * bytes, 0, (size_t) (size - end) * bytes);
 }
 
 static void frame_eval(const struct eval *e)
@@ -84,13 +91,14 @@ static void frame_eval(const struct eval *e)
     const struct frame_attr *a = e->attr;
     const struct tensor *xs = e->in[0], *ys = e->out[0];
     int64_t samples = xs->dim[xs->rank - 1], frames = ys->dim[ys->rank - 2], rows = 1;
+    const size_t bytes = dtype_bytes(xs->type);
     for (int i = 0; i < xs->rank - 1; i++)
         rows *= xs->dim[i];
     for (int64_t r = 0; r < rows; r++)
         for (int64_t t = 0; t < frames; t++)
-            frame_copy((float *) e->y[0] + (r * frames + t) * a->size,
-                       (const float *) e->x[0] + r * samples, t * a->hop - a->before, a->size,
-                       samples);
+            frame_copy((char *) e->y[0] + (size_t) ((r * frames + t) * a->size) * bytes,
+                       (const char *) e->x[0] + (size_t) (r * samples) * bytes,
+                       t * a->hop - a->before, a->size, samples, bytes);
 }
 
 /* ---- OverlapAdd: [.., T, size] -> [.., N] ---- */
@@ -223,7 +231,7 @@ static const struct op op_frame = {
     .attrs = frame_attrs,
     .attr_bytes = sizeof(struct frame_attr),
     .min_in = 1,
-    .max_in = 1,
+    .max_in = 2,
     .min_out = 1,
     .max_out = 1,
     .infer = frame_infer,

@@ -163,6 +163,34 @@ rill_status build_transpose(const struct call *c, struct val *ret)
                 ret);
 }
 
+/* [.., S, ..] -> [T, .., size, ..] */
+rill_status build_windows(const struct call *c, struct val *ret)
+{
+    uint32_t x, y;
+    int64_t axis, hop, size, perm[RANK_MAX + 1];
+    TRY(arg_wire(c, "x", &x));
+    TRY(arg_int(c, "size", &size));
+    TRY(arg_int(c, "hop", &hop));
+    TRY(arg_int(c, "axis", &axis));
+    const int rank = wire_fact(c->s, x)->rank, at = axis_normalise(axis, rank);
+    if (at < 0 || rank >= RANK_MAX)
+        return call_fail(c, RILL_MALFORMED, "'rill_windows': axis %lld of a tensor of rank %d",
+                         (long long) axis, rank);
+    for (int i = 0; i < rank; i++)
+        perm[i] = i == rank - 1 ? at : i + (i >= at);
+    TRY(call_node(c, "Transpose", &(struct attr) ATTR_L("perm", perm, (uint32_t) rank), 1, &x, 1,
+                  &y));
+    const struct attr list[] = { { .name = "size", .kind = ATTR_INT, .i = size },
+                                 { .name = "hop", .kind = ATTR_INT, .i = hop } };
+    TRY(call_node(c, "Frame", list, 2, &y, 1, &x));
+    perm[0] = rank - 1;
+    for (int i = 0; i < rank; i++)
+        perm[1 + i] = i == at ? rank : i - (i > at);
+    return done(call_node(c, "Transpose", &(struct attr) ATTR_L("perm", perm, (uint32_t) rank + 1),
+                          1, &x, 1, &y),
+                &y, ret);
+}
+
 rill_status build_concat(const struct call *c, struct val *ret)
 {
     uint32_t *in, y;

@@ -126,6 +126,7 @@ static const struct nnef_row rows[] = {
     { "rill_fill", "shape, value = 0.0", build_fill, NULL, NULL, NULL },
     { "rill_frame", "x, size, hop, before = 0, end = 'flush'", build_row, "Frame", "x",
       "size:i hop:i before:i end:s" },
+    { "rill_windows", "x, size, hop, axis = 0", build_windows, NULL, NULL, NULL },
     { "rill_rfft", "x", build_row, "RFFT", "x", NULL },
     { "rill_irfft", "x, n", build_row, "IRFFT", "x", "n:i" },
     { "rill_overlap_add", "x, hop, tail = 'complete', window = []", build_overlap_add, NULL, NULL,

@@ -14,6 +14,7 @@ static const struct pass declutter_passes[] = {
     { "integer-products", false, graph_with_integer_products },
     { "layer-norms", false, graph_with_norms_recognised },
     { "cells", false, graph_with_cells_recognised },
+    { "slide", true, graph_with_windows_slid },
     { "hoist", true, graph_with_scans_hoisted },
     { "byte-cells", false, graph_with_byte_cells },
 };

@@ -21,6 +21,10 @@ rill_status graph_with_norms_folded(struct graph *ret, const struct graph *g, ri
  * computed once. */
 rill_status graph_with_scans_hoisted(struct graph *ret, const struct graph *g, rill_error *reterr);
 
+/* Layers of nets over windows of a stream (Scans behind a Frame) that need no window to be whole
+ * are computed along the stream: slide.h. */
+rill_status graph_with_windows_slid(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* Layer normalisations written out as means, differences, roots and quotients become
  * LayerNormalization. Changes how results round. */
 rill_status graph_with_norms_recognised(struct graph *ret, const struct graph *g,

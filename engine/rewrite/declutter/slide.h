@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* slide.h - layers of a net that is run over windows of a stream, computed along the stream
+ * instead.
+ *
+ * A Scan whose slices are windows of W frames every H (a Frame in front of it) computes a layer for
+ * every window anew. Where the layer puts nothing at the window's ends and its stride divides the
+ * hop, what it makes of window j is a piece of what it makes of the stream: it leaves the body, to
+ * stand in front of the Frame. Sums are of the same numbers in the same order, so bits stay. */
+#ifndef RILL_ENGINE_REWRITE_DECLUTTER_SLIDE_H
+#define RILL_ENGINE_REWRITE_DECLUTTER_SLIDE_H
+#include "engine/graph/op.h"
+
+/* Where windows lie in a wire that was computed along the stream: window j is its frames
+ * j*hop .. j*hop + size of axis. The wire has `size` frames and one for every `stride` frames that
+ * the stream goes on behind the first window. */
+struct place {
+    int axis;                 /* -1: the same in all windows */
+    int64_t size, hop;        /* 1 <= hop <= size */
+    int64_t stride;           /* stream frames a frame */
+    const struct dim *beyond; /* stream frames behind the first window */
+    const struct framed *of;  /* what the stream's own windows are */
+};
+
+/* The Frame that was there: its size, hop and input. */
+struct framed {
+    int64_t size, hop;
+    uint32_t wire; /* of the outer graph */
+};
+
+enum { WAY_INPUTS = 5 };
+
+/* How a node is computed along the stream. */
+struct way {
+    struct place out; /* of all outputs */
+    int64_t cut;      /* frames of input 0 that are taken off its end first */
+    enum op_id op;    /* in its stead, of default attributes; OP_NONE: the op as it is */
+    const void *attr; /* NULL: as they are */
+    struct attr_ints instead[WAY_INPUTS]; /* constants in the place of inputs; n = 0: none */
+};
+
+/* Whether node n of body slides, with its inputs at `in`; NULL: it does, else the reason why not.
+ * At least one input has an axis. Out of memory: *ret_status. */
+const char *node_slides(const struct graph *body, const struct node *n, const struct place *in,
+                        struct way *ret, rill_status *ret_status);
+
+/* It only moves elements: by itself nothing is saved. */
+bool node_moves_alone(const struct node *n);
+#endif
