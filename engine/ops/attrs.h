@@ -18,7 +18,8 @@ struct conv_attr {
     AUTO_PAD_ROW, WINDOW_ROW("dilations", dilations),                                              \
     { .name = "group", .kind = ATTR_INT, .offset = offsetof(struct conv_attr, group), .def_i = 1 },\
     WINDOW_ROW("kernel_shape", kernel)
-#define CONV_STEP_ROWS WINDOW_ROW("pads", pads), WINDOW_ROW("strides", strides)
+#define CONV_STEP_ROWS                                                                             \
+    WINDOW_ROW("pads", pads), WINDOW_ROW("strides", strides), MAY_LACK_ROW
 /* clang-format on */
 
 /* What sums of whole numbers become, set by passes alone. floats: 1: f32, each rounded once, and an

@@ -14,7 +14,7 @@
     WINDOW_ROW("dilations", dilations),                                                            \
     { .name = "kernel_shape", .kind = ATTR_INTS, .offset = offsetof(struct window_attr, kernel),   \
       .required = true },                                                                          \
-    WINDOW_ROW("pads", pads), WINDOW_ROW("strides", strides)
+    WINDOW_ROW("pads", pads), WINDOW_ROW("strides", strides), MAY_LACK_ROW
 /* clang-format on */
 
 static const struct attr_spec max_attrs[] = {

@@ -111,10 +111,14 @@ rill_status window_size(struct infer *c, const struct window_attr *a, struct win
         return RILL_OK;
     }
     const struct dim *span = dim_add_int(ds, n, w->before[i] + w->after[i] - reach(w, i));
+    if (dim_is_const(span) && dim_value(span) < 0 && a->may_lack) {
+        *ret = dim_int(ds, 0);
+        return RILL_OK;
+    }
     if (dim_is_const(span) && dim_value(span) < 0)
         return infer_fail(c, "the kernel reaches over %lld, the padded input has %lld on axis %d",
                           (long long) reach(w, i), (long long) (dim_value(span) + reach(w, i)), i);
-    if (!dim_is_const(span))
+    if (!dim_is_const(span) && !a->may_lack)
         TRY(dims_assume(ds, span, c->err));
     *ret = dim_add_int(ds,
                        a->ceil_mode ? dim_div_ceil_int(ds, span, w->stride[i])

@@ -21,6 +21,7 @@ struct window_attr {
     struct attr_ints kernel, strides, dilations, pads;
     int auto_pad;
     int64_t ceil_mode;
+    int64_t may_lack; /* set by passes: where the input is shorter than the kernel nothing comes */
 };
 
 /* Their rows, of ops whose attributes begin with it. */
@@ -28,6 +29,9 @@ struct window_attr {
 #define AUTO_PAD_ROW                                                                               \
     { .name = "auto_pad", .kind = ATTR_CHOICE, .offset = offsetof(struct window_attr, auto_pad),   \
       .choices = auto_pad_names }
+#define MAY_LACK_ROW                                                                               \
+    { .name = "may_lack", .kind = ATTR_INT, .offset = offsetof(struct window_attr, may_lack),      \
+      .own = true }
 #define WINDOW_ROW(text, member)                                                                   \
     { .name = text, .kind = ATTR_INTS, .offset = offsetof(struct window_attr, member) }
 /* clang-format on */

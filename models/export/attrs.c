@@ -30,8 +30,11 @@ struct attr_ints attr_ints(const struct node *n, const char *name)
     return v ? *v : (struct attr_ints) { 0, NULL };
 }
 
+/* What is only of whole sequences that are too short for a window is no file's. */
 bool attr_is_default(const struct attr_spec *s, const void *at)
 {
+    if (s->own && !strcmp(s->name, "may_lack"))
+        return true;
     switch (s->kind) {
     case ATTR_INT: return *(const int64_t *) at == s->def_i;
     case ATTR_CHOICE: return *(const int *) at == (int) s->def_i;

@@ -53,9 +53,10 @@ enum verdict oracle_open(struct oracle *o, gb_recipe *recipe, const void *ctx,
     if (b.err.status != RILL_OK ||
         tgraph_from_mgraph(&m->typed, &m->mgraph, NULL, &o->err) != RILL_OK)
         return LAW_REFUSED;
-    /* as it was written, but for nodes that do nothing */
-    static const struct pass bypass = { "peepholes", true, graph_with_peepholes };
-    return passes_run(&bypass, 1, &m->decluttered.g, &m->typed.g, NULL, &o->err) == RILL_OK &&
+    /* as it was written, but for nodes that do nothing, and layers over windows that slide */
+    static const struct pass passes[] = { { "peepholes", true, graph_with_peepholes },
+                                          { "slide", true, graph_with_windows_slid } };
+    return passes_run(passes, 2, &m->decluttered.g, &m->typed.g, NULL, &o->err) == RILL_OK &&
             graph_outputs_own(&m->decluttered.g, &m->typed.g, &o->err) == RILL_OK
         ? LAW_HOLDS
         : LAW_REFUSED;

@@ -6,7 +6,8 @@
 #include <string.h>
 
 static const struct step_kind *const tables[] = { steps_window, steps_other, steps_state,
-                                                  steps_nets,   steps_moves, steps_masks };
+                                                  steps_nets,   steps_moves, steps_masks,
+                                                  steps_windows };
 
 const struct step_kind *step_kind_at(unsigned i)
 {

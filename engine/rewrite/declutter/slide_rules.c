@@ -88,6 +88,22 @@ static const char *windows_slide(struct slider *s, const struct reach *r)
     return NULL;
 }
 
+/* A recording that is shorter than the kernel has no window, and so nothing comes of it. */
+static const char *spatial_slides(struct slider *s, const struct reach *r)
+{
+    const char *why = windows_slide(s, r);
+    if (why)
+        return why;
+    struct window_attr *attr =
+        arena_copy(s->g->arena, s->way->attr ? s->way->attr : s->n->attr, s->n->op->attr_bytes);
+    if (!attr)
+        s->status = RILL_NOMEM;
+    else
+        attr->may_lack = 1;
+    s->way->attr = attr;
+    return NULL;
+}
+
 static struct reach reach_of(const struct window_attr *a, int axes, int k, int64_t kernel)
 {
     struct reach r = { .span = (kernel - 1) * at(a->dilations, k, 1),
@@ -111,7 +127,7 @@ static const char *conv_slides(struct slider *s)
     if (!dim_is_const(kernel))
         return SIZED;
     const struct reach r = reach_of(window_attr_of(s->n), axes, axis - 2, dim_value(kernel));
-    return windows_slide(s, &r);
+    return spatial_slides(s, &r);
 }
 
 /* Windows of ceil_mode end with those that do not hang over. */
@@ -146,7 +162,7 @@ static const char *pool_slides(struct slider *s)
         s->way->attr = even;
     }
     const struct reach r = reach_of(a, axes, axis - 2, at(a->kernel, axis - 2, 1));
-    return windows_slide(s, &r);
+    return spatial_slides(s, &r);
 }
 
 /* Bytes have their channels last. */
