@@ -235,6 +235,14 @@ void *prep_pack(struct prep *c, size_t n, size_t bytes, bool *ret_there)
     return c->packs ? packs_next(c->packs, n * bytes, ret_there) : arena_alloc(c->arena, n * bytes);
 }
 
+void *prep_pack_of(struct prep *c, size_t n, size_t bytes, const struct pack_key *key,
+                   bool *ret_there)
+{
+    if (!c->packs || (bytes && n > SIZE_MAX / bytes))
+        return prep_pack(c, n, bytes, ret_there);
+    return packs_next_of(c->packs, n * bytes, key, ret_there);
+}
+
 /* ---- faults ---- */
 
 void eval_fault(const struct eval *e, enum fault_kind kind, int64_t value, int64_t limit)

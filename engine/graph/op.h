@@ -277,6 +277,10 @@ rill_status op_infer_named(const struct node *n, const struct fact *const *in,
  * before and must not be written, nor the data of inputs read that `packed` says; else it is
  * zeroed. NULL: out of memory. */
 void *prep_pack(struct prep *c, size_t n, size_t bytes, bool *ret_there);
+/* The same of what hangs on nothing but the key: other plans may have laid it out. */
+struct pack_key;
+void *prep_pack_of(struct prep *c, size_t n, size_t bytes, const struct pack_key *key,
+                   bool *ret_there);
 
 /* Output o has the type and shape of input i (not its value). */
 void infer_same(struct infer *c, unsigned o, unsigned i);

@@ -97,7 +97,9 @@ struct late {
     uint64_t *taken;             /* per input: the caller's counter of what is in wires */
     uint64_t writes;             /* of all that came or was made */
     bool is_random;
-    size_t weights_bytes; /* of constants, those of bodies too */
+    size_t weights_bytes;     /* of constants, those of bodies too */
+    struct pack_store *packs; /* of all plans, those of bodies too */
+    bool packs_own;           /* no other one's */
     struct stage *root;
     struct late_counts counts; /* without bodies */
 };

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/late/internal.h"
 #include "engine/base/float_mode.h"
+#include "engine/graph/packs.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define LARGE_PAGES_FROM ((size_t) 3 << 20) /* as plans have it */
 
 /* ---- making ---- */
 
@@ -28,6 +31,39 @@ static size_t constants_bytes(const struct graph *g)
         for (unsigned k = 0; k < g->nodes[i].n_body; k++)
             bytes += constants_bytes(g->nodes[i].body[k]);
     return bytes;
+}
+
+/* Data of constants, those of bodies too; returns how many. ret NULL: counts. */
+static size_t constants_list(const struct graph *g, const void **ret)
+{
+    size_t n = 0;
+    for (uint32_t w = 0; w < g->n_wires; w++)
+        if (g->wires[w].fact.value && tensor_bytes(g->wires[w].fact.value)) {
+            if (ret)
+                ret[n] = g->wires[w].fact.value->data;
+            n++;
+        }
+    for (uint32_t i = 0; i < g->n_nodes; i++)
+        for (unsigned k = 0; k < g->nodes[i].n_body; k++)
+            n += constants_list(g->nodes[i].body[k], ret ? ret + n : NULL);
+    return n;
+}
+
+static rill_status packs_make(struct late *l, rill_error *err)
+{
+    l->packs = l->opts.packs;
+    if (l->packs)
+        return RILL_OK;
+    const size_t n = constants_list(l->g, NULL);
+    const void **constants = malloc((n + 1) * sizeof *constants);
+    if (constants)
+        constants_list(l->g, constants);
+    l->packs =
+        constants ? pack_store_new(constants, n, l->weights_bytes >= LARGE_PAGES_FROM) : NULL;
+    free(constants);
+    l->packs_own = l->packs;
+    l->opts.packs = l->packs;
+    return l->packs ? RILL_OK : late_no_memory(err);
 }
 
 static rill_status late_check(const struct graph *g, rill_error *err)
@@ -82,7 +118,9 @@ rill_status late_new(struct late **ret, const struct graph *g, const struct tens
     l->is_random = any_random(g);
     l->weights_bytes = constants_bytes(g);
     kern_init(&l->kern, opts->cpu);
-    rill_status made = late_fill(l, known, reterr);
+    rill_status made = packs_make(l, reterr);
+    if (made == RILL_OK)
+        made = late_fill(l, known, reterr);
     if (made != RILL_OK) {
         late_free(l);
         return made;
@@ -97,6 +135,8 @@ struct late *late_free(struct late *l)
         return NULL;
     if (l->root)
         stage_free(l->root);
+    if (l->packs_own)
+        pack_store_free(l->packs);
     arena_drop(&l->arena);
     free(l);
     return NULL;
@@ -167,6 +207,7 @@ void late_counts_add(struct late_counts *to, const struct late_counts *more)
     to->spared += more->spared;
     to->grown += more->grown;
     to->block_bytes += more->block_bytes;
+    to->packed_bytes += more->packed_bytes;
 }
 
 static void stage_count(const struct stage *s, struct late_counts *to)
@@ -187,6 +228,7 @@ static void stage_count(const struct stage *s, struct late_counts *to)
 void late_count(const struct late *l, struct late_counts *ret)
 {
     *ret = l->counts;
+    ret->packed_bytes = l->packs_own ? pack_store_bytes(l->packs) : 0;
     stage_count(l->root, ret);
 }
 

@@ -15,6 +15,7 @@
 #include "engine/sizes/expr.h"
 
 struct late;
+struct pack_store;
 
 struct late_opts {
     unsigned cpu;           /* enum kern_cpu bits to use */
@@ -22,6 +23,7 @@ struct late_opts {
                                0: 1 GiB */
     uint32_t trips_max;     /* of a Loop that no plan fits; 0: 100000 */
     int64_t reserve_frames; /* of states that grow (engine/late/op.h); 0: 1024 */
+    struct pack_store *packs; /* of one whose bodies have g; NULL: of its own */
 };
 
 struct late_counts {
@@ -30,6 +32,7 @@ struct late_counts {
     uint64_t runs, spared; /* of stages; those where nothing was new */
     uint64_t grown;        /* how often a block had to */
     size_t block_bytes;    /* of all stages now */
+    size_t packed_bytes;   /* of weights as kernels want them, which all plans share */
 };
 
 /* g: as a reader made it, and its arena lives longer. known: one per input, a value that it always

@@ -14,7 +14,7 @@
 #define OWN_BYTES ((size_t) 64 << 20)  /* that a plan may keep whatever the limit is */
 #define VARIANTS_MAX 1024              /* plans of one stage that are kept, and */
 #define KEPT_BYTES ((size_t) 64 << 20) /* what they may take, the last one apart, beside */
-#define KEPT_WEIGHTS 8                 /* times the weights */
+#define KEPT_WEIGHTS 2                 /* times the weights */
 
 /* ---- what fixes the plan ---- */
 
@@ -168,6 +168,7 @@ static rill_status plan_make(struct stage *s, struct variant *v, const struct tg
     const size_t most = bytes_max(s->late);
     const struct plan_opts opts = { .cpu = s->late->opts.cpu,
                                     .mem_bytes_max = most,
+                                    .shared = s->late->packs,
                                     .own_bytes_max =
                                         most + OWN_BYTES + 2 * s->late->weights_bytes };
     TRY(dgraph_from_tgraph(&decluttered, typed, NULL, err));

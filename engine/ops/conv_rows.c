@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/conv_rows.h"
 #include "engine/base/ratio.h"
+#include "engine/graph/packs.h"
 #include "engine/ops/many.h"
 
 #include <string.h>
@@ -332,6 +333,19 @@ static void weights_pack(const struct conv_rows *v, const struct conv_phase *p, 
         ways[v->way].pack(ret, w, (size_t) v->cout, p->n_weights, v->stride_out, p->tap_at);
 }
 
+/* Taps that a phase picks are its own. */
+static float *weights_room(struct prep *c, const struct conv_rows *v, const struct conv_phase *p,
+                           size_t floats, bool *ret_there)
+{
+    const size_t words[] = { PACK_ROWS,         v->way,
+                             (size_t) v->group, (size_t) v->cin,
+                             (size_t) v->cout,  p->n_weights,
+                             v->stride_out,     (size_t) v->g.n_kernel };
+    const struct pack_key key = { { c->in[IN_W]->data }, words, sizeof words / sizeof *words };
+    return p->tap_at ? prep_pack(c, floats, sizeof(float), ret_there)
+                     : prep_pack_of(c, floats, sizeof(float), &key, ret_there);
+}
+
 static rill_status weights_prepare(struct prep *c, struct conv_rows *v)
 {
     const float *w = c->in[IN_W]->data;
@@ -346,7 +360,7 @@ static rill_status weights_prepare(struct prep *c, struct conv_rows *v)
             continue;
         }
         bool there;
-        float *to = prep_pack(c, all + KERN_LANES, sizeof *to, &there);
+        float *to = weights_room(c, v, p, all + KERN_LANES, &there);
         if (!to)
             return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
         if (!there)

@@ -3,6 +3,7 @@
  * in which they appear. Two f32 inputs with one summed label that lies in a row go through the
  * packed product, which sums in the same order and to the same bits. */
 #include "engine/ops/einsum.h"
+#include "engine/graph/packs.h"
 #include "engine/ops/ops.h"
 
 #include <math.h>
@@ -378,8 +379,12 @@ static rill_status product_pack(struct prep *c, struct einsum_args *g)
         return RILL_OK;
     }
     bool there;
-    float *packed =
-        prep_pack(c, (size_t) batches * g->packed_floats + KERN_LANES, sizeof *packed, &there);
+    const size_t floats = (size_t) batches * g->packed_floats + KERN_LANES;
+    const size_t words[] = { PACK_MATRICES,    1, (size_t) g->n, (size_t) g->k, (size_t) g->ldb_n,
+                             (size_t) g->ldb_k };
+    const struct pack_key key = { { w }, words, sizeof words / sizeof *words };
+    float *packed = batches == 1 ? prep_pack_of(c, floats, sizeof *packed, &key, &there)
+                                 : prep_pack(c, floats, sizeof *packed, &there);
     c->packed |= 1u << 1;
     if (!packed)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");

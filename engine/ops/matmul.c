@@ -3,6 +3,7 @@
  * once) or not (packed into scratch; with few rows read as it lies): sums of one order, so the bits
  * do not depend on it. */
 #include "engine/ops/ops.h"
+#include "engine/graph/packs.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/many.h"
 #include "engine/ops/matmul.h"
@@ -154,7 +155,9 @@ static const float *pack_all(struct prep *c, unsigned input, int64_t matrices, s
     size_t each = kern_packed_floats(n, k);
     const float *w = c->in[input]->data;
     bool there;
-    float *p = prep_pack(c, each * (size_t) matrices + KERN_LANES, sizeof *p, &there);
+    const size_t words[] = { PACK_MATRICES, (size_t) matrices, n, k, so, sk };
+    const struct pack_key key = { { w }, words, sizeof words / sizeof *words };
+    float *p = prep_pack_of(c, each * (size_t) matrices + KERN_LANES, sizeof *p, &key, &there);
     c->packed |= 1u << input;
     for (int64_t i = 0; p && !there && i < matrices; i++)
         kern_pack_f32(p + (size_t) i * each, w + (size_t) i * n * k, n, k, so, sk);

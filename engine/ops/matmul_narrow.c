@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/matmul_narrow.h"
+#include "engine/graph/packs.h"
 #include "engine/ops/elem.h"
 #include "engine/ops/epilogue.h"
 #include "engine/ops/many.h"
@@ -122,7 +123,11 @@ static rill_status weights_pack(struct prep *c, struct narrow_args *g)
     if (!bytes)
         return prep_fail(c, "a product of %zu columns and %zu terms is too large", n, k);
     bool there;
-    void *to = prep_pack(c, bytes / 64, 64, &there);
+    const size_t words[] = { PACK_NARROW, kind, n, k, block };
+    const struct pack_key key = { { w->data, data_at(c, NARROW_ZERO), data_at(c, NARROW_SCALE) },
+                                  words,
+                                  sizeof words / sizeof *words };
+    void *to = prep_pack_of(c, bytes / 64, 64, &key, &there);
     if (!to)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     if (!there)

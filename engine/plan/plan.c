@@ -476,9 +476,9 @@ rill_status plan_from_sgraph(struct plan **ret, const struct sgraph *s,
                        .graph_lower = graph_lower,
                        .loop_made = opts ? opts->loop_made : NULL,
                        .err = reterr };
-    p->packs = (struct packs) { .arena = &p->arena };
+    p->packs = (struct packs) { .arena = &p->arena, .shared = opts ? opts->shared : NULL };
     p->arena.limit_bytes = opts ? opts->own_bytes_max : 0;
-    p->arena.large_pages = !(opts && opts->packs) && weights_are_large(g);
+    p->arena.large_pages = !(opts && (opts->packs || opts->shared)) && weights_are_large(g);
     if (opts && opts->packs) {
         p->packs.ready = opts->packs;
         p->packs.n_ready = opts->n_packs;
@@ -489,6 +489,8 @@ rill_status plan_from_sgraph(struct plan **ret, const struct sgraph *s,
     if (p->packs.misfit || (status == RILL_OK && p->packs.ready && p->packs.n != p->packs.n_ready))
         status = err_set(reterr, RILL_MALFORMED,
                          "the packed weights are not those that the graph needs");
+    if (p->packs.shared)
+        pack_store_end(p->packs.shared, status == RILL_OK);
     if (status != RILL_OK) {
         plan_free(p);
         return status;

@@ -78,6 +78,7 @@ struct plan_opts {
     const struct pack
         *packs; /* of the same graph, planned before by this very code for this cpu; NULL: none */
     uint32_t n_packs;
+    struct pack_store *shared; /* where it finds and leaves packed weights; NULL: in the plan */
     /* Makes something else of the steps of a loop's body, once they are lowered at time `begin`;
      * pointers do not move from iteration to iteration then (check/slow.h). NULL: they do. */
     rill_status (*loop_made)(struct lower *l, const struct scope *f, struct loop_step *step,

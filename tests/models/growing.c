@@ -3,6 +3,7 @@
  * ONNX Runtime gives (growing/make.py), streams of one plan have caches of their own, and one that
  * is full says so. */
 #include "check/step_model.h"
+#include "engine/late/op.h"
 #include "tests/models/models_test.h"
 
 #define VOCABULARY 24
@@ -77,11 +78,24 @@ static void *stored(const char *name, const char *end, size_t bytes)
     return data;
 }
 
-static void steps_check(const rill_plan *p, const char *name, const float *want,
-                        const int64_t *tokens)
+/* Each step has a plan of its own, and the weights are laid out once. */
+static void plans_check(const rill_model *m, unsigned steps, size_t *packed_bytes)
+{
+    struct late_counts n;
+    CHECK(late_node_count(&m->decluttered.g.nodes[0], &n), "no graph whose sizes data decides");
+    CHECK(n.plans == (steps < STEPS ? steps : STEPS), "%u steps: %llu plans", steps,
+          (unsigned long long) n.plans);
+    CHECK(n.packed_bytes > 0 && (!*packed_bytes || n.packed_bytes == *packed_bytes),
+          "%u steps: %zu bytes of weights, were %zu", steps, n.packed_bytes, *packed_bytes);
+    *packed_bytes = n.packed_bytes;
+}
+
+static void steps_check(const rill_model *m, const rill_plan *p, const char *name,
+                        const float *want, const int64_t *tokens)
 {
     rill_stream *s = stream_new(p);
-    for (int begun = 0; begun < 2; begun++) { /* and again after a reset */
+    size_t packed_bytes = 0;
+    for (unsigned begun = 0; begun < 2; begun++) { /* and again after a reset */
         for (unsigned k = 0; k < STEPS; k++) {
             float y[VOCABULARY], worst = 0;
             rill_status ran = step_run(s, &tokens[k], y);
@@ -89,6 +103,7 @@ static void steps_check(const rill_plan *p, const char *name, const float *want,
             for (unsigned i = 0; i < VOCABULARY; i++)
                 worst = fmaxf(worst, fabsf(y[i] - want[k * VOCABULARY + i]));
             CHECK(worst < 4e-6f, "%s: step %u differs by %g", name, k, (double) worst);
+            plans_check(m, begun * STEPS + k + 1, &packed_bytes);
         }
         rill_stream_reset(s);
     }
@@ -104,7 +119,7 @@ static void test_decoder(const char *name, const char *shape)
     snprintf(model, sizeof model, "%s.onnx", name);
     CHECK(opened_make(&o, model, shape, 0), "%s", o.err.text);
     if (o.plan && want && tokens)
-        steps_check(o.plan, name, want, tokens);
+        steps_check(o.model, o.plan, name, want, tokens);
     opened_drop(&o);
     free(want);
     free(tokens);
