@@ -13,6 +13,7 @@
 #include "tools/measure.h"
 #include "tools/open.h"
 #include "tools/inspect_transforms.h"
+#include "tools/inspect_windows.h"
 
 #include <jansson.h>
 #include <stdio.h>
@@ -173,6 +174,7 @@ static void report_text(const struct inspect *in, const char *name)
     inspect_transforms_print(in->model);
     states_print(&in->model->mgraph.g);
     passes_print(&in->model->passes);
+    inspect_windows_print(in->model);
     inspect_bytes(&in->model->decluttered.g);
     counts_tell(in->model);
     if (in->plan)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/rewrite/declutter/declutter.h"
 #include "engine/rewrite/declutter/passes.h"
+#include "engine/rewrite/declutter/slide.h"
 #include "engine/typing/outputs.h"
 
 static const struct pass declutter_passes[] = {
@@ -24,6 +25,16 @@ rill_status graph_declutter(struct graph *ret, const struct graph *g, struct pas
 {
     return passes_run(declutter_passes, sizeof declutter_passes / sizeof *declutter_passes, ret, g,
                       log, reterr);
+}
+
+rill_status graph_slides(const struct graph *g, struct slide_report **ret, rill_error *reterr)
+{
+    struct graph before, after;
+    size_t n = 0;
+    while (declutter_passes[n].run != graph_with_windows_slid)
+        n++;
+    TRY(passes_run(declutter_passes, n, &before, g, NULL, reterr));
+    return graph_windows_slid(&after, &before, ret, reterr);
 }
 
 rill_status dgraph_from_tgraph(struct dgraph *ret, const struct tgraph *t, struct pass_log *log,

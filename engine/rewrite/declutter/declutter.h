@@ -12,6 +12,11 @@ rill_status graph_declutter(struct graph *ret, const struct graph *g, struct pas
 rill_status dgraph_from_tgraph(struct dgraph *ret, const struct tgraph *t, struct pass_log *log,
                                rill_error *reterr);
 
+/* What graph_declutter makes of nets over windows of a stream (slide.h), of a typed graph; NULL:
+ * there are none. */
+struct slide_report;
+rill_status graph_slides(const struct graph *g, struct slide_report **ret, rill_error *reterr);
+
 /* After graph_declutter, where the user asks for it: cells of constant weights, bodies included,
  * whose recurrent weights are beyond RNN_NARROW_BEYOND_BYTES keep weights of 16 bits, unless one of
  * them is not finite or of 65536 and more. Changes results. *ret_count is added to. */

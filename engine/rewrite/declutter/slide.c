@@ -23,6 +23,7 @@ struct slide {
     uint32_t *fixed;          /* per body wire: outside, where it is the same in all windows */
     bool *gone;               /* per body node */
     const char **why;         /* per body node that has windows and stays */
+    struct place *made;       /* per body node: of its outputs; axis -1: it stays */
     uint32_t *out;            /* outer wires that the Scan still writes */
     rill_error *err;
 };
@@ -173,8 +174,9 @@ static rill_status slide_begin(struct slide *s)
     s->fixed = arena_array(a, uint32_t, s->body.n_wires + 1);
     s->gone = arena_array(a, bool, s->body.n_nodes + 1);
     s->why = arena_array(a, const char *, s->body.n_nodes + 1);
+    s->made = arena_array(a, struct place, s->body.n_nodes + 1);
     s->out = arena_copy(a, s->n->out, s->n->n_out * sizeof *s->out);
-    if (!s->slid || !s->fixed || !s->gone || !s->why || !s->out)
+    if (!s->slid || !s->fixed || !s->gone || !s->why || !s->made || !s->out)
         return no_memory(s);
     for (uint32_t w = 0; w < s->body.n_wires; w++) {
         s->slid[w].at.axis = -1;
@@ -279,6 +281,7 @@ static rill_status nodes_slide(struct slide *s, bool *ret_any)
         rill_status status = RILL_OK;
         if (!in)
             return no_memory(s);
+        s->made[i].axis = -1;
         if (!places_of(s, n, in))
             continue;
         s->why[i] = node_slides(&s->body, n, in, &way, &status);
@@ -287,6 +290,7 @@ static rill_status nodes_slide(struct slide *s, bool *ret_any)
         if (s->why[i])
             continue;
         TRY(node_slide(s, n, &way));
+        s->made[i] = way.out;
         s->gone[i] = true;
         *ret_any |= !node_moves_alone(n);
     }
@@ -479,7 +483,37 @@ static rill_status scan_rest(struct slide *s)
     return any ? rest_emit(s) : RILL_OK;
 }
 
-static rill_status scan_slide(struct graph *to, const struct node *n, rill_error *err)
+/* The first of the windows that are scanned; NULL: none are. */
+static const struct framed *windows_of(const struct slide *s)
+{
+    const struct scan_attr *at = s->n->attr;
+    for (int64_t k = 0; k < at->n_scanned; k++) {
+        const struct place *p = &s->slid[s->n->body[0]->inputs[at->n_states + k]].at;
+        if (p->axis >= 0)
+            return p->of;
+    }
+    return NULL;
+}
+
+/* **list is where the next one goes; NULL: nobody asks. any: something slides. */
+static rill_status report_add(struct slide *s, bool any, struct slide_report ***list)
+{
+    const struct framed *of = list ? windows_of(s) : NULL;
+    if (!of)
+        return RILL_OK;
+    struct slide_report *r = arena_new(s->to->arena, struct slide_report);
+    if (!r)
+        return no_memory(s);
+    for (uint32_t i = 0; i < s->n->body[0]->n_nodes && !any; i++)
+        s->made[i].axis = -1;
+    *r = (struct slide_report) { s->n, s->n->body[0], of, s->made, s->why, NULL };
+    **list = r;
+    *list = &r->next;
+    return RILL_OK;
+}
+
+static rill_status scan_slide(struct graph *to, const struct node *n, struct slide_report ***list,
+                              rill_error *err)
 {
     struct slide s = { .to = to, .n = n, .err = err };
     const struct scan_attr *at = n->attr;
@@ -490,18 +524,28 @@ static rill_status scan_slide(struct graph *to, const struct node *n, rill_error
     s.length = f->shape[scan_axis(at->in_axes, 0, f->rank)];
     TRY(slide_begin(&s));
     TRY(nodes_slide(&s, &any));
+    TRY(report_add(&s, any, list));
     return any ? scan_rest(&s) : node_again(to, n, err);
 }
 
-rill_status graph_with_windows_slid(struct graph *ret, const struct graph *g, rill_error *reterr)
+rill_status graph_windows_slid(struct graph *ret, const struct graph *g,
+                               struct slide_report **ret_list, rill_error *reterr)
 {
+    struct slide_report **end = ret_list;
     TRY(graph_copied(ret, g, reterr));
+    if (ret_list)
+        *ret_list = NULL;
     const struct node *nodes = ret->nodes;
     const uint32_t n = ret->n_nodes;
     ret->nodes = NULL;
     ret->n_nodes = ret->cap_nodes = 0;
     for (uint32_t i = 0; i < n; i++)
-        TRY(nodes[i].op == &op_scan ? scan_slide(ret, &nodes[i], reterr)
+        TRY(nodes[i].op == &op_scan ? scan_slide(ret, &nodes[i], end ? &end : NULL, reterr)
                                     : node_again(ret, &nodes[i], reterr));
     return RILL_OK;
+}
+
+rill_status graph_with_windows_slid(struct graph *ret, const struct graph *g, rill_error *reterr)
+{
+    return graph_windows_slid(ret, g, NULL, reterr);
 }

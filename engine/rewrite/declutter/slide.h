@@ -45,4 +45,19 @@ const char *node_slides(const struct graph *body, const struct node *n, const st
 
 /* It only moves elements: by itself nothing is saved. */
 bool node_moves_alone(const struct node *n);
+
+/* What becomes of a net over windows, for people. */
+struct slide_report {
+    const struct node *scan;
+    const struct graph *body;
+    const struct framed *windows;
+    const struct place *at; /* per node of the body: of what it gives; axis -1: it stays */
+    const char *const *why; /* per node: why it stays, where what it reads does not; else NULL */
+    struct slide_report *next;
+};
+
+/* graph_with_windows_slid of passes.h, with a list of what it did, in order, in g's arena. NULL:
+ * there are no nets over windows. */
+rill_status graph_windows_slid(struct graph *ret, const struct graph *g,
+                               struct slide_report **ret_list, rill_error *reterr);
 #endif
