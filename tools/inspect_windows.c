@@ -61,7 +61,7 @@ static void report_print(const struct slide_report *r)
     const struct saving s = saving_of(r);
     printf("  windows of %lld frames every %lld: %u of %u nodes slide",
            (long long) r->windows->size, (long long) r->windows->hop, s.nodes, r->body->n_nodes);
-    if (s.whole > 0)
+    if (s.whole > s.now && s.now > 0)
         printf(", %.0f multiply-adds a window instead of %.0f, %.3g times fewer", s.now, s.whole,
                s.whole / s.now);
     printf("\n");

@@ -41,6 +41,11 @@ static const struct {
            "graph g(x, h0) -> (y) { x = external<scalar>(shape = [S, 2]); h0 = "
            "external<scalar>(shape = [2]);\n"
            "y = rill_scan(x, body = step, state = [(h, next, h0)]); }" },
+    { "fixed",
+      HEAD "graph g(x, k) -> (y, z) { x = external<scalar>(shape = [1, 12, 4]); k = "
+           "external<scalar>(shape = [4]);\n"
+           "h = relu(x) * unsqueeze(k, axes = [0, 1]); y = mean_reduce(h, axes = [1]); z = "
+           "reshape(h, [6, 8]); }" },
 };
 
 /* signal f32[1,S], length i64[1] -> signal where position < length; names as exporters write
@@ -239,6 +244,37 @@ static const struct row {
     T("patch(body: 'y = x;')", "x f32[1,4,S], n i64[1] -> y f32[1,4,S]; time S, 1 nodes"),
     { "plain.nnef", .transforms = { "patch(body: 'h = 0.5;')", "set_symbols(S: 2)" },
       .want = "x f32[1,4,2], n i64[1] -> y f32[1,4,2]; 1 nodes" },
+    /* nets over windows */
+    { "fixed.nnef", .transforms = { "window(x, 12, 4)" },
+      .want = "x f32[1,S,4], k f32[4] -> y f32[max(0, -2 + S/4),1,4], z f32[max(0, -2 + S/4),6,8]; "
+              "time S, 12 nodes" },
+    { "fixed.nnef",
+      .transforms = { "window(hop: 3, size: 12, input: x, axis: 1, symbol: V)", "pulse(pulse: 6)" },
+      .want = "x f32[1,V,4], k f32[4] -> y f32[max(0, -3 + V/3),1,4], z f32[max(0, -3 + V/3),6,8]; "
+              "time V, pulse 6, 12 nodes" },
+    { "fixed.nnef", .transforms = { "window(x, 4, 1)" },
+      .want = "x f32[1,12,S], k f32[4] -> y f32[max(0, -3 + S),1,4], z f32[max(0, -3 + S),6,8]; "
+              "time S, 10 nodes" },
+    { "plain.nnef", .transforms = { "window(x, 9, 3, axis: 2)" },
+      .want = "x f32[1,4,S], n i64[1] -> y f32[max(0, -2 + S/3),4,9]; time S, 7 nodes" },
+    { "fixed.nnef", .transforms = { "window(q, 12, 4)" },
+      .want = "!there is no input 'q'|the inputs are: 'x', 'k'" },
+    { "fixed.nnef", .transforms = { "window(x, 11, 4)" },
+      .want = "!input 'x' is f32[1,12,4]|which of its axes has 11 frames? axis: N says it" },
+    { "fixed.nnef", .transforms = { "window(x, 11, 4, axis: 1)" },
+      .want = "!axis 1 does not have 11 frames, and the file fixes it" },
+    { "fixed.nnef", .transforms = { "window(x, 12, 4, axis: 3)" }, .want = "!no such axis" },
+    { "fixed.nnef", .transforms = { "window(x, 0, 4)" }, .want = "!at least 1 each" },
+    { "fixed.nnef", .transforms = { "window(x, 12, 0)" }, .want = "!at least 1 each" },
+    { "fixed.nnef", .transforms = { "window(x, 12, 13)" },
+      .want = "!windows of 12 frames every 13 leave frames out; every 12 at most" },
+    { "fixed.nnef", .transforms = { "window(x, 12)" }, .want = "!window(x, 76, 8)" },
+    { "fixed.nnef", .transforms = { "window(x, 12, 4, 1)" },
+      .want = "!column 18|known: input, size, hop, axis, symbol" },
+    { "fixed.nnef", .transforms = { "window(x, 12, often)" },
+      .want = "!'often' is not a number of frames" },
+    { "fixed.nnef", .transforms = { "window(x, 12, hop: 4, hop: 4)" },
+      .want = "!'hop' is given twice" },
     /* old files */
     { "old.nnef", .transforms = { "force_scan_external_state" },
       .want = "x f32[S,2], h0 f32[2] -> y f32[S,2]; time S, 4 nodes, note" },
