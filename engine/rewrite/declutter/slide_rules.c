@@ -281,6 +281,12 @@ static const char *matmul_slides(struct slider *s)
     return s->in[0].axis == rank_of(s, 0) - 1 ? WHOLE : moved_to(s, s->in[0].axis);
 }
 
+/* Zeros of rows would run along the stream. */
+static const char *matmul_integer_slides(struct slider *s)
+{
+    return node_has_input(s->n, 2) && !fact_is_single(fact_of(s, 2)) ? OPERANDS : matmul_slides(s);
+}
+
 static const char *gemm_slides(struct slider *s)
 {
     const struct fact *bias = node_has_input(s->n, 2) ? fact_of(s, 2) : NULL;
@@ -522,6 +528,7 @@ static const struct slide_rule {
     { OP_LRN, channels_slide },
     { OP_MAGNITUDE, rows_slide },
     { OP_MATMUL, matmul_slides },
+    { OP_MATMUL_INTEGER, matmul_integer_slides },
     { OP_MAX_POOL, pool_slides },
     { OP_PAD, pad_slides },
     { OP_QUANTIZE_LINEAR, quantised_slides },
