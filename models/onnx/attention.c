@@ -38,14 +38,24 @@ static uint32_t heads_repeated(struct emitter *e, uint32_t x, uint32_t q)
     return emit(e, "Reshape", wide, to);
 }
 
-/* The root of the scale, which q and k take each, as the standard has it. */
-static uint32_t scale_root(struct emitter *e, const struct attention *a)
+/* What q and k are times each, or scores once. */
+static uint32_t scale_put(struct emitter *e, const struct attention *a)
 {
+    const double scale = (double) a->scale;
     if (a->scale > 0)
-        return emit_float(e, (float) sqrt((double) a->scale), a->q);
+        return emit_float(e, (float) (a->scaled_once ? scale : sqrt(scale)), a->q);
     uint32_t width = emit_cast(e, emit_sizes(e, a->q, 3, 4), DTYPE_F64);
-    uint32_t root = emit(e, "Sqrt", emit(e, "Sqrt", width));
+    uint32_t root = emit(e, "Sqrt", a->scaled_once ? width : emit(e, "Sqrt", width));
     return emit(e, "CastLike", emit(e, "Reciprocal", root), a->q);
+}
+
+static uint32_t scores_put(struct emitter *e, const struct attention *a)
+{
+    uint32_t scale = scale_put(e, a);
+    uint32_t k = emit_turned(e, heads_repeated(e, a->k, a->q), (const int64_t[]) { 0, 1, 3, 2 }, 4);
+    if (a->scaled_once)
+        return emit(e, "Mul", emit(e, "MatMul", a->q, k), scale);
+    return emit(e, "MatMul", emit(e, "Mul", a->q, scale), emit(e, "Mul", k, scale));
 }
 
 /* ---- masks ---- */
@@ -154,9 +164,7 @@ static uint32_t softmax_put(struct emitter *e, const struct attention *a, uint32
 
 void attention_put(struct emitter *e, const struct attention *a)
 {
-    uint32_t root = scale_root(e, a), seen;
-    uint32_t k = emit_turned(e, heads_repeated(e, a->k, a->q), (const int64_t[]) { 0, 1, 3, 2 }, 4);
-    uint32_t scores = emit(e, "MatMul", emit(e, "Mul", a->q, root), emit(e, "Mul", k, root));
+    uint32_t scores = scores_put(e, a), seen;
     uint32_t of[SCORES_SOFTMAX + 1] = { scores };
     if (a->softcap > 0) {
         uint32_t by = emit_float(e, a->softcap, a->q);

@@ -18,6 +18,7 @@ struct attention {
     bool causal;
     int64_t left, right; /* frames of k that are seen beside that of q; -1: no bound */
     float scale;         /* 0: one over the root of the width */
+    bool scaled_once;    /* scores are; else q and k are by its root, as the standard has it */
     float softcap;       /* 0: none */
     int64_t precision;   /* element type of the softmax, as the format numbers it; 0: that of q */
     enum attention_scores shown;

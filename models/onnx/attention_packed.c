@@ -158,6 +158,7 @@ rill_status up_multi_head_attention(struct conversion *l)
     a.joined = true;
     a.causal = convert_int(l, "unidirectional", 0) != 0;
     a.scale = convert_float_of(l, "scale", 0);
+    a.scaled_once = true;
     a.shown = SCORES_SOFTMAX;
     mha_heads(&e, &a);
     a.k = joined_frames(&e, cached ? l->in[MHA_PAST_K] : WIRE_NONE, a.k);
@@ -238,6 +239,7 @@ rill_status up_packed_attention(struct conversion *l)
     a.joined = true;
     a.causal = convert_int(l, "unidirectional", 0) != 0;
     a.scale = convert_float_of(l, "scale", 0);
+    a.scaled_once = true;
     packed_heads(&e, &a);
     packed_cache(&e, &a);
     a.bias = key_mask(&e, &a, AT_MASK);

@@ -99,8 +99,22 @@ static void gqa_heads(struct emitter *e, struct attention *a)
     a->v = part[2];
 }
 
-/* Frames in front of those of now. They are what the cache holds: where seqlens_k says another
- * number, an index that is not there ends the run. */
+/* 0, unless seqlens_k says another number than all frames less one, of any of the batch: an index
+ * that is not there, of a node whose name says why, ends the run. */
+static uint32_t gqa_off(struct emitter *e, uint32_t last)
+{
+    struct conversion *l = e->l;
+    const char *own = l->name;
+    uint32_t off = emit(e, "Sub", emit_cast(e, l->in[GQA_LAST], DTYPE_I64), last);
+    const uint32_t of[] = { emit_list(e, 0), emit(e, "Abs", off) };
+    const char *why = arena_printf(l->r->arena, "%s: seqlens_k has to be all frames less one", own);
+    l->name = why ? why : own;
+    uint32_t none = emit_with(e, "Gather", "axis", 0, of, 2);
+    l->name = own;
+    return emit(e, "ReduceMax", none, emit_list(e, 0));
+}
+
+/* Frames in front of those of now: what the cache holds. */
 static uint32_t gqa_before(struct emitter *e, uint32_t q)
 {
     struct conversion *l = e->l;
@@ -108,10 +122,7 @@ static uint32_t gqa_before(struct emitter *e, uint32_t q)
         return emit_list(e, 0);
     uint32_t past = emit_sizes(e, l->in[GQA_PAST_K], 2, 3);
     uint32_t last = emit(e, "Add", past, emit(e, "Sub", emit_sizes(e, q, 2, 3), emit_int(e, 1)));
-    uint32_t off = emit(e, "Sub", emit_cast(e, l->in[GQA_LAST], DTYPE_I64), last);
-    uint32_t none =
-        emit_with(e, "Gather", "axis", 0, (uint32_t[]) { emit_list(e, 0), emit(e, "Abs", off) }, 2);
-    return emit(e, "Add", past, emit(e, "ReduceMax", none, emit_list(e, 0)));
+    return emit(e, "Add", past, gqa_off(e, last));
 }
 
 static uint32_t gqa_turned(struct emitter *e, uint32_t x, uint32_t before)
@@ -134,6 +145,7 @@ rill_status up_group_query_attention(struct conversion *l)
     a.causal = convert_int(l, "causal", 1) != 0;
     a.left = window > 0 ? window - 1 : -1; /* the frame of now is one of them */
     a.scale = convert_float_of(l, "scale", 0);
+    a.scaled_once = true;
     a.softcap = convert_float_of(l, "softcap", 0);
     a.bias = input_or_none(l, GQA_BIAS);
     gqa_heads(&e, &a);

@@ -22,8 +22,8 @@ def stored(name):
         return f.read()
 
 
-def run(model, *args):
-    r = subprocess.run([RILL, "run", "--steps", "20", *args, os.path.join(FOLDER, model + ".onnx")], capture_output=True,
+def run(model, *args, steps="20"):
+    r = subprocess.run([RILL, "run", "--steps", steps, *args, os.path.join(FOLDER, model + ".onnx")], capture_output=True,
                        text=True, timeout=120)
     return r.returncode, r.stdout, r.stderr
 
@@ -41,15 +41,25 @@ def decoders(folder):
     check(code == 1, f"a mask that hides all: {code} {out}{why}")
 
 
+def close(folder):
+    q, want = os.path.join(folder, "q.npz"), os.path.join(folder, "close.npz")
+    npz(q, "q", "<f4", (1, 17, 256), stored("close.q.f32"))
+    npz(want, "y", "<f4", (1, 17, 256), stored("close.f32"))
+    code, out, why = run("close", "--input", q, "--compare", want, "--atol", "5e-7", "--rtol", "0", steps="1")
+    check(code == 0, f"close: {out}{why}")
+
+
 def refused():
     for model, args, text in (("matmul", [], "attention_mask' is open, or grows with the states"),
                               ("matmul", ["--const", "attention_mask=1", "--reserve", "19"], "has grown to 20 frames"),
-                              ("grouped", ["--const", "attention_mask=1"], "as in attention_mask=1,past_sequence_length+1")):
+                              ("grouped", ["--const", "attention_mask=1"], "as in attention_mask=1,past_sequence_length+1"),
+                              ("grouped", ["--const", "attention_mask=2", *GROWN], "seqlens_k has to be all frames less one")):
         code, out, why = run(model, *args)
         check(code > 1 and text in why, f"{model} {args}: {code} {out}{why}")
 
 
 with tempfile.TemporaryDirectory() as d:
     decoders(d)
+    close(d)
     refused()
 finish()
