@@ -112,23 +112,37 @@ rill_status flow_delay(struct pulser *p, const char *name, struct flow *f, int64
 
 /* ---- the end of the sequence ---- */
 
-/* After input frames 0..t-1 the wire has had t/hop frames, of which length(t) + delay belong to it
- * or come before it: by how many it is ahead of what it has, at most, whatever t. Lengths of which
- * no whole sequence can be made have no say. False: it gets ahead without a bound, or falls behind,
- * or that is not known. */
-static bool frames_early(const struct pulser *p, const struct stream_fact *s, int64_t *ret)
+/* Frames of the wire that have come by t units of the symbol; of whole runs, since what comes after
+ * them comes when the length is known. */
+static const struct dim *frames_come(const struct pulser *p, const struct stream_fact *s, bool runs)
 {
     struct dims *ds = p->dst->dims;
-    const struct dim *had = dim_div_int(ds, dim_mul_int(ds, p->symbol, s->hop_den), s->hop_num);
-    const struct dim *both[2] = { had, s->length };
+    int64_t units;
+    if (!runs || __builtin_mul_overflow(s->pulse, s->hop_num, &units) || units % s->hop_den)
+        return dim_div_int(ds, dim_mul_int(ds, p->symbol, s->hop_den), s->hop_num);
+    return dim_mul_int(ds, dim_div_int(ds, p->symbol, units / s->hop_den), s->pulse);
+}
+
+/* Of what has come length(t) + delay frames belong to the sequence or come before it: by how many
+ * there are more, at most, whatever t. Lengths of which no whole sequence can be made have no say.
+ * False: there is no bound, or it falls behind, or that is not known. */
+static bool early_find(const struct pulser *p, const struct stream_fact *s, bool runs, int64_t *ret)
+{
+    const struct dim *both[2] = { frames_come(p, s, runs), s->length };
     struct lengths l;
     int64_t come, length;
     bool known = lengths_decide(p, both, 2, 0, true, &l) && l.rise[0] == l.rise[1];
     *ret = INT64_MIN;
     for (int64_t t = 0; known && t < l.end; t++)
-        if (dim_eval(had, p->symbol, t, &come) && dim_eval(s->length, p->symbol, t, &length))
+        if (dim_eval(both[0], p->symbol, t, &come) && dim_eval(s->length, p->symbol, t, &length))
             *ret = larger(*ret, come - length - s->delay);
     return *ret > INT64_MIN;
+}
+
+/* Runs and lengths may repeat together only after too long: then as if each frame were a run. */
+static bool frames_early(const struct pulser *p, const struct stream_fact *s, int64_t *ret)
+{
+    return early_find(p, s, true, ret) || early_find(p, s, false, ret);
 }
 
 bool pulser_dim_value(const struct pulser *p, const struct dim *d, int64_t *ret)

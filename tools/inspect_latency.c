@@ -2,9 +2,11 @@
 #include "tools/inspect_latency.h"
 #include "engine/plan/cost.h"
 #include "check/latency.h"
+#include "check/lower_bound.h"
 #include "engine/graph/subst.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 /* Frames a second of the input's time axis; 0 where it is not declared. */
 static double input_rate(const rill_plan *p)
@@ -116,7 +118,40 @@ static void amount_print(bool with_sign, double frames, double input_frames, dou
 
 static const char *const what_names[] = { [LATENCY] = "latency", [LATENCY_OFFSET] = "offset" };
 
-static void output_print(const rill_plan *p, uint32_t i, enum latency_what what, double rate)
+/* The least delays of all outputs, for free() by the caller; NULL: not known. */
+static int64_t *bounds_find(const rill_plan *p)
+{
+    rill_error err;
+    int64_t *least = malloc((p->n_ports + 1) * sizeof *least);
+    if (least && p->symbol && !p->model->compiled &&
+        delay_bounds(&p->pgraph, &p->model->decluttered.g, least, &err) == RILL_OK)
+        return least;
+    free(least);
+    return NULL;
+}
+
+/* Frames that output i comes later than it must. */
+static int64_t needless(const rill_plan *p, uint32_t i, const int64_t *least)
+{
+    return p->pgraph.outputs[i].delay - least[i];
+}
+
+static void bound_print(const rill_plan *p, uint32_t i, const int64_t *least,
+                        const struct latency *l, double rate)
+{
+    int64_t more = needless(p, i, least);
+    double besides = frames_besides(p, i, LATENCY), hop = hop_of(p, i);
+    printf("    lower bound: ");
+    amount_print(false, (double) (l->frames - more) + besides,
+                 l->input_frames + (besides - (double) more) * hop, rate);
+    if (more > 0)
+        printf(", reached but for %lld frames\n", (long long) more);
+    else
+        printf(", reached\n");
+}
+
+static void output_print(const rill_plan *p, uint32_t i, enum latency_what what,
+                         const int64_t *least, double rate)
 {
     struct arena a = { 0 };
     struct latency l;
@@ -135,6 +170,8 @@ static void output_print(const rill_plan *p, uint32_t i, enum latency_what what,
             amount_print(true, besides, besides * hop, rate);
             printf("  besides, by late_frames of model.conf\n");
         }
+        if (what == LATENCY && least && least[i] >= 0)
+            bound_print(p, i, least, &l, rate);
     }
     arena_drop(&a);
 }
@@ -169,9 +206,11 @@ void latency_print(const rill_plan *p)
         printf("  smallest legal pulse: %lld input frames; a pulse of %lld makes outputs up to "
                "%lld frames later than these:\n",
                (long long) smallest, (long long) p->pgraph.pulse, (long long) p->pgraph.pulse - 1);
+    int64_t *least = bounds_find(p);
     for (uint32_t i = 0; i < p->n_ports - p->n_inputs; i++)
         for (enum latency_what what = LATENCY; what <= LATENCY_OFFSET; what++)
-            output_print(p, i, what, rate);
+            output_print(p, i, what, least, rate);
+    free(least);
     cost_print(p, rate);
 }
 
@@ -185,7 +224,8 @@ static json_t *amount_json(double frames, double input_frames, double rate)
     return j;
 }
 
-static json_t *output_json(const rill_plan *p, uint32_t i, enum latency_what what, double rate)
+static json_t *output_json(const rill_plan *p, uint32_t i, enum latency_what what,
+                           const int64_t *least, double rate)
 {
     struct arena a = { 0 };
     struct latency l;
@@ -202,6 +242,8 @@ static json_t *output_json(const rill_plan *p, uint32_t i, enum latency_what wha
         }
         if (besides != 0)
             json_object_set_new(j, "late_frames", json_real(besides));
+        if (what == LATENCY && least && least[i] >= 0)
+            json_object_set_new(j, "needless_frames", json_integer(needless(p, i, least)));
         json_object_set(j, "parts", parts);
     }
     json_decref(parts);
@@ -234,13 +276,15 @@ void latency_add_json(json_t *j, const rill_plan *p)
 {
     double rate = input_rate(p);
     int64_t smallest = smallest_pulse(p);
+    int64_t *least = bounds_find(p);
     json_object_set_new(j, "smallest_pulse", smallest ? json_integer(smallest) : json_null());
     for (enum latency_what what = LATENCY; what <= LATENCY_OFFSET; what++) {
         json_t *list = json_array(), *o;
         for (uint32_t i = 0; i < p->n_ports - p->n_inputs; i++)
-            if ((o = output_json(p, i, what, rate)))
+            if ((o = output_json(p, i, what, least, rate)))
                 json_array_append_new(list, o);
         json_object_set_new(j, what_names[what], list);
     }
+    free(least);
     cost_add_json(j, p, rate);
 }
