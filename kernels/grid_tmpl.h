@@ -28,6 +28,11 @@ static inline struct FN(grid) FN(grid_of)(const struct kern_grid *g)
                                v16_set1(g->down),    v16_set1(KERN_GRID_WHOLE) };
 }
 
+static inline v16 FN(v_grid_of)(v16 a, struct FN(grid) g, const int roundings)
+{
+    return roundings ? FN(v_grid)(a, g, false, roundings > 1, roundings > 1) : a;
+}
+
 /* to may lie before the a that it overlaps. */
 V16_UNROLLED void FN(grid_row)(float *to, const float *a, const struct FN(grid) g, size_t n,
                                const bool divides, const bool twice, const bool bends)
@@ -54,4 +59,130 @@ static void FN(program_grid)(float *to, const float *a, const struct kern_grid *
         FN(grid_row)(to, a, FN(grid_of)(g), n, false, true, true);
     else
         FN(grid_row)(to, a, FN(grid_of)(g), n, false, true, false);
+}
+
+/* Rows of n floats and how far their operands are from row to row. */
+struct FN(grid_rows) {
+    size_t rows, n, to_step, a_step, b_step, c_step;
+};
+
+static inline v16 FN(v_function)(v16 a, v16 b, const enum kern_instr_op function)
+{
+    return function == KERN_ADD ? v16_add(a, b)
+        : function == KERN_SUB  ? v16_sub(a, b)
+        : function == KERN_MUL  ? v16_mul(a, b)
+                                : v16_div(a, b);
+}
+
+static const float FN(grid_lanes)[16] = { 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15 };
+
+/* The first `left` lanes of a row that ends, then those of the row behind it. */
+static inline v16 FN(v_of_two)(const float *b, size_t step, size_t left)
+{
+    const m16 ends = v16_lt(v16_load(FN(grid_lanes)), v16_set1((float) left));
+    return v16_pick(ends, v16_set1(*b), v16_set1(b[step]));
+}
+
+/* Rows that lie one after the other, of at least a vector: the last vector of each goes on in the
+ * next row, so that there are as few as fit and they lie as the first one does. */
+static inline bool FN(rows_are_flat)(const struct FN(grid_rows) *s)
+{
+    return s->to_step == s->n && s->a_step == s->n && s->n >= 16;
+}
+
+/* A function and its rounding (once, or twice: 2) in registers; `one`: b is one element a row. */
+V16_UNROLLED void FN(rounded_rows)(float *to, const float *a, const float *b,
+                                   const struct kern_grid *grid, const struct FN(grid_rows) *s,
+                                   const enum kern_instr_op function, const bool one,
+                                   const int roundings)
+{
+    const struct FN(grid) g = FN(grid_of)(grid);
+    const size_t n = s->n;
+    const bool flat = one && FN(rows_are_flat)(s);
+    size_t i = 0;
+    for (size_t r = 0; r < s->rows; r++, to += s->to_step, a += s->a_step, b += s->b_step) {
+        const v16 vb = v16_set1(*b);
+        for (; i + 16 <= n; i += 16) {
+            v16 y = FN(v_function)(v16_load(a + i), one ? vb : v16_load(b + i), function);
+            v16_store(to + i, FN(v_grid_of)(y, g, roundings));
+        }
+        const size_t left = n - i, at = i;
+        i = 0;
+        if (left && flat && r + 1 < s->rows) {
+            v16 y = FN(v_function)(v16_load(a + at), FN(v_of_two)(b, s->b_step, left), function);
+            v16_store(to + at, FN(v_grid_of)(y, g, roundings));
+            i = 16 - left;
+        } else if (left) {
+            v16 z = one ? vb : v16_load_n(b + at, left),
+                y = FN(v_function)(v16_load_n(a + at, left), z, function);
+            v16_store_n(to + at, FN(v_grid_of)(y, g, roundings), left);
+        }
+    }
+}
+
+#define GRID_ROUNDED(X)                                                                            \
+    X(KERN_ADD, false, 1) X(KERN_ADD, false, 2) X(KERN_ADD, true, 1) X(KERN_ADD, true, 2)          \
+    X(KERN_SUB, false, 1) X(KERN_SUB, false, 2) X(KERN_SUB, true, 1) X(KERN_SUB, true, 2)          \
+    X(KERN_MUL, false, 1) X(KERN_MUL, false, 2) X(KERN_MUL, true, 1) X(KERN_MUL, true, 2)          \
+    X(KERN_DIV, false, 1) X(KERN_DIV, false, 2) X(KERN_DIV, true, 1) X(KERN_DIV, true, 2)
+
+static void FN(program_rounded)(float *to, const float *a, const float *b,
+                                const struct kern_instr *i, struct FN(grid_rows) s)
+{
+    if (!i->b.one && s.to_step == s.n && s.a_step == s.n && s.b_step == s.n)
+        s.n *= s.rows, s.rows = 1;
+#define X(function_, one_, roundings_)                                                             \
+    if (i->function == function_ && i->b.one == one_ && (i->grid->twice ? 2 : 1) == roundings_)    \
+        FN(rounded_rows)(to, a, b, i->grid, &s, function_, one_, roundings_);
+    GRID_ROUNDED(X)
+#undef X
+}
+#undef GRID_ROUNDED
+
+/* A product and a sum between two roundings. */
+V16_UNROLLED v16 FN(v_scaled)(v16 a, v16 b, v16 c, const struct FN(grid) f, const struct FN(grid) g,
+                              const int before, const int behind)
+{
+    a = v16_add(v16_mul(FN(v_grid_of)(a, f, before), b), c);
+    return FN(v_grid_of)(a, g, behind);
+}
+
+V16_UNROLLED void FN(scaled_rows)(float *to, const float *a, const float *b, const float *c,
+                                  const struct kern_instr *instr, const struct FN(grid_rows) *s,
+                                  const int before, const int behind)
+{
+    static const struct kern_grid none;
+    const struct FN(grid) f = FN(grid_of)(before ? instr->first : &none),
+                          g = FN(grid_of)(behind ? instr->grid : &none);
+    const size_t n = s->n;
+    const bool flat = FN(rows_are_flat)(s);
+    size_t i = 0;
+    for (size_t r = 0; r < s->rows; r++, to += s->to_step, a += s->a_step) {
+        const v16 vb = v16_set1(*b), vc = v16_set1(*c);
+        for (; i + 16 <= n; i += 16)
+            v16_store(to + i, FN(v_scaled)(v16_load(a + i), vb, vc, f, g, before, behind));
+        const size_t left = n - i, at = i;
+        i = 0;
+        if (left && flat && r + 1 < s->rows) {
+            v16 y = FN(v_of_two)(b, s->b_step, left), z = FN(v_of_two)(c, s->c_step, left);
+            v16_store(to + at, FN(v_scaled)(v16_load(a + at), y, z, f, g, before, behind));
+            i = 16 - left;
+        } else if (left) {
+            v16 x = FN(v_scaled)(v16_load_n(a + at, left), vb, vc, f, g, before, behind);
+            v16_store_n(to + at, x, left);
+        }
+        b += s->b_step;
+        c += s->c_step;
+    }
+}
+
+static void FN(program_scaled)(float *to, const float *a, const float *b, const float *c,
+                               const struct kern_instr *i, const struct FN(grid_rows) s)
+{
+    const int before = i->first != NULL, behind = i->grid ? (i->grid->twice ? 2 : 1) : 0;
+#define X(before_, behind_)                                                                        \
+    if (before == before_ && behind == behind_)                                                    \
+        FN(scaled_rows)(to, a, b, c, i, &s, before_, behind_);
+    X(0, 0) X(0, 1) X(0, 2) X(1, 0) X(1, 1) X(1, 2)
+#undef X
 }

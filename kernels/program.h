@@ -34,7 +34,10 @@ enum kern_instr_op {
     KERN_COPY,                        /* to = a; to may lie before what it overlaps */
     KERN_PRODUCT,
     KERN_INSTR_OPS,
-    KERN_GRID = KERN_INSTR_OPS /* what DIV, ROUND_S8 (or S16) and MUL make; made of those only */
+    KERN_GRID = KERN_INSTR_OPS, /* what DIV, ROUND_S8 (or S16) and MUL make; made of those only */
+    KERN_ROUNDED, /* `function` of a and b, a not a single element, rounded to a grid in registers
+                   */
+    KERN_SCALED   /* a, rounded if `first`, times b, plus c, single elements; rounded if `grid` */
 };
 
 /* Whole numbers times a scale, from the least to the most; inverse + rest: 1 / scale. Twice: the
@@ -86,7 +89,9 @@ struct kern_instr {
     size_t n;        /* floats, a multiple of 16, or 0: the block's; LOAD, STORE: channels */
     size_t rows, ld; /* LOAD, STORE: frames, and floats from one to the next */
     const struct kern_product *product;
-    const struct kern_grid *grid;
+    const struct kern_grid *grid, *first; /* ROUNDED, SCALED: none that divides; first: once */
+    struct kern_operand c;
+    enum kern_instr_op function; /* ROUNDED: ADD, SUB, MUL or DIV */
 };
 
 struct kern_program {

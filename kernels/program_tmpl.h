@@ -133,6 +133,25 @@ static inline size_t FN(program_row_step)(const struct kern_operand *o,
     return o->one || o->walk ? b->row_step[o->buffer] : b->n;
 }
 
+/* Instructions that go over their rows themselves. */
+static void FN(program_rows)(const struct kern_instr *i, float *const *buffer,
+                             const struct FN(program_block) *b)
+{
+    float *to = FN(program_at)(buffer, &i->to, b);
+    const float *x = FN(program_at)(buffer, &i->a, b), *y = FN(program_at)(buffer, &i->b, b);
+    struct FN(grid_rows) s = { .rows = b->rows, .n = b->n };
+    if (b->rows > 1) {
+        s.to_step = FN(program_row_step)(&i->to, b);
+        s.a_step = FN(program_row_step)(&i->a, b);
+        s.b_step = FN(program_row_step)(&i->b, b);
+        s.c_step = i->op == KERN_SCALED ? FN(program_row_step)(&i->c, b) : 0;
+    }
+    if (i->op == KERN_SCALED)
+        FN(program_scaled)(to, x, y, FN(program_at)(buffer, &i->c, b), i, s);
+    else
+        FN(program_rounded)(to, x, y, i, s);
+}
+
 V16_UNROLLED void FN(program_instr)(const struct kern_instr *i, float *const *buffer,
                                     const struct FN(program_block) block)
 {
@@ -168,6 +187,8 @@ V16_UNROLLED void FN(program_instr)(const struct kern_instr *i, float *const *bu
     case KERN_GRID:
         EACH_ROW(FN(program_grid)(to, x, i->grid, n))
         break;
+    case KERN_ROUNDED:
+    case KERN_SCALED: FN(program_rows)(i, buffer, b); break;
 #undef EACH_ROW
 #undef RUN_1
 #undef RUN_2

@@ -347,6 +347,9 @@ static inline const struct gather_nd_attr *gather_nd_attr_of(const struct node *
 }
 
 /* BatchNormalization */
+/* y = x * ret[k] + ret[n + k] of channel k of n, rounded twice; made once where all is constant. */
+void batch_numbers(float eps, int64_t n, const float *gain, const float *shift, const float *mean,
+                   const float *var, float *ret);
 static inline const struct batch_attr *batch_attr_of(const struct node *n)
 {
     return n->attr;

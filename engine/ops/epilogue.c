@@ -83,18 +83,18 @@ static bool ends(const void *of, int64_t value, int64_t i)
     return value == 0;
 }
 
-/* Returns how many of the n steps are one instruction that rounds; 0: none. */
-static int64_t grid_make(struct prep *c, const struct epilogue *p, const int64_t *s, int64_t n,
-                         struct kern_instr *ret)
+/* Returns how many of the n steps are one instruction that rounds; 0: none, or no memory. */
+static int64_t grid_make(struct prep *c, const struct epilogue *p, const struct kern_operand *at,
+                         const int64_t *s, int64_t n, struct kern_instr *ret)
 {
     const struct inputs in = { c, p };
-    const struct fused_reader r = { &in, input_of, ends };
-    struct kern_grid *g = s[0] == KERN_DIV ? arena_new(c->arena, struct kern_grid) : NULL;
-    int64_t made = g && !s[2] ? fused_grid(&r, s, n, g) : 0;
-    *ret = (struct kern_instr) {
-        .op = KERN_GRID, .to = operand_of(p, 0), .a = operand_of(p, 0), .grid = g
-    };
-    return made;
+    const struct fused_reader r = { &in, input_of, ends, at };
+    struct kern_grid *g = s[0] <= KERN_DIV ? arena_array(c->arena, struct kern_grid, 2) : NULL;
+    int64_t made = g ? fused_rounded(&r, s, n, g, ret) : 0;
+    if (made || !g || s[0] != KERN_DIV || s[2])
+        return made;
+    *ret = (struct kern_instr) { .op = KERN_GRID, .to = at[0], .a = at[0], .grid = g };
+    return fused_grid(&r, s, n, g);
 }
 
 /* Returns how many instructions the steps are. */
@@ -108,7 +108,7 @@ static size_t steps_make(struct prep *c, const struct epilogue *p, struct attr_i
     const int64_t end = steps.n / FUSED_STEP_INTS;
     for (int64_t i = 0, made; i < end; i += made, n++) {
         const int64_t *s = steps.v + i * FUSED_STEP_INTS;
-        made = grid_make(c, p, s, end - i, &ret[n]);
+        made = grid_make(c, p, at, s, end - i, &ret[n]);
         if (!made) {
             ret[n] = fused_element(s, at);
             made = 1;

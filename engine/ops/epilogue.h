@@ -18,8 +18,8 @@
 #define EPILOGUE_ROW(type)                                                                         \
     { .name = EPILOGUE_ATTR, .kind = ATTR_INTS, .offset = offsetof(type, epilogue), .own = true }
 /* clang-format on */
-#define EPILOGUE_STEPS_MAX 12
-#define EPILOGUE_IN_MAX 8 /* inputs of it */
+#define EPILOGUE_STEPS_MAX 20
+#define EPILOGUE_IN_MAX 14 /* inputs of it */
 #define EPILOGUE_IN 3     /* the first of them, of convolutions and products */
 
 /* Whether an operand lies as an input of an epilogue may, on an output with channels on that axis

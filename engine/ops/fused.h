@@ -127,9 +127,14 @@ struct fused_reader {
     const struct tensor *(*known)(const void *of, int64_t value);
     /* Whether the step, of number i among those given, is the last that reads the value. */
     bool (*ends)(const void *of, int64_t value, int64_t i);
+    const struct kern_operand *at; /* places of the values; fused_rounded wants them */
 };
 int64_t fused_grid(const struct fused_reader *r, const int64_t *steps, int64_t n,
                    struct kern_grid *ret);
+/* The same of an instruction that rounds in registers what it computes: a product and a sum, or one
+ * function and a rounding behind it. It points to the grids. 0: the steps are none. */
+int64_t fused_rounded(const struct fused_reader *r, const int64_t *steps, int64_t n,
+                      struct kern_grid grid[2], struct kern_instr *ret);
 
 /* The function of f32 that an op is: KERN_ADD.., or -1; its operands, and the name of its kernel.
  */

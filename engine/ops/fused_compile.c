@@ -273,21 +273,48 @@ static bool ends(const void *of, int64_t v, int64_t i)
     return s->m->last[v] == s->first + i;
 }
 
+/* Drops what the steps from i on were the last to read. */
+static void steps_drop(struct compiler *m, int64_t i, int64_t n)
+{
+    for (int64_t k = i; k < i + n; k++) {
+        int64_t reads[2];
+        step_reads(m->a, m->a->steps.v + k * FUSED_STEP_INTS, reads);
+        for (int r = 0; r < 2; r++)
+            if (reads[r] >= 0)
+                value_drop(m, reads[r], k);
+    }
+}
+
+/* What the first of the steps reads is there. */
+static bool reads_made(const struct compiler *m, const int64_t *s)
+{
+    int64_t reads[2];
+    step_reads(m->a, s, reads);
+    for (int r = 0; r < 2; r++)
+        if (reads[r] >= 0 && !m->made[reads[r]])
+            return false;
+    return true;
+}
+
 /* Returns how many steps from i on are one instruction that rounds; 0: none. */
 static int64_t grid_compile(struct compiler *m, int64_t i, struct kern_instr *k)
 {
     const struct steps_from from = { m, i };
-    const struct fused_reader r = { &from, loaded, ends };
+    const struct fused_reader r = { &from, loaded, ends, m->at };
     const int64_t *s = m->a->steps.v + i * FUSED_STEP_INTS;
-    if (m->frames || s[0] != KERN_DIV || !m->made[s[2]] || m->at[s[2]].one)
+    if (m->frames || s[0] > KERN_DIV || !reads_made(m, s))
         return 0;
-    struct kern_grid *g = arena_new(m->c->arena, struct kern_grid);
-    int64_t n = g ? fused_grid(&r, s, fused_steps(m->a) - i, g) : 0;
+    struct kern_grid *g = arena_array(m->c->arena, struct kern_grid, 2);
+    int64_t n = g ? fused_rounded(&r, s, fused_steps(m->a) - i, g, k) : 0;
+    if (!n && g && s[0] == KERN_DIV && !m->at[s[2]].one) {
+        n = fused_grid(&r, s, fused_steps(m->a) - i, g);
+        *k = (struct kern_instr) { .op = KERN_GRID, .a = m->at[s[2]], .grid = g };
+    }
     const int64_t to = n ? s[(n - 1) * FUSED_STEP_INTS + 1] : 0;
     if (!n || !value_make(m, to))
         return 0;
-    *k = (struct kern_instr) { .op = KERN_GRID, .to = m->at[to], .a = m->at[s[2]], .grid = g };
-    value_drop(m, s[2], i);
+    k->to = m->at[to];
+    steps_drop(m, i, n);
     value_drop(m, to, i + n - 1);
     return n;
 }

@@ -3,6 +3,7 @@
 #include "engine/ops/fused.h"
 
 #include <math.h>
+#include <string.h>
 
 #define ROUNDING 3 /* steps */
 
@@ -45,20 +46,97 @@ static bool rounding_at(const struct fused_reader *r, const int64_t *steps, int6
     return !((float) whole < zero || (float) whole > zero);
 }
 
-int64_t fused_grid(const struct fused_reader *r, const int64_t *steps, int64_t n,
-                   struct kern_grid *ret)
+/* Of the steps from i on. */
+static int64_t grid_at(const struct fused_reader *r, const int64_t *steps, int64_t i, int64_t n,
+                       struct kern_grid *ret)
 {
     struct rounding a, b;
-    int64_t i = ROUNDING;
+    const int64_t from = i;
     float slope = 1;
-    if (!rounding_at(r, steps, 0, n, &a) || !kern_grid_set(ret, a.scale, a.low, a.high))
+    if (!rounding_at(r, steps, i, n, &a) || !kern_grid_set(ret, a.scale, a.low, a.high))
         return 0;
+    i += ROUNDING;
     if (!goes_on(r, steps, i - 1, n))
         return ROUNDING;
     if (steps[i * FUSED_STEP_INTS] == KERN_PRELU &&
         number_of(r, steps[i * FUSED_STEP_INTS + 3], &slope))
         i++;
-    bool twice = (i == ROUNDING || goes_on(r, steps, i - 1, n)) &&
+    bool twice = (i == from + ROUNDING || goes_on(r, steps, i - 1, n)) &&
         rounding_at(r, steps, i, n, &b) && kern_grid_twice(ret, slope, b.scale, b.low, b.high);
-    return twice ? i + ROUNDING : ROUNDING;
+    return twice ? i + ROUNDING - from : ROUNDING;
+}
+
+int64_t fused_grid(const struct fused_reader *r, const int64_t *steps, int64_t n,
+                   struct kern_grid *ret)
+{
+    return grid_at(r, steps, 0, n, ret);
+}
+
+/* ---- roundings behind other functions, in registers ---- */
+
+/* The grid that what step i - 1 makes is rounded to, if a product by an inverse does it; returns
+ * how many steps that takes. */
+static int64_t grid_behind(const struct fused_reader *r, const int64_t *steps, int64_t i, int64_t n,
+                           struct kern_grid *ret)
+{
+    int64_t made = i < n && goes_on(r, steps, i - 1, n) ? grid_at(r, steps, i, n, ret) : 0;
+    return ret->divides ? 0 : made;
+}
+
+/* Step i is the function with one element as its second operand. */
+static bool takes_one(const struct fused_reader *r, const int64_t *steps, int64_t i, int64_t n,
+                      enum kern_instr_op function)
+{
+    const int64_t *s = steps + i * FUSED_STEP_INTS;
+    return i < n && s[0] == (int64_t) function && !r->at[s[2]].one && r->at[s[3]].one;
+}
+
+/* A rounding or none, a product, a sum, a rounding or none. */
+static int64_t scaled_at(const struct fused_reader *r, const int64_t *steps, int64_t n,
+                         struct kern_grid grid[2], struct kern_instr *ret)
+{
+    int64_t i = steps[0] == KERN_DIV ? grid_at(r, steps, 0, n, &grid[0]) : 0;
+    const bool before = i > 0;
+    if (before && (grid[0].divides || grid[0].twice || !goes_on(r, steps, i - 1, n)))
+        return 0;
+    if (!takes_one(r, steps, i, n, KERN_MUL) || !goes_on(r, steps, i, n) ||
+        !takes_one(r, steps, i + 1, n, KERN_ADD))
+        return 0;
+    const int64_t *s = steps + i * FUSED_STEP_INTS,
+                  behind = grid_behind(r, steps, i + 2, n, &grid[1]);
+    *ret = (struct kern_instr) { .op = KERN_SCALED,
+                                 .a = r->at[steps[2]],
+                                 .b = r->at[s[3]],
+                                 .c = r->at[s[FUSED_STEP_INTS + 3]],
+                                 .first = before ? &grid[0] : NULL,
+                                 .grid = behind ? &grid[1] : NULL };
+    return i + 2 + behind;
+}
+
+static int64_t rounded_at(const struct fused_reader *r, const int64_t *steps, int64_t n,
+                          struct kern_grid grid[2], struct kern_instr *ret)
+{
+    if (steps[0] > KERN_DIV)
+        return 0;
+    const int64_t behind = grid_behind(r, steps, 1, n, &grid[1]);
+    const bool turns = r->at[steps[2]].one, either = steps[0] == KERN_ADD || steps[0] == KERN_MUL;
+    if (!behind || (turns && (!either || r->at[steps[3]].one)))
+        return 0;
+    *ret = (struct kern_instr) { .op = KERN_ROUNDED,
+                                 .function = (enum kern_instr_op) steps[0],
+                                 .a = r->at[steps[turns ? 3 : 2]],
+                                 .b = r->at[steps[turns ? 2 : 3]],
+                                 .grid = &grid[1] };
+    return 1 + behind;
+}
+
+int64_t fused_rounded(const struct fused_reader *r, const int64_t *steps, int64_t n,
+                      struct kern_grid grid[2], struct kern_instr *ret)
+{
+    memset(grid, 0, 2 * sizeof *grid);
+    int64_t made = scaled_at(r, steps, n, grid, ret);
+    made = made ? made : rounded_at(r, steps, n, grid, ret);
+    if (made)
+        ret->to = r->at[steps[(made - 1) * FUSED_STEP_INTS + 1]];
+    return made;
 }

@@ -60,10 +60,8 @@ static rill_status batch_infer(struct infer *c)
     return RILL_OK;
 }
 
-/* y = fma(x, scale, shift) per channel; [scale.., shift..] made once when all four vectors are
- * constants. */
-static void scales_make(float eps, int64_t n, const float *g, const float *b, const float *m,
-                        const float *v, float *ret)
+void batch_numbers(float eps, int64_t n, const float *g, const float *b, const float *m,
+                   const float *v, float *ret)
 {
     for (int64_t i = 0; i < n; i++) {
         double s = (double) g[i] / sqrt((double) v[i] + (double) eps);
@@ -84,7 +82,7 @@ static rill_status batch_prepare(struct prep *c)
     float *s = arena_alloc_array(c->arena, (size_t) n * 2 + 1, sizeof *s);
     if (!s)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
-    scales_make(a->epsilon, n, c->in[1]->data, c->in[2]->data, c->in[3]->data, c->in[4]->data, s);
+    batch_numbers(a->epsilon, n, c->in[1]->data, c->in[2]->data, c->in[3]->data, c->in[4]->data, s);
     c->args = s;
     return RILL_OK;
 }
@@ -96,8 +94,8 @@ static void batch_eval(const struct eval *e)
     const float *s = e->args, *from = e->x[0];
     float *to = e->y[0];
     if (!s) {
-        scales_make(((const struct batch_attr *) e->attr)->epsilon, ch, e->x[1], e->x[2], e->x[3],
-                    e->x[4], e->scratch);
+        batch_numbers(((const struct batch_attr *) e->attr)->epsilon, ch, e->x[1], e->x[2], e->x[3],
+                      e->x[4], e->scratch);
         s = e->scratch;
     }
     for (int64_t n = 0; n < x->dim[0]; n++)

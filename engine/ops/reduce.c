@@ -148,35 +148,23 @@ static void reduce_walk(const struct reduce_args *g, enum fold fold, char *y, co
 }
 
 #define RUN_LEAST 64
-#define CHAINS 16
 
-/* In so many chains, halved until one is left, then what is behind the last whole 16. */
-static float chains_sum(const float *x, size_t n)
-{
-    float a[CHAINS] = { 0 };
-    size_t i = 0;
-    for (; i + CHAINS <= n; i += CHAINS)
-        for (size_t k = 0; k < CHAINS; k++)
-            a[k] += x[i + k];
-    for (size_t half = CHAINS / 2; half; half /= 2)
-        for (size_t k = 0; k < half; k++)
-            a[k] += a[k + half];
-    for (; i < n; i++)
-        a[0] += x[i];
-    return a[0];
-}
-
-static void mean_one(double *y, const float *x, size_t n, size_t run)
+/* Runs are summed in chains, which the kernel puts together. */
+static void mean_one(const struct kern *k, double *y, const float *x, size_t n, size_t run)
 {
     double a = *y;
-    for (size_t i = 0; i < n; i += run)
-        a += (double) (run >= RUN_LEAST ? chains_sum(x + i, run) : x[i]);
+    for (size_t i = 0; i < n; i += run) {
+        float sum = x[i];
+        if (run >= RUN_LEAST)
+            k->chains_sum_f32(&sum, x + i, 1, run);
+        a += (double) sum;
+    }
     *y = a;
 }
 
-static void mean_each(double *y, const float *x, size_t n, size_t run)
+static void mean_each(const struct kern *k, double *y, const float *x, size_t n, size_t run)
 {
-    (void) run;
+    (void) k, (void) run;
     for (size_t i = 0; i < n; i++)
         y[i] += (double) x[i];
 }
@@ -197,7 +185,7 @@ static void means_walk(const struct kern *k, const struct reduce_args *g, float 
     size_t at[RANK_MAX] = { 0 }, place = 0;
     memset(sums, 0, g->count_out * sizeof *sums);
     do {
-        (g->step[last] ? mean_each : mean_one)(sums + place, x, g->n[last], run);
+        (g->step[last] ? mean_each : mean_one)(k, sums + place, x, g->n[last], run);
         x += g->n[last];
     } while (place_next(g, last - 1, at, &place));
     for (size_t i = 0; i < g->count_out; i++)

@@ -203,16 +203,16 @@ static void edges_fill(float *a, struct grid_at at)
     }
 }
 
-static void grid_reference(struct check *t, float *y, const float *a, struct grid_at at)
+static void grid_reference(struct check *t, float *y, const float *a, size_t n, struct grid_at at)
 {
-    float *numbers = check_buf(t, 2 * GRID_N, false);
-    for (int i = 0; i < GRID_N; i++) {
+    float *numbers = check_buf(t, 2 * n, false);
+    for (size_t i = 0; i < n; i++) {
         numbers[i] = at.scale;
-        numbers[GRID_N + i] = (float) at.zero;
+        numbers[n + i] = (float) at.zero;
     }
-    t->ref.div_f32(y, a, numbers, GRID_N);
-    (at.half > 128 ? t->ref.round_s16_f32 : t->ref.round_s8_f32)(y, y, numbers + GRID_N, GRID_N);
-    t->ref.mul_f32(y, y, numbers, GRID_N);
+    t->ref.div_f32(y, a, numbers, n);
+    (at.half > 128 ? t->ref.round_s16_f32 : t->ref.round_s8_f32)(y, y, numbers + n, n);
+    t->ref.mul_f32(y, y, numbers, n);
 }
 
 static void grid_run(struct check *t, const struct kern_grid *g, float *a, const float *ref,
@@ -242,7 +242,7 @@ static bool grid_check(struct check *t, struct grid_at at, float slope, struct g
     check_true(t, is, "no grid of %a %d", (double) at.scale, at.zero);
     check_fill_bits(t, a, GRID_N);
     edges_fill(a, at);
-    grid_reference(t, ref, a, at);
+    grid_reference(t, ref, a, GRID_N, at);
     if (is) {
         grid_run(t, &g, a, ref, at);
         twice = kern_grid_twice(&g, slope, then.scale, -then.half - then.zero,
@@ -251,7 +251,7 @@ static bool grid_check(struct check *t, struct grid_at at, float slope, struct g
     if (twice) {
         for (int i = 0; i < GRID_N; i++)
             ref[i] = ref[i] < 0 ? ref[i] * slope : ref[i];
-        grid_reference(t, ref, ref, then);
+        grid_reference(t, ref, ref, GRID_N, then);
         grid_run(t, &g, a, ref, at);
     }
     check_drop(t);
@@ -270,6 +270,56 @@ static void grids_check(struct check *t)
         twice += grid_check(t, at, i % 3 ? check_rand(t) : 1, then);
     }
     check_true(t, twice > 100, "%u of 300 grids are one with another", twice);
+}
+
+/* A function, or a product and a sum behind a rounding or none, and a rounding behind it, over rows
+ * of n; in place where a has them all. */
+static void rounded_check(struct check *t, size_t rows, size_t n, bool scaled)
+{
+    static const enum kern_instr_op functions[] = { KERN_ADD, KERN_SUB, KERN_MUL, KERN_DIV };
+    const size_t count = rows * n;
+    const struct grid_at first = { .03f, 7, 0x80 }, last = { .021f, -60, 0x80 },
+                         then = { .0291f, 5, 0x80 };
+    struct kern_grid g[2];
+    float *wide[3], *ref = check_buf(t, count, false), *got = check_buf(t, count, false),
+                    *buffer[4] = { got };
+    size_t row_step[4] = { n };
+    struct kern_instr s = { .op = scaled ? KERN_SCALED : KERN_ROUNDED,
+                            .function = functions[below(t, 4)],
+                            .to = { .walk = SIZE_MAX },
+                            .grid = scaled && below(t, 3) == 0 ? NULL : &g[1],
+                            .first = scaled && below(t, 2) ? &g[0] : NULL };
+    struct kern_operand *at[] = { &s.a, &s.b, &s.c };
+    for (unsigned i = 0; i < 3; i++) {
+        wide[i] = check_buf(t, count, false);
+        do
+            *at[i] = input_make(t, rows, n, &buffer[1 + i], &row_step[1 + i], wide[i]);
+        while (i == 0 ? at[i]->one : scaled && !at[i]->one);
+        at[i]->buffer = 1 + i;
+    }
+    if (row_step[1] == n && below(t, 2))
+        memcpy(got, wide[0], count * sizeof *got), s.a.buffer = 0;
+    bool is = kern_grid_set(&g[0], first.scale, -135, 120) &&
+        kern_grid_set(&g[1], last.scale, -68, 187) && !g[0].divides && !g[1].divides,
+         twice = s.grid && below(t, 2) && kern_grid_twice(&g[1], .25f, then.scale, -133, 122);
+    check_true(t, is, "no grid of %a and %a", (double) first.scale, (double) last.scale);
+    memcpy(ref, wide[0], count * sizeof *ref);
+    if (s.first)
+        grid_reference(t, ref, ref, count, first);
+    element_reference(&t->ref, scaled ? KERN_MUL : s.function, ref, ref, wide[1], count);
+    if (scaled)
+        t->ref.add_f32(ref, ref, wide[2], count);
+    if (s.grid)
+        grid_reference(t, ref, ref, count, last);
+    for (size_t i = 0; twice && i < count; i++)
+        ref[i] = ref[i] < 0 ? ref[i] * .25f : ref[i];
+    if (twice)
+        grid_reference(t, ref, ref, count, then);
+    t->new.program_f32(&(struct kern_program) { &s, 1 }, buffer, row_step, rows, n);
+    check_same(t, scaled ? "program_f32 scaled" : "program_f32 rounded", ref, got, count,
+               "%zu rows n %zu function %d one %d twice %d", rows, n, (int) s.function, s.b.one,
+               twice);
+    check_drop(t);
 }
 
 /* Loaded, moved down over itself by a row, and stored. */
@@ -323,7 +373,9 @@ void check_program(struct check *t)
     for (int i = 0; i < 40; i++)
         for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++)
             for (size_t rows = 1; rows <= 40; rows = 3 * rows + 1)
-                elements_check(t, rows, sizes[k]);
+                for (int kind = 0; kind < 3; kind++)
+                    kind ? rounded_check(t, rows, sizes[k], kind > 1)
+                         : elements_check(t, rows, sizes[k]);
     grids_check(t);
     for (size_t n = 16; n <= 80; n += 16)
         frames_check(t, n);
