@@ -141,6 +141,52 @@ static void test_epilogues(bool lead)
     build_drop(&b);
 }
 
+static uint32_t number(struct build *b, double v)
+{
+    return build_number(b, DTYPE_F32, v);
+}
+
+/* A normalisation whose convolution is rounded before it, and that is rounded itself, is a part of
+ * that convolution, slope and residual too. */
+static void test_rounded_norm(bool transposed)
+{
+    struct build b;
+    struct graph made;
+    int64_t x_dim[] = { 1, 3, 40 }, w_dim[] = { 3, 3, 3 }, y_dim[] = { 1, 3, transposed ? 42 : 38 };
+    build_init(&b);
+    const struct tensor *in[] = { noise(&b, 3, x_dim), noise(&b, 3, y_dim) };
+    uint32_t x = input(&b, in[0]), more = input(&b, in[1]), norm[5];
+    for (int i = 1; i < 5; i++) {
+        struct tensor *t = tensor_new(&b.arena, DTYPE_F32, 1, w_dim);
+        for (int k = 0; k < 3; k++)
+            ((float *) t->data)[k] = .3f + .17f * (float) (i + 2 * k);
+        norm[i] = graph_add_const(&b.g, "n", t);
+    }
+    uint32_t y = add(&b, transposed ? "ConvTranspose" : "Conv", NULL, 0,
+                     (uint32_t[]) { x, graph_add_const(&b.g, "w", noise(&b, 3, w_dim)) }, 2);
+    for (int i = 0; i < 4; i++) {
+        static const float scales[] = { .031f, .023f, .011f, .05f };
+        uint32_t list[] = { y, number(&b, (double) scales[i]),
+                            build_number(&b, DTYPE_U8, 120 + i) };
+        list[0] = add(&b, "QuantizeLinear", NULL, 0, list, 3);
+        y = add(&b, "DequantizeLinear", NULL, 0, list, 3);
+        norm[0] = y;
+        if (i == 0)
+            y = add(&b, "BatchNormalization", NULL, 0, norm, 5);
+        else if (i == 1)
+            y = add(&b, "PRelu", NULL, 0, (uint32_t[]) { y, number(&b, .2) }, 2);
+        else if (i == 2)
+            y = add(&b, "Add", NULL, 0, (uint32_t[]) { y, more }, 2);
+    }
+    graph_add_output(&b.g, y);
+    check(graph_settle(&made, &b.g, NULL, &b.err) == RILL_OK, b.err.text, 0);
+    check(made.n_nodes == 1, "all has joined the convolution", made.n_nodes);
+    const struct tensor *want = run(&b, &b.g, in), *got = run(&b, &made, in);
+    check(want && got && !memcmp(want->data, got->data, tensor_bytes(want)),
+          "a normalisation between roundings gives the same bits", transposed);
+    build_drop(&b);
+}
+
 /* A LeakyRelu between element-wise ops is fused with them. */
 static void test_leaky(void)
 {
@@ -303,6 +349,8 @@ int main(void)
     test_dft(false, true);
     test_epilogues(true);
     test_epilogues(false);
+    test_rounded_norm(false);
+    test_rounded_norm(true);
     test_leaky();
     test_cell(READ_BEHIND);
     test_cell(READ_BEFORE);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* What is quantised and dequantised as it is moved gives the bits of the graph as it was written.
  */
+#include "engine/ops/strided_copy.h"
 #include "engine/plan/plan.h"
 #include "engine/rewrite/settle/settle.h"
 #include "engine/typing/interp.h"
@@ -103,14 +104,25 @@ static void test_settles_into_copies(int kind)
 
 /* Two histories of rows in one state, as nets keep them: each is rounded to a grid of its own as it
  * moves down, and a new row follows. up: the second moves up instead, over what is read later. */
-static uint32_t next_history(struct build *b, uint32_t state, uint32_t x, bool up)
+struct history {
+    bool up, begins; /* begins: with numbers that lie on no grid */
+    int chain;       /* 1: twice, by a finer grid first, 2: last */
+    int64_t rounds;  /* numbers of the old state in every run; the others lie on the grid already */
+};
+
+static uint32_t next_history(struct build *b, uint32_t state, uint32_t x, const struct history *h)
 {
-    static const struct scale grids[] = { { .07f, DTYPE_I8, -3 }, { .0937f, DTYPE_U8, 120 } };
+    static const struct scale grids[] = { { .07f, DTYPE_I8, -3 }, { .0937f, DTYPE_U8, 120 } },
+                              fine = { .031f, DTYPE_I8, 10 }, wide = { .21f, DTYPE_I8, 0 };
+    const bool up = h->up;
     struct attr along = { .name = "axis", .kind = ATTR_INT, .i = 1 };
     uint32_t half[2], part[3];
     for (int k = 0; k < 2; k++) {
         uint32_t of = slice(b, state, 0, 2 * k, 2 * k + 2);
-        part[0] = rounded(b, slice(b, of, 1, up && k ? 0 : 1, up && k ? 2 : 3), &grids[k]);
+        part[0] = slice(b, of, 1, up && k ? 0 : 1, up && k ? 2 : 3);
+        if (h->chain)
+            part[0] = rounded(b, part[0], h->chain == 1 ? &fine : &wide);
+        part[0] = rounded(b, part[0], &grids[k]);
         part[1] = slice(b, slice(b, x, 0, 2 * k, 2 * k + 2), 1, 0, 1);
         if (up && k)
             half[k] = build_node(b, "Concat", &along, 1, (uint32_t[]) { part[1], part[0] }, 2);
@@ -121,38 +133,58 @@ static uint32_t next_history(struct build *b, uint32_t state, uint32_t x, bool u
     return build_node(b, "Concat", &along, 1, half, 2);
 }
 
-static struct plan *history_plan(struct build *b, bool up)
+/* Elements that copies round of a wire of that name. */
+static int64_t rounded_of(const struct graph *g, const char *name)
+{
+    int64_t all = 0;
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        const struct node *n = &g->nodes[i];
+        const struct strided_copy_attr *a = n->attr;
+        const struct piece *p = node_is(n, OP_STRIDED_COPY) ? (const void *) a->pieces.v : NULL;
+        for (uint32_t k = 0; p && a->grids.n && k < a->pieces.n / PIECE_INTS; k++)
+            if (a->grids.v[p[k].input * COPY_GRID_FLOATS] > 0 &&
+                !strcmp(g->wires[n->in[p[k].input]].name, name))
+                all += p[k].n[0] * p[k].n[1] * p[k].n[2] * p[k].n[3];
+    }
+    return all;
+}
+
+static struct plan *history_plan(struct build *b, const struct history *h,
+                                 const struct tensor *init)
 {
     struct plan *p = NULL;
     struct graph made;
     uint32_t x = input(b);
     struct fact f = b->g.wires[x].fact;
-    uint32_t state = graph_add_wire(&b->g, "state", &f), next = next_history(b, state, x, up);
+    uint32_t state = graph_add_wire(&b->g, "state", &f), next = next_history(b, state, x, h);
     graph_add_output(&b->g, next);
-    bool ok = graph_add_state(&b->g, "state", state, next, NULL) &&
-        graph_settle(&made, &b->g, NULL, &b->err) == RILL_OK &&
-        plan_from_sgraph(&p, &(struct sgraph) { made }, NULL, &b->err) == RILL_OK;
-    check(ok, b->err.text, up);
+    bool ok = graph_add_state(&b->g, "state", state, next, h->begins ? init : NULL) &&
+        graph_settle(&made, &b->g, NULL, &b->err) == RILL_OK;
+    check(ok && rounded_of(&made, "state") == h->rounds, ok ? "numbers are rounded" : b->err.text,
+          ok ? (unsigned) rounded_of(&made, "state") : 0);
+    ok = ok && plan_from_sgraph(&p, &(struct sgraph) { made }, NULL, &b->err) == RILL_OK;
+    check(ok, b->err.text, h->up);
     return p;
 }
 
 /* The next value lies where the state lay, where an order of the moves allows it; its bits are
  * those of the graph as it was written, run by run. */
-static void test_state_in_place(bool up)
+static void test_state_in_place(const struct history *h)
 {
     struct build b, plain;
     build_init(&b);
     build_init(&plain);
     uint32_t x = input(&plain), state = input(&plain);
-    graph_add_output(&plain.g, next_history(&plain, state, x, up));
+    graph_add_output(&plain.g, next_history(&plain, state, x, h));
     const struct tensor *in[] = { NULL, noise(&plain, state) }, *want[1];
-    memset(in[1]->data, 0, tensor_bytes(in[1]));
-    struct plan *p = history_plan(&b, up);
+    if (!h->begins)
+        memset(in[1]->data, 0, tensor_bytes(in[1]));
+    struct plan *p = history_plan(&b, h, in[1]);
     unsigned char *mem = p ? aligned_alloc(64, p->mem_bytes) : NULL;
     unsigned copies = 0;
     for (uint32_t i = 0; p && i < p->n_steps; i++)
         copies += !strcmp(p->steps[i].name, "states");
-    check(p && copies == up, "a state that is copied", copies);
+    check(p && copies == h->up, "a state that is copied", copies);
     if (p)
         plan_reset(p, mem);
     for (int run = 0; p && run < 5; run++) {
@@ -172,8 +204,13 @@ static void test_state_in_place(bool up)
 
 int main(void)
 {
-    test_state_in_place(false);
-    test_state_in_place(true);
+    static const struct history histories[] = { { false, false, 0, 96 },
+                                                { true, false, 0, 96 },
+                                                { false, true, 0, 192 },
+                                                { false, false, 1, 96 },
+                                                { false, false, 2, 192 } };
+    for (size_t i = 0; i < sizeof histories / sizeof *histories; i++)
+        test_state_in_place(&histories[i]);
     for (int kind = 0; kind < 4; kind++)
         test_settles_into_copies(kind);
     return check_done();

@@ -43,6 +43,10 @@ rill_status graph_with_strided_copies(struct graph *ret, const struct graph *g, 
 /* What is rounded to a grid only for StridedCopies to read is rounded as they move it. */
 rill_status graph_with_copies_rounded(struct graph *ret, const struct graph *g, rill_error *reterr);
 
+/* Numbers of a state that lie on a grid already are not rounded to it by the copies that read them.
+ */
+rill_status graph_with_steady_states(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* Moves f32 elements between tensors of known sizes by constants alone. */
 bool node_moves_elements(const struct graph *g, const struct node *n);
 
@@ -60,6 +64,9 @@ rill_status graph_with_channels_last(struct graph *ret, const struct graph *g, r
 
 /* Products of 8-bit numbers whose sums only a Cast to f32 reads give floats. */
 rill_status graph_with_float_sums(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* BatchNormalizations of known numbers behind other steps of programs become products and sums. */
+rill_status graph_with_batch_norms(struct graph *ret, const struct graph *g, rill_error *reterr);
 
 /* LeakyRelus of f32 become PRelus of a constant slope, which the passes below know. */
 rill_status graph_with_prelus(struct graph *ret, const struct graph *g, rill_error *reterr);

@@ -4,14 +4,12 @@
  * out goes, too. */
 #include "engine/ops/fused.h"
 #include "engine/rewrite/quantised.h"
+#include "engine/rewrite/settle/copies.h"
 #include "engine/rewrite/settle/passes.h"
-#include "engine/rewrite/settle/pieces.h"
 
 #include <string.h>
 
-#define ELEMENTS_MAX (1 << 18) /* of a tensor that is followed */
-#define PIECES_MORE 8          /* than before, that a copy may have */
-#define NODES_MAX 7            /* two roundings and a copy */
+#define NODES_MAX 7 /* two roundings and a copy */
 
 /* How a wire comes by its numbers. */
 struct rounding {
@@ -34,16 +32,6 @@ struct rounder {
 static rill_status no_memory(const struct rounder *r)
 {
     return err_set(r->err, RILL_NOMEM, "out of memory");
-}
-
-static const struct strided_copy_attr *copy_attr(const struct node *n)
-{
-    return n->attr;
-}
-
-static int64_t piece_count(const struct piece *p)
-{
-    return p->n[0] * p->n[1] * p->n[2] * p->n[3];
 }
 
 /* A copy that may round what it moves. */
@@ -126,7 +114,7 @@ static void rounding_find(struct rounder *r, uint32_t wire)
     struct tensor t;
     struct kern_grid grid;
     if (r->reads[wire] <= 0 || !fact_to_tensor(&r->e.g->wires[wire].fact, &t) ||
-        tensor_count(&t) > ELEMENTS_MAX ||
+        tensor_count(&t) > COPY_ELEMENTS_MAX ||
         r->reads[wire] > tensor_count(&t) + tensor_count(&t) / 4 ||
         !rounding_take(r, wire, &to, &last))
         return;
@@ -146,24 +134,6 @@ static void rounding_find(struct rounder *r, uint32_t wire)
 }
 
 /* ---- the copies ---- */
-
-/* Calls for each element of a piece, innermost last. */
-static void piece_walk(const struct piece *p, void (*each)(void *to, int64_t from, int64_t at),
-                       void *to)
-{
-    int64_t i[PIECE_AXES];
-    for (i[0] = 0; i[0] < p->n[0]; i[0]++)
-        for (i[1] = 0; i[1] < p->n[1]; i[1]++)
-            for (i[2] = 0; i[2] < p->n[2]; i[2]++)
-                for (i[3] = 0; i[3] < p->n[3]; i[3]++) {
-                    int64_t from = p->from, at = p->to;
-                    for (int k = 0; k < PIECE_AXES; k++) {
-                        from += i[k] * p->from_stride[k];
-                        at += i[k] * p->to_stride[k];
-                    }
-                    each(to, from, at);
-                }
-}
 
 static void cut_note(void *to, int64_t from, int64_t at)
 {
@@ -231,7 +201,7 @@ static bool pieces_round(const struct rounder *r, const struct node *n, struct a
     for (uint32_t i = 0; i < list.n / PIECE_INTS; i++)
         if (r->of[n->in[p[i].input]].is && !piece_has_rows(&p[i]))
             return false;
-    return list.n <= copy_attr(n)->pieces.n + PIECES_MORE * PIECE_INTS;
+    return list.n <= copy_attr(n)->pieces.n + COPY_PIECES_MORE * PIECE_INTS;
 }
 
 /* What one copy cannot round stays as it is for all. */
@@ -247,7 +217,7 @@ static rill_status roundings_drop(struct rounder *r)
             if (!reads_rounded(r, n))
                 continue;
             fact_to_tensor(&g->wires[n->out[0]].fact, &t);
-            bool small = tensor_count(&t) <= ELEMENTS_MAX;
+            bool small = tensor_count(&t) <= COPY_ELEMENTS_MAX;
             if (small)
                 TRY(pieces_read(r, n, &list));
             if (small && pieces_round(r, n, list))
@@ -258,52 +228,6 @@ static rill_status roundings_drop(struct rounder *r)
         }
         arena_drop(&r->work);
     }
-    return RILL_OK;
-}
-
-/* The first input that is the state whose next value this makes; -1: none. */
-static int64_t state_input(const struct graph *g, const uint32_t *in, const struct node *n)
-{
-    for (uint32_t i = 0; i < g->n_states; i++)
-        for (unsigned k = 0; g->states[i].out == n->out[0] && k < n->n_in; k++)
-            if (in[k] == g->states[i].in)
-                return k;
-    return -1;
-}
-
-/* The next value of a state is written over it where an order of the pieces allows that: first what
- * moves within it, under whatever input. */
-static rill_status state_patch(struct rounder *r, const struct node *n, const uint32_t *in,
-                               struct attr_ints list, struct strided_copy_attr *a)
-{
-    const struct piece *from = (const void *) list.v;
-    const uint32_t n_pieces = list.n / PIECE_INTS;
-    const int64_t base = state_input(r->e.g, in, n);
-    struct piece *patch = arena_array(r->e.g->arena, struct piece, n_pieces + 1),
-                 *own = arena_array(&r->work, struct piece, n_pieces + 1);
-    struct tensor t;
-    uint32_t at = 0;
-    bool in_place;
-    if (base < 0)
-        return RILL_OK;
-    if (!patch || !own)
-        return no_memory(r);
-    fact_to_tensor(&r->e.g->wires[n->out[0]].fact, &t);
-    for (int others = 0; others < 2; others++)
-        for (uint32_t i = 0; i < n_pieces; i++)
-            if ((in[from[i].input] != in[base]) == others)
-                patch[at++] = from[i];
-    memcpy(own, patch, n_pieces * sizeof *own);
-    for (uint32_t i = 0; i < n_pieces; i++)
-        own[i].input = in[own[i].input] == in[base] ? base : -1;
-    if (!pieces_in_place(&r->work, own, n_pieces, (int32_t) base, (size_t) tensor_count(&t),
-                         &in_place))
-        return no_memory(r);
-    if (!in_place)
-        return RILL_OK;
-    a->base = base;
-    a->again = 1;
-    a->patch = (struct attr_ints) { list.n, (const void *) patch };
     return RILL_OK;
 }
 
@@ -330,8 +254,9 @@ static rill_status copy_round(struct rounder *r, uint32_t at)
     }
     a->pieces = (struct attr_ints) { list.n, pieces };
     a->grids = (struct attr_floats) { n.n_in * COPY_GRID_FLOATS, grids };
-    TRY(state_patch(r, &n, in, a->pieces, a));
-    return edit_inputs(&r->e, at, in, n.n_in) ? RILL_OK : no_memory(r);
+    return copy_patch_state(g, &r->work, &n, in, a) && edit_inputs(&r->e, at, in, n.n_in)
+        ? RILL_OK
+        : no_memory(r);
 }
 
 static rill_status copies_round(struct rounder *r)
