@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Callable, Optional
 
+import cnn
 from nets import PRODUCTS, PRODUCTS_8
 
 PEER_NAMES = {"ort": "ONNX Runtime", "tract": "tract", "blas": "OpenBLAS", "other": "nnnoiseless",
@@ -174,4 +175,9 @@ STREAMS += [Case("silero_v6, each of 64 streams", "models",
                  {"rill": [Run(silero(1).net, silero(1).args + ("--streams", "64"))], "ort": [silero(64)]}, bar=2,
                  share={"rill": 64, "ort": 64})]
 
-CASES = MODELS + I16 + EIGHT + LAYERS + TFLITE + STREAMS
+# ---- convolutional nets and their ops, on whole inputs ----
+
+IMAGES = [Case(label, "convolutions and pools", {"rill": [Run(name)], "ort": [Run(name)]}, bar=1)
+          for name, label in zip(cnn.NETS, cnn.LABELS)]
+
+CASES = MODELS + I16 + EIGHT + LAYERS + TFLITE + STREAMS + IMAGES

@@ -6,6 +6,7 @@
 import os
 import sys
 
+import cnn
 import dfn
 from onnx_write import FLOAT, Net
 
@@ -131,7 +132,7 @@ NETS |= {f"mm_{m}x{k}x{n}": (product, m, k, n) for m, k, n in PRODUCTS}
 NETS |= {f"q8_{m}x{k}x{n}": (product_8, m, k, n) for m, k, n in PRODUCTS_8}
 NETS |= {f"tdnn_step_{p}": (tdnn_step, p) for p in (4, 8, 24)} | {"tdnn": (tdnn,)}
 NETS |= {f"chain_{s}": (chain, s) for s in (10, 50, 200)} | {"rnnoise": (rnnoise,)}
-NETS |= {"dfn3": (dfn.dfn3,), "dpdfnet2": (dfn.dpdfnet2,)}
+NETS |= {"dfn3": (dfn.dfn3,), "dpdfnet2": (dfn.dpdfnet2,)} | cnn.NETS
 
 
 def make(folder, name):

@@ -232,8 +232,8 @@ def figures(out, results, machine):
             best = r.best_peer()
             ratios = r.ratios(best) if best else []
             rows.append([r.case.name, number(r.median("rill")), *[number(r.median(w)) for w in who],
-                         f"{statistics.median(ratios):.2f}" if ratios else "-", number(r.limit),
-                         f"{r.quiet('rill') / r.limit:.2f}"])
+                         f"{statistics.median(ratios):.2f}" if ratios else "-",
+                         *([number(r.limit), f"{r.quiet('rill') / r.limit:.2f}"] if r.limit else ["-", "-"])])
         emit(out, head, rows)
 
 
