@@ -95,6 +95,8 @@ static bool takes_one(const struct fused_reader *r, const int64_t *steps, int64_
 static int64_t scaled_at(const struct fused_reader *r, const int64_t *steps, int64_t n,
                          struct kern_grid grid[2], struct kern_instr *ret)
 {
+    if (steps[0] == KERN_DIV && r->at[steps[2]].one)
+        return 0;
     int64_t i = steps[0] == KERN_DIV ? grid_at(r, steps, 0, n, &grid[0]) : 0;
     const bool before = i > 0;
     if (before && (grid[0].divides || grid[0].twice || !goes_on(r, steps, i - 1, n)))
