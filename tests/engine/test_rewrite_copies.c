@@ -106,14 +106,15 @@ static void test_settles_into_copies(int kind)
  * moves down, and a new row follows. up: the second moves up instead, over what is read later. */
 struct history {
     bool up, begins; /* begins: with numbers that lie on no grid */
-    int chain;       /* 1: twice, by a finer grid first, 2: last */
+    bool chain;      /* rounded to a finer grid first */
+    int fresh;       /* new rows are rounded, 1: to the same grid, 2: to another */
     int64_t rounds;  /* numbers of the old state in every run; the others lie on the grid already */
 };
 
 static uint32_t next_history(struct build *b, uint32_t state, uint32_t x, const struct history *h)
 {
     static const struct scale grids[] = { { .07f, DTYPE_I8, -3 }, { .0937f, DTYPE_U8, 120 } },
-                              fine = { .031f, DTYPE_I8, 10 }, wide = { .21f, DTYPE_I8, 0 };
+                              fine = { .029f, DTYPE_I8, 10 }, other = { .05f, DTYPE_I8, 9 };
     const bool up = h->up;
     struct attr along = { .name = "axis", .kind = ATTR_INT, .i = 1 };
     uint32_t half[2], part[3];
@@ -121,9 +122,11 @@ static uint32_t next_history(struct build *b, uint32_t state, uint32_t x, const 
         uint32_t of = slice(b, state, 0, 2 * k, 2 * k + 2);
         part[0] = slice(b, of, 1, up && k ? 0 : 1, up && k ? 2 : 3);
         if (h->chain)
-            part[0] = rounded(b, part[0], h->chain == 1 ? &fine : &wide);
+            part[0] = rounded(b, part[0], &fine);
         part[0] = rounded(b, part[0], &grids[k]);
         part[1] = slice(b, slice(b, x, 0, 2 * k, 2 * k + 2), 1, 0, 1);
+        if (h->fresh)
+            part[1] = rounded(b, part[1], h->fresh == 1 ? &grids[k] : &other);
         if (up && k)
             half[k] = build_node(b, "Concat", &along, 1, (uint32_t[]) { part[1], part[0] }, 2);
         else
@@ -204,11 +207,15 @@ static void test_state_in_place(const struct history *h)
 
 int main(void)
 {
-    static const struct history histories[] = { { false, false, 0, 96 },
-                                                { true, false, 0, 96 },
-                                                { false, true, 0, 192 },
-                                                { false, false, 1, 96 },
-                                                { false, false, 2, 192 } };
+    static const struct history histories[] = {
+        { .rounds = 96 },
+        { .up = true, .rounds = 96 },
+        { .begins = true, .rounds = 192 },
+        { .chain = true, .rounds = 96 },
+        { .fresh = 1, .rounds = 0 },
+        { .fresh = 1, .begins = true, .rounds = 192 },
+        { .fresh = 2, .rounds = 96 },
+    };
     for (size_t i = 0; i < sizeof histories / sizeof *histories; i++)
         test_state_in_place(&histories[i]);
     for (int kind = 0; kind < 4; kind++)

@@ -108,10 +108,10 @@ static bool is_unary(unsigned op)
 }
 
 /* An input of rows of n elements: every row and column of them or one for all. */
-static struct kern_operand input_make(struct check *t, size_t rows, size_t n, float **ret,
+static struct kern_operand input_make(struct check *t, size_t rows, size_t n, bool one, float **ret,
                                       size_t *ret_row_step, float *wide)
 {
-    bool one = below(t, 3) == 0, every_row = rows == 1 || below(t, 2);
+    bool every_row = rows == 1 || below(t, 2);
     size_t columns = one ? 1 : n, count = every_row ? rows * columns : columns;
     float *x = *ret = check_buf(t, count, false);
     *ret_row_step = every_row ? columns : 0;
@@ -132,7 +132,7 @@ static void elements_check(struct check *t, size_t rows, size_t n)
     size_t row_step[1 + INPUTS + 1] = { 0 };
     for (unsigned i = 0; i < INPUTS; i++) {
         float *wide = check_buf(t, count, false);
-        at[i] = input_make(t, rows, n, &buffer[1 + i], &row_step[1 + i], wide);
+        at[i] = input_make(t, rows, n, below(t, 3) == 0, &buffer[1 + i], &row_step[1 + i], wide);
         at[i].buffer = 1 + i;
         value[i] = wide;
     }
@@ -292,9 +292,8 @@ static void rounded_check(struct check *t, size_t rows, size_t n, bool scaled)
     struct kern_operand *at[] = { &s.a, &s.b, &s.c };
     for (unsigned i = 0; i < 3; i++) {
         wide[i] = check_buf(t, count, false);
-        do
-            *at[i] = input_make(t, rows, n, &buffer[1 + i], &row_step[1 + i], wide[i]);
-        while (i == 0 ? at[i]->one : scaled && !at[i]->one);
+        const bool one = i > 0 && (scaled || below(t, 2));
+        *at[i] = input_make(t, rows, n, one, &buffer[1 + i], &row_step[1 + i], wide[i]);
         at[i]->buffer = 1 + i;
     }
     if (row_step[1] == n && below(t, 2))

@@ -11,9 +11,9 @@
 
 #define COPIES_MAX 8 /* that an element is followed through */
 
-/* -128 - zero .. 127 - zero, times the scale. A scale of 0: other numbers. */
+/* What a copy rounds numbers to, as its attribute has it. A first scale of 0: it does not. */
 struct grid {
-    float scale, zero;
+    float at[COPY_GRID_FLOATS];
 };
 
 struct steady {
@@ -32,43 +32,49 @@ static rill_status no_memory(const struct steady *s)
 
 /* ---- grids ---- */
 
-static float whole_of(float n, struct grid to)
+/* -128 - zero .. 127 - zero. */
+static float whole_of(float n, float zero)
 {
-    const float least = -128 - to.zero, most = 127 - to.zero;
+    const float least = -128 - zero, most = 127 - zero;
     return n < least ? least : n > most ? most : n + 0.0f;
 }
 
 /* As the copies round. */
-static float rounded(float x, const float grid[COPY_GRID_FLOATS])
+static float rounded(float x, const struct grid *g)
 {
-    for (int i = 0; i < COPY_GRID_FLOATS && grid[i] > 0; i += 2)
-        x = whole_of(rintf(x / grid[i]), (struct grid) { grid[i], grid[i + 1] }) * grid[i];
+    for (int i = 0; i < COPY_GRID_FLOATS && g->at[i] > 0; i += 2)
+        x = whole_of(rintf(x / g->at[i]), g->at[i + 1]) * g->at[i];
     return x;
 }
 
-static bool keeps(const float grid[COPY_GRID_FLOATS], float x)
+static bool keeps(const struct grid *g, float x)
 {
-    const float y = rounded(x, grid);
+    const float y = rounded(x, g);
     return !memcmp(&x, &y, sizeof x);
 }
 
-/* Rounding gives every number of the other grid back. */
-static bool keeps_all(const float grid[COPY_GRID_FLOATS], struct grid of)
+/* Rounding gives back all that was rounded to the other grid. */
+static bool keeps_all(const struct grid *g, const struct grid *of)
 {
-    bool all = of.scale > 0;
-    for (float n = -128 - of.zero; all && n <= 127 - of.zero; n++)
-        all = keeps(grid, whole_of(n, of) * of.scale);
+    const float zero = of->at[1];
+    bool all = of->at[0] > 0;
+    for (float n = -128 - zero; all && n <= 127 - zero; n++)
+        all = keeps(g, rounded(n * of->at[0], of));
     return all;
 }
 
-/* The last grid of a copy's input. */
+static bool is_grid(const struct grid *g)
+{
+    return g->at[0] > 0;
+}
+
 static struct grid input_grid(const struct node *n, int64_t input)
 {
     const struct attr_floats *a = &copy_attr(n)->grids;
-    const float *g = a->n ? a->v + input * COPY_GRID_FLOATS : NULL;
-    return !g || !(g[0] > 0) ? (struct grid) { 0 }
-        : g[2] > 0           ? (struct grid) { g[2], g[3] }
-                             : (struct grid) { g[0], g[1] };
+    struct grid ret = { 0 };
+    if (a->n)
+        memcpy(ret.at, a->v + input * COPY_GRID_FLOATS, sizeof ret.at);
+    return ret;
 }
 
 /* ---- what a state holds ---- */
@@ -120,18 +126,19 @@ static bool element_grid(struct steady *s, uint32_t wire, size_t at, struct grid
         if (!s->from[node] && !(s->from[node] = origins_of(s, n, count)))
             return false;
         const struct origin o = s->from[node][at];
-        if ((*ret = input_grid(n, o.input)).scale > 0)
+        *ret = input_grid(n, o.input);
+        if (is_grid(ret))
             return true;
         wire = n->in[o.input];
         at = o.at;
     }
     if (wire_is_rounded(g, wire, &r) && r.op == OP_ROUND_S8)
-        *ret = (struct grid) { r.scale, r.zero };
+        *ret = (struct grid) { { r.scale, r.zero } };
     return true;
 }
 
 /* Rounding keeps what the state begins with. */
-static bool keeps_first(const struct state *st, const float grid[COPY_GRID_FLOATS])
+static bool keeps_first(const struct state *st, const struct grid *grid)
 {
     bool all = st->init || keeps(grid, 0);
     for (int64_t i = 0; all && st->init && i < tensor_count(st->init); i++)
@@ -152,26 +159,33 @@ struct moved {
 static void input_move(const struct steady *s, struct moved *m, int32_t input, int32_t plain)
 {
     const struct node *n = &s->e.g->nodes[m->node];
-    const float *grid = copy_attr(n)->grids.v + input * COPY_GRID_FLOATS;
+    const struct grid grid = input_grid(n, input);
     struct grid last = { 0 };
     bool kept = false;
-    if (!keeps_first(m->state, grid))
+    if (!keeps_first(m->state, &grid))
         return;
     for (size_t i = 0; i < m->count; i++) {
         if (m->o[i].input != input)
             continue;
         const struct grid of = s->holds[m->o[i].at];
         if (memcmp(&of, &last, sizeof of))
-            kept = keeps_all(grid, last = of);
+            kept = keeps_all(&grid, &of);
+        last = of;
         m->o[i].input = kept ? plain : input;
         m->elements += kept;
     }
 }
 
+static bool input_rounds(const struct node *n, int64_t input)
+{
+    const struct grid g = input_grid(n, input);
+    return is_grid(&g);
+}
+
 static bool pieces_fit(const struct node *n, const struct piece *p, uint32_t n_pieces)
 {
     for (uint32_t i = 0; i < n_pieces; i++)
-        if (p[i].input < n->n_in && input_grid(n, p[i].input).scale > 0 && !piece_has_rows(&p[i]))
+        if (p[i].input < n->n_in && input_rounds(n, p[i].input) && !piece_has_rows(&p[i]))
             return false;
     return n_pieces <= copy_attr(n)->pieces.n / PIECE_INTS + COPY_PIECES_MORE;
 }
@@ -210,13 +224,13 @@ static rill_status copy_steady(struct steady *s, const struct state *st, uint32_
     struct moved m = { .state = st, .node = node };
     bool rounds = false;
     for (unsigned k = 0; node_is(n, OP_STRIDED_COPY) && k < n->n_in; k++)
-        rounds = rounds || (n->in[k] == st->in && input_grid(n, k).scale > 0);
+        rounds = rounds || (n->in[k] == st->in && input_rounds(n, k));
     if (!rounds || !count_of(s->e.g, n->out[0], &m.count))
         return RILL_OK;
     if (!(m.o = origins_of(s, n, m.count)))
         return no_memory(s);
     for (unsigned k = 0; k < n->n_in; k++)
-        if (n->in[k] == st->in && input_grid(n, k).scale > 0)
+        if (n->in[k] == st->in && input_rounds(n, k))
             input_move(s, &m, (int32_t) k, (int32_t) n->n_in);
     return m.elements ? copy_change(s, &m) : RILL_OK;
 }
