@@ -20,7 +20,7 @@
 /* clang-format on */
 #define EPILOGUE_STEPS_MAX 20
 #define EPILOGUE_IN_MAX 14 /* inputs of it */
-#define EPILOGUE_IN 3     /* the first of them, of convolutions and products */
+#define EPILOGUE_IN 3      /* the first of them, of convolutions and products */
 
 /* Whether an operand lies as an input of an epilogue may, on an output with channels on that axis
  * (-1: none). */
