@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* rill stream: a file through the daemon. */
 #include "clients/c/rill_client.h"
+#include "engine/base/bytes.h"
 #include "engine/base/err.h"
 #include "tools/audio.h"
 #include "tools/json.h"
@@ -246,6 +247,7 @@ static void report(const struct stream *s, const char *in, const char *out)
 }
 
 #define OPTS_MAX 12
+#define OPT_BYTES_MAX ((uint64_t) 16 << 20) /* of a file of an option; a message holds less */
 
 struct stream_opts {
     const char *socket, *model;
@@ -253,7 +255,32 @@ struct stream_opts {
     int64_t timeout_s;
     struct opt_list opts; /* NAME=VALUE */
     const char *pairs[2 * OPTS_MAX + 1];
+    char *texts[OPTS_MAX]; /* of files */
 };
+
+/* Of "@FILE" what the file holds. */
+static rill_status opt_value(char **ret_text, const char **ret, const char *value, rill_error *err)
+{
+    struct bytes b;
+    *ret = value;
+    if (*value != '@')
+        return RILL_OK;
+    rill_status s = bytes_from_file(&b, value + 1, OPT_BYTES_MAX, err);
+    if (s != RILL_OK)
+        return err_prefix(err, s, "%.200s", value + 1);
+    *ret = *ret_text = tool_alloc(b.n + 1);
+    memcpy(*ret_text, b.data, b.n);
+    (*ret_text)[b.n] = 0;
+    bytes_drop(&b);
+    return RILL_OK;
+}
+
+static rill_status values_fill(struct stream_opts *o, rill_error *err)
+{
+    for (unsigned i = 0; i < o->opts.n; i++)
+        TRY(opt_value(&o->texts[i], &o->pairs[2 * i + 1], o->pairs[2 * i + 1], err));
+    return RILL_OK;
+}
 
 /* "beam=4" becomes "beam", "4". */
 static bool pairs_fill(struct stream_opts *o)
@@ -337,7 +364,8 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "model", 'm', OPT_TEXT, &o.model, "NAME",
           "a model the daemon knows (default: the daemon's)" },
         { "opt", 0, OPT_LIST, &o.opts, "NAME=VALUE",
-          "how outputs are read: beam, stability, rule2_ms, ... (the protocol lists them)" },
+          "how outputs are read: beam, stability, hotwords, ... (the protocol lists them); @FILE: "
+          "what the file holds" },
         { "pace", 0, OPT_TEXT, &pace, "file|live",
           "as fast as credit allows, or as a microphone would" },
         { "socket", 's', OPT_TEXT, &o.socket, "PATH",
@@ -358,7 +386,11 @@ static int run(const struct command *cmd, int argc, char **argv)
     if (s.clean && o.keep_delay)
         return tool_fail(cmd, TOOL_USAGE,
                          "--clean goes without --keep-delay, which shifts the output");
-    int code = file_stream(&s, &o, argv[0], argv[1]);
+    rill_error err;
+    int code = values_fill(&o, &err) == RILL_OK ? file_stream(&s, &o, argv[0], argv[1])
+                                                : tool_fail_status(cmd, &err);
+    for (unsigned i = 0; i < OPTS_MAX; i++)
+        free(o.texts[i]);
     files_close(&s);
     json_decref(s.segments);
     quality_close(&s.quality);

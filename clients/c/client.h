@@ -39,7 +39,7 @@ struct rill_client {
     Rill__ServerFrame *answer; /* to the last request */
     Rill__ServerFrame *held;   /* what rill_client_status points into */
     int error_code;
-    char error[512], server[64], text[512];
+    char error[768], server[64], text[768];
     char *metrics; /* what came of the last ctl_metrics */
     size_t metrics_bytes;
 };

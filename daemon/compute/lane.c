@@ -97,6 +97,7 @@ struct lane *lane_new(const struct lane_model *m, const struct lane_opts *o)
     if (!buffers_make(l) || !rings_make(l) || !stream_make(l) || !bypass_make(l) ||
         !lane_sinks_make(&l->sinks, m, &o->sinks))
         return lane_free(l);
+    l->opts.sinks.options = (struct stream_options) { 0 }; /* its texts go with the caller's */
     l->bytes = bytes_count(l);
     segment_begin(l, 0);
     return l;

@@ -66,6 +66,32 @@ bool lane_sinks_make(struct lane_sinks *h, const struct lane_model *m,
     return !any || (h->buf && ring_init(&h->bytes, 1, EVENT_RING_BYTES));
 }
 
+static rill_status sink_try(const struct lane_sinks_opts *w, const rill_plan *plan, unsigned port,
+                            rill_error *reterr)
+{
+    rill_sink *s = NULL;
+    rill_sink_opts o = { .struct_bytes = sizeof o };
+    rill_status status = rill_sink_defaults(&o, plan, port, reterr);
+    if (status != RILL_OK)
+        return status;
+    options_apply(&w->options, &o);
+    status = rill_sink_new(&s, plan, port, &o, reterr);
+    if (status == RILL_OK)
+        rill_sink_free(s);
+    return status;
+}
+
+rill_status lane_sinks_try(const struct lane_model *m, const struct lane_sinks_opts *w,
+                           rill_error *reterr)
+{
+    rill_status status = RILL_OK;
+    for (unsigned i = 0; i < m->n_sink_ports && status == RILL_OK; i++)
+        status = sink_try(w, m->plan, m->sink_ports[i].port, reterr);
+    if (status == RILL_OK && m->words_plan)
+        status = sink_try(w, m->words_plan, m->words_port, reterr);
+    return status == RILL_NOMEM ? RILL_OK : status;
+}
+
 void lane_sinks_drop(struct lane_sinks *h)
 {
     for (unsigned i = 0; i < h->n; i++)

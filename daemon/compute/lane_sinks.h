@@ -51,6 +51,9 @@ struct lane_model;
 /* False without memory. */
 bool lane_sinks_make(struct lane_sinks *h, const struct lane_model *m,
                      const struct lane_sinks_opts *w);
+/* Why it did not; OK: only for want of memory. */
+rill_status lane_sinks_try(const struct lane_model *m, const struct lane_sinks_opts *w,
+                           rill_error *reterr);
 void lane_sinks_drop(struct lane_sinks *h);
 size_t lane_sinks_bytes(const struct lane_sinks *h); /* of memory, besides *h */
 

@@ -9,15 +9,24 @@
 #include <stdint.h>
 
 #define OPTIONS_MAX 16
+#define OPTION_TEXTS 2
 
 /* Zero: none is set. */
 struct stream_options {
     uint32_t given; /* a bit for each option */
     double value[OPTIONS_MAX];
+    const char
+        *text[OPTION_TEXTS]; /* NULL: not set; the client's message has it, or options_keep */
+    bool is_kept;
 };
 
 /* False: no option of that name, or its value is out of range. The last value of a key counts. */
 bool option_take(struct stream_options *o, const char *key, const char *value);
+
+/* Copies the texts, which options_drop frees; false without memory. */
+bool options_keep(struct stream_options *o);
+void options_drop(struct stream_options *o);
+size_t options_text_bytes(const struct stream_options *o); /* of those copies */
 
 /* The value of an option, or `otherwise` if it was not set. */
 double option_or(const struct stream_options *o, const char *key, double otherwise);

@@ -33,7 +33,7 @@
 size_t session_bytes(const struct session *s)
 {
     return sizeof *s + lane_bytes(s->lane) + (s->ports ? s->ports->bytes : 0) +
-        (s->event ? 2 * EVENT_BYTES_MAX : 0);
+        (s->event ? 2 * EVENT_BYTES_MAX : 0) + options_text_bytes(&s->options);
 }
 
 /* Whether it would be granted if all models without streams were unloaded. */

@@ -53,6 +53,7 @@ static void session_free(struct session *s)
     lane_free(s->lane);
     registry_unref(s->model);
     session_ports_free(s);
+    options_drop(&s->options);
     free(s->partial);
     free(s->event);
     free(s);

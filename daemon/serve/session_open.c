@@ -60,7 +60,7 @@ static bool options_take(struct session *s, const Rill__OpenStream *m)
     if (m->n_opt > MAX_REPEATED)
         return false;
     for (size_t i = 0; i < m->n_opt; i++)
-        if (!text_valid(m->opt[i]->key) || !text_valid(m->opt[i]->value) ||
+        if (!text_valid(m->opt[i]->key) ||
             !option_take(&s->options, m->opt[i]->key, m->opt[i]->value))
             return false;
     return true;
@@ -116,7 +116,7 @@ static bool wants_check(struct session *s, struct conn *c, uint32_t req, const R
                       "want holds an output that does not exist");
     if (options_take(s, m))
         return true;
-    char text[512] = "an option is not known or out of range; there are ";
+    char text[640] = "an option is not known or out of range; there are ";
     size_t n = strlen(text);
     options_list(text + n, sizeof text - n);
     return refuse(c, req, m->stream, RILL__CODE__BAD_ARG, text);
@@ -246,6 +246,7 @@ static enum memory_answer lane_claim(struct session *s)
     memory_uncharge(d->memory, s->owner, MEMORY_STREAMS, state_bytes);
     if (!lane_make(s))
         return MEMORY_OK;
+    options_drop(&s->options);
     size_t bytes = session_bytes(s), had = s->counted_bytes;
     a = memory_claim(d, s->owner, MEMORY_STREAMS, bytes > had ? bytes - had : 0);
     if (a == MEMORY_OK) {
@@ -298,6 +299,19 @@ static const char *model_refuse(struct session *s, Rill__Code *code, char text[5
     return outputs_choose(s) ? NULL : "want holds an output that the model does not have";
 }
 
+/* A lane that was not made: its options may be wrong, which the model knows. */
+static void options_fail(struct session *s)
+{
+    const struct lane_sinks_opts w = { .options = s->options };
+    rill_error err;
+    if (s->ports || lane_sinks_try(&s->model->lane, &w, &err) == RILL_OK) {
+        session_fail(s, RILL__CODE__INTERNAL, "out of memory");
+        return;
+    }
+    account_refused(s->daemon, RILL__CODE__BAD_ARG);
+    session_fail(s, RILL__CODE__BAD_ARG, err.text);
+}
+
 static void on_loaded(void *arg, struct model *m)
 {
     struct session *s = arg;
@@ -323,7 +337,7 @@ static void on_loaded(void *arg, struct model *m)
         account_refused(d, memory_code(a));
         session_fail(s, memory_code(a), memory_words(a));
     } else if (!s->lane) {
-        session_fail(s, RILL__CODE__INTERNAL, "out of memory");
+        options_fail(s);
     } else {
         d->sessions->n_opened++;
         m->stats->streams++;
@@ -342,12 +356,14 @@ static bool session_charge(struct session *s, struct conn *c, uint32_t req,
                            const struct open_request *r)
 {
     struct daemon *d = c->daemon;
-    size_t bytes = sizeof *s + (r->ports ? session_ports_new_bytes(r->ports) : 0);
+    size_t bytes = sizeof *s + options_text_bytes(&s->options) +
+        (r->ports ? session_ports_new_bytes(r->ports) : 0);
     enum memory_answer a = memory_claim(d, c->owner, MEMORY_STREAMS, bytes);
     if (a != MEMORY_OK)
         return refuse(c, req, r->stream, memory_code(a), memory_words(a));
-    if (r->ports && !session_ports_new(s, r->ports)) {
+    if (!options_keep(&s->options) || (r->ports && !session_ports_new(s, r->ports))) {
         session_ports_free(s);
+        options_drop(&s->options);
         memory_uncharge(d->memory, c->owner, MEMORY_STREAMS, bytes);
         return refuse(c, req, r->stream, RILL__CODE__INTERNAL, "out of memory");
     }

@@ -436,6 +436,9 @@ static void test_bad_options(void)
         { "debounce_ms", "inf", NULL },
         { "keyword_threshold", "2", NULL },
         { "vad_hangover_ms", "60001", NULL },
+        { "blank_penalty", "101", NULL },
+        { "hotwords_score", "x", NULL },
+        { "lm_scale", "-101", NULL },
     };
     struct rill_client_open o = plain;
     struct rill_client *c = client_of(rig.sock, "test");

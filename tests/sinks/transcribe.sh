@@ -216,6 +216,22 @@ printf '[daemon]\nsocket = %s\ncontrol_socket = %s\n[models]\nmodel_path = %s\n'
 daemon_start "$3" "$dir/conf"
 is "words by the daemon" "one two|one threes|four|" "$rill" stream --socket "$dir/s" -m words "$wav" -
 is "a transducer by the daemon" "$nonsense" "$rill" stream --socket "$dir/s" -m tiny "$tiny/audio.wav" -
+# Phrases and n-grams of a stream's own, as of a command; what is wrong with them is told.
+printf 'THE ARA :4\nONRA\n' >"$dir/phrases"
+awk 'BEGIN { print "\\data\\\nngram 1=" ARGC - 1 "\n\n\\1-grams:"; for (i = 1; i < ARGC; i++) print -i * 3 % 7 - 0.5, ARGV[i]; print "\\end\\" }' \
+    $(sed 's/ [0-9]*$//; /^</d' "$tiny/tokens.txt") >"$dir/grams.arpa"
+biased() { sh -c "'$rill' transcribe -m '$tiny' $1 '$tiny/audio.wav'" | tr '\n' '|'; }
+for opts in "--hotwords $dir/phrases" "--hotwords $dir/phrases --hotwords-score 6" "--lm $dir/grams.arpa --lm-scale 0.9"; do
+    set_to=$(echo " $opts" | sed 's/ --hotwords / --opt hotwords=@/; s/ --hotwords-score / --opt hotwords_score=/; s/ --lm / --opt lm=@/; s/ --lm-scale / --opt lm_scale=/')
+    want=$(biased "$opts")
+    good "heard otherwise with $opts" test -n "$want" -a "$want" != "$nonsense"
+    is "by the daemon: $opts" "$want" sh -c "'$rill' stream --socket '$dir/s' -m tiny $set_to '$tiny/audio.wav' -"
+done
+refused 5 "hotwords, line 1: 'quark' cannot be written in the tokens" "$rill" stream --socket "$dir/s" -m tiny --opt hotwords=quark "$tiny/audio.wav" -
+refused 5 "lm, line 1: expected .data., as in an ARPA file" "$rill" stream --socket "$dir/s" -m tiny --opt lm=text "$tiny/audio.wav" -
+refused 5 "hotwords and lm need a beam of 2 or more" "$rill" stream --socket "$dir/s" -m tiny --opt beam=1 --opt "hotwords=THE" "$tiny/audio.wav" -
+head -c 9000 /dev/zero | tr '\0' A >"$dir/long"
+refused 5 "hotwords (up to 8192 bytes)" "$rill" stream --socket "$dir/s" -m tiny --opt "hotwords=@$dir/long" "$tiny/audio.wav" -
 is "words, keywords and audio by the daemon" "one two|one threes|four|" sh -c "'$rill' stream --socket '$dir/s' -m tones '$wav' '$dir/c.wav' |
     grep -v '^\[\|^ \|audio through'"
 is "keywords by the daemon" "[up]|[yes]|" sh -c "'$rill' stream --socket '$dir/s' -m tones '$wav' '$dir/d.wav' | grep '^\['"
