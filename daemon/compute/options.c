@@ -47,10 +47,10 @@ _Static_assert(N_OPTIONS <= OPTIONS_MAX, "a place for each option");
 /* Texts, of transducers; the loop's thread makes tables of them when the stream opens. */
 static const struct {
     const char *name;
-    size_t bytes_max, offset; /* 0: as long as the message; in rill_sink_opts */
+    size_t bytes_max, offset; /* in rill_sink_opts */
 } texts[OPTION_TEXTS] = {
     { "hotwords", 8192, offsetof(rill_sink_opts, hotwords) },
-    { "lm", 0, offsetof(rill_sink_opts, lm) },
+    { "lm", 262144, offsetof(rill_sink_opts, lm) },
 };
 
 static size_t text_find(const char *key)
@@ -63,7 +63,7 @@ static size_t text_find(const char *key)
 
 static bool text_take(struct stream_options *o, size_t i, const char *value)
 {
-    if (texts[i].bytes_max && strlen(value) > texts[i].bytes_max)
+    if (strlen(value) > texts[i].bytes_max)
         return false;
     o->text[i] = value;
     return true;
@@ -163,10 +163,8 @@ void options_list(char *buf, size_t cap)
     size_t at = 0;
     buf[0] = 0;
     for (size_t i = 0; i < OPTION_TEXTS && at < cap; i++)
-        at += (size_t) (texts[i].bytes_max
-                            ? snprintf(buf + at, cap - at, "%s (up to %zu bytes), ", texts[i].name,
-                                       texts[i].bytes_max)
-                            : snprintf(buf + at, cap - at, "%s (text), ", texts[i].name));
+        at += (size_t) snprintf(buf + at, cap - at, "%s (up to %zu bytes), ", texts[i].name,
+                                texts[i].bytes_max);
     for (size_t i = 0; i < N_OPTIONS && at < cap; i++)
         at += (size_t) snprintf(buf + at, cap - at, "%s%s (%.8g to %.8g)", i ? ", " : "",
                                 table[i].name, table[i].min, table[i].max);
