@@ -185,6 +185,38 @@ static bool one_rate(const struct pulser *p, uint32_t w)
     return a * d == c * b;
 }
 
+/* Whether all sums over the keys of the section's wires are products: of weights that were no
+ * softmax. */
+static bool section_is_linear(const struct pulser *p, const struct section *s)
+{
+    for (uint32_t i = 0; i < p->src->n_nodes; i++) {
+        const struct node *n = &p->src->nodes[i];
+        static const enum op_id global[] = { OP_SOFTMAX, OP_LOG_SOFTMAX, OP_EXP, OP_REDUCE_MAX };
+        if (node_is_among(n, global, sizeof global / sizeof *global) && section_of_node(p, n) == s)
+            return false;
+    }
+    return true;
+}
+
+/* A mask that bounds what a query sees on one side only. */
+static rill_status one_side_refuse(const struct pulser *p, const struct node *n,
+                                   const struct section *s)
+{
+    if (s->band.left < BAND_ALL)
+        return scores_refuse(p, n,
+                             "its mask shows frames more than 2048 away behind a query, up to the "
+                             "end of the sequence; one that limits how far ahead a query sees, as "
+                             "j - i <= 8, would stream");
+    return scores_refuse(
+        p, n,
+        section_is_linear(p, s)
+            ? "its mask shows frames more than 2048 away, all before a query; one that limits how "
+              "far back it sees, as i - j <= 250, would stream, and so does linear attention that "
+              "is written as a CumSum along time of the products of each key and its value"
+            : "its mask shows frames more than 2048 away, all before a query; one that limits how "
+              "far back it sees, as i - j <= 250, would stream");
+}
+
 /* Refuses the first node of a section that has no window. */
 static rill_status section_check(const struct pulser *p, const struct node *n,
                                  const struct section *s)
@@ -203,11 +235,13 @@ static rill_status section_check(const struct pulser *p, const struct node *n,
         return scores_refuse(p, n, "only queries and keys of one rate can be limited to a window");
     if (s->band.costly)
         return op_fail(p->err, RILL_LIMIT, n, MASKS_COST);
-    if (s->band.ragged || (s->band.left >= BAND_ALL) != (s->band.right >= BAND_ALL))
+    if (s->band.ragged)
         return scores_refuse(
             p, n,
             "its mask does not repeat from chunk to chunk of at most 512 frames, or shows frames "
             "more than 2048 away");
+    if ((s->band.left >= BAND_ALL) != (s->band.right >= BAND_ALL))
+        return one_side_refuse(p, n, s);
     return band_bounded(&s->band) ? RILL_OK : unbounded_refuse(p, n, s->sums);
 }
 
