@@ -79,7 +79,17 @@ static void picked(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Gather", "axis=1", shorter(b, x, t, bump(b, t, AT)), i));
 }
 
+/* A row so long that the way which keeps a mask for each term and place is not taken: the whole run
+ * takes another than the stream, of the same bits. */
+static void long_row(struct gb *b, const void *ctx)
+{
+    uint32_t t, x = GB(b, "Unsqueeze", "", input(b, &t), gb_ints(b, 0));
+    (void) ctx;
+    gb_output(b, GB(b, "Conv", "pads=1023,0", x, gb_weights(b, 3, 2, 1, 1024)));
+}
+
 static const struct oracle_case cases[] = {
+    { "a long row of a convolution", long_row, NULL, { NULL } },
     { "frames behind", padded, NULL, { NULL } },
     { "frames cut off", cut, NULL, { NULL } },
     { "windows over frames behind", windowed, NULL, { NULL } },
