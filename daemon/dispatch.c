@@ -463,7 +463,11 @@ void dispatch_message(struct conn *c, const uint8_t *bytes, size_t n)
 {
     ProtobufCAllocator a = conn_allocator(c);
     Rill__ClientFrame *f = rill__client_frame__unpack(&a, n, bytes);
-    if (!f)
+    if (!f && c->arena_ran_out)
+        conn_error(c, 0, 0, RILL__CODE__TOO_LARGE, true,
+                   "a message of %zu bytes in so many parts that they take more than %zu", n,
+                   c->arena_bytes);
+    else if (!f)
         conn_error(c, 0, 0, RILL__CODE__BAD_FRAME, true, "%zu bytes are no ClientFrame", n);
     else if (!wire_strings_whole(f->base.descriptor, bytes, n))
         conn_error(c, f->req, 0, RILL__CODE__BAD_FRAME, true, "a string holds a zero byte");

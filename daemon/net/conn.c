@@ -34,7 +34,8 @@ static void *arena_alloc(void *arg, size_t n)
 {
     struct conn *c = arg;
     n = (n + 15) & ~(size_t) 15;
-    if (n > c->arena_bytes - c->arena_used)
+    c->arena_ran_out |= n > c->arena_bytes - c->arena_used;
+    if (c->arena_ran_out)
         return NULL;
     void *p = c->arena + c->arena_used;
     c->arena_used += n;
@@ -49,6 +50,7 @@ static void arena_free(void *arg, void *p)
 ProtobufCAllocator conn_allocator(struct conn *c)
 {
     c->arena_used = 0;
+    c->arena_ran_out = false;
     return (ProtobufCAllocator) { .alloc = arena_alloc, .free = arena_free, .allocator_data = c };
 }
 

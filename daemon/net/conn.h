@@ -62,6 +62,7 @@ struct conn {
     uint32_t max_message_bytes;
     uint8_t *arena;
     size_t arena_used, arena_bytes;
+    bool arena_ran_out;                   /* by the message that is read */
     uint64_t accepted_us, deadline_us;    /* deadline: of Hello, or of closing */
     uint64_t over_soft_us, last_write_us; /* over_soft_us 0: it is not over output_soft_ms */
     uint64_t active_us;                   /* when it last sent bytes or a stream of it ended */

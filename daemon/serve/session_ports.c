@@ -52,6 +52,14 @@ static const char *wants_check(const struct session_ports *p, const rill_port *p
                                char text[REASON_BYTES])
 {
     char names[300];
+    size_t n_out = 0;
+    for (unsigned i = 0; i < n; i++)
+        n_out += !ports[i].is_input;
+    if (p->n_want > n_out) { /* each is looked for among all */
+        snprintf(text, REASON_BYTES, "want holds %zu names, and the model has %zu outputs",
+                 p->n_want, n_out);
+        return text;
+    }
     for (size_t k = 0; k < p->n_want; k++) {
         unsigned i = 0;
         while (i < n && (ports[i].is_input || strcmp(ports[i].name, p->want[k]) != 0))

@@ -335,10 +335,9 @@ static void test_live_socket(void)
     close(fd);
 }
 
-static int names_ask(int fd, size_t n_names)
+static int names_ask(int fd, char *name, size_t n_names)
 {
-    static char name[] = "an output that is not there";
-    char *want[PORTS_NAMES];
+    char *want[4 * PORTS_NAMES];
     FRAME(open, o, OpenPorts, OPEN_PORTS, open_ports);
     for (size_t i = 0; i < n_names; i++)
         want[i] = name;
@@ -350,13 +349,26 @@ static int names_ask(int fd, size_t n_names)
     return raw_frame(fd, &open) ? raw_error(fd, 15000) : 0;
 }
 
+/* More names than there are outputs are not looked for, and more parts than a message's memory
+ * holds are told from bytes that are none. */
+static void test_names_many(void)
+{
+    char y[] = "y";
+    int fd = raw_hello(r.sock), more = names_ask(fd, y, 3),
+        most = names_ask(fd, y, 4 * PORTS_NAMES);
+    CHECK(more == RILL__CODE__BAD_ARG && most == RILL__CODE__TOO_LARGE, "codes %d and %d", more,
+          most);
+    close(fd);
+}
+
 /* The names that are wanted are the memory of the user from when they come. Two connections take
  * 394 kB of what there is. */
 static void test_names_charged(void)
 {
+    char nothing[] = "an output that is not there";
     int fd = raw_hello(r.sock), other = raw_hello(r.sock);
     for (int i = 0; i < 20; i++) {
-        int many = names_ask(fd, PORTS_NAMES), few = names_ask(fd, 1);
+        int many = names_ask(fd, nothing, PORTS_NAMES), few = names_ask(fd, nothing, 1);
         if (!CHECK(many == RILL__CODE__QUOTA && few == RILL__CODE__BAD_ARG, "codes %d and %d", many,
                    few))
             break;
@@ -387,6 +399,7 @@ int main(void)
     test_live();
     test_lazy();
     test_live_socket();
+    test_names_many();
     CHECK(rig_stop(&r) == 0);
     if (!begin("max_message_bytes = 65536\nmax_bytes_per_uid = 440000"))
         return check_end();
