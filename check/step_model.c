@@ -17,6 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define RESERVE_FRAMES 1024 /* of states that grow, unless asked */
 #define TEXT_ARCHIVE_BYTES_MAX ((uint64_t) 4 << 30)
 
 /* ---- declarations ---- */
@@ -603,7 +604,8 @@ static rill_status pairs_find(struct step_decl *d, struct arena *a, struct dims 
     TRY(pairs_list(d, &m.g, NULL, err));
     if (!d->n_states || d->n_states == m.g.n_inputs)
         return d->n_states = 0, RILL_OK;
-    TRY(growing_find(d, &m, a, opts, err));
+    if (!d->one_run)
+        TRY(growing_find(d, &m, a, opts, err));
     TRY(state_symbols_fix(&m, d, opts, err));
     const struct fact *facts = facts_typed(&m, a);
     if (!facts)
@@ -639,7 +641,8 @@ static rill_status step_model_build(rill_model *m, const char *path, const struc
     TRY(states_apply(&mg.g, d, err));
     TRY(step_fills_apply(&mg.g, d, err));
     m->mgraph = mg;
-    m->reserve_frames = d->reserve_frames;
+    if (d->found && d->grows.n)
+        m->reserve_frames = d->reserve_frames ? d->reserve_frames : RESERVE_FRAMES;
     TRY(model_transform_and_type(m, opts, d->found || shapes_have_symbols(d), NULL, err));
     return pipeline_run(&(struct pipeline) { .model = m, .err = err }, STAGE_TYPED,
                         STAGE_DECLUTTERED);

@@ -39,7 +39,8 @@ struct step_decl {
     const char *time;                /* axes of the file with that symbol stay; NULL: none do */
     bool found;                      /* the states, by step_decl_find_states */
     struct step_symbols grows, ones; /* of those: what grows, and what is 1 with it */
-    int64_t reserve_frames;          /* of states that grow; 0: as many as the engine says */
+    int64_t reserve_frames;          /* of states that grow; 0: 1024 */
+    bool one_run;                    /* what would grow from run to run is no state */
 };
 
 /* "name=1,S,2*S", "name=16000", "in:out": adds to d; false if the text is not of that form, or

@@ -53,7 +53,7 @@ struct rill_model {
     unsigned n_transforms;
     uint32_t pulse;         /* frames of plans that do not say; 0: as few as possible */
     uint32_t budget_ms;     /* of plans that do not say; 0: as for any model */
-    int64_t reserve_frames; /* of states that grow; 0: as many as the engine says */
+    int64_t reserve_frames; /* of states that grow; 0: none does */
     uint32_t latency_ms;    /* how late their outputs may be, the pulse with it; 0: not said */
     enum recurrent_weights recurrent;
     const struct dim *stream; /* the symbol that counts input frames; NULL: a graph without time */

@@ -166,7 +166,7 @@ static rill_status model_type_late(rill_model *m, const struct mgraph *g,
     if (m->stream)
         return typed;
     const rill_error said = *err;
-    if (typed != RILL_OK && any_state_grows(&g->g))
+    if (typed != RILL_OK && m->reserve_frames && any_state_grows(&g->g))
         return late_type(m, g, in, ret, NULL, err);
     if (typed == RILL_UNSUPPORTED)
         return late_type(m, g, in, ret, &said, err);

@@ -606,6 +606,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         return tool_fail(cmd, TOOL_USAGE, "--json goes with --audit");
     if (j.not_cumulative && !j.reference)
         return tool_fail(cmd, TOOL_USAGE, "--not-cumulative goes with --compare");
+    j.open.one_run = j.steps == 1;
     if (j.daemon || j.socket)
         return daemon_run(&j, argv[0]);
     rill_status s = job_run(&j, argv[0]);

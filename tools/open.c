@@ -85,6 +85,7 @@ static rill_status declared_open(rill_model **ret, const char *name, const struc
     const rill_model_opts opts = open_opts_of(o);
     TRY(open_decl_add(&d, o, reterr));
     d.reserve_frames = o->reserve_frames;
+    d.one_run = o->one_run;
     if (o->declares && access(name, R_OK) == 0)
         open_find_states(&d, name, o, NULL); /* what is wrong is told below */
     if (!d.n_shapes && !d.n_consts && !d.n_states) {

@@ -10,6 +10,7 @@ struct open_opts {
     bool declares;                          /* the command takes those: OPEN_OPTS */
     struct opt_list shapes, consts, states; /* of bare files */
     int64_t reserve_frames;                 /* of states that grow; 0: not said */
+    bool one_run;                           /* those are inputs and outputs like others */
     struct opt_list transforms, sets, asserts;
     const char *stream;
     const char *latency; /* "40ms": BUDGET_OPTS; NULL: not asked for */

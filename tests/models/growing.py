@@ -49,10 +49,25 @@ def close(folder):
     check(code == 0, f"close: {out}{why}")
 
 
+def once(folder):
+    """A single run takes caches as data, and gives them."""
+    data, want = os.path.join(folder, "once.npz"), os.path.join(folder, "grown.npz")
+    row = struct.pack("<3f", 1, 2, 3)
+    with zipfile.ZipFile(data, "w") as z:
+        for name, shape, n in (("x", (1, 3), 1), ("past_a", (1, 2, 3), 2), ("past_b", (1, 2, 3), 2)):
+            npz(want, name, "<f4", shape, row * n)
+            with zipfile.ZipFile(want) as one:
+                z.writestr(name + ".npy", one.read(name + ".npy"))
+    npz(want, "y", "<f4", (1, 3), struct.pack("<3f", 3 + 2, 6 + 4, 9 + 6))
+    code, out, why = run("sums", "--input", data, "--compare", want, steps="1")
+    check(code == 0 and "1 passed" in out, f"once: {out}{why}")
+
+
 def refused():
     for model, args, text in (("matmul", [], "attention_mask' is open, or grows with the states"),
                               ("matmul", ["--const", "attention_mask=1", "--reserve", "19"], "has grown to 20 frames"),
                               ("grouped", ["--const", "attention_mask=1"], "as in attention_mask=1,past_sequence_length+1"),
+                              ("sums", ["--state", "past_a:present_a", "--state", "past_b:present_b"], "both must agree"),
                               ("grouped", ["--const", "attention_mask=2", *GROWN], "seqlens_k has to be all frames less one")):
         code, out, why = run(model, *args)
         check(code > 1 and text in why, f"{model} {args}: {code} {out}{why}")
@@ -61,5 +76,6 @@ def refused():
 with tempfile.TemporaryDirectory() as d:
     decoders(d)
     close(d)
+    once(d)
     refused()
 finish()
