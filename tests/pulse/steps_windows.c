@@ -40,7 +40,8 @@ static void layer_pool(struct net *n)
         return;
     n->wire = GB(n->b, between(n, 0, 1) ? "MaxPool" : "AveragePool",
                  gb_printf(n->b, "kernel_shape=%d strides=%d ceil_mode=%d", k, s, up), n->wire);
-    n->frames = (n->frames - k + (up ? s - 1 : 0)) / s + 1;
+    const int count = (n->frames - k + (up ? s - 1 : 0)) / s + 1;
+    n->frames = (count - 1) * s >= n->frames ? count - 1 : count; /* none starts behind the end */
 }
 
 static void layer_pointwise(struct net *n)
@@ -160,14 +161,17 @@ static void emit_window(struct gb *b, struct stage *s, const int *v)
     struct gb body;
     uint32_t y;
     uint32_t x = GB(b, "Frame", gb_printf(b, "size=%d hop=%d", size, hop), s->wire);
-    x = gb_transpose(b, x, "2,0,1,3");
+    const bool inside = v[2] % 2; /* windows are scanned where they lie, and stacked so */
+    if (!inside)
+        x = gb_transpose(b, x, "2,0,1,3");
     gb_body(&body, b, "net");
     s->channels = net_emit(&body, gb_body_input(&body, "window"), s->channels, size, v[2], &y);
     gb_output(&body, y);
-    const struct gb_scan at = { .scans = 1, .outs = 1 };
-    struct node *n = gb_scan(b, &body, &at, &x, 1);
+    const struct gb_scan front = { .scans = 1, .outs = 1 },
+                         within = SCAN_OF(0, 1, 1, .in_axes = I64S(2), .out_axes = I64S(1));
+    struct node *n = gb_scan(b, &body, inside ? &within : &front, &x, 1);
     if (n)
-        s->wire = gb_transpose(b, n->out[0], "1,2,0");
+        s->wire = gb_transpose(b, n->out[0], inside ? "0,2,1" : "1,2,0");
 }
 
 const struct step_kind steps_windows[] = {
