@@ -4,11 +4,13 @@
  *   rill_model   what the file says, typed and simplified      immutable, any thread
  *   rill_plan    the model cut for one pulse size, scheduled    immutable, refcounted, any thread
  *   rill_stream  one listener's memory                          mutable, one thread at a time
+ *   rill_pool    threads that help run() with large steps        used through plans, by any thread
  *   rill_sink    turns the frames of one output into events     mutable, one thread at a time
  *
  * push() and pull() only copy. run() and run_many() are the only calls that compute; they never
  * allocate, lock, log or make a system call, and neither does any other that is called real-time
- * safe. Everything else may allocate and belongs to set-up time.
+ * safe. (Of a plan with a pool they wake its threads, and may wait for one: see rill_pool_new.)
+ * Everything else may allocate and belongs to set-up time.
  *
  * A frame is the unit of one port's time axis: one audio sample where width is 1, one vector of
  * `width` elements otherwise. Elements are floats, or what rill_port.type says.
@@ -42,6 +44,7 @@ extern "C" {
 typedef struct rill_model rill_model;
 typedef struct rill_plan rill_plan;
 typedef struct rill_stream rill_stream;
+typedef struct rill_pool rill_pool;
 
 /* clang-format off */
 #define RILL_STATUS_LIST(X)                                                   \
@@ -174,7 +177,18 @@ typedef struct rill_plan_opts {
     /* instruction sets allowed (RILL_CPU_*); 0 = all detected, RILL_CPU obeyed */
     uint32_t cpu_mask;
     uint32_t profile; /* 1: streams keep the time of each step */
+    uint32_t threads; /* that share a step at most, with the one that calls run(); 0 = all of the
+                         pool; without a pool 0 or 1 */
+    rill_pool *pool;  /* helps with large steps; the plan keeps it. NULL: run() computes alone */
 } rill_plan_opts;
+
+/* What is 0 is chosen. */
+typedef struct rill_pool_opts {
+    uint32_t struct_bytes;
+    uint32_t threads; /* with the one that calls run(), at most 16; 0 = as many as processors */
+    uint32_t spin_us; /* so long a thread looks for more work before it sleeps, at most 100000;
+                         0 = 50 */
+} rill_pool_opts;
 
 /* What is done to a model between reading it and simplifying it. What is 0: nothing. Lists end with
  * NULL and, as all strings here, are only read during the call. In this order:
@@ -285,6 +299,31 @@ RILL_API const char *rill_runtime_name(unsigned n);
  * of what would, as of gpu-or-cpu where there is no GPU. UNSUPPORTED: it cannot, with what was
  * looked for; INVALID: there is none of that name. Looks at devices: not real-time safe. */
 RILL_API rill_status rill_runtime_check(const char *name, const char **ret, rill_error *reterr);
+
+/* --- pools -------------------------------------------------------------------------------- */
+
+/* Makes threads - 1 threads, which help run() and run_many() of plans that were made with this pool
+ * (rill_plan_opts.pool): steps that are large enough for that to pay are divided when the plan is
+ * made, and the outputs have the same bits with any number of threads. opts may be NULL; *ret is
+ * owned by the caller. The threads have the scheduling policy, priority and processors of the
+ * calling one, and block all signals.
+ *
+ * Any number of plans and streams may use one pool, on any threads; it helps one run at a time, and
+ * the others compute alone meanwhile. Of such plans run() and run_many() neither allocate nor lock.
+ * They make two system calls: they wake a thread of the pool that sleeps (a post of a semaphore),
+ * and wait for a share of a step that a thread has not given back after some thousand looks, as
+ * when it was taken off its processor. In a child of fork, where the threads are not, they compute
+ * alone, with the same bits.
+ *
+ * INVALID: opts; NOMEM: memory, or the system has no threads left. */
+RILL_API rill_status rill_pool_new(rill_pool **ret, const rill_pool_opts *opts, rill_error *reterr);
+
+/* How many threads share a step at most, with the one that calls run(). Real-time safe. */
+RILL_API unsigned rill_pool_threads(const rill_pool *p);
+
+/* Gives the caller's reference back; its threads end with the last plan that uses it. Takes and
+ * returns NULL. */
+RILL_API rill_pool *rill_pool_free(rill_pool *p);
 
 /* --- plans -------------------------------------------------------------------------------- */
 

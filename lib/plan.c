@@ -31,7 +31,9 @@ static rill_status parts_make(rill_plan *p, const rill_plan_opts *opts, rill_err
 {
     const rill_plan_opts own = { .struct_bytes = sizeof own,
                                  .cpu_mask = opts->cpu_mask,
-                                 .max_bytes = opts->max_bytes };
+                                 .max_bytes = opts->max_bytes,
+                                 .threads = opts->threads,
+                                 .pool = opts->pool };
     uint32_t n = 0;
     for (const rill_model *m = p->model->part; m; m = m->next_part)
         n++;
@@ -54,6 +56,21 @@ const rill_plan *plan_of_part(const rill_plan *p, const rill_model *part)
     return NULL;
 }
 
+static rill_status pool_use(rill_plan *p, const rill_plan_opts *opts, struct plan_opts *ret,
+                            rill_error *err)
+{
+    if (!opts->pool && opts->threads > 1)
+        return err_set(err, RILL_INVALID,
+                       "a plan for %u threads needs a pool that has them (rill_pool_new)",
+                       opts->threads);
+    if (!opts->pool || opts->threads == 1)
+        return RILL_OK;
+    p->pool = pool_ref(opts->pool);
+    ret->crew = p->pool->crew;
+    ret->shares_most = opts->threads;
+    return RILL_OK;
+}
+
 static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts,
                              const struct plan_opts *engine, rill_error *err)
 {
@@ -64,6 +81,7 @@ static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts,
                           .plan_opts = *engine,
                           .err = err };
     const bool compiled = p->model->compiled;
+    TRY(pool_use(p, opts, &w.plan_opts, err));
     w.plan_opts.mem_bytes_max = (size_t) opts->max_bytes;
     TRY(cpu_choose(opts->cpu_mask, &w.plan_opts.cpu, err));
     if (compiled)
@@ -129,6 +147,7 @@ rill_plan *rill_plan_unref(rill_plan *p)
     plan_free(p->plan);
     arena_drop(&p->arena);
     rill_model_free(p->model);
+    rill_pool_free(p->pool);
     free(p);
     return NULL;
 }

@@ -4,6 +4,7 @@
 #define RILL_LIB_PLAN_INTERNAL_H
 #include "lib/elements.h"
 #include "lib/model.h"
+#include "lib/pool.h"
 #include "engine/plan/plan.h"
 #include "engine/rewrite/pass.h"
 #include "pulse/pulsify.h"
@@ -47,6 +48,7 @@ struct rill_plan {
     bool takes_frames; /* an input runs along time */
     rill_plan **parts; /* of the networks beside the pipeline */
     uint32_t n_parts;
+    rill_pool *pool; /* NULL: none */
     uint32_t profile;
     uint32_t asked_frames; /* the pulse that was asked for; the one taken is not less */
     size_t clock_offset;   /* where the plan reads the clock, if the graph has one */

@@ -12,7 +12,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 {
     struct open_opts oo = { .declares = true };
     bool json = false, profile = false, no_scan_reuse = false;
-    int64_t pulse = 0, budget = 0;
+    int64_t pulse = 0, budget = 0, threads = 1;
     double seconds = 2;
     const char *streams = NULL;
     const struct opt table[] = {
@@ -29,6 +29,7 @@ static int run(const struct command *cmd, int argc, char **argv)
           "so many streams together: us of each, beside one by one" },
         { "seconds", 's', OPT_REAL, REAL_FROM_TO(&seconds, 0.001, OPT_YEAR_S), "S",
           "how long to measure (default 2)" },
+        THREADS_OPT(threads),
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 1, 1);
@@ -48,8 +49,11 @@ static int run(const struct command *cmd, int argc, char **argv)
         rill_model_free(m);
         return ran == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &err);
     }
-    rill_status s = (no_scan_reuse ? slow_plan_new : rill_plan_new)(&plan, m, &opts, &err);
+    rill_status s = open_pool(&opts.pool, threads, &err);
+    if (s == RILL_OK)
+        s = (no_scan_reuse ? slow_plan_new : rill_plan_new)(&plan, m, &opts, &err);
     rill_model_free(m);
+    rill_pool_free(opts.pool); /* the plan keeps it */
     if (s != RILL_OK)
         return tool_fail_status(cmd, &err);
     if (streams) {
@@ -69,7 +73,7 @@ const struct command cmd_bench = {
     .summary = "measure what one pulse of a model costs",
     .details = "MODEL is a name of the library, a model folder, a compiled plan, or a bare ONNX "
                "or .tflite file (then\n"
-               "--shape, --const and --state say what its file leaves open). One thread, warm "
+               "--shape, --const and --state say what its file leaves open). Warm "
                "caches, noise as input; times are\n"
                "of run() alone.",
     .run = run,

@@ -30,7 +30,7 @@ struct job {
     double *pulse_us;
     size_t n_pulses;
     bool json, keep_delay, no_scan_reuse;
-    int64_t budget_ms;
+    int64_t budget_ms, threads;
     struct open_opts open;
     const char *clean; /* NULL: not known */
     struct quality quality;
@@ -50,12 +50,14 @@ static void job_drop(struct job *j)
 static rill_status job_open(struct job *j, const char *model, rill_port_kind kind)
 {
     rill_model *m;
-    const rill_plan_opts opts = { .struct_bytes = sizeof opts,
-                                  .budget_ms = (uint32_t) j->budget_ms };
+    rill_plan_opts opts = { .struct_bytes = sizeof opts, .budget_ms = (uint32_t) j->budget_ms };
     TRY(open_any(&m, model ? model : rill_model_builtin_name(0), &j->open, &j->err));
     j->info.struct_bytes = sizeof j->info;
     rill_model_get_info(m, &j->info);
-    rill_status s = (j->no_scan_reuse ? slow_plan_new : rill_plan_new)(&j->plan, m, &opts, &j->err);
+    rill_status s = open_pool(&opts.pool, j->threads, &j->err);
+    if (s == RILL_OK)
+        s = (j->no_scan_reuse ? slow_plan_new : rill_plan_new)(&j->plan, m, &opts, &j->err);
+    rill_pool_free(opts.pool);
     rill_model_free(m); /* the plan keeps it: info's strings stay */
     TRY(s);
     unsigned n, ins = 0;
@@ -310,6 +312,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         BUDGET_OPTS(j.budget_ms, j.open),
         { "no-scan-reuse", 0, OPT_FLAG, &j.no_scan_reuse, NULL,
           "look up sizes and places in every iteration of a loop" },
+        THREADS_OPT(j.threads),
         { 0 },
     };
     int n = opts_parse(cmd, table, argc, argv, 2, 2);

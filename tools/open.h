@@ -56,6 +56,14 @@ rill_status open_find_states(struct step_decl *d, const char *path, const struct
           "N",       "frames that states which grow may have (default 1024)" },                       \
         MODEL_OPTS(o)
 
+/* A pool of so many threads; NULL where one computes alone. */
+rill_status open_pool(rill_pool **ret, int64_t threads, rill_error *reterr);
+#define THREADS_OPT(to)                                                                            \
+    {                                                                                              \
+        "threads", 0, OPT_INT, INT_FROM_TO(&(to), 1, 16), "N",                                     \
+            "so many threads share large steps, to the same bits (default 1)"                      \
+    }
+
 /* Library name, folder or file; with declarations the file is opened as a stream of steps. */
 rill_status open_any(rill_model **ret, const char *name, const struct open_opts *o,
                      rill_error *reterr);

@@ -16,7 +16,8 @@
     const struct sized name = { #type, END(type, first), sizeof(type) }
 
 SIZED(sized_model_opts, rill_model_opts, copy, shown_as);
-SIZED(sized_plan_opts, rill_plan_opts, profile, profile);
+SIZED(sized_plan_opts, rill_plan_opts, profile, pool);
+SIZED(sized_pool_opts, rill_pool_opts, spin_us, spin_us);
 SIZED(sized_sink_opts, rill_sink_opts, preroll_ms, lm);
 SIZED(sized_model_info, rill_model_info, sha256, sha256);
 SIZED(sized_plan_info, rill_plan_info, cpu, cpu);

@@ -13,8 +13,9 @@ struct sized {
     uint32_t bytes;       /* of this version */
 };
 
-extern const struct sized sized_model_opts, sized_plan_opts, sized_sink_opts, sized_model_info,
-    sized_plan_info, sized_port, sized_shape, sized_alignment, sized_step_time, sized_event;
+extern const struct sized sized_model_opts, sized_plan_opts, sized_pool_opts, sized_sink_opts,
+    sized_model_info, sized_plan_info, sized_port, sized_shape, sized_alignment, sized_step_time,
+    sized_event;
 
 /* INVALID: the size that the caller's struct has is none. Real-time safe. */
 rill_status sized_check(const struct sized *t, const void *callers, rill_error *err);

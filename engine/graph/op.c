@@ -388,3 +388,15 @@ rill_status infer_indices(struct infer *c, unsigned k, int first, int64_t n)
     }
     return RILL_OK;
 }
+
+rill_status shares_new(struct prep *c, unsigned n, struct shares *ret)
+{
+    struct share *list = arena_array(c->arena, struct share, n);
+    size_t *shift = arena_array(c->arena, size_t, (size_t) n * (c->n_in + c->n_out) + 1);
+    if (!list || !shift)
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    for (unsigned i = 0; i < n; i++)
+        list[i] = (struct share) { .shift_bytes = shift + (size_t) i * (c->n_in + c->n_out) };
+    *ret = (struct shares) { n, list, c->scratch_bytes };
+    return RILL_OK;
+}

@@ -128,6 +128,23 @@ struct fault {
 
 #define OP_MANY_MAX 32 /* evaluations that eval_many gets at once */
 
+/* A share of a node's work: eval with other arguments, on operands that begin later. Shares of a
+ * node write nothing that another one reads or writes, so they may run at once; all of them make
+ * the bits of the whole. */
+struct share {
+    const void *args;
+    size_t *shift_bytes;                         /* of each input, then of each output */
+    const struct tensor *const *in, *const *out; /* shapes; NULL: those of the node */
+};
+
+#define OP_OPERANDS_DIVIDED_MAX 24 /* nodes with more inputs and outputs are not divided */
+
+struct shares {
+    unsigned n;
+    struct share *share;
+    size_t scratch_bytes; /* of each */
+};
+
 struct eval {
     const struct node *node;
     const void *attr;
@@ -170,6 +187,10 @@ struct op {
      * that differ in x, y, scratch and fault only; constant inputs are the same. Weights are read
      * once for all; each gets the bits of its eval. */
     void (*eval_many)(const struct eval *e, unsigned n);
+    /* Optional, after prepare, with what it was called with and set: the work in at most `most`
+     * shares, most >= 2. ret is as shares_new makes it, and stays as it is (n = 0) where the work
+     * is not divided. */
+    rill_status (*divide)(struct prep *c, unsigned most, struct shares *ret);
     /* Optional: the same on symbolic integers. Inputs are I64 or DIM tensors (x read accordingly),
      * the output is DIM. Only called while folding. */
     void (*eval_dim)(const struct eval *e, struct dims *ds);
@@ -220,6 +241,18 @@ static inline const struct tensor *node_value(const struct graph *g, const struc
 
 /* The row of an op, of whatever kind. NULL: there is none (OP_NONE, OP_COUNT). */
 const struct op *op_by_id(enum op_id id);
+
+/* ---- shares ------------------------------------------------------------------------------- */
+
+/* n shares with the scratch of the whole, whose operands begin where those of the node do; NULL
+ * args. */
+rill_status shares_new(struct prep *c, unsigned n, struct shares *ret);
+
+/* The first of n units that share i of so many takes; up to the first one of the next. */
+static inline int64_t share_from(int64_t n, unsigned i, unsigned shares)
+{
+    return n * (int64_t) i / (int64_t) shares;
+}
 
 /* ---- faults ------------------------------------------------------------------------------- */
 

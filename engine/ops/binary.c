@@ -4,6 +4,7 @@
 #include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
+#include "engine/ops/slices.h"
 
 #include <math.h>
 #include <string.h>
@@ -445,6 +446,7 @@ static const struct attr_spec shift_attrs[] = { { .name = "direction",
                                                           .min_out = 1,                            \
                                                           .max_out = 1,                            \
                                                           .flags = OP_POINTWISE,                   \
+                                                          .divide = slices_of_all,                 \
                                                           .help = words,                           \
                                                           __VA_ARGS__ },                           \
                                                   .types = set,                                    \

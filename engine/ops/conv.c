@@ -84,6 +84,7 @@ static const struct op op_conv = {
     .prepare = conv_prepare,
     .eval = conv_rows_eval,
     .eval_many = conv_rows_eval_many,
+    .divide = conv_rows_divide,
     .help = "convolution over one to three axes, in groups",
 };
 

@@ -55,4 +55,6 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
 /* y = bias + sums, then the epilogue. */
 void conv_rows_eval(const struct eval *e);
 void conv_rows_eval_many(const struct eval *e, unsigned n);
+/* As divide of struct op. */
+rill_status conv_rows_divide(struct prep *c, unsigned most, struct shares *ret);
 #endif

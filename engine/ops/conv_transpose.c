@@ -136,6 +136,7 @@ static const struct op op_deconv = {
     .prepare = deconv_prepare,
     .eval = conv_rows_eval,
     .eval_many = conv_rows_eval_many,
+    .divide = conv_rows_divide,
     .help = "transposed convolution over one to three axes, in groups",
 };
 

@@ -129,7 +129,7 @@ rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epil
     if (!steps.n)
         return RILL_OK;
     int axis = epilogue_axis(op, y->rank);
-    ret->channels = axis < 0 ? 1 : y->dim[axis];
+    ret->channels = ret->row_floats = axis < 0 ? 1 : y->dim[axis];
     struct kern_instr *instr = arena_array(c->arena, struct kern_instr, steps.n / FUSED_STEP_INTS);
     if (!instr)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
@@ -171,15 +171,25 @@ void epilogue_rows(const struct epilogue *p, const struct eval *e, float *y)
 {
     float *buffer[1 + EPILOGUE_IN_MAX] = { y };
     size_t step[1 + EPILOGUE_IN_MAX], channels = (size_t) p->channels, rows = (size_t) p->images;
-    bool whole = true; /* no input begins anew with each row */
+    /* no input begins anew with each row, nor does the output */
+    bool whole = p->channels == p->row_floats;
     if (!p->program.n_instrs || !rows || !channels)
         return;
-    step[0] = channels;
+    step[0] = (size_t) p->row_floats;
     for (unsigned k = 0; k < p->n_in; k++) {
         buffer[1 + k] = (float *) (uintptr_t) e->x[p->first_in + k]; /* only read */
-        step[1 + k] = p->lie[k] == LIE_ALL ? channels : 0;
+        step[1 + k] = p->lie[k] == LIE_ALL ? step[0] : 0;
         whole = whole && p->lie[k] != LIE_AXES;
     }
     e->kern->program_f32(&p->program, buffer, step, whole ? 1 : rows,
                          whole ? rows * channels : channels);
+}
+
+void epilogue_shift(const struct epilogue *p, int64_t channel, int64_t element, size_t *shift_bytes)
+{
+    for (unsigned k = 0; k < p->n_in; k++)
+        shift_bytes[p->first_in + k] += sizeof(float) *
+            (size_t) (p->lie[k] == LIE_ALL        ? element
+                          : p->lie[k] == LIE_AXES ? channel
+                                                  : 0);
 }

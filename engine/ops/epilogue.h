@@ -33,6 +33,7 @@ struct epilogue {
     bool by_channel;                          /* a row of the program is a channel */
     enum lie lie[EPILOGUE_IN_MAX];            /* LIE_AXES: one element a channel */
     size_t channel_step[1 + EPILOGUE_IN_MAX]; /* floats of a buffer from channel to channel */
+    int64_t row_floats; /* from row to row of epilogue_rows: the channels of all shares */
 };
 
 /* The steps in the attributes of an op that takes them. */
@@ -57,6 +58,10 @@ rill_status epilogue_prepare(struct prep *c, struct attr_ints steps, struct epil
 /* Runs it on n channels from `first` on of image i; y: those channels, one after the other. */
 void epilogue_channels(const struct epilogue *p, const struct eval *e, float *y, int64_t i,
                        int64_t first, int64_t n);
+/* For a share that begins at that channel (0 where it has all) and that element of the output: adds
+ * where the epilogue's inputs begin to shift_bytes (struct share). */
+void epilogue_shift(const struct epilogue *p, int64_t channel, int64_t element,
+                    size_t *shift_bytes);
 /* Runs it on the whole output y, whose channels are its last axis. */
 void epilogue_rows(const struct epilogue *p, const struct eval *e, float *y);
 #endif

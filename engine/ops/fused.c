@@ -104,6 +104,53 @@ static void fused_eval(const struct eval *e)
     e->kern->program_f32(&p->program, buffer, p->row_step, p->rows, p->columns);
 }
 
+/* ---- shares: of a flat program, rows or, where they are few, columns ---- */
+
+/* Its shift where the share begins at that row and column. `walks`: it has a column for each of the
+ * output. */
+static size_t buffer_shift(const struct fused *p, unsigned buffer, const struct tensor *t,
+                           size_t row, size_t column)
+{
+    const size_t step = p->row_step[buffer];
+    const bool walks =
+        p->columns > 1 && (step ? step == p->columns : (size_t) tensor_count(t) == p->columns);
+    return (row * step + (walks ? column : 0)) * sizeof(float);
+}
+
+static void shifts_set(const struct prep *c, const struct fused *p, size_t row, size_t column,
+                       size_t *shift)
+{
+    for (unsigned i = 0; i < p->n_loads; i++)
+        shift[i] = buffer_shift(p, FUSED_BUFFER_WINDOWS + i, c->in[i], row, column);
+    for (unsigned i = 0; i < p->n_stores; i++)
+        shift[c->n_in + i] =
+            buffer_shift(p, FUSED_BUFFER_WINDOWS + p->n_loads + i, c->out[i], row, column);
+}
+
+static rill_status fused_divide(struct prep *c, unsigned most, struct shares *ret)
+{
+    const struct fused *p = c->args;
+    const bool by_rows = p->rows >= 4 * most;
+    const size_t units = by_rows ? p->rows : p->columns / KERN_LANES;
+    const unsigned n = units < most ? (unsigned) units : most;
+    if (n < 2 || p->n_weights || p->n_windows)
+        return RILL_OK;
+    TRY(shares_new(c, n, ret));
+    for (unsigned i = 0; i < n; i++) {
+        struct fused *s = arena_new(c->arena, struct fused);
+        size_t unit = by_rows ? 1 : KERN_LANES, all = by_rows ? p->rows : p->columns,
+               from = (size_t) share_from((int64_t) units, i, n) * unit,
+               to = i + 1 < n ? (size_t) share_from((int64_t) units, i + 1, n) * unit : all;
+        if (!s)
+            return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+        *s = *p;
+        *(by_rows ? &s->rows : &s->columns) = to - from;
+        shifts_set(c, p, by_rows ? from : 0, by_rows ? 0 : from, ret->share[i].shift_bytes);
+        ret->share[i].args = s;
+    }
+    return RILL_OK;
+}
+
 /* A window's next value lies where the old one did. */
 static int fused_base(const struct node *n, unsigned output)
 {
@@ -124,5 +171,6 @@ const struct op op_fused = {
     .prepare = fused_prepare,
     .eval = fused_eval,
     .base = fused_base,
+    .divide = fused_divide,
     .help = "element-wise functions one after another, and convolutions along time between them",
 };

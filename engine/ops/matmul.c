@@ -63,6 +63,7 @@ typedef void matmul_fn(const struct eval *e, const struct matmul_args *g, int64_
 
 struct matmul_args {
     struct matmul_shape s;
+    int64_t first, ld;   /* of a share: its first batch; columns of all shares */
     matmul_fn *one;      /* multiplies matrices a and b into y */
     const float *packed; /* the constant operand */
     size_t packed_floats;
@@ -190,7 +191,7 @@ static void one_plain(const struct eval *e, const struct matmul_args *g, int64_t
 static void product(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a,
                     const float *w)
 {
-    kern_gemm_f32(e->kern, (float *) e->y[0] + y * g->s.m * g->s.n, (size_t) g->s.n,
+    kern_gemm_f32(e->kern, (float *) e->y[0] + y * g->s.m * g->s.n, (size_t) g->ld,
                   (const float *) e->x[0] + a * g->s.m * g->s.k, (size_t) g->s.k, w, NULL,
                   (size_t) g->s.m, (size_t) g->s.n, (size_t) g->s.k);
 }
@@ -205,7 +206,7 @@ static void one_packing(const struct eval *e, const struct matmul_args *g, int64
                         int64_t b)
 {
     kern_pack_f32(e->scratch, (const float *) e->x[1] + b * g->s.k * g->s.n, (size_t) g->s.n,
-                  (size_t) g->s.k, 1, (size_t) g->s.n);
+                  (size_t) g->s.k, 1, (size_t) g->ld);
     product(e, g, y, a, e->scratch);
 }
 
@@ -224,17 +225,19 @@ static void one_column(const struct eval *e, const struct matmul_args *g, int64_
 static void one_direct(const struct eval *e, const struct matmul_args *g, int64_t y, int64_t a,
                        int64_t b)
 {
-    size_t m = (size_t) g->s.m, n = (size_t) g->s.n, k = (size_t) g->s.k,
+    size_t m = (size_t) g->s.m, n = (size_t) g->s.n, k = (size_t) g->s.k, ld = (size_t) g->ld,
            whole = n / KERN_LANES * KERN_LANES;
     const float *x = (const float *) e->x[0] + a * g->s.m * g->s.k,
                 *w = (const float *) e->x[1] + b * g->s.k * g->s.n;
     float *to = (float *) e->y[0] + y * g->s.m * g->s.n;
-    struct kern_block block = { .w = w, .step_panel = KERN_LANES, .step_k = n, .n = whole, .k = k };
-    e->kern->gemm_block_f32(to, n, x, k, &block, m);
+    struct kern_block block = {
+        .w = w, .step_panel = KERN_LANES, .step_k = ld, .n = whole, .k = k
+    };
+    e->kern->gemm_block_f32(to, ld, x, k, &block, m);
     if (whole == n)
         return;
-    kern_pack_f32(e->scratch, w + whole, n - whole, k, 1, n);
-    e->kern->gemm_f32(to + whole, n, x, k, e->scratch, NULL, m, n - whole, k);
+    kern_pack_f32(e->scratch, w + whole, n - whole, k, 1, ld);
+    e->kern->gemm_f32(to + whole, ld, x, k, e->scratch, NULL, m, n - whole, k);
 }
 
 /* ---- plan ---- */
@@ -296,6 +299,7 @@ static rill_status matmul_prepare(struct prep *c)
     /* One matrix for all rows of the batch is one taller product. */
     if (b->rank <= 2 && a->rank > 1)
         matmul_rows_join(&g->s);
+    g->ld = g->s.n;
     TRY(way_choose(c, g));
     TRY(epilogue_prepare(c, ((const struct matmul_attr *) c->attr)->epilogue, &g->epilogue));
     c->many = g->one == one_packed && g->s.batches == 1 && many_pays(g->s.m, g->s.n, g->s.k);
@@ -306,7 +310,7 @@ static void batches_eval(const struct eval *e, const struct matmul_args *g)
 {
     for (int64_t i = 0; i < g->s.batches; i++) {
         int64_t a, b;
-        matmul_batch(&g->s, i, &a, &b);
+        matmul_batch(&g->s, g->first + i, &a, &b);
         g->one(e, g, i, a, b);
     }
 }
@@ -316,7 +320,7 @@ static void matmul_eval(const struct eval *e)
     const struct matmul_args *g = e->args;
     if (!g->s.m || !g->s.n)
         return;
-    if (g->s.batches == 1)
+    if (g->s.batches == 1 && !g->first)
         g->one(e, g, 0, 0, 0);
     else if (g->each)
         e->kern->gemm_each_f32(e->y[0], (size_t) g->s.n, e->x[0], (size_t) g->s.k, g->packed,
@@ -336,6 +340,91 @@ static void matmul_eval_many(const struct eval *e, unsigned many)
     many_rows_run(&rows);
     for (unsigned i = 0; i < many; i++)
         epilogue_rows(&g->epilogue, &e[i], e[i].y[0]);
+}
+
+/* ---- shares: matrices of a batch, columns, or rows where there are more of them ---- */
+
+/* Rows and columns that a share of a product has. */
+struct cut {
+    int64_t row, rows, column, columns;
+};
+
+static bool cut_by_rows(int64_t m, int64_t n)
+{
+    return m > n || n < 2 * KERN_LANES;
+}
+
+/* Shares that a product of m rows and n columns makes, of whole panels. */
+static unsigned cuts(int64_t m, int64_t n, unsigned most)
+{
+    const int64_t units = (cut_by_rows(m, n) ? m : n) / KERN_LANES;
+    return units < most ? (unsigned) units : most;
+}
+
+static struct cut cut_of(int64_t m, int64_t n, unsigned i, unsigned shares)
+{
+    const int64_t all = cut_by_rows(m, n) ? m : n, units = all / KERN_LANES,
+                  from = share_from(units, i, shares) * KERN_LANES,
+                  to = i + 1 < shares ? share_from(units, i + 1, shares) * KERN_LANES : all;
+    return cut_by_rows(m, n) ? (struct cut) { from, to - from, 0, n }
+                             : (struct cut) { 0, m, from, to - from };
+}
+
+/* Where the output and the epilogue's inputs begin, of an output of ld columns. */
+static void cut_shift(const struct prep *c, const struct cut *cut, int64_t ld,
+                      struct epilogue *epilogue, size_t *shift)
+{
+    const int64_t element = cut->row * ld + cut->column;
+    epilogue_shift(epilogue, cut->column, element, shift);
+    shift[c->n_in] = (size_t) element * sizeof(float);
+    epilogue->images = cut->rows;
+    epilogue->channels = cut->columns;
+}
+
+static void batches_cut(const struct prep *c, struct matmul_args *g, unsigned i, unsigned n,
+                        size_t *shift)
+{
+    const int64_t from = share_from(g->s.batches, i, n), to = share_from(g->s.batches, i + 1, n),
+                  each = g->s.m * g->s.n, images = g->epilogue.images / g->s.batches;
+    g->first = from;
+    g->s.batches = to - from;
+    epilogue_shift(&g->epilogue, 0, from * each, shift);
+    shift[c->n_in] = (size_t) (from * each) * sizeof(float);
+    g->epilogue.images = images * g->s.batches;
+}
+
+static void matrix_cut(const struct prep *c, struct matmul_args *g, unsigned i, unsigned n,
+                       size_t *shift)
+{
+    const struct cut cut = cut_of(g->s.m, g->s.n, i, n);
+    const int64_t packed = g->one == one_column ? cut.row : cut.column;
+    shift[0] = g->one == one_column ? 0 : (size_t) (cut.row * g->s.k) * sizeof(float);
+    shift[1] = (size_t) cut.column * sizeof(float);
+    g->packed = g->packed ? g->packed + packed * g->s.k : NULL;
+    cut_shift(c, &cut, g->ld, &g->epilogue, shift);
+    g->s.m = cut.rows;
+    g->s.n = cut.columns;
+}
+
+static rill_status matmul_divide(struct prep *c, unsigned most, struct shares *ret)
+{
+    const struct matmul_args *g = c->args;
+    const bool batches = g->s.batches > 1;
+    const unsigned n = !batches ? cuts(g->s.m, g->s.n, most)
+        : g->s.batches < most   ? (unsigned) g->s.batches
+                                : most;
+    if (n < 2 || g->one == one_plain || g->each || c->in[1]->rank < 2)
+        return RILL_OK;
+    TRY(shares_new(c, n, ret));
+    for (unsigned i = 0; i < n; i++) {
+        struct matmul_args *s = arena_new(c->arena, struct matmul_args);
+        if (!s)
+            return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+        *s = *g;
+        (batches ? batches_cut : matrix_cut)(c, s, i, n, ret->share[i].shift_bytes);
+        ret->share[i].args = s;
+    }
+    return RILL_OK;
 }
 
 /* ---- Gemm: y = alpha * A' * B' + beta * C ---- */
@@ -381,6 +470,7 @@ static rill_status gemm_infer(struct infer *c)
 
 struct gemm_args {
     int64_t m, n, k, bias_row, bias_col; /* strides of the bias, 0 where broadcast */
+    int64_t ld;                          /* columns of all shares */
     const float *packed;                 /* NULL: pack into scratch, behind the rows */
     size_t rows_floats;                  /* of A turned, in scratch */
     bool starts_at_bias;                 /* a vector over n, unscaled: the sums start from it */
@@ -397,6 +487,7 @@ static rill_status gemm_prepare(struct prep *c)
     *g = (struct gemm_args) { .m = a->dim[t->ta ? 1 : 0],
                               .k = a->dim[t->ta ? 0 : 1],
                               .n = b->dim[t->tb ? 0 : 1] };
+    g->ld = g->n;
     if (bias) {
         int64_t cols = bias->rank > 0 ? bias->dim[bias->rank - 1] : 1;
         g->bias_col = cols > 1;
@@ -516,8 +607,37 @@ static void gemm_eval(const struct eval *e)
     if (m == 1)
         e->kern->gemm_f32(e->y[0], n, a, k, w, bias, 1, n, k);
     else
-        kern_gemm_f32(e->kern, e->y[0], n, a, k, w, bias, m, n, k);
+        kern_gemm_f32(e->kern, e->y[0], (size_t) g->ld, a, k, w, bias, m, n, k);
     gemm_finish(e, g);
+}
+
+/* Where the sums start from the bias, or there is none. */
+static rill_status gemm_divide(struct prep *c, unsigned most, struct shares *ret)
+{
+    const struct gemm_args *g = c->args;
+    const struct gemm_attr *t = c->attr;
+    const unsigned n = cuts(g->m, g->n, most);
+    const bool bias = c->n_in > 2 && c->in[2];
+    if (n < 2 || !g->packed || t->ta || t->alpha != 1 || (bias && !g->starts_at_bias))
+        return RILL_OK;
+    TRY(shares_new(c, n, ret));
+    for (unsigned i = 0; i < n; i++) {
+        struct gemm_args *s = arena_new(c->arena, struct gemm_args);
+        const struct cut cut = cut_of(g->m, g->n, i, n);
+        size_t *shift = ret->share[i].shift_bytes;
+        if (!s)
+            return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+        *s = *g;
+        shift[0] = (size_t) (cut.row * g->k) * sizeof(float);
+        if (bias)
+            shift[2] = (size_t) cut.column * sizeof(float);
+        s->packed += cut.column * g->k;
+        cut_shift(c, &cut, g->ld, &s->epilogue, shift);
+        s->m = cut.rows;
+        s->n = cut.columns;
+        ret->share[i].args = s;
+    }
+    return RILL_OK;
 }
 
 static const struct op op_matmul = {
@@ -537,6 +657,7 @@ static const struct op op_matmul = {
     .prepare = matmul_prepare,
     .eval = matmul_eval,
     .eval_many = matmul_eval_many,
+    .divide = matmul_divide,
     .help = "matrix product with broadcast batches",
 };
 
@@ -557,6 +678,7 @@ static const struct op op_gemm = {
     .prepare = gemm_prepare,
     .eval = gemm_eval,
     .eval_many = gemm_eval_many,
+    .divide = gemm_divide,
     .help = "alpha * A * B + beta * C, with A and B transposed or not",
 };
 

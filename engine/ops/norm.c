@@ -4,6 +4,7 @@
 #include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/view.h"
+#include "engine/ops/slices.h"
 
 #include <math.h>
 #include <string.h>
@@ -159,6 +160,12 @@ static rill_status layer_prepare(struct prep *c)
 {
     c->kernel = "norm_f32";
     return RILL_OK;
+}
+
+static rill_status layer_divide(struct prep *c, unsigned most, struct shares *ret)
+{
+    const struct layer_attr *a = c->attr;
+    return slices_before(c, axis_normalise(a->on.axis, c->in[0]->rank), most, ret);
 }
 
 static void layer_eval(const struct eval *e)
@@ -415,9 +422,10 @@ OP_ROW(batch, BATCH_NORMALIZATION, "BatchNormalization", batch_attrs, sizeof(str
        "scale and shift per channel, from stored statistics");
 OP_ROW(layer, LAYER_NORMALIZATION, "LayerNormalization", layer_attrs, sizeof(struct layer_attr), 2,
        3, 3, layer_infer, layer_prepare, layer_eval,
-       "zero mean and unit variance over the last axes");
+       "zero mean and unit variance over the last axes", .divide = layer_divide);
 OP_ROW(rms, RMS_NORMALIZATION, "RMSNormalization", layer_attrs, sizeof(struct layer_attr), 2, 2, 1,
-       rms_infer, rms_prepare, rms_eval, "unit mean square over the last axes");
+       rms_infer, rms_prepare, rms_eval, "unit mean square over the last axes",
+       .divide = layer_divide);
 OP_ROW(instance, INSTANCE_NORMALIZATION, "InstanceNormalization", instance_attrs,
        sizeof(struct group_attr), 3, 3, 1, group_infer, NULL, group_eval,
        "zero mean and unit variance per channel");

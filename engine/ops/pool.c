@@ -3,6 +3,7 @@
 #include "engine/ops/ops.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/window.h"
+#include "engine/ops/slices.h"
 
 #include <math.h>
 #include <string.h>
@@ -601,19 +602,26 @@ static void global_lp_eval(const struct eval *e)
     global_run(e, POOL_LP, visit_power, ((const struct global_attr *) e->attr)->p);
 }
 
+/* Images or channels; indices count from the begin of the whole. */
+static rill_status pool_divide(struct prep *c, unsigned most, struct shares *ret)
+{
+    return c->n_out == 1 ? slices_before(c, 2, most, ret) : RILL_OK;
+}
+
 OP_ROW(max, MAX_POOL, "MaxPool", max_attrs, sizeof(struct pool_attr), 1, 1, 2, pool_infer,
-       pool_prepare, max_eval, "largest in a window");
+       pool_prepare, max_eval, "largest in a window", .divide = pool_divide);
 OP_ROW(average, AVERAGE_POOL, "AveragePool", average_attrs, sizeof(struct pool_attr), 1, 1, 1,
        pool_infer, pool_prepare, average_eval,
-       "mean of a window, or of those of its places that count", .own_in = 1);
+       "mean of a window, or of those of its places that count", .own_in = 1,
+       .divide = pool_divide);
 OP_ROW(lp, LP_POOL, "LpPool", lp_attrs, sizeof(struct pool_attr), 1, 1, 1, pool_infer, pool_prepare,
-       lp_eval, "norm of a window");
+       lp_eval, "norm of a window", .divide = pool_divide);
 OP_ROW(global_max, GLOBAL_MAX_POOL, "GlobalMaxPool", NULL, 0, 1, 1, 1, global_infer, NULL,
-       global_max_eval, "largest of a channel");
+       global_max_eval, "largest of a channel", .divide = pool_divide);
 OP_ROW(global_average, GLOBAL_AVERAGE_POOL, "GlobalAveragePool", NULL, 0, 1, 1, 1, global_infer,
-       NULL, global_average_eval, "mean of a channel");
+       NULL, global_average_eval, "mean of a channel", .divide = pool_divide);
 OP_ROW(global_lp, GLOBAL_LP_POOL, "GlobalLpPool", global_lp_attrs, sizeof(struct global_attr), 1, 1,
-       1, global_infer, NULL, global_lp_eval, "norm of a channel");
+       1, global_infer, NULL, global_lp_eval, "norm of a channel", .divide = pool_divide);
 
 const struct op *const ops_pool[] = {
     &op_max, &op_average, &op_lp, &op_global_max, &op_global_average, &op_global_lp, NULL

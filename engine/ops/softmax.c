@@ -3,6 +3,7 @@
 #include "engine/ops/attrs.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/elem.h"
+#include "engine/ops/slices.h"
 
 #include <math.h>
 #include <string.h>
@@ -215,6 +216,13 @@ static rill_status softmax_prepare(struct prep *c)
     return RILL_OK;
 }
 
+static rill_status softmax_divide(struct prep *c, unsigned most, struct shares *ret)
+{
+    const struct axis_attr *a = c->attr;
+    const struct tensor *t = c->in[0];
+    return t->rank ? slices_before(c, axis_normalise(a->axis, t->rank), most, ret) : RILL_OK;
+}
+
 static void softmax_eval(const struct eval *e)
 {
     const struct softmax_args *g = e->args;
@@ -251,6 +259,7 @@ static const struct attr_spec softmax_attrs[] = {
                                                      .infer = softmax_infer,                       \
                                                      .prepare = softmax_prepare,                   \
                                                      .eval = softmax_eval,                         \
+                                                     .divide = softmax_divide,                     \
                                                      .help = words },                              \
                                              .form = which }
 SOFTMAX_OP(softmax_def, SOFTMAX, "Softmax", SOFTMAX, "e^x divided by its sum along an axis");

@@ -6,6 +6,7 @@
 #include "engine/ops/elem.h"
 #include "engine/ops/fmath.h"
 #include "engine/ops/fused.h"
+#include "engine/ops/slices.h"
 
 #define CHUNK 256
 
@@ -458,7 +459,7 @@ ATTRS(gelu,
 #define WITH(table) .op.attrs = table##_attrs, .op.attr_bytes = sizeof(struct unary_attr)
 #define PLAIN                                                                                      \
     .op.infer = unary_infer, .op.prepare = unary_prepare, .op.eval = unary_eval,                   \
-    .op.flags = OP_POINTWISE
+    .op.divide = slices_of_all, .op.flags = OP_POINTWISE
 #define FN(name) PLAIN, .f32 = f32_##name, .f64 = d_##name
 #define KERNEL(name) PLAIN, .f64 = d_##name
 #define OWN(name) PLAIN, .own = own_##name, .f64 = d_##name

@@ -146,6 +146,30 @@ static uint64_t node_effort(const struct sizes *s, uint64_t multiply_adds)
     return made && made < LANES_FULL ? times(multiply_adds / made, LANES_FULL) : multiply_adds;
 }
 
+/* Of an element, in multiply-adds at full speed. */
+#define ELEMENT_EFFORT 8
+#define EXP_EFFORT 40 /* of one that goes through a softmax or a normalisation */
+
+static uint64_t element_effort(const struct node *n)
+{
+    static const enum op_id slow[] = { OP_SOFTMAX, OP_LOG_SOFTMAX, OP_LAYER_NORMALIZATION };
+    if (node_is(n, OP_FUSED))
+        return times(ELEMENT_EFFORT / 2, (uint64_t) fused_steps(n->attr));
+    return node_is_among(n, slow, sizeof slow / sizeof *slow) ? EXP_EFFORT : ELEMENT_EFFORT;
+}
+
+uint64_t cost_of_node(const struct graph *g, const struct node *n)
+{
+    const struct counted *k = counted_find(n->op);
+    struct sizes s;
+    if (!sizes_of(g, n, &s))
+        return 0;
+    if (k)
+        return node_effort(&s, k->count(n, &s, k->weights));
+    const uint64_t in = product(&s.in[0], 0), out = product(&s.out, 0);
+    return times(in > out ? in : out, element_effort(n));
+}
+
 /* ---- graphs ---- */
 
 static void row_add(struct cost *c, const struct op *op, uint64_t often, uint64_t multiply_adds)

@@ -25,6 +25,10 @@ struct cost {
     bool open; /* a Loop's iterations or a size are not known: there is more than is counted */
 };
 
+/* Of one node of known sizes, without its bodies and without a step's own price; for ops without
+ * products, from the elements they read and make. 0: not known. */
+uint64_t cost_of_node(const struct graph *g, const struct node *n);
+
 /* Sums saturate at UINT64_MAX. */
 void cost_of_graph(const struct graph *g, struct cost *ret);
 #endif

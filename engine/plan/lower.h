@@ -37,6 +37,10 @@ struct lower {
     rill_status (*loop_made)(struct lower *l, const struct scope *f, struct loop_step *step,
                              uint32_t begin);
     size_t spared_bytes; /* of weights_bytes, where steps keep them smaller */
+    struct crew *crew;   /* these four: shares.h */
+    unsigned shares_most;
+    uint64_t share_effort, shared_effort; /* of struct plan_opts; of all that was divided */
+    const struct graph *top;              /* whose nodes may be divided */
     rill_error *err;
 };
 

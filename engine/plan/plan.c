@@ -2,7 +2,7 @@
 /* A settled graph becomes a plan: nodes are lowered to steps in order, slots get their places in
  * one block, and what was packed is kept. */
 #include "engine/graph/bodies.h"
-#include "engine/plan/lower.h"
+#include "engine/plan/shares.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -142,13 +142,15 @@ static rill_status node_lower(struct lower *l, struct scope *f, const struct nod
                               .out = out,
                               .args = p.args };
     TRY(node_operands(l, f, n, s, p.packed));
+    TRY(node_divide(l, f->g, n, &p, s));
     uint32_t scratch;
-    TRY(slot_new(l, p.scratch_bytes, &scratch));
+    TRY(slot_new(l, node_scratch_bytes(&p, s), &scratch));
     slot_use(l, scratch, l->time);
     TRY(operand_set(l, &s->scratch, scratch));
     s->next = l->p->node_steps;
     l->p->node_steps = s;
-    TRY(step_add(l, list, node_step_run, s, n->name, p.kernel ? p.kernel : n->op->name));
+    TRY(step_add(l, list, s->crew ? shared_step_run : node_step_run, s, n->name,
+                 p.kernel ? p.kernel : n->op->name));
     if (p.many && n->op->eval_many)
         list->s[list->n - 1].run_many = node_step_run_many;
     return RILL_OK;
@@ -434,7 +436,9 @@ static rill_status plan_build(struct lower *l, const struct graph *g, size_t max
     TRY(states_begin(l, &f));
     TRY(inputs_begin(l, &f, in));
     l->time = 1;
+    l->top = g;
     TRY(graph_lower(l, &f, &list));
+    shares_settle(l, &list);
     struct steps all = { 0 };
     TRY(steps_init(l, &all, list.n + 3));
     if (list.n)
@@ -475,7 +479,13 @@ rill_status plan_from_sgraph(struct plan **ret, const struct sgraph *s,
     struct lower l = { .p = p,
                        .graph_lower = graph_lower,
                        .loop_made = opts ? opts->loop_made : NULL,
+                       .crew = opts ? opts->crew : NULL,
+                       .share_effort = opts ? opts->share_effort : 0,
                        .err = reterr };
+    if (l.crew)
+        l.shares_most = opts->shares_most && opts->shares_most < crew_threads(l.crew)
+            ? opts->shares_most
+            : crew_threads(l.crew);
     p->packs = (struct packs) { .arena = &p->arena, .shared = opts ? opts->shared : NULL };
     p->arena.limit_bytes = opts ? opts->own_bytes_max : 0;
     p->arena.large_pages = !(opts && (opts->packs || opts->shared)) && weights_are_large(g);

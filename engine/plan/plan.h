@@ -5,6 +5,7 @@
  * block. */
 #ifndef RILL_ENGINE_PLAN_PLAN_H
 #define RILL_ENGINE_PLAN_PLAN_H
+#include "engine/base/crew.h"
 #include "engine/plan/memory.h"
 #include "engine/graph/op.h"
 #include "engine/graph/packs.h"
@@ -70,6 +71,7 @@ struct plan {
     struct packs packs;
     struct plan_constant *constants;
     uint32_t n_constants;
+    uint32_t n_shared_steps; /* whose work a crew shares */
 };
 
 struct plan_opts {
@@ -84,6 +86,11 @@ struct plan_opts {
     rill_status (*loop_made)(struct lower *l, const struct scope *f, struct loop_step *step,
                              uint32_t begin);
     size_t own_bytes_max; /* of the plan itself, without streams; 0: no limit */
+    /* Shares the work of large steps, and must outlive the plan; NULL: one thread does all. Blocks
+     * are larger by scratch for each share, and nothing else is another. */
+    struct crew *crew;
+    unsigned shares_most;  /* of a step; 0: as the crew has threads */
+    uint64_t share_effort; /* that a share must be worth, and any in a run; 0: what pays */
 };
 
 /* Every wire of s must be static. s and its constants must outlive the plan. Refuses by name what

@@ -14,9 +14,12 @@ struct node_step {
     struct eval eval;        /* all but x, y, scratch and fault */
     union operand *in, *out; /* slot WIRE_NONE / constant and offset SIZE_MAX: absent */
     union operand scratch;
-    size_t lists_offset;    /* of the pointers in the block: n_in of inputs, n_out of outputs */
-    size_t fault_offset;    /* of the block's fault */
-    struct node_step *next; /* of all in the plan */
+    size_t lists_offset; /* of the pointers in the block: n_in of inputs, n_out of outputs */
+    size_t fault_offset; /* of the block's fault */
+    struct crew *crew;   /* NULL: the work is not divided */
+    struct shares shares;
+    size_t scratch_step_bytes; /* from share to share */
+    struct node_step *next;    /* of all in the plan */
 };
 
 #define LOOP_TRIPS_MAX (1 << 20) /* of one Loop in one run */
