@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Utterances made of the corpus, as features: what the net is trained on.
 
-usage: mix.py CORPUS.npz FOLDER FIRST LAST [SEED]
+usage: mix.py CORPUS.npz SENTENCES.npz FOLDER FIRST LAST [SEED]
 
 Writes shards FIRST..LAST-1 to FOLDER/NNNN.npz, each SHARD utterances; with shard 0 also
 FOLDER/check.npz, of recordings that training leaves out. A shard depends on the corpus, the seed
@@ -18,12 +18,15 @@ import numpy as np
 
 import corpus
 import arrays
+import sentences
 from features import HOP, RATE, features
 
 SHARD = 1024
-FLUENT_FROM = 64                        # shards from this number on are of digits without pauses
 HELD_OUT = ('jackson', 'theo')           # speakers of the digit dataset that are kept for the test
 TEST_INDEX = 5                          # the dataset's own rule: recordings 0 to 4 are for tests
+SENTENCES, STRINGS, MACHINES, OTHERS = 0.36, 0.07, 0.07, 0.03   # parts of all utterances
+FEW_DIGITS = 0.4                        # of the words of a sentence: whether they count is unknown
+LONGEST = 17 * 16000                    # samples of a sentence
 
 
 class Voices:
@@ -32,6 +35,7 @@ class Voices:
     def __init__(self, path, check=False):
         """check: real speakers alone, with the recordings that training leaves out."""
         self.check = check
+        self.sentences, self.human_strings, self.machines = [], [], []
         self.real, self.synth, self.prompt = {}, {}, {}
         self.strings, self.fluent, self.others = [], [], []
         for kind, speaker, digits, index, x in corpus.load(path):
@@ -50,10 +54,38 @@ class Voices:
             elif kind == 'synth' and not corpus.held_out_synth(speaker):
                 self.synth.setdefault(speaker, {}).setdefault(int(digits), []).append(x)
 
+    def add_sentences(self, path):
+        found = sorted_out(path, False)
+        self.sentences, self.machines = found['sentences'], found['machines']
+        self.human_strings = found['strings']
+        return self
+
     def speaker(self, rng):
         u = rng.random()
         group = self.real if u < 0.68 or self.check else self.prompt if u < 0.74 else self.synth
         return group[sorted(group)[rng.integers(len(group))]]
+
+
+def digits_in(source, text):
+    """(digits, whether they are to be heard just so)"""
+    words = text.split()
+    digits = [corpus.WORDS.index(w) for w in words if w in corpus.WORDS]
+    return digits, not digits or source == 'synth' or len(digits) >= FEW_DIGITS * len(words)
+
+
+def sorted_out(path, unheard):
+    """kind -> [(samples, digits, known, text)] of the speakers that are trained on, or of those
+    that are not."""
+    clips = sentences.load(path)
+    kept, ret = sentences.held_out(clips), {'sentences': [], 'strings': [], 'machines': []}
+    for source, speaker, text, x in clips:
+        if ((source, speaker) in kept) == unheard and len(x) <= LONGEST:
+            digits, known = digits_in(source, text)
+            kind = ('machines' if source == 'synth' else
+                    'strings' if known and digits else 'sentences')
+            if text != '-':
+                ret[kind].append((x, digits, known, text))
+    return ret
 
 
 def resampled(x, ratio):
@@ -195,25 +227,55 @@ def whole(rng, clips, ratio):
     return np.concatenate([np.zeros(int(RATE * rng.uniform(0, 0.5))), y])
 
 
-def utterance(rng, voices, fluent=False):
-    """(features, digits, spans in frames); no spans where they are not known."""
-    u = 0 if voices.check else rng.random()
-    labels, spans = [], []
-    strings = voices.strings + voices.fluent if fluent else voices.strings
-    if u < (0.52 if fluent else 0.74):
-        x, labels, spans = run_together(rng, voices) if fluent and u < 0.4 else strung(rng, voices)
-    elif u < (0.95 if fluent else 0.92):
-        labels, x = strings[rng.integers(len(strings))]
-        x = whole(rng, x, rng.uniform(0.85, 1.2))
+def spelt(digits):
+    return ' '.join(corpus.WORDS[d] for d in digits)
+
+
+def string_of_clips(rng, voices):
+    """(samples, digits, spans, digits known, text)"""
+    u = rng.random()
+    if u < 0.38 or voices.check:
+        x, digits, spans = strung(rng, voices)
+    elif u < 0.7:
+        x, digits, spans = run_together(rng, voices)
     else:
-        x = whole(rng, voices.others[rng.integers(len(voices.others))], rng.uniform(0.85, 1.2))
+        strings = voices.strings if rng.random() < 0.5 else voices.fluent
+        digits, x = strings[rng.integers(len(strings))]
+        x, spans = whole(rng, x, rng.uniform(0.85, 1.2)), []
+    return x, digits, spans, True, spelt(digits)
+
+
+def sentence(rng, some):
+    x, digits, known, text = some[rng.integers(len(some))]
+    return whole(rng, x, rng.uniform(0.88, 1.15)), digits, [], known, text
+
+
+def said(rng, voices):
+    """What is said, before room, line and noise."""
+    u, at = rng.random(), 0
+    for part, some in ((SENTENCES, voices.sentences), (STRINGS, voices.human_strings),
+                       (MACHINES, voices.machines)):
+        at += part
+        if u < at and not voices.check:
+            return sentence(rng, some)
+    if u < at + OTHERS and not voices.check:
+        x = voices.others[rng.integers(len(voices.others))]
+        return whole(rng, x, rng.uniform(0.85, 1.2)), [], [], True, '-'
+    return string_of_clips(rng, voices)
+
+
+def utterance(rng, voices):
+    """(features, digits, spans in frames, digits known, text); no spans where they are not
+    known."""
+    x, digits, spans, known, text = said(rng, voices)
     x = np.concatenate([x, np.zeros(int(RATE * rng.uniform(0.0, 0.5)))])
     x = channel(rng, x)
     snr = rng.uniform(35, 60) if rng.random() < 0.25 else rng.uniform(-2, 35)
     x = x + noise(rng, len(x), voices) * np.sqrt(np.mean(x * x)) * 10 ** (-snr / 20)
     x = np.clip(level(x, 10 ** (rng.uniform(-48, -14) / 20)), -1, 1)
-    f, tempo = features(x), rng.uniform(0.8, 1.4 if fluent else 1.25)
-    return stretched(f, tempo), labels, [(a / HOP / tempo, b / HOP / tempo) for a, b in spans]
+    f, tempo = features(x), rng.uniform(0.8, 1.35 if spans or len(digits) > 1 else 1.1)
+    return (stretched(f, tempo), digits, [(a / HOP / tempo, b / HOP / tempo) for a, b in spans],
+            known, text)
 
 
 def stretched(f, tempo):
@@ -224,27 +286,40 @@ def stretched(f, tempo):
     return f[low] * (1 - part) + f[low + 1] * part
 
 
+def as_they_are(path):
+    """The sentences and strings of speakers that training leaves out, clean."""
+    found, made = sorted_out(path, True), []
+    for x, digits, known, text in found['sentences'] + found['strings']:
+        x = level(resampled(x, 1.0), 0.05)
+        made.append((features(np.concatenate([np.zeros(RATE // 5), x])), digits, [], known, text))
+    return made
+
+
 def shard(voices, seed, number):
     rng = np.random.default_rng([seed, number])
-    made = [utterance(rng, voices, FLUENT_FROM <= number < 1 << 20) for _ in range(SHARD)]
+    return gathered([utterance(rng, voices) for _ in range(SHARD)])
+
+
+def gathered(made):
     made.sort(key=lambda u: len(u[0]))
-    lengths = [len(f) for f, _, _ in made]
-    digits = [len(d) for _, d, _ in made]
+    lengths = [len(u[0]) for u in made]
+    digits = [len(u[1]) for u in made]
     return {
-        'features': np.concatenate([f for f, _, _ in made]).astype(np.float16),
+        'features': np.concatenate([u[0] for u in made]).astype(np.float16),
         'start': np.cumsum([0] + lengths),
-        'labels': np.array([d for _, l, _ in made for d in l], np.int64),
+        'labels': np.array([d for u in made for d in u[1]], np.int64),
         'label_start': np.cumsum([0] + digits),
-        'spans': np.array([s for _, l, spans in made for s in (spans or [(-1, -1)] * len(l))],
-                          np.float32),
+        'spans': np.array([s for u in made for s in (u[2] or [(-1, -1)] * len(u[1]))], np.float32),
+        'known': np.array([u[3] for u in made]),
+        'text': np.array([u[4] for u in made]),
     }
 
 
-def write(folder, name, voices, seed, number):
+def write(folder, name, make):
     if os.path.exists(f'{folder}/{name}.npz'):
         return
     begin = time.time()
-    made = shard(voices, seed, number)
+    made = make()
     arrays.save(f'{folder}/{name}.npz', **made)
     print(f'{name}: {len(made["features"])} frames, {time.time() - begin:.0f} s', flush=True)
 
@@ -256,20 +331,21 @@ def drop_broken(folder):
             os.remove(f'{folder}/{name}')
 
 
-def main(path, folder, *numbers):
+def main(path, said_path, folder, *numbers):
     first, last, seed = [arrays.number(n, __doc__) for n in (*numbers, '1')[:3]]
     if first >= last:
         sys.exit(f'{first} to {last}: no shards\n\n{__doc__}')
     os.makedirs(folder, exist_ok=True)
     drop_broken(folder)
-    voices = Voices(path)
-    for number in range(first, last):
-        write(folder, f'{number:04d}', voices, seed, number)
     if first == 0:
-        write(folder, 'check', Voices(path, check=True), seed, 1 << 20)
+        write(folder, 'check', lambda: shard(Voices(path, check=True), seed, 1 << 20))
+        write(folder, 'unheard', lambda: gathered(as_they_are(said_path)))
+    voices = Voices(path).add_sentences(said_path)
+    for number in range(first, last):
+        write(folder, f'{number:04d}', lambda n=number: shard(voices, seed, n))
 
 
 if __name__ == '__main__':
-    if len(sys.argv) not in (5, 6):
+    if len(sys.argv) not in (6, 7):
         sys.exit(__doc__)
     main(*sys.argv[1:])

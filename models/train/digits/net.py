@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
 """The net: two convolutions that halve the frame rate each, two GRUs, eleven classes. It does not
-look ahead."""
+look ahead. While it is trained it also writes letters and WORDS, so that other speech means
+something to it; of what is exported those heads are no part."""
 import torch
 from torch import nn
 
 import gru
 from features import BANDS
+from sentences import WORDS
 
 CLASSES = 11                            # 0 is the blank, digit d is d + 1
-CHANNELS, WIDTH, HIDDEN, TAPS = 64, 80, 96, 5
+LETTERS = " 'abcdefghijklmnopqrstuvwxyz"       # class 0 is the blank here too
+CHANNELS, WIDTH, HIDDEN, TAPS = 64, 96, 192, 5
 STRIDE = 4                              # frames of features for one of the net: 40 ms
 
 
@@ -22,17 +25,28 @@ class Digits(nn.Module):
         self.gru1 = nn.GRU(WIDTH, HIDDEN)
         self.gru2 = nn.GRU(HIDDEN, HIDDEN)
         self.out = nn.Linear(HIDDEN, CLASSES)
+        self.letters = nn.Linear(HIDDEN, len(LETTERS) + 1)
+        self.words = nn.Linear(HIDDEN, len(WORDS) + 1)
         self.drop = nn.Dropout(dropout)
 
-    def forward(self, x):
-        """Features [N, T, BANDS] -> logarithms of probabilities [ceil(T / 4), N, CLASSES]."""
+    def encoded(self, x):
+        """Features [N, T, BANDS] -> [ceil(T / 4), N, HIDDEN]"""
         y = ((x - self.mean) * self.scale).transpose(1, 2)
         y = torch.relu(self.conv1(nn.functional.pad(y, (TAPS - 1, 0))))
         y = torch.relu(self.conv2(nn.functional.pad(y, (TAPS - 1, 0))))
         y = self.drop(y.permute(2, 0, 1))
         y = self.recur(self.gru1, y)
-        y = self.recur(self.gru2, self.drop(y))
-        return torch.log_softmax(self.out(self.drop(y)), -1)
+        return self.drop(self.recur(self.gru2, self.drop(y)))
+
+    def forward(self, x):
+        """Features [N, T, BANDS] -> logarithms of probabilities [ceil(T / 4), N, CLASSES]."""
+        return torch.log_softmax(self.out(self.encoded(x)), -1)
+
+    def heads(self, x):
+        """name -> logarithms of probabilities"""
+        y = self.encoded(x)
+        return {name: torch.log_softmax(head(y), -1) for name, head in
+                (('digits', self.out), ('letters', self.letters), ('words', self.words))}
 
     def recur(self, layer, y):
         return gru.run(layer, y) if self.training else layer(y)[0]

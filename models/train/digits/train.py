@@ -18,28 +18,46 @@ import torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 import arrays                                                        # noqa: E402
-from net import CLASSES, STRIDE, Digits, distance, frames_of, greedy
+from net import CLASSES, LETTERS, STRIDE, Digits, distance, frames_of, greedy
+from sentences import WORDS
 
-BATCH = 32
-SWEEPS = (                              # shards that a sweep takes: few at first, to wait less
-    (0, 6), (0, 12), (0, 18), (0, 24), (0, 30), (0, 30), (0, 30), (0, 64), (0, 64), (32, 96))
+BATCH, MOST_FRAMES = 32, 32000          # utterances; frames of features, with the padding
+HEADS = (('digits', 1.0), ('words', 0.4), ('letters', 0.4))     # weights of the losses
+SWEEPS = (4, 8, 12, 16, 24, 32)         # shards that a sweep takes: few at first, to wait less
 RATE_MOST, WARM = 2e-3, 300             # steps up to the rate
 DECAY = 0.25                            # part of the steps at the end in which it falls
 ALIGNED = 1000                          # steps at the start with known places of the digits
 AVERAGE = 0.998
-SAVE, REPORT = 250, 50
+SAVE, REPORT = 500, 50
 
 
 class Shard:
     def __init__(self, path):
-        self.features, self.start, self.labels, self.label_start, self.spans = arrays.load(
-            path, 'features', 'start', 'labels', 'label_start', 'spans')
+        self.features, self.start, self.labels, self.label_start, self.spans, known, text = \
+            arrays.load(path, 'features', 'start', 'labels', 'label_start', 'spans', 'known', 'text')
+        self.text = [str(t) for t in text]
+        # What each head is to say of each utterance; nothing where nobody knows.
+        self.targets = {
+            'digits': [[int(d) + 1 for d in self.digits(i)] if k else None
+                       for i, k in enumerate(known)],
+            'words': [[WORDS.index(w) + 1 for w in t.split() if w in WORDS] if t != '-' else None
+                      for t in self.text],
+            'letters': [[LETTERS.index(c) + 1 for c in t] if t != '-' else None
+                        for t in self.text]}
+
+    def digits(self, i):
+        return self.labels[self.label_start[i]:self.label_start[i + 1]]
 
     def batches(self, rng):
         """Utterances of about one length go together."""
-        n = len(self.start) - 1
-        order = np.argsort(np.diff(self.start) * rng.uniform(0.95, 1.05, n))
-        parts = [order[i:i + BATCH] for i in range(0, n, BATCH)]
+        lengths = np.diff(self.start)
+        parts, part = [], []
+        for i in np.argsort(lengths * rng.uniform(0.95, 1.05, len(lengths))):
+            if len(part) == BATCH or (len(part) + 1) * lengths[i] > MOST_FRAMES:
+                parts.append(np.array(part))
+                part = []
+            part.append(i)
+        parts.append(np.array(part))
         return [parts[i] for i in rng.permutation(len(parts))]
 
 
@@ -70,9 +88,10 @@ def batch(shard, index, rng):
         f = augmented(shard.features[a + s:a + n].astype(np.float32), rng)
         x[i, :n - s] = f
         x[i, n - s:] = f[-1]
-    labels = [shard.labels[shard.label_start[i]:shard.label_start[i + 1]] for i in index]
+    targets = {name: [of[i] for i in index] for name, of in shard.targets.items()}
+    labels = [shard.digits(i) for i in index]
     spans = [shard.spans[shard.label_start[i]:shard.label_start[i + 1]] for i in index]
-    return x, lengths - shift, labels, spans
+    return x, lengths - shift, targets, labels, spans
 
 
 def aligned_loss(logp, labels, spans):
@@ -89,12 +108,24 @@ def aligned_loss(logp, labels, spans):
                                         ignore_index=-100)
 
 
-def loss_of(net, x, lengths, labels, spans, aligned):
-    logp = net(torch.from_numpy(x))
-    loss = torch.nn.functional.ctc_loss(
-        logp, torch.from_numpy(np.concatenate(labels) + 1), torch.from_numpy(frames_of(lengths)),
-        torch.tensor([len(d) for d in labels]), zero_infinity=True)
-    return loss + aligned * aligned_loss(logp, labels, spans) if aligned > 0 else loss
+def head_loss(logp, targets, frames):
+    """CTC over the utterances of which it is known what is to be said."""
+    rows = [i for i, t in enumerate(targets) if t is not None]
+    if not rows:
+        return 0.0
+    said = [targets[i] for i in rows]
+    return torch.nn.functional.ctc_loss(
+        logp[:, rows], torch.tensor([c for t in said for c in t], dtype=torch.long),
+        torch.from_numpy(frames[rows]), torch.tensor([len(t) for t in said]), zero_infinity=True)
+
+
+def loss_of(net, x, lengths, targets, labels, spans, aligned):
+    """The loss of each head."""
+    logp, frames = net.heads(torch.from_numpy(x)), frames_of(lengths)
+    losses = {name: head_loss(logp[name], targets[name], frames) for name, _ in HEADS}
+    if aligned > 0:
+        losses['digits'] = losses['digits'] + aligned * aligned_loss(logp['digits'], labels, spans)
+    return losses
 
 
 def shard_path(folder, number):
@@ -115,8 +146,7 @@ def feed(folder, seed):
     kept, sweep = {}, 0
     while True:
         rng = np.random.default_rng([seed, 1000 + sweep])
-        first, end = SWEEPS[min(sweep, len(SWEEPS) - 1)]
-        for number in first + rng.permutation(end - first):
+        for number in rng.permutation(SWEEPS[min(sweep, len(SWEEPS) - 1)]):
             if number not in kept:
                 kept[number] = awaited(shard_path(folder, number))
             for index in kept[number].batches(rng):
@@ -124,23 +154,45 @@ def feed(folder, seed):
         sweep += 1
 
 
-def errors(net, shard, rng):
-    """Digit errors in per cent on a shard as it is."""
+def best_classes(net, shard):
+    """(utterance, head -> best class of each frame) of a shard as it is."""
+    for index in shard.batches(np.random.default_rng(1)):
+        n = np.diff(shard.start)[index]
+        x = np.zeros((len(index), n.max(), shard.features.shape[1]), np.float32)
+        for i, a in enumerate(shard.start[index]):
+            x[i, :n[i]] = shard.features[a:a + n[i]]
+        with torch.no_grad():
+            logp = net.heads(torch.from_numpy(x))
+        best = {name: p.argmax(-1).numpy() for name, p in logp.items()}
+        for i, u in enumerate(index):
+            yield u, {name: b[:frames_of(n[i]), i] for name, b in best.items()}
+
+
+def percent(pairs):
+    """Edits in per cent of what is wanted."""
+    return 100 * sum(distance(a, b) for a, b in pairs) / max(1, sum(len(a) for a, _ in pairs))
+
+
+def measured(net, shard):
+    """What is wrong in a shard, head by head."""
     net.eval()
-    wrong = said = 0
-    with torch.no_grad():
-        for index in shard.batches(rng)[:6]:
-            n = np.diff(shard.start)[index]
-            x = np.zeros((len(index), n.max(), shard.features.shape[1]), np.float32)
-            for i, a in enumerate(shard.start[index]):
-                x[i, :n[i]] = shard.features[a:a + n[i]]
-            best = net(torch.from_numpy(x)).argmax(-1).numpy()
-            for i, u in enumerate(index):
-                want = shard.labels[shard.label_start[u]:shard.label_start[u + 1]].tolist()
-                wrong += distance(want, greedy(best[:frames_of(n[i]), i]))
-                said += len(want)
+    digits, words, text, letters, false, minutes = [], [], [], [], 0, 0.0
+    for u, best in best_classes(net, shard):
+        heard = greedy(best['digits'])
+        want = shard.targets['digits'][u]
+        if want:
+            digits.append(([c - 1 for c in want], heard))
+        elif want is not None:
+            false += len(heard)
+            minutes += len(best['digits']) * STRIDE / 6000
+        if shard.text[u] != '-':
+            said = ''.join(LETTERS[c] for c in greedy(best['letters']))
+            letters.append((shard.text[u], said))
+            text.append((shard.text[u].split(), said.split()))
+            words.append((shard.targets['words'][u], [c + 1 for c in greedy(best['words'])]))
     net.train()
-    return 100 * wrong / said
+    return {'digits': percent(digits), 'false a minute': false / max(minutes, 1e-9),
+            'letters': percent(letters), 'text': percent(text), 'words': percent(words)}
 
 
 def rate_at(step, steps):
@@ -192,7 +244,8 @@ class Training:
         torch.manual_seed(self.seed * 1000003 + self.step)
         for group in self.optimiser.param_groups:
             group['lr'] = rate_at(self.step, self.steps)
-        loss = loss_of(self.net, *batch(shard, index, rng), max(0.0, 1 - self.step / ALIGNED))
+        losses = loss_of(self.net, *batch(shard, index, rng), max(0.0, 1 - self.step / ALIGNED))
+        loss = sum(weight * losses[name] for name, weight in HEADS)
         self.optimiser.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(self.net.parameters(), 5.0)
@@ -201,23 +254,26 @@ class Training:
         with torch.no_grad():
             for a, p in zip(self.average.parameters(), self.net.parameters()):
                 a.lerp_(p, 1 - keep)
-        return loss.item()
+        return [float(losses[name]) for name, _ in HEADS]
 
     def run(self):
         begin, loss = time.time(), []
         while self.step < self.steps:
             loss.append(self.advance())
             if self.step % REPORT == 0:
-                print(f'step {self.step} loss {np.mean(loss):.4f} {time.time() - begin:.0f} s',
+                print(f'step {self.step} loss {np.mean(loss, 0).round(3)} {time.time() - begin:.0f} s',
                       flush=True)
                 loss = []
             if self.step % SAVE == 0 or self.step == self.steps:
                 self.save()
-                check = f'{self.folder}/check.npz'
-                if os.path.exists(check):
-                    e = errors(self.average, Shard(check), np.random.default_rng(1))
-                    print(f'step {self.step} digit errors {e:.2f} % of unseen recordings',
-                          flush=True)
+                for name in ('check', 'unheard'):
+                    self.report(name)
+
+    def report(self, name):
+        if os.path.exists(f'{self.folder}/{name}.npz'):
+            wrong = measured(self.average, Shard(f'{self.folder}/{name}.npz'))
+            print(f'step {self.step} {name}: ' +
+                  ', '.join(f'{what} {n:.2f}' for what, n in wrong.items()), flush=True)
 
 
 def main(folder, out, *numbers):
