@@ -34,11 +34,11 @@ import soundfile
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 import arrays                                                        # noqa: E402
+from vocabulary import DIGITS as WORDS                               # noqa: E402
 
 RATE = 16000
 # Of names and samples of the 3000 recordings of the Free Spoken Digit Dataset (six speakers).
 DIGITS_SHA256 = 'c508ca40e62214f8ea81451ff705df6e9a68265da606e26d5455a6a8d1e5bf81'
-WORDS = 'zero one two three four five six seven eight nine'.split()
 
 # Synthetic voices that no training utterance uses.
 HELD_OUT_VARIANTS = ['f4', 'm7', 'klatt2', 'linda', 'john', 'travis']

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: MIT
 """Prints the table of MODEL.md: what `rill transcribe` makes of strings of digits.
 
-usage: evaluate.py CORPUS.npz FOLDER RILL MODEL [OPTION...]
+usage: evaluate.py CORPUS.npz SENTENCES.npz FOLDER RILL MODEL [OPTION...]
 
-Writes the strings as WAV files to FOLDER/SET (they depend on the corpus alone) and has RILL (the
-tool) transcribe them
-with MODEL (the folder); options go to the tool. An error is a digit too many, too few or wrong.
+Writes the strings as WAV files to FOLDER/SET (they depend on the two files alone) and has RILL (the
+tool) transcribe them with MODEL (the folder); options go to the tool. An error is a digit too many,
+too few or wrong.
 """
+import concurrent.futures
 import glob
 import os
 import shutil
@@ -19,15 +20,19 @@ import numpy as np
 
 import corpus
 import mix
+import sentences
 from net import distance
 
+JOBS = 8                                # recordings that are transcribed at once
 STRINGS = 150                           # of each set
 CLIPS = 8                               # in a recording without digits
+STRING_SETS = ('held_out', 'spoken', 'seen', 'synth', 'synth_fluent')
+OTHER_SETS = ('sentences', 'prompts', 'synth_words')
 GAP = (0.0, 0.35)                       # seconds between two digits
 SNRS = (None, 10, 0)                    # dB over the whole string; None: as recorded
 
 
-def groups(path):
+def groups(path, said_path):
     """name -> speaker -> digit -> clips, or a list of (digits, clip) of strings spoken as such."""
     held, seen, synth, spoken = {}, {}, {}, []
     for kind, speaker, digits, index, x in corpus.load(path):
@@ -40,7 +45,9 @@ def groups(path):
                 synth.setdefault(speaker, {}).setdefault(int(digits), []).append(x)
             else:
                 spoken.append(([int(d) for d in digits], x))
-    return {'held_out': held, 'seen': seen, 'synth': synth, 'synth_fluent': spoken}
+    strings = mix.sorted_out(said_path, True)['strings']
+    said = [(digits, x) for x, digits, _, text in strings if len(digits) == len(text.split())]
+    return {'held_out': held, 'spoken': said, 'seen': seen, 'synth': synth, 'synth_fluent': spoken}
 
 
 def string(rng, group, number):
@@ -74,9 +81,12 @@ def wav_write(path, x):
         f.writeframes((np.clip(x, -1, 1) * 32767).astype(np.int16).tobytes())
 
 
-def without_digits(path):
+def without_digits(path, said_path):
     """name -> recordings in which no digit is said"""
-    clips = {'prompts': [], 'synth_words': []}
+    clips = {name: [] for name in OTHER_SETS}
+    for x, digits, _, _ in mix.sorted_out(said_path, True)['sentences']:
+        if not digits:
+            clips['sentences'].append(mix.level(x / 32768, 0.1))
     for kind, speaker, _, _, x in corpus.load(path):
         if kind == 'words':
             name = 'prompts' if speaker == 'allison' else 'synth_words'
@@ -86,8 +96,8 @@ def without_digits(path):
                    for i in range(0, len(some), CLIPS)] for name, some in clips.items()}
 
 
-def make_without_digits(path, folder, voices):
-    for name, recordings in without_digits(path).items():
+def make_without_digits(path, said_path, folder, voices):
+    for name, recordings in without_digits(path, said_path).items():
         for snr in SNRS:
             to = folder_of(folder, name, snr)
             os.makedirs(to, exist_ok=True)
@@ -106,17 +116,18 @@ def folder_of(folder, name, snr):
     return f'{folder}/{name}_{noise_name(snr)}'
 
 
-def make(path, folder):
+def make(path, said_path, folder):
     voices = mix.Voices(path)
-    make_without_digits(path, folder, voices)
-    for name, group in groups(path).items():
+    if not os.path.exists(folder_of(folder, OTHER_SETS[-1], SNRS[-1])):
+        make_without_digits(path, said_path, folder, voices)
+    for name, group in groups(path, said_path).items():
         for snr in SNRS:
             to = folder_of(folder, name, snr)
             if os.path.exists(f'{to}/digits.tsv'):
                 continue
             os.makedirs(to, exist_ok=True)
             lines = []
-            for number in range(STRINGS):
+            for number in range(len(group) if name == 'spoken' else STRINGS):
                 rng = np.random.default_rng([2026, number])     # the same strings at every level
                 digits, x = string(rng, group, number)
                 x = x + rng.standard_normal(len(x)) * 1e-4
@@ -133,6 +144,11 @@ def transcribed(rill, model, path, options):
     if run.returncode:
         sys.exit(f'{path}: {rill} transcribe failed')
     return [corpus.WORDS.index(w) for w in run.stdout.split() if w in corpus.WORDS]
+
+
+def each(say, paths):
+    with concurrent.futures.ThreadPoolExecutor(JOBS) as pool:
+        return list(pool.map(say, paths))
 
 
 def confused(want, said, table):
@@ -160,28 +176,28 @@ def score(folder, say, table):
     """Per cent of digits wrong, of strings right."""
     wrong = spoken = right = 0
     with open(f'{folder}/digits.tsv') as f:
-        for line in f:
-            name, digits = line.split()
-            want, said = [int(d) for d in digits], say(f'{folder}/{name}')
-            n = distance(want, said)
-            wrong, spoken, right = wrong + n, spoken + len(want), right + (n == 0)
-            confused(want, said, table)
-    return 100 * wrong / spoken, 100 * right / STRINGS
+        rows = [line.split() for line in f]
+    heard = each(say, [f'{folder}/{name}' for name, _ in rows])
+    for (_, digits), said in zip(rows, heard):
+        want = [int(d) for d in digits]
+        n = distance(want, said)
+        wrong, spoken, right = wrong + n, spoken + len(want), right + (n == 0)
+        confused(want, said, table)
+    return 100 * wrong / spoken, 100 * right / len(rows)
 
 
 def heard_a_minute(folder, say):
     """Digits heard where none is said."""
-    heard = minutes = 0
-    for path in sorted(glob.glob(f'{folder}/*.wav')):
+    minutes, paths = 0, sorted(glob.glob(f'{folder}/*.wav'))
+    for path in paths:
         with wave.open(path) as f:
             minutes += f.getnframes() / corpus.RATE / 60
-        heard += len(say(path))
-    return heard / minutes
+    return sum(len(said) for said in each(say, paths)) / minutes
 
 
 def report_without_digits(folder, say):
     print('\n| no digits | noise | digits heard a minute |\n|---|---|---|')
-    for name in ('prompts', 'synth_words'):
+    for name in OTHER_SETS:
         for snr in SNRS:
             heard = heard_a_minute(folder_of(folder, name, snr), say)
             print(f'| {name} | {noise_name(snr)} | {heard:.1f} |', flush=True)
@@ -190,7 +206,7 @@ def report_without_digits(folder, say):
 def report(folder, say):
     tables = {}
     print('| strings | noise | digits wrong | strings right |\n|---|---|---|---|')
-    for name in ('held_out', 'seen', 'synth', 'synth_fluent'):
+    for name in STRING_SETS:
         for snr in SNRS:
             table = tables.setdefault((name, noise_name(snr)), np.zeros((11, 11), int))
             errors, right = score(folder_of(folder, name, snr), say, table)
@@ -202,15 +218,15 @@ def report(folder, say):
             print(f'| **{label}** | ' + ' | '.join(str(n) if n else '' for n in row) + ' |')
 
 
-def main(path, folder, rill, model, *options):
+def main(path, said_path, folder, rill, model, *options):
     if not shutil.which(rill):
         sys.exit(f'{rill}: no program')
-    make(path, folder)
+    make(path, said_path, folder)
     for table in (report, report_without_digits):
         table(folder, lambda wav: transcribed(rill, model, wav, options))
 
 
 if __name__ == '__main__':
-    if len(sys.argv) < 5:
+    if len(sys.argv) < 6:
         sys.exit(__doc__)
     main(*sys.argv[1:])

@@ -88,10 +88,16 @@ def sorted_out(path, unheard):
     return ret
 
 
+def fast_size(n):
+    """The next size that transforms fast."""
+    step = 1 << max(0, (n - 1).bit_length() - 5)
+    return next(step * k for k in (15, 16, 18, 20, 24, 25, 27, 30, 32) if step * k >= n)
+
+
 def resampled(x, ratio):
     """int16 at 16 kHz -> float at 8 kHz, played `ratio` times as fast: pitch and tempo together."""
-    n = -(-len(x) // 256) * 256
-    m = max(2, round(n / 2 / ratio / 8) * 8)
+    n = fast_size(len(x))
+    m = fast_size(round(0.485 * n / ratio))
     spec = np.fft.rfft(x, n)
     out = np.zeros(m // 2 + 1, complex)
     k = min(len(out), len(spec))
@@ -106,7 +112,7 @@ def level(x, rms):
 # ---- noise ----
 
 def coloured(rng, n):
-    even = -(-n // 1024) * 1024             # a length that transforms fast
+    even = 2 * fast_size((n + 1) // 2)
     spec = np.fft.rfft(rng.standard_normal(even))
     f = np.fft.rfftfreq(even, 1 / RATE)
     gain = np.maximum(f, 30.0) ** -rng.uniform(0.0, 1.0)
@@ -157,7 +163,7 @@ def noise(rng, n, voices):
 
 def channel(rng, x):
     """A microphone, a room, a line."""
-    n = -(-(len(x) + 4000) // 1024) * 1024
+    n = fast_size(len(x) + 4000)
     f = np.fft.rfftfreq(n, 1 / RATE)
     gain = np.ones(len(f), complex)
     if rng.random() < 0.7:

@@ -7,11 +7,10 @@ from torch import nn
 
 import gru
 from features import BANDS
-from sentences import WORDS
+from vocabulary import LETTERS, WORDS
 
 CLASSES = 11                            # 0 is the blank, digit d is d + 1
-LETTERS = " 'abcdefghijklmnopqrstuvwxyz"       # class 0 is the blank here too
-CHANNELS, WIDTH, HIDDEN, TAPS = 64, 96, 192, 5
+CHANNELS, WIDTH, HIDDEN, TAPS = 64, 80, 144, 5
 STRIDE = 4                              # frames of features for one of the net: 40 ms
 
 

@@ -6,8 +6,8 @@ usage: sentences.py ARCHIVES OUT.npz
 
 ARCHIVES has asr-*.tar and manifest-asr.tsv, which says of each recording path, speaker and
 transcript. Some sentences of those that are trained on, and strings of WORDS, are spoken here by
-flite and espeak-ng too. OUT.npz has the samples one after the other (int16), where each clip starts,
-and source, speaker and text of each:
+flite and espeak-ng too. OUT.npz has the samples one after the other (int16), where each clip
+starts, and a key for each, SOURCE/SPEAKER/TEXT:
 
     SOURCE  a folder of the archives, or synth
     TEXT    lower case, a to z and ' and single spaces; - where nobody knows what was read (names
@@ -28,11 +28,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'
 import arrays                                                        # noqa: E402
 import corpus                                                        # noqa: E402
 from corpus import RATE                                              # noqa: E402
+from vocabulary import WORDS                                         # noqa: E402
 
 HELD_OUT_EACH = 12                      # every twelfth speaker of a source is kept for the test
-WORDS = corpus.WORDS + '''ten eleven twelve thirteen fourteen fifteen sixteen seventeen eighteen
-nineteen twenty thirty forty fifty sixty seventy eighty ninety hundred thousand yes no stop go left
-right up down on off open close start back next help'''.split()
 SPOKEN = 2                              # sentences and strings of each synthetic voice, each
 VOICES = 160
 
@@ -64,7 +62,9 @@ def recordings(folder):
                 if member.name in rows:
                     data = archive.extractfile(member).read()
                     samples, rate = soundfile.read(io.BytesIO(data), dtype='int16')
-                    yield rows[member.name], corpus.resample(samples, rate) if rate != RATE else samples
+                    if rate != RATE:
+                        samples = corpus.resample(samples, rate)
+                    yield rows[member.name], samples
 
 
 def synthetic_voice(rng):

@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 """Trains rill-digits on the shards that mix.py writes.
 
-usage: train.py SHARDS OUT STEPS [SEED]
+usage: train.py SHARDS OUT STEPS [SEED [START.onnx [DEVICE]]]
 
 Reads SHARDS/NNNN.npz as they appear and waits for them, so that mix.py may still be at work. Every
 SAVE steps it writes OUT/net.pt, the moving average of the weights, which is what is exported, and
-OUT/last.pt, from which it goes on if that exists.
+OUT/last.pt, from which it goes on if that exists. START: what an earlier net learnt is where this
+one begins ('-': nowhere). DEVICE: torch's name of it, cpu if it is not given.
 """
 import copy
 import os
@@ -18,13 +19,16 @@ import torch
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 import arrays                                                        # noqa: E402
-from net import CLASSES, LETTERS, STRIDE, Digits, distance, frames_of, greedy
-from sentences import WORDS
+import grow
+from net import CLASSES, STRIDE, Digits, distance, frames_of, greedy
+from vocabulary import LETTERS, WORDS
 
 BATCH, MOST_FRAMES = 32, 32000          # utterances; frames of features, with the padding
-HEADS = (('digits', 1.0), ('words', 0.4), ('letters', 0.4))     # weights of the losses
-SWEEPS = (4, 8, 12, 16, 24, 32)         # shards that a sweep takes: few at first, to wait less
-RATE_MOST, WARM = 2e-3, 300             # steps up to the rate
+HEADS = (('digits', 1.0), ('words', 0.1), ('letters', 0.2))     # weights of the losses
+SWEEPS = (4, 10, 16, 20)                # shards that a sweep takes: few at first, to wait less
+LEAST_SAID = 3                          # a loss is of a word, or of this part where less is said
+NOTHING, AS_SPOKEN = 0.5, 2.0           # weights of what has no digits, and of strings spoken as such
+RATE_MOST, WARM = 1.5e-3, 200           # steps up to the rate
 DECAY = 0.25                            # part of the steps at the end in which it falls
 ALIGNED = 1000                          # steps at the start with known places of the digits
 AVERAGE = 0.998
@@ -33,8 +37,9 @@ SAVE, REPORT = 500, 50
 
 class Shard:
     def __init__(self, path):
-        self.features, self.start, self.labels, self.label_start, self.spans, known, text = \
-            arrays.load(path, 'features', 'start', 'labels', 'label_start', 'spans', 'known', 'text')
+        (self.features, self.start, self.labels, self.label_start, self.spans, known,
+         text) = arrays.load(path, 'features', 'start', 'labels', 'label_start', 'spans', 'known',
+                             'text')
         self.text = [str(t) for t in text]
         # What each head is to say of each utterance; nothing where nobody knows.
         self.targets = {
@@ -96,33 +101,45 @@ def batch(shard, index, rng):
 
 def aligned_loss(logp, labels, spans):
     """Cross entropy with each digit in the last part of its span; without spans, nothing."""
-    target = torch.zeros(logp.shape[:2], dtype=torch.long)
+    target = torch.zeros(logp.shape[:2], dtype=torch.long, device=logp.device)
     for i, (digits, places) in enumerate(zip(labels, spans)):
         for d, (a, b) in zip(digits, places):
             if a < 0:
                 target[:, i] = -100
                 break
             target[int((a + 0.6 * (b - a)) / STRIDE):int(b / STRIDE) + 2, i] = int(d) + 1
-    weight = torch.tensor([0.25] + [1.0] * (CLASSES - 1))
+    weight = torch.tensor([0.25] + [1.0] * (CLASSES - 1), device=logp.device)
     return torch.nn.functional.nll_loss(logp.reshape(-1, CLASSES), target.reshape(-1), weight,
                                         ignore_index=-100)
 
 
-def head_loss(logp, targets, frames):
+def digit_weights(labels, spans):
+    """Few of the strings were spoken by people as such, and much is other speech."""
+    return [NOTHING if not len(d) else AS_SPOKEN if places[0][0] < 0 else 1.0
+            for d, places in zip(labels, spans)]
+
+
+def head_loss(logp, targets, frames, weights=None):
     """CTC over the utterances of which it is known what is to be said."""
     rows = [i for i, t in enumerate(targets) if t is not None]
     if not rows:
         return 0.0
     said = [targets[i] for i in rows]
-    return torch.nn.functional.ctc_loss(
-        logp[:, rows], torch.tensor([c for t in said for c in t], dtype=torch.long),
-        torch.from_numpy(frames[rows]), torch.tensor([len(t) for t in said]), zero_infinity=True)
+    lengths = torch.tensor([len(t) for t in said])
+    loss = torch.nn.functional.ctc_loss(
+        logp[:, rows], torch.tensor([c for t in said for c in t], dtype=torch.long).to(logp.device),
+        torch.from_numpy(frames[rows]), lengths, reduction='none', zero_infinity=True)
+    if weights:
+        loss = loss * torch.tensor([weights[i] for i in rows], device=loss.device)
+    return (loss / lengths.clamp(min=LEAST_SAID).to(loss.device)).mean()
 
 
 def loss_of(net, x, lengths, targets, labels, spans, aligned):
     """The loss of each head."""
-    logp, frames = net.heads(torch.from_numpy(x)), frames_of(lengths)
-    losses = {name: head_loss(logp[name], targets[name], frames) for name, _ in HEADS}
+    logp, frames = net.heads(torch.from_numpy(x).to(net.mean.device)), frames_of(lengths)
+    weights = {'digits': digit_weights(labels, spans)}
+    losses = {name: head_loss(logp[name], targets[name], frames, weights.get(name))
+              for name, _ in HEADS}
     if aligned > 0:
         losses['digits'] = losses['digits'] + aligned * aligned_loss(logp['digits'], labels, spans)
     return losses
@@ -162,8 +179,8 @@ def best_classes(net, shard):
         for i, a in enumerate(shard.start[index]):
             x[i, :n[i]] = shard.features[a:a + n[i]]
         with torch.no_grad():
-            logp = net.heads(torch.from_numpy(x))
-        best = {name: p.argmax(-1).numpy() for name, p in logp.items()}
+            logp = net.heads(torch.from_numpy(x).to(net.mean.device))
+        best = {name: p.argmax(-1).cpu().numpy() for name, p in logp.items()}
         for i, u in enumerate(index):
             yield u, {name: b[:frames_of(n[i]), i] for name, b in best.items()}
 
@@ -201,11 +218,15 @@ def rate_at(step, steps):
 
 
 class Training:
-    def __init__(self, folder, out, steps, seed):
+    def __init__(self, folder, out, steps, seed, start=None, device='cpu'):
         torch.manual_seed(seed)
         torch.set_num_threads(1)
         self.folder, self.out, self.steps, self.seed, self.step = folder, out, steps, seed, 0
         self.net = Digits(dropout=0.1)
+        self.started = start not in (None, '-')
+        if self.started:
+            grow.opened(self.net, start)
+        self.net.to(device)
         self.average = copy.deepcopy(self.net)
         self.optimiser = torch.optim.AdamW(self.net.parameters(), RATE_MOST, weight_decay=0.01)
         self.feed = feed(folder, seed)
@@ -227,7 +248,7 @@ class Training:
     def resume(self):
         if not os.path.exists(f'{self.out}/last.pt'):
             return
-        state = torch.load(f'{self.out}/last.pt')
+        state = torch.load(f'{self.out}/last.pt', map_location=self.net.mean.device)
         self.net.load_state_dict(state['net'])
         self.average.load_state_dict(state['average'])
         self.optimiser.load_state_dict(state['optimiser'])
@@ -237,14 +258,15 @@ class Training:
 
     def advance(self):
         shard, index = next(self.feed)
-        if self.step == 0:
+        if self.step == 0 and not self.started:
             self.scale(shard)
         self.step += 1
         rng = np.random.default_rng([self.seed, 7, self.step])
         torch.manual_seed(self.seed * 1000003 + self.step)
         for group in self.optimiser.param_groups:
             group['lr'] = rate_at(self.step, self.steps)
-        losses = loss_of(self.net, *batch(shard, index, rng), max(0.0, 1 - self.step / ALIGNED))
+        aligned = 0.0 if self.started else max(0.0, 1 - self.step / ALIGNED)
+        losses = loss_of(self.net, *batch(shard, index, rng), aligned)
         loss = sum(weight * losses[name] for name, weight in HEADS)
         self.optimiser.zero_grad()
         loss.backward()
@@ -258,16 +280,21 @@ class Training:
 
     def run(self):
         begin, loss = time.time(), []
+        if self.step == 0 and self.started:
+            self.report_all()
         while self.step < self.steps:
             loss.append(self.advance())
             if self.step % REPORT == 0:
-                print(f'step {self.step} loss {np.mean(loss, 0).round(3)} {time.time() - begin:.0f} s',
-                      flush=True)
+                print(f'step {self.step} losses {np.mean(loss, 0).round(3)} '
+                      f'{time.time() - begin:.0f} s', flush=True)
                 loss = []
             if self.step % SAVE == 0 or self.step == self.steps:
                 self.save()
-                for name in ('check', 'unheard'):
-                    self.report(name)
+                self.report_all()
+
+    def report_all(self):
+        for name in ('check', 'unheard'):
+            self.report(name)
 
     def report(self, name):
         if os.path.exists(f'{self.folder}/{name}.npz'):
@@ -276,16 +303,16 @@ class Training:
                   ', '.join(f'{what} {n:.2f}' for what, n in wrong.items()), flush=True)
 
 
-def main(folder, out, *numbers):
-    steps, seed = [arrays.number(n, __doc__) for n in (*numbers, '1')[:2]]
+def main(folder, out, steps, seed='1', start=None, device='cpu'):
+    steps, seed = [arrays.number(n, __doc__) for n in (steps, seed)]
     os.makedirs(out, exist_ok=True)
-    training = Training(folder, out, steps, seed)
+    training = Training(folder, out, steps, seed, start, device)
     print(f'{sum(p.numel() for p in training.net.parameters())} parameters', flush=True)
     training.resume()
     training.run()
 
 
 if __name__ == '__main__':
-    if len(sys.argv) not in (4, 5):
+    if not 4 <= len(sys.argv) <= 7:
         sys.exit(__doc__)
     main(*sys.argv[1:])

@@ -109,42 +109,48 @@ fake "$tmp/models/train/fetch.sh" </dev/null
 fake "$here/corpus.py" <<'END'
 echo corpus >"$3"
 END
+fake "$here/sentences.py" <<'END'
+echo "sentences of $1" >"$2"
+END
 fake "$here/mix.py" <<'END'
 [ ! -e "$NET/mix" ] || . "$NET/mix"
-mkdir -p "$2"
-echo >"$2/made"
+mkdir -p "$3"
+cat "$1" "$2" >"$3/made"
 END
 fake "$here/train.py" <<'END'
 [ ! -e "$NET/train" ] || . "$NET/train"
 while [ ! -e "$1/made" ]; do sleep 1; done
 mkdir -p "$2"
-echo "$3" >>"$2/net.pt"
+echo "$3 $4 ${5##*/}" >>"$2/net.pt"
 END
 fake "$here/export.py" <<'END'
 cp "$1" "$2"
 END
 fake "$here/evaluate.py" <<'END'
-echo "with $3: $(ls "$4" | tr '\n' ' ')"
+echo "with $4: $(ls "$5" | tr '\n' ' ')"
 END
 
 echo 'exit 3' >"$NET/mix"
-try "$here/train.sh" digits.tar "$tmp/d" rill
+try "$here/train.sh" digits.tar archives "$tmp/d" rill
 holds 'train.sh fails at once when mix.py does' [ "$status" = 1 ]
 holds 'train.sh says that mix.py has failed' says 'mix.py has failed'
 echo 'kill -9 $$' >"$NET/mix"
-try "$here/train.sh" digits.tar "$tmp/d" rill
+try "$here/train.sh" digits.tar archives "$tmp/d" rill
 holds 'train.sh fails when mix.py is killed' [ "$status" = 1 ]
 
 echo 'exec sleep 100' >"$NET/mix"
 echo 'exit 3' >"$NET/train"
-try "$here/train.sh" digits.tar "$tmp/d" rill
+try "$here/train.sh" digits.tar archives "$tmp/d" rill
 holds 'train.sh fails at once when train.py does' [ "$status" = 1 ]
 holds 'train.sh says that train.py has failed' says 'train.py has failed'
 
 rm "$NET/mix" "$NET/train"
-try "$here/train.sh" digits.tar "$tmp/d" rill
+try "$here/train.sh" digits.tar archives "$tmp/d" rill
 holds 'train.sh comes to its end' [ "$status" = 0 ]
-holds 'train.sh trains in two runs' [ "$(cat "$tmp/d/model/digits.onnx")" = "$(printf '13000\n16500')" ]
+holds 'train.sh trains once, and goes on from the first net' \
+    [ "$(cat "$tmp/d/model/digits.onnx")" = '4500 1 first.onnx' ]
+holds 'train.sh mixes digits and sentences' \
+    [ "$(cat "$tmp/d/shards/made")" = "$(printf 'corpus\nsentences of archives')" ]
 holds 'train.sh measures the new model' says 'with rill: digits.onnx graph.nnef model.conf tokens.txt'
 holds 'train.sh leaves the library as it is' \
     [ "$(cat "$tmp/models/library/rill-digits/digits.onnx")" = committed ]
@@ -168,12 +174,12 @@ mkdir -p "$tmp/p/unpacked" "$tmp/p/shards"
 printf PK >"$tmp/p/broken.npz"
 refuses numpy '^usage: recordings.py' recordings.py --help
 refuses numpy 'without .*, 0ad-data,' recordings.py "$tmp/p"
-refuses numpy,soundfile '^5 to 3: no shards' digits/mix.py "$tmp/p/broken.npz" "$tmp/p/shards" 5 3
-refuses numpy,soundfile '^x: not a number' digits/mix.py "$tmp/p/broken.npz" "$tmp/p/shards" 0 x
-refuses numpy,soundfile 'broken.npz: broken .*delete it' digits/mix.py "$tmp/p/broken.npz" "$tmp/p/shards" 0 1
+refuses numpy,soundfile '^5 to 3: no shards' digits/mix.py "$tmp/p/broken.npz" "$tmp/p/broken.npz" "$tmp/p/shards" 5 3
+refuses numpy,soundfile '^x: not a number' digits/mix.py "$tmp/p/broken.npz" "$tmp/p/broken.npz" "$tmp/p/shards" 0 x
+refuses numpy,soundfile 'broken.npz: broken .*delete it' digits/mix.py "$tmp/p/broken.npz" "$tmp/p/broken.npz" "$tmp/p/shards" 0 1
 refuses numpy,soundfile 'installed|nothing of asterisk-core-sounds-en' digits/corpus.py x "$tmp/p" "$tmp/p/out.npz"
-refuses numpy,torch '^x: not a number' digits/train.py "$tmp/p/shards" "$tmp/p/out" x
-refuses numpy,torch,soundfile 'broken.npz: broken' digits/evaluate.py "$tmp/p/broken.npz" "$tmp/p/test" sh model
+refuses numpy,torch,onnx '^x: not a number' digits/train.py "$tmp/p/shards" "$tmp/p/out" x
+refuses numpy,torch,soundfile 'broken.npz: broken' digits/evaluate.py "$tmp/p/broken.npz" "$tmp/p/broken.npz" "$tmp/p/test" sh model
 refuses numpy,torch 'no pairs/NAME_clean.wav' denoise/evaluate.py sh - "$tmp/p" wiener
 refuses sys 'it needs numpy, onnxruntime, ai-edge-litert and pymicro-features|a.wav: not taken' keywords/compare.py "$tmp/p/net" a.wav
 
