@@ -39,7 +39,7 @@ good "all its others come" size_is "$dir/half.raw" 32000
 good "nothing gives nothing" sh -c "rill pipe </dev/null >'$dir/none.raw' && [ ! -s '$dir/none.raw' ]"
 good "two channels of three bytes" sh -c "head -c 96000 '$dir/noisy.raw' | rill pipe -c 2 -f s24 -r 48000 >'$dir/wide.raw'"
 good "as many of them" size_is "$dir/wide.raw" 96000
-good "words" sh -c "rill pipe -m rill-digits <'$dir/digits.raw' | grep -qx '0.360 text three one four one five nine two six'"
+good "words" sh -c "rill pipe -m rill-digits <'$dir/digits.raw' | grep -qx '0.400 text three one four one five nine two six'"
 good "output comes while input is open" sh -c "(cat '$dir/noisy.raw'; sleep 5) | rill pipe --pace file | head -c 64000 |
     cmp -n 64000 - '$dir/clean.raw'"
 expect 5 NO_MODEL rill pipe -m no-such-model </dev/null
