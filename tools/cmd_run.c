@@ -345,6 +345,37 @@ static rill_status state_value(struct job *j, uint32_t input, const struct tenso
         : state_begin(j, input, init, ret);
 }
 
+/* States that grow begin with what the data has of them, and as many frames. */
+static rill_status states_grown_begin(struct job *j, const struct graph *of,
+                                      const struct tensor **states)
+{
+    struct tensor *frames = NULL;
+    for (uint32_t i = 0; i + 1 < j->n_states; i++) {
+        const struct tensor *given = npz_find(&j->data.given, j->g.wires[of->states[i].in].name),
+                            *buffer;
+        int64_t n;
+        if (!given)
+            continue;
+        TRY(late_state_begin(of, i, given, &j->arena, &buffer, &n, &j->err));
+        if (!frames && !(frames = tensor_clone(&j->arena, states[j->n_states - 1])))
+            return no_memory(j);
+        states[i] = buffer;
+        ((int64_t *) frames->data)[i] = n;
+        states[j->n_states - 1] = frames;
+    }
+    return RILL_OK;
+}
+
+static rill_status states_begin(struct job *j, const struct graph *of, const struct tensor **in)
+{
+    const uint32_t first = j->n_in + j->n_cut;
+    const bool grow = late_of_graph(of) != NULL;
+    for (uint32_t i = 0; i < j->n_states; i++)
+        TRY(grow ? state_begin(j, first + i, of->states[i].init, &in[first + i])
+                 : state_value(j, first + i, of->states[i].init, &in[first + i]));
+    return grow ? states_grown_begin(j, of, in + first) : RILL_OK;
+}
+
 /* The reference's values of what was cut, as inputs of this step. */
 static rill_status inputs_make(struct job *j, int64_t step, struct arena *a,
                                const struct tensor **in)
@@ -406,8 +437,8 @@ static rill_status steps_run(struct job *j, const struct graph *of)
     struct late *late = of->n_states ? NULL : late_of_graph(of);
     struct arena old = { 0 };
     rill_status s = in && out ? RILL_OK : no_memory(j);
-    for (uint32_t i = 0; s == RILL_OK && i < j->n_states; i++)
-        s = state_value(j, j->n_in + j->n_cut + i, of->states[i].init, &in[j->n_in + j->n_cut + i]);
+    if (s == RILL_OK)
+        s = states_begin(j, of, in);
     uint64_t mode = floats_flush();
     for (int64_t step = 0; s == RILL_OK && step < j->steps; step++) {
         struct arena now = { 0 };

@@ -423,6 +423,23 @@ struct late *late_of_graph(const struct graph *g)
         : NULL;
 }
 
+rill_status late_state_begin(const struct graph *g, uint32_t i, const struct tensor *value,
+                             struct arena *a, const struct tensor **ret, int64_t *ret_frames,
+                             rill_error *reterr)
+{
+    *ret = NULL;
+    *ret_frames = 0;
+    if (!late_of_graph(g) || i >= node_of(g->nodes[0].attr)->states.n)
+        return RILL_OK;
+    const struct carried *c = &node_of(g->nodes[0].attr)->states.list[i];
+    struct tensor *t = tensor_new(a, c->most.type, c->most.rank, c->most.dim);
+    if (!t)
+        return late_memory(reterr);
+    TRY(carry_put(c, value, t->data, ret_frames, reterr));
+    *ret = t;
+    return RILL_OK;
+}
+
 bool late_node_count(const struct node *n, struct late_counts *ret)
 {
     struct late_counts more;

@@ -28,5 +28,12 @@ struct late *late_of_graph(const struct graph *g);
 /* Of a node of a plan: false where it is another op. */
 bool late_node_count(const struct node *n, struct late_counts *ret);
 
+/* State i of such a graph with that value to begin with, in place of the first one of the file:
+ * the buffer, and its number in the state behind all buffers. NULL, 0 frames and OK where i is that
+ * one, or g another graph. */
+rill_status late_state_begin(const struct graph *g, uint32_t i, const struct tensor *value,
+                             struct arena *a, const struct tensor **ret, int64_t *ret_frames,
+                             rill_error *reterr);
+
 struct late_node **late_node_next(struct late_node *l); /* for the owner's list */
 #endif

@@ -61,6 +61,18 @@ def once(folder):
     npz(want, "y", "<f4", (1, 3), struct.pack("<3f", 3 + 2, 6 + 4, 9 + 6))
     code, out, why = run("sums", "--input", data, "--compare", want, steps="1")
     check(code == 0 and "1 passed" in out, f"once: {out}{why}")
+    npz(data, "x", "<f4", (2, 1, 3), row * 2)  # and steps go on from them
+    with zipfile.ZipFile(data, "a") as z:
+        for name in "past_a", "past_b":
+            npz(want, name, "<f4", (1, 2, 3), row * 2)
+            with zipfile.ZipFile(want) as one:
+                z.writestr(name + ".npy", one.read(name + ".npy"))
+    npz(want, "y", "<f4", (2, 1, 3), struct.pack("<6f", 5, 10, 15, *(k * (2 + 2 * 2) for k in (1, 2, 3))))
+    code, out, why = run("sums", "--input", data, "--compare", want, steps="2")
+    check(code == 0 and "1 passed" in out, f"steps from data: {out}{why}")
+    npz(data, "past_a", "<f4", (1, 2, 2), row + row[:4])
+    code, out, why = run("sums", "--input", data, steps="2")
+    check(code > 1 and "the next value of state 'past_a' is f32[1,2,2]" in why, f"a cache of another width: {out}{why}")
 
 
 def refused():
