@@ -31,6 +31,7 @@ struct stored {
     struct pack_key key; /* words are its own */
     struct pack pack;
     bool in_doubt; /* of the plan that is being made */
+    bool is_open;  /* of one that failed: to be filled anew */
 };
 
 #define STORED_LISTS 256
@@ -83,13 +84,9 @@ size_t pack_store_bytes(const struct pack_store *s)
 void pack_store_end(struct pack_store *s, bool made)
 {
     for (size_t i = 0; i < STORED_LISTS; i++)
-        for (struct stored **at = &s->lists[i]; *at;) {
-            if ((*at)->in_doubt && !made) {
-                *at = (*at)->next;
-                continue;
-            }
-            (*at)->in_doubt = false;
-            at = &(*at)->next;
+        for (struct stored *b = s->lists[i]; b; b = b->next) {
+            b->is_open = b->is_open || (b->in_doubt && !made);
+            b->in_doubt = false;
         }
 }
 
@@ -124,7 +121,7 @@ static struct stored *stored_add(struct pack_store *s, struct stored **list,
     void *data = arena_alloc(&s->arena, bytes);
     if (!b || !words || !data)
         return NULL;
-    *b = (struct stored) { *list, *key, { data, bytes }, true };
+    *b = (struct stored) { .next = *list, .key = *key, .pack = { data, bytes }, .in_doubt = true };
     b->key.words = words;
     return *list = b;
 }
@@ -136,8 +133,12 @@ void *packs_next_of(struct packs *p, size_t bytes, const struct pack_key *key, b
         return packs_next(p, bytes, ret_there);
     struct stored **list = &s->lists[((uintptr_t) key->from[0] / 64 + bytes) % STORED_LISTS];
     struct stored *b = stored_find(*list, key, bytes);
-    *ret_there = b != NULL;
+    *ret_there = b && !b->is_open;
     if (!b && !(b = stored_add(s, list, key, bytes)))
         return NULL;
+    if (b->is_open)
+        memset((void *) (uintptr_t) b->pack.data, 0, bytes);
+    b->in_doubt = b->in_doubt || b->is_open;
+    b->is_open = false;
     return packs_add(p, b->pack.data, bytes);
 }

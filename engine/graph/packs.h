@@ -30,7 +30,8 @@ struct pack_store;
  * large_pages: as of an arena. NULL: no memory. */
 struct pack_store *pack_store_new(const void *const *constants, size_t n, bool large_pages);
 struct pack_store *pack_store_free(struct pack_store *s); /* takes and returns NULL */
-/* A plan was made, or not: then what it laid out is forgotten, for it may not be filled. */
+/* A plan was made, or not: then what it was the first to lay out may not be filled, and the next
+ * one lays it out in the same place. */
 void pack_store_end(struct pack_store *s, bool made);
 size_t pack_store_bytes(const struct pack_store *s); /* of its blocks */
 

@@ -17,8 +17,10 @@ static void *ask(struct arena *a, struct pack_store *s, const void *from, size_t
     const struct pack_key key = { { from }, words, 2 };
     unsigned char *to = packs_next_of(&p, bytes, &key, ret_there);
     CHECK(to && p.n == 1 && p.list[0].data == to && p.list[0].bytes == bytes, "%u blocks", p.n);
+    bool zeroed = true;
     for (size_t i = 0; to && !*ret_there && i < bytes; i++)
-        CHECK(!to[i], "byte %zu is not 0", i);
+        zeroed = zeroed && !to[i];
+    CHECK(zeroed, "what is to be filled is not zeroed");
     return to;
 }
 
@@ -48,10 +50,21 @@ int main(void)
     expect(&a, s, of_a_plan, 1, 256, first, false, "weights that a plan made");
     expect(&a, s, of_a_plan, 1, 256, first, false, "those again");
     CHECK(pack_store_bytes(s) == 4 * 256 + 64, "%zu bytes", pack_store_bytes(s));
-    memset(ask(&a, s, others, 9, 128, &there), 9, 128);
+    unsigned char *failed = memset(ask(&a, s, others, 9, 128, &there), 9, 128);
     pack_store_end(s, false);
-    ask(&a, s, others, 9, 128, &there); /* zeroed */
-    CHECK(!there, "what a plan that failed laid out");
+    for (int i = 0; i < 1000; i++) { /* zeroed, and no memory more for each that fails */
+        CHECK(ask(&a, s, others, 9, 128, &there) == failed && !there, "it was laid out by none");
+        failed[127] = 1;
+        pack_store_end(s, false);
+    }
+    CHECK(pack_store_bytes(s) == 4 * 256 + 64 + 128, "%zu bytes", pack_store_bytes(s));
+    CHECK(ask(&a, s, others, 9, 128, &there) == failed && !there, "it was laid out by none");
+    pack_store_end(s, true);
+    CHECK(ask(&a, s, others, 9, 128, &there) == failed && there, "it was laid out");
+    CHECK(ask(&a, s, weights, 1, 256, &there) == first && there, "what a plan before had laid out");
+    pack_store_end(s, false);
+    CHECK(ask(&a, s, weights, 1, 256, &there) == first && there && first[0] == 7,
+          "it was filled before the plan that failed");
     pack_store_free(s);
     arena_drop(&a);
     return check_done();
