@@ -2,8 +2,8 @@
 #include "engine/plan/shares.h"
 #include "engine/plan/cost.h"
 
-/* Measured (docs/speed.md, "Threads"): handing a step to a helper that looks for it costs a
- * microsecond, waking one that sleeps some ten. In multiply-adds at full speed: */
+/* Measured (docs/speed.md, "Threads"): a step that a helper shares costs half a microsecond more
+ * where the helper looks for work, 32 where it has to be woken. In multiply-adds at full speed: */
 #define SHARE_EFFORT ((uint64_t) 200000) /* a share of less is not worth handing over: 5 us */
 #define RUN_EFFORT ((uint64_t) 4000000)  /* nor is waking for less in a run: 100 us */
 
