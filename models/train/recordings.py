@@ -3,13 +3,13 @@
 """Recordings of the packages as 16 kHz mono int16, one .npz for each kind.
 
 usage: recordings.py FOLDER         (the folder that fetch.sh filled; needs ffmpeg, flite and espeak-ng)
-       recordings.py FOLDER MORE    (what evaluate.py mixes; needs ffmpeg)
+       recordings.py FOLDER MORE    (needs ffmpeg)
 
 MORE: a folder of archives (.tar) with manifest-flac.tsv, which says of each recording path, kind
-(speech, noise) and speaker.
+(speech, noise, rir) and speaker.
 
 Writes FOLDER/{speech_en,speech_es,speech_fr,speech_it,speech_ru,voices,ambience,events,music}.npz;
-of MORE FOLDER/speakers.npz (names are SPEAKER/FILE) and FOLDER/recorded.npz.
+of MORE FOLDER/speakers.npz (names are SPEAKER/FILE), FOLDER/recorded.npz and FOLDER/rooms.npz.
 """
 import glob
 import os
@@ -166,7 +166,7 @@ def noises(folder):
 
 
 MANIFEST = 'manifest-flac.tsv'
-MORE = (('speech', 'speakers'), ('noise', 'recorded'))
+MORE = (('speech', 'speakers'), ('noise', 'recorded'), ('rir', 'rooms'))
 
 
 def more_recordings(folder):

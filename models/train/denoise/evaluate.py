@@ -4,7 +4,7 @@
 
 usage: evaluate.py RILL DATA AUDIO MODEL...
 
-RILL: the tool. DATA: the folder that recordings.py filled, in either way or in both; '-': pairs and 48 kHz alone.
+RILL: the tool. DATA: the folder that recordings.py filled; '-': pairs and 48 kHz alone.
 AUDIO: a folder with pairs/NAME_{clean,mixture}.wav. MODEL: names or folders of models; with
 NAME=FOLDER the column is called NAME. Every recording goes through `rill denoise -m MODEL`, which
 takes the delay off, so that output and clean recording are compared sample by sample.
@@ -223,25 +223,32 @@ def mixed(models, scores, s, v):
         scores[snr].add('', s, x, models.run(path))
 
 
-def by_others(models, data, count=24):
-    """Mixtures of recordings of other sources than those of training, each a speaker and a noise of
-    its own, and the speech alone."""
-    voices, noises = (mix.bank_load(f'{data}/{name}.npz') for name in ('speakers', 'recorded'))
-    voices = list({name.rsplit('/', 1)[0]: a for name, a in voices}.values())
+def held_pairs(corpus, count):
+    """Speakers and noises of other sources that training leaves out, each pair once."""
+    noises = [a for _, a in corpus.held_recorded if len(a) > 3 * RATE]
+    noises += [a for _, a in corpus.held_noise if len(a) > 9 * RATE]
+    voices = corpus.held_speakers
     rng = np.random.default_rng(13)
+    order = rng.permutation(len(voices)), rng.permutation(len(noises))
+    for i in range(count):
+        yield rng, voices[order[0][i % len(voices)]], noises[order[1][i % len(noises)]]
+
+
+def by_others(models, corpus, count=24):
+    """Mixtures of speakers and noises that training never heard, and the speech alone."""
     n = 6 * RATE
     scores, alone = {snr: Scores() for snr in SNRS}, Scores()
-    noises = [a for _, a in noises if len(a) > 3 * RATE]
-    for i, k in zip(rng.choice(len(voices), count, replace=False), rng.choice(len(noises), count, replace=False)):
-        s = mix.utterances(rng, [voices[i]], n).astype(np.float64)
+    for rng, voice, noise in held_pairs(corpus, count):
+        s = mix.utterances(rng, voice, n).astype(np.float64)
         s *= 0.05 / np.std(s)
-        mixed(models, scores, s, mix.piece(rng, noises[k], n).astype(np.float64) + 1e-3)
+        mixed(models, scores, s, mix.piece(rng, noise, n).astype(np.float64) + 1e-3)
         path = models.folder + '/in.wav'
         wav_write(path, s)
         alone.add('', s, s, models.run(path))
     for snr in SNRS:
-        scores[snr].print(f'{count} speakers and noises of other sources, {snr} dB', models, each=False)
-    alone.print(f'{count} speakers of other sources without noise', models, each=False, noisy=False)
+        what = f'{count} mixtures of held-out speakers and noises, {snr} dB'
+        scores[snr].print(what, models, each=False)
+    alone.print(f'{count} held-out speakers without noise', models, each=False, noisy=False)
 
 
 FULL_BAND = (48000, ((0, 8000), (8000, 12000), (12000, 24000)))
@@ -284,11 +291,8 @@ def main(rill, data, audio, names):
         full_band(models, audio)
         if data == '-':
             return
-        if os.path.exists(f'{data}/speakers.npz'):
-            by_others(models, data)
-        if not os.path.exists(f'{data}/music.npz'):
-            return
         corpus = mix.Corpus(data)
+        by_others(models, corpus)
         voices = mix.utterances(np.random.default_rng(3), corpus.held_voice, 12 * RATE)
         clean_speech(models, audio, voices * 0.05 / np.std(voices))
         inside_words(models, corpus.held_voice)

@@ -9,12 +9,18 @@ import torch
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
 from recordings import RATE, bank_load                               # noqa: E402
 import noise                                                         # noqa: E402
-from net import bands_of, noise_track, spectrum                      # noqa: E402
+from net import QUIET, SETTLED, bands_of, noise_track, spectrum                      # noqa: E402
 
 # For evaluation only.
 HELD_NOISE = ('amb_port', 'river_med', 'tavern', 'windstorm_11', 'mine_metal_1')
-SOURCES = ('texture', 'ambience', 'events', 'made', 'babble', 'music')
-SHARES = (0.33, 0.27, 0.12, 0.10, 0.12, 0.06)
+SOURCES = ('texture', 'ambience', 'recorded', 'events', 'made', 'babble', 'music')
+LATE = 2250                     # the step from which more comes and goes, and noise is louder
+SHARES = ((0.25, 0.18, 0.22, 0.10, 0.08, 0.12, 0.05),
+          (0.15, 0.12, 0.36, 0.16, 0.07, 0.09, 0.05))
+INSIDE = 3201                   # the step from which six in ten begin inside a word
+SNR_DB = (4, 2)                 # mean, early and late
+MANY = 0.65                     # of the speech is by speakers with a few sentences each
+HELD_EACH = 12                  # each so many-th of them, and of recorded noises, is kept out
 
 
 def is_held(name):
@@ -28,15 +34,43 @@ class Corpus:
         load = lambda kind: bank_load(f'{folder}/{kind}.npz')
         self.voices = [[a for _, a in load(f'speech_{lang}')] for lang in ('en', 'es', 'fr', 'it')]
         self.voices.append([a for _, a in load('voices')])
+        self.speakers, self.held_speakers = self.by_speaker(load('speakers'))
         self.held_voice = [a for _, a in load('speech_ru')]
         kinds = {k: load(k) for k in ('ambience', 'events', 'music')}
         self.noise = {k: [a for name, a in v if not is_held(name)] for k, v in kinds.items()}
         self.held_noise = [(name, a) for v in kinds.values() for name, a in v if is_held(name)]
+        recorded = load('recorded')
+        self.noise['recorded'] = [a for i, (_, a) in enumerate(recorded) if i % HELD_EACH]
+        self.held_recorded = recorded[::HELD_EACH]
+        self.rooms = [response(a) for _, a in load('rooms')]
         rng = np.random.default_rng(99)
         self.made = [noise.made(rng, 4 * RATE) for _ in range(240)]
 
+    @staticmethod
+    def by_speaker(items):
+        """Recordings of each speaker, of those for training and of those for evaluation."""
+        found = {}
+        for name, a in items:
+            found.setdefault(name.rsplit('/', 1)[0], []).append(a)
+        found = [found[name] for name in sorted(found)]
+        return [v for i, v in enumerate(found) if i % HELD_EACH], found[::HELD_EACH]
+
     def voice(self, rng):
-        return self.voices[rng.choice(5, p=(0.2, 0.2, 0.2, 0.2, 0.2))]
+        voices = self.speakers if rng.random() < MANY else self.voices
+        return voices[rng.integers(len(voices))]
+
+    def room(self, rng, y, late):
+        """In a room that was measured, or in one that is made: late as noise.room has it."""
+        if rng.random() < 0.5:
+            return noise.room(rng, y, late)
+        return noise.convolve(y, self.rooms[rng.integers(len(self.rooms))])
+
+
+def response(a):
+    """Of a room, from its direct sound on, which is 1; at most a second of it."""
+    a = a.astype(np.float64)
+    a = a[int(np.argmax(np.abs(a))):][:RATE]
+    return a / a[0]
 
 
 def piece(rng, a, n, speed=1.0):
@@ -51,15 +85,19 @@ def piece(rng, a, n, speed=1.0):
     return np.interp(np.arange(n) * speed, np.arange(m), a).astype(np.float32)
 
 
-def utterances(rng, voice, n, speed=1.0, rest=1.0, lead=0.6):
-    """Recordings of one voice with pauses between, each at the same loudness."""
+def utterances(rng, voice, n, speed=1.0, rest=1.0, lead=0.6, inside=False):
+    """Recordings of one voice with pauses between, each at the same loudness; inside: the first
+    has begun before."""
     m = int(n * speed) + 2
     y = np.zeros(m, np.float32)
-    at = int(rng.uniform(0, lead) * RATE)
+    at = 0 if inside else int(rng.uniform(0, lead) * RATE)
     while at < m:
         a = voice[rng.integers(len(voice))].astype(np.float32)
+        loud = np.sqrt(np.mean(a * a)) + 50
+        if inside:
+            a, inside = a[int(rng.uniform(0, 0.8) * len(a)):], False
         k = min(len(a), m - at)
-        y[at:at + k] = a[:k] / (np.sqrt(np.mean(a * a)) + 50)
+        y[at:at + k] = a[:k] / loud
         at += k + int(rng.uniform(0.02, rest) * RATE)
     if speed == 1.0:
         return y[:n]
@@ -71,7 +109,7 @@ def babble(rng, corpus, n):
     for _ in range(rng.integers(2, 10)):
         one = utterances(rng, corpus.voice(rng), n, rng.uniform(0.8, 1.25), 0.4, 0.2)
         y += one * rng.lognormal(0, 0.5)
-    return noise.room(rng, y, rng.uniform(0.2, 2)) if rng.random() < 0.7 else y
+    return corpus.room(rng, y, rng.uniform(0.2, 2)) if rng.random() < 0.7 else y
 
 
 def events(rng, corpus, n):
@@ -98,23 +136,24 @@ def source(rng, corpus, kind, n):
         return events(rng, corpus, n)
     bank = corpus.made if kind == 'made' else corpus.noise[kind]
     y = piece(rng, bank[rng.integers(len(bank))], n, rng.uniform(0.65, 1.4))
-    return noise.room(rng, y, rng.uniform(0.2, 2)) if rng.random() < 0.15 else y
+    return corpus.room(rng, y, rng.uniform(0.2, 2)) if rng.random() < 0.15 else y
 
 
-def speech(rng, corpus, n):
-    y = utterances(rng, corpus.voice(rng), n, rng.uniform(0.82, 1.22), rng.choice([0.3, 1.2]))
-    return noise.room(rng, y, rng.uniform(0.05, 0.7)) if rng.random() < 0.35 else y
+def speech(rng, corpus, n, inside):
+    y = utterances(rng, corpus.voice(rng), n, rng.uniform(0.82, 1.22), rng.choice([0.3, 1.2]),
+                   inside=inside > 0 and rng.random() < inside)
+    return corpus.room(rng, y, rng.uniform(0.05, 0.7)) if rng.random() < 0.4 else y
 
 
 def power(x):
     return (x.real ** 2 + x.imag ** 2).mean((1, 2), keepdim=True) + 1e-12
 
 
-def noise_spectra(rng, gen, corpus, count, n):
+def noise_spectra(rng, gen, corpus, count, n, shares):
     """Complex [count, T, 257] of power 1: one to three sources, each with its own colour, some of
     them textures."""
     total = 0
-    kinds = rng.choice(len(SOURCES), (count, 3), p=SHARES)
+    kinds = rng.choice(len(SOURCES), (count, 3), p=shares)
     used = rng.random((count, 3)) < (1, 0.45, 0.15)
     for slot in range(3):
         rows = np.flatnonzero(used[:, slot])
@@ -148,14 +187,14 @@ def band_limit(rng, gain):
         gain *= 1 - 1 / (1 + (f / rng.uniform(50, 300)) ** 4)
 
 
-def sources(corpus, seed, k, count, n):
+def sources(corpus, seed, k, count, n, shares, inside):
     """Speech and noise of power 1, complex [count, T, 257] each."""
     rng = np.random.default_rng((seed, k))
     gen = torch.Generator().manual_seed(seed * 1000003 + k)
-    s = spectrum(torch.from_numpy(np.stack([speech(rng, corpus, n) for _ in range(count)])))
+    s = spectrum(torch.from_numpy(np.stack([speech(rng, corpus, n, inside) for _ in range(count)])))
     colour = torch.exp(0.115129 * noise.curves(gen, count, 2.5, (-2.0, 2.0)))
     s = s * (colour[:, None] @ noise.SPREAD)
-    v = noise_spectra(rng, gen, corpus, count, n)
+    v = noise_spectra(rng, gen, corpus, count, n, shares)
     return s / power(s).sqrt(), v
 
 
@@ -163,11 +202,11 @@ def column(x):
     return torch.from_numpy(np.asarray(x)).float()[:, None, None]
 
 
-def mixtures(rng, s, v):
+def mixtures(rng, s, v, mean_db):
     """(clean, noisy) of a level as recordings have; some without noise, some without speech."""
     count = len(s)
     fate = rng.random(count)
-    snr = np.clip(rng.normal(4, 8, count), -10, 35)
+    snr = np.clip(rng.normal(mean_db, 8, count), -10, 35)
     snr[fate < 0.08] = rng.uniform(35, 70, int((fate < 0.08).sum()))
     s = s * column(fate < 0.93)
     x = s + v * column(10 ** (-snr / 20))
@@ -180,15 +219,14 @@ def mixtures(rng, s, v):
 
 
 def example(clean, noisy):
-    """What a step of training needs: bands, their tracked noise, |clean|^2, |noisy|^2 and
-    Re(clean* noisy)."""
-    square = lambda z: z.real ** 2 + z.imag ** 2
+    """What a step of training needs: bands, their tracked noise as graph.nnef has it, and the
+    spectra as pairs of numbers."""
     bands = bands_of(noisy)
-    return (bands, noise_track(bands), square(clean), square(noisy),
-            clean.real * noisy.real + clean.imag * noisy.imag)
+    noise_power = noise_track(bands, QUIET, SETTLED)
+    return bands, noise_power, torch.view_as_real(clean), torch.view_as_real(noisy)
 
 
-USES = 2        # the same speech and noise meet in so many batches, in other pairs
+USES = 3        # the same speech and noise meet in so many batches, in other pairs
 
 
 class Batches(torch.utils.data.Dataset):
@@ -207,8 +245,10 @@ class Batches(torch.utils.data.Dataset):
         torch.set_num_threads(1)
         step = self.first + i
         if self.made[0] != step // USES:
-            s, v = sources(self.corpus, self.seed, step // USES, self.count, self.n)
+            s, v = sources(self.corpus, self.seed, step // USES, self.count, self.n,
+                           SHARES[step >= LATE], 0.6 * (step >= INSIDE))
             self.made = (step // USES, (s, v))
         s, v = self.made[1]
         rng = np.random.default_rng((self.seed, step, 1))
-        return example(*mixtures(rng, s, torch.roll(v, 5 * (step % USES), 0)))
+        v = torch.roll(v, 5 * (step % USES), 0)
+        return example(*mixtures(rng, s, v, SNR_DB[step >= LATE]))

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The network of rill-denoise and the features in front of it, as its graph.nnef computes them."""
+import os
+import sys
+
 import numpy as np
 import torch
 from torch import nn
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'digits'))
+import gru                                                           # noqa: E402
 
 RATE, SIZE, HOP, BINS = 16000, 512, 256, 257
 LOW, MEL, MEL_FROM = 80, 32, 2400.0     # single bins up to 2.5 kHz, triangles on the mel scale then
@@ -81,27 +87,83 @@ def noise_track(bands, quiet=1.0, settled=None):
     return torch.stack(ret, 1)
 
 
-class Net(nn.Module):
-    """Bands and tracked noise [B, T, 112] each -> gains of the 257 bins [B, T, 257]."""
+def phases(low):
+    """Of the low bins [2, B, T, 80] how each stands to those beside it in time and in frequency, one
+    and two frames ago and the next lower and higher bin: products of magnitude 1, which are 1 for
+    a tone in the middle of the bin, and how far it is above them [12, B, T, 80], and those beside
+    it [2, 4, B, T, 80]."""
+    past = lambda n: nn.functional.pad(low, (0, 0, n, 0))[:, :, :low.shape[2]]
+    others = torch.stack([past(1), past(2), nn.functional.pad(low, (1, 0))[..., :-1],
+                          nn.functional.pad(low, (0, 1))[..., 1:]], 1)
+    power, other = (low.square().sum(0) + FLOOR), (others.square().sum(0) + FLOOR)
+    unit = TURN.to(low) * torch.rsqrt(power * other)
+    along = (low[0] * others[0] + low[1] * others[1]) * unit
+    across = (low[1] * others[0] - low[0] * others[1]) * unit
+    return torch.cat([along, across, torch.log(power / other)]), others
 
-    def __init__(self, width=80, hidden=88):
+
+# What a tone in the middle of a bin turns by: half a turn a bin and frame, and from bin to bin.
+TURN = torch.ones(4, 1, 1, LOW)
+TURN[0, ..., 1::2] = -1
+TURN[2:] = -1
+
+SAID, INNER, TAPS = 4, 24, 5
+
+
+class Net(nn.Module):
+    """Bands and tracked noise [B, T, 112] each and complex low bins [B, T, 80, 2] -> gains of
+    the 257 bins [B, T, 257] and what is added to the low bins [B, T, 80, 2].
+
+    Two GRUs see all bands. What they say of each low bin goes, with its phases, into a net that
+    is the same for all of these, and gives a filter over this bin, its past and its neighbours."""
+
+    def __init__(self, width=128, hidden=128):
         super().__init__()
         self.register_buffer('mean', torch.zeros(2 * BANDS))
         self.register_buffer('scale', torch.ones(2 * BANDS))
         self.register_buffer('spread', spread_matrix())
         self.first = nn.Linear(2 * BANDS, width)
-        self.gru = nn.GRU(width, hidden, 2, batch_first=True)
+        self.gru = nn.ModuleList([nn.GRU(width, hidden), nn.GRU(hidden, hidden)])
         self.last = nn.Linear(hidden + width, BANDS)
+        self.said = nn.Linear(hidden + width, LOW * SAID)
+        sizes = (15 + SAID, INNER, INNER, 2 * TAPS)
+        self.local = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:]))
+        nn.init.zeros_(self.local[2].weight)
+        nn.init.zeros_(self.local[2].bias)
 
     def features(self, bands, noise):
         log = torch.log(bands)
         return torch.cat([log, log - torch.log(noise)], -1)
 
-    def forward(self, bands, noise):
-        x = torch.relu(self.first((self.features(bands, noise) - self.mean) * self.scale))
-        h, _ = self.gru(x)
-        gain = torch.sigmoid(self.last(torch.cat([h, x], -1)))
-        return torch.cat([gain[..., :LOW], gain[..., LOW:] @ self.spread], -1)
+    def recurrent(self, x):
+        """[B, T, W] -> [B, T, H]"""
+        x = x.transpose(0, 1)
+        for layer in self.gru:
+            x = gru.run(layer, x) if torch.is_grad_enabled() and not x.is_cuda else layer(x)[0]
+        return x.transpose(0, 1)
+
+    def added(self, f, gain, said, low):
+        """What the filters make of the low bins."""
+        low = low.permute(3, 0, 1, 2).contiguous()
+        with torch.no_grad():
+            phase, others = phases(low)
+        shape = low.shape[1:]
+        level = torch.stack([f[..., :LOW], f[..., BANDS:BANDS + LOW], gain[..., :LOW]])
+        said = said.view(*shape[:2], SAID, LOW).permute(2, 0, 1, 3)
+        x = torch.cat([phase, level, said]).view(15 + SAID, -1)
+        for i, layer in enumerate(self.local):
+            x = torch.addmm(layer.bias[:, None], layer.weight, torch.relu(x) if i else x)
+        c, d = x.view(2, TAPS, *shape)
+        re, im = torch.cat([low[:, None], others], 1)
+        return torch.stack([(c * re - d * im).sum(0), (c * im + d * re).sum(0)], -1)
+
+    def forward(self, bands, noise, low):
+        f = (self.features(bands, noise) - self.mean) * self.scale
+        x = torch.relu(self.first(f))
+        both = torch.cat([self.recurrent(x), x], -1)
+        gain = torch.sigmoid(self.last(both))
+        gains = torch.cat([gain[..., :LOW], gain[..., LOW:] @ self.spread], -1)
+        return gains, self.added(f, gain, self.said(both), low)
 
 
 BAND_MATRIX = band_matrix()
@@ -112,8 +174,16 @@ def bands_of(spec):
     return power @ BAND_MATRIX + FLOOR
 
 
+def clean_of(net, spec, bands, noise):
+    """[B, T, 257, 2] of a spectrum alike."""
+    gains, added = net(bands, noise, spec[:, :, :LOW])
+    y = spec * gains[..., None]
+    return torch.cat([y[:, :, :LOW] + added, y[:, :, LOW:]], 2)
+
+
 def enhance(net, x):
     """[B, S] -> [B, S], aligned with the input, as graph.nnef does it."""
     spec = spectrum(x)
     bands = bands_of(spec)
-    return samples(spec * net(bands, noise_track(bands, QUIET, SETTLED)), x.shape[1])
+    y = clean_of(net, torch.view_as_real(spec), bands, noise_track(bands, QUIET, SETTLED))
+    return samples(torch.view_as_complex(y.contiguous()), x.shape[1])

@@ -92,7 +92,12 @@ def room(rng, x, late):
     ir[:gap] = 0
     ir *= late / np.sqrt(np.sum(ir * ir))
     ir[0] = 1
-    size = 1 << int(np.ceil(np.log2(len(x) + n)))
+    return convolve(x, ir)
+
+
+def convolve(x, ir):
+    """As long as x: an impulse response that begins with its direct sound."""
+    size = 1 << int(np.ceil(np.log2(len(x) + len(ir))))
     y = np.fft.irfft(np.fft.rfft(x, size) * np.fft.rfft(ir, size), size)
     return y[:len(x)].astype(np.float32)
 

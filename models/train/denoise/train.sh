@@ -1,26 +1,31 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# usage: train.sh FOLDER [RILL AUDIO [MODEL...]]
+# usage: train.sh [--device cuda] FOLDER ARCHIVES [RILL AUDIO [MODEL...]]
 # Fetches what is missing, prepares it, trains, and writes FOLDER/model, a model like the library's
-# rill-denoise. With RILL, the tool, and AUDIO, a folder with pairs/NAME_{clean,mixture}.wav, it
-# prints the tables of MODEL.md for each MODEL, the library's rill-denoise and the new one
-# ("trained").
+# rill-denoise. ARCHIVES: a folder as recordings.py takes it. With RILL, the tool, and AUDIO, a
+# folder with pairs/NAME_{clean,mixture}.wav, it prints the tables of MODEL.md for each MODEL, the
+# library's rill-denoise and the new one ("trained").
 set -eu
-[ $# -eq 1 ] || [ $# -ge 3 ] || { sed -n 3,6p "$0" >&2; exit 2; }
+device=cpu
+[ "${1:-}" != --device ] || { device=${2:-}; shift 2; }
+[ $# -eq 2 ] || [ $# -ge 4 ] || { sed -n 3,7p "$0" >&2; exit 2; }
 here=$(cd "$(dirname "$0")" && pwd)
 committed=$here/../../library/rill-denoise
-folder=$1
-steps=2300
-decay_from=1400
-export OMP_NUM_THREADS=1
+folder=$1 archives=$2
+shift 2
+steps=5500
+decay_from=2250
+# Arrays that a step needs stay with the process: half of the time went to new pages.
+export OMP_NUM_THREADS=1 MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=16000000000
 "$here/../fetch.sh" "$folder"
 [ -e "$folder/music.npz" ] || /usr/bin/python3 "$here/../recordings.py" "$folder"
-/usr/bin/python3 "$here/train.py" "$folder" "$folder/denoise" "$steps" "$decay_from"
+[ -e "$folder/rooms.npz" ] || /usr/bin/python3 "$here/../recordings.py" "$folder" "$archives"
+/usr/bin/python3 "$here/train.py" "$folder" "$folder/denoise" "$steps" "$decay_from" "$device"
 mkdir -p "$folder/model"
 cp "$committed/graph.nnef" "$committed/model.conf" "$folder/model/"
 /usr/bin/python3 "$here/export.py" "$folder/denoise/net.pt" "$folder/model/denoise.onnx"
-[ $# -eq 1 ] && exit
-rill=$2 audio=$3
-shift 3
+[ $# -eq 0 ] && exit
+rill=$1 audio=$2
+shift 2
 /usr/bin/python3 "$here/evaluate.py" "$rill" "$folder" "$audio" "$@" "$committed" \
     "trained=$folder/model"
