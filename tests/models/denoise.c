@@ -38,12 +38,12 @@ static void test_gain(size_t column)
     } files[] = {
         { "audio/synth_speech_pink_snr5_16k.wav",
           "audio/synth_speech_clean_16k.wav",
-          { 5.0, 4.0 } },
+          { 5.0, 7.0 } },
         { "audio/pairs/dutch_restaurant_mixture.wav",
           "audio/pairs/dutch_restaurant_clean.wav",
-          { 1.0, 3.5 } },
-        { "audio/pairs/french_pub_mixture.wav", "audio/pairs/french_pub_clean.wav", { 2.0, 9.0 } },
-        { "audio/pairs/german_car_mixture.wav", "audio/pairs/german_car_clean.wav", { 6.0, 10.5 } },
+          { 1.0, 5.0 } },
+        { "audio/pairs/french_pub_mixture.wav", "audio/pairs/french_pub_clean.wav", { 2.0, 8.0 } },
+        { "audio/pairs/german_car_mixture.wav", "audio/pairs/german_car_clean.wav", { 6.0, 12.0 } },
         { "audio/pairs/korean_office_mixture.wav",
           "audio/pairs/korean_office_clean.wav",
           { 4.0, 6.0 } },
@@ -89,7 +89,7 @@ static void test_begins_inside(void)
         size_t from_samples;
         double least_db;
     } cuts[] = {
-        { "audio/pairs/dutch_restaurant_clean.wav", 34006, 6 },
+        { "audio/pairs/dutch_restaurant_clean.wav", 34006, 20 },
         { "audio/pairs/dutch_restaurant_clean.wav", 175456, 20 },
         { "audio/pairs/french_pub_clean.wav", 97231, 20 },
         { "audio/pairs/french_pub_clean.wav", 128836, 20 },
@@ -172,13 +172,89 @@ static void test_whole(void)
     free(whole.v);
 }
 
+/* What lies above 8 kHz of a recording at 48 kHz: 129 taps under a Hann window. */
+static struct floats upper_band(const float *x, size_t n)
+{
+    enum { HALF = 64 };
+    float taps[2 * HALF + 1];
+    for (int i = -HALF; i <= HALF; i++) {
+        double low = i ? sin(M_PI * i / 3) / (M_PI * i) : 1.0 / 3;
+        double window = 0.5 + 0.5 * cos(M_PI * i / (HALF + 1));
+        taps[i + HALF] = (float) ((i ? 0 : 1) - low * window);
+    }
+    struct floats ret = { calloc(n, sizeof *ret.v), n };
+    for (size_t at = HALF; ret.v && at + HALF < n; at++)
+        for (size_t i = 0; i <= 2 * HALF; i++)
+            ret.v[at] += taps[i] * x[at + i - HALF];
+    return ret;
+}
+
+/* Gain in SI-SDR at 48 kHz, of everything and of what lies above 8 kHz. */
+static void measure_48k(const char *noisy, const char *clean, double least_db,
+                        double least_upper_db)
+{
+    rill_error err = { .text = "" };
+    struct floats x = wav_read(shared_path(noisy)), c = wav_read(shared_path(clean)), y;
+    y = model_run_stream(model, x, 1000, &err);
+    bool ran = x.v && c.v && y.n >= x.n + 768;
+    CHECK(ran, "%s: %zu samples of %zu and the delay came back: %s", noisy, y.n, x.n, err.text);
+    if (ran) {
+        struct floats upper_y = upper_band(y.v + 768, c.n), upper_c = upper_band(c.v, c.n);
+        double db = si_sdr(y.v + 768, c.v, c.n), upper_db = si_sdr(upper_y.v, upper_c.v, c.n);
+        printf("%-45s SI-SDR %6.2f dB, above 8 kHz %6.2f dB\n", strrchr(noisy, '/') + 1, db,
+               upper_db);
+        CHECK(db >= least_db && upper_db >= least_upper_db,
+              "comes back at %.2f dB, above 8 kHz at %.2f dB", db, upper_db);
+        free(upper_y.v);
+        free(upper_c.v);
+    }
+    free(x.v);
+    free(y.v);
+    free(c.v);
+}
+
+static void test_48k(void)
+{
+    static const char noisy[] = "audio/synth_speech_pink_snr5_48k.wav";
+    static const char clean[] = "audio/synth_speech_clean_48k.wav";
+    rill_error err = { .text = "" };
+    rill_model_info info = { .struct_bytes = sizeof info };
+    rill_status s = rill_model_builtin(&model, "rill-denoise-48k", &err);
+    CHECK(s == RILL_OK, "%s", err.text);
+    if (s != RILL_OK)
+        return;
+    rill_model_get_info(model, &info);
+    CHECK(info.sample_rate == 48000 && !strcmp(info.task, "denoise"), "model.conf");
+    if (shared_path(clean)) {
+        measure_48k(clean, clean, 20, 20);
+        measure_48k(noisy, clean, 6, -6); /* 1.0 and -13 before */
+    } else {
+        check_skipped += 2;
+    }
+    test_whole();
+    rill_model_free(model);
+}
+
+/* The two that share a network have the same weights. */
+static void test_weights(void)
+{
+    size_t n = 0, m = 0;
+    uint8_t *a = file_read(source_path("models/library/rill-denoise/denoise.onnx"), &n);
+    uint8_t *b = file_read(source_path("models/library/rill-denoise-48k/denoise.onnx"), &m);
+    CHECK(a && b && n == m && !memcmp(a, b, n), "rill-denoise-48k has weights of its own");
+    free(a);
+    free(b);
+}
+
 static void test_names(void)
 {
     rill_error err = { .text = "" };
     CHECK(!strcmp(rill_model_builtin_name(0), "rill-denoise") &&
               !strcmp(rill_model_builtin_name(1), "wiener") &&
-              !strcmp(rill_model_builtin_name(2), "rill-digits") && !rill_model_builtin_name(3),
-          "the default is the first of three");
+              !strcmp(rill_model_builtin_name(2), "rill-digits") &&
+              !strcmp(rill_model_builtin_name(3), "rill-denoise-48k") &&
+              !rill_model_builtin_name(4),
+          "the default is the first of four");
     CHECK(rill_model_builtin(&model, "nothing", &err) == RILL_INVALID &&
               strstr(err.text,
                      "nothing: there is none of that name; there are rill-denoise, wiener"),
@@ -211,5 +287,7 @@ int main(void)
     test_names();
     test_model("wiener", 0);
     test_model("rill-denoise", 1);
+    test_48k();
+    test_weights();
     return check_done();
 }
