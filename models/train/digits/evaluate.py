@@ -27,7 +27,7 @@ JOBS = 8                                # recordings that are transcribed at onc
 STRINGS = 150                           # of each set
 CLIPS = 8                               # in a recording without digits
 STRING_SETS = ('held_out', 'spoken', 'seen', 'synth', 'synth_fluent')
-OTHER_SETS = ('sentences', 'prompts', 'synth_words')
+OTHER_SETS = ('sentences', 'prompts', 'synth_words', 'alone')   # alone: a sentence a recording
 GAP = (0.0, 0.35)                       # seconds between two digits
 SNRS = (None, 10, 0)                    # dB over the whole string; None: as recorded
 
@@ -91,9 +91,15 @@ def without_digits(path, said_path):
         if kind == 'words':
             name = 'prompts' if speaker == 'allison' else 'synth_words'
             clips[name].append(mix.level(x / 32768, 0.1))
+    clips['alone'] = clips['sentences']
+    return {name: together(some, 1 if name == 'alone' else CLIPS) for name, some in clips.items()}
+
+
+def together(clips, n):
+    """Recordings of n clips each, a pause behind each clip."""
     pause = np.zeros(corpus.RATE * 3 // 10)
-    return {name: [np.concatenate([y for x in some[i:i + CLIPS] for y in (x, pause)])
-                   for i in range(0, len(some), CLIPS)] for name, some in clips.items()}
+    return [np.concatenate([y for x in clips[i:i + n] for y in (x, pause)])
+            for i in range(0, len(clips), n)]
 
 
 def make_without_digits(path, said_path, folder, voices):
