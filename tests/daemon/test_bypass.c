@@ -146,7 +146,7 @@ static void samples_check(const struct run *r, const char *what)
         jump = fabs(share - before) > jump ? fabs(share - before) : jump;
         before = share;
     }
-    double most = 1.0 / (FADE_MS * 16) + 1e-5;
+    double most = 1.0 / (FADE_MS * 1e-3 * r->model->rate) + 1e-5;
     CHECK(bad == 0, "%s: %zu samples are not what was told", what, bad);
     CHECK(jump <= most, "%s: the model's share jumps by %.4f", what, jump);
     CHECK(mixed > 0 && r->told[LANE_FILL_BYPASS] + r->told[LANE_FILL_SILENCE] > 0, "%s: %zu mixed",
@@ -159,7 +159,7 @@ static void past_check(const struct run *r, const char *what)
 {
     static struct run alone;
     size_t bad = 0, shift = r->n_out - r->n_in, first = 0;
-    run_begin(&alone, r->model, r->opts.align, BYPASS_DRY, 16000, 16000, 1);
+    run_begin(&alone, r->model, r->opts.align, BYPASS_DRY, r->model->rate, r->model->rate, 1);
     memcpy(alone.x, r->x, sizeof alone.x);
     for (size_t n; alone.n_in < r->n_in; feed(&alone, n))
         n = r->n_in - alone.n_in < 777 ? r->n_in - alone.n_in : 777;
@@ -171,7 +171,8 @@ static void past_check(const struct run *r, const char *what)
             r->out[i + shift] != (r->opts.bypass_mode == BYPASS_SILENCE ? 0 : r->x[i]);
     CHECK(bad == 0, "%s: %zu samples are not what was told", what, bad);
     CHECK(first < r->n_in && first > 1000, "%s: a gap from %zu on", what, first);
-    CHECK(memcmp(r->out, alone.out, (first - FADE_MS * 16 + shift) * sizeof(float)) == 0,
+    CHECK(memcmp(r->out, alone.out,
+                 (first - FADE_MS * r->model->rate / 1000 + shift) * sizeof(float)) == 0,
           "%s: other samples before the gap", what);
 }
 
@@ -181,7 +182,7 @@ static void test_samples(const struct lane_model *m, const char *name, bool alig
     static struct run r;
     char what[128];
     snprintf(what, sizeof what, "%s align=%d mode=%d seed=%u", name, align, mode, seed);
-    run_begin(&r, m, align, mode, 16000, 16000, seed);
+    run_begin(&r, m, align, mode, m->rate, m->rate, seed);
     size_t end = 30000 + rnd(&r, 8000);
     while (r.n_in < end) {
         size_t n = 1 + rnd(&r, 900);
@@ -206,19 +207,19 @@ static void test_samples(const struct lane_model *m, const char *name, bool alig
 static void test_extent(const struct lane_model *m, const char *name)
 {
     static struct run r;
-    size_t first = 0, n = 0;
-    run_begin(&r, m, true, BYPASS_DRY, 16000, 16000, 7);
+    size_t first = 0, n = 0, unit = m->pulse_samples < 512 ? 512 : m->pulse_samples;
+    run_begin(&r, m, true, BYPASS_DRY, m->rate, m->rate, 7);
     for (int k = 0; k < 40; k++) {
         r.lane->bypass.wanted = k >= 10 && k < 20;
-        feed(&r, 512);
+        feed(&r, unit);
     }
     run_end(&r);
     for (size_t i = 0; i < r.n_in; i++) {
         first = r.gone[i] && !n ? i : first;
         n += r.gone[i];
     }
-    CHECK(first >= 9 * 512 && first <= 12 * 512, "%s: gap at %zu", name, first);
-    CHECK(n >= 9 * 512 && n <= 11 * 512 && n == r.told[LANE_FILL_BYPASS],
+    CHECK(first >= 9 * unit && first <= 12 * unit, "%s: gap at %zu", name, first);
+    CHECK(n >= 9 * unit && n <= 11 * unit && n == r.told[LANE_FILL_BYPASS],
           "%s: gap of %zu, told %zu", name, n, r.told[LANE_FILL_BYPASS]);
 }
 
@@ -277,10 +278,12 @@ static void each(const char *name)
     rill_plan *p;
     rill_error err;
     struct lane_model m = { .plan = NULL };
+    rill_model_info info = { .struct_bytes = sizeof info };
     float rtf;
     if (!CHECK(rill_model_builtin(&model, name, &err) == RILL_OK &&
+               rill_model_get_info(model, &info) == RILL_OK &&
                rill_plan_new(&p, model, NULL, &err) == RILL_OK &&
-               lane_model_probe(&m, p, 16000, &rtf, &err) == RILL_OK))
+               lane_model_probe(&m, p, info.sample_rate, &rtf, &err) == RILL_OK))
         return;
     for (uint32_t seed = 1; seed <= 12; seed++) {
         if (m.audio_out >= 0) {
