@@ -134,6 +134,14 @@ static rill_status event_call(void *x)
     return status;
 }
 
+static rill_status pool_opts_call(void *x)
+{
+    rill_pool *p = NULL;
+    rill_status s = rill_pool_new(&p, x, &err);
+    rill_pool_free(p);
+    return s;
+}
+
 /* fills: the function writes the struct; otherwise it reads it. */
 static const struct call {
     const char *name;
@@ -143,6 +151,7 @@ static const struct call {
 } calls[] = {
     { "rill_model_open_with", &sized_model_opts, model_opts_call, 0 },
     { "rill_plan_new", &sized_plan_opts, plan_opts_call, 0 },
+    { "rill_pool_new", &sized_pool_opts, pool_opts_call, 0 },
     { "rill_sink_new", &sized_sink_opts, sink_opts_call, 0 },
     { "rill_sink_listen", &sized_sink_opts, listen_call, 0 },
     { "rill_port_align, port", &sized_port, port_align_call, 0 },
