@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define THREADS_MOST 4
 #define PULSES 12 /* some nets give nothing in the first ones */
@@ -141,6 +142,28 @@ static void zoo_test(rill_pool *const *pools)
         net_test(m, zoo[i], pulse_of(zoo[i]), pools);
         rill_model_free(m);
     }
+}
+
+/* A compiled plan knows nothing of threads: its packed weights serve any number. */
+static void compiled_test(rill_pool *const *pools)
+{
+    char path[] = "/tmp/rill-threads-XXXXXX", net[4096];
+    rill_model *m = NULL, *again = NULL;
+    rill_error err;
+    int fd = mkstemp(path);
+    snprintf(net, sizeof net, "%s/conformer/model.onnx", getenv("RILL_ZOO"));
+    rill_plan *p =
+        fd >= 0 && rill_model_open(&m, net, &err) == RILL_OK ? plan_of(m, 0, pools[2]) : NULL;
+    CHECK(p && rill_plan_save(p, path, &err) == RILL_OK &&
+              rill_model_open(&again, path, &err) == RILL_OK,
+          "a plan with a pool is not compiled");
+    if (again)
+        net_test(again, "a compiled conformer", 0, pools);
+    rill_plan_unref(p);
+    rill_model_free(m);
+    rill_model_free(again);
+    close(fd);
+    unlink(path);
 }
 
 /* ---- random chains, against the interpreter ---- */
@@ -333,6 +356,7 @@ int main(void)
     for (unsigned t = 2; t <= THREADS_MOST; t++)
         pools[t] = pool_of(t);
     zoo_test(pools);
+    compiled_test(pools);
     layers_test(pools);
     chains_test(pools);
     for (unsigned t = 2; t <= THREADS_MOST; t++)
