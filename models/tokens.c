@@ -230,6 +230,38 @@ static rill_status names_check(const struct reading *r, uint32_t n)
     return RILL_OK;
 }
 
+/* Where a name is in the table or would be (FNV-1a). */
+static uint32_t place_of(const struct tokens *t, const char *name, size_t n)
+{
+    uint32_t h = 2166136261u, mask = ((uint32_t) 1 << t->bits) - 1, at;
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (uint8_t) name[i]) * 16777619u;
+    for (at = (h ^ h >> 16) & mask; t->places[at]; at = (at + 1) & mask) {
+        const char *other = t->list[t->places[at] - 1].name;
+        if (!strncmp(other, name, n) && !other[n])
+            break;
+    }
+    return at;
+}
+
+/* Of tokens of one name the first counts. */
+static rill_status places_fill(struct reading *r)
+{
+    struct tokens *t = r->tokens;
+    for (t->bits = 4; (uint32_t) 1 << t->bits < 2 * t->n; t->bits++)
+        ;
+    t->places = arena_array(r->arena, uint32_t, (size_t) 1 << t->bits);
+    if (!t->places)
+        return err_set(r->err, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < t->n; i++) {
+        size_t n = strlen(t->list[i].name);
+        uint32_t at = place_of(t, t->list[i].name, n);
+        t->places[at] = t->places[at] ? t->places[at] : i + 1;
+        t->longest_name_bytes = n > t->longest_name_bytes ? n : t->longest_name_bytes;
+    }
+    return RILL_OK;
+}
+
 rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sink_opts *o,
                              uint32_t n, rill_error *err)
 {
@@ -251,15 +283,17 @@ rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sin
         units = is_marked(&ret->list[i]) ? RILL_UNITS_MARKS : units;
     for (uint32_t i = 0; i < ret->n; i++)
         TRY(token_write(&r, &ret->list[i], units, o->ignore));
-    return RILL_OK;
+    return places_fill(&r);
+}
+
+int64_t tokens_find_bytes(const struct tokens *t, const char *name, size_t n)
+{
+    return (int64_t) t->places[place_of(t, name, n)] - 1;
 }
 
 int64_t tokens_find(const struct tokens *t, const char *name)
 {
-    for (uint32_t i = 0; i < t->n; i++)
-        if (!strcmp(t->list[i].name, name))
-            return i;
-    return -1;
+    return tokens_find_bytes(t, name, strlen(name));
 }
 
 rill_status tokens_blank(struct tokens *t, int32_t wanted, uint32_t *ret, rill_error *err)

@@ -21,6 +21,8 @@ struct tokens {
     uint32_t n;
     bool spaced;          /* a space between words */
     size_t longest_bytes; /* of text */
+    size_t longest_name_bytes;
+    uint32_t *places, bits; /* a table of 2^bits: 1 + number of a token by its name, 0: free */
 };
 
 /* n: columns, whose names must be there; names beyond are no mistake. 0: as many as there are names
@@ -29,8 +31,9 @@ struct tokens {
 rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sink_opts *o,
                              uint32_t n, rill_error *err);
 
-/* The token of that name, or -1. */
+/* The first token of that name, or -1. */
 int64_t tokens_find(const struct tokens *t, const char *name);
+int64_t tokens_find_bytes(const struct tokens *t, const char *name, size_t n);
 
 /* The blank, which becomes silent: number `wanted`, or for -1 the one called <blk> or <blank>, or
  * 0. INVALID: none. */

@@ -8,6 +8,7 @@
 #define WORD_MARK "\xe2\x96\x81" /* U+2581 */
 #define NODES_MAX 262144
 #define LINE_BYTES_MAX 1024
+#define SCORE_MAX 1000
 
 struct making {
     struct hotwords *g;
@@ -63,16 +64,17 @@ struct cut {
 /* The best ways to each place of a word; those that cannot be reached have -INFINITY. */
 static void cuts_find(const struct making *m, const char *word, size_t n, struct cut *cuts)
 {
+    const size_t longest = m->tokens->longest_name_bytes;
     for (size_t i = 0; i <= n; i++)
         cuts[i] = (struct cut) { i ? -INFINITY : 0, 0, 0 };
     for (size_t i = 0; i < n; i++)
-        for (uint32_t k = 0; isfinite(cuts[i].score) && k < m->tokens->n; k++) {
-            const struct token *t = &m->tokens->list[k];
-            size_t len = strlen(t->name);
-            float score = cuts[i].score + m->piece_score[k];
-            if (!t->is_silent && len && len <= n - i && !memcmp(t->name, word + i, len) &&
-                score > cuts[i + len].score)
-                cuts[i + len] = (struct cut) { score, (uint32_t) i, k };
+        for (size_t k = 1; isfinite(cuts[i].score) && k <= longest && k <= n - i; k++) {
+            int64_t token = tokens_find_bytes(m->tokens, word + i, k);
+            if (token < 0 || m->tokens->list[token].is_silent)
+                continue;
+            float score = cuts[i].score + m->piece_score[token];
+            if (score > cuts[i + k].score)
+                cuts[i + k] = (struct cut) { score, (uint32_t) i, (uint32_t) token };
         }
 }
 
@@ -123,9 +125,10 @@ static rill_status phrase_read(struct making *m, const char *line, size_t n, flo
         if (line[at] == ':') {
             char *end;
             *score = strtof(line + at + 1, &end);
-            if (end != line + at + k || !isfinite(*score))
+            if (end != line + at + k || !(fabsf(*score) <= SCORE_MAX))
                 return err_set(m->err, RILL_MALFORMED,
-                               "hotwords, line %u: expected a number after ':'", m->line);
+                               "hotwords, line %u: expected a number after ':', of -%d to %d",
+                               m->line, SCORE_MAX, SCORE_MAX);
         } else if (!of_tokens || !word_is_token(m, line + at, k)) {
             TRY(word_cut(m, line + at, k));
         }

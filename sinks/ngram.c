@@ -9,6 +9,7 @@
 #define NODES_MAX ((uint64_t) 1 << 26)
 #define GRAM_BYTES_MIN 4 /* a digit, a blank, a letter and the end of the line */
 #define LOG_10 2.302585093f
+#define LOGARITHM_MAX 1e6f /* beyond it sums say nothing; of -inf it is this much */
 
 struct making {
     struct ngram *g;
@@ -130,7 +131,7 @@ static rill_status ngram_read(struct making *m, const char *line, size_t n, int 
     uint32_t word[ORDER_MAX];
     float log_prob = strtof(line, &end), backoff = 0;
     const char *at = end, *stop = line + n;
-    if (end == line || isnan(log_prob))
+    if (end == line || !(log_prob <= LOGARITHM_MAX))
         return wrong(m, "expected a logarithm, the words of an n-gram and a weight");
     for (int i = 0; i < order; i++) {
         at += strspn(at, " \t");
@@ -148,10 +149,11 @@ static rill_status ngram_read(struct making *m, const char *line, size_t n, int 
     }
     if (at < stop) {
         backoff = strtof(at, &end);
-        if (end == at || end > stop || isnan(backoff))
+        if (end == at || end > stop || !(backoff <= LOGARITHM_MAX))
             return wrong(m, "expected a weight behind the words");
     }
-    return node_put(m, word, order, log_prob * LOG_10, backoff * LOG_10);
+    return node_put(m, word, order, fmaxf(log_prob, -LOGARITHM_MAX) * LOG_10,
+                    fmaxf(backoff, -LOGARITHM_MAX) * LOG_10);
 }
 
 /* Digits at *at, which goes behind them; UINT64_MAX: there are none, or too large a number. */

@@ -4,6 +4,9 @@
 #include "sinks/ngram.h"
 #include "tests/sinks/sinks_test.h"
 
+#include <math.h>
+#include <time.h>
+
 #define MARK "\xe2\x96\x81"
 #define LINE_BYTES 1024
 
@@ -142,8 +145,64 @@ static void piece_has_its_score(void)
     arena_drop(&b.arena);
 }
 
+/* The loop of a daemon cuts what a client sends: no word is held against all tokens. */
+static void many_tokens_cost_little(void)
+{
+    enum { N = 30000 };
+    struct biased b = { 0 };
+    struct hotwords h;
+    char *names = malloc(N * 16), text[8 * LINE_BYTES + 1], *at = names;
+    at += sprintf(at, "<blk> 0\nb 1\n");
+    for (int i = 2; i < N; i++)
+        at += sprintf(at, "b%d %d\n", i, i);
+    rill_sink_opts o = { .tokens = names, .hotwords = text, .hotwords_score = 1 };
+    rill_status s = tokens_from_opts(&b.tokens, &b.arena, &o, N, &b.err);
+    CHECK(s == RILL_OK && tokens_find(&b.tokens, "b29999") == 29999 &&
+              tokens_find(&b.tokens, "b1") < 0 && tokens_find(&b.tokens, "") < 0,
+          "%s", b.err.text);
+    memset(text, 'b', sizeof text);
+    for (int i = 1; i <= 8; i++)
+        text[i * LINE_BYTES - 1] = '\n';
+    text[8 * LINE_BYTES] = 0;
+    clock_t began = clock();
+    s = hotwords_make(&h, &b.arena, &b.tokens, &o, &b.err);
+    double seconds = (double) (clock() - began) / CLOCKS_PER_SEC;
+    CHECK(s == RILL_OK && depth_of(&h) == LINE_BYTES - 1, "%u tokens; %s", depth_of(&h),
+          b.err.text);
+    CHECK(seconds < 0.5, "%.3f s", seconds);
+    arena_drop(&b.arena);
+    free(names);
+}
+
+/* Sums of scores stay numbers. */
+static void scores_are_finite(void)
+{
+    struct biased b;
+    struct hotwords h;
+    struct ngram g;
+    biased_make(&b, "<blk>,a,b");
+    rill_sink_opts o = { .hotwords = "ab :1e38" };
+    rill_status s = hotwords_make(&h, &b.arena, &b.tokens, &o, &b.err);
+    CHECK(s == RILL_MALFORMED &&
+              strstr(b.err.text, "line 1: expected a number after ':', of -1000"),
+          "%s", b.err.text);
+    const char *logarithm = "lm, line 4: expected a logarithm";
+    ngram_refused(&b, "\\data\\\nngram 1=1\n\\1-grams:\ninf a\n\\end\\\n", RILL_MALFORMED,
+                  logarithm);
+    ngram_refused(&b, "\\data\\\nngram 1=1\n\\1-grams:\n3e38 a\n\\end\\\n", RILL_MALFORMED,
+                  logarithm);
+    ngram_refused(&b, "\\data\\\nngram 1=1\n\\1-grams:\n-1 a inf\n\\end\\\n", RILL_MALFORMED,
+                  "lm, line 4: expected a weight");
+    s = ngram_of(&b, &g, "\\data\\\nngram 1=1\n\\1-grams:\n-inf a -inf\n\\end\\\n");
+    CHECK(s == RILL_OK && isfinite(g.nodes[1].log_prob) && isfinite(g.nodes[1].backoff), "%s",
+          b.err.text);
+    arena_drop(&b.arena);
+}
+
 int main(void)
 {
+    many_tokens_cost_little();
+    scores_are_finite();
     counts_are_checked();
     numbers_are_strict();
     counts_end_at_grams();
