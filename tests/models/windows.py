@@ -109,7 +109,20 @@ def wave():
     return n.op("Reshape", n.sizes(1, -1))
 
 
-NETS = ((embedding, 76, 8, 8), (quality, 90, 30, 30), (keywords, 49, 10, 10), (mobile, 96, 48, 48), (wave, 800, 160, 160))
+def sparse():
+    """SAME padding that cuts: with a kernel of 1 and strides of 4 the second frame of 12 is the first."""
+    n = Net([1, 2, 12], 6)
+    return n.conv(3, [1], None, auto_pad="SAME_UPPER", strides=[4]).op("Flatten", axis=1)
+
+
+def total():
+    """A sum whose list of axes is empty, and so of all."""
+    n = Net([1, 3, 20], 7)
+    return n.conv(4, [3]).op("ReduceSum", n.weight(like=np.zeros(0, np.int64)), keepdims=1)
+
+
+NETS = ((embedding, 76, 8, 8), (quality, 90, 30, 30), (keywords, 49, 10, 10), (mobile, 96, 48, 48), (wave, 800, 160, 160), (sparse, 12, 4, 4),
+        (total, 20, 5, 5))
 
 
 def rill(*args):

@@ -109,7 +109,8 @@ static struct reach reach_of(const struct window_attr *a, int axes, int k, int64
     struct reach r = { .span = (kernel - 1) * at(a->dilations, k, 1),
                        .stride = at(a->strides, k, 1) };
     bool same = a->auto_pad == PAD_SAME_UPPER || a->auto_pad == PAD_SAME_LOWER;
-    r.padded = same ? r.span > 0
+    /* A kernel of 1 with a larger stride may begin behind the first frame, as the length has it. */
+    r.padded = same ? r.span > 0 || r.stride > 2
                     : a->auto_pad == PAD_NOTSET && (at(a->pads, k, 0) || at(a->pads, axes + k, 0));
     return r;
 }
@@ -306,12 +307,13 @@ static const char *quantised_slides(struct slider *s)
                                                                       : OPERANDS;
 }
 
+/* An empty list may mean all axes. */
 static bool axes_read(const struct slider *s, unsigned i, int rank, bool *ret)
 {
     int64_t v[RANK_MAX];
     unsigned n;
     memset(ret, 0, RANK_MAX * sizeof *ret);
-    if (!node_has_input(s->n, i) || !match_ints(s->g, s->n->in[i], v, RANK_MAX, &n))
+    if (!node_has_input(s->n, i) || !match_ints(s->g, s->n->in[i], v, RANK_MAX, &n) || !n)
         return false;
     for (unsigned k = 0; k < n; k++) {
         int a = axis_normalise(v[k], rank);
