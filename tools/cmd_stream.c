@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* rill stream: a file through the daemon. */
 #include "clients/c/rill_client.h"
-#include "engine/base/bytes.h"
 #include "engine/base/err.h"
 #include "tools/audio.h"
 #include "tools/json.h"
@@ -261,17 +260,11 @@ struct stream_opts {
 /* Of "@FILE" what the file holds. */
 static rill_status opt_value(char **ret_text, const char **ret, const char *value, rill_error *err)
 {
-    struct bytes b;
     *ret = value;
     if (*value != '@')
         return RILL_OK;
-    rill_status s = bytes_from_file(&b, value + 1, OPT_BYTES_MAX, err);
-    if (s != RILL_OK)
-        return err_prefix(err, s, "%.200s", value + 1);
-    *ret = *ret_text = tool_alloc(b.n + 1);
-    memcpy(*ret_text, b.data, b.n);
-    (*ret_text)[b.n] = 0;
-    bytes_drop(&b);
+    TRY(tool_text(ret_text, value + 1, OPT_BYTES_MAX, err));
+    *ret = *ret_text;
     return RILL_OK;
 }
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* rill transcribe, rill keyword: what is said in a file, in this process. */
-#include "engine/base/bytes.h"
 #include "engine/base/err.h"
 #include "tools/align.h"
 #include "tools/audio.h"
@@ -226,18 +225,8 @@ static rill_status samples_hear(struct said *s, const struct transcribe_opts *o,
 /* A file as a string, which the caller frees; NULL: no file. */
 static rill_status text_read(char **ret, const char *path, rill_error *err)
 {
-    struct bytes b;
     *ret = NULL;
-    if (!path)
-        return RILL_OK;
-    rill_status s = bytes_from_file(&b, path, TEXT_BYTES_MAX, err);
-    if (s != RILL_OK)
-        return err_prefix(err, s, "%.200s", path);
-    *ret = tool_alloc(b.n + 1);
-    memcpy(*ret, b.data, b.n);
-    (*ret)[b.n] = 0;
-    bytes_drop(&b);
-    return RILL_OK;
+    return path ? tool_text(ret, path, TEXT_BYTES_MAX, err) : RILL_OK;
 }
 
 static rill_status transcribe(struct said *s, const struct transcribe_opts *o, const char *in)

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "tools/tool.h"
+#include "engine/base/bytes.h"
+#include "engine/base/err.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -100,6 +102,24 @@ void *tool_alloc(size_t bytes)
     }
     memset(p, 0, size);
     return p;
+}
+
+rill_status tool_text(char **ret, const char *path, uint64_t most_bytes, rill_error *err)
+{
+    struct bytes b;
+    rill_status s = bytes_from_file(&b, path, most_bytes, err);
+    if (s != RILL_OK)
+        return err_prefix(err, s, "%.200s", path);
+    bool has_zero = b.n && memchr(b.data, 0, b.n);
+    *ret = tool_alloc(b.n + 1);
+    if (b.n)
+        memcpy(*ret, b.data, b.n);
+    bytes_drop(&b);
+    if (!has_zero)
+        return RILL_OK;
+    free(*ret);
+    *ret = NULL;
+    return err_set(err, RILL_MALFORMED, "%.200s: a zero byte in a text", path);
 }
 
 size_t tool_pulse_bytes(const rill_port *p)

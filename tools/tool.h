@@ -106,6 +106,10 @@ rill_port *tool_ports(const rill_plan *p, unsigned *ret_n);
 /* Doubled until bytes fit; exits the program when memory is out: tools only. */
 void *tool_alloc(size_t bytes); /* 64-byte aligned, zeroed */
 
+/* A file as a string, which the caller frees. MALFORMED: a zero byte, behind which nothing would be
+ * read. */
+rill_status tool_text(char **ret, const char *path, uint64_t most_bytes, rill_error *err);
+
 extern const struct command cmd_bench, cmd_check, cmd_compile, cmd_conformance, cmd_convert,
     cmd_ctl, cmd_denoise, cmd_devices, cmd_feed, cmd_inspect, cmd_keyword, cmd_listen, cmd_live,
     cmd_models, cmd_pipe, cmd_plot, cmd_quantize, cmd_run, cmd_runtimes, cmd_stream, cmd_top,

@@ -232,6 +232,9 @@ done
 refused 5 "hotwords, line 1: 'quark' cannot be written in the tokens" "$rill" stream --socket "$dir/s" -m tiny --opt hotwords=quark "$tiny/audio.wav" -
 refused 5 "lm, line 1: expected .data., as in an ARPA file" "$rill" stream --socket "$dir/s" -m tiny --opt lm=text "$tiny/audio.wav" -
 refused 5 "hotwords and lm need a beam of 2 or more" "$rill" stream --socket "$dir/s" -m tiny --opt beam=1 --opt "hotwords=THE" "$tiny/audio.wav" -
+printf 'THE\000quark\n' >"$dir/zero"
+refused 3 "zero: a zero byte in a text" "$rill" transcribe -m "$tiny" --hotwords "$dir/zero" "$tiny/audio.wav"
+refused 3 "zero: a zero byte in a text" "$rill" stream --socket "$dir/s" -m tiny --opt "hotwords=@$dir/zero" "$tiny/audio.wav" -
 head -c 9000 /dev/zero | tr '\0' A >"$dir/long"
 refused 5 "hotwords (up to 8192 bytes)" "$rill" stream --socket "$dir/s" -m tiny --opt "hotwords=@$dir/long" "$tiny/audio.wav" -
 is "words, keywords and audio by the daemon" "one two|one threes|four|" sh -c "'$rill' stream --socket '$dir/s' -m tones '$wav' '$dir/c.wav' |
