@@ -9,6 +9,7 @@
 
 #define RUNS_NEAR 4 /* at whose starts it is looked, from the second on, and as many further on */
 #define LENGTHS_MORE 4096
+#define RUN_BYTES_MAX ((size_t) 128 << 20) /* of all wires of one whole run */
 
 struct bound {
     const struct pgraph *g;
@@ -102,7 +103,7 @@ static rill_status whole_run(struct bound *b, int64_t length, int64_t from,
         return err_set(b->err, RILL_LIMIT, "whole runs take too many multiply-adds");
     for (uint32_t i = 0; i < b->t->n_inputs; i++)
         if (!(in[i] = input_make(b, i, length, from)))
-            return err_set(b->err, RILL_UNSUPPORTED, "an input has no size");
+            return err_set(b->err, RILL_UNSUPPORTED, "an input has no size, or too large a one");
     return interp_run(&g, in, b->arena, *ret, b->err);
 }
 
@@ -136,18 +137,25 @@ static void bound_raise(const struct bound *b, const struct tensor *const *all,
     }
 }
 
+static rill_status run_look(struct bound *b, const struct tensor *const *all, int64_t length,
+                            int64_t runs, int64_t *ret)
+{
+    struct arena work = { .limit_bytes = RUN_BYTES_MAX };
+    const struct tensor **other;
+    b->arena = &work;
+    rill_status s = whole_run(b, length, runs * b->run, &other);
+    if (s == RILL_OK)
+        bound_raise(b, all, other, runs, ret);
+    arena_drop(&work);
+    return s;
+}
+
 static rill_status bound_look(struct bound *b, const struct tensor *const *all, int64_t runs,
                               int64_t *ret)
 {
-    const struct tensor **other;
     int64_t from = runs * b->run;
-    TRY(whole_run(b, b->length, from, &other));
-    bound_raise(b, all, other, runs, ret);
-    if (!length_runs(b, from))
-        return RILL_OK;
-    TRY(whole_run(b, from, from, &other));
-    bound_raise(b, all, other, runs, ret);
-    return RILL_OK;
+    TRY(run_look(b, all, b->length, runs, ret));
+    return length_runs(b, from) ? run_look(b, all, from, runs, ret) : RILL_OK;
 }
 
 /* A length behind the runs that are looked at and what outputs may wait for. */
@@ -169,7 +177,7 @@ static bool length_choose(struct bound *b)
 rill_status delay_bounds(const struct pgraph *g, const struct graph *t, int64_t *ret,
                          rill_error *reterr)
 {
-    struct arena a = { 0 };
+    struct arena a = { .limit_bytes = RUN_BYTES_MAX };
     struct bound b = { .g = g,
                        .t = t,
                        .run = run_units(g, t),
@@ -186,5 +194,8 @@ rill_status delay_bounds(const struct pgraph *g, const struct graph *t, int64_t 
     for (int64_t k = 0; s == RILL_OK && k < 2 * RUNS_NEAR; k++)
         s = bound_look(&b, all, k < RUNS_NEAR ? k + 1 : runs / 2 + k - RUNS_NEAR, ret);
     arena_drop(&a);
-    return s;
+    return s != RILL_NOMEM
+        ? s
+        : err_set(reterr, RILL_LIMIT, "a whole run takes more than %zu bytes, or out of memory",
+                  RUN_BYTES_MAX);
 }

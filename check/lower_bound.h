@@ -11,7 +11,8 @@
 #define BOUND_COST_MAX 2e9 /* multiply-adds of all whole runs */
 
 /* ret: of each output of t its least delay in its own frames at the pulse of g; -1 of one that does
- * not stream, or that no input frame changes. LIMIT: it would cost more than BOUND_COST_MAX.
+ * not stream, or that no input frame changes. LIMIT: it would cost more than BOUND_COST_MAX,
+ * or a whole run more than 128 MiB.
  * UNSUPPORTED: no length that is long enough runs. */
 rill_status delay_bounds(const struct pgraph *g, const struct graph *t, int64_t *ret,
                          rill_error *reterr);

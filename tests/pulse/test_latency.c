@@ -224,6 +224,31 @@ static void test_crops(void)
         }
 }
 
+/* Element by element, 16 channels of a sequence whose numbers are its time axis. */
+static void long_runs(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, 16, GB_TIME);
+    for (int i = 0; i < 6; i++)
+        x = GB(b, i % 2 ? "Abs" : "Sin", "", x);
+    gb_output(b, x);
+}
+
+/* What whole runs would take that multiply nothing is bounded too: 300 MiB each, here. */
+static void test_bound_memory(void)
+{
+    struct oracle o;
+    int64_t least[64];
+    rill_error err = { .text = "" };
+    oracle_check(oracle_open(&o, long_runs, NULL, NULL) == LAW_HOLDS &&
+                     oracle_pulse(&o, 65536) == LAW_HOLDS,
+                 "%s", o.err.text);
+    rill_status s =
+        o.plan ? delay_bounds(&o.plan->pgraph, &o.model->decluttered.g, least, &err) : RILL_OK;
+    oracle_check(s == RILL_LIMIT && strstr(err.text, "bytes"), "%d: %s", s, err.text);
+    oracle_close(&o);
+}
+
 /* Of chains that stream, how many frames later than they must. What is put in front of a sequence,
  * other than zeros, comes before all of it: windows behind wait for it. */
 static void test_bounds(unsigned chains)
@@ -250,6 +275,7 @@ static void test_bounds(unsigned chains)
 int main(void)
 {
     test_crops();
+    test_bound_memory();
     test_bounds(getenv("RILL_CHAINS") ? (unsigned) atoi(getenv("RILL_CHAINS")) : 120);
     static const struct part of_strided[] = { { "Conv", 2, 2 },
                                               { "Conv", 0, 2 },
