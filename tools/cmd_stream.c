@@ -245,7 +245,7 @@ static void report(const struct stream *s, const char *in, const char *out)
         quality_print(&s->quality);
 }
 
-#define OPTS_MAX 12
+#define OPTS_MAX 32
 #define OPT_BYTES_MAX ((uint64_t) 16 << 20) /* of a file of an option; a message holds less */
 
 struct stream_opts {

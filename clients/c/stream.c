@@ -31,7 +31,7 @@ void client_pcm_message(Rill__Pcm *m, const struct rill_client_pcm *p)
     m->enc = (Rill__Enc) p->enc;
 }
 
-#define OPTIONS_MAX 16
+#define OPTIONS_MAX 32
 
 size_t client_wants(unsigned mask, Rill__Output want[5])
 {

@@ -450,6 +450,46 @@ static void test_bad_options(void)
     }
     o.options = (const char *const[]) { "beam", "64", "rule3_ms", "3600000", NULL };
     CHECK_OF(c, rill_client_open(c, 1, &o, NULL) == 0);
+    o.options = (const char *const[]) {
+        "vad_threshold",
+        "0.5",
+        "vad_release",
+        "0.4",
+        "vad_hangover_ms",
+        "1",
+        "beam",
+        "4",
+        "stability",
+        "0.5",
+        "confidence",
+        "0",
+        "blank_penalty",
+        "0",
+        "hotwords_score",
+        "1",
+        "lm_scale",
+        "1",
+        "rule1_ms",
+        "0",
+        "rule2_ms",
+        "0",
+        "rule3_ms",
+        "0",
+        "smooth_frames",
+        "1",
+        "keyword_threshold",
+        "0.5",
+        "debounce_ms",
+        "0",
+        "patience_frames",
+        "1",
+        "hotwords",
+        "",
+        "lm",
+        "",
+        NULL,
+    };
+    CHECK_OF(c, rill_client_open(c, 2, &o, NULL) == 0); /* all that there are */
     rill_client_free(c);
 }
 
