@@ -286,12 +286,13 @@ static bool node_check_fixed(struct visit *v, const struct node *n)
     return ok;
 }
 
-/* Facts of all inputs; false: one is not known yet. */
+/* Facts of all inputs; false: one is not known yet, as those of a file's floats of 16 bits, which
+ * ops take once they are typed. */
 static bool node_facts(const struct visit *v, const struct node *n, const struct fact **ret)
 {
     for (unsigned i = 0; i < n->n_in; i++) {
         ret[i] = n->in[i] == WIRE_NONE ? NULL : &v->body->wires[n->in[i]].fact;
-        if (ret[i] && !fact_known(ret[i]))
+        if (ret[i] && (!fact_known(ret[i]) || dtype_is_half(ret[i]->type)))
             return false;
     }
     return true;

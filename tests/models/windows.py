@@ -165,11 +165,29 @@ def net_check(make, size, hop, pulse, folder):
     return rill("inspect", "-t", window, path)[1]
 
 
+def half_check(folder):
+    """A net of f16, of which the file says every shape."""
+    path = os.path.join(folder, "half.onnx")
+    w = numpy_helper.from_array(np.random.default_rng(8).standard_normal((4, 3, 3)).astype(np.float16), "w")
+    graph = helper.make_graph([helper.make_node("Conv", ["x", "w"], ["c"]), helper.make_node("Relu", ["c"], ["y"])], "net",
+                              [helper.make_tensor_value_info("x", TensorProto.FLOAT16, [1, 3, 10])],
+                              [helper.make_tensor_value_info("y", TensorProto.FLOAT16, [1, 4, 8])], [w])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(onnx.shape_inference.infer_shapes(model), path)
+    x = np.random.default_rng(9).standard_normal((1, 3, 15)).astype(np.float16)
+    got = run(path, x, "-t", "window(x, 10, 2)")
+    check(got.shape == (3, 4, 8), "half: %s" % (got.shape,))
+    for j in range(got.shape[0]):
+        own = run(path, np.ascontiguousarray(x[:, :, j * 2:j * 2 + 10]))
+        check(np.array_equal(got[j], own[0]), "half: window %d" % j)
+
+
 def main():
     said = {}
     with tempfile.TemporaryDirectory() as folder:
         for make, size, hop, pulse in NETS:
             said[make.__name__] = net_check(make, size, hop, pulse, folder)
+        half_check(folder)
     for name, words in (("embedding", "times fewer"), ("keywords", "slides: conv_"), ("keywords", "(GlobalAveragePool) on: it takes all"),
                         ("quality", "(Conv) on: it is padded along the window"), ("wave", "(Reshape) on")):
         check(words in said[name], "%s: inspect does not say '%s': %s" % (name, words, said[name]))
