@@ -251,18 +251,23 @@ static rill_status do_select_outputs(struct transforming *r, const struct spec *
     return RILL_OK;
 }
 
+/* What needs shapes may lack those behind the node that could not be typed. */
+static rill_status untyped_refuse(const struct transforming *r, rill_status status)
+{
+    if (status == RILL_OK || r->typed == RILL_OK || !r->err)
+        return status;
+    size_t at = strlen(r->err->text);
+    snprintf(r->err->text + at, sizeof r->err->text - at, " (typing stops before: %.240s)",
+             r->why.text);
+    return status;
+}
+
 static rill_status do_select_inputs(struct transforming *r, const struct spec *s)
 {
     const char *names[SPEC_ARGS_MAX];
     struct mgraph made;
     TRY(names_read(r, s, names));
-    rill_status status = graph_with_inputs(&made.g, &r->g.g, r->facts, names, s->n_args, r->err);
-    if (status != RILL_OK && r->typed != RILL_OK && r->err) {
-        size_t at = strlen(r->err->text); /* the reason may lie there */
-        snprintf(r->err->text + at, sizeof r->err->text - at, " (typing stops before: %.240s)",
-                 r->why.text);
-    }
-    TRY(status);
+    TRY(untyped_refuse(r, graph_with_inputs(&made.g, &r->g.g, r->facts, names, s->n_args, r->err)));
     r->g = made;
     return RILL_OK;
 }
@@ -346,7 +351,7 @@ static rill_status do_window(struct transforming *r, const struct spec *s)
     struct mgraph made;
     const char *symbol;
     TRY(window_read(r, s, &w));
-    TRY(mgraph_windowed(&made, &r->g, r->facts, &w, &symbol, r->err));
+    TRY(untyped_refuse(r, mgraph_windowed(&made, &r->g, r->facts, &w, &symbol, r->err)));
     r->g = made;
     r->time.name = symbol;
     return RILL_OK;

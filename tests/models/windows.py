@@ -182,12 +182,25 @@ def half_check(folder):
         check(np.array_equal(got[j], own[0]), "half: window %d" % j)
 
 
+def wide_check(folder):
+    """A kernel that is longer than the window: the node is named."""
+    path = os.path.join(folder, "wide.onnx")
+    n = Net([1, 1, 10], 10)
+    n.op("Conv", n.weight(2, 1, 12))
+    graph = helper.make_graph(n.nodes, "net", [helper.make_tensor_value_info("x", TensorProto.FLOAT, n.shape)],
+                              [helper.make_tensor_value_info(n.at, TensorProto.FLOAT, None)], n.weights)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    code, words = rill("inspect", "-t", "window(x, 10, 2)", path)
+    check(code != 0 and "conv_t0" in words and "reaches over 12" in words, "wide: %s" % words)
+
+
 def main():
     said = {}
     with tempfile.TemporaryDirectory() as folder:
         for make, size, hop, pulse in NETS:
             said[make.__name__] = net_check(make, size, hop, pulse, folder)
         half_check(folder)
+        wide_check(folder)
     for name, words in (("embedding", "times fewer"), ("keywords", "slides: conv_"), ("keywords", "(GlobalAveragePool) on: it takes all"),
                         ("quality", "(Conv) on: it is padded along the window"), ("wave", "(Reshape) on")):
         check(words in said[name], "%s: inspect does not say '%s': %s" % (name, words, said[name]))
