@@ -25,8 +25,7 @@ static const char *in_folder(const char *name)
 
 static bool opened_make(struct opened *o, const char *name, const char *shape, int64_t reserve)
 {
-    char path[256];
-    snprintf(path, sizeof path, "%s", in_folder(name));
+    const char *path = in_folder(name);
     const rill_model_opts opts = { .struct_bytes = sizeof opts };
     memset(o, 0, sizeof *o);
     o->decl.reserve_frames = reserve;
