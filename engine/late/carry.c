@@ -69,7 +69,8 @@ rill_status carry_make(struct carry *ret, struct graph *inner, const struct grap
         TRY(most_set(c, &g->wires[g->states[i].in].fact, reserve_frames, reterr));
         if (c->init && c->axis >= 0 && c->init->dim[c->axis] > reserve_frames)
             return err_set(reterr, RILL_LIMIT,
-                           "state '%.80s' begins with %" PRId64 " frames, reserved are %" PRId64,
+                           "state '%.80s' begins with %" PRId64 " frames, reserved are %" PRId64
+                           ": reserve more",
                            c->name, c->init->dim[c->axis], reserve_frames);
     }
     TRY(inner_make(inner, g, reterr));
@@ -151,7 +152,7 @@ rill_status carry_put(const struct carried *c, const struct tensor *next, void *
     if (c->axis >= 0 && next->dim[c->axis] > c->most.dim[c->axis])
         return err_set(reterr, RILL_LIMIT,
                        "state '%.80s' has grown to %" PRId64 " frames along axis %d, reserved are "
-                       "%" PRId64,
+                       "%" PRId64 ": reserve more",
                        c->name, next->dim[c->axis], c->axis, c->most.dim[c->axis]);
     if (tensor_bytes(next))
         memmove(buffer, next->data, tensor_bytes(next));

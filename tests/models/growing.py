@@ -77,7 +77,8 @@ def once(folder):
 
 def refused():
     for model, args, text in (("matmul", [], "attention_mask' is open, or grows with the states"),
-                              ("matmul", ["--const", "attention_mask=1", "--reserve", "19"], "has grown to 20 frames"),
+                              ("matmul", ["--const", "attention_mask=1", "--reserve", "19"],
+                               "has grown to 20 frames along axis 2, reserved are 19: reserve more"),
                               ("grouped", ["--const", "attention_mask=1"], "as in attention_mask=1,past_sequence_length+1"),
                               ("sums", ["--state", "past_a:present_a", "--state", "past_b:present_b"], "both must agree"),
                               ("grouped", ["--const", "attention_mask=2", *GROWN], "seqlens_k has to be all frames less one")):
