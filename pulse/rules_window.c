@@ -94,7 +94,8 @@ static rill_status attrs_without_pads(struct pulser *p, const struct node *n,
         if (i != k && (!dim_is_const(s->before[i]) || !dim_is_const(s->after[i])))
             return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: time would be on two axes");
         pads[i] = i == k ? 0 : dim_value(s->before[i]);
-        pads[s->axes + i] = i == k ? 0 : dim_value(s->after[i]);
+        /* What SAME leaves out behind the last window is less than a stride. */
+        pads[s->axes + i] = i == k || dim_value(s->after[i]) < 0 ? 0 : dim_value(s->after[i]);
     }
     const struct attr list[] = {
         { .name = "pads", .kind = ATTR_INTS, .ints = { 2 * (uint32_t) s->axes, pads } },

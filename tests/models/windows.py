@@ -115,6 +115,13 @@ def sparse():
     return n.conv(3, [1], None, auto_pad="SAME_UPPER", strides=[4]).op("Flatten", axis=1)
 
 
+def shortcut():
+    """SAME padding with a kernel of 1 and strides of 2 in frequency: the last band is left out."""
+    n = Net([1, 2, 12, 8], 11)
+    n.conv(3, [3, 1], pads=[0, 0, 0, 0]).conv(4, [1, 1], None, auto_pad="SAME_UPPER", strides=[1, 2])
+    return n.op("MaxPool", kernel_shape=[1, 1], auto_pad="SAME_UPPER", strides=[1, 3]).op("Flatten", axis=1)
+
+
 def total():
     """A sum whose list of axes is empty, and so of all."""
     n = Net([1, 3, 20], 7)
@@ -122,7 +129,7 @@ def total():
 
 
 NETS = ((embedding, 76, 8, 8), (quality, 90, 30, 30), (keywords, 49, 10, 10), (mobile, 96, 48, 48), (wave, 800, 160, 160), (sparse, 12, 4, 4),
-        (total, 20, 5, 5))
+        (total, 20, 5, 5), (shortcut, 12, 4, 4))
 
 
 def rill(*args):
