@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 
 #define ORDER_MAX 16
 #define NODES_MAX ((uint64_t) 1 << 26)
@@ -33,9 +34,19 @@ static rill_status wrong(const struct making *m, const char *what)
 
 /* ---- the table ---- */
 
+/* An odd number that who wrote the file does not know, so that n-grams cannot be chosen to share
+ * places (multiply-shift; Dietzfelbinger et al. 1997). */
+static uint64_t multiplier_choose(void)
+{
+    uint64_t odd;
+    if (getrandom(&odd, sizeof odd, GRND_NONBLOCK) != sizeof odd)
+        odd = 0x9e3779b97f4a7c15u;
+    return odd | 1;
+}
+
 static uint32_t place_of(const struct ngram *g, uint32_t parent, uint32_t token)
 {
-    uint64_t h = ((uint64_t) parent << 32 | token) * 0x9e3779b97f4a7c15u;
+    uint64_t h = ((uint64_t) parent << 32 | token) * g->multiplier;
     return (uint32_t) (h >> (64 - g->bits));
 }
 
@@ -231,6 +242,7 @@ static rill_status counts_read(struct making *m)
         TRY(count_read(m, line, n, &all));
     TRY(room_check(m, all - 1));
     struct ngram *g = m->g;
+    g->multiplier = multiplier_choose();
     for (g->bits = 4; (uint64_t) 1 << g->bits < 2 * all; g->bits++)
         ;
     g->room = (uint32_t) all;

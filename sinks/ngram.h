@@ -15,6 +15,7 @@ struct ngram_node {
 struct ngram {
     struct ngram_node *nodes; /* nodes[0] is the empty history */
     uint32_t *places;         /* a table of 2^bits: numbers of nodes, 0: free */
+    uint64_t multiplier;      /* of what a place is found by; odd */
     uint32_t n, room, bits;   /* n 0: there is none */
     uint32_t begin;           /* the history at the beginning of a text */
     float unknown;            /* of a token that the model does not have */
