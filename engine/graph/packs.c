@@ -117,7 +117,7 @@ static struct stored *stored_add(struct pack_store *s, struct stored **list,
                                  const struct pack_key *key, size_t bytes)
 {
     struct stored *b = arena_new(&s->arena, struct stored);
-    size_t *words = arena_copy(&s->arena, key->words, (key->n_words + 1) * sizeof *words);
+    size_t *words = arena_copy(&s->arena, key->words, key->n_words * sizeof *words);
     void *data = arena_alloc(&s->arena, bytes);
     if (!b || !words || !data)
         return NULL;
