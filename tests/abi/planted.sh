@@ -16,6 +16,11 @@ type_of()
 {
     sed -n "/function-decl name='$1'/,/<\/function-decl>/s/.*<parameter type-id='\([^']*\)' name='$2'.*/\1/p" "$here/librill.abi"
 }
+# bits_of STRUCT: its size
+bits_of()
+{
+    sed -n "s/.*class-decl name='$1' size-in-bits='\([0-9]*\)'.*/\1/p" "$here/librill.abi"
+}
 any=$(type_of rill_stream_push x) floats=$(type_of rill_sink_push x)
 breaks="programs linked with this soname" adds="after an addition"
 
@@ -38,9 +43,10 @@ in_function()
     printf "/function-decl name='%s'/,/<\/function-decl>/{%s}" "$1" "$2"
 }
 
-# field_at BITS: sed puts one of 64 bits at the end of a struct of so many.
-field_at()
+# field_behind STRUCT: sed puts one of 64 bits at its end.
+field_behind()
 {
+    set -- "$(bits_of "$1")"
     printf "s/size-in-bits='%s'/size-in-bits='%s'/;s|</class-decl>|<data-member access='public' layout-offset-in-bits='%s'>" \
         "$1" $(($1 + 64)) "$1"
     printf "<var-decl name='later' type-id='%s' visibility='default'/></data-member>&|" "$u32"
@@ -49,9 +55,9 @@ field_at()
 planted 0 "2 passed" "nothing" "1s/'2\.1'/'2.1' /"
 planted 1 "$breaks" "a field less" "$(in_struct rill_plan_opts "/layout-offset-in-bits='64'/,/<\/data-member>/d")"
 planted 1 "$breaks" "a field elsewhere" "$(in_struct rill_plan_opts "s/layout-offset-in-bits='64'/layout-offset-in-bits='96'/")"
-planted 1 "$adds" "a field more at the end" "$(in_struct rill_plan_opts "$(field_at 256)")"
-planted 1 "$breaks" "and one of another type" "$(in_struct rill_plan_opts "$(field_at 256);s/\(name='max_bytes'\) type-id='[^']*'/\1 type-id='$u32'/")"
-planted 1 "$breaks" "a field more of a struct without a size" "$(in_struct rill_word "$(field_at 256)")"
+planted 1 "$adds" "a field more at the end" "$(in_struct rill_plan_opts "$(field_behind rill_plan_opts)")"
+planted 1 "$breaks" "and one of another type" "$(in_struct rill_plan_opts "$(field_behind rill_plan_opts);s/\(name='max_bytes'\) type-id='[^']*'/\1 type-id='$u32'/")"
+planted 1 "$breaks" "a field more of a struct without a size" "$(in_struct rill_word "$(field_behind rill_word)")"
 planted 1 "$breaks" "another value" "s/\(name='RILL_PORT_AUDIO' value\)='1'/\1='9'/"
 planted 1 "$adds" "a value more" "s|^\(.*\)<enumerator name='RILL_PORT_TRANSDUCER' value='5'/>|&<enumerator name='RILL_LATER' value='6'/>|"
 planted 1 "$breaks" "another type of what is returned" "$(in_function rill_plan_stream_size "s/<return type-id='[^']*'/<return type-id='$u32'/")"
