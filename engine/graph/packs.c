@@ -56,7 +56,7 @@ struct pack_store *pack_store_new(const void *const *constants, size_t n, bool l
     if (!s)
         return NULL;
     s->arena.large_pages = large_pages;
-    s->constants = arena_copy(&s->arena, constants, (n + 1) * sizeof *constants);
+    s->constants = arena_copy(&s->arena, constants, n * sizeof *constants);
     if (!s->constants)
         return pack_store_free(s);
     s->n = n;

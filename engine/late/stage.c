@@ -129,7 +129,7 @@ static rill_status graph_make(struct stage *s, struct variant *v, struct graph *
     *ret = *g;
     ret->arena = &v->arena;
     ret->cap_wires = ret->cap_nodes = ret->cap_inputs = ret->cap_outputs = 0;
-    ret->wires = arena_copy(&v->arena, g->wires, (g->n_wires + 1u) * sizeof *g->wires);
+    ret->wires = arena_copy(&v->arena, g->wires, g->n_wires * sizeof *g->wires);
     ret->nodes = arena_array(&v->arena, struct node, s->n_nodes + 1u);
     ret->inputs = arena_array(&v->arena, uint32_t, s->n_inputs + 1u);
     if (!ret->wires || !ret->nodes || !ret->inputs)
@@ -366,8 +366,8 @@ static rill_status variant_fill(struct stage *s, struct variant *v, rill_error *
     struct typed_left left = { .kind = arena_array(&v->arena, enum left_kind, s->n_nodes + 1u),
                                .value = arena_array(&v->arena, const struct tensor *, n_wires + 1u),
                                .outputs = arena_array(&v->arena, uint32_t, n_wires + 1u) };
-    v->key = arena_copy(&v->arena, s->key, (s->n_caches + 1u) * sizeof *s->key);
-    v->known = arena_copy(&v->arena, s->known, (n_wires + 1u) * sizeof *s->known);
+    v->key = arena_copy(&v->arena, s->key, s->n_caches * sizeof *s->key);
+    v->known = arena_copy(&v->arena, s->known, n_wires * sizeof *s->known);
     if (!left.kind || !left.value || !left.outputs || !v->key || !v->known)
         return late_no_memory(err);
     TRY(computed_take(s, v, err));
@@ -501,8 +501,8 @@ rill_status stage_fill(struct stage *s, const uint32_t *nodes, uint32_t n_nodes,
     const struct graph *g = s->late->g;
     bool *made = arena_array(a, bool, g->n_wires + 1u);
     s->n_nodes = n_nodes;
-    if (!made || !(s->nodes = arena_copy(a, nodes, (n_nodes + 1u) * sizeof *nodes)) ||
-        !(s->known = arena_copy(a, known, (g->n_wires + 1u) * sizeof *known)))
+    if (!made || !(s->nodes = arena_copy(a, nodes, n_nodes * sizeof *nodes)) ||
+        !(s->known = arena_copy(a, known, g->n_wires * sizeof *known)))
         return late_no_memory(err);
     for (uint32_t i = 0; i < s->n_computed; i++)
         made[s->computed[i].wire] = true;

@@ -204,7 +204,7 @@ rill_status half_infer(const struct node *n, const struct fact *const *in, const
 rill_status half_hidden(const struct node *n, const struct fact *const *facts, struct arena *a,
                         const struct fact ***ret, rill_error *reterr)
 {
-    const struct fact **list = arena_copy(a, facts, (n->n_in + 1) * sizeof *facts);
+    const struct fact **list = arena_copy(a, facts, n->n_in * sizeof *facts);
     for (unsigned i = 0; list && i < n->n_in; i++) {
         if (!facts[i] || !half_of(facts[i]))
             continue;
