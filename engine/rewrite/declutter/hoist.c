@@ -262,22 +262,6 @@ static bool ints_grow(struct arena *a, struct attr_ints *list, unsigned had, uns
     return v != NULL;
 }
 
-static void nodes_compact(struct hoist *h)
-{
-    struct graph *b = &h->body;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < b->n_nodes; i++) {
-        if (h->gone[i])
-            continue;
-        b->nodes[kept] = b->nodes[i];
-        for (unsigned k = 0; k < b->nodes[kept].n_out; k++)
-            if (b->nodes[kept].out[k] != WIRE_NONE)
-                b->wires[b->nodes[kept].out[k]].node = kept;
-        kept++;
-    }
-    b->n_nodes = kept;
-}
-
 /* Wires that hoisted nodes wrote and the body still reads come in as inputs: slices before
  * captures. */
 static rill_status inputs_make(struct hoist *h, const uint32_t *given, uint32_t **ret_in,
@@ -338,7 +322,7 @@ static rill_status scan_emit(struct hoist *h)
     unsigned n_in = 0;
     TRY(given_find(h, &given));
     TRY(inputs_make(h, given, &in, &n_in));
-    nodes_compact(h);
+    body_drop(&h->body, h->gone);
     struct scan_attr *at = arena_copy(h->to->arena, &h->at, sizeof *at);
     struct graph *body = arena_copy(h->to->arena, &h->body, sizeof *body);
     struct node *made =

@@ -243,3 +243,19 @@ rill_status axis_to_front(struct graph *to, uint32_t wire, int axis, bool back, 
         TRY(wire_add(to, to->wires[wire].name, &turned, out, reterr));
     return transposed(to, to->wires[wire].name, wire, perm, f.rank, *out, reterr);
 }
+
+void body_drop(struct graph *body, const bool *gone)
+{
+    uint32_t kept = 0;
+    for (uint32_t i = 0; i < body->n_nodes; i++) {
+        if (gone[i])
+            continue;
+        struct node *n = &body->nodes[kept];
+        *n = body->nodes[i];
+        for (unsigned k = 0; k < n->n_out; k++)
+            if (n->out[k] != WIRE_NONE)
+                body->wires[n->out[k]].node = kept;
+        kept++;
+    }
+    body->n_nodes = kept;
+}

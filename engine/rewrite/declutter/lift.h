@@ -30,4 +30,7 @@ struct fact fact_stacked(const struct fact *f, const struct dim *length);
 /* The wire with `axis` moved to the front, or from the front back to `axis`. */
 rill_status axis_to_front(struct graph *to, uint32_t wire, int axis, bool back, uint32_t *out,
                           rill_error *reterr);
+
+/* Takes the nodes that are marked, one flag each, out of a body; the others keep their order. */
+void body_drop(struct graph *body, const bool *gone);
 #endif

@@ -4,6 +4,7 @@
 #include "engine/rewrite/declutter/slide.h"
 #include "engine/graph/control.h"
 #include "engine/ops/attrs.h"
+#include "engine/rewrite/declutter/lift.h"
 #include "engine/rewrite/declutter/passes.h"
 
 #include <string.h>
@@ -348,31 +349,12 @@ static rill_status output_pass(struct slide *s, unsigned k)
     uint32_t want = s->out[k], stacked = WIRE_NONE;
     if (p->at.axis < 0 || want == WIRE_NONE || scan_is_reverse(at->out_reverse, j))
         return RILL_OK;
-    const int rank = s->to->wires[want].fact.rank, axis = scan_axis(at->out_axes, j, rank);
-    int64_t perm[RANK_MAX];
+    const int axis = scan_axis(at->out_axes, j, s->to->wires[want].fact.rank);
     s->out[k] = WIRE_NONE;
     if (axis == 0)
         return windows_stacked(s, p, &want);
     TRY(windows_stacked(s, p, &stacked));
-    for (int i = 0; i < rank; i++)
-        perm[i] = i == axis ? 0 : i + (i < axis);
-    return wire_turned(s, stacked, perm, &want);
-}
-
-static void nodes_compact(struct slide *s)
-{
-    struct graph *b = &s->body;
-    uint32_t kept = 0;
-    for (uint32_t i = 0; i < b->n_nodes; i++) {
-        if (s->gone[i])
-            continue;
-        b->nodes[kept] = b->nodes[i];
-        for (unsigned k = 0; k < b->nodes[kept].n_out; k++)
-            if (b->nodes[kept].out[k] != WIRE_NONE)
-                b->wires[b->nodes[kept].out[k]].node = kept;
-        kept++;
-    }
-    b->n_nodes = kept;
+    return axis_to_front(s->to, stacked, axis, true, &want, s->err);
 }
 
 struct rest {
@@ -447,7 +429,7 @@ static rill_status rest_emit(struct slide *s)
     struct rest r = { .n = 0 };
     TRY(rest_begin(s, &r));
     TRY(rest_inputs(s, &r));
-    nodes_compact(s);
+    body_drop(&s->body, s->gone);
     r.at.in_axes = (struct attr_ints) { (uint32_t) r.at.n_scanned, r.axes };
     r.at.in_reverse = (struct attr_ints) { (uint32_t) r.at.n_scanned, r.reverse };
     s->body.inputs = r.body;
