@@ -251,10 +251,17 @@ void eval_fault(const struct eval *e, enum fault_kind kind, int64_t value, int64
         *e->fault = (struct fault) { kind, e->node, value, limit };
 }
 
+void eval_fault_say(const struct eval *e, const char *words)
+{
+    if (e->fault->kind == FAULT_NONE)
+        snprintf((char *) (e->fault + 1), FAULT_WORDS_BYTES, "%s", words);
+    eval_fault(e, FAULT_SAID, 0, 0);
+}
+
 rill_status fault_error(const struct fault *f, rill_error *reterr)
 {
-    if (f->kind == FAULT_SIZES)
-        return err_set(reterr, RILL_INVALID, "%s", f->node->op->fault_text(f->node));
+    if (f->kind == FAULT_SAID)
+        return err_set(reterr, RILL_INVALID, "%s", (const char *) (f + 1));
     if (f->kind == FAULT_LENGTH)
         return op_fail(reterr, RILL_INVALID, f->node, "length %lld is not one of 0 to %lld",
                        (long long) f->value, (long long) f->limit);

@@ -116,15 +116,17 @@ enum fault_kind {
     FAULT_NONE,
     FAULT_INDEX,  /* an index outside an axis of `limit` */
     FAULT_LENGTH, /* a length that is not one of 0..limit */
-    FAULT_SIZES   /* what data made of sizes could not run: the op has the words */
+    FAULT_SAID    /* what the op says of it, in words that lie behind the struct */
 };
 
-/* The first that a run found. */
+/* The first that a run found. FAULT_WORDS_BYTES lie behind it where an op has OP_SAYS. */
 struct fault {
     enum fault_kind kind;
     const struct node *node;
     int64_t value, limit;
 };
+
+#define FAULT_WORDS_BYTES sizeof(rill_error)
 
 #define OP_MANY_MAX 32 /* evaluations that eval_many gets at once */
 
@@ -163,8 +165,9 @@ enum op_flags {
     OP_VIEW = 1 << 0, /* output 0 is input 0's bytes under another shape: the plan aliases it */
     OP_CONTROL =
         1 << 1, /* has bodies: run by the interpreter and planner themselves, eval is NULL */
-    OP_RANDOM = 1 << 2,   /* never folded */
-    OP_POINTWISE = 1 << 3 /* elementwise with broadcasting: output i,j,k from inputs i,j,k */
+    OP_RANDOM = 1 << 2,    /* never folded */
+    OP_POINTWISE = 1 << 3, /* elementwise with broadcasting: output i,j,k from inputs i,j,k */
+    OP_SAYS = 1 << 4       /* its faults have words of their own: eval_fault_say */
 };
 
 struct op {
@@ -203,8 +206,7 @@ struct op {
     /* The input whose numbers eval checks, which notes a fault where one is out of range; 0: none.
      * The number 0 is in range wherever there is anything to read. */
     unsigned checked;
-    const char *(*fault_text)(const struct node *n); /* of FAULT_SIZES; NULL: it never says so */
-    const char *help;                                /* one line: what the op computes */
+    const char *help; /* one line: what the op computes */
 };
 
 /* The table of all ops; NULL if there is none of that name. op_at(i) walks it, NULL past the
@@ -257,6 +259,8 @@ static inline int64_t share_from(int64_t n, unsigned i, unsigned shares)
 /* ---- faults ------------------------------------------------------------------------------- */
 
 void eval_fault(const struct eval *e, enum fault_kind kind, int64_t value, int64_t limit);
+/* Of an op with OP_SAYS: the words are copied, beside the fault. */
+void eval_fault_say(const struct eval *e, const char *words);
 /* INVALID with node, op, number and limit. */
 rill_status fault_error(const struct fault *f, rill_error *reterr);
 

@@ -357,12 +357,20 @@ static rill_status ports_set(struct lower *l, const struct scope *f, const uint3
 
 /* ---- layout ---- */
 
+static size_t fault_bytes(const struct plan *p)
+{
+    bool says = false;
+    for (const struct node_step *n = p->node_steps; n && !says; n = n->next)
+        says = n->eval.node->op->flags & OP_SAYS;
+    return sizeof(struct fault) + (says ? FAULT_WORDS_BYTES : 0);
+}
+
 /* Room for the pointers of all steps from that offset on; returns the end. */
 static size_t pointers_place(struct plan *p, size_t offset)
 {
     p->bound_offset = offset;
     p->fault_offset = offset + sizeof(void *);
-    offset = p->fault_offset + sizeof(struct fault);
+    offset = p->fault_offset + fault_bytes(p);
     for (struct node_step *n = p->node_steps; n; n = n->next) {
         n->fault_offset = p->fault_offset;
         n->lists_offset = offset;

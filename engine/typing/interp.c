@@ -66,7 +66,10 @@ static rill_status node_eval(const struct interp *in, const struct node *n,
         xd[i] = x[i] ? x[i]->data : NULL;
     for (unsigned i = 0; i < n->n_out; i++)
         yd[i] = y[i]->data;
-    struct fault fault = { .kind = FAULT_NONE };
+    struct {
+        struct fault first;
+        char words[FAULT_WORDS_BYTES];
+    } fault = { .first.kind = FAULT_NONE };
     struct eval e = { .node = n,
                       .attr = n->attr,
                       .kern = in->kern,
@@ -76,7 +79,7 @@ static rill_status node_eval(const struct interp *in, const struct node *n,
                       .out = (const struct tensor *const *) y,
                       .x = xd,
                       .y = yd,
-                      .fault = &fault };
+                      .fault = &fault.first };
     bool sizes = n->op->eval_dim && any_dim(n, x);
     if (sizes && y[0]->type == DTYPE_DIM) {
         n->op->eval_dim(&e, in->dims);
@@ -102,7 +105,7 @@ static rill_status node_eval(const struct interp *in, const struct node *n,
     if (!e.scratch)
         return no_memory(in, n);
     n->op->eval(&e);
-    return fault.kind == FAULT_NONE ? RILL_OK : fault_error(&fault, in->err);
+    return fault.first.kind == FAULT_NONE ? RILL_OK : fault_error(&fault.first, in->err);
 }
 
 static rill_status node_run(const struct interp *in, const struct node *n,

@@ -65,6 +65,43 @@ static void test_too_long(void)
     free(mem);
 }
 
+static bool says(const rill_stream *s, const char *words)
+{
+    rill_error err = { .text = "" };
+    return rill_stream_fault(s, &err) == RILL_INVALID && strstr(err.text, words);
+}
+
+/* What was wrong is the stream's own, whatever others of the plan run into. */
+static void test_faults_apart(void)
+{
+    void *mem[2];
+    float y[4];
+    rill_stream *large = stream_new(&mem[0]), *endless = stream_new(&mem[1]);
+    CHECK(length_run(large, 2e9f, y) == RILL_INVALID, "2e9 numbers");
+    CHECK(length_run(endless, 1e18f, y) == RILL_INVALID, "1e18 numbers");
+    CHECK(says(large, "over the limit") && !says(large, "Range"), "2e9 numbers: other words");
+    CHECK(says(endless, "Range"), "1e18 numbers: other words");
+    free(mem[0]);
+    free(mem[1]);
+}
+
+/* Every run faults, and what was wrong is read while others run. */
+static void *faults_run(void *arg)
+{
+    const bool large = arg != NULL;
+    void *mem;
+    float y[4];
+    rill_stream *s = stream_new(&mem);
+    intptr_t wrong = 0;
+    for (int i = 0; i < 500; i++) {
+        wrong += length_run(s, large ? 2e9f : 1e18f, y) != RILL_INVALID ||
+            !says(s, large ? "over the limit" : "Range");
+        rill_stream_reset(s);
+    }
+    free(mem);
+    return (void *) wrong;
+}
+
 static void *lengths_run(void *arg)
 {
     const int first = *(const int *) arg;
@@ -80,11 +117,13 @@ static void *lengths_run(void *arg)
 static void test_threads(void)
 {
     static const int first[] = { 0, 7, 13 };
-    pthread_t t[3];
+    pthread_t t[5];
     void *wrong;
     for (int i = 0; i < 3; i++)
         pthread_create(&t[i], NULL, lengths_run, (void *) (uintptr_t) &first[i]);
-    for (int i = 0; i < 3; i++) {
+    pthread_create(&t[3], NULL, faults_run, NULL);
+    pthread_create(&t[4], NULL, faults_run, &t);
+    for (int i = 0; i < 5; i++) {
         pthread_join(t[i], &wrong);
         CHECK(!wrong, "thread %d: %ld wrong", i, (long) (intptr_t) wrong);
     }
@@ -124,6 +163,7 @@ int main(int argc, char **argv)
     CHECK(rill_plan_save(plan, "late_sizes.rill", &err) == RILL_UNSUPPORTED, "'%s'", err.text);
     test_lengths();
     test_too_long();
+    test_faults_apart();
     test_threads();
     test_masked(m);
     rill_plan_unref(plan);
