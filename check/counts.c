@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "check/counts.h"
 #include "engine/graph/op.h"
+#include "pulse/pulsify.h"
 
 #include <math.h>
 
@@ -104,21 +105,46 @@ static double symbol_rate(const rill_model *m)
     return 0;
 }
 
+/* Sets grows of the wires; whether any node counts in numbers that end. */
+static bool counts_find(struct counted *c)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < c->g->n_nodes; i++) {
+        const struct node *n = &c->g->nodes[i];
+        if (n->n_out != 1 || n->out[0] == WIRE_NONE || n->n_body || n->n_in == 0)
+            continue;
+        c->grows[n->out[0]] = node_grows(c, n);
+        any |= c->grows[n->out[0]] > 0 && whole_numbers(c->g->wires[n->out[0]].fact.type) > 0;
+    }
+    return any;
+}
+
+/* Counts of which nothing runs in a stream end nowhere: of masks, biases and tables of distances
+ * the pulsed graph has the places of one window, which stay right for ever. */
+static void unpulsed_drop(struct counted *c, const struct pgraph *pg)
+{
+    for (uint32_t w = 0; w < pg->n_trace && w < c->g->n_wires; w++)
+        if (pg->trace[w].wire == WIRE_NONE)
+            c->grows[w] = 0;
+}
+
 rill_status counts_print(FILE *to, const rill_model *m, rill_error *reterr)
 {
     struct arena a = { 0 };
     const struct graph *g = &m->decluttered.g;
     struct counted c = { g, m->stream, arena_array(&a, double, g->n_wires + 1) };
+    struct pgraph pg;
     if (!c.grows) {
         arena_drop(&a);
         return err_set(reterr, RILL_NOMEM, "out of memory");
     }
-    for (uint32_t i = 0; m->stream && i < g->n_nodes; i++) {
+    if (m->stream && counts_find(&c) &&
+        pgraph_from_dgraph(&pg, &m->decluttered, m->stream, 0, NULL, &a, NULL) == RILL_OK)
+        unpulsed_drop(&c, &pg);
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
         const struct node *n = &g->nodes[i];
-        if (n->n_out != 1 || n->out[0] == WIRE_NONE || n->n_body || n->n_in == 0)
-            continue;
-        double grows = c.grows[n->out[0]] = node_grows(&c, n);
-        enum dtype type = g->wires[n->out[0]].fact.type;
+        const double grows = n->n_out == 1 && n->out[0] != WIRE_NONE ? c.grows[n->out[0]] : 0;
+        const enum dtype type = grows > 0 ? g->wires[n->out[0]].fact.type : DTYPE_NONE;
         if (grows > 0 && whole_numbers(type) > 0 && !counts_before(&c, n, type))
             count_print(to, n, type, whole_numbers(type) / grows, symbol_rate(m));
     }

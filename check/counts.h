@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 /* A line for each node that counts frames of the model's stream in such a type, the first along its
- * wires; with the time after which the count leaves the type's whole numbers, where the model
- * states a rate. */
+ * wires, and does so while the stream runs; with the time after which the count leaves the type's
+ * whole numbers, where the model states a rate. */
 rill_status counts_print(FILE *to, const rill_model *m, rill_error *reterr);
 #endif

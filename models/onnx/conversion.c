@@ -213,8 +213,9 @@ rill_status convert_dtype(const struct conversion *l, const char *name, int64_t 
 /* By how many axes a node changes the rank of its first input; false: that is not known. */
 static bool rank_change(const struct graph *g, const struct node *n, int *ret)
 {
+    static const enum op_id keeps[] = { OP_CUMSUM, OP_PAD, OP_SLICE, OP_TRANSPOSE, OP_TRILU };
     *ret = 0;
-    if (node_is(n, OP_CAST) || node_is(n, OP_IDENTITY))
+    if (node_is_among(n, keeps, sizeof keeps / sizeof *keeps))
         return true;
     const struct tensor *axes =
         n->n_in > 1 && n->in[1] != WIRE_NONE ? g->wires[n->in[1]].fact.value : NULL;
@@ -227,19 +228,41 @@ static bool rank_change(const struct graph *g, const struct node *n, int *ret)
     return true;
 }
 
-/* Of a wire, from what is known before it. */
-static int rank_of(const struct graph *g, uint32_t w)
+static int rank_of(const struct graph *g, uint32_t w, unsigned *looks);
+
+/* The largest of the ranks of its inputs. */
+static int rank_broadcast(const struct graph *g, const struct node *n, unsigned *looks)
 {
-    int change = 0, step = 0;
-    while (!g->wires[w].fact.type && !g->wires[w].declared && g->wires[w].node != WIRE_NONE) {
-        const struct node *n = &g->nodes[g->wires[w].node];
-        if (!rank_change(g, n, &step))
+    int most = -1;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        const int rank = n->in[i] == WIRE_NONE ? 0 : rank_of(g, n->in[i], looks);
+        if (rank < 0)
             return -1;
-        change += step;
-        w = n->in[0];
+        most = rank > most ? rank : most;
     }
-    const struct wire *from = &g->wires[w];
-    int rank = from->fact.type ? from->fact.rank : from->declared ? from->declared->rank : -1;
+    return most;
+}
+
+/* Of a wire, from what is known before it, in so many looks at wires; -1: not known. */
+static int rank_of(const struct graph *g, uint32_t w, unsigned *looks)
+{
+    const struct wire *at = &g->wires[w];
+    int change;
+    if (at->fact.type)
+        return at->fact.rank;
+    if (at->declared)
+        return at->declared->rank;
+    if (at->node == WIRE_NONE || *looks == 0)
+        return -1;
+    const struct node *n = &g->nodes[at->node];
+    --*looks;
+    if (node_is(n, OP_RANGE) || node_is(n, OP_SHAPE))
+        return 1;
+    if (n->op->flags & OP_POINTWISE)
+        return rank_broadcast(g, n, looks);
+    if (!rank_change(g, n, &change))
+        return -1;
+    const int rank = rank_of(g, n->in[0], looks);
     return rank < 0 || rank + change < 0 ? -1 : rank + change;
 }
 
@@ -249,8 +272,9 @@ int convert_rank(const struct conversion *l, unsigned i)
         return -1;
     const Onnxpb__Type *t = type_of_value(l, i);
     const struct wire *w = &l->scope->g->wires[l->in[i]];
+    unsigned looks = 256;
     if (w->fact.type || !t || !t->tensor_type || !t->tensor_type->shape)
-        return rank_of(l->scope->g, l->in[i]);
+        return rank_of(l->scope->g, l->in[i], &looks);
     return (int) t->tensor_type->shape->n_dim;
 }
 
