@@ -119,8 +119,8 @@ static bool counts_find(struct counted *c)
     return any;
 }
 
-/* Counts of which nothing runs in a stream end nowhere: of masks, biases and tables of distances
- * the pulsed graph has the places of one window, which stay right for ever. */
+/* Counts that the pulsed graph does not have end nowhere: of masks, biases and tables of distances
+ * it has the places of one window, and others stay small (pulse/rebase.h). */
 static void unpulsed_drop(struct counted *c, const struct pgraph *pg)
 {
     for (uint32_t w = 0; w < pg->n_trace && w < c->g->n_wires; w++)

@@ -57,6 +57,7 @@ struct pulser {
     struct shifts *shifts;
     struct bands *bands;
     struct sections *sections;
+    bool *rebased;  /* per src wire: it counts from time to time anew (rebase.h); NULL: none does */
     uint32_t valid; /* of a body that runs once a frame and checks numbers: whether the frame is one
                        of the sequence; WIRE_NONE: of no such body */
     bool keep_bodies;

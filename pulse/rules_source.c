@@ -2,6 +2,7 @@
 /* Rules of ops that make a time axis out of nothing that streams: ConstantOfShape, Expand, Tile,
  * Range, Slice of a table; and of Expand and Tile where time comes in already. */
 #include "engine/ops/clock.h"
+#include "pulse/rebase.h"
 #include "pulse/rules.h"
 
 #include <string.h>
@@ -77,10 +78,30 @@ rill_status source_expand(struct pulser *p, const struct node *n)
     return pulser_bind(p, n, 0, out, &sf);
 }
 
+/* start + step * the frames as they count, in the type of the Range. */
+static rill_status range_rebased(struct pulser *p, const struct node *n, const struct rebase *r,
+                                 const uint32_t start_step[2], const struct clock_attr *at,
+                                 uint32_t *ret)
+{
+    const struct attr to = { .name = "to", .kind = ATTR_INT, .i = pulser_fact(p, n->out[0])->type };
+    uint32_t in[3];
+    TRY(pulser_clock(p, &in[0]));
+    TRY(pulser_ints(p, n->name, (int64_t[]) { 0 }, 1, &in[1]));
+    TRY(pulser_ints(p, n->name, (int64_t[]) { 1 }, 1, &in[2]));
+    TRY(pulser_emit(p, &op_pulse_range, n->name, at, in, 3, &in[0], 1));
+    TRY(rebase_emit(p, n->name, r, in[0], &in[0]));
+    TRY(pulser_emit_op(p, OP_CAST, n->name, &to, 1, in, 1, &in[0]));
+    in[1] = start_step[1];
+    TRY(pulser_emit_op(p, OP_MUL, n->name, NULL, 0, in, 2, &in[0]));
+    in[1] = start_step[0];
+    return pulser_emit_op(p, OP_ADD, n->name, NULL, 0, in, 2, ret);
+}
+
 rill_status source_range(struct pulser *p, const struct node *n)
 {
     struct stream_fact sf;
     struct clock_attr *a = arena_new(p->arena, struct clock_attr);
+    struct rebase rebase;
     int64_t ends[2];
     uint32_t in[3], out;
     unsigned one;
@@ -97,7 +118,11 @@ rill_status source_range(struct pulser *p, const struct node *n)
     in[2] = p->map[n->in[2]];
     for (unsigned k = 0; pulser_fact(p, n->out[0])->type == DTYPE_I64 && k < 2; k++)
         TRY(pulser_ints(p, n->name, &ends[k], 1, &in[1 + k]));
-    TRY(pulser_emit(p, &op_pulse_range, n->name, a, in, 3, &out, 1));
+    TRY(rebase_find(p, n->out[0], &rebase));
+    if (rebase.period)
+        TRY(range_rebased(p, n, &rebase, &in[1], a, &out));
+    else
+        TRY(pulser_emit(p, &op_pulse_range, n->name, a, in, 3, &out, 1));
     return pulser_bind(p, n, 0, out, &sf);
 }
 

@@ -777,6 +777,127 @@ def linear_attention():
     c.save(run_reference)
 
 
+# ---- positions ----
+
+def position_counts():
+    """What repeats, made of frame numbers of each type: phases in chunks, the first frames, distances under a mask."""
+    c = Case("position_counts", 23)
+    x = c.numbers("x", [1, "S", 4], 1, 15, 4)
+    table = c.const(c.random.standard_normal((3, 4)), "f4")
+    frames = c.op("Squeeze", c.op("Shape", x, start=1, end=2), c.const([0]))
+    beside = lambda v: c.op("Unsqueeze", v, c.const([0, 2]))
+    for dtype, to in ("f4", T.FLOAT), ("i4", T.INT32):
+        number = lambda v: c.const(v, dtype)
+        at = c.op("Range", number(0), c.op("Cast", frames, to=to), number(1))
+        modulo = c.op("Mod", at, number(3), fmod=int(dtype == "f4"))
+        c.output(c.op("Add", x, c.op("Gather", table, c.op("Cast", modulo, to=T.INT64))))
+        chunk = c.op("Div", at, number(4))
+        chunk = c.op("Floor", chunk) if dtype == "f4" else chunk
+        phase = c.op("Sub", at, c.op("Mul", chunk, number(4)))
+        c.output(c.op("Mul", x, beside(c.op("Cast", phase, to=T.FLOAT))))
+        c.output(c.op("Where", beside(c.op("Less", at, number(5))), x, c.const(0, "f4")))
+        apart = c.op("Sub", c.op("Unsqueeze", at, c.const([1])), c.op("Unsqueeze", at, c.const([0])))
+        near = c.op("And", c.op("LessOrEqual", apart, number(5)), c.op("GreaterOrEqual", apart, number(-1)))
+        c.output(c.op("Attention", x, x, x, near, q_num_heads=2, kv_num_heads=2))
+    whole = c.op("Range", c.const(0), frames, c.const(1))
+    half = c.op("Mod", c.op("Cast", whole, to=T.FLOAT), c.const(2, "f4"), fmod=1)
+    c.output(c.op("Sub", x, beside(half)))
+    c.save(run_reference)
+
+
+# ---- attention of whole recordings, in ops of their own ----
+
+def band(c, x, left, right):
+    """[frames, frames]: whether a key is at most so many frames before and behind a query."""
+    at = c.op("Range", c.const(0), c.op("Squeeze", c.op("Shape", x, start=1, end=2), c.const([0])), c.const(1))
+    apart = c.op("Sub", c.op("Unsqueeze", at, c.const([1])), c.op("Unsqueeze", at, c.const([0])))
+    return at, c.op("And", c.op("LessOrEqual", apart, c.const(left)), c.op("GreaterOrEqual", apart, c.const(-right)))
+
+
+def of_recording(name, opset, width, kv):
+    c = Case(name, opset)
+    x = c.numbers("x", [1, "S", width], 1, 15, width)
+    return c, x, [c.op("MatMul", x, c.const(c.random.standard_normal((width, w)) * .4, "f4")) for w in (width, kv, kv)]
+
+
+def turning(c, width):
+    angles = np.arange(64)[:, None] * 10000. ** (-np.arange(width // 2) / (width // 2))
+    return c.const(np.cos(angles), "f4"), c.const(np.sin(angles), "f4")
+
+
+def recording_attention():
+    """Under masks that are computed: behind turned queries and keys, capped, causal, behind a cache."""
+    c, x, (q, k, v) = of_recording("recording_attention", 23, 8, 4)
+    at, near = band(c, x, 5, 2)
+    places = c.op("Unsqueeze", at, c.const([0]))
+    q, k = (c.op("RotaryEmbedding", y, *turning(c, 4), places, num_heads=n) for y, n in ((q, 2), (k, 1)))
+    c.output(c.op("Attention", q, k, v, near, q_num_heads=2, kv_num_heads=1, softcap=2.))
+    added = c.op("Where", near, c.const(0, "f4"), c.const(-np.inf, "f4"))
+    for y in c.op("Attention", q, k, v, added, q_num_heads=2, kv_num_heads=1, outputs=3):
+        c.output(y)
+    past = [c.const(c.random.standard_normal((1, 1, 6, 4)), "f4") for _ in "kv"]
+    of = c.op("Range", c.const(-6), c.op("Squeeze", c.op("Shape", x, start=1, end=2), c.const([0])), c.const(1))
+    apart = c.op("Sub", c.op("Unsqueeze", at, c.const([1])), c.op("Unsqueeze", of, c.const([0])))
+    seen = c.op("And", c.op("LessOrEqual", apart, c.const(6)), c.op("GreaterOrEqual", apart, c.const(0)))
+    c.output(c.op("Attention", q, k, v, seen, *past, q_num_heads=2, kv_num_heads=1))
+    c.save(run_reference)
+
+
+def recording_grouped():
+    """GroupQueryAttention that sees some frames: capped, turned, packed."""
+    c, x, (q, k, v) = of_recording("recording_grouped", 21, 32, 16)
+    frames = c.op("Cast", c.op("Shape", x, start=1, end=2), to=T.INT32)
+    sizes = c.op("Sub", frames, c.const([1], "i4")), c.op("Squeeze", frames, c.const([0]))
+    see = lambda q, k, v, *more, **how: c.op("GroupQueryAttention", q, k, v, "", "", *sizes, *more, domain=MICROSOFT,
+                                             num_heads=2, kv_num_heads=1, local_window_size=6, outputs=3, **how)
+    for y in see(q, k, v, softcap=3.):
+        c.output(y)
+    c.output(see(q, k, v, *turning(c, 16), do_rotary=1)[0])
+    c.output(see(c.op("Concat", q, k, v, axis=-1), "", "")[0])
+    c.save()
+
+
+def recording_heads():
+    """MultiHeadAttention and Attention of com.microsoft under masks that nodes compute, beside masks of data."""
+    c, x, qkv = of_recording("recording_heads", 21, 8, 8)
+    _, near = band(c, x, 6, 1)
+    added = c.op("Unsqueeze", c.op("Where", near, c.const(0, "f4"), c.const(-np.inf, "f4")), c.const([0, 1]))
+    seen = c.op("Unsqueeze", c.op("Cast", near, to=T.INT32), c.const([0]))
+    keys = c.input("keys", [1, "S"], np.array([[1] * 6 + [0] * 3 + [1] * 6], "i4"))
+    packed = [x] + [c.const(c.random.standard_normal(s), "f4") for s in ((8, 24), (24,))]
+    heads = lambda *inputs, **how: c.output(c.op("MultiHeadAttention", *inputs, domain=MICROSOFT, num_heads=2, **how))
+    heads(*qkv, packed[2], "", added)
+    heads(*qkv, "", keys, added)
+    heads(*qkv, "", seen)
+    heads(*qkv, "", "", added, unidirectional=1)
+    c.output(c.op("Attention", *packed, seen, domain=MICROSOFT, num_heads=2))
+    c.output(c.op("Attention", *packed, "", "", added, domain=MICROSOFT, num_heads=2, unidirectional=1))
+    c.save()
+
+
+def recording_open():
+    """No limit on how far back a query sees."""
+    c, _, (q, k, v) = of_recording("recording_open", 23, 8, 8)
+    c.output(c.op("Attention", q, k, v, q_num_heads=2, kv_num_heads=2, is_causal=1))
+    c.save(run_reference)
+
+
+def recording_states():
+    """LinearAttention by each rule and CausalConvWithState, which keep a state each, from one that is given."""
+    c, x, (q, k, v) = of_recording("recording_states", 27, 8, 8)
+    decay = c.op("Neg", c.op("Softplus", k))
+    beta = c.op("Sigmoid", c.op("MatMul", x, c.const(c.random.standard_normal((8, 2)), "f4")))
+    start = c.numbers("start", [1, 2, 4, 4])
+    for rule, more in ("linear", []), ("gated", [decay]), ("delta", ["", beta]), ("gated_delta", [decay, beta]):
+        c.output(c.op("LinearAttention", q, k, v, start, *more, q_num_heads=2, kv_num_heads=2, update_rule=rule,
+                      outputs=2)[0])
+    turned = c.op("Transpose", x, perm=[0, 2, 1])
+    w, b = (c.const(c.random.standard_normal(s), "f4") for s in ((8, 1, 5), (8,)))
+    c.output(c.op("CausalConvWithState", turned, w, b, outputs=2)[0])
+    c.output(c.op("CausalConvWithState", turned, w, b, c.numbers("past", [1, 8, 4]), outputs=2, activation="silu")[0])
+    c.save(run_reference)
+
+
 # ---- sequences ----
 
 def sequence_lists():
@@ -1186,7 +1307,8 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_embed, linear_attention, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, denormals]
+         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
+         recording_states, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, denormals]
 
 if __name__ == "__main__":
     for case in CASES:
