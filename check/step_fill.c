@@ -6,6 +6,8 @@
 
 bool step_fill_waits(const struct step_decl *d, const struct fact *f)
 {
+    if (d->looks)
+        return fact_is_static(f) ? false : f->rank >= 0;
     for (int k = 0; k < f->rank; k++) {
         const struct dim *list[STEP_SYMBOLS_MAX];
         const unsigned n = dim_symbols(f->shape[k], list, 0, STEP_SYMBOLS_MAX);
@@ -115,6 +117,20 @@ static rill_status fill_make(struct graph *g, const struct fill *f, uint32_t w, 
     return one != WIRE_NONE && node_make(g, name, OP_EXPAND, one, all, w) != WIRE_NONE
         ? RILL_OK
         : no_memory(err);
+}
+
+rill_status step_fill_any_frame(struct graph *g, uint32_t wire, uint32_t of, int axis,
+                                rill_error *reterr)
+{
+    const char *name = g->wires[wire].name;
+    const int64_t along = axis, none = 0;
+    const uint32_t shape = node_make(g, name, OP_SHAPE, of, WIRE_NONE, WIRE_NONE);
+    const uint32_t size =
+        node_make(g, name, OP_GATHER, shape, list_const(g, name, &along, 1), WIRE_NONE);
+    g->wires[wire].fact = (struct fact) { .rank = -1 };
+    return node_make(g, name, OP_GREATER, size, list_const(g, name, &none, 1), wire) != WIRE_NONE
+        ? RILL_OK
+        : no_memory(reterr);
 }
 
 rill_status step_fills_apply(struct graph *g, const struct step_decl *d, rill_error *reterr)

@@ -2,6 +2,7 @@
 #include "check/step_model.h"
 #include "check/reshapes.h"
 #include "check/step_fill.h"
+#include "check/step_merged.h"
 #include "engine/graph/subst.h"
 #include "engine/typing/typed.h"
 #include "models/network/network.h"
@@ -302,6 +303,7 @@ static bool shapes_have_symbols(const struct step_decl *d)
 struct declared_file {
     const char *path;
     const struct step_decl *d;
+    const rill_model_opts *opts;
 };
 
 bool step_model_is_text(const char *path)
@@ -348,6 +350,31 @@ static rill_status network_read(const char *path, struct mgraph *ret, struct are
     return s;
 }
 
+/* Sizes that --set gives as numbers: a constant is made before symbols are set. */
+static void sizes_set(struct graph *g, struct fact *f, const rill_model_opts *opts)
+{
+    for (unsigned i = 0; opts->set && opts->set[i]; i++) {
+        const char *equals = strchr(opts->set[i], '=');
+        char *end, name[128];
+        const long long v = equals ? strtoll(equals + 1, &end, 10) : -1;
+        if (v < 0 || end == equals + 1 || *end || equals - opts->set[i] >= (int) sizeof name)
+            continue;
+        snprintf(name, sizeof name, "%.*s", (int) (equals - opts->set[i]), opts->set[i]);
+        for (int a = 0; a < f->rank; a++)
+            f->shape[a] =
+                dim_subst(g->dims, f->shape[a], dim_symbol(g->dims, name), dim_int(g->dims, v));
+    }
+}
+
+static void consts_set_sizes(struct graph *g, const struct declared_file *f)
+{
+    for (uint32_t i = 0; i < f->d->n_consts; i++) {
+        const uint32_t k = port_find(g, g->inputs, g->n_inputs, f->d->consts[i].name);
+        if (k != WIRE_NONE)
+            sizes_set(g, &g->wires[g->inputs[k]].fact, f->opts);
+    }
+}
+
 static rill_status file_read(void *arg, bool declared, struct mgraph *ret, struct arena *a,
                              struct dims *dims, rill_error *err)
 {
@@ -356,14 +383,16 @@ static rill_status file_read(void *arg, bool declared, struct mgraph *ret, struc
                                     : network_read(f->path, ret, a, dims, err));
     if (declared)
         TRY(shapes_apply(&ret->g, f->d, err));
+    consts_set_sizes(&ret->g, f);
     return consts_apply(&ret->g, f->d, declared, err);
 }
 
 /* The file with shapes and constants; states are still inputs and outputs. */
 static rill_status graph_read(struct mgraph *ret, struct arena *a, struct dims *dims,
-                              const char *path, const struct step_decl *d, rill_error *err)
+                              const char *path, const struct step_decl *d,
+                              const rill_model_opts *opts, rill_error *err)
 {
-    struct declared_file f = { path, d };
+    struct declared_file f = { path, d, opts };
     const struct shape_reader r = { file_read, &f };
     TRY(file_read(&f, true, ret, a, dims, err));
     return shapes_have_symbols(d) ? reshapes_follow(ret, &r, err) : RILL_OK;
@@ -559,25 +588,35 @@ static const struct fact *facts_typed(const struct mgraph *m, struct arena *a)
     return facts;
 }
 
-/* Of a pair whose output is longer by what symbols say, as [past] and [past + sequence]: the first
- * grows, and a step is one of the others. */
+/* How long the output is while the input has no frame, where a step is one of all else; -1: that
+ * cannot be told. */
+static int64_t frames_of_first(struct dims *dims, const struct dim *out, const struct dim *was)
+{
+    const struct dim *list[STEP_SYMBOLS_MAX];
+    int64_t frames;
+    const unsigned n = dim_symbols(out, list, 0, STEP_SYMBOLS_MAX);
+    for (unsigned i = 0; i < n; i++)
+        if (list[i] != was)
+            out = dim_subst(dims, out, list[i], dim_int(dims, 1));
+    return dim_eval(out, was, 0, &frames) ? frames : -1;
+}
+
+/* Of a pair whose output is longer than nothing, as [past] and [past + sequence] or the last 30 of
+ * them: the first grows, and a step is one of the others. */
 static void pair_grows(struct step_decl *d, struct dims *dims, const struct fact *in,
                        const struct fact *out, const rill_model_opts *opts)
 {
     const struct dim *list[STEP_SYMBOLS_MAX];
-    const struct dim *was = NULL, *more = NULL;
-    for (int i = 0; i < in->rank && i < out->rank; i++)
-        if (in->shape[i] != out->shape[i] && dim_name(in->shape[i]) && !was) {
-            was = in->shape[i];
-            more = dim_sub(dims, out->shape[i], was);
-        }
-    if (!was || symbol_is_set(opts, dim_name(was)) || dim_mentions(more, was) ||
-        (dim_is_const(more) && dim_value(more) <= 0))
+    const int axis = facts_axis_apart(in, out);
+    const struct dim *was = axis >= 0 && dim_name(in->shape[axis]) ? in->shape[axis] : NULL;
+    if (!was || symbol_is_set(opts, dim_name(was)) ||
+        frames_of_first(dims, out->shape[axis], was) <= 0)
         return;
     symbols_add(d, &d->grows, dim_name(was));
-    const unsigned n = dim_symbols(more, list, 0, STEP_SYMBOLS_MAX);
+    const unsigned n = dim_symbols(out->shape[axis], list, 0, STEP_SYMBOLS_MAX);
     for (unsigned i = 0; i < n; i++)
-        symbols_add(d, &d->ones, dim_name(list[i]));
+        if (list[i] != was)
+            symbols_add(d, &d->ones, dim_name(list[i]));
 }
 
 static rill_status growing_find(struct step_decl *d, const struct mgraph *m, struct arena *a,
@@ -596,14 +635,26 @@ static rill_status growing_find(struct step_decl *d, const struct mgraph *m, str
     return dims_status(g->dims, err);
 }
 
+/* The file as it is read while states are looked for: a later step. */
+static rill_status graph_look(struct mgraph *ret, struct arena *a, struct dims *dims,
+                              const char *path, const struct step_decl *d,
+                              const rill_model_opts *opts, rill_error *err)
+{
+    TRY(graph_read(ret, a, dims, path, d, opts, err));
+    for (uint32_t i = 0; i < ret->g.n_inputs; i++)
+        sizes_set(&ret->g, &ret->g.wires[ret->g.inputs[i]].fact, opts);
+    return step_merged_later(&ret->g, err);
+}
+
 static rill_status pairs_find(struct step_decl *d, struct arena *a, struct dims *dims,
                               const char *path, const rill_model_opts *opts, rill_error *err)
 {
     struct mgraph m;
-    TRY(graph_read(&m, a, dims, path, d, err));
+    TRY(graph_look(&m, a, dims, path, d, opts, err));
     TRY(pairs_list(d, &m.g, NULL, err));
     if (!d->n_states || d->n_states == m.g.n_inputs)
         return d->n_states = 0, RILL_OK;
+    TRY(step_merged_keep(&m.g, d, err));
     if (!d->one_run)
         TRY(growing_find(d, &m, a, opts, err));
     TRY(state_symbols_fix(&m, d, opts, err));
@@ -614,18 +665,44 @@ static rill_status pairs_find(struct step_decl *d, struct arena *a, struct dims 
     return pairs_list(d, &m.g, facts, err);
 }
 
+/* Whether those that the caller declares grow. */
+static rill_status declared_find(struct step_decl *d, struct arena *a, struct dims *dims,
+                                 const char *path, const rill_model_opts *opts, rill_error *err)
+{
+    struct mgraph m;
+    TRY(graph_look(&m, a, dims, path, d, opts, err));
+    TRY(step_merged_keep(&m.g, d, err));
+    return growing_find(d, &m, a, opts, err);
+}
+
+/* With constants of open size as inputs, then as ones: either may be what typing wants. */
+static rill_status states_look(struct step_decl *d, const char *path, const rill_model_opts *opts,
+                               rill_error *err)
+{
+    const uint32_t n_declared = d->n_states;
+    rill_status s = RILL_OK;
+    bool found = false;
+    for (int ones = 0; !found && ones <= (d->n_consts > 0); ones++) {
+        struct arena a = { 0 };
+        struct dims *dims = dims_new();
+        d->looks = !ones;
+        s = !dims        ? err_set(err, RILL_NOMEM, "out of memory")
+            : n_declared ? declared_find(d, &a, dims, path, opts, err)
+                         : pairs_find(d, &a, dims, path, opts, err);
+        found = s == RILL_OK && (n_declared ? d->grows.n : d->n_states);
+        d->n_states = found ? d->n_states : n_declared;
+        arena_drop(&a);
+        dims_free(dims);
+    }
+    d->looks = false;
+    d->found = found;
+    return s;
+}
+
 rill_status step_decl_find_states(struct step_decl *d, const char *path,
                                   const rill_model_opts *opts, rill_error *reterr)
 {
-    struct arena a = { 0 };
-    struct dims *dims = dims_new();
-    rill_status s = dims ? pairs_find(d, &a, dims, path, opts, reterr)
-                         : err_set(reterr, RILL_NOMEM, "out of memory");
-    d->found = s == RILL_OK && d->n_states;
-    d->n_states = d->found ? d->n_states : 0;
-    arena_drop(&a);
-    dims_free(dims);
-    return s;
+    return d->n_states && d->one_run ? RILL_OK : states_look(d, path, opts, reterr);
 }
 
 /* ---- opening ---- */
@@ -635,15 +712,19 @@ static rill_status step_model_build(rill_model *m, const char *path, const struc
 {
     struct mgraph mg;
     TRY(model_assert(m, opts, err));
-    TRY(graph_read(&mg, &m->arena, m->dims, path, d, err));
+    TRY(graph_read(&mg, &m->arena, m->dims, path, d, opts, err));
     if (d->found)
         TRY(state_symbols_fix(&mg, d, opts, err));
+    TRY(step_merged_keep(&mg.g, d, err));
     TRY(states_apply(&mg.g, d, err));
     TRY(step_fills_apply(&mg.g, d, err));
+    if (d->grows.n)
+        TRY(step_merged_choose(&mg.g, err));
     m->mgraph = mg;
     if (d->found && d->grows.n)
         m->reserve_frames = d->reserve_frames ? d->reserve_frames : RESERVE_FRAMES;
-    TRY(model_transform_and_type(m, opts, d->found || shapes_have_symbols(d), NULL, err));
+    const bool streams = !(d->found && d->grows.n) && (d->found || shapes_have_symbols(d));
+    TRY(model_transform_and_type(m, opts, streams, NULL, err));
     return pipeline_run(&(struct pipeline) { .model = m, .err = err }, STAGE_TYPED,
                         STAGE_DECLUTTERED);
 }

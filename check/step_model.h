@@ -37,10 +37,11 @@ struct step_decl {
     struct step_state *states;
     uint32_t n_shapes, n_consts, n_states, cap_shapes, cap_consts, cap_states;
     const char *time;                /* axes of the file with that symbol stay; NULL: none do */
-    bool found;                      /* the states, by step_decl_find_states */
+    bool found;                      /* the states, or that they grow, by step_decl_find_states */
     struct step_symbols grows, ones; /* of those: what grows, and what is 1 with it */
     int64_t reserve_frames;          /* of states that grow; 0: 1024 */
     bool one_run;                    /* what would grow from run to run is no state */
+    bool looks;                      /* for states: constants of open size are not made yet */
 };
 
 /* "name=1,S,2*S", "name=16000", "in:out": adds to d; false if the text is not of that form, or
@@ -59,7 +60,8 @@ bool step_decl_add_state(struct step_decl *d, const char *in, const char *out);
  * them; else nothing. Symbols in shapes of such inputs do not count time: they are 1 wherever they
  * stand, unless opts set them. But where the output is longer along one axis, whose size is a
  * symbol (past_key_values.0.key [1,8,past,64] and present.0.key [1,8,past + 1,64]), the state grows
- * and that symbol stays. */
+ * and that symbol stays. Where d declares states itself none are added,
+ * and what grows of them is found. */
 rill_status step_decl_find_states(struct step_decl *d, const char *path,
                                   const rill_model_opts *opts, rill_error *reterr);
 

@@ -2,6 +2,7 @@
 #include "lib/plan_internal.h"
 #include "engine/base/sized.h"
 #include "engine/base/float_mode.h"
+#include "engine/late/op.h"
 #include "lib/cpu.h"
 #include "lib/pipeline.h"
 #include "lib/plan_file.h"
@@ -157,10 +158,19 @@ const rill_model *rill_plan_model(const rill_plan *p)
     return p->model;
 }
 
+/* Constants and packed weights of plans that are made as data comes. */
+static uint64_t late_weights(const rill_plan *p)
+{
+    struct late_counts n;
+    const struct graph *g = &p->model->decluttered.g;
+    return late_of_graph(g) && late_node_count(&g->nodes[0], &n) ? n.weights_bytes + n.packed_bytes
+                                                                 : 0;
+}
+
 rill_status rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
 {
     rill_plan_info info = {
-        .weights_bytes = p->plan->weights_bytes,
+        .weights_bytes = p->plan->weights_bytes + late_weights(p),
         .stream_bytes = rill_plan_stream_size(p),
         .state_bytes = p->plan->state_bytes,
         .steps = p->plan->n_steps_all,

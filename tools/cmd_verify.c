@@ -373,6 +373,7 @@ static rill_status states_find(struct verify *v, const char *path)
         if (refcase_find(&v->c, "in", d->states[i].in)) {
             d->n_states = 0;
             d->found = false;
+            d->grows.n = d->ones.n = 0;
         }
     return RILL_OK;
 }

@@ -181,6 +181,10 @@ static void cost_print(const rill_plan *p, double rate)
     struct cost c;
     cost_of_graph(&p->settled.g, &c);
     double runs = rate / (double) p->pgraph.pulse;
+    if (c.open && !c.multiply_adds) {
+        printf("  multiply-adds: known as data comes\n");
+        return;
+    }
     printf("  multiply-adds: %s%llu a pulse", c.open ? "at least " : "",
            (unsigned long long) c.multiply_adds);
     if (rate > 0)

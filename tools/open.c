@@ -70,10 +70,10 @@ rill_status open_find_states(struct step_decl *d, const char *path, const struct
                              rill_error *reterr)
 {
     const rill_model_opts opts = open_opts_of(o);
-    if (o->states.n || !(is_network(path) || step_model_is_text(path)))
+    if (states_are_none(o) || !(is_network(path) || step_model_is_text(path)))
         return RILL_OK;
     TRY(step_decl_find_states(d, path, &opts, reterr));
-    if (d->found)
+    if (d->found && !o->states.n)
         states_tell(d);
     return RILL_OK;
 }

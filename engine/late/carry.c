@@ -132,28 +132,31 @@ static void shape_print(const struct tensor *t, char *text, size_t cap)
         at += (size_t) snprintf(text + at, cap - at, "%s%" PRId64, k ? "," : "", t->dim[k]);
 }
 
-static rill_status shape_fail(const struct carried *c, const struct tensor *next, rill_error *err)
+static rill_status shape_fail(const struct carried *c, const struct tensor *next, bool is_first,
+                              rill_error *err)
 {
     char is[160], was[160];
     shape_print(next, is, sizeof is);
     shape_print(&c->most, was, sizeof was);
-    return err_set(err, RILL_INVALID, "the next value of state '%.80s' is %s[%s], not %s[%s]",
-                   c->name, dtype_name(next->type), is, dtype_name(c->most.type), was);
+    return err_set(err, RILL_INVALID, "the %s value of state '%.80s' is %s[%s], not %s[%s]",
+                   is_first ? "first" : "next", c->name, dtype_name(next->type), is,
+                   dtype_name(c->most.type), was);
 }
 
-rill_status carry_put(const struct carried *c, const struct tensor *next, void *buffer,
-                      int64_t *ret_frames, rill_error *reterr)
+rill_status carry_put(const struct carried *c, const struct tensor *next, bool is_first,
+                      void *buffer, int64_t *ret_frames, rill_error *reterr)
 {
     bool same = next->type == c->most.type && next->rank == c->most.rank;
     for (int k = 0; same && k < next->rank; k++)
         same = k == c->axis || next->dim[k] == c->most.dim[k];
     if (!same)
-        return shape_fail(c, next, reterr);
+        return shape_fail(c, next, is_first, reterr);
     if (c->axis >= 0 && next->dim[c->axis] > c->most.dim[c->axis])
         return err_set(reterr, RILL_LIMIT,
-                       "state '%.80s' has grown to %" PRId64 " frames along axis %d, reserved are "
-                       "%" PRId64 ": reserve more",
-                       c->name, next->dim[c->axis], c->axis, c->most.dim[c->axis]);
+                       "state '%.80s' %s %" PRId64 " frames along axis %d, reserved are %" PRId64
+                       ": reserve more",
+                       c->name, is_first ? "begins with" : "has grown to", next->dim[c->axis],
+                       c->axis, c->most.dim[c->axis]);
     if (tensor_bytes(next))
         memmove(buffer, next->data, tensor_bytes(next));
     *ret_frames = c->axis < 0 ? 0 : next->dim[c->axis];

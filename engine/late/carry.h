@@ -35,8 +35,8 @@ int64_t carry_first_frames(const struct carried *c);
 rill_status carry_init(const struct carried *c, struct arena *a, const struct tensor **ret,
                        rill_error *reterr);
 
-/* The next value into the buffer. INVALID: it is of another shape, or has more frames than are
- * reserved. */
-rill_status carry_put(const struct carried *c, const struct tensor *next, void *buffer,
-                      int64_t *ret_frames, rill_error *reterr);
+/* The next value into the buffer, or, is_first, the one that the caller begins with. INVALID: it is
+ * of another shape; LIMIT: it has more frames than are reserved. */
+rill_status carry_put(const struct carried *c, const struct tensor *next, bool is_first,
+                      void *buffer, int64_t *ret_frames, rill_error *reterr);
 #endif

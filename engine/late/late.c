@@ -208,6 +208,7 @@ void late_counts_add(struct late_counts *to, const struct late_counts *more)
     to->grown += more->grown;
     to->block_bytes += more->block_bytes;
     to->packed_bytes += more->packed_bytes;
+    to->weights_bytes += more->weights_bytes;
 }
 
 static void stage_count(const struct stage *s, struct late_counts *to)
@@ -229,6 +230,7 @@ void late_count(const struct late *l, struct late_counts *ret)
 {
     *ret = l->counts;
     ret->packed_bytes = l->packs_own ? pack_store_bytes(l->packs) : 0;
+    ret->weights_bytes = l->packs_own ? l->weights_bytes : 0;
     stage_count(l->root, ret);
 }
 

@@ -33,6 +33,7 @@ struct late_counts {
     uint64_t grown;        /* how often a block had to */
     size_t block_bytes;    /* of all stages now */
     size_t packed_bytes;   /* of weights as kernels want them, which all plans share */
+    size_t weights_bytes;  /* of the graph's constants */
 };
 
 /* g: as a reader made it, and its arena lives longer. known: one per input, a value that it always

@@ -194,7 +194,7 @@ static rill_status states_put(struct late_node *l, const struct eval *e)
     struct arena a = { 0 };
     rill_status s = states_apart(l, &a);
     for (uint32_t i = 0; s == RILL_OK && i < n; i++)
-        s = carry_put(&l->states.list[i], l->out[l->n_results + i], e->y[l->n_results + i],
+        s = carry_put(&l->states.list[i], l->out[l->n_results + i], false, e->y[l->n_results + i],
                       &frames[i], &l->err);
     arena_drop(&a);
     return s;
@@ -245,12 +245,15 @@ static rill_status shapes_set(struct late_node *l, const struct fact *inputs, ri
         if (i >= l->n_ports) {
             const struct carried *c = &l->states.list[i - l->n_ports];
             l->shapes[i] = carry_view(c, carry_first_frames(c), NULL);
-        } else if (!fact_to_tensor(&inputs[i], &l->shapes[i]))
+        } else if (!fact_to_tensor(&inputs[i], &l->shapes[i])) {
+            char text[160];
+            fact_print(&inputs[i], text, sizeof text);
             return err_set(err, RILL_UNSUPPORTED,
-                           l->states.n ? "the size of input '%.80s' is open, or grows with the "
-                                         "states: give it a number, or make it a constant"
-                                       : "the size of input '%.80s' is open: give it a number",
-                           g->wires[g->inputs[i]].name);
+                           "the size of input '%.80s' is open%s, %s: give it a number%s",
+                           g->wires[g->inputs[i]].name,
+                           l->states.n ? ", or grows with the states" : "", text,
+                           l->states.n ? ", or make it a constant" : "");
+        }
         l->in[i].t = &l->shapes[i];
     }
     return RILL_OK;
@@ -430,7 +433,7 @@ rill_status late_state_begin(const struct graph *g, uint32_t i, const struct ten
     struct tensor *t = tensor_new(a, c->most.type, c->most.rank, c->most.dim);
     if (!t)
         return late_memory(reterr);
-    TRY(carry_put(c, value, t->data, ret_frames, reterr));
+    TRY(carry_put(c, value, true, t->data, ret_frames, reterr));
     *ret = t;
     return RILL_OK;
 }

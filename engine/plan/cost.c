@@ -222,6 +222,7 @@ static void graph_count(const struct graph *g, uint64_t often, struct cost *c)
             c->multiply_adds = plus(c->multiply_adds, own);
             c->effort = plus(c->effort, own);
         }
+        c->open |= n->op->id == OP_NONE; /* what it runs is planned as data comes */
         if (!k)
             continue;
         if (!sizes_of(g, n, &s)) {

@@ -419,6 +419,21 @@ static rill_status body_inline(struct typer *t, struct scope *s, const struct no
     return RILL_OK;
 }
 
+/* Branches that differ in the shape of an output: what they agree in is told before the refusal. */
+static rill_status if_differs(struct typer *t, struct scope *s, const struct node *n,
+                              struct graph *const *body, unsigned differs)
+{
+    for (unsigned i = 0; i < n->n_out; i++) {
+        struct fact f = body[0]->wires[body[0]->outputs[i]].fact;
+        f.value = NULL;
+        if (n->out[i] != WIRE_NONE && fact_same(&f, &body[1]->wires[body[1]->outputs[i]].fact))
+            s->map[n->out[i]] = graph_add_wire(s->dst, s->src->wires[n->out[i]].name, &f);
+    }
+    return op_fail(t->err, RILL_UNSUPPORTED, n,
+                   "its branches give output %u different shapes and the condition is not known",
+                   differs);
+}
+
 static rill_status if_type(struct typer *t, struct scope *s, const struct node *n)
 {
     uint32_t *in;
@@ -446,10 +461,7 @@ static rill_status if_type(struct typer *t, struct scope *s, const struct node *
             return op_fail(t->err, RILL_MALFORMED, n,
                            "its branches give output %u different types: both must agree", i);
         if (!fact_same(&out[i], other))
-            return op_fail(t->err, RILL_UNSUPPORTED, n,
-                           "its branches give output %u different shapes and the "
-                           "condition is not known before running",
-                           i);
+            return if_differs(t, s, n, body, i);
     }
     struct node *made;
     TRY(node_emit(t, s, n, in, n->n_in, out, &made));

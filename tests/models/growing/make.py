@@ -3,7 +3,8 @@
 """Makes the decoders of this folder and what ONNX Runtime gives for them, step by step. Wants numpy, onnx and onnxruntime.
 
 Each is a decoder of two layers as exporters write it for generation: past_key_values.N.key and value go in, present.N.key and value
-come out, longer by what came. They differ in how attention is written. `sums` is none: two caches that grow and change places."""
+come out, longer by what came. They differ in how attention is written. `sums` and `window` are none: two caches that grow and change
+places, and two of which one forgets."""
 import os
 
 import numpy as np
@@ -150,6 +151,22 @@ def sums():
     g.save()
 
 
+def window():
+    """Two caches whose names tell nothing: one has all frames, the other the last four."""
+    g = Graph("window")
+    g.port(g.inputs, "x", T.FLOAT, [1, 3])
+    g.port(g.outputs, "y", T.FLOAT, [1, 3])
+    for was, name in ("all_in", "longer"), ("last_in", "slid"):
+        g.port(g.inputs, was, T.FLOAT, [1, f"{name}_before", 3])
+        g.port(g.outputs, name, T.FLOAT, [1, f"{name}_after", 3])
+    x = g.op("Unsqueeze", "x", g.ints(1))
+    a = g.op("Concat", "all_in", x, axis=1, out="longer")
+    b = g.op("Slice", g.op("Concat", "last_in", x, axis=1), g.ints(-4), g.ints(2**31), g.ints(1), out="slid")
+    g.op("Add", g.op("ReduceSum", a, g.ints(1), keepdims=0), g.op("Mul", g.op("ReduceSum", b, g.ints(1), keepdims=0),
+                                                                  g.const(np.float32(2))), out="y")
+    g.save()
+
+
 def close():
     """Grouped heads of 64, whose scale has no exact root: the scale has to be put once."""
     random, q_heads, kv_heads, width, frames = np.random.default_rng(SEED), 4, 2, 64, 17
@@ -172,6 +189,7 @@ def main():
                  decoder("grouped", attention_grouped, "total_sequence_length")):
         run(path, tokens)
     sums()
+    window()
     close()
 
 
