@@ -19,6 +19,12 @@ static double node_cost(const struct graph *body, uint32_t i)
     return (double) c.multiply_adds;
 }
 
+/* Frames that are computed for one window. */
+static int64_t place_new(const struct place *p)
+{
+    return p->hop + p->left + p->right;
+}
+
 struct saving {
     double whole, now; /* multiply-adds a window */
     unsigned nodes;    /* that slide */
@@ -31,7 +37,7 @@ static struct saving saving_of(const struct slide_report *r)
         const double cost = node_cost(r->body, i);
         const struct place *p = &r->at[i];
         s.whole += cost;
-        s.now += p->axis < 0 ? cost : cost * (double) p->hop / (double) p->size;
+        s.now += p->axis < 0 ? cost : cost * (double) place_new(p) / (double) place_frames(p);
         s.nodes += p->axis >= 0;
     }
     return s;
@@ -41,9 +47,15 @@ static void slid_print(const struct slide_report *r)
 {
     for (uint32_t i = 0; i < r->body->n_nodes; i++) {
         const struct node *n = &r->body->nodes[i];
-        if (r->at[i].axis >= 0 && node_cost(r->body, i) > 0)
-            printf("    slides: %.60s (%s), %lld frames a window, %lld of them new\n", n->name,
-                   n->op->name, (long long) r->at[i].size, (long long) r->at[i].hop);
+        const struct place *p = &r->at[i];
+        if (p->axis < 0 || node_cost(r->body, i) <= 0)
+            continue;
+        printf("    slides: %.60s (%s), %lld frames a window, %lld of them new", n->name,
+               n->op->name, (long long) place_frames(p), (long long) p->hop);
+        if (p->left || p->right)
+            printf(", %lld at the front and %lld at the end anew", (long long) p->left,
+                   (long long) p->right);
+        printf("\n");
     }
 }
 

@@ -209,7 +209,7 @@ def main():
         half_check(folder)
         wide_check(folder)
     for name, words in (("embedding", "times fewer"), ("keywords", "slides: conv_"), ("keywords", "(GlobalAveragePool) on: it takes all"),
-                        ("quality", "(Conv) on: it is padded along the window"), ("wave", "(Reshape) on")):
+                        ("quality", "1 at the front and 1 at the end anew"), ("mobile", "times fewer"), ("wave", "(Reshape) on")):
         check(words in said[name], "%s: inspect does not say '%s': %s" % (name, words, said[name]))
     finish()
 

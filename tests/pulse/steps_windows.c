@@ -18,30 +18,72 @@ static int between(struct net *n, int least, int most)
     return least + (int) (gb_random(&n->seed) % (uint32_t) (most - least + 1));
 }
 
+/* What a window of `reach` frames gives of what is padded by so many. */
+static int frames_of(const struct net *n, int pads, int reach, int stride)
+{
+    return n->frames + pads < reach ? 0 : (n->frames + pads - reach) / stride + 1;
+}
+
+/* Without pads, with some in front, with some at both ends, SAME. */
+static const char *pads_draw(struct net *n, int most, int *ret_pads)
+{
+    const int what = between(n, 0, 7), front = between(n, 0, most), end = between(n, 0, most);
+    *ret_pads = what < 4 ? 0 : what < 6 ? front + end : -1;
+    if (what < 4)
+        return "";
+    if (what < 6)
+        return gb_printf(n->b, "pads=%d,%d ", front, end);
+    return what == 6 ? "auto_pad=SAME_UPPER " : "auto_pad=SAME_LOWER ";
+}
+
 static void layer_conv(struct net *n)
 {
     const int k = between(n, 1, 4), s = between(n, 0, 2) ? 1 : between(n, 2, 4),
-              d = between(n, 0, 2) ? 1 : 2, pad = between(n, 0, 11) ? 0 : 1,
-              out = between(n, 1, CHANNELS_MOST);
-    const int frames = (n->frames + pad - (k - 1) * d - 1) / s + 1;
-    if (n->frames + pad <= (k - 1) * d)
+              d = between(n, 0, 2) ? 1 : 2, out = between(n, 1, CHANNELS_MOST);
+    int pads;
+    const char *pad = pads_draw(n, 3, &pads);
+    const int frames = pads < 0 ? (n->frames + s - 1) / s : frames_of(n, pads, (k - 1) * d + 1, s);
+    if (!frames)
         return;
     uint32_t w = gb_weights(n->b, 3, out, n->channels, k);
-    n->wire = GB(n->b, "Conv", gb_printf(n->b, "strides=%d dilations=%d pads=%d,0", s, d, pad),
-                 n->wire, w, gb_weights(n->b, 1, out));
+    n->wire = GB(n->b, "Conv", gb_printf(n->b, "%sstrides=%d dilations=%d", pad, s, d), n->wire, w,
+                 gb_weights(n->b, 1, out));
     n->channels = out;
     n->frames = frames;
+}
+
+/* x beside convolutions of three with a pad at each end. */
+static void layer_block(struct net *n)
+{
+    uint32_t y = n->wire;
+    for (int i = between(n, 1, 2); i > 0; i--)
+        y = GB(n->b, "Conv", "pads=1,1", y, gb_weights(n->b, 3, n->channels, n->channels, 3));
+    if (between(n, 0, 1)) {
+        n->wire = GB(n->b, "Add", "", n->wire, y);
+        return;
+    }
+    n->wire = GB(n->b, "Concat", "axis=1", n->wire, y);
+    n->wire = GB(n->b, "ReduceMax", "keepdims=1", n->wire, gb_ints(n->b, 1));
+    n->channels = 1;
 }
 
 static void layer_pool(struct net *n)
 {
     const int k = between(n, 1, 3), s = between(n, 1, 2), up = between(n, 0, 3) == 0;
-    if (n->frames < k)
+    int pads;
+    const char *pad = pads_draw(n, k - 1, &pads);
+    if (up)
+        pad = "", pads = 0;
+    if (n->frames + pads < k && pads >= 0)
         return;
-    n->wire = GB(n->b, between(n, 0, 1) ? "MaxPool" : "AveragePool",
-                 gb_printf(n->b, "kernel_shape=%d strides=%d ceil_mode=%d", k, s, up), n->wire);
-    const int count = (n->frames - k + (up ? s - 1 : 0)) / s + 1;
-    n->frames = (count - 1) * s >= n->frames ? count - 1 : count; /* none starts behind the end */
+    n->wire =
+        GB(n->b, between(n, 0, 1) ? "MaxPool" : "AveragePool",
+           gb_printf(n->b, "%skernel_shape=%d strides=%d ceil_mode=%d", pad, k, s, up), n->wire);
+    const int count = (n->frames + (pads < 0 ? k - 1 : pads) - k + (up ? s - 1 : 0)) / s + 1;
+    if (pads < 0)
+        n->frames = (n->frames + s - 1) / s;
+    else /* none starts behind the end */
+        n->frames = up && (count - 1) * s >= n->frames ? count - 1 : count;
 }
 
 static void layer_pointwise(struct net *n)
@@ -120,7 +162,7 @@ static void layer_draw(struct net *n)
     static void (*const layers[])(struct net *) = { layer_conv,     layer_conv,    layer_pool,
                                                     layer_conv,     layer_across,  layer_pointwise,
                                                     layer_residual, layer_product, layer_slice,
-                                                    layer_picture };
+                                                    layer_picture,  layer_block,   layer_block };
     layers[between(n, 0, (int) (sizeof layers / sizeof *layers) - 1)](n);
 }
 

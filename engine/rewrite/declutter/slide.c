@@ -9,20 +9,34 @@
 
 #include <string.h>
 
+enum { FRONT, END };
+
 /* A body wire that lies in a stream. */
 struct slid {
     struct place at;
-    uint32_t wire; /* outside */
+    uint32_t wire;    /* outside */
+    uint32_t ends[2]; /* in the body: frames at the window's front and end that do not */
+    bool whole;       /* the body has the wire itself */
+};
+
+/* Frames of all windows of a wire that slid, which the body gets. */
+struct piece {
+    struct slid of;
+    int64_t from, to; /* of the frames that slide */
+    uint32_t wire;    /* in the body */
+    struct piece *next;
 };
 
 struct slide {
     struct graph *to; /* the outer graph, made anew node by node */
     const struct node *n;
-    struct graph body;        /* a copy */
+    const struct graph *was;  /* the body */
+    struct graph body;        /* a copy, whose nodes are made anew */
     const struct dim *length; /* how many windows there are */
     struct slid *slid;        /* per body wire; at.axis -1: not */
     uint32_t *fixed;          /* per body wire: outside, where it is the same in all windows */
-    bool *gone;               /* per body node */
+    uint32_t n_wires;         /* of `was` */
+    struct piece *pieces;     /* newest first */
     const char **why;         /* per body node that has windows and stays */
     struct place *made;       /* per body node: of its outputs; axis -1: it stays */
     uint32_t *out;            /* outer wires that the Scan still writes */
@@ -36,39 +50,39 @@ static rill_status no_memory(const struct slide *s)
 
 /* ---- emitting ---- */
 
-static rill_status wire_new(struct slide *s, const char *name, const struct fact *f, uint32_t *ret)
+static rill_status wire_new(struct slide *s, struct graph *g, const char *name,
+                            const struct fact *f, uint32_t *ret)
 {
     struct fact plain = *f;
     plain.value = NULL;
-    *ret = graph_add_wire(s->to, name, &plain);
+    *ret = graph_add_wire(g, name, &plain);
     return *ret == WIRE_NONE ? no_memory(s) : RILL_OK;
 }
 
-static rill_status ints_new(struct slide *s, struct attr_ints list, uint32_t *ret)
+static rill_status ints_new(struct slide *s, struct graph *g, struct attr_ints list, uint32_t *ret)
 {
     const int64_t n = list.n;
-    *ret =
-        graph_add_const(s->to, "sizes", tensor_from_data(s->to->arena, DTYPE_I64, 1, &n, list.v));
+    *ret = graph_add_const(g, "sizes", tensor_from_data(g->arena, DTYPE_I64, 1, &n, list.v));
     return *ret == WIRE_NONE ? no_memory(s) : RILL_OK;
 }
 
 /* An op of default attributes that gives a tensor of fact f. *out: WIRE_NONE for a new wire.
  * ret_attr may be NULL. */
-static rill_status op_add(struct slide *s, enum op_id id, const uint32_t *in, unsigned n_in,
-                          const struct fact *f, uint32_t *out, void **ret_attr)
+static rill_status op_add(struct slide *s, struct graph *g, enum op_id id, const uint32_t *in,
+                          unsigned n_in, const struct fact *f, uint32_t *out, void **ret_attr)
 {
     const struct op *op = op_by_id(id);
-    const char *name = s->to->wires[in[0]].name;
-    void *attr = arena_alloc(s->to->arena, op->attr_bytes + 1);
+    const char *name = g->wires[in[0]].name;
+    void *attr = arena_alloc(g->arena, op->attr_bytes + 1);
     if (!attr)
         return no_memory(s);
-    if (id != OP_FRAME)
+    if (id != OP_FRAME && id != OP_CONCAT)
         TRY(attrs_parse(op, name, NULL, 0, attr, s->err));
     if (*out == WIRE_NONE)
-        TRY(wire_new(s, name, f, out));
+        TRY(wire_new(s, g, name, f, out));
     if (ret_attr)
         *ret_attr = attr;
-    return graph_add_node(s->to, op, name, attr, in, n_in, out, 1) ? RILL_OK : no_memory(s);
+    return graph_add_node(g, op, name, attr, in, n_in, out, 1) ? RILL_OK : no_memory(s);
 }
 
 /* Axis i of what comes out is axis perm[i]. */
@@ -88,22 +102,26 @@ static rill_status wire_turned(struct slide *s, uint32_t wire, const int64_t *pe
     int64_t *v = arena_copy(s->to->arena, perm, (size_t) f.rank * sizeof *v);
     if (!v)
         return no_memory(s);
-    TRY(op_add(s, OP_TRANSPOSE, &wire, 1, &turned, out, &attr));
+    TRY(op_add(s, s->to, OP_TRANSPOSE, &wire, 1, &turned, out, &attr));
     ((struct transpose_attr *) attr)->perm = (struct attr_ints) { (uint32_t) f.rank, v };
     return RILL_OK;
 }
 
-/* Without the last frames of an axis. */
-static rill_status end_cut(struct slide *s, uint32_t wire, int axis, int64_t frames, uint32_t *ret)
+/* Without frames at the front and the end of an axis. */
+static rill_status ends_cut(struct slide *s, struct graph *g, uint32_t wire, int axis,
+                            int64_t front, int64_t end, uint32_t *ret)
 {
-    const int64_t cut[4] = { 0, -frames, axis, 1 };
-    struct fact f = s->to->wires[wire].fact;
+    const int64_t cut[4] = { front, end ? -end : INT64_MAX, axis, 1 };
+    struct fact f = g->wires[wire].fact;
     uint32_t in[5] = { wire };
+    *ret = wire;
+    if (!front && !end)
+        return RILL_OK;
     for (unsigned k = 0; k < 4; k++)
-        TRY(ints_new(s, (struct attr_ints) { 1, &cut[k] }, &in[1 + k]));
-    f.shape[axis] = dim_add_int(s->to->dims, f.shape[axis], -frames);
+        TRY(ints_new(s, g, (struct attr_ints) { 1, &cut[k] }, &in[1 + k]));
+    f.shape[axis] = dim_add_int(g->dims, f.shape[axis], -front - end);
     *ret = WIRE_NONE;
-    return op_add(s, OP_SLICE, in, 5, &f, ret, NULL);
+    return op_add(s, g, OP_SLICE, in, 5, &f, ret, NULL);
 }
 
 /* ---- where windows come from ---- */
@@ -170,18 +188,22 @@ static rill_status slide_begin(struct slide *s)
 {
     struct arena *a = s->to->arena;
     const struct scan_attr *at = s->n->attr;
-    TRY(graph_copied(&s->body, s->n->body[0], s->err));
-    s->slid = arena_array(a, struct slid, s->body.n_wires + 1);
-    s->fixed = arena_array(a, uint32_t, s->body.n_wires + 1);
-    s->gone = arena_array(a, bool, s->body.n_nodes + 1);
-    s->why = arena_array(a, const char *, s->body.n_nodes + 1);
-    s->made = arena_array(a, struct place, s->body.n_nodes + 1);
+    s->was = s->n->body[0];
+    TRY(graph_copied(&s->body, s->was, s->err));
+    s->body.nodes = NULL;
+    s->body.n_nodes = s->body.cap_nodes = 0;
+    s->n_wires = s->was->n_wires;
+    s->slid = arena_array(a, struct slid, s->n_wires + 1);
+    s->fixed = arena_array(a, uint32_t, s->n_wires + 1);
+    s->why = arena_array(a, const char *, s->was->n_nodes + 1);
+    s->made = arena_array(a, struct place, s->was->n_nodes + 1);
     s->out = arena_copy(a, s->n->out, s->n->n_out * sizeof *s->out);
-    if (!s->slid || !s->fixed || !s->gone || !s->why || !s->made || !s->out)
+    if (!s->slid || !s->fixed || !s->why || !s->made || !s->out)
         return no_memory(s);
-    for (uint32_t w = 0; w < s->body.n_wires; w++) {
+    for (uint32_t w = 0; w < s->n_wires; w++) {
         s->slid[w].at.axis = -1;
         s->fixed[w] = WIRE_NONE;
+        s->body.wires[w].node = WIRE_NONE;
     }
     const unsigned first = (unsigned) at->n_states, fixed = first + (unsigned) at->n_scanned;
     for (unsigned i = fixed; i < s->n->n_in; i++)
@@ -191,11 +213,98 @@ static rill_status slide_begin(struct slide *s)
     return RILL_OK;
 }
 
+/* ---- frames of what slid, in the body ---- */
+
+/* Frames from .. to of those that slide, as another input of the body. */
+static rill_status piece_scan(struct slide *s, uint32_t w, int64_t from, int64_t to, uint32_t *ret)
+{
+    const struct slid *of = &s->slid[w];
+    struct fact f = s->was->wires[w].fact;
+    for (struct piece *p = s->pieces; p; p = p->next)
+        if (p->of.wire == of->wire && p->of.at.axis == of->at.axis && p->from == from &&
+            p->to == to && *ret == WIRE_NONE) {
+            *ret = p->wire;
+            return RILL_OK;
+        }
+    struct piece *p = arena_new(s->to->arena, struct piece);
+    if (!p)
+        return no_memory(s);
+    f.shape[of->at.axis] = dim_int(s->to->dims, to - from);
+    if (*ret == WIRE_NONE)
+        TRY(wire_new(s, &s->body, s->was->wires[w].name, &f, ret));
+    *p = (struct piece) { *of, from, to, *ret, s->pieces };
+    s->pieces = p;
+    return RILL_OK;
+}
+
+/* The same of any number of frames: windows are no shorter than they are apart. */
+static rill_status piece_inner(struct slide *s, uint32_t w, int64_t from, int64_t to, uint32_t *ret)
+{
+    const struct place *at = &s->slid[w].at;
+    int64_t first = from, last = to;
+    uint32_t wire = WIRE_NONE;
+    if (to - from < at->hop) {
+        first = from < at->size - at->hop ? from : at->size - at->hop;
+        last = first + at->hop;
+    }
+    TRY(piece_scan(s, w, first, last, &wire));
+    return ends_cut(s, &s->body, wire, at->axis, from - first, last - to, ret);
+}
+
+static rill_status pieces_join(struct slide *s, const uint32_t *list, unsigned n, int axis,
+                               const struct fact *f, uint32_t *out)
+{
+    void *attr;
+    if (n == 1 && *out == WIRE_NONE) {
+        *out = list[0];
+        return RILL_OK;
+    }
+    TRY(op_add(s, &s->body, OP_CONCAT, list, n, f, out, &attr));
+    *(struct axis_attr *) attr = (struct axis_attr) { .axis = axis };
+    return RILL_OK;
+}
+
+/* Frames from .. to of each window of body wire w, in *out (WIRE_NONE: any wire). */
+static rill_status frames_take(struct slide *s, uint32_t w, int64_t from, int64_t to, uint32_t *out)
+{
+    const struct slid *of = &s->slid[w];
+    const int64_t ends[4] = { 0, of->at.left, of->at.left + of->at.size, place_frames(&of->at) };
+    struct fact f = s->was->wires[w].fact;
+    uint32_t list[3];
+    unsigned n = 0;
+    for (int k = 0; k < 3; k++) {
+        const int64_t a = from > ends[k] ? from : ends[k], b = to < ends[k + 1] ? to : ends[k + 1];
+        if (a >= b)
+            continue;
+        if (k == 1)
+            TRY(piece_inner(s, w, a - ends[1], b - ends[1], &list[n++]));
+        else
+            TRY(ends_cut(s, &s->body, of->ends[k / 2], of->at.axis, a - ends[k], ends[k + 1] - b,
+                         &list[n++]));
+    }
+    f.shape[of->at.axis] = dim_int(s->to->dims, to - from);
+    return pieces_join(s, list, n, of->at.axis, &f, out);
+}
+
+/* The body gets w itself. */
+static rill_status whole_take(struct slide *s, uint32_t w)
+{
+    struct slid *of = &s->slid[w];
+    uint32_t out = w;
+    if (w == WIRE_NONE || w >= s->n_wires || of->at.axis < 0 || of->whole)
+        return RILL_OK;
+    of->whole = true;
+    if (s->was->wires[w].node == WIRE_NONE) /* an input of the body */
+        return RILL_OK;
+    return of->at.left || of->at.right ? frames_take(s, w, 0, place_frames(&of->at), &out)
+                                       : piece_scan(s, w, 0, of->at.size, &out);
+}
+
 /* ---- one node ---- */
 
 static bool is_fixed(const struct slide *s, uint32_t w)
 {
-    return s->body.wires[w].fact.value || s->fixed[w] != WIRE_NONE;
+    return s->was->wires[w].fact.value || s->fixed[w] != WIRE_NONE;
 }
 
 /* Where its inputs lie; false: one of them varies in another way, or none lies in a stream. */
@@ -211,88 +320,147 @@ static bool places_of(const struct slide *s, const struct node *n, struct place 
             ret[i] = s->slid[w].at;
         any |= ret[i].axis >= 0;
     }
+    places_meet(ret, n->n_in);
     return any;
 }
 
-static rill_status outer_of(struct slide *s, uint32_t w, uint32_t *ret)
+/* Frames of input i as its place has them. */
+static rill_status outer_of(struct slide *s, uint32_t w, const struct place *in, uint32_t *ret)
 {
-    if (s->slid[w].at.axis < 0 && s->fixed[w] == WIRE_NONE)
-        s->fixed[w] = graph_add_const(s->to, s->body.wires[w].name, s->body.wires[w].fact.value);
-    *ret = s->slid[w].at.axis < 0 ? s->fixed[w] : s->slid[w].wire;
+    const struct slid *of = &s->slid[w];
+    if (of->at.axis >= 0)
+        return ends_cut(s, s->to, of->wire, of->at.axis, in->left - of->at.left,
+                        in->right - of->at.right, ret);
+    if (s->fixed[w] == WIRE_NONE)
+        s->fixed[w] = graph_add_const(s->to, s->was->wires[w].name, s->was->wires[w].fact.value);
+    *ret = s->fixed[w];
     return *ret == WIRE_NONE ? no_memory(s) : RILL_OK;
 }
 
-static rill_status inputs_of(struct slide *s, const struct node *n, const struct way *way,
-                             uint32_t *ret, unsigned *ret_n)
+/* Inputs of n in the outer graph, or (end >= 0) those of an end of the window in the body. */
+static rill_status inputs_of(struct slide *s, const struct node *n, const struct place *at,
+                             const struct way *way, int end, uint32_t *ret, unsigned *ret_n)
 {
     *ret_n = n->n_in;
     for (unsigned i = 0; i < n->n_in || (i < WAY_INPUTS && way->instead[i].n); i++) {
         *ret_n = i + 1 > *ret_n ? i + 1 : *ret_n;
         ret[i] = WIRE_NONE;
         if (i < WAY_INPUTS && way->instead[i].n)
-            TRY(ints_new(s, way->instead[i], &ret[i]));
-        else if (n->in[i] != WIRE_NONE)
-            TRY(outer_of(s, n->in[i], &ret[i]));
+            TRY(ints_new(s, end < 0 ? s->to : &s->body, way->instead[i], &ret[i]));
+        else if (n->in[i] == WIRE_NONE)
+            continue;
+        else if (end < 0)
+            TRY(outer_of(s, n->in[i], &at[i], &ret[i]));
+        else if (at[i].axis < 0)
+            ret[i] = n->in[i];
+        else
+            TRY(frames_take(s, n->in[i], way->end[end].from, way->end[end].to, &ret[i]));
     }
-    return way->cut ? end_cut(s, ret[0], s->slid[n->in[0]].at.axis, way->cut, &ret[0]) : RILL_OK;
+    return end < 0 ? ends_cut(s, s->to, ret[0], at[0].axis, way->front, way->back, &ret[0])
+                   : RILL_OK;
 }
 
-/* Outputs are as the body has them, but for the frames of the stream. */
-static rill_status outputs_of(struct slide *s, const struct node *n, const struct place *at,
-                              uint32_t *ret)
+static rill_status node_made(struct slide *s, struct graph *g, const struct node *n,
+                             const struct way *way, const void *attr, const uint32_t *in,
+                             unsigned n_in, uint32_t *out)
 {
-    struct dims *ds = s->to->dims;
+    struct node as = *n;
+    as.attr = attr ? attr : way->attr ? way->attr : n->attr;
+    if (way->op != OP_NONE)
+        return op_add(s, g, way->op, in, 2, NULL, out, NULL);
+    return graph_copy_node(g, &as, in, n_in, out) ? RILL_OK : no_memory(s);
+}
+
+/* Outputs are as the body has them, but for the frames. */
+static rill_status outputs_new(struct slide *s, struct graph *g, const struct node *n, int axis,
+                               const struct dim *frames, uint32_t *ret)
+{
     for (unsigned k = 0; k < n->n_out; k++) {
         const uint32_t w = n->out[k];
         ret[k] = WIRE_NONE;
         if (w == WIRE_NONE)
             continue;
-        struct fact f = s->body.wires[w].fact;
-        f.shape[at->axis] = dim_add_int(ds, dim_div_int(ds, at->beyond, at->stride), at->size);
-        TRY(wire_new(s, s->body.wires[w].name, &f, &ret[k]));
-        s->slid[w] = (struct slid) { *at, ret[k] };
+        struct fact f = s->was->wires[w].fact;
+        f.shape[axis] = frames;
+        TRY(wire_new(s, g, s->was->wires[w].name, &f, &ret[k]));
     }
-    return dims_status(ds, s->err);
+    return dims_status(s->to->dims, s->err);
 }
 
-static rill_status node_slide(struct slide *s, const struct node *n, const struct way *way)
+struct lists {
+    uint32_t *in, *out;
+    unsigned n_in;
+};
+
+/* n on the frames at one end of the window, which stay in the body. */
+static rill_status node_end(struct slide *s, const struct node *n, const struct place *at,
+                            const struct way *way, int end, struct lists *l)
+{
+    const struct place *p = &way->out;
+    const int64_t frames = end == FRONT ? p->left : p->right;
+    if (!frames)
+        return RILL_OK;
+    TRY(inputs_of(s, n, at, way, end, l->in, &l->n_in));
+    TRY(outputs_new(s, &s->body, n, p->axis, dim_int(s->to->dims, frames), l->out));
+    for (unsigned k = 0; k < n->n_out; k++)
+        if (n->out[k] != WIRE_NONE)
+            s->slid[n->out[k]].ends[end] = l->out[k];
+    return node_made(s, &s->body, n, way, way->end[end].attr, l->in, l->n_in, l->out);
+}
+
+static rill_status node_slide(struct slide *s, const struct node *n, const struct place *at,
+                              const struct way *way)
 {
     struct arena *a = s->to->arena;
-    uint32_t *in = arena_array(a, uint32_t, n->n_in + WAY_INPUTS),
-             *out = arena_array(a, uint32_t, n->n_out + 1);
-    unsigned n_in;
-    struct node as = *n;
-    if (!in || !out)
+    struct dims *ds = s->to->dims;
+    const struct place *p = &way->out;
+    struct lists l = { arena_array(a, uint32_t, n->n_in + WAY_INPUTS),
+                       arena_array(a, uint32_t, n->n_out + 1), 0 };
+    if (!l.in || !l.out)
         return no_memory(s);
-    TRY(inputs_of(s, n, way, in, &n_in));
-    TRY(outputs_of(s, n, &way->out, out));
-    as.attr = way->attr ? way->attr : n->attr;
-    if (way->op != OP_NONE)
-        return op_add(s, way->op, in, 2, NULL, out, NULL);
-    return graph_copy_node(s->to, &as, in, n_in, out) ? RILL_OK : no_memory(s);
+    for (int end = FRONT; end <= END; end++)
+        TRY(node_end(s, n, at, way, end, &l));
+    TRY(inputs_of(s, n, at, way, -1, l.in, &l.n_in));
+    TRY(outputs_new(s, s->to, n, p->axis,
+                    dim_add_int(ds, dim_div_int(ds, p->beyond, p->stride), p->size), l.out));
+    for (unsigned k = 0; k < n->n_out; k++)
+        if (n->out[k] != WIRE_NONE) {
+            s->slid[n->out[k]].at = *p;
+            s->slid[n->out[k]].wire = l.out[k];
+        }
+    return node_made(s, s->to, n, way, NULL, l.in, l.n_in, l.out);
+}
+
+/* It is as it was; what it reads has to be there. */
+static rill_status node_stay(struct slide *s, const struct node *n)
+{
+    for (unsigned i = 0; i < n->n_in; i++)
+        TRY(whole_take(s, n->in[i]));
+    return graph_copy_node(&s->body, n, n->in, n->n_in, n->out) ? RILL_OK : no_memory(s);
 }
 
 /* *ret_any: something was computed, and not only moved. */
 static rill_status nodes_slide(struct slide *s, bool *ret_any)
 {
-    for (uint32_t i = 0; i < s->body.n_nodes; i++) {
-        const struct node *n = &s->body.nodes[i];
+    for (uint32_t i = 0; i < s->was->n_nodes; i++) {
+        const struct node *n = &s->was->nodes[i];
         struct place *in = arena_array(s->to->arena, struct place, n->n_in + 1);
         struct way way;
         rill_status status = RILL_OK;
         if (!in)
             return no_memory(s);
         s->made[i].axis = -1;
-        if (!places_of(s, n, in))
-            continue;
-        s->why[i] = node_slides(&s->body, n, in, &way, &status);
+        const bool along = places_of(s, n, in);
+        if (along)
+            s->why[i] = node_slides(s->was, n, in, &way, &status);
         if (status != RILL_OK)
             return no_memory(s);
-        if (s->why[i])
+        if (!along || s->why[i]) {
+            TRY(node_stay(s, n));
             continue;
-        TRY(node_slide(s, n, &way));
+        }
+        TRY(node_slide(s, n, in, &way));
         s->made[i] = way.out;
-        s->gone[i] = true;
         *ret_any |= !node_moves_alone(n);
     }
     return RILL_OK;
@@ -300,22 +468,26 @@ static rill_status nodes_slide(struct slide *s, bool *ret_any)
 
 /* ---- windows of what slid ---- */
 
-/* All windows of a wire, stacked along axis 0, in *out (WIRE_NONE: a new wire). */
-static rill_status windows_stacked(struct slide *s, const struct slid *p, uint32_t *out)
+/* Frames from .. to of all windows of a wire, stacked along axis 0, in *out (WIRE_NONE: a new
+ * wire). */
+static rill_status windows_stacked(struct slide *s, const struct slid *p, int64_t from, int64_t to,
+                                   uint32_t *out)
 {
-    struct fact f = s->to->wires[p->wire].fact;
-    const int rank = f.rank, axis = p->at.axis;
+    struct fact f;
+    const int rank = s->to->wires[p->wire].fact.rank, axis = p->at.axis;
+    uint32_t cut;
     int64_t last[RANK_MAX], front[RANK_MAX];
     uint32_t in[2] = { WIRE_NONE, p->at.of->wire }, framed = WIRE_NONE;
     void *attr;
     for (int i = 0; i < rank; i++)
         last[i] = i == rank - 1 ? axis : i + (i >= axis);
-    TRY(wire_turned(s, p->wire, last, &in[0]));
+    TRY(ends_cut(s, s->to, p->wire, axis, from, p->at.size - to, &cut));
+    TRY(wire_turned(s, cut, last, &in[0]));
     f = s->to->wires[in[0]].fact;
     f.shape[rank - 1] = s->length;
-    f = fact_with_axis(&f, rank, dim_int(s->to->dims, p->at.size));
-    TRY(op_add(s, OP_FRAME, in, 2, &f, &framed, &attr));
-    *(struct frame_attr *) attr = (struct frame_attr) { .size = p->at.size,
+    f = fact_with_axis(&f, rank, dim_int(s->to->dims, to - from));
+    TRY(op_add(s, s->to, OP_FRAME, in, 2, &f, &framed, &attr));
+    *(struct frame_attr *) attr = (struct frame_attr) { .size = to - from,
                                                         .hop = p->at.hop,
                                                         .end = END_DROP,
                                                         .source_size = p->at.of->size,
@@ -331,7 +503,7 @@ static rill_status windows_stacked(struct slide *s, const struct slid *p, uint32
 static bool stays_read(const struct slide *s, uint32_t w)
 {
     for (uint32_t i = 0; i < s->body.n_nodes; i++)
-        for (unsigned k = 0; !s->gone[i] && k < s->body.nodes[i].n_in; k++)
+        for (unsigned k = 0; k < s->body.nodes[i].n_in; k++)
             if (s->body.nodes[i].in[k] == w)
                 return true;
     for (uint32_t k = 0; k < s->body.n_outputs; k++)
@@ -347,13 +519,15 @@ static rill_status output_pass(struct slide *s, unsigned k)
     const struct slid *p = &s->slid[s->body.outputs[k]];
     const unsigned j = k - (unsigned) at->n_states;
     uint32_t want = s->out[k], stacked = WIRE_NONE;
-    if (p->at.axis < 0 || want == WIRE_NONE || scan_is_reverse(at->out_reverse, j))
+    if (want == WIRE_NONE)
         return RILL_OK;
+    if (p->at.axis < 0 || p->at.left || p->at.right || scan_is_reverse(at->out_reverse, j))
+        return whole_take(s, s->body.outputs[k]);
     const int axis = scan_axis(at->out_axes, j, s->to->wires[want].fact.rank);
     s->out[k] = WIRE_NONE;
     if (axis == 0)
-        return windows_stacked(s, p, &want);
-    TRY(windows_stacked(s, p, &stacked));
+        return windows_stacked(s, p, 0, p->at.size, &want);
+    TRY(windows_stacked(s, p, 0, p->at.size, &stacked));
     return axis_to_front(s->to, stacked, axis, true, &want, s->err);
 }
 
@@ -395,13 +569,12 @@ static rill_status rest_inputs(struct slide *s, struct rest *r)
         if (stays_read(s, s->body.inputs[i]))
             rest_scan(r, s->n->in[i], s->body.inputs[i], axis_scanned(s, i - first),
                       scan_is_reverse(was->in_reverse, i - first));
-    for (uint32_t w = 0; w < s->body.n_wires; w++) {
+    for (const struct piece *p = s->pieces; p; p = p->next) {
         uint32_t stacked = WIRE_NONE;
-        if (s->slid[w].at.axis < 0 || s->body.wires[w].node == WIRE_NONE || !stays_read(s, w))
+        if (!stays_read(s, p->wire))
             continue;
-        TRY(windows_stacked(s, &s->slid[w], &stacked));
-        s->body.wires[w].node = WIRE_NONE;
-        rest_scan(r, stacked, w, 0, false);
+        TRY(windows_stacked(s, &p->of, p->from, p->to, &stacked));
+        rest_scan(r, stacked, p->wire, 0, false);
     }
     if (!r->at.n_scanned) /* how many windows there are */
         rest_scan(r, s->n->in[first], s->body.inputs[first], axis_scanned(s, 0),
@@ -429,7 +602,6 @@ static rill_status rest_emit(struct slide *s)
     struct rest r = { .n = 0 };
     TRY(rest_begin(s, &r));
     TRY(rest_inputs(s, &r));
-    body_drop(&s->body, s->gone);
     r.at.in_axes = (struct attr_ints) { (uint32_t) r.at.n_scanned, r.axes };
     r.at.in_reverse = (struct attr_ints) { (uint32_t) r.at.n_scanned, r.reverse };
     s->body.inputs = r.body;
@@ -458,6 +630,8 @@ static rill_status scan_rest(struct slide *s)
 {
     const unsigned first = (unsigned) ((const struct scan_attr *) s->n->attr)->n_states;
     bool any = false;
+    for (unsigned k = 0; k < first; k++)
+        TRY(whole_take(s, s->body.outputs[k]));
     for (unsigned k = first; k < s->n->n_out; k++)
         TRY(output_pass(s, k));
     for (unsigned k = 0; k < s->n->n_out; k++)
@@ -486,9 +660,9 @@ static rill_status report_add(struct slide *s, bool any, struct slide_report ***
     struct slide_report *r = arena_new(s->to->arena, struct slide_report);
     if (!r)
         return no_memory(s);
-    for (uint32_t i = 0; i < s->n->body[0]->n_nodes && !any; i++)
+    for (uint32_t i = 0; i < s->was->n_nodes && !any; i++)
         s->made[i].axis = -1;
-    *r = (struct slide_report) { s->n, s->n->body[0], of, s->made, s->why, NULL };
+    *r = (struct slide_report) { s->n, s->was, of, s->made, s->why, NULL };
     **list = r;
     *list = &r->next;
     return RILL_OK;

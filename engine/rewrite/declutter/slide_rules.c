@@ -2,49 +2,9 @@
 /* What ops do to windows that lie in a stream. */
 #include "engine/ops/attrs.h"
 #include "engine/rewrite/declutter/match.h"
-#include "engine/rewrite/declutter/slide.h"
+#include "engine/rewrite/declutter/slide_rules.h"
 
 #include <string.h>
-
-struct slider {
-    const struct graph *g;
-    const struct node *n;
-    const struct place *in;
-    struct way *way;
-    rill_status status;
-};
-
-#define PADDED "it is padded along the window, and the stream goes on there"
-#define WHOLE "it takes all frames of the window at once"
-#define SIZED "its sizes are not known"
-#define OPERANDS "its other operands differ from frame to frame"
-#define STRIDE "its stride does not divide the frames between windows"
-#define APART "windows do not overlap behind it"
-#define OTHER "it is of an op that is not known to slide"
-
-static const struct fact *fact_of(const struct slider *s, unsigned i)
-{
-    return &s->g->wires[s->n->in[i]].fact;
-}
-
-static int rank_of(const struct slider *s, unsigned i)
-{
-    return fact_of(s, i)->rank;
-}
-
-static int64_t at(struct attr_ints list, int i, int64_t otherwise)
-{
-    return i < (int) list.n ? list.v[i] : otherwise;
-}
-
-/* Only input 0 runs along the stream. */
-static bool first_only(const struct slider *s)
-{
-    for (unsigned i = 1; i < s->n->n_in; i++)
-        if (s->in[i].axis >= 0)
-            return false;
-    return s->in[0].axis >= 0;
-}
 
 /* A list of so many numbers in the place of input i. */
 static int64_t *instead(struct slider *s, unsigned i, unsigned n)
@@ -56,154 +16,12 @@ static int64_t *instead(struct slider *s, unsigned i, unsigned n)
     return v;
 }
 
-static const char *moved_to(struct slider *s, int axis)
-{
-    s->way->out = s->in[0];
-    s->way->out.axis = axis;
-    return NULL;
-}
-
-/* ---- windows of frames ---- */
-
-struct reach {
-    int64_t span, stride; /* frames of a window less one */
-    bool padded;
-};
-
-/* Every stride-th span of the windows, which end where the windows end. */
-static const char *windows_slide(struct slider *s, const struct reach *r)
-{
-    struct place p = s->in[0];
-    if (r->padded)
-        return PADDED;
-    if (p.hop % r->stride)
-        return STRIDE;
-    if (p.size <= r->span)
-        return WHOLE;
-    s->way->cut = (p.size - 1 - r->span) % r->stride;
-    p.size = (p.size - 1 - r->span) / r->stride + 1;
-    p.hop /= r->stride;
-    p.stride *= r->stride;
-    s->way->out = p;
-    return NULL;
-}
-
-/* A recording that is shorter than the kernel has no window, and so nothing comes of it. */
-static const char *spatial_slides(struct slider *s, const struct reach *r)
-{
-    const char *why = windows_slide(s, r);
-    if (why)
-        return why;
-    struct window_attr *attr =
-        arena_copy(s->g->arena, s->way->attr ? s->way->attr : s->n->attr, s->n->op->attr_bytes);
-    if (!attr)
-        s->status = RILL_NOMEM;
-    else
-        attr->may_lack = 1;
-    s->way->attr = attr;
-    return NULL;
-}
-
-static struct reach reach_of(const struct window_attr *a, int axes, int k, int64_t kernel)
-{
-    struct reach r = { .span = (kernel - 1) * at(a->dilations, k, 1),
-                       .stride = at(a->strides, k, 1) };
-    bool same = a->auto_pad == PAD_SAME_UPPER || a->auto_pad == PAD_SAME_LOWER;
-    /* A kernel of 1 with a larger stride may begin behind the first frame, as the length has it. */
-    r.padded = same ? r.span > 0 || r.stride > 2
-                    : a->auto_pad == PAD_NOTSET && (at(a->pads, k, 0) || at(a->pads, axes + k, 0));
-    return r;
-}
-
-static const char *conv_slides(struct slider *s)
-{
-    const int axis = s->in[0].axis, axes = rank_of(s, 0) - 2;
-    if (!first_only(s))
-        return OPERANDS;
-    if (axis == 0)
-        return moved_to(s, 0);
-    if (axis == 1)
-        return WHOLE;
-    const struct dim *kernel = fact_of(s, 1)->shape[axis];
-    if (!dim_is_const(kernel))
-        return SIZED;
-    const struct reach r = reach_of(window_attr_of(s->n), axes, axis - 2, dim_value(kernel));
-    return spatial_slides(s, &r);
-}
-
-/* Windows of ceil_mode end with those that do not hang over. */
-static bool ends_evenly(const struct slider *s, const struct window_attr *a, int axes)
-{
-    for (int k = 0; k < axes; k++) {
-        const struct reach r = reach_of(a, axes, k, at(a->kernel, k, 1));
-        const struct dim *d = fact_of(s, 0)->shape[2 + k];
-        int64_t pads = at(a->pads, k, 0) + at(a->pads, axes + k, 0);
-        if (!dim_is_const(d) || (dim_value(d) + pads - 1 - r.span) % r.stride)
-            return false;
-    }
-    return true;
-}
-
-static const char *pool_slides(struct slider *s)
-{
-    const int axis = s->in[0].axis, axes = rank_of(s, 0) - 2;
-    const struct window_attr *a = window_attr_of(s->n);
-    if (s->n->n_out > 1 && s->n->out[1] != WIRE_NONE)
-        return WHOLE;
-    if (axis < 2)
-        return moved_to(s, axis);
-    if (a->ceil_mode) {
-        struct pool_attr *even = arena_copy(s->g->arena, s->n->attr, sizeof *even);
-        if (!ends_evenly(s, a, axes))
-            return PADDED;
-        if (!even)
-            s->status = RILL_NOMEM;
-        else
-            even->w.ceil_mode = 0;
-        s->way->attr = even;
-    }
-    const struct reach r = reach_of(a, axes, axis - 2, at(a->kernel, axis - 2, 1));
-    return spatial_slides(s, &r);
-}
-
-/* Bytes have their channels last. */
-static const char *byte_windows(struct slider *s, const struct byte_window_attr *a, int64_t kernel)
-{
-    const int k = s->in[0].axis - 1;
-    const struct reach r = { (kernel - 1) * at(a->dilations, k, 1), at(a->strides, k, 1),
-                             at(a->pads, k, 0) || at(a->pads, 2 + k, 0) };
-    return windows_slide(s, &r);
-}
-
-static const char *byte_conv_slides(struct slider *s)
-{
-    const int axis = s->in[0].axis;
-    if (!first_only(s))
-        return OPERANDS;
-    if (axis == 0)
-        return moved_to(s, 0);
-    const struct dim *kernel = fact_of(s, 1)->shape[axis];
-    if (axis > 2 || !dim_is_const(kernel))
-        return WHOLE;
-    return byte_windows(s, &byte_conv_attr_of(s->n)->w, dim_value(kernel));
-}
-
-static const char *byte_pool_slides(struct slider *s)
-{
-    const struct byte_pool_attr *a = byte_pool_attr_of(s->n);
-    const int axis = s->in[0].axis;
-    if (!first_only(s))
-        return OPERANDS;
-    return axis == 1 || axis == 2 ? byte_windows(s, &a->w, at(a->w.kernel, axis - 1, 1))
-                                  : moved_to(s, axis);
-}
-
 /* ---- frame by frame ---- */
 
 static bool places_agree(const struct place *a, const struct place *b)
 {
     return a->size == b->size && a->hop == b->hop && a->stride == b->stride &&
-        a->beyond == b->beyond;
+        a->beyond == b->beyond && a->left == b->left && a->right == b->right;
 }
 
 /* Operands are aligned at their last axes; one that stays the same has no frames of its own. */
@@ -392,7 +210,7 @@ static const char *reshape_slides(struct slider *s)
     if (!first_only(s) || front < 0 || in_front(from, from->rank) < 1 || in_front(to, to->rank) < 1)
         return SIZED;
     while (axis < to->rank &&
-           (in_front(to, axis) != front || !dim_is(to->shape[axis], s->in[0].size)))
+           (in_front(to, axis) != front || !dim_is(to->shape[axis], place_frames(&s->in[0]))))
         axis++;
     if (axis == to->rank)
         return WHOLE;
@@ -439,6 +257,8 @@ static const char *cut_frames(struct slider *s, struct cut *c, unsigned i)
                   end = clamped(c->v[1][i], p.size);
     if (step < 1 || end <= first)
         return WHOLE;
+    if (p.left || p.right)
+        return ENDS;
     if (p.hop % step)
         return STRIDE;
     const int64_t frames = (end - first - 1) / step + 1, last = first + (frames - 1) * step + 1;
@@ -571,6 +391,23 @@ static const char *rule_run(struct slider *s)
     return s->n->op->flags & OP_POINTWISE && s->n->n_out == 1 ? pointwise_slides(s) : OTHER;
 }
 
+/* Where the rule says nothing of the ends, frames come of as many. */
+static void ends_default(const struct place *p, struct window_end *end)
+{
+    if (!end[0].to)
+        end[0].to = p->left;
+    if (!end[1].to) {
+        end[1].from = p->left + p->size;
+        end[1].to = place_frames(p);
+    }
+}
+
+/* Less than an eighth of the frames would be saved. */
+static bool ends_cost(const struct place *p)
+{
+    return (p->left || p->right) && 8 * (p->hop + p->left + p->right) > 7 * place_frames(p);
+}
+
 const char *node_slides(const struct graph *body, const struct node *n, const struct place *in,
                         struct way *ret, rill_status *ret_status)
 {
@@ -580,7 +417,10 @@ const char *node_slides(const struct graph *body, const struct node *n, const st
         return OTHER;
     const char *why = rule_run(&s);
     *ret_status = s.status;
-    return why ? why : ret->out.hop > ret->out.size ? APART : NULL;
+    if (why)
+        return why;
+    ends_default(&ret->out, ret->end);
+    return ret->out.hop > ret->out.size ? APART : ends_cost(&ret->out) ? ENDS : NULL;
 }
 
 bool node_moves_alone(const struct node *n)
