@@ -51,9 +51,10 @@ struct way {
 };
 
 /* Whether node n of body slides, with its inputs at `in`; NULL: it does, else the reason why not.
- * At least one input has an axis. Out of memory: *ret_status. */
+ * At least one input has an axis. ends: frames may stay at the ends of the window. Out of memory:
+ * *ret_status. */
 const char *node_slides(const struct graph *body, const struct node *n, const struct place *in,
-                        struct way *ret, rill_status *ret_status);
+                        bool ends, struct way *ret, rill_status *ret_status);
 
 /* Frames of a window. */
 int64_t place_frames(const struct place *p);

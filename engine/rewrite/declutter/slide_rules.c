@@ -405,11 +405,11 @@ static void ends_default(const struct place *p, struct window_end *end)
 /* Less than an eighth of the frames would be saved. */
 static bool ends_cost(const struct place *p)
 {
-    return (p->left || p->right) && 8 * (p->hop + p->left + p->right) > 7 * place_frames(p);
+    return 8 * (p->hop + p->left + p->right) > 7 * place_frames(p);
 }
 
 const char *node_slides(const struct graph *body, const struct node *n, const struct place *in,
-                        struct way *ret, rill_status *ret_status)
+                        bool ends, struct way *ret, rill_status *ret_status)
 {
     struct slider s = { .g = body, .n = n, .in = in, .way = ret, .status = RILL_OK };
     memset(ret, 0, sizeof *ret);
@@ -419,8 +419,10 @@ const char *node_slides(const struct graph *body, const struct node *n, const st
     *ret_status = s.status;
     if (why)
         return why;
+    if ((ret->out.left || ret->out.right) && (!ends || ends_cost(&ret->out)))
+        return ENDS;
     ends_default(&ret->out, ret->end);
-    return ret->out.hop > ret->out.size ? APART : ends_cost(&ret->out) ? ENDS : NULL;
+    return ret->out.hop > ret->out.size ? APART : NULL;
 }
 
 bool node_moves_alone(const struct node *n)
