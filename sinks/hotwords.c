@@ -10,6 +10,12 @@
 #define LINE_BYTES_MAX 1024
 #define SCORE_MAX 1000
 
+struct phrase {
+    const uint32_t *tokens;
+    uint32_t n, line;
+    float score; /* of each token */
+};
+
 struct making {
     struct hotwords *g;
     struct arena *arena;
@@ -21,6 +27,10 @@ struct making {
     /* A token has a byte of the line or more, but for the mark of a word, for which there is the
      * blank before it or, of the first word, one more. */
     uint32_t phrase[LINE_BYTES_MAX + 1], n_phrase;
+    struct phrase *phrases;
+    uint32_t n_phrases, room_phrases;
+    struct span *spans; /* of nodes */
+    uint32_t room_spans;
 };
 
 static rill_status no_memory(const struct making *m)
@@ -138,62 +148,112 @@ static rill_status phrase_read(struct making *m, const char *line, size_t n, flo
 
 /* ---- the automaton ---- */
 
+/* Children lie side by side by their tokens: a step of the real-time path halves them. 0: none. */
 static uint32_t child_of(const struct hotwords *g, uint32_t node, uint32_t token)
 {
-    uint32_t c = g->nodes[node].child;
-    while (c && g->nodes[c].token != token)
-        c = g->nodes[c].sibling;
-    return c;
+    uint32_t at = g->nodes[node].first, n = g->nodes[node].n_children;
+    while (n > 1) {
+        uint32_t half = n / 2;
+        at += g->nodes[at + half].token <= token ? half : 0;
+        n -= half;
+    }
+    return n && g->nodes[at].token == token ? at : 0;
 }
 
-static rill_status child_make(struct making *m, uint32_t node, uint32_t token, uint32_t *ret)
+static rill_status phrase_keep(struct making *m, float score)
+{
+    struct phrase *more =
+        arena_grow(m->arena, m->phrases, m->n_phrases, &m->room_phrases, sizeof *more);
+    if (!more)
+        return no_memory(m);
+    m->phrases = more;
+    more[m->n_phrases] = (struct phrase) { .tokens = arena_copy(m->arena, m->phrase,
+                                                                m->n_phrase * sizeof *m->phrase),
+                                           .n = m->n_phrase,
+                                           .score = score,
+                                           .line = m->line };
+    return more[m->n_phrases++].tokens ? RILL_OK : no_memory(m);
+}
+
+static int phrases_order(const void *a, const void *b)
+{
+    const struct phrase *x = a, *y = b;
+    for (uint32_t i = 0; i < x->n && i < y->n; i++)
+        if (x->tokens[i] != y->tokens[i])
+            return x->tokens[i] < y->tokens[i] ? -1 : 1;
+    return (x->n > y->n) - (x->n < y->n);
+}
+
+/* The phrases that begin as a node does; they stand side by side. */
+struct span {
+    uint32_t from, to, depth;
+};
+
+static rill_status node_make(struct making *m, struct hotword_node node, struct span span)
 {
     struct hotwords *g = m->g;
     if (g->n == NODES_MAX)
-        return err_set(m->err, RILL_LIMIT, "hotwords, line %u: more than %d tokens in all", m->line,
-                       NODES_MAX);
-    struct hotword_node *more = arena_grow(m->arena, g->nodes, g->n, &g->room, sizeof *more);
-    if (!more)
+        return err_set(m->err, RILL_LIMIT, "hotwords, line %u: more than %d tokens in all",
+                       m->phrases[span.from].line, NODES_MAX);
+    uint32_t room = m->room_spans;
+    struct hotword_node *nodes = arena_grow(m->arena, g->nodes, g->n, &g->room, sizeof *nodes);
+    struct span *spans = arena_grow(m->arena, m->spans, g->n, &room, sizeof *spans);
+    if (!nodes || !spans)
         return no_memory(m);
-    g->nodes = more;
-    more[g->n] = (struct hotword_node) { .token = token, .sibling = more[node].child };
-    more[node].child = *ret = g->n++;
+    g->nodes = nodes;
+    m->spans = spans;
+    m->room_spans = room;
+    nodes[g->n] = node;
+    spans[g->n++] = span;
     return RILL_OK;
 }
 
 /* Of a token that several phrases share the greatest worth counts. */
-static rill_status phrase_add(struct making *m, float score)
+static rill_status children_make(struct making *m, uint32_t node)
 {
-    uint32_t node = HOTWORDS_ROOT, next;
-    for (uint32_t i = 0; i < m->n_phrase; i++) {
-        if (!(next = child_of(m->g, node, m->phrase[i])))
-            TRY(child_make(m, node, m->phrase[i], &next));
-        struct hotword_node *h = &m->g->nodes[next];
-        h->step = fmaxf(h->step, score);
-        h->sum = m->g->nodes[node].sum + h->step;
-        h->ends |= i + 1 == m->n_phrase;
-        node = next;
+    const struct span own = m->spans[node];
+    uint32_t at = own.from, end;
+    while (at < own.to && m->phrases[at].n == own.depth)
+        at++;
+    m->g->nodes[node].first = m->g->n;
+    for (; at < own.to; at = end) {
+        struct hotword_node child = { .token = m->phrases[at].tokens[own.depth],
+                                      .step = m->phrases[at].score };
+        for (end = at; end < own.to && m->phrases[end].tokens[own.depth] == child.token; end++) {
+            child.step = fmaxf(child.step, m->phrases[end].score);
+            child.ends |= m->phrases[end].n == own.depth + 1;
+        }
+        child.sum = m->g->nodes[node].sum + child.step;
+        TRY(node_make(m, child, (struct span) { at, end, own.depth + 1 }));
+        m->g->nodes[node].n_children++;
     }
     return RILL_OK;
 }
 
-/* From the root on, level after level. */
-static rill_status fails_fill(struct making *m)
+/* The longest other beginnings of the node's children: those of shorter ones are known. */
+static void fails_fill(struct hotwords *g, uint32_t node)
 {
-    struct hotwords *g = m->g;
-    uint32_t *queue = arena_array(m->arena, uint32_t, g->n), n = 0;
-    if (!queue)
-        return no_memory(m);
-    queue[n++] = HOTWORDS_ROOT;
-    for (uint32_t i = 0; i < n; i++)
-        for (uint32_t c = g->nodes[queue[i]].child; c; c = g->nodes[c].sibling) {
-            uint32_t at = g->nodes[queue[i]].fail, found = 0;
-            while (queue[i] && !(found = child_of(g, at, g->nodes[c].token)) && at)
-                at = g->nodes[at].fail;
-            g->nodes[c].fail = found;
-            g->nodes[c].output = g->nodes[found].ends ? found : g->nodes[found].output;
-            queue[n++] = c;
-        }
+    const struct hotword_node *n = &g->nodes[node];
+    for (uint32_t c = n->first; c < n->first + n->n_children; c++) {
+        uint32_t at = n->fail, found = 0;
+        while (node && !(found = child_of(g, at, g->nodes[c].token)) && at)
+            at = g->nodes[at].fail;
+        g->nodes[c].fail = found;
+        g->nodes[c].output = g->nodes[found].ends ? found : g->nodes[found].output;
+    }
+}
+
+/* From the root on, level after level. */
+static rill_status nodes_make(struct making *m)
+{
+    if (m->n_phrases == 0)
+        return RILL_OK;
+    qsort(m->phrases, m->n_phrases, sizeof *m->phrases, phrases_order);
+    TRY(node_make(m, (struct hotword_node) { 0 }, (struct span) { 0, m->n_phrases, 0 }));
+    for (uint32_t i = 0; i < m->g->n; i++)
+        TRY(children_make(m, i));
+    for (uint32_t i = 0; i < m->g->n; i++)
+        fails_fill(m->g, i);
     return RILL_OK;
 }
 
@@ -206,10 +266,6 @@ rill_status hotwords_make(struct hotwords *ret, struct arena *a, const struct to
     if (!text || !text[strspn(text, " \t\r\n")])
         return RILL_OK;
     TRY(pieces_read(&m, o->pieces));
-    if (!(ret->nodes = arena_grow(a, NULL, 0, &ret->room, sizeof *ret->nodes)))
-        return no_memory(&m);
-    ret->nodes[0] = (struct hotword_node) { 0 };
-    ret->n = 1;
     for (m.line = 1; *text; m.line++) {
         size_t n = strcspn(text, "\n");
         float score = o->hotwords_score;
@@ -217,10 +273,11 @@ rill_status hotwords_make(struct hotwords *ret, struct arena *a, const struct to
             return err_set(err, RILL_LIMIT, "hotwords, line %u: more than %d bytes", m.line,
                            LINE_BYTES_MAX);
         TRY(phrase_read(&m, text, n, &score));
-        TRY(phrase_add(&m, score));
+        if (m.n_phrase)
+            TRY(phrase_keep(&m, score));
         text += n + (text[n] == '\n');
     }
-    return fails_fill(&m);
+    return nodes_make(&m);
 }
 
 float hotwords_step(const struct hotwords *g, uint32_t token, uint32_t *state)

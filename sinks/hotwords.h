@@ -10,10 +10,11 @@
 #define HOTWORDS_ROOT 0u
 
 struct hotword_node {
-    uint32_t token, child, sibling; /* 0: none; the root is nobody's child */
-    uint32_t fail;                  /* the longest other beginning that ends here */
-    uint32_t output;                /* the phrase that ends here within another; 0: none */
-    float step, sum;                /* worth of this token, of all up to here */
+    uint32_t token;
+    uint32_t first, n_children; /* side by side, by their tokens; the root is nobody's child */
+    uint32_t fail;              /* the longest other beginning that ends here */
+    uint32_t output;            /* the phrase that ends here within another; 0: none */
+    float step, sum;            /* worth of this token, of all up to here */
     bool ends;
 };
 

@@ -100,8 +100,8 @@ static void counts_end_at_grams(void)
 
 static uint32_t depth_of(const struct hotwords *h)
 {
-    uint32_t node = h->nodes[HOTWORDS_ROOT].child, depth = 0;
-    for (; node; node = h->nodes[node].child)
+    uint32_t node = h->nodes[HOTWORDS_ROOT].first, depth = 0;
+    for (; node; node = h->nodes[node].n_children ? h->nodes[node].first : 0)
         depth++;
     return depth;
 }
@@ -174,6 +174,52 @@ static void many_tokens_cost_little(void)
     free(names);
 }
 
+/* A step among thousands of phrases takes no longer than among ten. */
+static void many_phrases_cost_little(void)
+{
+    enum { N = 30000, STEPS = 1000000 };
+    struct biased b = { 0 };
+    struct hotwords h;
+    char *names = malloc(N * 16), *text = malloc(N * 16), *at = names, *line = text;
+    at += sprintf(at, "<blk> 0\n");
+    for (int i = 1; i < N; i++)
+        at += sprintf(at, "w%dz %d\n", i, i);
+    for (int i = N - 1; i > 0; i -= 2)
+        line += sprintf(line, "w%dz\n", i);
+    rill_sink_opts o = { .tokens = names, .hotwords = text, .hotwords_score = 1 };
+    CHECK(tokens_from_opts(&b.tokens, &b.arena, &o, N, &b.err) == RILL_OK, "%s", b.err.text);
+    clock_t began = clock();
+    rill_status s = hotwords_make(&h, &b.arena, &b.tokens, &o, &b.err);
+    uint32_t state = HOTWORDS_ROOT, heard = 0;
+    for (uint32_t k = 0; s == RILL_OK && k < STEPS; k++)
+        heard += hotwords_step(&h, k % N, &state) > 0;
+    double seconds = (double) (clock() - began) / CLOCKS_PER_SEC;
+    CHECK(s == RILL_OK && h.n == N / 2 + 1, "%u nodes; %s", h.n, b.err.text);
+    CHECK(heard == (STEPS / N) * (N / 2) + STEPS % N / 2, "%u", heard);
+    CHECK(seconds < 1, "%.3f s", seconds);
+    arena_drop(&b.arena);
+    free(names);
+    free(text);
+}
+
+/* What a phrase had is taken back, also where another one makes its beginning worth more. */
+static void shared_beginnings_add_up(void)
+{
+    struct biased b;
+    struct hotwords h;
+    biased_make(&b, "<blk>,a,b,c,d");
+    rill_sink_opts o = { .hotwords = "abc :1\nad :3\nbd :-2\n" };
+    CHECK(hotwords_make(&h, &b.arena, &b.tokens, &o, &b.err) == RILL_OK, "%s", b.err.text);
+    uint32_t state = HOTWORDS_ROOT;
+    float a = hotwords_step(&h, 1, &state), ab = hotwords_step(&h, 2, &state),
+          back = hotwords_step(&h, 1, &state);
+    CHECK(a == 3 && ab == 1 && back == -1, "%g %g %g", (double) a, (double) ab, (double) back);
+    CHECK(hotwords_step(&h, 4, &state) == 3 && state == HOTWORDS_ROOT, "a whole phrase");
+    CHECK(hotwords_step(&h, 2, &state) == -2 && hotwords_step(&h, 3, &state) == 2,
+          "a worth below 0");
+    arena_drop(&b.arena);
+}
+
 /* Sums of scores stay numbers. */
 static void scores_are_finite(void)
 {
@@ -202,6 +248,8 @@ static void scores_are_finite(void)
 int main(void)
 {
     many_tokens_cost_little();
+    many_phrases_cost_little();
+    shared_beginnings_add_up();
     scores_are_finite();
     counts_are_checked();
     numbers_are_strict();
