@@ -461,6 +461,7 @@ static void message_handle(struct conn *c, const Rill__ClientFrame *f)
 
 void dispatch_message(struct conn *c, const uint8_t *bytes, size_t n)
 {
+    char where[WIRE_WHERE_BYTES] = "a text";
     ProtobufCAllocator a = conn_allocator(c);
     Rill__ClientFrame *f = rill__client_frame__unpack(&a, n, bytes);
     if (!f && c->arena_ran_out)
@@ -469,8 +470,9 @@ void dispatch_message(struct conn *c, const uint8_t *bytes, size_t n)
                    c->arena_bytes);
     else if (!f)
         conn_error(c, 0, 0, RILL__CODE__BAD_FRAME, true, "%zu bytes are no ClientFrame", n);
-    else if (!wire_strings_whole(f->base.descriptor, bytes, n))
-        conn_error(c, f->req, 0, RILL__CODE__BAD_FRAME, true, "a string holds a zero byte");
+    else if (!wire_strings_whole(f->base.descriptor, bytes, n, where))
+        conn_error(c, f->req, 0, RILL__CODE__BAD_ARG, false,
+                   "%s: a zero byte in a text; the message was not taken", where);
     else
         message_handle(c, f);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/net/wire.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* Part of a message's bytes; at NULL: malformed. */
@@ -35,17 +36,46 @@ static struct span piece(struct span *s, uint64_t n)
     return p;
 }
 
-static bool field_whole(const ProtobufCFieldDescriptor *f, struct span p)
+/* Of an entry of a map, which has its key in front: the key without what is no plain character. */
+static void key_name(const ProtobufCFieldDescriptor *map, struct span entry,
+                     char ret_where[WIRE_WHERE_BYTES])
+{
+    char key[40] = "";
+    if (varint(&entry) != (1 << 3 | 2))
+        return;
+    struct span text = piece(&entry, varint(&entry));
+    for (size_t n = 0; text.at && text.at < text.end && n + 1 < sizeof key; text.at++)
+        if (*text.at > ' ' && *text.at < 0x7f)
+            key[n++] = (char) *text.at;
+    snprintf(ret_where, WIRE_WHERE_BYTES, "%.40s '%s'", map->name, key);
+}
+
+static bool is_map(const ProtobufCFieldDescriptor *f)
+{
+    const ProtobufCMessageDescriptor *d = f->descriptor;
+    return d->n_fields == 2 && !strcmp(d->fields[0].name, "key") &&
+        d->fields[0].type == PROTOBUF_C_TYPE_STRING && !strcmp(d->fields[1].name, "value");
+}
+
+static bool field_whole(const ProtobufCFieldDescriptor *f, struct span p,
+                        char ret_where[WIRE_WHERE_BYTES])
 {
     if (!f || !p.at)
         return p.at != NULL;
-    if (f->type == PROTOBUF_C_TYPE_STRING)
-        return !memchr(p.at, 0, (size_t) (p.end - p.at));
-    return f->type != PROTOBUF_C_TYPE_MESSAGE ||
-        wire_strings_whole(f->descriptor, p.at, (size_t) (p.end - p.at));
+    size_t n = (size_t) (p.end - p.at);
+    if (f->type == PROTOBUF_C_TYPE_STRING && memchr(p.at, 0, n)) {
+        snprintf(ret_where, WIRE_WHERE_BYTES, "%.40s", f->name);
+        return false;
+    }
+    if (f->type != PROTOBUF_C_TYPE_MESSAGE || wire_strings_whole(f->descriptor, p.at, n, ret_where))
+        return true;
+    if (is_map(f))
+        key_name(f, p, ret_where);
+    return false;
 }
 
-bool wire_strings_whole(const ProtobufCMessageDescriptor *d, const uint8_t *bytes, size_t n)
+bool wire_strings_whole(const ProtobufCMessageDescriptor *d, const uint8_t *bytes, size_t n,
+                        char ret_where[WIRE_WHERE_BYTES])
 {
     struct span s = { bytes, bytes + n };
     while (s.at && s.at < s.end) {
@@ -56,7 +86,7 @@ bool wire_strings_whole(const ProtobufCMessageDescriptor *d, const uint8_t *byte
         case 0: varint(&s); break;
         case 1: piece(&s, 8); break;
         case 2:
-            if (!field_whole(f, piece(&s, varint(&s))))
+            if (!field_whole(f, piece(&s, varint(&s)), ret_where))
                 return false;
             break;
         case 5: piece(&s, 4); break;

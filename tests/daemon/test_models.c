@@ -369,9 +369,9 @@ static void test_names(void)
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         CHECK(open_code(&r, bad[i]) == RILL__CODE__NO_MODEL, "%s", bad[i]);
-    CHECK(open_code_with_zero(&r, "m#") == RILL__CODE__BAD_FRAME &&
-          open_code_with_zero(&r, "m#/../x") == RILL__CODE__BAD_FRAME &&
-          open_code_with_zero(&r, "#") == RILL__CODE__BAD_FRAME);
+    CHECK(open_code_with_zero(&r, "m#") == RILL__CODE__BAD_ARG &&
+          open_code_with_zero(&r, "m#/../x") == RILL__CODE__BAD_ARG &&
+          open_code_with_zero(&r, "#") == RILL__CODE__BAD_ARG);
     in_models(&r, "fifo.rill", make_fifo);
     in_models(&r, "fifo", make_fifo);
     in_models(&r, "link", make_link);
