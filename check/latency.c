@@ -22,7 +22,7 @@ struct walk {
 static double late(const struct walk *k, uint32_t w)
 {
     const struct stream_fact *s = &k->g->trace[w].fact;
-    const struct ratio r = k->what == LATENCY ? offset_latency(s) : s->at.origin;
+    const struct ratio r = k->what == LATENCY ? offset_latency(s, k->g->lead_in) : s->at.origin;
     return r.den ? (double) r.num / (double) r.den * k->per_symbol : 0;
 }
 

@@ -4,6 +4,7 @@
 #include "engine/graph/subst.h"
 #include "check/law_internal.h"
 #include "lib/elements.h"
+#include "lib/plan_internal.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -163,11 +164,12 @@ static const struct tensor *input_pulse(struct law *l, uint32_t i, int64_t r, st
     if (e)
         elements_spoil(t->data, e->type, (size_t) tensor_count(t));
     for (size_t o = 0; o < to.outer; o++)
-        for (int64_t q = 0; q < s->pulse && r * s->pulse + q < from.frames; q++)
-            memcpy((char *) t->data + (o * (size_t) s->pulse + (size_t) q) * to.inner_bytes,
-                   (const char *) l->in[i]->data +
-                       (o * (size_t) from.frames + (size_t) (r * s->pulse + q)) * from.inner_bytes,
-                   to.inner_bytes);
+        for (int64_t q = 0, k = r * s->pulse - s->delay; q < s->pulse && k < from.frames; q++, k++)
+            if (k >= 0)
+                memcpy((char *) t->data + (o * (size_t) s->pulse + (size_t) q) * to.inner_bytes,
+                       (const char *) l->in[i]->data +
+                           (o * (size_t) from.frames + (size_t) k) * from.inner_bytes,
+                       to.inner_bytes);
     return t;
 }
 
@@ -175,7 +177,7 @@ static struct tensor *clock_make(struct law *l, int64_t r, struct arena *a)
 {
     struct tensor *t = tensor_new(a, DTYPE_I64, 1, &(int64_t) { CLOCK_SIZE });
     int64_t *clock = t ? t->data : NULL;
-    bool ended = (r + 1) * l->pg.pulse > l->o->length;
+    bool ended = (r + 1) * l->pg.pulse - l->pg.lead_in > l->o->length;
     for (uint32_t i = 0; clock && i < l->pg.n_lengths; i++) {
         clock[1 + i] = CLOCK_OPEN;
         if (ended && !dim_eval(l->pg.lengths[i], l->pg.symbol, l->o->length, &clock[1 + i]))
@@ -362,12 +364,29 @@ static rill_status law_run(struct law *l)
 }
 
 /* A pulse that no stream can have is not interpreted either. */
-static rill_status pulse_fits(const struct law *l)
+static rill_status pulse_fits(const struct law *l, int64_t *ret_lead_in)
 {
     rill_plan *p = NULL;
     rill_status s = law_plan(l, &p);
+    if (s == RILL_OK && p->pgraph.pulse == l->pg.pulse)
+        *ret_lead_in = p->pgraph.lead_in;
     rill_plan_unref(p);
     return s;
+}
+
+/* Node by node as the plan is cut: its first pulse may be shorter. */
+static rill_status law_cut(struct law *l)
+{
+    const struct dgraph *t = &l->m->decluttered;
+    struct pulse_opts opts = { 0 };
+    TRY(pgraph_from_dgraph(&l->pg, t, l->m->stream, l->o->pulse, NULL, l->arena, l->err));
+    l->ret->pulse = l->pg.pulse;
+    TRY(pulse_fits(l, &opts.lead_in));
+    if (opts.lead_in)
+        TRY(pgraph_from_dgraph(&l->pg, t, l->m->stream, l->pg.pulse, &opts, l->arena, l->err));
+    if (l->o->spoil)
+        l->o->spoil(&l->pg, l->o->spoil_arg);
+    return RILL_OK;
 }
 
 rill_status law_check(const rill_model *m, const struct law_opts *o, struct law_result *ret,
@@ -384,13 +403,7 @@ rill_status law_check(const rill_model *m, const struct law_opts *o, struct law_
     *ret = (struct law_result) { .holds = true, .same_bits = true };
     if (!m->stream)
         return pgraph_no_time(&m->decluttered, reterr);
-    rill_status s =
-        pgraph_from_dgraph(&l.pg, &m->decluttered, m->stream, o->pulse, NULL, &a, reterr);
-    if (s == RILL_OK && o->spoil)
-        o->spoil(&l.pg, o->spoil_arg);
-    if (s == RILL_OK)
-        s = pulse_fits(&l);
-    ret->pulse = l.pg.pulse;
+    rill_status s = law_cut(&l);
     if (s == RILL_OK)
         s = law_run(&l);
     arena_drop(&a);

@@ -109,7 +109,7 @@ typedef struct rill_port {
     uint32_t rate_num; /* frames per second = rate_num / rate_den; 0 if not declared */
     uint32_t rate_den;
     uint32_t width;        /* elements per frame */
-    uint32_t pulse_frames; /* frames per run() */
+    uint32_t pulse_frames; /* frames per run(), of an input after the first */
     uint32_t delay_frames; /* output frames that end at or before input sample 0: cut_frames of
                               rill_port_align */
     /* What follows is counted in samples of the input's time axis. Frame k, as it is pulled, stands
@@ -123,6 +123,8 @@ typedef struct rill_port {
     uint32_t offset_den;
     rill_type type;         /* of its elements; F32 where kind is not TENSOR */
     uint32_t element_bytes; /* a frame has width * element_bytes bytes */
+    uint64_t first_frames;  /* inputs: frames of the first run(), pulse_frames unless model.conf
+                               wants it short (first_pulse) */
 } rill_port;
 
 #define RILL_RANK_MAX 8

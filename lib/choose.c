@@ -49,7 +49,7 @@ static struct ratio output_latency(const rill_model *m, const struct pgraph *g, 
 {
     struct stream_fact s = g->outputs[i];
     offset_cut(&s, m->outputs ? -(int64_t) m->outputs[i].late_frames : 0, 1);
-    return offset_latency(&s);
+    return offset_latency(&s, g->lead_in);
 }
 
 /* Frames by which the latest output comes later than it could with a pulse of one; of `name`. */
@@ -107,6 +107,69 @@ static rill_status pulse_choose(const rill_model *m, const struct pgraph *least,
     return RILL_OK;
 }
 
+/* ---- the first pulse ---- */
+
+#define LEAD_IN_STEPS 64 /* the shorter first pulse is found to such a part of a pulse */
+
+static rill_status cut_with(struct pgraph *ret, const struct dgraph *t, const struct pgraph *whole,
+                            int64_t lead_in, const struct pulse_choice *c, struct arena *a,
+                            rill_error *err)
+{
+    struct pulse_opts opts = { .lead_in = lead_in };
+    opts.keep_bodies = c->opts && c->opts->keep_bodies;
+    return pgraph_from_dgraph(ret, t, c->model->stream, whole->pulse, &opts, a, err);
+}
+
+/* Whether no output is later than it is with whole pulses. */
+static bool none_later(const struct pgraph *g, const struct pgraph *whole, uint32_t n_outputs)
+{
+    for (uint32_t i = 0; i < n_outputs; i++) {
+        if (g->outputs[i].axis < 0)
+            continue;
+        const struct ratio before = offset_latency(&whole->outputs[i], 0),
+                           now = offset_latency(&g->outputs[i], g->lead_in);
+        if (ratio_add(before, ratio_minus(now)).num < 0)
+            return false;
+    }
+    return true;
+}
+
+/* Frames of which an output gives one a pulse come when the last that they need have come, where
+ * the first pulse is so much shorter. Until then each frame less makes them one earlier, and from
+ * there on a pulse later. */
+static rill_status lead_in_find(const struct dgraph *t, const struct pgraph *whole,
+                                const struct pulse_choice *c, int64_t *ret, rill_error *err)
+{
+    int64_t good = 0, bad = whole->pulse;
+    while (bad - good > whole->pulse / LEAD_IN_STEPS + 1) {
+        struct arena a = { 0 };
+        struct pgraph g;
+        int64_t half = good + (bad - good) / 2;
+        rill_status s = cut_with(&g, t, whole, half, c, &a, err);
+        bool fits = s == RILL_OK && none_later(&g, whole, t->g.n_outputs);
+        arena_drop(&a);
+        TRY(s == RILL_UNSUPPORTED ? RILL_OK : s);
+        *(fits ? &good : &bad) = half;
+    }
+    *ret = good;
+    return RILL_OK;
+}
+
+static rill_status first_pulse_cut(struct pgraph *ret, const struct dgraph *t,
+                                   const struct pgraph *whole, const struct pulse_choice *c,
+                                   struct arena *a, rill_error *err)
+{
+    int64_t frames = c->model->first_pulse, lead_in = whole->pulse - frames;
+    if (frames == FIRST_PULSE_SHORT)
+        TRY(lead_in_find(t, whole, c, &lead_in, err));
+    else if (lead_in < 0)
+        return err_set(err, RILL_UNSUPPORTED,
+                       "first_pulse is %lld frames, and a pulse has %lld: it may be shorter, not "
+                       "longer",
+                       (long long) frames, (long long) whole->pulse);
+    return cut_with(ret, t, whole, lead_in, c, a, err);
+}
+
 rill_status pgraph_chosen(struct pgraph *ret, const struct dgraph *t, const struct pulse_choice *c,
                           struct arena *a, rill_error *err)
 {
@@ -119,7 +182,9 @@ rill_status pgraph_chosen(struct pgraph *ret, const struct dgraph *t, const stru
                          c->budget_ms || c->model->latency_ms ? c->budget_ms : c->model->budget_ms,
                          &pulse, err));
     if (pulse && pulse > least.pulse)
-        return pgraph_from_dgraph(ret, t, symbol, pulse, c->opts, a, err);
+        TRY(pgraph_from_dgraph(&least, t, symbol, pulse, c->opts, a, err));
+    if (symbol && c->model->first_pulse != FIRST_PULSE_WHOLE)
+        return first_pulse_cut(ret, t, &least, c, a, err);
     *ret = least;
     return RILL_OK;
 }

@@ -56,6 +56,7 @@ struct rill_model {
     int64_t reserve_frames; /* of states that grow; 0: none does */
     uint32_t latency_ms;    /* how late their outputs may be, the pulse with it; 0: not said */
     enum recurrent_weights recurrent;
+    uint32_t first_pulse;     /* frames, or as models/conf.h says */
     const struct dim *stream; /* the symbol that counts input frames; NULL: a graph without time */
     struct model_port *inputs, *outputs; /* one per graph input and output; NULL: all tensors */
     rill_model_info info;

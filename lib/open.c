@@ -183,6 +183,7 @@ static rill_status tgraph_make(void *opener)
     m->budget_ms = o->conf.budget_ms;
     m->latency_ms = o->conf.latency_ms;
     m->pulse = m->pulse ? m->pulse : o->conf.pulse;
+    m->first_pulse = o->conf.first_pulse;
     m->recurrent = m->recurrent ? m->recurrent : o->conf.recurrent_weights;
     return RILL_OK;
 }

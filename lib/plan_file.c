@@ -67,6 +67,7 @@ static rill_status stream_write(struct record *to, const rill_plan *p, rill_erro
     TRY(dim_write(to, p->symbol, err));
     record_u32(to, p->asked_frames);
     record_i64(to, g->pulse);
+    record_i64(to, g->lead_in);
     record_u32(to, g->has_clock);
     record_u32(to, g->n_lengths);
     for (uint32_t i = 0; i < g->n_lengths; i++)
@@ -218,6 +219,8 @@ static rill_status stream_read(struct stream_reader *d, rill_plan *p)
     g->symbol = d->symbol;
     d->asked_frames = record_take_u32(&d->r);
     g->pulse = record_take_range(&d->r, 0, FRAMES_MAX, "the pulse is impossible");
+    g->lead_in = record_take_range(&d->r, 0, g->pulse > 0 ? g->pulse - 1 : 0,
+                                   "the first run is longer than a pulse");
     g->has_clock = record_take_u32(&d->r) != 0;
     g->n_lengths = record_take_u32(&d->r);
     if (g->n_lengths > LENGTHS_MAX || !clock_is_sound(g, planned) ||

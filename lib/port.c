@@ -3,6 +3,8 @@
 #include "engine/base/sized.h"
 #include "pulse/offset.h"
 
+#include <stddef.h>
+
 static const char **names_of(struct arena *a, const struct graph *g, const uint32_t *wires,
                              uint32_t n)
 {
@@ -77,13 +79,13 @@ static struct input_clock input_clock(const rill_plan *p, uint32_t n_inputs)
     return c;
 }
 
-static rill_status port_time(struct port *q, const struct stream_fact *sf,
+static rill_status port_time(struct port *q, const struct stream_fact *sf, int64_t lead_in,
                              const struct input_clock *c, rill_error *err)
 {
     rill_port *r = &q->info;
     const struct ratio hop = ratio_times(ratio_of(sf->hop_num, sf->hop_den), c->per_symbol, 1);
     const struct ratio offset = ratio_times(sf->at.origin, c->per_symbol, 1);
-    int64_t late = ratio_ceil(ratio_times(offset_latency(sf), c->per_symbol, 1));
+    int64_t late = ratio_ceil(ratio_times(offset_latency(sf, lead_in), c->per_symbol, 1));
     int64_t rate = (int64_t) c->rate * hop.den;
     if (hop.num > UINT32_MAX || hop.den > UINT32_MAX || rate > UINT32_MAX || late > INT32_MAX ||
         offset.num > INT32_MAX || offset.num < -INT32_MAX || offset.den > UINT32_MAX)
@@ -119,10 +121,11 @@ static rill_status port_make(rill_plan *p, uint32_t i, const struct input_clock 
     TRY(port_shape(q, pp, sf, err));
     q->info.width = (uint32_t) (q->outer * q->inner);
     q->info.pulse_frames = (uint32_t) q->pulse;
+    q->info.first_frames = in ? (uint64_t) (q->pulse - q->delay) : 0;
     if (sf->axis < 0)
         return RILL_OK;
     rill_alignment lie = { .struct_bytes = sizeof lie };
-    TRY(port_time(q, sf, c, err));
+    TRY(port_time(q, sf, p->pgraph.lead_in, c, err));
     rill_port_align(&q->info, 0, &lie);
     q->info.delay_frames = (uint32_t) lie.cut_frames;
     return RILL_OK;
@@ -221,7 +224,8 @@ _Static_assert(RILL_RANK_MAX == RANK_MAX, "a shape has room for every tensor");
 static bool ports_tellable(const rill_plan *p, const struct sized_list *list)
 {
     for (uint32_t i = 0; i < p->n_ports; i++)
-        if (p->ports[i].info.type != RILL_TYPE_F32 && list->bytes < sizeof(rill_port))
+        if (p->ports[i].info.type != RILL_TYPE_F32 &&
+            list->bytes < offsetof(rill_port, first_frames))
             return false;
     return true;
 }

@@ -46,19 +46,6 @@ rill_stream *rill_stream_init_for(void *mem, const rill_plan *p, const unsigned 
     return s;
 }
 
-void rill_stream_reset(rill_stream *s)
-{
-    const rill_plan *p = s->plan;
-    s->n_runs = 0;
-    s->length = -1;
-    s->is_finished = 0;
-    for (uint32_t i = 0; i < p->n_ports; i++)
-        s->counts[i] = (struct port_count) { .wanted = s->counts[i].wanted };
-    for (uint32_t i = 0; i < p->pgraph.n_lengths; i++)
-        s->clock[1 + i] = CLOCK_OPEN;
-    plan_reset(p->plan, stream_mem(s));
-}
-
 static const struct fault *stream_fault(const rill_stream *s)
 {
     return plan_fault(s->plan->plan, stream_mem(s));
@@ -96,6 +83,29 @@ static void frames_fill(rill_stream *s, const struct port *q, int64_t at)
         else
             memset(to, 0, n * q->info.element_bytes);
     }
+}
+
+/* Frames of the first run that come before the stream. */
+static void lead_in_fill(rill_stream *s, uint32_t port)
+{
+    const struct port *q = &s->plan->ports[port];
+    frames_fill(s, q, 0);
+    s->counts[port].fill = q->delay;
+}
+
+void rill_stream_reset(rill_stream *s)
+{
+    const rill_plan *p = s->plan;
+    s->n_runs = 0;
+    s->length = -1;
+    s->is_finished = 0;
+    for (uint32_t i = 0; i < p->n_ports; i++)
+        s->counts[i] = (struct port_count) { .wanted = s->counts[i].wanted };
+    for (uint32_t i = 0; i < p->pgraph.n_lengths; i++)
+        s->clock[1 + i] = CLOCK_OPEN;
+    plan_reset(p->plan, stream_mem(s));
+    for (uint32_t i = 0; i < p->n_inputs && p->pgraph.lead_in; i++)
+        lead_in_fill(s, i);
 }
 
 static void frames_out(const rill_stream *s, const struct port *q, int64_t at, unsigned char *y,
@@ -330,7 +340,7 @@ rill_status rill_stream_run(rill_stream *s)
 rill_status rill_stream_fault(const rill_stream *s, rill_error *reterr)
 {
     const struct fault *f = stream_fault(s);
-    long long pulse = s->plan->pgraph.pulse, first = s->n_runs * pulse;
+    long long pulse = s->plan->pgraph.pulse, first = s->n_runs * pulse - s->plan->pgraph.lead_in;
     if (!f)
         return RILL_OK;
     fault_error(f, reterr);

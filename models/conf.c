@@ -25,7 +25,8 @@ enum value_kind {
     VALUE_UNITS,
     VALUE_OVERLOAD,
     VALUE_RECURRENT,
-    VALUE_PULSE
+    VALUE_PULSE,
+    VALUE_FIRST
 };
 
 struct key {
@@ -49,6 +50,7 @@ static const struct key keys[] = {
     { "model", "pulse", VALUE_PULSE, offsetof(struct model_conf, pulse) },
     { "model", "recurrent_weights", VALUE_RECURRENT,
       offsetof(struct model_conf, recurrent_weights) },
+    { "model", "first_pulse", VALUE_FIRST, offsetof(struct model_conf, first_pulse) },
     { "vad", "threshold", VALUE_SHARE, INFO(vad_threshold) },
     { "vad", "release", VALUE_SHARE, INFO(vad_release) },
     { "vad", "hangover_ms", VALUE_U32, INFO(vad_hangover_ms) },
@@ -240,6 +242,17 @@ static struct range range_of(const struct key *k)
     return (struct range) { k->name, 0, k->kind == VALUE_BLANK ? INT32_MAX : UINT32_MAX };
 }
 
+/* "whole", "short", or frames. */
+static bool set_first_pulse(const char *value, uint32_t *at)
+{
+    uint64_t n = 0;
+    bool is_short = !strcmp(value, "short");
+    if (!is_short && strcmp(value, "whole") && (!set_number(value, INT32_MAX, &n) || n == 0))
+        return false;
+    *at = is_short ? FIRST_PULSE_SHORT : (uint32_t) n;
+    return true;
+}
+
 /* "auto", or frames. */
 static bool set_pulse(const char *value, uint32_t *at)
 {
@@ -268,6 +281,7 @@ static bool value_set(struct conf_reading *r, const struct key *k, const char *v
     case VALUE_UNITS: return set_choice(value, units_names, at);
     case VALUE_OVERLOAD: return set_choice(value, overload_names, at);
     case VALUE_RECURRENT: return set_choice(value, recurrent_names, at);
+    case VALUE_FIRST: return set_first_pulse(value, at);
     case VALUE_PULSE: return set_pulse(value, at);
     case VALUE_BLANK:
     case VALUE_U32: break;

@@ -5,6 +5,7 @@
  *                           overload = auto | bypass | skip | shed,
  *                           budget_ms = 10
  *                           recurrent_weights = auto | f32 | i16 (docs/transforms.md)
+ *                           first_pulse = whole | short | FRAMES
  *   [input.NAME]
  *   [output.NAME]           kind = audio | vad | keyword | ctc | transducer | tensor, and how it is
  *                           read (docs/sinks.md)
@@ -57,6 +58,9 @@ struct conf_weights {
 
 /* What a transform or model.conf wants the weights of recurrent cells to be. */
 enum recurrent_weights { RECURRENT_ASIS, RECURRENT_F32, RECURRENT_I16 };
+/* The first pulse is like the others, or as much shorter as makes outputs come earlier. */
+#define FIRST_PULSE_WHOLE 0
+#define FIRST_PULSE_SHORT UINT32_MAX
 
 /* Of a recogniser's folder without graph.nnef: files and form that are taken where there are more;
  * NULL: not said. */
@@ -76,6 +80,7 @@ struct model_conf {
     uint32_t latency_ms; /* how late outputs may be, the pulse with it; 0: not said */
     uint32_t pulse;      /* frames of a pulse that nobody asks for; 0: chosen */
     enum recurrent_weights recurrent_weights;
+    uint32_t first_pulse; /* frames of the first pulse, or one of these */
     struct conf_recogniser recogniser;
 };
 

@@ -183,7 +183,12 @@ static rill_status input_stream(struct pulser *p, uint32_t w, int axis, struct s
                        p->src->wires[w].name, axis, text);
     }
     *ret = (struct stream_fact) {
-        .axis = axis, .pulse = a * p->pulse, .length = length, .hop_num = 1, .hop_den = a
+        .axis = axis,
+        .pulse = a * p->pulse,
+        .delay = a * p->lead_in,
+        .length = length,
+        .hop_num = 1,
+        .hop_den = a,
     };
     offset_init(ret);
     return RILL_OK;
@@ -291,6 +296,7 @@ static struct pulsed_wire *trace_of(const struct pulser *p)
 static rill_status pgraph_finish(struct pgraph *g, const struct pulser *p)
 {
     g->pulse = p->pulse;
+    g->lead_in = p->lead_in;
     g->inputs = ports_of(p, p->src->inputs, p->src->n_inputs);
     g->outputs = ports_of(p, p->src->outputs, p->src->n_outputs);
     g->trace = trace_of(p);
@@ -387,6 +393,7 @@ rill_status pgraph_cut(struct pgraph *ret, const struct dgraph *t, const struct 
                         .symbol = symbol,
                         .arena = a,
                         .pulse = pulse > 0 ? pulse : 1,
+                        .lead_in = opts ? opts->lead_in : 0,
                         .keep_bodies = opts && opts->keep_bodies,
                         .row_of = axis_row_of,
                         .walk = nodes_pulse,

@@ -135,7 +135,8 @@ void offset_resolve(struct stream_fact *s, const struct dim *symbol)
         at->root = here;
 }
 
-struct ratio offset_latency(const struct stream_fact *s)
+struct ratio offset_latency(const struct stream_fact *s, int64_t lead_in)
 {
-    return ratio_add(in_input(s, whole(s->delay)), ratio_minus(s->at.origin));
+    return ratio_add(in_input(s, whole(s->delay)),
+                     ratio_minus(ratio_add(s->at.origin, whole(lead_in))));
 }

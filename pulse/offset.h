@@ -43,6 +43,7 @@ void offset_transposed(struct stream_fact *s, int64_t before, int64_t after, int
 /* Once the length is known, which is a function of symbol. */
 void offset_resolve(struct stream_fact *s, const struct dim *symbol);
 
-/* By how many input frames a frame of s comes later than the one it stands for. */
-struct ratio offset_latency(const struct stream_fact *s);
+/* By how many input frames a frame of s comes later than the one it stands for. lead_in: of the
+ * pulsed graph. */
+struct ratio offset_latency(const struct stream_fact *s, int64_t lead_in);
 #endif

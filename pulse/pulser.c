@@ -398,6 +398,7 @@ rill_status pulser_body_new(struct pulser *ret, struct pulser *p, const struct g
                              .symbol = p->symbol,
                              .arena = p->arena,
                              .pulse = p->pulse,
+                             .lead_in = p->lead_in,
                              .outer = p,
                              .keep_bodies = p->keep_bodies,
                              .row_of = p->row_of,

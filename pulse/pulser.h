@@ -42,6 +42,7 @@ struct pulser {
     const struct dim *symbol;
     struct arena *arena;
     int64_t pulse;
+    int64_t lead_in;      /* units of the symbol that the first run has in front of the stream */
     int64_t multiple;     /* set when the pulse does not fit: what it must be a multiple of */
     struct pulser *outer; /* of a body: the pulser of the graph around it */
     uint32_t clock;       /* dst wire, WIRE_NONE until a rule needs it */

@@ -4,10 +4,11 @@
 #define RILL_PULSE_PULSIFY_H
 #include "engine/graph/pulsed.h"
 
-/* For tests: bodies of Scans keep the facts of the decluttered graph, which then drift from the
- * wires outside. */
 struct pulse_opts {
-    bool keep_bodies;
+    bool keep_bodies; /* for tests: bodies of Scans keep the facts of the decluttered graph, which
+                         then drift from the wires outside */
+    int64_t lead_in;  /* units of the symbol by which the first run is shorter than a pulse; less
+                         than one */
 };
 
 /* Cuts t for runs of at least `pulse` frames of the stream symbol (0: as few as possible); the

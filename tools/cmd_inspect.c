@@ -107,6 +107,8 @@ static void port_print(const rill_port *p)
     printf("  %-6s %-24s %u %s a frame, %u frames a pulse", p->is_input ? "input" : "output",
            p->name, p->width, p->type == RILL_TYPE_F32 ? "floats" : rill_type_name(p->type),
            p->pulse_frames);
+    if (p->is_input && p->first_frames < p->pulse_frames)
+        printf(" (the first %llu)", (unsigned long long) p->first_frames);
     if (p->rate_num)
         printf(", %g frames/s", (double) p->rate_num / p->rate_den);
     if (p->rate_num && !p->is_input)

@@ -74,10 +74,16 @@ static void bypass_leave(struct lane *l)
     l->seg_vad = m->vad_hop_samples ? b->model_from / m->vad_hop_samples : 0;
 }
 
+uint64_t bypass_pulse_fill(const struct lane *l)
+{
+    return (l->seg_fed - l->bypass.model_from + l->model->lead_in_samples) %
+        l->model->pulse_samples;
+}
+
 bool bypass_update(struct lane *l)
 {
     struct bypass *b = &l->bypass;
-    if (!bypass_has_audio(l) || l->seg_fed % l->model->pulse_samples != 0)
+    if (!bypass_has_audio(l) || bypass_pulse_fill(l) != 0)
         return b->active;
     if (!b->active && b->wanted && b->wet == 0)
         bypass_enter(l);

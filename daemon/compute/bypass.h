@@ -39,6 +39,9 @@ void bypass_drop(struct lane *l);
 size_t bypass_bytes(const struct lane *l); /* of memory, besides the lane's */
 void bypass_segment_begin(struct lane *l);
 
+/* Samples that the model's next pulse has already, the lead-in of its first one with them. */
+uint64_t bypass_pulse_fill(const struct lane *l);
+
 /* Between two pulses: switches if that is wanted and the fade is over; whether the model is
  * bypassed now. */
 bool bypass_update(struct lane *l);

@@ -258,7 +258,8 @@ static void samples_take(struct lane *l, float *to, size_t n)
  * of its own last sample. */
 static size_t chunk_wanted(const struct lane *l)
 {
-    uint64_t have = l->seg_fed + (l->feed_fill - l->feed_at), pulse = l->model->pulse_samples;
+    uint64_t waits = l->feed_fill - l->feed_at, pulse = l->model->pulse_samples,
+             have = bypass_pulse_fill(l) + waits;
     size_t n = (size_t) rate_rescale(pulse - have % pulse, l->opts.in_rate, l->model->rate);
     return n < l->chunk_cap ? n : l->chunk_cap;
 }
@@ -319,7 +320,7 @@ uint64_t lane_deadline(const struct lane *l)
     uint64_t pulse = l->model->pulse_samples, waits = l->feed_fill - l->feed_at;
     if (atomic_load_explicit(&l->cancel, memory_order_acquire))
         return 0;
-    if (l->phase != FEED || l->stalled || lead_due(l) || l->seg_fed % pulse + waits >= pulse)
+    if (l->phase != FEED || l->stalled || lead_due(l) || bypass_pulse_fill(l) + waits >= pulse)
         return pace(l, l->arrival_us) + l->pulse_us;
     size_t used = ring_used(&l->in), until_mark = room_at_mark(l, &at_mark),
            wanted = chunk_wanted(l);
@@ -540,7 +541,7 @@ static bool feed_push(struct lane *l)
         l->seg_fed += took;
         pushed += took;
     }
-    return pushed && l->seg_fed % l->model->pulse_samples == 0;
+    return pushed && bypass_pulse_fill(l) == 0;
 }
 
 /* Everything before the model runs. True if it may; otherwise *t->ret is set. */

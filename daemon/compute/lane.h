@@ -64,6 +64,7 @@ struct lane_rec {
 struct lane_model {
     rill_plan *plan;                  /* referenced by the owner */
     uint32_t rate, pulse_samples;     /* rate 0: it has no audio for a client, ports only */
+    uint32_t lead_in_samples;         /* by which the first pulse of a segment is shorter */
     uint32_t pulse_us;                /* then; of a model without time or rate that of the budget */
     bool is_timed;                    /* then: pulse_us is what the model states */
     char audio_error[300];            /* then: why */

@@ -105,6 +105,7 @@ static rill_status ports_choose(struct lane_model *m, rill_plan *plan, const ril
         if (p->is_input && m->audio_in < 0 && p->kind == RILL_PORT_AUDIO && p->width == 1) {
             m->audio_in = (int) i;
             m->pulse_samples = p->pulse_frames;
+            m->lead_in_samples = p->pulse_frames - (uint32_t) p->first_frames;
             if (p->rate_num && p->rate_den)
                 m->rate = p->rate_num / p->rate_den;
         } else if (p->is_input) {

@@ -113,6 +113,12 @@ size_t lane_ports_most(const rill_port *info, unsigned n, const struct lane_port
     return bytes + pulse + commands_most(n_set) * command_bytes(&p);
 }
 
+/* Frames that the first run of a sequence does not wait for. */
+static size_t lead_in_of(const struct lane_port *q)
+{
+    return q->info.is_input ? q->info.pulse_frames - (size_t) q->info.first_frames : 0;
+}
+
 static bool ports_make(struct lane_ports *p, const rill_port *info, const struct lane_ports_opts *o)
 {
     unsigned n_set = 0;
@@ -121,6 +127,7 @@ static bool ports_make(struct lane_ports *p, const rill_port *info, const struct
     for (unsigned i = 0; p->list && i < p->n; i++) {
         struct lane_port *q = &p->list[i];
         port_describe(p, i, &info[i], o, q);
+        q->fill = lead_in_of(q);
         p->frames_bytes = larger(p->frames_bytes, info[i].pulse_frames * q->frame_bytes);
         if ((info[i].is_input || q->is_wanted) &&
             !ring_init(&q->ring, 1, q->window_frames * q->frame_bytes))
@@ -397,7 +404,7 @@ static void segment_reset(struct lane *l)
         uint64_t taken = atomic_load_explicit(&q->taken, memory_order_relaxed);
         if (p->command->counts[i] > taken)
             taken_add(l, q, (size_t) (p->command->counts[i] - taken));
-        q->fill = 0;
+        q->fill = lead_in_of(q);
         q->is_full = false;
         q->seg_taken = 0;
         q->set_waits = false;

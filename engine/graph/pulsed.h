@@ -65,6 +65,7 @@ struct pgraph {
     struct stream_fact *inputs, *outputs; /* one per input and output of the decluttered graph */
     const struct dim *symbol;             /* NULL: nothing streams, one run is the whole graph */
     int64_t pulse;                        /* input frames per run */
+    int64_t lead_in;    /* of them, in the first run, come before the stream: delay of the inputs */
     int64_t tries;      /* pulses that were too short or no multiple of a stride */
     const char *longer; /* node and reason why the pulse asked for was not taken; NULL: it was */
     bool has_clock;     /* the last input of g is the clock (engine/ops/clock.h) */

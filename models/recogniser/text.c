@@ -51,6 +51,7 @@ const char *recogniser_conf(const struct recogniser *r)
                                           "[model]\n"
                                           "task = transcribe\n"
                                           "sample_rate = 16000\n"
+                                          "first_pulse = short\n"
                                           "summary = streaming %s: %s, %s%s\n"
                                           "[input.pcm]\n"
                                           "kind = audio\n"

@@ -260,7 +260,8 @@ unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
     const rill_port all[3] = {
         { .struct_bytes = sizeof *all, .name = "pcm", .kind = RILL_PORT_AUDIO, .is_input = 1,
           .rate_num = 16000, .rate_den = 1, .width = 1, .pulse_frames = pulse_of(&p->model),
-          .hop_num = 1, .hop_den = 1, .offset_den = 1, .element_bytes = 4 },
+          .hop_num = 1, .hop_den = 1, .offset_den = 1, .element_bytes = 4,
+          .first_frames = pulse_of(&p->model) },
         { .struct_bytes = sizeof *all, .name = "out", .kind = RILL_PORT_AUDIO, .rate_num = 16000,
           .rate_den = 1, .width = 1, .pulse_frames = pulse_of(&p->model),
           .hop_num = 1, .hop_den = 1, .latency_samples = DELAY,

@@ -36,7 +36,7 @@ struct
 try {
     struct chain chain;
     int pulse, length;
-    uint32_t cuts;
+    uint32_t cuts, first; /* frames of the first pulse; 0: as the others */
 };
 
 static enum verdict try_law(const struct try *t, rill_error *err)
@@ -44,6 +44,8 @@ static enum verdict try_law(const struct try *t, rill_error *err)
     struct oracle o;
     enum verdict v = oracle_open(&o, chain_recipe, &t->chain, getenv("RILL_ASSERT"));
     o.zeros_agree = chain_attends(&t->chain);
+    if (v == LAW_HOLDS)
+        o.model->first_pulse = t->first;
     if (v == LAW_HOLDS)
         v = oracle_pulse(&o, t->pulse);
     for (uint32_t k = 0; k < 6 && v == LAW_HOLDS; k++)
@@ -171,9 +173,11 @@ static int length_draw(int pulse)
 static void chain_laws(struct oracle *o, const struct chain *c, int pulse)
 {
     for (int k = 0; k < 4; k++) {
-        struct try t = {
-            .chain = *c, .pulse = pulse, .length = length_draw(pulse), .cuts = gb_random(&seed)
-        };
+        struct try t = { .chain = *c,
+                         .pulse = pulse,
+                         .length = length_draw(pulse),
+                         .cuts = gb_random(&seed),
+                         .first = o->model->first_pulse };
         enum verdict v = oracle_law(o, t.length, t.cuts);
         count.laws += v == LAW_HOLDS;
         count.no_whole += v == LAW_NO_WHOLE;
@@ -219,6 +223,8 @@ static void chain_try(const struct chain *c)
     o.zeros_agree = chain_attends(c);
     for (int k = 0; k < 2; k++) {
         int pulse = between(0, 2) ? between(0, 8) : between(1, 20); /* 0: the smallest */
+        bool is_shorter = pulse > 1 && between(0, 2) == 0;
+        o.model->first_pulse = is_shorter ? (uint32_t) between(1, pulse) : 0;
         if (oracle_pulse(&o, pulse) != LAW_HOLDS) {
             refusal_count(o.err.text, c);
             count.refused++;

@@ -2,7 +2,7 @@
 """Folders of recognisers as sherpa-onnx has them, exported with random weights by icefall's own code (zipformer2.py): the tokens and
 times of sherpa-onnx (expected.json, by reference.py), the law of streams, the daemon; what does not fit together is refused by name.
 test.py RILL RILLD SOURCE"""
-import json, os, shutil, subprocess, sys, tarfile, tempfile
+import json, os, re, shutil, subprocess, sys, tarfile, tempfile
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 from counted import check, finish
@@ -224,6 +224,13 @@ def ways_check(tmp):
     code, said = run(RILL, "inspect", path)
     check("encoder-epoch-99-avg-1-chunk-16-left-64.onnx, f32 (encoder-epoch-99-avg-1-chunk-16-left-64.int8.onnx is there, too)" in said,
           "inspect names the file that is taken: " + said[:300])
+    late = re.search(r"the first (\d+)\).*latency (\d+) samples", said, re.S)
+    check(late and 2200 <= int(late[2]) <= 2280 and int(late[1]) + 5120 == 5120 + int(late[2]), "the first pulse is shorter: " + said[:600])
+    for first, words in (("whole", None), ("2000", None), ("5121", "first_pulse is 5121 frames, and a pulse has 5120"), ("0", "first_pulse")):
+        file_write(path + "/model.conf", "[model]\nfirst_pulse = %s\n" % first)
+        got = run(RILL, "transcribe", "-m", path, WAV)
+        check(got == (0, plain) if not words else got[0] and words in got[1], "first_pulse = %s: %s" % (first, got))
+    os.remove(path + "/model.conf")
     with tarfile.open(tmp + "/z.tar", "w") as t:
         t.add(path, "zipformer2")
     check(run(RILL, "transcribe", "-m", tmp + "/z.tar", WAV) == (0, plain), "an archive of the folder")
