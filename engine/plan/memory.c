@@ -4,6 +4,8 @@
  * 2020). */
 #include "engine/plan/memory.h"
 
+#define MEMPLAN_NOWHERE SIZE_MAX /* not placed yet */
+
 static size_t aligned(size_t bytes)
 {
     return (bytes + MEMPLAN_ALIGN_BYTES - 1) & ~(size_t) (MEMPLAN_ALIGN_BYTES - 1);
@@ -14,13 +16,21 @@ static bool meet(const struct span *a, const struct span *b)
     return a->first <= b->last && b->first <= a->last;
 }
 
-/* Heap sort by falling size, then rising index: stable whatever the C library. */
-static bool before(const struct span *s, uint32_t a, uint32_t b)
+/* ---- sorting ---- */
+
+typedef bool comes_before(const struct span *s, uint32_t a, uint32_t b);
+
+static bool larger(const struct span *s, uint32_t a, uint32_t b)
 {
     return s[a].bytes != s[b].bytes ? s[a].bytes > s[b].bytes : a < b;
 }
 
-static void sift(const struct span *s, uint32_t *o, uint32_t at, uint32_t n)
+static bool earlier(const struct span *s, uint32_t a, uint32_t b)
+{
+    return s[a].first != s[b].first ? s[a].first < s[b].first : a < b;
+}
+
+static void sift(const struct span *s, uint32_t *o, uint32_t at, uint32_t n, comes_before *before)
 {
     for (uint32_t child; (child = 2 * at + 1) < n; at = child) {
         if (child + 1 < n && before(s, o[child], o[child + 1]))
@@ -33,28 +43,75 @@ static void sift(const struct span *s, uint32_t *o, uint32_t at, uint32_t n)
     }
 }
 
-static void sort(const struct span *s, uint32_t *o, uint32_t n)
+/* Heap sort; where keys are alike the lower index comes first, whatever the C library. */
+static void sort(const struct span *s, uint32_t *o, uint32_t n, comes_before *before)
 {
+    for (uint32_t i = 0; i < n; i++)
+        o[i] = i;
     for (uint32_t i = n / 2; i-- > 0;)
-        sift(s, o, i, n);
+        sift(s, o, i, n, before);
     for (uint32_t end = n; end-- > 1;) {
         uint32_t t = o[0];
         o[0] = o[end];
         o[end] = t;
-        sift(s, o, 0, end);
+        sift(s, o, 0, end, before);
     }
 }
 
-/* Lowest offset for `me` clear of the first `n` placed spans. */
-static size_t lowest(const struct span *spans, const uint32_t *order, uint32_t n,
-                     const struct span *me)
+/* ---- neighbours in time ---- */
+
+/* A tree over all spans by their first step: the root of lo..hi is the one in the middle. ends: one
+ * past the last step that any placed span of the subtree is needed in; 0: none is placed. */
+struct neighbours {
+    const struct span *spans;
+    uint32_t *by_first, *ends, *met;
+    uint32_t n_met;
+    uint64_t visited;
+};
+
+static void neighbour_add(struct neighbours *t, uint32_t n, uint32_t which)
+{
+    for (uint32_t lo = 0, hi = n; lo < hi;) {
+        const uint32_t mid = lo + (hi - lo) / 2;
+        if (t->ends[mid] < t->spans[which].last + 1)
+            t->ends[mid] = t->spans[which].last + 1;
+        if (t->by_first[mid] == which)
+            return;
+        if (earlier(t->spans, which, t->by_first[mid]))
+            hi = mid;
+        else
+            lo = mid + 1;
+    }
+}
+
+/* Adds those of lo..hi that are placed and needed in a step of `me`; as deep as the tree is. */
+static void neighbours_find(struct neighbours *t, uint32_t lo, uint32_t hi, const struct span *me)
+{
+    while (lo < hi) {
+        const uint32_t mid = lo + (hi - lo) / 2, which = t->by_first[mid];
+        const struct span *s = &t->spans[which];
+        t->visited++;
+        if (t->ends[mid] <= me->first)
+            return;
+        neighbours_find(t, lo, mid, me);
+        if (s->first > me->last)
+            return;
+        if (s->offset != MEMPLAN_NOWHERE && s->bytes && meet(s, me))
+            t->met[t->n_met++] = which;
+        lo = mid + 1;
+    }
+}
+
+/* Lowest offset for `me` clear of those that it meets. */
+static size_t lowest(struct neighbours *t, const struct span *me)
 {
     size_t at = 0;
     for (bool moved = true; moved;) {
         moved = false;
-        for (uint32_t i = 0; i < n; i++) {
-            const struct span *s = &spans[order[i]];
-            if (meet(s, me) && s->offset < at + me->bytes && at < s->offset + s->bytes) {
+        for (uint32_t i = 0; i < t->n_met; i++) {
+            const struct span *s = &t->spans[t->met[i]];
+            t->visited++;
+            if (s->offset < at + me->bytes && at < s->offset + s->bytes) {
                 at = aligned(s->offset + s->bytes);
                 moved = true;
             }
@@ -63,18 +120,28 @@ static size_t lowest(const struct span *spans, const uint32_t *order, uint32_t n
     return at;
 }
 
-size_t memplan_place(struct span *spans, uint32_t *order, uint32_t n)
+size_t memplan_place(struct span *spans, uint32_t *room, uint32_t n, uint64_t *ret_visited)
 {
+    uint32_t *order = room;
+    struct neighbours t = { spans, room + n, room + 2 * (size_t) n, room + 3 * (size_t) n, 0, 0 };
     size_t total = 0;
-    for (uint32_t i = 0; i < n; i++)
-        order[i] = i;
-    sort(spans, order, n);
+    sort(spans, order, n, larger);
+    sort(spans, t.by_first, n, earlier);
+    for (uint32_t i = 0; i < n; i++) {
+        t.ends[i] = 0;
+        spans[i].offset = MEMPLAN_NOWHERE;
+    }
     for (uint32_t i = 0; i < n; i++) {
         struct span *s = &spans[order[i]];
-        s->offset = s->bytes ? lowest(spans, order, i, s) : 0;
+        t.n_met = 0;
+        if (s->bytes)
+            neighbours_find(&t, 0, n, s);
+        s->offset = lowest(&t, s);
+        neighbour_add(&t, n, order[i]);
         if (aligned(s->offset + s->bytes) > total)
             total = aligned(s->offset + s->bytes);
     }
+    *ret_visited = t.visited;
     return total;
 }
 

@@ -15,8 +15,10 @@ struct span {
 };
 
 /* Gives every span an offset, aligned, so that no two spans that are needed in one step share a
- * byte. order is room for n indices. Returns the bytes needed in total. */
-size_t memplan_place(struct span *spans, uint32_t *order, uint32_t n);
+ * byte. room: for MEMPLAN_ROOM indices a span. Returns the bytes needed in total. *ret_visited: how
+ * often a span was looked at, which is a few times log n for each where few live long. */
+#define MEMPLAN_ROOM 4
+size_t memplan_place(struct span *spans, uint32_t *room, uint32_t n, uint64_t *ret_visited);
 
 /* True when no two spans that are needed in one step share a byte. Quadratic: for tests. */
 bool memplan_is_sound(const struct span *spans, uint32_t n);

@@ -384,10 +384,11 @@ static size_t pointers_place(struct plan *p, size_t offset)
 static rill_status layout(struct lower *l, size_t max_bytes)
 {
     struct plan *p = l->p;
+    uint64_t visited;
     p->spans = arena_array(&p->arena, struct span, l->n_slots + 1);
-    uint32_t *order = arena_array(&l->work, uint32_t, l->n_slots + 1),
+    uint32_t *room = arena_array(&l->work, uint32_t, MEMPLAN_ROOM * (size_t) l->n_slots + 1),
              *of = arena_array(&l->work, uint32_t, l->n_slots + 1);
-    if (!p->spans || !order || !of)
+    if (!p->spans || !room || !of)
         return lower_no_memory(l);
     for (uint32_t i = 0; i < l->n_slots; i++) {
         const struct slot *s = &l->slots[i];
@@ -402,7 +403,7 @@ static rill_status layout(struct lower *l, size_t max_bytes)
                            "stream",
                            s->name ? s->name : "scratch of a step", s->bytes, max_bytes);
     }
-    size_t bytes = memplan_place(p->spans, order, p->n_spans);
+    size_t bytes = memplan_place(p->spans, room, p->n_spans, &visited);
     for (uint32_t i = 0; i < p->n_spans; i++)
         l->slots[of[i]].offset = p->state_bytes + p->spans[i].offset;
     p->mem_bytes = pointers_place(p, p->state_bytes + bytes);

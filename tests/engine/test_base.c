@@ -257,9 +257,47 @@ static void test_graph_check(void)
     dims_free(ds);
 }
 
+/* The largest first, at the lowest offset that none of those before it holds: all are looked at. */
+static bool placed_plainly(const struct span *s, const uint32_t *order, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const struct span *me = &s[order[i]];
+        size_t at = 0;
+        for (uint32_t k = 0; k < i;) {
+            const struct span *o = &s[order[k]];
+            const bool hit = o->first <= me->last && me->first <= o->last &&
+                o->offset < at + me->bytes && at < o->offset + o->bytes;
+            at = hit ? (o->offset + o->bytes + 63) & ~(size_t) 63 : at;
+            k = hit ? 0 : k + 1;
+        }
+        if (me->bytes && me->offset != at)
+            return false;
+    }
+    return true;
+}
+
+/* A chain of n spans, each read by the next step: as many visits as n log n. */
+static void test_memplan_chain(void)
+{
+    enum { N = 1 << 17 };
+    struct span *s = calloc(N, sizeof *s);
+    uint32_t *room = calloc(N, MEMPLAN_ROOM * sizeof *room);
+    uint64_t visited = 0;
+    if (!s || !room)
+        abort();
+    for (uint32_t i = 0; i < N; i++)
+        s[i] = (struct span) { .bytes = 64 + i % 7 * 64, .first = i, .last = i + 1 };
+    const size_t total = memplan_place(s, room, N, &visited);
+    check(total <= 3 * 7 * 64 && visited < (uint64_t) N * 4 * 17, "visits of a chain",
+          (int) (visited / N));
+    free(s);
+    free(room);
+}
+
 static void test_memplan(void)
 {
-    uint32_t seed = 11, order[300];
+    uint32_t seed = 11, order[300 * MEMPLAN_ROOM];
+    uint64_t visited;
     struct span s[300];
     for (int round = 0; round < 200; round++) {
         uint32_t n = 1 + (uint32_t) round;
@@ -270,7 +308,8 @@ static void test_memplan(void)
             s[i].last = s[i].first + (seed >> 20) % 9;
             all += (s[i].bytes + 63) & ~(size_t) 63;
         }
-        size_t total = memplan_place(s, order, n);
+        size_t total = memplan_place(s, order, n, &visited);
+        check(placed_plainly(s, order, n), "another layout than the plain one", round);
         check(memplan_is_sound(s, n) && total <= all, "a random layout", round);
     }
     s[0] = (struct span) { .bytes = 64, .first = 0, .last = 2, .offset = 0 };
@@ -290,5 +329,6 @@ int main(void)
     test_axes();
     test_graph_check();
     test_memplan();
+    test_memplan_chain();
     return check_done();
 }
