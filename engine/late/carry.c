@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/late/carry.h"
+#include "engine/typing/half.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,11 +14,12 @@ static rill_status no_memory(rill_error *err)
 /* ---- making ---- */
 
 /* Of an axis that is open the frames that are reserved. */
-static rill_status most_set(struct carried *c, const struct fact *f, int64_t reserve_frames,
+static rill_status most_set(struct carried *c, const struct fact *in_file, int64_t reserve_frames,
                             rill_error *err)
 {
+    const struct fact wide = half_as_f32(in_file), *f = &wide;
     c->axis = -1;
-    c->most = (struct tensor) { .type = f->type, .rank = f->rank };
+    c->most = (struct tensor) { .type = f->type, .number = half_of(f), .rank = f->rank };
     if (f->type == DTYPE_NONE || f->rank < 0)
         return err_set(err, RILL_UNSUPPORTED, "state '%.80s': its type or shape is not known",
                        c->name);
@@ -65,7 +67,9 @@ rill_status carry_make(struct carry *ret, struct graph *inner, const struct grap
     for (uint32_t i = 0; i < g->n_states; i++) {
         struct carried *c = &made.list[i];
         c->name = g->states[i].name;
-        c->init = g->states[i].init;
+        c->init = g->states[i].init ? half_widened(g->arena, g->states[i].init) : NULL;
+        if (g->states[i].init && !c->init)
+            return no_memory(reterr);
         TRY(most_set(c, &g->wires[g->states[i].in].fact, reserve_frames, reterr));
         if (c->init && c->axis >= 0 && c->init->dim[c->axis] > reserve_frames)
             return err_set(reterr, RILL_LIMIT,
@@ -78,17 +82,19 @@ rill_status carry_make(struct carry *ret, struct graph *inner, const struct grap
     return RILL_OK;
 }
 
-rill_status carry_check(const struct carried *c, const struct fact *next, rill_error *reterr)
+rill_status carry_check(const struct carried *c, const struct fact *in_file, rill_error *reterr)
 {
+    const struct fact wide = half_as_f32(in_file), *next = &wide;
     char text[160];
     bool fits = next->type == DTYPE_NONE || next->rank < 0 ||
-        (next->type == c->most.type && next->rank == c->most.rank);
+        (next->type == c->most.type && half_of(next) == c->most.number &&
+         next->rank == c->most.rank);
     for (int k = 0; fits && k < next->rank; k++)
         fits = k == c->axis || !dim_is_const(next->shape[k]) ||
             dim_value(next->shape[k]) == c->most.dim[k];
     if (fits)
         return RILL_OK;
-    fact_print(next, text, sizeof text);
+    fact_print(in_file, text, sizeof text);
     return err_set(reterr, RILL_INVALID,
                    "the next value of state '%.80s' is %s, and has to be as it but for what grows",
                    c->name, text);
@@ -132,6 +138,12 @@ static void shape_print(const struct tensor *t, char *text, size_t cap)
         at += (size_t) snprintf(text + at, cap - at, "%s%" PRId64, k ? "," : "", t->dim[k]);
 }
 
+/* As files call it. */
+static const char *type_name(const struct tensor *t)
+{
+    return dtype_name(t->type == DTYPE_F32 && t->number ? t->number : t->type);
+}
+
 static rill_status shape_fail(const struct carried *c, const struct tensor *next, bool is_first,
                               rill_error *err)
 {
@@ -139,14 +151,15 @@ static rill_status shape_fail(const struct carried *c, const struct tensor *next
     shape_print(next, is, sizeof is);
     shape_print(&c->most, was, sizeof was);
     return err_set(err, RILL_INVALID, "the %s value of state '%.80s' is %s[%s], not %s[%s]",
-                   is_first ? "first" : "next", c->name, dtype_name(next->type), is,
-                   dtype_name(c->most.type), was);
+                   is_first ? "first" : "next", c->name, type_name(next), is, type_name(&c->most),
+                   was);
 }
 
 rill_status carry_put(const struct carried *c, const struct tensor *next, bool is_first,
                       void *buffer, int64_t *ret_frames, rill_error *reterr)
 {
-    bool same = next->type == c->most.type && next->rank == c->most.rank;
+    bool same =
+        next->type == c->most.type && next->number == c->most.number && next->rank == c->most.rank;
     for (int k = 0; same && k < next->rank; k++)
         same = k == c->axis || next->dim[k] == c->most.dim[k];
     if (!same)

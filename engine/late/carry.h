@@ -9,7 +9,8 @@
 
 struct carried {
     const char *name;
-    struct tensor most;        /* with all that is reserved; without data */
+    struct tensor most;        /* with all that is reserved; without data; f32 with a `number` of
+                                * 16-bit floats */
     const struct tensor *init; /* NULL: zeros; of one that grows, no frames */
     int axis;                  /* along which it grows; -1: its size stays */
 };
@@ -25,7 +26,7 @@ rill_status carry_make(struct carry *ret, struct graph *inner, const struct grap
                        int64_t reserve_frames, rill_error *reterr);
 
 /* Refuses a next value that is never of the state's shape. */
-rill_status carry_check(const struct carried *c, const struct fact *next, rill_error *reterr);
+rill_status carry_check(const struct carried *c, const struct fact *in_file, rill_error *reterr);
 
 /* The state as it is with so many frames. */
 struct tensor carry_view(const struct carried *c, int64_t frames, const void *data);

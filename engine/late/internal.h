@@ -86,6 +86,12 @@ struct stage {
     size_t block_bytes;
 };
 
+/* An input of 16-bit floats as its numbers are, where what comes may be any f32. */
+struct rounded {
+    struct tensor t;
+    size_t room_bytes;
+};
+
 struct late {
     const struct late_calls *calls;
     const struct graph *g;
@@ -95,6 +101,7 @@ struct late {
     const struct tensor **known; /* per wire, before anything runs */
     struct size_source *wires;   /* per wire, of this run; no two contents have one counter */
     uint64_t *taken;             /* per input: the caller's counter of what is in wires */
+    struct rounded *rounded;     /* per input */
     uint64_t writes;             /* of all that came or was made */
     bool is_random;
     size_t weights_bytes;     /* of constants, those of bodies too */

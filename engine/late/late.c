@@ -2,6 +2,7 @@
 #include "engine/late/internal.h"
 #include "engine/base/float_mode.h"
 #include "engine/graph/packs.h"
+#include "engine/typing/half.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -73,13 +74,6 @@ static rill_status late_check(const struct graph *g, rill_error *err)
             err, RILL_UNSUPPORTED,
             "state '%.80s': where data decides sizes, nothing is carried to the next run",
             g->states[0].name);
-    for (uint32_t i = 0; i < g->n_inputs; i++)
-        if (dtype_is_half(g->wires[g->inputs[i]].fact.type))
-            return err_set(err, RILL_UNSUPPORTED,
-                           "input '%.80s' is %s: where data decides sizes, inputs are no floats of "
-                           "16 bits",
-                           g->wires[g->inputs[i]].name,
-                           dtype_name(g->wires[g->inputs[i]].fact.type));
     return RILL_OK;
 }
 
@@ -90,7 +84,8 @@ static rill_status late_fill(struct late *l, const struct tensor *const *known, 
     l->known = arena_array(&l->arena, const struct tensor *, g->n_wires + 1u);
     l->wires = arena_array(&l->arena, struct size_source, g->n_wires + 1u);
     l->taken = arena_array(&l->arena, uint64_t, g->n_inputs + 1u);
-    if (!nodes || !l->known || !l->wires || !l->taken)
+    l->rounded = arena_array(&l->arena, struct rounded, g->n_inputs + 1u);
+    if (!nodes || !l->known || !l->wires || !l->taken || !l->rounded)
         return late_no_memory(err);
     for (uint32_t w = 0; w < g->n_wires; w++)
         l->known[w] = g->wires[w].fact.value;
@@ -137,6 +132,8 @@ struct late *late_free(struct late *l)
         stage_free(l->root);
     if (l->packs_own)
         pack_store_free(l->packs);
+    for (uint32_t i = 0; l->rounded && i < l->g->n_inputs; i++)
+        free(l->rounded[i].t.data);
     arena_drop(&l->arena);
     free(l);
     return NULL;
@@ -153,22 +150,49 @@ static rill_status stages_run(struct late *l, const struct variant **ret_last, r
     return RILL_OK;
 }
 
+/* In memory that stays, which grows where it is too little. */
+static rill_status input_round(struct rounded *r, const struct tensor *t, enum dtype half,
+                               rill_error *err)
+{
+    const size_t bytes = tensor_bytes(t);
+    void *data = r->t.data;
+    if (bytes > r->room_bytes) {
+        if (!(data = realloc(data, bytes)))
+            return late_no_memory(err);
+        r->room_bytes = bytes;
+    }
+    r->t = *t;
+    r->t.number = half;
+    r->t.data = data;
+    if (t->data)
+        half_round_numbers(data, t->data, (size_t) tensor_count(t), half);
+    return RILL_OK;
+}
+
+static rill_status input_take(struct late *l, uint32_t i, const struct size_source *from,
+                              rill_error *err)
+{
+    const struct wire *w = &l->g->wires[l->g->inputs[i]];
+    const bool half = dtype_is_half(w->fact.type), rounds = half && from->t->number != w->fact.type;
+    struct size_source *at = &l->wires[l->g->inputs[i]];
+    const bool fresh = !at->writes || l->taken[i] != from->writes;
+    if (w->fact.type && from->t->type != (half ? DTYPE_F32 : w->fact.type))
+        return err_set(err, RILL_INVALID, "input '%.80s' is %s, the model wants %s", w->name,
+                       dtype_name(from->t->type), dtype_name(w->fact.type));
+    if (rounds && fresh)
+        TRY(input_round(&l->rounded[i], from->t, w->fact.type, err));
+    if (fresh)
+        at->writes = ++l->writes;
+    at->t = rounds ? &l->rounded[i].t : from->t;
+    l->taken[i] = from->writes;
+    return RILL_OK;
+}
+
 static rill_status inputs_take(struct late *l, const struct size_source *inputs, rill_error *err)
 {
-    const struct graph *g = l->g;
-    for (uint32_t i = 0; i < g->n_inputs; i++) {
-        const struct wire *w = &g->wires[g->inputs[i]];
-        if (l->known[g->inputs[i]])
-            continue;
-        if (w->fact.type && inputs[i].t->type != w->fact.type)
-            return err_set(err, RILL_INVALID, "input '%.80s' is %s, the model wants %s", w->name,
-                           dtype_name(inputs[i].t->type), dtype_name(w->fact.type));
-        struct size_source *at = &l->wires[g->inputs[i]];
-        if (!at->writes || l->taken[i] != inputs[i].writes)
-            at->writes = ++l->writes;
-        at->t = inputs[i].t;
-        l->taken[i] = inputs[i].writes;
-    }
+    for (uint32_t i = 0; i < l->g->n_inputs; i++)
+        if (!l->known[l->g->inputs[i]])
+            TRY(input_take(l, i, &inputs[i], err));
     return RILL_OK;
 }
 

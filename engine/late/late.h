@@ -37,8 +37,7 @@ struct late_counts {
 };
 
 /* g: as a reader made it, and its arena lives longer. known: one per input, a value that it always
- * has, or NULL; NULL: none. Refuses what cannot be known to be right before data comes: states,
- * inputs of 16-bit floats. */
+ * has, or NULL; NULL: none. Refuses states, which nothing would carry. */
 rill_status late_new(struct late **ret, const struct graph *g, const struct tensor *const *known,
                      const struct late_opts *opts, rill_error *reterr);
 struct late *late_free(struct late *l); /* takes and returns NULL */
@@ -47,7 +46,8 @@ struct late *late_free(struct late *l); /* takes and returns NULL */
  * refused whatever comes. */
 rill_status late_probe(struct late *l, const struct size_source *inputs, rill_error *reterr);
 
-/* One tensor for each input; `writes` counts what was written into it. Outputs, one for each of g,
+/* One tensor for each input; `writes` counts what was written into it. Inputs of 16-bit floats are
+ * f32 here, and rounded unless `number` promises that they are. Outputs, one for each of g,
  * are l's until its next run. Only one thread at a time, and none that makes anything else of g's
  * dims. */
 rill_status late_run(struct late *l, const struct size_source *inputs,

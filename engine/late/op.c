@@ -237,15 +237,24 @@ static const struct op op_late = {
 
 /* ---- making ---- */
 
+/* f32 of any value for 16-bit floats: what comes is rounded. */
+static struct fact port_fact(const struct fact *in_file)
+{
+    struct fact f = half_as_f32(in_file);
+    f.number = dtype_is_half(in_file->type) ? DTYPE_NONE : f.number;
+    return f;
+}
+
 /* Sizes of the ports, which stay, and of the states as they begin. */
 static rill_status shapes_set(struct late_node *l, const struct fact *inputs, rill_error *err)
 {
     const struct graph *g = l->g;
     for (uint32_t i = 0; i < g->n_inputs; i++) {
+        const struct fact f = i < l->n_ports ? port_fact(&inputs[i]) : (struct fact) { .rank = -1 };
         if (i >= l->n_ports) {
             const struct carried *c = &l->states.list[i - l->n_ports];
             l->shapes[i] = carry_view(c, carry_first_frames(c), NULL);
-        } else if (!fact_to_tensor(&inputs[i], &l->shapes[i])) {
+        } else if (!fact_to_tensor(&f, &l->shapes[i])) {
             char text[160];
             fact_print(&inputs[i], text, sizeof text);
             return err_set(err, RILL_UNSUPPORTED,
@@ -350,8 +359,10 @@ static rill_status graph_fill(struct graph *ret, struct late_node *l, const stru
     graph_init(ret, g->arena, g->dims, g->name);
     ret->meta = g->meta;
     ret->n_meta = g->n_meta;
-    for (uint32_t i = 0; i < g->n_inputs; i++)
-        in[i] = graph_add_input(ret, g->wires[g->inputs[i]].name, &inputs[i]);
+    for (uint32_t i = 0; i < g->n_inputs; i++) {
+        const struct fact f = port_fact(&inputs[i]);
+        in[i] = graph_add_input(ret, g->wires[g->inputs[i]].name, &f);
+    }
     for (uint32_t i = 0; i < g->n_outputs; i++) {
         out[i] = graph_add_wire(ret, g->wires[g->outputs[i]].name, &l->results[i]);
         if (!graph_add_output(ret, out[i]))
@@ -433,7 +444,11 @@ rill_status late_state_begin(const struct graph *g, uint32_t i, const struct ten
     struct tensor *t = tensor_new(a, c->most.type, c->most.rank, c->most.dim);
     if (!t)
         return late_memory(reterr);
-    TRY(carry_put(c, value, true, t->data, ret_frames, reterr));
+    if (c->most.number && !(value = half_rounded(a, value, c->most.number)))
+        return late_memory(reterr);
+    struct tensor first = *value;
+    first.number = c->most.number;
+    TRY(carry_put(c, &first, true, t->data, ret_frames, reterr));
     *ret = t;
     return RILL_OK;
 }

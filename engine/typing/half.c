@@ -44,14 +44,23 @@ const struct tensor *half_widened(struct arena *a, const struct tensor *t)
     return wide;
 }
 
+static float number_rounded(float x, enum dtype half)
+{
+    return half == DTYPE_F16 ? f16_to_f32(f32_to_f16(x)) : bf16_to_f32(f32_to_bf16(x));
+}
+
+void half_round_numbers(float *y, const float *x, size_t n, enum dtype half)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] = number_rounded(x[i], half);
+}
+
 const struct tensor *half_rounded(struct arena *a, const struct tensor *t, enum dtype half)
 {
     struct tensor *r = tensor_new(a, DTYPE_F32, t->rank, t->dim);
     float *y = r ? r->data : NULL;
-    for (int64_t i = 0, n = r ? tensor_count(t) : 0; i < n; i++) {
-        float x = (float) tensor_get_f64(t, t->data, i);
-        y[i] = half == DTYPE_F16 ? f16_to_f32(f32_to_f16(x)) : bf16_to_f32(f32_to_bf16(x));
-    }
+    for (int64_t i = 0, n = r ? tensor_count(t) : 0; i < n; i++)
+        y[i] = number_rounded((float) tensor_get_f64(t, t->data, i), half);
     return r;
 }
 

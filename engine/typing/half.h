@@ -19,6 +19,9 @@ const struct tensor *half_widened(struct arena *a, const struct tensor *t);
 /* The numbers of a tensor of floats rounded to those of a half type, in f32. NULL: no memory. */
 const struct tensor *half_rounded(struct arena *a, const struct tensor *t, enum dtype half);
 
+/* n numbers, which may stay where they are. */
+void half_round_numbers(float *y, const float *x, size_t n, enum dtype half);
+
 /* A constant whose numbers are of a half type (or NONE); value NULL: no memory. */
 uint32_t half_const(struct graph *g, const char *name, const struct tensor *value, enum dtype half);
 /* One of a file. */

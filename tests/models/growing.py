@@ -80,6 +80,21 @@ def by_hand(folder):
     check(code > 1 and "reserved are 5" in why, f"by hand, too little: {code} {out}{why}")
 
 
+def half(folder):
+    """Caches of 16-bit floats hold such numbers alone: what comes in, as data for them too, is rounded."""
+    given, want = os.path.join(folder, "half.npz"), os.path.join(folder, "half_want.npz")
+    for model, big, rounded in ("sums_f16", 2049, 2048), ("sums_bf16", 257, 256):
+        together(given, (("x", "<f4", (2, 1, 3), struct.pack("<6f", big, 2 * big, -big, 0, 0, 0)),))
+        npz(want, "y", "<f4", (2, 1, 3), struct.pack("<6f", *(s * rounded * k for s in (-1, 1) for k in (1, 2, -1))))
+        code, out, why = run(model, "--input", given, "--compare", want, "--atol", "0", "--rtol", "0", steps="2")
+        check(code == 0 and "1 passed" in out, f"{model}: {out}{why}")
+        together(given, (("x", "<f4", (1, 3), bytes(12)), ("past_a", "<f4", (1, 1, 3), struct.pack("<3f", big, big, big)),
+                         ("past_b", "<f2", (1, 1, 3), struct.pack("<3e", 4, 8, 12))))
+        npz(want, "y", "<f4", (2, 1, 3), struct.pack("<6f", *(rounded + 2 * k for k in (4, 8, 12)), *(2 * rounded + k for k in (4, 8, 12))))
+        code, out, why = run(model, "--input", given, "--compare", want, "--atol", "0", "--rtol", "0", steps="2")
+        check(code == 0 and "1 passed" in out, f"{model} from data: {out}{why}")
+
+
 def close(folder):
     q, want = os.path.join(folder, "q.npz"), os.path.join(folder, "close.npz")
     npz(q, "q", "<f4", (1, 17, 256), stored("close.q.f32"))
@@ -128,6 +143,7 @@ with tempfile.TemporaryDirectory() as d:
     decoders(d)
     exported(d)
     by_hand(d)
+    half(d)
     close(d)
     once(d)
     refused()

@@ -134,20 +134,20 @@ def run(path, tokens):
     np.stack(logits).astype("<f4").tofile(path.replace(".onnx", ".f32"))
 
 
-def sums():
-    g = Graph("sums")
-    g.port(g.inputs, "x", T.FLOAT, [1, 3])
-    g.port(g.outputs, "y", T.FLOAT, [1, 3])
+def sums(name="sums", kind=T.FLOAT):
+    g = Graph(name)
+    g.port(g.inputs, "x", kind, [1, 3])
+    g.port(g.outputs, "y", kind, [1, 3])
     for name in "a", "b":
-        g.port(g.inputs, f"past_{name}", T.FLOAT, [1, "past", 3])
-        g.port(g.outputs, f"present_{name}", T.FLOAT, [1, "past + 1", 3])
+        g.port(g.inputs, f"past_{name}", kind, [1, "past", 3])
+        g.port(g.outputs, f"present_{name}", kind, [1, "past + 1", 3])
     x = g.op("Unsqueeze", "x", g.ints(1))
     a = g.op("Concat", "past_a", x, axis=1)
     b = g.op("Concat", "past_b", g.op("Neg", x), axis=1)
     g.op("Identity", b, out="present_a")
     g.op("Identity", a, out="present_b")
-    g.op("Add", g.op("ReduceSum", a, g.ints(1), keepdims=0), g.op("Mul", g.op("ReduceSum", b, g.ints(1), keepdims=0),
-                                                                  g.const(np.float32(2))), out="y")
+    two = g.op("Cast", g.const(np.float32(2)), to=kind)
+    g.op("Add", g.op("ReduceSum", a, g.ints(1), keepdims=0), g.op("Mul", g.op("ReduceSum", b, g.ints(1), keepdims=0), two), out="y")
     g.save()
 
 
@@ -189,6 +189,8 @@ def main():
                  decoder("grouped", attention_grouped, "total_sequence_length")):
         run(path, tokens)
     sums()
+    sums("sums_f16", T.FLOAT16)
+    sums("sums_bf16", T.BFLOAT16)
     window()
     close()
 
