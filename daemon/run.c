@@ -117,6 +117,7 @@ static bool daemon_start(struct daemon_parts *p)
         log_line(&p->log, LOG_ERROR, "compute threads cannot be started");
         return false;
     }
+    p->registry.pool = p->pool.helpers;
     admit_conf(d);
     if (!listen_all(&p->net, err, sizeof err)) {
         log_line(&p->log, LOG_ERROR, "%s", err);

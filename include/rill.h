@@ -179,8 +179,8 @@ typedef struct rill_plan_opts {
     /* instruction sets allowed (RILL_CPU_*); 0 = all detected, RILL_CPU obeyed */
     uint32_t cpu_mask;
     uint32_t profile; /* 1: streams keep the time of each step */
-    uint32_t threads; /* that share a step at most, with the one that calls run(); 0 = all of the
-                         pool; without a pool 0 or 1 */
+    uint32_t threads; /* that share a step at most, with the one that calls run(); 0 = what
+                         model.conf says, or all of the pool; without a pool 0 or 1 */
     rill_pool *pool;  /* helps with large steps; the plan keeps it. NULL: run() computes alone */
 } rill_plan_opts;
 
@@ -242,6 +242,8 @@ typedef struct rill_plan_info {
     uint64_t state_bytes;   /* the part of a stream that lives from pulse to pulse */
     uint32_t pulse_samples; /* input frames per run() */
     const char *cpu;        /* instruction set the kernels were chosen for */
+    uint32_t threads;       /* that share a step at most; 1: run() computes alone */
+    uint32_t shared_steps;  /* that are divided among them */
 } rill_plan_info;
 
 typedef struct rill_step_time {
@@ -273,6 +275,14 @@ RILL_API rill_status rill_model_open(rill_model **ret, const char *path, rill_er
  * there is. */
 RILL_API rill_status rill_model_open_with(rill_model **ret, const char *path,
                                           const rill_model_opts *opts, rill_error *reterr);
+
+/* Opens a compiled plan (rill_plan_save) whose n bytes lie in memory at a multiple of 64 and stay
+ * there unchanged until the model and its plans are gone: nothing is read and nothing is copied but
+ * what is checked. name, which is copied: what errors call it. INVALID: not such a multiple;
+ * UNSUPPORTED: another build of rill compiled it, or a sink of it runs a network of its own, which
+ * only rill_model_open takes; MALFORMED: it is damaged. */
+RILL_API rill_status rill_model_compiled(rill_model **ret, const void *bytes, size_t n,
+                                         const char *name, rill_error *reterr);
 
 /* Opens a model that is built into the library (the default denoiser). INVALID: none has that
  * name. */
@@ -396,6 +406,11 @@ RILL_API rill_stream *rill_stream_init(void *mem, const rill_plan *p);
  * nothing up. NULL: one of the ports is no output. Real-time safe. */
 RILL_API rill_stream *rill_stream_init_for(void *mem, const rill_plan *p, const unsigned *outputs,
                                            unsigned n);
+
+/* alone != 0: from now on the plan's pool does not help this stream, which computes on the calling
+ * thread, to the same bits: work that may wait does not keep the pool from what may not. 0, as a
+ * stream begins: it helps. A reset changes nothing about it. Real-time safe. */
+RILL_API void rill_stream_alone(rill_stream *s, int alone);
 
 /* Back to the state after rill_stream_init. Real-time safe. */
 RILL_API void rill_stream_reset(rill_stream *s);

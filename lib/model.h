@@ -54,6 +54,7 @@ struct rill_model {
     uint32_t pulse;         /* frames of plans that do not say; 0: as few as possible */
     uint32_t budget_ms;     /* of plans that do not say; 0: as for any model */
     int64_t reserve_frames; /* of states that grow; 0: none does */
+    uint32_t threads;       /* that share a step of plans that have a pool and do not say; 0: all */
     uint32_t latency_ms;    /* how late their outputs may be, the pulse with it; 0: not said */
     enum recurrent_weights recurrent;
     uint32_t first_pulse;     /* frames, or as models/conf.h says */

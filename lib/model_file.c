@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/model_file.h"
+#include "engine/base/crew.h"
 #include "models/port_kinds.h"
 
 #include <stddef.h>
@@ -143,6 +144,7 @@ void model_file_write(struct record *to, const rill_model *m, uint32_t n_in, uin
     record_f32(to, i->vad_release);
     record_u32(to, i->vad_hangover_ms);
     record_u32(to, i->overload);
+    record_u32(to, m->threads);
     record_bytes(to, i->sha256, sizeof i->sha256);
     ports_write(to, m->inputs, n_in);
     ports_write(to, m->outputs, n_out);
@@ -190,6 +192,9 @@ rill_status model_file_read(rill_model *m, struct planfile *f, rill_error *reter
     if (!r.wrong && overload >= OVERLOAD_KINDS)
         record_wrong(&r, "what to do under overload is not known");
     info.overload = (rill_overload) overload;
+    const uint32_t threads = record_take_u32(&r);
+    if (!r.wrong && threads > CREW_THREADS_MAX)
+        record_wrong(&r, "more threads than a pool has");
     const void *sha = record_take_bytes(&r, sizeof info.sha256);
     if (sha)
         memcpy(info.sha256, sha, sizeof info.sha256);
@@ -198,6 +203,7 @@ rill_status model_file_read(rill_model *m, struct planfile *f, rill_error *reter
     if (r.wrong)
         return err_set(reterr, RILL_MALFORMED, "%s", r.wrong);
     m->info = info;
+    m->threads = threads;
     m->compiled = f;
     return RILL_OK;
 }

@@ -181,6 +181,7 @@ static rill_status tgraph_make(void *opener)
     rill_model *m = o->model;
     TRY(model_transform_and_type(m, o->opts, true, &o->folder, o->err));
     m->budget_ms = o->conf.budget_ms;
+    m->threads = o->conf.threads;
     m->latency_ms = o->conf.latency_ms;
     m->pulse = m->pulse ? m->pulse : o->conf.pulse;
     m->first_pulse = o->conf.first_pulse;

@@ -64,11 +64,12 @@ static rill_status pool_use(rill_plan *p, const rill_plan_opts *opts, struct pla
         return err_set(err, RILL_INVALID,
                        "a plan for %u threads needs a pool that has them (rill_pool_new)",
                        opts->threads);
-    if (!opts->pool || opts->threads == 1)
+    p->threads = opts->threads ? opts->threads : p->model->threads;
+    if (!opts->pool || p->threads == 1)
         return RILL_OK;
     p->pool = pool_ref(opts->pool);
     ret->crew = p->pool->crew;
-    ret->shares_most = opts->threads;
+    ret->shares_most = p->threads;
     return RILL_OK;
 }
 
@@ -167,6 +168,15 @@ static uint64_t late_weights(const rill_plan *p)
                                                                  : 0;
 }
 
+/* That share a step at most. */
+static uint32_t plan_threads(const rill_plan *p)
+{
+    if (!p->plan->n_shared_steps)
+        return 1;
+    const unsigned pool = crew_threads(p->pool->crew);
+    return p->threads && p->threads < pool ? p->threads : pool;
+}
+
 rill_status rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
 {
     rill_plan_info info = {
@@ -176,6 +186,8 @@ rill_status rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
         .steps = p->plan->n_steps_all,
         .pulse_samples = (uint32_t) p->pgraph.pulse,
         .cpu = p->plan->kern.isa,
+        .threads = plan_threads(p),
+        .shared_steps = p->plan->n_shared_steps,
     };
     for (uint32_t i = 0; i < p->n_parts; i++)
         info.weights_bytes += p->parts[i]->plan->weights_bytes;

@@ -48,7 +48,8 @@ struct rill_plan {
     bool takes_frames; /* an input runs along time */
     rill_plan **parts; /* of the networks beside the pipeline */
     uint32_t n_parts;
-    rill_pool *pool; /* NULL: none */
+    rill_pool *pool;  /* NULL: none */
+    uint32_t threads; /* of it, that share a step at most; 0: all */
     uint32_t profile;
     uint32_t asked_frames; /* the pulse that was asked for; the one taken is not less */
     size_t clock_offset;   /* where the plan reads the clock, if the graph has one */

@@ -46,6 +46,11 @@ rill_stream *rill_stream_init_for(void *mem, const rill_plan *p, const unsigned 
     return s;
 }
 
+void rill_stream_alone(rill_stream *s, int alone)
+{
+    s->is_alone = alone != 0;
+}
+
 static const struct fault *stream_fault(const rill_stream *s)
 {
     return plan_fault(s->plan->plan, stream_mem(s));
@@ -301,6 +306,7 @@ void stream_run_begin(rill_stream *s)
             frames_fill(s, &p->ports[i], s->counts[i].fill);
         s->counts[i].fill = 0;
     }
+    plan_alone(p->plan, stream_mem(s), s->is_alone);
     s->clock[0] = s->n_runs;
     if (p->pgraph.has_clock)
         memcpy(stream_mem(s) + p->clock_offset, s->clock,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "models/conf.h"
+#include "engine/base/crew.h"
 #include "models/port_kinds.h"
 #include "models/sink_limits.h"
 
@@ -46,6 +47,7 @@ static const struct key keys[] = {
     { "model", "summary", VALUE_TEXT, INFO(summary) },
     { "model", "overload", VALUE_OVERLOAD, INFO(overload) },
     { "model", "budget_ms", VALUE_U32, offsetof(struct model_conf, budget_ms) },
+    { "model", "threads", VALUE_U32, offsetof(struct model_conf, threads) },
     { "model", "latency_ms", VALUE_U32, offsetof(struct model_conf, latency_ms) },
     { "model", "pulse", VALUE_PULSE, offsetof(struct model_conf, pulse) },
     { "model", "recurrent_weights", VALUE_RECURRENT,
@@ -125,6 +127,7 @@ static const struct range {
     { "rule2_ms", 0, SINK_MS_MAX },
     { "rule3_ms", 0, SINK_MS_MAX },
     { "smooth_frames", 1, SINK_FRAMES_MAX },
+    { "threads", 1, CREW_THREADS_MAX },
 };
 
 struct conf_reading {

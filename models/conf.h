@@ -76,6 +76,7 @@ struct model_conf {
     struct conf_weights archives[CONF_ARCHIVES_MAX]; /* fetched for their members, not kept */
     struct conf_option options[CONF_OPTIONS_MAX];
     uint32_t n_ports, n_weights, n_archives, n_options, room_ports;
+    uint32_t threads;    /* that share a step of it at most; 0: not said */
     uint32_t budget_ms;  /* how long a pulse may last that nobody asks for; 0: not said */
     uint32_t latency_ms; /* how late outputs may be, the pulse with it; 0: not said */
     uint32_t pulse;      /* frames of a pulse that nobody asks for; 0: chosen */

@@ -12,7 +12,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 {
     struct open_opts oo = { .declares = true };
     bool json = false, profile = false, no_scan_reuse = false;
-    int64_t pulse = 0, budget = 0, threads = 1;
+    int64_t pulse = 0, budget = 0, threads = 0;
     double seconds = 2;
     const char *streams = NULL;
     const struct opt table[] = {
@@ -49,7 +49,8 @@ static int run(const struct command *cmd, int argc, char **argv)
         rill_model_free(m);
         return ran == RILL_OK ? TOOL_OK : tool_fail_status(cmd, &err);
     }
-    rill_status s = open_pool(&opts.pool, threads, &err);
+    opts.threads = (uint32_t) threads;
+    rill_status s = open_pool(&opts.pool, threads, m, &err);
     if (s == RILL_OK)
         s = (no_scan_reuse ? slow_plan_new : rill_plan_new)(&plan, m, &opts, &err);
     rill_model_free(m);

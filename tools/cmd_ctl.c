@@ -32,25 +32,29 @@ static json_t *price_json(const struct rill_client_model *m)
                      (double) p->tried_wall, "tried_age_ms", (int) p->tried_age_ms);
 }
 
-static void price_print(const struct rill_client_price *p)
+static void price_print(const struct rill_client_model *m)
 {
+    const struct rill_client_price *p = &m->price;
     printf("    price %.5f, messages %.5f; tried %.0f s ago: cpu %.5f, wall %.5f",
            (double) p->compute, (double) p->loop, p->tried_age_ms * 1e-3, (double) p->tried,
            (double) p->tried_wall);
     if (p->figures)
         printf("; %u s of streams, the last %.1f s ago: cpu %.5f, wall %.5f, weight %.2f",
                p->figures, p->age_ms * 1e-3, (double) p->cpu, (double) p->wall, (double) p->weight);
+    if (m->threads > 1)
+        printf("; %u threads share a pulse", m->threads);
     printf("\n");
 }
 
 static json_t *known_json(const struct rill_client_model *m)
 {
     json_t *latency = has_latency(m) ? json_integer(m->latency_samples) : json_null();
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:o}", "name", m->name,
-                     "state", m->state, "error", m->error, "task", m->task, "sha256", m->sha256,
-                     "rate", number_of(m, m->rate), "latency_samples", latency, "weights_bytes",
-                     number_of(m, m->weights_bytes), "stream_bytes", number_of(m, m->stream_bytes),
-                     "default", m->is_default, "price", price_json(m));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:o, s:o, s:o, s:o, s:b, s:o, s:o}", "name",
+                     m->name, "state", m->state, "error", m->error, "task", m->task, "sha256",
+                     m->sha256, "rate", number_of(m, m->rate), "latency_samples", latency,
+                     "weights_bytes", number_of(m, m->weights_bytes), "stream_bytes",
+                     number_of(m, m->stream_bytes), "default", m->is_default, "price",
+                     price_json(m), "threads", number_of(m, m->threads));
 }
 
 static void known_see(void *arg, const struct rill_client_model *m)
@@ -69,7 +73,7 @@ static void known_see(void *arg, const struct rill_client_model *m)
     printf(*words || *rate ? "%c %-16s %-9s %-8s %9s  %-18s  %s\n" : "%c %-16s %-9s %s\n",
            m->is_default ? '*' : ' ', m->name, m->task, m->state, rate, latency, words);
     if (m->rate)
-        price_print(&m->price);
+        price_print(m);
 }
 
 static int models_run(struct ctl *x)

@@ -54,7 +54,8 @@ static rill_status job_open(struct job *j, const char *model, rill_port_kind kin
     TRY(open_any(&m, model ? model : rill_model_builtin_name(0), &j->open, &j->err));
     j->info.struct_bytes = sizeof j->info;
     rill_model_get_info(m, &j->info);
-    rill_status s = open_pool(&opts.pool, j->threads, &j->err);
+    opts.threads = (uint32_t) j->threads;
+    rill_status s = open_pool(&opts.pool, j->threads, m, &j->err);
     if (s == RILL_OK)
         s = (j->no_scan_reuse ? slow_plan_new : rill_plan_new)(&j->plan, m, &opts, &j->err);
     rill_pool_free(opts.pool);

@@ -322,6 +322,7 @@ static int run(const struct command *cmd, int argc, char **argv)
         { "lm-scale", 0, OPT_REAL, REAL_FROM_TO(&lm_scale, -100, 100), "X",
           "weight of its logarithms (default 0.3)" },
         { "model", 'm', OPT_TEXT, &o.model, "MODEL", "name of the library, model folder or file" },
+        THREADS_OPT(o.hear.open.threads),
         MODEL_OPTS(o.hear.open),
         { "no-vad", 0, OPT_FLAG, &o.hear.whole, NULL,
           "the recogniser hears everything, silence too" },

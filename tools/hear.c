@@ -63,8 +63,12 @@ static rill_status plan_open(rill_plan **ret, const char *model, const struct op
     TRY(open_any(&m, model, o, err));
     ret_info->struct_bytes = sizeof *ret_info;
     rill_model_get_info(m, ret_info);
-    rill_status s = rill_plan_new(ret, m, NULL, err);
-    rill_model_free(m); /* the plan keeps it: info's strings stay */
+    rill_plan_opts opts = { .struct_bytes = sizeof opts, .threads = (uint32_t) o->threads };
+    rill_status s = open_pool(&opts.pool, o->threads, m, err);
+    if (s == RILL_OK)
+        s = rill_plan_new(ret, m, &opts, err);
+    rill_pool_free(opts.pool); /* the plan keeps it */
+    rill_model_free(m);        /* the plan keeps it: info's strings stay */
     const unsigned n = s == RILL_OK ? rill_plan_ports(*ret, NULL, 0) : 0;
     if (n <= HEAR_PORTS_MAX)
         return s;

@@ -179,9 +179,10 @@ rill_status open_audio_check(const rill_port *out, const char *name, rill_error 
                    name, out->hop_den, out->hop_num);
 }
 
-rill_status open_pool(rill_pool **ret, int64_t threads, rill_error *reterr)
+rill_status open_pool(rill_pool **ret, int64_t threads, const rill_model *m, rill_error *reterr)
 {
-    const rill_pool_opts opts = { .struct_bytes = sizeof opts, .threads = (uint32_t) threads };
+    const rill_pool_opts opts = { .struct_bytes = sizeof opts,
+                                  .threads = threads ? (uint32_t) threads : m->threads };
     *ret = NULL;
-    return threads > 1 ? rill_pool_new(ret, &opts, reterr) : RILL_OK;
+    return opts.threads > 1 ? rill_pool_new(ret, &opts, reterr) : RILL_OK;
 }

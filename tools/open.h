@@ -13,6 +13,7 @@ struct open_opts {
     bool one_run;                           /* those are inputs and outputs like others */
     struct opt_list transforms, sets, asserts;
     const char *stream;
+    int64_t threads;     /* that share steps: THREADS_OPT; 0: as model.conf says */
     const char *latency; /* "40ms": BUDGET_OPTS; NULL: not asked for */
 };
 
@@ -56,12 +57,13 @@ rill_status open_find_states(struct step_decl *d, const char *path, const struct
           "N",       "frames that states which grow may have (default 1024)" },                       \
         MODEL_OPTS(o)
 
-/* A pool of so many threads; NULL where one computes alone. */
-rill_status open_pool(rill_pool **ret, int64_t threads, rill_error *reterr);
+/* A pool of so many threads, 0: as model.conf says; NULL where one computes alone. */
+rill_status open_pool(rill_pool **ret, int64_t threads, const rill_model *m, rill_error *reterr);
 #define THREADS_OPT(to)                                                                            \
     {                                                                                              \
         "threads", 0, OPT_INT, INT_FROM_TO(&(to), 1, 16), "N",                                     \
-            "so many threads share large steps, to the same bits (default 1)"                      \
+            "so many threads share large steps, to the same bits (default: as model.conf says, "   \
+            "or 1)"                                                                                \
     }
 
 /* Library name, folder or file; with declarations the file is opened as a stream of steps. */

@@ -50,6 +50,7 @@ static void model_give(const Rill__ModelInfo *x, const char *default_model,
         .error = x->error,
         .price = price_of(x->price),
         .audio_error = x->audio_error,
+        .threads = x->threads,
     };
     each(arg, &v);
 }

@@ -259,6 +259,7 @@ struct rill_client_model {
     const char *error;              /* failed: why it cannot be had */
     struct rill_client_price price; /* of one that is ready */
     const char *audio_error;        /* why rill_client_open() is refused; open_ports is not */
+    uint32_t threads;               /* that share a pulse of a live stream; 1: one computes it */
 };
 
 /* Calls each(arg, model) for every model the daemon knows. each may be NULL. */

@@ -21,6 +21,9 @@
     X(daemon, control_socket, STR, START, "/run/rilld/control.sock", 0, 107,                       \
       "Socket for rill ctl, for this user and root only (name control); empty = none.")            \
     X(daemon, workers, INT, START, "0", 0, 64, "Compute threads; 0 = one a processor.")            \
+    X(daemon, threads, INT, START, "0", 0, 16,                                                     \
+      "Threads that share the pulse of a live stream whose model one alone would compute late; "   \
+      "0 = one a processor, 1 = none do.")                                                         \
     X(daemon, realtime_priority, INT, START, "0", 0, 20,                                           \
       "Real-time priority (SCHED_FIFO) of the compute threads, where it is allowed; 0 = none.")    \
     X(daemon, batch, INT, START, "32", 1, 32,                                                      \

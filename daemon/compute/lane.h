@@ -83,8 +83,11 @@ struct lane_model {
                               NULL: none */
     unsigned words_port;
     unsigned wanted[2 + SINK_PORTS_MAX], n_wanted; /* the outputs that are read */
-    uint32_t run_us;  /* what a pulse of one stream costs, p95; at least 1 */
-    float wall_share; /* wall-clock time over processor time; over 1: there was contention */
+    uint32_t run_us;   /* what a pulse of one stream costs, p95; at least 1 */
+    uint32_t threads;  /* that share a pulse of a live stream; 0 and 1: none do */
+    uint32_t alone_us; /* then: what a pulse costs without them, p95 */
+    float spread;      /* then: the processor time of all of them over that of who has the pulse */
+    float wall_share;  /* wall-clock time over processor time; over 1: there was contention */
 };
 
 struct lane_opts {
@@ -176,5 +179,9 @@ uint64_t lane_pulse_us(const struct lane_model *m);
  * if there is one; ret_rtf gets the processor time of a pulse (p95) over its length. */
 rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
                              float *ret_rtf, rill_error *reterr);
+
+/* The same with the help of the plan's pool, which the other does without. */
+rill_status lane_model_probe_shared(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
+                                    float *ret_rtf, rill_error *reterr);
 
 #endif

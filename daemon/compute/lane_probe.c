@@ -175,6 +175,7 @@ struct probe {
     unsigned n_ports;
     void *mem; /* of a stream */
     void *buf; /* a pulse of the largest port */
+    bool alone;
     uint64_t times_ns[PROBE_PULSES];
 };
 
@@ -183,6 +184,7 @@ static void probe_run(struct probe *p, rill_stream *s)
 {
     struct lane_model *m = p->model;
     uint32_t seed = 1;
+    rill_stream_alone(s, p->alone);
     uint64_t cpu_ns = 0, wall_ns = 0;
     for (unsigned k = 0; k < PROBE_PULSES; k++) {
         probe_push(s, m, p->ports, p->n_ports, p->buf, &seed);
@@ -268,10 +270,10 @@ static rill_status ports_only(struct lane_model *m, rill_plan *plan, const rill_
     return RILL_OK;
 }
 
-rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
-                             float *ret_rtf, rill_error *reterr)
+static rill_status model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
+                               bool alone, float *ret_rtf, rill_error *reterr)
 {
-    struct probe p = { .model = m };
+    struct probe p = { .model = m, .alone = alone };
     rill_error why = { .text = "" };
     p.ports = plan_ports(plan, &p.n_ports);
     rill_status status = p.ports ? ports_choose(m, plan, p.ports, p.n_ports, sample_rate, &why)
@@ -286,4 +288,16 @@ rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sam
     free(p.mem);
     free(p.buf);
     return status;
+}
+
+rill_status lane_model_probe(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
+                             float *ret_rtf, rill_error *reterr)
+{
+    return model_probe(m, plan, sample_rate, true, ret_rtf, reterr);
+}
+
+rill_status lane_model_probe_shared(struct lane_model *m, rill_plan *plan, uint32_t sample_rate,
+                                    float *ret_rtf, rill_error *reterr)
+{
+    return model_probe(m, plan, sample_rate, false, ret_rtf, reterr);
 }

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 #include "daemon/compute/pool.h"
 
+#include <pthread.h>
 #include <sched.h>
 #include <unistd.h>
+
+#define HELPERS_MAX 16 /* of a rill_pool, with the one whose work it is */
 
 static unsigned processors(void)
 {
@@ -11,6 +14,36 @@ static unsigned processors(void)
                                                          : sysconf(_SC_NPROCESSORS_ONLN);
     return n > 0 ? (unsigned) n : 1;
 }
+
+/* ---- helpers ---- */
+
+struct helpers {
+    rill_pool *made;
+    uint32_t threads, priority;
+};
+
+static void *helpers_make(void *arg)
+{
+    struct helpers *h = arg;
+    const rill_pool_opts opts = { .struct_bytes = sizeof opts, .threads = h->threads };
+    realtime_bequeath(h->priority);
+    rill_pool_new(&h->made, &opts, NULL);
+    return NULL;
+}
+
+/* On a thread of its own, since threads of a pool take on the priority of who makes them. */
+static rill_pool *helpers_start(const struct pool *p, const struct conf *conf)
+{
+    const uint32_t some = p->n_processors < HELPERS_MAX ? p->n_processors : HELPERS_MAX;
+    struct helpers h = { .threads = conf->daemon_threads ? conf->daemon_threads : some,
+                         .priority = conf->daemon_realtime_priority };
+    pthread_t thread;
+    if (h.threads > 1 && pthread_create(&thread, NULL, helpers_make, &h) == 0)
+        pthread_join(thread, NULL);
+    return h.made;
+}
+
+/* ---- all ---- */
 
 bool pool_start(struct pool *p, const struct conf *conf, void (*progress)(void *arg), void *arg)
 {
@@ -23,6 +56,7 @@ bool pool_start(struct pool *p, const struct conf *conf, void (*progress)(void *
         return false;
     memset(p->workers, 0, bytes);
     realtime_setup();
+    p->helpers = helpers_start(p, conf);
     for (; p->n < 2 * p->n_live; p->n++) {
         struct worker *w = &p->workers[p->n];
         w->realtime_priority = conf->daemon_realtime_priority;
@@ -43,5 +77,6 @@ void pool_stop(struct pool *p)
 void pool_free(struct pool *p)
 {
     free(p->workers);
+    rill_pool_free(p->helpers);
     *p = (struct pool) { .workers = NULL };
 }

@@ -13,6 +13,8 @@ struct pool {
     struct worker *workers;
     unsigned n, n_live;    /* all, and the first of them, which live streams run on */
     unsigned n_processors; /* that this process may use */
+    rill_pool *helpers;    /* share pulses of models that one thread would compute late; NULL: none
+                              do, by the settings or for want of threads */
 };
 
 /* Starts the threads; progress is worker_start's. False: a thread or memory is missing, and what

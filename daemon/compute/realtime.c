@@ -67,6 +67,13 @@ void realtime_enter(struct realtime *t, uint32_t priority)
     }
 }
 
+void realtime_bequeath(uint32_t priority)
+{
+    const struct sched_param p = { .sched_priority = (int) priority };
+    if (priority)
+        sched_setscheduler(0, SCHED_FIFO, &p);
+}
+
 uint64_t realtime_demotions(void)
 {
     return atomic_load(&n_demotions);

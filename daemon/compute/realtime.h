@@ -22,6 +22,10 @@ void realtime_setup(void);
 /* For the calling thread, whose t must outlive it; priority 0: none is wanted. */
 void realtime_enter(struct realtime *t, uint32_t priority);
 
+/* For a thread that only makes others, which are to have the priority that it has, for good: as far
+ * as that is allowed. */
+void realtime_bequeath(uint32_t priority);
+
 uint64_t realtime_demotions(void);
 
 /* Gives the calling thread, and what it starts, the lowest priority, as far as that is allowed. */

@@ -399,6 +399,8 @@ bool worker_add(struct worker *w, struct lane *l)
 {
     if (!ring_room(&w->inbox))
         return false;
+    if (l->stream) /* files leave the helpers to live streams */
+        rill_stream_alone(l->stream, !l->live || l->model->threads < 2);
     ring_write(&w->inbox, &l, 1);
     worker_wake(w);
     return true;

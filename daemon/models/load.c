@@ -191,10 +191,61 @@ static rill_status open_it(struct model_load_request *f, rill_model **ret)
     return RILL_INVALID;
 }
 
-static rill_status plan_it(struct model_load_request *f, const rill_model *m, rill_plan **ret)
+static rill_status plan_it(const struct model_load_request *f, const rill_model *m, rill_pool *pool,
+                           rill_plan **ret, rill_error *reterr)
 {
-    const rill_plan_opts opts = { .struct_bytes = sizeof opts, .max_bytes = f->max_bytes };
-    return rill_plan_new(ret, m, &opts, &f->model.error);
+    const rill_plan_opts opts = { .struct_bytes = sizeof opts,
+                                  .max_bytes = f->max_bytes,
+                                  .pool = pool };
+    return rill_plan_new(ret, m, &opts, reterr);
+}
+
+/* ---- models that one thread would compute late ---- */
+
+#define SHARED_GAINS 0.8f /* of the time alone: helpers that save less are not worth their time */
+
+static void lane_share(struct model *to, const struct lane_model *shared, rill_plan *plan,
+                       float shared_rtf, uint32_t threads)
+{
+    const uint32_t alone_us = to->lane.run_us;
+    rill_plan_unref(to->lane.plan);
+    to->lane = *shared;
+    to->lane.plan = plan;
+    to->lane.threads = threads;
+    to->lane.alone_us = alone_us;
+    to->lane.spread = to->rtf > shared_rtf && shared_rtf > 0 ? to->rtf / shared_rtf : 1;
+    rill_plan_get_info(plan, &to->plan_info);
+}
+
+/* Measures with threads of its own, since the daemon's are there for live streams, and of as low a
+ * priority as this one; the plan that is kept has the daemon's. What fails leaves one thread. */
+static void shared_try(struct model_load_request *f, const rill_model *m)
+{
+    const rill_pool_opts opts = { .struct_bytes = sizeof opts,
+                                  .threads = rill_pool_threads(f->pool) };
+    struct model *to = &f->model;
+    struct lane_model shared = { .plan = NULL };
+    rill_plan_info info = { .struct_bytes = sizeof info };
+    rill_pool *pool = NULL;
+    rill_plan *tried = NULL, *kept = NULL;
+    float rtf = 0;
+    if (rill_pool_new(&pool, &opts, NULL) != RILL_OK)
+        return;
+    if (plan_it(f, m, pool, &tried, NULL) == RILL_OK)
+        rill_plan_get_info(tried, &info);
+    if (info.threads > 1 &&
+        lane_model_probe_shared(&shared, tried, to->info.sample_rate, &rtf, NULL) == RILL_OK &&
+        rtf * shared.wall_share < SHARED_GAINS * to->rtf_wall &&
+        plan_it(f, m, f->pool, &kept, NULL) == RILL_OK)
+        lane_share(to, &shared, kept, rtf, info.threads);
+    rill_plan_unref(tried);
+    rill_pool_free(pool);
+}
+
+/* A recogniser behind a detector runs inside of its sink, always on one thread. */
+static bool is_late_alone(const struct model_load_request *f)
+{
+    return f->pool && (double) f->model.rtf > f->late_share && !f->model.lane.words_plan;
 }
 
 rill_status model_probe(const struct model *m, float *ret_rtf, float *ret_wall)
@@ -222,8 +273,7 @@ rill_status model_load(struct model_load_request *f)
     rill_plan *plan = NULL;
     rill_status s = open_it(f, &m);
     if (s == RILL_OK)
-        s = plan_it(f, m, &plan);
-    rill_model_free(m);
+        s = plan_it(f, m, NULL, &plan, &to->error);
     if (s == RILL_OK)
         s = words_split(f, &plan);
     if (s == RILL_OK) {
@@ -237,6 +287,9 @@ rill_status model_load(struct model_load_request *f)
     to->lane.plan = s == RILL_OK ? plan : rill_plan_unref(plan);
     if (s != RILL_OK)
         to->lane.words_plan = rill_plan_unref(to->lane.words_plan);
+    else if (is_late_alone(f))
+        shared_try(f, m);
+    rill_model_free(m);
     size_t now_bytes = allocated_bytes();
     f->kept_bytes = s == RILL_OK && now_bytes > before_bytes ? now_bytes - before_bytes : 0;
     memory_return();

@@ -15,6 +15,9 @@ struct model_load_request {
                    from */
     uint8_t want_sha256[32];
     const char *want_words;
+    /* Share a pulse that would take more than late_share of its length; NULL: none do. */
+    rill_pool *pool;
+    double late_share;
     char opened[80];
     /* result: what it takes in memory, if no other thread allocated meanwhile; 0: unknown */
     size_t kept_bytes;

@@ -85,9 +85,10 @@ struct registry {
     struct registry *
         root; /* the daemon's registry, which outlives all models; the others are made by reloads */
     struct memory *memory; /* root only */
-    bool freed;            /* root only: a plan was freed, so memory is worth trimming */
-    double pulse_ns;       /* root only: the least overhead of a pulse beside its model */
-    unsigned n_loads;      /* root only: loads that run; `queue`: those that wait */
+    rill_pool *pool;  /* root only: shares pulses that one thread would compute late; NULL: none */
+    bool freed;       /* root only: a plan was freed, so memory is worth trimming */
+    double pulse_ns;  /* root only: the least overhead of a pulse beside its model */
+    unsigned n_loads; /* root only: loads that run; `queue`: those that wait */
     struct load_job *queue;
     atomic_bool stop; /* root only: checks are cancelled */
     uint64_t next_check_us;

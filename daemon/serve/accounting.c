@@ -108,6 +108,12 @@ double rtf_of(uint64_t compute_us, uint64_t audio_us)
     return audio_us ? (double) compute_us / (double) audio_us : 0;
 }
 
+/* That share its pulses. */
+static unsigned threads_of(const struct session *s)
+{
+    return s->live && s->model->lane.threads > 1 ? s->model->lane.threads : 1;
+}
+
 void account_finished(struct session *s, bool cancelled)
 {
     uint64_t in = s->lane ? atomic_load_explicit(&s->lane->consumed, memory_order_acquire) : 0;
@@ -122,12 +128,12 @@ void account_finished(struct session *s, bool cancelled)
     log_event(s->daemon->log, LOG_INFO, EVENT_STREAM,
               "stream=%u uid=%u model=%s in=%s dur=%.2fs rtf=%.5f rtf_max=%.5f q_p99=%.2fms "
               "c_p99=%.3fms "
-              "miss=%llu gap=%llu out=%llu%s",
+              "threads=%u miss=%llu gap=%llu out=%llu%s",
               s->serial, s->uid, s->model->name, format, (double) audio_us / 1e6,
               rtf_of(s->compute_us, audio_us),
               pulse_us ? (double) s->max_chunk_us / (double) pulse_us : 0.0,
               hist_quantile(&s->queue, 0.99) / 1e3, hist_quantile(&s->compute, 0.99) / 1e3,
-              (unsigned long long) s->misses,
+              threads_of(s), (unsigned long long) s->misses,
               (unsigned long long) (s->skipped + s->late + s->bypassed),
               (unsigned long long) s->sent, cancelled ? " cancelled=1" : "");
 }

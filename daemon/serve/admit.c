@@ -22,7 +22,7 @@
 
 /* ---- load ---- */
 
-/* The load of live streams of one thread, or of all. */
+/* The load of live streams of all threads, or of one: what helpers take is none of its. */
 static struct load load_of(const struct daemon *d, const struct worker *w)
 {
     struct load load = { 0, 0, 0 };
@@ -30,7 +30,7 @@ static struct load load_of(const struct daemon *d, const struct worker *w)
         if (!s->live || !s->lane || s->gone || (w && s->worker != w))
             continue;
         struct claim c = claim_of(s);
-        load.compute += c.compute;
+        load.compute += w ? c.compute / spread_of(s->model) : c.compute;
         load.loop += c.loop;
         load.all += claim_all(c);
     }
@@ -118,6 +118,18 @@ static struct worker *least_loaded(struct daemon *d, unsigned first, unsigned la
     return best;
 }
 
+/* Live streams that are helped run on one thread, one after the other by their deadlines: so none
+ * finds the helpers at work for another. NULL: it has no room. */
+static struct worker *helped_worker(struct daemon *d, double most)
+{
+    for (unsigned i = 0; i < d->pool->n_live; i++)
+        for (const struct session *s = d->sessions->first; s; s = s->next)
+            if (s->worker == &d->pool->workers[i] && s->live && !s->gone && s->lane &&
+                s->model->lane.threads > 1)
+                return least_loaded(d, i, i + 1, most, true);
+    return least_loaded(d, 0, d->pool->n_live, most, true);
+}
+
 struct worker *admit_worker(struct daemon *d, bool live, const struct model *m)
 {
     struct claim price = claim_price(d, m);
@@ -127,6 +139,8 @@ struct worker *admit_worker(struct daemon *d, bool live, const struct model *m)
         return least_loaded(d, d->pool->n_live, d->pool->n, 0, false);
     if (!load_fits(d->admission->load, price, admit_budget(d)))
         return NULL;
+    if (m->lane.threads > 1)
+        return helped_worker(d, most - price.compute / spread_of(m));
     return least_loaded(d, 0, d->pool->n_live, most - price.compute, true);
 }
 

@@ -16,6 +16,11 @@ double pulse_ns_of(const struct model *m)
     return m->lane.is_timed ? 1e3 * m->lane.pulse_us : 1e9;
 }
 
+double spread_of(const struct model *m)
+{
+    return m->lane.threads > 1 ? (double) m->lane.spread : 1;
+}
+
 static double larger(double a, double b)
 {
     return a > b ? a : b;

@@ -14,7 +14,9 @@ struct claim {
 };
 struct claim claim_of(const struct session *s);
 struct claim claim_price(const struct daemon *d, const struct model *m);
-double claim_all(struct claim c);          /* with the client's own work on this machine */
+double claim_all(struct claim c); /* with the client's own work on this machine */
+/* Of the time of the thread that computes a pulse, what all take that share it; at least 1. */
+double spread_of(const struct model *m);
 double pulse_ns_of(const struct model *m); /* how long a pulse lasts */
 
 #endif

@@ -96,13 +96,14 @@ static double session_read(struct session *s)
     struct lane *l = s->lane;
     double spent = delta(&l->spent_ns, &s->seen_spent_ns), ran = delta(&l->ran_ns, &s->seen_ran_ns),
            n = delta(&l->n_ran, &s->seen_ran), f = s->worker->meter.factor;
+    const double spread = s->live ? spread_of(s->model) : 1;
     s->worker->meter.spent_ns += spent;
     if (s->live && n > 0) {
-        cost_add(&s->model->cost, ran * f, ran, n * pulse_ns_of(s->model));
+        cost_add(&s->model->cost, ran * f * spread, ran * spread, n * pulse_ns_of(s->model));
         cost_add(&s->daemon->metering->pulse_cost, s->loop_ns * s->daemon->metering->loop.factor,
                  s->loop_ns, n);
     }
-    return spent * f;
+    return spent * f * spread;
 }
 
 void meter_session(struct session *s)

@@ -300,6 +300,13 @@ static void put_model_load(struct text *t, struct daemon *d, const struct family
             us_put(t, f, "model", m->name, m->load_us);
 }
 
+static void put_model_threads(struct text *t, struct daemon *d, const struct family *f)
+{
+    for (const struct model *m = d->registry->models; m; m = m->next)
+        if (m->state == MODEL_READY)
+            count_put(t, f, "model", m->name, m->lane.threads > 1 ? m->lane.threads : 1);
+}
+
 static void put_model_bytes(struct text *t, struct daemon *d, const struct family *f)
 {
     for (const struct model *m = d->registry->models; m; m = m->next)
@@ -488,6 +495,8 @@ static const struct family families[] = {
       put_model_load },
     { "rill_model_weights_bytes", "bytes", "Memory of the model's weights.", GAUGE,
       put_model_bytes },
+    { "rill_model_threads", NULL, "Threads that share a pulse of the model's live streams.", GAUGE,
+      put_model_threads },
     { "rill_compute_threads", NULL, "Compute threads.", GAUGE, put_threads },
     { "rill_rt_threads", NULL, "Compute threads that have a real-time policy.", GAUGE,
       put_rt_threads },

@@ -524,6 +524,7 @@ static void model_fill(struct model_message *x, const struct daemon *d, struct m
     a->weights_bytes = m->plan_info.weights_bytes;
     a->stream_bytes = m->plan_info.stream_bytes;
     a->rtf = m->rtf;
+    a->threads = m->lane.threads > 1 ? m->lane.threads : 1;
     price_fill(&x->price, d, m);
     a->price = &x->price;
     a->overload = (char *) (uintptr_t) admit_policy_name(d, m);

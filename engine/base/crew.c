@@ -13,8 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WAIT_LOOKS 4000   /* for the last shares, before the thread sleeps */
-#define LOOKS_A_CLOCK 128 /* looks of a helper between two looks at the clock */
+#define WAIT_LOOKS 4000                 /* for the last shares, before the thread sleeps */
+#define LOOKS_A_CLOCK 128               /* looks of a helper between two looks at the clock */
+#define WORK_NS_MOST UINT64_C(50000000) /* then a helper rests */
 #define STACK_BYTES ((size_t) 1 << 20)
 
 /* A ticket: the number of the piece of work, its shares, and the next one to take. */
@@ -31,6 +32,7 @@ struct helper {
     pthread_t thread;
     sem_t wake;
     atomic_bool sleeps;
+    uint64_t awake_ns; /* since then */
 };
 
 /* fn and arg may only be believed once a share of their ticket was taken: they are written anew
@@ -98,10 +100,22 @@ static bool shares_are_left(struct crew *c)
 
 /* ---- helpers ---- */
 
-/* Until there is work, at most for spin_ns. */
-static bool work_comes(struct crew *c)
+/* Real-time threads that do not sleep for long lose their priority, or the process its life
+ * (RLIMIT_RTTIME): between two shares a helper does, for a moment. Returns now. */
+static uint64_t rest(struct helper *h)
 {
-    const uint64_t until_ns = now_ns() + c->spin_ns;
+    uint64_t now = now_ns();
+    if (now - h->awake_ns < WORK_NS_MOST)
+        return now;
+    nanosleep(&(const struct timespec) { .tv_nsec = 1000 }, NULL);
+    return h->awake_ns = now_ns();
+}
+
+/* Until there is work, at most for spin_ns. */
+static bool work_comes(struct helper *h)
+{
+    struct crew *c = h->crew;
+    const uint64_t until_ns = rest(h) + c->spin_ns;
     do {
         for (unsigned i = 0; i < LOOKS_A_CLOCK; i++) {
             uint64_t t = atomic_load_explicit(&c->ticket, memory_order_relaxed);
@@ -122,6 +136,7 @@ static void helper_sleep(struct helper *h)
     if ((shares_are_left(c) || atomic_load(&c->stop)) && atomic_exchange(&h->sleeps, false))
         return;
     sem_take(&h->wake);
+    h->awake_ns = now_ns();
 }
 
 static void *helper_main(void *arg)
@@ -132,7 +147,7 @@ static void *helper_main(void *arg)
     while (!atomic_load(&c->stop)) {
         while (share_do(c))
             ;
-        if (!work_comes(c))
+        if (!work_comes(h))
             helper_sleep(h);
     }
     return NULL;

@@ -20,7 +20,7 @@ SIZED(sized_plan_opts, rill_plan_opts, profile, pool);
 SIZED(sized_pool_opts, rill_pool_opts, spin_us, spin_us);
 SIZED(sized_sink_opts, rill_sink_opts, preroll_ms, lm);
 SIZED(sized_model_info, rill_model_info, sha256, sha256);
-SIZED(sized_plan_info, rill_plan_info, cpu, cpu);
+SIZED(sized_plan_info, rill_plan_info, cpu, shared_steps);
 SIZED(sized_port, rill_port, offset_den, first_frames);
 SIZED(sized_shape, rill_shape, dims, dims);
 SIZED(sized_alignment, rill_alignment, late_frames, late_frames);

@@ -370,9 +370,11 @@ static size_t pointers_place(struct plan *p, size_t offset)
 {
     p->bound_offset = offset;
     p->fault_offset = offset + sizeof(void *);
-    offset = p->fault_offset + fault_bytes(p);
+    p->alone_offset = p->fault_offset + fault_bytes(p);
+    offset = p->alone_offset + sizeof(uint64_t);
     for (struct node_step *n = p->node_steps; n; n = n->next) {
         n->fault_offset = p->fault_offset;
+        n->alone_offset = p->alone_offset;
         n->lists_offset = offset;
         offset += (n->eval.n_in + n->eval.n_out) * sizeof(void *);
     }
@@ -532,6 +534,7 @@ void plan_reset(const struct plan *p, unsigned char *mem)
     memset(mem, 0, p->state_bytes);
     memset(mem + p->bound_offset, 0, sizeof(void *));
     memset(mem + p->fault_offset, 0, sizeof(struct fault));
+    plan_alone(p, mem, false);
     for (uint32_t i = 0; i < p->n_states; i++)
         if (p->states[i].init)
             memcpy(mem + p->states[i].offset, p->states[i].init->data,

@@ -64,6 +64,7 @@ struct plan {
     struct open_loop_step *open_loops; /* likewise */
     size_t bound_offset;  /* where the block notes the address that its pointers were made for */
     size_t fault_offset;  /* where it notes what was wrong with the data: a struct fault */
+    size_t alone_offset;  /* where it notes that no crew is to help it: an uint32_t */
     size_t mem_bytes;     /* the whole block, 64-byte aligned: states, arena, pointers */
     size_t weights_bytes; /* constants the steps read, less what steps keep smaller */
     struct span *spans;   /* the layout behind state_bytes, for dumps and tests */
@@ -112,6 +113,13 @@ static inline const struct fault *plan_fault(const struct plan *p, const unsigne
 {
     const struct fault *f = (const struct fault *) (const void *) (mem + p->fault_offset);
     return f->kind == FAULT_NONE ? NULL : f;
+}
+
+/* Whether the crew leaves this block alone from the next run on; as after a reset: it helps.
+ * Real-time safe. */
+static inline void plan_alone(const struct plan *p, unsigned char *mem, bool alone)
+{
+    *(uint32_t *) (void *) (mem + p->alone_offset) = alone;
 }
 
 /* plan_run on n different blocks, n <= OP_MANY_MAX: steps with run_many take all blocks at once,

@@ -87,6 +87,7 @@ void shared_step_run(const struct step *s, unsigned char *mem)
 {
     const struct node_step *n = s->args;
     struct shared_run r = { n, node_step_eval(n, mem) };
-    if (!crew_run(n->crew, share_run, &r, n->shares.n))
+    const uint32_t alone = *(const uint32_t *) (const void *) (mem + n->alone_offset);
+    if (alone || !crew_run(n->crew, share_run, &r, n->shares.n))
         r.whole.node->op->eval(&r.whole);
 }

@@ -16,6 +16,7 @@ struct node_step {
     union operand scratch;
     size_t lists_offset; /* of the pointers in the block: n_in of inputs, n_out of outputs */
     size_t fault_offset; /* of the block's fault */
+    size_t alone_offset; /* of whether the block is computed without the crew */
     struct crew *crew;   /* NULL: the work is not divided */
     struct shares shares;
     size_t scratch_step_bytes; /* from share to share */

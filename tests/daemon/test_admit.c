@@ -33,7 +33,7 @@ static struct desk *desk_make(unsigned processors, double compute, double loop_n
                             .sessions = &x.list,
                             .admission = &x.admission,
                             .metering = &x.metering };
-    x.pool = (struct pool) { workers, 4, 2, processors };
+    x.pool = (struct pool) { .workers = workers, .n = 4, .n_live = 2, .n_processors = processors };
     x.conf.limits_rtf_budget = 0.8;
     x.m.lane.rate = 16000;
     x.m.lane.pulse_samples = PULSE;
@@ -94,6 +94,22 @@ static void test_used(void)
     CHECK(n == 14, "%u", n);
 }
 
+/* Streams whose pulses are helped stand on one thread, which has the pulse for a third of what all
+ * take together; the machine is charged the whole. */
+static void test_helped(void)
+{
+    struct desk *x = desk_make(64, 0.5, 0);
+    x->m.lane.threads = 4;
+    x->m.lane.spread = 3;
+    CHECK(fill(x) == 3, "%u of the 1.6 that there is", x->n);
+    for (unsigned i = 1; i < x->n; i++)
+        CHECK(x->sessions[i].worker == x->sessions[0].worker, "stream %u is elsewhere", i);
+    x = desk_make(64, 0.5, 0);
+    x->m.lane.threads = 4;
+    x->m.lane.spread = 1.1f;
+    CHECK(fill(x) == 2, "%u: more than one thread has the pulses for", x->n);
+}
+
 /* What others take of the machine is no cost of streams: as long as it lasts there is less room. */
 static void test_contended(void)
 {
@@ -141,6 +157,7 @@ int main(void)
 {
     test_limits();
     test_used();
+    test_helped();
     test_contended();
     test_over();
     test_files();

@@ -67,6 +67,51 @@ static void plan_test(rill_plan *p, rill_pool *pool)
     free(y);
 }
 
+/* Calls of crew_run, which the linker puts this in the place of. */
+static unsigned n_asked;
+bool __real_crew_run(struct crew *c, void (*share)(void *arg, unsigned i), void *arg, unsigned n);
+bool __wrap_crew_run(struct crew *c, void (*share)(void *arg, unsigned i), void *arg, unsigned n);
+bool __wrap_crew_run(struct crew *c, void (*share)(void *arg, unsigned i), void *arg, unsigned n)
+{
+    n_asked++;
+    return __real_crew_run(c, share, arg, n);
+}
+
+/* How often a pulse of the stream asks for the pool's help. */
+static unsigned asked(rill_stream *s, const rill_port *ports, float *x, float *y)
+{
+    size_t n;
+    n_asked = 0;
+    rill_stream_push(s, 0, x, ports[0].pulse_frames, &n);
+    rill_stream_run(s);
+    rill_stream_pull(s, 1, y, ports[1].pulse_frames, &n);
+    return n_asked;
+}
+
+static void alone_test(const rill_plan *p)
+{
+    rill_port ports[2] = { { .struct_bytes = sizeof *ports } };
+    rill_plan_info info = { .struct_bytes = sizeof info };
+    rill_plan_ports(p, ports, 2);
+    rill_plan_get_info(p, &info);
+    float *x = calloc((size_t) ports[0].pulse_frames * ports[0].width, sizeof *x),
+          *y = calloc((size_t) ports[1].pulse_frames * ports[1].width, sizeof *y);
+    rill_stream *s =
+        rill_stream_init(aligned_alloc(64, (rill_plan_stream_size(p) + 63) & ~(size_t) 63), p);
+    CHECK(info.threads == 2 && info.shared_steps > 4, "%u threads, %u steps", info.threads,
+          info.shared_steps);
+    CHECK(asked(s, ports, x, y) == info.shared_steps, "%u times", n_asked);
+    rill_stream_alone(s, 1);
+    CHECK(asked(s, ports, x, y) == 0, "%u times alone", n_asked);
+    rill_stream_reset(s);
+    CHECK(asked(s, ports, x, y) == 0, "%u times alone after a reset", n_asked);
+    rill_stream_alone(s, 0);
+    CHECK(asked(s, ports, x, y) == info.shared_steps, "%u times again", n_asked);
+    free(s);
+    free(x);
+    free(y);
+}
+
 int main(int argc, char **argv)
 {
     const rill_pool_opts threads = { .struct_bytes = sizeof threads, .threads = 2 };
@@ -83,6 +128,7 @@ int main(int argc, char **argv)
     }
     CHECK(p->plan->n_shared_steps > 4, "%u steps are divided", p->plan->n_shared_steps);
     plan_test(p, opts.pool);
+    alone_test(p);
     rill_plan_unref(p);
     rill_pool_free(opts.pool);
     rill_model_free(m);

@@ -319,6 +319,7 @@ MESSAGES: Dict[str, Dict[int, Tuple[str, str, bool]]] = {
         16: ("price", "message:Price", False),
         17: ("ports", "message:Port", True),
         18: ("audio_error", "string", False),
+        19: ("threads", "uint32", False),
     },
     "TopicInfo": {
         1: ("name", "string", False),

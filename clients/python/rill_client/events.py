@@ -257,6 +257,7 @@ class ModelInfo:
     price: "Price" = field(default_factory=lambda: Price())     #: how rtf came about
     ports: Tuple[Port, ...] = ()    #: of Client.model()
     audio_error: str = ""       #: why open() is refused; open_ports() is not
+    threads: int = 0            #: that share a pulse of a live stream; 1: one computes it
 
 
 @dataclass(frozen=True)
