@@ -83,6 +83,39 @@ static const char *icefall_scan(const struct recogniser *r)
     return text;
 }
 
+/* ---- icefall's conformer: the runner counts frames of features ---- */
+
+#define N_CONFORMER_IN 4
+
+static rill_status conformer_check(const struct recogniser *r)
+{
+    const struct onnx_about *f = &r->net->about;
+    bool fits = f->n_in == N_CONFORMER_IN && f->n_out == N_CONFORMER_IN - 1 &&
+        f->in[N_CONFORMER_IN - 1].type == 7 /* i64 */;
+    for (uint32_t i = 1; fits && i < f->n_out; i++)
+        fits = shapes_agree(&f->in[i], &f->out[i]);
+    return fits
+        ? RILL_OK
+        : err_set(r->err, RILL_INVALID,
+                  "%.160s has %u inputs and %u outputs; a streaming conformer has features, "
+                  "the caches of attention and convolutions, and the frames before the "
+                  "chunk (i64) in; frames and both caches out",
+                  r->net->name, f->n_in, f->n_out);
+}
+
+static const char *conformer_scan(const struct recogniser *r)
+{
+    const struct onnx_port *in = r->net->about.in, *out = r->net->about.out;
+    return arena_printf(
+        r->arena,
+        "    past = rill_op('Cast', inputs = [%u.0 * rill_count(chunks)], attributes = [('to', "
+        "'i64')]);\n"
+        "    frames = rill_onnx_scan([chunks, past], file = \"%s\", input = [\"%s\", \"%s\"],\n"
+        "        output = [\"%s\"], state = [(\"%s\", \"%s\"), (\"%s\", \"%s\")]);\n",
+        r->shift, r->net->name, in[0].name, in[3].name, out[0].name, in[1].name, out[1].name,
+        in[2].name, out[2].name);
+}
+
 /* ---- wenet's streaming export ---- */
 
 /* Its metadata: frames of the network in a chunk, chunks that attention sees before it, and how
@@ -255,7 +288,15 @@ static const struct recogniser_kind kinds[] = {
     { .model_type = "zipformer2", .people = "zipformer2 transducer", ICEFALL },
     { .model_type = "zipformer", .people = "zipformer transducer", ICEFALL },
     { .model_type = "lstm", .people = "LSTM transducer", ICEFALL },
+    { .model_type = "ebranchformer", .people = "E-Branchformer transducer", ICEFALL },
     { .model_type = "conv-emformer", .people = "conv-emformer transducer", ICEFALL },
+    { .model_type = "conformer",
+      .people = "conformer transducer",
+      .chunk_read = icefall_chunk,
+      .check = conformer_check,
+      .scan_write = conformer_scan,
+      .pcm = "pcm",
+      .features = "" },
     { .model_type = "zipformer2", .is_ctc = true, .people = "zipformer2 CTC network", ICEFALL },
     { .model_type = "EncDecHybridRNNTCTCBPEModel",
       .is_ctc = true,

@@ -148,4 +148,5 @@ def main():
         (folder / "tokens.txt").write_text("".join(f"{t} {i}\n" for i, t in enumerate(names)), encoding="utf-8")
 
 
-main()
+if __name__ == "__main__":
+    main()
