@@ -50,6 +50,7 @@ struct dim_bound {
 struct dim_claim {
     const char *text;
     const struct dim *ge0;
+    bool streams; /* whole runs need it not */
     struct dim_claim *next;
 };
 

@@ -4,6 +4,7 @@
  * unary      := '-' unary | integer | name | '"' any '"'
  *             | call '(' expression, expression... ')' | '(' expression ')'
  * Calls are min, max, broadcast, ge and eq. */
+#include "engine/base/dim_claims.h"
 #include "engine/base/dim_internal.h"
 
 #include <stdio.h>
@@ -340,19 +341,44 @@ static const struct {
     { ">", 1, -1, false }, { "<", -1, -1, false },
 };
 
-rill_status dims_claim_keep(struct dims *ds, const char *text, const struct dim *ge0,
-                            rill_error *reterr)
+static rill_status claim_add(struct dims *ds, const char *text, const struct dim *ge0, bool streams,
+                             rill_error *reterr)
 {
     for (const struct dim_claim *c = ds->claims; c; c = c->next)
-        if (c->ge0 == ge0 && !strcmp(c->text, text))
+        if (c->ge0 == ge0 && c->streams == streams && !strcmp(c->text, text))
             return RILL_OK;
     struct dim_claim *c = arena_new(&ds->arena, struct dim_claim);
     text = arena_string(&ds->arena, text);
     if (!c || !text)
         return err_set(reterr, RILL_NOMEM, "out of memory");
-    *c = (struct dim_claim) { .text = text, .ge0 = ge0, .next = ds->claims };
+    *c = (struct dim_claim) { text, ge0, streams, ds->claims };
     ds->claims = c;
     return dims_status(ds, reterr);
+}
+
+rill_status dims_claim_keep(struct dims *ds, const char *text, const struct dim *ge0,
+                            rill_error *reterr)
+{
+    return claim_add(ds, text, ge0, false, reterr);
+}
+
+rill_status dims_claim_streams(struct dims *ds, const char *text, const struct dim *ge0,
+                               rill_error *reterr)
+{
+    return claim_add(ds, text, ge0, true, reterr);
+}
+
+bool dims_claim_is_of_streams(const struct dims *ds, unsigned i)
+{
+    const struct dim_claim *c = ds->claims;
+    for (; c && i; i--)
+        c = c->next;
+    return c && c->streams;
+}
+
+bool dim_is_natural(struct dims *ds, const struct dim *d)
+{
+    return dim_proves_ge(ds, d, dim_int(ds, 0), ASSUME_BUDGET);
 }
 
 /* l >= 0 is what text says. */

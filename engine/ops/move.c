@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Ops that move elements without looking at them. */
 #include "engine/ops/ops.h"
+#include "engine/base/dim_claims.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/view.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static rill_status no_memory(struct prep *c)
@@ -247,6 +249,21 @@ static const struct dim *slice_place(struct dims *ds, const struct dim *at, cons
     return clamp(ds, at, lo, hi);
 }
 
+/* One that is below 0 for short sequences counts from the end there, where that gives frames: a
+ * stream gives those that it counts from the start. */
+static rill_status slice_place_claim(struct infer *c, const struct dim *at, const struct dim *n)
+{
+    struct dims *ds = c->dims;
+    char place[160], text[200];
+    if (dim_is_const(at) || dim_is_natural(ds, at))
+        return RILL_OK;
+    dim_print(at, place, sizeof place);
+    snprintf(text, sizeof text, "%s >= 0", place);
+    return dims_claim_streams(ds, text,
+                              dim_max(ds, at, dim_sub(ds, dim_int(ds, 0), dim_add(ds, at, n))),
+                              c->err);
+}
+
 static rill_status slice_axis(struct infer *c, const struct dim *n, const struct dim *from,
                               const struct dim *to, int64_t step, struct slice *ret)
 {
@@ -257,6 +274,8 @@ static rill_status slice_axis(struct infer *c, const struct dim *n, const struct
     if (step > INT32_MAX || step < -INT32_MAX)
         step = step > 0 ? INT32_MAX : -INT32_MAX;
     ret->step = step;
+    TRY(slice_place_claim(c, from, n));
+    TRY(slice_place_claim(c, to, n));
     if (step > 0) {
         ret->from = slice_place(ds, from, n, zero, n);
         const struct dim *end = slice_place(ds, to, n, zero, n);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A typed graph as NNEF text: a statement for each node, in the graph's order. What the standard
  * has no operator for is called by rill_op. */
+#include "engine/base/dim_claims.h"
 #include "engine/base/err.h"
 #include "engine/graph/subst.h"
 #include "engine/graph/type_attr.h"
@@ -264,7 +265,7 @@ static void claims_write(const struct graph *g, FILE *to)
     const unsigned n = graph_symbols(g, known, 0, SYMBOLS_MAX);
     for (unsigned i = 0; (text = dims_claim_at(g->dims, i, &d)); i++) {
         const unsigned m = dims_relation_symbols(g->dims, text, list, 0, SYMBOLS_MAX);
-        bool left = true; /* those that were set are not */
+        bool left = !dims_claim_is_of_streams(g->dims, i); /* nor those that were set */
         for (unsigned k = 0; k < m; k++)
             left = left && dim_symbols(list[k], known, n, SYMBOLS_MAX) == n;
         if (left)

@@ -18,7 +18,7 @@ struct oracle {
     rill_model *model;
     rill_plan *plan;
     float tolerance;  /* 0: the same bits */
-    bool zeros_agree; /* 0 and -0 are the same */
+    bool zeros_agree; /* 0 and -0 are the same; so is anything, and NaN of the whole run */
     bool nan_first;   /* the first number of each input is NaN */
     rill_error err;
 };

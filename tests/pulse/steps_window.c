@@ -74,6 +74,14 @@ static void emit_slice(struct gb *b, struct stage *s, const int *v)
     s->wire = gb_slice(b, s->wire, 2, v[0], v[1] < 0 ? v[1] : INT32_MAX, v[2]);
 }
 
+/* x[:, :, from:T - off], sizes read from the shape. */
+static void emit_crop(struct gb *b, struct stage *s, const int *v)
+{
+    uint32_t t = GB(b, "Gather", "axis=0", GB(b, "Shape", "", s->wire), gb_ints(b, 2));
+    uint32_t end = GB(b, "Sub", "", t, gb_ints(b, v[1]));
+    s->wire = GB(b, "Slice", "", s->wire, gb_ints(b, v[0]), end, gb_ints(b, 2), gb_ints(b, v[2]));
+}
+
 static void emit_frame(struct gb *b, struct stage *s, const int *v)
 {
     static const char *const ends[] = { "drop", "cover", "flush" };
@@ -132,6 +140,7 @@ const struct step_kind steps_window[] = {
       emit_average },
     { "lp", { WINDOW_PARAMS(1), { "auto", 0, 3, 0 }, { "p", 1, 3, 2 } }, emit_lp },
     { "slice", { { "from", 0, 5, 0 }, { "to", -4, 0, 0 }, { "step", 1, 3, 1 } }, emit_slice },
+    { "crop", { { "from", 0, 3, 0 }, { "off", 0, 5, 1 }, { "step", 1, 2, 1 } }, emit_crop },
     { "frame",
       { { "size", 1, 6, 4 }, { "hop", 1, 4, 2 }, { "before", 0, 4, 0 }, { "end", 0, 2, 0 } },
       emit_frame },
