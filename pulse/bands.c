@@ -43,6 +43,17 @@ int64_t bands_spent(const struct bands *b)
     return measures_spent(b->measures);
 }
 
+struct rates rates_of(const struct pulser *p, uint32_t w, int query, int key)
+{
+    const struct fact *f = pulser_fact(p, w);
+    int64_t a, b, c, d, queries, keys;
+    if (!pulser_growth(p, f->shape[query], &a, &b) || !pulser_growth(p, f->shape[key], &c, &d) ||
+        __builtin_mul_overflow(a, d, &queries) || __builtin_mul_overflow(c, b, &keys))
+        return (struct rates) { 1, 1 };
+    const int64_t both = gcd(queries, keys);
+    return (struct rates) { queries / both, keys / both };
+}
+
 /* ---- bands ---- */
 
 static const struct band all = BAND_OF_ALL, none = BAND_OF_NONE;
@@ -473,7 +484,8 @@ static struct band band_find(const struct pulser *p, uint32_t w, enum shows what
     if (wire->fact.value)
         return of_constant(wire->fact.value, what);
     if (at && at->e && query >= 0 && key >= 0)
-        return measured_band(p->bands->measures, &(struct measure) { at, what, query, key },
+        return measured_band(p->bands->measures,
+                             &(struct measure) { at, what, query, key, rates_of(p, w, query, key) },
                              p->positions);
     const struct look l = { p, n, query, key };
     return n && bands[n->op->id] ? bands[n->op->id](&l, what) : all;
@@ -615,7 +627,9 @@ static bool diagonal_find(const struct pulser *p, uint32_t w, enum shows what, i
     if (wire->fact.value)
         return constant_seen(wire->fact.value, what);
     if (at && at->e && query >= 0 && key >= 0)
-        return measured_diagonal(p->bands->measures, &(struct measure) { at, what, query, key },
+        return measured_diagonal(p->bands->measures,
+                                 &(struct measure) { at, what, query, key,
+                                                     rates_of(p, w, query, key) },
                                  p->positions);
     if (wire->node == WIRE_NONE)
         return !is_truth_kind(what);

@@ -3,7 +3,8 @@
  *
  * Along the two time axes of a wire, queries and keys, everything outside its band is known: it is
  * false or 0, or so low that a softmax makes 0 of it. Chunks of queries see the same keys, from
- * `left` frames before the first of the chunk to `right` frames behind the last. */
+ * `left` frames before the first of the chunk to `right` frames behind the last: those of the keys
+ * that take the chunk's time. */
 #ifndef RILL_PULSE_BANDS_H
 #define RILL_PULSE_BANDS_H
 #include "pulse/pulser.h"
@@ -20,9 +21,20 @@
 #define DEEP_F64 800.0
 #define SEEN 300.0
 
+/* Frames of queries and of keys that take the same time, the least. A chunk is as many queries as
+ * take whole steps of both. */
+struct rates {
+    int64_t queries, keys;
+};
+
+static inline int64_t rates_keys(const struct rates *r, int64_t queries)
+{
+    return queries / r->queries * r->keys;
+}
+
 struct band {
-    int64_t chunk, left, right;
-    bool ragged; /* a mask does not repeat from chunk to chunk */
+    int64_t chunk, left, right; /* of queries; of keys */
+    bool ragged;                /* a mask does not repeat from chunk to chunk */
     bool costly; /* the masks of the graph are too many and too large to be looked at */
     double deep; /* what is low outside is at least so low (-deep or less), or so high */
 };
@@ -46,6 +58,8 @@ enum shows {
     N_SHOWS
 };
 
+/* Of a wire with both axes; 1 and 1 where it is not known how one of them grows. */
+struct rates rates_of(const struct pulser *p, uint32_t src_wire, int query, int key);
 struct band band_of(const struct pulser *p, uint32_t src_wire, enum shows what, int query, int key);
 /* Whether that surely holds where a query meets the key of its own frame: not low is at least
  * -SEEN there, not high at most SEEN. Scores are taken for numbers of usual size. */

@@ -147,7 +147,8 @@ static bool same_measure(const struct known *k, const struct measure *of)
     const struct position *a = &k->at, *b = of->at;
     return a->e == b->e && a->pair == b->pair && a->parts == b->parts &&
         (!a->pair || (a->one == b->one && a->zero == b->zero)) && k->of.what == of->what &&
-        k->of.query == of->query && k->of.key == of->key;
+        k->of.query == of->query && k->of.key == of->key &&
+        k->of.rates.queries == of->rates.queries && k->of.rates.keys == of->rates.keys;
 }
 
 /* NULL: no memory. */
@@ -167,17 +168,18 @@ static struct known *known_of(struct measures *m, const struct measure *of)
 
 #define SUBSTITUTION 64 /* an expression with something else in it costs so many elements */
 
-/* The least number of frames after which a mask repeats: with what its quotients do. More than
- * CHUNK_MAX: none is known; -1: it costs too much. */
+/* The least number of queries after which a mask repeats: with what its quotients do, in whole
+ * steps of both rates. More than CHUNK_MAX: none is known; -1: it costs too much. */
 static int64_t chunk_of(struct measures *m, const struct measure *of, const struct positions *ps)
 {
-    int64_t period = expression_period(of->at->e), c = 1;
-    for (; c <= CHUNK_MAX; c++) {
-        if (period % c)
+    const int64_t step = of->rates.queries;
+    int64_t period = expression_period(of->at->e), c = step;
+    for (; c <= CHUNK_MAX; c += step) {
+        if (period % (c / step) && period % c)
             continue;
         if (!may_spend(m, SUBSTITUTION, of->at->e))
             return -1;
-        if (position_repeats(ps, of->at, of->query, of->key, c))
+        if (position_repeats(ps, of->at, of->query, of->key, c, rates_keys(&of->rates, c)))
             break;
     }
     return c;
@@ -234,7 +236,8 @@ static bool chunk_sees(struct measures *m, const struct measure *of, const struc
             continue;
         last = row.e;
         *ret_costly = !may_spend(m, 2 * reach, row.e);
-        if (*ret_costly || !query_sees(ps, &row, of->what, of->key, first, reach, seen))
+        if (*ret_costly ||
+            !query_sees(ps, &row, of->what, of->key, rates_keys(&of->rates, first), reach, seen))
             return false;
     }
     return true;
@@ -246,7 +249,8 @@ static struct band looked_at(struct measures *m, const struct measure *of,
     int64_t c = chunk_of(m, of, ps), reach = expression_reach(of->at->e, 1);
     struct seen seen = { INT64_MAX, INT64_MIN, INFINITY };
     struct band unknown = BAND_OF_ALL, nothing = BAND_OF_NONE;
-    reach += 2 * c + expression_period(of->at->e);
+    const int64_t keys = c > 0 ? rates_keys(&of->rates, c) : 0;
+    reach += 2 * (c > keys ? c : keys) + expression_period(of->at->e);
     reach = reach > CONTEXT_MAX ? reach : CONTEXT_MAX;
     unknown.costly = c < 0;
     unknown.ragged = !unknown.costly;
@@ -261,7 +265,7 @@ static struct band looked_at(struct measures *m, const struct measure *of,
         return nothing;
     return (struct band) { .chunk = c,
                            .left = seen.low <= -CONTEXT_MAX ? BAND_ALL : -seen.low,
-                           .right = seen.high >= CONTEXT_MAX ? BAND_ALL : seen.high - (c - 1),
+                           .right = seen.high >= CONTEXT_MAX ? BAND_ALL : seen.high - (keys - 1),
                            .deep = seen.deep };
 }
 
@@ -288,7 +292,8 @@ static bool diagonal_looked_at(struct measures *m, const struct measure *of,
         if (!may_spend(m, SUBSTITUTION, of->at->e))
             return false;
         const struct position row = position_row(ps, of->at, of->query, first + i);
-        if (!position_value(ps, &row, of->key, first + i, &v) || !shows_surely(of->what, v))
+        const int64_t own = rates_keys(&of->rates, first) + i * of->rates.keys / of->rates.queries;
+        if (!position_value(ps, &row, of->key, own, &v) || !shows_surely(of->what, v))
             return false;
     }
     return c > 0 && c <= CHUNK_MAX;

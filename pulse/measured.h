@@ -20,6 +20,7 @@ struct measure {
     const struct position *at;
     enum shows what;
     int query, key; /* axes of it */
+    struct rates rates;
 };
 
 /* Without a bound and `costly` where the masks of the graph cost too much. */

@@ -151,11 +151,11 @@ static const struct dim *placed(const struct positions *ps, const struct dim *e,
     return e;
 }
 
-static bool placed_repeats(const struct positions *ps, const struct dim *e, int64_t c)
+static bool placed_repeats(const struct positions *ps, const struct dim *e, const int64_t c[2])
 {
     const struct dim *later = e;
     for (int k = 0; k < 2; k++)
-        later = dim_subst(ps->dims, later, ps->place[k], dim_add_int(ps->dims, ps->place[k], c));
+        later = dim_subst(ps->dims, later, ps->place[k], dim_add_int(ps->dims, ps->place[k], c[k]));
     return later == e;
 }
 
@@ -169,11 +169,11 @@ static rill_status expression_emit(struct pulser *p, const struct node *n, uint3
     int64_t shape[RANK_MAX];
     if (!e)
         return places_refuse(p, n, w, "depends on the length of the whole sequence");
-    if (at->repeats && !placed_repeats(ps, e, at->repeats))
+    if (at->repeats[0] && !placed_repeats(ps, e, at->repeats))
         return op_fail(p->err, RILL_UNSUPPORTED, n,
                        "cannot stream: '%.80s', which positions make, does not repeat with the "
                        "%lld frames of a chunk that its masks have",
-                       p->src->wires[w].name, (long long) at->repeats);
+                       p->src->wires[w].name, (long long) at->repeats[0]);
     for (int a = 0; a < f->rank; a++)
         if ((shape[a] = size_at(p, f, at, a)) < 0)
             return places_refuse(p, n, w, "has a size that is not known");

@@ -16,9 +16,9 @@ struct places {
     int axis[2];
     const struct dim *at[2];
     int64_t first[2], count[2];
-    int64_t unseen;  /* of so many first and last ones nobody looks at what they are */
-    int steps;       /* nodes between who asks and the wire */
-    int64_t repeats; /* the same must stand where both values are so many larger; 0: need not */
+    int64_t unseen;     /* of so many first and last ones nobody looks at what they are */
+    int steps;          /* nodes between who asks and the wire */
+    int64_t repeats[2]; /* the same must stand where each value is so much larger; 0: need not */
 };
 
 /* Per wire of p->src, in p->arena: whether it is made. NULL: no memory. */

@@ -671,12 +671,12 @@ bool position_value(const struct positions *ps, const struct position *row, int 
 }
 
 bool position_repeats(const struct positions *ps, const struct position *at, int axis_i, int axis_j,
-                      int64_t c)
+                      int64_t along_i, int64_t along_j)
 {
     const struct dim *i = ps->axis[axis_i], *j = ps->axis[axis_j];
-    const struct dim *e = dim_subst(ps->dims, at->e, i, dim_add_int(ps->dims, i, c));
+    const struct dim *e = dim_subst(ps->dims, at->e, i, dim_add_int(ps->dims, i, along_i));
     return !dim_mentions(at->e, ps->time) &&
-        dim_subst(ps->dims, e, j, dim_add_int(ps->dims, j, c)) == at->e;
+        dim_subst(ps->dims, e, j, dim_add_int(ps->dims, j, along_j)) == at->e;
 }
 
 /* ---- expressions of the graph ---- */

@@ -46,9 +46,9 @@ bool position_value(const struct positions *ps, const struct position *row, int 
 /* The element where e is v. */
 double position_number(const struct position *at, int64_t v);
 
-/* The element is the same c places further on along both axes. */
+/* The element is the same so many places further on along both axes. */
 bool position_repeats(const struct positions *ps, const struct position *at, int axis_i, int axis_j,
-                      int64_t c);
+                      int64_t along_i, int64_t along_j);
 
 /* An expression of the graph's scope in that of positions; NULL: it has symbols beside time. */
 const struct dim *positions_dim(const struct positions *ps, const struct dim *d,

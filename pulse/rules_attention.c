@@ -23,7 +23,9 @@
 
 /* What all wires of a section have in a run, and where the axes of the node's wires lie. */
 struct scores {
-    int64_t pulse, left, right, chunk, delay;
+    int64_t pulse, chunk, delay; /* of queries */
+    int64_t keys, left, right;   /* a pulse of keys, and what is seen around it */
+    struct rates rates;
     bool any; /* `like` is set */
     struct stream_fact like;
 };
@@ -174,17 +176,6 @@ static rill_status unbounded_refuse(const struct pulser *p, const struct node *n
     return unmasked_refuse(p, n);
 }
 
-/* Frames of queries for each of keys. */
-static bool one_rate(const struct pulser *p, uint32_t w)
-{
-    int64_t a, b, c, d;
-    const struct fact *f = pulser_fact(p, w);
-    if (!pulser_growth(p, f->shape[section_query(p, w)], &a, &b) ||
-        !pulser_growth(p, f->shape[section_key(p, w)], &c, &d))
-        return true; /* the end of a table, or the like: what comes of it is seen later */
-    return a * d == c * b;
-}
-
 /* Whether all sums over the keys of the section's wires are products: of weights that were no
  * softmax. */
 static bool section_is_linear(const struct pulser *p, const struct section *s)
@@ -230,9 +221,6 @@ static rill_status section_check(const struct pulser *p, const struct node *n,
                        "-inf; hide them by -inf, or let each query see its own frame");
     if (!s->any)
         return unmasked_refuse(p, n);
-    if (n->n_out == 1 && section_of(p, n->out[0]) && section_key(p, n->out[0]) >= 0 &&
-        !one_rate(p, n->out[0]))
-        return scores_refuse(p, n, "only queries and keys of one rate can be limited to a window");
     if (s->band.costly)
         return op_fail(p->err, RILL_LIMIT, n, MASKS_COST);
     if (s->band.ragged)
@@ -308,32 +296,65 @@ static int64_t first_delay(struct section *of, const struct scores *s, int64_t l
     return first;
 }
 
+#define RATES_OFF "queries and keys meet at other rates than those that their lengths have"
+
+/* Queries beside a stream of keys. */
+static rill_status like_of_keys(struct pulser *p, const struct node *n, const struct rates *r,
+                                struct stream_fact *like)
+{
+    if (r->queries == r->keys)
+        return RILL_OK;
+    TRY(pulser_want_multiple(p, n, like, r->keys, "the rate of its keys"));
+    like->pulse = like->pulse / r->keys * r->queries;
+    like->length = pulser_fact(p, n->out[0])->shape[section_query(p, n->out[0])];
+    flow_scale(like, r->keys, r->queries);
+    return RILL_OK;
+}
+
+/* What the scores are like: queries that come in, or other scores, or else keys. */
+static rill_status scores_like(struct pulser *p, const struct node *n, const struct operand *o,
+                               struct scores *s)
+{
+    for (unsigned i = 0; i < n->n_in; i++) {
+        if (o[i].part < PART_SCORES || (s->any && o[i].part != PART_QUERIES))
+            continue;
+        s->like = o[i].flow.sf;
+        s->any = true;
+        if (o[i].part == PART_KEYS)
+            TRY(like_of_keys(p, n, &s->rates, &s->like));
+    }
+    return s->any ? RILL_OK : stuck_refuse(p, n);
+}
+
+/* Queries that pass until so many keys have come. */
+static int64_t queries_for(const struct scores *s, int64_t keys)
+{
+    return (keys + s->rates.keys - 1) / s->rates.keys * s->rates.queries;
+}
+
 /* The delay of the scores, by all operands; not before `least`. */
 static rill_status scores_time(struct pulser *p, const struct node *n, struct section *of,
                                struct operand *o, int64_t least, struct scores *s)
 {
     int64_t scores = -1;
+    TRY(scores_like(p, n, o, s));
+    TRY(pulser_want_multiple(p, n, &s->like, s->chunk, "the chunks of its mask"));
+    s->pulse = s->like.pulse;
+    s->keys = rates_keys(&s->rates, s->pulse);
     for (unsigned i = 0; i < n->n_in; i++) {
+        const bool keys = o[i].part == PART_KEYS;
         if (o[i].part < PART_SCORES)
             continue;
         const struct stream_fact *f = &o[i].flow.sf;
-        if (s->any && f->pulse * s->like.hop_num != s->like.pulse * f->hop_num)
-            return scores_refuse(p, n,
-                                 "only queries and keys of one rate can be limited to a window");
-        if (!s->any || o[i].part == PART_QUERIES)
-            s->like = *f;
-        s->any = true;
-        if (o[i].part == PART_KEYS)
+        if (f->pulse != (keys ? s->keys : s->pulse))
+            return scores_refuse(p, n, RATES_OFF);
+        if (keys)
             TRY(flow_resolve(p, n, &o[i].flow));
-        int64_t needs = o[i].flow.sf.delay + (o[i].part == PART_KEYS ? s->right : 0);
+        int64_t needs = keys ? queries_for(s, f->delay + s->right) : f->delay;
         least = needs > least ? needs : least;
         if (o[i].part == PART_SCORES)
             scores = f->delay > scores ? f->delay : scores;
     }
-    s->pulse = s->like.pulse;
-    if (!s->any)
-        return stuck_refuse(p, n);
-    TRY(pulser_want_multiple(p, n, &s->like, s->chunk, "the chunks of its mask"));
     if (scores >= 0)
         s->delay = scores + (least > scores ? round_up(least - scores, s->pulse) : 0);
     else
@@ -376,9 +397,9 @@ static rill_status operand_emit(struct pulser *p, const struct node *n, const st
         int64_t first = FAR / s->chunk * s->chunk;
         const struct places at = { .axis = { o->query, o->key },
                                    .at = { ps->place[0], ps->place[1] },
-                                   .first = { first, first - s->left },
-                                   .count = { s->pulse, s->left + s->pulse + s->right },
-                                   .repeats = s->chunk };
+                                   .first = { first, rates_keys(&s->rates, first) - s->left },
+                                   .count = { s->pulse, s->left + s->keys + s->right },
+                                   .repeats = { s->chunk, rates_keys(&s->rates, s->chunk) } };
         return places_emit(p, n, o->w, &at, ret);
     }
     case PART_SCORES:
@@ -388,15 +409,23 @@ static rill_status operand_emit(struct pulser *p, const struct node *n, const st
         break;
     case PART_QUERIES: TRY(flow_delay(p, n->name, &f, s->delay - f.sf.delay)); break;
     case PART_KEYS:
-        TRY(flow_delay(p, n->name, &f, s->delay - s->right - f.sf.delay));
+        TRY(flow_delay(p, n->name, &f, rates_keys(&s->rates, s->delay) - s->right - f.sf.delay));
         TRY(flow_history(p, n->name, &f, s->left + s->right, NULL));
         break;
     }
     *ret = f.wire;
-    return spread_emit(p, o->w, s->pulse + (o->part == PART_KEYS ? s->left + s->right : 0), ret);
+    return spread_emit(p, o->w, o->part == PART_KEYS ? s->left + s->keys + s->right : s->pulse,
+                       ret);
 }
 
 /* ---- keys outside the sequence ---- */
+
+/* Keys that pass while the scores are late, which are so by whole steps of both rates. */
+static int64_t key_delay(const struct stream_fact *s)
+{
+    const int64_t both = gcd(s->pulse, s->key_pulse);
+    return s->delay / (s->pulse / both) * (s->key_pulse / both);
+}
 
 /* They are hidden like those that the mask hides. */
 static rill_status hide_outside(struct pulser *p, const struct node *n, const struct stream_fact *s,
@@ -409,7 +438,9 @@ static rill_status hide_outside(struct pulser *p, const struct node *n, const st
     if (!at || !value)
         return pulser_no_memory(p);
     tensor_set_f64(value, value->data, 0, hidden);
-    *at = (struct clock_attr) { .pulse = s->pulse, .frames = s->keys, .delay = s->delay + s->left };
+    *at = (struct clock_attr) { .pulse = s->key_pulse,
+                                .frames = s->keys,
+                                .delay = key_delay(s) + s->left };
     TRY(pulser_length_place(p, length, &at->length));
     TRY(pulser_clock(p, &clock));
     TRY(pulser_emit(p, &op_pulse_valid, n->name, at, &clock, 1, &in[0], 1));
@@ -433,7 +464,8 @@ static rill_status hide_outside(struct pulser *p, const struct node *n, const st
 static rill_status scores_settle(struct pulser *p, const struct node *n, const struct operand *o,
                                  struct stream_fact *s, uint32_t *wire)
 {
-    const struct band window = { s->chunk, s->left, s->keys - s->pulse - s->left, false, false, 0 };
+    const struct band window = { s->chunk, s->left, s->keys - s->key_pulse - s->left,
+                                 false,    false,   0 };
     uint32_t w = n->out[0];
     bool turns = node_is(n, OP_SOFTMAX) || node_is(n, OP_EXP), settled = false, open = false;
     if (!dtype_is_float(pulser_fact(p, w)->type))
@@ -502,7 +534,8 @@ static struct stream_fact scores_fact(const struct scores *s, int query, int key
     sf.delay = s->delay;
     sf.uniform = sf.masked = sf.weights = false;
     sf.key_axis = key;
-    sf.keys = s->left + s->pulse + s->right;
+    sf.keys = s->left + s->keys + s->right;
+    sf.key_pulse = s->keys;
     sf.left = s->left;
     sf.chunk = s->chunk;
     return sf;
@@ -516,7 +549,7 @@ static rill_status scores_shift(struct pulser *p, const struct node *n, struct s
     uint32_t out, w = n->out[0], queries = shift->node[0]->in[1 - shift->table], q;
     int query = section_query(p, w), key = section_key(p, w);
     const struct node one = { .name = n->name, .op = n->op, .in = &queries, .n_in = 1 };
-    if (!flow_of(p, queries, &o.flow) || key != query + 1)
+    if (!flow_of(p, queries, &o.flow) || key != query + 1 || s->rates.queries != s->rates.keys)
         return stuck_refuse(p, n);
     o.w = queries;
     TRY(scores_time(p, &one, of, &o, o.flow.sf.delay + s->right, s));
@@ -539,6 +572,9 @@ static rill_status scores_node(struct pulser *p, const struct node *n, struct se
     if (!o || !in)
         return pulser_no_memory(p);
     TRY(section_check(p, n, of));
+    s.rates = rates_of(p, w, query, key);
+    if (s.chunk % s.rates.queries)
+        return scores_refuse(p, n, RATES_OFF);
     if (shift_of(p, w))
         return scores_shift(p, n, of, shift_of(p, w), &s);
     for (unsigned i = 0; i < n->n_in; i++)
@@ -592,19 +628,19 @@ static rill_status sum_product(struct pulser *p, const struct node *n, unsigned 
     struct flow v;
     uint32_t in[2], out;
     const struct stream_fact s = w->sf;
-    int64_t right = s.keys - s.left - s.pulse;
+    int64_t right = s.keys - s.left - s.key_pulse, late;
     bool fits = n->n_in == 2 && flow_of(p, n->in[1 - i], &v) && !v.sf.keys &&
-        contracts(p, n, i, s.key_axis, v.sf.axis) &&
-        v.sf.pulse * s.hop_num == s.pulse * v.sf.hop_num;
+        contracts(p, n, i, s.key_axis, v.sf.axis) && v.sf.pulse == s.key_pulse;
     if (!fits)
         return op_fail(p->err, RILL_UNSUPPORTED, n,
-                       "cannot stream: weights of attention over time need values of the same "
-                       "rate");
+                       "cannot stream: weights of attention over time need values at the rate "
+                       "of its keys");
     TRY(flow_mask(p, n, &v, NULL, true,
                   true)); /* a weight of 0 does not hide what is not a number */
-    if (v.sf.delay + right > s.delay)
-        TRY(flow_delay(p, n->name, w, round_up(v.sf.delay + right - s.delay, s.pulse)));
-    TRY(flow_delay(p, n->name, &v, w->sf.delay - right - v.sf.delay));
+    late = round_up(v.sf.delay + right - key_delay(&s), s.key_pulse) / s.key_pulse;
+    if (late > 0)
+        TRY(flow_delay(p, n->name, w, late * s.pulse));
+    TRY(flow_delay(p, n->name, &v, key_delay(&w->sf) - right - v.sf.delay));
     TRY(flow_history(p, n->name, &v, s.left + right, NULL));
     in[i] = w->wire;
     in[1 - i] = v.wire;
@@ -638,7 +674,10 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
     s.right = b.right > 0 ? b.right : 0;
     s.chunk = b.chunk;
     struct flow f = { .wire = WIRE_NONE };
-    if (n->n_in == 2 && pulser_stream(p, n->in[1 - i]))
+    s.rates = rates_of(p, w, query, key);
+    if (s.chunk % s.rates.queries)
+        return op_fail(p->err, RILL_UNSUPPORTED, n, "cannot stream: " RATES_OFF);
+    if (s.rates.queries == s.rates.keys && n->n_in == 2 && pulser_stream(p, n->in[1 - i]))
         f.sf = *pulser_stream(p, n->in[1 - i]);
     else
         TRY(source_fact(p, n, &f.sf));
@@ -648,7 +687,8 @@ static rill_status places_flow(struct pulser *p, const struct node *n, unsigned 
     TRY(flow_resolve(p, n, &f));
     s.like = f.sf;
     s.pulse = f.sf.pulse;
-    s.delay = round_up(f.sf.delay + s.right, s.chunk);
+    s.keys = rates_keys(&s.rates, s.pulse);
+    s.delay = round_up(queries_for(&s, f.sf.delay + s.right), s.chunk);
     const struct operand o = { .part = PART_PLACES, .w = w, .query = query, .key = key };
     TRY(operand_emit(p, n, &o, &s, &ret->wire));
     ret->sf = scores_fact(&s, query, key);

@@ -256,10 +256,11 @@ static void keys_find(const struct pulser *p, struct sections *s)
 
 /* ---- what sums over keys see ---- */
 
-/* Whether there are as many keys as queries, so that each query has that of its own frame. */
+/* Whether there are so many keys that each query has that of its own time. */
 static bool keys_enough(const struct pulser *p, uint32_t w, int query, int key)
 {
     const struct dim *both[2] = { pulser_fact(p, w)->shape[query], pulser_fact(p, w)->shape[key] };
+    const struct rates r = rates_of(p, w, query, key);
     struct lengths l;
     int64_t a, b, tried = 0;
     if (both[0] == both[1])
@@ -270,7 +271,7 @@ static bool keys_enough(const struct pulser *p, uint32_t w, int query, int key)
         if (!dim_eval(both[0], p->symbol, s, &a) || !dim_eval(both[1], p->symbol, s, &b))
             continue; /* no such sequence runs */
         tried++;
-        if (a > b)
+        if (a > 0 && (a - 1) * r.keys / r.queries >= b)
             return false;
     }
     return tried > 0;

@@ -38,11 +38,12 @@ struct stream_fact {
     struct offset at;         /* where frame 0 of the whole sequence lies in the input */
     bool uniform; /* all frames are alike, so it is never late: delay 0 stands for any delay */
     int key_axis; /* of scores [.., pulse, .., keys]: column c holds the key that stands c - left */
-    int64_t keys,
-        left; /* frames from the run's first query; keys is 0 where the wire has one time axis */
-    int64_t chunk; /* queries that see the same keys */
-    bool masked;   /* keys outside the sequence are hidden */
-    bool weights;  /* they went through the softmax: what is hidden is 0 */
+    int64_t keys, left; /* frames from that of the run's first query; keys is 0 where the wire has
+                           one time axis */
+    int64_t key_pulse;  /* of the keys, frames per run */
+    int64_t chunk;      /* queries that see the same keys */
+    bool masked;        /* keys outside the sequence are hidden */
+    bool weights;       /* they went through the softmax: what is hidden is 0 */
 };
 
 /* What stands in the pulsed graph for a wire of the decluttered graph; WIRE_NONE where nothing

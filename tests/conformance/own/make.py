@@ -898,6 +898,53 @@ def recording_states():
     c.save(run_reference)
 
 
+def attention_rates():
+    """Queries and keys at other rates than each other: every fourth frame, segments up to a query's own, 2 to 3."""
+    c = Case("attention_rates", 23)
+    x = c.numbers("x", [1, "12*S", 8], 1, 24, 8)
+    rows = {1: x}
+    for step in 2, 3, 4:
+        w = c.const(c.random.standard_normal((8, 8, step)) * .3, "f4")
+        y = c.op("Conv", c.op("Transpose", x, perm=[0, 2, 1]), w, strides=[step])
+        rows[step] = c.op("Transpose", y, perm=[0, 2, 1])
+    count = lambda y, axis: c.op("Unsqueeze", c.op("Range", c.const(0), c.op("Squeeze", c.op("Shape", y, start=1, end=2),
+                                                   c.const([0])), c.const(1)), c.const([axis]))
+    between = lambda v, least, most: c.op("And", c.op("GreaterOrEqual", v, least), c.op("LessOrEqual", v, most))
+    heard = lambda q, k, mask: c.output(c.op("Attention", rows[q], rows[k], rows[k], mask, q_num_heads=2, kv_num_heads=2))
+    for q, k in (1, 4), (4, 1), (2, 3), (4, 2):
+        apart = c.op("Sub", c.op("Mul", count(rows[q], 1), c.const(q)), c.op("Mul", count(rows[k], 0), c.const(k)))
+        near = between(apart, c.const(-5), c.const(13))
+        heard(q, k, near)
+        if (q, k) == (1, 4):
+            there = c.input("there", [1, "3*S"], np.array([[True, False, True, True, False, True]]))
+            heard(q, k, c.op("And", near, c.op("Unsqueeze", there, c.const([1]))))
+            table = c.op("Gather", c.const(c.random.standard_normal(19), "f4"),
+                         c.op("Add", c.op("Clip", apart, c.const(-5), c.const(13)), c.const(5)))
+            heard(q, k, c.op("Where", near, table, c.const(-np.inf, "f4")))
+    own = c.op("Div", count(x, 1), c.const(4))      # of its segment
+    heard(1, 4, between(count(rows[4], 0), c.op("Sub", own, c.const(3)), own))
+    c.save(run_reference)
+
+
+def cells_chunked():
+    """Cells that run backwards, or both ways, within chunks of six frames, written as directions or as slices from the end."""
+    c = Case("cells_chunked", 21)
+    x = c.numbers("x", [1, "6*S", 4], 1, 18, 4)
+    chunks = c.op("Reshape", x, c.const([-1, 6, 4]))
+    along = lambda y: c.op("Transpose", y, perm=[1, 0, 2])
+    tables = lambda n, gates, width, bias: [c.const(c.random.standard_normal(s) * .4, "f4") for s in
+                                            ((n, gates * 5, width), (n, gates * 5, 5), (n, bias * gates * 5))]
+    for op, gates, how in ("LSTM", 4, {}), ("GRU", 3, {"linear_before_reset": 1}), ("RNN", 1, {}):
+        for n, direction in (1, "reverse"), (2, "bidirectional"):
+            y = c.op(op, along(chunks), *tables(n, gates, 4, 2), hidden_size=5, direction=direction, outputs=2, **how)[0]
+            c.output(c.op("Reshape", c.op("Transpose", y, perm=[2, 0, 1, 3]), c.const([1, -1, 5 * n])))
+    back = lambda y: c.op("Slice", y, c.const([-1]), c.const([-2**31]), c.const([1]), c.const([-1]))
+    y = c.op("GRU", along(back(chunks)), *tables(1, 3, 4, 2), hidden_size=5, outputs=2)[0]
+    c.output(back(along(c.op("Squeeze", y, c.const([1])))))
+    c.output(c.op("CumSum", chunks, c.const(1), reverse=1))
+    c.save()
+
+
 # ---- sequences ----
 
 def sequence_lists():
@@ -1308,7 +1355,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
-         recording_states, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, denormals]
+         recording_states, attention_rates, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, denormals]
 
 if __name__ == "__main__":
     for case in CASES:
