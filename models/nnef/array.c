@@ -102,14 +102,25 @@ rill_status build_softmax(const struct call *c, struct val *ret)
                 ret);
 }
 
-rill_status build_argmax(const struct call *c, struct val *ret)
+static rill_status argmax(const struct call *c, bool last, struct val *ret)
 {
     uint32_t x, y;
     int64_t axis;
     TRY(arg_wire(c, "input", &x));
     TRY(one_axis(c, "axes", &axis));
-    struct attr attrs[] = { ATTR_I("axis", axis), ATTR_I("keepdims", 1) };
-    return done(call_node(c, c->row->op, attrs, 2, &x, 1, &y), &y, ret);
+    struct attr attrs[] = { ATTR_I("axis", axis), ATTR_I("keepdims", 1),
+                            ATTR_I("select_last_index", last) };
+    return done(call_node(c, c->row->op, attrs, 3, &x, 1, &y), &y, ret);
+}
+
+rill_status build_argmax(const struct call *c, struct val *ret)
+{
+    return argmax(c, false, ret);
+}
+
+rill_status build_argmax_last(const struct call *c, struct val *ret)
+{
+    return argmax(c, true, ret);
 }
 
 /* Sizes with 0 in the place of those that stay where they are, which survive a change of length. */

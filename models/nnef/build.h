@@ -308,7 +308,7 @@ rill_status swap_last(const struct call *c, uint32_t x, uint32_t *ret);
     X(external) X(variable) X(constant) X(fill) X(window) X(mel) X(dct) X(bands) X(spread) X(option)
 #define BUILDERS_ARRAY(X)                                                                          \
     X(reshape) X(transpose) X(squeeze) X(unsqueeze) X(concat) X(split) X(slice) X(pad) X(tile)     \
-    X(stack) X(unstack) X(shape_of) X(length_of) X(reduce) X(logic_reduce) X(softmax) X(argmax) X(overlap_add) \
+    X(stack) X(unstack) X(shape_of) X(length_of) X(reduce) X(logic_reduce) X(softmax) X(argmax) X(argmax_last) X(overlap_add) \
     X(windows)
 #define BUILDERS_PRODUCT(X) X(matmul) X(conv) X(deconv) X(pool) X(batch_norm)
 #define BUILDERS_RESIZE(X) X(resize) X(nearest_upsample) X(multilinear_upsample) X(debox)

@@ -47,12 +47,35 @@ static const char layers[] =
     "fragment tract_transformers_causal_conv1d_update(input: tensor<scalar>, weight: "
     "tensor<scalar>, initial_state: tensor<scalar>) -> (output: tensor<scalar>, final_state: "
     "tensor<scalar>)\n"
-    "{ k = shape_of(weight)[1]; n = shape_of(input)[2];\n"
+    "{ s = shape_of(weight); k = s[length_of(s) - 1]; n = shape_of(input)[2];\n"
     "  all = concat([initial_state, input], axis = 2);\n"
-    "  sum = conv(slice(all, axes = [2], begin = [1], end = [0]), unsqueeze(weight, axes = [1]), "
-    "padding = [(0, 0)], groups = 0);\n"
+    "  taps = reshape(weight, shape = [shape_of(input)[1], 1, k]);\n"
+    "  sum = conv(slice(all, axes = [2], begin = [1], end = [0]), taps, padding = [(0, 0)], groups "
+    "= 0);\n"
     "  output = sum * sigmoid(sum);\n"
     "  final_state = slice(all, axes = [2], begin = [n], end = [n + k]); }\n";
+
+/* Later names, and operators of other registries. */
+static const char others[] =
+    "fragment tract_qwen35_causal_conv1d_update(input: tensor<scalar>, weight: tensor<scalar>, "
+    "initial_state: tensor<scalar>) -> (output: tensor<scalar>, final_state: tensor<scalar>)\n"
+    "{ (output, final_state) = tract_transformers_causal_conv1d_update(input, weight, "
+    "initial_state); }\n"
+    "fragment tract_core_clamped_swiglu(gate: tensor<scalar>, up: tensor<scalar>, alpha: scalar, "
+    "limit: scalar) -> (y: tensor<scalar>)\n"
+    "{ g = min(tract_core_cast(gate, to = 'f32'), limit);\n"
+    "  u = clamp(tract_core_cast(up, to = 'f32'), -limit, limit);\n"
+    "  y = (u + 1.0) * g * sigmoid(alpha * g); }\n"
+    "fragment tract_onnx_lrn(input: tensor<scalar>, alpha: scalar = 0.0001, beta: scalar = 0.75, "
+    "bias: scalar = 1.0, size: integer) -> (y: tensor<scalar>)\n"
+    "{ one = [for d in shape_of(input) yield 1];\n"
+    "  y = local_response_normalization(input, size = [for i in range_of(one) yield size if i == 1 "
+    "else 1], alpha = alpha, beta = beta, bias = bias); }\n"
+    "fragment tract_onnx_resize(input: tensor<scalar>, scales: tensor<scalar>, coord_transformer: "
+    "string = 'half_pixel',\n"
+    "    interpolator: string = 'nearest', nearest_mode: string = 'floor') -> (y: tensor<scalar>)\n"
+    "{ y = tract_core_resize(input, scales = scales, coord_transformer = coord_transformer, "
+    "interpolator = interpolator, nearest_mode = nearest_mode); }\n";
 
 /* One step of a gated delta rule (Yang et al. 2024, "Gated Delta Networks"); q and k of length 1,
  * state [batch, heads, of k, of v]. */
@@ -169,4 +192,4 @@ static const char grid[] =
     "/ 2), edge, s)];\n"
     "  y = reshape(add_n(taps), shape = [s[0], s[1], p[1], p[2]]); }\n";
 
-const char *const nnef_tract_texts[] = { layers, delta, experts, grid, NULL };
+const char *const nnef_tract_texts[] = { layers, others, delta, experts, grid, NULL };

@@ -168,6 +168,21 @@ static const struct {
       "0.0]]]);", 4, { 0, 0.73105858f, -0.23840584f, 2.8577224f } },
     { "(y, s) = tract_transformers_causal_conv1d_update(reshape(x, [1, 1, 4]), [[1.0, 0.0]], [[[9.0, "
       "0.0]]]); y = s;", 2, { 3, 0.5f } },
+    { "(y, s) = tract_qwen35_causal_conv1d_update(reshape(x, [1, 1, 4]), [[[1.0, 0.0]]], [[[9.0, "
+      "0.0]]]); y = s;", 2, { 3, 0.5f } },
+    { "y = tract_core_clamped_swiglu(x, -x, alpha = 1.702, limit = 2.5);", 4,
+      { 0, -0.19302413f, -3.69752075f, 0.17519422f } },
+    { "a = tract_core_argmax_reduce_last(x * [1.0, 0.0, 0.0, 2.0], axes = [0]); b = "
+      "tract_core_argmin_reduce_last(x * [0.0, 1.0, 0.0, -4.0], axes = [0]); y = "
+      "tract_core_cast(concat([a, b, argmax_reduce(x * [1.0, 0.0, 0.0, 2.0], axes = [0])], axis = "
+      "0), to = 'f32');", 3, { 3, 3, 0 } },
+    { "y = tract_onnx_lrn(reshape(x, [1, 4, 1]), alpha = 3.0, beta = 1.0, bias = 1.0, size = 3);", 4,
+      { 0.16666667f, -0.13333333f, 0.21052631f, 0.04878049f } },
+    { "y = tract_onnx_lrn(reshape(x, [1, 4, 1]), alpha = 2.0, beta = 1.0, bias = 1.0, size = 2);", 4,
+      { 0.16666667f, -0.14285715f, 0.29268292f, 0.40000001f } },
+    { "y = tract_onnx_resize(x, [2.0], coord_transformer = \"asymmetric\");", 8,
+      { 1, 1, -2, -2, 3, 3, 0.5f, 0.5f } },
+    { "y = tract_transformers_gelu_fast_approx(x) - tract_core_gelu_approximate(x);", 4, { 0 } },
     { "y = tract_core_gru_epilogue([[1.0, 2.0, 3.0]], [[0.5, -1.0, 0.25]], [[2.0]], hidden = 1);",
       1, { 1.81694807f } },
     { "(h, c) = tract_core_lstm_epilogue([[1.0, 2.0, 3.0, 0.5]], [[2.0]], hidden = 1); y = h;", 1,
