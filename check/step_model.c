@@ -433,6 +433,27 @@ static rill_status symbol_fix(struct mgraph *m, const char *name, rill_error *er
     return RILL_OK;
 }
 
+static bool state_is_declared(const struct step_decl *d, const char *in)
+{
+    for (uint32_t i = 0; i < d->n_states; i++)
+        if (!strcmp(d->states[i].in, in))
+            return true;
+    return false;
+}
+
+/* What else comes in says how large it is, as what a decoder hears says it of the caches of that:
+ * then nobody but the caller knows. An axis in front counts the batch. */
+static bool said_by_input(const struct graph *g, const struct step_decl *d, const struct dim *s)
+{
+    for (uint32_t i = 0; d->grows.n && i < g->n_inputs; i++) {
+        const struct wire *w = &g->wires[g->inputs[i]];
+        for (int a = 1; a < w->fact.rank && !state_is_declared(d, w->name); a++)
+            if (dim_mentions(w->fact.shape[a], s))
+                return true;
+    }
+    return false;
+}
+
 /* A state has the same size in every run, but where it grows: 1 for the symbols of its shape. */
 static rill_status state_symbols_fix(struct mgraph *m, const struct step_decl *d,
                                      const rill_model_opts *opts, rill_error *err)
@@ -449,7 +470,8 @@ static rill_status state_symbols_fix(struct mgraph *m, const struct step_decl *d
                 dim_symbols(m->g.wires[m->g.inputs[k]].fact.shape[a], list, 0, AXIS_SYMBOLS_MAX);
             for (unsigned s = 0; s < n; s++)
                 if (!symbol_is_set(opts, dim_name(list[s])) &&
-                    !symbols_have(&d->grows, dim_name(list[s])))
+                    !symbols_have(&d->grows, dim_name(list[s])) &&
+                    !said_by_input(&m->g, d, list[s]))
                     TRY(symbol_fix(m, dim_name(list[s]), err));
         }
     }
