@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-#include "kernels/kern.h"
+#include "kernels/built.h"
 #include "kernels/program.h"
 
 #include <stdbool.h>
 #include <string.h>
-
-void kern_fill_c(struct kern *k);
-#define X(name) void kern_fill_##name(struct kern *k);
-KERN_BUILT(X)
-#undef X
 
 #define K(name) +1
 #define X(number, name, operands) +1
@@ -18,31 +13,15 @@ _Static_assert(offsetof(struct kern, l2_bytes) ==
 #undef X
 #undef K
 
-enum {
-#define X(name, cpu) NEEDS_##name = (cpu),
-    KERN_ISAS(X)
-#undef X
-};
-
-/* The sets of this build, and what a processor must have for each. */
-static const struct {
-    unsigned cpu;
-    void (*fill)(struct kern *k);
-} built[] = { { 0, kern_fill_c },
-#define X(name) { NEEDS_##name, kern_fill_##name },
-              KERN_BUILT(X)
-#undef X
-};
-
 /* What no machine of ours could run is taken only where it gives the numbers of plain C. */
 #define UNTRIED KERN_AVXVNNI
 
 static void set_fill(struct kern *k, size_t i)
 {
     struct kern with = *k, c;
-    built[i].fill(&with);
-    if (built[i].cpu & UNTRIED) {
-        kern_fill_c(&c);
+    kern_built[i].fill(&with);
+    if (kern_built[i].cpu & UNTRIED) {
+        kern_built[0].fill(&c);
         if (!kern_q8_same(&with, &c))
             return;
     }
@@ -51,9 +30,9 @@ static void set_fill(struct kern *k, size_t i)
 
 void kern_init(struct kern *k, unsigned cpu)
 {
-    built[0].fill(k);
-    for (size_t i = 1; i < sizeof built / sizeof *built; i++)
-        if ((cpu & built[i].cpu) == built[i].cpu)
+    kern_built[0].fill(k);
+    for (size_t i = 1; kern_built[i].fill; i++)
+        if ((cpu & kern_built[i].cpu) == kern_built[i].cpu)
             set_fill(k, i);
     k->cpu = cpu;
     k->l2_bytes = KERN_L2_BYTES;

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "lib/model.h"
 #include "engine/base/sized.h"
-#include "engine/late/op.h"
 #include "engine/plan/file/planfile.h"
 
 #include <stdlib.h>
@@ -38,7 +37,8 @@ rill_model *rill_model_free(rill_model *m)
         m->part = part->next_part;
         rill_model_free(part);
     }
-    late_node_free(m->late);
+    if (m->late)
+        m->stages->late_free(m->late);
     pthread_mutex_destroy(&m->planning);
     dims_free(m->dims);
     planfile_free(m->compiled);

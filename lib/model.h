@@ -40,6 +40,16 @@ struct transformed_model {
 struct planfile;
 struct late_node;
 
+struct pipeline;
+
+/* What goes with a graph that is not finished: pipeline.c has it, and programs whose models are all
+ * compiled are linked without it. */
+struct model_stages {
+    rill_status (*plan)(struct pipeline *w); /* makes those behind the decluttered graph */
+    struct late_node *(*late_free)(struct late_node *l);
+    uint64_t (*late_weights)(const rill_model *m); /* of plans that are made as data comes */
+};
+
 struct rill_model {
     atomic_uint refs;         /* plans hold one each */
     pthread_mutex_t planning; /* making a plan interns dimensions in dims; running one does not */
@@ -61,7 +71,8 @@ struct rill_model {
     const struct dim *stream; /* the symbol that counts input frames; NULL: a graph without time */
     struct model_port *inputs, *outputs; /* one per graph input and output; NULL: all tensors */
     rill_model_info info;
-    struct late_node *late;    /* what graphs whose sizes data decides run; NULL: there are none */
+    struct late_node *late; /* what graphs whose sizes data decides run; NULL: there are none */
+    const struct model_stages *stages; /* NULL: it is compiled */
     struct planfile *compiled; /* what the graphs above would have become: they are empty then;
                                   NULL: they are not */
     uint32_t n_compiled_inputs, n_compiled_outputs; /* in inputs and outputs */

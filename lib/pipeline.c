@@ -96,7 +96,7 @@ static bool ran_out(const struct pipeline *w)
     return w->model->arena.ran_out || (w->plan && w->plan->arena.ran_out);
 }
 
-rill_status pipeline_run(struct pipeline *w, enum stage have, enum stage wanted)
+static rill_status stages_make(struct pipeline *w, enum stage have, enum stage wanted)
 {
     for (enum stage s = have; s++ < wanted;) {
         TRY(stage_make(w, s));
@@ -105,4 +105,27 @@ rill_status pipeline_run(struct pipeline *w, enum stage have, enum stage wanted)
                            stage_name(s));
     }
     return RILL_OK;
+}
+
+/* ---- plans ---- */
+
+static rill_status plan_stages(struct pipeline *w)
+{
+    return stages_make(w, STAGE_DECLUTTERED, STAGE_PLAN);
+}
+
+static uint64_t late_weights(const rill_model *m)
+{
+    struct late_counts n;
+    const struct graph *g = &m->decluttered.g;
+    return late_of_graph(g) && late_node_count(&g->nodes[0], &n) ? n.weights_bytes + n.packed_bytes
+                                                                 : 0;
+}
+
+const struct model_stages model_unfinished = { plan_stages, late_node_free, late_weights };
+
+rill_status pipeline_run(struct pipeline *w, enum stage have, enum stage wanted)
+{
+    w->model->stages = &model_unfinished;
+    return stages_make(w, have, wanted);
 }

@@ -34,6 +34,9 @@ struct pipeline {
     rill_error *err;
 };
 
+/* Of models whose graphs were made otherwise than by pipeline_run, which sets it. */
+extern const struct model_stages model_unfinished;
+
 /* Makes the stages behind `have`, up to `wanted`. */
 rill_status pipeline_run(struct pipeline *w, enum stage have, enum stage wanted);
 #endif

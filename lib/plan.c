@@ -2,7 +2,6 @@
 #include "lib/plan_internal.h"
 #include "engine/base/sized.h"
 #include "engine/base/float_mode.h"
-#include "engine/late/op.h"
 #include "lib/cpu.h"
 #include "lib/pipeline.h"
 #include "lib/plan_file.h"
@@ -88,7 +87,8 @@ static rill_status plan_make(rill_plan *p, const rill_plan_opts *opts,
     TRY(cpu_choose(opts->cpu_mask, &w.plan_opts.cpu, err));
     if (compiled)
         TRY(plan_file_graph(p, opts->pulse_frames, cpu_name(w.plan_opts.cpu), &w.plan_opts, err));
-    TRY(pipeline_run(&w, compiled ? STAGE_SETTLED : STAGE_DECLUTTERED, STAGE_PLAN));
+    TRY(compiled ? plan_from_sgraph(&p->plan, &p->settled, &w.plan_opts, err)
+                 : p->model->stages->plan(&w));
     TRY(ports_from_plan(p, err));
     TRY(parts_make(p, opts, err));
     p->profile = opts->profile;
@@ -159,15 +159,6 @@ const rill_model *rill_plan_model(const rill_plan *p)
     return p->model;
 }
 
-/* Constants and packed weights of plans that are made as data comes. */
-static uint64_t late_weights(const rill_plan *p)
-{
-    struct late_counts n;
-    const struct graph *g = &p->model->decluttered.g;
-    return late_of_graph(g) && late_node_count(&g->nodes[0], &n) ? n.weights_bytes + n.packed_bytes
-                                                                 : 0;
-}
-
 /* That share a step at most. */
 static uint32_t plan_threads(const rill_plan *p)
 {
@@ -180,7 +171,8 @@ static uint32_t plan_threads(const rill_plan *p)
 rill_status rill_plan_get_info(const rill_plan *p, rill_plan_info *ret)
 {
     rill_plan_info info = {
-        .weights_bytes = p->plan->weights_bytes + late_weights(p),
+        .weights_bytes = p->plan->weights_bytes +
+            (p->model->stages ? p->model->stages->late_weights(p->model) : 0),
         .stream_bytes = rill_plan_stream_size(p),
         .state_bytes = p->plan->state_bytes,
         .steps = p->plan->n_steps_all,

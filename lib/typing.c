@@ -3,6 +3,7 @@
 #include "engine/graph/subst.h"
 #include "engine/late/op.h"
 #include "lib/cpu.h"
+#include "lib/pipeline.h"
 #include "engine/typing/typed.h"
 #include "kernels/kern.h"
 
@@ -98,6 +99,7 @@ static rill_status late_type(rill_model *m, const struct mgraph *g, const struct
         return said->status;
     }
     TRY(made);
+    m->stages = &model_unfinished;
     *late_node_next(late) = m->late;
     m->late = late;
     return RILL_OK;

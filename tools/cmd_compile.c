@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* rill compile: a plan, packed and laid out, in a file that opens at once. */
 #include "lib/plan_internal.h"
+#include "tools/compile_c.h"
 #include "tools/open.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 struct compile {
     rill_model *model;
@@ -56,14 +59,68 @@ static int compile(const struct command *cmd, struct compile *c, const char *nam
     return TOOL_OK;
 }
 
+/* ---- as C ---- */
+
+/* The bytes of the plan's compiled file, at a multiple of 64; NULL: *err says why. */
+static unsigned char *bytes_make(const rill_plan *p, const char *beside, size_t *ret_n,
+                                 rill_error *err)
+{
+    char path[4200];
+    struct stat st;
+    unsigned char *bytes = NULL;
+    snprintf(path, sizeof path, "%.4096s.%ld.rill", beside, (long) getpid());
+    if (rill_plan_save(p, path, err) != RILL_OK)
+        return NULL;
+    FILE *f = fopen(path, "rb");
+    if (f && fstat(fileno(f), &st) == 0)
+        bytes = aligned_alloc(64, ((size_t) st.st_size + 63) & ~(size_t) 63);
+    if (!bytes || fread(bytes, 1, (size_t) st.st_size, f) != (size_t) st.st_size) {
+        err->status = RILL_IO;
+        snprintf(err->text, sizeof err->text, "%.200s cannot be read again", path);
+        free(bytes);
+        bytes = NULL;
+    }
+    if (f)
+        fclose(f);
+    remove(path);
+    *ret_n = bytes ? (size_t) st.st_size : 0;
+    return bytes;
+}
+
+static int compile_c(const struct command *cmd, struct compile *c, const char *name,
+                     const struct open_opts *oo, const rill_plan_opts *opts, const char *to)
+{
+    rill_model *again = NULL;
+    char called[COMPILE_C_NAME_BYTES];
+    size_t n;
+    if (open_any(&c->model, name, oo, &c->err) != RILL_OK ||
+        rill_plan_new(&c->plan, c->model, opts, &c->err) != RILL_OK)
+        return tool_fail_status(cmd, &c->err);
+    unsigned char *bytes = bytes_make(c->plan, to, &n, &c->err);
+    /* What cannot be opened from memory is not written. */
+    bool good = bytes && rill_model_compiled(&again, bytes, n, name, &c->err) == RILL_OK &&
+        compile_c_write(to, c->plan, bytes, n, &c->err) == RILL_OK;
+    rill_model_free(again);
+    free(bytes);
+    if (!good)
+        return tool_fail_status(cmd, &c->err);
+    compile_c_name(to, called);
+    printf("%s: %s_open, %zu bytes of a plan for %s; link it with librill-linked.a\n", to, called,
+           n, c->plan->plan->kern.isa);
+    return TOOL_OK;
+}
+
 static int run(const struct command *cmd, int argc, char **argv)
 {
+    bool as_c = false;
     struct open_opts oo = { .declares = true };
     struct compile c = { 0 };
     const char *to = NULL;
     int64_t pulse = 0, budget = 0;
     const struct opt table[] = {
         BUDGET_OPTS(budget, oo),
+        { "c", 0, OPT_FLAG, &as_c, NULL,
+          "write C, which a program without files is linked with (librill-linked.a)" },
         { "output", 'o', OPT_TEXT, &to, "FILE.rill",
           "where to write; takes the place of a file that is there" },
         { "pulse", 'p', OPT_INT, INT_FROM_TO(&pulse, 1, INT32_MAX), "N",
@@ -79,7 +136,7 @@ static int run(const struct command *cmd, int argc, char **argv)
     const rill_plan_opts opts = { .struct_bytes = sizeof opts,
                                   .pulse_frames = (uint32_t) pulse,
                                   .budget_ms = (uint32_t) budget };
-    int code = compile(cmd, &c, argv[0], &oo, &opts, to);
+    int code = (as_c ? compile_c : compile)(cmd, &c, argv[0], &oo, &opts, to);
     rill_plan_unref(c.plan);
     rill_model_free(c.model);
     return code;
@@ -87,7 +144,7 @@ static int run(const struct command *cmd, int argc, char **argv)
 
 const struct command cmd_compile = {
     .name = "compile",
-    .usage = "MODEL -o FILE.rill [--pulse N] [OPTIONS]",
+    .usage = "MODEL -o FILE.rill [--c] [--pulse N] [OPTIONS]",
     .summary = "write a model, planned and packed for this machine, to a file that opens at once",
     .details = "FILE.rill can stand wherever a MODEL is asked for. It is for this instruction set "
                "(RILL_CPU is obeyed), this\n"

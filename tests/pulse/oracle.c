@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/pulse/oracle.h"
+#include "lib/pipeline.h"
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/rewrite/pass.h"
 #include "engine/typing/interp.h"
@@ -44,6 +45,7 @@ enum verdict oracle_open(struct oracle *o, gb_recipe *recipe, const void *ctx,
     struct gb b;
     *o = (struct oracle) { .recipe = recipe, .ctx = ctx, .seed = 1, .model = model_new() };
     rill_model *m = o->model;
+    m->stages = &model_unfinished;
     m->stream = dim_symbol(m->dims, "S");
     if (dims_assert(m->dims, assertion ? assertion : "S>=0", &o->err) != RILL_OK)
         return LAW_REFUSED;

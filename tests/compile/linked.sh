@@ -1,0 +1,53 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A model as C, linked statically into a program that reads no file: the bits of the model's own file, and how much code it is.
+# linked.sh RILL LIBRARY.a LINKED_RUN LINKED_RUN.c INCLUDE ZOO CC...
+. "$(dirname "$0")/../lib.sh"
+rill=$1 library=$2 run=$3 source=$4 include=$5 zoo=$6
+shift 6
+out=$(mktemp -d /tmp/rill-test-XXXXXX) || exit 1
+trap 'rm -rf "$out"' EXIT
+CODE_C=1000000 CODE_AVX2=1500000 # of GTCRN: docs/speed.md, "Footprint"
+
+# link NET PROGRAM CC...
+link()
+{
+    net=$1 to=$2
+    shift 2
+    "$@" -std=c11 -O1 -Wall -Wextra -Werror -DLINKED="${net}_open" -I"$include" -o "$to" "$source" "$out/$net.c" "$library" -lm \
+        -lpthread -Wl,--gc-sections >"$out/log" 2>&1 && return
+    tail -n 5 "$out/log"
+    fail "$net for $RILL_CPU is not linked"
+    return 1
+}
+
+# one NET ISA CC...: the net compiled for a set, linked and run
+one()
+{
+    net=$1
+    export RILL_CPU="$2"
+    shift 2
+    c=$out/$net.c
+    "$rill" compile --c "$zoo/$net/model.onnx" -o "$c" >"$out/log" 2>&1 || {
+        fail "$net for $RILL_CPU: $(tail -n 1 "$out/log")"
+        return
+    }
+    link "$net" "$out/program" "$@" -static || return
+    "$run" "$zoo/$net/model.onnx" >"$out/want"
+    env -u RILL_CPU "$out/program" >"$out/got"
+    [ -s "$out/want" ] && cmp -s "$out/want" "$out/got" && pass || fail "$net for $RILL_CPU: other bits"
+}
+
+one tdnn_lstm c "$@"
+for isa in c avx2; do
+    [ "$isa" = c ] || grep -q avx2 /proc/cpuinfo || continue
+    one gtcrn $isa "$@"
+    command -v size >/dev/null || continue
+    link gtcrn "$out/shared" "$@" || continue # the C library is not counted
+    plan=$(sed -n 's/.*unsigned char plan\[\([0-9]*\)\].*/\1/p' "$out/gtcrn.c")
+    code=$(size "$out/shared" | awk -v p="$plan" 'NR == 2 { print $1 + $2 - p }')
+    echo "gtcrn for $isa: $code bytes of code and tables beside $plan of the plan"
+    [ "$isa" = c ] && most=$CODE_C || most=$CODE_AVX2
+    [ "$code" -lt $most ] && pass || fail "gtcrn for $isa: $code bytes"
+done
+finish

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+#include "tools/compile_c.h"
+#include "engine/ops/families.h"
+#include "engine/ops/ops.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#define BYTES_A_LINE 32
+
+/* ---- the ops of a graph ---- */
+
+struct op_table {
+    const char *name;
+    const struct op *const *ops;
+};
+
+static const struct op_table families[] = {
+#define X(family) { #family, ops_##family },
+    OPS_EACH(X)
+#undef X
+};
+
+/* In the order of ops_made. */
+static const char *const made_names[] = {
+#define X(name) #name,
+    OPS_MADE_EACH(X)
+#undef X
+};
+
+#define N_FAMILIES (sizeof families / sizeof *families)
+#define N_MADE (sizeof made_names / sizeof *made_names)
+
+struct used {
+    bool family[N_FAMILIES], made[N_MADE];
+};
+
+static bool table_has(const struct op *const *list, const struct op *op)
+{
+    while (*list && *list != op)
+        list++;
+    return *list != NULL;
+}
+
+static void op_note(struct used *u, const struct op *op)
+{
+    for (size_t i = 0; i < N_FAMILIES; i++)
+        u->family[i] |= table_has(families[i].ops, op);
+    for (size_t i = 0; i < N_MADE; i++)
+        u->made[i] |= ops_made[i] == op;
+}
+
+static void graph_note(struct used *u, const struct graph *g)
+{
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
+        op_note(u, g->nodes[i].op);
+        for (unsigned b = 0; b < g->nodes[i].n_body; b++)
+            graph_note(u, g->nodes[i].body[b]);
+    }
+}
+
+/* ---- instruction sets ---- */
+
+/* Which sets a plan's is filled from, one over the other; the first fills everything. */
+static const struct isa {
+    const char *name, *filled_from[3];
+    unsigned cpu;
+} isas[] = {
+    { "c", { "c" }, 0 },
+#if defined(__aarch64__)
+    { "neon", { "neon" }, KERN_NEON },
+    { "dotprod", { "neon", "dotprod" }, KERN_NEON | KERN_DOTPROD },
+    { "i8mm", { "neon", "dotprod", "i8mm" }, KERN_NEON | KERN_DOTPROD | KERN_I8MM },
+#else
+    { "avx2", { "avx2" }, KERN_AVX2 },
+    { "avx512", { "avx2", "avx512" }, KERN_AVX2 | KERN_AVX512 },
+#endif
+};
+
+static const struct isa *isa_find(const char *name)
+{
+    for (size_t i = 0; i < sizeof isas / sizeof *isas; i++)
+        if (!strcmp(isas[i].name, name))
+            return &isas[i];
+    return NULL;
+}
+
+static void sets_write(FILE *f, const struct isa *isa)
+{
+    fputs("\nstruct kern;\n", f);
+    for (unsigned i = 0; i < 3 && isa->filled_from[i]; i++)
+        fprintf(f, "void kern_fill_%s(struct kern *k);\n", isa->filled_from[i]);
+    fputs("struct kern_built {\n    unsigned cpu;\n    void (*fill)(struct kern *k);\n};\n"
+          "extern const struct kern_built kern_built[];\n"
+          "const struct kern_built kern_built[] = {\n",
+          f);
+    for (unsigned i = 0; i < 3 && isa->filled_from[i]; i++)
+        fprintf(f, "    { %uu, kern_fill_%s },\n", i ? isa->cpu : 0, isa->filled_from[i]);
+    fputs("    { 0, 0 },\n};\n", f);
+}
+
+/* ---- ops ---- */
+
+static void ops_write(FILE *f, const struct used *u)
+{
+    fputs("\nstruct op;\nextern const struct op *const *const ops_families[];\n"
+          "extern const struct op *const ops_made[];\n",
+          f);
+    for (size_t i = 0; i < N_FAMILIES; i++)
+        if (u->family[i])
+            fprintf(f, "extern const struct op *const ops_%s[];\n", families[i].name);
+    for (size_t i = 0; i < N_MADE; i++)
+        if (u->made[i])
+            fprintf(f, "extern const struct op op_%s;\n", made_names[i]);
+    fputs("const struct op *const *const ops_families[] = {\n", f);
+    for (size_t i = 0; i < N_FAMILIES; i++)
+        if (u->family[i])
+            fprintf(f, "    ops_%s,\n", families[i].name);
+    fputs("    0,\n};\nconst struct op *const ops_made[] = {\n", f);
+    for (size_t i = 0; i < N_MADE; i++)
+        if (u->made[i])
+            fprintf(f, "    &op_%s,\n", made_names[i]);
+    fputs("    0,\n};\n", f);
+}
+
+/* ---- the file ---- */
+
+static void head_write(FILE *f, const rill_plan *p, const char *name, const struct isa *isa)
+{
+    rill_plan_info info = { .struct_bytes = sizeof info };
+    rill_plan_get_info(p, &info);
+    fprintf(f,
+            "/* Written by rill compile --c, rill %s: a model for %s in pulses of %u frames, of "
+            "which a stream has\n"
+            " * %llu bytes. Link it with librill-linked.a of the same build of rill, libm and "
+            "threads, and declare\n"
+            " *\n"
+            " *     rill_status %s_open(rill_plan **ret, rill_error *reterr);\n"
+            " *\n"
+            " * which makes the plan: rill_stream_init and all else that rill.h says of plans and "
+            "streams go on from there. */\n"
+            "#include <rill.h>\n",
+            rill_version(), isa->name, info.pulse_samples, (unsigned long long) info.stream_bytes,
+            name);
+}
+
+static void open_write(FILE *f, const char *name, const struct isa *isa)
+{
+    fprintf(f,
+            "\nunsigned kern_cpu_detect(void);\n"
+            "rill_status %s_open(rill_plan **ret, rill_error *reterr);\n"
+            "rill_status %s_open(rill_plan **ret, rill_error *reterr)\n"
+            "{\n"
+            "    static const char why[] = \"this processor lacks %s, which the model was compiled "
+            "for\";\n"
+            "    const rill_plan_opts opts = { .struct_bytes = sizeof opts, .cpu_mask = "
+            "(uint32_t) -1 };\n"
+            "    rill_model *m;\n"
+            "    if ((kern_cpu_detect() & %uu) != %uu) {\n"
+            "        for (unsigned i = 0; reterr && i < sizeof why; i++)\n"
+            "            reterr->text[i] = why[i];\n"
+            "        if (reterr)\n"
+            "            reterr->status = RILL_UNSUPPORTED;\n"
+            "        return RILL_UNSUPPORTED;\n"
+            "    }\n"
+            "    rill_status s = rill_model_compiled(&m, plan, sizeof plan, \"%s\", reterr);\n"
+            "    if (s != RILL_OK)\n"
+            "        return s;\n"
+            "    s = rill_plan_new(ret, m, &opts, reterr);\n"
+            "    rill_model_free(m);\n"
+            "    return s;\n"
+            "}\n",
+            name, name, isa->name, isa->cpu, isa->cpu, name);
+}
+
+static void bytes_write(FILE *f, const unsigned char *bytes, size_t n)
+{
+    fprintf(f, "\n_Alignas(64) static const unsigned char plan[%zu] = {", n);
+    for (size_t i = 0; i < n; i++)
+        fprintf(f, "%s%u,", i % BYTES_A_LINE ? "" : "\n", bytes[i]);
+    fputs("\n};\n", f);
+}
+
+void compile_c_name(const char *path, char ret[COMPILE_C_NAME_BYTES])
+{
+    const char *base = strrchr(path, '/');
+    size_t n = 0;
+    base = base ? base + 1 : path;
+    if (!isalpha((unsigned char) *base))
+        ret[n++] = 'm';
+    for (; *base && *base != '.' && n + 1 < COMPILE_C_NAME_BYTES; base++)
+        ret[n++] = (char) (isalnum((unsigned char) *base) ? *base : '_');
+    ret[n] = '\0';
+}
+
+rill_status compile_c_write(const char *path, const rill_plan *p, const unsigned char *bytes,
+                            size_t n, rill_error *reterr)
+{
+    char name[COMPILE_C_NAME_BYTES];
+    struct used used = { .made = { false } };
+    const struct isa *isa = isa_find(p->plan->kern.isa);
+    if (!isa)
+        return err_set(reterr, RILL_UNSUPPORTED,
+                       "--c writes for c, avx2, avx512, neon, dotprod and i8mm, not for %s: "
+                       "RILL_CPU names a lower one",
+                       p->plan->kern.isa);
+    FILE *f = fopen(path, "w");
+    if (!f)
+        return err_set(reterr, RILL_IO, "%.200s: %s", path, strerror(errno));
+    compile_c_name(path, name);
+    graph_note(&used, &p->settled.g);
+    head_write(f, p, name, isa);
+    bytes_write(f, bytes, n);
+    ops_write(f, &used);
+    sets_write(f, isa);
+    open_write(f, name, isa);
+    const bool wrong = ferror(f);
+    return fclose(f) || wrong ? err_set(reterr, RILL_IO, "%.200s: %s", path, strerror(errno))
+                              : RILL_OK;
+}
