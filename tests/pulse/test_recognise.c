@@ -65,6 +65,38 @@ static void norm_recipe(struct gb *b, const void *ctx)
 
 #define NORM(...) norm_recipe, &(const struct norm) { __VA_ARGS__ }, "LayerNormalization"
 
+/* ---- softplus ---- */
+
+struct soft {
+    bool turned;
+    int odd; /* 1: another number than 0; 2: of another wire; 3: somebody else reads the magnitude
+              */
+};
+
+/* max(0, x) + log(1 + e^-|0 - x|), of numbers that are no number too. */
+static void soft_recipe(struct gb *b, const void *ctx)
+{
+    const struct soft *t = ctx;
+    uint32_t x = GB(b, "Mul", "", gb_input(b, "x", 3, 1, GB_TIME, 6), gb_scalar(b, 20)),
+             zeros = t->turned ? gb_scalar(b, 0) : gb_full(b, 0, 3, 1, 1, 6),
+             other = t->odd == 2 ? GB(b, "Tanh", "", x) : x,
+             magnitude =
+                 GB(b, "Abs", "",
+                    t->turned ? GB(b, "Sub", "", other, zeros) : GB(b, "Sub", "", zeros, other)),
+             exp = GB(b, "Exp", "", GB(b, "Neg", "", magnitude)),
+             log = GB(b, "Log", "",
+                      t->turned ? GB(b, "Add", "", exp, gb_scalar(b, 1))
+                                : GB(b, "Add", "", gb_scalar(b, 1), exp)),
+             max = t->odd == 1 ? GB(b, "Max", "", gb_scalar(b, 0.5f), x)
+        : t->turned            ? GB(b, "Max", "", x, zeros)
+                               : GB(b, "Max", "", zeros, x);
+    gb_output(b, t->turned ? GB(b, "Add", "", log, max) : GB(b, "Add", "", max, log));
+    if (t->odd == 3)
+        gb_output(b, magnitude);
+}
+
+#define SOFT(...) soft_recipe, &(const struct soft) { __VA_ARGS__ }, "PRelu"
+
 /* ---- recurrent cells ---- */
 
 enum { ODD_NONE, ODD_GATE, ODD_WIDTH, ODD_WEIGHTS, ODD_TWICE, ODD_SIGN, ODD_OTHER };
@@ -227,6 +259,14 @@ static const struct pattern norms[] = {
     { "another mean", NORM(.rank = 4, .last = 1, .odd = 4), 0, 0, true },
 };
 
+static const struct pattern softs[] = {
+    { "softplus", SOFT(.turned = false), 0, 1, true },
+    { "softplus, turned", SOFT(.turned = true), 0, 1, true },
+    { "another maximum", SOFT(.odd = 1), 0, 0, true },
+    { "of two wires", SOFT(.odd = 2), 0, 0, true },
+    { "a magnitude that is read", SOFT(.odd = 3), 0, 0, true },
+};
+
 #define T GB_TIME
 
 static const struct pattern cells[] = {
@@ -268,5 +308,7 @@ int main(void)
         pattern_check(&cells[i], graph_with_cells_recognised);
     for (size_t i = 0; i < sizeof norms / sizeof *norms; i++)
         pattern_check(&norms[i], graph_with_norms_recognised);
+    for (size_t i = 0; i < sizeof softs / sizeof *softs; i++)
+        pattern_check(&softs[i], graph_with_softplus_in_parts);
     return oracle_end();
 }

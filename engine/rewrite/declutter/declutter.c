@@ -14,6 +14,7 @@ static const struct pass declutter_passes[] = {
     { "integer-forms", false, graph_with_integer_forms },
     { "integer-products", false, graph_with_integer_products },
     { "layer-norms", false, graph_with_norms_recognised },
+    { "softplus", false, graph_with_softplus_in_parts },
     { "cells", false, graph_with_cells_recognised },
     { "slide", true, graph_with_windows_slid },
     { "hoist", true, graph_with_scans_hoisted },
