@@ -926,6 +926,32 @@ def attention_rates():
     c.save(run_reference)
 
 
+def attention_memory():
+    """Keys joined of a memory (means of segments) and the frames themselves with some to both sides, as in Emformer (Shi 2021)."""
+    c = Case("attention_memory", 23)
+    x = c.numbers("x", [1, "4*S", 8], 1, 28, 8)
+    memory = c.op("Transpose", c.op("AveragePool", c.op("Transpose", x, perm=[0, 2, 1]), kernel_shape=[4], strides=[4]),
+                  perm=[0, 2, 1])
+    weight = lambda: c.const(c.random.standard_normal((8, 8)) * .4, "f4")
+    count = lambda y, axis: c.op("Unsqueeze", c.op("Range", c.const(0), c.op("Squeeze", c.op("Shape", y, start=1, end=2),
+                                                   c.const([0])), c.const(1)), c.const([axis]))
+    between = lambda v, least, end: c.op("And", c.op("GreaterOrEqual", v, least), c.op("Less", v, end))
+    own = c.op("Div", count(x, 1), c.const(4))
+    begin = c.op("Mul", own, c.const(4))
+    seen = c.op("Concat", between(count(memory, 0), c.op("Sub", own, c.const(3)), own),
+                between(count(x, 0), c.op("Sub", begin, c.const(8)), c.op("Add", begin, c.const(6))), axis=1)
+    keys = c.op("Concat", memory, x, axis=1)
+    q, k, v = c.op("MatMul", x, weight()), c.op("MatMul", keys, weight()), c.op("MatMul", keys, weight())
+    c.output(c.op("Attention", q, k, v, seen, q_num_heads=2, kv_num_heads=2))
+    hidden = lambda s: c.op("Softmax", c.op("Where", seen, s, c.const(-np.inf, "f4")), axis=-1)
+    c.output(c.op("MatMul", hidden(c.op("MatMul", q, c.op("Transpose", k, perm=[0, 2, 1]))), v))
+    heads = lambda y: c.op("Transpose", c.op("Reshape", y, c.const([0, -1, 2, 4])), perm=[0, 2, 1, 3])
+    scores = c.op("Mul", c.op("MatMul", heads(q), c.op("Transpose", heads(k), perm=[0, 1, 3, 2])), c.const(.5, "f4"))
+    c.output(c.op("Reshape", c.op("Transpose", c.op("MatMul", hidden(scores), heads(v)), perm=[0, 2, 1, 3]),
+                  c.const([0, -1, 8])))
+    c.save(run_reference)
+
+
 def cells_chunked():
     """Cells that run backwards, or both ways, within chunks of six frames, written as directions or as slices from the end."""
     c = Case("cells_chunked", 21)
@@ -1355,7 +1381,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
-         recording_states, attention_rates, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, denormals]
+         recording_states, attention_rates, attention_memory, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, denormals]
 
 if __name__ == "__main__":
     for case in CASES:

@@ -1,0 +1,391 @@
+/* SPDX-License-Identifier: MIT */
+/* A softmax over scores of several runs of keys that were joined, as a memory and the frames
+ * themselves, is one over each: exponentials under the largest of all, and what they weigh, are
+ * summed apart and then together. Nothing is joined along time any more. */
+#include "engine/graph/edit.h"
+#include "engine/ops/attrs.h"
+#include "engine/rewrite/declutter/match.h"
+#include "engine/rewrite/declutter/passes.h"
+
+#define PARTS_MAX 4
+#define LOOKS_MAX 256 /* nodes that are taken apart */
+
+struct parts {
+    unsigned n;
+    uint32_t w[PARTS_MAX];
+};
+
+struct apart {
+    struct edit *e;
+    uint32_t at;    /* the node that what is made goes before */
+    unsigned looks; /* that are left */
+    rill_error *err;
+    rill_status status;
+};
+
+static const struct fact *fact_at(const struct apart *l, uint32_t w)
+{
+    return &l->e->g->wires[w].fact;
+}
+
+/* Size of the axis that is `back` from the end; NULL: there is none. */
+static const struct dim *size_at(const struct apart *l, uint32_t w, int back)
+{
+    const struct fact *f = w == WIRE_NONE ? NULL : fact_at(l, w);
+    return f && back <= f->rank ? f->shape[f->rank - back] : NULL;
+}
+
+/* A node of that op; attr NULL: its defaults. WIRE_NONE and a status where it cannot be made. */
+static uint32_t put(struct apart *l, const struct op *op, const void *attr, const uint32_t *in,
+                    unsigned n_in)
+{
+    struct graph *g = l->e->g;
+    const char *name = g->nodes[l->at].name;
+    const struct fact *facts[8];
+    struct fact out;
+    void *own = NULL;
+    uint32_t w;
+    if (l->status != RILL_OK || n_in > 8)
+        return WIRE_NONE;
+    if (!attr && (own = arena_alloc(g->arena, op->attr_bytes + 1)))
+        l->status = attrs_parse(op, name, NULL, 0, own, l->err);
+    for (unsigned i = 0; i < n_in; i++)
+        facts[i] = in[i] == WIRE_NONE ? NULL : fact_at(l, in[i]);
+    const struct node n = { .name = name,
+                            .op = op,
+                            .attr = attr ? attr : own,
+                            .in = (uint32_t *) (uintptr_t) in,
+                            .n_in = n_in,
+                            .n_out = 1 };
+    if (l->status == RILL_OK)
+        l->status = n.attr ? op_infer(&n, facts, &out, g->dims, g->arena, l->err) : RILL_NOMEM;
+    if (l->status != RILL_OK)
+        return WIRE_NONE;
+    w = graph_add_wire(g, name, &out);
+    if (w == WIRE_NONE || !edit_insert(l->e, l->at, op, n.attr, in, n_in, &w, 1))
+        l->status = err_set(l->err, RILL_NOMEM, "out of memory");
+    return w;
+}
+
+static uint32_t put_op(struct apart *l, enum op_id id, uint32_t a, uint32_t b)
+{
+    return put(l, op_by_id(id), NULL, (uint32_t[]) { a, b }, 2);
+}
+
+/* ---- taking a wire apart along an axis ---- */
+
+static bool take_apart(struct apart *l, uint32_t w, int back, struct parts *ret);
+
+static bool parts_fit(const struct apart *l, const struct parts *a, int back_a,
+                      const struct parts *b, int back_b)
+{
+    bool fit = a->n == b->n;
+    for (unsigned k = 0; fit && k < a->n; k++)
+        fit = size_at(l, a->w[k], back_a) == size_at(l, b->w[k], back_b);
+    return fit;
+}
+
+/* The parts of one input on that axis, the other inputs as they are. */
+static bool node_apart(struct apart *l, const struct node *n, unsigned i, int back,
+                       struct parts *ret)
+{
+    struct parts of;
+    uint32_t in[8];
+    if (n->n_in > 8 || !take_apart(l, n->in[i], back, &of))
+        return false;
+    for (unsigned k = 0; k < of.n; k++) {
+        for (unsigned j = 0; j < n->n_in; j++)
+            in[j] = j == i ? of.w[k] : n->in[j];
+        ret->w[k] = put(l, n->op, n->attr, in, n->n_in);
+    }
+    ret->n = of.n;
+    return l->status == RILL_OK;
+}
+
+/* Inputs that have the axis are taken apart, all alike. */
+static bool elements_apart(struct apart *l, const struct node *n, int back, struct parts *ret)
+{
+    struct parts of[4];
+    bool has[4] = { false };
+    int first = -1;
+    if (n->n_in > 4)
+        return false;
+    for (unsigned i = 0; i < n->n_in; i++) {
+        const struct dim *size = size_at(l, n->in[i], back);
+        has[i] = size && !dim_is(size, 1);
+        if (has[i] &&
+            (!take_apart(l, n->in[i], back, &of[i]) ||
+             (first >= 0 && !parts_fit(l, &of[first], back, &of[i], back))))
+            return false;
+        first = has[i] && first < 0 ? (int) i : first;
+    }
+    ret->n = first < 0 ? 0 : of[first].n;
+    for (unsigned k = 0; k < ret->n; k++) {
+        uint32_t in[4];
+        for (unsigned i = 0; i < n->n_in; i++)
+            in[i] = has[i] ? of[i].w[k] : n->in[i];
+        ret->w[k] = put(l, n->op, n->attr, in, n->n_in);
+    }
+    return ret->n > 0 && l->status == RILL_OK;
+}
+
+static bool concat_apart(const struct apart *l, const struct node *n, int back, struct parts *ret)
+{
+    const int rank = fact_at(l, n->out[0])->rank;
+    if (axis_normalise(axis_of(n), rank) != rank - back || n->n_in < 2 || n->n_in > PARTS_MAX)
+        return false;
+    ret->n = n->n_in;
+    for (unsigned k = 0; k < n->n_in; k++)
+        ret->w[k] = n->in[k];
+    return true;
+}
+
+/* Sizes of the output, `size` along its axis `to`; WIRE_NONE: another one is not known. */
+static uint32_t sizes_put(struct apart *l, const struct node *n, int to, int64_t size)
+{
+    struct graph *g = l->e->g;
+    const struct fact *y = fact_at(l, n->out[0]);
+    int64_t shape[RANK_MAX], rank = y->rank;
+    for (int i = 0; i < y->rank; i++) {
+        if (i != to && !dim_is_const(y->shape[i]))
+            return WIRE_NONE;
+        shape[i] = i == to ? size : dim_value(y->shape[i]);
+    }
+    return graph_add_const(g, n->name, tensor_from_data(g->arena, DTYPE_I64, 1, &rank, shape));
+}
+
+/* The node on each part of its first input, to sizes that are known but for that axis. */
+static bool sized_apart(struct apart *l, const struct node *n, int from, int to, int64_t size,
+                        struct parts *ret)
+{
+    struct parts of;
+    const uint32_t sizes = sizes_put(l, n, to, size);
+    if (sizes == WIRE_NONE || !take_apart(l, n->in[0], fact_at(l, n->in[0])->rank - from, &of))
+        return false;
+    for (unsigned k = 0; k < of.n; k++)
+        ret->w[k] = put(l, n->op, n->attr, (uint32_t[]) { of.w[k], sizes }, 2);
+    ret->n = of.n;
+    return l->status == RILL_OK;
+}
+
+/* A Reshape that keeps the axis and what is before it, as heads are split off or joined. */
+static bool reshape_apart(struct apart *l, const struct node *n, int back, struct parts *ret)
+{
+    const struct fact *x = fact_at(l, n->in[0]), *y = fact_at(l, n->out[0]);
+    const int to = y->rank - back;
+    const struct dim *before = dim_int(l->e->g->dims, 1), *behind = before;
+    for (int i = 0; i < to; i++)
+        behind = dim_mul(l->e->g->dims, behind, y->shape[i]);
+    for (int i = 0; i < x->rank; i++) {
+        if (before == behind && x->shape[i] == y->shape[to])
+            return sized_apart(l, n, i, to, -1, ret);
+        before = dim_mul(l->e->g->dims, before, x->shape[i]);
+    }
+    return false;
+}
+
+static bool expand_apart(struct apart *l, const struct node *n, int back, struct parts *ret)
+{
+    const struct fact *x = fact_at(l, n->in[0]), *y = fact_at(l, n->out[0]);
+    const int from = x->rank - back, to = y->rank - back;
+    return from >= 0 && x->shape[from] == y->shape[to] && sized_apart(l, n, from, to, 1, ret);
+}
+
+static bool unsqueeze_apart(struct apart *l, const struct node *n, int back, struct parts *ret)
+{
+    const int rank = fact_at(l, n->out[0])->rank, axis = rank - back;
+    int64_t axes[RANK_MAX];
+    unsigned count;
+    int behind = 0; /* axes put in behind that one */
+    if (n->n_in < 2 || !match_ints(l->e->g, n->in[1], axes, RANK_MAX, &count))
+        return false;
+    for (unsigned i = 0; i < count; i++) {
+        const int at = axis_normalise(axes[i], rank);
+        if (at == axis)
+            return false;
+        behind += at > axis;
+    }
+    return node_apart(l, n, 0, back - behind, ret);
+}
+
+static bool transpose_apart(struct apart *l, const struct node *n, int back, struct parts *ret)
+{
+    const struct attr_ints perm = transpose_attr_of(n)->perm;
+    const int rank = fact_at(l, n->out[0])->rank, axis = rank - back;
+    const int from = perm.n ? (int) perm.v[axis] : rank - 1 - axis;
+    return node_apart(l, n, 0, rank - from, ret);
+}
+
+static bool take_apart(struct apart *l, uint32_t w, int back, struct parts *ret)
+{
+    const struct graph *g = l->e->g;
+    if (w == WIRE_NONE || g->wires[w].node == WIRE_NONE || l->looks == 0 || l->status != RILL_OK)
+        return false;
+    const struct node n = g->nodes[g->wires[w].node]; /* nodes may move while others are put in */
+    l->looks--;
+    if (n.n_out != 1 || n.n_body || n.n_in == 0)
+        return false;
+    if (node_is(&n, OP_CONCAT))
+        return concat_apart(l, &n, back, ret);
+    if (node_is(&n, OP_TRANSPOSE))
+        return transpose_apart(l, &n, back, ret);
+    if (node_is(&n, OP_RESHAPE))
+        return reshape_apart(l, &n, back, ret);
+    if (node_is(&n, OP_EXPAND))
+        return expand_apart(l, &n, back, ret);
+    if (node_is(&n, OP_UNSQUEEZE))
+        return unsqueeze_apart(l, &n, back, ret);
+    if (node_is(&n, OP_MATMUL))
+        return back <= 2 && fact_at(l, n.in[2 - back])->rank >= 2 &&
+            node_apart(l, &n, 2 - (unsigned) back, back, ret);
+    return (n.op->flags & OP_POINTWISE) && elements_apart(l, &n, back, ret);
+}
+
+/* ---- softmax and what it weighs ---- */
+
+/* [.., 1]: over the last axis of all parts. */
+static uint32_t reduced(struct apart *l, const struct parts *of, enum op_id over, enum op_id of_two)
+{
+    const uint32_t axis = edit_int(l->e->g, -1);
+    uint32_t all = put_op(l, over, of->w[0], axis);
+    for (unsigned k = 1; k < of->n; k++)
+        all = put_op(l, of_two, all, put_op(l, over, of->w[k], axis));
+    return all;
+}
+
+/* The node becomes another one, of default attributes. */
+static rill_status node_become(struct apart *l, enum op_id id, const uint32_t *in, unsigned n_in)
+{
+    struct node *n = &l->e->g->nodes[l->at];
+    const struct op *op = op_by_id(id);
+    void *attr = arena_alloc(l->e->g->arena, op->attr_bytes + 1);
+    TRY(l->status);
+    if (!attr || !edit_inputs(l->e, l->at, in, n_in))
+        return err_set(l->err, RILL_NOMEM, "out of memory");
+    TRY(attrs_parse(op, n->name, NULL, 0, attr, l->err));
+    n->op = op;
+    n->attr = attr;
+    return RILL_OK;
+}
+
+struct weighing {
+    uint32_t scores, values;
+    uint32_t seen,
+        zero; /* weights are 0 where a query sees no key; WIRE_NONE: they are as they are */
+};
+
+/* The product becomes the quotient of what the exponentials weigh and their sum. */
+static rill_status product_put(struct apart *l, const struct weighing *of, struct parts *scores,
+                               const struct parts *values)
+{
+    const uint32_t most = reduced(l, scores, OP_REDUCE_MAX, OP_MAX);
+    uint32_t sum = WIRE_NONE;
+    for (unsigned k = 0; k < scores->n; k++) {
+        const uint32_t under = put_op(l, OP_SUB, scores->w[k], most);
+        scores->w[k] = put(l, op_by_id(OP_EXP), NULL, &under, 1);
+        const uint32_t weighed = put_op(l, OP_MATMUL, scores->w[k], values->w[k]);
+        sum = k ? put_op(l, OP_ADD, sum, weighed) : weighed;
+    }
+    const uint32_t in[2] = { sum, reduced(l, scores, OP_REDUCE_SUM, OP_ADD) };
+    if (of->seen == WIRE_NONE)
+        return node_become(l, OP_DIV, in, 2);
+    const uint32_t chosen[3] = { of->seen, put_op(l, OP_DIV, in[0], in[1]), of->zero };
+    return node_become(l, OP_WHERE, chosen, 3);
+}
+
+/* The length of the axis that is `back` from the end is not known: it may be time. */
+static bool is_open(const struct graph *g, uint32_t w, int back)
+{
+    const struct fact *f = w == WIRE_NONE ? NULL : &g->wires[w].fact;
+    return f && f->type == DTYPE_F32 && f->rank >= back && !dim_is_const(f->shape[f->rank - back]);
+}
+
+static bool softmax_find(const struct edit *e, uint32_t w, uint32_t *ret_scores)
+{
+    uint32_t at;
+    if (!match_op(e->g, w, OP_SOFTMAX) || !edit_sole_producer(e, w, &at))
+        return false;
+    *ret_scores = e->g->nodes[at].in[0];
+    const int rank = e->g->wires[w].fact.rank;
+    return rank >= 2 && axis_normalise(axis_of(&e->g->nodes[at]), rank) == rank - 1 &&
+        is_open(e->g, w, 1) && is_open(e->g, w, 2);
+}
+
+/* A product of weights, which a softmax makes, or are 0 for queries of which one says that they see
+ * no key. */
+static bool weighing_find(const struct edit *e, const struct node *n, struct weighing *ret)
+{
+    uint32_t at;
+    if (!node_is(n, OP_MATMUL) || n->n_in != 2)
+        return false;
+    *ret = (struct weighing) { WIRE_NONE, n->in[1], WIRE_NONE, WIRE_NONE };
+    if (softmax_find(e, n->in[0], &ret->scores))
+        return true;
+    if (!match_op(e->g, n->in[0], OP_WHERE) || !edit_sole_producer(e, n->in[0], &at))
+        return false;
+    const struct node *where = &e->g->nodes[at];
+    const struct fact *seen = &e->g->wires[where->in[0]].fact;
+    ret->seen = where->in[0];
+    ret->zero = where->in[2];
+    return match_is_number(e->g, ret->zero, 0) && tensor_count(match_value(e->g, ret->zero)) == 1 &&
+        seen->rank > 0 && dim_is(seen->shape[seen->rank - 1], 1) &&
+        softmax_find(e, where->in[1], &ret->scores);
+}
+
+/* The largest of joined keys, alone. */
+static bool largest_find(const struct graph *g, const struct node *n)
+{
+    int64_t axis;
+    unsigned one;
+    return node_is(n, OP_REDUCE_MAX) && n->n_in == 2 && reduce_attr_of(n)->keepdims &&
+        is_open(g, n->in[0], 1) && is_open(g, n->in[0], 2) &&
+        match_ints(g, n->in[1], &axis, 1, &one) && one == 1 &&
+        axis_normalise(axis, g->wires[n->in[0]].fact.rank) == g->wires[n->in[0]].fact.rank - 1;
+}
+
+/* Both grow with one symbol. */
+static bool grow_alike(const struct dim *a, const struct dim *b)
+{
+    const struct dim_parts x = dim_parts(a);
+    bool alike = x.form == DIM_FORM_SYMBOL && dim_mentions(b, a);
+    for (unsigned i = 0; i < x.n && !alike; i++)
+        alike = grow_alike(x.arg[i], b);
+    return alike;
+}
+
+/* Of a wire of keys along its last axis, of which several parts grow with the queries: a cache in
+ * front of frames grows by itself. */
+static bool keys_apart(struct apart *l, uint32_t w, struct parts *ret)
+{
+    unsigned growing = 0;
+    if (!take_apart(l, w, 1, ret))
+        return false;
+    for (unsigned k = 0; k < ret->n; k++)
+        growing += grow_alike(size_at(l, w, 2), size_at(l, ret->w[k], 1));
+    return growing > 1;
+}
+
+static rill_status node_rewrite(struct edit *e, uint32_t i, rill_error *err)
+{
+    const struct node n = e->g->nodes[i];
+    struct apart l = { e, i, LOOKS_MAX, err, RILL_OK };
+    struct weighing of;
+    struct parts scores, values;
+    if (weighing_find(e, &n, &of) && keys_apart(&l, of.scores, &scores) &&
+        take_apart(&l, of.values, 2, &values) && parts_fit(&l, &scores, 1, &values, 2))
+        return product_put(&l, &of, &scores, &values);
+    if (largest_find(e->g, &n) && keys_apart(&l, n.in[0], &scores)) {
+        const uint32_t all[2] = { reduced(&l, &scores, OP_REDUCE_MAX, OP_MAX), WIRE_NONE };
+        return node_become(&l, OP_IDENTITY, all, 1);
+    }
+    return l.status;
+}
+
+rill_status graph_with_keys_apart(struct graph *ret, const struct graph *g, rill_error *reterr)
+{
+    struct edit e;
+    TRY(edit_begin(&e, ret, g, reterr));
+    for (uint32_t i = 0; i < e.n_nodes; i++)
+        TRY(node_rewrite(&e, i, reterr));
+    return edit_end(&e, reterr);
+}
