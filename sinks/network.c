@@ -37,6 +37,9 @@ rill_status network_make(struct network *ret, struct arena *a, const rill_plan *
     if (!ret->streams)
         return sink_no_memory(err);
     ret->plan = rill_plan_ref((rill_plan *) (uintptr_t) p); /* only the count changes */
+    rill_model_info info = { .struct_bytes = sizeof info };
+    TRY(rill_model_get_info(rill_plan_model(ret->plan), &info));
+    ret->file = info.name && *info.name ? info.name : what;
     TRY(ports_read(ret, what, err));
     for (unsigned i = 0; i < n_streams; i++) {
         void *mem = arena_alloc(a, rill_plan_stream_size(ret->plan));

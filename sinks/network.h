@@ -12,6 +12,7 @@
 
 struct network {
     rill_plan *plan;
+    const char *file; /* its name; the plan's */
     rill_stream **streams;
     unsigned n_inputs;
     rill_port in[NETWORK_INPUTS_MAX], out;

@@ -13,9 +13,9 @@ static rill_status context_read(struct transducer *t, rill_error *err)
     t->context = t->decoder.in[0].width;
     if (stated && !network_meta_is(stated, t->context))
         return err_set(err, RILL_INVALID,
-                       "the decoder's metadata has a context_size of '%.40s', and its input is of "
-                       "%u tokens",
-                       stated, t->context);
+                       "%.160s: context_size of its metadata is '%.40s', and its input is of %u "
+                       "tokens",
+                       t->decoder.file, stated, t->context);
     return RILL_OK;
 }
 
@@ -29,12 +29,14 @@ static rill_status joiner_check(struct transducer *t, const rill_sink *s, rill_e
     if (frame != s->port.width)
         return err_set(
             err, RILL_INVALID,
-            "the joiner takes frames of %u numbers ('%.60s'), and the encoder's are of %u", frame,
-            j->in[t->frame_input].name, s->port.width);
+            "%.160s: the joiner takes frames of %u numbers ('%.60s'), and the encoder's are of %u",
+            j->file, frame, j->in[t->frame_input].name, s->port.width);
     if (decoded != t->decoder.out.width)
-        return err_set(err, RILL_INVALID,
-                       "the joiner takes %u numbers from the decoder ('%.60s'), which gives %u",
-                       decoded, j->in[t->decoded_input].name, t->decoder.out.width);
+        return err_set(
+            err, RILL_INVALID,
+            "%.160s: the joiner takes %u numbers from the decoder ('%.60s'), which gives "
+            "%u",
+            j->file, decoded, j->in[t->decoded_input].name, t->decoder.out.width);
     return RILL_OK;
 }
 
@@ -45,9 +47,9 @@ static rill_status vocabulary_check(const struct transducer *t, rill_error *err)
         const char *stated = network_meta(nets[i], "vocab_size");
         if (stated && !network_meta_is(stated, t->joiner.out.width))
             return err_set(err, RILL_INVALID,
-                           "the %s's metadata has a vocab_size of '%.40s', and the joiner gives %u "
+                           "%.160s: vocab_size of its metadata is '%.40s', and the joiner gives %u "
                            "scores",
-                           i ? "joiner" : "decoder", stated, t->joiner.out.width);
+                           nets[i]->file, stated, t->joiner.out.width);
     }
     return RILL_OK;
 }
@@ -101,10 +103,11 @@ static rill_status last_token_check(struct transducer *t, rill_error *err)
     rill_status s = rill_stream_run(t->decoder.streams[0]);
     if (s == RILL_INVALID) {
         rill_stream_fault(t->decoder.streams[0], err);
-        s = err_prefix(err, RILL_INVALID,
-                       "the joiner gives scores of tokens up to %u, of which the decoder does not "
-                       "know the last",
-                       last);
+        s = err_prefix(
+            err, RILL_INVALID,
+            "%.160s: the joiner gives scores of tokens up to %u, of which %.160s does not "
+            "know the last",
+            t->joiner.file, last, t->decoder.file);
     }
     rill_stream_reset(t->decoder.streams[0]);
     return s;

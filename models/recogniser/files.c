@@ -55,6 +55,17 @@ static bool fits(const char *name, enum role role, const char *with, enum role w
     return n == m && !strncmp(stem, other, (size_t) n);
 }
 
+static rill_status precision_check(const struct recogniser *r)
+{
+    const char *wanted = r->conf.recogniser.precision;
+    bool known = !wanted;
+    for (unsigned form = 0; form < N_FORMS; form++)
+        known = known || !strcmp(forms[form], wanted);
+    return known ? RILL_OK
+                 : err_set(r->err, RILL_INVALID,
+                           "model.conf: precision is '%.40s'; expected f32, int8 or fp16", wanted);
+}
+
 /* The best file of a role: of the first form there is, by name. */
 static const char *best_of(const struct recogniser *r, enum role role, const char *with)
 {
@@ -170,6 +181,7 @@ rill_status recogniser_files(struct recogniser *r)
     const struct conf_recogniser *c = &r->conf.recogniser;
     bool parts = c->encoder || has_role(r, ROLE_ENCODER) || has_role(r, ROLE_DECODER) ||
         has_role(r, ROLE_JOINER);
+    TRY(precision_check(r));
     if (parts && !c->network)
         return transducer_files(r);
     r->is_ctc = true;

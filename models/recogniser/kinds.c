@@ -335,7 +335,7 @@ static rill_status kind_find(struct recogniser *r)
             return RILL_OK;
         }
     return err_set(r->err, RILL_UNSUPPORTED,
-                   type ? "%.160s: its metadata say model_type %.60s; %s that are known: %.200s"
+                   type ? "%.160s: its metadata say model_type '%.60s'; %s that are known: %.200s"
                         : "%.160s: its metadata have no model_type%.0s; %s that are known: %.200s",
                    r->net->name, type ? type : "", r->is_ctc ? "CTC networks" : "encoders",
                    types_known(r));

@@ -8,6 +8,7 @@
 #define CONF_BYTES_MAX 65536
 #define TOKENS_BYTES_MAX ((uint64_t) 4 << 20)
 #define TOKENS_FILE "tokens.txt"
+#define SAMPLE_RATE 16000
 
 static bool is_named(const struct recogniser *r, const char *name)
 {
@@ -46,10 +47,15 @@ static rill_status tokens_fit(struct recogniser *r, const struct tokens *t)
         r->has_marks |= t->list[i].name && is_mark(t->list[i].name);
     if (last == r->n_tokens)
         return RILL_OK;
+    const char *giver = r->is_ctc ? r->net->name : r->file[ROLE_JOINER].name;
+    if (last > r->n_tokens)
+        return err_set(r->err, RILL_INVALID,
+                       "%s names %u tokens, and %.160s gives %u scores: they are not of one model",
+                       r->tokens_name, last, giver, r->n_tokens);
     return err_set(r->err, RILL_INVALID,
-                   "%s names %u tokens, and %.160s gives %u scores: they are not of one model",
-                   r->tokens_name, last, r->is_ctc ? r->net->name : r->file[ROLE_JOINER].name,
-                   r->n_tokens);
+                   "%s names %u tokens, and %.160s gives %u scores: token %u has no name, or they "
+                   "are not of one model",
+                   r->tokens_name, last, giver, r->n_tokens, last);
 }
 
 static rill_status tokens_check(struct recogniser *r)
@@ -78,6 +84,11 @@ static rill_status own_conf(struct recogniser *r, const char **ret)
         TRY(model_conf_parse(&r->conf, r->arena, "model.conf", (const char *) text, n, r->err));
     }
     *ret = (const char *) text;
+    if (r->conf.info.sample_rate && r->conf.info.sample_rate != SAMPLE_RATE)
+        return err_set(r->err, RILL_UNSUPPORTED,
+                       "model.conf: sample_rate is %u; features of recognisers are those of %d "
+                       "samples a second (sound of other rates is resampled)",
+                       r->conf.info.sample_rate, SAMPLE_RATE);
     r->has_pieces = is_named(r, "bpe.vocab");
     r->tokens_name = r->conf.recogniser.tokens ? r->conf.recogniser.tokens : TOKENS_FILE;
     return RILL_OK;

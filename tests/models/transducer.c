@@ -546,11 +546,14 @@ int main(void)
     test_unknown(x);
     test_missing();
     test_refusals();
-    meta_refused("vocab_size\x12", "18", "vocab_size of '18', and the joiner gives 17");
-    meta_refused("vocab_size\x12", "-1", "vocab_size of '-1', and");
-    meta_refused("vocab_size\x12", "1x", "vocab_size of '1x', and");
-    meta_refused("context_size\x12", "0", "context_size of '0', and its input is of 2 tokens");
-    meta_refused("context_size\x12", "3", "context_size of '3', and its input is of 2 tokens");
+    meta_refused("vocab_size\x12", "18",
+                 "vocab_size of its metadata is '18', and the joiner gives 17");
+    meta_refused("vocab_size\x12", "-1", "vocab_size of its metadata is '-1', and");
+    meta_refused("vocab_size\x12", "1x", "vocab_size of its metadata is '1x', and");
+    meta_refused("context_size\x12", "0",
+                 "context_size of its metadata is '0', and its input is of 2 tokens");
+    meta_refused("context_size\x12", "3",
+                 "context_size of its metadata is '3', and its input is of 2 tokens");
     graph_refused("[-1, 24]", "[-1, 48]", false, "takes frames of 24");
     graph_refused("\"new_cached_*", "\"newacached_*", true, "no output 'newacached_key'");
     graph_refused("new_cached_*", "new_cached__", true, "both names have a *");

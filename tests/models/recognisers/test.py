@@ -136,6 +136,16 @@ def tokens_more(path):
         f.write("MORE 22\n")
 
 
+def tokens_hole(path):
+    with open(path + "/tokens.txt", encoding="utf-8") as f:
+        lines = f.readlines()
+    file_write(path + "/tokens.txt", "".join(lines[:7] + lines[8:]))
+
+
+def pointer(path):
+    file_write(name_of(path, "encoder"), "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n")
+
+
 def hotwords(text, beam=4):
     def spoil(path):
         file_write(path + "/hot.txt", text)
@@ -175,6 +185,10 @@ SPOILED = [
     (lm(LM.replace("ngram 2=6", "ngram 2=5")), "more n-grams than \\data\\ says"),
     (lm("text\n"), "expected \\data\\, as in an ARPA file"),
     (lm(LM.replace("-0.6 ED", "x ED")), "lm, line 22: expected a logarithm"),
+    (tokens_hole, "tokens.txt names 7 tokens, and joiner-epoch-99-avg-1-chunk-16-left-64.onnx gives 22 scores: token 7 has no name, or they are not"),
+    (pointer, "encoder-epoch-99-avg-1-chunk-16-left-64.onnx: it is a pointer of Git LFS"),
+    (lambda path: file_write(path + "/model.conf", "[model]\nsample_rate = 8000\n"), "model.conf: sample_rate is 8000; features of recognisers are those of 16000"),
+    (conf_names("precision = q4"), "model.conf: precision is 'q4'; expected f32, int8 or fp16"),
     (conf_names("codec = x"), "model.conf:2: unknown key 'codec'"),
     (conf_names("network = encoder-epoch-99-avg-1-chunk-16-left-64.onnx"),
      "tokens.txt names 22 tokens, and encoder-epoch-99-avg-1-chunk-16-left-64.onnx gives 32 scores"),
