@@ -122,42 +122,60 @@ static bool FN(conv_is_three)(size_t n_outs, const struct kern_conv *c)
         c->n <= 48 && ((c->step == 1 && c->first == -1) || (c->step == -1 && c->first == 1));
 }
 
-/* back: the first tap is the place behind */
-V16_UNROLLED void FN(conv_three)(float *restrict y, const float *restrict x,
-                                 const float *restrict w, const float *bias,
-                                 const struct kern_conv_lines *lines, const struct kern_conv *c,
-                                 const struct kern_rows *many, const bool back)
+/* One row. back: the first tap is the place behind */
+V16_UNROLLED void FN(three_row)(float *restrict y, const float *restrict x, const float *restrict w,
+                                float bias, const struct kern_conv_lines *lines, size_t n,
+                                const bool back)
 {
     const v16 zero = v16_set1(0);
-    const uint64_t inside = ((uint64_t) 1 << c->n) - 1;
-    for (size_t i = 0; i < many->n; i++, y += c->n, x += many->x) {
-        v16 a = v16_set1(bias ? *bias : 0), b = a, d = a;
-        for (size_t l = 0; l < lines->n; l++) {
-            const float *from = x + lines->line[l].x, *wl = w + lines->line[l].w;
-            v16 p = v16_load(from),
-                q = v16_load_mask(from + 16, (uint32_t) (inside >> 16) & 0xffff);
-            v16 r = v16_load_mask(from + 32, (uint32_t) (inside >> 32)), s = v16_set1(wl[0]);
-            a = v16_fma(s, back ? v16_down(p, q) : v16_up(p, zero), a);
-            b = v16_fma(s, back ? v16_down(q, r) : v16_up(q, p), b);
-            d = v16_fma(s, back ? v16_down(r, zero) : v16_up(r, q), d);
-            s = v16_set1(wl[1]);
-            a = v16_fma(s, p, a);
-            b = v16_fma(s, q, b);
-            d = v16_fma(s, r, d);
-            s = v16_set1(wl[2]);
-            a = v16_fma(s, back ? v16_up(p, zero) : v16_down(p, q), a);
-            b = v16_fma(s, back ? v16_up(q, p) : v16_down(q, r), b);
-            d = v16_fma(s, back ? v16_up(r, q) : v16_down(r, zero), d);
-        }
-        v16_store(y, a);
-        v16_store_n(y + 16, b, c->n < 32 ? c->n - 16 : 16);
-        if (c->n > 32)
-            v16_store_n(y + 32, d, c->n - 32);
+    const uint64_t inside = ((uint64_t) 1 << n) - 1;
+    v16 a = v16_set1(bias), b = a, d = a;
+    for (size_t l = 0; l < lines->n; l++) {
+        const float *from = x + lines->line[l].x, *wl = w + lines->line[l].w;
+        v16 p = v16_load(from), q = v16_load_mask(from + 16, (uint32_t) (inside >> 16) & 0xffff);
+        v16 r = v16_load_mask(from + 32, (uint32_t) (inside >> 32)), s = v16_set1(wl[0]);
+        a = v16_fma(s, back ? v16_down(p, q) : v16_up(p, zero), a);
+        b = v16_fma(s, back ? v16_down(q, r) : v16_up(q, p), b);
+        d = v16_fma(s, back ? v16_down(r, zero) : v16_up(r, q), d);
+        s = v16_set1(wl[1]);
+        a = v16_fma(s, p, a);
+        b = v16_fma(s, q, b);
+        d = v16_fma(s, r, d);
+        s = v16_set1(wl[2]);
+        a = v16_fma(s, back ? v16_up(p, zero) : v16_down(p, q), a);
+        b = v16_fma(s, back ? v16_up(q, p) : v16_down(q, r), b);
+        d = v16_fma(s, back ? v16_up(r, q) : v16_down(r, zero), d);
     }
+    v16_store(y, a);
+    v16_store_n(y + 16, b, n < 32 ? n - 16 : 16);
+    if (n > 32)
+        v16_store_n(y + 32, d, n - 32);
 }
-#endif
 
-#ifdef V16_SHIFTS
+/* single: many->n is 1 */
+V16_UNROLLED void FN(conv_three)(float *restrict y, size_t ldy, const float *restrict x,
+                                 const float *restrict w, const float *restrict bias,
+                                 const struct kern_conv_lines *lines, const struct kern_conv *c,
+                                 const struct kern_rows *many, const bool single, const bool back)
+{
+    const size_t n = c->n;
+    for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group, w += lines->n_weights)
+        for (size_t r = 0; r < (single ? 1 : many->n); r++)
+            FN(three_row)
+            (y + r * n, single ? x : x + r * many->x, w, bias ? bias[g] : 0, lines, n, back);
+}
+
+static void FN(threes_many)(float *restrict y, size_t ldy, const float *restrict x,
+                            const float *restrict w, const float *restrict bias,
+                            const struct kern_conv_lines *lines, const struct kern_conv *c,
+                            const struct kern_rows *many)
+{
+    if (c->step > 0)
+        FN(conv_three)(y, ldy, x, w, bias, lines, c, many, false, false);
+    else
+        FN(conv_three)(y, ldy, x, w, bias, lines, c, many, false, true);
+}
+
 /* Three taps around each of up to 16 places, of three lines that are a row apart: a line serves all
  * rows that read it, and neighbours come from the registers. */
 static bool FN(conv_is_short)(const struct kern_conv_lines *lines, const struct kern_conv *c,
@@ -219,16 +237,14 @@ static void FN(conv_depth_f32)(float *restrict y, size_t ldy, const float *restr
     const size_t n_weights = lines->n_weights;
 #ifdef V16_SHIFTS
     if (FN(conv_is_three)(1, c)) {
-        for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group, w += n_weights) {
-            if (c->step > 0)
-                FN(conv_three)(y, x, w, bias ? bias + g : bias, lines, c, many, false);
-            else
-                FN(conv_three)(y, x, w, bias ? bias + g : bias, lines, c, many, true);
-        }
+        if (many->n > 1)
+            FN(threes_many)(y, ldy, x, w, bias, lines, c, many);
+        else if (c->step > 0)
+            FN(conv_three)(y, ldy, x, w, bias, lines, c, many, true, false);
+        else
+            FN(conv_three)(y, ldy, x, w, bias, lines, c, many, true, true);
         return;
     }
-#endif
-#ifdef V16_SHIFTS
     if (FN(conv_is_short)(lines, c, many)) {
         FN(conv_short)(y, ldy, x, w, bias, lines, c, many);
         return;

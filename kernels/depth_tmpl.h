@@ -93,6 +93,12 @@ V16_UNROLLED void FN(depth_run)(float *restrict y, size_t ldy, const float *rest
 #define ROWS(now)                                                                                  \
     FN(depth_tile)(y + r * c->n, x + r * many->x, w, bias ? bias[g] : 0, lines, c->n, many->x, mask, at, \
                    taps, vecs, even, now)
+    if (many->n == 1) {
+        for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group, w += lines->n_weights)
+            FN(depth_tile)
+            (y, x, w, bias ? bias[g] : 0, lines, c->n, 0, mask, at, taps, vecs, even, 1);
+        return;
+    }
     for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group, w += lines->n_weights) {
         size_t r = 0;
 #ifdef V8_MASKS

@@ -12,6 +12,7 @@
 #include "kernels/gemm_tmpl.h"
 #include "kernels/narrow_tmpl.h"
 #include "kernels/each_tmpl.h"
+#include "kernels/flat_tmpl.h"
 #include "kernels/depth_tmpl.h"
 #include "kernels/conv_tmpl.h"
 #include "kernels/outs_tmpl.h"

@@ -53,6 +53,16 @@ struct kern_conv_lines {
     size_t n, n_weights;
 };
 
+/* Images of rows that lie one after the other, one output and one input image a group, all of the
+ * same size and row length: place i of n has term k at x[i + at[k]]. Set by kern_flat_set. */
+struct kern_flat {
+    size_t n, n_taps, n_groups, x_group; /* floats of x from group to group */
+    const ptrdiff_t *at;
+    const uint32_t *mask;      /* [vectors][n_taps], a bit a lane: places that are read, else zero,
+                                  and in the upper half terms that exist, else left out */
+    size_t full_from, full_to; /* vectors of 16 places all of whose terms exist */
+};
+
 struct kern_grid;
 
 /* n[0] x .. x n[3] elements, innermost last; strides in elements. */
@@ -182,6 +192,7 @@ struct kern {
     void (*adds_f32)(float *y, const float *a, float s, size_t n);
     void (*muls_f32)(float *y, const float *a, float s, size_t n);
     void (*divs_f32)(float *y, const float *a, float s, size_t n);
+    void (*exp_adds_f32)(float *y, const float *a, float s, size_t n); /* e^(a + s) */
     /* y[i] = a[i] < 0 ? alpha * (e^a[i] - 1) : a[i]; y may be a */
     void (*elu_f32)(float *y, const float *a, float alpha, size_t n);
 
@@ -220,6 +231,9 @@ struct kern {
                            const float *restrict w, const float *restrict bias,
                            const struct kern_conv_lines *lines, const struct kern_conv *c,
                            const struct kern_rows *rows);
+    /* The same where all rows of a group have one length; groups of y lie one after the other. */
+    void (*conv_flat_f32)(float *restrict y, const float *restrict x, const float *restrict w,
+                          const float *restrict bias, const struct kern_flat *c);
     /* y[i] = (x[i] - mean) * inv * gain[i] + shift[i], inv = 1 / sqrt(variance + epsilon), n > 0.
      * gain and shift may be NULL (1 and 0), y too; y may be x. */
     void (*norm_f32)(float *y, const float *x, const float *gain, const float *shift, float epsilon,
@@ -329,6 +343,7 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(adds_f32)                                                                                    \
     K(muls_f32)                                                                                    \
     K(divs_f32)                                                                                    \
+    K(exp_adds_f32)                                                                                \
     K(elu_f32)                                                                                     \
     K(pool_max_f32)                                                                                \
     K(pool_mean_f32)                                                                               \
@@ -340,6 +355,7 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(rows_norm_f32)                                                                               \
     K(conv_f32)                                                                                    \
     K(conv_depth_f32)                                                                              \
+    K(conv_flat_f32)                                                                               \
     K(conv_outs_f32)                                                                               \
     K(conv_lines_f32)                                                                              \
     K(weave_f32)                                                                                   \

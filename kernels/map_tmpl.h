@@ -232,6 +232,9 @@ MAPS(adds, v16_add)
 MAPS(muls, v16_mul)
 MAPS(divs, v16_div)
 
+static inline v16 FN(exp_plus)(v16 a, v16 s) { return FN(v_exp)(v16_add(a, s)); }
+MAPS(exp_adds, FN(exp_plus))
+
 /* e^x - 1 for x < 0: a series near 0, where the difference would cancel. */
 static inline v16 FN(elu)(v16 x, v16 alpha)
 {

@@ -5,14 +5,18 @@
 
 #define NORM_BLOCK 1024
 
+typedef float FN(f8) __attribute__((vector_size(32)));
+typedef double FN(d8) __attribute__((vector_size(64)));
+typedef double FN(d4) __attribute__((vector_size(32)));
+
 static inline double FN(lanes_sum)(v16 a)
 {
-    float t[16];
-    double s[8];
-    v16_store(t, a);
-    for (int i = 0; i < 8; i++)
-        s[i] = (double) t[i] + (double) t[i + 8];
-    return ((s[0] + s[4]) + (s[2] + s[6])) + ((s[1] + s[5]) + (s[3] + s[7]));
+    FN(f8) t[2];
+    v16_store((float *) t, a);
+    const FN(d8) s = __builtin_convertvector(t[0], FN(d8)) + __builtin_convertvector(t[1], FN(d8));
+    const FN(d4) f =
+        __builtin_shufflevector(s, s, 0, 1, 2, 3) + __builtin_shufflevector(s, s, 4, 5, 6, 7);
+    return (f[0] + f[2]) + (f[1] + f[3]);
 }
 
 static double FN(row_sum)(const float *x, size_t n)

@@ -2,7 +2,14 @@
 /* Pools with lanes along the places of the last axis, and rows folded into one number each. */
 
 enum { FN(POOL_MAX), FN(POOL_MEAN), FN(POOL_SQUARES) };
-enum { FN(POOL_WHOLE), FN(POOL_SOME), FN(POOL_EVEN), FN(POOL_EVEN_SOME), FN(POOL_APART) };
+enum {
+    FN(POOL_WHOLE),
+    FN(POOL_SOME),
+    FN(POOL_EVEN),
+    FN(POOL_EVEN_SOME),
+    FN(POOL_FOURS), /* four taps, four places apart, all of which exist */
+    FN(POOL_APART)
+};
 
 static const float FN(pool_ones)[32] = { 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
                                          1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1 };
@@ -26,99 +33,215 @@ static inline __attribute__((always_inline)) v16 FN(pool_load)(const float *p, u
     return v16_pick(v16_lt(v16_set1(0), there), v, none);
 }
 
-#define EACH_VEC V16_UNROLL for (int v = 0; v < vecs; v++)
-
-/* One tap of `vecs` vectors. The greatest: the first of what is equal; `bad`: NaN where there is
- * one. */
-static inline __attribute__((always_inline)) void
-FN(pool_tap)(v16 *acc, v16 *bad, const float *from, const uint32_t *mask, size_t stride, v16 none,
-             const int op, const int how, const int vecs)
+/* Of 64 places each fourth, from the first, the second, the third and the fourth on. */
+V16_UNROLLED void FN(fours_load)(v16 *in, const float *p)
 {
-    EACH_VEC {
-        const v16 in = FN(pool_load)(from + (size_t) v * 16 * stride, mask ? mask[v] : 0, stride,
-                                     none, op, how);
-        if (op == FN(POOL_MAX)) {
-            acc[v] = v16_max(in, acc[v]);
-            bad[v] = v16_pick(v16_nan(in), in, bad[v]);
-        } else {
-            acc[v] = op == FN(POOL_MEAN) ? v16_add(acc[v], in) : v16_fma(in, in, acc[v]);
-        }
-    }
+    v16 a, b, c, d;
+    v16_unzip(v16_load(p), v16_load(p + 16), &a, &b);
+    v16_unzip(v16_load(p + 32), v16_load(p + 48), &c, &d);
+    v16_unzip(a, c, &in[0], &in[2]);
+    v16_unzip(b, d, &in[1], &in[3]);
 }
 
-/* `vecs` vectors of places from `at` on. taps: how many, where that is a constant, else 0. */
+/* The taps of a vector of places, which follow each other; mask: of the first one, `row_vecs` from
+ * tap to tap. */
+V16_UNROLLED void FN(pool_taps)(v16 *in, const float *from, const uint32_t *mask, size_t row_vecs,
+                                v16 none, const int op, const int how, const int taps)
+{
+    if (how == FN(POOL_FOURS)) {
+        FN(fours_load)(in, from);
+        return;
+    }
+    if (how == FN(POOL_EVEN)) {
+        v16_unzip(v16_load(from), v16_load(from + 16), &in[0], &in[1]);
+        if (taps == 3)
+            in[2] = v16_load_even(from + 2, 0x55555555u);
+        return;
+    }
+    V16_UNROLL for (int k = 0; k < taps; k++) in[k] =
+        FN(pool_load)(from + k, mask[(size_t) k * row_vecs], 1, none, op, how);
+}
+
+/* The greatest so far, the first of what is equal, NaN where there is one; or sums. */
+static inline __attribute__((always_inline)) v16 FN(pool_more)(v16 acc, v16 in, const int op)
+{
+    return op == FN(POOL_MAX) ? v16_most(acc, in)
+        : op == FN(POOL_MEAN) ? v16_add(acc, in)
+                              : v16_fma(in, in, acc);
+}
+
+static inline __attribute__((always_inline)) void FN(pool_store)(float *y, const float *count,
+                                                                 v16 sum, size_t left, const int op)
+{
+    if (op == FN(POOL_MEAN) && count)
+        sum = v16_div(sum, left < 16 ? v16_load_n(count, left) : v16_load(count));
+    if (left < 16)
+        v16_store_n(y, sum, left);
+    else
+        v16_store(y, sum);
+}
+
+/* The places from `at` on of a row. taps: how many, where that is a constant and they follow each
+ * other, else 0. */
 V16_UNROLLED void FN(pool_places)(float *y, const float *x, const float *count,
                                   const struct kern_conv_lines *lines, const struct kern_conv *c,
-                                  size_t at, const int op, const int how, const int taps,
-                                  const int vecs)
+                                  size_t at, const int op, const int how, const int taps)
 {
     const size_t row_vecs = (c->n + 15) / 16, stride = c->stride;
     const v16 none = v16_set1(op == FN(POOL_MAX) ? -INFINITY : 0);
-    v16 acc[2] = { none, none }, bad[2] = { none, none };
+    const uint32_t *mask = c->mask + at / 16;
+    v16 acc = none, in[4];
     x += c->first + (ptrdiff_t) (at * stride);
     for (size_t l = 0; l < lines->n; l++) {
         const float *from = x + lines->line[l].x;
-        V16_UNROLL for (int k = 0; k < taps; k++)
-            FN(pool_tap)(acc, bad, from + k * c->step, NULL, stride, none, op, how, vecs);
+        if (taps)
+            FN(pool_taps)(in, from, mask, row_vecs, none, op, how, taps);
+        V16_UNROLL for (int k = 0; k < taps; k++) acc = FN(pool_more)(acc, in[k], op);
         for (size_t k = 0; !taps && k < c->n_taps; k++, from += c->step)
-            FN(pool_tap)(acc, bad, from, c->mask + at / 16 + k * row_vecs, stride, none, op, how, vecs);
+            acc = FN(pool_more)(acc, FN(pool_load)(from, mask[k * row_vecs], stride, none, op, how),
+                                op);
     }
-    EACH_VEC {
-        const size_t i = at + (size_t) v * 16, left = c->n - i;
-        v16 sum = op == FN(POOL_MAX) ? v16_pick(v16_nan(bad[v]), bad[v], acc[v]) : acc[v];
-        if (op == FN(POOL_MEAN) && count)
-            sum = v16_div(sum, left < 16 ? v16_load_n(count + i, left) : v16_load(count + i));
-        if (left < 16)
-            v16_store_n(y + i, sum, left);
-        else
-            v16_store(y + i, sum);
+    FN(pool_store)(y + at, count ? count + at : NULL, acc, c->n - at, op);
+}
+
+/* Lines from a row to the next, where rows of three lines that follow each other share some; else
+ * 0. */
+static int FN(pool_down)(const struct kern_conv_lines *lines, const struct kern_rows *rows)
+{
+    const struct kern_conv_line *l = lines->line;
+    const ptrdiff_t step = lines->n == 3 ? l[1].x - l[0].x : 0, row = (ptrdiff_t) rows->x;
+    if (rows->n < 2 || step <= 0 || l[2].x - l[1].x != step)
+        return 0;
+    return row == step ? 1 : row == 2 * step ? 2 : 0;
+}
+
+/* The greatest of three taps of one line. */
+static inline __attribute__((always_inline)) v16 FN(line_most)(const float *from,
+                                                               const uint32_t *mask,
+                                                               size_t row_vecs, const int how)
+{
+    v16 in[4];
+    FN(pool_taps)(in, from, mask, row_vecs, v16_set1(-INFINITY), FN(POOL_MAX), how, 3);
+    return v16_most(v16_most(in[0], in[1]), in[2]);
+}
+
+/* All rows: each line once. */
+V16_UNROLLED void FN(pool_rolled)(float *y, const float *x, const struct kern_conv_lines *lines,
+                                  const struct kern_conv *c, const struct kern_rows *rows,
+                                  size_t at, const int how, const int down)
+{
+    const size_t row_vecs = (c->n + 15) / 16, left = c->n - at, step = rows->x / (size_t) down;
+    const uint32_t *mask = c->mask + at / 16;
+    v16 h[3];
+    x += lines->line[0].x + c->first + (ptrdiff_t) (at * c->stride);
+    V16_UNROLL for (int l = 0; l < 3 - down; l++, x += step) h[l] =
+        FN(line_most)(x, mask, row_vecs, how);
+    for (size_t r = 0; r < rows->n; r++) {
+        V16_UNROLL for (int l = 3 - down; l < 3; l++, x += step) h[l] =
+            FN(line_most)(x, mask, row_vecs, how);
+        FN(pool_store)
+        (y + r * c->n + at, NULL, v16_most(v16_most(h[0], h[1]), h[2]), left, FN(POOL_MAX));
+        V16_UNROLL for (int l = 0; l < 3 - down; l++) h[l] = h[l + down];
     }
 }
-#undef EACH_VEC
 
-/* Places at .. end-1 of a row. */
+/* Sums of four rows at a time from six lines. Returns the rows that were done. */
+V16_UNROLLED size_t FN(pool_shared)(float *y, const float *x, const float *count,
+                                    const struct kern_conv_lines *lines, const struct kern_conv *c,
+                                    const struct kern_rows *rows, size_t at, const int op,
+                                    const int how)
+{
+    const size_t row_vecs = (c->n + 15) / 16, left = c->n - at;
+    const uint32_t *mask = c->mask + at / 16;
+    const v16 none = v16_set1(0);
+    size_t r = 0;
+    y += at;
+    x += lines->line[0].x + c->first + (ptrdiff_t) (at * c->stride);
+    for (; r + 4 <= rows->n; r += 4, x += 4 * rows->x) {
+        v16 acc[4] = { none, none, none, none }, in[4];
+        V16_UNROLL for (int l = 0; l < 6; l++)
+        {
+            FN(pool_taps)(in, x + (size_t) l * rows->x, mask, row_vecs, none, op, how, 3);
+            V16_UNROLL for (int i = 0; i < 4; i++)
+                V16_UNROLL for (int k = 0; k < 3; k++) if (l - i >= 0 && l - i < 3) acc[i] =
+                    FN(pool_more)(acc[i], in[k], op);
+        }
+        V16_UNROLL for (int i = 0; i < 4; i++) FN(
+            pool_store)(y + (r + (size_t) i) * c->n, count ? count + at : NULL, acc[i], left, op);
+    }
+    return r;
+}
+
+/* Places at .. end-1 of all rows of a group. */
 typedef void FN(pool_span)(float *y, const float *x, const float *count,
-                           const struct kern_conv_lines *lines, const struct kern_conv *c, size_t at,
-                           size_t end);
+                           const struct kern_conv_lines *lines, const struct kern_conv *c,
+                           const struct kern_rows *rows, size_t at, size_t end);
 
-#define SPAN(name, op, how, taps, vecs)                                                            \
+/* All rows of a vector of places, where they share lines. Returns the rows that were done. */
+V16_UNROLLED size_t FN(pool_column)(float *y, const float *x, const float *count,
+                                    const struct kern_conv_lines *lines, const struct kern_conv *c,
+                                    const struct kern_rows *rows, size_t at, int down, const int op,
+                                    const int how)
+{
+    if (op != FN(POOL_MAX))
+        return down == 1 ? FN(pool_shared)(y, x, count, lines, c, rows, at, op, how) : 0;
+    if (down == 1)
+        FN(pool_rolled)(y, x, lines, c, rows, at, how, 1);
+    else
+        FN(pool_rolled)(y, x, lines, c, rows, at, how, 2);
+    return rows->n;
+}
+
+#define SPAN(name, op, how, taps)                                                                  \
     static __attribute__((noinline)) void FN(name)(                                                \
         float *y, const float *x, const float *count, const struct kern_conv_lines *lines,         \
-        const struct kern_conv *c, size_t at, size_t end)                                          \
+        const struct kern_conv *c, const struct kern_rows *rows, size_t at, size_t end)            \
     {                                                                                              \
-        for (; vecs == 2 && at + 32 <= end; at += 32)                                              \
-            FN(pool_places)(y, x, count, lines, c, at, FN(op), FN(how), taps, 2);                  \
-        for (; at < end; at += 16)                                                                 \
-            FN(pool_places)(y, x, count, lines, c, at, FN(op), FN(how), taps, 1);                  \
+        const int down = taps == 3 ? FN(pool_down)(lines, rows) : 0;                               \
+        size_t r = 0;                                                                              \
+        for (size_t i = at; taps == 3 && down && i < end; i += 16)                                 \
+            r = FN(pool_column)(y, x, count, lines, c, rows, i, down, FN(op), FN(how));            \
+        for (; r < rows->n; r++)                                                                   \
+            for (size_t i = at; i < end; i += 16)                                                  \
+                FN(pool_places)                                                                    \
+                (y + r * c->n, x + r * rows->x, count, lines, c, i, FN(op), FN(how), taps);        \
     }
 #define SPANS(op)                                                                                  \
-    SPAN(whole_0_##op, op, POOL_WHOLE, 0, 2)                                                       \
-    SPAN(whole_2_##op, op, POOL_WHOLE, 2, 2)                                                       \
-    SPAN(whole_3_##op, op, POOL_WHOLE, 3, 2)                                                       \
-    SPAN(even_0_##op, op, POOL_EVEN, 0, 2)                                                         \
-    SPAN(even_2_##op, op, POOL_EVEN, 2, 2)                                                         \
-    SPAN(even_3_##op, op, POOL_EVEN, 3, 2)                                                         \
-    SPAN(some_##op, op, POOL_SOME, 0, 1)                                                           \
-    SPAN(even_some_##op, op, POOL_EVEN_SOME, 0, 1)                                                 \
-    SPAN(apart_##op, op, POOL_APART, 0, 1)
+    SPAN(whole_0_##op, op, POOL_WHOLE, 0)                                                          \
+    SPAN(whole_2_##op, op, POOL_WHOLE, 2)                                                          \
+    SPAN(whole_3_##op, op, POOL_WHOLE, 3)                                                          \
+    SPAN(even_0_##op, op, POOL_EVEN, 0)                                                            \
+    SPAN(even_2_##op, op, POOL_EVEN, 2)                                                            \
+    SPAN(even_3_##op, op, POOL_EVEN, 3)                                                            \
+    SPAN(some_0_##op, op, POOL_SOME, 0)                                                            \
+    SPAN(some_3_##op, op, POOL_SOME, 3)                                                            \
+    SPAN(even_some_0_##op, op, POOL_EVEN_SOME, 0)                                                  \
+    SPAN(even_some_3_##op, op, POOL_EVEN_SOME, 3)                                                  \
+    SPAN(fours_##op, op, POOL_FOURS, 4)                                                            \
+    SPAN(apart_##op, op, POOL_APART, 0)
 SPANS(POOL_MAX)
 SPANS(POOL_MEAN)
 SPANS(POOL_SQUARES)
 #undef SPANS
 #undef SPAN
 
-/* Of vectors all of whose taps exist, and of others; strides of 1, 2 and more. */
+/* Of vectors all of whose taps exist, and of others; strides of 1 and 2, by the taps that follow
+ * each other (0: others); strides of 4 with as many taps, and all others. */
 struct FN(pool_ways) {
-    FN(pool_span) *whole[2][4], *some[3];
+    FN(pool_span) * whole[2][4], *some[2][4], *fours, *apart;
 };
 #define WAYS(op)                                                                                   \
     [FN(op)] = {                                                                                   \
         { { FN(whole_0_##op), FN(whole_0_##op), FN(whole_2_##op), FN(whole_3_##op) },              \
           { FN(even_0_##op), FN(even_0_##op), FN(even_2_##op), FN(even_3_##op) } },                \
-        { FN(some_##op), FN(even_some_##op), FN(apart_##op) },                                     \
+        { { FN(some_0_##op), FN(some_0_##op), FN(some_0_##op), FN(some_3_##op) },                  \
+          { FN(even_some_0_##op), FN(even_some_0_##op), FN(even_some_0_##op),                      \
+            FN(even_some_3_##op) } },                                                              \
+        FN(fours_##op),                                                                            \
+        FN(apart_##op),                                                                            \
     }
-static const struct FN(pool_ways) FN(pool_ways_of)[] = { WAYS(POOL_MAX), WAYS(POOL_MEAN),
-                                                         WAYS(POOL_SQUARES) };
+static const struct FN(pool_ways)
+    FN(pool_ways_of)[] = { WAYS(POOL_MAX), WAYS(POOL_MEAN), WAYS(POOL_SQUARES) };
 #undef WAYS
 
 static void FN(pool_run)(float *y, size_t ldy, const float *x, const float *count,
@@ -126,33 +249,33 @@ static void FN(pool_run)(float *y, size_t ldy, const float *x, const float *coun
                          const struct kern_rows *rows, int op)
 {
     const struct FN(pool_ways) *w = &FN(pool_ways_of)[op];
-    const bool near = c->stride <= 2;
-    FN(pool_span) *some = w->some[near ? c->stride - 1 : 2],
-                  *whole = near ? w->whole[c->stride - 1][c->n_taps < 4 ? c->n_taps : 0] : some;
-    const size_t n = c->n, from = c->full_from * 16 < n ? c->full_from * 16 : n,
-                 to = near && c->full_to > c->full_from ? c->full_to * 16 : from;
+    const size_t n = c->n, taps = c->step == 1 && c->n_taps < 4 ? c->n_taps : 0, by = c->stride - 1;
+    const bool near = c->stride <= 2, fours = c->stride == 4 && c->step == 1 && c->n_taps == 4;
+    FN(pool_span) *some = near ? w->some[by][taps] : w->apart,
+                  *whole = near ? w->whole[by][taps]
+        : fours                 ? w->fours
+                                : w->apart;
+    const size_t from = c->full_from * 16 < n ? c->full_from * 16 : n,
+                 to = (near || fours) && c->full_to > c->full_from ? c->full_to * 16 : from;
     /* the last vector may take places again */
-    const bool again = near && n >= 16 && to < n && to + 16 > n && c->step > 0 &&
+    const bool again = (near || fours) && n >= 16 && to < n && to + 16 > n && c->step > 0 &&
         c->first + (ptrdiff_t) ((n - 16) * c->stride) >= 0 &&
         c->first + (ptrdiff_t) ((n - 1) * c->stride) + (ptrdiff_t) (c->n_taps - 1) * c->step <
             (ptrdiff_t) c->n_in;
-    for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group)
-        for (size_t r = 0; r < rows->n; r++) {
-            float *yr = y + r * n;
-            const float *xr = x + r * rows->x;
-            some(yr, xr, count, lines, c, 0, from);
-            whole(yr, xr, count, lines, c, from, to);
-            if (again)
-                whole(yr, xr, count, lines, c, n - 16, n);
-            else
-                some(yr, xr, count, lines, c, to, n);
-        }
+    for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group) {
+        some(y, x, count, lines, c, rows, 0, from);
+        whole(y, x, count, lines, c, rows, from, to);
+        if (again)
+            whole(y, x, count, lines, c, rows, n - 16, n);
+        else
+            some(y, x, count, lines, c, rows, to, n);
+    }
 }
 
 #define POOL(name, op)                                                                             \
     static void FN(name)(float *restrict y, size_t ldy, const float *restrict x,                   \
                          const float *restrict count, const struct kern_conv_lines *lines,         \
-                         const struct kern_conv *c, const struct kern_rows *rows)             \
+                         const struct kern_conv *c, const struct kern_rows *rows)                  \
     {                                                                                              \
         FN(pool_run)(y, ldy, x, count, lines, c, rows, op);                                        \
     }
@@ -163,68 +286,108 @@ POOL(pool_squares_f32, FN(POOL_SQUARES))
 
 /* ---- rows of n, each into one number ---- */
 
-/* The greatest, NaN where there is one. The last vector may take elements again. */
-static inline float FN(row_max)(const float *x, size_t n)
+/* The greatest, NaN where there is one, in 16 lanes, and sums that are NaN where one is. The last
+ * vector may take elements again. */
+static inline __attribute__((always_inline)) v16 FN(lanes_most)(const float *x, size_t n,
+                                                                v16 *ret_sum)
 {
     const v16 none = v16_set1(-INFINITY);
-    float t[16], b[16];
-    v16 acc = none, bad = none;
-    for (size_t i = 0; i < n; i += 16) {
-        const size_t at = i + 16 <= n || n < 16 ? i : n - 16;
-        v16 v = n < 16
-            ? v16_pick(v16_lt(v16_set1(0), v16_load_n(FN(pool_ones), n)), v16_load_n(x, n), none)
-            : v16_load(x + at);
-        acc = v16_max(v, acc);
-        bad = v16_pick(v16_nan(v), v, bad);
+    v16 acc = none, sum = v16_set1(0);
+    for (size_t i = 0; i + 16 <= n; i += 16) {
+        const v16 in = v16_load(x + i);
+        acc = v16_max(in, acc);
+        sum = v16_add(sum, in);
     }
-    v16_store(t, acc);
-    v16_store(b, bad);
-    for (size_t half = 8; half; half /= 2)
-        for (size_t k = 0; k < half; k++) {
-            t[k] = t[k + half] > t[k] ? t[k + half] : t[k];
-            b[k] += b[k + half];
-        }
-    return b[0] != b[0] ? b[0] : t[0];
+    if (n % 16 && n > 16) {
+        const v16 in = v16_load(x + n - 16);
+        acc = v16_max(in, acc);
+        sum = v16_add(sum, in);
+    } else if (n % 16) {
+        const v16 in = v16_load_n(x, n);
+        acc = v16_pick(v16_lt(v16_set1(0), v16_load_n(FN(pool_ones), n)), in, none);
+        sum = in;
+    }
+    *ret_sum = sum;
+    return acc;
+}
+
+/* The first NaN of a row that may have one. */
+static float FN(row_most)(const float *x, size_t n)
+{
+    float most = -INFINITY;
+    for (size_t i = 0; i < n && most == most; i++)
+        most = x[i] > most || x[i] != x[i] ? x[i] : most;
+    return most;
+}
+
+typedef int32_t FN(quad_mask) __attribute__((vector_size(16)));
+
+/* b where it is more, else a. */
+static inline __attribute__((always_inline)) FN(quad) FN(quad_most)(FN(quad) a, FN(quad) b)
+{
+    const FN(quad_mask) more = b > a;
+    return (FN(quad)) ((more & (FN(quad_mask)) b) | (~more & (FN(quad_mask)) a));
+}
+
+static inline float FN(most)(float a, float b)
+{
+    return b > a ? b : a;
 }
 
 static void FN(rows_max_f32)(float *y, const float *x, size_t rows, size_t n)
 {
-    for (size_t r = 0; r < rows; r++, x += n)
-        y[r] = FN(row_max)(x, n);
+    for (size_t r = 0; r < rows; r++, x += n) {
+        FN(quad) t[4], u[4];
+        v16 sums;
+        v16_store((float *) t, FN(lanes_most)(x, n, &sums));
+        v16_store((float *) u, sums);
+        const FN(quad) m = FN(quad_most)(FN(quad_most)(t[0], t[2]), FN(quad_most)(t[1], t[3])),
+                       s = (u[0] + u[2]) + (u[1] + u[3]);
+        const float sum = (s[0] + s[2]) + (s[1] + s[3]);
+        y[r] = sum != sum ? FN(row_most)(x, n)
+                          : FN(most)(FN(most)(m[0], m[2]), FN(most)(m[1], m[3]));
+    }
 }
 
-/* Four columns of four rows that lie n apart, added in order to the rows' sums. */
-static inline __attribute__((always_inline)) FN(quad)
-    FN(quad_sum)(FN(quad) sum, const float *x, size_t n)
+/* Four columns of eight rows that lie n apart, added in order to the rows' sums. */
+typedef float FN(oct) __attribute__((vector_size(32), aligned(4)));
+#define PAIR(at)                                                                                   \
+    __builtin_shufflevector(*(const FN(quad) *) (const void *) (at),                               \
+                            *(const FN(quad) *) (const void *) ((at) + 4 * n), 0, 1, 2, 3, 4, 5,   \
+                            6, 7)
+static inline __attribute__((always_inline)) void FN(oct_sum)(FN(oct) * sum, const float *x,
+                                                              size_t n)
 {
-    const FN(quad) a = *(const FN(quad) *) (const void *) x,
-                   b = *(const FN(quad) *) (const void *) (x + n),
-                   c = *(const FN(quad) *) (const void *) (x + 2 * n),
-                   d = *(const FN(quad) *) (const void *) (x + 3 * n),
-                   ab = __builtin_shufflevector(a, b, 0, 4, 1, 5),
-                   cd = __builtin_shufflevector(c, d, 0, 4, 1, 5),
-                   ab2 = __builtin_shufflevector(a, b, 2, 6, 3, 7),
-                   cd2 = __builtin_shufflevector(c, d, 2, 6, 3, 7);
-    sum += __builtin_shufflevector(ab, cd, 0, 1, 4, 5);
-    sum += __builtin_shufflevector(ab, cd, 2, 3, 6, 7);
-    sum += __builtin_shufflevector(ab2, cd2, 0, 1, 4, 5);
-    return sum + __builtin_shufflevector(ab2, cd2, 2, 3, 6, 7);
+    const FN(oct) a = PAIR(x), b = PAIR(x + n), c = PAIR(x + 2 * n), d = PAIR(x + 3 * n),
+                  ab = __builtin_shufflevector(a, b, 0, 8, 1, 9, 4, 12, 5, 13),
+                  cd = __builtin_shufflevector(c, d, 0, 8, 1, 9, 4, 12, 5, 13),
+                  ab2 = __builtin_shufflevector(a, b, 2, 10, 3, 11, 6, 14, 7, 15),
+                  cd2 = __builtin_shufflevector(c, d, 2, 10, 3, 11, 6, 14, 7, 15);
+    *sum += __builtin_shufflevector(ab, cd, 0, 1, 8, 9, 4, 5, 12, 13);
+    *sum += __builtin_shufflevector(ab, cd, 2, 3, 10, 11, 6, 7, 14, 15);
+    *sum += __builtin_shufflevector(ab2, cd2, 0, 1, 8, 9, 4, 5, 12, 13);
+    *sum += __builtin_shufflevector(ab2, cd2, 2, 3, 10, 11, 6, 7, 14, 15);
 }
+#undef PAIR
 
-/* `quads` times four rows. */
-static inline __attribute__((always_inline)) void FN(rows_sums)(float *y, const float *x, size_t n,
-                                                                const int quads)
+/* `octs` times eight rows. Lines of more than sixteen would not stay in the first cache where rows
+ * are a power of two long. more: as many rows follow, which are fetched meanwhile. */
+static inline __attribute__((always_inline)) void
+FN(rows_sums)(float *y, const float *x, size_t n, const int octs, bool more)
 {
-    FN(quad) sum[4];
+    FN(oct) sum[2];
     size_t i = 0;
-    V16_UNROLL for (int q = 0; q < quads; q++) sum[q] =
-        *(const FN(quad) *) (const void *) (y + 4 * q);
-    for (; i + 4 <= n; i += 4)
-        V16_UNROLL for (int q = 0; q < quads; q++) sum[q] =
-            FN(quad_sum)(sum[q], x + i + 4 * (size_t) q * n, n);
-    V16_UNROLL for (int q = 0; q < quads; q++) * (FN(quad) *) (void *) (y + 4 * q) = sum[q];
+    V16_UNROLL for (int q = 0; q < octs; q++) sum[q] =
+        *(const FN(oct) *) (const void *) (y + 8 * q);
+    for (; i + 4 <= n; i += 4) {
+        V16_UNROLL for (int q = 0; q < 2 * octs && more; q++)
+            __builtin_prefetch(x + 8 * (size_t) octs * (n + i) + 16 * q);
+        V16_UNROLL for (int q = 0; q < octs; q++)
+            FN(oct_sum)(&sum[q], x + i + 8 * (size_t) q * n, n);
+    }
+    V16_UNROLL for (int q = 0; q < octs; q++) * (FN(oct) *) (void *) (y + 8 * q) = sum[q];
     for (; i < n; i++)
-        for (int r = 0; r < 4 * quads; r++)
+        for (int r = 0; r < 8 * octs; r++)
             y[r] += x[(size_t) r * n + i];
 }
 
@@ -233,9 +396,9 @@ static void FN(rows_sum_f32)(float *y, const float *x, size_t rows, size_t n)
 {
     size_t r = 0;
     for (; r + 16 <= rows; r += 16, x += 16 * n)
-        FN(rows_sums)(y + r, x, n, 4);
-    for (; r + 4 <= rows; r += 4, x += 4 * n)
-        FN(rows_sums)(y + r, x, n, 1);
+        FN(rows_sums)(y + r, x, n, 2, r + 32 <= rows);
+    for (; r + 8 <= rows; r += 8, x += 8 * n)
+        FN(rows_sums)(y + r, x, n, 1, false);
     for (; r < rows; r++, x += n) {
         float s = y[r];
         for (size_t i = 0; i < n; i++)

@@ -90,6 +90,8 @@ V16_INLINE v16 v16_pick(m16 m, v16 yes, v16 no)
 {
     return (v16) { _mm256_blendv_ps(no.lo, yes.lo, m.lo), _mm256_blendv_ps(no.hi, yes.hi, m.hi) };
 }
+/* a where b is not more, b where it is or is NaN. */
+V16_INLINE v16 v16_most(v16 a, v16 b) { return v16_pick(v16_nan(b), b, v16_max(b, a)); }
 V16_INLINE i16 v16_bits(v16 a)
 {
     return (i16) { _mm256_castps_si256(a.lo), _mm256_castps_si256(a.hi) };
@@ -373,6 +375,18 @@ V16_INLINE v16 v16_load_even(const float *p, uint32_t mask)
     return (v16) { even8(a.lo, a.hi), even8(b.lo, b.hi) };
 }
 
+V16_INLINE __m256 odd8(__m256 a, __m256 b)
+{
+    return _mm256_castpd_ps(
+        _mm256_permute4x64_pd(_mm256_castps_pd(_mm256_shuffle_ps(a, b, 0xdd)), 0xd8));
+}
+/* Lanes 0, 2, .. 14 of a, then of b; lanes 1, 3, .. 15. */
+V16_INLINE void v16_unzip(v16 a, v16 b, v16 *ret_even, v16 *ret_odd)
+{
+    *ret_even = (v16) { even8(a.lo, a.hi), even8(b.lo, b.hi) };
+    *ret_odd = (v16) { odd8(a.lo, a.hi), odd8(b.lo, b.hi) };
+}
+
 #define V8_MASKS
 V16_INLINE v8 v8_load_mask(const float *p, uint32_t mask) { return load_mask8(p, mask); }
 
@@ -381,6 +395,13 @@ V16_INLINE __m256i mask8(uint32_t mask)
 {
     const __m256i bit = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
     return _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32((int) mask), bit), bit);
+}
+/* a * b + c where the bit of a lane is set, else c. */
+V16_INLINE v16 v16_fma_some(v16 a, v16 b, v16 c, uint32_t mask)
+{
+    return (v16) { _mm256_blendv_ps(c.lo, _mm256_fmadd_ps(a.lo, b.lo, c.lo), _mm256_castsi256_ps(mask8(mask))),
+                   _mm256_blendv_ps(c.hi, _mm256_fmadd_ps(a.hi, b.hi, c.hi),
+                                    _mm256_castsi256_ps(mask8(mask >> 8))) };
 }
 /* Lanes from .. from+n-1 of a come from p. */
 V16_INLINE v16 v16_load_part(v16 a, const float *p, size_t from, size_t n)

@@ -31,6 +31,11 @@ V16_INLINE v16 v16_min(v16 a, v16 b) { return _mm512_min_ps(a, b); }
 V16_INLINE v16 v16_max(v16 a, v16 b) { return _mm512_max_ps(a, b); }
 V16_INLINE m16 v16_lt(v16 a, v16 b) { return _mm512_cmp_ps_mask(a, b, _CMP_LT_OQ); }
 V16_INLINE m16 v16_nan(v16 a) { return _mm512_cmp_ps_mask(a, a, _CMP_UNORD_Q); }
+/* a where b is not more, b where it is or is NaN. */
+V16_INLINE v16 v16_most(v16 a, v16 b)
+{
+    return _mm512_mask_max_ps(b, _mm512_cmp_ps_mask(b, b, _CMP_ORD_Q), b, a);
+}
 V16_INLINE v16 v16_pick(m16 m, v16 yes, v16 no) { return _mm512_mask_blend_ps(m, no, yes); }
 V16_INLINE i16 v16_bits(v16 a) { return _mm512_castps_si512(a); }
 V16_INLINE v16 v16_of_bits(i16 a) { return _mm512_castsi512_ps(a); }
@@ -222,6 +227,20 @@ V16_INLINE v16 v16_load_even(const float *p, uint32_t mask)
         _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
     return _mm512_permutex2var_ps(_mm512_maskz_loadu_ps((__mmask16) mask, p), even,
                                   _mm512_maskz_loadu_ps((__mmask16) (mask >> 16), p + 16));
+}
+
+/* Lanes 0, 2, .. 14 of a, then of b; lanes 1, 3, .. 15. */
+V16_INLINE void v16_unzip(v16 a, v16 b, v16 *ret_even, v16 *ret_odd)
+{
+    const __m512i even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+    const __m512i odd = _mm512_setr_epi32(1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31);
+    *ret_even = _mm512_permutex2var_ps(a, even, b);
+    *ret_odd = _mm512_permutex2var_ps(a, odd, b);
+}
+/* a * b + c where the bit of a lane is set, else c. */
+V16_INLINE v16 v16_fma_some(v16 a, v16 b, v16 c, uint32_t mask)
+{
+    return _mm512_mask3_fmadd_ps(a, b, c, (__mmask16) mask);
 }
 
 #define V16_PARTS

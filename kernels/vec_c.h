@@ -187,5 +187,23 @@ CALLED v16 v16_load_even(const float *p, uint32_t mask)
     LANES(r, f, mask >> 2 * l & 1 ? p[2 * l] : 0);
     return r;
 }
+/* Lanes 0, 2, .. 14 of a, then of b; lanes 1, 3, .. 15. */
+CALLED void v16_unzip(v16 a, v16 b, v16 *ret_even, v16 *ret_odd)
+{
+    LANES(*ret_even, f, l < 8 ? a.f[2 * l] : b.f[2 * l - 16]);
+    LANES(*ret_odd, f, l < 8 ? a.f[2 * l + 1] : b.f[2 * l - 15]);
+}
+/* a * b + c where the bit of a lane is set, else c. */
+CALLED v16 v16_fma_some(v16 a, v16 b, v16 c, uint32_t mask)
+{
+    LANES(c, f, mask >> l & 1 ? fmaf(a.f[l], b.f[l], c.f[l]) : c.f[l]);
+    return c;
+}
+/* a where b is not more, b where it is or is NaN. */
+static inline v16 v16_most(v16 a, v16 b)
+{
+    LANES(a, f, b.f[l] > a.f[l] || b.f[l] != b.f[l] ? b.f[l] : a.f[l]);
+    return a;
+}
 #undef LANES
 #undef CALLED

@@ -299,4 +299,24 @@ static inline float32x4_t quad_load_even(const float *p, uint32_t mask)
 /* p[0], p[2], .. p[30]; bits count places of p */
 static inline v16 v16_load_even(const float *p, uint32_t mask)
     EACH_QUAD(v16, quad_load_even(p + 8 * i, mask >> 8 * i))
+/* Lanes 0, 2, .. 14 of a, then of b; lanes 1, 3, .. 15. */
+static inline void v16_unzip(v16 a, v16 b, v16 *ret_even, v16 *ret_odd)
+{
+    for (int i = 0; i < 2; i++) {
+        ret_even->q[i] = vuzp1q_f32(a.q[2 * i], a.q[2 * i + 1]);
+        ret_even->q[2 + i] = vuzp1q_f32(b.q[2 * i], b.q[2 * i + 1]);
+        ret_odd->q[i] = vuzp2q_f32(a.q[2 * i], a.q[2 * i + 1]);
+        ret_odd->q[2 + i] = vuzp2q_f32(b.q[2 * i], b.q[2 * i + 1]);
+    }
+}
+static inline uint32x4_t quad_bits(uint32_t mask)
+{
+    static const uint32_t bit[4] = { 1, 2, 4, 8 };
+    return vtstq_u32(vdupq_n_u32(mask), vld1q_u32(bit));
+}
+/* a * b + c where the bit of a lane is set, else c. */
+static inline v16 v16_fma_some(v16 a, v16 b, v16 c, uint32_t mask)
+    EACH_QUAD(v16, vbslq_f32(quad_bits(mask >> 4 * i), vfmaq_f32(c.q[i], a.q[i], b.q[i]), c.q[i]))
+/* a where b is not more, b where it is or is NaN. */
+static inline v16 v16_most(v16 a, v16 b) { return v16_pick(v16_nan(b), b, v16_max(b, a)); }
 #undef EACH_QUAD

@@ -2,6 +2,7 @@
 #include "engine/ops/conv_ways.h"
 #include "engine/base/ratio.h"
 #include "engine/graph/packs.h"
+#include "engine/ops/conv_flat.h"
 #include "engine/ops/many.h"
 
 #include <string.h>
@@ -188,9 +189,18 @@ static void blocks_set(const struct conv_rows *v, struct conv_phase *p)
     p->tail.n = most ? n % most : 0;
 }
 
+/* Rows of one output a group, which nothing is copied for. */
+static bool rows_alone(const struct conv_rows *v)
+{
+    return v->cout == 1 && v->way == CONV_PLACES && !v->blocked && !v->transposed;
+}
+
 static rill_status direct_prepare(struct prep *c, struct conv_rows *v)
 {
     v->blocked = lines_reread(v) || (v->way == CONV_CHANNELS && !v->inside);
+    if (rows_alone(v) && conv_flat_fits(&v->g, v->cin) &&
+        !(v->flat = conv_flat_new(c->arena, &v->g, v->cin)))
+        return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     for (int64_t i = 0; i < v->n_phases; i++) {
         struct conv_phase *p = &v->phase[i];
         p->row.n_groups = (size_t) v->group;
@@ -379,6 +389,7 @@ rill_status conv_rows_prepare(struct prep *c, const struct window *w, int64_t gr
     if (v->way != CONV_PRODUCT)
         TRY(direct_prepare(c, v));
     c->kernel = v->tiles                        ? "tiles, gemm_at_f32"
+        : v->flat                               ? "conv_flat_f32"
         : v->way == CONV_PRODUCT && v->in_place ? "gemm_f32"
         : v->blocked                            ? ways[v->way].blocks
                                                 : ways[v->way].name;
@@ -490,6 +501,13 @@ static void depth_eval(struct work *u)
         }
 }
 
+static void flat_eval(const struct work *u)
+{
+    struct kern_flat f = *u->v->flat;
+    f.n_groups = u->p->row.n_groups;
+    u->e->kern->conv_flat_f32(u->y, u->x, u->packed, u->bias, &f);
+}
+
 /* Rows of outputs, all phases of a row one after the other. */
 static void rows_eval(struct work *u, float *packed_room)
 {
@@ -497,10 +515,13 @@ static void rows_eval(struct work *u, float *packed_room)
     const struct window3 *g = &v->g;
     float *y = u->y;
     bool whole = v->n_phases == 1;
-    if (v->cout == 1 && v->way == CONV_PLACES && !v->blocked && !v->transposed) {
+    if (rows_alone(v)) {
         u->p = v->phase;
         u->packed = phase_weights(u->e, u->p, packed_room);
-        depth_eval(u);
+        if (v->flat)
+            flat_eval(u);
+        else
+            depth_eval(u);
         return;
     }
     for (int64_t o0 = 0; o0 < g->out[0]; o0++)

@@ -42,6 +42,7 @@ struct conv_rows {
     size_t in_place_at;
     bool tiles_fit;
     struct conv_tiles *tiles;                        /* of a product; NULL: over columns */
+    struct kern_flat *flat;                          /* of one output a group; NULL: row by row */
     size_t stride_out;                               /* from output to output in the weights */
     size_t most_weights, most_places, packed_floats; /* of any phase */
     int64_t tile;                                    /* places whose columns are made at once */

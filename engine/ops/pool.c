@@ -303,19 +303,22 @@ static int64_t taps_counted(const struct pool_attr *a, const struct window3 *g, 
 
 #define FEW_TAPS 64 /* whose sum is near enough in f32 */
 
-/* Places that are further apart are no vectors. By the window alone: the same way for any length,
- * as each rounds in its own. */
-static bool few_taps(const struct window3 *g)
+/* Places that are further apart are no vectors, but for four taps of a maximum. By the window
+ * alone: the same way for any length, as each rounds in its own. */
+static bool few_taps(const struct window3 *g, bool most)
 {
-    return g->n_kernel <= FEW_TAPS && g->stride[2] <= 2;
+    const bool fours = most && g->stride[2] == 4 && g->kernel[2] == 4 && g->dilation[2] == 1;
+    return g->n_kernel <= FEW_TAPS && (g->stride[2] <= 2 || fours);
 }
 
 static row_fn *row_find(const struct prep *c, const struct window3 *g)
 {
     const struct kern *k = c->kern;
-    if (c->in[0]->type != DTYPE_F32 || c->n_in != 1 || (c->n_out > 1 && c->out[1]) || !few_taps(g))
+    const bool most = node_is(c->node, OP_MAX_POOL);
+    if (c->in[0]->type != DTYPE_F32 || c->n_in != 1 || (c->n_out > 1 && c->out[1]) ||
+        !few_taps(g, most))
         return NULL;
-    return node_is(c->node, OP_MAX_POOL)    ? k->pool_max_f32
+    return most                             ? k->pool_max_f32
         : node_is(c->node, OP_AVERAGE_POOL) ? k->pool_mean_f32
         : node_is(c->node, OP_LP_POOL) && ((const struct pool_attr *) c->attr)->p == 2
         ? k->pool_squares_f32

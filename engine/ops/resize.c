@@ -614,14 +614,13 @@ static void lines_eval(const struct eval *e)
                        .n = t->dim[last],
                        .at = { -1, -1, -1, -1 } };
     const struct resize_taps single = { .n = 1, .weight = { 1 } };
-    int64_t stride[RANK_MAX], step[RANK_MAX], before = -1, n = tensor_count(t);
+    int64_t stride[RANK_MAX], line[RANK_MAX] = { 0 }, before = -1, n = tensor_count(t);
     tensor_strides(e->in[IN_X], stride);
-    tensor_strides(t, step);
     float *y = e->y[0];
     for (int64_t i = 0; i < n; i += l.n, y += l.n) {
         struct between b = { &single, 0, 0 };
-        for (int64_t k = 0, rest = i; k < last; rest %= step[k], k++) {
-            const struct resize_taps *taps = &a->axis[k].row[rest / step[k]].t;
+        for (int k = 0; k < last; k++) {
+            const struct resize_taps *taps = &a->axis[k].row[line[k]].t;
             if (k == between)
                 b.t = taps, b.stride = stride[k];
             else
@@ -634,6 +633,8 @@ static void lines_eval(const struct eval *e)
         else
             line_move(e, &l, y, l.x + b.at);
         before = b.at;
+        for (int k = last - 1; k >= 0 && ++line[k] == t->dim[k]; k--)
+            line[k] = 0;
     }
 }
 

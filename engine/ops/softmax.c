@@ -48,6 +48,20 @@ static void rows_shift(const struct kern *k, float *y, const float *x, size_t m,
         k->adds_f32(y + i * n, x + i * n, -top[i], n);
 }
 
+/* y = e^(x - max): of short rows all shifts first, so that vectors are full. */
+static void rows_exp(const struct kern *k, float *y, const float *x, size_t m, size_t n)
+{
+    float top[BLOCK];
+    if (n < 2 * BLOCK_ROWS) {
+        rows_shift(k, y, x, m, n);
+        k->exp_f32(y, y, m * n);
+        return;
+    }
+    k->rows_max_f32(top, x, m, n);
+    for (size_t i = 0; i < m; i++)
+        k->exp_adds_f32(y + i * n, x + i * n, -top[i], n);
+}
+
 static void rows_sum(const struct kern *k, float *sum, const float *x, size_t m, size_t n)
 {
     memset(sum, 0, m * sizeof *sum);
@@ -59,8 +73,7 @@ static void soft_rows(const struct kern *k, float *y, const float *x, size_t row
     float sum[BLOCK];
     for (size_t m; rows; rows -= m, x += m * n, y += m * n) {
         m = rows < rows_at_once(n) ? rows : rows_at_once(n);
-        rows_shift(k, y, x, m, n);
-        k->exp_f32(y, y, m * n);
+        rows_exp(k, y, x, m, n);
         rows_sum(k, sum, y, m, n);
         for (size_t i = 0; i < m; i++)
             k->divs_f32(y + i * n, y + i * n, sum[i], n);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #define TAPS_MAX 8
 #define LINES_MAX 24
@@ -171,6 +172,95 @@ static void depth_check(struct check *t, const struct kern_conv *c, size_t n_lin
     check_drop(t);
 }
 
+/* ---- images of short rows ---- */
+
+#define FLAT_PLACES 130
+#define FLAT_TAPS 9
+
+struct flat {
+    struct kern_flat f;
+    size_t n;       /* places of a row */
+    ptrdiff_t from; /* rows and places in front that the first term is from its output */
+    ptrdiff_t at[FLAT_TAPS];
+    uint32_t mask[FLAT_TAPS * (FLAT_PLACES / 16 + 1)];
+};
+
+/* Whether term k of place i exists, and whether its place is one of the row. */
+static bool flat_there(const struct flat *v, size_t i, size_t k, bool *ret_inside)
+{
+    const ptrdiff_t row = (ptrdiff_t) (i / v->n + k / 3) + v->from,
+                    place = (ptrdiff_t) (i % v->n + k % 3) + v->from;
+    const bool there = row >= 0 && row < (ptrdiff_t) (v->f.n / v->n);
+    *ret_inside = there && place >= 0 && place < (ptrdiff_t) v->n;
+    return there;
+}
+
+static void flat_set(struct flat *v)
+{
+    const size_t vecs = (v->f.n + 15) / 16;
+    memset(v->mask, 0, sizeof v->mask);
+    v->f.full_to = vecs;
+    for (size_t vec = 0; vec < vecs; vec++) {
+        bool full = vec * 16 + 16 <= v->f.n, inside;
+        for (size_t k = 0; k < v->f.n_taps; k++) {
+            uint32_t *mask = &v->mask[vec * v->f.n_taps + k];
+            for (size_t lane = 0; lane < 16 && vec * 16 + lane < v->f.n; lane++) {
+                const bool there = flat_there(v, vec * 16 + lane, k, &inside);
+                *mask |= ((uint32_t) there << 16 | (uint32_t) inside) << lane;
+                full = full && there;
+            }
+        }
+        if (!full && v->f.full_from == vec)
+            v->f.full_from++;
+        else if (!full && v->f.full_to > vec)
+            v->f.full_to = vec;
+    }
+}
+
+static void flat_check(struct check *t, size_t rows, size_t n, size_t n_taps, ptrdiff_t from,
+                       bool bias)
+{
+    struct flat v = { .n = n, .from = from };
+    const size_t all = rows * n, groups = 3;
+    v.f = (struct kern_flat) {
+        .n = all, .n_taps = n_taps, .n_groups = groups, .x_group = all, .at = v.at, .mask = v.mask
+    };
+    for (size_t k = 0; k < n_taps; k++)
+        v.at[k] = ((ptrdiff_t) (k / 3) + from) * (ptrdiff_t) n + (ptrdiff_t) (k % 3) + from;
+    flat_set(&v);
+    float *x = check_buf(t, groups * all, rows & 1), *w = check_buf(t, groups * n_taps, false),
+          *b = bias ? check_buf(t, groups, false) : NULL, *want = check_buf(t, groups * all, false),
+          *got = check_buf(t, groups * all, n & 1);
+    check_fill(t, x, groups * all);
+    check_fill(t, w, groups * n_taps);
+    if (b)
+        check_fill(t, b, groups);
+    w[0] = INFINITY; /* terms that do not exist make no NaN */
+    for (size_t g = 0; g < groups; g++)
+        for (size_t i = 0; i < all; i++) {
+            float s = b ? b[g] : 0;
+            bool inside;
+            for (size_t k = 0; k < n_taps; k++)
+                if (flat_there(&v, i, k, &inside))
+                    s = fmaf(w[g * n_taps + k], inside ? x[g * all + i + (size_t) v.at[k]] : 0, s);
+            want[g * all + i] = s;
+        }
+    t->new.conv_flat_f32(got, x, w, b, &v.f);
+    check_same(t, "conv_flat_f32", want, got, groups * all, "%zu rows of %zu, %zu taps from %td",
+               rows, n, n_taps, from);
+    check_drop(t);
+}
+
+static void flats_check(struct check *t)
+{
+    for (size_t n = 1; n < 11; n++)
+        for (size_t rows = 1; rows * n <= FLAT_PLACES; rows += 1 + rows / 3)
+            for (ptrdiff_t from = -2; from <= 0; from++) {
+                flat_check(t, rows, n, 9, from, rows & 1);
+                flat_check(t, rows, n, 1 + (rows + n) % 8, from, n & 1);
+            }
+}
+
 static void depths_check(struct check *t, size_t n, size_t stride)
 {
     for (size_t taps = 1; taps < 6; taps++)
@@ -288,4 +378,5 @@ void check_conv(struct check *t)
         for (size_t stride = 1; stride <= 3; stride++)
             depths_check(t, n, stride);
     shapes_time(t);
+    flats_check(t);
 }

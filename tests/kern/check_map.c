@@ -70,6 +70,7 @@ static const struct {
     { "adds_f32", OFFSET(adds_f32) },
     { "muls_f32", OFFSET(muls_f32) },
     { "divs_f32", OFFSET(divs_f32) },
+    { "exp_adds_f32", OFFSET(exp_adds_f32) },
     { "elu_f32", OFFSET(elu_f32) },
 };
 

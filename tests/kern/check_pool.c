@@ -15,6 +15,7 @@ struct pool {
     struct kern_conv_line line[LINES_MAX];
     uint32_t mask[TAPS_MAX * VECS_MAX];
     const float *x, *count;
+    struct kern_rows rows;
 };
 
 enum kind { MAX, MEAN, SQUARES };
@@ -38,29 +39,31 @@ static float window(const struct pool *p, enum kind kind, const float *x, size_t
 static void kind_check(struct check *t, const struct pool *p, enum kind kind, size_t n_y)
 {
     static const char *const names[] = { "pool_max_f32", "pool_mean_f32", "pool_squares_f32" };
-    const struct kern_rows rows = { 2, p->c.x_group };
-    const size_t ldy = 2 * p->c.n + 3;
+    const size_t n = p->c.n, ldy = p->rows.n * n + 3;
     float *want = check_buf(t, n_y, false), *got = check_buf(t, n_y, p->c.n & 1);
     for (size_t i = 0; i < n_y; i++)
         want[i] = got[i] = 7;
     for (size_t g = 0; g < p->c.n_groups; g++)
-        for (size_t i = 0; i < 2 * p->c.n; i++)
-            want[g * ldy + i] = window(p, kind, p->x + (g + i / p->c.n) * p->c.x_group, i % p->c.n);
+        for (size_t i = 0; i < p->rows.n * n; i++)
+            want[g * ldy + i] = window(p, kind, p->x + g * p->c.x_group + i / n * p->rows.x, i % n);
     (kind == MAX ? t->new.pool_max_f32
          : kind == MEAN
          ? t->new.pool_mean_f32
-         : t->new.pool_squares_f32)(got, ldy, p->x, p->count, &p->lines, &p->c, &rows);
+         : t->new.pool_squares_f32)(got, ldy, p->x, p->count, &p->lines, &p->c, &p->rows);
     check_same(t, names[kind], want, got, n_y,
-               "lines %zu, taps %zu first %td step %td stride %zu in %zu n %zu", p->lines.n,
-               p->c.n_taps, p->c.first, p->c.step, p->c.stride, p->c.n_in, p->c.n);
+               "rows %zu of %zu, lines %zu, taps %zu first %td step %td stride %zu in %zu n %zu",
+               p->rows.n, p->rows.x, p->lines.n, p->c.n_taps, p->c.first, p->c.step, p->c.stride,
+               p->c.n_in, p->c.n);
 }
 
-static void window_check(struct check *t, struct kern_conv c, size_t n_lines, bool bits)
+/* down: lines from a row to the next */
+static void window_check(struct check *t, struct kern_conv c, size_t n_lines, size_t down,
+                         bool bits)
 {
-    struct pool p = { .c = c };
-    const size_t n_x = 4 * n_lines * c.n_in, n_y = 2 * (2 * c.n + 3) + 2 * c.n;
+    struct pool p = { .c = c, .rows = { 2 + (c.n + down) % 5, down * c.n_in } };
     p.c.n_groups = 3;
-    p.c.x_group = n_lines * c.n_in;
+    p.c.x_group = (n_lines + (p.rows.n - 1) * down) * c.n_in;
+    const size_t n_x = 3 * p.c.x_group, n_y = 2 * (p.rows.n * c.n + 3) + p.rows.n * c.n;
     kern_conv_set(&p.c, p.mask);
     p.lines = (struct kern_conv_lines) { p.line, n_lines, 0 };
     for (size_t l = 0; l < n_lines; l++)
@@ -144,7 +147,14 @@ void check_pool(struct check *t)
                                        .n_taps = taps,
                                        .n_in = reach > 2 * pad ? reach - 2 * pad : 1,
                                        .n = ns[i] };
-                window_check(t, c, 1 + (i + taps) % LINES_MAX, (i + stride) & 1);
+                window_check(t, c, 1 + (i + taps) % LINES_MAX, 1 + i % 3, (i + stride) & 1);
+                c.step = 1;
+                c.n_in = (taps - 1) + (ns[i] - 1) * stride + 1;
+                c.n_in -= c.n_in > 2 * pad ? 2 * pad : 0;
+                for (size_t down = 1; down <= 2; down++)
+                    window_check(t, c, 1 + (taps + down) % LINES_MAX, down, (i + taps) & 1);
+                window_check(t, c, 3, 1 + i % 2, i & 1);
+                window_check(t, c, 3, 2 - i % 2, taps & 1);
             }
     for (size_t rows = 1; rows < 40; rows += 3)
         for (size_t n = 1; n < 1300; n += n < 40 ? 3 : 211)
