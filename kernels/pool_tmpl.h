@@ -380,8 +380,9 @@ FN(rows_sums)(float *y, const float *x, size_t n, const int octs, bool more)
     V16_UNROLL for (int q = 0; q < octs; q++) sum[q] =
         *(const FN(oct) *) (const void *) (y + 8 * q);
     for (; i + 4 <= n; i += 4) {
-        V16_UNROLL for (int q = 0; q < 2 * octs && more; q++)
-            __builtin_prefetch(x + 8 * (size_t) octs * (n + i) + 16 * q);
+        if (more)
+            V16_UNROLL for (int q = 0; q < 2 * octs; q++)
+                __builtin_prefetch(x + 8 * (size_t) octs * (n + i) + 16 * q);
         V16_UNROLL for (int q = 0; q < octs; q++)
             FN(oct_sum)(&sum[q], x + i + 8 * (size_t) q * n, n);
     }

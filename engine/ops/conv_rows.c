@@ -2,7 +2,6 @@
 #include "engine/ops/conv_ways.h"
 #include "engine/base/ratio.h"
 #include "engine/graph/packs.h"
-#include "engine/ops/conv_flat.h"
 #include "engine/ops/many.h"
 
 #include <string.h>
@@ -342,7 +341,8 @@ static void scratch_set(struct prep *c, struct conv_rows *v)
     else if (v->way == CONV_PRODUCT)
         floats += (size_t) v->tile * (size_t) per_place;
     else
-        floats += (size_t) v->n_phases * phase_floats(v) + blocks_floats(v);
+        floats += (size_t) v->n_phases * phase_floats(v) + blocks_floats(v) +
+            conv_flat_room(v->flat, v->group);
     c->scratch_bytes = lines_room(v) * sizeof(struct kern_conv_line) + floats * sizeof(float);
 }
 
@@ -501,13 +501,6 @@ static void depth_eval(struct work *u)
         }
 }
 
-static void flat_eval(const struct work *u)
-{
-    struct kern_flat f = *u->v->flat;
-    f.n_groups = u->p->row.n_groups;
-    u->e->kern->conv_flat_f32(u->y, u->x, u->packed, u->bias, &f);
-}
-
 /* Rows of outputs, all phases of a row one after the other. */
 static void rows_eval(struct work *u, float *packed_room)
 {
@@ -519,7 +512,8 @@ static void rows_eval(struct work *u, float *packed_room)
         u->p = v->phase;
         u->packed = phase_weights(u->e, u->p, packed_room);
         if (v->flat)
-            flat_eval(u);
+            conv_flat_run(v->flat, u->e->kern, u->p->row.n_groups, y, u->x, u->packed, u->bias,
+                          u->room);
         else
             depth_eval(u);
         return;

@@ -10,6 +10,7 @@
  * own taps and every s-th place of the output. */
 #ifndef RILL_ENGINE_OPS_CONV_ROWS_H
 #define RILL_ENGINE_OPS_CONV_ROWS_H
+#include "engine/ops/conv_flat.h"
 #include "engine/ops/conv_tiles.h"
 #include "engine/ops/epilogue.h"
 #include "engine/ops/window.h"
@@ -42,7 +43,7 @@ struct conv_rows {
     size_t in_place_at;
     bool tiles_fit;
     struct conv_tiles *tiles;                        /* of a product; NULL: over columns */
-    struct kern_flat *flat;                          /* of one output a group; NULL: row by row */
+    struct conv_flat *flat;                          /* of one output a group; NULL: row by row */
     size_t stride_out;                               /* from output to output in the weights */
     size_t most_weights, most_places, packed_floats; /* of any phase */
     int64_t tile;                                    /* places whose columns are made at once */

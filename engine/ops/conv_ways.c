@@ -63,10 +63,18 @@ static struct costs row_costs(const struct conv_rows *v, const struct conv_phase
     };
 }
 
+/* Lanes along the places of all rows (conv_flat.h): no other way fills them. */
+static bool flat_pays(const struct conv_rows *v)
+{
+    return v->cout == 1 && v->group > 1 && !v->transposed && conv_flat_fits(&v->g, v->cin);
+}
+
 enum conv_way conv_way_choose(const struct conv_rows *v)
 {
     struct costs all = { 0 };
     bool strides = true;
+    if (flat_pays(v) && masks_fit(v))
+        return CONV_PLACES;
     for (int64_t i = 0; i < v->n_phases; i++) {
         struct costs c = row_costs(v, &v->phase[i]);
         all.product += c.product;

@@ -542,7 +542,7 @@ static void max_eval(const struct eval *e)
 static void average_eval(const struct eval *e)
 {
     const struct pool *p = e->args;
-    pool_run(e, POOL_AVERAGE, few_taps(&p->g) ? visit_few : visit_sum);
+    pool_run(e, POOL_AVERAGE, few_taps(&p->g, false) ? visit_few : visit_sum);
 }
 static void lp_eval(const struct eval *e)
 {

@@ -450,6 +450,32 @@ static void many_places(struct ops_test *t)
         { 2, 1, 1, 130, 130, { 5, 7 }, { 1, 1 }, .bias = true },
         { 2, 1, 9, 1, 1, { 13, 40 }, { 3, 3 }, .before = { 1, 1 }, .after = { 1, 1 } },
         { 1, 1, 1, 4, 400, { 205 }, { 3 }, .before = { 1 }, .after = { 1 } }, /* in blocks */
+        /* rows of few places */
+        { 2, 1, 9, 1, 1, { 25, 5 }, { 3, 3 }, .before = { 1, 1 }, .after = { 1, 1 }, .bias = true },
+        { 2, 2, 6, 2, 1, { 7, 4 }, { 4, 3 }, .before = { 2, 1 }, .after = { 1, 1 } },
+        { 2,
+          1,
+          4,
+          1,
+          1,
+          { 9, 3 },
+          { 3, 3 },
+          .dilation = { 2, 1 },
+          .before = { 2, 2 },
+          .after = { 2, 0 } },
+        { 3, 1, 5, 1, 1, { 3, 4, 5 }, { 2, 3, 3 }, .before = { 0, 1, 1 }, .after = { 1, 1, 1 } },
+        /* of one, many in front */
+        { 2, 1, 9, 1, 1, { 20, 5 }, { 5, 5 }, .before = { 2, 0 }, .after = { 1, 0 }, .bias = true },
+        { 2,
+          2,
+          3,
+          2,
+          1,
+          { 37, 9 },
+          { 3, 4 },
+          .dilation = { 2, 2 },
+          .after = { 0, 1 },
+          .stride = { 1, 9 } },
     };
     for (size_t i = 0; i < sizeof some / sizeof *some; i++)
         chains_check(t, &some[i]);
