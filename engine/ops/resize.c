@@ -628,7 +628,7 @@ static void lines_eval(const struct eval *e)
         }
         if (between >= 0 || !l.last->moves)
             line_sum(&l, y, &b);
-        else if (b.at == before)
+        else if (b.at == before && !a->doubles)
             memcpy(y, y - l.n, (size_t) l.n * sizeof *y);
         else
             line_move(e, &l, y, l.x + b.at);
