@@ -417,6 +417,53 @@ static void narrow_test(void)
     file_drop(m, p);
 }
 
+/* ---- in memory ---- */
+
+static void memory_refused(const unsigned char *bytes, size_t n, rill_status want, const char *word)
+{
+    rill_model *m = NULL;
+    rill_error err = { .text = "" };
+    const rill_status s = rill_model_compiled(&m, bytes, n, "here", &err);
+    check(s == want && !m && strstr(err.text, word), "memory", word, err.text);
+    rill_model_free(m);
+}
+
+/* The same bytes as a file's, which the caller keeps. */
+static void memory_test(void)
+{
+    char path[128];
+    rill_model *m = NULL, *here = NULL;
+    rill_plan *p = NULL, *again = NULL;
+    rill_error err = { .text = "" };
+    size_t n = 0;
+    snprintf(path, sizeof path, "%s/memory.rill", dir);
+    if (!check(rill_model_builtin(&m, "wiener", &err) == RILL_OK &&
+                   rill_plan_new(&p, m, NULL, &err) == RILL_OK &&
+                   rill_plan_save(p, path, &err) == RILL_OK,
+               "memory", "saves", err.text))
+        return;
+    unsigned char *read = file_read(path, &n), *bytes = aligned_alloc(64, (n + 63) / 64 * 64);
+    remove(path);
+    if (!bytes)
+        abort();
+    memcpy(bytes, read, n);
+    free(read);
+    check(rill_model_compiled(&here, bytes, n, "here", &err) == RILL_OK &&
+              rill_plan_new(&again, here, NULL, &err) == RILL_OK &&
+              rill_plan_stream_size(again) == rill_plan_stream_size(p),
+          "memory", "opens", err.text);
+    rill_plan_unref(again);
+    rill_model_free(here);
+    memory_refused(bytes + 1, n - 1, RILL_INVALID, "multiple of 64");
+    memory_refused(bytes, n - 1, RILL_MALFORMED, "here");
+    memory_refused(bytes, 8, RILL_MALFORMED, "too short");
+    bytes[n - 1] ^= 1;
+    memory_refused(bytes, n, RILL_MALFORMED, "damaged");
+    free(bytes);
+    rill_plan_unref(p);
+    rill_model_free(m);
+}
+
 /* ---- damage ---- */
 
 static void damage_test(void)
@@ -516,6 +563,7 @@ int main(int argc, char **argv)
     narrow_test();
     lock_test();
     damage_test();
+    memory_test();
     char line[128];
     snprintf(line, sizeof line, "rm -rf %s", dir);
     if (system(line))

@@ -166,6 +166,90 @@ static void compiled_test(rill_pool *const *pools)
     unlink(path);
 }
 
+/* ---- what model.conf says ---- */
+
+static void text_write(const char *folder, const char *name, const char *text)
+{
+    char path[256];
+    snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *f = fopen(path, "w");
+    if (f) {
+        fputs(text, f);
+        fclose(f);
+    }
+}
+
+/* A model with a layer to divide, whose model.conf has that line; NULL: it is refused. */
+static rill_model *model_saying(const char *folder, const char *line, rill_error *err)
+{
+    char conf[200];
+    rill_model *m = NULL;
+    snprintf(conf, sizeof conf, "[model]\ntask = denoise\nsample_rate = 16000\n%s\n", line);
+    text_write(folder, "model.conf", conf);
+    text_write(folder, "graph.nnef",
+               "version 1.0;\ngraph g(x) -> (y)\n{\n    x = external<scalar>(shape = [S]);\n"
+               "    w = constant(shape = [64, 1, 801], value = [0.5]);\n"
+               "    y = conv(unsqueeze(x, axes = [0, 1]), w, 0.0, padding = [(400, 400)]);\n}\n");
+    rill_model_open(&m, folder, err);
+    return m;
+}
+
+static uint32_t threads_of(const rill_model *m, uint32_t asked, rill_pool *pool)
+{
+    const rill_plan_opts opts = {
+        .struct_bytes = sizeof opts, .pulse_frames = 256, .threads = asked, .pool = pool
+    };
+    rill_plan_info info = { .struct_bytes = sizeof info };
+    rill_plan *p = NULL;
+    rill_error err;
+    const rill_status made = rill_plan_new(&p, m, &opts, &err);
+    CHECK(made == RILL_OK, "%s", err.text);
+    if (made == RILL_OK)
+        rill_plan_get_info(p, &info);
+    rill_plan_unref(p);
+    return info.threads;
+}
+
+static void said_test(rill_pool *const *pools)
+{
+    char folder[] = "/tmp/rill-threads-XXXXXX", path[64];
+    rill_error err = { .text = "" };
+    if (!mkdtemp(folder)) {
+        CHECK(false, "no folder");
+        return;
+    }
+    rill_model *m = model_saying(folder, "", &err),
+               *two = model_saying(folder, "threads = 2", &err), *again = NULL;
+    rill_plan *p = NULL;
+    snprintf(path, sizeof path, "%s/two.rill", folder);
+    const bool made = m && two && rill_plan_new(&p, two, NULL, &err) == RILL_OK &&
+        rill_plan_save(p, path, &err) == RILL_OK && rill_model_open(&again, path, &err) == RILL_OK;
+    CHECK(made, "%s", err.text);
+    if (made) {
+        CHECK(threads_of(m, 0, pools[4]) == 4 && threads_of(m, 3, pools[4]) == 3 &&
+                  threads_of(m, 0, NULL) == 1,
+              "what is asked for");
+        CHECK(threads_of(two, 0, pools[4]) == 2 && threads_of(two, 3, pools[4]) == 3 &&
+                  threads_of(two, 0, NULL) == 1,
+              "what model.conf says, where nothing is asked for");
+        CHECK(again->threads == 2, "a compiled plan says %u", again->threads);
+    }
+    CHECK(!model_saying(folder, "threads = 17", &err) && strstr(err.text, "1 to 16"), "%s",
+          err.text);
+    CHECK(!model_saying(folder, "threads = 0", &err), "0 threads");
+    rill_plan_unref(p);
+    rill_model_free(m);
+    rill_model_free(two);
+    rill_model_free(again);
+    for (const char *const *f =
+             (const char *const[]) { "model.conf", "graph.nnef", "two.rill", NULL };
+         *f; f++) {
+        snprintf(path, sizeof path, "%s/%s", folder, *f);
+        unlink(path);
+    }
+    rmdir(folder);
+}
+
 /* ---- random chains, against the interpreter ---- */
 
 static void chains_test(rill_pool *const *pools)
@@ -357,6 +441,7 @@ int main(void)
         pools[t] = pool_of(t);
     zoo_test(pools);
     compiled_test(pools);
+    said_test(pools);
     layers_test(pools);
     chains_test(pools);
     for (unsigned t = 2; t <= THREADS_MOST; t++)
