@@ -952,6 +952,39 @@ def attention_memory():
     c.save(run_reference)
 
 
+def emformer():
+    """Two layers of Emformer (Shi 2021): segments of four see a memory, some frames before and after; a summary of each is memory."""
+    c = Case("emformer", 23)
+    width = 8
+    weight = lambda *shape: c.const(c.random.standard_normal(shape) * .4, "f4")
+    norm = lambda y: c.op("LayerNormalization", y, c.const(np.ones(width), "f4"), c.const(np.zeros(width), "f4"), axis=-1)
+    means = lambda y: c.op("Transpose", c.op("AveragePool", c.op("Transpose", y, perm=[0, 2, 1]), kernel_shape=[4],
+                                             strides=[4]), perm=[0, 2, 1])
+    count = lambda y, axis: c.op("Unsqueeze", c.op("Range", c.const(0), c.op("Squeeze", c.op("Shape", y, start=1, end=2),
+                                                   c.const([0])), c.const(1)), c.const([axis]))
+    between = lambda v, least, end: c.op("And", c.op("GreaterOrEqual", v, least), c.op("Less", v, end))
+    around = lambda y, segment: between(count(y, 0), c.op("Sub", c.op("Mul", segment, c.const(4)), c.const(8)),
+                                        c.op("Add", c.op("Mul", segment, c.const(4)), c.const(6)))
+
+    def layer(x, memory):
+        y = norm(x)
+        summary, own, joined = means(y), c.op("Div", count(y, 1), c.const(4)), c.op("Concat", memory, y, axis=1)
+        seen = c.op("Concat", between(count(memory, 0), c.op("Sub", own, c.const(3)), own), around(y, own), axis=1)
+        wq, wk, wv, wo = (weight(width, width) for _ in range(4))
+        attend = lambda q, kv, mask: c.op("MatMul", c.op("Attention", *(c.op("MatMul", a, w) for a, w in ((q, wq), (kv, wk), (kv, wv))),
+                                                         mask, q_num_heads=2, kv_num_heads=2), wo)
+        x = c.op("Add", x, attend(y, joined, seen))
+        fed = c.op("MatMul", c.op("Relu", c.op("MatMul", norm(x), weight(width, 16))), weight(16, width))
+        return c.op("Add", x, fed), c.op("Tanh", attend(summary, y, around(y, count(summary, 1))))
+
+    x = c.numbers("x", [1, "4*S", width], 1, 28, width)
+    y, memory = x, means(x)
+    for _ in range(2):
+        y, memory = layer(y, memory)
+    c.output(y)
+    c.save(run_reference)
+
+
 def cells_chunked():
     """Cells that run backwards, or both ways, within chunks of six frames, written as directions or as slices from the end."""
     c = Case("cells_chunked", 21)
@@ -1381,7 +1414,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
          index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
-         recording_states, attention_rates, attention_memory, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, denormals]
+         recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, denormals]
 
 if __name__ == "__main__":
     for case in CASES:
