@@ -13,6 +13,7 @@ static const struct pass declutter_passes[] = {
     { "integer-moves", true, graph_with_integers_moved },
     { "integer-forms", false, graph_with_integer_forms },
     { "integer-products", false, graph_with_integer_products },
+    { "joined-queries", false, graph_with_queries_apart },
     { "joined-keys", false, graph_with_keys_apart },
     { "layer-norms", false, graph_with_norms_recognised },
     { "softplus", false, graph_with_softplus_in_parts },

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A softmax over scores of several runs of keys that were joined, as a memory and the frames
+/* What was joined along time and is split again behind attention, as queries and summaries of
+ * segments, is computed apart.
+ *
+ * A softmax over scores of several runs of keys that were joined, as a memory and the frames
  * themselves, is one over each: exponentials under the largest of all, and what they weigh, are
  * summed apart and then together. Nothing is joined along time any more. */
 #include "engine/graph/edit.h"
@@ -216,6 +219,26 @@ static bool transpose_apart(struct apart *l, const struct node *n, int back, str
     return node_apart(l, n, 0, rank - from, ret);
 }
 
+/* Whether an op over other axes leaves that one alone. */
+static bool runs_across(const struct apart *l, const struct node *n, int back)
+{
+    const int rank = fact_at(l, n->in[0])->rank, axis = rank - back;
+    int64_t axes[RANK_MAX];
+    unsigned count;
+    if (node_is(n, OP_SOFTMAX))
+        return axis_normalise(axis_of(n), rank) != axis;
+    if (node_is(n, OP_LAYER_NORMALIZATION))
+        return axis_normalise(axis_of(n), rank) > axis;
+    if ((!node_is(n, OP_REDUCE_MAX) && !node_is(n, OP_REDUCE_SUM)) ||
+        !reduce_attr_of(n)->keepdims || n->n_in < 2 ||
+        !match_ints(l->e->g, n->in[1], axes, RANK_MAX, &count) || count == 0)
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        if (axis_normalise(axes[i], rank) == axis)
+            return false;
+    return true;
+}
+
 static bool take_apart(struct apart *l, uint32_t w, int back, struct parts *ret)
 {
     const struct graph *g = l->e->g;
@@ -238,6 +261,8 @@ static bool take_apart(struct apart *l, uint32_t w, int back, struct parts *ret)
     if (node_is(&n, OP_MATMUL))
         return back <= 2 && fact_at(l, n.in[2 - back])->rank >= 2 &&
             node_apart(l, &n, 2 - (unsigned) back, back, ret);
+    if (runs_across(l, &n, back))
+        return node_apart(l, &n, 0, back, ret);
     return (n.op->flags & OP_POINTWISE) && elements_apart(l, &n, back, ret);
 }
 
@@ -387,5 +412,40 @@ rill_status graph_with_keys_apart(struct graph *ret, const struct graph *g, rill
     TRY(edit_begin(&e, ret, g, reterr));
     for (uint32_t i = 0; i < e.n_nodes; i++)
         TRY(node_rewrite(&e, i, reterr));
+    return edit_end(&e, reterr);
+}
+
+/* ---- queries ---- */
+
+/* The outputs of a Split are the parts of what was joined. */
+static rill_status split_rewrite(struct edit *e, uint32_t i, rill_error *err)
+{
+    const struct node n = e->g->nodes[i];
+    struct apart l = { e, i, LOOKS_MAX, err, RILL_OK };
+    struct parts of;
+    if (!node_is(&n, OP_SPLIT) || n.n_out < 2)
+        return RILL_OK;
+    const struct fact *x = &e->g->wires[n.in[0]].fact;
+    const int back = x->rank - axis_normalise(axis_of(&n), x->rank);
+    if (!is_open(e->g, n.in[0], back) || !take_apart(&l, n.in[0], back, &of) || of.n != n.n_out ||
+        !grow_alike(size_at(&l, of.w[0], back), size_at(&l, of.w[1], back)))
+        return l.status;
+    for (unsigned k = 0; k < of.n; k++)
+        if (n.out[k] != WIRE_NONE && size_at(&l, n.out[k], back) != size_at(&l, of.w[k], back))
+            return l.status;
+    for (unsigned k = 0; k < of.n; k++)
+        if (n.out[k] != WIRE_NONE &&
+            !edit_insert(e, i, op_by_id(OP_IDENTITY), NULL, &of.w[k], 1, &n.out[k], 1))
+            return err_set(err, RILL_NOMEM, "out of memory");
+    e->gone[i] = true;
+    return RILL_OK;
+}
+
+rill_status graph_with_queries_apart(struct graph *ret, const struct graph *g, rill_error *reterr)
+{
+    struct edit e;
+    TRY(edit_begin(&e, ret, g, reterr));
+    for (uint32_t i = 0; i < e.n_nodes; i++)
+        TRY(split_rewrite(&e, i, reterr));
     return edit_end(&e, reterr);
 }

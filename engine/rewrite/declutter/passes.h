@@ -30,6 +30,10 @@ rill_status graph_with_scans_hoisted(struct graph *ret, const struct graph *g, r
  * are computed along the stream: slide.h. */
 rill_status graph_with_windows_slid(struct graph *ret, const struct graph *g, rill_error *reterr);
 
+/* Sequences that were joined along time and are split again, behind attention or rows of it, are
+ * computed apart. May change how results round. */
+rill_status graph_with_queries_apart(struct graph *ret, const struct graph *g, rill_error *reterr);
+
 /* A softmax over the keys of several sequences that were joined along time, and what it weighs, is
  * made of each apart. Changes how results round. */
 rill_status graph_with_keys_apart(struct graph *ret, const struct graph *g, rill_error *reterr);

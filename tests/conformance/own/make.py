@@ -977,11 +977,26 @@ def emformer():
         fed = c.op("MatMul", c.op("Relu", c.op("MatMul", norm(x), weight(width, 16))), weight(16, width))
         return c.op("Add", x, fed), c.op("Tanh", attend(summary, y, around(y, count(summary, 1))))
 
+    def joined_layer(x, memory):
+        """The same, of queries and summaries that are joined, too."""
+        y = norm(x)
+        summary, own = means(y), c.op("Div", count(y, 1), c.const(4))
+        mine, other = count(summary, 1), count(memory, 0)
+        seen = [c.op("Concat", between(other, least, end), around(y, at), axis=1)
+                for least, end, at in ((c.op("Sub", own, c.const(3)), own, own), (mine, mine, mine))]
+        q, kv = c.op("Concat", y, summary, axis=1), c.op("Concat", memory, y, axis=1)
+        q, k, v = (c.op("MatMul", a, weight(width, width)) for a in (q, kv, kv))
+        heard = c.op("Attention", q, k, v, c.op("Concat", *seen, axis=0), q_num_heads=2, kv_num_heads=2)
+        sizes = c.op("Concat", *(c.op("Shape", a, start=1, end=2) for a in (y, summary)), axis=0)
+        heard, memory = c.op("Split", heard, sizes, axis=1, outputs=2)
+        return c.op("Add", x, heard), c.op("Tanh", memory)
+
     x = c.numbers("x", [1, "4*S", width], 1, 28, width)
-    y, memory = x, means(x)
-    for _ in range(2):
-        y, memory = layer(y, memory)
-    c.output(y)
+    for each in layer, joined_layer:
+        y, memory = x, means(x)
+        for _ in range(2):
+            y, memory = each(y, memory)
+        c.output(y)
     c.save(run_reference)
 
 
