@@ -38,12 +38,12 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 # word FILE: its first line, without the zero at its end
-word() { tr -d '\0' <"$1" 2>/dev/null | head -n 1; }
+word() { [ ! -r "$1" ] || tr -d '\0' <"$1" | head -n 1; }
 cpu=/sys/devices/system/cpu
-board=$(word /proc/device-tree/model || true)
+board=$(word /proc/device-tree/model)
 [ -n "$board" ] || board=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -n 1)
 [ -n "$board" ] || board=unknown
-governor=$(word $cpu/cpu0/cpufreq/scaling_governor || true)
+governor=$(word $cpu/cpu0/cpufreq/scaling_governor)
 busy=$(cut -d ' ' -f 1 /proc/loadavg)
 
 # throttled: 1 where the firmware says that the clock was held back since it started
@@ -58,7 +58,7 @@ run()
     "$rill" bench --seconds "$seconds" --json "$1" >"$work/json" 2>"$work/why" || return 1
     sed -n 's/^ *"\([a-z_0-9]*\)": *"\{0,1\}\([^",]*\)"\{0,1\},*$/\1 \2/p' "$work/json" | awk '
         { v[$1] = $2 }
-        END { print v["median_us"], v["p99_us"], v["worst_us"], v["rtf"], v["pulse_samples"], v["cpu"] }' >>"$work/$2"
+        END { print v["median_us"], v["p99_us"], v["worst_us"], v["rtf"] == "null" ? "-" : sprintf("%.5f", v["rtf"]), v["pulse_samples"], v["cpu"] }' >>"$work/$2"
 }
 
 # middle FILE COLUMN: the median of a column
