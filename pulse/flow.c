@@ -37,19 +37,33 @@ bool flow_of_windowed(const struct pulser *p, uint32_t src_wire, struct flow *re
     return true;
 }
 
-/* ---- history ---- */
-
-static bool fill_same(const struct tensor *a, const struct tensor *b)
+bool flow_fill_same(const struct tensor *a, const struct tensor *b)
 {
     return a == b ||
         (a && b && a->type == b->type && !memcmp(a->data, b->data, dtype_bytes(a->type)));
 }
 
+void flow_unpad(const struct pulser *p, uint32_t src_wire, struct flow *f, struct flow_window *w)
+{
+    const struct padded *q = &p->padded[src_wire];
+    const bool bare = w->before == 0 && w->after == 0;
+    struct flow inner = q->inner;
+    if (!q->is || (!bare && !flow_fill_same(q->fill, w->fill)))
+        return;
+    inner.sf.at = f->sf.at;
+    *f = inner;
+    w->before += q->before;
+    w->after += q->after;
+    w->fill = q->fill;
+}
+
+/* ---- history ---- */
+
 static const struct wire_history *history_find(const struct pulser *p, uint32_t wire,
                                                int64_t frames, const struct tensor *fill)
 {
     for (const struct wire_history *h = p->histories; h; h = h->next)
-        if (h->wire == wire && h->frames == frames && fill_same(h->fill, fill))
+        if (h->wire == wire && h->frames == frames && flow_fill_same(h->fill, fill))
             return h;
     return NULL;
 }

@@ -238,6 +238,8 @@ rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f,
 /* A wire that is the sequence of `inner` with `before` and `after` frames of fill (NULL: zeros) at
  * its ends. Who reads windows of it takes inner and widens the windows: that is no frame later, the
  * padded sequence may be. */
+bool flow_fill_same(const struct tensor *a, const struct tensor *b); /* NULL: zeros */
+
 struct padded {
     bool is;
     struct flow inner;
@@ -258,6 +260,10 @@ struct flow_window {
     int64_t before, after, span, stride;
     const struct tensor *fill;
 };
+
+/* Windows w over f, which is the flow of src_wire, become wider ones over what was padded there,
+ * unless they have pads of another fill. Offsets are those that f has. */
+void flow_unpad(const struct pulser *p, uint32_t src_wire, struct flow *f, struct flow_window *w);
 
 /* f->wire gets exactly the (pulse/stride - 1)*stride + span + 1 frames that one run's windows
  * cover, f->sf becomes that of the output frames. */

@@ -112,6 +112,21 @@ static const struct tensor *fill_unless_zero(const struct tensor *t)
     return t && tensor_get_f64(t, t->data, 0) == 0 ? NULL : t;
 }
 
+/* What windows over the padded sequence read, where it is padded with one number. Pads of a padded
+ * sequence add up. */
+static void padded_note(struct pulser *p, const struct node *n, const struct flow *f,
+                        const struct flow_pad *pad)
+{
+    const struct padded *q = &p->padded[n->in[0]];
+    const struct tensor *fill = fill_unless_zero(pad->fill);
+    struct padded all = { true, *f, pad->before, pad->after, fill };
+    if (q->is && f->wire == p->map[n->in[0]] &&
+        (flow_fill_same(q->fill, fill) || (pad->before == 0 && pad->after == 0)))
+        all = (struct padded) { true, q->inner, q->before + pad->before, q->after + pad->after,
+                                q->fill };
+    p->padded[n->out[0]] = all;
+}
+
 rill_status rule_pad(struct pulser *p, const struct node *n)
 {
     static const int modes[] = { PULSE_PAD_CONSTANT, PULSE_PAD_REFLECT, PULSE_PAD_EDGE, -1 };
@@ -140,8 +155,7 @@ rill_status rule_pad(struct pulser *p, const struct node *n)
     }
     TRY(pad_others(p, n, &pads, t, &f.wire));
     if (pad.mode == PULSE_PAD_CONSTANT && pad.before >= 0 && pads.least[t] >= 0)
-        p->padded[n->out[0]] =
-            (struct padded) { true, f, pad.before, pad.after, fill_unless_zero(pad.fill) };
+        padded_note(p, n, &f, &pad);
     TRY(flow_pad(p, n, &f, &pad));
     return pulser_bind(p, n, 0, f.wire, &f.sf);
 }

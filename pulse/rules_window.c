@@ -130,14 +130,12 @@ static rill_status conv_rule(struct pulser *p, const struct node *n, const struc
     struct flow f;
     struct spatial s = { 0 };
     struct flow_window w = { .fill = fill };
-    int64_t before, after;
-    if (!flow_of_windowed(p, n->in[0], &f, &before, &after) || f.sf.axis < 2)
+    if (!flow_of(p, n->in[0], &f) || f.sf.axis < 2)
         return pulser_off_axis(p, n);
     spatial_read(p, n, pulser_fact(p, n->in[1]), &s);
     TRY(time_window(p, n, &s, f.sf.axis - 2, &w));
     offset_windows(&f.sf, w.before, w.after, w.span + 1, w.stride);
-    w.before += before;
-    w.after += after;
+    flow_unpad(p, n->in[0], &f, &w);
     return windowed_emit(p, n, &s, &f, &w);
 }
 
@@ -180,6 +178,13 @@ static rill_status pool_read(struct pulser *p, const struct node *n, struct pool
     return RILL_OK;
 }
 
+/* Windows of ceil_mode end where what they read ends. */
+static void pool_unpad(const struct pulser *p, const struct node *n, struct pool *q)
+{
+    if (!window_attr_of(n)->ceil_mode)
+        flow_unpad(p, n->in[0], &q->f, &q->w);
+}
+
 /* What no maximum is made of, in the type of w. NULL: no memory. */
 static const struct tensor *least_of(struct pulser *p, uint32_t w)
 {
@@ -198,7 +203,10 @@ rill_status rule_max_pool(struct pulser *p, const struct node *n)
     if (done)
         return RILL_OK;
     q.w.fill = least_of(p, q.f.wire);
-    return q.w.fill ? windowed_emit(p, n, &q.s, &q.f, &q.w) : pulser_no_memory(p);
+    if (!q.w.fill)
+        return pulser_no_memory(p);
+    pool_unpad(p, n, &q);
+    return windowed_emit(p, n, &q.s, &q.f, &q.w);
 }
 
 rill_status rule_lp_pool(struct pulser *p, const struct node *n)
@@ -206,7 +214,10 @@ rill_status rule_lp_pool(struct pulser *p, const struct node *n)
     struct pool q;
     bool done;
     TRY(pool_read(p, n, &q, &done));
-    return done ? RILL_OK : windowed_emit(p, n, &q.s, &q.f, &q.w);
+    if (done)
+        return RILL_OK;
+    pool_unpad(p, n, &q);
+    return windowed_emit(p, n, &q.s, &q.f, &q.w);
 }
 
 /* Which frames of the windows count: those of the sequence, with its pads where they are
@@ -258,9 +269,10 @@ rill_status rule_average_pool(struct pulser *p, const struct node *n)
     if (done)
         return RILL_OK;
     bool whole = pool_attr_of(n)->count_include_pad && !window_attr_of(n)->ceil_mode;
-    if (whole || (q.w.before <= 0 && q.w.after <= 0))
-        return windowed_emit(p, n, &q.s, &q.f, &q.w);
-    return average_counted(p, n, &q);
+    if (!whole && (q.w.before > 0 || q.w.after > 0))
+        return average_counted(p, n, &q);
+    pool_unpad(p, n, &q);
+    return windowed_emit(p, n, &q.s, &q.f, &q.w);
 }
 
 /* ---- Slice ---- */
@@ -496,7 +508,7 @@ rill_status rule_frame(struct pulser *p, const struct node *n)
     bool drops = a->end == END_DROP;
     if (!flow_of(p, n->in[0], &f) || f.sf.axis != pulser_fact(p, n->in[0])->rank - 1)
         return pulser_off_axis(p, n);
-    const struct flow_window w = {
+    struct flow_window w = {
         .before = before, .after = drops ? 0 : size, .span = size - 1, .stride = hop
     };
     const struct attr list[] = {
@@ -507,6 +519,8 @@ rill_status rule_frame(struct pulser *p, const struct node *n)
     uint32_t out;
     offset_frames(&f.sf, before, 0, size, hop);
     offset_of_source(p, n, &f.sf);
+    if (drops)
+        flow_unpad(p, n->in[0], &f, &w);
     TRY(flow_windows(p, n, &f, &w));
     TRY(pulser_attr_copy(p, n, list, 2, &attr));
     TRY(pulser_emit(p, n->op, n->name, attr, &f.wire, 1, &out, 1));
@@ -533,8 +547,10 @@ rill_status rule_stft(struct pulser *p, const struct node *n)
         size = dim_value(window->shape[0]);
     }
     uint32_t in[4] = { 0 }, out;
+    struct flow_window w = { .span = size - 1, .stride = step };
     offset_frames(&f.sf, 0, 0, size, step);
-    TRY(flow_windows(p, n, &f, &(struct flow_window) { .span = size - 1, .stride = step }));
+    flow_unpad(p, n->in[STFT_SIGNAL], &f, &w);
+    TRY(flow_windows(p, n, &f, &w));
     in[0] = f.wire;
     for (unsigned i = 1; i < n->n_in; i++)
         in[i] = n->in[i] == WIRE_NONE ? WIRE_NONE : p->map[n->in[i]];
