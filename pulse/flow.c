@@ -28,7 +28,7 @@ bool flow_of_windowed(const struct pulser *p, uint32_t src_wire, struct flow *re
 {
     const struct padded *q = src_wire == WIRE_NONE ? NULL : &p->padded[src_wire];
     *ret_before = *ret_after = 0;
-    if (!q || !q->is || q->fill)
+    if (!q || !q->is || q->fill || q->mode != PULSE_PAD_CONSTANT)
         return flow_of(p, src_wire, ret);
     *ret = q->inner;
     ret->sf.at = p->sf[src_wire].at;
@@ -48,10 +48,14 @@ void flow_unpad(const struct pulser *p, uint32_t src_wire, struct flow *f, struc
     const struct padded *q = &p->padded[src_wire];
     const bool bare = w->before == 0 && w->after == 0;
     struct flow inner = q->inner;
-    if (!q->is || (!bare && !flow_fill_same(q->fill, w->fill)))
+    const bool copies = q->mode != PULSE_PAD_CONSTANT;
+    if (!q->is || (!bare && (copies || !flow_fill_same(q->fill, w->fill))))
         return;
     inner.sf.at = f->sf.at;
     *f = inner;
+    w->copies = copies ? q : NULL;
+    if (copies)
+        return;
     w->before += q->before;
     w->after += q->after;
     w->fill = q->fill;
@@ -209,12 +213,13 @@ static int64_t pad_past(const struct flow *f, const struct flow_pad *pad, int64_
 }
 
 static rill_status pad_attr_new(struct pulser *p, const struct flow *f, const struct flow_pad *pad,
-                                int64_t delay, int64_t past, const struct pulse_pad_attr **ret)
+                                int64_t delay, int64_t past, int64_t frames,
+                                const struct pulse_pad_attr **ret)
 {
     struct pulse_pad_attr *a = arena_new(p->arena, struct pulse_pad_attr);
     if (!a)
         return pulser_no_memory(p);
-    *a = (struct pulse_pad_attr) { .at = { .pulse = f->sf.pulse, .delay = delay },
+    *a = (struct pulse_pad_attr) { .at = { .pulse = f->sf.pulse, .frames = frames, .delay = delay },
                                    .axis = f->sf.axis,
                                    .mode = pad->mode,
                                    .before = pad->before,
@@ -224,12 +229,13 @@ static rill_status pad_attr_new(struct pulser *p, const struct flow *f, const st
     return pulser_length_place(p, f->sf.length, &a->at.length);
 }
 
+/* frames: how many a run gives, the first of them where a pulse begins; 0: a pulse. */
 static rill_status pad_emit(struct pulser *p, const struct node *n, struct flow *f,
-                            const struct flow_pad *pad, int64_t delay, int64_t past)
+                            const struct flow_pad *pad, int64_t delay, int64_t past, int64_t frames)
 {
     const struct pulse_pad_attr *a = NULL;
     uint32_t in[4] = { 0, 0, pad->head, pad->tail };
-    TRY(pad_attr_new(p, f, pad, delay, past, &a));
+    TRY(pad_attr_new(p, f, pad, delay, past, frames, &a));
     TRY(flow_history(p, n->name, f, past, NULL));
     in[0] = f->wire;
     TRY(pulser_clock(p, &in[1]));
@@ -271,7 +277,7 @@ rill_status flow_pad(struct pulser *p, const struct node *n, struct flow *f,
         TRY(flow_resolve(p, n, f));
     int64_t delay = pad_delay(f, &q);
     offset_padded(&f->sf, q.before, q.after);
-    return pad_emit(p, n, f, &q, delay, pad_past(f, &q, delay));
+    return pad_emit(p, n, f, &q, delay, pad_past(f, &q, delay), 0);
 }
 
 rill_status flow_mask(struct pulser *p, const struct node *n, struct flow *f,
@@ -284,7 +290,7 @@ rill_status flow_mask(struct pulser *p, const struct node *n, struct flow *f,
         TRY(flow_resolve(p, n, f));
     if (!after && (!before || f->sf.delay == 0))
         return RILL_OK;
-    return pad_emit(p, n, f, &none, f->sf.delay, 0);
+    return pad_emit(p, n, f, &none, f->sf.delay, 0, 0);
 }
 
 rill_status flow_checked(struct pulser *p, const struct node *n, unsigned i, struct flow *f)
@@ -318,11 +324,37 @@ static rill_status window_check(struct pulser *p, const struct node *n, const st
     return pulser_want_multiple(p, n, s, w->stride, "its hop");
 }
 
+/* Windows over a sequence whose pads are frames, its own or given ones: no later than the window,
+ * or the frames that its first pads are made of. */
+static rill_status windows_of_copies(struct pulser *p, const struct node *n, struct flow *f,
+                                     const struct flow_window *w)
+{
+    const int64_t s = w->stride, used = f->sf.pulse - s + w->span + 1;
+    const struct flow_pad pad = { .mode = w->copies->mode,
+                                  .before = w->copies->before,
+                                  .after = w->copies->after,
+                                  .head = w->copies->head,
+                                  .tail = w->copies->tail };
+    if (pad.after)
+        TRY(flow_resolve(p, n, f));
+    const int64_t window = w->span + 1 - s + f->sf.delay - pad.before,
+                  lag = frames_up(larger(window, pad_delay(f, &pad)), s);
+    p->windows[n - p->src->nodes] =
+        (struct axis_window) { true, pad.before, w->span - pad.before, s };
+    TRY(pad_emit(p, n, f, &pad, lag * s, pad_past(f, &pad, lag * s), used));
+    f->sf.pulse /= s;
+    f->sf.delay = lag;
+    flow_scale(&f->sf, s, 1);
+    return RILL_OK;
+}
+
 rill_status flow_windows(struct pulser *p, const struct node *n, struct flow *f,
                          const struct flow_window *w)
 {
     int64_t s = w->stride, lag, past, skip, used;
     TRY(window_check(p, n, w, &f->sf));
+    if (w->copies)
+        return windows_of_copies(p, n, f, w);
     p->windows[n - p->src->nodes] =
         (struct axis_window) { true, w->before, w->span - w->before, w->stride };
     TRY(flow_mask(p, n, f, w->fill, w->before > 0, w->after > 0));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Rules of ops that work on other axes than time, which goes where the row's map says. */
 #include "pulse/off_axis.h"
+#include "engine/ops/clock.h"
 
 #include <stdio.h>
 
@@ -71,7 +72,7 @@ static rill_status padded_move(struct pulser *p, const struct node *n, uint32_t 
 {
     static const enum op_id movers[] = { OP_SQUEEZE, OP_TRANSPOSE, OP_UNSQUEEZE };
     bool moves = node_is_among(n, movers, sizeof movers / sizeof *movers);
-    if (!moves || !p->padded[n->in[0]].is)
+    if (!moves || !p->padded[n->in[0]].is || p->padded[n->in[0]].mode == PULSE_PAD_VALUES)
         return RILL_OK;
     struct padded q = p->padded[n->in[0]];
     in[0] = q.inner.wire;

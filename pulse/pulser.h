@@ -245,6 +245,8 @@ struct padded {
     struct flow inner;
     int64_t before, after;
     const struct tensor *fill;
+    int mode; /* enum pulse_pad_mode; of EDGE and REFLECT the frames are those of the sequence */
+    uint32_t head, tail; /* of VALUES */
 };
 
 /* Takes the flow of a wire, that in front of a pad of zeros where there is one; ret_before and
@@ -259,6 +261,7 @@ bool flow_of_windowed(const struct pulser *p, uint32_t src_wire, struct flow *re
 struct flow_window {
     int64_t before, after, span, stride;
     const struct tensor *fill;
+    const struct padded *copies; /* NULL, or what pads the sequence, beside which there is none */
 };
 
 /* Windows w over f, which is the flow of src_wire, become wider ones over what was padded there,

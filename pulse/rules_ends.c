@@ -119,11 +119,20 @@ static void padded_note(struct pulser *p, const struct node *n, const struct flo
 {
     const struct padded *q = &p->padded[n->in[0]];
     const struct tensor *fill = fill_unless_zero(pad->fill);
-    struct padded all = { true, *f, pad->before, pad->after, fill };
-    if (q->is && f->wire == p->map[n->in[0]] &&
+    struct padded all = {
+        true, *f, pad->before, pad->after, fill, pad->mode, WIRE_NONE, WIRE_NONE
+    };
+    if (q->is && q->mode == PULSE_PAD_CONSTANT && f->wire == p->map[n->in[0]] &&
+        pad->mode == PULSE_PAD_CONSTANT &&
         (flow_fill_same(q->fill, fill) || (pad->before == 0 && pad->after == 0)))
-        all = (struct padded) { true, q->inner, q->before + pad->before, q->after + pad->after,
-                                q->fill };
+        all = (struct padded) { true,
+                                q->inner,
+                                q->before + pad->before,
+                                q->after + pad->after,
+                                q->fill,
+                                PULSE_PAD_CONSTANT,
+                                WIRE_NONE,
+                                WIRE_NONE };
     p->padded[n->out[0]] = all;
 }
 
@@ -154,7 +163,7 @@ rill_status rule_pad(struct pulser *p, const struct node *n)
                            "cannot stream: the value it pads with is not a constant");
     }
     TRY(pad_others(p, n, &pads, t, &f.wire));
-    if (pad.mode == PULSE_PAD_CONSTANT && pad.before >= 0 && pads.least[t] >= 0)
+    if (pad.before >= 0 && pads.least[t] >= 0 && (pad.mode == PULSE_PAD_CONSTANT || pad.before))
         padded_note(p, n, &f, &pad);
     TRY(flow_pad(p, n, &f, &pad));
     return pulser_bind(p, n, 0, f.wire, &f.sf);
@@ -272,8 +281,12 @@ rill_status rule_concat(struct pulser *p, const struct node *n)
         TRY(flow_delay(p, n->name, &f,
                        larger(heads_delay(p, n, k, &f.sf) + pad.before - f.sf.delay, 0)));
     }
-    if (all_zero(p, pad.head) && all_zero(p, pad.tail))
-        p->padded[n->out[0]] = (struct padded) { true, f, pad.before, pad.after, NULL };
+    const bool zeros = all_zero(p, pad.head) && all_zero(p, pad.tail);
+    if (zeros || !node_has_kept(p, n))
+        p->padded[n->out[0]] =
+            (struct padded) { true,      f,       pad.before,
+                              pad.after, NULL,    zeros ? PULSE_PAD_CONSTANT : PULSE_PAD_VALUES,
+                              pad.head,  pad.tail };
     TRY(flow_pad(p, n, &f, &pad));
     return pulser_bind(p, n, 0, f.wire, &f.sf);
 }

@@ -425,6 +425,7 @@ rill_status rule_slice(struct pulser *p, const struct node *n)
         TRY(slice_time(p, n, at, &f));
     else if (q.is)
         TRY(slice_others(p, n, at, &q.inner.wire));
+    q.is = q.is && q.mode != PULSE_PAD_VALUES; /* whose ends would have to be cut, too */
     if (at < 0)
         p->padded[n->out[0]] = q;
     TRY(slice_others(p, n, at, &f.wire));
