@@ -103,6 +103,15 @@ def close(folder):
     check(code == 0, f"close: {out}{why}")
 
 
+def ring(folder):
+    """Caches of fixed size are states as they are."""
+    x, want = os.path.join(folder, "x.npz"), os.path.join(folder, "ring.npz")
+    npz(x, "x", "<f4", (9, 1, 2, 16), stored("ring.x.f32"))
+    npz(want, "y", "<f4", (9, 1, 2, 16), stored("ring.f32"))
+    code, out, why = run("ring", "--state", "past_k:next_k", "--state", "past_v:next_v", "--input", x, "--compare", want, steps="9")
+    check(code == 0, f"ring: {out}{why}")
+
+
 def once(folder):
     """A single run takes caches as data, and gives them."""
     data, want = os.path.join(folder, "once.npz"), os.path.join(folder, "grown.npz")
@@ -145,6 +154,7 @@ with tempfile.TemporaryDirectory() as d:
     by_hand(d)
     half(d)
     close(d)
+    ring(d)
     once(d)
     refused()
 finish()

@@ -167,6 +167,28 @@ def window():
     g.save()
 
 
+def ring():
+    """Two frames a step with caches of six, of which the oldest go: what an exporter writes for a window of fixed size."""
+    random = np.random.default_rng(SEED)
+    g = Graph("ring")
+    g.port(g.inputs, "x", T.FLOAT, [1, 2, 16])
+    g.port(g.outputs, "y", T.FLOAT, [1, 2, 16])
+    q, k, v = (g.op("MatMul", "x", g.const((random.standard_normal((16, w)) * .4).astype(np.float32))) for w in (16, 8, 8))
+    for n in "kv":
+        g.port(g.inputs, f"past_{n}", T.FLOAT, [1, 1, 6, 8])
+        g.port(g.outputs, f"next_{n}", T.FLOAT, [1, 1, 6, 8])
+    g.op("Attention", q, k, v, "", "past_k", "past_v", out=["y", "all_k", "all_v"], n_out=3, is_causal=1, q_num_heads=2, kv_num_heads=1)
+    for n in "kv":
+        g.op("Slice", f"all_{n}", g.ints(-6), g.ints(2**31), g.ints(2), out=f"next_{n}")
+    session, was = onnxruntime.InferenceSession(g.save()), {f"past_{n}": np.zeros((1, 1, 6, 8), np.float32) for n in "kv"}
+    frames, heard = random.standard_normal((9, 1, 2, 16)).astype(np.float32), []
+    for x in frames:
+        y, was["past_k"], was["past_v"] = session.run(["y", "next_k", "next_v"], {"x": x, **was})
+        heard.append(y)
+    frames.astype("<f4").tofile(os.path.join(HERE, "ring.x.f32"))
+    np.stack(heard).astype("<f4").tofile(os.path.join(HERE, "ring.f32"))
+
+
 def close():
     """Grouped heads of 64, whose scale has no exact root: the scale has to be put once."""
     random, q_heads, kv_heads, width, frames = np.random.default_rng(SEED), 4, 2, 64, 17
@@ -193,6 +215,7 @@ def main():
     sums("sums_bf16", T.BFLOAT16)
     window()
     close()
+    ring()
 
 
 main()
