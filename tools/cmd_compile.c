@@ -16,22 +16,32 @@ struct compile {
     rill_error err;
 };
 
+static int plan_make(const struct command *cmd, struct compile *c, const char *name,
+                     const struct open_opts *oo, const rill_plan_opts *opts, rill_plan_info *ret)
+{
+    if (open_any(&c->model, name, oo, &c->err) != RILL_OK ||
+        rill_plan_new(&c->plan, c->model, opts, &c->err) != RILL_OK)
+        return tool_fail_status(cmd, &c->err);
+    ret->struct_bytes = sizeof *ret;
+    rill_plan_get_info(c->plan, ret);
+    const char *longer = c->plan->pgraph.longer;
+    if (opts->pulse_frames && ret->pulse_samples != opts->pulse_frames)
+        return tool_fail(
+            cmd, TOOL_USAGE,
+            "'%s' cannot run in pulses of %u frames%s%s; the next longer that works is --pulse %u",
+            name, opts->pulse_frames, longer ? ": " : "", longer ? longer : "", ret->pulse_samples);
+    return TOOL_OK;
+}
+
 static int compile(const struct command *cmd, struct compile *c, const char *name,
                    const struct open_opts *oo, const rill_plan_opts *opts, const char *to)
 {
     double start = tool_now_s();
-    if (open_any(&c->model, name, oo, &c->err) != RILL_OK ||
-        rill_plan_new(&c->plan, c->model, opts, &c->err) != RILL_OK)
-        return tool_fail_status(cmd, &c->err);
+    rill_plan_info info;
+    int code = plan_make(cmd, c, name, oo, opts, &info);
+    if (code != TOOL_OK)
+        return code;
     double planned = tool_now_s();
-    rill_plan_info info = { .struct_bytes = sizeof info };
-    rill_plan_get_info(c->plan, &info);
-    const char *longer = c->plan->pgraph.longer;
-    if (opts->pulse_frames && info.pulse_samples != opts->pulse_frames)
-        return tool_fail(
-            cmd, TOOL_USAGE,
-            "'%s' cannot run in pulses of %u frames%s%s; the next longer that works is --pulse %u",
-            name, opts->pulse_frames, longer ? ": " : "", longer ? longer : "", info.pulse_samples);
     rill_model *again = NULL;
     rill_plan *copy = NULL;
     if (rill_plan_save(c->plan, to, &c->err) != RILL_OK)
@@ -91,15 +101,19 @@ static int compile_c(const struct command *cmd, struct compile *c, const char *n
                      const struct open_opts *oo, const rill_plan_opts *opts, const char *to)
 {
     rill_model *again = NULL;
+    rill_plan *copy = NULL;
+    rill_plan_info info;
     char called[COMPILE_C_NAME_BYTES];
     size_t n;
-    if (open_any(&c->model, name, oo, &c->err) != RILL_OK ||
-        rill_plan_new(&c->plan, c->model, opts, &c->err) != RILL_OK)
-        return tool_fail_status(cmd, &c->err);
+    int code = plan_make(cmd, c, name, oo, opts, &info);
+    if (code != TOOL_OK)
+        return code;
     unsigned char *bytes = bytes_make(c->plan, to, &n, &c->err);
-    /* What cannot be opened from memory is not written. */
+    /* What cannot be opened and planned from memory is not written. */
     bool good = bytes && rill_model_compiled(&again, bytes, n, name, &c->err) == RILL_OK &&
+        rill_plan_new(&copy, again, opts, &c->err) == RILL_OK &&
         compile_c_write(to, c->plan, bytes, n, &c->err) == RILL_OK;
+    rill_plan_unref(copy);
     rill_model_free(again);
     free(bytes);
     if (!good)

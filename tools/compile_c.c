@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define BYTES_A_LINE 32
 
@@ -200,6 +201,7 @@ rill_status compile_c_write(const char *path, const rill_plan *p, const unsigned
 {
     char name[COMPILE_C_NAME_BYTES];
     struct used used = { .made = { false } };
+    struct stat there;
     const struct isa *isa = isa_find(p->plan->kern.isa);
     if (!isa)
         return err_set(reterr, RILL_UNSUPPORTED,
@@ -217,6 +219,10 @@ rill_status compile_c_write(const char *path, const rill_plan *p, const unsigned
     sets_write(f, isa);
     open_write(f, name, isa);
     const bool wrong = ferror(f);
-    return fclose(f) || wrong ? err_set(reterr, RILL_IO, "%.200s: %s", path, strerror(errno))
-                              : RILL_OK;
+    if (fclose(f) == 0 && !wrong)
+        return RILL_OK;
+    const int why = errno;
+    if (lstat(path, &there) == 0 && S_ISREG(there.st_mode))
+        remove(path);
+    return err_set(reterr, RILL_IO, "%.200s: %s", path, strerror(why));
 }

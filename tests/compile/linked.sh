@@ -50,4 +50,17 @@ for isa in c avx2; do
     [ "$isa" = c ] && most=$CODE_C || most=$CODE_AVX2
     [ "$code" -lt $most ] && pass || fail "gtcrn for $isa: $code bytes"
 done
+# refused ARGUMENTS...: as without --c, and nothing is left behind
+refused()
+{
+    "$rill" compile "$@" -o "$out/refused.rill" >"$out/log" 2>&1
+    want=$?
+    "$rill" compile --c "$@" -o "$out/refused.c" >"$out/log.c" 2>&1
+    got=$?
+    [ $want -eq $got ] && [ -e "$out/refused.rill" -o ! -e "$out/refused.c" ] && pass || fail "--c $*: $got, not $want"
+    rm -f "$out/refused.rill" "$out/refused.c"
+}
+refused "$zoo/relconformer/model.onnx"
+refused "$zoo/codec/model.onnx" --pulse 7
+refused "$zoo/codec/model.onnx" --pulse 1
 finish
