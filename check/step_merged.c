@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#define CHOICE "use_cache_branch"
+
 static rill_status no_memory(rill_error *err)
 {
     return err_set(err, RILL_NOMEM, "out of memory");
@@ -62,6 +64,13 @@ static rill_status output_keep(struct graph *g, struct node *n, uint32_t in, uns
     return RILL_OK;
 }
 
+/* Elsewhere a cache without frames is one that is cleared. */
+static bool is_merged(const struct graph *g, const struct node *n)
+{
+    return node_is(n, OP_IF) && n->n_in > 0 && n->in[0] != WIRE_NONE && g->wires[n->in[0]].name &&
+        !strcmp(g->wires[n->in[0]].name, CHOICE);
+}
+
 rill_status step_merged_keep(struct graph *g, const struct step_decl *d, rill_error *reterr)
 {
     for (uint32_t i = 0; i < d->n_states; i++) {
@@ -70,7 +79,7 @@ rill_status step_merged_keep(struct graph *g, const struct step_decl *d, rill_er
         struct node *n = in == WIRE_NONE || out == WIRE_NONE || g->wires[out].node == WIRE_NONE
             ? NULL
             : &g->nodes[g->wires[out].node];
-        for (unsigned k = 0; n && node_is(n, OP_IF) && k < n->n_out; k++)
+        for (unsigned k = 0; n && is_merged(g, n) && k < n->n_out; k++)
             if (n->out[k] == out)
                 TRY(output_keep(g, n, in, k, reterr));
     }
@@ -81,7 +90,7 @@ rill_status step_merged_keep(struct graph *g, const struct step_decl *d, rill_er
 
 static uint32_t choice_find(const struct graph *g)
 {
-    const uint32_t w = wire_named(g, g->inputs, g->n_inputs, "use_cache_branch");
+    const uint32_t w = wire_named(g, g->inputs, g->n_inputs, CHOICE);
     return w != WIRE_NONE && g->wires[w].fact.type == DTYPE_BOOL ? w : WIRE_NONE;
 }
 

@@ -142,6 +142,7 @@ def refused():
     for model, args, text in (("matmul", [], "attention_mask' is open, or grows with the states"),
                               ("matmul", ["--const", "attention_mask=1", "--reserve", "19"],
                                "has grown to 20 frames along axis 2, reserved are 19: reserve more"),
+                              ("cleared", ["--set", "frames=2", "--state", "past:present"], "the size of output 1 is not known"),
                               ("grouped", ["--const", "attention_mask=1"], "as in attention_mask=1,past_sequence_length+1"),
                               ("grouped", ["--const", "attention_mask=2", *GROWN], "seqlens_k has to be all frames less one")):
         code, out, why = run(model, *args)

@@ -3,8 +3,8 @@
 """Makes the decoders of this folder and what ONNX Runtime gives for them, step by step. Wants numpy, onnx and onnxruntime.
 
 Each is a decoder of two layers as exporters write it for generation: past_key_values.N.key and value go in, present.N.key and value
-come out, longer by what came. They differ in how attention is written. `sums` and `window` are none: two caches that grow and change
-places, and two of which one forgets."""
+come out, longer by what came. They differ in how attention is written. `sums`, `window` and `cleared` are none: two caches that grow and
+change places, two of which one forgets, and one that an input clears."""
 import os
 
 import numpy as np
@@ -167,6 +167,22 @@ def window():
     g.save()
 
 
+def cleared():
+    """A cache that an input clears: one body of the If gives no frame of it."""
+    g, bodies = Graph("cleared"), {}
+    g.port(g.inputs, "clears", T.BOOL, [])
+    g.port(g.inputs, "x", T.FLOAT, [1, 3])
+    g.port(g.inputs, "past", T.FLOAT, ["frames", 3])
+    g.port(g.outputs, "y", T.FLOAT, [1, 3])
+    g.port(g.outputs, "present", T.FLOAT, ["left", 3])
+    none = helper.make_node("Constant", [], ["none"], value=numpy_helper.from_array(np.zeros((0, 3), np.float32)))
+    for branch, node in (("then_branch", none), ("else_branch", helper.make_node("Add", ["past", "x"], ["more"]))):
+        bodies[branch] = helper.make_graph([node], branch, [], [helper.make_tensor_value_info(node.output[0], T.FLOAT, None)])
+    g.op("If", "clears", out="present", **bodies)
+    g.op("ReduceSum", "past", g.ints(0), keepdims=1, out="y")
+    g.save()
+
+
 def ring():
     """Two frames a step with caches of six, of which the oldest go: what an exporter writes for a window of fixed size."""
     random = np.random.default_rng(SEED)
@@ -214,6 +230,7 @@ def main():
     sums("sums_f16", T.FLOAT16)
     sums("sums_bf16", T.BFLOAT16)
     window()
+    cleared()
     close()
     ring()
 
