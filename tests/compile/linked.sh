@@ -50,6 +50,12 @@ for isa in c avx2; do
     [ "$isa" = c ] && most=$CODE_C || most=$CODE_AVX2
     [ "$code" -lt $most ] && pass || fail "gtcrn for $isa: $code bytes"
 done
+# Words come out of a sink, whose tokens are in the plan.
+export RILL_CPU=c
+"$rill" compile --c rill-digits -o "$out/digits.c" >"$out/log" 2>&1 || fail "rill-digits: $(tail -n 1 "$out/log")"
+link digits "$out/program" "$@" -DSINKS && "$out/program" >"$out/got"
+grep -q '^sink of output' "$out/got" && pass || fail "rill-digits: no sink"
+
 # refused ARGUMENTS...: as without --c, and nothing is left behind
 refused()
 {

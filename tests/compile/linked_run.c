@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Twenty pulses of noise through a plan, and every bit of its outputs as hexadecimal words: of a
- * model that is linked in (-DLINKED=NAME_open), or of the file that is named. */
+ * model that is linked in (-DLINKED=NAME_open), or of the file that is named. With -DSINKS also
+ * which outputs sinks read. */
 #include <rill.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,6 +55,20 @@ static void words_print(rill_stream *s, unsigned port, const rill_port *p)
     free(y);
 }
 
+static void sinks_print(const rill_plan *p, const rill_port *ports, unsigned n)
+{
+#ifdef SINKS
+    rill_sink *s;
+    for (unsigned i = 0; i < n; i++)
+        if (!ports[i].is_input && rill_sink_new(&s, p, i, NULL, NULL) == RILL_OK) {
+            printf("sink of output %u\n", i);
+            rill_sink_free(s);
+        }
+#else
+    (void) p, (void) ports, (void) n;
+#endif
+}
+
 int main(int argc, char **argv)
 {
     rill_port ports[PORTS_MAX] = { { .struct_bytes = sizeof *ports } };
@@ -77,6 +92,7 @@ int main(int argc, char **argv)
                 words_print(s, i, &ports[i]);
     }
     free(s);
+    sinks_print(p, ports, n);
     rill_plan_unref(p);
     return 0;
 }
