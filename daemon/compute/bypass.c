@@ -76,7 +76,8 @@ static void bypass_leave(struct lane *l)
 
 uint64_t bypass_pulse_fill(const struct lane *l)
 {
-    return (l->seg_fed - l->bypass.model_from + l->model->lead_in_samples) %
+    const uint64_t fed = l->seg_fed - l->bypass.model_from;
+    return (l->bypass.active ? l->bypass.pulse_fill : fed + l->model->lead_in_samples) %
         l->model->pulse_samples;
 }
 

@@ -39,7 +39,8 @@ void bypass_drop(struct lane *l);
 size_t bypass_bytes(const struct lane *l); /* of memory, besides the lane's */
 void bypass_segment_begin(struct lane *l);
 
-/* Samples that the model's next pulse has already, the lead-in of its first one with them. */
+/* Samples that the next pulse has already, the lead-in of the model's first one with them; pulses
+ * that go past the model are whole. */
 uint64_t bypass_pulse_fill(const struct lane *l);
 
 /* Between two pulses: switches if that is wanted and the fade is over; whether the model is

@@ -9,6 +9,7 @@
  *   slow     wiener that takes a tenth of the time of its audio
  *   wide     wiener that takes a quarter of it, or less with the help of a pool
  *   short, long    wiener with pulses of 256 and 4096 samples
+ *   halflead       half, whose first pulse is 100 samples shorter
  *   half, halftrim    as wiener and trimmed, but half as loud
  *   shed     vad that would rather have new streams refused
  *   tiny     gives 1 where a product of denormals is flushed to 0, and sets the processor back as a
@@ -59,6 +60,7 @@ struct rill_model {
     unsigned char sum;
     pid_t changes;
     unsigned pulse; /* 0: PULSE */
+    unsigned lead;  /* by which the first pulse is shorter */
     rill_overload overload;
 };
 struct rill_plan {
@@ -75,7 +77,7 @@ struct rill_stream {
     float in[PULSE_MAX], out[PULSE_MAX], history[DELAY], prob;
     size_t fill, out_at, out_fill, vad_left;
     uint64_t total_in, total_out, total_vad, skipped;
-    bool finished, stopped;
+    bool finished, stopped, ran;
     int alone;
 };
 
@@ -91,6 +93,7 @@ static const struct rill_model builtins[] = {
     { .name = "short", .audio = true, .pulse = 256 },
     { .name = "long", .audio = true, .pulse = 4096 },
     { .name = "half", .audio = true, .gain = 0.5f },
+    { .name = "halflead", .audio = true, .gain = 0.5f, .lead = 100 },
     { .name = "halftrim", .audio = true, .trims = true, .gain = 0.5f },
     { .name = "shed", .vad = true, .overload = RILL_OVERLOAD_SHED },
     { .name = "tiny", .audio = true, .tiny = true },
@@ -270,7 +273,7 @@ unsigned rill_plan_ports(const rill_plan *p, rill_port *ports, unsigned cap)
         { .struct_bytes = sizeof *all, .name = "pcm", .kind = RILL_PORT_AUDIO, .is_input = 1,
           .rate_num = 16000, .rate_den = 1, .width = 1, .pulse_frames = pulse_of(&p->model),
           .hop_num = 1, .hop_den = 1, .offset_den = 1, .element_bytes = 4,
-          .first_frames = pulse_of(&p->model) },
+          .first_frames = pulse_of(&p->model) - p->model.lead },
         { .struct_bytes = sizeof *all, .name = "out", .kind = RILL_PORT_AUDIO, .rate_num = 16000,
           .rate_den = 1, .width = 1, .pulse_frames = pulse_of(&p->model),
           .hop_num = 1, .hop_den = 1, .latency_samples = DELAY,
@@ -372,6 +375,7 @@ void rill_stream_reset(rill_stream *s)
     memset(s, 0, sizeof *s);
     s->plan = p;
     s->alone = alone;
+    s->fill = p->model.lead;
 }
 
 void rill_stream_alone(rill_stream *s, int alone)
@@ -601,13 +605,14 @@ static rill_status stream_run(rill_stream *s)
     memcpy(s->history, s->in + pulse - DELAY, sizeof s->history);
     if (m->tiny)
         tiny_run(s->out, pulse);
-    s->out_at = 0;
+    s->out_at = s->ran ? 0 : m->lead;
+    s->ran = true;
     s->out_fill = m->audio ? pulse : 0;
-    if (s->finished && s->total_out + s->out_fill > audio_owed)
-        s->out_fill = (size_t) (audio_owed - s->total_out);
+    if (s->finished && s->total_out + s->out_fill - s->out_at > audio_owed)
+        s->out_fill = s->out_at + (size_t) (audio_owed - s->total_out);
     for (size_t i = 0; m->gain > 0 && i < pulse; i++)
         s->out[i] *= m->gain;
-    s->total_out += s->out_fill;
+    s->total_out += s->out_fill - s->out_at;
     s->prob = 0;
     for (unsigned i = 0; i < pulse; i++)
         s->prob = fmaxf(s->prob, fabsf(s->in[i]));
