@@ -5,6 +5,8 @@
 #include "engine/plan/memory.h"
 
 #define MEMPLAN_NOWHERE SIZE_MAX /* not placed yet */
+#define MANY 8u                  /* of so many placed spans one is met: then they are many */
+#define PASSES 3                 /* before those that are met are sorted */
 
 static size_t aligned(size_t bytes)
 {
@@ -43,11 +45,14 @@ static void sift(const struct span *s, uint32_t *o, uint32_t at, uint32_t n, com
     }
 }
 
+static bool lower(const struct span *s, uint32_t a, uint32_t b)
+{
+    return s[a].offset != s[b].offset ? s[a].offset < s[b].offset : a < b;
+}
+
 /* Heap sort; where keys are alike the lower index comes first, whatever the C library. */
 static void sort(const struct span *s, uint32_t *o, uint32_t n, comes_before *before)
 {
-    for (uint32_t i = 0; i < n; i++)
-        o[i] = i;
     for (uint32_t i = n / 2; i-- > 0;)
         sift(s, o, i, n, before);
     for (uint32_t end = n; end-- > 1;) {
@@ -102,21 +107,42 @@ static void neighbours_find(struct neighbours *t, uint32_t lo, uint32_t hi, cons
     }
 }
 
-/* Lowest offset for `me` clear of those that it meets. */
+/* Where it meets many: again, in the order in which they were placed, which is nearly that of their
+ * offsets. */
+static void neighbours_in_order(struct neighbours *t, const uint32_t *order, uint32_t n,
+                                const struct span *me)
+{
+    t->n_met = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (t->spans[order[i]].bytes && meet(&t->spans[order[i]], me))
+            t->met[t->n_met++] = order[i];
+    t->visited += n;
+}
+
+/* Past those that `me` would share bytes with at *at; whether there was one. */
+static bool past_met(struct neighbours *t, const struct span *me, size_t *at)
+{
+    bool moved = false;
+    for (uint32_t i = 0; i < t->n_met; i++) {
+        const struct span *s = &t->spans[t->met[i]];
+        if (s->offset < *at + me->bytes && *at < s->offset + s->bytes) {
+            *at = aligned(s->offset + s->bytes);
+            moved = true;
+        }
+    }
+    t->visited += t->n_met;
+    return moved;
+}
+
+/* Lowest offset for `me` clear of those that it meets: by rising offsets, one pass finds it. */
 static size_t lowest(struct neighbours *t, const struct span *me)
 {
     size_t at = 0;
-    for (bool moved = true; moved;) {
-        moved = false;
-        for (uint32_t i = 0; i < t->n_met; i++) {
-            const struct span *s = &t->spans[t->met[i]];
-            t->visited++;
-            if (s->offset < at + me->bytes && at < s->offset + s->bytes) {
-                at = aligned(s->offset + s->bytes);
-                moved = true;
-            }
-        }
-    }
+    for (unsigned i = 0; i < PASSES; i++)
+        if (!past_met(t, me, &at))
+            return at;
+    sort(t->spans, t->met, t->n_met, lower);
+    past_met(t, me, &at);
     return at;
 }
 
@@ -125,6 +151,8 @@ size_t memplan_place(struct span *spans, uint32_t *room, uint32_t n, uint64_t *r
     uint32_t *order = room;
     struct neighbours t = { spans, room + n, room + 2 * (size_t) n, room + 3 * (size_t) n, 0, 0 };
     size_t total = 0;
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = t.by_first[i] = i;
     sort(spans, order, n, larger);
     sort(spans, t.by_first, n, earlier);
     for (uint32_t i = 0; i < n; i++) {
@@ -136,6 +164,8 @@ size_t memplan_place(struct span *spans, uint32_t *room, uint32_t n, uint64_t *r
         t.n_met = 0;
         if (s->bytes)
             neighbours_find(&t, 0, n, s);
+        if (t.n_met > i / MANY)
+            neighbours_in_order(&t, order, i, s);
         s->offset = lowest(&t, s);
         neighbour_add(&t, n, order[i]);
         if (aligned(s->offset + s->bytes) > total)

@@ -294,6 +294,24 @@ static void test_memplan_chain(void)
     free(room);
 }
 
+/* Spans of many sizes that all live to the end, as what one Concat reads: a few looks at each pair.
+ */
+static void test_memplan_crowd(void)
+{
+    enum { N = 2000 };
+    static struct span s[N];
+    static uint32_t room[N * MEMPLAN_ROOM];
+    uint32_t seed = 1;
+    uint64_t visited = 0;
+    for (uint32_t i = 0; i < N; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        s[i] = (struct span) { .bytes = 64 + (seed >> 12) % 64000, .first = i, .last = N };
+    }
+    memplan_place(s, room, N, &visited);
+    check(placed_plainly(s, room, N) && visited < (uint64_t) N * N * 3, "visits of a crowd",
+          (int) (visited / N));
+}
+
 static void test_memplan(void)
 {
     uint32_t seed = 11, order[300 * MEMPLAN_ROOM];
@@ -330,5 +348,6 @@ int main(void)
     test_graph_check();
     test_memplan();
     test_memplan_chain();
+    test_memplan_crowd();
     return check_done();
 }
