@@ -444,7 +444,8 @@ rill_status late_state_begin(const struct graph *g, uint32_t i, const struct ten
     struct tensor *t = tensor_new(a, c->most.type, c->most.rank, c->most.dim);
     if (!t)
         return late_memory(reterr);
-    if (c->most.number && !(value = half_rounded(a, value, c->most.number)))
+    const bool rounds = c->most.number && (value->type == DTYPE_F32 || dtype_is_half(value->type));
+    if (rounds && !(value = half_rounded(a, value, c->most.number)))
         return late_memory(reterr);
     struct tensor first = *value;
     first.number = c->most.number;

@@ -93,6 +93,9 @@ def half(folder):
         npz(want, "y", "<f4", (2, 1, 3), struct.pack("<6f", *(rounded + 2 * k for k in (4, 8, 12)), *(2 * rounded + k for k in (4, 8, 12))))
         code, out, why = run(model, "--input", given, "--compare", want, "--atol", "0", "--rtol", "0", steps="2")
         check(code == 0 and "1 passed" in out, f"{model} from data: {out}{why}")
+        together(given, (("x", "<f4", (1, 3), bytes(12)), ("past_a", "<i8", (1, 1, 3), bytes(24)), ("past_b", "<f4", (1, 1, 3), bytes(12))))
+        code, out, why = run(model, "--input", given, steps="2")
+        check(code > 1 and "the first value of state 'past_a' is i64[1,1,3], not " in why, f"{model} from integers: {code} {out}{why}")
 
 
 def close(folder):
