@@ -77,7 +77,7 @@ size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c)
     if (!kern_cell_is_whole(c))
         return 4 * pad;
     const size_t sums = c->ahead ? KERN_CELL_AHEAD * kern_cell_seq_columns(c) : 0;
-    return 4 * pad + KERN_LANES + (pad + 2 * inputs) / 2 + 2 * sums;
+    return 4 * pad + (2 + 2 * kern_cell_seq_slots(c)) * KERN_LANES + (pad + 2 * inputs) / 2 + 2 * sums;
 }
 
 /* Of gate g and unit u in the order of the projection. */
@@ -142,12 +142,6 @@ static char *term_put(const struct kern_cell_seq *c, char *ret, const void *w, s
         memcpy(ret, two, sizeof two);
         return ret + sizeof two;
     }
-    if (c->weights == KERN_CELL_I8) {
-        const char *bytes = (const char *) w + at;
-        ret[0] = bytes[0];
-        ret[1] = n > 1 ? bytes[1] : 0;
-        return ret + 2;
-    }
     const float *from = (const float *) w + at;
     uint32_t word;
     if (c->weights == KERN_CELL_I16)
@@ -158,21 +152,42 @@ static char *term_put(const struct kern_cell_seq *c, char *ret, const void *w, s
     return ret + sizeof word;
 }
 
+/* A lane's next weights from w on of n, in a panel of bytes (struct kern_cell_sums). */
+static void bytes_put(char *panel, size_t lane, const char *w, size_t n)
+{
+    char *at = panel + lane % 8 * 4 + lane / 8;
+    const int more = lane < 8 ? 128 : 0;
+    at[0] = (char) (w[0] + more);
+    at[2] = (char) ((n > 1 ? w[1] : 0) + more);
+}
+
+/* Gate g of 16 units, weights from term `at` on. Returns where the next panel goes. */
+static char *panel_put(const struct kern_cell_seq *c, char *ret, const void *w, size_t at,
+                       size_t terms, size_t first_unit, size_t g)
+{
+    static const float zeros[2];
+    for (size_t lane = 0; lane < KERN_LANES; lane++) {
+        const size_t u = first_unit + lane, from = (g * c->hidden + u) * terms + at;
+        const bool there = u < c->hidden;
+        if (c->weights == KERN_CELL_I8)
+            bytes_put(ret, lane, there ? (const char *) w + from : (const char *) zeros,
+                      there ? terms - at : 1);
+        else
+            ret = there ? term_put(c, ret, w, from, terms - at, column_of(c, g, u))
+                        : term_put(c, ret, zeros, 0, 1, 0);
+    }
+    return c->weights == KERN_CELL_I8 ? ret + 2 * KERN_LANES : ret;
+}
+
 /* Gates first .. first+n-1 of the groups from place q on: terms in order, in each groups, gates and
  * lanes. */
 static char *terms_pack(const struct kern_cell_seq *c, char *ret, const void *w, size_t terms,
                         size_t q, size_t groups, size_t first, size_t n)
 {
-    static const float zeros[2];
     for (size_t k = 0; k < terms; k += c->weights == KERN_CELL_F32 ? 1 : 2)
         for (size_t i = 0; i < groups * n; i++)
-            for (size_t lane = 0; lane < KERN_LANES; lane++) {
-                size_t u = kern_cell_group(n, c->groups, q + i / n) * KERN_LANES + lane,
-                       g = first + i % n, row = g * c->hidden + u;
-                ret = u < c->hidden
-                    ? term_put(c, ret, w, row * terms + k, terms - k, column_of(c, g, u))
-                    : term_put(c, ret, zeros, 0, 1, 0);
-            }
+            ret = panel_put(c, ret, w, k, terms,
+                            kern_cell_group(n, c->groups, q + i / n) * KERN_LANES, first + i % n);
     return ret;
 }
 

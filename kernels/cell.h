@@ -120,8 +120,10 @@ static inline size_t kern_cell_seq_slots(const struct kern_cell_seq *c)
 size_t kern_cell_seq_columns(const struct kern_cell_seq *c);     /* of the projection */
 size_t kern_cell_seq_floats(const struct kern_cell_seq *c);      /* the room of r */
 size_t kern_cell_seq_work_floats(const struct kern_cell_seq *c); /* of each row */
-/* The room, in floats, of so many terms of 16 columns; bytes are pairs of terms, of one column
- * after the other. */
+/* The room, in floats, of so many terms of 16 columns; bytes are pairs of terms: kept in 16 bits of
+ * one column after the other; else for i = 0 .. 7 the first weights of columns i and i + 8, then
+ * the second ones. Those of columns 0 .. 7 are bytes without a sign, 128 more than the weights,
+ * which the cell takes off their sums. */
 static inline size_t kern_cell_seq_panel_floats(const struct kern_cell_seq *c, size_t terms)
 {
     const size_t pairs = (terms + 1) / 2;

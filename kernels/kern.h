@@ -136,8 +136,8 @@ struct kern_scale {
     float leaky;
 };
 
-/* A tile of a cell with weights of 8 bits (kernels/cell.h): panels of 16 columns, for each pair of
- * terms `down` panels side by side, in each the two weights of each column. */
+/* A tile of a cell with weights of 8 bits: panels of 16 columns, for each pair of terms `down`
+ * panels side by side, in each the two weights of each column; in bytes: see kernels/cell.h. */
 struct kern_cell_sums {
     const void *w;
     size_t down, pairs;

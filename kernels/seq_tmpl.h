@@ -36,6 +36,8 @@ struct FN(seq) {
     /* of KERN_CELL_I8: x and h in whole numbers, and what one of these is */
     const int16_t *x16[SEQ_ROWS], *h16[SEQ_ROWS], *rest16[SEQ_ROWS];
     float x_unit[SEQ_ROWS], h_unit[SEQ_ROWS], rest_unit[SEQ_ROWS];
+    /* what sums of bytes are too large by (kern_cell_seq_panel_floats) */
+    const int32_t *x_more[SEQ_ROWS], *h_more[SEQ_ROWS], *rest_more[SEQ_ROWS];
     const int32_t *x_sums, *rest_sums;  /* of a single row, summed ahead; NULL: yet to be summed */
     size_t place;                       /* of the tile's first group among those of the weights */
     kern_cell_sums_fn *sums;
@@ -234,6 +236,18 @@ V16_UNROLLED void FN(seq_tile)(const struct FN(seq) * s, const float *w, size_t 
 
 /* ---- weights of 8 bits ---- */
 
+/* Sums, less what bytes make them larger by. */
+static inline void FN(sums_run)(const struct FN(seq) * s, int32_t *ret, const struct kern_cell_sums *sums,
+                                const int16_t *const *x, const int32_t *const *more)
+{
+    s->sums(ret, sums, x);
+    if (sums->wide)
+        return;
+    for (unsigned p = 0; p < sums->panels; p++)
+        for (unsigned r = 0; r < sums->rows; r++, ret += 16)
+            i16_store(ret, i16_sub(i16_load(ret), i16_load(more[r])));
+}
+
 /* A tile of the same groups, whose weights are bytes, or the same numbers in 16 bits: pairs of terms. */
 V16_UNROLLED void FN(byte_tile)(const struct FN(seq) * s, const float *weights, size_t down, size_t group,
                                 size_t apart, const int pass, const int rows, const int groups)
@@ -252,12 +266,12 @@ V16_UNROLLED void FN(byte_tile)(const struct FN(seq) * s, const float *weights, 
     EACH_ROW
         rests |= s->rest_unit[r] > 0;
     if (!ahead)
-        s->sums(x_sums, &sums, s->x16);
+        FN(sums_run)(s, x_sums, &sums, s->x16, s->x_more);
     if (!ahead && rests)
-        s->sums(rest_sums, &sums, s->rest16);
+        FN(sums_run)(s, rest_sums, &sums, s->rest16, s->rest_more);
     sums.w = weights + sums.pairs * down * (sums.wide ? 16 : 8);
     sums.pairs = (s->hidden + 1) / 2;
-    s->sums(h_sums, &sums, s->h16);
+    FN(sums_run)(s, h_sums, &sums, s->h16, s->h_more);
     EACH_SEQ EACH_GATE {
         const size_t at = FN(seq_column)(group + (size_t) q * apart, g, pass);
         const v16 scale = v16_load(s->w_scale + at), bias = v16_load(s->bias + at), h_scale = v16_load(s->scale + at);
@@ -281,10 +295,24 @@ V16_UNROLLED void FN(byte_tile)(const struct FN(seq) * s, const float *weights, 
     FN(seq_gates)(s, acc, n, group, apart, pass, rows, groups);
 }
 
-/* n floats in whole numbers up to `most`, 16 at a time; what one of them is: NaN where a float is
- * not finite. */
-static float FN(halves_of)(int16_t *ret, const float *x, size_t n, float most)
+/* Of bytes the weights of columns 0 .. 7 are 128 more than they are: what that adds to the sums of terms
+ * whose sum lies in the lanes of a. */
+static inline void FN(more_set)(int32_t ret[16], i16 a)
 {
+    int32_t each[16];
+    i16_store(each, a);
+    V16_UNROLL for (int left = 8; left; left /= 2)
+        V16_UNROLL for (int i = 0; i < left; i++)
+            each[i] += each[i + left];
+    for (int i = 0; i < 16; i++)
+        ret[i] = i < 8 ? (int32_t) ((uint32_t) each[0] * 128) : 0;
+}
+
+/* n floats in whole numbers up to `most`, 16 at a time, and, unless NULL, what they make the sums of bytes larger
+ * by; what one of them is: NaN where a float is not finite. */
+static float FN(halves_of)(int16_t *ret, int32_t *ret_more, const float *x, size_t n, float most)
+{
+    i16 sum = i16_set1(0);
     float large[16], wrong[16], top = 0, bad = 0;
     v16 zero = v16_set1(0), a = zero, b = zero;
     for (size_t i = 0; i < n; i += 16) {
@@ -305,8 +333,12 @@ static float FN(halves_of)(int16_t *ret, const float *x, size_t n, float most)
     const v16 by = v16_set1(finite && top > 1e-30f ? most / top : 0);
     for (size_t i = 0; i < n; i += 16) {
         const v16 v = n - i < 16 ? v16_load_n(x + i, n - i) : v16_load(x + i);
-        i16_store_s16(ret + i, finite ? v16_round(v16_mul(v, by)) : i16_set1(0));
+        const i16 whole = finite ? v16_round(v16_mul(v, by)) : i16_set1(0);
+        sum = i16_add(sum, whole);
+        i16_store_s16(ret + i, whole);
     }
+    if (ret_more)
+        FN(more_set)(ret_more, sum);
     return finite ? top / most : bad;
 }
 
@@ -334,15 +366,20 @@ static bool FN(is_uneven)(const float *x, size_t n, float unit, float most)
 }
 
 /* What the whole numbers leave of x, in units of its own. */
-static float FN(rests_of)(int16_t *ret, const int16_t *whole, const float *x, size_t n, float unit,
-                          float most)
+static float FN(rests_of)(int16_t *ret, int32_t *ret_more, const int16_t *whole, const float *x, size_t n,
+                          float unit, float most)
 {
+    i16 sum = i16_set1(0);
     const v16 one = v16_set1(-unit), by = v16_set1(most / unit);
     for (size_t i = 0; i < n; i += 16) {
         const v16 v = n - i < 16 ? v16_load_n(x + i, n - i) : v16_load(x + i);
         const v16 rest = v16_fma(v16_of_int(i16_load_s16(whole + i)), one, v);
-        i16_store_s16(ret + i, v16_round(v16_mul(rest, by)));
+        const i16 whole_rest = v16_round(v16_mul(rest, by));
+        sum = i16_add(sum, whole_rest);
+        i16_store_s16(ret + i, whole_rest);
     }
+    if (ret_more)
+        FN(more_set)(ret_more, sum);
     return unit / most;
 }
 
@@ -416,6 +453,7 @@ static void FN(seq_block)(struct FN(seq) * s, size_t b, enum FN(pass) pass, size
  * steps as there are slots. */
 struct FN(whole) {
     float *h_unit, *x_unit, *rest_unit;
+    int32_t *h_more, *x_more, *rest_more; /* 16 lanes each, which weights of 16 bits do without */
     int16_t *h, *x, *rest;
     int32_t *x_sums, *rest_sums;
 };
@@ -424,10 +462,19 @@ static struct FN(whole) FN(whole_of_row)(const struct kern_cell_seq *c, const st
 {
     const size_t pad = c->groups * 16, inputs = kern_cell_seq_slots(c) * kern_cell_seq_inputs_room(c);
     float *units = row->work + 4 * pad;
-    int16_t *h = (int16_t *) (void *) (units + 16);
+    const size_t slots = kern_cell_seq_slots(c);
+    int32_t *more = (int32_t *) (void *) (units + 16);
+    int16_t *h = (int16_t *) (void *) (more + 16 + 32 * slots);
     int32_t *sums = (int32_t *) (void *) (h + pad + 2 * inputs);
-    return (struct FN(whole)) { units, units + 1, units + 1 + KERN_CELL_AHEAD, h, h + pad, h + pad + inputs,
-                                sums, sums + KERN_CELL_AHEAD * kern_cell_seq_columns(c) };
+    return (struct FN(whole)) { units, units + 1, units + 1 + KERN_CELL_AHEAD, more, more + 16,
+                                more + 16 + 16 * slots, h, h + pad, h + pad + inputs, sums,
+                                sums + KERN_CELL_AHEAD * kern_cell_seq_columns(c) };
+}
+
+/* Of weights of 16 bits NULL. */
+static inline int32_t *FN(more_of)(const struct kern_cell_seq *c, int32_t *more)
+{
+    return c->weights == KERN_CELL_I8 ? more : NULL;
 }
 
 /* Where the sums of a pass begin. */
@@ -463,6 +510,9 @@ static size_t FN(seq_rows)(struct FN(seq) * s, const struct kern_cell_seq *c,
         s->h_unit[r] = *whole.h_unit;
         s->x_unit[r] = whole.x_unit[slot];
         s->rest_unit[r] = whole.rest_unit[slot];
+        s->h_more[r] = whole.h_more;
+        s->x_more[r] = whole.x_more + slot * 16;
+        s->rest_more[r] = whole.rest_more + slot * 16;
         s->h16[r] = whole.h;
         s->x16[r] = whole.x + slot * kern_cell_seq_inputs_room(c);
         s->rest16[r] = whole.rest + slot * kern_cell_seq_inputs_room(c);
@@ -479,10 +529,11 @@ static bool FN(inputs_whole)(const struct kern_cell_seq *c, const struct kern_ce
 {
     const float *x = row->x + (ptrdiff_t) t * row->x_step, most = kern_cell_halves_most(c->inputs);
     const size_t at = slot * kern_cell_seq_inputs_room(c);
-    w->x_unit[slot] = FN(halves_of)(w->x + at, x, c->inputs, most);
+    w->x_unit[slot] = FN(halves_of)(w->x + at, FN(more_of)(c, w->x_more + slot * 16), x, c->inputs, most);
     w->rest_unit[slot] = 0;
     if (FN(is_uneven)(x, c->inputs, w->x_unit[slot], most))
-        w->rest_unit[slot] = FN(rests_of)(w->rest + at, w->x + at, x, c->inputs, w->x_unit[slot], most);
+        w->rest_unit[slot] = FN(rests_of)(w->rest + at, FN(more_of)(c, w->rest_more + slot * 16), w->x + at, x,
+                                          c->inputs, w->x_unit[slot], most);
     return w->rest_unit[slot] > 0;
 }
 
@@ -490,8 +541,10 @@ static bool FN(inputs_whole)(const struct kern_cell_seq *c, const struct kern_ce
 static void FN(rests_clear)(const struct kern_cell_seq *c, const struct FN(whole) * w, size_t slot)
 {
     const size_t room = kern_cell_seq_inputs_room(c);
-    if (!(w->rest_unit[slot] > 0))
-        memset(w->rest + slot * room, 0, room * sizeof *w->rest);
+    if (w->rest_unit[slot] > 0)
+        return;
+    memset(w->rest + slot * room, 0, room * sizeof *w->rest);
+    memset(w->rest_more + slot * 16, 0, 16 * sizeof *w->rest_more);
 }
 
 /* Behind the last step. */
@@ -500,6 +553,8 @@ static void FN(slot_clear)(const struct kern_cell_seq *c, const struct FN(whole)
     const size_t room = kern_cell_seq_inputs_room(c);
     memset(w->x + slot * room, 0, room * sizeof *w->x);
     memset(w->rest + slot * room, 0, room * sizeof *w->rest);
+    memset(w->x_more + slot * 16, 0, 16 * sizeof *w->x_more);
+    memset(w->rest_more + slot * 16, 0, 16 * sizeof *w->rest_more);
 }
 
 /* What the chains of step t go over in whole numbers, beside the states of each row; x only once, and
@@ -514,7 +569,7 @@ static void FN(seq_halves)(const struct kern_cell_seq *c, const struct kern_cell
     for (size_t r = 0; r < n_rows; r++) {
         const struct FN(whole) whole = FN(whole_of_row)(c, rows + r);
         const float *own = rows[r].work, *h = pass == FN(PASS_BEFORE_N) ? own + 3 * pad : own + (t & 1) * pad;
-        *whole.h_unit = FN(halves_of)(whole.h, h, c->hidden, most);
+        *whole.h_unit = FN(halves_of)(whole.h, FN(more_of)(c, whole.h_more), h, c->hidden, most);
         if (inputs)
             rests |= FN(inputs_whole)(c, rows + r, &whole, t, 0);
     }
@@ -537,13 +592,14 @@ static size_t FN(ahead_panels)(size_t left)
 /* Sums of KERN_CELL_AHEAD steps of inputs, x, by all weights of a pass: panel after panel, in each
  * step after step. */
 static void FN(pass_ahead)(const struct kern_cell_seq *c, const struct FN(seq) * s, int32_t *ret,
-                           const int16_t *x, enum FN(pass) pass)
+                           const int16_t *x, const int32_t *more, enum FN(pass) pass)
 {
     const size_t gates = (size_t) PASS_GATES(pass), room = kern_cell_seq_inputs_room(c),
                  each = s->weights == KERN_CELL_I8 ? 8 : 16;
     const int16_t *from[KERN_CELL_AHEAD];
+    const int32_t *of_row[KERN_CELL_AHEAD];
     for (size_t r = 0; r < KERN_CELL_AHEAD; r++)
-        from[r] = x + r * room;
+        from[r] = x + r * room, of_row[r] = more + r * 16;
     for (size_t first = 0, n; first < s->groups; first += n) {
         n = s->groups - first < s->block ? s->groups - first : s->block;
         struct kern_cell_sums sums = { .down = n * gates, .pairs = (s->inputs + 1) / 2, .rows = KERN_CELL_AHEAD,
@@ -551,7 +607,7 @@ static void FN(pass_ahead)(const struct kern_cell_seq *c, const struct FN(seq) *
         for (size_t p = 0; p < sums.down; p += sums.panels) {
             sums.w = s->w + first * gates * s->panel + p * each;
             sums.panels = (unsigned) FN(ahead_panels)(sums.down - p);
-            s->sums(ret + (first * gates + p) * KERN_CELL_AHEAD * 16, &sums, from);
+            FN(sums_run)(s, ret + (first * gates + p) * KERN_CELL_AHEAD * 16, &sums, from, of_row);
         }
     }
 }
@@ -570,9 +626,9 @@ static void FN(seq_ahead)(const struct kern_cell_seq *c, const struct kern_cell_
             FN(slot_clear)(c, &whole, i);
         else if (rests)
             FN(rests_clear)(c, &whole, i);
-    FN(pass_ahead)(c, s, whole.x_sums + FN(ahead_at)(c, pass), whole.x, pass);
+    FN(pass_ahead)(c, s, whole.x_sums + FN(ahead_at)(c, pass), whole.x, whole.x_more, pass);
     if (rests)
-        FN(pass_ahead)(c, s, whole.rest_sums + FN(ahead_at)(c, pass), whole.rest, pass);
+        FN(pass_ahead)(c, s, whole.rest_sums + FN(ahead_at)(c, pass), whole.rest, whole.rest_more, pass);
 }
 
 /* Step t. s is what it shares, which the gates that are left unfinished go on using. */

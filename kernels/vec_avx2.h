@@ -201,13 +201,8 @@ V16_INLINE void i16_store_s16(int16_t *p, i16 a)
     const __m256i words = _mm256_packs_epi32(a.lo, a.hi);
     _mm256_storeu_si256((__m256i *) (void *) p, _mm256_permute4x64_epi64(words, 0xd8));
 }
-/* Two bytes for each lane, and what their products with two numbers add. */
+/* Two weights for each lane, and what their products with two numbers add. */
 typedef struct { __m256i lo, hi; } w2;
-V16_INLINE w2 w2_load(const int8_t *p)
-{
-    const __m128i *at = (const __m128i *) (const void *) p;
-    return (w2) { _mm256_cvtepi8_epi16(_mm_loadu_si128(at)), _mm256_cvtepi8_epi16(_mm_loadu_si128(at + 1)) };
-}
 V16_INLINE w2 w2_load_s16(const int16_t *p)
 {
     const __m256i *at = (const __m256i *) (const void *) p;
@@ -217,15 +212,20 @@ V16_INLINE i16 i16_add_pairs(i16 a, w2 w, const int16_t *x)
 {
     int32_t both;
     memcpy(&both, x, sizeof both);
-    const __m256i by = _mm256_set1_epi32(both);
-    return (i16) { _mm256_add_epi32(a.lo, _mm256_madd_epi16(w.lo, by)),
-                   _mm256_add_epi32(a.hi, _mm256_madd_epi16(w.hi, by)) };
+    const __m256i by = _mm256_set1_epi32(both), lo = _mm256_madd_epi16(w.lo, by),
+                  hi = _mm256_madd_epi16(w.hi, by);
+    /* Additions where the sums are, one after the other: there are few registers, and compilers that choose
+     * keep half the sums on the stack. */
+    __asm__ volatile("vpaddd %1, %0, %0" : "+x"(a.lo) : "x"(lo));
+    __asm__ volatile("vpaddd %1, %0, %0" : "+x"(a.hi) : "x"(hi));
+    return a;
 }
 V16_INLINE void i16_store(int32_t *p, i16 a)
 {
     _mm256_storeu_si256((__m256i *) (void *) p, a.lo);
     _mm256_storeu_si256((__m256i *) (void *) (p + 8), a.hi);
 }
+#include "kernels/vec_bytes_avx2.h"
 /* Of 16 channels: sums of two places' bytes, after `flip`, by weights in pairs. */
 V16_INLINE i16 pair_add(i16 sum, const uint8_t *a, const uint8_t *b, const int16_t *w, uint8_t flip)
 {

@@ -99,12 +99,8 @@ V16_INLINE void i16_store_s16(int16_t *p, i16 a)
 {
     _mm256_storeu_si256((__m256i *) (void *) p, _mm512_cvtepi32_epi16(a));
 }
-/* Two bytes for each lane, and what their products with two numbers add. */
+/* Two weights for each lane, and what their products with two numbers add. */
 typedef __m512i w2;
-V16_INLINE w2 w2_load(const int8_t *p)
-{
-    return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *) (const void *) p));
-}
 V16_INLINE w2 w2_load_s16(const int16_t *p) { return _mm512_loadu_si512(p); }
 V16_INLINE i16 i16_add_pairs(i16 a, w2 w, const int16_t *x)
 {
@@ -112,6 +108,7 @@ V16_INLINE i16 i16_add_pairs(i16 a, w2 w, const int16_t *x)
     memcpy(&both, x, sizeof both);
     return _mm512_add_epi32(a, _mm512_madd_epi16(w, _mm512_set1_epi32(both)));
 }
+#include "kernels/vec_bytes_avx512.h"
 /* Of 16 channels: sums of two places' bytes, after `flip`, by weights in pairs. */
 V16_INLINE i16 pair_add(i16 sum, const uint8_t *a, const uint8_t *b, const int16_t *w, uint8_t flip)
 {

@@ -114,21 +114,29 @@ CALLED void i16_store_s16(int16_t *p, i16 a)
     for (int l = 0; l < 16; l++)
         p[l] = (int16_t) a.i[l];
 }
-/* Two bytes for each lane, and what their products with two numbers add. */
+/* Two weights for each lane, and what their products with two numbers add. */
 typedef struct { int16_t b[32]; } w2;
-CALLED w2 w2_load(const int8_t *p)
-{
-    w2 r;
-    for (int i = 0; i < 32; i++)
-        r.b[i] = p[i];
-    return r;
-}
 CALLED w2 w2_load_s16(const int16_t *p) { w2 r; memcpy(&r, p, sizeof r); return r; }
 CALLED i16 i16_add_pairs(i16 a, w2 w, const int16_t *x)
 {
-    LANES(a, i, a.i[l] + w.b[2 * l] * x[0] + w.b[2 * l + 1] * x[1]);
+    LANES(a, i, (int32_t) ((uint32_t) a.i[l] + (uint32_t) (w.b[2 * l] * x[0]) + (uint32_t) (w.b[2 * l + 1] * x[1])));
     return a;
 }
+/* The same of bytes (struct kern_cell_sums). */
+#define BYTES_PANELS 1
+typedef w2 w8;
+typedef i16 b16;
+CALLED b16 b16_zero(void) { b16 r = { { 0 } }; return r; }
+CALLED w8 w8_load(const int8_t *p, int whole)
+{
+    w8 r;
+    (void) whole;
+    for (int i = 0; i < 32; i++)
+        r.b[i] = i < 16 ? (uint8_t) p[i / 2 * 4 + i % 2 * 2] : p[i / 2 % 8 * 4 + i % 2 * 2 + 1];
+    return r;
+}
+CALLED b16 b16_add_pairs(b16 a, w8 w, const int16_t *x, int whole) { (void) whole; return i16_add_pairs(a, w, x); }
+CALLED void b16_store(int32_t *p, int apart, b16 a, int whole) { (void) apart, (void) whole; i16_store(p, a); }
 /* Of 16 channels: sums of two places' bytes, after `flip`, by weights in pairs. */
 CALLED i16 pair_add(i16 sum, const uint8_t *a, const uint8_t *b, const int16_t *w, uint8_t flip)
 {

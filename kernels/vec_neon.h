@@ -137,14 +137,8 @@ static inline void i16_store_s16(int16_t *p, i16 a)
     vst1q_s16(p, vcombine_s16(vmovn_s32(a.q[0]), vmovn_s32(a.q[1])));
     vst1q_s16(p + 8, vcombine_s16(vmovn_s32(a.q[2]), vmovn_s32(a.q[3])));
 }
-/* Two bytes for each lane, and what their products with two numbers add. */
+/* Two weights for each lane, and what their products with two numbers add. */
 typedef struct { int16x8_t low[2], high[2]; } w2;
-static inline w2 w2_load(const int8_t *p)
-{
-    const int8x16x2_t a = vld2q_s8(p);
-    return (w2) { { vmovl_s8(vget_low_s8(a.val[0])), vmovl_s8(vget_low_s8(a.val[1])) },
-                  { vmovl_high_s8(a.val[0]), vmovl_high_s8(a.val[1]) } };
-}
 static inline w2 w2_load_s16(const int16_t *p)
 {
     const int16x8x2_t a = vld2q_s16(p), b = vld2q_s16(p + 16);
@@ -164,6 +158,29 @@ static inline void i16_store(int32_t *p, i16 a)
 {
     V16_UNROLL for (int i = 0; i < 4; i++)
         vst1q_s32(p + 4 * i, a.q[i]);
+}
+/* The same of bytes (struct kern_cell_sums). */
+#define BYTES_PANELS 1
+typedef w2 w8;
+typedef i16 b16;
+static inline b16 b16_zero(void) { return i16_set1(0); }
+static inline w8 w8_load(const int8_t *p, const int whole)
+{
+    const int8x8x4_t a = vld4_s8(p);
+    const uint16x8_t first = vmovl_u8(vreinterpret_u8_s8(a.val[0])), second = vmovl_u8(vreinterpret_u8_s8(a.val[2]));
+    (void) whole;
+    return (w8) { { vreinterpretq_s16_u16(first), vreinterpretq_s16_u16(second) },
+                  { vmovl_s8(a.val[1]), vmovl_s8(a.val[3]) } };
+}
+static inline b16 b16_add_pairs(b16 a, w8 w, const int16_t *x, const int whole)
+{
+    (void) whole;
+    return i16_add_pairs(a, w, x);
+}
+static inline void b16_store(int32_t *p, int apart, b16 a, const int whole)
+{
+    (void) apart, (void) whole;
+    i16_store(p, a);
 }
 /* Of 16 channels: sums of two places' bytes, after `flip`, by weights in pairs. */
 static inline i16 pair_add(i16 sum, const uint8_t *a, const uint8_t *b, const int16_t *w, uint8_t flip)

@@ -41,13 +41,10 @@ Q8_INLINE n16 n16_less(n16 a, n16 b, int32_t s)
 /* Two weights for each lane, and what their products with two numbers add. */
 #define SUMS_DOT
 #define V16_UNROLLED Q8_INLINE
+#define V16_INLINE   Q8_INLINE
 typedef __m512i i16, w2;
 Q8_INLINE i16 i16_set1(int32_t a) { return _mm512_set1_epi32(a); }
 Q8_INLINE void i16_store(int32_t *p, i16 a) { _mm512_storeu_si512(p, a); }
-Q8_INLINE w2 w2_load(const int8_t *p)
-{
-    return _mm512_cvtepi8_epi16(_mm256_loadu_si256((const __m256i *) (const void *) p));
-}
 Q8_INLINE w2 w2_load_s16(const int16_t *p) { return _mm512_loadu_si512(p); }
 Q8_INLINE i16 i16_add_pairs(i16 a, w2 w, const int16_t *x)
 {
@@ -55,3 +52,4 @@ Q8_INLINE i16 i16_add_pairs(i16 a, w2 w, const int16_t *x)
     memcpy(&both, x, sizeof both);
     return _mm512_dpwssd_epi32(a, w, _mm512_set1_epi32(both));
 }
+#include "kernels/vec_bytes_avx512.h"

@@ -27,17 +27,13 @@ Q8_INLINE d16 d16_dot(d16 s, w64 w, x4 x)
 /* Two weights for each lane, and what their products with two numbers add. */
 #define SUMS_DOT
 #define V16_UNROLLED Q8_INLINE
+#define V16_INLINE   Q8_INLINE
 typedef struct { __m256i lo, hi; } i16, w2;
 Q8_INLINE i16 i16_set1(int32_t a) { __m256i r = _mm256_set1_epi32(a); return (i16) { r, r }; }
 Q8_INLINE void i16_store(int32_t *p, i16 a)
 {
     _mm256_storeu_si256((__m256i *) (void *) p, a.lo);
     _mm256_storeu_si256((__m256i *) (void *) (p + 8), a.hi);
-}
-Q8_INLINE w2 w2_load(const int8_t *p)
-{
-    const __m128i *at = (const __m128i *) (const void *) p;
-    return (w2) { _mm256_cvtepi8_epi16(_mm_loadu_si128(at)), _mm256_cvtepi8_epi16(_mm_loadu_si128(at + 1)) };
 }
 Q8_INLINE w2 w2_load_s16(const int16_t *p)
 {
@@ -51,3 +47,4 @@ Q8_INLINE i16 i16_add_pairs(i16 a, w2 w, const int16_t *x)
     const __m256i by = _mm256_set1_epi32(both);
     return (i16) { DOT2(a.lo, w.lo, by), DOT2(a.hi, w.hi, by) };
 }
+#include "kernels/vec_bytes_avx2.h"
