@@ -11,7 +11,7 @@ typedef double FN(d4) __attribute__((vector_size(32)));
 
 static inline double FN(lanes_sum)(v16 a)
 {
-    FN(f8) t[2];
+    _Alignas(64) FN(f8) t[2];
     v16_store((float *) t, a);
     const FN(d8) s = __builtin_convertvector(t[0], FN(d8)) + __builtin_convertvector(t[1], FN(d8));
     const FN(d4) f =
