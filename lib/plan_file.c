@@ -115,6 +115,16 @@ static bool clock_is_sound(const struct pgraph *g, const struct graph *planned)
         (f && f->type == DTYPE_I64 && f->rank == 1 && dim_is(f->shape[0], CLOCK_SIZE));
 }
 
+/* Every input begins by the lead-in later than the first run, and so within it. */
+static void inputs_check(struct stream_reader *d, const struct pgraph *g, uint32_t n)
+{
+    for (uint32_t i = 0; i < n && !d->r.wrong; i++) {
+        const struct stream_fact *f = &g->inputs[i];
+        if (f->axis >= 0 && (f->delay >= f->pulse || f->delay * g->pulse != f->pulse * g->lead_in))
+            record_wrong(&d->r, "an input begins elsewhere than the first run has it");
+    }
+}
+
 static rill_status stream_read(struct stream_reader *d, rill_plan *p)
 {
     struct pgraph *g = &p->pgraph;
@@ -139,6 +149,7 @@ static rill_status stream_read(struct stream_reader *d, rill_plan *p)
         return RILL_OK;
     TRY(facts_read(d, planned, planned->inputs, planned->n_inputs - g->has_clock, &g->inputs,
                    &p->input_names));
+    inputs_check(d, g, planned->n_inputs - g->has_clock);
     TRY(facts_read(d, planned, planned->outputs, planned->n_outputs, &g->outputs,
                    &p->output_names));
     return d->r.wrong ? RILL_OK : claims_read(d);

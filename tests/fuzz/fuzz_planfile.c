@@ -353,6 +353,34 @@ static unsigned made_rounds(const char *path, unsigned rounds, uint32_t *seed)
     return made;
 }
 
+/* A plan of which an input begins elsewhere than its first run, or behind it, is none. */
+static bool late_input_refused(const char *path)
+{
+    static const int64_t late[] = { 1, 1000, INT32_MAX };
+    rill_model *m = NULL;
+    rill_plan *p = NULL;
+    rill_error err;
+    char to[4200];
+    snprintf(to, sizeof to, "%s.late", path);
+    bool refused = rill_model_open(&m, path, &err) == RILL_OK &&
+        rill_plan_new(&p, m, NULL, &err) == RILL_OK && p->pgraph.inputs[0].axis >= 0;
+    for (size_t i = 0; refused && i < 2 * sizeof late / sizeof *late; i++) {
+        struct seed s = { NULL, 0 };
+        p->pgraph.inputs[0].delay = late[i / 2];
+        p->pgraph.lead_in = i % 2 && p->pgraph.pulse > 2 ? 2 : 0;
+        refused = rill_plan_save(p, to, &err) == RILL_OK;
+        if (!refused)
+            break;
+        file_read(to, &s);
+        refused = !take(s.bytes, s.n);
+        free(s.bytes);
+    }
+    unlink(to);
+    rill_plan_unref(p);
+    rill_model_free(m);
+    return refused;
+}
+
 int main(int argc, char **argv)
 {
     char own[] = "/tmp/rill_fuzz_XXXXXX";
@@ -379,6 +407,10 @@ int main(int argc, char **argv)
         runs += good && !keep ? seed_rounds(&s, rounds, &seed) : 0;
         free(s.bytes);
         snprintf(path, sizeof path, "%s/seed%zu.rill", folder, i);
+        if (good && !keep && !late_input_refused(path)) {
+            failed++;
+            printf("seed %zu: an input that begins late is taken\n", i);
+        }
         made += good && !keep ? made_rounds(path, rounds / 4, &seed) : 0;
         if (!keep)
             unlink(path);
