@@ -221,7 +221,7 @@ static void flat_check(struct check *t, size_t rows, size_t n, size_t n_taps, pt
                        bool bias)
 {
     struct flat v = { .n = n, .from = from };
-    const size_t all = rows * n, groups = 3;
+    const size_t all = rows * n, groups = 6; /* four share masks, two are alone */
     v.f = (struct kern_flat) {
         .n = all, .n_taps = n_taps, .n_groups = groups, .x_group = all, .at = v.at, .mask = v.mask
     };
