@@ -54,17 +54,13 @@ class Folded(torch.nn.Module):
     def forward(self, bands, noise, bins):
         net = self.net
         f = net.features(bands, noise)
-        x = torch.relu(net.first(f))
-        h = x.transpose(0, 1)
-        for layer in net.gru:
-            h = layer(h)[0]
-        both = torch.cat([h.transpose(0, 1), x], -1)
-        gain = torch.sigmoid(net.last(both))
+        seen = net.recurrent(torch.relu(net.first(f)))
+        gain = torch.sigmoid(net.last(seen))
         gains = torch.cat([gain[..., :LOW], gain[..., LOW:] @ net.spread], -1)
         phase, re, im = self.phases(bins)
         level = torch.stack([f[..., :LOW], f[..., BANDS:BANDS + LOW]], -1)
         level = (level - self.mean) * self.scale
-        said = net.said(both)
+        said = net.said(seen)
         said = torch.stack([said[..., i * LOW:(i + 1) * LOW] for i in range(SAID)], -1)
         x = torch.cat([phase.transpose(2, 3), level, gain[..., :LOW].unsqueeze(-1), said], -1)
         for i, layer in enumerate(net.local):
@@ -93,9 +89,10 @@ def main(source, target):
         got = folded(bands, noise, past)
     print('folding changes %.2g, %.2g' % tuple((a - b).abs().max() for a, b in zip(got, want)))
     axes = {k: {1: 'T'} for k in ('bands', 'noise', 'bins', 'gain', 'added')}
-    torch.onnx.export(folded, (bands, noise, past), target, opset_version=13,
-                      input_names=['bands', 'noise', 'bins'], output_names=['gain', 'added'],
-                      dynamic_axes=axes)
+    with torch.no_grad():
+        torch.onnx.export(folded, (bands, noise, past), target, opset_version=13,
+                          input_names=['bands', 'noise', 'bins'], output_names=['gain', 'added'],
+                          dynamic_axes=axes)
 
 
 if __name__ == '__main__':

@@ -226,7 +226,7 @@ def example(clean, noisy):
     return bands, noise_power, torch.view_as_real(clean), torch.view_as_real(noisy)
 
 
-USES = 3        # the same speech and noise meet in so many batches, in other pairs
+USES = 5        # the same speech and noise meet in so many batches, in other pairs
 
 
 class Batches(torch.utils.data.Dataset):
@@ -250,5 +250,5 @@ class Batches(torch.utils.data.Dataset):
             self.made = (step // USES, (s, v))
         s, v = self.made[1]
         rng = np.random.default_rng((self.seed, step, 1))
-        v = torch.roll(v, 5 * (step % USES), 0)
+        v = torch.roll(v, 3 * (step % USES), 0)
         return example(*mixtures(rng, s, v, SNR_DB[step >= LATE]))

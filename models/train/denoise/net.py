@@ -114,7 +114,7 @@ class Net(nn.Module):
     """Bands and tracked noise [B, T, 112] each and complex low bins [B, T, 80, 2] -> gains of
     the 257 bins [B, T, 257] and what is added to the low bins [B, T, 80, 2].
 
-    Two GRUs see all bands. What they say of each low bin goes, with its phases, into a net that
+    Three GRUs see all bands. What they say of each low bin goes, with its phases, into a net that
     is the same for all of these, and gives a filter over this bin, its past and its neighbours."""
 
     def __init__(self, width=128, hidden=128):
@@ -123,9 +123,9 @@ class Net(nn.Module):
         self.register_buffer('scale', torch.ones(2 * BANDS))
         self.register_buffer('spread', spread_matrix())
         self.first = nn.Linear(2 * BANDS, width)
-        self.gru = nn.ModuleList([nn.GRU(width, hidden), nn.GRU(hidden, hidden)])
-        self.last = nn.Linear(hidden + width, BANDS)
-        self.said = nn.Linear(hidden + width, LOW * SAID)
+        self.gru = nn.ModuleList(nn.GRU(hidden if i else width, hidden) for i in range(3))
+        self.last = nn.Linear(2 * hidden + width, BANDS)
+        self.said = nn.Linear(2 * hidden + width, LOW * SAID)
         sizes = (15 + SAID, INNER, INNER, 2 * TAPS)
         self.local = nn.ModuleList(nn.Linear(a, b) for a, b in zip(sizes, sizes[1:]))
         nn.init.zeros_(self.local[2].weight)
@@ -136,11 +136,12 @@ class Net(nn.Module):
         return torch.cat([log, log - torch.log(noise)], -1)
 
     def recurrent(self, x):
-        """[B, T, W] -> [B, T, H]"""
-        x = x.transpose(0, 1)
+        """[B, T, W] -> the second layer, x, and the third [B, T, 2 H + W]"""
+        layers = [x.transpose(0, 1)]
+        own = torch.is_grad_enabled() and not x.is_cuda
         for layer in self.gru:
-            x = gru.run(layer, x) if torch.is_grad_enabled() and not x.is_cuda else layer(x)[0]
-        return x.transpose(0, 1)
+            layers.append(gru.run(layer, layers[-1]) if own else layer(layers[-1])[0])
+        return torch.cat([layers[2], layers[0], layers[3]], -1).transpose(0, 1)
 
     def added(self, f, gain, said, low):
         """What the filters make of the low bins."""
@@ -160,10 +161,10 @@ class Net(nn.Module):
     def forward(self, bands, noise, low):
         f = (self.features(bands, noise) - self.mean) * self.scale
         x = torch.relu(self.first(f))
-        both = torch.cat([self.recurrent(x), x], -1)
-        gain = torch.sigmoid(self.last(both))
+        seen = self.recurrent(x)
+        gain = torch.sigmoid(self.last(seen))
         gains = torch.cat([gain[..., :LOW], gain[..., LOW:] @ self.spread], -1)
-        return gains, self.added(f, gain, self.said(both), low)
+        return gains, self.added(f, gain, self.said(seen), low)
 
 
 BAND_MATRIX = band_matrix()

@@ -20,10 +20,10 @@ from net import Net, clean_of
 
 SEED, RATE_TOP, WARM = 5, 2e-3, 150
 TINY = 1e-8
-# Beside the other errors, early, from step mix.LATE and from step LAST on: what a dB of distortion
-# counts, and speech that is missing.
-LAST = 3650
-DISTORTED, REMOVED = (0.05, 0.08, 0.15), (3.0, 1.5, 1.0)
+# Beside the other errors, at first and from each of these steps on: what a dB of distortion counts,
+# and speech that is missing.
+PARTS = (mix.LATE, 3650, 4900)
+DISTORTED, REMOVED = (0.05, 0.08, 0.15, 0.30), (3.0, 1.5, 1.0, 1.0)
 
 
 def rate_at(step, steps, decay_from):
@@ -88,7 +88,7 @@ def main(data, out, steps, decay_from, device):
         for group in opt.param_groups:
             group['lr'] = rate_at(step, steps, decay_from)
         loss, distortion = loss_of(clean_of(net, x, bands, noise), s, x,
-                                   (step >= mix.LATE) + (step >= LAST))
+                                   sum(step >= first for first in PARTS))
         opt.zero_grad()
         loss.backward()
         torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
