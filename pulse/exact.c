@@ -180,17 +180,21 @@ static bool grows_evenly(const struct positions *ps, const struct dim *e)
     return x.form != DIM_FORM_PRODUCT || growing < 2;
 }
 
+bool position_lasts(const struct positions *ps, enum dtype type, const struct position *x,
+                    double places, unsigned *cases)
+{
+    struct range numbers;
+    if (!x->e || x->pair || !numbers_of(type, &numbers))
+        return true;
+    return cases_inside(ps, x->e, numbers, dtype_is_float(type) ? step_of(x->e) : 1, places, cases);
+}
+
 bool position_exact(const struct positions *ps, enum dtype type, const struct position *x,
                     unsigned *cases)
 {
-    struct range numbers;
-    bool counts = type == DTYPE_F32 || type == DTYPE_F64 || type == DTYPE_I32 ||
+    const bool counts = type == DTYPE_F32 || type == DTYPE_F64 || type == DTYPE_I32 ||
         type == DTYPE_U32 || type == DTYPE_U64;
-    if (!x->e || x->pair || !numbers_of(type, &numbers))
+    if (position_lasts(ps, type, x, INFINITY, cases))
         return true;
-    double step = dtype_is_float(type) ? step_of(x->e) : 1;
-    if (cases_inside(ps, x->e, numbers, step, INFINITY, cases))
-        return true;
-    return counts && grows_evenly(ps, x->e) &&
-        cases_inside(ps, x->e, numbers, step, PLACES_EXACT, cases);
+    return counts && grows_evenly(ps, x->e) && position_lasts(ps, type, x, PLACES_EXACT, cases);
 }

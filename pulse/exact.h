@@ -13,4 +13,7 @@
 /* *cases: how often one of two values may still be tried. */
 bool position_exact(const struct positions *ps, enum dtype type, const struct position *x,
                     unsigned *cases);
+/* In the first `places` frames. */
+bool position_lasts(const struct positions *ps, enum dtype type, const struct position *x,
+                    double places, unsigned *cases);
 #endif

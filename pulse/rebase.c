@@ -8,6 +8,8 @@
 
 #define MEMBERS_MAX 256
 #define FROM (PLACES_EXACT / 2) /* numbers of places below PLACES_EXACT are known to be exact */
+#define LASTS 0x1p23            /* frames in which the whole run's numbers have to be exact, too */
+#define CASES_MAX 16            /* of comparisons in a member, tried */
 
 struct component {
     const struct pulser *p;
@@ -136,6 +138,14 @@ static void member_walk(struct component *c, unsigned i)
         member_read(c, w);
 }
 
+/* The whole run skips no sooner than a plain count of frames in f32 does, half of that at least. */
+static bool member_lasts(const struct component *c, uint32_t w)
+{
+    unsigned cases = CASES_MAX;
+    return position_lasts(c->p->positions, pulser_fact(c->p, w)->type, &c->p->positions->of[w],
+                          LASTS, &cases);
+}
+
 static bool type_ends(enum dtype type)
 {
     return type != DTYPE_I64 && type != DTYPE_U64 && type != DTYPE_F64 && type != DTYPE_BOOL;
@@ -163,6 +173,8 @@ rill_status rebase_find(struct pulser *p, uint32_t range, struct rebase *ret)
     for (unsigned i = 0; i < c.n && c.period; i++) {
         member_walk(&c, i);
         ends |= type_ends(pulser_fact(p, c.wire[i])->type);
+        if (!member_lasts(&c, c.wire[i]))
+            return RILL_OK;
     }
     if (!ends || !c.period)
         return RILL_OK;
