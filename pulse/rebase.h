@@ -4,8 +4,8 @@
  * Frame numbers in f32 skip from 2^24 on, in i32 they wrap at 2^31. A Range, and what is made of it
  * frame by frame, is a component; where every wire of it that anything else reads is the same
  * `period` frames further on (a phase within chunks, whether the first frames are over), frame
- * `from` + k may count as from + k modulo the period: no number that is read changes in the frames, 2^23
- * at least, in which the whole run is exact, and none skips behind them. */
+ * `from` + k may count as from + k modulo the period: no number that is read changes in the frames
+ * in which the whole run is exact, 2^23 at least, and none skips behind them. */
 #ifndef RILL_PULSE_REBASE_H
 #define RILL_PULSE_REBASE_H
 #include "pulse/pulser.h"
