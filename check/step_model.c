@@ -353,7 +353,7 @@ static rill_status network_read(const char *path, struct mgraph *ret, struct are
 /* Sizes that --set gives as numbers: a constant is made before symbols are set. */
 static void sizes_set(struct graph *g, struct fact *f, const rill_model_opts *opts)
 {
-    for (unsigned i = 0; opts->set && opts->set[i]; i++) {
+    for (unsigned i = 0; opts && opts->set && opts->set[i]; i++) {
         const char *equals = strchr(opts->set[i], '=');
         char *end, name[128];
         const long long v = equals ? strtoll(equals + 1, &end, 10) : -1;

@@ -299,10 +299,13 @@ static bool run_late(struct job *j, const struct set *s)
     const struct tensor *got[PORTS_MAX];
     const struct late_opts opts = { .cpu = kern_cpu_detect(), .bytes_max = PLAN_BYTES_MAX };
     rill_status st = j->late ? RILL_OK : late_new(&j->late, &j->model.g, NULL, &opts, &j->err);
+    struct set wide = *s;
+    for (unsigned i = 0; i < s->n_in; i++)
+        if (!(wide.in[i] = half_widened(&j->arena, s->in[i])))
+            return failed_memory(j);
     for (unsigned run = 0; st == RILL_OK && run < 3; run++) {
-        late_feed(j, s, run);
+        late_feed(j, &wide, run);
         st = late_run(j->late, j->late_in, got, &j->err);
-        struct set wide = *s;
         for (unsigned k = 0; st == RILL_OK && k < s->n_want; k++)
             if (got[k]->type == DTYPE_F32 && !(wide.want[k] = half_widened(&j->arena, s->want[k])))
                 return failed_memory(j);

@@ -90,8 +90,11 @@ static bool kernel_copy_set(const struct view_copy *v, struct kern_strided_copy 
     int order[4], first = 4 - v->rank;
     if (v->bytes != sizeof(float) || v->rank > 4)
         return false;
-    for (int i = 0; i < v->rank; i++)
+    for (int i = 0; i < v->rank; i++) {
+        if (v->dim[i] == 0) /* the kernel may read where rows begin */
+            return false;
         order[i] = i;
+    }
     for (int i = 0; i + 2 < v->rank; i++)
         if (v->from[i] == 1) {
             order[i] = v->rank - 2;

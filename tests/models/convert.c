@@ -252,6 +252,10 @@ static const struct {
     { "id_loop_over_frames", LOOP, NULL },
     { "loop_const_trip", NULL, NULL }, /* is written out as it is read */
     { "loop_", LOOP, NULL },
+    { "attention_memory", NULL, "is not computed from the axes of inputs alone" },
+    { "attention_rates", NULL, "is not computed from the axes of inputs alone" },
+    { "own/emformer", NULL, "is not computed from the axes of inputs alone" },
+    { "position_counts", NULL, "a Range of floats up to a size has no form in ONNX" },
     { "/lr_f32", NULL, "a Range of floats up to a size has no form in ONNX" },
     { "silero_v", IF, NULL },
     { "tflite/./micro_", "is declared, which has no form in NNEF",
