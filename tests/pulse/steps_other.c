@@ -67,7 +67,8 @@ static void emit_reduce(struct gb *b, struct stage *s, const int *v)
 
 static void emit_gather(struct gb *b, struct stage *s, const int *v)
 {
-    int64_t list[3] = { v[0] % s->channels, 0, v[1] % s->channels };
+    const int n = s->channels ? s->channels : 1; /* none: what is before it is refused */
+    int64_t list[3] = { v[0] % n, 0, v[1] % n };
     s->wire = GB(b, "Gather", "axis=1", s->wire, gb_ints_of(b, 3, list));
     s->channels = 3;
 }
