@@ -65,9 +65,15 @@ static void emit_reduce(struct gb *b, struct stage *s, const int *v)
     s->wire = GB(b, "Sub", "", s->wire, GB(b, ops[v[0]], "keepdims=1", s->wire, gb_ints(b, 1)));
 }
 
+/* Of a step behind one that makes none, and is refused. */
+static int channels_least_one(const struct stage *s)
+{
+    return s->channels ? s->channels : 1;
+}
+
 static void emit_gather(struct gb *b, struct stage *s, const int *v)
 {
-    const int n = s->channels ? s->channels : 1; /* none: what is before it is refused */
+    const int n = channels_least_one(s);
     int64_t list[3] = { v[0] % n, 0, v[1] % n };
     s->wire = GB(b, "Gather", "axis=1", s->wire, gb_ints_of(b, 3, list));
     s->channels = 3;
@@ -195,7 +201,7 @@ static void emit_keep(struct gb *b, struct stage *s, const int *v)
 /* The channels in two parts that change places. */
 static void emit_split(struct gb *b, struct stage *s, const int *v)
 {
-    int first = 1 + v[0] % s->channels;
+    int first = 1 + v[0] % channels_least_one(s);
     uint32_t sizes = gb_ints(b, first, s->channels - first);
     struct node *n = gb_node(b, "Split", "axis=1", (uint32_t[]) { s->wire, sizes }, 2, 2);
     if (n)
