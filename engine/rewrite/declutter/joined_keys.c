@@ -406,13 +406,21 @@ static rill_status node_rewrite(struct edit *e, uint32_t i, rill_error *err)
     return l.status;
 }
 
-rill_status graph_with_keys_apart(struct graph *ret, const struct graph *g, rill_error *reterr)
+typedef rill_status rewrite(struct edit *e, uint32_t i, rill_error *err);
+
+static rill_status graph_rewritten(struct graph *ret, const struct graph *g, rewrite *of_node,
+                                   rill_error *reterr)
 {
     struct edit e;
     TRY(edit_begin(&e, ret, g, reterr));
     for (uint32_t i = 0; i < e.n_nodes; i++)
-        TRY(node_rewrite(&e, i, reterr));
+        TRY(of_node(&e, i, reterr));
     return edit_end(&e, reterr);
+}
+
+rill_status graph_with_keys_apart(struct graph *ret, const struct graph *g, rill_error *reterr)
+{
+    return graph_rewritten(ret, g, node_rewrite, reterr);
 }
 
 /* ---- queries ---- */
@@ -443,9 +451,5 @@ static rill_status split_rewrite(struct edit *e, uint32_t i, rill_error *err)
 
 rill_status graph_with_queries_apart(struct graph *ret, const struct graph *g, rill_error *reterr)
 {
-    struct edit e;
-    TRY(edit_begin(&e, ret, g, reterr));
-    for (uint32_t i = 0; i < e.n_nodes; i++)
-        TRY(split_rewrite(&e, i, reterr));
-    return edit_end(&e, reterr);
+    return graph_rewritten(ret, g, split_rewrite, reterr);
 }
