@@ -4,6 +4,7 @@
 #include "engine/ops/attrs.h"
 #include "engine/ops/elem.h"
 #include "engine/ops/ops.h"
+#include "kernels/bytes.h"
 
 #include <math.h>
 #include <string.h>
@@ -288,8 +289,8 @@ static void load_params(struct piece *p, const struct eval *e, const struct layo
 typedef void piece_fn(const struct eval *e, struct piece *p, int64_t at);
 
 /* Calls fn for pieces of a row of n elements from `at` on, whose numbers begin at `param`. */
-static void row_run(const struct eval *e, const struct layout *l, int64_t at, int64_t n,
-                    int64_t param, piece_fn *fn)
+static void pieces_run(const struct eval *e, const struct layout *l, int64_t at, int64_t n,
+                       int64_t param, piece_fn *fn)
 {
     struct piece p;
     for (int64_t i = 0; i < n; i += PIECE) {
@@ -300,14 +301,17 @@ static void row_run(const struct eval *e, const struct layout *l, int64_t at, in
     }
 }
 
-static void rows_run(const struct eval *e, piece_fn *fn)
+typedef void row_fn(const struct eval *e, const struct layout *l, int64_t at, int64_t n,
+                    int64_t param);
+
+static void rows_run(const struct eval *e, row_fn *fn)
 {
-    struct layout l = layout_of(e);
+    const struct layout l = layout_of(e);
     int64_t at = 0;
     for (int64_t o = 0; o < l.outer; o++)
         for (int64_t d = 0; d < l.size; d += l.take) {
             int64_t places = l.size - d < l.take ? l.size - d : l.take, n = places * l.inner;
-            row_run(e, &l, at, n, o * l.per_outer + d / l.block * l.per_place, fn);
+            fn(e, &l, at, n, o * l.per_outer + d / l.block * l.per_place);
             at += n;
         }
 }
@@ -359,6 +363,12 @@ static void quantize_piece(const struct eval *e, struct piece *p, int64_t at)
     store_whole[e->out[0]->type](e->y[0], at, p->whole, p->n);
 }
 
+static void quantize_row(const struct eval *e, const struct layout *l, int64_t at, int64_t n,
+                         int64_t param)
+{
+    pieces_run(e, l, at, n, param, quantize_piece);
+}
+
 static bool is_one(const struct tensor *t)
 {
     return tensor_count(t) == 1;
@@ -377,7 +387,7 @@ static bool quantizes_to_bytes(const struct eval *e)
 static void quantize_eval(const struct eval *e)
 {
     if (!quantizes_to_bytes(e)) {
-        rows_run(e, quantize_piece);
+        rows_run(e, quantize_row);
         return;
     }
     const struct limits l = limits_of(e->out[0]->type);
@@ -398,9 +408,37 @@ static void dequantize_piece(const struct eval *e, struct piece *p, int64_t at)
     store_real(e->out[0], e->y[0], at, p->real, p->n);
 }
 
+/* Numbers of 8 bits in rows of one scale and zero: as the kernel has them. */
+static bool dequantizes_bytes(const struct eval *e, const struct layout *l)
+{
+    return types_hold(TYPE_U8 | TYPE_I8, e->in[IN_X]->type) && !l->step &&
+        e->in[IN_SCALE]->type == DTYPE_F32 && e->out[0]->type == DTYPE_F32;
+}
+
+static void dequantize_bytes_row(const struct eval *e, const struct layout *l, int64_t at,
+                                 int64_t n, int64_t param)
+{
+    const struct limits range = limits_of(e->in[IN_X]->type);
+    struct kern_quant q = { ((const float *) e->x[IN_SCALE])[l->many[IN_SCALE] ? param : 0], 0,
+                            range.low, range.high };
+    if (IN_ZERO < e->n_in && e->x[IN_ZERO])
+        q.zero =
+            (int32_t) tensor_get_i64(e->in[IN_ZERO], e->x[IN_ZERO], l->many[IN_ZERO] ? param : 0);
+    kern_bytes_real((float *) e->y[0] + at, (const uint8_t *) e->x[IN_X] + at, (size_t) n, &q);
+}
+
+static void dequantize_row(const struct eval *e, const struct layout *l, int64_t at, int64_t n,
+                           int64_t param)
+{
+    if (dequantizes_bytes(e, l))
+        dequantize_bytes_row(e, l, at, n, param);
+    else
+        pieces_run(e, l, at, n, param, dequantize_piece);
+}
+
 static void dequantize_eval(const struct eval *e)
 {
-    rows_run(e, dequantize_piece);
+    rows_run(e, dequantize_row);
 }
 
 /* ---- the scale from the data's own range ---- */

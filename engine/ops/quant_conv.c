@@ -6,6 +6,7 @@
 #include "engine/ops/epilogue.h"
 #include "engine/ops/ops.h"
 #include "engine/ops/quant_places.h"
+#include "kernels/bytes.h"
 
 #include <string.h>
 
@@ -44,6 +45,7 @@ struct conv_integer {
     struct kern_scale to;  /* by: NULL: no bytes come out */
     bool in_place;         /* the only row lies in x as it is read */
     bool inside;           /* no place is outside of x */
+    bool pointwise;        /* each place reads the one that it is */
     int64_t tile;          /* places whose rows are gathered at once */
     struct epilogue epilogue;
 };
@@ -137,6 +139,7 @@ static rill_status conv_integer_prepare(struct prep *c)
     v->cin = x->dim[1] / a->conv.group;
     v->cout = w->dim[0] / a->conv.group;
     v->inside = inside(&v->g);
+    v->pointwise = v->inside && v->g.n_kernel == 1 && v->g.n_in == v->g.n_out;
     c->args = v;
     c->kernel = "rows, gemm_q8";
     if (!tensor_count(c->out[0]))
@@ -230,6 +233,11 @@ static void row_gather(const struct conv_integer *v, uint8_t *to, const uint8_t 
 static void rows_gather(const struct conv_integer *v, uint8_t *to, const uint8_t *x, int64_t first,
                         int64_t n, uint8_t outside)
 {
+    if (v->pointwise) {
+        kern_bytes_turn(to, v->w.form.k, x + first, (size_t) v->g.n_in, v->w.form.k, (size_t) n);
+        return;
+    }
+
     const bool copies = v->g.kernel[2] >= LONG_KERNEL && v->g.dilation[2] == 1;
     for (int64_t done = 0, some; done < n; done += some) {
         int64_t left = v->g.out[2] - (first + done) % v->g.out[2];
@@ -256,17 +264,19 @@ static void rows_to_bytes(const struct eval *e, const struct conv_integer *v, ui
     for (int64_t p = 0; p < n; p++)
         e->kern->scale_bytes(v->g.n_out == 1 ? y : bytes + p * v->cout, rows + p * v->cout,
                              (size_t) v->cout, &to);
-    for (int64_t o = 0; o < v->cout && v->g.n_out > 1; o++)
-        for (int64_t p = 0; p < n; p++)
-            y[o * v->g.n_out + p] = bytes[p * v->cout + o];
+    if (v->g.n_out > 1)
+        kern_bytes_turn(y, (size_t) v->g.n_out, bytes, (size_t) v->cout, (size_t) n,
+                        (size_t) v->cout);
 }
 
-static void rows_to_channels(int32_t *y, const int32_t *rows, int64_t n, int64_t channels,
-                             int64_t places)
+/* Moved as floats are, bit by bit. */
+static void rows_to_channels(const struct kern *kern, void *y, const int32_t *rows, int64_t n,
+                             int64_t channels, int64_t places)
 {
-    for (int64_t o = 0; o < channels; o++)
-        for (int64_t p = 0; p < n; p++)
-            y[o * places + p] = rows[p * channels + o];
+    const struct kern_strided_copy m = { .n = { 1, 1, (size_t) channels, (size_t) n },
+                                         .from = { 0, 0, 1, (ptrdiff_t) channels },
+                                         .to = { 0, 0, (ptrdiff_t) places, 1 } };
+    kern->strided_copy_f32(y, (const float *) (const void *) rows, &m);
 }
 
 /* Behind the rows in scratch. */
@@ -301,7 +311,7 @@ static void group_eval(const struct eval *e, const struct conv_integer *v, const
         if (v->to.by)
             rows_to_bytes(e, v, (uint8_t *) y + first, sums, group, some);
         else if (v->g.n_out > 1)
-            rows_to_channels((int32_t *) y + first, sums, some, v->cout, v->g.n_out);
+            rows_to_channels(e->kern, (int32_t *) y + first, sums, some, v->cout, v->g.n_out);
     }
 }
 
@@ -365,7 +375,7 @@ static void conv_integer_eval_many(const struct eval *e, unsigned n)
     product_rows_run(&r);
     for (unsigned i = 0; i < n; i++) {
         if (places > 1)
-            rows_to_channels(e[i].y[0], sums_of(v, e[i].scratch), places, v->cout, places);
+            rows_to_channels(e->kern, e[i].y[0], sums_of(v, e[i].scratch), places, v->cout, places);
         sums_finish(&e[i], v);
     }
 }

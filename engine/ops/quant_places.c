@@ -300,11 +300,13 @@ static void sums_put(const struct eval *e, const struct places *v, void *image, 
 
 /* ---- line by line ---- */
 
-/* A sum as the bits of its float. */
-static void float_put(int32_t *sum)
+/* 16 sums as the bits of their floats. */
+static void floats_put(int32_t *sums)
 {
-    float f = (float) *sum;
-    memcpy(sum, &f, sizeof f);
+    float f[16];
+    for (int i = 0; i < 16; i++)
+        f[i] = (float) sums[i];
+    memcpy(sums, f, sizeof f);
 }
 
 static void taps_run(const struct eval *e, const struct places *v, const uint8_t *x, char *image,
@@ -322,8 +324,8 @@ static void taps_run(const struct eval *e, const struct places *v, const uint8_t
     for (int64_t at = 0; at < v->flat; at += v->tile) {
         int64_t n = v->flat - at < v->tile ? v->flat - at : v->tile;
         e->kern->taps_sum(sums, x + at, (size_t) n, &t);
-        for (int64_t i = 0; i < n && v->floats; i++)
-            float_put(&sums[i]);
+        for (int64_t i = 0; i < n && v->floats; i += 16)
+            floats_put(sums + i);
         sums_put(e, v, image, sums, o, at, n, (uint8_t *) scratch + v->sums_bytes);
     }
 }

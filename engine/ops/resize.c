@@ -212,6 +212,7 @@ struct resize_axis {
 struct resize_args {
     struct resize_axis axis[RANK_MAX];
     bool lines;   /* f32, nothing outside: lines of the last axis are worked out whole */
+    bool bytes;   /* of 8 bits, nothing outside, and all of them moved */
     bool doubles; /* every element of a line comes twice */
 };
 
@@ -439,13 +440,24 @@ static int axis_between(const struct resize_args *a, int rank)
     return ret;
 }
 
-static bool lines_fit(const struct tensor *y, const struct resize_args *a)
+static bool none_outside(const struct tensor *y, const struct resize_args *a)
 {
-    bool fits = y->type == DTYPE_F32 && y->rank > 0 && axis_between(a, y->rank) >= -1;
+    bool fits = y->rank > 0;
     for (int i = 0; i < y->rank && fits; i++)
         for (int64_t o = 0; o < y->dim[i] && fits; o++)
             fits = !a->axis[i].row[o].outside;
     return fits;
+}
+
+static bool lines_fit(const struct tensor *y, const struct resize_args *a)
+{
+    return y->type == DTYPE_F32 && none_outside(y, a) && axis_between(a, y->rank) >= -1;
+}
+
+static bool bytes_fit(const struct tensor *y, const struct resize_args *a)
+{
+    return (y->type == DTYPE_U8 || y->type == DTYPE_I8) && none_outside(y, a) &&
+        axis_between(a, y->rank) == -1 && a->axis[y->rank - 1].moves;
 }
 
 /* Every element of a line comes twice. */
@@ -485,6 +497,7 @@ static rill_status resize_prepare(struct prep *c)
         TRY(axis_make(c, &m, i, &args->axis[i]));
     }
     args->lines = lines_fit(y, args);
+    args->bytes = bytes_fit(y, args);
     args->doubles = y->rank && line_doubles(&args->axis[y->rank - 1], y->dim[y->rank - 1]);
     c->scratch_bytes = args->lines ? TAPS_MAX * (size_t) y->dim[y->rank - 1] * sizeof(double) : 0;
     c->args = args;
@@ -638,6 +651,41 @@ static void lines_eval(const struct eval *e)
     }
 }
 
+/* ---- bytes that are moved ---- */
+
+static void bytes_move(const struct resize_args *a, const struct resize_axis *last, uint8_t *y,
+                       const uint8_t *x, int64_t n)
+{
+    if (a->doubles)
+        for (int64_t i = 0; i < n / 2; i++)
+            y[2 * i] = y[2 * i + 1] = x[i];
+    else
+        for (int64_t i = 0; i < n; i++)
+            y[i] = x[last->row[i].t.at[0]];
+}
+
+static void bytes_eval(const struct eval *e)
+{
+    const struct resize_args *a = e->args;
+    const struct tensor *t = e->out[0];
+    const int last = t->rank - 1;
+    int64_t stride[RANK_MAX], line[RANK_MAX] = { 0 }, n = tensor_count(t), before = -1;
+    uint8_t *y = e->y[0];
+    tensor_strides(e->in[IN_X], stride);
+    for (int64_t i = 0; i < n; i += t->dim[last], y += t->dim[last]) {
+        int64_t at = 0;
+        for (int k = 0; k < last; k++)
+            at += a->axis[k].row[line[k]].t.at[0] * stride[k];
+        if (at == before)
+            memcpy(y, y - t->dim[last], (size_t) t->dim[last]);
+        else
+            bytes_move(a, &a->axis[last], y, (const uint8_t *) e->x[IN_X] + at, t->dim[last]);
+        before = at;
+        for (int k = last - 1; k >= 0 && ++line[k] == t->dim[k]; k--)
+            line[k] = 0;
+    }
+}
+
 static void resize_eval(const struct eval *e)
 {
     const struct resize_args *a = e->args;
@@ -647,6 +695,10 @@ static void resize_eval(const struct eval *e)
     double outside = (double) ((const struct resize_attr *) e->attr)->outside;
     if (a->lines) {
         lines_eval(e);
+        return;
+    }
+    if (a->bytes) {
+        bytes_eval(e);
         return;
     }
     tensor_strides(w.x, w.stride);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/ops/view.h"
+#include "kernels/bytes.h"
 
 #include <string.h>
 
@@ -110,11 +111,53 @@ static bool kernel_copy_set(const struct view_copy *v, struct kern_strided_copy 
     return true;
 }
 
+/* The axis whose bytes lie side by side in `from`, where those of the last one do in `to` alone.
+ * -1: there is none. */
+static int turned_axis(const struct view_copy *v)
+{
+    const int last = v->rank - 1;
+    if (v->bytes != 1 || v->to[last] != 1 || v->from[last] < 1)
+        return -1;
+    for (int i = 0; i < last; i++)
+        if (v->from[i] == 1 && v->to[i] >= 1 && v->from[last] != 1)
+            return i;
+    return -1;
+}
+
+/* Both axes are turned together, the others gone through. */
+static void view_copy_turn(const struct view_copy *v, int axis, const struct eval *e)
+{
+    const int last = v->rank - 1;
+    const uint8_t *x = (const uint8_t *) e->x[0] + v->from_at;
+    uint8_t *y = (uint8_t *) e->y[0] + v->to_at;
+    int64_t at[RANK_MAX] = { 0 }, n = 1, from = 0, to = 0;
+    for (int i = 0; i < last; i++)
+        n *= i == axis ? 1 : v->dim[i];
+    for (; n > 0; n--) {
+        kern_bytes_turn(y + to, (size_t) v->to[axis], x + from, (size_t) v->from[last],
+                        (size_t) v->dim[last], (size_t) v->dim[axis]);
+        for (int i = last - 1; i >= 0; i--) {
+            if (i == axis)
+                continue;
+            from += v->from[i];
+            to += v->to[i];
+            if (++at[i] < v->dim[i])
+                break;
+            from -= v->from[i] * v->dim[i];
+            to -= v->to[i] * v->dim[i];
+            at[i] = 0;
+        }
+    }
+}
+
 void view_copy_eval(const struct eval *e)
 {
     const struct view_copy *v = e->args;
+    const int axis = turned_axis(v);
     struct kern_strided_copy m;
-    if (kernel_copy_set(v, &m))
+    if (axis >= 0)
+        view_copy_turn(v, axis, e);
+    else if (kernel_copy_set(v, &m))
         e->kern->strided_copy_f32((float *) e->y[0] + v->to_at,
                                   (const float *) e->x[0] + v->from_at, &m);
     else

@@ -2,6 +2,7 @@
 /* Products of 8 bits against their contract (kernels/q8.h), written out. */
 #include "tests/kern/check.h"
 
+#include "kernels/bytes.h"
 #include "kernels/fixed.h"
 
 #include <math.h>
@@ -469,6 +470,48 @@ static void map_check(struct check *t, size_t n, unsigned variant)
     check_drop(t);
 }
 
+/* What lies between the rows stays. */
+static void turn_check(struct check *t, size_t rows, size_t cols, unsigned variant)
+{
+    const bool low = variant & 1;
+    const size_t ldx = cols + variant % 5, ldy = rows + variant % 3, n = (cols - 1) * ldy + rows;
+    uint8_t *x = check_bytes(t, (rows - 1) * ldx + cols, low), *y = check_bytes(t, n, low);
+    int32_t want[60 * 64], got[60 * 64];
+    for (size_t i = 0; i < (rows - 1) * ldx + cols; i++)
+        x[i] = byte_rand(t, 0);
+    for (size_t i = 0; i < n; i++)
+        want[i] = y[i] = (uint8_t) i;
+    for (size_t i = 0; i < rows * cols; i++)
+        want[i % cols * ldy + i / cols] = x[i / cols * ldx + i % cols];
+    kern_bytes_turn(y, ldy, x, ldx, rows, cols);
+    for (size_t i = 0; i < n; i++)
+        got[i] = y[i];
+    check_ints(t, "kern_bytes_turn", want, got, n, "rows %zu cols %zu variant %u", rows, cols,
+               variant);
+    check_drop(t);
+}
+
+/* The bits of the floats. */
+static void dequantize_check(struct check *t, size_t n, unsigned variant)
+{
+    const bool low = variant & 1, is_signed = variant & 2;
+    const struct kern_quant q = { 1.5f + check_rand(t),
+                                  (int32_t) (check_bits(t) % 256) - (is_signed ? 128 : 0),
+                                  is_signed ? -128 : 0, is_signed ? 127 : 255 };
+    uint8_t *x = check_bytes(t, n, low);
+    float *y = check_buf(t, n, low), want[300];
+    int32_t a[300], b[300];
+    for (size_t i = 0; i < n; i++) {
+        x[i] = byte_rand(t, i % 3 ? 0 : EXTREME);
+        want[i] = (float) (number(x[i], is_signed) - q.zero) * q.scale;
+    }
+    kern_bytes_real(y, x, n, &q);
+    memcpy(a, want, n * sizeof *a);
+    memcpy(b, y, n * sizeof *b);
+    check_ints(t, "kern_bytes_real", a, b, n, "n %zu variant %u", n, variant);
+    check_drop(t);
+}
+
 /* Against the packing of the same numbers as weights. */
 static void places_pack_check(struct check *t, size_t n, size_t k, unsigned variant)
 {
@@ -506,6 +549,8 @@ void check_bytes_sums(struct check *t)
         scale_check(t, 1 + i * 3 % 100, check_bits(t));
         map_check(t, i, check_bits(t));
         places_pack_check(t, 1 + i * 5 % 100, i % 70, check_bits(t));
+        turn_check(t, 1 + i * 7 % 60, 1 + i * 11 % 60, check_bits(t));
+        dequantize_check(t, i, check_bits(t));
     }
     for (unsigned i = 0; i < 600; i++) {
         places_check(t, 1 + i * 7 % 100, 1 + i % 13, check_bits(t));

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+#include "kernels/bytes.h"
+
+#include <string.h>
+
+/* ---- matrices turned, in blocks of 16 by 16 ---- */
+
+typedef uint8_t line __attribute__((vector_size(16)));
+
+/* Bytes of two lines in turn, of their first or their second halves. */
+#define LOW(a, b)                                                                                  \
+    __builtin_shufflevector(a, b, 0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23)
+#define HIGH(a, b)                                                                                 \
+    __builtin_shufflevector(a, b, 8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31)
+
+#define PAIR(to, from, i)                                                                          \
+    (to)[2 * (i)] = LOW((from)[i], (from)[(i) + 8]);                                               \
+    (to)[2 * (i) + 1] = HIGH((from)[i], (from)[(i) + 8])
+
+/* Takes the highest bit of a line's number to the lowest of a byte's; four such steps turn it all.
+ */
+#define STEP(to, from)                                                                             \
+    PAIR(to, from, 0);                                                                             \
+    PAIR(to, from, 1);                                                                             \
+    PAIR(to, from, 2);                                                                             \
+    PAIR(to, from, 3);                                                                             \
+    PAIR(to, from, 4);                                                                             \
+    PAIR(to, from, 5);                                                                             \
+    PAIR(to, from, 6);                                                                             \
+    PAIR(to, from, 7)
+
+static inline void lines_turn(line a[16])
+{
+    line b[16];
+    STEP(b, a);
+    STEP(a, b);
+    STEP(b, a);
+    STEP(a, b);
+}
+
+/* n <= 16 */
+static inline void some_move(uint8_t *restrict y, const uint8_t *restrict x, size_t n)
+{
+    size_t i = 0;
+    if (n == 16) {
+        memcpy(y, x, 16);
+        return;
+    }
+    if (n & 8) {
+        memcpy(y, x, 8);
+        i = 8;
+    }
+    if (n & 4) {
+        memcpy(y + i, x + i, 4);
+        i += 4;
+    }
+    for (; i < n; i++)
+        y[i] = x[i];
+}
+
+static inline void block_turn(uint8_t *restrict y, size_t ldy, const uint8_t *restrict x,
+                              size_t ldx, size_t rows, size_t cols)
+{
+    line a[16] = { { 0 } };
+    for (size_t r = 0; r < rows; r++)
+        some_move((uint8_t *) &a[r], x + r * ldx, cols);
+    lines_turn(a);
+    for (size_t c = 0; c < cols; c++)
+        some_move(y + c * ldy, (const uint8_t *) &a[c], rows);
+}
+
+static void whole_block_turn(uint8_t *restrict y, size_t ldy, const uint8_t *restrict x, size_t ldx)
+{
+    line a[16];
+    for (size_t i = 0; i < 16; i++)
+        memcpy(&a[i], x + i * ldx, 16);
+    lines_turn(a);
+    for (size_t i = 0; i < 16; i++)
+        memcpy(y + i * ldy, &a[i], 16);
+}
+
+/* A last block ends where rows or columns end, if there are 16: some are turned twice. */
+static size_t block_at(size_t at, size_t n)
+{
+    return n < 16 || at + 16 <= n ? at : n - 16;
+}
+
+void kern_bytes_turn(uint8_t *restrict y, size_t ldy, const uint8_t *restrict x, size_t ldx,
+                     size_t rows, size_t cols)
+{
+    for (size_t i = 0; i < rows; i += 16)
+        for (size_t k = 0; k < cols; k += 16) {
+            const size_t r = block_at(i, rows), c = block_at(k, cols);
+            uint8_t *to = y + c * ldy + r;
+            if (rows < 16 || cols < 16)
+                block_turn(to, ldy, x + r * ldx + c, ldx, rows < 16 ? rows : 16,
+                           cols < 16 ? cols : 16);
+            else
+                whole_block_turn(to, ldy, x + r * ldx + c, ldx);
+        }
+}
+
+/* ---- floats ---- */
+
+void kern_bytes_real(float *restrict y, const uint8_t *restrict x, size_t n,
+                     const struct kern_quant *q)
+{
+    /* With its highest bit turned, s8 is u8 of a zero that is 128 more. */
+    const uint8_t flip = q->least < 0 ? 0x80 : 0;
+    const int32_t zero = q->zero + flip;
+    const float scale = q->scale;
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        for (size_t l = 0; l < 16; l++)
+            y[i + l] = (float) ((int32_t) (uint8_t) (x[i + l] ^ flip) - zero) * scale;
+    for (; i < n; i++)
+        y[i] = (float) ((int32_t) (uint8_t) (x[i] ^ flip) - zero) * scale;
+}
