@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* ConvInteger: a product of 8-bit rows, one for each place, with the weights packed as those of a
- * matrix; or, of many places or few outputs, with lanes along the places (quant_places.h). Padding
- * is the zero of x, so that it adds nothing. */
+ * matrix; or, of many places or few outputs, with lanes along the places (quant_places.h); or,
+ * depthwise, along the channels (quant_depth.h). Padding is the zero of x, so that it adds nothing.
+ */
 #include "engine/ops/attrs.h"
 #include "engine/ops/epilogue.h"
 #include "engine/ops/ops.h"
+#include "engine/ops/quant_depth.h"
 #include "engine/ops/quant_places.h"
 #include "kernels/bytes.h"
 
@@ -42,6 +44,7 @@ struct conv_integer {
     int64_t batch, group, cin, cout; /* channels of one group */
     struct product_weights w;
     struct places *places; /* NULL: not along them */
+    struct depth *depth;   /* NULL: not along channels */
     struct kern_scale to;  /* by: NULL: no bytes come out */
     bool in_place;         /* the only row lies in x as it is read */
     bool inside;           /* no place is outside of x */
@@ -112,6 +115,7 @@ static rill_status places_set(struct prep *c, struct conv_integer *v)
                         .group = v->group,
                         .cin = v->cin,
                         .cout = v->cout,
+                        .pointwise = v->pointwise,
                         .x_signed = product_is_signed(c->in[IN_X]),
                         .w_signed = product_is_signed(w),
                         .floats = a->y.floats,
@@ -122,6 +126,19 @@ static rill_status places_set(struct prep *c, struct conv_integer *v)
     v->places = arena_copy(c->arena, &p, sizeof p);
     return v->places ? places_prepare(c, v->places)
                      : op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+}
+
+static rill_status depth_set(struct prep *c, struct conv_integer *v)
+{
+    const struct conv_integer_attr *a = c->attr;
+    const struct depth d = {
+        .g = v->g, .batch = v->batch, .channels = v->group, .floats = a->y.floats, .to = v->to
+    };
+    if (v->cin != 1 || v->cout != 1 || !depth_pays(c, &d))
+        return RILL_OK;
+    v->depth = arena_copy(c->arena, &d, sizeof d);
+    return v->depth ? depth_prepare(c, v->depth)
+                    : op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
 }
 
 static rill_status conv_integer_prepare(struct prep *c)
@@ -146,6 +163,9 @@ static rill_status conv_integer_prepare(struct prep *c)
         return RILL_OK;
     TRY(product_scale_prepare(c, &a->y, v->cout * v->group, &v->to));
     TRY(epilogue_prepare(c, a->conv.epilogue, &v->epilogue));
+    TRY(depth_set(c, v));
+    if (v->depth)
+        return RILL_OK;
     TRY(places_set(c, v));
     if (v->places)
         return RILL_OK;
@@ -252,31 +272,15 @@ static void rows_gather(const struct conv_integer *v, uint8_t *to, const uint8_t
     }
 }
 
-/* Sums of n places from `first` on to bytes of each channel, which lie in y. */
+/* Sums of n places from the first one in y on to bytes of each channel. */
 static void rows_to_bytes(const struct eval *e, const struct conv_integer *v, uint8_t *y,
                           int32_t *rows, int64_t group, int64_t n)
 {
     struct kern_scale to = v->to;
-    uint8_t *bytes = (uint8_t *) rows; /* never further than the sums that are read */
     to.by += group * v->cout;
     to.add += to.add ? group * v->cout : 0;
     to.bias += to.bias ? group * v->cout : 0;
-    for (int64_t p = 0; p < n; p++)
-        e->kern->scale_bytes(v->g.n_out == 1 ? y : bytes + p * v->cout, rows + p * v->cout,
-                             (size_t) v->cout, &to);
-    if (v->g.n_out > 1)
-        kern_bytes_turn(y, (size_t) v->g.n_out, bytes, (size_t) v->cout, (size_t) n,
-                        (size_t) v->cout);
-}
-
-/* Moved as floats are, bit by bit. */
-static void rows_to_channels(const struct kern *kern, void *y, const int32_t *rows, int64_t n,
-                             int64_t channels, int64_t places)
-{
-    const struct kern_strided_copy m = { .n = { 1, 1, (size_t) channels, (size_t) n },
-                                         .from = { 0, 0, 1, (ptrdiff_t) channels },
-                                         .to = { 0, 0, (ptrdiff_t) places, 1 } };
-    kern->strided_copy_f32(y, (const float *) (const void *) rows, &m);
+    product_bytes_put(e->kern, &to, y, rows, n, v->cout, v->g.n_out);
 }
 
 /* Behind the rows in scratch. */
@@ -311,7 +315,7 @@ static void group_eval(const struct eval *e, const struct conv_integer *v, const
         if (v->to.by)
             rows_to_bytes(e, v, (uint8_t *) y + first, sums, group, some);
         else if (v->g.n_out > 1)
-            rows_to_channels(e->kern, (int32_t *) y + first, sums, some, v->cout, v->g.n_out);
+            product_sums_put(e->kern, (int32_t *) y + first, sums, some, v->cout, v->g.n_out);
     }
 }
 
@@ -348,7 +352,9 @@ static void conv_integer_eval(const struct eval *e)
     const struct conv_integer *v = e->args;
     if (!tensor_count(e->out[0]))
         return;
-    if (v->places)
+    if (v->depth)
+        depth_eval(e, v->depth, zero_read(e));
+    else if (v->places)
         places_eval(e, v->places, zero_read(e));
     else
         images_eval(e, v, zero_read(e));
@@ -375,7 +381,7 @@ static void conv_integer_eval_many(const struct eval *e, unsigned n)
     product_rows_run(&r);
     for (unsigned i = 0; i < n; i++) {
         if (places > 1)
-            rows_to_channels(e->kern, e[i].y[0], sums_of(v, e[i].scratch), places, v->cout, places);
+            product_sums_put(e->kern, e[i].y[0], sums_of(v, e[i].scratch), places, v->cout, places);
         sums_finish(&e[i], v);
     }
 }

@@ -43,7 +43,7 @@ bool places_pay(const struct places *v)
     struct places s = *v;
     images_set(&s);
     int64_t lanes = up_to(s.flat, 16) * v->cout, other = up_to(v->cout, 16) * v->g.n_out;
-    return v->g.n_out >= 8 && lanes <= 2 * other;
+    return v->g.n_out >= 8 && lanes <= (v->pointwise ? 1 : 2) * other;
 }
 
 /* Where place 0 finds kernel place k of a channel. */
@@ -300,15 +300,6 @@ static void sums_put(const struct eval *e, const struct places *v, void *image, 
 
 /* ---- line by line ---- */
 
-/* 16 sums as the bits of their floats. */
-static void floats_put(int32_t *sums)
-{
-    float f[16];
-    for (int i = 0; i < 16; i++)
-        f[i] = (float) sums[i];
-    memcpy(sums, f, sizeof f);
-}
-
 static void taps_run(const struct eval *e, const struct places *v, const uint8_t *x, char *image,
                      int64_t o, int32_t zero)
 {
@@ -324,8 +315,8 @@ static void taps_run(const struct eval *e, const struct places *v, const uint8_t
     for (int64_t at = 0; at < v->flat; at += v->tile) {
         int64_t n = v->flat - at < v->tile ? v->flat - at : v->tile;
         e->kern->taps_sum(sums, x + at, (size_t) n, &t);
-        for (int64_t i = 0; i < n && v->floats; i += 16)
-            floats_put(sums + i);
+        if (v->floats)
+            product_sums_float(sums, n);
         sums_put(e, v, image, sums, o, at, n, (uint8_t *) scratch + v->sums_bytes);
     }
 }

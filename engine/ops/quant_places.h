@@ -10,6 +10,7 @@ struct places {
     struct window3 g;
     int64_t batch, group, cin, cout; /* channels of one group */
     bool taps;                       /* line by line, and not as a product */
+    bool pointwise;                  /* each place reads the one that it is */
     bool x_signed, w_signed;
     bool floats; /* sums come out as f32 */
     bool bytes;  /* or scaled to bytes */

@@ -7,6 +7,7 @@
 #include "engine/ops/epilogue.h"
 #include "engine/ops/matmul.h"
 #include "engine/ops/ops.h"
+#include "kernels/bytes.h"
 
 #include <string.h>
 
@@ -120,6 +121,40 @@ rill_status product_scale_prepare(struct prep *c, const struct product_results *
     ret->add = add;
     ret->bias = bias;
     return RILL_OK;
+}
+
+/* ---- places of channels ---- */
+
+void product_sums_float(int32_t *sums, int64_t n)
+{
+    float some[16];
+    for (int64_t i = 0; i < n; i += 16) {
+        for (int k = 0; k < 16; k++)
+            some[k] = (float) sums[i + k];
+        memcpy(sums + i, some, sizeof some);
+    }
+}
+
+/* Moved as floats are, bit by bit. */
+void product_sums_put(const struct kern *kern, void *y, const int32_t *sums, int64_t n,
+                      int64_t channels, int64_t places)
+{
+    const struct kern_strided_copy m = { .n = { 1, 1, (size_t) channels, (size_t) n },
+                                         .from = { 0, 0, 1, (ptrdiff_t) channels },
+                                         .to = { 0, 0, (ptrdiff_t) places, 1 } };
+    kern->strided_copy_f32(y, (const float *) (const void *) sums, &m);
+}
+
+void product_bytes_put(const struct kern *kern, const struct kern_scale *to, uint8_t *y,
+                       int32_t *sums, int64_t n, int64_t channels, int64_t places)
+{
+    uint8_t *bytes = (uint8_t *) sums; /* never further than the sums that are read */
+    for (int64_t p = 0; p < n; p++)
+        kern->scale_bytes(places == 1 ? y : bytes + p * channels, sums + p * channels,
+                          (size_t) channels, to);
+    if (places > 1)
+        kern_bytes_turn(y, (size_t) places, bytes, (size_t) channels, (size_t) n,
+                        (size_t) channels);
 }
 
 /* ---- weights ---- */

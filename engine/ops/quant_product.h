@@ -34,6 +34,16 @@ rill_status product_results_check(struct infer *c, const struct product_results 
 rill_status product_scale_prepare(struct prep *c, const struct product_results *y, int64_t n,
                                   struct kern_scale *ret);
 
+/* Sums of n places, `channels` of each side by side, to where a channel has `places` of them, y
+ * being the first: as they are, or scaled to bytes, for which the sums are written over. */
+void product_sums_put(const struct kern *kern, void *y, const int32_t *sums, int64_t n,
+                      int64_t channels, int64_t places);
+void product_bytes_put(const struct kern *kern, const struct kern_scale *to, uint8_t *y,
+                       int32_t *sums, int64_t n, int64_t channels, int64_t places);
+
+/* n sums, rounded up to 16, as the bits of their floats. */
+void product_sums_float(int32_t *sums, int64_t n);
+
 /* Inputs are u8 or s8, and the zero at input `i` is of the type of input `of`: one for all, or one
  * for each of `each` (NULL: one for all). */
 rill_status product_types_check(struct infer *c);
