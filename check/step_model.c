@@ -3,6 +3,7 @@
 #include "check/reshapes.h"
 #include "check/step_fill.h"
 #include "check/step_merged.h"
+#include "check/step_shapes.h"
 #include "engine/graph/subst.h"
 #include "engine/typing/typed.h"
 #include "models/network/network.h"
@@ -134,79 +135,6 @@ bool step_decl_state(struct step_decl *d, const char *text)
 
 /* ---- applying them ---- */
 
-static uint32_t port_find(const struct graph *g, const uint32_t *list, uint32_t n, const char *name)
-{
-    for (uint32_t i = 0; i < n; i++)
-        if (!strcmp(g->wires[list[i]].name, name))
-            return i;
-    return WIRE_NONE;
-}
-
-static rill_status port_missing(const struct graph *g, const uint32_t *list, uint32_t n,
-                                const char *what, const char *name, rill_error *err)
-{
-    char known[240] = "";
-    for (uint32_t i = 0; i < n; i++) {
-        size_t at = strlen(known);
-        snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "", g->wires[list[i]].name);
-    }
-    return err_set(err, RILL_INVALID, "there is no %s '%.80s'; the file has: %s", what, name,
-                   known);
-}
-
-static rill_status input_find(const struct graph *g, const char *name, uint32_t *ret,
-                              rill_error *err)
-{
-    *ret = port_find(g, g->inputs, g->n_inputs, name);
-    return *ret != WIRE_NONE ? RILL_OK
-                             : port_missing(g, g->inputs, g->n_inputs, "input", name, err);
-}
-
-static rill_status axis_size(const struct graph *g, const struct step_shape *s, int a,
-                             const struct dim **ret, rill_error *err)
-{
-    if (!s->text[a]) {
-        *ret = dim_int(g->dims, s->dim[a]);
-        return RILL_OK;
-    }
-    rill_status status = dim_parse(g->dims, s->text[a], ret, err);
-    if (status == RILL_OK && dim_is_const(*ret) && dim_value(*ret) < 0)
-        status = err_set(err, RILL_INVALID, "a size below 0");
-    if (status == RILL_OK)
-        return status;
-    return err_prefix(err, status, "shape of '%.80s', axis %d, '%.80s'", s->name, a, s->text[a]);
-}
-
-static bool axis_is_time(const struct graph *g, const struct step_decl *d, const struct dim *axis)
-{
-    return d->time && dim_mentions(axis, dim_symbol(g->dims, d->time));
-}
-
-static rill_status shapes_apply(struct graph *g, const struct step_decl *d, rill_error *err)
-{
-    for (uint32_t i = 0; i < d->n_shapes; i++) {
-        const struct step_shape *s = &d->shapes[i];
-        uint32_t k;
-        if (s->stored && port_find(g, g->inputs, g->n_inputs, s->name) == WIRE_NONE)
-            continue;
-        TRY(input_find(g, s->name, &k, err));
-        struct fact *f = &g->wires[g->inputs[k]].fact;
-        if (f->rank >= 0 && f->rank != s->rank) {
-            char fact[160];
-            fact_print(f, fact, sizeof fact);
-            return err_set(err, RILL_INVALID,
-                           "input '%.80s' has %d axes, %d were given; it is %s in the file, and a "
-                           "shape has a size for each axis, as in %.80s=1,S,..",
-                           s->name, f->rank, s->rank, fact, s->name);
-        }
-        for (int a = 0; a < s->rank; a++)
-            if (!s->stored || f->rank < 0 || !axis_is_time(g, d, f->shape[a]))
-                TRY(axis_size(g, s, a, &f->shape[a], err));
-        f->rank = s->rank;
-    }
-    return RILL_OK;
-}
-
 static void list_remove(uint32_t *list, uint32_t *n, uint32_t k)
 {
     memmove(&list[k], &list[k + 1], (*n - k - 1) * sizeof *list);
@@ -216,7 +144,7 @@ static void list_remove(uint32_t *list, uint32_t *n, uint32_t k)
 static bool states_have(const struct graph *g, const struct step_decl *d, const struct dim *symbol)
 {
     for (uint32_t i = 0; i < d->n_states; i++) {
-        const uint32_t k = port_find(g, g->inputs, g->n_inputs, d->states[i].in);
+        const uint32_t k = step_port_find(g, g->inputs, g->n_inputs, d->states[i].in);
         const struct fact *f = k == WIRE_NONE ? NULL : &g->wires[g->inputs[k]].fact;
         for (int a = 0; f && a < f->rank; a++)
             if (dim_mentions(f->shape[a], symbol))
@@ -250,7 +178,7 @@ static rill_status consts_apply(struct graph *g, const struct step_decl *d, bool
 {
     for (uint32_t i = 0; i < d->n_consts; i++) {
         uint32_t k;
-        TRY(input_find(g, d->consts[i].name, &k, err));
+        TRY(step_input_find(g, d->consts[i].name, &k, err));
         struct wire *w = &g->wires[g->inputs[k]];
         if (step_fill_waits(d, &w->fact))
             continue;
@@ -277,10 +205,10 @@ static rill_status consts_apply(struct graph *g, const struct step_decl *d, bool
 static rill_status states_apply(struct graph *g, const struct step_decl *d, rill_error *err)
 {
     for (uint32_t i = 0; i < d->n_states; i++) {
-        uint32_t k, out = port_find(g, g->outputs, g->n_outputs, d->states[i].out);
-        TRY(input_find(g, d->states[i].in, &k, err));
+        uint32_t k, out = step_port_find(g, g->outputs, g->n_outputs, d->states[i].out);
+        TRY(step_input_find(g, d->states[i].in, &k, err));
         if (out == WIRE_NONE)
-            return port_missing(g, g->outputs, g->n_outputs, "output", d->states[i].out, err);
+            return step_port_missing(g, g->outputs, g->n_outputs, "output", d->states[i].out, err);
         if (!graph_add_state(g, d->states[i].in, g->inputs[k], g->outputs[out], NULL))
             return err_set(err, RILL_NOMEM, "out of memory");
         if (d->found && !fact_is_static(&g->wires[g->inputs[k]].fact))
@@ -369,7 +297,7 @@ static void sizes_set(struct graph *g, struct fact *f, const rill_model_opts *op
 static void consts_set_sizes(struct graph *g, const struct declared_file *f)
 {
     for (uint32_t i = 0; i < f->d->n_consts; i++) {
-        const uint32_t k = port_find(g, g->inputs, g->n_inputs, f->d->consts[i].name);
+        const uint32_t k = step_port_find(g, g->inputs, g->n_inputs, f->d->consts[i].name);
         if (k != WIRE_NONE)
             sizes_set(g, &g->wires[g->inputs[k]].fact, f->opts);
     }
@@ -382,7 +310,7 @@ static rill_status file_read(void *arg, bool declared, struct mgraph *ret, struc
     TRY(step_model_is_text(f->path) ? text_read(f->path, ret, a, dims, err)
                                     : network_read(f->path, ret, a, dims, err));
     if (declared)
-        TRY(shapes_apply(&ret->g, f->d, err));
+        TRY(step_shapes_apply(&ret->g, f->d, f->opts, err));
     consts_set_sizes(&ret->g, f);
     return consts_apply(&ret->g, f->d, declared, err);
 }
@@ -399,15 +327,6 @@ static rill_status graph_read(struct mgraph *ret, struct arena *a, struct dims *
 }
 
 /* ---- states by name ---- */
-
-static bool symbol_is_set(const rill_model_opts *opts, const char *name)
-{
-    size_t n = strlen(name);
-    for (unsigned i = 0; opts->set && opts->set[i]; i++)
-        if (!strncmp(opts->set[i], name, n) && opts->set[i][n] == '=')
-            return true;
-    return false;
-}
 
 static bool symbols_have(const struct step_symbols *s, const char *name)
 {
@@ -460,16 +379,16 @@ static rill_status state_symbols_fix(struct mgraph *m, const struct step_decl *d
 {
     enum { AXIS_SYMBOLS_MAX = 16 };
     for (uint32_t i = 0; i < d->ones.n; i++)
-        if (!symbol_is_set(opts, d->ones.name[i]))
+        if (!step_symbol_is_set(opts, d->ones.name[i]))
             TRY(symbol_fix(m, d->ones.name[i], err));
     for (uint32_t i = 0; i < d->n_states; i++) {
-        uint32_t k = port_find(&m->g, m->g.inputs, m->g.n_inputs, d->states[i].in);
+        uint32_t k = step_port_find(&m->g, m->g.inputs, m->g.n_inputs, d->states[i].in);
         for (int a = 0; k != WIRE_NONE && a < m->g.wires[m->g.inputs[k]].fact.rank; a++) {
             const struct dim *list[AXIS_SYMBOLS_MAX];
             unsigned n =
                 dim_symbols(m->g.wires[m->g.inputs[k]].fact.shape[a], list, 0, AXIS_SYMBOLS_MAX);
             for (unsigned s = 0; s < n; s++)
-                if (!symbol_is_set(opts, dim_name(list[s])) &&
+                if (!step_symbol_is_set(opts, dim_name(list[s])) &&
                     !symbols_have(&d->grows, dim_name(list[s])) &&
                     !said_by_input(&m->g, d, list[s]))
                     TRY(symbol_fix(m, dim_name(list[s]), err));
@@ -631,7 +550,7 @@ static void pair_grows(struct step_decl *d, struct dims *dims, const struct fact
     const struct dim *list[STEP_SYMBOLS_MAX];
     const int axis = facts_axis_apart(in, out);
     const struct dim *was = axis >= 0 && dim_name(in->shape[axis]) ? in->shape[axis] : NULL;
-    if (!was || symbol_is_set(opts, dim_name(was)) ||
+    if (!was || step_symbol_is_set(opts, dim_name(was)) ||
         frames_of_first(dims, out->shape[axis], was) <= 0)
         return;
     symbols_add(d, &d->grows, dim_name(was));
@@ -649,8 +568,8 @@ static rill_status growing_find(struct step_decl *d, const struct mgraph *m, str
     if (!facts)
         return err_set(err, RILL_NOMEM, "out of memory");
     for (uint32_t i = 0; i < d->n_states; i++) {
-        const uint32_t in = port_find(g, g->inputs, g->n_inputs, d->states[i].in),
-                       out = port_find(g, g->outputs, g->n_outputs, d->states[i].out);
+        const uint32_t in = step_port_find(g, g->inputs, g->n_inputs, d->states[i].in),
+                       out = step_port_find(g, g->outputs, g->n_outputs, d->states[i].out);
         if (in != WIRE_NONE && out != WIRE_NONE)
             pair_grows(d, g->dims, &facts[g->inputs[in]], &facts[g->outputs[out]], opts);
     }

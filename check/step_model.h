@@ -7,13 +7,15 @@
 #include "lib/model.h"
 
 /* An axis is a number, or an expression of symbols where text is not NULL. stored: of data that is
- * at hand, for an input that a transform may have made; nothing where the file has none. */
+ * at hand, for an input that a transform may have made; nothing where the file has none. of_steps:
+ * of data that may have an axis of steps in front, which tells what the file leaves open. A symbol
+ * that gets a number has it in all inputs without a shape here. */
 struct step_shape {
     const char *name;
     int rank;
     int64_t dim[RANK_MAX];
     const char *text[RANK_MAX];
-    bool stored;
+    bool stored, of_steps;
 };
 struct step_const {
     const char *name;

@@ -513,11 +513,23 @@ static bool only_asks(const struct job *j)
         !j->reference && !j->dumps.n && !j->dump_ops.n && !j->profile;
 }
 
+/* Of several steps: how large what comes beside states is, as what an encoder gave. */
+static rill_status sizes_learn(struct job *j)
+{
+    struct step_shape *list;
+    if (j->steps == 1)
+        return RILL_OK;
+    TRY(run_inputs_shapes(&j->inputs, &j->arena, &list, &j->open.n_data, &j->err));
+    j->open.data = list;
+    return RILL_OK;
+}
+
 static rill_status job_run(struct job *j, const char *name)
 {
     rill_status s = j->out ? npz_check(&j->err) : RILL_OK;
     if (s != RILL_OK)
         return err_prefix(&j->err, s, "%.200s", j->out);
+    TRY(sizes_learn(j));
     TRY(open_uncompiled(&j->model, name, &j->open, &j->err));
     const struct graph *g =
         j->pass && !strcmp(j->pass, "typed") ? &j->model->typed.g : &j->model->decluttered.g;

@@ -78,6 +78,36 @@ rill_status open_find_states(struct step_decl *d, const char *path, const struct
     return RILL_OK;
 }
 
+static bool state_has(const struct step_decl *d, const char *in)
+{
+    for (uint32_t i = 0; i < d->n_states; i++)
+        if (!strcmp(d->states[i].in, in))
+            return true;
+    return false;
+}
+
+static bool shape_has(const struct step_decl *d, const char *in)
+{
+    for (uint32_t i = 0; i < d->n_shapes; i++)
+        if (!strcmp(d->shapes[i].name, in))
+            return true;
+    return false;
+}
+
+/* What a state begins with does not say how large it gets. */
+static rill_status data_add(struct step_decl *d, const struct open_opts *o, rill_error *err)
+{
+    for (uint32_t i = 0; d->found && i < o->n_data; i++) {
+        if (state_has(d, o->data[i].name) || shape_has(d, o->data[i].name))
+            continue;
+        struct step_shape *s = step_decl_add_shape(d, o->data[i].name);
+        if (!s)
+            return err_set(err, RILL_NOMEM, "out of memory");
+        *s = o->data[i];
+    }
+    return RILL_OK;
+}
+
 static rill_status declared_open(rill_model **ret, const char *name, const struct open_opts *o,
                                  rill_error *reterr)
 {
@@ -88,6 +118,7 @@ static rill_status declared_open(rill_model **ret, const char *name, const struc
     d.one_run = o->one_run;
     if (o->declares && access(name, R_OK) == 0)
         open_find_states(&d, name, o, NULL); /* what is wrong is told below */
+    TRY(data_add(&d, o, reterr));
     if (!d.n_shapes && !d.n_consts && !d.n_states) {
         rill_status s = library_open(ret, name, &opts, reterr);
         if (s == RILL_UNSUPPORTED && o->declares && is_network(name))

@@ -11,6 +11,8 @@ struct open_opts {
     struct opt_list shapes, consts, states; /* of bare files */
     int64_t reserve_frames;                 /* of states that grow; 0: not said */
     bool one_run;                           /* those are inputs and outputs like others */
+    const struct step_shape *data;          /* of each step; they tell sizes beside states */
+    uint32_t n_data;
     struct opt_list transforms, sets, asserts;
     const char *stream;
     int64_t threads;     /* that share steps: THREADS_OPT; 0: as model.conf says */

@@ -2,6 +2,7 @@
 /* run.h - a model's graph on any data: what goes in, and what is compared with what comes out. */
 #ifndef TOOLS_RUN_H
 #define TOOLS_RUN_H
+#include "check/step_model.h"
 #include "engine/graph/graph.h"
 #include "tools/npz.h"
 #include "tools/tool.h"
@@ -22,6 +23,11 @@ struct run_inputs {
 /* NAME=FILE or FILE (.npy, .npz, .pb, audio) for inputs of g, after what was read before. */
 rill_status run_inputs_read(struct run_inputs *in, const struct graph *g, const char *item,
                             rill_error *reterr);
+
+/* The shapes of what items give by name, as the files have them, which may be of no input; of audio
+ * none. What is wrong with a file is told as it is read. */
+rill_status run_inputs_shapes(const struct opt_list *items, struct arena *a,
+                              struct step_shape **ret, uint32_t *ret_n, rill_error *reterr);
 
 /* The tensor of input k of g at a step: an array with an axis of steps in front gives one for each.
  * Names the input where type or shape do not fit. */

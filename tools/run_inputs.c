@@ -142,6 +142,61 @@ rill_status run_inputs_read(struct run_inputs *in, const struct graph *g, const 
     return given_add(in, w->name, file, t, reterr);
 }
 
+/* ---- before the model is open ---- */
+
+struct shapes {
+    struct arena *arena;
+    struct step_shape *list;
+    uint32_t n;
+};
+
+static bool shape_add(struct shapes *to, const char *name, const struct tensor *t)
+{
+    struct step_shape *list = arena_array(to->arena, struct step_shape, to->n + 1u);
+    if (!list || !(name = arena_string(to->arena, name)))
+        return false;
+    if (to->n)
+        memcpy(list, to->list, to->n * sizeof *list);
+    list[to->n] = (struct step_shape) { .name = name, .rank = t->rank, .of_steps = true };
+    memcpy(list[to->n++].dim, t->dim, (size_t) t->rank * sizeof *t->dim);
+    to->list = list;
+    return true;
+}
+
+static bool item_shapes(struct shapes *to, struct arena *a, const char *item)
+{
+    const char *equals = strchr(item, '='), *file = equals ? equals + 1 : item;
+    const char *name = equals ? arena_printf(a, "%.*s", (int) (equals - item), item) : NULL;
+    const struct fact any = { .rank = -1 };
+    struct run_inputs in = { .arena = a };
+    const struct tensor *t;
+    struct npz z;
+    if (name && (ends_with(file, ".npy") || ends_with(file, ".pb")))
+        return file_tensor(&in, &any, file, &t, NULL) != RILL_OK || shape_add(to, name, t);
+    if (!ends_with(file, ".npz") || npz_read(&z, a, file, NULL) != RILL_OK)
+        return true;
+    for (uint32_t i = 0; i < z.n; i++)
+        if ((name && z.n == 1) || !name || !strcmp(name, z.list[i].name))
+            if (!shape_add(to, name && z.n == 1 ? name : z.list[i].name, z.list[i].t))
+                return false;
+    return true;
+}
+
+rill_status run_inputs_shapes(const struct opt_list *items, struct arena *a,
+                              struct step_shape **ret, uint32_t *ret_n, rill_error *reterr)
+{
+    struct shapes to = { .arena = a };
+    bool ok = true;
+    for (unsigned i = 0; ok && i < items->n; i++) {
+        struct arena read = { 0 };
+        ok = item_shapes(&to, &read, items->item[i]);
+        arena_drop(&read);
+    }
+    *ret = to.list;
+    *ret_n = to.n;
+    return ok ? RILL_OK : no_memory(reterr);
+}
+
 /* ---- one step ---- */
 
 static double random_next(uint32_t *seed, enum dtype type)

@@ -32,13 +32,25 @@ static rill_status node_infer(const struct interp *in, const struct node *n,
     return dims_status(in->dims, in->err);
 }
 
-static rill_status node_alloc(const struct interp *in, const struct node *n,
+/* g: of the node; NULL: not known. */
+static rill_status size_unknown(const struct interp *in, const struct graph *g,
+                                const struct node *n, unsigned i, const struct fact *f)
+{
+    char text[160];
+    fact_print(f, text, sizeof text);
+    return op_fail(in->err, RILL_UNSUPPORTED, n,
+                   "output %u, '%.80s', is %s, and nothing says before it is computed how large "
+                   "that is; select_outputs leaves an output out",
+                   i, g ? g->wires[n->out[i]].name : "", text);
+}
+
+static rill_status node_alloc(const struct interp *in, const struct graph *g, const struct node *n,
                               const struct fact *facts, struct tensor **ret)
 {
     for (unsigned i = 0; i < n->n_out; i++) {
         struct tensor t = { .type = facts[i].type };
         if (facts[i].type && !fact_to_tensor(&facts[i], &t))
-            return op_fail(in->err, RILL_UNSUPPORTED, n, "the size of output %u is not known", i);
+            return size_unknown(in, g, n, i, &facts[i]);
         ret[i] = tensor_new(in->arena, t.type, t.rank, t.dim);
         if (!ret[i])
             return no_memory(in, n);
@@ -108,7 +120,7 @@ static rill_status node_eval(const struct interp *in, const struct node *n,
     return fault.first.kind == FAULT_NONE ? RILL_OK : fault_error(&fault.first, in->err);
 }
 
-static rill_status node_run(const struct interp *in, const struct node *n,
+static rill_status node_run(const struct interp *in, const struct graph *g, const struct node *n,
                             const struct tensor *const *x, const struct tensor **ret)
 {
     struct fact *facts = arena_array(in->arena, struct fact, n->n_in + n->n_out + 1);
@@ -127,7 +139,7 @@ static rill_status node_run(const struct interp *in, const struct node *n,
         ret[0] = out[0].value;
         return RILL_OK;
     }
-    TRY(node_alloc(in, n, out, y));
+    TRY(node_alloc(in, g, n, out, y));
     TRY(node_eval(in, n, x, y));
     for (unsigned i = 0; i < n->n_out; i++) {
         ret[i] = y[i];
@@ -144,7 +156,7 @@ rill_status interp_node(struct dims *ds, const struct node *n, const struct tens
                         rill_error *reterr)
 {
     struct interp ctx = { .dims = ds, .arena = a, .kern = kern, .err = reterr };
-    return node_run(&ctx, n, in, ret_out);
+    return node_run(&ctx, NULL, n, in, ret_out);
 }
 
 /* ---- bodies ---- */
@@ -432,7 +444,7 @@ static rill_status control_run(const struct interp *in, const struct node *n,
     return n->op == &op_loop ? loop_run(in, n, x, ret) : scan_run(in, n, x, ret);
 }
 
-static rill_status graph_step(const struct interp *in, const struct node *n,
+static rill_status graph_step(const struct interp *in, const struct graph *g, const struct node *n,
                               const struct tensor **wires)
 {
     const struct tensor **x = arena_array(in->arena, const struct tensor *, n->n_in + 1);
@@ -441,7 +453,7 @@ static rill_status graph_step(const struct interp *in, const struct node *n,
         return no_memory(in, n);
     for (unsigned i = 0; i < n->n_in; i++)
         x[i] = n->in[i] == WIRE_NONE ? NULL : wires[n->in[i]];
-    TRY(n->op->flags & OP_CONTROL ? control_run(in, n, x, y) : node_run(in, n, x, y));
+    TRY(n->op->flags & OP_CONTROL ? control_run(in, n, x, y) : node_run(in, g, n, x, y));
     if (in->watch)
         TRY(in->watch->see(in->watch->arg, n, x, y));
     for (unsigned i = 0; i < n->n_out; i++)
@@ -478,7 +490,7 @@ static rill_status graph_run(const struct interp *in, const struct graph *g,
     for (uint32_t i = 0; i < g->n_states; i++)
         TRY(state_start(in, g, &g->states[i], wires));
     for (uint32_t i = 0; i < g->n_nodes; i++)
-        TRY(graph_step(in, &g->nodes[i], wires));
+        TRY(graph_step(in, g, &g->nodes[i], wires));
     for (uint32_t i = 0; i < g->n_outputs; i++)
         ret[i] = wires[g->outputs[i]];
     return RILL_OK;
