@@ -220,6 +220,15 @@ static struct conv conv_any(void)
     return c;
 }
 
+/* Lanes along the channels, of which each has its weights, whatever their number. */
+static struct conv depthwise_any(void)
+{
+    struct conv c = conv_any();
+    c.group = c.cout = 12 + number(53);
+    c.cin = 1;
+    return c;
+}
+
 static void convs(struct ops_test *t)
 {
     t->what = "convolution";
@@ -227,7 +236,11 @@ static void convs(struct ops_test *t)
         const struct conv c = conv_any();
         conv_check(t, &c, v);
     }
-    /* 1280 terms; a row that lies in x; many places */
+    for (unsigned v = 0; v < 100; v++) {
+        const struct conv c = depthwise_any();
+        conv_check(t, &c, v);
+    }
+    /* 1280 terms; a row that lies in x; many places, also of channels apart */
     conv_check(t, &(struct conv) { 1, 1, 256, 18, { 1, 9 }, { 1, 5 }, { 1, 1 }, { 1, 1 }, { 0 } },
                3);
     conv_check(t, &(struct conv) { 2, 1, 12, 18, { 3, 5 }, { 3, 5 }, { 1, 1 }, { 1, 1 }, { 0 } },
@@ -236,6 +249,10 @@ static void convs(struct ops_test *t)
                &(struct conv) {
                    1, 1, 3, 5, { 40, 300 }, { 3, 3 }, { 1, 2 }, { 1, 1 }, { 1, 1, 1, 1 } },
                2);
+    conv_check(t,
+               &(struct conv) {
+                   1, 17, 1, 17, { 70, 230 }, { 3, 3 }, { 1, 2 }, { 1, 1 }, { 1, 1, 1, 1 } },
+               1);
     const struct tensor *x = bytes(t, DTYPE_U8, 3, I64S(1, 2, 8)),
                         *w = bytes(t, DTYPE_I8, 3, I64S(3, 2, 3));
     ops_refused(t, "ConvInteger", NULL, 0, IN(x, bytes(t, DTYPE_I8, 3, I64S(3, 4, 3))), 1,
