@@ -11,7 +11,7 @@ takes the delay off, so that output and clean recording are compared sample by s
 NAME=FILE.so is a library of RNNoise (the Python packages rnnoise-cli and pyrnnoise have one), fed
 through 48 kHz.
 Of each recording and denoiser: SI-SDR, speech removed (measures.py), and where Python has the
-packages, PESQ and STOI.
+packages, PESQ, STOI and DNSMOS.
 """
 import ctypes
 import glob
@@ -121,6 +121,8 @@ class Scores:
     MEASURES = (('SI-SDR, dB', si_sdr, '%.2f'),
                 ('PESQ, wide band', measures.pesq, '%.2f'),
                 ('STOI', lambda s, y: measures.stoi(s, y, RATE), '%.3f'),
+                ('DNSMOS, speech', lambda s, y: measures.dnsmos(y, 0), '%.2f'),
+                ('DNSMOS, overall', lambda s, y: measures.dnsmos(y, 2), '%.2f'),
                 ('speech removed, %', lambda s, y: 100 * measures.removed(s, y), '%.1f'))
 
     def __init__(self):

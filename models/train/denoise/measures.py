@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """What denoisers are judged by, of recordings whose clean speech is known. PESQ and STOI come from the
-Python packages pesq and pystoi; where they are absent `pesq` and `stoi` give None."""
+Python packages pesq and pystoi, the network of DNSMOS from speechmos (run by onnxruntime); where they
+are absent `pesq`, `stoi` and `dnsmos` give None."""
+import importlib.util
+
 import numpy as np
 try:
     import pesq as pesq_package
@@ -10,6 +13,10 @@ try:
     import pystoi
 except ImportError:
     pystoi = None
+try:
+    import onnxruntime
+except ImportError:
+    onnxruntime = None
 
 REMOVED_DB = -12                # a part of the speech that is weaker than so counts as removed
 ACTIVE_DB = -40                 # frames below the loudest one by more are pauses
@@ -36,6 +43,43 @@ def pesq(clean, y):
 
 def stoi(clean, y, rate):
     return pystoi and pystoi.stoi(*cut(clean, y), rate)
+
+
+class DNSMOS:
+    """DNSMOS P.835 (Reddy and others, 2022): what a network says listeners would give speech, noise and
+    all of it, 1 to 5. The network hears 9.01 s at 16 kHz; a recording is repeated until it is as long,
+    and a longer one is heard from each second on. Its outputs go through polynomials of its authors."""
+    RATE, HEARD = 16000, 144160
+    FITS = ((-0.08397278, 1.22083953, 0.0052439), (-0.13166888, 1.60915514, -0.39604546),
+            (-0.06766283, 1.11546468, 0.04602535))
+
+    def __init__(self, path):
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        self.net = onnxruntime.InferenceSession(path, options)
+
+    def run(self, y):
+        """Speech, noise, overall."""
+        y = np.clip(np.tile(y, -(-self.HEARD // len(y))), -1, 1).astype(np.float32)
+        starts = range(0, len(y) - self.HEARD + 1, self.RATE)
+        raw = [self.net.run(None, {'input_1': y[None, at:at + self.HEARD]})[0][0] for at in starts]
+        fitted = [[np.polyval(fit, v) for fit, v in zip(self.FITS, row)] for row in raw]
+        return np.mean(fitted, axis=0)
+
+
+def dnsmos_open():
+    package = importlib.util.find_spec('speechmos')
+    if not (onnxruntime and package):
+        return None
+    return DNSMOS(package.submodule_search_locations[0] + '/dnsmos_models/sig_bak_ovr.onnx')
+
+
+DNSMOS_NET = dnsmos_open()
+
+
+def dnsmos(y, part):
+    """part: 0 speech, 1 noise, 2 overall. At 16 kHz."""
+    return DNSMOS_NET and DNSMOS_NET.run(y)[part]
 
 
 def spectra(x):
