@@ -18,6 +18,7 @@ LATE = 2250                     # the step from which more comes and goes, and n
 SHARES = ((0.25, 0.18, 0.22, 0.10, 0.08, 0.12, 0.05),
           (0.15, 0.12, 0.36, 0.16, 0.07, 0.09, 0.05))
 INSIDE = 3201                   # the step from which six in ten begin inside a word
+MILD = 14900                    # the step from which more has little noise, and words end soon
 SNR_DB = (4, 2)                 # mean, early and late
 MANY = 0.65                     # of the speech is by speakers with a few sentences each
 HELD_EACH = 12                  # each so many-th of them, and of recorded noises, is kept out
@@ -85,7 +86,16 @@ def piece(rng, a, n, speed=1.0):
     return np.interp(np.arange(n) * speed, np.arange(m), a).astype(np.float32)
 
 
-def utterances(rng, voice, n, speed=1.0, rest=1.0, lead=0.6, inside=False):
+def begun(rng, a, mild):
+    """What is left of a recording that has begun before: of some, when mild, the end of the last
+    word."""
+    if not mild or rng.random() < 0.7:
+        return a[int(rng.uniform(0, 0.8) * len(a)):]
+    loud = np.flatnonzero(np.abs(a) > 0.1 * np.abs(a).max())
+    return a[max(0, (loud[-1] if len(loud) else 0) - int(rng.uniform(0.02, 0.5) * RATE)):]
+
+
+def utterances(rng, voice, n, speed=1.0, rest=1.0, lead=0.6, inside=False, mild=False):
     """Recordings of one voice with pauses between, each at the same loudness; inside: the first
     has begun before."""
     m = int(n * speed) + 2
@@ -95,7 +105,7 @@ def utterances(rng, voice, n, speed=1.0, rest=1.0, lead=0.6, inside=False):
         a = voice[rng.integers(len(voice))].astype(np.float32)
         loud = np.sqrt(np.mean(a * a)) + 50
         if inside:
-            a, inside = a[int(rng.uniform(0, 0.8) * len(a)):], False
+            a, inside = begun(rng, a, mild), False
         k = min(len(a), m - at)
         y[at:at + k] = a[:k] / loud
         at += k + int(rng.uniform(0.02, rest) * RATE)
@@ -139,9 +149,9 @@ def source(rng, corpus, kind, n):
     return corpus.room(rng, y, rng.uniform(0.2, 2)) if rng.random() < 0.15 else y
 
 
-def speech(rng, corpus, n, inside):
+def speech(rng, corpus, n, inside, mild):
     y = utterances(rng, corpus.voice(rng), n, rng.uniform(0.82, 1.22), rng.choice([0.3, 1.2]),
-                   inside=inside > 0 and rng.random() < inside)
+                   inside=inside > 0 and rng.random() < inside, mild=mild)
     return corpus.room(rng, y, rng.uniform(0.05, 0.7)) if rng.random() < 0.4 else y
 
 
@@ -187,11 +197,12 @@ def band_limit(rng, gain):
         gain *= 1 - 1 / (1 + (f / rng.uniform(50, 300)) ** 4)
 
 
-def sources(corpus, seed, k, count, n, shares, inside):
+def sources(corpus, seed, k, count, n, shares, inside, mild):
     """Speech and noise of power 1, complex [count, T, 257] each."""
     rng = np.random.default_rng((seed, k))
     gen = torch.Generator().manual_seed(seed * 1000003 + k)
-    s = spectrum(torch.from_numpy(np.stack([speech(rng, corpus, n, inside) for _ in range(count)])))
+    waves = [speech(rng, corpus, n, inside, mild) for _ in range(count)]
+    s = spectrum(torch.from_numpy(np.stack(waves)))
     colour = torch.exp(0.115129 * noise.curves(gen, count, 2.5, (-2.0, 2.0)))
     s = s * (colour[:, None] @ noise.SPREAD)
     v = noise_spectra(rng, gen, corpus, count, n, shares)
@@ -202,12 +213,17 @@ def column(x):
     return torch.from_numpy(np.asarray(x)).float()[:, None, None]
 
 
-def mixtures(rng, s, v, mean_db):
-    """(clean, noisy) of a level as recordings have; some without noise, some without speech."""
+def mixtures(rng, s, v, mean_db, mild):
+    """(clean, noisy) of a level as recordings have; some without noise, some without speech; more with
+    little noise when mild."""
     count = len(s)
     fate = rng.random(count)
     snr = np.clip(rng.normal(mean_db, 8, count), -10, 35)
-    snr[fate < 0.08] = rng.uniform(35, 70, int((fate < 0.08).sum()))
+    clean = fate < (0.12 if mild else 0.08)
+    snr[clean] = rng.uniform(35, 70, int(clean.sum()))
+    if mild:
+        little = (fate > 0.8) & (fate < 0.9)
+        snr[little] = rng.uniform(10, 25, int(little.sum()))
     s = s * column(fate < 0.93)
     x = s + v * column(10 ** (-snr / 20))
     level = column(10 ** (rng.uniform(-42, -14, count) / 20)) * 16
@@ -246,9 +262,9 @@ class Batches(torch.utils.data.Dataset):
         step = self.first + i
         if self.made[0] != step // USES:
             s, v = sources(self.corpus, self.seed, step // USES, self.count, self.n,
-                           SHARES[step >= LATE], 0.6 * (step >= INSIDE))
+                           SHARES[step >= LATE], 0.6 * (step >= INSIDE), step >= MILD)
             self.made = (step // USES, (s, v))
         s, v = self.made[1]
         rng = np.random.default_rng((self.seed, step, 1))
         v = torch.roll(v, 3 * (step % USES), 0)
-        return example(*mixtures(rng, s, v, SNR_DB[step >= LATE]))
+        return example(*mixtures(rng, s, v, SNR_DB[step >= LATE], step >= MILD))

@@ -183,7 +183,7 @@ def clean_of(net, spec, bands, noise):
 
 
 def enhance(net, x):
-    """[B, S] -> [B, S], aligned with the input, as graph.nnef does it."""
+    """[B, S] -> [B, S], aligned with the input, as graph.nnef does it without a limit."""
     spec = spectrum(x)
     bands = bands_of(spec)
     y = clean_of(net, torch.view_as_real(spec), bands, noise_track(bands, QUIET, SETTLED))

@@ -13,7 +13,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 committed=$here/../../library/rill-denoise
 folder=$1 archives=$2
 shift 2
-steps=14900
+steps=19900
 decay_from=6500
 # Arrays that a step needs stay with the process: half of the time went to new pages.
 export OMP_NUM_THREADS=1 MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=16000000000
