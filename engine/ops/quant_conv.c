@@ -141,6 +141,12 @@ static rill_status depth_set(struct prep *c, struct conv_integer *v)
                     : op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
 }
 
+/* In front, by SAME with strides longer than the kernel: gathered row by row. */
+static bool cuts(const struct window3 *g)
+{
+    return g->before[0] < 0 || g->before[1] < 0 || g->before[2] < 0;
+}
+
 static rill_status conv_integer_prepare(struct prep *c)
 {
     const struct conv_integer_attr *a = c->attr;
@@ -163,11 +169,11 @@ static rill_status conv_integer_prepare(struct prep *c)
         return RILL_OK;
     TRY(product_scale_prepare(c, &a->y, v->cout * v->group, &v->to));
     TRY(epilogue_prepare(c, a->conv.epilogue, &v->epilogue));
-    TRY(depth_set(c, v));
-    if (v->depth)
-        return RILL_OK;
-    TRY(places_set(c, v));
-    if (v->places)
+    if (!cuts(&v->g))
+        TRY(depth_set(c, v));
+    if (!cuts(&v->g) && !v->depth)
+        TRY(places_set(c, v));
+    if (v->depth || v->places)
         return RILL_OK;
     TRY(product_prepare(c, v));
     c->kernel = v->in_place ? "gemm_q8" : c->kernel;

@@ -34,11 +34,8 @@ bool depth_pays(const struct prep *c, const struct depth *d)
     const struct tensor *w = c->in[PRODUCT_W],
                         *zero = c->n_in > PRODUCT_W_ZERO ? c->in[PRODUCT_W_ZERO] : NULL;
     struct depth s = *d;
-    bool cut = false; /* in front, by SAME with strides longer than the kernel */
-    for (int i = 0; i < 3; i++)
-        cut = cut || d->g.before[i] < 0;
     sides_set(&s);
-    return d->channels >= CHANNELS_MIN && !cut && s.x_bytes <= X_BYTES_MAX && w->data &&
+    return d->channels >= CHANNELS_MIN && s.x_bytes <= X_BYTES_MAX && w->data &&
         (!zero || zero->data);
 }
 
