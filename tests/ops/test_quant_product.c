@@ -265,21 +265,21 @@ static void convs(struct ops_test *t)
 }
 
 /* SAME cuts three places in front, as ONNX Runtime does it for floats. */
-static void cut(struct ops_test *t)
+static void cut(struct ops_test *t, int channels, int places)
 {
     const struct attr a[] = { ONE_TEXT("auto_pad", "SAME_UPPER"), INTS_OF("strides", 1, I64S(8)),
-                              ONE_INT("group", 32) };
-    uint8_t x[32 * 24], one[32];
-    int64_t want[32 * 3];
-    for (int i = 0; i < 32 * 24; i++)
+                              ONE_INT("group", channels) };
+    uint8_t x[32 * 64], one[32];
+    int64_t want[32 * 8];
+    for (int i = 0; i < channels * places * 8; i++)
         x[i] = (uint8_t) (i % 251);
     memset(one, 1, sizeof one);
-    for (int i = 0; i < 32 * 3; i++)
-        want[i] = x[i / 3 * 24 + 3 + i % 3 * 8];
+    for (int i = 0; i < channels * places; i++)
+        want[i] = x[i / places * places * 8 + 3 + i % places * 8];
     t->what = "cut in front";
     if (ops_run(t, "ConvInteger", a, 3,
-                IN(ops_tensor(t, DTYPE_U8, 3, I64S(1, 32, 24), x),
-                   ops_tensor(t, DTYPE_U8, 3, I64S(32, 1, 1), one)),
+                IN(ops_tensor(t, DTYPE_U8, 3, I64S(1, channels, places * 8), x),
+                   ops_tensor(t, DTYPE_U8, 3, I64S(channels, 1, 1), one)),
                 1))
         sums_are(t, want, t->kernel);
 }
@@ -305,7 +305,8 @@ int main(void)
     struct ops_test t = ops_begin();
     matmuls(&t);
     convs(&t);
-    cut(&t);
+    cut(&t, 32, 3);
+    cut(&t, 4, 8);
     dynamic(&t);
     return ops_end(&t);
 }
