@@ -68,12 +68,14 @@ static bool shape_is_declared(const struct step_decl *d, const char *name)
     return false;
 }
 
-/* A symbol of the file that got a number has it in all inputs whose shapes nobody declares. */
-static void symbol_follow(struct graph *g, const struct step_decl *d, const struct dim *was,
-                          const struct dim *is)
+/* A symbol of the file that got a number has it in all inputs whose shapes nobody declares; one
+ * that opts set gets it there. */
+static void symbol_follow(struct graph *g, const struct step_decl *d, const rill_model_opts *opts,
+                          const struct dim *was, const struct dim *is)
 {
     const struct dim *symbol;
-    if (!dim_is_const(is) || dim_symbols(was, &symbol, 0, 1) != 1 || symbol != was)
+    if (!dim_is_const(is) || dim_symbols(was, &symbol, 0, 1) != 1 || symbol != was ||
+        step_symbol_is_set(opts, dim_name(was)))
         return;
     for (uint32_t i = 0; i < g->n_inputs; i++) {
         struct wire *w = &g->wires[g->inputs[i]];
@@ -83,7 +85,8 @@ static void symbol_follow(struct graph *g, const struct step_decl *d, const stru
 }
 
 static rill_status shape_apply(struct graph *g, const struct step_decl *d,
-                               const struct step_shape *s, struct fact *f, rill_error *err)
+                               const struct step_shape *s, const rill_model_opts *opts,
+                               struct fact *f, rill_error *err)
 {
     const bool in_file = f->rank >= 0;
     for (int a = 0; a < s->rank; a++) {
@@ -92,7 +95,7 @@ static rill_status shape_apply(struct graph *g, const struct step_decl *d,
             continue;
         TRY(axis_size(g, s, a, &f->shape[a], err));
         if (was)
-            symbol_follow(g, d, was, f->shape[a]);
+            symbol_follow(g, d, opts, was, f->shape[a]);
     }
     f->rank = s->rank;
     return RILL_OK;
@@ -109,7 +112,7 @@ static void data_apply(struct graph *g, const struct step_decl *d, const struct 
         if (dim_is_const(was) || (dim_name(was) && step_symbol_is_set(opts, dim_name(was))))
             continue;
         f->shape[a] = dim_int(g->dims, s->dim[a + before]);
-        symbol_follow(g, d, was, f->shape[a]);
+        symbol_follow(g, d, opts, was, f->shape[a]);
     }
 }
 
@@ -136,7 +139,7 @@ rill_status step_shapes_apply(struct graph *g, const struct step_decl *d,
                            "shape has a size for each axis, as in %.80s=1,S,..",
                            s->name, f->rank, s->rank, fact, s->name);
         }
-        TRY(shape_apply(g, d, s, f, err));
+        TRY(shape_apply(g, d, s, opts, f, err));
     }
     return RILL_OK;
 }
