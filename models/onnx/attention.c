@@ -2,6 +2,7 @@
 /* Attention (opsets 23 to 25) and RotaryEmbedding, written as products, masks and softmax. */
 #include "models/onnx/attention.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
@@ -326,31 +327,74 @@ rill_status up_rotary(struct conversion *l)
 
 enum { IN_SIGNAL, IN_WEIGHT, IN_BIAS, IN_STATE };
 
-rill_status up_causal_conv(struct conversion *l)
+static rill_status activation_take(struct conversion *l, bool *gated)
+{
+    const struct attr *act = convert_attr(l, "activation");
+    const char *name =
+        act && act->kind == ATTR_STRINGS && act->strings.n == 1 ? act->strings.v[0] : "none";
+    *gated = !strcmp(name, "silu") || !strcmp(name, "swish");
+    return *gated || !strcmp(name, "none")
+        ? RILL_OK
+        : convert_fail(l, RILL_UNSUPPORTED, "activation '%.40s'; known: none, silu, swish", name);
+}
+
+/* dilation: places from tap to tap. */
+static rill_status causal_conv_put(struct conversion *l, int64_t dilation)
 {
     struct emitter e = { l, RILL_OK };
+    bool gated = false;
     TRY(convert_inputs_check(l, 2, 4, 0x3));
     const struct fact *w = &l->scope->g->wires[l->in[IN_WEIGHT]].fact;
     if (w->rank != 3 || !dim_is_const(w->shape[0]) || !dim_is_const(w->shape[2]))
         return convert_fail(l, RILL_UNSUPPORTED,
                             "its weight must be of a known shape [channels, 1, "
                             "taps]: a constant, or an input of that shape");
-    const struct attr *act = convert_attr(l, "activation");
-    const bool gated = act && act->kind == ATTR_STRINGS && act->strings.n == 1 &&
-        strcmp(act->strings.v[0], "none") != 0;
-    if (gated && strcmp(act->strings.v[0], "silu") != 0 && strcmp(act->strings.v[0], "swish") != 0)
-        return convert_fail(l, RILL_UNSUPPORTED, "activation '%.40s'; known: none, silu, swish",
-                            act->strings.v[0]);
-    const int64_t past = dim_value(w->shape[2]) - 1;
+    TRY(activation_take(l, &gated));
+    int64_t *apart = arena_new(l->r->arena, int64_t);
+    if (!apart)
+        return no_memory(l->r);
+    *apart = dilation;
+    const int64_t past = (dim_value(w->shape[2]) - 1) * dilation;
     uint32_t x = l->in[IN_SIGNAL], all;
     if (convert_has(l, IN_STATE))
         all = emit_with(&e, "Concat", "axis", 2, (uint32_t[]) { l->in[IN_STATE], x }, 2);
     else
         all = emit(&e, "Pad", x, emit_list(&e, 0, 0, past, 0, 0, 0));
+    const struct attr at[] = {
+        { .name = "group", .kind = ATTR_INT, .i = dim_value(w->shape[0]) },
+        { .name = "dilations", .kind = ATTR_INTS, .ints = { 1, apart } },
+    };
     uint32_t in[] = { all, l->in[IN_WEIGHT], convert_has(l, IN_BIAS) ? l->in[IN_BIAS] : WIRE_NONE };
-    uint32_t y = emit_with(&e, "Conv", "group", dim_value(w->shape[0]), in, 3);
+    uint32_t y = WIRE_NONE;
+    TRY(e.status);
+    TRY(convert_emit(l, "Conv", at, 2, in, 3, &y, 1));
     TRY(emit_output(&e, 0, gated ? emit(&e, "Swish", y) : y));
     uint32_t end = emit_list(&e, INT64_MAX), axis = emit_list(&e, 2);
     uint32_t first = past ? emit_list(&e, -past) : end;
     return emit_output(&e, 1, emit(&e, "Slice", all, first, end, axis));
+}
+
+rill_status up_causal_conv(struct conversion *l)
+{
+    return causal_conv_put(l, 1);
+}
+
+/* The form of com.microsoft: what is beside taps apart is refused. */
+rill_status up_vendor_causal_conv(struct conversion *l)
+{
+    static const struct {
+        const char *name;
+        int64_t usual;
+    } fixed[] = { { "channels_last", 0 },         { "input_channel_offset", 0 },
+                  { "input_channels", 0 },        { "ndim", 1 },
+                  { "state_channels_last", -1 },  { "state_length", 0 },
+                  { "state_update_capacity", 0 }, { "state_window", 0 } };
+    const int64_t dilation = convert_int(l, "dilation", 1);
+    for (size_t i = 0; i < sizeof fixed / sizeof *fixed; i++)
+        if (convert_int(l, fixed[i].name, fixed[i].usual) != fixed[i].usual)
+            return convert_fail(l, RILL_UNSUPPORTED, "attribute '%s' is supported as %" PRId64,
+                                fixed[i].name, fixed[i].usual);
+    if (dilation < 1 || dilation > INT32_MAX)
+        return convert_fail(l, RILL_MALFORMED, "dilation is from 1 to 2147483647");
+    return causal_conv_put(l, dilation);
 }

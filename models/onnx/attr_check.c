@@ -75,12 +75,18 @@ static const struct attr_row {
     { up_scan_9,
       "i:num_scan_inputs I:scan_input_axes I:scan_input_directions I:scan_output_axes "
       "I:scan_output_directions" },
+    { up_scaled_silu, "f:alpha" },
     { up_skip_layer_norm, "f:epsilon" },
     { up_skip_rms_norm, "f:epsilon" },
     { up_sequence_empty, "i:dtype" },
     { up_split_to_sequence, "i:axis i:keepdims" },
     { up_swiglu, "f:alpha" },
     { up_tensor_scatter, "i:axis s:mode" },
+    { up_vendor_causal_conv,
+      "s:activation i:channels_last i:dilation i:input_channel_offset i:input_channels i:ndim "
+      "i:state_channels_last i:state_length i:state_update_capacity i:state_window" },
+    { up_vendor_linear_attention,
+      "i:chunk_size i:kv_num_heads i:q_num_heads f:scale i:state_window s:update_rule" },
     { up_vendor_qlinear_conv,
       "s:auto_pad i:channels_last I:dilations i:group I:kernel_shape I:pads I:strides" },
     { up_vendor_rotary,

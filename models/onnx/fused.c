@@ -51,6 +51,34 @@ rill_status up_quick_gelu(struct conversion *l)
     return convert_finish(l, y);
 }
 
+/* From a start to an end, by 1 unless it says another step. */
+rill_status up_vendor_range(struct conversion *l)
+{
+    uint32_t in[3], y = WIRE_NONE;
+    TRY(convert_inputs_check(l, 2, 3, 0x3));
+    memcpy(in, l->in, 2 * sizeof *in);
+    if (convert_has(l, 2))
+        in[2] = l->in[2];
+    else
+        TRY(convert_float(l, 1, in[0], &in[2]));
+    TRY(convert_emit(l, "Range", NULL, 0, in, 3, &y, 1));
+    return convert_finish(l, y);
+}
+
+/* x, scaled by a number or by alpha, through Swish. */
+rill_status up_scaled_silu(struct conversion *l)
+{
+    uint32_t by = WIRE_NONE, z = WIRE_NONE, y = WIRE_NONE;
+    TRY(convert_inputs_check(l, 1, 2, 0x1));
+    if (convert_has(l, 1))
+        by = l->in[1];
+    else
+        TRY(convert_float(l, convert_float_of(l, "alpha", 1), l->in[0], &by));
+    TRY(convert_binary(l, "Mul", l->in[0], by, &z));
+    TRY(convert_emit(l, "Swish", NULL, 0, &z, 1, &y, 1));
+    return convert_finish(l, y);
+}
+
 /* ---- normalisation of a sum ---- */
 
 enum { SKIP_SUM = 3 }; /* behind the outputs of the norm itself */

@@ -369,14 +369,15 @@ rill_status convert_finish(struct conversion *l, uint32_t w);
 /* attention.c, attention_vendor.c, attention_packed.c */
 #define UPGRADE_ATTENTION(X)                                                                       \
     X(attention) X(causal_conv) X(rotary) X(group_query_attention) X(multi_head_attention)         \
-    X(packed_attention) X(vendor_rotary)
+    X(packed_attention) X(vendor_causal_conv) X(vendor_rotary)
 /* indexed.c, grid.c, linear_attention.c */
 #define UPGRADE_INDEXED(X)                                                                         \
-    X(center_crop_pad) X(col2im) X(grid_sample) X(linear_attention) X(tensor_scatter)
+    X(center_crop_pad) X(col2im) X(grid_sample) X(linear_attention) X(tensor_scatter)              \
+    X(vendor_linear_attention)
 /* fused.c */
 #define UPGRADE_FUSED(X)                                                                           \
-    X(bias_gelu) X(embed_layer_norm) X(fast_gelu) X(fused_conv) X(fused_gemm) X(quick_gelu) X(simplified_norm)         \
-    X(skip_layer_norm) X(skip_rms_norm)
+    X(bias_gelu) X(embed_layer_norm) X(fast_gelu) X(fused_conv) X(fused_gemm) X(quick_gelu) X(scaled_silu)     \
+    X(simplified_norm) X(skip_layer_norm) X(skip_rms_norm) X(vendor_range)
 /* nchwc.c */
 #define UPGRADE_BLOCKED(X) X(nchwc_conv) X(nchwc_upsample) X(reorder_input) X(reorder_output)
 /* loss.c */

@@ -148,3 +148,11 @@ rill_status up_linear_attention(struct conversion *l)
     (void) emit_output(&e, 0, emit(&e, "CastLike", y, l->in[IN_Q]));
     return emit_output(&e, 1, emit(&e, "CastLike", got[0], like));
 }
+
+/* The form of com.microsoft: its state keeps no windows. */
+rill_status up_vendor_linear_attention(struct conversion *l)
+{
+    return convert_int(l, "state_window", 0)
+        ? convert_fail(l, RILL_UNSUPPORTED, "attribute 'state_window' is supported as 0")
+        : up_linear_attention(l);
+}

@@ -199,6 +199,7 @@ static const struct op_row rows[] = {
 static const struct op_row microsoft_rows[] = {
     VENDOR("Attention", up_packed_attention, "MatMul, Split, as Attention"),
     VENDOR("BiasGelu", up_bias_gelu, "Add, Gelu"),
+    VENDOR("CausalConvWithState", up_vendor_causal_conv, "Concat, Conv, Swish, Slice"),
     ROW("DequantizeLinear", 1, 1, up_dequantize, "16 and 4 bits"),
     VENDOR("DynamicQuantizeLSTM", up_dynamic_lstm, "scales checked"),
     VENDOR("DynamicQuantizeMatMul", up_dynamic_matmul,
@@ -211,6 +212,7 @@ static const struct op_row microsoft_rows[] = {
     VENDOR("GatherBlockQuantized", up_gather_blocks, "DequantizeLinear, Gather"),
     ROW("Gelu", 1, 1, NULL, NULL),
     VENDOR("GroupQueryAttention", up_group_query_attention, "as Attention"),
+    VENDOR("LinearAttention", up_vendor_linear_attention, "Scan"),
     VENDOR("MatMulIntegerToFloat", up_matmul_to_float, "MatMulInteger, Cast, Mul, Add"),
     VENDOR("MatMulNBits", up_matmul_nbits, "DequantizeLinear, MatMul"),
     VENDOR("MultiHeadAttention", up_multi_head_attention, "as Attention"),
@@ -230,9 +232,13 @@ static const struct op_row microsoft_rows[] = {
     QLINEAR("QLinearWhere", up_qlinear_where, "Where"),
     ROW("QuantizeLinear", 1, 1, up_quantize, "16 and 4 bits"),
     VENDOR("QuickGelu", up_quick_gelu, "Swish"),
+    VENDOR("Range", up_vendor_range, "Range"),
     VENDOR("RotaryEmbedding", up_vendor_rotary, "as RotaryEmbedding"),
+    VENDOR("ScaledSiLU", up_scaled_silu, "Mul, Swish"),
     VENDOR("SkipLayerNormalization", up_skip_layer_norm, "Add, LayerNormalization"),
     VENDOR("SkipSimplifiedLayerNormalization", up_skip_rms_norm, "Add, RMSNormalization"),
+    VENDOR("TransposeMatMul", up_fused_matmul, "MatMul, or Einsum, and Mul"),
+    ROW("Trilu", 1, 1, NULL, NULL),
 };
 
 /* Of com.microsoft.nchwc: what is left of blocks of channels once they lie as everywhere. */

@@ -748,6 +748,31 @@ def vendor_fused():
     c.save()
 
 
+def vendor_recurrent():
+    """What ONNX Runtime 1.32 has of recurrent nets, and forms of it that it once wrote."""
+    c = Case("vendor_recurrent", 21)
+    x = c.numbers("x", [2, 6, "T"], 2, 6, 9)
+    kept = c.numbers("kept", [2, 6, 6], 2, 6, 6)
+    taps, bias = (c.const(c.random.standard_normal(n), "f4") for n in ((6, 1, 4), 6))
+    wires = vendor(c, "CausalConvWithState", x, taps, bias, kept, outputs=2, dilation=2, activation="silu", ndim=1)
+    wires += vendor(c, "CausalConvWithState", x, taps, outputs=2)
+    q, k = c.numbers("q", [1, "S", 16], 1, 5, 16), c.numbers("k", [1, "S", 8], 1, 5, 8)
+    v, state = c.numbers("v", [1, "S", 6], 1, 5, 6), c.numbers("state", [1, 2, 4, 3], 1, 2, 4, 3)
+    decay = c.op("Neg", c.op("Abs", c.numbers("decay", [1, "S", 2], 1, 5, 2)))
+    rate = c.op("Sigmoid", c.numbers("rate", [1, "S", 2], 1, 5, 2))
+    heads = {"q_num_heads": 4, "kv_num_heads": 2, "outputs": 2, "state_window": 0}
+    wires += vendor(c, "LinearAttention", q, k, v, state, decay, rate, scale=0.3, update_rule="gated_delta", **heads)
+    wires += vendor(c, "LinearAttention", q, k, v, update_rule="linear", **heads)
+    square = vendor(c, "TransposeMatMul", x, x, transB=1, alpha=0.5)
+    wires += [square, vendor(c, "Trilu", square, c.const(1), upper=0), vendor(c, "Trilu", square)]
+    one, five = (c.const(n, "f4") for n in (1, 5))
+    wires += [vendor(c, "Range", one, five), vendor(c, "Range", five, one, c.const(-1.5, "f4"))]
+    wires += [vendor(c, "ScaledSiLU", x, alpha=0.3), vendor(c, "ScaledSiLU", x, c.const(0.7, "f4"))]
+    for wire in wires:
+        c.output(wire)
+    c.save()
+
+
 def vendor_embed():
     """Sums of rows of tables, normalised: with segments, a mask and places, and with nothing but tokens."""
     c = Case("vendor_embed", 17)
@@ -1428,7 +1453,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
+         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_recurrent, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
          recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, denormals]
 
 if __name__ == "__main__":
