@@ -11,7 +11,9 @@ enum { OUT_Y, OUT_PRESENT_K, OUT_PRESENT_V, OUT_SCORES };
 
 struct attention attention_none(void)
 {
-    return (struct attention) { .bias = WIRE_NONE, .allowed = WIRE_NONE, .left = -1, .right = -1 };
+    return (struct attention) {
+        .bias = WIRE_NONE, .allowed = WIRE_NONE, .sink = WIRE_NONE, .left = -1, .right = -1
+    };
 }
 
 /* The first Transpose holds the rank to 3. */
@@ -149,6 +151,16 @@ static uint32_t scores_masked(struct emitter *e, const struct attention *a, uint
 
 /* ---- the whole ---- */
 
+/* Weights over keys and one score more, which takes its part and gives nothing. */
+static uint32_t softmax_beside(struct emitter *e, uint32_t sink, uint32_t scores)
+{
+    uint32_t of_heads = emit(e, "Reshape", sink, emit_list(e, 1, -1, 1, 1));
+    uint32_t rows = emit_joined(e, emit_sizes(e, scores, 0, 3), emit_list(e, 1));
+    uint32_t first = emit(e, "CastLike", emit(e, "Expand", of_heads, rows), scores);
+    uint32_t all = emit_with(e, "Concat", "axis", -1, (uint32_t[]) { first, scores }, 2);
+    return last_sliced(e, emit_with(e, "Softmax", "axis", -1, &all, 1), 1, INT64_MAX, 1);
+}
+
 static uint32_t softmax_put(struct emitter *e, const struct attention *a, uint32_t scores,
                             uint32_t seen)
 {
@@ -157,7 +169,8 @@ static uint32_t softmax_put(struct emitter *e, const struct attention *a, uint32
         e->status = convert_dtype(e->l, "softmax_precision", a->precision, &type);
     if (a->precision && e->status == RILL_OK)
         scores = emit_cast(e, scores, type);
-    uint32_t y = emit_with(e, "Softmax", "axis", -1, &scores, 1);
+    uint32_t y = a->sink == WIRE_NONE ? emit_with(e, "Softmax", "axis", -1, &scores, 1)
+                                      : softmax_beside(e, a->sink, scores);
     if (seen != WIRE_NONE)
         y = emit(e, "Where", seen, y, emit_float(e, 0, y));
     return a->precision ? emit(e, "CastLike", y, a->q) : y;

@@ -20,6 +20,7 @@ struct attention {
     float scale;         /* 0: one over the root of the width */
     bool scaled_once;    /* scores are; else q and k are by its root, as the standard has it */
     float softcap;       /* 0: none */
+    uint32_t sink;       /* a score of each head, [heads], beside those of keys; WIRE_NONE: none */
     int64_t precision;   /* element type of the softmax, as the format numbers it; 0: that of q */
     enum attention_scores shown;
     bool joined; /* what comes out is [batch, frames, heads * width] */

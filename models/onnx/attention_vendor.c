@@ -50,18 +50,19 @@ enum {
     GQA_SIN,
     GQA_POSITIONS,
     GQA_BIAS,
+    GQA_SINK,
+    GQA_SCALES,
     GQA_INS = 17
 };
 
 static rill_status gqa_check(struct conversion *l)
 {
-    static const char *const absent[] = { "kv_cache_bit_width", "sliding_window_cache",
-                                          "smooth_softmax",     "qk_output",
-                                          "k_quant_type",       "v_quant_type" };
+    static const char *const absent[] = { "kv_cache_bit_width", "sliding_window_cache", "qk_output",
+                                          "k_quant_type", "v_quant_type" };
     const int64_t q = convert_int(l, "num_heads", 0), kv = convert_int(l, "kv_num_heads", 0);
     TRY(convert_inputs_check(l, 7, GQA_INS, 1u << GQA_Q | 1u << GQA_LAST | 1u << GQA_TOTAL));
     TRY(attention_attrs_absent(l, absent, sizeof absent / sizeof *absent));
-    TRY(attention_inputs_absent(l, GQA_POSITIONS, GQA_INS, GQA_BIAS));
+    TRY(attention_inputs_absent(l, GQA_SCALES, GQA_INS, GQA_INS));
     if (q < 1 || kv < 1 || q % kv)
         return convert_fail(l, RILL_MALFORMED, "num_heads is a multiple of kv_num_heads");
     if (convert_has(l, GQA_K) != convert_has(l, GQA_V) ||
@@ -129,10 +130,21 @@ static uint32_t gqa_turned(struct emitter *e, uint32_t x, uint32_t before)
 {
     struct conversion *l = e->l;
     const bool woven = convert_int(l, "rotary_interleaved", 0) != 0;
-    uint32_t at = emit(e, "Add", emit_range(e, emit_sizes(e, x, 2, 3)), before), of[2];
+    const bool given = convert_has(l, GQA_POSITIONS); /* [batch, frames] */
+    uint32_t of[2],
+        at = given ? emit(e, "Unsqueeze", l->in[GQA_POSITIONS], emit_list(e, 1))
+                   : emit(e, "Add", emit_range(e, emit_sizes(e, x, 2, 3)), before);
     for (unsigned i = 0; i < 2; i++)
         of[i] = emit(e, "Gather", l->in[GQA_COS + i], at);
     return rotary_put(e, x, of[0], of[1], woven);
+}
+
+static uint32_t gqa_sink(struct emitter *e)
+{
+    struct conversion *l = e->l;
+    if (convert_has(l, GQA_SINK) || convert_int(l, "smooth_softmax", 0) <= 0)
+        return input_or_none(l, GQA_SINK);
+    return emit_float(e, 0, l->in[GQA_Q]);
 }
 
 rill_status up_group_query_attention(struct conversion *l)
@@ -148,6 +160,7 @@ rill_status up_group_query_attention(struct conversion *l)
     a.scaled_once = true;
     a.softcap = convert_float_of(l, "softcap", 0);
     a.bias = input_or_none(l, GQA_BIAS);
+    a.sink = gqa_sink(&e);
     gqa_heads(&e, &a);
     a.before = gqa_before(&e, a.q);
     if (convert_int(l, "do_rotary", 0)) {

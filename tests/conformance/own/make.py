@@ -773,6 +773,24 @@ def vendor_recurrent():
     c.save()
 
 
+def vendor_sinks():
+    """GroupQueryAttention that leaves a part of the weights to no key, turned by places that are given."""
+    c = Case("vendor_sinks", 21)
+    q, k, v = (c.numbers(name, [1, 1, n], 1, 1, n) for name, n in (("q", 64), ("k", 32), ("v", 32)))
+    kept = [c.numbers(name, [1, 2, "P", 16], 1, 2, 6, 16) for name in ("past_k", "past_v")]
+    at = c.input("at", [1, 1], np.array([[6]], "i8"))
+    sink = c.const(c.random.standard_normal(4), "f4")
+    turn = [c.const(c.random.standard_normal((16, 8)), "f4") for _ in "cs"]
+    sizes = c.input("last", [1], np.array([6], "i4")), c.const(7, "i4")
+    heads = {"num_heads": 4, "kv_num_heads": 2, "outputs": 3}
+    wires = [vendor(c, "GroupQueryAttention", q, k, v, *kept, *sizes, smooth_softmax=1, **heads)[0],
+             *vendor(c, "GroupQueryAttention", q, k, v, *kept, *sizes, *turn, at, "", sink, do_rotary=1, **heads),
+             vendor(c, "GroupQueryAttention", q, k, v, *kept, *sizes, "", "", "", "", sink, local_window_size=4, softcap=2., **heads)[0]]
+    for wire in wires:
+        c.output(wire)
+    c.save()
+
+
 def vendor_embed():
     """Sums of rows of tables, normalised: with segments, a mask and places, and with nothing but tokens."""
     c = Case("vendor_embed", 17)
@@ -1453,7 +1471,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_recurrent, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
+         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
          recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, denormals]
 
 if __name__ == "__main__":
