@@ -31,6 +31,18 @@ rill_status step_input_find(const struct graph *g, const char *name, uint32_t *r
                              : step_port_missing(g, g->inputs, g->n_inputs, "input", name, err);
 }
 
+#define AXIS_SYMBOLS 8
+
+/* Symbols that stand in the size of an input are sizes, as those that a file names. */
+static rill_status symbols_are_sizes(const struct graph *g, const struct dim *size, rill_error *err)
+{
+    const struct dim *list[AXIS_SYMBOLS];
+    const unsigned n = dim_symbols(size, list, 0, AXIS_SYMBOLS);
+    for (unsigned i = 0; i < n && i < AXIS_SYMBOLS; i++)
+        TRY(dims_assume(g->dims, list[i], err));
+    return dims_status(g->dims, err);
+}
+
 static rill_status axis_size(const struct graph *g, const struct step_shape *s, int a,
                              const struct dim **ret, rill_error *err)
 {
@@ -41,6 +53,8 @@ static rill_status axis_size(const struct graph *g, const struct step_shape *s, 
     rill_status status = dim_parse(g->dims, s->text[a], ret, err);
     if (status == RILL_OK && dim_is_const(*ret) && dim_value(*ret) < 0)
         status = err_set(err, RILL_INVALID, "a size below 0");
+    if (status == RILL_OK)
+        status = symbols_are_sizes(g, *ret, err);
     if (status == RILL_OK)
         return status;
     return err_prefix(err, status, "shape of '%.80s', axis %d, '%.80s'", s->name, a, s->text[a]);
