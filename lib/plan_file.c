@@ -25,21 +25,29 @@ static bool is_of_symbol(const struct stream_reader *d, const struct dim *e)
     return n == 0 || (n == 1 && found[0] == d->symbol);
 }
 
-/* A number of frames that grows with the stream symbol and with nothing else. */
+/* Where a length has a value, it is one that counts of frames reach. */
+static bool is_bounded(const struct stream_reader *d, const struct dim *e)
+{
+    int64_t v;
+    for (int shift = -1; d->symbol && shift < 40; shift += 20)
+        if (dim_eval(e, d->symbol, shift < 0 ? 0 : (int64_t) 1 << shift, &v) &&
+            (v <= -(INT64_MAX >> 2) || v >= INT64_MAX >> 2))
+            return false;
+    return true;
+}
+
+/* A number of frames that depends on the stream symbol and on nothing else. Behind a table of
+ * places it has a value for the lengths only that the table has places for. */
 static rill_status dim_read(struct stream_reader *d, const struct dim **ret)
 {
     const char *text = record_take_text(&d->r);
-    int64_t v;
     *ret = NULL;
     if (!*text || d->r.wrong)
         return RILL_OK;
     TRY(dim_parse(d->dims, text, ret, d->err));
-    bool fine = is_of_symbol(d, *ret);
-    for (int shift = -1; fine && d->symbol && shift < 40; shift += 20)
-        fine = dim_eval(*ret, d->symbol, shift < 0 ? 0 : (int64_t) 1 << shift, &v) &&
-            v > -(INT64_MAX >> 2) && v < INT64_MAX >> 2;
-    return fine ? RILL_OK
-                : err_set(d->err, RILL_MALFORMED, "the length '%.100s' is none of a stream", text);
+    return is_of_symbol(d, *ret) && is_bounded(d, *ret)
+        ? RILL_OK
+        : err_set(d->err, RILL_MALFORMED, "the length '%.100s' is none of a stream", text);
 }
 
 static rill_status symbol_read(struct stream_reader *d)

@@ -66,7 +66,6 @@ refused()
     [ $want -eq $got ] && [ -e "$out/refused.rill" -o ! -e "$out/refused.c" ] && pass || fail "--c $*: $got, not $want"
     rm -f "$out/refused.rill" "$out/refused.c"
 }
-refused "$zoo/relconformer/model.onnx"
 refused "$zoo/codec/model.onnx" --pulse 7
 refused "$zoo/codec/model.onnx" --pulse 1
 finish

@@ -542,7 +542,8 @@ int main(int argc, char **argv)
     static const char *const zoo[] = { "wavenet/model.onnx",       "tdnn_lstm/model.onnx",
                                        "gtcrn/model.onnx",         "dualpath/model.onnx",
                                        "dualpath_scan/model.onnx", "dfn3/model.onnx",
-                                       "conformer/model.onnx" };
+                                       "conformer/model.onnx",     "relconformer/model.onnx",
+                                       "fastconformer/model.onnx" };
     const char *library = getenv("RILL_TEST_LIBRARY"), *nets = getenv("RILL_ZOO");
     rill_model *m;
     rill_error err;
