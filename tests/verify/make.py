@@ -175,6 +175,17 @@ def image_model(name, shape):
            ("end", np.array([-1], np.int64)), ("one", np.array([1], np.int64)), ("factor", np.array(2, np.float32))])
 
 
+
+def expanded():
+    """PyTorch's expand: -1 keeps a size."""
+    ints = np.ones(3, np.int64)
+    model("expanded", [value("x", T.FLOAT, [1, None, 6])], [value("y", T.FLOAT, [1, None, 6])],
+          [h.make_node("Shape", ["x"], ["size"]), h.make_node("Equal", ["size", "keep"], ["kept"]),
+           h.make_node("Where", ["kept", "one", "size"], ["to"]), h.make_node("Expand", ["x", "to"], ["wide"]),
+           h.make_node("Add", ["wide", "bias"], ["y"])],
+          [("keep", -ints), ("one", ints), ("bias", np.arange(6, dtype=np.float32))])
+
+
 if __name__ == "__main__":
     (ROOT / "ref").mkdir(parents=True, exist_ok=True)
     types()
@@ -182,3 +193,4 @@ if __name__ == "__main__":
     step()
     caches()
     handed()
+    expanded()

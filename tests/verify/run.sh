@@ -62,6 +62,7 @@ says 3 "unknown transform 'fold'" image -t fold
 says 0 "image: pass" image --shape input=1,rows,32,1 --set rows=12
 says 0 "pass.*true" image --json --shape input=1,S,32,1
 expect 0 "^20 passed, 0 failed" "$rill" check --shape input=1,S,32,1 "$ref/../image.onnx"
+expect 0 "^20 passed, 0 failed" "$rill" check --shape x=1,S,6 "$ref/../expanded.onnx"
 
 # a step of an encoder with 198 ports: its states are found by their names, the batch is 1
 says 0 "step: pass" step
