@@ -6,6 +6,7 @@
 #include "engine/ops/view.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static rill_status no_memory(struct infer *c)
@@ -147,19 +148,62 @@ static const struct dim *reshape_rest(struct infer *c, const struct fact *x,
     return (q = dim_quotient(c->dims, whole, rest));
 }
 
+#define MULTIPLE_MAX 4096
+
+/* The multiple of the symbol by which the wanted shape would fit; 0: none is seen. */
+static int64_t reshape_multiple(struct infer *c, const struct fact *x,
+                                const struct dim *const *shape, int n, const struct dim *symbol)
+{
+    int64_t all = 1;
+    int hole = -1;
+    for (int i = 0; i < n; i++)
+        if (dim_is(shape[i], -1))
+            hole = i;
+        else if (!dim_is_const(shape[i]) || __builtin_mul_overflow(all, dim_value(shape[i]), &all))
+            return 0;
+    for (int64_t k = 2; hole >= 0 && k <= all && k <= MULTIPLE_MAX; k++) {
+        struct fact opened = *x;
+        if (all % k)
+            continue;
+        for (int i = 0; i < x->rank; i++)
+            opened.shape[i] =
+                dim_subst(c->dims, x->shape[i], symbol, dim_mul_int(c->dims, symbol, k));
+        if (reshape_rest(c, &opened, shape, n, hole))
+            return k;
+    }
+    return 0;
+}
+
+static void multiple_print(struct infer *c, const struct fact *x, const struct dim *const *shape,
+                           int n, char *ret, size_t cap)
+{
+    const struct dim *symbols[2];
+    unsigned m = 0;
+    for (int i = 0; i < x->rank && m < 2; i++)
+        m = dim_symbols(x->shape[i], symbols, m, 2);
+    const char *name = m == 1 ? dim_name(symbols[0]) : NULL;
+    const int64_t k = name ? reshape_multiple(c, x, shape, n, symbols[0]) : 0;
+    if (k)
+        snprintf(ret, cap, "; it would with %.40s=%lld*%s, %s being the stream's", name,
+                 (long long) k, strcmp(name, "T") ? "T" : "U", strcmp(name, "T") ? "T" : "U");
+    else
+        snprintf(ret, cap,
+                 "; where a symbol is a multiple of something, set it so, as in S=4*T, "
+                 "T being the stream's");
+}
+
 static rill_status reshape_refuse(struct infer *c, const struct fact *x,
                                   const struct dim *const *shape, int n, bool is_wrong)
 {
     struct fact want = { .type = x->type, .rank = n };
-    char from[160], to[160];
+    char from[160], to[160], would[120] = "";
     for (int i = 0; i < n; i++)
         want.shape[i] = shape[i];
     fact_print(x, from, sizeof from);
     fact_print(&want, to, sizeof to);
-    return infer_fail(c, "%s does not fit %s, the wanted shape%s", from, to,
-                      is_wrong ? ""
-                               : "; where a symbol is a multiple of something, set it so, as in "
-                                 "S=4*T, T being the stream's");
+    if (!is_wrong)
+        multiple_print(c, x, shape, n, would, sizeof would);
+    return infer_fail(c, "%s does not fit %s, the wanted shape%s", from, to, would);
 }
 
 /* No wanted size is negative, or nothing could run: what follows from that makes sizes alike. */

@@ -83,6 +83,15 @@ static void one_frame(struct gb *b, const void *ctx)
     gb_output(b, RESHAPE(b, GB(b, "Tanh", "", x), 1, step ? 1 : frames(b), 6));
 }
 
+/* Windows of 8 frames behind two that are put in front and six behind. */
+static void windows(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, 6);
+    x = GB(b, "Pad", "", x, gb_ints(b, 0, 2, 0, 0, 6, 0));
+    gb_output(b, RESHAPE(b, x, -1, 8, 6));
+}
+
 /* ---- the file, and the graph for another length ---- */
 
 struct net {
@@ -197,6 +206,8 @@ int main(void)
     follow_test("open already", open_already, "x=1,S,6");
     follow_test("one frame", one_frame, "x=1,S,6");
     stay_test(parts, "x=1,S,6", "from f32[1,S,6] to f32[1,8,2,6] time would be on two axes");
+    refuse_test(windows, "x=1,S,6", "it would with S=8*T, T being the stream's");
+    refuse_test(windows, "x=1,T,6", "it would with T=8*U, U being the stream's");
     refuse_test(heads, "x=1,S", "'x' has 3 axes, 2 were given; it is f32[1,16,16] in the file");
     refuse_test(heads, "y=1,S,16", "the file has: x");
     remove(path);
