@@ -32,7 +32,8 @@ rill_status attention_inputs_absent(const struct conversion *l, unsigned first, 
 {
     for (unsigned i = first; i < end; i++)
         if (convert_has(l, i) && i != but)
-            return convert_fail(l, RILL_UNSUPPORTED, "input %u is not supported", i);
+            return convert_fail(l, RILL_UNSUPPORTED, "input %u, '%.80s', is not supported", i,
+                                l->scope->g->wires[l->in[i]].name);
     return RILL_OK;
 }
 
