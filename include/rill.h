@@ -521,7 +521,7 @@ typedef struct rill_sink_opts {
      * sink keeps them */
     const rill_plan *decoder; /* the last tokens -> what goes into the joiner */
     const rill_plan *joiner;  /* a frame and the decoder's answer -> a score per token */
-    uint32_t max_symbols;     /* greedy: tokens that one frame may make, at most 16; 0: 1 */
+    uint32_t max_symbols;     /* tokens that one frame may make, at most 16; 0: 1 */
     /* keyword, vad */
     float threshold;          /* 0..1; 0: 0.5 */
     uint32_t smooth_frames;   /* keyword: the mean over so many frames counts; 0: 1 */

@@ -23,18 +23,19 @@ static rill_status no_memory(const struct part *p)
 
 /* ---- one step of it ---- */
 
-/* A symbol on the first axis of an input counts the batch. */
-static rill_status batch_fix(struct part *p)
+/* A symbol in the shape of an input counts the batch, or the steps of one. */
+static rill_status symbols_fix(struct part *p)
 {
-    for (uint32_t i = 0; i < p->g.g.n_inputs; i++) {
-        const struct fact *f = &p->g.g.wires[p->g.g.inputs[i]].fact;
-        const struct dim *symbol;
-        if (f->rank < 1 || !dim_symbols(f->shape[0], &symbol, 0, 1))
-            continue;
-        struct mgraph made;
-        TRY(graph_with_symbol(&made.g, &p->g.g, symbol, dim_int(p->model->dims, 1), p->err));
-        p->g = made;
-    }
+    for (uint32_t i = 0; i < p->g.g.n_inputs; i++)
+        for (int axis = 0; axis < p->g.g.wires[p->g.g.inputs[i]].fact.rank; axis++) {
+            const struct fact *f = &p->g.g.wires[p->g.g.inputs[i]].fact;
+            const struct dim *symbol;
+            if (!dim_symbols(f->shape[axis], &symbol, 0, 1))
+                continue;
+            struct mgraph made;
+            TRY(graph_with_symbol(&made.g, &p->g.g, symbol, dim_int(p->model->dims, 1), p->err));
+            p->g = made;
+        }
     return RILL_OK;
 }
 
@@ -83,7 +84,7 @@ static rill_status part_read(void *opener)
     struct part *p = opener;
     rill_model *m = p->model;
     TRY(mgraph_from_network(&p->g, &m->arena, m->dims, &p->bytes, p->err));
-    TRY(batch_fix(p));
+    TRY(symbols_fix(p));
     TRY(inputs_cast(p));
     m->mgraph = p->g;
     return RILL_OK;

@@ -6,34 +6,53 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define LENGTH_OUTPUT 1
+
 static rill_status ports_read(struct network *n, const char *what, rill_error *err)
 {
-    rill_port ports[NETWORK_INPUTS_MAX + 1] = { { .struct_bytes = sizeof *ports } };
-    unsigned n_ports = rill_plan_ports(n->plan, ports, NETWORK_INPUTS_MAX + 1), n_in = 0;
-    while (n_in < n_ports && n_in <= NETWORK_INPUTS_MAX && ports[n_in].is_input)
+    rill_port ports[2 * NETWORK_PORTS_MAX] = { { .struct_bytes = sizeof *ports } };
+    unsigned n_ports = rill_plan_ports(n->plan, ports, 2 * NETWORK_PORTS_MAX), n_in = 0;
+    while (n_in < n_ports && n_in < 2 * NETWORK_PORTS_MAX && ports[n_in].is_input)
         n_in++;
-    if (n_in != n->n_inputs || n_ports != n_in + 1)
-        return err_set(err, RILL_INVALID, "the %s has %u ports; expected %u input%s and one output",
-                       what, n_ports, n->n_inputs, n->n_inputs == 1 ? "" : "s");
-    for (unsigned i = 0; i < n_in; i++)
-        n->in[i] = ports[i];
-    n->out = ports[n_in];
+    if (!n_in || n_in > NETWORK_PORTS_MAX || n_ports == n_in || n_ports > n_in + NETWORK_PORTS_MAX)
+        return err_set(err, RILL_INVALID,
+                       "the %s has %u ports; expected at most %d inputs and as many outputs", what,
+                       n_ports, NETWORK_PORTS_MAX);
+    n->n_inputs = n_in;
+    n->n_outputs = n_ports - n_in;
     for (unsigned i = 0; i < n_ports; i++)
         if (ports[i].hop_num || !ports[i].width)
             return err_set(err, RILL_INVALID, "the %s: port '%.60s' is not one vector", what,
                            ports[i].name);
     for (unsigned i = 0; i < n_ports; i++)
-        if (ports[i].type != RILL_TYPE_F32)
+        if (ports[i].type != RILL_TYPE_F32 && i != n_in + LENGTH_OUTPUT)
             return err_set(err, RILL_INVALID, "the %s: port '%.60s' is %s, not f32", what,
                            ports[i].name, rill_type_name(ports[i].type));
+    memcpy(n->in, ports, n_in * sizeof *ports);
+    memcpy(n->out, ports + n_in, n->n_outputs * sizeof *ports);
+    return RILL_OK;
+}
+
+static rill_status streams_make(struct network *n, struct arena *a, unsigned n_streams,
+                                rill_error *err)
+{
+    unsigned wanted[NETWORK_PORTS_MAX], n_wanted = 0;
+    for (unsigned i = 0; i < n->n_outputs; i++)
+        if (i != LENGTH_OUTPUT)
+            wanted[n_wanted++] = n->n_inputs + i;
+    for (unsigned i = 0; i < n_streams; i++) {
+        void *mem = arena_alloc(a, rill_plan_stream_size(n->plan));
+        if (!mem)
+            return sink_no_memory(err);
+        n->streams[i] = rill_stream_init_for(mem, n->plan, wanted, n_wanted);
+    }
     return RILL_OK;
 }
 
 rill_status network_make(struct network *ret, struct arena *a, const rill_plan *p, const char *what,
-                         unsigned n_inputs, unsigned n_streams, rill_error *err)
+                         unsigned n_streams, rill_error *err)
 {
-    *ret = (struct network) { .n_inputs = n_inputs,
-                              .streams = arena_array(a, rill_stream *, n_streams) };
+    *ret = (struct network) { .streams = arena_array(a, rill_stream *, n_streams) };
     if (!ret->streams)
         return sink_no_memory(err);
     ret->plan = rill_plan_ref((rill_plan *) (uintptr_t) p); /* only the count changes */
@@ -41,13 +60,7 @@ rill_status network_make(struct network *ret, struct arena *a, const rill_plan *
     TRY(rill_model_get_info(rill_plan_model(ret->plan), &info));
     ret->file = info.name && *info.name ? info.name : what;
     TRY(ports_read(ret, what, err));
-    for (unsigned i = 0; i < n_streams; i++) {
-        void *mem = arena_alloc(a, rill_plan_stream_size(ret->plan));
-        if (!mem)
-            return sink_no_memory(err);
-        ret->streams[i] = rill_stream_init(mem, ret->plan);
-    }
-    return RILL_OK;
+    return streams_make(ret, a, n_streams, err);
 }
 
 void network_drop(struct network *n)
@@ -73,12 +86,12 @@ void network_run(struct network *n, unsigned n_streams)
             rill_stream_reset(n->streams[i]);
 }
 
-void network_pull(struct network *n, unsigned stream, float *y)
+void network_pull(struct network *n, unsigned stream, unsigned output, float *y)
 {
     size_t given = 0;
-    rill_stream_pull(n->streams[stream], n->n_inputs, y, 1, &given);
+    rill_stream_pull(n->streams[stream], n->n_inputs + output, y, 1, &given);
     if (!given)
-        memset(y, 0, n->out.width * sizeof *y);
+        memset(y, 0, n->out[output].width * sizeof *y);
 }
 
 const char *network_meta(const struct network *n, const char *key)

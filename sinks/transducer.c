@@ -5,6 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#define STATES_FIRST TRANSDUCER_STATES_FIRST
+
 /* ---- making ---- */
 
 static rill_status context_read(struct transducer *t, rill_error *err)
@@ -19,11 +21,39 @@ static rill_status context_read(struct transducer *t, rill_error *err)
     return RILL_OK;
 }
 
+/* Inputs: the last token, of how many that is (1), states; outputs: the vector, its length, states.
+ */
+static rill_status states_read(struct transducer *t, rill_error *err)
+{
+    const struct network *d = &t->decoder;
+    if (d->n_inputs == 1 && d->n_outputs == 1)
+        return RILL_OK;
+    bool fits = d->n_inputs > STATES_FIRST && d->n_inputs == d->n_outputs && d->in[0].width == 1 &&
+        d->in[1].width == 1;
+    for (unsigned i = STATES_FIRST; fits && i < d->n_inputs; i++) {
+        fits = d->in[i].width == d->out[i].width;
+        t->state_width += d->in[i].width;
+    }
+    if (!fits)
+        return err_set(
+            err, RILL_INVALID,
+            "%.160s: the decoder has %u inputs and %u outputs; expected tokens in and one "
+            "vector out, or, of a recurrent one, a token, a length and states in, and a "
+            "vector, a length and the same states out",
+            d->file, d->n_inputs, d->n_outputs);
+    t->n_states = d->n_inputs - STATES_FIRST;
+    return RILL_OK;
+}
+
 static rill_status joiner_check(struct transducer *t, const rill_sink *s, rill_error *err)
 {
     const struct network *j = &t->joiner;
+    if (j->n_inputs != 2 || j->n_outputs != 1)
+        return err_set(err, RILL_INVALID,
+                       "the joiner has %u inputs and %u outputs; expected 2 inputs and one output",
+                       j->n_inputs, j->n_outputs);
     t->decoded_input =
-        !strcmp(j->in[0].name, "decoder_out") || !strcmp(j->in[1].name, "encoder_out") ? 0 : 1;
+        !strncmp(j->in[0].name, "decoder", 7) || !strncmp(j->in[1].name, "encoder", 7) ? 0 : 1;
     t->frame_input = 1 - t->decoded_input;
     uint32_t frame = j->in[t->frame_input].width, decoded = j->in[t->decoded_input].width;
     if (frame != s->port.width)
@@ -31,12 +61,12 @@ static rill_status joiner_check(struct transducer *t, const rill_sink *s, rill_e
             err, RILL_INVALID,
             "%.160s: the joiner takes frames of %u numbers ('%.60s'), and the encoder's are of %u",
             j->file, frame, j->in[t->frame_input].name, s->port.width);
-    if (decoded != t->decoder.out.width)
+    if (decoded != t->decoder.out[0].width)
         return err_set(
             err, RILL_INVALID,
             "%.160s: the joiner takes %u numbers from the decoder ('%.60s'), which gives "
             "%u",
-            j->file, decoded, j->in[t->decoded_input].name, t->decoder.out.width);
+            j->file, decoded, j->in[t->decoded_input].name, t->decoder.out[0].width);
     return RILL_OK;
 }
 
@@ -45,11 +75,11 @@ static rill_status vocabulary_check(const struct transducer *t, rill_error *err)
     const struct network *const nets[] = { &t->decoder, &t->joiner };
     for (int i = 0; i < 2; i++) {
         const char *stated = network_meta(nets[i], "vocab_size");
-        if (stated && !network_meta_is(stated, t->joiner.out.width))
+        if (stated && !network_meta_is(stated, t->joiner.out[0].width))
             return err_set(err, RILL_INVALID,
                            "%.160s: vocab_size of its metadata is '%.40s', and the joiner gives %u "
                            "scores",
-                           nets[i]->file, stated, t->joiner.out.width);
+                           nets[i]->file, stated, t->joiner.out[0].width);
     }
     return RILL_OK;
 }
@@ -61,8 +91,9 @@ static rill_status nets_make(struct transducer *t, rill_sink *s, rill_error *err
         return err_set(err, RILL_INVALID,
                        "a transducer needs a decoder and a joiner: model.conf names their files as "
                        "decoder = FILE and joiner = FILE");
-    TRY(network_make(&t->decoder, &s->arena, o->decoder, "decoder", 1, o->beam, err));
-    TRY(network_make(&t->joiner, &s->arena, o->joiner, "joiner", 2, o->beam, err));
+    TRY(network_make(&t->decoder, &s->arena, o->decoder, "decoder", o->beam, err));
+    TRY(network_make(&t->joiner, &s->arena, o->joiner, "joiner", o->beam, err));
+    TRY(states_read(t, err));
     TRY(context_read(t, err));
     TRY(joiner_check(t, s, err));
     return vocabulary_check(t, err);
@@ -70,12 +101,13 @@ static rill_status nets_make(struct transducer *t, rill_sink *s, rill_error *err
 
 static bool hyps_make(const struct transducer *t, struct arena *a, struct transducer_hyp **ret)
 {
-    struct transducer_hyp *h = *ret = arena_array(a, struct transducer_hyp, t->r.beam);
-    for (uint32_t i = 0; h && i < t->r.beam; i++) {
+    struct transducer_hyp *h = *ret = arena_array(a, struct transducer_hyp, 2 * t->r.beam);
+    for (uint32_t i = 0; h && i < 2 * t->r.beam; i++) {
         h[i].emissions = arena_array(a, struct emission, t->r.max_tokens);
         h[i].context = arena_array(a, float, t->context);
-        h[i].decoded = arena_array(a, float, t->decoder.out.width);
-        if (!h[i].emissions || !h[i].context || !h[i].decoded)
+        h[i].decoded = arena_array(a, float, t->decoder.out[0].width);
+        h[i].states = arena_array(a, float, t->state_width);
+        if (!h[i].emissions || !h[i].context || !h[i].decoded || !h[i].states)
             return false;
     }
     return h;
@@ -85,9 +117,10 @@ static rill_status buffers_make(struct transducer *t, struct arena *a, rill_erro
 {
     t->expansions = arena_array(a, struct transducer_expansion, t->r.beam);
     t->logp = arena_alloc_array(a, (size_t) t->r.beam * sizeof(float), t->r.width);
-    t->decoded_first = arena_array(a, float, t->decoder.out.width);
-    if (!t->expansions || !t->logp || !t->decoded_first || !hyps_make(t, a, &t->hyps) ||
-        !hyps_make(t, a, &t->others))
+    t->decoded_first = arena_array(a, float, t->decoder.out[0].width);
+    t->states_first = arena_array(a, float, t->state_width);
+    if (!t->expansions || !t->logp || !t->decoded_first || !t->states_first ||
+        !hyps_make(t, a, &t->hyps) || !hyps_make(t, a, &t->others))
         return sink_no_memory(err);
     return RILL_OK;
 }
@@ -95,11 +128,10 @@ static rill_status buffers_make(struct transducer *t, struct arena *a, rill_erro
 /* Checks that the decoder takes the highest token that the joiner may give. */
 static rill_status last_token_check(struct transducer *t, rill_error *err)
 {
-    float *context = t->hyps[0].context;
-    uint32_t last = t->joiner.out.width - 1;
+    uint32_t last = t->joiner.out[0].width - 1;
     for (uint32_t i = 0; i < t->context; i++)
-        context[i] = (float) last;
-    network_push(&t->decoder, 0, 0, context);
+        t->hyps[0].context[i] = (float) last;
+    transducer_decoder_push(t, 0, &t->hyps[0]);
     rill_status s = rill_stream_run(t->decoder.streams[0]);
     if (s == RILL_INVALID) {
         rill_stream_fault(t->decoder.streams[0], err);
@@ -113,13 +145,14 @@ static rill_status last_token_check(struct transducer *t, rill_error *err)
     return s;
 }
 
-/* The decoder's output at the beginning of a text. */
+/* The decoder's output at the beginning of a text; states begin as zeros. */
 static void first_decode(struct transducer *t)
 {
     transducer_restart(t);
     t->hyps[0].is_new = true;
     transducer_decode(t);
-    memcpy(t->decoded_first, t->hyps[0].decoded, t->decoder.out.width * sizeof(float));
+    memcpy(t->decoded_first, t->hyps[0].decoded, t->decoder.out[0].width * sizeof(float));
+    memcpy(t->states_first, t->hyps[0].states, t->state_width * sizeof(float));
 }
 
 /* ---- hypotheses ---- */
@@ -214,8 +247,8 @@ static rill_status make(rill_sink *s, rill_error *err)
         return err_set(err, RILL_INVALID, "max_symbols is at most %d; it is %u", SINK_SYMBOLS_MAX,
                        t->max_symbols);
     TRY(nets_make(t, s, err));
-    TRY(recogniser_make(&t->r, s, &search, t->joiner.out.width, err));
-    int64_t unknown = tokens_find(&t->r.tokens, "<unk>");
+    TRY(recogniser_make(&t->r, s, &search, t->joiner.out[0].width, err));
+    int64_t unknown = t->n_states ? -1 : tokens_find(&t->r.tokens, "<unk>");
     t->unknown = unknown < 0 ? UINT32_MAX : (uint32_t) unknown;
     t->blank_penalty = s->opts.blank_penalty;
     t->lm_scale = s->opts.lm_scale;

@@ -3,14 +3,17 @@
  *
  * Graves 2012, "Sequence transduction with recurrent neural networks"; the decoder sees the last
  * few tokens only (Ghodsi et al. 2020, "RNN-transducer with stateless prediction network"). The
- * search keeps the best `beam` expansions of a frame, of at most one token each, and adds up those
- * with the same tokens. The context of a text that begins is the blank, and -1 before it. */
+ * search keeps the best `beam` expansions of a frame, of at most max_symbols tokens each, and adds
+ * up those with the same tokens. The context of a text that begins is the blank, and -1 before it.
+ * A decoder may be recurrent instead (NeMo's is an LSTM): it sees the last token and its states. */
 #ifndef RILL_SINKS_TRANSDUCER_H
 #define RILL_SINKS_TRANSDUCER_H
 #include "sinks/hotwords.h"
 #include "sinks/network.h"
 #include "sinks/ngram.h"
 #include "sinks/recogniser.h"
+
+#define TRANSDUCER_STATES_FIRST 2 /* among the ports of a recurrent decoder */
 
 struct emission {
     uint64_t frame;
@@ -24,7 +27,9 @@ struct transducer_hyp {
     uint32_t n;
     float *context;   /* the last tokens, as the decoder's input */
     float *decoded;   /* the decoder's output for it */
+    float *states;    /* and its states behind it */
     bool is_new;      /* the context has changed since it was decoded */
+    bool is_done;     /* with the present frame */
     uint32_t hotword; /* state of the hotwords */
     uint32_t history; /* state of the language model */
 };
@@ -39,6 +44,7 @@ struct transducer {
     struct network decoder, joiner;
     unsigned frame_input, decoded_input; /* of the joiner */
     uint32_t context;                    /* tokens in the decoder's context */
+    uint32_t n_states, state_width;      /* of the decoder; numbers in all of them */
     uint32_t unknown;                    /* not emitted, like the blank; UINT32_MAX: none */
     uint32_t max_symbols;                /* the most tokens of a frame */
     float blank_penalty;
@@ -46,10 +52,10 @@ struct transducer {
     struct ngram lm;
     float lm_scale;
     struct transducer_hyp *hyps,
-        *others; /* the present ones, and room for those of the next frame */
+        *others; /* the present ones, and room for the next ones; twice the beam */
     struct transducer_expansion *expansions;
-    float *logp;          /* [beam][width] */
-    float *decoded_first; /* at the beginning of a text */
+    float *logp;                         /* [beam][width] */
+    float *decoded_first, *states_first; /* at the beginning of a text */
 };
 
 /* One frame of the encoder. Stops early at max_tokens. */
@@ -62,6 +68,9 @@ void transducer_next_text(struct transducer *t);
 
 /* Runs the decoder for hypotheses whose context has changed. */
 void transducer_decode(struct transducer *t);
+
+/* What a hypothesis's context and states say, to a stream of the decoder. */
+void transducer_decoder_push(struct transducer *t, unsigned stream, const struct transducer_hyp *h);
 
 /* The best hypothesis, by its score over its length. */
 uint32_t transducer_best(const struct transducer *t);

@@ -42,7 +42,9 @@ struct recogniser {
 struct recogniser_kind {
     const char *model_type; /* as the metadata have it */
     bool is_ctc;
-    const char *people;                                    /* for people */
+    bool is_recurrent;  /* its decoder has states; frames stand on the last axis of encoder and
+                           joiner */
+    const char *people; /* for people */
     rill_status (*chunk_read)(struct recogniser *r);       /* frames and shift */
     rill_status (*check)(const struct recogniser *r);      /* inputs and outputs */
     const char *(*scan_write)(const struct recogniser *r); /* statements: chunks to frames */

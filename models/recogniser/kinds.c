@@ -202,7 +202,7 @@ static const char *wenet_scan(const struct recogniser *r)
         : NULL;
 }
 
-/* ---- NeMo's streaming CTC export ---- */
+/* ---- NeMo's streaming exports ---- */
 
 static rill_status nemo_sizes(const struct recogniser *r, const char *cache, uint32_t dim[3])
 {
@@ -233,16 +233,23 @@ static rill_status nemo_check(const struct recogniser *r)
                                                "cache_last_time", "cache_last_channel_len" };
     const struct onnx_about *f = &r->net->about;
     const char *normal = onnx_about_meta(f, "normalize_type");
+    const char *way = onnx_about_meta(f, "streaming_model_type");
+    if (way && *way)
+        return err_set(r->err, RILL_UNSUPPORTED,
+                       "%.160s: its metadata say streaming_model_type '%.60s', which is not known; "
+                       "NeMo's cache-aware FastConformers, which have none, are",
+                       r->net->name, way);
     bool fits = f->n_in == N_NEMO && f->n_out == N_NEMO;
     for (int i = 0; fits && i < N_NEMO; i++)
         fits = !strcmp(f->in[i].name, names[i]);
     if (!fits)
         return err_set(r->err, RILL_INVALID,
-                       "%.160s: expected the inputs audio_signal, length, cache_last_channel, "
-                       "cache_last_time, cache_last_channel_len and as many outputs, as NeMo's "
-                       "streaming CTC networks have",
-                       r->net->name);
-    if (normal && *normal)
+                       "%.160s has %u inputs (%.60s, ..) and %u outputs; expected the inputs "
+                       "audio_signal, length, cache_last_channel, cache_last_time, "
+                       "cache_last_channel_len and as many outputs, as a streaming %s has",
+                       r->net->name, f->n_in, f->n_in ? f->in[0].name : "", f->n_out,
+                       r->kind->people);
+    if (normal && *normal && strcmp(normal, "NA") != 0)
         return err_set(r->err, RILL_UNSUPPORTED,
                        "%.160s: its features are normalised (%.40s) over the recording, so it does "
                        "not stream",
@@ -264,17 +271,21 @@ static const char *nemo_scan(const struct recogniser *r)
     const struct onnx_about *f = &r->net->about;
     const char *channel = nemo_shape(r, "cache_last_channel"),
                *time = nemo_shape(r, "cache_last_time");
+    const char *frames = r->kind->is_recurrent ? "columns" : "frames";
+    const char *last =
+        r->kind->is_recurrent ? "    frames = transpose(columns, axes = [0, 2, 1]);\n" : "";
     return channel && time
         ? arena_printf(
               r->arena,
               "    turned = transpose(reshape(chunks, shape = [-1, %u, %u]), axes = [0, 2, 1]);\n"
-              "    frames = rill_onnx_scan(turned, file = \"%s\", input = [audio_signal],\n"
+              "    %s = rill_onnx_scan(turned, file = \"%s\", input = [audio_signal],\n"
               "        output = [\"%s\"], const = [(length, %u)],\n"
               "        shape = [(cache_last_channel, %s), (cache_last_time, %s)],\n"
               "        state = [(cache_last_channel, \"%s\"), (cache_last_time, \"%s\"),\n"
-              "                 (cache_last_channel_len, \"%s\")]);\n",
-              r->frames, r->bands, r->net->name, f->out[0].name, r->frames, channel, time,
-              f->out[2].name, f->out[3].name, f->out[4].name)
+              "                 (cache_last_channel_len, \"%s\")]);\n"
+              "%s",
+              r->frames, r->bands, frames, r->net->name, f->out[0].name, r->frames, channel, time,
+              f->out[2].name, f->out[3].name, f->out[4].name, last)
         : NULL;
 }
 
@@ -283,6 +294,11 @@ static const char *nemo_scan(const struct recogniser *r)
 #define ICEFALL                                                                                    \
     .chunk_read = icefall_chunk, .check = states_check, .scan_write = icefall_scan, .pcm = "pcm",  \
     .features = ""
+
+#define NEMO                                                                                       \
+    .chunk_read = nemo_chunk, .check = nemo_check, .scan_write = nemo_scan, .features_axis = 1,    \
+    .pcm = "pcm",                                                                                  \
+    .features = ", low = 0.0, high = 8000.0, mean = false, power = 1.0, slaney = true"
 
 static const struct recogniser_kind kinds[] = {
     { .model_type = "zipformer2", .people = "zipformer2 transducer", ICEFALL },
@@ -299,14 +315,14 @@ static const struct recogniser_kind kinds[] = {
       .features = "" },
     { .model_type = "zipformer2", .is_ctc = true, .people = "zipformer2 CTC network", ICEFALL },
     { .model_type = "EncDecHybridRNNTCTCBPEModel",
+      .is_recurrent = true,
+      .people = "NeMo transducer",
+      NEMO },
+    { .model_type = "EncDecRNNTBPEModel", .is_recurrent = true, .people = "NeMo transducer", NEMO },
+    { .model_type = "EncDecHybridRNNTCTCBPEModel",
       .is_ctc = true,
       .people = "NeMo CTC network",
-      .chunk_read = nemo_chunk,
-      .check = nemo_check,
-      .scan_write = nemo_scan,
-      .features_axis = 1,
-      .pcm = "pcm",
-      .features = ", low = 0.0, high = 8000.0, mean = false, power = 1.0, slaney = true" },
+      NEMO },
     { .model_type = "wenet_ctc",
       .is_ctc = true,
       .people = "wenet CTC network",
@@ -386,7 +402,21 @@ static int64_t last_dim(const struct onnx_port *p)
     return p->rank > 0 ? p->dim[p->rank - 1] : -1;
 }
 
-static rill_status joiner_sizes(struct recogniser *r)
+/* Scores in a frame, of which NeMo's metadata leave out the blank. */
+static rill_status vocabulary_read(struct recogniser *r)
+{
+    TRY(recogniser_number(r, "vocab_size", 1, WIDTH_MAX, &r->n_tokens));
+    r->n_tokens += r->kind->chunk_read == nemo_chunk;
+    return RILL_OK;
+}
+
+/* Numbers in a frame at a port of encoder or joiner. */
+static int64_t frame_dim(const struct recogniser *r, const struct onnx_port *p)
+{
+    return r->kind->is_recurrent ? (p->rank == 3 ? p->dim[1] : -1) : last_dim(p);
+}
+
+static rill_status parts_check(const struct recogniser *r)
 {
     const struct role_file *j = &r->file[ROLE_JOINER], *d = &r->file[ROLE_DECODER];
     if (j->about.n_in != 2 || j->about.n_out != 1)
@@ -394,15 +424,32 @@ static rill_status joiner_sizes(struct recogniser *r)
                        "%.160s has %u inputs and %u outputs; a joiner has encoder_out and "
                        "decoder_out in, and scores out",
                        j->name, j->about.n_in, j->about.n_out);
-    if (d->about.n_in != 1 || d->about.n_out != 1)
+    if (!r->kind->is_recurrent && (d->about.n_in != 1 || d->about.n_out != 1))
         return err_set(r->err, RILL_INVALID,
                        "%.160s has %u inputs and %u outputs; a stateless decoder has tokens in, "
                        "and one vector out",
                        d->name, d->about.n_in, d->about.n_out);
-    bool swapped = !strcmp(j->about.in[0].name, "decoder_out");
-    int64_t width = last_dim(&j->about.in[swapped]), given = last_dim(&r->net->about.out[0]);
+    if (r->kind->is_recurrent && (d->about.n_in < 3 || d->about.n_in != d->about.n_out))
+        return err_set(r->err, RILL_INVALID,
+                       "%.160s has %u inputs and %u outputs; the decoder of a %s has a token, a "
+                       "length and states in, and a vector, a length and states out",
+                       d->name, d->about.n_in, d->about.n_out, r->kind->people);
+    return RILL_OK;
+}
+
+static rill_status joiner_sizes(struct recogniser *r)
+{
+    const struct role_file *j = &r->file[ROLE_JOINER];
+    TRY(parts_check(r));
+    bool swapped = !strncmp(j->about.in[0].name, "decoder", 7);
+    int64_t width = frame_dim(r, &j->about.in[swapped]),
+            given = frame_dim(r, &r->net->about.out[0]);
     int64_t n = last_dim(&j->about.out[0]);
     width = width > 0 ? width : given;
+    if (n < 1 && r->kind->is_recurrent) {
+        TRY(vocabulary_read(r));
+        n = r->n_tokens;
+    }
     if (width < 1 || width > WIDTH_MAX || n < 1 || n > WIDTH_MAX)
         return err_set(r->err, RILL_INVALID,
                        "%.160s does not say how many numbers it takes and gives", j->name);
@@ -419,10 +466,9 @@ static rill_status joiner_sizes(struct recogniser *r)
 static rill_status ctc_sizes(struct recogniser *r)
 {
     int64_t n = last_dim(&r->net->about.out[0]);
-    if (n < 1) {
-        TRY(recogniser_number(r, "vocab_size", 1, WIDTH_MAX, &r->n_tokens));
-        r->n_tokens += r->kind->chunk_read == nemo_chunk; /* which leaves the blank out */
-    } else if (n > WIDTH_MAX)
+    if (n < 1)
+        TRY(vocabulary_read(r));
+    else if (n > WIDTH_MAX)
         return err_set(r->err, RILL_INVALID, "%.160s: %lld scores in a frame; at most %d",
                        r->net->name, (long long) n, WIDTH_MAX);
     else

@@ -39,9 +39,10 @@ static const char *parts_text(const struct recogniser *r)
                                     "kind = transducer\n"
                                     "decoder = %s\n"
                                     "joiner = %s\n"
-                                    "%s",
+                                    "%s%s",
                                     r->file[ROLE_DECODER].name, r->file[ROLE_JOINER].name,
-                                    r->has_pieces ? "pieces = bpe.vocab\n" : "");
+                                    r->has_pieces ? "pieces = bpe.vocab\n" : "",
+                                    r->kind->is_recurrent ? "max_symbols = 10\n" : "");
 }
 
 const char *recogniser_conf(const struct recogniser *r)

@@ -71,6 +71,9 @@ class NemoCtc(nn.Module):
         self.conv = nn.ModuleList(nn.Conv1d(DIM, DIM, KERNEL, groups=DIM) for _ in range(LAYERS))
         self.out = nn.Linear(DIM, len(PIECES))
 
+    def last(self, x):
+        return torch.log_softmax(self.out(x), dim=2)
+
     def forward(self, audio_signal, length, cache_last_channel, cache_last_time, cache_last_channel_len):
         x = self.scaled(audio_signal)
         for conv in self.embed:
@@ -89,7 +92,7 @@ class NemoCtc(nn.Module):
             time.append(wide[:, :, 1 - KERNEL:])
             x = x + self.conv[i](wide).transpose(1, 2)
         encoded = (length - length) + n
-        return (torch.log_softmax(self.out(x), dim=2), encoded, torch.stack(channel, dim=1), torch.stack(time, dim=1),
+        return (self.last(x), encoded, torch.stack(channel, dim=1), torch.stack(time, dim=1),
                 torch.clamp(cache_last_channel_len + n, max=PAST))
 
 

@@ -218,6 +218,25 @@ def sizes_check(tmp):
         check(code == 3 and "its metadata have no '%s'" % key in said and "memory" not in said, "%s: %d %s" % (key, code, said))
 
 
+def nemo_check(tmp):
+    """A transducer whose decoder has states: the law of streams; parts that are none of it."""
+    code, said = run(RILL, "check", tmp + "/nemo")
+    check(code == 0 and "all bits the same" in said, "check of nemo: " + said[-300:])
+    other = tmp + "/zipformer2"
+    for i, (source, name, words) in enumerate([
+            (name_of(other, "decoder"), "decoder.onnx", "decoder.onnx has 1 inputs and 1 outputs; the decoder of a NeMo transducer has a token"),
+            (tmp + "/nemo/joiner.onnx", "decoder.onnx", "decoder.onnx has 2 inputs and 1 outputs; the decoder of a NeMo transducer has a token"),
+            (tmp + "/nemo/decoder.onnx", "joiner.onnx", "joiner.onnx has 4 inputs and 4 outputs; a joiner has encoder_out"),
+            (name_of(other, "joiner"), "joiner.onnx", "joiner.onnx"),
+            (tmp + "/nemo/decoder.onnx", "encoder.onnx", "encoder.onnx: its metadata have no model_type"),
+            (other + "/tokens.txt", "tokens.txt", "tokens.txt names 22 tokens, and joiner.onnx gives 17 scores")]):
+        path = "%s/nemo-spoiled%d" % (tmp, i)
+        shutil.copytree(tmp + "/nemo", path)
+        shutil.copy(source, path + "/" + name)
+        code, said = run(RILL, "transcribe", "-m", path, WAV)
+        check(code == 3 and words in said and "memory" not in said, "%s: %d %s" % (words, code, said))
+
+
 def others_check(tmp):
     """A file that is not taken, whose name has lines of its own."""
     path = tmp + "/lines"
@@ -277,6 +296,7 @@ with tempfile.TemporaryDirectory() as tmp:
     tokens_check(tmp)
     spoiled_check(tmp)
     sizes_check(tmp)
+    nemo_check(tmp)
     others_check(tmp)
     daemon_check(tmp, ways_check(tmp))
 finish()
