@@ -50,8 +50,9 @@ static rill_status joiner_check(struct transducer *t, const rill_sink *s, rill_e
     const struct network *j = &t->joiner;
     if (j->n_inputs != 2 || j->n_outputs != 1)
         return err_set(err, RILL_INVALID,
-                       "the joiner has %u inputs and %u outputs; expected 2 inputs and one output",
-                       j->n_inputs, j->n_outputs);
+                       "%.160s: the joiner has %u inputs and %u outputs; expected 2 inputs and one "
+                       "output",
+                       j->file, j->n_inputs, j->n_outputs);
     t->decoded_input =
         !strncmp(j->in[0].name, "decoder", 7) || !strncmp(j->in[1].name, "encoder", 7) ? 0 : 1;
     t->frame_input = 1 - t->decoded_input;

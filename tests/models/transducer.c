@@ -375,9 +375,9 @@ static void test_refusals(void)
     refused("tokens = tokens.txt\ndecoder = tokens.txt\njoiner = joiner.onnx\n", true,
             "tokens.txt");
     refused("tokens = tokens.txt\ndecoder = joiner.onnx\njoiner = joiner.onnx\n", false,
-            "the decoder has 3 ports");
+            "joiner.onnx: the decoder has 2 inputs and 1 outputs");
     refused("tokens = tokens.txt\ndecoder = decoder.onnx\njoiner = decoder.onnx\n", false,
-            "the joiner has 2 ports");
+            "decoder.onnx: the joiner has 1 inputs and 1 outputs");
     refused("tokens = tokens.txt\ndecoder = encoder.onnx\njoiner = joiner.onnx\n", false,
             "the decoder");
     refused("tokens = tokens.txt\ndecoder = wide.onnx\njoiner = joiner.onnx\n", false,
