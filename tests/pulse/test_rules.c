@@ -208,6 +208,20 @@ static void cell_with_whole_lens(struct gb *b, const void *ctx)
     gb_output(b, n ? GB(b, "Squeeze", "", n->out[0], gb_ints(b, 1)) : WIRE_NONE);
 }
 
+/* Each frame twice by places of one coordinate, as PyTorch exports x[:, places]. ctx: back from the
+ * last frame. */
+static void frames_by_coordinate(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_transpose(b, late(b), "2,0,1"), two = gb_int(b, 2), at, zero = gb_ints(b, 0);
+    uint32_t t =
+        GB(b, "Squeeze", "", GB(b, "Slice", "", GB(b, "Shape", "", x), zero, gb_ints(b, 1)), zero);
+    at = GB(b, "Range", "", gb_int(b, 0), GB(b, "Mul", "", t, two), gb_int(b, 1));
+    at = GB(b, "Div", "", at, two);
+    at = ctx ? GB(b, "Sub", "", GB(b, "Sub", "", t, gb_int(b, 1)), at) : at;
+    x = GB(b, "GatherND", "", x, GB(b, "Unsqueeze", "", at, gb_ints(b, -1)));
+    gb_output(b, gb_transpose(b, x, "1,2,0"));
+}
+
 /* ctx: sizes. From [1, T, 3, 2] there and back again. */
 static void reshape(struct gb *b, const void *ctx)
 {
@@ -267,6 +281,9 @@ static const struct oracle_case cases[] = {
       { "(Trilu)", "positional", "axis 2 of input 0", "place" } },
     { "GatherND of a table", table_by_coordinates, NULL, STREAMS },
     { "GatherND of channels", channels_by_coordinates, NULL, STREAMS },
+    { "GatherND of frames by one coordinate", frames_by_coordinate, NULL, STREAMS },
+    { "GatherND of frames from the last on", frames_by_coordinate, "",
+      { "(Sub)", "length of the whole sequence", NULL, NULL } },
     { "ScatterND of channels", channels_written, "", STREAMS },
     { "ScatterND of channels, added", channels_written, "reduction='add", STREAMS },
     { "GatherElements of channels", ONE("GatherElements", "axis=1", .other = INDICES), STREAMS },

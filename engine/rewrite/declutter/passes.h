@@ -14,7 +14,7 @@ rill_status graph_with_softplus_in_parts(struct graph *ret, const struct graph *
                                          rill_error *reterr);
 
 /* Nodes that give their input back go, and so do those that flatten a tensor to rows for an op over
- * its last axis. */
+ * its last axis. A GatherND of one coordinate becomes a Gather. */
 rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_error *reterr);
 
 /* A batch normalisation of known statistics after a convolution of known weights that nobody else

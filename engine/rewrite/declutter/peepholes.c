@@ -32,6 +32,27 @@ static bool rows_merge(const struct graph *g, struct node *n)
     return true;
 }
 
+/* Indices of one coordinate, to which an Unsqueeze gave its axis, are those of a Gather. */
+static bool coordinate_goes(const struct graph *g, struct node *n)
+{
+    static const struct axis_attr first = { .axis = 0 };
+    const struct node *wide = node_is(n, OP_GATHER_ND) && !gather_nd_attr_of(n)->batch_dims
+        ? match_op(g, n->in[1], OP_UNSQUEEZE)
+        : NULL;
+    if (!wide)
+        return false;
+    const struct fact *ix = &g->wires[n->in[1]].fact, *at = &g->wires[wide->in[0]].fact;
+    bool is_last = at->rank == ix->rank - 1 && dim_is(ix->shape[at->rank], 1);
+    for (int i = 0; is_last && i < at->rank; i++)
+        is_last = at->shape[i] == ix->shape[i];
+    if (!is_last)
+        return false;
+    n->op = op_by_id(OP_GATHER);
+    n->attr = &first;
+    n->in[1] = wide->in[0];
+    return true;
+}
+
 static void wires_follow(uint32_t *wires, size_t n, const uint32_t *instead)
 {
     for (size_t i = 0; i < n; i++)
@@ -50,7 +71,7 @@ rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_
     for (uint32_t i = 0; i < ret->n_nodes; i++) {
         struct node *n = &ret->nodes[i];
         wires_follow(n->in, n->n_in, instead);
-        if (!rows_merge(ret, n) && changes_nothing(ret, n))
+        if (!rows_merge(ret, n) && !coordinate_goes(ret, n) && changes_nothing(ret, n))
             instead[n->out[0]] = n->in[0];
     }
     wires_follow(ret->outputs, ret->n_outputs, instead);
