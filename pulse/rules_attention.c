@@ -96,15 +96,17 @@ static bool passes_scores(const struct pulser *p, const struct node *n, uint32_t
 
 static rill_status unmasked_refuse(const struct pulser *p, const struct node *n)
 {
-    char found[160] = "", why[360];
+    char found[200] = "", why[400];
     const struct node *behind = n;
     uint32_t w = WIRE_NONE;
     for (; behind && behind->n_out == 1 && (behind == n || passes_scores(p, behind, w));
          behind = only_consumer(p, w))
         w = behind->out[0];
     if (behind && behind != n)
-        snprintf(found, sizeof found, "; node '%.60s' (%s) is none", behind->name,
-                 behind->op->name);
+        snprintf(found, sizeof found, "; node '%.60s' (%s) %s", behind->name, behind->op->name,
+                 node_is(behind, OP_TRILU) ? "cuts the scores themselves; multiply them by a Trilu "
+                                             "of ones, one for each side"
+                                           : "is none");
     snprintf(why, sizeof why,
              "a mask that is a function of positions, laid over the product before its softmax, "
              "would limit it to a window%s",

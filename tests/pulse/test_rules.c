@@ -222,6 +222,13 @@ static void frames_by_coordinate(struct gb *b, const void *ctx)
     gb_output(b, gb_transpose(b, x, "1,2,0"));
 }
 
+static void triangle_of_scores(struct gb *b, const void *ctx)
+{
+    uint32_t keys = late(b), x = gb_transpose(b, keys, "0,2,1");
+    uint32_t weights = GB(b, "Trilu", ctx, GB(b, "MatMul", "", x, keys));
+    gb_output(b, GB(b, "MatMul", "", weights, x));
+}
+
 /* ctx: sizes. From [1, T, 3, 2] there and back again. */
 static void reshape(struct gb *b, const void *ctx)
 {
@@ -279,6 +286,8 @@ static const struct oracle_case cases[] = {
     { "Trilu, upper", triangles, "upper=1", STREAMS },
     { "Trilu of time", ONE("Trilu", "upper=1", .other = INT, .ints = { 0 }),
       { "(Trilu)", "positional", "axis 2 of input 0", "place" } },
+    { "Trilu of scores", triangle_of_scores, "upper=0",
+      { "(MatMul)", "(Trilu) cuts the scores themselves", NULL, NULL } },
     { "GatherND of a table", table_by_coordinates, NULL, STREAMS },
     { "GatherND of channels", channels_by_coordinates, NULL, STREAMS },
     { "GatherND of frames by one coordinate", frames_by_coordinate, NULL, STREAMS },
