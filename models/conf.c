@@ -126,6 +126,7 @@ static const struct range {
     { "rule1_ms", 0, SINK_MS_MAX },
     { "rule2_ms", 0, SINK_MS_MAX },
     { "rule3_ms", 0, SINK_MS_MAX },
+    { "sample_rate", 1, UINT32_MAX },
     { "smooth_frames", 1, SINK_FRAMES_MAX },
     { "threads", 1, CREW_THREADS_MAX },
 };

@@ -133,8 +133,9 @@ static rill_status list_read(struct folder *f, const struct folder_file *file, s
     return RILL_OK;
 }
 
-rill_status folder_peek(struct folder *f, const char *name, struct arena *a, uint64_t max_bytes,
-                        const uint8_t **ret, size_t *ret_n, rill_error *reterr)
+static rill_status bytes_find(struct folder *f, const char *name, struct arena *a,
+                              uint64_t max_bytes, const uint8_t **ret, size_t *ret_n,
+                              rill_error *reterr)
 {
     const struct folder_file *file = built_in_find(f, name);
     if (file)
@@ -150,6 +151,25 @@ rill_status folder_peek(struct folder *f, const char *name, struct arena *a, uin
     rill_status s = file_read(fd, name, a, max_bytes, ret, ret_n, reterr);
     close(fd);
     return s;
+}
+
+/* What stands in the place of a file that was cloned without Git LFS. */
+static bool is_pointer(const uint8_t *data, size_t n)
+{
+    static const char begins[] = "version https://git-lfs";
+    return n >= sizeof begins - 1 && !memcmp(data, begins, sizeof begins - 1);
+}
+
+rill_status folder_peek(struct folder *f, const char *name, struct arena *a, uint64_t max_bytes,
+                        const uint8_t **ret, size_t *ret_n, rill_error *reterr)
+{
+    TRY(bytes_find(f, name, a, max_bytes, ret, ret_n, reterr));
+    if (is_pointer(*ret, *ret_n))
+        return err_set(reterr, RILL_MALFORMED,
+                       "%.200s: it is a pointer of Git LFS of %zu bytes, not the file: `git lfs "
+                       "pull` fetches that",
+                       name, *ret_n);
+    return RILL_OK;
 }
 
 rill_status folder_read(struct folder *f, const char *name, struct arena *a, uint64_t max_bytes,

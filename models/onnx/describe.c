@@ -33,13 +33,6 @@ struct describing {
     const char **known; /* names of initial values */
 };
 
-/* What stands in the place of a file that was cloned without Git LFS. */
-static bool is_pointer(const uint8_t *data, size_t n)
-{
-    static const char begins[] = "version https://git-lfs";
-    return n >= sizeof begins - 1 && !memcmp(data, begins, sizeof begins - 1);
-}
-
 static rill_status damaged(const struct describing *d)
 {
     return err_set(d->err, RILL_MALFORMED, "it is damaged or no ONNX file");
@@ -215,11 +208,6 @@ rill_status onnx_describe(struct onnx_about *ret, struct arena *a, const uint8_t
     struct cursor c = { data, data + n, 0 };
     struct part p;
     bool bad = false, has_graph = false;
-    if (is_pointer(data, n))
-        return err_set(reterr, RILL_MALFORMED,
-                       "it is a pointer of Git LFS of %zu bytes, not the file: `git lfs pull` "
-                       "fetches that",
-                       n);
     while (part_next(&c, &p, &bad)) {
         if (p.field == MODEL_GRAPH && p.data)
             TRY(graph_read(&d, &p));

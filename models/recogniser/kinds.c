@@ -45,6 +45,19 @@ static bool shapes_agree(const struct onnx_port *a, const struct onnx_port *b)
     return same;
 }
 
+/* Whether what stands at places 1 to n - 1 comes back as it goes in. */
+static rill_status shapes_check(const struct recogniser *r, uint32_t n)
+{
+    const struct onnx_about *f = &r->net->about;
+    for (uint32_t i = 1; i < n; i++)
+        if (!shapes_agree(&f->in[i], &f->out[i]))
+            return err_set(r->err, RILL_INVALID,
+                           "%.160s: state '%.60s' comes back as output %u, '%.60s', which has "
+                           "another shape or type",
+                           r->net->name, f->in[i].name, i, f->out[i].name);
+    return RILL_OK;
+}
+
 static rill_status states_check(const struct recogniser *r)
 {
     const struct onnx_about *f = &r->net->about;
@@ -54,13 +67,7 @@ static rill_status states_check(const struct recogniser *r)
                        "states in, and as many out. Networks that take whole recordings are no "
                        "streaming ones",
                        r->net->name, f->n_in, f->n_out, r->kind->people);
-    for (uint32_t i = 1; i < f->n_in; i++)
-        if (!shapes_agree(&f->in[i], &f->out[i]))
-            return err_set(r->err, RILL_INVALID,
-                           "%.160s: state '%.60s' comes back as output %u, '%.60s', which has "
-                           "another shape or type",
-                           r->net->name, f->in[i].name, i, f->out[i].name);
-    return RILL_OK;
+    return shapes_check(r, f->n_in);
 }
 
 static const char *icefall_scan(const struct recogniser *r)
@@ -86,21 +93,22 @@ static const char *icefall_scan(const struct recogniser *r)
 /* ---- icefall's conformer: the runner counts frames of features ---- */
 
 #define N_CONFORMER_IN 4
+#define ONNX_I64 7
 
 static rill_status conformer_check(const struct recogniser *r)
 {
     const struct onnx_about *f = &r->net->about;
-    bool fits = f->n_in == N_CONFORMER_IN && f->n_out == N_CONFORMER_IN - 1 &&
-        f->in[N_CONFORMER_IN - 1].type == 7 /* i64 */;
-    for (uint32_t i = 1; fits && i < f->n_out; i++)
-        fits = shapes_agree(&f->in[i], &f->out[i]);
-    return fits
-        ? RILL_OK
-        : err_set(r->err, RILL_INVALID,
-                  "%.160s has %u inputs and %u outputs; a streaming conformer has features, "
-                  "the caches of attention and convolutions, and the frames before the "
-                  "chunk (i64) in; frames and both caches out",
-                  r->net->name, f->n_in, f->n_out);
+    if (f->n_in != N_CONFORMER_IN || f->n_out != N_CONFORMER_IN - 1)
+        return err_set(r->err, RILL_INVALID,
+                       "%.160s has %u inputs and %u outputs; a streaming conformer has features, "
+                       "the caches of attention and convolutions, and the frames before the "
+                       "chunk (i64) in; frames and both caches out",
+                       r->net->name, f->n_in, f->n_out);
+    if (f->in[N_CONFORMER_IN - 1].type != ONNX_I64)
+        return err_set(r->err, RILL_INVALID,
+                       "%.160s: input '%.60s' is not i64; it counts the frames before the chunk",
+                       r->net->name, f->in[N_CONFORMER_IN - 1].name);
+    return shapes_check(r, f->n_out);
 }
 
 static const char *conformer_scan(const struct recogniser *r)

@@ -142,8 +142,11 @@ def tokens_hole(path):
     file_write(path + "/tokens.txt", "".join(lines[:7] + lines[8:]))
 
 
+LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n"
+
+
 def pointer(path):
-    file_write(name_of(path, "encoder"), "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n")
+    file_write(name_of(path, "encoder"), LFS)
 
 
 def hotwords(text, beam=4):
@@ -187,6 +190,9 @@ SPOILED = [
     (lm(LM.replace("-0.6 ED", "x ED")), "lm, line 22: expected a logarithm"),
     (tokens_hole, "tokens.txt names 7 tokens, and joiner-epoch-99-avg-1-chunk-16-left-64.onnx gives 22 scores: token 7 has no name, or they are not"),
     (pointer, "encoder-epoch-99-avg-1-chunk-16-left-64.onnx: it is a pointer of Git LFS"),
+    (lambda path: file_write(path + "/tokens.txt", LFS), "tokens.txt: it is a pointer of Git LFS of 64 bytes"),
+    (lambda path: file_write(name_of(path, "joiner-e"), LFS), "joiner-epoch-99-avg-1-chunk-16-left-64.onnx: it is a pointer of Git LFS"),
+    (lambda path: file_write(path + "/model.conf", "[model]\nsample_rate = 0\n"), "model.conf:2: [model] sample_rate: '0' is not a value for it"),
     (lambda path: file_write(path + "/model.conf", "[model]\nsample_rate = 8000\n"), "model.conf: sample_rate is 8000; features of recognisers are those of 16000"),
     (conf_names("precision = q4"), "model.conf: precision is 'q4'; expected f32, int8 or fp16"),
     (conf_names("codec = x"), "model.conf:2: unknown key 'codec'"),
