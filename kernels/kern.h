@@ -54,7 +54,7 @@ struct kern_conv_lines {
 };
 
 /* Images of rows that lie one after the other, one output and one input image a group, all of the
- * same size and row length: place i of n has term k at x[i + at[k]]. Set by kern_flat_set. */
+ * same size and row length: place i of n has term k at x[i + at[k]]. */
 struct kern_flat {
     size_t n, n_taps, n_groups, x_group; /* floats of x from group to group */
     const ptrdiff_t *at;
@@ -193,6 +193,8 @@ struct kern {
     void (*muls_f32)(float *y, const float *a, float s, size_t n);
     void (*divs_f32)(float *y, const float *a, float s, size_t n);
     void (*exp_adds_f32)(float *y, const float *a, float s, size_t n); /* e^(a + s) */
+    /* exp_adds_f32, and beside it z[i] /= d, which does not overlap a and y */
+    void (*exp_adds_divs_f32)(float *y, const float *a, float s, float *z, float d, size_t n);
     /* y[i] = a[i] < 0 ? alpha * (e^a[i] - 1) : a[i]; y may be a */
     void (*elu_f32)(float *y, const float *a, float alpha, size_t n);
 
@@ -344,6 +346,7 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(muls_f32)                                                                                    \
     K(divs_f32)                                                                                    \
     K(exp_adds_f32)                                                                                \
+    K(exp_adds_divs_f32)                                                                           \
     K(elu_f32)                                                                                     \
     K(pool_max_f32)                                                                                \
     K(pool_mean_f32)                                                                               \

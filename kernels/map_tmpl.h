@@ -235,6 +235,22 @@ MAPS(divs, v16_div)
 static inline v16 FN(exp_plus)(v16 a, v16 s) { return FN(v_exp)(v16_add(a, s)); }
 MAPS(exp_adds, FN(exp_plus))
 
+/* The divider works beside the multiply-adds. */
+static void FN(exp_adds_divs_f32)(float *y, const float *a, float s, float *z, float d, size_t n)
+{
+    const v16 vs = v16_set1(s), vd = v16_set1(d);
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        const v16 q = v16_div(v16_load(z + i), vd), e = FN(exp_plus)(v16_load(a + i), vs);
+        v16_store(z + i, q);
+        v16_store(y + i, e);
+    }
+    if (i < n) {
+        v16_store_n(z + i, v16_div(v16_load_n(z + i, n - i), vd), n - i);
+        v16_store_n(y + i, FN(exp_plus)(v16_load_n(a + i, n - i), vs), n - i);
+    }
+}
+
 /* e^x - 1 for x < 0: a series near 0, where the difference would cancel. */
 static inline v16 FN(elu)(v16 x, v16 alpha)
 {

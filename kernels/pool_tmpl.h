@@ -193,9 +193,9 @@ V16_UNROLLED size_t FN(pool_column)(float *y, const float *x, const float *count
 }
 
 #define SPAN(name, op, how, taps)                                                                  \
-    static __attribute__((noinline)) void FN(name)(                                                \
-        float *y, const float *x, const float *count, const struct kern_conv_lines *lines,         \
-        const struct kern_conv *c, const struct kern_rows *rows, size_t at, size_t end)            \
+    static __attribute__((noinline)) void FN(                                                      \
+        name)(float *y, const float *x, const float *count, const struct kern_conv_lines *lines,   \
+              const struct kern_conv *c, const struct kern_rows *rows, size_t at, size_t end)      \
     {                                                                                              \
         const int down = taps == 3 ? FN(pool_down)(lines, rows) : 0;                               \
         size_t r = 0;                                                                              \
@@ -204,7 +204,7 @@ V16_UNROLLED size_t FN(pool_column)(float *y, const float *x, const float *count
         for (; r < rows->n; r++)                                                                   \
             for (size_t i = at; i < end; i += 16)                                                  \
                 FN(pool_places)                                                                    \
-                (y + r * c->n, x + r * rows->x, count, lines, c, i, FN(op), FN(how), taps);        \
+        (y + r * c->n, x + r * rows->x, count, lines, c, i, FN(op), FN(how), taps);                \
     }
 #define SPANS(op)                                                                                  \
     SPAN(whole_0_##op, op, POOL_WHOLE, 0)                                                          \
@@ -326,7 +326,7 @@ typedef int32_t FN(quad_mask) __attribute__((vector_size(16)));
 static inline __attribute__((always_inline)) FN(quad) FN(quad_most)(FN(quad) a, FN(quad) b)
 {
     const FN(quad_mask) more = b > a;
-    return (FN(quad)) ((more & (FN(quad_mask)) b) | (~more & (FN(quad_mask)) a));
+    return (FN(quad))((more & (FN(quad_mask)) b) | (~more & (FN(quad_mask)) a));
 }
 
 static inline float FN(most)(float a, float b)
@@ -334,18 +334,58 @@ static inline float FN(most)(float a, float b)
     return b > a ? b : a;
 }
 
+/* Four quads by columns: t[k][r] becomes t[r][k]. */
+static inline __attribute__((always_inline)) void FN(quads_turn)(FN(quad) * t)
+{
+    const FN(quad) a = __builtin_shufflevector(t[0], t[1], 0, 4, 1, 5),
+                   b = __builtin_shufflevector(t[2], t[3], 0, 4, 1, 5),
+                   c = __builtin_shufflevector(t[0], t[1], 2, 6, 3, 7),
+                   d = __builtin_shufflevector(t[2], t[3], 2, 6, 3, 7);
+    t[0] = __builtin_shufflevector(a, b, 0, 1, 4, 5);
+    t[1] = __builtin_shufflevector(a, b, 2, 3, 6, 7);
+    t[2] = __builtin_shufflevector(c, d, 0, 1, 4, 5);
+    t[3] = __builtin_shufflevector(c, d, 2, 3, 6, 7);
+}
+
+/* What four lanes of a row's maxima and of its sums come to: the same columns of each. */
+static inline __attribute__((always_inline)) void FN(row_quads)(const float *x, size_t n,
+                                                                FN(quad) * ret_most,
+                                                                FN(quad) * ret_sum)
+{
+    FN(quad) t[4], u[4];
+    v16 sums;
+    v16_store((float *) t, FN(lanes_most)(x, n, &sums));
+    v16_store((float *) u, sums);
+    *ret_most = FN(quad_most)(FN(quad_most)(t[0], t[2]), FN(quad_most)(t[1], t[3]));
+    *ret_sum = (u[0] + u[2]) + (u[1] + u[3]);
+}
+
+/* Of four rows the greatest of each, and sums that are NaN where an element is. */
+static inline __attribute__((always_inline)) FN(quad)
+    FN(four_rows_most)(const float *x, size_t n, FN(quad) * ret_sums)
+{
+    FN(quad) m[4], s[4];
+    V16_UNROLL for (size_t k = 0; k < 4; k++) FN(row_quads)(x + k * n, n, &m[k], &s[k]);
+    FN(quads_turn)(m);
+    FN(quads_turn)(s);
+    *ret_sums = (s[0] + s[2]) + (s[1] + s[3]);
+    return FN(quad_most)(FN(quad_most)(m[0], m[2]), FN(quad_most)(m[1], m[3]));
+}
+
 static void FN(rows_max_f32)(float *y, const float *x, size_t rows, size_t n)
 {
-    for (size_t r = 0; r < rows; r++, x += n) {
-        FN(quad) t[4], u[4];
-        v16 sums;
-        v16_store((float *) t, FN(lanes_most)(x, n, &sums));
-        v16_store((float *) u, sums);
-        const FN(quad) m = FN(quad_most)(FN(quad_most)(t[0], t[2]), FN(quad_most)(t[1], t[3])),
-                       s = (u[0] + u[2]) + (u[1] + u[3]);
+    size_t r = 0;
+    for (; r + 4 <= rows; r += 4, x += 4 * n) {
+        FN(quad) sums, most = FN(four_rows_most)(x, n, &sums);
+        for (size_t k = 0; k < 4; k++)
+            y[r + k] = sums[k] != sums[k] ? FN(row_most)(x + k * n, n) : most[k];
+    }
+    for (; r < rows; r++, x += n) {
+        FN(quad) m, s;
+        FN(row_quads)(x, n, &m, &s);
         const float sum = (s[0] + s[2]) + (s[1] + s[3]);
-        y[r] = sum != sum ? FN(row_most)(x, n)
-                          : FN(most)(FN(most)(m[0], m[2]), FN(most)(m[1], m[3]));
+        y[r] =
+            sum != sum ? FN(row_most)(x, n) : FN(most)(FN(most)(m[0], m[2]), FN(most)(m[1], m[3]));
     }
 }
 
@@ -372,8 +412,8 @@ static inline __attribute__((always_inline)) void FN(oct_sum)(FN(oct) * sum, con
 
 /* `octs` times eight rows. Lines of more than sixteen would not stay in the first cache where rows
  * are a power of two long. more: as many rows follow, which are fetched meanwhile. */
-static inline __attribute__((always_inline)) void
-FN(rows_sums)(float *y, const float *x, size_t n, const int octs, bool more)
+static inline __attribute__((always_inline)) void FN(rows_sums)(float *y, const float *x, size_t n,
+                                                                const int octs, bool more)
 {
     FN(oct) sum[2];
     size_t i = 0;

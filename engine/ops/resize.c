@@ -616,6 +616,41 @@ static void line_move(const struct eval *e, const struct lines *l, float *y, con
             y[i] = x[l->last->row[i].t.at[0]];
 }
 
+/* Where the lines of a plane start in the input: what its coordinates say, but for the last two. */
+static int64_t plane_at(const struct resize_args *a, const int64_t *stride, const int64_t *line,
+                        int axes)
+{
+    int64_t ret = 0;
+    for (int k = 0; k < axes; k++)
+        ret += a->axis[k].row[line[k]].t.at[0] * stride[k];
+    return ret;
+}
+
+/* Elements of all axes are moved: plane after plane, a line that comes again once more. */
+static void planes_move(const struct eval *e, const struct lines *l, const int64_t *stride)
+{
+    const struct resize_args *a = e->args;
+    const struct tensor *t = e->out[0];
+    const int down = t->rank - 2;
+    const int64_t n = tensor_count(t), each = t->dim[down] * l->n;
+    int64_t line[RANK_MAX] = { 0 };
+    float *y = e->y[0];
+    for (int64_t i = 0; i < n; i += each) {
+        const int64_t at = plane_at(a, stride, line, down);
+        int64_t before = -1;
+        for (int64_t r = 0; r < t->dim[down]; r++, y += l->n) {
+            const int64_t from = at + a->axis[down].row[r].t.at[0] * stride[down];
+            if (from == before && !a->doubles)
+                memcpy(y, y - l->n, (size_t) l->n * sizeof *y);
+            else
+                line_move(e, l, y, l->x + from);
+            before = from;
+        }
+        for (int k = down - 1; k >= 0 && ++line[k] == t->dim[k]; k--)
+            line[k] = 0;
+    }
+}
+
 static void lines_eval(const struct eval *e)
 {
     const struct resize_args *a = e->args;
@@ -627,9 +662,13 @@ static void lines_eval(const struct eval *e)
                        .n = t->dim[last],
                        .at = { -1, -1, -1, -1 } };
     const struct resize_taps single = { .n = 1, .weight = { 1 } };
-    int64_t stride[RANK_MAX], line[RANK_MAX] = { 0 }, before = -1, n = tensor_count(t);
+    int64_t stride[RANK_MAX], line[RANK_MAX] = { 0 }, n = tensor_count(t);
     tensor_strides(e->in[IN_X], stride);
     float *y = e->y[0];
+    if (between < 0 && l.last->moves && last) {
+        planes_move(e, &l, stride);
+        return;
+    }
     for (int64_t i = 0; i < n; i += l.n, y += l.n) {
         struct between b = { &single, 0, 0 };
         for (int k = 0; k < last; k++) {
@@ -641,11 +680,8 @@ static void lines_eval(const struct eval *e)
         }
         if (between >= 0 || !l.last->moves)
             line_sum(&l, y, &b);
-        else if (b.at == before && !a->doubles)
-            memcpy(y, y - l.n, (size_t) l.n * sizeof *y);
         else
             line_move(e, &l, y, l.x + b.at);
-        before = b.at;
         for (int k = last - 1; k >= 0 && ++line[k] == t->dim[k]; k--)
             line[k] = 0;
     }

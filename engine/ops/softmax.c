@@ -68,16 +68,39 @@ static void rows_sum(const struct kern *k, float *sum, const float *x, size_t m,
     k->rows_sum_f32(sum, x, m, n);
 }
 
+/* m rows of e^(x - max), divided by their sums later. */
+struct divided {
+    float *y, sum[BLOCK];
+    size_t m;
+};
+
+/* rows_exp, and beside it what is left of the rows before is divided. */
+static void rows_exp_divs(const struct kern *k, float *y, const float *x, size_t m, size_t n,
+                          const struct divided *before)
+{
+    const size_t both = n < 2 * BLOCK_ROWS ? 0 : m < before->m ? m : before->m;
+    float top[BLOCK];
+    if (both)
+        k->rows_max_f32(top, x, both, n);
+    for (size_t i = 0; i < both; i++)
+        k->exp_adds_divs_f32(y + i * n, x + i * n, -top[i], before->y + i * n, before->sum[i], n);
+    if (both < m)
+        rows_exp(k, y + both * n, x + both * n, m - both, n);
+    for (size_t i = both; i < before->m; i++)
+        k->divs_f32(before->y + i * n, before->y + i * n, before->sum[i], n);
+}
+
 static void soft_rows(const struct kern *k, float *y, const float *x, size_t rows, size_t n)
 {
-    float sum[BLOCK];
+    struct divided block = { .m = 0 };
     for (size_t m; rows; rows -= m, x += m * n, y += m * n) {
         m = rows < rows_at_once(n) ? rows : rows_at_once(n);
-        rows_exp(k, y, x, m, n);
-        rows_sum(k, sum, y, m, n);
-        for (size_t i = 0; i < m; i++)
-            k->divs_f32(y + i * n, y + i * n, sum[i], n);
+        rows_exp_divs(k, y, x, m, n, &block);
+        block.y = y;
+        block.m = m;
+        rows_sum(k, block.sum, y, m, n);
     }
+    rows_exp_divs(k, NULL, NULL, 0, n, &block);
 }
 
 /* y = x - max, and sum = that of e^y, which is written to t, or to y where t is NULL. */
