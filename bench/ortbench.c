@@ -26,7 +26,8 @@ struct port {
     ONNXTensorElementDataType type;
     int pair; /* input: the output that feeds it; output: the input it feeds; -1: none */
     void *data, *spare;
-    void *caller; /* inputs are copied from there before a run, outputs to there after it, as rill's push and pull do */
+    void *caller; /* inputs are copied from there before a run, outputs to there after it, as rill's
+                     push and pull do */
     OrtValue *value, *spare_value;
 };
 
