@@ -75,10 +75,10 @@ void step_decl_drop(struct step_decl *d);
 bool step_model_is_text(const char *path);
 
 /* Opens an ONNX or .tflite file, or such a text, as a model without a time axis: each run takes
- * every input whole. State outputs stay outputs as well, but those that
- * grow; a constant whose size grows with them has its value at every size. Then opts are applied. A
- * stream that they name is time, and so is a symbol of the declared shapes that is named like it.
- * Names that the file does not have are refused with the ones it has. */
+ * every input whole. State outputs stay outputs as well, but those that grow; a constant whose size
+ * grows with them has its value at every size. Then opts, which may be NULL, are applied. A stream
+ * that they name is time, and so is a symbol of the declared shapes that is named like it. Names
+ * that the file does not have are refused with the ones it has. */
 rill_status step_model_open(rill_model **ret, const char *path, const struct step_decl *d,
                             const rill_model_opts *opts, rill_error *reterr);
 #endif

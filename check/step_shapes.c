@@ -68,7 +68,7 @@ static bool axis_is_time(const struct graph *g, const struct step_decl *d, const
 bool step_symbol_is_set(const rill_model_opts *opts, const char *name)
 {
     size_t n = strlen(name);
-    for (unsigned i = 0; opts->set && opts->set[i]; i++)
+    for (unsigned i = 0; opts && opts->set && opts->set[i]; i++)
         if (!strncmp(opts->set[i], name, n) && opts->set[i][n] == '=')
             return true;
     return false;
