@@ -98,12 +98,28 @@ static int stage_find(const char *name, int64_t pulse)
     return pulse && k != PULSED ? NO_STAGE : k;
 }
 
+/* Its own states become ports. */
+static rill_status write_steps(const struct graph *g, const char *to, rill_error *err)
+{
+    struct arena a = { .limit_bytes = 0 };
+    struct mgraph steps;
+    struct tgraph typed;
+    rill_status s = mgraph_from_states(&steps, g, &a, err);
+    if (s == RILL_OK)
+        s = tgraph_from_mgraph(&typed, &steps, NULL, err);
+    if (s == RILL_OK)
+        s = write(&typed.g, to, err);
+    arena_drop(&a);
+    return s;
+}
+
 static rill_status write_stage(rill_model *m, int stage, int64_t pulse, const char *to,
                                rill_error *err)
 {
     if (stage == PULSED)
         return write_pulsed(m, (uint32_t) pulse, to, err);
-    return write(stage == TYPED ? &m->typed.g : &m->decluttered.g, to, err);
+    const struct graph *g = stage == TYPED ? &m->typed.g : &m->decluttered.g;
+    return g->n_states ? write_steps(g, to, err) : write(g, to, err);
 }
 
 static int run(const struct command *cmd, int argc, char **argv)

@@ -258,6 +258,11 @@ void late_count(const struct late *l, struct late_counts *ret)
     stage_count(l->root, ret);
 }
 
+const struct graph *late_source(const struct late *l)
+{
+    return l->g;
+}
+
 const char *late_isa(const struct late *l)
 {
     return l->kern.isa;

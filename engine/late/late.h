@@ -54,6 +54,7 @@ rill_status late_run(struct late *l, const struct size_source *inputs,
                      const struct tensor **ret_outputs, rill_error *reterr);
 
 void late_count(const struct late *l, struct late_counts *ret); /* bodies included */
+const struct graph *late_source(const struct late *l);          /* the g that it was made of */
 const char *late_isa(const struct late *l); /* struct kern's word for what its plans run on */
 void late_counts_add(struct late_counts *to, const struct late_counts *more);
 #endif

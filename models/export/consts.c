@@ -167,11 +167,26 @@ static rill_status sizes_state(struct writer *w, const struct tensor *t, const c
     return RILL_OK;
 }
 
+/* As f32, which the file has and a cast makes t of again; NULL: f32 does not have its numbers. */
+static const struct tensor *as_f32(struct arena *a, const struct tensor *t)
+{
+    struct tensor *f = tensor_new(a, DTYPE_F32, t->rank, t->dim);
+    for (int64_t i = 0; f && i < tensor_count(t); i++) {
+        double v = tensor_get_f64(t, t->data, i);
+        if (!isnan(v) && (double) (float) v != v)
+            return NULL;
+        ((float *) f->data)[i] = (float) v;
+    }
+    return f;
+}
+
 rill_status tensor_state(struct writer *w, const struct tensor *t, const char *name,
                          const char *label)
 {
     struct document *doc = w->doc;
-    const char *type = dat_type(t->type);
+    const struct tensor *stored =
+        t->type == DTYPE_F64 || t->type == DTYPE_BF16 ? as_f32(doc->arena, t) : t;
+    const char *type = stored ? dat_type(stored->type) : NULL;
     if (t->from)
         return dequantised_state(w, t->from, name);
     if (t->type == DTYPE_DIM)
@@ -185,7 +200,7 @@ rill_status tensor_state(struct writer *w, const struct tensor *t, const char *n
     if (!more)
         return no_memory(w);
     doc->weights = more;
-    more[doc->n_weights++] = (struct weight) { label, t };
+    more[doc->n_weights++] = (struct weight) { label, stored };
     fprintf(w->to, "    %s = %svariable<%s>(label = '%s', shape = [", name,
             is_native(t->type) ? "" : "tract_core_cast(", type, label);
     for (int i = 0; i < t->rank; i++)

@@ -22,7 +22,10 @@ static const struct stored types[] = {
     { DTYPE_I8, ITEM_INT, 8, "integer" },    { DTYPE_I16, ITEM_INT, 16, "integer" },
     { DTYPE_I32, ITEM_INT, 32, "integer" },  { DTYPE_I64, ITEM_INT, 64, "integer" },
     { DTYPE_U8, ITEM_UINT, 8, "integer" },   { DTYPE_U16, ITEM_UINT, 16, "integer" },
-    { DTYPE_U32, ITEM_UINT, 32, "integer" }, { DTYPE_BOOL, ITEM_BOOL, 8, "logical" },
+    { DTYPE_U32, ITEM_UINT, 32, "integer" }, { DTYPE_U64, ITEM_UINT, 64, "integer" },
+    { DTYPE_I4, ITEM_INT, 8, "integer" },    { DTYPE_U4, ITEM_UINT, 8, "integer" },
+    { DTYPE_I2, ITEM_INT, 8, "integer" },    { DTYPE_U2, ITEM_UINT, 8, "integer" },
+    { DTYPE_BOOL, ITEM_BOOL, 8, "logical" },
 };
 
 static const struct stored *stored_find(enum dtype t)

@@ -11,7 +11,9 @@
 #include <string.h>
 
 #define OPSET_LEAST 21
+#define OPSET_2BIT 25 /* the first with elements of 2 bits */
 #define IR_VERSION 10
+#define IR_VERSION_2BIT 13
 #define TRY_MEMORY(w, p)                                                                           \
     do {                                                                                           \
         if (!(p))                                                                                  \
@@ -37,14 +39,17 @@ static ProtobufCBinaryData text_of(const char *s)
     return (ProtobufCBinaryData) { strlen(s), (uint8_t *) (uintptr_t) s };
 }
 
-static int32_t onnx_type(enum dtype t)
+/* The number of a type in files of the opset, which grows with what it asks. */
+static int32_t onnx_type(const struct onnx_writer *w, enum dtype t)
 {
     static const uint8_t number[] = {
-        [DTYPE_F32] = 1,   [DTYPE_U8] = 2,   [DTYPE_I8] = 3,   [DTYPE_U16] = 4,
-        [DTYPE_I16] = 5,   [DTYPE_I32] = 6,  [DTYPE_I64] = 7,  [DTYPE_BOOL] = 9,
-        [DTYPE_F16] = 10,  [DTYPE_F64] = 11, [DTYPE_U32] = 12, [DTYPE_U64] = 13,
-        [DTYPE_BF16] = 16, [DTYPE_U4] = 21,  [DTYPE_I4] = 22,  [DTYPE_DIM] = 7
+        [DTYPE_F32] = 1,  [DTYPE_U8] = 2,   [DTYPE_I8] = 3,    [DTYPE_U16] = 4,  [DTYPE_I16] = 5,
+        [DTYPE_I32] = 6,  [DTYPE_I64] = 7,  [DTYPE_BOOL] = 9,  [DTYPE_F16] = 10, [DTYPE_F64] = 11,
+        [DTYPE_U32] = 12, [DTYPE_U64] = 13, [DTYPE_BF16] = 16, [DTYPE_U4] = 21,  [DTYPE_I4] = 22,
+        [DTYPE_U2] = 25,  [DTYPE_I2] = 26,  [DTYPE_DIM] = 7
     };
+    if ((t == DTYPE_U2 || t == DTYPE_I2) && *w->opset < OPSET_2BIT)
+        *w->opset = OPSET_2BIT;
     return (size_t) t < sizeof number ? number[t] : 0;
 }
 
@@ -90,14 +95,23 @@ static rill_status attribute_new(const struct onnx_writer *w, Onnxpb__Node *n, c
     return RILL_OK;
 }
 
-/* Two to a byte, the first in the low half. */
-static uint8_t *nibbles(struct arena *a, const struct tensor *t, size_t *ret_n)
+/* How many elements a byte of the file has. */
+static size_t elements_in_byte(enum dtype t)
 {
-    size_t n = (size_t) tensor_count(t);
-    uint8_t *bytes = arena_alloc(a, n / 2 + 1);
+    if (t == DTYPE_U2 || t == DTYPE_I2)
+        return 4;
+    return t == DTYPE_U4 || t == DTYPE_I4 ? 2 : 1;
+}
+
+/* `in_byte` to a byte, the first in the low bits. */
+static uint8_t *packed(struct arena *a, const struct tensor *t, size_t in_byte, size_t *ret_n)
+{
+    size_t n = (size_t) tensor_count(t), bits = 8 / in_byte;
+    uint8_t *bytes = arena_alloc(a, n / in_byte + 1), mask = (uint8_t) ((1u << bits) - 1);
     for (size_t i = 0; bytes && i < n; i++)
-        bytes[i / 2] |= (uint8_t) ((((const uint8_t *) t->data)[i] & 15) << (i % 2 * 4));
-    *ret_n = (n + 1) / 2;
+        bytes[i / in_byte] |=
+            (uint8_t) ((((const uint8_t *) t->data)[i] & mask) << (i % in_byte * bits));
+    *ret_n = (n + in_byte - 1) / in_byte;
     return bytes;
 }
 
@@ -114,13 +128,14 @@ static rill_status tensor_message(const struct onnx_writer *w, const struct tens
     m->n_dims = (size_t) t->rank;
     m->has_name = m->has_data_type = m->has_raw_data = true;
     m->name = text_of(name);
-    if (!(m->data_type = onnx_type(t->type)) || t->type == DTYPE_DIM)
+    if (!(m->data_type = onnx_type(w, t->type)) || t->type == DTYPE_DIM)
         return err_set(w->doc->err, RILL_UNSUPPORTED,
                        "constant '%.80s': elements of %s have no form in ONNX", name,
                        dtype_name(t->type));
     m->raw_data = (ProtobufCBinaryData) { tensor_bytes(t), t->data };
-    if (t->type == DTYPE_U4 || t->type == DTYPE_I4)
-        TRY_MEMORY(w, m->raw_data.data = nibbles(a, t, &m->raw_data.len));
+    const size_t in_byte = elements_in_byte(t->type);
+    if (in_byte > 1)
+        TRY_MEMORY(w, m->raw_data.data = packed(a, t, in_byte, &m->raw_data.len));
     *ret = m;
     return RILL_OK;
 }
@@ -288,7 +303,7 @@ static rill_status folded_write(struct onnx_writer *w, const struct dim_parts *p
     if (!truth)
         return RILL_OK;
     TRY(op_write(w, "Cast", *ret, NULL, ret));
-    return int_attribute(w, w->to->node[w->to->n_node - 1], "to", onnx_type(DTYPE_I64));
+    return int_attribute(w, w->to->node[w->to->n_node - 1], "to", onnx_type(w, DTYPE_I64));
 }
 
 /* By the arithmetic that a size is made of. */
@@ -353,7 +368,7 @@ static rill_status sizes_write(struct onnx_writer *w, const struct tensor *t, co
     TRY_MEMORY(w, whole);
     TRY(sizes_list(w, t, whole));
     TRY(step(w, "Cast", whole, NULL, name));
-    return int_attribute(w, w->to->node[w->to->n_node - 1], "to", onnx_type(t->number));
+    return int_attribute(w, w->to->node[w->to->n_node - 1], "to", onnx_type(w, t->number));
 }
 
 /* ---- constants ---- */
@@ -408,7 +423,7 @@ static rill_status attribute_write(const struct onnx_writer *w, Onnxpb__Node *to
     case ATTR_INT:
         m->has_i = true;
         m->i = *(const int64_t *) at;
-        m->i = attr_is_type(s->name) ? onnx_type((enum dtype) m->i) : m->i;
+        m->i = attr_is_type(s->name) ? onnx_type(w, (enum dtype) m->i) : m->i;
         break;
     case ATTR_FLOAT:
         m->has_f = true;
@@ -559,9 +574,9 @@ static rill_status rounding_write(struct onnx_writer *w, const struct node *n)
     TRY_MEMORY(w, rounded);
     TRY(const_write(w, n->in[0]));
     TRY(step(w, "Cast", w->name[n->in[0]], NULL, rounded));
-    TRY(int_attribute(w, w->to->node[w->to->n_node - 1], "to", onnx_type(half)));
+    TRY(int_attribute(w, w->to->node[w->to->n_node - 1], "to", onnx_type(w, half)));
     TRY(step(w, "Cast", rounded, NULL, w->name[n->out[0]]));
-    return int_attribute(w, w->to->node[w->to->n_node - 1], "to", onnx_type(DTYPE_F32));
+    return int_attribute(w, w->to->node[w->to->n_node - 1], "to", onnx_type(w, DTYPE_F32));
 }
 
 static rill_status onnx_node_write(struct onnx_writer *w, const struct node *n)
@@ -597,11 +612,12 @@ static rill_status value_info(const struct onnx_writer *w, const char *name, con
                               Onnxpb__ValueInfo **ret)
 {
     struct arena *a = w->doc->arena;
+    const size_t rank = f->rank > 0 ? (size_t) f->rank : 0;
     Onnxpb__ValueInfo *v = arena_new(a, Onnxpb__ValueInfo);
     Onnxpb__Type *type = arena_new(a, Onnxpb__Type);
     Onnxpb__TensorType *tensor = arena_new(a, Onnxpb__TensorType);
     Onnxpb__Shape *shape = arena_new(a, Onnxpb__Shape);
-    Onnxpb__Dimension **dim = arena_array(a, Onnxpb__Dimension *, (size_t) f->rank + 1);
+    Onnxpb__Dimension **dim = arena_array(a, Onnxpb__Dimension *, rank + 1);
     TRY_MEMORY(w, v && type && tensor && shape && dim);
     onnxpb__value_info__init(v);
     onnxpb__type__init(type);
@@ -620,14 +636,14 @@ static rill_status value_info(const struct onnx_writer *w, const char *name, con
         dim[i]->dim_param = text_of(kept);
     }
     shape->dim = dim;
-    shape->n_dim = (size_t) f->rank;
+    shape->n_dim = rank;
     tensor->has_elem_type = true;
-    tensor->elem_type = onnx_type(f->type);
-    tensor->shape = shape;
+    tensor->elem_type = onnx_type(w, f->type);
+    tensor->shape = f->rank < 0 ? NULL : shape;
     type->tensor_type = tensor;
     v->has_name = true;
     v->name = text_of(name);
-    v->type = type;
+    v->type = f->type ? type : NULL; /* it follows from what makes it */
     *ret = v;
     return RILL_OK;
 }
@@ -749,16 +765,19 @@ rill_status graph_write_onnx(const struct graph *g, const char *path, rill_error
     Onnxpb__Model m;
     Onnxpb__Graph to;
     Onnxpb__OpsetId id, *ids[] = { &id };
-    struct onnx_writer w = { .doc = &doc, .g = g, .to = &to, .prefix = "", .opset = &opset };
+    struct graph read;
+    struct onnx_writer w = { .doc = &doc, .g = &read, .to = &to, .prefix = "", .opset = &opset };
+    rill_status s = graph_as_read(&read, g, &arena, reterr);
     w.first = &w;
-    w.name = arena_array(&arena, const char *, g->n_wires + 1);
-    rill_status s = w.name ? graph_message(&w, "network", g->n_inputs)
-                           : err_set(reterr, RILL_NOMEM, "out of memory");
+    w.name = s == RILL_OK ? arena_array(&arena, const char *, read.n_wires + 1) : NULL;
+    if (s == RILL_OK)
+        s = w.name ? graph_message(&w, "network", read.n_inputs)
+                   : err_set(reterr, RILL_NOMEM, "out of memory");
     onnxpb__model__init(&m);
     onnxpb__opset_id__init(&id);
     id.has_version = m.has_ir_version = m.has_producer_name = true;
     id.version = opset;
-    m.ir_version = IR_VERSION;
+    m.ir_version = opset < OPSET_2BIT ? IR_VERSION : IR_VERSION_2BIT;
     m.producer_name = text_of("rill");
     m.graph = &to;
     m.opset_import = ids;

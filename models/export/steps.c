@@ -307,6 +307,8 @@ static rill_status port_meta(struct outer *o, const char *what, const char *name
 {
     struct arena *a = o->l.arena;
     const char *key = arena_printf(a, "rill.%s.%s", what, name);
+    if (!o->p->symbol)
+        return RILL_OK;
     if (s->axis < 0)
         return meta_add(o, key, "the same in every run");
     return meta_add(o, key,
@@ -434,7 +436,8 @@ rill_status mgraph_from_pgraph(struct mgraph *ret, const struct pgraph *p,
     if (!o.l.map || !made.g.meta)
         return err_set(reterr, RILL_NOMEM, "out of memory");
     memset(o.l.place, 0xff, sizeof o.l.place);
-    TRY(meta_add(&o, "rill.pulse", arena_printf(a, "%lld", (long long) p->pulse)));
+    if (p->symbol)
+        TRY(meta_add(&o, "rill.pulse", arena_printf(a, "%lld", (long long) p->pulse)));
     TRY(inputs_add(&o));
     TRY(states_begin(&o));
     TRY(graph_lower(&o.l));
@@ -442,4 +445,18 @@ rill_status mgraph_from_pgraph(struct mgraph *ret, const struct pgraph *p,
     TRY(graph_check(&made.g, reterr));
     *ret = made;
     return RILL_OK;
+}
+
+rill_status mgraph_from_states(struct mgraph *ret, const struct graph *g, struct arena *a,
+                               rill_error *reterr)
+{
+    const uint32_t n = g->n_inputs + g->n_outputs;
+    struct stream_fact *still = arena_array(a, struct stream_fact, n + 1u);
+    if (!still)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < n; i++)
+        still[i] = (struct stream_fact) { .axis = -1 };
+    const struct pgraph p = { .g = *g, .inputs = still, .outputs = still };
+    const struct steps_opts opts = { .standard = false };
+    return mgraph_from_pgraph(ret, &p, &opts, a, reterr);
 }

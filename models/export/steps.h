@@ -20,4 +20,9 @@ struct steps_opts {
  * writers to refuse. What is made lives in a. */
 rill_status mgraph_from_pgraph(struct mgraph *ret, const struct pgraph *p,
                                const struct steps_opts *opts, struct arena *a, rill_error *reterr);
+
+/* The same of a typed graph whose states are its file's own: one run is one of the file. `clock` is
+ * there where a state does not begin as zeros. */
+rill_status mgraph_from_states(struct mgraph *ret, const struct graph *g, struct arena *a,
+                               rill_error *reterr);
 #endif

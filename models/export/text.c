@@ -5,6 +5,7 @@
 #include "engine/base/err.h"
 #include "engine/graph/subst.h"
 #include "engine/graph/type_attr.h"
+#include "engine/late/op.h"
 #include "models/export/writer.h"
 
 #include <stdlib.h>
@@ -125,8 +126,8 @@ static rill_status op_check(const struct writer *w, const struct node *n)
                       "an op that only passes of rill make has no form in NNEF; write the "
                       "loaded model");
     if (n->n_body && !scan)
-        return refuse(w, n, "%s %s has no form in NNEF", node_is(n, OP_IF) ? "an" : "a",
-                      n->op->name);
+        return refuse(w, n, "%s %s has no form in NNEF; an ONNX file has one",
+                      node_is(n, OP_IF) ? "an" : "a", n->op->name);
     return RILL_OK;
 }
 
@@ -280,6 +281,10 @@ rill_status graph_write_nnef(const struct graph *g, const char *folder, rill_err
     struct writer w = { .doc = &doc, .g = g, .prefix = "" };
     char *body = NULL, *fragments = NULL, *all = NULL;
     size_t n_body = 0, n_fragments = 0, n = 0;
+    if (late_of_graph(g))
+        return err_set(reterr, RILL_UNSUPPORTED,
+                       "sizes that data decides have no form in NNEF, whose text says all sizes; "
+                       "an ONNX file has one");
     w.to = open_memstream(&body, &n_body);
     doc.fragments = open_memstream(&fragments, &n_fragments);
     FILE *to = open_memstream(&all, &n);

@@ -34,6 +34,13 @@ struct writer {
     bool sizes_quoted;  /* a wire is called as a symbol is */
 };
 
+/* ---- source.c ---- */
+
+/* What an ONNX file holds of g: where data decides its sizes, the graph that it was read as, whose
+ * ports have the sizes that they have in g. Borrows from g; what is made lives in a. */
+rill_status graph_as_read(struct graph *ret, const struct graph *g, struct arena *a,
+                          rill_error *reterr);
+
 /* ---- attrs.c ---- */
 
 /* Attributes by name, as the row of the op has them; 0 and none where it has none of that name. */

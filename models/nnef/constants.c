@@ -26,7 +26,8 @@ rill_status type_of_text(const struct call *c, const char *text, enum dtype *ret
         { "f32", DTYPE_F32 }, { "f64", DTYPE_F64 }, { "f16", DTYPE_F16 },   { "i8", DTYPE_I8 },
         { "i16", DTYPE_I16 }, { "i32", DTYPE_I32 }, { "i64", DTYPE_I64 },   { "u8", DTYPE_U8 },
         { "u16", DTYPE_U16 }, { "u32", DTYPE_U32 }, { "u64", DTYPE_U64 },   { "bool", DTYPE_BOOL },
-        { "tdim", DTYPE_I64 }, { "bf16", DTYPE_BF16 },
+        { "tdim", DTYPE_I64 }, { "bf16", DTYPE_BF16 }, { "i4", DTYPE_I4 }, { "u4", DTYPE_U4 },
+        { "i2", DTYPE_I2 },   { "u2", DTYPE_U2 },
     };
     /* clang-format on */
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
@@ -36,8 +37,8 @@ rill_status type_of_text(const struct call *c, const char *text, enum dtype *ret
         }
     return call_fail(
         c, RILL_UNSUPPORTED,
-        "'%s': elements of '%.40s', supported: f32, f64, f16, bf16, i8 to i64, u8 to u64, "
-        "bool, tdim",
+        "'%s': elements of '%.40s', supported: f32, f64, f16, bf16, i2, i4, i8 to i64, u2, u4, "
+        "u8 to u64, bool, tdim",
         c->e->text, text);
 }
 

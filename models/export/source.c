@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+#include "engine/base/err.h"
+#include "engine/late/op.h"
+#include "models/export/writer.h"
+
+/* The types that the file says, of the sizes that stand. */
+static void port_put(struct wire *w, const struct fact *now)
+{
+    const enum dtype type = w->fact.type;
+    if (!now->type || now->rank < 0)
+        return;
+    w->fact = *now;
+    w->fact.type = type ? type : now->type;
+}
+
+rill_status graph_as_read(struct graph *ret, const struct graph *g, struct arena *a,
+                          rill_error *reterr)
+{
+    const struct late *late = late_of_graph(g);
+    *ret = *g;
+    if (!late || g->n_states)
+        return RILL_OK;
+    *ret = *late_source(late);
+    ret->wires = arena_copy(a, ret->wires, ret->n_wires * sizeof *ret->wires);
+    if (!ret->wires)
+        return err_set(reterr, RILL_NOMEM, "out of memory");
+    for (uint32_t i = 0; i < ret->n_inputs; i++)
+        port_put(&ret->wires[ret->inputs[i]], &g->wires[g->inputs[i]].fact);
+    for (uint32_t i = 0; i < ret->n_outputs; i++)
+        if (ret->wires[ret->outputs[i]].node != WIRE_NONE)
+            port_put(&ret->wires[ret->outputs[i]], &g->wires[g->outputs[i]].fact);
+    return RILL_OK;
+}
