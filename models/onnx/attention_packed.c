@@ -149,6 +149,16 @@ static void mha_heads(struct emitter *e, struct attention *a)
     a->v = keys_are_heads ? x[2] : attention_heads(e, x[2], heads);
 }
 
+/* Of more keys than frames were before and are now, ONNX Runtime shows the last frame all. */
+static uint32_t mha_before(struct emitter *e, const struct attention *a)
+{
+    uint32_t seen = emit(e, "Add", a->before, emit_sizes(e, a->q, 2, 3));
+    uint32_t more = emit(e, "Sub", emit_sizes(e, a->k, 2, 3), seen);
+    return emit(e, "Add", a->before,
+                attention_held(e, emit(e, "Max", more, emit_int(e, 0)),
+                               "unidirectional is read of no more keys than queries"));
+}
+
 rill_status up_multi_head_attention(struct conversion *l)
 {
     struct emitter e = { l, RILL_OK };
@@ -164,6 +174,8 @@ rill_status up_multi_head_attention(struct conversion *l)
     a.k = joined_frames(&e, cached ? l->in[MHA_PAST_K] : WIRE_NONE, a.k);
     a.v = joined_frames(&e, cached ? l->in[MHA_PAST_V] : WIRE_NONE, a.v);
     a.before = cached ? emit_sizes(&e, l->in[MHA_PAST_K], 2, 3) : emit_list(&e, 0);
+    if (a.causal)
+        a.before = mha_before(&e, &a);
     a.bias = key_mask(&e, &a, MHA_KEY_MASK);
     bias_add(&e, &a, MHA_SCORE_BIAS);
     attention_window(&e, &a);

@@ -101,30 +101,62 @@ static void gqa_heads(struct emitter *e, struct attention *a)
     a->v = part[2];
 }
 
-/* 0, unless seqlens_k says another number than all frames less one, of any of the batch: an index
- * that is not there, of a node whose name says why, ends the run. */
-static uint32_t gqa_off(struct emitter *e, uint32_t last)
+uint32_t attention_held(struct emitter *e, uint32_t off, const char *why)
 {
     struct conversion *l = e->l;
     const char *own = l->name;
-    uint32_t off = emit(e, "Sub", emit_cast(e, l->in[GQA_LAST], DTYPE_I64), last);
     const uint32_t of[] = { emit_list(e, 0), emit(e, "Abs", off) };
-    const char *why = arena_printf(l->r->arena, "%s: seqlens_k has to be all frames less one", own);
-    l->name = why ? why : own;
+    const char *name = arena_printf(l->r->arena, "%s: %s", own, why);
+    l->name = name ? name : own;
     uint32_t none = emit_with(e, "Gather", "axis", 0, of, 2);
     l->name = own;
     return emit(e, "ReduceMax", none, emit_list(e, 0));
 }
 
-/* Frames in front of those of now: what the cache holds. */
+/* The cache is a buffer for all frames, which the outputs give back filled further: the file says
+ * that it stays as large. */
+static bool gqa_is_in_place(const struct conversion *l)
+{
+    return convert_has(l, GQA_PAST_K) && convert_output_keeps(l, 1, GQA_PAST_K, 2) &&
+        convert_output_keeps(l, 2, GQA_PAST_V, 2);
+}
+
+/* Frames in all, for each of the batch. */
+static uint32_t gqa_filled(struct emitter *e)
+{
+    return emit(e, "Add", emit_cast(e, e->l->in[GQA_LAST], DTYPE_I64), emit_int(e, 1));
+}
+
+/* Frames in front of those of now: what the cache holds, [1]; of one in place [batch,1,1,1]. */
 static uint32_t gqa_before(struct emitter *e, uint32_t q)
 {
     struct conversion *l = e->l;
     if (!convert_has(l, GQA_PAST_K))
         return emit_list(e, 0);
+    uint32_t now = emit_sizes(e, q, 2, 3);
+    if (gqa_is_in_place(l)) {
+        uint32_t before = emit(e, "Sub", gqa_filled(e), now);
+        uint32_t less = emit(e, "Min", before, emit_int(e, 0));
+        before = emit(e, "Add", before,
+                      attention_held(e, less, "seqlens_k counts the frames of now as well"));
+        return emit(e, "Reshape", before, emit_list(e, -1, 1, 1, 1));
+    }
     uint32_t past = emit_sizes(e, l->in[GQA_PAST_K], 2, 3);
-    uint32_t last = emit(e, "Add", past, emit(e, "Sub", emit_sizes(e, q, 2, 3), emit_int(e, 1)));
-    return emit(e, "Add", past, gqa_off(e, last));
+    uint32_t last = emit(e, "Add", past, emit(e, "Sub", now, emit_int(e, 1)));
+    uint32_t off = emit(e, "Sub", emit_cast(e, l->in[GQA_LAST], DTYPE_I64), last);
+    return emit(e, "Add", past, attention_held(e, off, "seqlens_k has to be all frames less one"));
+}
+
+/* The cache with frames of now behind those that it holds. */
+static uint32_t gqa_kept(struct emitter *e, unsigned past, uint32_t x, uint32_t before)
+{
+    struct conversion *l = e->l;
+    if (!gqa_is_in_place(l))
+        return joined_frames(e, input_or_none(l, past), x);
+    uint32_t frames =
+        emit(e, "Reshape", emit_range(e, emit_sizes(e, x, 2, 3)), emit_list(e, 1, 1, -1, 1));
+    uint32_t to = emit(e, "Expand", emit(e, "Add", frames, before), emit(e, "Shape", x));
+    return emit_with(e, "ScatterElements", "axis", 2, (uint32_t[]) { l->in[past], to, x }, 3);
 }
 
 static uint32_t gqa_turned(struct emitter *e, uint32_t x, uint32_t before)
@@ -133,8 +165,10 @@ static uint32_t gqa_turned(struct emitter *e, uint32_t x, uint32_t before)
     const bool woven = convert_int(l, "rotary_interleaved", 0) != 0;
     const bool given = convert_has(l, GQA_POSITIONS); /* [batch, frames] */
     uint32_t of[2],
-        at = given ? emit(e, "Unsqueeze", l->in[GQA_POSITIONS], emit_list(e, 1))
-                   : emit(e, "Add", emit_range(e, emit_sizes(e, x, 2, 3)), before);
+        at = given
+        ? emit(e, "Unsqueeze", l->in[GQA_POSITIONS], emit_list(e, 1))
+        : emit(e, "Add", emit_range(e, emit_sizes(e, x, 2, 3)),
+               gqa_is_in_place(l) ? emit(e, "Reshape", before, emit_list(e, -1, 1, 1)) : before);
     for (unsigned i = 0; i < 2; i++)
         of[i] = emit(e, "Gather", l->in[GQA_COS + i], at);
     return rotary_put(e, x, of[0], of[1], woven);
@@ -168,8 +202,11 @@ rill_status up_group_query_attention(struct conversion *l)
         a.q = gqa_turned(&e, a.q, a.before);
         a.k = gqa_turned(&e, a.k, a.before);
     }
-    a.k = joined_frames(&e, input_or_none(l, GQA_PAST_K), a.k);
-    a.v = joined_frames(&e, input_or_none(l, GQA_PAST_V), a.v);
+    a.k = gqa_kept(&e, GQA_PAST_K, a.k, a.before);
+    a.v = gqa_kept(&e, GQA_PAST_V, a.v, a.before);
+    if (gqa_is_in_place(l) && !a.causal)
+        a.allowed = emit(&e, "Less", emit_range(&e, emit_sizes(&e, a.k, 2, 3)),
+                         emit(&e, "Reshape", gqa_filled(&e), emit_list(&e, -1, 1, 1, 1)));
     attention_window(&e, &a);
     a.rows_empty = false; /* each frame sees itself */
     (void) emit_output(&e, 1, a.k);

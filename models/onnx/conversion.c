@@ -141,15 +141,46 @@ rill_status convert_int_scalar(struct conversion *l, int64_t v, uint32_t *ret)
 
 /* ---- what is known of an input ---- */
 
+static const Onnxpb__Type *type_among(Onnxpb__ValueInfo *const *list, size_t n, const char *name)
+{
+    for (size_t k = 0; *name && k < n; k++)
+        if (list[k]->name.len == strlen(name) && !memcmp(list[k]->name.data, name, strlen(name)))
+            return list[k]->type;
+    return NULL;
+}
+
 static const Onnxpb__Type *type_of_value(const struct conversion *l, unsigned i)
 {
     const Onnxpb__Graph *g = l->scope->from->pb;
     const char *name = i < l->node->n_in ? l->node->in[i] : "";
-    for (size_t k = 0; *name && k < g->n_value_info; k++)
-        if (g->value_info[k]->name.len == strlen(name) &&
-            !memcmp(g->value_info[k]->name.data, name, strlen(name)))
-            return g->value_info[k]->type;
-    return NULL;
+    return type_among(g->value_info, g->n_value_info, name);
+}
+
+/* What the graph declares of the name: as an input, an output or between them; NULL: nothing. */
+static const Onnxpb__Dimension *size_declared(const struct conversion *l, const char *name,
+                                              size_t axis)
+{
+    const Onnxpb__Graph *g = l->scope->from->pb;
+    const Onnxpb__Type *t = type_among(g->value_info, g->n_value_info, name);
+    t = t ? t : type_among(g->output, g->n_output, name);
+    t = t ? t : type_among(g->input, g->n_input, name);
+    const Onnxpb__Shape *s = t && t->tensor_type ? t->tensor_type->shape : NULL;
+    return s && axis < s->n_dim ? s->dim[axis] : NULL;
+}
+
+bool convert_output_keeps(const struct conversion *l, unsigned out, unsigned i, size_t axis)
+{
+    if (out >= l->node->n_out || i >= l->node->n_in)
+        return false;
+    const Onnxpb__Dimension *a = size_declared(l, l->node->in[i], axis),
+                            *b = size_declared(l, l->node->out[out], axis);
+    if (!a || !b)
+        return false;
+    if (a->has_dim_value || b->has_dim_value)
+        return a->has_dim_value && b->has_dim_value && a->dim_value == b->dim_value;
+    return a->has_dim_param && b->has_dim_param && a->dim_param.len &&
+        a->dim_param.len == b->dim_param.len &&
+        !memcmp(a->dim_param.data, b->dim_param.data, a->dim_param.len);
 }
 
 /* The node that writes a wire; NULL: none does. */

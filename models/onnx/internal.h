@@ -233,6 +233,8 @@ enum dtype convert_type(const struct conversion *l, unsigned i);
 rill_status convert_dtype(const struct conversion *l, const char *name, int64_t code,
                           enum dtype *ret);
 int convert_rank(const struct conversion *l, unsigned i);
+/* Whether the file says of output `out` that it is as large along the axis as input i. */
+bool convert_output_keeps(const struct conversion *l, unsigned out, unsigned i, size_t axis);
 
 /* ---- emitter.c: nodes of one output, one after the other ---- */
 

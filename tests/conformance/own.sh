@@ -10,6 +10,8 @@ for model in "$cases"/*/model.onnx; do
     case $model in */sizes_again/*) open='--set A=4' ;; *) open= ;; esac # no axis is time there
     good "$model opens" "$tool" inspect --pass typed $open "$model"
 done
+expect 3 "unidirectional is read of no more keys than queries" \
+    "$tool" inspect --set L=4 "$cases/vendor_keys/model.onnx"
 expect 0 "'conv11_0' (Conv): it has groups" \
     "$tool" inspect "$cases/quant_net/model.onnx"
 grep -v '^#' "$cases/streams.txt" >"$dir/streams"

@@ -81,8 +81,9 @@ class Case:
         self.vendor |= attrs.get("domain") == MICROSOFT
         return names[0] if outputs == 1 else names
 
-    def output(self, wire):
-        self.outputs.append(helper.make_empty_tensor_value_info(wire))
+    def output(self, wire, shape=None):
+        self.outputs.append(helper.make_tensor_value_info(wire, T.FLOAT, shape) if shape
+                            else helper.make_empty_tensor_value_info(wire))
 
     def model(self):
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, self.constants)
@@ -689,6 +690,34 @@ def vendor_attention():
                    num_heads=4)
     for y in (*grouped, *heads):
         c.output(y)
+    c.save()
+
+
+def vendor_in_place():
+    """Caches that are buffers for ten frames, filled to 3 and 7 of them, and the same without turns and windows."""
+    c = Case("vendor_in_place", 17)
+    q, k, v = (c.numbers(n, [2, 1, w]) for n, w in (("q", 64), ("k", 32), ("v", 32)))
+    shape = [2, 2, 10, 16]
+    cache = [c.input(f"past_{n}", shape, c.random.standard_normal(shape).astype("f4")) for n in "kv"]
+    for _, past in c.data[-2:]:  # what is behind the frames of now ONNX Runtime does not keep
+        past[0, :, 4:], past[1, :, 8:] = 0, 0
+    last, total = c.input("last", [2], np.array([3, 7], "i4")), c.input("total", [], np.array(8, "i4"))
+    angles = c.random.standard_normal((16, 8))
+    turns = c.const(np.cos(angles), "f4"), c.const(np.sin(angles), "f4")
+    for more, attrs in (turns, {"do_rotary": 1, "local_window_size": 3}), ((), {"softcap": 2.0}):
+        y = vendor(c, "GroupQueryAttention", q, k, v, *cache, last, total, *more, outputs=3, num_heads=4, kv_num_heads=2, **attrs)
+        c.output(y[0])
+        for kept in y[1:]:
+            c.output(kept, shape)
+    c.save()
+
+
+def vendor_keys():
+    """Heads that see no frame to come, with as many keys as queries, and with fewer."""
+    c = Case("vendor_keys", 17)
+    q, k, few = c.numbers("q", [1, 3, 8]), c.numbers("k", [1, "L", 8], 1, 3, 8), c.numbers("few", [1, 2, 8])
+    for keys in k, few:
+        c.output(vendor(c, "MultiHeadAttention", q, keys, keys, num_heads=2, unidirectional=1))
     c.save()
 
 
@@ -1471,7 +1500,7 @@ CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, qua
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
-         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_masks, vendor_packs, vendor_fused, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
+         index_scan, attention_cached, attention_window, rotary, causal_conv, vendor_attention, vendor_in_place, vendor_keys, vendor_masks, vendor_packs, vendor_fused, vendor_recurrent, vendor_sinks, vendor_embed, linear_attention, position_counts, recording_attention, recording_grouped, recording_heads, recording_open,
          recording_states, attention_rates, attention_memory, emformer, cells_chunked, sequence_lists, sequence_loop, sequence_joined, float8, grid_sample, col2im, dft_half, *SAME, length_once, loop_trips, loop_while, sizes_range, sizes_moves, sizes_found, sizes_rounds, sizes_again, sizes_sums, sizes_within, decoder_greedy, sizes_declared, denormals]
 
 if __name__ == "__main__":
