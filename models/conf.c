@@ -224,18 +224,20 @@ static bool set_choice(const char *value, const char *const *names, void *at)
     return false;
 }
 
-static bool set_unit(const char *value, float *ret)
+/* A decimal one, as everywhere. */
+static bool set_finite(const char *value, double *ret)
 {
     char *end;
-    *ret = strtof(value, &end);
-    return end != value && !*end && *ret >= 0 && *ret <= 1;
+    *ret = strtod(value, &end);
+    return end != value && !*end && isfinite(*ret) && !strpbrk(value, "xX");
 }
 
-static bool set_real(const char *value, float *ret)
+static bool set_between(const char *value, double least, double most, float *ret)
 {
-    char *end;
-    *ret = strtof(value, &end);
-    return end != value && !*end && *ret >= -1e4f && *ret <= 1e4f;
+    double v;
+    bool ok = set_finite(value, &v) && v >= least && v <= most;
+    *ret = ok ? (float) v : 0;
+    return ok;
 }
 
 static struct range range_of(const struct key *k)
@@ -276,9 +278,9 @@ static bool value_set(struct conf_reading *r, const struct key *k, const char *v
     switch (k->kind) {
     case VALUE_TEXT: return set_text(r, value, at);
     case VALUE_U64: return set_number(value, UINT64_MAX, at);
-    case VALUE_UNIT: return set_unit(value, at);
-    case VALUE_REAL: return set_real(value, at);
-    case VALUE_SHARE: return set_unit(value, at) && *(float *) at > 0;
+    case VALUE_UNIT: return set_between(value, 0, 1, at);
+    case VALUE_REAL: return set_between(value, -1e4, 1e4, at);
+    case VALUE_SHARE: return set_between(value, 0, 1, at) && *(float *) at > 0;
     case VALUE_SHA256: return set_sha256(value, at);
     case VALUE_PORT: return set_choice(value, port_names, at);
     case VALUE_SCORES: return set_choice(value, scores_names, at);
@@ -367,10 +369,9 @@ static void *section_at(struct conf_reading *r, const struct key *k, const char 
 
 static bool option_value_set(struct conf_option *o, const char *value)
 {
-    char *end;
     o->is_truth = !strcmp(value, "true") || !strcmp(value, "false");
-    o->value = o->is_truth ? value[0] == 't' : strtod(value, &end);
-    return o->is_truth || (end != value && !*end && isfinite(o->value));
+    o->value = value[0] == 't';
+    return o->is_truth || set_finite(value, &o->value);
 }
 
 /* Any name goes here: the text knows which there are. */
@@ -476,13 +477,23 @@ const struct conf_weights *model_conf_archive(const struct model_conf *c,
     return NULL;
 }
 
-/* Files have no slash: they lie beside graph.nnef. */
-static rill_status archives_check(const struct model_conf *c, const char *file, rill_error *reterr)
+/* They are written beside graph.nnef, and nowhere else. */
+static rill_status names_check(const struct conf_weights *list, unsigned n, const char *section,
+                               const char *file, rill_error *reterr)
 {
-    for (unsigned i = 0; i < c->n_archives; i++)
-        if (strchr(c->archives[i].file, '/'))
-            return err_set(reterr, RILL_MALFORMED, "%s: [archive.%.60s]: a name without slashes",
-                           file, c->archives[i].file);
+    for (unsigned i = 0; i < n; i++)
+        if (strchr(list[i].file, '/') || !strcmp(list[i].file, ".") || !strcmp(list[i].file, ".."))
+            return err_set(reterr, RILL_MALFORMED,
+                           "%s: [%s.%.60s]: the name of a file beside graph.nnef, without slashes, "
+                           "is expected",
+                           file, section, list[i].file);
+    return RILL_OK;
+}
+
+static rill_status weights_check(const struct model_conf *c, const char *file, rill_error *reterr)
+{
+    TRY(names_check(c->archives, c->n_archives, "archive", file, reterr));
+    TRY(names_check(c->weights, c->n_weights, "weights", file, reterr));
     for (unsigned i = 0; i < c->n_weights; i++) {
         const struct conf_weights *w = &c->weights[i];
         if (w->archive && !model_conf_archive(c, w))
@@ -510,7 +521,7 @@ rill_status model_conf_parse(struct model_conf *ret, struct arena *a, const char
     if (line > 0)
         return err_set(reterr, RILL_MALFORMED, "%s:%d: expected [section] or key = value", file,
                        line);
-    TRY(archives_check(&conf, file, reterr));
+    TRY(weights_check(&conf, file, reterr));
     *ret = conf;
     return RILL_OK;
 }

@@ -153,7 +153,7 @@ static bool value_set(struct conf *c, const struct conf_key *k, const char *v, c
     }
     if (k->type == REAL) {
         double x = strtod(v, &end);
-        if (end == v || *end || !isfinite(x)) {
+        if (end == v || *end || !isfinite(x) || strpbrk(v, "xX")) {
             snprintf(why, n, "must be a number");
             return false;
         }

@@ -513,12 +513,16 @@ rill_status build_spread(const struct call *c, struct val *ret)
 rill_status build_option(const struct call *c, struct val *ret)
 {
     const char *name;
+    double least;
     TRY(arg_text(c, "name", &name));
     TRY(arg_val(c, "value", ret));
+    TRY(arg_real(c, "least", &least));
     if (ret->kind != VAL_REAL && ret->kind != VAL_INT && ret->kind != VAL_BOOL)
         return call_fail(c, RILL_MALFORMED,
                          "'rill_option': '%.60s' stands for %s, expected a number, true or false",
                          name, val_kind_name(*ret));
+    double value = ret->kind == VAL_REAL ? ret->real : (double) ret->i;
+    const char *where = "'rill_option':";
     for (uint32_t i = 0; i < c->b->n_options; i++) {
         struct conf_option *o = &c->b->options[i];
         if (strcmp(o->name, name) != 0)
@@ -534,6 +538,10 @@ rill_status build_option(const struct call *c, struct val *ret)
             ret->real = o->value;
         else
             ret->i = (int64_t) o->value;
+        value = o->value;
+        where = "model.conf: [options]";
     }
-    return RILL_OK;
+    return value >= least ? RILL_OK
+                          : call_fail(c, RILL_MALFORMED, "%s %.60s: %g, expected at least %g",
+                                      where, name, value, least);
 }

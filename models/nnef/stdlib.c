@@ -144,7 +144,7 @@ static const struct nnef_row rows[] = {
     { "rill_part", "x, when, body, other = ''", build_part, NULL, NULL, NULL },
     { "rill_op", "op, inputs = [], attributes = [], outputs = 1, body = ''", build_op, NULL, NULL,
       NULL },
-    { "rill_option", "name, value", build_option, NULL, NULL, NULL },
+    { "rill_option", "name, value, least = -1e300", build_option, NULL, NULL, NULL },
     { "rill_size", "size, type = 'i64'", build_size, NULL, NULL, NULL },
     { "rill_onnx", "x, file, input = [], output = [], const = [], shape = []", build_onnx, NULL,
       NULL, NULL },

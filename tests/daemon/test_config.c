@@ -87,6 +87,7 @@ static void test_mistakes(void)
     test_bad("[daemon]\n\nsocket_mode = 0980\n", "rilld.conf:3:", "octal");
     test_bad("[daemon]\nsocket_mode = 01777\n", "rilld.conf:2:", "octal");
     test_bad("[limits]\nrtf_budget = nan\n", "rilld.conf:2:", "must be a number");
+    test_bad("[limits]\nrtf_budget = 0x10\n", "rilld.conf:2:", "must be a number");
     test_bad("[limits]\nrtf_budget = 0\n", "rilld.conf:2:", "within 0.01");
     test_bad("[limits]\nmax_connections = 99999999999999999999\n",
              "rilld.conf:2:", "max_connections");

@@ -192,10 +192,22 @@ static void test_conf(void)
           "[weights.a.onnx] archive: there is no section [archive.a.tar]" },
         { "[archive.a.tar]\nbytes = 1\n[weights.a.onnx]\narchive = a.tar\nurl = https://a\n",
           "[weights.a.onnx] has both a url and an archive" },
-        { "[archive.b/a.tar]\nbytes = 1\n", "[archive.b/a.tar]: a name without slashes" },
+        { "[archive.b/a.tar]\nbytes = 1\n",
+          "[archive.b/a.tar]: the name of a file beside graph.nnef, without slashes" },
+        { "[archive...]\nbytes = 1\n", "[archive...]: the name of a file" },
+        { "[weights.../evil]\nbytes = 1\n", "[weights.../evil]: the name of a file" },
+        { "[weights.sub/a.onnx]\nbytes = 1\n", "[weights.sub/a.onnx]: the name of a file" },
+        { "[weights./etc/evil]\nurl = https://a\n", "[weights./etc/evil]: the name of a file" },
+        { "[weights...]\nbytes = 1\n", "[weights...]: the name of a file" },
+        { "[weights..]\nbytes = 1\n", "[weights..]: the name of a file" },
         { "[output.y]\nlate_frames = -1\n", "late_frames: '-1'" },
         { "[options]\ngain = loud\n", "[options] gain: 'loud' is no number and not true or false" },
         { "[options]\ngain = 1.0\n", "[options] gain: the graph has no such option" },
+        { "[options]\ngain = 0x10\n", "[options] gain: '0x10' is no number and not true or false" },
+        { "[options]\ngain = inf\n", "[options] gain: 'inf' is no number" },
+        { "[vad]\nthreshold = 0x1p-1\n", "[vad] threshold: '0x1p-1' is not a value" },
+        { "[output.y]\nblank_penalty = 0x10\n", "blank_penalty: '0x10' is not a value" },
+        { "[output.y]\nlm_scale = nan\n", "lm_scale: 'nan' is not a value" },
         { "[output.z]\nkind = audio\n", "the graph has no output 'z'" },
         { "[input.]\nkind = audio\n", "unknown key 'kind' in section [input.]" },
         { "nonsense\n", "model.conf:1: expected [section] or key = value" },
@@ -267,6 +279,38 @@ static void test_conf_hidden(void)
         rill_model_get_info(m, &info);
     CHECK(!strcmp(info.licence, "MIT"), "licence '%s'", info.licence);
     rill_model_free(m);
+}
+
+/* Numbers of [options] that the text does not take. */
+static void test_options(void)
+{
+    static const struct {
+        const char *value, *words; /* words: NULL where it is taken */
+    } rows[] = {
+        { "0", NULL },
+        { "12.5", NULL },
+        { "-0.5", "model.conf: [options] gain_db: -0.5, expected at least 0" },
+        { "-1e9", "model.conf: [options] gain_db: -1e+09, expected at least 0" },
+        { "true", "model.conf: [options] gain_db: expected a number" },
+    };
+    char text[128];
+    text_write("conf", "graph.nnef", HEAD "x * rill_option(\"gain_db\", 1.0, least = 0.0);\n}");
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        rill_error err = { .text = "" };
+        rill_model *m = NULL;
+        snprintf(text, sizeof text, "[options]\ngain_db = %s\n", rows[i].value);
+        text_write("conf", "model.conf", text);
+        if (rows[i].words)
+            refused(rows[i].value, test_path("conf", ""), RILL_MALFORMED, rows[i].words);
+        else
+            CHECK(rill_model_open(&m, test_path("conf", ""), &err) == RILL_OK, "%s: %s",
+                  rows[i].value, err.text);
+        rill_model_free(m);
+    }
+    text_write("conf", "graph.nnef", HEAD "x * rill_option(\"gain_db\", -1.0, least = 0.0);\n}");
+    text_write("conf", "model.conf", "[model]\ntask = denoise\n");
+    refused("default", test_path("conf", ""), RILL_MALFORMED,
+            "'rill_option': gain_db: -1, expected at least 0");
 }
 
 /* ---- state pairs of networks ---- */
@@ -422,6 +466,7 @@ int main(void)
     test_dat_good();
     test_conf();
     test_conf_hidden();
+    test_options();
     test_pairs();
     test_bare();
     test_root_drop();
