@@ -324,6 +324,28 @@ static int folder_make(const struct command *cmd, const char *path)
     return TOOL_OK;
 }
 
+/* How many bytes of the path name what is there: all of it, or up to a slash. */
+static size_t folder_there(const char *path)
+{
+    char at[8192];
+    struct stat st;
+    snprintf(at, sizeof at, "%s", path);
+    char *slash;
+    while (stat(at, &st) && (slash = strrchr(at, '/')))
+        *slash = 0;
+    return stat(at, &st) ? 0 : strlen(at);
+}
+
+/* Takes away empty folders of the path beyond its first `there` bytes. */
+static void folder_unmake(const char *path, size_t there)
+{
+    char at[8192];
+    snprintf(at, sizeof at, "%s", path);
+    for (char *slash = at; slash && strlen(at) > there && (!rmdir(at) || errno == ENOENT);)
+        if ((slash = strrchr(at, '/')))
+            *slash = 0;
+}
+
 static int file_copy(const struct command *cmd, const char *from, const char *to, const char *name)
 {
     char path[8192];
@@ -549,9 +571,12 @@ static int file_move(const char *path, const char *file, void *to)
 static int folder_replace(const struct fill *f, const char *root, char folder[8192])
 {
     char stage[8192];
+    size_t there = folder_there(root);
     int code = folder_make(f->cmd, root);
-    if (code != TOOL_OK)
+    if (code != TOOL_OK) {
+        folder_unmake(root, there);
         return code;
+    }
     snprintf(stage, sizeof stage, "%s/.%s.XXXXXX", root, f->name);
     if (!mkdtemp(stage))
         return tool_fail(f->cmd, TOOL_IO, "%s: %s", stage, strerror(errno));
@@ -563,6 +588,8 @@ static int folder_replace(const struct fill *f, const char *root, char folder[81
         code = tool_fail(f->cmd, TOOL_IO, "%s: %s", folder, strerror(why));
     files_each(stage, file_drop, NULL);
     rmdir(stage);
+    if (code != TOOL_OK)
+        folder_unmake(root, there);
     return code;
 }
 

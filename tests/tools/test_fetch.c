@@ -4,6 +4,7 @@
 #include <arpa/inet.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -116,30 +117,51 @@ static void conf_write(const char *scheme, const char *page)
                scheme, port, page, sha);
 }
 
-/* Fetches; code and words must be as said, and the weights there exactly when code is 0. */
+/* Fetches into folders that are not there; code and words must be as said, and the weights there
+ * exactly when code is 0, and else no folder. */
 static void expect(const char *scheme, const char *page, int code, const char *words)
 {
     char command[1024], said[2048] = "", path[300];
     struct stat st;
     conf_write(scheme, page);
     snprintf(command, sizeof command,
-             "rm -rf %s/got; RILL_LIBRARY=%s/library %s models get net --to %s/got 2>&1", dir, dir,
-             rill, dir);
+             "rm -rf %s/got; RILL_LIBRARY=%s/library %s models get net --to %s/got/new 2>&1", dir,
+             dir, rill, dir);
     FILE *f = popen(command, "r");
     size_t n = f ? fread(said, 1, sizeof said - 1, f) : 0;
     said[n] = 0;
     int status = f ? pclose(f) : -1, got = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-    snprintf(path, sizeof path, "%s/got/net/net.onnx", dir);
+    snprintf(path, sizeof path, "%s/got/new/net/net.onnx", dir);
     int there = stat(path, &st) == 0;
-    snprintf(path, sizeof path, "%s/got/net/net.onnx.part", dir);
-    int part = stat(path, &st) == 0;
-    if (got == code && strstr(said, words) && there == (code == 0) && !part) {
+    snprintf(path, sizeof path, "%s/got", dir);
+    int left = stat(path, &st) == 0 && code != 0;
+    if (got == code && strstr(said, words) && there == (code == 0) && !left) {
         passed++;
         return;
     }
     failed++;
-    printf("FAILED %s: exit %d, wanted %d and '%s', weights %d, part %d: %s\n", page, got, code,
-           words, there, part, said);
+    printf("FAILED %s: exit %d, wanted %d and '%s', weights %d, folder left %d: %s\n", page, got,
+           code, words, there, left, said);
+}
+
+/* A folder that was there before stays, empty as it was. */
+static void expect_kept(void)
+{
+    char command[1024], path[300];
+    struct stat st;
+    conf_write("http", "/other");
+    folder_make("mine");
+    snprintf(command, sizeof command,
+             "RILL_LIBRARY=%s/library %s models get net --to %s/mine/new >/dev/null 2>&1", dir,
+             rill, dir);
+    int status = system(command);
+    snprintf(path, sizeof path, "%s/mine", dir);
+    bool kept = stat(path, &st) == 0;
+    snprintf(path, sizeof path, "%s/mine/new", dir);
+    if (WIFEXITED(status) && WEXITSTATUS(status) == 3 && kept && stat(path, &st))
+        passed++;
+    else
+        printf("FAILED: a folder that was there, or one that was not: %u\n", ++failed);
 }
 
 int main(int argc, char **argv)
@@ -164,6 +186,7 @@ int main(int argc, char **argv)
     expect("http", "/nothing", 4, "404");
     expect("http", "/round", 4, "redirect");
     expect("http", "/file", 4, "rotocol");
+    expect_kept();
     unsetenv("RILL_TEST_ALLOW_HTTP");
     expect("http", "/good", 4, "rotocol");
     expect("https", "/good", 4, "--from DIR");
