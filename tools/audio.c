@@ -99,17 +99,23 @@ bool audio_write(SNDFILE *f, const float *x, size_t n_frames, int channels)
 }
 
 static rill_status samples_read(SNDFILE *f, const SF_INFO *info, float **ret, size_t *ret_n,
-                                rill_error *err)
+                                size_t *ret_not_finite, rill_error *err)
 {
     size_t channels = (size_t) info->channels, n = (size_t) info->frames;
     float *all = malloc((n * channels + 1) * sizeof *all);
     if (!all)
         return err_set(err, RILL_NOMEM, "out of memory");
     n = (size_t) sf_readf_float(f, all, (sf_count_t) n);
+    *ret_not_finite = 0;
+    for (size_t i = 0; i < n * channels; i++)
+        if (!isfinite(all[i])) {
+            all[i] = 0;
+            ++*ret_not_finite;
+        }
     for (size_t i = 0; i < n; i++) {
         double sum = 0; /* as the daemon mixes */
         for (size_t c = 0; c < channels; c++)
-            sum += isfinite(all[i * channels + c]) ? (double) all[i * channels + c] : 0;
+            sum += (double) all[i * channels + c];
         all[i] = (float) (sum / (double) channels);
     }
     *ret = all;
@@ -117,8 +123,8 @@ static rill_status samples_read(SNDFILE *f, const SF_INFO *info, float **ret, si
     return RILL_OK;
 }
 
-rill_status audio_read(const char *path, int64_t rate_hz, float **ret, size_t *ret_n,
-                       int *ret_rate_hz, rill_error *reterr)
+rill_status audio_read_counted(const char *path, int64_t rate_hz, float **ret, size_t *ret_n,
+                               int *ret_rate_hz, size_t *ret_not_finite, rill_error *reterr)
 {
     SF_INFO info;
     SNDFILE *f;
@@ -131,10 +137,17 @@ rill_status audio_read(const char *path, int64_t rate_hz, float **ret, size_t *r
         s = err_set(reterr, RILL_INVALID, "'%.300s' is at %d Hz; 8000 to 192000 work", path,
                     info.samplerate);
     else
-        s = samples_read(f, &info, ret, ret_n, reterr);
+        s = samples_read(f, &info, ret, ret_n, ret_not_finite, reterr);
     sf_close(f);
     *ret_rate_hz = info.samplerate;
     return s;
+}
+
+rill_status audio_read(const char *path, int64_t rate_hz, float **ret, size_t *ret_n,
+                       int *ret_rate_hz, rill_error *reterr)
+{
+    size_t not_finite;
+    return audio_read_counted(path, rate_hz, ret, ret_n, ret_rate_hz, &not_finite, reterr);
 }
 
 float *audio_resampled(const float *x, size_t n, unsigned from, unsigned to, size_t *ret_n)

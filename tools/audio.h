@@ -21,6 +21,9 @@ bool audio_write(SNDFILE *f, const float *x, size_t n_frames, int channels);
  * the mean of the channels, where 0 stands for what is not finite. *ret is malloc'd. */
 rill_status audio_read(const char *path, int64_t rate_hz, float **ret, size_t *ret_n,
                        int *ret_rate_hz, rill_error *reterr);
+/* The same, and how many samples are not finite. */
+rill_status audio_read_counted(const char *path, int64_t rate_hz, float **ret, size_t *ret_n,
+                               int *ret_rate_hz, size_t *ret_not_finite, rill_error *reterr);
 /* n samples at `from` Hz as the exact number of samples at `to` Hz, without the resampler's own
  * delay; free it. */
 float *audio_resampled(const float *x, size_t n, unsigned from, unsigned to, size_t *ret_n);

@@ -26,7 +26,8 @@ struct job {
     float *x, *y; /* the recording, and what came back, at the model's rate */
     size_t n_x, n_y;
     int file_rate;
-    size_t file_samples; /* per channel, at the file's rate */
+    size_t file_samples;        /* per channel, at the file's rate */
+    size_t not_finite, clipped; /* samples of the file, and of what is written */
     double *pulse_us;
     size_t n_pulses;
     bool json, keep_delay, no_scan_reuse;
@@ -139,7 +140,7 @@ static rill_status input_read(struct job *j, const char *path)
 {
     float *raw;
     size_t n;
-    TRY(audio_read(path, 0, &raw, &n, &j->file_rate, &j->err));
+    TRY(audio_read_counted(path, 0, &raw, &n, &j->file_rate, &j->not_finite, &j->err));
     j->file_samples = n;
     j->x =
         audio_resampled(raw, n, (unsigned) j->file_rate, j->in.rate_num / j->in.rate_den, &j->n_x);
@@ -174,10 +175,12 @@ static void report(struct job *j, const char *in, const char *out)
 {
     struct figures f = figures_of(j);
     if (j->json) {
-        json_t *o = json_pack("{s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:f}", "in", json_text(in),
-                              "out", json_text(out), "model", json_text(j->info.name), "audio_s",
-                              f.audio_s, "latency_ms", f.latency_ms, "pulse_ms", f.pulse_ms, "rtf",
-                              f.mean_rtf, "rtf_p99", f.p99_rtf, "rtf_worst", f.worst_rtf);
+        json_t *o =
+            json_pack("{s:o, s:o, s:o, s:f, s:f, s:f, s:f, s:f, s:f, s:I, s:I}", "in",
+                      json_text(in), "out", json_text(out), "model", json_text(j->info.name),
+                      "audio_s", f.audio_s, "latency_ms", f.latency_ms, "pulse_ms", f.pulse_ms,
+                      "rtf", f.mean_rtf, "rtf_p99", f.p99_rtf, "rtf_worst", f.worst_rtf,
+                      "not_finite", (json_int_t) j->not_finite, "clipped", (json_int_t) j->clipped);
         if (j->clean)
             quality_add_json(&j->quality, o);
         json_dumpf(o, stdout, JSON_INDENT(1));
@@ -190,6 +193,11 @@ static void report(struct job *j, const char *in, const char *out)
         "  latency %.1f ms beside a pulse of %.1f ms, real-time factor %.5f mean, %.5f p99, %.5f "
         "worst pulse\n",
         f.latency_ms, f.pulse_ms, f.mean_rtf, f.p99_rtf, f.worst_rtf);
+    if (j->not_finite)
+        printf("  %zu samples of %s are NaN or infinite; 0 stands for them\n", j->not_finite, in);
+    if (j->clipped)
+        printf("  %zu samples of %s are clipped: they are beyond full scale, or NaN\n", j->clipped,
+               out);
     if (j->clean)
         quality_print(&j->quality);
 }
@@ -200,6 +208,8 @@ static rill_status file_write(struct job *j, const char *path, const float *x, s
 {
     SNDFILE *f;
     TRY(audio_create(&f, path, j->file_rate, 1, &j->err));
+    for (size_t i = 0; i < n; i++)
+        j->clipped += !(fabsf(x[i]) <= 1);
     bool ok = audio_write(f, x, n, 1);
     return sf_close(f) || !ok ? err_set(&j->err, RILL_IO, "'%.300s' could not be written", path)
                               : RILL_OK;

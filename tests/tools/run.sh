@@ -119,7 +119,17 @@ for bits in '\000\000\300\177' '\000\000\200\177' '\377\377\177\177'; do
     { printf "RIFF$(le 4 64036)WAVEfmt $(le 4 16)$(le 2 3)$(le 2 1)$(le 4 16000)$(le 4 64000)$(le 2 4)$(le 2 32)data$(le 4 64000)"
       k=0; while [ $k -lt 16000 ]; do printf "$bits"; k=$((k + 1)); done; } >"$dir/odd.wav"
     expect 0 "1 spectrogram of 1.00 s" "$rill" plot "$dir/odd.wav" "$dir/odd.png"
+    case $bits in
+    *200?177 | *300?177) expect 0 '16000 samples of .*odd.wav are NaN or infinite; 0 stands for them' "$rill" denoise "$dir/odd.wav" "$dir/x.wav" ;;
+    esac
 done
+expect 0 '"not_finite": 0,' "$rill" denoise --json "$audio/noisy.wav" "$dir/x.wav"
+good "nothing is said of samples that are as they should be" sh -c "! '$rill' denoise '$audio/noisy.wav' '$dir/x.wav' | grep samples"
+# 200 Hz at twice full scale: what comes out of its beginning does not fit a file of 16 bits
+{ head -c 44 "$dir/odd.wav"
+  k=0; while [ $k -lt 16000 ]; do printf '\000\000\000'; [ $((k / 40 % 2)) = 0 ] && printf '\100' || printf '\300'; k=$((k + 1)); done; } >"$dir/loud.wav"
+expect 0 '[0-9]* samples of .*x.wav are clipped' "$rill" denoise "$dir/loud.wav" "$dir/x.wav"
+expect 0 '"clipped": [1-9]' "$rill" denoise --json "$dir/loud.wav" "$dir/x.wav"
 cp "$audio/digits.wav" "$dir/$(printf 'd\377.wav')"
 expect 0 '"in": ".*/d?.wav"' "$rill" transcribe --json "$dir/$(printf 'd\377.wav')"
 for rate in 8000 11025 44100 48000 192000; do
