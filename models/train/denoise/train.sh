@@ -1,14 +1,32 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# usage: train.sh [--device cuda] FOLDER ARCHIVES [RILL AUDIO [MODEL...]]
+# usage: train.sh [--device cpu|cuda] FOLDER ARCHIVES [RILL AUDIO [MODEL...]]
 # Fetches what is missing, prepares it, trains, and writes FOLDER/model, a model like the library's
 # rill-denoise. ARCHIVES: a folder as recordings.py takes it. With RILL, the tool, and AUDIO, a
 # folder with pairs/NAME_{clean,mixture}.wav, it prints the tables of MODEL.md for each MODEL, the
 # library's rill-denoise and the new one ("trained").
 set -eu
+usage() {
+    sed -n 3,7p "$0" >&2
+    exit 2
+}
+
 device=cpu
-[ "${1:-}" != --device ] || { device=${2:-}; shift 2; }
-[ $# -eq 2 ] || [ $# -ge 4 ] || { sed -n 3,7p "$0" >&2; exit 2; }
+if [ "${1:-}" = --device ]; then
+    [ $# -ge 2 ] || usage
+    device=$2
+    shift 2
+fi
+case $device in
+cpu) ;;
+cuda)
+    /usr/bin/python3 -c 'import torch; exit(not torch.cuda.is_available())' 2>/dev/null ||
+        { echo 'train.sh: --device cuda: PyTorch finds no such device' >&2; exit 2; }
+    ;;
+*) echo "train.sh: --device '$device': cpu or cuda is expected" >&2; exit 2 ;;
+esac
+case ${1:-} in -*) usage ;; esac
+[ $# -eq 2 ] || [ $# -ge 4 ] || usage
 here=$(cd "$(dirname "$0")" && pwd)
 committed=$here/../../library/rill-denoise
 folder=$1 archives=$2

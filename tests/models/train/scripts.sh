@@ -49,6 +49,16 @@ for script in fetch.sh digits/train.sh denoise/train.sh; do
     holds "$script prints its usage and no more" [ "$(grep -vc '^#' "$tmp/said")" = 0 ]
 done
 
+# A device is told, and is one that train.py has, before anything is fetched.
+for args in --device '--device tpu' '--device tpu x y' '--device=cuda x y' '--device  x y' '--what x y'; do
+    try "$train/denoise/train.sh" $args
+    holds "denoise/train.sh $args is refused" [ "$status" = 2 ]
+    holds "denoise/train.sh $args says what is expected" says "^# usage: train.sh|^train.sh: --device '(tpu|x|)': cpu or cuda is expected"
+done
+try "$train/denoise/train.sh" --device ''  x y
+holds "denoise/train.sh with an empty device is refused" [ "$status" = 2 ]
+holds "denoise/train.sh with an empty device names it" says "^train.sh: --device ''"
+
 # ---- fetch.sh: two packages; apt-get brings what $tmp/apt has ----
 
 here=$tmp/fetch
