@@ -257,7 +257,7 @@ static rill_status nemo_check(const struct recogniser *r)
                        "cache_last_channel_len and as many outputs, as a streaming %s has",
                        r->net->name, f->n_in, f->n_in ? f->in[0].name : "", f->n_out,
                        r->kind->people);
-    if (normal && *normal && strcmp(normal, "NA") != 0)
+    if (normal && *normal && strcmp(normal, "NA") != 0 && strcmp(normal, "None") != 0)
         return err_set(r->err, RILL_UNSUPPORTED,
                        "%.160s: its features are normalised (%.40s) over the recording, so it does "
                        "not stream",

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Makes transducers of random weights in the forms of icefall's streaming conformer, zipformer (the first) and E-Branchformer exports:
-inputs, outputs, states and metadata are those of their exports, the networks are small ones of our own.
+"""Makes transducers of random weights in the forms of icefall's streaming conformer, zipformer (the first), E-Branchformer and
+conv-emformer exports: inputs, outputs, states and metadata are those of their exports, the networks are small ones of our own.
 
     icefall.py FOLDER
 
-Makes FOLDER/conformer, FOLDER/zipformer and FOLDER/ebranchformer. Needs torch, onnx."""
+Makes FOLDER/conformer, FOLDER/zipformer, FOLDER/ebranchformer and FOLDER/conv-emformer. Needs torch, onnx."""
 import sys
 from pathlib import Path
 
@@ -131,6 +131,39 @@ class Ebranchformer(nn.Module):
         return (self.out(x), *new, lens + n)
 
 
+class ConvEmformer(nn.Module):
+    """A chunk is heard with the frames to its right, which the next one hears again; memory has the mean of each chunk (Shi et al. 2021,
+    "Emformer"). States are memory, keys and values to the left, and the past of a convolution."""
+    LAYERS, LEFT, MEMORY, KERNEL, CHUNK, KERNEL_IN, RIGHT = 2, 8, 4, 5, 32, 11, 2
+
+    def __init__(self):
+        super().__init__()
+        self.embed, self.out = Embed(self.KERNEL_IN), nn.Linear(DIM, DIM)
+        def layer():
+            return nn.ModuleDict(dict(q=nn.Linear(DIM, DIM), k=nn.Linear(DIM, DIM), v=nn.Linear(DIM, DIM),
+                                      c=nn.Conv1d(DIM, DIM, self.KERNEL, groups=DIM)))
+        self.layers = nn.ModuleList(layer() for _ in range(self.LAYERS))
+
+    def layer(self, m, x, memory, key, value, past):
+        n = self.CHUNK // 4
+        seen = torch.cat([memory, x], dim=0)
+        keys, values = m["k"](seen), m["v"](seen)
+        rows, new = slice(self.MEMORY, self.MEMORY + n), [torch.cat([memory[1:], x[:n].mean(dim=0, keepdim=True)], dim=0)]
+        new += [torch.cat([old, t[rows]], dim=0)[-self.LEFT:] for old, t in ((key, keys), (value, values))]
+        keys, values = (torch.cat([old, t], dim=0).transpose(0, 1) for old, t in ((key, keys), (value, values)))
+        x = torch.tanh(x + attend(m["q"](x).transpose(0, 1), keys, values).transpose(0, 1))
+        wide = torch.cat([past, x.permute(1, 2, 0)], dim=2)
+        new.append(wide[:, :, n:n + self.KERNEL - 1])
+        return x + m["c"](wide).permute(2, 0, 1), new
+
+    def forward(self, x, *states):
+        x, new = self.embed(x).transpose(0, 1), []
+        for i, m in enumerate(self.layers):
+            x, s = self.layer(m, x, *states[4 * i:4 * i + 4])
+            new += s
+        return (self.out(x[:self.CHUNK // 4]).transpose(0, 1), *new)
+
+
 def conformer_form(net):
     shapes = [("attn_cache", (net.LAYERS, net.LEFT, 1, DIM), 2), ("cnn_cache", (net.LAYERS, net.KERNEL - 1, 1, DIM), 2)]
     ins = [(n, torch.zeros(s), a) for n, s, a in shapes] + [("processed_lens", torch.tensor([64]), 0)]
@@ -163,6 +196,16 @@ def ebranchformer_form(net):
     return ins, ["new_" + n for n, _, _ in ins], meta
 
 
+def conv_emformer_form(net):
+    ins = []
+    for i in range(net.LAYERS):
+        shapes = [(net.MEMORY, 1, DIM), (net.LEFT, 1, DIM), (net.LEFT, 1, DIM), (1, DIM, net.KERNEL - 1)]
+        ins += [(f"layer{i}_{k}", torch.zeros(s), 0 if k == 3 else 1) for k, s in enumerate(shapes)]
+    meta = dict(num_encoder_layers=net.LAYERS, memory_size=net.MEMORY, cnn_module_kernel=net.KERNEL, right_context_length=4 * net.RIGHT,
+                left_context_length=net.LEFT, encoder_dim=DIM)
+    return ins, ["new_" + n for n, _, _ in ins], meta
+
+
 def loud():
     """A decoder and a joiner whose tokens hang on what comes in."""
     decoder, joiner = Decoder(), Joiner()
@@ -178,7 +221,7 @@ def make(folder, kind, net, form):
         net.out.weight *= 8
         net.embed.conv.weight *= 2
     ins, outs, meta = form(net)
-    size = net.CHUNK + net.KERNEL_IN - 4
+    size = net.CHUNK + net.KERNEL_IN - 4 + 4 * getattr(net, "RIGHT", 0)
     axes = dict(AXES, **{n: {a: "N"} for n, _, a in ins}, **{o: {a: "N"} for o, (_, _, a) in zip(outs, ins)})
     save(net, (torch.rand(1, size, 80), *(t for _, t, _ in ins)), folder / "encoder-epoch-99-avg-1.onnx", ["x"] + [n for n, _, _ in ins],
          ["encoder_out"] + outs, axes, dict(model_type=kind, version=1, model_author="k2-fsa", decode_chunk_len=net.CHUNK, T=size, **meta))
@@ -188,14 +231,20 @@ def make(folder, kind, net, form):
          {"encoder_out": {0: "N"}, "decoder_out": {0: "N"}, "logit": {0: "N"}}, dict(joiner_dim=DIM))
 
 
+def folder_make(name, net, form):
+    folder = Path(sys.argv[1]) / name
+    folder.mkdir(parents=True, exist_ok=True)
+    make(folder, name, net, form)
+    (folder / "tokens.txt").write_text("".join(f"{t} {i}\n" for i, t in enumerate(PIECES)), encoding="utf-8")
+
+
 def main():
     torch.manual_seed(77)
-    for name, net, form in (("conformer", Conformer(), conformer_form), ("zipformer", Zipformer(), zipformer_form),
-                            ("ebranchformer", Ebranchformer(), ebranchformer_form)):
-        folder = Path(sys.argv[1]) / name
-        folder.mkdir(parents=True, exist_ok=True)
-        make(folder, name, net, form)
-        (folder / "tokens.txt").write_text("".join(f"{t} {i}\n" for i, t in enumerate(PIECES)), encoding="utf-8")
+    nets = [("conformer", Conformer(), conformer_form), ("zipformer", Zipformer(), zipformer_form),
+            ("ebranchformer", Ebranchformer(), ebranchformer_form)]
+    for name, net, form in nets:
+        folder_make(name, net, form)
+    folder_make("conv-emformer", ConvEmformer(), conv_emformer_form)
 
 
 main()

@@ -32,10 +32,10 @@ def output_of(folder):
 def conf_of(case):
     """A token is a word here: the folder's own model.conf goes before what is found out."""
     lines = ["[recogniser]", "precision = " + case["form"]]
-    lines += ["joiner = joiner-quiet.onnx"] if "texts" in case else []
+    lines += ["joiner = joiner-quiet.onnx"] if "texts" in case and "ctc" not in case["folder"] else []
     lines += ["[output.%s]" % output_of(case["folder"]), "units = words", "beam = %d" % case["beam"]]
     lines += [] if "texts" in case else ["rule1_ms = 0", "rule2_ms = 0"]
-    lines += ["%s = %s" % (k, case[k]) for k in ("hotwords_score", "blank_penalty", "lm_scale") if k in case]
+    lines += ["%s = %s" % (k, case[k]) for k in ("hotwords_score", "blank_penalty", "lm_scale", "rule3_ms") if k in case]
     lines += ["hotwords = hotwords.txt"] if "hotwords_score" in case else []
     lines += ["lm = lm.arpa"] if "lm_scale" in case else []
     return "\n".join(lines) + "\n"
@@ -224,6 +224,27 @@ def sizes_check(tmp):
         check(code == 3 and "its metadata have no '%s'" % key in said and "memory" not in said, "%s: %d %s" % (key, code, said))
 
 
+def normal_check(tmp):
+    """Exports say in three ways that features are not normalised."""
+    path = tmp + "/nemo-normal"
+    shutil.copytree(tmp + "/nemo-ctc", path)
+    os.remove(path + "/model.int8.onnx")
+    with open(path + "/model.onnx", "rb") as f:
+        whole = f.read()
+    _, plain = run(RILL, "transcribe", "-m", path, WAV)
+    for word, refused in ((b"None", False), (b"NA", False), (b"per_feature", True)):
+        field = b"\n\x0enormalize_type\x12"
+        with open(path + "/model.onnx", "wb") as f:
+            f.write(with_meta(whole, field + bytes([0]), field + bytes([len(word)]) + word))
+        code, said = run(RILL, "transcribe", "-m", path, WAV)
+        check(said == plain and not code if not refused else code == 3 and "normalised (per_feature)" in said, "%s: %d %s" % (word, code, said))
+
+
+def with_meta(net, old, new):
+    """One entry of the metadata (field 14 of the model, its length in front) otherwise."""
+    return net.replace(b"\x72" + bytes([len(old)]) + old, b"\x72" + bytes([len(new)]) + new, 1)
+
+
 def nemo_check(tmp):
     """A transducer whose decoder has states: the law of streams; parts that are none of it."""
     code, said = run(RILL, "check", tmp + "/nemo")
@@ -302,6 +323,7 @@ with tempfile.TemporaryDirectory() as tmp:
     tokens_check(tmp)
     spoiled_check(tmp)
     sizes_check(tmp)
+    normal_check(tmp)
     nemo_check(tmp)
     others_check(tmp)
     daemon_check(tmp, ways_check(tmp))
