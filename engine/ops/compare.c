@@ -138,6 +138,32 @@ static rill_status where_prepare(struct prep *c)
     return plan_prepare(c, fns, c->in, 3);
 }
 
+/* All of one side, which may lie there already: states of a network that did not run stay so. */
+static bool where_is_one_side(const struct eval *e)
+{
+    if (tensor_count(e->in[0]) != 1)
+        return false;
+    const unsigned side = *(const uint8_t *) e->x[0] ? 1 : 2;
+    if (tensor_count(e->in[side]) != tensor_count(e->out[0]))
+        return false;
+    if (e->y[0] != e->x[side] && tensor_count(e->out[0]))
+        memcpy(e->y[0], e->x[side], tensor_bytes(e->out[0]));
+    return true;
+}
+
+static void where_eval(const struct eval *e)
+{
+    if (!where_is_one_side(e))
+        elem_eval(e);
+}
+
+/* Each element is read before it is written. */
+static int where_base(const struct node *n, unsigned output)
+{
+    (void) n;
+    return output ? -1 : 2;
+}
+
 static void where_dim(const struct eval *e, struct dims *ds)
 {
     struct elem_loop l;
@@ -280,7 +306,8 @@ static const struct op where_op = { .id = OP_WHERE,
                                     .flags = OP_POINTWISE,
                                     .infer = where_infer,
                                     .prepare = where_prepare,
-                                    .eval = elem_eval,
+                                    .eval = where_eval,
+                                    .base = where_base,
                                     .eval_dim = where_dim,
                                     .help = "a where the condition holds, else b" };
 

@@ -6,6 +6,8 @@
 #define MANY_TERMS 128
 #define WEIGHTS_FLOATS 32768 /* that stay in the second cache beside all else */
 #define MASKS_MAX ((size_t) 1 << 22)
+#define GROUP_PRODUCT                                                                              \
+    40 /* vector operations that the product of one group costs whatever its size */
 
 /* A row of a whole sequence may be too long for masks where that of a pulse is not: all ways give
  * the same bits. */
@@ -53,7 +55,7 @@ static struct costs row_costs(const struct conv_rows *v, const struct conv_phase
     return (struct costs) {
         /* measured on a machine with AVX-512; the others differ alike */
         .product = n * k * panels + (v->in_place || v->tiles_fit ? 0 : each * n * k) +
-            (v->g.n_out > 1 ? each * n * cout : 0),
+            (v->g.n_out > 1 ? each * n * cout : 0) + (v->group > 1 ? GROUP_PRODUCT : 0),
         .places = vecs * (1.2 * k * (cout + (p->row.stride > 2 ? 24 : 1)) + cout),
         .channels = chains * k *
                 (v->cout <= 8 ? 0.6

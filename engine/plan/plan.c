@@ -200,7 +200,8 @@ static rill_status base_reuse(struct lower *l, struct scope *f, const struct nod
     TRY(is_read_twice(l, f, n, base, in, &twice));
     const struct slot *s = &l->slots[in], *root = &l->slots[slot_root(l, in)];
     if (!ours || twice || s->part || root->constant || f->last[w] != number ||
-        root->last > l->time || slot_shift(l, in) || l->slots[out].root != out)
+        s->bytes != l->slots[out].bytes || root->last > l->time || slot_shift(l, in) ||
+        l->slots[out].root != out)
         return RILL_OK;
     l->slots[out].root = in;
     return RILL_OK;

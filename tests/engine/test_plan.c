@@ -177,6 +177,50 @@ static void test_scan(void)
         }
 }
 
+/* ---- a state that a condition keeps is updated where it lies ---- */
+
+static void kept_graph(struct build *b)
+{
+    const struct fact f = vec(b, 4),
+                      flag = { .type = DTYPE_BOOL, .rank = 1, .shape = { dim_int(b->dims, 1) } };
+    const int64_t four = 4;
+    const uint32_t c = graph_add_input(&b->g, "c", &flag), x = graph_add_input(&b->g, "x", &f),
+                   s = graph_add_wire(&b->g, "s", &f);
+    graph_add_output(&b->g, add(b, &b->g, "Neg", &s, 1, f));
+    const uint32_t next = add(b, &b->g, "Where", (uint32_t[]) { c, x, s }, 3, f);
+    graph_add_state(&b->g, "s", s, next, tensor_new(&b->arena, DTYPE_F32, 1, &four));
+}
+
+static void test_kept_state(void)
+{
+    static const struct {
+        bool changes;
+        float x, said; /* of what was there before */
+    } runs[] = {
+        { false, 1, 0 }, { true, 2, 0 }, { false, 3, -2 }, { true, 4, -2 }, { true, 5, -4 }
+    };
+    struct build b;
+    struct plan *p = NULL;
+    build_init(&b);
+    kept_graph(&b);
+    check(plan_from_sgraph(&p, &(struct sgraph) { b.g }, NULL, &b.err) == RILL_OK, b.err.text, 0);
+    check(p && p->n_steps_all == 2, "two steps, and no copy of states", p ? p->n_steps_all : 0);
+    unsigned char *mem = p ? aligned_alloc(64, p->mem_bytes + 64) : NULL;
+    if (mem)
+        plan_reset(p, mem);
+    for (uint32_t i = 0; mem && i < sizeof runs / sizeof *runs; i++) {
+        mem[p->inputs[0].at.offset] = runs[i].changes;
+        for (int k = 0; k < 4; k++)
+            ((float *) (mem + p->inputs[1].at.offset))[k] = runs[i].x;
+        plan_run(p, mem);
+        check(((const float *) place_read(p->outputs[0].at, mem))[3] == runs[i].said,
+              "what the state was", i);
+    }
+    free(mem);
+    plan_free(p);
+    build_drop(&b);
+}
+
 /* ---- typing ---- */
 
 /* Known If conditions and constant subexpressions leave nothing but what depends on the input. */
@@ -222,6 +266,7 @@ int main(void)
 {
     test_random();
     test_scan();
+    test_kept_state();
     test_fold();
     return check_done();
 }

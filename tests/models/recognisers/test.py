@@ -16,7 +16,7 @@ WAV = SOURCE + "/tests/models/transducer/audio.wav"
 
 
 def run(*args):
-    r = subprocess.run(args, capture_output=True, text=True, timeout=120)
+    r = subprocess.run(args, capture_output=True, text=True, timeout=600)
     return r.returncode, r.stdout + r.stderr
 
 
@@ -46,7 +46,7 @@ def texts_of(path, case, audio):
     file_write(path + "/hotwords.txt", HOTWORDS)
     file_write(path + "/lm.arpa", LM)
     file_write(path + "/model.conf", conf_of(case))
-    r = subprocess.run([RILL, "transcribe", "--json", "-m", path, audio], capture_output=True, text=True, timeout=120)
+    r = subprocess.run([RILL, "transcribe", "--json", "-m", path, audio], capture_output=True, text=True, timeout=600)
     os.remove(path + "/model.conf")
     os.remove(path + "/hotwords.txt")
     os.remove(path + "/lm.arpa")
