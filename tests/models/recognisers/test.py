@@ -301,7 +301,7 @@ def ways_check(tmp):
 
 def daemon_check(tmp, plain):
     conf = tmp + "/rilld.conf"
-    file_write(conf, "[daemon]\nsocket = %s/s\ncontrol_socket = %s/c\n[models]\nmodel_path = %s\npreload = zipformer2\n" % (tmp, tmp, tmp))
+    file_write(conf, "[daemon]\nsocket = %s/s\ncontrol_socket = %s/c\n[models]\nmodel_path = %s\npreload = zipformer2\ncheck_timeout_s = 300\n" % (tmp, tmp, tmp))
     p = subprocess.Popen([RILLD, "--config", conf], stderr=subprocess.PIPE, text=True)
     said = ""
     for line in p.stderr:
