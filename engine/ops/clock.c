@@ -176,6 +176,24 @@ static void pad_outside(const struct eval *e, const struct pulse_pad_attr *a,
         memset(to, 0, r->frame_bytes);
 }
 
+/* Frames of each row that follow each other: rows of up to a vector in one call. */
+static void frames_take(const struct kern *k, const struct pad_rows *r, unsigned char *y,
+                        const unsigned char *x)
+{
+    const size_t to = r->pulse * r->frame_bytes, from = r->window * r->frame_bytes;
+    if (to == from) {
+        memcpy(y, x, r->outer * to);
+    } else if (to % 4 == 0 && from % 4 == 0 && to <= KERN_LANES * 4) {
+        const struct kern_strided_copy m = { .n = { 1, 1, r->outer, to / 4 },
+                                             .from = { 0, 0, (ptrdiff_t) (from / 4), 1 },
+                                             .to = { 0, 0, (ptrdiff_t) (to / 4), 1 } };
+        k->strided_copy_f32((float *) (void *) y, (const float *) (const void *) x, &m);
+    } else {
+        for (size_t o = 0; o < r->outer; o++, y += to, x += from)
+            memcpy(y, x, to);
+    }
+}
+
 static void pad_eval(const struct eval *e)
 {
     const struct pulse_pad_attr *a = e->attr;
@@ -189,12 +207,12 @@ static void pad_eval(const struct eval *e)
             frames = frames_of(&a->at);
     bool inside = first >= a->before && difference(n, frame) >= frames && place >= 0 &&
         place <= (int64_t) r.window - frames;
+    if (inside) {
+        frames_take(e->kern, &r, y, x + (size_t) place * r.frame_bytes);
+        return;
+    }
     for (size_t o = 0; o < r.outer;
          o++, y += r.pulse * r.frame_bytes, x += r.window * r.frame_bytes) {
-        if (inside) {
-            memcpy(y, x + (size_t) place * r.frame_bytes, r.pulse * r.frame_bytes);
-            continue;
-        }
         for (int64_t p = 0; p < frames; p++) {
             int64_t k = pad_source(a, sum(first, p), n), at = sum(k, from);
             if (k >= 0 && at >= 0 && at < (int64_t) r.window)
@@ -389,12 +407,27 @@ join_words(uint32_t *restrict w, const uint32_t *restrict s, const uint32_t *res
 
 #define BYTES_FEW 256
 
+/* Rows that stay as long as they are, and most of which is kept: all moves on by what is fresh,
+ * which is then put at the ends. */
+static void window_words(uint32_t *restrict w, const uint32_t *restrict s,
+                         const uint32_t *restrict x, const struct rows *r)
+{
+    const size_t old = r->old / 4, fresh = r->fresh / 4, all = r->outer * old;
+    if (all > fresh)
+        memcpy(w, s + fresh, (all - fresh) * sizeof *w);
+    w += old - fresh;
+    for (size_t o = 0; o < r->outer; o++, w += old, x += fresh)
+        for (size_t i = 0; i < fresh; i++)
+            w[i] = x[i];
+}
+
 static void rows_join(const struct eval *e, const struct rows *r)
 {
     unsigned char *w = e->y[0];
     const unsigned char *s = e->x[0], *x = e->x[1];
     if (r->fresh % 4 == 0 && r->old % 4 == 0 && r->kept + r->fresh <= BYTES_FEW) {
-        join_words(e->y[0], e->x[0], e->x[1], r);
+        const bool moves = r->kept + r->fresh == r->old && r->fresh <= r->kept;
+        (moves ? window_words : join_words)(e->y[0], e->x[0], e->x[1], r);
         return;
     }
     for (size_t o = 0; o < r->outer; o++, w += r->kept + r->fresh, s += r->old, x += r->fresh) {

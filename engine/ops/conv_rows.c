@@ -58,16 +58,16 @@ static struct kern_conv_lines row_lines(const struct conv_rows *v, const struct 
         return lines;
     *ret_base = 0;
     lines = (struct kern_conv_lines) { some, 0, p->n_weights };
-    size_t w = 0;
-    for (int64_t ch = 0; ch < v->cin; ch++)
-        for (int64_t k0 = 0; k0 < g->kernel[0]; k0++)
-            for (int64_t k1 = 0; k1 < g->kernel[1]; k1++, w += p->row.n_taps) {
-                int64_t i0 = place(v, 0, o0, k0), i1 = place(v, 1, o1, k1);
-                if (i0 >= 0 && i1 >= 0)
-                    some[lines.n++] =
-                        (struct kern_conv_line) { ch * g->n_in + (i0 * g->in[1] + i1) * g->in[2],
-                                                  w };
-            }
+    size_t w = 0, each = 0;
+    for (int64_t k0 = 0; v->cin && k0 < g->kernel[0]; k0++)
+        for (int64_t k1 = 0; k1 < g->kernel[1]; k1++, w += p->row.n_taps) {
+            int64_t i0 = place(v, 0, o0, k0), i1 = place(v, 1, o1, k1);
+            if (i0 >= 0 && i1 >= 0)
+                some[each++] = (struct kern_conv_line) { (i0 * g->in[1] + i1) * g->in[2], w };
+        }
+    for (lines.n = each; lines.n < each * (size_t) v->cin; lines.n++) /* as of the channel before */
+        some[lines.n] = (struct kern_conv_line) { some[lines.n - each].x + g->n_in,
+                                                  some[lines.n - each].w + w };
     return lines;
 }
 

@@ -576,8 +576,8 @@ static void cell_run_many(const struct eval *e, unsigned n)
 {
     const struct rnn *g = e->args;
     struct many m = { .g = g };
-    if (g->seq[0].hidden) {
-        rnn_seq_eval_many(e, n);
+    if (g->seq[0].hidden || g->small.hidden) {
+        (g->small.hidden ? rnn_small_eval_many : rnn_seq_eval_many)(e, n);
         return;
     }
     many_begin(&m, e, n);

@@ -165,5 +165,6 @@ bool rnn_is_plain(const struct prep *c, const struct rnn *g);
 rill_status rnn_plain_prepare(struct prep *c, struct rnn *g);
 void rnn_small_eval(const struct eval *e, const struct rnn *g);
 void rnn_seq_eval(const struct eval *e, const struct rnn *g);
+void rnn_small_eval_many(const struct eval *e, unsigned n);
 void rnn_seq_eval_many(const struct eval *e, unsigned n);
 #endif

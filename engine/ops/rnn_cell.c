@@ -47,6 +47,16 @@ static void small_pack(const struct rnn *g, const struct rnn_attr *a, float *to,
     }
 }
 
+#define SMALL_STEPS 16 /* so many take longer than what changing blocks costs */
+
+/* Two vectors are under way at once; rows of one evaluation do not fill them. */
+static bool small_many_pays(const struct rnn *g)
+{
+    const int64_t rows = g->dirs * g->batch;
+    return g->steps >= SMALL_STEPS && rows <= MANY_ROWS_EACH &&
+        rows * (int64_t) g->small.width < 2 * KERN_LANES;
+}
+
 static rill_status small_prepare(struct prep *c, struct rnn *g)
 {
     const struct tensor *w = c->in[IN_W], *r = c->in[IN_R],
@@ -73,6 +83,7 @@ static rill_status small_prepare(struct prep *c, struct rnn *g)
         small_pack(g, c->attr, to, w->data, r->data, b ? b->data : NULL);
     c->packed |= FROM_WEIGHTS;
     g->small.weights = to;
+    c->many = small_many_pays(g);
     return RILL_OK;
 }
 
@@ -114,6 +125,15 @@ static int64_t skip_steps(const struct eval *e, const struct rnn *g)
     return skip;
 }
 
+static size_t small_rows(const struct eval *e, const struct rnn *g, struct kern_cell_row *ret,
+                         int64_t skip)
+{
+    for (int64_t b = 0; b < g->batch; b++)
+        for (int64_t d = 0; d < g->dirs; d++)
+            *ret++ = row_of(e, g, e->x[IN_X], g->inputs, b, d, skip);
+    return (size_t) (g->batch * g->dirs);
+}
+
 void rnn_small_eval(const struct eval *e, const struct rnn *g)
 {
     struct kern_cell cell = g->small;
@@ -126,10 +146,23 @@ void rnn_small_eval(const struct eval *e, const struct rnn *g)
         rows = (struct kern_cell_row *) (void *) (weights +
                                                   kern_cell_floats(&cell) * kern_cell_sets(&cell));
     }
-    for (int64_t b = 0; b < g->batch; b++)
-        for (int64_t d = 0; d < g->dirs; d++)
-            rows[b * g->dirs + d] = row_of(e, g, e->x[IN_X], g->inputs, b, d, skip);
-    e->kern->cell_small_f32(&cell, rows, (size_t) (g->batch * g->dirs), (size_t) (g->steps - skip));
+    e->kern->cell_small_f32(&cell, rows, small_rows(e, g, rows, skip), (size_t) (g->steps - skip));
+}
+
+/* Rows of all evaluations fill the vectors: lanes wait for themselves, however few are taken. */
+void rnn_small_eval_many(const struct eval *e, unsigned n)
+{
+    const struct rnn *g = e->args;
+    struct kern_cell_row rows[OP_MANY_MAX * MANY_ROWS_EACH];
+    size_t n_rows = 0;
+    for (unsigned i = 0; i < n; i++) {
+        if (rnn_skip_of(&e[i]) > 0)
+            rnn_small_eval(&e[i], g);
+        else
+            n_rows += small_rows(&e[i], g, rows + n_rows, 0);
+    }
+    if (n_rows)
+        e->kern->cell_small_f32(&g->small, rows, n_rows, (size_t) g->steps);
 }
 
 /* ---- others ---- */

@@ -21,11 +21,10 @@ static const struct step *steps_alone(const struct step *s, const struct step *e
     return s;
 }
 
-void plan_run_many(const struct plan *p, unsigned char *const *mem, unsigned n)
+/* n > 0 blocks. */
+static void blocks_run(const struct plan *p, unsigned char *const *mem, unsigned n)
 {
     const struct step *s = p->steps, *end = s + p->n_steps;
-    if (n == 0)
-        return;
     for (unsigned i = 0; i < n; i++)
         plan_bind(p, mem[i]);
     while (s != end) {
@@ -37,5 +36,17 @@ void plan_run_many(const struct plan *p, unsigned char *const *mem, unsigned n)
             next++;
         }
         s = next;
+    }
+}
+
+/* More share no more: rows of eight fill the tiles of products and the vectors of cells, and what
+ * they all keep between such steps has to stay near. */
+#define BLOCKS_AT_ONCE 8
+
+void plan_run_many(const struct plan *p, unsigned char *const *mem, unsigned n)
+{
+    for (unsigned now; n; n -= now, mem += now) {
+        now = n < BLOCKS_AT_ONCE ? n : BLOCKS_AT_ONCE;
+        blocks_run(p, mem, now);
     }
 }

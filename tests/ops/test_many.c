@@ -211,6 +211,41 @@ static void cells(struct ops_test *t)
     }
 }
 
+/* Many steps of few units: rows of all evaluations share vectors. */
+static void small_cells(struct ops_test *t)
+{
+    static const struct {
+        const char *name;
+        int64_t gates;
+        unsigned n_in, n_out;
+    } cell[] = { { "RNN", 1, 6, 2 }, { "GRU", 3, 6, 2 }, { "LSTM", 4, 8, 3 } };
+    for (int i = 0; i < 12; i++) {
+        const int c = i % 3, both = i / 3 % 2;
+        const int64_t h = i < 6 ? 4 : 7, g = cell[c].gates, d = 1 + both, batch = i < 3 ? 2 : 1;
+        const struct tensor *x[9] = { numbers(t, 3, I64S(17, batch, 5)),
+                                      numbers(t, 3, I64S(d, g * h, 5)),
+                                      numbers(t, 3, I64S(d, g * h, h)),
+                                      numbers(t, 2, I64S(d, 2 * g * h)),
+                                      NULL,
+                                      numbers(t, 3, I64S(d, batch, h)) };
+        const struct attr a[] = { ONE_INT("hidden_size", h),
+                                  ONE_TEXT("direction", both ? "bidirectional" : "forward") };
+        uint32_t own = 1 | 1 << 5;
+        if (c == 2) {
+            x[6] = x[5];
+            own |= 1 << 6;
+        }
+        many_check(t, cell[c].name, cell[c].name, a, 2, x, cell[c].n_in, cell[c].n_out, own);
+        if (both)
+            continue;
+        t->made = true; /* with a skipped step now and then */
+        x[cell[c].n_in] = ops_tensor(t, DTYPE_I64, 0, NULL, NULL);
+        many_check(t, cell[c].name, cell[c].name, a, 2, x, cell[c].n_in + 1, cell[c].n_out,
+                   own | 1u << cell[c].n_in);
+        t->made = false;
+    }
+}
+
 /* States and inputs of each evaluation have ranges, and so scales and zeros, of their own. */
 static void cell_of_bytes(struct ops_test *t)
 {
@@ -246,5 +281,6 @@ int main(void)
     whole_numbers(&t);
     cell_of_bytes(&t);
     cells(&t);
+    small_cells(&t);
     return ops_end(&t);
 }

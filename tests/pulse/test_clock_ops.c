@@ -5,6 +5,8 @@
 #include "engine/ops/clock.h"
 #include "tests/ops/ops_test.h"
 
+#include <string.h>
+
 #define TRIALS 60000
 #define WINDOW 5
 #define OUTER 2
@@ -155,10 +157,60 @@ static void valid_check(struct ops_test *t)
     ops_check(t, good, "tells other frames");
 }
 
+/* y[o] = the last frames of window[o], then x[o], of frames of `inner` numbers. */
+static bool window_is(const float *y, const float *window, const float *x, int64_t old,
+                      int64_t fresh, int64_t inner)
+{
+    bool good = true;
+    for (int64_t o = 0; o < OUTER; o++)
+        for (int64_t i = 0; i < old * inner; i++) {
+            const int64_t at = i - (old - fresh) * inner;
+            good = good &&
+                !memcmp(&y[o * old * inner + i],
+                        at < 0 ? &window[o * old * inner + i + fresh * inner]
+                               : &x[o * fresh * inner + at],
+                        sizeof *y);
+        }
+    return good;
+}
+
+static void window_check(struct ops_test *t, int64_t old, int64_t fresh, int64_t inner)
+{
+    const struct pulse_history_attr a = { .axis = 1 };
+    const struct node node = { .name = "n", .op = &op_pulse_window, .attr = &a };
+    const struct tensor *in[] = { ops_f32(t, 3, (int64_t[]) { OUTER, old, inner }, NULL),
+                                  ops_f32(t, 3, (int64_t[]) { OUTER, fresh, inner }, NULL) };
+    const size_t bytes = tensor_bytes(in[0]);
+    void *y[] = { ops_guarded(t, bytes) };
+    const void *x[] = { in[0]->data, in[1]->data };
+    for (int k = 0; k < 2; k++)
+        for (int64_t i = 0; i < tensor_count(in[k]); i++)
+            ((float *) in[k]->data)[i] = (float) draw(1000);
+    struct eval e = { .node = &node,
+                      .attr = &a,
+                      .kern = &t->kern,
+                      .n_in = 2,
+                      .n_out = 1,
+                      .in = in,
+                      .out = in,
+                      .x = x,
+                      .y = y };
+    op_pulse_window.eval(&e);
+    t->what = "PulseWindow";
+    ops_check(t, ops_guard_intact(y[0], bytes) && window_is(y[0], x[0], x[1], old, fresh, inner),
+              "%lld of %lld frames of %lld numbers are other ones", (long long) fresh,
+              (long long) old, (long long) inner);
+    arena_drop(&t->arena);
+}
+
 int main(void)
 {
     struct ops_test t = ops_begin();
     hostile_check(&t);
     valid_check(&t);
+    for (int64_t old = 1; old < 9; old++)
+        for (int64_t fresh = 1; fresh <= old; fresh++)
+            for (int64_t inner = 1; inner < 40; inner += 6)
+                window_check(&t, old, fresh, inner);
     return ops_end(&t);
 }
