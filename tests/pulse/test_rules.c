@@ -208,18 +208,35 @@ static void cell_with_whole_lens(struct gb *b, const void *ctx)
     gb_output(b, n ? GB(b, "Squeeze", "", n->out[0], gb_ints(b, 1)) : WIRE_NONE);
 }
 
-/* Each frame twice by places of one coordinate, as PyTorch exports x[:, places]. ctx: back from the
- * last frame. */
-static void frames_by_coordinate(struct gb *b, const void *ctx)
+/* Places of x that name each frame twice. back: from the last frame on. */
+static uint32_t each_twice(struct gb *b, uint32_t x, const void *back)
 {
-    uint32_t x = gb_transpose(b, late(b), "2,0,1"), two = gb_int(b, 2), at, zero = gb_ints(b, 0);
+    uint32_t two = gb_int(b, 2), at, zero = gb_ints(b, 0);
     uint32_t t =
         GB(b, "Squeeze", "", GB(b, "Slice", "", GB(b, "Shape", "", x), zero, gb_ints(b, 1)), zero);
     at = GB(b, "Range", "", gb_int(b, 0), GB(b, "Mul", "", t, two), gb_int(b, 1));
     at = GB(b, "Div", "", at, two);
-    at = ctx ? GB(b, "Sub", "", GB(b, "Sub", "", t, gb_int(b, 1)), at) : at;
-    x = GB(b, "GatherND", "", x, GB(b, "Unsqueeze", "", at, gb_ints(b, -1)));
-    gb_output(b, gb_transpose(b, x, "1,2,0"));
+    return back ? GB(b, "Sub", "", GB(b, "Sub", "", t, gb_int(b, 1)), at) : at;
+}
+
+/* By places of one coordinate, as PyTorch exports x[:, places]. ctx: back from the last frame. */
+static void frames_by_coordinate(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_transpose(b, late(b), "2,0,1");
+    uint32_t at = GB(b, "Unsqueeze", "", each_twice(b, x, ctx), gb_ints(b, -1));
+    gb_output(b, gb_transpose(b, GB(b, "GatherND", "", x, at), "1,2,0"));
+}
+
+/* By two, of which the first is 0, the only place that its axis has: x[batch, places]. */
+static void frames_by_two_coordinates(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_transpose(b, late(b), "2,0,1"), last = gb_ints(b, -1);
+    uint32_t at = each_twice(b, x, ctx);
+    uint32_t none = GB(b, "Expand", "", gb_int(b, 0), GB(b, "Shape", "", at));
+    at = GB(b, "Concat", "axis=-1", GB(b, "Unsqueeze", "", none, last),
+            GB(b, "Unsqueeze", "", at, last));
+    x = GB(b, "Unsqueeze", "", x, gb_ints(b, 0));
+    gb_output(b, gb_transpose(b, GB(b, "GatherND", "", x, at), "1,2,0"));
 }
 
 static void triangle_of_scores(struct gb *b, const void *ctx)
@@ -292,6 +309,9 @@ static const struct oracle_case cases[] = {
     { "GatherND of channels", channels_by_coordinates, NULL, STREAMS },
     { "GatherND of frames by one coordinate", frames_by_coordinate, NULL, STREAMS },
     { "GatherND of frames from the last on", frames_by_coordinate, "",
+      { "(Sub)", "length of the whole sequence", NULL, NULL } },
+    { "GatherND of frames by two coordinates", frames_by_two_coordinates, NULL, STREAMS },
+    { "GatherND by two from the last on", frames_by_two_coordinates, "",
       { "(Sub)", "length of the whole sequence", NULL, NULL } },
     { "ScatterND of channels", channels_written, "", STREAMS },
     { "ScatterND of channels, added", channels_written, "reduction='add", STREAMS },

@@ -5,6 +5,8 @@
 #include "engine/rewrite/declutter/passes.h"
 #include "engine/typing/decide.h"
 
+#include <string.h>
+
 static bool changes_nothing(const struct graph *g, const struct node *n)
 {
     return n->n_in && n->n_out == 1 && n->in[0] != WIRE_NONE && n->out[0] != WIRE_NONE &&
@@ -32,25 +34,98 @@ static bool rows_merge(const struct graph *g, struct node *n)
     return true;
 }
 
-/* Indices of one coordinate, to which an Unsqueeze gave its axis, are those of a Gather. */
-static bool coordinate_goes(const struct graph *g, struct node *n)
+/* What an Unsqueeze gave its last axis, which is x; WIRE_NONE: none did. */
+static uint32_t without_last(const struct graph *g, uint32_t x)
 {
-    static const struct axis_attr first = { .axis = 0 };
-    const struct node *wide = node_is(n, OP_GATHER_ND) && !gather_nd_attr_of(n)->batch_dims
-        ? match_op(g, n->in[1], OP_UNSQUEEZE)
-        : NULL;
+    const struct node *wide = match_op(g, x, OP_UNSQUEEZE);
     if (!wide)
-        return false;
-    const struct fact *ix = &g->wires[n->in[1]].fact, *at = &g->wires[wide->in[0]].fact;
+        return WIRE_NONE;
+    const struct fact *ix = &g->wires[x].fact, *at = &g->wires[wide->in[0]].fact;
     bool is_last = at->rank == ix->rank - 1 && dim_is(ix->shape[at->rank], 1);
     for (int i = 0; is_last && i < at->rank; i++)
         is_last = at->shape[i] == ix->shape[i];
-    if (!is_last)
+    return is_last ? wide->in[0] : WIRE_NONE;
+}
+
+static bool gather_put(struct node *n, uint32_t x, uint32_t places)
+{
+    static const struct axis_attr first = { .axis = 0 };
+    if (places == WIRE_NONE)
         return false;
     n->op = op_by_id(OP_GATHER);
     n->attr = &first;
-    n->in[1] = wide->in[0];
+    n->in[0] = x;
+    n->in[1] = places;
     return true;
+}
+
+static bool is_by_coordinates(const struct node *n)
+{
+    return node_is(n, OP_GATHER_ND) && !gather_nd_attr_of(n)->batch_dims;
+}
+
+/* Indices of one coordinate, to which an Unsqueeze gave its axis, are those of a Gather. */
+static bool coordinate_goes(const struct graph *g, struct node *n)
+{
+    return is_by_coordinates(n) && gather_put(n, n->in[0], without_last(g, n->in[1]));
+}
+
+static bool is_zeros(const struct graph *g, uint32_t w)
+{
+    static const enum op_id moves[] = { OP_EXPAND, OP_RESHAPE, OP_SQUEEZE, OP_UNSQUEEZE };
+    const struct tensor *t;
+    while (!(t = g->wires[w].fact.value)) {
+        const struct node *n = g->wires[w].node == WIRE_NONE ? NULL : &g->nodes[g->wires[w].node];
+        if (!n || !node_is_among(n, moves, sizeof moves / sizeof *moves))
+            return false;
+        w = n->in[0];
+    }
+    bool zeros = t->type == DTYPE_I64;
+    for (int64_t i = 0; zeros && i < tensor_count(t); i++)
+        zeros = !((const int64_t *) t->data)[i];
+    return zeros;
+}
+
+/* The axes in front have one place each, which coordinates of 0 name. */
+static bool fronts_are_named(const struct graph *g, const struct node *n, const struct node *joined)
+{
+    const struct fact *x = &g->wires[n->in[0]].fact, *ix = &g->wires[n->in[1]].fact;
+    bool named = joined && joined->n_in >= 2 && (int) joined->n_in <= x->rank && !x->value &&
+        (axis_of(joined) == -1 || axis_of(joined) == ix->rank - 1);
+    for (unsigned i = 0; named && i + 1 < joined->n_in; i++)
+        named = dim_is(x->shape[i], 1) && is_zeros(g, joined->in[i]) &&
+            dim_is(g->wires[joined->in[i]].fact.shape[ix->rank - 1], 1);
+    return named;
+}
+
+/* x without its first axes, at the end of g. */
+static uint32_t fronts_gone(struct graph *g, uint32_t x, int64_t axes)
+{
+    struct fact f = g->wires[x].fact;
+    struct tensor *list = tensor_new(g->arena, DTYPE_I64, 1, &axes);
+    const char *name = graph_name_next(g, g->wires[x].name);
+    if (!list || !name)
+        return WIRE_NONE;
+    for (int64_t i = 0; i < axes; i++)
+        ((int64_t *) list->data)[i] = i;
+    f.rank -= (int) axes;
+    memmove(f.shape, f.shape + axes, (size_t) f.rank * sizeof *f.shape);
+    uint32_t in[] = { x, graph_add_const(g, name, list) }, y = graph_add_wire(g, name, &f);
+    const bool made = in[1] != WIRE_NONE && y != WIRE_NONE &&
+        graph_add_node(g, op_by_id(OP_SQUEEZE), name, NULL, in, 2, &y, 1);
+    return made ? y : WIRE_NONE;
+}
+
+/* Of several coordinates the last alone tells places apart. */
+static bool fronts_go(struct graph *g, uint32_t i)
+{
+    const struct node *n = &g->nodes[i],
+                      *joined = is_by_coordinates(n) ? match_op(g, n->in[1], OP_CONCAT) : NULL;
+    if (!joined || !fronts_are_named(g, n, joined))
+        return false;
+    const uint32_t places = without_last(g, joined->in[joined->n_in - 1]);
+    const uint32_t x = places == WIRE_NONE ? WIRE_NONE : fronts_gone(g, n->in[0], joined->n_in - 1);
+    return x != WIRE_NONE && gather_put(&g->nodes[i], x, places);
 }
 
 static void wires_follow(uint32_t *wires, size_t n, const uint32_t *instead)
@@ -68,14 +143,15 @@ rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_
     TRY(graph_copied(ret, g, reterr));
     for (uint32_t w = 0; w < g->n_wires; w++)
         instead[w] = w;
-    for (uint32_t i = 0; i < ret->n_nodes; i++) {
+    for (uint32_t i = 0; i < g->n_nodes; i++) {
         struct node *n = &ret->nodes[i];
         wires_follow(n->in, n->n_in, instead);
-        if (!rows_merge(ret, n) && !coordinate_goes(ret, n) && changes_nothing(ret, n))
+        if (!rows_merge(ret, n) && !coordinate_goes(ret, n) && !fronts_go(ret, i) &&
+            changes_nothing(ret, n))
             instead[n->out[0]] = n->in[0];
     }
     wires_follow(ret->outputs, ret->n_outputs, instead);
     for (uint32_t i = 0; i < ret->n_states; i++)
         ret->states[i].out = instead[ret->states[i].out];
-    return RILL_OK;
+    return ret->n_nodes == g->n_nodes ? RILL_OK : graph_sort(ret, reterr);
 }
