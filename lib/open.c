@@ -270,6 +270,15 @@ static rill_status nnef_read(struct opening *o, const char *file)
     return options_check(o);
 }
 
+static rill_status graph_missing(const struct opening *o)
+{
+    return err_set(o->err, RILL_IO,
+                   "graph.nnef: No such file or directory; a model's folder has one, or is a "
+                   "recogniser's: encoder*.onnx, decoder*.onnx, joiner*.onnx (or ctc*.onnx, "
+                   "model*.onnx) and tokens.txt. Models of Kaldi (as of vosk) and of ggml (as of "
+                   "whisper.cpp) are not read");
+}
+
 static rill_status files_read(struct opening *o)
 {
     struct arena *a = &o->model->arena;
@@ -280,7 +289,7 @@ static rill_status files_read(struct opening *o)
         TRY(folder_read(&o->folder, "model.conf", a, CONF_BYTES_MAX, &text, &n, o->err));
         TRY(model_conf_parse(&o->conf, a, "model.conf", (const char *) text, n, o->err));
     }
-    return nnef_read(o, "graph.nnef");
+    return folder_has(&o->folder, "graph.nnef") ? nnef_read(o, "graph.nnef") : graph_missing(o);
 }
 
 static rill_status folder_model_read(struct opening *o)

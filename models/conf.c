@@ -136,7 +136,7 @@ struct conf_reading {
     struct arena *arena;
     const char *text, *end; /* what is not read yet */
     int line;
-    char why[200];
+    char why[320];
 };
 
 void model_conf_default(struct model_conf *ret)
@@ -298,17 +298,42 @@ static bool value_set(struct conf_reading *r, const struct key *k, const char *v
     return ok && n >= range.least;
 }
 
-/* ", which is ..." where the key has a range. */
-static const char *range_words(const struct key *k, char ret[60])
+static const char *const *choices_of(enum value_kind kind)
 {
+    switch (kind) {
+    case VALUE_PORT: return port_names;
+    case VALUE_SCORES: return scores_names;
+    case VALUE_UNITS: return units_names;
+    case VALUE_OVERLOAD: return overload_names;
+    case VALUE_RECURRENT: return recurrent_names;
+    default: return NULL;
+    }
+}
+
+#define WORDS_BYTES 120
+
+/* What a value has to be, for messages; "": the key tells. */
+static void value_words(const struct key *k, char ret[WORDS_BYTES])
+{
+    static const char *const words[] = {
+        [VALUE_UNIT] = "0 to 1",
+        [VALUE_SHARE] = "more than 0 and at most 1",
+        [VALUE_REAL] = "-10000 to 10000",
+        [VALUE_FIRST] = "whole, short or a number of frames, 1 or more",
+        [VALUE_PULSE] = "auto or a number of frames, 1 or more",
+        [VALUE_SHA256] = "64 hexadecimal digits",
+    };
+    const char *const *names = choices_of(k->kind);
     struct range range = range_of(k);
+    size_t n = 0;
     *ret = '\0';
-    if (k->kind == VALUE_UNIT || k->kind == VALUE_SHARE)
-        snprintf(ret, 60, ", which is %s",
-                 k->kind == VALUE_UNIT ? "0 to 1" : "more than 0 and at most 1");
+    if (k->kind < sizeof words / sizeof *words && words[k->kind])
+        snprintf(ret, WORDS_BYTES, ", which is %s", words[k->kind]);
     else if (k->kind == VALUE_U32 && range.most < UINT32_MAX)
-        snprintf(ret, 60, ", which is %u to %u", range.least, range.most);
-    return ret;
+        snprintf(ret, WORDS_BYTES, ", which is %u to %u", range.least, range.most);
+    for (int i = 0; names && names[i] && n < WORDS_BYTES; i++)
+        n += (size_t) snprintf(ret + n, WORDS_BYTES - n, "%s%s", i ? ", " : ", which is one of ",
+                               names[i]);
 }
 
 static void *port_at(struct conf_reading *r, const char *name, bool is_input)
@@ -396,7 +421,7 @@ static void option_set(struct conf_reading *r, const char *name, const char *val
 static int entry(void *arg, const char *section, const char *name, const char *value)
 {
     struct conf_reading *r = arg;
-    char range[60];
+    char words[WORDS_BYTES];
     if (r->why[0])
         return 0;
     if (!strcmp(section, "options")) {
@@ -407,11 +432,12 @@ static int entry(void *arg, const char *section, const char *name, const char *v
         if (!section_is(&keys[i], section) || strcmp(keys[i].name, name) != 0)
             continue;
         unsigned char *at = section_at(r, &keys[i], section);
+        value_words(&keys[i], words);
         if (!at)
             snprintf(r->why, sizeof r->why, "too many sections like [%.60s]", section);
         else if (!value_set(r, &keys[i], value, at + keys[i].offset))
             snprintf(r->why, sizeof r->why, "[%.40s] %.20s: '%.40s' is not a value for it%s",
-                     section, name, value, range_words(&keys[i], range));
+                     section, name, value, words);
         return !r->why[0];
     }
     snprintf(r->why, sizeof r->why, "unknown key '%.40s' in section [%.60s]", name, section);

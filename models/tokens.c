@@ -41,7 +41,7 @@ static size_t utf8_length(const unsigned char *s, size_t n)
     return 0;
 }
 
-static bool text_is_utf8(const char *s, size_t n)
+bool tokens_text_is_plain(const char *s, size_t n)
 {
     for (size_t at = 0, k; at < n; at += k)
         if (!(k = utf8_length((const unsigned char *) s + at, n - at)) ||
@@ -77,7 +77,7 @@ static rill_status token_put(struct reading *r, uint32_t id, const char *name, s
     struct tokens *t = r->tokens;
     if (n > TOKEN_BYTES_MAX)
         return token_fail(r, "a token has at most 255 bytes");
-    if (!text_is_utf8(name, n))
+    if (!tokens_text_is_plain(name, n))
         return token_fail(r, "not text in UTF-8");
     if (id >= r->cap) /* symbols that the model has no column for */
         return RILL_OK;

@@ -35,6 +35,9 @@ rill_status tokens_from_opts(struct tokens *ret, struct arena *a, const rill_sin
 int64_t tokens_find(const struct tokens *t, const char *name);
 int64_t tokens_find_bytes(const struct tokens *t, const char *name, size_t n);
 
+/* Whether it is UTF-8 without control characters. */
+bool tokens_text_is_plain(const char *s, size_t n);
+
 /* The blank, which becomes silent: number `wanted`, or for -1 the one called <blk> or <blank>, or
  * 0. INVALID: none. */
 rill_status tokens_blank(struct tokens *t, int32_t wanted, uint32_t *ret, rill_error *err);

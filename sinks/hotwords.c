@@ -139,6 +139,8 @@ static rill_status phrase_read(struct making *m, const char *line, size_t n, flo
                 return err_set(m->err, RILL_MALFORMED,
                                "hotwords, line %u: expected a number after ':', of -%d to %d",
                                m->line, SCORE_MAX, SCORE_MAX);
+        } else if (!tokens_text_is_plain(line + at, k)) {
+            return err_set(m->err, RILL_MALFORMED, "hotwords, line %u: not text in UTF-8", m->line);
         } else if (!of_tokens || !word_is_token(m, line + at, k)) {
             TRY(word_cut(m, line + at, k));
         }

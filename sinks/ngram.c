@@ -149,6 +149,8 @@ static rill_status ngram_read(struct making *m, const char *line, size_t n, int 
         size_t k = strcspn(at, " \t\r\n");
         if (at >= stop || !k)
             return wrong(m, "fewer words than the n-gram has");
+        if (!tokens_text_is_plain(at, k))
+            return wrong(m, "not text in UTF-8");
         word[i] = word_number(m, at, k);
         if (word[i] == WORD_NONE)
             return err_set(

@@ -166,7 +166,12 @@ static void test_conf(void)
     } cases[] = {
         { "[model]\ntask = vad\ncolour = red\n",
           "model.conf:3: unknown key 'colour' in section [model]" },
-        { "[model]\noverload = sometimes\n", "model.conf:2: [model] overload: 'sometimes'" },
+        { "[model]\noverload = sometimes\n",
+          "[model] overload: 'sometimes' is not a value for it, which is one of auto, bypass, "
+          "skip" },
+        { "[model]\nfirst_pulse = 0\n",
+          "'0' is not a value for it, which is whole, short or a number of frames, 1 or more" },
+        { "[model]\npulse = big\n", "which is auto or a number of frames, 1 or more" },
         { "[model]\nsample_rate = fast\n", "model.conf:2: [model] sample_rate: 'fast'" },
         { "[model]\nsample_rate = 4294967296\n", "'4294967296' is not a value" },
         { "[vad]\nthreshold = 1.5\n", "[vad] threshold: '1.5'" },
@@ -459,7 +464,9 @@ int main(void)
     test_named();
     refused("no folder", test_path("nowhere", ""), RILL_IO, "No such file");
     mkdir(test_path("hollow", ""), 0700);
-    refused("no graph", test_path("hollow", ""), RILL_IO, "graph.nnef: No such file");
+    refused(
+        "no graph", test_path("hollow", ""), RILL_IO,
+        "graph.nnef: No such file or directory; a model's folder has one, or is a recogniser's");
     test_paths();
     test_conf_no_file();
     test_dat_bad();

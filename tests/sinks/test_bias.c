@@ -59,6 +59,8 @@ static void counts_are_checked(void)
                   "lm, line 7: more n-grams than \\data\\ says");
     ngram_refused(&b, "\\data\\\nngram 1=1\n\n\\1-grams:\n-1 a \f\n-2\n\\end\\\n", RILL_MALFORMED,
                   "lm, line 5: expected a weight behind the words");
+    ngram_refused(&b, "\\data\\\nngram 1=1\n\n\\1-grams:\n-1 \033[2J\n\\end\\\n", RILL_MALFORMED,
+                  "lm, line 5: not text in UTF-8");
     CHECK(ngram_of(&b, &g, "\\data\\\nngram 1= 3\n" GRAMS) == RILL_OK && g.n == 4, "%s",
           b.err.text);
     arena_drop(&b.arena);
@@ -141,6 +143,26 @@ static void piece_has_its_score(void)
     rill_sink_opts o = { .hotwords = "ab", .pieces = "a -1\nb \n-3\n" };
     rill_status s = hotwords_make(&h, &b.arena, &b.tokens, &o, &b.err);
     CHECK(s == RILL_MALFORMED && strstr(b.err.text, "pieces, line 2: expected PIECE SCORE"), "%s",
+          b.err.text);
+    arena_drop(&b.arena);
+}
+
+/* What cannot be written is named in the message, which people's terminals show. */
+static void phrases_are_text(void)
+{
+    static const char *const phrases[] = { "ab\nb \xff\xfe", "ab\n\033[2J" };
+    struct biased b;
+    struct hotwords h;
+    biased_make(&b, "<blk>,a,b");
+    for (int i = 0; i < 2; i++) {
+        rill_sink_opts o = { .hotwords = phrases[i] };
+        rill_status s = hotwords_make(&h, &b.arena, &b.tokens, &o, &b.err);
+        CHECK(s == RILL_MALFORMED && !strcmp(b.err.text, "hotwords, line 2: not text in UTF-8"),
+              "%s", b.err.text);
+    }
+    rill_sink_opts o = { .hotwords = "\xe5\xb0\x91" };
+    rill_status s = hotwords_make(&h, &b.arena, &b.tokens, &o, &b.err);
+    CHECK(s == RILL_INVALID && strstr(b.err.text, "line 1: '\xe5\xb0\x91' cannot be written"), "%s",
           b.err.text);
     arena_drop(&b.arena);
 }
@@ -247,6 +269,7 @@ static void scores_are_finite(void)
 
 int main(void)
 {
+    phrases_are_text();
     many_tokens_cost_little();
     many_phrases_cost_little();
     shared_beginnings_add_up();
