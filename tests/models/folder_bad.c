@@ -171,7 +171,6 @@ static void test_conf(void)
           "skip" },
         { "[model]\nfirst_pulse = 0\n",
           "'0' is not a value for it, which is whole, short or a number of frames, 1 or more" },
-        { "[model]\npulse = big\n", "which is auto or a number of frames, 1 or more" },
         { "[model]\nsample_rate = fast\n", "model.conf:2: [model] sample_rate: 'fast'" },
         { "[model]\nsample_rate = 4294967296\n", "'4294967296' is not a value" },
         { "[vad]\nthreshold = 1.5\n", "[vad] threshold: '1.5'" },
