@@ -80,12 +80,16 @@ static bool read_all(int fd, uint8_t *at, size_t n)
 
 static rill_status open_fail(const char *name, rill_error *reterr)
 {
-    if (errno == ELOOP || errno == EINVAL)
-        return err_set(
-            reterr, RILL_INVALID,
-            "'%.200s': not a file beneath the model's folder (names are relative, without '..' and "
-            "symbolic links)",
-            name);
+    if (errno == ELOOP)
+        return err_set(reterr, RILL_INVALID,
+                       "'%.200s': not a file beneath the model's folder but a symbolic link, which "
+                       "is not followed; 'cp -rL' copies a folder with what its links lead to",
+                       name);
+    if (errno == EINVAL)
+        return err_set(reterr, RILL_INVALID,
+                       "'%.200s': not a file beneath the model's folder (names are relative, "
+                       "without '..')",
+                       name);
     return err_set(reterr, RILL_IO, "%.200s: %s", name, strerror(errno));
 }
 
