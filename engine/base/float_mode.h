@@ -8,7 +8,7 @@
 #if defined(__x86_64__)
 #include <xmmintrin.h>
 #define FLOATS_FLUSH 0x8040u /* FTZ, bit 15; DAZ, bit 6 */
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) || defined(__ARM_FP)
 #define FLOATS_FLUSH ((uint64_t) 1 << 24)
 #else
 #define FLOATS_FLUSH 0u
@@ -22,6 +22,10 @@ static inline uint64_t floats_mode(void)
     uint64_t fpcr;
     __asm__ volatile("mrs %0, fpcr" : "=r"(fpcr));
     return fpcr;
+#elif defined(__ARM_FP)
+    uint32_t fpscr;
+    __asm__ volatile("vmrs %0, fpscr" : "=r"(fpscr));
+    return fpscr;
 #else
     return 0;
 #endif
@@ -33,6 +37,8 @@ static inline void floats_set(uint64_t mode)
     _mm_setcsr((unsigned) mode);
 #elif defined(__aarch64__)
     __asm__ volatile("msr fpcr, %0" : : "r"(mode));
+#elif defined(__ARM_FP)
+    __asm__ volatile("vmsr fpscr, %0" : : "r"((uint32_t) mode));
 #else
     (void) mode;
 #endif

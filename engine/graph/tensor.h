@@ -14,8 +14,8 @@
  * dequantised.
  *
  * DTYPE_DIM holds `const struct dim *`: the value of a shape that mentions symbols, or what is
- * computed from one. It is as wide as i64, so ops that only move elements serve it as they serve
- * i64. */
+ * computed from one. An element is as wide as a pointer, which ops that only move elements serve
+ * as anything else of that many bytes. */
 /* clang-format off */
 #define DTYPE_LIST(X)                                                         \
     X(F32, "f32", 4) X(F64, "f64", 8) X(F16, "f16", 2) X(BF16, "bf16", 2)     \
@@ -23,7 +23,7 @@
     X(U8, "u8", 1) X(U16, "u16", 2) X(U32, "u32", 4) X(U64, "u64", 8)         \
     X(BOOL, "bool", 1)                                                        \
     X(I4, "i4", 1) X(U4, "u4", 1) X(I2, "i2", 1) X(U2, "u2", 1)               \
-    X(DIM, "dim", 8)
+    X(DIM, "dim", sizeof(void *))
 /* clang-format on */
 
 enum dtype {

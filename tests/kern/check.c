@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "tests/kern/check.h"
+#include "engine/base/float_mode.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -227,9 +228,12 @@ static const struct {
 static int usage(void)
 {
     printf(
-        "check_kern [--bench] [--digest] [--isa=SET] [--only=TEST] [--seed=N] [--accuracy-step=N]\n"
+        "check_kern [--bench] [--digest] [--flush] [--isa=SET] [--only=TEST] [--seed=N] "
+        "[--accuracy-step=N]\n"
         "  --digest: a hash of what each kernel gave; the same seed gives the same on every "
-        "machine\n");
+        "machine\n"
+        "  --flush: floats smaller than normal ones are 0, as in all that rill "
+        "computes\n");
     return 2;
 }
 
@@ -280,12 +284,14 @@ int main(int argc, char **argv)
 {
     struct check t = { .seed = (unsigned) time(NULL), .accuracy_step = 4001 };
     const char *isa = NULL;
-    bool digest = false;
+    bool digest = false, flush = false;
     for (int i = 1; i < argc; i++) {
         if (!strcmp(argv[i], "--bench"))
             t.bench = true;
         else if (!strcmp(argv[i], "--digest"))
             digest = true;
+        else if (!strcmp(argv[i], "--flush"))
+            flush = true;
         else if (!strncmp(argv[i], "--isa=", 6))
             isa = argv[i] + 6;
         else if (!strncmp(argv[i], "--only=", 7))
@@ -299,6 +305,8 @@ int main(int argc, char **argv)
     }
     if (!t.accuracy_step)
         return usage();
+    if (flush)
+        floats_flush();
     setvbuf(stdout, NULL, _IOLBF, 0);
     unsigned cpu = kern_cpu_detect();
     printf("check_kern --seed=%u\n", t.seed);
