@@ -7,8 +7,12 @@
 #include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) || defined(__arm__) || defined(__riscv)
 #include <sys/auxv.h>
+#endif
+#ifdef __arm__
+#define HWCAP_32_NEON (1ul << 12) /* libcs name them differently */
+#define HWCAP_32_VFPV4 (1ul << 16)
 #endif
 
 unsigned kern_cpu_detect(void)
@@ -34,6 +38,14 @@ unsigned kern_cpu_detect(void)
         cpu |= KERN_DOTPROD;
     if (getauxval(AT_HWCAP2) & HWCAP2_I8MM)
         cpu |= KERN_I8MM;
+#elif defined(__arm__)
+    if (getauxval(AT_HWCAP) & HWCAP_32_NEON)
+        cpu |= KERN_NEON;
+    if (getauxval(AT_HWCAP) & HWCAP_32_VFPV4)
+        cpu |= KERN_VFPV4;
+#elif defined(__riscv)
+    if (getauxval(AT_HWCAP) & 1ul << ('V' - 'A'))
+        cpu |= KERN_RVV;
 #endif
     return cpu;
 }

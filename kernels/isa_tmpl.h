@@ -7,7 +7,7 @@
 #include "kernels/program.h"
 #include <math.h>
 #include <stdbool.h>
-
+#define MAP_LANES 16
 #include "kernels/map_tmpl.h"
 #include "kernels/gemm_tmpl.h"
 #include "kernels/narrow_tmpl.h"

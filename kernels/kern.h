@@ -395,11 +395,11 @@ enum kern_cpu {
     KERN_DOTPROD = 1 << 5,
     KERN_I8MM = 1 << 6
 };
-
-/* The instruction sets of this kind of processor beside plain C, each better than those before it:
- * X(name, what a processor must have). Some have kernels of 8 bits only, or all others; the rest
- * is of the sets before. meson.build says which of them a build has. */
-#if defined(__aarch64__)
+/* The instruction sets beside plain C, each better than those before it: X(name, what a processor
+ * must have). Some have kernels of 8 bits only, or all others; the rest is of the sets before. */
+#if defined(__arm__) || defined(__riscv)
+#include "kernels/isas_edge.h"
+#elif defined(__aarch64__)
 #define KERN_ISAS(X)                                                                               \
     X(neon, KERN_NEON)                                                                             \
     X(dotprod, KERN_NEON | KERN_DOTPROD)                                                           \

@@ -176,7 +176,7 @@ static inline v16 FN(v_gate)(v16 a, v16 b) { return v16_mul(FN(v_tanh)(a), FN(v_
     static void FN(name##_f32)(float *y, const float *x, size_t n)            \
     {                                                                         \
         size_t i = 0;                                                         \
-        for (; i + 16 <= n; i += 16)                                          \
+        for (; i + MAP_LANES <= n; i += MAP_LANES)                            \
             v16_store(y + i, FN(v_##name)(v16_load(x + i)));                  \
         if (i < n)                                                            \
             v16_store_n(y + i, FN(v_##name)(v16_load_n(x + i, n - i)), n - i); \
@@ -186,7 +186,7 @@ static inline v16 FN(v_gate)(v16 a, v16 b) { return v16_mul(FN(v_tanh)(a), FN(v_
     static void FN(name##_f32)(float *y, const float *a, const float *b, size_t n)                            \
     {                                                                                                         \
         size_t i = 0;                                                                                         \
-        for (; i + 16 <= n; i += 16)                                                                          \
+        for (; i + MAP_LANES <= n; i += MAP_LANES)                                                            \
             v16_store(y + i, FN(v_##name)(v16_load(a + i), v16_load(b + i)));                                 \
         if (i < n)                                                                                            \
             v16_store_n(y + i, FN(v_##name)(v16_load_n(a + i, n - i), v16_load_n(b + i, n - i)), n - i);      \
@@ -200,14 +200,14 @@ static inline v16 FN(v_gate)(v16 a, v16 b) { return v16_mul(FN(v_tanh)(a), FN(v_
         size_t i = 0;                                                                                         \
         if (b_one && !a_one) {                                                                                \
             const v16 vb = v16_set1(*b);                                                                      \
-            for (; i + 16 <= n; i += 16)                                                                      \
+            for (; i + MAP_LANES <= n; i += MAP_LANES)                                                        \
                 v16_store(y + i, FN(v_##name)(v16_load(a + i), vb));                                          \
             if (i < n)                                                                                        \
                 v16_store_n(y + i, FN(v_##name)(v16_load_n(a + i, n - i), vb), n - i);                        \
             return;                                                                                           \
         }                                                                                                     \
         const v16 va = v16_set1(*a), vb = v16_set1(*b);                                                       \
-        for (; i + 16 <= n; i += 16)                                                                          \
+        for (; i + MAP_LANES <= n; i += MAP_LANES)                                                            \
             v16_store(y + i, FN(v_##name)(va, b_one ? vb : v16_load(b + i)));                                 \
         if (i < n)                                                                                            \
             v16_store_n(y + i, FN(v_##name)(va, b_one ? vb : v16_load_n(b + i, n - i)), n - i);               \
@@ -223,7 +223,7 @@ KERN_POINTWISE(X)
     {                                                                                    \
         v16 b = v16_set1(s);                                                             \
         size_t i = 0;                                                                    \
-        for (; i + 16 <= n; i += 16)                                                     \
+        for (; i + MAP_LANES <= n; i += MAP_LANES)                                       \
             v16_store(y + i, op(v16_load(a + i), b));                                    \
         if (i < n)                                                                       \
             v16_store_n(y + i, op(v16_load_n(a + i, n - i), b), n - i);                  \
@@ -240,7 +240,7 @@ static void FN(exp_adds_divs_f32)(float *y, const float *a, float s, float *z, f
 {
     const v16 vs = v16_set1(s), vd = v16_set1(d);
     size_t i = 0;
-    for (; i + 16 <= n; i += 16) {
+    for (; i + MAP_LANES <= n; i += MAP_LANES) {
         const v16 q = v16_div(v16_load(z + i), vd), e = FN(exp_plus)(v16_load(a + i), vs);
         v16_store(z + i, q);
         v16_store(y + i, e);

@@ -70,7 +70,9 @@ static const struct isa {
     unsigned cpu;
 } isas[] = {
     { "c", { "c" }, 0 },
-#if defined(__aarch64__)
+#if defined(__riscv)
+    { "rvv", { "c", "rvv" }, KERN_RVV },
+#elif defined(__aarch64__)
     { "neon", { "neon" }, KERN_NEON },
     { "dotprod", { "neon", "dotprod" }, KERN_NEON | KERN_DOTPROD },
     { "i8mm", { "neon", "dotprod", "i8mm" }, KERN_NEON | KERN_DOTPROD | KERN_I8MM },

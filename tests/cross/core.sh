@@ -9,6 +9,7 @@ root=$2
 dir=$3
 kern=$4
 nets=$5
+vector= lanes=
 out=$(mktemp -d /tmp/rill-test-XXXXXX) || exit 1
 trap 'rm -rf "$out"' EXIT
 
@@ -27,15 +28,23 @@ aarch64)
     ;;
 armv7)
     cc=arm-linux-gnueabihf-gcc of_debian='gcc-arm-linux-gnueabihf, libc6-dev-armhf-cross' emulator=qemu-arm
-    sets=c
+    sets='c, neonv3, neon'
+    ;;
+riscv64)
+    cc='clang --target=riscv64-linux-gnu' of_debian='clang, gcc-riscv64-linux-gnu, libc6-dev-riscv64-cross'
+    emulator=qemu-riscv64 vector=rv64,v=true,vext_spec=v1.0,vlen= sets='c, rvv'
+    echo '#include <riscv_vector.h>' >"$out/v.c"
+    clang --target=riscv64-linux-gnu -march=rv64gcv -fsyntax-only "$out/v.c" 2>"$out/log" ||
+        skip "there is no clang that knows V of RISC-V (Debian: clang)"
     ;;
 esac
-command -v $cc >/dev/null || skip "there is no $cc (Debian: $of_debian)"
+command -v ${cc%% *} >/dev/null || skip "there is no $cc (Debian: $of_debian)"
 qemu=$(command -v $emulator || command -v $emulator-static) || skip "there is no $emulator (Debian: qemu-user)"
 echo 'int main(void) { return 0; }' >"$out/a.c"
 $cc -static -o "$out/a" "$out/a.c" 2>"$out/log" ||
     skip "$cc links nothing (Debian: ${of_debian#*, }): $(tail -n 1 "$out/log")"
 "$qemu" "$out/a" || skip "$qemu runs no program of its own kind"
+[ -z "$vector" ] || "$qemu" -cpu ${vector}128 "$out/a" 2>/dev/null || skip "$qemu knows no V 1.0"
 
 # build: a configured folder; one that another meson made starts afresh.
 build()
@@ -86,7 +95,7 @@ there()
 {
     name=$1
     shift
-    run "$name" "$qemu" "$dir/tests/kern/check_kern" --digest --seed=1 "$@"
+    run "$name" "$qemu" ${vector:+-cpu $vector$lanes} "$dir/tests/kern/check_kern" --digest --seed=1 "$@"
 }
 
 # Exact functions of 128-bit numbers, emulated, are slow: fewer of them.
@@ -112,16 +121,33 @@ armv7_kernels()
     same other-c this
 }
 
+# Vectors of 4 and of 8 floats, of which a function takes four at once.
+riscv64_kernels()
+{
+    lanes=128
+    run this "$kern" --digest --seed=1 --isa=c --accuracy-step=40009
+    there other-c --isa=c --accuracy-step=400009
+    there other-rvv --isa=rvv --accuracy-step=40009
+    same other-c this
+    same other-rvv this
+    lanes=256
+    for only in gemm map; do
+        run this-$only "$kern" --digest --seed=1 --isa=c --only=$only
+        there other-256-$only --isa=rvv --only=$only
+        same other-256-$only this-$only
+    done
+}
+
 ${machine}_kernels
 unset RILL_CPU RILL_GRAPH
 export RILL_DIGEST=1 RILL_SEED=1 RILL_COUNT=150
 run this-nets "$nets"
-run other-nets "$qemu" "$dir/tests/pulse/test_pulse_random"
+run other-nets "$qemu" ${vector:+-cpu ${vector}128} "$dir/tests/pulse/test_pulse_random"
 same other-nets this-nets
-[ "$sets" = c ] || run other-nets-c env RILL_CPU=c "$qemu" "$dir/tests/pulse/test_pulse_random"
-[ "$sets" = c ] || same other-nets-c this-nets
+run other-nets-c env RILL_CPU=c "$qemu" "$dir/tests/pulse/test_pulse_random"
+same other-nets-c this-nets
 RILL_CPU=avx2 RILL_GRAPH='2: conv k=3' "$qemu" "$dir/tests/pulse/test_pulse_random" >"$out/log"
-if [ "$sets" = c ] || grep -q "RILL_CPU is 'avx2'; known on this kind of processor: $sets$" "$out/log"; then
+if grep -q "RILL_CPU is 'avx2'; known on this kind of processor: $sets$" "$out/log"; then
     pass
 else
     fail "RILL_CPU=avx2 is taken: $(cat "$out/log")"
