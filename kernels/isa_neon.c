@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-#if !defined(__aarch64__) || !defined(__ARM_NEON)
-#error "build for aarch64 with Advanced SIMD: see kernels/meson.build"
+#if !defined(__ARM_NEON) || !defined(__ARM_FEATURE_FMA)
+#error "build with Advanced SIMD and fused multiply-add: see kernels/meson.build"
 #endif
 #include <stddef.h>
 #define ISA neon

@@ -5,7 +5,7 @@
 
 #ifdef __arm__
 #define KERN_VFPV4 (1u << 7) /* beside KERN_NEON: fused multiply-add, f16 */
-#define KERN_ISAS(X) X(neonv3, KERN_NEON) X(neon, KERN_NEON | KERN_VFPV4)
+#define KERN_ISAS(X) X(neon, KERN_NEON | KERN_VFPV4)
 #else
 #define KERN_RVV (1u << 8) /* V 1.0 */
 #define KERN_ISAS(X) X(rvv, KERN_RVV)

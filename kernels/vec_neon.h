@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* v16: sixteen floats in four NEON registers. */
+/* v16: sixteen floats in four NEON registers, of which 64-bit ARM has 32 and 32-bit ARM 16. */
 #include <arm_neon.h>
 #include <stdint.h>
 #include "kernels/unroll.h"
+#ifndef __aarch64__
+#include "kernels/vec_neon32.h"
+#endif
 
 #define V16_UNROLLED static inline __attribute__((always_inline))
 
@@ -215,6 +218,7 @@ static inline i16 taps_add(i16 a, const uint8_t *x, const int16_t *w, t4 p)
     }
     return a;
 }
+#ifdef __aarch64__
 /* Of 64 bytes what a table of 256 has for them: an index outside its quarter leaves what is there. */
 #define MAP_64
 typedef struct { uint8x16x4_t part[4]; } map_table;
@@ -236,6 +240,7 @@ static inline void map_64(uint8_t *y, const uint8_t *x, const map_table *m)
         vst1q_u8(y + v, to);
     }
 }
+#endif
 /* Bytes of four lines, place by place, as s8 after `flip`; sums grow by those of each place. */
 static inline i16 lines_weave(int8_t *to, const uint8_t *const *line, uint8_t flip, i16 sums)
 {
@@ -251,13 +256,21 @@ static inline i16 lines_weave(int8_t *to, const uint8_t *const *line, uint8_t fl
 /* A tile of a product: panels of 16 outputs that fit in registers beside so many rows (0: none),
  * their product at most GEMM_ACC; rows of a tile when there are many, and when there are few
  * panels. */
+#ifdef __aarch64__
 #define GEMM_FIT(rows) ((rows) == 1 ? 6 : (rows) == 2 ? 3 : (rows) == 3 ? 2 : (rows) <= 6 ? 1 : 0)
 #define GEMM_ACC 6
 #define GEMM_ROWS 6
 #define GEMM_ROWS_FEW 6
-
 /* Eight lanes, for a last panel of up to 8 outputs; worth a tile of its own with so many rows. */
 #define GEMM_HALF(m, n) ((m) >= 8 && (n) % 16 - 1 < 8)
+#else
+#define GEMM_FIT(rows) ((rows) == 1 ? 3 : (rows) <= 3 ? 1 : 0)
+#define GEMM_ACC 3
+#define GEMM_ROWS 3
+#define GEMM_ROWS_FEW 3
+#define CELL_ACC 4
+#endif
+
                 typedef struct { float32x4_t lo, hi; } v8;
 static inline v8 v8_set1(float a) { return (v8) { vdupq_n_f32(a), vdupq_n_f32(a) }; }
 static inline v8 v8_load(const float *p) { return (v8) { vld1q_f32(p), vld1q_f32(p + 4) }; }
@@ -334,6 +347,35 @@ static inline uint32x4_t quad_bits(uint32_t mask)
 /* a * b + c where the bit of a lane is set, else c. */
 static inline v16 v16_fma_some(v16 a, v16 b, v16 c, uint32_t mask)
     EACH_QUAD(v16, vbslq_f32(quad_bits(mask >> 4 * i), vfmaq_f32(c.q[i], a.q[i], b.q[i]), c.q[i]))
+#ifndef __aarch64__
+#define V16_PARTS
+/* Lanes from .. from+n-1 of a come from p. */
+static inline v16 v16_load_part(v16 a, const float *p, size_t from, size_t n)
+{
+    float t[16];
+    v16_store(t, a);
+    for (size_t i = 0; i < n; i++)
+        t[from + i] = p[i];
+    return v16_load(t);
+}
+/* From a multiple of 4 on. */
+static inline void v16_store_part(float *p, v16 a, size_t from, size_t n)
+{
+    V16_UNROLL for (size_t i = 0; i < 4; i++)
+        if (4 * i >= from && 4 * i < from + n)
+            quad_store_n(p + 4 * i - from, a.q[i], from + n - 4 * i);
+}
+/* Each width lanes hold p[0][at], p[1][at], .. */
+static inline v16 v16_join(const float *const *p, size_t at, int width)
+    EACH_QUAD(v16, vld1q_dup_f32(p[4 * i / width] + at))
+/* Every lane of a group of `width` holds the group's k-th. */
+static inline v16 v16_spread(v16 a, size_t k, int width)
+{
+    float t[16];
+    v16_store(t, a);
+    EACH_QUAD(v16, vld1q_dup_f32(t + (size_t) (4 * i / width * width) + k))
+}
+#endif
 /* a where b is not more, b where it is or is NaN. */
 static inline v16 v16_most(v16 a, v16 b) { return v16_pick(v16_nan(b), b, v16_max(b, a)); }
 #undef EACH_QUAD

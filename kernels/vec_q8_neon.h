@@ -104,9 +104,15 @@ Q8_INLINE n16 d16x2_row(d16x2 s, const int second)
 }
 #endif
 #else
+#ifdef __aarch64__
 #define Q8_FIT(rows) ((rows) == 1 ? 2 : 1)
 #define Q8_ACC 2
 #define Q8_ROWS 2
+#else
+#define Q8_FIT(rows) 1
+#define Q8_ACC 1
+#define Q8_ROWS 1
+#endif
 typedef struct { int32x4_t low[4], high[4]; } d16;
 Q8_INLINE d16 d16_zero(void)
 {

@@ -70,7 +70,9 @@ static const struct isa {
     unsigned cpu;
 } isas[] = {
     { "c", { "c" }, 0 },
-#if defined(__riscv)
+#if defined(__arm__)
+    { "neon", { "neon" }, KERN_NEON | KERN_VFPV4 },
+#elif defined(__riscv)
     { "rvv", { "c", "rvv" }, KERN_RVV },
 #elif defined(__aarch64__)
     { "neon", { "neon" }, KERN_NEON },

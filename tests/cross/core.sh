@@ -28,7 +28,7 @@ aarch64)
     ;;
 armv7)
     cc=arm-linux-gnueabihf-gcc of_debian='gcc-arm-linux-gnueabihf, libc6-dev-armhf-cross' emulator=qemu-arm
-    sets='c, neonv3, neon'
+    sets='c, neon'
     ;;
 riscv64)
     cc='clang --target=riscv64-linux-gnu' of_debian='clang, gcc-riscv64-linux-gnu, libc6-dev-riscv64-cross'
@@ -113,12 +113,14 @@ aarch64_kernels()
     same other-i8mm this-q8
 }
 
-# Floats smaller than normal ones are zeros, as an engine has the processor take them.
+# NEON of 32 bits knows no subnormal numbers; nor does the rest of an engine, which has the processor flush them.
 armv7_kernels()
 {
     run this "$kern" --flush --digest --seed=1 --isa=c --accuracy-step=40009
     there other-c --flush --isa=c --accuracy-step=400009
+    there other-neon --flush --isa=neon --accuracy-step=40009
     same other-c this
+    same other-neon this
 }
 
 # Vectors of 4 and of 8 floats, of which a function takes four at once.
@@ -127,7 +129,7 @@ riscv64_kernels()
     lanes=128
     run this "$kern" --digest --seed=1 --isa=c --accuracy-step=40009
     there other-c --isa=c --accuracy-step=400009
-    there other-rvv --isa=rvv --accuracy-step=40009
+    there other-rvv --isa=rvv --accuracy-step=400009
     same other-c this
     same other-rvv this
     lanes=256
@@ -143,9 +145,13 @@ unset RILL_CPU RILL_GRAPH
 export RILL_DIGEST=1 RILL_SEED=1 RILL_COUNT=150
 run this-nets "$nets"
 run other-nets "$qemu" ${vector:+-cpu ${vector}128} "$dir/tests/pulse/test_pulse_random"
-same other-nets this-nets
 run other-nets-c env RILL_CPU=c "$qemu" "$dir/tests/pulse/test_pulse_random"
-same other-nets-c this-nets
+if [ $machine = riscv64 ]; then     # which has no mode that flushes subnormal numbers
+    same other-nets other-nets-c
+else
+    same other-nets this-nets
+    same other-nets-c this-nets
+fi
 RILL_CPU=avx2 RILL_GRAPH='2: conv k=3' "$qemu" "$dir/tests/pulse/test_pulse_random" >"$out/log"
 if grep -q "RILL_CPU is 'avx2'; known on this kind of processor: $sets$" "$out/log"; then
     pass
