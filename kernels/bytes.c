@@ -116,3 +116,50 @@ void kern_bytes_real(float *restrict y, const uint8_t *restrict x, size_t n,
     for (; i < n; i++)
         y[i] = (float) ((int32_t) (uint8_t) (x[i] ^ flip) - zero) * scale;
 }
+
+/* ---- the greatest ---- */
+
+static inline line line_load(const uint8_t *x)
+{
+    line ret;
+    memcpy(&ret, x, sizeof ret);
+    return ret;
+}
+
+/* Each second byte of 32. */
+static inline line evens_load(const uint8_t *x)
+{
+    return __builtin_shufflevector(line_load(x), line_load(x + 16), 0, 2, 4, 6, 8, 10, 12, 14, 16,
+                                   18, 20, 22, 24, 26, 28, 30);
+}
+
+/* Each fourth of 64. */
+static inline line fourths_load(const uint8_t *x)
+{
+    return __builtin_shufflevector(evens_load(x), evens_load(x + 32), 0, 2, 4, 6, 8, 10, 12, 14, 16,
+                                   18, 20, 22, 24, 26, 28, 30);
+}
+
+static inline void line_most(uint8_t *y, line x, line flip)
+{
+    const line to = line_load(y);
+    const line more = (line) ((x ^ flip) > (to ^ flip)), most = (x & more) | (to & ~more);
+    memcpy(y, &most, sizeof most);
+}
+
+/* Vectors of bytes that are apart read some behind their last one: there is another one behind it.
+ */
+void kern_bytes_most(uint8_t *restrict y, const uint8_t *restrict x, size_t n, size_t step,
+                     uint8_t flip)
+{
+    const line by = flip - (line) { 0 };
+    size_t i = 0;
+    for (; step == 1 && i + 16 <= n; i += 16)
+        line_most(y + i, line_load(x + i), by);
+    for (; step == 2 && i + 16 < n; i += 16)
+        line_most(y + i, evens_load(x + 2 * i), by);
+    for (; step == 4 && i + 16 < n; i += 16)
+        line_most(y + i, fourths_load(x + 4 * i), by);
+    for (; i < n; i++)
+        y[i] = (x[i * step] ^ flip) > (y[i] ^ flip) ? x[i * step] : y[i];
+}

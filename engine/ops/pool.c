@@ -4,6 +4,7 @@
 #include "engine/ops/attrs.h"
 #include "engine/ops/window.h"
 #include "engine/ops/slices.h"
+#include "kernels/bytes.h"
 
 #include <math.h>
 #include <string.h>
@@ -84,9 +85,16 @@ typedef void row_fn(float *restrict y, size_t ldy, const float *restrict x,
                     const float *restrict count, const struct kern_conv_lines *lines,
                     const struct kern_conv *c, const struct kern_rows *rows);
 
+/* Places from .. to-1. */
+struct span {
+    int64_t from, to;
+};
+
 struct pool {
     struct window3 g;
     const struct line_op *lines; /* NULL: place by place */
+    struct span *spans;          /* then: of each tap along the last axis, those that have it */
+    bool joined;                 /* and all rows, of all channels, are one */
     int64_t *taps;               /* of AveragePool: that count at each place of a row */
     row_fn *row;                 /* rows of all channels; NULL: not so */
     struct kern_conv places;     /* of a row */
@@ -217,7 +225,6 @@ union line {
     double sum[LINE_PLACES];
     float f32[LINE_PLACES];
     uint8_t u8[LINE_PLACES];
-    int8_t i8[LINE_PLACES];
 };
 
 /* One tap of n places, `step` elements apart from x[at] on: those from `from` on of the line. */
@@ -236,20 +243,26 @@ static void take_sum(union line *l, int64_t from, const void *x, int64_t at, int
 }
 
 /* As visit_max: the first NaN stays. */
-#define TAKE_MAX(name, type, stays)                                                                \
-    static void take_##name(union line *l, int64_t from, const void *x, int64_t at, int64_t n,     \
-                            int64_t step)                                                          \
-    {                                                                                              \
-        const type *v = (const type *) x + at;                                                     \
-        type *most = l->name + from;                                                               \
-        for (int64_t i = 0; i < n && step == 1; i++)                                               \
-            most[i] = most[i] >= v[i] || (stays) ? most[i] : v[i];                                 \
-        for (int64_t i = 0; i < n && step != 1; i++)                                               \
-            most[i] = most[i] >= v[i * step] || (stays) ? most[i] : v[i * step];                   \
-    }
-TAKE_MAX(f32, float, isnan(most[i]))
-TAKE_MAX(u8, uint8_t, false)
-TAKE_MAX(i8, int8_t, false)
+static void take_f32(union line *l, int64_t from, const void *x, int64_t at, int64_t n,
+                     int64_t step)
+{
+    const float *v = (const float *) x + at;
+    float *most = l->f32 + from;
+    for (int64_t i = 0; i < n && step == 1; i++)
+        most[i] = most[i] >= v[i] || isnan(most[i]) ? most[i] : v[i];
+    for (int64_t i = 0; i < n && step != 1; i++)
+        most[i] = most[i] >= v[i * step] || isnan(most[i]) ? most[i] : v[i * step];
+}
+
+static void take_u8(union line *l, int64_t from, const void *x, int64_t at, int64_t n, int64_t step)
+{
+    kern_bytes_most(l->u8 + from, (const uint8_t *) x + at, (size_t) n, (size_t) step, 0);
+}
+
+static void take_i8(union line *l, int64_t from, const void *x, int64_t at, int64_t n, int64_t step)
+{
+    kern_bytes_most(l->u8 + from, (const uint8_t *) x + at, (size_t) n, (size_t) step, 0x80);
+}
 
 static const struct line_op {
     enum dtype type;
@@ -412,6 +425,41 @@ static void rows_run(const struct eval *e, const struct pool *p)
 
 /* ---- which way ---- */
 
+/* Windows lie along the last axis, and rows end where their last one ends. */
+static bool rows_join(const struct window3 *g)
+{
+    for (int a = 0; a < 2; a++)
+        if (g->kernel[a] != 1 || g->stride[a] != 1 || g->before[a] || g->in[a] != g->out[a])
+            return false;
+    return !g->before[2] && (g->kernel[2] - 1) * g->dilation[2] < g->stride[2] &&
+        g->in[2] == g->out[2] * g->stride[2];
+}
+
+static struct span span_of(const struct window3 *g, int64_t k)
+{
+    const int64_t s = g->stride[2], at = k * g->dilation[2] - g->before[2],
+                  to = at < g->in[2] ? (g->in[2] - at + s - 1) / s : 0;
+    return (struct span) { at < 0 ? (s - 1 - at) / s : 0, to < g->out[2] ? to : g->out[2] };
+}
+
+/* False: no memory. */
+static bool lines_prepare(struct prep *c, struct pool *p)
+{
+    const struct window3 *g = &p->g;
+    const bool sums = p->lines->take == take_sum;
+    p->joined = !sums && rows_join(g);
+    p->spans = arena_array(c->arena, struct span, (size_t) g->kernel[2]);
+    if (sums)
+        p->taps = arena_array(c->arena, int64_t, (size_t) g->out[2] + 1);
+    if (!p->spans || (sums && !p->taps))
+        return false;
+    for (int64_t k = 0; k < g->kernel[2]; k++)
+        p->spans[k] = span_of(g, k);
+    for (int64_t o = 0; sums && o < g->out[2]; o++)
+        p->taps[o] = taps_counted(c->attr, g, 2, o);
+    return true;
+}
+
 static rill_status ways_prepare(struct prep *c, struct pool *p)
 {
     bool there = true;
@@ -419,12 +467,8 @@ static rill_status ways_prepare(struct prep *c, struct pool *p)
     p->lines = p->row ? NULL : line_op_find(c, &p->g);
     if (p->row)
         there = row_prepare(c, p);
-    if (p->lines && p->lines->take == take_sum) {
-        p->taps = arena_array(c->arena, int64_t, (size_t) p->g.out[2] + 1);
-        there = p->taps;
-        for (int64_t o = 0; there && o < p->g.out[2]; o++)
-            p->taps[o] = taps_counted(c->attr, &p->g, 2, o);
-    }
+    if (p->lines)
+        there = lines_prepare(c, p);
     return there ? RILL_OK : op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
 }
 
@@ -438,15 +482,17 @@ static void line_start(union line *l, const struct line_op *op, int64_t n)
         memset(l, op->type == DTYPE_I8 ? INT8_MIN : 0, (size_t) n);
 }
 
-/* The tap of all places that have it. */
-static void line_tap(union line *l, const struct window3 *g, take_fn *take, const void *x,
-                     int64_t row, int64_t first, int64_t n, int64_t k)
+/* The tap of those of the n places that have it. */
+static void line_tap(union line *l, const struct pool *p, const void *x, int64_t row, int64_t first,
+                     int64_t n, int64_t k)
 {
-    const int64_t s = g->stride[2], at = first * s - g->before[2] + k * g->dilation[2],
-                  from = at < 0 ? (s - 1 - at) / s : 0,
-                  end = at < g->in[2] ? (g->in[2] - at + s - 1) / s : 0, to = end < n ? end : n;
+    const struct window3 *g = &p->g;
+    const struct span *s = &p->spans[k];
+    const int64_t from = s->from > first ? s->from : first,
+                  to = s->to < first + n ? s->to : first + n,
+                  at = from * g->stride[2] - g->before[2] + k * g->dilation[2];
     if (from < to)
-        take(l, from, x, row + at + from * s, to - from, s);
+        p->lines->take(l, from - first, x, row + at, to - from, g->stride[2]);
 }
 
 /* Rows `o` of a channel, its places from o[2] on. */
@@ -466,7 +512,7 @@ static void line_run(const struct eval *e, union line *l, int64_t channel, const
             }
             const int64_t row = ((channel * g->in[0] + i[0]) * g->in[1] + i[1]) * g->in[2];
             for (k[2] = 0; k[2] < g->kernel[2] && inside; k[2]++)
-                line_tap(l, g, p->lines->take, e->x[0], row, o[2], n, k[2]);
+                line_tap(l, p, e->x[0], row, o[2], n, k[2]);
         }
 }
 
@@ -479,6 +525,24 @@ static void line_means(const struct eval *e, const union line *l, const int64_t 
     for (int64_t i = 0; i < n; i++) {
         const int64_t taps = rows * p->taps[o[2] + i];
         y[i] = taps ? (float) (l->sum[i] / (double) taps) : 0;
+    }
+}
+
+/* All rows as one. */
+static void joined_run(const struct eval *e)
+{
+    const struct pool *p = e->args;
+    const struct window3 *g = &p->g;
+    const size_t bytes = dtype_bytes(e->in[0]->type);
+    const int64_t all = tensor_count(e->out[0]);
+    char *y = e->y[0];
+    union line l;
+    for (int64_t at = 0, n; at < all; at += n) {
+        n = all - at < LINE_PLACES ? all - at : LINE_PLACES;
+        line_start(&l, p->lines, n);
+        for (int64_t k = 0; k < g->kernel[2]; k++)
+            p->lines->take(&l, 0, e->x[0], at * g->stride[2] + k * g->dilation[2], n, g->stride[2]);
+        memcpy(y + (size_t) at * bytes, &l, (size_t) n * bytes);
     }
 }
 
@@ -520,7 +584,7 @@ static void pool_run(const struct eval *e, enum kind kind, visit *see)
         return;
     }
     if (made->lines && e->y[0]) {
-        lines_run(e);
+        (made->joined ? joined_run : lines_run)(e);
         return;
     }
     for (int64_t ch = 0; ch < channels; ch++)

@@ -512,6 +512,27 @@ static void dequantize_check(struct check *t, size_t n, unsigned variant)
     check_drop(t);
 }
 
+/* Each step-th number; behind the last one nothing may be read. */
+static void most_check(struct check *t, size_t n, size_t step, unsigned variant)
+{
+    const bool low = variant & 1, is_signed = variant & 2;
+    const size_t all = n ? (n - 1) * step + 1 : 0;
+    uint8_t *x = check_bytes(t, all, low), *y = check_bytes(t, n, low);
+    int32_t want[300], got[300];
+    for (size_t i = 0; i < all; i++)
+        x[i] = byte_rand(t, i % 3 ? 0 : EXTREME);
+    for (size_t i = 0; i < n; i++) {
+        y[i] = byte_rand(t, i % 3 ? 0 : EXTREME);
+        want[i] = number(x[i * step], is_signed);
+        want[i] = want[i] > number(y[i], is_signed) ? want[i] : number(y[i], is_signed);
+    }
+    kern_bytes_most(y, x, n, step, is_signed ? 0x80 : 0);
+    for (size_t i = 0; i < n; i++)
+        got[i] = number(y[i], is_signed);
+    check_ints(t, "kern_bytes_most", want, got, n, "n %zu step %zu variant %u", n, step, variant);
+    check_drop(t);
+}
+
 /* Against the packing of the same numbers as weights. */
 static void places_pack_check(struct check *t, size_t n, size_t k, unsigned variant)
 {
@@ -551,6 +572,7 @@ void check_bytes_sums(struct check *t)
         places_pack_check(t, 1 + i * 5 % 100, i % 70, check_bits(t));
         turn_check(t, 1 + i * 7 % 60, 1 + i * 11 % 60, check_bits(t));
         dequantize_check(t, i, check_bits(t));
+        most_check(t, i % 150, 1 + i % 5, check_bits(t));
     }
     for (unsigned i = 0; i < 600; i++) {
         places_check(t, 1 + i * 7 % 100, 1 + i % 13, check_bits(t));

@@ -253,13 +253,27 @@ static bool is_same(const struct tensor *a, const struct tensor *b)
 }
 
 /* Places of a maximum, and a list of places that count, are not had row by row. */
+static void ways_check(struct ops_test *t, const struct attr *a, const struct tensor *x, bool mean)
+{
+    const struct tensor *in[2] = { x, ops_tensor(t, DTYPE_BOOL, 1, x->dim + 2, NULL) };
+    memset(in[1]->data, 1, (size_t) x->dim[2]);
+    const char *name = t->what = mean ? "AveragePool" : "MaxPool";
+    if (!ops_run(t, name, a, mean ? 6 : 5, in, 1, 1))
+        return;
+    const struct tensor *y = t->out[0];
+    t->made = true;
+    if (ops_run(t, name, a, mean ? 6 : 5, in, mean ? 2 : 1, mean ? 1 : 2))
+        ops_check(t, is_same(y, t->out[0]), "%d axes of %s", x->rank - 2, dtype_name(x->type));
+    t->made = false;
+}
+
 static void lines_check(struct ops_test *t, enum dtype type, bool mean)
 {
     const int axes = 1 + (int) below(3);
     int64_t dim[5] = { 1 + below(2), 1 + below(3) }, kernel[3], stride[3], gap[3], pads[6];
     for (int i = 0; i < axes; i++) {
         kernel[i] = 1 + below(4);
-        stride[i] = 1 + below(3);
+        stride[i] = 1 + below(4);
         gap[i] = 1 + below(2);
         pads[i] = below((uint32_t) kernel[i]);
         pads[axes + i] = below((uint32_t) kernel[i]);
@@ -271,17 +285,19 @@ static void lines_check(struct ops_test *t, enum dtype type, bool mean)
         INTS_OF("dilations", n, gap),       INTS_OF("pads", 2 * n, pads),
         ONE_INT("ceil_mode", below(2)),     ONE_INT("count_include_pad", below(2))
     };
-    const struct tensor *x[2] = { filled(t, type, 2 + axes, dim),
-                                  ops_tensor(t, DTYPE_BOOL, 1, dim + 2, NULL) };
-    memset(x[1]->data, 1, (size_t) dim[2]);
-    const char *name = t->what = mean ? "AveragePool" : "MaxPool";
-    if (!ops_run(t, name, a, mean ? 6 : 5, x, 1, 1))
-        return;
-    const struct tensor *y = t->out[0];
-    t->made = true;
-    if (ops_run(t, name, a, mean ? 6 : 5, x, mean ? 2 : 1, mean ? 1 : 2))
-        ops_check(t, is_same(y, t->out[0]), "%d axes of %s", axes, dtype_name(type));
-    t->made = false;
+    ways_check(t, a, filled(t, type, 2 + axes, dim), mean);
+}
+
+/* Rows that windows cover without a rest, one behind the other. */
+static void joined_check(struct ops_test *t, enum dtype type)
+{
+    const int64_t most = 1 + below(5), kernel[] = { 1, 1 + below((uint32_t) most) },
+                  stride[] = { 1, most }, gap[] = { 1, 1 }, pads[4] = { 0 },
+                  dim[] = { 1 + below(2), 1 + below(3), 1 + below(4), most * (1 + below(60)) };
+    const struct attr a[] = { INTS_OF("kernel_shape", 2, kernel), INTS_OF("strides", 2, stride),
+                              INTS_OF("dilations", 2, gap), INTS_OF("pads", 4, pads),
+                              ONE_INT("ceil_mode", 0) };
+    ways_check(t, a, filled(t, type, 4, dim), false);
 }
 
 static void test_lines(struct ops_test *t)
@@ -291,6 +307,9 @@ static void test_lines(struct ops_test *t)
         lines_check(t, DTYPE_F32, false);
         lines_check(t, DTYPE_U8, false);
         lines_check(t, DTYPE_I8, false);
+        joined_check(t, DTYPE_F32);
+        joined_check(t, DTYPE_U8);
+        joined_check(t, DTYPE_I8);
     }
     t->what = "";
 }
