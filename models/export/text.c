@@ -120,14 +120,12 @@ static rill_status body_write(struct document *doc, const struct graph *g, const
 
 static rill_status op_check(const struct writer *w, const struct node *n)
 {
-    bool scan = node_is(n, OP_SCAN);
     if (op_find(n->op->name) != n->op || (n->op->max_in >= 0 && (int) n->n_in > n->op->max_in))
         return refuse(w, n,
                       "an op that only passes of rill make has no form in NNEF; write the "
                       "loaded model");
-    if (n->n_body && !scan)
-        return refuse(w, n, "%s %s has no form in NNEF; an ONNX file has one",
-                      node_is(n, OP_IF) ? "an" : "a", n->op->name);
+    if (node_is(n, OP_LOOP))
+        return refuse(w, n, "a Loop has no form in NNEF; an ONNX file has one");
     return RILL_OK;
 }
 
@@ -147,20 +145,20 @@ static void outputs_write(const struct writer *w, const struct node *n)
 
 static rill_status node_write(struct writer *w, const struct node *n)
 {
-    const char *attrs, *body = NULL;
+    const char *attrs, *body[2] = { NULL, NULL };
     TRY(op_check(w, n));
     if (!n->n_body && n->n_out == 1 && form_write(w, n))
         return RILL_OK;
-    if (n->n_body)
-        TRY(body_write(w->doc, n->body[0], &body));
+    for (unsigned k = 0; k < n->n_body; k++)
+        TRY(body_write(w->doc, n->body[k], &body[k]));
     TRY(attrs_text(w, n, &attrs));
     outputs_write(w, n);
     fprintf(w->to, "rill_op('%s', inputs = [", n->op->name);
     for (unsigned i = 0; i < n->n_in; i++)
         fprintf(w->to, "%s%s", i ? ", " : "", wire_text(w, n->in[i]));
     fprintf(w->to, "]%s", attrs);
-    if (body)
-        fprintf(w->to, ", body = %s", body);
+    for (unsigned k = 0; k < n->n_body; k++)
+        fprintf(w->to, ", %s = %s", k ? "other" : "body", body[k]);
     if (n->n_out > 1)
         fprintf(w->to, ", outputs = %u", n->n_out);
     fprintf(w->to, ");\n");

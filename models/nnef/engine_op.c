@@ -110,19 +110,29 @@ static rill_status inputs_read(const struct call *c, uint32_t **ret, unsigned *r
     return RILL_OK;
 }
 
+/* One wire, or a list of them. */
+static void wires_give(const uint32_t *w, uint32_t n, struct val *list, struct val *ret)
+{
+    for (uint32_t i = 0; i < n; i++)
+        list[i] = val_of_wire(w[i]);
+    *ret = (struct val) { .kind = VAL_LIST, .n = n, .list = list };
+    if (n == 1)
+        *ret = list[0];
+}
+
 /* ---- bodies ---- */
 
-/* The graph of the fragment that `body` names: its parameters are declared by `external`
+/* The graph of the fragment that the argument names: its parameters are declared by `external`
  * statements, in order. */
-static rill_status body_read(const struct call *c, struct graph **ret)
+static rill_status body_read(const struct call *c, const char *arg, struct graph **ret)
 {
     struct builder *b = c->b;
-    const struct nnef_expr *e = arg_expr(c, "body");
+    const struct nnef_expr *e = arg_expr(c, arg);
     const struct nnef_fragment *f =
         e && e->kind == NNEF_EXPR_NAME ? fragment_find(b, e->text) : NULL;
     *ret = arena_new(b->arena, struct graph);
     if (!f)
-        return call_fail(c, RILL_MALFORMED, "'body' is not the name of a fragment");
+        return call_fail(c, RILL_MALFORMED, "'%s' is not the name of a fragment", arg);
     struct val *values = arena_array(b->arena, struct val, f->n_results);
     const char *prefix = arena_printf(b->arena, "%s%s/", c->s->prefix, f->name);
     if (!*ret || !values || !prefix)
@@ -171,7 +181,7 @@ static rill_status scan_build(const struct call *c, const struct attr *attrs, un
 {
     struct builder *b = c->b;
     struct scan_node sn = { .in = in, .n_in = n_in, .wants_last = true };
-    TRY(body_read(c, &sn.body));
+    TRY(body_read(c, "body", &sn.body));
     rill_status s = attrs_parse_file(&op_scan, "rill_op", attrs, n_attrs, &sn.attr, b->err);
     if (s != RILL_OK)
         return err_prefix(b->err, s, "%s:%u:%u", c->s->file, c->e->pos.line, c->e->pos.column);
@@ -183,11 +193,61 @@ static rill_status scan_build(const struct call *c, const struct attr *attrs, un
     if (!out || !list)
         return nnef_no_memory(b);
     TRY(scan_node_add(c, &sn, out));
-    for (unsigned i = 0; i < sn.body->n_outputs; i++)
-        list[i] = val_of_wire(out[i]);
-    *ret = (struct val) { .kind = VAL_LIST, .n = sn.body->n_outputs, .list = list };
-    if (ret->n == 1)
-        *ret = list[0];
+    wires_give(out, sn.body->n_outputs, list, ret);
+    return RILL_OK;
+}
+
+/* The operands of an If, a condition and what both of its branches take, as these have them. */
+static rill_status if_check(const struct call *c, const uint32_t *in, unsigned n_in,
+                            struct graph *const branch[2])
+{
+    bool fits = n_in >= 1 && branch[0]->n_outputs == branch[1]->n_outputs;
+    for (unsigned i = 0; i < n_in; i++)
+        fits &= in[i] != WIRE_NONE;
+    for (int k = 0; k < 2; k++)
+        fits &= branch[k]->n_inputs + 1 == n_in;
+    if (!fits)
+        return call_fail(c, RILL_MALFORMED,
+                         "an If of %u inputs does not fit branches of %u and %u inputs, %u and %u "
+                         "outputs",
+                         n_in, branch[0]->n_inputs, branch[1]->n_inputs, branch[0]->n_outputs,
+                         branch[1]->n_outputs);
+    return wire_fact(c->s, in[0])->type == DTYPE_BOOL
+        ? RILL_OK
+        : call_fail(c, RILL_MALFORMED, "the condition of an If is %s, not bool",
+                    dtype_name(wire_fact(c->s, in[0])->type));
+}
+
+static rill_status if_build(const struct call *c, const uint32_t *in, unsigned n_in,
+                            struct val *ret)
+{
+    struct builder *b = c->b;
+    struct graph **branch = arena_array(b->arena, struct graph *, 2);
+    const char *name =
+        arena_printf(b->arena, "%s%s", c->s->prefix, c->s->target ? c->s->target : c->e->text);
+    if (!branch || !name)
+        return nnef_no_memory(b);
+    TRY(body_read(c, "body", &branch[0]));
+    TRY(body_read(c, "other", &branch[1]));
+    TRY(if_check(c, in, n_in, branch));
+    const unsigned n_out = branch[0]->n_outputs;
+    uint32_t *out = arena_array(b->arena, uint32_t, n_out + 1u);
+    struct val *list = arena_array(b->arena, struct val, n_out + 1u);
+    if (!out || !list)
+        return nnef_no_memory(b);
+    for (unsigned i = 0; i < n_out; i++) {
+        struct fact f = branch[0]->wires[branch[0]->outputs[i]].fact;
+        f.value = NULL;
+        out[i] = graph_add_wire(c->s->g, arena_printf(b->arena, "%s:%u", name, i), &f);
+        if (out[i] == WIRE_NONE)
+            return nnef_no_memory(b);
+    }
+    struct node *n = graph_add_node(c->s->g, &op_if, name, NULL, in, n_in, out, n_out);
+    if (!n)
+        return nnef_no_memory(b);
+    n->body = branch;
+    n->n_body = 2;
+    wires_give(out, n_out, list, ret);
     return RILL_OK;
 }
 
@@ -206,6 +266,8 @@ rill_status build_op(const struct call *c, struct val *ret)
     TRY(arg_int(c, "outputs", &n_out));
     if (!strcmp(name, op_scan.name))
         return scan_build(c, attrs, n_attrs, in, n_in, ret);
+    if (!strcmp(name, op_if.name))
+        return if_build(c, in, n_in, ret);
     if (n_out < 1 || n_out > OUTPUTS_MAX)
         return call_fail(c, RILL_LIMIT, "'rill_op': %lld outputs, expected 1 to %d",
                          (long long) n_out, OUTPUTS_MAX);
@@ -220,11 +282,7 @@ rill_status build_op(const struct call *c, struct val *ret)
     if (s != RILL_OK)
         return err_prefix(c->b->err, s, "%s:%u:%u", c->s->file, c->e->pos.line, c->e->pos.column);
     TRY(build_node(c->b, c->s, c->e->pos, name, attrs, n_attrs, in, n_in, out, (unsigned) n_out));
-    for (int64_t i = 0; i < n_out; i++)
-        list[i] = val_of_wire(out[i]);
-    *ret = (struct val) { .kind = VAL_LIST, .n = (uint32_t) n_out, .list = list };
-    if (n_out == 1)
-        *ret = list[0];
+    wires_give(out, (uint32_t) n_out, list, ret);
     return RILL_OK;
 }
 

@@ -237,11 +237,8 @@ static void folder_remove(void)
 static const struct {
     const char *path, *nnef, *onnx;
 } refused[] = {
-#define IF "an If has no form in NNEF"
 #define LOOP "a Loop has no form in NNEF"
     { "size_truth", "symbolic sizes of rank 0 and type bool have no form in NNEF", NULL },
-    { "quantize/shared", IF, NULL },
-    { "index_scan", IF, NULL },
     { "vendor_lstm", NULL, "(DynamicQuantizeLSTM): this op of rill has no form in ONNX" },
     { "models/library/", NULL, "(Frame): this op of rill has no form in ONNX" },
     { "dtln_model_quant", NULL, "(ByteRows): this op of rill has no form in ONNX" },
@@ -255,7 +252,6 @@ static const struct {
     { "own/emformer", NULL, "is not computed from the axes of inputs alone" },
     { "position_counts", NULL, "a Range of floats up to a size has no form in ONNX" },
     { "/lr_f32", NULL, "a Range of floats up to a size has no form in ONNX" },
-    { "silero_v", IF, NULL },
     { "tflite/./micro_", "is declared, which has no form in NNEF",
       "is declared, which has no form" },
 };

@@ -278,6 +278,10 @@ static void test_values(void)
       "{ x = external(shape = []); s = external(shape = []); y = x + s; }\n" \
       "graph g(x) -> (y) { " IN_X "y = rill_op('Scan', " args "); }", \
       RILL_MALFORMED, "t.nnef:2:", words }
+#define BRANCHES(args, words) \
+    { "fragment f(x: tensor<scalar>) -> (y: tensor<scalar>) { x = external(shape = [4]); y = x; }\n" \
+      "graph g(x) -> (y) { " IN_X "y = rill_op('If', " args "); }", \
+      RILL_MALFORMED, "t.nnef:2:", words }
 #define TS(args, STATUS, words) \
     { TRACT "fragment f(x: tensor<scalar>) -> (y: tensor<scalar>) { y = x; }\n" \
       "graph g(x) -> (y) { " IN_X "y = tract_core_scan(body = \"f\", " args "); }", \
@@ -326,6 +330,11 @@ static const struct {
         "along no axis"),
     SCAN("inputs = [x, 1.0], attributes = [('states', 1), ('scans', 1)], body = f",
          "along no axis"),
+    BRANCHES("inputs = [true, x], body = f", "'other' is not the name of a fragment"),
+    BRANCHES("inputs = [x, x], body = f, other = f", "the condition of an If is f32, not bool"),
+    BRANCHES("inputs = [true], body = f, other = f",
+             "an If of 1 inputs does not fit branches of 1 and 1 inputs"),
+    BRANCHES("inputs = [true, []], body = f, other = f", "does not fit branches"),
     Y("relu", MALFORMED, 60, "'relu' is an operator"),
     Y("frobnicate(x)", UNSUPPORTED, 60, "unknown operator 'frobnicate'"),
     Y("relu(x, 3)", MALFORMED, 68, "at most 1 arguments"),
