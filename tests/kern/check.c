@@ -312,6 +312,7 @@ int main(int argc, char **argv)
     }
     if (!t.accuracy_step)
         return usage();
+    t.flush = flush;
     if (flush)
         floats_flush();
     setvbuf(stdout, NULL, _IOLBF, 0);

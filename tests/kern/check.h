@@ -19,7 +19,7 @@ struct check_digest {
 struct check {
     struct kern ref, new; /* plain C; the set under test */
     const char *isa, *only;
-    bool bench;
+    bool bench, flush;            /* flush: floats smaller than normal ones are 0 */
     unsigned seed, accuracy_step; /* every so many bit patterns */
     unsigned passed, failed;
     struct {

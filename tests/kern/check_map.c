@@ -175,6 +175,12 @@ static double ulps_of(float got, long double want)
 
 #define CHUNK 4096
 
+/* Where floats smaller than normal ones are 0, they come as that. */
+static uint32_t pattern_of(const struct check *t, uint32_t bits)
+{
+    return t->flush && !(bits & 0x7f800000) ? bits & 0x80000000 : bits;
+}
+
 static void accuracy_of(struct check *t, const struct one *f)
 {
     static float x[CHUNK], y[CHUNK];
@@ -185,7 +191,7 @@ static void accuracy_of(struct check *t, const struct one *f)
          bits < (uint64_t) 1 << 32;) {
         size_t n = 0;
         for (; n < CHUNK && bits < (uint64_t) 1 << 32; n++, bits += t->accuracy_step)
-            memcpy(x + n, &(uint32_t) { (uint32_t) bits }, 4);
+            memcpy(x + n, &(uint32_t) { pattern_of(t, (uint32_t) bits) }, 4);
         slot1(&t->new, f->slot)(y, x, n);
         for (size_t i = 0; i < n; i++) {
             long double want = isnan(x[i]) ? (long double) x[i] : f->exact((long double) x[i]);
@@ -220,7 +226,8 @@ void check_accuracy(struct check *t)
         accuracy_of(t, &ones[i]);
     static const float odd[] = { 0.0f, -0.0f, 0x1p-149f, -0x1p-149f, 0x1p-126f, 1e-30f };
     for (size_t i = 0; i < sizeof odd / sizeof *odd; i++)
-        edge(t, "tanh_f32", k->tanh_f32, odd[i], odd[i]);
+        if (!t->flush || i < 2 || i > 3)
+            edge(t, "tanh_f32", k->tanh_f32, odd[i], odd[i]);
     edge(t, "erf_f32", k->erf_f32, 0.0f, 0.0f);
     edge(t, "erf_f32", k->erf_f32, -0.0f, -0.0f);
     edge(t, "erf_f32", k->erf_f32, INFINITY, 1.0f);
