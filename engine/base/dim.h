@@ -39,6 +39,8 @@ const struct dim *dim_mul_int(struct dims *ds, const struct dim *a, int64_t k);
 const struct dim *dim_div_int(struct dims *ds, const struct dim *a, int64_t k); /* floor, k > 0 */
 /* ceiling, k > 0 */
 const struct dim *dim_div_ceil_int(struct dims *ds, const struct dim *a, int64_t k);
+/* towards 0, as programs divide integers; k > 0 */
+const struct dim *dim_div_cut_int(struct dims *ds, const struct dim *a, int64_t k);
 const struct dim *dim_min(struct dims *ds, const struct dim *a, const struct dim *b);
 const struct dim *dim_max(struct dims *ds, const struct dim *a, const struct dim *b);
 const struct dim *dim_broadcast(struct dims *ds, const struct dim *a, const struct dim *b);

@@ -311,6 +311,12 @@ const struct dim *dim_div_ceil_int(struct dims *ds, const struct dim *a, int64_t
     return dim_div_int(ds, dim_add_int(ds, a, k - 1), k);
 }
 
+const struct dim *dim_div_cut_int(struct dims *ds, const struct dim *a, int64_t k)
+{
+    return dim_max(ds, dim_div_int(ds, a, k),
+                   dim_min(ds, dim_int(ds, 0), dim_div_ceil_int(ds, a, k)));
+}
+
 /* ---- min, max, broadcast ---- */
 
 struct operands {

@@ -161,9 +161,7 @@ static const struct tensor *quotient_dims(struct translation *t, const struct te
     const int64_t by = tensor_get_i64(b, b->data, 0);
     for (int64_t k = 0; y && k < tensor_count(y); k++) {
         const struct dim *x = ((const struct dim *const *) a->data)[k];
-        ((const struct dim **) y->data)[k] =
-            dim_max(t->dims, dim_div_int(t->dims, x, by),
-                    dim_min(t->dims, dim_int(t->dims, 0), dim_div_ceil_int(t->dims, x, by)));
+        ((const struct dim **) y->data)[k] = dim_div_cut_int(t->dims, x, by);
     }
     return y;
 }

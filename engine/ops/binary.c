@@ -200,14 +200,13 @@ static elem_fn *const round_s16_fns[DTYPE_COUNT] = { [DTYPE_F32] = round_s16_F32
 
 /* ---- symbolic sizes ---- */
 
-/* Sizes are not negative, so truncation is the floor. A quotient by a symbol is not a size
- * expression. */
+/* A quotient by a symbol is not a size expression. */
 static const struct dim *dim_div(struct dims *ds, const struct dim *a, const struct dim *b)
 {
     if (dim_is_const(a) && dim_is_const(b))
         return dim_int(ds, div_signed(dim_value(a), dim_value(b)));
     if (dim_is_const(b) && dim_value(b) > 0)
-        return dim_div_int(ds, a, dim_value(b));
+        return dim_div_cut_int(ds, a, dim_value(b));
     return a == b ? dim_int(ds, 1) : dim_fresh(ds);
 }
 
@@ -215,7 +214,9 @@ static const struct dim *dim_mod(struct dims *ds, const struct dim *a, const str
 {
     if (dim_is_const(a) && dim_is_const(b))
         return dim_int(ds, mod_signed(dim_value(a), dim_value(b)));
-    return a == b ? dim_int(ds, 0) : dim_sub(ds, a, dim_mul(ds, b, dim_div(ds, a, b)));
+    if (dim_is_const(b) && dim_value(b) > 0)
+        return dim_sub(ds, a, dim_mul_int(ds, dim_div_int(ds, a, dim_value(b)), dim_value(b)));
+    return a == b ? dim_int(ds, 0) : dim_fresh(ds);
 }
 
 static const struct dim *dim_or(struct dims *ds, const struct dim *a, const struct dim *b)

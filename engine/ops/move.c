@@ -230,6 +230,11 @@ static const struct dim *clamp(struct dims *ds, const struct dim *d, const struc
     return dim_min(ds, dim_max(ds, d, lo), hi);
 }
 
+static bool is_surely_negative(struct dims *ds, const struct dim *d)
+{
+    return dim_is_natural(ds, dim_sub(ds, dim_int(ds, -1), d));
+}
+
 /* One end of a slice as a place on the axis: negative counts from its end, far beyond means the end
  * itself. */
 static const struct dim *slice_place(struct dims *ds, const struct dim *at, const struct dim *n,
@@ -245,7 +250,8 @@ static const struct dim *slice_place(struct dims *ds, const struct dim *at, cons
             at = dim_add_int(ds, n, v);
         else if (v == 0)
             return clamp(ds, at, lo, hi);
-    }
+    } else if (is_surely_negative(ds, at))
+        at = dim_add(ds, n, at);
     return clamp(ds, at, lo, hi);
 }
 
@@ -255,7 +261,7 @@ static rill_status slice_place_claim(struct infer *c, const struct dim *at, cons
 {
     struct dims *ds = c->dims;
     char place[160], text[200];
-    if (dim_is_const(at) || dim_is_natural(ds, at))
+    if (dim_is_const(at) || dim_is_natural(ds, at) || is_surely_negative(ds, at))
         return RILL_OK;
     dim_print(at, place, sizeof place);
     snprintf(text, sizeof text, "%s >= 0", place);

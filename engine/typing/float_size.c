@@ -249,18 +249,6 @@ static bool trace_wire(struct trace *t, uint32_t wire, struct sizes *ret)
     return found;
 }
 
-/* Towards 0. */
-static const struct dim *truncated(struct dims *ds, const struct dim *num, int64_t den)
-{
-    const struct dim *zero = dim_int(ds, 0);
-    if (den == 1)
-        return num;
-    if (dim_is(dim_ge(ds, num, zero), 1))
-        return dim_div_int(ds, num, den);
-    return dim_add(ds, dim_max(ds, dim_div_int(ds, num, den), zero),
-                   dim_min(ds, dim_div_ceil_int(ds, num, den), zero));
-}
-
 /* *ret_whole: nothing was rounded away. */
 static struct tensor *float_size(const struct graph *g, uint32_t wire, struct arena *a,
                                  bool *ret_whole)
@@ -273,7 +261,7 @@ static struct tensor *float_size(const struct graph *g, uint32_t wire, struct ar
     fact_to_tensor(&g->wires[wire].fact, &shape);
     struct tensor *v = tensor_new(a, DTYPE_DIM, shape.rank, shape.dim);
     for (unsigned i = 0; v && i < s.n; i++)
-        ((const struct dim **) v->data)[i] = truncated(g->dims, s.num[i], s.den);
+        ((const struct dim **) v->data)[i] = dim_div_cut_int(g->dims, s.num[i], s.den);
     *ret_whole = s.den == 1;
     return v;
 }

@@ -29,7 +29,7 @@ static const char *text(const struct dim *d)
 
 /* ---- the naive tree ---- */
 
-enum { INT, SYM, ADD, SUB, MUL, MULK, DIV, CEIL, MIN, MAX, GE, EQ, N_KINDS };
+enum { INT, SYM, ADD, SUB, MUL, MULK, DIV, CEIL, CUT, MIN, MAX, GE, EQ, N_KINDS };
 struct tree {
     int kind, k, left, right;
 };
@@ -48,7 +48,7 @@ static int tree_random(int depth)
         t.k = rnd(11) - 5;
     if (t.kind >= ADD)
         t.left = tree_random(depth - 1);
-    if (t.kind >= ADD && t.kind != MULK && t.kind != DIV && t.kind != CEIL)
+    if (t.kind >= ADD && t.kind != MULK && t.kind != DIV && t.kind != CEIL && t.kind != CUT)
         t.right = tree_random(depth - 1);
     pool[at] = t;
     return at;
@@ -72,6 +72,7 @@ static int64_t tree_value(int at, const int64_t *v)
     case MULK: return a * t.k;
     case DIV: return floor_div(a, t.k);
     case CEIL: return floor_div(a + t.k - 1, t.k);
+    case CUT: return a / t.k;
     case MIN: return a < b ? a : b;
     case MAX: return a > b ? a : b;
     case GE: return a >= b;
@@ -93,6 +94,7 @@ static const struct dim *tree_dim(struct dims *ds, int at, const struct dim *con
     case MULK: return dim_mul_int(ds, a, t.k);
     case DIV: return dim_div_int(ds, a, t.k);
     case CEIL: return dim_div_ceil_int(ds, a, t.k);
+    case CUT: return dim_div_cut_int(ds, a, t.k);
     case MIN: return dim_min(ds, a, b);
     case MAX: return dim_max(ds, a, b);
     case GE: return dim_ge(ds, a, b);

@@ -88,6 +88,36 @@ static void long_row(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "Conv", "pads=1023,0", x, gb_weights(b, 3, 2, 1, 1024)));
 }
 
+/* Padded to whole pieces of 8, the rest cut off by an end that counts from behind. */
+static void cut_behind(struct gb *b, const void *ctx)
+{
+    uint32_t t, x = input(b, &t), eight = gb_ints(b, 8);
+    (void) ctx;
+    uint32_t half =
+        GB(b, "Mod", "", GB(b, "Add", "", gb_ints(b, 4), GB(b, "Mod", "", t, eight)), eight);
+    uint32_t rest = GB(b, "Sub", "", eight, half);
+    x = GB(b, "Pad", "", x, GB(b, "Concat", "axis=0", gb_ints(b, 0, 4, 0), rest));
+    x = GB(b, "Mul", "", x, x);
+    gb_output(b, GB(b, "Slice", "", x, gb_ints(b, 4), GB(b, "Neg", "", rest), gb_ints(b, 1)));
+}
+
+/* A length that is counted by a quotient below 0, as programs write a ceiling: cut towards 0. */
+static void counted_down(struct gb *b, const void *ctx)
+{
+    uint32_t t, x = input(b, &t), four = gb_ints(b, 4);
+    (void) ctx;
+    uint32_t n = GB(b, "Div", "", GB(b, "Sub", "", gb_ints(b, 2), t), four);
+    n = GB(b, "Mul", "", GB(b, "Neg", "", n), four);
+    uint32_t i =
+        GB(b, "Range", "", gb_int(b, 0), GB(b, "Squeeze", "", n, gb_ints(b, 0)), gb_int(b, 1));
+    gb_output(b, GB(b, "Gather", "axis=1", x, i));
+}
+
+static const struct oracle_case near[] = {
+    { "cut behind", cut_behind, NULL, { NULL } },
+    { "counted down", counted_down, NULL, { NULL } },
+};
+
 static const struct oracle_case cases[] = {
     { "a long row of a convolution", long_row, NULL, { NULL } },
     { "frames behind", padded, NULL, { NULL } },
@@ -105,5 +135,9 @@ int main(void)
     const struct oracle_trial trial = { pulses, lengths, .cuts = 1, .whole_least = 3 };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         oracle_try(&cases[i], &trial);
+    static const int few[] = { 1, 3, 8, 10, -1 }, all[] = { 3, 4, 5, 7, 9, 12, 21, 34, -1 };
+    const struct oracle_trial close = { few, all, .cuts = 1, .whole_least = 8 };
+    for (size_t i = 0; i < sizeof near / sizeof *near; i++)
+        oracle_try(&near[i], &close);
     return oracle_end();
 }
