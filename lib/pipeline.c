@@ -9,6 +9,7 @@
 #include "lib/choose.h"
 #include "lib/port.h"
 #include "pulse/offset.h"
+#include "pulse/running.h"
 
 const char *stage_name(enum stage s)
 {
@@ -20,11 +21,14 @@ const char *stage_name(enum stage s)
 /* With the recurrent weights that the model says. */
 static rill_status model_declutter(rill_model *m, rill_error *err)
 {
+    static const struct pass sums = { "running-sums", false, graph_with_running_sums };
     struct narrow_count n = { 0 };
-    if (m->recurrent != RECURRENT_I16)
-        return dgraph_from_tgraph(&m->decluttered, &m->typed, &m->passes, err);
     struct dgraph wide;
     TRY(dgraph_from_tgraph(&wide, &m->typed, &m->passes, err));
+    TRY(passes_run(&sums, 1, &wide.g, &wide.g, &m->passes, err));
+    m->decluttered = wide;
+    if (m->recurrent != RECURRENT_I16)
+        return RILL_OK;
     TRY(graph_with_narrow_cells(&m->decluttered.g, &wide.g, &n, &m->passes, err));
     if (!n.wide)
         return err_set(err, RILL_INVALID,

@@ -320,12 +320,31 @@ static struct band div_band(const struct look *l, enum shows what)
     return y;
 }
 
+/* The least that the largest score of each query is: one that sees its own frame has one of usual
+ * size. The largest of several is as large as any of them. */
+static double largest_least(const struct look *l, uint32_t w)
+{
+    const struct wire *wire = &l->p->src->wires[w];
+    const struct node *n = wire->node == WIRE_NONE ? NULL : &l->p->src->nodes[wire->node];
+    double least = l->p->bands->sizes[w].low;
+    if (n && node_is(n, OP_MAX) && n->n_in == 2)
+        return fmax(largest_least(l, n->in[0]), largest_least(l, n->in[1]));
+    if (!n || !node_is(n, OP_REDUCE_MAX) || !reduce_attr_of(n)->keepdims)
+        return least;
+    const struct fact *x = pulser_fact(l->p, n->in[0]);
+    bool square = l->query >= 0 && l->key >= 0 && l->query < x->rank && l->key < x->rank &&
+        x->shape[l->query] == x->shape[l->key] && dim_is(wire->fact.shape[l->key], 1);
+    return square && band_diagonal(l->p, n->in[0], SHOWS_HIGH, l->query, l->key)
+        ? fmax(least, -SEEN)
+        : least;
+}
+
 /* What operand i is at most, or as the second of Sub at least, with the sign that undoes hiding. */
 static double undoes(const struct look *l, unsigned i, enum shows what)
 {
     const struct tensor *v = pulser_fact(l->p, l->n->in[i])->value;
     bool up = is_lower_kind(what) != (i == 1 && node_is(l->n, OP_SUB));
-    double reach = up ? size_in(l, i).high : -size_in(l, i).low;
+    double reach = up ? size_in(l, i).high : -largest_least(l, l->n->in[i]);
     for (int64_t k = 0; v && v->type != DTYPE_DIM && k < tensor_count(v); k++) {
         double x = tensor_get_f64(v, v->data, k) * (up ? 1 : -1);
         reach = k == 0 || x > reach ? x : reach;

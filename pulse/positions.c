@@ -444,10 +444,10 @@ static const struct dim *slice_start(const struct walk *w, const struct node *n,
                          positions_dim(w->ps, w->g->wires[n->in[0]].fact.shape[axis], w->symbol);
     if (!from || !size)
         return NULL;
+    if (dim_is(dim_ge(ds, from, dim_int(ds, 0)), 0))
+        return dim_add(ds, size, from);
     if (!dim_is_const(from))
         return from;
-    if (dim_value(from) < 0)
-        return dim_add(ds, size, from);
     return step > 0 ? from : dim_min(ds, from, dim_add_int(ds, size, -1));
 }
 

@@ -329,6 +329,15 @@ static bool hidden_again(const struct pulser *p, const struct node *softmax)
     return first != NULL;
 }
 
+/* The largest of scores of which all that is hidden is one number: where a query sees nothing, that
+ * number, whichever keys are looked at. */
+static bool largest_alike(const struct pulser *p, const struct node *n)
+{
+    const struct node *mask = producer(p, n->in[0]);
+    return node_is(n, OP_REDUCE_MAX) && mask && node_is(mask, OP_WHERE) &&
+        (is_number(p, mask->in[1], HIDES_CHOSEN) || is_number(p, mask->in[2], HIDES_CHOSEN));
+}
+
 /* Where all keys of a query are hidden, hidden keys count unless they are -inf: those of the whole
  * sequence. */
 static bool sees_blindly(const struct pulser *p, uint32_t w, int query, int key,
@@ -357,7 +366,7 @@ static void sums_find(const struct pulser *p, struct sections *s, const struct n
         of->any = true;
         if (!of->blind && what == SHOWS_HIGH && band_bounded(&b) &&
             sees_blindly(p, n->in[i], other_axis(p, n->in[i], axis), axis, &b) &&
-            !hidden_again(p, n))
+            !hidden_again(p, n) && !largest_alike(p, n))
             of->blind = n;
         if (!of->sums && (!band_bounded(&b) || b.ragged))
             of->sums = n;

@@ -133,6 +133,12 @@ const char *dims_claim_broken(const struct dims *ds, const struct dim *symbol, i
 rill_status dims_assume(struct dims *ds, const struct dim *d, rill_error *reterr);
 const struct dim *dim_refresh(struct dims *ds, const struct dim *d);
 
+/* d as it is where no number bounds it, as the rows that are cut out of a table that is long
+ * enough: of min(500, T) T, of min(599, 299 + T) - max(0, 300 - T) 2*T - 1. */
+const struct dim *dim_unbounded(struct dims *ds, const struct dim *d);
+/* From now on d is that. INVALID where it contradicts what is known. */
+rill_status dims_assume_unbounded(struct dims *ds, const struct dim *d, rill_error *reterr);
+
 /* Whether what is asserted holds with symbol bound to v; assertions that mention other symbols have
  * no say. */
 bool dims_allow(const struct dims *ds, const struct dim *symbol, int64_t v);

@@ -177,10 +177,22 @@ static bool search_ge0(struct search *s, const struct lin *l, int depth)
     return false;
 }
 
+/* As a fact says, and more: whatever the search would spend on others. */
+static bool is_fact(const struct dims *ds, const struct lin *l)
+{
+    for (unsigned i = 0; i < ds->n_facts; i++) {
+        struct lin more = *l;
+        lin_add(&more, -1, ds->fact[i]);
+        if (!more.bad && more.n == 0 && more.c >= 0)
+            return true;
+    }
+    return false;
+}
+
 bool lin_proves_ge0(const struct dims *ds, const struct lin *l, int budget)
 {
     struct search s = { ds, budget };
-    return !l->bad && search_ge0(&s, l, 0);
+    return !l->bad && (search_ge0(&s, l, 0) || is_fact(ds, l));
 }
 
 bool dim_proves_ge(const struct dims *ds, const struct dim *a, const struct dim *b, int budget)

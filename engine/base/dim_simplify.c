@@ -453,6 +453,31 @@ static bool proves_le(const struct dims *ds, const struct lin *l, int64_t less)
     return lin_proves_ge0(ds, &m, 2 * PROOF_BUDGET);
 }
 
+/* l >= 0, of a min or max in l of which all operands but one say nothing new: that one. NULL: there
+ * is none. */
+static const struct dim *ge_without_choice(struct dims *ds, const struct lin *l)
+{
+    const int at = lin_find_one_choice(l);
+    unsigned left = 0;
+    struct lin one = { 0 };
+    if (at < 0)
+        return NULL;
+    const struct dim *choice = l->t[at];
+    const bool all = (choice->kind == DIM_MIN) == (l->k[at] > 0);
+    for (unsigned i = 0; i < choice->n; i++) {
+        struct lin r = *l;
+        lin_remove(&r, (unsigned) at);
+        lin_add(&r, l->k[at], choice->arg[i]);
+        if (r.bad)
+            return NULL;
+        if (all ? lin_proves_ge0(ds, &r, PROOF_BUDGET) : proves_le(ds, &r, 1))
+            continue;
+        left++;
+        one = r;
+    }
+    return left == 1 ? dim_ge(ds, dim_from_lin(ds, &one), dim_int(ds, 0)) : NULL;
+}
+
 const struct dim *dim_ge(struct dims *ds, const struct dim *a, const struct dim *b)
 {
     if (dim_is_bad(a) || dim_is_bad(b))
@@ -463,7 +488,10 @@ const struct dim *dim_ge(struct dims *ds, const struct dim *a, const struct dim 
         return dim_from_lin(ds, &l);
     if (lin_proves_ge0(ds, &l, 2 * PROOF_BUDGET))
         return dim_int(ds, 1);
-    return proves_le(ds, &l, 1) ? dim_int(ds, 0) : compare_node(ds, DIM_GE, &l);
+    if (proves_le(ds, &l, 1))
+        return dim_int(ds, 0);
+    const struct dim *simpler = ge_without_choice(ds, &l);
+    return simpler ? simpler : compare_node(ds, DIM_GE, &l);
 }
 
 const struct dim *dim_eq(struct dims *ds, const struct dim *a, const struct dim *b)

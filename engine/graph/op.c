@@ -303,6 +303,19 @@ static bool broadcast_clash(const struct dim *a, const struct dim *b)
     return dim_is_const(a) && dim_is_const(b) && a != b && !dim_is(a, 1) && !dim_is(b, 1);
 }
 
+/* Sizes along an axis, of which one is that of rows cut out of a table: nothing could run where the
+ * table, of more than one row, is shorter than the other. */
+static rill_status table_assume(struct infer *c, const struct dim *a, const struct dim *rows)
+{
+    const struct dim_parts x = dim_parts(rows);
+    if (x.form != DIM_FORM_LEAST || x.n != 2 || dim_is_const(a))
+        return RILL_OK;
+    const struct dim *table = x.arg[x.arg[0] == a ? 1 : 0];
+    if ((x.arg[0] != a && x.arg[1] != a) || !dim_is_const(table) || dim_value(table) < 2)
+        return RILL_OK;
+    return dims_assume_unbounded(c->dims, rows, c->err);
+}
+
 rill_status infer_broadcast(struct infer *c, unsigned o, enum dtype type, unsigned first,
                             unsigned last)
 {
@@ -325,6 +338,8 @@ rill_status infer_broadcast(struct infer *c, unsigned o, enum dtype type, unsign
                 fact_print(in, b, sizeof b);
                 return infer_fail(c, "shapes %s and %s do not broadcast", a, b);
             }
+            TRY(table_assume(c, *d, in->shape[k]));
+            TRY(table_assume(c, in->shape[k], *d));
             *d = dim_broadcast(c->dims, *d, in->shape[k]);
         }
     }

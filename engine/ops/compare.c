@@ -219,21 +219,33 @@ typedef void clip_fn(void *y, const void *x, const void *lo, const void *hi, siz
 LIST_NUM(DEF_CLIP, _)
 static clip_fn *const clip_fns[DTYPE_COUNT] = { LIST_NUM(ELEM_TABLE_ENTRY, clip) };
 
+static rill_status bound_check(const struct infer *c, unsigned i)
+{
+    const struct fact *f = c->in[i];
+    enum dtype t = fact_number(c->in[0]);
+    if (fact_number(f) != t)
+        return infer_fail(c, "bound %u is %s but the input is %s", i, dtype_name(fact_number(f)),
+                          dtype_name(t));
+    if (f->rank > 1 || (f->rank == 1 && !dim_is(f->shape[0], 1)))
+        return infer_fail(c, "bound %u must be a scalar", i);
+    return RILL_OK;
+}
+
+/* While it runs, sizes are numbers like the other operands. */
 static rill_status clip_infer(struct infer *c)
 {
     TRY(elem_check_type(c, 0, TYPES_NUM));
-    enum dtype t = c->in[0]->type;
+    bool known = c->in[0]->value != NULL, any = c->in[0]->type == DTYPE_DIM, all = any;
     for (unsigned i = 1; i <= 2; i++) {
         if (!infer_has(c, i))
             continue;
-        const struct fact *f = c->in[i];
-        if (f->type != t)
-            return infer_fail(c, "bound %u is %s but the input is %s", i, dtype_name(f->type),
-                              dtype_name(t));
-        if (f->rank > 1 || (f->rank == 1 && !dim_is(f->shape[0], 1)))
-            return infer_fail(c, "bound %u must be a scalar", i);
+        TRY(bound_check(c, i));
+        known &= c->in[i]->value != NULL;
+        any |= c->in[i]->type == DTYPE_DIM;
+        all &= c->in[i]->type == DTYPE_DIM;
     }
     infer_same(c, 0, 0);
+    c->out[0].type = any && (known || all) ? DTYPE_DIM : fact_number(c->in[0]);
     return RILL_OK;
 }
 
@@ -255,6 +267,18 @@ static void clip_half(const struct eval *e, size_t n)
         elem_widen(t, buf, (const uint16_t *) e->x[0] + at, m);
         clip_F32(buf, buf, &lo, &hi, m);
         elem_narrow(t, (uint16_t *) e->y[0] + at, buf, m);
+    }
+}
+
+static void clip_dim(const struct eval *e, struct dims *ds)
+{
+    const struct dim **y = e->y[0];
+    for (int64_t i = 0; i < tensor_count(e->out[0]); i++) {
+        y[i] = elem_dim_at(ds, e->in[0], e->x[0], (size_t) i);
+        if (bound_at(e, 1))
+            y[i] = dim_max(ds, y[i], elem_dim_at(ds, e->in[1], e->x[1], 0));
+        if (bound_at(e, 2))
+            y[i] = dim_min(ds, y[i], elem_dim_at(ds, e->in[2], e->x[2], 0));
     }
 }
 
@@ -320,6 +344,7 @@ static const struct op clip_op = { .id = OP_CLIP,
                                    .flags = OP_POINTWISE,
                                    .infer = clip_infer,
                                    .eval = clip_eval,
+                                   .eval_dim = clip_dim,
                                    .help = "x kept within min and max; NaN stays" };
 
 const struct op *const ops_compare[] = {

@@ -206,12 +206,48 @@ static rill_status reshape_refuse(struct infer *c, const struct fact *x,
     return infer_fail(c, "%s does not fit %s, the wanted shape%s", from, to, would);
 }
 
+/* The one size that is no number; NULL: there is none, or several. ret_all: the product of the
+ * numbers, a size of -1 left out. */
+static const struct dim *only_symbolic(const struct dim *const *shape, int n, int64_t *ret_all)
+{
+    const struct dim *found = NULL;
+    *ret_all = 1;
+    for (int i = 0; i < n; i++) {
+        if (!shape[i] || dim_is(shape[i], -1))
+            continue;
+        if (!dim_is_const(shape[i]) && found)
+            return NULL;
+        if (!dim_is_const(shape[i]))
+            found = shape[i];
+        else if (__builtin_mul_overflow(*ret_all, dim_value(shape[i]), ret_all))
+            return NULL;
+    }
+    return found;
+}
+
+/* Rows that are cut out of a table are as many as are wanted, or nothing could run: fewer, down to
+ * one, are no multiple of them. */
+static rill_status table_assume(struct infer *c, const struct fact *x,
+                                const struct dim *const *shape, int n)
+{
+    int64_t in, out;
+    const struct dim *rows = only_symbolic(x->shape, x->rank, &in),
+                     *want = only_symbolic(shape, n, &out);
+    const struct dim_parts cut = rows ? dim_parts(rows) : (struct dim_parts) { 0 };
+    for (unsigned i = 0; cut.form == DIM_FORM_MOST && cut.n == 2 && i < 2; i++)
+        rows = dim_is(cut.arg[i], 0) ? cut.arg[1 - i] : rows;
+    if (!rows || !want || in != out || rows == want || dim_unbounded(c->dims, rows) != want)
+        return RILL_OK;
+    return dims_assume_unbounded(c->dims, rows, c->err);
+}
+
 /* No wanted size is negative, or nothing could run: what follows from that makes sizes alike. */
 static rill_status sizes_assume(struct infer *c, struct fact *x, const struct dim **shape, int n)
 {
     for (int i = 0; i < n; i++)
         if (shape[i] && !dim_is_const(shape[i]))
             TRY(dims_assume(c->dims, shape[i], c->err));
+    TRY(table_assume(c, x, shape, n));
     for (int i = 0; i < n; i++)
         shape[i] = shape[i] ? dim_refresh(c->dims, shape[i]) : NULL;
     for (int i = 0; i < x->rank; i++)

@@ -31,3 +31,10 @@ rill_status graph_outputs_own(struct graph *g, const struct graph *named, rill_e
     }
     return RILL_OK;
 }
+
+void graph_sizes_refresh(struct graph *g)
+{
+    for (uint32_t i = 0; i < g->n_wires; i++)
+        for (int k = 0; k < g->wires[i].fact.rank; k++)
+            g->wires[i].fact.shape[k] = dim_refresh(g->dims, g->wires[i].fact.shape[k]);
+}

@@ -756,6 +756,7 @@ static rill_status graph_walk(struct typer *t, struct scope *s)
     TRY(inputs_type(t, s));
     TRY(states_type(t, s, true));
     TRY(graph_type(t, s));
+    graph_sizes_refresh(s->dst);
     if (!t->opts || !t->opts->left)
         TRY(graph_outputs_own(s->dst, s->src, t->err));
     return states_type(t, s, false);

@@ -479,8 +479,35 @@ static void test_even(void)
     CHECK(found > ALL, "%u of %d are even", found, 2 * ALL);
 }
 
+static const struct dim *parsed(struct dims *ds, const char *what)
+{
+    const struct dim *d = NULL;
+    rill_error err = { RILL_OK, "" };
+    CHECK(dim_parse(ds, what, &d, &err) == RILL_OK, "%s: %s", what, err.text);
+    return d;
+}
+
+/* Rows of a table are as many as are wanted, once that is assumed; a clamp that says nothing new
+ * falls out of a comparison. */
+static void check_bounds_dropped(void)
+{
+    struct dims *ds = dims_new();
+    rill_error err = { RILL_OK, "" };
+    CHECK(dims_assert(ds, "J>=0", &err) == RILL_OK, "%s", err.text);
+    CHECK(parsed(ds, "ge(J, max(0, 4*(I/4) - 8))") == parsed(ds, "ge(J, 4*(I/4) - 8)"), "%s",
+          text(parsed(ds, "ge(J, max(0, 4*(I/4) - 8))")));
+    const struct dim *rows = parsed(ds, "min(599, 295 + (1 + T)/2) - max(0, 304 - (1 + T)/2)"),
+                     *want = parsed(ds, "2*((1 + T)/2) - 9");
+    CHECK(rows != want && dim_unbounded(ds, rows) == want, "%s", text(dim_unbounded(ds, rows)));
+    CHECK(dims_assume_unbounded(ds, rows, &err) == RILL_OK && dim_refresh(ds, rows) == want,
+          "%s: %s", text(dim_refresh(ds, rows)), err.text);
+    CHECK(dim_unbounded(ds, parsed(ds, "max(3, U)")) == parsed(ds, "max(3, U)"), "a lower bound");
+    dims_free(ds);
+}
+
 int main(void)
 {
+    check_bounds_dropped();
     test_random(-7, (const char *const[]) { NULL });
     test_random(0, (const char *const[]) { "S>=0", "T >= 0", "0 <= N", NULL });
     test_random(1,

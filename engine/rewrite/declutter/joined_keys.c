@@ -239,6 +239,56 @@ static bool runs_across(const struct apart *l, const struct node *n, int back)
     return true;
 }
 
+/* A Slice along other axes. */
+static bool slices_across(const struct apart *l, const struct node *n, int back)
+{
+    const int rank = fact_at(l, n->in[0])->rank;
+    int64_t axes[RANK_MAX];
+    unsigned count;
+    if (!node_is(n, OP_SLICE) || n->n_in < 4 ||
+        !match_ints(l->e->g, n->in[3], axes, RANK_MAX, &count))
+        return false;
+    for (unsigned i = 0; i < count; i++)
+        if (axis_normalise(axes[i], rank) == rank - back)
+            return false;
+    return true;
+}
+
+/* Where the piece that wire w is of a Split begins along its axis, and where it ends. */
+static bool piece_of(const struct apart *l, const struct node *n, uint32_t w, int axis,
+                     int64_t ret[2])
+{
+    ret[1] = 0;
+    for (unsigned i = 0; i < n->n_out; i++) {
+        const struct dim *size = n->out[i] == WIRE_NONE ? NULL : fact_at(l, n->out[i])->shape[axis];
+        if (!size || !dim_is_const(size))
+            return false;
+        ret[0] = ret[1];
+        ret[1] += dim_value(size);
+        if (n->out[i] == w)
+            return true;
+    }
+    return false;
+}
+
+/* A piece of a Split along another axis is cut out of each part. */
+static bool split_apart(struct apart *l, const struct node *n, uint32_t w, int back,
+                        struct parts *ret)
+{
+    struct graph *g = l->e->g;
+    const int rank = fact_at(l, n->in[0])->rank, axis = axis_normalise(axis_of(n), rank);
+    int64_t piece[2];
+    if (axis == rank - back || !piece_of(l, n, w, axis, piece) ||
+        !take_apart(l, n->in[0], back, ret))
+        return false;
+    const uint32_t from = edit_int(g, piece[0]), to = edit_int(g, piece[1]),
+                   along = edit_int(g, axis);
+    for (unsigned k = 0; k < ret->n; k++)
+        ret->w[k] =
+            put(l, op_by_id(OP_SLICE), NULL, (uint32_t[]) { ret->w[k], from, to, along }, 4);
+    return l->status == RILL_OK;
+}
+
 static bool take_apart(struct apart *l, uint32_t w, int back, struct parts *ret)
 {
     const struct graph *g = l->e->g;
@@ -246,6 +296,8 @@ static bool take_apart(struct apart *l, uint32_t w, int back, struct parts *ret)
         return false;
     const struct node n = g->nodes[g->wires[w].node]; /* nodes may move while others are put in */
     l->looks--;
+    if (node_is(&n, OP_SPLIT))
+        return split_apart(l, &n, w, back, ret);
     if (n.n_out != 1 || n.n_body || n.n_in == 0)
         return false;
     if (node_is(&n, OP_CONCAT))
@@ -261,7 +313,7 @@ static bool take_apart(struct apart *l, uint32_t w, int back, struct parts *ret)
     if (node_is(&n, OP_MATMUL))
         return back <= 2 && fact_at(l, n.in[2 - back])->rank >= 2 &&
             node_apart(l, &n, 2 - (unsigned) back, back, ret);
-    if (runs_across(l, &n, back))
+    if (runs_across(l, &n, back) || slices_across(l, &n, back))
         return node_apart(l, &n, 0, back, ret);
     return (n.op->flags & OP_POINTWISE) && elements_apart(l, &n, back, ret);
 }

@@ -2,11 +2,11 @@
 """Nets of the zoo whose attention depends on positions, definitions of our own after the papers: Conformer with relative positions
 (Gulati 2020, Dai 2019), FastConformer in chunks (Rekesh 2023), Zipformer's weights and their reuse (Yao 2024), Emformer's segments with
 context to both sides (Shi 2021), a sliding window with rotary positions as Moonshine's (Jeffries 2024), a codec with a rotary
-transformer between its strides (Défossez 2024)."""
+transformer between its strides (Défossez 2024), linear attention (Katharopoulos 2020), Emformer's memory, wenet's table of positions."""
 import math
 
 LENGTHS = {"relconformer": [21, 60], "fastconformer": [40, 101], "zipformer": [19, 44], "emformer": [22, 48], "moonshine": [27, 50],
-           "codec": [64, 160]}
+           "codec": [64, 160], "linear": [21, 60], "memory": [22, 48], "table": [21, 60]}
 BY_DYNAMO = ("fastconformer", "zipformer", "moonshine")     # the rest by the exporter that traces
 
 
@@ -200,7 +200,60 @@ def build():
             y = self.mid(y.transpose(1, 2)).transpose(1, 2)
             return self.up(y)[:, :, :-4]
 
+    class Linear(nn.Module):
+        """Products that no softmax reads, 0 behind the query: over their sum (Katharopoulos 2020), and filled with 0."""
+        def __init__(self, size=16):
+            super().__init__()
+            self.first, self.second, self.out = nn.Linear(size, 3 * size), nn.Linear(size, 3 * size), nn.Linear(size, size)
+
+        def forward(self, x):
+            frames = x.size(1)
+            q, k, v = [heads_of(y, 2) for y in self.first(x).chunk(3, dim=-1)]
+            a = torch.einsum("bhid,bhjd->bhij", F.elu(q) + 1, F.elu(k) + 1) * torch.tril(torch.ones(frames, frames))
+            x = x + merged(torch.einsum("bhij,bhjd->bhid", a / (a.sum(-1, keepdim=True) + 1e-6), v))
+            q, k, v = [heads_of(y, 2) for y in self.second(x).chunk(3, dim=-1)]
+            behind = torch.ones(frames, frames, dtype=torch.bool).triu(1)
+            a = (torch.matmul(q, k.transpose(2, 3)) / 8).masked_fill(behind, 0.0)
+            return x + self.out(merged(torch.matmul(a, v)) / (torch.arange(frames) + 1)[:, None])
+
+    class Memory(nn.Module):
+        """Segments of 4 frames see 8 frames before them and means of the 3 segments before; what is hidden is -1e8."""
+        def __init__(self, size=16):
+            super().__init__()
+            self.norm, self.q, self.kv, self.out = nn.LayerNorm(size), nn.Linear(size, size), nn.Linear(size, 2 * size), Feed(size)
+            self.pool = nn.AvgPool1d(4, 4, ceil_mode=True)
+
+        def forward(self, x):
+            y = self.norm(x)
+            means = self.pool(y.transpose(1, 2)).transpose(1, 2)
+            k, v = self.kv(torch.cat([means, y], 1)).chunk(2, -1)
+            at, segments = torch.arange(x.size(1)), torch.arange(means.size(1))
+            of = torch.div(at, 4, rounding_mode="floor")[:, None]
+            seen = torch.cat([(segments < of) & (segments >= of - 3), (at >= 4 * of - 8) & (at < 4 * of + 4)], 1)
+            scores = torch.matmul(heads_of(self.q(y), 2) * 0.35, heads_of(k, 2).transpose(2, 3)).masked_fill(~seen, -1e8)
+            return self.out(x + merged(torch.matmul(torch.softmax(scores, -1), heads_of(v, 2))))
+
+    class Table(nn.Module):
+        """Queries by as many rows of a table as there are frames, chunks that see 2 before them, as wenet writes it."""
+        def __init__(self, size=16):
+            super().__init__()
+            self.qkv, self.p, self.out = nn.Linear(size, 3 * size), nn.Linear(size, size, bias=False), Feed(size)
+            self.register_buffer("table", 0.3 * torch.randn(1, 100, size))
+
+        def forward(self, x):
+            at = torch.arange(x.size(1))
+            q, k, v = [heads_of(y, 2) for y in self.qkv(x).chunk(3, dim=-1)]
+            rows = heads_of(self.p(self.table[:, :x.size(1)]), 2)
+            end = ((torch.div(at, 4, rounding_mode="trunc") + 1) * 4)[:, None]
+            hidden = ~((at < end) & (at >= (end - 12).clamp(min=0)))
+            scores = torch.matmul(q, k.transpose(2, 3)) + torch.matmul(q, rows.transpose(2, 3))
+            weights = torch.softmax(scores.masked_fill(hidden, -math.inf), dim=-1).masked_fill(hidden, 0.0)
+            return self.out(x + merged(torch.matmul(weights, v)))
+
     return {
+        "linear": (Linear, [("x", [1, "S", 16])], ["y"]),
+        "memory": (Memory, [("x", [1, "S", 16])], ["y"]),
+        "table": (Table, [("x", [1, "S", 16])], ["y"]),
         "relconformer": (RelConformer, [("x", [1, "S", 20])], ["y"]),
         "fastconformer": (FastConformer, [("x", [1, "S", 20])], ["y"]),
         "zipformer": (Zipformer, [("x", [1, "S", 16])], ["y"]),
