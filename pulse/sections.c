@@ -329,13 +329,38 @@ static bool hidden_again(const struct pulser *p, const struct node *softmax)
     return first != NULL;
 }
 
-/* The largest of scores of which all that is hidden is one number: where a query sees nothing, that
- * number, whichever keys are looked at. */
-static bool largest_alike(const struct pulser *p, const struct node *n)
+/* Whether w is the largest score of each query, which sees the key of its own frame, or the larger
+ * of that and something else. */
+static bool largest_seen(const struct pulser *p, uint32_t w)
+{
+    const struct node *n = producer(p, w);
+    enum shows what;
+    int key;
+    if (n && node_is(n, OP_MAX) && n->n_in == 2)
+        return largest_seen(p, n->in[0]) || largest_seen(p, n->in[1]);
+    if (!n || !node_is(n, OP_REDUCE_MAX) || !is_scores(p, n->in[0]) ||
+        !sums_along(p, n, 0, &key, &what))
+        return false;
+    const int query = other_axis(p, n->in[0], key);
+    const struct fact *x = pulser_fact(p, n->in[0]);
+    return x->shape[query] == x->shape[key] && band_diagonal(p, n->in[0], SHOWS_HIGH, query, key);
+}
+
+/* The largest of scores of which all that is hidden is one number, whichever keys are looked at,
+ * where that is read beside the largest of keys of which each query sees one. */
+static bool largest_beside(const struct pulser *p, const struct node *n)
 {
     const struct node *mask = producer(p, n->in[0]);
-    return node_is(n, OP_REDUCE_MAX) && mask && node_is(mask, OP_WHERE) &&
-        (is_number(p, mask->in[1], HIDES_CHOSEN) || is_number(p, mask->in[2], HIDES_CHOSEN));
+    if (!node_is(n, OP_REDUCE_MAX) || !mask || !node_is(mask, OP_WHERE) ||
+        (!is_number(p, mask->in[1], HIDES_CHOSEN) && !is_number(p, mask->in[2], HIDES_CHOSEN)))
+        return false;
+    const struct reader *first = section_reader(p, n->out[0], NULL);
+    for (const struct reader *r = first; r; r = section_reader(p, n->out[0], r)) {
+        const struct node *larger = &p->src->nodes[r->node];
+        if (!node_is(larger, OP_MAX) || !largest_seen(p, larger->out[0]))
+            return false;
+    }
+    return first != NULL;
 }
 
 /* Where all keys of a query are hidden, hidden keys count unless they are -inf: those of the whole
@@ -366,7 +391,7 @@ static void sums_find(const struct pulser *p, struct sections *s, const struct n
         of->any = true;
         if (!of->blind && what == SHOWS_HIGH && band_bounded(&b) &&
             sees_blindly(p, n->in[i], other_axis(p, n->in[i], axis), axis, &b) &&
-            !hidden_again(p, n) && !largest_alike(p, n))
+            !hidden_again(p, n) && !largest_beside(p, n))
             of->blind = n;
         if (!of->sums && (!band_bounded(&b) || b.ragged))
             of->sums = n;
