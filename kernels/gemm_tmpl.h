@@ -15,6 +15,8 @@ struct FN(gemm) {
     const float *x;
     size_t ldy, ldx;
     const size_t *row, *at;
+    size_t ahead; /* bytes of the next panels that a row of a tile fetches for each term, in
+                     65536ths; 0: none */
 };
 
 static const float FN(gemm_zeros)[TILE_PANELS_MOST * 16];
@@ -36,10 +38,10 @@ static const float FN(gemm_zeros)[TILE_PANELS_MOST * 16];
 #define ROW_OF_Y(g, row)                                                                           \
     ((g)->y_by ? (g)->y_by[(row) + (size_t) r] : (g)->y + ((row) + (size_t) r) * (g)->ldy)
 
-/* 16 * panels outputs of `rows` rows; both, and whether terms are gathered, are constants where it
- * is called. Only the last panel may lack outputs. */
+/* 16 * panels outputs of `rows` rows; both, whether terms are gathered and whether the next panels
+ * are fetched are constants where it is called. Only the last panel may lack outputs. */
 V16_UNROLLED void FN(gemm_sums)(const struct FN(gemm) * g, size_t row, size_t o, const int rows,
-                                const int panels, const bool gathers)
+                                const int panels, const bool gathers, const bool fetches)
 {
     v16 acc[GEMM_ACC];
     const struct kern_block *b = g->b;
@@ -63,8 +65,14 @@ V16_UNROLLED void FN(gemm_sums)(const struct FN(gemm) * g, size_t row, size_t o,
     }
     struct { const struct FN(gemm) *g; size_t row, o; } kept = { g, row, o };
     __asm__("" : "+m"(kept)); /* not in registers while the sums run: the row pointers need those */
+    const size_t by = (size_t) rows * g->ahead >> 16;
+    const char *next = (const char *) (w + (left > 16 ? (size_t) panels * step : 0));
+    next += row * k * g->ahead >> 16;
     for (size_t i = 0; i < k; i++, w += down) {
         const size_t from = gathers ? at[i] : i;
+        if (fetches)
+            __builtin_prefetch(next);
+        next += by;
         EACH_PANEL {
             v16 wp = v16_load(w + (size_t) p * step);
             EACH_ROW
@@ -87,14 +95,28 @@ V16_UNROLLED void FN(gemm_sums)(const struct FN(gemm) * g, size_t row, size_t o,
 V16_UNROLLED void FN(gemm_tile)(const struct FN(gemm) * g, size_t row, size_t o, const int rows,
                                 const int panels)
 {
-    FN(gemm_sums)(g, row, o, rows, panels, false);
+    FN(gemm_sums)(g, row, o, rows, panels, false, false);
 }
 
 V16_UNROLLED void FN(gather_tile)(const struct FN(gemm) * g, size_t row, size_t o, const int rows,
                                   const int panels)
 {
-    FN(gemm_sums)(g, row, o, rows, panels, true);
+    FN(gemm_sums)(g, row, o, rows, panels, true, false);
 }
+
+#ifdef GEMM_AHEAD
+V16_UNROLLED void FN(fetch_tile)(const struct FN(gemm) * g, size_t row, size_t o, const int rows,
+                                 const int panels)
+{
+    FN(gemm_sums)(g, row, o, rows, panels, false, true);
+}
+
+V16_UNROLLED void FN(gather_fetch_tile)(const struct FN(gemm) * g, size_t row, size_t o,
+                                        const int rows, const int panels)
+{
+    FN(gemm_sums)(g, row, o, rows, panels, true, true);
+}
+#endif
 
 #ifdef GEMM_HALF
 /* The last panel, where it has no more than 8 outputs. */
@@ -124,6 +146,23 @@ V16_UNROLLED void FN(gemm_half)(const struct FN(gemm) *g, size_t row, size_t o, 
 
 TILES_DEFINE(gemm, GEMM_FIT)
 TILES_DEFINE(gather, GEMM_FIT)
+#ifdef GEMM_AHEAD
+TILES_DEFINE(fetch, GEMM_FIT)
+TILES_DEFINE(gather_fetch, GEMM_FIT)
+
+/* While many rows pass a panel, the next one is fetched, a part by each tile: nothing else knows
+ * where it begins. Not worth it where weights of less than `least` are near anyway. */
+static inline bool FN(gemm_fetches)(struct FN(gemm) * g, size_t m, size_t least)
+{
+    const bool fetches = m >= GEMM_AHEAD && g->b->n * g->b->k >= least;
+    g->ahead = fetches ? (64 << 16) / m : 0;
+    return fetches;
+}
+#define GEMM_TILES(g, m, least, tiles, fetching)                                                   \
+    (FN(gemm_fetches)(g, m, least) ? &FN(fetching##_tiles) : &FN(tiles##_tiles))
+#else
+#define GEMM_TILES(g, m, least, tiles, fetching) &FN(tiles##_tiles)
+#endif
 
 #ifdef GEMM_HALF
 #define X(rows)                                                                                            \
@@ -149,11 +188,11 @@ static inline size_t FN(rows_most)(size_t m, size_t panels)
                                                          : GEMM_ROWS;
 }
 
-static void FN(gemm_run)(const struct FN(gemm) *g, size_t m)
+static void FN(gemm_run)(struct FN(gemm) *g, size_t m)
 {
     bool half = GEMM_HALF(m, g->b->n);
     size_t panels = g->b->n / 16 + (g->b->n % 16 && !half);
-    tiles_run(&FN(gemm_tiles), g, m, FN(rows_most)(m, panels), panels);
+    tiles_run(GEMM_TILES(g, m, 16384, gemm, fetch), g, m, FN(rows_most)(m, panels), panels);
     if (half)
         tiles_rows(g, m, TILE_ROWS_MOST, FN(gemm_halves), 1, panels * 16);
 }
@@ -186,7 +225,8 @@ static void FN(gemm_at_f32)(float *restrict y, size_t ldy, const float *restrict
                             const size_t *row, const size_t *at, const struct kern_block *b,
                             size_t m)
 {
-    const struct FN(gemm) g = { .b = b, .y = y, .x = x, .ldy = ldy, .row = row, .at = at };
+    struct FN(gemm) g = { .b = b, .y = y, .x = x, .ldy = ldy, .row = row, .at = at };
     const size_t panels = (b->n + 15) / 16;
-    tiles_run(&FN(gather_tiles), &g, m, FN(rows_most)(m, panels), panels);
+    tiles_run(GEMM_TILES(&g, m, 65536, gather, gather_fetch), &g, m, FN(rows_most)(m, panels),
+              panels);
 }

@@ -87,6 +87,17 @@ struct kern_block {
     size_t n, k;
 };
 
+/* What is done with a and the next element x: a + x, a + |x|, a + x * x, a * x, the greatest and
+ * the least, the first of equal ones, NaN where there is one. */
+enum kern_fold {
+    KERN_FOLD_SUM,
+    KERN_FOLD_ABS,
+    KERN_FOLD_SQUARE,
+    KERN_FOLD_PROD,
+    KERN_FOLD_MAX,
+    KERN_FOLD_MIN
+};
+
 struct kern_away {
     float by, zero, low; /* zero and low: whole numbers within -128 .. 127 */
 };
@@ -228,6 +239,10 @@ struct kern {
     void (*rows_mean_f32)(float *y, const float *x, size_t rows, size_t n);
     void (*rows_norm_f32)(float *y, const float *x, size_t rows, size_t n);
 
+    /* Rows of n onto the one at y, element by element, row after row; sums of f64, too. */
+    void (*fold_rows_f32)(float *y, const float *x, size_t rows, size_t n, enum kern_fold how);
+    void (*sum_rows_f64)(double *y, const float *x, size_t rows, size_t n);
+
     /* conv_f32 of one output a group, row after row of the group; ldy: from group to group. */
     void (*conv_depth_f32)(float *restrict y, size_t ldy, const float *restrict x,
                            const float *restrict w, const float *restrict bias,
@@ -356,6 +371,8 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(chains_sum_f32)                                                                              \
     K(rows_mean_f32)                                                                               \
     K(rows_norm_f32)                                                                               \
+    K(fold_rows_f32)                                                                               \
+    K(sum_rows_f64)                                                                                \
     K(conv_f32)                                                                                    \
     K(conv_depth_f32)                                                                              \
     K(conv_flat_f32)                                                                               \

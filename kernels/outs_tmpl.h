@@ -172,6 +172,7 @@ static void FN(conv_outs_f32)(float *restrict y, size_t ldy, const float *restri
         }
 }
 
+#define LINES_AHEAD 4
 /* Lines of n places from `at` on, zeros outside of 0 .. n_in-1, one after the other, `span`
  * apart. */
 static void FN(conv_lines_f32)(float *restrict to, size_t span, const float *restrict x,
@@ -183,11 +184,16 @@ static void FN(conv_lines_f32)(float *restrict to, size_t span, const float *res
     for (size_t l = 0; l < lines->n; l++, to += span) {
         const float *from = x + lines->line[l].x + at;
         ptrdiff_t i = first;
+        if (l + LINES_AHEAD < lines->n) /* each is far from the one before */
+            for (ptrdiff_t f = first; f < end; f += 16)
+                __builtin_prefetch(x + lines->line[l + LINES_AHEAD].x + at + f);
         for (ptrdiff_t z = 0; z < first; z++)
             to[z] = 0;
         for (; i + 16 <= end; i += 16)
             v16_store(to + i, v16_load(from + i));
-        if (i < end)
+        if (i < end && end - first >= 16)
+            v16_store(to + end - 16, v16_load(from + end - 16));
+        else if (i < end)
             v16_store_n(to + i, v16_load_n(from + i, (size_t) (end - i)), (size_t) (end - i));
         for (ptrdiff_t z = end; z < (ptrdiff_t) span; z++)
             to[z] = 0;

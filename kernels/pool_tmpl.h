@@ -448,10 +448,39 @@ static void FN(rows_sum_f32)(float *y, const float *x, size_t rows, size_t n)
     }
 }
 
-/* In sixteen chains, halved until one is left, then what is behind the last whole 16. */
+/* In sixteen chains, halved until one is left, then what is behind the last whole 16: four rows,
+ * whose lanes are turned. */
+static inline __attribute__((always_inline)) FN(quad) FN(four_chains)(const float *x, size_t n)
+{
+    FN(quad) t[4], u[4];
+    v16 sum[4] = { v16_set1(0), v16_set1(0), v16_set1(0), v16_set1(0) };
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16)
+        V16_UNROLL for (size_t k = 0; k < 4; k++) sum[k] = v16_add(sum[k], v16_load(x + k * n + i));
+    V16_UNROLL for (size_t k = 0; k < 4; k++)
+    {
+        v16_store((float *) u, sum[k]);
+        t[k] = (u[0] + u[2]) + (u[1] + u[3]);
+    }
+    FN(quads_turn)(t);
+    FN(quad) a = (t[0] + t[2]) + (t[1] + t[3]);
+    for (; i + 4 <= n; i += 4) {
+        V16_UNROLL for (size_t k = 0; k < 4; k++) t[k] =
+            *(const FN(quad) *) (const void *) (x + k * n + i);
+        FN(quads_turn)(t);
+        V16_UNROLL for (size_t k = 0; k < 4; k++) a += t[k];
+    }
+    for (; i < n; i++)
+        a += (FN(quad)) { x[i], x[n + i], x[2 * n + i], x[3 * n + i] };
+    return a;
+}
+
 static void FN(chains_sum_f32)(float *y, const float *x, size_t count, size_t n)
 {
-    for (size_t r = 0; r < count; r++, x += n) {
+    size_t r = 0;
+    for (; r + 4 <= count; r += 4, x += 4 * n)
+        *(FN(quad) *) (void *) (y + r) = FN(four_chains)(x, n);
+    for (; r < count; r++, x += n) {
         v16 sum = v16_set1(0);
         size_t i = 0;
         for (; i + 16 <= n; i += 16)
@@ -478,4 +507,79 @@ static void FN(rows_norm_f32)(float *y, const float *x, size_t rows, size_t n)
 {
     for (size_t r = 0; r < rows; r++, x += n)
         y[r] = (float) sqrt(FN(row_squares)(x, 0, n));
+}
+
+/* ---- rows of n onto one row ---- */
+
+V16_UNROLLED v16 FN(folded)(v16 a, v16 x, const int how)
+{
+    return how == KERN_FOLD_SUM ? v16_add(a, x)
+        : how == KERN_FOLD_ABS  ? v16_add(a, v16_of_bits(i16_and(v16_bits(x), i16_set1(INT32_MAX))))
+        : how == KERN_FOLD_SQUARE ? v16_add(a, v16_mul(x, x))
+        : how == KERN_FOLD_PROD   ? v16_mul(a, x)
+        : how == KERN_FOLD_MAX    ? v16_most(a, x)
+                                  : v16_pick(v16_nan(x), x, v16_min(x, a));
+}
+
+V16_UNROLLED void FN(rows_fold)(float *y, const float *x, size_t n, const int rows, const int how)
+{
+    size_t i = 0;
+    for (; i + 16 <= n; i += 16) {
+        v16 a = v16_load(y + i);
+        V16_UNROLL for (size_t r = 0; r < (size_t) rows; r++) a =
+            FN(folded)(a, v16_load(x + r * n + i), how);
+        v16_store(y + i, a);
+    }
+    if (i == n)
+        return;
+    v16 a = v16_load_n(y + i, n - i);
+    V16_UNROLL for (size_t r = 0; r < (size_t) rows; r++) a =
+        FN(folded)(a, v16_load_n(x + r * n + i, n - i), how);
+    v16_store_n(y + i, a, n - i);
+}
+
+#define FOLD(how)                                                                                  \
+    static void FN(fold_##how)(float *y, const float *x, size_t rows, size_t n)                    \
+    {                                                                                              \
+        for (; rows >= 4; rows -= 4, x += 4 * n)                                                   \
+            FN(rows_fold)(y, x, n, 4, KERN_FOLD_##how);                                            \
+        for (; rows; rows--, x += n)                                                               \
+            FN(rows_fold)(y, x, n, 1, KERN_FOLD_##how);                                            \
+    }
+FOLD(SUM)
+FOLD(ABS)
+FOLD(SQUARE)
+FOLD(PROD)
+FOLD(MAX)
+FOLD(MIN)
+#undef FOLD
+
+static void FN(fold_rows_f32)(float *y, const float *x, size_t rows, size_t n, enum kern_fold how)
+{
+    static void (*const each[])(float *, const float *, size_t, size_t) = {
+        [KERN_FOLD_SUM] = FN(fold_SUM),       [KERN_FOLD_ABS] = FN(fold_ABS),
+        [KERN_FOLD_SQUARE] = FN(fold_SQUARE), [KERN_FOLD_PROD] = FN(fold_PROD),
+        [KERN_FOLD_MAX] = FN(fold_MAX),       [KERN_FOLD_MIN] = FN(fold_MIN),
+    };
+    each[how](y, x, rows, n);
+}
+
+typedef double FN(d4u) __attribute__((vector_size(32), aligned(8)));
+
+static void FN(sum_rows_f64)(double *y, const float *x, size_t rows, size_t n)
+{
+    for (size_t now; rows; rows -= now, x += now * n) {
+        now = rows < 4 ? 1 : 4;
+        size_t i = 0;
+        for (; i + 4 <= n; i += 4) {
+            FN(d4u) a = *(FN(d4u) *) (void *) (y + i);
+            for (size_t r = 0; r < now; r++)
+                a += __builtin_convertvector(*(const FN(quad) *) (const void *) (x + r * n + i),
+                                             FN(d4u));
+            *(FN(d4u) *) (void *) (y + i) = a;
+        }
+        for (; i < n; i++)
+            for (size_t r = 0; r < now; r++)
+                y[i] += (double) x[r * n + i];
+    }
 }

@@ -77,6 +77,13 @@ static inline void FN(square_turn)(float *y, ptrdiff_t ldy, const float *x, ptrd
     v16_transpose(a);
     V16_UNROLL for (int i = 0; i < 16; i++) v16_store(y + i * ldy, a[i]);
 }
+#elif defined(V16_TURNS_8)
+static inline void FN(square_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx)
+{
+    V16_UNROLL for (ptrdiff_t c = 0; c < 16; c += 8)
+        V16_UNROLL for (ptrdiff_t r = 0; r < 16; r += 8)
+            v8_square_turn(y + r * ldy + c, ldy, x + c * ldx + r, ldx);
+}
 #else
 static inline void FN(square_turn)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx)
 {
@@ -86,14 +93,26 @@ static inline void FN(square_turn)(float *y, ptrdiff_t ldy, const float *x, ptrd
 }
 #endif
 
+#define TURN_AHEAD 48 /* columns; no processor sees so many streams by itself */
+static inline void FN(turn_fetch)(const float *x, ptrdiff_t ldx, size_t c, size_t columns)
+{
+    const size_t whole = columns / 16 * 16, at = c + TURN_AHEAD;
+    const float *from =
+        at < whole ? x + (ptrdiff_t) at * ldx : x + (ptrdiff_t) (at % whole) * ldx + 16;
+    for (size_t i = 0; i < 16; i++)
+        __builtin_prefetch(from + (ptrdiff_t) i * ldx);
+}
+
 /* Up to 16 rows of y[r * ldy + c] = x[c * ldx + r]: what lies side by side in x is read together.
  */
 static inline void FN(turn_rows)(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx,
                                  size_t rows, size_t columns)
 {
     size_t c = 0, r = 0;
-    for (; rows == 16 && c + 16 <= columns; c += 16)
+    for (; rows == 16 && c + 16 <= columns; c += 16) {
+        FN(turn_fetch)(x, ldx, c, columns);
         FN(square_turn)(y + (ptrdiff_t) c, ldy, x + (ptrdiff_t) c * ldx, ldx);
+    }
     for (; c + 4 <= columns; c += 4)
         for (r = 0; r + 4 <= rows; r += 4)
             FN(quad_turn)

@@ -165,6 +165,7 @@ V16_INLINE i16 i16_half(i16 a)
 #define GEMM_ACC 6
 #define GEMM_ROWS 6
 #define GEMM_ROWS_FEW 6
+#define GEMM_AHEAD 12 /* rows from which on the next panel is fetched */
 
 /* Low bytes of the lanes, and bytes as lanes. */
 V16_INLINE void i16_store_bytes(uint8_t *p, i16 a)
@@ -341,6 +342,26 @@ V16_INLINE void v16_store_turned(float *y, size_t ldy, const v16 *a)
 {
     v8_store_turned(y, ldy, a[0].lo, a[1].lo, a[2].lo, a[3].lo);
     v8_store_turned(y + 8 * ldy, ldy, a[0].hi, a[1].hi, a[2].hi, a[3].hi);
+}
+
+/* y[r * ldy + c] = x[c * ldx + r] for eight rows and columns. */
+#define V16_TURNS_8
+V16_INLINE __m256 quads_load(const float *p, ptrdiff_t apart)
+{
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm_loadu_ps(p + apart), 1);
+}
+V16_INLINE void v8_square_turn(float *y, ptrdiff_t ldy, const float *x, ptrdiff_t ldx)
+{
+    V16_UNROLL for (int half = 0; half < 2; half++, x += 4, y += 4 * ldy) {
+        const __m256 a = quads_load(x, 4 * ldx), b = quads_load(x + ldx, 4 * ldx),
+                     c = quads_load(x + 2 * ldx, 4 * ldx), d = quads_load(x + 3 * ldx, 4 * ldx);
+        const __m256 ab = _mm256_unpacklo_ps(a, b), AB = _mm256_unpackhi_ps(a, b),
+                     cd = _mm256_unpacklo_ps(c, d), CD = _mm256_unpackhi_ps(c, d);
+        _mm256_storeu_ps(y, _mm256_shuffle_ps(ab, cd, 0x44));
+        _mm256_storeu_ps(y + ldy, _mm256_shuffle_ps(ab, cd, 0xee));
+        _mm256_storeu_ps(y + 2 * ldy, _mm256_shuffle_ps(AB, CD, 0x44));
+        _mm256_storeu_ps(y + 3 * ldy, _mm256_shuffle_ps(AB, CD, 0xee));
+    }
 }
 
 /* Sums of recurrent cells that are under way in registers. */

@@ -9,12 +9,12 @@
 #include <math.h>
 #include <string.h>
 
-enum fold { FOLD_SUM, FOLD_ABS, FOLD_SQUARE, FOLD_PROD, FOLD_MAX, FOLD_MIN, FOLD_COUNT };
+#define FOLD_COUNT (KERN_FOLD_MIN + 1)
 enum post { POST_NONE, POST_MEAN, POST_SQRT, POST_LOG, POST_LOGSUMEXP };
 
 struct reduce_def {
     struct op op;
-    enum fold fold;
+    enum kern_fold fold;
     enum post post;
     unsigned types;
     const struct dim *(*dim)(struct dims *, const struct dim *, const struct dim *);
@@ -39,7 +39,7 @@ struct reduce_args {
 
 /* ---- folding rows: n elements onto one, or n onto n ---- */
 
-#define DEF_FOLD(NAME, C, EXPR)                                                                    \
+#define DEF_ONE(NAME, C, EXPR)                                                                     \
     static void NAME##_one(void *y, const void *x, size_t n)                                       \
     {                                                                                              \
         const C *p = x;                                                                            \
@@ -49,7 +49,8 @@ struct reduce_args {
             a = (EXPR);                                                                            \
         }                                                                                          \
         *(C *) y = a;                                                                              \
-    }                                                                                              \
+    }
+#define DEF_EACH(NAME, C, EXPR)                                                                    \
     static void NAME##_each(void *y, const void *x, size_t n)                                      \
     {                                                                                              \
         const C *p = x;                                                                            \
@@ -59,13 +60,16 @@ struct reduce_args {
             o[i] = (EXPR);                                                                         \
         }                                                                                          \
     }
-#define FLOAT_FOLDS(S, C, ABS)                                                                     \
-    DEF_FOLD(sum_##S, C, a + v)                                                                    \
-    DEF_FOLD(abs_##S, C, a + ABS(v))                                                               \
-    DEF_FOLD(square_##S, C, a + v * v)                                                             \
-    DEF_FOLD(prod_##S, C, a *v)                                                                    \
-    DEF_FOLD(max_##S, C, v > a || v != v ? v : a)                                                  \
-    DEF_FOLD(min_##S, C, v < a || v != v ? v : a)
+#define DEF_FOLD(NAME, C, EXPR)                                                                    \
+    DEF_ONE(NAME, C, EXPR)                                                                         \
+    DEF_EACH(NAME, C, EXPR)
+#define FLOAT_FOLDS(DEF, S, C, ABS)                                                                \
+    DEF(sum_##S, C, a + v)                                                                         \
+    DEF(abs_##S, C, a + ABS(v))                                                                    \
+    DEF(square_##S, C, a + v * v)                                                                  \
+    DEF(prod_##S, C, a *v)                                                                         \
+    DEF(max_##S, C, v > a || v != v ? v : a)                                                       \
+    DEF(min_##S, C, v < a || v != v ? v : a)
 #define U(v) ((uint64_t) (v))
 #define INT_FOLDS(S, C, ABS)                                                                       \
     DEF_FOLD(sum_##S, C, (C) (U(a) + U(v)))                                                        \
@@ -75,8 +79,8 @@ struct reduce_args {
     DEF_FOLD(max_##S, C, v > a ? v : a)                                                            \
     DEF_FOLD(min_##S, C, v < a ? v : a)
 #define ABS_I64(v) (v < 0 ? 0 - U(v) : U(v))
-FLOAT_FOLDS(f32, float, fabsf)
-FLOAT_FOLDS(f64, double, fabs)
+FLOAT_FOLDS(DEF_ONE, f32, float, fabsf) /* rows onto a row: kernels */
+FLOAT_FOLDS(DEF_FOLD, f64, double, fabs)
 INT_FOLDS(i64, int64_t, ABS_I64)
 INT_FOLDS(u64, uint64_t, U)
 
@@ -88,8 +92,9 @@ typedef void fold_fn(void *y, const void *x, size_t n);
     }
 static fold_fn *const fold_one[][FOLD_COUNT] = { FOLDS(f32, _one), FOLDS(f64, _one),
                                                  FOLDS(i64, _one), FOLDS(u64, _one) };
-static fold_fn *const fold_each[][FOLD_COUNT] = { FOLDS(f32, _each), FOLDS(f64, _each),
-                                                  FOLDS(i64, _each), FOLDS(u64, _each) };
+static fold_fn *const fold_each[][FOLD_COUNT] = {
+    [WIDE_F64] = FOLDS(f64, _each), [WIDE_I64] = FOLDS(i64, _each), [WIDE_U64] = FOLDS(u64, _each)
+};
 
 /* Eight rows of f32 at a time, each folded in its own order. */
 #define ROWS 8
@@ -136,7 +141,7 @@ static bool place_next(const struct reduce_args *g, int last, size_t *at, size_t
 }
 
 /* Visits every row of the last axis in input order and folds it onto its place in the output. */
-static void reduce_walk(const struct reduce_args *g, enum fold fold, char *y, const char *x)
+static void reduce_walk(const struct reduce_args *g, enum kern_fold fold, char *y, const char *x)
 {
     int last = g->rank - 1;
     size_t bytes = wide_bytes[g->wide], n = g->n[last], at[RANK_MAX] = { 0 }, place = 0;
@@ -145,6 +150,24 @@ static void reduce_walk(const struct reduce_args *g, enum fold fold, char *y, co
         f(y + place * bytes, x, n);
         x += n * bytes;
     } while (place_next(g, last - 1, at, &place));
+}
+
+/* Rows that fall onto one row of the output: axes that stay and axes that go take turns, and the
+ * last one stays. */
+static size_t rows_onto_one(const struct reduce_args *g)
+{
+    return g->rank > 1 ? g->n[g->rank - 2] : 1;
+}
+
+static void rows_walk(const struct kern *k, const struct reduce_args *g, enum kern_fold fold,
+                      float *y, const float *x)
+{
+    const size_t n = g->n[g->rank - 1], rows = rows_onto_one(g);
+    size_t at[RANK_MAX] = { 0 }, place = 0;
+    do {
+        k->fold_rows_f32(y + place, x, rows, n, fold);
+        x += rows * n;
+    } while (place_next(g, g->rank - 3, at, &place));
 }
 
 #define RUN_LEAST 64
@@ -162,13 +185,6 @@ static void mean_one(const struct kern *k, double *y, const float *x, size_t n, 
     *y = a;
 }
 
-static void mean_each(const struct kern *k, double *y, const float *x, size_t n, size_t run)
-{
-    (void) k, (void) run;
-    for (size_t i = 0; i < n; i++)
-        y[i] += (double) x[i];
-}
-
 /* Means of many: long runs in chains, which are summed in order, in f64, as are elements that do
  * not lie together. They are of one frame, whatever the pulse: axes that stay end a run also where
  * their length is 1. Sums are folded in order instead (reduce_walk), which zeros in front of what
@@ -184,26 +200,33 @@ static void means_walk(const struct kern *k, const struct reduce_args *g, float 
     }
     size_t at[RANK_MAX] = { 0 }, place = 0;
     memset(sums, 0, g->count_out * sizeof *sums);
+    const bool stays = g->step[last];
+    const size_t rows = stays ? rows_onto_one(g) : 1;
     do {
-        (g->step[last] ? mean_each : mean_one)(k, sums + place, x, g->n[last], run);
-        x += g->n[last];
-    } while (place_next(g, last - 1, at, &place));
+        if (stays)
+            k->sum_rows_f64(sums + place, x, rows, g->n[last]);
+        else
+            mean_one(k, sums + place, x, g->n[last], run);
+        x += rows * g->n[last];
+    } while (place_next(g, last - (stays ? 2 : 1), at, &place));
     for (size_t i = 0; i < g->count_out; i++)
         y[i] = (float) sums[i];
 }
 
-static void reduce_fold(const struct kern *k, const struct reduce_args *g, enum fold fold, void *y,
-                        const void *x)
+static void reduce_fold(const struct kern *k, const struct reduce_args *g, enum kern_fold fold,
+                        void *y, const void *x)
 {
     const bool rows = g->wide == WIDE_F32 && g->rank == 2 && !g->step[1];
     if (!g->count_in)
         return;
-    if (rows && fold == FOLD_SUM)
+    if (rows && fold == KERN_FOLD_SUM)
         k->rows_sum_f32(y, x, g->n[0], g->n[1]);
-    else if (rows && fold == FOLD_MAX)
+    else if (rows && fold == KERN_FOLD_MAX)
         k->rows_max_f32(y, x, g->n[0], g->n[1]);
     else if (rows)
         fold_rows[fold](y, x, g->n[0], g->n[1]);
+    else if (g->wide == WIDE_F32 && g->step[g->rank - 1])
+        rows_walk(k, g, fold, y, x);
     else
         reduce_walk(g, fold, y, x);
 }
@@ -236,15 +259,16 @@ static int64_t int_limit(enum dtype t, bool most)
     return most ? INT64_MAX >> (64 - bits) : INT64_MIN >> (64 - bits);
 }
 
-static void reduce_start(const struct reduce_args *g, enum fold fold, void *y)
+static void reduce_start(const struct reduce_args *g, enum kern_fold fold, void *y)
 {
     size_t n = g->count_out;
-    if (fold == FOLD_MAX)
+    if (fold == KERN_FOLD_MAX)
         wide_fill(g->wide, y, n, -HUGE_VAL, int_limit(g->type, false), 0);
-    else if (fold == FOLD_MIN)
+    else if (fold == KERN_FOLD_MIN)
         wide_fill(g->wide, y, n, HUGE_VAL, int_limit(g->type, true), UINT64_MAX);
     else
-        wide_fill(g->wide, y, n, fold == FOLD_PROD, fold == FOLD_PROD, fold == FOLD_PROD);
+        wide_fill(g->wide, y, n, fold == KERN_FOLD_PROD, fold == KERN_FOLD_PROD,
+                  fold == KERN_FOLD_PROD);
 }
 
 /* ---- after folding, and the two-pass LogSumExp ---- */
@@ -294,11 +318,11 @@ static void log_sum_exp(const struct eval *e, const struct reduce_args *g, void 
 {
     size_t bytes = wide_bytes[g->wide];
     void *top = spare, *t = spare + (g->count_out * bytes + 63) / 64 * 64;
-    reduce_start(g, FOLD_MAX, top);
-    reduce_fold(e->kern, g, FOLD_MAX, top, x);
+    reduce_start(g, KERN_FOLD_MAX, top);
+    reduce_fold(e->kern, g, KERN_FOLD_MAX, top, x);
     shifted_exp(e, g, t, x, top);
-    reduce_start(g, FOLD_SUM, y);
-    reduce_fold(e->kern, g, FOLD_SUM, y, t);
+    reduce_start(g, KERN_FOLD_SUM, y);
+    reduce_fold(e->kern, g, KERN_FOLD_SUM, y, t);
     if (g->wide == WIDE_F32)
         post_f32(e, g, POST_LOG, y);
     else
@@ -375,7 +399,7 @@ static void reduce_eval(const struct eval *e)
             means_walk(e->kern, g, y, x, (double *) (void *) spare);
         else
             reduce_fold(e->kern, g, d->fold, y, x);
-        if (d->fold == FOLD_MAX && g->wide == WIDE_F32)
+        if (d->fold == KERN_FOLD_MAX && g->wide == WIDE_F32)
             zeros_settle(g, y);
         if (g->wide == WIDE_F32)
             post_f32(e, g, d->post, y);
@@ -639,16 +663,16 @@ static const struct attr_spec arg_attrs[] = {
 #define SIZES(f, start) .op.eval_dim = reduce_dim, .dim = f, .dim_start = start
 /* clang-format off */
 #define REDUCE_LIST(X)                                                                            \
-    X(REDUCE_SUM, ReduceSum, FOLD_SUM, POST_NONE, TYPES_NUM, "sum", SIZES(dim_add, 0))                        \
-    X(REDUCE_MEAN, ReduceMean, FOLD_SUM, POST_MEAN, TYPES_NUM, "mean", .dim = NULL)                            \
-    X(REDUCE_MAX, ReduceMax, FOLD_MAX, POST_NONE, TYPES_ANY, "largest; NaN wins", SIZES(dim_max, INT64_MIN))  \
-    X(REDUCE_MIN, ReduceMin, FOLD_MIN, POST_NONE, TYPES_ANY, "smallest; NaN wins", SIZES(dim_min, INT64_MAX)) \
-    X(REDUCE_PROD, ReduceProd, FOLD_PROD, POST_NONE, TYPES_NUM, "product", SIZES(dim_mul, 1))                  \
-    X(REDUCE_L1, ReduceL1, FOLD_ABS, POST_NONE, TYPES_NUM, "sum of absolute values", .dim = NULL)            \
-    X(REDUCE_L2, ReduceL2, FOLD_SQUARE, POST_SQRT, TYPES_NUM, "square root of the sum of squares", .dim = NULL) \
-    X(REDUCE_LOG_SUM, ReduceLogSum, FOLD_SUM, POST_LOG, TYPES_NUM, "logarithm of the sum", .dim = NULL)           \
-    X(REDUCE_LOG_SUM_EXP, ReduceLogSumExp, FOLD_SUM, POST_LOGSUMEXP, TYPES_NUM, "logarithm of the sum of e^x", .dim = NULL) \
-    X(REDUCE_SUM_SQUARE, ReduceSumSquare, FOLD_SQUARE, POST_NONE, TYPES_NUM, "sum of squares", .dim = NULL)
+    X(REDUCE_SUM, ReduceSum, KERN_FOLD_SUM, POST_NONE, TYPES_NUM, "sum", SIZES(dim_add, 0))                        \
+    X(REDUCE_MEAN, ReduceMean, KERN_FOLD_SUM, POST_MEAN, TYPES_NUM, "mean", .dim = NULL)                            \
+    X(REDUCE_MAX, ReduceMax, KERN_FOLD_MAX, POST_NONE, TYPES_ANY, "largest; NaN wins", SIZES(dim_max, INT64_MIN))  \
+    X(REDUCE_MIN, ReduceMin, KERN_FOLD_MIN, POST_NONE, TYPES_ANY, "smallest; NaN wins", SIZES(dim_min, INT64_MAX)) \
+    X(REDUCE_PROD, ReduceProd, KERN_FOLD_PROD, POST_NONE, TYPES_NUM, "product", SIZES(dim_mul, 1))                  \
+    X(REDUCE_L1, ReduceL1, KERN_FOLD_ABS, POST_NONE, TYPES_NUM, "sum of absolute values", .dim = NULL)            \
+    X(REDUCE_L2, ReduceL2, KERN_FOLD_SQUARE, POST_SQRT, TYPES_NUM, "square root of the sum of squares", .dim = NULL) \
+    X(REDUCE_LOG_SUM, ReduceLogSum, KERN_FOLD_SUM, POST_LOG, TYPES_NUM, "logarithm of the sum", .dim = NULL)           \
+    X(REDUCE_LOG_SUM_EXP, ReduceLogSumExp, KERN_FOLD_SUM, POST_LOGSUMEXP, TYPES_NUM, "logarithm of the sum of e^x", .dim = NULL) \
+    X(REDUCE_SUM_SQUARE, ReduceSumSquare, KERN_FOLD_SQUARE, POST_NONE, TYPES_NUM, "sum of squares", .dim = NULL)
 /* clang-format on */
 
 #define X(number, stem, how, then, set, words, ...)                                                \

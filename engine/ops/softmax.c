@@ -21,16 +21,6 @@ struct softmax_def {
 
 /* ---- one f32 slice, [n][inner]; scratch: 2 * inner floats ---- */
 
-static void rows_max(float *top, const float *x, size_t n, size_t inner)
-{
-    memcpy(top, x, inner * sizeof *top);
-    for (size_t r = 1; r < n; r++)
-        for (size_t j = 0; j < inner; j++) {
-            float v = x[r * inner + j];
-            top[j] = v > top[j] || v != v ? v : top[j];
-        }
-}
-
 /* Rows of n, several at a time: exponentials of short ones together, sums side by side. */
 #define BLOCK 1024
 #define BLOCK_ROWS 16 /* and more, if they fit in a block */
@@ -107,7 +97,8 @@ static void soft_rows(const struct kern *k, float *y, const float *x, size_t row
 static void slice_shift(const struct kern *k, float *y, const float *x, size_t n, size_t inner,
                         float *top, float *sum, float *t)
 {
-    rows_max(top, x, n, inner);
+    memcpy(top, x, inner * sizeof *top);
+    k->fold_rows_f32(top, x + inner, n - 1, inner, KERN_FOLD_MAX);
     memset(sum, 0, inner * sizeof *sum);
     for (size_t r = 0; r < n; r++) {
         float *o = y + r * inner, *power = t ? t : o;

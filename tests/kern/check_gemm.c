@@ -258,6 +258,8 @@ void check_gemm(struct check *t)
         at_check(t, 1 + variant * 7 % 60, 1 + variant * 5 % 70, 1 + variant % 40, variant);
         each_check(t, 1 + variant * 7 % 19, 1 + variant * 5 % 70, variant % 40, variant & 1);
     }
+    for (variant = 0; variant < 4; variant++) /* so many weights that the next panels are fetched */
+        at_check(t, 12 + variant * 7, 1170 + variant * 5, 60, variant);
     for (size_t i = 0; t->bench && i < sizeof timed / sizeof *timed; i++)
         shape_time(t, timed[i].what, timed[i].m, timed[i].n, timed[i].k);
 }

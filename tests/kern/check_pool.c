@@ -133,6 +133,50 @@ static void rows_check(struct check *t, size_t rows, size_t n, bool bits)
     check_drop(t);
 }
 
+static float folded(float a, float x, enum kern_fold how)
+{
+    switch (how) {
+    case KERN_FOLD_SUM: return a + x;
+    case KERN_FOLD_ABS: return a + fabsf(x);
+    case KERN_FOLD_SQUARE: return a + x * x;
+    case KERN_FOLD_PROD: return a * x;
+    case KERN_FOLD_MAX: return x > a || isnan(x) ? x : a;
+    default: return x < a || isnan(x) ? x : a;
+    }
+}
+
+/* NaN of a product or a sum may have the sign of either operand. */
+static void fold_check(struct check *t, size_t rows, size_t n, enum kern_fold how)
+{
+    float *x = check_buf(t, rows * n, n & 1), *got = check_buf(t, n, rows & 1),
+          *want = check_buf(t, n, false);
+    (how >= KERN_FOLD_MAX ? check_fill_bits : check_fill)(t, x, rows * n);
+    for (size_t i = 0; i < n; i++) {
+        want[i] = got[i] = (float) i - 2;
+        for (size_t r = 0; r < rows; r++)
+            want[i] = folded(want[i], x[r * n + i], how);
+    }
+    t->new.fold_rows_f32(got, x, rows, n, how);
+    check_same(t, "fold_rows_f32", want, got, n, "%zu rows of %zu, %d", rows, n, (int) how);
+    check_drop(t);
+}
+
+static void sum_f64_check(struct check *t, size_t rows, size_t n)
+{
+    float *x = check_buf(t, rows * n, n & 1), *room = check_buf(t, 2 * n, false),
+          *want = check_buf(t, 2 * n, false);
+    double *got = (double *) (void *) room, *sum = (double *) (void *) want;
+    check_fill(t, x, rows * n);
+    for (size_t i = 0; i < n; i++) {
+        sum[i] = got[i] = (double) i / 3;
+        for (size_t r = 0; r < rows; r++)
+            sum[i] += (double) x[r * n + i];
+    }
+    t->new.sum_rows_f64(got, x, rows, n);
+    check_same(t, "sum_rows_f64", want, room, 2 * n, "%zu rows of %zu", rows, n);
+    check_drop(t);
+}
+
 void check_pool(struct check *t)
 {
     static const size_t ns[] = { 1, 2, 15, 16, 17, 33, 50, 64, 100 };
@@ -159,4 +203,10 @@ void check_pool(struct check *t)
     for (size_t rows = 1; rows < 40; rows += 3)
         for (size_t n = 1; n < 1300; n += n < 40 ? 3 : 211)
             rows_check(t, rows, n, rows & 1);
+    for (size_t rows = 0; rows < 11; rows++)
+        for (size_t n = 1; n < 60; n += n < 20 ? 1 : 7) {
+            for (int how = KERN_FOLD_SUM; how <= KERN_FOLD_MIN; how++)
+                fold_check(t, rows, n, (enum kern_fold) how);
+            sum_f64_check(t, rows, n);
+        }
 }
