@@ -3,11 +3,11 @@
 # Installs what is missing, builds, and runs every test: once under the address and undefined-behaviour
 # sanitizers, and those that measure time, watch system calls or break them in a plain build. The last line is the total.
 #
-#   ./test.sh [--slow NAME]...      with tests that are skipped otherwise: release, or all
+#   ./test.sh [--slow NAME]...      with tests that are skipped otherwise: machines, release, or all
 cd "$(dirname "$0")" || exit 1
 while [ $# -gt 0 ]; do
-    if [ "$1" != --slow ] || { [ "$2" != all ] && ! grep -rqx --include='*.sh' -e "slow $2" tests; }; then
-        echo "test.sh knows --slow all and" $(grep -rhx --include='*.sh' 'slow [a-z]*' tests | sed 's/^/--/') "not '$*'"
+    if [ "$1" != --slow ] || { [ "$2" != all ] && ! grep -rqxE --include='*.sh' -e " *slow $2" tests; }; then
+        echo "test.sh knows --slow all and" $(grep -rhxE --include='*.sh' ' *slow [a-z]+' tests | sed 's/^ */--/') "not '$*'"
         exit 2
     fi
     RILL_SLOW="$RILL_SLOW $2"

@@ -5,6 +5,9 @@
 # core.sh MACHINE SOURCE-ROOT BUILD-FOLDER CHECK_KERN TEST_PULSE_RANDOM (both of this machine)
 . "$(dirname "$0")/../lib.sh"
 machine=$1
+[ "$machine" = aarch64 ] || {
+    slow machines
+}
 root=$2
 dir=$3
 kern=$4
