@@ -482,3 +482,46 @@ rill_status dims_assume(struct dims *ds, const struct dim *d, rill_error *reterr
     lin_init(&l, d);
     return assert_ge0(&p, &l);
 }
+
+/* The operand that is no number of a min, or of a max that is taken off, with a number; NULL: it is
+ * none of these. */
+static const struct dim *within_bound(const struct dim *d, int64_t coef)
+{
+    if (d->kind != (coef > 0 ? DIM_MIN : DIM_MAX) || d->n != 2 ||
+        dim_is_const(d->arg[0]) == dim_is_const(d->arg[1]))
+        return NULL;
+    return d->arg[dim_is_const(d->arg[0]) ? 1 : 0];
+}
+
+const struct dim *dim_unbounded(struct dims *ds, const struct dim *d)
+{
+    const struct dim *inner = dim_is_bad(d) ? NULL : within_bound(d, 1);
+    if (inner || dim_is_bad(d) || d->kind != DIM_ADD)
+        return inner ? inner : d;
+    const struct dim *sum = dim_int(ds, d->value);
+    for (unsigned i = 0; i < d->n; i++) {
+        inner = within_bound(d->arg[i], d->coef[i]);
+        sum = dim_add(ds, sum, dim_mul_int(ds, inner ? inner : d->arg[i], d->coef[i]));
+    }
+    return sum;
+}
+
+static rill_status bound_assume(struct dims *ds, const struct dim *d, int64_t coef,
+                                rill_error *reterr)
+{
+    const struct dim *inner = within_bound(d, coef);
+    if (!inner)
+        return RILL_OK;
+    const struct dim *bound = d->arg[inner == d->arg[0] ? 1 : 0];
+    return dims_assume(ds, coef > 0 ? dim_sub(ds, bound, inner) : dim_sub(ds, inner, bound),
+                       reterr);
+}
+
+rill_status dims_assume_unbounded(struct dims *ds, const struct dim *d, rill_error *reterr)
+{
+    if (dim_is_bad(d) || d->kind != DIM_ADD)
+        return dim_is_bad(d) ? dims_status(ds, reterr) : bound_assume(ds, d, 1, reterr);
+    for (unsigned i = 0; i < d->n; i++)
+        TRY(bound_assume(ds, d->arg[i], d->coef[i], reterr));
+    return RILL_OK;
+}

@@ -41,7 +41,7 @@ models/onnx                 ops models
 models/tflite               ops models
 models/network              ops models/onnx models/tflite
 models/nnef                 ops models models/network
-models/export               ops models/onnx
+models/export               ops engine/late models/onnx
 models/recogniser           models models/onnx engine/base
 lib                         engine pulse models models/network models/nnef models/recogniser
 sinks                       engine/base models rill.h
