@@ -504,14 +504,23 @@ const struct conf_weights *model_conf_archive(const struct model_conf *c,
 }
 
 /* They are written beside graph.nnef, and nowhere else. */
+static bool names_a_file_beside(const char *name)
+{
+    static const char *const not[] = { ".", "..", "graph.nnef", "model.conf" };
+    for (size_t i = 0; i < sizeof not / sizeof *not; i++)
+        if (!strcmp(name, not[i]))
+            return false;
+    return !strchr(name, '/');
+}
+
 static rill_status names_check(const struct conf_weights *list, unsigned n, const char *section,
                                const char *file, rill_error *reterr)
 {
     for (unsigned i = 0; i < n; i++)
-        if (strchr(list[i].file, '/') || !strcmp(list[i].file, ".") || !strcmp(list[i].file, ".."))
+        if (!names_a_file_beside(list[i].file))
             return err_set(reterr, RILL_MALFORMED,
                            "%s: [%s.%.60s]: the name of a file beside graph.nnef, without slashes, "
-                           "is expected",
+                           "is expected, neither that nor model.conf",
                            file, section, list[i].file);
     return RILL_OK;
 }

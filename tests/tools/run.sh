@@ -408,6 +408,16 @@ sed '/logp/,$d' "$dir/doors/faster/model.conf" >"$dir/doors/fixed/model.conf"
 expect 3 "input 'pcm' of model '.*fixed' does not stream: no symbol of its size counts time" \
     "$rill" denoise --set S=16000 -m "$dir/doors/fixed" "$audio/noisy.wav" "$dir/x.wav"
 
+# What README prints of the demo is so; of the noise as much is left as model.conf says.
+expect 0 "$(sed -n 's/.*\(SI-SDR .* of the speech kept\)$/\1/p' "$audio/../../README.md")" \
+    "$rill" denoise --clean "$audio/clean.wav" "$audio/noisy.wav" "$dir/x.wav"
+cp -r "$audio/../../models/library/rill-denoise" "$dir/limited"
+sed -i 's/^atten_lim_db = .*/atten_lim_db = 0/' "$dir/limited/model.conf"
+expect 0 "SI-SDR inf dB before, inf dB after, 100.0 % of the speech kept" \
+    "$rill" denoise -m "$dir/limited" --clean "$audio/noisy.wav" "$audio/noisy.wav" "$dir/x.wav"
+sed -i 's/^atten_lim_db = .*/atten_lim_db = -1/' "$dir/limited/model.conf"
+expect 3 "atten_lim_db" "$rill" denoise -m "$dir/limited" "$audio/noisy.wav" "$dir/x.wav"
+
 # An assertion about lengths holds of every whole sequence, compiled or not.
 mkdir -p "$dir/doors/asserted"
 sed 's/^graph /extension rill_assert S == 65536*(S\/65536);\n&/' "$dir/doors/fixed/graph.nnef" >"$dir/doors/asserted/graph.nnef"
