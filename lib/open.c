@@ -270,13 +270,18 @@ static rill_status nnef_read(struct opening *o, const char *file)
     return options_check(o);
 }
 
-static rill_status graph_missing(const struct opening *o)
+/* In the words of the folder or archive, and what would do. */
+static rill_status graph_missing(struct opening *o)
 {
-    return err_set(o->err, RILL_IO,
-                   "graph.nnef: No such file or directory; a model's folder has one, or is a "
-                   "recogniser's: encoder*.onnx, decoder*.onnx, joiner*.onnx (or ctc*.onnx, "
-                   "model*.onnx) and tokens.txt. Models of Kaldi (as of vosk) and of ggml (as of "
-                   "whisper.cpp) are not read");
+    rill_error missing = { .text = "" };
+    const rill_status s =
+        nnef_read(&(struct opening) { .folder = o->folder, .model = o->model, .err = &missing },
+                  "graph.nnef");
+    return err_set(o->err, s,
+                   "%.200s; a model's folder has one, or is a recogniser's: encoder*.onnx, "
+                   "decoder*.onnx, joiner*.onnx (or ctc*.onnx, model*.onnx) and tokens.txt. Models "
+                   "of Kaldi (as of vosk) and of ggml (as of whisper.cpp) are not read",
+                   missing.text);
 }
 
 static rill_status files_read(struct opening *o)

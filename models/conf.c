@@ -506,9 +506,9 @@ const struct conf_weights *model_conf_archive(const struct model_conf *c,
 /* They are written beside graph.nnef, and nowhere else. */
 static bool names_a_file_beside(const char *name)
 {
-    static const char *const not[] = { ".", "..", "graph.nnef", "model.conf" };
-    for (size_t i = 0; i < sizeof not / sizeof *not; i++)
-        if (!strcmp(name, not[i]))
+    static const char *const not [] = { ".", "..", "graph.nnef", "model.conf" };
+    for (size_t i = 0; i < sizeof not / sizeof *not ; i++)
+        if (!strcmp(name, not [i]))
             return false;
     return !strchr(name, '/');
 }
