@@ -139,7 +139,7 @@ static const struct row rows[] = {
     { "shifted weights", AFTER(NULL, "Add", 1), "would show again", NULL },
     { "a table of positions", table, (const int[]) { 0 }, NULL, "S <= 40" },
     { "a table of positions from its third row on", table, (const int[]) { 2 }, NULL, "S <= 46" },
-    { "a table that may be too short", table, (const int[]) { 0 }, "assert", NULL },
+    { "a table that has to be long enough", table, (const int[]) { 0 }, NULL, NULL },
 };
 
 static void row_streams(struct oracle *o, const struct row *r)
