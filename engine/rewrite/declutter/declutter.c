@@ -5,8 +5,9 @@
 #include "engine/typing/outputs.h"
 
 static const struct pass declutter_passes[] = {
-    { "loops", true, graph_with_loops_scanned },
     { "peepholes", true, graph_with_peepholes },
+    { "loops", true, graph_with_loops_scanned },
+    { "rows-apart", false, graph_with_rows_apart },
     { "fold-norms", false, graph_with_norms_folded },
     { "dfts", false, graph_with_dfts_recognised },
     { "absorb-pads", false, graph_with_pads_absorbed },

@@ -13,9 +13,14 @@ rill_status graph_with_loops_scanned(struct graph *ret, const struct graph *g, r
 rill_status graph_with_softplus_in_parts(struct graph *ret, const struct graph *g,
                                          rill_error *reterr);
 
-/* Nodes that give their input back go, and so do those that flatten a tensor to rows for an op over
- * its last axis. A GatherND of one coordinate becomes a Gather. */
+/* Nodes that give their input back go, a Slice of everything among them, and so do those that
+ * flatten a tensor to rows for an op over its last axis. A GatherND of one coordinate becomes a
+ * Gather. */
 rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_error *reterr);
+
+/* Ops on rows that were merged of several axes, time not the outermost, are done on the axes apart.
+ * Changes how results round where a Gemm becomes a product and a sum. */
+rill_status graph_with_rows_apart(struct graph *ret, const struct graph *g, rill_error *reterr);
 
 /* A batch normalisation of known statistics after a convolution of known weights that nobody else
  * reads goes into those weights, computed in f64. Changes how results round. */

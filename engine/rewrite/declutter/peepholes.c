@@ -7,10 +7,23 @@
 
 #include <string.h>
 
+/* Forward, all that there is. */
+static bool cuts_nothing(const struct graph *g, const struct node *n)
+{
+    int64_t steps[RANK_MAX];
+    unsigned n_steps = 0;
+    bool forward = node_is(n, OP_SLICE) &&
+        (!node_has_input(n, 4) || match_ints(g, n->in[4], steps, RANK_MAX, &n_steps));
+    for (unsigned i = 0; forward && i < n_steps; i++)
+        forward = steps[i] > 0;
+    return forward && fact_same(&g->wires[n->in[0]].fact, &g->wires[n->out[0]].fact);
+}
+
 static bool changes_nothing(const struct graph *g, const struct node *n)
 {
     return n->n_in && n->n_out == 1 && n->in[0] != WIRE_NONE && n->out[0] != WIRE_NONE &&
-        node_gives_back(n, &g->wires[n->in[0]].fact, &g->wires[n->out[0]].fact);
+        (node_gives_back(n, &g->wires[n->in[0]].fact, &g->wires[n->out[0]].fact) ||
+         cuts_nothing(g, n));
 }
 
 /* n gives a tensor its shape back that was flattened to rows for an op over its last axis: that op

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: MIT */
+/* How other people's nets are written: each streams, and gives what it gives as it was written. */
+#include "engine/graph/control.h"
+#include "engine/rewrite/declutter/passes.h"
+#include "engine/rewrite/pass.h"
+#include "tests/pulse/oracle.h"
+
+enum { WIDTH = 4 };
+
+/* ctx: how many frames there are, as a list or a number. */
+static uint32_t length_of(struct gb *b, uint32_t x, bool list)
+{
+    return GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), list ? gb_ints(b, 1) : gb_int(b, 1));
+}
+
+/* ---- rows of chunks that were merged, time behind ---- */
+
+/* [1, S, W] -> [4, S, W] of copies times 1..4, rows merged, through what `kind` says, split. */
+enum rows { GEMM, GEMM_TURNED, NORM, MLP, N_ROWS };
+
+static uint32_t merged(struct gb *b, uint32_t x, uint32_t sizes)
+{
+    return GB(b, "Reshape", "", x, sizes);
+}
+
+static uint32_t rows_done(struct gb *b, uint32_t y, enum rows kind)
+{
+    uint32_t w = gb_weights(b, 2, WIDTH, WIDTH), bias = gb_weights(b, 1, WIDTH);
+    switch (kind) {
+    case GEMM: return GB(b, "Gemm", "", y, w, bias);
+    case GEMM_TURNED: return GB(b, "Gemm", "transB=1", y, w);
+    case NORM: return GB(b, "LayerNormalization", "axis=-1", y, bias, gb_weights(b, 1, WIDTH));
+    default: break;
+    }
+    uint32_t inner = GB(b, "Relu", "", GB(b, "Add", "", GB(b, "MatMul", "", y, w), bias));
+    return GB(b, "Add", "", y, GB(b, "Gemm", "transB=1", inner, gb_weights(b, 2, WIDTH, WIDTH)));
+}
+
+static void rows(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), s = length_of(b, x, true);
+    uint32_t many = GB(b, "Mul", "", x, gb_weights(b, 3, 4, 1, WIDTH));
+    uint32_t apart = GB(b, "Concat", "axis=0", gb_ints(b, 4), s, gb_ints(b, WIDTH));
+    uint32_t y = rows_done(b, merged(b, many, gb_ints(b, -1, WIDTH)), *(const enum rows *) ctx);
+    gb_output(b, GB(b, "Reshape", "", y, apart));
+}
+
+/* ---- a Loop over frames that a full Slice gives ---- */
+
+static uint32_t frame(struct gb *body, uint32_t all, uint32_t at)
+{
+    uint32_t same = GB(body, "Slice", "", all, gb_ints(body, 0), gb_ints(body, INT64_MAX),
+                       gb_ints(body, 0), gb_ints(body, 1));
+    return GB(body, "Gather", "axis=1", same, at);
+}
+
+static void looped(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    struct gb body;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), n = length_of(b, x, false), out[2];
+    const unsigned char yes = 1;
+    uint32_t in[4] = { n, gb_const(b, DTYPE_BOOL, 0, NULL, &yes), gb_full(b, 0, 2, 1, WIDTH), x };
+    struct loop_attr *at = arena_new(b->arena, struct loop_attr);
+    gb_body(&body, b, "loop");
+    uint32_t i = gb_body_input(&body, "i"), goes = gb_body_input(&body, "goes"),
+             state = gb_body_input(&body, "state"), all = gb_body_input(&body, "all");
+    uint32_t next =
+        GB(&body, "Add", "", GB(&body, "Mul", "", frame(&body, all, i), gb_scalar(&body, 0.5f)),
+           GB(&body, "Mul", "", state, gb_scalar(&body, 0.75f)));
+    gb_output(&body, GB(&body, "Identity", "", goes));
+    gb_output(&body, next);
+    gb_output(&body, GB(&body, "Tanh", "", next));
+    b->n_names = body.n_names;
+    if (!at || body.err.status != RILL_OK)
+        return;
+    at->n_states = 1;
+    for (int k = 0; k < 2; k++)
+        out[k] = graph_add_wire(b->g, gb_printf(b, "looped.%d", k), NULL);
+    struct node *made = graph_add_node(b->g, &op_loop, "looped", at, in, 4, out, 2);
+    made->body = arena_array(b->arena, struct graph *, 1);
+    made->body[0] = body.g;
+    made->n_body = 1;
+    gb_output(b, gb_transpose(b, out[1], "1,0,2"));
+}
+
+/* ---- which ---- */
+
+struct habit {
+    const char *name;
+    gb_recipe *recipe;
+    const void *ctx;
+    struct pass passes[2];
+};
+
+#define ROWS                                                                                       \
+    {                                                                                              \
+        "rows-apart", false, graph_with_rows_apart                                                 \
+    }
+#define LOOPS                                                                                      \
+    {                                                                                              \
+        { "peepholes", true, graph_with_peepholes },                                               \
+        {                                                                                          \
+            "loops", true, graph_with_loops_scanned                                                \
+        }                                                                                          \
+    }
+
+/* clang-format off */
+static const struct habit habits[] = {
+    { "rows of chunks through a Gemm", rows, (const enum rows[]) { GEMM }, { ROWS } },
+    { "rows of chunks through a turned Gemm", rows, (const enum rows[]) { GEMM_TURNED }, { ROWS } },
+    { "rows of chunks, normalised", rows, (const enum rows[]) { NORM }, { ROWS } },
+    { "rows of chunks through two layers and around", rows, (const enum rows[]) { MLP }, { ROWS } },
+    { "a Loop over frames of a full Slice", looped, NULL, LOOPS },
+};
+/* clang-format on */
+
+static void habit_test(const struct habit *h)
+{
+    static const int64_t pulses[] = { 1, 2, 3, 8, -1 }, lengths[] = { 1, 2, 5, 9, 30, -1 };
+    struct oracle o;
+    bool made = oracle_open(&o, h->recipe, h->ctx, NULL) == LAW_HOLDS;
+    for (unsigned i = 0; made && i < 2 && h->passes[i].run; i++)
+        made = passes_run(&h->passes[i], 1, &o.model->decluttered.g, &o.model->decluttered.g, NULL,
+                          &o.err) == RILL_OK;
+    oracle_check(made, "%s: %s", h->name, o.err.text);
+    o.tolerance = 1e-5f;
+    if (made)
+        oracle_check(oracle_laws(&o, h->name, pulses, lengths) > 0, "%s: no whole run: %s", h->name,
+                     o.err.text);
+    oracle_close(&o);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < sizeof habits / sizeof *habits; i++)
+        habit_test(&habits[i]);
+    return oracle_end();
+}
