@@ -375,8 +375,10 @@ static struct position binary(const struct walk *w, const struct node *n, int ra
     combine *run = combines[n->op->id];
     bool is_float = dtype_is_float(w->g->wires[n->in[0]].fact.type);
     if (a.pair && b.pair)
-        return pair_combine(w->ps->dims, n->op->id, w->g->wires[n->out[0]].fact.type, &a, &b);
-    a = as_whole(w, a);
+        y = pair_combine(w->ps->dims, n->op->id, w->g->wires[n->out[0]].fact.type, &a, &b);
+    if (y.e)
+        return y;
+    a = as_whole(w, a); /* of more than two numbers, as the difference of two triangles */
     b = as_whole(w, b);
     if (!a.e || !b.e || (is_float && node_is(n, OP_DIV)))
         return a.e && b.e ? quotient(&a, &b) : y;

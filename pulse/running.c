@@ -4,7 +4,7 @@
 #include "engine/graph/edit.h"
 #include "engine/ops/attrs.h"
 #include "engine/ops/einsum.h"
-#include "pulse/positions.h"
+#include "pulse/decays.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -25,11 +25,13 @@ struct looked {
 /* What the sum over keys that node `at` is is made of. Labels: a letter for each axis. */
 struct sum {
     uint32_t at;
-    unsigned weights; /* the input of that node */
-    uint32_t w, product;
-    int query, key; /* axes of w */
+    unsigned weights;    /* the input of that node */
+    uint32_t w, product; /* WIRE_NONE: the weights are those of positions alone */
+    int query, key;      /* axes of w */
     uint32_t times[FACTORS_MAX], over[FACTORS_MAX];
     unsigned n_times, n_over;
+    const struct tensor *decay[FACTORS_MAX]; /* factors of the state in each step */
+    unsigned n_decays;
     bool causal, strict; /* keys up to that of the query's frame; only those before it */
     char q[LABELS], k[LABELS], v[LABELS], y[LABELS], state[LABELS];
     uint32_t in_q, in_k, in_v;
@@ -102,11 +104,16 @@ static bool positions_want(struct looked *l)
     return n == 1 && positions_find(l->ps, g, symbols[0], &l->scratch, l->err) == RILL_OK;
 }
 
-/* Axes of w as those of a wire that is broadcast to it; -1: it has no such axis, or one element. */
-static int axis_within(const struct looked *l, uint32_t w, uint32_t small, int axis)
+static struct falling falling_of(const struct looked *l, const struct sum *s)
 {
-    const int own = axis - (fact_at(l, w)->rank - fact_at(l, small)->rank);
-    return own < 0 || dim_is(fact_at(l, small)->shape[own], 1) ? -1 : own;
+    return (struct falling) { l->e->g, l->ps, fact_at(l, s->w)->rank, s->query, s->key };
+}
+
+/* Axes of w as those of a wire that is broadcast to it; -1: it has no such axis, or one element. */
+static int axis_within(const struct looked *l, const struct sum *s, uint32_t small, int axis)
+{
+    const struct falling f = falling_of(l, s);
+    return falling_axis(&f, small, axis);
 }
 
 /* Whether elements of `mask` (its opposite) are 1 where a key is not behind its query, 0 elsewhere;
@@ -115,8 +122,7 @@ static bool is_causal(const struct looked *l, const struct sum *s, uint32_t mask
                       bool *ret_strict)
 {
     const struct position *at = &l->ps->of[mask];
-    const int query = axis_within(l, s->w, mask, s->query),
-              key = axis_within(l, s->w, mask, s->key);
+    const int query = axis_within(l, s, mask, s->query), key = axis_within(l, s, mask, s->key);
     struct dims *ds = l->ps->dims;
     if (query < 0 || key < 0 || !at->e || at->parts > 1 ||
         (at->pair && (opposite || at->one != 1 || at->zero != 0)))
@@ -142,7 +148,7 @@ static bool mask_take(struct looked *l, struct sum *s, uint32_t mask, bool oppos
 /* One number for all keys of a query. */
 static bool is_of_query(const struct looked *l, const struct sum *s, uint32_t w)
 {
-    return fact_at(l, w)->rank <= fact_at(l, s->w)->rank && axis_within(l, s->w, w, s->key) < 0;
+    return fact_at(l, w)->rank <= fact_at(l, s->w)->rank && axis_within(l, s, w, s->key) < 0;
 }
 
 static bool factor_add(uint32_t *list, unsigned *n, uint32_t w)
@@ -156,7 +162,61 @@ static bool factor_add(uint32_t *list, unsigned *n, uint32_t w)
 static bool is_zero(const struct looked *l, uint32_t w)
 {
     const struct tensor *v = fact_at(l, w)->value;
+    const struct node *n = producer(l, w);
+    if (n && node_is(n, OP_EXPAND))
+        return is_zero(l, n->in[0]);
+    if (n && node_is(n, OP_CONSTANT_OF_SHAPE)) {
+        v = value_attr_of(n)->value;
+        return !v || tensor_get_f64(v, v->data, 0) == 0;
+    }
     return v && v->type != DTYPE_DIM && tensor_count(v) == 1 && tensor_get_f64(v, v->data, 0) == 0;
+}
+
+/* Axes are put in front, or repeated: those that there are lie from the last one on as they did. */
+static bool moves_in_front(const struct looked *l, const struct node *n)
+{
+    static const enum op_id ids[] = { OP_IDENTITY, OP_EXPAND, OP_UNSQUEEZE };
+    if (!node_is_among(n, ids, sizeof ids / sizeof *ids))
+        return false;
+    const struct fact *x = fact_at(l, n->in[0]), *y = fact_at(l, n->out[0]);
+    for (int i = 0; node_is(n, OP_UNSQUEEZE) && i < y->rank; i++)
+        if (i < y->rank - x->rank ? !dim_is(y->shape[i], 1)
+                                  : y->shape[i] != x->shape[i - y->rank + x->rank])
+            return false;
+    return true;
+}
+
+/* 0 where x is not a number, x elsewhere: how powers of keys behind their query are cleared. */
+static bool clears_nan(const struct looked *l, const struct node *n)
+{
+    const struct node *of = node_is(n, OP_WHERE) ? producer(l, n->in[0]) : NULL;
+    return of && node_is(of, OP_ISNAN) && of->in[0] == n->in[2] && is_zero(l, n->in[1]);
+}
+
+/* Whether w is made of masks, of what is alike for all keys and of decays; those go into s. */
+static bool factor_take(struct looked *l, struct sum *s, uint32_t w, int depth)
+{
+    const struct node *n = producer(l, w);
+    if (!positions_want(l) || fact_at(l, w)->rank > fact_at(l, s->w)->rank || depth == STEPS_MAX)
+        return false;
+    if (mask_take(l, s, w, false))
+        return true;
+    if (is_of_query(l, s, w))
+        return factor_add(s->times, &s->n_times, w);
+    if (!n || n->n_out != 1)
+        return false;
+    if (node_is(n, OP_MUL))
+        return factor_take(l, s, n->in[0], depth + 1) && factor_take(l, s, n->in[1], depth + 1);
+    if (node_is(n, OP_DIV))
+        return factor_take(l, s, n->in[0], depth + 1) && is_of_query(l, s, n->in[1]) &&
+            factor_add(s->over, &s->n_over, n->in[1]);
+    if (moves_in_front(l, n) || clears_nan(l, n))
+        return factor_take(l, s, n->in[moves_in_front(l, n) ? 0 : 2], depth + 1);
+    const struct falling f = falling_of(l, s);
+    const struct tensor *decay = s->n_decays < FACTORS_MAX ? decay_of(&f, w, l->e->g->arena) : NULL;
+    if (decay)
+        s->decay[s->n_decays++] = decay;
+    return decay != NULL;
 }
 
 /* Whether n only multiplies weights by what is known of it; those are in *ret_w. */
@@ -175,15 +235,28 @@ static bool step_take(struct looked *l, struct sum *s, const struct node *n, uin
         *ret_w = n->in[0];
         return is_of_query(l, s, n->in[1]) && factor_add(s->over, &s->n_over, n->in[1]);
     }
+    const struct sum before = *s;
     for (unsigned i = 0; node_is(n, OP_MUL) && i < 2; i++) {
         *ret_w = n->in[1 - i];
         if (!has_square(l, *ret_w))
             continue;
         if (is_of_query(l, s, n->in[i]))
             return factor_add(s->times, &s->n_times, n->in[i]);
-        if (mask_take(l, s, n->in[i], false))
+        if (factor_take(l, s, n->in[i], 0))
             return true;
+        *s = before;
     }
+    return false;
+}
+
+/* Whether the weights are those of positions alone: of a sum that each key's value goes into. */
+static bool weights_known(struct looked *l, struct sum *s)
+{
+    const struct sum before = *s;
+    s->product = WIRE_NONE;
+    if (is_product(&l->e->g->nodes[s->at]) && factor_take(l, s, s->w, 0) && s->causal)
+        return true;
+    *s = before;
     return false;
 }
 
@@ -191,6 +264,8 @@ static bool step_take(struct looked *l, struct sum *s, const struct node *n, uin
 static bool weights_follow(struct looked *l, struct sum *s)
 {
     uint32_t w = s->w;
+    if (weights_known(l, s))
+        return true;
     for (int steps = 0; steps < STEPS_MAX; steps++) {
         const struct node *n = producer(l, w);
         if (!n || n->n_out != 1 || fact_at(l, w)->rank != fact_at(l, s->w)->rank)
@@ -226,6 +301,15 @@ static bool sizes_agree(const struct looked *l, struct sum *s, uint32_t w, const
     return true;
 }
 
+/* The sizes of the weights. */
+static bool sizes_note(const struct looked *l, struct sum *s)
+{
+    char labels[LABELS] = "";
+    for (int k = 0; k < fact_at(l, s->w)->rank; k++)
+        labels[k] = label_of(k);
+    return sizes_agree(l, s, s->w, labels);
+}
+
 static void label_drop(char *labels, char label)
 {
     char *at = strchr(labels, label);
@@ -238,6 +322,9 @@ static bool product_label(const struct looked *l, struct sum *s)
 {
     const struct node *n = &l->e->g->nodes[s->product];
     char labels[2][LABELS] = { "" };
+    s->in_q = s->in_k = WIRE_NONE;
+    if (s->product == WIRE_NONE)
+        return sizes_note(l, s);
     for (unsigned i = 0; i < 2; i++) {
         for (int k = 0; k < fact_at(l, n->in[i])->rank; k++) {
             const int to = axis_behind(l, n, i, k);
@@ -284,8 +371,28 @@ static void total_label(const struct looked *l, struct sum *s)
             *y++ = label_of(k);
 }
 
+/* Axes of the state along which decays differ are its own. */
+static bool decays_fit(const struct looked *l, const struct sum *s)
+{
+    for (unsigned i = 0; i < s->n_decays; i++)
+        for (int k = 0; k < s->decay[i]->rank; k++)
+            if (s->decay[i]->dim[k] != 1 &&
+                !strchr(s->state, label_of(k + fact_at(l, s->w)->rank - s->decay[i]->rank)))
+                return false;
+    return true;
+}
+
+/* What comes out has the axes of the state, in their order. */
+static bool is_state_shown(const struct sum *s)
+{
+    char y[LABELS];
+    memcpy(y, s->y, LABELS);
+    label_drop(y, label_of(s->query));
+    return !strcmp(y, s->state);
+}
+
 /* Labels of keys and values but time: all sizes are numbers. */
-static bool state_label(struct sum *s)
+static bool state_label(const struct looked *l, struct sum *s)
 {
     size_t n = 0;
     const char *both[2] = { s->k, s->v };
@@ -298,7 +405,7 @@ static bool state_label(struct sum *s)
                 s->state[n++] = *at;
             }
     s->stack = (int) (strchr(s->y, label_of(s->query)) - s->y);
-    return true;
+    return decays_fit(l, s) && (s->product != WIRE_NONE || is_state_shown(s));
 }
 
 /* ---- which sums ---- */
@@ -339,9 +446,9 @@ static bool factors_fit(const struct looked *l, const struct sum *s)
         plain &= is_number(l, s->times[i]);
     for (unsigned i = 0; i < s->n_over; i++)
         plain &= is_number(l, s->over[i]);
+    const int front = (int) strlen(s->y) - fact_at(l, s->w)->rank; /* axes that only values have */
     for (int k = 0; s->in_v != WIRE_NONE && k < fact_at(l, s->w)->rank; k++)
-        fit &=
-            k == s->key ? strlen(s->y) == (size_t) fact_at(l, s->w)->rank : s->y[k] == label_of(k);
+        fit &= front >= 0 && (k == s->key || s->y[front + k] == label_of(k));
     return plain || fit;
 }
 
@@ -356,7 +463,7 @@ static bool sum_find(struct looked *l, uint32_t at, unsigned i, struct sum *s)
         total_label(l, s);
     else if (!sums_once(l, n) || !values_label(l, s, n))
         return false;
-    return state_label(s) && factors_fit(l, s);
+    return state_label(l, s) && factors_fit(l, s);
 }
 
 /* ---- the Scan ---- */
@@ -415,6 +522,52 @@ static struct fact fact_of(const struct sum *s, const char *labels)
     return f;
 }
 
+/* Of one step, for each element of the state or for all along an axis. */
+static struct tensor *decay_product(const struct looked *l, const struct sum *s)
+{
+    int64_t dim[RANK_MAX], stride[RANK_MAX], of[RANK_MAX];
+    const int rank = (int) strlen(s->state), rank_w = fact_at(l, s->w)->rank;
+    for (int i = 0; i < rank; i++)
+        dim[i] = dim_value(s->size[(unsigned char) s->state[i]]);
+    struct tensor *t = tensor_new(l->e->g->arena, DTYPE_F32, rank, dim);
+    if (!t)
+        return NULL;
+    tensor_strides(t, stride);
+    for (int64_t at = 0; at < tensor_count(t); at++) {
+        double x = 1;
+        for (unsigned i = 0; i < s->n_decays; i++) {
+            const struct tensor *d = s->decay[i];
+            int64_t place = 0;
+            tensor_strides(d, of);
+            for (int k = 0; k < d->rank; k++) {
+                const char *axis = strchr(s->state, label_of(k + rank_w - d->rank));
+                place += d->dim[k] == 1 ? 0 : of[k] * (at / stride[axis - s->state] % d->dim[k]);
+            }
+            x *= ((const float *) d->data)[place];
+        }
+        ((float *) t->data)[at] = (float) x;
+    }
+    return t;
+}
+
+/* The sum before this step, as much of it as is left. */
+static rill_status decayed(struct looked *l, struct sum *s, struct graph *body, uint32_t *state)
+{
+    if (!s->n_decays)
+        return RILL_OK;
+    struct tensor *t = decay_product(l, s);
+    const uint32_t in[2] = { *state, t ? graph_add_const(body, "decay", t) : WIRE_NONE };
+    return in[1] == WIRE_NONE ? no_memory(l) : put(l, body, OP_MUL, NULL, in, 2, state);
+}
+
+static bool input_add(struct graph *body, const char *name, const struct sum *s, const char *labels,
+                      uint32_t from, uint32_t *ret)
+{
+    const struct fact f = fact_of(s, labels);
+    *ret = from == WIRE_NONE ? WIRE_NONE : graph_add_input(body, name, &f);
+    return from == WIRE_NONE || *ret != WIRE_NONE;
+}
+
 /* state, query, key, value -> next state, what comes out. */
 static rill_status body_make(struct looked *l, struct sum *s, struct graph *body)
 {
@@ -424,19 +577,22 @@ static rill_status body_make(struct looked *l, struct sum *s, struct graph *body
     label_drop(s->k, label_of(s->key));
     label_drop(s->v, label_of(s->key));
     label_drop(s->y, label_of(s->query));
-    const struct fact f[] = { fact_of(s, s->state), fact_of(s, s->q), fact_of(s, s->k),
-                              fact_of(s, s->v) };
-    const bool of_values = s->in_v != WIRE_NONE;
-    uint32_t state = graph_add_input(body, "sum", &f[0]), q = graph_add_input(body, "query", &f[1]),
-             k = graph_add_input(body, "key", &f[2]), next, y,
-             v = of_values ? graph_add_input(body, "value", &f[3]) : k, more = k;
-    if (state == WIRE_NONE || q == WIRE_NONE || k == WIRE_NONE || v == WIRE_NONE)
+    uint32_t state, q, k, v, more, next, y;
+    if (!input_add(body, "sum", s, s->state, 0, &state) ||
+        !input_add(body, "query", s, s->q, s->in_q, &q) ||
+        !input_add(body, "key", s, s->k, s->in_k, &k) ||
+        !input_add(body, "value", s, s->v, s->in_v, &v))
         return no_memory(l);
-    if (of_values)
+    more = k == WIRE_NONE ? v : k;
+    if (k != WIRE_NONE && v != WIRE_NONE)
         TRY(einsum_put(l, body, s->k, s->v, s->state, (uint32_t[]) { k, v }, &more));
+    TRY(decayed(l, s, body, &state));
     TRY(put(l, body, OP_ADD, NULL, (uint32_t[]) { state, more }, 2, &next));
-    TRY(einsum_put(l, body, s->q, s->state, s->y, (uint32_t[]) { q, s->strict ? state : next },
-                   &y));
+    const uint32_t shown = s->strict ? state : next;
+    if (q == WIRE_NONE)
+        TRY(put(l, body, OP_IDENTITY, NULL, &shown, 1, &y));
+    else
+        TRY(einsum_put(l, body, s->q, s->state, s->y, (uint32_t[]) { q, shown }, &y));
     return graph_add_output(body, next) && graph_add_output(body, y) ? RILL_OK : no_memory(l);
 }
 
@@ -461,25 +617,34 @@ static rill_status scan_put(struct looked *l, struct sum *s, uint32_t *ret)
     struct graph **body = arena_array(g->arena, struct graph *, 1);
     struct scan_attr *at = arena_new(g->arena, struct scan_attr);
     int64_t *axes = arena_array(g->arena, int64_t, 4);
-    const bool of_values = s->in_v != WIRE_NONE;
-    uint32_t in[4] = { zeros_add(g, s), s->in_q, s->in_k, s->in_v }, out[2];
+    const struct {
+        uint32_t w;
+        const char *labels;
+        int time;
+    } scanned[] = { { s->in_q, s->q, s->query },
+                    { s->in_k, s->k, s->key },
+                    { s->in_v, s->v, s->key } };
+    uint32_t in[4] = { zeros_add(g, s) }, out[2];
+    unsigned n = 0;
     struct fact whole = fact_of(s, s->y), state = fact_of(s, s->state);
     if (!body || !at || !axes || in[0] == WIRE_NONE ||
         !(body[0] = arena_new(g->arena, struct graph)))
         return no_memory(l);
-    axes[0] = axis_of_label(s->q, label_of(s->query));
-    axes[1] = axis_of_label(s->k, label_of(s->key));
-    axes[2] = of_values ? axis_of_label(s->v, label_of(s->key)) : 0;
-    axes[3] = s->stack;
+    for (unsigned i = 0; i < 3; i++)
+        if (scanned[i].w != WIRE_NONE) {
+            axes[n] = axis_of_label(scanned[i].labels, label_of(scanned[i].time));
+            in[++n] = scanned[i].w;
+        }
+    axes[n] = s->stack;
     *at = (struct scan_attr) { .n_states = 1,
-                               .n_scanned = of_values ? 3 : 2,
-                               .in_axes = { .v = axes, .n = of_values ? 3 : 2 },
-                               .out_axes = { .v = axes + 3, .n = 1 } };
+                               .n_scanned = n,
+                               .in_axes = { .v = axes, .n = n },
+                               .out_axes = { .v = axes + n, .n = 1 } };
     TRY(body_make(l, s, body[0]));
     out[0] = graph_add_wire(g, "sum", &state);
     out[1] = graph_add_wire(g, g->nodes[s->at].name, &whole);
     if (out[0] == WIRE_NONE || out[1] == WIRE_NONE ||
-        !edit_insert(l->e, s->at, &op_scan, at, in, of_values ? 4 : 3, out, 2))
+        !edit_insert(l->e, s->at, &op_scan, at, in, n + 1, out, 2))
         return no_memory(l);
     g->nodes[g->n_nodes - 1].body = body;
     g->nodes[g->n_nodes - 1].n_body = 1;

@@ -113,6 +113,19 @@ static void table(struct gb *b, const void *ctx)
               GB(b, "Concat", "axis=2", GB(b, "Add", "", late, rows), GB(b, "Mul", "", x, rows)));
 }
 
+/* Scores times the difference of two triangles of ones: a band. */
+static void triangles(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH);
+    uint32_t length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_ints(b, 1));
+    uint32_t ones = GB(b, "Expand", "", gb_scalar(b, 1), GB(b, "Concat", "axis=0", length, length));
+    uint32_t band = GB(b, "Sub", "", GB(b, "Trilu", "upper=0", ones, gb_int(b, 0)),
+                       GB(b, "Trilu", "upper=0", ones, gb_int(b, -5)));
+    uint32_t s = GB(b, "MatMul", "", x, gb_transpose(b, x, "0,2,1"));
+    gb_output(b, GB(b, "MatMul", "", GB(b, "Mul", "", s, band), x));
+}
+
 /* clang-format off */
 #define MASKS(...) masks, (const enum mask[]) { __VA_ARGS__, NONE }
 /* clang-format on */
@@ -137,6 +150,7 @@ static const struct row rows[] = {
     { "negated after the mask", AFTER("Neg", NULL, 0), "would show again", NULL },
     { "bent after the mask", AFTER("Tanh", NULL, 0), "would show again", NULL },
     { "shifted weights", AFTER(NULL, "Add", 1), "would show again", NULL },
+    { "a difference of triangles", triangles, NULL, NULL, NULL },
     { "a table of positions", table, (const int[]) { 0 }, NULL, "S <= 40" },
     { "a table of positions from its third row on", table, (const int[]) { 2 }, NULL, "S <= 46" },
     { "a table that has to be long enough", table, (const int[]) { 0 }, NULL, NULL },

@@ -7,6 +7,7 @@
 
 enum { WIDTH = 4 };
 enum form { MULTIPLIED, BEFORE, FILLED, OVER_SUM, EINSUM, N_FORMS };
+enum fall { POWERS, POWERS_BEFORE, EXPONENTS, AVERAGE, MEANS, N_FALLS };
 
 static uint32_t positions(struct gb *b, uint32_t x)
 {
@@ -40,21 +41,70 @@ static void recipe(struct gb *b, const void *ctx)
                              : GB(b, "MatMul", "", a, of[2]));
 }
 
-int main(void)
+/* ---- keys that count less the further they are behind ---- */
+
+/* Of two heads: 0.5 and 0.9 to the power of the distance, 0 where the key is behind the query;
+ * [2, T, T], or [T, T] of the first head alone. */
+static uint32_t falls(struct gb *b, uint32_t at, enum fall fall)
+{
+    static const float base[] = { 0.5f, 0.9f };
+    const int64_t heads[] = { 2, 1, 1 };
+    uint32_t i = GB(b, "Unsqueeze", "", at, gb_ints(b, 1)),
+             j = GB(b, "Unsqueeze", "", at, gb_ints(b, 0));
+    uint32_t far = GB(b, "Cast", "to=1", GB(b, "Sub", "", i, j)),
+             shown = GB(b, "Cast", "to=1",
+                        GB(b, fall == POWERS_BEFORE ? "Greater" : "GreaterOrEqual", "", i, j));
+    uint32_t each = fall == AVERAGE ? gb_scalar(b, 0.9f) : gb_const(b, DTYPE_F32, 3, heads, base);
+    if (fall == MEANS)
+        return GB(b, "Div", "", shown, GB(b, "Cast", "to=1", GB(b, "Add", "", i, gb_int(b, 1))));
+    if (fall == AVERAGE)
+        far = GB(b, "Clip", "", far, gb_scalar(b, 0));
+    uint32_t y = fall == EXPONENTS ? GB(b, "Exp", "", GB(b, "Mul", "", GB(b, "Log", "", each), far))
+                                   : GB(b, "Pow", "", each, far);
+    y = GB(b, "Mul", "", y, shown);
+    if (fall == AVERAGE)
+        return GB(b, "Mul", "", y, gb_scalar(b, 0.1f));
+    return GB(b, "Where", "", GB(b, "IsNaN", "", y), gb_scalar(b, 0), y);
+}
+
+/* Retention of two heads; or values alone, weighed by how old they are. */
+static void falling(struct gb *b, const void *ctx)
+{
+    const enum fall fall = *(const enum fall *) ctx;
+    uint32_t x = gb_input(b, "x", 4, 1, 2, GB_TIME, WIDTH), of[3];
+    uint32_t n = GB(b, "Slice", "", GB(b, "Shape", "", x), gb_ints(b, 2), gb_ints(b, 3));
+    uint32_t at =
+        GB(b, "Range", "", gb_int(b, 0), GB(b, "Squeeze", "", n, gb_ints(b, 0)), gb_int(b, 1));
+    for (int k = 0; k < 3; k++)
+        of[k] = GB(b, "Sigmoid", "", GB(b, "MatMul", "", x, gb_weights(b, 2, WIDTH, WIDTH)));
+    uint32_t w = falls(b, at, fall);
+    if (fall < AVERAGE)
+        w = GB(b, "Mul", "", GB(b, "MatMul", "", of[0], gb_transpose(b, of[1], "0,1,3,2")),
+               GB(b, "Unsqueeze", "", w, gb_ints(b, 0)));
+    gb_output(b, GB(b, "MatMul", "", w, of[2]));
+}
+
+static void sum_test(const char *name, gb_recipe *made_by, const void *ctx)
 {
     static const struct pass sums = { "running-sums", false, graph_with_running_sums };
     static const int64_t pulses[] = { 1, 2, 3, 8, -1 }, lengths[] = { 1, 2, 5, 9, 30, -1 };
-    for (enum form form = 0; form < N_FORMS; form++) {
-        struct oracle o;
-        bool made = oracle_open(&o, recipe, &form, NULL) == LAW_HOLDS;
-        made = made &&
-            passes_run(&sums, 1, &o.model->decluttered.g, &o.model->decluttered.g, NULL, &o.err) ==
-                RILL_OK;
-        oracle_check(made, "form %d: %s", (int) form, o.err.text);
-        o.tolerance = 1e-5f; /* sums in another order */
-        if (made)
-            oracle_laws(&o, "a running sum", pulses, lengths);
-        oracle_close(&o);
-    }
+    struct oracle o;
+    bool made = oracle_open(&o, made_by, ctx, NULL) == LAW_HOLDS;
+    made = made &&
+        passes_run(&sums, 1, &o.model->decluttered.g, &o.model->decluttered.g, NULL, &o.err) ==
+            RILL_OK;
+    oracle_check(made, "%s %d: %s", name, *(const int *) ctx, o.err.text);
+    o.tolerance = 1e-5f; /* sums in another order */
+    if (made)
+        oracle_laws(&o, name, pulses, lengths);
+    oracle_close(&o);
+}
+
+int main(void)
+{
+    for (enum form form = 0; form < N_FORMS; form++)
+        sum_test("a running sum", recipe, &form);
+    for (enum fall fall = 0; fall < N_FALLS; fall++)
+        sum_test("a falling sum", falling, &fall);
     return oracle_end();
 }
