@@ -31,18 +31,41 @@
 #include "kernels/q8_tmpl.h"
 #endif
 
+#define K(name) k->name = FN(name);
+#define X(number, name, operands) K(name##_f32)
+#define GROUP(group, uses)                                                                         \
+    void FN(kern_fill_##group)(struct kern * k);                                                   \
+    void FN(kern_fill_##group)(struct kern * k)                                                    \
+    {                                                                                              \
+        KERN_GROUP_##group(K)                                                                      \
+    }
+KERN_GROUPS(GROUP)
+#ifdef Q8_INLINE
+void FN(kern_fill_q8)(struct kern *k);
+void FN(kern_fill_q8)(struct kern *k)
+{
+    k->isa_q8 = TEXT(ISA);
+    KERN_EACH_Q8(K)
+}
+#endif
+void FN(kern_fill_pointwise)(struct kern *k);
+void FN(kern_fill_pointwise)(struct kern *k)
+{
+    k->isa = TEXT(ISA);
+    KERN_POINTWISE(X)
+}
+
 void FN(kern_fill)(struct kern *k);
 void FN(kern_fill)(struct kern *k)
 {
-    k->isa = TEXT(ISA);
-#define K(name) k->name = FN(name);
-#define X(number, name, operands) K(name##_f32)
-    KERN_EACH(K)
-    KERN_POINTWISE(X)
+    FN(kern_fill_pointwise)(k);
+#undef GROUP
+#define GROUP(group, uses) FN(kern_fill_##group)(k);
+    KERN_GROUPS(GROUP)
 #ifdef Q8_INLINE
-    k->isa_q8 = TEXT(ISA);
-    KERN_EACH_Q8(K)
+    FN(kern_fill_q8)(k);
 #endif
+}
+#undef GROUP
 #undef X
 #undef K
-}

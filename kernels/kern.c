@@ -30,6 +30,7 @@ static void set_fill(struct kern *k, size_t i)
 
 void kern_init(struct kern *k, unsigned cpu)
 {
+    memset(k, 0, sizeof *k);
     kern_built[0].fill(k);
     for (size_t i = 1; kern_built[i].fill; i++)
         if ((cpu & kern_built[i].cpu) == kern_built[i].cpu)
@@ -39,6 +40,19 @@ void kern_init(struct kern *k, unsigned cpu)
     k->l3_bytes = KERN_L3_BYTES;
     if (cpu)
         kern_caches(&k->l2_bytes, &k->l3_bytes);
+}
+
+void kern_keep(struct kern *k, unsigned uses)
+{
+#define K(name) k->name = NULL;
+#define X(group, used_by)                                                                          \
+    if ((used_by) && !(uses & (used_by))) {                                                        \
+        KERN_GROUP_##group(K)                                                                      \
+    }
+    KERN_GROUPS(X)
+    X(q8, KERN_USES_BYTES)
+#undef X
+#undef K
 }
 
 void kern_map_f32(const struct kern *k, int function, float *y, const float *x, size_t n)

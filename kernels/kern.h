@@ -350,22 +350,21 @@ struct kern {
 /* y = f(x) by the kernel of a function of one operand (kernels/program.h). */
 void kern_map_f32(const struct kern *k, int function, float *y, const float *x, size_t n);
 
-#define KERN_EACH(K)                                                                               \
+/* The functions of a set beside the pointwise ones: what any model may need, and groups that only
+ * steps which said so in prepare may call (struct prep, engine/graph/op.h). A program with one
+ * compiled model is linked with those of its steps. */
+#define KERN_GROUP_most(K)                                                                         \
     K(gemm_f32)                                                                                    \
     K(gemm_rows_f32)                                                                               \
     K(gemm_at_f32)                                                                                 \
     K(gemm_block_f32)                                                                              \
     K(gemm_each_f32)                                                                               \
-    K(gemm_rows_narrow)                                                                            \
     K(adds_f32)                                                                                    \
     K(muls_f32)                                                                                    \
     K(divs_f32)                                                                                    \
     K(exp_adds_f32)                                                                                \
     K(exp_adds_divs_f32)                                                                           \
     K(elu_f32)                                                                                     \
-    K(pool_max_f32)                                                                                \
-    K(pool_mean_f32)                                                                               \
-    K(pool_squares_f32)                                                                            \
     K(rows_max_f32)                                                                                \
     K(rows_sum_f32)                                                                                \
     K(chains_sum_f32)                                                                              \
@@ -381,16 +380,16 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(weave_f32)                                                                                   \
     K(program_f32)                                                                                 \
     K(strided_copy_f32)                                                                            \
-    K(cell_small_f32)                                                                              \
-    K(cell_seq_f32)                                                                                \
-    K(cell_sums)                                                                                   \
     K(norm_f32)                                                                                    \
     K(rms_f32)                                                                                     \
-    K(fft_f32)                                                                                     \
-    K(rfft_f32)                                                                                    \
-    K(irfft_f32)                                                                                   \
     K(range_f32)                                                                                   \
-    K(quantize_f32)                                                                                \
+    K(quantize_f32)
+#define KERN_GROUP_small(K) K(cell_small_f32)
+#define KERN_GROUP_seq(K) K(cell_seq_f32) K(cell_sums)
+#define KERN_GROUP_narrow(K) K(gemm_rows_narrow)
+#define KERN_GROUP_pool(K) K(pool_max_f32) K(pool_mean_f32) K(pool_squares_f32)
+#define KERN_GROUP_fft(K) K(fft_f32) K(rfft_f32) K(irfft_f32)
+#define KERN_GROUP_bytes(K)                                                                        \
     K(quantize_away_f32)                                                                           \
     K(places_sum)                                                                                  \
     K(places_max)                                                                                  \
@@ -399,9 +398,29 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(scale_bytes)                                                                                 \
     K(map_bytes)                                                                                   \
     K(places_pack)
-#define KERN_EACH_Q8(K)                                                                            \
-    K(gemm_q8)                                                                                     \
-    K(gemm_rows_q8)
+#define KERN_GROUP_q8(K) K(gemm_q8) K(gemm_rows_q8)
+enum kern_uses {
+    KERN_USES_SMALL = 1 << 0,
+    KERN_USES_SEQ = 1 << 1,
+    KERN_USES_NARROW = 1 << 2,
+    KERN_USES_POOL = 1 << 3,
+    KERN_USES_FFT = 1 << 4,
+    KERN_USES_BYTES = 1 << 5
+};
+/* Every group but q8, which sets of their own have, too, and which goes with bytes: X(name, the
+ * enum kern_uses it is for; 0: any). */
+#define KERN_GROUPS(X)                                                                             \
+    X(most, 0)                                                                                     \
+    X(small, KERN_USES_SMALL)                                                                      \
+    X(seq, KERN_USES_SEQ)                                                                          \
+    X(narrow, KERN_USES_NARROW)                                                                    \
+    X(pool, KERN_USES_POOL)                                                                        \
+    X(fft, KERN_USES_FFT)                                                                          \
+    X(bytes, KERN_USES_BYTES)
+#define KERN_EACH(K)                                                                               \
+    KERN_GROUP_most(K) KERN_GROUP_small(K) KERN_GROUP_seq(K) KERN_GROUP_narrow(K)                  \
+        KERN_GROUP_pool(K) KERN_GROUP_fft(K) KERN_GROUP_bytes(K)
+#define KERN_EACH_Q8(K) KERN_GROUP_q8(K)
 
 enum kern_cpu {
     KERN_AVX2 = 1 << 0,   /* and FMA, F16C */
@@ -432,6 +451,8 @@ enum kern_cpu {
 unsigned kern_cpu_detect(void);
 /* Best function for each slot; with cpu 0 (plain C) the caches are not looked up. */
 void kern_init(struct kern *k, unsigned cpu);
+/* Leaves NULL of groups that are not among `uses`. */
+void kern_keep(struct kern *k, unsigned uses);
 #define KERN_L2_BYTES ((size_t) 256 << 10) /* of a machine that does not say */
 #define KERN_L3_BYTES ((size_t) 2 << 20)
 /* What is known of this machine's caches: from sysfs, else CPUID, else 256 KiB and 2 MiB. Reads

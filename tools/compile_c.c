@@ -64,23 +64,33 @@ static void graph_note(struct used *u, const struct graph *g)
 
 /* ---- instruction sets ---- */
 
-/* Which sets a plan's is filled from, one over the other; the first fills everything. */
+/* What a plan's kernels are filled from: the groups of one set, products of 8 bits of another, and
+ * over them sets that have few kernels. */
 static const struct isa {
-    const char *name, *filled_from[3];
+    const char *name, *set, *q8;
+    struct over {
+        const char *set;
+        unsigned uses; /* enum kern_uses that it has kernels for; 0: any */
+    } over[2];
     unsigned cpu;
 } isas[] = {
-    { "c", { "c" }, 0 },
+    { "c", "c", "c", { { NULL, 0 } }, 0 },
 #if defined(__arm__)
-    { "neon", { "neon" }, KERN_NEON | KERN_VFPV4 },
+    { "neon", "neon", "neon", { { NULL, 0 } }, KERN_NEON | KERN_VFPV4 },
 #elif defined(__riscv)
-    { "rvv", { "c", "rvv" }, KERN_RVV },
+    { "rvv", "c", "c", { { "rvv", 0 } }, KERN_RVV },
 #elif defined(__aarch64__)
-    { "neon", { "neon" }, KERN_NEON },
-    { "dotprod", { "neon", "dotprod" }, KERN_NEON | KERN_DOTPROD },
-    { "i8mm", { "neon", "dotprod", "i8mm" }, KERN_NEON | KERN_DOTPROD | KERN_I8MM },
+#define BYTES KERN_USES_BYTES
+    { "neon", "neon", "neon", { { NULL, 0 } }, KERN_NEON },
+    { "dotprod", "neon", "neon", { { "dotprod", BYTES } }, KERN_NEON | KERN_DOTPROD },
+    { "i8mm",
+      "neon",
+      "neon",
+      { { "dotprod", BYTES }, { "i8mm", BYTES } },
+      KERN_NEON | KERN_DOTPROD | KERN_I8MM },
 #else
-    { "avx2", { "avx2" }, KERN_AVX2 },
-    { "avx512", { "avx2", "avx512" }, KERN_AVX2 | KERN_AVX512 },
+    { "avx2", "avx2", "avx2", { { NULL, 0 } }, KERN_AVX2 },
+    { "avx512", "avx512", "avx2", { { NULL, 0 } }, KERN_AVX2 | KERN_AVX512 },
 #endif
 };
 
@@ -92,18 +102,37 @@ static const struct isa *isa_find(const char *name)
     return NULL;
 }
 
-static void sets_write(FILE *f, const struct isa *isa)
+static bool is_used(unsigned uses, unsigned by)
+{
+    return !by || uses & by;
+}
+
+/* `text` of every function that fills in what steps of those uses may call. */
+static void fills_write(FILE *f, const struct isa *isa, unsigned uses, const char *text)
+{
+    fprintf(f, text, "_pointwise_", isa->set);
+#define X(group, used_by)                                                                          \
+    if (is_used(uses, used_by))                                                                    \
+        fprintf(f, text, "_" #group "_", isa->set);
+    KERN_GROUPS(X)
+#undef X
+    if (is_used(uses, KERN_USES_BYTES))
+        fprintf(f, text, "_q8_", isa->q8);
+    for (unsigned i = 0; i < 2 && isa->over[i].set; i++)
+        if (is_used(uses, isa->over[i].uses))
+            fprintf(f, text, "_", isa->over[i].set);
+}
+
+static void kernels_write(FILE *f, const struct isa *isa, unsigned uses)
 {
     fputs("\nstruct kern;\n", f);
-    for (unsigned i = 0; i < 3 && isa->filled_from[i]; i++)
-        fprintf(f, "void kern_fill_%s(struct kern *k);\n", isa->filled_from[i]);
-    fputs("struct kern_built {\n    unsigned cpu;\n    void (*fill)(struct kern *k);\n};\n"
+    fills_write(f, isa, uses, "void kern_fill%s%s(struct kern *k);\n");
+    fputs("static void kernels_fill(struct kern *k)\n{\n", f);
+    fills_write(f, isa, uses, "    kern_fill%s%s(k);\n");
+    fputs("}\nstruct kern_built {\n    unsigned cpu;\n    void (*fill)(struct kern *k);\n};\n"
           "extern const struct kern_built kern_built[];\n"
-          "const struct kern_built kern_built[] = {\n",
+          "const struct kern_built kern_built[] = { { 0, kernels_fill }, { 0, 0 } };\n",
           f);
-    for (unsigned i = 0; i < 3 && isa->filled_from[i]; i++)
-        fprintf(f, "    { %uu, kern_fill_%s },\n", i ? isa->cpu : 0, isa->filled_from[i]);
-    fputs("    { 0, 0 },\n};\n", f);
 }
 
 /* ---- ops ---- */
@@ -220,7 +249,7 @@ rill_status compile_c_write(const char *path, const rill_plan *p, const unsigned
     head_write(f, p, name, isa);
     bytes_write(f, bytes, n);
     ops_write(f, &used);
-    sets_write(f, isa);
+    kernels_write(f, isa, p->plan->kern_uses);
     open_write(f, name, isa);
     const bool wrong = ferror(f);
     if (fclose(f) == 0 && !wrong)

@@ -107,6 +107,7 @@ struct prep {
     struct packs *packs;             /* of the plan; NULL: of no plan */
     /* to set: bit i: eval does not read constant input i, prep_pack's blocks hold it */
     uint64_t packed;
+    unsigned kern_uses;  /* to set: enum kern_uses: of other groups of kernels eval calls none */
     bool many;           /* to set: eval_many pays for this node */
     size_t spared_bytes; /* to set: what those blocks are smaller than the constants */
     rill_error *err;

@@ -413,6 +413,7 @@ static rill_status conv_prepare(struct prep *c)
     c->scratch_bytes = s->image_bytes + s->rows_bytes +
         WINDOWS_MAX * (size_t) s->y[3] * sizeof(int32_t) + s->batch_bytes;
     c->packed = 1u << IN_W;
+    c->kern_uses |= KERN_USES_BYTES;
     c->args = s;
     return RILL_OK;
 }

@@ -263,6 +263,7 @@ static rill_status byte_table_prepare(struct prep *c)
     for (unsigned i = 0; i < 256; i++)
         t[i] = (uint8_t) a->table.v[i];
     c->kernel = "map_bytes";
+    c->kern_uses |= KERN_USES_BYTES;
     c->args = t;
     return RILL_OK;
 }
@@ -375,6 +376,7 @@ static struct row_form form_shifted(const float range[2])
 static rill_status byte_rows_prepare(struct prep *c)
 {
     c->kernel = "quantize_away_f32";
+    c->kern_uses |= KERN_USES_BYTES;
     return RILL_OK;
 }
 

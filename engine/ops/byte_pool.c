@@ -134,6 +134,7 @@ static rill_status pool_prepare(struct prep *c)
     if (a->by > 0)
         TRY(mean_prepare(c, s, (size_t) x->dim[3]));
     c->kernel = a->by > 0 ? "places_sum" : a->mean || x->type == DTYPE_I16 ? "" : "places_max";
+    c->kern_uses |= KERN_USES_BYTES;
     c->scratch_bytes = s->at_bytes + s->sums_bytes;
     c->args = s;
     return RILL_OK;

@@ -156,6 +156,7 @@ static rill_status narrow_prepare(struct prep *c)
     struct narrow_args *g = arena_new(c->arena, struct narrow_args);
     if (!g)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
+    c->kern_uses |= KERN_USES_NARROW;
     TRY(weights_pack(c, g));
     TRY(epilogue_prepare(c, ((const struct matmul_narrow_attr *) c->attr)->epilogue, &g->epilogue));
     g->m = 1;

@@ -346,6 +346,7 @@ static bool row_prepare(struct prep *c, struct pool *p)
     uint32_t *mask =
         arena_array(c->arena, uint32_t, (size_t) g->kernel[2] * (n / KERN_LANES + 1) + 1);
     p->counts = arena_array(c->arena, float, n + 1);
+    c->kern_uses |= KERN_USES_POOL;
     if (!mask || !p->counts)
         return false;
     p->places = (struct kern_conv) { .first = -g->before[2],

@@ -165,6 +165,7 @@ static rill_status conv_integer_prepare(struct prep *c)
     v->pointwise = v->inside && v->g.n_kernel == 1 && v->g.n_in == v->g.n_out;
     c->args = v;
     c->kernel = "rows, gemm_q8";
+    c->kern_uses |= KERN_USES_BYTES;
     if (!tensor_count(c->out[0]))
         return RILL_OK;
     TRY(product_scale_prepare(c, &a->y, v->cout * v->group, &v->to));

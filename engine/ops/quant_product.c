@@ -282,6 +282,7 @@ static rill_status matmul_integer_prepare(struct prep *c)
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     c->args = g;
     c->kernel = "gemm_q8";
+    c->kern_uses |= KERN_USES_BYTES;
     matmul_shape_set(&g->s, x, w, y);
     g->rows = g->s.m;
     if (!tensor_count(y))

@@ -370,6 +370,7 @@ static rill_status lstm_prepare(struct prep *c)
                          (long long) g->batch);
     c->args = q;
     c->kernel = "gemm_q8";
+    c->kern_uses |= KERN_USES_BYTES;
     c->scratch_bytes = room.bytes;
     c->many = q->packed && g->steps == 1 && g->dirs == 1 &&
         many_pays(g->batch, g->n, g->inputs + g->hidden) && (c->n_in <= IN_LENS || !c->in[IN_LENS]);

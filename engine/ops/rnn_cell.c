@@ -69,6 +69,7 @@ static rill_status small_prepare(struct prep *c, struct rnn *g)
     size_t floats = kern_cell_floats(&g->small) * kern_cell_sets(&g->small),
            rows = (size_t) (g->dirs * g->batch);
     c->kernel = "cell_small_f32";
+    c->kern_uses |= KERN_USES_SMALL;
     c->scratch_bytes = rows * sizeof(struct kern_cell_row) + 64;
     g->packed = w->data && r->data && (!b || b->data);
     if (!g->packed) {
@@ -318,6 +319,7 @@ static rill_status seq_prepare(struct prep *c, struct rnn *g)
     c->scratch_bytes =
         floats * sizeof(float) + (size_t) g->batch * sizeof(struct kern_cell_row) + 64;
     c->kernel = kernels[g->seq[0].weights];
+    c->kern_uses |= KERN_USES_SEQ;
     c->many = g->packed && g->steps == 1 && g->dirs == 1 &&
         many_pays(g->batch, g->n, g->inputs + g->hidden);
     c->spared_bytes = seq_spared_bytes(g);

@@ -99,6 +99,7 @@ static struct rfft_args *rfft_args_new(struct prep *c, size_t n)
     if (!r || !table)
         return NULL;
     kern_rfft_init(&r->fft, n, table);
+    c->kern_uses |= KERN_USES_FFT;
     r->work_floats = (kern_rfft_work_floats(&r->fft) + 15) / 16 * 16;
     c->args = r;
     return r;
@@ -254,6 +255,7 @@ static rill_status fft_make(struct prep *c, struct kern_fft *f, size_t n)
     if (!table)
         return no_memory(c);
     kern_fft_init(f, n, table);
+    c->kern_uses |= KERN_USES_FFT;
     return RILL_OK;
 }
 

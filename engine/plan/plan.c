@@ -132,6 +132,7 @@ static rill_status node_lower(struct lower *l, struct scope *f, const struct nod
                       .err = l->err };
     if (n->op->prepare)
         TRY(n->op->prepare(&p));
+    l->p->kern_uses |= p.kern_uses;
     l->spared_bytes += packs_first(f, n, p.packed) ? p.spared_bytes : 0;
     s->eval = (struct eval) { .node = n,
                               .attr = n->attr,
@@ -517,6 +518,7 @@ rill_status plan_from_sgraph(struct plan **ret, const struct sgraph *s,
         plan_free(p);
         return status;
     }
+    kern_keep(&p->kern, p->kern_uses);
     p->weights_bytes -= l.spared_bytes < p->weights_bytes ? l.spared_bytes : 0;
     *ret = p;
     return RILL_OK;
