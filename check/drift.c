@@ -77,9 +77,9 @@ rill_status drift_walk(rill_model *m, const struct drift_opts *o, FILE *to, bool
 {
     struct walk w = { .to = to, .err = reterr };
     rill_plan p = { .model = m };
-    pthread_mutex_lock(&m->planning);
+    lock_take(m->planning);
     rill_status s = stages_walk(&w, &p, o);
-    pthread_mutex_unlock(&m->planning);
+    lock_give(m->planning);
     plan_free(p.plan);
     arena_drop(&p.arena);
     *ret_drifts = w.drifts;

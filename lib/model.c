@@ -13,7 +13,9 @@ rill_model *model_new(void)
         return NULL;
     m->refs = 1;
     m->dims = dims_new();
-    if (!m->dims || pthread_mutex_init(&m->planning, NULL)) {
+    m->planning = lock_new();
+    if (!m->dims || !m->planning) {
+        lock_free(m->planning);
         dims_free(m->dims);
         free(m);
         return NULL;
@@ -39,7 +41,7 @@ rill_model *rill_model_free(rill_model *m)
     }
     if (m->late)
         m->stages->late_free(m->late);
-    pthread_mutex_destroy(&m->planning);
+    lock_free(m->planning);
     dims_free(m->dims);
     planfile_free(m->compiled);
     arena_drop(&m->arena);

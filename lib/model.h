@@ -3,10 +3,10 @@
  * part.c); plans are made of it. */
 #ifndef RILL_LIB_MODEL_H
 #define RILL_LIB_MODEL_H
+#include "engine/base/lock.h"
 #include "engine/rewrite/pass.h"
 #include "models/conf.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
 
 /* The file of a network that runs beside the pipeline. */
@@ -51,8 +51,8 @@ struct model_stages {
 };
 
 struct rill_model {
-    atomic_uint refs;         /* plans hold one each */
-    pthread_mutex_t planning; /* making a plan interns dimensions in dims; running one does not */
+    atomic_uint refs;      /* plans hold one each */
+    struct lock *planning; /* making a plan interns dimensions in dims; running one does not */
     struct arena arena;
     struct dims *dims;
     struct mgraph mgraph; /* as it was read */

@@ -114,11 +114,11 @@ rill_status plan_new_as(rill_plan **ret, const rill_model *m, const rill_plan_op
         return err_set(reterr, RILL_NOMEM, "out of memory");
     p->refs = 1;
     p->model = model_ref(m);
-    pthread_mutex_lock(&p->model->planning);
+    lock_take(p->model->planning);
     uint64_t mode = floats_flush();
     rill_status s = plan_make(p, &own, engine, reterr);
     floats_restore(mode);
-    pthread_mutex_unlock(&p->model->planning);
+    lock_give(p->model->planning);
     if (s != RILL_OK) {
         rill_plan_unref(p);
         return s;

@@ -93,7 +93,7 @@ static rill_status late_type(rill_model *m, const struct mgraph *g, const struct
     for (uint32_t i = 0; i < g->g.n_inputs; i++)
         facts[i] = in[i].fact;
     TRY(cpu_choose(0, &opts.cpu, err));
-    const rill_status made = tgraph_from_late(ret, &late, g, facts, &opts, &m->planning, err);
+    const rill_status made = tgraph_from_late(ret, &late, g, facts, &opts, m->planning, err);
     if (made != RILL_OK && said) {
         *err = *said;
         return said->status;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/base/arena.h"
+#include "engine/base/pages.h"
 
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 struct arena_block {
     struct arena_block *next;
@@ -17,32 +17,15 @@ struct arena_block {
 
 #define ALIGN_BYTES ((size_t) 64)
 #define BLOCK_MIN_BYTES ((size_t) 64 << 10)
-#define LARGE_PAGE_BYTES ((size_t) 2 << 20)
-#define LARGE_BLOCK_BYTES (4 * LARGE_PAGE_BYTES)
-
-/* Memory that starts at a large page. From the kernel itself: what malloc has may lie in small
- * pages already. */
-static void *pages_map(size_t bytes)
-{
-    size_t more = bytes + LARGE_PAGE_BYTES;
-    unsigned char *p = mmap(NULL, more, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (p == MAP_FAILED)
-        return NULL;
-    size_t before = (size_t) - (uintptr_t) p & (LARGE_PAGE_BYTES - 1);
-    if (before)
-        munmap(p, before);
-    munmap(p + before + bytes, LARGE_PAGE_BYTES - before);
-    (void) madvise(p + before, bytes, MADV_HUGEPAGE);
-    return p + before;
-}
+#define LARGE_BLOCK_BYTES (4 * PAGES_LARGE_BYTES)
 
 /* What the block does not use of its last page is never touched. */
 static struct arena_block *large_block_add(struct arena *a, size_t bytes)
 {
     size_t want =
         bytes > LARGE_BLOCK_BYTES / 2 ? bytes + sizeof(struct arena_block) : LARGE_BLOCK_BYTES;
-    want = (want + LARGE_PAGE_BYTES - 1) & ~(LARGE_PAGE_BYTES - 1);
-    struct arena_block *b = pages_map(want);
+    want = (want + PAGES_LARGE_BYTES - 1) & ~(PAGES_LARGE_BYTES - 1);
+    struct arena_block *b = pages_large(want);
     if (!b)
         return NULL;
     *b = (struct arena_block) { .next = a->head, .size = want - sizeof *b, .mapped_bytes = want };
@@ -179,7 +162,7 @@ void arena_drop(struct arena *a)
     for (struct arena_block *b = a->head, *next; b; b = next) {
         next = b->next;
         if (b->mapped_bytes)
-            munmap(b, b->mapped_bytes);
+            pages_free(b, b->mapped_bytes);
         else
             free(b);
     }

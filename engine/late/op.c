@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/late/op.h"
+#include "engine/base/lock.h"
 #include "engine/graph/op.h"
 #include "engine/late/carry.h"
 #include "engine/typing/half.h"
@@ -23,7 +24,7 @@ struct late_node {
     struct late_node *next;
     struct late_of_cpu *of_cpu; /* the last is that of the options */
     struct late_opts opts;
-    pthread_mutex_t *lock;
+    struct lock *lock;
     const struct graph *g; /* states are its last inputs and outputs */
     struct graph inner;    /* g, where there are states */
     struct carry states;
@@ -214,10 +215,10 @@ static rill_status late_eval_all(struct late_node *l, const struct eval *e)
 static void late_eval(const struct eval *e)
 {
     struct late_node *l = node_of(e->attr);
-    pthread_mutex_lock(l->lock);
+    lock_take(l->lock);
     if (late_eval_all(l, e) != RILL_OK)
         eval_fault_say(e, l->err.text);
-    pthread_mutex_unlock(l->lock);
+    lock_give(l->lock);
 }
 
 static const struct op op_late = {
@@ -377,8 +378,7 @@ static rill_status graph_fill(struct graph *ret, struct late_node *l, const stru
 
 rill_status tgraph_from_late(struct tgraph *ret, struct late_node **ret_node,
                              const struct mgraph *m, const struct fact *inputs,
-                             const struct late_opts *opts, pthread_mutex_t *lock,
-                             rill_error *reterr)
+                             const struct late_opts *opts, struct lock *lock, rill_error *reterr)
 {
     struct tgraph made;
     struct late_node *l = calloc(1, sizeof *l);

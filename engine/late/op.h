@@ -5,9 +5,8 @@
  * run of it is a whole recording. What a run finds wrong is a fault. */
 #ifndef RILL_ENGINE_LATE_OP_H
 #define RILL_ENGINE_LATE_OP_H
+#include "engine/base/lock.h"
 #include "engine/late/late.h"
-
-#include <pthread.h>
 
 struct late_node; /* what the node runs, by all who run it */
 
@@ -19,8 +18,7 @@ struct late_node; /* what the node runs, by all who run it */
  * Refuses what m cannot do whatever comes. */
 rill_status tgraph_from_late(struct tgraph *ret, struct late_node **ret_node,
                              const struct mgraph *m, const struct fact *inputs,
-                             const struct late_opts *opts, pthread_mutex_t *lock,
-                             rill_error *reterr);
+                             const struct late_opts *opts, struct lock *lock, rill_error *reterr);
 struct late_node *late_node_free(struct late_node *l); /* frees its list; takes and returns NULL */
 
 /* The node that g is; NULL: it is another graph. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "engine/plan/file/planfile.h"
 #include "engine/base/bytes.h"
+#include "engine/base/pages.h"
 #include "engine/plan/file/graph.h"
 
 #include <planfile_code.h> /* PLANFILE_CODE: of the sources that lay weights out, made when built */
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -112,11 +112,9 @@ static rill_status parts_take(struct planfile *f, const struct header *h, const 
 
 static rill_status zeros_map(struct planfile *f, rill_error *err)
 {
-    void *zeros = mmap(NULL, 2 * f->data_bytes + 1, PROT_READ,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (zeros == MAP_FAILED)
+    f->zeros = pages_zeros(2 * f->data_bytes + 1);
+    if (!f->zeros)
         return err_set(err, RILL_NOMEM, "out of memory");
-    f->zeros = zeros;
     f->zeros_bytes = 2 * f->data_bytes; /* weights of 16 bits stand for those of 32 */
     return RILL_OK;
 }
@@ -157,13 +155,11 @@ bool planfile_is(const char *path)
 /* Memory of its own that holds the file as it is now. */
 static rill_status file_copy(struct planfile *f, int fd, rill_error *err)
 {
-    void *map =
-        mmap(NULL, f->map_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (map == MAP_FAILED)
+    f->map = pages_new(f->map_bytes);
+    if (!f->map)
         return err_set(err, RILL_NOMEM, "out of memory for %zu bytes", f->map_bytes);
-    f->map = map;
-    TRY(bytes_read_at(fd, map, f->map_bytes, 0, err));
-    mprotect(map, f->map_bytes, PROT_READ);
+    TRY(bytes_read_at(fd, f->map, f->map_bytes, 0, err));
+    pages_protect(f->map, f->map_bytes);
     return RILL_OK;
 }
 
@@ -177,11 +173,8 @@ static rill_status file_map(struct planfile *f, int fd, bool copies, rill_error 
     f->map_bytes = (size_t) st.st_size;
     if (copies)
         return file_copy(f, fd, err);
-    void *map = mmap(NULL, f->map_bytes, PROT_READ, MAP_PRIVATE | MAP_POPULATE, fd, 0);
-    if (map == MAP_FAILED)
-        return err_set(err, RILL_IO, "cannot be mapped: %s", strerror(errno));
-    f->map = map;
-    return RILL_OK;
+    f->map = pages_of_file(fd, f->map_bytes);
+    return f->map ? RILL_OK : err_set(err, RILL_IO, "cannot be mapped: %s", strerror(errno));
 }
 
 rill_status planfile_open(struct planfile **ret, const char *path, bool copies, rill_error *reterr)
@@ -200,8 +193,8 @@ rill_status planfile_open(struct planfile **ret, const char *path, bool copies, 
         planfile_free(f);
         return s;
     }
-    mlock(f->map,
-          f->map_bytes); /* a stream would wait for a page that was dropped; works without */
+    /* a stream would wait for a page that was dropped; works without */
+    pages_hold(f->map, f->map_bytes);
     *ret = f;
     return RILL_OK;
 }
@@ -226,9 +219,9 @@ struct planfile *planfile_free(struct planfile *f)
     if (!f)
         return NULL;
     if (f->zeros)
-        munmap(f->zeros, f->zeros_bytes + 1);
+        pages_free(f->zeros, f->zeros_bytes + 1);
     if (f->map)
-        munmap(f->map, f->map_bytes);
+        pages_free(f->map, f->map_bytes);
     free(f->parts);
     free(f);
     return NULL;
