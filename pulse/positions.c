@@ -2,6 +2,7 @@
 #include "pulse/positions.h"
 #include "engine/ops/attrs.h"
 #include "pulse/exact.h"
+#include "pulse/within.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,26 +21,18 @@ struct walk {
 
 typedef const struct dim *combine(struct dims *ds, const struct dim *a, const struct dim *b);
 
+/* Both operands of a comparison, turned so that it asks whether one is at least the other and so
+ * much more. */
+struct compare {
+    bool is, swaps;
+    int64_t more;
+};
+
 /* ---- integers and truth values ---- */
 
 static const struct dim *truth_not(struct dims *ds, const struct dim *a)
 {
     return dim_sub(ds, dim_int(ds, 1), a);
-}
-
-static const struct dim *do_greater(struct dims *ds, const struct dim *a, const struct dim *b)
-{
-    return dim_ge(ds, a, dim_add_int(ds, b, 1));
-}
-
-static const struct dim *do_less(struct dims *ds, const struct dim *a, const struct dim *b)
-{
-    return dim_ge(ds, b, dim_add_int(ds, a, 1));
-}
-
-static const struct dim *do_less_equal(struct dims *ds, const struct dim *a, const struct dim *b)
-{
-    return dim_ge(ds, b, a);
 }
 
 static const struct dim *do_or(struct dims *ds, const struct dim *a, const struct dim *b)
@@ -75,14 +68,26 @@ static const struct dim *do_mod(struct dims *ds, const struct dim *a, const stru
 static combine *const combines[OP_COUNT] = {
     [OP_ADD] = dim_add,        [OP_AND] = dim_mul,
     [OP_DIV] = do_div,         [OP_EQUAL] = dim_eq,
-    [OP_GREATER] = do_greater, [OP_GREATER_OR_EQUAL] = dim_ge,
-    [OP_LESS] = do_less,       [OP_LESS_OR_EQUAL] = do_less_equal,
     [OP_MAX] = dim_max,        [OP_MIN] = dim_min,
     [OP_MOD] = do_mod,         [OP_MUL] = dim_mul,
     [OP_OR] = do_or,           [OP_SUB] = dim_sub,
     [OP_XOR] = do_xor,
 };
 /* clang-format on */
+
+static const struct compare compares_of[OP_COUNT] = {
+    [OP_GREATER] = { true, false, 1 },
+    [OP_GREATER_OR_EQUAL] = { true, false, 0 },
+    [OP_LESS] = { true, true, 1 },
+    [OP_LESS_OR_EQUAL] = { true, true, 0 },
+};
+
+static const struct dim *compared(const struct walk *w, enum op_id op, const struct dim *a,
+                                  const struct dim *b)
+{
+    const struct compare *c = &compares_of[op];
+    return within_ge(w->ps, c->swaps ? b : a, dim_add_int(w->ps->dims, c->swaps ? a : b, c->more));
+}
 
 /* ---- floats that take two values ---- */
 
@@ -385,8 +390,11 @@ static struct position binary(const struct walk *w, const struct node *n, int ra
     if (node_is(n, OP_MOD) && binary_attr_of(n)->fmod &&
         !dim_is(dim_ge(w->ps->dims, a.e, dim_int(w->ps->dims, 0)), 1))
         return y;
-    if (run && !has_parts(&a) && !has_parts(&b))
-        y.e = run(w->ps->dims, a.e, b.e);
+    if (has_parts(&a) || has_parts(&b))
+        return y;
+    y.e = compares_of[n->op->id].is ? compared(w, n->op->id, a.e, b.e)
+        : run                       ? run(w->ps->dims, a.e, b.e)
+                                    : NULL;
     return y;
 }
 
@@ -581,7 +589,9 @@ static struct position node_position(const struct walk *w, const struct node *n)
     case OP_FLATTEN: return reshaped(w, n);
     case OP_NOT: return (struct position) { .e = truth_not(w->ps->dims, w->ps->of[n->in[0]].e) };
     default:
-        return n->n_in == 2 && combines[n->op->id] ? binary(w, n, rank) : (struct position) { 0 };
+        return n->n_in == 2 && (combines[n->op->id] || compares_of[n->op->id].is)
+            ? binary(w, n, rank)
+            : (struct position) { 0 };
     }
 }
 
@@ -596,10 +606,13 @@ static struct position held(const struct walk *w, const struct node *n, struct p
     return exact ? x : (struct position) { 0 };
 }
 
-static struct position without_length(const struct positions *ps, struct position x)
+/* f: of the wire whose element x is. */
+static struct position without_length(const struct walk *w, struct position x, const struct fact *f)
 {
-    const struct dim *e =
-        x.e && dim_mentions(x.e, ps->time) ? positions_without_length(ps, x.e) : NULL;
+    if (!x.e || !dim_mentions(x.e, w->ps->time))
+        return x;
+    x.e = within_axes(w->ps, x.e, f, w->symbol);
+    const struct dim *e = positions_without_length(w->ps, x.e);
     x.e = e ? e : x.e;
     return x;
 }
@@ -635,7 +648,8 @@ rill_status positions_find(struct positions *ret, const struct graph *g, const s
         const struct node *n = &g->nodes[i];
         if (n->n_out == 1 && n->out[0] != WIRE_NONE && n->n_body == 0 &&
             dims_status(ret->dims, NULL) == RILL_OK)
-            ret->of[n->out[0]] = held(&w, n, without_length(ret, node_position(&w, n)));
+            ret->of[n->out[0]] =
+                held(&w, n, without_length(&w, node_position(&w, n), &g->wires[n->out[0]].fact));
     }
     return RILL_OK;
 }

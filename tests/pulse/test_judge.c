@@ -126,6 +126,30 @@ static void triangles(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "MatMul", "", GB(b, "Mul", "", s, band), x));
 }
 
+/* Chunks of 4 that see two chunks before and end where the sequence does, if not before: ctx says
+ * how the end is compared. */
+enum end { BEHIND, BEFORE_END, UP_TO_LAST };
+
+static void ended(struct gb *b, const void *ctx)
+{
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), one = gb_int(b, 1), four = gb_int(b, 4);
+    uint32_t length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), one);
+    uint32_t at = GB(b, "Range", "", gb_int(b, 0), length, one), chunk = GB(b, "Div", "", at, four);
+    uint32_t end = GB(b, "Min", "", GB(b, "Mul", "", GB(b, "Add", "", chunk, one), four), length),
+             start = GB(b, "Mul", "", GB(b, "Sub", "", chunk, gb_int(b, 2)), four);
+    uint32_t j = GB(b, "Unsqueeze", "", at, gb_ints(b, 0));
+    start = GB(b, "Unsqueeze", "", start, gb_ints(b, 1));
+    end = GB(b, "Unsqueeze", "", end, gb_ints(b, 1));
+    const enum end how = *(const enum end *) ctx;
+    uint32_t shown = how == BEHIND ? GB(b, "Not", "", GB(b, "GreaterOrEqual", "", j, end))
+        : how == BEFORE_END        ? GB(b, "Greater", "", end, j)
+                                   : GB(b, "LessOrEqual", "", j, GB(b, "Sub", "", end, one));
+    shown = GB(b, "And", "", shown, GB(b, "GreaterOrEqual", "", j, start));
+    uint32_t s = GB(b, "MatMul", "", x, gb_transpose(b, x, "0,2,1"));
+    s = GB(b, "Where", "", shown, s, gb_scalar(b, -1e9f));
+    gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", s), x));
+}
+
 /* clang-format off */
 #define MASKS(...) masks, (const enum mask[]) { __VA_ARGS__, NONE }
 /* clang-format on */
@@ -150,6 +174,10 @@ static const struct row rows[] = {
     { "negated after the mask", AFTER("Neg", NULL, 0), "would show again", NULL },
     { "bent after the mask", AFTER("Tanh", NULL, 0), "would show again", NULL },
     { "shifted weights", AFTER(NULL, "Add", 1), "would show again", NULL },
+    { "chunks up to the end", ended, (const enum end[]) { BEHIND }, NULL, NULL },
+    { "chunks up to the end, which is compared", ended, (const enum end[]) { BEFORE_END }, NULL,
+      NULL },
+    { "chunks up to the last frame", ended, (const enum end[]) { UP_TO_LAST }, NULL, NULL },
     { "a difference of triangles", triangles, NULL, NULL, NULL },
     { "a table of positions", table, (const int[]) { 0 }, NULL, "S <= 40" },
     { "a table of positions from its third row on", table, (const int[]) { 2 }, NULL, "S <= 46" },

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: MIT */
+#include "pulse/within.h"
+
+#define SPLITS_MAX 4 /* least and largest within one comparison */
+#define DECIDED_MAX 64
+
+static const struct dim *both(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    return dim_mul(ds, a, b);
+}
+
+static const struct dim *either(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    return dim_sub(ds, dim_add(ds, a, b), dim_mul(ds, a, b));
+}
+
+static bool is_end(enum dim_form form)
+{
+    return form == DIM_FORM_LEAST || form == DIM_FORM_MOST;
+}
+
+/* The term of a sum that is the least or largest of what has the length in it; x.n: none. */
+static unsigned end_among(const struct positions *ps, const struct dim_parts *x)
+{
+    unsigned i = 0;
+    while (i < x->n && !(is_end(dim_parts(x->arg[i]).form) && dim_mentions(x->arg[i], ps->time)))
+        i++;
+    return i;
+}
+
+/* Whether d, a sum, is 0 or more. */
+static const struct dim *not_negative(const struct positions *ps, const struct dim *d, int splits)
+{
+    struct dims *ds = ps->dims;
+    const struct dim_parts x = dim_parts(d);
+    const bool sum = x.form == DIM_FORM_SUM, alone = is_end(x.form) && dim_mentions(d, ps->time);
+    const unsigned i = sum ? end_among(ps, &x) : 0;
+    if (splits == SPLITS_MAX || !(alone || (sum && i < x.n)))
+        return dim_ge(ds, d, dim_int(ds, 0));
+    const struct dim *end = alone ? d : x.arg[i], *y = NULL;
+    const int64_t k = alone ? 1 : x.coef[i];
+    const struct dim_parts of = dim_parts(end);
+    const struct dim *rest = dim_sub(ds, d, dim_mul_int(ds, end, k));
+    const bool all = (of.form == DIM_FORM_LEAST) == (k > 0);
+    for (unsigned m = 0; m < of.n; m++) {
+        const struct dim *one =
+            not_negative(ps, dim_add(ds, rest, dim_mul_int(ds, of.arg[m], k)), splits + 1);
+        y = !y ? one : (all ? both : either)(ds, y, one);
+    }
+    return y;
+}
+
+const struct dim *within_ge(const struct positions *ps, const struct dim *a, const struct dim *b)
+{
+    return dim_mentions(a, ps->time) || dim_mentions(b, ps->time)
+        ? not_negative(ps, dim_sub(ps->dims, a, b), 0)
+        : dim_ge(ps->dims, a, b);
+}
+
+/* ---- what axes decide ---- */
+
+/* A comparison in e that has the length in it and is none of those in `seen`; NULL: there is none.
+ */
+static const struct dim *comparison_of(const struct positions *ps, const struct dim *e,
+                                       const struct dim *const *seen, unsigned n)
+{
+    const struct dim_parts x = dim_parts(e);
+    const struct dim *y = NULL;
+    if (!dim_mentions(e, ps->time))
+        return NULL;
+    for (unsigned i = 0; !y && i < x.n; i++)
+        y = comparison_of(ps, x.arg[i], seen, n);
+    if (y || x.form != DIM_FORM_AT_LEAST)
+        return y;
+    for (unsigned i = 0; i < n; i++)
+        if (seen[i] == e)
+            return NULL;
+    return e;
+}
+
+/* What comparison c is, where coordinate `at` is less than the length; NULL: that does not say. */
+static const struct dim *decided(const struct positions *ps, const struct dim *c,
+                                 const struct dim *at)
+{
+    struct dims *ds = ps->dims;
+    const struct dim *longer = dim_add_int(ds, dim_add(ds, at, ps->more), 1),
+                     *y = dim_subst(ds, c, ps->time, longer);
+    return dim_is_const(y) ? y : NULL;
+}
+
+const struct dim *within_axes(const struct positions *ps, const struct dim *e, const struct fact *f,
+                              const struct dim *symbol)
+{
+    const struct dim *seen[DECIDED_MAX], *c;
+    unsigned n = 0;
+    while (n < DECIDED_MAX && (c = comparison_of(ps, e, seen, n))) {
+        const struct dim *y = NULL;
+        seen[n++] = c;
+        for (int k = 0; !y && k < f->rank; k++)
+            if (f->shape[k] == symbol)
+                y = decided(ps, c, ps->axis[k]);
+            else if (c == dim_ge(ps->dims, ps->axis[k], positions_dim(ps, f->shape[k], symbol)))
+                y = dim_int(ps->dims, 0);
+        e = y ? dim_subst(ps->dims, e, c, y) : e;
+    }
+    return e;
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+/* within.h - comparisons of coordinates with the length: a coordinate is less than its axis is
+ * long. */
+#ifndef RILL_PULSE_WITHIN_H
+#define RILL_PULSE_WITHIN_H
+#include "pulse/positions.h"
+
+/* Whether a >= b: of the least or largest of what the length is among, each is compared. */
+const struct dim *within_ge(const struct positions *ps, const struct dim *a, const struct dim *b);
+
+/* e, an element of a wire of fact f, with the comparisons that its axes decide. */
+const struct dim *within_axes(const struct positions *ps, const struct dim *e, const struct fact *f,
+                              const struct dim *symbol);
+#endif
