@@ -420,6 +420,48 @@ static struct position floored(const struct walk *w, const struct node *n)
     return y;
 }
 
+static const struct node *producer(const struct walk *w, uint32_t wire, enum op_id op)
+{
+    const uint32_t at = wire == WIRE_NONE ? WIRE_NONE : w->g->wires[wire].node;
+    return at != WIRE_NONE && node_is(&w->g->nodes[at], op) ? &w->g->nodes[at] : NULL;
+}
+
+/* Of what PyTorch writes for a quotient cut to a whole number, floor(|x|) * sign(x), that x;
+ * WIRE_NONE: it is something else. */
+static uint32_t cut_of(const struct walk *w, const struct node *n)
+{
+    for (unsigned i = 0; n->n_in == 2 && i < 2; i++) {
+        const struct node *whole = producer(w, n->in[i], OP_FLOOR),
+                          *sign = producer(w, n->in[1 - i], OP_SIGN),
+                          *size = whole ? producer(w, whole->in[0], OP_ABS) : NULL;
+        if (size && sign && size->in[0] == sign->in[0])
+            return sign->in[0];
+    }
+    return WIRE_NONE;
+}
+
+static struct position multiplied(const struct walk *w, const struct node *n, int rank)
+{
+    const uint32_t wire = cut_of(w, n);
+    struct position x = wire == WIRE_NONE ? (struct position) { 0 } : as_whole(w, w->ps->of[wire]);
+    if (!x.e)
+        return binary(w, n, rank);
+    return (struct position) { .e = has_parts(&x)
+                                   ? do_div(w->ps->dims, x.e, dim_int(w->ps->dims, x.parts))
+                                   : x.e };
+}
+
+static struct position sign(const struct walk *w, const struct node *n)
+{
+    struct dims *ds = w->ps->dims;
+    const struct position x = as_whole(w, w->ps->of[n->in[0]]);
+    const struct dim *one = dim_int(ds, 1);
+    if (!x.e)
+        return x;
+    return (struct position) { .e = dim_sub(ds, dim_ge(ds, x.e, one),
+                                            dim_ge(ds, dim_mul_int(ds, x.e, -1), one)) };
+}
+
 static struct position clipped(const struct walk *w, const struct node *n)
 {
     struct position y = as_whole(w, w->ps->of[n->in[0]]);
@@ -578,6 +620,8 @@ static struct position node_position(const struct walk *w, const struct node *n)
     case OP_ROUND_F16: return rounded(w, n);
     case OP_WHERE: return where(w, n, rank);
     case OP_CUMSUM: return counted(w, n, rank);
+    case OP_MUL: return multiplied(w, n, rank);
+    case OP_SIGN: return sign(w, n);
     case OP_ABS: return absolute(w, &w->ps->of[n->in[0]]);
     case OP_NEG: return negated(w, n);
     case OP_FLOOR:
@@ -611,7 +655,10 @@ static struct position without_length(const struct walk *w, struct position x, c
 {
     if (!x.e || !dim_mentions(x.e, w->ps->time))
         return x;
-    x.e = within_axes(w->ps, x.e, f, w->symbol);
+    const struct dim *size[RANK_MAX];
+    for (int k = 0; k < f->rank; k++)
+        size[k] = positions_dim(w->ps, f->shape[k], w->symbol);
+    x.e = within_axes(w->ps, x.e, size, f->rank);
     const struct dim *e = positions_without_length(w->ps, x.e);
     x.e = e ? e : x.e;
     return x;

@@ -56,9 +56,16 @@ static rill_status pad_after(struct pulser *p, const struct node *n, int axis, i
         *ret_least = *ret_most;
         return RILL_OK;
     }
+    struct lengths l;
     if (lengths_range(p, d, ret_least, ret_most))
         return RILL_OK;
     dim_print(d, text, sizeof text);
+    if (lengths_decide(p, &d, 1, 0, false, &l) && l.rise[0] < 0)
+        return op_fail(p->err, RILL_UNSUPPORTED, n,
+                       "cannot stream: it pads axis %d, the time axis, by %s behind, up to a "
+                       "length that is a number: that of the example when the model was exported; "
+                       "pads computed of the input's length would stream",
+                       axis, text);
     return op_fail(p->err, RILL_UNSUPPORTED, n,
                    "cannot stream: it pads axis %d, the time axis, by %s behind, which has no "
                    "bound that is known for all lengths of the sequence",

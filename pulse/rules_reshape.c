@@ -55,6 +55,15 @@ static rill_status reshape_frames(struct pulser *p, const struct node *n, const 
     return RILL_OK;
 }
 
+/* No size of f grows with the stream. */
+static bool is_fixed(const struct pulser *p, const struct fact *f)
+{
+    for (int i = 0; i < f->rank; i++)
+        if (dim_mentions(f->shape[i], p->symbol))
+            return false;
+    return true;
+}
+
 rill_status rule_reshape(struct pulser *p, const struct node *n)
 {
     struct flow f;
@@ -64,8 +73,13 @@ rill_status rule_reshape(struct pulser *p, const struct node *n)
     const struct fact *from = pulser_fact(p, n->in[0]), *to = pulser_fact(p, n->out[0]);
     int64_t shape[RANK_MAX];
     int axis = time_axis(p, to);
+    if (is_fixed(p, to))
+        return pulser_refuse_shapes(
+            p, n,
+            "all wanted sizes are numbers, which fit a sequence of one length: that of the example "
+            "when the model was exported; sizes computed of the input's would stream");
     if (axis < 0)
-        return pulser_refuse_shapes(p, n, "time would be on two axes or on none");
+        return pulser_refuse_shapes(p, n, "time would be on two axes");
     if (leading(p, from, f.sf.axis) != leading(p, to, axis))
         return pulser_refuse_shapes(
             p, n,

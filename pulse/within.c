@@ -88,18 +88,18 @@ static const struct dim *decided(const struct positions *ps, const struct dim *c
     return dim_is_const(y) ? y : NULL;
 }
 
-const struct dim *within_axes(const struct positions *ps, const struct dim *e, const struct fact *f,
-                              const struct dim *symbol)
+const struct dim *within_axes(const struct positions *ps, const struct dim *e,
+                              const struct dim *const *size, int rank)
 {
     const struct dim *seen[DECIDED_MAX], *c;
     unsigned n = 0;
     while (n < DECIDED_MAX && (c = comparison_of(ps, e, seen, n))) {
         const struct dim *y = NULL;
         seen[n++] = c;
-        for (int k = 0; !y && k < f->rank; k++)
-            if (f->shape[k] == symbol)
+        for (int k = 0; !y && k < rank; k++)
+            if (size[k] == ps->time)
                 y = decided(ps, c, ps->axis[k]);
-            else if (c == dim_ge(ps->dims, ps->axis[k], positions_dim(ps, f->shape[k], symbol)))
+            else if (size[k] && c == dim_ge(ps->dims, ps->axis[k], size[k]))
                 y = dim_int(ps->dims, 0);
         e = y ? dim_subst(ps->dims, e, c, y) : e;
     }

@@ -8,7 +8,8 @@
 /* Whether a >= b: of the least or largest of what the length is among, each is compared. */
 const struct dim *within_ge(const struct positions *ps, const struct dim *a, const struct dim *b);
 
-/* e, an element of a wire of fact f, with the comparisons that its axes decide. */
-const struct dim *within_axes(const struct positions *ps, const struct dim *e, const struct fact *f,
-                              const struct dim *symbol);
+/* e, an element of a wire of these sizes (NULL: not known), with the comparisons that its axes
+ * decide. */
+const struct dim *within_axes(const struct positions *ps, const struct dim *e,
+                              const struct dim *const *size, int rank);
 #endif

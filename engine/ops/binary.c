@@ -200,6 +200,21 @@ static elem_fn *const round_s16_fns[DTYPE_COUNT] = { [DTYPE_F32] = round_s16_F32
 
 /* ---- symbolic sizes ---- */
 
+/* Sizes may have been written down when less was known of them. */
+static bool dim_same(struct dims *ds, const struct dim *a, const struct dim *b)
+{
+    return a == b || dim_refresh(ds, a) == dim_refresh(ds, b);
+}
+
+/* Rows that are cut out of a table, were it long enough. */
+static const struct dim *rows_wanted(struct dims *ds, const struct dim *rows)
+{
+    const struct dim_parts x = dim_parts(rows);
+    for (unsigned i = 0; x.form == DIM_FORM_MOST && x.n == 2 && i < 2; i++)
+        rows = dim_is(x.arg[i], 0) ? x.arg[1 - i] : rows;
+    return dim_unbounded(ds, rows);
+}
+
 /* A quotient by a symbol is not a size expression. */
 static const struct dim *dim_div(struct dims *ds, const struct dim *a, const struct dim *b)
 {
@@ -207,7 +222,10 @@ static const struct dim *dim_div(struct dims *ds, const struct dim *a, const str
         return dim_int(ds, div_signed(dim_value(a), dim_value(b)));
     if (dim_is_const(b) && dim_value(b) > 0)
         return dim_div_cut_int(ds, a, dim_value(b));
-    return a == b ? dim_int(ds, 1) : dim_fresh(ds);
+    if (dim_same(ds, a, b))
+        return dim_int(ds, 1);
+    /* Rows over those that are wanted: 0 where the table is too short. */
+    return dim_same(ds, rows_wanted(ds, a), b) ? dim_ge(ds, a, b) : dim_fresh(ds);
 }
 
 static const struct dim *dim_mod(struct dims *ds, const struct dim *a, const struct dim *b)
@@ -216,7 +234,7 @@ static const struct dim *dim_mod(struct dims *ds, const struct dim *a, const str
         return dim_int(ds, mod_signed(dim_value(a), dim_value(b)));
     if (dim_is_const(b) && dim_value(b) > 0)
         return dim_sub(ds, a, dim_mul_int(ds, dim_div_int(ds, a, dim_value(b)), dim_value(b)));
-    return a == b ? dim_int(ds, 0) : dim_fresh(ds);
+    return dim_same(ds, a, b) ? dim_int(ds, 0) : dim_fresh(ds);
 }
 
 static const struct dim *dim_or(struct dims *ds, const struct dim *a, const struct dim *b)

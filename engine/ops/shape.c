@@ -241,12 +241,35 @@ static rill_status table_assume(struct infer *c, const struct fact *x,
     return dims_assume_unbounded(c->dims, rows, c->err);
 }
 
+/* A factor of the size that is 0 or 1; NULL: it has none. */
+static const struct dim *truth_of(const struct dim *size)
+{
+    const struct dim_parts x = dim_parts(size);
+    const struct dim *y = x.form == DIM_FORM_AT_LEAST ? size : NULL;
+    bool times = x.form == DIM_FORM_PRODUCT || (x.form == DIM_FORM_SUM && x.n == 1 && !x.value);
+    for (unsigned i = 0; times && !y && i < x.n; i++)
+        y = truth_of(x.arg[i]);
+    return y;
+}
+
+/* One that is 0 or 1 is 1, or there would be nothing. */
+static rill_status truth_assume(struct infer *c, const struct dim *size)
+{
+    const struct dim *truth = truth_of(size);
+    if (!truth)
+        return RILL_OK;
+    const struct dim_parts x = dim_parts(truth);
+    return dims_assume(c->dims, dim_sub(c->dims, x.arg[0], x.arg[1]), c->err);
+}
+
 /* No wanted size is negative, or nothing could run: what follows from that makes sizes alike. */
 static rill_status sizes_assume(struct infer *c, struct fact *x, const struct dim **shape, int n)
 {
     for (int i = 0; i < n; i++)
-        if (shape[i] && !dim_is_const(shape[i]))
+        if (shape[i] && !dim_is_const(shape[i])) {
             TRY(dims_assume(c->dims, shape[i], c->err));
+            TRY(truth_assume(c, shape[i]));
+        }
     TRY(table_assume(c, x, shape, n));
     for (int i = 0; i < n; i++)
         shape[i] = shape[i] ? dim_refresh(c->dims, shape[i]) : NULL;

@@ -84,18 +84,58 @@ static void looped(struct gb *b, const void *ctx)
     gb_output(b, gb_transpose(b, out[1], "1,0,2"));
 }
 
+/* ---- chunks that copies of the last frame fill up ---- */
+
+/* ctx: of so many frames. */
+static void filled(struct gb *b, const void *ctx)
+{
+    const int64_t size = *(const int *) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), n = length_of(b, x, true);
+    uint32_t k = gb_ints(b, size), one = gb_ints(b, 1);
+    uint32_t chunks = GB(b, "Div", "", GB(b, "Add", "", n, gb_ints(b, size - 1)), k);
+    uint32_t more = GB(b, "Sub", "", GB(b, "Mul", "", chunks, k), n);
+    uint32_t last = GB(b, "Slice", "", x, GB(b, "Sub", "", n, one), gb_ints(b, INT64_MAX), one);
+    uint32_t copies =
+        GB(b, "Expand", "", last, GB(b, "Concat", "axis=0", one, more, gb_ints(b, WIDTH)));
+    uint32_t y = GB(b, "Reshape", "", GB(b, "Concat", "axis=1", x, copies),
+                    GB(b, "Concat", "axis=0", one, chunks, k, gb_ints(b, WIDTH)));
+    gb_output(b, GB(b, "ReduceSum", "keepdims=0", y, gb_ints(b, 2)));
+}
+
+/* ---- a size that is rows of a table over rows that were wanted ---- */
+
+static void quotient(struct gb *b, const void *ctx)
+{
+    (void) ctx;
+    uint32_t x = gb_input(b, "x", 3, 1, GB_TIME, WIDTH), n = length_of(b, x, true);
+    uint32_t rows =
+        GB(b, "Slice", "", gb_weights(b, 2, 99, WIDTH), GB(b, "Sub", "", gb_ints(b, 50), n),
+           GB(b, "Add", "", gb_ints(b, 49), n), gb_ints(b, 0));
+    uint32_t have = GB(b, "Slice", "", GB(b, "Shape", "", rows), gb_ints(b, 0), gb_ints(b, 1));
+    uint32_t want = GB(b, "Sub", "", GB(b, "Mul", "", n, gb_ints(b, 2)), gb_ints(b, 1));
+    uint32_t sizes =
+        GB(b, "Concat", "axis=0", n, GB(b, "Mul", "", GB(b, "Div", "", have, want), gb_ints(b, 2)),
+           gb_ints(b, -1));
+    gb_output(b, GB(b, "Relu", "", GB(b, "Reshape", "", x, sizes)));
+}
+
 /* ---- which ---- */
 
 struct habit {
     const char *name;
     gb_recipe *recipe;
     const void *ctx;
+    const char *assertion;
     struct pass passes[2];
 };
 
 #define ROWS                                                                                       \
     {                                                                                              \
         "rows-apart", false, graph_with_rows_apart                                                 \
+    }
+#define COPIES                                                                                     \
+    {                                                                                              \
+        "last-frames", true, graph_with_last_frames_padded                                         \
     }
 #define LOOPS                                                                                      \
     {                                                                                              \
@@ -107,11 +147,14 @@ struct habit {
 
 /* clang-format off */
 static const struct habit habits[] = {
-    { "rows of chunks through a Gemm", rows, (const enum rows[]) { GEMM }, { ROWS } },
-    { "rows of chunks through a turned Gemm", rows, (const enum rows[]) { GEMM_TURNED }, { ROWS } },
-    { "rows of chunks, normalised", rows, (const enum rows[]) { NORM }, { ROWS } },
-    { "rows of chunks through two layers and around", rows, (const enum rows[]) { MLP }, { ROWS } },
-    { "a Loop over frames of a full Slice", looped, NULL, LOOPS },
+    { "rows of chunks through a Gemm", rows, (const enum rows[]) { GEMM }, NULL, { ROWS } },
+    { "rows of chunks through a turned Gemm", rows, (const enum rows[]) { GEMM_TURNED }, NULL, { ROWS } },
+    { "rows of chunks, normalised", rows, (const enum rows[]) { NORM }, NULL, { ROWS } },
+    { "rows of chunks through two layers and around", rows, (const enum rows[]) { MLP }, NULL, { ROWS } },
+    { "pairs filled up by the last frame", filled, (const int[]) { 2 }, NULL, { COPIES } },
+    { "chunks filled up by the last frame", filled, (const int[]) { 4 }, NULL, { COPIES } },
+    { "rows of a table over rows that were wanted", quotient, NULL, "S>=1", { { NULL, false, NULL } } },
+    { "a Loop over frames of a full Slice", looped, NULL, NULL, LOOPS },
 };
 /* clang-format on */
 
@@ -119,7 +162,7 @@ static void habit_test(const struct habit *h)
 {
     static const int64_t pulses[] = { 1, 2, 3, 8, -1 }, lengths[] = { 1, 2, 5, 9, 30, -1 };
     struct oracle o;
-    bool made = oracle_open(&o, h->recipe, h->ctx, NULL) == LAW_HOLDS;
+    bool made = oracle_open(&o, h->recipe, h->ctx, h->assertion) == LAW_HOLDS;
     for (unsigned i = 0; made && i < 2 && h->passes[i].run; i++)
         made = passes_run(&h->passes[i], 1, &o.model->decluttered.g, &o.model->decluttered.g, NULL,
                           &o.err) == RILL_OK;

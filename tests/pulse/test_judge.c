@@ -18,7 +18,14 @@ struct row {
 
 /* ---- several masks, one after the other ---- */
 
-enum mask { NONE, CAUSAL, LEFT, BLOCKS_3, BLOCKS_4, NOT_FIRST, LATE, APART, COUNTED };
+enum mask { NONE, CAUSAL, LEFT, BLOCKS_3, BLOCKS_4, CUT_4, NOT_FIRST, LATE, APART, COUNTED };
+
+/* A quotient cut to a whole number, as exporters write it: floor(|x|) * sign(x). */
+static uint32_t quotient_cut(struct gb *b, uint32_t i, float by)
+{
+    uint32_t x = GB(b, "Div", "", GB(b, "Cast", "to=1", i), gb_scalar(b, by));
+    return GB(b, "Mul", "", GB(b, "Floor", "", GB(b, "Abs", "", x)), GB(b, "Sign", "", x));
+}
 
 static uint32_t mask_make(struct gb *b, enum mask m, uint32_t i, uint32_t j)
 {
@@ -31,6 +38,7 @@ static uint32_t mask_make(struct gb *b, enum mask m, uint32_t i, uint32_t j)
         i = GB(b, "CumSum", "", GB(b, "Add", "", GB(b, "Sub", "", i, i), gb_int(b, 1)),
                gb_int(b, 0));
         return GB(b, "LessOrEqual", "", GB(b, "Sub", "", i, gb_int(b, 5)), j);
+    case CUT_4: return GB(b, "Equal", "", quotient_cut(b, i, 4), quotient_cut(b, j, 4));
     case NOT_FIRST:
         return GB(b, "Or", "", GB(b, "GreaterOrEqual", "", j, gb_int(b, 4)),
                   GB(b, "Equal", "", i, j));
@@ -158,6 +166,7 @@ static const struct row rows[] = {
     { "causal, then left context", MASKS(CAUSAL, LEFT), NULL, NULL },
     { "causal, then blocks", MASKS(CAUSAL, BLOCKS_4), NULL, NULL },
     { "a band, then blocks", MASKS(LEFT, CAUSAL, BLOCKS_3), NULL, NULL },
+    { "blocks by quotients that are cut", MASKS(CUT_4), NULL, NULL },
     { "blocks of two sizes", MASKS(BLOCKS_3, BLOCKS_4), NULL, NULL },
     { "blocks of two sizes, the other way", MASKS(BLOCKS_4, BLOCKS_3), NULL, NULL },
     { "frames that are not far apart", MASKS(APART), NULL, NULL },

@@ -18,6 +18,10 @@ rill_status graph_with_softplus_in_parts(struct graph *ret, const struct graph *
  * Gather. */
 rill_status graph_with_peepholes(struct graph *ret, const struct graph *g, rill_error *reterr);
 
+/* Copies of the last place of an axis that are joined behind it become a Pad. */
+rill_status graph_with_last_frames_padded(struct graph *ret, const struct graph *g,
+                                          rill_error *reterr);
+
 /* Ops on rows that were merged of several axes, time not the outermost, are done on the axes apart.
  * Changes how results round where a Gemm becomes a product and a sum. */
 rill_status graph_with_rows_apart(struct graph *ret, const struct graph *g, rill_error *reterr);
