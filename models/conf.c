@@ -109,6 +109,8 @@ static const struct key keys[] = {
     { "archive.", "from", VALUE_TEXT, offsetof(struct conf_weights, from) },
 };
 
+_Static_assert(sizeof keys / sizeof *keys <= CONF_KEYS_MAX, "a bit of conf_said for each key");
+
 /* Of whole numbers; a key that is not here takes any. */
 static const struct range {
     const char *name;
@@ -392,11 +394,22 @@ static void *section_at(struct conf_reading *r, const struct key *k, const char 
     }
 }
 
+#define TWICE "given twice; a key is said once"
+
 static bool option_value_set(struct conf_option *o, const char *value)
 {
     o->is_truth = !strcmp(value, "true") || !strcmp(value, "false");
     o->value = value[0] == 't';
     return o->is_truth || set_finite(value, &o->value);
+}
+
+/* Whether the struct that begins at `at` has heard the key before; from now on it has. */
+static bool said_before(void *at, size_t key)
+{
+    uint32_t *word = &((struct conf_said *) at)->keys[key / 32], bit = 1u << key % 32;
+    bool before = *word & bit;
+    *word |= bit;
+    return before;
 }
 
 /* Any name goes here: the text knows which there are. */
@@ -407,14 +420,16 @@ static void option_set(struct conf_reading *r, const char *name, const char *val
     while (i < c->n_options && strcmp(c->options[i].name, name) != 0)
         i++;
     struct conf_option *o = &c->options[i];
-    if (i == CONF_OPTIONS_MAX)
+    if (i < c->n_options)
+        snprintf(r->why, sizeof r->why, "[options] %.40s: " TWICE, name);
+    else if (i == CONF_OPTIONS_MAX)
         snprintf(r->why, sizeof r->why, "more than %d options", CONF_OPTIONS_MAX);
     else if (!(o->name = arena_string(r->arena, name)))
         snprintf(r->why, sizeof r->why, "out of memory");
     else if (!option_value_set(o, value))
         snprintf(r->why, sizeof r->why,
                  "[options] %.40s: '%.40s' is no number and not true or false", name, value);
-    else if (i == c->n_options)
+    else
         c->n_options++;
 }
 
@@ -435,6 +450,8 @@ static int entry(void *arg, const char *section, const char *name, const char *v
         value_words(&keys[i], words);
         if (!at)
             snprintf(r->why, sizeof r->why, "too many sections like [%.60s]", section);
+        else if (said_before(at, i))
+            snprintf(r->why, sizeof r->why, "[%.40s] %.20s: " TWICE, section, name);
         else if (!value_set(r, &keys[i], value, at + keys[i].offset))
             snprintf(r->why, sizeof r->why, "[%.40s] %.20s: '%.40s' is not a value for it%s",
                      section, name, value, words);
@@ -449,6 +466,15 @@ static int entry(void *arg, const char *section, const char *name, const char *v
 #define BLANKS " \t\v\f"
 #define SECTION_MOST 49 /* bytes that the library keeps of a name */
 
+/* Besides blanks and the ends of lines. */
+static bool has_controls(const char *line, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (((unsigned char) line[i] < ' ' && !strchr(BLANKS "\r", line[i])) || line[i] == 0x7f)
+            return true;
+    return false;
+}
+
 /* Why the line is refused, or NULL: the INI library would accept it silently. */
 static const char *line_fault(const char *line, size_t n)
 {
@@ -456,6 +482,8 @@ static const char *line_fault(const char *line, size_t n)
         return "the line holds a byte of value 0";
     if (strchr(line, '\r'))
         return "a carriage return stands within the line; lines end with \\n or \\r\\n";
+    if (has_controls(line, n))
+        return "the line holds a control byte, which text has not";
     line += strncmp(line, "\xef\xbb\xbf", 3) == 0 ? 3 : 0;
     line += strspn(line, BLANKS);
     const char *end = *line == '[' ? strchr(line, ']') : NULL;

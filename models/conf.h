@@ -25,8 +25,15 @@
 #define CONF_ARCHIVES_MAX 4
 #define CONF_OPTIONS_MAX 32
 #define CONF_UNSET UINT32_MAX /* hangover_ms of an output that does not say it */
+#define CONF_KEYS_MAX 96
+
+/* The keys that the sections of a struct have said, by their places in the table of keys. */
+struct conf_said {
+    uint32_t keys[CONF_KEYS_MAX / 32];
+};
 
 struct conf_port {
+    struct conf_said said; /* stands first, as in the others */
     const char *name;
     bool is_input;
     rill_port_kind kind;
@@ -46,6 +53,7 @@ struct conf_option {
 
 /* A file that lies beside graph.nnef once it has been fetched. */
 struct conf_weights {
+    struct conf_said said;
     const char *file;
     const char *url; /* https */
     uint8_t sha256[32];
@@ -70,6 +78,7 @@ struct conf_recogniser {
 };
 
 struct model_conf {
+    struct conf_said said;
     rill_model_info info;    /* name and sha256 are the caller's to fill */
     struct conf_port *ports; /* as many as there are sections; they live as strings do */
     struct conf_weights weights[CONF_WEIGHTS_MAX];
@@ -85,8 +94,8 @@ struct model_conf {
     struct conf_recogniser recogniser;
 };
 
-/* text is n bytes. Strings live in a. An unknown key, a bad value and bytes that would make a line
- * vanish are refused with file and line. */
+/* text is n bytes. Strings live in a. An unknown key, one that is given twice, a bad value, control
+ * bytes and bytes that would make a line vanish are refused with file and line. */
 rill_status model_conf_parse(struct model_conf *ret, struct arena *a, const char *file,
                              const char *text, size_t n, rill_error *reterr);
 

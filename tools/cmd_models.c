@@ -566,28 +566,36 @@ static int file_move(const char *path, const char *file, void *to)
     return rename(path, at) ? errno : 0;
 }
 
+static int staged_move(const struct fill *f, const char *stage, const char *folder)
+{
+    int code = folder_make(f->cmd, folder);
+    int why = code == TOOL_OK ? files_each(stage, file_move, (void *) folder) : 0;
+    return why ? tool_fail(f->cmd, TOOL_IO, "%s: %s", folder, strerror(why)) : code;
+}
+
 /* All is put together in a folder beside, which is of this run alone, so that what was there stays
- * until all is there and right, and nothing is left of what is not. */
-static int folder_replace(const struct fill *f, const char *root, char folder[8192])
+ * until all is there and right. */
+static int folder_stage(const struct fill *f, const char *root, const char *folder)
 {
     char stage[8192];
-    size_t there = folder_there(root);
-    int code = folder_make(f->cmd, root);
-    if (code != TOOL_OK) {
-        folder_unmake(root, there);
-        return code;
-    }
     snprintf(stage, sizeof stage, "%s/.%s.XXXXXX", root, f->name);
     if (!mkdtemp(stage))
         return tool_fail(f->cmd, TOOL_IO, "%s: %s", stage, strerror(errno));
-    code = folder_fill(f, stage);
+    int code = folder_fill(f, stage);
     if (code == TOOL_OK)
-        code = folder_make(f->cmd, folder);
-    int why = code == TOOL_OK ? files_each(stage, file_move, folder) : 0;
-    if (why)
-        code = tool_fail(f->cmd, TOOL_IO, "%s: %s", folder, strerror(why));
+        code = staged_move(f, stage, folder);
     files_each(stage, file_drop, NULL);
     rmdir(stage);
+    return code;
+}
+
+/* Nothing is left of what is not right, folders that were made for it neither. */
+static int folder_replace(const struct fill *f, const char *root, const char *folder)
+{
+    size_t there = folder_there(root);
+    int code = folder_make(f->cmd, root);
+    if (code == TOOL_OK)
+        code = folder_stage(f, root, folder);
     if (code != TOOL_OK)
         folder_unmake(root, there);
     return code;

@@ -192,7 +192,8 @@ struct reading {
     struct conf *conf;
     FILE *file;
     const char *path;
-    unsigned line; /* the handler's present one */
+    unsigned line;     /* the handler's present one */
+    bool said[N_KEYS]; /* in this file: a later one may say otherwise */
     bool failed;
     char *err;
 };
@@ -301,8 +302,11 @@ static int value_take(void *arg, const char *section, const char *name, const ch
     for (size_t i = 0; i < N_KEYS && !r->failed; i++) {
         if (!key_is(&keys[i], section, name))
             continue;
-        if (!value_set(r->conf, &keys[i], value, why, sizeof why))
+        if (r->said[i])
+            read_fail(r, r->line, "%s is given twice in this file%s%s", name, "", "");
+        else if (!value_set(r->conf, &keys[i], value, why, sizeof why))
             read_fail(r, r->line, "%s %s; it is '%s'", name, why, value);
+        r->said[i] = true;
         return !r->failed;
     }
     if (!section_known(section))

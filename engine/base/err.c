@@ -5,6 +5,17 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Bytes that a terminal would obey, for what files say stands in messages; C1 are of two bytes. */
+static void controls_hide(char *text)
+{
+    for (unsigned char *at = (unsigned char *) text; *at; at++) {
+        if (at[0] == 0xc2 && at[1] >= 0x80 && at[1] < 0xa0)
+            *at++ = '?', *at = '?';
+        else if (*at < ' ' || *at == 0x7f)
+            *at = '?';
+    }
+}
+
 rill_status err_set(rill_error *e, rill_status s, const char *fmt, ...)
 {
     if (!e)
@@ -14,6 +25,7 @@ rill_status err_set(rill_error *e, rill_status s, const char *fmt, ...)
     e->status = s;
     vsnprintf(e->text, sizeof e->text, fmt, ap);
     va_end(ap);
+    controls_hide(e->text);
     return s;
 }
 
@@ -33,5 +45,6 @@ rill_status err_prefix(rill_error *e, rill_status s, const char *fmt, ...)
         memcpy(e->text + at + 2, rest, sizeof rest - at - 2);
         e->text[sizeof rest - 1] = 0;
     }
+    controls_hide(e->text);
     return s;
 }

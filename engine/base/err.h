@@ -4,7 +4,8 @@
 #define RILL_ENGINE_BASE_ERR_H
 #include "rill.h"
 
-/* Returns s, so that a check and its report are one statement. e may be NULL. */
+/* Returns s, so that a check and its report are one statement. e may be NULL. Control bytes, which
+ * names from files may hold, become question marks. */
 __attribute__((format(printf, 3, 4))) rill_status err_set(rill_error *e, rill_status s,
                                                           const char *fmt, ...);
 

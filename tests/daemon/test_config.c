@@ -339,6 +339,10 @@ static void test_drop_ins(void)
     const char *out = rilld_says(args, &code);
     CHECK(code == 0 && strstr(out, "\nworkers = 3\n") && strstr(out, "\nlevel = debug\n"), "%s",
           out);
+    file_write("conf.d/20-b.conf", "[daemon]\nworkers = 3\n[log]\n[daemon]\nworkers = 3\n");
+    out = rilld_says(args, &code);
+    CHECK(code == 1 && strstr(out, "conf.d/20-b.conf:5: workers is given twice in this file"), "%s",
+          out);
     file_write("conf.d/20-b.conf", "[daemon]\nworkers = many\n");
     out = rilld_says(args, &code);
     CHECK(code == 1 && strstr(out, "conf.d/20-b.conf:2:"), "%s", out);

@@ -178,7 +178,10 @@ static rill_model *dfn3_open(const char *options, rill_error *err)
     rill_model *m = NULL;
     char *conf = file_read(source_path("models/library/dfn3/model.conf"), &n), text[8192];
     conf[n] = 0;
-    snprintf(text, sizeof text, "%s\n[options]\n%s", conf, options);
+    char *old = strstr(conf, "[options]"), *rest = old ? strstr(old, "\n\n") : NULL;
+    CHECK(rest, "dfn3: model.conf has no [options]");
+    snprintf(text, sizeof text, "%.*s[options]\n%s%s", (int) (old - conf), conf, options,
+             rest ? rest : "");
     free(conf);
     file_write(test_path("dfn3", "model.conf"), text, strlen(text));
     rill_status s = rill_model_open(&m, test_path("dfn3", ""), err);

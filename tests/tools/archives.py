@@ -50,7 +50,7 @@ bytes = {len(MORE)}
 """
 
 
-def get(root, packed, text):
+def get(root, packed, text, to="got"):
     library = os.path.join(root, "library", "net")
     os.makedirs(library, exist_ok=True)
     os.makedirs(os.path.join(root, "from", "net"), exist_ok=True)
@@ -60,7 +60,7 @@ def get(root, packed, text):
         f.write(text)
     with open(os.path.join(root, "from", "net", "nets.tar.gz"), "wb") as f:
         f.write(packed)
-    r = subprocess.run([RILL, "models", "get", "net", "--from", os.path.join(root, "from"), "--to", os.path.join(root, "got")],
+    r = subprocess.run([RILL, "models", "get", "net", "--from", os.path.join(root, "from"), "--to", os.path.join(root, to)],
                        capture_output=True, text=True, env={**os.environ, "RILL_LIBRARY": os.path.join(root, "library")})
     return r.returncode, r.stdout + r.stderr
 
@@ -77,6 +77,7 @@ CASES = [
     ("up", archive(member("../net.onnx", NET), member("export/more.onnx", MORE)), {}, "'../net.onnx': not a file beneath"),
     ("inside up", archive(member("export/../../net.onnx", NET)), {}, "not a file beneath"),
     ("absolute", archive(member("/net.onnx", NET)), {}, "not a file beneath"),
+    ("escape bytes", archive(member("../\x1b[2J\x07\x7f\x9b31mnet", NET)), {}, "'../?[2J????31mnet': not a file beneath"),
     ("link", LINK, {}, "'export/net.onnx' is no plain file"),
     ("hard link", HARD, {}, "'export/net.onnx' is no plain file"),
     ("bomb", BOMB, {}, "zeros has 67108864 bytes, and the archive may hold"),
@@ -92,6 +93,13 @@ CASES = [
 ]
 
 
+def too_long(root):
+    """A folder of models that can be made, and the one beside it in which all is put together cannot."""
+    while len(root) < 4085:
+        root = os.path.join(root, "d" * min(200, 4085 - len(root) - 1))
+    return root
+
+
 def main():
     for name, packed, other, words in CASES:
         with tempfile.TemporaryDirectory() as root:
@@ -99,6 +107,10 @@ def main():
             check(code == 3 and words in said, f"{name}: exit {code}: {said}")
             left = files(os.path.join(root, "got"))
             check(not left, f"{name}: left {left}")
+    with tempfile.TemporaryDirectory() as root:
+        code, said = get(root, GOOD, conf(GOOD), too_long(os.path.join(root, "got")))
+        check(code == 4 and "File name too long" in said, f"long: exit {code}: {said[-80:]}")
+        check(not os.path.exists(os.path.join(root, "got")), "long: the folder stays")
     with tempfile.TemporaryDirectory() as root:
         code, said = get(root, GOOD, conf(GOOD))
         whole = {"net/net.onnx", "net/more.onnx", "net/graph.nnef", "net/model.conf"}
