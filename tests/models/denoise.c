@@ -235,6 +235,48 @@ static void test_48k(void)
     rill_model_free(model);
 }
 
+#define BINS 257
+#define FALLS 0.45f /* 7 dB */
+
+/* Noise in bursts of a fifth of a second, with pauses of almost nothing. */
+static struct floats bursts(size_t n, size_t each)
+{
+    struct floats x = { malloc(n * sizeof *x.v), n };
+    uint32_t seed = 7;
+    for (size_t i = 0; i < n; i++) {
+        seed = seed * 1664525u + 1013904223u;
+        x.v[i] = (float) ((double) seed / 4294967296.0 - 0.5) * (i / each % 2 ? 0.4f : 1e-4f);
+    }
+    return x;
+}
+
+/* No gain is more than 7 dB below the one before, and some are as far as that. */
+static void test_hold(const char *name, const char *held_wire, size_t samples)
+{
+    const char *const transforms[] = { held_wire, NULL };
+    const rill_model_opts opts = { .struct_bytes = sizeof opts,
+                                   .transforms = transforms,
+                                   .builtin = 1 };
+    rill_error err = { .text = "" };
+    rill_model *m = NULL;
+    CHECK(rill_model_open_with(&m, name, &opts, &err) == RILL_OK, "%s: %s", name, err.text);
+    if (!m)
+        return;
+    struct floats x = bursts(samples, samples / 10), held = model_run_whole(m, x, &err);
+    size_t too_far = 0, as_far = 0;
+    for (size_t i = BINS; i < held.n; i++) {
+        float least = FALLS * held.v[i - BINS];
+        too_far += held.v[i] < least * 0.9999f;
+        as_far += fabsf(held.v[i] - least) <= least * 1e-4f;
+    }
+    CHECK(held.n > 100 * BINS && !too_far && as_far > held.n / 100,
+          "%s: of %zu gains %zu fall further, %zu as far as they may: %s", name, held.n, too_far,
+          as_far, err.text);
+    free(x.v);
+    free(held.v);
+    rill_model_free(m);
+}
+
 /* The two that share a network have the same weights. */
 static void test_weights(void)
 {
@@ -288,6 +330,8 @@ int main(void)
     test_model("wiener", 0);
     test_model("rill-denoise", 1);
     test_48k();
+    test_hold("rill-denoise", "select_outputs(held)", 32000);
+    test_hold("rill-denoise-48k", "select_outputs(\"gain/held\")", 96000);
     test_weights();
     return check_done();
 }
