@@ -111,4 +111,5 @@ def main():
         print(o.name.replace(" ", "_"), o.frames, o.sha.hexdigest())
 
 
-main()
+if __name__ == "__main__":
+    main()
