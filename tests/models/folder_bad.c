@@ -210,13 +210,6 @@ static void test_conf(void)
         { "[options]\ngain = 1.0\n", "[options] gain: the graph has no such option" },
         { "[options]\ngain = 0x10\n", "[options] gain: '0x10' is no number and not true or false" },
         { "[options]\ngain = inf\n", "[options] gain: 'inf' is no number" },
-        { "[options]\ngain = 1\ngain = 2\n", "model.conf:3: [options] gain: given twice" },
-        { "[options]\ngain = 1\n[vad]\nrelease = 0.2\n[options]\ngain = 1\n",
-          "model.conf:6: [options] gain: given twice" },
-        { "[vad]\nrelease = 0.2\nrelease = 0.3\n", "model.conf:3: [vad] release: given twice" },
-        { "[output.y]\nbeam = 2\n[output.y]\nbeam = 3\n", "[output.y] beam: given twice" },
-        { "[weights.a]\nbytes = 2\n[weights.b]\nbytes = 2\nbytes = 3\n",
-          "model.conf:5: [weights.b] bytes: given twice" },
         { "[vad]\nthreshold = 0x1p-1\n", "[vad] threshold: '0x1p-1' is not a value" },
         { "[output.y]\nblank_penalty = 0x10\n", "blank_penalty: '0x10' is not a value" },
         { "[output.y]\nlm_scale = nan\n", "lm_scale: 'nan' is not a value" },
@@ -246,6 +239,26 @@ static void test_conf(void)
           "defaults of the rest");
     CHECK(info.sha256[0] | info.sha256[1] | info.sha256[31], "digest");
     rill_model_free(m);
+}
+
+/* The later value would be taken silently. */
+static void test_conf_twice(void)
+{
+    static const struct {
+        const char *text, *words;
+    } rows[] = {
+        { "[options]\ngain = 1\ngain = 2\n", "model.conf:3: [options] gain: given twice" },
+        { "[options]\ngain = 1\n[vad]\nrelease = 0.2\n[options]\ngain = 1\n",
+          "model.conf:6: [options] gain: given twice" },
+        { "[vad]\nrelease = 0.2\nrelease = 0.3\n", "model.conf:3: [vad] release: given twice" },
+        { "[output.y]\nbeam = 2\n[output.y]\nbeam = 3\n", "[output.y] beam: given twice" },
+        { "[weights.a]\nbytes = 2\n[weights.b]\nbytes = 2\nbytes = 3\n",
+          "model.conf:5: [weights.b] bytes: given twice" },
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        text_write("conf", "model.conf", rows[i].text);
+        refused(rows[i].text, test_path("conf", ""), RILL_MALFORMED, rows[i].words);
+    }
 }
 
 /* Bytes that would make lines, or what follows them, vanish or change the line before them. */
@@ -481,6 +494,7 @@ int main(void)
     test_dat_bad();
     test_dat_good();
     test_conf();
+    test_conf_twice();
     test_conf_hidden();
     test_options();
     test_pairs();
