@@ -19,6 +19,7 @@
 #include "kernels/fft_tmpl.h"
 #include "kernels/grid_tmpl.h"
 #include "kernels/strided_copy_tmpl.h"
+#include "kernels/groups_tmpl.h"
 #include "kernels/cell_tmpl.h"
 #include "kernels/norm_tmpl.h"
 #include "kernels/pool_tmpl.h"

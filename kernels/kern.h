@@ -16,7 +16,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define KERN_LANES 16    /* outputs per packed panel */
+#define KERN_LANES 16 /* outputs per packed panel */
+#define KERN_GROUPS_PLACES 8
+#define KERN_GROUPS_REACH 64
 #define KERN_CONV_OUTS 8 /* outputs per panel of weights of conv_f32 */
 
 struct kern_fft;
@@ -34,7 +36,7 @@ struct kern_conv {
     size_t n_taps, n_in, n; /* n: output places */
     size_t n_groups,
         x_group; /* groups have outputs of their own; floats of x from one to the next */
-    size_t full_from, full_to; /* vectors of 16 output places that lie inside for every tap */
+    size_t full_from, full_to; /* vectors of 16 output places that are loaded whole for every tap */
     const uint32_t *mask;      /* [n_taps][vectors]: the places of a load that are inside */
 };
 
@@ -248,7 +250,14 @@ struct kern {
                            const float *restrict w, const float *restrict bias,
                            const struct kern_conv_lines *lines, const struct kern_conv *c,
                            const struct kern_rows *rows);
-    /* The same where all rows of a group have one length; groups of y lie one after the other. */
+    /* conv_f32 of one output a group and one line, all of whose taps exist, step > 0: at most
+     * KERN_GROUPS_PLACES places of windows of KERN_GROUPS_REACH floats. w: as kern_outs_pack_f32
+     * packs the groups as outputs, more than 8; n_outs: 1. */
+    void (*conv_groups_f32)(float *restrict y, size_t ldy, const float *restrict x,
+                            const float *restrict w, const float *restrict bias, size_t n_outs,
+                            const struct kern_conv_lines *lines, const struct kern_conv *c);
+    /* conv_depth_f32 where all rows of a group have one length; groups of y lie one after the
+     * other. */
     void (*conv_flat_f32)(float *restrict y, const float *restrict x, const float *restrict w,
                           const float *restrict bias, const struct kern_flat *c);
     /* y[i] = (x[i] - mean) * inv * gain[i] + shift[i], inv = 1 / sqrt(variance + epsilon), n > 0.
@@ -373,6 +382,7 @@ void kern_map_f32(const struct kern *k, int function, float *y, const float *x, 
     K(fold_rows_f32)                                                                               \
     K(sum_rows_f64)                                                                                \
     K(conv_f32)                                                                                    \
+    K(conv_groups_f32)                                                                             \
     K(conv_depth_f32)                                                                              \
     K(conv_flat_f32)                                                                               \
     K(conv_outs_f32)                                                                               \

@@ -244,6 +244,20 @@ static const struct FN(pool_ways)
     FN(pool_ways_of)[] = { WAYS(POOL_MAX), WAYS(POOL_MEAN), WAYS(POOL_SQUARES) };
 #undef WAYS
 
+/* Of the rows of the groups from x on, those whose vector of places from `at` on may be read beyond
+ * the row's end, as others lie behind it. */
+static size_t FN(rows_followed)(const struct kern_conv_lines *lines, const struct kern_conv *c,
+                                const struct kern_rows *rows, size_t groups, size_t at)
+{
+    ptrdiff_t last = 0, left;
+    for (size_t l = 0; l < lines->n; l++)
+        last = lines->line[l].x > last ? lines->line[l].x : last;
+    left = (ptrdiff_t) (groups * c->x_group) - last - c->first -
+        (ptrdiff_t) ((at + 16) * c->stride + c->n_taps);
+    const size_t most = left < 0 ? 0 : (size_t) left / (rows->x ? rows->x : 1) + 1;
+    return most < rows->n ? most : rows->n;
+}
+
 static void FN(pool_run)(float *y, size_t ldy, const float *x, const float *count,
                          const struct kern_conv_lines *lines, const struct kern_conv *c,
                          const struct kern_rows *rows, int op)
@@ -255,20 +269,28 @@ static void FN(pool_run)(float *y, size_t ldy, const float *x, const float *coun
                   *whole = near ? w->whole[by][taps]
         : fours                 ? w->fours
                                 : w->apart;
-    const size_t from = c->full_from * 16 < n ? c->full_from * 16 : n,
-                 to = (near || fours) && c->full_to > c->full_from ? c->full_to * 16 : from;
-    /* the last vector may take places again */
-    const bool again = (near || fours) && n >= 16 && to < n && to + 16 > n && c->step > 0 &&
-        c->first + (ptrdiff_t) ((n - 16) * c->stride) >= 0 &&
-        c->first + (ptrdiff_t) ((n - 1) * c->stride) + (ptrdiff_t) (c->n_taps - 1) * c->step <
-            (ptrdiff_t) c->n_in;
+    size_t from = c->full_from * 16 < n ? c->full_from * 16 : n,
+           to = (near || fours) && c->full_to > c->full_from ? c->full_to * 16 : from;
+    if (n < 16)
+        from = to = 0;
+    /* all places of the last vector have all taps */
+    const size_t tail = n < 16 ? 0 : n - 16;
+    const bool all = (near || fours) && to < n && to + 16 > n && c->step == 1 &&
+        c->first + (ptrdiff_t) (tail * c->stride) >= 0 &&
+        c->first + (ptrdiff_t) ((n - 1) * c->stride) + (ptrdiff_t) c->n_taps <= (ptrdiff_t) c->n_in;
+    /* it may take places again */
+    const bool again = all && n >= 16;
     for (size_t g = 0; g < c->n_groups; g++, y += ldy, x += c->x_group) {
         some(y, x, count, lines, c, rows, 0, from);
         whole(y, x, count, lines, c, rows, from, to);
-        if (again)
+        if (again) {
             whole(y, x, count, lines, c, rows, n - 16, n);
-        else
-            some(y, x, count, lines, c, rows, to, n);
+            continue;
+        }
+        const size_t many = all ? FN(rows_followed)(lines, c, rows, c->n_groups - g, to) : 0;
+        const struct kern_rows followed = { many, rows->x }, rest = { rows->n - many, rows->x };
+        whole(y, x, count, lines, c, &followed, to, n);
+        some(y + many * n, x + many * rows->x, count, lines, c, &rest, to, n);
     }
 }
 

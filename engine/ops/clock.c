@@ -387,38 +387,44 @@ static struct rows rows_of(const struct eval *e, bool window)
     return r;
 }
 
-/* Rows are often a few words: a call for each would cost more than it copies. */
-#if !defined(__clang__)
-__attribute__((optimize("no-tree-loop-distribute-patterns")))
-#endif
-static void
-join_words(uint32_t *restrict w, const uint32_t *restrict s, const uint32_t *restrict x,
-           const struct rows *r)
+#define WORDS_FEW 4  /* of a row, */
+#define WORDS_ALL 48 /* and of all rows, that are moved one by one */
+
+/* Rows of n words, so many words apart. */
+static void words_move(const struct kern *k, uint32_t *restrict w, size_t w_apart,
+                       const uint32_t *restrict x, size_t x_apart, size_t rows, size_t n)
 {
-    size_t old = r->old / 4, kept = r->kept / 4, fresh = r->fresh / 4;
-    s += old - kept;
-    for (size_t o = 0; o < r->outer; o++, w += kept + fresh, s += old, x += fresh) {
-        for (size_t i = 0; i < kept; i++)
-            w[i] = s[i];
-        for (size_t i = 0; i < fresh; i++)
-            w[kept + i] = x[i];
+    if (n >= WORDS_FEW && rows * n >= WORDS_ALL) {
+        const struct kern_strided_copy m = { .n = { 1, 1, rows, n },
+                                             .from = { 0, 0, (ptrdiff_t) x_apart, 1 },
+                                             .to = { 0, 0, (ptrdiff_t) w_apart, 1 } };
+        k->strided_copy_f32((float *) (void *) w, (const float *) (const void *) x, &m);
+        return;
     }
+    for (; rows; rows--, w += w_apart, x += x_apart)
+        for (size_t i = 0; i < n; i++)
+            w[i] = x[i];
+}
+
+static void join_words(const struct kern *k, uint32_t *restrict w, const uint32_t *restrict s,
+                       const uint32_t *restrict x, const struct rows *r)
+{
+    const size_t old = r->old / 4, kept = r->kept / 4, fresh = r->fresh / 4;
+    words_move(k, w, kept + fresh, s + old - kept, old, r->outer, kept);
+    words_move(k, w + kept, kept + fresh, x, fresh, r->outer, fresh);
 }
 
 #define BYTES_FEW 256
 
 /* Rows that stay as long as they are, and most of which is kept: all moves on by what is fresh,
  * which is then put at the ends. */
-static void window_words(uint32_t *restrict w, const uint32_t *restrict s,
+static void window_words(const struct kern *k, uint32_t *restrict w, const uint32_t *restrict s,
                          const uint32_t *restrict x, const struct rows *r)
 {
     const size_t old = r->old / 4, fresh = r->fresh / 4, all = r->outer * old;
     if (all > fresh)
         memcpy(w, s + fresh, (all - fresh) * sizeof *w);
-    w += old - fresh;
-    for (size_t o = 0; o < r->outer; o++, w += old, x += fresh)
-        for (size_t i = 0; i < fresh; i++)
-            w[i] = x[i];
+    words_move(k, w + old - fresh, old, x, fresh, r->outer, fresh);
 }
 
 static void rows_join(const struct eval *e, const struct rows *r)
@@ -427,7 +433,7 @@ static void rows_join(const struct eval *e, const struct rows *r)
     const unsigned char *s = e->x[0], *x = e->x[1];
     if (r->fresh % 4 == 0 && r->old % 4 == 0 && r->kept + r->fresh <= BYTES_FEW) {
         const bool moves = r->kept + r->fresh == r->old && r->fresh <= r->kept;
-        (moves ? window_words : join_words)(e->y[0], e->x[0], e->x[1], r);
+        (moves ? window_words : join_words)(e->kern, e->y[0], e->x[0], e->x[1], r);
         return;
     }
     for (size_t o = 0; o < r->outer; o++, w += r->kept + r->fresh, s += r->old, x += r->fresh) {
@@ -442,6 +448,11 @@ static void history_eval(const struct eval *e)
     unsigned char *next = e->y[1];
     const unsigned char *w = e->y[0];
     rows_join(e, &r);
+    if (r.old % 4 == 0 && r.fresh % 4 == 0 && r.old <= BYTES_FEW) {
+        words_move(e->kern, e->y[1], r.old / 4, (const uint32_t *) e->y[0] + r.fresh / 4,
+                   (r.old + r.fresh) / 4, r.outer, r.old / 4);
+        return;
+    }
     for (size_t o = 0; o < r.outer; o++, next += r.old, w += r.old + r.fresh)
         memcpy(next, w + r.fresh, r.old);
 }

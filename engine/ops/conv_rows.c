@@ -11,6 +11,7 @@ enum { IN_X, IN_W, IN_B };
 #define TILE_FLOATS 65536 /* columns of one tile stay in the second cache */
 #define LINES_FLOATS 8192 /* of the first cache */
 #define BLOCK_PLACES 48
+#define MASKED_LOADS 16 /* of a line, from which on copying it without masks is less */
 
 /* ---- geometry ---- */
 
@@ -168,7 +169,17 @@ static bool masks_set(struct prep *c, struct kern_conv *row)
     return mask != NULL;
 }
 
-/* Lines are copied from the first place that any tap reads on; nothing is masked. */
+/* Vectors of places that reach over an end of their lines are masked in every load of every output.
+ */
+static bool masks_cost(const struct conv_rows *v)
+{
+    const struct kern_conv *row = &v->phase[0].row;
+    return v->way == CONV_PLACES && v->cout > 1 && row->stride == 1 &&
+        (!v->inside || row->n % KERN_LANES) && (int64_t) row->n_taps * v->cout >= MASKED_LOADS;
+}
+
+/* Lines are copied from the first place that any tap reads on. Vectors of places may read on into
+ * what lies behind a line. */
 static void blocks_set(const struct conv_rows *v, struct conv_phase *p)
 {
     ptrdiff_t first, last;
@@ -188,6 +199,14 @@ static void blocks_set(const struct conv_rows *v, struct conv_phase *p)
     p->tail.n = most ? n % most : 0;
 }
 
+static bool block_masks_set(struct prep *c, struct kern_conv *block)
+{
+    const bool ok = masks_set(c, block);
+    block->full_from = 0;
+    block->full_to = (block->n + KERN_LANES - 1) / KERN_LANES;
+    return ok;
+}
+
 /* Rows of one output a group, which nothing is copied for. */
 static bool rows_alone(const struct conv_rows *v)
 {
@@ -196,7 +215,7 @@ static bool rows_alone(const struct conv_rows *v)
 
 static rill_status direct_prepare(struct prep *c, struct conv_rows *v)
 {
-    v->blocked = lines_reread(v) || (v->way == CONV_CHANNELS && !v->inside);
+    v->blocked = lines_reread(v) || (v->way == CONV_CHANNELS && !v->inside) || masks_cost(v);
     if (rows_alone(v) && conv_flat_fits(&v->g, v->cin) &&
         !(v->flat = conv_flat_new(c->arena, &v->g, v->cin)))
         return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
@@ -207,7 +226,7 @@ static rill_status direct_prepare(struct prep *c, struct conv_rows *v)
         bool masked = v->way == CONV_PLACES;
         if (masked &&
             (!masks_set(c, &p->row) ||
-             (v->blocked && (!masks_set(c, &p->block) || !masks_set(c, &p->tail)))))
+             (v->blocked && (!block_masks_set(c, &p->block) || !block_masks_set(c, &p->tail)))))
             return op_fail(c->err, RILL_NOMEM, c->node, "out of memory");
     }
     return RILL_OK;
@@ -254,15 +273,23 @@ static const struct {
     [CONV_PLACES] = { "conv_f32", "blocks, conv_f32", kern_conv_pack_f32, kern_conv_packed_floats },
     [CONV_CHANNELS] = { "conv_outs_f32", "blocks, conv_outs_f32", kern_outs_pack_f32,
                         kern_outs_packed_floats },
+    [CONV_GROUPS] = { "conv_groups_f32", NULL, kern_outs_pack_f32, kern_outs_packed_floats },
 };
+
+/* Groups that are packed apart, and outputs of each. */
+static int64_t packs_of(const struct conv_rows *v, int64_t *ret_outs)
+{
+    *ret_outs = v->way == CONV_GROUPS ? v->group : v->cout;
+    return v->way == CONV_GROUPS ? 1 : v->group;
+}
 
 /* Of all groups. */
 static void weights_pack(const struct conv_rows *v, const struct conv_phase *p, float *ret,
                          const float *w)
 {
-    for (int64_t g = 0; g < v->group;
-         g++, ret += p->packed_floats, w += v->cin * v->cout * v->g.n_kernel)
-        ways[v->way].pack(ret, w, (size_t) v->cout, p->n_weights, v->stride_out, p->tap_at);
+    int64_t outs, n = packs_of(v, &outs);
+    for (int64_t g = 0; g < n; g++, ret += p->packed_floats, w += v->cin * v->cout * v->g.n_kernel)
+        ways[v->way].pack(ret, w, (size_t) outs, p->n_weights, v->stride_out, p->tap_at);
 }
 
 /* Taps that a phase picks are its own. */
@@ -281,12 +308,13 @@ static float *weights_room(struct prep *c, const struct conv_rows *v, const stru
 static rill_status weights_prepare(struct prep *c, struct conv_rows *v)
 {
     const float *w = c->in[IN_W]->data;
+    int64_t outs, packs = packs_of(v, &outs);
     for (int64_t i = 0; i < v->n_phases; i++) {
         struct conv_phase *p = &v->phase[i];
-        p->packed_floats = ways[v->way].packed_floats((size_t) v->cout, p->n_weights);
+        p->packed_floats = ways[v->way].packed_floats((size_t) outs, p->n_weights);
         v->most_weights = p->n_weights > v->most_weights ? p->n_weights : v->most_weights;
         v->most_places = p->row.n > v->most_places ? p->row.n : v->most_places;
-        size_t all = p->packed_floats * (size_t) v->group;
+        size_t all = p->packed_floats * (size_t) packs;
         if (!w) {
             v->packed_floats = all > v->packed_floats ? all : v->packed_floats;
             continue;
@@ -317,7 +345,7 @@ static size_t blocks_floats(const struct conv_rows *v)
     size_t most = 0;
     for (int64_t i = 0; i < v->n_phases && v->blocked; i++)
         most = v->phase[i].block.x_group > most ? v->phase[i].block.x_group : most;
-    return most * (size_t) v->group;
+    return most ? most * (size_t) v->group + KERN_LANES : 0;
 }
 
 /* Those of a row that lacks some, and of a block. All phases have as many. */
@@ -419,7 +447,10 @@ typedef void conv_fn(float *restrict y, size_t ldy, const float *restrict x,
 
 static conv_fn *kernel_of(const struct work *u)
 {
-    return u->v->way == CONV_PLACES ? u->e->kern->conv_f32 : u->e->kern->conv_outs_f32;
+    const struct kern *k = u->e->kern;
+    return u->v->way == CONV_PLACES ? k->conv_f32
+        : u->v->way == CONV_GROUPS  ? k->conv_groups_f32
+                                    : k->conv_outs_f32;
 }
 
 /* One row of outputs, a block of places at a time: its lines are copied to lie close together. */

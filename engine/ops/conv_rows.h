@@ -15,7 +15,7 @@
 #include "engine/ops/epilogue.h"
 #include "engine/ops/window.h"
 
-enum conv_way { CONV_PRODUCT, CONV_PLACES, CONV_CHANNELS };
+enum conv_way { CONV_PRODUCT, CONV_PLACES, CONV_CHANNELS, CONV_GROUPS };
 
 struct conv_phase {
     struct kern_conv row; /* places of the last axis; n: of this phase */

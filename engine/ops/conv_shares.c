@@ -79,7 +79,7 @@ static void shifts_set(const struct prep *c, const struct conv_rows *v, const st
 
 static bool can_be_divided(const struct conv_rows *v)
 {
-    if (v->batch != 1 || !v->g.n_out)
+    if (v->batch != 1 || !v->g.n_out || v->way == CONV_GROUPS)
         return false;
     for (int64_t i = 0; i < v->n_phases; i++)
         if (!v->phase[i].packed)

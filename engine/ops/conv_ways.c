@@ -71,10 +71,28 @@ static bool flat_pays(const struct conv_rows *v)
     return v->cout == 1 && v->group > 1 && !v->transposed && conv_flat_fits(&v->g, v->cin);
 }
 
+/* A few places of many groups: in each a chain of taps waits for itself. Cycles of 16 groups on a
+ * machine with AVX2, in lanes along places and along groups, whose windows are turned by squares.
+ */
+static bool groups_pay(const struct conv_rows *v)
+{
+    const struct kern_conv *row = &v->phase[0].row;
+    const size_t n = row->n, taps = row->n_taps,
+                 reach = n ? (n - 1) * row->stride + (taps - 1) * (size_t) row->step + 1 : 0;
+    if (v->cout != 1 || v->cin != 1 || v->group <= KERN_LANES / 2 || v->transposed || !v->inside ||
+        v->phase[0].n_lines != 1 || v->g.in[0] != 1 || v->g.in[1] != 1 || !n ||
+        n > KERN_GROUPS_PLACES || reach > KERN_GROUPS_REACH)
+        return false;
+    const size_t squares = (reach + 15) / 16 + (n > 1);
+    return 90 * squares + 8 * taps * ((n + 3) / 4) < 16 * (2 * taps + 10);
+}
+
 enum conv_way conv_way_choose(const struct conv_rows *v)
 {
     struct costs all = { 0 };
     bool strides = true;
+    if (groups_pay(v))
+        return CONV_GROUPS;
     if (flat_pays(v) && masks_fit(v))
         return CONV_PLACES;
     for (int64_t i = 0; i < v->n_phases; i++) {

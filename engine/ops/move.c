@@ -132,13 +132,13 @@ static rill_status concat_prepare(struct prep *c)
 static void concat_eval(const struct eval *e)
 {
     const struct pieces *p = e->args;
-    size_t at = 0;
-    for (unsigned i = 0; i < e->n_in; i++) {
-        for (size_t o = 0; o < p->outer && p->bytes[i]; o++)
-            memcpy((char *) e->y[0] + o * p->row + at, (const char *) e->x[i] + o * p->bytes[i],
-                   p->bytes[i]);
-        at += p->bytes[i];
-    }
+    char *y = e->y[0];
+    for (size_t o = 0; o < p->outer; o++) /* row by row: the output is written from end to end */
+        for (unsigned i = 0; i < e->n_in; i++) {
+            if (p->bytes[i])
+                memcpy(y, (const char *) e->x[i] + o * p->bytes[i], p->bytes[i]);
+            y += p->bytes[i];
+        }
 }
 
 /* Numbers among symbols become symbols' company. */

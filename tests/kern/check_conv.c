@@ -172,6 +172,41 @@ static void depth_check(struct check *t, const struct kern_conv *c, size_t n_lin
     check_drop(t);
 }
 
+/* Lanes along groups of one output, whose windows follow each other without a gap. */
+static void groups_check(struct check *t, size_t n_groups, size_t n_taps, size_t n, size_t stride,
+                         ptrdiff_t step)
+{
+    const size_t n_in = (n - 1) * stride + (n_taps - 1) * (size_t) step + 1;
+    struct conv v = { .kern = &t->new, .n_outs = 1, .ldy = n + n_groups % 3 };
+    if (n_in > KERN_GROUPS_REACH)
+        return;
+    v.c = (struct kern_conv) { .step = step,
+                               .stride = stride,
+                               .n_taps = n_taps,
+                               .n_in = n_in,
+                               .n = n,
+                               .n_groups = n_groups,
+                               .x_group = n_in };
+    v.lines = (struct kern_conv_lines) { v.line, 1, n_taps };
+    const size_t n_y = n_groups * v.ldy, n_raw = n_groups * n_taps;
+    float *raw = check_buf(t, n_raw, false), *want = check_buf(t, n_y, false),
+          *got = check_buf(t, n_y, n & 1), *b = check_buf(t, n_groups, false),
+          *w = check_buf(t, kern_outs_packed_floats(n_groups, n_taps), false);
+    v.x = check_buf(t, n_groups * n_in, n & 1);
+    check_fill(t, raw, n_raw);
+    check_fill(t, v.x, n_groups * n_in);
+    check_fill(t, b, n_groups);
+    for (size_t i = 0; i < n_y; i++)
+        got[i] = want[i] = 7;
+    v.b = n & 2 ? b : NULL;
+    kern_outs_pack_f32(w, raw, n_groups, n_taps, n_taps, NULL);
+    chain(&v, raw, want);
+    t->new.conv_groups_f32(got, v.ldy, v.x, w, v.b, 1, &v.lines, &v.c);
+    check_same(t, "conv_groups_f32", want, got, n_y,
+               "%zu groups, taps %zu step %td stride %zu n %zu", n_groups, n_taps, step, stride, n);
+    check_drop(t);
+}
+
 /* ---- images of short rows ---- */
 
 #define FLAT_PLACES 130
@@ -377,6 +412,10 @@ void check_conv(struct check *t)
     for (size_t n = 1; n < 60; n += n < 20 ? 3 : 7)
         for (size_t stride = 1; stride <= 3; stride++)
             depths_check(t, n, stride);
+    for (size_t n = 1; n <= KERN_GROUPS_PLACES; n++)
+        for (size_t n_groups = 9; n_groups < 80; n_groups += n_groups < 40 ? 1 : 16)
+            groups_check(t, n_groups, 1 + n_groups * 5 % 31, n, 1 + n_groups % 2,
+                         1 + (ptrdiff_t) (n_groups % 3));
     shapes_time(t);
     flats_check(t);
 }
