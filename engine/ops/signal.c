@@ -466,6 +466,7 @@ static rill_status stft_prepare(struct prep *c)
         if (!table)
             return no_memory(c);
         kern_rfft_init(&s->rfft, (size_t) n, table);
+        c->kern_uses |= KERN_USES_FFT;
         c->scratch_bytes = (kern_rfft_work_floats(&s->rfft) + (size_t) n) * sizeof(float);
         return RILL_OK;
     }

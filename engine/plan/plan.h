@@ -53,7 +53,7 @@ struct plan_constant {
 struct plan {
     struct arena arena;
     struct kern kern;
-    unsigned kern_uses; /* enum kern_uses of all steps: kern has no others */
+    unsigned kern_uses; /* enum kern_uses of all steps: with AddressSanitizer kern has no others */
     struct step *steps;
     uint32_t n_steps;     /* top level */
     uint32_t n_steps_all; /* with those of bodies */
