@@ -28,6 +28,7 @@ struct FN(q8) {
     const int8_t *w;
     size_t groups; /* of four terms */
     bool first, last;
+    bool zero_is_one; /* of the rows of the block; where there are Q8_STAGES */
     int32_t z[Q8_BLOCK], sum[Q8_BLOCK], extra[Q8_BLOCK];
 };
 
@@ -143,6 +144,73 @@ Q8_TILE void FN(q8_tile_pairs)(const struct FN(q8) *g, size_t row, size_t o, con
 }
 #endif
 
+#ifdef Q8_STAGES
+/* Whether what sums of whole panels lack is the same for all rows but `extra`: most products. */
+Q8_INLINE bool FN(q8_is_plain)(const struct FN(q8) *g, size_t o, size_t panels)
+{
+    return g->first && g->last && g->zero_is_one && !g->b->zeros && g->b->n - o >= panels * 16;
+}
+
+/* What plain sums begin with: there it waits for nothing. */
+Q8_INLINE void FN(q8_begin)(const struct FN(q8) *g, d16 *acc, size_t row, size_t o, const int rows)
+{
+    static const int32_t none[16];
+    const struct kern_q8 *b = g->b;
+    const n16 begin = n16_less(n16_load(b->bias ? b->bias + o : none), n16_load(b->sums + o), g->z[0]);
+    EACH_ROW acc[r] = d16_sums(begin, g->extra[row + (size_t) r]);
+}
+
+Q8_INLINE void FN(q8_end)(const struct FN(q8) *g, const d16 *acc, size_t row, size_t o, const int rows)
+{
+    EACH_ROW {
+        const size_t at = row + (size_t) r;
+        n16_store((g->y_by ? g->y_by[at] : g->y + at * g->ldy) + o, g->b->floats ? n16_floats(acc[r]) : acc[r]);
+    }
+}
+
+/* A group of several rows: the pairs of a dot are added while those of the next are multiplied. */
+Q8_TILE void FN(q8_group)(d16 *acc, const int8_t *w, size_t step, const uint8_t *x, const int rows, const int panels)
+{
+    w64 ws[TILE_PANELS_MOST];
+    p32 before = { { 0 }, { 0 } };
+    EACH_PANEL ws[p] = w64_load(w + (size_t) p * step);
+    EACH_ROW {
+        const x4 xr = x4_load(x + r * Q8_APART);
+        EACH_PANEL {
+            const int last = p ? (p - 1) * rows + r : (panels - 1) * rows + r - 1;
+            const p32 next = pairs_of(ws[p], xr);
+            if (r || p)
+                acc[last] = d16_add_pairs(acc[last], before);
+            before = next;
+        }
+    }
+    acc[panels * rows - 1] = d16_add_pairs(acc[panels * rows - 1], before);
+}
+
+/* The sums of several rows go on, two groups at a time. */
+Q8_TILE void FN(q8_groups)(const struct FN(q8) *g, d16 *acc, size_t row, size_t o, const int rows, const int panels)
+{
+    const size_t step = (g->b->k + KERN_Q8_TERMS - 1) / KERN_Q8_TERMS * 64;
+    const int8_t *w = g->w + o / 16 * step;
+    const uint8_t *x = g->taken + row * Q8_APART;
+    size_t i = 0;
+    for (; i + 2 <= g->groups; i += 2, w += 128, x += 2 * KERN_Q8_TERMS) {
+        FN(q8_group)(acc, w, step, x, rows, panels);
+        FN(q8_group)(acc, w + 64, step, x + KERN_Q8_TERMS, rows, panels);
+    }
+    if (i < g->groups)
+        FN(q8_group)(acc, w, step, x, rows, panels);
+}
+
+Q8_TILE void FN(q8_tile_plain)(const struct FN(q8) *g, size_t row, size_t o, const int rows, const int panels)
+{
+    d16 acc[Q8_ACC];
+    EACH_PANEL FN(q8_begin)(g, acc + p * rows, row, o + (size_t) p * 16, rows);
+    FN(q8_groups)(g, acc, row, o, rows, panels);
+    EACH_PANEL FN(q8_end)(g, acc + p * rows, row, o + (size_t) p * 16, rows);
+}
+#endif
+
 /* 16 * panels outputs of `rows` rows; both are constants where it is called. What there is less of, rows
  * or panels, is held in registers. */
 Q8_TILE void FN(q8_tile)(const struct FN(q8) *g, size_t row, size_t o, const int rows, const int panels)
@@ -150,6 +218,12 @@ Q8_TILE void FN(q8_tile)(const struct FN(q8) *g, size_t row, size_t o, const int
 #ifdef Q8_PAIRS
     if (rows > 1) {
         FN(q8_tile_pairs)(g, row, o, rows, panels);
+        return;
+    }
+#endif
+#ifdef Q8_STAGES
+    if (rows >= Q8_STAGES && FN(q8_is_plain)(g, o, (size_t) panels)) {
+        FN(q8_tile_plain)(g, row, o, rows, panels);
         return;
     }
 #endif
@@ -170,6 +244,12 @@ Q8_TILE void FN(q8_tile)(const struct FN(q8) *g, size_t row, size_t o, const int
             EACH_PANEL acc[p] = d16_dot_4(acc[p], &at[p], four);
         }
         w += i * 64;
+    }
+#endif
+#ifdef Q8_STAGES
+    if (rows >= Q8_STAGES) {
+        FN(q8_groups)(g, acc, row, o, rows, panels);
+        i = g->groups;
     }
 #endif
     for (; i < g->groups; i++, w += 64, x += KERN_Q8_TERMS) {
@@ -227,6 +307,9 @@ static void FN(q8_block)(struct FN(q8) *g, const struct kern_q8_x *how, const in
             g->sum[i] = FN(q8_row_sum)(x[i], k, how->is_signed, zero[i * how->zero_step]);
     }
     g->taken = taken;
+#ifdef Q8_STAGES
+    g->zero_is_one = !how->zero_step;
+#endif
     size_t at = 0, n;
     do {
         n = k - at < Q8_TERMS ? k - at : Q8_TERMS;

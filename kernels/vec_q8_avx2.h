@@ -32,6 +32,25 @@ Q8_INLINE d16 d16_dot(d16 s, w64 w, x4 x)
     __asm__ volatile("" : "+x"(s.a), "+x"(s.b)); /* one after the other: there are few registers */
     return s;
 }
+/* The same in two stages, for three rows and more: pairs of products, 32 of 16 bits, and their sums. */
+#define Q8_STAGES 3
+typedef struct { __m256i a, b; } p32;
+
+Q8_INLINE p32 pairs_of(w64 w, x4 x)
+{
+    p32 p = { _mm256_maddubs_epi16(x.size, _mm256_xor_si256(w.a, x.negative)),
+              _mm256_maddubs_epi16(x.size, _mm256_xor_si256(w.b, x.negative)) };
+    __asm__ volatile("" : "+x"(p.a), "+x"(p.b)); /* in this order */
+    return p;
+}
+Q8_INLINE d16 d16_add_pairs(d16 s, p32 p)
+{
+    const __m256i ones = _mm256_set1_epi16(1);
+    s.a = _mm256_add_epi32(s.a, _mm256_madd_epi16(p.a, ones));
+    s.b = _mm256_add_epi32(s.b, _mm256_madd_epi16(p.b, ones));
+    __asm__ volatile("" : "+x"(s.a), "+x"(s.b));
+    return s;
+}
 /* 32 terms; returns |x| of the negative ones in four sums. */
 Q8_INLINE __m256i x32_take(uint8_t *to, __m256i x)
 {
