@@ -303,6 +303,7 @@ static const struct axis_row rows[OP_COUNT] = {
         .streams = true),
     ROW(BYTE_NORM, GLOBAL, "the last", .map = map_rows),
     ROW(BYTE_ROWS, GLOBAL, "all but the first", .map = map_batch),
+    ROW(BYTE_TABLES, POINTWISE, NULL, .map = map_first),
     ROW(BYTE_SOFTMAX, GLOBAL, "the last", .map = map_rows),
     ROW(COMPLEX_MUL, GLOBAL, "the last", .map = map_rows),
     ROW(CAST_LIKE, POINTWISE, NULL, .rule = rule_cast_like),

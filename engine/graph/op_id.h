@@ -26,7 +26,7 @@
     X(BITWISE_XOR, "BitwiseXor") X(BLACKMAN_WINDOW, "BlackmanWindow") X(BYTE_ADD, "ByteAdd")     \
     X(BYTE_CONV, "ByteConv") X(BYTE_HALF, "ByteHalf") X(BYTE_JOIN, "ByteJoin") X(BYTE_MUL, "ByteMul") X(BYTE_NORM, "ByteNorm") X(BYTE_OF, "ByteOf")                         \
     X(BYTE_POOL, "BytePool") X(BYTE_ROWS, "ByteRows") X(BYTE_SOFTMAX, "ByteSoftmax")             \
-    X(BYTE_TABLE, "ByteTable") X(CAST, "Cast") X(CAST_LIKE, "CastLike") X(CELU, "Celu")          \
+    X(BYTE_TABLE, "ByteTable") X(BYTE_TABLES, "ByteTables") X(CAST, "Cast") X(CAST_LIKE, "CastLike") X(CELU, "Celu")          \
     X(CLIP, "Clip") X(COMPLEX_MUL, "ComplexMul") X(COMPRESS, "Compress") X(CONCAT, "Concat")     \
     X(CONSTANT_OF_SHAPE, "ConstantOfShape") X(CONV, "Conv") X(CONV_INTEGER, "ConvInteger")       \
     X(CONV_TRANSPOSE, "ConvTranspose") X(CUMPROD, "CumProd") X(CUMSUM, "CumSum") X(DFT, "DFT")                         \

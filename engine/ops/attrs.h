@@ -61,6 +61,11 @@ struct byte_table_attr {
     int64_t to;
 };
 
+/* ByteTables: the axis of the channels */
+struct byte_tables_attr {
+    int64_t axis;
+};
+
 struct byte_pool_attr {
     struct byte_window_attr w;
     int64_t mean;

@@ -273,6 +273,56 @@ static void byte_table_eval(const struct eval *e)
     e->kern->map_bytes(e->y[0], e->x[0], (size_t) tensor_count(e->in[0]), e->args);
 }
 
+/* ---- ByteTables: the same, each channel by a table of its own, [channels, 256] ---- */
+
+static const struct attr_spec byte_tables_attrs[] = {
+    { .name = "axis",
+      .kind = ATTR_INT,
+      .offset = offsetof(struct byte_tables_attr, axis),
+      .required = true },
+    { 0 },
+};
+
+static rill_status byte_tables_infer(struct infer *c)
+{
+    const struct byte_tables_attr *a = c->attr;
+    const struct fact *x = c->in[0], *t = c->in[1];
+    TRY(elem_check_type(c, 0, TYPES_BYTE));
+    TRY(elem_check_type(c, 1, TYPES_BYTE));
+    if (a->axis < 0 || a->axis >= x->rank)
+        return infer_fail(c, "axis=%lld of rank %d", (long long) a->axis, x->rank);
+    if (t->rank != 2 || t->shape[0] != x->shape[a->axis] || t->shape[1] != dim_int(c->dims, 256))
+        return infer_fail(c, "wants tables of 256, one for each place of axis %lld",
+                          (long long) a->axis);
+    infer_shape(c, 0, t->type, x->rank, x->shape);
+    return RILL_OK;
+}
+
+static rill_status byte_tables_prepare(struct prep *c)
+{
+    c->kernel = "map_bytes";
+    return RILL_OK;
+}
+
+static void byte_tables_eval(const struct eval *e)
+{
+    const struct byte_tables_attr *a = e->attr;
+    const int64_t channels = e->in[1]->dim[0];
+    const uint8_t *x = e->x[0], *tables = e->x[1];
+    uint8_t *y = e->y[0];
+    int64_t places = 1;
+    for (int i = (int) a->axis + 1; i < e->in[0]->rank; i++)
+        places *= e->in[0]->dim[i];
+    const int64_t rows = places && channels ? tensor_count(e->in[0]) / (places * channels) : 0;
+    for (int64_t r = 0; r < rows; r++, x += channels * places, y += channels * places)
+        for (int64_t k = 0; k < channels; k++)
+            if (places == 1)
+                y[k] = tables[k * 256 + x[k]];
+            else
+                e->kern->map_bytes(y + k * places, x + k * places, (size_t) places,
+                                   tables + k * 256);
+}
+
 /* ---- ByteOf: floats as bytes of one scale ---- */
 
 struct byte_of_attr {
@@ -427,6 +477,9 @@ BYTE_OP(op_byte_mul, OP_BYTE_MUL, "ByteMul", byte_mul_attrs, sizeof(struct byte_
 BYTE_OP(op_byte_table, OP_BYTE_TABLE, "ByteTable", byte_table_attrs, sizeof(struct byte_table_attr),
         1, OP_POINTWISE, byte_table_infer, byte_table_prepare, byte_table_eval,
         "for each byte the one that a table has for it");
+BYTE_OP(op_byte_tables, OP_BYTE_TABLES, "ByteTables", byte_tables_attrs,
+        sizeof(struct byte_tables_attr), 2, 0, byte_tables_infer, byte_tables_prepare,
+        byte_tables_eval, "for each byte the one that its channel's table has for it");
 BYTE_OP(op_byte_of, OP_BYTE_OF, "ByteOf", byte_of_attrs, sizeof(struct byte_of_attr), 1,
         OP_POINTWISE, byte_of_infer, NULL, byte_of_eval,
         "x / scale, rounded half away from zero, + zero, as bytes or i16");
@@ -446,6 +499,7 @@ static const struct op op_byte_rows = {
     .help = "floats as bytes, with a scale and perhaps a zero for each row of the first axis",
 };
 
-const struct op *const ops_byte_elem[] = {
-    &op_requantize, &op_byte_add, &op_byte_mul, &op_byte_table, &op_byte_of, &op_byte_rows, NULL
-};
+const struct op *const ops_byte_elem[] = { &op_requantize,  &op_byte_add,
+                                           &op_byte_mul,    &op_byte_table,
+                                           &op_byte_tables, &op_byte_of,
+                                           &op_byte_rows,   NULL };

@@ -650,6 +650,29 @@ static uint32_t part_conv(struct build *b, uint32_t w, const struct scale *s)
     return byte_again(b, rnd(2) ? w : build_node(b, "Relu", NULL, 0, &w, 1), s);
 }
 
+/* One number above 0 for each channel, of that rank. */
+static uint32_t channel_numbers(struct build *b, int64_t channels, int rank)
+{
+    const int64_t dim[] = { channels, 1, 1 };
+    struct tensor *t = tensor_new(&b->arena, DTYPE_F32, rank, dim);
+    for (int64_t i = 0; i < channels; i++)
+        ((float *) t->data)[i] = .3f + .01f * (float) rnd(100);
+    return graph_add_const(&b->g, "numbers", t);
+}
+
+/* A function with numbers of each channel, perhaps rounded before the next. */
+static uint32_t part_channels(struct build *b, uint32_t w, const struct scale *s)
+{
+    const int64_t n = shape_of(b, w).dim[1];
+    const uint32_t v = channel_numbers(b, n, 1), slope = channel_numbers(b, n, 3);
+    w = rnd(2) ? w
+               : build_node(b, "BatchNormalization", NULL, 0, (uint32_t[]) { w, v, v, v, v }, 5);
+    w = rnd(2) ? w : byte_again(b, w, s);
+    if (rnd(2))
+        return byte_again(b, build_node(b, "HardSwish", NULL, 0, &w, 1), s);
+    return byte_again(b, build_node(b, "PRelu", NULL, 0, (uint32_t[]) { w, slope }, 2), s);
+}
+
 /* A pool, a function, or a sum with what was there before. */
 static uint32_t part_other(struct build *b, uint32_t w, const struct scale *s)
 {
@@ -657,9 +680,11 @@ static uint32_t part_other(struct build *b, uint32_t w, const struct scale *s)
     const struct attr a[] = { { .name = "kernel_shape", .kind = ATTR_INTS, .ints = { 2, two } },
                               { .name = "pads", .kind = ATTR_INTS, .ints = { 4, ends } } };
     uint32_t y;
-    switch (rnd(3)) {
+    switch (rnd(5)) {
     case 0: return byte_again(b, build_node(b, "MaxPool", a, 2, &w, 1), s);
     case 1: return byte_again(b, build_node(b, "LeakyRelu", NULL, 0, &w, 1), s);
+    case 2:
+    case 3: return part_channels(b, w, s);
     default:
         y = byte_again(b, build_node(b, "LeakyRelu", NULL, 0, &w, 1), s);
         return byte_again(b, build_node(b, "Add", NULL, 0, (uint32_t[]) { w, y }, 2), s);
@@ -667,12 +692,11 @@ static uint32_t part_other(struct build *b, uint32_t w, const struct scale *s)
 }
 
 /* Convolutions between bytes turn their channels, and nothing else changes. */
-static unsigned test_parts(uint32_t round)
+static void test_parts(uint32_t round, unsigned *turned, unsigned *tables)
 {
     const struct scale s = { .1f, round % 2 ? DTYPE_U8 : DTYPE_I8, round % 2 ? 120 : -3 };
     struct build b;
     struct graph made, live, settled;
-    unsigned turned = 0;
     build_init(&b);
     struct fact f = { .type = DTYPE_F32,
                       .rank = 4,
@@ -692,10 +716,10 @@ static unsigned test_parts(uint32_t round)
     check(ok, b.err.text, round);
     if (ok) {
         same_bits_of(&b, &live, &settled, noise(&b, x), round);
-        turned = count(&settled, OP_BYTE_CONV);
+        *turned += count(&settled, OP_BYTE_CONV);
+        *tables += count(&settled, OP_BYTE_TABLES);
     }
     build_drop(&b);
-    return turned;
 }
 
 /* The mean of bytes is that of floats within a step; by this scale none is a tie. */
@@ -747,10 +771,11 @@ static void test_vector(int rank)
 
 int main(void)
 {
-    unsigned turned = 0;
+    unsigned turned = 0, tables = 0;
     for (uint32_t i = 0; i < PARTS; i++)
-        turned += test_parts(i);
+        test_parts(i, &turned, &tables);
     check(turned > PARTS, "convolutions are turned", turned);
+    check(tables > PARTS / 20, "functions of channels are tables", tables);
     test_mean();
     test_vector(1);
     test_vector(2);

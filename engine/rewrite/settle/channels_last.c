@@ -118,6 +118,13 @@ static bool elements_fit(const struct graph *g, const struct node *n)
     return images && (!quant || images == 1);
 }
 
+static bool tables_fit(const struct graph *g, const struct node *n)
+{
+    struct tensor y;
+    return node_is(n, OP_BYTE_TABLES) && image_known(g, n->out[0], &y) &&
+        ((const struct byte_tables_attr *) n->attr)->axis == 1;
+}
+
 /* ---- wires ---- */
 
 static uint32_t wire_turned(struct graph *g, uint32_t of, const int64_t *perm)
@@ -283,6 +290,18 @@ static bool elements_turn(struct parts *p, uint32_t i)
     return node_put(p, i, n.op, n.attr, in, n.n_in);
 }
 
+static bool tables_turn(struct parts *p, uint32_t i)
+{
+    struct graph *g = p->e.g;
+    const struct node n = g->nodes[i];
+    struct byte_tables_attr *a = arena_new(g->arena, struct byte_tables_attr);
+    const uint32_t in[] = { p->last[n.in[0]], n.in[1] };
+    if (!a)
+        return false;
+    a->axis = 3;
+    return node_put(p, i, n.op, a, in, 2);
+}
+
 /* All that are no single numbers are there with their channels last. */
 static bool inputs_last(const struct parts *p, const struct node *n)
 {
@@ -336,6 +355,8 @@ static bool node_turn(struct parts *p, uint32_t i)
         return pool_turn(p, i);
     if (there && wanted && elements_fit(g, n) && inputs_last(p, n))
         return elements_turn(p, i);
+    if (there && wanted && tables_fit(g, n))
+        return tables_turn(p, i);
     if (there && transpose_taken(p, n)) {
         readers_move(p, i);
         return true;
@@ -352,6 +373,8 @@ static void wanted_set(struct parts *p)
         const bool wanted = n->n_out && n->out[0] != WIRE_NONE && p->wanted[n->out[0]];
         if (conv_fits(g, n))
             p->wanted[n->in[PRODUCT_X]] = true;
+        else if (wanted && tables_fit(g, n))
+            p->wanted[n->in[0]] = true;
         else if (wanted && (pool_fits(g, n) || elements_fit(g, n)))
             for (unsigned k = 0; k < n->n_in; k++)
                 if (n->in[k] != WIRE_NONE)
