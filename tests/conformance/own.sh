@@ -15,6 +15,8 @@ expect 3 "unidirectional is read of no more keys than queries" \
 expect 0 "'conv11_0' (Conv): it has groups" \
     "$tool" inspect "$cases/quant_net/model.onnx"
 grep -v '^#' "$cases/streams.txt" >"$dir/streams"
+expect 0 "products: 1 of bytes, 0 of dequantised floats" "$tool" inspect "$cases/quant_depth/model.onnx"
+expect 0 "plan: 4 steps" "$tool" inspect --pass plan "$cases/quant_depth/model.onnx" # functions are one table
 while read -r case pulses lengths assertion; do
     model=$cases/$case/model.onnx
     if [ "$pulses" = refused ]; then

@@ -211,7 +211,9 @@ static bool scaled_down(struct arena *a, const float **v, int64_t n, float by, b
 /* ---- convolutions ---- */
 
 #define CONV_PLACES_MIN 100 /* where the result is bytes, so many places pay, too */
-#define MEAN_SIDE_MAX 1024  /* so that sums fit, whatever the bytes */
+#define DEPTH_PLACES_MIN 32 /* and so many of images of so many channels apart */
+#define DEPTH_CHANNELS_MIN 32
+#define MEAN_SIDE_MAX 1024 /* so that sums fit, whatever the bytes */
 
 /* Groups of few channels are sooner multiplied as floats. */
 static bool conv_worth(const struct node *n, const struct tensor *w)
@@ -219,16 +221,26 @@ static bool conv_worth(const struct node *n, const struct tensor *w)
     return tensor_count(w) >= CONV_WEIGHTS_MIN && conv_attr_of(n)->group == 1;
 }
 
-/* Whether bytes pay at any number of weights: of so many places, which are known, that nothing is
- * gathered for a few. */
-static bool places_many(const struct fact *y)
+/* Whether so many places of a channel are known. */
+static bool places_known(const struct fact *y, int64_t least)
 {
     int64_t places = 1;
     for (int i = 2; i < y->rank; i++) {
         int64_t n = dim_is_const(y->shape[i]) ? dim_value(y->shape[i]) : 0;
-        places *= n < CONV_PLACES_MIN ? n : CONV_PLACES_MIN;
+        places *= n < least ? n : least;
     }
-    return y->rank > 2 && places >= CONV_PLACES_MIN;
+    return y->rank > 2 && places >= least;
+}
+
+/* Whether bytes pay at any number of weights: of so many places that nothing is gathered for a few,
+ * or of images whose channels, each by itself, lie side by side. */
+static bool places_many(const struct graph *g, const struct node *n)
+{
+    const struct fact *y = &g->wires[n->out[0]].fact;
+    const struct tensor *w = node_value(g, n, IN_W);
+    const bool deep = w && w->rank == 4 && w->dim[1] == 1 && w->dim[0] >= DEPTH_CHANNELS_MIN &&
+        conv_attr_of(n)->group == w->dim[0] && w->dim[2] > 1 && w->dim[3] > 1;
+    return places_known(y, deep ? DEPTH_PLACES_MIN : CONV_PLACES_MIN);
 }
 
 /* Of what is quantised behind it, scales and bias become those of its bytes; *ret: its
@@ -270,7 +282,7 @@ static rill_status conv_turn(struct edit *e, uint32_t i, rill_error *reterr)
         return RILL_OK;
     int trailing = q->whole->rank - 2;
     w = (struct operand) { .scale = q->scale->data, .n_scale = tensor_count(q->scale) };
-    bool bytes = (places_many(&g->wires[n.out[0]].fact) || conv_worth(&n, q->whole)) &&
+    bool bytes = (places_many(g, &n) || conv_worth(&n, q->whole)) &&
         results_scale(e, n.out[0], &x, &w, &added, b ? tensor_count(b) : 0, &quantiser);
     const struct operand scales = w;
     if (!bytes && !conv_worth(&n, q->whole))
@@ -461,7 +473,7 @@ static const char *conv_stays(const struct graph *g, const struct node *n)
 {
     if (node_has_input(n, IN_BIAS) && !node_value(g, n, IN_BIAS))
         return "its bias is not known";
-    if (conv_attr_of(n)->group > 1 && !places_many(&g->wires[n->out[0]].fact))
+    if (conv_attr_of(n)->group > 1 && !places_many(g, n))
         return "it has groups, and of few places floats are faster";
     return conv_worth(n, node_value(g, n, IN_W))
         ? NULL

@@ -279,6 +279,29 @@ def quant_net():
     c.save(run_reference)
 
 
+def quant_depth():
+    """QDQ of an image: channels apart, of few places, and functions with numbers of each channel between bytes."""
+    c = Case("quant_depth", 19)
+    x = c.numbers("x", [1, 32, 12, 14], 1, 32, 12, 14)
+    n = 32
+
+    def around(x, scale, zero):
+        params = c.const(scale, "f4"), c.const(zero, "u1")
+        return c.op("DequantizeLinear", c.op("QuantizeLinear", x, *params), *params)
+
+    def numbers(*shape):
+        return c.const(c.random.uniform(.3, 1.7, shape), "f4")
+
+    w = c.const(c.random.integers(-127, 128, (n, 1, 5, 5)), "i1")
+    scale = c.const(c.random.uniform(.0015, .003, n), "f4")
+    w = c.op("DequantizeLinear", w, scale, c.const(np.zeros(n), "i1"), axis=0)
+    y = around(c.op("Conv", around(x, .03, 128), w, table(c, n), pads=[2] * 4, strides=[2, 2], group=n), .05, 100)
+    y = around(c.op("BatchNormalization", y, numbers(n), numbers(n), numbers(n), numbers(n)), .06, 90)
+    y = around(c.op("HardSwish", y), .04, 20)
+    c.output(around(c.op("PRelu", y, numbers(n, 1, 1)), .045, 40))
+    c.save(run_reference)
+
+
 def vendor(c, op, *inputs, **attrs):
     return c.op(op, *inputs, domain=MICROSOFT, **attrs)
 
@@ -1496,7 +1519,7 @@ def denormals():
     onnx.save(c.model(), os.path.join(HERE, "../../api/denormals.onnx"))
 
 
-CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, quant_ranks, quant_types, quant_axes, quant_blocks, quant_net,
+CASES = [size_range_i32, size_mask_i32, size_truth, size_floats, size_bools, quant_ranks, quant_types, quant_axes, quant_blocks, quant_net, quant_depth,
          vendor_elements("vendor_u8", "u1", 120), vendor_elements("vendor_i8", "i1", -5), vendor_pools,
          vendor_products, vendor_turned, vendor_open, vendor_last, vendor_nbits, vendor_groups, vendor_lstm, vendor_lstm_frame,
          index_position, index_late, index_cut, slice_late, index_data, index_elements, index_nd, index_lengths,
