@@ -282,6 +282,12 @@ rill_status hotwords_make(struct hotwords *ret, struct arena *a, const struct to
     return nodes_make(&m);
 }
 
+const struct hotword_node *hotwords_next(const struct hotwords *g, uint32_t state, uint32_t *ret_n)
+{
+    *ret_n = g->n ? g->nodes[state].n_children : 0;
+    return g->n ? g->nodes + g->nodes[state].first : NULL;
+}
+
 float hotwords_step(const struct hotwords *g, uint32_t token, uint32_t *state)
 {
     const struct hotword_node *from = &g->nodes[*state], *to;

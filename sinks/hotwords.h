@@ -28,6 +28,9 @@ struct hotwords {
 rill_status hotwords_make(struct hotwords *ret, struct arena *a, const struct tokens *tokens,
                           const rill_sink_opts *o, rill_error *err);
 
+/* Tokens that phrases go on with behind the state, by their number; how many there are. */
+const struct hotword_node *hotwords_next(const struct hotwords *g, uint32_t state, uint32_t *ret_n);
+
 /* What the token is worth after *state, which becomes the next one. */
 float hotwords_step(const struct hotwords *g, uint32_t token, uint32_t *state);
 #endif

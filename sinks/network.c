@@ -78,8 +78,8 @@ void network_push(struct network *n, unsigned stream, unsigned input, const floa
 
 void network_run(struct network *n, unsigned n_streams)
 {
-    rill_status ran[RILL_BEAM_MAX];
-    assert(n_streams <= RILL_BEAM_MAX);
+    rill_status ran[RILL_BEAM_MAX + 1];
+    assert(n_streams <= RILL_BEAM_MAX + 1);
     rill_run_many(n->streams, n_streams, ran);
     for (unsigned i = 0; i < n_streams; i++)
         if (ran[i] == RILL_INVALID)

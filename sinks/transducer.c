@@ -93,7 +93,7 @@ static rill_status nets_make(struct transducer *t, rill_sink *s, rill_error *err
                        "a transducer needs a decoder and a joiner: model.conf names their files as "
                        "decoder = FILE and joiner = FILE");
     TRY(network_make(&t->decoder, &s->arena, o->decoder, "decoder", o->beam, err));
-    TRY(network_make(&t->joiner, &s->arena, o->joiner, "joiner", o->beam, err));
+    TRY(network_make(&t->joiner, &s->arena, o->joiner, "joiner", o->beam + 1, err));
     TRY(states_read(t, err));
     TRY(context_read(t, err));
     TRY(joiner_check(t, s, err));
@@ -117,10 +117,11 @@ static bool hyps_make(const struct transducer *t, struct arena *a, struct transd
 static rill_status buffers_make(struct transducer *t, struct arena *a, rill_error *err)
 {
     t->expansions = arena_array(a, struct transducer_expansion, t->r.beam);
-    t->logp = arena_alloc_array(a, (size_t) t->r.beam * sizeof(float), t->r.width);
+    t->ranked = arena_array(a, struct transducer_expansion, t->r.beam);
+    t->logp = arena_alloc_array(a, ((size_t) t->r.beam + 1) * sizeof(float), t->r.width);
     t->decoded_first = arena_array(a, float, t->decoder.out[0].width);
     t->states_first = arena_array(a, float, t->state_width);
-    if (!t->expansions || !t->logp || !t->decoded_first || !t->states_first ||
+    if (!t->expansions || !t->ranked || !t->logp || !t->decoded_first || !t->states_first ||
         !hyps_make(t, a, &t->hyps) || !hyps_make(t, a, &t->others))
         return sink_no_memory(err);
     return RILL_OK;
@@ -178,6 +179,12 @@ static double score(const void *state, uint32_t hyp)
     return ((const struct transducer *) state)->hyps[hyp].score;
 }
 
+static double log_prob(const void *state, uint32_t hyp)
+{
+    const struct transducer_hyp *h = &((const struct transducer *) state)->hyps[hyp];
+    return h->score - h->score_first;
+}
+
 static uint32_t length(const void *state, uint32_t hyp)
 {
     return ((const struct transducer *) state)->hyps[hyp].n;
@@ -213,7 +220,7 @@ static void keep(void *state, uint32_t hyp, uint32_t n)
     t->hyps[hyp] = t->hyps[0];
     kept.n -= n;
     memmove(kept.emissions, kept.emissions + n, kept.n * sizeof *kept.emissions);
-    kept.score = 0;
+    kept.score = kept.score_first = 0;
     t->hyps[0] = kept;
     t->r.n_hyps = 1;
 }
@@ -228,7 +235,7 @@ static const struct recogniser_search search = { .restart = restart,
                                                  .step = step,
                                                  .best = best,
                                                  .score = score,
-                                                 .log_prob = score,
+                                                 .log_prob = log_prob,
                                                  .length = length,
                                                  .token = token,
                                                  .timed = timed,

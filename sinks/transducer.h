@@ -22,7 +22,7 @@ struct emission {
 };
 
 struct transducer_hyp {
-    double score; /* logarithm of its probability */
+    double score, score_first; /* logarithm of its probability; what it was where its text began */
     struct emission *emissions;
     uint32_t n;
     float *context;   /* the last tokens, as the decoder's input */
@@ -30,6 +30,8 @@ struct transducer_hyp {
     float *states;    /* and its states behind it */
     bool is_new;      /* the context has changed since it was decoded */
     bool is_done;     /* with the present frame */
+    bool is_beaten;   /* by another that says the same */
+    uint32_t origin;  /* which of the beginnings of the text it goes on from */
     uint32_t hotword; /* state of the hotwords */
     uint32_t history; /* state of the language model */
 };
@@ -51,11 +53,11 @@ struct transducer {
     struct hotwords hotwords;
     struct ngram lm;
     float lm_scale;
-    struct transducer_hyp *hyps,
-        *others; /* the present ones, and room for the next ones; twice the beam */
-    struct transducer_expansion *expansions;
-    float *logp;                         /* [beam][width] */
-    float *decoded_first, *states_first; /* at the beginning of a text */
+    struct transducer_hyp *hyps, *others; /* the present ones, up to one more than the beam, and
+                                             room for the next ones; twice the beam */
+    struct transducer_expansion *expansions, *ranked; /* of all hypotheses, of one */
+    float *logp;                                      /* [beam + 1][width] */
+    float *decoded_first, *states_first;              /* at the beginning of a text */
 };
 
 /* One frame of the encoder. Stops early at max_tokens. */

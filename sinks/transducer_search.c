@@ -17,12 +17,13 @@ uint32_t transducer_best(const struct transducer *t)
     return best;
 }
 
-static bool hyp_has_prefix(const struct transducer_hyp *h, const struct transducer_hyp *start)
+/* Whether two hypotheses say the same, behind the same. */
+static bool hyps_agree(const struct transducer_hyp *a, const struct transducer_hyp *b)
 {
-    for (uint32_t i = 0; i < start->n; i++)
-        if (i == h->n || h->emissions[i].token != start->emissions[i].token)
-            return false;
-    return true;
+    uint32_t i = 0;
+    while (i < a->n && i < b->n && a->emissions[i].token == b->emissions[i].token)
+        i++;
+    return i == a->n && i == b->n && a->origin == b->origin;
 }
 
 /* ---- the networks ---- */
@@ -105,32 +106,94 @@ static void context_restart(const struct transducer *t, struct transducer_hyp *h
         h->context[i] = i + 1 < t->context ? -1.0f : (float) t->r.blank;
 }
 
-void transducer_restart(struct transducer *t)
+/* The beginning of a text: states of what was said are forgotten, but for the decoder's. */
+static void text_begin(const struct transducer *t, struct transducer_hyp *h, uint32_t origin)
 {
-    struct transducer_hyp *h = &t->hyps[0];
-    h->score = 0;
     h->n = 0;
-    h->is_new = h->is_done = false;
+    h->is_new = h->is_done = h->is_beaten = false;
     h->hotword = HOTWORDS_ROOT;
     h->history = t->lm.begin;
+    h->origin = origin;
+}
+
+static void hyp_begin(const struct transducer *t, struct transducer_hyp *h)
+{
+    text_begin(t, h, 0);
+    h->score = h->score_first = 0;
     context_restart(t, h);
     memcpy(h->decoded, t->decoded_first, t->decoder.out[0].width * sizeof *h->decoded);
     memcpy(h->states, t->states_first, t->state_width * sizeof *h->states);
+}
+
+void transducer_restart(struct transducer *t)
+{
+    hyp_begin(t, &t->hyps[0]);
     t->r.n_hyps = 1;
 }
 
-/* As the runtime of sherpa-onnx has it: a beam and a recurrent decoder begin anew; a greedy search
- * goes on from the last tokens, and where nothing was said, from none, with the decoder's last
- * answer until there is one. */
+static void hyp_copy(const struct transducer *t, struct transducer_hyp *to,
+                     const struct transducer_hyp *from)
+{
+    to->score = from->score;
+    to->score_first = from->score_first;
+    to->n = from->n;
+    to->is_new = to->is_beaten = false;
+    to->is_done = from->is_done;
+    to->hotword = from->hotword;
+    to->history = from->history;
+    to->origin = from->origin;
+    memcpy(to->emissions, from->emissions, from->n * sizeof *to->emissions);
+    memcpy(to->context, from->context, t->context * sizeof *to->context);
+    memcpy(to->decoded, from->decoded, t->decoder.out[0].width * sizeof *to->decoded);
+    memcpy(to->states, from->states, t->state_width * sizeof *to->states);
+}
+
+/* The first n of the others become the present ones. */
+static void hyps_replace(struct transducer *t, uint32_t n)
+{
+    struct transducer_hyp *old = t->hyps;
+    t->r.n_hyps = n;
+    t->hyps = t->others;
+    t->others = old;
+}
+
+/* A beam goes on from the last tokens of each hypothesis, with its score, beside one that begins
+ * anew; where the best one said nothing, from that alone. */
+static void beam_next_text(struct transducer *t)
+{
+    uint32_t n_old = t->hyps[transducer_best(t)].n ? t->r.n_hyps : 0, n = 1;
+    hyp_begin(t, &t->others[0]);
+    for (uint32_t i = 0; i < n_old; i++) {
+        struct transducer_hyp *h = &t->others[n];
+        uint32_t same = 0;
+        hyp_copy(t, h, &t->hyps[i]);
+        text_begin(t, h, n);
+        while (memcmp(t->others[same].context, h->context, t->context * sizeof *h->context) != 0)
+            same++;
+        if (same < n)
+            t->others[same].score = scores_add(t->others[same].score, h->score);
+        t->others[same].score_first = t->others[same].score;
+        n += same == n;
+    }
+    hyps_replace(t, n);
+}
+
+/* As the runtime of sherpa-onnx has it: a recurrent decoder begins anew; a greedy search goes on
+ * from the last tokens, and where nothing was said, from none, with the decoder's last answer until
+ * there is one. */
 void transducer_next_text(struct transducer *t)
 {
     struct transducer_hyp *h = &t->hyps[0];
-    if (t->r.beam > 1 || t->n_states)
+    if (t->n_states) {
         transducer_restart(t);
-    else if (!h->n)
-        context_restart(t, h);
-    h->n = 0;
-    h->score = 0;
+    } else if (t->r.beam > 1) {
+        beam_next_text(t);
+    } else {
+        if (!h->n)
+            context_restart(t, h);
+        h->n = 0;
+        h->score = 0;
+    }
 }
 
 static void greedy_step(struct transducer *t, const float *x, uint64_t frame)
@@ -149,39 +212,40 @@ static void greedy_step(struct transducer *t, const float *x, uint64_t frame)
     }
 }
 
-/* The best `beam` expansions of hypotheses that are not done, best first; equal ones in order. */
+/* Puts w among the n best, best first, of which there may be `room`; equal ones in order. Returns
+ * how many there are. */
+static uint32_t expansion_insert(struct transducer_expansion *list, uint32_t n, uint32_t room,
+                                 struct transducer_expansion w)
+{
+    if (n == room && w.score <= list[n - 1].score)
+        return n;
+    uint32_t at = n < room ? n++ : n - 1;
+    for (; at && list[at - 1].score < w.score; at--)
+        list[at] = list[at - 1];
+    list[at] = w;
+    return n;
+}
+
+/* The best `beam` expansions of hypotheses that are not done. */
 static uint32_t expansions_find(struct transducer *t)
 {
-    struct transducer_expansion *list = t->expansions;
     uint32_t n = 0;
     for (uint32_t i = 0; i < t->r.n_hyps; i++) {
         const float *logp = t->logp + (size_t) i * t->r.width;
-        for (uint32_t k = 0; k < t->r.width && !t->hyps[i].is_done; k++) {
-            double score = t->hyps[i].score + (double) logp[k];
-            if (n == t->r.beam && score <= list[n - 1].score)
-                continue;
-            uint32_t at = n < t->r.beam ? n++ : n - 1;
-            for (; at && list[at - 1].score < score; at--)
-                list[at] = list[at - 1];
-            list[at] = (struct transducer_expansion) { score, i, k };
-        }
+        for (uint32_t k = 0; k < t->r.width && !t->hyps[i].is_done; k++)
+            n = expansion_insert(t->expansions, n, t->r.beam,
+                                 (struct transducer_expansion) {
+                                     t->hyps[i].score + (double) logp[k], i, k });
     }
     return n;
 }
 
-static void hyp_copy(const struct transducer *t, struct transducer_hyp *to,
-                     const struct transducer_hyp *from)
+/* What hotwords and n-grams say of a token, behind states that become the next ones. */
+static double bias_step(const struct transducer *t, uint32_t token, uint32_t *hotword,
+                        uint32_t *history)
 {
-    to->score = from->score;
-    to->n = from->n;
-    to->is_new = false;
-    to->is_done = from->is_done;
-    to->hotword = from->hotword;
-    to->history = from->history;
-    memcpy(to->emissions, from->emissions, from->n * sizeof *to->emissions);
-    memcpy(to->context, from->context, t->context * sizeof *to->context);
-    memcpy(to->decoded, from->decoded, t->decoder.out[0].width * sizeof *to->decoded);
-    memcpy(to->states, from->states, t->state_width * sizeof *to->states);
+    double bias = t->hotwords.n ? (double) hotwords_step(&t->hotwords, token, hotword) : 0;
+    return bias + (t->lm.n ? (double) (t->lm_scale * ngram_step(&t->lm, token, history)) : 0);
 }
 
 static void hyp_expand(const struct transducer *t, struct transducer_hyp *to,
@@ -194,19 +258,14 @@ static void hyp_expand(const struct transducer *t, struct transducer_hyp *to,
         return;
     to->is_done = false;
     emit(t, to, w->token, frame, t->logp[(size_t) w->hyp * t->r.width + w->token]);
-    if (t->hotwords.n)
-        to->score += (double) hotwords_step(&t->hotwords, w->token, &to->hotword);
-    if (t->lm.n)
-        to->score += (double) (t->lm_scale * ngram_step(&t->lm, w->token, &to->history));
+    to->score += bias_step(t, w->token, &to->hotword, &to->history);
 }
 
 /* The first of n new hypotheses with the same tokens as h, done as it is, or n. */
 static uint32_t same_find(const struct transducer *t, uint32_t n, const struct transducer_hyp *h)
 {
     uint32_t i = 0;
-    while (i < n &&
-           (t->others[i].n != h->n || t->others[i].is_done != h->is_done ||
-            !hyp_has_prefix(&t->others[i], h)))
+    while (i < n && (t->others[i].is_done != h->is_done || !hyps_agree(&t->others[i], h)))
         i++;
     return i;
 }
@@ -218,20 +277,14 @@ static void hyps_swap(struct transducer_hyp *a, struct transducer_hyp *b)
     *b = kept;
 }
 
-/* Joins new hypothesis n to one of those before it that says the same: probabilities are added, or,
- * of a recurrent decoder, the better one stays, as sherpa-onnx has both. Returns how many there
- * are.
- */
+/* Joins new hypothesis n to one of those before it that says the same: probabilities are added.
+ * Returns how many there are. */
 static uint32_t hyp_join(struct transducer *t, uint32_t n)
 {
-    struct transducer_hyp *h = &t->others[n];
-    uint32_t same = same_find(t, n, h);
+    uint32_t same = same_find(t, n, &t->others[n]);
     if (same == n)
         return n + 1;
-    if (!t->n_states)
-        t->others[same].score = scores_add(t->others[same].score, h->score);
-    else if (h->score > t->others[same].score)
-        hyps_swap(h, &t->others[same]);
+    t->others[same].score = scores_add(t->others[same].score, t->others[n].score);
     return n;
 }
 
@@ -258,10 +311,7 @@ static void hyps_extend(struct transducer *t, uint64_t frame, bool is_last)
         t->others[n].is_done |= is_last;
         n = hyp_join(t, n);
     }
-    struct transducer_hyp *old = t->hyps;
-    t->r.n_hyps = hyps_cut(t, n);
-    t->hyps = t->others;
-    t->others = old;
+    hyps_replace(t, hyps_cut(t, n));
 }
 
 /* How many more tokens a frame may make: none of a hypothesis beyond max_tokens. */
@@ -282,16 +332,117 @@ static bool all_done(const struct transducer *t)
     return i == t->r.n_hyps;
 }
 
+/* ---- of a recurrent decoder, as sherpa-onnx searches NeMo's ---- */
+
+#define STAYS UINT32_MAX /* in the place of a token: a hypothesis that is done */
+
+/* The hypothesis that says the same as one that is not done, and is done, or n_hyps. */
+static uint32_t twin_find(const struct transducer *t, uint32_t hyp)
+{
+    uint32_t i = 0;
+    while (i < t->r.n_hyps && (!t->hyps[i].is_done || !hyps_agree(&t->hyps[i], &t->hyps[hyp])))
+        i++;
+    return i;
+}
+
+/* The best `beam` tokens behind a hypothesis: one that a phrase goes on with ranks by its worth,
+ * too. */
+static uint32_t tokens_rank(struct transducer *t, uint32_t hyp)
+{
+    const float *logp = t->logp + (size_t) hyp * t->r.width;
+    uint32_t n = 0, n_words = 0;
+    const struct hotword_node *word = hotwords_next(&t->hotwords, t->hyps[hyp].hotword, &n_words);
+    for (uint32_t k = 0; k < t->r.width; k++) {
+        double rank = (double) logp[k];
+        if (n_words && word->token == k) {
+            rank += (double) word++->step;
+            n_words--;
+        }
+        n = expansion_insert(t->ranked, n, t->r.beam,
+                             (struct transducer_expansion) { rank, hyp, k });
+    }
+    return n;
+}
+
+/* Whether a hypothesis with that score behind the frame is better than one that says the same. */
+static bool twin_beat(struct transducer *t, uint32_t hyp, double score)
+{
+    uint32_t twin = twin_find(t, hyp);
+    if (twin < t->r.n_hyps && score <= t->hyps[twin].score)
+        return false;
+    if (twin < t->r.n_hyps)
+        t->hyps[twin].is_beaten = true;
+    return true;
+}
+
+/* The best of all ways on, each hypothesis with each of its best tokens; of those that say the same
+ * the better one stays. */
+static uint32_t ways_find(struct transducer *t)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->r.n_hyps; i++) {
+        struct transducer_hyp *h = &t->hyps[i];
+        uint32_t n_ranked = h->is_done ? 0 : tokens_rank(t, i);
+        for (uint32_t k = 0; k < n_ranked; k++) {
+            struct transducer_expansion w = t->ranked[k];
+            uint32_t hotword = h->hotword, history = h->history;
+            w.score = h->score + (double) t->logp[(size_t) i * t->r.width + w.token];
+            if (is_emitted(t, w.token))
+                w.score += bias_step(t, w.token, &hotword, &history);
+            else if (!twin_beat(t, i, w.score))
+                continue;
+            n = expansion_insert(t->expansions, n, t->r.beam, w);
+        }
+    }
+    for (uint32_t i = 0; i < t->r.n_hyps; i++)
+        if (t->hyps[i].is_done && !t->hyps[i].is_beaten)
+            n = expansion_insert(t->expansions, n, t->r.beam,
+                                 (struct transducer_expansion) { t->hyps[i].score, i, STAYS });
+    return n;
+}
+
+static void ways_go(struct transducer *t, uint64_t frame)
+{
+    uint32_t n = ways_find(t);
+    for (uint32_t i = 0; i < n; i++) {
+        const struct transducer_expansion *w = &t->expansions[i];
+        if (w->token == STAYS)
+            hyp_copy(t, &t->others[i], &t->hyps[w->hyp]);
+        else
+            hyp_expand(t, &t->others[i], w, frame);
+        t->others[i].score = w->score;
+    }
+    hyps_replace(t, n);
+}
+
+/* Hypotheses that have all tokens of the frame are done with it. */
+static void hyps_end(struct transducer *t)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < t->r.n_hyps; i++)
+        if (!t->hyps[i].is_done)
+            t->hyps[i].is_beaten = !twin_beat(t, i, t->hyps[i].score);
+    for (uint32_t i = 0; i < t->r.n_hyps; i++)
+        if (!t->hyps[i].is_beaten)
+            hyps_swap(&t->hyps[n++], &t->hyps[i]);
+    t->r.n_hyps = n;
+}
+
 static void search_step(struct transducer *t, const float *x, uint64_t frame)
 {
     uint32_t n = symbols_left(t);
     for (uint32_t i = 0; i < t->r.n_hyps; i++)
-        t->hyps[i].is_done = false;
+        t->hyps[i].is_done = t->hyps[i].is_beaten = false;
     for (uint32_t k = 0; k < n && !all_done(t); k++) {
         join(t, x);
-        hyps_extend(t, frame, k + 1 == n);
+        if (t->n_states)
+            ways_go(t, frame);
+        else
+            hyps_extend(t, frame, k + 1 == n);
         transducer_decode(t);
     }
+    if (t->n_states)
+        hyps_end(t);
 }
 
 void transducer_step(struct transducer *t, const float *x, uint64_t frame)

@@ -143,24 +143,73 @@ def lm_log_prob(lm, words):
     return lm.get(tuple(words[:-1]), (0, 0.0))[1] * math.log(10) + lm_log_prob(lm, words[1:])
 
 
+def log_softmax(z):
+    z = z.astype(np.float64) - z.max()
+    return z - np.log(np.exp(z).sum())
+
+
+def scored(lm, names, y, scale):
+    """What n-grams say of the last token."""
+    return scale * lm_log_prob(lm, (["<s>"] + [names[i].replace(" ", "\u2581") for i in y])[-max(map(len, lm)):]) if lm else 0
+
+
 def searched(folder, audio, beam, form="f32", lm=None, scale=0.0):
     """The modified beam search, with one hypothesis the greedy one: tokens and the frames that made them."""
     names = names_of(folder)
     decoder, joiner = (session(folder, p, form) for p in ("decoder*.onnx", "joiner-e*.onnx"))
-    hyps, order = {(): (0.0, ())}, max(map(len, lm)) if lm else 0
+    hyps = {(): (0.0, ())}
     for at, frame in enumerate(icefall_frames(session(folder, "encoder*.onnx", form), audio)):
         ways = []
         for y, (score, times) in hyps.items():
             d = decoder.run(None, dict(y=np.int64([((-1, 0) + y)[-2:]])))[0]
-            z = joiner.run(None, dict(encoder_out=frame[None], decoder_out=d))[0][0].astype(np.float64)
-            z -= z.max() + np.log(np.exp(z - z.max()).sum())
+            z = log_softmax(joiner.run(None, dict(encoder_out=frame[None], decoder_out=d))[0][0])
             ways += [(score + p, y, k, times) for k, p in enumerate(z)]
         new = {}
         for score, y, k, times in sorted(ways, key=lambda w: -w[0])[:beam]:
             if names[k] not in ("<blk>", "<unk>"):
                 y, times = y + (k,), times + (at,)
-                score += scale * lm_log_prob(lm, (["<s>"] + [names[i].replace(" ", "\u2581") for i in y])[-order:]) if lm else 0
+                score += scored(lm, names, y, scale)
             new[y] = (np.logaddexp(new[y][0], score), new[y][1]) if y in new else (score, times)
         hyps = new
     best = max(hyps, key=lambda y: hyps[y][0] / (2 + len(y)))
     return [names[k] for k in best], [round(0.04 * t, 3) for t in hyps[best][1]]
+
+
+def nemo_searched(folder, audio, beam, form="f32", lm=None, scale=0.0, most=10):
+    """Of a decoder with states, which follow from the tokens. A hypothesis that is behind goes on with its best tokens until the blank, or
+    `most` of them; of two that say the same the better one stays."""
+    names = names_of(folder)
+    blank, state = len(names) - 1, {}
+    decoder, joiner = (session(folder, p, form) for p in ("decoder*.onnx", "joiner.*onnx"))
+    ins, two = [i.name for i in decoder.get_inputs()], [i.name for i in joiner.get_inputs()]
+    begin = [np.zeros([d if isinstance(d, int) else 1 for d in i.shape], np.float32) for i in decoder.get_inputs()[2:]]
+
+    def decoded(y):
+        if y not in state:
+            before = decoded(y[:-1])[1] if y else begin
+            d, _, *after = decoder.run(None, dict(zip(ins, (np.int32([[y[-1] if y else blank]]), np.int32([1]), *before))))
+            state[y] = d, after
+        return state[y]
+
+    hyps = {(): (0.0, ())}
+    for at, frame in enumerate(nemo_frames(session(folder, "encoder*.onnx", form), audio)):
+        done = {}
+        for _ in range(most):
+            ways = [(score, y, times, True) for y, (score, times) in done.items()]
+            for y, (score, times) in hyps.items():
+                z = log_softmax(joiner.run(None, dict(zip(two, (frame[None, :, None], decoded(y)[0]))))[0].reshape(-1))
+                for k in map(int, np.argsort(-z, kind="stable")[:beam]):
+                    last = k == blank
+                    ways.append((score + z[k] + (0 if last else scored(lm, names, y + (k,), scale)), y if last else y + (k,),
+                                 times if last else times + (at,), last))
+            best = {}
+            for score, y, times, last in ways:
+                if (y, last) not in best or score > best[y, last][0]:
+                    best[y, last] = score, times
+            kept = sorted(best.items(), key=lambda w: -w[1][0])[:beam]
+            done, hyps = ({y: v for (y, last), v in kept if last == which} for which in (True, False))
+            if not hyps:
+                break
+        hyps = {y: max((v for v in (done.get(y), hyps.get(y)) if v), key=lambda v: v[0]) for y in {**done, **hyps}}
+    y = max(hyps, key=lambda y: hyps[y][0])
+    return [names[k] for k in y], [round(0.08 * t, 3) for t in hyps[y][1]]

@@ -25,7 +25,7 @@ WAYS = {
     "wenet-ctc": dict(model=(["MatMul"], QuantType.QInt8)),
     "zipformer2-ctc": dict(ctc=(["MatMul"], QuantType.QInt8)),
 }
-QUIETER = 2.0
+QUIETER = dict(lstm=7.0, zipformer=7.0, ebranchformer=12.0)       # others: 2; so that there are pauses between texts
 
 
 def quieter(path, to, more, blank):
@@ -51,8 +51,8 @@ def fill(folder):
         if not to.exists():
             ops, kind = ways[role]
             quantize_dynamic(f, to, op_types_to_quantize=ops, weight_type=kind)
-        if role == "joiner" and not (folder / "joiner-quiet.onnx").exists():
-            quieter(f, folder / "joiner-quiet.onnx", QUIETER, -1 if folder.name == "nemo" else 0)
+        if role == "joiner":
+            quieter(f, folder / "joiner-quiet.onnx", QUIETER.get(folder.name, 2.0), -1 if folder.name == "nemo" else 0)
 
 
 def of_root(info):

@@ -17,18 +17,21 @@ import sherpa_onnx
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
-from exact import TAIL_S, audio_read, ctc_greedy, file_of, lm_read, nemo_greedy, searched
-from gaps import HOTWORDS, LM, gaps_write
+from exact import TAIL_S, audio_read, ctc_greedy, file_of, lm_read, nemo_greedy, nemo_searched, searched
+from gaps import HOTWORDS, LM, gaps_write, of_folder, pieces_write
 
 AUDIO = ["tests/models/transducer/audio.wav", "examples/audio/noisy.wav"]
 DIGITS = "examples/audio/digits.wav"
 
 
+RULES, LONE = (2.4, 1.2), (2.39, 1.19)          # LONE: no number of frames is as long; in single precision 120 of 10 ms are less than 1.2 s
 JOINERS = "joiner[-.][!q]*x"       # joiner-quiet.onnx is for endpoints
 
 
 def recogniser(folder, form, beam, joiner=JOINERS, hotwords=None, score=1.5, penalty=0.0, endpoints=False, rule3_s=20):
+    silence = RULES if rule3_s == 20 else LONE
     own = dict(tokens=f"{folder}/tokens.txt", num_threads=1, provider="cpu", enable_endpoint_detection=endpoints, rule3_min_utterance_length=rule3_s,
+               rule1_min_trailing_silence=silence[0], rule2_min_trailing_silence=silence[1],
                decoding_method="modified_beam_search" if beam > 1 else "greedy_search")
     make = sherpa_onnx.OnlineRecognizer
     if glob.glob(f"{folder}/encoder*"):
@@ -41,6 +44,10 @@ def recogniser(folder, form, beam, joiner=JOINERS, hotwords=None, score=1.5, pen
     if "nemo" in folder.name:
         return make.from_nemo_ctc(model=file_of(folder, "model*.onnx", form), **own)
     return make.from_zipformer2_ctc(model=file_of(folder, "*.onnx", form), **own)
+
+
+def given(**keys):
+    return {k: v for k, v in keys.items() if v}
 
 
 def hear(r, audio, slower=1):
@@ -81,32 +88,35 @@ def byte_cases(folder, root):
         yield dict(folder=folder.name, form="int8", beam=1, audio=name, tokens=tokens, times=times)
 
 
-def endpoint_cases(folder, root, tmp):
-    """By rules 1 and 2 alone: rule 3 cuts otherwise here. sherpa-onnx begins NeMo's encoders anew at endpoints. (A beam of 4 comes to
-    a near tie in one of them: it adds up in single precision.)"""
-    gaps_write(root, f"{tmp}/gaps.wav")
-    for beam in (1, 2) if any(folder.glob("encoder*")) else (1,):
-        texts = hear(recogniser(folder, "f32", beam, joiner="joiner-quiet.onnx", endpoints=True, rule3_s=1e6), f"{tmp}/gaps.wav")
-        yield dict(folder=folder.name, form="f32", beam=beam, audio="gaps", rule3_ms=0, texts=[t for t, _ in texts])
+def endpoint_cases(folder, root, tmp, rule3_s=1e6):
+    """Rule 3 cuts otherwise here, and sherpa-onnx begins NeMo's encoders anew at endpoints, and counts a conformer's frames from them."""
+    hotwords, gaps = f"{tmp}/hotwords.txt", f"{tmp}/gaps.wav"
+    is_ctc = "ctc" in folder.name
+    gaps_write(root, gaps)
+    for beam, score in [(1, 0)] if is_ctc else [(1, 0), (2, 0), (4, 0), (4, 0.7)]:
+        r = recogniser(folder, "f32", beam, "joiner-quiet.onnx", hotwords if score else None, score, endpoints=True, rule3_s=rule3_s)
+        yield dict(folder=folder.name, form="f32", beam=beam, audio="gaps", **given(joiner=not is_ctc and "joiner-quiet.onnx", hotwords_score=score),
+                   **({} if rule3_s == 20 else dict(rule1_ms=2390, rule2_ms=1190, rule3_ms=0)), texts=[t for t, _ in hear(r, gaps)])
 
 
 def biased_cases(folder, root, tmp):
-    hotwords, gaps = f"{tmp}/hotwords.txt", f"{tmp}/gaps.wav"
-    Path(hotwords).write_text(HOTWORDS)
-    gaps_write(root, gaps)
-    for beam in (2, 4):
-        for penalty in (0, 2):
-            (tokens, _), = hear(recogniser(folder, "f32", beam, hotwords=hotwords, score=0.7, penalty=penalty), f"{root}/{AUDIO[1]}")
-            yield dict(folder=folder.name, form="f32", beam=beam, audio=AUDIO[1], hotwords_score=0.7, blank_penalty=penalty, tokens=tokens)
-    for beam in (1, 2, 4):
-        texts = hear(recogniser(folder, "f32", beam, joiner="joiner-quiet.onnx", endpoints=True), gaps)
-        yield dict(folder=folder.name, form="f32", beam=beam, audio="gaps", texts=[t for t, _ in texts])
+    """Of the first zipformer and the E-Branchformer by the joiner that says less: the other one is too sure of each token. Hotwords of
+    NeMo's also rank the tokens of one hypothesis, so some are worth enough to be said; with a penalty it comes to near ties."""
+    hotwords, joiner = f"{tmp}/hotwords.txt", "joiner-quiet.onnx" if folder.name in ("zipformer", "ebranchformer") else JOINERS
+    Path(hotwords).write_text(of_folder(HOTWORDS, folder.name))
+    pieces_write(str(folder))
+    ways = [(1, 0, 2), (2, 0.7, 0), (2, 0.7, 2), (4, 0.7, 0), (4, 0.7, 2)]
+    for beam, score, penalty in [(2, 0.7, 0), (4, 0.7, 0), (2, 5, 0), (4, 5, 0)] if folder.name == "nemo" else ways:
+        (tokens, _), = hear(recogniser(folder, "f32", beam, joiner, hotwords if score else None, score, penalty), f"{root}/{AUDIO[1]}")
+        yield dict(folder=folder.name, form="f32", beam=beam, audio=AUDIO[1],
+                   **given(joiner=joiner != JOINERS and joiner, hotwords_score=score, blank_penalty=penalty), tokens=tokens)
 
 
 def fused_cases(folder, root):
+    search, name, scale = (nemo_searched, AUDIO[1], 0.1) if folder.name == "nemo" else (searched, AUDIO[0], 0.6)
     for beam in (2, 4):
-        tokens, _ = searched(folder, f"{root}/{AUDIO[0]}", beam, lm=lm_read(LM), scale=0.6)
-        yield dict(folder=folder.name, form="f32", beam=beam, audio=AUDIO[0], lm_scale=0.6, tokens=tokens)
+        tokens, _ = search(folder, f"{root}/{name}", beam, lm=lm_read(of_folder(LM, folder.name)), scale=scale)
+        yield dict(folder=folder.name, form="f32", beam=beam, audio=name, lm_scale=scale, tokens=tokens)
 
 
 def main():
@@ -121,11 +131,12 @@ def main():
             folder = Path(tmp) / name
             cases += plain_cases(folder, root)
             cases += byte_cases(folder, root)
-            if name == "zipformer2":
-                cases += biased_cases(folder, root, tmp)
+            if "ctc" not in name:
                 cases += fused_cases(folder, root)
-            elif name not in ("nemo", "conv-emformer"):
-                cases += endpoint_cases(folder, root, tmp)
+            if "ctc" not in name and name != "conv-emformer":
+                cases += biased_cases(folder, root, tmp)
+            if name not in ("nemo", "conv-emformer", "conformer"):
+                cases += endpoint_cases(folder, root, tmp, 20 if name == "zipformer2" else 1e6)
     out.write_text("[\n" + ",\n".join(json.dumps(c, ensure_ascii=False) for c in cases) + "\n]\n", encoding="utf-8")
 
 

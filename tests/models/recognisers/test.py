@@ -7,7 +7,7 @@ import json, os, re, shutil, subprocess, sys, tarfile, tempfile
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 from counted import check, finish
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-from gaps import HOTWORDS, LM, gaps_write
+from gaps import HOTWORDS, LM, gaps_write, of_folder, pieces_write
 
 RILL, RILLD, SOURCE = sys.argv[1:4]
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -32,10 +32,10 @@ def output_of(folder):
 def conf_of(case):
     """A token is a word here: the folder's own model.conf goes before what is found out."""
     lines = ["[recogniser]", "precision = " + case["form"]]
-    lines += ["joiner = joiner-quiet.onnx"] if "texts" in case and "ctc" not in case["folder"] else []
-    lines += ["[output.%s]" % output_of(case["folder"]), "units = words", "beam = %d" % case["beam"]]
+    lines += ["joiner = " + case["joiner"]] if "joiner" in case else []
+    lines += ["[output.%s]" % output_of(case["folder"]), "units = words", "max_tokens = 4096", "beam = %d" % case["beam"]]
     lines += [] if "texts" in case else ["rule1_ms = 0", "rule2_ms = 0"]
-    lines += ["%s = %s" % (k, case[k]) for k in ("hotwords_score", "blank_penalty", "lm_scale", "rule3_ms") if k in case]
+    lines += ["%s = %s" % (k, case[k]) for k in ("hotwords_score", "blank_penalty", "lm_scale", "rule1_ms", "rule2_ms", "rule3_ms") if k in case]
     lines += ["hotwords = hotwords.txt"] if "hotwords_score" in case else []
     lines += ["lm = lm.arpa"] if "lm_scale" in case else []
     return "\n".join(lines) + "\n"
@@ -43,8 +43,8 @@ def conf_of(case):
 
 def texts_of(path, case, audio):
     """Length of the recording, and the tokens and times of each text; None: it was refused."""
-    file_write(path + "/hotwords.txt", HOTWORDS)
-    file_write(path + "/lm.arpa", LM)
+    file_write(path + "/hotwords.txt", of_folder(HOTWORDS, case["folder"]))
+    file_write(path + "/lm.arpa", of_folder(LM, case["folder"]))
     file_write(path + "/model.conf", conf_of(case))
     r = subprocess.run([RILL, "transcribe", "--json", "-m", path, audio], capture_output=True, text=True, timeout=600)
     os.remove(path + "/model.conf")
@@ -85,6 +85,7 @@ def tokens_check(tmp):
     gaps_write(SOURCE, tmp + "/gaps.wav")
     with open(HERE + "/expected.json", encoding="utf-8") as f:
         for case in json.load(f):
+            pieces_write(os.path.join(tmp, case["folder"]))
             audio = tmp + "/gaps.wav" if case["audio"] == "gaps" else SOURCE + "/" + case["audio"]
             wrong = wrong_in(case, *texts_of(os.path.join(tmp, case["folder"]), case, audio))
             check(not wrong, "%s: %s" % ({k: v for k, v in case.items() if not isinstance(v, list)}, wrong))
