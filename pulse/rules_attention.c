@@ -85,28 +85,43 @@ static const struct node *only_consumer(const struct pulser *p, uint32_t w)
     return first ? &p->src->nodes[first->node] : NULL;
 }
 
-/* Scores keep their places in ops with constants. */
-static bool passes_scores(const struct pulser *p, const struct node *n, uint32_t w)
+/* An operand of n beside its scores is a function of positions. */
+static bool lays_positions(const struct pulser *p, const struct node *n)
 {
-    bool all = (n->op->flags & OP_POINTWISE) && n->n_out == 1;
     for (unsigned i = 0; i < n->n_in; i++)
-        all &= n->in[i] == w || (n->in[i] != WIRE_NONE && pulser_fact(p, n->in[i])->value);
-    return all;
+        if (n->in[i] != WIRE_NONE && pulser_is_mask(p, n->in[i]))
+            return true;
+    return false;
+}
+
+/* What stands over the scores of node n up to where they are read by something else than
+ * element-wise ops, for people. */
+static void laid_over_print(const struct pulser *p, const struct node *n, char *buf, size_t cap)
+{
+    const struct node *at = only_consumer(p, n->out[0]), *laid = NULL;
+    while (at && (at->op->flags & OP_POINTWISE) && at->n_out == 1) {
+        laid = lays_positions(p, at) ? at : laid;
+        at = only_consumer(p, at->out[0]);
+    }
+    if (at && node_is(at, OP_TRILU))
+        snprintf(buf, cap,
+                 "; node '%.60s' (Trilu) cuts the scores themselves; multiply them by a Trilu of "
+                 "ones, one for each side",
+                 at->name);
+    else if (laid)
+        snprintf(buf, cap,
+                 "; what node '%.60s' (%s) lays over it does not hide, by -inf or a number of -1e4 "
+                 "or lower, all keys further than 2048 away",
+                 laid->name, laid->op->name);
+    else if (at)
+        snprintf(buf, cap, "; none is up to node '%.60s' (%s)", at->name, at->op->name);
 }
 
 static rill_status unmasked_refuse(const struct pulser *p, const struct node *n)
 {
-    char found[200] = "", why[400];
-    const struct node *behind = n;
-    uint32_t w = WIRE_NONE;
-    for (; behind && behind->n_out == 1 && (behind == n || passes_scores(p, behind, w));
-         behind = only_consumer(p, w))
-        w = behind->out[0];
-    if (behind && behind != n)
-        snprintf(found, sizeof found, "; node '%.60s' (%s) %s", behind->name, behind->op->name,
-                 node_is(behind, OP_TRILU) ? "cuts the scores themselves; multiply them by a Trilu "
-                                             "of ones, one for each side"
-                                           : "is none");
+    char found[240] = "", why[400];
+    if (n->n_out == 1)
+        laid_over_print(p, n, found, sizeof found);
     snprintf(why, sizeof why,
              "a mask that is a function of positions, laid over the product before its softmax, "
              "would limit it to a window%s",
