@@ -106,9 +106,9 @@ def main():
         away = rill_run(lib, plan, x)[:len(want)].astype(float) - want
         power, error = np.sum(want.astype(float) ** 2), np.sum(away ** 2)
         snr = 10 * np.log10(power / error) if error else np.inf
-        bad += np.abs(away).max() > 1e-3 or snr < 60
+        bad += bool(np.abs(away).max() > 1e-3 or snr < 60)
         print(f"{name}: largest difference {np.abs(away).max():.1e}, SNR {snr:.0f} dB", flush=True)
-    sys.exit(bad > 0)
+    sys.exit(1 if bad else 0)
 
 
 main()

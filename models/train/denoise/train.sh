@@ -1,10 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# usage: train.sh [--device cpu|cuda] FOLDER ARCHIVES [RILL AUDIO [MODEL...]]
+# usage: train.sh [--device cpu|cuda] [--steps N] FOLDER ARCHIVES [RILL AUDIO [MODEL...]]
 # Fetches what is missing, prepares it, trains, and writes FOLDER/model, a model like the library's
 # rill-denoise. ARCHIVES: a folder as recordings.py takes it. With RILL, the tool, and AUDIO, a
 # folder with pairs/NAME_{clean,mixture}.wav, it prints the tables of MODEL.md for each MODEL, the
-# library's rill-denoise and the new one ("trained").
+# library's rill-denoise and the new one ("trained"). --steps: fewer than 19900, to see that all works.
 set -eu
 usage() {
     sed -n 3,7p "$0" >&2
@@ -12,11 +12,17 @@ usage() {
 }
 
 device=cpu
-if [ "${1:-}" = --device ]; then
-    [ $# -ge 2 ] || usage
-    device=$2
+steps=19900
+decay_from=6500
+while :; do
+    case ${1:-} in
+    --device) [ $# -ge 2 ] || usage; device=$2 ;;
+    --steps) [ $# -ge 2 ] || usage; steps=$2 ;;
+    *) break ;;
+    esac
     shift 2
-fi
+done
+case $steps in '' | *[!0-9]* | 0) echo "train.sh: --steps '$steps': a whole number from 1 on is expected" >&2; exit 2 ;; esac
 case $device in
 cpu) ;;
 cuda)
@@ -31,8 +37,6 @@ here=$(cd "$(dirname "$0")" && pwd)
 committed=$here/../../library/rill-denoise
 folder=$1 archives=$2
 shift 2
-steps=19900
-decay_from=6500
 # Arrays that a step needs stay with the process: half of the time went to new pages.
 export OMP_NUM_THREADS=1 MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=16000000000
 "$here/../fetch.sh" "$folder"

@@ -59,6 +59,12 @@ try "$train/denoise/train.sh" --device ''  x y
 holds "denoise/train.sh with an empty device is refused" [ "$status" = 2 ]
 holds "denoise/train.sh with an empty device names it" says "^train.sh: --device ''"
 
+for steps in 0 -1 1e3 ''; do
+    try "$train/denoise/train.sh" --steps "$steps" x y
+    holds "denoise/train.sh --steps '$steps' is refused by name" [ "$status" = 2 ]
+    holds "denoise/train.sh --steps '$steps' says what is expected" says "^train.sh: --steps '$steps': a whole number"
+done
+
 # ---- fetch.sh: two packages; apt-get brings what $tmp/apt has ----
 
 here=$tmp/fetch
