@@ -304,6 +304,26 @@ static rill_status byte_tables_prepare(struct prep *c)
     return RILL_OK;
 }
 
+/* One byte of each channel, some rows. */
+static void rows_map(uint8_t *restrict y, const uint8_t *restrict x, const uint8_t *restrict tables,
+                     int64_t rows, int64_t channels)
+{
+    for (int64_t r = 0; r < rows; r++, x += channels, y += channels) {
+        const uint8_t *t = tables;
+        int64_t k = 0;
+        for (; k + 4 <= channels; k += 4, t += 4 * 256) {
+            const uint8_t a = t[x[k]], b = t[256 + x[k + 1]], c = t[512 + x[k + 2]],
+                          d = t[768 + x[k + 3]];
+            y[k] = a;
+            y[k + 1] = b;
+            y[k + 2] = c;
+            y[k + 3] = d;
+        }
+        for (; k < channels; k++, t += 256)
+            y[k] = t[x[k]];
+    }
+}
+
 static void byte_tables_eval(const struct eval *e)
 {
     const struct byte_tables_attr *a = e->attr;
@@ -314,13 +334,11 @@ static void byte_tables_eval(const struct eval *e)
     for (int i = (int) a->axis + 1; i < e->in[0]->rank; i++)
         places *= e->in[0]->dim[i];
     const int64_t rows = places && channels ? tensor_count(e->in[0]) / (places * channels) : 0;
-    for (int64_t r = 0; r < rows; r++, x += channels * places, y += channels * places)
-        for (int64_t k = 0; k < channels; k++)
-            if (places == 1)
-                y[k] = tables[k * 256 + x[k]];
-            else
-                e->kern->map_bytes(y + k * places, x + k * places, (size_t) places,
-                                   tables + k * 256);
+    if (places == 1)
+        rows_map(y, x, tables, rows, channels);
+    for (int64_t i = 0; places > 1 && i < rows * channels; i++)
+        e->kern->map_bytes(y + i * places, x + i * places, (size_t) places,
+                           tables + i % channels * 256);
 }
 
 /* ---- ByteOf: floats as bytes of one scale ---- */
