@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Twenty pulses of noise through a plan, and every bit of its outputs as hexadecimal words: of a
- * model that is linked in (-DLINKED=NAME_open), or of the file that is named. With -DSINKS also
- * which outputs sinks read. */
+/* Twenty pulses of noise (-DPULSES=N, whose outputs are then not printed but the last) through a
+ * plan, and every bit of its outputs as hexadecimal words: of a model that is linked in
+ * (-DLINKED=NAME_open), or of the file that is named. With -DSINKS also which outputs sinks read.
+ */
 #include <rill.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef PULSES
 #define PULSES 20
+#endif
 #define PORTS_MAX 32
 
 #ifdef LINKED
@@ -44,13 +48,13 @@ static void noise_push(rill_stream *s, unsigned port, const rill_port *p, uint32
     free(x);
 }
 
-static void words_print(rill_stream *s, unsigned port, const rill_port *p)
+static void words_print(rill_stream *s, unsigned port, const rill_port *p, bool prints)
 {
     const size_t n = (size_t) p->pulse_frames * p->width;
     uint32_t *y = calloc(n, sizeof *y);
     size_t given = 0;
     if (y && rill_stream_pull(s, port, y, p->pulse_frames, &given) == RILL_OK)
-        for (size_t i = 0; i < given * p->width; i++)
+        for (size_t i = 0; prints && i < given * p->width; i++)
             printf("%08x\n", (unsigned) y[i]);
     free(y);
 }
@@ -89,7 +93,7 @@ int main(int argc, char **argv)
             return 2;
         for (unsigned i = 0; i < n; i++)
             if (!ports[i].is_input)
-                words_print(s, i, &ports[i]);
+                words_print(s, i, &ports[i], PULSES == 20 || k == PULSES - 1);
     }
     free(s);
     sinks_print(p, ports, n);
