@@ -61,6 +61,32 @@ static uint32_t triangles(struct gb *b, const struct at *a)
     return GB(b, "Greater", "", GB(b, "Mul", "", low, high), gb_scalar(b, 0));
 }
 
+static uint32_t difference(struct gb *b, const struct at *a)
+{
+    uint32_t length = GB(b, "Unsqueeze", "", a->length, gb_ints(b, 0));
+    uint32_t ones = GB(b, "Expand", "", gb_scalar(b, 1), GB(b, "Concat", "axis=0", length, length));
+    uint32_t band = GB(b, "Sub", "", GB(b, "Trilu", "upper=0", ones, gb_int(b, 1)),
+                       GB(b, "Trilu", "upper=0", ones, gb_int(b, -4)));
+    return GB(b, "Greater", "", band, gb_scalar(b, 0));
+}
+
+/* floor(|x|) * sign(x) of a third. */
+static uint32_t third_cut(struct gb *b, uint32_t i)
+{
+    uint32_t x = GB(b, "Div", "", GB(b, "Cast", "to=1", i), gb_scalar(b, 3));
+    return GB(b, "Mul", "", GB(b, "Floor", "", GB(b, "Abs", "", x)), GB(b, "Sign", "", x));
+}
+
+/* Chunks of 3 and the chunk before, up to the end of the sequence if that comes first. */
+static uint32_t ended(struct gb *b, const struct at *a)
+{
+    uint32_t three = gb_int(b, 3), chunk = GB(b, "Div", "", a->i, three), one = gb_int(b, 1);
+    uint32_t from = GB(b, "Mul", "", GB(b, "Sub", "", chunk, one), three),
+             to = GB(b, "Mul", "", GB(b, "Add", "", chunk, one), three);
+    return GB(b, "And", "", GB(b, "GreaterOrEqual", "", a->j, from),
+              GB(b, "Less", "", a->j, GB(b, "Min", "", to, a->length)));
+}
+
 /* What f32 makes of 0.1 * 3 is what it makes of 0.3. */
 static uint32_t rounded(struct gb *b, uint32_t m)
 {
@@ -180,6 +206,10 @@ static uint32_t shown(struct gb *b, const struct written *t, const struct at *a)
         return int_band(b, o.i, o.j, 2);
     }
     case TRIANGLES: return triangles(b, a);
+    case DIFFERENCE: return difference(b, a);
+    case CUT:
+        return band(b, third_cut(b, a->i), third_cut(b, a->j), gb_scalar(b, 0), gb_scalar(b, 1));
+    case ENDED: return ended(b, a);
     case CHUNKS:
         return int_band(b, GB(b, "Div", "", a->i, three), GB(b, "Div", "", a->j, three), 1);
     case BEFORE:

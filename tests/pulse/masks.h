@@ -18,6 +18,9 @@ struct written {
         CLIPPED,
         PICKED,
         TRIANGLES,
+        DIFFERENCE, /* of two triangles */
+        CUT,        /* chunks by quotients cut as exporters write it */
+        ENDED,      /* chunks that end where the sequence does */
         CHUNKS,
         BEFORE,
         EVEN,
