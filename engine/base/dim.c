@@ -316,11 +316,27 @@ const struct dim *dim_subst(struct dims *ds, const struct dim *d, const struct d
     return subst_join(ds, d, arg);
 }
 
+/* Whether `one` is 1, or 0 where n is 0, too: the last frame of a sequence, cut out of it, and
+ * copies of it of which an empty one has none. */
+static bool one_unless_none(struct dims *ds, const struct dim *one, const struct dim *n)
+{
+    const struct dim_parts x = dim_parts(one);
+    for (unsigned i = 0; x.form == DIM_FORM_LEAST && x.n == 2 && i < 2; i++)
+        if (dim_is(x.arg[i], 1) && dim_parts(x.arg[1 - i]).form == DIM_FORM_SYMBOL &&
+            dim_mentions(n, x.arg[1 - i]))
+            return dim_is(dim_subst(ds, n, x.arg[1 - i], dim_int(ds, 0)), 0);
+    return false;
+}
+
 const struct dim *dim_broadcast(struct dims *ds, const struct dim *a, const struct dim *b)
 {
     if (a != b && !dim_is_bad(a) && !dim_is_bad(b)) {
         a = dim_refresh(ds, a);
         b = dim_refresh(ds, b);
+        if (one_unless_none(ds, a, b))
+            return b;
+        if (one_unless_none(ds, b, a))
+            return a;
     }
     return dim_lattice(ds, DIM_BROADCAST, (const struct dim *const[]) { a, b }, 2);
 }

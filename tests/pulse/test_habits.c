@@ -97,8 +97,8 @@ static void filled(struct gb *b, const void *ctx)
     uint32_t last = GB(b, "Slice", "", x, GB(b, "Sub", "", n, one), gb_ints(b, INT64_MAX), one);
     uint32_t copies =
         GB(b, "Expand", "", last, GB(b, "Concat", "axis=0", one, more, gb_ints(b, WIDTH)));
-    uint32_t y = GB(b, "Reshape", "", GB(b, "Concat", "axis=1", x, copies),
-                    GB(b, "Concat", "axis=0", one, chunks, k, gb_ints(b, WIDTH)));
+    uint32_t y =
+        GB(b, "Reshape", "", GB(b, "Concat", "axis=1", x, copies), gb_ints(b, 1, -1, size, WIDTH));
     gb_output(b, GB(b, "ReduceSum", "keepdims=0", y, gb_ints(b, 2)));
 }
 
