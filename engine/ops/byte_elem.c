@@ -324,6 +324,20 @@ static void rows_map(uint8_t *restrict y, const uint8_t *restrict x, const uint8
     }
 }
 
+/* One channel; a little less than what the kernel maps together goes there through a copy. */
+static void plane_map(const struct kern *kern, uint8_t *y, const uint8_t *x, size_t n,
+                      const uint8_t *table)
+{
+    uint8_t all[64] = { 0 };
+    if (n >= sizeof all || n < 40) {
+        kern->map_bytes(y, x, n, table);
+        return;
+    }
+    memcpy(all, x, n);
+    kern->map_bytes(all, all, sizeof all, table);
+    memcpy(y, all, n);
+}
+
 static void byte_tables_eval(const struct eval *e)
 {
     const struct byte_tables_attr *a = e->attr;
@@ -337,8 +351,8 @@ static void byte_tables_eval(const struct eval *e)
     if (places == 1)
         rows_map(y, x, tables, rows, channels);
     for (int64_t i = 0; places > 1 && i < rows * channels; i++)
-        e->kern->map_bytes(y + i * places, x + i * places, (size_t) places,
-                           tables + i % channels * 256);
+        plane_map(e->kern, y + i * places, x + i * places, (size_t) places,
+                  tables + i % channels * 256);
 }
 
 /* ---- ByteOf: floats as bytes of one scale ---- */

@@ -2,6 +2,7 @@
 /* Products with weights of 2, 4 or 8 bits, and tables of such rows, in blocks with a scale each. */
 #include "models/onnx/internal.h"
 
+#include <math.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -89,11 +90,26 @@ static rill_status zeros_read(struct conversion *l, const struct nbits *q, uint3
     return unpacked(l, t, q->bits, 2, (const int64_t[]) { q->n, q->blocks }, row_bytes, ret);
 }
 
+/* Blocks of zeros may have a scale of 0. */
+static rill_status scales_at(struct conversion *l, const struct nbits *q, const struct tensor **ret)
+{
+    TRY(constant_at(l, 2, "the scales", q->n * q->blocks, ret));
+    for (int64_t i = 0; i < tensor_count(*ret); i++) {
+        const double v = tensor_get_f64(*ret, (*ret)->data, i);
+        if (!isfinite(v))
+            return convert_fail(l, RILL_MALFORMED,
+                                "its scale '%.80s' (input 2) is %g at place %" PRId64
+                                "; a scale is finite",
+                                l->scope->g->wires[l->in[2]].name, v, i);
+    }
+    return RILL_OK;
+}
+
 static rill_status scales_read(struct conversion *l, const struct nbits *q, uint32_t *ret)
 {
     const struct tensor *t;
     uint32_t shape;
-    TRY(constant_at(l, 2, "the scales", q->n * q->blocks, &t));
+    TRY(scales_at(l, q, &t));
     TRY(convert_ints(l, (const int64_t[]) { q->n, q->blocks }, 2, &shape));
     return convert_binary(l, "Reshape", l->in[2], shape, ret);
 }
@@ -126,7 +142,7 @@ static rill_status weights_real(struct conversion *l, const struct nbits *q,
                                 const struct tensor *packed, uint32_t *ret)
 {
     const struct tensor *scale, *group, *zero = NULL;
-    TRY(constant_at(l, 2, "the scales", q->n * q->blocks, &scale));
+    TRY(scales_at(l, q, &scale));
     TRY(groups_read(l, q, &group));
     if (convert_has(l, 3) && l->scope->g->wires[l->in[3]].fact.type != DTYPE_F32)
         return convert_fail(l, RILL_UNSUPPORTED,
