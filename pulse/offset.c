@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "pulse/offset.h"
+#include "engine/base/dim_even.h"
 #include "pulse/ints.h"
 
 /* n frames of the wire, in input frames. */
@@ -96,10 +97,15 @@ void offset_transposed(struct stream_fact *s, int64_t before, int64_t after, int
  * expressions differ that mean the same. */
 static bool lengths_agree(const struct dim *a, const struct dim *b, const struct dim *symbol)
 {
-    enum { LONG = 1 << 28, TRIED = 8 };
+    const struct dim *const both[2] = { a, b };
+    struct dim_even e[2];
     int64_t x, y;
-    for (int k = 0; a != b && k < TRIED; k++)
-        if (!dim_eval(a, symbol, LONG + k, &x) || !dim_eval(b, symbol, LONG + k, &y) || x != y)
+    if (a == b)
+        return true;
+    if (!dims_even(NULL, symbol, both, 2, 0, e) || e[0].rise != e[1].rise)
+        return false;
+    for (int64_t at = e[0].from; at < e[0].from + e[0].period; at++)
+        if (!dim_eval(a, symbol, at, &x) || !dim_eval(b, symbol, at, &y) || x != y)
             return false;
     return true;
 }
