@@ -610,6 +610,7 @@ const struct nnef_row nnef_tract_rows[] = {
     UNARY("tract_core_bitnot", "BitwiseNot"),
     UNARY("tract_core_is_inf", "IsInf"),
     UNARY("tract_onnx_is_inf", "IsInf"),
+    UNARY("tract_onnx_isinf", "IsInf"), /* of older files */
     UNARY("tract_onnx_is_nan", "IsNaN"),
     UNARY("tract_onnx_erf", "Erf"),
     UNARY("tract_core_tan", "Tan"),

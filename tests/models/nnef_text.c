@@ -180,6 +180,7 @@ static const struct {
       { 0.16666667f, -0.13333333f, 0.21052631f, 0.04878049f } },
     { "y = tract_onnx_lrn(reshape(x, [1, 4, 1]), alpha = 2.0, beta = 1.0, bias = 1.0, size = 2);", 4,
       { 0.16666667f, -0.14285715f, 0.29268292f, 0.40000001f } },
+    { "y = select(tract_onnx_isinf(x / [1.0, 0.0, 1.0, 0.0]), 1.0, 0.0);", 4, { 0, 1, 0, 1 } },
     { "y = tract_onnx_resize(x, [2.0], coord_transformer = \"asymmetric\");", 8,
       { 1, 1, -2, -2, 3, 3, 0.5f, 0.5f } },
     { "y = tract_transformers_gelu_fast_approx(x) - tract_core_gelu_approximate(x);", 4, { 0 } },
@@ -628,6 +629,46 @@ static void test_truncated(void)
           sizeof text - 1);
 }
 
+/* Operators of tract that are not read: docs/nnef.md says why. */
+static void test_tract_unread(void)
+{
+    static const char *const unread[] = {
+        "core_complex_to_inner_dim",
+        "core_inner_dim_to_complex",
+        "core_delay",
+        "core_matmul",
+        "core_qconv",
+        "core_qmatmul",
+        "core_vptq_gemm",
+        "resource_get",
+        "onnx_multinomial",
+        "onnx_random",
+        "onnx_non_max_suppression",
+        "onnx_ml_direct_lookup",
+        "onnx_ml_category_mapper_to_int",
+        "onnx_ml_linear_regressor",
+        "onnx_ml_tree_ensemble_classifier",
+        "pulse_delay",
+        "pulse_pulse_pad",
+        "transformers_dyn_kv_cache",
+        "transformers_quantized_kv_sdpa",
+    };
+    for (unsigned i = 0; i < sizeof unread / sizeof *unread; i++) {
+        char text[512], words[128];
+        struct session s;
+        snprintf(words, sizeof words, "unknown operator 'tract_%s'", unread[i]);
+        snprintf(text, sizeof text,
+                 TRACT
+                 "extension tract_registry tract_onnx;\nextension tract_registry tract_pulse;\n"
+                 "extension tract_registry tract_resource;\n"
+                 "graph g(x) -> (y) { " IN_X "y = tract_%s(x); }",
+                 unread[i]);
+        CHECK(session_read(&s, text, NULL, NULL) == RILL_UNSUPPORTED && strstr(s.err.text, words),
+              "%s: %s", words, s.err.text);
+        session_end(&s);
+    }
+}
+
 int main(void)
 {
     test_values();
@@ -636,5 +677,6 @@ int main(void)
     test_explosion();
     test_symbols();
     test_truncated();
+    test_tract_unread();
     return check_done();
 }
