@@ -522,11 +522,30 @@ static rill_status sizes_emit(struct pulser *p, const struct node *n, const stru
     return pulser_ints(p, n->name, shape, (unsigned) f->rank, ret);
 }
 
+/* The axes that a Slice takes from their ends on, as bits; all where that is not known. */
+static unsigned turned_axes(const struct pulser *p, const struct node *n)
+{
+    int64_t step[RANK_MAX], axis[RANK_MAX];
+    unsigned n_steps, n_axes, turned = 0;
+    if (!pulser_const_ints(p, n, 4, step, RANK_MAX, &n_steps) ||
+        (node_has_input(n, 3) &&
+         (!pulser_const_ints(p, n, 3, axis, RANK_MAX, &n_axes) || n_axes != n_steps)))
+        return node_has_input(n, 4) ? ~0u : 0;
+    for (unsigned i = 0; i < n_steps; i++)
+        if (step[i] < 0)
+            turned |= 1u << axis_normalise(node_has_input(n, 3) ? axis[i] : i,
+                                           pulser_fact(p, n->in[0])->rank);
+    return turned;
+}
+
 static rill_status scores_op(struct pulser *p, const struct node *n, const struct stream_fact *s,
                              uint32_t *in, uint32_t *ret)
 {
     bool reshapes = node_is(n, OP_RESHAPE) || node_is(n, OP_FLATTEN);
-    if (node_is(n, OP_SLICE) && pulser_fact(p, n->in[0])->shape[0] != NULL &&
+    const unsigned turned = node_is(n, OP_SLICE) ? turned_axes(p, n) : 0;
+    if (turned & (1u << s->axis | 1u << s->key_axis))
+        return stuck_refuse(p, n);
+    if (node_is(n, OP_SLICE) && !turned &&
         fact_same(pulser_fact(p, n->in[0]), pulser_fact(p, n->out[0]))) {
         *ret = in[0];
         return RILL_OK;

@@ -158,6 +158,22 @@ static void ended(struct gb *b, const void *ctx)
     gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", s), x));
 }
 
+/* Scores of two heads under a band, of which ctx names an axis that is turned around. */
+static void turned(struct gb *b, const void *ctx)
+{
+    const int axis = *(const int *) ctx;
+    uint32_t x = gb_input(b, "x", 4, 1, 2, GB_TIME, WIDTH);
+    uint32_t length = GB(b, "Gather", "axis=0", GB(b, "Shape", "", x), gb_int(b, 2));
+    uint32_t at = GB(b, "Range", "", gb_int(b, 0), length, gb_int(b, 1));
+    uint32_t far = GB(b, "Abs", "",
+                      GB(b, "Sub", "", GB(b, "Unsqueeze", "", at, gb_ints(b, 1)),
+                         GB(b, "Unsqueeze", "", at, gb_ints(b, 0))));
+    uint32_t s = GB(b, "MatMul", "", x, gb_transpose(b, x, "0,1,3,2"));
+    s = GB(b, "Where", "", GB(b, "LessOrEqual", "", far, gb_int(b, 2)), s, gb_scalar(b, -1e9f));
+    s = gb_slice(b, s, axis, -1, -INT32_MAX, -1);
+    gb_output(b, GB(b, "MatMul", "", GB(b, "Softmax", "axis=-1", s), x));
+}
+
 /* clang-format off */
 #define MASKS(...) masks, (const enum mask[]) { __VA_ARGS__, NONE }
 /* clang-format on */
@@ -187,6 +203,9 @@ static const struct row rows[] = {
     { "chunks up to the end, which is compared", ended, (const enum end[]) { BEFORE_END }, NULL,
       NULL },
     { "chunks up to the last frame", ended, (const enum end[]) { UP_TO_LAST }, NULL, NULL },
+    { "heads turned around", turned, (const int[]) { 1 }, NULL, NULL },
+    { "queries turned around", turned, (const int[]) { 2 }, "nothing else", NULL },
+    { "keys turned around", turned, (const int[]) { 3 }, "nothing else", NULL },
     { "a difference of triangles", triangles, NULL, NULL, NULL },
     { "a table of positions", table, (const int[]) { 0 }, NULL, "S <= 40" },
     { "a table of positions from its third row on", table, (const int[]) { 2 }, NULL, "S <= 46" },
