@@ -115,16 +115,32 @@ void rig_dir(struct rig *r)
     snprintf(r->log, sizeof r->log, "%s/log", r->dir);
 }
 
+/* A key of ours, unless `more` has it: a file says each once. */
+static void conf_put(FILE *f, const char *more, const char *key, const char *value)
+{
+    char line[64];
+    snprintf(line, sizeof line, "%s =", key);
+    if (!strstr(more, line))
+        fprintf(f, "%s %s\n", line, value);
+}
+
 void rig_conf(struct rig *r, const char *more)
 {
     FILE *f = fopen(r->conf, "w");
+    char models[sizeof r->dir + 8];
     if (!f)
         give_up("%s: %s", r->conf, strerror(errno));
-    fprintf(f,
-            "[daemon]\nsocket = %s\ncontrol_socket = %s\nworkers = 2\n[limits]\nrtf_budget = "
-            "1000\nhello_timeout_ms = 20000\n[overload]\npolicy = off\n"
-            "[models]\nmodel_path = %s/models\n%s\n",
-            r->sock, r->ctl, r->dir, more);
+    fprintf(f, "[daemon]\nsocket = %s\ncontrol_socket = %s\n", r->sock, r->ctl);
+    conf_put(f, more, "workers", "2");
+    fprintf(f, "[limits]\n");
+    conf_put(f, more, "rtf_budget", "1000");
+    conf_put(f, more, "hello_timeout_ms", "20000");
+    fprintf(f, "[overload]\n");
+    conf_put(f, more, "policy", "off");
+    fprintf(f, "[models]\n");
+    snprintf(models, sizeof models, "%s/models", r->dir);
+    conf_put(f, more, "model_path", models);
+    fprintf(f, "%s\n", more);
     fclose(f);
 }
 
