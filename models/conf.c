@@ -138,6 +138,7 @@ struct conf_reading {
     struct arena *arena;
     const char *text, *end; /* what is not read yet */
     int line;
+    bool is_found; /* by a reader: what follows may say it again */
     char why[320];
 };
 
@@ -450,7 +451,7 @@ static int entry(void *arg, const char *section, const char *name, const char *v
         value_words(&keys[i], words);
         if (!at)
             snprintf(r->why, sizeof r->why, "too many sections like [%.60s]", section);
-        else if (said_before(at, i))
+        else if (!r->is_found && said_before(at, i))
             snprintf(r->why, sizeof r->why, "[%.40s] %.20s: " TWICE, section, name);
         else if (!value_set(r, &keys[i], value, at + keys[i].offset))
             snprintf(r->why, sizeof r->why, "[%.40s] %.20s: '%.40s' is not a value for it%s",
@@ -517,6 +518,8 @@ static char *line_read(char *buf, int size, void *arg)
         snprintf(r->why, sizeof r->why, "%s", fault);
         return NULL;
     }
+    if (!strcmp(buf, r->is_found ? CONF_OWN : CONF_FOUND))
+        r->is_found = !r->is_found && r->line == 1;
     size_t blanks = strspn(buf, BLANKS);
     memmove(buf, buf + blanks, n - blanks + 1);
     return buf;

@@ -27,6 +27,11 @@
 #define CONF_UNSET UINT32_MAX /* hangover_ms of an output that does not say it */
 #define CONF_KEYS_MAX 96
 
+/* Lines around what a reader found out itself, before the text of the folder, which may say the
+ * same keys. */
+#define CONF_FOUND "# found out"
+#define CONF_OWN "# said by model.conf"
+
 /* The keys that the sections of a struct have said, by their places in the table of keys. */
 struct conf_said {
     uint32_t keys[CONF_KEYS_MAX / 32];

@@ -102,7 +102,7 @@ static rill_status texts_put(struct recogniser *r, const char *own)
     while (old && old[n].name)
         n++;
     struct folder_file *list = arena_array(r->arena, struct folder_file, n + 3u);
-    const char *whole = conf ? arena_printf(r->arena, "%s%s", conf, own) : NULL;
+    const char *whole = conf ? arena_printf(r->arena, "%s" CONF_OWN "\n%s", conf, own) : NULL;
     if (!list || !graph || !whole)
         return err_set(r->err, RILL_NOMEM, "out of memory");
     list[at++] = (struct folder_file) { "model.conf", (const uint8_t *) whole, strlen(whole) };

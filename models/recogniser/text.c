@@ -49,20 +49,21 @@ const char *recogniser_conf(const struct recogniser *r)
 {
     const char *parts = parts_text(r), *others = others_text(r);
     return parts && others ? arena_printf(r->arena,
-                                          "[model]\n"
-                                          "task = transcribe\n"
-                                          "sample_rate = 16000\n"
-                                          "first_pulse = short\n"
-                                          "summary = streaming %s: %s, %s%s\n"
-                                          "[input.pcm]\n"
-                                          "kind = audio\n"
-                                          "[output.%s]\n"
-                                          "%s"
-                                          "tokens = %s\n"
-                                          "units = %s\n"
-                                          "beam = 1\n"
-                                          "max_tokens = 1024\n"
-                                          "endpoint_frames = %u\n",
+                                          CONF_FOUND "\n"
+                                                     "[model]\n"
+                                                     "task = transcribe\n"
+                                                     "sample_rate = 16000\n"
+                                                     "first_pulse = short\n"
+                                                     "summary = streaming %s: %s, %s%s\n"
+                                                     "[input.pcm]\n"
+                                                     "kind = audio\n"
+                                                     "[output.%s]\n"
+                                                     "%s"
+                                                     "tokens = %s\n"
+                                                     "units = %s\n"
+                                                     "beam = 1\n"
+                                                     "max_tokens = 1024\n"
+                                                     "endpoint_frames = %u\n",
                                           r->kind->people, r->net->name, r->net->form, others,
                                           r->is_ctc ? "log_probs" : "encoder_out", parts,
                                           r->tokens_name, r->has_marks ? "marks" : "chars",
