@@ -21,8 +21,11 @@
 #define PULSES_MAX 400
 #define PINGS 9000 /* many slices of the loop */
 /* Stops of the machine that are shorter than calm_ms change nothing. */
-#define CALM "[overload]\npolicy = model\ncalm_ms = 1200\n[daemon]\nworkers = 1\n"
-#define LONG_CALM CALM "[overload]\ncalm_ms = 3000\n"
+#define CALM_OF(policy, ms)                                                                        \
+    "[overload]\npolicy = " policy "\ncalm_ms = " ms "\n[daemon]\nworkers = 1\n"
+#define CALM CALM_OF("model", "1200")
+#define CALM_SKIP CALM_OF("skip", "1200")
+#define LONG_CALM CALM_OF("model", "3000")
 
 static bool clock_judges; /* otherwise what is counted has to be right, no more */
 
@@ -208,10 +211,10 @@ static void test_past(void)
 {
     past_run("half", CALM, RILL__GAP__FILL__FILL_BYPASS);
     past_run("halftrim", CALM, RILL__GAP__FILL__FILL_BYPASS);
-    past_run("half", CALM "[overload]\npolicy = skip\n", RILL__GAP__FILL__FILL_SILENCE);
+    past_run("half", CALM_SKIP, RILL__GAP__FILL__FILL_SILENCE);
     last_run("half", CALM, RILL__GAP__FILL__FILL_BYPASS);
     last_run("halftrim", CALM, RILL__GAP__FILL__FILL_BYPASS);
-    last_run("half", CALM "[overload]\npolicy = skip\n", RILL__GAP__FILL__FILL_SILENCE);
+    last_run("half", CALM_SKIP, RILL__GAP__FILL__FILL_SILENCE);
 }
 
 static void test_skip(void)

@@ -239,7 +239,7 @@ static const struct row {
       "MatMul x f:4,4 = q; MatMul x f:4,4 = k; Transpose k = kt perm=0,2,1,; "
       "MatMul q kt = scores; Softmax scores = att axis=-1; MatMul att x = y;", "y",
       { "node 'scores' (MatMul)", "every frame of input 0 with every frame of input 1",
-      "a mask that is a function of positions", "node 'att' (Softmax) is none" }, NULL },
+      "a mask that is a function of positions", "none is up to node 'att' (Softmax)" }, NULL },
     { "attention under a bias", "x f 1,S,4; bias f 1,S,S",
       "Transpose x = kt perm=0,2,1,; MatMul x kt = scores; Mul scores F:2 = scaled; "
       "Add scaled bias = biased; Softmax biased = att axis=-1; MatMul att x = y;", "y",
@@ -248,11 +248,11 @@ static const struct row {
       "Transpose x = kt perm=0,2,1,; MatMul x kt = scores; Mul scores F:2 = scaled; "
       "ReduceMax kt = bias axes=1,; Add scaled bias = biased; Softmax biased = att axis=-1; "
       "MatMul att x = y;", "y",
-      { "node 'scores' (MatMul)", "every frame of input 0", "node 'biased' (Add) is none" }, NULL },
+      { "node 'scores' (MatMul)", "every frame of input 0", "none is up to node 'att' (Softmax)" }, NULL },
     { "attention by Einsum", "x f 1,S,4",
       "Einsum x x = scores equation=bqd,bkd->bqk; Softmax scores = att axis=-1; "
       "Einsum att x = y equation=bqk,bkd->bqd;", "y",
-      { "node 'scores' (Einsum)", "every frame of input 0", "node 'att' (Softmax) is none" },
+      { "node 'scores' (Einsum)", "every frame of input 0", "none is up to node 'att' (Softmax)" },
       NULL },
     { "attention over the keys' sums", "x f 1,S,4",
       "Transpose x = kt perm=0,2,1,; MatMul kt x = kv; MatMul x kv = y;", "y",
