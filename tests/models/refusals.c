@@ -55,6 +55,10 @@ static const struct row {
     { "a norm behind the next reshape", "x f 1,4,S",
       "Reshape x i:1,-1 = flat; Reshape flat i:1,4,-1 = back; ReduceMean back = y axes=2,;", "y",
       { "node 'flat' (Reshape)", "the sizes in front of the time axis change" }, NULL },
+    { "rows of pairs against each other", "x f 2,S,1,2",
+      "Reshape x i:-1,2 = rows; Transpose rows = turned perm=1,0,; MatMul rows turned = scores; "
+      "Softmax scores = weights axis=-1; MatMul weights rows = y;", "y",
+      { "node 'rows' (Reshape)" }, NULL },
     { "instance norm", "x f 1,8,S", "InstanceNormalization x f:8 f:8 = y;", "y",
       { "node 'y' (InstanceNormalization)", "axis 2 of input 0, the time axis" }, NULL },
     /* statistics of the whole recording */
@@ -487,6 +491,44 @@ static void test_whole(void)
     }
 }
 
+/* Rows of pairs against each other, two frames. */
+static void pairs_weigh(float *ret, const float *x)
+{
+    for (int i = 0; i < 4; i++) {
+        float sum = 0, y[2] = { 0 };
+        for (int k = 0; k < 4; k++) {
+            const float w = expf(x[2 * i] * x[2 * k] + x[2 * i + 1] * x[2 * k + 1]);
+            sum += w;
+            y[0] += w * x[2 * k];
+            y[1] += w * x[2 * k + 1];
+        }
+        ret[2 * i] = y[0] / sum;
+        ret[2 * i + 1] = y[1] / sum;
+    }
+}
+
+static void test_merged(void)
+{
+    const char *path = model_write(row_named("rows of pairs against each other"));
+    const rill_model_opts opts = { .struct_bytes = sizeof opts };
+    float v[8] = { 1, -2, 0.5f, 0.25f, -1, 0.75f, 2, 1 }, want[8];
+    const struct tensor x = { .type = DTYPE_F32, .rank = 4, .dim = { 2, 2, 1, 2 }, .data = v },
+                        *in = &x;
+    struct arena a = { 0 };
+    rill_error err = { RILL_OK, "" };
+    rill_model *m = NULL;
+    const struct tensor *y = NULL;
+    rill_status s = rill_model_open_with(&m, path, &opts, &err);
+    if (s == RILL_OK)
+        s = interp_run(&m->decluttered.g, &in, &a, &y, &err);
+    pairs_weigh(want, v);
+    CHECK(s == RILL_OK, "%s", err.text);
+    for (int i = 0; s == RILL_OK && i < 8; i++)
+        CHECK(fabsf(((const float *) y->data)[i] - want[i]) < 1e-5f, "element %d", i);
+    arena_drop(&a);
+    rill_model_free(m);
+}
+
 static void row_check(const struct row *r)
 {
     const char *path = model_write(r);
@@ -546,6 +588,7 @@ int main(void)
     for (size_t i = 0; i < sizeof strided / sizeof *strided; i++)
         strided_check(&strided[i]);
     test_whole();
+    test_merged();
     test_root_drop();
     return check_done();
 }

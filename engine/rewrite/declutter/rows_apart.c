@@ -66,10 +66,16 @@ static bool is_of_rows(const struct rows *r, const struct node *n)
          -axis_of(n) < fact_at(r, n->in[0])->rank);
 }
 
+/* The other side of a product, whatever it is made of. */
+static bool is_other_side(const struct node *n, unsigned i)
+{
+    return i == 1 && (node_is(n, OP_GEMM) || node_is(n, OP_MATMUL));
+}
+
 /* Broadcast along the rows. */
 static bool is_of_all_rows(const struct rows *r, const struct node *n, unsigned i, int rank)
 {
-    if (n->in[i] == WIRE_NONE || (i == 1 && (node_is(n, OP_GEMM) || node_is(n, OP_MATMUL))))
+    if (n->in[i] == WIRE_NONE || is_other_side(n, i))
         return true;
     return fact_at(r, n->in[i])->rank < rank;
 }
@@ -83,7 +89,9 @@ static uint32_t merged_of(const struct rows *r, const struct node *n, int *ret_a
         return x;
     for (unsigned i = 0; i < n->n_in; i++) {
         int axes;
-        const uint32_t w = n->in[i] == WIRE_NONE ? WIRE_NONE : behind_merge(r, n->in[i], &axes);
+        const uint32_t w = n->in[i] == WIRE_NONE || is_other_side(n, i)
+            ? WIRE_NONE
+            : behind_merge(r, n->in[i], &axes);
         const bool same = w != WIRE_NONE && fact_at(r, n->in[i])->rank == rank;
         if (!same && !is_of_all_rows(r, n, i, rank))
             return WIRE_NONE;
@@ -191,7 +199,7 @@ static rill_status rows_move(const struct rows *r, uint32_t at, uint32_t x, int 
     if (!in || !plain)
         return no_memory(r);
     for (unsigned i = 0; i < n.n_in; i++)
-        TRY(operand_put(r, at, &in[i]));
+        TRY(is_other_side(&n, i) ? RILL_OK : operand_put(r, at, &in[i]));
     if (node_is(&n, OP_GEMM))
         TRY(gemm_put(r, at, in, n.n_in, &f, &y));
     else
