@@ -72,10 +72,11 @@ static double whole_numbers(enum dtype type)
     }
 }
 
+/* Whether what comes in ends as soon, in the same type: it is told of that. */
 static bool counts_before(const struct counted *c, const struct node *n, enum dtype type)
 {
     for (unsigned i = 0; i < n->n_in; i++)
-        if (n->in[i] != WIRE_NONE && c->grows[n->in[i]] > 0 &&
+        if (n->in[i] != WIRE_NONE && c->grows[n->in[i]] >= c->grows[n->out[0]] &&
             c->g->wires[n->in[i]].fact.type == type)
             return true;
     return false;

@@ -280,6 +280,9 @@ expect 0 "+1 frames, +3 input frames  /tdnn4/Conv (Conv)" "$rill" inspect --puls
 expect 0 "237568 a pulse, 1 times what the whole-sequence run does" "$rill" inspect --pulse 8 "$zoo/wavenet/model.onnx"
 expect 0 "smallest legal pulse: 3 input frames" "$rill" inspect --pulse 8 "$zoo/tdnn_lstm/model.onnx"
 expect 0 "(Cast) counts frames in f32, which skips numbers after 16777216 frames" "$rill" inspect "$zoo/fullsubnet/model.onnx"
+mkdir "$dir/wraps"
+printf 'version 1.0;\nextension tract_registry tract_core;\nextension tract_symbol T;\ngraph g(x) -> (y)\n{\n    x = external<scalar>(shape = [1, T]);\n    k = tract_core_cast(tract_core_range(0, T, 1), to = "i32") * tract_core_cast(100, to = "i32");\n    y = x + unsqueeze(tract_core_cast(k, to = "f32"), axes = [0]);\n}\n' >"$dir/wraps/graph.nnef"
+expect 0 "'k' (Mul) counts frames in i32, which wraps after 21474836 frames" "$rill" inspect "$dir/wraps"
 expect 0 '"of_whole_run": 1.0' "$rill" inspect --json "$zoo/tdnn_lstm/model.onnx"
 
 expect 0 "/tdnn3/Conv (Conv): axis 2, window(left 0, right 2, stride 3, dilation 1)" \
