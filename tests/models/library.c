@@ -240,6 +240,33 @@ static void dfn3_switches(struct floats x, const float *snr)
     rill_model_free(m);
 }
 
+/* A least above the most: nothing passes below the least all the same. */
+static void dfn3_least_wins(struct floats x, const float *snr)
+{
+    rill_error err = { .text = "" };
+    rill_model *m =
+        dfn3_open("min_db_thresh = 20\nmax_db_erb_thresh = -10\nmax_db_df_thresh = 35\n", &err);
+    if (!m)
+        return;
+    struct floats y = model_run_stream(m, x, 997, &err);
+    unsigned none = 0, as_is = 0, wrong = 0;
+    for (size_t t = 4; t < x.n / HOP && y.n >= x.n; t++) {
+        static const float zeros[HOP];
+        const float *out = y.v + t * HOP;
+        bool low = fmaxf(snr[t], snr[t - 1]) < 20;
+        bool high = fminf(snr[t], snr[t - 1]) > 20;
+        wrong += (low && memcmp(out, zeros, sizeof zeros)) ||
+            (high && max_difference(out, x.v + t * HOP - LATE, HOP) >= 1e-6f);
+        none += low;
+        as_is += high;
+    }
+    CHECK(!wrong && none > 300 && as_is > 80,
+          "dfn3, least above the most: of %u frames below it and %u above %u are wrong: %s", none,
+          as_is, wrong, err.text);
+    free(y.v);
+    rill_model_free(m);
+}
+
 /* Frames in which it stands still are as if they had never come. */
 static void dfn3_silence(struct floats x)
 {
@@ -289,6 +316,7 @@ static void test_dfn3_options(void)
     struct floats x = floats_read(shared_path("models/dfn3/ref/e2e_switch.in.wav.f32"));
     struct floats snr = floats_read(shared_path("models/dfn3/ref/e2e_switch.out.lsnr.f32"));
     dfn3_switches(x, snr.v);
+    dfn3_least_wins(x, snr.v);
     dfn3_silence(x);
     free(x.v);
     free(snr.v);
