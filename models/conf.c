@@ -187,7 +187,7 @@ static bool set_sha256(const char *value, uint8_t *ret)
             return false;
         ret[i] = (uint8_t) (high << 4 | low);
     }
-    return true;
+    return strspn(value, "0") < 64; /* zeros stand for no sum */
 }
 
 /* Words that stand for the values of an enum, from 0. */
@@ -324,7 +324,7 @@ static void value_words(const struct key *k, char ret[WORDS_BYTES])
         [VALUE_REAL] = "-10000 to 10000",
         [VALUE_FIRST] = "whole, short or a number of frames, 1 or more",
         [VALUE_PULSE] = "auto or a number of frames, 1 or more",
-        [VALUE_SHA256] = "64 hexadecimal digits",
+        [VALUE_SHA256] = "64 hexadecimal digits, not all of them 0",
     };
     const char *const *names = choices_of(k->kind);
     struct range range = range_of(k);

@@ -162,6 +162,7 @@ struct get {
     uint64_t bytes, want;
     const char *file;
     bool bar, exact; /* exact: want is what model.conf says, not a limit */
+    char at[8192];   /* path or url of what is taken */
 };
 
 static void bar_draw(const struct get *g)
@@ -192,6 +193,7 @@ static size_t curl_take(char *data, size_t size, size_t n, void *arg)
 static int fetch_url(struct get *g, const char *url)
 {
     char why[CURL_ERROR_SIZE] = "";
+    snprintf(g->at, sizeof g->at, "%s", url);
     CURL *c = curl_easy_init();
     if (!c)
         return tool_fail(g->cmd, TOOL_IO, "cannot start libcurl");
@@ -224,6 +226,7 @@ static int copy_file(struct get *g, const char *path)
     struct bytes b = { 0 };
     rill_error err;
     struct stat st;
+    snprintf(g->at, sizeof g->at, "%s", path);
     if (stat(path, &st) == 0 && (uint64_t) st.st_size > g->want)
         return tool_fail(g->cmd, TOOL_BAD_INPUT, "%s: has %lld bytes, expected %s%llu", path,
                          (long long) st.st_size, g->exact ? "" : "at most ",
@@ -256,10 +259,10 @@ static int fetch_local(struct get *g, const char *dir, const char *name,
 
 static void sum_print(const char *file, const char *name, const uint8_t *sum)
 {
-    printf("%s: no checksum of it is known; %s opens with it; its SHA-256 is ", file, name);
-    for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
-        printf("%02x", sum[i]);
-    putchar('\n');
+    char hex[SUM_HEX_BYTES];
+    sum_hex(sum, hex);
+    printf("%s: no checksum of it is known; %s opens with it; its SHA-256 is %s\n", file, name,
+           hex);
 }
 
 static uint64_t bytes_most(const struct conf_weights *w)
@@ -268,6 +271,20 @@ static uint64_t bytes_most(const struct conf_weights *w)
         return w->bytes;
     return w->about_bytes && w->about_bytes < UNKNOWN_BYTES_MAX ? 2 * w->about_bytes
                                                                 : UNKNOWN_BYTES_MAX;
+}
+
+/* What was taken, with what model.conf says of it. */
+static int taken_check(const struct get *g, const struct conf_weights *w,
+                       const uint8_t sum[SHA256_DIGEST_LENGTH])
+{
+    rill_error err;
+    if (!is_known(w))
+        return TOOL_OK;
+    if (w->bytes && g->bytes != w->bytes)
+        return tool_fail(g->cmd, TOOL_BAD_INPUT, "%s: has %llu bytes, expected %llu; not kept",
+                         g->at, (unsigned long long) g->bytes, (unsigned long long) w->bytes);
+    return weights_sum_check(w, g->at, sum, &err) == RILL_OK ? TOOL_OK
+                                                             : tool_fail_status(g->cmd, &err);
 }
 
 static int weights_get(const struct command *cmd, const char *folder, const char *name,
@@ -298,10 +315,8 @@ static int weights_get(const struct command *cmd, const char *folder, const char
     if (g.bar)
         fputc('\n', stderr);
     SHA256Final(sum, &g.sha);
-    if (code == TOOL_OK && is_known(w) &&
-        ((w->bytes && g.bytes != w->bytes) || memcmp(sum, w->sha256, sizeof w->sha256)))
-        code = tool_fail(cmd, TOOL_BAD_INPUT,
-                         "%s: its SHA-256 is not the one model.conf names; not kept", w->file);
+    if (code == TOOL_OK)
+        code = taken_check(&g, w, sum);
     if (code == TOOL_OK && rename(part, path))
         code = tool_fail(cmd, TOOL_IO, "%s: %s", path, strerror(errno));
     if (code != TOOL_OK)
@@ -493,10 +508,10 @@ static int pins_write(const struct fill *f, const char *folder,
     for (unsigned k = 0; to && k < c->n_weights; k++) {
         if (is_known(&c->weights[k]) || !*c->weights[k].url)
             continue;
-        fprintf(to, "\n; As it was first fetched.\n[weights.%s]\nsha256 = ", c->weights[k].file);
-        for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
-            fprintf(to, "%02x", sums[k][i]);
-        fputc('\n', to);
+        char hex[SUM_HEX_BYTES];
+        sum_hex(sums[k], hex);
+        fprintf(to, "\n; As it was first fetched.\n[weights.%s]\nsha256 = %s\n", c->weights[k].file,
+                hex);
     }
     bool ok = to && !ferror(to);
     ok = to && !fclose(to) && ok;

@@ -37,10 +37,30 @@ static const struct folder_file *member_find(const struct folder *f, const char 
     return at && at->name ? at : NULL;
 }
 
+void sum_hex(const uint8_t sum[32], char ret[SUM_HEX_BYTES])
+{
+    for (int i = 0; i < SHA256_DIGEST_LENGTH; i++)
+        snprintf(ret + 2 * i, 3, "%02x", sum[i]);
+}
+
+rill_status weights_sum_check(const struct conf_weights *w, const char *name, const uint8_t sum[32],
+                              rill_error *reterr)
+{
+    char found[SUM_HEX_BYTES], wanted[SUM_HEX_BYTES];
+    sum_hex(sum, found);
+    sum_hex(w->sha256, wanted);
+    return memcmp(sum, w->sha256, sizeof w->sha256) == 0
+        ? RILL_OK
+        : err_set(reterr, RILL_MALFORMED,
+                  "%.250s: its SHA-256 is %s, not the one model.conf names, %s; not kept", name,
+                  found, wanted);
+}
+
 static rill_status member_check(const struct conf_weights *w, const struct conf_weights *archive,
                                 const struct folder_file *m, rill_error *reterr)
 {
     uint8_t sum[SHA256_DIGEST_LENGTH];
+    char name[256];
     SHA2_CTX sha;
     if (!m)
         return err_set(reterr, RILL_MALFORMED, "%.60s has no member '%.150s'", archive->file,
@@ -52,11 +72,8 @@ static rill_status member_check(const struct conf_weights *w, const struct conf_
     SHA256Init(&sha);
     SHA256Update(&sha, m->data, m->n);
     SHA256Final(sum, &sha);
-    return memcmp(sum, w->sha256, sizeof sum) == 0
-        ? RILL_OK
-        : err_set(reterr, RILL_MALFORMED,
-                  "%.60s: the SHA-256 of member '%.150s' is not the one model.conf names; not kept",
-                  archive->file, m->name);
+    snprintf(name, sizeof name, "%.60s: member '%.150s'", archive->file, m->name);
+    return weights_sum_check(w, name, sum, reterr);
 }
 
 static rill_status member_write(const char *folder, const char *file, const struct folder_file *m,

@@ -10,4 +10,12 @@
  * there: the folder is the caller's to drop. */
 rill_status weights_unpack(const struct model_conf *conf, const struct conf_weights *archive,
                            const char *path, const char *folder, rill_error *reterr);
+
+/* Digits of a SHA-256, and a 0 byte. */
+#define SUM_HEX_BYTES 65
+void sum_hex(const uint8_t sum[32], char ret[SUM_HEX_BYTES]);
+
+/* Whether what is named so in messages has the sum that w says. */
+rill_status weights_sum_check(const struct conf_weights *w, const char *name, const uint8_t sum[32],
+                              rill_error *reterr);
 #endif

@@ -26,8 +26,12 @@ def archive(*members, mode="w:gz"):
     return out.getvalue()
 
 
+def sha(data):
+    return hashlib.sha256(data).hexdigest()
+
+
 def conf(packed, **other):
-    value = {"sha": hashlib.sha256(packed).hexdigest(), "bytes": len(packed), "net": hashlib.sha256(NET).hexdigest(),
+    value = {"sha": sha(packed), "bytes": len(packed), "net": sha(NET),
              "net_bytes": len(NET), "member": "export/net.onnx", **other}
     return f"""[model]
 task = denoise
@@ -45,7 +49,7 @@ bytes = {value["net_bytes"]}
 [weights.more.onnx]
 archive = nets.tar.gz
 member = export/more.onnx
-sha256 = {hashlib.sha256(MORE).hexdigest()}
+sha256 = {sha(MORE)}
 bytes = {len(MORE)}
 """
 
@@ -84,10 +88,16 @@ CASES = [
     ("twice", archive(member("export/net.onnx", NET), member("export/net.onnx", NET)), {}, "comes twice"),
     ("no member", archive(member("export/more.onnx", MORE)), {}, "has no member 'export/net.onnx'"),
     ("other size", GOOD, {"net_bytes": 12}, "'export/net.onnx' has 13 bytes, expected 12"),
-    ("other sum", GOOD, {"net": "0" * 63 + "1"}, "SHA-256 of member 'export/net.onnx' is not the one"),
+    ("other sum", GOOD, {"net": "0" * 63 + "1"},
+     f"member 'export/net.onnx': its SHA-256 is {sha(NET)}, not the one model.conf names, {'0' * 63}1; not kept"),
+    ("member's sum of zeros", GOOD, {"net": "0" * 64}, "64 hexadecimal digits, not all of them 0"),
     ("second is missing", archive(member("export/net.onnx", NET)), {}, "has no member 'export/more.onnx'"),
-    ("archive's sum", GOOD, {"sha": "0" * 63 + "1"}, "nets.tar.gz: its SHA-256 is not the one"),
-    ("archive's size", GOOD, {"bytes": len(GOOD) - 1}, "expected"),
+    ("archive's sum", GOOD, {"sha": "0" * 63 + "1"},
+     f"from/net/nets.tar.gz: its SHA-256 is {sha(GOOD)}, not the one model.conf names, {'0' * 63}1; not kept"),
+    ("sum of zeros", GOOD, {"sha": "0" * 64}, "[archive.nets.tar.gz] sha256: "),
+    ("too large", GOOD, {"bytes": len(GOOD) - 1}, f"nets.tar.gz: has {len(GOOD)} bytes, expected {len(GOOD) - 1}"),
+    ("too small", GOOD, {"bytes": len(GOOD) + 1},
+     f"from/net/nets.tar.gz: has {len(GOOD)} bytes, expected {len(GOOD) + 1}; not kept"),
     ("cut off", GOOD[:-40], {}, "the archive cannot be read"),
     ("no archive", NET, {}, "the archive cannot be read"),
 ]

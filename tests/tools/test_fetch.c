@@ -180,8 +180,9 @@ int main(int argc, char **argv)
     unsetenv("http_proxy");
     expect("http", "/good", 0, "net is in");
     expect("http", "/moved", 0, "net is in");
-    expect("http", "/other", 3, "SHA-256");
-    expect("http", "/short", 3, "SHA-256");
+    expect("http", "/other", 3, "/other: its SHA-256 is ");
+    expect("http", "/other", 3, sum);
+    expect("http", "/short", 3, "/short: has 5 bytes, expected 21; not kept");
     expect("http", "/long", 3, "larger than the 21 bytes");
     expect("http", "/nothing", 4, "404");
     expect("http", "/round", 4, "redirect");
