@@ -4,8 +4,9 @@
 
 usage: evaluate.py RILL DATA AUDIO MODEL...
 
-RILL: the tool. DATA: the folder that recordings.py filled; '-': pairs and 48 kHz alone.
-AUDIO: a folder with pairs/NAME_{clean,mixture}.wav. MODEL: names or folders of models; with
+RILL: the tool. DATA: the folder that recordings.py filled; '-': only what AUDIO has.
+AUDIO: a folder with pairs/NAME_{clean,mixture}.wav, synth_speech_{clean,pink_snr5}_48k.wav and, if
+wanted, speech/NAME.wav of people without added noise. MODEL: names or folders of models; with
 NAME=FOLDER the column is called NAME. Every recording goes through `rill denoise -m MODEL`, which
 takes the delay off, so that output and clean recording are compared sample by sample.
 NAME=FILE.so is a library of RNNoise (the Python packages rnnoise-cli and pyrnnoise have one), fed
@@ -51,7 +52,7 @@ class RNNoise:
     FRAME, RATE = 480, 48000
 
     def __init__(self, path):
-        self.lib = ctypes.CDLL(path)
+        self.lib = ctypes.CDLL(os.path.abspath(path) if os.path.exists(path) else path)
         self.lib.rnnoise_create.restype = ctypes.c_void_p
         self.lib.rnnoise_process_frame.restype = ctypes.c_float
 
@@ -180,6 +181,28 @@ def begun_inside(rng, voice, count=24):
         yield a * 0.05 / np.std(a)
 
 
+ABOVE_HZ = 150
+
+
+def people(models, audio):
+    """Recordings without added noise: what comes out beside what went in, as it is and filtered."""
+    files = sorted(glob.glob(audio + '/speech/*.wav'))
+    if not files:
+        return
+    clean = [wav_read(path) for path in files]
+    outputs = [models.run(path) for path in files]
+    part = lambda x: measures.above(x, RATE, ABOVE_HZ)
+    for what, measure, form in (
+            ('output in dB', si_sdr, '%.1f'),
+            (f'above {ABOVE_HZ} Hz, in dB', lambda s, y: si_sdr(part(s), part(y)), '%.1f'),
+            ('speech removed, %', lambda s, y: 100 * measures.removed(s, y), '%.1f')):
+        head_print('people without added noise: ' + what, models)
+        rows = [[measure(s, y) for y in out] for s, out in zip(clean, outputs)]
+        for path, row in zip(files, rows):
+            row_print(os.path.basename(path)[:-4], '', row, form)
+        row_print('median of %d' % len(rows), '', np.median(rows, axis=0), form)
+
+
 def inside_words(models, voice):
     head_print('clean speech that begins inside a word, output in dB', models)
     rows = []
@@ -269,7 +292,7 @@ def full_band(models, audio):
         row_print('%d to %d kHz' % (low // 1000, high // 1000), '%.2f' % values[0], values[1:], '%.2f')
 
 
-def check(rill, data, audio):
+def check(rill, data, audio, names):
     """Ends the program before its work where something is missing."""
     clean = glob.glob(audio + '/pairs/*_clean.wav')
     if not clean:
@@ -278,19 +301,30 @@ def check(rill, data, audio):
     files += [f'{audio}/synth_speech_{name}.wav' for name in ('clean_48k', 'pink_snr5_48k')]
     if data != '-':
         files.append(audio + '/synth_speech_clean_16k.wav')
+        if not os.path.isdir(data):
+            sys.exit(f"{data}: no folder; recordings.py fills it, '-' does without")
+        files += [f'{data}/{bank}.npz' for bank in mix.BANKS]
     for path in files:
         if not os.path.exists(path):
-            sys.exit(f'{path}: no such file')
+            by = '; recordings.py writes it' if path.endswith('.npz') else ''
+            sys.exit(f'{path}: no such file{by}')
     if not shutil.which(rill):
         sys.exit(f'{rill}: no program')
+    for path in (name.split('=', 1)[-1] for name in names):
+        if path.endswith('.so'):
+            try:
+                RNNoise(path)
+            except (OSError, AttributeError) as why:
+                sys.exit(f'{path}: no library of RNNoise: {why}')
 
 
 def main(rill, data, audio, names):
-    check(rill, data, audio)
+    check(rill, data, audio, names)
     with tempfile.TemporaryDirectory() as folder:
         models = Models(rill, names, folder)
         pairs(models, audio)
         full_band(models, audio)
+        people(models, audio)
         if data == '-':
             return
         corpus = mix.Corpus(data)

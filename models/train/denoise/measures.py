@@ -107,6 +107,12 @@ def removed(clean, y):
     return (energy * (kept < 10 ** (REMOVED_DB / 20))).sum() / energy.sum()
 
 
+def above(x, rate, hz):
+    """Through a Butterworth high pass of order 4, forwards and backwards."""
+    f = np.maximum(np.fft.rfftfreq(len(x), 1 / rate), 1e-9)
+    return np.fft.irfft(np.fft.rfft(x) / (1 + (hz / f) ** 8), len(x))
+
+
 def band(x, rate, low, high):
     """What lies between two frequencies."""
     spec = np.fft.rfft(x)

@@ -25,6 +25,11 @@ MANY = 0.65                     # of the speech is by speakers with a few senten
 HELD_EACH = 12                  # each so many-th of them, and of recorded noises, is kept out
 
 
+# What Corpus reads of its folder, each with .npz behind.
+BANKS = tuple('speech_' + lang for lang in ('en', 'es', 'fr', 'it', 'ru')) + \
+    ('voices', 'speakers', 'ambience', 'events', 'music', 'recorded', 'rooms')
+
+
 def is_held(name):
     return any(h in name for h in HELD_NOISE)
 

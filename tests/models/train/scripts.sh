@@ -197,6 +197,13 @@ refuses numpy,soundfile 'installed|nothing of asterisk-core-sounds-en' digits/co
 refuses numpy,torch,onnx '^x: not a number' digits/train.py "$tmp/p/shards" "$tmp/p/out" x
 refuses numpy,torch,soundfile 'broken.npz: broken' digits/evaluate.py "$tmp/p/broken.npz" "$tmp/p/broken.npz" "$tmp/p/test" sh model
 refuses numpy,torch 'no pairs/NAME_clean.wav' denoise/evaluate.py sh - "$tmp/p" wiener
+mkdir -p "$tmp/p/audio/pairs"
+for name in pairs/a_clean pairs/a_mixture synth_speech_clean_48k synth_speech_pink_snr5_48k synth_speech_clean_16k; do
+    : >"$tmp/p/audio/$name.wav"
+done
+refuses numpy,torch '/none: no folder; recordings.py' denoise/evaluate.py sh "$tmp/p/none" "$tmp/p/audio" wiener
+refuses numpy,torch 'speech_en.npz: no such file; recordings.py' denoise/evaluate.py sh "$tmp/p" "$tmp/p/audio" wiener
+refuses numpy,torch '^/none.so: no library of RNNoise: ' denoise/evaluate.py sh - "$tmp/p/audio" wiener R=/none.so
 refuses sys 'it needs numpy, onnxruntime, ai-edge-litert and pymicro-features|a.wav: not taken' keywords/compare.py "$tmp/p/net" a.wav
 
 finish
