@@ -57,7 +57,9 @@ def tokens_write(tmp, lines):
 def cases(tmp, port, tokens):
     entry_write(tmp, port, {NETS["joiner"]: "0" * 63 + "1"})
     code, said = get(tmp)
-    check(code == 3 and NETS["joiner"] + ": its SHA-256 is not the one model.conf names; not kept" in said and not there(tmp),
+    with open(tmp + "/served/" + NETS["joiner"], "rb") as f:
+        words = "/%s: its SHA-256 is %s, not the one model.conf names, " % (NETS["joiner"], hashlib.sha256(f.read()).hexdigest())
+    check(code == 3 and words + "0" * 63 + "1; not kept" in said and not there(tmp),
           "a wrong sum: " + said)
     entry_write(tmp, port, about=0.4)
     code, said = get(tmp)
@@ -81,7 +83,7 @@ def cases(tmp, port, tokens):
     before = there(tmp)
     tokens_write(tmp, tokens[:-1] + ["OTHER 21\n"])
     code, said = get(tmp)
-    check(code == 3 and "tokens.txt: its SHA-256 is not the one" in said and there(tmp) == before, "another tokens.txt than at first: " + said)
+    check(code == 3 and "/tokens.txt: its SHA-256 is " in said and there(tmp) == before, "another tokens.txt than at first: " + said)
     tokens_write(tmp, tokens)
     code, said = get(tmp)
     check(code == 0, "the same again: " + said)
