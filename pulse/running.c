@@ -18,6 +18,8 @@ struct looked {
     struct edit *e;
     struct positions *ps; /* found once they are wanted */
     bool any, tried;
+    bool found;         /* there are positions */
+    rill_status status; /* of looking for them, where there was no memory */
     struct arena scratch;
     rill_error *err;
 };
@@ -96,12 +98,16 @@ static bool positions_want(struct looked *l)
     const struct dim *symbols[2];
     unsigned n = 0;
     if (l->tried)
-        return l->ps->dims != NULL;
+        return l->found;
     l->tried = true;
     for (uint32_t i = 0; i < g->n_inputs; i++)
         for (int k = 0; k < fact_at(l, g->inputs[i])->rank; k++)
             n = dim_symbols(fact_at(l, g->inputs[i])->shape[k], symbols, n, 2);
-    return n == 1 && positions_find(l->ps, g, symbols[0], &l->scratch, l->err) == RILL_OK;
+    const rill_status s =
+        n == 1 ? positions_find(l->ps, g, symbols[0], &l->scratch, l->err) : RILL_UNSUPPORTED;
+    l->found = s == RILL_OK;
+    l->status = s == RILL_NOMEM ? s : RILL_OK;
+    return l->found;
 }
 
 static struct falling falling_of(const struct looked *l, const struct sum *s)
@@ -699,7 +705,7 @@ static rill_status node_look(struct looked *l, uint32_t at)
             l->any = true;
             return sum_put(l, &s);
         }
-    return RILL_OK;
+    return l->status;
 }
 
 rill_status graph_with_running_sums(struct graph *ret, const struct graph *g, rill_error *reterr)
