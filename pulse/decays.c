@@ -4,12 +4,6 @@
 
 #include <math.h>
 
-static const struct node *producer(const struct falling *f, uint32_t w)
-{
-    const struct wire *wire = &f->g->wires[w];
-    return wire->node == WIRE_NONE ? NULL : &f->g->nodes[wire->node];
-}
-
 int falling_axis(const struct falling *f, uint32_t w, int axis)
 {
     const struct fact *x = &f->g->wires[w].fact;
@@ -58,7 +52,7 @@ static const struct tensor *factors(const struct tensor *v, bool exponents, int 
 
 const struct tensor *decay_of(const struct falling *f, uint32_t w, struct arena *a)
 {
-    const struct node *n = producer(f, w);
+    const struct node *n = graph_producer(f->g, w);
     const struct tensor *v;
     if (!n || (!node_is(n, OP_POW) && !node_is(n, OP_EXP)))
         return NULL;
@@ -66,7 +60,7 @@ const struct tensor *decay_of(const struct falling *f, uint32_t w, struct arena 
         return (v = constant_of(f, n->in[0])) && distance_sign(f, n->in[1])
             ? factors(v, false, distance_sign(f, n->in[1]), a)
             : NULL;
-    n = producer(f, n->in[0]);
+    n = graph_producer(f->g, n->in[0]);
     for (unsigned i = 0; n && node_is(n, OP_MUL) && i < 2; i++)
         if ((v = constant_of(f, n->in[i])) && distance_sign(f, n->in[1 - i]))
             return factors(v, true, distance_sign(f, n->in[1 - i]), a);

@@ -422,8 +422,8 @@ static struct position floored(const struct walk *w, const struct node *n)
 
 static const struct node *producer(const struct walk *w, uint32_t wire, enum op_id op)
 {
-    const uint32_t at = wire == WIRE_NONE ? WIRE_NONE : w->g->wires[wire].node;
-    return at != WIRE_NONE && node_is(&w->g->nodes[at], op) ? &w->g->nodes[at] : NULL;
+    const struct node *n = graph_producer(w->g, wire);
+    return n && node_is(n, op) ? n : NULL;
 }
 
 /* Of what PyTorch writes for a quotient cut to a whole number, floor(|x|) * sign(x), that x;

@@ -49,8 +49,7 @@ static const struct fact *fact_at(const struct looked *l, uint32_t w)
 
 static const struct node *producer(const struct looked *l, uint32_t w)
 {
-    const struct wire *wire = &l->e->g->wires[w];
-    return wire->node == WIRE_NONE ? NULL : &l->e->g->nodes[wire->node];
+    return graph_producer(l->e->g, w);
 }
 
 /* ---- where axes go ---- */

@@ -277,19 +277,12 @@ static bool keys_enough(const struct pulser *p, uint32_t w, int query, int key)
     return tried > 0;
 }
 
-static const struct node *producer(const struct pulser *p, uint32_t w)
-{
-    return w == WIRE_NONE || p->src->wires[w].node == WIRE_NONE
-        ? NULL
-        : &p->src->nodes[p->src->wires[w].node];
-}
-
 /* One wire, or made alike of one. */
 static bool same_value(const struct pulser *p, uint32_t a, uint32_t b)
 {
     static const enum op_id plain[] = { OP_CAST, OP_NOT, OP_UNSQUEEZE };
     while (a != b) {
-        const struct node *x = producer(p, a), *y = producer(p, b);
+        const struct node *x = graph_producer(p->src, a), *y = graph_producer(p->src, b);
         if (!x || !y || x->op != y->op || !node_is_among(x, plain, sizeof plain / sizeof *plain) ||
             !fact_same(pulser_fact(p, a), pulser_fact(p, b)))
             return false;
@@ -315,7 +308,7 @@ static bool is_zero(const struct pulser *p, uint32_t w)
  * not matter what it sees where a query sees nothing. */
 static bool hidden_again(const struct pulser *p, const struct node *softmax)
 {
-    const struct node *mask = producer(p, softmax->in[0]);
+    const struct node *mask = graph_producer(p->src, softmax->in[0]);
     if (!mask || !node_is(mask, OP_WHERE) || !node_is(softmax, OP_SOFTMAX))
         return false;
     unsigned low = is_number(p, mask->in[1], HIDES_CHOSEN) ? 1 : 2;
@@ -333,7 +326,7 @@ static bool hidden_again(const struct pulser *p, const struct node *softmax)
  * of that and something else. */
 static bool largest_seen(const struct pulser *p, uint32_t w)
 {
-    const struct node *n = producer(p, w);
+    const struct node *n = graph_producer(p->src, w);
     enum shows what;
     int key;
     if (n && node_is(n, OP_MAX) && n->n_in == 2)
@@ -350,7 +343,7 @@ static bool largest_seen(const struct pulser *p, uint32_t w)
  * where that is read beside the largest of keys of which each query sees one. */
 static bool largest_beside(const struct pulser *p, const struct node *n)
 {
-    const struct node *mask = producer(p, n->in[0]);
+    const struct node *mask = graph_producer(p->src, n->in[0]);
     if (!node_is(n, OP_REDUCE_MAX) || !mask || !node_is(mask, OP_WHERE) ||
         (!is_number(p, mask->in[1], HIDES_CHOSEN) && !is_number(p, mask->in[2], HIDES_CHOSEN)))
         return false;

@@ -117,6 +117,12 @@ struct node *graph_copy_node(struct graph *g, const struct node *n, const uint32
     return made;
 }
 
+const struct node *graph_producer(const struct graph *g, uint32_t wire)
+{
+    const uint32_t at = wire == WIRE_NONE ? WIRE_NONE : g->wires[wire].node;
+    return at == WIRE_NONE ? NULL : &g->nodes[at];
+}
+
 uint32_t graph_find_wire(const struct graph *g, const char *name)
 {
     for (uint32_t w = 0; w < g->n_wires; w++)

@@ -118,6 +118,9 @@ struct node *graph_add_node(struct graph *g, const struct op *op, const char *na
 struct node *graph_copy_node(struct graph *g, const struct node *n, const uint32_t *in,
                              unsigned n_in, const uint32_t *out);
 
+/* The node that makes a wire; NULL: none does, or it is WIRE_NONE. */
+const struct node *graph_producer(const struct graph *g, uint32_t wire);
+
 /* Finds a wire by name; WIRE_NONE if there is none. Linear. */
 uint32_t graph_find_wire(const struct graph *g, const char *name);
 

@@ -301,6 +301,7 @@ static rill_status byte_tables_infer(struct infer *c)
 static rill_status byte_tables_prepare(struct prep *c)
 {
     c->kernel = "map_bytes";
+    c->kern_uses |= KERN_USES_BYTES;
     return RILL_OK;
 }
 

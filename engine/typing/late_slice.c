@@ -40,7 +40,7 @@ static bool is_one_number(const struct fact *f)
 /* One step back: w is *ret, and *plus more. */
 static bool step_back(const struct graph *g, uint32_t w, uint32_t *ret, int64_t *plus)
 {
-    const struct node *n = g->wires[w].node == WIRE_NONE ? NULL : &g->nodes[g->wires[w].node];
+    const struct node *n = graph_producer(g, w);
     *plus = 0;
     if (!n)
         return false;

@@ -183,12 +183,6 @@ bool convert_output_keeps(const struct conversion *l, unsigned out, unsigned i, 
         !memcmp(a->dim_param.data, b->dim_param.data, a->dim_param.len);
 }
 
-/* The node that writes a wire; NULL: none does. */
-static const struct node *writer_of(const struct graph *g, uint32_t w)
-{
-    return g->wires[w].node == WIRE_NONE ? NULL : &g->nodes[g->wires[w].node];
-}
-
 /* By the nodes in front: truth values keep their type where they are only moved. */
 static bool is_truth(const struct graph *g, uint32_t w)
 {
@@ -199,7 +193,7 @@ static bool is_truth(const struct graph *g, uint32_t w)
                                         OP_RESHAPE,   OP_SLICE,  OP_SPLIT,    OP_SQUEEZE,  OP_TILE,
                                         OP_TRANSPOSE, OP_TRILU,  OP_UNSQUEEZE };
     for (unsigned steps = 0; steps < 64; steps++) {
-        const struct node *n = writer_of(g, w);
+        const struct node *n = graph_producer(g, w);
         if (!n)
             return g->wires[w].fact.type == DTYPE_BOOL;
         if (node_is_among(n, makes, sizeof makes / sizeof *makes))

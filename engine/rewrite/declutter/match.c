@@ -5,10 +5,8 @@
 
 const struct node *match_op(const struct graph *g, uint32_t wire, enum op_id op)
 {
-    if (wire == WIRE_NONE || g->wires[wire].node == WIRE_NONE)
-        return NULL;
-    const struct node *n = &g->nodes[g->wires[wire].node];
-    return node_is(n, op) && n->n_out && n->out[0] == wire ? n : NULL;
+    const struct node *n = graph_producer(g, wire);
+    return n && node_is(n, op) && n->n_out && n->out[0] == wire ? n : NULL;
 }
 
 const struct tensor *match_value(const struct graph *g, uint32_t wire)

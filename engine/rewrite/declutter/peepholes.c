@@ -88,7 +88,7 @@ static bool is_zeros(const struct graph *g, uint32_t w)
     static const enum op_id moves[] = { OP_EXPAND, OP_RESHAPE, OP_SQUEEZE, OP_UNSQUEEZE };
     const struct tensor *t;
     while (!(t = g->wires[w].fact.value)) {
-        const struct node *n = g->wires[w].node == WIRE_NONE ? NULL : &g->nodes[g->wires[w].node];
+        const struct node *n = graph_producer(g, w);
         if (!n || !node_is_among(n, moves, sizeof moves / sizeof *moves))
             return false;
         w = n->in[0];
